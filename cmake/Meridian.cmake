@@ -1,0 +1,30 @@
+# Build helpers: warning flags, and libraries that can include only what they declare.
+
+add_library(meridian_flags INTERFACE)
+target_compile_definitions(meridian_flags INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64 MERIDIAN_VERSION="${PROJECT_VERSION}")
+target_compile_options(meridian_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  -Wpointer-arith -Wwrite-strings -Wvla -fno-common -ffunction-sections -fdata-sections)
+target_link_options(meridian_flags INTERFACE -Wl,--gc-sections)
+if(MERIDIAN_WERROR)
+  target_compile_options(meridian_flags INTERFACE -Werror)
+endif()
+if(MERIDIAN_SANITIZE)
+  target_compile_options(meridian_flags INTERFACE -fsanitize=${MERIDIAN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(meridian_flags INTERFACE -fsanitize=${MERIDIAN_SANITIZE})
+endif()
+if(MERIDIAN_FUZZ)
+  target_compile_options(meridian_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# mrd_library(NAME DEPS a b c): the static library of src/NAME. Its headers are included as "NAME/x.h", and only by
+# targets that name it in DEPS: each library has an include root of its own (a link in the build tree), so an include
+# against the arrows of the design does not compile. Sources come from target_sources() of the folder and its subfolders.
+function(mrd_library name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  add_library(${name} STATIC)
+  set(root ${CMAKE_BINARY_DIR}/include-roots/${name})
+  file(MAKE_DIRECTORY ${root})
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${name} ${root}/${name} SYMBOLIC)
+  target_include_directories(${name} PUBLIC ${root})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE meridian_flags)
+endfunction()

@@ -1,0 +1,34 @@
+/* Files as the importer wants them: mapped whole, or read in pieces; with a hook that lets a test give short reads. */
+#ifndef MERIDIAN_BASE_FILE_H
+#define MERIDIAN_BASE_FILE_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Replaces read(2) for tests (short reads, errors); NULL restores the real one. Process-wide, as the allocation hook. */
+typedef ssize_t (*file_read_fn)(int fd, void *buf, size_t len);
+void file_set_read_hook(file_read_fn fn);
+
+/* read(2) through the hook, restarted on EINTR. */
+ssize_t file_read(int fd, void *buf, size_t len);
+
+/* Writes everything, restarting on EINTR and short writes. */
+int file_write_all(int fd, const void *buf, size_t len, struct error *err);
+
+struct mapped_file {
+    struct slice bytes; /* p is NULL for an empty file */
+    void *map;
+    size_t map_len;
+};
+
+/* Maps a regular file read-only. -MRD_EUNSUPPORTED when `path` is not a regular file (a pipe, a device): then read it. */
+int mapped_file_open(struct mapped_file *m, const char *path, struct error *err);
+void mapped_file_close(struct mapped_file *m);
+
+/* Reads the whole of `path` ("-" is standard input) up to `max` bytes into mem_alloc()ed memory, NUL-terminated. */
+int file_read_all(const char *path, size_t max, char **text, size_t *len, struct error *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* Owns the byte-string hash: eight bytes at a time, folded multiplications. */
+#include "base/hash.h"
+
+static uint64_t load64(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
+}
+
+static uint64_t load32(const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+}
+
+uint64_t hash_bytes(const void *data, size_t len)
+{
+    const uint8_t *p = data;
+    uint64_t h = hash_fold(len ^ 0x8bb84b93962eacc9u, 0x2d358dccaa6c78a5u);
+    size_t n = len;
+    for (; n > 16; n -= 16, p += 16)
+        h = hash_fold(load64(p) ^ h, load64(p + 8) ^ 0xa0761d6478bd642fu);
+    uint64_t a = 0, b = 0; /* the last 0..16 bytes, overlapping where short */
+    if (n >= 8) {
+        a = load64(p);
+        b = load64(p + n - 8);
+    } else if (n >= 4) {
+        a = load32(p);
+        b = load32(p + n - 4);
+    } else if (n > 0) {
+        a = p[0] | (uint64_t)p[n / 2] << 8 | (uint64_t)p[n - 1] << 16;
+    }
+    return hash_fold(a ^ h, b ^ 0xe7037ed1a0b428dbu);
+}

@@ -1,0 +1,113 @@
+/* Owns the string pool: interning by hash, dense ids. */
+#include "base/strpool.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static uint32_t *find_slot(const struct strpool *s, const void *text, size_t len, uint32_t hash)
+{
+    uint32_t mask = s->slot_cap - 1;
+    for (uint32_t at = hash & mask;; at = (at + 1) & mask) {
+        uint32_t id = s->slots[at];
+        if (!id)
+            return &s->slots[at];
+        const struct strpool_entry *e = &s->entries[id];
+        if (e->hash == hash && e->len == len && (len == 0 || memcmp(e->text, text, len) == 0))
+            return &s->slots[at];
+    }
+}
+
+static bool grow(struct strpool *s)
+{
+    uint32_t cap = s->cap ? s->cap * 2 : 256;
+    if (cap > UINT32_MAX / 4)
+        return false;
+    struct strpool_entry *entries = mem_realloc(s->entries, cap * sizeof *entries);
+    if (!entries)
+        return false;
+    s->entries = entries;
+    uint32_t slot_cap = cap * 2;
+    uint32_t *slots = mem_zalloc(slot_cap * sizeof *slots);
+    if (!slots)
+        return false;
+    mem_free(s->slots);
+    s->slots = slots;
+    s->slot_cap = slot_cap;
+    s->cap = cap;
+    for (uint32_t id = 1; id <= s->n; id++) {
+        uint32_t at = s->entries[id].hash & (slot_cap - 1);
+        while (slots[at])
+            at = (at + 1) & (slot_cap - 1);
+        slots[at] = id;
+    }
+    return true;
+}
+
+strid strpool_intern(struct strpool *s, const void *text, size_t len)
+{
+    if (s->n + 1 >= s->cap && !grow(s)) {
+        s->failed = true;
+        return 0;
+    }
+    uint32_t hash = (uint32_t)hash_bytes(text, len);
+    uint32_t *slot = find_slot(s, text, len, hash);
+    if (*slot)
+        return *slot;
+    char *copy = len < UINT32_MAX ? arena_strndup(&s->bytes, text, len) : NULL;
+    if (!copy) {
+        s->failed = true;
+        return 0;
+    }
+    strid id = ++s->n;
+    s->entries[id] = (struct strpool_entry){copy, (uint32_t)len, hash};
+    *slot = id;
+    return id;
+}
+
+strid strpool_intern_str(struct strpool *s, const char *text)
+{
+    return strpool_intern(s, text, strlen(text));
+}
+
+strid strpool_printf(struct strpool *s, const char *fmt, ...)
+{
+    char small[256];
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(small, sizeof small, fmt, ap);
+    va_end(ap);
+    strid id = 0;
+    if (n >= 0 && (size_t)n < sizeof small) {
+        id = strpool_intern(s, small, (size_t)n);
+    } else if (n >= 0) {
+        char *big = mem_alloc((size_t)n + 1);
+        if (big) {
+            vsnprintf(big, (size_t)n + 1, fmt, again);
+            id = strpool_intern(s, big, (size_t)n);
+        } else {
+            s->failed = true;
+        }
+        mem_free(big);
+    }
+    va_end(again);
+    return id;
+}
+
+strid strpool_find(const struct strpool *s, const void *text, size_t len)
+{
+    if (!s->n)
+        return 0;
+    return *find_slot(s, text, len, (uint32_t)hash_bytes(text, len));
+}
+
+void strpool_free(struct strpool *s)
+{
+    arena_free(&s->bytes);
+    mem_free(s->entries);
+    mem_free(s->slots);
+    *s = (struct strpool){0};
+}

@@ -1,0 +1,118 @@
+/* Owns the 64-bit hash map. */
+#include "base/u64map.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+#include <string.h>
+
+static size_t home(const struct u64map *m, uint64_t key)
+{
+    return hash_u64(key) & (m->capacity - 1);
+}
+
+static bool rehash(struct u64map *m, size_t capacity)
+{
+    struct u64map bigger = {.capacity = capacity, .n = m->n};
+    bigger.slots = mem_alloc(capacity * sizeof *bigger.slots);
+    bigger.used = mem_zalloc(capacity);
+    if (!bigger.slots || !bigger.used) {
+        u64map_free(&bigger);
+        return false;
+    }
+    for (size_t i = 0; i < m->capacity; i++) {
+        if (!m->used[i])
+            continue;
+        size_t at = home(&bigger, m->slots[i].key);
+        while (bigger.used[at])
+            at = (at + 1) & (capacity - 1);
+        bigger.used[at] = 1;
+        bigger.slots[at] = m->slots[i];
+    }
+    u64map_free(m);
+    *m = bigger;
+    return true;
+}
+
+uint64_t *u64map_get(const struct u64map *m, uint64_t key)
+{
+    if (!m->n)
+        return NULL;
+    for (size_t at = home(m, key); m->used[at]; at = (at + 1) & (m->capacity - 1))
+        if (m->slots[at].key == key)
+            return &m->slots[at].value;
+    return NULL;
+}
+
+uint64_t *u64map_put(struct u64map *m, uint64_t key, bool *added)
+{
+    if (m->n * 4 >= m->capacity * 3 && !rehash(m, m->capacity ? m->capacity * 2 : 16))
+        return NULL;
+    size_t at = home(m, key);
+    for (; m->used[at]; at = (at + 1) & (m->capacity - 1)) {
+        if (m->slots[at].key == key) {
+            if (added)
+                *added = false;
+            return &m->slots[at].value;
+        }
+    }
+    m->used[at] = 1;
+    m->slots[at] = (struct u64map_slot){key, 0};
+    m->n++;
+    if (added)
+        *added = true;
+    return &m->slots[at].value;
+}
+
+bool u64map_set(struct u64map *m, uint64_t key, uint64_t value)
+{
+    uint64_t *v = u64map_put(m, key, NULL);
+    if (!v)
+        return false;
+    *v = value;
+    return true;
+}
+
+bool u64map_del(struct u64map *m, uint64_t key)
+{
+    uint64_t *v = u64map_get(m, key);
+    if (!v)
+        return false;
+    size_t hole = (size_t)((struct u64map_slot *)((char *)v - offsetof(struct u64map_slot, value)) - m->slots);
+    size_t mask = m->capacity - 1;
+    /* Move later entries of the run back so that no probe meets a gap before its key. */
+    for (size_t at = (hole + 1) & mask; m->used[at]; at = (at + 1) & mask) {
+        size_t h = home(m, m->slots[at].key);
+        if (((at - h) & mask) >= ((at - hole) & mask)) {
+            m->slots[hole] = m->slots[at];
+            hole = at;
+        }
+    }
+    m->used[hole] = 0;
+    m->n--;
+    return true;
+}
+
+struct u64map_slot *u64map_next(const struct u64map *m, size_t *it)
+{
+    while (*it < m->capacity) {
+        size_t at = (*it)++;
+        if (m->used[at])
+            return &m->slots[at];
+    }
+    return NULL;
+}
+
+void u64map_clear(struct u64map *m)
+{
+    if (m->used)
+        memset(m->used, 0, m->capacity);
+    m->n = 0;
+}
+
+void u64map_free(struct u64map *m)
+{
+    mem_free(m->slots);
+    mem_free(m->used);
+    *m = (struct u64map){0};
+}
