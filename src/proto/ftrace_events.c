@@ -9,8 +9,8 @@
 #define NONE
 #define F(n, text, kind) [n] = {.name = (text), .number = (n), .type = FTRACE_FIELD_##kind},
 #define R(n, text, kind) [n] = {.name = (text), .number = (n), .type = FTRACE_FIELD_##kind, .repeated = 1},
-#define EVENT(id, group, tracefs_name, name, fields)                                                                   \
-    static const struct ftrace_field_desc fields_##id[] = {[0] = {.name = NULL}, fields};
+#define EVENT(id, in_group, in_name, out_name, rows)                                                                   \
+    static const struct ftrace_field_desc fields_##id[] = {[0] = {.name = NULL}, rows};
 #include "proto/ftrace_events.def"
 #undef EVENT
 #undef F
@@ -19,21 +19,21 @@
 
 /* Pass 2: the events, in the order of the file. */
 static const struct ftrace_event_desc events[] = {
-#define EVENT(id, group, tracefs_name, name, fields)                                                                   \
-    {(id), COUNT(fields_##id), (group), (tracefs_name), (name), fields_##id},
+#define EVENT(id, in_group, in_name, out_name, rows)                                                                   \
+    {(id), COUNT(fields_##id), (in_group), (in_name), (out_name), fields_##id},
 #include "proto/ftrace_events.def"
 #undef EVENT
 };
 
 /* Pass 3: row number + 1 by field number, through an enum that counts the rows. */
 enum {
-#define EVENT(id, group, tracefs_name, name, fields) ROW_##id,
+#define EVENT(id, in_group, in_name, out_name, rows) ROW_##id,
 #include "proto/ftrace_events.def"
 #undef EVENT
 };
 
 static const uint16_t row_by_id[] = {
-#define EVENT(id, group, tracefs_name, name, fields) [id] = ROW_##id + 1,
+#define EVENT(id, in_group, in_name, out_name, rows) [id] = ROW_##id + 1,
 #include "proto/ftrace_events.def"
 #undef EVENT
 };
