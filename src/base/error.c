@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const code_texts[MRD_ERROR_COUNT] = {
-    "no error",
+static const char *const code_texts[MRD_ERROR_COUNT] = {"no error",
 #define X(name, text) text,
-    MRD_ERRORS(X)
+                                                        MRD_ERRORS(X)
 #undef X
 };
 
@@ -59,11 +58,11 @@ int error_set(struct error *e, int code, const char *fmt, ...)
 
 int error_set_errno(struct error *e, int errno_value, const char *fmt, ...)
 {
-    int code = errno_value == ENOMEM                              ? -MRD_ENOMEM
-               : errno_value == EACCES || errno_value == EPERM    ? -MRD_EDENIED
-               : errno_value == ENOENT || errno_value == ENOTDIR  ? -MRD_ENOTFOUND
-               : errno_value == EEXIST                            ? -MRD_EEXISTS
-                                                                  : -MRD_EIO;
+    int code = errno_value == ENOMEM                             ? -MRD_ENOMEM
+               : errno_value == EACCES || errno_value == EPERM   ? -MRD_EDENIED
+               : errno_value == ENOENT || errno_value == ENOTDIR ? -MRD_ENOTFOUND
+               : errno_value == EEXIST                           ? -MRD_EEXISTS
+                                                                 : -MRD_EIO;
     va_list ap;
     va_start(ap, fmt);
     error_vset(e, code, fmt, ap);

@@ -43,7 +43,8 @@ struct error {
 int error_set(struct error *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int error_vset(struct error *e, int code, const char *fmt, va_list ap);
 
-/* As error_set(), with ": <strerror(errno_value)>" behind the text. ENOMEM and EACCES/EPERM/ENOENT choose their own code. */
+/* As error_set(), with ": <strerror(errno_value)>" behind the text. ENOMEM and EACCES/EPERM/ENOENT choose their own
+ * code. */
 int error_set_errno(struct error *e, int errno_value, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "<formatted>: " in front of the text that is there; returns the code that is there. */

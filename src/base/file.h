@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Replaces read(2) for tests (short reads, errors); NULL restores the real one. Process-wide, as the allocation hook. */
+/* Replaces read(2) for tests (short reads, errors); NULL restores the real one. Process-wide, as the allocation hook.
+ */
 typedef ssize_t (*file_read_fn)(int fd, void *buf, size_t len);
 void file_set_read_hook(file_read_fn fn);
 
@@ -24,7 +25,8 @@ struct mapped_file {
     size_t map_len;
 };
 
-/* Maps a regular file read-only. -MRD_EUNSUPPORTED when `path` is not a regular file (a pipe, a device): then read it. */
+/* Maps a regular file read-only. -MRD_EUNSUPPORTED when `path` is not a regular file (a pipe, a device): then read it.
+ */
 int mapped_file_open(struct mapped_file *m, const char *path, struct error *err);
 void mapped_file_close(struct mapped_file *m);
 

@@ -12,16 +12,25 @@ struct slice {
     size_t len;
 };
 
-static inline struct slice slice_of(const void *p, size_t len) { return (struct slice){p, len}; }
+static inline struct slice slice_of(const void *p, size_t len)
+{
+    return (struct slice){p, len};
+}
 
-static inline struct slice slice_str(const char *s) { return (struct slice){(const uint8_t *)s, strlen(s)}; }
+static inline struct slice slice_str(const char *s)
+{
+    return (struct slice){(const uint8_t *)s, strlen(s)};
+}
 
 static inline bool slice_eq(struct slice a, struct slice b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
 }
 
-static inline bool slice_eq_str(struct slice a, const char *s) { return slice_eq(a, slice_str(s)); }
+static inline bool slice_eq_str(struct slice a, const char *s)
+{
+    return slice_eq(a, slice_str(s));
+}
 
 static inline bool slice_starts(struct slice a, const char *prefix)
 {

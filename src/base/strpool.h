@@ -1,7 +1,8 @@
 /* The string pool: every distinct string once, known by a small dense number.
  *
- * Id 0 is "no string" (SQL NULL); the empty string has an id of its own. Strings are copied in, NUL-terminated, and live
- * as long as the pool; views handed out stay valid. When memory runs out the functions return 0 and latch `failed`. */
+ * Id 0 is "no string" (SQL NULL); the empty string has an id of its own. Strings are copied in, NUL-terminated, and
+ * live as long as the pool; views handed out stay valid. When memory runs out the functions return 0 and latch
+ * `failed`. */
 #ifndef MERIDIAN_BASE_STRPOOL_H
 #define MERIDIAN_BASE_STRPOOL_H
 
@@ -39,7 +40,10 @@ static inline struct slice strpool_view(const struct strpool *s, strid id)
 }
 
 /* NUL-terminated; NULL for id 0. Strings with NUL bytes inside look shorter this way. */
-static inline const char *strpool_cstr(const struct strpool *s, strid id) { return id ? s->entries[id].text : NULL; }
+static inline const char *strpool_cstr(const struct strpool *s, strid id)
+{
+    return id ? s->entries[id].text : NULL;
+}
 
 void strpool_free(struct strpool *s);
 

@@ -20,18 +20,19 @@
 /* Makes room for `need` elements in all (amortised doubling); false when out of memory, then nothing changed. */
 bool vec_reserve_(void **p, size_t *cap, size_t elem_size, size_t need);
 
-#define vec_reserve(v, need)                                                                                           \
-    ((need) <= (v)->cap || vec_reserve_((void **)&(v)->p, &(v)->cap, sizeof *(v)->p, (need)))
+#define vec_reserve(v, need) ((need) <= (v)->cap || vec_reserve_((void **)&(v)->p, &(v)->cap, sizeof *(v)->p, (need)))
 
 /* Appends one value; false when out of memory. */
 #define vec_push(v, ...) (vec_reserve((v), (v)->n + 1) ? ((v)->p[(v)->n++] = (__VA_ARGS__), true) : false)
 
-/* Appends a zeroed element and yields a pointer to it, NULL when out of memory. The pointer lasts until the next push. */
-#define vec_add(v) (vec_reserve((v), (v)->n + 1) ? (memset(&(v)->p[(v)->n], 0, sizeof *(v)->p), &(v)->p[(v)->n++]) : NULL)
+/* Appends a zeroed element and yields a pointer to it, NULL when out of memory. The pointer lasts until the next push.
+ */
+#define vec_add(v)                                                                                                     \
+    (vec_reserve((v), (v)->n + 1) ? (memset(&(v)->p[(v)->n], 0, sizeof *(v)->p), &(v)->p[(v)->n++]) : NULL)
 
-#define vec_last(v) (&(v)->p[(v)->n - 1])
+#define vec_last(v)  (&(v)->p[(v)->n - 1])
 #define vec_clear(v) ((v)->n = 0)
-#define vec_free(v) (mem_free((v)->p), (v)->p = NULL, (v)->n = 0, (v)->cap = 0)
+#define vec_free(v)  (mem_free((v)->p), (v)->p = NULL, (v)->n = 0, (v)->cap = 0)
 
 #include "base/alloc.h"
 

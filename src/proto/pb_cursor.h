@@ -35,7 +35,10 @@ struct pb_field {
     const uint8_t *p; /* first byte of a PB_BYTES payload, else NULL */
 };
 
-static inline struct pb_cursor pb_cursor(struct slice s) { return (struct pb_cursor){s.p, s.p + s.len, false}; }
+static inline struct pb_cursor pb_cursor(struct slice s)
+{
+    return (struct pb_cursor){s.p, s.p + s.len, false};
+}
 
 /* Reads one varint of up to 10 bytes at *p; false when it runs over `end` or is too long. Bits past 64 are dropped. */
 static inline bool pb_varint(const uint8_t **p, const uint8_t *end, uint64_t *value)
@@ -113,17 +116,35 @@ static inline struct slice pb_bytes(const struct pb_field *f)
     return f->wire == PB_BYTES ? slice_of(f->p, (size_t)f->u) : slice_of(NULL, 0);
 }
 
-static inline struct pb_cursor pb_sub(const struct pb_field *f) { return pb_cursor(pb_bytes(f)); }
+static inline struct pb_cursor pb_sub(const struct pb_field *f)
+{
+    return pb_cursor(pb_bytes(f));
+}
 
-static inline uint64_t pb_u64(const struct pb_field *f) { return f->wire == PB_BYTES ? 0 : f->u; }
+static inline uint64_t pb_u64(const struct pb_field *f)
+{
+    return f->wire == PB_BYTES ? 0 : f->u;
+}
 
-static inline uint32_t pb_u32(const struct pb_field *f) { return (uint32_t)pb_u64(f); }
+static inline uint32_t pb_u32(const struct pb_field *f)
+{
+    return (uint32_t)pb_u64(f);
+}
 
-static inline int64_t pb_i64(const struct pb_field *f) { return (int64_t)pb_u64(f); }
+static inline int64_t pb_i64(const struct pb_field *f)
+{
+    return (int64_t)pb_u64(f);
+}
 
-static inline int32_t pb_i32(const struct pb_field *f) { return (int32_t)pb_u64(f); }
+static inline int32_t pb_i32(const struct pb_field *f)
+{
+    return (int32_t)pb_u64(f);
+}
 
-static inline bool pb_bool(const struct pb_field *f) { return pb_u64(f) != 0; }
+static inline bool pb_bool(const struct pb_field *f)
+{
+    return pb_u64(f) != 0;
+}
 
 static inline int64_t pb_s64(const struct pb_field *f) /* sint64 */
 {
@@ -148,7 +169,8 @@ static inline float pb_float(const struct pb_field *f)
     return d;
 }
 
-/* The next varint of a packed repeated field: use a cursor over its payload (pb_sub()). False at the end and on damage. */
+/* The next varint of a packed repeated field: use a cursor over its payload (pb_sub()). False at the end and on damage.
+ */
 static inline bool pb_next_packed(struct pb_cursor *c, uint64_t *value)
 {
     if (c->p >= c->end)

@@ -16,7 +16,10 @@ struct pb_writer {
 };
 
 void pb_put_varint(struct pb_writer *w, uint32_t id, uint64_t value);
-static inline void pb_put_i64(struct pb_writer *w, uint32_t id, int64_t v) { pb_put_varint(w, id, (uint64_t)v); }
+static inline void pb_put_i64(struct pb_writer *w, uint32_t id, int64_t v)
+{
+    pb_put_varint(w, id, (uint64_t)v);
+}
 void pb_put_fixed64(struct pb_writer *w, uint32_t id, uint64_t value);
 void pb_put_fixed32(struct pb_writer *w, uint32_t id, uint32_t value);
 void pb_put_double(struct pb_writer *w, uint32_t id, double value);
@@ -34,8 +37,14 @@ void pb_end(struct pb_writer *w, size_t mark);
 /* Writes a varint at p (room for 10 bytes); returns its length. */
 size_t pb_encode_varint(uint8_t *p, uint64_t value);
 
-static inline struct slice pb_written(const struct pb_writer *w) { return slice_of(w->p, w->n); }
-static inline void pb_writer_clear(struct pb_writer *w) { w->n = 0; }
+static inline struct slice pb_written(const struct pb_writer *w)
+{
+    return slice_of(w->p, w->n);
+}
+static inline void pb_writer_clear(struct pb_writer *w)
+{
+    w->n = 0;
+}
 void pb_writer_free(struct pb_writer *w);
 
 #endif

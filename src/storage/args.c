@@ -1,0 +1,210 @@
+/* Owns argument sets: sharing equal ones, ready values and payloads decoded on demand. */
+#include "storage/args.h"
+
+#include "base/hash.h"
+#include "storage/column.h"
+
+struct args_slot {
+    uint32_t hash;
+    uint32_t id; /* 0: free */
+};
+
+void args_set_decoder(struct args *a, unsigned kind, args_decode_fn decode, void *ctx)
+{
+    if (kind > ARGS_READY && kind < ARGS_MAX_DECODERS) {
+        a->decoders[kind].decode = decode;
+        a->decoders[kind].ctx = ctx;
+    }
+}
+
+static struct arg_list view_ready(const struct args *a, const struct arg_set *s)
+{
+    return (struct arg_list){a->ready.p + s->first, s->len, 0};
+}
+
+static uint32_t hash_values(const struct arg *list, size_t n)
+{
+    uint64_t h = n;
+    for (size_t i = 0; i < n; i++) {
+        h = hash_combine(h, (uint64_t)list[i].key << 32 | list[i].flat_key);
+        h = hash_combine(h, (uint64_t)list[i].word ^ (uint64_t)list[i].type << 56);
+    }
+    return (uint32_t)h;
+}
+
+static bool same_values(const struct arg *x, const struct arg *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (x[i].key != y[i].key || x[i].flat_key != y[i].flat_key || x[i].type != y[i].type || x[i].word != y[i].word)
+            return false;
+    return true;
+}
+
+static bool grow_slots(struct args *a)
+{
+    uint32_t cap = a->slot_cap ? a->slot_cap * 2 : 1024;
+    struct args_slot *slots = cap ? mem_zalloc(cap * sizeof *slots) : NULL;
+    if (!slots)
+        return false;
+    for (uint32_t i = 0; i < a->slot_cap; i++) {
+        if (!a->slots[i].id)
+            continue;
+        uint32_t at = a->slots[i].hash & (cap - 1);
+        while (slots[at].id)
+            at = (at + 1) & (cap - 1);
+        slots[at] = a->slots[i];
+    }
+    mem_free(a->slots);
+    a->slots = slots;
+    a->slot_cap = cap;
+    return true;
+}
+
+static uint32_t add_set(struct args *a, struct arg_set set)
+{
+    if (a->sets.n >= UINT32_MAX - 1 || !vec_push(&a->sets, set)) {
+        a->failed = true;
+        return 0;
+    }
+    return (uint32_t)a->sets.n;
+}
+
+uint32_t args_intern(struct args *a, const struct arg *list, size_t n)
+{
+    if (!n)
+        return 0;
+    if (a->sets.n * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
+        goto failed;
+    uint32_t hash = hash_values(list, n), mask = a->slot_cap - 1, at = hash & mask;
+    for (; a->slots[at].id; at = (at + 1) & mask) {
+        const struct arg_set *s = &a->sets.p[a->slots[at].id - 1];
+        if (a->slots[at].hash == hash && s->kind_aux == ARGS_READY && s->len == n &&
+            same_values(view_ready(a, s).p, list, n))
+            return a->slots[at].id;
+    }
+    if (n > UINT32_MAX || !vec_reserve(&a->ready, a->ready.n + n))
+        goto failed;
+    uint32_t id = add_set(a, (struct arg_set){.first = a->ready.n, .len = (uint32_t)n});
+    if (!id)
+        return 0;
+    memcpy(a->ready.p + a->ready.n, list, n * sizeof *list);
+    a->ready.n += n;
+    a->slots[at] = (struct args_slot){hash, id};
+    return id;
+failed:
+    a->failed = true;
+    return 0;
+}
+
+uint32_t args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct slice payload, bool stable, bool share,
+                           bool *was_new)
+{
+    uint32_t kind_aux = kind << ARGS_AUX_BITS | (aux & ((1u << ARGS_AUX_BITS) - 1));
+    struct args_slot *slot = NULL;
+    uint32_t hash = 0;
+    if (was_new)
+        *was_new = true;
+    if (share) {
+        if (a->sets.n * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
+            goto failed;
+        hash = (uint32_t)hash_combine(hash_bytes(payload.p, payload.len), kind_aux);
+        uint32_t mask = a->slot_cap - 1, at = hash & mask;
+        for (; a->slots[at].id; at = (at + 1) & mask) {
+            if (a->slots[at].hash != hash)
+                continue;
+            const struct arg_set *s = &a->sets.p[a->slots[at].id - 1];
+            if (s->kind_aux == kind_aux && slice_eq(slice_of(s->bytes, s->len), payload)) {
+                if (was_new)
+                    *was_new = false;
+                return a->slots[at].id;
+            }
+        }
+        slot = &a->slots[at];
+    }
+    if (payload.len > UINT32_MAX)
+        goto failed;
+    const uint8_t *bytes = payload.p;
+    if (!stable && payload.len) {
+        uint8_t *copy = arena_alloc_bytes(&a->bytes, payload.len);
+        if (!copy)
+            goto failed;
+        bytes = memcpy(copy, payload.p, payload.len);
+    }
+    uint32_t id = add_set(a, (struct arg_set){.bytes = bytes, .len = (uint32_t)payload.len, .kind_aux = kind_aux});
+    if (id && slot)
+        *slot = (struct args_slot){hash, id};
+    return id;
+failed:
+    a->failed = true;
+    return 0;
+}
+
+void args_values(const struct args *a, uint32_t id, struct arg_list *out)
+{
+    if (id == 0 || id > a->sets.n)
+        return;
+    const struct arg_set *s = &a->sets.p[id - 1];
+    unsigned kind = s->kind_aux >> ARGS_AUX_BITS;
+    if (kind == ARGS_READY) {
+        struct arg_list ready = view_ready(a, s);
+        if (vec_reserve(out, out->n + ready.n)) {
+            memcpy(out->p + out->n, ready.p, ready.n * sizeof *ready.p);
+            out->n += ready.n;
+        }
+    } else if (a->decoders[kind].decode) {
+        a->decoders[kind].decode(a->decoders[kind].ctx, s->kind_aux & ((1u << ARGS_AUX_BITS) - 1),
+                                 slice_of(s->bytes, s->len), out);
+    }
+}
+
+void arg_list_add(struct args *a, struct arg_list *l, strid flat_key, strid key, enum arg_type type, int64_t word)
+{
+    if (!vec_push(l, (struct arg){flat_key, key, word, (uint8_t)type}))
+        a->failed = true;
+}
+
+static void add_named(struct args *a, struct arg_list *l, const char *key, enum arg_type type, int64_t word)
+{
+    strid k = strpool_intern_str(a->strings, key);
+    arg_list_add(a, l, k, k, type, word);
+}
+
+void arg_list_int(struct args *a, struct arg_list *l, const char *key, int64_t v)
+{
+    add_named(a, l, key, ARG_INT, v);
+}
+
+void arg_list_uint(struct args *a, struct arg_list *l, const char *key, uint64_t v)
+{
+    add_named(a, l, key, ARG_UINT, (int64_t)v);
+}
+
+void arg_list_bool(struct args *a, struct arg_list *l, const char *key, bool v)
+{
+    add_named(a, l, key, ARG_BOOL, v);
+}
+
+void arg_list_str(struct args *a, struct arg_list *l, const char *key, strid v)
+{
+    add_named(a, l, key, ARG_STRING, v);
+}
+
+void arg_list_real(struct args *a, struct arg_list *l, const char *key, double v)
+{
+    add_named(a, l, key, ARG_REAL, column_f64_word(v));
+}
+
+void arg_list_free(struct arg_list *l)
+{
+    vec_free(l);
+}
+
+void args_free(struct args *a)
+{
+    arena_free(&a->bytes);
+    vec_free(&a->sets);
+    vec_free(&a->ready);
+    mem_free(a->slots);
+    struct strpool *strings = a->strings;
+    *a = (struct args){.strings = strings};
+}

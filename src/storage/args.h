@@ -1,0 +1,108 @@
+/* Argument sets: the key/value details of events, slices, tracks …, known by a small dense number.
+ *
+ * A set is either a list of ready values (`args_intern`) or the bytes of an event's payload together with the decoder
+ * that will turn them into values when a query asks (`args_intern_bytes`). Equal sets share one id. Ids start at 1; 0
+ * is "none" (insert COL_NULL into nullable arg_set_id columns). When memory runs out the functions return 0 and latch
+ * `failed`. */
+#ifndef MERIDIAN_STORAGE_ARGS_H
+#define MERIDIAN_STORAGE_ARGS_H
+
+#include "base/arena.h"
+#include "base/strpool.h"
+#include "base/vec.h"
+
+/* X(type, the text of args.value_type, which column of `args` holds the value) */
+#define ARG_TYPES(X)                                                                                                   \
+    X(INT, "int", int_value)                                                                                           \
+    X(UINT, "uint", int_value)                                                                                         \
+    X(BOOL, "bool", int_value)                                                                                         \
+    X(POINTER, "pointer", int_value)                                                                                   \
+    X(STRING, "string", string_value)                                                                                  \
+    X(REAL, "real", real_value)                                                                                        \
+    X(JSON, "json", string_value)                                                                                      \
+    X(NULL, "null", int_value)
+
+enum arg_type {
+#define X(name, text, column) ARG_##name,
+    ARG_TYPES(X)
+#undef X
+        ARG_TYPE_COUNT
+};
+
+struct arg {
+    strid flat_key; /* without array indices: "debug.a.b" */
+    strid key;      /* with them: "debug.a[0].b"; often the same */
+    int64_t word;   /* integer, strid, or column_f64_word() of a double */
+    uint8_t type;   /* enum arg_type */
+};
+
+struct arg_list {
+    struct arg *p;
+    size_t n;
+    size_t cap;
+};
+
+struct args;
+
+/* Turns payload bytes into values, appended to *out. `aux` is what was given at args_intern_bytes(). */
+typedef void (*args_decode_fn)(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out);
+
+enum { ARGS_READY = 0, ARGS_MAX_DECODERS = 8, ARGS_AUX_BITS = 28 };
+
+struct arg_set {
+    union {
+        const uint8_t *bytes; /* payload, for a decoder */
+        uint64_t first;       /* index into ready values */
+    };
+    uint32_t len;      /* bytes or values */
+    uint32_t kind_aux; /* decoder number << 28 | aux; 0: ready values */
+};
+
+struct args {
+    struct strpool *strings;
+    struct arena bytes; /* copies of payloads that do not outlive the import */
+    VEC(struct arg_set)
+    sets; /* [id - 1] */
+    VEC(struct arg)
+    ready;                   /* values of ready sets */
+    struct args_slot *slots; /* hash index over sets, a power of two */
+    uint32_t slot_cap;
+    struct {
+        args_decode_fn decode;
+        void *ctx;
+    } decoders[ARGS_MAX_DECODERS];
+    bool failed;
+};
+
+/* Announces decoder `kind` (1 .. ARGS_MAX_DECODERS - 1). ctx must outlive the storage's queries. */
+void args_set_decoder(struct args *a, unsigned kind, args_decode_fn decode, void *ctx);
+
+/* The id of a list of values; an empty list is 0. */
+uint32_t args_intern(struct args *a, const struct arg *list, size_t n);
+
+/* The id of a payload. `stable`: the bytes stay where they are as long as the storage (a mapped file), else they are
+ * copied. `share` = false skips the search for an equal set, for payloads that hardly repeat. *was_new (may be NULL)
+ * tells. */
+uint32_t args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct slice payload, bool stable, bool share,
+                           bool *was_new);
+
+/* Appends the values of a set to *out (decoding if need be); nothing for 0 or an unknown id. */
+void args_values(const struct args *a, uint32_t id, struct arg_list *out);
+
+static inline uint32_t args_count(const struct args *a)
+{
+    return (uint32_t)a->sets.n;
+}
+
+/* Appending to a list. Names are interned. */
+void arg_list_add(struct args *a, struct arg_list *l, strid flat_key, strid key, enum arg_type type, int64_t word);
+void arg_list_int(struct args *a, struct arg_list *l, const char *key, int64_t v);
+void arg_list_uint(struct args *a, struct arg_list *l, const char *key, uint64_t v);
+void arg_list_bool(struct args *a, struct arg_list *l, const char *key, bool v);
+void arg_list_str(struct args *a, struct arg_list *l, const char *key, strid v);
+void arg_list_real(struct args *a, struct arg_list *l, const char *key, double v);
+void arg_list_free(struct arg_list *l);
+
+void args_free(struct args *a);
+
+#endif

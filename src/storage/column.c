@@ -1,0 +1,306 @@
+/* Owns the packing of columns: sealing chunks, changing packed values, summaries. */
+#include "storage/column.h"
+
+#include "base/alloc.h"
+
+/* The passes over 4,096 words are the cost of an append; wider vectors halve it where the machine has them. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
+    !defined(__SANITIZE_THREAD__)
+#define VECTORISED __attribute__((target_clones("avx2", "default")))
+#else
+#define VECTORISED
+#endif
+
+struct span {
+    int64_t min, max; /* min > max: no value */
+    uint32_t nulls;
+    bool sorted;
+    bool whole; /* doubles: every one is a whole number that fits 53 bits, and no negative zero */
+};
+
+VECTORISED static void scan_ints(const int64_t *v, uint32_t n, int64_t null, struct span *s)
+{
+    int64_t min = INT64_MAX, max = INT64_MIN;
+    uint32_t nulls = 0, falls = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_null = v[i] == null;
+        nulls += is_null;
+        int64_t lo = is_null ? INT64_MAX : v[i];
+        int64_t hi = is_null ? INT64_MIN : v[i];
+        min = lo < min ? lo : min;
+        max = hi > max ? hi : max;
+    }
+    for (uint32_t i = 1; i < n; i++)
+        falls += v[i] < v[i - 1];
+    *s = (struct span){.min = min, .max = max, .nulls = nulls, .sorted = !falls && !nulls};
+}
+
+static bool is_whole(int64_t word)
+{
+    double d = column_f64(word);
+    return d >= -9007199254740992.0 && d <= 9007199254740992.0 && d == (double)(int64_t)d && word != INT64_MIN;
+}
+
+static void scan_doubles(const int64_t *v, uint32_t n, struct span *s)
+{
+    *s = (struct span){.min = INT64_MAX, .max = INT64_MIN, .sorted = true, .whole = true};
+    for (uint32_t i = 0; i < n; i++) {
+        if (v[i] == COL_NULL_F64) {
+            s->nulls++;
+            continue;
+        }
+        int64_t order = column_f64_order(v[i]);
+        if (order < s->max)
+            s->sorted = false;
+        if (order < s->min)
+            s->min = order;
+        if (order > s->max)
+            s->max = order;
+        s->whole = s->whole && is_whole(v[i]);
+    }
+    if (s->nulls)
+        s->sorted = s->whole = false;
+}
+
+static void scan(const int64_t *v, uint32_t n, enum col_type type, struct span *s)
+{
+    if (type == COL_F64)
+        scan_doubles(v, n, s);
+    else
+        scan_ints(v, n, column_null(type), s);
+}
+
+#define PACK(name, type)                                                                                               \
+    VECTORISED static void name(const int64_t *v, type *out, int64_t base)                                             \
+    {                                                                                                                  \
+        for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++)                                                                  \
+            out[i] = (type)((uint64_t)v[i] - (uint64_t)base);                                                          \
+    }
+PACK(pack_u8, uint8_t)
+PACK(pack_u16, uint16_t)
+PACK(pack_u32, uint32_t)
+
+#define PACK_NULLS(name, type, highest)                                                                                \
+    static void name(const int64_t *v, type *out, int64_t base)                                                        \
+    {                                                                                                                  \
+        for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++)                                                                  \
+            out[i] = v[i] == COL_NULL ? highest : (type)((uint64_t)v[i] - (uint64_t)base);                             \
+    }
+PACK_NULLS(pack_u8n, uint8_t, UINT8_MAX)
+PACK_NULLS(pack_u16n, uint16_t, UINT16_MAX)
+PACK_NULLS(pack_u32n, uint32_t, UINT32_MAX)
+
+static uint32_t kind_width(uint8_t kind)
+{
+    static const uint8_t widths[] = {
+        [CHUNK_CONST] = 0, [CHUNK_U8] = 1,   [CHUNK_U16] = 2, [CHUNK_U32] = 4,  [CHUNK_RAW] = 8, [CHUNK_U8N] = 1,
+        [CHUNK_U16N] = 2,  [CHUNK_U32N] = 4, [CHUNK_U8F] = 1, [CHUNK_U16F] = 2, [CHUNK_U32F] = 4};
+    return widths[kind];
+}
+
+/* Packs COL_CHUNK_ROWS words into *c (whose old data is not touched). `v` is scratch: doubles may be rewritten in it.
+ */
+static bool pack(int64_t *v, enum col_type type, struct col_chunk *c)
+{
+    struct span s;
+    scan(v, COL_CHUNK_ROWS, type, &s);
+    *c = (struct col_chunk){.base = v[0], .min = s.min, .max = s.max, .has_null = s.nulls > 0, .sorted = s.sorted};
+    if (s.nulls == COL_CHUNK_ROWS || (s.nulls == 0 && s.min == s.max)) {
+        c->kind = CHUNK_CONST;
+        return true;
+    }
+    int64_t min = s.min, max = s.max;
+    bool packable = type != COL_F64 || s.whole;
+    bool nulls = s.nulls > 0 && type != COL_STR; /* a string's NULL is id 0, a value like any other */
+    if (type == COL_STR && s.nulls)
+        min = 0;
+    if (type == COL_F64 && s.whole) {
+        for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++)
+            v[i] = (int64_t)column_f64(v[i]);
+        struct span whole;
+        scan_ints(v, COL_CHUNK_ROWS, COL_NULL, &whole);
+        min = whole.min;
+        max = whole.max;
+    }
+    uint64_t range = (uint64_t)max - (uint64_t)min + (nulls ? 1 : 0);
+    unsigned width = !packable || range > UINT32_MAX || range < (nulls ? 1u : 0u) ? 8
+                     : range > UINT16_MAX                                         ? 4
+                     : range > UINT8_MAX                                          ? 2
+                                                                                  : 1;
+    c->data = mem_alloc((size_t)width * COL_CHUNK_ROWS);
+    if (!c->data)
+        return false;
+    if (width == 8) {
+        if (type == COL_F64 && s.whole)
+            for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++)
+                v[i] = column_f64_word((double)v[i]);
+        c->kind = CHUNK_RAW;
+        memcpy(c->data, v, 8u * COL_CHUNK_ROWS);
+        return true;
+    }
+    c->base = min;
+    if (nulls)
+        width == 1 ? pack_u8n(v, c->data, min) : width == 2 ? pack_u16n(v, c->data, min) : pack_u32n(v, c->data, min);
+    else
+        width == 1 ? pack_u8(v, c->data, min) : width == 2 ? pack_u16(v, c->data, min) : pack_u32(v, c->data, min);
+    uint8_t narrowest = nulls ? CHUNK_U8N : type == COL_F64 ? CHUNK_U8F : CHUNK_U8;
+    c->kind = (uint8_t)(narrowest + (width == 1 ? 0 : width == 2 ? 1 : 2));
+    return true;
+}
+
+bool column_seal(struct column *c)
+{
+    if (c->n_chunks == c->cap_chunks) {
+        uint32_t cap = c->cap_chunks ? c->cap_chunks * 2 : 4;
+        struct col_chunk *grown = mem_realloc(c->chunks, cap * sizeof *grown);
+        if (!grown)
+            return false;
+        c->chunks = grown;
+        c->cap_chunks = cap;
+    }
+    if (!pack(c->tail, c->type, &c->chunks[c->n_chunks]))
+        return false;
+    c->n_chunks++;
+    return true;
+}
+
+void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *out)
+{
+    uint32_t chunk = first >> COL_CHUNK_SHIFT, at = first & COL_CHUNK_MASK;
+    if (chunk >= c->n_chunks) {
+        memcpy(out, c->tail + at, n * sizeof *out);
+        return;
+    }
+    const struct col_chunk *k = &c->chunks[chunk];
+    switch (k->kind) {
+    case CHUNK_CONST:
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = k->base;
+        break;
+    case CHUNK_U8:
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = k->base + ((const uint8_t *)k->data)[at + i];
+        break;
+    case CHUNK_U16:
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = k->base + ((const uint16_t *)k->data)[at + i];
+        break;
+    case CHUNK_U32:
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = k->base + ((const uint32_t *)k->data)[at + i];
+        break;
+    case CHUNK_RAW:
+        memcpy(out, (const int64_t *)k->data + at, n * sizeof *out);
+        break;
+    default:
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = col_chunk_get(k, at + i);
+    }
+}
+
+/* Writes the word in place when the chunk's width holds it. */
+static bool set_in_place(struct col_chunk *k, uint32_t i, int64_t word, int64_t null)
+{
+    if (k->kind == CHUNK_CONST)
+        return k->base == word;
+    if (k->kind == CHUNK_RAW) {
+        ((int64_t *)k->data)[i] = word;
+        return true;
+    }
+    if (k->kind >= CHUNK_U8F) {
+        if (!is_whole(word))
+            return false;
+        word = (int64_t)column_f64(word);
+    }
+    bool nullable = k->kind >= CHUNK_U8N && k->kind <= CHUNK_U32N;
+    uint32_t width = kind_width(k->kind);
+    uint64_t highest = (1ull << (8 * width)) - 1;
+    uint64_t code = (uint64_t)word - (uint64_t)k->base;
+    if (nullable && word == null)
+        code = highest;
+    else if (code > highest - (nullable ? 1 : 0) || word < k->base)
+        return false;
+    switch (width) {
+    case 1:
+        ((uint8_t *)k->data)[i] = (uint8_t)code;
+        break;
+    case 2:
+        ((uint16_t *)k->data)[i] = (uint16_t)code;
+        break;
+    default:
+        ((uint32_t *)k->data)[i] = (uint32_t)code;
+    }
+    return true;
+}
+
+bool column_set(struct column *c, uint32_t row, int64_t word)
+{
+    uint32_t chunk = row >> COL_CHUNK_SHIFT, i = row & COL_CHUNK_MASK;
+    if (chunk >= c->n_chunks) {
+        c->tail[i] = word;
+        return true;
+    }
+    struct col_chunk *k = &c->chunks[chunk];
+    int64_t null = column_null(c->type);
+    if (set_in_place(k, i, word, null)) {
+        int64_t order = c->type == COL_F64 ? column_f64_order(word) : word;
+        if (word == null) {
+            k->has_null = true;
+        } else if (k->min > k->max) {
+            k->min = k->max = order;
+        } else {
+            k->min = order < k->min ? order : k->min;
+            k->max = order > k->max ? order : k->max;
+        }
+        k->sorted = k->sorted && k->kind == CHUNK_CONST;
+        return true;
+    }
+    int64_t *v = mem_alloc(COL_CHUNK_ROWS * sizeof *v);
+    struct col_chunk wider;
+    if (!v)
+        return false;
+    column_unpack(c, chunk << COL_CHUNK_SHIFT, COL_CHUNK_ROWS, v);
+    v[i] = word;
+    bool ok = pack(v, c->type, &wider);
+    mem_free(v);
+    if (!ok)
+        return false;
+    mem_free(k->data);
+    *k = wider;
+    return true;
+}
+
+void column_summarize(struct column *c, uint32_t tail_n)
+{
+    struct span s;
+    scan(c->tail, tail_n, c->type, &s);
+    c->summary = (struct col_chunk){.min = s.min, .max = s.max, .has_null = s.nulls > 0, .sorted = s.sorted};
+    c->has_null = s.nulls > 0;
+    c->sorted = s.sorted;
+    const struct col_chunk *before = NULL;
+    for (uint32_t i = 0; i < c->n_chunks; i++) {
+        const struct col_chunk *k = &c->chunks[i];
+        c->has_null |= k->has_null;
+        c->sorted = c->sorted && k->sorted && (!before || before->max <= k->min);
+        before = k;
+    }
+    if (before && tail_n)
+        c->sorted = c->sorted && before->max <= s.min;
+}
+
+size_t column_memory(const struct column *c)
+{
+    size_t bytes = c->cap_chunks * sizeof *c->chunks;
+    for (uint32_t i = 0; i < c->n_chunks; i++)
+        bytes += (size_t)kind_width(c->chunks[i].kind) * COL_CHUNK_ROWS;
+    return bytes;
+}
+
+void column_free(struct column *c)
+{
+    for (uint32_t i = 0; i < c->n_chunks; i++)
+        mem_free(c->chunks[i].data);
+    mem_free(c->chunks);
+    mem_free(c->tail);
+    *c = (struct column){.type = c->type};
+}

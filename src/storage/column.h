@@ -1,0 +1,146 @@
+/* One column of a table: values in chunks of 4,096 rows, each packed to the width its values need.
+ *
+ * Every value is one 64-bit word: integers as they are, doubles by their bits, strings by their strid. Rows are
+ * appended to an unpacked tail; when the tail holds a whole chunk it is sealed: values become differences to the
+ * chunk's minimum in 0, 1, 2, 4 or 8 bytes (0 when all are equal). A sealed value can still be changed; the chunk is
+ * widened when the new value does not fit. Each chunk knows its minimum and maximum, so a scan can pass over it without
+ * reading it.
+ *
+ * NULL is a word of its own: COL_NULL for integers (INT64_MIN cannot be stored as a number), COL_NULL_F64 (one NaN) for
+ * doubles, 0 for strings. */
+#ifndef MERIDIAN_STORAGE_COLUMN_H
+#define MERIDIAN_STORAGE_COLUMN_H
+
+#include "base/strpool.h"
+
+enum { COL_CHUNK_SHIFT = 12, COL_CHUNK_ROWS = 1 << COL_CHUNK_SHIFT, COL_CHUNK_MASK = COL_CHUNK_ROWS - 1 };
+
+#define COL_NULL     INT64_MIN
+#define COL_NULL_F64 0x7ffc6d72646e756cLL
+
+enum col_type {
+    COL_U32,
+    COL_I32,
+    COL_I64,
+    COL_F64,
+    COL_STR,
+};
+
+/* How a sealed chunk keeps its values. N: the highest code is NULL. F: doubles that are whole numbers, kept as such. */
+enum col_chunk_kind {
+    CHUNK_CONST, /* every value is `base` */
+    CHUNK_U8,
+    CHUNK_U16,
+    CHUNK_U32,
+    CHUNK_RAW, /* 8 bytes, NULL by its word */
+    CHUNK_U8N,
+    CHUNK_U16N,
+    CHUNK_U32N,
+    CHUNK_U8F,
+    CHUNK_U16F,
+    CHUNK_U32F,
+};
+
+struct col_chunk {
+    void *data;   /* COL_CHUNK_ROWS codes; NULL for CHUNK_CONST */
+    int64_t base; /* what code 0 stands for */
+    int64_t min;  /* smallest and largest value that is not NULL, by numeric order (strings: by id); min > max when */
+    int64_t max;  /* all are NULL. For doubles: words that order as the doubles do (column_f64_order()). */
+    uint8_t kind; /* enum col_chunk_kind */
+    bool has_null;
+    bool sorted; /* non-decreasing and without NULL, by the order of min/max */
+};
+
+struct column {
+    struct col_chunk *chunks; /* sealed */
+    uint32_t n_chunks;
+    uint32_t cap_chunks;
+    int64_t *tail;            /* the rows behind the last sealed chunk, unpacked; length is the table's business */
+    struct col_chunk summary; /* of the tail (min, max, has_null, sorted), valid after table_finalize() */
+    uint8_t type;             /* enum col_type */
+    bool has_null;            /* anywhere; valid after table_finalize() */
+    bool sorted;              /* whole column is non-decreasing without NULL; valid after table_finalize() */
+};
+
+static inline int64_t column_null(enum col_type type)
+{
+    return type == COL_STR ? 0 : type == COL_F64 ? COL_NULL_F64 : COL_NULL;
+}
+
+static inline int64_t column_f64_word(double d)
+{
+    int64_t w;
+    memcpy(&w, &d, 8);
+    return w;
+}
+
+static inline double column_f64(int64_t word)
+{
+    double d;
+    memcpy(&d, &word, 8);
+    return d;
+}
+
+/* A word that compares as the double does (negative ones are flipped). */
+static inline int64_t column_f64_order(int64_t word)
+{
+    return word < 0 ? word ^ INT64_MAX : word;
+}
+
+static inline int64_t col_chunk_get(const struct col_chunk *c, uint32_t i)
+{
+    switch (c->kind) {
+    case CHUNK_CONST:
+        return c->base;
+    case CHUNK_U8:
+        return c->base + ((const uint8_t *)c->data)[i];
+    case CHUNK_U16:
+        return c->base + ((const uint16_t *)c->data)[i];
+    case CHUNK_U32:
+        return c->base + ((const uint32_t *)c->data)[i];
+    case CHUNK_U8N: {
+        uint8_t v = ((const uint8_t *)c->data)[i];
+        return v == UINT8_MAX ? COL_NULL : c->base + v;
+    }
+    case CHUNK_U16N: {
+        uint16_t v = ((const uint16_t *)c->data)[i];
+        return v == UINT16_MAX ? COL_NULL : c->base + v;
+    }
+    case CHUNK_U32N: {
+        uint32_t v = ((const uint32_t *)c->data)[i];
+        return v == UINT32_MAX ? COL_NULL : c->base + v;
+    }
+    case CHUNK_U8F:
+        return column_f64_word((double)(c->base + ((const uint8_t *)c->data)[i]));
+    case CHUNK_U16F:
+        return column_f64_word((double)(c->base + ((const uint16_t *)c->data)[i]));
+    case CHUNK_U32F:
+        return column_f64_word((double)(c->base + ((const uint32_t *)c->data)[i]));
+    default:
+        return ((const int64_t *)c->data)[i];
+    }
+}
+
+/* The word of a row, which must exist. */
+static inline int64_t column_get(const struct column *c, uint32_t row)
+{
+    uint32_t chunk = row >> COL_CHUNK_SHIFT;
+    return chunk < c->n_chunks ? col_chunk_get(&c->chunks[chunk], row & COL_CHUNK_MASK) : c->tail[row & COL_CHUNK_MASK];
+}
+
+/* Changes the word of a row, which must exist. False when out of memory (the old value stays). */
+bool column_set(struct column *c, uint32_t row, int64_t word);
+
+/* Unpacks `n` rows of one chunk, from `first` on, into out. [first, first + n) must lie within one chunk. */
+void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *out);
+
+/* Packs the full tail into a new chunk. False when out of memory. The tail's memory is kept for the next rows. */
+bool column_seal(struct column *c);
+
+/* Fills summary, has_null and sorted; `tail_n` rows stand in the tail. */
+void column_summarize(struct column *c, uint32_t tail_n);
+
+size_t column_memory(const struct column *c);
+void column_free(struct column *c);
+
+#endif

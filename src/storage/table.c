@@ -1,0 +1,110 @@
+/* Owns tables: appending rows, finding in sorted columns. */
+#include "storage/table.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+int table_init(struct table *t, const struct table_def *def)
+{
+    *t = (struct table){.def = def};
+    t->columns = mem_zalloc((def->n_columns + 1) * sizeof *t->columns);
+    if (!t->columns)
+        return -MRD_ENOMEM;
+    for (uint32_t i = 0; i < def->n_columns; i++)
+        t->columns[i].type = def->columns[i].type;
+    return 0;
+}
+
+void table_free(struct table *t)
+{
+    for (uint32_t i = 0; t->columns && i < t->def->n_columns; i++)
+        column_free(&t->columns[i]);
+    mem_free(t->columns);
+    *t = (struct table){0};
+}
+
+static bool grow_tails(struct table *t)
+{
+    uint32_t cap = t->tail_cap ? t->tail_cap * 4 : 16;
+    if (cap > COL_CHUNK_ROWS)
+        cap = COL_CHUNK_ROWS;
+    for (uint32_t i = 0; i < t->def->n_columns; i++) {
+        int64_t *tail = mem_realloc(t->columns[i].tail, cap * sizeof *tail);
+        if (!tail)
+            return false;
+        t->columns[i].tail = tail;
+    }
+    t->tail_cap = cap;
+    return true;
+}
+
+bool table_grow(struct table *t)
+{
+    uint32_t at = t->n_rows & COL_CHUNK_MASK;
+    bool ok = t->n_rows < UINT32_MAX - 1;
+    uint32_t chunks = t->n_rows >> COL_CHUNK_SHIFT;
+    if (at == 0) /* every row so far is to be in a sealed chunk */
+        for (uint32_t i = 0; ok && i < t->def->n_columns; i++)
+            ok = t->columns[i].n_chunks == chunks || column_seal(&t->columns[i]);
+    if (ok && at >= t->tail_cap)
+        ok = grow_tails(t);
+    if (!ok)
+        t->failed = true;
+    t->final = false;
+    return ok;
+}
+
+uint32_t table_append(struct table *t, const int64_t *words)
+{
+    if (!table_room(t))
+        return UINT32_MAX;
+    uint32_t at = t->n_rows & COL_CHUNK_MASK;
+    for (uint32_t i = 0; i < t->def->n_columns; i++)
+        t->columns[i].tail[at] = words[i];
+    return t->n_rows++;
+}
+
+void table_finalize(struct table *t)
+{
+    if (t->final)
+        return;
+    for (uint32_t i = 0; i < t->def->n_columns; i++)
+        column_summarize(&t->columns[i], t->n_rows - (t->columns[i].n_chunks << COL_CHUNK_SHIFT));
+    t->final = true;
+}
+
+uint32_t table_lower_bound(const struct table *t, uint32_t col, int64_t word, bool after)
+{
+    const struct column *c = &t->columns[col];
+    bool doubles = c->type == COL_F64;
+    int64_t want = doubles ? column_f64_order(word) : word;
+    uint32_t lo = 0, hi = c->n_chunks; /* first chunk whose maximum is not below */
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (after ? c->chunks[mid].max <= want : c->chunks[mid].max < want)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    uint32_t first = lo << COL_CHUNK_SHIFT;
+    uint32_t last = lo < c->n_chunks ? first + COL_CHUNK_ROWS : t->n_rows;
+    while (first < last) {
+        uint32_t mid = first + (last - first) / 2;
+        int64_t v = column_get(c, mid);
+        if (doubles)
+            v = column_f64_order(v);
+        if (after ? v <= want : v < want)
+            first = mid + 1;
+        else
+            last = mid;
+    }
+    return first;
+}
+
+size_t table_memory(const struct table *t)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < t->def->n_columns; i++)
+        bytes += sizeof *t->columns + column_memory(&t->columns[i]) + t->tail_cap * sizeof(int64_t);
+    return bytes;
+}
