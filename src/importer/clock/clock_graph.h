@@ -1,0 +1,55 @@
+/* Converts timestamps between clocks: a graph of clock domains joined by snapshots (facts: importer section 2). */
+#ifndef MERIDIAN_IMPORTER_CLOCK_CLOCK_GRAPH_H
+#define MERIDIAN_IMPORTER_CLOCK_CLOCK_GRAPH_H
+
+#include "importer/importer.h"
+
+enum builtin_clock {
+    CLOCK_ID_REALTIME = 1,
+    CLOCK_ID_REALTIME_COARSE = 2,
+    CLOCK_ID_MONOTONIC = 3,
+    CLOCK_ID_MONOTONIC_COARSE = 4,
+    CLOCK_ID_MONOTONIC_RAW = 5,
+    CLOCK_ID_BOOTTIME = 6,
+    CLOCK_ID_TSC = 9,
+    CLOCK_ID_PERF = 10,
+    CLOCK_ID_TRACE_FILE = 11,
+    CLOCK_ID_FIRST_SEQUENCE = 64, /* 64..127 belong to one sequence */
+    CLOCK_ID_LAST_SEQUENCE = 127,
+};
+
+struct clock_id {
+    uint32_t id;
+    uint32_t sequence; /* 0 but for sequence-scoped clocks */
+    uint32_t machine;  /* machine row */
+    uint32_t file;     /* trace_file tag; 0 unless the file's clocks are isolated */
+};
+
+struct clock_reading {
+    struct clock_id clock;
+    int64_t value;      /* in the clock's units */
+    int64_t multiplier; /* ns per unit, 0 means 1 */
+    bool incremental;
+};
+
+struct clock_graph;
+
+struct clock_graph *clock_graph_open(struct storage *st);
+
+/* Adds a snapshot of clocks read together. Problems are counted in stats (invalid_clock_snapshots). Returns the
+ * snapshot id. */
+uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_reading *readings, size_t n);
+
+/* Converts to trace time. 0 on success; -MRD_ENOTFOUND when there is no path (nothing is counted: the caller decides
+ * whether to retry at the end of the file or to record the failure with clock_graph_record_failure()). A cached hit
+ * costs a few ns. */
+int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64_t value, int64_t *trace_ns);
+int clock_graph_convert(struct clock_graph *g, struct clock_id from, int64_t value, struct clock_id to, int64_t *out);
+void clock_graph_record_failure(struct clock_graph *g, struct clock_id from, int64_t value, int64_t byte_offset);
+
+/* primary_trace_clock: the first file to set it wins; refused once conversions to trace time have happened. */
+int clock_graph_set_trace_clock(struct clock_graph *g, struct clock_id clock);
+
+void clock_graph_close(struct clock_graph *g);
+
+#endif

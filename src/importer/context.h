@@ -1,0 +1,65 @@
+/* What the parts of the importer share: the import as a whole, and one context per machine.
+ *
+ * Each module keeps its state behind a pointer of its own type, made by its *_open and freed by its *_close; nobody
+ * else looks inside. Trackers belong to a machine because pids, cpus and sequences do. */
+#ifndef MERIDIAN_IMPORTER_CONTEXT_H
+#define MERIDIAN_IMPORTER_CONTEXT_H
+
+#include "importer/importer.h"
+
+#include "base/vec.h"
+
+struct machine_ctx {
+    struct importer *im;
+    struct storage *st; /* == im->st */
+    uint32_t id;        /* row of `machine`; 0 is the host */
+    uint32_t raw_id;    /* TracePacket.machine_id; 0 for the host */
+
+    /* Set once system_info is seen; 0 when unknown. Task-state letters depend on it. */
+    uint32_t kernel_major;
+    uint32_t kernel_minor;
+
+    struct sequences *sequences;             /* importer/proto */
+    struct process_tracker *processes;       /* importer/track */
+    struct sched_tracker *sched;             /* importer/track: sched_slice and thread_state */
+    struct ftrace_machine *ftrace;           /* importer/ftrace: per-cpu state, generic event descriptors */
+    struct track_event_machine *track_event; /* importer/track_event */
+    struct system_machine *system;           /* importer/system */
+};
+
+struct importer {
+    struct storage *st;
+    struct import_options opt;
+    struct clock_graph *clocks;   /* importer/clock */
+    struct sorter *sorter;        /* importer/sort */
+    struct track_tracker *tracks; /* importer/track: tracks by type and dimensions, for all machines */
+    struct slice_tracker *slices; /* importer/track: open slices of every track */
+    struct flow_tracker *flows;   /* importer/track */
+    struct reader *reader;        /* importer/reader: formats, archives, blobs */
+    VEC(struct machine_ctx *)
+    machines;            /* by machine row */
+    uint32_t trace_file; /* row of `trace_file` being read */
+    bool bytes_stable;   /* what is being read stays mapped: payloads need not be copied */
+    bool failed;         /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
+};
+
+/* ucpu = machine row * 4096 + cpu; also makes the cpu row visible (its `cpu` column is set). cpu < 4096. */
+uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);
+
+/* The context of a machine by TracePacket.machine_id, made (with all its trackers and its machine row) when new. NULL
+ * when out of memory. Rules of adoption: importer facts section 2, "Remote machines". */
+struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id);
+
+/* Notes an import problem: adds 1 to the stat and a row to trace_import_logs (ts may be COL_NULL, byte_offset -1). */
+void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, uint32_t arg_set_id);
+
+static inline strid import_str(struct importer *im, const char *text)
+{
+    return strpool_intern_str(&im->st->strings, text);
+}
+static inline strid import_slice(struct importer *im, struct slice s)
+{
+    return strpool_intern(&im->st->strings, s.p, s.len);
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* File to storage: the importer's public face.
+ *
+ *     struct importer *im;
+ *     importer_open(&im, storage, &options, &err);
+ *     importer_add_file(im, "trace.pftrace", &err);      // or importer_feed() for bytes from a pipe
+ *     importer_finish(im, &err);                         // drains the sorter, flushes trackers, trace bounds
+ *     ... query storage (args are decoded through the importer: keep it open as long) ...
+ *     importer_close(im);
+ *
+ * Bad data in a trace never fails the import: it is counted in storage.stats and noted in trace_import_logs. What
+ * fails: an unknown format, a file that cannot be read, memory that runs out, and the errors that the facts call import
+ * errors; even then everything imported so far stays queryable after importer_finish(). */
+#ifndef MERIDIAN_IMPORTER_IMPORTER_H
+#define MERIDIAN_IMPORTER_IMPORTER_H
+
+#include "storage/storage.h"
+
+enum import_clock_model {
+    CLOCK_MODEL_AUTO,       /* linear for a machine whose clock rounds come in several packets, else compatible */
+    CLOCK_MODEL_COMPATIBLE, /* the constant offset of the facts, bit for bit */
+    CLOCK_MODEL_LINEAR,     /* offset and drift with proven bounds */
+};
+
+struct import_options {
+    bool full_sort;                  /* --full-sort */
+    bool no_ftrace_raw;              /* --no-ftrace-raw: ftrace_event stays empty */
+    bool ignore_ftrace_parse_errors; /* dev flag: ftrace_parse_errors are counted, not fatal */
+    bool crop_track_events;          /* drop track events before the range of interest */
+    enum import_clock_model clock_model;
+    unsigned threads; /* workers for decompression and tokenizing; 0: as many as useful */
+    void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* may be NULL; total 0 when unknown */
+    void *progress_ctx;
+};
+
+struct importer;
+
+int importer_open(struct importer **im, struct storage *st, const struct import_options *options, struct error *err);
+
+/* Imports one file or directory; "-" is standard input. Several calls merge several traces on one timeline. */
+int importer_add_file(struct importer *im, const char *path, struct error *err);
+
+/* Imports bytes as they come (from a pipe, an RPC). The bytes are copied where they are still needed later. */
+int importer_feed(struct importer *im, const void *bytes, size_t len, struct error *err);
+
+/* No more input: retries what waited for a clock, drains the sorter, closes trackers, computes bounds, finalizes
+ * storage. */
+int importer_finish(struct importer *im, struct error *err);
+
+void importer_close(struct importer *im);
+
+#endif

@@ -1,0 +1,58 @@
+/* Brings events of all sources into time order: one queue per source, merged by a loser tree.
+ *
+ * A queue belongs to a stream (ftrace of one cpu, compact switches of one cpu, generic packets, …) and keeps 24-byte
+ * events in arrival order; while timestamps do not fall it costs nothing to sort, else the tail from the first
+ * out-of-order event is sorted, stably. Across queues with equal timestamps the queue made first goes first, and a
+ * queue's run goes on while its events are not later than the next queue's earliest (facts: importer section 3).
+ *
+ * The meaning of a and b is the queue owner's. Typically a = pointer to payload bytes, b = length << 32 | generation
+ * index. */
+#ifndef MERIDIAN_IMPORTER_SORT_SORTER_H
+#define MERIDIAN_IMPORTER_SORT_SORTER_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sort_event {
+    int64_t ts;
+    uint64_t a;
+    uint64_t b;
+};
+
+/* Called with a run of consecutive events of one queue, in time order. */
+typedef void (*sort_parse_fn)(void *owner, const struct sort_event *events, size_t n);
+
+struct sorter;
+struct stats;
+
+struct sorter *sorter_open(struct stats *stats, bool full_sort);
+
+/* A new queue; the number is its rank among equals. UINT32_MAX when out of memory. */
+uint32_t sorter_add_queue(struct sorter *s, sort_parse_fn parse, void *owner);
+
+/* Appends an event. Negative timestamps and events older than what was already emitted are counted and dropped (stats
+ * trace_sorter_negative_timestamp_dropped, sorter_push_event_out_of_order). */
+void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e);
+
+/* The largest timestamp pushed so far (0 when none). */
+int64_t sorter_max_ts(const struct sorter *s);
+
+/* True while nothing was emitted: then packets may still be deferred and sorter_force_full_sort() works. */
+bool sorter_can_full_sort(const struct sorter *s);
+void sorter_force_full_sort(struct sorter *s);
+
+/* Service events that drive windowed extraction. The second may call parse functions. */
+void sorter_on_flush(struct sorter *s);
+void sorter_on_read_buffers(struct sorter *s);
+
+/* Emits everything that is left. */
+void sorter_drain(struct sorter *s);
+
+/* Largest number of bytes held in queues at any time. */
+size_t sorter_peak_bytes(const struct sorter *s);
+bool sorter_failed(const struct sorter *s);
+void sorter_close(struct sorter *s);
+
+#endif

@@ -1,0 +1,69 @@
+/* Threads and processes of one machine: which utid a tid means at a time (facts: importer section 4, "Process
+ * tracker").
+ *
+ * utid and upid are row numbers of `thread` and `process`. A tid has several utids over time; the latest that is alive
+ * counts. */
+#ifndef MERIDIAN_IMPORTER_TRACK_PROCESS_TRACKER_H
+#define MERIDIAN_IMPORTER_TRACK_PROCESS_TRACKER_H
+
+#include "importer/context.h"
+
+#define UTID_NONE UINT32_MAX
+#define UPID_NONE UINT32_MAX
+
+/* A name set with a priority replaces one of the same or a lower priority. */
+enum thread_name_priority {
+    THREAD_NAME_OTHER,
+    THREAD_NAME_FTRACE,
+    THREAD_NAME_PROCESS_TREE,
+    THREAD_NAME_TRACK_DESCRIPTOR_THREAD_TYPE,
+    THREAD_NAME_TRACK_DESCRIPTOR,
+    THREAD_NAME_CONSTANT,
+};
+enum process_name_priority {
+    PROCESS_NAME_OTHER,
+    PROCESS_NAME_CHROME_LABEL,
+    PROCESS_NAME_TRACK_DESCRIPTOR,
+    PROCESS_NAME_RENDERER_LABEL,
+    PROCESS_NAME_SYSTEM,
+};
+
+/* Makes the tracker of a machine, with the idle thread and process (tid 0, "swapper"). NULL when out of memory. */
+struct process_tracker *process_tracker_open(struct machine_ctx *m);
+void process_tracker_close(struct process_tracker *t);
+/* Resolves what was waiting (pending associations) once no more events come. */
+void process_tracker_finish(struct process_tracker *t);
+
+/* The latest alive utid of a tid, made when there is none. A hit is one hash probe (a small direct table for low tids).
+ */
+uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid);
+/* As above without making one: UTID_NONE. */
+uint32_t process_tracker_find_thread(const struct process_tracker *t, int64_t tid);
+uint32_t process_tracker_process(struct process_tracker *t, int64_t pid);
+uint32_t process_tracker_find_process(const struct process_tracker *t, int64_t pid);
+
+/* The thread `tid` of process `pid` (both made when new); associates them. */
+uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, int64_t pid);
+
+/* task_newtask: a new thread in the parent's process, or a new process (clone flags decide in the caller). ts COL_NULL
+ * when unknown. Return the new utid. */
+uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int64_t tid);
+uint32_t process_tracker_start_process(struct process_tracker *t, int64_t ts, int64_t parent_tid, int64_t pid,
+                                       strid main_name, enum thread_name_priority priority);
+void process_tracker_end_thread(struct process_tracker *t, int64_t ts, int64_t tid);
+/* Puts `utid` into the process of `other_utid`, now or when that becomes known. */
+void process_tracker_associate_threads(struct process_tracker *t, uint32_t utid, uint32_t other_utid);
+
+void process_tracker_thread_name(struct process_tracker *t, uint32_t utid, strid name,
+                                 enum thread_name_priority priority);
+void process_tracker_process_name(struct process_tracker *t, uint32_t upid, strid name,
+                                  enum process_name_priority priority);
+/* process_tree: creates the process and its parent, sets name, cmdline, uid. Returns the upid. */
+uint32_t process_tracker_set_metadata(struct process_tracker *t, int64_t pid, int64_t ppid, strid name, strid cmdline);
+void process_tracker_set_uid(struct process_tracker *t, uint32_t upid, uint32_t uid);
+void process_tracker_set_start_ts(struct process_tracker *t, uint32_t upid, int64_t ts);
+
+/* The idle thread of this machine. */
+uint32_t process_tracker_idle_utid(const struct process_tracker *t);
+
+#endif

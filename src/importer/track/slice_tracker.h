@@ -1,0 +1,30 @@
+/* Nested slices: a stack of open slices per track (facts: importer section 6, "Slice tracker"). */
+#ifndef MERIDIAN_IMPORTER_TRACK_SLICE_TRACKER_H
+#define MERIDIAN_IMPORTER_TRACK_SLICE_TRACKER_H
+
+#include "importer/context.h"
+
+#define SLICE_NONE UINT32_MAX
+
+struct slice_tracker *slice_tracker_open(struct importer *im);
+void slice_tracker_close(struct slice_tracker *t);
+/* Leaves unfinished slices with dur = -1. */
+void slice_tracker_finish(struct slice_tracker *t);
+
+/* Opens a slice at ts. category, name: 0 for NULL. args: the set's id, 0 for none. Returns the slice's row, SLICE_NONE
+ * when it was dropped (depth limit; counted). `machine` is where stats go. */
+uint32_t slice_begin(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
+                     uint32_t args);
+/* A complete slice. */
+uint32_t slice_scoped(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
+                      int64_t dur, uint32_t args);
+/* Closes the innermost open slice that matches (0 matches anything). `add` (may be NULL): more args to append to its
+ * set. Returns its row or SLICE_NONE. */
+uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
+                   const struct arg_list *add);
+/* The innermost open slice of a track at its last event, or SLICE_NONE. */
+uint32_t slice_top(struct slice_tracker *t, uint32_t track);
+/* Appends args to the set of a slice (which may have none yet). */
+void slice_add_args(struct slice_tracker *t, uint32_t slice, const struct arg_list *add);
+
+#endif
