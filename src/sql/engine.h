@@ -1,0 +1,162 @@
+/* The SQL engine: one SQLite connection over one storage, with errors as values.
+ *
+ * An engine may be opened before data is loaded (stats and metadata answer at any time); call engine_loaded() when the
+ * storage has got its rows. Text is run by engine_query(): every statement but the last runs to its end, the last one
+ * is handed back as a result to step through. The dialect front end (dialect/) hooks in by engine_set_dialect() and
+ * turns each statement into what SQLite understands. Virtual tables, functions and table functions are registered from
+ * const tables by the attach functions of extensions.c.
+ *
+ * Not for use by several threads at once, except engine_interrupt(). */
+#ifndef MERIDIAN_SQL_ENGINE_H
+#define MERIDIAN_SQL_ENGINE_H
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "sql/runtime_table.h"
+#include "storage/storage.h"
+
+#include <sqlite3.h>
+
+struct engine;
+
+/* Opens a connection over `st` (borrowed, must outlive the engine). */
+int engine_open(struct engine **out, struct storage *st, struct error *err);
+void engine_close(struct engine *e); /* NULL is fine; every result must be closed before */
+
+/* The load is complete (or has got more rows): summaries are brought up to date, indexes made before are dropped, and
+ * the views that need a complete trace are created (once). */
+int engine_loaded(struct engine *e, struct error *err);
+
+/* Makes the running query fail with -MRD_ECANCELLED; may be called from a signal handler or another thread. */
+void engine_interrupt(struct engine *e);
+
+sqlite3 *engine_db(struct engine *e);
+struct storage *engine_storage(struct engine *e);
+
+/* ---- running text ---- */
+
+/* One statement being stepped. Values are read with sqlite3_column_*(r.stmt, i). */
+struct engine_result {
+    struct engine *engine;
+    sqlite3_stmt *stmt; /* NULL: a statement without output (CREATE PERFETTO ..., INCLUDE), already executed */
+    int n_columns;
+    bool row;  /* the first row has been fetched and not handed out yet */
+    bool done; /* no more rows */
+};
+
+/* A text being run statement by statement. */
+struct engine_script {
+    struct engine *engine;
+    const char *origin; /* names the text in tracebacks: "stdin", a file name */
+    struct slice text;
+    size_t at;                         /* where the next statement starts; the tail offset after a call */
+    uint32_t n_statements;             /* executed so far */
+    uint32_t n_statements_with_output; /* of those: with a row that is not VOID, or columns not to be suppressed */
+};
+
+/* Prepares the next statement and steps it to its first row (or its end). 1: *r is open, to be closed; 0: no statement
+ * is left; negative: -MRD_ESQL with the message, -MRD_ECANCELLED, -MRD_ENOMEM. */
+int engine_script_next(struct engine_script *s, struct engine_result *r, struct error *err);
+
+/* Runs a text: every statement but the last to its end, the last one is handed back open. -MRD_EINVALID "No valid SQL
+ * to run" when there is none. On failure nothing is left open. *script (may be NULL) receives the counts. */
+int engine_query(struct engine *e, const char *origin, struct slice sql, struct engine_result *r,
+                 struct engine_script *script, struct error *err);
+
+/* 1: a row is there; 0: the end; negative: error. */
+int engine_result_next(struct engine_result *r, struct error *err);
+const char *engine_result_column_name(const struct engine_result *r, int column);
+void engine_result_close(struct engine_result *r); /* a closed or zeroed one is fine */
+
+/* Runs text to its end; rows are thrown away. */
+int engine_run(struct engine *e, const char *origin, const char *sql, struct error *err);
+
+/* The whole text of the last failure (a traceback may not fit struct error); "" when there was none. */
+const char *engine_error_text(const struct engine *e);
+/* Replaces it; for the front end, which knows the frames. */
+void engine_set_error_text(struct engine *e, const char *text);
+
+/* ---- for the front end ---- */
+
+/* One statement, ready to be stepped. */
+struct engine_statement {
+    sqlite3_stmt *stmt; /* NULL: there was none left (see `none`), or the front end has executed it itself */
+    bool none;          /* nothing but blanks and comments stood from `at` to the end */
+};
+
+struct engine_dialect {
+    void *ctx;
+    /* Takes the statement of `text` that starts at *at and moves *at behind it (and its semicolon): either prepares it
+     * (out->stmt) or executes it itself (out->stmt NULL). May be called again from within. */
+    int (*next)(void *ctx, struct engine *e, const char *origin, struct slice text, size_t *at,
+                struct engine_statement *out, struct error *err);
+    /* Explains a failure of stepping `stmt` (may be NULL: plain message). */
+    void (*explain)(void *ctx, struct engine *e, sqlite3_stmt *stmt, struct error *err);
+    void (*destroy)(void *ctx);
+};
+
+/* Takes over `d->ctx`. */
+void engine_set_dialect(struct engine *e, const struct engine_dialect *d);
+void *engine_dialect_ctx(struct engine *e);
+
+/* sqlite3_prepare_v3 of one statement of plain SQLite text. *tail (may be NULL): bytes used. A failure fills err with
+ * SQLite's message and engine_error_offset(). *stmt is NULL for blank text. */
+int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size_t *tail, struct error *err);
+/* Byte offset in the text of the last engine_prepare() that failed, or -1. */
+int engine_error_offset(const struct engine *e);
+
+/* sqlite3_step: 1 row, 0 done, negative error. */
+int engine_step(struct engine *e, sqlite3_stmt *stmt, struct error *err);
+
+/* SQLite's message for its last failure, as our error. */
+int engine_sqlite_error(struct engine *e, int sqlite_rc, struct error *err);
+
+/* ---- registration ---- */
+
+/* sqlite3_user_data() of every function is the engine. */
+struct engine_function {
+    const char *name;
+    int n_args; /* -1: any */
+    int flags;  /* SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY ..., SQLITE_UTF8 is added */
+    void (*scalar)(sqlite3_context *, int, sqlite3_value **);
+    void (*step)(sqlite3_context *, int, sqlite3_value **); /* aggregates and windows */
+    void (*final)(sqlite3_context *);
+    void (*value)(sqlite3_context *); /* windows only */
+    void (*inverse)(sqlite3_context *, int, sqlite3_value **);
+};
+int engine_register_functions(struct engine *e, const struct engine_function *fns, size_t n, struct error *err);
+/* A registered function by name (any case), or NULL; n_args -2: the first of that name. */
+const struct engine_function *engine_find_function(const struct engine *e, const char *name, int n_args);
+
+/* sqlite3_create_module_v2; the module's client data is the engine. */
+int engine_register_module(struct engine *e, const char *name, const sqlite3_module *module, struct error *err);
+
+/* FROM f(a, b): rows computed as a table at each call. Arguments are hidden columns _f_arg0, _f_arg1 ... behind the
+ * result columns; constraints and ordering of the result columns are the generic ones. */
+struct engine_table_function {
+    const char *name;
+    const struct table_def *def; /* result columns; a column `id` is a column like any other here */
+    int n_args;
+    /* Appends rows to *out (initialised with def; freed by the caller). Strings are interned in the storage. */
+    int (*compute)(struct engine *e, sqlite3_value **args, struct table *out, struct error *err);
+};
+int engine_register_table_functions(struct engine *e, const struct engine_table_function *fns, size_t n,
+                                    struct error *err);
+
+/* ---- runtime tables (CREATE PERFETTO TABLE) ---- */
+
+/* Gives the table a SQL name; takes over `t` (also on failure). It is then an ordinary virtual table for SQLite: it
+ * stands in sqlite_master and DROP TABLE removes it. -MRD_ESQL when the name is taken. */
+int engine_add_table(struct engine *e, const char *name, struct runtime_table *t, struct error *err);
+
+/* Runs `select` to its end into a new table. `schema` may be NULL (types are detected). */
+int engine_materialise(struct engine *e, sqlite3_stmt *select, const struct runtime_schema *schema,
+                       struct runtime_table **out, struct error *err);
+
+/* The columns behind a SQL name of ours (built-in or runtime), any case; NULL when it is neither. */
+const struct table *engine_find_table(struct engine *e, const char *name);
+
+/* Makes (or drops) a hash index on columns of a runtime table, for CREATE PERFETTO INDEX. */
+int engine_add_index(struct engine *e, const char *table, const char *column, struct error *err);
+
+#endif
