@@ -38,10 +38,23 @@ struct importer {
     struct reader *reader;        /* importer/reader: formats, archives, blobs */
     VEC(struct machine_ctx *)
     machines;            /* by machine row */
-    uint32_t trace_file; /* row of `trace_file` being read */
-    bool bytes_stable;   /* what is being read stays mapped: payloads need not be copied */
-    bool failed;         /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
+    struct generations *generations; /* importer/proto: every seq_generation by index, for all machines */
+    uint32_t trace_file;             /* row of `trace_file` being read */
+    uintptr_t stable_first;          /* where the mapped file lies: see importer_bytes_stable() */
+    size_t stable_len;
+    bool failed;        /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
+    struct error error; /* the first import error (one that the facts call fatal), reported by importer_finish() */
 };
+
+/* True when the bytes at p stay mapped as long as the importer is open, so that a payload need not be copied. Bytes
+ * from a pipe or out of compressed data are not stable: they go when everything in their block has been parsed. */
+static inline bool importer_bytes_stable(const struct importer *im, const void *p)
+{
+    return (uintptr_t)p - im->stable_first < im->stable_len;
+}
+
+/* Notes an error that makes the import fail at its end (the first one is kept); what was imported stays. */
+void importer_fail(struct importer *im, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* ucpu = machine row * 4096 + cpu; also makes the cpu row visible (its `cpu` column is set). cpu < 4096. */
 uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);

@@ -1,0 +1,13 @@
+/* What a machine says about itself: process tree, process and system statistics, system information, cpus. */
+#ifndef MERIDIAN_IMPORTER_SYSTEM_SYSTEM_H
+#define MERIDIAN_IMPORTER_SYSTEM_SYSTEM_H
+
+#include "importer/context.h"
+
+/* State of a machine; NULL when out of memory. */
+struct system_machine *system_machine_open(struct machine_ctx *m);
+/* After the last event. */
+void system_machine_finish(struct system_machine *s);
+void system_machine_close(struct system_machine *s);
+
+#endif

@@ -1,0 +1,13 @@
+/* Track events and track descriptors of one machine (facts: importer section 6). */
+#ifndef MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_H
+#define MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_H
+
+#include "importer/context.h"
+
+/* State of a machine; NULL when out of memory. */
+struct track_event_machine *track_event_machine_open(struct machine_ctx *m);
+/* After the last event. */
+void track_event_machine_finish(struct track_event_machine *t);
+void track_event_machine_close(struct track_event_machine *t);
+
+#endif
