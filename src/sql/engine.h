@@ -63,12 +63,6 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
 int engine_query(struct engine *e, const char *origin, struct slice sql, struct engine_result *r,
                  struct engine_script *script, struct error *err);
 
-/* Runs only the statement that begins at or after text[*at], and moves *at behind it: for callers that show the result
- * of every statement (the shell, the RPC server). r->n_statements is 0 when nothing but blanks and comments was left;
- * r->n_columns is 0 when the statement has nothing to show. Its first step has been taken, as in engine_query(). */
-int engine_query_one(struct engine *e, const char *origin, struct slice text, size_t *at, struct engine_result *r,
-                     struct error *err);
-
 /* 1: a row is there; 0: the end; negative: error. */
 int engine_result_next(struct engine_result *r, struct error *err);
 const char *engine_result_column_name(const struct engine_result *r, int column);

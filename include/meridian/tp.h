@@ -1,0 +1,148 @@
+/* libmeridian: open traces, ask SQL, walk rows, read stats.
+ *
+ *     struct tp *tp;
+ *     if (tp_open(&tp, NULL) == 0 && tp_load(tp, "trace.pftrace") == 0 && tp_finish(tp) == 0) {
+ *         struct tp_result *r;
+ *         if (tp_query(tp, "select name, count(*) from slice group by name", &r) == 0) {
+ *             while (tp_step(r) == 1)
+ *                 printf("%s %lld\n", tp_text(r, 0, NULL), (long long)tp_int64(r, 1));
+ *             tp_result_close(r);
+ *         }
+ *     }
+ *     if (tp_error(tp)[0])
+ *         fprintf(stderr, "%s\n", tp_error(tp));
+ *     tp_close(tp);
+ *
+ * Functions that can fail return 0 or a negative code of enum tp_code; tp_error() has the text. One handle is for one
+ * thread at a time; only tp_interrupt() may be called from elsewhere (a signal handler, another thread). What a
+ * function hands out lives until the next call on the same object, unless it says otherwise. */
+#ifndef MERIDIAN_TP_H
+#define MERIDIAN_TP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tp;        /* one set of traces, loaded on one timeline */
+struct tp_result; /* the rows of one statement */
+
+enum tp_code {
+    TP_OK = 0,
+    TP_NOMEM = -1,
+    TP_IO = -2,
+    TP_FORMAT = -3,
+    TP_INVALID = -4,
+    TP_UNSUPPORTED = -5,
+    TP_NOTFOUND = -6,
+    TP_SQL = -7,
+    TP_INTERRUPTED = -8,
+    TP_FAILED = -9, /* anything else; the text says what */
+};
+
+enum tp_type { TP_NULL, TP_INT64, TP_DOUBLE, TP_TEXT, TP_BLOB };
+
+enum tp_clock_model { TP_CLOCKS_AUTO, TP_CLOCKS_COMPATIBLE, TP_CLOCKS_LINEAR };
+
+/* All zero is the default of everything. */
+struct tp_config {
+    bool full_sort;                  /* sort the whole trace instead of windows between flushes */
+    bool no_ftrace_raw;              /* leave the table ftrace_event empty: less memory */
+    bool crop_track_events;          /* drop track events before the range of interest */
+    bool ignore_ftrace_parse_errors; /* count them, do not fail the load */
+    bool allow_sql_file_access;      /* SQL may open files (ATTACH) */
+    bool no_mmap;                    /* read files in pieces instead of mapping them */
+    unsigned threads;                /* workers of the import; 0: as many as useful */
+    enum tp_clock_model clock_model;
+    void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* while loading; total 0: unknown */
+    void *progress_ctx;
+};
+
+/* ---- a handle ---- */
+
+/* Opens a handle without data; `config` (may be NULL) is copied. *out is set even on failure when there is memory for
+ * it, so that tp_error() can tell; close it either way. */
+int tp_open(struct tp **out, const struct tp_config *config);
+void tp_close(struct tp *tp); /* NULL is fine; close every result before */
+
+/* The text of the last failure of a call on this handle or its results; "" when the last call went well. */
+const char *tp_error(const struct tp *tp);
+
+/* Makes the statement that is running fail with TP_INTERRUPTED. Async-signal-safe. */
+void tp_interrupt(struct tp *tp);
+
+/* ---- loading ---- */
+
+/* Loads one trace (a file, a directory, or "-" for standard input). Several calls put several traces on one timeline.
+ * Damaged data is no failure: it is counted in the stats. On failure, everything read before it is there after
+ * tp_finish(). */
+int tp_load(struct tp *tp, const char *path);
+
+/* Loads bytes as they come. */
+int tp_feed(struct tp *tp, const void *bytes, size_t len);
+
+/* No more data comes: makes the tables complete. Queries are answered after this. */
+int tp_finish(struct tp *tp);
+
+/* Bytes loaded so far. */
+uint64_t tp_loaded_bytes(const struct tp *tp);
+
+/* ---- asking ---- */
+
+/* Runs a text of one or more statements; the result is that of the last one. */
+int tp_query(struct tp *tp, const char *sql, struct tp_result **out);
+
+/* Runs the first statement at or after sql[*at], and moves *at behind it, so that a loop shows the result of each
+ * statement. `origin` names the text in error messages (a file name; NULL: "stdin"). 1: *out is its result; 0: nothing
+ * but blanks and comments was left; negative: failure. */
+int tp_query_next(struct tp *tp, const char *origin, const char *sql, size_t len, size_t *at, struct tp_result **out);
+
+int tp_columns(const struct tp_result *r); /* 0: the statement has nothing to show */
+const char *tp_column_name(const struct tp_result *r, int column);
+
+/* Goes to the next row: 1 there is one, 0 there are no more, negative: failure. */
+int tp_step(struct tp_result *r);
+
+/* Values of the current row, 0 <= column < tp_columns(); they live until the next tp_step(). tp_text() is
+ * NUL-terminated and NULL for NULL; *len (may be NULL) its bytes. */
+enum tp_type tp_column_type(const struct tp_result *r, int column);
+int64_t tp_int64(const struct tp_result *r, int column);
+double tp_double(const struct tp_result *r, int column);
+const char *tp_text(const struct tp_result *r, int column, size_t *len);
+const void *tp_blob(const struct tp_result *r, int column, size_t *len);
+
+void tp_result_close(struct tp_result *r); /* NULL is fine */
+
+/* Drops every table, view, function and module that queries made. */
+int tp_restore_initial_tables(struct tp *tp);
+
+/* ---- health ---- */
+
+struct tp_stat {
+    const char *name;
+    const char *severity;    /* "info", "notice", "data_loss" or "error" */
+    const char *source;      /* "trace": the recording says so; "analysis": met while loading */
+    const char *description; /* may be "" */
+    int64_t value;
+    int64_t idx;      /* a cpu, a buffer, a pid …, when `indexed` */
+    uint32_t machine; /* row of the table machine; 0 is the host */
+    bool indexed;
+};
+
+/* Walks the stats that are not 0, sorted by name, machine and idx: start with *it = 0; false at the end. */
+bool tp_stats_next(struct tp *tp, size_t *it, struct tp_stat *out);
+
+/* ---- exporting ---- */
+
+/* Writes tables and views into a SQLite database at `path`, which is replaced. Views that plain SQLite cannot answer
+ * (they use our functions) become tables. */
+int tp_export_sqlite(struct tp *tp, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
