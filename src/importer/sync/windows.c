@@ -1,0 +1,149 @@
+/* Owns the cutting of messages into windows that one line satisfies. */
+#include "importer/sync/windows.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+int sync_windows_add(struct sync_windows *w, enum sync_kind kind, int64_t x, int64_t y)
+{
+    struct sync_hull probe = {0}; /* refuses what a hull would refuse */
+    int rc = sync_hull_add(&probe, kind, x, y);
+    sync_hull_free(&probe);
+    if (rc)
+        return rc;
+    return vec_push(&w->messages, (struct sync_message){x, y, kind}) ? 0 : -MRD_ENOMEM;
+}
+
+static int by_x(const void *pa, const void *pb)
+{
+    const struct sync_message *a = pa, *b = pb;
+    if (a->x != b->x)
+        return a->x < b->x ? -1 : 1;
+    return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+static int solve_range(struct sync_hull *h, const struct sync_message *m, size_t n, const struct sync_limits *limits)
+{
+    sync_hull_clear(h);
+    for (size_t i = 0; i < n; i++) {
+        int rc = sync_hull_add(h, m[i].kind, m[i].x, m[i].y);
+        if (rc)
+            return rc;
+    }
+    return sync_hull_solve(h, limits);
+}
+
+/* The largest n such that the first n messages are feasible: doubling, then bisection. At least 1. */
+static int longest(struct sync_hull *h, const struct sync_message *m, size_t left, const struct sync_limits *limits,
+                   size_t *n)
+{
+    int rc = solve_range(h, m, left, limits); /* most recordings need no cut */
+    if (rc || h->quality != SYNC_FAIL) {
+        *n = left;
+        return rc;
+    }
+    size_t good = 1, bad = 2;
+    for (;; bad *= 2) {
+        if (bad >= left) {
+            bad = left;
+            break;
+        }
+        rc = solve_range(h, m, bad, limits);
+        if (rc)
+            return rc;
+        if (h->quality == SYNC_FAIL)
+            break;
+        good = bad;
+    }
+    while (good + 1 < bad) {
+        size_t mid = good + (bad - good) / 2;
+        rc = solve_range(h, m, mid, limits);
+        if (rc)
+            return rc;
+        if (h->quality == SYNC_FAIL)
+            bad = mid;
+        else
+            good = mid;
+    }
+    *n = good;
+    return solve_range(h, m, good, limits);
+}
+
+static void set_floors(struct sync_windows *w)
+{
+    const struct sync_window *before = NULL;
+    for (size_t i = 0; i < w->windows.n; i++) {
+        struct sync_window *win = &w->windows.p[i];
+        if (!win->has_transform)
+            continue;
+        win->y_floor = INT64_MIN;
+        if (before) {
+            int64_t reached = sync_transform_apply(&before->transform, win->x_begin - 1);
+            win->y_floor = reached > before->y_floor ? reached : before->y_floor;
+        }
+        before = win;
+    }
+}
+
+int sync_windows_solve(struct sync_windows *w, const struct sync_limits *limits)
+{
+    for (size_t i = 0; i < w->windows.n; i++)
+        sync_hull_free(&w->windows.p[i].hull);
+    vec_clear(&w->windows);
+    if (w->messages.n)
+        qsort(w->messages.p, w->messages.n, sizeof *w->messages.p, by_x);
+    for (size_t at = 0; at < w->messages.n;) {
+        struct sync_window *win = vec_add(&w->windows);
+        if (!win)
+            return -MRD_ENOMEM;
+        const struct sync_message *m = w->messages.p + at;
+        int rc = longest(&win->hull, m, w->messages.n - at, limits, &win->n);
+        if (rc)
+            return rc;
+        win->first = at;
+        win->x_begin = m[0].x;
+        win->x_end = m[win->n - 1].x;
+        int64_t middle = win->x_begin + (win->x_end - win->x_begin) / 2;
+        win->has_transform = sync_transform_middle(&win->hull, middle, &win->transform);
+        at += win->n;
+    }
+    set_floors(w);
+    return 0;
+}
+
+const struct sync_window *sync_windows_at(const struct sync_windows *w, int64_t x)
+{
+    const struct sync_window *found = NULL;
+    for (size_t i = 0; i < w->windows.n; i++) {
+        const struct sync_window *win = &w->windows.p[i];
+        if (!win->has_transform)
+            continue;
+        if (found && win->x_begin > x)
+            break;
+        found = win;
+    }
+    return found;
+}
+
+bool sync_windows_apply(const struct sync_windows *w, int64_t x, int64_t *y, int64_t *error)
+{
+    const struct sync_window *win = sync_windows_at(w, x);
+    if (!win)
+        return false;
+    int64_t own = sync_transform_apply(&win->transform, x);
+    *y = own < win->y_floor ? win->y_floor : own;
+    if (error) {
+        int64_t bound = sync_transform_error(&win->transform, &win->hull, x), moved = *y - own;
+        *error = bound > INT64_MAX - moved ? INT64_MAX : bound + moved;
+    }
+    return true;
+}
+
+void sync_windows_free(struct sync_windows *w)
+{
+    for (size_t i = 0; i < w->windows.n; i++)
+        sync_hull_free(&w->windows.p[i].hull);
+    vec_free(&w->windows);
+    vec_free(&w->messages);
+}
