@@ -1,12 +1,28 @@
-/* Kernel events of one machine: bundles are split into events, events become rows (facts: importer section 4). */
+/* The ftrace events of one machine: bundles of per-cpu events to ftrace_event rows, and to whatever each kind of event
+ * means (sched slices, counters, slices …).
+ *
+ * Tokenizing (bundle.c, compact.c, retime.c) splits bundles into per-cpu queues of the sorter; parsing (parse.c) sees
+ * them in time order: it adds the ftrace_event row, whose args stay bytes until a query asks (event_args.c), and calls
+ * the handler of the event's kind (handlers_*.c, one table of rows a family). Facts: importer section 4. */
 #ifndef MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 #define MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 
 #include "importer/context.h"
 
-/* State of a machine; NULL when out of memory. */
+/* Decoders of argument sets that are kept as payload bytes (args_set_decoder). */
+enum {
+    ARGS_KIND_FTRACE = 1,         /* payload of a typed event; aux: see event_args.h */
+    ARGS_KIND_FTRACE_GENERIC = 2, /* payload of an event with a descriptor in the trace; aux: row of the descriptor */
+    ARGS_KIND_FTRACE_SWITCH = 3,  /* a compact sched_switch, struct of event_args.h */
+    ARGS_KIND_FTRACE_WAKING = 4,  /* a compact sched_waking */
+    ARGS_KIND_FTRACE_SYSCALL = 5, /* args of a syscall slice: the payload of sys_enter and the return value */
+};
+
+struct ftrace_machine;
+
+/* Made with each machine; NULL when out of memory. It is to live as long as queries do: args are decoded through it. */
 struct ftrace_machine *ftrace_machine_open(struct machine_ctx *m);
-/* After the last event. */
+/* Once no more events come (after sorter_drain(), before slice_tracker_finish()). */
 void ftrace_machine_finish(struct ftrace_machine *f);
 void ftrace_machine_close(struct ftrace_machine *f);
 
