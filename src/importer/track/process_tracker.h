@@ -46,7 +46,7 @@ uint32_t process_tracker_find_process(const struct process_tracker *t, int64_t p
 uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, int64_t pid);
 
 /* task_newtask: a new thread in the parent's process, or a new process (clone flags decide in the caller). ts COL_NULL
- * when unknown. Return the new utid. */
+ * when unknown; parent_tid negative when unknown. Return the new utid. */
 uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int64_t tid);
 uint32_t process_tracker_start_process(struct process_tracker *t, int64_t ts, int64_t parent_tid, int64_t pid,
                                        strid main_name, enum thread_name_priority priority);
@@ -63,7 +63,25 @@ uint32_t process_tracker_set_metadata(struct process_tracker *t, int64_t pid, in
 void process_tracker_set_uid(struct process_tracker *t, uint32_t upid, uint32_t uid);
 void process_tracker_set_start_ts(struct process_tracker *t, uint32_t upid, int64_t ts);
 
-/* The idle thread of this machine. */
+/* The process of a thread, UPID_NONE while unknown. */
+uint32_t process_tracker_thread_process(const struct process_tracker *t, uint32_t utid);
+/* Gives the process the name of `utid` if that is its main thread (task_rename). */
+void process_tracker_main_thread_name(struct process_tracker *t, uint32_t utid, strid name);
+/* The pid is used by another process from now on. ts COL_NULL when unknown. Returns the new upid. */
+uint32_t process_tracker_restart_process(struct process_tracker *t, int64_t ts, int64_t pid);
+
+/* Pid namespaces: what process_tree knows of numbers inside them (`inner`, of the innermost namespace, `level` levels
+ * down). The second returns false when the process was not announced. */
+void process_tracker_set_namespaced_process(struct process_tracker *t, int64_t pid, int64_t inner_pid, uint32_t level);
+bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pid, int64_t tid, int64_t inner_tid,
+                                           uint32_t level);
+/* The root-level tid of a tid as the process `root_pid` sees it; -1 when it is not known. */
+int64_t process_tracker_resolve_namespaced(const struct process_tracker *t, int64_t root_pid, int64_t tid);
+/* The trusted pid of the packet that described a track; -1 when unknown. */
+void process_tracker_set_trusted_pid(struct process_tracker *t, uint64_t track_uuid, int64_t pid);
+int64_t process_tracker_trusted_pid(const struct process_tracker *t, uint64_t track_uuid);
+
+/* The idle thread of this machine. Also what the functions above return when memory runs out. */
 uint32_t process_tracker_idle_utid(const struct process_tracker *t);
 
 #endif

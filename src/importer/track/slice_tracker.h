@@ -18,12 +18,17 @@ uint32_t slice_begin(struct slice_tracker *t, uint32_t machine, int64_t ts, uint
 /* A complete slice. */
 uint32_t slice_scoped(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
                       int64_t dur, uint32_t args);
+/* As the two above with every column of the row the caller's (thread_ts …); depth and parent_id are set here. dur -1
+ * means that an end will come. */
+uint32_t slice_push(struct slice_tracker *t, uint32_t machine, struct slice_row *row);
 /* Closes the innermost open slice that matches (0 matches anything). `add` (may be NULL): more args to append to its
  * set. Returns its row or SLICE_NONE. */
 uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
                    const struct arg_list *add);
 /* The innermost open slice of a track at its last event, or SLICE_NONE. */
 uint32_t slice_top(struct slice_tracker *t, uint32_t track);
+/* Appends args to a list; one with a key that was there before replaces it. False when out of memory. */
+bool arg_list_merge(struct arg_list *all, const struct arg_list *add);
 /* Appends args to the set of a slice (which may have none yet). */
 void slice_add_args(struct slice_tracker *t, uint32_t slice, const struct arg_list *add);
 

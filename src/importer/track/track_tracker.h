@@ -34,6 +34,9 @@ void track_tracker_close(struct track_tracker *t);
 /* The track of a spec on a machine, made when new. UINT32_MAX when out of memory. */
 uint32_t track_intern(struct track_tracker *t, uint32_t machine, const struct track_spec *spec);
 
+/* A new track of a spec, whether there is one like it or not; UINT32_MAX when out of memory. */
+uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struct track_spec *spec);
+
 /* Hot paths: the track of a type with one integer dimension, found by (type pointer, machine, value) with one hash
  * probe. */
 uint32_t track_intern_int(struct track_tracker *t, uint32_t machine, const char *type, enum track_event_type event_type,

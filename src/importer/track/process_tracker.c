@@ -1,0 +1,507 @@
+/* Owns which utid and upid a tid and a pid mean at a time, and what is known of threads and processes. */
+#include "importer/track/process_tracker.h"
+
+#include "base/u64map.h"
+
+/* Tids below this are looked up in a plain array: every event of a kernel trace asks for one. */
+enum { DIRECT_TIDS = 1 << 16 };
+
+struct thread_info {
+    int64_t tid;
+    uint32_t older; /* the utid that had this tid before, UTID_NONE at the end of the chain */
+    uint32_t upid;  /* UPID_NONE until known */
+    bool ended;
+    uint8_t name_priority;
+};
+
+struct process_info {
+    int64_t pid;
+    bool ended;
+    bool current; /* the pid still means this process */
+    uint8_t name_priority;
+};
+
+struct pending_thread { /* two threads of one process that is not known yet */
+    uint32_t a, b;
+};
+
+struct pending_parent { /* a process whose parent is the process of `utid`, not known yet */
+    uint32_t utid, child_upid;
+};
+
+struct namespaced { /* a root-level pid or tid and its last-level number inside its pid namespace */
+    int64_t pid, tid;
+    int64_t inner;
+    uint32_t level; /* 0: not inside a namespace of its own */
+};
+
+struct process_tracker {
+    struct machine_ctx *m;
+    VEC(struct thread_info)
+    threads; /* by utid; rows of other machines are unused */
+    VEC(struct process_info)
+    processes; /* by upid */
+    VEC(uint32_t)
+    direct;                /* newest utid + 1 of low tids; 0: none */
+    struct u64map by_tid;  /* the same for other tids */
+    struct u64map by_pid;  /* upid */
+    struct u64map by_uuid; /* root-level pid of the producer that described a track */
+    VEC(struct pending_thread)
+    pending;
+    VEC(struct pending_parent)
+    pending_parents;
+    VEC(struct namespaced)
+    namespaced_processes;
+    VEC(struct namespaced)
+    namespaced_threads;
+    uint32_t idle_utid;
+};
+
+static void out_of_memory(struct process_tracker *t)
+{
+    t->m->im->failed = true;
+}
+
+static uint32_t newest_utid(const struct process_tracker *t, int64_t tid)
+{
+    if (tid >= 0 && tid < DIRECT_TIDS)
+        return (size_t)tid < t->direct.n ? t->direct.p[tid] - 1 : UTID_NONE;
+    const uint64_t *v = u64map_get(&t->by_tid, (uint64_t)tid);
+    return v ? (uint32_t)*v : UTID_NONE;
+}
+
+static bool set_newest_utid(struct process_tracker *t, int64_t tid, uint32_t utid)
+{
+    if (tid < 0 || tid >= DIRECT_TIDS)
+        return u64map_set(&t->by_tid, (uint64_t)tid, utid);
+    if ((size_t)tid >= t->direct.n) {
+        size_t n = t->direct.n ? t->direct.n : 1024;
+        while (n <= (size_t)tid)
+            n *= 2;
+        if (!vec_reserve(&t->direct, n))
+            return false;
+        memset(t->direct.p + t->direct.n, 0, (n - t->direct.n) * sizeof *t->direct.p);
+        t->direct.n = n;
+    }
+    t->direct.p[tid] = utid + 1;
+    return true;
+}
+
+static bool thread_alive(const struct process_tracker *t, const struct thread_info *i)
+{
+    if (i->ended)
+        return false;
+    if (i->upid == UPID_NONE)
+        return true;
+    const struct process_info *p = &t->processes.p[i->upid];
+    return !p->ended && p->current;
+}
+
+/* The latest alive thread of a tid that belongs to `pid` or to no known process; any process when pid is negative. */
+static uint32_t find_alive(const struct process_tracker *t, int64_t tid, int64_t pid)
+{
+    for (uint32_t utid = newest_utid(t, tid); utid != UTID_NONE; utid = t->threads.p[utid].older) {
+        const struct thread_info *i = &t->threads.p[utid];
+        if (!thread_alive(t, i))
+            continue;
+        if (i->upid == UPID_NONE || pid < 0 || t->processes.p[i->upid].pid == pid)
+            return utid;
+    }
+    return UTID_NONE;
+}
+
+uint32_t process_tracker_find_thread(const struct process_tracker *t, int64_t tid)
+{
+    return find_alive(t, tid, -1);
+}
+
+uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int64_t tid)
+{
+    struct storage *st = t->m->st;
+    uint32_t utid = thread_insert(st, &(struct thread_row){.tid = tid,
+                                                           .start_ts = ts,
+                                                           .end_ts = COL_NULL,
+                                                           .upid = COL_NULL,
+                                                           .is_main_thread = COL_NULL,
+                                                           .is_idle = 0,
+                                                           .machine_id = t->m->id,
+                                                           .arg_set_id = COL_NULL});
+    if (utid == UINT32_MAX || !vec_reserve(&t->threads, (size_t)utid + 1)) {
+        out_of_memory(t);
+        return t->idle_utid;
+    }
+    if (t->threads.n <= utid) {
+        memset(t->threads.p + t->threads.n, 0, (utid + 1 - t->threads.n) * sizeof *t->threads.p);
+        t->threads.n = utid + 1;
+    }
+    uint32_t older = newest_utid(t, tid);
+    while (older != UTID_NONE && !thread_alive(t, &t->threads.p[older])) /* the dead stay dead: look-ups stay short */
+        older = t->threads.p[older].older;
+    t->threads.p[utid] = (struct thread_info){.tid = tid, .older = older, .upid = UPID_NONE};
+    if (!set_newest_utid(t, tid, utid))
+        out_of_memory(t);
+    return utid;
+}
+
+uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid)
+{
+    uint32_t utid = find_alive(t, tid, -1);
+    return utid != UTID_NONE ? utid : process_tracker_start_thread(t, COL_NULL, tid);
+}
+
+uint32_t process_tracker_find_process(const struct process_tracker *t, int64_t pid)
+{
+    const uint64_t *v = u64map_get(&t->by_pid, (uint64_t)pid);
+    return v ? (uint32_t)*v : UPID_NONE;
+}
+
+static uint32_t start_process_row(struct process_tracker *t, int64_t pid)
+{
+    struct storage *st = t->m->st;
+    uint32_t upid = process_insert(st, &(struct process_row){.pid = pid,
+                                                             .start_ts = COL_NULL,
+                                                             .end_ts = COL_NULL,
+                                                             .parent_upid = COL_NULL,
+                                                             .uid = COL_NULL,
+                                                             .android_appid = COL_NULL,
+                                                             .android_user_id = COL_NULL,
+                                                             .arg_set_id = COL_NULL,
+                                                             .machine_id = t->m->id});
+    if (upid == UINT32_MAX || !vec_reserve(&t->processes, (size_t)upid + 1) ||
+        !u64map_set(&t->by_pid, (uint64_t)pid, upid)) {
+        out_of_memory(t);
+        return UPID_NONE;
+    }
+    if (t->processes.n <= upid) {
+        memset(t->processes.p + t->processes.n, 0, (upid + 1 - t->processes.n) * sizeof *t->processes.p);
+        t->processes.n = upid + 1;
+    }
+    t->processes.p[upid] = (struct process_info){.pid = pid, .current = true};
+    return upid;
+}
+
+/* The process of a pid, made without a main thread when new. */
+static uint32_t process_alone(struct process_tracker *t, int64_t pid)
+{
+    uint32_t upid = process_tracker_find_process(t, pid);
+    return upid != UPID_NONE ? upid : start_process_row(t, pid);
+}
+
+static void put_in_process(struct process_tracker *t, uint32_t utid, uint32_t upid)
+{
+    if (upid == UPID_NONE)
+        return;
+    t->threads.p[utid].upid = upid;
+    ROW_SET(t->m->st, thread, upid, utid, upid);
+    ROW_SET(t->m->st, thread, is_main_thread, utid, t->threads.p[utid].tid == t->processes.p[upid].pid);
+}
+
+/* Follows what was waiting for the process of `first`, now known to be `upid`. */
+static void resolve_pending(struct process_tracker *t, uint32_t first, uint32_t upid)
+{
+    if (upid == UPID_NONE || (!t->pending.n && !t->pending_parents.n))
+        return;
+    VEC(uint32_t)
+    work = {0};
+    if (!vec_push(&work, first))
+        out_of_memory(t);
+    while (work.n) {
+        uint32_t utid = work.p[--work.n];
+        for (size_t i = 0; i < t->pending_parents.n;) {
+            struct pending_parent *p = &t->pending_parents.p[i];
+            if (p->utid != utid) {
+                i++;
+                continue;
+            }
+            ROW_SET(t->m->st, process, parent_upid, p->child_upid, upid);
+            *p = t->pending_parents.p[--t->pending_parents.n];
+        }
+        for (size_t i = 0; i < t->pending.n;) {
+            struct pending_thread *p = &t->pending.p[i];
+            if (p->a != utid && p->b != utid) {
+                i++;
+                continue;
+            }
+            uint32_t other = p->a == utid ? p->b : p->a;
+            *p = t->pending.p[--t->pending.n];
+            put_in_process(t, other, upid);
+            if (!vec_push(&work, other))
+                out_of_memory(t);
+        }
+    }
+    vec_free(&work);
+}
+
+uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, int64_t pid)
+{
+    uint32_t utid = find_alive(t, tid, pid);
+    if (utid == UTID_NONE)
+        utid = process_tracker_start_thread(t, COL_NULL, tid);
+    if (t->threads.p[utid].upid == UPID_NONE)
+        put_in_process(t, utid, process_alone(t, pid));
+    resolve_pending(t, utid, t->threads.p[utid].upid);
+    return utid;
+}
+
+uint32_t process_tracker_process(struct process_tracker *t, int64_t pid)
+{
+    uint32_t upid = process_tracker_find_process(t, pid);
+    if (upid != UPID_NONE)
+        return upid;
+    upid = start_process_row(t, pid);
+    if (upid == UPID_NONE)
+        return t->threads.p[t->idle_utid].upid;
+    process_tracker_update_thread(t, pid, pid);
+    return upid;
+}
+
+uint32_t process_tracker_thread_process(const struct process_tracker *t, uint32_t utid)
+{
+    return t->threads.p[utid].upid;
+}
+
+static void forget_pid(struct process_tracker *t, int64_t pid)
+{
+    uint32_t upid = process_tracker_find_process(t, pid);
+    if (upid == UPID_NONE)
+        return;
+    t->processes.p[upid].current = false;
+    u64map_del(&t->by_pid, (uint64_t)pid);
+}
+
+/* A new process under a pid that may have been used before, with its main thread. Returns the upid. */
+static uint32_t restart_process(struct process_tracker *t, int64_t ts, int64_t pid, uint32_t *utid)
+{
+    forget_pid(t, pid);
+    *utid = process_tracker_start_thread(t, ts, pid);
+    uint32_t upid = process_tracker_process(t, pid);
+    if (ts != COL_NULL)
+        ROW_SET(t->m->st, process, start_ts, upid, ts);
+    return upid;
+}
+
+static void set_parent_thread(struct process_tracker *t, uint32_t upid, uint32_t parent_utid)
+{
+    uint32_t parent = t->threads.p[parent_utid].upid;
+    if (parent != UPID_NONE)
+        ROW_SET(t->m->st, process, parent_upid, upid, parent);
+    else if (!vec_push(&t->pending_parents, (struct pending_parent){parent_utid, upid}))
+        out_of_memory(t);
+}
+
+uint32_t process_tracker_start_process(struct process_tracker *t, int64_t ts, int64_t parent_tid, int64_t pid,
+                                       strid main_name, enum thread_name_priority priority)
+{
+    uint32_t utid;
+    uint32_t upid = restart_process(t, ts, pid, &utid);
+    process_tracker_thread_name(t, utid, main_name, priority);
+    process_tracker_process_name(t, upid, main_name, PROCESS_NAME_OTHER);
+    if (parent_tid >= 0)
+        set_parent_thread(t, upid, process_tracker_thread(t, parent_tid));
+    return utid;
+}
+
+uint32_t process_tracker_restart_process(struct process_tracker *t, int64_t ts, int64_t pid)
+{
+    uint32_t utid;
+    return restart_process(t, ts, pid, &utid);
+}
+
+void process_tracker_end_thread(struct process_tracker *t, int64_t ts, int64_t tid)
+{
+    uint32_t utid = find_alive(t, tid, -1);
+    if (tid == 0 || utid == UTID_NONE) /* not worth making a thread only to end it */
+        return;
+    struct thread_info *i = &t->threads.p[utid];
+    ROW_SET(t->m->st, thread, end_ts, utid, ts);
+    i->ended = true;
+    if (i->upid == UPID_NONE || t->processes.p[i->upid].pid != tid)
+        return;
+    ROW_SET(t->m->st, process, end_ts, i->upid, ts);
+    t->processes.p[i->upid].ended = true;
+    u64map_del(&t->by_pid, (uint64_t)tid);
+}
+
+void process_tracker_associate_threads(struct process_tracker *t, uint32_t utid, uint32_t other_utid)
+{
+    uint32_t a = t->threads.p[utid].upid, b = t->threads.p[other_utid].upid;
+    if (a != UPID_NONE && b == UPID_NONE) {
+        put_in_process(t, other_utid, a);
+        resolve_pending(t, other_utid, a);
+    } else if (b != UPID_NONE && a == UPID_NONE) {
+        put_in_process(t, utid, b);
+        resolve_pending(t, utid, b);
+    } else if (a != b) {
+        stats_add(&t->m->st->stats, t->m->id, STAT_process_tracker_errors, 1);
+    } else if (a == UPID_NONE && !vec_push(&t->pending, (struct pending_thread){utid, other_utid})) {
+        out_of_memory(t);
+    }
+}
+
+void process_tracker_thread_name(struct process_tracker *t, uint32_t utid, strid name,
+                                 enum thread_name_priority priority)
+{
+    struct thread_info *i = &t->threads.p[utid];
+    if (!name || priority < i->name_priority)
+        return;
+    i->name_priority = (uint8_t)priority;
+    /* A rename to what is there already is the common case: every sched_switch carries the name. */
+    if (ROW_GET(t->m->st, thread, name, utid) != (int64_t)name)
+        ROW_SET(t->m->st, thread, name, utid, name);
+}
+
+void process_tracker_process_name(struct process_tracker *t, uint32_t upid, strid name,
+                                  enum process_name_priority priority)
+{
+    struct process_info *i = &t->processes.p[upid];
+    if (!name || priority < i->name_priority)
+        return;
+    i->name_priority = (uint8_t)priority;
+    ROW_SET(t->m->st, process, name, upid, name);
+}
+
+void process_tracker_main_thread_name(struct process_tracker *t, uint32_t utid, strid name)
+{
+    const struct thread_info *i = &t->threads.p[utid];
+    if (name && i->upid != UPID_NONE && t->processes.p[i->upid].pid == i->tid)
+        process_tracker_process_name(t, i->upid, name, PROCESS_NAME_OTHER);
+}
+
+uint32_t process_tracker_set_metadata(struct process_tracker *t, int64_t pid, int64_t ppid, strid name, strid cmdline)
+{
+    struct storage *st = t->m->st;
+    uint32_t parent = process_tracker_process(t, ppid);
+    uint32_t upid = process_tracker_process(t, pid);
+    int64_t before = ROW_GET(st, process, parent_upid, upid);
+    if (before != COL_NULL && before != parent)
+        stats_add(&st->stats, t->m->id, STAT_process_tracker_parent_pid_changed, 1);
+    ROW_SET(st, process, parent_upid, upid, parent);
+    process_tracker_process_name(t, upid, name, PROCESS_NAME_SYSTEM);
+    ROW_SET(st, process, cmdline, upid, cmdline);
+    return upid;
+}
+
+void process_tracker_set_uid(struct process_tracker *t, uint32_t upid, uint32_t uid)
+{
+    struct storage *st = t->m->st;
+    ROW_SET(st, process, uid, upid, uid);
+    ROW_SET(st, process, android_appid, upid, uid % 100000);
+    ROW_SET(st, process, android_user_id, upid, uid / 100000);
+}
+
+void process_tracker_set_start_ts(struct process_tracker *t, uint32_t upid, int64_t ts)
+{
+    if (ROW_GET(t->m->st, process, start_ts, upid) == COL_NULL)
+        ROW_SET(t->m->st, process, start_ts, upid, ts);
+}
+
+uint32_t process_tracker_idle_utid(const struct process_tracker *t)
+{
+    return t->idle_utid;
+}
+
+void process_tracker_set_namespaced_process(struct process_tracker *t, int64_t pid, int64_t inner_pid, uint32_t level)
+{
+    for (size_t i = 0; i < t->namespaced_processes.n; i++) {
+        if (t->namespaced_processes.p[i].pid == pid) {
+            t->namespaced_processes.p[i].inner = inner_pid;
+            t->namespaced_processes.p[i].level = level;
+            return;
+        }
+    }
+    if (!vec_push(&t->namespaced_processes, (struct namespaced){pid, pid, inner_pid, level}))
+        out_of_memory(t);
+}
+
+bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pid, int64_t tid, int64_t inner_tid,
+                                           uint32_t level)
+{
+    bool known = false;
+    for (size_t i = 0; i < t->namespaced_processes.n && !known; i++)
+        known = t->namespaced_processes.p[i].pid == pid;
+    if (!known)
+        return false;
+    for (size_t i = 0; i < t->namespaced_threads.n; i++) {
+        if (t->namespaced_threads.p[i].tid == tid) {
+            t->namespaced_threads.p[i] = (struct namespaced){pid, tid, inner_tid, level};
+            return true;
+        }
+    }
+    if (!vec_push(&t->namespaced_threads, (struct namespaced){pid, tid, inner_tid, level}))
+        out_of_memory(t);
+    return true;
+}
+
+void process_tracker_set_trusted_pid(struct process_tracker *t, uint64_t track_uuid, int64_t pid)
+{
+    if (!u64map_set(&t->by_uuid, track_uuid, (uint64_t)pid))
+        out_of_memory(t);
+}
+
+int64_t process_tracker_trusted_pid(const struct process_tracker *t, uint64_t track_uuid)
+{
+    const uint64_t *v = u64map_get(&t->by_uuid, track_uuid);
+    return v ? (int64_t)*v : -1;
+}
+
+int64_t process_tracker_resolve_namespaced(const struct process_tracker *t, int64_t root_pid, int64_t tid)
+{
+    if (root_pid <= 0)
+        return -1;
+    uint32_t level = UINT32_MAX;
+    for (size_t i = 0; i < t->namespaced_processes.n; i++)
+        if (t->namespaced_processes.p[i].pid == root_pid)
+            level = t->namespaced_processes.p[i].level;
+    if (level == UINT32_MAX)
+        return -1;
+    for (size_t i = 0; i < t->namespaced_threads.n; i++) {
+        const struct namespaced *n = &t->namespaced_threads.p[i];
+        if (n->pid == root_pid && n->level == level && n->inner == tid)
+            return n->tid;
+    }
+    return -1;
+}
+
+struct process_tracker *process_tracker_open(struct machine_ctx *m)
+{
+    struct process_tracker *t = mem_zalloc(sizeof *t);
+    if (!t)
+        return NULL;
+    t->m = m;
+    t->idle_utid = UTID_NONE;
+    uint32_t upid = start_process_row(t, 0);
+    uint32_t utid = upid == UPID_NONE ? UTID_NONE : process_tracker_start_thread(t, COL_NULL, 0);
+    strid swapper = strpool_intern_str(&m->st->strings, "swapper");
+    if (utid == UTID_NONE || utid >= t->threads.n || !swapper) {
+        process_tracker_close(t);
+        return NULL;
+    }
+    t->idle_utid = utid;
+    put_in_process(t, utid, upid);
+    ROW_SET(m->st, thread, is_idle, utid, 1);
+    process_tracker_thread_name(t, utid, swapper, THREAD_NAME_CONSTANT);
+    return t;
+}
+
+void process_tracker_finish(struct process_tracker *t)
+{
+    vec_clear(&t->pending);
+    vec_clear(&t->pending_parents);
+}
+
+void process_tracker_close(struct process_tracker *t)
+{
+    if (!t)
+        return;
+    vec_free(&t->threads);
+    vec_free(&t->processes);
+    vec_free(&t->direct);
+    u64map_free(&t->by_tid);
+    u64map_free(&t->by_pid);
+    u64map_free(&t->by_uuid);
+    vec_free(&t->pending);
+    vec_free(&t->pending_parents);
+    vec_free(&t->namespaced_processes);
+    vec_free(&t->namespaced_threads);
+    mem_free(t);
+}

@@ -1,0 +1,235 @@
+/* Owns the stack of open slices of every track and the nesting rules of `slice`. */
+#include "importer/track/slice_tracker.h"
+
+#include "importer/track/flow_tracker.h"
+
+enum { MAX_DEPTH = 512 };
+
+struct open_slice {
+    int64_t ts;
+    int64_t dur; /* -1: its end has not come */
+    uint32_t row;
+    strid category;
+    strid name;
+};
+
+struct stack { /* of one track */
+    struct open_slice *p;
+    uint32_t n;
+    uint32_t cap;
+};
+
+struct slice_tracker {
+    struct importer *im;
+    VEC(struct stack)
+    stacks; /* by track row */
+};
+
+struct slice_tracker *slice_tracker_open(struct importer *im)
+{
+    struct slice_tracker *t = mem_zalloc(sizeof *t);
+    if (t)
+        t->im = im;
+    return t;
+}
+
+void slice_tracker_finish(struct slice_tracker *t)
+{
+    for (size_t i = 0; i < t->stacks.n; i++)
+        mem_free(t->stacks.p[i].p);
+    vec_free(&t->stacks);
+}
+
+void slice_tracker_close(struct slice_tracker *t)
+{
+    if (!t)
+        return;
+    slice_tracker_finish(t);
+    mem_free(t);
+}
+
+static struct stack *stack_of(struct slice_tracker *t, uint32_t track)
+{
+    if (track >= t->stacks.n) {
+        if (track == UINT32_MAX || !vec_reserve(&t->stacks, (size_t)track + 1)) {
+            t->im->failed = true;
+            return NULL;
+        }
+        memset(t->stacks.p + t->stacks.n, 0, (track + 1 - t->stacks.n) * sizeof *t->stacks.p);
+        t->stacks.n = track + 1;
+    }
+    return &t->stacks.p[track];
+}
+
+static bool stack_room(struct stack *s)
+{
+    if (s->n < s->cap)
+        return true;
+    uint32_t cap = s->cap ? s->cap * 2 : 8;
+    struct open_slice *p = mem_realloc(s->p, cap * sizeof *p);
+    if (!p)
+        return false;
+    s->p = p;
+    s->cap = cap;
+    return true;
+}
+
+/* Takes what is over by `ts` off the stack. An open slice inside a complete one that is over ends with it (its own end
+ * would cross its parent's: counted as misplaced). `dur` is that of the event that comes. False when the event would
+ * outlast the complete slice it lies in. */
+static bool close_stack(struct slice_tracker *t, uint32_t machine, struct stack *s, int64_t ts, int64_t dur)
+{
+    bool open_child = false, fits = true;
+    for (uint32_t i = s->n; i-- > 0;) {
+        struct open_slice *o = &s->p[i];
+        if (o->dur < 0) {
+            open_child = true;
+            continue;
+        }
+        int64_t end;
+        if (__builtin_add_overflow(o->ts, o->dur, &end))
+            end = INT64_MAX;
+        if (open_child) {
+            if (ts < end)
+                continue;
+            stats_add(&t->im->st->stats, machine, STAT_misplaced_end_event, 1);
+            for (uint32_t j = i + 1; j < s->n; j++)
+                ROW_SET(t->im->st, slice, dur, s->p[j].row, end - s->p[j].ts);
+            s->n = i;
+            open_child = false;
+            continue;
+        }
+        if (end < ts || (end == ts && !(o->dur == 0 && dur == 0))) {
+            s->n = i;
+            continue;
+        }
+        int64_t new_end;
+        if (dur >= 0 && (__builtin_add_overflow(ts, dur, &new_end) || new_end > end))
+            fits = false;
+    }
+    return fits;
+}
+
+uint32_t slice_push(struct slice_tracker *t, uint32_t machine, struct slice_row *row)
+{
+    struct storage *st = t->im->st;
+    struct stack *s = stack_of(t, (uint32_t)row->track_id);
+    if (!s)
+        return SLICE_NONE;
+    if (s->n && !close_stack(t, machine, s, row->ts, row->dur)) {
+        stats_add(&st->stats, machine, STAT_slice_drop_overlapping_complete_event, 1);
+        return SLICE_NONE;
+    }
+    if (s->n >= MAX_DEPTH) {
+        stats_add(&st->stats, machine, STAT_slice_max_depth_exceeded, 1);
+        return SLICE_NONE;
+    }
+    row->depth = s->n;
+    row->parent_id = s->n ? s->p[s->n - 1].row : COL_NULL;
+    uint32_t id = slice_insert(st, row);
+    if (id == UINT32_MAX || !stack_room(s)) {
+        t->im->failed = true;
+        return SLICE_NONE;
+    }
+    s->p[s->n++] = (struct open_slice){row->ts, row->dur, id, row->category, row->name};
+    if (t->im->flows)
+        flow_tracker_slice_begun(t->im->flows, machine, (uint32_t)row->track_id, id);
+    return id;
+}
+
+static struct slice_row plain_row(int64_t ts, int64_t dur, uint32_t track, strid category, strid name, uint32_t args)
+{
+    return (struct slice_row){.ts = ts,
+                              .dur = dur,
+                              .track_id = track,
+                              .category = category,
+                              .name = name,
+                              .arg_set_id = args ? args : COL_NULL,
+                              .thread_ts = COL_NULL,
+                              .thread_dur = COL_NULL,
+                              .thread_instruction_count = COL_NULL,
+                              .thread_instruction_delta = COL_NULL};
+}
+
+uint32_t slice_begin(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
+                     uint32_t args)
+{
+    struct slice_row row = plain_row(ts, -1, track, category, name, args);
+    return slice_push(t, machine, &row);
+}
+
+uint32_t slice_scoped(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
+                      int64_t dur, uint32_t args)
+{
+    if (dur < 0) {
+        stats_add(&t->im->st->stats, machine, STAT_slice_negative_duration, 1);
+        return SLICE_NONE;
+    }
+    struct slice_row row = plain_row(ts, dur, track, category, name, args);
+    return slice_push(t, machine, &row);
+}
+
+uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
+                   const struct arg_list *add)
+{
+    struct stack *s = track < t->stacks.n ? &t->stacks.p[track] : NULL;
+    if (!s || !s->n)
+        return SLICE_NONE;
+    close_stack(t, machine, s, ts, -1);
+    for (uint32_t i = s->n; i-- > 0;) {
+        struct open_slice *o = &s->p[i];
+        if (o->dur >= 0 || (category && category != o->category) || (name && o->name && name != o->name))
+            continue;
+        uint32_t row = o->row;
+        o->dur = ts - o->ts;
+        ROW_SET(t->im->st, slice, dur, row, o->dur);
+        if (add && add->n)
+            slice_add_args(t, row, add);
+        if (i == s->n - 1)
+            s->n--;
+        return row;
+    }
+    return SLICE_NONE;
+}
+
+uint32_t slice_top(struct slice_tracker *t, uint32_t track)
+{
+    const struct stack *s = track < t->stacks.n ? &t->stacks.p[track] : NULL;
+    return s && s->n ? s->p[s->n - 1].row : SLICE_NONE;
+}
+
+bool arg_list_merge(struct arg_list *all, const struct arg_list *add)
+{
+    size_t before = all->n;
+    for (size_t i = 0; i < add->n; i++) {
+        size_t at = 0;
+        while (at < before && all->p[at].key != add->p[i].key)
+            at++;
+        if (at < before)
+            all->p[at] = add->p[i];
+        else if (!vec_push(all, add->p[i]))
+            return false;
+    }
+    return true;
+}
+
+void slice_add_args(struct slice_tracker *t, uint32_t slice, const struct arg_list *add)
+{
+    struct storage *st = t->im->st;
+    int64_t have = ROW_GET(st, slice, arg_set_id, slice);
+    uint32_t set;
+    if (!add->n)
+        return;
+    if (have == COL_NULL) {
+        set = args_intern(&st->args, add->p, add->n);
+    } else {
+        struct arg_list all = {0};
+        args_values(&st->args, (uint32_t)have, &all);
+        if (!arg_list_merge(&all, add))
+            t->im->failed = true;
+        set = args_intern(&st->args, all.p, all.n);
+        arg_list_free(&all);
+    }
+    if (set)
+        ROW_SET(st, slice, arg_set_id, slice, set);
+}
