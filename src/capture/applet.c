@@ -1,0 +1,37 @@
+/* The table of applets and the dispatch by name. */
+#include "capture/applet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Sorted by name; a new daemon is a new row. */
+static const struct applet applets[] = {
+    {"perfetto", perfetto_main, "record a trace, or ask the service about one"},
+    {"traced", traced_main, "the tracing service"},
+};
+
+static const struct applet *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
+        if (strcmp(applets[i].name, name) == 0)
+            return &applets[i];
+    return NULL;
+}
+
+int tracebox_main(int argc, char **argv)
+{
+    const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+    const struct applet *a = argc ? find(slash ? slash + 1 : argv[0]) : NULL;
+    if (a)
+        return a->main(argc, argv);
+    if (argc > 1 && (a = find(argv[1])) != NULL)
+        return a->main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        printf("Meridian v%s\n", MERIDIAN_VERSION);
+        return 0;
+    }
+    fprintf(stderr, "Usage: tracebox APPLET [arguments]\n\nApplets:\n");
+    for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
+        fprintf(stderr, "  %-14s %s\n", applets[i].name, applets[i].help);
+    return 1;
+}

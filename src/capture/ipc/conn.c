@@ -1,0 +1,376 @@
+/* Frames over a non-blocking socket. */
+#include "capture/ipc/conn.h"
+
+#include "base/alloc.h"
+#include "capture/ipc/frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BLOCK_SIZE (64u * 1024)
+
+/* A piece of the send queue. A frame with a descriptor starts a block of its own, so that the descriptor travels with
+ * its first byte. */
+struct block {
+    struct block *next;
+    size_t n, cap, sent;
+    int fd; /* to be passed with the first byte, or -1 */
+    uint8_t data[];
+};
+
+struct ipc_conn {
+    uv_poll_t poll;
+    uv_timer_t stall; /* running while the queue is not empty */
+    int open_handles; /* handles whose close callback is outstanding */
+    int fd;
+    const struct ipc_conn_ops *ops;
+    struct ipc_conn_limits limits;
+    void *ctx;
+    bool connecting;
+    bool closing;
+    const char *broken; /* why nothing more can be sent: reported from the loop */
+    bool want_write;
+    int received_fd;
+    uint8_t *in; /* IPC_FRAME_MAX bytes */
+    size_t in_n;
+    struct block *head, *tail;
+    size_t queued;
+};
+
+static void on_poll(uv_poll_t *h, int status, int events);
+static void on_stall(uv_timer_t *t);
+
+static void on_handle_closed(uv_handle_t *h)
+{
+    struct ipc_conn *c = h->data;
+    if (--c->open_handles > 0)
+        return;
+    close(c->fd);
+    if (c->received_fd >= 0)
+        close(c->received_fd);
+    while (c->head) {
+        struct block *b = c->head;
+        c->head = b->next;
+        if (b->fd >= 0)
+            close(b->fd);
+        mem_free(b);
+    }
+    mem_free(c->in);
+    mem_free(c);
+}
+
+void ipc_conn_close(struct ipc_conn *c)
+{
+    if (!c || c->closing)
+        return;
+    c->closing = true;
+    shutdown(c->fd, SHUT_RDWR); /* the peer learns at once, also when the loop does not run again */
+    uv_close((uv_handle_t *)&c->poll, on_handle_closed);
+    uv_close((uv_handle_t *)&c->stall, on_handle_closed);
+}
+
+static void fail(struct ipc_conn *c, const char *why)
+{
+    if (c->closing)
+        return;
+    ipc_conn_close(c);
+    c->ops->closed(c->ctx, why);
+}
+
+static void update_poll(struct ipc_conn *c)
+{
+    bool want = c->connecting || c->head;
+    if (want == c->want_write || c->closing || c->broken)
+        return;
+    c->want_write = want;
+    uv_poll_start(&c->poll, UV_READABLE | (want ? UV_WRITABLE : 0), on_poll);
+    if (want)
+        uv_timer_start(&c->stall, on_stall, c->limits.send_timeout_ms, 0);
+    else
+        uv_timer_stop(&c->stall);
+}
+
+/* Nothing more can be sent; the owner hears of it from the loop, never from inside its own call. */
+static void break_off(struct ipc_conn *c, const char *why)
+{
+    c->broken = why;
+    uv_timer_start(&c->stall, on_stall, 0, 0);
+}
+
+struct ipc_conn *ipc_conn_new(uv_loop_t *loop, int fd, bool connecting, const struct ipc_conn_ops *ops,
+                              const struct ipc_conn_limits *limits, void *ctx)
+{
+    struct ipc_conn *c = mem_zalloc(sizeof *c);
+    if (c)
+        c->in = mem_alloc(IPC_FRAME_MAX);
+    if (!c || !c->in || uv_poll_init(loop, &c->poll, fd) != 0) {
+        if (c)
+            mem_free(c->in);
+        mem_free(c);
+        close(fd);
+        return NULL;
+    }
+    uv_timer_init(loop, &c->stall);
+    c->poll.data = c->stall.data = c;
+    c->open_handles = 2;
+    c->fd = fd;
+    c->ops = ops;
+    c->limits = *limits;
+    c->ctx = ctx;
+    c->connecting = connecting;
+    c->received_fd = -1;
+    uv_poll_start(&c->poll, UV_READABLE, on_poll);
+    update_poll(c);
+    return c;
+}
+
+/* One sendmsg() that passes `pass_fd` (or -1) along; bytes written, 0 when the socket is full, -1 when it is dead. */
+static ssize_t send_some(struct ipc_conn *c, struct iovec *iov, int n_iov, int pass_fd)
+{
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n_iov};
+    if (pass_fd >= 0) {
+        memset(&control, 0, sizeof control);
+        m.msg_control = control.buf;
+        m.msg_controllen = sizeof control.buf;
+        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(h), &pass_fd, sizeof(int));
+    }
+    for (;;) {
+        ssize_t r = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (r >= 0)
+            return r;
+        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS)
+            return 0;
+        if (errno != EINTR)
+            return -1;
+    }
+}
+
+/* Writes what the socket takes. */
+static void flush_queue(struct ipc_conn *c)
+{
+    bool progress = false;
+    while (c->head && !c->broken && !c->connecting) {
+        struct block *b = c->head;
+        struct iovec iov = {b->data + b->sent, b->n - b->sent};
+        ssize_t r = send_some(c, &iov, 1, b->sent == 0 ? b->fd : -1);
+        if (r < 0)
+            break_off(c, "write error");
+        if (r <= 0)
+            break;
+        progress = true;
+        b->sent += (size_t)r;
+        c->queued -= (size_t)r;
+        if (b->sent < b->n)
+            continue;
+        c->head = b->next;
+        if (!c->head)
+            c->tail = NULL;
+        if (b->fd >= 0)
+            close(b->fd);
+        mem_free(b);
+    }
+    if (progress && c->head && c->want_write)
+        uv_timer_start(&c->stall, on_stall, c->limits.send_timeout_ms, 0);
+    update_poll(c);
+}
+
+static bool enqueue(struct ipc_conn *c, struct slice bytes, int fd)
+{
+    struct block *b = c->tail;
+    if (!b || fd >= 0 || b->cap - b->n < bytes.len) {
+        size_t cap = bytes.len > BLOCK_SIZE ? bytes.len : BLOCK_SIZE;
+        b = mem_alloc(sizeof *b + cap);
+        if (!b)
+            return false;
+        *b = (struct block){.cap = cap, .fd = fd};
+        if (c->tail)
+            c->tail->next = b;
+        else
+            c->head = b;
+        c->tail = b;
+    }
+    memcpy(b->data + b->n, bytes.p, bytes.len);
+    b->n += bytes.len;
+    c->queued += bytes.len;
+    return true;
+}
+
+bool ipc_conn_send(struct ipc_conn *c, struct slice frame, int fd)
+{
+    if (c->closing || c->broken)
+        return true; /* the owner hears of it from the loop */
+    if (frame.len + IPC_HEADER_SIZE > IPC_FRAME_MAX)
+        return false;
+    uint8_t head[IPC_HEADER_SIZE] = {(uint8_t)frame.len, (uint8_t)(frame.len >> 8), (uint8_t)(frame.len >> 16),
+                                     (uint8_t)(frame.len >> 24)};
+    size_t total = frame.len + sizeof head, done = 0;
+    if (!c->head && !c->connecting) { /* the usual case: straight into the socket */
+        struct iovec iov[2] = {{head, sizeof head}, {(void *)(uintptr_t)frame.p, frame.len}};
+        ssize_t r = send_some(c, iov, 2, fd);
+        if (r < 0)
+            break_off(c, "write error");
+        if (r > 0) {
+            done = (size_t)r;
+            fd = -1;
+        }
+        if (done == total || c->broken)
+            return true;
+    }
+    int own = -1;
+    if (fd >= 0 && (own = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+        break_off(c, "out of file descriptors"); /* without its descriptor the frame means something else */
+        return true;
+    }
+    if (c->queued + total > c->limits.queue_max_bytes) {
+        break_off(c, "queue of unsent bytes too long");
+        if (own >= 0)
+            close(own);
+        return true;
+    }
+    bool ok = done >= sizeof head || enqueue(c, slice_of(head + done, sizeof head - done), own);
+    if (!ok && own >= 0)
+        close(own);
+    size_t skip = done > sizeof head ? done - sizeof head : 0;
+    if (!ok || !enqueue(c, slice_of(frame.p + skip, frame.len - skip), -1))
+        break_off(c, "out of memory"); /* half a frame cannot be taken back */
+    update_poll(c);
+    return true;
+}
+
+size_t ipc_conn_queued(const struct ipc_conn *c)
+{
+    return c->queued;
+}
+
+bool ipc_conn_drain(struct ipc_conn *c, unsigned timeout_ms)
+{
+    uint64_t until = uv_hrtime() / 1000000 + timeout_ms;
+    for (;;) {
+        if (!c->closing)
+            flush_queue(c);
+        if (!c->head || c->closing || c->broken)
+            return !c->head;
+        uint64_t now = uv_hrtime() / 1000000;
+        if (now >= until)
+            return false;
+        struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+        poll(&p, 1, (int)(until - now));
+    }
+}
+
+int ipc_conn_take_fd(struct ipc_conn *c)
+{
+    int fd = c->received_fd;
+    c->received_fd = -1;
+    return fd;
+}
+
+int ipc_conn_fd(const struct ipc_conn *c)
+{
+    return c->fd;
+}
+
+static void keep_fds(struct ipc_conn *c, struct msghdr *m)
+{
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof fd);
+            if (c->received_fd >= 0)
+                close(c->received_fd);
+            c->received_fd = fd;
+        }
+    }
+}
+
+/* Reads once and hands out the frames that are whole; returns NULL or why the connection must end. */
+static const char *read_frames(struct ipc_conn *c)
+{
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {c->in + c->in_n, IPC_FRAME_MAX - c->in_n};
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf};
+    ssize_t r = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (r < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? NULL : "read error";
+    keep_fds(c, &m);
+    if (m.msg_flags & MSG_CTRUNC)
+        return "too many descriptors in one message";
+    if (r == 0)
+        return "closed by the other side";
+    c->in_n += (size_t)r;
+    size_t at = 0;
+    while (c->in_n - at >= IPC_HEADER_SIZE) {
+        const uint8_t *h = c->in + at;
+        size_t len = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
+        if (len + IPC_HEADER_SIZE > IPC_FRAME_MAX)
+            return "frame too large";
+        if (c->in_n - at - IPC_HEADER_SIZE < len)
+            break;
+        at += IPC_HEADER_SIZE + len;
+        if (len)
+            c->ops->frame(c->ctx, slice_of(h + IPC_HEADER_SIZE, len));
+        if (c->closing)
+            return NULL;
+    }
+    c->in_n -= at;
+    if (at && c->in_n)
+        memmove(c->in, c->in + at, c->in_n);
+    return NULL;
+}
+
+static void on_stall(uv_timer_t *t)
+{
+    struct ipc_conn *c = t->data;
+    fail(c, c->broken ? c->broken : c->connecting ? "connect timed out" : "the other side does not read");
+}
+
+static void on_poll(uv_poll_t *h, int status, int events)
+{
+    struct ipc_conn *c = h->data;
+    if (c->connecting && (status < 0 || events & UV_WRITABLE)) {
+        int e = 0;
+        socklen_t n = sizeof e;
+        getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &e, &n);
+        if (e) {
+            fail(c, strerror(e));
+            return;
+        }
+        c->connecting = false;
+        if (c->ops->connected)
+            c->ops->connected(c->ctx);
+        if (c->closing)
+            return;
+        update_poll(c);
+    }
+    if (events & UV_WRITABLE && c->head) {
+        flush_queue(c);
+        if (!c->head && c->ops->drained)
+            c->ops->drained(c->ctx);
+        if (c->closing)
+            return;
+    }
+    if (status < 0 || events & UV_READABLE) {
+        const char *why = read_frames(c);
+        if (why)
+            fail(c, why);
+    }
+}

@@ -1,0 +1,193 @@
+/* Decodes and encodes IPC frames. */
+#include "capture/ipc/frame.h"
+
+#include "proto/pb_cursor.h"
+
+/* IPCFrame fields (spec ipc 1) */
+enum {
+    F_REQUEST_ID = 2,
+    F_BIND = 3,
+    F_BIND_REPLY = 4,
+    F_INVOKE = 5,
+    F_INVOKE_REPLY = 6,
+    F_ERROR = 7,
+    F_PEER_IDENTITY = 8,
+};
+
+static bool decode_message(struct ipc_frame *f, struct slice body)
+{
+    struct pb_cursor c = pb_cursor(body);
+    struct pb_field p;
+    while (pb_next(&c, &p)) {
+        switch ((unsigned)f->kind << 8 | (p.id & 0xff)) {
+        case IPC_BIND << 8 | 1:
+        case IPC_REQUEST_ERROR << 8 | 1:
+            f->name = pb_bytes(&p);
+            break;
+        case IPC_BIND_REPLY << 8 | 1:
+        case IPC_INVOKE_REPLY << 8 | 1:
+            f->success = pb_bool(&p);
+            break;
+        case IPC_BIND_REPLY << 8 | 2:
+        case IPC_INVOKE << 8 | 1:
+            f->service_id = pb_u32(&p);
+            break;
+        case IPC_INVOKE << 8 | 2:
+            f->method_id = pb_u32(&p);
+            break;
+        case IPC_INVOKE << 8 | 3:
+        case IPC_INVOKE_REPLY << 8 | 3:
+            f->payload = pb_bytes(&p);
+            break;
+        case IPC_INVOKE << 8 | 4:
+            f->drop_reply = pb_bool(&p);
+            break;
+        case IPC_INVOKE_REPLY << 8 | 2:
+            f->has_more = pb_bool(&p);
+            break;
+        case IPC_PEER_IDENTITY << 8 | 1:
+            f->pid = pb_i32(&p);
+            break;
+        case IPC_PEER_IDENTITY << 8 | 2:
+            f->uid = pb_i32(&p);
+            break;
+        case IPC_PEER_IDENTITY << 8 | 3:
+            f->name = pb_bytes(&p);
+            break;
+        case IPC_PEER_IDENTITY << 8 | 4:
+            f->name2 = pb_bytes(&p);
+            break;
+        }
+    }
+    if (f->kind == IPC_BIND_REPLY)
+        f->payload = body;
+    return !c.bad;
+}
+
+bool ipc_frame_decode(struct slice bytes, struct ipc_frame *f)
+{
+    static const uint8_t kinds[] = {
+        [F_BIND] = IPC_BIND,           [F_BIND_REPLY] = IPC_BIND_REPLY,
+        [F_INVOKE] = IPC_INVOKE,       [F_INVOKE_REPLY] = IPC_INVOKE_REPLY,
+        [F_ERROR] = IPC_REQUEST_ERROR, [F_PEER_IDENTITY] = IPC_PEER_IDENTITY,
+    };
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field p;
+    struct slice body = {0};
+    *f = (struct ipc_frame){.pid = -1, .uid = -1};
+    while (pb_next(&c, &p)) {
+        if (p.id == F_REQUEST_ID) {
+            f->request_id = pb_u64(&p);
+        } else if (p.id >= F_BIND && p.id <= F_PEER_IDENTITY && p.wire == PB_BYTES) {
+            f->kind = kinds[p.id]; /* of a oneof the last one counts */
+            body = pb_bytes(&p);
+        }
+    }
+    return !c.bad && (f->kind == IPC_UNKNOWN || decode_message(f, body));
+}
+
+bool ipc_frame_next_method(struct slice *at, uint32_t *id, struct slice *name)
+{
+    struct pb_cursor c = pb_cursor(*at);
+    struct pb_field p, q;
+    while (pb_next(&c, &p)) {
+        if (p.id != 3 || p.wire != PB_BYTES)
+            continue;
+        *id = 0;
+        *name = slice_of(NULL, 0);
+        for (struct pb_cursor m = pb_sub(&p); pb_next(&m, &q);) {
+            if (q.id == 1)
+                *id = pb_u32(&q);
+            else if (q.id == 2)
+                *name = pb_bytes(&q);
+        }
+        *at = slice_of(c.p, (size_t)(c.end - c.p));
+        return true;
+    }
+    return false;
+}
+
+static size_t varint_size(uint64_t v)
+{
+    size_t n = 1;
+    for (; v >= 0x80; v >>= 7)
+        n++;
+    return n;
+}
+
+static void put_tag(struct pb_writer *w, uint32_t id, size_t len)
+{
+    pb_put_raw_varint(w, id << 3 | PB_BYTES);
+    pb_put_raw_varint(w, len);
+}
+
+void ipc_put_bind(struct pb_writer *w, uint64_t request_id, const char *service)
+{
+    pb_put_varint(w, F_REQUEST_ID, request_id);
+    put_tag(w, F_BIND, 1 + varint_size(strlen(service)) + strlen(service));
+    pb_put_str(w, 1, service);
+}
+
+void ipc_put_bind_reply(struct pb_writer *w, uint64_t request_id, uint32_t service_id, const char *const *methods,
+                        unsigned n_methods)
+{
+    pb_put_varint(w, F_REQUEST_ID, request_id);
+    size_t mark = pb_begin(w, F_BIND_REPLY);
+    if (service_id) {
+        pb_put_varint(w, 1, 1);
+        pb_put_varint(w, 2, service_id);
+        for (unsigned i = 0; i < n_methods; i++) {
+            size_t len = strlen(methods[i]);
+            put_tag(w, 3, 1 + varint_size(i + 1) + 1 + varint_size(len) + len);
+            pb_put_varint(w, 1, i + 1);
+            pb_put_bytes(w, 2, methods[i], len);
+        }
+    }
+    pb_end(w, mark);
+}
+
+void ipc_put_invoke(struct pb_writer *w, uint64_t request_id, uint32_t service_id, uint32_t method_id,
+                    struct slice args, bool drop_reply)
+{
+    size_t len = 1 + varint_size(service_id) + 1 + varint_size(method_id) + 1 + varint_size(args.len) + args.len + 2;
+    pb_put_varint(w, F_REQUEST_ID, request_id);
+    put_tag(w, F_INVOKE, len);
+    pb_put_varint(w, 1, service_id);
+    pb_put_varint(w, 2, method_id);
+    pb_put_bytes(w, 3, args.p, args.len);
+    pb_put_varint(w, 4, drop_reply);
+}
+
+void ipc_put_invoke_reply(struct pb_writer *w, uint64_t request_id, bool success, bool has_more, struct slice reply)
+{
+    size_t len = 4 + (success ? 1 + varint_size(reply.len) + reply.len : 0);
+    pb_put_varint(w, F_REQUEST_ID, request_id);
+    put_tag(w, F_INVOKE_REPLY, len);
+    pb_put_varint(w, 1, success);
+    pb_put_varint(w, 2, has_more);
+    if (success)
+        pb_put_bytes(w, 3, reply.p, reply.len);
+}
+
+void ipc_put_request_error(struct pb_writer *w, uint64_t request_id, const char *text)
+{
+    pb_put_varint(w, F_REQUEST_ID, request_id);
+    put_tag(w, F_ERROR, 1 + varint_size(strlen(text)) + strlen(text));
+    pb_put_str(w, 1, text);
+}
+
+void ipc_put_peer_identity(struct pb_writer *w, int32_t pid, int32_t uid, const char *machine_id_hint,
+                           const char *machine_name)
+{
+    struct pb_writer m = {0};
+    pb_put_i64(&m, 1, pid);
+    pb_put_i64(&m, 2, uid);
+    if (machine_id_hint && *machine_id_hint)
+        pb_put_str(&m, 3, machine_id_hint);
+    if (machine_name && *machine_name)
+        pb_put_str(&m, 4, machine_name);
+    pb_put_varint(w, F_REQUEST_ID, 0);
+    pb_put_bytes(w, F_PEER_IDENTITY, m.p, m.n);
+    w->failed |= m.failed;
+    pb_writer_free(&m);
+}

@@ -1,0 +1,387 @@
+/* Accepts peers and dispatches their requests. */
+#include "capture/ipc/host.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "capture/ipc/addr.h"
+#include "capture/ipc/frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct ipc_peer {
+    struct ipc_peer *next, *prev;
+    struct ipc_host *host;
+    struct ipc_conn *conn;
+    struct ipc_identity id;
+    void *data[IPC_HOST_MAX_SERVICES];
+    bool bound[IPC_HOST_MAX_SERVICES];
+    bool kicked;
+    uv_idle_t kick; /* ends the connection from the loop */
+    const char *kick_why;
+    void (*drained)(void *ctx);
+    void *drained_ctx;
+    char name[96];
+};
+
+struct ipc_host {
+    uv_poll_t poll;
+    uv_loop_t *loop;
+    int fd;
+    int spare_fd; /* given up to answer, and refuse, a peer when descriptors have run out */
+    struct ipc_addr addr;
+    struct ipc_service services[IPC_HOST_MAX_SERVICES];
+    unsigned n_services;
+    struct ipc_conn_limits limits;
+    const char *log_name;
+    unsigned max_peers, n_peers;
+    struct ipc_peer *peers;
+    struct pb_writer scratch; /* the frame being built */
+    struct log_limit log_limit;
+    bool closing, poll_closed;
+};
+
+static void maybe_free(struct ipc_host *h)
+{
+    if (!h->closing || !h->poll_closed || h->n_peers)
+        return;
+    pb_writer_free(&h->scratch);
+    mem_free(h);
+}
+
+static void on_kick_closed(uv_handle_t *handle)
+{
+    struct ipc_peer *p = handle->data;
+    struct ipc_host *h = p->host;
+    mem_free(p);
+    h->n_peers--;
+    maybe_free(h);
+}
+
+static void peer_gone(struct ipc_peer *p, const char *why)
+{
+    struct ipc_host *h = p->host;
+    if (p->prev)
+        p->prev->next = p->next;
+    else
+        h->peers = p->next;
+    if (p->next)
+        p->next->prev = p->prev;
+    unsigned dropped;
+    if (why && strcmp(why, "closed by the other side") != 0 && log_allowed(&h->log_limit, 20, &dropped))
+        log_line("traced: %s: dropped %s: %s", h->log_name, p->name, why);
+    p->kicked = true;
+    p->drained = NULL;
+    for (unsigned i = 0; i < h->n_services; i++)
+        if (p->bound[i] && h->services[i].disconnected)
+            h->services[i].disconnected(h->services[i].ctx, p);
+    uv_close((uv_handle_t *)&p->kick, on_kick_closed);
+}
+
+static void on_closed(void *ctx, const char *why)
+{
+    peer_gone(ctx, why);
+}
+
+static void on_kick(uv_idle_t *idle)
+{
+    struct ipc_peer *p = idle->data;
+    uv_idle_stop(idle);
+    ipc_conn_close(p->conn);
+    peer_gone(p, p->kick_why);
+}
+
+void ipc_peer_kick(struct ipc_peer *p, const char *why)
+{
+    if (p->kicked)
+        return;
+    p->kicked = true;
+    p->kick_why = why;
+    uv_idle_start(&p->kick, on_kick);
+}
+
+static void send_scratch(struct ipc_peer *p, int fd)
+{
+    struct pb_writer *w = &p->host->scratch;
+    if (w->failed || !ipc_conn_send(p->conn, pb_written(w), fd))
+        ipc_peer_kick(p, w->failed ? "out of memory" : "reply too large");
+    w->failed = false;
+    pb_writer_clear(w);
+}
+
+void ipc_reply(const struct ipc_call *call, bool success, bool has_more, struct slice reply, int fd)
+{
+    struct ipc_peer *p = call->peer;
+    if (!p || call->drop_reply || p->kicked)
+        return;
+    ipc_put_invoke_reply(&p->host->scratch, call->request_id, success, has_more, reply);
+    send_scratch(p, fd);
+}
+
+static void copy_name(char *to, size_t size, struct slice from)
+{
+    size_t n = from.len < size - 1 ? from.len : size - 1;
+    memcpy(to, from.p, n);
+    to[n] = 0;
+}
+
+/* spec ipc 2: low half of FNV-1a-64 of the hint, or of our own end's address; never 0 */
+static uint32_t machine_id(struct slice hint)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < hint.len; i++)
+        h = (h ^ hint.p[i]) * 0x100000001b3u;
+    return (uint32_t)h ? (uint32_t)h : 1;
+}
+
+static void on_identity(struct ipc_peer *p, const struct ipc_frame *f)
+{
+    if (p->id.local || p->id.frozen)
+        return;
+    char local[128];
+    struct slice hint = f->name;
+    if (!hint.len) {
+        ipc_addr_local_name(ipc_conn_fd(p->conn), local, sizeof local);
+        hint = slice_str(local);
+    }
+    p->id.pid = f->pid;
+    p->id.uid = f->uid < 0 ? 0 : (uint32_t)f->uid;
+    p->id.machine_id = machine_id(hint);
+    copy_name(p->id.machine_name, sizeof p->id.machine_name, f->name2);
+    p->id.frozen = true;
+    log_line("traced: %s: %s is pid %d uid %u of machine %u \"%s\"", p->host->log_name, p->name, p->id.pid, p->id.uid,
+             p->id.machine_id, p->id.machine_name);
+}
+
+static void on_bind(struct ipc_peer *p, const struct ipc_frame *f)
+{
+    struct ipc_host *h = p->host;
+    for (unsigned i = 0; i < h->n_services; i++) {
+        const struct ipc_service_desc *d = h->services[i].desc;
+        if (!slice_eq_str(f->name, d->name))
+            continue;
+        p->bound[i] = true;
+        ipc_put_bind_reply(&h->scratch, f->request_id, i + 1, d->methods, d->n_methods);
+        send_scratch(p, -1);
+        return;
+    }
+    unsigned dropped;
+    if (log_allowed(&h->log_limit, 20, &dropped))
+        log_line("traced: %s: %s asked for a service that is not here: %.*s", h->log_name, p->name,
+                 (int)(f->name.len < 64 ? f->name.len : 64), (const char *)f->name.p);
+    ipc_put_bind_reply(&h->scratch, f->request_id, 0, NULL, 0);
+    send_scratch(p, -1);
+}
+
+static void on_invoke(struct ipc_peer *p, const struct ipc_frame *f)
+{
+    struct ipc_host *h = p->host;
+    struct ipc_call call = {p, f->request_id, f->drop_reply};
+    unsigned s = f->service_id - 1, m = f->method_id - 1;
+    if (s >= h->n_services || !p->bound[s] || m >= h->services[s].desc->n_methods) {
+        ipc_reply(&call, false, false, slice_of(NULL, 0), -1);
+        return;
+    }
+    h->services[s].invoke(h->services[s].ctx, m, call, f->payload);
+}
+
+static void on_frame(void *ctx, struct slice bytes)
+{
+    struct ipc_peer *p = ctx;
+    struct ipc_frame f;
+    if (p->kicked || !ipc_frame_decode(bytes, &f))
+        return; /* spec ipc 1: dropped silently */
+    switch (f.kind) {
+    case IPC_BIND:
+        on_bind(p, &f);
+        break;
+    case IPC_INVOKE:
+        on_invoke(p, &f);
+        break;
+    case IPC_PEER_IDENTITY:
+        on_identity(p, &f);
+        break;
+    default:
+        ipc_put_request_error(&p->host->scratch, f.request_id, "unknown request");
+        send_scratch(p, -1);
+    }
+}
+
+static void on_drained(void *ctx)
+{
+    struct ipc_peer *p = ctx;
+    if (p->drained)
+        p->drained(p->drained_ctx);
+}
+
+static const struct ipc_conn_ops conn_ops = {.frame = on_frame, .closed = on_closed, .drained = on_drained};
+
+static void add_peer(struct ipc_host *h, int fd)
+{
+    unsigned dropped;
+    struct ipc_peer *p = mem_zalloc(sizeof *p);
+    if (!p || (h->max_peers && h->n_peers >= h->max_peers)) {
+        if (log_allowed(&h->log_limit, 20, &dropped))
+            log_line("traced: %s: refused a connection: %s", h->log_name, p ? "too many peers" : "out of memory");
+        mem_free(p);
+        close(fd);
+        return;
+    }
+    ipc_addr_peer_name(fd, p->name, sizeof p->name);
+    p->host = h;
+    p->id.pid = -1;
+    p->id.local = h->addr.family == AF_UNIX;
+    if (p->id.local) {
+        struct ucred cred;
+        socklen_t n = sizeof cred;
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0) {
+            p->id.uid = cred.uid;
+            p->id.pid = cred.pid;
+        }
+    }
+    p->conn = ipc_conn_new(h->loop, fd, false, &conn_ops, &h->limits, p);
+    if (!p->conn) {
+        mem_free(p);
+        return;
+    }
+    uv_idle_init(h->loop, &p->kick);
+    p->kick.data = p;
+    p->next = h->peers;
+    if (h->peers)
+        h->peers->prev = p;
+    h->peers = p;
+    h->n_peers++;
+}
+
+static void on_acceptable(uv_poll_t *poll, int status, int events)
+{
+    struct ipc_host *h = poll->data;
+    (void)status;
+    (void)events;
+    for (int i = 0; i < 16; i++) { /* a storm of connects must not keep the others waiting */
+        int fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            add_peer(h, fd);
+            continue;
+        }
+        if (errno != EMFILE && errno != ENFILE)
+            return;
+        unsigned dropped;
+        if (log_allowed(&h->log_limit, 20, &dropped))
+            log_line("traced: %s: refused a connection: out of file descriptors", h->log_name);
+        if (h->spare_fd < 0)
+            return;
+        close(h->spare_fd);
+        fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0)
+            close(fd);
+        h->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+}
+
+int ipc_host_open(struct ipc_host **out, uv_loop_t *loop, const char *address, const struct ipc_host_options *o,
+                  struct error *err)
+{
+    struct ipc_host *h = mem_zalloc(sizeof *h);
+    if (!h)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    h->fd = ipc_addr_listen(address, &h->addr, err);
+    if (h->fd < 0) {
+        int rc = h->fd;
+        mem_free(h);
+        return rc;
+    }
+    h->loop = loop;
+    h->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    memcpy(h->services, o->services, o->n_services * sizeof *o->services);
+    h->n_services = o->n_services;
+    h->limits = o->limits;
+    h->log_name = o->log_name;
+    h->max_peers = o->max_peers;
+    uv_poll_init(loop, &h->poll, h->fd);
+    h->poll.data = h;
+    uv_poll_start(&h->poll, UV_READABLE, on_acceptable);
+    *out = h;
+    return 0;
+}
+
+static void on_host_closed(uv_handle_t *handle)
+{
+    struct ipc_host *h = handle->data;
+    h->poll_closed = true;
+    maybe_free(h);
+}
+
+void ipc_host_close(struct ipc_host *h)
+{
+    if (!h || h->closing)
+        return;
+    h->closing = true;
+    while (h->peers) {
+        struct ipc_peer *p = h->peers;
+        ipc_conn_close(p->conn);
+        peer_gone(p, NULL);
+    }
+    uv_close((uv_handle_t *)&h->poll, on_host_closed);
+    close(h->fd);
+    if (h->spare_fd >= 0)
+        close(h->spare_fd);
+}
+
+bool ipc_host_is_local(const struct ipc_host *h)
+{
+    return h->addr.family == AF_UNIX;
+}
+
+const struct ipc_identity *ipc_peer_identity(const struct ipc_peer *p)
+{
+    return &p->id;
+}
+struct ipc_host *ipc_peer_host(const struct ipc_peer *p)
+{
+    return p->host;
+}
+const char *ipc_peer_name(const struct ipc_peer *p)
+{
+    return p->name;
+}
+
+static int slot_of(const struct ipc_peer *p, const struct ipc_service_desc *service)
+{
+    for (unsigned i = 0; i < p->host->n_services; i++)
+        if (p->host->services[i].desc == service)
+            return (int)i;
+    return -1;
+}
+
+void *ipc_peer_data(const struct ipc_peer *p, const struct ipc_service_desc *service)
+{
+    int i = slot_of(p, service);
+    return i < 0 ? NULL : p->data[i];
+}
+
+void ipc_peer_set_data(struct ipc_peer *p, const struct ipc_service_desc *service, void *data)
+{
+    int i = slot_of(p, service);
+    if (i >= 0)
+        p->data[i] = data;
+}
+
+int ipc_peer_take_fd(struct ipc_peer *p)
+{
+    return ipc_conn_take_fd(p->conn);
+}
+size_t ipc_peer_queued(const struct ipc_peer *p)
+{
+    return p->kicked ? 0 : ipc_conn_queued(p->conn);
+}
+
+void ipc_peer_on_drained(struct ipc_peer *p, void (*fn)(void *ctx), void *ctx)
+{
+    p->drained = fn;
+    p->drained_ctx = ctx;
+}

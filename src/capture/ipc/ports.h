@@ -1,0 +1,67 @@
+/* The services of the protocol and their methods, in the order that gives them their ids (spec ipc 3, 4, 8). */
+#ifndef MERIDIAN_CAPTURE_IPC_PORTS_H
+#define MERIDIAN_CAPTURE_IPC_PORTS_H
+
+#define PRODUCER_PORT_METHODS(X)                                                                                       \
+    X(INITIALIZE_CONNECTION, "InitializeConnection")                                                                   \
+    X(REGISTER_DATA_SOURCE, "RegisterDataSource")                                                                      \
+    X(UNREGISTER_DATA_SOURCE, "UnregisterDataSource")                                                                  \
+    X(COMMIT_DATA, "CommitData")                                                                                       \
+    X(GET_ASYNC_COMMAND, "GetAsyncCommand")                                                                            \
+    X(REGISTER_TRACE_WRITER, "RegisterTraceWriter")                                                                    \
+    X(UNREGISTER_TRACE_WRITER, "UnregisterTraceWriter")                                                                \
+    X(NOTIFY_DATA_SOURCE_STARTED, "NotifyDataSourceStarted")                                                           \
+    X(NOTIFY_DATA_SOURCE_STOPPED, "NotifyDataSourceStopped")                                                           \
+    X(ACTIVATE_TRIGGERS, "ActivateTriggers")                                                                           \
+    X(SYNC, "Sync")                                                                                                    \
+    X(UPDATE_DATA_SOURCE, "UpdateDataSource")
+
+#define CONSUMER_PORT_METHODS(X)                                                                                       \
+    X(ENABLE_TRACING, "EnableTracing")                                                                                 \
+    X(DISABLE_TRACING, "DisableTracing")                                                                               \
+    X(READ_BUFFERS, "ReadBuffers")                                                                                     \
+    X(FREE_BUFFERS, "FreeBuffers")                                                                                     \
+    X(FLUSH, "Flush")                                                                                                  \
+    X(START_TRACING, "StartTracing")                                                                                   \
+    X(CHANGE_TRACE_CONFIG, "ChangeTraceConfig")                                                                        \
+    X(DETACH, "Detach")                                                                                                \
+    X(ATTACH, "Attach")                                                                                                \
+    X(GET_TRACE_STATS, "GetTraceStats")                                                                                \
+    X(OBSERVE_EVENTS, "ObserveEvents")                                                                                 \
+    X(QUERY_SERVICE_STATE, "QueryServiceState")                                                                        \
+    X(QUERY_CAPABILITIES, "QueryCapabilities")                                                                         \
+    X(SAVE_TRACE_FOR_BUGREPORT, "SaveTraceForBugreport")                                                               \
+    X(CLONE_SESSION, "CloneSession")
+
+#define RELAY_PORT_METHODS(X)                                                                                          \
+    X(INIT_RELAY, "InitRelay")                                                                                         \
+    X(SYNC_CLOCK, "SyncClock")
+
+/* 0-based; the id on the wire is one more. */
+#define X(name, text) PRODUCER_##name,
+enum producer_method { PRODUCER_PORT_METHODS(X) PRODUCER_METHOD_COUNT };
+#undef X
+#define X(name, text) CONSUMER_##name,
+enum consumer_method { CONSUMER_PORT_METHODS(X) CONSUMER_METHOD_COUNT };
+#undef X
+#define X(name, text) RELAY_##name,
+enum relay_method { RELAY_PORT_METHODS(X) RELAY_METHOD_COUNT };
+#undef X
+
+/* A service as both ends know it. */
+struct ipc_service_desc {
+    const char *name;
+    const char *const *methods;
+    unsigned n_methods;
+};
+
+extern const struct ipc_service_desc ipc_producer_port;
+extern const struct ipc_service_desc ipc_consumer_port;
+extern const struct ipc_service_desc ipc_relay_port;
+
+/* Flush flags (spec ipc 4): reason in bits 0-3, initiator in bits 4-7, clone target in bits 8-11. */
+enum { FLUSH_REASON_PERIODIC = 1, FLUSH_REASON_STOP = 2, FLUSH_REASON_CLONE = 3, FLUSH_REASON_EXPLICIT = 4 };
+enum { FLUSH_BY_TRACED = 1 << 4, FLUSH_BY_PERFETTO = 2 << 4 };
+enum { FLUSH_CLONE_BUGREPORT = 1 << 8 };
+
+#endif

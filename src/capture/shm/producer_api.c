@@ -1,0 +1,551 @@
+/* The public producer API: a producer on a thread of its own. */
+#include "meridian/producer.h"
+
+#include "base/vec.h"
+#include "capture/shm/producer.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+struct mrd_data_source {
+    mrd_producer *owner;
+    mrd_data_source_options o;
+    char *name;
+    bool registered; /* announced to the loop's producer */
+    struct instance {
+        uint64_t id;
+        uint16_t target_buffer;
+        int policy;
+    } instances[16]; /* newest last */
+    unsigned n_instances;
+};
+
+struct mrd_writer {
+    pthread_mutex_t lock; /* held while a packet is open, so that a flush of the service cannot cut into it */
+    struct trace_writer *w;
+    mrd_data_source *ds;
+    uint64_t instance;
+    atomic_bool active;
+    atomic_bool flush_wanted; /* the service asked while a packet was open */
+};
+
+struct mrd_producer {
+    pthread_mutex_t lock; /* everything below */
+    pthread_cond_t changed;
+    uv_loop_t loop;
+    uv_thread_t thread;
+    uv_async_t async;
+    struct producer *p;          /* the loop's thread only */
+    struct shm_arbiter *arbiter; /* of the current connection; our own reference */
+    bool connected, quit, has_loop;
+    uint64_t syncs_wanted, syncs_sent, syncs_done;
+    uint64_t flush_request; /* waits for writers with an open packet; 0: none */
+    VEC(char *)
+    triggers;
+    VEC(mrd_data_source *)
+    sources;
+    VEC(mrd_writer *)
+    writers;
+};
+
+/* ---- on the loop's thread ---- */
+
+static mrd_data_source *source_named(mrd_producer *m, const char *name)
+{
+    for (size_t i = 0; i < m->sources.n; i++)
+        if (strcmp(m->sources.p[i]->name, name) == 0)
+            return m->sources.p[i];
+    return NULL;
+}
+
+static void on_start(void *ctx, uint64_t id, const Mrd__DataSourceConfig *config)
+{
+    mrd_producer *m = ctx;
+    struct shm_arbiter *old = NULL;
+    pthread_mutex_lock(&m->lock);
+    if (m->arbiter != producer_arbiter(m->p) && producer_arbiter(m->p)) {
+        old = m->arbiter;
+        m->arbiter = shm_arbiter_ref(producer_arbiter(m->p));
+    }
+    mrd_data_source *ds = config->name ? source_named(m, config->name) : NULL;
+    if (ds && ds->n_instances < sizeof ds->instances / sizeof *ds->instances) {
+        int policy = config->buffer_exhausted_policy ? (int)config->buffer_exhausted_policy : ds->o.policy;
+        ds->instances[ds->n_instances++] = (struct instance){id, (uint16_t)config->target_buffer, policy};
+        pthread_cond_broadcast(&m->changed);
+    }
+    pthread_mutex_unlock(&m->lock);
+    shm_arbiter_unref(old);
+    if (ds && ds->o.started) {
+        size_t len = mrd__data_source_config__get_packed_size(config);
+        uint8_t *bytes = mem_alloc(len ? len : 1);
+        if (bytes)
+            mrd__data_source_config__pack(config, bytes);
+        ds->o.started(ds->o.ctx, id, bytes, bytes ? len : 0);
+        mem_free(bytes);
+    }
+    producer_notify_started(m->p, id);
+}
+
+static void remove_instance(mrd_producer *m, mrd_data_source *ds, unsigned i)
+{
+    uint64_t id = ds->instances[i].id;
+    memmove(&ds->instances[i], &ds->instances[i + 1], (ds->n_instances - i - 1) * sizeof ds->instances[0]);
+    ds->n_instances--;
+    for (size_t k = 0; k < m->writers.n; k++)
+        if (m->writers.p[k]->instance == id && m->writers.p[k]->ds == ds)
+            atomic_store(&m->writers.p[k]->active, false);
+}
+
+/* Hands over what the writers of `m` hold; false when one has a packet open (it will do it itself). */
+static bool flush_writers(mrd_producer *m)
+{
+    bool all = true;
+    for (size_t i = 0; i < m->writers.n; i++) {
+        mrd_writer *w = m->writers.p[i];
+        atomic_store(&w->flush_wanted, true);
+        if (pthread_mutex_trylock(&w->lock) == 0) {
+            atomic_store(&w->flush_wanted, false);
+            trace_writer_flush(w->w);
+            pthread_mutex_unlock(&w->lock);
+        } else {
+            all = false;
+        }
+    }
+    return all;
+}
+
+static void on_stop(void *ctx, uint64_t id)
+{
+    mrd_producer *m = ctx;
+    mrd_data_source *found = NULL;
+    pthread_mutex_lock(&m->lock);
+    flush_writers(m);
+    for (size_t i = 0; i < m->sources.n; i++)
+        for (unsigned k = 0; k < m->sources.p[i]->n_instances; k++)
+            if (m->sources.p[i]->instances[k].id == id) {
+                found = m->sources.p[i];
+                remove_instance(m, found, k);
+                break;
+            }
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+    if (found && found->o.stopped)
+        found->o.stopped(found->o.ctx, id);
+    producer_notify_stopped(m->p, id);
+}
+
+static void on_flush(void *ctx, uint64_t request_id, const uint64_t *ids, size_t n, uint64_t flags)
+{
+    mrd_producer *m = ctx;
+    (void)ids;
+    (void)n;
+    (void)flags;
+    pthread_mutex_lock(&m->lock);
+    bool done = flush_writers(m);
+    m->flush_request = done ? 0 : request_id;
+    pthread_mutex_unlock(&m->lock);
+    if (done)
+        producer_flush_done(m->p, request_id);
+}
+
+static void on_clear(void *ctx, const uint64_t *ids, size_t n)
+{
+    mrd_producer *m = ctx;
+    for (size_t k = 0; k < n; k++) {
+        for (size_t i = 0; i < m->sources.n; i++) {
+            mrd_data_source *ds = m->sources.p[i];
+            for (unsigned j = 0; j < ds->n_instances; j++)
+                if (ds->instances[j].id == ids[k] && ds->o.clear_incremental_state)
+                    ds->o.clear_incremental_state(ds->o.ctx, ids[k]);
+        }
+    }
+}
+
+static void on_connected(void *ctx)
+{
+    mrd_producer *m = ctx;
+    pthread_mutex_lock(&m->lock);
+    m->connected = true;
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+    uv_async_send(&m->async); /* syncs and triggers that waited for the connection */
+}
+
+static void on_disconnected(void *ctx, const char *why)
+{
+    mrd_producer *m = ctx;
+    (void)why;
+    pthread_mutex_lock(&m->lock);
+    m->connected = false;
+    m->syncs_sent = m->syncs_done; /* asked again after the reconnect */
+    m->flush_request = 0;
+    for (size_t i = 0; i < m->sources.n; i++)
+        while (m->sources.p[i]->n_instances)
+            remove_instance(m, m->sources.p[i], m->sources.p[i]->n_instances - 1);
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
+static const struct producer_ops ops = {
+    .connected = on_connected,
+    .disconnected = on_disconnected,
+    .start = on_start,
+    .stop = on_stop,
+    .flush = on_flush,
+    .clear_incremental_state = on_clear,
+};
+
+static void on_synced(void *ctx)
+{
+    mrd_producer *m = ctx;
+    pthread_mutex_lock(&m->lock);
+    m->syncs_done++;
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Does what other threads asked for. */
+static void on_async(uv_async_t *a)
+{
+    mrd_producer *m = a->data;
+    pthread_mutex_lock(&m->lock);
+    for (size_t i = 0; i < m->sources.n; i++) {
+        mrd_data_source *ds = m->sources.p[i];
+        if (ds->registered)
+            continue;
+        ds->registered = true;
+        producer_register(
+            m->p,
+            &(struct producer_data_source){.name = ds->name,
+                                           .will_notify_on_start = true,
+                                           .will_notify_on_stop = true,
+                                           .handles_incremental_state_clear = ds->o.clear_incremental_state != NULL},
+            NULL);
+    }
+    while (m->syncs_sent < m->syncs_wanted && producer_sync(m->p, on_synced, m))
+        m->syncs_sent++;
+    if (producer_is_connected(m->p) && m->triggers.n) {
+        producer_activate_triggers(m->p, (const char *const *)m->triggers.p, m->triggers.n);
+        for (size_t i = 0; i < m->triggers.n; i++)
+            mem_free(m->triggers.p[i]);
+        vec_clear(&m->triggers);
+    }
+    uint64_t flush = m->flush_request;
+    for (size_t i = 0; i < m->writers.n && flush; i++)
+        if (atomic_load(&m->writers.p[i]->flush_wanted))
+            flush = 0;
+    if (flush)
+        m->flush_request = 0;
+    bool quit = m->quit;
+    pthread_mutex_unlock(&m->lock);
+    if (flush)
+        producer_flush_done(m->p, flush);
+    if (quit) {
+        producer_close(m->p);
+        uv_close((uv_handle_t *)a, NULL);
+    }
+}
+
+/* ---- for any thread ---- */
+
+static void deadline(struct timespec *ts, unsigned timeout_ms)
+{
+    clock_gettime(CLOCK_REALTIME, ts);
+    ts->tv_sec += timeout_ms / 1000;
+    ts->tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (ts->tv_nsec >= 1000000000) {
+        ts->tv_sec++;
+        ts->tv_nsec -= 1000000000;
+    }
+}
+
+struct opening {
+    mrd_producer *m;
+    const mrd_producer_options *o;
+    uv_sem_t ready;
+    bool ok;
+};
+
+/* The producer remembers the thread that made it, so it is made on the loop's thread. */
+static void open_and_run(void *arg)
+{
+    struct opening *o = arg;
+    mrd_producer *m = o->m;
+    o->ok = producer_open(&m->p, &m->loop,
+                          &(struct producer_options){.name = o->o->name,
+                                                     .socket = o->o->socket,
+                                                     .shm_size_hint = o->o->shm_size_bytes,
+                                                     .page_size_hint = o->o->page_size_bytes},
+                          &ops, m, NULL) == 0;
+    if (!o->ok)
+        uv_close((uv_handle_t *)&m->async, NULL);
+    uv_sem_post(&o->ready); /* `o` is gone after this */
+    uv_run(&m->loop, UV_RUN_DEFAULT);
+}
+
+static void free_producer(mrd_producer *m)
+{
+    if (m->has_loop)
+        uv_loop_close(&m->loop);
+    for (size_t i = 0; i < m->sources.n; i++) {
+        mem_free(m->sources.p[i]->name);
+        mem_free(m->sources.p[i]);
+    }
+    for (size_t i = 0; i < m->triggers.n; i++)
+        mem_free(m->triggers.p[i]);
+    shm_arbiter_unref(m->arbiter);
+    vec_free(&m->sources);
+    vec_free(&m->triggers);
+    vec_free(&m->writers);
+    pthread_mutex_destroy(&m->lock);
+    pthread_cond_destroy(&m->changed);
+    mem_free(m);
+}
+
+mrd_producer *mrd_producer_open(const mrd_producer_options *options)
+{
+    mrd_producer *m = mem_zalloc(sizeof *m);
+    if (!m)
+        return NULL;
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->changed, NULL);
+    struct opening o = {.m = m, .o = options};
+    m->has_loop = uv_loop_init(&m->loop) == 0;
+    if (!m->has_loop || uv_sem_init(&o.ready, 0) != 0) {
+        free_producer(m);
+        return NULL;
+    }
+    uv_async_init(&m->loop, &m->async, on_async);
+    m->async.data = m;
+    if (uv_thread_create(&m->thread, open_and_run, &o) != 0) {
+        uv_close((uv_handle_t *)&m->async, NULL);
+        uv_run(&m->loop, UV_RUN_DEFAULT);
+        uv_sem_destroy(&o.ready);
+        free_producer(m);
+        return NULL;
+    }
+    uv_sem_wait(&o.ready);
+    uv_sem_destroy(&o.ready);
+    if (o.ok)
+        return m;
+    uv_thread_join(&m->thread);
+    free_producer(m);
+    return NULL;
+}
+
+void mrd_producer_close(mrd_producer *m)
+{
+    if (!m)
+        return;
+    pthread_mutex_lock(&m->lock);
+    m->quit = true;
+    pthread_mutex_unlock(&m->lock);
+    uv_async_send(&m->async);
+    uv_thread_join(&m->thread);
+    free_producer(m);
+}
+
+bool mrd_producer_connected(const mrd_producer *p)
+{
+    return mrd_producer_wait_connected((mrd_producer *)(uintptr_t)p, 0);
+}
+
+bool mrd_producer_wait_connected(mrd_producer *m, unsigned timeout_ms)
+{
+    struct timespec ts;
+    deadline(&ts, timeout_ms);
+    pthread_mutex_lock(&m->lock);
+    while (!m->connected && timeout_ms && pthread_cond_timedwait(&m->changed, &m->lock, &ts) == 0)
+        ;
+    bool ok = m->connected;
+    pthread_mutex_unlock(&m->lock);
+    return ok;
+}
+
+bool mrd_producer_sync(mrd_producer *m, unsigned timeout_ms)
+{
+    struct timespec ts;
+    deadline(&ts, timeout_ms);
+    pthread_mutex_lock(&m->lock);
+    uint64_t mine = ++m->syncs_wanted;
+    uv_async_send(&m->async);
+    while (m->syncs_done < mine && pthread_cond_timedwait(&m->changed, &m->lock, &ts) == 0)
+        ;
+    bool ok = m->syncs_done >= mine;
+    pthread_mutex_unlock(&m->lock);
+    return ok;
+}
+
+void mrd_producer_activate_trigger(mrd_producer *m, const char *name)
+{
+    pthread_mutex_lock(&m->lock);
+    char *copy = mem_strdup(name);
+    if (!copy || !vec_push(&m->triggers, copy))
+        mem_free(copy);
+    pthread_mutex_unlock(&m->lock);
+    uv_async_send(&m->async);
+}
+
+mrd_data_source *mrd_data_source_register(mrd_producer *m, const mrd_data_source_options *options)
+{
+    mrd_data_source *ds = mem_zalloc(sizeof *ds);
+    char *name = mem_strdup(options->name);
+    pthread_mutex_lock(&m->lock);
+    bool ok = ds && name && !source_named(m, name) && vec_push(&m->sources, ds);
+    if (ok) {
+        ds->owner = m;
+        ds->o = *options;
+        ds->name = name;
+        if (!ds->o.policy)
+            ds->o.policy = MRD_DROP;
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (!ok) {
+        mem_free(name);
+        mem_free(ds);
+        return NULL;
+    }
+    uv_async_send(&m->async);
+    return ds;
+}
+
+unsigned mrd_data_source_instances(const mrd_data_source *ds)
+{
+    pthread_mutex_lock(&ds->owner->lock);
+    unsigned n = ds->n_instances;
+    pthread_mutex_unlock(&ds->owner->lock);
+    return n;
+}
+
+bool mrd_data_source_wait_started(mrd_data_source *ds, unsigned timeout_ms)
+{
+    struct timespec ts;
+    deadline(&ts, timeout_ms);
+    pthread_mutex_lock(&ds->owner->lock);
+    while (!ds->n_instances && pthread_cond_timedwait(&ds->owner->changed, &ds->owner->lock, &ts) == 0)
+        ;
+    bool ok = ds->n_instances > 0;
+    pthread_mutex_unlock(&ds->owner->lock);
+    return ok;
+}
+
+mrd_writer *mrd_writer_open(mrd_data_source *ds)
+{
+    mrd_producer *m = ds->owner;
+    mrd_writer *w = mem_zalloc(sizeof *w);
+    if (!w)
+        return NULL;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_mutex_lock(&m->lock);
+    struct shm_arbiter *a = ds->n_instances ? m->arbiter : NULL;
+    if (a) {
+        const struct instance *i = &ds->instances[ds->n_instances - 1];
+        w->ds = ds;
+        w->instance = i->id;
+        atomic_init(&w->active, true);
+        w->w = trace_writer_new(a, i->target_buffer, (enum shm_policy)i->policy);
+        if (w->w && !vec_push(&m->writers, w)) {
+            trace_writer_free(w->w);
+            w->w = NULL;
+        }
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (w->w)
+        return w;
+    pthread_mutex_destroy(&w->lock);
+    mem_free(w);
+    return NULL;
+}
+
+void mrd_writer_close(mrd_writer *w)
+{
+    if (!w)
+        return;
+    mrd_producer *m = w->ds->owner;
+    if (w->w->in_packet)
+        mrd_packet_end(w);
+    pthread_mutex_lock(&m->lock);
+    for (size_t i = 0; i < m->writers.n; i++)
+        if (m->writers.p[i] == w)
+            m->writers.p[i] = m->writers.p[--m->writers.n];
+    trace_writer_free(w->w);
+    pthread_mutex_unlock(&m->lock);
+    uv_async_send(&m->async); /* a flush may have waited for this one */
+    pthread_mutex_destroy(&w->lock);
+    mem_free(w);
+}
+
+bool mrd_writer_active(const mrd_writer *w)
+{
+    return atomic_load(&w->active);
+}
+
+void mrd_packet_begin(mrd_writer *w)
+{
+    if (!w->w->in_packet)
+        pthread_mutex_lock(&w->lock);
+    trace_writer_begin_packet(w->w);
+}
+
+void mrd_packet_end(mrd_writer *w)
+{
+    if (!w->w->in_packet)
+        return;
+    trace_writer_end_packet(w->w);
+    pthread_mutex_unlock(&w->lock);
+    if (!atomic_load(&w->flush_wanted)) /* after the unlock: the library's thread sets it before it tries the lock */
+        return;
+    mrd_writer_flush(w);
+    atomic_store(&w->flush_wanted, false);
+    uv_async_send(&w->ds->owner->async);
+}
+
+void mrd_writer_flush(mrd_writer *w)
+{
+    if (w->w->in_packet)
+        return;
+    pthread_mutex_lock(&w->lock);
+    trace_writer_flush(w->w);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void mrd_put_varint(mrd_writer *w, uint32_t field, uint64_t value)
+{
+    trace_writer_varint(w->w, field, value);
+}
+void mrd_put_fixed64(mrd_writer *w, uint32_t field, uint64_t value)
+{
+    trace_writer_fixed64(w->w, field, value);
+}
+void mrd_put_fixed32(mrd_writer *w, uint32_t field, uint32_t value)
+{
+    trace_writer_fixed32(w->w, field, value);
+}
+void mrd_put_double(mrd_writer *w, uint32_t field, double value)
+{
+    trace_writer_double(w->w, field, value);
+}
+void mrd_put_string(mrd_writer *w, uint32_t field, const char *text)
+{
+    trace_writer_str(w->w, field, text);
+}
+void mrd_message_begin(mrd_writer *w, uint32_t field)
+{
+    trace_writer_begin(w->w, field);
+}
+void mrd_message_end(mrd_writer *w)
+{
+    trace_writer_end(w->w);
+}
+
+void mrd_put_bytes(mrd_writer *w, uint32_t field, const void *bytes, size_t len)
+{
+    trace_writer_bytes(w->w, field, bytes, len);
+}
+
+mrd_writer_stats mrd_writer_get_stats(const mrd_writer *w)
+{
+    const struct trace_writer_stats *s = trace_writer_get_stats(w->w);
+    return (mrd_writer_stats){s->packets, s->dropped, s->chunks};
+}

@@ -1,0 +1,7 @@
+/* The binary. */
+#include "capture/applet.h"
+
+int main(int argc, char **argv)
+{
+    return tracebox_main(argc, argv);
+}
