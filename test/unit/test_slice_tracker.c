@@ -1,4 +1,5 @@
 /* Tests tracks, the nesting of slices, and flows. */
+#include "importer/track/track_compressor.h"
 #include "unit/importer_fixture.h"
 
 static struct importer_fixture f;
@@ -49,6 +50,41 @@ START_TEST(a_track_is_its_type_machine_and_dimensions)
     ck_assert_uint_eq(dim.n, 2);
     ck_assert_int_eq(dim.p[1].type, ARG_STRING);
     arg_list_free(&dim);
+}
+END_TEST
+
+START_TEST(async_slices_share_tracks)
+{
+    struct track_tracker *tt = f.im.tracks;
+    struct track_dim dim = {"upid", DIM_INT, 1};
+    struct track_spec spec = {.type = "async", .parent = UINT32_MAX, .dims = &dim, .n_dims = 1};
+    uint32_t set = track_set_intern(tt, 0, &spec);
+    ck_assert_uint_eq(track_set_intern(tt, 0, &spec), set);
+    uint32_t a = track_set_begin(tt, set, 100), b = track_set_begin(tt, set, 200);
+    ck_assert_uint_ne(a, b);
+    ck_assert_uint_eq(track_set_begin(tt, set, 100), a); /* nests */
+    ck_assert_uint_eq(track_set_end(tt, set, 100), a);
+    ck_assert_uint_eq(track_set_end(tt, set, 200), b);
+    ck_assert_uint_eq(track_set_begin(tt, set, 300), b); /* a is still used */
+    ck_assert_uint_eq(track_set_end(tt, set, 100), a);
+    ck_assert_uint_eq(track_set_end(tt, set, 300), b);
+    ck_assert_uint_eq(track_set_begin(tt, set, 400), a); /* the first that is free */
+    dim.value = 2;
+    uint32_t other = track_set_intern(tt, 0, &spec);
+    ck_assert_uint_ne(other, set);
+    uint32_t x = track_set_scoped(tt, other, 10, 5), y = track_set_scoped(tt, other, 12, 5);
+    ck_assert_uint_ne(x, y);
+    ck_assert_uint_eq(track_set_scoped(tt, other, 15, 5), x);
+    ck_assert_uint_eq(track_set_scoped(tt, other, 17, 5), y);
+    for (int64_t i = 0; i < 100; i++)
+        track_set_begin(tt, set, 1000 + i);
+    uint32_t n = f.st.t[T_track].n_rows;
+    for (int64_t i = 99; i >= 0; i--)
+        track_set_end(tt, set, 1000 + i);
+    ck_assert_uint_eq(track_set_begin(tt, set, 5000), b);
+    for (int64_t i = 0; i < 99; i++)
+        track_set_begin(tt, set, 6000 + i);
+    ck_assert_uint_eq(f.st.t[T_track].n_rows, n);
 }
 END_TEST
 
@@ -167,6 +203,7 @@ Suite *slice_tracker_suite(void)
     TCase *c = tcase_create("core");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, a_track_is_its_type_machine_and_dimensions);
+    tcase_add_test(c, async_slices_share_tracks);
     tcase_add_test(c, slices_nest);
     tcase_add_test(c, an_end_may_name_what_it_ends);
     tcase_add_test(c, complete_slices_close_by_time);

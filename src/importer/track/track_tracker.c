@@ -2,6 +2,7 @@
 #include "importer/track/track_tracker.h"
 
 #include "base/hash.h"
+#include "importer/track/track_compressor.h"
 
 enum { MAX_DIMS = 8, KEY_WORDS = 3 + 2 * MAX_DIMS };
 
@@ -9,7 +10,7 @@ static const char *const event_type_names[] = {"slice", "counter", "state"};
 
 struct slot {
     uint32_t hash;
-    uint32_t track;  /* row + 1; 0: free */
+    uint32_t id;     /* row of the track, or number of the set of tracks, + 1; 0: free */
     uint32_t key_at; /* index into words */
     uint32_t key_n;
 };
@@ -32,6 +33,7 @@ struct track_tracker {
     uint32_t hot_cap;
     uint32_t hot_n;
     strid event_types[3];
+    struct track_compressor *compressor;
 };
 
 struct track_tracker *track_tracker_open(struct importer *im)
@@ -40,6 +42,11 @@ struct track_tracker *track_tracker_open(struct importer *im)
     if (!t)
         return NULL;
     t->im = im;
+    t->compressor = track_compressor_open();
+    if (!t->compressor) {
+        mem_free(t);
+        return NULL;
+    }
     for (unsigned i = 0; i < 3; i++)
         t->event_types[i] = import_str(im, event_type_names[i]);
     return t;
@@ -52,6 +59,7 @@ void track_tracker_close(struct track_tracker *t)
     vec_free(&t->words);
     mem_free(t->slots);
     mem_free(t->hot);
+    track_compressor_close(t->compressor);
     mem_free(t);
 }
 
@@ -62,10 +70,10 @@ static bool grow(struct track_tracker *t)
     if (!slots)
         return false;
     for (uint32_t i = 0; i < t->slot_cap; i++) {
-        if (!t->slots[i].track)
+        if (!t->slots[i].id)
             continue;
         uint32_t at = t->slots[i].hash & (cap - 1);
-        while (slots[at].track)
+        while (slots[at].id)
             at = (at + 1) & (cap - 1);
         slots[at] = t->slots[i];
     }
@@ -106,42 +114,81 @@ uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struc
                                 .upid = upid});
 }
 
-uint32_t track_intern(struct track_tracker *t, uint32_t machine, const struct track_spec *spec)
+/* Writes the key of a spec; returns its words. A set of tracks has a key like a track's, marked as such. */
+static uint32_t make_key(struct track_tracker *t, uint32_t machine, const struct track_spec *spec, bool is_set,
+                         uint64_t key[KEY_WORDS])
 {
-    uint64_t key[KEY_WORDS];
     uint32_t n = 0;
     key[n++] = (uint64_t)import_str(t->im, spec->type) << 32 | machine;
-    key[n++] = (uint64_t)spec->event_type << 32 | (spec->name_is_key ? spec->name : 0);
+    key[n++] = (uint64_t)is_set << 40 | (uint64_t)spec->event_type << 32 | (spec->name_is_key ? spec->name : 0);
     for (uint32_t i = 0; i < spec->n_dims && i < MAX_DIMS; i++) {
         key[n++] = (uint64_t)import_str(t->im, spec->dims[i].key) << 8 | spec->dims[i].kind;
         key[n++] = (uint64_t)spec->dims[i].value;
     }
+    return n;
+}
+
+/* The slot of a key, made when new (then its id is 0). NULL when out of memory. */
+static struct slot *find_slot(struct track_tracker *t, const uint64_t *key, uint32_t n)
+{
     uint64_t h = n;
     for (uint32_t i = 0; i < n; i++)
         h = hash_combine(h, key[i]);
     uint32_t hash = (uint32_t)h;
-
     if (t->n * 4 >= t->slot_cap * 3 && !grow(t))
-        goto failed;
+        return NULL;
     uint32_t at = hash & (t->slot_cap - 1);
-    for (; t->slots[at].track; at = (at + 1) & (t->slot_cap - 1)) {
+    for (; t->slots[at].id; at = (at + 1) & (t->slot_cap - 1)) {
         const struct slot *s = &t->slots[at];
         if (s->hash == hash && s->key_n == n && memcmp(t->words.p + s->key_at, key, n * sizeof *key) == 0)
-            return s->track - 1;
+            return &t->slots[at];
     }
     if (!vec_reserve(&t->words, t->words.n + n))
-        goto failed;
-    uint32_t track = track_insert_row(t, machine, spec);
-    if (track == UINT32_MAX)
-        goto failed;
+        return NULL;
     memcpy(t->words.p + t->words.n, key, n * sizeof *key);
-    t->slots[at] = (struct slot){hash, track + 1, (uint32_t)t->words.n, n};
+    t->slots[at] = (struct slot){hash, 0, (uint32_t)t->words.n, n};
     t->words.n += n;
-    t->n++;
-    return track;
-failed:
+    return &t->slots[at];
+}
+
+uint32_t track_tracker_no_memory(struct track_tracker *t)
+{
     t->im->failed = true;
     return UINT32_MAX;
+}
+
+uint32_t track_intern(struct track_tracker *t, uint32_t machine, const struct track_spec *spec)
+{
+    uint64_t key[KEY_WORDS];
+    struct slot *s = find_slot(t, key, make_key(t, machine, spec, false, key));
+    if (!s)
+        return track_tracker_no_memory(t);
+    if (!s->id) {
+        uint32_t track = track_insert_row(t, machine, spec);
+        if (track == UINT32_MAX)
+            return track_tracker_no_memory(t);
+        s->id = track + 1;
+        t->n++;
+    }
+    return s->id - 1;
+}
+
+uint32_t track_tracker_key(struct track_tracker *t, uint32_t machine, const struct track_spec *spec, uint32_t next)
+{
+    uint64_t key[KEY_WORDS];
+    struct slot *s = find_slot(t, key, make_key(t, machine, spec, true, key));
+    if (!s)
+        return track_tracker_no_memory(t);
+    if (!s->id) {
+        s->id = next + 1;
+        t->n++;
+    }
+    return s->id - 1;
+}
+
+struct track_compressor *track_tracker_compressor(struct track_tracker *t)
+{
+    return t->compressor;
 }
 
 static uint32_t hot_at(const struct track_tracker *t, uint32_t machine, const char *type, int64_t value)
@@ -172,10 +219,8 @@ static bool grow_hot(struct track_tracker *t)
 uint32_t track_intern_int(struct track_tracker *t, uint32_t machine, const char *type, enum track_event_type event_type,
                           const char *dim_key, int64_t dim_value, strid name)
 {
-    if (t->hot_n * 2 >= t->hot_cap && !grow_hot(t)) {
-        t->im->failed = true;
-        return UINT32_MAX;
-    }
+    if (t->hot_n * 2 >= t->hot_cap && !grow_hot(t))
+        return track_tracker_no_memory(t);
     uint32_t at = hot_at(t, machine, type, dim_value);
     if (t->hot[at].track)
         return t->hot[at].track - 1;

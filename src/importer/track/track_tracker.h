@@ -37,6 +37,12 @@ uint32_t track_intern(struct track_tracker *t, uint32_t machine, const struct tr
 /* A new track of a spec, whether there is one like it or not; UINT32_MAX when out of memory. */
 uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struct track_spec *spec);
 
+/* For the track compressor: its state; the number given to a spec as the key of a set (`next` when it is new,
+ * UINT32_MAX when out of memory); what to return when memory runs out (latches it). */
+struct track_compressor *track_tracker_compressor(struct track_tracker *t);
+uint32_t track_tracker_key(struct track_tracker *t, uint32_t machine, const struct track_spec *spec, uint32_t next);
+uint32_t track_tracker_no_memory(struct track_tracker *t);
+
 /* Hot paths: the track of a type with one integer dimension, found by (type pointer, machine, value) with one hash
  * probe. */
 uint32_t track_intern_int(struct track_tracker *t, uint32_t machine, const char *type, enum track_event_type event_type,
