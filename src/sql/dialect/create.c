@@ -1,0 +1,320 @@
+/* CREATE PERFETTO TABLE, VIEW, MACRO, INDEX; DROP PERFETTO INDEX. */
+#include "sql/dialect/exec.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+static char *name_of(const struct sql_token *t)
+{
+    return token_name(t->text, t->len);
+}
+
+/* Runs SQLite text made from a format with %w names. */
+static int run_sql(struct exec *x, const char *fmt, const char *name)
+{
+    char *sql = sqlite3_mprintf(fmt, name);
+    if (!sql)
+        return error_set(x->err, -MRD_ENOMEM, "out of memory");
+    int rc = sqlite3_exec(engine_db(x->d->e), sql, NULL, NULL, NULL);
+    if (rc)
+        engine_sqlite_error(x->d->e, rc, x->err);
+    sqlite3_free(sql);
+    return rc ? exec_fail_offset(x, x->p, x->n, -1) : 0;
+}
+
+/* What kind of thing has this name: 't' a table, 'v' a view, 0 nothing. */
+static char what_is(struct exec *x, const char *name)
+{
+    sqlite3_stmt *stmt = NULL;
+    char kind = 0;
+    if (sqlite3_prepare_v2(engine_db(x->d->e), "SELECT type FROM sqlite_master WHERE name = ?1 COLLATE NOCASE", -1,
+                           &stmt, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+        if (sqlite3_step(stmt) == SQLITE_ROW)
+            kind = (char)sqlite3_column_text(stmt, 0)[0];
+    }
+    sqlite3_finalize(stmt);
+    return kind;
+}
+
+/* Before a table or view is made: an old one of the name goes when `replace`, else it is an error. */
+static int make_room(struct exec *x, const struct parsed *p, const char *name)
+{
+    char kind = what_is(x, name);
+    if (!kind)
+        return 0;
+    if (!p->replace)
+        return exec_fail(x, p->name, "%s %s already exists", kind == 'v' ? "view" : "table", name);
+    return run_sql(x, kind == 'v' ? "DROP VIEW \"%w\"" : "DROP TABLE \"%w\"", name);
+}
+
+int exec_check_columns(struct exec *x, sqlite3_stmt *stmt, const struct parsed_fields *columns, bool ordered,
+                       const struct sql_token *at)
+{
+    struct sql_message absent = {0}, undeclared = {0};
+    int n = sqlite3_column_count(stmt), rc = 0;
+    for (size_t i = 0; i < columns->n; i++) {
+        const struct sql_token *t = columns->p[i].name;
+        char *name = name_of(t);
+        int found = -1;
+        for (int k = 0; name && k < n; k++)
+            if (strcasecmp(sqlite3_column_name(stmt, k), name) == 0)
+                found = k;
+        if (name && found < 0)
+            sql_message_add(&absent, "%s%s", absent.n ? ", " : "", name);
+        mem_free(name);
+    }
+    for (int k = 0; k < n; k++) {
+        bool found = false;
+        for (size_t i = 0; i < columns->n && !found; i++) {
+            char *name = name_of(columns->p[i].name);
+            found = name && strcasecmp(sqlite3_column_name(stmt, k), name) == 0;
+            if (found && ordered && (int)i != k)
+                rc = -1;
+            mem_free(name);
+        }
+        if (!found)
+            sql_message_add(&undeclared, "%s%s", undeclared.n ? ", " : "", sqlite3_column_name(stmt, k));
+    }
+    if (absent.n && undeclared.n)
+        rc = exec_fail(x, at,
+                       "the following columns are declared in the schema, but do not exist: %s; and the following "
+                       "columns exist, but are not declared: %s",
+                       absent.p, undeclared.p);
+    else if (absent.n)
+        rc = exec_fail(x, at, "the following columns are declared in the schema, but do not exist: %s", absent.p);
+    else if (undeclared.n)
+        rc = exec_fail(x, at, "the following columns are missing from the schema: %s", undeclared.p);
+    else if (rc || (ordered && (size_t)n != columns->n))
+        rc = exec_fail(x, at, "the columns of the SELECT statement are not in the order of the declared ones");
+    vec_free(&absent);
+    vec_free(&undeclared);
+    return rc;
+}
+
+/* ---- tables ---- */
+
+static int schema_type(struct exec *x, const struct parsed_field *f, uint8_t *type)
+{
+    static const uint8_t map[VALUE_TYPE_COUNT] = {
+        [VALUE_BOOL] = RUNTIME_LONG,     [VALUE_LONG] = RUNTIME_LONG, [VALUE_DOUBLE] = RUNTIME_DOUBLE,
+        [VALUE_STRING] = RUNTIME_STRING, [VALUE_BYTES] = RUNTIME_ANY, [VALUE_ANY] = RUNTIME_ANY};
+    int t = value_type_find(f->type->text, f->type->len);
+    if (t < 0)
+        return exec_fail(x, f->type, "Unknown column type: %.*s", (int)f->type->len, f->type->text);
+    if (t == VALUE_ANY)
+        return exec_fail(x, f->type, "a column of a table cannot be of type ANY");
+    *type = map[t];
+    return 0;
+}
+
+/* The declared types in the order of the statement's columns. */
+static int declared_types(struct exec *x, const struct parsed *p, sqlite3_stmt *stmt, uint8_t *types)
+{
+    int n = sqlite3_column_count(stmt);
+    for (size_t i = 0; i < p->columns.n; i++) {
+        uint8_t type;
+        int rc = schema_type(x, &p->columns.p[i], &type);
+        if (rc)
+            return rc;
+        char *name = name_of(p->columns.p[i].name);
+        for (int k = 0; name && k < n; k++)
+            if (strcasecmp(sqlite3_column_name(stmt, k), name) == 0)
+                types[k] = type;
+        mem_free(name);
+    }
+    return 0;
+}
+
+int exec_table(struct exec *x, const struct parsed *p)
+{
+    sqlite3_stmt *stmt = NULL;
+    struct runtime_table *t = NULL;
+    uint8_t *types = NULL;
+    const char **names = NULL;
+    char *name = name_of(p->name);
+    int rc = name ? exec_prepare(x, p->body, p->n_body, &stmt, NULL) : -MRD_ENOMEM;
+    int n = stmt ? sqlite3_column_count(stmt) : 0;
+    if (rc == 0 && n == 0)
+        rc = exec_fail(x, p->body, "CREATE PERFETTO TABLE needs a statement that gives columns");
+    if (rc == 0 && p->has_columns) {
+        rc = exec_check_columns(x, stmt, &p->columns, false, p->name);
+        types = mem_zalloc((size_t)n);
+        names = mem_zalloc((size_t)n * sizeof *names);
+        if (rc == 0)
+            rc = types && names ? declared_types(x, p, stmt, types) : -MRD_ENOMEM;
+    }
+    if (rc == 0 && !p->replace && what_is(x, name))
+        rc = exec_fail(x, p->name, "table %s already exists", name);
+    if (rc == 0) {
+        for (int i = 0; names && i < n; i++)
+            names[i] = sqlite3_column_name(stmt, i);
+        struct runtime_schema schema = {(uint32_t)n, names, types};
+        rc = engine_materialise(x->d->e, stmt, p->has_columns ? &schema : NULL, &t, x->err);
+        if (rc)
+            rc = exec_fail_offset(x, x->p, x->n, -1);
+    }
+    sqlite3_finalize(stmt);
+    if (rc == 0)
+        rc = make_room(x, p, name);
+    if (rc == 0) {
+        rc = engine_add_table(x->d->e, name, t, x->err);
+        t = NULL;
+        if (rc)
+            rc = exec_fail_offset(x, x->p, x->n, -1);
+    }
+    runtime_table_unref(t);
+    mem_free(types);
+    mem_free(names);
+    mem_free(name);
+    return rc;
+}
+
+/* ---- views ---- */
+
+int exec_view(struct exec *x, const struct parsed *p)
+{
+    struct sql_tokens text = {0};
+    sqlite3_stmt *stmt = NULL;
+    char *name = name_of(p->name);
+    struct sql_token made = *p->name;
+    made.made = true;
+    made.text = "CREATE VIEW ";
+    made.len = (uint32_t)strlen(made.text);
+    bool ok = name && sql_tokens_append(&text, &made, 1) && sql_tokens_append(&text, p->name, 1);
+    made.text = " AS ";
+    made.len = (uint32_t)strlen(made.text);
+    ok = ok && sql_tokens_append(&text, &made, 1) && sql_tokens_append(&text, p->body, p->n_body);
+    int rc = ok ? exec_prepare(x, p->body, p->n_body, &stmt, NULL) : -MRD_ENOMEM;
+    for (size_t i = 0; rc == 0 && i < p->columns.n; i++)
+        if (value_type_find(p->columns.p[i].type->text, p->columns.p[i].type->len) < 0)
+            rc = exec_fail(x, p->columns.p[i].type, "Unknown column type: %.*s", (int)p->columns.p[i].type->len,
+                           p->columns.p[i].type->text);
+    if (rc == 0 && p->has_columns)
+        rc = exec_check_columns(x, stmt, &p->columns, false, p->name);
+    sqlite3_finalize(stmt);
+    if (rc == 0)
+        rc = make_room(x, p, name);
+    if (rc == 0)
+        rc = exec_prepare(x, text.p, text.n, &stmt, NULL);
+    if (rc == 0) {
+        rc = engine_step(x->d->e, stmt, x->err);
+        sqlite3_finalize(stmt);
+        if (rc < 0)
+            rc = exec_fail_offset(x, x->p, x->n, -1);
+    }
+    sql_tokens_free(&text);
+    mem_free(name);
+    return rc;
+}
+
+/* ---- macros ---- */
+
+int exec_macro(struct exec *x, const struct parsed *p)
+{
+    const struct sql_token *body = p->body;
+    size_t n = p->n_body, len;
+    char *name = name_of(p->name);
+    struct slice *params = mem_zalloc((p->args.n + 1) * sizeof *params);
+    if (!name || !params) {
+        mem_free(name);
+        mem_free(params);
+        return error_set(x->err, -MRD_ENOMEM, "out of memory");
+    }
+    int rc = 0;
+    for (size_t i = 0; i < p->args.n; i++) {
+        const struct sql_token *t = p->args.p[i].name;
+        params[i] = slice_of(t->text, t->len);
+        for (size_t k = 0; k < i && rc == 0; k++)
+            if (params[k].len == t->len && strncasecmp((const char *)params[k].p, t->text, t->len) == 0)
+                rc = exec_fail(x, t, "Macro \"%s\" has two arguments named %.*s", name, (int)t->len, t->text);
+    }
+    sql_tokens_trim(&body, &n);
+    char *text = sql_tokens_join(&x->run->arena, body, n, &len);
+    if (rc == 0 && !p->replace && macro_find(&x->d->macros, name, strlen(name)))
+        rc = exec_fail(x, p->name, "Macro \"%s\" already exists; CREATE OR REPLACE would replace it", name);
+    if (rc == 0 && (!text || !macro_define(&x->d->macros, name, params, p->args.n, slice_of(text, len))))
+        rc = error_set(x->err, -MRD_ENOMEM, "out of memory");
+    mem_free(name);
+    mem_free(params);
+    return rc;
+}
+
+/* ---- indexes ---- */
+
+static struct sql_index *find_index(struct dialect *d, const char *name)
+{
+    for (size_t i = 0; i < d->indexes.n; i++)
+        if (strcasecmp(d->indexes.p[i].name, name) == 0)
+            return &d->indexes.p[i];
+    return NULL;
+}
+
+static void remove_index(struct dialect *d, struct sql_index *i)
+{
+    mem_free(i->name);
+    mem_free(i->table);
+    *i = *vec_last(&d->indexes);
+    d->indexes.n--;
+}
+
+static bool has_column(const struct table *t, const char *name)
+{
+    for (uint32_t i = 0; i < t->def->n_columns; i++)
+        if (strcasecmp(t->def->columns[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static int add_index(struct exec *x, const struct parsed *p, const char *name, const char *on)
+{
+    const struct table *t = engine_find_table(x->d->e, on);
+    if (!t)
+        return exec_fail(x, p->on, "CREATE PERFETTO INDEX: table '%s' not found", on);
+    struct sql_index *old = find_index(x->d, name);
+    if (old && !p->replace)
+        return exec_fail(x, p->name, "CREATE PERFETTO INDEX: index '%s' already exists", name);
+    for (size_t i = 0; i < p->args.n; i++) {
+        char *column = name_of(p->args.p[i].name);
+        int rc = column ? 0 : error_set(x->err, -MRD_ENOMEM, "out of memory");
+        if (rc == 0 && !has_column(t, column))
+            rc = exec_fail(x, p->args.p[i].name, "CREATE PERFETTO INDEX: table '%s' has no column '%s'", on, column);
+        /* the first column leads; the others only narrow what it finds */
+        if (rc == 0 && i == 0 && (rc = engine_add_index(x->d->e, on, column, x->err)) != 0)
+            rc = exec_fail_offset(x, x->p, x->n, -1);
+        mem_free(column);
+        if (rc)
+            return rc;
+    }
+    if (old)
+        remove_index(x->d, old);
+    struct sql_index made = {mem_strdup(name), mem_strdup(on)};
+    if (made.name && made.table && vec_push(&x->d->indexes, made))
+        return 0;
+    mem_free(made.name);
+    mem_free(made.table);
+    return error_set(x->err, -MRD_ENOMEM, "out of memory");
+}
+
+int exec_index(struct exec *x, const struct parsed *p)
+{
+    char *name = name_of(p->name), *on = name_of(p->on);
+    int rc = name && on ? add_index(x, p, name, on) : error_set(x->err, -MRD_ENOMEM, "out of memory");
+    mem_free(name);
+    mem_free(on);
+    return rc;
+}
+
+int exec_drop_index(struct exec *x, const struct parsed *p)
+{
+    char *name = name_of(p->name), *on = name_of(p->on);
+    struct sql_index *index = name && on ? find_index(x->d, name) : NULL;
+    int rc = 0;
+    if (!index || strcasecmp(index->table, on) != 0)
+        rc = exec_fail(x, p->name, "DROP PERFETTO INDEX: no index '%s' on table '%s'", name ? name : "", on ? on : "");
+    else
+        remove_index(x->d, index);
+    mem_free(name);
+    mem_free(on);
+    return rc;
+}

@@ -1,0 +1,304 @@
+/* The front end's loop: one statement at a time from text to SQLite, with tracebacks. */
+#include "sql/dialect/exec.h"
+
+#include <stdio.h>
+
+static struct text_run *run_new(const struct sql_frame *frame)
+{
+    struct text_run *r = mem_zalloc(sizeof *r);
+    if (r) {
+        r->refs = 1;
+        r->frame = *frame;
+        sql_source_ref(frame->source);
+    }
+    return r;
+}
+
+static void run_unref(struct text_run *r)
+{
+    if (!r || --r->refs > 0)
+        return;
+    sql_source_unref(r->frame.source);
+    sql_tokens_free(&r->tokens);
+    arena_free(&r->arena);
+    mem_free(r);
+}
+
+/* ---- errors ---- */
+
+int dialect_report(struct dialect *d, struct sql_message *m, int code, struct error *err)
+{
+    const char *text = m->p ? m->p : "out of memory";
+    error_set(err, code, "%s", text);
+    engine_set_error_text(d->e, text);
+    vec_free(m);
+    return code;
+}
+
+int exec_fail(struct exec *x, const struct sql_token *at, const char *fmt, ...)
+{
+    struct sql_message m = {0};
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (at && x->n && at >= x->p && at < x->p + x->n) {
+        int64_t offset = 0;
+        for (const struct sql_token *t = x->p; t < at; t++)
+            offset += t->len;
+        sql_traceback(&m, x->p, x->n, offset, text);
+    } else if (at) {
+        sql_traceback(&m, at, 1, 0, text);
+    } else {
+        sql_traceback(&m, x->p, x->n, -1, text);
+    }
+    return dialect_report(x->d, &m, -MRD_ESQL, x->err);
+}
+
+int exec_fail_offset(struct exec *x, const struct sql_token *p, size_t n, int64_t offset)
+{
+    struct sql_message m = {0};
+    struct error own = x->err ? *x->err : (struct error){-MRD_ESQL, "SQL error"};
+    if (own.code != -MRD_ESQL)
+        return own.code;
+    sql_traceback(&m, p, n, offset, own.text);
+    return dialect_report(x->d, &m, -MRD_ESQL, x->err);
+}
+
+int exec_prepare(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt, const char **sql)
+{
+    size_t len;
+    struct error local = {0}, *caller = x->err;
+    char *text = sql_tokens_join(&x->run->arena, p, n, &len);
+    *stmt = NULL;
+    if (!text)
+        return error_set(x->err, -MRD_ENOMEM, "out of memory");
+    if (sql)
+        *sql = text;
+    if (!x->err)
+        x->err = &local;
+    int rc = engine_prepare(x->d->e, slice_of(text, len), stmt, NULL, x->err);
+    if (rc)
+        rc = exec_fail_offset(x, p, n, engine_error_offset(x->d->e));
+    else if (!*stmt)
+        rc = exec_fail(x, NULL, "incomplete input");
+    x->err = caller;
+    return rc;
+}
+
+/* ---- one statement ---- */
+
+static int exec_sqlite(struct exec *x, const struct parsed *p)
+{
+    return exec_prepare(x, p->body, p->n_body, &x->stmt, NULL);
+}
+
+static int (*const executors[])(struct exec *x, const struct parsed *p) = {
+    [STATEMENT_SQLITE] = exec_sqlite,         [STATEMENT_TABLE] = exec_table,     [STATEMENT_VIEW] = exec_view,
+    [STATEMENT_FUNCTION] = exec_function,     [STATEMENT_MACRO] = exec_macro,     [STATEMENT_INDEX] = exec_index,
+    [STATEMENT_DROP_INDEX] = exec_drop_index, [STATEMENT_INCLUDE] = exec_include,
+};
+
+static int exec_nomem(struct exec *x)
+{
+    return error_set(x->err, -MRD_ENOMEM, "out of memory");
+}
+
+/* Executes source[from, to) of the run, which holds one statement. *blank: nothing stood there. */
+static int exec_statement(struct exec *x, size_t from, size_t to, bool *blank)
+{
+    struct text_run *run = x->run;
+    struct sql_tokens written = {0};
+    struct macro_problem bad;
+    struct parse_problem problem = {0};
+    struct parsed parsed = {0};
+    arena_free(&run->arena);
+    run->tokens.n = 0;
+    run->stmt = NULL;
+    if (!sql_tokens_scan(&written, &run->frame, from, to)) {
+        sql_tokens_free(&written);
+        return exec_nomem(x);
+    }
+    int rc = 0;
+    enum statement_kind kind = statement_classify(written.p, written.n);
+    *blank = kind == STATEMENT_BLANK;
+    if (kind == STATEMENT_MACRO)
+        rc = sql_tokens_append(&run->tokens, written.p, written.n) ? 0 : exec_nomem(x);
+    else if (!*blank)
+        rc = macro_expand(&x->d->macros, &run->arena, written.p, written.n, &run->tokens, &bad);
+    if (rc == -MRD_ESQL)
+        rc = exec_fail(x, &bad.token, "%s", bad.text);
+    else if (rc)
+        rc = exec_nomem(x);
+    sql_tokens_free(&written);
+    if (rc || *blank)
+        return rc;
+    x->p = run->tokens.p;
+    x->n = run->tokens.n;
+    rc = statement_parse(x->p, x->n, &parsed, &problem);
+    if (rc == -MRD_ESQL)
+        return exec_fail(x, problem.token, "%s", problem.text);
+    if (rc)
+        return exec_nomem(x);
+    if (parsed.kind != STATEMENT_BLANK)
+        rc = executors[parsed.kind](x, &parsed);
+    parsed_free(&parsed);
+    run->stmt = x->stmt;
+    return rc;
+}
+
+/* Why stepping failed, with the frames of its statement. */
+static int explain_step(struct dialect *d, struct text_run *run, struct error *err)
+{
+    struct exec x = {.d = d, .run = run, .p = run->tokens.p, .n = run->tokens.n, .err = err};
+    return exec_fail_offset(&x, x.p, x.n, -1);
+}
+
+/* A row that does not count: a function that returns nothing, or a column of that name. */
+static bool is_void_row(sqlite3_stmt *stmt)
+{
+    if (sqlite3_column_count(stmt) != 1)
+        return false;
+    const char *name = sqlite3_column_name(stmt, 0);
+    return sqlite3_value_pointer(sqlite3_column_value(stmt, 0), "VOID") ||
+           (name && strcmp(name, "suppress_query_output") == 0);
+}
+
+static int step_to_end(struct exec *x, const char *silent)
+{
+    bool complained = false;
+    int rc;
+    while ((rc = engine_step(x->d->e, x->stmt, x->err)) == 1)
+        if (silent && !complained && !is_void_row(x->stmt)) {
+            complained = true;
+            break;
+        }
+    if (complained)
+        rc = exec_fail(x, NULL, "%s", silent);
+    else if (rc < 0)
+        rc = explain_step(x->d, x->run, x->err);
+    sqlite3_finalize(x->stmt);
+    return rc;
+}
+
+int dialect_run_frame(struct dialect *d, const struct sql_frame *frame, const char *silent, struct error *err)
+{
+    struct text_run *run = run_new(frame);
+    if (!run)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    int rc = 0;
+    for (size_t at = 0; rc == 0 && at < run->frame.source->len;) {
+        struct exec x = {.d = d, .run = run, .err = err};
+        size_t body;
+        bool blank;
+        size_t len = statement_length(run->frame.source->text + at, run->frame.source->len - at, &body);
+        rc = exec_statement(&x, at, at + body, &blank);
+        if (rc == 0 && x.stmt)
+            rc = step_to_end(&x, silent);
+        at += len;
+    }
+    run_unref(run);
+    return rc;
+}
+
+/* ---- as the engine's front end ---- */
+
+/* The run of this text, made anew at its beginning. */
+static struct text_run *find_run(struct dialect *d, const char *origin, struct slice text, size_t at)
+{
+    struct text_run *r = d->run;
+    if (r && at > 0 && r->origin_text == text.p && r->origin_len == text.len)
+        return r;
+    struct sql_frame frame = {.source = sql_source_new(SOURCE_FILE, origin ? origin : "stdin", text)};
+    if (!frame.source)
+        return NULL;
+    r = run_new(&frame);
+    sql_source_unref(frame.source);
+    if (!r)
+        return NULL;
+    r->origin_text = text.p;
+    r->origin_len = text.len;
+    run_unref(d->run);
+    d->run = r;
+    return r;
+}
+
+static int dialect_next(void *ctx, struct engine *e, const char *origin, struct slice text, size_t *at,
+                        struct engine_statement *out, struct error *err)
+{
+    struct dialect *d = ctx;
+    (void)e;
+    *out = (struct engine_statement){0};
+    struct text_run *run = find_run(d, origin, text, *at);
+    if (!run)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    run->refs++;
+    int rc = 0;
+    bool blank = true;
+    while (rc == 0 && blank && *at < text.len) {
+        struct exec x = {.d = d, .run = run, .err = err};
+        size_t body;
+        size_t len = statement_length(run->frame.source->text + *at, text.len - *at, &body);
+        rc = exec_statement(&x, *at, *at + body, &blank);
+        out->stmt = x.stmt;
+        *at += len;
+    }
+    out->none = rc == 0 && blank;
+    run_unref(run);
+    return rc;
+}
+
+static void dialect_explain(void *ctx, struct engine *e, sqlite3_stmt *stmt, struct error *err)
+{
+    struct dialect *d = ctx;
+    (void)e;
+    if (d->run && stmt && d->run->stmt == stmt)
+        explain_step(d, d->run, err);
+}
+
+static void dialect_destroy(void *ctx)
+{
+    struct dialect *d = ctx;
+    run_unref(d->run);
+    for (size_t i = 0; i < d->scalars.n; i++)
+        sql_function_free(d->scalars.p[i]);
+    for (size_t i = 0; i < d->tables.n; i++)
+        sql_function_free(d->tables.p[i]);
+    for (size_t i = 0; i < d->indexes.n; i++) {
+        mem_free(d->indexes.p[i].name);
+        mem_free(d->indexes.p[i].table);
+    }
+    for (size_t i = 0; i < d->delegates.n; i++) {
+        mem_free((char *)(uintptr_t)d->delegates.p[i]->name);
+        mem_free(d->delegates.p[i]);
+    }
+    vec_free(&d->scalars);
+    vec_free(&d->tables);
+    vec_free(&d->indexes);
+    vec_free(&d->delegates);
+    macro_table_free(&d->macros);
+    module_registry_free(&d->modules);
+    mem_free(d);
+}
+
+int dialect_attach(struct engine *e, struct error *err)
+{
+    struct dialect *d = mem_zalloc(sizeof *d);
+    if (!d)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    d->e = e;
+    int rc = module_registry_init(&d->modules, err);
+    if (rc) {
+        dialect_destroy(d);
+        return rc;
+    }
+    engine_set_dialect(e, &(struct engine_dialect){d, dialect_next, dialect_explain, dialect_destroy});
+    rc = engine_register_module(e, "runtime_table_function", &table_function_module, err);
+    return rc ? rc : legacy_functions_register(e, err);
+}
+
+struct module_registry *dialect_modules(struct engine *e)
+{
+    return &((struct dialect *)engine_dialect_ctx(e))->modules;
+}

@@ -1,0 +1,233 @@
+/* CREATE PERFETTO FUNCTION … RETURNS TYPE: scalar functions whose body is a SELECT, and aliases of built-in ones. */
+#include "sql/dialect/exec.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+static struct sql_function *find_scalar(struct dialect *d, const char *name, size_t n_params)
+{
+    for (size_t i = 0; i < d->scalars.n; i++)
+        if (strcasecmp(d->scalars.p[i]->name, name) == 0 && d->scalars.p[i]->params.n == n_params)
+            return d->scalars.p[i];
+    return NULL;
+}
+
+/* ---- a call ---- */
+
+static void result_error(sqlite3_context *ctx, const char *fmt, const char *name, const char *text)
+{
+    char *m = sqlite3_mprintf(fmt, name, text);
+    sqlite3_result_error(ctx, m ? m : "out of memory", -1);
+    sqlite3_free(m);
+}
+
+static bool bind_arguments(sqlite3_context *ctx, struct sql_function *f, sqlite3_stmt *stmt, int argc,
+                           sqlite3_value **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (!value_fits(argv[i], (enum value_type)f->params.p[i].type)) {
+            char text[160];
+            snprintf(text, sizeof text, "[%s=%.60s]: argument %d has the wrong type, %s is expected",
+                     f->params.p[i].name,
+                     sqlite3_value_type(argv[i]) == SQLITE_BLOB ? "<blob>" : (const char *)sqlite3_value_text(argv[i]),
+                     i + 1, value_type_name((enum value_type)f->params.p[i].type));
+            result_error(ctx, "%s%s", f->name, text);
+            return false;
+        }
+    for (int i = sqlite3_bind_parameter_count(stmt); i > 0; i--) {
+        int a = sql_function_param(f, sqlite3_bind_parameter_name(stmt, i));
+        if (a >= 0 && a < argc)
+            sqlite3_bind_value(stmt, i, argv[a]);
+    }
+    return true;
+}
+
+/* Steps the body and hands its one value on. */
+static void run_body(sqlite3_context *ctx, struct sql_function *f, sqlite3_stmt *stmt, uint64_t *memo_key)
+{
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_DONE) {
+        sqlite3_result_null(ctx);
+        return;
+    }
+    if (rc != SQLITE_ROW) {
+        result_error(ctx, "%s: %s", f->name, sqlite3_errmsg(engine_db(f->d->e)));
+        return;
+    }
+    sqlite3_value *v = sqlite3_column_value(stmt, 0);
+    sqlite3_result_value(ctx, v);
+    sqlite3_value *kept = memo_key ? sqlite3_value_dup(v) : NULL;
+    rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        result_error(ctx, "%s: %s", f->name, "multiple values were returned when executing function body");
+    else if (rc != SQLITE_DONE)
+        result_error(ctx, "%s: %s", f->name, sqlite3_errmsg(engine_db(f->d->e)));
+    else if (kept && vec_push(&f->results, kept)) {
+        kept = NULL;
+        u64map_set(&f->memo, *memo_key, f->results.n);
+    }
+    sqlite3_value_free(kept);
+}
+
+static void call(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct sql_function *f = sqlite3_user_data(ctx);
+    sqlite3_stmt *stmt;
+    struct error err = {0};
+    uint64_t generation = f->generation, key = 0, *memo_key = NULL;
+    if (f->memoize && argc == 1 && sqlite3_value_type(argv[0]) == SQLITE_INTEGER) {
+        key = (uint64_t)sqlite3_value_int64(argv[0]);
+        memo_key = &key;
+        const uint64_t *at = u64map_get(&f->memo, key);
+        if (at) {
+            sqlite3_result_value(ctx, f->results.p[*at - 1]);
+            return;
+        }
+    }
+    if (!f->sql) {
+        result_error(ctx, "%s: %s", f->name, "this function has no body");
+        return;
+    }
+    if (f->d->function_depth >= DIALECT_MAX_FUNCTION_DEPTH) {
+        result_error(ctx, "%s: %s", f->name, "functions call each other too deep (does it call itself without end?)");
+        return;
+    }
+    if (sql_function_take(f, &stmt, &err)) {
+        result_error(ctx, "%s: %s", f->name, err.text);
+        return;
+    }
+    f->d->function_depth++;
+    if (bind_arguments(ctx, f, stmt, argc, argv))
+        run_body(ctx, f, stmt, memo_key);
+    f->d->function_depth--;
+    sql_function_give(f, stmt, generation);
+}
+
+/* ---- making one ---- */
+
+/* The body must give exactly one column. Prepared once now, so that mistakes show at their place. */
+static int check_body(struct exec *x, const struct parsed *p, struct sql_function *f)
+{
+    sqlite3_stmt *stmt;
+    int rc = sql_function_check_variables(x, p, f);
+    if (rc == 0)
+        rc = exec_prepare(x, p->body, p->n_body, &stmt, NULL);
+    if (rc)
+        return rc;
+    int n = sqlite3_column_count(stmt);
+    sqlite3_finalize(stmt);
+    if (n != 1)
+        return exec_fail(x, p->body, "function '%s' must return exactly one column, its body gives %d", f->name, n);
+    return 0;
+}
+
+static int delegate(struct exec *x, const struct parsed *p, const char *name)
+{
+    char *target = token_name(p->on->text, p->on->len);
+    bool variadic = p->args.n && p->args.p[p->args.n - 1].variadic;
+    int n_args = variadic ? -1 : (int)p->args.n, rc = 0;
+    const struct engine_function *of = target ? engine_find_function(x->d->e, target, n_args) : NULL;
+    if (!of && target && !variadic)
+        of = engine_find_function(x->d->e, target, -1);
+    if (!of)
+        rc = exec_fail(x, p->on, "no intrinsic function '%s' with %zu arguments to delegate to", target ? target : "",
+                       p->args.n);
+    struct engine_function *alias = rc == 0 ? mem_alloc(sizeof *alias) : NULL;
+    if (alias) {
+        *alias = *of;
+        alias->name = mem_strdup(name);
+        alias->n_args = n_args;
+        if (alias->name && vec_push(&x->d->delegates, alias)) {
+            rc = engine_register_functions(x->d->e, alias, 1, x->err);
+            if (rc)
+                rc = exec_fail_offset(x, x->p, x->n, -1);
+        } else {
+            mem_free((char *)(uintptr_t)alias->name);
+            mem_free(alias);
+            alias = NULL;
+        }
+    }
+    if (rc == 0 && !alias)
+        rc = error_set(x->err, -MRD_ENOMEM, "out of memory");
+    mem_free(target);
+    return rc;
+}
+
+/* Puts the description of `from` into the function that SQLite knows. */
+static void move_into(struct sql_function *f, struct sql_function *from)
+{
+    char *name = f->name;
+    struct dialect *d = f->d;
+    uint64_t generation = f->generation + 1;
+    sql_function_clear(f);
+    char *unused = from->name;
+    *f = *from;
+    f->name = name;
+    f->d = d;
+    f->generation = generation;
+    mem_free(unused);
+    mem_free(from);
+}
+
+/* 1: f was taken over; else an error, and f is still the caller's. */
+static int create_scalar(struct exec *x, const struct parsed *p, struct sql_function *f)
+{
+    struct dialect *d = x->d;
+    struct sql_function *old = find_scalar(d, f->name, f->params.n);
+    if (!old && engine_find_function(d->e, f->name, (int)f->params.n))
+        return exec_fail(x, p->name, "cannot redefine built-in function '%s'", f->name);
+    if (old && !p->replace)
+        return exec_fail(x, p->name, "function '%s' already exists; CREATE OR REPLACE would replace it", f->name);
+    if (old) {
+        int rc = check_body(x, p, f);
+        if (rc == 0)
+            move_into(old, f);
+        return rc ? rc : 1;
+    }
+    /* known before its body is prepared, so that it may call itself */
+    int rc =
+        sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8, f, call, NULL, NULL, NULL);
+    if (rc) {
+        engine_sqlite_error(d->e, rc, x->err);
+        return exec_fail_offset(x, x->p, x->n, -1);
+    }
+    rc = check_body(x, p, f);
+    if (rc == 0 && !vec_push(&d->scalars, f))
+        rc = error_set(x->err, -MRD_ENOMEM, "out of memory");
+    if (rc)
+        sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8, NULL, NULL, NULL, NULL,
+                                   NULL);
+    return rc ? rc : 1;
+}
+
+int exec_function(struct exec *x, const struct parsed *p)
+{
+    char *name = token_name(p->name->text, p->name->len);
+    if (!name)
+        return error_set(x->err, -MRD_ENOMEM, "out of memory");
+    int rc;
+    if (p->on) {
+        rc = delegate(x, p, name);
+        mem_free(name);
+        return rc;
+    }
+    if (p->returns_table) {
+        rc = exec_table_function(x, p, name);
+        mem_free(name);
+        return rc;
+    }
+    struct sql_function *f = mem_zalloc(sizeof *f);
+    if (!f) {
+        mem_free(name);
+        return error_set(x->err, -MRD_ENOMEM, "out of memory");
+    }
+    f->d = x->d;
+    f->name = name;
+    rc = sql_function_describe(x, p, f);
+    if (rc == 0)
+        rc = create_scalar(x, p, f);
+    if (rc == 1) /* taken over */
+        return 0;
+    sql_function_free(f);
+    return rc;
+}

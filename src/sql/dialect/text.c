@@ -1,0 +1,199 @@
+/* Sources, frames, token lists, and the traceback that is made from them. */
+#include "sql/dialect/text.h"
+
+#include <stdio.h>
+
+struct sql_source *sql_source_new(enum source_kind kind, const char *name, struct slice text)
+{
+    struct sql_source *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->kind = (uint8_t)kind;
+    s->refs = 1;
+    s->name = mem_strdup(name);
+    s->text = mem_strndup((const char *)text.p, text.len);
+    s->len = text.len;
+    if (!s->name || !s->text) {
+        sql_source_unref(s);
+        return NULL;
+    }
+    return s;
+}
+
+struct sql_source *sql_source_ref(struct sql_source *s)
+{
+    s->refs++;
+    return s;
+}
+
+void sql_source_unref(struct sql_source *s)
+{
+    if (!s || --s->refs > 0)
+        return;
+    mem_free(s->name);
+    mem_free(s->text);
+    mem_free(s);
+}
+
+bool sql_tokens_scan(struct sql_tokens *out, struct sql_frame *frame, size_t from, size_t to)
+{
+    const char *text = frame->source->text;
+    while (from < to) {
+        enum token_kind kind;
+        size_t len = token_next(text + from, to - from, &kind);
+        if (!vec_push(out, (struct sql_token){.text = text + from,
+                                              .frame = frame,
+                                              .len = (uint32_t)len,
+                                              .at = (uint32_t)from,
+                                              .kind = (uint8_t)kind}))
+            return false;
+        from += len;
+    }
+    return true;
+}
+
+bool sql_tokens_append(struct sql_tokens *out, const struct sql_token *p, size_t n)
+{
+    if (n == 0)
+        return true;
+    if (!vec_reserve(out, out->n + n))
+        return false;
+    memcpy(out->p + out->n, p, n * sizeof *p);
+    out->n += n;
+    return true;
+}
+
+void sql_tokens_free(struct sql_tokens *t)
+{
+    vec_free(t);
+}
+
+char *sql_tokens_join(struct arena *a, const struct sql_token *p, size_t n, size_t *len)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += p[i].len;
+    char *text = arena_alloc_bytes(a, total + 1);
+    if (!text)
+        return NULL;
+    char *to = text;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(to, p[i].text, p[i].len);
+        to += p[i].len;
+    }
+    *to = 0;
+    *len = total;
+    return text;
+}
+
+void sql_tokens_trim(const struct sql_token **p, size_t *n)
+{
+    while (*n && token_is_blank((*p)->kind)) {
+        ++*p;
+        --*n;
+    }
+    while (*n && token_is_blank((*p)[*n - 1].kind))
+        --*n;
+}
+
+void sql_message_add(struct sql_message *m, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0 || !vec_reserve(m, m->n + (size_t)n + 1))
+        return; /* a message cut short is still a message */
+    va_start(ap, fmt);
+    vsnprintf(m->p + m->n, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    m->n += (size_t)n;
+}
+
+enum { EXCERPT_BYTES = 128 }; /* tables.md 6: at most 128 characters of the line on either side */
+
+static void add_place(struct sql_message *m, const struct sql_frame *f, uint32_t at)
+{
+    static const char *const level[] = {"File", "Module include", "Macro"};
+    const struct sql_source *s = f->source;
+    if (at > s->len)
+        at = (uint32_t)s->len;
+    unsigned line = 1;
+    size_t start = 0;
+    for (size_t i = 0; i < at; i++)
+        if (s->text[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    size_t end = at;
+    while (end < s->len && s->text[end] != '\n')
+        end++;
+    size_t column = at - start;
+    if (column > EXCERPT_BYTES)
+        start = at - EXCERPT_BYTES;
+    if (end - at > EXCERPT_BYTES)
+        end = at + EXCERPT_BYTES;
+    sql_message_add(m, "  %s \"%s\" line %u col %zu\n    %.*s\n    ", level[s->kind], s->name, line, column + 1,
+                    (int)(end - start), s->text + start);
+    for (size_t i = start; i < at; i++) /* tabs stay tabs, so that the caret stands below its place */
+        if (((unsigned char)s->text[i] & 0xc0) != 0x80)
+            sql_message_add(m, "%c", s->text[i] == '\t' ? '\t' : ' ');
+    sql_message_add(m, "^\n");
+}
+
+enum { MAX_SHOWN_FRAMES = 24 };
+
+void sql_message_add_frames(struct sql_message *m, const struct sql_frame *frame, uint32_t at)
+{
+    const struct sql_frame *chain[MAX_SHOWN_FRAMES];
+    uint32_t place[MAX_SHOWN_FRAMES];
+    size_t n = 0, skipped = 0;
+    for (; frame; at = frame->call_at, frame = frame->parent) {
+        if (n == MAX_SHOWN_FRAMES) { /* keep the inner half and the outermost */
+            n--;
+            skipped++;
+        }
+        chain[n] = frame;
+        place[n++] = at;
+    }
+    while (n--) {
+        add_place(m, chain[n], place[n]);
+        if (n == MAX_SHOWN_FRAMES - 1 && skipped)
+            sql_message_add(m, "  ... %zu more ...\n", skipped);
+    }
+}
+
+void sql_traceback(struct sql_message *m, const struct sql_token *p, size_t n, int64_t offset, const char *text)
+{
+    size_t i = 0, expanded = 0, last = 0;
+    int64_t at = 0;
+    for (size_t k = 0; k < n; k++) {
+        if (p[k].made || p[k].frame != p[0].frame)
+            expanded = 1;
+        if (!token_is_blank(p[k].kind))
+            last = k;
+    }
+    if (offset < 0) {
+        while (i < n && token_is_blank(p[i].kind))
+            i++;
+        offset = 0;
+    } else {
+        while (i < n && at + p[i].len <= offset)
+            at += p[i++].len;
+        offset -= at;
+        if (i >= n) { /* "incomplete input": the end of what was written */
+            i = last;
+            offset = n ? p[last].len : 0;
+        }
+    }
+    if (expanded) {
+        sql_message_add(m, "Fully expanded statement\n");
+        for (size_t k = 0; k <= last && k < n; k++)
+            sql_message_add(m, "%.*s", (int)p[k].len, p[k].text);
+        sql_message_add(m, "\n");
+    }
+    sql_message_add(m, "Traceback (most recent call last):\n");
+    if (i < n)
+        sql_message_add_frames(m, p[i].frame, p[i].at + (p[i].made ? 0 : (uint32_t)offset));
+    sql_message_add(m, "%s", text);
+}

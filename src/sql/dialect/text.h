@@ -1,0 +1,80 @@
+/* Statements as token lists that remember where each token was written.
+ *
+ * A source is one piece of SQL text: what the user typed, a module, the body of a macro. A frame is one use of a
+ * source: the text itself, or the body of a macro at one call. Every token knows its frame and its place in the frame's
+ * source, so a place in an expanded statement can be traced back through macro calls to the user's text. Frames and
+ * made-up texts live in an arena of one run of text; sources are counted. */
+#ifndef MERIDIAN_SQL_DIALECT_TEXT_H
+#define MERIDIAN_SQL_DIALECT_TEXT_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/vec.h"
+#include "sql/dialect/token.h"
+
+enum source_kind { SOURCE_FILE, SOURCE_MODULE, SOURCE_MACRO };
+
+struct sql_source {
+    uint8_t kind; /* enum source_kind */
+    int refs;
+    char *name; /* "stdin", a module, a macro */
+    char *text; /* NUL-terminated copy */
+    size_t len;
+};
+
+/* A copy of `text` with one reference; NULL when out of memory. */
+struct sql_source *sql_source_new(enum source_kind kind, const char *name, struct slice text);
+struct sql_source *sql_source_ref(struct sql_source *s);
+void sql_source_unref(struct sql_source *s); /* NULL is fine */
+
+struct sql_frame {
+    struct sql_source *source;
+    struct sql_frame *parent; /* who called the macro or included the module; NULL at the top */
+    uint32_t call_at;         /* where in the parent's source */
+};
+
+struct sql_token {
+    const char *text;
+    struct sql_frame *frame;
+    uint32_t len;
+    uint32_t at;  /* offset in frame->source */
+    uint8_t kind; /* enum token_kind */
+    bool made;    /* not written there: `at` is the place that made it */
+};
+
+struct sql_tokens {
+    struct sql_token *p;
+    size_t n;
+    size_t cap;
+};
+
+/* Appends the tokens of frame->source[from, to). False when out of memory. */
+bool sql_tokens_scan(struct sql_tokens *out, struct sql_frame *frame, size_t from, size_t to);
+bool sql_tokens_append(struct sql_tokens *out, const struct sql_token *p, size_t n);
+void sql_tokens_free(struct sql_tokens *t);
+
+/* Tokens joined to one text, in the arena; NULL when out of memory. */
+char *sql_tokens_join(struct arena *a, const struct sql_token *p, size_t n, size_t *len);
+
+/* Drops blanks at both ends. */
+void sql_tokens_trim(const struct sql_token **p, size_t *n);
+
+/* A growing text for error messages. */
+struct sql_message {
+    char *p;
+    size_t n;
+    size_t cap;
+};
+
+void sql_message_add(struct sql_message *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The frames that lead to (frame, at), outermost first: file, line, column, the line and a caret each. */
+void sql_message_add_frames(struct sql_message *m, const struct sql_frame *frame, uint32_t at);
+
+/* "Traceback (most recent call last):", frames, then the message. When the statement was expanded, the expanded text
+ * comes first. `statement` may be NULL. The place is the `offset`-th byte of the tokens' joined text; an offset outside
+ * means the first token that is not blank. */
+void sql_traceback(struct sql_message *m, const struct sql_token *p, size_t n, int64_t offset, const char *text);
+
+#endif
