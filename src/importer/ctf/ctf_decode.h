@@ -1,0 +1,57 @@
+/* Reads values out of the bits of a CTF packet, by their type. */
+#ifndef MERIDIAN_IMPORTER_CTF_CTF_DECODE_H
+#define MERIDIAN_IMPORTER_CTF_CTF_DECODE_H
+
+#include "importer/ctf/ctf_types.h"
+
+/* Positions are bits from the start of the packet. */
+struct ctf_reader {
+    const uint8_t *packet;
+    uint64_t pos;
+    uint64_t end;   /* bits that hold content */
+    int64_t *slots; /* metadata.n_slots values that later tags and lengths refer to */
+    bool bad;       /* read past the end, or a tag without an option; latched */
+};
+
+enum ctf_item_kind {
+    CTF_ITEM_INT,
+    CTF_ITEM_UINT,
+    CTF_ITEM_REAL,
+    CTF_ITEM_TEXT,
+    CTF_ITEM_OPEN,  /* a struct, array or sequence begins */
+    CTF_ITEM_CLOSE, /* … and ends */
+};
+
+/* One value, or the border of a compound one. Elements of lists have the name NULL. */
+struct ctf_item {
+    const char *name;
+    const struct ctf_type *type;
+    enum ctf_item_kind kind;
+    union {
+        int64_t i;
+        uint64_t u;
+        double d;
+        struct slice text; /* bytes in the packet, without the NUL */
+    };
+};
+
+typedef VEC(struct ctf_item)
+ctf_items;
+
+/* Appends the items of one value of `type` (NULL: nothing) to *out, which may be NULL to pass over it. On damage r->bad
+ * is set; out of memory is damage too. The outermost struct gives no OPEN and CLOSE. */
+void ctf_read(struct ctf_reader *r, const struct ctf_type *type, ctf_items *out);
+
+/* The first integer item of a name; false when there is none. */
+bool ctf_item_int(const ctf_items *items, const char *name, int64_t *value);
+
+/* The first item of a name, NULL when there is none. */
+const struct ctf_item *ctf_item_find(const ctf_items *items, const char *name);
+
+/* The label of an enum's value, NULL when no range has it. */
+const char *ctf_enum_label(const struct ctf_type *type, int64_t value);
+
+/* `bits` (1..64) of an unsigned integer at a bit position that is known to be inside. */
+uint64_t ctf_bits(const uint8_t *packet, uint64_t pos, unsigned bits, bool big_endian);
+
+#endif

@@ -1,0 +1,53 @@
+/* One stream file of a CTF trace: packets, and the events in them with their times. */
+#ifndef MERIDIAN_IMPORTER_CTF_CTF_STREAM_H
+#define MERIDIAN_IMPORTER_CTF_CTF_STREAM_H
+
+#include "importer/ctf/ctf_decode.h"
+
+struct ctf_event {
+    const struct ctf_event_class *class;
+    const struct ctf_stream_class *stream;
+    int64_t ts_ns;     /* on the trace's clock: offset + cycles, in ns */
+    uint32_t cpu;      /* cpu_id of the packet, 0 when it has none */
+    ctf_items context; /* stream and event context together */
+    ctf_items fields;
+};
+
+struct ctf_losses {
+    uint64_t events_discarded; /* what the tracer says it could not store */
+    uint64_t packets_lost;     /* gaps in packet_seq_num */
+    uint64_t packets_damaged;  /* the rest of a packet that could not be read */
+    uint64_t bytes_damaged;    /* behind what could be read as packets */
+};
+
+struct ctf_stream {
+    const struct ctf_metadata *m;
+    struct slice file;
+    uint64_t packet_at; /* byte offset of the current packet, file.len at the end */
+    uint64_t packet_bytes;
+    const struct ctf_stream_class *class;
+    struct ctf_reader r;
+    const struct ctf_clock *clock;
+    uint64_t cycles; /* the clock as of the last event */
+    uint32_t cpu;
+    bool in_packet;
+    bool has_seq, has_discarded;
+    uint64_t last_seq, last_discarded;
+    ctf_items scratch;
+    struct ctf_event event; /* reused for every event */
+    struct ctf_losses losses;
+};
+
+/* The file's bytes must outlive the stream. -MRD_ENOMEM. */
+int ctf_stream_open(struct ctf_stream *s, const struct ctf_metadata *m, struct slice file);
+
+/* The next event, or NULL at the end. What it points to lasts until the next call. Damage is counted in losses; reading
+ * goes on at the next packet where its place is known. */
+const struct ctf_event *ctf_stream_next(struct ctf_stream *s);
+
+void ctf_stream_close(struct ctf_stream *s);
+
+/* ns of a clock reading: offset_s * 1e9 + (offset + cycles) * 1e9 / freq, saturated. */
+int64_t ctf_clock_ns(const struct ctf_clock *c, uint64_t cycles);
+
+#endif
