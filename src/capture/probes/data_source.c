@@ -1,0 +1,30 @@
+/* Owns what all data sources share: the list of them, and time. */
+#include "capture/probes/data_source.h"
+
+#include "capture/probes/metatrace.h"
+
+#include <time.h>
+
+const struct data_source_type *const data_source_types[] = {
+    &ftrace_data_source,
+    &metatrace_data_source,
+    NULL,
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t probes_boot_ns(void)
+{
+    return now_ns(CLOCK_BOOTTIME);
+}
+
+uint64_t probes_until_tick(uint32_t period_ms)
+{
+    uint64_t now_ms = now_ns(CLOCK_REALTIME) / 1000000;
+    return period_ms - now_ms % period_ms;
+}

@@ -1,0 +1,71 @@
+/* What a data source is to the producer, and what the producer is to a data source.
+ *
+ * A data source is a table of functions; each tracing session that asks for it makes an instance. Everything runs on
+ * the one loop of the producer. */
+#ifndef MERIDIAN_CAPTURE_PROBES_DATA_SOURCE_H
+#define MERIDIAN_CAPTURE_PROBES_DATA_SOURCE_H
+
+#include "base/error.h"
+#include "capture/probes/packet_sink.h"
+
+#include <stdint.h>
+#include <uv.h>
+
+struct ftrace_source;
+struct metatrace;
+
+struct probes_host {
+    uv_loop_t *loop;
+    void (*log)(void *ctx, const char *text); /* one line for the user, without a newline */
+    /* Threads that ftrace of a tracing session has met for the first time. */
+    void (*new_tids)(void *ctx, uint64_t session_id, const int32_t *tids, size_t n);
+    /* A thread's name has changed or the thread has ended: what is known about it is old. */
+    void (*stale_tids)(void *ctx, uint64_t session_id, const int32_t *tids, size_t n);
+    void *ctx;
+    struct ftrace_source *ftrace; /* what all ftrace sessions share */
+    struct metatrace *metatrace;  /* may be NULL */
+};
+
+/* The parts of DataSourceConfig that data sources need; views into bytes that last for setup() only. */
+struct data_source_config {
+    uint64_t session_id;   /* tracing_session_id */
+    uint32_t duration_ms;  /* trace_duration_ms */
+    struct slice bytes;    /* the whole DataSourceConfig */
+    struct slice specific; /* the field of the data source, empty when it is absent */
+};
+
+struct data_source_type {
+    const char *name;
+    uint32_t config_field;          /* of DataSourceConfig, for `specific`; 0: none */
+    bool handles_incremental_clear; /* */
+    /* Makes an instance; it must not write yet. `sink` is copied. */
+    int (*setup)(const struct probes_host *host, const struct data_source_config *config,
+                 const struct packet_sink *sink, void **state, struct error *err);
+    int (*start)(void *state, struct error *err);
+    void (*flush)(void *state);                                   /* may be NULL: everything is in the sink already */
+    void (*clear_incremental)(void *state);                       /* may be NULL */
+    void (*stop)(void *state);                                    /* writes what is left; may be NULL */
+    void (*free)(void *state);                                    /* after stop(), or instead of start() */
+    void (*new_tids)(void *state, const int32_t *tids, size_t n); /* may be NULL: see probes_host */
+    void (*stale_tids)(void *state, const int32_t *tids, size_t n);
+};
+
+/* The data source types of this producer, NULL-terminated. */
+extern const struct data_source_type *const data_source_types[];
+
+extern const struct data_source_type ftrace_data_source;
+extern const struct data_source_type process_stats_data_source;
+extern const struct data_source_type sys_stats_data_source;
+extern const struct data_source_type system_info_data_source;
+extern const struct data_source_type inode_file_map_data_source;
+extern const struct data_source_type journald_data_source;
+extern const struct data_source_type metatrace_data_source;
+
+/* CLOCK_BOOTTIME in nanoseconds: the timestamp of packets. */
+uint64_t probes_boot_ns(void);
+
+/* Milliseconds until the wall clock is next at a multiple of `period_ms`: ticks of all data sources and machines fall
+ * together. */
+uint64_t probes_until_tick(uint32_t period_ms);
+
+#endif

@@ -1,0 +1,94 @@
+/* Collects the events of one cpu into an FtraceEventBundle and hands it on as a packet.
+ *
+ * Events are encoded once, straight behind each other; the compact lists of sched_switch and sched_waking grow beside
+ * them. A bundle goes out when the cpu's batch ends, when it is big enough for one shared-memory chunk, when the comm
+ * table is full, and in front of a page that follows a loss (so that lost_events marks the right place). */
+#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_BUNDLE_H
+#define MERIDIAN_CAPTURE_PROBES_FTRACE_BUNDLE_H
+
+#include "capture/probes/ftrace/event_program.h"
+#include "capture/probes/ftrace/tid_tracker.h"
+#include "capture/probes/packet_sink.h"
+
+/* FtraceParseStatus of the trace format. */
+enum ftrace_status {
+    FTRACE_STATUS_OK = 1,
+    FTRACE_STATUS_UNEXPECTED_READ_ERROR,
+    FTRACE_STATUS_PARTIAL_PAGE_READ,
+    FTRACE_STATUS_ABI_INVALID_PAGE_HEADER,
+    FTRACE_STATUS_ABI_SHORT_EVENT_HEADER,
+    FTRACE_STATUS_ABI_NULL_PADDING,
+    FTRACE_STATUS_ABI_SHORT_PADDING_LENGTH,
+    FTRACE_STATUS_ABI_INVALID_PADDING_LENGTH,
+    FTRACE_STATUS_ABI_SHORT_TIME_EXTEND,
+    FTRACE_STATUS_ABI_SHORT_TIME_STAMP,
+    FTRACE_STATUS_ABI_SHORT_DATA_LENGTH,
+    FTRACE_STATUS_ABI_ZERO_DATA_LENGTH,
+    FTRACE_STATUS_ABI_INVALID_DATA_LENGTH,
+    FTRACE_STATUS_ABI_SHORT_EVENT_ID,
+    FTRACE_STATUS_ABI_END_OVERFLOW,
+    FTRACE_STATUS_SHORT_COMPACT_EVENT,
+    FTRACE_STATUS_INVALID_EVENT,
+    FTRACE_STATUS_COUNT,
+};
+
+/* FtraceClock of the trace format. BOOT is not on the wire: it is the default clock of packets. */
+enum ftrace_clock {
+    FTRACE_CLOCK_BOOT = 0,
+    FTRACE_CLOCK_UNKNOWN = 1,
+    FTRACE_CLOCK_GLOBAL = 2,
+    FTRACE_CLOCK_LOCAL = 3,
+    FTRACE_CLOCK_MONO_RAW = 4,
+};
+
+/* The symbols of a session, shared by all its bundles. */
+struct symbol_output {
+    struct address_table addresses;
+    const struct kernel_symbols *kernel; /* NULL: numbers only, no names */
+    bool announced;                      /* a packet with INCREMENTAL_STATE_CLEARED has gone out */
+};
+
+struct ftrace_bundle;
+
+/* Makes the working memory of one session (about 500 KiB of address space, touched as needed). NULL: out of memory. */
+struct ftrace_bundle *ftrace_bundle_create(const struct packet_sink *sink, const struct printk_formats *printk,
+                                           struct symbol_output *symbols, const struct compact_offsets *compact);
+void ftrace_bundle_free(struct ftrace_bundle *b);
+
+/* Tells `tids` (NULL: nobody) of every thread that the events name. */
+void ftrace_bundle_set_tids(struct ftrace_bundle *b, struct tid_tracker *tids);
+
+/* How to translate the events' clock, sent with every bundle unless it is the boot clock. */
+void ftrace_bundle_set_clock(struct ftrace_bundle *b, enum ftrace_clock clock, int64_t ftrace_now, int64_t boot_now);
+
+/* Starts a batch of `cpu`. `previous_end`: last timestamp of the previous bundle of this cpu (0: none), updated when
+ * bundles go out. */
+void ftrace_bundle_begin(struct ftrace_bundle *b, uint32_t cpu, uint64_t *previous_end);
+
+/* Adds one event of `size` bytes. */
+void ftrace_bundle_event(struct ftrace_bundle *b, const struct event_program *p, const uint8_t *event, uint32_t size,
+                         uint64_t timestamp);
+
+/* Events were lost in front of what comes next. */
+void ftrace_bundle_lost(struct ftrace_bundle *b);
+
+/* A page or event could not be used. */
+void ftrace_bundle_error(struct ftrace_bundle *b, uint64_t page_timestamp, enum ftrace_status status);
+
+/* The time up to which the cpu has been read. */
+void ftrace_bundle_seen(struct ftrace_bundle *b, uint64_t timestamp);
+
+/* Ends the batch: what is there goes out. */
+void ftrace_bundle_end(struct ftrace_bundle *b);
+
+struct ftrace_bundle_counts {
+    uint64_t events;  /* written, in either encoding */
+    uint64_t bytes;   /* of packets */
+    uint64_t bundles; /* */
+    uint64_t errors[FTRACE_STATUS_COUNT];
+};
+
+/* What went out since the start (view; lasts as long as the bundle). */
+const struct ftrace_bundle_counts *ftrace_bundle_counts(const struct ftrace_bundle *b);
+
+#endif

@@ -1,0 +1,193 @@
+/* Owns running programs: one kernel event in, one FtraceEvent out. */
+#include "capture/probes/ftrace/event_program.h"
+
+#include "capture/probes/ftrace/encode.h"
+
+static inline uint32_t load_u32(const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+}
+
+static inline uint64_t load_u64(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
+}
+
+static inline uint8_t *put_tag(uint8_t *q, const struct program_step *s)
+{
+    memcpy(q, s->tag, 3);
+    return q + s->tag_len;
+}
+
+/* The kernel packs a device as major << 20 | minor; makedev() of the C library, which is what a file's st_dev shows. */
+static uint64_t translate_dev(uint64_t dev)
+{
+    uint64_t major = dev >> 20, minor = dev & 0xfffff;
+    return (minor & 0xff) | (major & 0xfff) << 8 | (minor & ~0xffull) << 12 | (major & ~0xfffull) << 32;
+}
+
+/* The integer of a step, widened to 64 bits. */
+static inline uint64_t integer(const struct program_step *s, const struct program_context *ctx, const uint8_t *p)
+{
+    switch (s->code) {
+    case STEP_U8:
+        return *p;
+    case STEP_U16: {
+        uint16_t v;
+        memcpy(&v, p, 2);
+        return v;
+    }
+    case STEP_U32:
+        return load_u32(p);
+    case STEP_S8:
+        return (uint64_t)(int64_t)(int8_t)*p;
+    case STEP_S16: {
+        int16_t v;
+        memcpy(&v, p, 2);
+        return (uint64_t)(int64_t)v;
+    }
+    case STEP_S32:
+        return (uint64_t)(int64_t)(int32_t)load_u32(p);
+    case STEP_DEV:
+        return translate_dev(load_u32(p));
+    case STEP_ADDRESS:
+        return ctx->addresses ? address_table_number(ctx->addresses, load_u64(p)) : 0;
+    default:
+        return load_u64(p);
+    }
+}
+
+/* The bytes of a string or bytes step; false when they lie outside the event. p NULL: there is nothing to write. */
+static bool bytes_of(const struct program_step *s, const struct program_context *ctx, const uint8_t *event,
+                     uint32_t size, struct slice *out)
+{
+    const uint8_t *p = event + s->offset;
+    size_t len = s->size;
+    bool to_nul = true;
+    switch (s->code) {
+    case STEP_BYTES:
+        to_nul = false;
+        break;
+    case STEP_TAIL_CHARS:
+        len = size - s->offset;
+        break;
+    case STEP_STRING_PTR: {
+        const char *text = ctx->printk ? printk_formats_find(ctx->printk, load_u64(p)) : NULL;
+        *out = text ? slice_of(text, strnlen(text, STEP_STRING_MAX)) : slice_of(NULL, 0);
+        return true;
+    }
+    case STEP_LOC_BYTES:
+    case STEP_LOC_CHARS:
+    case STEP_REL_BYTES:
+    case STEP_REL_CHARS: {
+        uint32_t loc = load_u32(p);
+        uint32_t at = loc & 0xffff;
+        len = loc >> 16;
+        if (s->code >= STEP_REL_CHARS)
+            at += s->offset + 4u;
+        if (at > size || len > size - at)
+            return false;
+        p = event + at;
+        to_nul = s->code == STEP_LOC_CHARS || s->code == STEP_REL_CHARS;
+        break;
+    }
+    default:
+        break;
+    }
+    const uint8_t *nul = to_nul && len ? memchr(p, 0, len) : NULL;
+    *out = slice_of(p, nul ? (size_t)(nul - p) : len);
+    return true;
+}
+
+static uint8_t *array(const struct program_step *s, const uint8_t *p, uint8_t *q)
+{
+    for (unsigned i = 0; i < s->size; i++) {
+        q = put_tag(q, s);
+        if (s->code == STEP_ARRAY_U64)
+            q = encode_varint(q, load_u64(p + 8 * i));
+        else
+            q = encode_varint(q, load_u32(p + 4 * i));
+    }
+    return q;
+}
+
+static inline uint8_t *run_steps(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
+                                 uint32_t size, uint8_t *q)
+{
+    const struct program_step *s = p->steps, *end = s + p->n_steps;
+    for (; s < end; s++) {
+        if (s->code <= STEP_ADDRESS) {
+            uint64_t v = integer(s, ctx, event + s->offset);
+            q = put_tag(q, s);
+            q = encode_varint(q, s->truncate ? (uint32_t)v : v);
+        } else if (s->code < STEP_ARRAY_U64) {
+            struct slice text;
+            if (!bytes_of(s, ctx, event, size, &text))
+                return NULL;
+            if (text.p) {
+                q = put_tag(q, s);
+                q = encode_bytes(q, text.p, text.len);
+            }
+        } else {
+            q = array(s, event + s->offset, q);
+        }
+    }
+    return q;
+}
+
+/* GenericFtraceEvent.Field: 1 name, 3 string, 4 signed, 5 unsigned value. */
+static uint8_t *run_legacy(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
+                           uint32_t size, uint8_t *q)
+{
+    for (const struct program_step *s = p->steps; s < p->steps + p->n_steps; s++) {
+        struct slice text = {NULL, 0};
+        if (s->code > STEP_ADDRESS && !bytes_of(s, ctx, event, size, &text))
+            return NULL;
+        *q++ = 2 << 3 | 2;
+        uint8_t *length = q++;
+        *q++ = 1 << 3 | 2;
+        q = encode_bytes(q, s->name, strlen(s->name));
+        if (s->code > STEP_ADDRESS) {
+            *q++ = 3 << 3 | 2;
+            q = encode_bytes(q, text.p, text.len);
+        } else {
+            *q++ = (s->code >= STEP_S8 && s->code <= STEP_S64 ? 4 : 5) << 3;
+            q = encode_varint(q, integer(s, ctx, event + s->offset));
+        }
+        q = encode_end(length, q);
+    }
+    return q;
+}
+
+uint8_t *event_program_run(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
+                           uint32_t size, uint64_t timestamp, uint8_t *q)
+{
+    if (__builtin_expect(size < p->min_size, 0))
+        return NULL;
+    *q++ = 2 << 3 | 2; /* FtraceEventBundle.event */
+    uint8_t *outer = q++;
+    *q++ = FTRACE_EVENT_TIMESTAMP << 3;
+    q = encode_varint(q, timestamp);
+    *q++ = FTRACE_EVENT_PID << 3;
+    q = encode_varint(q, load_u32(event + p->pid_offset));
+    memcpy(q, p->tag, 4);
+    q += p->tag_len;
+    uint8_t *inner = q++;
+    if (p->constant_len) {
+        memcpy(q, p->constant, p->constant_len);
+        q += p->constant_len;
+    }
+    if (__builtin_expect(p->kind == PROGRAM_GENERIC_LEGACY, 0))
+        q = run_legacy(p, ctx, event, size, q);
+    else
+        q = run_steps(p, ctx, event, size, q);
+    if (!q)
+        return NULL;
+    /* both lengths were given one byte: when the inner message needs more, everything behind it moves once */
+    q = encode_end(inner, q);
+    return encode_end(outer, q);
+}

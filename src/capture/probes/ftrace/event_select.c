@@ -1,0 +1,177 @@
+/* Owns choosing events by the names of a config. */
+#include "capture/probes/ftrace/event_set.h"
+
+#include <dirent.h>
+#include <stdio.h>
+
+bool event_selection_add(struct event_selection *sel, struct kernel_event *event)
+{
+    for (size_t i = 0; i < sel->events.n; i++)
+        if (sel->events.p[i] == event)
+            return true;
+    return vec_push(&sel->events, event);
+}
+
+static void note(struct event_selection *sel, string_list *list, const char *text)
+{
+    if (!text || !vec_push(list, text))
+        sel->strings.failed = true;
+}
+
+void event_selection_unknown(struct event_selection *sel, const char *name)
+{
+    note(sel, &sel->unknown, arena_strndup(&sel->strings, name, strlen(name)));
+}
+
+void event_selection_failed(struct event_selection *sel, const char *group, const char *name, const char *why)
+{
+    note(sel, &sel->failed, arena_printf(&sel->strings, "%s/%s: %s", group, name, why));
+}
+
+/* One event of a group; `quietly` for those that a wildcard brought along and that the config does not want. */
+static bool add_one(struct event_selection *sel, struct event_set *set, const struct ftrace_config *config,
+                    const char *group, const char *name, bool from_wildcard)
+{
+    struct kernel_event *e;
+    struct error err = {0};
+    int rc = event_set_get(set, group, name, &e, &err);
+    if (rc == -MRD_ENOTFOUND)
+        return false;
+    if (rc)
+        event_selection_failed(sel, group, name, err.text);
+    else if (!e->typed && config->disable_generic_events) {
+        if (!from_wildcard)
+            event_selection_failed(sel, group, name, "no typed message, and generic events are disabled");
+    } else if (!event_selection_add(sel, e)) {
+        sel->strings.failed = true;
+    }
+    return true;
+}
+
+/* Walks a directory of `events`; the callback gets each name that is not hidden. */
+static bool each_entry(const struct event_set *set, const char *name, bool (*fn)(void *ctx, const char *entry),
+                       void *ctx)
+{
+    char path[PATH_MAX];
+    bool any = false;
+    if (!tracefs_path(set->fs, path, name))
+        return false;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return false;
+    for (struct dirent *d; (d = readdir(dir));)
+        if (d->d_name[0] != '.' && d->d_type == DT_DIR)
+            any |= fn(ctx, d->d_name);
+    closedir(dir);
+    return any;
+}
+
+struct walk {
+    struct event_selection *sel;
+    struct event_set *set;
+    const struct ftrace_config *config;
+    const char *group; /* of add_group_entry() */
+    const char *name;  /* of add_by_name() */
+};
+
+static bool add_group_entry(void *ctx, const char *name)
+{
+    struct walk *w = ctx;
+    return add_one(w->sel, w->set, w->config, w->group, name, true);
+}
+
+static bool add_by_name(void *ctx, const char *group)
+{
+    struct walk *w = ctx;
+    return add_one(w->sel, w->set, w->config, group, w->name, false);
+}
+
+/* A name without a group: the typed events first, as they say which group is meant, then every group that has one. */
+static bool add_bare(struct walk *w)
+{
+    for (size_t i = 0; i < ftrace_event_count(); i++) {
+        const struct ftrace_event_desc *d = ftrace_event_at(i);
+        if (d->tracefs_name && strcmp(d->tracefs_name, w->name) == 0 &&
+            add_one(w->sel, w->set, w->config, d->group, w->name, false))
+            return true;
+    }
+    return each_entry(w->set, "events", add_by_name, w);
+}
+
+static void add_request(struct walk *w, const char *request, bool optional)
+{
+    char group[256], path[300];
+    const char *slash = strpbrk(request, "/:");
+    size_t n = slash ? (size_t)(slash - request) : 0;
+    bool found = false;
+    w->name = slash ? slash + 1 : request;
+    if (n >= sizeof group || !*w->name || strpbrk(w->name, "/.") || (slash && n == 0) ||
+        (n && memchr(request, '.', n))) {
+        event_selection_unknown(w->sel, request);
+        return;
+    }
+    memcpy(group, request, n);
+    group[n] = 0;
+    if (!slash) {
+        found = add_bare(w);
+    } else if (strcmp(w->name, "*") == 0) {
+        w->group = group;
+        snprintf(path, sizeof path, "events/%s", group);
+        found = each_entry(w->set, path, add_group_entry, w);
+    } else {
+        found = add_one(w->sel, w->set, w->config, group, w->name, false);
+    }
+    if (!found && !optional)
+        event_selection_unknown(w->sel, request);
+}
+
+int event_selection_resolve(struct event_selection *sel, struct event_set *set, const struct ftrace_config *config,
+                            struct error *err)
+{
+    struct walk w = {.sel = sel, .set = set, .config = config};
+    for (size_t i = 0; i < config->events.n; i++)
+        add_request(&w, config->events.p[i], false);
+    for (size_t i = 0; i < config->atrace_categories.n; i++) {
+        const char *const *list = atrace_category_events(config->atrace_categories.p[i]);
+        if (!list)
+            event_selection_unknown(sel, config->atrace_categories.p[i]);
+        for (; list && *list; list++) /* a category names events of many kernels */
+            add_request(&w, *list, true);
+    }
+    return sel->strings.failed ? error_set(err, -MRD_ENOMEM, "out of memory for the events of a session") : 0;
+}
+
+static const struct event_program *choose(const struct kernel_event *e, const struct ftrace_config *config)
+{
+    if (e->can_compact && config->compact_sched)
+        return &e->compact;
+    return !e->typed && config->legacy_generic_events ? &e->legacy : &e->program;
+}
+
+int event_selection_build(struct event_selection *sel, const struct ftrace_config *config, struct error *err)
+{
+    mem_free(sel->by_id);
+    sel->by_id = NULL;
+    sel->n = 0;
+    for (size_t i = 0; i < sel->events.n; i++)
+        if (sel->events.p[i]->id >= sel->n)
+            sel->n = sel->events.p[i]->id + 1u;
+    if (!sel->n)
+        return 0;
+    sel->by_id = mem_zalloc(sel->n * sizeof *sel->by_id);
+    if (!sel->by_id)
+        return error_set(err, -MRD_ENOMEM, "out of memory for the events of a session");
+    for (size_t i = 0; i < sel->events.n; i++)
+        sel->by_id[sel->events.p[i]->id] = choose(sel->events.p[i], config);
+    return 0;
+}
+
+void event_selection_free(struct event_selection *sel)
+{
+    vec_free(&sel->events);
+    vec_free(&sel->unknown);
+    vec_free(&sel->failed);
+    mem_free(sel->by_id);
+    arena_free(&sel->strings);
+    memset(sel, 0, sizeof *sel);
+}

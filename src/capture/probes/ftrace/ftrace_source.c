@@ -1,0 +1,485 @@
+/* Owns the sessions of linux.ftrace and when their buffers are read. */
+#include "capture/probes/ftrace/ftrace_source.h"
+
+#include "capture/probes/ftrace/ftrace_stats.h"
+#include "capture/probes/metatrace.h"
+
+#include <stdio.h>
+
+enum {
+    MAX_PAGES_PER_TICK = 256, /* of one cpu, so that one busy cpu does not starve the loop */
+    WATERMARK_TICK_MS = 1000, /* with drain_buffer_percent the kernel wakes us */
+};
+
+struct ftrace_source;
+
+/* An instance in use, with its timer and, for watermarks, one poll a cpu. */
+struct drained_instance {
+    struct ftrace_instance in;
+    struct ftrace_source *source;
+    const struct probes_host *host;
+    uv_timer_t timer;
+    uv_poll_t *polls; /* [in.n_cpus] while a session uses watermarks, else NULL */
+    uint32_t n_polls;
+    uint32_t users;
+    uint32_t period_ms;
+    unsigned closing; /* uv handles that have not said goodbye */
+    bool freed;
+};
+
+struct ftrace_source {
+    char *tracefs_root, *run_directory;
+    enum ring_mode mode;
+    uint32_t next_dynamic_id;
+    struct kernel_symbols symbols;
+    uint32_t symbol_users;
+    VEC(struct drained_instance *)
+    instances;
+};
+
+struct ftrace_session {
+    const struct probes_host *host;
+    struct ftrace_source *source;
+    struct drained_instance *instance;
+    struct ftrace_config config;
+    struct event_selection selection;
+    struct packet_sink sink;
+    struct symbol_output symbols;
+    struct tid_tracker tids;
+    struct ftrace_bundle *bundle;
+    uint64_t *previous_end;       /* [n_cpus] */
+    struct pb_writer start_stats; /* the START packet, sent again with each flush */
+    uint64_t session_id;
+    uint64_t records, lost, pages;
+    uint64_t flushed_records; /* `records` at the last flush */
+    bool started, symbolizing, ever_flushed;
+};
+
+struct ftrace_source *ftrace_source_create(const struct ftrace_source_options *options)
+{
+    struct ftrace_source *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->mode = options->mode;
+    s->next_dynamic_id = FTRACE_EVENT_FIRST_DYNAMIC;
+    s->run_directory = mem_strdup(options->run_directory);
+    s->tracefs_root = options->tracefs_root ? mem_strdup(options->tracefs_root) : NULL;
+    if (!s->run_directory || (options->tracefs_root && !s->tracefs_root)) {
+        ftrace_source_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void ftrace_source_free(struct ftrace_source *s)
+{
+    if (!s)
+        return;
+    vec_free(&s->instances);
+    kernel_symbols_free(&s->symbols);
+    mem_free(s->tracefs_root);
+    mem_free(s->run_directory);
+    mem_free(s);
+}
+
+/* ---- reading ---- */
+
+static void parse_for_all(struct drained_instance *d, struct ring_reader *reader, const struct page_view *view)
+{
+    for (size_t i = 0; i < d->in.started.n; i++) {
+        struct ftrace_session *s = d->in.started.p[i];
+        struct program_table programs = {s->selection.by_id, s->selection.n};
+        struct page_view copy = *view;
+        if (view->lost) {
+            ftrace_bundle_lost(s->bundle);
+            s->lost += view->lost_count;
+        }
+        s->records += page_view_parse(&copy, &programs, s->bundle);
+        s->pages++;
+        if (i == 0)
+            ring_reader_parsed(reader, &copy);
+    }
+}
+
+static void damaged(struct drained_instance *d, const struct page_view *view, enum ftrace_status status)
+{
+    for (size_t i = 0; i < d->in.started.n; i++)
+        ftrace_bundle_error(((struct ftrace_session *)d->in.started.p[i])->bundle, view->page_timestamp, status);
+}
+
+/* Reads up to `max` pages of one cpu; true when there is more. */
+static bool drain_cpu(struct drained_instance *d, uint32_t cpu, uint32_t max)
+{
+    struct ring_reader *reader = &d->in.readers[cpu];
+    struct page_view view = {0};
+    uint32_t n = 0;
+    bool more = true;
+    if (reader->fd < 0)
+        return false;
+    for (size_t i = 0; i < d->in.started.n; i++) {
+        struct ftrace_session *s = d->in.started.p[i];
+        ftrace_bundle_begin(s->bundle, cpu, &s->previous_end[cpu]);
+    }
+    for (; more && n < max; n++) {
+        enum ftrace_status status = FTRACE_STATUS_OK;
+        enum ring_result result = ring_reader_next(reader, &view, &status);
+        if (result == RING_PAGE) {
+            uint32_t length = view.end - view.begin;
+            parse_for_all(d, reader, &view);
+            more = n == 0 || !ring_reader_caught_up(reader, &view) || !length;
+        } else if (result == RING_EMPTY) {
+            more = false;
+        } else {
+            damaged(d, &view, status);
+            more = result == RING_DAMAGED;
+        }
+    }
+    for (size_t i = 0; i < d->in.started.n; i++)
+        ftrace_bundle_end(((struct ftrace_session *)d->in.started.p[i])->bundle);
+    return more;
+}
+
+static void report_tids(struct ftrace_session *s)
+{
+    const struct probes_host *host = s->host;
+    if (!s->tids.known)
+        return;
+    if (s->tids.stale.n && host->stale_tids)
+        host->stale_tids(host->ctx, s->session_id, s->tids.stale.p, s->tids.stale.n);
+    vec_clear(&s->tids.stale);
+    if (s->tids.fresh.n && host->new_tids)
+        host->new_tids(host->ctx, s->session_id, s->tids.fresh.p, s->tids.fresh.n);
+    vec_clear(&s->tids.fresh);
+}
+
+/* Reads all cpus, each up to `max` pages; true when there is more. */
+static bool drain(struct drained_instance *d, uint32_t max)
+{
+    bool more = false;
+    if (!d->in.readers || !d->in.started.n)
+        return false;
+    struct metatrace_span span = metatrace_begin(d->host->metatrace);
+    if (d->in.clock != FTRACE_CLOCK_BOOT) {
+        int64_t ftrace_now, boot_now;
+        ftrace_instance_clock_pair(&d->in, &ftrace_now, &boot_now);
+        for (size_t i = 0; i < d->in.started.n; i++)
+            ftrace_bundle_set_clock(((struct ftrace_session *)d->in.started.p[i])->bundle, d->in.clock, ftrace_now,
+                                    boot_now);
+    }
+    for (uint32_t cpu = 0; cpu < d->in.n_cpus; cpu++)
+        more |= drain_cpu(d, cpu, max);
+    for (size_t i = 0; i < d->in.started.n; i++)
+        report_tids(d->in.started.p[i]);
+    metatrace_end(d->host->metatrace, span, "ftrace_drain");
+    return more;
+}
+
+/* Reads what is in the buffers now, but not for ever what a busy machine adds meanwhile. */
+static void drain_all(struct drained_instance *d)
+{
+    drain(d, d->in.buffer_pages + 2);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct drained_instance *d = timer->data;
+    bool more = drain(d, MAX_PAGES_PER_TICK);
+    uv_timer_start(timer, on_tick, more ? 0 : probes_until_tick(d->period_ms), 0);
+}
+
+static void on_watermark(uv_poll_t *poll, int status, int events)
+{
+    struct drained_instance *d = poll->data;
+    (void)status;
+    (void)events;
+    if (d->in.readers)
+        on_tick(&d->timer);
+}
+
+/* ---- instances ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct drained_instance *d = handle->data;
+    if (--d->closing)
+        return;
+    mem_free(d->polls);
+    mem_free(d);
+}
+
+static void stop_polls(struct drained_instance *d)
+{
+    for (uint32_t i = 0; i < d->n_polls; i++)
+        if (d->polls[i].data)
+            uv_poll_stop(&d->polls[i]);
+}
+
+static void instance_release(struct drained_instance *d)
+{
+    const struct probes_host *host = d->host;
+    struct error err = {0};
+    if (--d->users)
+        return;
+    for (size_t i = 0; i < d->source->instances.n; i++) {
+        if (d->source->instances.p[i] == d) {
+            d->source->instances.p[i] = d->source->instances.p[--d->source->instances.n];
+            break;
+        }
+    }
+    if (ftrace_instance_close(&d->in, &err)) {
+        char line[640];
+        snprintf(line, sizeof line, "restoring tracefs: %s", err.text);
+        host->log(host->ctx, line);
+    }
+    d->closing = 1;
+    uv_close((uv_handle_t *)&d->timer, on_closed);
+    for (uint32_t i = 0; i < d->n_polls; i++) {
+        if (d->polls[i].data) {
+            d->closing++;
+            uv_close((uv_handle_t *)&d->polls[i], on_closed);
+        }
+    }
+}
+
+static int instance_get(struct ftrace_source *source, const struct probes_host *host, const char *name,
+                        struct drained_instance **out, struct error *err)
+{
+    bool recovered;
+    for (size_t i = 0; i < source->instances.n; i++) {
+        if (strcmp(source->instances.p[i]->in.name, name) == 0) {
+            *out = source->instances.p[i];
+            (*out)->users++;
+            return 0;
+        }
+    }
+    struct drained_instance *d = mem_zalloc(sizeof *d);
+    if (!d || !vec_push(&source->instances, d)) {
+        mem_free(d);
+        return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
+    }
+    struct ftrace_instance_options options = {source->tracefs_root, source->run_directory, source->mode,
+                                              &source->next_dynamic_id};
+    int rc = ftrace_instance_open(&d->in, name, &options, &recovered, err);
+    if (rc) {
+        source->instances.n--;
+        mem_free(d);
+        return rc;
+    }
+    if (recovered)
+        host->log(host->ctx, "a recorder that was killed had left tracefs set up: taken back");
+    d->source = source;
+    d->host = host;
+    d->users = 1;
+    uv_timer_init(host->loop, &d->timer);
+    d->timer.data = d;
+    *out = d;
+    return 0;
+}
+
+/* ---- sessions ---- */
+
+static void session_free(void *state)
+{
+    struct ftrace_session *s = state;
+    if (s->instance) {
+        ftrace_instance_remove(&s->instance->in, &s->selection);
+        instance_release(s->instance);
+    }
+    if (s->symbolizing && --s->source->symbol_users == 0)
+        kernel_symbols_free(&s->source->symbols);
+    ftrace_bundle_free(s->bundle);
+    address_table_free(&s->symbols.addresses);
+    tid_tracker_free(&s->tids);
+    pb_writer_free(&s->start_stats);
+    ftrace_config_free(&s->config);
+    mem_free(s->previous_end);
+    mem_free(s);
+}
+
+static int load_symbols(struct ftrace_session *s, struct error *err)
+{
+    int rc = 0;
+    if (!s->config.symbolize_ksyms)
+        return 0;
+    if (s->source->symbol_users == 0)
+        rc = kernel_symbols_load(&s->source->symbols, err);
+    if (rc)
+        return rc;
+    s->source->symbol_users++;
+    s->symbolizing = true;
+    s->symbols.kernel = &s->source->symbols;
+    return 0;
+}
+
+static int session_setup(const struct probes_host *host, const struct data_source_config *config,
+                         const struct packet_sink *sink, void **state, struct error *err)
+{
+    struct ftrace_session *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
+    s->host = host;
+    s->source = host->ftrace;
+    s->sink = *sink;
+    s->session_id = config->session_id;
+    int rc = ftrace_config_parse(&s->config, config->specific, err);
+    if (!rc && !tid_tracker_init(&s->tids))
+        rc = error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
+    if (!rc)
+        rc = load_symbols(s, err);
+    struct drained_instance *d = NULL;
+    if (!rc)
+        rc = instance_get(s->source, host, s->config.instance_name, &d, err);
+    if (!rc) {
+        rc = ftrace_instance_add(&d->in, &s->config, &s->selection, err);
+        if (rc)
+            instance_release(d);
+        else
+            s->instance = d;
+    }
+    if (!rc) {
+        s->previous_end = mem_zalloc(d->in.n_cpus * sizeof *s->previous_end);
+        s->bundle = ftrace_bundle_create(&s->sink, &d->in.printk, &s->symbols, &d->in.events.compact);
+        if (!s->previous_end || !s->bundle)
+            rc = error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
+    }
+    if (rc) {
+        session_free(s);
+        return rc;
+    }
+    ftrace_bundle_set_tids(s->bundle, &s->tids);
+    *state = s;
+    return 0;
+}
+
+static void put_stats(struct ftrace_session *s, struct pb_writer *w, enum ftrace_stats_phase phase)
+{
+    struct ftrace_stats_input in = {
+        .instance = &s->instance->in,
+        .selection = &s->selection,
+        .config = &s->config,
+        .counts = ftrace_bundle_counts(s->bundle),
+        .symbols = (uint32_t)s->source->symbols.list.n,
+        .symbols_kb = (uint32_t)(s->source->symbols.text.cap + s->source->symbols.list.cap * 16) >> 10};
+    ftrace_stats_put(w, phase, &in);
+}
+
+static int start_polls(struct drained_instance *d, const struct probes_host *host, struct error *err)
+{
+    if (d->n_polls)
+        return 0;
+    d->polls = mem_zalloc(d->in.n_cpus * sizeof *d->polls);
+    if (!d->polls)
+        return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
+    d->n_polls = d->in.n_cpus;
+    for (uint32_t cpu = 0; cpu < d->in.n_cpus; cpu++) {
+        if (d->in.readers[cpu].fd < 0 || uv_poll_init(host->loop, &d->polls[cpu], d->in.readers[cpu].fd))
+            continue;
+        d->polls[cpu].data = d;
+        uv_poll_start(&d->polls[cpu], UV_READABLE, on_watermark);
+    }
+    return 0;
+}
+
+static uint32_t session_period(const struct ftrace_session *s)
+{
+    uint32_t period = s->config.drain_period_ms;
+    bool watermark = s->config.drain_buffer_percent && s->instance->n_polls;
+    return watermark && period < WATERMARK_TICK_MS ? WATERMARK_TICK_MS : period;
+}
+
+static void set_period(struct drained_instance *d)
+{
+    d->period_ms = UINT32_MAX;
+    for (size_t i = 0; i < d->in.started.n; i++) {
+        uint32_t period = session_period(d->in.started.p[i]);
+        if (period < d->period_ms)
+            d->period_ms = period;
+    }
+    if (d->in.started.n)
+        uv_timer_start(&d->timer, on_tick, probes_until_tick(d->period_ms), 0);
+    else
+        uv_timer_stop(&d->timer);
+}
+
+static int session_start(void *state, struct error *err)
+{
+    struct ftrace_session *s = state;
+    struct drained_instance *d = s->instance;
+    drain_all(d); /* what was recorded before belongs to the others only */
+    if (!vec_reserve(&d->in.started, d->in.started.n + 1))
+        return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
+    put_stats(s, &s->start_stats, FTRACE_STATS_START);
+    int rc = ftrace_instance_start(&d->in, err);
+    if (!rc && ftrace_instance_can_poll(&d->in))
+        rc = start_polls(d, s->host, err);
+    if (rc)
+        return rc;
+    vec_push(&d->in.started, s);
+    s->started = true;
+    set_period(d);
+    if (s->config.preserve_ftrace_buffer && !s->start_stats.failed)
+        packet_sink_write(&s->sink, pb_written(&s->start_stats));
+    return 0;
+}
+
+static void session_flush(void *state)
+{
+    struct ftrace_session *s = state;
+    struct pb_writer w = {0};
+    if (!s->started)
+        return;
+    drain_all(s->instance);
+    if (!s->start_stats.failed)
+        packet_sink_write(&s->sink, pb_written(&s->start_stats));
+    put_stats(s, &w, FTRACE_STATS_END);
+    if (!w.failed)
+        packet_sink_write(&s->sink, pb_written(&w));
+    pb_writer_free(&w);
+    s->ever_flushed = true;
+    s->flushed_records = s->records;
+}
+
+static void session_stop(void *state)
+{
+    struct ftrace_session *s = state;
+    struct drained_instance *d = s->instance;
+    if (!s->started)
+        return;
+    if (d->in.started.n == 1) /* nothing new while we read the last of it: then the counters agree to the event */
+        (void)tracefs_write(&d->in.fs, "tracing_on", TRACEFS_WRITE, "0", NULL);
+    session_flush(s);
+    s->started = false;
+    for (size_t i = 0; i < d->in.started.n; i++) {
+        if (d->in.started.p[i] == s) {
+            d->in.started.p[i] = d->in.started.p[--d->in.started.n];
+            break;
+        }
+    }
+    if (!d->in.started.n)
+        stop_polls(d);
+    ftrace_instance_stop(&d->in);
+    set_period(d);
+}
+
+static void session_clear(void *state)
+{
+    struct ftrace_session *s = state;
+    tid_tracker_forget_all(&s->tids);
+}
+
+void ftrace_session_counts(const void *state, struct ftrace_session_counts *counts)
+{
+    const struct ftrace_session *s = state;
+    *counts = (struct ftrace_session_counts){ftrace_bundle_counts(s->bundle), s->records, s->lost, s->pages};
+}
+
+const struct data_source_type ftrace_data_source = {
+    .name = "linux.ftrace",
+    .config_field = 100,
+    .setup = session_setup,
+    .start = session_start,
+    .flush = session_flush,
+    .clear_incremental = session_clear,
+    .stop = session_stop,
+    .free = session_free,
+};

@@ -1,0 +1,79 @@
+/* Owns the FtraceStats packet. */
+#include "capture/probes/ftrace/ftrace_stats.h"
+
+#include <stdio.h>
+
+static void put_cpu(struct pb_writer *w, uint32_t cpu, const struct tracefs_cpu_stats *s)
+{
+    size_t message = pb_begin(w, 2);
+    pb_put_varint(w, 1, cpu);
+    pb_put_varint(w, 2, s->entries);
+    pb_put_varint(w, 3, s->overrun);
+    pb_put_varint(w, 4, s->commit_overrun);
+    pb_put_varint(w, 5, s->bytes_read);
+    pb_put_double(w, 6, s->oldest_event_ts);
+    pb_put_double(w, 7, s->now_ts);
+    pb_put_varint(w, 8, s->dropped_events);
+    pb_put_varint(w, 9, s->read_events);
+    pb_end(w, message);
+}
+
+/* Hits and misses of our probes: lines of `kprobe_profile` are "NAME HITS MISSES". */
+static void put_kprobes(struct pb_writer *w, const struct ftrace_stats_input *in)
+{
+    struct tracefs top = in->instance->fs;
+    char *text, *save = NULL;
+    size_t len;
+    long long hits = 0, misses = 0;
+    strcpy(top.base, top.root);
+    if (!in->config->kprobes.n || tracefs_read(&top, "kprobe_profile", &text, &len, NULL))
+        return;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char name[256];
+        long long h, m;
+        if (sscanf(line, " %255s %lld %lld", name, &h, &m) != 3)
+            continue;
+        for (size_t i = 0; i < in->selection->events.n; i++) {
+            const struct kernel_event *e = in->selection->events.p[i];
+            if (e->program.proto_id == FTRACE_EVENT_KPROBE && strcmp(e->name, name) == 0) {
+                hits += h;
+                misses += m;
+                break;
+            }
+        }
+    }
+    mem_free(text);
+    size_t message = pb_begin(w, 10);
+    pb_put_i64(w, 1, hits);
+    pb_put_i64(w, 2, misses);
+    pb_end(w, message);
+}
+
+void ftrace_stats_put(struct pb_writer *w, enum ftrace_stats_phase phase, const struct ftrace_stats_input *in)
+{
+    size_t message = pb_begin(w, 34);
+    pb_put_varint(w, 1, phase);
+    for (uint32_t cpu = 0; cpu < in->instance->n_cpus; cpu++) {
+        struct tracefs_cpu_stats s;
+        if (tracefs_cpu_stats(&in->instance->fs, cpu, &s, NULL) == 0)
+            put_cpu(w, cpu, &s);
+    }
+    pb_put_varint(w, 3, in->symbols);
+    pb_put_varint(w, 4, in->symbols_kb);
+    if (phase == FTRACE_STATS_START) {
+        for (size_t i = 0; i < in->selection->unknown.n; i++)
+            pb_put_str(w, 6, in->selection->unknown.p[i]);
+        for (size_t i = 0; i < in->selection->failed.n; i++)
+            pb_put_str(w, 7, in->selection->failed.p[i]);
+    } else {
+        for (uint32_t i = 0; i < FTRACE_STATUS_COUNT; i++)
+            if (in->counts->errors[i])
+                pb_put_varint(w, 9, i);
+    }
+    if (in->config->preserve_ftrace_buffer)
+        pb_put_varint(w, 8, 1);
+    put_kprobes(w, in);
+    pb_put_varint(w, 11, in->instance->buffer_pages);
+    pb_put_varint(w, 12, in->instance->request_pages);
+    pb_end(w, message);
+}

@@ -1,0 +1,298 @@
+/* Owns the journal of changes to tracefs. */
+#include "capture/probes/ftrace/undo_log.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/vec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int undo_log_directory(char dir[PATH_MAX], struct error *err)
+{
+    const char *given = getenv("MERIDIAN_RUN_DIR");
+    if (given && *given)
+        snprintf(dir, PATH_MAX, "%s", given);
+    else if (access("/run", W_OK) == 0)
+        snprintf(dir, PATH_MAX, "/run/meridian");
+    else
+        snprintf(dir, PATH_MAX, "/tmp/meridian-%u", (unsigned)getuid());
+    if (mkdir(dir, 0755) && errno != EEXIST)
+        return error_set_errno(err, errno, "making %s", dir);
+    return 0;
+}
+
+/* One field of a line: up to a tab or newline, escapes undone, into fresh memory. */
+static char *cut_field(const char **p)
+{
+    size_t len = strcspn(*p, "\t\n");
+    char *out = mem_alloc(len + 1);
+    size_t n = 0;
+    for (size_t i = 0; out && i < len; i++) {
+        char c = (*p)[i];
+        if (c == '\\' && i + 1 < len) {
+            c = (*p)[++i];
+            c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
+        }
+        out[n++] = c;
+    }
+    if (out)
+        out[n] = 0;
+    *p += len;
+    if (**p == '\t')
+        ++*p;
+    return out;
+}
+
+static void put_field(struct undo_log *log, const char *text, FILE *f)
+{
+    (void)log;
+    for (; *text; text++) {
+        switch (*text) {
+        case '\n':
+            fputs("\\n", f);
+            break;
+        case '\t':
+            fputs("\\t", f);
+            break;
+        case '\\':
+            fputs("\\\\", f);
+            break;
+        default:
+            fputc(*text, f);
+        }
+    }
+}
+
+static void free_steps(struct undo_log *log)
+{
+    for (size_t i = 0; i < log->n; i++) {
+        mem_free(log->steps[i].path);
+        mem_free(log->steps[i].text);
+    }
+    mem_free(log->steps);
+    log->steps = NULL;
+    log->n = log->cap = 0;
+}
+
+static bool add_step(struct undo_log *log, char kind, char *path, char *text)
+{
+    if (!path || !text ||
+        (log->n == log->cap && !vec_reserve_((void **)&log->steps, &log->cap, sizeof *log->steps, log->n + 1))) {
+        mem_free(path);
+        mem_free(text);
+        return false;
+    }
+    log->steps[log->n++] = (struct undo_step){kind, path, text};
+    return true;
+}
+
+/* Reads the steps that a file holds. A last line without its newline was cut off by the crash: its change never reached
+ * the kernel. Paths outside of a tracefs are not ours. */
+static int load(struct undo_log *log, struct error *err)
+{
+    char *text;
+    size_t len;
+    int rc = file_read_all(log->file, 16u << 20, &text, &len, err);
+    if (rc)
+        return rc;
+    for (const char *p = text; *p;) {
+        const char *nl = strchr(p, '\n');
+        if (!nl)
+            break;
+        if (p[0] && p[1] == '\t' && strchr("WTAR", p[0])) {
+            char kind = p[0];
+            p += 2;
+            char *path = cut_field(&p);
+            char *old = cut_field(&p);
+            if (!add_step(log, kind, path, old)) {
+                rc = error_set(err, -MRD_ENOMEM, "out of memory for %s", log->file);
+                break;
+            }
+        }
+        p = nl + 1;
+    }
+    mem_free(text);
+    log->stale = log->n > 0;
+    return rc;
+}
+
+int undo_log_open_file(struct undo_log *log, const char *file, struct error *err)
+{
+    memset(log, 0, sizeof *log);
+    log->fd = -1;
+    snprintf(log->file, sizeof log->file, "%s", file);
+    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", file);
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        int e = errno;
+        close(fd);
+        return e == EWOULDBLOCK ? error_set(err, -MRD_EEXISTS, "another recorder uses this tracefs instance (%s)", file)
+                                : error_set_errno(err, e, "locking %s", file);
+    }
+    log->fd = fd;
+    int rc = load(log, err);
+    if (rc)
+        undo_log_close(log);
+    return rc;
+}
+
+int undo_log_open(struct undo_log *log, const char *dir, const char *instance, struct error *err)
+{
+    char file[PATH_MAX];
+    if (snprintf(file, sizeof file, "%s/ftrace-%s.undo", dir, instance && *instance ? instance : "top.") >=
+        (int)sizeof file)
+        return error_set(err, -MRD_ELIMIT, "path too long");
+    return undo_log_open_file(log, file, err);
+}
+
+static bool noted(const struct undo_log *log, char kind, const char *path)
+{
+    for (size_t i = 0; kind != UNDO_APPEND && i < log->n; i++)
+        if (log->steps[i].kind == kind && strcmp(log->steps[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+int undo_log_note(struct undo_log *log, enum undo_kind kind, const char *path, const char *text, struct error *err)
+{
+    if (noted(log, (char)kind, path))
+        return 0;
+    char *line = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&line, &len);
+    if (!f)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    fprintf(f, "%c\t", (char)kind);
+    put_field(log, path, f);
+    fputc('\t', f);
+    put_field(log, text, f);
+    fputc('\n', f);
+    int rc = fclose(f) ? error_set(err, -MRD_ENOMEM, "out of memory") : file_write_all(log->fd, line, len, err);
+    free(line);
+    if (!rc && !add_step(log, (char)kind, mem_strdup(path), mem_strdup(text)))
+        rc = error_set(err, -MRD_ENOMEM, "out of memory");
+    return rc;
+}
+
+/* What to write to get the present state again. Some files show more than they take: the chosen one of a list in
+ * brackets ("[local] global"), a size with a remark ("7 (expanded: 1408)"), a list file with a comment when it is
+ * empty, a filter file that says "none". */
+static void restorable(char *text)
+{
+    unsigned long now, later;
+    char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
+    size_t len = strlen(text);
+    while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
+        text[--len] = 0;
+    if (len == 2 && text[1] == '*') { /* an event that is enabled softly */
+        text[1] = 0;
+    } else if (open && close) {
+        memmove(text, open + 1, (size_t)(close - open - 1));
+        text[close - open - 1] = 0;
+    } else if (sscanf(text, "%lu (expanded: %lu)", &now, &later) == 2) {
+        /* the kernel has no way back to the unexpanded state; this is the size its next user would have had */
+        snprintf(text, len + 1, "%lu", later);
+    } else if (strcmp(text, "none") == 0) {
+        strcpy(text, "0");
+    } else if (strcmp(text, "no pid") == 0 || text[0] == '#') {
+        text[0] = 0;
+    }
+}
+
+int undo_log_change(struct undo_log *log, const struct tracefs *fs, const char *name, enum undo_kind kind,
+                    const char *text, struct error *err)
+{
+    char path[PATH_MAX], *old;
+    size_t len;
+    if (!tracefs_path(fs, path, name))
+        return error_set(err, -MRD_ELIMIT, "path too long");
+    if (!noted(log, (char)kind, path)) {
+        int rc = tracefs_read(fs, name, &old, &len, err);
+        if (rc)
+            return rc;
+        restorable(old);
+        rc = undo_log_note(log, kind, path, old, err);
+        mem_free(old);
+        if (rc)
+            return rc;
+    }
+    return tracefs_write_path(path, kind == UNDO_TRUNCATE ? TRACEFS_TRUNCATE : TRACEFS_WRITE, text, err);
+}
+
+/* A list file: emptied, then one write a line. */
+static int restore_list(const struct undo_step *s, struct error *err)
+{
+    int rc = tracefs_write_path(s->path, TRACEFS_TRUNCATE, "", err);
+    for (char *p = s->text; *p && !rc;) {
+        size_t n = strcspn(p, "\n");
+        char *line = mem_strndup(p, n);
+        if (!line)
+            return error_set(err, -MRD_ENOMEM, "out of memory");
+        if (n)
+            rc = tracefs_write_path(s->path, TRACEFS_APPEND, line, err);
+        mem_free(line);
+        p += n + (p[n] == '\n');
+    }
+    return rc;
+}
+
+static int take_back(const struct undo_step *s, struct error *err)
+{
+    switch (s->kind) {
+    case UNDO_RMDIR:
+        if (rmdir(s->path) == 0 || errno == ENOENT)
+            return 0;
+        return error_set_errno(err, errno, "removing %s", s->path);
+    case UNDO_TRUNCATE:
+        return restore_list(s, err);
+    case UNDO_APPEND:
+        return tracefs_write_path(s->path, TRACEFS_APPEND, s->text, err);
+    default:
+        return tracefs_write_path(s->path, TRACEFS_WRITE, s->text, err);
+    }
+}
+
+int undo_log_restore(struct undo_log *log, struct error *err)
+{
+    int first = 0;
+    size_t from = log->n, keep = 0;
+    for (size_t i = log->n; i-- > 0;)
+        if (log->steps[i].kind == UNDO_RMDIR) /* steps inside an instance that goes away need no undoing */
+            keep = i;
+    while (from-- > 0) {
+        struct undo_step *s = &log->steps[from];
+        struct error e = {0};
+        const char *dir = log->n && log->steps[keep].kind == UNDO_RMDIR ? log->steps[keep].path : NULL;
+        bool inside = dir && s->kind != UNDO_RMDIR && strncmp(s->path, dir, strlen(dir)) == 0;
+        if (inside || access(s->path, F_OK) != 0)
+            continue;
+        int rc = take_back(s, &e);
+        if (rc && !first) {
+            first = rc;
+            error_set(err, rc, "%s", e.text);
+        }
+    }
+    free_steps(log);
+    log->stale = false;
+    if (ftruncate(log->fd, 0) && !first)
+        first = error_set_errno(err, errno, "emptying %s", log->file);
+    return first;
+}
+
+void undo_log_close(struct undo_log *log)
+{
+    if (log->fd < 0)
+        return;
+    if (log->n == 0)
+        unlink(log->file); /* while we hold the lock */
+    free_steps(log);
+    close(log->fd);
+    log->fd = -1;
+}
