@@ -219,12 +219,12 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
         return tp_done(tp, -MRD_ENOMEM);
     res->tp = tp;
     if (at) {
-        struct engine_script script = {.engine = tp->engine, .origin = origin, .text = sql, .at = *at};
+        struct engine_script script = {.engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = *at};
         rc = engine_script_next(&script, &res->r, &tp->err);
         *at = script.at;
         res->hidden = script.n_statements_with_output == 0;
     } else {
-        rc = engine_query(tp->engine, origin, sql, &res->r, NULL, &tp->err);
+        rc = engine_query(tp->engine, origin ? origin : "stdin", sql, &res->r, NULL, &tp->err);
     }
     if (rc < 0 || (at && rc == 0)) {
         mem_free(res);

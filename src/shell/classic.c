@@ -1,0 +1,53 @@
+/* The form without a command, as older scripts use it: its flags choose a command (shell facts section 1.3). */
+#include "shell/shell.h"
+
+#include <string.h>
+
+/* Puts a word in front of the positional arguments. */
+static int prepend(struct options *o, const char *word)
+{
+    if (!vec_push(&o->positionals, word))
+        return -MRD_ENOMEM;
+    memmove(o->positionals.p + 1, o->positionals.p, (o->positionals.n - 1) * sizeof *o->positionals.p);
+    o->positionals.p[0] = word;
+    return 0;
+}
+
+static int check_combinations(const struct options *o, struct error *err)
+{
+    bool query = o->classic_query_file || o->query_string;
+    if (o->summary && o->run_metrics)
+        return error_set(err, -MRD_EINVALID, "--summary and --run-metrics exclude each other");
+    if (o->classic_export && query)
+        return error_set(err, -MRD_EINVALID, "-e cannot be combined with -q or -Q");
+    if (o->perf_file && (o->interactive || (!query && !o->summary && !o->run_metrics)))
+        return error_set(err, -MRD_EINVALID, "-p needs a query and no interactive shell");
+    if (o->positionals.n == 0 && !o->httpd && !o->stdiod)
+        return error_set(err, -MRD_EINVALID, "a trace file is needed (tp_shell --help explains)");
+    return 0;
+}
+
+int classic_choose(struct options *o, const struct command **cmd, struct error *err)
+{
+    const char *name = "interactive";
+    int rc = check_combinations(o, err);
+    if (rc < 0)
+        return rc;
+    if (o->httpd || o->stdiod) {
+        name = "server";
+        rc = prepend(o, o->httpd ? "http" : "stdio");
+    } else if (o->summary) {
+        name = "summarize";
+    } else if (o->run_metrics) {
+        name = "metrics";
+    } else if (o->classic_export) {
+        name = "export";
+        o->output = o->classic_export;
+        rc = prepend(o, "sqlite");
+    } else if (o->classic_query_file || o->query_string) {
+        name = "query";
+        o->query_file = o->classic_query_file;
+    }
+    *cmd = command_find(name);
+    return rc < 0 ? error_set(err, rc, "out of memory") : 0;
+}

@@ -1,0 +1,105 @@
+/* tp_shell query: SQL from an argument, a file or standard input; every result on standard output. */
+#include "shell/output.h"
+#include "shell/shell.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_SQL_BYTES = 64 << 20 };
+
+struct query_source {
+    const char *origin;
+    const char *sql;
+    size_t len;
+    char *owned;
+};
+
+/* The last argument is SQL when it is no file (or when it is the second and nothing else gives the SQL). */
+static int find_sql(struct shell *sh, struct query_source *src, size_t *n_traces, struct error *err)
+{
+    struct text_list *args = &sh->opt.positionals;
+    const char *file = sh->opt.query_file;
+    *n_traces = args->n;
+    *src = (struct query_source){.origin = "stdin"};
+    if (sh->opt.query_string) {
+        src->sql = sh->opt.query_string;
+    } else if (args->n >= 2 && access(args->p[args->n - 1], F_OK) != 0) {
+        src->sql = args->p[args->n - 1];
+        --*n_traces;
+    }
+    if (src->sql) {
+        src->len = strlen(src->sql);
+        return 0;
+    }
+    if (!file && isatty(STDIN_FILENO))
+        return error_set(err, -MRD_EINVALID,
+                         "query: no SQL provided. Give it as the last argument, with -f FILE, or on standard input");
+    file = file ? file : "-";
+    if (strcmp(file, "-") != 0)
+        src->origin = file;
+    int rc = file_read_all(file, MAX_SQL_BYTES, &src->owned, &src->len, err);
+    src->sql = src->owned;
+    return rc;
+}
+
+int shell_run_sql(struct shell *sh, const char *origin, const char *sql, size_t len, int format, unsigned width,
+                  struct error *err)
+{
+    struct text_out *out = mem_alloc(sizeof *out);
+    if (!out)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    out_init(out, STDOUT_FILENO);
+    struct output output = {.out = out, .format = (enum output_format)format, .width = width};
+    struct tp_result *r;
+    size_t at = 0, statements = 0;
+    int rc;
+    while ((rc = tp_query_next(sh->tp, origin, sql, len, &at, &r)) == 1) {
+        statements++;
+        int64_t rows = output_result(&output, r);
+        if (rows < 0) {
+            rc = session_error(sh, (int)rows, err);
+            tp_result_close(r);
+            break;
+        }
+        tp_result_close(r);
+        if (out->error)
+            break;
+    }
+    if (rc < 0 && !err->text[0])
+        session_error(sh, rc, err);
+    else if (rc == 0 && statements == 0)
+        rc = error_set(err, -MRD_EINVALID, "No valid SQL to run");
+    int written = out_flush(out, rc < 0 ? NULL : err);
+    mem_free(out);
+    return rc < 0 ? rc : written;
+}
+
+int cmd_query(struct shell *sh, struct error *err)
+{
+    struct query_source src;
+    size_t n_traces;
+    const char *name = sh->opt.format ? sh->opt.format : "csv";
+    int format = output_format_find(name);
+    if (format < 0)
+        return error_set(err, -MRD_EINVALID, "--format: '%s' is none of csv, table, json, jsonl", name);
+    if (sh->opt.positionals.n == 0)
+        return error_set(err, -MRD_EINVALID, "query: a trace file is needed");
+    int rc = find_sql(sh, &src, &n_traces, err);
+    if (rc == 0)
+        rc = session_load(sh, sh->opt.positionals.p, n_traces, err);
+    int64_t start = shell_now_ns();
+    if (rc == 0)
+        rc = shell_run_sql(sh, src.origin, src.sql, src.len, format, 0, err);
+    int64_t query_ns = shell_now_ns() - start;
+    mem_free(src.owned);
+    if (rc < 0)
+        return rc;
+    fprintf(stderr, "Query execution time: %lld ms\n", (long long)(query_ns / 1000000));
+    rc = session_write_perf(sh, query_ns, err);
+    if (rc == 0 && sh->opt.interactive)
+        rc = repl_run(sh, err);
+    return rc;
+}

@@ -1,0 +1,57 @@
+/* The texts of help, made from the tables of commands and flags. */
+#include "shell/shell.h"
+
+#include <stdio.h>
+
+static void print_flags(int where, int but)
+{
+    for (size_t i = 0; i < n_flags; i++) {
+        const struct flag *f = &flags[i];
+        if (!(f->where & where) || (but && (f->where & but) == but))
+            continue;
+        char head[64];
+        snprintf(head, sizeof head, "%c%c%s--%s%s%s", f->letter ? '-' : ' ', f->letter ? f->letter : ' ',
+                 f->letter ? ", " : "  ", f->name, f->value ? " " : "", f->value ? f->value : "");
+        printf("  %-38s %s%s\n", head, f->help, f->later ? " (not yet)" : "");
+    }
+}
+
+void help_overview(void)
+{
+    printf("tp_shell: ask SQL about traces.\n\n"
+           "Usage: tp_shell [command] [flags] TRACE...\n\n"
+           "  tp_shell trace.pftrace                        a prompt over the trace\n"
+           "  tp_shell query trace.pftrace 'select ...'     one answer, as CSV\n"
+           "  tp_shell check trace.pftrace                  exit 1 when data was lost\n\n"
+           "Commands:\n");
+    for (size_t i = 0; i < n_commands; i++)
+        printf("  %-12s %s%s\n", commands[i].name, commands[i].summary, commands[i].run ? "" : " (not yet)");
+    printf("  %-12s %s\n\n", "help", "Explain a command: tp_shell help query");
+    printf("Flags of every command:\n");
+    print_flags(IN_OTHER, 0);
+    printf("\nThe flags of the form without a command: tp_shell --help-classic\n");
+}
+
+void help_command(const struct command *cmd)
+{
+    printf("Usage: tp_shell %s [flags] %s\n\n%s.%s\n", cmd->name, cmd->arguments, cmd->summary,
+           cmd->run ? "" : " Not available yet.");
+    if (cmd->where != IN_OTHER) {
+        printf("\nFlags:\n");
+        print_flags(cmd->where, IN_ALL);
+    }
+    printf("\nFlags of every command:\n");
+    print_flags(IN_OTHER, 0);
+}
+
+void help_classic(void)
+{
+    printf("Usage: tp_shell [flags] TRACE\n\nThe form without a command; its flags stand for these commands:\n"
+           "  -q FILE, -Q SQL      query\n"
+           "  -e FILE              export sqlite\n"
+           "  -D, --stdiod         server\n"
+           "  --summary            summarize\n"
+           "  --run-metrics NAMES  metrics\n"
+           "  none of them         interactive\n\nFlags:\n");
+    print_flags(IN_CLASSIC, 0);
+}

@@ -1,0 +1,71 @@
+/* The interactive shell: a prompt, statements over several lines, dot commands, history and completion. */
+#ifndef MERIDIAN_SHELL_REPL_H
+#define MERIDIAN_SHELL_REPL_H
+
+#include "shell/output.h"
+#include "shell/shell.h"
+
+#include <stdio.h>
+
+struct repl {
+    struct shell *sh;
+    struct line_reader *reader;
+    struct text_out *out;
+    enum output_format format;
+    unsigned width; /* of the table's columns */
+    bool timer;     /* say how long a query took */
+    bool quit;
+    VEC(char)
+    statement; /* the lines of an unfinished statement */
+};
+
+/* SQL for the names of all tables and views: what was created, and the virtual tables that need no CREATE. */
+#define REPL_TABLE_NAMES                                                                                               \
+    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') UNION SELECT m.name FROM pragma_module_list m "    \
+    "WHERE EXISTS (SELECT 1 FROM pragma_table_info(m.name))"
+
+/* Runs SQL and shows every result; failures are told on standard error. */
+void repl_run_sql(struct repl *r, const char *sql, size_t len);
+
+/* A line that begins with a dot. */
+void repl_meta(struct repl *r, const char *line);
+
+/* Names of dot commands for the completion; NULL at the end. */
+const char *repl_meta_name(size_t i);
+
+/* ---- lines: edited (libedit) when standard input is a terminal, plain otherwise ---- */
+
+struct line_reader;
+
+struct line_reader *line_reader_open(struct repl *r); /* NULL when out of memory */
+
+/* The next line without its end, valid until the next call. 1; 0 at the end; -1: Ctrl-C, what was typed is dropped. */
+int line_reader_next(struct line_reader *l, const char *prompt, const char **line);
+
+/* Remembers a statement. */
+void line_reader_add_history(struct line_reader *l, const char *text);
+void line_reader_close(struct line_reader *l); /* writes the history */
+
+/* Reads one line from the terminal as it is; true when it begins with `c` (or the terminal is gone). */
+bool line_reader_ask(struct line_reader *l, const char *question, char c);
+
+/* ---- completion ---- */
+
+/* All that the word before the cursor may become: `before` is the text up to the cursor, *word_at where the word
+ * begins. Candidates are mem_alloc()ed texts in a sorted list without duplicates. */
+struct candidates {
+    char **p;
+    size_t n;
+    size_t cap;
+};
+void complete_word(struct repl *r, const char *before, size_t *word_at, struct candidates *out);
+void candidates_free(struct candidates *c);
+
+/* ---- Ctrl-C ---- */
+
+/* From now on Ctrl-C interrupts the query of `tp`; NULL: only the line that is being typed. */
+void interrupt_target(struct tp *tp);
+/* Was it pressed since the last call? */
+bool interrupt_taken(void);
+
+#endif

@@ -1,0 +1,175 @@
+/* Loads traces by the global flags, and says how it went. */
+#include "shell/shell.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    enum tp_clock_model model;
+} clock_models[] = {{"auto", TP_CLOCKS_AUTO}, {"compatible", TP_CLOCKS_COMPATIBLE}, {"linear", TP_CLOCKS_LINEAR}};
+
+int session_error(struct shell *sh, int code, struct error *err)
+{
+    static const int codes[][2] = {
+        {TP_NOMEM, -MRD_ENOMEM},       {TP_IO, -MRD_EIO},
+        {TP_FORMAT, -MRD_EFORMAT},     {TP_INVALID, -MRD_EINVALID},
+        {TP_SQL, -MRD_ESQL},           {TP_UNSUPPORTED, -MRD_EUNSUPPORTED},
+        {TP_NOTFOUND, -MRD_ENOTFOUND}, {TP_INTERRUPTED, -MRD_ECANCELLED},
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i][0] == code)
+            return error_set(err, codes[i][1], "%s", tp_error(sh->tp));
+    return error_set(err, -MRD_EIO, "%s", tp_error(sh->tp));
+}
+
+static int apply_dev_flags(const struct options *o, struct tp_config *config, struct error *err)
+{
+    for (size_t i = 0; i < o->dev_flag.n; i++) {
+        const char *text = o->dev_flag.p[i], *value = strchr(text, '=');
+        if (!value)
+            return error_set(err, -MRD_EINVALID, "--dev-flag: '%s' is not KEY=VALUE", text);
+        size_t len = (size_t)(value - text);
+        if (len == strlen("ignore-ftrace-parse-errors") && strncmp(text, "ignore-ftrace-parse-errors", len) == 0)
+            config->ignore_ftrace_parse_errors = strcmp(value + 1, "true") == 0;
+        else
+            fprintf(stderr, "note: --dev-flag %s has no effect here\n", text);
+    }
+    return 0;
+}
+
+static int make_config(const struct options *o, struct tp_config *config, struct error *err)
+{
+    const char *no_mmap = getenv("TRACE_PROCESSOR_NO_MMAP");
+    *config = (struct tp_config){
+        .full_sort = o->full_sort,
+        .no_ftrace_raw = o->no_ftrace_raw,
+        .crop_track_events = o->crop_track_events,
+        .allow_sql_file_access = o->allow_sql_file_access,
+        .no_mmap = no_mmap && no_mmap[0] == '1',
+        .threads = (unsigned)o->threads,
+    };
+    if (o->override_stdlib && !o->dev)
+        return error_set(err, -MRD_EINVALID, "--override-stdlib needs --dev");
+    size_t n = sizeof clock_models / sizeof *clock_models, i = 0;
+    for (; o->clock_model && i < n; i++)
+        if (strcmp(o->clock_model, clock_models[i].name) == 0) {
+            config->clock_model = clock_models[i].model;
+            break;
+        }
+    if (i == n)
+        return error_set(err, -MRD_EINVALID, "--clock-model: '%s' is none of auto, compatible, linear", o->clock_model);
+    return apply_dev_flags(o, config, err);
+}
+
+/* Called often while loading: a line a tenth of a second is enough. */
+struct progress {
+    int64_t last_ns;
+    bool shown;
+};
+
+static void show_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    struct progress *p = ctx;
+    int64_t now = shell_now_ns();
+    if (now - p->last_ns < 100000000)
+        return;
+    p->last_ns = now;
+    p->shown = true;
+    if (total)
+        fprintf(stderr, "\rLoading trace: %.2f of %.2f MB\r", (double)done / 1e6, (double)total / 1e6);
+    else
+        fprintf(stderr, "\rLoading trace: %.2f MB\r", (double)done / 1e6);
+}
+
+static bool is_remote(const char *path)
+{
+    return strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0;
+}
+
+int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err)
+{
+    struct tp_config config;
+    struct progress progress = {.last_ns = shell_now_ns()};
+    int rc = make_config(&sh->opt, &config, err);
+    if (rc < 0)
+        return rc;
+    if (isatty(STDERR_FILENO)) {
+        config.progress = show_progress;
+        config.progress_ctx = &progress;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (is_remote(paths[i]))
+            return error_set(err, -MRD_EUNSUPPORTED,
+                             "%s: traces are not fetched over the network yet: download it and give the file",
+                             paths[i]);
+    int64_t start = shell_now_ns();
+    rc = tp_open(&sh->tp, &config);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = tp_load(sh->tp, paths[i]);
+    if (rc == 0)
+        rc = tp_finish(sh->tp);
+    sh->load_ns = shell_now_ns() - start;
+    if (progress.shown)
+        fprintf(stderr, "\r%60s\r", "");
+    if (rc < 0)
+        return session_error(sh, rc, err);
+    double mb = (double)tp_loaded_bytes(sh->tp) / 1e6, s = (double)sh->load_ns / 1e9;
+    fprintf(stderr, "Trace loaded: %.2f MB in %.2fs (%.1f MB/s)\n", mb, s, s > 0 ? mb / s : 0);
+    if (!sh->no_health_report)
+        session_report_health(sh->tp);
+    return 0;
+}
+
+int session_write_perf(struct shell *sh, int64_t query_ns, struct error *err)
+{
+    if (!sh->opt.perf_file)
+        return 0;
+    FILE *f = fopen(sh->opt.perf_file, "w");
+    bool ok = f && fprintf(f, "%" PRId64 ",%" PRId64, sh->load_ns, query_ns) > 0;
+    if (f && fclose(f) != 0)
+        ok = false;
+    return ok ? 0 : error_set(err, -MRD_EIO, "%s: cannot write", sh->opt.perf_file);
+}
+
+/* ---- health ---- */
+
+static const struct {
+    const char *title;
+    const char *severity;
+    const char *source; /* NULL: any */
+} sections[] = {
+    {"Trace errors", "error", "trace"},
+    {"Import errors", "error", "analysis"},
+    {"Data losses", "data_loss", NULL},
+};
+
+void session_report_health(struct tp *tp)
+{
+    bool colour = isatty(STDERR_FILENO), any = false;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        bool titled = false;
+        struct tp_stat s;
+        for (size_t it = 0; tp_stats_next(tp, &it, &s);) {
+            if (s.value <= 0 || strcmp(s.severity, sections[i].severity) != 0 ||
+                (sections[i].source && strcmp(s.source, sections[i].source) != 0))
+                continue;
+            if (!any)
+                fprintf(stderr, "%sTrace health issues:%s\n", colour ? "\033[1;33m" : "", colour ? "\033[0m" : "");
+            if (!titled)
+                fprintf(stderr, "  %s:\n", sections[i].title);
+            any = titled = true;
+            fprintf(stderr, "    %s", s.name);
+            if (s.indexed)
+                fprintf(stderr, "[%" PRId64 "]", s.idx);
+            if (s.machine)
+                fprintf(stderr, " on machine %" PRIu32, s.machine);
+            fprintf(stderr, ": %" PRId64 "%s%s\n", s.value, s.description[0] ? " | " : "", s.description);
+        }
+    }
+    if (any)
+        fprintf(stderr, "  (tp_shell check says how to cure them)\n");
+}

@@ -1,0 +1,137 @@
+/* Finds the command of a command line and runs it (shell facts section 1). */
+#include "shell/shell.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+const struct command commands[] = {
+    {"query", IN_QUERY, "TRACE... [SQL]", "Run SQL over traces and print every result", cmd_query, NULL},
+    {"interactive", IN_INTERACTIVE, "TRACE...", "Ask questions at a prompt (the default)", cmd_interactive, NULL},
+    {"check", IN_CHECK, "TRACE...", "Fail when a trace has lost data or shows errors, and say how to cure them",
+     cmd_check, NULL},
+    {"export", IN_EXPORT, "sqlite TRACE... -o FILE", "Write the tables as an SQLite database", cmd_export, NULL},
+    {"convert", IN_OTHER, "FORMAT [IN] [OUT]", "Convert a trace to another format", NULL, "conversions"},
+    {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Summarize a trace by a spec", NULL, "trace summaries"},
+    {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles"},
+    {"util", IN_OTHER, "MODE ...", "Small tools over trace files", NULL, "these tools"},
+    {"server", IN_OTHER, "http|stdio|unix|kill [TRACE]", "Serve the Perfetto UI and scripts", NULL, "the server"},
+    {"metrics", IN_METRICS, "TRACE", "Compute metrics", NULL, "metrics"},
+};
+const size_t n_commands = sizeof commands / sizeof *commands;
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < n_commands; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+int64_t shell_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool is_command(const char *arg)
+{
+    return command_find(arg) || strcmp(arg, "help") == 0;
+}
+
+static void print_version(void)
+{
+    printf("Meridian v%s\nTrace Processor RPC API version: 14\n", MERIDIAN_VERSION);
+}
+
+static int run_help(int n, char **argv, struct error *err)
+{
+    if (n == 0) {
+        help_overview();
+        return 0;
+    }
+    const struct command *cmd = command_find(argv[0]);
+    if (!cmd)
+        return error_set(err, -MRD_EINVALID, "Unknown command '%s'.", argv[0]);
+    help_command(cmd);
+    return 0;
+}
+
+static int run_parsed(struct shell *sh, const struct command *cmd, int parsed, struct error *err)
+{
+    if (sh->opt.help) {
+        help_command(cmd);
+        return 0;
+    }
+    if (sh->opt.version) {
+        print_version();
+        return 0;
+    }
+    if (!cmd->run)
+        return error_set(err, -MRD_EUNSUPPORTED, "%s: %s: not available yet", cmd->name, cmd->later);
+    return parsed < 0 ? error_prefix(err, "%s", cmd->name) : cmd->run(sh, err);
+}
+
+/* The command's flags may stand before its name: everything but the name is its command line. */
+static int dispatch(struct shell *sh, int n, char **argv, int at, struct error *err)
+{
+    const char *name = argv[at];
+    if (access(name, F_OK) == 0)
+        fprintf(stderr, "note: '%s' is taken as the command; write ./%s for the file of that name\n", name, name);
+    if (strcmp(name, "help") == 0)
+        return run_help(n - at - 1, argv + at + 1, err);
+    memmove(argv + at, argv + at + 1, (size_t)(n - at - 1) * sizeof *argv);
+    const struct command *cmd = command_find(name);
+    int parsed = options_parse(&sh->opt, cmd->where, n - 1, argv, err);
+    return run_parsed(sh, cmd, parsed, err);
+}
+
+static int dispatch_classic(struct shell *sh, int n, char **argv, struct error *err)
+{
+    const struct command *cmd;
+    int rc = options_parse(&sh->opt, IN_CLASSIC, n, argv, err);
+    if (sh->opt.help_classic) {
+        help_classic();
+        return 0;
+    }
+    if (sh->opt.help) {
+        help_overview();
+        return 0;
+    }
+    if (sh->opt.version) {
+        print_version();
+        return 0;
+    }
+    if (rc == 0)
+        rc = classic_choose(&sh->opt, &cmd, err);
+    return rc < 0 ? rc : run_parsed(sh, cmd, 0, err);
+}
+
+int shell_main(int argc, char **argv)
+{
+    struct shell sh = {.program = argc > 0 ? argv[0] : "tp_shell"};
+    struct error err = {0};
+    int rc, at;
+    const char *base = strrchr(sh.program, '/');
+    base = base ? base + 1 : sh.program;
+    if (strcmp(base, "traceconv") == 0 || strncmp(base, "traceconv-", 10) == 0)
+        rc = run_parsed(&sh, command_find("convert"), 0, &err);
+    else if (argc <= 1)
+        rc = run_help(0, NULL, &err);
+    else if ((at = options_find_positional(argc - 1, argv + 1, is_command)) >= 0)
+        rc = dispatch(&sh, argc - 1, argv + 1, at, &err);
+    else
+        rc = dispatch_classic(&sh, argc - 1, argv + 1, &err);
+    if (rc < 0) {
+        /* A failed statement's text may be longer than an error value: the handle has all of it. */
+        const char *whole = sh.tp && err.code == -MRD_ESQL ? tp_error(sh.tp) : "";
+        fprintf(stderr, "%s\n", whole[0] ? whole : err.text[0] ? err.text : error_code_text(rc));
+    }
+    tp_close(sh.tp);
+    options_free(&sh.opt);
+    if (fflush(stdout) != 0)
+        rc = 1;
+    return rc ? 1 : 0;
+}

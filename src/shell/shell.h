@@ -1,0 +1,72 @@
+/* tp_shell: finds the command of a command line, and what all commands share.
+ *
+ * Results go to standard output; everything else (progress, logs, the report on the trace's health, errors) to standard
+ * error. The exit code is 0 or 1. */
+#ifndef MERIDIAN_SHELL_SHELL_H
+#define MERIDIAN_SHELL_SHELL_H
+
+#include "meridian/tp.h"
+#include "shell/options.h"
+
+struct shell {
+    struct options opt;
+    struct tp *tp;
+    int64_t load_ns;       /* time the load took */
+    bool no_health_report; /* the command has a report of its own */
+    const char *program;
+};
+
+struct command {
+    const char *name;
+    int where; /* whose flags it takes: one of IN_* */
+    const char *arguments;
+    const char *summary;
+    /* 0: exit 0; 1: exit 1, everything has been said; negative: exit 1 with the error's text. NULL: see `later`. */
+    int (*run)(struct shell *sh, struct error *err);
+    const char *later;
+};
+
+extern const struct command commands[];
+extern const size_t n_commands;
+const struct command *command_find(const char *name);
+
+/* The whole program. */
+int shell_main(int argc, char **argv);
+
+/* Prints what `help` and --help show; `cmd` NULL: the overview. */
+void help_overview(void);
+void help_command(const struct command *cmd);
+void help_classic(void);
+
+/* Reads the flags of the form without a command as those of the command that they stand for. */
+int classic_choose(struct options *o, const struct command **cmd, struct error *err);
+
+/* The commands. */
+int cmd_query(struct shell *sh, struct error *err);
+int cmd_interactive(struct shell *sh, struct error *err);
+int cmd_check(struct shell *sh, struct error *err);
+int cmd_export(struct shell *sh, struct error *err);
+
+/* Runs every statement of a text and shows each result on standard output in `format` (an enum output_format); `width`
+ * as in struct output. *first_row_ns (may be NULL) gets the time to the first row. */
+int shell_run_sql(struct shell *sh, const char *origin, const char *sql, size_t len, int format, unsigned width,
+                  struct error *err);
+
+/* The prompt, until the user leaves. */
+int repl_run(struct shell *sh, struct error *err);
+
+/* Opens the handle by the global flags and loads `paths`; says how long it took and how healthy the traces are. */
+int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err);
+
+/* The report on losses and errors, on standard error. */
+void session_report_health(struct tp *tp);
+
+/* Takes over the text of the handle's last failure. */
+int session_error(struct shell *sh, int code, struct error *err);
+
+/* Writes "<load>,<query>" nanoseconds to --perf-file. */
+int session_write_perf(struct shell *sh, int64_t query_ns, struct error *err);
+
+int64_t shell_now_ns(void);
+
+#endif

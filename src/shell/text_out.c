@@ -1,0 +1,130 @@
+/* Buffered text to a file descriptor. */
+#include "shell/text_out.h"
+
+#include "base/file.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void out_init(struct text_out *o, int fd)
+{
+    o->fd = fd;
+    o->n = 0;
+    o->error = 0;
+}
+
+int out_flush(struct text_out *o, struct error *err)
+{
+    struct error e = {0};
+    if (o->n && !o->error) {
+        int rc = file_write_all(o->fd, o->buf, o->n, &e);
+        if (rc < 0) {
+            o->error = rc;
+            error_set(err, rc, "cannot write the answer: %s", e.text);
+        }
+    } else if (o->error) {
+        error_set(err, o->error, "cannot write the answer");
+    }
+    o->n = 0;
+    return o->error;
+}
+
+void out_bytes(struct text_out *o, const void *p, size_t len)
+{
+    const char *s = p;
+    while (len) {
+        size_t room = sizeof o->buf - o->n;
+        size_t take = len < room ? len : room;
+        memcpy(o->buf + o->n, s, take);
+        o->n += take;
+        s += take;
+        len -= take;
+        if (o->n == sizeof o->buf)
+            out_flush(o, NULL);
+    }
+}
+
+void out_text(struct text_out *o, const char *s)
+{
+    out_bytes(o, s, strlen(s));
+}
+
+void out_int(struct text_out *o, int64_t v)
+{
+    char digits[24];
+    char *p = digits + sizeof digits;
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do
+        *--p = (char)('0' + u % 10);
+    while (u /= 10);
+    if (v < 0)
+        *--p = '-';
+    out_bytes(o, p, (size_t)(digits + sizeof digits - p));
+}
+
+void out_printf(struct text_out *o, const char *fmt, ...)
+{
+    char text[1024]; /* %f of DBL_MAX has 316 digits */
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        out_bytes(o, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+void out_repeat(struct text_out *o, char c, size_t n)
+{
+    while (n--)
+        out_char(o, c);
+}
+
+/* Length of the UTF-8 sequence at s[0, len), 0 when it is not one (overlong and surrogates included). */
+static size_t utf8_sequence(const unsigned char *s, size_t len)
+{
+    static const struct {
+        unsigned char first, last, n, second_min, second_max;
+    } rows[] = {
+        {0x00, 0x7f, 1, 0, 0},       {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf},
+        {0xe1, 0xec, 3, 0x80, 0xbf}, {0xed, 0xed, 3, 0x80, 0x9f}, {0xee, 0xef, 3, 0x80, 0xbf},
+        {0xf0, 0xf0, 4, 0x90, 0xbf}, {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (s[0] < rows[r].first || s[0] > rows[r].last)
+            continue;
+        size_t n = rows[r].n;
+        if (n > len || (n > 1 && (s[1] < rows[r].second_min || s[1] > rows[r].second_max)))
+            return 0;
+        for (size_t i = 2; i < n; i++)
+            if ((s[i] & 0xc0) != 0x80)
+                return 0;
+        return n;
+    }
+    return 0;
+}
+
+void out_json_string(struct text_out *o, const char *s, size_t len)
+{
+    static const char named[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: byte, letter behind the backslash */
+    out_char(o, '"');
+    for (size_t i = 0; i < len;) {
+        const char *pair = NULL;
+        for (const char *p = named; *p && !pair; p += 2)
+            if (*p == s[i])
+                pair = p;
+        size_t n = utf8_sequence((const unsigned char *)s + i, len - i);
+        if (pair) {
+            out_char(o, '\\');
+            out_char(o, pair[1]);
+        } else if (n == 0) {
+            out_text(o, "\\ufffd");
+        } else if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f) {
+            out_printf(o, "\\u%04x", (unsigned char)s[i]);
+        } else {
+            out_bytes(o, s + i, n);
+        }
+        i += n ? n : 1;
+    }
+    out_char(o, '"');
+}

@@ -1,0 +1,37 @@
+/* Buffered text to a file descriptor. */
+#ifndef MERIDIAN_SHELL_TEXT_OUT_H
+#define MERIDIAN_SHELL_TEXT_OUT_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct text_out {
+    int fd;
+    size_t n;
+    int error; /* of the first write that failed, as error_set() wants it; 0: none */
+    char buf[1 << 16];
+};
+
+void out_init(struct text_out *o, int fd);
+void out_bytes(struct text_out *o, const void *p, size_t len);
+void out_text(struct text_out *o, const char *s);
+void out_int(struct text_out *o, int64_t v);
+void out_printf(struct text_out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void out_repeat(struct text_out *o, char c, size_t n);
+
+/* Writes what is buffered. Fails when this or an earlier write has. */
+int out_flush(struct text_out *o, struct error *err);
+
+static inline void out_char(struct text_out *o, char c)
+{
+    if (o->n == sizeof o->buf)
+        out_flush(o, NULL);
+    o->buf[o->n++] = c;
+}
+
+/* A JSON string: quoted, escaped; bytes that are not UTF-8 become U+FFFD. */
+void out_json_string(struct text_out *o, const char *s, size_t len);
+
+#endif
