@@ -1,0 +1,29 @@
+/* The producer of the system's data sources: `tracebox traced_probes`.
+ *
+ * One producer connection, one instance of a data source for each session that asks for it. A lost connection ends all
+ * instances, so that nothing stays set up; the connection comes back by itself. */
+#ifndef MERIDIAN_CAPTURE_PROBES_PROBES_H
+#define MERIDIAN_CAPTURE_PROBES_PROBES_H
+
+#include "base/error.h"
+#include "capture/probes/ftrace/ring_reader.h"
+
+#include <uv.h>
+
+struct probes;
+
+struct probes_options {
+    const char *socket;        /* NULL: the environment's */
+    const char *tracefs_root;  /* NULL: where tracefs is mounted */
+    const char *run_directory; /* of undo logs */
+    enum ring_mode mode;       /* how kernel pages are read */
+};
+
+int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_options *options, struct error *err);
+
+/* Stops all instances, restores what they changed, ends the connection. */
+void probes_close(struct probes *p);
+
+int traced_probes_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,144 @@
+/* The applet traced_probes: its command line, signals and life. */
+#include "capture/probes/ftrace/ftrace_instance.h"
+#include "capture/probes/probes.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "Usage: traced_probes [options]\n"
+    "\n"
+    "Offers this machine's data sources (ftrace, /proc, /sys ...) to the tracing service.\n"
+    "\n"
+    "  --socket ADDRESS   where the service listens (default: $PERFETTO_PRODUCER_SOCK_NAME or the usual place)\n"
+    "  --tracefs DIR      use the tracefs mounted there\n"
+    "  --ring read|map    how to take pages from the kernel (default: read)\n"
+    "  --background       go on in the background\n"
+    "  --reset-ftrace     bring tracefs back to a clean state after a crash, and exit\n"
+    "  --version, --help\n";
+
+struct arguments {
+    struct probes_options probes;
+    bool reset, background;
+};
+
+static int parse(struct arguments *a, int argc, char **argv)
+{
+    enum { SOCKET = 256, TRACEFS, RING, BACKGROUND, RESET, VERSION, HELP };
+    static const struct option options[] = {
+        {"socket", required_argument, NULL, SOCKET}, {"tracefs", required_argument, NULL, TRACEFS},
+        {"ring", required_argument, NULL, RING},     {"background", no_argument, NULL, BACKGROUND},
+        {"reset-ftrace", no_argument, NULL, RESET},  {"version", no_argument, NULL, VERSION},
+        {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
+    };
+    int opt;
+    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (opt) {
+        case SOCKET:
+            a->probes.socket = optarg;
+            break;
+        case TRACEFS:
+            a->probes.tracefs_root = optarg;
+            break;
+        case RING:
+            if (strcmp(optarg, "read") != 0 && strcmp(optarg, "map") != 0) {
+                fprintf(stderr, "--ring is read or map\n");
+                return 1;
+            }
+            a->probes.mode = strcmp(optarg, "map") == 0 ? RING_MAPPED : RING_READ;
+            break;
+        case BACKGROUND:
+            a->background = true;
+            break;
+        case RESET:
+            a->reset = true;
+            break;
+        case VERSION:
+            printf("Meridian v%s\n", MERIDIAN_VERSION);
+            return -1;
+        case HELP:
+            fputs(usage, stdout);
+            return -1;
+        default:
+            fputs(usage, stderr);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+    (void)number;
+    uv_stop(signal->loop);
+}
+
+static void close_handle(uv_handle_t *handle, void *ctx)
+{
+    (void)ctx;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static int run(const struct probes_options *options)
+{
+    uv_loop_t loop;
+    uv_signal_t signals[2];
+    struct probes *probes;
+    struct error err = {0};
+    if (uv_loop_init(&loop))
+        return 1;
+    signal(SIGPIPE, SIG_IGN);
+    int rc = probes_open(&probes, &loop, options, &err);
+    if (rc) {
+        fprintf(stderr, "traced_probes: %s\n", err.text);
+    } else {
+        uv_signal_init(&loop, &signals[0]);
+        uv_signal_init(&loop, &signals[1]);
+        uv_signal_start(&signals[0], on_signal, SIGINT);
+        uv_signal_start(&signals[1], on_signal, SIGTERM);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        probes_close(probes);
+        uv_close((uv_handle_t *)&signals[0], NULL);
+        uv_close((uv_handle_t *)&signals[1], NULL);
+    }
+    uv_run(&loop, UV_RUN_NOWAIT); /* lets handles that were closed say goodbye */
+    uv_walk(&loop, close_handle, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+    return rc ? 1 : 0;
+}
+
+int traced_probes_main(int argc, char **argv)
+{
+    struct arguments a = {0};
+    struct error err = {0};
+    char directory[PATH_MAX];
+    int rc = parse(&a, argc, argv);
+    if (rc)
+        return rc < 0 ? 0 : rc;
+    if (undo_log_directory(directory, &err)) {
+        fprintf(stderr, "traced_probes: %s\n", err.text);
+        return 1;
+    }
+    a.probes.run_directory = directory;
+    if (a.reset) {
+        rc = ftrace_reset(a.probes.tracefs_root, directory, &err);
+        if (rc)
+            fprintf(stderr, "traced_probes: %s\n", err.text);
+        return rc ? 1 : 0;
+    }
+    int found = ftrace_recover_all(directory, &err);
+    if (found)
+        fprintf(stderr,
+                "traced_probes: a recorder that was killed had left tracefs set up (%d instance%s): taken back%s%s\n",
+                found, found == 1 ? "" : "s", err.code ? ", except: " : "", err.text);
+    if (a.background && daemon(0, 0)) {
+        perror("traced_probes: going to the background");
+        return 1;
+    }
+    return run(&a.probes);
+}
