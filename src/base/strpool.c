@@ -62,6 +62,7 @@ strid strpool_intern(struct strpool *s, const void *text, size_t len)
         return 0;
     }
     strid id = ++s->n;
+    s->has_nul = s->has_nul || (len && memchr(text, 0, len));
     s->entries[id] = (struct strpool_entry){copy, (uint32_t)len, hash};
     *slot = id;
     return id;

@@ -24,6 +24,7 @@ struct strpool {
     uint32_t cap;
     uint32_t *slots; /* hash index: entry ids, 0 = free; a power of two */
     uint32_t slot_cap;
+    bool has_nul; /* some string has a NUL byte inside */
     bool failed;
 };
 

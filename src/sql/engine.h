@@ -135,8 +135,9 @@ int engine_register_module(struct engine *e, const char *name, const sqlite3_mod
  * result columns; constraints and ordering of the result columns are the generic ones. */
 struct engine_table_function {
     const char *name;
-    const struct table_def *def; /* result columns; a column `id` is a column like any other here */
+    const struct table_def *def; /* result columns */
     int n_args;
+    bool row_ids; /* a first column `id` that is the row number; else a column `id` is a column like any other */
     /* Appends rows to *out (initialised with def; freed by the caller). Strings are interned in the storage. */
     int (*compute)(struct engine *e, sqlite3_value **args, struct table *out, struct error *err);
 };

@@ -5,7 +5,9 @@
 #include "sql/engine.h"
 
 /* int x_attach(struct engine *e, struct error *err): registers what the part has; 0 or an error. */
-#define SQL_EXTENSIONS(X)
+#define SQL_EXTENSIONS(X)                                                                                              \
+    X(functions_storage)                                                                                               \
+    X(stats_table)
 
 #define X(name) int name##_attach(struct engine *e, struct error *err);
 SQL_EXTENSIONS(X)

@@ -26,11 +26,16 @@ struct runtime_schema {
     const uint8_t *types; /* enum runtime_type */
 };
 
+enum { TABLE_BUILDER_CACHE = 16 };
+
 struct table_builder {
     struct runtime_table *t;
     struct strpool *strings;
     uint8_t *types; /* what each column has been found to be; RUNTIME_ANY while only NULLs came */
     int64_t *row;   /* words of the row being made */
+    /* The last text of a column: texts that come from our own tables are known again by their address. */
+    const char *cached_text[TABLE_BUILDER_CACHE];
+    strid cached_id[TABLE_BUILDER_CACHE];
 };
 
 /* Begins a table of `n` columns. types[i] RUNTIME_ANY (or types NULL) lets the first value that is not NULL decide.

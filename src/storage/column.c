@@ -277,15 +277,35 @@ void column_summarize(struct column *c, uint32_t tail_n)
     c->summary = (struct col_chunk){.min = s.min, .max = s.max, .has_null = s.nulls > 0, .sorted = s.sorted};
     c->has_null = s.nulls > 0;
     c->sorted = s.sorted;
+    c->min = s.min;
+    c->max = s.max;
     const struct col_chunk *before = NULL;
     for (uint32_t i = 0; i < c->n_chunks; i++) {
         const struct col_chunk *k = &c->chunks[i];
         c->has_null |= k->has_null;
+        c->min = k->min < c->min ? k->min : c->min;
+        c->max = k->max > c->max ? k->max : c->max;
         c->sorted = c->sorted && k->sorted && (!before || before->max <= k->min);
         before = k;
     }
     if (before && tail_n)
         c->sorted = c->sorted && before->max <= s.min;
+}
+
+void column_retype(struct column *c, enum col_type type, uint32_t tail_n)
+{
+    c->type = type;
+    for (uint32_t i = 0; i < c->n_chunks; i++)
+        c->chunks[i].base = column_null(type);
+    for (uint32_t i = 0; i < tail_n; i++)
+        c->tail[i] = column_null(type);
+}
+
+void column_clear(struct column *c)
+{
+    for (uint32_t i = 0; i < c->n_chunks; i++)
+        mem_free(c->chunks[i].data);
+    c->n_chunks = 0;
 }
 
 size_t column_memory(const struct column *c)
@@ -298,8 +318,7 @@ size_t column_memory(const struct column *c)
 
 void column_free(struct column *c)
 {
-    for (uint32_t i = 0; i < c->n_chunks; i++)
-        mem_free(c->chunks[i].data);
+    column_clear(c);
     mem_free(c->chunks);
     mem_free(c->tail);
     *c = (struct column){.type = c->type};

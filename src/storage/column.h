@@ -60,6 +60,7 @@ struct column {
     uint8_t type;             /* enum col_type */
     bool has_null;            /* anywhere; valid after table_finalize() */
     bool sorted;              /* whole column is non-decreasing without NULL; valid after table_finalize() */
+    int64_t min, max;         /* of the whole column, as in col_chunk; valid after table_finalize() */
 };
 
 static inline int64_t column_null(enum col_type type)
@@ -67,11 +68,12 @@ static inline int64_t column_null(enum col_type type)
     return type == COL_STR ? 0 : type == COL_F64 ? COL_NULL_F64 : COL_NULL;
 }
 
+/* Every NaN is NULL, as for SQLite. */
 static inline int64_t column_f64_word(double d)
 {
     int64_t w;
     memcpy(&w, &d, 8);
-    return w;
+    return d == d ? w : COL_NULL_F64;
 }
 
 static inline double column_f64(int64_t word)
@@ -139,6 +141,12 @@ bool column_seal(struct column *c);
 
 /* Fills summary, has_null and sorted; `tail_n` rows stand in the tail. */
 void column_summarize(struct column *c, uint32_t tail_n);
+
+/* Gives a column that holds only NULLs (tail_n in the tail) another type. */
+void column_retype(struct column *c, enum col_type type, uint32_t tail_n);
+
+/* Drops the sealed chunks; the tail's memory is kept. */
+void column_clear(struct column *c);
 
 size_t column_memory(const struct column *c);
 void column_free(struct column *c);

@@ -23,6 +23,14 @@ void table_free(struct table *t)
     *t = (struct table){0};
 }
 
+void table_clear(struct table *t)
+{
+    for (uint32_t i = 0; i < t->def->n_columns; i++)
+        column_clear(&t->columns[i]);
+    t->n_rows = 0;
+    t->final = false;
+}
+
 static bool grow_tails(struct table *t)
 {
     uint32_t cap = t->tail_cap ? t->tail_cap * 4 : 16;

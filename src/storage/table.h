@@ -35,17 +35,19 @@ struct table {
     uint32_t n_rows;
     uint32_t tail_cap; /* rows for which every column's tail has room */
     bool failed;       /* a row was lost for want of memory */
-    bool final;        /* table_finalize() was called and no row was added since */
+    bool final;        /* table_finalize() was called and nothing was added or changed since */
 };
 
 int table_init(struct table *t, const struct table_def *def); /* -MRD_ENOMEM */
 void table_free(struct table *t);
 
+/* Takes out all rows; memory for the next ones is kept. */
+void table_clear(struct table *t);
+
 /* Makes room for one more row; false (and `failed` latched) when out of memory or at 2^32 - 2 rows. */
 bool table_grow(struct table *t);
 
-/* The place where the next row's values go: &column.tail[return]. Call table_commit_row() after filling every column.
- */
+/* True when the next row's values may be stored at columns[i].tail[n_rows & COL_CHUNK_MASK]; n_rows++ then adds it. */
 static inline bool table_room(struct table *t)
 {
     uint32_t at = t->n_rows & COL_CHUNK_MASK;
@@ -62,6 +64,7 @@ static inline int64_t table_get(const struct table *t, uint32_t col, uint32_t ro
 
 static inline void table_set(struct table *t, uint32_t col, uint32_t row, int64_t word)
 {
+    t->final = false;
     if (!column_set(&t->columns[col], row, word))
         t->failed = true;
 }

@@ -1,0 +1,309 @@
+/* Owns the engine: opening, running text statement by statement, errors, interruption. */
+#include "sql/engine.h"
+
+#include "base/alloc.h"
+#include "sql/engine_private.h"
+#include "sql/extensions.h"
+#include "sql/prelude.h"
+#include "sql/vtab/vtab.h"
+
+#include <string.h>
+
+/* ---- errors ---- */
+
+int engine_sqlite_error(struct engine *e, int sqlite_rc, struct error *err)
+{
+    int code = (sqlite_rc & 0xff) == SQLITE_NOMEM       ? -MRD_ENOMEM
+               : (sqlite_rc & 0xff) == SQLITE_INTERRUPT ? -MRD_ECANCELLED
+                                                        : -MRD_ESQL;
+    const char *text = code == -MRD_ENOMEM ? "out of memory" : sqlite3_errmsg(e->db);
+    engine_set_error_text(e, text);
+    return error_set(err, code, "%s", text);
+}
+
+const char *engine_error_text(const struct engine *e)
+{
+    return e->error_text ? e->error_text : "";
+}
+
+void engine_set_error_text(struct engine *e, const char *text)
+{
+    char *copy = mem_strdup(text);
+    mem_free(e->error_text);
+    e->error_text = copy;
+}
+
+int engine_error_offset(const struct engine *e)
+{
+    return e->error_offset;
+}
+
+/* ---- life ---- */
+
+static int open_sqlite(struct engine *e, struct error *err)
+{
+    /* No effect once SQLite runs; saves a lock and a count at each allocation. */
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    int rc = sqlite3_open_v2(":memory:", &e->db,
+                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
+    if (rc != SQLITE_OK)
+        return error_set(err, -MRD_ENOMEM, "SQLite: %s", sqlite3_errstr(rc));
+    sqlite3_extended_result_codes(e->db, 0);
+    sqlite3_db_config(e->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 200);
+    rc = sqlite3_exec(e->db, "PRAGMA temp_store=2; PRAGMA journal_mode=off; PRAGMA synchronous=off", NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+}
+
+int engine_open(struct engine **out, struct storage *st, struct error *err)
+{
+    struct engine *e = *out = mem_zalloc(sizeof *e);
+    if (!e)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    e->storage = st;
+    e->error_offset = -1;
+    int rc = open_sqlite(e, err);
+    if (rc == 0)
+        rc = vtab_register_builtin(e, err);
+    if (rc == 0)
+        rc = vtab_register_runtime(e, err);
+#define X(name)                                                                                                        \
+    if (rc == 0)                                                                                                       \
+        rc = name##_attach(e, err);
+    SQL_EXTENSIONS(X)
+#undef X
+    if (rc == 0)
+        rc = prelude_run(e, "prelude.before_eof.", err);
+    if (rc) {
+        engine_close(e);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void engine_close(struct engine *e)
+{
+    if (!e)
+        return;
+    if (e->dialect.destroy)
+        e->dialect.destroy(e->dialect.ctx);
+    sqlite3_close_v2(e->db);
+    if (e->all_args.def)
+        table_free(&e->all_args);
+    extract_cache_free(e);
+    vec_free(&e->known);
+    vec_free(&e->functions);
+    mem_free(e->error_text);
+    mem_free(e);
+}
+
+int engine_loaded(struct engine *e, struct error *err)
+{
+    storage_finalize(e->storage);
+    e->generation++;
+    e->all_args_ready = false;
+    extract_cache_free(e);
+    if (e->loaded)
+        return 0;
+    int rc = prelude_run(e, "prelude.after_eof.", err);
+    e->loaded = rc == 0;
+    return rc;
+}
+
+void engine_interrupt(struct engine *e)
+{
+    atomic_store_explicit(&e->interrupted, true, memory_order_relaxed);
+    sqlite3_interrupt(e->db);
+}
+
+sqlite3 *engine_db(struct engine *e)
+{
+    return e->db;
+}
+
+struct storage *engine_storage(struct engine *e)
+{
+    return e->storage;
+}
+
+void engine_set_dialect(struct engine *e, const struct engine_dialect *d)
+{
+    e->dialect = *d;
+}
+
+void *engine_dialect_ctx(struct engine *e)
+{
+    return e->dialect.ctx;
+}
+
+/* ---- statements ---- */
+
+int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size_t *tail, struct error *err)
+{
+    const char *end = NULL, *text = sql.p ? (const char *)sql.p : "";
+    *stmt = NULL;
+    e->error_offset = -1;
+    if (sql.len > INT32_MAX)
+        return error_set(err, -MRD_ELIMIT, "the SQL text is longer than 2 GiB");
+    int rc = sqlite3_prepare_v3(e->db, text, (int)sql.len, 0, stmt, &end);
+    if (tail)
+        *tail = end ? (size_t)(end - text) : sql.len;
+    if (rc == SQLITE_OK)
+        return 0;
+    e->error_offset = sqlite3_error_offset(e->db);
+    return engine_sqlite_error(e, rc, err);
+}
+
+int engine_step(struct engine *e, sqlite3_stmt *stmt, struct error *err)
+{
+    int rc = sqlite3_step(stmt);
+    return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : engine_sqlite_error(e, rc, err);
+}
+
+/* Where the next thing that is not a blank, a comment or a semicolon stands. */
+static size_t skip_blank(struct slice s, size_t at)
+{
+    while (at < s.len) {
+        uint8_t c = s.p[at];
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == ';') {
+            at++;
+        } else if (c == '-' && at + 1 < s.len && s.p[at + 1] == '-') {
+            while (at < s.len && s.p[at] != '\n')
+                at++;
+        } else if (c == '/' && at + 1 < s.len && s.p[at + 1] == '*') {
+            at += 2;
+            while (at < s.len && !(s.p[at] == '*' && at + 1 < s.len && s.p[at + 1] == '/'))
+                at++;
+            at = at + 2 < s.len ? at + 2 : s.len;
+        } else {
+            break;
+        }
+    }
+    return at;
+}
+
+static int plain_next(struct engine *e, struct slice text, size_t *at, struct engine_statement *out, struct error *err)
+{
+    *at = skip_blank(text, *at);
+    *out = (struct engine_statement){.none = *at >= text.len};
+    if (out->none)
+        return 0;
+    size_t used = 0;
+    int rc = engine_prepare(e, slice_of(text.p + *at, text.len - *at), &out->stmt, &used, err);
+    *at += used;
+    return rc;
+}
+
+static void explain(struct engine *e, sqlite3_stmt *stmt, struct error *err)
+{
+    if (e->dialect.explain && err)
+        e->dialect.explain(e->dialect.ctx, e, stmt, err);
+}
+
+static bool counts_as_output(const struct engine_result *r)
+{
+    if (!r->row || r->n_columns == 0)
+        return false;
+    if (r->n_columns > 1)
+        return true;
+    return strcmp(sqlite3_column_name(r->stmt, 0), "suppress_query_output") != 0 &&
+           !sqlite3_value_pointer(sqlite3_column_value(r->stmt, 0), "VOID");
+}
+
+int engine_script_next(struct engine_script *s, struct engine_result *r, struct error *err)
+{
+    struct engine *e = s->engine;
+    struct engine_statement next = {0};
+    struct error local = {0};
+    if (!err)
+        err = &local;
+    *r = (struct engine_result){.engine = e, .done = true};
+    atomic_store_explicit(&e->interrupted, false, memory_order_relaxed);
+    engine_set_error_text(e, "");
+    int rc = e->dialect.next
+                 ? e->dialect.next(e->dialect.ctx, e, s->origin ? s->origin : "stdin", s->text, &s->at, &next, err)
+                 : plain_next(e, s->text, &s->at, &next, err);
+    if (rc < 0) {
+        if (!*engine_error_text(e))
+            engine_set_error_text(e, err->text);
+        return rc;
+    }
+    if (next.none)
+        return 0;
+    s->n_statements++;
+    if (!next.stmt)
+        return 1;
+    rc = engine_step(e, next.stmt, err);
+    if (rc < 0) {
+        explain(e, next.stmt, err);
+        sqlite3_finalize(next.stmt);
+        return rc;
+    }
+    r->stmt = next.stmt;
+    r->n_columns = sqlite3_column_count(next.stmt);
+    r->row = rc == 1;
+    r->done = rc == 0;
+    s->n_statements_with_output += counts_as_output(r);
+    return 1;
+}
+
+int engine_result_next(struct engine_result *r, struct error *err)
+{
+    if (r->row) {
+        r->row = false;
+        return 1;
+    }
+    if (r->done || !r->stmt)
+        return 0;
+    struct error local = {0};
+    int rc = engine_step(r->engine, r->stmt, err ? err : &local);
+    r->done = rc != 1;
+    if (rc < 0)
+        explain(r->engine, r->stmt, err ? err : &local);
+    return rc;
+}
+
+const char *engine_result_column_name(const struct engine_result *r, int column)
+{
+    const char *name = r->stmt ? sqlite3_column_name(r->stmt, column) : NULL;
+    return name ? name : "";
+}
+
+void engine_result_close(struct engine_result *r)
+{
+    sqlite3_finalize(r->stmt);
+    *r = (struct engine_result){.done = true};
+}
+
+int engine_query(struct engine *e, const char *origin, struct slice sql, struct engine_result *r,
+                 struct engine_script *script, struct error *err)
+{
+    struct engine_script local, *s = script ? script : &local;
+    *s = (struct engine_script){.engine = e, .origin = origin, .text = sql};
+    for (;;) {
+        int rc = engine_script_next(s, r, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0 && s->n_statements == 0)
+            return error_set(err, -MRD_EINVALID, "No valid SQL to run");
+        if (rc == 0 || skip_blank(sql, s->at) >= sql.len)
+            return 0;
+        while ((rc = engine_result_next(r, err)) == 1)
+            ;
+        engine_result_close(r);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+int engine_run(struct engine *e, const char *origin, const char *sql, struct error *err)
+{
+    struct engine_result r;
+    int rc = engine_query(e, origin, slice_str(sql), &r, NULL, err);
+    if (rc == -MRD_EINVALID)
+        return 0;
+    while (rc == 0 && (rc = engine_result_next(&r, err)) == 1)
+        rc = 0;
+    if (r.stmt)
+        engine_result_close(&r);
+    return rc;
+}

@@ -1,0 +1,54 @@
+/* What the parts of src/sql share of an engine. */
+#ifndef MERIDIAN_SQL_ENGINE_PRIVATE_H
+#define MERIDIAN_SQL_ENGINE_PRIVATE_H
+
+#include "base/vec.h"
+#include "sql/engine.h"
+
+#include <stdatomic.h>
+
+struct vtab;
+
+/* A runtime table on its way into CREATE VIRTUAL TABLE. */
+struct engine_pending {
+    const char *name;
+    struct runtime_table *t;
+};
+
+struct engine_known_table { /* what engine_find_table() answers from */
+    char *name;
+    const struct table *table;
+    struct vtab *vtab;
+};
+
+struct engine {
+    sqlite3 *db;
+    struct storage *storage;
+    struct engine_dialect dialect;
+    struct engine_pending pending;
+    VEC(struct engine_known_table)
+    known;
+    VEC(const struct engine_function *)
+    functions;
+    atomic_bool interrupted;
+    uint32_t generation; /* grows when the storage has changed behind the indexes */
+    bool loaded;         /* the views of a complete trace are there */
+    int error_offset;
+    char *error_text;
+    struct table all_args; /* every argument set, decoded; rows appear on first use */
+    bool all_args_ready;
+    struct extract_cache *extract; /* functions_storage.c */
+};
+
+/* For known tables. */
+bool engine_know(struct engine *e, const char *name, const struct table *t, struct vtab *v);
+void engine_forget(struct engine *e, const struct vtab *v);
+
+void extract_cache_free(struct engine *e);
+
+static inline bool engine_is_interrupted(const struct engine *e)
+{
+    return atomic_load_explicit(&((struct engine *)(uintptr_t)e)->interrupted, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* Owns what is registered with an engine: functions, modules, table functions, runtime tables and their names. */
+#include "base/alloc.h"
+#include "sql/engine_private.h"
+#include "sql/vtab/vtab.h"
+
+#include <string.h>
+
+int engine_register_functions(struct engine *e, const struct engine_function *fns, size_t n, struct error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct engine_function *f = &fns[i];
+        int flags = f->flags | SQLITE_UTF8, rc;
+        if (f->value)
+            rc = sqlite3_create_window_function(e->db, f->name, f->n_args, flags, e, f->step, f->final, f->value,
+                                                f->inverse, NULL);
+        else
+            rc = sqlite3_create_function_v2(e->db, f->name, f->n_args, flags, e, f->scalar, f->step, f->final, NULL);
+        if (rc != SQLITE_OK)
+            return engine_sqlite_error(e, rc, err);
+        if (!vec_push(&e->functions, f))
+            return error_set(err, -MRD_ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
+const struct engine_function *engine_find_function(const struct engine *e, const char *name, int n_args)
+{
+    for (size_t i = e->functions.n; i-- > 0;) {
+        const struct engine_function *f = e->functions.p[i];
+        if (sqlite3_stricmp(f->name, name) == 0 && (n_args == -2 || f->n_args == n_args))
+            return f;
+    }
+    return NULL;
+}
+
+int engine_register_module(struct engine *e, const char *name, const sqlite3_module *module, struct error *err)
+{
+    int rc = sqlite3_create_module_v2(e->db, name, module, e, NULL);
+    return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+}
+
+int engine_register_table_functions(struct engine *e, const struct engine_table_function *fns, size_t n,
+                                    struct error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        int rc = vtab_register_function(e, &fns[i], err);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* ---- runtime tables ---- */
+
+int engine_add_table(struct engine *e, const char *name, struct runtime_table *t, struct error *err)
+{
+    char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE \"%w\" USING __intrinsic_dataframe", name);
+    struct engine_pending outer = e->pending;
+    int rc = SQLITE_NOMEM;
+    if (sql) {
+        e->pending = (struct engine_pending){name, t};
+        rc = sqlite3_exec(e->db, sql, NULL, NULL, NULL);
+        e->pending = outer;
+    }
+    sqlite3_free(sql);
+    runtime_table_unref(t);
+    return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+}
+
+static int append_row(struct table_builder *b, sqlite3_stmt *select, uint32_t n, struct error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        sqlite3_value *v = sqlite3_column_value(select, (int)i);
+        int rc = table_builder_value(b, i, v, err);
+        if (rc)
+            return rc;
+    }
+    return table_builder_commit(b, err);
+}
+
+/* Brings a declared schema into the order of the select's columns; -1 where a name is not declared. */
+static int types_of(sqlite3_stmt *select, uint32_t n, const struct runtime_schema *schema, const char **names,
+                    uint8_t *types, struct error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        names[i] = sqlite3_column_name(select, (int)i);
+        if (!names[i])
+            return error_set(err, -MRD_ENOMEM, "out of memory");
+        types[i] = RUNTIME_ANY;
+        for (uint32_t k = 0; schema && k < schema->n; k++)
+            if (sqlite3_stricmp(schema->names[k], names[i]) == 0)
+                types[i] = schema->types[k];
+    }
+    return 0;
+}
+
+int engine_materialise(struct engine *e, sqlite3_stmt *select, const struct runtime_schema *schema,
+                       struct runtime_table **out, struct error *err)
+{
+    uint32_t n = (uint32_t)sqlite3_column_count(select);
+    struct table_builder b = {0};
+    const char **names = mem_zalloc((n + 1) * sizeof *names);
+    uint8_t *types = mem_zalloc(n + 1);
+    int rc =
+        names && types ? types_of(select, n, schema, names, types, err) : error_set(err, -MRD_ENOMEM, "out of memory");
+    if (rc == 0)
+        rc = table_builder_init(&b, &e->storage->strings, n, names, types, err);
+    mem_free(names);
+    mem_free(types);
+    if (rc)
+        return rc;
+    while ((rc = engine_step(e, select, err)) == 1)
+        if ((rc = append_row(&b, select, n, err)) != 0)
+            break;
+    if (rc == 0)
+        return table_builder_finish(&b, out, err);
+    table_builder_abort(&b);
+    return rc;
+}
+
+/* ---- names ---- */
+
+bool engine_know(struct engine *e, const char *name, const struct table *t, struct vtab *v)
+{
+    char *copy = mem_strdup(name);
+    if (copy && vec_push(&e->known, (struct engine_known_table){copy, t, v}))
+        return true;
+    mem_free(copy);
+    return false;
+}
+
+void engine_forget(struct engine *e, const struct vtab *v)
+{
+    for (size_t i = 0; i < e->known.n; i++) {
+        if (e->known.p[i].vtab != v)
+            continue;
+        mem_free(e->known.p[i].name);
+        e->known.p[i] = e->known.p[--e->known.n];
+        return;
+    }
+}
+
+static const struct engine_known_table *find_known(struct engine *e, const char *name)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        for (size_t i = e->known.n; i-- > 0;)
+            if (sqlite3_stricmp(e->known.p[i].name, name) == 0)
+                return &e->known.p[i];
+        if (tries)
+            break;
+        /* An eponymous table is connected when a query names it for the first time. */
+        sqlite3_stmt *stmt = NULL;
+        char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\"", name);
+        if (sql && storage_find_table(name) >= 0)
+            sqlite3_prepare_v2(e->db, sql, -1, &stmt, NULL);
+        sqlite3_finalize(stmt);
+        sqlite3_free(sql);
+    }
+    return NULL;
+}
+
+const struct table *engine_find_table(struct engine *e, const char *name)
+{
+    const struct engine_known_table *k = find_known(e, name);
+    return k ? k->table : NULL;
+}
+
+int engine_add_index(struct engine *e, const char *table, const char *column, struct error *err)
+{
+    const struct engine_known_table *k = find_known(e, table);
+    if (!k)
+        return error_set(err, -MRD_ESQL, "table '%s' does not exist", table);
+    for (uint32_t i = 0; i < k->table->def->n_columns; i++) {
+        if (sqlite3_stricmp(k->table->def->columns[i].name, column) != 0)
+            continue;
+        if (!k->table->final)
+            table_finalize((struct table *)(uintptr_t)k->table);
+        return index_get(k->vtab, k->table, i) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+    }
+    return error_set(err, -MRD_ESQL, "column '%s' does not exist in table '%s'", column, table);
+}

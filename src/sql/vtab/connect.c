@@ -1,0 +1,272 @@
+/* Owns connecting: the schema that SQLite sees, and the modules of built-in, runtime and computed tables. */
+#include "sql/engine_private.h"
+#include "sql/vtab/vtab.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const type_names[] = {
+    [COL_U32] = "INTEGER", [COL_I32] = "INTEGER", [COL_I64] = "INTEGER", [COL_F64] = "DOUBLE", [COL_STR] = "TEXT"};
+
+static void append_column(sqlite3_str *s, const char *name, const char *type, bool hidden)
+{
+    sqlite3_str_appendf(s, "%s\"%w\" %s%s", sqlite3_str_length(s) > 15 ? "," : "", name, type, hidden ? " HIDDEN" : "");
+}
+
+/* The CREATE TABLE text for sqlite3_declare_vtab() and, in the same order, what each SQL column is. */
+static char *schema_text(const struct vtab_source *src, int16_t *at)
+{
+    sqlite3_str *s = sqlite3_str_new(NULL);
+    uint32_t n = 0;
+    sqlite3_str_appendall(s, "CREATE TABLE x("); /* 15 characters */
+    if (src->implicit_id) {
+        append_column(s, "id", "INTEGER", false);
+        at[n++] = VTAB_ROW;
+    }
+    for (uint32_t i = 0; i < src->def->n_columns; i++) {
+        const struct column_def *c = &src->def->columns[i];
+        append_column(s, c->name, type_names[c->type], (c->flags & COL_HIDDEN) != 0);
+        at[n++] = (int16_t)i;
+    }
+    if (src->auto_id) {
+        append_column(s, "_auto_id", "INTEGER", true);
+        at[n++] = VTAB_ROW;
+    }
+    for (int i = 0; src->function && i < src->function->n_args; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "_%s_arg%d", src->function->name, i);
+        append_column(s, name, "", true);
+        at[n++] = (int16_t)(VTAB_ARG - i);
+    }
+    sqlite3_str_appendall(s, ")");
+    return sqlite3_str_finish(s);
+}
+
+static uint32_t sql_columns(const struct vtab_source *src)
+{
+    return src->def->n_columns + src->implicit_id + src->auto_id +
+           (uint32_t)(src->function ? src->function->n_args : 0);
+}
+
+static void source_free(struct vtab_source *src)
+{
+    if (!src)
+        return;
+    runtime_table_unref(src->runtime);
+    mem_free(src);
+}
+
+static void source_free_client(void *p)
+{
+    source_free(p);
+}
+
+static void vtab_free(struct vtab *v)
+{
+    if (!v)
+        return;
+    index_drop_all(v);
+    mem_free(v->indexes);
+    mem_free(v->scanned);
+    mem_free(v->columns.at);
+    if (v->owns_source)
+        source_free(v->source);
+    mem_free(v);
+}
+
+/* Makes the vtab of a source. Takes over the source when `owns` and it succeeds. */
+static int connect_source(sqlite3 *db, struct vtab_source *src, const char *name, bool owns, sqlite3_vtab **out)
+{
+    uint32_t n = sql_columns(src);
+    struct vtab *v = mem_zalloc(sizeof *v);
+    if (!v)
+        return SQLITE_NOMEM;
+    v->engine = src->engine;
+    v->source = src;
+    v->columns.n = n;
+    v->columns.at = mem_zalloc((n + 1) * sizeof *v->columns.at);
+    v->indexes = mem_zalloc((src->def->n_columns + 1) * sizeof *v->indexes);
+    v->scanned = mem_zalloc((src->def->n_columns + 1) * sizeof *v->scanned);
+    char *schema = v->columns.at ? schema_text(src, v->columns.at) : NULL;
+    int rc = schema && v->indexes && v->scanned ? sqlite3_declare_vtab(db, schema) : SQLITE_NOMEM;
+    sqlite3_free(schema);
+    if (rc == SQLITE_OK && src->table && !engine_know(src->engine, name, src->table, v))
+        rc = SQLITE_NOMEM;
+    if (rc != SQLITE_OK) {
+        vtab_free(v);
+        return rc;
+    }
+    v->owns_source = owns;
+    *out = &v->base;
+    return SQLITE_OK;
+}
+
+static int disconnect(sqlite3_vtab *base)
+{
+    struct vtab *v = (struct vtab *)base;
+    if (v->source->table)
+        engine_forget(v->engine, v);
+    vtab_free(v);
+    return SQLITE_OK;
+}
+
+#define GENERIC_METHODS                                                                                                \
+    .xBestIndex = vtab_best_index, .xDisconnect = disconnect, .xOpen = vtab_open, .xClose = vtab_close,                \
+    .xFilter = vtab_filter, .xNext = vtab_next, .xEof = vtab_eof, .xColumn = vtab_column, .xRowid = vtab_rowid
+
+/* ---- built-in tables and table functions: eponymous, so that nothing is parsed before a query names them ---- */
+
+static int connect_eponymous(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out,
+                             char **message)
+{
+    (void)message;
+    return connect_source(db, client, argc > 2 ? argv[2] : "", false, out);
+}
+
+static const sqlite3_module eponymous_module = {.iVersion = 0, .xConnect = connect_eponymous, GENERIC_METHODS};
+
+static int register_source(struct engine *e, const char *name, struct vtab_source *src, struct error *err)
+{
+    if (!src)
+        return error_set(err, -MRD_ENOMEM, "table %s: out of memory", name);
+    int rc = sqlite3_create_module_v2(e->db, name, &eponymous_module, src, source_free_client);
+    return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+}
+
+static struct vtab_source *source_new(struct engine *e, const struct table_def *def)
+{
+    struct vtab_source *src = mem_zalloc(sizeof *src);
+    if (src) {
+        src->engine = e;
+        src->def = def;
+    }
+    return src;
+}
+
+int vtab_register_builtin(struct engine *e, struct error *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < T_COUNT; i++) {
+        const struct table_def *def = &table_defs[i];
+        struct vtab_source *src = source_new(e, def);
+        if (src) {
+            src->table = &e->storage->t[i];
+            src->implicit_id = strcmp(def->columns[0].name, "id") != 0;
+            src->is_args = i == T_args;
+            if (src->is_args)
+                src->table = NULL;
+        }
+        if (i != T_stats) /* made by stats_table.c */
+            rc = register_source(e, def->name, src, err);
+        else
+            source_free(src);
+    }
+    return rc;
+}
+
+int vtab_register_function(struct engine *e, const struct engine_table_function *fn, struct error *err)
+{
+    struct vtab_source *src = source_new(e, fn->def);
+    if (src) {
+        src->function = fn;
+        src->implicit_id = fn->row_ids;
+    }
+    return register_source(e, fn->name, src, err);
+}
+
+/* ---- runtime tables: created by CREATE VIRTUAL TABLE ... USING __intrinsic_dataframe ---- */
+
+static int create_runtime(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out,
+                          char **message)
+{
+    struct engine *e = client;
+    const char *name = argc > 2 ? argv[2] : "";
+    if (!e->pending.t || strcmp(e->pending.name, name) != 0) {
+        *message = sqlite3_mprintf("__intrinsic_dataframe: tables are made by CREATE PERFETTO TABLE");
+        return SQLITE_ERROR;
+    }
+    struct vtab_source *src = source_new(e, &e->pending.t->def);
+    if (!src)
+        return SQLITE_NOMEM;
+    src->runtime = runtime_table_ref(e->pending.t);
+    src->table = &src->runtime->table;
+    src->auto_id = true;
+    int rc = connect_source(db, src, name, true, out);
+    if (rc != SQLITE_OK)
+        source_free(src);
+    return rc;
+}
+
+static const sqlite3_module runtime_module = {
+    .iVersion = 0, .xCreate = create_runtime, .xConnect = create_runtime, .xDestroy = disconnect, GENERIC_METHODS};
+
+int vtab_register_runtime(struct engine *e, struct error *err)
+{
+    int rc = sqlite3_create_module_v2(e->db, "__intrinsic_dataframe", &runtime_module, e, NULL);
+    return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+}
+
+/* ---- lazy tables: a SELECT of the prelude, run when the name is first used ---- */
+
+struct lazy_table {
+    struct engine *engine;
+    char *name, *select;
+};
+
+static void lazy_free(void *p)
+{
+    struct lazy_table *lazy = p;
+    if (!lazy)
+        return;
+    mem_free(lazy->name);
+    mem_free(lazy->select);
+    mem_free(lazy);
+}
+
+static int connect_lazy(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out,
+                        char **message)
+{
+    struct lazy_table *lazy = client;
+    struct engine *e = lazy->engine;
+    struct error err = {0};
+    sqlite3_stmt *select = NULL;
+    struct runtime_table *t = NULL;
+    (void)argc;
+    (void)argv;
+    int rc = engine_prepare(e, slice_str(lazy->select), &select, NULL, &err);
+    if (rc == 0)
+        rc = engine_materialise(e, select, NULL, &t, &err);
+    sqlite3_finalize(select);
+    if (rc < 0) {
+        *message = sqlite3_mprintf("%s: %s", lazy->name, err.text);
+        return SQLITE_ERROR;
+    }
+    struct vtab_source *src = source_new(e, &t->def);
+    if (!src) {
+        runtime_table_unref(t);
+        return SQLITE_NOMEM;
+    }
+    src->runtime = t;
+    src->table = &t->table;
+    src->auto_id = true;
+    rc = connect_source(db, src, lazy->name, true, out);
+    if (rc != SQLITE_OK)
+        source_free(src);
+    return rc;
+}
+
+static const sqlite3_module lazy_module = {.iVersion = 0, .xConnect = connect_lazy, GENERIC_METHODS};
+
+int vtab_register_lazy(struct engine *e, const char *name, const char *select, struct error *err)
+{
+    struct lazy_table *lazy = mem_zalloc(sizeof *lazy);
+    if (!lazy)
+        return error_set(err, -MRD_ENOMEM, "table %s: out of memory", name);
+    *lazy = (struct lazy_table){e, mem_strdup(name), mem_strdup(select)};
+    if (!lazy->name || !lazy->select) {
+        lazy_free(lazy);
+        return error_set(err, -MRD_ENOMEM, "table %s: out of memory", name);
+    }
+    int rc = sqlite3_create_module_v2(e->db, name, &lazy_module, lazy, lazy_free);
+    return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+}

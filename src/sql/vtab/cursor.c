@@ -1,0 +1,454 @@
+/* Owns cursors: running a plan on a table and walking the rows it leaves.
+ *
+ * What is left of the table is, in this order of preference: one contiguous range of rows (walked without a list); a
+ * range filtered chunk by chunk while it is walked; a list of rows, when they come from an index or are sorted. */
+#include "sql/engine_private.h"
+#include "sql/vtab/vtab.h"
+
+#include <string.h>
+
+enum {
+    INDEX_AFTER = 4,     /* an index is made when the rows passed over are this many times the table */
+    INDEX_MIN_ROWS = 256 /* smaller ranges are not worth one */
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    struct vtab *v;
+    const struct table *t; /* the rows walked: the source's, or `own` */
+    uint32_t row;          /* current */
+    uint32_t at, n;        /* place in the list, or in the range; at == n: the end (of the batch) */
+    const uint32_t *list;  /* NULL: consecutive rows */
+    bool streaming;        /* more chunks stand behind this batch */
+    bool reverse;
+    uint32_t next_lo, next_hi; /* streaming: rows not filtered yet */
+    struct test tests[PLAN_MAX_TERMS];
+    uint32_t n_tests;
+    VEC(uint32_t)
+    rows;                  /* memory of the list */
+    const char *plan_text; /* what `plan` was read from */
+    struct plan plan;
+    struct arg_list arg_values;
+    struct table own; /* computed rows */
+    bool own_ready;   /* computed, and good for the next call too */
+};
+
+int vtab_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
+{
+    struct cursor *c = mem_zalloc(sizeof *c);
+    if (!c)
+        return SQLITE_NOMEM;
+    c->v = (struct vtab *)base;
+    *out = &c->base;
+    return SQLITE_OK;
+}
+
+static void drop_tests(struct cursor *c)
+{
+    for (uint32_t i = 0; i < c->n_tests; i++)
+        test_free(&c->tests[i]);
+    c->n_tests = 0;
+}
+
+int vtab_close(sqlite3_vtab_cursor *base)
+{
+    struct cursor *c = (struct cursor *)base;
+    drop_tests(c);
+    vec_free(&c->rows);
+    arg_list_free(&c->arg_values);
+    if (c->own.def)
+        table_free(&c->own);
+    mem_free(c);
+    return SQLITE_OK;
+}
+
+static int fail(struct cursor *c, const char *text)
+{
+    sqlite3_free(c->base.pVtab->zErrMsg);
+    c->base.pVtab->zErrMsg = sqlite3_mprintf("%s", text);
+    return SQLITE_ERROR;
+}
+
+/* ---- where the rows come from ---- */
+
+static int own_table(struct cursor *c)
+{
+    if (c->own.def) {
+        table_clear(&c->own);
+        return SQLITE_OK;
+    }
+    return table_init(&c->own, c->v->source->def) == 0 ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+static int compute_rows(struct cursor *c, sqlite3_value **argv)
+{
+    const struct engine_table_function *fn = c->v->source->function;
+    if (c->own_ready)
+        return SQLITE_OK;
+    struct error err = {0};
+    int rc = own_table(c);
+    if (rc != SQLITE_OK)
+        return rc;
+    int code = fn->compute(c->v->engine, argv, &c->own, &err);
+    if (code < 0)
+        return code == -MRD_ENOMEM ? SQLITE_NOMEM : fail(c, err.text);
+    c->own_ready = fn->n_args == 0;
+    return c->own.failed ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+static int args_rows(struct cursor *c, sqlite3_value **argv)
+{
+    struct engine *e = c->v->engine;
+    if (c->plan.one_set) {
+        for (uint32_t i = 0; i < c->plan.n_terms; i++) {
+            if (c->plan.terms[i].column != args_c_arg_set_id || c->plan.terms[i].op != PLAN_EQ)
+                continue;
+            int rc = own_table(c);
+            if (rc != SQLITE_OK)
+                return rc;
+            c->t = &c->own;
+            sqlite3_int64 id = sqlite3_value_int64(argv[i]);
+            bool number = sqlite3_value_numeric_type(argv[i]) != SQLITE_NULL;
+            if (number && id > 0 && id <= args_count(&e->storage->args) &&
+                args_fill_set(e->storage, (uint32_t)id, &c->arg_values, &c->own))
+                return SQLITE_NOMEM;
+            return SQLITE_OK;
+        }
+    }
+    if (!e->all_args_ready) {
+        if (!e->all_args.def && table_init(&e->all_args, &table_defs[T_args]) != 0)
+            return SQLITE_NOMEM;
+        table_clear(&e->all_args);
+        for (uint32_t id = 1; id <= args_count(&e->storage->args); id++)
+            if (args_fill_set(e->storage, id, &c->arg_values, &e->all_args) || engine_is_interrupted(e))
+                return engine_is_interrupted(e) ? SQLITE_INTERRUPT : SQLITE_NOMEM;
+        e->all_args_ready = true;
+    }
+    c->t = &e->all_args;
+    return SQLITE_OK;
+}
+
+static int find_table(struct cursor *c, sqlite3_value **argv)
+{
+    const struct vtab_source *src = c->v->source;
+    int rc = SQLITE_OK;
+    if (src->is_args) {
+        rc = args_rows(c, argv);
+    } else if (src->function) {
+        rc = compute_rows(c, argv);
+        c->t = &c->own;
+    } else {
+        c->t = src->table;
+    }
+    if (rc == SQLITE_OK && !c->t->final)
+        table_finalize((struct table *)(uintptr_t)c->t); /* the table is ours; summaries are a cache */
+    return rc;
+}
+
+/* ---- narrowing ---- */
+
+struct span {
+    uint32_t lo, hi;
+};
+
+/* The first row whose value is at least (or above, when `after`) a bound of a test. */
+static uint32_t bound(const struct table *t, const struct test *test, int64_t word, bool after)
+{
+    if (test->type == COL_F64)
+        word = column_f64_order(word); /* its own inverse */
+    return table_lower_bound(t, (uint32_t)test->column, word, after);
+}
+
+/* Cuts the span by a test that the order of rows decides; true when nothing is left of the test. */
+static bool narrow(const struct table *t, const struct test *test, struct span *s)
+{
+    if (test->kind != TEST_RANGE)
+        return false;
+    int64_t lo, hi;
+    if (test->column == VTAB_ROW) {
+        lo = test->lo < 0 ? 0 : test->lo;
+        hi = test->hi >= t->n_rows ? (int64_t)t->n_rows : test->hi + 1;
+    } else if (t->columns[test->column].sorted && test->type != COL_STR) {
+        lo = test->lo <= t->columns[test->column].min ? 0 : bound(t, test, test->lo, false);
+        hi = test->hi >= t->columns[test->column].max ? t->n_rows : bound(t, test, test->hi, true);
+    } else {
+        return false;
+    }
+    if (lo > s->lo)
+        s->lo = lo > UINT32_MAX ? UINT32_MAX : (uint32_t)lo;
+    if (hi < s->hi)
+        s->hi = hi < 0 ? 0 : (uint32_t)hi;
+    if (s->hi < s->lo)
+        s->hi = s->lo;
+    return true;
+}
+
+static uint32_t first_at_least(const uint32_t *rows, uint32_t n, uint32_t row)
+{
+    uint32_t lo = 0, hi = n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (rows[mid] < row)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool add_rows(struct cursor *c, const uint32_t *rows, uint32_t n, struct span s)
+{
+    uint32_t from = first_at_least(rows, n, s.lo), to = first_at_least(rows, n, s.hi);
+    if (!vec_reserve(&c->rows, c->rows.n + (to - from)))
+        return false;
+    memcpy(c->rows.p + c->rows.n, rows + from, (to - from) * sizeof *rows);
+    c->rows.n += to - from;
+    return true;
+}
+
+/* Takes a test that names values out of the tests by looking the rows up; false when scanning is as good. *failed when
+ * out of memory. The rows end in c->rows, ascending. */
+static bool look_up(struct cursor *c, struct span s, bool *failed)
+{
+    uint32_t best = UINT32_MAX;
+    double best_rows = s.hi - s.lo;
+    bool own = c->t == &c->own;
+    for (uint32_t i = 0; i < c->n_tests && !own; i++) {
+        const struct test *t = &c->tests[i];
+        bool equal = t->kind == TEST_RANGE && t->lo == t->hi, set = t->kind == TEST_SET && t->n_set <= 64;
+        if (t->column == VTAB_ROW || t->type == COL_F64 || !(equal || set))
+            continue;
+        const struct column_index *x = index_peek(c->v, c->t, (uint32_t)t->column);
+        if (!x) {
+            c->v->scanned[t->column] += s.hi - s.lo;
+            if (s.hi - s.lo < INDEX_MIN_ROWS || c->v->scanned[t->column] < (uint64_t)INDEX_AFTER * c->t->n_rows)
+                continue;
+            x = index_get(c->v, c->t, (uint32_t)t->column);
+            if (!x)
+                continue; /* no memory for it: go on without */
+        }
+        double rows = 0;
+        const uint32_t *list;
+        for (uint32_t k = 0; k < (equal ? 1 : t->n_set); k++)
+            rows += index_find(x, c->t, (uint32_t)t->column, equal ? t->lo : t->set[k], &list);
+        if (rows * 4 < best_rows) {
+            best = i;
+            best_rows = rows * 4;
+        }
+    }
+    if (best == UINT32_MAX)
+        return false;
+    struct test *t = &c->tests[best];
+    const struct column_index *x = index_peek(c->v, c->t, (uint32_t)t->column);
+    bool equal = t->kind == TEST_RANGE;
+    for (uint32_t k = 0; k < (equal ? 1 : t->n_set) && !*failed; k++) {
+        const uint32_t *rows = NULL;
+        uint32_t n = index_find(x, c->t, (uint32_t)t->column, equal ? t->lo : t->set[k], &rows);
+        *failed = n && !add_rows(c, rows, n, s);
+    }
+    if (!equal && t->n_set > 1)
+        order_ascending(c->rows.p, (uint32_t)c->rows.n);
+    test_free(t);
+    *t = c->tests[--c->n_tests];
+    c->rows.n = scan_rows(c->t, c->tests, c->n_tests, c->rows.p, (uint32_t)c->rows.n);
+    return true;
+}
+
+/* ---- walking ---- */
+
+static void start_list(struct cursor *c, const uint32_t *rows, uint32_t n)
+{
+    c->list = rows;
+    c->at = 0;
+    c->n = n;
+    if (n)
+        c->row = rows[0];
+}
+
+/* Filters chunks until one has rows. */
+static void next_batch(struct cursor *c)
+{
+    while (c->next_lo < c->next_hi) {
+        uint32_t lo, hi;
+        if (c->reverse) {
+            hi = c->next_hi;
+            lo = (hi - 1) & ~(uint32_t)COL_CHUNK_MASK;
+            lo = lo < c->next_lo ? c->next_lo : lo;
+            c->next_hi = lo;
+        } else {
+            lo = c->next_lo;
+            hi = (lo | COL_CHUNK_MASK) + 1;
+            hi = hi > c->next_hi ? c->next_hi : hi;
+            c->next_lo = hi;
+        }
+        uint32_t n = scan_chunk(c->t, c->tests, c->n_tests, lo, hi, c->rows.p);
+        if (!n)
+            continue;
+        if (c->reverse)
+            for (uint32_t i = 0; i < n / 2; i++) {
+                uint32_t row = c->rows.p[i];
+                c->rows.p[i] = c->rows.p[n - 1 - i];
+                c->rows.p[n - 1 - i] = row;
+            }
+        start_list(c, c->rows.p, n);
+        return;
+    }
+    c->streaming = false;
+    start_list(c, c->rows.p, 0);
+}
+
+/* All rows of the span that pass, ascending, in c->rows. */
+static int collect(struct cursor *c, struct span s)
+{
+    c->rows.n = 0;
+    if (!c->n_tests && !vec_reserve(&c->rows, s.hi - s.lo))
+        return SQLITE_NOMEM;
+    for (uint32_t lo = s.lo; lo < s.hi;) {
+        uint32_t hi = (lo | COL_CHUNK_MASK) + 1;
+        hi = hi > s.hi ? s.hi : hi;
+        if (!vec_reserve(&c->rows, c->rows.n + COL_CHUNK_ROWS + 8))
+            return SQLITE_NOMEM;
+        if (engine_is_interrupted(c->v->engine))
+            return SQLITE_INTERRUPT;
+        if (c->n_tests)
+            c->rows.n += scan_chunk(c->t, c->tests, c->n_tests, lo, hi, c->rows.p + c->rows.n);
+        else
+            for (uint32_t i = lo; i < hi; i++)
+                c->rows.p[c->rows.n++] = i;
+        lo = hi;
+    }
+    return SQLITE_OK;
+}
+
+static int walk(struct cursor *c, struct span s, bool looked_up)
+{
+    const struct plan *p = &c->plan;
+    bool natural = order_is_natural(c->t, p->order, p->n_order, p->grouped, &c->reverse);
+    c->list = NULL;
+    c->streaming = false;
+    if (natural && !p->dedupe && !looked_up) {
+        if (!c->n_tests && !c->reverse) {
+            c->row = s.lo;
+            c->at = 0;
+            c->n = s.hi - s.lo;
+            return SQLITE_OK;
+        }
+        if (!vec_reserve(&c->rows, COL_CHUNK_ROWS + 8))
+            return SQLITE_NOMEM;
+        c->streaming = true;
+        c->next_lo = s.lo;
+        c->next_hi = s.hi;
+        next_batch(c);
+        return SQLITE_OK;
+    }
+    if (!looked_up) {
+        int rc = collect(c, s);
+        if (rc != SQLITE_OK)
+            return rc;
+    }
+    uint32_t n = (uint32_t)c->rows.n;
+    if (natural && c->reverse) {
+        for (uint32_t i = 0; i < n / 2; i++) {
+            uint32_t row = c->rows.p[i];
+            c->rows.p[i] = c->rows.p[n - 1 - i];
+            c->rows.p[n - 1 - i] = row;
+        }
+    } else if (!natural && !order_rows(c->t, &c->v->engine->storage->strings, p->order, p->n_order, p->grouped,
+                                       UINT32_MAX, c->rows.p, n)) {
+        return SQLITE_NOMEM;
+    }
+    if (p->dedupe)
+        n = order_dedupe(c->t, p->order, p->n_order, c->rows.p, n);
+    start_list(c, c->rows.p, n);
+    return SQLITE_OK;
+}
+
+int vtab_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
+{
+    struct cursor *c = (struct cursor *)base;
+    (void)number;
+    if (c->plan_text != text) {
+        plan_parse(&c->plan, text);
+        c->plan_text = text;
+    }
+    drop_tests(c);
+    c->at = c->n = 0;
+    c->streaming = false;
+    c->rows.n = 0;
+    int rc = find_table(c, argv);
+    if (rc != SQLITE_OK)
+        return rc;
+    struct span s = {0, c->t->n_rows};
+    for (uint32_t i = 0; i < c->plan.n_terms && (int)i < argc; i++) {
+        struct plan_term term = c->plan.terms[i];
+        if (term.column <= VTAB_ARG)
+            continue;
+        enum col_type type = term.column == VTAB_ROW ? COL_U32 : (enum col_type)c->t->columns[term.column].type;
+        struct test *test = &c->tests[c->n_tests];
+        rc = test_make(test, term.column, type, term.op, argv[i], &c->v->engine->storage->strings);
+        if (rc < 0) {
+            test_free(test);
+            return SQLITE_NOMEM;
+        }
+        if (rc == TEST_FAILS)
+            s.hi = s.lo;
+        if (rc != 1 || narrow(c->t, test, &s))
+            test_free(test);
+        else
+            c->n_tests++;
+    }
+    bool failed = false, looked_up = s.lo < s.hi && look_up(c, s, &failed);
+    return failed ? SQLITE_NOMEM : walk(c, s, looked_up);
+}
+
+int vtab_next(sqlite3_vtab_cursor *base)
+{
+    struct cursor *c = (struct cursor *)base;
+    if (__builtin_expect(++c->at < c->n, 1)) {
+        c->row = c->list ? c->list[c->at] : c->row + 1;
+        return SQLITE_OK;
+    }
+    if (c->streaming)
+        next_batch(c);
+    return SQLITE_OK;
+}
+
+int vtab_eof(sqlite3_vtab_cursor *base)
+{
+    const struct cursor *c = (const struct cursor *)base;
+    return c->at >= c->n;
+}
+
+int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
+{
+    const struct cursor *c = (const struct cursor *)base;
+    int16_t at = c->v->columns.at[column];
+    if (at < 0) {
+        if (at == VTAB_ROW)
+            sqlite3_result_int64(ctx, c->row);
+        return SQLITE_OK; /* an argument: SQLite knows it from the constraint */
+    }
+    const struct column *col = &c->t->columns[at];
+    int64_t word = column_get(col, c->row);
+    switch (col->type) {
+    case COL_STR:
+        if (word) {
+            struct slice s = strpool_view(&c->v->engine->storage->strings, (strid)word);
+            sqlite3_result_text(ctx, (const char *)s.p, (int)s.len, SQLITE_STATIC);
+        }
+        break;
+    case COL_F64:
+        sqlite3_result_double(ctx, column_f64(word)); /* NaN becomes NULL */
+        break;
+    default:
+        if (word != COL_NULL)
+            sqlite3_result_int64(ctx, word);
+    }
+    return SQLITE_OK;
+}
+
+int vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
+{
+    *out = ((const struct cursor *)base)->row;
+    return SQLITE_OK;
+}

@@ -1,0 +1,145 @@
+/* Owns indexes: the rows of a column by value, made by one counting sort when lookups repeat. */
+#include "sql/engine_private.h"
+#include "sql/vtab/vtab.h"
+
+#include <string.h>
+
+static void index_free(struct column_index *x)
+{
+    if (!x)
+        return;
+    mem_free(x->rows);
+    mem_free(x->starts);
+    mem_free(x);
+}
+
+void index_drop_all(struct vtab *v)
+{
+    for (uint32_t i = 0; v->indexes && i < v->source->def->n_columns; i++) {
+        index_free(v->indexes[i]);
+        v->indexes[i] = NULL;
+        if (v->scanned)
+            v->scanned[i] = 0;
+    }
+}
+
+/* Walks the words of a column a chunk at a time. */
+#define FOR_WORDS(c, n_rows, row, word)                                                                                \
+    for (uint32_t base_ = 0; base_ < (n_rows); base_ += COL_CHUNK_ROWS)                                                \
+        for (uint32_t i_ = 0, n_ = unpack_block((c), (n_rows), base_, words); i_ < n_; i_++)                           \
+            if (row = base_ + i_, word = words[i_], true)
+
+static uint32_t unpack_block(const struct column *c, uint32_t n_rows, uint32_t base, int64_t *words)
+{
+    uint32_t n = n_rows - base < COL_CHUNK_ROWS ? n_rows - base : COL_CHUNK_ROWS;
+    column_unpack(c, base, n, words);
+    return n;
+}
+
+static bool build_dense(struct column_index *x, const struct column *c, uint32_t n_rows)
+{
+    int64_t words[COL_CHUNK_ROWS], null = column_null(c->type), word;
+    uint32_t row;
+    x->min = c->min;
+    x->n_keys = (uint32_t)(c->max - c->min + 1);
+    x->starts = mem_zalloc(((size_t)x->n_keys + 1) * sizeof *x->starts);
+    if (!x->starts)
+        return false;
+    FOR_WORDS(c, n_rows, row, word)
+    if (word != null)
+        x->starts[word - x->min]++;
+    uint32_t total = 0;
+    for (uint32_t k = 0; k <= x->n_keys; k++) {
+        uint32_t count = x->starts[k];
+        x->starts[k] = total;
+        total += count;
+    }
+    x->n_rows = total;
+    x->rows = mem_alloc(((size_t)total + 1) * sizeof *x->rows);
+    if (!x->rows)
+        return false;
+    FOR_WORDS(c, n_rows, row, word)
+    if (word != null)
+        x->rows[x->starts[word - x->min]++] = row;
+    memmove(x->starts + 1, x->starts, x->n_keys * sizeof *x->starts);
+    x->starts[0] = 0;
+    return true;
+}
+
+static bool build_sparse(struct column_index *x, const struct table *t, uint32_t column)
+{
+    const struct column *c = &t->columns[column];
+    int64_t words[COL_CHUNK_ROWS], null = column_null(c->type), word;
+    uint32_t row;
+    x->rows = mem_alloc(((size_t)t->n_rows + 1) * sizeof *x->rows);
+    if (!x->rows)
+        return false;
+    FOR_WORDS(c, t->n_rows, row, word)
+    if (word != null)
+        x->rows[x->n_rows++] = row;
+    struct plan_order order = {(int16_t)column, false};
+    return order_rows(t, NULL, &order, 1, true, x->n_rows, x->rows, x->n_rows);
+}
+
+static struct column_index *build(const struct table *t, uint32_t column)
+{
+    const struct column *c = &t->columns[column];
+    struct column_index *x = mem_zalloc(sizeof *x);
+    if (!x)
+        return NULL;
+    bool dense =
+        c->type != COL_F64 && c->min <= c->max && (uint64_t)c->max - (uint64_t)c->min < 2ull * t->n_rows + 65536;
+    if (dense ? build_dense(x, c, t->n_rows) : build_sparse(x, t, column))
+        return x;
+    index_free(x);
+    return NULL;
+}
+
+const struct column_index *index_peek(struct vtab *v, const struct table *t, uint32_t column)
+{
+    if (v->indexed_rows != t->n_rows || v->indexed_generation != v->engine->generation) {
+        index_drop_all(v);
+        v->indexed_rows = t->n_rows;
+        v->indexed_generation = v->engine->generation;
+    }
+    return v->indexes[column];
+}
+
+const struct column_index *index_get(struct vtab *v, const struct table *t, uint32_t column)
+{
+    if (!index_peek(v, t, column))
+        v->indexes[column] = build(t, column);
+    return v->indexes[column];
+}
+
+uint32_t index_find(const struct column_index *x, const struct table *t, uint32_t column, int64_t word,
+                    const uint32_t **rows)
+{
+    if (x->n_keys) {
+        if (word < x->min || word - x->min >= x->n_keys)
+            return 0;
+        uint32_t key = (uint32_t)(word - x->min);
+        *rows = x->rows + x->starts[key];
+        return x->starts[key + 1] - x->starts[key];
+    }
+    const struct column *c = &t->columns[column];
+    bool doubles = c->type == COL_F64;
+    uint32_t lo = 0, hi = x->n_rows;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int64_t w = column_get(c, x->rows[mid]);
+        if ((doubles ? column_f64_order(w) : w) < word)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    *rows = x->rows + lo;
+    uint32_t end = lo;
+    while (end < x->n_rows) { /* runs are short where values are sparse */
+        int64_t w = column_get(c, x->rows[end]);
+        if ((doubles ? column_f64_order(w) : w) != word)
+            break;
+        end++;
+    }
+    return end - lo;
+}

@@ -1,0 +1,352 @@
+/* Owns sorting selected rows: each sort column becomes a code that orders as SQL does, codes of several columns are
+ * packed into one word, words are sorted by counting or radix sort. Strings are ranked once per distinct string.
+ *
+ * All sorts are stable, so trailing columns in which the rows stand in order already cost nothing. */
+#include "sql/vtab/vtab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- codes ---- */
+
+struct coder {
+    const struct column *column; /* NULL: the row number */
+    uint64_t base, highest;      /* code = word - base (+ 1 when there are NULLs, which are 0); inverted when desc */
+    unsigned bits;
+    bool desc, nullable;
+    uint8_t type;
+    /* strings in text order: */
+    uint32_t *ids;   /* sorted distinct ids, or NULL when `ranks` is by id */
+    uint32_t *ranks; /* [id - base] or beside ids; 1-based */
+    uint32_t n_ids;
+};
+
+static unsigned bits_of(uint64_t highest)
+{
+    return highest ? 64 - (unsigned)__builtin_clzll(highest) : 0;
+}
+
+static inline uint64_t code_of(const struct coder *c, uint32_t row)
+{
+    uint64_t code;
+    if (!c->column) {
+        code = row;
+    } else {
+        int64_t word = column_get(c->column, row);
+        if (c->nullable && word == column_null(c->type)) {
+            code = 0;
+        } else if (c->ranks) {
+            if (c->ids) {
+                uint32_t lo = 0, hi = c->n_ids;
+                while (lo + 1 < hi) {
+                    uint32_t mid = lo + (hi - lo) / 2;
+                    if (c->ids[mid] <= (uint32_t)word)
+                        lo = mid;
+                    else
+                        hi = mid;
+                }
+                code = c->ranks[lo];
+            } else {
+                code = c->ranks[(uint64_t)word - c->base];
+            }
+        } else {
+            if (c->type == COL_F64)
+                word = column_f64_order(word);
+            code = (uint64_t)word - c->base + c->nullable;
+        }
+    }
+    return c->desc ? c->highest - code : code;
+}
+
+struct ranked {
+    struct slice text;
+    uint32_t at;
+};
+
+static int by_text(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    size_t common = x->text.len < y->text.len ? x->text.len : y->text.len;
+    int c = common ? memcmp(x->text.p, y->text.p, common) : 0;
+    return c ? c : (x->text.len > y->text.len) - (x->text.len < y->text.len);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Ranks the strings that occur in the rows. */
+static bool rank_strings(struct coder *c, const struct strpool *strings, const uint32_t *rows, uint32_t n)
+{
+    uint64_t span = (uint64_t)c->column->max - c->base + 1;
+    bool by_span = span <= 8ull * n + 1024;
+    VEC(uint32_t)
+    ids = {0};
+    uint8_t *seen = by_span ? mem_zalloc(span) : NULL;
+    bool ok = !by_span || seen;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        int64_t id = column_get(c->column, rows[i]);
+        if (!id || (by_span && seen[(uint64_t)id - c->base]))
+            continue;
+        if (by_span)
+            seen[(uint64_t)id - c->base] = 1;
+        ok = vec_push(&ids, (uint32_t)id);
+    }
+    mem_free(seen);
+    if (ok && ids.n && !by_span) {
+        qsort(ids.p, ids.n, sizeof *ids.p, by_id);
+        size_t kept = 1;
+        for (size_t i = 1; i < ids.n; i++)
+            if (ids.p[i] != ids.p[kept - 1])
+                ids.p[kept++] = ids.p[i];
+        ids.n = kept;
+    }
+    struct ranked *order = ok ? mem_alloc((ids.n + 1) * sizeof *order) : NULL;
+    c->ranks = order ? mem_zalloc((by_span ? span : ids.n + 1) * sizeof *c->ranks) : NULL;
+    if (c->ranks) {
+        for (size_t i = 0; i < ids.n; i++)
+            order[i] = (struct ranked){strpool_view(strings, ids.p[i]),
+                                       by_span ? (uint32_t)(ids.p[i] - c->base) : (uint32_t)i};
+        qsort(order, ids.n, sizeof *order, by_text);
+        for (size_t i = 0; i < ids.n; i++)
+            c->ranks[order[i].at] = (uint32_t)i + 1;
+    }
+    mem_free(order);
+    c->n_ids = (uint32_t)ids.n;
+    c->highest = ids.n;
+    if (c->ranks && !by_span)
+        c->ids = ids.p;
+    else
+        vec_free(&ids);
+    return c->ranks != NULL;
+}
+
+static bool coder_init(struct coder *c, const struct table *t, const struct strpool *strings, struct plan_order term,
+                       bool grouped, const uint32_t *rows, uint32_t n)
+{
+    *c = (struct coder){.desc = term.desc};
+    if (term.column == VTAB_ROW) {
+        c->highest = t->n_rows;
+        c->bits = bits_of(c->highest);
+        return true;
+    }
+    c->column = &t->columns[term.column];
+    c->type = c->column->type;
+    c->nullable = c->column->has_null;
+    if (c->column->min <= c->column->max) {
+        c->base = (uint64_t)c->column->min;
+        c->highest = (uint64_t)c->column->max - c->base;
+        if (c->highest == UINT64_MAX) /* full range: no room for NULL, and none can be beside INT64_MIN */
+            c->nullable = false;
+        c->highest += c->nullable;
+        if (c->type == COL_STR && !grouped && !rank_strings(c, strings, rows, n))
+            return false;
+    }
+    c->bits = bits_of(c->highest);
+    return true;
+}
+
+static void coder_free(struct coder *c)
+{
+    mem_free(c->ids);
+    mem_free(c->ranks);
+}
+
+/* ---- sorts ---- */
+
+/* Codes of at most 16 bits. */
+static bool counting_sort(const struct coder *c, uint32_t *rows, uint32_t n)
+{
+    uint32_t n_codes = (uint32_t)c->highest + 1;
+    uint16_t *codes = mem_alloc(((size_t)n + 1) * sizeof *codes);
+    uint32_t *out = mem_alloc(((size_t)n + 1) * sizeof *out);
+    uint32_t *starts = mem_zalloc(((size_t)n_codes + 1) * sizeof *starts);
+    bool ok = codes && out && starts;
+    if (ok) {
+        for (uint32_t i = 0; i < n; i++) {
+            codes[i] = (uint16_t)code_of(c, rows[i]);
+            starts[codes[i] + 1]++;
+        }
+        for (uint32_t k = 1; k <= n_codes; k++)
+            starts[k] += starts[k - 1];
+        for (uint32_t i = 0; i < n; i++)
+            out[starts[codes[i]]++] = rows[i];
+        memcpy(rows, out, n * sizeof *rows);
+    }
+    mem_free(codes);
+    mem_free(out);
+    mem_free(starts);
+    return ok;
+}
+
+struct keyed {
+    uint64_t key;
+    uint32_t row;
+    uint32_t at; /* place before sorting, keeps small sorts stable */
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static uint64_t key_of(const struct coder *c, uint32_t n_coders, uint32_t row)
+{
+    uint64_t key = code_of(&c[0], row);
+    for (uint32_t k = 1; k < n_coders; k++)
+        key = (c[k].bits < 64 ? key << c[k].bits : 0) | code_of(&c[k], row);
+    return key;
+}
+
+static void radix_sort(struct keyed *keys, struct keyed *spare, uint32_t n, unsigned bits, struct keyed **sorted)
+{
+    enum { DIGIT = 11, BUCKETS = 1 << DIGIT };
+    for (unsigned shift = 0; shift < bits; shift += DIGIT) {
+        uint32_t starts[BUCKETS] = {0};
+        for (uint32_t i = 0; i < n; i++)
+            starts[(keys[i].key >> shift) & (BUCKETS - 1)]++;
+        if (starts[(keys[0].key >> shift) & (BUCKETS - 1)] == n)
+            continue; /* all alike here */
+        uint32_t total = 0;
+        for (uint32_t b = 0; b < BUCKETS; b++) {
+            uint32_t count = starts[b];
+            starts[b] = total;
+            total += count;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            spare[starts[(keys[i].key >> shift) & (BUCKETS - 1)]++] = keys[i];
+        struct keyed *swap = keys;
+        keys = spare;
+        spare = swap;
+    }
+    *sorted = keys;
+}
+
+/* The `limit` smallest rows, in order, to the front: candidates are kept in a buffer of twice the limit. */
+static bool select_smallest(const struct coder *c, uint32_t n_coders, uint32_t limit, uint32_t *rows, uint32_t n)
+{
+    struct keyed *best = mem_alloc(2 * (size_t)limit * sizeof *best);
+    uint64_t worst = UINT64_MAX;
+    uint32_t held = 0;
+    if (!best)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t key = key_of(c, n_coders, rows[i]);
+        if (key > worst || (key == worst && held >= limit && worst != UINT64_MAX))
+            continue;
+        best[held++] = (struct keyed){key, rows[i], i};
+        if (held == 2 * limit) {
+            qsort(best, held, sizeof *best, by_key);
+            held = limit;
+            worst = best[limit - 1].key;
+        }
+    }
+    qsort(best, held, sizeof *best, by_key);
+    for (uint32_t i = 0; i < limit && i < held; i++)
+        rows[i] = best[i].row;
+    mem_free(best);
+    return true;
+}
+
+static bool key_sort(const struct coder *c, uint32_t n_coders, unsigned bits, uint32_t *rows, uint32_t n)
+{
+    enum { SMALL = 128 };
+    struct keyed small[SMALL];
+    struct keyed *keys = n <= SMALL ? small : mem_alloc((size_t)n * sizeof *keys);
+    struct keyed *spare = n <= SMALL ? NULL : mem_alloc((size_t)n * sizeof *keys), *sorted = keys;
+    bool ok = keys && (spare || n <= SMALL);
+    if (ok) {
+        for (uint32_t i = 0; i < n; i++)
+            keys[i] = (struct keyed){key_of(c, n_coders, rows[i]), rows[i], i};
+        if (n <= SMALL)
+            qsort(keys, n, sizeof *keys, by_key);
+        else
+            radix_sort(keys, spare, n, bits, &sorted);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = sorted[i].row;
+    }
+    if (keys != small)
+        mem_free(keys);
+    mem_free(spare);
+    return ok;
+}
+
+/* Are the rows, ascending by number, in order by the term? */
+static bool follows_rows(const struct table *t, struct plan_order term)
+{
+    return !term.desc && (term.column == VTAB_ROW || t->columns[term.column].sorted);
+}
+
+bool order_rows(const struct table *t, const struct strpool *strings, const struct plan_order *terms, uint32_t n_terms,
+                bool grouped, uint32_t limit, uint32_t *rows, uint32_t n)
+{
+    while (n_terms && follows_rows(t, terms[n_terms - 1]))
+        n_terms--; /* stable sorts keep them */
+    struct coder coders[PLAN_MAX_ORDER] = {{0}};
+    bool ok = n > 1;
+    for (uint32_t i = 0; ok && i < n_terms; i++)
+        ok = coder_init(&coders[i], t, strings, terms[i], grouped, rows, n);
+    /* From the last terms to the first, as many at a time as fit a word. */
+    for (uint32_t end = n_terms; ok && end > 0;) {
+        uint32_t first = end - 1;
+        unsigned bits = coders[first].bits;
+        while (first > 0 && bits + coders[first - 1].bits <= 64)
+            bits += coders[--first].bits;
+        if (bits == 0)
+            ; /* one value */
+        else if (first == 0 && end == n_terms && limit < n / 8 && limit > 0)
+            ok = select_smallest(coders, n_terms, limit, rows, n);
+        else if (end - first == 1 && bits <= 16 && n > 1024)
+            ok = counting_sort(&coders[first], rows, n);
+        else
+            ok = key_sort(coders + first, end - first, bits, rows, n);
+        end = first;
+    }
+    for (uint32_t i = 0; i < n_terms; i++)
+        coder_free(&coders[i]);
+    return ok || n <= 1;
+}
+
+void order_ascending(uint32_t *rows, uint32_t n)
+{
+    qsort(rows, n, sizeof *rows, by_id);
+}
+
+uint32_t order_dedupe(const struct table *t, const struct plan_order *terms, uint32_t n_terms, uint32_t *rows,
+                      uint32_t n)
+{
+    uint32_t kept = n ? 1 : 0;
+    for (uint32_t i = 1; i < n; i++) {
+        bool same = true;
+        for (uint32_t k = 0; same && k < n_terms; k++)
+            same = terms[k].column != VTAB_ROW && table_get(t, (uint32_t)terms[k].column, rows[i]) ==
+                                                      table_get(t, (uint32_t)terms[k].column, rows[kept - 1]);
+        if (!same)
+            rows[kept++] = rows[i];
+    }
+    return kept;
+}
+
+bool order_is_natural(const struct table *t, const struct plan_order *terms, uint32_t n_terms, bool grouped,
+                      bool *reverse)
+{
+    *reverse = false;
+    if (n_terms == 0)
+        return true;
+    bool row = terms[0].column == VTAB_ROW;
+    if (!row && !t->columns[terms[0].column].sorted)
+        return false;
+    if (!row && n_terms > 1) {
+        for (uint32_t i = 0; i < n_terms; i++) /* sorted columns all the way: the same order */
+            if (!follows_rows(t, terms[i]))
+                return false;
+        return true;
+    }
+    *reverse = terms[0].desc && !grouped;
+    return true;
+}
