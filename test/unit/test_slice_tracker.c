@@ -28,7 +28,8 @@ START_TEST(a_track_is_its_type_machine_and_dimensions)
     ck_assert_uint_ne(track_intern_int(tt, 0, "thread_execution", TRACK_SLICE, "utid", 4, 0), track);
     ck_assert_uint_ne(track_intern_int(tt, 1, "thread_execution", TRACK_SLICE, "utid", 3, 0), track);
     ck_assert_int_eq(ROW_GET(&f.st, track, utid, track), 3);
-    ck_assert_int_eq(ROW_GET(&f.st, track, name, track), fixture_str(&f, "thread_execution"));
+    ck_assert_int_eq(ROW_GET(&f.st, track, type, track), fixture_str(&f, "thread_execution"));
+    ck_assert_int_eq(ROW_GET(&f.st, track, name, track), 0);
 
     struct track_dim dims[] = {{"upid", DIM_INT, 1}, {"kind", DIM_STR, fixture_str(&f, "a")}};
     struct track_spec spec = {

@@ -367,11 +367,11 @@ void process_tracker_main_thread_name(struct process_tracker *t, uint32_t utid, 
         process_tracker_process_name(t, i->upid, name, PROCESS_NAME_OTHER);
 }
 
-uint32_t process_tracker_set_metadata(struct process_tracker *t, int64_t pid, int64_t ppid, strid name, strid cmdline)
+static uint32_t set_metadata(struct process_tracker *t, uint32_t upid, uint32_t parent, strid name, strid cmdline)
 {
     struct storage *st = t->m->st;
-    uint32_t parent = process_tracker_process(t, ppid);
-    uint32_t upid = process_tracker_process(t, pid);
+    if (upid == UPID_NONE || parent == UPID_NONE)
+        return t->threads.p[t->idle_utid].upid;
     int64_t before = ROW_GET(st, process, parent_upid, upid);
     if (before != COL_NULL && before != parent)
         stats_add(&st->stats, t->m->id, STAT_process_tracker_parent_pid_changed, 1);
@@ -379,6 +379,19 @@ uint32_t process_tracker_set_metadata(struct process_tracker *t, int64_t pid, in
     process_tracker_process_name(t, upid, name, PROCESS_NAME_SYSTEM);
     ROW_SET(st, process, cmdline, upid, cmdline);
     return upid;
+}
+
+uint32_t process_tracker_set_metadata(struct process_tracker *t, int64_t pid, int64_t ppid, strid name, strid cmdline)
+{
+    uint32_t parent = process_tracker_process(t, ppid);
+    return set_metadata(t, process_tracker_process(t, pid), parent, name, cmdline);
+}
+
+uint32_t process_tracker_set_metadata_alone(struct process_tracker *t, int64_t pid, int64_t ppid, strid name,
+                                            strid cmdline)
+{
+    uint32_t parent = process_alone(t, ppid);
+    return set_metadata(t, process_alone(t, pid), parent, name, cmdline);
 }
 
 void process_tracker_set_uid(struct process_tracker *t, uint32_t upid, uint32_t uid)

@@ -60,6 +60,9 @@ void process_tracker_process_name(struct process_tracker *t, uint32_t upid, stri
                                   enum process_name_priority priority);
 /* process_tree: creates the process and its parent, sets name, cmdline, uid. Returns the upid. */
 uint32_t process_tracker_set_metadata(struct process_tracker *t, int64_t pid, int64_t ppid, strid name, strid cmdline);
+/* As above for sources that list main threads themselves: none is made. */
+uint32_t process_tracker_set_metadata_alone(struct process_tracker *t, int64_t pid, int64_t ppid, strid name,
+                                            strid cmdline);
 void process_tracker_set_uid(struct process_tracker *t, uint32_t upid, uint32_t uid);
 void process_tracker_set_start_ts(struct process_tracker *t, uint32_t upid, int64_t ts);
 

@@ -101,7 +101,7 @@ uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struc
     }
     uint32_t set = args_intern(&st->args, dims, n);
     return track_insert(
-        st, &(struct track_row){.name = spec->name ? spec->name : type,
+        st, &(struct track_row){.name = spec->name,
                                 .parent_id = spec->parent == UINT32_MAX ? COL_NULL : spec->parent,
                                 .source_arg_set_id = spec->source_arg_set_id ? spec->source_arg_set_id : COL_NULL,
                                 .machine_id = machine,

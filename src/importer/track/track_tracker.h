@@ -19,7 +19,7 @@ enum track_event_type { TRACK_SLICE, TRACK_COUNTER, TRACK_STATE };
 struct track_spec {
     const char *type; /* track.type, a literal: "cpu_frequency" */
     enum track_event_type event_type;
-    strid name;                 /* 0: NULL name becomes the type */
+    strid name;                 /* 0: NULL */
     strid unit;                 /* counter_unit, 0: NULL */
     uint32_t parent;            /* track row, UINT32_MAX: none */
     uint32_t source_arg_set_id; /* 0: none */

@@ -1,0 +1,113 @@
+/* Owns ProcessStats packets: memory, oom score, run time and open files of processes. */
+#include "importer/system/system_internal.h"
+
+enum value_kind { KIB, PLAIN };
+
+struct counter_def { /* by field number of ProcessStats.Process */
+    const char *type;
+    const char *name;
+    const char *dim_key; /* second dimension; NULL: upid alone */
+    const char *key;
+    enum value_kind kind;
+};
+
+#define MEMORY(key)                                                                                                    \
+    {                                                                                                                  \
+        "process_memory", "mem." key, "process_memory_key", key, KIB                                                   \
+    }
+
+static const struct counter_def counters[] = {
+    [2] = MEMORY("virt"),
+    [3] = MEMORY("rss"),
+    [4] = MEMORY("rss.anon"),
+    [5] = MEMORY("rss.file"),
+    [6] = MEMORY("rss.shmem"),
+    [7] = MEMORY("swap"),
+    [8] = MEMORY("locked"),
+    [9] = MEMORY("rss.watermark"),
+    [10] = {"oom_score_adj", "oom_score_adj", NULL, NULL, PLAIN},
+    [13] = {"chrome_process_stats", "chrome.private_footprint_kb", "chrome_process_stats_key", "private_footprint_kb",
+            KIB},
+    [14] = {"chrome_process_stats", "chrome.peak_resident_set_kb", "chrome_process_stats_key", "peak_resident_set_kb",
+            KIB},
+    [16] = MEMORY("smaps.rss"),
+    [17] = MEMORY("smaps.pss"),
+    [18] = MEMORY("smaps.pss.anon"),
+    [19] = MEMORY("smaps.pss.file"),
+    [20] = MEMORY("smaps.pss.shmem"),
+    [21] = {"proc_stat_runtime", "runtime.user_ns", "proc_stat_runtime_key", "user_ns", PLAIN},
+    [22] = {"proc_stat_runtime", "runtime.kernel_ns", "proc_stat_runtime_key", "kernel_ns", PLAIN},
+    [23] = MEMORY("dmabuf_rss"),
+    [24] = MEMORY("smaps.swap.pss"),
+};
+
+enum { N_COUNTERS = sizeof counters / sizeof *counters, FIELD_PEAK_RESETTABLE = 12 };
+
+static uint32_t counter_track(struct machine_ctx *m, const struct counter_def *d, uint32_t upid)
+{
+    if (!d->dim_key)
+        return track_intern_int(m->im->tracks, m->id, d->type, TRACK_COUNTER, "upid", upid, import_str(m->im, d->name));
+    struct track_dim dims[] = {{"upid", DIM_INT, upid}, {d->dim_key, DIM_STR, import_str(m->im, d->key)}};
+    return system_counter_track(m, d->type, import_str(m->im, d->name), NULL, dims, 2);
+}
+
+static void add_fd(struct packet *p, int32_t pid, struct slice bytes)
+{
+    uint64_t fd = 0;
+    struct slice path = {0};
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1)
+            fd = pb_u64(&f);
+        else if (f.id == 2)
+            path = pb_bytes(&f);
+    }
+    filedescriptor_insert(p->m->st, &(struct filedescriptor_row){.ufd = p->m->st->t[T_filedescriptor].n_rows,
+                                                                 .fd = (int64_t)fd,
+                                                                 .ts = p->ts,
+                                                                 .upid = process_tracker_process(p->m->processes, pid),
+                                                                 .path = import_slice(p->m->im, path)});
+}
+
+static void add_process(struct packet *p, struct slice bytes)
+{
+    int64_t values[N_COUNTERS] = {0};
+    uint32_t has = 0;
+    int32_t pid = 0;
+    struct machine_ctx *m = p->m;
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1) {
+            pid = pb_i32(&f);
+        } else if (f.id == 11) {
+            struct pb_field tid;
+            if (pb_find(pb_bytes(&f), 1, &tid))
+                process_tracker_update_thread(m->processes, pb_i32(&tid), pid);
+        } else if (f.id == 15) {
+            add_fd(p, pid, pb_bytes(&f));
+        } else if (f.id < N_COUNTERS && counters[f.id].type) {
+            int64_t v = pb_i64(&f);
+            values[f.id] = counters[f.id].kind == KIB ? (int64_t)((uint64_t)v * 1024) : v;
+            has |= 1u << f.id;
+        } else if (f.id != FIELD_PEAK_RESETTABLE) {
+            stats_add(&m->st->stats, m->id, STAT_proc_stat_unknown_counters, 1);
+        }
+    }
+    if (!has)
+        return;
+    uint32_t upid = process_tracker_process(m->processes, pid);
+    for (uint32_t i = 0; i < N_COUNTERS; i++)
+        if (has >> i & 1)
+            counter_push(m->im, p->ts, counter_track(m, &counters[i], upid), (double)values[i]);
+}
+
+void process_stats_parse(struct packet *p)
+{
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id == 1)
+            add_process(p, pb_bytes(&f));
+}

@@ -1,0 +1,168 @@
+/* Owns ProcessTree packets: which processes and threads there are, as procfs told (facts: importer section 4). */
+#include "importer/system/system_internal.h"
+
+#include "importer/clock/clock_graph.h"
+
+static size_t find_byte(struct slice s, char c)
+{
+    const uint8_t *p = s.len ? memchr(s.p, c, s.len) : NULL;
+    return p ? (size_t)(p - s.p) : s.len;
+}
+
+struct process_message {
+    int32_t pid, ppid, uid, inner_pid;
+    uint32_t ns_level, n_cmdline;
+    bool has_cmdline, has_uid, has_start, is_kthread, has_kthread, has_ns;
+    uint64_t start_ns; /* BOOTTIME */
+    struct slice argv0;
+    strid cmdline;
+};
+
+static strid join_cmdline(struct machine_ctx *m, struct slice process)
+{
+    char text[4096];
+    size_t n = 0;
+    bool first = true;
+    struct pb_cursor c = pb_cursor(process);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id != 3)
+            continue;
+        struct slice arg = pb_bytes(&f);
+        if (!first && n < sizeof text)
+            text[n++] = ' ';
+        first = false;
+        size_t take = arg.len < sizeof text - n ? arg.len : sizeof text - n;
+        if (take)
+            memcpy(text + n, arg.p, take);
+        n += take;
+    }
+    return strpool_intern(&m->st->strings, text, n);
+}
+
+static void read_process(struct machine_ctx *m, struct slice bytes, struct process_message *p)
+{
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    memset(p, 0, sizeof *p);
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            p->pid = pb_i32(&f);
+            break;
+        case 2:
+            p->ppid = pb_i32(&f);
+            break;
+        case 3:
+            if (!p->n_cmdline++)
+                p->argv0 = pb_bytes(&f);
+            p->has_cmdline = true;
+            break;
+        case 5:
+            p->uid = pb_i32(&f);
+            p->has_uid = true;
+            break;
+        case 6:
+            p->inner_pid = pb_i32(&f);
+            p->ns_level = p->has_ns ? p->ns_level + 1 : 0;
+            p->has_ns = true;
+            break;
+        case 7:
+            p->start_ns = pb_u64(&f);
+            p->has_start = true;
+            break;
+        case 8:
+            p->is_kthread = pb_bool(&f);
+            p->has_kthread = true;
+            break;
+        }
+    }
+    if (p->has_cmdline)
+        p->cmdline = join_cmdline(m, bytes);
+}
+
+static void add_process(struct machine_ctx *m, struct slice bytes)
+{
+    struct process_message p;
+    read_process(m, bytes, &p);
+    if (!p.has_cmdline)
+        return;
+    if (p.has_ns)
+        process_tracker_set_namespaced_process(m->processes, p.pid, p.inner_pid, p.ns_level);
+    struct slice name = p.argv0;
+    if (p.ppid == 2 && slice_starts(name, "kworker/")) {
+        /* A worker's name ends in the work queue it last served, which says nothing about the thread. */
+        struct slice tail = slice_of(name.p + 8, name.len - 8);
+        size_t plus = find_byte(tail, '+'), minus = find_byte(tail, '-');
+        size_t cut = plus < minus ? plus : minus;
+        if (cut < tail.len) {
+            name.len = 8 + cut;
+            p.cmdline = import_slice(m->im, name);
+        }
+    }
+    if (p.n_cmdline == 1) /* some programs write their whole command line over argv[0] */
+        name.len = find_byte(name, ' ');
+    uint32_t upid = process_tracker_set_metadata(m->processes, p.pid, p.ppid, import_slice(m->im, name), p.cmdline);
+    if (p.has_uid)
+        process_tracker_set_uid(m->processes, upid, (uint32_t)p.uid);
+    int64_t start;
+    if (p.has_start &&
+        clock_graph_to_trace_time(m->im->clocks, (struct clock_id){.id = CLOCK_ID_BOOTTIME, .machine = m->id},
+                                  (int64_t)p.start_ns, &start) == 0)
+        process_tracker_set_start_ts(m->processes, upid, start);
+    if (p.has_kthread) {
+        struct arg_list args = {0};
+        arg_list_bool(&m->st->args, &args, "is_kthread", p.is_kthread);
+        uint32_t set = args_intern(&m->st->args, args.p, args.n);
+        arg_list_free(&args);
+        if (set && ROW_GET(m->st, process, arg_set_id, upid) == COL_NULL)
+            ROW_SET(m->st, process, arg_set_id, upid, set);
+    }
+}
+
+static void add_thread(struct machine_ctx *m, struct slice bytes)
+{
+    int32_t tid = 0, tgid = 0, inner = 0;
+    uint32_t level = 0;
+    bool has_name = false, has_ns = false;
+    struct slice name = {0};
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            tid = pb_i32(&f);
+            break;
+        case 2:
+            name = pb_bytes(&f);
+            has_name = true;
+            break;
+        case 3:
+            tgid = pb_i32(&f);
+            break;
+        case 4:
+            inner = pb_i32(&f);
+            level = has_ns ? level + 1 : 0;
+            has_ns = true;
+            break;
+        }
+    }
+    uint32_t utid = process_tracker_update_thread(m->processes, tid, tgid);
+    if (has_name)
+        process_tracker_thread_name(m->processes, utid, import_slice(m->im, name), THREAD_NAME_PROCESS_TREE);
+    if (has_ns && !process_tracker_set_namespaced_thread(m->processes, tgid, tid, inner, level))
+        stats_add(&m->st->stats, m->id, STAT_namespaced_thread_missing_process, 1);
+}
+
+void process_tree_parse(struct packet *p)
+{
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id == 1)
+            add_process(p->m, pb_bytes(&f));
+    c = pb_cursor(p->field);
+    while (pb_next(&c, &f))
+        if (f.id == 2)
+            add_thread(p->m, pb_bytes(&f));
+}

@@ -1,0 +1,98 @@
+/* Owns the table of packets that tell about the machine, and the state that their handlers keep. */
+#include "importer/system/system_internal.h"
+
+#include "base/strpool.h"
+
+const struct packet_handler system_packet_handlers[] = {
+    {2, "process_tree", NULL, process_tree_parse},
+    {7, "sys_stats", NULL, sys_stats_parse},
+    {9, "process_stats", NULL, process_stats_parse},
+    {38, "battery", NULL, battery_parse},
+    {40, "power_rails", power_rails_tokenize, NULL},
+    {45, "system_info", system_info_tokenize, NULL},
+    {46, "trigger", NULL, trigger_parse},
+    {52, "gpu_counter_event", NULL, gpu_counter_event_parse},
+    {67, "cpu_info", NULL, cpu_info_parse},
+    {68, "smaps_packet", NULL, smaps_parse},
+    {70, "initial_display_state", NULL, display_state_parse},
+    {71, "gpu_mem_total_event", NULL, gpu_mem_total_parse},
+    {77, "android_energy_estimation_breakdown", NULL, energy_breakdown_parse},
+    {78, "ui_state", ui_state_tokenize, NULL},
+    {91, "entity_state_residency", NULL, entity_state_residency_parse},
+    {113, "clone_snapshot_trigger", NULL, clone_snapshot_trigger_parse},
+    {117, "generic_kernel_task_state_event", NULL, generic_task_state_parse},
+    {118, "generic_kernel_cpu_freq_event", NULL, generic_cpu_freq_parse},
+    {120, "generic_kernel_task_rename_event", NULL, generic_task_rename_parse},
+    {122, "generic_kernel_process_tree", NULL, generic_process_tree_parse},
+    {128, "gpu_info", NULL, gpu_info_parse},
+    {129, "generic_gpu_frequency_event", NULL, gpu_frequency_parse},
+    {130, "interrupt_info", NULL, interrupt_info_parse},
+    {132, "journald_event", NULL, journald_parse},
+    {0, NULL, NULL, NULL},
+};
+
+struct system_machine *system_machine_open(struct machine_ctx *m)
+{
+    struct system_machine *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->m = m;
+    s->page_size = 4096;
+    s->counter_queue = UINT32_MAX;
+    return s;
+}
+
+void system_machine_finish(struct system_machine *s)
+{
+    (void)s; /* nothing waits for the end here */
+}
+
+void system_machine_close(struct system_machine *s)
+{
+    if (!s)
+        return;
+    u64map_free(&s->rails);
+    u64map_free(&s->energy_consumers);
+    u64map_free(&s->entity_states);
+    u64map_free(&s->gpu_counters);
+    u64map_free(&s->gpu_descriptors);
+    vec_free(&s->cpu_freqs);
+    generic_kernel_close(s->generic);
+    mem_free(s);
+}
+
+uint32_t system_counter_track(struct machine_ctx *m, const char *type, strid name, const char *unit,
+                              const struct track_dim *dims, uint32_t n_dims)
+{
+    struct track_spec spec = {.type = type,
+                              .event_type = TRACK_COUNTER,
+                              .name = name,
+                              .unit = unit ? import_str(m->im, unit) : 0,
+                              .parent = UINT32_MAX,
+                              .dims = dims,
+                              .n_dims = n_dims};
+    return track_intern(m->im->tracks, m->id, &spec);
+}
+
+uint32_t system_keyed_track(struct machine_ctx *m, const char *type, const char *name, const char *unit,
+                            const char *dim_key, const char *key)
+{
+    struct track_dim dim = {dim_key, DIM_STR, import_str(m->im, key)};
+    return system_counter_track(m, type, import_str(m->im, name), unit, &dim, 1);
+}
+
+static void parse_samples(void *owner, const struct sort_event *events, size_t n)
+{
+    struct system_machine *s = owner;
+    for (size_t i = 0; i < n; i++)
+        counter_push(s->m->im, events[i].ts, (uint32_t)events[i].a, column_f64((int64_t)events[i].b));
+}
+
+void system_counter_later(struct system_machine *s, int64_t ts, uint32_t track, double value)
+{
+    struct sorter *sorter = s->m->im->sorter;
+    if (s->counter_queue == UINT32_MAX)
+        s->counter_queue = sorter_add_queue(sorter, parse_samples, s);
+    if (s->counter_queue != UINT32_MAX)
+        sorter_push(sorter, s->counter_queue, (struct sort_event){ts, track, (uint64_t)column_f64_word(value)});
+}

@@ -1,0 +1,111 @@
+/* Owns SystemInfo packets: the machine's row, its metadata, and its kernel's version. */
+#include "importer/system/system_internal.h"
+
+#include <stdlib.h>
+
+/* "6.1.0-56-cloud" gives 6 and 1; anything else leaves the version unknown. */
+static void set_kernel_version(struct machine_ctx *m, struct slice release)
+{
+    char text[32] = {0};
+    memcpy(text, release.p, release.len < sizeof text - 1 ? release.len : sizeof text - 1);
+    char *end;
+    unsigned long major = strtoul(text, &end, 10);
+    if (end == text || *end != '.')
+        return;
+    char *minor_at = end + 1;
+    unsigned long minor = strtoul(minor_at, &end, 10);
+    if (end == minor_at || major > 1000 || minor > 1000)
+        return;
+    m->kernel_major = (uint32_t)major;
+    m->kernel_minor = (uint32_t)minor;
+}
+
+static void utsname(struct machine_ctx *m, struct slice bytes)
+{
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        strid s = import_slice(m->im, pb_bytes(&f));
+        switch (f.id) {
+        case 1:
+            metadata_str(m->im, m, METADATA_system_name, s);
+            ROW_SET(m->st, machine, sysname, m->id, s);
+            break;
+        case 2:
+            metadata_str(m->im, m, METADATA_system_version, s);
+            ROW_SET(m->st, machine, version, m->id, s);
+            break;
+        case 3:
+            metadata_str(m->im, m, METADATA_system_release, s);
+            ROW_SET(m->st, machine, release, m->id, s);
+            if (pb_bytes(&f).len)
+                set_kernel_version(m, pb_bytes(&f));
+            break;
+        case 4:
+            metadata_str(m->im, m, METADATA_system_machine, s);
+            ROW_SET(m->st, machine, arch, m->id, s);
+            break;
+        }
+    }
+}
+
+static const struct {
+    uint32_t field;
+    enum metadata_key key;
+} strings[] = {
+    {2, METADATA_android_build_fingerprint}, {4, METADATA_tracing_service_version},
+    {9, METADATA_android_soc_model},         {10, METADATA_android_hardware_revision},
+    {11, METADATA_android_storage_model},    {12, METADATA_android_ram_model},
+    {13, METADATA_android_guest_soc_model},  {14, METADATA_android_device_manufacturer},
+    {15, METADATA_android_serial_console},
+};
+
+enum tokenize_result system_info_tokenize(struct packet *p)
+{
+    struct machine_ctx *m = p->m;
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        strid s = f.wire == PB_BYTES && f.id != 1 ? import_slice(m->im, pb_bytes(&f)) : 0;
+        for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+            if (strings[i].field == f.id)
+                metadata_str(m->im, m, strings[i].key, s);
+        switch (f.id) {
+        case 1:
+            utsname(m, pb_bytes(&f));
+            break;
+        case 2:
+            ROW_SET(m->st, machine, android_build_fingerprint, m->id, s);
+            break;
+        case 5:
+            metadata_int(m->im, m, METADATA_android_sdk_version, pb_i64(&f));
+            ROW_SET(m->st, machine, android_sdk_version, m->id, pb_i64(&f));
+            break;
+        case 6:
+            if (pb_u32(&f) && pb_u32(&f) <= 1 << 20)
+                m->system->page_size = pb_u32(&f);
+            break;
+        case 7:
+            metadata_int(m->im, m, METADATA_timezone_off_mins, pb_i32(&f));
+            break;
+        case 8:
+            ROW_SET(m->st, machine, num_cpus, m->id, pb_u32(&f));
+            break;
+        case 14:
+            ROW_SET(m->st, machine, android_device_manufacturer, m->id, s);
+            break;
+        case 16: {
+            int64_t bytes = pb_i64(&f), gb = (int64_t)(((double)bytes + 5e8) / 1e9);
+            metadata_int(m->im, m, METADATA_system_ram_bytes, bytes);
+            metadata_int(m->im, m, METADATA_system_ram_gb, gb);
+            ROW_SET(m->st, machine, system_ram_bytes, m->id, bytes);
+            ROW_SET(m->st, machine, system_ram_gb, m->id, gb);
+            break;
+        }
+        case 17:
+            ROW_SET(m->st, machine, name, m->id, s);
+            break;
+        }
+    }
+    return TOKENIZE_DONE;
+}

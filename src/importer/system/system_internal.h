@@ -1,0 +1,70 @@
+/* What the files of this folder share: the state of a machine, and the handlers named in the table of system.c. */
+#ifndef MERIDIAN_IMPORTER_SYSTEM_SYSTEM_INTERNAL_H
+#define MERIDIAN_IMPORTER_SYSTEM_SYSTEM_INTERNAL_H
+
+#include "importer/metadata.h"
+#include "importer/proto/packet.h"
+#include "importer/sort/sorter.h"
+#include "importer/system/system.h"
+#include "importer/track/process_tracker.h"
+#include "importer/track/slice_tracker.h"
+#include "importer/track/track_tracker.h"
+
+#include "base/u64map.h"
+
+struct system_machine {
+    struct machine_ctx *m;
+    uint32_t page_size; /* 4096 until system_info says otherwise */
+
+    uint32_t counter_queue; /* in the sorter: counter samples with timestamps of their own; UINT32_MAX until needed */
+    struct u64map rails;    /* hash of (session, index) -> track */
+    struct u64map energy_consumers; /* id -> name */
+    struct u64map entity_states;    /* entity << 32 | state -> entity name << 32 | state name */
+    struct u64map gpu_counters;     /* gpu << 32 | counter id -> track */
+    struct u64map gpu_descriptors;  /* iid -> 1: its counters are known */
+    VEC(uint32_t)
+    cpu_freqs;                      /* frequencies of every cpu, one list after another */
+    bool trigger_seen;              /* metadata trace_trigger is set */
+    struct generic_kernel *generic; /* generic_kernel.c; NULL until needed */
+};
+
+/* A counter track of a machine with up to two dimensions more than its name: a shorthand. */
+uint32_t system_counter_track(struct machine_ctx *m, const char *type, strid name, const char *unit,
+                              const struct track_dim *dims, uint32_t n_dims);
+/* As above with one string dimension whose value is `key`. */
+uint32_t system_keyed_track(struct machine_ctx *m, const char *type, const char *name, const char *unit,
+                            const char *dim_key, const char *key);
+/* Brings a sample with a timestamp of its own into time order. */
+void system_counter_later(struct system_machine *s, int64_t ts, uint32_t track, double value);
+/* The track on which triggers are instants. */
+uint32_t system_trigger_track(struct machine_ctx *m);
+/* The gpu's row in `gpu` (its ugpu), made when new. */
+uint32_t system_gpu(struct machine_ctx *m, uint32_t gpu);
+
+void process_tree_parse(struct packet *p);
+void process_stats_parse(struct packet *p);
+void sys_stats_parse(struct packet *p);
+enum tokenize_result system_info_tokenize(struct packet *p);
+void cpu_info_parse(struct packet *p);
+void gpu_info_parse(struct packet *p);
+void interrupt_info_parse(struct packet *p);
+void battery_parse(struct packet *p);
+enum tokenize_result power_rails_tokenize(struct packet *p);
+void energy_breakdown_parse(struct packet *p);
+void entity_state_residency_parse(struct packet *p);
+void gpu_counter_event_parse(struct packet *p);
+void gpu_mem_total_parse(struct packet *p);
+void gpu_frequency_parse(struct packet *p);
+void generic_task_state_parse(struct packet *p);
+void generic_cpu_freq_parse(struct packet *p);
+void generic_task_rename_parse(struct packet *p);
+void generic_process_tree_parse(struct packet *p);
+void generic_kernel_close(struct generic_kernel *g);
+void smaps_parse(struct packet *p);
+void journald_parse(struct packet *p);
+void trigger_parse(struct packet *p);
+void clone_snapshot_trigger_parse(struct packet *p);
+void display_state_parse(struct packet *p);
+enum tokenize_result ui_state_tokenize(struct packet *p);
+
+#endif
