@@ -1,12 +1,40 @@
 # The few commands a newcomer needs; CMake does the work.
 CMAKE ?= cmake
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan deps clean
+.PHONY: all release debug asan tsan fuzz coverage deps demo check bench docs format tidy clean
 all: release
 
-release debug asan tsan fuzz coverage:
-	@[ -f build/$@/build.ninja ] || $(CMAKE) --preset $@
-	@$(CMAKE) --build build/$@
+# What the build needs, installed when it is missing.
+deps:
+	@scripts/install-deps.sh
+
+release debug asan tsan fuzz coverage: deps
+	@[ -f build/$@/build.ninja ] || $(CMAKE) --preset $@ $(CACHE)
+	@$(CMAKE) --build build/$@ -j $(JOBS)
+
+# Builds the release and answers a few questions about a bundled recording of two machines.
+demo: release
+	@scripts/demo.sh build/release/tp_shell test/data/mm-two-machines.pftrace.gz
+
+# Builds with address and undefined-behaviour sanitizers and runs every test.
+check: asan
+	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) --timeout 300 $(CTEST_ARGS)
+
+# Imports amplified recordings and runs the benchmark queries: test/bench/README.md.
+bench: release
+	@python3 test/bench/bench.py --build build/release $(BENCH_ARGS)
+
+# Pages made from the sources.
+docs: release
+	@$(CMAKE) --build build/release --target docs
+
+format:
+	@git ls-files 'src/*.[ch]' 'test/*.[ch]' 'include/*.h' | xargs clang-format -i
+
+tidy: debug
+	@git ls-files 'src/*.c' | xargs clang-tidy -p build/debug --quiet
 
 clean:
 	rm -rf build

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Installs what the build and the tests need, on Debian 12 and Ubuntu 24.04 or newer. Does nothing when all is there.
+set -eu
+
+packages="gcc libc6-dev make cmake ninja-build pkg-config python3
+zlib1g-dev libzstd-dev libsqlite3-dev libuv1-dev libprotobuf-c-dev protobuf-c-compiler libedit-dev libarchive-dev check"
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    # shellcheck disable=SC2086
+    echo "install-deps: this is no Debian or Ubuntu; install the like of:" $packages >&2
+    exit 0
+fi
+
+missing=""
+for p in $packages; do
+    case "$(dpkg-query -W -f '${Status}' "$p" 2>/dev/null || true)" in
+    *"install ok installed"*) ;;
+    *) missing="$missing $p" ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ]; then
+    as_root=""
+elif command -v sudo >/dev/null 2>&1; then
+    as_root=sudo
+else
+    echo "install-deps: neither root nor sudo; ask somebody to install:$missing" >&2
+    exit 1
+fi
+
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0"
+$apt update </dev/null
+# shellcheck disable=SC2086
+$apt install -y --no-install-recommends $missing </dev/null

@@ -1,0 +1,46 @@
+"""What the tests of the command line share: running tp_shell, recordings, temporary files."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+SHELL = os.environ.get("TP_SHELL", "build/release/tp_shell")
+DATA = pathlib.Path(os.environ.get("MERIDIAN_DATA", pathlib.Path(__file__).parent.parent / "data")).resolve()
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls._dir = tempfile.TemporaryDirectory()
+        cls.dir = pathlib.Path(cls._dir.name)
+        cls.empty = cls.dir / "empty.pftrace"
+        cls.empty.write_bytes(b"")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls._dir.cleanup()
+
+    def run_shell(self, *args, stdin=None, env=None, code=0, cwd=None):
+        """Runs tp_shell and checks the exit code; stdin None is /dev/null."""
+        p = subprocess.run([SHELL, *map(str, args)], input=stdin, stdin=subprocess.DEVNULL if stdin is None else None,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
+                           env={**os.environ, "HOME": str(self.dir), "XDG_CONFIG_HOME": "", **(env or {})}, timeout=120)
+        self.assertEqual(p.returncode, code, f"{args}: {p.stderr.decode(errors='replace')}")
+        return p
+
+    def query(self, sql, *flags, trace=None, **kw):
+        """The standard output of a query over a trace (an empty one by default)."""
+        return self.run_shell("query", *flags, trace or self.empty, sql, **kw).stdout.decode()
+
+    def fails(self, *args, text="", **kw):
+        """Runs what must fail with exit code 1 and nothing on standard output; the last line of the error holds `text`."""
+        p = self.run_shell(*args, code=1, **kw)
+        err = p.stderr.decode(errors="replace").strip()
+        self.assertIn(text, err)
+        self.assertEqual(p.stdout, b"")
+        return err
+
+
+def main():
+    unittest.main(verbosity=1)

@@ -1,0 +1,195 @@
+"""The command line: commands, flags of every kind, the older form, help, errors and exit codes."""
+import os
+import sqlite3
+
+import harness
+
+
+class Help(harness.Case):
+    def test_no_arguments_is_help(self):
+        out = self.run_shell().stdout.decode()
+        for word in ("query", "interactive", "check", "export", "convert", "summarize", "bundle", "util", "server",
+                     "metrics", "--full-sort"):
+            self.assertIn(word, out)
+
+    def test_help_of_each_command(self):
+        for cmd in ("query", "interactive", "check", "export"):
+            by_word = self.run_shell("help", cmd).stdout
+            by_flag = self.run_shell(cmd, "--help").stdout
+            self.assertEqual(by_word, by_flag)
+            self.assertIn(f"Usage: tp_shell {cmd}", by_word.decode())
+            self.assertEqual(by_flag, self.run_shell(cmd, "-h").stdout)
+
+    def test_help_of_unknown_command(self):
+        self.fails("help", "x", text="Unknown command 'x'.")
+
+    def test_help_flags(self):
+        self.assertIn("Usage: tp_shell", self.run_shell("-h").stdout.decode())
+        self.assertIn("--run-metrics", self.run_shell("--help-classic").stdout.decode())
+
+    def test_version(self):
+        for args in (("-v",), ("--version",), ("query", "--version")):
+            lines = self.run_shell(*args).stdout.decode().splitlines()
+            self.assertEqual(len(lines), 2)
+            self.assertRegex(lines[0], r"v\d+\.\d+")
+            self.assertEqual(lines[1], "Trace Processor RPC API version: 14")
+
+
+class Flags(harness.Case):
+    SQL = "select 1 as a"
+    ANSWER = b'"a"\n1\n'
+
+    def ask(self, *flags, **kw):
+        self.assertEqual(self.run_shell("query", *flags, self.empty, self.SQL, **kw).stdout, self.ANSWER, flags)
+
+    def test_flags_that_work(self):
+        package = self.dir / "pack"
+        package.mkdir(exist_ok=True)
+        for flags in (["--full-sort"], ["--no-ftrace-raw"], ["--crop-track-events"], ["--allow-sql-file-access"],
+                      ["--dev"], ["--dev-flag", "ignore-ftrace-parse-errors=true"], ["--extra-checks"],
+                      ["--dev-flag=a=b", "--dev-flag", "c=d"], ["-W"], ["--wide"], ["--threads", "1"],
+                      ["--clock-model", "compatible"], ["--clock-model=linear"], ["--clock-model", "auto"]):
+            self.ask(*flags)
+
+    def test_flags_may_stand_anywhere(self):
+        for args in (["--full-sort", "query", self.empty, self.SQL], ["query", self.empty, self.SQL, "--full-sort"],
+                     ["query", self.empty, "--full-sort", self.SQL], ["query", "--full", self.empty, self.SQL],
+                     ["query", "--", self.empty, self.SQL], ["--dev-flag", "query=1", "query", self.empty, self.SQL]):
+            self.assertEqual(self.run_shell(*args).stdout, self.ANSWER, args)
+
+    def test_flags_whose_feature_comes_later_say_so(self):
+        for flags in (["--structured-query-id", "a"], ["--summary-spec", "a"], ["--remote", "localhost:1"],
+                      ["--metric-extension", "a@b"], ["--register-files-dir", "."], ["--analyze-trace-proto-content"]):
+            self.fails("query", *flags, self.empty, self.SQL, text="not")
+
+    def test_bad_flags(self):
+        self.fails("query", "--nonsense", self.empty, self.SQL, text="unknown flag '--nonsense'")
+        self.fails("query", "-Z", self.empty, self.SQL, text="unknown flag '-Z'")
+        self.fails("query", self.empty, self.SQL, "--threads", text="--threads needs a value")
+        self.fails("query", "--threads", "x", self.empty, self.SQL, text="not a count")
+        self.fails("query", "--full-sort=1", self.empty, self.SQL, text="takes no value")
+        self.fails("query", "--dev-flag", "x", self.empty, self.SQL, text="KEY=VALUE")
+        self.fails("query", "--clock-model", "x", self.empty, self.SQL, text="auto, compatible, linear")
+        self.fails("query", "--format", "x", self.empty, self.SQL, text="csv, table, json, jsonl")
+        self.fails("query", "--override-stdlib", ".", self.empty, self.SQL, text="--dev")
+        self.fails("-d", self.empty, text="unknown flag '-d'")
+
+    def test_commands_to_come(self):
+        for cmd in ("summarize", "bundle", "metrics"):
+            self.fails(cmd, self.empty, text="not available yet")
+
+    def test_missing_arguments(self):
+        self.fails("query", text="trace file is needed")
+        self.fails("interactive", text="trace file is needed")
+        self.fails("check", text="trace file is needed")
+        self.fails("export", "sqlite", text="needed")
+        self.fails("--full-sort", text="trace file is needed")
+
+    def test_file_with_the_name_of_a_command(self):
+        (self.dir / "query").write_bytes(b"")
+        p = self.run_shell("query", "./query", self.SQL, cwd=self.dir)
+        self.assertEqual(p.stdout, self.ANSWER)
+        self.assertIn(b"note: 'query'", p.stderr)
+
+    def test_no_mmap(self):
+        self.ask(env={"TRACE_PROCESSOR_NO_MMAP": "1"})
+        count = "select count(*) as n from ftrace_event"
+        mapped = self.query(count, trace=harness.DATA / "linux-sched.pftrace")
+        self.assertEqual(mapped, self.query(count, trace=harness.DATA / "linux-sched.pftrace",
+                                            env={"TRACE_PROCESSOR_NO_MMAP": "1"}))
+
+    def test_no_ftrace_raw(self):
+        trace = harness.DATA / "linux-deflate.pftrace"
+        sql = "select (select count(*) from ftrace_event) = 0 as none, (select count(*) from sched) > 0 as some"
+        self.assertEqual(self.query(sql, trace=trace), '"none","some"\n0,1\n')
+        self.assertEqual(self.query(sql, "--no-ftrace-raw", trace=trace), '"none","some"\n1,1\n')
+
+    def test_sql_opens_files_only_when_allowed(self):
+        sql = f"attach '{self.dir}/x.db' as x; create table x.t as select 1; select 2 as b"
+        self.fails("query", self.empty, sql, text="not authorized")
+        self.assertFalse((self.dir / "x.db").exists())
+        self.assertEqual(self.query(sql, "--allow-sql-file-access"), '"b"\n2\n')
+
+    def test_remote_traces(self):
+        self.fails("query", "https://example.org/trace", self.SQL, text="not fetched over the network")
+
+
+class Classic(harness.Case):
+    def setUp(self):
+        self.sql = self.dir / "q.sql"
+        self.sql.write_text("select 7 as seven;\n")
+
+    def test_query_file(self):
+        for flags in (["-q", self.sql], [f"-q{self.sql}"], ["--query-file", self.sql], [f"--query-file={self.sql}"]):
+            self.assertEqual(self.run_shell(*flags, self.empty).stdout, b'"seven"\n7\n', flags)
+            self.assertEqual(self.run_shell(self.empty, *flags).stdout, b'"seven"\n7\n', flags)
+
+    def test_query_string(self):
+        for flags in (["-Q", "select 8 as e"], ["--query-string", "select 8 as e"]):
+            self.assertEqual(self.run_shell(*flags, self.empty).stdout, b'"e"\n8\n')
+
+    def test_the_string_wins(self):
+        self.assertEqual(self.run_shell("-q", self.sql, "-Q", "select 9 as n", self.empty).stdout, b'"n"\n9\n')
+
+    def test_global_flags(self):
+        out = self.run_shell("--full-sort", "--no-ftrace-raw", "--crop-track-events", "--dev", "--dev-flag", "a=b",
+                             "--extra-checks", "-W", "-q", self.sql, self.empty).stdout
+        self.assertEqual(out, b'"seven"\n7\n')
+
+    def test_perf_file(self):
+        for flags in (["-p", self.dir / "perf", "-q", self.sql], ["--perf-file", self.dir / "perf", "-Q", "select 1"]):
+            self.run_shell(*flags, self.empty)
+            self.assertRegex((self.dir / "perf").read_text(), r"^\d+,\d+$")
+
+    def test_perf_file_needs_a_query(self):
+        self.fails("-p", self.dir / "p", self.empty, text="-p")
+        self.fails("-p", self.dir / "p", "-i", "-Q", "select 1", self.empty, text="-p")
+
+    def test_export(self):
+        for flags in (["-e", self.dir / "a.db"], ["--export", self.dir / "a.db"]):
+            self.run_shell(*flags, self.empty)
+            with sqlite3.connect(self.dir / "a.db") as db:
+                self.assertGreater(db.execute("select count(*) from sqlite_master").fetchone()[0], 50)
+            db.close()
+        self.fails("-e", self.dir / "a.db", "-q", self.sql, self.empty, text="-e")
+
+    def test_excluding_flags(self):
+        self.fails("--summary", "--run-metrics", "a", self.empty, text="exclude each other")
+
+    def test_what_comes_later(self):
+        self.fails("--summary", self.empty, text="not available yet")
+        self.fails("--run-metrics", "a", "--metrics-output", "text", "--pre-metrics", "b", self.empty,
+                   text="not available yet")
+
+    def test_interactive_from_a_pipe(self):
+        p = self.run_shell(self.empty, stdin=b"select 5 as five;\n")
+        self.assertIn(b"five", p.stdout)
+        self.assertIn(b" 5 \n", p.stdout)
+        p = self.run_shell("-i", "-q", self.sql, self.empty, stdin=b"select 6 as six;\n")
+        self.assertIn(b'"seven"\n7\n', p.stdout)
+        self.assertIn(b"six", p.stdout)
+
+
+class Export(harness.Case):
+    def test_export_sqlite(self):
+        db_file = self.dir / "out.db"
+        db_file.write_text("what was there before")
+        self.run_shell("export", "sqlite", harness.DATA / "linux-deflate.pftrace", "-o", db_file)
+        trace = harness.DATA / "linux-deflate.pftrace"
+        with sqlite3.connect(db_file) as db:
+            for table in ("sched", "thread", "process", "thread_state", "stats"):
+                ours = self.query(f"select count(*) as n from {table}", trace=trace).split()[1]
+                self.assertEqual(str(db.execute(f"select count(*) from {table}").fetchone()[0]), ours, table)
+            for (view,) in db.execute("select name from sqlite_master where type = 'view'").fetchall():
+                db.execute(f'select * from "{view}" limit 1')
+        db.close()
+
+    def test_errors(self):
+        self.fails("export", "sqlite", self.empty, text="-o FILE")
+        self.fails("export", "xyz", self.empty, "-o", "x", text="unknown format 'xyz'")
+        self.fails("export", "arrow_tar", self.empty, "-o", "x", text="not available yet")
+        self.fails("export", "sqlite", self.empty, "-o", "/nonexistent/x.db", text="/nonexistent/x.db")
+
+
+if __name__ == "__main__":
+    harness.main()

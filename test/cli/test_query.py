@@ -1,0 +1,151 @@
+"""tp_shell query: where the SQL comes from, the output formats to the byte, errors."""
+import json
+
+import harness
+
+
+class Sources(harness.Case):
+    def test_argument(self):
+        self.assertEqual(self.query("select 1 as a"), '"a"\n1\n')
+
+    def test_standard_input(self):
+        for flags in ([], ["-f", "-"], ["--query-file=-"]):
+            p = self.run_shell("query", *flags, self.empty, stdin=b"select 2 as b")
+            self.assertEqual(p.stdout, b'"b"\n2\n')
+
+    def test_file(self):
+        (self.dir / "f.sql").write_text("-- a comment\nselect 3 as c\n;\n")
+        for flags in (["-f", self.dir / "f.sql"], ["--query-file", self.dir / "f.sql"]):
+            self.assertEqual(self.run_shell("query", *flags, self.empty).stdout, b'"c"\n3\n')
+            self.assertEqual(self.run_shell("query", self.empty, *flags).stdout, b'"c"\n3\n')
+
+    def test_the_argument_wins(self):
+        (self.dir / "f.sql").write_text("select 3 as c")
+        self.assertEqual(self.query("select 4 as d", "-f", self.dir / "f.sql"), '"d"\n4\n')
+
+    def test_trace_from_a_pipe(self):
+        trace = (harness.DATA / "linux-deflate.pftrace").read_bytes()
+        sql = "select count(*) as n from sched"
+        self.assertEqual(self.run_shell("query", "-", sql, stdin=trace).stdout.decode(),
+                         self.query(sql, trace=harness.DATA / "linux-deflate.pftrace"))
+
+    def test_nothing_to_run(self):
+        for text in ("", " \n", "-- comment only", ";"):
+            self.fails("query", self.empty, stdin=text.encode(), text="No valid SQL to run")
+
+    def test_missing_files(self):
+        self.fails("query", "/nonexistent.pftrace", "select 1", text="/nonexistent.pftrace")
+        self.fails("query", "-f", "/nonexistent.sql", self.empty, text="/nonexistent.sql")
+
+    def test_unknown_format(self):
+        junk = self.dir / "junk"
+        junk.write_bytes(b"\xfe\xed\xfa\xce" * 64)
+        self.fails("query", junk, "select 1", text="junk")
+
+
+class Csv(harness.Case):
+    def test_cells(self):
+        out = self.query("""select null as n, 1 as i, -9223372036854775808 as low, 1.5 as f, 1e300 * 1e10 as inf,
+                            'a "quoted", text' as s, x'00ff' as b, '' as empty, 'zwei' as "Ä ""x"""")
+        self.assertEqual(out.splitlines()[0], '"n","i","low","f","inf","s","b","empty","Ä "x"')
+        self.assertEqual(out.splitlines()[1],
+                         '"[NULL]",1,-9223372036854775808,1.500000,inf,"a "quoted", text","<raw bytes>","","zwei"')
+
+    def test_line_ends_stay(self):
+        self.assertEqual(self.query("select 'a\nb' as t"), '"t"\n"a\nb"\n')
+
+    def test_no_rows(self):
+        self.assertEqual(self.query("select 1 as a, 2 as b where 0"), '"a","b"\n')
+
+    def test_several_results(self):
+        out = self.query("select 1 as a; select 2 as b where 0; create table t(x); select 3 as c")
+        self.assertEqual(out, '"a"\n1\n\n"b"\n\n"c"\n3\n')
+
+    def test_what_is_not_printed(self):
+        self.assertEqual(self.query("create table t(x); insert into t values (1)"), "")
+        self.assertEqual(self.query("select 1 as suppress_query_output"), "")
+        self.assertEqual(self.query("select 1 as suppress_query_output; select 2 as a"), '"a"\n2\n')
+
+    def test_only_results_on_standard_output(self):
+        p = self.run_shell("query", harness.DATA / "linux-kernel-overrun.pftrace", "select 1 as a")
+        self.assertEqual(p.stdout, b'"a"\n1\n')
+        err = p.stderr.decode()
+        self.assertRegex(err, r"Trace loaded: [\d.]+ MB in [\d.]+s \([\d.]+ MB/s\)")
+        self.assertRegex(err, r"Query execution time: \d+ ms")
+        self.assertIn("Trace health issues:", err)
+        self.assertIn("  Data losses:\n    ftrace_cpu_has_data_loss[0]: 1", err)
+
+    def test_healthy_trace_has_no_report(self):
+        p = self.run_shell("query", harness.DATA / "linux-sched.pftrace", "select 1 as a")
+        self.assertNotIn("health", p.stderr.decode())
+
+
+class Json(harness.Case):
+    SQL = """select null as n, 9223372036854775807 as i, 0.1 as f, 1e300 * 1e10 as inf, 'a"\\' || char(10, 9, 1, 127) as s,
+             x'00ff' as b, cast(x'61ff62c080' as text) as bad, 'Ä€😀' as u, 1 as n"""
+    WANT = {"n": None, "i": 9223372036854775807, "f": 0.1, "inf": None, "s": 'a"\\\n\t\x01\x7f', "b": "00ff",
+            "bad": "a\ufffdb\ufffd\ufffd", "u": "Ä€😀", "n_2": 1}
+
+    def test_json(self):
+        self.assertEqual(json.loads(self.query(self.SQL, "--format", "json")), [self.WANT])
+
+    def test_json_rows(self):
+        self.assertEqual(json.loads(self.query("values (1), (2)", "--format", "json")), [{"column1": 1}, {"column1": 2}])
+        self.assertEqual(json.loads(self.query("select 1 where 0", "--format", "json")), [])
+
+    def test_json_of_several_results_is_a_document_each(self):
+        decoder, text, docs = json.JSONDecoder(), self.query("select 1 as a; select 2 as b", "--format", "json"), []
+        while text.strip():
+            doc, end = decoder.raw_decode(text.lstrip())
+            docs.append(doc)
+            text = text.lstrip()[end:]
+        self.assertEqual(docs, [[{"a": 1}], [{"b": 2}]])
+
+    def test_jsonl(self):
+        lines = self.query(f"{self.SQL}; values (5), (6)", "--format=jsonl").splitlines()
+        self.assertEqual([json.loads(line) for line in lines], [self.WANT, {"column1": 5}, {"column1": 6}])
+
+
+class Table(harness.Case):
+    def test_table(self):
+        out = self.query("select 1 as number, 'text' as t union all select 12345678, null", "--format", "table")
+        self.assertEqual(out.splitlines(), ["number   t      ", "-------- ------ ", "       1 text   ", "12345678 [NULL] "])
+
+    def test_many_rows_have_one_header(self):
+        out = self.query("with recursive n(v) as (select 1 union all select v + 1 from n where v < 100) select v from n",
+                         "--format", "table")
+        self.assertEqual(len(out.splitlines()), 102)
+
+    def test_control_characters_do_not_break_lines(self):
+        self.assertIn("a b c", self.query("select 'a' || char(10) || 'b' || char(27) || 'c' as t", "--format", "table"))
+
+
+class Errors(harness.Case):
+    def test_syntax_error_says_where(self):
+        err = self.fails("query", self.empty, "select 1;\nselect from nowhere", text="syntax error")
+        self.assertIn("line 2", err)
+
+    def test_no_such_table(self):
+        self.fails("query", self.empty, "select * from nothing_like_it", text="no such table: nothing_like_it")
+
+    def test_results_before_the_error_are_there(self):
+        p = self.run_shell("query", self.empty, "select 1 as a; select * from nope", code=1)
+        self.assertEqual(p.stdout, b'"a"\n1\n')
+
+    def test_error_while_rows_come(self):
+        self.run_shell("query", self.empty, "select abs(-9223372036854775808)", code=1)
+
+    def test_perf_file_that_cannot_be_written(self):
+        p = self.run_shell("query", "--perf-file", "/nonexistent/x", self.empty, "select 1", code=1)
+        self.assertIn(b"/nonexistent/x", p.stderr)
+
+    def test_full_disk(self):
+        with open("/dev/full", "wb") as full:
+            import subprocess
+            p = subprocess.run([harness.SHELL, "query", self.empty, "select 1"], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(p.returncode, 1)
+        self.assertIn(b"cannot write", p.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
