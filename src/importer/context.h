@@ -7,6 +7,7 @@
 
 #include "importer/importer.h"
 
+#include "base/u64map.h"
 #include "base/vec.h"
 
 struct machine_ctx {
@@ -18,6 +19,8 @@ struct machine_ctx {
     /* Set once system_info is seen; 0 when unknown. Task-state letters depend on it. */
     uint32_t kernel_major;
     uint32_t kernel_minor;
+
+    uint64_t cpu_seen[4096 / 64]; /* whose row of `cpu` is visible */
 
     struct sequences *sequences;             /* importer/proto */
     struct process_tracker *processes;       /* importer/track */
@@ -37,10 +40,14 @@ struct importer {
     struct flow_tracker *flows;   /* importer/track */
     struct reader *reader;        /* importer/reader: formats, archives, blobs */
     VEC(struct machine_ctx *)
-    machines;            /* by machine row */
-    struct generations *generations; /* importer/proto: every seq_generation by index, for all machines */
-    uint32_t trace_file;             /* row of `trace_file` being read */
-    uintptr_t stable_first;          /* where the mapped file lies: see importer_bytes_stable() */
+    machines;                   /* by machine row */
+    struct proto_reader *proto; /* importer/proto: the trace being read, and every seq_generation by index */
+    struct u64map machine_rows; /* TracePacket.machine_id -> machine row */
+    bool has_uuid;              /* the trace, not its bytes, says what its uuid is */
+    bool has_trigger;           /* metadata trace_trigger is set */
+    bool host_seen;             /* the host has sent a packet: machine ids are not adopted any more */
+    uint32_t trace_file;        /* row of `trace_file` being read */
+    uintptr_t stable_first;     /* where the mapped file lies: see importer_bytes_stable() */
     size_t stable_len;
     bool failed;        /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
     struct error error; /* the first import error (one that the facts call fatal), reported by importer_finish() */
@@ -60,8 +67,13 @@ void importer_fail(struct importer *im, int code, const char *fmt, ...) __attrib
 uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);
 
 /* The context of a machine by TracePacket.machine_id, made (with all its trackers and its machine row) when new. NULL
- * when out of memory. Rules of adoption: importer facts section 2, "Remote machines". */
+ * when out of memory (im->failed) or at 65,535 machines. Rules of adoption: importer facts section 2, "Remote
+ * machines". */
 struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id);
+
+/* For importer_finish() and importer_close(). */
+void machine_finish(struct machine_ctx *m);
+void machine_close(struct machine_ctx *m);
 
 /* Notes an import problem: adds 1 to the stat and a row to trace_import_logs (ts may be COL_NULL, byte_offset -1). */
 void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, uint32_t arg_set_id);

@@ -64,9 +64,9 @@ enum metadata_key {
 void metadata_int(struct importer *im, const struct machine_ctx *m, enum metadata_key key, int64_t value);
 void metadata_str(struct importer *im, const struct machine_ctx *m, enum metadata_key key, strid value);
 
-/* A key made at run time ("trace_attribute.<key>"); value NULL-able by type: pass COL_NULL and a strid, or a number and
- * 0. One row a (name, trace); the last value wins. */
-void metadata_dynamic(struct importer *im, strid name, int64_t int_value, strid str_value);
+/* A key made at run time ("trace_attribute.<key>"): pass COL_NULL and a strid, or a number and 0. One row a (name,
+ * machine or trace), the last value wins: of machine `m`, or of the trace when `m` is NULL. */
+void metadata_dynamic(struct importer *im, const struct machine_ctx *m, strid name, int64_t int_value, strid str_value);
 
 /* The value of an integer key set so far for a machine, COL_NULL when there is none. */
 int64_t metadata_get_int(const struct importer *im, const struct machine_ctx *m, enum metadata_key key);

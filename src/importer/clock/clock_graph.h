@@ -47,8 +47,18 @@ int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64
 int clock_graph_convert(struct clock_graph *g, struct clock_id from, int64_t value, struct clock_id to, int64_t *out);
 void clock_graph_record_failure(struct clock_graph *g, struct clock_id from, int64_t value, int64_t byte_offset);
 
-/* primary_trace_clock: the first file to set it wins; refused once conversions to trace time have happened. */
+/* primary_trace_clock: the first file to set it wins (later ones are ignored: 0); -MRD_EINVALID once conversions to
+ * trace time have happened. */
 int clock_graph_set_trace_clock(struct clock_graph *g, struct clock_id clock);
+struct clock_id clock_graph_trace_clock(const struct clock_graph *g);
+
+/* What a clock shows at a trace time: the way back. -MRD_ENOTFOUND when there is no path. */
+int clock_graph_from_trace_time(struct clock_graph *g, int64_t trace_ns, struct clock_id to, int64_t *value);
+
+/* As clock_graph_to_trace_time() for one of the readings of the snapshot added last: also yields the trace time when
+ * that clock itself cannot be converted but another one of its snapshot can. */
+int clock_graph_snapshot_trace_time(struct clock_graph *g, const struct clock_reading *readings, size_t n, size_t which,
+                                    int64_t *trace_ns);
 
 void clock_graph_close(struct clock_graph *g);
 

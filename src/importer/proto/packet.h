@@ -7,6 +7,7 @@
 #ifndef MERIDIAN_IMPORTER_PROTO_PACKET_H
 #define MERIDIAN_IMPORTER_PROTO_PACKET_H
 
+#include "importer/clock/clock_graph.h"
 #include "importer/context.h"
 #include "proto/pb_cursor.h"
 
@@ -18,8 +19,11 @@ struct seq_generation {
     struct sequence *seq;
     struct slice defaults;     /* TracePacketDefaults bytes; empty when none */
     struct interned *interned; /* shared between generations until the next clear */
+    uint32_t default_clock;    /* defaults.timestamp_clock_id, 0 when not given */
     void *track_event;         /* module state of this generation (importer/track_event), NULL until made */
 };
+
+enum { PACKET_LOSS_CAUSES = 8 /* bits 1..8 of previous_packet_dropped: read gap, chunk corrupted, … */ };
 
 struct sequence {
     uint32_t id;                /* trusted_packet_sequence_id */
@@ -27,6 +31,12 @@ struct sequence {
     bool valid;                 /* incremental state is valid */
     struct seq_generation *gen; /* current */
     void *track_event;          /* module state that lives across generations */
+
+    /* Counted for the stats of the buffer that trace_stats names for this sequence. */
+    uint32_t losses; /* packets that say that something before them is missing, but for the first */
+    uint32_t loss_causes[PACKET_LOSS_CAUSES];
+    uint32_t needing;         /* packets that need incremental state */
+    uint32_t needing_skipped; /* of those, the ones that came without it being valid */
 };
 
 /* Interned messages: the bytes of InternedData field `field` with iid `iid` valid in this generation; empty when
@@ -56,6 +66,19 @@ enum tokenize_result {
     TOKENIZE_DONE, /* the handler has dealt with it (pushed events of its own, or used it up) */
 };
 
+/* The generation that a queued event refers to. */
+struct seq_generation *generation_at(const struct importer *im, uint32_t index);
+
+/* The number of the machine's generic queue, for handlers that push a packet at a time of their own: a = address of the
+ * packet, b = length << 32 | generation index. */
+uint32_t machine_packet_queue(const struct machine_ctx *m);
+
+/* Trace time of a value of `clock` (0: the sequence's or the trace's default clock) seen in packet `p`. False when
+ * there is no conversion (counted). */
+bool packet_clock_to_trace(const struct packet *p, uint32_t clock, int64_t value, int64_t *trace_ns);
+/* A clock as the graph knows it: builtin, of the packet's sequence (64..127), or custom; on the packet's machine. */
+struct clock_id packet_clock(const struct packet *p, uint32_t clock);
+
 struct packet_handler {
     uint32_t field_id; /* of TracePacket */
     const char *name;
@@ -69,7 +92,6 @@ struct packet_handler {
 extern const struct packet_handler ftrace_packet_handlers[];
 extern const struct packet_handler track_event_packet_handlers[];
 extern const struct packet_handler system_packet_handlers[];
-extern const struct packet_handler
-    proto_packet_handlers[]; /* clock_snapshot, trace_stats, service_event, trace_config, … */
+extern const struct packet_handler proto_packet_handlers[]; /* trace_config, trace_uuid, trigger, … */
 
 #endif

@@ -21,7 +21,7 @@ struct sort_event {
     uint64_t b;
 };
 
-/* Called with a run of consecutive events of one queue, in time order. */
+/* Called with a run of consecutive events of one queue, in time order. It must not push events. */
 typedef void (*sort_parse_fn)(void *owner, const struct sort_event *events, size_t n);
 
 struct sorter;
@@ -49,6 +49,12 @@ void sorter_on_read_buffers(struct sorter *s);
 
 /* Emits everything that is left. */
 void sorter_drain(struct sorter *s);
+
+/* Blocks of input that events point into are numbered in the order they are read: "events pushed from now on point into
+ * block `epoch` or later ones". `released` is called now and then, during extraction, with the oldest number that is
+ * still needed: older blocks may be freed. */
+void sorter_set_epoch(struct sorter *s, uint64_t epoch);
+void sorter_on_released(struct sorter *s, void (*released)(void *ctx, uint64_t oldest), void *ctx);
 
 /* Largest number of bytes held in queues at any time. */
 size_t sorter_peak_bytes(const struct sorter *s);

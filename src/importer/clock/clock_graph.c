@@ -1,0 +1,564 @@
+/* Owns the clock graph: nodes, snapshots, the search for a path, and cached conversion. */
+#include "importer/clock/clock_graph.h"
+
+#include "base/hash.h"
+#include "storage/storage.h"
+
+enum { MAX_HOPS = 4, NO_NODE = -1 };
+
+/* Readings of one clock in snapshots of one type (the same clocks in the same order). */
+struct series {
+    uint64_t type; /* hash of the snapshot's clocks */
+    VEC(uint32_t)
+    snapshots; /* ascending */
+    VEC(int64_t)
+    values; /* ns, in step with snapshots; ascending unless the clock is non-monotonic */
+};
+
+struct edge {
+    uint32_t to;
+    uint64_t type;
+};
+
+struct node {
+    struct clock_id clock;
+    int64_t multiplier;
+    int64_t last_ns; /* of an incremental clock: what deltas count from */
+    bool read;       /* has been in a snapshot */
+    bool incremental;
+    bool non_monotonic; /* no edges start here any more */
+    VEC(struct series)
+    series;
+    VEC(struct edge)
+    edges; /* by clock of `to`, then type: the order of the search */
+
+    /* The last conversion to trace time: value + delta for [first, end). */
+    uint64_t cache_version; /* valid when equal to the graph's */
+    int64_t cache_first;
+    int64_t cache_end;
+    int64_t cache_delta;
+};
+
+/* A file's clocks on one machine, and whether they have been related to trace time if need be. */
+struct domain {
+    uint32_t file;
+    uint32_t machine;
+    bool related;
+};
+
+struct clock_graph {
+    struct storage *st;
+    VEC(struct node)
+    nodes;
+    struct u64map by_clock; /* hash of clock_id -> first node; collisions are told apart by a walk */
+    VEC(struct domain)
+    domains;
+    uint32_t next_snapshot;
+    uint64_t version; /* changes with every snapshot and every change of the trace clock */
+    struct clock_id trace_clock;
+    bool trace_clock_set;
+    bool used; /* something was converted to trace time */
+    int last_node;
+    bool failed;
+};
+
+struct clock_graph *clock_graph_open(struct storage *st)
+{
+    struct clock_graph *g = mem_zalloc(sizeof *g);
+    if (!g)
+        return NULL;
+    g->st = st;
+    g->version = 1;
+    g->last_node = NO_NODE;
+    g->trace_clock = (struct clock_id){.id = CLOCK_ID_TRACE_FILE};
+    return g;
+}
+
+void clock_graph_close(struct clock_graph *g)
+{
+    if (!g)
+        return;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        struct node *n = &g->nodes.p[i];
+        for (size_t k = 0; k < n->series.n; k++) {
+            vec_free(&n->series.p[k].snapshots);
+            vec_free(&n->series.p[k].values);
+        }
+        vec_free(&n->series);
+        vec_free(&n->edges);
+    }
+    vec_free(&g->nodes);
+    vec_free(&g->domains);
+    u64map_free(&g->by_clock);
+    mem_free(g);
+}
+
+static bool same_clock(struct clock_id a, struct clock_id b)
+{
+    return a.id == b.id && a.sequence == b.sequence && a.machine == b.machine && a.file == b.file;
+}
+
+/* The order of clocks in the search, which decides between paths of equal length. */
+static int compare_clocks(struct clock_id a, struct clock_id b)
+{
+    if (a.id != b.id)
+        return a.id < b.id ? -1 : 1;
+    if (a.sequence != b.sequence)
+        return a.sequence < b.sequence ? -1 : 1;
+    if (a.file != b.file)
+        return a.file < b.file ? -1 : 1;
+    return a.machine == b.machine ? 0 : a.machine < b.machine ? -1 : 1;
+}
+
+static uint64_t hash_clock(struct clock_id c)
+{
+    return hash_combine(hash_combine(c.id, c.sequence), (uint64_t)c.file << 32 | c.machine);
+}
+
+static int find_node(struct clock_graph *g, struct clock_id c)
+{
+    if (g->last_node != NO_NODE && same_clock(g->nodes.p[g->last_node].clock, c))
+        return g->last_node;
+    uint64_t h = hash_clock(c);
+    for (uint64_t *at; (at = u64map_get(&g->by_clock, h)); h++)
+        if (same_clock(g->nodes.p[*at].clock, c))
+            return g->last_node = (int)*at;
+    return NO_NODE;
+}
+
+static int add_node(struct clock_graph *g, struct clock_id c)
+{
+    int found = find_node(g, c);
+    if (found != NO_NODE)
+        return found;
+    uint64_t h = hash_clock(c);
+    while (u64map_get(&g->by_clock, h))
+        h++;
+    struct node *n = g->nodes.n < INT32_MAX ? vec_add(&g->nodes) : NULL;
+    if (!n || !u64map_set(&g->by_clock, h, g->nodes.n - 1)) {
+        g->nodes.n -= n != NULL;
+        g->failed = true;
+        return NO_NODE;
+    }
+    n->clock = c;
+    n->multiplier = 1;
+    return (int)(g->nodes.n - 1);
+}
+
+static struct series *find_series(const struct node *n, uint64_t type)
+{
+    for (size_t i = 0; i < n->series.n; i++)
+        if (n->series.p[i].type == type)
+            return &n->series.p[i];
+    return NULL;
+}
+
+static bool add_edge(struct clock_graph *g, uint32_t from, uint32_t to, uint64_t type)
+{
+    struct node *n = &g->nodes.p[from];
+    if (n->non_monotonic)
+        return true;
+    struct clock_id target = g->nodes.p[to].clock;
+    size_t at = 0;
+    for (; at < n->edges.n; at++) {
+        int order = compare_clocks(g->nodes.p[n->edges.p[at].to].clock, target);
+        if (order > 0 || (order == 0 && n->edges.p[at].type >= type))
+            break;
+    }
+    if (at < n->edges.n && n->edges.p[at].to == to && n->edges.p[at].type == type)
+        return true;
+    if (!vec_reserve(&n->edges, n->edges.n + 1))
+        return false;
+    memmove(n->edges.p + at + 1, n->edges.p + at, (n->edges.n - at) * sizeof *n->edges.p);
+    n->edges.p[at] = (struct edge){to, type};
+    n->edges.n++;
+    return true;
+}
+
+static bool is_sequence_clock(struct clock_id c)
+{
+    return c.id >= CLOCK_ID_FIRST_SEQUENCE && c.id <= CLOCK_ID_LAST_SEQUENCE;
+}
+
+/* Notes one reading of a snapshot. False when the rules forbid it: the rest of the snapshot is to be ignored. */
+static bool note_reading(struct clock_graph *g, int node, const struct clock_reading *r, uint32_t snapshot,
+                         uint64_t type)
+{
+    struct node *n = &g->nodes.p[node];
+    int64_t multiplier = r->multiplier ? r->multiplier : 1;
+    bool is_trace_clock = same_clock(n->clock, g->trace_clock);
+    if (!n->read) {
+        if (r->incremental && !is_sequence_clock(n->clock))
+            return false;
+        n->read = true;
+        n->multiplier = multiplier;
+        n->incremental = r->incremental;
+    } else if (n->multiplier != multiplier || n->incremental != r->incremental) {
+        return false;
+    }
+    int64_t ns;
+    if ((is_trace_clock && multiplier != 1) || __builtin_mul_overflow(r->value, multiplier, &ns))
+        return false;
+    n->last_ns = ns;
+    struct series *s = find_series(n, type);
+    if (!s) {
+        s = vec_add(&n->series);
+        if (!s)
+            goto no_memory;
+        s->type = type;
+    }
+    if (s->snapshots.n) {
+        if (*vec_last(&s->snapshots) == snapshot)
+            return false; /* the same clock twice */
+        if (ns < *vec_last(&s->values)) {
+            if (is_trace_clock)
+                return false;
+            n->non_monotonic = true;
+            vec_clear(&n->edges);
+        }
+    }
+    if (!vec_push(&s->values, ns))
+        goto no_memory;
+    if (!vec_push(&s->snapshots, snapshot)) {
+        s->values.n--;
+        goto no_memory;
+    }
+    return true;
+no_memory:
+    g->failed = true;
+    return true;
+}
+
+uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_reading *readings, size_t n)
+{
+    uint32_t snapshot = g->next_snapshot++;
+    uint64_t type = n;
+    g->version++;
+    for (size_t i = 0; i < n; i++)
+        type = hash_combine(type, hash_clock(readings[i].clock));
+    for (size_t i = 0; i < n; i++) {
+        int node = add_node(g, readings[i].clock);
+        if (node == NO_NODE)
+            return snapshot;
+        if (!note_reading(g, node, &readings[i], snapshot, type)) {
+            stats_add(&g->st->stats, 0, STAT_invalid_clock_snapshots, 1);
+            return snapshot;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t a = (uint32_t)find_node(g, readings[i].clock);
+        struct series *s = find_series(&g->nodes.p[a], type);
+        if (s && s->snapshots.n > 1)
+            continue; /* the edges of this type are there since its first snapshot, but for those removed for good */
+        for (size_t k = 0; k < n; k++)
+            if (k != i && !add_edge(g, a, (uint32_t)find_node(g, readings[k].clock), type))
+                g->failed = true;
+    }
+    return snapshot;
+}
+
+/* A way through the graph. */
+struct path {
+    unsigned hops;
+    uint32_t from[MAX_HOPS];
+    struct edge edge[MAX_HOPS];
+};
+
+/* Breadth-first: the shortest path of at most MAX_HOPS; among those the one whose edges come first in order. */
+static bool find_path(const struct clock_graph *g, uint32_t from, uint32_t to, struct path *path)
+{
+    struct step {
+        uint32_t node;
+        uint32_t before; /* index of the step that led here */
+        uint32_t depth;
+        struct edge edge;
+    };
+    VEC(struct step)
+    steps = {0};
+    uint8_t *visited = mem_zalloc(g->nodes.n);
+    bool found = false;
+    if (visited && vec_push(&steps, (struct step){.node = from})) {
+        visited[from] = 1;
+        for (size_t i = 0; i < steps.n && !found; i++) {
+            if (steps.p[i].depth == MAX_HOPS)
+                break;
+            const struct node *n = &g->nodes.p[steps.p[i].node];
+            for (size_t k = 0; k < n->edges.n && !found; k++) {
+                uint32_t next = n->edges.p[k].to;
+                if (visited[next])
+                    continue;
+                visited[next] = 1;
+                if (!vec_push(&steps, (struct step){next, (uint32_t)i, steps.p[i].depth + 1, n->edges.p[k]}))
+                    break;
+                found = next == to;
+            }
+        }
+    }
+    if (found) {
+        const struct step *s = vec_last(&steps);
+        path->hops = s->depth;
+        for (; s->depth; s = &steps.p[s->before]) {
+            path->from[s->depth - 1] = steps.p[s->before].node;
+            path->edge[s->depth - 1] = s->edge;
+        }
+    }
+    vec_free(&steps);
+    mem_free(visited);
+    return found;
+}
+
+/* Index of the last value <= v (0 when all are later). */
+static size_t last_not_after(const int64_t *values, size_t n, int64_t v)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (values[mid] <= v)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo ? lo - 1 : 0;
+}
+
+static size_t first_snapshot(const uint32_t *ids, size_t n, uint32_t id)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (ids[mid] < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < n ? lo : n - 1; /* a snapshot that broke off half-way lacks some clocks */
+}
+
+struct conversion {
+    int64_t value;
+    int64_t first, end; /* [first, end) of the source's ns: the same steps apply */
+};
+
+/* Adds `d` to a bound of validity, keeping "no bound". */
+static int64_t shift_bound(int64_t bound, int64_t d)
+{
+    int64_t r;
+    if (bound == INT64_MIN || bound == INT64_MAX)
+        return bound;
+    return __builtin_add_overflow(bound, d, &r) ? (d < 0 ? INT64_MIN : INT64_MAX) : r;
+}
+
+static bool walk(const struct clock_graph *g, const struct path *path, int64_t ns, struct conversion *out)
+{
+    int64_t total = 0; /* what has been added so far */
+    *out = (struct conversion){ns, INT64_MIN, INT64_MAX};
+    for (unsigned h = 0; h < path->hops; h++) {
+        const struct series *src = find_series(&g->nodes.p[path->from[h]], path->edge[h].type);
+        const struct series *dst = find_series(&g->nodes.p[path->edge[h].to], path->edge[h].type);
+        if (!src || !dst || !src->values.n || !dst->values.n)
+            return false;
+        size_t i = last_not_after(src->values.p, src->values.n, out->value);
+        size_t k = first_snapshot(dst->snapshots.p, dst->snapshots.n, src->snapshots.p[i]);
+        int64_t lower = i == 0 ? INT64_MIN : src->values.p[i];
+        int64_t upper = i + 1 < src->values.n ? src->values.p[i + 1] : INT64_MAX;
+        int64_t negative;
+        if (__builtin_sub_overflow(0, total, &negative))
+            return false;
+        lower = shift_bound(lower, negative);
+        upper = shift_bound(upper, negative);
+        out->first = lower > out->first ? lower : out->first;
+        out->end = upper < out->end ? upper : out->end;
+        int64_t delta;
+        if (__builtin_sub_overflow(dst->values.p[k], src->values.p[i], &delta) ||
+            __builtin_add_overflow(out->value, delta, &out->value) || __builtin_add_overflow(total, delta, &total))
+            return false;
+    }
+    return true;
+}
+
+/* The node's value as ns; false when it overflows. */
+static bool to_ns(const struct node *n, int64_t value, int64_t *ns)
+{
+    if (__builtin_mul_overflow(value, n->multiplier, ns))
+        return false;
+    return !n->incremental || !__builtin_add_overflow(*ns, n->last_ns, ns);
+}
+
+int clock_graph_convert(struct clock_graph *g, struct clock_id from, int64_t value, struct clock_id to, int64_t *out)
+{
+    if (same_clock(from, to)) {
+        *out = value;
+        return 0;
+    }
+    int a = find_node(g, from), b = find_node(g, to);
+    struct path path;
+    struct conversion c;
+    int64_t ns;
+    if (a == NO_NODE || b == NO_NODE || !to_ns(&g->nodes.p[a], value, &ns) ||
+        !find_path(g, (uint32_t)a, (uint32_t)b, &path) || !walk(g, &path, ns, &c))
+        return -MRD_ENOTFOUND;
+    if (g->nodes.p[a].incremental)
+        g->nodes.p[a].last_ns = ns;
+    *out = c.value;
+    return 0;
+}
+
+static bool reaches_trace_time(struct clock_graph *g, struct clock_id c)
+{
+    if (same_clock(c, g->trace_clock))
+        return true;
+    int a = find_node(g, c), b = find_node(g, g->trace_clock);
+    struct path path;
+    return a != NO_NODE && b != NO_NODE && find_path(g, (uint32_t)a, (uint32_t)b, &path);
+}
+
+static bool connected(struct clock_graph *g, struct clock_id x, struct clock_id y)
+{
+    int a = find_node(g, x), b = find_node(g, y);
+    struct path path;
+    return same_clock(x, y) || (a != NO_NODE && b != NO_NODE && find_path(g, (uint32_t)a, (uint32_t)b, &path));
+}
+
+/* Relates the clocks of a file on a machine to trace time by the fallbacks of the facts, if they are not yet: both
+ * sides' REALTIME are equal, else equal clocks are equal. */
+static void relate_domain(struct clock_graph *g, uint32_t file, uint32_t machine)
+{
+    struct clock_id source = {.id = CLOCK_ID_BOOTTIME, .machine = machine, .file = file};
+    struct clock_id real = {.id = CLOCK_ID_REALTIME, .machine = machine, .file = file};
+    struct clock_id trace_real = {
+        .id = CLOCK_ID_REALTIME, .machine = g->trace_clock.machine, .file = g->trace_clock.file};
+    if (reaches_trace_time(g, source))
+        return;
+    if (!same_clock(real, trace_real) && connected(g, source, real) && connected(g, trace_real, g->trace_clock)) {
+        struct clock_reading equal[] = {{.clock = real}, {.clock = trace_real}};
+        clock_graph_add_snapshot(g, equal, 2);
+    } else if (g->trace_clock.id == CLOCK_ID_TRACE_FILE ||
+               (g->trace_clock.id == source.id && !same_clock(g->trace_clock, source))) {
+        struct clock_reading equal[] = {{.clock = source}, {.clock = g->trace_clock}};
+        clock_graph_add_snapshot(g, equal, 2);
+    } else {
+        stats_add(&g->st->stats, machine, STAT_clock_sync_unrelatable_clock_domains, 1);
+    }
+}
+
+static bool first_use(struct clock_graph *g, struct clock_id c)
+{
+    for (size_t i = 0; i < g->domains.n; i++)
+        if (g->domains.p[i].file == c.file && g->domains.p[i].machine == c.machine)
+            return false;
+    if (!vec_push(&g->domains, (struct domain){c.file, c.machine, true}))
+        g->failed = true;
+    return true;
+}
+
+int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64_t value, int64_t *trace_ns)
+{
+    if (same_clock(from, g->trace_clock)) {
+        g->used = true;
+        *trace_ns = value;
+        return 0;
+    }
+    int a = find_node(g, from);
+    int64_t ns;
+    if (a != NO_NODE && g->nodes.p[a].cache_version == g->version) {
+        struct node *n = &g->nodes.p[a];
+        if (to_ns(n, value, &ns) && ns >= n->cache_first && ns < n->cache_end &&
+            !__builtin_add_overflow(ns, n->cache_delta, trace_ns)) {
+            if (n->incremental)
+                n->last_ns = ns;
+            return 0;
+        }
+    }
+    g->used = true;
+    if (first_use(g, from))
+        relate_domain(g, from.file, from.machine);
+    stats_add(&g->st->stats, 0, STAT_clock_sync_cache_miss, 1);
+    a = find_node(g, from);
+    int b = find_node(g, g->trace_clock);
+    struct path path;
+    struct conversion c;
+    if (a == NO_NODE || b == NO_NODE || !to_ns(&g->nodes.p[a], value, &ns) ||
+        !find_path(g, (uint32_t)a, (uint32_t)b, &path) || !walk(g, &path, ns, &c))
+        return -MRD_ENOTFOUND;
+    struct node *n = &g->nodes.p[a];
+    if (n->incremental)
+        n->last_ns = ns;
+    *trace_ns = c.value;
+    if (!__builtin_sub_overflow(c.value, ns, &n->cache_delta)) {
+        n->cache_first = c.first;
+        n->cache_end = c.end;
+        n->cache_version = g->version;
+    }
+    return 0;
+}
+
+int clock_graph_from_trace_time(struct clock_graph *g, int64_t trace_ns, struct clock_id to, int64_t *value)
+{
+    return clock_graph_convert(g, g->trace_clock, trace_ns, to, value);
+}
+
+int clock_graph_snapshot_trace_time(struct clock_graph *g, const struct clock_reading *readings, size_t n, size_t which,
+                                    int64_t *trace_ns)
+{
+    int64_t value = readings[which].incremental ? 0 : readings[which].value;
+    if (clock_graph_to_trace_time(g, readings[which].clock, value, trace_ns) == 0)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        if (same_clock(readings[i].clock, g->trace_clock)) {
+            *trace_ns = readings[i].value;
+            return 0;
+        }
+    }
+    return -MRD_ENOTFOUND;
+}
+
+static void log_failure(struct clock_graph *g, enum stat_key stat, struct clock_id from, int64_t value,
+                        int64_t byte_offset)
+{
+    struct args *args = &g->st->args;
+    struct arg_list list = {0};
+    arg_list_int(args, &list, "source_clock_id", from.id);
+    arg_list_int(args, &list, "source_timestamp", value);
+    arg_list_int(args, &list, "target_clock_id", g->trace_clock.id);
+    if (from.sequence)
+        arg_list_int(args, &list, "source_sequence_id", from.sequence);
+    if (g->trace_clock.sequence)
+        arg_list_int(args, &list, "target_sequence_id", g->trace_clock.sequence);
+    uint32_t set = args_intern(args, list.p, list.n);
+    arg_list_free(&list);
+    stats_add(&g->st->stats, from.machine, stat, 1);
+    trace_import_logs_insert(g->st,
+                             &(struct trace_import_logs_row){.trace_id = from.file,
+                                                             .ts = COL_NULL,
+                                                             .byte_offset = byte_offset < 0 ? COL_NULL : byte_offset,
+                                                             .stat_key = stat,
+                                                             .arg_set_id = set ? set : COL_NULL});
+}
+
+void clock_graph_record_failure(struct clock_graph *g, struct clock_id from, int64_t value, int64_t byte_offset)
+{
+    int a = find_node(g, from), b = find_node(g, g->trace_clock);
+    enum stat_key stat = a == NO_NODE   ? STAT_clock_sync_failure_unknown_source_clock
+                         : b == NO_NODE ? STAT_clock_sync_failure_unknown_target_clock
+                                        : STAT_clock_sync_failure_no_path;
+    log_failure(g, stat, from, value, byte_offset);
+}
+
+int clock_graph_set_trace_clock(struct clock_graph *g, struct clock_id clock)
+{
+    if (same_clock(clock, g->trace_clock))
+        g->trace_clock_set = true;
+    if (same_clock(clock, g->trace_clock) || (g->trace_clock_set && g->trace_clock.file != clock.file))
+        return 0;
+    if (g->used)
+        return -MRD_EINVALID;
+    g->trace_clock = clock;
+    g->trace_clock_set = true;
+    g->version++;
+    return 0;
+}
+
+struct clock_id clock_graph_trace_clock(const struct clock_graph *g)
+{
+    return g->trace_clock;
+}

@@ -1,0 +1,179 @@
+/* Owns machines: their rows, their cpus, and the life of the trackers of each. */
+#include "importer/context.h"
+
+#include "importer/ftrace/ftrace.h"
+#include "importer/proto/packet.h"
+#include "importer/proto/sequence.h"
+#include "importer/system/system.h"
+#include "importer/track/process_tracker.h"
+#include "importer/track/sched_tracker.h"
+#include "importer/track_event/track_event.h"
+
+enum { CPUS_PER_MACHINE = 4096, MAX_MACHINES = UINT16_MAX /* as many as stats can tell apart */ };
+
+void importer_fail(struct importer *im, int code, const char *fmt, ...)
+{
+    if (im->error.code)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    error_vset(&im->error, code, fmt, ap);
+    va_end(ap);
+}
+
+uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu)
+{
+    uint32_t ucpu = m->id * CPUS_PER_MACHINE + (cpu & (CPUS_PER_MACHINE - 1));
+    uint64_t bit = (uint64_t)1 << (cpu & 63);
+    uint64_t *word = &m->cpu_seen[cpu / 64 & (CPUS_PER_MACHINE / 64 - 1)];
+    if (!(*word & bit)) {
+        *word |= bit;
+        if (ucpu < m->st->t[T_cpu].n_rows)
+            ROW_SET(m->st, cpu, cpu, ucpu, cpu);
+    }
+    return ucpu;
+}
+
+void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, uint32_t arg_set_id)
+{
+    stats_add(&m->st->stats, m->id, stat, 1);
+    trace_import_logs_insert(m->st,
+                             &(struct trace_import_logs_row){.trace_id = m->im->trace_file,
+                                                             .ts = ts,
+                                                             .byte_offset = byte_offset < 0 ? COL_NULL : byte_offset,
+                                                             .stat_key = stat,
+                                                             .arg_set_id = arg_set_id ? arg_set_id : COL_NULL});
+}
+
+static bool open_parts(struct machine_ctx *m)
+{
+    m->sequences = sequences_open(m);
+    bool ok = m->sequences != NULL;
+#ifdef HAVE_process_tracker
+    ok = ok && (m->processes = process_tracker_open(m));
+#endif
+#ifdef HAVE_sched_tracker
+    ok = ok && (m->sched = sched_tracker_open(m));
+#endif
+#ifdef HAVE_ftrace_machine
+    ok = ok && (m->ftrace = ftrace_machine_open(m));
+#endif
+#ifdef HAVE_track_event_machine
+    ok = ok && (m->track_event = track_event_machine_open(m));
+#endif
+#ifdef HAVE_system_machine
+    ok = ok && (m->system = system_machine_open(m));
+#endif
+    return ok;
+}
+
+void machine_finish(struct machine_ctx *m)
+{
+#ifdef HAVE_ftrace_machine
+    ftrace_machine_finish(m->ftrace);
+#endif
+#ifdef HAVE_track_event_machine
+    track_event_machine_finish(m->track_event);
+#endif
+#ifdef HAVE_system_machine
+    system_machine_finish(m->system);
+#endif
+#ifdef HAVE_sched_tracker
+    sched_tracker_finish(m->sched);
+#endif
+#ifdef HAVE_process_tracker
+    process_tracker_finish(m->processes);
+#endif
+}
+
+void machine_close(struct machine_ctx *m)
+{
+    if (!m)
+        return;
+#ifdef HAVE_system_machine
+    if (m->system)
+        system_machine_close(m->system);
+#endif
+#ifdef HAVE_track_event_machine
+    if (m->track_event)
+        track_event_machine_close(m->track_event);
+#endif
+#ifdef HAVE_ftrace_machine
+    if (m->ftrace)
+        ftrace_machine_close(m->ftrace);
+#endif
+#ifdef HAVE_sched_tracker
+    if (m->sched)
+        sched_tracker_close(m->sched);
+#endif
+#ifdef HAVE_process_tracker
+    if (m->processes)
+        process_tracker_close(m->processes);
+#endif
+    sequences_close(m->sequences);
+    mem_free(m);
+}
+
+static bool insert_rows(struct machine_ctx *m)
+{
+    struct storage *st = m->st;
+    uint32_t row = machine_insert(st, &(struct machine_row){.raw_id = m->raw_id,
+                                                            .num_cpus = COL_NULL,
+                                                            .android_sdk_version = COL_NULL,
+                                                            .system_ram_bytes = COL_NULL,
+                                                            .system_ram_gb = COL_NULL});
+    strid unknown = strpool_intern_str(&st->strings, "");
+    struct cpu_row cpu = {
+        .cpu = COL_NULL, .processor = unknown, .machine_id = row, .capacity = COL_NULL, .arg_set_id = COL_NULL};
+    for (int i = 0; i < CPUS_PER_MACHINE; i++)
+        cpu_insert(st, &cpu);
+    return row == m->id && !st->t[T_cpu].failed;
+}
+
+static struct machine_ctx *add_machine(struct importer *im, uint32_t raw_id)
+{
+    if (im->machines.n >= MAX_MACHINES)
+        return NULL;
+    struct machine_ctx *m = mem_zalloc(sizeof *m);
+    if (!m) {
+        im->failed = true;
+        return NULL;
+    }
+    m->im = im;
+    m->st = im->st;
+    m->id = (uint32_t)im->machines.n;
+    m->raw_id = raw_id;
+    if (!vec_push(&im->machines, m)) {
+        mem_free(m);
+        im->failed = true;
+        return NULL;
+    }
+    if (!insert_rows(m) || !u64map_set(&im->machine_rows, raw_id, m->id) || !open_parts(m)) {
+        im->machines.n--;
+        u64map_del(&im->machine_rows, raw_id);
+        machine_close(m);
+        im->failed = true;
+        return NULL;
+    }
+    return m;
+}
+
+struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id)
+{
+    uint64_t *row = u64map_get(&im->machine_rows, raw_id);
+    if (row)
+        return im->machines.p[*row];
+    if (im->failed)
+        return NULL;
+    if (raw_id != 0 && im->machines.n == 1 && !im->host_seen && im->machines.p[0]->raw_id == 0) {
+        /* A trace of one remote machine only: its id is adopted by the machine that is there. */
+        if (!u64map_set(&im->machine_rows, raw_id, 0)) {
+            im->failed = true;
+            return NULL;
+        }
+        im->machines.p[0]->raw_id = raw_id;
+        ROW_SET(im->st, machine, raw_id, 0, raw_id);
+        return im->machines.p[0];
+    }
+    return add_machine(im, raw_id);
+}

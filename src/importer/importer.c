@@ -1,0 +1,97 @@
+/* Owns an import from its opening to the tables being ready for queries. */
+#include "importer/importer.h"
+
+#include "importer/bounds.h"
+#include "importer/clock/clock_graph.h"
+#include "importer/context.h"
+#include "importer/proto/trace_reader.h"
+#include "importer/reader/reader.h"
+#include "importer/sort/sorter.h"
+#include "importer/track/flow_tracker.h"
+#include "importer/track/slice_tracker.h"
+#include "importer/track/track_tracker.h"
+
+static bool open_parts(struct importer *im)
+{
+    return (im->clocks = clock_graph_open(im->st)) && (im->sorter = sorter_open(&im->st->stats, im->opt.full_sort)) &&
+           (im->tracks = track_tracker_open(im)) && (im->slices = slice_tracker_open(im)) &&
+           (im->flows = flow_tracker_open(im)) && (im->proto = proto_reader_open(im)) &&
+           (im->reader = reader_open(im)) && importer_machine(im, 0);
+}
+
+int importer_open(struct importer **out, struct storage *st, const struct import_options *options, struct error *err)
+{
+    *out = NULL;
+    struct importer *im = mem_zalloc(sizeof *im);
+    if (im) {
+        im->st = st;
+        if (options)
+            im->opt = *options;
+        if (open_parts(im)) {
+            *out = im;
+            return 0;
+        }
+        importer_close(im);
+    }
+    return error_set(err, -MRD_ENOMEM, "out of memory");
+}
+
+static int check(const struct importer *im, int rc, struct error *err)
+{
+    if (im->failed || sorter_failed(im->sorter) || storage_failed(im->st))
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    return rc;
+}
+
+int importer_add_file(struct importer *im, const char *path, struct error *err)
+{
+    int rc = reader_add_file(im->reader, path, err);
+    proto_reader_finish_file(im->proto);
+    return check(im, rc, err);
+}
+
+int importer_feed(struct importer *im, const void *bytes, size_t len, struct error *err)
+{
+    return check(im, reader_feed(im->reader, bytes, len, err), err);
+}
+
+int importer_finish(struct importer *im, struct error *err)
+{
+    int rc = reader_finish(im->reader, err);
+    proto_reader_finish_file(im->proto);
+    sorter_drain(im->sorter);
+    for (size_t i = 0; i < im->machines.n; i++)
+        machine_finish(im->machines.p[i]);
+    slice_tracker_finish(im->slices);
+    flow_tracker_finish(im->flows);
+    reader_metadata(im->reader);
+    trace_bounds_compute(im->st);
+    storage_finalize(im->st);
+    if (!rc && im->error.code) {
+        if (err)
+            *err = im->error;
+        rc = im->error.code;
+    }
+    return check(im, rc, err);
+}
+
+void importer_close(struct importer *im)
+{
+    if (!im)
+        return;
+    for (size_t i = im->machines.n; i-- > 0;)
+        machine_close(im->machines.p[i]);
+    vec_free(&im->machines);
+    u64map_free(&im->machine_rows);
+    reader_close(im->reader);
+    proto_reader_close(im->proto);
+    if (im->flows)
+        flow_tracker_close(im->flows);
+    if (im->slices)
+        slice_tracker_close(im->slices);
+    if (im->tracks)
+        track_tracker_close(im->tracks);
+    sorter_close(im->sorter);
+    clock_graph_close(im->clocks);
+    mem_free(im);
+}

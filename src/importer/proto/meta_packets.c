@@ -1,0 +1,185 @@
+/* Owns packets that say something about the trace as a whole: its config, uuid, triggers and attributes. */
+#include "importer/metadata.h"
+#include "importer/proto/sequence.h"
+#include "importer/proto/special_packets.h"
+#include "importer/track/slice_tracker.h"
+#include "importer/track/track_tracker.h"
+
+void trace_uuid_set(struct importer *im, uint64_t msb, uint64_t lsb)
+{
+    metadata_str(im, NULL, METADATA_trace_uuid,
+                 strpool_printf(&im->st->strings, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(msb >> 32),
+                                (unsigned)(msb >> 16 & 0xffff), (unsigned)(msb & 0xffff), (unsigned)(lsb >> 48),
+                                (unsigned long long)(lsb & 0xffffffffffff)));
+}
+
+static enum tokenize_result uuid_packet(struct packet *p)
+{
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    uint64_t msb = 0, lsb = 0;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1)
+            msb = pb_u64(&f);
+        else if (f.id == 2)
+            lsb = pb_u64(&f);
+    }
+    trace_uuid_set(p->m->im, msb, lsb);
+    p->m->im->has_uuid = true;
+    return TOKENIZE_DONE;
+}
+
+static void attributes(struct packet *p, struct slice message)
+{
+    struct importer *im = p->m->im;
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id != 1)
+            continue;
+        struct pb_cursor attribute = pb_sub(&f);
+        struct pb_field v;
+        struct slice key = {0};
+        int64_t number = COL_NULL;
+        strid text = 0;
+        while (pb_next(&attribute, &v)) {
+            if (v.id == 1)
+                key = pb_bytes(&v);
+            else if (v.id == 2)
+                number = pb_i64(&v);
+            else if (v.id == 3)
+                text = import_slice(im, pb_bytes(&v));
+        }
+        if (!key.len || key.len > 4096 || (!text && number == COL_NULL))
+            continue;
+        strid name = strpool_printf(&im->st->strings, "trace_attribute.%.*s", (int)key.len, (const char *)key.p);
+        metadata_dynamic(im, NULL, name, number, text);
+    }
+}
+
+void trace_attributes_packet(struct packet *p)
+{
+    attributes(p, p->field);
+}
+
+/* A file_write_period from here on is a way to say "keep a ring buffer and write it once". */
+static const uint64_t ring_buffer_period_ms = 7 * 24 * 3600 * UINT64_C(1000);
+enum { FILL_DISCARD = 2 };
+
+static enum tokenize_result config_packet(struct packet *p)
+{
+    struct importer *im = p->m->im;
+    struct sequences *seqs = p->m->sequences;
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f, sub;
+    uint64_t msb = 0, lsb = 0, write_period_ms = 0, flush_period_ms = 0;
+    bool write_into_file = false;
+    unsigned buffer = 0;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1: /* buffers */
+            if (buffer < 64 && pb_find(pb_bytes(&f), 4, &sub) && pb_u64(&sub) == FILL_DISCARD)
+                seqs->discard_buffers |= (uint64_t)1 << buffer;
+            buffer++;
+            break;
+        case 7: /* statsd_metadata */
+            if (pb_find(pb_bytes(&f), 4, &sub))
+                metadata_int(im, p->m, METADATA_statsd_triggering_subscription_id, pb_i64(&sub));
+            break;
+        case 8:
+            write_into_file = pb_bool(&f);
+            break;
+        case 9:
+            write_period_ms = pb_u64(&f);
+            break;
+        case 13:
+            flush_period_ms = pb_u64(&f);
+            break;
+        case 22:
+            metadata_str(im, p->m, METADATA_unique_session_name, import_slice(im, pb_bytes(&f)));
+            break;
+        case 27:
+            msb = pb_u64(&f);
+            break;
+        case 28:
+            lsb = pb_u64(&f);
+            break;
+        case 48:
+            attributes(p, pb_bytes(&f));
+            break;
+        }
+    }
+    seqs->streams_into_file = write_into_file && write_period_ms < ring_buffer_period_ms;
+    if (write_into_file && !flush_period_ms)
+        stats_set(&p->m->st->stats, p->m->id, STAT_config_write_into_file_no_flush, 1);
+    if ((msb || lsb) && !im->has_uuid) {
+        trace_uuid_set(im, msb, lsb);
+        im->has_uuid = true;
+    }
+    return TOKENIZE_DONE;
+}
+
+static void trigger(struct packet *p, bool clone)
+{
+    struct importer *im = p->m->im;
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    struct args *a = &im->st->args;
+    struct arg_list list = {0};
+    strid name = 0;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1)
+            name = import_slice(im, pb_bytes(&f));
+        else if (f.id == 2)
+            arg_list_str(a, &list, "producer_name", import_slice(im, pb_bytes(&f)));
+        else if (f.id == 3)
+            arg_list_int(a, &list, "trusted_producer_uid", pb_i32(&f));
+    }
+    uint32_t track = track_intern(im->tracks, p->m->id,
+                                  &(struct track_spec){.type = "triggers",
+                                                       .event_type = TRACK_SLICE,
+                                                       .name = import_str(im, "Trace Triggers"),
+                                                       .parent = UINT32_MAX});
+    if (track != UINT32_MAX)
+        slice_scoped(im->slices, p->m->id, p->ts, track, 0, name, 0, args_intern(a, list.p, list.n));
+    arg_list_free(&list);
+    if (clone || !im->has_trigger)
+        metadata_str(im, p->m, METADATA_trace_trigger, name);
+    im->has_trigger = true;
+}
+
+static void trigger_packet(struct packet *p)
+{
+    trigger(p, false);
+}
+
+static void clone_trigger_packet(struct packet *p)
+{
+    stats_set(&p->m->st->stats, p->m->id, STAT_traced_clone_trigger_timestamp_ns, p->ts);
+    trigger(p, true);
+}
+
+static enum tokenize_result ui_state_packet(struct packet *p)
+{
+    static const char hex[] = "0123456789abcdef";
+    struct importer *im = p->m->im;
+    char *text = p->field.len < (1 << 20) ? mem_alloc(p->field.len * 2 + 1) : NULL;
+    if (!text)
+        return TOKENIZE_DONE;
+    for (size_t i = 0; i < p->field.len; i++) {
+        text[2 * i] = hex[p->field.p[i] >> 4];
+        text[2 * i + 1] = hex[p->field.p[i] & 15];
+    }
+    metadata_str(im, p->m, METADATA_ui_state, strpool_intern(&im->st->strings, text, p->field.len * 2));
+    mem_free(text);
+    return TOKENIZE_DONE;
+}
+
+const struct packet_handler proto_packet_handlers[] = {
+    {33, "trace_config", config_packet, NULL},
+    {46, "trigger", NULL, trigger_packet},
+    {78, "ui_state", ui_state_packet, NULL},
+    {89, "trace_uuid", uuid_packet, NULL},
+    {113, "clone_snapshot_trigger", NULL, clone_trigger_packet},
+    {0, NULL, NULL, NULL},
+};

@@ -1,0 +1,246 @@
+/* Owns sequences and their incremental state. */
+#include "importer/proto/sequence.h"
+
+#include "base/hash.h"
+#include "importer/proto/trace_reader.h"
+#include "importer/sort/sorter.h"
+
+/* One interned message. */
+struct interned_entry {
+    uint64_t iid;
+    struct slice bytes; /* the whole entry message; p NULL: free slot */
+    uint32_t field;     /* of InternedData */
+    strid text;         /* what interned_string() found, 0 when not asked yet */
+};
+
+/* Open addressing over (field, iid); shared by generations until the next clear. */
+struct interned {
+    struct interned_entry *slots;
+    uint32_t cap; /* a power of two, 0 when empty */
+    uint32_t n;
+};
+
+static uint64_t hash_of(uint32_t field, uint64_t iid)
+{
+    return hash_combine(iid, field);
+}
+
+static struct interned_entry *probe(const struct interned *t, uint32_t field, uint64_t iid)
+{
+    uint32_t mask = t->cap - 1;
+    for (uint32_t at = (uint32_t)hash_of(field, iid) & mask;; at = (at + 1) & mask) {
+        struct interned_entry *e = &t->slots[at];
+        if (!e->bytes.p || (e->iid == iid && e->field == field))
+            return e;
+    }
+}
+
+static bool grow(struct interned *t)
+{
+    uint32_t cap = t->cap ? t->cap * 2 : 32;
+    struct interned_entry *slots = cap ? mem_zalloc(cap * sizeof *slots) : NULL;
+    if (!slots)
+        return false;
+    struct interned old = *t;
+    *t = (struct interned){slots, cap, old.n};
+    for (uint32_t i = 0; i < old.cap; i++)
+        if (old.slots[i].bytes.p)
+            *probe(t, old.slots[i].field, old.slots[i].iid) = old.slots[i];
+    mem_free(old.slots);
+    return true;
+}
+
+static struct interned_entry *lookup(const struct seq_generation *g, uint32_t field, uint64_t iid)
+{
+    if (!g->interned || !g->interned->cap)
+        return NULL;
+    struct interned_entry *e = probe(g->interned, field, iid);
+    return e->bytes.p ? e : NULL;
+}
+
+struct slice interned_find(const struct seq_generation *g, uint32_t field, uint64_t iid)
+{
+    const struct interned_entry *e = lookup(g, field, iid);
+    return e ? e->bytes : slice_of(NULL, 0);
+}
+
+strid interned_string(struct seq_generation *g, uint32_t field, uint64_t iid, uint32_t payload_field)
+{
+    struct interned_entry *e = lookup(g, field, iid);
+    if (!e)
+        return 0;
+    if (!e->text) {
+        struct pb_field f;
+        if (pb_find(e->bytes, payload_field, &f))
+            e->text = import_slice(g->machine->im, pb_bytes(&f));
+    }
+    return e->text;
+}
+
+struct sequences *sequences_open(struct machine_ctx *m)
+{
+    struct sequences *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->m = m;
+    if (m->id) /* a remote machine starts with the host's clock */
+        s->default_clock = m->im->machines.p[0]->sequences->default_clock;
+    s->packet_queue = sorter_add_queue(m->im->sorter, proto_parse_packets, m);
+    if (s->packet_queue == UINT32_MAX) {
+        mem_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void sequences_close(struct sequences *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->tables.n; i++) {
+        mem_free(s->tables.p[i]->slots);
+        mem_free(s->tables.p[i]);
+    }
+    vec_free(&s->tables);
+    u64map_free(&s->by_id);
+    arena_free(&s->arena);
+    mem_free(s);
+}
+
+uint32_t machine_packet_queue(const struct machine_ctx *m)
+{
+    return m->sequences->packet_queue;
+}
+
+/* A generation of `seq` after `before` (NULL: the first), made current. */
+static struct seq_generation *add_generation(struct sequences *s, struct sequence *seq)
+{
+    struct seq_generation *g = arena_zalloc(&s->arena, sizeof *g);
+    if (!g)
+        return NULL;
+    g->machine = s->m;
+    g->seq = seq;
+    if (!proto_add_generation(s->m->im, g))
+        return NULL;
+    return g;
+}
+
+struct sequence *sequences_get(struct sequences *s, uint32_t id)
+{
+    if (s->last && s->last->id == id)
+        return s->last;
+    uint64_t *slot = u64map_put(&s->by_id, id, NULL);
+    struct sequence *seq = slot ? (struct sequence *)(uintptr_t)*slot : NULL;
+    if (slot && !seq) {
+        seq = arena_zalloc(&s->arena, sizeof *seq);
+        if (seq) {
+            seq->id = id;
+            seq->gen = add_generation(s, seq);
+        }
+        if (!seq || !seq->gen) {
+            u64map_del(&s->by_id, id);
+            seq = NULL;
+        } else {
+            *slot = (uint64_t)(uintptr_t)seq;
+        }
+    }
+    if (!seq)
+        s->m->im->failed = true;
+    else
+        s->last = seq;
+    return seq;
+}
+
+bool sequence_clear(struct sequences *s, struct sequence *seq)
+{
+    struct seq_generation *g = add_generation(s, seq);
+    if (!g) {
+        s->m->im->failed = true;
+        return false;
+    }
+    seq->gen = g;
+    seq->valid = true;
+    return true;
+}
+
+void sequence_lost(struct sequence *seq)
+{
+    seq->valid = false;
+}
+
+/* Bytes that may be looked at until the end of the import. */
+static struct slice keep(struct sequences *s, struct slice bytes)
+{
+    if (!bytes.len || importer_bytes_stable(s->m->im, bytes.p))
+        return bytes;
+    uint8_t *copy = arena_alloc_bytes(&s->arena, bytes.len);
+    if (!copy)
+        return slice_of(NULL, 0);
+    memcpy(copy, bytes.p, bytes.len);
+    return slice_of(copy, bytes.len);
+}
+
+bool sequence_set_defaults(struct sequences *s, struct sequence *seq, struct slice defaults)
+{
+    struct seq_generation *g = add_generation(s, seq);
+    struct slice kept = keep(s, defaults);
+    if (!g || (!kept.p && defaults.len)) {
+        s->m->im->failed = true;
+        return false;
+    }
+    g->interned = seq->gen->interned;
+    g->defaults = kept;
+    struct pb_field f;
+    struct pb_cursor c = pb_cursor(kept);
+    while (pb_next(&c, &f))
+        if (f.id == 58) /* TracePacketDefaults.timestamp_clock_id */
+            g->default_clock = pb_u32(&f);
+    seq->gen = g;
+    return true;
+}
+
+static struct interned *own_table(struct sequences *s, struct sequence *seq)
+{
+    struct interned *t = seq->gen->interned;
+    if (t)
+        return t;
+    t = mem_zalloc(sizeof *t);
+    if (!t || !vec_push(&s->tables, t)) {
+        mem_free(t);
+        return NULL;
+    }
+    return seq->gen->interned = t;
+}
+
+bool sequence_intern(struct sequences *s, struct sequence *seq, struct slice interned_data)
+{
+    struct importer *im = s->m->im;
+    struct interned *t = own_table(s, seq);
+    struct slice kept = keep(s, interned_data);
+    if (!t || (!kept.p && interned_data.len)) {
+        im->failed = true;
+        return false;
+    }
+    struct pb_cursor c = pb_cursor(kept);
+    struct pb_field f, iid;
+    while (pb_next(&c, &f)) {
+        if (f.wire != PB_BYTES || !f.p)
+            continue;
+        if (!pb_find(pb_bytes(&f), 1, &iid)) { /* every interned message has its iid in field 1 */
+            stats_add(&im->st->stats, s->m->id, STAT_interned_data_tokenizer_errors, 1);
+            continue;
+        }
+        if (t->n * 4 >= t->cap * 3 && !grow(t)) {
+            im->failed = true;
+            return false;
+        }
+        struct interned_entry *e = probe(t, f.id, pb_u64(&iid));
+        if (e->bytes.p)
+            continue;
+        *e = (struct interned_entry){.iid = pb_u64(&iid), .bytes = pb_bytes(&f), .field = f.id};
+        t->n++;
+    }
+    if (c.bad)
+        stats_add(&im->st->stats, s->m->id, STAT_interned_data_tokenizer_errors, 1);
+    return true;
+}

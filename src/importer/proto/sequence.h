@@ -1,0 +1,39 @@
+/* The packet sequences of one machine: incremental state, generations, interned messages (facts: importer section 1,
+ * "Sequence / incremental state"). */
+#ifndef MERIDIAN_IMPORTER_PROTO_SEQUENCE_H
+#define MERIDIAN_IMPORTER_PROTO_SEQUENCE_H
+
+#include "importer/proto/packet.h"
+
+struct sequences {
+    struct machine_ctx *m;
+    struct u64map by_id;   /* trusted_packet_sequence_id -> struct sequence * */
+    struct sequence *last; /* looked up last */
+    struct arena arena;    /* sequences, generations, copies of bytes that are not stable */
+    VEC(struct interned *)
+    tables;                 /* to free */
+    uint32_t default_clock; /* of packets that name none; 0: their timestamps are trace time */
+    int64_t latest_ts;      /* of this machine's packets so far */
+    uint32_t packet_queue;  /* in the sorter: whole packets */
+
+    /* From the TraceConfig, for the stats of buffers. */
+    bool streams_into_file;   /* write_into_file with a period that is meant to drain the buffers */
+    uint64_t discard_buffers; /* bit i: buffer i discards when full (the first 64) */
+};
+
+struct sequences *sequences_open(struct machine_ctx *m);
+void sequences_close(struct sequences *s);
+
+/* The sequence of an id, made (with a first, empty generation) when new. NULL when out of memory. */
+struct sequence *sequences_get(struct sequences *s, uint32_t id);
+
+/* Starts a new generation without interned data and defaults; the state is valid. False when out of memory. */
+bool sequence_clear(struct sequences *s, struct sequence *seq);
+/* Packets were lost: what is interned is not to be trusted until the next clear. */
+void sequence_lost(struct sequence *seq);
+/* Starts a new generation that shares the interned data and has these defaults. */
+bool sequence_set_defaults(struct sequences *s, struct sequence *seq, struct slice defaults);
+/* Adds the messages of an InternedData. The first bytes given for an iid stay. */
+bool sequence_intern(struct sequences *s, struct sequence *seq, struct slice interned_data);
+
+#endif

@@ -1,0 +1,22 @@
+/* Packets that the reader itself acts on, in file order, before any handler sees the next one. */
+#ifndef MERIDIAN_IMPORTER_PROTO_SPECIAL_PACKETS_H
+#define MERIDIAN_IMPORTER_PROTO_SPECIAL_PACKETS_H
+
+#include "importer/proto/packet.h"
+
+/* ClockSnapshot: into the clock graph and the clock_snapshot table; chooses the trace clock. */
+void clock_snapshot_packet(struct packet *p);
+/* RemoteClockSync: relates the packet's machine to the host. */
+void remote_clock_sync_packet(struct packet *p);
+/* TraceStats: every traced_* stat; runs again for each later packet, the last values stay. */
+void trace_stats_packet(struct packet *p);
+/* TracingServiceEvent: life of the recording as metadata; drives windowed sorting. `clock` is the packet's
+ * timestamp_clock_id (0: BOOTTIME), p->ts its raw timestamp. */
+void service_event_packet(struct packet *p, uint32_t clock);
+/* TraceAttributes: metadata trace_attribute.<key>. */
+void trace_attributes_packet(struct packet *p);
+
+/* Sets metadata trace_uuid. */
+void trace_uuid_set(struct importer *im, uint64_t msb, uint64_t lsb);
+
+#endif

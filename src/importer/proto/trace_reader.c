@@ -1,0 +1,558 @@
+/* Owns the walk over TracePackets: what comes before a packet reaches its handler, and the handler's turn in time
+ * order. */
+#include "importer/proto/trace_reader.h"
+
+#include "importer/proto/sequence.h"
+#include "importer/proto/special_packets.h"
+
+enum {
+    FIELD_TRACE_PACKET = 1, /* of Trace */
+    /* of TracePacket */
+    FIELD_TRUSTED_UID = 3,
+    FIELD_CLOCK_SNAPSHOT = 6,
+    FIELD_TIMESTAMP = 8,
+    FIELD_SEQUENCE_ID = 10,
+    FIELD_INTERNED_DATA = 12,
+    FIELD_SEQUENCE_FLAGS = 13,
+    FIELD_TRACE_STATS = 35,
+    FIELD_SYNC_MARKER = 36,
+    FIELD_STATE_CLEARED = 41,
+    FIELD_PREVIOUS_DROPPED = 42,
+    FIELD_COMPRESSED = 50,
+    FIELD_CLOCK_ID = 58,
+    FIELD_DEFAULTS = 59,
+    FIELD_SERVICE_EVENT = 69,
+    FIELD_EXTENSION_DESCRIPTOR = 72,
+    FIELD_TRUSTED_PID = 79,
+    FIELD_MACHINE_ID = 98,
+    FIELD_REMOTE_CLOCK_SYNC = 107,
+    FIELD_ATTRIBUTES = 126,
+    FIELD_ZSTD_COMPRESSED = 133,
+
+    FLAG_CLEARED = 1,
+    FLAG_NEEDS_STATE = 2,
+
+    DIRECT_FIELDS = 1024, /* fields with a place of their own in the handler index */
+    MAX_HANDLERS = 254,
+    MAX_FIELDS_PER_PACKET = 8, /* handled fields in one packet: almost always one */
+};
+
+/* What one pass over a packet finds. */
+struct scan {
+    uint64_t timestamp;
+    uint32_t clock_id;
+    uint32_t sequence_id;
+    uint32_t flags;
+    uint32_t dropped;
+    uint32_t machine_id;
+    uint32_t trusted_uid;
+    uint32_t trusted_pid;
+    bool has_timestamp;
+    bool cleared;
+    bool sync_marker;
+    bool bad;
+    uint8_t n_handled;
+    struct slice clock_snapshot, trace_stats, remote_clock_sync, service_event, defaults, interned, attributes;
+    struct slice compressed;
+    bool zstd;
+    bool extension_descriptor;
+    struct pb_field handled[MAX_FIELDS_PER_PACKET];
+};
+
+/* A packet that waits for a clock. */
+struct deferred {
+    struct machine_ctx *m;
+    struct seq_generation *gen;
+    struct slice bytes;
+    int64_t byte_offset;
+};
+
+struct proto_reader {
+    struct importer *im;
+    const struct packet_handler *handlers[MAX_HANDLERS + 1]; /* [1..] */
+    uint8_t next[MAX_HANDLERS + 1];                          /* another handler of the same field, 0: none */
+    uint8_t by_field[DIRECT_FIELDS];                         /* first handler of a field, 0: none */
+    unsigned n_handlers;
+    VEC(struct seq_generation *)
+    generations;
+    VEC(struct deferred)
+    deferred;
+    proto_inflate_fn inflate;
+    void *inflate_ctx;
+    bool in_compressed;
+    bool at_end; /* clocks that are unknown now stay unknown */
+    bool damaged;
+};
+
+static void add_handlers(struct proto_reader *r, const struct packet_handler *table)
+{
+    for (; table->field_id; table++) {
+        if (table->field_id >= DIRECT_FIELDS || r->n_handlers == MAX_HANDLERS)
+            continue;
+        uint8_t number = (uint8_t)++r->n_handlers;
+        r->handlers[number] = table;
+        uint8_t *link = &r->by_field[table->field_id];
+        while (*link)
+            link = &r->next[*link];
+        *link = number;
+    }
+}
+
+struct proto_reader *proto_reader_open(struct importer *im)
+{
+    struct proto_reader *r = mem_zalloc(sizeof *r);
+    if (!r)
+        return NULL;
+    r->im = im;
+#ifdef HAVE_ftrace_packet_handlers
+    add_handlers(r, ftrace_packet_handlers);
+#endif
+#ifdef HAVE_track_event_packet_handlers
+    add_handlers(r, track_event_packet_handlers);
+#endif
+#ifdef HAVE_system_packet_handlers
+    add_handlers(r, system_packet_handlers);
+#endif
+    add_handlers(r, proto_packet_handlers);
+    return r;
+}
+
+void proto_reader_close(struct proto_reader *r)
+{
+    if (!r)
+        return;
+    vec_free(&r->generations);
+    vec_free(&r->deferred);
+    mem_free(r);
+}
+
+void proto_reader_on_compressed(struct proto_reader *r, proto_inflate_fn inflate, void *ctx)
+{
+    r->inflate = inflate;
+    r->inflate_ctx = ctx;
+}
+
+bool proto_reader_damaged(const struct proto_reader *r)
+{
+    return r->damaged;
+}
+
+bool proto_reader_has_deferred(const struct proto_reader *r)
+{
+    return r->deferred.n > 0;
+}
+
+bool proto_add_generation(struct importer *im, struct seq_generation *g)
+{
+    struct proto_reader *r = im->proto;
+    g->index = (uint32_t)r->generations.n;
+    return r->generations.n < UINT32_MAX && vec_push(&r->generations, g);
+}
+
+struct seq_generation *generation_at(const struct importer *im, uint32_t index)
+{
+    return im->proto->generations.p[index];
+}
+
+static void scan_packet(const struct proto_reader *r, struct slice bytes, struct scan *s)
+{
+    memset(s, 0, offsetof(struct scan, handled));
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case FIELD_TRUSTED_UID:
+            s->trusted_uid = pb_u32(&f);
+            break;
+        case FIELD_TIMESTAMP:
+            s->timestamp = pb_u64(&f);
+            s->has_timestamp = true;
+            break;
+        case FIELD_SEQUENCE_ID:
+            s->sequence_id = pb_u32(&f);
+            break;
+        case FIELD_SEQUENCE_FLAGS:
+            s->flags = pb_u32(&f);
+            break;
+        case FIELD_SYNC_MARKER:
+            s->sync_marker = true;
+            break;
+        case FIELD_STATE_CLEARED:
+            s->cleared = pb_bool(&f);
+            break;
+        case FIELD_PREVIOUS_DROPPED:
+            s->dropped = pb_u32(&f);
+            break;
+        case FIELD_CLOCK_ID:
+            s->clock_id = pb_u32(&f);
+            break;
+        case FIELD_TRUSTED_PID:
+            s->trusted_pid = pb_u32(&f);
+            break;
+        case FIELD_MACHINE_ID:
+            s->machine_id = pb_u32(&f);
+            break;
+        case FIELD_CLOCK_SNAPSHOT:
+            s->clock_snapshot = pb_bytes(&f);
+            break;
+        case FIELD_TRACE_STATS:
+            s->trace_stats = pb_bytes(&f);
+            break;
+        case FIELD_REMOTE_CLOCK_SYNC:
+            s->remote_clock_sync = pb_bytes(&f);
+            break;
+        case FIELD_SERVICE_EVENT:
+            s->service_event = pb_bytes(&f);
+            break;
+        case FIELD_DEFAULTS:
+            s->defaults = pb_bytes(&f);
+            break;
+        case FIELD_INTERNED_DATA:
+            s->interned = pb_bytes(&f);
+            break;
+        case FIELD_ATTRIBUTES:
+            s->attributes = pb_bytes(&f);
+            break;
+        case FIELD_COMPRESSED:
+        case FIELD_ZSTD_COMPRESSED:
+            s->compressed = pb_bytes(&f);
+            s->zstd = f.id == FIELD_ZSTD_COMPRESSED;
+            break;
+        case FIELD_EXTENSION_DESCRIPTOR:
+            s->extension_descriptor = true;
+            break;
+        default:
+            if (f.id < DIRECT_FIELDS && r->by_field[f.id] && s->n_handled < MAX_FIELDS_PER_PACKET)
+                s->handled[s->n_handled++] = f;
+        }
+    }
+    s->bad = c.bad;
+}
+
+struct clock_id packet_clock(const struct packet *p, uint32_t clock)
+{
+    struct clock_id c = {.id = clock, .machine = p->m->id};
+    if (clock >= CLOCK_ID_FIRST_SEQUENCE && clock <= CLOCK_ID_LAST_SEQUENCE)
+        c.sequence = p->gen->seq->id;
+    return c;
+}
+
+static uint32_t effective_clock(const struct packet *p, uint32_t clock)
+{
+    if (!clock)
+        clock = p->gen->default_clock;
+    return clock ? clock : p->m->sequences->default_clock;
+}
+
+bool packet_clock_to_trace(const struct packet *p, uint32_t clock, int64_t value, int64_t *trace_ns)
+{
+    clock = effective_clock(p, clock);
+    *trace_ns = value;
+    if (!clock)
+        return true;
+    struct clock_id c = packet_clock(p, clock);
+    if (clock_graph_to_trace_time(p->m->im->clocks, c, value, trace_ns) == 0)
+        return true;
+    clock_graph_record_failure(p->m->im->clocks, c, value, p->byte_offset);
+    return false;
+}
+
+static void skip(const struct packet *p, enum stat_key stat)
+{
+    stats_add(&p->m->st->stats, p->m->id, stat, 1);
+}
+
+enum resolved { RESOLVED, DEFER, DROP };
+
+static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p, const struct scan *s)
+{
+    struct sequences *seqs = p->m->sequences;
+    if (!s->has_timestamp) {
+        int64_t max = sorter_max_ts(r->im->sorter);
+        p->ts = seqs->latest_ts > max ? seqs->latest_ts : max;
+        p->has_ts = false;
+        return RESOLVED;
+    }
+    p->has_ts = true;
+    p->ts = (int64_t)s->timestamp;
+    uint32_t clock = effective_clock(p, s->clock_id);
+    if (clock) {
+        struct clock_id c = packet_clock(p, clock);
+        if (clock >= CLOCK_ID_FIRST_SEQUENCE && clock <= CLOCK_ID_LAST_SEQUENCE && p->gen->seq->id == 0) {
+            importer_fail(r->im, -MRD_EFORMAT,
+                          "packet at byte %lld: sequence-scoped clock %u without trusted_packet_sequence_id",
+                          (long long)p->byte_offset, clock);
+            skip(p, STAT_tokenizer_skipped_packets);
+            return DROP;
+        }
+        if (clock_graph_to_trace_time(r->im->clocks, c, p->ts, &p->ts) != 0) {
+            if (!r->at_end && sorter_can_full_sort(r->im->sorter))
+                return DEFER;
+            if (r->at_end)
+                clock_graph_record_failure(r->im->clocks, c, p->ts, p->byte_offset);
+            else
+                skip(p, STAT_clock_sync_failure_undeferrable_packet_loss);
+            return DROP;
+        }
+    }
+    if (p->ts > seqs->latest_ts)
+        seqs->latest_ts = p->ts;
+    return RESOLVED;
+}
+
+/* The last leg: time, then the handlers of the packet's fields. */
+static void dispatch(struct proto_reader *r, struct packet *p, const struct scan *s)
+{
+    switch (resolve_timestamp(r, p, s)) {
+    case RESOLVED:
+        break;
+    case DEFER:
+        sorter_force_full_sort(r->im->sorter);
+        if (!vec_push(&r->deferred, (struct deferred){p->m, p->gen, p->bytes, p->byte_offset}))
+            r->im->failed = true;
+        return;
+    case DROP:
+        return;
+    }
+    bool push = false;
+    for (unsigned i = 0; i < s->n_handled; i++) {
+        p->field_id = s->handled[i].id;
+        p->field = pb_bytes(&s->handled[i]);
+        for (uint8_t h = r->by_field[p->field_id]; h; h = r->next[h])
+            if (!r->handlers[h]->tokenize || r->handlers[h]->tokenize(p) == TOKENIZE_PUSH)
+                push |= r->handlers[h]->parse != NULL;
+    }
+    if (push)
+        sorter_push(r->im->sorter, p->m->sequences->packet_queue,
+                    (struct sort_event){p->ts, (uintptr_t)p->bytes.p, (uint64_t)p->bytes.len << 32 | p->gen->index});
+}
+
+/* Counts losses, and brings the sequence's incremental state up to date. False when the packet is to be skipped. */
+static bool update_sequence(struct proto_reader *r, struct packet *p, struct sequence *seq, const struct scan *s)
+{
+    struct sequences *seqs = p->m->sequences;
+    bool first = !seq->seen;
+    seq->seen = true;
+    if (s->dropped && seq->id && !first) {
+        seq->losses++;
+        for (unsigned bit = 0; bit < PACKET_LOSS_CAUSES; bit++)
+            seq->loss_causes[bit] += s->dropped >> (bit + 1) & 1;
+    }
+    if (s->attributes.p) {
+        p->field = s->attributes;
+        trace_attributes_packet(p);
+    }
+    if (s->cleared || s->flags & FLAG_CLEARED) {
+        if (!seq->id)
+            skip(p, STAT_incremental_state_cleared_missing_sequence_id);
+        else if (!sequence_clear(seqs, seq))
+            return false;
+    } else if (s->dropped) {
+        if (!seq->id)
+            skip(p, STAT_previous_packet_dropped_missing_sequence_id);
+        else
+            sequence_lost(seq);
+    }
+    if (s->defaults.p) {
+        if (!seq->id)
+            skip(p, STAT_trace_packet_defaults_missing_sequence_id);
+        else if (!sequence_set_defaults(seqs, seq, s->defaults))
+            return false;
+    }
+    if (s->interned.p) {
+        if (!seq->id)
+            skip(p, STAT_interned_data_missing_sequence_id);
+        else if (!seq->valid)
+            skip(p, STAT_interned_data_skipped_incremental_state_invalid);
+        else if (!sequence_intern(seqs, seq, s->interned))
+            return false;
+    }
+    p->gen = seq->gen;
+    return !r->im->failed;
+}
+
+static bool state_is_there(struct proto_reader *r, struct packet *p, struct sequence *seq, const struct scan *s)
+{
+    if (!(s->flags & FLAG_NEEDS_STATE))
+        return true;
+    if (!seq->id) {
+        importer_fail(r->im, -MRD_EFORMAT,
+                      "packet at byte %lld: needs incremental state but has no trusted_packet_sequence_id",
+                      (long long)p->byte_offset);
+        return false;
+    }
+    seq->needing++;
+    if (seq->valid)
+        return true;
+    seq->needing_skipped++;
+    skip(p, STAT_packet_skipped_seq_needs_incremental_state_invalid);
+    return false;
+}
+
+static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
+{
+    struct scan s;
+    if (!bytes.len)
+        return;
+    scan_packet(r, bytes, &s);
+    if (s.compressed.p) {
+        if (r->in_compressed) {
+            importer_fail(r->im, -MRD_EFORMAT, "compressed packet inside a compressed packet");
+        } else if (r->inflate) {
+            r->in_compressed = true;
+            r->inflate(r->inflate_ctx, s.compressed, s.zstd);
+            r->in_compressed = false;
+        }
+        return;
+    }
+    struct machine_ctx *m = importer_machine(r->im, s.machine_id);
+    if (!m) {
+        stats_add(&r->im->st->stats, 0, STAT_tokenizer_skipped_packets, 1);
+        return;
+    }
+    if (!s.machine_id && !s.sync_marker)
+        r->im->host_seen = true;
+    if (s.bad) {
+        importer_fail(r->im, -MRD_EFORMAT, "packet at byte %lld: malformed (ERR:tp-corrupt)", (long long)byte_offset);
+        stats_add(&r->im->st->stats, m->id, STAT_tokenizer_skipped_packets, 1);
+        return;
+    }
+    struct sequence *seq = sequences_get(m->sequences, s.sequence_id);
+    if (!seq || bytes.len > UINT32_MAX)
+        return;
+    struct packet p = {.m = m,
+                       .gen = seq->gen,
+                       .bytes = bytes,
+                       .byte_offset = byte_offset,
+                       .trusted_pid = s.trusted_pid,
+                       .trusted_uid = s.trusted_uid};
+    if (!update_sequence(r, &p, seq, &s))
+        return;
+    if (s.clock_snapshot.p) {
+        p.field = s.clock_snapshot;
+        clock_snapshot_packet(&p);
+        return;
+    }
+    if (s.trace_stats.p) {
+        p.field = s.trace_stats;
+        trace_stats_packet(&p);
+    }
+    if (s.remote_clock_sync.p) {
+        p.field = s.remote_clock_sync;
+        remote_clock_sync_packet(&p);
+        return;
+    }
+    if (s.service_event.p) {
+        p.field = s.service_event;
+        p.ts = (int64_t)s.timestamp;
+        p.has_ts = s.has_timestamp;
+        service_event_packet(&p, s.clock_id);
+        return;
+    }
+    if (s.extension_descriptor || !state_is_there(r, &p, seq, &s))
+        return;
+    dispatch(r, &p, &s);
+}
+
+/* The length of the field at p, tag and length included; 0 when it is not there as a whole; SIZE_MAX when it is
+ * damaged. *packet gets the payload of a TracePacket. */
+static size_t next_field(const uint8_t *p, const uint8_t *end, struct slice *packet)
+{
+    const uint8_t *at = p;
+    uint64_t tag, len = 0;
+    *packet = slice_of(NULL, 0);
+    if (!pb_varint(&at, end, &tag))
+        return end - p >= 10 ? SIZE_MAX : 0;
+    if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
+        return SIZE_MAX;
+    switch (tag & 7) {
+    case PB_VARINT:
+        if (!pb_varint(&at, end, &len))
+            return end - at >= 10 ? SIZE_MAX : 0;
+        return (size_t)(at - p);
+    case PB_FIXED64:
+        return end - at >= 8 ? (size_t)(at - p) + 8 : 0;
+    case PB_FIXED32:
+        return end - at >= 4 ? (size_t)(at - p) + 4 : 0;
+    case PB_BYTES:
+        if (!pb_varint(&at, end, &len))
+            return end - at >= 10 ? SIZE_MAX : 0;
+        if (len > (uint64_t)(end - at))
+            return 0;
+        if (tag >> 3 == FIELD_TRACE_PACKET)
+            *packet = slice_of(at, (size_t)len);
+        return (size_t)(at - p) + (size_t)len;
+    default:
+        return SIZE_MAX;
+    }
+}
+
+size_t proto_reader_packets(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
+{
+    const uint8_t *p = bytes.p, *end = bytes.p + bytes.len;
+    while (p < end && !r->damaged && !r->im->failed) {
+        struct slice packet;
+        size_t len = next_field(p, end, &packet);
+        if (len == 0)
+            break;
+        int64_t at = byte_offset < 0 ? -1 : byte_offset + ((packet.p ? packet.p : p) - bytes.p);
+        if (len == SIZE_MAX) {
+            importer_fail(r->im, -MRD_EFORMAT, "packet at byte %lld: unexpected wire type (ERR:tp-corrupt)",
+                          (long long)at);
+            r->damaged = true;
+            break;
+        }
+        if (packet.len)
+            read_packet(r, packet, at);
+        p += len;
+    }
+    return r->damaged ? bytes.len : (size_t)(p - bytes.p);
+}
+
+void proto_reader_finish_file(struct proto_reader *r)
+{
+    r->at_end = true;
+    for (size_t i = 0; i < r->deferred.n && !r->im->failed; i++) {
+        struct deferred d = r->deferred.p[i];
+        struct scan s;
+        scan_packet(r, d.bytes, &s);
+        struct packet p = {.m = d.m,
+                           .gen = d.gen,
+                           .bytes = d.bytes,
+                           .byte_offset = d.byte_offset,
+                           .trusted_pid = s.trusted_pid,
+                           .trusted_uid = s.trusted_uid};
+        dispatch(r, &p, &s);
+    }
+    vec_clear(&r->deferred);
+    r->at_end = false;
+}
+
+static void parse_packet(const struct proto_reader *r, const struct sort_event *e)
+{
+    struct scan s;
+    struct packet p = {.bytes = slice_of((const uint8_t *)(uintptr_t)e->a, (size_t)(e->b >> 32)), .byte_offset = -1};
+    scan_packet(r, p.bytes, &s);
+    p.gen = r->generations.p[(uint32_t)e->b];
+    p.m = p.gen->machine;
+    p.ts = e->ts;
+    p.has_ts = s.has_timestamp;
+    p.trusted_pid = s.trusted_pid;
+    p.trusted_uid = s.trusted_uid;
+    if (importer_bytes_stable(r->im, p.bytes.p))
+        p.byte_offset = (int64_t)((uintptr_t)p.bytes.p - r->im->stable_first);
+    for (unsigned i = 0; i < s.n_handled; i++) {
+        p.field_id = s.handled[i].id;
+        p.field = pb_bytes(&s.handled[i]);
+        for (uint8_t h = r->by_field[p.field_id]; h; h = r->next[h])
+            if (r->handlers[h]->parse)
+                r->handlers[h]->parse(&p);
+    }
+}
+
+void proto_parse_packets(void *owner, const struct sort_event *events, size_t n)
+{
+    const struct machine_ctx *m = owner;
+    for (size_t i = 0; i < n; i++)
+        parse_packet(m->im->proto, &events[i]);
+}

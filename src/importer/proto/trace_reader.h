@@ -1,0 +1,38 @@
+/* Walks the packets of a trace in file order: machines, sequences, clocks, and the hand-over to packet handlers. */
+#ifndef MERIDIAN_IMPORTER_PROTO_TRACE_READER_H
+#define MERIDIAN_IMPORTER_PROTO_TRACE_READER_H
+
+#include "importer/proto/packet.h"
+#include "importer/sort/sorter.h"
+
+struct proto_reader;
+
+struct proto_reader *proto_reader_open(struct importer *im);
+void proto_reader_close(struct proto_reader *r);
+
+/* Called for compressed packets: decompresses `payload` and hands what comes out to proto_reader_packets() with
+ * byte_offset -1. Owned by importer/reader. */
+typedef void (*proto_inflate_fn)(void *ctx, struct slice payload, bool zstd);
+void proto_reader_on_compressed(struct proto_reader *r, proto_inflate_fn inflate, void *ctx);
+
+/* Reads the whole packets in `bytes`, which is at `byte_offset` of the file (-1: not in the file itself). Returns how
+ * many bytes were used up: an incomplete field at the end stays. Damaged framing is an import error; what follows it is
+ * skipped. `bytes` must live until what was pushed has been parsed. */
+size_t proto_reader_packets(struct proto_reader *r, struct slice bytes, int64_t byte_offset);
+
+/* Damage was found: the rest of the file cannot be read. */
+bool proto_reader_damaged(const struct proto_reader *r);
+
+/* True when a packet waits for a clock: its bytes must stay until proto_reader_finish_file(). */
+bool proto_reader_has_deferred(const struct proto_reader *r);
+
+/* The end of a file: packets that waited for a clock are tried again. */
+void proto_reader_finish_file(struct proto_reader *r);
+
+/* The sorter's parse function of generic packets; owner is the machine_ctx. */
+void proto_parse_packets(void *owner, const struct sort_event *events, size_t n);
+
+/* Gives a generation its index. False when out of memory. */
+bool proto_add_generation(struct importer *im, struct seq_generation *g);
+
+#endif

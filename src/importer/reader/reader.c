@@ -1,0 +1,251 @@
+/* Owns the way of a file into the importer: mapped and read in place, or streamed. */
+#include "importer/reader/reader.h"
+
+#include "base/file.h"
+#include "importer/metadata.h"
+#include "importer/proto/special_packets.h"
+#include "importer/proto/trace_reader.h"
+#include "importer/reader/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    PIECE_BYTES = 4 << 20, /* of a mapped file between two looks at progress */
+    READ_BYTES = 256 << 10,
+    UUID_BYTES = 4096, /* what the uuid of a trace without one is made from */
+};
+
+struct reader {
+    struct importer *im;
+    VEC(struct mapped_file)
+    maps;
+    struct blocks blocks;
+    struct proto_stream inner; /* where compressed packets come out */
+    struct inflater *inflaters[2];
+    struct stream fed; /* of reader_feed() */
+    bool feeding;
+    uint64_t total_bytes;
+    uint8_t head[UUID_BYTES]; /* of the first trace, for its uuid */
+    size_t head_len;
+};
+
+static void released(void *ctx, uint64_t oldest)
+{
+    struct reader *r = ctx;
+    if (!proto_reader_has_deferred(r->im->proto))
+        blocks_release(&r->blocks, oldest);
+}
+
+static void inflate_packets(void *ctx, struct slice payload, bool zstd)
+{
+    struct reader *r = ctx;
+    struct importer *im = r->im;
+    struct inflater **z = &r->inflaters[zstd];
+    if (*z)
+        inflater_reset(*z);
+    else
+        *z = inflater_open(zstd ? INFLATE_ZSTD : INFLATE_DEFLATE);
+    if (!*z) {
+        im->failed = true;
+        return;
+    }
+    struct error err = {0};
+    size_t written, room;
+    int rc = 0;
+    do {
+        uint8_t *to = proto_stream_room(&r->inner, &room);
+        if (!to)
+            return;
+        rc = inflater_run(*z, &payload, to, room, &written, &err);
+        proto_stream_commit(&r->inner, written);
+    } while (!rc && !im->failed && (payload.len || written == room));
+    if (!rc && !inflater_at_end(*z))
+        rc = error_set(&err, -MRD_EFORMAT, "the data ends too early");
+    if (rc == -MRD_ENOMEM)
+        im->failed = true;
+    else if (rc)
+        importer_fail(im, rc, "compressed packet: %s", err.text);
+    proto_stream_end(&r->inner);
+}
+
+struct reader *reader_open(struct importer *im)
+{
+    struct reader *r = mem_zalloc(sizeof *r);
+    if (!r)
+        return NULL;
+    r->im = im;
+    r->inner = (struct proto_stream){.im = im, .blocks = &r->blocks, .offset = -1};
+    r->blocks.next_epoch = 1;
+    sorter_on_released(im->sorter, released, r);
+    proto_reader_on_compressed(im->proto, inflate_packets, r);
+    return r;
+}
+
+void reader_close(struct reader *r)
+{
+    if (!r)
+        return;
+    stream_close(&r->fed);
+    inflater_close(r->inflaters[0]);
+    inflater_close(r->inflaters[1]);
+    blocks_free(&r->blocks);
+    for (size_t i = 0; i < r->maps.n; i++)
+        mapped_file_close(&r->maps.p[i]);
+    vec_free(&r->maps);
+    mem_free(r);
+}
+
+static void note_bytes(struct reader *r, struct slice bytes)
+{
+    size_t want = sizeof r->head - r->head_len, n = bytes.len < want ? bytes.len : want;
+    if (n)
+        memcpy(r->head + r->head_len, bytes.p, n);
+    r->head_len += n;
+    r->total_bytes += bytes.len;
+}
+
+static void progress(const struct reader *r, uint64_t done, uint64_t total)
+{
+    if (r->im->opt.progress)
+        r->im->opt.progress(r->im->opt.progress_ctx, done, total);
+}
+
+/* A proto trace in memory that stays: read in place, piece by piece. */
+static void read_mapped(struct reader *r, struct slice file)
+{
+    struct importer *im = r->im;
+    size_t at = 0, piece = PIECE_BYTES;
+    sorter_set_epoch(im->sorter, r->blocks.next_epoch++);
+    while (at < file.len && !im->failed && !proto_reader_damaged(im->proto)) {
+        size_t n = file.len - at < piece ? file.len - at : piece;
+        size_t used = proto_reader_packets(im->proto, slice_of(file.p + at, n), (int64_t)at);
+        at += used;
+        piece = used ? PIECE_BYTES : piece * 2; /* a packet longer than a piece */
+        if (!used && n == file.len - at)
+            break; /* an incomplete packet at the end is silently ignored */
+        progress(r, at, file.len);
+    }
+}
+
+/* A gzip or zstd file that is mapped: streamed out of it. */
+static int read_compressed(struct reader *r, struct slice file, struct error *err)
+{
+    struct stream s;
+    int rc = 0;
+    stream_open(&s, r->im, &r->blocks, 0, UINT32_MAX, 0);
+    for (size_t at = 0; at < file.len && !rc;) {
+        size_t n = file.len - at < PIECE_BYTES ? file.len - at : PIECE_BYTES;
+        rc = stream_write(&s, slice_of(file.p + at, n), err);
+        at += n;
+        progress(r, at, file.len);
+    }
+    int rc_end = stream_end(&s, rc ? NULL : err);
+    stream_close(&s);
+    return rc ? rc : rc_end;
+}
+
+static int read_fd(struct reader *r, int fd, struct error *err)
+{
+    uint8_t *buf = mem_alloc(READ_BYTES);
+    if (!buf)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    int rc = 0;
+    for (;;) {
+        ssize_t n = file_read(fd, buf, READ_BYTES);
+        if (n < 0)
+            rc = error_set_errno(err, errno, "read");
+        if (n <= 0)
+            break;
+        rc = reader_feed(r, buf, (size_t)n, err);
+        if (rc)
+            break;
+        progress(r, r->total_bytes, 0);
+    }
+    mem_free(buf);
+    int rc_end = reader_finish(r, rc ? NULL : err);
+    return rc ? rc : rc_end;
+}
+
+static int add_mapped(struct reader *r, struct mapped_file m, struct error *err)
+{
+    struct importer *im = r->im;
+    if (!vec_push(&r->maps, m)) {
+        mapped_file_close(&m);
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    }
+    if (!m.bytes.len)
+        return 0;
+    size_t look = m.bytes.len < FORMAT_LOOKAHEAD ? m.bytes.len : FORMAT_LOOKAHEAD;
+    enum trace_format format = format_detect(slice_of(m.bytes.p, look));
+    note_bytes(r, m.bytes);
+    if (format == FORMAT_PROTO || format == FORMAT_SYMBOLS) {
+        im->stable_first = (uintptr_t)m.bytes.p;
+        im->stable_len = m.bytes.len;
+        trace_file_add(im, UINT32_MAX, 0, format, (int64_t)m.bytes.len);
+        read_mapped(r, m.bytes);
+        return 0;
+    }
+    return read_compressed(r, m.bytes, err);
+}
+
+int reader_add_file(struct reader *r, const char *path, struct error *err)
+{
+    if (strcmp(path, "-") == 0)
+        return read_fd(r, STDIN_FILENO, err);
+    struct mapped_file m;
+    int rc = mapped_file_open(&m, path, err);
+    if (rc == 0) {
+        rc = add_mapped(r, m, err);
+        if (rc)
+            error_prefix(err, "%s", path);
+        return rc;
+    }
+    if (rc != -MRD_EUNSUPPORTED)
+        return rc;
+    int fd = open(path, O_RDONLY | O_CLOEXEC); /* a pipe or a device */
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", path);
+    rc = read_fd(r, fd, err);
+    close(fd);
+    if (rc)
+        error_prefix(err, "%s", path);
+    return rc;
+}
+
+int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *err)
+{
+    if (!r->feeding) {
+        stream_close(&r->fed);
+        stream_open(&r->fed, r->im, &r->blocks, 0, UINT32_MAX, 0);
+        r->feeding = true;
+    }
+    note_bytes(r, slice_of(bytes, len));
+    return stream_write(&r->fed, slice_of(bytes, len), err);
+}
+
+int reader_finish(struct reader *r, struct error *err)
+{
+    int rc = r->feeding ? stream_end(&r->fed, err) : 0;
+    r->feeding = false;
+    return rc;
+}
+
+/* The uuid of a trace that does not have one: a hash (FNV-1a) of its first bytes. */
+static uint64_t uuid_hash(const uint8_t *p, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3;
+    return h;
+}
+
+void reader_metadata(struct reader *r)
+{
+    if (!r->im->has_uuid && r->head_len)
+        trace_uuid_set(r->im, 0, uuid_hash(r->head, r->head_len));
+    if (r->head_len)
+        metadata_int(r->im, NULL, METADATA_trace_size_bytes, (int64_t)r->total_bytes);
+}

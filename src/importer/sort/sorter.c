@@ -1,0 +1,310 @@
+/* Owns the merge of all queues into time order, whole or by windows. */
+#include "importer/sort/sorter.h"
+
+#include "importer/sort/queue.h"
+#include "storage/stats.h"
+
+enum { RELEASE_EVERY = 64 /* runs of blocks freed between two looks for the oldest epoch */ };
+
+/* A queue in the merge. Leaves are in order of queue number. */
+struct leaf {
+    struct sort_queue *q;
+    int64_t ts;         /* smallest timestamp of the queue: its head, or one that arrived after the limit */
+    int64_t suffix_min; /* smallest timestamp that arrived after the limit */
+    bool live;
+};
+
+struct sorter {
+    struct stats *stats;
+    VEC(struct sort_queue *)
+    queues;
+    VEC(struct leaf)
+    leaves;
+    VEC(uint32_t)
+    tree; /* [0] the winner, [1..] losers; leaf i enters at (n + i) / 2 */
+    int64_t max_ts;
+    int64_t emitted_ts;
+    bool emitted; /* anything at all */
+    bool full_sort;
+    bool failed;
+    unsigned flushes; /* since the last effective read of the buffers */
+    size_t bytes;
+    size_t peak_bytes;
+    uint64_t epoch;
+    void (*released)(void *ctx, uint64_t oldest);
+    void *released_ctx;
+};
+
+struct sorter *sorter_open(struct stats *stats, bool full_sort)
+{
+    struct sorter *s = mem_zalloc(sizeof *s);
+    if (s) {
+        s->stats = stats;
+        s->full_sort = full_sort;
+        s->emitted_ts = INT64_MIN;
+    }
+    return s;
+}
+
+uint32_t sorter_add_queue(struct sorter *s, sort_parse_fn parse, void *owner)
+{
+    struct sort_queue *q = mem_zalloc(sizeof *q);
+    if (!q || s->queues.n >= UINT32_MAX - 1 || !vec_push(&s->queues, q)) {
+        mem_free(q);
+        s->failed = true;
+        return UINT32_MAX;
+    }
+    q->parse = parse;
+    q->owner = owner;
+    return (uint32_t)(s->queues.n - 1);
+}
+
+void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e)
+{
+    if (__builtin_expect(e.ts < 0, 0)) {
+        stats_add(s->stats, 0, STAT_trace_sorter_negative_timestamp_dropped, 1);
+        return;
+    }
+    if (queue >= s->queues.n || !sort_queue_push(s->queues.p[queue], e, s->epoch, &s->bytes)) {
+        s->failed = true;
+        return;
+    }
+    if (e.ts > s->max_ts)
+        s->max_ts = e.ts;
+    if (s->bytes > s->peak_bytes)
+        s->peak_bytes = s->bytes;
+}
+
+int64_t sorter_max_ts(const struct sorter *s)
+{
+    return s->max_ts;
+}
+
+bool sorter_can_full_sort(const struct sorter *s)
+{
+    return s->full_sort || !s->emitted;
+}
+
+void sorter_force_full_sort(struct sorter *s)
+{
+    if (!s->emitted)
+        s->full_sort = true;
+}
+
+void sorter_set_epoch(struct sorter *s, uint64_t epoch)
+{
+    s->epoch = epoch;
+}
+
+void sorter_on_released(struct sorter *s, void (*released)(void *ctx, uint64_t oldest), void *ctx)
+{
+    s->released = released;
+    s->released_ctx = ctx;
+}
+
+static void tell_released(struct sorter *s)
+{
+    uint64_t oldest = s->epoch;
+    if (!s->released)
+        return;
+    for (size_t i = 0; i < s->queues.n; i++) {
+        const struct sort_queue *q = s->queues.p[i];
+        for (size_t k = q->first_block; k < q->blocks.n && !sort_queue_empty(q); k++) {
+            if (q->blocks.p[k]->epoch < oldest)
+                oldest = q->blocks.p[k]->epoch;
+            if (q->sorted_until == q->pushed)
+                break; /* in order of arrival: later blocks are not older */
+        }
+    }
+    s->released(s->released_ctx, oldest);
+}
+
+/* Whether leaf a goes before leaf b: earlier, or as early and made earlier. Exhausted leaves go last. */
+static bool before(const struct sorter *s, uint32_t a, uint32_t b)
+{
+    const struct leaf *x = &s->leaves.p[a], *y = &s->leaves.p[b];
+    if (x->live != y->live)
+        return x->live;
+    return x->ts != y->ts ? x->ts < y->ts : a < b;
+}
+
+static bool build_tree(struct sorter *s)
+{
+    uint32_t n = (uint32_t)s->leaves.n;
+    if (!vec_reserve(&s->tree, (size_t)n * 2 + 2))
+        return false;
+    uint32_t *tree = s->tree.p, *winner = tree + n; /* winner[1..2n) would do; the upper half is scratch space */
+    if (n == 1) {
+        tree[0] = 0;
+        return true;
+    }
+    /* Play all matches from the leaves up: node k has children 2k and 2k + 1, where child c >= n is leaf c - n. */
+    for (uint32_t k = n - 1; k >= 1; k--) {
+        uint32_t l = 2 * k >= n ? 2 * k - n : winner[2 * k];
+        uint32_t r = 2 * k + 1 >= n ? 2 * k + 1 - n : winner[2 * k + 1];
+        bool left = before(s, l, r);
+        winner[k] = left ? l : r;
+        tree[k] = left ? r : l;
+    }
+    tree[0] = winner[1];
+    return true;
+}
+
+static void replay(struct sorter *s, uint32_t leaf)
+{
+    uint32_t n = (uint32_t)s->leaves.n, *tree = s->tree.p;
+    for (uint32_t k = (n + leaf) / 2; k >= 1; k /= 2) {
+        if (before(s, tree[k], leaf)) {
+            uint32_t t = tree[k];
+            tree[k] = leaf;
+            leaf = t;
+        }
+    }
+    tree[0] = leaf;
+}
+
+/* The smallest timestamp among the queues other than the winner's: it lost to the winner somewhere on its path. */
+static int64_t second_ts(const struct sorter *s, uint32_t winner)
+{
+    int64_t ts = INT64_MAX;
+    for (uint32_t k = ((uint32_t)s->leaves.n + winner) / 2; k >= 1; k /= 2) {
+        const struct leaf *l = &s->leaves.p[s->tree.p[k]];
+        if (l->live && l->ts < ts)
+            ts = l->ts;
+    }
+    return ts;
+}
+
+/* Hands the events of the leaf that are not later than `until` to their parser. Returns how many left the queue. */
+static size_t emit_run(struct sorter *s, struct leaf *l, int64_t until, unsigned *freed)
+{
+    struct sort_queue *q = l->q;
+    size_t total = 0;
+    while (q->head < q->limit) {
+        const struct sort_block *b = sort_queue_front(q);
+        const struct sort_event *e = &b->events[q->head - b->first];
+        uint64_t left = b->first + b->n - q->head;
+        if (left > q->limit - q->head)
+            left = q->limit - q->head;
+        uint32_t n = 0;
+        while (n < left && e[n].ts <= until)
+            n++;
+        if (!n)
+            break;
+        uint32_t late = 0;
+        while (late < n && e[late].ts < s->emitted_ts)
+            late++;
+        if (late)
+            stats_add(s->stats, 0, STAT_sorter_push_event_out_of_order, late);
+        if (late < n) {
+            s->emitted_ts = e[n - 1].ts;
+            q->parse(q->owner, e + late, n - late);
+        }
+        s->emitted = true;
+        *freed += n == left;
+        total += n;
+        bool more = n == left;
+        sort_queue_consume(q, n, &s->bytes);
+        if (!more)
+            break;
+    }
+    return total;
+}
+
+/* Emits what arrived before each queue's limit, as far as nothing that arrived later comes first. */
+static void extract(struct sorter *s)
+{
+    vec_clear(&s->leaves);
+    for (size_t i = 0; i < s->queues.n; i++) {
+        struct sort_queue *q = s->queues.p[i];
+        struct leaf l = {.q = q, .live = true};
+        if (sort_queue_empty(q))
+            continue;
+        if (!sort_queue_sort(q, q->limit, &l.suffix_min))
+            s->failed = true;
+        l.ts = l.suffix_min;
+        if (q->head < q->limit && sort_queue_head(q)->ts < l.ts)
+            l.ts = sort_queue_head(q)->ts;
+        if (!vec_push(&s->leaves, l)) {
+            s->failed = true;
+            return;
+        }
+    }
+    if (!s->leaves.n)
+        return;
+    if (!build_tree(s)) {
+        s->failed = true;
+        return;
+    }
+    unsigned freed = 0;
+    for (;;) {
+        uint32_t w = s->tree.p[0];
+        struct leaf *l = &s->leaves.p[w];
+        if (!l->live)
+            break;
+        int64_t until = second_ts(s, w);
+        if (l->suffix_min < until)
+            until = l->suffix_min;
+        struct sort_queue *q = l->q;
+        if (!emit_run(s, l, until, &freed))
+            break; /* the earliest event of all arrived after the limit */
+        l->ts = l->suffix_min;
+        if (q->head < q->limit && sort_queue_head(q)->ts < l->ts)
+            l->ts = sort_queue_head(q)->ts;
+        l->live = !sort_queue_empty(q);
+        replay(s, w);
+        if (freed >= RELEASE_EVERY) {
+            tell_released(s);
+            freed = 0;
+        }
+    }
+    tell_released(s);
+}
+
+void sorter_on_flush(struct sorter *s)
+{
+    s->flushes++;
+}
+
+void sorter_on_read_buffers(struct sorter *s)
+{
+    if (s->full_sort || s->flushes < 2)
+        return;
+    extract(s);
+    for (size_t i = 0; i < s->queues.n; i++) {
+        s->queues.p[i]->limit = s->queues.p[i]->pushed;
+        s->queues.p[i]->close_block = true;
+    }
+    s->flushes = 0;
+}
+
+void sorter_drain(struct sorter *s)
+{
+    for (size_t i = 0; i < s->queues.n; i++)
+        s->queues.p[i]->limit = s->queues.p[i]->pushed;
+    extract(s);
+}
+
+size_t sorter_peak_bytes(const struct sorter *s)
+{
+    return s->peak_bytes;
+}
+
+bool sorter_failed(const struct sorter *s)
+{
+    return s->failed;
+}
+
+void sorter_close(struct sorter *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->queues.n; i++) {
+        sort_queue_free(s->queues.p[i]);
+        mem_free(s->queues.p[i]);
+    }
+    vec_free(&s->queues);
+    vec_free(&s->leaves);
+    vec_free(&s->tree);
+    mem_free(s);
+}
