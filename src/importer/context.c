@@ -122,9 +122,7 @@ static bool insert_rows(struct machine_ctx *m)
                                                             .android_sdk_version = COL_NULL,
                                                             .system_ram_bytes = COL_NULL,
                                                             .system_ram_gb = COL_NULL});
-    strid unknown = strpool_intern_str(&st->strings, "");
-    struct cpu_row cpu = {
-        .cpu = COL_NULL, .processor = unknown, .machine_id = row, .capacity = COL_NULL, .arg_set_id = COL_NULL};
+    struct cpu_row cpu = {.cpu = COL_NULL, .machine_id = row, .capacity = COL_NULL, .arg_set_id = COL_NULL};
     for (int i = 0; i < CPUS_PER_MACHINE; i++)
         cpu_insert(st, &cpu);
     return row == m->id && !st->t[T_cpu].failed;

@@ -431,11 +431,11 @@ static void relate_domain(struct clock_graph *g, uint32_t file, uint32_t machine
         return;
     if (!same_clock(real, trace_real) && connected(g, source, real) && connected(g, trace_real, g->trace_clock)) {
         struct clock_reading equal[] = {{.clock = real}, {.clock = trace_real}};
-        clock_graph_add_snapshot(g, equal, 2);
+        clock_graph_write_rows(g, equal, 2, clock_graph_add_snapshot(g, equal, 2));
     } else if (g->trace_clock.id == CLOCK_ID_TRACE_FILE ||
                (g->trace_clock.id == source.id && !same_clock(g->trace_clock, source))) {
         struct clock_reading equal[] = {{.clock = source}, {.clock = g->trace_clock}};
-        clock_graph_add_snapshot(g, equal, 2);
+        clock_graph_write_rows(g, equal, 2, clock_graph_add_snapshot(g, equal, 2));
     } else {
         stats_add(&g->st->stats, machine, STAT_clock_sync_unrelatable_clock_domains, 1);
     }
@@ -497,19 +497,44 @@ int clock_graph_from_trace_time(struct clock_graph *g, int64_t trace_ns, struct 
     return clock_graph_convert(g, g->trace_clock, trace_ns, to, value);
 }
 
-int clock_graph_snapshot_trace_time(struct clock_graph *g, const struct clock_reading *readings, size_t n, size_t which,
-                                    int64_t *trace_ns)
+/* Trace time of one reading of the snapshot added last; by the trace clock's own reading when that clock cannot be
+ * converted. */
+static bool reading_trace_time(struct clock_graph *g, const struct clock_reading *readings, size_t n, size_t which,
+                               int64_t *trace_ns)
 {
     int64_t value = readings[which].incremental ? 0 : readings[which].value;
     if (clock_graph_to_trace_time(g, readings[which].clock, value, trace_ns) == 0)
-        return 0;
+        return true;
     for (size_t i = 0; i < n; i++) {
         if (same_clock(readings[i].clock, g->trace_clock)) {
             *trace_ns = readings[i].value;
-            return 0;
+            return true;
         }
     }
-    return -MRD_ENOTFOUND;
+    return false;
+}
+
+static strid clock_name(struct clock_graph *g, uint32_t id)
+{
+    static const char *const names[] = {
+        NULL, "REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "MONOTONIC_RAW", "BOOTTIME"};
+    return id < sizeof names / sizeof *names && names[id] ? strpool_intern_str(&g->st->strings, names[id]) : 0;
+}
+
+void clock_graph_write_rows(struct clock_graph *g, const struct clock_reading *readings, size_t n, uint32_t snapshot)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t ts, value;
+        if (!reading_trace_time(g, readings, n, i, &ts) ||
+            __builtin_mul_overflow(readings[i].value, readings[i].multiplier ? readings[i].multiplier : 1, &value))
+            continue;
+        clock_snapshot_insert(g->st, &(struct clock_snapshot_row){.ts = ts,
+                                                                  .clock_id = readings[i].clock.id,
+                                                                  .clock_name = clock_name(g, readings[i].clock.id),
+                                                                  .clock_value = value,
+                                                                  .snapshot_id = snapshot,
+                                                                  .machine_id = readings[i].clock.machine});
+    }
 }
 
 static void log_failure(struct clock_graph *g, enum stat_key stat, struct clock_id from, int64_t value,

@@ -55,10 +55,8 @@ struct clock_id clock_graph_trace_clock(const struct clock_graph *g);
 /* What a clock shows at a trace time: the way back. -MRD_ENOTFOUND when there is no path. */
 int clock_graph_from_trace_time(struct clock_graph *g, int64_t trace_ns, struct clock_id to, int64_t *value);
 
-/* As clock_graph_to_trace_time() for one of the readings of the snapshot added last: also yields the trace time when
- * that clock itself cannot be converted but another one of its snapshot can. */
-int clock_graph_snapshot_trace_time(struct clock_graph *g, const struct clock_reading *readings, size_t n, size_t which,
-                                    int64_t *trace_ns);
+/* Rows of clock_snapshot for the readings of the snapshot added last; those without a trace time get none. */
+void clock_graph_write_rows(struct clock_graph *g, const struct clock_reading *readings, size_t n, uint32_t snapshot);
 
 void clock_graph_close(struct clock_graph *g);
 

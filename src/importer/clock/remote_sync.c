@@ -97,6 +97,6 @@ void remote_sync_compatible(struct importer *im, uint32_t machine, const struct 
             {.clock = {.id = s.clock, .machine = machine}, .value = (int64_t)client},
         };
         uint32_t snapshot = clock_graph_add_snapshot(im->clocks, edge, 2);
-        clock_snapshot_rows(im, edge, 2, snapshot);
+        clock_graph_write_rows(im->clocks, edge, 2, snapshot);
     }
 }

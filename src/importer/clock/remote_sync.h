@@ -25,7 +25,4 @@ struct clock_rounds {
 /* Compatible mode: one constant offset a clock, the average over consecutive rounds, bit for bit. */
 void remote_sync_compatible(struct importer *im, uint32_t machine, const struct clock_rounds *rounds);
 
-/* Rows of clock_snapshot for readings that have just been added to the graph. Owned by importer/proto. */
-void clock_snapshot_rows(struct importer *im, const struct clock_reading *readings, size_t n, uint32_t snapshot);
-
 #endif

@@ -31,29 +31,6 @@ static struct clock_reading read_clock(const struct packet *p, struct slice mess
     return r;
 }
 
-static strid clock_name(struct importer *im, uint32_t id)
-{
-    static const char *const names[] = {
-        NULL, "REALTIME", "REALTIME_COARSE", "MONOTONIC", "MONOTONIC_COARSE", "MONOTONIC_RAW", "BOOTTIME"};
-    return id < sizeof names / sizeof *names && names[id] ? import_str(im, names[id]) : 0;
-}
-
-void clock_snapshot_rows(struct importer *im, const struct clock_reading *readings, size_t n, uint32_t snapshot)
-{
-    for (size_t i = 0; i < n; i++) {
-        int64_t ts, value;
-        if (clock_graph_snapshot_trace_time(im->clocks, readings, n, i, &ts) != 0 ||
-            __builtin_mul_overflow(readings[i].value, readings[i].multiplier ? readings[i].multiplier : 1, &value))
-            continue;
-        clock_snapshot_insert(im->st, &(struct clock_snapshot_row){.ts = ts,
-                                                                   .clock_id = readings[i].clock.id,
-                                                                   .clock_name = clock_name(im, readings[i].clock.id),
-                                                                   .clock_value = value,
-                                                                   .snapshot_id = snapshot,
-                                                                   .machine_id = readings[i].clock.machine});
-    }
-}
-
 void clock_snapshot_packet(struct packet *p)
 {
     struct importer *im = p->m->im;
@@ -80,6 +57,8 @@ void clock_snapshot_packet(struct packet *p)
                 im->failed = true;
         }
     }
+    if (!primary && has_boottime && !has_trace_file)
+        primary = CLOCK_ID_BOOTTIME;
     if (primary) {
         p->m->sequences->default_clock = primary;
         struct clock_id clock = packet_clock(p, primary);
@@ -90,11 +69,9 @@ void clock_snapshot_packet(struct packet *p)
             if (now.id == primary && now.machine == p->m->id)
                 metadata_int(im, p->m, METADATA_trace_time_clock_id, primary);
         }
-    } else if (has_boottime && !has_trace_file) {
-        p->m->sequences->default_clock = CLOCK_ID_BOOTTIME;
     }
     uint32_t snapshot = clock_graph_add_snapshot(im->clocks, readings.p, readings.n);
-    clock_snapshot_rows(im, readings.p, readings.n, snapshot);
+    clock_graph_write_rows(im->clocks, readings.p, readings.n, snapshot);
     vec_free(&readings);
 }
 

@@ -72,14 +72,14 @@ static enum tokenize_result config_packet(struct packet *p)
     struct sequences *seqs = p->m->sequences;
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f, sub;
-    uint64_t msb = 0, lsb = 0, write_period_ms = 0, flush_period_ms = 0;
+    uint64_t msb = 0, lsb = 0, write_period_ms = 0, flush_period_ms = 0, discard_buffers = 0;
     bool write_into_file = false;
     unsigned buffer = 0;
     while (pb_next(&c, &f)) {
         switch (f.id) {
         case 1: /* buffers */
             if (buffer < 64 && pb_find(pb_bytes(&f), 4, &sub) && pb_u64(&sub) == FILL_DISCARD)
-                seqs->discard_buffers |= (uint64_t)1 << buffer;
+                discard_buffers |= (uint64_t)1 << buffer;
             buffer++;
             break;
         case 7: /* statsd_metadata */
@@ -110,6 +110,9 @@ static enum tokenize_result config_packet(struct packet *p)
         }
     }
     seqs->streams_into_file = write_into_file && write_period_ms < ring_buffer_period_ms;
+    for (int i = 0; i < 64; i++)
+        if (write_into_file && discard_buffers >> i & 1)
+            stats_set_idx(&p->m->st->stats, p->m->id, STAT_config_write_into_file_discard, i, 1);
     if (write_into_file && !flush_period_ms)
         stats_set(&p->m->st->stats, p->m->id, STAT_config_write_into_file_no_flush, 1);
     if ((msb || lsb) && !im->has_uuid) {

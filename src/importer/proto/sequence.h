@@ -16,9 +16,7 @@ struct sequences {
     int64_t latest_ts;      /* of this machine's packets so far */
     uint32_t packet_queue;  /* in the sorter: whole packets */
 
-    /* From the TraceConfig, for the stats of buffers. */
-    bool streams_into_file;   /* write_into_file with a period that is meant to drain the buffers */
-    uint64_t discard_buffers; /* bit i: buffer i discards when full (the first 64) */
+    bool streams_into_file; /* TraceConfig: write_into_file with a period that is meant to drain the buffers */
 };
 
 struct sequences *sequences_open(struct machine_ctx *m);

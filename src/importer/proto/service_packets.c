@@ -125,19 +125,6 @@ static bool find_stat(const struct field_stat *table, size_t n, uint32_t field, 
 }
 #define FIND_STAT(table, field, stat) find_stat(table, sizeof(table) / sizeof *(table), field, stat)
 
-/* What the config said decides whether overwriting and discarding are losses: of a recording that is streamed into a
- * file nothing should be. */
-static void streaming_losses(struct packet *p, int32_t buffer, uint64_t overwritten, uint64_t discarded)
-{
-    const struct sequences *seqs = p->m->sequences;
-    struct stats *st = &p->m->st->stats;
-    bool discards = buffer < 64 && seqs->discard_buffers >> buffer & 1;
-    if (seqs->streams_into_file && overwritten && !discards)
-        stats_set_idx(st, p->m->id, STAT_long_trace_mode_bytes_overwritten, buffer, (int64_t)overwritten);
-    if (seqs->streams_into_file && discarded && discards)
-        stats_set_idx(st, p->m->id, STAT_config_write_into_file_discard, buffer, (int64_t)discarded);
-}
-
 static void one_buffer(struct packet *p, int32_t buffer, struct slice message)
 {
     struct stats *st = &p->m->st->stats;
@@ -145,17 +132,16 @@ static void one_buffer(struct packet *p, int32_t buffer, struct slice message)
     struct pb_field f;
     for (size_t i = 0; i < sizeof buffer_stats / sizeof *buffer_stats; i++) /* absent fields are zeroes that count */
         stats_set_idx(st, p->m->id, buffer_stats[i].stat, buffer, 0);
-    uint64_t overwritten = 0, discarded = 0;
+    uint64_t overwritten = 0;
     while (pb_next(&c, &f)) {
         enum stat_key stat;
         if (FIND_STAT(buffer_stats, f.id, &stat))
             stats_set_idx(st, p->m->id, stat, buffer, pb_i64(&f));
         if (f.id == 13)
             overwritten = pb_u64(&f);
-        else if (f.id == 18)
-            discarded = pb_u64(&f);
     }
-    streaming_losses(p, buffer, overwritten, discarded);
+    if (p->m->sequences->streams_into_file && overwritten) /* what is streamed into a file should never be */
+        stats_set_idx(st, p->m->id, STAT_long_trace_mode_bytes_overwritten, buffer, (int64_t)overwritten);
 }
 
 /* A sum of zero counts too: it says that the buffer lost nothing. */
