@@ -19,10 +19,12 @@ struct repl {
     statement; /* the lines of an unfinished statement */
 };
 
-/* SQL for the names of all tables and views: what was created, and the virtual tables that need no CREATE. */
+/* SQL for the names of all tables and views: what was created, and the virtual tables that need no CREATE; not SQLite's
+ * own modules. */
 #define REPL_TABLE_NAMES                                                                                               \
-    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') UNION SELECT m.name FROM pragma_module_list m "    \
-    "WHERE EXISTS (SELECT 1 FROM pragma_table_info(m.name))"
+    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') UNION SELECT name FROM pragma_module_list WHERE "  \
+    "name NOT GLOB 'fts[0-9]*' AND name NOT GLOB 'rtree*' AND name NOT GLOB 'pragma_*' AND name NOT GLOB 'json_*' "    \
+    "AND name NOT IN ('dbstat', 'sqlite_stmt', 'bytecode', 'tables_used', '__intrinsic_dataframe')"
 
 /* Runs SQL and shows every result; failures are told on standard error. */
 void repl_run_sql(struct repl *r, const char *sql, size_t len);

@@ -46,7 +46,7 @@ class Sources(harness.Case):
 class Csv(harness.Case):
     def test_cells(self):
         out = self.query("""select null as n, 1 as i, -9223372036854775808 as low, 1.5 as f, 1e300 * 1e10 as inf,
-                            'a "quoted", text' as s, x'00ff' as b, '' as empty, 'zwei' as "Ä ""x"""")
+                            'a "quoted", text' as s, x'00ff' as b, '' as empty, 'zwei' as "Ä ""x" """)
         self.assertEqual(out.splitlines()[0], '"n","i","low","f","inf","s","b","empty","Ä "x"')
         self.assertEqual(out.splitlines()[1],
                          '"[NULL]",1,-9223372036854775808,1.500000,inf,"a "quoted", text","<raw bytes>","","zwei"')
