@@ -157,6 +157,16 @@ uint32_t track_set_begin(struct track_tracker *t, uint32_t set, int64_t cookie)
     return m->track;
 }
 
+uint32_t track_set_begin_once(struct track_tracker *t, uint32_t set, int64_t cookie)
+{
+    struct track_set *s = set_at(t, set);
+    struct member *m = s ? member_of(t, s, cookie) : NULL;
+    if (!m)
+        return track_tracker_no_memory(t);
+    m->nest = 1;
+    return m->track;
+}
+
 uint32_t track_set_end(struct track_tracker *t, uint32_t set, int64_t cookie)
 {
     struct track_set *s = set_at(t, set);

@@ -14,6 +14,8 @@ uint32_t track_set_intern(struct track_tracker *t, uint32_t machine, const struc
 /* The track for a slice that begins, continues or ends; slices with one cookie share a track and nest there. UINT32_MAX
  * when out of memory. */
 uint32_t track_set_begin(struct track_tracker *t, uint32_t set, int64_t cookie);
+/* As begin for slices that never nest: however often it began, one end frees the track. */
+uint32_t track_set_begin_once(struct track_tracker *t, uint32_t set, int64_t cookie);
 uint32_t track_set_end(struct track_tracker *t, uint32_t set, int64_t cookie);
 /* The track for a complete slice: the first one that is free at ts. */
 uint32_t track_set_scoped(struct track_tracker *t, uint32_t set, int64_t ts, int64_t dur);

@@ -1,0 +1,235 @@
+/* Splits ftrace bundles into events of per-cpu queues (facts: importer section 4). */
+#include "importer/ftrace/ftrace_internal.h"
+#include "importer/metadata.h"
+
+/* Fields of FtraceEventBundle (facts: service section 9). */
+enum {
+    BUNDLE_CPU = 1,
+    BUNDLE_EVENT = 2,
+    BUNDLE_LOST_EVENTS = 3,
+    BUNDLE_COMPACT_SCHED = 4,
+    BUNDLE_CLOCK = 5,
+    BUNDLE_FTRACE_TIMESTAMP = 6,
+    BUNDLE_BOOT_TIMESTAMP = 7,
+    BUNDLE_LAST_READ_TIMESTAMP = 9,
+    BUNDLE_PREVIOUS_END = 10,
+    BUNDLE_DESCRIPTORS = 11,
+};
+
+enum { CLOCK_UNSPECIFIED, CLOCK_UNKNOWN, CLOCK_GLOBAL, CLOCK_LOCAL, CLOCK_MONO_RAW };
+
+/* What a bundle says about itself: everything but its events. */
+struct bundle {
+    uint32_t cpu;
+    uint32_t clock;
+    bool has_cpu, lost, has_clock, has_ftrace_ts, has_boot_ts, has_start;
+    bool has_descriptors;
+    int64_t ftrace_ts, boot_ts, start;
+    struct slice compact;
+};
+
+static void read_head(struct slice bytes, struct bundle *b)
+{
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    bool has_previous_end = false;
+    *b = (struct bundle){0};
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case BUNDLE_CPU:
+            b->has_cpu = true;
+            b->cpu = pb_u32(&f);
+            break;
+        case BUNDLE_LOST_EVENTS:
+            b->lost = pb_bool(&f);
+            break;
+        case BUNDLE_COMPACT_SCHED:
+            b->compact = pb_bytes(&f);
+            break;
+        case BUNDLE_CLOCK:
+            b->has_clock = true;
+            b->clock = pb_u32(&f);
+            break;
+        case BUNDLE_FTRACE_TIMESTAMP:
+            b->has_ftrace_ts = true;
+            b->ftrace_ts = pb_i64(&f);
+            break;
+        case BUNDLE_BOOT_TIMESTAMP:
+            b->has_boot_ts = true;
+            b->boot_ts = pb_i64(&f);
+            break;
+        case BUNDLE_LAST_READ_TIMESTAMP:
+            if (!has_previous_end)
+                b->start = pb_i64(&f);
+            b->has_start = true;
+            break;
+        case BUNDLE_PREVIOUS_END:
+            b->start = pb_i64(&f);
+            b->has_start = has_previous_end = true;
+            break;
+        case BUNDLE_DESCRIPTORS:
+            b->has_descriptors = true;
+            break;
+        }
+    }
+}
+
+/* The clock that the bundle's timestamps are in; false when it cannot be known. A pair of readings that comes with it
+ * becomes a snapshot. */
+static bool bundle_clock(struct packet *p, const struct bundle *b, struct clock_id *clock)
+{
+    struct ftrace_machine *f = p->m->ftrace;
+    struct clock_id boot = packet_clock(p, CLOCK_ID_BOOTTIME);
+    *clock = boot;
+    if (!b->has_clock || b->clock == CLOCK_UNSPECIFIED)
+        return true;
+    switch (b->clock) {
+    case CLOCK_MONO_RAW:
+        *clock = packet_clock(p, CLOCK_ID_MONOTONIC_RAW);
+        break;
+    case CLOCK_GLOBAL:
+    case CLOCK_LOCAL: /* of one cpu each, but close enough together to be one clock of this sequence */
+        *clock = packet_clock(p, CLOCK_ID_FIRST_SEQUENCE);
+        break;
+    default:
+        importer_fail(p->m->im, -MRD_EFORMAT, "packet at byte %lld: ftrace bundle with an unknown clock (%u)",
+                      (long long)p->byte_offset, b->clock);
+        return false;
+    }
+    if (b->has_ftrace_ts && b->has_boot_ts && b->ftrace_ts != f->last_clock_snapshot) {
+        struct clock_reading pair[] = {{.clock = *clock, .value = b->ftrace_ts}, {.clock = boot, .value = b->boot_ts}};
+        clock_graph_add_snapshot(p->m->im->clocks, pair, 2);
+        f->last_clock_snapshot = b->ftrace_ts;
+    }
+    return true;
+}
+
+/* The number of the event's own field: the first that is length-delimited; 0 when there is none. */
+static uint32_t event_id(struct slice event)
+{
+    struct pb_cursor c = pb_cursor(event);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.wire == PB_BYTES)
+            return f.id;
+    return 0;
+}
+
+static void push_event(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, uint32_t gen, struct slice event)
+{
+    const uint8_t *q = event.p, *end = event.p + event.len;
+    uint64_t raw = 0, pid, tag;
+    uint32_t id = 0, flags = EVENT_FROM_START;
+    /* Nearly all events are timestamp, pid, event, in this order. */
+    if (event.len > 2 && *q == (FTRACE_EVENT_TIMESTAMP << 3 | PB_VARINT) && (++q, pb_varint(&q, end, &raw))) {
+        const uint8_t *after_ts = q;
+        if (q < end && *q == (FTRACE_EVENT_PID << 3 | PB_VARINT) && (++q, pb_varint(&q, end, &pid)) &&
+            pb_varint(&q, end, &tag) && (tag & 7) == PB_BYTES && tag >> 3 <= UINT32_MAX) {
+            id = (uint32_t)(tag >> 3);
+            flags = 0;
+            q = after_ts;
+        }
+    } else {
+        struct pb_field f;
+        if (!pb_find(event, FTRACE_EVENT_TIMESTAMP, &f)) {
+            stats_add(&p->m->st->stats, p->m->id, STAT_ftrace_bundle_tokenizer_errors, 1);
+            return;
+        }
+        raw = pb_u64(&f);
+    }
+    if (id == 0 && (id = event_id(event)) == 0) {
+        stats_add(&p->m->st->stats, p->m->id, STAT_ftrace_missing_event_id, 1);
+        return;
+    }
+    int64_t ts;
+    if (clock_graph_to_trace_time(p->m->im->clocks, clock, (int64_t)raw, &ts) != 0) {
+        clock_graph_record_failure(p->m->im->clocks, clock, (int64_t)raw, p->byte_offset);
+        return;
+    }
+    if (__builtin_expect(id > 480, 0) && ftrace_retime(p, c, ts, id, event))
+        return;
+    if (flags)
+        q = event.p;
+    sorter_push(p->m->im->sorter, c->queue_events,
+                (struct sort_event){.ts = ts, .a = (uintptr_t)q, .b = (uint64_t)(end - q) << 32 | gen << 8 | flags});
+}
+
+/* Ring buffers of different cpus reach back to different times. What all of them cover begins at the latest of the
+ * starts that the first bundle of each cpu tells. */
+static void note_start(struct packet *p, struct ftrace_cpu *c, const struct bundle *b, struct clock_id clock)
+{
+    int64_t ts;
+    if (c->seen_bundle)
+        return;
+    c->seen_bundle = true;
+    if (!b->has_start)
+        return;
+    if (clock_graph_to_trace_time(p->m->im->clocks, clock, b->start, &ts) != 0) {
+        clock_graph_record_failure(p->m->im->clocks, clock, b->start, p->byte_offset);
+        return;
+    }
+    int64_t latest = metadata_get_int(p->m->im, p->m, METADATA_ftrace_latest_data_start_ns);
+    if (latest == COL_NULL || ts > latest)
+        metadata_int(p->m->im, p->m, METADATA_ftrace_latest_data_start_ns, ts);
+}
+
+static void add_descriptors(struct packet *p)
+{
+    enum { FIELD_ID = 1, EVENT_DESCRIPTOR = 2 };
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id != BUNDLE_DESCRIPTORS)
+            continue;
+        struct pb_cursor d = pb_sub(&f);
+        struct pb_field g;
+        uint32_t id = 0;
+        struct slice descriptor = {0};
+        while (pb_next(&d, &g)) {
+            if (g.id == FIELD_ID)
+                id = pb_u32(&g);
+            else if (g.id == EVENT_DESCRIPTOR)
+                descriptor = pb_bytes(&g);
+        }
+        generic_events_add_descriptor(p->m->ftrace->generic, id, descriptor);
+    }
+}
+
+enum tokenize_result ftrace_tokenize_bundle(struct packet *p)
+{
+    struct ftrace_machine *f = p->m->ftrace;
+    struct stats *stats = &p->m->st->stats;
+    struct bundle b;
+    struct clock_id clock;
+    read_head(p->field, &b);
+    if (!b.has_cpu) {
+        stats_add(stats, p->m->id, STAT_ftrace_bundle_tokenizer_errors, 1);
+        return TOKENIZE_DONE;
+    }
+    if (b.cpu >= FTRACE_MAX_CPUS) {
+        importer_fail(p->m->im, -MRD_EFORMAT, "packet at byte %lld: ftrace bundle of cpu %u, more than there can be",
+                      (long long)p->byte_offset, b.cpu);
+        return TOKENIZE_DONE;
+    }
+    struct ftrace_cpu *c = ftrace_cpu(f, b.cpu);
+    if (!c)
+        return TOKENIZE_DONE;
+    if (b.lost)
+        stats_set_idx(stats, p->m->id, STAT_ftrace_cpu_has_data_loss, (int32_t)b.cpu, 1);
+    if (!bundle_clock(p, &b, &clock))
+        return TOKENIZE_DONE;
+    if (b.compact.len)
+        ftrace_tokenize_compact(p, c, clock, b.compact);
+    uint32_t gen = p->gen->index;
+    struct pb_cursor cursor = pb_cursor(p->field);
+    struct pb_field field;
+    while (pb_next(&cursor, &field))
+        if (field.id == BUNDLE_EVENT && field.wire == PB_BYTES)
+            push_event(p, c, clock, gen, pb_bytes(&field));
+    if (cursor.bad)
+        stats_add(stats, p->m->id, STAT_ftrace_bundle_tokenizer_errors, 1);
+    if (b.has_descriptors)
+        add_descriptors(p);
+    note_start(p, c, &b, clock);
+    return TOKENIZE_DONE;
+}

@@ -1,0 +1,230 @@
+/* Rows of ftrace_event and their args: kept as payload bytes, decoded when a query asks (design rule 4). */
+#include "importer/ftrace/ftrace_internal.h"
+
+/* Fields that hold the interned id of a kernel function. Without the interned string they are plain numbers. */
+static const struct symbol_field {
+    uint16_t event;
+    uint16_t field;
+} symbol_fields[] = {
+    {18, 2},  /* sched_blocked_reason.caller */
+    {56, 2},  /* workqueue_activate_work.function */
+    {57, 2},  /* workqueue_execute_end.function */
+    {58, 2},  /* workqueue_execute_start.function */
+    {59, 2},  /* workqueue_queue_work.function */
+    {437, 2}, /* funcgraph_entry.func */
+    {438, 3}, /* funcgraph_exit.func */
+    {443, 8}, /* mm_shrink_slab_start.shrink */
+    {553, 3}, /* hrtimer_expire_entry.function */
+};
+
+/* aux of ARGS_KIND_FTRACE: generation + 1 << 10 | event; generation 0: none needed. */
+enum { AUX_EVENT_BITS = 10, AUX_GENERATIONS = 1 << (ARGS_AUX_BITS - AUX_EVENT_BITS) };
+_Static_assert(1 << AUX_EVENT_BITS == FTRACE_MAX_EVENT, "an event fits its bits");
+
+/* Payloads of ARGS_KIND_FTRACE_SWITCH and _WAKING: what a compact event holds, without padding. */
+struct switch_payload {
+    int64_t prev_state;
+    strid prev_comm, next_comm;
+    int32_t prev_pid, prev_prio, next_pid, next_prio;
+};
+struct waking_payload {
+    strid comm;
+    uint32_t pid;
+    uint16_t prio, target_cpu;
+};
+
+/* A window of looks for an equal set: when fewer than one in eight finds one, looking stops for good. */
+enum { SHARE_WINDOW = 4096, SHARE_MIN_HITS = SHARE_WINDOW / 8 };
+
+static uint32_t keep(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux, struct slice payload,
+                     bool stable)
+{
+    bool share = !k->unshared, was_new;
+    uint32_t id = args_intern_bytes(&f->m->st->args, kind, aux, payload, stable, share, &was_new);
+    if (share) {
+        k->hits += !was_new;
+        if (++k->tries == SHARE_WINDOW) {
+            k->unshared = k->hits < SHARE_MIN_HITS;
+            k->tries = k->hits = 0;
+        }
+    }
+    return id;
+}
+
+uint32_t ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
+                          struct slice payload)
+{
+    return keep(f, k, kind, aux, payload, importer_bytes_stable(f->im, payload.p));
+}
+
+uint32_t ftrace_event_args(const struct ftrace_event *e)
+{
+    struct ftrace_machine *f = e->f;
+    struct ftrace_kind *k = &f->kinds[e->id];
+    if (!e->payload.len && e->id != FTRACE_EVENT_SCHED_SWITCH)
+        return 0;
+    uint32_t aux = e->id;
+    if (k->has_symbols && e->gen + 1 < AUX_GENERATIONS)
+        aux |= (e->gen + 1) << AUX_EVENT_BITS;
+    return ftrace_keep_args(f, k, ARGS_KIND_FTRACE, aux, e->payload);
+}
+
+void ftrace_add_row(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t utid, uint32_t common_flags)
+{
+    struct ftrace_kind *k = &e->f->kinds[e->id];
+    if (__builtin_expect(!k->name, 0))
+        k->name = import_str(e->m->im, k->desc->name);
+    ftrace_event_insert(e->m->st, &(struct ftrace_event_row){.ts = e->ts,
+                                                             .name = k->name,
+                                                             .utid = utid,
+                                                             .arg_set_id = ftrace_event_args(e),
+                                                             .common_flags = common_flags,
+                                                             .ucpu = ftrace_ucpu(c)});
+}
+
+void ftrace_add_switch_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64_t ts, const struct sched_prev *prev,
+                           int64_t prev_state, int32_t next_pid, int32_t next_prio, strid next_comm)
+{
+    struct switch_payload s = {prev_state, prev->comm, next_comm, prev->pid, prev->prio, next_pid, next_prio};
+    uint32_t args =
+        keep(f, &f->kinds[FTRACE_EVENT_SCHED_SWITCH], ARGS_KIND_FTRACE_SWITCH, 0, slice_of(&s, sizeof s), false);
+    ftrace_event_insert(
+        f->m->st,
+        &(struct ftrace_event_row){
+            .ts = ts, .name = f->name_switch, .utid = prev->utid, .arg_set_id = args, .ucpu = ftrace_ucpu(c)});
+}
+
+void ftrace_add_waking_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64_t ts, uint32_t utid, uint32_t pid,
+                           uint16_t prio, uint16_t target_cpu, strid comm, uint16_t common_flags)
+{
+    struct waking_payload w = {comm, pid, prio, target_cpu};
+    uint32_t args =
+        keep(f, &f->kinds[FTRACE_EVENT_SCHED_WAKING], ARGS_KIND_FTRACE_WAKING, 0, slice_of(&w, sizeof w), false);
+    ftrace_event_insert(f->m->st, &(struct ftrace_event_row){.ts = ts,
+                                                             .name = f->name_waking,
+                                                             .utid = utid,
+                                                             .arg_set_id = args,
+                                                             .common_flags = common_flags,
+                                                             .ucpu = ftrace_ucpu(c)});
+}
+
+/* --- decoding ---------------------------------------------------------------------------------------------------- */
+
+static bool is_symbol(uint32_t event, uint32_t field)
+{
+    for (size_t i = 0; i < sizeof symbol_fields / sizeof *symbol_fields; i++)
+        if (symbol_fields[i].event == event && symbol_fields[i].field == field)
+            return true;
+    return false;
+}
+
+/* One arg of a type of the table; nothing when the wire type does not fit it. */
+static void add_field(struct args *a, strid key, enum ftrace_field_type type, const struct pb_field *f,
+                      struct arg_list *out)
+{
+    bool is_bytes = f->wire == PB_BYTES;
+    switch (type) {
+    case FTRACE_FIELD_INT32:
+    case FTRACE_FIELD_INT64:
+    case FTRACE_FIELD_ENUM:
+        if (!is_bytes)
+            arg_list_add(a, out, key, key, ARG_INT, pb_i64(f));
+        break;
+    case FTRACE_FIELD_UINT32:
+    case FTRACE_FIELD_UINT64:
+        if (!is_bytes)
+            arg_list_add(a, out, key, key, ARG_UINT, pb_i64(f));
+        break;
+    case FTRACE_FIELD_STRING:
+    case FTRACE_FIELD_BYTES:
+        if (is_bytes)
+            arg_list_add(a, out, key, key, ARG_STRING, strpool_intern(a->strings, f->p, (size_t)f->u));
+        break;
+    case FTRACE_FIELD_MESSAGE:
+    case FTRACE_FIELD_NONE:
+        break;
+    }
+}
+
+/* sched_switch has all its args, whether the recorder wrote them or not. */
+static void decode_switch(struct args *a, const struct ftrace_event_desc *d, struct slice payload, struct arg_list *out)
+{
+    struct fields f;
+    fields_read(payload, &f);
+    for (uint32_t n = 1; n < d->field_slots; n++) {
+        strid key = strpool_intern_str(a->strings, d->fields[n].name);
+        if (d->fields[n].type == FTRACE_FIELD_STRING) {
+            struct slice s = field_bytes(&f, n);
+            arg_list_add(a, out, key, key, ARG_STRING, strpool_intern(a->strings, s.p, s.len));
+        } else {
+            arg_list_add(a, out, key, key, ARG_INT, n == 4 ? field_i64(&f, n) : field_i32(&f, n));
+        }
+    }
+}
+
+static void decode_typed(void *ctx, uint32_t aux, struct slice payload, struct arg_list *out)
+{
+    struct importer *im = ctx;
+    struct args *a = &im->st->args;
+    uint32_t id = aux & (FTRACE_MAX_EVENT - 1), gen = aux >> AUX_EVENT_BITS;
+    const struct ftrace_event_desc *d = ftrace_event_by_id(id);
+    if (!d)
+        return;
+    if (id == FTRACE_EVENT_SCHED_SWITCH) {
+        decode_switch(a, d, payload, out);
+        return;
+    }
+    struct pb_cursor c = pb_cursor(payload);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        const struct ftrace_field_desc *field = ftrace_field_by_id(d, f.id);
+        if (!field)
+            continue;
+        strid key = strpool_intern_str(a->strings, field->name), symbol;
+        if (gen && f.wire == PB_VARINT && is_symbol(id, f.id) && (symbol = ftrace_symbol_of(im, gen - 1, f.u)))
+            arg_list_add(a, out, key, key, ARG_STRING, symbol);
+        else
+            add_field(a, key, field->type, &f, out);
+    }
+}
+
+static void decode_compact_switch(void *ctx, uint32_t aux, struct slice payload, struct arg_list *out)
+{
+    struct args *a = &((struct importer *)ctx)->st->args;
+    struct switch_payload s;
+    (void)aux;
+    if (payload.len != sizeof s)
+        return;
+    memcpy(&s, payload.p, sizeof s);
+    arg_list_str(a, out, "prev_comm", s.prev_comm);
+    arg_list_int(a, out, "prev_pid", s.prev_pid);
+    arg_list_int(a, out, "prev_prio", s.prev_prio);
+    arg_list_int(a, out, "prev_state", s.prev_state);
+    arg_list_str(a, out, "next_comm", s.next_comm);
+    arg_list_int(a, out, "next_pid", s.next_pid);
+    arg_list_int(a, out, "next_prio", s.next_prio);
+}
+
+static void decode_compact_waking(void *ctx, uint32_t aux, struct slice payload, struct arg_list *out)
+{
+    struct args *a = &((struct importer *)ctx)->st->args;
+    struct waking_payload w;
+    (void)aux;
+    if (payload.len != sizeof w)
+        return;
+    memcpy(&w, payload.p, sizeof w);
+    arg_list_str(a, out, "comm", w.comm);
+    arg_list_int(a, out, "pid", (int32_t)w.pid);
+    arg_list_int(a, out, "prio", w.prio);
+    arg_list_int(a, out, "target_cpu", w.target_cpu);
+}
+
+void ftrace_args_init(struct ftrace_machine *f)
+{
+    struct args *a = &f->m->st->args;
+    args_set_decoder(a, ARGS_KIND_FTRACE, decode_typed, f->im);
+    args_set_decoder(a, ARGS_KIND_FTRACE_SWITCH, decode_compact_switch, f->im);
+    args_set_decoder(a, ARGS_KIND_FTRACE_WAKING, decode_compact_waking, f->im);
+    for (size_t i = 0; i < sizeof symbol_fields / sizeof *symbol_fields; i++)
+        f->kinds[symbol_fields[i].event].has_symbols = true;
+}

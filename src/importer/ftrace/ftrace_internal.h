@@ -1,0 +1,352 @@
+/* What the files of importer/ftrace share: the state of a machine, an event on its way to a handler, field access. */
+#ifndef MERIDIAN_IMPORTER_FTRACE_FTRACE_INTERNAL_H
+#define MERIDIAN_IMPORTER_FTRACE_FTRACE_INTERNAL_H
+
+#include "importer/clock/clock_graph.h"
+#include "importer/ftrace/ftrace.h"
+#include "importer/proto/packet.h"
+#include "importer/sort/sorter.h"
+#include "importer/track/process_tracker.h"
+#include "importer/track/sched_tracker.h"
+#include "importer/track/slice_tracker.h"
+#include "importer/track/track_compressor.h"
+#include "importer/track/track_tracker.h"
+#include "proto/ftrace_events.h"
+
+enum {
+    FTRACE_MAX_CPUS = 1024,  /* a bundle of a higher cpu is damage */
+    FTRACE_MAX_FIELDS = 64,  /* field numbers above this are not read */
+    FTRACE_MAX_EVENT = 1024, /* typed events have lower field numbers */
+};
+
+/* One event, as its handler sees it. */
+struct ftrace_event {
+    struct ftrace_machine *f;
+    struct machine_ctx *m;
+    int64_t ts;
+    struct slice payload; /* the message of the event's own type */
+    uint32_t id;          /* field number in FtraceEvent */
+    uint32_t cpu;
+    uint32_t pid; /* common_pid: the thread that was running */
+    uint32_t gen; /* index of the generation, for interned kernel symbols */
+};
+
+struct ftrace_handler {
+    uint32_t id;
+    const char *name; /* as in ftrace_events.def; for the reader, and checked by a test */
+    void (*fn)(const struct ftrace_event *e);
+};
+
+/* The families, each ended by fn NULL. */
+extern const struct ftrace_handler ftrace_handlers_task[], ftrace_handlers_cpu[], ftrace_handlers_irq[],
+    ftrace_handlers_power[], ftrace_handlers_mm[], ftrace_handlers_net[], ftrace_handlers_block[],
+    ftrace_handlers_marker[], ftrace_handlers_gpu[], ftrace_handlers_dma[], ftrace_handlers_drm[],
+    ftrace_handlers_mali[], ftrace_handlers_thermal[], ftrace_handlers_trusty[], ftrace_handlers_display[],
+    ftrace_handlers_media[], ftrace_handlers_device[], ftrace_handlers_binder[], ftrace_handlers_pkvm[];
+extern const struct ftrace_handler *const ftrace_families[]; /* ended by NULL */
+
+/* What is known of each kind of event while it is parsed. */
+struct ftrace_kind {
+    const struct ftrace_event_desc *desc; /* NULL: no such event */
+    void (*handler)(const struct ftrace_event *e);
+    strid name;     /* interned at first use */
+    uint16_t tries; /* looks for an equal arg set in this window, and how many found one */
+    uint16_t hits;
+    bool unshared;    /* equal sets are too rare to look for */
+    bool no_pid;      /* recorded by the hypervisor: belongs to no thread */
+    bool has_symbols; /* a field is a kernel function: decoding needs the generation */
+};
+
+struct ftrace_cpu {
+    struct ftrace_machine *f;
+    uint32_t cpu;
+    uint32_t queue_events; /* queues of the sorter */
+    uint32_t queue_switch;
+    uint32_t queue_waking;
+    bool seen_bundle;
+    int64_t ucpu;                                                 /* row of cpu, -1 until an event is inserted */
+    uint32_t track_irq, track_softirq, track_hrtimer, track_napi; /* + 1; 0: not made yet */
+};
+
+/* An event whose time on the timeline is not when it was recorded. */
+struct ftrace_retimed {
+    int64_t raw_ts;
+    const uint8_t *bytes; /* in the arena */
+    uint32_t len;
+    uint32_t gen;
+};
+
+struct ftrace_machine {
+    struct machine_ctx *m;
+    struct importer *im;
+    VEC(struct ftrace_cpu *)
+    cpus; /* by number; grown to the highest seen */
+    VEC(uint32_t)
+    thread_tracks; /* by utid: track + 1 of the thread's own slices; 0: not made yet */
+    struct ftrace_kind kinds[FTRACE_MAX_EVENT];
+    struct arena arena;
+
+    /* tokenizing */
+    int64_t last_clock_snapshot; /* ftrace_timestamp of the last one added; several bundles carry the same */
+    VEC(strid)
+    comms; /* intern_table of the bundle at hand */
+    VEC(struct ftrace_retimed)
+    retimed;
+    struct u64map gpu_sync;    /* adreno: timestamp -> index in gpu_sync_points */
+    struct u64map gpu_pending; /* adreno: timestamp -> index in gpu_retired */
+    VEC(struct gpu_sync_point {
+        int64_t ts;
+        uint64_t ticks;
+    })
+    gpu_sync_points;
+    VEC(struct gpu_retired {
+        struct ftrace_retimed at;
+        uint32_t cpu;
+        uint64_t start;
+    })
+    gpu_retired;
+    struct u64map setup_errors_seen; /* sequences whose FtraceStats told them */
+    bool preserve_buffer;            /* FtraceStats said so: nothing is dropped */
+
+    /* parsing */
+    bool seen_event;
+    int64_t drop_before;      /* events before are dropped (and counted) */
+    int64_t soft_drop_before; /* events before only become rows */
+    strid name_switch, name_waking;
+
+    struct generic_events *generic;   /* generic.c */
+    struct syscalls *syscalls;        /* syscalls.c */
+    struct pending_counters *pending; /* pending.c */
+    struct atrace *atrace;            /* atrace.c */
+    void *family[16];                 /* state of handler families, by enum ftrace_family; freed by family_free */
+    void (*family_free[16])(void *);
+};
+
+/* Families that keep state between events. */
+enum ftrace_family {
+    FAMILY_MM,
+    FAMILY_NET,
+    FAMILY_POWER,
+    FAMILY_GPU,
+    FAMILY_DRM,
+    FAMILY_MALI,
+    FAMILY_DEVICE,
+    FAMILY_MEDIA,
+    FAMILY_BINDER,
+    FAMILY_PKVM,
+    FAMILY_COUNT
+};
+
+/* The zeroed state of a family, made at first use; `release` (may be NULL) frees what it holds, not the state itself.
+ * NULL when out of memory. */
+void *ftrace_family_state(struct ftrace_machine *f, enum ftrace_family which, size_t size, void (*release)(void *));
+
+/* --- tokenizing -------------------------------------------------------------------------------------------------- */
+
+/* b of a queued event: length << 32 | generation << 8 | flags. */
+enum {
+    EVENT_FROM_START = 1, /* a points to the whole FtraceEvent, else behind its leading timestamp */
+    EVENT_ROW_ONLY = 2,   /* becomes a row, nothing else */
+    EVENT_RETIMED = 4,    /* a is an index in `retimed`; no row */
+};
+
+struct ftrace_cpu *ftrace_cpu(struct ftrace_machine *f, uint32_t cpu);
+enum tokenize_result ftrace_tokenize_bundle(struct packet *p);
+enum tokenize_result ftrace_tokenize_stats(struct packet *p);
+void ftrace_tokenize_compact(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, struct slice compact);
+
+/* Deals with the kinds of events that are re-timed; false for all others. `ts` is when it was recorded. */
+bool ftrace_retime(struct packet *p, struct ftrace_cpu *c, int64_t ts, uint32_t id, struct slice event);
+
+/* --- parsing ----------------------------------------------------------------------------------------------------- */
+
+void ftrace_parse_events(void *owner, const struct sort_event *events, size_t n);
+void ftrace_parse_switches(void *owner, const struct sort_event *events, size_t n);
+void ftrace_parse_wakings(void *owner, const struct sort_event *events, size_t n);
+
+/* Adds the ftrace_event row of a typed event. */
+void ftrace_add_row(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t utid, uint32_t common_flags);
+/* The id of the args of a typed event, 0 when it has none. */
+uint32_t ftrace_event_args(const struct ftrace_event *e);
+void ftrace_add_switch_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64_t ts, const struct sched_prev *prev,
+                           int64_t prev_state, int32_t next_pid, int32_t next_prio, strid next_comm);
+void ftrace_add_waking_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64_t ts, uint32_t utid, uint32_t pid,
+                           uint16_t prio, uint16_t target_cpu, strid comm, uint16_t common_flags);
+/* Keeps a payload as an arg set, sharing it with an equal one while those of kind `k` repeat. */
+uint32_t ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
+                          struct slice payload);
+static inline int64_t ftrace_ucpu(struct ftrace_cpu *c)
+{
+    if (__builtin_expect(c->ucpu < 0, 0))
+        c->ucpu = machine_ucpu(c->f->m, c->cpu);
+    return c->ucpu;
+}
+void ftrace_args_init(struct ftrace_machine *f);
+
+/* sched_switch and sched_waking with all their fields. */
+void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c);
+void ftrace_sched_waking(const struct ftrace_event *e);
+
+/* Events described in the trace itself (generic.c). */
+struct generic_events *generic_events_open(struct ftrace_machine *f);
+void generic_events_close(struct generic_events *g);
+void generic_events_add_descriptor(struct generic_events *g, uint32_t id, struct slice descriptor);
+/* Row (if `row`) and, if `parse`, kernel track events. */
+void generic_events_parse(struct generic_events *g, const struct ftrace_event *e, struct ftrace_cpu *c, bool row,
+                          bool parse, uint32_t common_flags);
+/* The old form: names and values in the event itself. */
+void generic_events_parse_legacy(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t common_flags);
+
+/* --- what handlers use ------------------------------------------------------------------------------------------- */
+
+/* The fields of a message by number; the last occurrence of each. */
+struct fields {
+    uint64_t has; /* bit n: field n is there */
+    uint64_t u[FTRACE_MAX_FIELDS];
+    const uint8_t *p[FTRACE_MAX_FIELDS]; /* NULL unless length-delimited; u is the length then */
+};
+
+void fields_read(struct slice message, struct fields *f);
+
+static inline bool field_has(const struct fields *f, unsigned n)
+{
+    return f->has >> n & 1;
+}
+static inline uint64_t field_u64(const struct fields *f, unsigned n)
+{
+    return field_has(f, n) && !f->p[n] ? f->u[n] : 0;
+}
+static inline int64_t field_i64(const struct fields *f, unsigned n)
+{
+    return (int64_t)field_u64(f, n);
+}
+static inline uint32_t field_u32(const struct fields *f, unsigned n)
+{
+    return (uint32_t)field_u64(f, n);
+}
+static inline int32_t field_i32(const struct fields *f, unsigned n)
+{
+    return (int32_t)field_u64(f, n);
+}
+static inline struct slice field_bytes(const struct fields *f, unsigned n)
+{
+    return field_has(f, n) && f->p[n] ? slice_of(f->p[n], (size_t)f->u[n]) : slice_of("", 0);
+}
+static inline strid field_str(const struct ftrace_event *e, const struct fields *f, unsigned n)
+{
+    return import_slice(e->m->im, field_bytes(f, n));
+}
+
+/* The thread that was running, made when new. */
+static inline uint32_t event_utid(const struct ftrace_event *e)
+{
+    return process_tracker_thread(e->m->processes, (int32_t)e->pid);
+}
+
+/* The track of a thread's own slices. */
+uint32_t ftrace_thread_track(const struct ftrace_event *e, uint32_t utid);
+/* The name of a kernel function by its interned id, 0 when unknown. */
+strid ftrace_symbol_of(const struct importer *im, uint32_t gen, uint64_t iid);
+/* The same, or "0x…" of the number. */
+strid ftrace_kernel_symbol(const struct ftrace_event *e, uint64_t iid);
+/* printf to an interned string. */
+strid ftrace_name(const struct ftrace_event *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static inline strid ftrace_text(const struct ftrace_event *e, const char *text)
+{
+    return import_str(e->m->im, text);
+}
+
+/* A counter sample with args (0: none). */
+void ftrace_counter_args(const struct ftrace_event *e, int64_t ts, uint32_t track, double value, uint32_t args);
+static inline void ftrace_counter(const struct ftrace_event *e, uint32_t track, double value)
+{
+    counter_push(e->m->im, e->ts, track, value);
+}
+
+/* Short forms for a track without or with a few dimensions. */
+#define DIM_I(k, v)                                                                                                    \
+    {                                                                                                                  \
+        .key = (k), .kind = DIM_INT, .value = (int64_t)(v)                                                             \
+    }
+#define DIM_S(k, v)                                                                                                    \
+    {                                                                                                                  \
+        .key = (k), .kind = DIM_STR, .value = (int64_t)(v)                                                             \
+    }
+uint32_t ftrace_track(const struct ftrace_event *e, enum track_event_type event_type, const char *type, strid name,
+                      const struct track_dim *dims, uint32_t n_dims);
+#define FTRACE_TRACK(e, event_type, type, name, ...)                                                                   \
+    ftrace_track((e), (event_type), (type), (name), (const struct track_dim[]){__VA_ARGS__},                           \
+                 sizeof((const struct track_dim[]){__VA_ARGS__}) / sizeof(struct track_dim))
+
+/* A set of tracks for asynchronous slices. */
+uint32_t ftrace_track_set(const struct ftrace_event *e, const char *type, strid name, const struct track_dim *dims,
+                          uint32_t n_dims);
+
+/* Slices on a track. `category` and `name` may be 0. */
+static inline uint32_t ftrace_begin(const struct ftrace_event *e, uint32_t track, strid category, strid name,
+                                    uint32_t args)
+{
+    return slice_begin(e->m->im->slices, e->m->id, e->ts, track, category, name, args);
+}
+static inline uint32_t ftrace_end(const struct ftrace_event *e, uint32_t track, strid category, strid name,
+                                  const struct arg_list *add)
+{
+    return slice_end(e->m->im->slices, e->m->id, e->ts, track, category, name, add);
+}
+static inline uint32_t ftrace_instant(const struct ftrace_event *e, uint32_t track, strid category, strid name,
+                                      uint32_t args)
+{
+    return slice_scoped(e->m->im->slices, e->m->id, e->ts, track, category, name, 0, args);
+}
+
+/* A few args built on the stack. */
+struct small_args {
+    struct arg items[16];
+    uint32_t n;
+};
+void small_args_add(const struct ftrace_event *e, struct small_args *a, const char *key, enum arg_type type,
+                    int64_t word);
+static inline uint32_t small_args_id(const struct ftrace_event *e, const struct small_args *a)
+{
+    return args_intern(&e->m->st->args, a->items, a->n);
+}
+static inline struct arg_list small_args_list(struct small_args *a)
+{
+    return (struct arg_list){.p = a->items, .n = a->n, .cap = 0};
+}
+
+/* Counters of the process of a thread, whose track is found once the process is known (pending.c). */
+enum pending_kind { PENDING_OOM_SCORE_ADJ, PENDING_MEMORY, PENDING_MM_EVENT };
+struct pending_counters *pending_counters_open(struct ftrace_machine *f);
+void pending_counters_close(struct pending_counters *p);
+void pending_counters_resolve(struct pending_counters *p);
+/* key: of memory ("rss.anon"), or of the mm_event type; metric: of mm_event; literals. */
+void pending_counter(const struct ftrace_event *e, uint32_t utid, enum pending_kind kind, const char *key,
+                     const char *metric, double value);
+
+/* Syscall slices (syscalls.c). */
+struct syscalls *syscalls_open(struct ftrace_machine *f);
+void syscalls_finish(struct syscalls *s);
+void syscalls_close(struct syscalls *s);
+void syscalls_enter(const struct ftrace_event *e);
+void syscalls_exit(const struct ftrace_event *e);
+/* An atrace marker is written by write(2): the slice of the call ends where the marker's begins. */
+void syscalls_truncate_write(const struct ftrace_event *e, uint32_t utid);
+
+/* Systrace markers (atrace.c). */
+struct atrace *atrace_open(struct ftrace_machine *f);
+void atrace_close(struct atrace *a);
+void atrace_parse_line(const struct ftrace_event *e, struct slice line);
+struct atrace_point {
+    char phase;
+    uint32_t tgid;
+    struct slice name;
+    struct slice track; /* N, G, H */
+    int64_t value;      /* counter value or cookie */
+};
+void atrace_point(const struct ftrace_event *e, const struct atrace_point *p);
+/* A kernel event that mimics a marker; `type` 0: `begin` decides between B and E. */
+void atrace_kernel_mark(const struct ftrace_event *e, char type, bool begin, struct slice name, uint32_t tgid,
+                        int64_t value);
+
+#endif

@@ -1,0 +1,367 @@
+/* Events that the program does not know: described in the trace itself, or carrying their names (facts: service
+ * section 9, GenericEventDescriptor and GenericFtraceEvent); and the kernel track events among them. */
+#include "importer/ftrace/ftrace_internal.h"
+
+enum { MAX_FIELDS = 32 }; /* a descriptor with a higher field number is taken for damage */
+
+/* FieldDescriptorProto.type */
+enum {
+    TYPE_DOUBLE = 1,
+    TYPE_FLOAT,
+    TYPE_INT64,
+    TYPE_UINT64,
+    TYPE_INT32,
+    TYPE_FIXED64,
+    TYPE_FIXED32,
+    TYPE_BOOL,
+    TYPE_STRING,
+    TYPE_GROUP,
+    TYPE_MESSAGE,
+    TYPE_BYTES,
+    TYPE_UINT32,
+    TYPE_ENUM,
+    TYPE_SFIXED32,
+    TYPE_SFIXED64,
+    TYPE_SINT32,
+    TYPE_SINT64
+};
+
+enum scope { SCOPE_THREAD, SCOPE_PROCESS, SCOPE_CPU, SCOPE_CUSTOM, SCOPE_COUNT };
+
+/* A tracepoint whose field names say that it is a slice or a counter. Field numbers, 0: none. */
+struct track_event_shape {
+    bool slice, counter;
+    uint8_t slice_type, slice_name, track_name, value, scope_field;
+    uint8_t scope; /* enum scope */
+};
+
+struct descriptor {
+    strid name;
+    uint8_t types[MAX_FIELDS]; /* 0: no such field */
+    strid names[MAX_FIELDS];
+    struct track_event_shape shape;
+};
+
+struct generic_events {
+    struct ftrace_machine *f;
+    struct u64map rows; /* field number in FtraceEvent -> index in descriptors */
+    VEC(struct descriptor)
+    descriptors;
+};
+
+/* aux of ARGS_KIND_FTRACE_GENERIC: machine << 18 | index in its descriptors; the last index: the old form. */
+enum { AUX_ROW_BITS = 18, AUX_LEGACY = (1 << AUX_ROW_BITS) - 1, AUX_MACHINES = 1 << (ARGS_AUX_BITS - AUX_ROW_BITS) };
+
+static bool plain_number(uint8_t type)
+{
+    return type == TYPE_INT64 || type == TYPE_UINT64 || type == TYPE_INT32 || type == TYPE_UINT32;
+}
+
+/* The naming convention of kernel track events. */
+static void find_shape(struct importer *im, struct descriptor *d)
+{
+    struct track_event_shape *s = &d->shape;
+    for (uint8_t n = 1; n < MAX_FIELDS; n++) {
+        struct slice name = strpool_view(&im->st->strings, d->names[n]);
+        bool number = plain_number(d->types[n]), text = d->types[n] == TYPE_STRING;
+        if (number && slice_eq_str(name, "track_event_type")) {
+            s->slice_type = n;
+        } else if (text && slice_eq_str(name, "slice_name")) {
+            s->slice_name = n;
+        } else if (text && slice_eq_str(name, "track_name")) {
+            s->track_name = n;
+        } else if (number && slice_eq_str(name, "counter_value")) {
+            s->value = n;
+        } else if (number && slice_starts(name, "scope_")) {
+            s->scope_field = n;
+            s->scope = slice_eq_str(name, "scope_tgid")  ? SCOPE_PROCESS
+                       : slice_eq_str(name, "scope_cpu") ? SCOPE_CPU
+                                                         : SCOPE_CUSTOM;
+        }
+    }
+    s->slice = s->slice_type && s->slice_name;
+    s->counter = !s->slice && s->value;
+}
+
+static void bad_descriptor(struct generic_events *g)
+{
+    stats_add(&g->f->m->st->stats, g->f->m->id, STAT_ftrace_generic_descriptor_errors, 1);
+}
+
+static bool add_field(struct generic_events *g, struct descriptor *d, struct slice message)
+{
+    enum { NAME = 1, NUMBER = 3, TYPE = 5 };
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    uint32_t number = 0, type = 0;
+    struct slice name = {0};
+    while (pb_next(&c, &f)) {
+        if (f.id == NAME)
+            name = pb_bytes(&f);
+        else if (f.id == NUMBER)
+            number = pb_u32(&f);
+        else if (f.id == TYPE)
+            type = pb_u32(&f);
+    }
+    if (number >= MAX_FIELDS || type > TYPE_SINT64)
+        return false;
+    d->types[number] = (uint8_t)type;
+    d->names[number] = import_slice(g->f->im, name);
+    return true;
+}
+
+void generic_events_add_descriptor(struct generic_events *g, uint32_t id, struct slice descriptor)
+{
+    enum { NAME = 1, FIELD = 2 };
+    struct descriptor d = {0};
+    struct pb_cursor c = pb_cursor(descriptor);
+    struct pb_field f;
+    if (u64map_get(&g->rows, id))
+        return; /* every first bundle of a writer may bring it */
+    d.name = import_str(g->f->im, "");
+    while (pb_next(&c, &f)) {
+        if (f.id == NAME) {
+            d.name = import_slice(g->f->im, pb_bytes(&f));
+        } else if (f.id == FIELD && !add_field(g, &d, pb_bytes(&f))) {
+            bad_descriptor(g);
+            return;
+        }
+    }
+    if (g->descriptors.n >= AUX_LEGACY) {
+        bad_descriptor(g);
+        return;
+    }
+    find_shape(g->f->im, &d);
+    if (!vec_push(&g->descriptors, d) || !u64map_set(&g->rows, id, g->descriptors.n - 1))
+        g->f->im->failed = true;
+}
+
+/* --- args -------------------------------------------------------------------------------------------------------- */
+
+static void decode_value(struct args *a, strid key, uint8_t type, const struct pb_field *f, struct arg_list *out)
+{
+    switch (type) {
+    case TYPE_INT64:
+    case TYPE_INT32:
+    case TYPE_BOOL:
+    case TYPE_ENUM:
+    case TYPE_SFIXED32:
+    case TYPE_SFIXED64:
+        arg_list_add(a, out, key, key, ARG_INT, pb_i64(f));
+        break;
+    case TYPE_UINT64:
+    case TYPE_UINT32:
+    case TYPE_FIXED32:
+    case TYPE_FIXED64:
+        arg_list_add(a, out, key, key, ARG_UINT, pb_i64(f));
+        break;
+    case TYPE_SINT32:
+    case TYPE_SINT64:
+        arg_list_add(a, out, key, key, ARG_INT, pb_s64(f));
+        break;
+    case TYPE_STRING:
+    case TYPE_BYTES: {
+        struct slice s = pb_bytes(f);
+        arg_list_add(a, out, key, key, ARG_STRING, strpool_intern(a->strings, s.p, s.len));
+        break;
+    }
+    case TYPE_DOUBLE:
+        arg_list_add(a, out, key, key, ARG_REAL, column_f64_word(pb_double(f)));
+        break;
+    case TYPE_FLOAT:
+        arg_list_add(a, out, key, key, ARG_REAL, column_f64_word((double)pb_float(f)));
+        break;
+    }
+}
+
+/* GenericFtraceEvent: each field is a message of a name and one value. */
+static void decode_legacy(struct args *a, struct slice payload, struct arg_list *out)
+{
+    enum { FIELD = 2, NAME = 1, STRING = 3, INT = 4, UINT = 5 };
+    struct pb_cursor c = pb_cursor(payload);
+    struct pb_field f, v;
+    while (pb_next(&c, &f)) {
+        if (f.id != FIELD)
+            continue;
+        struct pb_cursor inner = pb_sub(&f);
+        struct slice name = {0}, text = {0};
+        int64_t number = 0;
+        uint32_t which = 0;
+        while (pb_next(&inner, &v)) {
+            if (v.id == NAME) {
+                name = pb_bytes(&v);
+            } else if (v.id == STRING) {
+                text = pb_bytes(&v);
+                which = STRING;
+            } else if (v.id == INT || v.id == UINT) {
+                number = pb_i64(&v);
+                which = v.id;
+            }
+        }
+        strid key = strpool_intern(a->strings, name.p, name.len);
+        if (which == STRING)
+            arg_list_add(a, out, key, key, ARG_STRING, strpool_intern(a->strings, text.p, text.len));
+        else if (which)
+            arg_list_add(a, out, key, key, ARG_INT, number);
+    }
+}
+
+static void decode(void *ctx, uint32_t aux, struct slice payload, struct arg_list *out)
+{
+    struct importer *im = ctx;
+    struct args *a = &im->st->args;
+    uint32_t row = aux & AUX_LEGACY, machine = aux >> AUX_ROW_BITS;
+    if (row == AUX_LEGACY) {
+        decode_legacy(a, payload, out);
+        return;
+    }
+    if (machine >= im->machines.n || row >= im->machines.p[machine]->ftrace->generic->descriptors.n)
+        return;
+    const struct descriptor *d = &im->machines.p[machine]->ftrace->generic->descriptors.p[row];
+    struct pb_cursor c = pb_cursor(payload);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id < MAX_FIELDS && d->types[f.id])
+            decode_value(a, d->names[f.id], d->types[f.id], &f, out);
+}
+
+static void add_row(const struct ftrace_event *e, struct ftrace_cpu *c, strid name, uint32_t row, uint32_t common_flags)
+{
+    struct ftrace_kind *k = &e->f->kinds[FTRACE_EVENT_GENERIC]; /* keeps the score of sharing for all of them */
+    uint32_t utid = event_utid(e), args = 0;
+    if (e->payload.len && e->m->id < AUX_MACHINES)
+        args = ftrace_keep_args(e->f, k, ARGS_KIND_FTRACE_GENERIC, e->m->id << AUX_ROW_BITS | row, e->payload);
+    ftrace_event_insert(e->m->st, &(struct ftrace_event_row){.ts = e->ts,
+                                                             .name = name,
+                                                             .utid = utid,
+                                                             .arg_set_id = args,
+                                                             .common_flags = common_flags,
+                                                             .ucpu = ftrace_ucpu(c)});
+}
+
+void generic_events_parse_legacy(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t common_flags)
+{
+    enum { EVENT_NAME = 1 };
+    struct pb_field f;
+    struct slice name = pb_find(e->payload, EVENT_NAME, &f) ? pb_bytes(&f) : slice_of("", 0);
+    add_row(e, c, import_slice(e->m->im, name), AUX_LEGACY, common_flags);
+}
+
+/* --- kernel track events ----------------------------------------------------------------------------------------- */
+
+static void format_error(const struct ftrace_event *e)
+{
+    stats_add(&e->m->st->stats, e->m->id, STAT_kernel_trackevent_format_error, 1);
+}
+
+static uint32_t shape_track(const struct ftrace_event *e, const struct descriptor *d, const struct fields *f,
+                            strid track_name)
+{
+    static const struct {
+        const char *slices, *counters, *dimension;
+    } kinds[SCOPE_COUNT] = {
+        [SCOPE_THREAD] = {"kernel_trackevent_thread_slice", "kernel_trackevent_thread_counter", "utid"},
+        [SCOPE_PROCESS] = {"kernel_trackevent_process_slice", "kernel_trackevent_process_counter", "upid"},
+        [SCOPE_CPU] = {"kernel_trackevent_cpu_slice", "kernel_trackevent_cpu_counter", "cpu"},
+        [SCOPE_CUSTOM] = {"kernel_trackevent_custom_slice", "kernel_trackevent_custom_counter", "scope"},
+    };
+    const struct track_event_shape *s = &d->shape;
+    int64_t scope = field_i64(f, s->scope_field);
+    switch (s->scope) {
+    case SCOPE_THREAD:
+        scope = event_utid(e);
+        break;
+    case SCOPE_PROCESS: /* a real tgid; the thread that tells need not be of it */
+        scope = process_tracker_process(e->m->processes, scope);
+        break;
+    case SCOPE_CPU:
+        scope = (uint32_t)scope;
+        break;
+    }
+    return FTRACE_TRACK(
+        e, s->slice ? TRACK_SLICE : TRACK_COUNTER, s->slice ? kinds[s->scope].slices : kinds[s->scope].counters,
+        track_name, DIM_I(kinds[s->scope].dimension, scope), DIM_S("tracepoint", d->name), DIM_S("name", track_name));
+}
+
+static void parse_shape(const struct ftrace_event *e, const struct descriptor *d)
+{
+    const struct track_event_shape *s = &d->shape;
+    struct fields f;
+    fields_read(e->payload, &f);
+    if ((s->track_name && !field_has(&f, s->track_name)) || (s->scope_field && !field_has(&f, s->scope_field))) {
+        format_error(e);
+        return;
+    }
+    strid track_name = s->track_name ? field_str(e, &f, s->track_name) : d->name;
+    uint32_t track = shape_track(e, d, &f, track_name);
+    if (s->counter) {
+        if (field_has(&f, s->value))
+            ftrace_counter(e, track, (double)field_i64(&f, s->value));
+        else
+            format_error(e);
+        return;
+    }
+    if (!field_has(&f, s->slice_type) || !field_has(&f, s->slice_name)) {
+        format_error(e);
+        return;
+    }
+    switch ((char)field_i64(&f, s->slice_type)) {
+    case 'B':
+        ftrace_begin(e, track, 0, field_str(e, &f, s->slice_name), 0);
+        break;
+    case 'E':
+        ftrace_end(e, track, 0, 0, NULL);
+        break;
+    case 'I':
+        ftrace_instant(e, track, 0, field_str(e, &f, s->slice_name), 0);
+        break;
+    default:
+        format_error(e);
+    }
+}
+
+/* Payload fields that the descriptor does not have are counted; decoding leaves them out. */
+static void check_fields(struct generic_events *g, const struct descriptor *d, struct slice payload)
+{
+    struct pb_cursor c = pb_cursor(payload);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id >= MAX_FIELDS || !d->types[f.id])
+            bad_descriptor(g);
+}
+
+void generic_events_parse(struct generic_events *g, const struct ftrace_event *e, struct ftrace_cpu *c, bool row,
+                          bool parse, uint32_t common_flags)
+{
+    const uint64_t *at = u64map_get(&g->rows, e->id);
+    const struct descriptor *d = at ? &g->descriptors.p[*at] : NULL;
+    if (d && parse && (d->shape.slice || d->shape.counter))
+        parse_shape(e, d);
+    if (!row)
+        return;
+    if (!d) {
+        bad_descriptor(g);
+        return;
+    }
+    check_fields(g, d, e->payload);
+    add_row(e, c, d->name, (uint32_t)*at, common_flags);
+}
+
+struct generic_events *generic_events_open(struct ftrace_machine *f)
+{
+    struct generic_events *g = mem_zalloc(sizeof *g);
+    if (!g)
+        return NULL;
+    g->f = f;
+    args_set_decoder(&f->m->st->args, ARGS_KIND_FTRACE_GENERIC, decode, f->im);
+    return g;
+}
+
+void generic_events_close(struct generic_events *g)
+{
+    if (!g)
+        return;
+    vec_free(&g->descriptors);
+    u64map_free(&g->rows);
+    mem_free(g);
+}

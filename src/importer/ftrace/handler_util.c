@@ -1,0 +1,85 @@
+/* What handlers of ftrace events share: tracks, names, kernel symbols, args. */
+#include "importer/ftrace/ftrace_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { INTERNED_KERNEL_SYMBOLS = 26, INTERNED_STRING = 2 };
+
+strid ftrace_symbol_of(const struct importer *im, uint32_t generation, uint64_t iid)
+{
+    struct seq_generation *gen = generation_at(im, generation);
+    return gen ? interned_string(gen, INTERNED_KERNEL_SYMBOLS, iid, INTERNED_STRING) : 0;
+}
+
+strid ftrace_kernel_symbol(const struct ftrace_event *e, uint64_t iid)
+{
+    strid name = ftrace_symbol_of(e->m->im, e->gen, iid);
+    return name ? name : ftrace_name(e, "%#llx", (unsigned long long)iid);
+}
+
+strid ftrace_name(const struct ftrace_event *e, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    return strpool_intern(&e->m->st->strings, text, len);
+}
+
+uint32_t ftrace_thread_track(const struct ftrace_event *e, uint32_t utid)
+{
+    struct ftrace_machine *f = e->f;
+    if (utid < f->thread_tracks.n && f->thread_tracks.p[utid])
+        return f->thread_tracks.p[utid] - 1;
+    uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0);
+    if (track == UINT32_MAX || !vec_reserve(&f->thread_tracks, (size_t)utid + 1))
+        return track;
+    memset(f->thread_tracks.p + f->thread_tracks.n, 0, (f->thread_tracks.cap - f->thread_tracks.n) * sizeof(uint32_t));
+    f->thread_tracks.n = f->thread_tracks.cap;
+    f->thread_tracks.p[utid] = track + 1;
+    return track;
+}
+
+uint32_t ftrace_track(const struct ftrace_event *e, enum track_event_type event_type, const char *type, strid name,
+                      const struct track_dim *dims, uint32_t n_dims)
+{
+    return track_intern(e->m->im->tracks, e->m->id,
+                        &(struct track_spec){.type = type,
+                                             .event_type = event_type,
+                                             .name = name,
+                                             .parent = UINT32_MAX,
+                                             .dims = dims,
+                                             .n_dims = n_dims});
+}
+
+uint32_t ftrace_track_set(const struct ftrace_event *e, const char *type, strid name, const struct track_dim *dims,
+                          uint32_t n_dims)
+{
+    return track_set_intern(e->m->im->tracks, e->m->id,
+                            &(struct track_spec){.type = type,
+                                                 .event_type = TRACK_SLICE,
+                                                 .name = name,
+                                                 .parent = UINT32_MAX,
+                                                 .dims = dims,
+                                                 .n_dims = n_dims});
+}
+
+void ftrace_counter_args(const struct ftrace_event *e, int64_t ts, uint32_t track, double value, uint32_t args)
+{
+    if (track == UINT32_MAX)
+        return;
+    counter_insert(e->m->st,
+                   &(struct counter_row){
+                       .ts = ts, .track_id = track, .value = value, .arg_set_id = args ? (int64_t)args : COL_NULL});
+}
+
+void small_args_add(const struct ftrace_event *e, struct small_args *a, const char *key, enum arg_type type,
+                    int64_t word)
+{
+    strid k = import_str(e->m->im, key);
+    if (a->n < sizeof a->items / sizeof *a->items)
+        a->items[a->n++] = (struct arg){k, k, word, (uint8_t)type};
+}

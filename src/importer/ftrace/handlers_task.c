@@ -1,0 +1,199 @@
+/* Events of tasks: switching, waking, birth, renaming, death, signals, probes. */
+#include "importer/ftrace/ftrace_internal.h"
+
+enum { CLONE_THREAD = 0x00010000 /* linux/sched.h */ };
+
+/* One loop over the fields, without the detour of fields_read(): most of all events are these. */
+void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c)
+{
+    struct pb_cursor cursor = pb_cursor(e->payload);
+    struct pb_field f;
+    struct slice prev_comm = slice_of("", 0), next_comm = slice_of("", 0);
+    int32_t prev_pid = 0, next_pid = 0, next_prio = 0;
+    int64_t prev_state = 0;
+    while (pb_next(&cursor, &f)) {
+        switch (f.id) {
+        case 1:
+            prev_comm = pb_bytes(&f);
+            break;
+        case 2:
+            prev_pid = pb_i32(&f);
+            break;
+        case 4:
+            prev_state = pb_i64(&f);
+            break;
+        case 5:
+            next_comm = pb_bytes(&f);
+            break;
+        case 6:
+            next_pid = pb_i32(&f);
+            break;
+        case 7:
+            next_prio = pb_i32(&f);
+            break;
+        }
+    }
+    uint32_t prev = sched_tracker_switch(e->m->sched, e->cpu, e->ts, prev_pid, import_slice(e->m->im, prev_comm),
+                                         prev_state, next_pid, import_slice(e->m->im, next_comm), next_prio);
+    if (!e->m->im->opt.no_ftrace_raw)
+        ftrace_add_row(e, c, prev, 0);
+}
+
+static void sched_waking(const struct ftrace_event *e)
+{
+    struct pb_cursor cursor = pb_cursor(e->payload);
+    struct pb_field f;
+    struct slice comm = slice_of("", 0);
+    int32_t pid = 0;
+    while (pb_next(&cursor, &f)) {
+        if (f.id == 1)
+            comm = pb_bytes(&f);
+        else if (f.id == 2)
+            pid = pb_i32(&f);
+    }
+    uint32_t wakee = process_tracker_thread(e->m->processes, pid);
+    process_tracker_thread_name(e->m->processes, wakee, import_slice(e->m->im, comm), THREAD_NAME_FTRACE);
+    sched_tracker_waking(e->m->sched, e->ts, wakee, event_utid(e), SCHED_FLAGS_UNKNOWN);
+}
+
+static void sched_process_free(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    process_tracker_end_thread(e->m->processes, e->ts, field_i32(&f, 2));
+}
+
+static void sched_blocked_reason(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    uint32_t utid = process_tracker_thread(e->m->processes, field_i32(&f, 1));
+    sched_tracker_blocked_reason(e->m->sched, utid, field_u32(&f, 3) != 0,
+                                 ftrace_symbol_of(e->m->im, e->gen, field_u32(&f, 2)));
+}
+
+static void task_newtask(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    struct process_tracker *p = e->m->processes;
+    int32_t tid = field_i32(&f, 1);
+    strid comm = field_str(e, &f, 2);
+    if (tid == 0) /* init makes the idle tasks of other cpus while the kernel boots */
+        return;
+    uint32_t utid, parent;
+    if (field_u64(&f, 3) & CLONE_THREAD) {
+        parent = event_utid(e);
+        utid = process_tracker_start_thread(p, e->ts, tid);
+        process_tracker_thread_name(p, utid, comm, THREAD_NAME_FTRACE);
+        process_tracker_associate_threads(p, parent, utid);
+    } else {
+        utid = process_tracker_start_process(p, e->ts, (int32_t)e->pid, tid, comm, THREAD_NAME_FTRACE);
+        parent = event_utid(e);
+    }
+    sched_tracker_new_task(e->m->sched, e->ts, utid, parent);
+}
+
+static void task_rename(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    struct process_tracker *p = e->m->processes;
+    strid comm = field_str(e, &f, 3);
+    uint32_t utid = process_tracker_thread(p, field_i32(&f, 1));
+    process_tracker_thread_name(p, utid, comm, THREAD_NAME_FTRACE);
+    process_tracker_main_thread_name(p, utid, comm);
+}
+
+static void signal_slice(const struct ftrace_event *e, uint32_t utid, const char *name, int32_t sig)
+{
+    struct small_args args = {0};
+    small_args_add(e, &args, "signal.sig", ARG_INT, sig);
+    ftrace_instant(e, ftrace_thread_track(e, utid), 0, ftrace_text(e, name), small_args_id(e, &args));
+}
+
+/* On the track of the thread that gets the signal. */
+static void signal_generate(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    signal_slice(e, process_tracker_thread(e->m->processes, field_i32(&f, 4)), "signal_generate", field_i32(&f, 6));
+}
+
+static void signal_deliver(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    signal_slice(e, event_utid(e), "signal_deliver", field_i32(&f, 3));
+}
+
+static void mark_victim(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    uint32_t utid = process_tracker_thread(e->m->processes, field_i32(&f, 1));
+    ftrace_instant(e, ftrace_thread_track(e, utid), 0, ftrace_text(e, "mem.oom_kill"), 0);
+}
+
+static void kprobe_event(const struct ftrace_event *e)
+{
+    enum { PROBE_BEGIN = 1, PROBE_END = 2, PROBE_INSTANT = 3 };
+    struct fields f;
+    fields_read(e->payload, &f);
+    strid name = field_str(e, &f, 1);
+    uint32_t track = ftrace_thread_track(e, event_utid(e));
+    switch (field_u32(&f, 2)) {
+    case PROBE_BEGIN:
+        ftrace_begin(e, track, 0, name, 0);
+        break;
+    case PROBE_END:
+        ftrace_end(e, track, 0, name, NULL);
+        break;
+    case PROBE_INSTANT:
+        ftrace_instant(e, track, 0, name, 0);
+        break;
+    }
+}
+
+/* The idle threads of all cpus share tid 0, so that their calls need tracks by cpu. */
+static uint32_t funcgraph_track(const struct ftrace_event *e)
+{
+    if (e->pid != 0)
+        return track_intern_int(e->m->im->tracks, e->m->id, "thread_funcgraph", TRACK_SLICE, "utid", event_utid(e),
+                                ftrace_text(e, "Funcgraph"));
+    return track_intern_int(e->m->im->tracks, e->m->id, "cpu_funcgraph", TRACK_SLICE, "cpu", e->cpu,
+                            ftrace_name(e, "swapper%u -funcgraph", e->cpu));
+}
+
+static void funcgraph_entry(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    strid name = ftrace_kernel_symbol(e, field_u64(&f, 2));
+    ftrace_begin(e, funcgraph_track(e), 0, name, 0);
+}
+
+static void funcgraph_exit(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    strid name = ftrace_kernel_symbol(e, field_u64(&f, 3));
+    ftrace_end(e, funcgraph_track(e), 0, name, NULL);
+}
+
+const struct ftrace_handler ftrace_handlers_task[] = {
+    {18, "sched_blocked_reason", sched_blocked_reason},
+    {20, "sched_waking", sched_waking},
+    {235, "task_newtask", task_newtask},
+    {236, "task_rename", task_rename},
+    {240, "sched_process_free", sched_process_free},
+    {324, "signal_deliver", signal_deliver},
+    {325, "signal_generate", signal_generate},
+    {329, "sys_enter", syscalls_enter},
+    {330, "sys_exit", syscalls_exit},
+    {334, "mark_victim", mark_victim},
+    {437, "funcgraph_entry", funcgraph_entry},
+    {438, "funcgraph_exit", funcgraph_exit},
+    {542, "kprobe_event", kprobe_event},
+    {0, NULL, NULL},
+};

@@ -1,0 +1,136 @@
+/* Owns the ftrace state of a machine: its cpus and queues, the table of kinds of events, and packet handlers. */
+#include "importer/ftrace/ftrace_internal.h"
+
+const struct packet_handler ftrace_packet_handlers[] = {
+    {.field_id = 1, .name = "ftrace_events", .tokenize = ftrace_tokenize_bundle},
+    {.field_id = 34, .name = "ftrace_stats", .tokenize = ftrace_tokenize_stats},
+    {0},
+};
+
+const struct ftrace_handler *const ftrace_families[] = {
+    ftrace_handlers_cpu,
+    ftrace_handlers_irq,
+    ftrace_handlers_marker,
+    ftrace_handlers_mm,
+    ftrace_handlers_net,
+    ftrace_handlers_task,
+    NULL,
+};
+
+static void fill_kinds(struct ftrace_machine *f)
+{
+    for (size_t i = 0; i < ftrace_event_count(); i++) {
+        const struct ftrace_event_desc *d = ftrace_event_at(i);
+        if (d->id < FTRACE_MAX_EVENT)
+            f->kinds[d->id].desc = d;
+    }
+    for (size_t i = 0; ftrace_families[i]; i++)
+        for (const struct ftrace_handler *h = ftrace_families[i]; h->fn; h++)
+            f->kinds[h->id].handler = h->fn;
+}
+
+struct ftrace_machine *ftrace_machine_open(struct machine_ctx *m)
+{
+    struct ftrace_machine *f = mem_zalloc(sizeof *f);
+    if (!f)
+        return NULL;
+    f->m = m;
+    f->im = m->im;
+    fill_kinds(f);
+    ftrace_args_init(f);
+    f->name_switch = import_str(f->im, "sched_switch");
+    f->name_waking = import_str(f->im, "sched_waking");
+    f->generic = generic_events_open(f);
+    f->syscalls = syscalls_open(f);
+    f->pending = pending_counters_open(f);
+    f->atrace = atrace_open(f);
+    if (!f->generic || !f->syscalls || !f->pending || !f->atrace) {
+        ftrace_machine_close(f);
+        return NULL;
+    }
+    return f;
+}
+
+void ftrace_machine_finish(struct ftrace_machine *f)
+{
+    if (!f)
+        return;
+    syscalls_finish(f->syscalls);
+    pending_counters_resolve(f->pending);
+}
+
+void ftrace_machine_close(struct ftrace_machine *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->cpus.n; i++)
+        mem_free(f->cpus.p[i]);
+    vec_free(&f->cpus);
+    vec_free(&f->thread_tracks);
+    vec_free(&f->comms);
+    vec_free(&f->retimed);
+    vec_free(&f->gpu_sync_points);
+    vec_free(&f->gpu_retired);
+    u64map_free(&f->gpu_sync);
+    u64map_free(&f->gpu_pending);
+    u64map_free(&f->setup_errors_seen);
+    generic_events_close(f->generic);
+    syscalls_close(f->syscalls);
+    pending_counters_close(f->pending);
+    atrace_close(f->atrace);
+    for (size_t i = 0; i < FAMILY_COUNT; i++) {
+        if (f->family[i] && f->family_free[i])
+            f->family_free[i](f->family[i]);
+        mem_free(f->family[i]);
+    }
+    arena_free(&f->arena);
+    mem_free(f);
+}
+
+void *ftrace_family_state(struct ftrace_machine *f, enum ftrace_family which, size_t size, void (*release)(void *))
+{
+    if (!f->family[which]) {
+        f->family[which] = mem_zalloc(size);
+        f->family_free[which] = release;
+        if (!f->family[which])
+            f->im->failed = true;
+    }
+    return f->family[which];
+}
+
+/* Queues of all cpus up to this one are made in the order of cpus, so that ties between cpus do not depend on which
+ * one's bundle came first. */
+struct ftrace_cpu *ftrace_cpu(struct ftrace_machine *f, uint32_t cpu)
+{
+    if (__builtin_expect(cpu < f->cpus.n, 1))
+        return f->cpus.p[cpu];
+    if (cpu >= FTRACE_MAX_CPUS)
+        return NULL;
+    while (f->cpus.n <= cpu) {
+        struct ftrace_cpu *c = mem_zalloc(sizeof *c);
+        if (!c || !vec_push(&f->cpus, c)) {
+            mem_free(c);
+            f->im->failed = true;
+            return NULL;
+        }
+        *c = (struct ftrace_cpu){.f = f, .cpu = (uint32_t)f->cpus.n - 1, .ucpu = -1};
+        c->queue_events = sorter_add_queue(f->im->sorter, ftrace_parse_events, c);
+        c->queue_switch = sorter_add_queue(f->im->sorter, ftrace_parse_switches, c);
+        c->queue_waking = sorter_add_queue(f->im->sorter, ftrace_parse_wakings, c);
+    }
+    return f->cpus.p[cpu];
+}
+
+void fields_read(struct slice message, struct fields *f)
+{
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field field;
+    f->has = 0;
+    while (pb_next(&c, &field)) {
+        if (field.id >= FTRACE_MAX_FIELDS)
+            continue;
+        f->has |= 1ull << field.id;
+        f->u[field.id] = field.u;
+        f->p[field.id] = field.p;
+    }
+}

@@ -1,0 +1,235 @@
+/* Syscall slices on the track of the thread, from sys_enter and sys_exit (facts: importer section 4). */
+#include "importer/ftrace/ftrace_internal.h"
+#include "proto/pb_writer.h"
+
+enum { MAX_SYSCALLS = 550 };
+
+/* Numbers and names. Missing ones are called sys_<number>. */
+static const char *const names_x86_64[MAX_SYSCALLS] = {
+#define S(n, name) [n] = "sys_" name,
+#include "importer/ftrace/syscall_names_x86_64.def"
+#undef S
+};
+static const char *const names_x86[MAX_SYSCALLS] = {
+#define S(n, name) [n] = "sys_" name,
+#include "importer/ftrace/syscall_names_x86.def"
+#undef S
+};
+static const char *const names_arm64[MAX_SYSCALLS] = {
+#define S(n, name) [n] = "sys_" name,
+#include "importer/ftrace/syscall_names_arm64.def"
+#undef S
+};
+static const char *const names_arm[MAX_SYSCALLS] = {
+#define S(n, name) [n] = "sys_" name,
+#include "importer/ftrace/syscall_names_arm.def"
+#undef S
+};
+
+/* By utsname.machine. The table is the kernel's, so calls of 32-bit programs on a 64-bit one get its names. */
+static const struct {
+    const char *machine;
+    const char *const *names;
+} machines[] = {
+    {"x86_64", names_x86_64}, {"aarch64", names_arm64}, {"armv7l", names_arm},
+    {"armv8l", names_arm},    {"i686", names_x86},
+};
+
+/* The args of a call's slice are made once, when it returns: the args of sys_enter as they came (field 2, repeated),
+ * and the result in a field of a number of its own. */
+enum { ENTER_ID = 1, ENTER_ARGS = 2, EXIT_ID = 1, EXIT_RET = 2, KEPT_RET = 15, KEPT_BYTES = 96, RET_BYTES = 11 };
+
+/* A call that has not returned. */
+struct open_call {
+    uint32_t slice; /* row + 1; 0: none */
+    bool writes;    /* in write(2), and no marker has ended its slice yet */
+    uint8_t len;
+    uint8_t bytes[KEPT_BYTES];
+};
+
+struct syscalls {
+    struct ftrace_machine *f;
+    strid arch; /* machine.arch that `names` is of */
+    const char *const *table;
+    strid names[MAX_SYSCALLS + 1]; /* 0: not made yet */
+    strid sys_write;
+    struct ftrace_kind sharing; /* how often equal args come */
+    VEC(struct open_call)
+    calls; /* by utid */
+};
+
+static void decode_args(void *ctx, uint32_t aux, struct slice payload, struct arg_list *out);
+
+struct syscalls *syscalls_open(struct ftrace_machine *f)
+{
+    struct syscalls *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->f = f;
+    s->sys_write = import_str(f->im, "sys_write");
+    args_set_decoder(&f->m->st->args, ARGS_KIND_FTRACE_SYSCALL, decode_args, f->im);
+    return s;
+}
+
+void syscalls_close(struct syscalls *s)
+{
+    if (!s)
+        return;
+    vec_free(&s->calls);
+    mem_free(s);
+}
+
+/* system_info may come late: the table is looked up again when the machine's architecture becomes known. */
+static void choose_table(struct syscalls *s, strid arch)
+{
+    const char *text = strpool_cstr(&s->f->m->st->strings, arch);
+    s->arch = arch;
+    s->table = NULL;
+    memset(s->names, 0, sizeof s->names);
+    for (size_t i = 0; text && i < sizeof machines / sizeof *machines; i++)
+        if (strcmp(text, machines[i].machine) == 0)
+            s->table = machines[i].names;
+}
+
+static strid call_name(struct syscalls *s, uint32_t number)
+{
+    strid arch = (strid)ROW_GET(s->f->m->st, machine, arch, s->f->m->id);
+    if (number >= MAX_SYSCALLS)
+        return 0;
+    if (__builtin_expect(arch != s->arch, 0))
+        choose_table(s, arch);
+    if (__builtin_expect(!s->names[number], 0)) {
+        const char *name = s->table ? s->table[number] : NULL;
+        s->names[number] = name ? import_str(s->f->im, name) : strpool_printf(&s->f->m->st->strings, "sys_%u", number);
+    }
+    return s->names[number];
+}
+
+static struct open_call *open_call(struct syscalls *s, uint32_t utid)
+{
+    if (__builtin_expect(utid < s->calls.n, 1))
+        return &s->calls.p[utid];
+    if (!vec_reserve(&s->calls, (size_t)utid + 1)) {
+        s->f->im->failed = true;
+        return NULL;
+    }
+    memset(s->calls.p + s->calls.n, 0, (s->calls.cap - s->calls.n) * sizeof *s->calls.p);
+    s->calls.n = s->calls.cap;
+    return &s->calls.p[utid];
+}
+
+static void decode_args(void *ctx, uint32_t aux, struct slice payload, struct arg_list *out)
+{
+    struct args *a = &((struct importer *)ctx)->st->args;
+    struct pb_cursor c = pb_cursor(payload), packed;
+    struct pb_field f;
+    uint32_t n = 0;
+    (void)aux;
+    strid flat = strpool_intern_str(a->strings, "args");
+    while (pb_next(&c, &f)) {
+        uint64_t v;
+        if (f.id == ENTER_ARGS && f.wire != PB_BYTES) {
+            arg_list_add(a, out, flat, strpool_printf(a->strings, "args[%u]", n++), ARG_UINT, pb_i64(&f));
+        } else if (f.id == ENTER_ARGS) {
+            packed = pb_sub(&f);
+            while (pb_next_packed(&packed, &v))
+                arg_list_add(a, out, flat, strpool_printf(a->strings, "args[%u]", n++), ARG_UINT, (int64_t)v);
+        } else if (f.id == KEPT_RET) {
+            arg_list_int(a, out, "ret", pb_i64(&f));
+        }
+    }
+}
+
+/* Gives the slice of a call its args; the call is over, or will not be seen to return. */
+static void set_args(struct syscalls *s, struct open_call *c, uint32_t len)
+{
+    if (!c->slice)
+        return;
+    if (len) {
+        uint32_t id = ftrace_keep_args(s->f, &s->sharing, ARGS_KIND_FTRACE_SYSCALL, 0, slice_of(c->bytes, len));
+        if (id)
+            ROW_SET(s->f->m->st, slice, arg_set_id, c->slice - 1, id);
+    }
+    c->slice = 0;
+}
+
+void syscalls_enter(const struct ftrace_event *e)
+{
+    struct syscalls *s = e->f->syscalls;
+    struct pb_cursor cursor = pb_cursor(e->payload);
+    struct pb_field f;
+    uint32_t number = 0, utid = event_utid(e), len = 0;
+    struct open_call *c = open_call(s, utid);
+    if (!c)
+        return;
+    set_args(s, c, c->len);
+    for (const uint8_t *at = cursor.p; pb_next(&cursor, &f); at = cursor.p) {
+        if (f.id == ENTER_ID)
+            number = pb_u32(&f);
+        else if (f.id == ENTER_ARGS && len + (size_t)(cursor.p - at) <= KEPT_BYTES - RET_BYTES) {
+            memcpy(c->bytes + len, at, (size_t)(cursor.p - at));
+            len += (uint32_t)(cursor.p - at);
+        }
+    }
+    c->len = (uint8_t)len;
+    strid name = call_name(s, number);
+    if (!name)
+        return;
+    uint32_t row = ftrace_begin(e, ftrace_thread_track(e, utid), 0, name, 0);
+    c->slice = row == SLICE_NONE ? 0 : row + 1;
+    if (name == s->sys_write)
+        c->writes = true;
+}
+
+void syscalls_exit(const struct ftrace_event *e)
+{
+    struct syscalls *s = e->f->syscalls;
+    struct fields f;
+    fields_read(e->payload, &f);
+    uint32_t utid = event_utid(e);
+    strid name = call_name(s, field_u32(&f, EXIT_ID));
+    struct open_call *c = open_call(s, utid);
+    if (!name || !c)
+        return;
+    if (name == s->sys_write) {
+        if (!c->writes) /* no entry seen, or ended by a marker */
+            return;
+        c->writes = false;
+    }
+    uint32_t row = ftrace_end(e, ftrace_thread_track(e, utid), 0, name, NULL);
+    if (row == SLICE_NONE)
+        return;
+    if (c->slice != row + 1) { /* of a call around this one: its args are set already */
+        struct small_args ret = {0};
+        if (field_has(&f, EXIT_RET)) {
+            small_args_add(e, &ret, "ret", ARG_INT, field_i64(&f, EXIT_RET));
+            struct arg_list list = small_args_list(&ret);
+            slice_add_args(e->m->im->slices, row, &list);
+        }
+        return;
+    }
+    uint32_t len = c->len;
+    if (field_has(&f, EXIT_RET)) {
+        c->bytes[len++] = KEPT_RET << 3 | PB_VARINT;
+        len += (uint32_t)pb_encode_varint(c->bytes + len, field_u64(&f, EXIT_RET));
+    }
+    set_args(s, c, len);
+}
+
+void syscalls_truncate_write(const struct ftrace_event *e, uint32_t utid)
+{
+    struct syscalls *s = e->f->syscalls;
+    if (utid >= s->calls.n || !s->calls.p[utid].writes)
+        return;
+    struct open_call *c = &s->calls.p[utid];
+    c->writes = false;
+    stats_add(&e->m->st->stats, e->m->id, STAT_truncated_sys_write_duration, 1);
+    set_args(s, c, c->len);
+    ftrace_end(e, ftrace_thread_track(e, utid), 0, s->sys_write, NULL);
+}
+
+void syscalls_finish(struct syscalls *s)
+{
+    for (size_t i = 0; i < s->calls.n; i++)
+        set_args(s, &s->calls.p[i], s->calls.p[i].len);
+}
