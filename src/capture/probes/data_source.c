@@ -6,9 +6,8 @@
 #include <time.h>
 
 const struct data_source_type *const data_source_types[] = {
-    &ftrace_data_source,
-    &metatrace_data_source,
-    NULL,
+    &ftrace_data_source,         &process_stats_data_source, &sys_stats_data_source, &system_info_data_source,
+    &inode_file_map_data_source, &journald_data_source,      &metatrace_data_source, NULL,
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -26,5 +25,7 @@ uint64_t probes_boot_ns(void)
 uint64_t probes_until_tick(uint32_t period_ms)
 {
     uint64_t now_ms = now_ns(CLOCK_REALTIME) / 1000000;
-    return period_ms - now_ms % period_ms;
+    uint64_t left = period_ms - now_ms % period_ms;
+    /* a timer that fires a moment early must not tick twice */
+    return left * 4 < period_ms ? left + period_ms : left;
 }

@@ -14,6 +14,11 @@
 struct ftrace_source;
 struct metatrace;
 
+struct inode_key {
+    uint64_t device; /* as the C library has it, see makedev() */
+    uint64_t inode;
+};
+
 struct probes_host {
     uv_loop_t *loop;
     void (*log)(void *ctx, const char *text); /* one line for the user, without a newline */
@@ -21,9 +26,12 @@ struct probes_host {
     void (*new_tids)(void *ctx, uint64_t session_id, const int32_t *tids, size_t n);
     /* A thread's name has changed or the thread has ended: what is known about it is old. */
     void (*stale_tids)(void *ctx, uint64_t session_id, const int32_t *tids, size_t n);
+    /* Files that events of a tracing session name by device and inode. */
+    void (*new_inodes)(void *ctx, uint64_t session_id, const struct inode_key *inodes, size_t n);
     void *ctx;
     struct ftrace_source *ftrace; /* what all ftrace sessions share */
     struct metatrace *metatrace;  /* may be NULL */
+    const char *sysroot;          /* in front of /proc and /sys in sys_stats and system_info; NULL outside of tests */
 };
 
 /* The parts of DataSourceConfig that data sources need; views into bytes that last for setup() only. */
@@ -48,6 +56,7 @@ struct data_source_type {
     void (*free)(void *state);                                    /* after stop(), or instead of start() */
     void (*new_tids)(void *state, const int32_t *tids, size_t n); /* may be NULL: see probes_host */
     void (*stale_tids)(void *state, const int32_t *tids, size_t n);
+    void (*new_inodes)(void *state, const struct inode_key *inodes, size_t n); /* may be NULL */
 };
 
 /* The data source types of this producer, NULL-terminated. */

@@ -242,6 +242,16 @@ static void on_stale_tids(void *ctx, uint64_t session_id, const int32_t *tids, s
     }
 }
 
+static void on_new_inodes(void *ctx, uint64_t session_id, const struct inode_key *inodes, size_t n)
+{
+    struct probes *p = ctx;
+    for (size_t k = 0; k < p->instances.n; k++) {
+        struct probe_instance *i = p->instances.p[k];
+        if (i->session_id == session_id && i->started && i->state && i->type->new_inodes)
+            i->type->new_inodes(i->state, inodes, n);
+    }
+}
+
 /* ---- the producer ---- */
 
 static int register_all(struct probes *p, struct error *err)
@@ -277,6 +287,7 @@ int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_option
                                    .log = log_line,
                                    .new_tids = on_new_tids,
                                    .stale_tids = on_stale_tids,
+                                   .new_inodes = on_new_inodes,
                                    .ctx = p,
                                    .metatrace = &p->metatrace,
                                    .ftrace = ftrace_source_create(&fo)};

@@ -2,6 +2,7 @@
 #include "capture/probes/ftrace/bundle.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "capture/probes/ftrace/compact_sched.h"
 #include "capture/probes/ftrace/encode.h"
 #include "proto/pb_cursor.h"
@@ -24,6 +25,7 @@ struct ftrace_bundle {
     struct program_context program;
     struct symbol_output *symbols;
     struct tid_tracker *tids;
+    struct inode_tracker *inodes;
     enum ftrace_clock clock;
     int64_t ftrace_now, boot_now;
     uint32_t cpu;
@@ -83,6 +85,11 @@ void ftrace_bundle_set_tids(struct ftrace_bundle *b, struct tid_tracker *tids)
     b->tids = tids;
 }
 
+void ftrace_bundle_set_inodes(struct ftrace_bundle *b, struct inode_tracker *inodes)
+{
+    b->inodes = inodes;
+}
+
 static void clear(struct ftrace_bundle *b)
 {
     b->n = 0;
@@ -139,7 +146,7 @@ static void put_header(struct ftrace_bundle *b, struct pb_writer *w)
         pb_put_bytes(w, 11, b->descriptors[i]->descriptor.p, b->descriptors[i]->descriptor.len);
 }
 
-static void send(struct ftrace_bundle *b)
+static void emit(struct ftrace_bundle *b)
 {
     struct slice pieces[2 * COMPACT_LISTS + 4];
     size_t compact_len, total = 0;
@@ -197,7 +204,7 @@ void ftrace_bundle_begin(struct ftrace_bundle *b, uint32_t cpu, uint64_t *previo
 
 void ftrace_bundle_end(struct ftrace_bundle *b)
 {
-    send(b);
+    emit(b);
 }
 
 void ftrace_bundle_seen(struct ftrace_bundle *b, uint64_t timestamp)
@@ -207,7 +214,7 @@ void ftrace_bundle_seen(struct ftrace_bundle *b, uint64_t timestamp)
 
 void ftrace_bundle_lost(struct ftrace_bundle *b)
 {
-    send(b);
+    emit(b);
     b->lost = true;
 }
 
@@ -225,7 +232,7 @@ static void need_descriptor(struct ftrace_bundle *b, const struct event_program 
         if (b->descriptors[i] == p)
             return;
     if (b->n_descriptors == MAX_DESCRIPTORS)
-        send(b);
+        emit(b);
     b->descriptors[b->n_descriptors++] = p;
 }
 
@@ -238,7 +245,7 @@ static void compact_event(struct ftrace_bundle *b, const struct event_program *p
         return;
     }
     if (__builtin_expect(!compact_sched_has_room(c), 0))
-        send(b);
+        emit(b);
     b->seen = timestamp;
     if (p->kind == PROGRAM_COMPACT_SWITCH) {
         compact_sched_switch(c, event, timestamp);
@@ -263,6 +270,15 @@ static void note_tids(struct ftrace_bundle *b, const struct event_program *p, co
         tid_tracker_forget(b->tids, load_u32(event + p->tid_offset));
 }
 
+static void note_inode(struct ftrace_bundle *b, const struct event_program *p, const uint8_t *event)
+{
+    struct inode_key key = {.device = event_program_device(load_u32(event + p->device_offset))};
+    bool added;
+    memcpy(&key.inode, event + p->inode_offset, 8);
+    if (u64map_put(&b->inodes->seen, hash_combine(key.device, key.inode), &added) && added)
+        (void)!vec_push(&b->inodes->fresh, key);
+}
+
 void ftrace_bundle_event(struct ftrace_bundle *b, const struct event_program *p, const uint8_t *event, uint32_t size,
                          uint64_t timestamp)
 {
@@ -273,7 +289,7 @@ void ftrace_bundle_event(struct ftrace_bundle *b, const struct event_program *p,
     size_t bound = event_program_bound(p, size);
     if (__builtin_expect(b->n + bound > EVENTS_SOFT, 0)) {
         if (b->n + compact_sched_size(&b->compact) + bound > EVENTS_SOFT)
-            send(b);
+            emit(b);
         if (b->n + bound > EVENTS_HARD) {
             ftrace_bundle_error(b, timestamp, FTRACE_STATUS_INVALID_EVENT);
             return;
@@ -288,6 +304,8 @@ void ftrace_bundle_event(struct ftrace_bundle *b, const struct event_program *p,
     }
     if (b->tids)
         note_tids(b, p, event);
+    if (b->inodes && p->has_inode)
+        note_inode(b, p, event);
     b->seen = timestamp;
     b->n = (size_t)(end - b->events);
     b->counts.events++;

@@ -6,9 +6,9 @@
 #ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_BUNDLE_H
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_BUNDLE_H
 
+#include "capture/probes/data_source.h"
 #include "capture/probes/ftrace/event_program.h"
 #include "capture/probes/ftrace/tid_tracker.h"
-#include "capture/probes/packet_sink.h"
 
 /* FtraceParseStatus of the trace format. */
 enum ftrace_status {
@@ -48,6 +48,13 @@ struct symbol_output {
     bool announced;                      /* a packet with INCREMENTAL_STATE_CLEARED has gone out */
 };
 
+/* Files that the events of a session have named. A zeroed struct is empty. */
+struct inode_tracker {
+    struct u64map seen; /* hash of device and inode */
+    VEC(struct inode_key)
+    fresh;
+};
+
 struct ftrace_bundle;
 
 /* Makes the working memory of one session (about 500 KiB of address space, touched as needed). NULL: out of memory. */
@@ -57,6 +64,8 @@ void ftrace_bundle_free(struct ftrace_bundle *b);
 
 /* Tells `tids` (NULL: nobody) of every thread that the events name. */
 void ftrace_bundle_set_tids(struct ftrace_bundle *b, struct tid_tracker *tids);
+/* The same for files. */
+void ftrace_bundle_set_inodes(struct ftrace_bundle *b, struct inode_tracker *inodes);
 
 /* How to translate the events' clock, sent with every bundle unless it is the boot clock. */
 void ftrace_bundle_set_clock(struct ftrace_bundle *b, enum ftrace_clock clock, int64_t ftrace_now, int64_t boot_now);

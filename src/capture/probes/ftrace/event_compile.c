@@ -227,6 +227,26 @@ static void set_tid_effect(struct event_program *p, const struct format_file *f)
     }
 }
 
+/* Events that name a file by device and inode number. */
+static void set_inode(struct event_program *p, const struct format_file *f)
+{
+    static const char *const devices[] = {"dev", "s_dev"}, *const inodes[] = {"ino", "i_ino"};
+    const struct format_field *device = NULL, *inode = NULL;
+    for (int i = 0; i < 2; i++) {
+        device = device ? device : format_file_field(f, devices[i]);
+        inode = inode ? inode : format_file_field(f, inodes[i]);
+    }
+    if (!device || !inode || !slice_eq_str(device->type, "dev_t") || device->size != 4 || inode->size != 8)
+        return;
+    p->has_inode = true;
+    p->device_offset = (uint16_t)device->offset;
+    p->inode_offset = (uint16_t)inode->offset;
+    if (p->min_size < device->offset + 4)
+        p->min_size = (uint16_t)(device->offset + 4);
+    if (p->min_size < inode->offset + 8)
+        p->min_size = (uint16_t)(inode->offset + 8);
+}
+
 /* FieldDescriptorProto types. */
 enum { DESCRIPTOR_INT64 = 3, DESCRIPTOR_UINT64 = 4, DESCRIPTOR_STRING = 9 };
 
@@ -304,6 +324,7 @@ int event_program_compile(struct event_program *p, const struct format_file *f, 
     if (legacy)
         p->kind = PROGRAM_GENERIC_LEGACY;
     set_tid_effect(p, f);
+    set_inode(p, f);
     if (desc)
         compile_typed(p, f, desc);
     else if (compile_generic(p, f, group, legacy, a))

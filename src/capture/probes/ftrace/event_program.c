@@ -23,8 +23,7 @@ static inline uint8_t *put_tag(uint8_t *q, const struct program_step *s)
     return q + s->tag_len;
 }
 
-/* The kernel packs a device as major << 20 | minor; makedev() of the C library, which is what a file's st_dev shows. */
-static uint64_t translate_dev(uint64_t dev)
+uint64_t event_program_device(uint32_t dev)
 {
     uint64_t major = dev >> 20, minor = dev & 0xfffff;
     return (minor & 0xff) | (major & 0xfff) << 8 | (minor & ~0xffull) << 12 | (major & ~0xfffull) << 32;
@@ -53,7 +52,7 @@ static inline uint64_t integer(const struct program_step *s, const struct progra
     case STEP_S32:
         return (uint64_t)(int64_t)(int32_t)load_u32(p);
     case STEP_DEV:
-        return translate_dev(load_u32(p));
+        return event_program_device(load_u32(p));
     case STEP_ADDRESS:
         return ctx->addresses ? address_table_number(ctx->addresses, load_u64(p)) : 0;
     default:

@@ -59,13 +59,16 @@ enum program_kind {
 enum tid_effect { TID_EFFECT_NONE, TID_EFFECT_SEEN, TID_EFFECT_STALE };
 
 struct event_program {
-    uint8_t kind;          /* enum program_kind */
-    uint8_t tag_len;       /* of the event's field in FtraceEvent */
-    uint8_t tag[4];        /* */
-    uint16_t kernel_id;    /* common_type */
-    uint16_t min_size;     /* an event shorter than this is invalid */
-    uint16_t pid_offset;   /* of common_pid */
-    uint16_t tid_offset;   /* of the thread id that tid_effect is about */
+    uint8_t kind;           /* enum program_kind */
+    uint8_t tag_len;        /* of the event's field in FtraceEvent */
+    uint8_t tag[4];         /* */
+    uint16_t kernel_id;     /* common_type */
+    uint16_t min_size;      /* an event shorter than this is invalid */
+    uint16_t pid_offset;    /* of common_pid */
+    uint16_t tid_offset;    /* of the thread id that tid_effect is about */
+    uint16_t inode_offset;  /* of an inode number, when has_inode */
+    uint16_t device_offset; /* of its device */
+    bool has_inode;
     uint8_t tid_effect;    /* enum tid_effect */
     uint16_t n_steps;      /* */
     uint16_t constant_len; /* bytes that begin the message */
@@ -90,6 +93,9 @@ enum program_flavour {
     PROGRAM_TYPED_OR_GENERIC, /* as the tables have it */
     PROGRAM_LEGACY,           /* untyped events as GenericFtraceEvent */
 };
+
+/* A kernel dev_t (major << 20 | minor) as makedev() of the C library has it. */
+uint64_t event_program_device(uint32_t kernel_device);
 
 /* Compiles `f` (of events/GROUP/...) into `p`, memory from `a`. `dynamic_id` is the FtraceEvent field number to use
  * when there is no typed row. -MRD_EFORMAT when the common fields are not what a page parser can rely on or the format

@@ -46,6 +46,7 @@ struct ftrace_session {
     struct packet_sink sink;
     struct symbol_output symbols;
     struct tid_tracker tids;
+    struct inode_tracker inodes;
     struct ftrace_bundle *bundle;
     uint64_t *previous_end;       /* [n_cpus] */
     struct pb_writer start_stats; /* the START packet, sent again with each flush */
@@ -139,7 +140,7 @@ static bool drain_cpu(struct drained_instance *d, uint32_t cpu, uint32_t max)
     return more;
 }
 
-static void report_tids(struct ftrace_session *s)
+static void report_news(struct ftrace_session *s)
 {
     const struct probes_host *host = s->host;
     if (!s->tids.known)
@@ -150,6 +151,9 @@ static void report_tids(struct ftrace_session *s)
     if (s->tids.fresh.n && host->new_tids)
         host->new_tids(host->ctx, s->session_id, s->tids.fresh.p, s->tids.fresh.n);
     vec_clear(&s->tids.fresh);
+    if (s->inodes.fresh.n && host->new_inodes)
+        host->new_inodes(host->ctx, s->session_id, s->inodes.fresh.p, s->inodes.fresh.n);
+    vec_clear(&s->inodes.fresh);
 }
 
 /* Reads all cpus, each up to `max` pages; true when there is more. */
@@ -169,7 +173,7 @@ static bool drain(struct drained_instance *d, uint32_t max)
     for (uint32_t cpu = 0; cpu < d->in.n_cpus; cpu++)
         more |= drain_cpu(d, cpu, max);
     for (size_t i = 0; i < d->in.started.n; i++)
-        report_tids(d->in.started.p[i]);
+        report_news(d->in.started.p[i]);
     metatrace_end(d->host->metatrace, span, "ftrace_drain");
     return more;
 }
@@ -290,6 +294,8 @@ static void session_free(void *state)
     ftrace_bundle_free(s->bundle);
     address_table_free(&s->symbols.addresses);
     tid_tracker_free(&s->tids);
+    u64map_free(&s->inodes.seen);
+    vec_free(&s->inodes.fresh);
     pb_writer_free(&s->start_stats);
     ftrace_config_free(&s->config);
     mem_free(s->previous_end);
@@ -347,6 +353,7 @@ static int session_setup(const struct probes_host *host, const struct data_sourc
         return rc;
     }
     ftrace_bundle_set_tids(s->bundle, &s->tids);
+    ftrace_bundle_set_inodes(s->bundle, &s->inodes);
     *state = s;
     return 0;
 }
@@ -465,6 +472,7 @@ static void session_clear(void *state)
 {
     struct ftrace_session *s = state;
     tid_tracker_forget_all(&s->tids);
+    u64map_clear(&s->inodes.seen);
 }
 
 void ftrace_session_counts(const void *state, struct ftrace_session_counts *counts)

@@ -18,6 +18,8 @@ struct kernel_symbol {
     uint32_t name; /* offset into text */
 };
 
+typedef VEC(char) text_pool; /* strings behind each other, each with a NUL */
+
 struct kernel_symbols {
     VEC(struct kernel_symbol)
     list;
