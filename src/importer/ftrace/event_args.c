@@ -146,6 +146,18 @@ static void add_field(struct args *a, strid key, enum ftrace_field_type type, co
     }
 }
 
+/* A field that is there several times is one arg, of the last value. */
+static void replace_same_key(struct arg_list *out, size_t first)
+{
+    struct arg *last = vec_last(out);
+    for (size_t i = first; i + 1 < out->n; i++)
+        if (out->p[i].key == last->key) {
+            out->p[i] = *last;
+            out->n--;
+            return;
+        }
+}
+
 /* sched_switch has all its args, whether the recorder wrote them or not. */
 static void decode_switch(struct args *a, const struct ftrace_event_desc *d, struct slice payload, struct arg_list *out)
 {
@@ -176,7 +188,10 @@ static void decode_typed(void *ctx, uint32_t aux, struct slice payload, struct a
     }
     struct pb_cursor c = pb_cursor(payload);
     struct pb_field f;
+    size_t first = out->n;
+    uint64_t seen = 0;
     while (pb_next(&c, &f)) {
+        size_t before = out->n;
         const struct ftrace_field_desc *field = ftrace_field_by_id(d, f.id);
         if (!field)
             continue;
@@ -185,6 +200,11 @@ static void decode_typed(void *ctx, uint32_t aux, struct slice payload, struct a
             arg_list_add(a, out, key, key, ARG_STRING, symbol);
         else
             add_field(a, key, field->type, &f, out);
+        if (out->n > before && f.id < 64) {
+            if (seen >> f.id & 1)
+                replace_same_key(out, first);
+            seen |= 1ull << f.id;
+        }
     }
 }
 
