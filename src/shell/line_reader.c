@@ -159,6 +159,7 @@ int line_reader_next(struct line_reader *l, const char *prompt, const char **lin
     if (!l->el)
         return next_plain(l, line);
     int n = 0;
+    el_set(l->el, EL_PREP_TERM, 1); /* before the prompt: what is typed as soon as it shows must reach the editor */
     const char *got = el_gets(l->el, &n);
     if (interrupt_taken()) {
         el_reset(l->el);

@@ -222,7 +222,8 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
         struct engine_script script = {.engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = *at};
         rc = engine_script_next(&script, &res->r, &tp->err);
         *at = script.at;
-        res->hidden = script.n_statements_with_output == 0;
+        /* Rows of VOID are no output; a result without rows still shows the names of its columns. */
+        res->hidden = res->r.row && script.n_statements_with_output == 0;
     } else {
         rc = engine_query(tp->engine, origin ? origin : "stdin", sql, &res->r, NULL, &tp->err);
     }

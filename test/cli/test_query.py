@@ -122,7 +122,7 @@ class Table(harness.Case):
 
 class Errors(harness.Case):
     def test_syntax_error_says_where(self):
-        err = self.fails("query", self.empty, "select 1;\nselect from nowhere", text="syntax error")
+        err = self.fails("query", self.empty, "create table t(x);\nselect from nowhere", text="syntax error")
         self.assertIn("line 2", err)
 
     def test_no_such_table(self):

@@ -1,13 +1,13 @@
 /* Runs a fuzz target over files and folders given on the command line: the corpus replayed as a test. */
+#include "fuzz.h"
+
 #include <dirent.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
+#pragma weak LLVMFuzzerInitialize
 
 static int run_file(const char *path)
 {

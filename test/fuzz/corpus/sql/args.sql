@@ -1,0 +1,1 @@
+select extract_arg(arg_set_id, name), * from ftrace_event limit 5; select * from args where arg_set_id = 5; select * from args where arg_set_id < 0 or arg_set_id > 1e18

@@ -1,0 +1,1 @@
+include perfetto module slices.with_context; select * from thread_slice limit 3; include perfetto module no.such.module

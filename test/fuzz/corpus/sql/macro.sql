@@ -1,0 +1,1 @@
+create perfetto macro m(a expr) returns expr as $a + 1; select m!(m!(1));

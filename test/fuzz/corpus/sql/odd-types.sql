@@ -1,0 +1,1 @@
+select * from ftrace_event where ts > 9e18 or ts < -9e18 or id = 1e300 or id = "x" or name like "%sched%" limit 4

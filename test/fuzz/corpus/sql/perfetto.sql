@@ -1,0 +1,1 @@
+create perfetto table t as select * from sched; create perfetto function f(x int) returns int as select $x + 1; select f(1), count(*) from t; drop table t;

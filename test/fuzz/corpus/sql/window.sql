@@ -1,0 +1,1 @@
+with recursive n(v) as (select 1 union all select v+1 from n where v < 300) select v, lead(v) over (order by v), sum(v) over (rows between 3 preceding and current row) from n

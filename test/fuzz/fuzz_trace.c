@@ -1,0 +1,44 @@
+/* The trace reader: any bytes must load, or fail with an error, and leave tables that can be asked. */
+#include "meridian/tp.h"
+
+#include "fuzz.h"
+
+#include <stdlib.h>
+
+static void ask(struct tp *tp, const char *sql)
+{
+    struct tp_result *r;
+    if (tp_query(tp, sql, &r) != 0)
+        return;
+    while (tp_step(r) == 1)
+        for (int c = 0; c < tp_columns(r); c++)
+            if (tp_column_type(r, c) == TP_TEXT)
+                tp_text(r, c, NULL);
+    tp_result_close(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const questions[] = {
+        "select count(*), min(ts), max(ts) from ftrace_event",
+        "select sum(dur) from sched",
+        "select count(*) from thread_state t join thread using (utid) left join process using (upid)",
+        "select * from slice limit 50",
+        "select * from counter limit 50",
+        "select extract_arg(arg_set_id, 'next_comm') from ftrace_event limit 50",
+        "select * from args limit 200",
+        "select * from stats where value != 0",
+        "select * from metadata",
+    };
+    /* One bit of the input chooses the sorter, so that both are reached. */
+    struct tp_config config = {.full_sort = size > 0 && data[size - 1] & 1, .ignore_ftrace_parse_errors = true};
+    struct tp *tp;
+    if (tp_open(&tp, &config) == 0) {
+        tp_feed(tp, data, size);
+        tp_finish(tp); /* also after a failure: what was before it is there */
+        for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+            ask(tp, questions[i]);
+    }
+    tp_close(tp);
+    return 0;
+}
