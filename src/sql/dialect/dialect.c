@@ -184,7 +184,10 @@ static int step_to_end(struct exec *x, const char *silent)
 
 int dialect_run_frame(struct dialect *d, const struct sql_frame *frame, const char *silent, struct error *err)
 {
+    struct error local = {0};
     struct text_run *run = run_new(frame);
+    if (!err)
+        err = &local;
     if (!run)
         return error_set(err, -MRD_ENOMEM, "out of memory");
     int rc = 0;
@@ -229,6 +232,9 @@ static int dialect_next(void *ctx, struct engine *e, const char *origin, struct 
 {
     struct dialect *d = ctx;
     (void)e;
+    struct error local = {0};
+    if (!err)
+        err = &local;
     *out = (struct engine_statement){0};
     struct text_run *run = find_run(d, origin, text, *at);
     if (!run)

@@ -65,6 +65,8 @@ int module_registry_init(struct module_registry *r, struct error *err)
             p->builtin = true;
         }
         struct sql_module m = {.name = mem_strdup(all[i].module), .text = all[i].text, .len = all[i].len};
+        if (strcmp(p->name, "prelude") == 0)
+            m.state = MODULE_DONE; /* the engine has run it */
         if (!m.name || !vec_push(&p->modules, m)) {
             mem_free(m.name);
             return error_set(err, -MRD_ENOMEM, "out of memory");

@@ -1,0 +1,139 @@
+/* __INTRINSIC_ARG_SET_TO_JSON: the key/value details of an event as one JSON text. */
+#include "sql/functions/functions.h"
+
+static void json_text(sqlite3_str *s, struct slice t)
+{
+    sqlite3_str_appendchar(s, 1, '"');
+    for (size_t i = 0; i < t.len; i++)
+        if (t.p[i] == '"' || t.p[i] == '\\')
+            sqlite3_str_appendf(s, "\\%c", t.p[i]);
+        else if (t.p[i] < 0x20)
+            sqlite3_str_appendf(s, "\\u%04x", t.p[i]);
+        else
+            sqlite3_str_append(s, (const char *)t.p + i, 1);
+    sqlite3_str_appendchar(s, 1, '"');
+}
+
+static void json_value(sqlite3_str *s, const struct storage *st, const struct arg *a)
+{
+    struct slice text = strpool_view(&st->strings, (strid)a->word);
+    switch (a->type) {
+    case ARG_INT:
+        sqlite3_str_appendf(s, "%lld", (long long)a->word);
+        break;
+    case ARG_UINT:
+        sqlite3_str_appendf(s, "%llu", (unsigned long long)a->word);
+        break;
+    case ARG_POINTER:
+        sqlite3_str_appendf(s, "\"0x%llx\"", (unsigned long long)a->word);
+        break;
+    case ARG_BOOL:
+        sqlite3_str_appendall(s, a->word ? "true" : "false");
+        break;
+    case ARG_REAL:
+        sqlite3_str_appendf(s, "%!.17g", column_f64(a->word));
+        break;
+    case ARG_STRING:
+        json_text(s, text);
+        break;
+    case ARG_JSON:
+        sqlite3_str_append(s, (const char *)text.p, (int)text.len);
+        break;
+    default:
+        sqlite3_str_appendall(s, "null");
+    }
+}
+
+struct json_item {
+    struct slice key; /* what is left of it */
+    const struct arg *arg;
+};
+
+/* The first part of a key: "a" of "a.b", "[2]" of "[2].b"; what follows is in *rest. */
+static struct slice first_part(struct slice key, struct slice *rest)
+{
+    size_t n = 0;
+    if (key.len && key.p[0] == '[') {
+        while (n < key.len && key.p[n] != ']')
+            n++;
+        n += n < key.len;
+    } else {
+        while (n < key.len && key.p[n] != '.' && key.p[n] != '[')
+            n++;
+    }
+    size_t skip = n < key.len && key.p[n] == '.' ? n + 1 : n;
+    *rest = slice_of(key.p + skip, key.len - skip);
+    return slice_of(key.p, n);
+}
+
+enum { MAX_JSON_DEPTH = 64 };
+
+/* Items that share the parts before become one object or array; order is that of first appearance. */
+static void json_items(sqlite3_str *s, const struct storage *st, struct json_item *items, size_t n, int depth)
+{
+    struct slice rest;
+    bool array = items[0].key.len && items[0].key.p[0] == '[', first = true;
+    sqlite3_str_appendchar(s, 1, array ? '[' : '{');
+    for (size_t i = 0; i < n && depth < MAX_JSON_DEPTH; i++) {
+        if (!items[i].arg)
+            continue;
+        struct slice part = first_part(items[i].key, &rest);
+        VEC(struct json_item) inside = {0};
+        const struct arg *leaf = NULL;
+        for (size_t k = i; k < n; k++) {
+            if (!items[k].arg || !slice_eq(first_part(items[k].key, &rest), part))
+                continue;
+            if (rest.len == 0)
+                leaf = items[k].arg;
+            else
+                vec_push(&inside, (struct json_item){rest, items[k].arg});
+            items[k].arg = NULL;
+        }
+        if (!first)
+            sqlite3_str_appendchar(s, 1, ',');
+        first = false;
+        if (!array) {
+            json_text(s, part);
+            sqlite3_str_appendchar(s, 1, ':');
+        }
+        if (inside.n)
+            json_items(s, st, inside.p, inside.n, depth + 1);
+        else
+            json_value(s, st, leaf);
+        vec_free(&inside);
+    }
+    sqlite3_str_appendchar(s, 1, array ? ']' : '}');
+}
+
+static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    const struct storage *st = engine_storage(sqlite3_user_data(ctx));
+    struct arg_list list = {0};
+    VEC(struct json_item) items = {0};
+    (void)argc;
+    if (function_is_null(argv[0]))
+        return;
+    if (sqlite3_value_type(argv[0]) != SQLITE_INTEGER) {
+        function_error(ctx, "ARG_SET_TO_JSON: 1st argument should be arg set id");
+        return;
+    }
+    int64_t id = sqlite3_value_int64(argv[0]);
+    if (id > 0 && id <= UINT32_MAX)
+        args_values(&st->args, (uint32_t)id, &list);
+    for (size_t i = 0; i < list.n; i++)
+        vec_push(&items, (struct json_item){strpool_view(&st->strings, list.p[i].key), &list.p[i]});
+    if (items.n) {
+        sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
+        json_items(s, st, items.p, items.n, 0);
+        int len = sqlite3_str_length(s);
+        sqlite3_result_text(ctx, sqlite3_str_finish(s), len, sqlite3_free);
+    }
+    vec_free(&items);
+    arg_list_free(&list);
+}
+
+static const struct engine_function rows[] = {
+    {.name = "__intrinsic_arg_set_to_json", .n_args = 1, .scalar = arg_set_to_json},
+};
+
+FUNCTION_ROWS(args, rows);

@@ -1,0 +1,89 @@
+/* ABS_TIME_STR, TO_REALTIME, TO_MONOTONIC: trace time on another clock of the host.
+ *
+ * The last clock snapshot at or before the time decides (the first one for times before it), and the clocks are taken to
+ * run alike from there. */
+#include "sql/functions/functions.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3 };
+
+/* False when no snapshot has the clock. */
+static bool convert(const struct storage *st, int64_t ts, int64_t clock_id, int64_t *out)
+{
+    const struct table *t = &st->t[T_clock_snapshot];
+    bool found = false;
+    int64_t best_ts = 0;
+    for (uint32_t r = 0; r < t->n_rows; r++) {
+        if (table_get(t, clock_snapshot_c_clock_id, r) != clock_id ||
+            table_get(t, clock_snapshot_c_machine_id, r) != 0)
+            continue;
+        int64_t at = table_get(t, clock_snapshot_c_ts, r);
+        if (found && (at > ts || at < best_ts) && !(best_ts > ts && at < best_ts))
+            continue;
+        found = true;
+        best_ts = at;
+        *out = table_get(t, clock_snapshot_c_clock_value, r) + (ts - at);
+    }
+    return found;
+}
+
+/* The argument as trace time on a clock; false: the result (NULL or an error) is set. */
+static bool argument(sqlite3_context *ctx, sqlite3_value *v, const char *name, int64_t clock_id, int64_t *out)
+{
+    if (function_is_null(v))
+        return false;
+    if (sqlite3_value_type(v) != SQLITE_INTEGER) {
+        function_error(ctx, "%s: first argument should be timestamp", name);
+        return false;
+    }
+    return convert(engine_storage(sqlite3_user_data(ctx)), sqlite3_value_int64(v), clock_id, out);
+}
+
+static void to_realtime(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    int64_t t;
+    (void)argc;
+    if (argument(ctx, argv[0], "TO_REALTIME", CLOCK_ID_REALTIME, &t))
+        sqlite3_result_int64(ctx, t);
+}
+
+static void to_monotonic(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    int64_t t;
+    (void)argc;
+    if (argument(ctx, argv[0], "TO_MONOTONIC", CLOCK_ID_MONOTONIC, &t))
+        sqlite3_result_int64(ctx, t);
+}
+
+static void abs_time_str(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    int64_t t;
+    struct tm tm;
+    char day[40], text[64];
+    (void)argc;
+    if (!argument(ctx, argv[0], "ABS_TIME_STR", CLOCK_ID_REALTIME, &t))
+        return;
+    int64_t ns = t % 1000000000;
+    time_t s = (time_t)(t / 1000000000);
+    if (ns < 0) {
+        ns += 1000000000;
+        s--;
+    }
+    if (!gmtime_r(&s, &tm) || !strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm))
+        return;
+    snprintf(text, sizeof text, "%s.%09lld", day, (long long)ns);
+    sqlite3_result_text(ctx, text, -1, SQLITE_TRANSIENT);
+}
+
+static const struct engine_function rows[] = {
+    {.name = "abs_time_str", .n_args = 1, .scalar = abs_time_str},
+    {.name = "__intrinsic_abs_time_str", .n_args = 1, .scalar = abs_time_str},
+    {.name = "to_realtime", .n_args = 1, .scalar = to_realtime},
+    {.name = "__intrinsic_to_realtime", .n_args = 1, .scalar = to_realtime},
+    {.name = "to_monotonic", .n_args = 1, .scalar = to_monotonic},
+    {.name = "__intrinsic_to_monotonic", .n_args = 1, .scalar = to_monotonic},
+};
+
+FUNCTION_ROWS(clock, rows);

@@ -1,0 +1,208 @@
+/* BASE64, UNHEX, ZSTD_COMPRESS, DEMANGLE, FILE_WRITE: bytes to text and back. */
+#include "base/file.h"
+#include "sql/functions/functions.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zstd.h>
+
+static const char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static void base64_encode(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    if (function_is_null(argv[0]))
+        return;
+    struct slice in = function_bytes(argv[0]);
+    char *out = sqlite3_malloc64((in.len + 2) / 3 * 4 + 1);
+    size_t n = 0;
+    if (!out) {
+        sqlite3_result_error_nomem(ctx);
+        return;
+    }
+    for (size_t i = 0; i < in.len; i += 3) {
+        size_t left = in.len - i;
+        uint32_t w = (uint32_t)in.p[i] << 16 | (left > 1 ? (uint32_t)in.p[i + 1] << 8 : 0) | (left > 2 ? in.p[i + 2] : 0);
+        out[n++] = digits64[w >> 18];
+        out[n++] = digits64[w >> 12 & 63];
+        out[n++] = left > 1 ? digits64[w >> 6 & 63] : '=';
+        out[n++] = left > 2 ? digits64[w & 63] : '=';
+    }
+    sqlite3_result_text(ctx, out, (int)n, sqlite3_free);
+}
+
+/* Also the URL alphabet; NULL when the text is no base64. */
+static void base64_decode(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    if (function_is_null(argv[0]))
+        return;
+    struct slice in = function_text(argv[0]);
+    uint8_t *out = sqlite3_malloc64(in.len / 4 * 3 + 4);
+    size_t n = 0;
+    uint32_t w = 0;
+    int bits = 0;
+    if (!out) {
+        sqlite3_result_error_nomem(ctx);
+        return;
+    }
+    while (in.len && in.p[in.len - 1] == '=')
+        in.len--;
+    bool bad = in.len % 4 == 1;
+    for (size_t i = 0; i < in.len && !bad; i++) {
+        char c = in.p[i] == '-' ? '+' : in.p[i] == '_' ? '/' : (char)in.p[i];
+        const char *at = c ? strchr(digits64, c) : NULL;
+        bad = !at;
+        w = w << 6 | (at ? (uint32_t)(at - digits64) : 0);
+        bits += 6;
+        if (bits >= 8) {
+            bits -= 8;
+            out[n++] = (uint8_t)(w >> bits);
+        }
+    }
+    if (bad)
+        sqlite3_free(out);
+    else
+        sqlite3_result_blob(ctx, out, (int)n, sqlite3_free);
+}
+
+/* A hexadecimal number as an integer: blanks around it and 0x in front are fine. */
+static void unhex(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    if (function_is_null(argv[0]))
+        return;
+    struct slice in = function_text(argv[0]);
+    while (in.len && strchr(" \t\r\n\f\v", in.p[0]))
+        in.p++, in.len--;
+    while (in.len && strchr(" \t\r\n\f\v", in.p[in.len - 1]))
+        in.len--;
+    if (in.len > 1 && in.p[0] == '0' && (in.p[1] | 0x20) == 'x')
+        in.p += 2, in.len -= 2;
+    uint64_t v = 0;
+    bool bad = in.len == 0 || in.len > 16;
+    for (size_t i = 0; i < in.len && !bad; i++) {
+        uint8_t c = in.p[i] | 0x20;
+        bad = !((in.p[i] >= '0' && in.p[i] <= '9') || (c >= 'a' && c <= 'f'));
+        v = v << 4 | (uint64_t)(in.p[i] <= '9' ? in.p[i] - '0' : c - 'a' + 10);
+    }
+    if (bad)
+        function_error(ctx, "UNHEX: invalid hex string");
+    else
+        sqlite3_result_int64(ctx, (int64_t)v);
+}
+
+/* SQLite's own unhex(text, ignored): hex digits to a blob. */
+static void unhex_bytes(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    if (function_is_null(argv[0]) || function_is_null(argv[1]))
+        return;
+    struct slice in = function_text(argv[0]), pass = function_text(argv[1]);
+    uint8_t *out = sqlite3_malloc64(in.len / 2 + 1);
+    size_t n = 0;
+    int half = -1;
+    bool bad = !out;
+    for (size_t i = 0; i < in.len && !bad; i++) {
+        uint8_t c = in.p[i], l = c | 0x20;
+        int v = c >= '0' && c <= '9' ? c - '0' : l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
+        if (v < 0)
+            bad = half >= 0 || !pass.len || !memchr(pass.p, c, pass.len);
+        else if (half < 0)
+            half = v;
+        else {
+            out[n++] = (uint8_t)(half << 4 | v);
+            half = -1;
+        }
+    }
+    if (bad || half >= 0)
+        sqlite3_free(out);
+    else
+        sqlite3_result_blob(ctx, out, (int)n, sqlite3_free);
+}
+
+static void zstd_compress(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    if (function_is_null(argv[0]))
+        return;
+    struct slice in = function_bytes(argv[0]);
+    size_t room = ZSTD_compressBound(in.len);
+    void *out = sqlite3_malloc64(room + 1);
+    size_t n = out ? ZSTD_compress(out, room, in.p, in.len, 3) : 0;
+    if (!out || ZSTD_isError(n)) {
+        sqlite3_free(out);
+        function_error(ctx, "ZSTD_COMPRESS: compression failed");
+        return;
+    }
+    sqlite3_result_blob64(ctx, out, n, sqlite3_free);
+}
+
+typedef char *(*demangle_fn)(const char *, char *, size_t *, int *);
+
+/* The C++ runtime knows how; it is used when the machine has it, and not linked. Rust's older names look like C++ ones
+ * and end in "::h" and 16 hex digits. */
+static void demangle(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    if (function_is_null(argv[0]))
+        return;
+    if (sqlite3_value_type(argv[0]) != SQLITE_TEXT) {
+        function_error(ctx, "Unsupported type of arg passed to DEMANGLE");
+        return;
+    }
+    const char *name = (const char *)sqlite3_value_text(argv[0]);
+    if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "___Z", 4) != 0)
+        return;
+    void *lib = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+    demangle_fn f = lib ? (demangle_fn)(uintptr_t)dlsym(lib, "__cxa_demangle") : NULL;
+    int status = -1;
+    char *out = f ? f(name, NULL, NULL, &status) : NULL;
+    if (out && status == 0) {
+        size_t n = strlen(out);
+        if (n > 19 && strncmp(out + n - 19, "::h", 3) == 0 && strspn(out + n - 16, "0123456789abcdef") == 16)
+            n -= 19;
+        sqlite3_result_text(ctx, out, (int)n, SQLITE_TRANSIENT);
+    }
+    free(out);
+    if (lib)
+        dlclose(lib);
+}
+
+/* Writes a blob to a new file. Direct use only: not from views of a foreign library. */
+static void file_write(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct error err = {0};
+    (void)argc;
+    if (function_is_null(argv[0]) || function_is_null(argv[1]))
+        return;
+    const char *path = (const char *)sqlite3_value_text(argv[0]);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    struct slice bytes = function_bytes(argv[1]);
+    int rc = fd < 0 ? error_set_errno(&err, errno, "%s", path) : file_write_all(fd, bytes.p, bytes.len, &err);
+    if (fd >= 0)
+        close(fd);
+    if (rc)
+        function_error(ctx, "FILE_WRITE: %s", err.text);
+    else
+        sqlite3_result_int64(ctx, (int64_t)bytes.len);
+}
+
+static const struct engine_function rows[] = {
+    {.name = "base64_encode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = base64_encode},
+    {.name = "__intrinsic_base64_encode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = base64_encode},
+    {.name = "base64_decode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = base64_decode},
+    {.name = "__intrinsic_base64_decode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = base64_decode},
+    {.name = "unhex", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = unhex},
+    {.name = "__intrinsic_unhex", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = unhex},
+    {.name = "unhex", .n_args = 2, .flags = SQLITE_DETERMINISTIC, .scalar = unhex_bytes},
+    {.name = "__intrinsic_zstd_compress", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = zstd_compress},
+    {.name = "demangle", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = demangle},
+    {.name = "__intrinsic_demangle", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = demangle},
+    {.name = "__intrinsic_file_write", .n_args = 2, .flags = SQLITE_DIRECTONLY, .scalar = file_write},
+};
+
+FUNCTION_ROWS(encoding, rows);

@@ -1,0 +1,54 @@
+/* The scalar, aggregate and window functions that PerfettoSQL has and SQLite 3.40 lacks: one table of rows a file,
+ * registered together by functions_attach(). */
+#ifndef MERIDIAN_SQL_FUNCTIONS_FUNCTIONS_H
+#define MERIDIAN_SQL_FUNCTIONS_FUNCTIONS_H
+
+#include "sql/engine.h"
+
+int functions_attach(struct engine *e, struct error *err);
+
+struct function_rows {
+    const struct engine_function *p;
+    size_t n;
+};
+
+/* X(file): each defines `const struct function_rows file_functions`. */
+#define FUNCTION_FILES(X)                                                                                              \
+    X(aggregate)                                                                                                       \
+    X(args)                                                                                                            \
+    X(clock)                                                                                                           \
+    X(encoding)                                                                                                        \
+    X(json)                                                                                                            \
+    X(layout)                                                                                                          \
+    X(math)                                                                                                            \
+    X(percentile)                                                                                                      \
+    X(regexp)                                                                                                          \
+    X(text)
+
+#define X(file) extern const struct function_rows file##_functions;
+FUNCTION_FILES(X)
+#undef X
+
+#define FUNCTION_ROWS(file, rows) const struct function_rows file##_functions = {rows, sizeof(rows) / sizeof *(rows)}
+
+/* sqlite3_result_error with a format. */
+void function_error(sqlite3_context *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static inline bool function_is_null(sqlite3_value *v)
+{
+    return sqlite3_value_type(v) == SQLITE_NULL;
+}
+
+static inline struct slice function_text(sqlite3_value *v)
+{
+    const void *p = sqlite3_value_text(v);
+    return slice_of(p, (size_t)sqlite3_value_bytes(v));
+}
+
+static inline struct slice function_bytes(sqlite3_value *v)
+{
+    const void *p = sqlite3_value_blob(v);
+    return slice_of(p, (size_t)sqlite3_value_bytes(v));
+}
+
+#endif

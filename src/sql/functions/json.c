@@ -1,0 +1,344 @@
+/* JSON functions that SQLite 3.40 lacks: JSON_PRETTY, JSON_ERROR_POSITION, and the JSONB names.
+ *
+ * The jsonb_* functions do what their json_* namesakes do and give JSON text: every JSON function takes text where a
+ * newer SQLite would take its binary form. */
+#include "sql/functions/functions.h"
+
+#include <ctype.h>
+
+/* ---- a walk over JSON text ---- */
+
+struct walk {
+    const uint8_t *p, *start, *end;
+    sqlite3_str *out; /* NULL: only check */
+    const char *indent;
+    int depth;
+    const uint8_t *bad; /* where it is not JSON */
+};
+
+enum { MAX_DEPTH = 1000 };
+
+static void blanks(struct walk *w)
+{
+    while (w->p < w->end && strchr(" \t\r\n", *w->p) && *w->p)
+        w->p++;
+}
+
+static bool stop(struct walk *w)
+{
+    if (!w->bad)
+        w->bad = w->p;
+    return false;
+}
+
+static void put(struct walk *w, const uint8_t *from)
+{
+    if (w->out)
+        sqlite3_str_append(w->out, (const char *)from, (int)(w->p - from));
+}
+
+static void line(struct walk *w)
+{
+    if (!w->out)
+        return;
+    sqlite3_str_appendchar(w->out, 1, '\n');
+    for (int i = 0; i < w->depth; i++)
+        sqlite3_str_appendall(w->out, w->indent);
+}
+
+static bool string(struct walk *w)
+{
+    const uint8_t *from = w->p++;
+    for (; w->p < w->end && *w->p != '"'; w->p++) {
+        if (*w->p < 0x20)
+            return stop(w);
+        if (*w->p != '\\')
+            continue;
+        w->p++;
+        if (w->p >= w->end || !strchr("\"\\/bfnrtu", *w->p))
+            return stop(w);
+        for (int i = 0; *w->p == 'u' && i < 4; i++)
+            if (w->p + 1 + i >= w->end || !isxdigit(w->p[1 + i]))
+                return stop(w);
+    }
+    if (w->p >= w->end)
+        return stop(w);
+    w->p++;
+    put(w, from);
+    return true;
+}
+
+static bool digits(struct walk *w)
+{
+    if (w->p >= w->end || !isdigit(*w->p))
+        return stop(w);
+    while (w->p < w->end && isdigit(*w->p))
+        w->p++;
+    return true;
+}
+
+static bool scalar(struct walk *w)
+{
+    static const char *const words[] = {"true", "false", "null"};
+    const uint8_t *from = w->p;
+    for (int i = 0; i < 3; i++) {
+        size_t n = strlen(words[i]);
+        if ((size_t)(w->end - w->p) >= n && memcmp(w->p, words[i], n) == 0) {
+            w->p += n;
+            put(w, from);
+            return true;
+        }
+    }
+    w->p += w->p < w->end && *w->p == '-';
+    if (w->p < w->end && *w->p == '0' && w->p + 1 < w->end && isdigit(w->p[1]))
+        return stop(w);
+    if (!digits(w))
+        return false;
+    if (w->p < w->end && *w->p == '.') {
+        w->p++;
+        if (!digits(w))
+            return false;
+    }
+    if (w->p < w->end && (*w->p == 'e' || *w->p == 'E')) {
+        w->p++;
+        w->p += w->p < w->end && (*w->p == '+' || *w->p == '-');
+        if (!digits(w))
+            return false;
+    }
+    put(w, from);
+    return true;
+}
+
+static bool value(struct walk *w);
+
+static bool members(struct walk *w, char close)
+{
+    bool any = false;
+    if (w->out)
+        sqlite3_str_append(w->out, (const char *)w->p, 1);
+    w->p++;
+    w->depth++;
+    for (;; any = true) {
+        blanks(w);
+        if (w->p < w->end && *w->p == (uint8_t)close && !any)
+            break;
+        line(w);
+        if (close == '}') {
+            if (w->p >= w->end || *w->p != '"' || !string(w))
+                return stop(w);
+            blanks(w);
+            if (w->p >= w->end || *w->p != ':')
+                return stop(w);
+            w->p++;
+            if (w->out)
+                sqlite3_str_appendall(w->out, ": ");
+        }
+        if (!value(w))
+            return false;
+        blanks(w);
+        if (w->p < w->end && *w->p == ',') {
+            w->p++;
+            if (w->out)
+                sqlite3_str_appendchar(w->out, 1, ',');
+            continue;
+        }
+        if (w->p >= w->end || *w->p != (uint8_t)close)
+            return stop(w);
+        any = true;
+        break;
+    }
+    w->depth--;
+    if (any)
+        line(w);
+    if (w->out)
+        sqlite3_str_appendchar(w->out, 1, close);
+    w->p++;
+    return true;
+}
+
+static bool value(struct walk *w)
+{
+    blanks(w);
+    if (w->p >= w->end || w->depth > MAX_DEPTH)
+        return stop(w);
+    if (*w->p == '{')
+        return members(w, '}');
+    if (*w->p == '[')
+        return members(w, ']');
+    return *w->p == '"' ? string(w) : scalar(w);
+}
+
+static bool document(struct walk *w)
+{
+    if (!value(w))
+        return false;
+    blanks(w);
+    return w->p == w->end || stop(w);
+}
+
+static void json_error_position(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    if (function_is_null(argv[0]))
+        return;
+    struct slice t = function_text(argv[0]);
+    struct walk w = {.p = t.p, .start = t.p, .end = t.p + t.len};
+    sqlite3_result_int64(ctx, document(&w) ? 0 : w.bad - w.start + 1);
+}
+
+static void json_pretty(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    if (function_is_null(argv[0]))
+        return;
+    struct slice t = function_text(argv[0]);
+    struct walk w = {.p = t.p, .start = t.p, .end = t.p + t.len, .indent = "    "};
+    if (argc > 1 && !function_is_null(argv[1]))
+        w.indent = (const char *)sqlite3_value_text(argv[1]);
+    w.out = sqlite3_str_new(sqlite3_context_db_handle(ctx));
+    bool ok = document(&w);
+    int len = sqlite3_str_length(w.out);
+    char *out = sqlite3_str_finish(w.out);
+    if (ok && out) {
+        sqlite3_result_text(ctx, out, len, sqlite3_free);
+    } else {
+        sqlite3_free(out);
+        function_error(ctx, "malformed JSON");
+    }
+}
+
+/* ---- jsonb_* ---- */
+
+/* Runs SELECT name(?, ?, …), whose plan is kept with the call. */
+static void forward(sqlite3_context *ctx, int argc, sqlite3_value **argv, const char *name)
+{
+    sqlite3 *db = sqlite3_context_db_handle(ctx);
+    sqlite3_str *s = sqlite3_str_new(db);
+    sqlite3_stmt *stmt = NULL;
+    sqlite3_str_appendf(s, "SELECT %s(", name);
+    for (int i = 0; i < argc; i++) /* a value that is JSON already stays JSON */
+        sqlite3_str_appendf(s, sqlite3_value_subtype(argv[i]) == 'J' ? "%sjson(?)" : "%s?", i ? "," : "");
+    sqlite3_str_appendall(s, ")");
+    char *sql = sqlite3_str_finish(s);
+    int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    for (int i = 0; i < argc && rc == SQLITE_OK; i++)
+        rc = sqlite3_bind_value(stmt, i + 1, argv[i]);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        sqlite3_value *v = sqlite3_column_value(stmt, 0);
+        sqlite3_result_value(ctx, v);
+        sqlite3_result_subtype(ctx, 'J');
+    } else {
+        sqlite3_result_error(ctx, sqlite3_errmsg(db), -1);
+    }
+    sqlite3_finalize(stmt);
+    sqlite3_free(sql);
+}
+
+#define FORWARDS(X)                                                                                                    \
+    X(array, -1)                                                                                                       \
+    X(extract, -1)                                                                                                     \
+    X(insert, -1)                                                                                                      \
+    X(object, -1)                                                                                                      \
+    X(patch, 2)                                                                                                        \
+    X(remove, -1)                                                                                                      \
+    X(replace, -1)                                                                                                     \
+    X(set, -1)
+
+#define X(name, argc)                                                                                                  \
+    static void jsonb_##name(sqlite3_context *ctx, int n, sqlite3_value **argv)                                        \
+    {                                                                                                                  \
+        forward(ctx, n, argv, "json_" #name);                                                                          \
+    }
+FORWARDS(X)
+#undef X
+
+static void jsonb(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    forward(ctx, argc, argv, "json");
+}
+
+/* The aggregates: elements are joined as text. */
+struct group {
+    sqlite3_str *s;
+};
+
+static void add_json(sqlite3_str *s, sqlite3_value *v)
+{
+    struct slice t;
+    switch (sqlite3_value_type(v)) {
+    case SQLITE_NULL:
+        sqlite3_str_appendall(s, "null");
+        break;
+    case SQLITE_TEXT:
+        t = function_text(v);
+        if (sqlite3_value_subtype(v) == 'J') {
+            sqlite3_str_append(s, (const char *)t.p, (int)t.len);
+            break;
+        }
+        sqlite3_str_appendchar(s, 1, '"');
+        for (size_t i = 0; i < t.len; i++)
+            if (t.p[i] == '"' || t.p[i] == '\\')
+                sqlite3_str_appendf(s, "\\%c", t.p[i]);
+            else if (t.p[i] < 0x20)
+                sqlite3_str_appendf(s, "\\u%04x", t.p[i]);
+            else
+                sqlite3_str_append(s, (const char *)t.p + i, 1);
+        sqlite3_str_appendchar(s, 1, '"');
+        break;
+    default:
+        t = function_text(v);
+        sqlite3_str_append(s, (const char *)t.p, (int)t.len);
+    }
+}
+
+static void group_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct group *g = sqlite3_aggregate_context(ctx, sizeof *g);
+    if (!g)
+        return;
+    if (!g->s)
+        g->s = sqlite3_str_new(NULL);
+    else
+        sqlite3_str_appendchar(g->s, 1, ',');
+    if (argc == 2) {
+        add_json(g->s, argv[0]);
+        sqlite3_str_appendchar(g->s, 1, ':');
+    }
+    add_json(g->s, argv[argc - 1]);
+}
+
+static void group_final(sqlite3_context *ctx, const char *brackets)
+{
+    struct group *g = sqlite3_aggregate_context(ctx, 0);
+    char *inside = g && g->s ? sqlite3_str_finish(g->s) : NULL;
+    char *all = sqlite3_mprintf("%c%s%c", brackets[0], inside ? inside : "", brackets[1]);
+    sqlite3_free(inside);
+    if (g)
+        g->s = NULL;
+    sqlite3_result_text(ctx, all, -1, sqlite3_free);
+    sqlite3_result_subtype(ctx, 'J');
+}
+
+static void array_final(sqlite3_context *ctx)
+{
+    group_final(ctx, "[]");
+}
+
+static void object_final(sqlite3_context *ctx)
+{
+    group_final(ctx, "{}");
+}
+
+static const struct engine_function rows[] = {
+    {.name = "json_error_position", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = json_error_position},
+    {.name = "json_pretty", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = json_pretty},
+    {.name = "json_pretty", .n_args = 2, .flags = SQLITE_DETERMINISTIC, .scalar = json_pretty},
+    {.name = "jsonb", .n_args = 1, .flags = SQLITE_DETERMINISTIC | SQLITE_SUBTYPE, .scalar = jsonb},
+#define X(fn, argc)                                                                                                    \
+    {.name = "jsonb_" #fn, .n_args = argc, .flags = SQLITE_DETERMINISTIC | SQLITE_SUBTYPE, .scalar = jsonb_##fn},
+    FORWARDS(X)
+#undef X
+    {.name = "jsonb_group_array", .n_args = 1, .flags = SQLITE_SUBTYPE, .step = group_step, .final = array_final},
+    {.name = "jsonb_group_object", .n_args = 2, .flags = SQLITE_SUBTYPE, .step = group_step, .final = object_final},
+};
+
+FUNCTION_ROWS(json, rows);

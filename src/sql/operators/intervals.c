@@ -1,0 +1,384 @@
+/* __intrinsic_interval_tree_intervals_agg(id, ts, dur[, 'p', p]…): spans, apart by the values of their partition columns;
+ * __intrinsic_interval_intersect(a, b, …, '(p, …)'): where all of them overlap, partition by partition;
+ * __intrinsic_interval_create(starts, ends): each start with the first end behind it.
+ *
+ * Spans are [ts, ts + dur). Two overlap when they share a moment; one of no length shares the moment it stands on. */
+#include "sql/operators/rows.h"
+#include "sql/operators/values.h"
+
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_INPUTS = 15, MAX_PARTITIONS = 4 };
+
+struct interval {
+    int64_t ts, end;
+    int64_t id;
+};
+
+struct interval_list {
+    struct interval *p;
+    size_t n, cap;
+};
+
+/* One combination of partition values. */
+struct group {
+    int64_t keys[MAX_PARTITIONS];  /* words; strings by strid */
+    uint8_t types[MAX_PARTITIONS]; /* SQLITE_… */
+    struct interval_list list;
+};
+
+struct interval_set {
+    char names[MAX_PARTITIONS][64];
+    int n_names;
+    struct u64map index; /* hash of keys -> index of the newest group with it + 1 */
+    VEC(uint32_t)
+    chain; /* [group] next with the same hash + 1 */
+    VEC(struct group)
+    groups;
+    int64_t last_ts;
+    bool any;
+};
+
+static void set_free(void *p)
+{
+    struct interval_set *s = p;
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->groups.n; i++)
+        vec_free(&s->groups.p[i].list);
+    vec_free(&s->groups);
+    vec_free(&s->chain);
+    u64map_free(&s->index);
+    mem_free(s);
+}
+
+static uint64_t hash_keys(const int64_t *keys, const uint8_t *types, int n)
+{
+    uint64_t h = 1;
+    for (int i = 0; i < n; i++)
+        h = hash_combine(h, (uint64_t)keys[i] ^ types[i]);
+    return h;
+}
+
+static bool same_keys(const struct group *g, const int64_t *keys, const uint8_t *types, int n)
+{
+    return memcmp(g->keys, keys, (size_t)n * sizeof *keys) == 0 && memcmp(g->types, types, (size_t)n) == 0;
+}
+
+static struct group *find_group(const struct interval_set *s, const int64_t *keys, const uint8_t *types)
+{
+    const uint64_t *at = u64map_get(&s->index, hash_keys(keys, types, s->n_names));
+    for (uint32_t i = at ? (uint32_t)*at : 0; i; i = s->chain.p[i - 1])
+        if (same_keys(&s->groups.p[i - 1], keys, types, s->n_names))
+            return &s->groups.p[i - 1];
+    return NULL;
+}
+
+static struct group *add_group(struct interval_set *s, const int64_t *keys, const uint8_t *types)
+{
+    struct group *g = find_group(s, keys, types);
+    if (g)
+        return g;
+    uint64_t *slot = u64map_put(&s->index, hash_keys(keys, types, s->n_names), NULL);
+    if (!slot || !vec_push(&s->chain, (uint32_t)*slot) || !(g = vec_add(&s->groups)))
+        return NULL;
+    *slot = s->groups.n;
+    memcpy(g->keys, keys, sizeof g->keys);
+    memcpy(g->types, types, sizeof g->types);
+    return g;
+}
+
+struct agg_state {
+    struct interval_set *s;
+};
+
+static void agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct agg_state *state = sqlite3_aggregate_context(ctx, sizeof *state);
+    struct storage *st = engine_storage(sqlite3_user_data(ctx));
+    if (!state)
+        return;
+    if (argc < 3 || argc % 2 == 0 || argc > 3 + 2 * MAX_PARTITIONS) {
+        function_error(ctx, "INTERVAL_TREE_INTERVALS_AGG: expected id, ts, dur and at most %d pairs of partition column "
+                            "and value",
+                       MAX_PARTITIONS);
+        return;
+    }
+    struct interval_set *s = state->s;
+    if (!s) {
+        s = state->s = mem_zalloc(sizeof *s);
+        if (!s) {
+            sqlite3_result_error_nomem(ctx);
+            return;
+        }
+        s->n_names = (argc - 3) / 2;
+        for (int i = 0; i < s->n_names; i++)
+            snprintf(s->names[i], sizeof s->names[i], "%s", (const char *)sqlite3_value_text(argv[3 + 2 * i]));
+    }
+    for (int i = 0; i < 3; i++)
+        if (sqlite3_value_type(argv[i]) != SQLITE_INTEGER) {
+            function_error(ctx, "Interval intersect requires id, ts and dur to be integers");
+            return;
+        }
+    struct interval v = {.id = sqlite3_value_int64(argv[0]), .ts = sqlite3_value_int64(argv[1])};
+    int64_t dur = sqlite3_value_int64(argv[2]);
+    if (dur < 0) {
+        function_error(ctx, "Interval intersect only works on intervals with dur >= 0 (id %lld has %lld)",
+                       (long long)v.id, (long long)dur);
+        return;
+    }
+    if (s->any && v.ts < s->last_ts) {
+        function_error(ctx, "Interval intersect requires intervals to be sorted by ts");
+        return;
+    }
+    s->any = true;
+    s->last_ts = v.ts;
+    v.end = v.ts > INT64_MAX - dur ? INT64_MAX : v.ts + dur;
+    int64_t keys[MAX_PARTITIONS] = {0};
+    uint8_t types[MAX_PARTITIONS] = {0};
+    for (int i = 0; i < s->n_names; i++) {
+        sqlite3_value *k = argv[4 + 2 * i];
+        types[i] = (uint8_t)sqlite3_value_type(k);
+        if (types[i] == SQLITE_NULL)
+            return; /* a NULL partition meets nothing */
+        keys[i] = types[i] == SQLITE_FLOAT  ? column_f64_word(sqlite3_value_double(k))
+                  : types[i] == SQLITE_TEXT ? (int64_t)strpool_intern(&st->strings, sqlite3_value_text(k),
+                                                                      (size_t)sqlite3_value_bytes(k))
+                                            : sqlite3_value_int64(k);
+    }
+    struct group *g = add_group(s, keys, types);
+    if (!g || !vec_push(&g->list, v))
+        sqlite3_result_error_nomem(ctx);
+}
+
+static void agg_final(sqlite3_context *ctx)
+{
+    struct agg_state *state = sqlite3_aggregate_context(ctx, 0);
+    if (state && state->s)
+        sqlite3_result_pointer(ctx, state->s, "INTERVAL_TREE_PARTITIONS", set_free);
+    if (state)
+        state->s = NULL;
+}
+
+/* ---- intersection ---- */
+
+/* A result so far: where the first k inputs overlap. `ids` are kept by row in a block of n_inputs numbers. */
+struct overlap {
+    int64_t ts, end;
+    size_t ids; /* first of its numbers */
+};
+
+struct overlaps {
+    struct overlap *p;
+    size_t n, cap;
+};
+
+struct numbers {
+    int64_t *p;
+    size_t n, cap;
+};
+
+struct intersection {
+    int n_inputs;
+    struct overlaps a, next;
+    struct numbers ids, next_ids;
+    VEC(uint32_t)
+    active_a;
+    VEC(uint32_t)
+    active_b;
+};
+
+static bool add_overlap(struct intersection *x, const struct overlap *a, const struct interval *b, int k)
+{
+    int64_t ts = a->ts > b->ts ? a->ts : b->ts, end = a->end < b->end ? a->end : b->end;
+    size_t ids = x->next_ids.n;
+    if (!vec_reserve(&x->next_ids, ids + (size_t)k + 1) || !vec_push(&x->next, (struct overlap){ts, end, ids}))
+        return false;
+    memcpy(x->next_ids.p + ids, x->ids.p + a->ids, (size_t)k * sizeof(int64_t));
+    x->next_ids.p[ids + (size_t)k] = b->id;
+    x->next_ids.n += (size_t)k + 1;
+    return true;
+}
+
+/* Do spans share a moment, given that `late` begins no earlier than `early`? */
+static bool meets(int64_t early_ts, int64_t early_end, int64_t late_ts)
+{
+    return late_ts < early_end || (early_end == early_ts && late_ts == early_ts);
+}
+
+/* Intersects x->a (sorted by ts, of k inputs) with the list (sorted by ts): a sweep that keeps the spans of each side
+ * that have not ended. Results come sorted by ts. */
+static bool sweep(struct intersection *x, const struct interval_list *b, int k)
+{
+    size_t i = 0, j = 0;
+    x->active_a.n = x->active_b.n = x->next.n = x->next_ids.n = 0;
+    while (i < x->a.n || j < b->n) {
+        bool from_a = j >= b->n || (i < x->a.n && x->a.p[i].ts <= b->p[j].ts);
+        size_t keep = 0;
+        if (from_a) {
+            const struct overlap *o = &x->a.p[i];
+            for (size_t m = 0; m < x->active_b.n; m++) {
+                const struct interval *v = &b->p[x->active_b.p[m]];
+                if (!meets(v->ts, v->end, o->ts))
+                    continue;
+                x->active_b.p[keep++] = x->active_b.p[m];
+                if (!add_overlap(x, o, v, k))
+                    return false;
+            }
+            x->active_b.n = keep;
+            if (!vec_push(&x->active_a, (uint32_t)i++))
+                return false;
+        } else {
+            const struct interval *v = &b->p[j];
+            for (size_t m = 0; m < x->active_a.n; m++) {
+                const struct overlap *o = &x->a.p[x->active_a.p[m]];
+                if (!meets(o->ts, o->end, v->ts))
+                    continue;
+                x->active_a.p[keep++] = x->active_a.p[m];
+                if (!add_overlap(x, o, v, k))
+                    return false;
+            }
+            x->active_a.n = keep;
+            if (!vec_push(&x->active_b, (uint32_t)j++))
+                return false;
+        }
+    }
+    struct overlaps a = x->a;
+    struct numbers ids = x->ids;
+    x->a = x->next;
+    x->ids = x->next_ids;
+    x->next = a;
+    x->next_ids = ids;
+    return true;
+}
+
+static int emit_group(struct intersection *x, struct table_builder *b, const struct storage *st, const struct group *g,
+                      int n_keys, struct error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < x->a.n && rc == 0; i++) {
+        const struct overlap *o = &x->a.p[i];
+        uint32_t column = 2;
+        rc = table_builder_int(b, 0, o->ts, err);
+        if (rc == 0)
+            rc = table_builder_int(b, 1, o->end - o->ts, err);
+        for (int k = 0; k < x->n_inputs && rc == 0; k++)
+            rc = table_builder_int(b, column++, x->ids.p[o->ids + (size_t)k], err);
+        for (int k = 0; k < n_keys && rc == 0; k++) {
+            struct slice text = strpool_view(&st->strings, (strid)g->keys[k]);
+            rc = g->types[k] == SQLITE_TEXT ? table_builder_text(b, column, (const char *)text.p, text.len, err)
+                 : g->types[k] == SQLITE_FLOAT ? table_builder_double(b, column, column_f64(g->keys[k]), err)
+                                               : table_builder_int(b, column, g->keys[k], err);
+            column++;
+        }
+        if (rc == 0)
+            rc = table_builder_commit(b, err);
+    }
+    return rc;
+}
+
+static int intersect_group(struct intersection *x, struct interval_set *const *sets, const struct group *g)
+{
+    x->a.n = x->ids.n = 0;
+    for (size_t i = 0; i < g->list.n; i++)
+        if (!vec_push(&x->ids, g->list.p[i].id) ||
+            !vec_push(&x->a, (struct overlap){g->list.p[i].ts, g->list.p[i].end, i}))
+            return -MRD_ENOMEM;
+    for (int k = 1; k < x->n_inputs && x->a.n; k++) {
+        const struct group *other = find_group(sets[k], g->keys, g->types);
+        if (!other)
+            x->a.n = 0;
+        else if (!sweep(x, &other->list, k))
+            return -MRD_ENOMEM;
+    }
+    return 0;
+}
+
+static void intersect(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct interval_set *sets[MAX_INPUTS] = {0};
+    const char *names[2 + MAX_INPUTS + MAX_PARTITIONS] = {"ts", "dur"};
+    char id_names[MAX_INPUTS][8];
+    uint8_t types[2 + MAX_INPUTS + MAX_PARTITIONS];
+    struct intersection x = {.n_inputs = argc - 1};
+    struct table_builder b;
+    struct error err = {0};
+    const struct interval_set *any = NULL;
+    bool empty = false;
+    if (argc < 2 || argc - 1 > MAX_INPUTS) {
+        function_error(ctx, "INTERVAL_INTERSECT: expected 1 to %d tables and a list of columns", MAX_INPUTS);
+        return;
+    }
+    for (int i = 0; i < x.n_inputs; i++) {
+        sets[i] = sqlite3_value_pointer(argv[i], "INTERVAL_TREE_PARTITIONS");
+        empty |= !sets[i]; /* an aggregate over no rows */
+        if (sets[i])
+            any = sets[i];
+        snprintf(id_names[i], sizeof id_names[i], "id_%d", i);
+        names[2 + i] = id_names[i];
+    }
+    int n_keys = any ? any->n_names : 0;
+    memset(types, RUNTIME_LONG, sizeof types);
+    for (int i = 0; i < n_keys; i++) {
+        names[2 + x.n_inputs + i] = any->names[i];
+        types[2 + x.n_inputs + i] = RUNTIME_ANY;
+    }
+    for (int i = 0; i < x.n_inputs; i++)
+        if (sets[i] && sets[i]->n_names != n_keys) {
+            function_error(ctx, "INTERVAL_INTERSECT: the tables have different partition columns");
+            return;
+        }
+    if (!any)
+        return; /* all inputs are empty: a NULL table has no rows */
+    if (!value_builder(ctx, &b, (uint32_t)(2 + x.n_inputs + n_keys), names, types))
+        return;
+    int rc = 0;
+    for (size_t i = 0; !empty && i < sets[0]->groups.n && rc == 0; i++) {
+        rc = intersect_group(&x, sets, &sets[0]->groups.p[i]);
+        if (rc == 0)
+            rc = emit_group(&x, &b, engine_storage(sqlite3_user_data(ctx)), &sets[0]->groups.p[i], n_keys, &err);
+    }
+    value_builder_result(ctx, &b, rc, &err);
+    vec_free(&x.a);
+    vec_free(&x.next);
+    vec_free(&x.ids);
+    vec_free(&x.next_ids);
+    vec_free(&x.active_a);
+    vec_free(&x.active_b);
+}
+
+static void create(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    static const char *const names[] = {"ts", "dur"};
+    const struct array_value *starts = value_long_array(argv[0]), *ends = value_long_array(argv[1]);
+    struct table_builder b;
+    struct error err = {0};
+    int rc = 0;
+    size_t k = 0;
+    (void)argc;
+    if (!value_builder(ctx, &b, 2, names, NULL))
+        return;
+    for (size_t i = 0; starts && ends && i < starts->n && rc == 0; i++) {
+        while (k < ends->n && ends->words[k] <= starts->words[i])
+            k++;
+        if (k == ends->n)
+            break;
+        rc = table_builder_int(&b, 0, starts->words[i], &err);
+        if (rc == 0)
+            rc = table_builder_int(&b, 1, ends->words[k] - starts->words[i], &err);
+        if (rc == 0)
+            rc = table_builder_commit(&b, &err);
+    }
+    value_builder_result(ctx, &b, rc, &err);
+}
+
+static const struct engine_function rows[] = {
+    {.name = "__intrinsic_interval_tree_intervals_agg", .n_args = -1, .step = agg_step, .final = agg_final},
+    {.name = "__intrinsic_interval_intersect", .n_args = -1, .scalar = intersect},
+    {.name = "__intrinsic_interval_create", .n_args = 2, .scalar = create},
+};
+
+FUNCTION_ROWS(intervals, rows);

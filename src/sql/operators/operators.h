@@ -1,0 +1,23 @@
+/* The table-valued operators: virtual-table modules and table functions written in C. */
+#ifndef MERIDIAN_SQL_OPERATORS_OPERATORS_H
+#define MERIDIAN_SQL_OPERATORS_OPERATORS_H
+
+#include "sql/engine.h"
+
+int operators_attach(struct engine *e, struct error *err);
+
+extern const sqlite3_module span_join_module;
+extern const sqlite3_module span_left_join_module;
+extern const sqlite3_module span_outer_join_module;
+extern const sqlite3_module window_module;
+extern const sqlite3_module counter_mipmap_module;
+extern const sqlite3_module slice_mipmap_module;
+extern const sqlite3_module table_ptr_module;
+
+/* Sets the text of a virtual table's error and returns SQLITE_ERROR. */
+int operator_error(sqlite3_vtab *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Shared by modules without state of their own: xDisconnect/xDestroy that only free. */
+int operator_disconnect(sqlite3_vtab *t);
+
+#endif

@@ -1,0 +1,21 @@
+/* X(file): each file of operators that has functions defines `file_functions`. */
+#ifndef MERIDIAN_SQL_OPERATORS_ROWS_H
+#define MERIDIAN_SQL_OPERATORS_ROWS_H
+
+#include "sql/functions/functions.h"
+
+#define OPERATOR_FILES(X)                                                                                              \
+    X(aggregates)                                                                                                      \
+    X(counter_intervals)                                                                                               \
+    X(dominator)                                                                                                       \
+    X(graph)                                                                                                           \
+    X(graph_scan)                                                                                                      \
+    X(intervals)                                                                                                       \
+    X(table_ptr)                                                                                                       \
+    X(tree)
+
+#define X(file) extern const struct function_rows file##_functions;
+OPERATOR_FILES(X)
+#undef X
+
+#endif

@@ -1,0 +1,783 @@
+/* SPAN_JOIN, SPAN_LEFT_JOIN, SPAN_OUTER_JOIN: the intersection of two tables of spans (tables.md 4.2).
+ *
+ *     CREATE VIRTUAL TABLE x USING span_join(a PARTITIONED cpu, b PARTITIONED cpu)
+ *     x: ts, dur, [cpu,] the other columns of a, the other columns of b
+ *
+ * Both inputs are read once, ordered by (partition, ts), and merged: each side stands on a segment, a span of its table
+ * ("real") or, where the kind of join wants it, a gap between spans ("shadow", whose columns are NULL). Overlapping
+ * segments make a row; then the side that ends first moves on. An unpartitioned side that meets a partitioned one is
+ * kept in memory and read again for each partition.
+ *
+ * xBestIndex hands the pushed constraints on as text in idxStr: for each, side ('1', '2', 'b'oth), column number of the
+ * side (2 digits of base 64), operator letter. */
+#include "sql/dialect/token.h"
+#include "sql/operators/operators.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+enum { SHADOW_NONE = 0, SHADOW_LEFT = 1, SHADOW_RIGHT = 2 };
+
+struct span_input {
+    char *table;
+    char *partition; /* column, or NULL */
+    char **columns;  /* all of the table's */
+    char **types;    /* as declared */
+    int n_columns;
+    int ts, dur, part; /* column numbers; dur and part may be -1 */
+};
+
+struct span_join_table {
+    sqlite3_vtab base;
+    struct engine *e;
+    const char *module;
+    unsigned shadows;
+    struct span_input in[2];
+    int first[2]; /* number of the first column of each side behind ts, dur, partition */
+    int *source[2]; /* [column of the side's part] -> column of the input */
+    int n_source[2];
+    bool partitioned; /* at least one side is */
+};
+
+/* A side while it is read. */
+struct side {
+    const struct span_input *in;
+    sqlite3_stmt *stmt;          /* rows as they come, or ... */
+    struct runtime_table *kept;  /* ... kept rows, of a side that is read once a partition */
+    uint32_t kept_row;
+    bool eof;                    /* no row stands ready */
+    int64_t row_partition, row_ts, row_end, row_adjusted; /* of the row that stands ready */
+    /* the segment */
+    bool real, done;             /* done: nothing more in this partition */
+    int64_t start, end, adjusted;
+    int64_t last_end;            /* of the span before, to find overlaps */
+    bool has_last;
+    bool shadows;
+};
+
+struct span_join_cursor {
+    sqlite3_vtab_cursor base;
+    struct side side[2];
+    int64_t partition;
+    bool eof;
+};
+
+#define NO_PARTITION INT64_MIN
+#define FOREVER      INT64_MAX
+
+/* ---- definition ---- */
+
+static void input_free(struct span_input *in)
+{
+    sqlite3_free(in->table);
+    sqlite3_free(in->partition);
+    for (int i = 0; i < in->n_columns; i++) {
+        sqlite3_free(in->columns[i]);
+        sqlite3_free(in->types[i]);
+    }
+    sqlite3_free(in->columns);
+    sqlite3_free(in->types);
+}
+
+static char *copy_name(const char *t, size_t len)
+{
+    char *name = token_name(t, len);
+    char *copy = name ? sqlite3_mprintf("%s", name) : NULL;
+    mem_free(name);
+    return copy;
+}
+
+/* "table [PARTITIONED column]" */
+static int parse_input(const char *arg, struct span_input *in, char **err)
+{
+    size_t len = strlen(arg);
+    int state = 0;
+    while (len) {
+        enum token_kind kind;
+        size_t n = token_next(arg, len, &kind);
+        if (!token_is_blank(kind)) {
+            bool name = kind == TOKEN_WORD || kind == TOKEN_QUOTED;
+            if (state == 0 && name)
+                in->table = copy_name(arg, n);
+            else if (state == 2 && name)
+                in->partition = copy_name(arg, n);
+            else if (state != 1 || kind != TOKEN_WORD || !token_is(arg, n, "partitioned")) {
+                *err = sqlite3_mprintf("SPAN_JOIN: near \"%.*s\": expected TABLE [PARTITIONED COLUMN]", (int)n, arg);
+                return SQLITE_ERROR;
+            }
+            state++;
+        }
+        arg += n;
+        len -= n;
+    }
+    if (state == 1 || state == 3)
+        return SQLITE_OK;
+    *err = sqlite3_mprintf("SPAN_JOIN: expected TABLE [PARTITIONED COLUMN]");
+    return SQLITE_ERROR;
+}
+
+static int find_column(const struct span_input *in, const char *name)
+{
+    for (int i = 0; i < in->n_columns; i++)
+        if (strcasecmp(in->columns[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static int read_columns(sqlite3 *db, struct span_input *in, char **err)
+{
+    char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", in->table);
+    sqlite3_stmt *stmt = NULL;
+    int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    if (rc) {
+        *err = sqlite3_mprintf("SPAN_JOIN: %s", sqlite3_errmsg(db));
+        return rc;
+    }
+    int n = sqlite3_column_count(stmt);
+    in->columns = sqlite3_malloc64((sqlite3_uint64)(n + 1) * sizeof *in->columns);
+    in->types = sqlite3_malloc64((sqlite3_uint64)(n + 1) * sizeof *in->types);
+    for (int i = 0; in->columns && in->types && i < n; i++) {
+        const char *type = sqlite3_column_decltype(stmt, i);
+        in->columns[i] = sqlite3_mprintf("%s", sqlite3_column_name(stmt, i));
+        in->types[i] = sqlite3_mprintf("%s", type ? type : "");
+        in->n_columns = i + 1;
+        if (!in->columns[i] || !in->types[i])
+            rc = SQLITE_NOMEM;
+    }
+    sqlite3_finalize(stmt);
+    if (rc || in->n_columns != n)
+        return SQLITE_NOMEM;
+    in->ts = find_column(in, "ts");
+    in->dur = find_column(in, "dur");
+    in->part = in->partition ? find_column(in, in->partition) : -1;
+    if (in->ts < 0)
+        *err = sqlite3_mprintf("SPAN_JOIN: table %s has no column ts", in->table);
+    else if (in->partition && in->part < 0)
+        *err = sqlite3_mprintf("SPAN_JOIN: table %s has no column %s", in->table, in->partition);
+    for (int i = 0; i < n && !*err; i++)
+        if (strpbrk(in->columns[i], ",:"))
+            *err = sqlite3_mprintf("SPAN_JOIN: column '%s' of table %s has a comma or colon in its name",
+                                   in->columns[i], in->table);
+    return *err ? SQLITE_ERROR : SQLITE_OK;
+}
+
+static bool is_special(const struct span_join_table *t, int side, int column)
+{
+    const struct span_input *in = &t->in[side];
+    return column == in->ts || column == in->dur || column == in->part;
+}
+
+/* The other side's column of the same name, when that would be ambiguous. */
+static int check_clashes(struct span_join_table *t, char **err)
+{
+    for (int i = 0; i < t->in[0].n_columns; i++)
+        for (int k = 0; k < t->in[1].n_columns; k++) {
+            if (strcasecmp(t->in[0].columns[i], t->in[1].columns[k]) != 0)
+                continue;
+            if (is_special(t, 0, i) && is_special(t, 1, k))
+                continue;
+            *err = sqlite3_mprintf("SPAN_JOIN: column %s present in both tables %s and %s", t->in[0].columns[i],
+                                   t->in[0].table, t->in[1].table);
+            return SQLITE_ERROR;
+        }
+    return SQLITE_OK;
+}
+
+static char *declare(struct span_join_table *t)
+{
+    const char *part = t->in[0].partition ? t->in[0].partition : t->in[1].partition;
+    int column = part ? 3 : 2;
+    sqlite3_str *s = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(s, "CREATE TABLE x(ts BIGINT, dur BIGINT");
+    if (part)
+        sqlite3_str_appendf(s, ", \"%w\" BIGINT", part);
+    for (int side = 0; side < 2; side++) {
+        t->first[side] = column;
+        for (int i = 0; i < t->in[side].n_columns; i++) {
+            if (is_special(t, side, i))
+                continue;
+            sqlite3_str_appendf(s, ", \"%w\" %s", t->in[side].columns[i], t->in[side].types[i]);
+            t->source[side][column - t->first[side]] = i;
+            column++;
+        }
+        t->n_source[side] = column - t->first[side];
+    }
+    sqlite3_str_appendall(s, ")");
+    return sqlite3_str_finish(s);
+}
+
+static int disconnect(sqlite3_vtab *base)
+{
+    struct span_join_table *t = (struct span_join_table *)base;
+    for (int i = 0; i < 2; i++) {
+        input_free(&t->in[i]);
+        sqlite3_free(t->source[i]);
+    }
+    sqlite3_free(t);
+    return SQLITE_OK;
+}
+
+static int connect(sqlite3 *db, struct engine *e, int argc, const char *const *argv, unsigned shadows,
+                   sqlite3_vtab **out, char **err)
+{
+    if (argc != 5) {
+        *err = sqlite3_mprintf("SPAN_JOIN: expected 2 args, got %d", argc - 3);
+        return SQLITE_ERROR;
+    }
+    struct span_join_table *t = sqlite3_malloc(sizeof *t);
+    if (!t)
+        return SQLITE_NOMEM;
+    *t = (struct span_join_table){.e = e, .shadows = shadows};
+    int rc = SQLITE_OK;
+    for (int i = 0; i < 2 && rc == SQLITE_OK; i++) {
+        rc = parse_input(argv[3 + i], &t->in[i], err);
+        if (rc == SQLITE_OK)
+            rc = read_columns(db, &t->in[i], err);
+        if (rc == SQLITE_OK) {
+            t->source[i] = sqlite3_malloc64((sqlite3_uint64)(t->in[i].n_columns + 1) * sizeof(int));
+            rc = t->source[i] ? SQLITE_OK : SQLITE_NOMEM;
+        }
+    }
+    if (rc == SQLITE_OK && t->in[0].partition && t->in[1].partition &&
+        strcasecmp(t->in[0].partition, t->in[1].partition) != 0) {
+        *err = sqlite3_mprintf("SPAN_JOIN: mismatching partitions: %s and %s", t->in[0].partition, t->in[1].partition);
+        rc = SQLITE_ERROR;
+    }
+    if (rc == SQLITE_OK && t->in[0].dur < 0 && t->in[1].dur < 0) {
+        *err = sqlite3_mprintf("SPAN_JOIN: neither %s nor %s has a column dur", t->in[0].table, t->in[1].table);
+        rc = SQLITE_ERROR;
+    }
+    t->partitioned = t->in[0].partition || t->in[1].partition;
+    if (rc == SQLITE_OK)
+        rc = check_clashes(t, err);
+    char *sql = rc == SQLITE_OK ? declare(t) : NULL;
+    if (rc == SQLITE_OK)
+        rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    if (rc) {
+        disconnect(&t->base);
+        return rc;
+    }
+    *out = &t->base;
+    return SQLITE_OK;
+}
+
+static int connect_inner(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **err)
+{
+    return connect(db, aux, argc, argv, SHADOW_NONE, out, err);
+}
+
+static int connect_left(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **err)
+{
+    return connect(db, aux, argc, argv, SHADOW_RIGHT, out, err);
+}
+
+static int connect_outer(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **err)
+{
+    return connect(db, aux, argc, argv, SHADOW_LEFT | SHADOW_RIGHT, out, err);
+}
+
+/* ---- planning ---- */
+
+enum { SOURCE_GEQ = SQLITE_INDEX_CONSTRAINT_FUNCTION };
+
+static const struct {
+    int op;
+    char letter;
+    const char *sql;
+} pushed_ops[] = {
+    {SQLITE_INDEX_CONSTRAINT_EQ, '=', "="}, {SQLITE_INDEX_CONSTRAINT_NE, '!', "!="},
+    {SQLITE_INDEX_CONSTRAINT_LT, '<', "<"}, {SQLITE_INDEX_CONSTRAINT_LE, 'l', "<="},
+    {SQLITE_INDEX_CONSTRAINT_GT, '>', ">"}, {SQLITE_INDEX_CONSTRAINT_GE, 'g', ">="},
+    {SOURCE_GEQ, 's', ">="},
+};
+enum { N_PUSHED_OPS = sizeof pushed_ops / sizeof *pushed_ops };
+
+/* Which input column a constraint on `column` may be pushed to: side '1', '2' or 'b' (by name, in both). A side whose
+ * gaps make rows must not lose spans to a filter. */
+static bool push_target(const struct span_join_table *t, int column, int op, char *side, int *input)
+{
+    int part = t->partitioned ? 2 : -1;
+    if (column < 0)
+        return false;
+    if (op == SOURCE_GEQ && column == 0) {
+        *side = 'b';
+        *input = 0;
+        return true;
+    }
+    if (column == part) {
+        *side = t->in[0].partition && t->in[1].partition ? 'b' : t->in[0].partition ? '1' : '2';
+        *input = 2;
+        return true;
+    }
+    for (int s = 0; s < 2; s++)
+        if (column >= t->first[s] && column < t->first[s] + t->n_source[s]) {
+            *side = s ? '2' : '1';
+            *input = t->source[s][column - t->first[s]] + 3;
+            /* a row of this side that is filtered away would turn into a gap, and gaps show */
+            return !(t->shadows & (s ? SHADOW_RIGHT : SHADOW_LEFT));
+        }
+    return false;
+}
+
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    struct span_join_table *t = (struct span_join_table *)base;
+    sqlite3_str *plan = sqlite3_str_new(NULL);
+    int used = 0;
+    double rows = 1e5;
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+        char side;
+        int input, k = 0;
+        while (k < N_PUSHED_OPS && pushed_ops[k].op != c->op)
+            k++;
+        if (k == N_PUSHED_OPS || !push_target(t, c->iColumn, c->op, &side, &input) || input >= 64 * 64)
+            continue;
+        if (!c->usable) {
+            if (c->op == SOURCE_GEQ) {
+                sqlite3_free(sqlite3_str_finish(plan));
+                return SQLITE_CONSTRAINT;
+            }
+            continue;
+        }
+        sqlite3_str_appendf(plan, "%c%c%c%c", side, '0' + input / 64, '0' + input % 64, pushed_ops[k].letter);
+        info->aConstraintUsage[i].argvIndex = ++used;
+        info->aConstraintUsage[i].omit = c->op == SOURCE_GEQ;
+        rows /= c->op == SQLITE_INDEX_CONSTRAINT_EQ ? 10 : 2;
+    }
+    info->idxStr = used ? sqlite3_str_finish(plan) : (sqlite3_free(sqlite3_str_finish(plan)), NULL);
+    info->needToFreeIdxStr = used != 0;
+    info->estimatedCost = rows;
+    info->estimatedRows = (sqlite3_int64)rows;
+    int lead = t->partitioned ? 2 : 0; /* rows come by (partition, ts), or by ts */
+    bool ordered = info->nOrderBy > 0 && info->nOrderBy <= (t->partitioned ? 2 : 1);
+    for (int i = 0; i < info->nOrderBy && ordered; i++)
+        ordered = !info->aOrderBy[i].desc && info->aOrderBy[i].iColumn == (i == 0 ? lead : 0);
+    info->orderByConsumed = ordered;
+    return SQLITE_OK;
+}
+
+static void source_geq(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc, (void)argv;
+    sqlite3_result_error(ctx, "SOURCE_GEQ: may only be used in the WHERE clause of a span join", -1);
+}
+
+static int find_function(sqlite3_vtab *base, int argc, const char *name,
+                         void (**f)(sqlite3_context *, int, sqlite3_value **), void **arg)
+{
+    (void)base, (void)arg;
+    if (argc != 2 || sqlite3_stricmp(name, "source_geq") != 0)
+        return 0;
+    *f = source_geq;
+    return SOURCE_GEQ;
+}
+
+/* ---- reading a side ---- */
+
+static int side_error(struct span_join_cursor *c)
+{
+    struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
+    return operator_error(&t->base, "SPAN_JOIN: %s", sqlite3_errmsg(engine_db(t->e)));
+}
+
+static int64_t kept_word(const struct side *s, int column)
+{
+    int64_t w = table_get(&s->kept->table, (uint32_t)column, s->kept_row);
+    return s->kept->columns[column].type == COL_F64 ? (int64_t)column_f64(w) : w;
+}
+
+/* Loads what stands ready: partition, ts, end. */
+static int load_row(struct span_join_cursor *c, struct side *s)
+{
+    struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
+    const struct span_input *in = s->in;
+    int64_t dur;
+    if (s->kept) {
+        s->row_ts = kept_word(s, in->ts);
+        dur = in->dur >= 0 ? kept_word(s, in->dur) : 0;
+    } else {
+        if (sqlite3_column_type(s->stmt, in->ts) == SQLITE_NULL)
+            return operator_error(&t->base, "SPAN_JOIN: table %s has a row whose ts is NULL", in->table);
+        s->row_ts = sqlite3_column_int64(s->stmt, in->ts);
+        dur = in->dur >= 0 ? sqlite3_column_int64(s->stmt, in->dur) : 0;
+        if (in->part >= 0) {
+            if (sqlite3_column_type(s->stmt, in->part) != SQLITE_INTEGER)
+                return operator_error(&t->base, "SPAN_JOIN: partition is not an INT in table %s", in->table);
+            s->row_partition = sqlite3_column_int64(s->stmt, in->part);
+        }
+    }
+    if (dur < -1)
+        return operator_error(&t->base, "SPAN_JOIN: table %s has a negative dur (%lld) at ts %lld", in->table,
+                              (long long)dur, (long long)s->row_ts);
+    if (dur > 0 && s->row_ts > FOREVER - dur)
+        dur = FOREVER - s->row_ts;
+    s->row_end = s->row_ts + dur;
+    s->row_adjusted = in->dur < 0 ? s->row_ts + 1 : dur < 0 ? s->row_ts : s->row_end;
+    return SQLITE_OK;
+}
+
+/* Goes to the next row of the table, NULL partitions left out. */
+static int next_row(struct span_join_cursor *c, struct side *s)
+{
+    if (s->kept) {
+        s->kept_row++;
+        s->eof = s->kept_row >= s->kept->table.n_rows;
+        return s->eof ? SQLITE_OK : load_row(c, s);
+    }
+    for (;;) {
+        int rc = sqlite3_step(s->stmt);
+        if (rc == SQLITE_DONE) {
+            s->eof = true;
+            return SQLITE_OK;
+        }
+        if (rc != SQLITE_ROW)
+            return side_error(c);
+        if (s->in->part < 0 || sqlite3_column_type(s->stmt, s->in->part) != SQLITE_NULL)
+            return load_row(c, s);
+    }
+}
+
+static bool row_here(const struct span_join_cursor *c, const struct side *s)
+{
+    return !s->eof && (s->in->part < 0 || s->row_partition == c->partition);
+}
+
+static void set_segment(struct side *s, bool real, int64_t start, int64_t end, int64_t adjusted)
+{
+    s->real = real;
+    s->start = start;
+    s->end = end;
+    s->adjusted = adjusted;
+}
+
+/* Stands on the row that is ready, as a span; it must not begin before the one before has ended. */
+static int take_real(struct span_join_cursor *c, struct side *s)
+{
+    struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
+    if (s->has_last && s->row_ts < s->last_end) {
+        if (s->in->part >= 0)
+            return operator_error(&t->base, "SPAN_JOIN: table %s has overlapping spans in partition %lld: one begins at %lld "
+                                            "before the one before ends at %lld",
+                                  s->in->table, (long long)c->partition, (long long)s->row_ts, (long long)s->last_end);
+        return operator_error(&t->base, "SPAN_JOIN: table %s has overlapping spans: one begins at %lld before the one before "
+                                        "ends at %lld",
+                              s->in->table, (long long)s->row_ts, (long long)s->last_end);
+    }
+    s->has_last = true;
+    s->last_end = s->in->dur < 0 ? s->row_ts : s->row_adjusted;
+    set_segment(s, true, s->row_ts, s->row_end, s->row_adjusted);
+    return SQLITE_OK;
+}
+
+/* The first segment of the partition. */
+static int first_segment(struct span_join_cursor *c, struct side *s)
+{
+    s->done = false;
+    s->has_last = false;
+    if (s->in->part < 0 && s->kept) {
+        s->kept_row = UINT32_MAX;
+        s->eof = s->kept->table.n_rows == 0;
+        int rc = s->eof ? SQLITE_OK : next_row(c, s);
+        if (rc)
+            return rc;
+    }
+    bool here = row_here(c, s);
+    if (s->shadows && (!here || s->row_ts > INT64_MIN)) {
+        int64_t end = here ? s->row_ts : FOREVER;
+        set_segment(s, false, INT64_MIN, end, end);
+        return SQLITE_OK;
+    }
+    if (here)
+        return take_real(c, s);
+    s->done = true;
+    return SQLITE_OK;
+}
+
+static int next_segment(struct span_join_cursor *c, struct side *s)
+{
+    if (s->real) {
+        int rc = next_row(c, s);
+        if (rc)
+            return rc;
+        int64_t end = row_here(c, s) ? s->row_ts : FOREVER;
+        if (s->shadows && s->adjusted < end) {
+            set_segment(s, false, s->adjusted, end, end);
+            return SQLITE_OK;
+        }
+    }
+    if (row_here(c, s) && (s->real || s->end != FOREVER))
+        return take_real(c, s);
+    s->done = true;
+    return SQLITE_OK;
+}
+
+/* ---- the merge ---- */
+
+static bool overlap(const struct side *a, const struct side *b)
+{
+    if (!a->real && !b->real)
+        return false;
+    if (a->real && b->real && a->start == b->start)
+        return true;
+    int64_t start = a->start > b->start ? a->start : b->start;
+    int64_t end = a->adjusted < b->adjusted ? a->adjusted : b->adjusted;
+    return start < end;
+}
+
+/* The side that is to move on: it ends first; a gap before a span. */
+static struct side *earliest(struct span_join_cursor *c)
+{
+    struct side *a = &c->side[0], *b = &c->side[1];
+    if (a->adjusted != b->adjusted)
+        return a->adjusted < b->adjusted ? a : b;
+    return a->real < b->real ? a : b;
+}
+
+/* Leaves what is left of this partition behind and goes to the next one. */
+static int next_partition(struct span_join_cursor *c)
+{
+    struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
+    int rc = SQLITE_OK;
+    for (;;) {
+        int64_t next = FOREVER;
+        bool any = false;
+        for (int i = 0; i < 2; i++) {
+            struct side *s = &c->side[i];
+            while (rc == SQLITE_OK && s->in->part >= 0 && c->partition != NO_PARTITION && row_here(c, s))
+                rc = next_row(c, s);
+            if (rc)
+                return rc;
+            if (s->in->part >= 0 && !s->eof && (!any || s->row_partition < next)) {
+                next = s->row_partition;
+                any = true;
+            }
+        }
+        if (!any) {
+            c->eof = true;
+            return SQLITE_OK;
+        }
+        c->partition = next;
+        rc = first_segment(c, &c->side[0]);
+        if (rc == SQLITE_OK)
+            rc = first_segment(c, &c->side[1]);
+        if (rc || (!c->side[0].done && !c->side[1].done) || !t->partitioned)
+            return rc;
+    }
+}
+
+/* Stands on the next overlap, the present one included. */
+static int settle(struct span_join_cursor *c)
+{
+    struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
+    while (!c->eof) {
+        if (c->side[0].done || c->side[1].done) {
+            if (!t->partitioned) {
+                c->eof = true;
+                break;
+            }
+            int rc = next_partition(c);
+            if (rc)
+                return rc;
+            continue;
+        }
+        if (overlap(&c->side[0], &c->side[1]))
+            return SQLITE_OK;
+        int rc = next_segment(c, earliest(c));
+        if (rc)
+            return rc;
+    }
+    return SQLITE_OK;
+}
+
+/* ---- cursor ---- */
+
+static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
+{
+    struct span_join_cursor *c = sqlite3_malloc(sizeof *c);
+    (void)base;
+    if (!c)
+        return SQLITE_NOMEM;
+    memset(c, 0, sizeof *c);
+    *out = &c->base;
+    return SQLITE_OK;
+}
+
+static void sides_close(struct span_join_cursor *c)
+{
+    for (int i = 0; i < 2; i++) {
+        sqlite3_finalize(c->side[i].stmt);
+        runtime_table_unref(c->side[i].kept);
+        memset(&c->side[i], 0, sizeof c->side[i]);
+    }
+}
+
+static int cursor_close(sqlite3_vtab_cursor *base)
+{
+    sides_close((struct span_join_cursor *)base);
+    sqlite3_free(base);
+    return SQLITE_OK;
+}
+
+static char *side_sql(const struct span_join_table *t, int side, const char *plan)
+{
+    const struct span_input *in = &t->in[side];
+    sqlite3_str *s = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(s, "SELECT ");
+    for (int i = 0; i < in->n_columns; i++)
+        sqlite3_str_appendf(s, "%s\"%w\"", i ? ", " : "", in->columns[i]);
+    sqlite3_str_appendf(s, " FROM \"%w\"", in->table);
+    bool any = false;
+    for (int k = 0; plan && plan[4 * k]; k++) {
+        const char *p = plan + 4 * k;
+        int input = (p[1] - '0') * 64 + (p[2] - '0'), op = 0;
+        if (p[0] != 'b' && p[0] != '1' + side)
+            continue;
+        while (pushed_ops[op].letter != p[3])
+            op++;
+        const char *column = input == 0 ? "ts" : input == 2 ? in->partition : in->columns[input - 3];
+        sqlite3_str_appendf(s, " %s \"%w\" %s ?%d", any ? "AND" : "WHERE", column, pushed_ops[op].sql, k + 1);
+        any = true;
+    }
+    sqlite3_str_appendall(s, " ORDER BY ");
+    if (in->partition)
+        sqlite3_str_appendf(s, "\"%w\", ", in->partition);
+    sqlite3_str_appendall(s, "ts");
+    return sqlite3_str_finish(s);
+}
+
+static int side_open(struct span_join_cursor *c, int side, const char *plan, int argc, sqlite3_value **argv)
+{
+    struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
+    struct side *s = &c->side[side];
+    struct error err = {0};
+    s->in = &t->in[side];
+    s->shadows = t->shadows & (side ? SHADOW_RIGHT : SHADOW_LEFT);
+    char *sql = side_sql(t, side, plan);
+    int rc = sql ? sqlite3_prepare_v2(engine_db(t->e), sql, -1, &s->stmt, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    if (rc)
+        return side_error(c);
+    for (int i = 0; i < argc; i++)
+        if (i < sqlite3_bind_parameter_count(s->stmt))
+            sqlite3_bind_value(s->stmt, i + 1, argv[i]);
+    if (t->partitioned && !s->in->partition) {
+        if (engine_materialise(t->e, s->stmt, NULL, &s->kept, &err))
+            return operator_error(&t->base, "SPAN_JOIN: %s", err.text);
+        sqlite3_finalize(s->stmt);
+        s->stmt = NULL;
+        if (s->kept->table.n_rows && s->kept->table.columns[s->in->ts].has_null)
+            return operator_error(&t->base, "SPAN_JOIN: table %s has a row whose ts is NULL", s->in->table);
+        return SQLITE_OK;
+    }
+    return next_row(c, s);
+}
+
+static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
+{
+    struct span_join_cursor *c = (struct span_join_cursor *)base;
+    struct span_join_table *t = (struct span_join_table *)base->pVtab;
+    (void)number;
+    sides_close(c);
+    c->eof = false;
+    c->partition = NO_PARTITION;
+    int rc = side_open(c, 0, plan, argc, argv);
+    if (rc == SQLITE_OK)
+        rc = side_open(c, 1, plan, argc, argv);
+    if (rc)
+        return rc;
+    if (t->partitioned) {
+        rc = next_partition(c);
+    } else {
+        rc = first_segment(c, &c->side[0]);
+        if (rc == SQLITE_OK)
+            rc = first_segment(c, &c->side[1]);
+    }
+    return rc ? rc : settle(c);
+}
+
+static int cursor_next(sqlite3_vtab_cursor *base)
+{
+    struct span_join_cursor *c = (struct span_join_cursor *)base;
+    int rc = next_segment(c, earliest(c));
+    return rc ? rc : settle(c);
+}
+
+static int cursor_eof(sqlite3_vtab_cursor *base)
+{
+    return ((struct span_join_cursor *)base)->eof;
+}
+
+static void kept_result(sqlite3_context *ctx, const struct engine *e, const struct side *s, int column)
+{
+    int type = s->kept->columns[column].type;
+    int64_t w = table_get(&s->kept->table, (uint32_t)column, s->kept_row);
+    if (w == column_null((enum col_type)type))
+        return;
+    if (type == COL_F64) {
+        sqlite3_result_double(ctx, column_f64(w));
+    } else if (type == COL_STR) {
+        struct slice text = strpool_view(&engine_storage((struct engine *)(uintptr_t)e)->strings, (strid)w);
+        sqlite3_result_text(ctx, (const char *)text.p, (int)text.len, SQLITE_STATIC);
+    } else {
+        sqlite3_result_int64(ctx, w);
+    }
+}
+
+static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
+{
+    struct span_join_cursor *c = (struct span_join_cursor *)base;
+    struct span_join_table *t = (struct span_join_table *)base->pVtab;
+    const struct side *a = &c->side[0], *b = &c->side[1];
+    int64_t start = a->start > b->start ? a->start : b->start;
+    int64_t end = a->end < b->end ? a->end : b->end;
+    if (column == 0) {
+        sqlite3_result_int64(ctx, start);
+    } else if (column == 1) {
+        sqlite3_result_int64(ctx, end - start);
+    } else if (column == 2 && t->partitioned) {
+        sqlite3_result_int64(ctx, c->partition);
+    } else {
+        int side = column >= t->first[1] && t->n_source[1] ? 1 : 0;
+        const struct side *s = &c->side[side];
+        int input = t->source[side][column - t->first[side]];
+        if (!s->real)
+            sqlite3_result_null(ctx);
+        else if (s->kept)
+            kept_result(ctx, t->e, s, input);
+        else
+            sqlite3_result_value(ctx, sqlite3_column_value(s->stmt, input));
+    }
+    return SQLITE_OK;
+}
+
+static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
+{
+    (void)base;
+    *row = 0;
+    return SQLITE_ERROR;
+}
+
+#define SPAN_JOIN_MODULE(name, connector)                                                                              \
+    const sqlite3_module name = {                                                                                      \
+        .iVersion = 1,                                                                                                 \
+        .xCreate = connector,                                                                                          \
+        .xConnect = connector,                                                                                         \
+        .xBestIndex = best_index,                                                                                      \
+        .xDisconnect = disconnect,                                                                                     \
+        .xDestroy = disconnect,                                                                                        \
+        .xOpen = cursor_open,                                                                                          \
+        .xClose = cursor_close,                                                                                        \
+        .xFilter = cursor_filter,                                                                                      \
+        .xNext = cursor_next,                                                                                          \
+        .xEof = cursor_eof,                                                                                            \
+        .xColumn = cursor_column,                                                                                      \
+        .xRowid = cursor_rowid,                                                                                        \
+        .xFindFunction = find_function,                                                                                \
+    }
+
+SPAN_JOIN_MODULE(span_join_module, connect_inner);
+SPAN_JOIN_MODULE(span_left_join_module, connect_left);
+SPAN_JOIN_MODULE(span_outer_join_module, connect_outer);
