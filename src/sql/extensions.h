@@ -7,7 +7,10 @@
 /* int x_attach(struct engine *e, struct error *err): registers what the part has; 0 or an error. */
 #define SQL_EXTENSIONS(X)                                                                                              \
     X(functions_storage)                                                                                               \
-    X(stats_table)
+    X(stats_table)                                                                                                     \
+    X(functions)                                                                                                       \
+    X(operators)                                                                                                       \
+    X(dialect)
 
 #define X(name) int name##_attach(struct engine *e, struct error *err);
 SQL_EXTENSIONS(X)

@@ -49,6 +49,11 @@ static struct sql_package *add_package(struct module_registry *r, const char *na
     return p;
 }
 
+static int compare_modules(const void *a, const void *b)
+{
+    return strcmp(((const struct sql_module *)a)->name, ((const struct sql_module *)b)->name);
+}
+
 int module_registry_init(struct module_registry *r, struct error *err)
 {
     size_t n;
@@ -72,12 +77,9 @@ int module_registry_init(struct module_registry *r, struct error *err)
             return error_set(err, -MRD_ENOMEM, "out of memory");
         }
     }
+    for (size_t i = 0; i < r->packages.n; i++)
+        qsort(r->packages.p[i].modules.p, r->packages.p[i].modules.n, sizeof(struct sql_module), compare_modules);
     return 0;
-}
-
-static int compare_modules(const void *a, const void *b)
-{
-    return strcmp(((const struct sql_module *)a)->name, ((const struct sql_module *)b)->name);
 }
 
 int module_registry_add(struct module_registry *r, const char *package, const struct module_text *texts, size_t n,

@@ -7,7 +7,7 @@ struct texts {
     struct text_item {
         char *p; /* separator and text */
         uint32_t sep, len;
-    } *items;
+    } * items;
     size_t head, n, cap;
 };
 

@@ -78,7 +78,8 @@ static void json_items(sqlite3_str *s, const struct storage *st, struct json_ite
         if (!items[i].arg)
             continue;
         struct slice part = first_part(items[i].key, &rest);
-        VEC(struct json_item) inside = {0};
+        VEC(struct json_item)
+        inside = {0};
         const struct arg *leaf = NULL;
         for (size_t k = i; k < n; k++) {
             if (!items[k].arg || !slice_eq(first_part(items[k].key, &rest), part))
@@ -109,7 +110,8 @@ static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv
 {
     const struct storage *st = engine_storage(sqlite3_user_data(ctx));
     struct arg_list list = {0};
-    VEC(struct json_item) items = {0};
+    VEC(struct json_item)
+    items = {0};
     (void)argc;
     if (function_is_null(argv[0]))
         return;

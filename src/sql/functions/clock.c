@@ -1,7 +1,7 @@
 /* ABS_TIME_STR, TO_REALTIME, TO_MONOTONIC: trace time on another clock of the host.
  *
- * The last clock snapshot at or before the time decides (the first one for times before it), and the clocks are taken to
- * run alike from there. */
+ * The last clock snapshot at or before the time decides (the first one for times before it), and the clocks are taken
+ * to run alike from there. */
 #include "sql/functions/functions.h"
 
 #include <stdio.h>
@@ -16,8 +16,7 @@ static bool convert(const struct storage *st, int64_t ts, int64_t clock_id, int6
     bool found = false;
     int64_t best_ts = 0;
     for (uint32_t r = 0; r < t->n_rows; r++) {
-        if (table_get(t, clock_snapshot_c_clock_id, r) != clock_id ||
-            table_get(t, clock_snapshot_c_machine_id, r) != 0)
+        if (table_get(t, clock_snapshot_c_clock_id, r) != clock_id || table_get(t, clock_snapshot_c_machine_id, r) != 0)
             continue;
         int64_t at = table_get(t, clock_snapshot_c_ts, r);
         if (found && (at > ts || at < best_ts) && !(best_ts > ts && at < best_ts))

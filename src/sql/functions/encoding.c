@@ -25,7 +25,8 @@ static void base64_encode(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     }
     for (size_t i = 0; i < in.len; i += 3) {
         size_t left = in.len - i;
-        uint32_t w = (uint32_t)in.p[i] << 16 | (left > 1 ? (uint32_t)in.p[i + 1] << 8 : 0) | (left > 2 ? in.p[i + 2] : 0);
+        uint32_t w =
+            (uint32_t)in.p[i] << 16 | (left > 1 ? (uint32_t)in.p[i + 1] << 8 : 0) | (left > 2 ? in.p[i + 2] : 0);
         out[n++] = digits64[w >> 18];
         out[n++] = digits64[w >> 12 & 63];
         out[n++] = left > 1 ? digits64[w >> 6 & 63] : '=';

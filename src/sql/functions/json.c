@@ -337,7 +337,7 @@ static const struct engine_function rows[] = {
     {.name = "jsonb_" #fn, .n_args = argc, .flags = SQLITE_DETERMINISTIC | SQLITE_SUBTYPE, .scalar = jsonb_##fn},
     FORWARDS(X)
 #undef X
-    {.name = "jsonb_group_array", .n_args = 1, .flags = SQLITE_SUBTYPE, .step = group_step, .final = array_final},
+        {.name = "jsonb_group_array", .n_args = 1, .flags = SQLITE_SUBTYPE, .step = group_step, .final = array_final},
     {.name = "jsonb_group_object", .n_args = 2, .flags = SQLITE_SUBTYPE, .step = group_step, .final = object_final},
 };
 

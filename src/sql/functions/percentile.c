@@ -186,13 +186,10 @@ static void disc_final(sqlite3_context *ctx)
 }
 
 #define ROW(fn, argc, step_fn, kind)                                                                                   \
-    {.name = fn,                                                                                                       \
-     .n_args = argc,                                                                                                   \
-     .flags = SQLITE_DETERMINISTIC,                                                                                    \
-     .step = step_fn,                                                                                                  \
-     .final = kind##_final,                                                                                            \
-     .value = kind##_value,                                                                                            \
-     .inverse = leave}
+    {                                                                                                                  \
+        .name = fn, .n_args = argc, .flags = SQLITE_DETERMINISTIC, .step = step_fn, .final = kind##_final,             \
+        .value = kind##_value, .inverse = leave                                                                        \
+    }
 
 static const struct engine_function rows[] = {
     ROW("percentile", 2, percentile_step, cont),

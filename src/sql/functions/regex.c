@@ -1,5 +1,5 @@
-/* A regular-expression engine: parsed to a tree, compiled to instructions, run by backtracking that never tries the same
- * instruction twice at the same byte (so that its time is bounded by the product of both). */
+/* A regular-expression engine: parsed to a tree, compiled to instructions, run by backtracking that never tries the
+ * same instruction twice at the same byte (so that its time is bounded by the product of both). */
 #include "sql/functions/regex.h"
 
 #include "base/arena.h"
@@ -459,7 +459,8 @@ static void compile(struct regex *r, struct parser *p, const struct node *n)
 /* Which bytes can begin a match. */
 static void find_first(struct regex *r)
 {
-    VEC(uint32_t) todo = {0};
+    VEC(uint32_t)
+    todo = {0};
     uint8_t *seen = mem_zalloc(r->code.n);
     bool ok = seen && vec_push(&todo, 0);
     while (ok && todo.n) {

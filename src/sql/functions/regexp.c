@@ -121,8 +121,7 @@ static void append_replacement(sqlite3_str *s, struct slice with, struct slice t
         if (g < 0)
             sqlite3_str_append(s, "$", 1);
         else if (m->group[g].start >= 0)
-            sqlite3_str_append(s, (const char *)text.p + m->group[g].start,
-                               (int)(m->group[g].end - m->group[g].start));
+            sqlite3_str_append(s, (const char *)text.p + m->group[g].start, (int)(m->group[g].end - m->group[g].start));
     }
 }
 

@@ -88,8 +88,8 @@ static void octet_length(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     (void)argc;
     if (function_is_null(argv[0]))
         return;
-    int n = sqlite3_value_type(argv[0]) == SQLITE_BLOB ? (int)function_bytes(argv[0]).len
-                                                       : (int)function_text(argv[0]).len;
+    int n =
+        sqlite3_value_type(argv[0]) == SQLITE_BLOB ? (int)function_bytes(argv[0]).len : (int)function_text(argv[0]).len;
     sqlite3_result_int(ctx, n);
 }
 
@@ -242,7 +242,9 @@ static void unistr(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         uint32_t code = 0;
         for (size_t k = 0; k < digits; k++) {
             uint8_t c = start + k < in.len ? in.p[start + k] : 0;
-            int v = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+            int v = c >= '0' && c <= '9'                     ? c - '0'
+                    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                             : -1;
             bad |= v < 0;
             code = code << 4 | (uint32_t)(v & 15);
         }

@@ -1,4 +1,5 @@
-/* __intrinsic_interval_tree_intervals_agg(id, ts, dur[, 'p', p]…): spans, apart by the values of their partition columns;
+/* __intrinsic_interval_tree_intervals_agg(id, ts, dur[, 'p', p]…): spans, apart by the values of their partition
+ * columns;
  * __intrinsic_interval_intersect(a, b, …, '(p, …)'): where all of them overlap, partition by partition;
  * __intrinsic_interval_create(starts, ends): each start with the first end behind it.
  *
@@ -102,8 +103,9 @@ static void agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     if (!state)
         return;
     if (argc < 3 || argc % 2 == 0 || argc > 3 + 2 * MAX_PARTITIONS) {
-        function_error(ctx, "INTERVAL_TREE_INTERVALS_AGG: expected id, ts, dur and at most %d pairs of partition column "
-                            "and value",
+        function_error(ctx,
+                       "INTERVAL_TREE_INTERVALS_AGG: expected id, ts, dur and at most %d pairs of partition column "
+                       "and value",
                        MAX_PARTITIONS);
         return;
     }
@@ -144,10 +146,10 @@ static void agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         types[i] = (uint8_t)sqlite3_value_type(k);
         if (types[i] == SQLITE_NULL)
             return; /* a NULL partition meets nothing */
-        keys[i] = types[i] == SQLITE_FLOAT  ? column_f64_word(sqlite3_value_double(k))
-                  : types[i] == SQLITE_TEXT ? (int64_t)strpool_intern(&st->strings, sqlite3_value_text(k),
-                                                                      (size_t)sqlite3_value_bytes(k))
-                                            : sqlite3_value_int64(k);
+        keys[i] = types[i] == SQLITE_FLOAT ? column_f64_word(sqlite3_value_double(k))
+                  : types[i] == SQLITE_TEXT
+                      ? (int64_t)strpool_intern(&st->strings, sqlite3_value_text(k), (size_t)sqlite3_value_bytes(k))
+                      : sqlite3_value_int64(k);
     }
     struct group *g = add_group(s, keys, types);
     if (!g || !vec_push(&g->list, v))
@@ -269,7 +271,7 @@ static int emit_group(struct intersection *x, struct table_builder *b, const str
             rc = table_builder_int(b, column++, x->ids.p[o->ids + (size_t)k], err);
         for (int k = 0; k < n_keys && rc == 0; k++) {
             struct slice text = strpool_view(&st->strings, (strid)g->keys[k]);
-            rc = g->types[k] == SQLITE_TEXT ? table_builder_text(b, column, (const char *)text.p, text.len, err)
+            rc = g->types[k] == SQLITE_TEXT    ? table_builder_text(b, column, (const char *)text.p, text.len, err)
                  : g->types[k] == SQLITE_FLOAT ? table_builder_double(b, column, column_f64(g->keys[k]), err)
                                                : table_builder_int(b, column, g->keys[k], err);
             column++;

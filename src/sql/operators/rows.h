@@ -6,10 +6,8 @@
 
 #define OPERATOR_FILES(X)                                                                                              \
     X(aggregates)                                                                                                      \
-    X(counter_intervals)                                                                                               \
     X(dominator)                                                                                                       \
     X(graph)                                                                                                           \
-    X(graph_scan)                                                                                                      \
     X(intervals)                                                                                                       \
     X(table_ptr)                                                                                                       \
     X(tree)

@@ -33,7 +33,7 @@ struct span_join_table {
     const char *module;
     unsigned shadows;
     struct span_input in[2];
-    int first[2]; /* number of the first column of each side behind ts, dur, partition */
+    int first[2];   /* number of the first column of each side behind ts, dur, partition */
     int *source[2]; /* [column of the side's part] -> column of the input */
     int n_source[2];
     bool partitioned; /* at least one side is */
@@ -42,15 +42,15 @@ struct span_join_table {
 /* A side while it is read. */
 struct side {
     const struct span_input *in;
-    sqlite3_stmt *stmt;          /* rows as they come, or ... */
-    struct runtime_table *kept;  /* ... kept rows, of a side that is read once a partition */
+    sqlite3_stmt *stmt;         /* rows as they come, or ... */
+    struct runtime_table *kept; /* ... kept rows, of a side that is read once a partition */
     uint32_t kept_row;
-    bool eof;                    /* no row stands ready */
+    bool eof;                                             /* no row stands ready */
     int64_t row_partition, row_ts, row_end, row_adjusted; /* of the row that stands ready */
     /* the segment */
-    bool real, done;             /* done: nothing more in this partition */
+    bool real, done; /* done: nothing more in this partition */
     int64_t start, end, adjusted;
-    int64_t last_end;            /* of the span before, to find overlaps */
+    int64_t last_end; /* of the span before, to find overlaps */
     bool has_last;
     bool shadows;
 };
@@ -287,9 +287,12 @@ static const struct {
     char letter;
     const char *sql;
 } pushed_ops[] = {
-    {SQLITE_INDEX_CONSTRAINT_EQ, '=', "="}, {SQLITE_INDEX_CONSTRAINT_NE, '!', "!="},
-    {SQLITE_INDEX_CONSTRAINT_LT, '<', "<"}, {SQLITE_INDEX_CONSTRAINT_LE, 'l', "<="},
-    {SQLITE_INDEX_CONSTRAINT_GT, '>', ">"}, {SQLITE_INDEX_CONSTRAINT_GE, 'g', ">="},
+    {SQLITE_INDEX_CONSTRAINT_EQ, '=', "="},
+    {SQLITE_INDEX_CONSTRAINT_NE, '!', "!="},
+    {SQLITE_INDEX_CONSTRAINT_LT, '<', "<"},
+    {SQLITE_INDEX_CONSTRAINT_LE, 'l', "<="},
+    {SQLITE_INDEX_CONSTRAINT_GT, '>', ">"},
+    {SQLITE_INDEX_CONSTRAINT_GE, 'g', ">="},
     {SOURCE_GEQ, 's', ">="},
 };
 enum { N_PUSHED_OPS = sizeof pushed_ops / sizeof *pushed_ops };
@@ -459,11 +462,13 @@ static int take_real(struct span_join_cursor *c, struct side *s)
     struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
     if (s->has_last && s->row_ts < s->last_end) {
         if (s->in->part >= 0)
-            return operator_error(&t->base, "SPAN_JOIN: table %s has overlapping spans in partition %lld: one begins at %lld "
-                                            "before the one before ends at %lld",
+            return operator_error(&t->base,
+                                  "SPAN_JOIN: table %s has overlapping spans in partition %lld: one begins at %lld "
+                                  "before the one before ends at %lld",
                                   s->in->table, (long long)c->partition, (long long)s->row_ts, (long long)s->last_end);
-        return operator_error(&t->base, "SPAN_JOIN: table %s has overlapping spans: one begins at %lld before the one before "
-                                        "ends at %lld",
+        return operator_error(&t->base,
+                              "SPAN_JOIN: table %s has overlapping spans: one begins at %lld before the one before "
+                              "ends at %lld",
                               s->in->table, (long long)s->row_ts, (long long)s->last_end);
     }
     s->has_last = true;

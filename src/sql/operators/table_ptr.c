@@ -29,8 +29,9 @@ struct ptr_cursor {
 static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **err)
 {
     (void)argc, (void)argv, (void)err;
-    int rc = sqlite3_declare_vtab(db, "CREATE TABLE x(c0,c1,c2,c3,c4,c5,c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,"
-                                      "c19,c20,c21,c22,c23,c24,c25,c26,c27,c28,c29,c30,c31,tab HIDDEN,row HIDDEN)");
+    int rc =
+        sqlite3_declare_vtab(db, "CREATE TABLE x(c0,c1,c2,c3,c4,c5,c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,"
+                                 "c19,c20,c21,c22,c23,c24,c25,c26,c27,c28,c29,c30,c31,tab HIDDEN,row HIDDEN)");
     struct ptr_table *t = rc ? NULL : sqlite3_malloc(sizeof *t);
     if (!t)
         return rc ? rc : SQLITE_NOMEM;
@@ -70,7 +71,8 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 static void bind(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc, (void)argv;
-    sqlite3_result_error(ctx, "__intrinsic_table_ptr_bind: may only be used in the WHERE clause of a table pointer", -1);
+    sqlite3_result_error(ctx, "__intrinsic_table_ptr_bind: may only be used in the WHERE clause of a table pointer",
+                         -1);
 }
 
 static int find_function(sqlite3_vtab *base, int argc, const char *name,
@@ -170,19 +172,11 @@ static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
     return SQLITE_OK;
 }
 
-const sqlite3_module table_ptr_module = { /* no xCreate: it is there by its name */
-    .iVersion = 1,
-    .xConnect = connect,
-    .xBestIndex = best_index,
-    .xDisconnect = operator_disconnect,
-    .xOpen = cursor_open,
-    .xClose = cursor_close,
-    .xFilter = cursor_filter,
-    .xNext = cursor_next,
-    .xEof = cursor_eof,
-    .xColumn = cursor_column,
-    .xRowid = cursor_rowid,
-    .xFindFunction = find_function,
+const sqlite3_module table_ptr_module = {
+    /* no xCreate: it is there by its name */
+    .iVersion = 1,        .xConnect = connect,      .xBestIndex = best_index, .xDisconnect = operator_disconnect,
+    .xOpen = cursor_open, .xClose = cursor_close,   .xFilter = cursor_filter, .xNext = cursor_next,
+    .xEof = cursor_eof,   .xColumn = cursor_column, .xRowid = cursor_rowid,   .xFindFunction = find_function,
 };
 
 static const struct engine_function rows[] = {

@@ -34,9 +34,9 @@ static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 struct partition {
     const struct tree_state *t;
-    struct u64map index;  /* id -> row */
+    struct u64map index; /* id -> row */
     uint32_t *first, *children, *next, *stack;
-    int64_t *saved;       /* [depth] the group's nearest node before this one came */
+    int64_t *saved;        /* [depth] the group's nearest node before this one came */
     struct u64map nearest; /* group -> row + 1 of the nearest ancestor here */
     struct table_builder b;
     struct error err;
@@ -91,8 +91,7 @@ static bool link(struct partition *p)
             return false;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < n; i++) {
-            const uint64_t *parent =
-                p->t->p[i].root ? NULL : u64map_get(&p->index, (uint64_t)p->t->p[i].parent);
+            const uint64_t *parent = p->t->p[i].root ? NULL : u64map_get(&p->index, (uint64_t)p->t->p[i].parent);
             if (!parent)
                 continue;
             if (pass)
