@@ -24,6 +24,7 @@ check: asan
 
 # Imports amplified recordings and runs the benchmark queries: test/bench/README.md.
 bench: release
+	@$(CMAKE) --build build/release -j $(JOBS) --target amplify
 	@python3 test/bench/bench.py --build build/release $(BENCH_ARGS)
 
 # Pages made from the sources.

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Measures tp_shell on amplified recordings, beside sha256sum of the same files and Perfetto's figures.
+
+    make bench                                  everything (a few minutes)
+    python3 test/bench/bench.py --build DIR [--only sched] [--runs N] [--no-queries] [--no-linearity] [--json FILE]
+
+The traces are made deterministically from test/data by the program `amplify`. Times are the best of several runs, so
+that a busy machine disturbs less; ratios to sha256sum make figures of different machines comparable. Exit 1 when a bar
+is missed: import at most a third of Perfetto's ratio, memory at most half, start-up at most a third, no query slower,
+cost at most 2.3 times per doubling."""
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+DATA = HERE.parent / "data"
+
+# name: recording, copies; Perfetto v58.2: import time / sha256sum time, peak MiB
+TRACES = {
+    "sched": ("linux-sched.pftrace", 280, 15.7, 1030),
+    "nocompact": ("linux-sched-nocompact.pftrace.gz", 263, 4.8, 456),
+    "syscalls": ("linux-syscalls.pftrace.gz", 84, 7.5, 714),
+}
+REFERENCE_STARTUP = (0.11, 42)  # seconds, MiB, on linux-sched.pftrace
+REFERENCE_SHA_MS = 320          # sha256sum of amp-sched when the query figures were taken
+REFERENCE_QUERY_MS = {          # amp-sched, amp-nocompact; 0.99 stands for "below 1"
+    "01-count": (87, 26), "02-sum-filter": (47, 21), "03-group-cpu": (289, 135), "04-group-thread": (252, 125),
+    "05-join-process": (728, 324), "06-range-by-time": (0.99, 0.99), "07-point-lookups": (572, 293),
+    "08-event-names": (1108, 227), "09-window": (2423, 1041), "10-states": (787, 350), "11-extract-arg": (2231, 969),
+    "12-args-scan": (0.99, 0.99), "13-wakeup-latency": (476, 213), "14-materialise": (591, 250),
+    "15-span-join": (853, 330),
+}
+LINEAR_BAR = 2.3
+
+missed = []
+
+
+def bar(ok, what):
+    if not ok:
+        missed.append(what)
+    return "" if ok else "  << bar missed"
+
+
+def run(args, capture=False):
+    """(wall seconds, cpu seconds, peak MiB, standard output) of one process."""
+    start = time.monotonic()
+    p = subprocess.Popen([str(a) for a in args], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         stdout=subprocess.PIPE if capture else subprocess.DEVNULL)
+    out = p.stdout.read() if capture else b""
+    err = p.stderr.read()
+    _, status, usage = os.wait4(p.pid, 0)
+    wall = time.monotonic() - start
+    p.returncode = os.waitstatus_to_exitcode(status)
+    if p.returncode:
+        sys.exit(f"bench: {' '.join(map(str, args))} failed:\n{err.decode(errors='replace')[-2000:]}")
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out.decode(errors="replace")
+
+
+def best(args, runs):
+    """The smallest wall, cpu and peak of several runs."""
+    got = [run(args) for _ in range(runs)]
+    return tuple(min(g[i] for g in got) for i in range(3))
+
+
+class Bench:
+    def __init__(self, build, runs):
+        self.shell = build / "tp_shell"
+        self.amplify = build / "amplify"
+        self.dir = build / "bench"
+        self.runs = runs
+        self.dir.mkdir(exist_ok=True)
+        self.report = {}
+
+    def recording(self, name):
+        """The path of a recording of test/data, unpacked."""
+        if not name.endswith(".gz"):
+            return DATA / name
+        plain = self.dir / name[:-3]
+        if not plain.exists():
+            plain.write_bytes(gzip.decompress((DATA / name).read_bytes()))
+        return plain
+
+    def amplified(self, name, copies):
+        path = self.dir / f"amp-{name}-{copies}.pftrace"
+        if not path.exists():
+            part = path.with_suffix(".part")
+            run([self.amplify, self.recording(TRACES[name][0]), copies, part])
+            part.rename(path)
+        return path
+
+    def ask(self, trace, sql):
+        return run([self.shell, "query", trace, sql], capture=True)[3].split()[-1]
+
+    def imports(self, name):
+        _, copies, ref_ratio, ref_peak = TRACES[name]
+        trace = self.amplified(name, copies)
+        mb = trace.stat().st_size / 1e6
+        sha, sha_cpu, _ = best(["sha256sum", trace], self.runs)
+        wall, cpu, peak = best([self.shell, "query", trace, "select 1"], self.runs)
+        events = int(self.ask(trace, "select count(*) from ftrace_event"))
+        slices = int(self.ask(trace, "select count(*) from sched"))
+        ratio = wall / sha
+        print(f"\namp-{name}: {mb:.1f} MB, {events / 1e6:.2f} M ftrace events, {slices / 1e6:.2f} M sched slices")
+        print(f"  import       {wall:8.3f} s   {mb / wall:8.1f} MB/s   {events / wall / 1e6:6.2f} M events/s   "
+              f"(cpu {cpu:.3f} s)")
+        print(f"  sha256sum    {sha:8.3f} s")
+        print(f"  ratio        {ratio:8.2f}     Perfetto {ref_ratio:.1f}: {ref_ratio / ratio:.1f} times faster"
+              f"   (by cpu time {ref_ratio / (cpu / sha_cpu):.1f})" + bar(ratio <= ref_ratio / 3, f"{name}: import"))
+        print(f"  peak memory  {peak:8.0f} MiB Perfetto {ref_peak}: {ref_peak / peak:.1f} times less"
+              + bar(peak <= ref_peak / 2, f"{name}: memory"))
+        self.report[name] = {"mb": mb, "events": events, "slices": slices, "import_s": wall, "cpu_s": cpu,
+                             "sha256sum_s": sha, "peak_mib": peak}
+        return sha
+
+    def startup(self):
+        trace = self.recording("linux-sched.pftrace")
+        wall, cpu, peak = best([self.shell, "query", trace, "select 1"], max(self.runs, 9))
+        print(f"\nstart-up to first answer, linux-sched.pftrace: {wall * 1e3:.1f} ms, {peak:.1f} MiB   "
+              f"Perfetto {REFERENCE_STARTUP[0] * 1e3:.0f} ms, {REFERENCE_STARTUP[1]} MiB: "
+              f"{REFERENCE_STARTUP[0] / wall:.1f} times faster"
+              + bar(wall <= REFERENCE_STARTUP[0] / 3, "start-up"))
+        self.report["startup"] = {"s": wall, "peak_mib": peak}
+
+    def queries(self, name, column, scale):
+        """Each query in a process of its own, after the load; Perfetto's figures scaled to this machine."""
+        trace, perf = self.amplified(name, TRACES[name][1]), self.dir / "perf"
+        print(f"\nqueries on amp-{name}, ms (Perfetto's figures scaled by sha256sum: x {scale:.2f})")
+        product, report = 1.0, {}
+        for path in sorted((HERE / "queries").glob("*.sql")):
+            ms = []
+            for _ in range(self.runs):
+                run([self.shell, "query", "--perf-file", perf, "-f", path, trace])
+                ms.append(int(perf.read_text().split(",")[1]) / 1e6)
+            got, want = min(ms), REFERENCE_QUERY_MS[path.stem][column] * scale
+            product *= want / got
+            report[path.stem] = got
+            # below a millisecond nobody waits: such figures are noise on both sides
+            print(f"  {path.stem:20} {got:9.2f}   Perfetto {want:9.2f}   {want / got:8.2f} x"
+                  + bar(got <= max(want, 1), f"{name}: query {path.stem}"), flush=True)
+        mean = product ** (1 / len(report))
+        print(f"  geometric mean {mean:.2f} times faster")
+        self.report.setdefault(name, {})["queries_ms"] = report
+
+    def linearity(self, name):
+        copies = TRACES[name][1]
+        print(f"\ncost of amp-{name} by size")
+        before = None
+        for n in (copies // 4, copies // 2, copies):
+            wall, cpu, peak = best([self.shell, "query", self.amplified(name, n), "select 1"], self.runs)
+            if before:
+                note = f"   x {cpu / before[0]:.2f} cpu, x {peak / before[1]:.2f} memory" + bar(
+                    cpu <= LINEAR_BAR * before[0] and peak <= LINEAR_BAR * before[1], f"{name}: linearity at {n}")
+            else:
+                note = ""
+            print(f"  {n:5} copies  {wall:8.3f} s  cpu {cpu:8.3f} s  {peak:8.0f} MiB{note}")
+            before = (cpu, peak)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--build", type=pathlib.Path, required=True)
+    ap.add_argument("--only", help="traces, of " + ",".join(TRACES))
+    ap.add_argument("--runs", type=int, default=3)
+    ap.add_argument("--no-queries", action="store_true")
+    ap.add_argument("--no-linearity", action="store_true")
+    ap.add_argument("--json", type=pathlib.Path)
+    a = ap.parse_args()
+    names = a.only.split(",") if a.only else list(TRACES)
+    b = Bench(a.build.resolve(), a.runs)
+    sha = {name: b.imports(name) for name in names}
+    b.startup()
+    for column, name in enumerate(("sched", "nocompact")):
+        if name in names and not a.no_queries:
+            # both files are of one size: one sha256sum figure serves both
+            b.queries(name, column, sha[name] * 1e3 / REFERENCE_SHA_MS)
+    if "sched" in names and not a.no_linearity:
+        b.linearity("sched")
+    if a.json:
+        a.json.write_text(json.dumps(b.report, indent=1))
+    print("\nall bars held" if not missed else "\nbars missed: " + "; ".join(missed))
+    sys.exit(1 if missed else 0)
+
+
+main()
