@@ -46,6 +46,10 @@ def bar(ok, what):
     return "" if ok else "  << bar missed"
 
 
+class Failed(Exception):
+    pass
+
+
 def run(args, capture=False):
     """(wall seconds, cpu seconds, peak MiB, standard output) of one process."""
     start = time.monotonic()
@@ -57,7 +61,7 @@ def run(args, capture=False):
     wall = time.monotonic() - start
     p.returncode = os.waitstatus_to_exitcode(status)
     if p.returncode:
-        sys.exit(f"bench: {' '.join(map(str, args))} failed:\n{err.decode(errors='replace')[-2000:]}")
+        raise Failed(f"{' '.join(map(str, args))} failed:\n{err.decode(errors='replace')[-2000:]}")
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out.decode(errors="replace")
 
 
@@ -133,9 +137,13 @@ class Bench:
         product, report = 1.0, {}
         for path in sorted((HERE / "queries").glob("*.sql")):
             ms = []
-            for _ in range(self.runs):
-                run([self.shell, "query", "--perf-file", perf, "-f", path, trace])
-                ms.append(int(perf.read_text().split(",")[1]) / 1e6)
+            try:
+                for _ in range(self.runs):
+                    run([self.shell, "query", "--perf-file", perf, "-f", path, trace])
+                    ms.append(int(perf.read_text().split(",")[1]) / 1e6)
+            except Failed as e:
+                print(f"  {path.stem:20} failed: {str(e).strip().splitlines()[-1]}" + bar(False, f"{name}: {path.stem}"))
+                continue
             got, want = min(ms), REFERENCE_QUERY_MS[path.stem][column] * scale
             product *= want / got
             report[path.stem] = got
@@ -170,6 +178,8 @@ def main():
     ap.add_argument("--no-linearity", action="store_true")
     ap.add_argument("--json", type=pathlib.Path)
     a = ap.parse_args()
+    if not (a.build / "tp_shell").exists():
+        sys.exit(f"bench: build {a.build}/tp_shell first")
     names = a.only.split(",") if a.only else list(TRACES)
     b = Bench(a.build.resolve(), a.runs)
     sha = {name: b.imports(name) for name in names}
@@ -186,4 +196,7 @@ def main():
     sys.exit(1 if missed else 0)
 
 
-main()
+try:
+    main()
+except Failed as e:
+    sys.exit(f"bench: {e}")
