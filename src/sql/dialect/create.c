@@ -113,7 +113,7 @@ static int declared_types(struct exec *x, const struct parsed *p, sqlite3_stmt *
 {
     int n = sqlite3_column_count(stmt);
     for (size_t i = 0; i < p->columns.n; i++) {
-        uint8_t type;
+        uint8_t type = 0;
         int rc = schema_type(x, &p->columns.p[i], &type);
         if (rc)
             return rc;
