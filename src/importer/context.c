@@ -1,6 +1,7 @@
 /* Owns machines: their rows, their cpus, and the life of the trackers of each. */
 #include "importer/context.h"
 
+#include "importer/clock/remote_sync.h"
 #include "importer/ftrace/ftrace.h"
 #include "importer/proto/packet.h"
 #include "importer/proto/sequence.h"
@@ -153,6 +154,7 @@ static struct machine_ctx *add_machine(struct importer *im, uint32_t raw_id)
         im->failed = true;
         return NULL;
     }
+    remote_sync_machine(im->remote, m);
     return m;
 }
 

@@ -34,6 +34,7 @@ struct importer {
     struct storage *st;
     struct import_options opt;
     struct clock_graph *clocks;   /* importer/clock */
+    struct remote_sync *remote;   /* importer/clock: how remote machines' clocks relate to the host's */
     struct sorter *sorter;        /* importer/sort */
     struct track_tracker *tracks; /* importer/track: tracks by type and dimensions, for all machines */
     struct slice_tracker *slices; /* importer/track: open slices of every track */

@@ -3,6 +3,7 @@
 
 #include "importer/bounds.h"
 #include "importer/clock/clock_graph.h"
+#include "importer/clock/remote_sync.h"
 #include "importer/context.h"
 #include "importer/proto/trace_reader.h"
 #include "importer/reader/reader.h"
@@ -13,10 +14,10 @@
 
 static bool open_parts(struct importer *im)
 {
-    return (im->clocks = clock_graph_open(im->st)) && (im->sorter = sorter_open(&im->st->stats, im->opt.full_sort)) &&
-           (im->tracks = track_tracker_open(im)) && (im->slices = slice_tracker_open(im)) &&
-           (im->flows = flow_tracker_open(im)) && (im->proto = proto_reader_open(im)) &&
-           (im->reader = reader_open(im)) && importer_machine(im, 0);
+    return (im->clocks = clock_graph_open(im->st)) && (im->remote = remote_sync_open(im)) &&
+           (im->sorter = sorter_open(&im->st->stats, im->opt.full_sort)) && (im->tracks = track_tracker_open(im)) &&
+           (im->slices = slice_tracker_open(im)) && (im->flows = flow_tracker_open(im)) &&
+           (im->proto = proto_reader_open(im)) && (im->reader = reader_open(im)) && importer_machine(im, 0);
 }
 
 int importer_open(struct importer **out, struct storage *st, const struct import_options *options, struct error *err)
@@ -62,6 +63,7 @@ int importer_finish(struct importer *im, struct error *err)
     sorter_drain(im->sorter);
     for (size_t i = 0; i < im->machines.n; i++)
         machine_finish(im->machines.p[i]);
+    remote_sync_finish(im->remote);
     slice_tracker_finish(im->slices);
     flow_tracker_finish(im->flows);
     reader_metadata(im->reader);
@@ -93,5 +95,6 @@ void importer_close(struct importer *im)
         track_tracker_close(im->tracks);
     sorter_close(im->sorter);
     clock_graph_close(im->clocks);
+    remote_sync_close(im->remote);
     mem_free(im);
 }

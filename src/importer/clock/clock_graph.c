@@ -2,6 +2,7 @@
 #include "importer/clock/clock_graph.h"
 
 #include "base/hash.h"
+#include "importer/clock/clock_line.h"
 #include "storage/storage.h"
 
 enum { MAX_HOPS = 4, NO_NODE = -1 };
@@ -15,9 +16,12 @@ struct series {
     values; /* ns, in step with snapshots; ascending unless the clock is non-monotonic */
 };
 
+/* A step to another clock: by the snapshots of a type, or along a line (type 0). */
 struct edge {
     uint32_t to;
     uint64_t type;
+    const struct clock_line *line; /* NULL: snapshots */
+    bool backwards;                /* from the host's clock to the remote one */
 };
 
 struct node {
@@ -32,11 +36,13 @@ struct node {
     VEC(struct edge)
     edges; /* by clock of `to`, then type: the order of the search */
 
-    /* The last conversion to trace time: value + delta for [first, end). */
+    /* The last conversion to trace time, for [first, end) of this clock: value + delta, or when the path ends with a
+     * line: line(value + delta). */
     uint64_t cache_version; /* valid when equal to the graph's */
     int64_t cache_first;
     int64_t cache_end;
     int64_t cache_delta;
+    const struct sync_transform *cache_line;
 };
 
 /* A file's clocks on one machine, and whether they have been related to trace time if need be. */
@@ -153,24 +159,26 @@ static struct series *find_series(const struct node *n, uint64_t type)
     return NULL;
 }
 
-static bool add_edge(struct clock_graph *g, uint32_t from, uint32_t to, uint64_t type)
+static bool add_edge(struct clock_graph *g, uint32_t from, struct edge e)
 {
     struct node *n = &g->nodes.p[from];
     if (n->non_monotonic)
         return true;
-    struct clock_id target = g->nodes.p[to].clock;
+    struct clock_id target = g->nodes.p[e.to].clock;
     size_t at = 0;
     for (; at < n->edges.n; at++) {
         int order = compare_clocks(g->nodes.p[n->edges.p[at].to].clock, target);
-        if (order > 0 || (order == 0 && n->edges.p[at].type >= type))
+        if (order > 0 || (order == 0 && n->edges.p[at].type >= e.type))
             break;
     }
-    if (at < n->edges.n && n->edges.p[at].to == to && n->edges.p[at].type == type)
+    if (at < n->edges.n && n->edges.p[at].to == e.to && n->edges.p[at].type == e.type) {
+        n->edges.p[at] = e;
         return true;
+    }
     if (!vec_reserve(&n->edges, n->edges.n + 1))
         return false;
     memmove(n->edges.p + at + 1, n->edges.p + at, (n->edges.n - at) * sizeof *n->edges.p);
-    n->edges.p[at] = (struct edge){to, type};
+    n->edges.p[at] = e;
     n->edges.n++;
     return true;
 }
@@ -236,6 +244,7 @@ uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_read
     g->version++;
     for (size_t i = 0; i < n; i++)
         type = hash_combine(type, hash_clock(readings[i].clock));
+    type |= 1; /* 0 is for lines */
     for (size_t i = 0; i < n; i++) {
         int node = add_node(g, readings[i].clock);
         if (node == NO_NODE)
@@ -251,10 +260,19 @@ uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_read
         if (s && s->snapshots.n > 1)
             continue; /* the edges of this type are there since its first snapshot, but for those removed for good */
         for (size_t k = 0; k < n; k++)
-            if (k != i && !add_edge(g, a, (uint32_t)find_node(g, readings[k].clock), type))
+            if (k != i && !add_edge(g, a, (struct edge){.to = (uint32_t)find_node(g, readings[k].clock), .type = type}))
                 g->failed = true;
     }
     return snapshot;
+}
+
+bool clock_graph_add_line(struct clock_graph *g, struct clock_id remote, struct clock_id host,
+                          const struct clock_line *line)
+{
+    int a = add_node(g, remote), b = add_node(g, host);
+    g->version++;
+    return a != NO_NODE && b != NO_NODE && add_edge(g, (uint32_t)a, (struct edge){.to = (uint32_t)b, .line = line}) &&
+           add_edge(g, (uint32_t)b, (struct edge){.to = (uint32_t)a, .line = line, .backwards = true});
 }
 
 /* A way through the graph. */
@@ -336,7 +354,10 @@ static size_t first_snapshot(const uint32_t *ids, size_t n, uint32_t id)
 
 struct conversion {
     int64_t value;
-    int64_t first, end; /* [first, end) of the source's ns: the same steps apply */
+    int64_t first, end;                /* [first, end) of the source's ns: the same steps apply */
+    int64_t delta;                     /* what the steps before the line add, or all of them */
+    const struct sync_transform *line; /* the last step, when that is one */
+    bool cacheable;
 };
 
 /* Adds `d` to a bound of validity, keeping "no bound". */
@@ -348,31 +369,52 @@ static int64_t shift_bound(int64_t bound, int64_t d)
     return __builtin_add_overflow(bound, d, &r) ? (d < 0 ? INT64_MIN : INT64_MAX) : r;
 }
 
+/* Narrows the validity of `out` to [lower, upper) of a clock that is `total` ahead of the source. */
+static bool narrow(struct conversion *out, int64_t total, int64_t lower, int64_t upper)
+{
+    int64_t negative;
+    if (__builtin_sub_overflow(0, total, &negative))
+        return false;
+    lower = shift_bound(lower, negative);
+    upper = shift_bound(upper, negative);
+    out->first = lower > out->first ? lower : out->first;
+    out->end = upper < out->end ? upper : out->end;
+    return true;
+}
+
 static bool walk(const struct clock_graph *g, const struct path *path, int64_t ns, struct conversion *out)
 {
     int64_t total = 0; /* what has been added so far */
-    *out = (struct conversion){ns, INT64_MIN, INT64_MAX};
+    *out = (struct conversion){.value = ns, .first = INT64_MIN, .end = INT64_MAX, .cacheable = true};
     for (unsigned h = 0; h < path->hops; h++) {
-        const struct series *src = find_series(&g->nodes.p[path->from[h]], path->edge[h].type);
-        const struct series *dst = find_series(&g->nodes.p[path->edge[h].to], path->edge[h].type);
+        const struct edge *e = &path->edge[h];
+        if (e->line) {
+            int64_t first, end;
+            bool last = h + 1 == path->hops && !e->backwards;
+            out->cacheable &= last;
+            if (last) {
+                out->line = clock_line_piece(e->line, out->value, &first, &end);
+                if (!narrow(out, total, first, end))
+                    return false;
+            }
+            out->value =
+                e->backwards ? clock_line_to_remote(e->line, out->value) : clock_line_to_host(e->line, out->value);
+            continue;
+        }
+        const struct series *src = find_series(&g->nodes.p[path->from[h]], e->type);
+        const struct series *dst = find_series(&g->nodes.p[e->to], e->type);
         if (!src || !dst || !src->values.n || !dst->values.n)
             return false;
         size_t i = last_not_after(src->values.p, src->values.n, out->value);
         size_t k = first_snapshot(dst->snapshots.p, dst->snapshots.n, src->snapshots.p[i]);
-        int64_t lower = i == 0 ? INT64_MIN : src->values.p[i];
-        int64_t upper = i + 1 < src->values.n ? src->values.p[i + 1] : INT64_MAX;
-        int64_t negative;
-        if (__builtin_sub_overflow(0, total, &negative))
-            return false;
-        lower = shift_bound(lower, negative);
-        upper = shift_bound(upper, negative);
-        out->first = lower > out->first ? lower : out->first;
-        out->end = upper < out->end ? upper : out->end;
         int64_t delta;
-        if (__builtin_sub_overflow(dst->values.p[k], src->values.p[i], &delta) ||
+        if (!narrow(out, total, i == 0 ? INT64_MIN : src->values.p[i],
+                    i + 1 < src->values.n ? src->values.p[i + 1] : INT64_MAX) ||
+            __builtin_sub_overflow(dst->values.p[k], src->values.p[i], &delta) ||
             __builtin_add_overflow(out->value, delta, &out->value) || __builtin_add_overflow(total, delta, &total))
             return false;
     }
+    out->delta = total;
     return true;
 }
 
@@ -419,6 +461,16 @@ static bool connected(struct clock_graph *g, struct clock_id x, struct clock_id 
     return same_clock(x, y) || (a != NO_NODE && b != NO_NODE && find_path(g, (uint32_t)a, (uint32_t)b, &path));
 }
 
+static bool first_use(struct clock_graph *g, struct clock_id c)
+{
+    for (size_t i = 0; i < g->domains.n; i++)
+        if (g->domains.p[i].file == c.file && g->domains.p[i].machine == c.machine)
+            return false;
+    if (!vec_push(&g->domains, (struct domain){c.file, c.machine, true}))
+        g->failed = true;
+    return true;
+}
+
 /* Relates the clocks of a file on a machine to trace time by the fallbacks of the facts, if they are not yet: both
  * sides' REALTIME are equal, else equal clocks are equal. */
 static void relate_domain(struct clock_graph *g, uint32_t file, uint32_t machine)
@@ -427,6 +479,12 @@ static void relate_domain(struct clock_graph *g, uint32_t file, uint32_t machine
     struct clock_id real = {.id = CLOCK_ID_REALTIME, .machine = machine, .file = file};
     struct clock_id trace_real = {
         .id = CLOCK_ID_REALTIME, .machine = g->trace_clock.machine, .file = g->trace_clock.file};
+    int node = find_node(g, source);
+    for (size_t i = 0; node != NO_NODE && i < g->nodes.p[node].edges.n; i++) {
+        struct clock_id host = g->nodes.p[g->nodes.p[node].edges.p[i].to].clock;
+        if (g->nodes.p[node].edges.p[i].line && host.machine != machine && first_use(g, host))
+            relate_domain(g, host.file, host.machine); /* a line leads to the host: it is the host that may be apart */
+    }
     if (reaches_trace_time(g, source))
         return;
     if (!same_clock(real, trace_real) && connected(g, source, real) && connected(g, trace_real, g->trace_clock)) {
@@ -441,16 +499,6 @@ static void relate_domain(struct clock_graph *g, uint32_t file, uint32_t machine
     }
 }
 
-static bool first_use(struct clock_graph *g, struct clock_id c)
-{
-    for (size_t i = 0; i < g->domains.n; i++)
-        if (g->domains.p[i].file == c.file && g->domains.p[i].machine == c.machine)
-            return false;
-    if (!vec_push(&g->domains, (struct domain){c.file, c.machine, true}))
-        g->failed = true;
-    return true;
-}
-
 int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64_t value, int64_t *trace_ns)
 {
     if (same_clock(from, g->trace_clock)) {
@@ -462,10 +510,12 @@ int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64
     int64_t ns;
     if (a != NO_NODE && g->nodes.p[a].cache_version == g->version) {
         struct node *n = &g->nodes.p[a];
+        int64_t out;
         if (to_ns(n, value, &ns) && ns >= n->cache_first && ns < n->cache_end &&
-            !__builtin_add_overflow(ns, n->cache_delta, trace_ns)) {
+            !__builtin_add_overflow(ns, n->cache_delta, &out)) {
             if (n->incremental)
                 n->last_ns = ns;
+            *trace_ns = n->cache_line ? sync_transform_apply(n->cache_line, out) : out;
             return 0;
         }
     }
@@ -484,9 +534,11 @@ int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64
     if (n->incremental)
         n->last_ns = ns;
     *trace_ns = c.value;
-    if (!__builtin_sub_overflow(c.value, ns, &n->cache_delta)) {
+    if (c.cacheable) {
         n->cache_first = c.first;
         n->cache_end = c.end;
+        n->cache_delta = c.delta;
+        n->cache_line = c.line;
         n->cache_version = g->version;
     }
     return 0;

@@ -47,6 +47,12 @@ int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64
 int clock_graph_convert(struct clock_graph *g, struct clock_id from, int64_t value, struct clock_id to, int64_t *out);
 void clock_graph_record_failure(struct clock_graph *g, struct clock_id from, int64_t value, int64_t byte_offset);
 
+/* Joins a remote clock to the host's by a line, which must outlive the graph; replaces a line between them. False when
+ * out of memory. */
+struct clock_line;
+bool clock_graph_add_line(struct clock_graph *g, struct clock_id remote, struct clock_id host,
+                          const struct clock_line *line);
+
 /* primary_trace_clock: the first file to set it wins (later ones are ignored: 0); -MRD_EINVALID once conversions to
  * trace time have happened. */
 int clock_graph_set_trace_clock(struct clock_graph *g, struct clock_id clock);

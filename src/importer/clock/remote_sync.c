@@ -1,102 +1,387 @@
-/* Owns the constant offset between a remote machine's clocks and the host's. */
-#include "importer/clock/remote_sync.h"
+/* Owns what is known about the clocks of remote machines: rounds, the model chosen for each machine, its line. */
+#include "importer/clock/remote_private.h"
+#include "proto/pb_cursor.h"
 
-static const int64_t longest_round_ns = 30 * INT64_C(1000000000); /* facts: pairs further apart are not used */
+enum { NO_MACHINE = -1 };
 
-static const int64_t *value_of(const struct clock_reading *r, size_t n, uint32_t clock)
+struct remote_machine {
+    uint32_t raw_id;
+    int64_t machine; /* row, or NO_MACHINE */
+    unsigned packets;
+    struct clock_rounds rounds; /* of all packets, in file order; for the line */
+    VEC(struct clock_rounds)
+    packet_rounds; /* of each packet, kept while it waits for the end of the file */
+    struct clock_line line;
+    bool decided;
+    bool linear;
+    bool synced; /* something relates it to the host */
+};
+
+struct remote_sync {
+    struct importer *im;
+    VEC(struct remote_machine *)
+    machines;
+    bool known;  /* every round of the file has been noted */
+    bool at_end; /* of the file */
+};
+
+struct remote_sync *remote_sync_open(struct importer *im)
 {
-    for (size_t i = n; i-- > 0;)
-        if (r[i].clock.id == clock)
-            return &r[i].value;
+    struct remote_sync *s = mem_zalloc(sizeof *s);
+    if (s)
+        s->im = im;
+    return s;
+}
+
+void remote_sync_close(struct remote_sync *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->machines.n; i++) {
+        struct remote_machine *r = s->machines.p[i];
+        for (size_t k = 0; k < r->packet_rounds.n; k++)
+            vec_free(&r->packet_rounds.p[k]);
+        vec_free(&r->packet_rounds);
+        vec_free(&r->rounds);
+        clock_line_free(&r->line);
+        mem_free(r);
+    }
+    vec_free(&s->machines);
+    mem_free(s);
+}
+
+static struct remote_machine *find(const struct remote_sync *s, uint32_t raw_id)
+{
+    for (size_t i = 0; i < s->machines.n; i++)
+        if (s->machines.p[i]->raw_id == raw_id)
+            return s->machines.p[i];
     return NULL;
 }
 
-/* What has been summed up for one clock. */
-struct offset_sum {
-    uint32_t clock;
-    __int128 sum;
-    int64_t count;
-    int64_t anchor; /* the host's reading in the last round that has the clock */
-};
-
-static struct offset_sum *sum_of(struct offset_sum *sums, size_t *n, uint32_t clock)
+static struct remote_machine *get(struct remote_sync *s, uint32_t raw_id)
 {
-    for (size_t i = 0; i < *n; i++)
-        if (sums[i].clock == clock)
-            return &sums[i];
-    if (*n == CLOCK_ROUND_MAX)
+    struct remote_machine *r = find(s, raw_id);
+    if (r)
+        return r;
+    r = mem_zalloc(sizeof *r);
+    if (!r || !vec_push(&s->machines, r)) {
+        mem_free(r);
+        s->im->failed = true;
         return NULL;
-    sums[*n] = (struct offset_sum){.clock = clock};
-    return &sums[(*n)++];
+    }
+    r->raw_id = raw_id;
+    r->machine = NO_MACHINE;
+    return r;
 }
 
-/* The order in which the reference emits the edges of the usual clocks (it decides snapshot ids); others follow. */
-static unsigned emission_rank(uint32_t clock)
+static struct clock_reading read_clock(struct slice message)
 {
-    static const uint8_t order[] = {5, 1, 9, 3, 2, 4, 6};
-    for (unsigned i = 0; i < sizeof order; i++)
-        if (order[i] == clock)
-            return i;
-    return sizeof order + (clock < UINT32_MAX - 64 ? clock : UINT32_MAX - 64);
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    struct clock_reading r = {.multiplier = 1};
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            r.clock.id = pb_u32(&f);
+            break;
+        case 2:
+            r.value = pb_i64(&f);
+            break;
+        case 4:
+            r.multiplier = pb_i64(&f);
+            break;
+        }
+    }
+    return r;
 }
 
-static void add_pair(struct offset_sum *s, int64_t t1c, int64_t t1h, int64_t t2c, int64_t t2h)
+/* One side of a round: the clocks of a ClockSnapshot. */
+static size_t read_side(struct slice snapshot, struct clock_reading *out)
 {
-    if (!t1c || !t1h || !t2c || !t2h)
-        return;
-    s->sum += ((__int128)t1c + t2c) / 2 - t1h;
-    s->sum += t2c - ((__int128)t1h + t2h) / 2;
-    s->count += 2;
-}
-
-void remote_sync_compatible(struct importer *im, uint32_t machine, const struct clock_rounds *rounds)
-{
-    struct offset_sum sums[CLOCK_ROUND_MAX];
+    struct pb_cursor c = pb_cursor(snapshot);
+    struct pb_field f;
     size_t n = 0;
-    for (size_t i = 0; i < rounds->n; i++)
-        clock_graph_add_snapshot(im->clocks, rounds->p[i].client, rounds->p[i].n_client);
-    for (size_t i = 1; i < rounds->n; i++) {
-        const struct clock_round *a = &rounds->p[i - 1], *b = &rounds->p[i];
-        const int64_t *ta = value_of(a->client, a->n_client, CLOCK_ID_BOOTTIME);
-        const int64_t *tb = value_of(b->client, b->n_client, CLOCK_ID_BOOTTIME);
-        __int128 apart = (__int128)(tb ? *tb : 0) - (ta ? *ta : 0);
-        if (!ta || !tb || apart >= longest_round_ns)
+    while (pb_next(&c, &f))
+        if (f.id == 1 && n < CLOCK_ROUND_MAX)
+            out[n++] = read_clock(pb_bytes(&f));
+    return n;
+}
+
+static bool read_rounds(struct slice payload, struct clock_rounds *rounds)
+{
+    struct pb_cursor c = pb_cursor(payload);
+    struct pb_field f, side;
+    while (pb_next(&c, &f)) {
+        if (f.id != 1)
             continue;
-        for (size_t k = 0; k < b->n_client; k++) {
-            uint32_t clock = b->client[k].clock.id;
-            const int64_t *t1c = value_of(a->client, a->n_client, clock), *t1h = value_of(a->host, a->n_host, clock);
-            const int64_t *t2h = value_of(b->host, b->n_host, clock);
-            struct offset_sum *s = t1c && t1h && t2h ? sum_of(sums, &n, clock) : NULL;
-            if (s)
-                add_pair(s, *t1c, *t1h, b->client[k].value, *t2h);
+        struct clock_round *r = vec_add(rounds);
+        if (!r)
+            return false;
+        struct pb_cursor round = pb_sub(&f);
+        while (pb_next(&round, &side)) {
+            if (side.id == 2)
+                r->n_client = read_side(pb_bytes(&side), r->client);
+            else if (side.id == 3)
+                r->n_host = read_side(pb_bytes(&side), r->host);
         }
     }
+    return true;
+}
+
+static void set_machine(struct clock_rounds *rounds, uint32_t machine)
+{
     for (size_t i = 0; i < rounds->n; i++)
-        for (size_t k = 0; k < n; k++) {
-            const int64_t *host = value_of(rounds->p[i].host, rounds->p[i].n_host, sums[k].clock);
-            if (host)
-                sums[k].anchor = *host;
-        }
-    for (size_t done = 0; done < n; done++) { /* a few clocks: selection in order of rank */
-        size_t next = done;
-        for (size_t k = done + 1; k < n; k++)
-            if (emission_rank(sums[k].clock) < emission_rank(sums[next].clock))
-                next = k;
-        struct offset_sum s = sums[next];
-        sums[next] = sums[done];
-        sums[done] = s;
-        if (!s.count)
-            continue;
-        __int128 client = s.anchor + s.sum / s.count;
-        if (client > INT64_MAX || client < INT64_MIN) {
-            stats_add(&im->st->stats, 0, STAT_invalid_clock_snapshots, 1);
-            continue;
-        }
-        struct clock_reading edge[] = {
-            {.clock = {.id = s.clock}, .value = s.anchor},
-            {.clock = {.id = s.clock, .machine = machine}, .value = (int64_t)client},
-        };
-        uint32_t snapshot = clock_graph_add_snapshot(im->clocks, edge, 2);
-        clock_graph_write_rows(im->clocks, edge, 2, snapshot);
+        for (size_t k = 0; k < rounds->p[i].n_client; k++)
+            rounds->p[i].client[k].clock.machine = machine;
+}
+
+static bool append_rounds(struct remote_machine *r, const struct clock_rounds *rounds)
+{
+    if (!rounds->n)
+        return true;
+    if (!vec_reserve(&r->rounds, r->rounds.n + rounds->n))
+        return false;
+    memcpy(r->rounds.p + r->rounds.n, rounds->p, rounds->n * sizeof *rounds->p);
+    r->rounds.n += rounds->n;
+    return true;
+}
+
+void remote_sync_note(struct remote_sync *s, uint32_t raw_id, struct slice payload)
+{
+    struct remote_machine *r = get(s, raw_id);
+    struct clock_rounds rounds = {0};
+    if (!r)
+        return;
+    r->packets++;
+    if (!read_rounds(payload, &rounds) || !append_rounds(r, &rounds))
+        s->im->failed = true;
+    vec_free(&rounds);
+}
+
+void remote_sync_known(struct remote_sync *s, bool known)
+{
+    s->known = known;
+    s->at_end = false;
+    for (size_t i = 0; i < s->machines.n && !known; i++) {
+        s->machines.p[i]->packets = 0;
+        vec_clear(&s->machines.p[i]->rounds);
     }
+}
+
+/* The machine's rounds as a line between the two BOOTTIMEs. */
+static bool fit(struct remote_machine *r)
+{
+    for (size_t i = 0; i < r->rounds.n; i++) {
+        const struct clock_round *round = &r->rounds.p[i];
+        const int64_t *client = round_value(round->client, round->n_client, CLOCK_ID_BOOTTIME);
+        const int64_t *host = round_value(round->host, round->n_host, CLOCK_ID_BOOTTIME);
+        if (client && host)
+            clock_line_add(&r->line, *client, *host);
+    }
+    return clock_line_fit(&r->line) == 0;
+}
+
+/* Chooses the model, once all rounds are known and the machine has a row; installs the line. */
+static void decide(struct remote_sync *s, struct remote_machine *r)
+{
+    enum import_clock_model model = s->im->opt.clock_model;
+    if (r->decided || r->machine <= 0)
+        return;
+    r->decided = true;
+    r->linear = (model == CLOCK_MODEL_LINEAR || (model == CLOCK_MODEL_AUTO && r->packets > 1)) && fit(r);
+    if (!r->linear)
+        return;
+    uint32_t machine = (uint32_t)r->machine;
+    set_machine(&r->rounds, machine);
+    struct clock_id remote = {.id = CLOCK_ID_BOOTTIME, .machine = machine}, host = {.id = CLOCK_ID_BOOTTIME};
+    if (!clock_graph_add_line(s->im->clocks, remote, host, &r->line))
+        s->im->failed = true;
+    for (size_t i = 0; i < r->rounds.n; i++) /* they relate the machine's other clocks to its BOOTTIME */
+        clock_graph_add_snapshot(s->im->clocks, r->rounds.p[i].client, r->rounds.p[i].n_client);
+    r->synced = true;
+}
+
+void remote_sync_machine(struct remote_sync *s, struct machine_ctx *m)
+{
+    if (!m->id)
+        return;
+    struct remote_machine *r = get(s, m->raw_id);
+    if (!r)
+        return;
+    r->machine = m->id;
+    if (s->known)
+        decide(s, r);
+}
+
+static void compatible(struct remote_sync *s, struct remote_machine *r, struct clock_rounds *rounds)
+{
+    set_machine(rounds, (uint32_t)r->machine);
+    remote_sync_compatible(s->im, (uint32_t)r->machine, rounds);
+    r->synced |= rounds->n > 1;
+}
+
+void remote_sync_packet(struct remote_sync *s, struct machine_ctx *m, struct slice payload)
+{
+    struct remote_machine *r = m->id ? get(s, m->raw_id) : NULL;
+    if (!r)
+        return; /* nothing to relate: the packet names no machine, or the only one there is */
+    if (r->linear)
+        return; /* its rounds are in the line already */
+    struct clock_rounds rounds = {0};
+    if (!read_rounds(payload, &rounds)) {
+        s->im->failed = true;
+    } else if (remote_sync_waits(s, m)) {
+        r->packets++;
+        if (!append_rounds(r, &rounds) || !vec_push(&r->packet_rounds, rounds))
+            s->im->failed = true;
+        else
+            return; /* kept */
+    } else {
+        compatible(s, r, &rounds);
+    }
+    vec_free(&rounds);
+}
+
+bool remote_sync_waits(const struct remote_sync *s, const struct machine_ctx *m)
+{
+    return m->id && !s->known && !s->at_end && s->im->opt.clock_model != CLOCK_MODEL_COMPATIBLE;
+}
+
+void remote_sync_end_file(struct remote_sync *s)
+{
+    s->at_end = true;
+    for (size_t i = 0; i < s->machines.n; i++) {
+        struct remote_machine *r = s->machines.p[i];
+        decide(s, r);
+        for (size_t k = 0; k < r->packet_rounds.n; k++) {
+            if (!r->linear)
+                compatible(s, r, &r->packet_rounds.p[k]);
+            vec_free(&r->packet_rounds.p[k]);
+        }
+        vec_free(&r->packet_rounds);
+    }
+}
+
+/* Readings of one exchange: from the first to the last that follows within the longest round. */
+static uint32_t count_samples(const struct clock_line *l, int64_t first, int64_t end, int64_t *min_rtt)
+{
+    uint32_t n = 0;
+    *min_rtt = INT64_MAX;
+    for (size_t i = 0; i < l->samples.n; i++) {
+        if (l->samples.p[i].remote < first || l->samples.p[i].remote > end)
+            continue;
+        n++;
+        if (i + 1 < l->samples.n && l->samples.p[i + 1].remote - l->samples.p[i].remote < *min_rtt)
+            *min_rtt = l->samples.p[i + 1].remote - l->samples.p[i].remote;
+    }
+    return n;
+}
+
+static int64_t to_trace(struct remote_sync *s, int64_t host)
+{
+    int64_t ts;
+    return clock_graph_to_trace_time(s->im->clocks, (struct clock_id){.id = CLOCK_ID_BOOTTIME}, host, &ts) == 0 ? ts
+                                                                                                                : host;
+}
+
+/* One row a window: between two exchanges one straight line holds (within an exchange too, but that is too short to
+ * tell). */
+static void write_windows(struct remote_sync *s, const struct remote_machine *r)
+{
+    static const int64_t shortest = INT64_C(1000000000);
+    const struct clock_line *l = &r->line;
+    struct strpool *strings = &s->im->st->strings;
+    for (size_t i = 0; i < l->knots.n;) {
+        size_t next = i + 1;
+        while (next + 1 < l->knots.n && l->knots.p[next].x - l->knots.p[i].x < shortest)
+            next++;
+        if (next >= l->knots.n && i > 0)
+            break; /* the last knot ends the window before it */
+        int64_t first = l->knots.p[i].x, end = next < l->knots.n ? l->knots.p[next].x : first;
+        int64_t y0 = clock_line_to_host(l, first), y1 = clock_line_to_host(l, end);
+        int64_t error = 0, rtt;
+        for (int k = 0; k <= 4; k++) { /* the bound is largest at an end or in the middle of a piece */
+            int64_t e = clock_line_error(l, first + (end - first) / 4 * k);
+            error = e > error ? e : error;
+        }
+        for (size_t k = i; k < next && k + 1 < l->knots.n; k++) {
+            int64_t e = clock_line_error(l, l->knots.p[k].x + (l->knots.p[k + 1].x - l->knots.p[k].x) / 2);
+            error = e > error ? e : error;
+        }
+        uint32_t n = count_samples(l, first, end, &rtt);
+        double drift = end > first ? (double)((y1 - y0) - (end - first)) / (double)(end - first) * 1e9 : 0;
+        clock_sync_insert(s->im->st, &(struct clock_sync_row){.machine_id = r->machine,
+                                                              .clock = strpool_intern_str(strings, "BOOTTIME"),
+                                                              .start_ts = to_trace(s, y0),
+                                                              .end_ts = to_trace(s, y1),
+                                                              .offset_ns = first - y0,
+                                                              .drift_ppb = -drift,
+                                                              .max_error_ns = error,
+                                                              .rounds = n,
+                                                              .min_rtt_ns = rtt == INT64_MAX ? COL_NULL : rtt,
+                                                              .model = strpool_intern_str(strings, "linear")});
+        if (next >= l->knots.n - 1)
+            break;
+        i = next;
+    }
+}
+
+static void write_constant(struct remote_sync *s, const struct remote_machine *r)
+{
+    struct clock_id remote = {.id = CLOCK_ID_BOOTTIME, .machine = (uint32_t)r->machine};
+    struct clock_id host = {.id = CLOCK_ID_BOOTTIME};
+    struct strpool *strings = &s->im->st->strings;
+    int64_t value;
+    if (clock_graph_convert(s->im->clocks, host, 0, remote, &value) != 0)
+        return;
+    clock_sync_insert(s->im->st, &(struct clock_sync_row){.machine_id = r->machine,
+                                                          .clock = strpool_intern_str(strings, "BOOTTIME"),
+                                                          .start_ts = COL_NULL,
+                                                          .end_ts = COL_NULL,
+                                                          .offset_ns = value,
+                                                          .drift_ppb = 0,
+                                                          .max_error_ns = COL_NULL,
+                                                          .rounds = (int64_t)r->rounds.n,
+                                                          .min_rtt_ns = COL_NULL,
+                                                          .model = strpool_intern_str(strings, "constant")});
+}
+
+void remote_sync_finish(struct remote_sync *s)
+{
+    struct stats *st = &s->im->st->stats;
+    for (size_t i = 0; i < s->machines.n; i++) {
+        const struct remote_machine *r = s->machines.p[i];
+        if (r->machine <= 0)
+            continue;
+        uint32_t machine = (uint32_t)r->machine;
+        if (r->linear)
+            write_windows(s, r);
+        else if (r->synced)
+            write_constant(s, r);
+        else
+            stats_set_idx(st, machine, STAT_clock_sync_missing, (int32_t)machine, 1);
+        if (r->line.rejected)
+            stats_set_idx(st, machine, STAT_clock_sync_rounds_rejected, (int32_t)machine, r->line.rejected);
+        if (r->line.splits)
+            stats_set_idx(st, machine, STAT_clock_sync_windows_split, (int32_t)machine, r->line.splits);
+    }
+}
+
+bool remote_sync_error(const struct remote_sync *s, uint32_t machine, int64_t trace_ns, int64_t *error_ns)
+{
+    *error_ns = 0;
+    if (!machine)
+        return machine < s->im->machines.n;
+    for (size_t i = 0; i < s->machines.n; i++) {
+        const struct remote_machine *r = s->machines.p[i];
+        int64_t host;
+        if (r->machine != machine || !r->linear)
+            continue;
+        if (clock_graph_from_trace_time(s->im->clocks, trace_ns, (struct clock_id){.id = CLOCK_ID_BOOTTIME}, &host) !=
+            0)
+            return false;
+        *error_ns = clock_line_error(&r->line, clock_line_to_remote(&r->line, host));
+        return true;
+    }
+    return false;
 }

@@ -1,14 +1,20 @@
-/* Relates the clocks of a remote machine to the host's by the rounds of RemoteClockSync (facts: importer section 2,
- * "Remote machines"). */
+/* Relates the clocks of remote machines to the host's by the rounds of RemoteClockSync (facts: importer section 2,
+ * "Remote machines").
+ *
+ * Compatible model: one constant offset a clock, the average over the rounds of a packet, bit for bit. Linear model:
+ * all rounds of a machine together make a clock_line. A line needs all rounds before the first event is converted, so
+ * they are looked for in the file beforehand (remote_sync_note()); where that cannot be done (a pipe, packets inside
+ * compressed ones) packets of remote machines wait for the end of the file. */
 #ifndef MERIDIAN_IMPORTER_CLOCK_REMOTE_SYNC_H
 #define MERIDIAN_IMPORTER_CLOCK_REMOTE_SYNC_H
 
 #include "importer/clock/clock_graph.h"
+#include "importer/clock/clock_line.h"
 #include "importer/context.h"
 
 enum { CLOCK_ROUND_MAX = 16 /* clocks in one reading; the services send seven */ };
 
-/* One exchange: the client's clocks as it sent, the host's as it received. */
+/* One exchange: the client's clocks as it sent, the host's as it received. Machine rows are filled in on use. */
 struct clock_round {
     struct clock_reading client[CLOCK_ROUND_MAX];
     struct clock_reading host[CLOCK_ROUND_MAX];
@@ -22,7 +28,32 @@ struct clock_rounds {
     size_t cap;
 };
 
-/* Compatible mode: one constant offset a clock, the average over consecutive rounds, bit for bit. */
-void remote_sync_compatible(struct importer *im, uint32_t machine, const struct clock_rounds *rounds);
+struct remote_sync;
+
+struct remote_sync *remote_sync_open(struct importer *im); /* NULL when out of memory */
+void remote_sync_close(struct remote_sync *s);
+
+/* Looking ahead: the payload of a RemoteClockSync of machine `raw_id`, in file order. Then remote_sync_known() says
+ * that none was missed, or that it cannot be told: then what was noted is forgotten. */
+void remote_sync_note(struct remote_sync *s, uint32_t raw_id, struct slice payload);
+void remote_sync_known(struct remote_sync *s, bool known);
+
+/* A machine row has been made. */
+void remote_sync_machine(struct remote_sync *s, struct machine_ctx *m);
+
+/* A RemoteClockSync in its turn. */
+void remote_sync_packet(struct remote_sync *s, struct machine_ctx *m, struct slice payload);
+
+/* Whether packets of this machine wait for the end of the file. */
+bool remote_sync_waits(const struct remote_sync *s, const struct machine_ctx *m);
+
+/* The end of the file: nothing waits any more. */
+void remote_sync_end_file(struct remote_sync *s);
+
+/* After the last file: rows of clock_sync, stats. */
+void remote_sync_finish(struct remote_sync *s);
+
+/* For SQL. The bound of the error of `trace_ns` on a machine; false when nothing is proven. The host's error is 0. */
+bool remote_sync_error(const struct remote_sync *s, uint32_t machine, int64_t trace_ns, int64_t *error_ns);
 
 #endif

@@ -75,47 +75,7 @@ void clock_snapshot_packet(struct packet *p)
     vec_free(&readings);
 }
 
-/* One side of a round: clocks of a ClockSnapshot. */
-static size_t read_side(const struct packet *p, uint32_t machine, struct slice snapshot, struct clock_reading *out,
-                        size_t max)
-{
-    struct pb_cursor c = pb_cursor(snapshot);
-    struct pb_field f;
-    size_t n = 0;
-    while (pb_next(&c, &f)) {
-        if (f.id != 1 || n == max)
-            continue;
-        out[n] = read_clock(p, pb_bytes(&f));
-        out[n++].clock.machine = machine;
-    }
-    return n;
-}
-
 void remote_clock_sync_packet(struct packet *p)
 {
-    struct importer *im = p->m->im;
-    struct clock_rounds rounds = {0};
-    struct pb_cursor c = pb_cursor(p->field);
-    struct pb_field f;
-    if (p->m->id == 0)
-        return; /* nothing to relate: the packet names no machine, or the only one there is */
-    while (pb_next(&c, &f)) {
-        if (f.id != 1)
-            continue;
-        struct clock_round *r = vec_add(&rounds);
-        if (!r) {
-            im->failed = true;
-            break;
-        }
-        struct pb_cursor round = pb_sub(&f);
-        struct pb_field side;
-        while (pb_next(&round, &side)) {
-            if (side.id == 2)
-                r->n_client = read_side(p, p->m->id, pb_bytes(&side), r->client, CLOCK_ROUND_MAX);
-            else if (side.id == 3)
-                r->n_host = read_side(p, 0, pb_bytes(&side), r->host, CLOCK_ROUND_MAX);
-        }
-    }
-    remote_sync_compatible(im, p->m->id, &rounds);
-    vec_free(&rounds);
+    remote_sync_packet(p->m->im->remote, p->m, p->field);
 }

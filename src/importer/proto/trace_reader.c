@@ -2,6 +2,7 @@
  * order. */
 #include "importer/proto/trace_reader.h"
 
+#include "importer/clock/remote_sync.h"
 #include "importer/proto/sequence.h"
 #include "importer/proto/special_packets.h"
 
@@ -303,7 +304,10 @@ static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p,
 /* The last leg: time, then the handlers of the packet's fields. */
 static void dispatch(struct proto_reader *r, struct packet *p, const struct scan *s)
 {
-    switch (resolve_timestamp(r, p, s)) {
+    enum resolved resolved = !r->at_end && remote_sync_waits(r->im->remote, p->m) && sorter_can_full_sort(r->im->sorter)
+                                 ? DEFER
+                                 : resolve_timestamp(r, p, s);
+    switch (resolved) {
     case RESOLVED:
         break;
     case DEFER:
@@ -387,6 +391,30 @@ static bool state_is_there(struct proto_reader *r, struct packet *p, struct sequ
     seq->needing_skipped++;
     skip(p, STAT_packet_skipped_seq_needs_incremental_state_invalid);
     return false;
+}
+
+void proto_reader_look_ahead(struct proto_reader *r, struct slice file)
+{
+    struct pb_cursor c = pb_cursor(file);
+    struct pb_field f, g;
+    while (pb_next(&c, &f)) {
+        if (f.id != FIELD_TRACE_PACKET)
+            continue;
+        struct pb_cursor packet = pb_sub(&f);
+        struct slice rounds = {0};
+        uint32_t machine_id = 0;
+        while (pb_next(&packet, &g)) {
+            if (g.id == FIELD_MACHINE_ID)
+                machine_id = pb_u32(&g);
+            else if (g.id == FIELD_REMOTE_CLOCK_SYNC)
+                rounds = pb_bytes(&g);
+            else if (g.id == FIELD_COMPRESSED || g.id == FIELD_ZSTD_COMPRESSED)
+                return remote_sync_known(r->im->remote, false); /* there may be more inside */
+        }
+        if (rounds.p && machine_id)
+            remote_sync_note(r->im->remote, machine_id, rounds);
+    }
+    remote_sync_known(r->im->remote, true);
 }
 
 static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
@@ -511,6 +539,7 @@ size_t proto_reader_packets(struct proto_reader *r, struct slice bytes, int64_t 
 
 void proto_reader_finish_file(struct proto_reader *r)
 {
+    remote_sync_end_file(r->im->remote);
     r->at_end = true;
     for (size_t i = 0; i < r->deferred.n && !r->im->failed; i++) {
         struct deferred d = r->deferred.p[i];

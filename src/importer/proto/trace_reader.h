@@ -20,6 +20,9 @@ void proto_reader_on_compressed(struct proto_reader *r, proto_inflate_fn inflate
  * skipped. `bytes` must live until what was pushed has been parsed. */
 size_t proto_reader_packets(struct proto_reader *r, struct slice bytes, int64_t byte_offset);
 
+/* Before a file that is in memory as a whole is read: finds the clock rounds of remote machines in it. */
+void proto_reader_look_ahead(struct proto_reader *r, struct slice file);
+
 /* Damage was found: the rest of the file cannot be read. */
 bool proto_reader_damaged(const struct proto_reader *r);
 

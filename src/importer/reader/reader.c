@@ -119,6 +119,7 @@ static void read_mapped(struct reader *r, struct slice file)
     struct importer *im = r->im;
     size_t at = 0, piece = PIECE_BYTES;
     sorter_set_epoch(im->sorter, r->blocks.next_epoch++);
+    proto_reader_look_ahead(im->proto, file);
     while (at < file.len && !im->failed && !proto_reader_damaged(im->proto)) {
         size_t n = file.len - at < piece ? file.len - at : piece;
         size_t used = proto_reader_packets(im->proto, slice_of(file.p + at, n), (int64_t)at);

@@ -1,0 +1,275 @@
+/* Tests the sorter against qsort on random inputs, whole and by windows. */
+#include "importer/sort/sorter.h"
+#include "storage/stats.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t x = *state += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+struct sink {
+    struct record {
+        int64_t ts;
+        uint32_t queue;
+        uint64_t arrival; /* within the queue */
+    } *p;
+    size_t n;
+};
+
+struct source {
+    struct sink *sink;
+    uint32_t queue;
+};
+
+static void take(void *owner, const struct sort_event *events, size_t n)
+{
+    struct source *s = owner;
+    for (size_t i = 0; i < n; i++)
+        s->sink->p[s->sink->n++] = (struct record){events[i].ts, s->queue, events[i].a};
+}
+
+/* The order within a queue. */
+static int by_ts_then_arrival(const void *a, const void *b)
+{
+    const struct record *x = a, *y = b;
+    if (x->ts != y->ts)
+        return x->ts < y->ts ? -1 : 1;
+    return x->arrival < y->arrival ? -1 : x->arrival > y->arrival;
+}
+
+/* The rule of the facts, slowly: the queue with the smallest head (the first of them) gives events while they are not
+ * later than the smallest head of the others. */
+static size_t merge_slowly(struct record **queues, const size_t *n, size_t n_queues, struct record *out)
+{
+    size_t at[64] = {0}, total = 0;
+    for (;;) {
+        size_t best = n_queues;
+        for (size_t q = 0; q < n_queues; q++)
+            if (at[q] < n[q] && (best == n_queues || queues[q][at[q]].ts < queues[best][at[best]].ts))
+                best = q;
+        if (best == n_queues)
+            return total;
+        int64_t second = INT64_MAX;
+        for (size_t q = 0; q < n_queues; q++)
+            if (q != best && at[q] < n[q] && queues[q][at[q]].ts < second)
+                second = queues[q][at[q]].ts;
+        while (at[best] < n[best] && queues[best][at[best]].ts <= second)
+            out[total++] = queues[best][at[best]++];
+    }
+}
+
+enum { MAX_EVENTS = 20000, MAX_QUEUES = 40 };
+
+START_TEST(the_merge_of_random_queues_is_that_of_qsort)
+{
+    uint64_t seed = (uint64_t)_i * 7919 + 1;
+    size_t n_queues = 1 + next_random(&seed) % MAX_QUEUES, n_events = next_random(&seed) % MAX_EVENTS;
+    uint64_t disorder = _i % 4 == 0 ? 0 : next_random(&seed) % 1000; /* how far timestamps jump back */
+    uint64_t step = 1 + next_random(&seed) % 5;
+    struct stats stats = {0};
+    struct sorter *s = sorter_open(&stats, _i % 2);
+    struct sink sink = {malloc(MAX_EVENTS * sizeof *sink.p), 0};
+    struct source sources[MAX_QUEUES];
+    struct record *queues[MAX_QUEUES];
+    size_t n[MAX_QUEUES] = {0};
+    for (uint32_t q = 0; q < n_queues; q++) {
+        sources[q] = (struct source){&sink, q};
+        queues[q] = malloc((n_events + 1) * sizeof *queues[q]);
+        ck_assert_uint_eq(sorter_add_queue(s, take, &sources[q]), q);
+    }
+    int64_t now = 100000;
+    for (size_t i = 0; i < n_events; i++) {
+        size_t q = next_random(&seed) % n_queues;
+        now += (int64_t)(next_random(&seed) % step);
+        int64_t ts = now - (disorder ? (int64_t)(next_random(&seed) % disorder) : 0);
+        queues[q][n[q]] = (struct record){ts, (uint32_t)q, n[q]};
+        sorter_push(s, (uint32_t)q, (struct sort_event){ts, n[q], 0});
+        n[q]++;
+    }
+    sorter_drain(s);
+    for (size_t q = 0; q < n_queues; q++)
+        qsort(queues[q], n[q], sizeof *queues[q], by_ts_then_arrival);
+    struct record *want = malloc((n_events + 1) * sizeof *want);
+    ck_assert_uint_eq(merge_slowly(queues, n, n_queues, want), n_events);
+    ck_assert_uint_eq(sink.n, n_events);
+    for (size_t i = 0; i < n_events; i++)
+        ck_assert_msg(sink.p[i].ts == want[i].ts && sink.p[i].queue == want[i].queue &&
+                          sink.p[i].arrival == want[i].arrival,
+                      "event %zu of seed %d", i, _i);
+    ck_assert(!sorter_failed(s));
+    for (size_t q = 0; q < n_queues; q++)
+        free(queues[q]);
+    free(want);
+    free(sink.p);
+    sorter_close(s);
+    stats_free(&stats);
+}
+END_TEST
+
+/* A model of windowed extraction by its definition: all events with their arrival number, the limit of the read before.
+ */
+struct model {
+    struct record *held[MAX_QUEUES];
+    size_t n[MAX_QUEUES];
+    uint64_t limit;
+    int64_t emitted;
+    struct record *out;
+    size_t n_out;
+    uint64_t late;
+};
+
+static void model_extract(struct model *m, size_t n_queues, uint64_t limit)
+{
+    for (size_t q = 0; q < n_queues; q++)
+        qsort(m->held[q], m->n[q], sizeof *m->held[q], by_ts_then_arrival);
+    for (;;) {
+        size_t best = n_queues;
+        for (size_t q = 0; q < n_queues; q++)
+            if (m->n[q] && (best == n_queues || m->held[q]->ts < m->held[best]->ts))
+                best = q;
+        if (best == n_queues)
+            return;
+        int64_t second = INT64_MAX;
+        for (size_t q = 0; q < n_queues; q++)
+            if (q != best && m->n[q] && m->held[q]->ts < second)
+                second = m->held[q]->ts;
+        size_t k = 0;
+        for (; k < m->n[best] && m->held[best][k].ts <= second && m->held[best][k].arrival < limit; k++) {
+            if (m->held[best][k].ts < m->emitted) {
+                m->late++;
+                continue;
+            }
+            m->emitted = m->held[best][k].ts;
+            m->out[m->n_out++] = m->held[best][k];
+        }
+        if (!k)
+            return;
+        m->n[best] -= k;
+        memmove(m->held[best], m->held[best] + k, m->n[best] * sizeof *m->held[best]);
+    }
+}
+
+START_TEST(windows_emit_what_their_definition_says)
+{
+    uint64_t seed = (uint64_t)_i * 104729 + 5;
+    size_t n_queues = 1 + next_random(&seed) % 8, n_events = 500 + next_random(&seed) % 3000;
+    uint64_t disorder = next_random(&seed) % 3 ? next_random(&seed) % 400 : 0;
+    struct stats stats = {0};
+    struct sorter *s = sorter_open(&stats, false);
+    struct sink sink = {malloc((n_events + 1) * sizeof *sink.p), 0};
+    struct source sources[MAX_QUEUES];
+    struct model m = {.out = malloc((n_events + 1) * sizeof *m.out), .emitted = INT64_MIN};
+    for (uint32_t q = 0; q < n_queues; q++) {
+        sources[q] = (struct source){&sink, q};
+        m.held[q] = malloc((n_events + 1) * sizeof *m.held[q]);
+        sorter_add_queue(s, take, &sources[q]);
+    }
+    int64_t now = 10000;
+    unsigned flushes = 0;
+    for (size_t i = 0; i < n_events; i++) {
+        size_t q = next_random(&seed) % n_queues;
+        now += (int64_t)(next_random(&seed) % 3);
+        int64_t ts = now - (disorder ? (int64_t)(next_random(&seed) % disorder) : 0);
+        m.held[q][m.n[q]++] = (struct record){ts, (uint32_t)q, i};
+        sorter_push(s, (uint32_t)q, (struct sort_event){ts, i, 0});
+        if (next_random(&seed) % 40 == 0) {
+            flushes++;
+            sorter_on_flush(s);
+        }
+        if (next_random(&seed) % 60 == 0) {
+            if (flushes >= 2) {
+                model_extract(&m, n_queues, m.limit);
+                m.limit = i + 1;
+                flushes = 0;
+            }
+            sorter_on_read_buffers(s);
+        }
+    }
+    model_extract(&m, n_queues, UINT64_MAX);
+    sorter_drain(s);
+    ck_assert_uint_eq(sink.n, m.n_out);
+    for (size_t i = 0; i < sink.n; i++)
+        ck_assert_msg(sink.p[i].ts == m.out[i].ts && sink.p[i].queue == m.out[i].queue &&
+                          sink.p[i].arrival == m.out[i].arrival,
+                      "event %zu of seed %d", i, _i);
+    ck_assert_int_eq(stats_get(&stats, 0, STAT_sorter_push_event_out_of_order), (int64_t)m.late);
+    for (size_t q = 0; q < n_queues; q++)
+        free(m.held[q]);
+    free(m.out);
+    free(sink.p);
+    sorter_close(s);
+    stats_free(&stats);
+}
+END_TEST
+
+START_TEST(negative_times_are_counted_and_dropped)
+{
+    struct stats stats = {0};
+    struct sorter *s = sorter_open(&stats, true);
+    struct record room[4];
+    struct sink sink = {room, 0};
+    struct source source = {&sink, 0};
+    uint32_t q = sorter_add_queue(s, take, &source);
+    sorter_push(s, q, (struct sort_event){-1, 0, 0});
+    sorter_push(s, q, (struct sort_event){INT64_MIN, 1, 0});
+    sorter_push(s, q, (struct sort_event){INT64_MAX, 2, 0});
+    sorter_push(s, q, (struct sort_event){0, 3, 0});
+    sorter_drain(s);
+    ck_assert_uint_eq(sink.n, 2);
+    ck_assert_uint_eq(room[0].arrival, 3);
+    ck_assert_int_eq(stats_get(&stats, 0, STAT_trace_sorter_negative_timestamp_dropped), 2);
+    sorter_close(s);
+    stats_free(&stats);
+}
+END_TEST
+
+/* With windows, memory holds a window and not the stream. */
+START_TEST(memory_is_bounded_by_the_window)
+{
+    struct stats stats = {0};
+    size_t peak[2];
+    for (int full = 0; full < 2; full++) {
+        struct sorter *s = sorter_open(&stats, full);
+        struct record *room = malloc(400000 * sizeof *room);
+        struct sink sink = {room, 0};
+        struct source source = {&sink, 0};
+        uint32_t q = sorter_add_queue(s, take, &source);
+        for (int i = 0; i < 400000; i++) {
+            sorter_push(s, q, (struct sort_event){i, 0, 0});
+            if (i % 1000 == 999) {
+                sorter_on_flush(s);
+                sorter_on_flush(s);
+                sorter_on_read_buffers(s);
+            }
+        }
+        sorter_drain(s);
+        ck_assert_uint_eq(sink.n, 400000);
+        peak[full] = sorter_peak_bytes(s);
+        free(room);
+        sorter_close(s);
+    }
+    ck_assert_uint_gt(peak[1], 400000 * sizeof(struct sort_event));
+    ck_assert_uint_lt(peak[0], 200000); /* two windows of 1,000 events, and what a block rounds up to */
+    stats_free(&stats);
+}
+END_TEST
+
+Suite *sorter_suite(void);
+Suite *sorter_suite(void)
+{
+    Suite *s = suite_create("sorter");
+    TCase *t = tcase_create("sorter");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, the_merge_of_random_queues_is_that_of_qsort, 0, 60);
+    tcase_add_loop_test(t, windows_emit_what_their_definition_says, 0, 80);
+    tcase_add_test(t, negative_times_are_counted_and_dropped);
+    tcase_add_test(t, memory_is_bounded_by_the_window);
+    suite_add_tcase(s, t);
+    return s;
+}
