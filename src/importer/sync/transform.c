@@ -14,7 +14,7 @@ static int64_t saturate(wide v)
 static wide scale(wide dx, int64_t slope)
 {
     wide high = dx >> 32; /* floor */
-    wide low = dx - (high << 32);
+    wide low = dx - high * ((wide)1 << 32); /* shifting a negative left is undefined */
     wide sum = high * slope + ((low * slope) >> 32); /* units of 2^32; what is cut off cannot change the floor */
     return sum >> (SLOPE_BITS - 32);
 }
@@ -36,7 +36,7 @@ bool sync_transform_middle(const struct sync_hull *h, int64_t x0, struct sync_tr
         wide excess = (wide)lines[i]->dy - lines[i]->dx; /* slope - 1 = excess / dx */
         if (excess > (wide)lines[i]->dx * 4 || excess < -(wide)lines[i]->dx * 4)
             return false;
-        sum += (excess << (SLOPE_BITS - 1)) / lines[i]->dx; /* half of each */
+        sum += excess * ((wide)1 << (SLOPE_BITS - 1)) / lines[i]->dx; /* half of each */
     }
     const wide one = (wide)1 << SLOPE_BITS;
     if (sum <= -one || sum >= 2 * one)
