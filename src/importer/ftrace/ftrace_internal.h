@@ -38,11 +38,10 @@ struct ftrace_handler {
 };
 
 /* The families, each ended by fn NULL. */
-extern const struct ftrace_handler ftrace_handlers_task[], ftrace_handlers_cpu[], ftrace_handlers_irq[],
-    ftrace_handlers_power[], ftrace_handlers_mm[], ftrace_handlers_net[], ftrace_handlers_block[],
-    ftrace_handlers_marker[], ftrace_handlers_gpu[], ftrace_handlers_dma[], ftrace_handlers_drm[],
-    ftrace_handlers_mali[], ftrace_handlers_thermal[], ftrace_handlers_trusty[], ftrace_handlers_display[],
-    ftrace_handlers_media[], ftrace_handlers_device[], ftrace_handlers_binder[], ftrace_handlers_pkvm[];
+extern const struct ftrace_handler ftrace_handlers_block[], ftrace_handlers_cpu[], ftrace_handlers_device[],
+    ftrace_handlers_dma[], ftrace_handlers_drm[], ftrace_handlers_gpu[], ftrace_handlers_irq[], ftrace_handlers_mali[],
+    ftrace_handlers_marker[], ftrace_handlers_media[], ftrace_handlers_mm[], ftrace_handlers_net[],
+    ftrace_handlers_power[], ftrace_handlers_task[], ftrace_handlers_thermal[], ftrace_handlers_trusty[];
 extern const struct ftrace_handler *const ftrace_families[]; /* ended by NULL */
 
 /* What is known of each kind of event while it is parsed. */
@@ -132,8 +131,7 @@ enum ftrace_family {
     FAMILY_MALI,
     FAMILY_DEVICE,
     FAMILY_MEDIA,
-    FAMILY_BINDER,
-    FAMILY_PKVM,
+    FAMILY_BLOCK,
     FAMILY_COUNT
 };
 

@@ -48,10 +48,8 @@ static uint32_t thread_of_mm(const struct ftrace_event *e, uint32_t mm_id, bool 
     if (!known)
         return UTID_NONE;
     utid = (uint32_t)*known;
-    if (utid == event_utid(e)) { /* it is changing its memory (exec): the old one is its no more */
+    if (utid == event_utid(e)) /* it is changing its memory (exec): after this the old one is its no more */
         u64map_del(&s->mm_ids, mm_id);
-        return UTID_NONE;
-    }
     return utid;
 }
 

@@ -8,14 +8,27 @@ const struct packet_handler ftrace_packet_handlers[] = {
 };
 
 const struct ftrace_handler *const ftrace_families[] = {
+    ftrace_handlers_block,
     ftrace_handlers_cpu,
+    ftrace_handlers_device,
+    ftrace_handlers_dma,
+    ftrace_handlers_drm,
+    ftrace_handlers_gpu,
     ftrace_handlers_irq,
+    ftrace_handlers_mali,
     ftrace_handlers_marker,
+    ftrace_handlers_media,
     ftrace_handlers_mm,
     ftrace_handlers_net,
+    ftrace_handlers_power,
     ftrace_handlers_task,
+    ftrace_handlers_thermal,
+    ftrace_handlers_trusty,
     NULL,
 };
+
+/* Recorded by the hypervisor, which knows no threads. */
+static const uint16_t of_hypervisor[] = {476, 477, 478, 479, 480, 578, 580};
 
 static void fill_kinds(struct ftrace_machine *f)
 {
@@ -27,6 +40,8 @@ static void fill_kinds(struct ftrace_machine *f)
     for (size_t i = 0; ftrace_families[i]; i++)
         for (const struct ftrace_handler *h = ftrace_families[i]; h->fn; h++)
             f->kinds[h->id].handler = h->fn;
+    for (size_t i = 0; i < sizeof of_hypervisor / sizeof *of_hypervisor; i++)
+        f->kinds[of_hypervisor[i]].no_pid = true;
 }
 
 struct ftrace_machine *ftrace_machine_open(struct machine_ctx *m)

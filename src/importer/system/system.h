@@ -10,4 +10,7 @@ struct system_machine *system_machine_open(struct machine_ctx *m);
 void system_machine_finish(struct system_machine *s);
 void system_machine_close(struct system_machine *s);
 
+/* The gpu's row in `gpu` (its ugpu), made when new. */
+uint32_t system_gpu(struct machine_ctx *m, uint32_t gpu);
+
 #endif

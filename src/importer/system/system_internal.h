@@ -38,8 +38,6 @@ uint32_t system_keyed_track(struct machine_ctx *m, const char *type, const char 
 void system_counter_later(struct system_machine *s, int64_t ts, uint32_t track, double value);
 /* The track on which triggers are instants. */
 uint32_t system_trigger_track(struct machine_ctx *m);
-/* The gpu's row in `gpu` (its ugpu), made when new. */
-uint32_t system_gpu(struct machine_ctx *m, uint32_t gpu);
 
 void process_tree_parse(struct packet *p);
 void process_stats_parse(struct packet *p);

@@ -1,0 +1,252 @@
+/* Events of storage: block io, f2fs, android_fs, UFS. */
+#include "base/hash.h"
+#include "importer/ftrace/ftrace_internal.h"
+
+struct block {
+    struct u64map readers; /* hash of (inode, offset) -> tid that reads there */
+};
+
+static void release(void *state)
+{
+    struct block *b = state;
+    u64map_free(&b->readers);
+}
+
+/* The track is declared as one of counters, and has slices. */
+static uint32_t block_track(const struct ftrace_event *e, uint64_t dev)
+{
+    return FTRACE_TRACK(e, TRACK_COUNTER, "block_io", 0, DIM_I("block_device", dev));
+}
+
+static void block_io_start(const struct ftrace_event *e)
+{
+    struct fields f;
+    struct small_args args = {0};
+    fields_read(e->payload, &f);
+    small_args_add(e, &args, "sector", ARG_UINT, field_i64(&f, 2));
+    ftrace_begin(e, block_track(e, field_u64(&f, 1)), 0, ftrace_text(e, "block_io"), small_args_id(e, &args));
+}
+
+static void block_io_done(const struct ftrace_event *e)
+{
+    struct fields f;
+    struct small_args args = {0};
+    fields_read(e->payload, &f);
+    small_args_add(e, &args, "sector", ARG_UINT, field_i64(&f, 2));
+    struct arg_list list = small_args_list(&args);
+    ftrace_end(e, block_track(e, field_u64(&f, 1)), 0, ftrace_text(e, "block_io"), &list);
+}
+
+/* --- f2fs -------------------------------------------------------------------------------------------------------- */
+
+/* A field of an event and the name of its counter. */
+struct counter_field {
+    uint8_t field;
+    const char *name;
+};
+
+static void device_counters(const struct ftrace_event *e, const char *type, unsigned dev_field,
+                            const struct counter_field *counters, size_t n)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    uint64_t dev = field_u64(&f, dev_field);
+    uint32_t major = (uint32_t)(dev >> 8 & 0xff), minor = (uint32_t)(dev & 0xff);
+    strid device = ftrace_name(e, "%u:%u", major, minor);
+    for (size_t i = 0; i < n; i++) {
+        strid name = ftrace_name(e, "%s.[%u:%u].%s", type, major, minor, counters[i].name);
+        uint32_t track = FTRACE_TRACK(e, TRACK_COUNTER, type, name, DIM_S("linux_device", device),
+                                      DIM_S("counter_key", ftrace_text(e, counters[i].name)));
+        ftrace_counter(e, track, (double)field_u64(&f, counters[i].field));
+    }
+}
+
+static void f2fs_iostat(const struct ftrace_event *e)
+{
+    static const struct counter_field counters[] = {
+        {8, "write_app_total"}, {3, "write_app_direct"},  {1, "write_app_buffered"}, {5, "write_app_mapped"},
+        {14, "write_fs_data"},  {22, "write_fs_node"},    {20, "write_fs_meta"},     {17, "write_gc_data"},
+        {18, "write_gc_node"},  {11, "write_cp_data"},    {13, "write_cp_node"},     {12, "write_cp_meta"},
+        {7, "read_app_total"},  {4, "read_app_direct"},   {2, "read_app_buffered"},  {6, "read_app_mapped"},
+        {16, "read_fs_data"},   {19, "read_fs_gdata"},    {10, "read_fs_cdata"},     {23, "read_fs_node"},
+        {21, "read_fs_meta"},   {15, "other_fs_discard"},
+    };
+    device_counters(e, "f2fs_iostat", 9, counters, sizeof counters / sizeof *counters);
+}
+
+static void f2fs_iostat_latency(const struct ftrace_event *e)
+{
+    static const struct counter_field counters[] = {
+        {3, "read_data_peak"},         {1, "read_data_avg"},         {2, "read_data_cnt"},
+        {22, "read_node_peak"},        {20, "read_node_avg"},        {21, "read_node_cnt"},
+        {13, "read_meta_peak"},        {11, "read_meta_avg"},        {12, "read_meta_cnt"},
+        {9, "write_sync_data_peak"},   {7, "write_sync_data_avg"},   {8, "write_sync_data_cnt"},
+        {28, "write_sync_node_peak"},  {26, "write_sync_node_avg"},  {27, "write_sync_node_cnt"},
+        {19, "write_sync_meta_peak"},  {17, "write_sync_meta_avg"},  {18, "write_sync_meta_cnt"},
+        {6, "write_async_data_peak"},  {4, "write_async_data_avg"},  {5, "write_async_data_cnt"},
+        {25, "write_async_node_peak"}, {23, "write_async_node_avg"}, {24, "write_async_node_cnt"},
+        {16, "write_async_meta_peak"}, {14, "write_async_meta_avg"}, {15, "write_async_meta_cnt"},
+    };
+    device_counters(e, "f2fs_iostat_latency", 10, counters, sizeof counters / sizeof *counters);
+}
+
+static void f2fs_write_checkpoint(const struct ftrace_event *e)
+{
+    enum { PHASE_START = 0, PHASE_FINISH = 2 };
+    static const char *const reasons[] = {"Umount",  "Fastboot", "Sync",  "Recovery",
+                                          "Discard", "Trimmed",  "Pause", "Resize"};
+    struct fields f;
+    struct small_args args = {0};
+    fields_read(e->payload, &f);
+    uint32_t phase = field_u32(&f, 5);
+    int32_t reason = field_i32(&f, 4);
+    if (phase != PHASE_START && phase != PHASE_FINISH)
+        return;
+    uint32_t upid = process_tracker_process(e->m->processes, (int32_t)e->pid);
+    uint32_t track = FTRACE_TRACK(e, TRACK_SLICE, "f2fs_write_checkpoint", ftrace_name(e, "f2fs_ckpt %u", e->pid),
+                                  DIM_I("upid", upid));
+    ftrace_end(e, track, 0, 0, NULL); /* a start also ends what was left open */
+    if (phase == PHASE_FINISH)
+        return;
+    small_args_add(e, &args, "dev", ARG_UINT, field_i64(&f, 1));
+    small_args_add(e, &args, "reason_int", ARG_INT, reason);
+    if (reason == 0)
+        small_args_add(e, &args, "reason_str", ARG_STRING, ftrace_text(e, "Unknown"));
+    strid flat = ftrace_text(e, "reason_str");
+    for (uint32_t i = 0, n = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reason >> i & 1)
+            args.items[args.n++] =
+                (struct arg){flat, ftrace_name(e, "reason_str[%u]", n++), ftrace_text(e, reasons[i]), ARG_STRING};
+    ftrace_begin(e, track, 0, ftrace_text(e, "F2fs Write Checkpoint"), small_args_id(e, &args));
+}
+
+/* --- android_fs: a read is told by inode and offset; its slice is known by the thread that began it ----------------
+ */
+
+static uint64_t read_key(uint64_t inode, int64_t offset)
+{
+    return hash_combine(hash_u64(inode), (uint64_t)offset);
+}
+
+static void dataread_start(const struct ftrace_event *e)
+{
+    struct block *b = ftrace_family_state(e->f, FAMILY_BLOCK, sizeof *b, release);
+    struct fields f;
+    struct small_args args = {0};
+    fields_read(e->payload, &f);
+    if (!b)
+        return;
+    if (!u64map_set(&b->readers, read_key(field_u64(&f, 4), field_i64(&f, 5)), e->pid))
+        e->m->im->failed = true;
+    uint32_t set = ftrace_track_set(e, "android_fs", ftrace_text(e, "android_fs"), NULL, 0);
+    small_args_add(e, &args, "file_path", ARG_STRING, field_str(e, &f, 6));
+    small_args_add(e, &args, "offset_start", ARG_INT, field_i64(&f, 5));
+    small_args_add(e, &args, "bytes_read_start", ARG_INT, field_i32(&f, 1));
+    ftrace_begin(e, track_set_begin(e->m->im->tracks, set, e->pid), 0, ftrace_text(e, "android_fs_data_read"),
+                 small_args_id(e, &args));
+}
+
+static void dataread_end(const struct ftrace_event *e)
+{
+    struct block *b = ftrace_family_state(e->f, FAMILY_BLOCK, sizeof *b, release);
+    struct fields f;
+    struct small_args args = {0};
+    fields_read(e->payload, &f);
+    uint64_t key = read_key(field_u64(&f, 2), field_i64(&f, 3));
+    const uint64_t *tid = b ? u64map_get(&b->readers, key) : NULL;
+    if (!tid)
+        return;
+    uint32_t set = ftrace_track_set(e, "android_fs", ftrace_text(e, "android_fs"), NULL, 0);
+    uint32_t track = track_set_end(e->m->im->tracks, set, (int64_t)*tid);
+    u64map_del(&b->readers, key);
+    small_args_add(e, &args, "offset_end", ARG_INT, field_i64(&f, 3));
+    small_args_add(e, &args, "bytes_read_end", ARG_INT, field_i32(&f, 1));
+    struct arg_list list = small_args_list(&args);
+    ftrace_end(e, track, 0, 0, &list);
+}
+
+/* --- UFS --------------------------------------------------------------------------------------------------------- */
+
+/* SCSI operation codes. */
+static const struct {
+    uint8_t code;
+    const char *name;
+} ufs_commands[] = {
+    {0, "TEST UNIT READY"},
+    {3, "REQUEST SENSE"},
+    {4, "FORMAT UNIT"},
+    {8, "READ (6)"},
+    {10, "WRITE (6)"},
+    {18, "INQUIRY"},
+    {27, "START STOP UNIT"},
+    {29, "SEND DIAGNOSTIC"},
+    {37, "READ CAPACITY (10)"},
+    {40, "READ (10)"},
+    {42, "WRITE (10)"},
+    {47, "VERIFY"},
+    {52, "PRE-FETCH (10)"},
+    {53, "SYNCHRONIZE CACHE (10)"},
+    {59, "WRITE BUFFER"},
+    {60, "READ BUFFER"},
+    {66, "UNMAP"},
+    {85, "MODE SELECT (10)"},
+    {90, "MODE SENSE (10)"},
+    {136, "READ (16)"},
+    {138, "WRITE (16)"},
+    {144, "PRE-FETCH (16)"},
+    {145, "SYNCHRONIZE CACHE (16)"},
+    {158, "READ CAPACITY (16)"},
+    {160, "REPORT LUNS"},
+    {162, "SECURITY PROTOCOL IN"},
+    {181, "SECURITY PROTOCOL OUT"},
+};
+
+static strid ufs_command_name(const struct ftrace_event *e, uint32_t code, uint32_t group)
+{
+    const char *name = "UNDEFINED";
+    for (size_t i = 0; i < sizeof ufs_commands / sizeof *ufs_commands; i++)
+        if (ufs_commands[i].code == code)
+            name = ufs_commands[i].name;
+    return group ? ftrace_name(e, "%s (GID=0x%x)", name, group) : ftrace_text(e, name);
+}
+
+static void ufshcd_command(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    uint32_t doorbell = field_u32(&f, 2), tag = field_u32(&f, 7), stage = field_u32(&f, 10);
+    double busy = doorbell ? __builtin_popcount(doorbell) : stage == 1 ? 0 : 1;
+    ftrace_counter(
+        e, ftrace_track(e, TRACK_COUNTER, "ufs_command_count", ftrace_text(e, "io.ufs.command.count"), NULL, 0), busy);
+    uint32_t track = FTRACE_TRACK(e, TRACK_SLICE, "ufs_command_tag", ftrace_name(e, "io.ufs.command.tag[%03u]", tag),
+                                  DIM_I("ufs_tag", tag));
+    if (stage == 0)
+        ftrace_begin(e, track, 0, ufs_command_name(e, field_u32(&f, 5), field_u32(&f, 9)), 0);
+    else
+        ftrace_end(e, track, 0, 0, NULL);
+}
+
+/* The kernel's states are OFF, ON, REQ_OFF, REQ_ON; the counter has them in the order of power. */
+static void ufshcd_clk_gating(const struct ftrace_event *e)
+{
+    static const uint8_t order[] = {0, 3, 1, 2};
+    struct fields f;
+    fields_read(e->payload, &f);
+    uint32_t state = field_u32(&f, 2);
+    uint32_t track = ftrace_track(e, TRACK_COUNTER, "ufs_clkgating",
+                                  ftrace_text(e, "io.ufs.clkgating (OFF:0/REQ_OFF/REQ_ON/ON:3)"), NULL, 0);
+    ftrace_counter(e, track, state < sizeof order ? order[state] : 0);
+}
+
+const struct ftrace_handler ftrace_handlers_block[] = {
+    {272, "f2fs_write_checkpoint", f2fs_write_checkpoint},
+    {406, "ufshcd_command", ufshcd_command},
+    {407, "ufshcd_clk_gating", ufshcd_clk_gating},
+    {419, "f2fs_iostat", f2fs_iostat},
+    {420, "f2fs_iostat_latency", f2fs_iostat_latency},
+    {431, "android_fs_dataread_end", dataread_end},
+    {432, "android_fs_dataread_start", dataread_start},
+    {546, "block_io_start", block_io_start},
+    {547, "block_io_done", block_io_done},
+    {0, NULL, NULL},
+};

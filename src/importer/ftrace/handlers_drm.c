@@ -1,0 +1,316 @@
+/* Events of graphics scheduling: vblank, DRM scheduler rings, fences. */
+#include "base/hash.h"
+#include "importer/ftrace/ftrace_internal.h"
+
+/* Jobs (or fences) that wait in order; the first has the open slice. */
+struct line {
+    VEC(uint64_t)
+    waiting;
+    size_t head; /* waiting[0 .. head) are done */
+    uint32_t track;
+    bool emits; /* fences: dma_fence_emit was seen, which is better than init */
+};
+
+struct drm {
+    VEC(struct line)
+    lines;
+    struct u64map rings;     /* ring name (strid) -> line */
+    struct u64map timelines; /* fence context -> line */
+    struct u64map running;   /* fence of a job -> line */
+    struct u64map schedules; /* hash of (line, job) -> slice that scheduled it */
+};
+
+static void release(void *state)
+{
+    struct drm *d = state;
+    for (size_t i = 0; i < d->lines.n; i++)
+        vec_free(&d->lines.p[i].waiting);
+    vec_free(&d->lines);
+    u64map_free(&d->rings);
+    u64map_free(&d->timelines);
+    u64map_free(&d->running);
+    u64map_free(&d->schedules);
+}
+
+static struct drm *drm_state(const struct ftrace_event *e)
+{
+    return ftrace_family_state(e->f, FAMILY_DRM, sizeof(struct drm), release);
+}
+
+static uint64_t first_waiting(const struct line *l)
+{
+    return l->waiting.p[l->head];
+}
+
+static bool is_empty(const struct line *l)
+{
+    return l->head == l->waiting.n;
+}
+
+static void take_first(struct line *l)
+{
+    if (++l->head == l->waiting.n)
+        l->head = l->waiting.n = 0;
+}
+
+static uint64_t schedule_key(const struct drm *d, const struct line *l, uint64_t job)
+{
+    return hash_combine(hash_u64((uint64_t)(l - d->lines.p)), job);
+}
+
+/* The line of a key, made with its track when new; NULL when out of memory. */
+static struct line *line_of(const struct ftrace_event *e, struct u64map *map, uint64_t key, const char *type,
+                            const char *dimension, int64_t dim_value, bool dim_is_text, strid name)
+{
+    struct drm *d = drm_state(e);
+    bool added;
+    uint64_t *at = u64map_put(map, key, &added);
+    if (!at || (added && !vec_add(&d->lines))) {
+        e->m->im->failed = true;
+        return NULL;
+    }
+    if (added) {
+        *at = d->lines.n - 1;
+        struct track_dim dim = {dimension, dim_is_text ? DIM_STR : DIM_INT, dim_value};
+        d->lines.p[*at].track = ftrace_track(e, TRACK_SLICE, type, name, &dim, 1);
+    }
+    return &d->lines.p[*at];
+}
+
+static void vblank(const struct ftrace_event *e, const char *slice, int32_t crtc, uint32_t seq)
+{
+    struct small_args args = {0};
+    uint32_t track =
+        FTRACE_TRACK(e, TRACK_SLICE, "drm_vblank", ftrace_name(e, "vblank-%d", crtc), DIM_I("drm_crtc", crtc));
+    small_args_add(e, &args, "vblank seqno", ARG_UINT, seq);
+    ftrace_instant(e, track, 0, ftrace_text(e, slice), small_args_id(e, &args));
+}
+
+static void drm_vblank_event(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    vblank(e, "signal", field_i32(&f, 1), field_u32(&f, 3));
+}
+
+static void drm_vblank_event_delivered(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    vblank(e, "deliver", field_i32(&f, 1), field_u32(&f, 3));
+}
+
+/* --- scheduler rings --------------------------------------------------------------------------------------------- */
+
+static struct line *ring_of(const struct ftrace_event *e, struct slice ring)
+{
+    struct drm *d = drm_state(e);
+    strid key = import_slice(e->m->im, ring);
+    return d ? line_of(e, &d->rings, key, "drm_sched_ring", "drm_ring", key, true,
+                       ftrace_name(e, "sched-%.*s", (int)ring.len, (const char *)ring.p))
+             : NULL;
+}
+
+static void begin_job(const struct ftrace_event *e, struct line *l)
+{
+    struct drm *d = drm_state(e);
+    struct small_args args = {0};
+    uint64_t job = first_waiting(l);
+    small_args_add(e, &args, "gpu sched job", ARG_UINT, (int64_t)job);
+    uint32_t slice = ftrace_begin(e, l->track, 0, ftrace_text(e, "job"), small_args_id(e, &args));
+    const uint64_t *from = slice == SLICE_NONE ? NULL : u64map_get(&d->schedules, schedule_key(d, l, job));
+    if (!from)
+        return;
+    flow_insert(e->m->st, &(struct flow_row){
+                              .slice_out = *from, .slice_in = slice, .trace_id = COL_NULL, .arg_set_id = COL_NULL});
+    u64map_del(&d->schedules, schedule_key(d, l, job));
+}
+
+/* `job` and `fence` are told by number (older kernels) or by context and seqno of the fence (drm_sched_job_queue). */
+static void schedule_job(const struct ftrace_event *e, struct slice ring, uint64_t job)
+{
+    struct drm *d = drm_state(e);
+    struct line *l = ring_of(e, ring);
+    struct small_args args = {0};
+    small_args_add(e, &args, "gpu sched ring", ARG_STRING, import_slice(e->m->im, ring));
+    small_args_add(e, &args, "gpu sched job", ARG_UINT, (int64_t)job);
+    uint32_t slice = ftrace_instant(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "drm_sched_job"),
+                                    small_args_id(e, &args));
+    if (l && slice != SLICE_NONE && !u64map_set(&d->schedules, schedule_key(d, l, job), slice))
+        e->m->im->failed = true;
+}
+
+static void run_job(const struct ftrace_event *e, struct slice ring, uint64_t job, uint64_t fence)
+{
+    struct drm *d = drm_state(e);
+    struct line *l = ring_of(e, ring);
+    if (!l || !vec_push(&l->waiting, job) || !u64map_set(&d->running, fence, (uint64_t)(l - d->lines.p))) {
+        e->m->im->failed = true;
+        return;
+    }
+    if (l->waiting.n - l->head == 1)
+        begin_job(e, l);
+}
+
+static void job_done(const struct ftrace_event *e, uint64_t fence)
+{
+    struct drm *d = drm_state(e);
+    const uint64_t *at = d ? u64map_get(&d->running, fence) : NULL;
+    if (!at)
+        return;
+    struct line *l = &d->lines.p[*at];
+    u64map_del(&d->running, fence);
+    if (is_empty(l))
+        return;
+    take_first(l);
+    ftrace_end(e, l->track, 0, 0, NULL);
+    if (!is_empty(l))
+        begin_job(e, l);
+}
+
+static void drm_sched_job(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    schedule_job(e, field_bytes(&f, 6), field_u64(&f, 4));
+}
+
+static void drm_run_job(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    run_job(e, field_bytes(&f, 6), field_u64(&f, 4), field_u64(&f, 2));
+}
+
+static void drm_sched_process_job(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    job_done(e, field_u64(&f, 1));
+}
+
+/* Kernels since 6.16 name jobs by their fence; its seqno is the job's number. */
+static uint64_t fence_key(const struct fields *f, unsigned context, unsigned seqno)
+{
+    return hash_combine(hash_u64(field_u64(f, context)), field_u64(f, seqno));
+}
+
+static void drm_sched_job_queue(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    schedule_job(e, field_bytes(&f, 1), field_u64(&f, 6));
+}
+
+static void drm_sched_job_run(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    run_job(e, field_bytes(&f, 1), field_u64(&f, 6), fence_key(&f, 5, 6));
+}
+
+static void drm_sched_job_done(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    job_done(e, fence_key(&f, 1, 2));
+}
+
+/* --- fences ------------------------------------------------------------------------------------------------------ */
+
+/* NULL for timelines of fences made of other fences: they come and go too fast to have tracks. */
+static struct line *timeline_of(const struct ftrace_event *e, const struct fields *f)
+{
+    struct drm *d = drm_state(e);
+    struct slice name = field_bytes(f, 4);
+    uint32_t context = field_u32(f, 1);
+    if (!d || slice_eq_str(name, "unbound"))
+        return NULL;
+    return line_of(e, &d->timelines, context, "drm_fence", "fence_context", context, false,
+                   ftrace_name(e, "fence-%.*s-%u", (int)name.len, (const char *)name.p, context));
+}
+
+static void begin_fence(const struct ftrace_event *e, struct line *l)
+{
+    struct small_args args = {0};
+    small_args_add(e, &args, "fence seqno", ARG_UINT, (int64_t)first_waiting(l));
+    ftrace_begin(e, l->track, 0, ftrace_text(e, "fence"), small_args_id(e, &args));
+}
+
+static void add_fence(const struct ftrace_event *e, struct line *l, uint32_t seqno)
+{
+    if (!vec_push(&l->waiting, seqno))
+        e->m->im->failed = true;
+    else if (l->waiting.n - l->head == 1)
+        begin_fence(e, l);
+}
+
+static void dma_fence_init(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    struct line *l = timeline_of(e, &f);
+    if (l && !l->emits)
+        add_fence(e, l, field_u32(&f, 3));
+}
+
+static void dma_fence_emit(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    struct line *l = timeline_of(e, &f);
+    if (!l)
+        return;
+    if (!l->emits && !is_empty(l)) { /* what init made is replaced */
+        ftrace_end(e, l->track, 0, 0, NULL);
+        l->head = l->waiting.n = 0;
+    }
+    l->emits = true;
+    add_fence(e, l, field_u32(&f, 3));
+}
+
+static void dma_fence_signaled(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    struct line *l = timeline_of(e, &f);
+    if (!l || is_empty(l) || field_u32(&f, 3) < first_waiting(l))
+        return;
+    take_first(l);
+    ftrace_end(e, l->track, 0, 0, NULL);
+    if (!is_empty(l))
+        begin_fence(e, l);
+}
+
+static void dma_fence_wait_start(const struct ftrace_event *e)
+{
+    struct fields f;
+    struct small_args args = {0};
+    fields_read(e->payload, &f);
+    small_args_add(e, &args, "fence context", ARG_UINT, field_u32(&f, 1));
+    small_args_add(e, &args, "fence seqno", ARG_UINT, field_u32(&f, 3));
+    ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "dma_fence_wait"),
+                 small_args_id(e, &args));
+}
+
+static void dma_fence_wait_end(const struct ftrace_event *e)
+{
+    ftrace_end(e, ftrace_thread_track(e, event_utid(e)), 0, 0, NULL);
+}
+
+const struct ftrace_handler ftrace_handlers_drm[] = {
+    {409, "drm_vblank_event", drm_vblank_event},
+    {410, "drm_vblank_event_delivered", drm_vblank_event_delivered},
+    {411, "drm_sched_job", drm_sched_job},
+    {412, "drm_run_job", drm_run_job},
+    {413, "drm_sched_process_job", drm_sched_process_job},
+    {414, "dma_fence_init", dma_fence_init},
+    {415, "dma_fence_emit", dma_fence_emit},
+    {416, "dma_fence_signaled", dma_fence_signaled},
+    {417, "dma_fence_wait_start", dma_fence_wait_start},
+    {418, "dma_fence_wait_end", dma_fence_wait_end},
+    {592, "drm_sched_job_done", drm_sched_job_done},
+    {593, "drm_sched_job_queue", drm_sched_job_queue},
+    {594, "drm_sched_job_run", drm_sched_job_run},
+    {0, NULL, NULL},
+};

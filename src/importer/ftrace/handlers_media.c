@@ -1,0 +1,187 @@
+/* Events of virtual media devices: virtio-gpu and virtio-video commands. */
+#include "base/hash.h"
+#include "importer/ftrace/ftrace_internal.h"
+
+struct media {
+    struct u64map started; /* queue << 32 | seqno of commands without a fence -> ts */
+};
+
+static void release(void *state)
+{
+    u64map_free(&((struct media *)state)->started);
+}
+
+/* --- virtio-gpu -------------------------------------------------------------------------------------------------- */
+
+/* Numbers of the virtio specification; a run of names from a first number on. */
+static const char *const gpu_2d[] = {"GET_DISPLAY_INFO",
+                                     "RESOURCE_CREATE_2D",
+                                     "RESOURCE_UNREF",
+                                     "SET_SCANOUT",
+                                     "RESOURCE_FLUSH",
+                                     "TRANSFER_TO_HOST_2D",
+                                     "RESOURCE_ATTACH_BACKING",
+                                     "RESOURCE_DETACH_BACKING",
+                                     "GET_CAPSET_INFO",
+                                     "GET_CAPSET",
+                                     "GET_EDID",
+                                     "RESOURCE_ASSIGN_UUID",
+                                     "RESOURCE_CREATE_BLOB",
+                                     "SET_SCANOUT_BLOB"};
+static const char *const gpu_3d[] = {
+    "CTX_CREATE",         "CTX_DESTROY",         "CTX_ATTACH_RESOURCE",   "CTX_DETACH_RESOURCE",
+    "RESOURCE_CREATE_3D", "TRANSFER_TO_HOST_3D", "TRANSFER_FROM_HOST_3D", "SUBMIT_3D",
+    "RESOURCE_MAP_BLOB",  "RESOURCE_UNMAP_BLOB"};
+static const char *const gpu_cursor[] = {"UPDATE_CURSOR", "MOVE_CURSOR"};
+static const char *const video_commands[] = {
+    "QUERY_CAPABILITY", "STREAM_CREATE",        "STREAM_DESTROY", "STREAM_DRAIN",   "RESOURCE_CREATE",
+    "RESOURCE_QUEUE",   "RESOURCE_DESTROY_ALL", "QUEUE_CLEAR",    "GET_PARAMS",     "SET_PARAMS",
+    "QUERY_CONTROL",    "GET_CONTROL",          "SET_CONTROL",    "GET_PARAMS_EXT", "SET_PARAMS_EXT"};
+
+struct names {
+    uint32_t first, n;
+    const char *const *names;
+};
+#define NAMES(first, table)                                                                                            \
+    {                                                                                                                  \
+        first, sizeof table / sizeof *table, table                                                                     \
+    }
+static const struct names gpu_names[] = {NAMES(0x100, gpu_2d), NAMES(0x200, gpu_3d), NAMES(0x300, gpu_cursor)};
+static const struct names video_names[] = {NAMES(0x100, video_commands)};
+
+static const char *find_name(const struct names *runs, size_t n, uint32_t number, const char *otherwise)
+{
+    for (size_t i = 0; i < n; i++)
+        if (number >= runs[i].first && number - runs[i].first < runs[i].n)
+            return runs[i].names[number - runs[i].first];
+    return otherwise;
+}
+
+static void gpu_command(const struct ftrace_event *e, bool response)
+{
+    static const char *const queues[] = {"Control", "Cursor"};
+    struct media *s = ftrace_family_state(e->f, FAMILY_MEDIA, sizeof *s, release);
+    struct fields f;
+    fields_read(e->payload, &f);
+    struct slice queue_name = field_bytes(&f, 5);
+    int queue = slice_eq_str(queue_name, "control") ? 0 : slice_eq_str(queue_name, "cursor") ? 1 : -1;
+    if (!s || queue < 0)
+        return;
+    uint32_t seqno = field_u32(&f, 7);
+    uint64_t key = (uint64_t)queue << 32 | seqno;
+    strid free_name = ftrace_name(e, "Virtgpu %s Free", queues[queue]);
+    strid which = ftrace_text(e, queues[queue]);
+    ftrace_counter(e, FTRACE_TRACK(e, TRACK_COUNTER, "virtgpu_num_free", free_name, DIM_S("virtgpu_queue", which)),
+                   field_u32(&f, 6));
+    struct track_dim dim = DIM_S("virtgpu_queue", which);
+    uint32_t set =
+        ftrace_track_set(e, "virtgpu_queue_event", ftrace_name(e, "Virtgpu %s Queue", queues[queue]), &dim, 1);
+    if (!response) {
+        const char *name = find_name(gpu_names, sizeof gpu_names / sizeof *gpu_names, field_u32(&f, 8), "");
+        ftrace_begin(e, track_set_begin(e->m->im->tracks, set, seqno), 0, ftrace_text(e, name), 0);
+        /* The host answers a command with a fence when it likes: that is no latency. */
+        if (!field_u64(&f, 3) && !u64map_set(&s->started, key, (uint64_t)e->ts))
+            e->m->im->failed = true;
+        return;
+    }
+    ftrace_end(e, track_set_end(e->m->im->tracks, set, seqno), 0, 0, NULL);
+    const uint64_t *started = u64map_get(&s->started, key);
+    if (!started)
+        return;
+    strid latency = ftrace_name(e, "Virtgpu %s Latency", queues[queue]);
+    ftrace_counter(e, FTRACE_TRACK(e, TRACK_COUNTER, "virtgpu_latency", latency, DIM_S("virtgpu_queue", which)),
+                   (double)(e->ts - (int64_t)*started));
+    u64map_del(&s->started, key);
+}
+
+static void virtio_gpu_cmd_queue(const struct ftrace_event *e)
+{
+    gpu_command(e, false);
+}
+
+static void virtio_gpu_cmd_response(const struct ftrace_event *e)
+{
+    gpu_command(e, true);
+}
+
+/* --- virtio-video ------------------------------------------------------------------------------------------------ */
+
+enum { COMMAND_NS = 100000 }; /* how long a command is shown */
+
+static void video_command(const struct ftrace_event *e, bool response)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    uint32_t stream = field_u32(&f, 1);
+    const char *what = response ? "Responses" : "Requests";
+    struct track_dim dims[] = {DIM_I("virtio_stream_id", stream), DIM_S("virtio_video_type", ftrace_text(e, what))};
+    uint32_t set = ftrace_track_set(e, "virtio_video_command",
+                                    ftrace_name(e, "virtio_video stream #%d %s", (int32_t)stream, what), dims, 2);
+    const char *name = find_name(video_names, 1, field_u32(&f, 2), "Unknown");
+    slice_scoped(e->m->im->slices, e->m->id, e->ts, track_set_scoped(e->m->im->tracks, set, e->ts, COMMAND_NS), 0,
+                 ftrace_text(e, name), COMMAND_NS, 0);
+}
+
+static void virtio_video_cmd(const struct ftrace_event *e)
+{
+    video_command(e, false);
+}
+
+static void virtio_video_cmd_done(const struct ftrace_event *e)
+{
+    video_command(e, true);
+}
+
+static const char *video_queue_name(uint32_t type)
+{
+    return type == 0x100 ? "INPUT" : type == 0x101 ? "OUTPUT" : "Unknown";
+}
+
+static void video_resource(const struct ftrace_event *e, bool done)
+{
+    struct fields f;
+    struct small_args args = {0};
+    fields_read(e->payload, &f);
+    int32_t stream = field_i32(&f, 7), resource = field_i32(&f, 6);
+    uint32_t type = field_u32(&f, 5);
+    strid queue = ftrace_text(e, video_queue_name(type));
+    struct track_dim dims[] = {DIM_I("virtio_stream_id", (uint32_t)stream), DIM_S("virtio_video_queue_type", queue)};
+    uint32_t set = ftrace_track_set(
+        e, "virtio_video_queue", ftrace_name(e, "virtio_video stream #%d %s", stream, video_queue_name(type)), dims, 2);
+    int64_t cookie = (int64_t)hash_combine(hash_u64((uint32_t)stream), (uint64_t)(uint32_t)resource << 32 | type);
+    if (!done) {
+        ftrace_begin(e, track_set_begin(e->m->im->tracks, set, cookie), 0,
+                     ftrace_name(e, "Resource #%u", (uint32_t)resource), 0);
+        return;
+    }
+    small_args_add(e, &args, "stream_id", ARG_INT, stream);
+    small_args_add(e, &args, "resource_id", ARG_INT, resource);
+    small_args_add(e, &args, "queue_type", ARG_STRING, queue);
+    small_args_add(e, &args, "data_size0", ARG_INT, field_u32(&f, 1));
+    small_args_add(e, &args, "data_size1", ARG_INT, field_u32(&f, 2));
+    small_args_add(e, &args, "data_size2", ARG_INT, field_u32(&f, 3));
+    small_args_add(e, &args, "data_size3", ARG_INT, field_u32(&f, 4));
+    small_args_add(e, &args, "timestamp", ARG_UINT, field_i64(&f, 8));
+    struct arg_list list = small_args_list(&args);
+    ftrace_end(e, track_set_end(e->m->im->tracks, set, cookie), 0, 0, &list);
+}
+
+static void virtio_video_resource_queue(const struct ftrace_event *e)
+{
+    video_resource(e, false);
+}
+
+static void virtio_video_resource_queue_done(const struct ftrace_event *e)
+{
+    video_resource(e, true);
+}
+
+const struct ftrace_handler ftrace_handlers_media[] = {
+    {439, "virtio_video_cmd", virtio_video_cmd},
+    {440, "virtio_video_cmd_done", virtio_video_cmd_done},
+    {441, "virtio_video_resource_queue", virtio_video_resource_queue},
+    {442, "virtio_video_resource_queue_done", virtio_video_resource_queue_done},
+    {468, "virtio_gpu_cmd_queue", virtio_gpu_cmd_queue},
+    {469, "virtio_gpu_cmd_response", virtio_gpu_cmd_response},
+    {0, NULL, NULL},
+};

@@ -1,0 +1,86 @@
+/* Events of temperature, cooling and battery protection. */
+#include "importer/ftrace/ftrace_internal.h"
+
+static void named_counter(const struct ftrace_event *e, int64_t ts, const char *type, const char *dimension,
+                          struct slice what, const char *prefix, const char *suffix, double value)
+{
+    strid name = ftrace_name(e, "%s%.*s %s", prefix, (int)what.len, (const char *)what.p, suffix);
+    uint32_t track = FTRACE_TRACK(e, TRACK_COUNTER, type, name, DIM_S(dimension, import_slice(e->m->im, what)));
+    ftrace_counter_args(e, ts, track, value, 0);
+}
+
+static void thermal_temperature(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    named_counter(e, e->ts, "thermal_temperature", "thermal_zone", field_bytes(&f, 4), "", "Temperature",
+                  field_i32(&f, 2));
+}
+
+static void cdev_update(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    named_counter(e, e->ts, "cooling_device_counter", "linux_device", field_bytes(&f, 2), "", "Cooling Device",
+                  (double)field_u64(&f, 1));
+}
+
+/* Zones of the Exynos power management firmware, by number. */
+static void acpm(const struct ftrace_event *e, int64_t ts, uint32_t zone, uint32_t temperature, uint32_t cooling)
+{
+    static const char *const zones[] = {"BIG", "MID", "LITTLE", "GPU", "ISP", "TPU", "AUR"};
+    if (zone >= sizeof zones / sizeof *zones) {
+        stats_add(&e->m->st->stats, e->m->id, STAT_ftrace_thermal_exynos_acpm_unknown_tz_id, 1);
+        return;
+    }
+    struct slice name = slice_str(zones[zone]);
+    named_counter(e, ts, "acpm_thermal_temperature", "thermal_zone", name, "", "Temperature", temperature);
+    named_counter(e, ts, "acpm_cooling_device_counter", "thermal_zone", name, "Tj-", "Cooling Device", cooling);
+}
+
+static void thermal_exynos_acpm_bulk(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    acpm(e, field_i64(&f, 11), field_u32(&f, 1), field_u32(&f, 2), field_u32(&f, 4));
+}
+
+static void thermal_exynos_acpm_high_overhead(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    acpm(e, e->ts, field_u32(&f, 1), field_u32(&f, 2), field_u32(&f, 4));
+}
+
+/* Counters of the battery current limiter; without throttling the limits read 0. */
+static void bcl_irq_trigger(const struct ftrace_event *e)
+{
+    static const struct {
+        uint8_t field;
+        bool while_throttling;
+        int8_t otherwise;
+        const char *name;
+    } counters[] = {
+        {1, true, -1, "bcl_irq_id"},  {2, false, 0, "bcl_irq_throttle"}, {3, true, 0, "bcl_irq_cpu0"},
+        {4, true, 0, "bcl_irq_cpu1"}, {5, true, 0, "bcl_irq_cpu2"},      {6, true, 0, "bcl_irq_tpu"},
+        {7, true, 0, "bcl_irq_gpu"},  {8, false, 0, "bcl_irq_voltage"},  {9, false, 0, "bcl_irq_capacity"},
+    };
+    struct fields f;
+    fields_read(e->payload, &f);
+    bool throttling = field_i32(&f, 2) != 0;
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
+        strid name = ftrace_text(e, counters[i].name);
+        bool shown = throttling || !counters[i].while_throttling;
+        ftrace_counter(e, FTRACE_TRACK(e, TRACK_COUNTER, "bcl_irq", name, DIM_S("bcl_key", name)),
+                       shown ? field_i32(&f, counters[i].field) : counters[i].otherwise);
+    }
+}
+
+const struct ftrace_handler ftrace_handlers_thermal[] = {
+    {341, "thermal_temperature", thermal_temperature},
+    {342, "cdev_update", cdev_update},
+    {506, "thermal_exynos_acpm_bulk", thermal_exynos_acpm_bulk},
+    {507, "thermal_exynos_acpm_high_overhead", thermal_exynos_acpm_high_overhead},
+    {533, "bcl_irq_trigger", bcl_irq_trigger},
+    {0, NULL, NULL},
+};
