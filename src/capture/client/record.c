@@ -1,0 +1,688 @@
+/* Recording: one connection to the service from EnableTracing (or Attach, or CloneSession) to the last packet. */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/vec.h"
+#include "capture/client/perfetto.h"
+#include "capture/clocks.h"
+#include "capture/ipc/addr.h"
+#include "capture/ipc/client.h"
+#include "proto/pb_cursor.h"
+#include "proto/pb_writer.h"
+#include "schema/service.pb-c.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONNECT_GRACE_MS 60000 /* spec service 7: the expected duration and a minute */
+#define DATA_STALL_MS    3000
+#define CLONE_TIMEOUT_MS 30000
+
+enum task { TASK_RECORD, TASK_ATTACH, TASK_STOP, TASK_DETACH, TASK_IS_DETACHED, TASK_CLONE };
+
+/* What a clone on a trigger has to say about it. */
+struct clone_trigger {
+    char *name, *producer;
+    uint32_t uid;
+    uint64_t boot_time_ns, delay_ms;
+};
+
+struct recorder {
+    uv_loop_t *loop;
+    const struct perfetto_options *o;
+    enum task task;
+    Mrd__TraceConfig *config; /* borrowed; NULL for attach and clone */
+    struct ipc_client *client;
+    uv_timer_t timeout, stall, status;
+    uv_signal_t signals[2];
+    bool has_signals;
+    int fd; /* the output; -1: none yet */
+    char path[4096];
+    bool service_writes; /* write_into_file */
+    uint64_t written;
+    struct pb_writer packet; /* slices of a packet that is not whole */
+    struct pb_writer out;
+    bool stopping, reading, done, notified;
+    int exit_code;
+    uint64_t started_ns, buffered_bytes;
+    uint64_t session_id;
+    struct clone_trigger *trigger;
+    struct recorder *parent; /* of a clone on a trigger */
+    struct recorder *children;
+    struct recorder *next; /* sibling */
+    unsigned n_children;
+    uv_timer_t delay; /* of a clone: the trigger's delay */
+};
+
+static void finish(struct recorder *r, int code);
+
+static bool call(struct recorder *r, unsigned method, struct slice args, int fd, ipc_reply_fn fn)
+{
+    if (ipc_client_invoke(r->client, method, args, fd, fn, r))
+        return true;
+    fprintf(stderr, "perfetto: the service cannot be asked for this (request too large?)\n");
+    finish(r, EXIT_FAILED);
+    return false;
+}
+
+/* Tells who waits (--background-wait, --notify-fd) how it went: 0 started, 1 failed, 2 too late. */
+static void notify(struct recorder *r, char status)
+{
+    if (r->notified || r->parent)
+        return;
+    r->notified = true;
+    if (r->o->notify_fd >= 0) {
+        (void)!write(r->o->notify_fd, &status, 1);
+        close(r->o->notify_fd);
+    }
+}
+
+static bool on_terminal(const struct recorder *r)
+{
+    return isatty(STDERR_FILENO) && !r->o->background && !r->parent;
+}
+
+static void close_output(struct recorder *r)
+{
+    if (r->fd < 0)
+        return;
+    struct stat st;
+    if (r->service_writes && fstat(r->fd, &st) == 0)
+        r->written = (uint64_t)st.st_size;
+    close(r->fd);
+    r->fd = -1;
+    if (r->written == 0 && r->path[0])
+        unlink(r->path); /* nothing came: leave nothing behind */
+    else
+        fprintf(stderr, "Wrote %llu bytes into %s\n", (unsigned long long)r->written, r->path[0] ? r->path : "stdout");
+}
+
+static void maybe_stop_loop(struct recorder *r)
+{
+    struct recorder *root = r->parent ? r->parent : r;
+    if (!root->done)
+        return;
+    for (struct recorder *c = root->children; c; c = c->next)
+        if (!c->done)
+            return;
+    uv_stop(root->loop);
+}
+
+static void finish(struct recorder *r, int code)
+{
+    if (r->done)
+        return;
+    r->done = true;
+    r->exit_code = code;
+    if (on_terminal(r) && r->started_ns)
+        fprintf(stderr, "\r\033[K");
+    close_output(r);
+    notify(r, code == EXIT_OK ? 0 : 1);
+    uv_timer_stop(&r->timeout);
+    uv_timer_stop(&r->stall);
+    uv_timer_stop(&r->status);
+    maybe_stop_loop(r);
+}
+
+/* ---- output ---- */
+
+static int open_output(struct recorder *r, const char *path, struct error *err)
+{
+    if (strcmp(path, "-") == 0) {
+        r->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+        return r->fd < 0 ? error_set_errno(err, errno, "standard output") : 0;
+    }
+    int flags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | (r->o->no_clobber ? O_EXCL : 0);
+    r->fd = open(path, flags, 0600);
+    if (r->fd < 0)
+        return error_set_errno(err, errno, "cannot open %s", path);
+    snprintf(r->path, sizeof r->path, "%s", path);
+    return 0;
+}
+
+static bool write_packets(struct recorder *r)
+{
+    struct error err = {0};
+    if (r->out.failed || file_write_all(r->fd, r->out.p, r->out.n, &err) != 0) {
+        fprintf(stderr, "perfetto: cannot write the trace: %s\n", r->out.failed ? "out of memory" : err.text);
+        finish(r, EXIT_FAILED);
+        return false;
+    }
+    r->written += r->out.n;
+    pb_writer_clear(&r->out);
+    return true;
+}
+
+static void add_slice(struct recorder *r, struct slice message)
+{
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    struct slice data = {0};
+    bool last = false;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1)
+            data = pb_bytes(&f);
+        else if (f.id == 2)
+            last = pb_bool(&f);
+    }
+    if (last && !r->packet.n) {
+        pb_put_bytes(&r->out, 1, data.p, data.len);
+        return;
+    }
+    pb_put_raw(&r->packet, data.p, data.len);
+    if (last) {
+        pb_put_bytes(&r->out, 1, r->packet.p, r->packet.n);
+        pb_writer_clear(&r->packet);
+    }
+    r->out.failed |= r->packet.failed;
+}
+
+static void on_stall(uv_timer_t *t)
+{
+    struct recorder *r = t->data;
+    fprintf(stderr, "perfetto: the service stopped sending in the middle of the trace\n");
+    finish(r, EXIT_FAILED);
+}
+
+static void on_data(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    struct recorder *r = ctx;
+    if (r->done)
+        return;
+    if (!success) {
+        fprintf(stderr, "perfetto: the service refused to hand over the trace\n");
+        finish(r, EXIT_FAILED);
+        return;
+    }
+    struct pb_cursor c = pb_cursor(reply);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id == 2)
+            add_slice(r, pb_bytes(&f));
+    if (!write_packets(r))
+        return;
+    if (has_more)
+        uv_timer_start(&r->stall, on_stall, DATA_STALL_MS, 0);
+    else
+        finish(r, EXIT_OK);
+}
+
+static void read_trace(struct recorder *r)
+{
+    if (r->reading || r->done)
+        return;
+    r->reading = true;
+    if (call(r, CONSUMER_READ_BUFFERS, slice_of(NULL, 0), -1, on_data))
+        uv_timer_start(&r->stall, on_stall, DATA_STALL_MS, 0);
+}
+
+/* ---- the end of the recording ---- */
+
+static void on_disabled(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    struct recorder *r = ctx;
+    (void)has_more;
+    struct pb_field f;
+    if (r->done)
+        return;
+    uv_timer_stop(&r->status);
+    if (success && pb_find(reply, 3, &f) && f.u) {
+        fprintf(stderr, "perfetto: the service refused the session: %.*s\n", (int)f.u, (const char *)f.p);
+        notify(r, 1);
+        finish(r, EXIT_OK); /* spec service 7: refusals have exit code 0 */
+        return;
+    }
+    if (!success) {
+        fprintf(stderr, "perfetto: the service did not understand the config\n");
+        finish(r, EXIT_FAILED);
+    } else if (r->service_writes || r->fd < 0) {
+        finish(r, EXIT_OK);
+    } else {
+        read_trace(r);
+    }
+}
+
+static void on_disable_reply(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    struct recorder *r = ctx;
+    (void)has_more;
+    (void)reply;
+    if (!success)
+        finish(r, EXIT_FAILED);
+    /* EnableTracing answers when all data sources have stopped */
+}
+
+static void on_flushed(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    struct recorder *r = ctx;
+    (void)success; /* what is slow is counted in the trace; the rest is worth having */
+    (void)has_more;
+    (void)reply;
+    if (!r->done)
+        call(r, CONSUMER_DISABLE_TRACING, slice_of(NULL, 0), -1, on_disable_reply);
+}
+
+static void on_timeout(uv_timer_t *t)
+{
+    struct recorder *r = t->data;
+    fprintf(stderr, "perfetto: timed out\n");
+    notify(r, 2);
+    finish(r, EXIT_FAILED);
+}
+
+/* Flush, stop, read what there is. */
+static void stop_recording(struct recorder *r)
+{
+    uint8_t args[8];
+    size_t n = 0;
+    if (r->stopping || r->done)
+        return;
+    r->stopping = true;
+    args[n++] = 1 << 3; /* timeout_ms 0: the session's */
+    args[n++] = 0;
+    args[n++] = 2 << 3;
+    n += pb_encode_varint(args + n, FLUSH_REASON_STOP | FLUSH_BY_PERFETTO);
+    if (!call(r, CONSUMER_FLUSH, slice_of(args, n), -1, on_flushed))
+        return;
+    uv_timer_start(&r->timeout, on_timeout, CONNECT_GRACE_MS, 0);
+}
+
+static void on_signal(uv_signal_t *h, int signum)
+{
+    struct recorder *r = h->data;
+    (void)signum;
+    if (r->stopping || !r->client || !ipc_client_has_method(r->client, CONSUMER_FLUSH)) {
+        finish(r, EXIT_FAILED); /* the second signal, or nothing to save yet */
+        return;
+    }
+    fprintf(stderr, "%sSIG%s received: saving the trace\n", on_terminal(r) ? "\r\033[K" : "",
+            signum == SIGINT ? "INT" : "TERM");
+    stop_recording(r);
+}
+
+/* ---- while it records ---- */
+
+static void on_stats(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    struct recorder *r = ctx;
+    (void)has_more;
+    struct pb_field f, b;
+    if (!success || !pb_find(reply, 1, &f))
+        return;
+    uint64_t bytes = 0, overwritten = 0;
+    for (struct pb_cursor c = pb_sub(&f); pb_next(&c, &f);) {
+        for (struct pb_cursor m = pb_sub(&f); f.id == 1 && pb_next(&m, &b);) {
+            bytes += b.id == 1 ? pb_u64(&b) : 0;
+            overwritten += b.id == 13 ? pb_u64(&b) : 0;
+        }
+    }
+    r->buffered_bytes = bytes - overwritten;
+}
+
+static void on_status(uv_timer_t *t)
+{
+    struct recorder *r = t->data;
+    uint64_t s = (clock_boot_ns() - r->started_ns) / 1000000000, bytes = r->buffered_bytes;
+    struct stat st;
+    if (r->reading || r->done)
+        return;
+    if (r->service_writes && r->fd >= 0 && fstat(r->fd, &st) == 0)
+        bytes = (uint64_t)st.st_size;
+    fprintf(stderr, "\r\033[K%02llu:%02llu:%02llu  %.1f MB", (unsigned long long)(s / 3600),
+            (unsigned long long)(s / 60 % 60), (unsigned long long)(s % 60), (double)bytes / 1e6);
+    fflush(stderr);
+    if (!r->service_writes)
+        ipc_client_invoke(r->client, CONSUMER_GET_TRACE_STATS, slice_of(NULL, 0), -1, on_stats, r);
+}
+
+static void start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTriggerHit *hit);
+
+static void on_event(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    struct recorder *r = ctx;
+    (void)has_more;
+    Mrd__ObserveEventsResponse *m = success ? mrd__observe_events_response__unpack(NULL, reply.len, reply.p) : NULL;
+    if (!m)
+        return;
+    if (m->events && m->events->all_data_sources_started)
+        notify(r, 0);
+    if (m->events && m->events->clone_trigger_hit)
+        start_clone(r, m->events->clone_trigger_hit);
+    mrd__observe_events_response__free_unpacked(m, NULL);
+}
+
+static void observe(struct recorder *r, unsigned bits)
+{
+    uint8_t args[8];
+    size_t n = 0;
+    for (unsigned b = 1; b <= bits; b <<= 1) {
+        if (bits & b) {
+            args[n++] = 1 << 3;
+            args[n++] = (uint8_t)b;
+        }
+    }
+    call(r, CONSUMER_OBSERVE_EVENTS, slice_of(args, n), -1, on_event);
+}
+
+static void on_detached(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    (void)has_more;
+    (void)reply;
+    if (!success)
+        fprintf(stderr, "perfetto: the service refused to detach the session (key in use?)\n");
+    finish(ctx, success ? EXIT_OK : EXIT_FAILED);
+}
+
+static void send_key(struct recorder *r, unsigned method, const char *key, ipc_reply_fn fn)
+{
+    struct pb_writer w = {0};
+    pb_put_str(&w, 1, key);
+    if (!w.failed)
+        call(r, method, pb_written(&w), -1, fn);
+    pb_writer_free(&w);
+}
+
+/* ---- beginnings ---- */
+
+/* A whole session's time, as far as the config tells; 0: until somebody stops it. */
+static uint64_t expected_ms(const Mrd__TraceConfig *c)
+{
+    uint64_t ms = c->duration_ms;
+    if (c->trigger_config && c->trigger_config->trigger_mode) {
+        ms = c->trigger_config->trigger_timeout_ms;
+        uint64_t longest = 0;
+        for (size_t i = 0; i < c->trigger_config->n_triggers; i++)
+            if (c->trigger_config->triggers[i]->stop_delay_ms > longest)
+                longest = c->trigger_config->triggers[i]->stop_delay_ms;
+        ms += longest;
+    }
+    return ms;
+}
+
+static void enable(struct recorder *r)
+{
+    Mrd__EnableTracingRequest m = MRD__ENABLE_TRACING_REQUEST__INIT;
+    const Mrd__TraceConfig *c = r->config;
+    m.trace_config = r->config;
+    size_t len = mrd__enable_tracing_request__get_packed_size(&m);
+    uint8_t *bytes = mem_alloc(len + 1);
+    if (!bytes) {
+        finish(r, EXIT_FAILED);
+        return;
+    }
+    mrd__enable_tracing_request__pack(&m, bytes);
+    bool ok = call(r, CONSUMER_ENABLE_TRACING, slice_of(bytes, len), r->service_writes ? r->fd : -1, on_disabled);
+    mem_free(bytes);
+    if (!ok)
+        return;
+    unsigned bits = 0;
+    if (r->o->notify_fd >= 0)
+        bits |= 2;
+    if (c->trigger_config && c->trigger_config->trigger_mode == 4)
+        bits |= 4;
+    if (bits)
+        observe(r, bits);
+    if (r->task == TASK_DETACH) {
+        send_key(r, CONSUMER_DETACH, r->o->detach, on_detached);
+        return;
+    }
+    r->started_ns = clock_boot_ns();
+    if (on_terminal(r))
+        uv_timer_start(&r->status, on_status, 1000, 1000);
+    uint64_t ms = expected_ms(c);
+    if (ms)
+        uv_timer_start(&r->timeout, on_timeout,
+                       ms + CONNECT_GRACE_MS + (c->flush_timeout_ms ? c->flush_timeout_ms : 5000) +
+                           (c->data_source_stop_timeout_ms ? c->data_source_stop_timeout_ms : 5000),
+                       0);
+}
+
+static void on_attached(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    struct recorder *r = ctx;
+    (void)has_more;
+    struct pb_field f, g;
+    if (!success) {
+        if (r->task != TASK_IS_DETACHED)
+            fprintf(stderr, "perfetto: there is no detached session \"%s\" of yours\n", r->o->attach);
+        finish(r, EXIT_ATTACH_FAILED);
+        return;
+    }
+    if (r->task == TASK_IS_DETACHED) {
+        send_key(r, CONSUMER_DETACH, r->o->is_detached, on_detached);
+        return;
+    }
+    if (pb_find(reply, 1, &f) && pb_find(pb_bytes(&f), 8, &g))
+        r->service_writes = pb_bool(&g);
+    if (!r->service_writes && r->fd < 0) {
+        fprintf(stderr, "perfetto: the session is not written into a file by the service: --out is needed\n");
+        send_key(r, CONSUMER_DETACH, r->o->attach, on_detached);
+        return;
+    }
+    static const uint8_t notification_only[] = {2 << 3, 1};
+    call(r, CONSUMER_ENABLE_TRACING, slice_of(notification_only, 2), -1, on_disabled);
+    r->started_ns = clock_boot_ns();
+    if (r->task == TASK_STOP)
+        stop_recording(r);
+}
+
+static void on_cloned(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    struct recorder *r = ctx;
+    (void)has_more;
+    Mrd__CloneSessionResponse *m = success ? mrd__clone_session_response__unpack(NULL, reply.len, reply.p) : NULL;
+    if (!m || !m->success) {
+        fprintf(stderr, "perfetto: cannot clone: %s\n", m && m->error ? m->error : "the service does not support it");
+        finish(r, EXIT_FAILED);
+    } else {
+        uv_timer_stop(&r->timeout);
+        read_trace(r);
+    }
+    if (m)
+        mrd__clone_session_response__free_unpacked(m, NULL);
+}
+
+static void clone_now(struct recorder *r)
+{
+    Mrd__CloneSessionRequest m = MRD__CLONE_SESSION_REQUEST__INIT;
+    m.selector_case = MRD__CLONE_SESSION_REQUEST__SELECTOR_SESSION_ID;
+    if (r->trigger) {
+        m.session_id = r->session_id;
+        m.clone_trigger_name = r->trigger->name;
+        m.clone_trigger_producer_name = r->trigger->producer;
+        m.has_clone_trigger_trusted_producer_uid = m.has_clone_trigger_boot_time_ns = m.has_clone_trigger_delay_ms =
+            true;
+        m.clone_trigger_trusted_producer_uid = (int32_t)r->trigger->uid;
+        m.clone_trigger_boot_time_ns = r->trigger->boot_time_ns;
+        m.clone_trigger_delay_ms = r->trigger->delay_ms;
+    } else if (r->o->clone_name) {
+        m.selector_case = MRD__CLONE_SESSION_REQUEST__SELECTOR_UNIQUE_SESSION_NAME;
+        m.unique_session_name = (char *)(uintptr_t)r->o->clone_name;
+    } else {
+        m.session_id = r->o->clone_id ? strtoull(r->o->clone_id, NULL, 10) : UINT64_MAX;
+    }
+    if (r->o->clone_for_bugreport && !r->trigger) {
+        m.has_for_bugreport = m.has_skip_trace_filter = true;
+        m.for_bugreport = m.skip_trace_filter = true;
+    }
+    size_t len = mrd__clone_session_request__get_packed_size(&m);
+    uint8_t *bytes = mem_alloc(len + 1);
+    if (bytes) {
+        mrd__clone_session_request__pack(&m, bytes);
+        if (call(r, CONSUMER_CLONE_SESSION, slice_of(bytes, len), -1, on_cloned))
+            uv_timer_start(&r->timeout, on_timeout, CLONE_TIMEOUT_MS, 0);
+    }
+    mem_free(bytes);
+}
+
+static void on_bound(void *ctx)
+{
+    struct recorder *r = ctx;
+    uv_timer_stop(&r->timeout);
+    switch (r->task) {
+    case TASK_RECORD:
+    case TASK_DETACH:
+        enable(r);
+        break;
+    case TASK_ATTACH:
+    case TASK_STOP:
+        send_key(r, CONSUMER_ATTACH, r->o->attach, on_attached);
+        break;
+    case TASK_IS_DETACHED:
+        send_key(r, CONSUMER_ATTACH, r->o->is_detached, on_attached);
+        break;
+    case TASK_CLONE:
+        clone_now(r);
+        break;
+    }
+}
+
+static void on_disconnected(void *ctx, const char *why)
+{
+    struct recorder *r = ctx;
+    if (r->done)
+        return;
+    fprintf(stderr, "%sperfetto: %s: %s\n", on_terminal(r) ? "\r\033[K" : "",
+            r->started_ns || r->reading ? "the service went away" : "cannot connect to the service", why);
+    finish(r, EXIT_FAILED);
+}
+
+static const struct ipc_client_ops client_ops = {.bound = on_bound, .disconnected = on_disconnected};
+
+static void init(struct recorder *r, uv_loop_t *loop, const struct perfetto_options *o, enum task task)
+{
+    r->loop = loop;
+    r->o = o;
+    r->task = task;
+    r->fd = -1;
+    uv_timer_t *timers[] = {&r->timeout, &r->stall, &r->status, &r->delay};
+    for (unsigned i = 0; i < 4; i++) {
+        uv_timer_init(loop, timers[i]);
+        timers[i]->data = r;
+    }
+}
+
+static void connect_now(struct recorder *r)
+{
+    struct error err = {0};
+    if (r->done)
+        return;
+    if (ipc_client_open(&r->client, r->loop, ipc_consumer_socket(), &ipc_consumer_port, NULL, &client_ops, r, &err) ==
+        0)
+        return;
+    fprintf(stderr, "perfetto: %s\n", err.text);
+    finish(r, EXIT_FAILED);
+}
+
+static void on_delay(uv_timer_t *t)
+{
+    connect_now(t->data);
+}
+
+/* A trigger asked for a copy of the session: on a connection of its own, into a file of its own. */
+static void start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTriggerHit *hit)
+{
+    struct error err = {0};
+    char path[4096];
+    if (!r->path[0]) {
+        fprintf(stderr, "perfetto: a clone needs an output file\n");
+        return;
+    }
+    struct recorder *c = mem_zalloc(sizeof *c);
+    struct clone_trigger *t = mem_zalloc(sizeof *t);
+    if (!c || !t) {
+        mem_free(c);
+        mem_free(t);
+        return;
+    }
+    init(c, r->loop, r->o, TASK_CLONE);
+    c->parent = r;
+    c->next = r->children;
+    r->children = c;
+    c->trigger = t;
+    c->session_id = (uint64_t)hit->tracing_session_id;
+    t->name = mem_strdup(hit->trigger_name ? hit->trigger_name : "");
+    t->producer = mem_strdup(hit->producer_name ? hit->producer_name : "");
+    t->uid = hit->producer_uid;
+    t->boot_time_ns = hit->boot_time_ns;
+    t->delay_ms = hit->trigger_delay_ms;
+    snprintf(path, sizeof path, "%.4000s.%u", r->path, r->n_children++);
+    if (open_output(c, path, &err) != 0) {
+        fprintf(stderr, "perfetto: %s\n", err.text);
+        finish(c, EXIT_FAILED);
+        return;
+    }
+    uv_timer_start(&c->delay, on_delay, hit->trigger_delay_ms, 0);
+}
+
+static void free_recorder(struct recorder *r)
+{
+    ipc_client_close(r->client);
+    uv_handle_t *handles[] = {(uv_handle_t *)&r->timeout, (uv_handle_t *)&r->stall, (uv_handle_t *)&r->status,
+                              (uv_handle_t *)&r->delay};
+    for (unsigned i = 0; i < 4; i++)
+        uv_close(handles[i], NULL);
+    for (int i = 0; i < 2 && r->has_signals; i++)
+        uv_close((uv_handle_t *)&r->signals[i], NULL);
+    pb_writer_free(&r->packet);
+    pb_writer_free(&r->out);
+    if (r->trigger) {
+        mem_free(r->trigger->name);
+        mem_free(r->trigger->producer);
+        mem_free(r->trigger);
+    }
+}
+
+static enum task task_of(const struct perfetto_options *o)
+{
+    return o->attach                                                ? (o->stop ? TASK_STOP : TASK_ATTACH)
+           : o->is_detached                                         ? TASK_IS_DETACHED
+           : o->clone_id || o->clone_name || o->clone_for_bugreport ? TASK_CLONE
+           : o->detach                                              ? TASK_DETACH
+                                                                    : TASK_RECORD;
+}
+
+int perfetto_record(const struct perfetto_options *o, Mrd__TraceConfig *config)
+{
+    uv_loop_t loop;
+    struct recorder r = {0};
+    struct error err = {0};
+    uv_loop_init(&loop);
+    init(&r, &loop, o, task_of(o));
+    r.config = config;
+    r.service_writes = config && config->write_into_file;
+    bool service_opens = config && config->output_path && *config->output_path;
+    signal(SIGPIPE, SIG_IGN);
+    if (o->out && !service_opens && open_output(&r, o->out, &err) != 0) {
+        fprintf(stderr, "perfetto: %s\n", err.text);
+        finish(&r, EXIT_FAILED);
+    }
+    r.has_signals = true;
+    for (int i = 0; i < 2; i++) {
+        uv_signal_init(&loop, &r.signals[i]);
+        r.signals[i].data = &r;
+        uv_signal_start(&r.signals[i], on_signal, i ? SIGTERM : SIGINT);
+    }
+    connect_now(&r);
+    if (!r.done) {
+        uv_timer_start(&r.timeout, on_timeout, CLONE_TIMEOUT_MS, 0);
+        uv_run(&loop, UV_RUN_DEFAULT);
+    }
+    int code = r.exit_code;
+    for (struct recorder *c = r.children; c; c = c->next)
+        free_recorder(c);
+    free_recorder(&r);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    for (struct recorder *c = r.children, *next; c; c = next) {
+        next = c->next;
+        mem_free(c);
+    }
+    uv_loop_close(&loop);
+    return code;
+}

@@ -1,0 +1,217 @@
+/* Clones: a read-only copy of a running session, made after a flush. */
+#include "capture/service/service_internal.h"
+
+#include <unistd.h>
+
+#define CLONE_FLUSH_TIMEOUT_MS 10000
+
+/* A clone that waits for its flush. */
+struct pending_clone {
+    struct service *service;
+    struct service_consumer *consumer; /* NULL: went away meanwhile */
+    struct ipc_peer *peer;
+    struct ipc_call call;
+    Mrd__CloneSessionRequest *req;
+    int fd;
+};
+
+static void answer(const struct ipc_call *call, const struct session *clone, const char *error, bool into_file)
+{
+    struct pb_writer w = {0};
+    pb_put_varint(&w, 1, clone != NULL);
+    if (error)
+        pb_put_str(&w, 2, error);
+    if (clone) {
+        pb_put_varint(&w, 3, clone->uuid_msb);
+        pb_put_varint(&w, 4, clone->uuid_lsb);
+        pb_put_varint(&w, 5, into_file);
+    }
+    if (!w.failed)
+        ipc_reply(call, true, false, pb_written(&w), -1);
+    pb_writer_free(&w);
+}
+
+static char *copy_text(const char *s)
+{
+    return s ? mem_strdup(s) : NULL;
+}
+
+static bool copy_buffers(struct session *to, struct session *from)
+{
+    for (size_t i = 0; i < from->buffers.n; i++) {
+        const Mrd__TraceConfig__BufferConfig *c = i < from->config->n_buffers ? from->config->buffers[i] : NULL;
+        struct trace_buffer *old = from->buffers.p[i].buffer;
+        struct session_buffer b = {.id = 0};
+        if (c && (c->transfer_on_clone || c->clear_before_clone)) { /* the running session goes on with an empty one */
+            struct trace_buffer *fresh =
+                trace_buffer_new(trace_buffer_get_stats(old)->buffer_size, trace_buffer_get_policy(old));
+            if (!fresh || !u64map_set(&to->service->buffers, from->buffers.p[i].id, (uint64_t)(uintptr_t)fresh)) {
+                trace_buffer_free(fresh);
+                return false;
+            }
+            from->buffers.p[i].buffer = fresh;
+            b.buffer = old;
+        } else {
+            b.buffer = trace_buffer_clone(old);
+        }
+        if (!b.buffer || !vec_push(&to->buffers, b)) {
+            trace_buffer_free(b.buffer);
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct session *copy_session(struct session *from, const Mrd__CloneSessionRequest *req, struct error *err)
+{
+    struct session *s = session_alloc(from->service, err);
+    if (!s)
+        return NULL;
+    s->state = SESSION_CLONED;
+    s->consumer_uid = from->consumer_uid;
+    s->config = mrd__trace_config__unpack(NULL, from->config_bytes.len, from->config_bytes.p);
+    uint8_t *bytes = mem_alloc(from->config_bytes.len + 1);
+    if (bytes) {
+        memcpy(bytes, from->config_bytes.p, from->config_bytes.len);
+        s->config_bytes = slice_of(bytes, from->config_bytes.len);
+    }
+    if (!s->config || !bytes || !copy_buffers(s, from)) {
+        error_set(err, -MRD_ENOMEM, "out of memory");
+        s->state = SESSION_DISABLED;
+        session_free(s);
+        return NULL;
+    }
+    s->uuid_msb = from->uuid_msb; /* a trace of its own needs a name of its own */
+    s->uuid_lsb = from->uuid_lsb ^ (s->id * 0x9e3779b97f4a7c15u >> 2);
+    s->started_realtime_ns = from->started_realtime_ns;
+    s->initial_snapshot = from->initial_snapshot;
+    s->has_initial_snapshot = from->has_initial_snapshot;
+    memcpy(s->snapshots, from->snapshots, sizeof s->snapshots);
+    s->n_snapshots = from->n_snapshots;
+    s->last_snapshot = from->last_snapshot;
+    s->want_sync_marker = s->want_stats = true;
+    s->invalid_packets = from->invalid_packets;
+    s->flushes_requested = from->flushes_requested;
+    s->flushes_succeeded = from->flushes_succeeded;
+    s->flushes_failed = from->flushes_failed;
+    for (size_t i = 0; i < from->events.n; i++) {
+        struct lifecycle_event e = from->events.p[i];
+        if (e.body && (e.body = mem_alloc(e.body_len + 1)) != NULL)
+            memcpy(e.body, from->events.p[i].body, e.body_len);
+        if (!vec_push(&s->events, e))
+            mem_free(e.body);
+    }
+    session_lifecycle(s, LIFECYCLE_CLONE_STARTED, true);
+    if (req->clone_trigger_name) {
+        s->clone_trigger = mem_zalloc(sizeof *s->clone_trigger);
+        if (s->clone_trigger) {
+            s->clone_trigger->ts = req->clone_trigger_boot_time_ns ? req->clone_trigger_boot_time_ns : clock_boot_ns();
+            s->clone_trigger->name = copy_text(req->clone_trigger_name);
+            s->clone_trigger->producer_name = copy_text(req->clone_trigger_producer_name);
+            s->clone_trigger->uid = (uint32_t)req->clone_trigger_trusted_producer_uid;
+            s->clone_trigger->stop_delay_ms = req->clone_trigger_delay_ms;
+        }
+    }
+    return s;
+}
+
+/* A clone into a file is written in one go. */
+static void write_clone(struct session *s, int fd)
+{
+    s->fd = fd;
+    session_finish_file(s);
+}
+
+static void after_flush(void *ctx, struct session *from, bool ok)
+{
+    struct pending_clone *pc = ctx;
+    struct error err = {0};
+    (void)ok; /* what did not come in time is not in the clone; the stats tell */
+    bool here = false;
+    for (size_t i = 0; i < pc->service->consumers.n; i++)
+        here |= pc->service->consumers.p[i] == pc->consumer && pc->consumer->peer == pc->peer;
+    if (here) {
+        struct session *clone = NULL;
+        if (from->closing)
+            error_set(&err, -MRD_ENOTFOUND, "the session has ended");
+        else if (pc->consumer->session)
+            error_set(&err, -MRD_EINVALID, "this consumer has a session already");
+        else
+            clone = copy_session(from, pc->req, &err);
+        if (clone) {
+            clone->consumer = pc->consumer;
+            pc->consumer->session = clone;
+            log_line("traced: session %llu is a clone of %llu", (unsigned long long)clone->id,
+                     (unsigned long long)from->id);
+        }
+        bool into_file = clone && pc->fd >= 0;
+        if (into_file) {
+            write_clone(clone, pc->fd);
+            pc->fd = -1;
+        }
+        answer(&pc->call, clone, clone ? NULL : err.text, into_file);
+    }
+    if (pc->fd >= 0)
+        close(pc->fd);
+    mrd__clone_session_request__free_unpacked(pc->req, NULL);
+    mem_free(pc);
+}
+
+static struct session *find_source(struct service_consumer *c, const Mrd__CloneSessionRequest *req)
+{
+    struct service *svc = c->service;
+    struct session *best = NULL;
+    for (size_t i = 0; i < svc->sessions.n; i++) {
+        struct session *s = svc->sessions.p[i];
+        if (s->state == SESSION_CLONED)
+            continue;
+        if (req->selector_case == MRD__CLONE_SESSION_REQUEST__SELECTOR_UNIQUE_SESSION_NAME) {
+            if (s->config->unique_session_name && strcmp(s->config->unique_session_name, req->unique_session_name) == 0)
+                return s;
+        } else if (req->session_id == UINT64_MAX || req->for_bugreport) { /* the best for a bug report */
+            if (s->config->bugreport_score > 0 && (!best || s->config->bugreport_score > best->config->bugreport_score))
+                best = s;
+        } else if (s->id == req->session_id) {
+            return s;
+        }
+    }
+    return best;
+}
+
+void session_clone(struct service_consumer *c, struct ipc_call call, const Mrd__CloneSessionRequest *request, int fd)
+{
+    uint32_t uid = ipc_peer_identity(c->peer)->uid;
+    struct session *from = c->session ? NULL : find_source(c, request);
+    const char *why = c->session ? "this consumer has a session already"
+                      : !from    ? "there is no such session"
+                      : from->consumer_uid != uid && uid != 0 && uid != c->service->uid
+                          ? "the session belongs to somebody else"
+                          : NULL;
+    struct pending_clone *pc = why ? NULL : mem_zalloc(sizeof *pc);
+    if (pc) { /* an own copy of the request */
+        size_t len = mrd__clone_session_request__get_packed_size(request);
+        uint8_t *bytes = mem_alloc(len + 1);
+        if (bytes) {
+            mrd__clone_session_request__pack(request, bytes);
+            pc->req = mrd__clone_session_request__unpack(NULL, len, bytes);
+            mem_free(bytes);
+        }
+    }
+    if (!pc || !pc->req) {
+        mem_free(pc);
+        if (fd >= 0)
+            close(fd);
+        answer(&call, NULL, why ? why : "out of memory", false);
+        return;
+    }
+    pc->service = c->service;
+    pc->consumer = c;
+    pc->peer = c->peer;
+    pc->call = call;
+    pc->fd = fd;
+    uint64_t flags = FLUSH_REASON_CLONE | FLUSH_BY_TRACED | (request->for_bugreport ? FLUSH_CLONE_BUGREPORT : 0);
+    if (from->state == SESSION_STARTED)
+        session_flush(from, CLONE_FLUSH_TIMEOUT_MS, flags, after_flush, pc);
+    else
+        after_flush(pc, from, true);
+}

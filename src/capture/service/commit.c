@@ -1,0 +1,229 @@
+/* Moves chunks from the producers into the buffers. Everything in a commit and in the shared memory is untrusted: the
+ * other side may write while we read. */
+#include "capture/service/service_internal.h"
+
+#include "base/alloc.h"
+
+#define MAX_DATA    65536u /* spec ipc 5 */
+#define MAX_PATCHES 1024u
+
+/* May this producer write to that buffer with that writer? Counts the refusal. */
+static struct trace_buffer *allowed_buffer(struct service_producer *p, uint64_t writer_id, uint64_t buffer_id)
+{
+    struct service *svc = p->service;
+    uint64_t *registered = u64map_get(&p->writers, writer_id);
+    if (writer_id < 1 || writer_id > SHM_MAX_WRITER_ID || !u64map_get(&p->allowed_buffers, buffer_id) ||
+        (registered && *registered != buffer_id))
+        return NULL;
+    return service_find_buffer(svc, buffer_id);
+}
+
+/* Stores a chunk whose bytes (with header) are ours or may change under us; the header is read once. */
+static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t size, uint64_t buffer_id,
+                        bool complete)
+{
+    const struct shm_chunk_header *h = (const void *)bytes;
+    uint32_t chunk_id;
+    uint16_t writer_id, packets;
+    if (size < SHM_CHUNK_HEADER) {
+        p->service->chunks_discarded++;
+        return;
+    }
+    if ((uintptr_t)bytes % 4 == 0) { /* in shared memory: each field once, the count before the bytes it promises */
+        packets = atomic_load_explicit(&((struct shm_chunk_header *)(uintptr_t)h)->packets, memory_order_acquire);
+        chunk_id = atomic_load_explicit(&((struct shm_chunk_header *)(uintptr_t)h)->chunk_id, memory_order_relaxed);
+        writer_id = atomic_load_explicit(&((struct shm_chunk_header *)(uintptr_t)h)->writer_id, memory_order_relaxed);
+    } else {
+        memcpy(&chunk_id, bytes, 4);
+        memcpy(&writer_id, bytes + 4, 2);
+        memcpy(&packets, bytes + 6, 2);
+    }
+    struct trace_buffer *buffer = allowed_buffer(p, writer_id, buffer_id);
+    if (!buffer) {
+        unsigned dropped;
+        p->service->chunks_discarded++;
+        if (log_allowed(&p->service->log_limit, 10, &dropped))
+            log_line("traced: producer %u \"%s\": chunk of writer %u for buffer %llu refused", p->id, p->name,
+                     writer_id, (unsigned long long)buffer_id);
+        return;
+    }
+    const struct ipc_identity *id = ipc_peer_identity(p->peer);
+    struct trace_chunk c = {
+        .who = {p->id, writer_id, id->uid, id->pid, id->machine_id},
+        .chunk_id = chunk_id,
+        .num_fragments = packets & SHM_COUNT_MASK,
+        .flags = (uint8_t)(packets >> SHM_FLAGS_SHIFT & 7),
+        .complete = complete,
+        .payload = slice_of(bytes + SHM_CHUNK_HEADER, size - SHM_CHUNK_HEADER),
+    };
+    trace_buffer_write(buffer, &c);
+}
+
+static struct shm_page_header *page_at(struct service_producer *p, uint64_t page)
+{
+    if (!p->shm.p || page >= p->shm.size / p->page_size)
+        return NULL;
+    return (struct shm_page_header *)(void *)(p->shm.p + page * p->page_size);
+}
+
+static void move_chunk(struct service_producer *p, struct slice entry)
+{
+    struct pb_cursor c = pb_cursor(entry);
+    struct pb_field f;
+    uint64_t page = 0, chunk = 0, buffer = 0;
+    struct slice data = {0};
+    bool has_data = false, incomplete = false;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            page = pb_u64(&f);
+            break;
+        case 2:
+            chunk = pb_u64(&f);
+            break;
+        case 3:
+            buffer = pb_u64(&f);
+            break;
+        case 4:
+            data = pb_bytes(&f);
+            has_data = true;
+            break;
+        case 5:
+            incomplete = pb_bool(&f);
+            break;
+        }
+    }
+    if (has_data) {
+        if (c.bad || data.len > MAX_DATA)
+            p->service->chunks_discarded++;
+        else
+            store_chunk(p, data.p, data.len, buffer, !incomplete);
+        return;
+    }
+    struct shm_page_header *h = page_at(p, page);
+    if (c.bad || !h || chunk >= SHM_MAX_CHUNKS || !shm_transition(h, (unsigned)chunk, SHM_COMPLETE, SHM_BEING_READ)) {
+        p->service->chunks_discarded++;
+        return;
+    }
+    unsigned n = shm_layout_chunks(atomic_load_explicit(&h->bitmap, memory_order_relaxed));
+    if (chunk < n) { /* the producer may have changed the layout meanwhile: the numbers stay inside the page */
+        uint32_t size = shm_chunk_size(p->page_size, n);
+        uint8_t *bytes = (uint8_t *)h + SHM_PAGE_HEADER + chunk * size;
+        store_chunk(p, bytes, size, buffer, true);
+        memset(bytes, 0, SHM_CHUNK_HEADER);
+    } else {
+        p->service->chunks_discarded++;
+    }
+    shm_transition(h, (unsigned)chunk, SHM_BEING_READ, SHM_FREE);
+}
+
+static void patch_chunk(struct service_producer *p, struct slice entry)
+{
+    struct pb_cursor c = pb_cursor(entry);
+    struct pb_field f, q;
+    uint64_t buffer = 0, writer = 0, chunk = 0;
+    struct trace_patch patches[MAX_PATCHES];
+    size_t n = 0;
+    bool has_more = false, bad = false;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            buffer = pb_u64(&f);
+            break;
+        case 2:
+            writer = pb_u64(&f);
+            break;
+        case 3:
+            chunk = pb_u64(&f);
+            break;
+        case 4: {
+            struct slice data = {0};
+            uint64_t offset = 0;
+            struct pb_cursor pc = pb_sub(&f);
+            while (pb_next(&pc, &q)) {
+                if (q.id == 1)
+                    offset = pb_u64(&q);
+                else if (q.id == 2)
+                    data = pb_bytes(&q);
+            }
+            if (pc.bad || data.len != 4 || offset > UINT32_MAX || n == MAX_PATCHES) {
+                bad = true;
+                n += n < MAX_PATCHES;
+                break;
+            }
+            patches[n].offset = (uint32_t)offset;
+            memcpy(patches[n++].bytes, data.p, 4);
+            break;
+        }
+        case 5:
+            has_more = pb_bool(&f);
+            break;
+        }
+    }
+    struct trace_buffer *b = bad || c.bad || chunk > UINT32_MAX ? NULL : allowed_buffer(p, writer, buffer);
+    if (!b) {
+        p->service->patches_discarded += n;
+        return;
+    }
+    trace_buffer_patch(b, p->id, (uint16_t)writer, (uint32_t)chunk, patches, n, has_more);
+}
+
+void commit_data(struct service_producer *p, struct slice request)
+{
+    /* spec ipc 5: all moves, then all patches, then the acknowledgement */
+    uint64_t flush_id = 0;
+    struct pb_cursor c = pb_cursor(request);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1)
+            move_chunk(p, pb_bytes(&f));
+        else if (f.id == 3)
+            flush_id = pb_u64(&f);
+    }
+    c = pb_cursor(request);
+    while (pb_next(&c, &f))
+        if (f.id == 2)
+            patch_chunk(p, pb_bytes(&f));
+    if (flush_id)
+        flush_acknowledged(p, flush_id);
+}
+
+static bool buffer_in_session(const struct session *s, uint64_t id)
+{
+    for (size_t i = 0; i < s->buffers.n; i++)
+        if (s->buffers.p[i].id == id)
+            return true;
+    return false;
+}
+
+void commit_scrape(struct service_producer *p, struct session *s)
+{
+    if (!p->scraping || !p->shm.p)
+        return;
+    size_t pages = p->shm.size / p->page_size;
+    uint8_t *copy = mem_alloc(p->page_size);
+    for (size_t page = 0; copy && page < pages; page++) {
+        struct shm_page_header *h = page_at(p, page);
+        uint32_t bitmap = atomic_load_explicit(&h->bitmap, memory_order_acquire);
+        unsigned n = shm_layout_chunks(bitmap);
+        for (unsigned i = 0; i < n; i++) {
+            enum shm_chunk_state state = shm_state(bitmap, i);
+            if (state == SHM_FREE)
+                continue;
+            uint32_t size = shm_chunk_size(p->page_size, n);
+            uint8_t *bytes = (uint8_t *)h + SHM_PAGE_HEADER + (size_t)i * size;
+            struct shm_chunk_header *ch = (struct shm_chunk_header *)(void *)bytes;
+            uint16_t packets = atomic_load_explicit(&ch->packets, memory_order_acquire);
+            uint16_t writer = atomic_load_explicit(&ch->writer_id, memory_order_relaxed);
+            uint64_t *buffer = u64map_get(&p->writers, writer);
+            if (!buffer || !buffer_in_session(s, *buffer))
+                continue;
+            if (state != SHM_COMPLETE && (packets & SHM_COUNT_MASK) < 2)
+                continue;
+            memcpy(copy, bytes, size);
+            memcpy(copy + 6, &packets, sizeof packets); /* the count as of before the copy */
+            store_chunk(p, copy, size, *buffer, state == SHM_COMPLETE);
+        }
+    }
+    mem_free(copy);
+}

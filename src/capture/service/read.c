@@ -1,0 +1,258 @@
+/* Which packets go out of a session, in which order (spec service 2). */
+#include "capture/service/packet_check.h"
+#include "capture/service/service_internal.h"
+#include "capture/system_info.h"
+
+static const uint8_t sync_marker[16] = {0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba,
+                                        0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79};
+
+uint32_t session_sequence_id(struct session *s, const struct trace_writer_identity *who)
+{
+    uint64_t key = (uint64_t)who->machine_id << 32 | (uint32_t)who->producer_id << 16 | who->writer_id;
+    bool added;
+    uint64_t *v = u64map_put(&s->sequence_ids, key, &added);
+    if (!v)
+        return 0;
+    if (added)
+        *v = ++s->last_sequence_id;
+    return (uint32_t)*v;
+}
+
+/* ---- packets of the service itself ---- */
+
+/* What every packet of the service carries: who wrote it, and that its timestamps are of BOOTTIME. */
+static void put_trusted(struct session *s, struct pb_writer *w, bool clock)
+{
+    pb_put_varint(w, 3, s->service->uid);
+    pb_put_varint(w, 10, 1);
+    if (clock)
+        pb_put_varint(w, 58, CLOCK_ID_BOOTTIME);
+}
+
+static void emit(struct batch *b, struct pb_writer *w)
+{
+    struct slice piece = pb_written(w);
+    if (!w->failed)
+        batch_add(b, &piece, 1, slice_of(NULL, 0));
+    w->failed = false;
+    pb_writer_clear(w);
+}
+
+static void emit_snapshot(struct session *s, struct batch *b, struct pb_writer *w, const struct clock_snapshot *snap)
+{
+    const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
+    struct pb_writer m = {0};
+    clock_snapshot_put(&m, snap,
+                       c && c->primary_trace_clock ? (uint32_t)c->primary_trace_clock : (uint32_t)CLOCK_ID_BOOTTIME);
+    pb_put_bytes(w, 6, m.p, m.n);
+    put_trusted(s, w, true);
+    emit(b, w);
+    pb_writer_free(&m);
+}
+
+static void emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
+{
+    if (s->has_initial_snapshot && !s->initial_snapshot_emitted) {
+        s->initial_snapshot_emitted = true;
+        emit_snapshot(s, b, w, &s->initial_snapshot);
+    }
+    for (unsigned i = 0; i < s->n_snapshots; i++)
+        emit_snapshot(s, b, w, &s->snapshots[i]);
+    s->n_snapshots = 0;
+    if (s->want_sync_marker) {
+        s->want_sync_marker = false;
+        put_trusted(s, w, false);
+        pb_put_bytes(w, 36, sync_marker, sizeof sync_marker);
+        emit(b, w);
+    }
+}
+
+static void put_trigger(struct pb_writer *w, const struct trigger_hit *t)
+{
+    pb_put_str(w, 1, t->name);
+    if (t->producer_name)
+        pb_put_str(w, 2, t->producer_name);
+    pb_put_i64(w, 3, (int32_t)t->uid);
+    pb_put_varint(w, 4, t->stop_delay_ms);
+}
+
+static void emit_trigger(struct session *s, struct batch *b, struct pb_writer *w, const struct trigger_hit *t,
+                         uint32_t field)
+{
+    struct pb_writer m = {0};
+    put_trigger(&m, t);
+    pb_put_varint(w, 8, t->ts);
+    put_trusted(s, w, true);
+    pb_put_bytes(w, field, m.p, m.n);
+    emit(b, w);
+    pb_writer_free(&m);
+}
+
+static void emit_config(struct session *s, struct batch *b, struct pb_writer *w)
+{
+    if (s->config->builtin_data_sources && s->config->builtin_data_sources->disable_trace_config)
+        return;
+    if (!s->did_config) {
+        s->did_config = true;
+        put_trusted(s, w, true);
+        pb_put_bytes(w, 33, s->config_bytes.p, s->config_bytes.len);
+        emit(b, w);
+        if (s->clone_trigger)
+            emit_trigger(s, b, w, s->clone_trigger, 113);
+    }
+    for (size_t i = 0; i < s->triggers.n; i++) {
+        if (s->triggers.p[i].emitted)
+            continue;
+        s->triggers.p[i].emitted = true;
+        emit_trigger(s, b, w, &s->triggers.p[i], 46);
+    }
+}
+
+static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
+{
+    if (s->did_once)
+        return;
+    s->did_once = true;
+    struct pb_writer m = {0};
+    pb_put_varint(&m, 2, s->uuid_lsb);
+    pb_put_varint(&m, 1, s->uuid_msb);
+    put_trusted(s, w, true);
+    pb_put_bytes(w, 89, m.p, m.n);
+    emit(b, w);
+
+    pb_writer_clear(&m);
+    for (size_t i = 0; i < s->buffers.n; i++) { /* trace_provenance: which producer wrote which sequence where */
+        const struct trace_buffer *buf = s->buffers.p[i].buffer;
+        struct pb_writer list = {0};
+        for (size_t k = 0; k < trace_buffer_sequence_count(buf); k++) {
+            const struct trace_sequence_stats *q = trace_buffer_sequence(buf, k);
+            uint8_t e[24];
+            size_t n = 0;
+            e[n++] = 1 << 3;
+            n += pb_encode_varint(e + n, session_sequence_id(s, &q->who));
+            e[n++] = 2 << 3;
+            n += pb_encode_varint(e + n, q->who.producer_id);
+            pb_put_bytes(&list, 1, e, n);
+        }
+        pb_put_bytes(&m, 2, list.p, list.n);
+        pb_writer_free(&list);
+    }
+    pb_put_varint(w, 8, clock_boot_ns());
+    pb_put_bytes(w, 124, m.p, m.n);
+    put_trusted(s, w, true);
+    emit(b, w);
+
+    if (!s->config->builtin_data_sources || !s->config->builtin_data_sources->disable_system_info) {
+        pb_writer_clear(&m);
+        system_info_put(&m);
+        pb_put_str(&m, 17, s->service->machine_name);
+        put_trusted(s, w, true);
+        pb_put_bytes(w, 45, m.p, m.n);
+        emit(b, w);
+    }
+    pb_writer_free(&m);
+}
+
+static void emit_lifecycle(struct session *s, struct batch *b, struct pb_writer *w)
+{
+    bool off = s->config->builtin_data_sources && s->config->builtin_data_sources->disable_service_events;
+    for (size_t i = 0; i < s->events.n; i++) { /* they are in order of time */
+        struct lifecycle_event *e = &s->events.p[i];
+        if (!off) {
+            struct pb_writer m = {0};
+            if (e->body)
+                pb_put_bytes(&m, e->field, e->body, e->body_len);
+            else
+                pb_put_varint(&m, e->field, 1);
+            pb_put_varint(w, 8, e->ts);
+            put_trusted(s, w, true);
+            pb_put_bytes(w, 69, m.p, m.n);
+            emit(b, w);
+            pb_writer_free(&m);
+        }
+        mem_free(e->body);
+    }
+    vec_clear(&s->events);
+}
+
+/* ---- packets of producers ---- */
+
+static void emit_data(struct session *s, struct batch *b, const Mrd__TraceConfig__BufferConfig *config)
+{
+    struct trace_packet *p = &s->packet;
+    if (!packet_check(p->slices.p, p->slices.n)) {
+        s->invalid_packets++;
+        return;
+    }
+    uint8_t buf[64];
+    struct pb_writer tail = {.p = buf, .cap = sizeof buf}; /* never grows: five fields of at most 12 bytes */
+    pb_put_i64(&tail, 3, (int32_t)p->who.uid);
+    pb_put_varint(&tail, 10, session_sequence_id(s, &p->who));
+    if (p->who.pid >= 0)
+        pb_put_i64(&tail, 79, p->who.pid);
+    if (p->who.machine_id)
+        pb_put_varint(&tail, 98, p->who.machine_id);
+    if (p->loss) /* the reasons are for who asked for them (spec ipc 7) */
+        pb_put_varint(&tail, 42, config && config->experimental_mode ? p->loss : LOSS_PRESENT);
+    batch_add(b, p->slices.p, p->slices.n, pb_written(&tail));
+}
+
+/* Reads on from all buffers; true when the threshold stopped it. */
+static bool read_buffers(struct session *s, struct batch *b, size_t threshold)
+{
+    bool final = s->state == SESSION_DISABLED || s->state == SESSION_CLONED;
+    for (size_t i = 0; i < s->buffers.n; i++) {
+        const Mrd__TraceConfig__BufferConfig *c = i < s->config->n_buffers ? s->config->buffers[i] : NULL;
+        trace_buffer_begin_read(s->buffers.p[i].buffer, final);
+        while (trace_buffer_read(s->buffers.p[i].buffer, &s->packet)) {
+            emit_data(s, b, c);
+            if (b->bytes.n >= threshold)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void compress(struct session *s, struct batch *b)
+{
+    const Mrd__TraceConfig *c = s->config;
+    enum batch_compression how = BATCH_PLAIN;
+    int level = 0;
+    struct error err;
+    if (c->compression && c->compression->zstd) {
+        how = BATCH_ZSTD;
+        level = c->compression->zstd->level;
+    } else if ((c->compression && c->compression->deflate) || c->compression_type == 1) {
+        how = BATCH_DEFLATE;
+    }
+    if (how != BATCH_PLAIN && b->packets.n && batch_compress(b, how, level, &err) != 0)
+        log_line("traced: session %llu: %s", (unsigned long long)s->id, err.text);
+}
+
+bool session_read(struct session *s, struct batch *b, size_t threshold)
+{
+    struct pb_writer w = {0};
+    if (session_awaits_trigger(s))
+        return false;
+    emit_clocks(s, b, &w);
+    emit_config(s, b, &w);
+    emit_once(s, b, &w);
+    emit_lifecycle(s, b, &w);
+    bool more = read_buffers(s, b, threshold);
+    if (!more) {
+        session_lifecycle(s, LIFECYCLE_READ_COMPLETED, false);
+        emit_lifecycle(s, b, &w);
+        if (s->want_stats) {
+            s->want_stats = false;
+            struct pb_writer m = {0};
+            session_put_stats(s, &m);
+            put_trusted(s, &w, true);
+            pb_put_bytes(&w, 35, m.p, m.n);
+            emit(b, &w);
+            pb_writer_free(&m);
+        }
+    }
+    pb_writer_free(&w);
+    compress(s, b);
+    return more;
+}

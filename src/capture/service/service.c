@@ -1,0 +1,110 @@
+/* Life of the service: sockets, ids, the lists of producers and sessions. */
+#include "capture/service/service_internal.h"
+
+#include "capture/system_info.h"
+
+#include <unistd.h>
+
+/* Producers and consumers may be slow for this long, with this much unsent, before they are dropped. */
+#define SEND_TIMEOUT_MS    10000
+#define PRODUCER_QUEUE_MAX (4u << 20)
+#define CONSUMER_QUEUE_MAX (64u << 20)
+
+const struct ipc_service_desc *const service_producer_desc = &ipc_producer_port;
+
+struct service_producer *service_find_producer(struct service *svc, uint16_t id)
+{
+    for (size_t i = 0; i < svc->producers.n; i++)
+        if (svc->producers.p[i]->id == id)
+            return svc->producers.p[i];
+    return NULL;
+}
+
+struct session *service_find_session(struct service *svc, uint64_t id)
+{
+    for (size_t i = 0; i < svc->sessions.n; i++)
+        if (svc->sessions.p[i]->id == id)
+            return svc->sessions.p[i];
+    return NULL;
+}
+
+uint16_t service_new_buffer_id(struct service *svc)
+{
+    for (unsigned i = 0; i < UINT16_MAX; i++) {
+        svc->last_buffer_id = svc->last_buffer_id == UINT16_MAX ? 1 : (uint16_t)(svc->last_buffer_id + 1);
+        if (!u64map_get(&svc->buffers, svc->last_buffer_id))
+            return svc->last_buffer_id;
+    }
+    return 0;
+}
+
+struct trace_buffer *service_find_buffer(struct service *svc, uint64_t global_id)
+{
+    uint64_t *p = u64map_get(&svc->buffers, global_id);
+    return p ? (struct trace_buffer *)(uintptr_t)*p : NULL;
+}
+
+int service_open(struct service **out, uv_loop_t *loop, const struct service_options *o, struct error *err)
+{
+    struct service *svc = mem_zalloc(sizeof *svc);
+    if (!svc)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    svc->loop = loop;
+    svc->o = *o;
+    svc->uid = geteuid();
+    svc->pid = getpid();
+    system_info_machine_name(svc->machine_name, sizeof svc->machine_name);
+    struct ipc_service producer = {.desc = &ipc_producer_port,
+                                   .ctx = svc,
+                                   .invoke = producer_port_invoke,
+                                   .disconnected = producer_port_disconnected};
+    struct ipc_host_options po = {.services = &producer,
+                                  .n_services = 1,
+                                  .limits = {SEND_TIMEOUT_MS, PRODUCER_QUEUE_MAX},
+                                  .log_name = "producer socket",
+                                  .max_peers = UINT16_MAX};
+    int rc = 0;
+    for (unsigned i = 0; i < o->n_producer_sockets && !rc; i++) {
+        rc = ipc_host_open(&svc->producer_hosts[i], loop, o->producer_sockets[i], &po, err);
+        if (!rc)
+            svc->n_producer_hosts++;
+    }
+    struct ipc_service consumer = {.desc = &ipc_consumer_port,
+                                   .ctx = svc,
+                                   .invoke = consumer_port_invoke,
+                                   .disconnected = consumer_port_disconnected};
+    struct ipc_host_options co = {.services = &consumer,
+                                  .n_services = 1,
+                                  .limits = {SEND_TIMEOUT_MS, CONSUMER_QUEUE_MAX},
+                                  .log_name = "consumer socket",
+                                  .max_peers = 4096};
+    if (!rc)
+        rc = ipc_host_open(&svc->consumer_host, loop, o->consumer_socket, &co, err);
+    if (rc) {
+        service_close(svc);
+        return rc;
+    }
+    *out = svc;
+    return 0;
+}
+
+void service_close(struct service *svc)
+{
+    if (!svc || svc->closing)
+        return;
+    svc->closing = true;
+    ipc_host_close(svc->consumer_host);
+    for (unsigned i = 0; i < svc->n_producer_hosts; i++)
+        ipc_host_close(svc->producer_hosts[i]);
+    while (svc->sessions.n)
+        session_free(svc->sessions.p[svc->sessions.n - 1]);
+    uv_run(svc->loop, UV_RUN_NOWAIT); /* close callbacks; they no longer need the service */
+    u64map_free(&svc->buffers);
+    vec_free(&svc->producers);
+    vec_free(&svc->consumers);
+    vec_free(&svc->sessions);
+    vec_free(&svc->trigger_history);
+    pb_writer_free(&svc->scratch);
+    batch_free(&svc->batch);
+    mem_free(svc);
+}

@@ -1,0 +1,27 @@
+/* The tracing service: producers on one or more sockets, consumers on another, sessions in between. */
+#ifndef MERIDIAN_CAPTURE_SERVICE_SERVICE_H
+#define MERIDIAN_CAPTURE_SERVICE_SERVICE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#define SERVICE_MAX_SOCKETS 8
+
+struct service;
+
+struct service_options {
+    const char *producer_sockets[SERVICE_MAX_SOCKETS];
+    unsigned n_producer_sockets;
+    const char *consumer_socket;
+};
+
+/* Listens on all sockets. */
+int service_open(struct service **out, uv_loop_t *loop, const struct service_options *o, struct error *err);
+
+/* Closes sockets and sessions; the loop must run on to free everything. */
+void service_close(struct service *svc);
+
+#endif

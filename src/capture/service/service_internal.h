@@ -1,0 +1,309 @@
+/* The state of the tracing service, shared by its parts:
+ *
+ *   service.c       life of the service, ids, counters      producer_port.c  what producers ask for
+ *   commit.c        chunks and patches into the buffers     consumer_port.c  what consumers ask for
+ *   session.c       the state machine of a session          session_check.c  which configs are refused
+ *   flush.c         flushes and their acknowledgements       read.c           which packets go out, in which order
+ *   write_file.c    sessions that write a file              trigger.c        start, stop and clone by trigger
+ *   clone.c         read-only copies                        stats.c          TraceStats
+ *
+ * Everything runs on one loop. A session points to data source instances, an instance to its producer; when a producer
+ * goes, its instances go from every session. */
+#ifndef MERIDIAN_CAPTURE_SERVICE_INTERNAL_H
+#define MERIDIAN_CAPTURE_SERVICE_INTERNAL_H
+
+#include "base/log.h"
+#include "base/u64map.h"
+#include "base/vec.h"
+#include "capture/clocks.h"
+#include "capture/ipc/host.h"
+#include "capture/service/batch.h"
+#include "capture/service/service.h"
+#include "capture/service/trace_buffer.h"
+#include "capture/shm/region.h"
+#include "proto/pb_cursor.h"
+#include "schema/service.pb-c.h"
+
+enum session_state { SESSION_DISABLED, SESSION_CONFIGURED, SESSION_STARTED, SESSION_STOPPING, SESSION_CLONED };
+enum instance_state { INSTANCE_CONFIGURED, INSTANCE_STARTING, INSTANCE_STARTED, INSTANCE_STOPPING, INSTANCE_STOPPED };
+
+/* TracingServiceEvent fields (spec service 2) that are kept per session. */
+enum lifecycle {
+    LIFECYCLE_ALL_STARTED = 1,
+    LIFECYCLE_TRACING_STARTED = 2,
+    LIFECYCLE_ALL_FLUSHED = 3,
+    LIFECYCLE_READ_COMPLETED = 4,
+    LIFECYCLE_TRACING_DISABLED = 5,
+    LIFECYCLE_SLOW_STARTING = 7,
+    LIFECYCLE_LAST_FLUSH_SLOW = 8,
+    LIFECYCLE_FLUSH_STARTED = 9,
+    LIFECYCLE_CLONE_STARTED = 10,
+};
+
+enum session_timer {
+    TIMER_DURATION,
+    TIMER_SNAPSHOT,
+    TIMER_FILE,
+    TIMER_FLUSH,
+    TIMER_CLEAR,
+    TIMER_STOP,    /* data sources that do not acknowledge their stop */
+    TIMER_START,   /* … their start */
+    TIMER_TRIGGER, /* no trigger came */
+    TIMER_COUNT
+};
+
+struct service_producer;
+struct service_consumer;
+struct session;
+
+struct registered_source {
+    uint64_t id; /* as given by the producer; 0: none */
+    char *name;
+    bool will_notify_on_start, will_notify_on_stop, handles_clear, no_flush;
+    uint8_t *descriptor; /* serialized, for QueryServiceState */
+    size_t descriptor_len;
+};
+
+struct service_producer {
+    struct service *service;
+    struct ipc_peer *peer;
+    uint16_t id;
+    char *name, *sdk_version;
+    struct ipc_call commands; /* the open GetAsyncCommand */
+    struct shm_region shm;    /* p NULL until the first setup; emulated producers have none */
+    uint32_t page_size;
+    uint32_t page_hint, size_hint;
+    int given_fd; /* shared memory that the producer brought, until the first setup; -1 */
+    bool initialized, emulated, tracing_set_up, scraping;
+    VEC(struct registered_source)
+    sources;
+    struct u64map writers;         /* writer id → buffer id (global) */
+    struct u64map allowed_buffers; /* global ids this producer may write to */
+};
+
+struct instance {
+    uint64_t id;
+    struct service_producer *producer;
+    enum instance_state state;
+    unsigned source; /* index in the session's config */
+    char *name;
+    bool will_notify_on_start, will_notify_on_stop, handles_clear, no_flush;
+    uint8_t *config; /* serialized DataSourceConfig as the producer gets it */
+    size_t config_len;
+};
+
+struct session_buffer {
+    uint16_t id; /* global */
+    struct trace_buffer *buffer;
+};
+
+struct pending_flush {
+    struct pending_flush *next;
+    struct session *session;
+    uint64_t id;
+    uint64_t flags;
+    VEC(uint16_t)
+    waiting; /* producers that have not acknowledged */
+    uv_timer_t timer;
+    void (*done)(void *ctx, struct session *s, bool ok);
+    void *ctx;
+    bool finished;
+};
+
+struct lifecycle_event {
+    enum lifecycle field;
+    uint64_t ts;
+    uint8_t *body; /* for the events with a message; else NULL and the value is true */
+    size_t body_len;
+};
+
+struct trigger_hit {
+    uint64_t ts;
+    char *name, *producer_name;
+    uint32_t uid;
+    uint64_t stop_delay_ms;
+    bool emitted;
+};
+
+struct session {
+    struct service *service;
+    uint64_t id;
+    enum session_state state;
+    struct service_consumer *consumer; /* NULL: detached, or never attached */
+    char *detach_key;
+    uint32_t consumer_uid;
+    Mrd__TraceConfig *config;
+    struct slice config_bytes; /* as emitted; mem_alloc()ed */
+    VEC(struct session_buffer)
+    buffers;
+    VEC(struct instance *)
+    instances;
+    struct pending_flush *flushes;
+    uv_timer_t timers[TIMER_COUNT];
+    int open_handles;
+    bool closing;
+    int64_t started_realtime_ns;
+
+    /* reading */
+    struct clock_snapshot initial_snapshot;
+    bool has_initial_snapshot, initial_snapshot_emitted;
+    struct clock_snapshot snapshots[16];
+    unsigned n_snapshots;
+    struct clock_snapshot last_snapshot;
+    VEC(struct lifecycle_event)
+    events;
+    VEC(struct trigger_hit)
+    triggers;
+    bool want_sync_marker, want_stats, did_config, did_once, did_all_started;
+    bool did_remote_clocks;     /* spec ipc 8: once per session; issue of the relay endpoint */
+    struct u64map sequence_ids; /* (machine, producer, writer) hashed → packet sequence id */
+    uint32_t last_sequence_id;
+    uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
+    int final_flush_outcome;
+    uint64_t uuid_msb, uuid_lsb;
+    struct trace_packet packet; /* scratch */
+    struct trigger_hit *clone_trigger;
+    bool triggered_start;
+
+    /* writing into a file */
+    int fd; /* -1 */
+    uint64_t bytes_in_file;
+    uint64_t max_file_bytes;
+    unsigned write_period_ms;
+    unsigned flush_period_ms;
+    bool flush_before_write, write_pending;
+};
+
+struct service_consumer {
+    struct service *service;
+    struct ipc_peer *peer;
+    struct session *session;
+    struct ipc_call enable_call, read_call, observe_call, flush_call;
+    uint64_t observing; /* bits of ObservableEvents.Type */
+    uv_idle_t read_task;
+    bool reading, gone;
+    uint64_t attached_notifications;
+};
+
+struct trigger_record {
+    uint64_t ts_ns;
+    uint64_t name_hash;
+};
+
+struct service {
+    uv_loop_t *loop;
+    struct service_options o;
+    struct ipc_host *producer_hosts[SERVICE_MAX_SOCKETS];
+    unsigned n_producer_hosts;
+    struct ipc_host *consumer_host;
+    uint32_t uid;
+    int32_t pid;
+    char machine_name[128];
+    VEC(struct service_producer *)
+    producers;
+    VEC(struct service_consumer *)
+    consumers;
+    VEC(struct session *)
+    sessions;
+    struct u64map buffers; /* global id → struct session_buffer's trace_buffer (as a number) */
+    uint16_t last_producer_id, last_buffer_id;
+    uint64_t producers_seen, last_instance_id, last_session_id, last_flush_id;
+    uint64_t chunks_discarded, patches_discarded;
+    bool lockdown;
+    VEC(struct trigger_record)
+    trigger_history;
+    struct pb_writer scratch;
+    struct batch batch; /* of the read pass under way */
+    struct log_limit log_limit;
+    bool closing;
+};
+
+/* ---- service.c ---- */
+struct service_producer *service_find_producer(struct service *svc, uint16_t id);
+struct session *service_find_session(struct service *svc, uint64_t id);
+uint16_t service_new_buffer_id(struct service *svc); /* 0: none left */
+struct trace_buffer *service_find_buffer(struct service *svc, uint64_t global_id);
+
+/* ---- producer_port.c ---- */
+extern const struct ipc_service_desc *const service_producer_desc;
+void producer_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);
+void producer_port_disconnected(void *ctx, struct ipc_peer *peer);
+/* Sends an async command: `field` of GetAsyncCommandResponse with `body`. */
+void producer_send_command(struct service_producer *p, unsigned field, struct slice body, int fd);
+/* The shared memory of the producer, made for the session's config on the first call. */
+void producer_setup_tracing(struct service_producer *p, const Mrd__TraceConfig *config);
+
+/* ---- commit.c ---- */
+void commit_data(struct service_producer *p, struct slice request);
+/* Copies what producers have not committed; for the session's buffers only. */
+void commit_scrape(struct service_producer *p, struct session *s);
+
+/* ---- consumer_port.c ---- */
+void consumer_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);
+void consumer_port_disconnected(void *ctx, struct ipc_peer *peer);
+void consumer_notify_disabled(struct service_consumer *c, const char *error);
+void consumer_observe(struct service_consumer *c, const Mrd__ObservableEvents *events, uint64_t type);
+void consumer_notify_instance(struct session *s, const struct instance *i);
+
+/* ---- session.c ---- */
+/* Takes `config` over in every case. NULL and err on refusal. `fd` (or -1) is taken over, too. */
+struct session *session_enable(struct service *svc, struct service_consumer *c, Mrd__TraceConfig *config, int fd,
+                               struct error *err);
+bool session_start(struct session *s);
+void session_disable(struct session *s, bool immediately);
+void session_flush_and_disable(struct session *s);
+void session_free(struct session *s);
+void session_add_source(struct session *s, struct service_producer *p, const struct registered_source *r);
+void session_instance_started(struct session *s, struct instance *i);
+void session_instance_stopped(struct session *s, struct instance *i);
+void session_remove_producer(struct session *s, struct service_producer *p);
+void session_remove_source(struct session *s, struct service_producer *p, const char *name);
+void session_change_config(struct session *s, const Mrd__TraceConfig *config);
+void session_lifecycle(struct session *s, enum lifecycle field, bool snapshot);
+void session_lifecycle_body(struct session *s, enum lifecycle field, struct slice body);
+void session_snapshot_clocks(struct session *s, bool force);
+struct session *session_alloc(struct service *svc, struct error *err);
+const char *session_state_name(enum session_state st);
+
+/* ---- session_check.c ---- */
+int session_check(struct service *svc, struct service_consumer *c, const Mrd__TraceConfig *config, int fd,
+                  struct error *err);
+/* The index of the buffer a data source writes to; -1 when there is none. */
+int session_target_buffer(const Mrd__TraceConfig *config, const Mrd__DataSourceConfig *ds);
+
+/* ---- flush.c ---- */
+void session_flush(struct session *s, unsigned timeout_ms, uint64_t flags,
+                   void (*done)(void *ctx, struct session *s, bool ok), void *ctx);
+void flush_acknowledged(struct service_producer *p, uint64_t request_id);
+void flush_producer_gone(struct session *s, struct service_producer *p);
+void flush_abandon(struct session *s); /* the session is going: all callbacks with false */
+void session_arm_flush(struct session *s);
+void session_arm_clear(struct session *s);
+
+/* ---- read.c ---- */
+/* Puts packets into the batch until it holds about `threshold` bytes; true when there is more. `final`: nothing will be
+ * written any more. */
+bool session_read(struct session *s, struct batch *b, size_t threshold);
+uint32_t session_sequence_id(struct session *s, const struct trace_writer_identity *who);
+
+/* ---- write_file.c ---- */
+void session_start_file(struct session *s);
+/* Writes everything that can be read; at the limit it closes the file and disables the session. */
+void session_write_file(struct session *s);
+void session_finish_file(struct session *s);
+
+/* ---- trigger.c ---- */
+void service_trigger(struct service *svc, const char *name, const char *producer_name, uint32_t uid);
+bool session_awaits_trigger(const struct session *s); /* has triggers and none came: reading gives nothing */
+void session_arm_trigger_timeout(struct session *s);
+
+/* ---- clone.c ---- */
+void session_clone(struct service_consumer *c, struct ipc_call call, const Mrd__CloneSessionRequest *req, int fd);
+
+/* ---- stats.c ---- */
+void session_put_stats(struct session *s, struct pb_writer *w);
+
+/* ---- state_query.c ---- */
+void service_query_state(struct service_consumer *c, struct ipc_call call, bool sessions_only);
+
+#endif

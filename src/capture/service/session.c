@@ -1,0 +1,732 @@
+/* The state machine of a session (spec service 1). */
+#include "capture/service/service_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define START_TIMEOUT_MS     20000
+#define STOP_TIMEOUT_MS      5000
+#define SNAPSHOT_INTERVAL_MS 10000
+#define MAX_SLOW_SOURCES     32
+
+static const char *const state_names[] = {"DISABLED", "CONFIGURED", "STARTED", "STOP_WAIT", "CLONED_READ_ONLY"};
+const char *session_state_name(enum session_state st)
+{
+    return state_names[st];
+}
+
+/* ---- making and freeing ---- */
+
+struct session *session_alloc(struct service *svc, struct error *err)
+{
+    struct session *s = mem_zalloc(sizeof *s);
+    if (!s || !vec_push(&svc->sessions, s)) {
+        mem_free(s);
+        error_set(err, -MRD_ENOMEM, "out of memory");
+        return NULL;
+    }
+    s->service = svc;
+    s->id = ++svc->last_session_id;
+    s->fd = -1;
+    s->last_sequence_id = 1; /* 1 is the service itself */
+    for (unsigned i = 0; i < TIMER_COUNT; i++) {
+        uv_timer_init(svc->loop, &s->timers[i]);
+        s->timers[i].data = s;
+        s->open_handles++;
+    }
+    return s;
+}
+
+static void on_handle_closed(uv_handle_t *h)
+{
+    struct session *s = h->data;
+    if (--s->open_handles == 0)
+        mem_free(s);
+}
+
+static void free_instance(struct instance *i)
+{
+    mem_free(i->name);
+    mem_free(i->config);
+    mem_free(i);
+}
+
+static void free_instances(struct session *s)
+{
+    for (size_t i = 0; i < s->instances.n; i++)
+        free_instance(s->instances.p[i]);
+    vec_free(&s->instances);
+}
+
+static void free_buffers(struct session *s)
+{
+    struct service *svc = s->service;
+    for (size_t i = 0; i < s->buffers.n; i++) {
+        uint16_t id = s->buffers.p[i].id;
+        if (id) {
+            u64map_del(&svc->buffers, id);
+            for (size_t k = 0; k < svc->producers.n; k++)
+                u64map_del(&svc->producers.p[k]->allowed_buffers, id);
+        }
+        trace_buffer_free(s->buffers.p[i].buffer);
+    }
+    vec_free(&s->buffers);
+}
+
+void session_free(struct session *s)
+{
+    if (s->closing)
+        return;
+    s->closing = true;
+    struct service *svc = s->service;
+    if (s->state == SESSION_STARTED || s->state == SESSION_CONFIGURED || s->state == SESSION_STOPPING)
+        session_disable(s, true);
+    flush_abandon(s);
+    if (s->fd >= 0)
+        close(s->fd);
+    if (s->consumer)
+        s->consumer->session = NULL;
+    free_instances(s);
+    free_buffers(s);
+    for (size_t i = 0; i < s->events.n; i++)
+        mem_free(s->events.p[i].body);
+    for (size_t i = 0; i < s->triggers.n; i++) {
+        mem_free(s->triggers.p[i].name);
+        mem_free(s->triggers.p[i].producer_name);
+    }
+    if (s->clone_trigger) {
+        mem_free(s->clone_trigger->name);
+        mem_free(s->clone_trigger->producer_name);
+        mem_free(s->clone_trigger);
+    }
+    vec_free(&s->events);
+    vec_free(&s->triggers);
+    vec_free(&s->packet.slices);
+    u64map_free(&s->sequence_ids);
+    mem_free(s->detach_key);
+    mem_free((void *)(uintptr_t)s->config_bytes.p);
+    if (s->config)
+        mrd__trace_config__free_unpacked(s->config, NULL);
+    for (size_t i = 0; i < svc->sessions.n; i++) {
+        if (svc->sessions.p[i] == s) {
+            memmove(&svc->sessions.p[i], &svc->sessions.p[i + 1], (svc->sessions.n - i - 1) * sizeof s);
+            svc->sessions.n--;
+            break;
+        }
+    }
+    log_line("traced: session %llu freed", (unsigned long long)s->id);
+    for (unsigned i = 0; i < TIMER_COUNT; i++)
+        uv_close((uv_handle_t *)&s->timers[i], on_handle_closed);
+}
+
+/* ---- clocks and lifecycle events ---- */
+
+void session_snapshot_clocks(struct session *s, bool force)
+{
+    struct clock_snapshot now;
+    if (s->config->builtin_data_sources && s->config->builtin_data_sources->disable_clock_snapshotting)
+        return;
+    clock_snapshot_take(&now);
+    if (!force && s->n_snapshots && !clock_snapshot_drifted(&s->last_snapshot, &now))
+        return;
+    if (s->n_snapshots == sizeof s->snapshots / sizeof *s->snapshots) {
+        memmove(s->snapshots, s->snapshots + 1, sizeof s->snapshots - sizeof *s->snapshots);
+        s->n_snapshots--;
+    }
+    s->snapshots[s->n_snapshots++] = now;
+    s->last_snapshot = now;
+}
+
+static unsigned events_kept(enum lifecycle field)
+{
+    return field == LIFECYCLE_ALL_FLUSHED || field == LIFECYCLE_FLUSH_STARTED ? 64 : 1;
+}
+
+void session_lifecycle_body(struct session *s, enum lifecycle field, struct slice body)
+{
+    struct lifecycle_event e = {.field = field, .ts = clock_boot_ns()};
+    unsigned n = 0;
+    size_t oldest = 0;
+    if (body.p) {
+        e.body = mem_alloc(body.len ? body.len : 1);
+        if (!e.body)
+            return;
+        memcpy(e.body, body.p, body.len);
+        e.body_len = body.len;
+    }
+    for (size_t i = s->events.n; i-- > 0;) {
+        if (s->events.p[i].field != field)
+            continue;
+        n++;
+        oldest = i;
+    }
+    if (n >= events_kept(field)) {
+        mem_free(s->events.p[oldest].body);
+        memmove(&s->events.p[oldest], &s->events.p[oldest + 1], (s->events.n - oldest - 1) * sizeof e);
+        s->events.n--;
+    }
+    if (!vec_push(&s->events, e))
+        mem_free(e.body);
+}
+
+void session_lifecycle(struct session *s, enum lifecycle field, bool snapshot)
+{
+    if (snapshot)
+        session_snapshot_clocks(s, false);
+    session_lifecycle_body(s, field, slice_of(NULL, 0));
+}
+
+static void put_source_name(struct pb_writer *w, const struct instance *i)
+{
+    size_t m = pb_begin(w, 1);
+    pb_put_str(w, 1, i->producer->name);
+    pb_put_str(w, 2, i->name);
+    pb_end(w, m);
+}
+
+static void on_start_timeout(uv_timer_t *t)
+{
+    struct session *s = t->data;
+    struct pb_writer w = {0};
+    unsigned n = 0;
+    for (size_t i = 0; i < s->instances.n && n < MAX_SLOW_SOURCES; i++) {
+        if (s->instances.p[i]->state != INSTANCE_STARTING)
+            continue;
+        put_source_name(&w, s->instances.p[i]);
+        n++;
+        log_line("traced: session %llu: %s of \"%s\" has not started in time", (unsigned long long)s->id,
+                 s->instances.p[i]->name, s->instances.p[i]->producer->name);
+    }
+    if (n && !w.failed)
+        session_lifecycle_body(s, LIFECYCLE_SLOW_STARTING, pb_written(&w));
+    pb_writer_free(&w);
+}
+
+static void check_all_started(struct session *s)
+{
+    if (s->state != SESSION_STARTED || s->did_all_started)
+        return;
+    for (size_t i = 0; i < s->instances.n; i++)
+        if (s->instances.p[i]->state != INSTANCE_STARTED)
+            return;
+    s->did_all_started = true;
+    uv_timer_stop(&s->timers[TIMER_START]);
+    session_lifecycle(s, LIFECYCLE_ALL_STARTED, true);
+    if (s->consumer) {
+        Mrd__ObservableEvents e = MRD__OBSERVABLE_EVENTS__INIT;
+        e.has_all_data_sources_started = true;
+        e.all_data_sources_started = true;
+        consumer_observe(s->consumer, &e, 2);
+    }
+}
+
+/* ---- data sources ---- */
+
+/* As a full match; a bad expression matches nothing. */
+static bool regex_matches(const char *pattern, const char *text)
+{
+    char buf[512];
+    regex_t re;
+    if (snprintf(buf, sizeof buf, "^(%s)$", pattern) >= (int)sizeof buf || regcomp(&re, buf, REG_EXTENDED | REG_NOSUB))
+        return false;
+    bool ok = regexec(&re, text, 0, NULL, 0) == 0;
+    regfree(&re);
+    return ok;
+}
+
+static bool machine_matches(const struct session *s, const Mrd__TraceConfig__DataSource *ds,
+                            const struct service_producer *p)
+{
+    const struct ipc_identity *id = ipc_peer_identity(p->peer);
+    if (!ds->n_machine_name_filter)
+        return id->machine_id == 0 || s->config->trace_all_machines;
+    for (size_t i = 0; i < ds->n_machine_name_filter; i++) {
+        const char *want = ds->machine_name_filter[i];
+        if (id->machine_id == 0 && (strcmp(want, "host") == 0 || strcmp(want, s->service->machine_name) == 0))
+            return true;
+        if (id->machine_id && strcmp(want, id->machine_name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool producer_matches(const Mrd__TraceConfig__DataSource *ds, const struct service_producer *p)
+{
+    if (!ds->n_producer_name_filter && !ds->n_producer_name_regex_filter)
+        return true;
+    for (size_t i = 0; i < ds->n_producer_name_filter; i++)
+        if (strcmp(ds->producer_name_filter[i], p->name) == 0)
+            return true;
+    for (size_t i = 0; i < ds->n_producer_name_regex_filter; i++)
+        if (regex_matches(ds->producer_name_regex_filter[i], p->name))
+            return true;
+    return false;
+}
+
+/* The config as the producer gets it (spec service 1, "Config handed to producers"). */
+static bool pack_config(struct session *s, struct instance *in, const Mrd__DataSourceConfig *from, uint16_t buffer_id)
+{
+    Mrd__DataSourceConfig c = *from; /* a flat copy: only scalars change */
+    const Mrd__TraceConfig *t = s->config;
+    c.has_target_buffer = c.has_trace_duration_ms = c.has_tracing_session_id = c.has_stop_timeout_ms = true;
+    c.has_enable_extra_guardrails = c.has_session_initiator = true;
+    c.target_buffer = buffer_id;
+    c.trace_duration_ms = t->duration_ms;
+    c.tracing_session_id = s->id;
+    c.stop_timeout_ms = t->data_source_stop_timeout_ms ? t->data_source_stop_timeout_ms : STOP_TIMEOUT_MS;
+    c.enable_extra_guardrails = t->enable_extra_guardrails;
+    c.session_initiator = MRD__DATA_SOURCE_CONFIG__SESSION_INITIATOR__SESSION_INITIATOR_UNSPECIFIED;
+    if (t->prefer_suspend_clock_for_duration) {
+        c.has_prefer_suspend_clock_for_duration = true;
+        c.prefer_suspend_clock_for_duration = true;
+    }
+    in->config_len = mrd__data_source_config__get_packed_size(&c);
+    in->config = mem_alloc(in->config_len);
+    if (in->config)
+        mrd__data_source_config__pack(&c, in->config);
+    return in->config != NULL;
+}
+
+/* SetupDataSource and StartDataSource look alike. */
+static void send_config(struct instance *in, unsigned field)
+{
+    struct pb_writer w = {0};
+    pb_put_varint(&w, 1, in->id);
+    pb_put_bytes(&w, 2, in->config, in->config_len);
+    if (!w.failed)
+        producer_send_command(in->producer, field, pb_written(&w), -1);
+    pb_writer_free(&w);
+}
+
+static void start_instance(struct session *s, struct instance *in)
+{
+    in->state = in->will_notify_on_start ? INSTANCE_STARTING : INSTANCE_STARTED;
+    send_config(in, 1);
+    if (in->state == INSTANCE_STARTED)
+        consumer_notify_instance(s, in);
+}
+
+static void setup_instance(struct session *s, unsigned source, struct service_producer *p,
+                           const struct registered_source *r)
+{
+    const Mrd__DataSourceConfig *c = s->config->data_sources[source]->config;
+    int target = session_target_buffer(s->config, c);
+    struct instance *in = mem_zalloc(sizeof *in);
+    if (target < 0 || !in) {
+        mem_free(in);
+        return;
+    }
+    uint16_t buffer_id = s->buffers.p[target].id;
+    in->id = ++s->service->last_instance_id;
+    in->producer = p;
+    in->source = source;
+    in->name = mem_strdup(r->name);
+    in->will_notify_on_start = r->will_notify_on_start;
+    in->will_notify_on_stop = r->will_notify_on_stop;
+    in->handles_clear = r->handles_clear;
+    in->no_flush = r->no_flush;
+    if (!in->name || !pack_config(s, in, c, buffer_id) || !u64map_set(&p->allowed_buffers, buffer_id, 1) ||
+        !vec_push(&s->instances, in)) {
+        free_instance(in);
+        return;
+    }
+    producer_setup_tracing(p, s->config);
+    send_config(in, 6);
+    if (s->state == SESSION_STARTED)
+        start_instance(s, in);
+}
+
+void session_add_source(struct session *s, struct service_producer *p, const struct registered_source *r)
+{
+    if (s->service->lockdown && ipc_peer_identity(p->peer)->uid != s->service->uid)
+        return;
+    for (unsigned i = 0; i < s->config->n_data_sources; i++) {
+        const Mrd__TraceConfig__DataSource *ds = s->config->data_sources[i];
+        if (ds->config && ds->config->name && strcmp(ds->config->name, r->name) == 0 && machine_matches(s, ds, p) &&
+            producer_matches(ds, p))
+            setup_instance(s, i, p, r);
+    }
+}
+
+void session_instance_started(struct session *s, struct instance *in)
+{
+    if (in->state != INSTANCE_STARTING)
+        return;
+    in->state = INSTANCE_STARTED;
+    consumer_notify_instance(s, in);
+    check_all_started(s);
+}
+
+static void disabled(struct session *s);
+
+static bool all_stopped(const struct session *s)
+{
+    for (size_t i = 0; i < s->instances.n; i++)
+        if (s->instances.p[i]->state != INSTANCE_STOPPED)
+            return false;
+    return true;
+}
+
+void session_instance_stopped(struct session *s, struct instance *in)
+{
+    if (in->state != INSTANCE_STOPPING)
+        return; /* a stop that nobody asked for changes nothing: the instance is still flushed and stopped */
+    in->state = INSTANCE_STOPPED;
+    consumer_notify_instance(s, in);
+    if (s->state == SESSION_STOPPING && all_stopped(s))
+        disabled(s);
+}
+
+static void stop_instance(struct session *s, struct instance *in, bool immediately)
+{
+    uint8_t body[16];
+    size_t n = 0;
+    if (in->state == INSTANCE_STOPPED || in->state == INSTANCE_STOPPING)
+        return;
+    bool wait = in->will_notify_on_stop && in->state != INSTANCE_CONFIGURED && !immediately;
+    in->state = wait ? INSTANCE_STOPPING : INSTANCE_STOPPED;
+    body[n++] = 1 << 3;
+    n += pb_encode_varint(body + n, in->id);
+    producer_send_command(in->producer, 2, slice_of(body, n), -1);
+    if (!wait)
+        consumer_notify_instance(s, in);
+}
+
+static void remove_instance(struct session *s, size_t i)
+{
+    struct instance *in = s->instances.p[i];
+    if (in->state != INSTANCE_STOPPED) {
+        in->state = INSTANCE_STOPPED;
+        consumer_notify_instance(s, in);
+    }
+    free_instance(in);
+    memmove(&s->instances.p[i], &s->instances.p[i + 1], (s->instances.n - i - 1) * sizeof in);
+    s->instances.n--;
+}
+
+/* Nobody waits for the instances of a producer that is gone. */
+static void after_removal(struct session *s)
+{
+    if (s->state == SESSION_STOPPING && all_stopped(s))
+        disabled(s);
+    else
+        check_all_started(s);
+}
+
+void session_remove_producer(struct session *s, struct service_producer *p)
+{
+    size_t before = s->instances.n;
+    for (size_t i = s->instances.n; i-- > 0;)
+        if (s->instances.p[i]->producer == p)
+            remove_instance(s, i);
+    if (s->instances.n == before)
+        return;
+    log_line("traced: session %llu goes on without producer %u \"%s\"", (unsigned long long)s->id, p->id, p->name);
+    flush_producer_gone(s, p);
+    after_removal(s);
+}
+
+void session_remove_source(struct session *s, struct service_producer *p, const char *name)
+{
+    bool any = false;
+    for (size_t i = s->instances.n; i-- > 0;) {
+        if (s->instances.p[i]->producer != p || strcmp(s->instances.p[i]->name, name) != 0)
+            continue;
+        remove_instance(s, i);
+        any = true;
+    }
+    if (any)
+        after_removal(s);
+}
+
+/* ---- enable, start, disable ---- */
+
+static bool make_buffers(struct session *s)
+{
+    struct service *svc = s->service;
+    for (size_t i = 0; i < s->config->n_buffers; i++) {
+        const Mrd__TraceConfig__BufferConfig *c = s->config->buffers[i];
+        bool discard = c->fill_policy == MRD__TRACE_CONFIG__BUFFER_CONFIG__FILL_POLICY__DISCARD;
+        struct session_buffer b = {.id = service_new_buffer_id(svc)};
+        b.buffer = b.id
+                       ? trace_buffer_new((size_t)c->size_kb * 1024, discard ? TRACE_BUFFER_DISCARD : TRACE_BUFFER_RING)
+                       : NULL;
+        if (!b.buffer || !vec_push(&s->buffers, b)) {
+            trace_buffer_free(b.buffer);
+            return false;
+        }
+        if (!u64map_set(&svc->buffers, b.id, (uint64_t)(uintptr_t)b.buffer))
+            return false;
+    }
+    return true;
+}
+
+static int open_output(const char *path, struct error *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot create output_path %s", path);
+    fchmod(fd, 0644);
+    return fd;
+}
+
+static void choose_uuid(struct session *s)
+{
+    s->uuid_msb = (uint64_t)s->config->trace_uuid_msb;
+    s->uuid_lsb = (uint64_t)s->config->trace_uuid_lsb;
+    if (s->uuid_msb || s->uuid_lsb)
+        return;
+    uint64_t r[2] = {clock_real_ns(), clock_boot_ns()};
+    (void)!getrandom(r, sizeof r, GRND_NONBLOCK);
+    s->uuid_msb = (r[0] & ~0xf000ull) | 0x4000; /* version 4 */
+    s->uuid_lsb = (r[1] & ~(3ull << 62)) | 1ull << 63;
+}
+
+static void abort_others(struct service *svc, const Mrd__TraceConfig *config)
+{
+    if (!config->exclusive_prio)
+        return;
+    for (size_t i = svc->sessions.n; i-- > 0;) {
+        struct session *s = svc->sessions.p[i];
+        if (s->state == SESSION_DISABLED || s->state == SESSION_CLONED)
+            continue;
+        log_line("traced: session %llu ends for one with exclusive_prio %u", (unsigned long long)s->id,
+                 config->exclusive_prio);
+        session_disable(s, true);
+    }
+}
+
+struct session *session_enable(struct service *svc, struct service_consumer *consumer, Mrd__TraceConfig *config, int fd,
+                               struct error *err)
+{
+    struct session *s = NULL;
+    int rc = session_check(svc, consumer, config, fd, err);
+    if (!rc && config->write_into_file && fd < 0)
+        rc = fd = open_output(config->output_path, err);
+    if (rc >= 0)
+        s = session_alloc(svc, err);
+    if (!s) {
+        mrd__trace_config__free_unpacked(config, NULL);
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    s->config = config;
+    s->consumer_uid = ipc_peer_identity(consumer->peer)->uid;
+    if (config->write_into_file)
+        s->fd = fd;
+    else if (fd >= 0)
+        close(fd);
+    size_t len = mrd__trace_config__get_packed_size(config);
+    uint8_t *bytes = mem_alloc(len ? len : 1);
+    if (bytes) {
+        mrd__trace_config__pack(config, bytes);
+        s->config_bytes = slice_of(bytes, len);
+    }
+    if (!bytes || !make_buffers(s)) {
+        error_set(err, -MRD_ENOMEM, "no memory for the buffers");
+        session_free(s);
+        return NULL;
+    }
+    abort_others(svc, config);
+    choose_uuid(s);
+    s->consumer = consumer;
+    consumer->session = s;
+    s->state = SESSION_CONFIGURED;
+    if (config->lockdown_mode)
+        svc->lockdown = config->lockdown_mode == MRD__TRACE_CONFIG__LOCKDOWN_MODE_OPERATION__LOCKDOWN_SET;
+    log_line("traced: session %llu \"%s\" configured by uid %u: %zu buffers, %zu data sources",
+             (unsigned long long)s->id, config->unique_session_name ? config->unique_session_name : "", s->consumer_uid,
+             config->n_buffers, config->n_data_sources);
+    for (size_t i = 0; i < svc->producers.n; i++) {
+        struct service_producer *p = svc->producers.p[i];
+        for (size_t k = 0; k < p->sources.n; k++)
+            session_add_source(s, p, &p->sources.p[k]);
+    }
+    const Mrd__TraceConfig__TriggerConfig *t = config->trigger_config;
+    if (t && t->trigger_mode)
+        session_arm_trigger_timeout(s);
+    if (!config->deferred_start && !(t && t->trigger_mode == 1))
+        session_start(s);
+    return s;
+}
+
+static void on_snapshot(uv_timer_t *t)
+{
+    struct session *s = t->data;
+    session_snapshot_clocks(s, false);
+    s->want_sync_marker = s->want_stats = true;
+}
+
+static void on_duration(uv_timer_t *t)
+{
+    session_flush_and_disable(t->data);
+}
+
+bool session_start(struct session *s)
+{
+    const Mrd__TraceConfig *c = s->config;
+    if (s->state != SESSION_CONFIGURED)
+        return false;
+    s->state = SESSION_STARTED;
+    s->started_realtime_ns = (int64_t)clock_real_ns();
+    const Mrd__TraceConfig__BuiltinDataSource *b = c->builtin_data_sources;
+    if (!b || !b->disable_clock_snapshotting) {
+        clock_snapshot_take(&s->initial_snapshot);
+        s->has_initial_snapshot = true;
+    }
+    session_lifecycle(s, LIFECYCLE_TRACING_STARTED, false);
+    unsigned interval = b && b->snapshot_interval_ms ? b->snapshot_interval_ms : SNAPSHOT_INTERVAL_MS;
+    on_snapshot(&s->timers[TIMER_SNAPSHOT]);
+    uv_timer_start(&s->timers[TIMER_SNAPSHOT], on_snapshot, interval, interval);
+    uv_update_time(s->service->loop);
+    if (c->duration_ms)
+        uv_timer_start(&s->timers[TIMER_DURATION], on_duration, c->duration_ms, 0);
+    uv_timer_start(&s->timers[TIMER_START], on_start_timeout, START_TIMEOUT_MS, 0);
+    s->flush_period_ms = c->flush_period_ms;
+    if (c->write_into_file)
+        session_start_file(s);
+    session_arm_flush(s);
+    session_arm_clear(s);
+    for (size_t i = 0; i < s->instances.n; i++)
+        start_instance(s, s->instances.p[i]);
+    check_all_started(s);
+    return true;
+}
+
+static void after_final_flush(void *ctx, struct session *s, bool ok)
+{
+    (void)ctx;
+    s->final_flush_outcome = ok ? 1 : 2;
+    if (!s->closing && s->state == SESSION_STARTED)
+        session_disable(s, false);
+}
+
+void session_flush_and_disable(struct session *s)
+{
+    if (s->state == SESSION_STARTED)
+        session_flush(s, 0, FLUSH_REASON_STOP | FLUSH_BY_TRACED, after_final_flush, NULL);
+}
+
+/* All producers have stopped, or nobody waits for them. */
+static void disabled(struct session *s)
+{
+    struct service *svc = s->service;
+    for (unsigned i = 0; i < TIMER_COUNT; i++)
+        uv_timer_stop(&s->timers[i]);
+    for (size_t i = 0; i < svc->producers.n; i++)
+        commit_scrape(svc->producers.p[i], s);
+    session_lifecycle(s, LIFECYCLE_TRACING_DISABLED, true);
+    s->want_stats = true;
+    s->state = SESSION_DISABLED;
+    for (size_t i = s->instances.n; i-- > 0;)
+        free_instance(s->instances.p[i]);
+    vec_clear(&s->instances);
+    session_finish_file(s);
+    log_line("traced: session %llu disabled", (unsigned long long)s->id);
+    if (s->closing)
+        return;
+    flush_abandon(s);
+    if (s->consumer)
+        consumer_notify_disabled(s->consumer, NULL);
+    else if (s->config->write_into_file)
+        session_free(s); /* detached, and all is in the file */
+}
+
+static void on_stop_timeout(uv_timer_t *t)
+{
+    struct session *s = t->data;
+    for (size_t i = 0; i < s->instances.n; i++) {
+        if (s->instances.p[i]->state != INSTANCE_STOPPING)
+            continue;
+        log_line("traced: session %llu: %s of \"%s\" has not stopped in time", (unsigned long long)s->id,
+                 s->instances.p[i]->name, s->instances.p[i]->producer->name);
+        s->instances.p[i]->state = INSTANCE_STOPPED;
+    }
+    disabled(s);
+}
+
+void session_disable(struct session *s, bool immediately)
+{
+    if (s->state == SESSION_DISABLED || s->state == SESSION_CLONED)
+        return;
+    if (s->state == SESSION_STOPPING && !immediately)
+        return;
+    bool never_started = s->state == SESSION_CONFIGURED;
+    for (size_t i = 0; i < s->instances.n; i++)
+        stop_instance(s, s->instances.p[i], immediately || never_started);
+    s->state = SESSION_STOPPING;
+    for (size_t i = 0; immediately && i < s->instances.n; i++)
+        s->instances.p[i]->state = INSTANCE_STOPPED;
+    if (all_stopped(s)) {
+        disabled(s);
+        return;
+    }
+    unsigned timeout = s->config->data_source_stop_timeout_ms;
+    uv_timer_start(&s->timers[TIMER_STOP], on_stop_timeout, timeout ? timeout : STOP_TIMEOUT_MS, 0);
+}
+
+/* ---- changes ---- */
+
+/* Adds what `from` has and `to` has not. */
+static bool add_names(char ***to, size_t *n_to, char *const *from, size_t n_from)
+{
+    for (size_t i = 0; i < n_from; i++) {
+        bool known = false;
+        for (size_t k = 0; k < *n_to; k++)
+            known |= strcmp((*to)[k], from[i]) == 0;
+        if (known)
+            continue;
+        char **list = realloc(*to, (*n_to + 1) * sizeof *list); /* protobuf-c frees it with free() */
+        char *copy = strdup(from[i]);
+        if (list)
+            *to = list;
+        if (!list || !copy) {
+            free(copy);
+            return false;
+        }
+        list[(*n_to)++] = copy;
+    }
+    return true;
+}
+
+static bool has_instance(const struct session *s, unsigned source, const struct service_producer *p)
+{
+    for (size_t i = 0; i < s->instances.n; i++)
+        if (s->instances.p[i]->source == source && s->instances.p[i]->producer == p)
+            return true;
+    return false;
+}
+
+void session_change_config(struct session *s, const Mrd__TraceConfig *config)
+{
+    if (s->state != SESSION_STARTED && s->state != SESSION_CONFIGURED)
+        return;
+    for (unsigned i = 0; i < s->config->n_data_sources; i++) {
+        Mrd__TraceConfig__DataSource *ds = s->config->data_sources[i];
+        const Mrd__TraceConfig__DataSource *with = NULL;
+        for (size_t k = 0; k < config->n_data_sources && ds->config && ds->config->name; k++)
+            if (config->data_sources[k]->config && config->data_sources[k]->config->name &&
+                strcmp(config->data_sources[k]->config->name, ds->config->name) == 0)
+                with = config->data_sources[k];
+        if (!with || (!ds->n_producer_name_filter && !ds->n_producer_name_regex_filter))
+            continue; /* without a filter everybody is in already */
+        add_names(&ds->producer_name_filter, &ds->n_producer_name_filter, with->producer_name_filter,
+                  with->n_producer_name_filter);
+        add_names(&ds->producer_name_regex_filter, &ds->n_producer_name_regex_filter, with->producer_name_regex_filter,
+                  with->n_producer_name_regex_filter);
+        for (size_t p = 0; p < s->service->producers.n; p++) {
+            struct service_producer *producer = s->service->producers.p[p];
+            if (has_instance(s, i, producer) || !producer_matches(ds, producer) || !machine_matches(s, ds, producer))
+                continue;
+            for (size_t r = 0; r < producer->sources.n; r++)
+                if (strcmp(producer->sources.p[r].name, ds->config->name) == 0)
+                    setup_instance(s, i, producer, &producer->sources.p[r]);
+        }
+    }
+}

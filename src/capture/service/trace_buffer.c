@@ -1,0 +1,392 @@
+/* The trace buffer: writing, overwriting, patching. Reading is in trace_buffer_read.c. */
+#include "capture/service/trace_buffer_internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define MAX_RECORD 65520u /* spec service 4: sizes are 16 bits there */
+
+const int64_t chunk_histogram_def[CHUNK_HISTOGRAM_BUCKETS - 1] = {8,    32,   128,  512,   1024,
+                                                                  2048, 4096, 8192, 12288, 16384};
+
+struct trace_buffer *trace_buffer_new(size_t size, enum trace_buffer_policy policy)
+{
+    struct trace_buffer *b = mem_zalloc(sizeof *b);
+    if (!b)
+        return NULL;
+    b->size = size < 4096 ? 4096 : size & ~(size_t)15;
+    if (b->size > UINT32_MAX - 15)
+        b->size = UINT32_MAX - 15 - 4095;
+    b->size &= ~(size_t)15;
+    /* mapped, so that a buffer costs memory only as far as it fills */
+    b->ring = mmap(NULL, b->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (b->ring == MAP_FAILED) {
+        mem_free(b);
+        return NULL;
+    }
+    b->policy = policy;
+    b->stats.buffer_size = b->size;
+    return b;
+}
+
+void trace_buffer_free(struct trace_buffer *b)
+{
+    if (!b)
+        return;
+    munmap(b->ring, b->size);
+    for (size_t i = 0; i < b->all.n; i++) {
+        mem_free(b->all.p[i]->chunks);
+        mem_free(b->all.p[i]);
+    }
+    vec_free(&b->all);
+    vec_free(&b->order);
+    u64map_free(&b->by_key);
+    mem_free(b);
+}
+
+/* ---- the index ---- */
+
+uint32_t sequence_lower_bound(const struct sequence *s, uint32_t chunk_id)
+{
+    uint32_t lo = 0, hi = s->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (s->chunks[s->head + mid].chunk_id < chunk_id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+struct chunk_meta *sequence_find(struct sequence *s, uint32_t chunk_id)
+{
+    if (!s->n)
+        return NULL;
+    struct chunk_meta *first = &s->chunks[s->head], *last = first + s->n - 1;
+    if (first->chunk_id == chunk_id)
+        return first;
+    if (last->chunk_id < chunk_id)
+        return NULL;
+    uint32_t i = sequence_lower_bound(s, chunk_id);
+    return i < s->n && first[i].chunk_id == chunk_id ? &first[i] : NULL;
+}
+
+static struct sequence *find_sequence(struct trace_buffer *b, uint16_t producer_id, uint16_t writer_id)
+{
+    uint64_t *i = u64map_get(&b->by_key, sequence_key(producer_id, writer_id));
+    return i ? b->all.p[*i] : NULL;
+}
+
+static struct sequence *get_sequence(struct trace_buffer *b, const struct trace_writer_identity *who)
+{
+    struct sequence *s = find_sequence(b, who->producer_id, who->writer_id);
+    if (s)
+        return s;
+    uint64_t key = sequence_key(who->producer_id, who->writer_id);
+    s = mem_zalloc(sizeof *s);
+    if (!s || !vec_reserve(&b->all, b->all.n + 1) || !vec_reserve(&b->order, b->order.n + 1) ||
+        !u64map_set(&b->by_key, key, b->all.n)) {
+        mem_free(s);
+        return NULL;
+    }
+    s->stats.who = *who;
+    s->index = (uint32_t)b->all.n;
+    s->loss = LOSS_PRESENT; /* spec ipc 7: set on the first packet of each sequence, too */
+    b->all.p[b->all.n++] = s;
+    size_t at = b->order.n++;
+    for (; at > 0; at--) {
+        struct sequence *before = b->order.p[at - 1];
+        if (sequence_key(before->stats.who.producer_id, before->stats.who.writer_id) < key)
+            break;
+        b->order.p[at] = before;
+    }
+    b->order.p[at] = s;
+    return s;
+}
+
+/* The chunk at position `at` changed: if it was among those done with, only `skip` of them are left. */
+static void forget_skip(struct sequence *s, uint32_t at, uint32_t skip)
+{
+    if (s->skip_start)
+        s->skip = 0;
+    else if (at < s->skip)
+        s->skip = skip;
+}
+
+static struct chunk_meta *insert_chunk(struct sequence *s, uint32_t chunk_id)
+{
+    if (s->head + s->n == s->cap) {
+        if (s->head > s->n / 2 + 8) {
+            memmove(s->chunks, s->chunks + s->head, s->n * sizeof *s->chunks);
+        } else {
+            uint32_t cap = s->cap ? s->cap * 2 : 16;
+            struct chunk_meta *p = mem_alloc(cap * sizeof *p);
+            if (!p)
+                return NULL;
+            if (s->n)
+                memcpy(p, s->chunks + s->head, s->n * sizeof *p);
+            mem_free(s->chunks);
+            s->chunks = p;
+            s->cap = cap;
+        }
+        s->head = 0;
+    }
+    struct chunk_meta *first = s->chunks + s->head;
+    uint32_t at = s->n;
+    if (s->n && first[s->n - 1].chunk_id >= chunk_id) {
+        at = sequence_lower_bound(s, chunk_id);
+        memmove(first + at + 1, first + at, (s->n - at) * sizeof *first);
+        forget_skip(s, at, at);
+    }
+    s->n++;
+    memset(&first[at], 0, sizeof first[at]);
+    first[at].chunk_id = chunk_id;
+    return &first[at];
+}
+
+static void remove_chunk(struct sequence *s, struct chunk_meta *m)
+{
+    uint32_t at = (uint32_t)(m - (s->chunks + s->head));
+    if (at == 0) {
+        s->head++;
+    } else {
+        memmove(m, m + 1, (s->n - at - 1) * sizeof *m);
+    }
+    s->n--;
+    forget_skip(s, at, s->skip ? s->skip - 1 : 0);
+    if (!s->n)
+        s->head = 0;
+}
+
+/* ---- the ring ---- */
+
+static bool is_unread(const struct chunk_meta *m)
+{
+    return m->num_read < m->num_fragments;
+}
+
+/* Looks at the records that [wptr, wptr + size) covers. With `erase` they leave the index. False: DISCARD forbids it.
+ * *end is where the last record covered ends. */
+static bool clear_way(struct trace_buffer *b, size_t size, bool erase, size_t *end)
+{
+    size_t at = b->wptr, until = b->wptr + size;
+    while (at < until && at < b->high) {
+        struct record *r = record_at(b, at);
+        if (r->sequence == PADDING) {
+            if (erase)
+                b->stats.padding_bytes_cleared += r->size;
+        } else {
+            struct sequence *s = b->all.p[r->sequence];
+            struct chunk_meta *m = sequence_find(s, r->chunk_id);
+            bool unread = m && is_unread(m);
+            if (unread && b->policy == TRACE_BUFFER_DISCARD)
+                return false;
+            if (erase && unread) {
+                b->stats.chunks_overwritten++;
+                b->stats.bytes_overwritten += r->size;
+                s->loss |= LOSS_PRESENT | LOSS_OVERWRITE;
+            }
+            if (erase && m)
+                remove_chunk(s, m);
+        }
+        at += r->size;
+    }
+    *end = at > until ? at : until;
+    return true;
+}
+
+static void put_padding(struct trace_buffer *b, size_t offset, size_t size)
+{
+    if (!size)
+        return;
+    *record_at(b, offset) = (struct record){.size = (uint32_t)size, .sequence = PADDING};
+    b->stats.padding_bytes_written += size;
+    if (offset + size > b->high)
+        b->high = offset + size;
+}
+
+/* Makes room for a record of `size` bytes at wptr, wrapping first if it must. False: DISCARD forbids it. */
+static bool make_room(struct trace_buffer *b, size_t size)
+{
+    size_t left = b->size - b->wptr, end;
+    if (left < size) {
+        if (!clear_way(b, left, false, &end))
+            return false;
+        clear_way(b, left, true, &end);
+        put_padding(b, b->wptr, left);
+        b->wptr = 0;
+        b->stats.write_wrap_count++;
+    }
+    if (b->policy == TRACE_BUFFER_DISCARD && !clear_way(b, size, false, &end))
+        return false;
+    clear_way(b, size, true, &end);
+    put_padding(b, b->wptr + size, end - b->wptr - size); /* what is left of the last record covered */
+    return true;
+}
+
+/* A scraped chunk comes again with more in it, or whole (spec service 4). */
+static void rewrite(struct trace_buffer *b, struct sequence *s, struct chunk_meta *m, const struct trace_chunk *c)
+{
+    struct record *r = record_at(b, m->offset);
+    const struct chunk_meta *next = sequence_find(s, c->chunk_id + 1);
+    if (r->payload != c->payload.len || c->num_fragments < m->num_fragments || (c->flags & m->flags) != m->flags) {
+        b->stats.abi_violations++;
+        return;
+    }
+    if (c->num_fragments == m->num_fragments && m->complete)
+        return;
+    if (c->num_fragments == m->num_fragments && !c->complete)
+        return;
+    if (next && next->num_read > 0) {
+        b->stats.abi_violations++;
+        return;
+    }
+    memcpy((uint8_t *)r + RECORD_HEADER, c->payload.p, c->payload.len);
+    m->num_fragments = c->num_fragments;
+    m->flags = c->flags;
+    m->complete = c->complete;
+    b->stats.chunks_rewritten++;
+    uint32_t at = (uint32_t)(m - (s->chunks + s->head));
+    forget_skip(s, at, at);
+}
+
+void trace_buffer_write(struct trace_buffer *b, const struct trace_chunk *chunk)
+{
+    struct trace_chunk c = *chunk;
+    size_t size = (c.payload.len + RECORD_HEADER + 15) & ~(size_t)15;
+    if (size > MAX_RECORD || size > b->size || (!c.complete && c.num_fragments == 0)) {
+        b->stats.abi_violations++;
+        return;
+    }
+    if (!c.complete) { /* the last fragment is still being written */
+        c.num_fragments--;
+        c.flags &= (uint8_t) ~(SHM_LAST_CONTINUES | SHM_NEEDS_PATCHING);
+    }
+    if (b->full) {
+        b->stats.chunks_discarded++;
+        return;
+    }
+    struct sequence *s = get_sequence(b, &c.who);
+    if (!s) {
+        b->stats.chunks_discarded++;
+        return;
+    }
+    struct chunk_meta *m = sequence_find(s, c.chunk_id);
+    if (m) {
+        rewrite(b, s, m, &c);
+        return;
+    }
+    if (!make_room(b, size)) {
+        b->full = true;
+        b->stats.chunks_discarded++;
+        return;
+    }
+    m = insert_chunk(s, c.chunk_id);
+    if (!m) { /* out of memory: the room stays, as padding */
+        put_padding(b, b->wptr, size);
+        b->stats.chunks_discarded++;
+    } else {
+        if (s->any_written && c.chunk_id - s->last_written >= 1u << 31)
+            b->stats.chunks_committed_out_of_order++;
+        else
+            s->last_written = c.chunk_id;
+        s->any_written = true;
+        m->offset = (uint32_t)b->wptr;
+        m->num_fragments = c.num_fragments;
+        m->flags = c.flags;
+        m->complete = c.complete;
+        struct record *r = record_at(b, b->wptr);
+        *r = (struct record){(uint32_t)size, s->index, c.chunk_id, (uint32_t)c.payload.len};
+        if (c.payload.len)
+            memcpy((uint8_t *)r + RECORD_HEADER, c.payload.p, c.payload.len);
+        b->stats.chunks_written++;
+        b->stats.bytes_written += size;
+    }
+    b->wptr += size;
+    if (b->wptr > b->high)
+        b->high = b->wptr;
+    if (b->wptr == b->size) {
+        b->wptr = 0;
+        b->stats.write_wrap_count++;
+    }
+}
+
+bool trace_buffer_patch(struct trace_buffer *b, uint16_t producer_id, uint16_t writer_id, uint32_t chunk_id,
+                        const struct trace_patch *patches, size_t n, bool has_more)
+{
+    struct sequence *s = find_sequence(b, producer_id, writer_id);
+    struct chunk_meta *m = s ? sequence_find(s, chunk_id) : NULL;
+    if (!m) {
+        b->stats.patches_failed++;
+        return false;
+    }
+    struct record *r = record_at(b, m->offset);
+    for (size_t i = 0; i < n; i++) {
+        if (patches[i].offset > r->payload || r->payload - patches[i].offset < 4) {
+            b->stats.patches_failed++;
+            return false;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy((uint8_t *)r + RECORD_HEADER + patches[i].offset, patches[i].bytes, 4);
+    b->stats.patches_succeeded += n;
+    if (!has_more)
+        m->flags &= (uint8_t)~SHM_NEEDS_PATCHING;
+    return true;
+}
+
+/* ---- copies and statistics ---- */
+
+struct trace_buffer *trace_buffer_clone(const struct trace_buffer *b)
+{
+    struct trace_buffer *c = trace_buffer_new(b->size, b->policy);
+    if (!c)
+        return NULL;
+    memcpy(c->ring, b->ring, b->high);
+    c->wptr = b->wptr;
+    c->high = b->high;
+    c->full = b->full;
+    c->stats = b->stats;
+    c->stats.bytes_read = c->stats.chunks_read = 0;
+    c->stats.readaheads_succeeded = c->stats.readaheads_failed = 0;
+    for (size_t i = 0; i < b->all.n; i++) {
+        const struct sequence *from = b->all.p[i];
+        struct sequence *to = get_sequence(c, &from->stats.who);
+        struct chunk_meta *chunks = mem_alloc((from->n ? from->n : 1) * sizeof *chunks);
+        if (!to || !chunks) {
+            mem_free(chunks);
+            trace_buffer_free(c);
+            return NULL;
+        }
+        *to = *from;
+        to->chunks = chunks;
+        to->head = 0;
+        to->cap = from->n ? from->n : 1;
+        if (from->n)
+            memcpy(chunks, from->chunks + from->head, from->n * sizeof *chunks);
+    }
+    return c;
+}
+
+const struct trace_buffer_stats *trace_buffer_get_stats(const struct trace_buffer *b)
+{
+    return &b->stats;
+}
+enum trace_buffer_policy trace_buffer_get_policy(const struct trace_buffer *b)
+{
+    return b->policy;
+}
+size_t trace_buffer_sequence_count(const struct trace_buffer *b)
+{
+    return b->order.n;
+}
+bool trace_buffer_is_full(const struct trace_buffer *b)
+{
+    return b->full;
+}
+
+const struct trace_sequence_stats *trace_buffer_sequence(const struct trace_buffer *b, size_t i)
+{
+    return &b->order.p[i]->stats;
+}

@@ -1,0 +1,83 @@
+/* What the writing and the reading half of the trace buffer share. */
+#ifndef MERIDIAN_CAPTURE_SERVICE_TRACE_BUFFER_INTERNAL_H
+#define MERIDIAN_CAPTURE_SERVICE_TRACE_BUFFER_INTERNAL_H
+
+#include "base/u64map.h"
+#include "capture/service/trace_buffer.h"
+
+/* In the ring. A record of padding has sequence PADDING. */
+struct record {
+    uint32_t size; /* with this header, a multiple of 16 */
+    uint32_t sequence;
+    uint32_t chunk_id;
+    uint32_t payload; /* bytes of payload behind the header */
+};
+#define RECORD_HEADER 16u
+#define PADDING       UINT32_MAX
+_Static_assert(sizeof(struct record) == RECORD_HEADER, "the header is part of the statistics");
+
+/* In the index, one per chunk that is in the ring. */
+struct chunk_meta {
+    uint32_t chunk_id;
+    uint32_t offset;        /* of its record in the ring */
+    uint32_t read_offset;   /* in the payload, of the next fragment to read */
+    uint16_t num_fragments; /* whole ones */
+    uint16_t num_read;
+    uint8_t flags;
+    bool complete;
+    bool consumed; /* counted in chunks_read */
+};
+
+struct sequence {
+    struct trace_sequence_stats stats; /* first: its address is handed out */
+    uint32_t index;                    /* in all[] */
+    /* the chunks in order of their id as a plain number: live ones are chunks[head .. head + n) */
+    struct chunk_meta *chunks;
+    uint32_t head, n, cap;
+    uint32_t last_written;
+    bool any_written;
+    /* chunks are read from position skip_start on, round the end; this many of them are done with */
+    uint32_t skip, skip_start;
+    /* what the reader remembers between passes, also of chunks that are gone */
+    bool any_done;
+    uint32_t last_done;  /* the last chunk that was read to its end */
+    uint32_t partial_id; /* a chunk read in part, and how far: it may be overwritten and come again */
+    uint16_t partial_read;
+    uint32_t loss; /* bits for the next packet */
+};
+
+struct trace_buffer {
+    uint8_t *ring;
+    size_t size;
+    size_t wptr;
+    size_t high; /* beyond it the ring was never written */
+    enum trace_buffer_policy policy;
+    bool full; /* DISCARD has refused a chunk */
+    struct trace_buffer_stats stats;
+    struct u64map by_key; /* producer << 16 | writer → index in all */
+    VEC(struct sequence *)
+    all; /* in order of arrival; records refer to these numbers */
+    VEC(struct sequence *)
+    order; /* by (producer, writer) */
+    /* the pass of reading */
+    bool final;
+    size_t at_sequence; /* in order */
+};
+
+static inline uint64_t sequence_key(uint16_t producer_id, uint16_t writer_id)
+{
+    return (uint64_t)producer_id << 16 | writer_id;
+}
+
+static inline struct record *record_at(const struct trace_buffer *b, size_t offset)
+{
+    return (struct record *)(void *)(b->ring + offset);
+}
+
+/* The chunk, or NULL. */
+struct chunk_meta *sequence_find(struct sequence *s, uint32_t chunk_id);
+
+/* The first position whose chunk id is not below `chunk_id`. */
+uint32_t sequence_lower_bound(const struct sequence *s, uint32_t chunk_id);
+
+#endif

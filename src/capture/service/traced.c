@@ -1,0 +1,122 @@
+/* The traced applet: flags, sockets' permissions, signals, the loop. */
+#include "base/log.h"
+#include "capture/applet.h"
+#include "capture/daemon.h"
+#include "capture/ipc/addr.h"
+#include "capture/service/service.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "Usage: traced [options]\n"
+    "  --background                         return to the shell, go on as a daemon\n"
+    "  --version                            print the version\n"
+    "  --set-socket-permissions P:M:C:M     group and mode (octal) of the producer and of the consumer socket\n"
+    "\n"
+    "Sockets: PERFETTO_PRODUCER_SOCK_NAME (a list, with commas) and PERFETTO_CONSUMER_SOCK_NAME: a path, @abstract,\n"
+    "host:port, [v6]:port or vsock://CID:PORT. TRACED_NOTIFY_FD: a descriptor that gets a \"1\" when all are open.\n";
+
+static void on_signal(uv_signal_t *h, int signum)
+{
+    (void)signum;
+    uv_stop(h->loop);
+}
+
+/* Splits the comma-separated list in place. */
+static unsigned split(char *list, const char **out, unsigned max)
+{
+    unsigned n = 0;
+    for (char *save = NULL, *s = strtok_r(list, ",", &save); s && n < max; s = strtok_r(NULL, ",", &save))
+        out[n++] = s;
+    return n;
+}
+
+static int set_permissions(const struct service_options *o, char *spec, struct error *err)
+{
+    char *part[4], *save = NULL;
+    unsigned n = 0;
+    for (char *s = strtok_r(spec, ":", &save); s && n < 4; s = strtok_r(NULL, ":", &save))
+        part[n++] = s;
+    if (n != 4)
+        return error_set(err, -MRD_EINVALID, "--set-socket-permissions needs group:mode:group:mode");
+    int rc = 0;
+    for (unsigned i = 0; i < o->n_producer_sockets && !rc; i++)
+        rc = daemon_socket_permissions(o->producer_sockets[i], part[0], part[1], err);
+    return rc ? rc : daemon_socket_permissions(o->consumer_socket, part[2], part[3], err);
+}
+
+int traced_main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"background", no_argument, NULL, 'b'},
+        {"version", no_argument, NULL, 'v'},
+        {"set-socket-permissions", required_argument, NULL, 'p'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    struct error err = {0};
+    bool background = false;
+    char *permissions = NULL;
+    optind = 1;
+    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        switch (c) {
+        case 'b':
+            background = true;
+            break;
+        case 'v':
+            printf("Meridian v%s\n", MERIDIAN_VERSION);
+            return 0;
+        case 'p':
+            permissions = optarg;
+            break;
+        default:
+            fputs(usage, stderr);
+            return 1;
+        }
+    }
+    char list[4096];
+    struct service_options o = {.consumer_socket = ipc_consumer_socket()};
+    snprintf(list, sizeof list, "%s", ipc_producer_socket());
+    o.n_producer_sockets = split(list, o.producer_sockets, SERVICE_MAX_SOCKETS);
+    if (!o.n_producer_sockets) {
+        fprintf(stderr, "traced: no producer socket\n");
+        return 1;
+    }
+    if (background && daemon_detach(&err) != 0) {
+        fprintf(stderr, "traced: %s\n", err.text);
+        return 1;
+    }
+    daemon_raise_fd_limit();
+    signal(SIGPIPE, SIG_IGN);
+    uv_loop_t loop;
+    struct service *svc = NULL;
+    uv_signal_t sig[2];
+    uv_loop_init(&loop);
+    if (service_open(&svc, &loop, &o, &err) != 0 || (permissions && set_permissions(&o, permissions, &err) != 0)) {
+        fprintf(stderr, "traced: %s\n", err.text);
+        service_close(svc);
+        uv_run(&loop, UV_RUN_NOWAIT);
+        uv_loop_close(&loop);
+        return 1;
+    }
+    for (int i = 0; i < 2; i++) {
+        uv_signal_init(&loop, &sig[i]);
+        uv_signal_start(&sig[i], on_signal, i ? SIGTERM : SIGINT);
+    }
+    for (unsigned i = 0; i < o.n_producer_sockets; i++)
+        log_line("traced: producers at %s", o.producer_sockets[i]);
+    log_line("traced: consumers at %s; ready", o.consumer_socket);
+    daemon_notify("TRACED_NOTIFY_FD");
+    uv_run(&loop, UV_RUN_DEFAULT);
+    log_line("traced: going down");
+    for (int i = 0; i < 2; i++)
+        uv_close((uv_handle_t *)&sig[i], NULL);
+    service_close(svc);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+    return 0;
+}

@@ -1,0 +1,25 @@
+/* Protobuf text format, by reflection on the descriptors that protobuf-c generates.
+ *
+ * Parsing yields wire bytes (unpack them, or send them as they are); printing walks wire bytes. So neither needs to
+ * know how a message lies in memory. */
+#ifndef MERIDIAN_PROTO_TEXT_FORMAT_H
+#define MERIDIAN_PROTO_TEXT_FORMAT_H
+
+#include "base/error.h"
+#include "proto/pb_writer.h"
+
+#include <protobuf-c/protobuf-c.h>
+
+enum { TEXT_SKIP_UNKNOWN = 1 /* fields that the schema does not know are left out instead of being an error */ };
+
+/* Appends the message of type `d` written in `text`. On failure (-MRD_EFORMAT, -MRD_ENOMEM) the error says
+ * "line:column: what". Comments start with '#'; fields may be separated by ',' or ';'; lists "[a, b]", nested messages
+ * with or without ':', in {} or <>; strings may be in pieces. A singular field given twice is an error. */
+int text_parse(const ProtobufCMessageDescriptor *d, struct slice text, unsigned flags, struct pb_writer *out,
+               struct error *err);
+
+/* Appends the text of a message of type `d`, two spaces a level, one field a line. Fields the schema does not know are
+ * written by number. `indent`: the level to start at. False when the bytes are damaged: what is before is printed. */
+bool text_print(const ProtobufCMessageDescriptor *d, struct slice message, unsigned indent, struct pb_writer *out);
+
+#endif
