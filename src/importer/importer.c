@@ -39,7 +39,7 @@ int importer_open(struct importer **out, struct storage *st, const struct import
 
 static int check(const struct importer *im, int rc, struct error *err)
 {
-    if (im->failed || sorter_failed(im->sorter) || storage_failed(im->st))
+    if (im->failed || sorter_failed(im->sorter) || clock_graph_failed(im->clocks) || storage_failed(im->st))
         return error_set(err, -MRD_ENOMEM, "out of memory");
     return rc;
 }

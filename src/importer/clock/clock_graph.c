@@ -9,7 +9,7 @@ enum { MAX_HOPS = 4, NO_NODE = -1 };
 
 /* Readings of one clock in snapshots of one type (the same clocks in the same order). */
 struct series {
-    uint64_t type; /* hash of the snapshot's clocks */
+    uint64_t type; /* number of the list of clocks in the snapshot, by age: older types are searched first */
     VEC(uint32_t)
     snapshots; /* ascending */
     VEC(int64_t)
@@ -59,6 +59,7 @@ struct clock_graph {
     struct u64map by_clock; /* hash of clock_id -> first node; collisions are told apart by a walk */
     VEC(struct domain)
     domains;
+    struct u64map types; /* hash of a snapshot's clocks, in order -> type, from 1 (0 is for lines) */
     uint32_t next_snapshot;
     uint64_t version; /* changes with every snapshot and every change of the trace clock */
     struct clock_id trace_clock;
@@ -96,6 +97,7 @@ void clock_graph_close(struct clock_graph *g)
     vec_free(&g->nodes);
     vec_free(&g->domains);
     u64map_free(&g->by_clock);
+    u64map_free(&g->types);
     mem_free(g);
 }
 
@@ -240,11 +242,18 @@ no_memory:
 uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_reading *readings, size_t n)
 {
     uint32_t snapshot = g->next_snapshot++;
-    uint64_t type = n;
+    uint64_t hash = n;
     g->version++;
     for (size_t i = 0; i < n; i++)
-        type = hash_combine(type, hash_clock(readings[i].clock));
-    type |= 1; /* 0 is for lines */
+        hash = hash_combine(hash, hash_clock(readings[i].clock));
+    uint64_t *slot = u64map_put(&g->types, hash, NULL);
+    if (!slot) {
+        g->failed = true;
+        return snapshot;
+    }
+    if (!*slot)
+        *slot = g->types.n;
+    uint64_t type = *slot;
     for (size_t i = 0; i < n; i++) {
         int node = add_node(g, readings[i].clock);
         if (node == NO_NODE)
@@ -633,6 +642,11 @@ int clock_graph_set_trace_clock(struct clock_graph *g, struct clock_id clock)
     g->trace_clock_set = true;
     g->version++;
     return 0;
+}
+
+bool clock_graph_failed(const struct clock_graph *g)
+{
+    return g->failed;
 }
 
 struct clock_id clock_graph_trace_clock(const struct clock_graph *g)

@@ -64,6 +64,9 @@ int clock_graph_from_trace_time(struct clock_graph *g, int64_t trace_ns, struct 
 /* Rows of clock_snapshot for the readings of the snapshot added last; those without a trace time get none. */
 void clock_graph_write_rows(struct clock_graph *g, const struct clock_reading *readings, size_t n, uint32_t snapshot);
 
+/* Memory ran out: something is missing. */
+bool clock_graph_failed(const struct clock_graph *g);
+
 void clock_graph_close(struct clock_graph *g);
 
 #endif

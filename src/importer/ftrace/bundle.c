@@ -98,7 +98,8 @@ static bool bundle_clock(struct packet *p, const struct bundle *b, struct clock_
     }
     if (b->has_ftrace_ts && b->has_boot_ts && b->ftrace_ts != f->last_clock_snapshot) {
         struct clock_reading pair[] = {{.clock = *clock, .value = b->ftrace_ts}, {.clock = boot, .value = b->boot_ts}};
-        clock_graph_add_snapshot(p->m->im->clocks, pair, 2);
+        struct clock_graph *clocks = p->m->im->clocks;
+        clock_graph_write_rows(clocks, pair, 2, clock_graph_add_snapshot(clocks, pair, 2));
         f->last_clock_snapshot = b->ftrace_ts;
     }
     return true;

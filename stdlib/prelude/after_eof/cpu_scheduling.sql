@@ -2,7 +2,8 @@
 
 CREATE VIEW cpu AS
 SELECT id, id AS ucpu, cpu, cluster_id, processor, machine_id, capacity, arg_set_id
-FROM __intrinsic_cpu;
+FROM __intrinsic_cpu
+WHERE cpu IS NOT NULL;
 
 CREATE VIEW cpu_available_frequencies AS
 SELECT id, ucpu AS cpu, freq, ucpu
