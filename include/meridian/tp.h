@@ -119,6 +119,26 @@ void tp_result_close(struct tp_result *r); /* NULL is fine */
 /* Drops every table, view, function and module that queries made. */
 int tp_restore_initial_tables(struct tp *tp);
 
+/* ---- SQL modules, for INCLUDE PERFETTO MODULE ----
+ *
+ * May be called before or after tp_finish(), and hold until tp_close(). A package whose name clashes with another is
+ * an error, unless `replace`, which takes its place. */
+
+/* All .sql files below `dir` become modules of `package` (NULL: the directory's name). */
+int tp_add_sql_dir(struct tp *tp, const char *dir, const char *package, bool replace);
+
+struct tp_module {
+    const char *name; /* the whole name, which begins with the package's */
+    const char *sql;
+    size_t len;
+};
+
+/* The same from texts, which are copied. */
+int tp_add_sql_modules(struct tp *tp, const char *package, const struct tp_module *modules, size_t n, bool replace);
+
+/* Puts the packages of `dir` in the place of the whole standard library. */
+int tp_override_stdlib(struct tp *tp, const char *dir);
+
 /* ---- health ---- */
 
 struct tp_stat {

@@ -65,6 +65,25 @@ static int make_config(const struct options *o, struct tp_config *config, struct
     return apply_dev_flags(o, config, err);
 }
 
+/* "PATH" or "PATH@PACKAGE" */
+static int add_package(struct tp *tp, const char *text, bool replace)
+{
+    const char *at = strrchr(text, '@');
+    char path[4096];
+    snprintf(path, sizeof path, "%.*s", (int)(at ? at - text : (ptrdiff_t)strlen(text)), text);
+    return tp_add_sql_dir(tp, path, at && at[1] ? at + 1 : NULL, replace);
+}
+
+static int add_packages(struct tp *tp, const struct options *o)
+{
+    int rc = o->override_stdlib ? tp_override_stdlib(tp, o->override_stdlib) : 0;
+    for (size_t i = 0; i < o->add_sql_package.n && rc == 0; i++)
+        rc = add_package(tp, o->add_sql_package.p[i], false);
+    for (size_t i = 0; i < o->override_sql_package.n && rc == 0; i++)
+        rc = add_package(tp, o->override_sql_package.p[i], true);
+    return rc;
+}
+
 /* Called often while loading: a line a tenth of a second is enough. */
 struct progress {
     int64_t last_ns;
@@ -108,6 +127,8 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
                              paths[i]);
     int64_t start = shell_now_ns();
     rc = tp_open(&sh->tp, &config);
+    if (rc == 0)
+        rc = add_packages(sh->tp, &sh->opt);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = tp_load(sh->tp, paths[i]);
     if (rc == 0)

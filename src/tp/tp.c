@@ -88,6 +88,7 @@ void tp_close(struct tp *tp)
         importer_close(tp->importer);
     storage_free(&tp->storage);
     vec_free(&tp->stats);
+    tp_free_packages(tp);
     mem_free(tp);
 }
 
@@ -175,6 +176,8 @@ static int open_engine(struct tp *tp)
 {
     int rc = engine_open(&tp->engine, &tp->storage, &tp->err);
     if (rc == 0)
+        rc = tp_apply_packages(tp);
+    if (rc == 0)
         rc = engine_loaded(tp->engine, &tp->err);
     if (rc == 0)
         tp_authorize(tp);
@@ -219,7 +222,8 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
         return tp_done(tp, -MRD_ENOMEM);
     res->tp = tp;
     if (at) {
-        struct engine_script script = {.engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = *at};
+        struct engine_script script = {
+            .engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = *at};
         rc = engine_script_next(&script, &res->r, &tp->err);
         *at = script.at;
         /* Rows of VOID are no output; a result without rows still shows the names of its columns. */

@@ -6,8 +6,19 @@
 #include "base/vec.h"
 #include "importer/importer.h"
 #include "meridian/tp.h"
+#include "sql/dialect/dialect.h"
 #include "sql/engine.h"
 #include "storage/storage.h"
+
+/* SQL modules to be added to each engine that is opened. */
+struct tp_package {
+    char *dir;  /* NULL: `texts` */
+    char *name; /* NULL: the directory's */
+    struct module_text *texts;
+    size_t n_texts;
+    bool replace;
+    bool stdlib; /* dir takes the place of the standard library */
+};
 
 struct tp {
     struct tp_config config;
@@ -21,6 +32,8 @@ struct tp {
     VEC(struct tp_stat)
     stats; /* made by the first tp_stats_next() */
     bool stats_made;
+    VEC(struct tp_package)
+    packages;
 };
 
 /* Remembers the failure in tp->err (or clears it when rc is 0) and returns the public code. */
@@ -28,5 +41,9 @@ int tp_done(struct tp *tp, int rc);
 
 /* SQL of users may open files only when the configuration allows it. */
 void tp_authorize(struct tp *tp);
+
+/* Adds every package to a new engine. */
+int tp_apply_packages(struct tp *tp);
+void tp_free_packages(struct tp *tp);
 
 #endif

@@ -43,8 +43,6 @@ class Flags(harness.Case):
         self.assertEqual(self.run_shell("query", *flags, self.empty, self.SQL, **kw).stdout, self.ANSWER, flags)
 
     def test_flags_that_work(self):
-        package = self.dir / "pack"
-        package.mkdir(exist_ok=True)
         for flags in (["--full-sort"], ["--no-ftrace-raw"], ["--crop-track-events"], ["--allow-sql-file-access"],
                       ["--dev"], ["--dev-flag", "ignore-ftrace-parse-errors=true"], ["--extra-checks"],
                       ["--dev-flag=a=b", "--dev-flag", "c=d"], ["-W"], ["--wide"], ["--threads", "1"],
@@ -112,6 +110,42 @@ class Flags(harness.Case):
 
     def test_remote_traces(self):
         self.fails("query", "https://example.org/trace", self.SQL, text="not fetched over the network")
+
+
+class Packages(harness.Case):
+    def setUp(self):
+        (self.dir / "mine" / "sub").mkdir(parents=True, exist_ok=True)
+        (self.dir / "mine" / "a.sql").write_text("create perfetto table mine_a as select 1 as x;")
+        (self.dir / "mine" / "sub" / "b.sql").write_text("create perfetto table mine_b as select 2 as x;")
+
+    def test_add(self):
+        for flags, module, table in ((["--add-sql-package", self.dir / "mine"], "mine.a", "mine_a"),
+                                     (["--add-sql-package", self.dir / "mine"], "mine.sub.b", "mine_b"),
+                                     ([f"--add-sql-package={self.dir}/mine@your.own"], "your.own.a", "mine_a")):
+            self.assertEqual(self.query(f"include perfetto module {module}; select x from {table}", *flags).split()[0],
+                             '"x"')
+
+    def test_clash(self):
+        twice = ["--add-sql-package", self.dir / "mine", "--add-sql-package", self.dir / "mine"]
+        self.fails("query", *twice, self.empty, "select 1", text="mine")
+        self.query("include perfetto module mine.a", "--add-sql-package", self.dir / "mine", "--override-sql-package",
+                   self.dir / "mine")
+
+    def test_missing(self):
+        self.fails("query", "--add-sql-package", "/nonexistent", self.empty, "select 1", text="/nonexistent")
+
+    def test_survives_reset(self):
+        p = self.run_shell("--add-sql-package", self.dir / "mine", self.empty, stdin=b"""include perfetto module mine.a;
+.reset
+include perfetto module mine.a;
+.mode csv
+select x from mine_a;
+""")
+        self.assertIn(b'"x"\n1\n', p.stdout)
+
+    def test_override_stdlib(self):
+        sql = "include perfetto module mine.a; select x from mine_a"
+        self.assertEqual(self.query(sql, "--dev", "--override-stdlib", self.dir), '"x"\n1\n')
 
 
 class Classic(harness.Case):
