@@ -44,13 +44,17 @@ static int open_sqlite(struct engine *e, struct error *err)
 {
     /* No effect once SQLite runs; saves a lock and a count at each allocation. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    int rc = sqlite3_open_v2(":memory:", &e->db,
-                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
+    sqlite3_config(SQLITE_CONFIG_MEMDB_MAXSIZE, (sqlite3_int64)1 << 40);
+    int rc =
+        sqlite3_open_v2(":memory:", &e->db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, "memdb");
     if (rc != SQLITE_OK)
         return error_set(err, -MRD_ENOMEM, "SQLite: %s", sqlite3_errstr(rc));
     sqlite3_extended_result_codes(e->db, 0);
     sqlite3_db_config(e->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 200);
-    rc = sqlite3_exec(e->db, "PRAGMA temp_store=2; PRAGMA journal_mode=off; PRAGMA synchronous=off", NULL, NULL, NULL);
+    rc = sqlite3_exec(e->db,
+                      "PRAGMA temp_store=1; PRAGMA cache_size=-1500; PRAGMA journal_mode=off; PRAGMA synchronous=off",
+                      NULL, NULL, NULL);
     return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
 }
 

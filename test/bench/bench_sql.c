@@ -132,7 +132,7 @@ static const char *const queries[] = {
 static void run(struct engine *e, const char *label, const char *sql)
 {
     double best = 1e18;
-    char first[120] = "";
+    char first[400] = "";
     for (int i = 0; i < 3; i++) {
         struct engine_result r;
         struct error err = {0};
@@ -140,7 +140,7 @@ static void run(struct engine *e, const char *label, const char *sql)
         int rc = engine_query(e, NULL, slice_str(sql), &r, NULL, &err);
         int rows = 0;
         while (rc == 0 && (rc = engine_result_next(&r, &err)) == 1) {
-            for (int c = 0; rows == 0 && c < r.n_columns; c++) {
+            for (int c = 0; rows < 4 && c < r.n_columns; c++) {
                 const char *text = (const char *)sqlite3_column_text(r.stmt, c);
                 size_t at = strlen(first);
                 if (i == 0)

@@ -116,7 +116,7 @@ uint32_t index_find(const struct column_index *x, const struct table *t, uint32_
                     const uint32_t **rows)
 {
     if (x->n_keys) {
-        if (word < x->min || word - x->min >= x->n_keys)
+        if (word < x->min || word > x->min + (int64_t)x->n_keys - 1)
             return 0;
         uint32_t key = (uint32_t)(word - x->min);
         *rows = x->rows + x->starts[key];

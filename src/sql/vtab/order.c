@@ -26,6 +26,12 @@ static unsigned bits_of(uint64_t highest)
     return highest ? 64 - (unsigned)__builtin_clzll(highest) : 0;
 }
 
+/* Order words of doubles: the negative zero (-1) equals the other (0). */
+static inline int64_t one_zero(int64_t order)
+{
+    return order == -1 ? 0 : order;
+}
+
 static inline uint64_t code_of(const struct coder *c, uint32_t row)
 {
     uint64_t code;
@@ -51,7 +57,7 @@ static inline uint64_t code_of(const struct coder *c, uint32_t row)
             }
         } else {
             if (c->type == COL_F64)
-                word = column_f64_order(word);
+                word = one_zero(column_f64_order(word));
             code = (uint64_t)word - c->base + c->nullable;
         }
     }
@@ -137,7 +143,7 @@ static bool coder_init(struct coder *c, const struct table *t, const struct strp
     c->nullable = c->column->has_null;
     if (c->column->min <= c->column->max) {
         c->base = (uint64_t)c->column->min;
-        c->highest = (uint64_t)c->column->max - c->base;
+        c->highest = (uint64_t)(c->type == COL_F64 ? one_zero(c->column->max) : c->column->max) - c->base;
         if (c->highest == UINT64_MAX) /* full range: no room for NULL, and none can be beside INT64_MIN */
             c->nullable = false;
         c->highest += c->nullable;
@@ -314,7 +320,16 @@ bool order_rows(const struct table *t, const struct strpool *strings, const stru
 
 void order_ascending(uint32_t *rows, uint32_t n)
 {
-    qsort(rows, n, sizeof *rows, by_id);
+    if (n > 1)
+        qsort(rows, n, sizeof *rows, by_id);
+}
+
+static bool same_value(const struct column *c, uint32_t a, uint32_t b)
+{
+    int64_t x = column_get(c, a), y = column_get(c, b);
+    if (c->type != COL_F64 || x == y)
+        return x == y;
+    return one_zero(column_f64_order(x)) == one_zero(column_f64_order(y));
 }
 
 uint32_t order_dedupe(const struct table *t, const struct plan_order *terms, uint32_t n_terms, uint32_t *rows,
@@ -324,8 +339,7 @@ uint32_t order_dedupe(const struct table *t, const struct plan_order *terms, uin
     for (uint32_t i = 1; i < n; i++) {
         bool same = true;
         for (uint32_t k = 0; same && k < n_terms; k++)
-            same = terms[k].column != VTAB_ROW && table_get(t, (uint32_t)terms[k].column, rows[i]) ==
-                                                      table_get(t, (uint32_t)terms[k].column, rows[kept - 1]);
+            same = terms[k].column != VTAB_ROW && same_value(&t->columns[terms[k].column], rows[i], rows[kept - 1]);
         if (!same)
             rows[kept++] = rows[i];
     }
