@@ -40,6 +40,7 @@ struct importer {
     struct slice_tracker *slices; /* importer/track: open slices of every track */
     struct flow_tracker *flows;   /* importer/track */
     struct reader *reader;        /* importer/reader: formats, archives, blobs */
+    struct ctf_import *ctf;       /* importer/ctf: CTF traces collected so far; NULL when there are none */
     VEC(struct machine_ctx *)
     machines;                   /* by machine row */
     struct proto_reader *proto; /* importer/proto: the trace being read, and every seq_generation by index */

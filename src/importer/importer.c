@@ -5,6 +5,7 @@
 #include "importer/clock/clock_graph.h"
 #include "importer/clock/remote_sync.h"
 #include "importer/context.h"
+#include "importer/ctf/ctf_import.h"
 #include "importer/proto/trace_reader.h"
 #include "importer/reader/reader.h"
 #include "importer/sort/sorter.h"
@@ -60,6 +61,8 @@ int importer_finish(struct importer *im, struct error *err)
 {
     int rc = reader_finish(im->reader, err);
     proto_reader_finish_file(im->proto);
+    int ctf_rc = ctf_import_finish(im, rc ? NULL : err);
+    rc = rc ? rc : ctf_rc;
     sorter_drain(im->sorter);
     for (size_t i = 0; i < im->machines.n; i++)
         machine_finish(im->machines.p[i]);
@@ -93,6 +96,7 @@ void importer_close(struct importer *im)
         slice_tracker_close(im->slices);
     if (im->tracks)
         track_tracker_close(im->tracks);
+    ctf_import_close(im);
     sorter_close(im->sorter);
     clock_graph_close(im->clocks);
     remote_sync_close(im->remote);

@@ -90,7 +90,8 @@ static bool open_packet(struct ctf_stream *s)
     if (ctf_item_int(&s->scratch, "packet_size", &v))
         packet_bits = (uint64_t)v;
     content_bits = ctf_item_int(&s->scratch, "content_size", &v) ? (uint64_t)v : packet_bits;
-    bool sane = s->class && !s->r.bad && packet_bits % 8 == 0 && packet_bits >= s->r.pos && content_bits >= s->r.pos &&
+    bool sane = s->class && !s->r.bad && packet_bits <= UINT32_MAX && /* positions travel in 32 bits */
+                packet_bits % 8 == 0 && packet_bits >= s->r.pos && content_bits >= s->r.pos &&
                 content_bits <= packet_bits && packet_bits > 0;
     if (!sane) {
         give_up(s);
@@ -162,6 +163,7 @@ static bool read_event(struct ctf_stream *s)
     e->ts_ns = ctf_clock_ns(s->clock, s->cycles);
     vec_clear(&e->context);
     vec_clear(&e->fields);
+    s->contents_at = s->r.pos;
     ctf_read(&s->r, s->class->event_context, &e->context);
     ctf_read(&s->r, e->class->context, &e->context);
     ctf_read(&s->r, e->class->fields, &e->fields);

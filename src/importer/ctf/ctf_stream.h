@@ -30,6 +30,7 @@ struct ctf_stream {
     const struct ctf_clock *clock;
     uint64_t cycles; /* the clock as of the last event */
     uint32_t cpu;
+    uint64_t contents_at; /* bit position behind the header of the last event */
     bool in_packet;
     bool has_seq, has_discarded;
     uint64_t last_seq, last_discarded;

@@ -88,6 +88,7 @@ struct ctf_event_class {
     struct ctf_type *context; /* may be NULL */
     struct ctf_type *fields;  /* may be NULL */
     uint32_t index;           /* in the metadata */
+    const struct ctf_stream_class *stream;
 };
 
 struct ctf_stream_class {

@@ -250,6 +250,7 @@ static void parse_event(struct tsdl_parser *p)
     struct ctf_stream_class *s = p->rc ? NULL : stream_of(p, stream_id);
     if (!s)
         return;
+    e->stream = s;
     e->index = (uint32_t)p->m->events.n;
     if (!vec_push(&s->events, e) || !vec_push(&p->m->events, e))
         tsdl_fail(p, "out of memory");

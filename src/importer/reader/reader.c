@@ -2,6 +2,7 @@
 #include "importer/reader/reader.h"
 
 #include "base/file.h"
+#include "importer/ctf/ctf_import.h"
 #include "importer/metadata.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_reader.h"
@@ -196,6 +197,8 @@ int reader_add_file(struct reader *r, const char *path, struct error *err)
 {
     if (strcmp(path, "-") == 0)
         return read_fd(r, STDIN_FILENO, err);
+    if (ctf_is_trace(path))
+        return ctf_import_add(r->im, path, err);
     struct mapped_file m;
     int rc = mapped_file_open(&m, path, err);
     if (rc == 0) {

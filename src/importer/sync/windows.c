@@ -75,6 +75,7 @@ static void set_floors(struct sync_windows *w)
     const struct sync_window *before = NULL;
     for (size_t i = 0; i < w->windows.n; i++) {
         struct sync_window *win = &w->windows.p[i];
+        win->y_begin = before ? before->y_begin : INT64_MIN; /* in order even where there is no map */
         if (!win->has_transform)
             continue;
         win->y_floor = INT64_MIN;
@@ -82,6 +83,9 @@ static void set_floors(struct sync_windows *w)
             int64_t reached = sync_transform_apply(&before->transform, win->x_begin - 1);
             win->y_floor = reached > before->y_floor ? reached : before->y_floor;
         }
+        win->y_begin = sync_transform_apply(&win->transform, win->x_begin);
+        if (win->y_begin < win->y_floor)
+            win->y_begin = win->y_floor;
         before = win;
     }
 }
@@ -112,18 +116,36 @@ int sync_windows_solve(struct sync_windows *w, const struct sync_limits *limits)
     return 0;
 }
 
+/* The last window that begins at or before x (by_y: whose map begins at or below y), or the first one. */
+static size_t window_before(const struct sync_windows *w, int64_t v, bool by_y)
+{
+    size_t lo = 0, hi = w->windows.n;
+    while (lo + 1 < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        int64_t begin = by_y ? w->windows.p[mid].y_begin : w->windows.p[mid].x_begin;
+        if (begin <= v)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The nearest window with a map, at `i` or before it, else behind it. */
+static const struct sync_window *mapped_near(const struct sync_windows *w, size_t i)
+{
+    for (size_t k = i + 1; k-- > 0 && k < w->windows.n;)
+        if (w->windows.p[k].has_transform)
+            return &w->windows.p[k];
+    for (size_t k = i + 1; k < w->windows.n; k++)
+        if (w->windows.p[k].has_transform)
+            return &w->windows.p[k];
+    return NULL;
+}
+
 const struct sync_window *sync_windows_at(const struct sync_windows *w, int64_t x)
 {
-    const struct sync_window *found = NULL;
-    for (size_t i = 0; i < w->windows.n; i++) {
-        const struct sync_window *win = &w->windows.p[i];
-        if (!win->has_transform)
-            continue;
-        if (found && win->x_begin > x)
-            break;
-        found = win;
-    }
-    return found;
+    return w->windows.n ? mapped_near(w, window_before(w, x, false)) : NULL;
 }
 
 bool sync_windows_apply(const struct sync_windows *w, int64_t x, int64_t *y, int64_t *error)
@@ -137,6 +159,17 @@ bool sync_windows_apply(const struct sync_windows *w, int64_t x, int64_t *y, int
         int64_t bound = sync_transform_error(&win->transform, &win->hull, x), moved = *y - own;
         *error = bound > INT64_MAX - moved ? INT64_MAX : bound + moved;
     }
+    return true;
+}
+
+bool sync_windows_invert(const struct sync_windows *w, int64_t y, int64_t *x)
+{
+    const struct sync_window *win = w->windows.n ? mapped_near(w, window_before(w, y, true)) : NULL;
+    if (!win)
+        return false;
+    *x = sync_transform_invert(&win->transform, y);
+    if (win->y_floor != INT64_MIN && (*x < win->x_begin || y <= win->y_floor))
+        *x = win->x_begin;
     return true;
 }
 

@@ -23,6 +23,7 @@ struct sync_window {
     struct sync_transform transform;
     bool has_transform; /* the hull is ACCURATE */
     int64_t y_floor;    /* what the windows before have reached where this one takes over; INT64_MIN for the first */
+    int64_t y_begin;    /* the map at x_begin */
 };
 
 struct sync_windows {
@@ -46,6 +47,9 @@ const struct sync_window *sync_windows_at(const struct sync_windows *w, int64_t 
  * windows before have reached, so that the whole never decreases. *error (may be NULL) is the bound there: INT64_MAX
  * where nothing is proven. */
 bool sync_windows_apply(const struct sync_windows *w, int64_t x, int64_t *y, int64_t *error);
+
+/* The smallest x that maps to at least y. False when no window has a transform. */
+bool sync_windows_invert(const struct sync_windows *w, int64_t y, int64_t *x);
 
 void sync_windows_free(struct sync_windows *w);
 

@@ -1,0 +1,149 @@
+/* Owns the args of CTF events: kept as bytes where that is possible, decoded when a query asks. */
+#include "importer/ctf/ctf_internal.h"
+
+#include <stdio.h>
+
+/* Walks a type: the largest alignment anywhere inside, and which slots are set and used. */
+struct survey {
+    uint32_t align;
+    uint64_t set[4], used[4]; /* the first 256 slots; a trace with more decodes at once */
+    bool overflow;
+};
+
+static void note(struct survey *s, uint64_t *bits, int slot)
+{
+    if (slot >= 256)
+        s->overflow = true;
+    else if (slot >= 0)
+        bits[slot / 64] |= 1ull << (slot % 64);
+}
+
+static void survey(const struct ctf_type *t, struct survey *s)
+{
+    s->align = t->align > s->align ? t->align : s->align;
+    if (t->kind == CTF_VARIANT || t->kind == CTF_SEQUENCE)
+        note(s, s->used, t->path_slot);
+    if (t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE)
+        survey(t->list.element, s);
+    for (uint32_t i = 0; (t->kind == CTF_STRUCT || t->kind == CTF_VARIANT) && i < t->compound.n; i++) {
+        note(s, s->set, t->compound.fields[i].slot);
+        survey(t->compound.fields[i].type, s);
+    }
+}
+
+bool ctf_fields_position_free(const struct ctf_event_class *class)
+{
+    struct survey s = {0};
+    if (!class->fields)
+        return true;
+    survey(class->fields, &s);
+    for (int i = 0; i < 4; i++)
+        if (s.used[i] & ~s.set[i])
+            return false;
+    return s.align <= 8 && !s.overflow;
+}
+
+enum { KEY_MAX = 256 };
+
+struct key_level {
+    size_t len, flat_len; /* of the keys outside */
+    uint32_t index;       /* next element, in a list */
+    bool is_list;
+};
+
+static void push_arg(struct args *a, struct arg_list *out, const char *key, const char *flat_key,
+                     const struct ctf_item *item)
+{
+    strid k = strpool_intern_str(a->strings, key),
+          f = strcmp(key, flat_key) ? strpool_intern_str(a->strings, flat_key) : k;
+    const char *label;
+    switch (item->kind) {
+    case CTF_ITEM_TEXT:
+        arg_list_add(a, out, f, k, ARG_STRING, strpool_intern(a->strings, item->text.p, item->text.len));
+        break;
+    case CTF_ITEM_REAL:
+        arg_list_add(a, out, f, k, ARG_REAL, column_f64_word(item->d));
+        break;
+    default:
+        label = item->type->kind == CTF_ENUM ? ctf_enum_label(item->type, item->i) : NULL;
+        if (label)
+            arg_list_add(a, out, f, k, ARG_STRING, strpool_intern_str(a->strings, label));
+        else
+            arg_list_add(a, out, f, k, item->kind == CTF_ITEM_INT ? ARG_INT : ARG_UINT, item->i);
+    }
+}
+
+static size_t append(char *key, size_t len, const char *fmt, const char *name, uint32_t index)
+{
+    int n = name ? snprintf(key + len, KEY_MAX - len, fmt, name) : snprintf(key + len, KEY_MAX - len, "[%u]", index);
+    return n < 0 || len + (size_t)n >= KEY_MAX ? KEY_MAX - 1 : len + (size_t)n;
+}
+
+void ctf_items_to_args(struct args *a, const ctf_items *items, struct arg_list *out)
+{
+    char key[KEY_MAX] = "", flat[KEY_MAX] = "";
+    struct key_level levels[CTF_MAX_DEPTH + 2] = {{0}};
+    unsigned depth = 0;
+    for (size_t i = 0; i < items->n; i++) {
+        const struct ctf_item *item = &items->p[i];
+        if (item->kind == CTF_ITEM_CLOSE) {
+            if (depth)
+                depth--;
+            continue;
+        }
+        struct key_level *in = &levels[depth];
+        size_t len = in->len, flat_len = in->flat_len;
+        key[len] = flat[flat_len] = 0;
+        if (in->is_list) {
+            len = append(key, len, NULL, NULL, in->index++);
+        } else if (item->name) {
+            len = append(key, len, len ? ".%s" : "%s", item->name, 0);
+            flat_len = append(flat, flat_len, flat_len ? ".%s" : "%s", item->name, 0);
+        }
+        if (item->kind != CTF_ITEM_OPEN) {
+            push_arg(a, out, key, flat, item);
+        } else if (depth + 1 < sizeof levels / sizeof *levels) {
+            levels[++depth] = (struct key_level){len, flat_len, 0, item->type->kind != CTF_STRUCT};
+        }
+    }
+}
+
+/* After this many payloads of a class, sharing goes on only if one in eight was there already. */
+enum { SHARE_TRIAL = 4096, SHARE_ONE_IN = 8 };
+
+uint32_t ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields)
+{
+    struct args *a = &im->st->args;
+    if (!fields->n)
+        return 0;
+    if (!use->on_demand) {
+        struct arg_list list = {0};
+        ctf_items_to_args(a, fields, &list);
+        uint32_t id = args_intern(a, list.p, list.n);
+        arg_list_free(&list);
+        return id;
+    }
+    bool was_new;
+    uint32_t id = args_intern_bytes(a, CTF_ARGS_KIND, use->id, payload, true, use->share, &was_new);
+    use->shared += !was_new;
+    if (++use->asked == SHARE_TRIAL)
+        use->share = use->shared * SHARE_ONE_IN >= SHARE_TRIAL;
+    return id;
+}
+
+void ctf_decode_args(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+{
+    struct ctf_class_use *use = ctf_class_by_id(ctx, aux);
+    struct importer *im = ctf_importer(ctx);
+    ctf_items items = {0};
+    if (!use)
+        return;
+    struct ctf_reader r = {.packet = bytes.p, .end = bytes.len * 8};
+    r.slots = mem_zalloc((size_t)(use->trace->metadata.n_slots + 1) * sizeof *r.slots);
+    if (r.slots) {
+        ctf_read(&r, use->class->fields, &items);
+        ctf_items_to_args(&im->st->args, &items, out);
+    }
+    mem_free(r.slots);
+    vec_free(&items);
+}

@@ -1,0 +1,53 @@
+/* What the files of the CTF import share. */
+#ifndef MERIDIAN_IMPORTER_CTF_CTF_INTERNAL_H
+#define MERIDIAN_IMPORTER_CTF_CTF_INTERNAL_H
+
+#include "importer/ctf/ctf_import.h"
+
+struct ctf_import;
+
+/* A parsed event on its way into tables. */
+struct ctf_row {
+    struct machine_ctx *m;
+    int64_t ts; /* trace time */
+    uint32_t cpu;
+    uint32_t utid; /* whose event it is */
+    const ctf_items *fields;
+    const ctf_items *context;
+};
+
+/* A row of the table of LTTng events that mean more than a row of ftrace_event; NULL for others. */
+struct lttng_handler;
+const struct lttng_handler *lttng_handler_of(const char *event_name);
+void lttng_handle(const struct lttng_handler *h, const struct ctf_row *e, const char *event_name);
+
+/* Per event class of a trace. */
+struct ctf_class_use {
+    const struct ctf_event_class *class;
+    const struct ctf_trace *trace;
+    const struct ctf_packet_layout *packet;
+    const struct lttng_handler *handler;
+    strid name;
+    uint32_t id;    /* in ctf_import.classes: aux of the args decoder */
+    bool on_demand; /* fields can be decoded later from their bytes alone */
+    bool share;     /* equal payloads are worth looking for */
+    uint32_t asked, shared;
+};
+
+/* True when the fields of a class mean the same wherever they stand: byte-aligned, and nothing in them refers outside.
+ */
+bool ctf_fields_position_free(const struct ctf_event_class *class);
+
+/* The arg set of an event: `payload` are the bytes of its fields. */
+uint32_t ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields);
+
+/* Appends items as args: structs and lists by dotted and indexed keys. */
+void ctf_items_to_args(struct args *a, const ctf_items *items, struct arg_list *out);
+
+/* args_decode_fn; ctx is the import. */
+void ctf_decode_args(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out);
+
+struct ctf_class_use *ctf_class_by_id(struct ctf_import *c, uint32_t id);
+struct importer *ctf_importer(struct ctf_import *c);
+
+#endif

@@ -1,0 +1,166 @@
+/* Owns CTF traces as directories of mapped files. */
+#include "importer/ctf/ctf_trace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { MAX_LEVELS = 8 };
+
+static bool join(char *buf, size_t size, const char *dir, const char *name)
+{
+    int n = snprintf(buf, size, "%s/%s", dir, name);
+    return n > 0 && (size_t)n < size;
+}
+
+static bool is_dir(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool has_metadata(const char *dir)
+{
+    char path[4096];
+    struct stat st;
+    return join(path, sizeof path, dir, "metadata") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Calls fn for every directory with metadata at or below `dir`, in order of names; stops when it returns non-zero. */
+static int walk(const char *dir, int level, int (*fn)(void *ctx, const char *dir), void *ctx)
+{
+    if (has_metadata(dir))
+        return fn(ctx, dir);
+    struct dirent **names;
+    int n = level < MAX_LEVELS ? scandir(dir, &names, NULL, alphasort) : 0, rc = 0;
+    for (int i = 0; i < n; i++) {
+        char path[4096];
+        if (!rc && names[i]->d_name[0] != '.' && join(path, sizeof path, dir, names[i]->d_name) && is_dir(path))
+            rc = walk(path, level + 1, fn, ctx);
+        free(names[i]);
+    }
+    if (n > 0)
+        free(names);
+    return rc;
+}
+
+static int found(void *ctx, const char *dir)
+{
+    (void)ctx;
+    (void)dir;
+    return 1;
+}
+
+bool ctf_is_trace(const char *path)
+{
+    return is_dir(path) && walk(path, 0, found, NULL) != 0;
+}
+
+static int map_streams(struct ctf_trace *t, struct error *err)
+{
+    struct dirent **names;
+    int n = scandir(t->path, &names, NULL, alphasort), rc = 0;
+    if (n < 0)
+        return error_set_errno(err, errno, "%s", t->path);
+    for (int i = 0; i < n; i++) {
+        char path[4096];
+        struct stat st;
+        const char *name = names[i]->d_name;
+        bool stream = name[0] != '.' && strcmp(name, "metadata") != 0 && join(path, sizeof path, t->path, name) &&
+                      stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+        if (stream && !rc) {
+            struct mapped_file m;
+            rc = mapped_file_open(&m, path, err);
+            if (!rc && !vec_push(&t->streams, m)) {
+                mapped_file_close(&m);
+                rc = error_set(err, -MRD_ENOMEM, "%s: out of memory", path);
+            }
+            if (!rc)
+                t->bytes += m.bytes.len;
+        }
+        free(names[i]);
+    }
+    free(names);
+    return rc;
+}
+
+static int open_one(const char *dir, struct ctf_trace **out, struct error *err)
+{
+    struct ctf_trace *t = mem_zalloc(sizeof *t);
+    char path[4096], *text;
+    size_t len;
+    if (!t || !(t->path = mem_strdup(dir))) {
+        ctf_trace_close(t);
+        return error_set(err, -MRD_ENOMEM, "%s: out of memory", dir);
+    }
+    struct arena text_arena = {0};
+    int rc = join(path, sizeof path, dir, "metadata") ? mapped_file_open(&t->metadata_file, path, err)
+                                                      : error_set(err, -MRD_EINVALID, "%s: path too long", dir);
+    if (!rc) {
+        rc = ctf_metadata_text(t->metadata_file.bytes, &text_arena, &text, &len, err);
+        if (!rc)
+            rc = tsdl_parse(&t->metadata, text, len, err);
+        if (rc)
+            error_prefix(err, "%s", dir);
+    }
+    arena_free(&text_arena);
+    if (!rc)
+        rc = map_streams(t, err);
+    if (rc) {
+        ctf_trace_close(t);
+        return rc;
+    }
+    *out = t;
+    return 0;
+}
+
+struct opening {
+    ctf_traces *out;
+    struct error *err;
+    int rc; /* of the first trace that failed */
+};
+
+static int open_next(void *ctx, const char *dir)
+{
+    struct opening *o = ctx;
+    struct ctf_trace *t;
+    int rc = open_one(dir, &t, o->rc ? NULL : o->err);
+    if (!rc && !vec_push(o->out, t)) {
+        ctf_trace_close(t);
+        rc = error_set(o->err, -MRD_ENOMEM, "%s: out of memory", dir);
+    }
+    o->rc = o->rc ? o->rc : rc;
+    return rc == -MRD_ENOMEM ? rc : 0;
+}
+
+int ctf_open_all(const char *path, ctf_traces *out, struct error *err)
+{
+    struct opening o = {out, err, 0};
+    walk(path, 0, open_next, &o);
+    return o.rc;
+}
+
+const char *ctf_trace_hostname(const struct ctf_trace *t)
+{
+    return ctf_env_get(&t->metadata, "hostname");
+}
+
+const char *ctf_trace_clock_uuid(const struct ctf_trace *t)
+{
+    return t->metadata.clocks.n ? t->metadata.clocks.p[0].uuid : "";
+}
+
+void ctf_trace_close(struct ctf_trace *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->streams.n; i++)
+        mapped_file_close(&t->streams.p[i]);
+    vec_free(&t->streams);
+    mapped_file_close(&t->metadata_file);
+    ctf_metadata_free(&t->metadata);
+    mem_free(t->path);
+    mem_free(t);
+}

@@ -1,0 +1,34 @@
+/* A CTF 1.8 trace on disk: a directory with a `metadata` file and stream files beside it. */
+#ifndef MERIDIAN_IMPORTER_CTF_CTF_TRACE_H
+#define MERIDIAN_IMPORTER_CTF_CTF_TRACE_H
+
+#include "base/file.h"
+#include "importer/ctf/ctf_stream.h"
+
+struct ctf_trace {
+    char *path;
+    struct mapped_file metadata_file;
+    struct ctf_metadata metadata;
+    VEC(struct mapped_file)
+    streams;
+    uint64_t bytes; /* of all streams */
+};
+
+typedef VEC(struct ctf_trace *)
+ctf_traces;
+
+/* True when `path` is a directory that holds a CTF trace, itself or further down. */
+bool ctf_is_trace(const char *path);
+
+/* Opens every trace at or below the directory `path` (eight levels at most) and appends them to *out, sorted by path. A
+ * trace that cannot be read makes the call fail with its reason after the others were opened; the caller may go on with
+ * those. */
+int ctf_open_all(const char *path, ctf_traces *out, struct error *err);
+
+/* Who recorded it: the host's name and its clock. Two traces of one host (kernel and user space) share both. */
+const char *ctf_trace_hostname(const struct ctf_trace *t);
+const char *ctf_trace_clock_uuid(const struct ctf_trace *t);
+
+void ctf_trace_close(struct ctf_trace *t);
+
+#endif

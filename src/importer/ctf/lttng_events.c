@@ -1,0 +1,185 @@
+/* Owns what LTTng kernel events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls. */
+#include "importer/ctf/ctf_internal.h"
+
+#include "importer/track/process_tracker.h"
+#include "importer/track/sched_tracker.h"
+#include "importer/track/slice_tracker.h"
+#include "importer/track/track_tracker.h"
+
+#include <string.h>
+
+struct lttng_handler {
+    const char *event; /* a name, or the beginning of names when `prefix` */
+    void (*handle)(const struct ctf_row *e, const char *rest);
+    bool prefix;
+};
+
+static int64_t integer(const struct ctf_row *e, const char *name)
+{
+    int64_t v = 0;
+    ctf_item_int(e->fields, name, &v);
+    return v;
+}
+
+static strid text(const struct ctf_row *e, const char *name)
+{
+    const struct ctf_item *item = ctf_item_find(e->fields, name);
+    return item && item->kind == CTF_ITEM_TEXT ? import_slice(e->m->im, item->text) : 0;
+}
+
+static void sched_switch(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    sched_tracker_switch(e->m->sched, e->cpu, e->ts, (int32_t)integer(e, "prev_tid"), text(e, "prev_comm"),
+                         integer(e, "prev_state"), (int32_t)integer(e, "next_tid"), text(e, "next_comm"),
+                         (int32_t)integer(e, "next_prio"));
+}
+
+static void sched_waking(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    uint32_t wakee = process_tracker_thread(e->m->processes, integer(e, "tid"));
+    process_tracker_thread_name(e->m->processes, wakee, text(e, "comm"), THREAD_NAME_FTRACE);
+    sched_tracker_waking(e->m->sched, e->ts, wakee, e->utid, SCHED_FLAGS_UNKNOWN);
+}
+
+static void sched_process_fork(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    struct process_tracker *t = e->m->processes;
+    int64_t tid = integer(e, "child_tid"), tgid = integer(e, "child_pid"), parent = integer(e, "parent_tid");
+    uint32_t parent_utid = process_tracker_thread(t, parent), utid;
+    if (tid == tgid) {
+        utid = process_tracker_start_process(t, e->ts, parent, tid, text(e, "child_comm"), THREAD_NAME_FTRACE);
+    } else {
+        utid = process_tracker_start_thread(t, e->ts, tid);
+        process_tracker_thread_name(t, utid, text(e, "child_comm"), THREAD_NAME_FTRACE);
+        process_tracker_associate_threads(t, utid, parent_utid);
+    }
+    sched_tracker_new_task(e->m->sched, e->ts, utid, parent_utid);
+}
+
+static void sched_process_free(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    process_tracker_end_thread(e->m->processes, e->ts, integer(e, "tid"));
+}
+
+/* The state dump at the start: one event a thread. */
+static void statedump_process(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    struct process_tracker *t = e->m->processes;
+    int64_t tid = integer(e, "tid"), pid = integer(e, "pid");
+    strid name = text(e, "name");
+    if (tid == pid)
+        process_tracker_set_metadata(t, pid, integer(e, "ppid"), name, 0);
+    uint32_t utid = process_tracker_update_thread(t, tid, pid);
+    process_tracker_thread_name(t, utid, name, THREAD_NAME_PROCESS_TREE);
+}
+
+static uint32_t cpu_track(const struct ctf_row *e, const char *type, const char *name)
+{
+    return track_intern_int(e->m->im->tracks, e->m->id, type, TRACK_SLICE, "cpu", e->cpu,
+                            strpool_printf(&e->m->st->strings, "%s Cpu %u", name, e->cpu));
+}
+
+static void irq_entry(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    const struct ctf_item *name = ctf_item_find(e->fields, "name");
+    struct slice s = name && name->kind == CTF_ITEM_TEXT ? name->text : slice_of("", 0);
+    strid slice = strpool_printf(&e->m->st->strings, "IRQ (%.*s)", (int)(s.len > 200 ? 200 : s.len), (const char *)s.p);
+    slice_begin(e->m->im->slices, e->m->id, e->ts, cpu_track(e, "cpu_irq", "Irq"), import_str(e->m->im, "irq"), slice,
+                0);
+}
+
+static void irq_exit(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    slice_end(e->m->im->slices, e->m->id, e->ts, cpu_track(e, "cpu_irq", "Irq"), import_str(e->m->im, "irq"), 0, NULL);
+}
+
+static const char *const softirqs[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+                                       "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
+
+static void softirq_entry(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    uint64_t vec = (uint64_t)integer(e, "vec");
+    if (vec < sizeof softirqs / sizeof *softirqs)
+        slice_begin(e->m->im->slices, e->m->id, e->ts, cpu_track(e, "cpu_softirq", "SoftIrq"),
+                    import_str(e->m->im, "irq"), import_str(e->m->im, softirqs[vec]), 0);
+}
+
+static void softirq_exit(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    slice_end(e->m->im->slices, e->m->id, e->ts, cpu_track(e, "cpu_softirq", "SoftIrq"), import_str(e->m->im, "irq"), 0,
+              NULL);
+}
+
+static uint32_t thread_track(const struct ctf_row *e)
+{
+    return track_intern_int(e->m->im->tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", e->utid, 0);
+}
+
+static void syscall_entry(const struct ctf_row *e, const char *rest)
+{
+    strid name = strpool_printf(&e->m->st->strings, "sys_%s", rest);
+    struct arg_list args = {0};
+    ctf_items_to_args(&e->m->st->args, e->fields, &args);
+    slice_begin(e->m->im->slices, e->m->id, e->ts, thread_track(e), 0, name,
+                args_intern(&e->m->st->args, args.p, args.n));
+    arg_list_free(&args);
+}
+
+static void syscall_exit(const struct ctf_row *e, const char *rest)
+{
+    struct arg_list args = {0};
+    int64_t ret;
+    strid name = *rest ? strpool_printf(&e->m->st->strings, "sys_%s", rest) : 0;
+    if (ctf_item_int(e->fields, "ret", &ret))
+        arg_list_int(&e->m->st->args, &args, "ret", ret);
+    slice_end(e->m->im->slices, e->m->id, e->ts, thread_track(e), 0, name, &args);
+    arg_list_free(&args);
+}
+
+/* In order: the first row that fits. LTTng 2.1 called system calls sys_* and exit_syscall, later ones syscall_entry_*.
+ */
+static const struct lttng_handler handlers[] = {
+    {"sched_switch", sched_switch, false},
+    {"sched_waking", sched_waking, false},
+    {"sched_wakeup", sched_waking, false},
+    {"sched_wakeup_new", sched_waking, false},
+    {"sched_process_fork", sched_process_fork, false},
+    {"sched_process_free", sched_process_free, false},
+    {"lttng_statedump_process_state", statedump_process, false},
+    {"irq_handler_entry", irq_entry, false},
+    {"irq_handler_exit", irq_exit, false},
+    {"irq_softirq_entry", softirq_entry, false},
+    {"irq_softirq_exit", softirq_exit, false},
+    {"softirq_entry", softirq_entry, false},
+    {"softirq_exit", softirq_exit, false},
+    {"exit_syscall", syscall_exit, false},
+    {"syscall_entry_", syscall_entry, true},
+    {"syscall_exit_", syscall_exit, true},
+    {"compat_syscall_entry_", syscall_entry, true},
+    {"compat_syscall_exit_", syscall_exit, true},
+    {"sys_", syscall_entry, true},
+};
+
+const struct lttng_handler *lttng_handler_of(const char *event_name)
+{
+    for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
+        const struct lttng_handler *h = &handlers[i];
+        if (h->prefix ? strncmp(event_name, h->event, strlen(h->event)) == 0 : strcmp(event_name, h->event) == 0)
+            return h;
+    }
+    return NULL;
+}
+
+void lttng_handle(const struct lttng_handler *h, const struct ctf_row *e, const char *event_name)
+{
+    h->handle(e, h->prefix ? event_name + strlen(h->event) : "");
+}
