@@ -155,6 +155,24 @@ struct tp_stat {
 /* Walks the stats that are not 0, sorted by name, machine and idx: start with *it = 0; false at the end. */
 bool tp_stats_next(struct tp *tp, size_t *it, struct tp_stat *out);
 
+/* ---- what the library itself does, as a trace ---- */
+
+enum tp_meta_category {
+    TP_META_QUERY = 1,        /* each statement, from its start to the end of its result */
+    TP_META_QUERY_DETAIL = 2, /* the time to its first row */
+    TP_META_FUNCTION = 4,
+    TP_META_DB = 8,   /* opening the tables */
+    TP_META_API = 16, /* loading, exporting, resetting */
+    TP_META_ALL = 31,
+};
+
+/* Records from now on, the last `capacity` records (0: some thousands). */
+void tp_metatrace_start(struct tp *tp, unsigned categories, size_t capacity);
+
+/* Ends it; *bytes is a trace, to be given to tp_free(). */
+int tp_metatrace_stop(struct tp *tp, void **bytes, size_t *len);
+void tp_free(void *bytes);
+
 /* ---- exporting ---- */
 
 /* Writes tables and views into a SQLite database at `path`, which is replaced. Views that plain SQLite cannot answer

@@ -84,6 +84,52 @@ static int add_packages(struct tp *tp, const struct options *o)
     return rc;
 }
 
+static const struct {
+    const char *name;
+    unsigned categories;
+} meta_categories[] = {
+    {"query_toplevel", TP_META_QUERY},
+    {"query_detailed", TP_META_QUERY_DETAIL},
+    {"function_call", TP_META_FUNCTION},
+    {"db", TP_META_DB},
+    {"api", TP_META_API},
+    {"all", TP_META_ALL},
+    {"*", TP_META_ALL},
+};
+
+static int parse_meta_categories(const char *list, unsigned *out, struct error *err)
+{
+    *out = list ? 0 : TP_META_QUERY | TP_META_API;
+    for (const char *p = list ? list : ""; *p;) {
+        size_t len = strcspn(p, ","), i = 0, n = sizeof meta_categories / sizeof *meta_categories;
+        while (i < n && (strlen(meta_categories[i].name) != len || strncmp(meta_categories[i].name, p, len) != 0))
+            i++;
+        if (i == n)
+            return error_set(err, -MRD_EINVALID, "--metatrace-categories: '%.*s' is no category", (int)len, p);
+        *out |= meta_categories[i].categories;
+        p += len;
+        p += *p == ',';
+    }
+    return 0;
+}
+
+int session_write_metatrace(struct shell *sh, struct error *err)
+{
+    void *bytes;
+    size_t len;
+    if (!sh->opt.metatrace || !sh->tp)
+        return 0;
+    int rc = tp_metatrace_stop(sh->tp, &bytes, &len);
+    if (rc < 0)
+        return session_error(sh, rc, err);
+    FILE *f = fopen(sh->opt.metatrace, "wb");
+    bool ok = f && (len == 0 || fwrite(bytes, 1, len, f) == len);
+    if (f && fclose(f) != 0)
+        ok = false;
+    tp_free(bytes);
+    return ok ? 0 : error_set(err, -MRD_EIO, "%s: cannot write", sh->opt.metatrace);
+}
+
 /* Called often while loading: a line a tenth of a second is enough. */
 struct progress {
     int64_t last_ns;
@@ -126,7 +172,13 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
                              "%s: traces are not fetched over the network yet: download it and give the file",
                              paths[i]);
     int64_t start = shell_now_ns();
+    unsigned categories;
+    rc = parse_meta_categories(sh->opt.metatrace_categories, &categories, err);
+    if (rc < 0)
+        return rc;
     rc = tp_open(&sh->tp, &config);
+    if (rc == 0 && sh->opt.metatrace)
+        tp_metatrace_start(sh->tp, categories, (size_t)sh->opt.metatrace_buffer_capacity);
     if (rc == 0)
         rc = add_packages(sh->tp, &sh->opt);
     for (size_t i = 0; i < n && rc == 0; i++)

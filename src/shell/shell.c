@@ -129,6 +129,11 @@ int shell_main(int argc, char **argv)
         const char *whole = sh.tp && err.code == -MRD_ESQL ? tp_error(sh.tp) : "";
         fprintf(stderr, "%s\n", whole[0] ? whole : err.text[0] ? err.text : error_code_text(rc));
     }
+    struct error meta_err = {0};
+    if (session_write_metatrace(&sh, &meta_err) < 0) {
+        fprintf(stderr, "%s\n", meta_err.text);
+        rc = -1;
+    }
     tp_close(sh.tp);
     options_free(&sh.opt);
     if (fflush(stdout) != 0)

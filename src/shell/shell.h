@@ -67,6 +67,9 @@ int session_error(struct shell *sh, int code, struct error *err);
 /* Writes "<load>,<query>" nanoseconds to --perf-file. */
 int session_write_perf(struct shell *sh, int64_t query_ns, struct error *err);
 
+/* Writes what -m asked for, if anything. */
+int session_write_metatrace(struct shell *sh, struct error *err);
+
 int64_t shell_now_ns(void);
 
 #endif

@@ -132,6 +132,7 @@ int tp_export_sqlite(struct tp *tp, const char *path)
     if (!tp->engine)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "no trace is loaded"));
     tp_done(tp, 0);
+    int64_t start = tp_meta_now(tp, TP_META_API);
     struct export x = {.tp = tp, .db = engine_db(tp->engine), .path = path};
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
@@ -148,5 +149,6 @@ int tp_export_sqlite(struct tp *tp, const char *path)
     for (size_t i = 0; i < x.views.n; i++)
         mem_free(x.views.p[i]);
     vec_free(&x.views);
+    tp_meta_record(tp, TP_META_API, "export", start, "path", path, strlen(path));
     return tp_done(tp, rc);
 }

@@ -12,7 +12,9 @@
 struct tp_result {
     struct tp *tp;
     struct engine_result r;
-    bool hidden; /* a void function, a result that asks not to be shown */
+    int64_t started_ns; /* for the metatrace */
+    char *sql;          /* likewise; may be NULL */
+    bool hidden;        /* a void function, a result that asks not to be shown */
 };
 
 static const struct {
@@ -88,6 +90,7 @@ void tp_close(struct tp *tp)
         importer_close(tp->importer);
     storage_free(&tp->storage);
     vec_free(&tp->stats);
+    tp_metatrace_start(tp, 0, 0);
     tp_free_packages(tp);
     mem_free(tp);
 }
@@ -145,11 +148,16 @@ int tp_load(struct tp *tp, const char *path)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: the load is finished already", path));
     struct stat st;
     bool regular = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
-    if (tp->config.no_mmap && regular)
-        return tp_done(tp, load_pieces(tp, path));
-    if (regular)
-        tp->bytes += (uint64_t)st.st_size;
-    return tp_done(tp, importer_add_file(tp->importer, path, &tp->err));
+    int64_t start = tp_meta_now(tp, TP_META_API);
+    int rc;
+    if (tp->config.no_mmap && regular) {
+        rc = load_pieces(tp, path);
+    } else {
+        tp->bytes += regular ? (uint64_t)st.st_size : 0;
+        rc = importer_add_file(tp->importer, path, &tp->err);
+    }
+    tp_meta_record(tp, TP_META_API, "load", start, "path", path, strlen(path));
+    return tp_done(tp, rc);
 }
 
 int tp_feed(struct tp *tp, const void *bytes, size_t len)
@@ -174,6 +182,7 @@ void tp_authorize(struct tp *tp)
 
 static int open_engine(struct tp *tp)
 {
+    int64_t start = tp_meta_now(tp, TP_META_DB);
     int rc = engine_open(&tp->engine, &tp->storage, &tp->err);
     if (rc == 0)
         rc = tp_apply_packages(tp);
@@ -181,6 +190,7 @@ static int open_engine(struct tp *tp)
         rc = engine_loaded(tp->engine, &tp->err);
     if (rc == 0)
         tp_authorize(tp);
+    tp_meta_record(tp, TP_META_DB, "open tables", start, NULL, NULL, 0);
     return rc;
 }
 
@@ -189,8 +199,10 @@ int tp_finish(struct tp *tp)
     begin(tp);
     if (tp->finished)
         return 0;
+    int64_t start = tp_meta_now(tp, TP_META_API);
     int rc = importer_finish(tp->importer, &tp->err);
     tp->finished = true;
+    tp_meta_record(tp, TP_META_API, "finish", start, NULL, NULL, 0);
     struct error first = tp->err;
     int opened = open_engine(tp); /* what was imported before a failure can be asked */
     if (rc < 0)
@@ -221,6 +233,8 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
     if (!res)
         return tp_done(tp, -MRD_ENOMEM);
     res->tp = tp;
+    res->started_ns = tp_meta_now(tp, TP_META_QUERY | TP_META_QUERY_DETAIL);
+    size_t from = at ? *at : 0;
     if (at) {
         struct engine_script script = {
             .engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = *at};
@@ -234,6 +248,11 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
     if (rc < 0 || (at && rc == 0)) {
         mem_free(res);
         return rc < 0 ? engine_done(tp, rc) : 0;
+    }
+    tp_meta_record(tp, TP_META_QUERY_DETAIL, "first row", res->started_ns, NULL, NULL, 0);
+    if (tp->meta.categories & TP_META_QUERY) {
+        size_t to = at ? *at : sql.len;
+        res->sql = mem_strndup((const char *)sql.p + from, to - from);
     }
     *out = res;
     return at ? 1 : 0;
@@ -313,6 +332,8 @@ void tp_result_close(struct tp_result *r)
     if (!r)
         return;
     engine_result_close(&r->r);
+    tp_meta_record(r->tp, TP_META_QUERY, "query", r->started_ns, "sql", r->sql, r->sql ? strlen(r->sql) : 0);
+    mem_free(r->sql);
     mem_free(r);
 }
 

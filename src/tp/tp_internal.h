@@ -20,6 +20,23 @@ struct tp_package {
     bool stdlib; /* dir takes the place of the standard library */
 };
 
+struct meta_record {
+    const char *name;
+    const char *key; /* of text */
+    char *text;      /* owned; may be NULL */
+    int64_t start_ns;
+    int64_t dur_ns;
+};
+
+struct metatrace {
+    unsigned categories;
+    size_t capacity;
+    VEC(struct meta_record)
+    records;
+    size_t next; /* the oldest, once all are in use */
+    bool overran;
+};
+
 struct tp {
     struct tp_config config;
     struct storage storage;
@@ -34,6 +51,7 @@ struct tp {
     bool stats_made;
     VEC(struct tp_package)
     packages;
+    struct metatrace meta;
 };
 
 /* Remembers the failure in tp->err (or clears it when rc is 0) and returns the public code. */
@@ -45,5 +63,10 @@ void tp_authorize(struct tp *tp);
 /* Adds every package to a new engine. */
 int tp_apply_packages(struct tp *tp);
 void tp_free_packages(struct tp *tp);
+
+/* Around what is to be recorded: the time it starts (0 when the category is not wanted), and its record. */
+int64_t tp_meta_now(const struct tp *tp, unsigned category);
+void tp_meta_record(struct tp *tp, unsigned category, const char *name, int64_t start_ns, const char *key,
+                    const char *text, size_t len);
 
 #endif

@@ -112,6 +112,32 @@ class Flags(harness.Case):
         self.fails("query", "https://example.org/trace", self.SQL, text="not fetched over the network")
 
 
+class Metatrace(harness.Case):
+    def test_written_and_read_back(self):
+        out = self.dir / "meta.pftrace"
+        for flags in (["-m", out], ["--metatrace", out, "--metatrace-categories", "query_toplevel,api,db",
+                                    "--metatrace-buffer-capacity", "100"]):
+            self.query("select 'needle'; select 2", *flags)
+            self.assertIn(b"needle", out.read_bytes())
+            self.query("select 1", trace=out)
+
+    def test_capacity(self):
+        out = self.dir / "small.pftrace"
+        self.query("select 'first'; select 'second'; select 'third'", "-m", out, "--metatrace-buffer-capacity=2")
+        self.assertNotIn(b"first", out.read_bytes())
+        self.assertIn(b"third", out.read_bytes())
+
+    def test_classic(self):
+        out = self.dir / "classic.pftrace"
+        self.run_shell("-m", out, "--metatrace-categories", "*", "-Q", "select 'needle'", self.empty)
+        self.assertIn(b"needle", out.read_bytes())
+
+    def test_errors(self):
+        self.fails("query", "-m", "x", "--metatrace-categories", "nope", self.empty, "select 1", text="'nope'")
+        p = self.run_shell("query", "-m", "/nonexistent/x", self.empty, "select 1", code=1)
+        self.assertIn(b"/nonexistent/x", p.stderr)
+
+
 class Packages(harness.Case):
     def setUp(self):
         (self.dir / "mine" / "sub").mkdir(parents=True, exist_ok=True)
