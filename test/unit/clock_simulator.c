@@ -1,0 +1,187 @@
+/* Owns the simulation of clocks, networks and relays. */
+#include "clock_simulator.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BOOTTIME = 6, TAIL_STEPS = 64 };
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t x = *state += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+static double uniform(struct simulation *s)
+{
+    return (double)(next_random(&s->random) >> 11) / 9007199254740992.0;
+}
+
+static int64_t between(struct simulation *s, int64_t lo, int64_t hi)
+{
+    return lo + (int64_t)(uniform(s) * (double)(hi - lo));
+}
+
+static void make_machine(struct simulation *s, unsigned i, uint32_t raw_id, int64_t born)
+{
+    struct sim_machine *m = &s->m[i];
+    const struct sim_options *o = &s->o;
+    size_t steps = (size_t)(o->span_ns / SIM_STEP_NS) + TAIL_STEPS;
+    *m = (struct sim_machine){.raw_id = raw_id, .born = born};
+    m->offset = o->offset_ns ? between(s, i ? -o->offset_ns : 0, o->offset_ns) : 0;
+    if (m->offset < 0 && !o->offset_ns)
+        m->offset = 0;
+    if (born) /* a clock that has just started */
+        m->offset = -born + 1000000000;
+    double drift = (double)between(s, -o->drift_ppb, o->drift_ppb);
+    long double ahead = 0;
+    for (size_t k = 0; k < steps; k++) {
+        vec_push(&m->drift, drift);
+        vec_push(&m->ahead, ahead);
+        double change = (double)o->wander_ppb_s * (uniform(s) * 2 - 1);
+        ahead += (long double)SIM_STEP_NS * (drift + change / 2) * 1e-9L;
+        drift += change;
+    }
+}
+
+/* What machine i's clock shows at true time t. */
+static int64_t clock_at(const struct simulation *s, unsigned i, int64_t t)
+{
+    const struct sim_machine *m = &s->m[i];
+    size_t k = (size_t)(t / SIM_STEP_NS);
+    if (k + 1 >= m->drift.n)
+        k = m->drift.n - 2;
+    long double dt = (long double)(t - (int64_t)k * SIM_STEP_NS);
+    long double bend = (m->drift.p[k + 1] - m->drift.p[k]) / SIM_STEP_NS / 2;
+    return t + m->offset + (int64_t)floorl(m->ahead.p[k] + (m->drift.p[k] * dt + bend * dt * dt) * 1e-9L);
+}
+
+static int64_t delay(struct simulation *s, bool to_host)
+{
+    int64_t d = s->o.base_delay_ns + (to_host ? s->o.asymmetry_ns : 0);
+    return d + (int64_t)(-log(1 - uniform(s)) * (double)s->o.jitter_ns);
+}
+
+static void put_clock(struct pb_writer *w, uint32_t side, int64_t value)
+{
+    size_t snapshot = pb_begin(w, side);
+    size_t clock = pb_begin(w, 1);
+    pb_put_varint(w, 1, BOOTTIME);
+    pb_put_i64(w, 2, value);
+    pb_end(w, clock);
+    pb_end(w, snapshot);
+}
+
+struct round {
+    int64_t client;
+    int64_t host;
+};
+
+static void write_rounds(struct simulation *s, const struct sim_machine *m, const struct round *rounds, size_t n)
+{
+    size_t packet = pb_begin(&s->trace, 1);
+    pb_put_varint(&s->trace, 98, m->raw_id);
+    size_t sync = pb_begin(&s->trace, 107);
+    for (size_t i = 0; i < n; i++) {
+        size_t round = pb_begin(&s->trace, 1);
+        put_clock(&s->trace, 2, rounds[i].client);
+        put_clock(&s->trace, 3, rounds[i].host);
+        pb_end(&s->trace, round);
+    }
+    pb_end(&s->trace, sync);
+    pb_end(&s->trace, packet);
+}
+
+/* The relay of machine i: a ping, and when it is answered an update. */
+static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t until)
+{
+    const struct sim_machine *m = &s->m[i];
+    VEC(struct round)
+    rounds = {0};
+    for (int64_t t = from + between(s, 0, s->o.interval_ns / 4); t < until; t += s->o.interval_ns) {
+        bool lost = rounds.n > 1 && uniform(s) * 100 < s->o.loss_percent; /* a machine gets through at least once */
+        if (lost && uniform(s) < 0.5)
+            continue;
+        int64_t arrives = t + delay(s, true);
+        vec_push(&rounds, (struct round){clock_at(s, i, t), clock_at(s, 0, arrives)});
+        if (lost)
+            continue;
+        int64_t answered = arrives + delay(s, false), again = answered + delay(s, true);
+        vec_push(&rounds, (struct round){clock_at(s, i, answered), clock_at(s, 0, again)});
+    }
+    size_t step = s->o.rounds_packet ? s->o.rounds_packet : rounds.n;
+    for (size_t k = 0; k < rounds.n; k += step)
+        write_rounds(s, m, rounds.p + k, rounds.n - k < step ? rounds.n - k : step);
+    vec_free(&rounds);
+}
+
+static void add_event(struct simulation *s, unsigned machine, int64_t t, int32_t cause)
+{
+    struct sim_event e = {machine, clock_at(s, 0, t), clock_at(s, machine, t), cause};
+    char name[24];
+    snprintf(name, sizeof name, "%zu", s->events.n);
+    vec_push(&s->events, e);
+    size_t packet = pb_begin(&s->trace, 1);
+    pb_put_varint(&s->trace, 8, (uint64_t)e.local);
+    pb_put_varint(&s->trace, 58, BOOTTIME);
+    if (s->m[machine].raw_id)
+        pb_put_varint(&s->trace, 98, s->m[machine].raw_id);
+    size_t trigger = pb_begin(&s->trace, 46);
+    pb_put_str(&s->trace, 1, name);
+    pb_end(&s->trace, trigger);
+    pb_end(&s->trace, packet);
+}
+
+/* Events that send messages: machine to machine over the host's network, cause and effect. */
+static void run_events(struct simulation *s, unsigned i, int64_t from, int64_t until)
+{
+    for (unsigned k = 0; k < s->o.events; k++) {
+        int64_t t = between(s, from, until);
+        add_event(s, i, t, -1);
+        int32_t cause = (int32_t)s->events.n - 1;
+        unsigned to = (unsigned)between(s, 0, s->n_machines);
+        int64_t arrives = t + (i ? delay(s, true) : 0) + (to ? delay(s, false) : 0);
+        if (to != i && arrives > s->m[to].born && arrives < s->o.span_ns)
+            add_event(s, to, arrives, cause);
+    }
+}
+
+void simulate(struct simulation *s, const struct sim_options *options)
+{
+    *s = (struct simulation){.o = *options, .random = options->seed * 0x2545f4914f6cdd1d + 1};
+    s->n_machines = options->machines;
+    for (unsigned i = 0; i < s->n_machines; i++)
+        make_machine(s, i, i ? 1000 + i : 0, 0);
+    int64_t death = options->span_ns;
+    if (options->reboot) { /* machine 1 comes back as another */
+        death = options->span_ns / 2;
+        make_machine(s, s->n_machines++, 5000, death);
+    }
+    /* The host speaks first, and says which clock the trace is in. */
+    size_t packet = pb_begin(&s->trace, 1);
+    size_t snapshot = pb_begin(&s->trace, 6);
+    size_t clock = pb_begin(&s->trace, 1);
+    pb_put_varint(&s->trace, 1, BOOTTIME);
+    pb_put_i64(&s->trace, 2, clock_at(s, 0, 0));
+    pb_end(&s->trace, clock);
+    pb_put_varint(&s->trace, 2, BOOTTIME);
+    pb_end(&s->trace, snapshot);
+    pb_end(&s->trace, packet);
+    for (unsigned i = 1; i < s->n_machines; i++)
+        run_relay(s, i, s->m[i].born, i == 1 ? death : options->span_ns);
+    for (unsigned i = 0; i < s->n_machines; i++)
+        run_events(s, i, s->m[i].born, i == 1 ? death : options->span_ns);
+}
+
+void simulation_free(struct simulation *s)
+{
+    for (unsigned i = 0; i < s->n_machines; i++) {
+        vec_free(&s->m[i].drift);
+        vec_free(&s->m[i].ahead);
+    }
+    vec_free(&s->events);
+    pb_writer_free(&s->trace);
+}

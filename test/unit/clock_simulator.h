@@ -1,0 +1,63 @@
+/* Writes traces of several machines whose true clocks are known.
+ *
+ * True time runs in ns. Each machine's BOOTTIME is offset + the integral of 1 + drift; drift wanders. Machine 0 is the
+ * host. Relays compare clocks at intervals over a network with asymmetric, jittery delays that also loses exchanges; a
+ * machine may reboot (its clock starts anew and its machine id changes). Each event is a trigger packet whose name is
+ * its number, so that it can be found again in `slice`. */
+#ifndef MERIDIAN_TEST_UNIT_CLOCK_SIMULATOR_H
+#define MERIDIAN_TEST_UNIT_CLOCK_SIMULATOR_H
+
+#include "base/vec.h"
+#include "proto/pb_writer.h"
+
+enum { SIM_MAX_MACHINES = 8, SIM_STEP_NS = 1000000000 /* drift changes linearly within a step */ };
+
+struct sim_options {
+    uint64_t seed;
+    unsigned machines; /* with the host; 2..SIM_MAX_MACHINES */
+    int64_t span_ns;
+    int64_t interval_ns;    /* between exchanges */
+    int64_t base_delay_ns;  /* smallest one-way delay */
+    int64_t asymmetry_ns;   /* more on the way to the host, at most */
+    int64_t jitter_ns;      /* mean of what is added at random */
+    int64_t drift_ppb;      /* largest initial drift of a machine, either way */
+    int64_t wander_ppb_s;   /* largest change of a machine's drift in a second */
+    int64_t offset_ns;      /* largest offset, either way; 0: clocks start together */
+    unsigned loss_percent;  /* exchanges lost, wholly or after the first half */
+    bool reboot;            /* one machine reboots half-way */
+    unsigned events;        /* a machine */
+    unsigned rounds_packet; /* rounds a RemoteClockSync packet holds; 0: one packet with all */
+};
+
+struct sim_event {
+    unsigned machine;  /* row of the simulator's machines */
+    int64_t true_host; /* the host's clock at that moment */
+    int64_t local;     /* what the machine's clock showed */
+    int32_t cause;     /* index of the event that caused this one, -1 */
+};
+
+struct sim_machine {
+    uint32_t raw_id;
+    int64_t offset;
+    VEC(double)
+    drift; /* ppb at each step */
+    VEC(long double)
+    ahead;        /* accumulated drift at each step, ns */
+    int64_t born; /* true time */
+};
+
+struct simulation {
+    struct sim_options o;
+    uint64_t random;
+    unsigned n_machines; /* a reboot adds one */
+    struct sim_machine m[SIM_MAX_MACHINES + 1];
+    VEC(struct sim_event)
+    events;
+    struct pb_writer trace;
+};
+
+/* Runs; s->trace holds the trace afterwards. */
+void simulate(struct simulation *s, const struct sim_options *options);
+void simulation_free(struct simulation *s);
+
+#endif
