@@ -110,12 +110,9 @@ static const struct option options[] = {
 
 /* Words that may come several times; they live until the process ends its work. */
 struct words {
-    VEC(const char *)
-    apps;
-    VEC(const char *)
-    attributes;
-    VEC(const char *)
-    triggers;
+    VEC(const char *) apps;
+    VEC(const char *) attributes;
+    VEC(const char *) triggers;
 };
 
 /* -1: go on; else the exit code. */

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "capture/client/perfetto.h"
-#include "capture/clocks.h"
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
 #include "proto/pb_cursor.h"
@@ -328,7 +327,7 @@ static void on_stats(void *ctx, bool success, bool has_more, struct slice reply)
 static void on_status(uv_timer_t *t)
 {
     struct recorder *r = t->data;
-    uint64_t s = (clock_boot_ns() - r->started_ns) / 1000000000, bytes = r->buffered_bytes;
+    uint64_t s = (uv_hrtime() - r->started_ns) / 1000000000, bytes = r->buffered_bytes;
     struct stat st;
     if (r->reading || r->done)
         return;
@@ -432,7 +431,7 @@ static void enable(struct recorder *r)
         send_key(r, CONSUMER_DETACH, r->o->detach, on_detached);
         return;
     }
-    r->started_ns = clock_boot_ns();
+    r->started_ns = uv_hrtime();
     if (on_terminal(r))
         uv_timer_start(&r->status, on_status, 1000, 1000);
     uint64_t ms = expected_ms(c);
@@ -467,7 +466,7 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
     }
     static const uint8_t notification_only[] = {2 << 3, 1};
     call(r, CONSUMER_ENABLE_TRACING, slice_of(notification_only, 2), -1, on_disabled);
-    r->started_ns = clock_boot_ns();
+    r->started_ns = uv_hrtime();
     if (r->task == TASK_STOP)
         stop_recording(r);
 }

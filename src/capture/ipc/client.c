@@ -28,8 +28,7 @@ struct ipc_client {
     uint32_t method_ids[MAX_METHODS]; /* 0: the service does not have it */
     bool bound, dead, closed;
     int busy; /* callbacks on the stack: freeing waits for them */
-    VEC(struct pending)
-    pending;
+    VEC(struct pending) pending;
     struct pb_writer scratch;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "capture/host/machine.h"
 #include "capture/ipc/addr.h"
 #include "capture/ipc/frame.h"
 
@@ -129,15 +130,6 @@ static void copy_name(char *to, size_t size, struct slice from)
     to[n] = 0;
 }
 
-/* spec ipc 2: low half of FNV-1a-64 of the hint, or of our own end's address; never 0 */
-static uint32_t machine_id(struct slice hint)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < hint.len; i++)
-        h = (h ^ hint.p[i]) * 0x100000001b3u;
-    return (uint32_t)h ? (uint32_t)h : 1;
-}
-
 static void on_identity(struct ipc_peer *p, const struct ipc_frame *f)
 {
     if (p->id.local || p->id.frozen)
@@ -150,7 +142,7 @@ static void on_identity(struct ipc_peer *p, const struct ipc_frame *f)
     }
     p->id.pid = f->pid;
     p->id.uid = f->uid < 0 ? 0 : (uint32_t)f->uid;
-    p->id.machine_id = machine_id(hint);
+    p->id.machine_id = machine_id_of_hint((const char *)hint.p, hint.len);
     copy_name(p->id.machine_name, sizeof p->id.machine_name, f->name2);
     p->id.frozen = true;
     log_line("traced: %s: %s is pid %d uid %u of machine %u \"%s\"", p->host->log_name, p->name, p->id.pid, p->id.uid,

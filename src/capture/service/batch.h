@@ -13,8 +13,7 @@ struct batch_packet {
 
 struct batch {
     struct pb_writer bytes; /* 0x0a, length, packet, … */
-    VEC(struct batch_packet)
-    packets;
+    VEC(struct batch_packet) packets;
 };
 
 /* Adds one packet: its pieces, then `tail`. */

@@ -1,7 +1,7 @@
 /* Which packets go out of a session, in which order (spec service 2). */
+#include "capture/host/machine.h"
 #include "capture/service/packet_check.h"
 #include "capture/service/service_internal.h"
-#include "capture/system_info.h"
 
 static const uint8_t sync_marker[16] = {0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba,
                                         0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79};
@@ -38,7 +38,7 @@ static void emit(struct batch *b, struct pb_writer *w)
     pb_writer_clear(w);
 }
 
-static void emit_snapshot(struct session *s, struct batch *b, struct pb_writer *w, const struct clock_snapshot *snap)
+static void emit_snapshot(struct session *s, struct batch *b, struct pb_writer *w, const struct clock_readings *snap)
 {
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
     struct pb_writer m = {0};
@@ -144,7 +144,7 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
 
     if (!s->config->builtin_data_sources || !s->config->builtin_data_sources->disable_system_info) {
         pb_writer_clear(&m);
-        system_info_put(&m);
+        machine_put_system_info(&m);
         pb_put_str(&m, 17, s->service->machine_name);
         put_trusted(s, w, true);
         pb_put_bytes(w, 45, m.p, m.n);
@@ -237,7 +237,9 @@ bool session_read(struct session *s, struct batch *b, size_t threshold)
     emit_clocks(s, b, &w);
     emit_config(s, b, &w);
     emit_once(s, b, &w);
+    relay_emit_system_info(s, b, &w);
     emit_lifecycle(s, b, &w);
+    relay_emit_clocks(s, b, &w);
     bool more = read_buffers(s, b, threshold);
     if (!more) {
         session_lifecycle(s, LIFECYCLE_READ_COMPLETED, false);

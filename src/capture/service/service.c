@@ -1,7 +1,7 @@
 /* Life of the service: sockets, ids, the lists of producers and sessions. */
 #include "capture/service/service_internal.h"
 
-#include "capture/system_info.h"
+#include "capture/host/machine.h"
 
 #include <unistd.h>
 
@@ -53,18 +53,21 @@ int service_open(struct service **out, uv_loop_t *loop, const struct service_opt
     svc->o = *o;
     svc->uid = geteuid();
     svc->pid = getpid();
-    system_info_machine_name(svc->machine_name, sizeof svc->machine_name);
-    struct ipc_service producer = {.desc = &ipc_producer_port,
-                                   .ctx = svc,
-                                   .invoke = producer_port_invoke,
-                                   .disconnected = producer_port_disconnected};
-    struct ipc_host_options po = {.services = &producer,
+    machine_name(svc->machine_name, sizeof svc->machine_name);
+    struct ipc_service producer[2] = {
+        {.desc = &ipc_producer_port,
+         .ctx = svc,
+         .invoke = producer_port_invoke,
+         .disconnected = producer_port_disconnected},
+        {.desc = &ipc_relay_port, .ctx = svc, .invoke = relay_port_invoke, .disconnected = relay_port_disconnected}};
+    struct ipc_host_options po = {.services = producer,
                                   .n_services = 1,
                                   .limits = {SEND_TIMEOUT_MS, PRODUCER_QUEUE_MAX},
                                   .log_name = "producer socket",
                                   .max_peers = UINT16_MAX};
     int rc = 0;
     for (unsigned i = 0; i < o->n_producer_sockets && !rc; i++) {
+        po.n_services = o->relay_endpoint[i] ? 2 : 1;
         rc = ipc_host_open(&svc->producer_hosts[i], loop, o->producer_sockets[i], &po, err);
         if (!rc)
             svc->n_producer_hosts++;
@@ -102,6 +105,7 @@ void service_close(struct service *svc)
     u64map_free(&svc->buffers);
     vec_free(&svc->producers);
     vec_free(&svc->consumers);
+    vec_free(&svc->relays);
     vec_free(&svc->sessions);
     vec_free(&svc->trigger_history);
     pb_writer_free(&svc->scratch);

@@ -16,6 +16,7 @@ struct service_options {
     const char *producer_sockets[SERVICE_MAX_SOCKETS];
     unsigned n_producer_sockets;
     const char *consumer_socket;
+    bool relay_endpoint[SERVICE_MAX_SOCKETS]; /* machines may relay their producers to that producer socket */
 };
 
 /* Listens on all sockets. */

@@ -6,6 +6,7 @@
  *   flush.c         flushes and their acknowledgements       read.c           which packets go out, in which order
  *   write_file.c    sessions that write a file              trigger.c        start, stop and clone by trigger
  *   clone.c         read-only copies                        stats.c          TraceStats
+ *   relay_port.c    machines that relay their producers
  *
  * Everything runs on one loop. A session points to data source instances, an instance to its producer; when a producer
  * goes, its instances go from every session. */
@@ -15,9 +16,9 @@
 #include "base/log.h"
 #include "base/u64map.h"
 #include "base/vec.h"
-#include "capture/clocks.h"
 #include "capture/ipc/host.h"
 #include "capture/service/batch.h"
+#include "capture/service/clock_snapshot.h"
 #include "capture/service/service.h"
 #include "capture/service/trace_buffer.h"
 #include "capture/shm/region.h"
@@ -75,8 +76,7 @@ struct service_producer {
     uint32_t page_hint, size_hint;
     int given_fd; /* shared memory that the producer brought, until the first setup; -1 */
     bool initialized, emulated, tracing_set_up, scraping;
-    VEC(struct registered_source)
-    sources;
+    VEC(struct registered_source) sources;
     struct u64map writers;         /* writer id → buffer id (global) */
     struct u64map allowed_buffers; /* global ids this producer may write to */
 };
@@ -102,8 +102,7 @@ struct pending_flush {
     struct session *session;
     uint64_t id;
     uint64_t flags;
-    VEC(uint16_t)
-    waiting; /* producers that have not acknowledged */
+    VEC(uint16_t) waiting; /* producers that have not acknowledged */
     uv_timer_t timer;
     void (*done)(void *ctx, struct session *s, bool ok);
     void *ctx;
@@ -134,10 +133,8 @@ struct session {
     uint32_t consumer_uid;
     Mrd__TraceConfig *config;
     struct slice config_bytes; /* as emitted; mem_alloc()ed */
-    VEC(struct session_buffer)
-    buffers;
-    VEC(struct instance *)
-    instances;
+    VEC(struct session_buffer) buffers;
+    VEC(struct instance *) instances;
     struct pending_flush *flushes;
     uv_timer_t timers[TIMER_COUNT];
     int open_handles;
@@ -145,18 +142,17 @@ struct session {
     int64_t started_realtime_ns;
 
     /* reading */
-    struct clock_snapshot initial_snapshot;
+    struct clock_readings initial_snapshot;
     bool has_initial_snapshot, initial_snapshot_emitted;
-    struct clock_snapshot snapshots[16];
+    struct clock_readings snapshots[16];
     unsigned n_snapshots;
-    struct clock_snapshot last_snapshot;
-    VEC(struct lifecycle_event)
-    events;
-    VEC(struct trigger_hit)
-    triggers;
+    struct clock_readings last_snapshot;
+    VEC(struct lifecycle_event) events;
+    VEC(struct trigger_hit) triggers;
     bool want_sync_marker, want_stats, did_config, did_once, did_all_started;
-    bool did_remote_clocks;     /* spec ipc 8: once per session; issue of the relay endpoint */
-    struct u64map sequence_ids; /* (machine, producer, writer) hashed → packet sequence id */
+    VEC(uint32_t) machines_told;   /* whose SystemInfo has been emitted */
+    VEC(uint32_t) machines_synced; /* whose clock exchanges have been emitted */
+    struct u64map sequence_ids;    /* (machine, producer, writer) hashed → packet sequence id */
     uint32_t last_sequence_id;
     uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
     int final_flush_outcome;
@@ -185,6 +181,23 @@ struct service_consumer {
     uint64_t attached_notifications;
 };
 
+/* One exchange of clock readings with another machine. */
+struct clock_exchange {
+    struct slice client_clocks; /* ClockSnapshot fields; mem_alloc()ed */
+    struct clock_readings host;
+};
+
+#define CLOCK_EXCHANGES_KEPT 5 /* spec ipc 8 */
+
+/* A relay's own connection. */
+struct service_relay {
+    struct service *service;
+    struct ipc_peer *peer;
+    struct slice system_info;                              /* serialized SystemInfo; mem_alloc()ed */
+    struct clock_exchange exchanges[CLOCK_EXCHANGES_KEPT]; /* oldest first */
+    unsigned n_exchanges;
+};
+
 struct trigger_record {
     uint64_t ts_ns;
     uint64_t name_hash;
@@ -199,19 +212,16 @@ struct service {
     uint32_t uid;
     int32_t pid;
     char machine_name[128];
-    VEC(struct service_producer *)
-    producers;
-    VEC(struct service_consumer *)
-    consumers;
-    VEC(struct session *)
-    sessions;
+    VEC(struct service_producer *) producers;
+    VEC(struct service_consumer *) consumers;
+    VEC(struct service_relay *) relays;
+    VEC(struct session *) sessions;
     struct u64map buffers; /* global id → struct session_buffer's trace_buffer (as a number) */
     uint16_t last_producer_id, last_buffer_id;
     uint64_t producers_seen, last_instance_id, last_session_id, last_flush_id;
     uint64_t chunks_discarded, patches_discarded;
     bool lockdown;
-    VEC(struct trigger_record)
-    trigger_history;
+    VEC(struct trigger_record) trigger_history;
     struct pb_writer scratch;
     struct batch batch; /* of the read pass under way */
     struct log_limit log_limit;
@@ -237,6 +247,13 @@ void producer_setup_tracing(struct service_producer *p, const Mrd__TraceConfig *
 void commit_data(struct service_producer *p, struct slice request);
 /* Copies what producers have not committed; for the session's buffers only. */
 void commit_scrape(struct service_producer *p, struct session *s);
+
+/* ---- relay_port.c ---- */
+void relay_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);
+void relay_port_disconnected(void *ctx, struct ipc_peer *peer);
+/* Adds the packets about other machines that the session has not got yet: SystemInfo, and clock exchanges. */
+void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer *w);
+void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w);
 
 /* ---- consumer_port.c ---- */
 void consumer_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);
@@ -264,6 +281,14 @@ void session_lifecycle_body(struct session *s, enum lifecycle field, struct slic
 void session_snapshot_clocks(struct session *s, bool force);
 struct session *session_alloc(struct service *svc, struct error *err);
 const char *session_state_name(enum session_state st);
+void session_check_started(struct session *s); /* says so when all data sources have started */
+void session_stopped(struct session *s);       /* all have stopped, or nobody waits for them any more */
+
+/* ---- session_sources.c ---- */
+void session_start_instance(struct session *s, struct instance *in);
+void session_stop_instance(struct session *s, struct instance *in, bool immediately);
+void session_free_instance(struct instance *i);
+bool session_all_stopped(const struct session *s);
 
 /* ---- session_check.c ---- */
 int session_check(struct service *svc, struct service_consumer *c, const Mrd__TraceConfig *config, int fd,

@@ -78,8 +78,7 @@ struct trace_chunk {
 };
 
 struct trace_packet {
-    VEC(struct slice)
-    slices; /* views into the buffer, valid until the next write */
+    VEC(struct slice) slices; /* views into the buffer, valid until the next write */
     size_t bytes;
     struct trace_writer_identity who;
     uint32_t loss; /* bits of enum trace_loss; 0: nothing was lost before it */

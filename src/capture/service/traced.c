@@ -16,6 +16,8 @@ static const char usage[] =
     "  --background                         return to the shell, go on as a daemon\n"
     "  --version                            print the version\n"
     "  --set-socket-permissions P:M:C:M     group and mode (octal) of the producer and of the consumer socket\n"
+    "  --enable-relay-endpoint              other machines may relay their producers, to all producer sockets\n"
+    "  --enable-relay-endpoint-on SOCKET    … to this one (repeatable)\n"
     "\n"
     "Sockets: PERFETTO_PRODUCER_SOCK_NAME (a list, with commas) and PERFETTO_CONSUMER_SOCK_NAME: a path, @abstract,\n"
     "host:port, [v6]:port or vsock://CID:PORT. TRACED_NOTIFY_FD: a descriptor that gets a \"1\" when all are open.\n";
@@ -49,17 +51,32 @@ static int set_permissions(const struct service_options *o, char *spec, struct e
     return rc ? rc : daemon_socket_permissions(o->consumer_socket, part[2], part[3], err);
 }
 
+static bool enable_relay(struct service_options *o, const char *socket)
+{
+    bool found = false;
+    for (unsigned i = 0; i < o->n_producer_sockets; i++) {
+        if (strcmp(o->producer_sockets[i], socket) == 0)
+            found = o->relay_endpoint[i] = true;
+    }
+    return found;
+}
+
 int traced_main(int argc, char **argv)
 {
     static const struct option options[] = {
         {"background", no_argument, NULL, 'b'},
         {"version", no_argument, NULL, 'v'},
         {"set-socket-permissions", required_argument, NULL, 'p'},
+        {"enable-relay-endpoint", no_argument, NULL, 'r'},
+        {"enable-relay-endpoint-on", required_argument, NULL, 'R'},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
     struct error err = {0};
     bool background = false;
+    bool relay_all = false;
+    const char *relay_on[SERVICE_MAX_SOCKETS];
+    unsigned n_relay_on = 0;
     char *permissions = NULL;
     optind = 1;
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
@@ -73,6 +90,16 @@ int traced_main(int argc, char **argv)
         case 'p':
             permissions = optarg;
             break;
+        case 'r':
+            relay_all = true;
+            break;
+        case 'R':
+            if (n_relay_on == SERVICE_MAX_SOCKETS) {
+                fprintf(stderr, "traced: too many --enable-relay-endpoint-on\n");
+                return 1;
+            }
+            relay_on[n_relay_on++] = optarg;
+            break;
         default:
             fputs(usage, stderr);
             return 1;
@@ -85,6 +112,14 @@ int traced_main(int argc, char **argv)
     if (!o.n_producer_sockets) {
         fprintf(stderr, "traced: no producer socket\n");
         return 1;
+    }
+    for (unsigned i = 0; i < o.n_producer_sockets; i++)
+        o.relay_endpoint[i] = relay_all;
+    for (unsigned i = 0; i < n_relay_on; i++) {
+        if (!enable_relay(&o, relay_on[i])) {
+            fprintf(stderr, "traced: %s is not a producer socket\n", relay_on[i]);
+            return 1;
+        }
     }
     if (background && daemon_detach(&err) != 0) {
         fprintf(stderr, "traced: %s\n", err.text);

@@ -43,12 +43,9 @@ struct shm_arbiter {
     void *ctx;
     unsigned next_page; /* where the last free chunk was found */
     unsigned out;       /* chunks in the hands of writers */
-    VEC(struct move)
-    moves;
-    VEC(struct pending_patch)
-    patches;
-    VEC(struct writer_note)
-    notes;
+    VEC(struct move) moves;
+    VEC(struct pending_patch) patches;
+    VEC(struct writer_note) notes;
     size_t n_registrations; /* notes that are not yet sent and not `gone` */
     size_t pending_bytes;
     uint64_t flush_id;

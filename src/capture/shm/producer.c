@@ -40,10 +40,8 @@ struct producer {
     bool connected, emulated, closing, pumping;
     unsigned retry_ms;
     uint32_t page_size;
-    VEC(struct source)
-    sources;
-    VEC(struct sync)
-    syncs; /* producer_sync() calls without their answer */
+    VEC(struct source) sources;
+    VEC(struct sync) syncs; /* producer_sync() calls without their answer */
     struct pb_writer args;
 };
 

@@ -41,12 +41,9 @@ struct mrd_producer {
     bool connected, quit, has_loop;
     uint64_t syncs_wanted, syncs_sent, syncs_done;
     uint64_t flush_request; /* waits for writers with an open packet; 0: none */
-    VEC(char *)
-    triggers;
-    VEC(mrd_data_source *)
-    sources;
-    VEC(mrd_writer *)
-    writers;
+    VEC(char *) triggers;
+    VEC(mrd_data_source *) sources;
+    VEC(mrd_writer *) writers;
 };
 
 /* ---- on the loop's thread ---- */
