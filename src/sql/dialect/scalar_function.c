@@ -51,7 +51,11 @@ static void run_body(sqlite3_context *ctx, struct sql_function *f, sqlite3_stmt 
         return;
     }
     if (rc != SQLITE_ROW) {
-        result_error(ctx, "%s: %s", f->name, sqlite3_errmsg(engine_db(f->d->e)));
+        /* in a chain of calls the innermost name is enough */
+        if (f->d->function_depth > 1)
+            sqlite3_result_error(ctx, sqlite3_errmsg(engine_db(f->d->e)), -1);
+        else
+            result_error(ctx, "%s: %s", f->name, sqlite3_errmsg(engine_db(f->d->e)));
         return;
     }
     sqlite3_value *v = sqlite3_column_value(stmt, 0);

@@ -188,7 +188,10 @@ void sql_traceback(struct sql_message *m, const struct sql_token *p, size_t n, i
     }
     if (expanded) {
         sql_message_add(m, "Fully expanded statement\n");
-        for (size_t k = 0; k <= last && k < n; k++)
+        size_t k = 0;
+        while (k < n && token_is_blank(p[k].kind))
+            k++;
+        for (; k <= last && k < n; k++)
             sql_message_add(m, "%.*s", (int)p[k].len, p[k].text);
         sql_message_add(m, "\n");
     }

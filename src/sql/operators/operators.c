@@ -2,6 +2,7 @@
 #include "sql/operators/operators.h"
 
 #include "sql/operators/rows.h"
+#include "sql/operators/table_functions.h"
 
 int operator_error(sqlite3_vtab *t, const char *fmt, ...)
 {
@@ -26,7 +27,10 @@ static const struct {
     {"span_join", &span_join_module},
     {"span_left_join", &span_left_join_module},
     {"span_outer_join", &span_outer_join_module},
+    {"__intrinsic_counter_mipmap", &counter_mipmap_module},
+    {"__intrinsic_slice_mipmap", &slice_mipmap_module},
     {"__intrinsic_table_ptr", &table_ptr_module},
+    {"__intrinsic_window", &window_module},
 };
 
 static const struct function_rows *const files[] = {
@@ -42,6 +46,11 @@ int operators_attach(struct engine *e, struct error *err)
         rc = engine_register_module(e, modules[i].name, modules[i].module, err);
     for (size_t i = 0; i < sizeof files / sizeof *files && rc == 0; i++)
         rc = engine_register_functions(e, files[i]->p, files[i]->n, err);
+#define X(subject)                                                                                                     \
+    if (rc == 0)                                                                                                       \
+        rc = engine_register_table_functions(e, subject##_table_functions, subject##_table_functions_n, err);
+    TABLE_FUNCTION_FILES(X)
+#undef X
     /* what xFindFunction gives a meaning must be known as a function of some kind */
     if (rc == 0)
         sqlite3_overload_function(engine_db(e), "source_geq", 2);

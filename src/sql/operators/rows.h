@@ -6,9 +6,12 @@
 
 #define OPERATOR_FILES(X)                                                                                              \
     X(aggregates)                                                                                                      \
+    X(counter_intervals)                                                                                               \
     X(dominator)                                                                                                       \
     X(graph)                                                                                                           \
+    X(graph_scan)                                                                                                      \
     X(intervals)                                                                                                       \
+    X(slices)                                                                                                          \
     X(table_ptr)                                                                                                       \
     X(tree)
 

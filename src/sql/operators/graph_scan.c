@@ -1,0 +1,244 @@
+/* __intrinsic_graph_scan(graph, start rows, step, '(columns)') and __intrinsic_graph_aggregating_scan(…): values
+ * carried along the edges of a graph without cycles.
+ *
+ * Nodes are visited in layers: a node's layer comes when all nodes before it are done. `step` is a SELECT over $table
+ * (id and the columns), run once a layer; each row that it gives is a result, and goes to the node's successors as
+ * their input. A scan begins with the start rows only; an aggregating scan gives each node the start row of its own as
+ * well, and waits for all inputs of a node (so does the scan). */
+#include "sql/operators/rows.h"
+#include "sql/operators/values.h"
+
+#include <stdio.h>
+
+enum { MAX_COLUMNS = 31 };
+
+struct scan {
+    struct engine *e;
+    const struct graph_value *g;
+    char names[MAX_COLUMNS + 1][64]; /* [0] is id */
+    uint32_t n;                      /* columns, id included */
+    uint32_t *layer;                 /* [node] longest path to it */
+    struct error *err;
+};
+
+/* '(a, b)' to names. */
+static void parse_columns(struct scan *s, const char *text)
+{
+    snprintf(s->names[0], sizeof s->names[0], "id");
+    s->n = 1;
+    while (text && *text && s->n <= MAX_COLUMNS) {
+        text += strspn(text, " \t\r\n,()");
+        size_t len = strcspn(text, " \t\r\n,()");
+        if (len && len < sizeof s->names[0])
+            snprintf(s->names[s->n++], sizeof s->names[0], "%.*s", (int)len, text);
+        text += len;
+    }
+}
+
+/* Longest path to each node, by counting inputs down. Nodes on cycles stay in layer 0. */
+static bool find_layers(struct scan *s)
+{
+    const struct graph_value *g = s->g;
+    uint32_t *inputs = mem_zalloc((g->n + 1) * sizeof *inputs), *queue = mem_alloc((g->n + 1) * sizeof *queue);
+    s->layer = mem_zalloc((g->n + 1) * sizeof *s->layer);
+    bool ok = inputs && queue && s->layer;
+    uint32_t n = 0;
+    for (uint32_t e = 0; ok && e < g->n_edges; e++)
+        inputs[g->edges[e]]++;
+    for (uint32_t i = 0; ok && i < g->n; i++)
+        if (!inputs[i])
+            queue[n++] = i;
+    for (uint32_t at = 0; ok && at < n; at++)
+        for (uint32_t e = g->first[queue[at]]; e < g->first[queue[at] + 1]; e++) {
+            uint32_t to = g->edges[e], deeper = s->layer[queue[at]] + 1;
+            s->layer[to] = s->layer[to] > deeper ? s->layer[to] : deeper;
+            if (--inputs[to] == 0)
+                queue[n++] = to;
+        }
+    mem_free(inputs);
+    mem_free(queue);
+    return ok;
+}
+
+/* The step with $table replaced by the rows bound to ?1. */
+static char *step_sql(const struct scan *s, const char *step)
+{
+    sqlite3_str *table = sqlite3_str_new(NULL), *sql = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(table, "(SELECT ");
+    for (uint32_t i = 0; i < s->n; i++)
+        sqlite3_str_appendf(table, "%sc%u AS \"%w\"", i ? ", " : "", i, s->names[i]);
+    sqlite3_str_appendall(table, " FROM __intrinsic_table_ptr(?1) WHERE 1");
+    for (uint32_t i = 0; i < s->n; i++)
+        sqlite3_str_appendf(table, " AND __intrinsic_table_ptr_bind(c%u, %Q)", i, s->names[i]);
+    sqlite3_str_appendall(table, ")");
+    char *rows = sqlite3_str_finish(table);
+    for (const char *at; (at = strstr(step, "$table")); step = at + 6) {
+        sqlite3_str_append(sql, step, (int)(at - step));
+        sqlite3_str_appendall(sql, rows ? rows : "");
+    }
+    sqlite3_str_appendall(sql, step);
+    sqlite3_free(rows);
+    return sqlite3_str_finish(sql);
+}
+
+/* A row of values kept between layers. */
+struct kept_row {
+    uint32_t layer;
+    int64_t id;
+    sqlite3_value *values[MAX_COLUMNS];
+};
+
+struct kept_rows {
+    struct kept_row *p;
+    size_t n, cap;
+};
+
+static void kept_free(struct kept_rows *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        for (int c = 0; c < MAX_COLUMNS; c++)
+            sqlite3_value_free(k->p[i].values[c]);
+    vec_free(k);
+}
+
+static uint32_t layer_of(const struct scan *s, int64_t id)
+{
+    const uint64_t *node = u64map_get(&s->g->index, (uint64_t)id);
+    return node ? s->layer[*node] : 0;
+}
+
+/* The start rows, read through SQL so that every type is kept. */
+static int load_start(struct scan *s, sqlite3_value *start, struct kept_rows *rows)
+{
+    char *sql = step_sql(s, "SELECT * FROM $table");
+    sqlite3_stmt *stmt = NULL;
+    int rc = sql ? sqlite3_prepare_v2(engine_db(s->e), sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    struct runtime_table *t = value_table(start);
+    if (rc == SQLITE_OK && t)
+        sqlite3_bind_pointer(stmt, 1, t, "TABLE", NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct kept_row r = {.id = sqlite3_column_int64(stmt, 0)};
+        r.layer = layer_of(s, r.id);
+        for (uint32_t i = 1; i < s->n; i++)
+            r.values[i - 1] = sqlite3_value_dup(sqlite3_column_value(stmt, (int)i));
+        rc = vec_push(rows, r) ? SQLITE_OK : SQLITE_NOMEM;
+    }
+    if (rc != SQLITE_OK && rc != SQLITE_DONE)
+        engine_sqlite_error(s->e, rc, s->err);
+    sqlite3_finalize(stmt);
+    return rc == SQLITE_OK || rc == SQLITE_DONE ? 0 : -MRD_ESQL;
+}
+
+static int open_builder(struct scan *s, struct table_builder *b)
+{
+    const char *names[MAX_COLUMNS + 1];
+    for (uint32_t i = 0; i < s->n; i++)
+        names[i] = s->names[i];
+    return table_builder_init(b, &engine_storage(s->e)->strings, s->n, names, NULL, s->err);
+}
+
+/* The rows of one layer as a table; NULL when it has none. */
+static int layer_table(struct scan *s, struct kept_rows *rows, uint32_t layer, struct runtime_table **out)
+{
+    struct table_builder b;
+    bool any = false;
+    *out = NULL;
+    int rc = open_builder(s, &b);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < rows->n && rc == 0; i++) {
+        if (rows->p[i].layer != layer)
+            continue;
+        any = true;
+        rc = table_builder_int(&b, 0, rows->p[i].id, s->err);
+        for (uint32_t c = 1; c < s->n && rc == 0; c++)
+            rc = table_builder_value(&b, c, rows->p[i].values[c - 1], s->err);
+        if (rc == 0)
+            rc = table_builder_commit(&b, s->err);
+    }
+    if (rc || !any) {
+        table_builder_abort(&b);
+        return rc;
+    }
+    return table_builder_finish(&b, out, s->err);
+}
+
+/* Runs the step over one layer: its rows are results, and inputs of the nodes behind. */
+static int run_layer(struct scan *s, sqlite3_stmt *stmt, struct runtime_table *t, uint32_t layer,
+                     struct kept_rows *rows, struct table_builder *out)
+{
+    int rc = 0, got;
+    sqlite3_reset(stmt);
+    sqlite3_bind_pointer(stmt, 1, t, "TABLE", NULL);
+    while (rc == 0 && (got = engine_step(s->e, stmt, s->err)) != 0) {
+        if (got < 0)
+            return got;
+        int64_t id = sqlite3_column_int64(stmt, 0);
+        rc = table_builder_int(out, 0, id, s->err);
+        for (uint32_t c = 1; c < s->n && rc == 0; c++)
+            rc = table_builder_value(out, c, sqlite3_column_value(stmt, (int)c), s->err);
+        if (rc == 0)
+            rc = table_builder_commit(out, s->err);
+        const uint64_t *node = u64map_get(&s->g->index, (uint64_t)id);
+        for (uint32_t e = node ? s->g->first[*node] : 0; node && rc == 0 && e < s->g->first[*node + 1]; e++) {
+            struct kept_row r = {.id = s->g->ids[s->g->edges[e]], .layer = s->layer[s->g->edges[e]]};
+            if (r.layer <= layer)
+                continue; /* on a cycle */
+            for (uint32_t c = 1; c < s->n; c++)
+                r.values[c - 1] = sqlite3_value_dup(sqlite3_column_value(stmt, (int)c));
+            if (!vec_push(rows, r))
+                rc = -MRD_ENOMEM;
+        }
+    }
+    return rc;
+}
+
+static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct error err = {0};
+    struct scan s = {.e = sqlite3_user_data(ctx), .g = value_graph(argv[0]), .err = &err};
+    struct kept_rows rows = {0};
+    struct table_builder out;
+    sqlite3_stmt *stmt = NULL;
+    (void)argc;
+    const char *step = (const char *)sqlite3_value_text(argv[2]);
+    if (!s.g || !value_table(argv[1]) || !step)
+        return; /* no edges or no start: no rows */
+    parse_columns(&s, (const char *)sqlite3_value_text(argv[3]));
+    int rc = find_layers(&s) ? 0 : -MRD_ENOMEM;
+    if (rc == 0)
+        rc = load_start(&s, argv[1], &rows);
+    char *sql = rc == 0 ? step_sql(&s, step) : NULL;
+    if (sql)
+        rc = engine_prepare(s.e, slice_str(sql), &stmt, NULL, &err);
+    sqlite3_free(sql);
+    if (rc == 0 && sqlite3_column_count(stmt) != (int)s.n)
+        rc = error_set(&err, -MRD_ESQL, "GRAPH_SCAN: the step must give id and the %u columns of the scan", s.n - 1);
+    bool open = rc == 0 && (rc = open_builder(&s, &out)) == 0;
+    uint32_t last = 0;
+    for (uint32_t i = 0; rc == 0 && i < s.g->n; i++)
+        last = s.layer[i] > last ? s.layer[i] : last;
+    for (uint32_t layer = 0; layer <= last && rc == 0; layer++) {
+        struct runtime_table *t;
+        rc = layer_table(&s, &rows, layer, &t);
+        if (rc == 0 && t)
+            rc = run_layer(&s, stmt, t, layer, &rows, &out);
+        sqlite3_reset(stmt);
+        runtime_table_unref(t);
+    }
+    sqlite3_finalize(stmt);
+    if (open)
+        value_builder_result(ctx, &out, rc, &err);
+    else
+        sqlite3_result_error(ctx, err.text[0] ? err.text : error_code_text(rc), -1);
+    kept_free(&rows);
+    mem_free(s.layer);
+}
+
+static const struct engine_function rows[] = {
+    {.name = "__intrinsic_graph_scan", .n_args = 4, .scalar = scan},
+    {.name = "__intrinsic_graph_aggregating_scan", .n_args = 4, .scalar = scan},
+};
+
+FUNCTION_ROWS(graph_scan, rows);

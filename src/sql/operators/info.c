@@ -1,0 +1,36 @@
+/* PERFETTO_TABLE_INFO(name): the columns of one of our tables, built in or made by SQL. */
+#include "sql/operators/table_functions.h"
+
+static int table_info(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+{
+    static const char *const types[] = {
+        [COL_U32] = "uint32", [COL_I32] = "int32", [COL_I64] = "int64", [COL_F64] = "double", [COL_STR] = "string"};
+    struct strpool *strings = &engine_storage(e)->strings;
+    if (sqlite3_value_type(args[0]) == SQLITE_NULL)
+        return 0;
+    const char *name = (const char *)sqlite3_value_text(args[0]);
+    const struct table *t = name ? engine_find_table(e, name) : NULL;
+    if (!t)
+        return error_set(err, -MRD_ESQL, "Perfetto table '%s' not found.", name ? name : "");
+    for (uint32_t i = 0; i < t->def->n_columns; i++) {
+        const struct column_def *c = &t->def->columns[i];
+        int64_t words[] = {strpool_intern_str(strings, c->name), strpool_intern_str(strings, types[c->type]),
+                           (c->flags & COL_NULLABLE) != 0, (c->flags & COL_SORTED) != 0 || t->columns[i].sorted};
+        if (table_append(out, words) == UINT32_MAX)
+            return error_set(err, -MRD_ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
+static const struct column_def columns[] = {
+    {"name", COL_STR, 0, ""},
+    {"col_type", COL_STR, 0, ""},
+    {"nullable", COL_I64, 0, ""},
+    {"sorted", COL_I64, 0, ""},
+};
+static const struct table_def def = {"", columns, 4, ""};
+
+const struct engine_table_function info_table_functions[] = {
+    {"perfetto_table_info", &def, 1, false, table_info},
+};
+const size_t info_table_functions_n = sizeof info_table_functions / sizeof *info_table_functions;

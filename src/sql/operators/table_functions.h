@@ -1,0 +1,37 @@
+/* The table functions in C, by subject; and what they share. */
+#ifndef MERIDIAN_SQL_OPERATORS_TABLE_FUNCTIONS_H
+#define MERIDIAN_SQL_OPERATORS_TABLE_FUNCTIONS_H
+
+#include "base/vec.h"
+#include "sql/engine.h"
+
+/* X(subject): each file defines subject_table_functions[] and subject_table_functions_n. */
+#define TABLE_FUNCTION_FILES(X)                                                                                        \
+    X(flow)                                                                                                            \
+    X(info)                                                                                                            \
+    X(layout)                                                                                                          \
+    X(slice)                                                                                                           \
+    X(stdlib_docs)                                                                                                     \
+    X(weighted)
+
+#define X(subject)                                                                                                     \
+    extern const struct engine_table_function subject##_table_functions[];                                             \
+    extern const size_t subject##_table_functions_n;
+TABLE_FUNCTION_FILES(X)
+#undef X
+
+struct row_list {
+    uint32_t *p;
+    size_t n, cap;
+};
+
+/* The row that an argument names: UINT32_MAX for NULL; errors for what is no row. */
+int start_row(sqlite3_value *v, uint32_t n_rows, uint32_t *row, struct error *err);
+
+/* Appends the slices inside a slice of its track, in order of rows. */
+int slice_descendants(const struct table *slices, uint32_t row, struct row_list *out);
+
+enum { SLICE_FUNCTION_COLUMNS = 13 };
+extern const struct column_def slice_function_columns[SLICE_FUNCTION_COLUMNS];
+
+#endif

@@ -1,0 +1,142 @@
+/* __intrinsic_window(start, dur, quantum): a span of time cut into pieces.
+ *
+ *     SELECT ts, dur FROM __intrinsic_window(trace_start(), trace_dur(), 1000000)
+ *     columns: rowid, quantum, window_start, window_dur HIDDEN; ts, dur, quantum_ts
+ *
+ * A quantum of 0 gives the whole window as one row; the last piece ends with the window. As a table made by CREATE
+ * VIRTUAL TABLE, the hidden columns are constraints. */
+#include "sql/operators/operators.h"
+
+enum { C_ROWID, C_QUANTUM, C_START, C_DUR, C_TS, C_PIECE, C_QUANTUM_TS };
+
+struct window_cursor {
+    sqlite3_vtab_cursor base;
+    int64_t start, dur, quantum, at, row;
+};
+
+static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **err)
+{
+    (void)aux, (void)argc, (void)argv, (void)err;
+    int rc = sqlite3_declare_vtab(
+        db, "CREATE TABLE x(rowid HIDDEN BIGINT, quantum HIDDEN BIGINT, window_start HIDDEN BIGINT, "
+            "window_dur HIDDEN BIGINT, ts BIGINT, dur BIGINT, quantum_ts BIGINT)");
+    sqlite3_vtab *t = rc ? NULL : sqlite3_malloc(sizeof *t);
+    if (!t)
+        return rc ? rc : SQLITE_NOMEM;
+    memset(t, 0, sizeof *t);
+    *out = t;
+    return SQLITE_OK;
+}
+
+/* idxNum bits: 1 start, 2 dur, 4 quantum are given, in this order. A call's arguments arrive as equalities on the
+ * hidden columns from the first on: rowid, quantum, window_start. */
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    int at[4] = {-1, -1, -1, -1}, used = 0;
+    (void)base;
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+        if (c->op != SQLITE_INDEX_CONSTRAINT_EQ || c->iColumn < C_ROWID || c->iColumn > C_DUR)
+            continue;
+        if (!c->usable)
+            return SQLITE_CONSTRAINT;
+        at[c->iColumn] = i;
+    }
+    /* f(start, dur, quantum): three equalities on the first three columns */
+    bool call = at[C_ROWID] >= 0;
+    int order[3] = {call ? at[C_ROWID] : at[C_START], call ? at[C_QUANTUM] : at[C_DUR],
+                    call ? at[C_START] : at[C_QUANTUM]};
+    for (int i = 0; i < 3; i++) {
+        if (order[i] < 0)
+            continue;
+        info->aConstraintUsage[order[i]].argvIndex = ++used;
+        info->aConstraintUsage[order[i]].omit = 1;
+        info->idxNum |= 1 << i;
+    }
+    info->estimatedCost = 1000;
+    info->estimatedRows = 1000;
+    return SQLITE_OK;
+}
+
+static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
+{
+    struct window_cursor *c = sqlite3_malloc(sizeof *c);
+    (void)base;
+    if (!c)
+        return SQLITE_NOMEM;
+    memset(c, 0, sizeof *c);
+    *out = &c->base;
+    return SQLITE_OK;
+}
+
+static int cursor_close(sqlite3_vtab_cursor *base)
+{
+    sqlite3_free(base);
+    return SQLITE_OK;
+}
+
+static int cursor_filter(sqlite3_vtab_cursor *base, int given, const char *plan, int argc, sqlite3_value **argv)
+{
+    struct window_cursor *c = (struct window_cursor *)base;
+    int64_t *to[3] = {&c->start, &c->dur, &c->quantum};
+    int used = 0;
+    (void)plan;
+    c->start = c->quantum = c->row = c->at = 0;
+    c->dur = INT64_MAX;
+    for (int i = 0; i < 3 && used < argc; i++)
+        if (given & 1 << i)
+            *to[i] = sqlite3_value_int64(argv[used++]);
+    if (c->quantum < 0)
+        return operator_error(base->pVtab, "WINDOW: the quantum must not be negative");
+    return SQLITE_OK;
+}
+
+static int cursor_next(sqlite3_vtab_cursor *base)
+{
+    struct window_cursor *c = (struct window_cursor *)base;
+    c->row++;
+    if (c->quantum == 0 || c->at > c->dur - c->quantum)
+        c->at = c->dur;
+    else
+        c->at += c->quantum;
+    return SQLITE_OK;
+}
+
+static int cursor_eof(sqlite3_vtab_cursor *base)
+{
+    const struct window_cursor *c = (const struct window_cursor *)base;
+    return c->at >= c->dur;
+}
+
+static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
+{
+    const struct window_cursor *c = (const struct window_cursor *)base;
+    int64_t left = c->dur - c->at;
+    const int64_t values[] = {c->row, c->quantum,       c->start,
+                              c->dur, c->start + c->at, c->quantum == 0 || c->quantum > left ? left : c->quantum,
+                              c->row};
+    sqlite3_result_int64(ctx, values[column]);
+    return SQLITE_OK;
+}
+
+static int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *row)
+{
+    *row = ((struct window_cursor *)base)->row;
+    return SQLITE_OK;
+}
+
+const sqlite3_module window_module = {
+    .iVersion = 1,
+    .xCreate = connect,
+    .xConnect = connect,
+    .xBestIndex = best_index,
+    .xDisconnect = operator_disconnect,
+    .xDestroy = operator_disconnect,
+    .xOpen = cursor_open,
+    .xClose = cursor_close,
+    .xFilter = cursor_filter,
+    .xNext = cursor_next,
+    .xEof = cursor_eof,
+    .xColumn = cursor_column,
+    .xRowid = cursor_rowid,
+};
