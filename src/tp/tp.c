@@ -185,6 +185,8 @@ static int open_engine(struct tp *tp)
     int64_t start = tp_meta_now(tp, TP_META_DB);
     int rc = engine_open(&tp->engine, &tp->storage, &tp->err);
     if (rc == 0)
+        rc = tp_clock_functions(tp);
+    if (rc == 0)
         rc = tp_apply_packages(tp);
     if (rc == 0)
         rc = engine_loaded(tp->engine, &tp->err);

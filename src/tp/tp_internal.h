@@ -57,6 +57,9 @@ struct tp {
 /* Remembers the failure in tp->err (or clears it when rc is 0) and returns the public code. */
 int tp_done(struct tp *tp, int rc);
 
+/* Registers clock_error_ns() and its like with the engine. */
+int tp_clock_functions(struct tp *tp);
+
 /* SQL of users may open files only when the configuration allows it. */
 void tp_authorize(struct tp *tp);
 
