@@ -180,15 +180,24 @@ static void low_memory_kill(const struct ftrace_event *e, struct slice name)
     kill_mark(e, parts[1]);
 }
 
-/* The emitting thread; a tgid of 0 comes from interrupts and says nothing about its process. */
+/* The emitting thread, in the process that the marker names; its main thread comes into being too. */
+static uint32_t thread_of_process(const struct ftrace_event *e, uint32_t tgid)
+{
+    uint32_t utid = process_tracker_update_thread(e->m->processes, (int32_t)e->pid, tgid);
+    if (e->pid != tgid && process_tracker_find_thread(e->m->processes, tgid) == UTID_NONE)
+        process_tracker_update_thread(e->m->processes, tgid, tgid);
+    return utid;
+}
+
+/* A tgid of 0 comes from interrupts and says nothing about the process. */
 static uint32_t point_thread(const struct ftrace_event *e, uint32_t tgid)
 {
-    return tgid ? process_tracker_update_thread(e->m->processes, (int32_t)e->pid, tgid) : event_utid(e);
+    return tgid ? thread_of_process(e, tgid) : event_utid(e);
 }
 
 static void thread_end(const struct ftrace_event *e, uint32_t tgid)
 {
-    uint32_t utid = tgid ? process_tracker_update_thread(e->m->processes, (int32_t)e->pid, tgid)
+    uint32_t utid = tgid ? thread_of_process(e, tgid)
                          : process_tracker_find_thread(e->m->processes, (int32_t)e->pid);
     if (utid != UTID_NONE)
         ftrace_end(e, ftrace_thread_track(e, utid), 0, 0, NULL);

@@ -48,8 +48,10 @@ static uint32_t thread_of_mm(const struct ftrace_event *e, uint32_t mm_id, bool 
     if (!known)
         return UTID_NONE;
     utid = (uint32_t)*known;
-    if (utid == event_utid(e)) /* it is changing its memory (exec): after this the old one is its no more */
+    if (ROW_GET(e->m->st, thread, end_ts, utid) != COL_NULL) { /* the kernel gives ids of the dead to others */
         u64map_del(&s->mm_ids, mm_id);
+        return UTID_NONE;
+    }
     return utid;
 }
 

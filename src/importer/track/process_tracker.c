@@ -364,7 +364,7 @@ void process_tracker_main_thread_name(struct process_tracker *t, uint32_t utid, 
 {
     const struct thread_info *i = &t->threads.p[utid];
     if (name && i->upid != UPID_NONE && t->processes.p[i->upid].pid == i->tid)
-        process_tracker_process_name(t, i->upid, name, PROCESS_NAME_OTHER);
+        process_tracker_process_name(t, i->upid, name, PROCESS_NAME_SYSTEM);
 }
 
 static uint32_t set_metadata(struct process_tracker *t, uint32_t upid, uint32_t parent, strid name, strid cmdline)
