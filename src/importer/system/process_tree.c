@@ -13,6 +13,7 @@ struct process_message {
     int32_t pid, ppid, uid, inner_pid;
     uint32_t ns_level, n_cmdline;
     bool has_cmdline, has_uid, has_start, is_kthread, has_kthread, has_ns;
+    bool is_comm; /* there was no command line: the name is the main thread's */
     uint64_t start_ns; /* BOOTTIME */
     struct slice argv0;
     strid cmdline;
@@ -75,6 +76,9 @@ static void read_process(struct machine_ctx *m, struct slice bytes, struct proce
             p->is_kthread = pb_bool(&f);
             p->has_kthread = true;
             break;
+        case 9:
+            p->is_comm = pb_bool(&f);
+            break;
         }
     }
     if (p->has_cmdline)
@@ -103,6 +107,9 @@ static void add_process(struct machine_ctx *m, struct slice bytes)
     if (p.n_cmdline == 1) /* some programs write their whole command line over argv[0] */
         name.len = find_byte(name, ' ');
     uint32_t upid = process_tracker_set_metadata(m->processes, p.pid, p.ppid, import_slice(m->im, name), p.cmdline);
+    if (p.is_comm)
+        process_tracker_thread_name(m->processes, process_tracker_update_thread(m->processes, p.pid, p.pid),
+                                    import_slice(m->im, name), THREAD_NAME_PROCESS_TREE);
     if (p.has_uid)
         process_tracker_set_uid(m->processes, upid, (uint32_t)p.uid);
     int64_t start;
