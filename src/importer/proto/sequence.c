@@ -160,6 +160,7 @@ bool sequence_clear(struct sequences *s, struct sequence *seq)
     }
     seq->gen = g;
     seq->valid = true;
+    seq->clears++;
     return true;
 }
 

@@ -56,7 +56,7 @@ struct scan {
     struct slice clock_snapshot, trace_stats, remote_clock_sync, service_event, defaults, interned, attributes;
     struct slice compressed;
     bool zstd;
-    bool extension_descriptor;
+    struct slice extension_descriptor;
     struct pb_field handled[MAX_FIELDS_PER_PACKET];
 };
 
@@ -220,7 +220,7 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
             s->zstd = f.id == FIELD_ZSTD_COMPRESSED;
             break;
         case FIELD_EXTENSION_DESCRIPTOR:
-            s->extension_descriptor = true;
+            s->extension_descriptor = pb_bytes(&f);
             break;
         default:
             if (f.id < DIRECT_FIELDS && r->by_field[f.id] && s->n_handled < MAX_FIELDS_PER_PACKET)
@@ -477,7 +477,11 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
         service_event_packet(&p, s.clock_id);
         return;
     }
-    if (s.extension_descriptor || !state_is_there(r, &p, seq, &s))
+    if (s.extension_descriptor.p) {
+        extension_descriptor_packet(&p, s.extension_descriptor);
+        return;
+    }
+    if (!state_is_there(r, &p, seq, &s))
         return;
     dispatch(r, &p, &s);
 }

@@ -41,7 +41,7 @@ void battery_parse(struct packet *p)
         battery_counter(p, battery, "charge_uah", true, (double)v[CHARGE]);
     else if (HAS(ENERGY) && HAS(VOLTAGE)) /* uWh over V gives uAh */
         battery_counter(p, battery, "charge_uah", v[VOLTAGE] > 0,
-                        v[VOLTAGE] > 0 ? (double)v[ENERGY] * 1e6 / (double)v[VOLTAGE] : 0);
+                        v[VOLTAGE] > 0 ? floor((double)v[ENERGY] * 1e6 / (double)v[VOLTAGE]) : 0);
     if (HAS(PERCENT))
         battery_counter(p, battery, "capacity_pct", true, percent);
     if (HAS(CURRENT))

@@ -74,8 +74,6 @@ static void cpu_times(struct packet *p, struct slice bytes)
     }
     machine_ucpu(p->m, (uint32_t)s.v[1]);
     for (uint32_t i = 2; i < sizeof names / sizeof *names; i++) {
-        if (i == 9 && !(s.has >> i & 1)) /* recorders before it existed */
-            continue;
         char name[48];
         snprintf(name, sizeof name, "cpu.times.%s", names[i]);
         struct track_dim dims[] = {{"cpu", DIM_INT, (int64_t)s.v[1]},

@@ -10,16 +10,14 @@ const struct packet_handler system_packet_handlers[] = {
     {38, "battery", NULL, battery_parse},
     {40, "power_rails", power_rails_tokenize, NULL},
     {45, "system_info", system_info_tokenize, NULL},
-    {46, "trigger", NULL, trigger_parse},
+    {51, "chrome_metadata", chrome_metadata_tokenize, NULL},
     {52, "gpu_counter_event", NULL, gpu_counter_event_parse},
     {67, "cpu_info", NULL, cpu_info_parse},
     {68, "smaps_packet", NULL, smaps_parse},
     {70, "initial_display_state", NULL, display_state_parse},
     {71, "gpu_mem_total_event", NULL, gpu_mem_total_parse},
     {77, "android_energy_estimation_breakdown", NULL, energy_breakdown_parse},
-    {78, "ui_state", ui_state_tokenize, NULL},
     {91, "entity_state_residency", NULL, entity_state_residency_parse},
-    {113, "clone_snapshot_trigger", NULL, clone_snapshot_trigger_parse},
     {117, "generic_kernel_task_state_event", NULL, generic_task_state_parse},
     {118, "generic_kernel_cpu_freq_event", NULL, generic_cpu_freq_parse},
     {120, "generic_kernel_task_rename_event", NULL, generic_task_rename_parse},
@@ -55,7 +53,6 @@ void system_machine_close(struct system_machine *s)
     u64map_free(&s->energy_consumers);
     u64map_free(&s->entity_states);
     u64map_free(&s->gpu_counters);
-    u64map_free(&s->gpu_descriptors);
     vec_free(&s->cpu_freqs);
     generic_kernel_close(s->generic);
     mem_free(s);

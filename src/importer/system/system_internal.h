@@ -21,10 +21,9 @@ struct system_machine {
     struct u64map energy_consumers; /* id -> name */
     struct u64map entity_states;    /* entity << 32 | state -> entity name << 32 | state name */
     struct u64map gpu_counters;     /* gpu << 32 | counter id -> track */
-    struct u64map gpu_descriptors;  /* iid -> 1: its counters are known */
+    uint32_t chrome_bundles;        /* chrome_metadata packets so far */
     VEC(uint32_t)
     cpu_freqs;                      /* frequencies of every cpu, one list after another */
-    bool trigger_seen;              /* metadata trace_trigger is set */
     struct generic_kernel *generic; /* generic_kernel.c; NULL until needed */
 };
 
@@ -36,8 +35,6 @@ uint32_t system_keyed_track(struct machine_ctx *m, const char *type, const char 
                             const char *dim_key, const char *key);
 /* Brings a sample with a timestamp of its own into time order. */
 void system_counter_later(struct system_machine *s, int64_t ts, uint32_t track, double value);
-/* The track on which triggers are instants. */
-uint32_t system_trigger_track(struct machine_ctx *m);
 
 void process_tree_parse(struct packet *p);
 void process_stats_parse(struct packet *p);
@@ -60,9 +57,7 @@ void generic_process_tree_parse(struct packet *p);
 void generic_kernel_close(struct generic_kernel *g);
 void smaps_parse(struct packet *p);
 void journald_parse(struct packet *p);
-void trigger_parse(struct packet *p);
-void clone_snapshot_trigger_parse(struct packet *p);
 void display_state_parse(struct packet *p);
-enum tokenize_result ui_state_tokenize(struct packet *p);
+enum tokenize_result chrome_metadata_tokenize(struct packet *p);
 
 #endif

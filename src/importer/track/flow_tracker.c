@@ -79,11 +79,8 @@ static void add_row(struct flow_tracker *t, uint64_t id, uint32_t out, uint32_t 
                                               .arg_set_id = args ? (int64_t)*args : COL_NULL});
 }
 
-void flow_begin(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64_t id)
+void flow_begin_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id)
 {
-    uint32_t slice = enclosing_slice(t, machine, track);
-    if (slice == SLICE_NONE)
-        return;
     bool added;
     uint64_t *v = u64map_put(&t->open, id, &added);
     if (!v)
@@ -94,11 +91,15 @@ void flow_begin(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64
         *v = slice;
 }
 
-void flow_step(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64_t id)
+void flow_begin(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64_t id)
 {
     uint32_t slice = enclosing_slice(t, machine, track);
-    if (slice == SLICE_NONE)
-        return;
+    if (slice != SLICE_NONE)
+        flow_begin_at(t, machine, slice, id);
+}
+
+void flow_step_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id)
+{
     uint64_t *v = u64map_get(&t->open, id);
     if (!v) {
         count(t, machine, STAT_flow_step_without_start);
@@ -108,7 +109,14 @@ void flow_step(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64_
     *v = slice;
 }
 
-static void end_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id, bool close)
+void flow_step(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64_t id)
+{
+    uint32_t slice = enclosing_slice(t, machine, track);
+    if (slice != SLICE_NONE)
+        flow_step_at(t, machine, slice, id);
+}
+
+void flow_end_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id, bool close)
 {
     uint64_t *v = u64map_get(&t->open, id);
     if (!v) {
@@ -136,7 +144,7 @@ void flow_end(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64_t
     }
     uint32_t slice = enclosing_slice(t, machine, track);
     if (slice != SLICE_NONE)
-        end_at(t, machine, slice, id, close);
+        flow_end_at(t, machine, slice, id, close);
 }
 
 bool flow_active(const struct flow_tracker *t, uint64_t id)
@@ -188,7 +196,7 @@ void flow_tracker_slice_begun(struct flow_tracker *t, uint32_t machine, uint32_t
     uint32_t i = (uint32_t)(*v >> 32);
     u64map_del(&t->waiting_on, track);
     for (; i; i = t->waiting.p[i - 1].next)
-        end_at(t, machine, slice, t->waiting.p[i - 1].flow, false);
+        flow_end_at(t, machine, slice, t->waiting.p[i - 1].flow, false);
     if (!t->waiting_on.n)
         vec_clear(&t->waiting);
 }

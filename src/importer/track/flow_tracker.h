@@ -13,6 +13,10 @@ void flow_begin(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64
 void flow_step(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64_t id);
 /* `enclosing`: ends at the innermost open slice, else at the next slice of the track. `close`: the id is free again. */
 void flow_end(struct flow_tracker *t, uint32_t machine, uint32_t track, uint64_t id, bool enclosing, bool close);
+/* The same for a slice at hand. */
+void flow_begin_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id);
+void flow_step_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id);
+void flow_end_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id, bool close);
 bool flow_active(const struct flow_tracker *t, uint64_t id);
 
 /* The flow of a legacy event: known by its id, category and name (args of the flow's rows). */

@@ -12,6 +12,7 @@ struct member { /* one track of a set; its index in the set is track_compressor_
     int64_t end_ts; /* of the last complete slice; INT64_MIN for members used by cookie */
     bool by_cookie;
     bool queued; /* its index stands in `free` */
+    bool unused; /* made without a cookie */
 };
 
 struct track_set {
@@ -126,13 +127,14 @@ static struct member *member_of(struct track_tracker *t, struct track_set *s, in
         if (m->nest)
             m = NULL;
     }
-    if (m)
+    if (m && !m->unused)
         u64map_del(&s->by_cookie, (uint64_t)m->cookie);
-    else
+    else if (!m)
         m = add_member(t, s);
     if (!m || !u64map_set(&s->by_cookie, (uint64_t)cookie, (uint64_t)(m - s->members.p)))
         return NULL;
     m->by_cookie = true;
+    m->unused = false;
     m->cookie = cookie;
     m->end_ts = INT64_MIN;
     return m;
@@ -196,4 +198,19 @@ uint32_t track_set_scoped(struct track_tracker *t, uint32_t set, int64_t ts, int
     if (__builtin_add_overflow(ts, dur, &m->end_ts))
         m->end_ts = INT64_MAX;
     return m->track;
+}
+
+uint32_t track_set_first(struct track_tracker *t, uint32_t set)
+{
+    struct track_set *s = set_at(t, set);
+    if (!s)
+        return track_tracker_no_memory(t);
+    if (!s->members.n) {
+        struct member *m = add_member(t, s);
+        if (!m || !offer(s, m))
+            return track_tracker_no_memory(t);
+        m->by_cookie = true; /* for cookies: what shares it knows when it ends */
+        m->unused = true;
+    }
+    return s->members.p[0].track;
 }

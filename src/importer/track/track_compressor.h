@@ -20,6 +20,9 @@ uint32_t track_set_end(struct track_tracker *t, uint32_t set, int64_t cookie);
 /* The track for a complete slice: the first one that is free at ts. */
 uint32_t track_set_scoped(struct track_tracker *t, uint32_t set, int64_t ts, int64_t dur);
 
+/* The first track of the set, made when there is none; not taken by this. For children and counters of the set. */
+uint32_t track_set_first(struct track_tracker *t, uint32_t set);
+
 /* Used by the track tracker alone. */
 struct track_compressor *track_compressor_open(void);
 void track_compressor_close(struct track_compressor *c);

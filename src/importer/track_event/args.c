@@ -1,0 +1,462 @@
+/* Owns the args of track events: what in an event becomes an arg, when, and under which name. Most are decoded when a
+ * query asks: the set keeps the event's bytes. */
+#include "importer/track_event/json_args.h"
+#include "importer/track_event/reflect.h"
+#include "importer/track_event/te_internal.h"
+
+enum {
+    ARGS_KIND_TRACK_EVENT = 6,       /* payload: bytes of a TrackEvent; aux: generation */
+    ARGS_KIND_TRACK_EVENT_MARKS = 7, /* payload: struct marked */
+    SHARE_TRIAL = 1 << 16,
+};
+
+struct marked { /* an event's bytes and marks, in the arena of the args */
+    const uint8_t *bytes;
+    uint32_t len;
+    uint32_t generation;
+    struct te_marks marks;
+};
+
+bool te_field_has_args(uint32_t field)
+{
+    switch (field) {
+    case 4:  /* debug_annotations */
+    case 5:  /* task_execution */
+    case 21: /* log_message */
+    case 33: /* source_location */
+    case 34:
+    case 50: /* screenshot */
+    case 52: /* correlation_id */
+    case 53:
+    case 54:
+        return true;
+    default:
+        return (field >= 24 && field <= 29) || field == 32 || field == 35 || (field >= 38 && field <= 41) ||
+               field == 43 || field == 49;
+    }
+}
+
+/* --- debug annotations ------------------------------------------------------------------------------------------- */
+
+struct annotations {
+    struct arg_writer *w;
+    struct seq_generation *g;
+    struct reflect reflect;
+};
+
+struct annotation {
+    struct slice name;
+    struct pb_field value; /* the one of the value oneof that came last; id 0: none */
+    uint64_t type_iid;
+    struct slice type_name, proto;
+    bool has_proto, has_entries, has_elements;
+};
+
+static struct slice interned_text(struct seq_generation *g, uint32_t field, uint64_t iid)
+{
+    return strpool_view(&g->machine->st->strings, interned_string(g, field, iid, 2));
+}
+
+static struct annotation read_annotation(struct seq_generation *g, struct slice bytes)
+{
+    struct annotation a = {0};
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            a.name = interned_text(g, INTERNED_ANNOTATION_NAME, pb_u64(&f));
+            break;
+        case 10:
+            a.name = pb_bytes(&f);
+            break;
+        case 2:
+        case 3:
+        case 4:
+        case 5:
+        case 6:
+        case 7:
+        case 8:
+        case 9:
+        case 17:
+            a.value = f;
+            break;
+        case 11:
+            a.has_entries = true;
+            break;
+        case 12:
+            a.has_elements = true;
+            break;
+        case 13:
+            a.type_iid = pb_u64(&f);
+            break;
+        case 14:
+            a.proto = pb_bytes(&f);
+            a.has_proto = true;
+            break;
+        case 16:
+            a.type_name = pb_bytes(&f);
+            break;
+        }
+    }
+    return a;
+}
+
+/* NestedValue, the older form of dictionaries and arrays. */
+static void write_nested(struct annotations *a, struct slice bytes)
+{
+    struct arg_writer *w = a->w;
+    if (w->depth >= ARG_MAX_DEPTH)
+        return;
+    w->depth++;
+    struct pb_cursor c = pb_cursor(bytes), keys = pb_cursor(bytes);
+    struct pb_field f, key;
+    uint64_t index = 0;
+    bool in_array = false;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 3: { /* dict_values go with dict_keys by order */
+            do {
+                if (!pb_next(&keys, &key))
+                    goto done;
+            } while (key.id != 2);
+            struct arg_mark m = arg_writer_push(w, pb_bytes(&key).p, pb_bytes(&key).len);
+            write_nested(a, pb_bytes(&f));
+            arg_writer_pop(w, m);
+            break;
+        }
+        case 4: {
+            if (!in_array)
+                index = arg_writer_array_index(w);
+            in_array = true;
+            struct arg_mark m = arg_writer_push_index(w, index);
+            write_nested(a, pb_bytes(&f));
+            arg_writer_pop(w, m);
+            index++;
+            break;
+        }
+        case 5:
+            arg_writer_add(w, ARG_INT, pb_i64(&f));
+            break;
+        case 6:
+            arg_writer_add(w, ARG_REAL, column_f64_word(pb_double(&f)));
+            break;
+        case 7:
+            arg_writer_add(w, ARG_BOOL, pb_bool(&f));
+            break;
+        case 8:
+            arg_writer_add_bytes(w, ARG_STRING, pb_bytes(&f));
+            break;
+        }
+    }
+done:
+    if (in_array)
+        arg_writer_array_set(w, index);
+    w->depth--;
+}
+
+static void write_annotation(struct annotations *a, struct slice bytes, bool named);
+
+static void write_children(struct annotations *a, struct slice bytes, uint32_t field)
+{
+    struct arg_writer *w = a->w;
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    uint64_t index = field == 12 ? arg_writer_array_index(w) : 0;
+    while (pb_next(&c, &f)) {
+        if (f.id != field)
+            continue;
+        if (field == 11) {
+            write_annotation(a, pb_bytes(&f), true);
+            continue;
+        }
+        size_t before = w->out->n;
+        struct arg_mark m = arg_writer_push_index(w, index);
+        write_annotation(a, pb_bytes(&f), false);
+        arg_writer_pop(w, m);
+        index += w->out->n != before;
+    }
+    if (field == 12)
+        arg_writer_array_set(w, index);
+}
+
+static void write_proto(struct annotations *a, const struct annotation *v)
+{
+    struct slice name = v->type_iid ? interned_text(a->g, INTERNED_TYPE_NAME, v->type_iid) : v->type_name;
+    if (name.len && name.p[0] == '.')
+        name = slice_of(name.p + 1, name.len - 1);
+    strid message = strpool_intern(a->w->args->strings, name.p, name.len);
+    if (schema_has_message(a->reflect.schema, message))
+        reflect_message(&a->reflect, a->w, message, v->proto);
+}
+
+/* A name with what separates keys replaced. */
+static size_t clean_name(struct slice name, char *out, size_t cap)
+{
+    size_t n = name.len < cap ? name.len : cap;
+    for (size_t i = 0; i < n; i++) {
+        char c = (char)name.p[i];
+        out[i] = c == '.' || c == '[' || c == ']' ? '_' : c;
+    }
+    return n;
+}
+
+static void write_annotation(struct annotations *a, struct slice bytes, bool named)
+{
+    struct arg_writer *w = a->w;
+    if (w->depth >= ARG_MAX_DEPTH)
+        return;
+    w->depth++;
+    struct annotation v = read_annotation(a->g, bytes);
+    struct arg_mark m = {w->key_len, w->flat_len};
+    if (named) {
+        char name[ARG_KEY_MAX];
+        arg_writer_push(w, name, clean_name(v.name, name, sizeof name));
+    }
+    const struct pb_field *f = &v.value;
+    switch (f->id) {
+    case 2:
+        arg_writer_add(w, ARG_BOOL, pb_bool(f));
+        break;
+    case 3:
+        arg_writer_add(w, ARG_UINT, pb_i64(f));
+        break;
+    case 4:
+        arg_writer_add(w, ARG_INT, pb_i64(f));
+        break;
+    case 5:
+        arg_writer_add(w, ARG_REAL, column_f64_word(pb_double(f)));
+        break;
+    case 6:
+        arg_writer_add_bytes(w, ARG_STRING, pb_bytes(f));
+        break;
+    case 7:
+        arg_writer_add(w, ARG_POINTER, pb_i64(f));
+        break;
+    case 8:
+        write_nested(a, pb_bytes(f));
+        break;
+    case 9:
+        json_args_write(w, pb_bytes(f));
+        break;
+    case 17:
+        arg_writer_add(w, ARG_STRING, interned_string(a->g, INTERNED_ANNOTATION_STRING, pb_u64(f), 2));
+        break;
+    default:
+        if (v.has_entries)
+            write_children(a, bytes, 11);
+        else if (v.has_elements)
+            write_children(a, bytes, 12);
+        else if (v.has_proto)
+            write_proto(a, &v);
+    }
+    arg_writer_pop(w, m);
+    w->depth--;
+}
+
+/* --- typed arguments --------------------------------------------------------------------------------------------- */
+
+static void write_text(struct arg_writer *w, const char *key, struct slice text)
+{
+    struct arg_mark m = arg_writer_push(w, key, strlen(key));
+    arg_writer_add_bytes(w, ARG_STRING, text);
+    arg_writer_pop(w, m);
+}
+
+static void write_source_location(struct arg_writer *w, const char *prefix, struct slice location)
+{
+    struct pb_cursor c = pb_cursor(location);
+    struct pb_field f;
+    struct arg_mark m = arg_writer_push(w, prefix, strlen(prefix));
+    while (pb_next(&c, &f)) {
+        if (f.id == 2)
+            write_text(w, "file_name", pb_bytes(&f));
+        else if (f.id == 3)
+            write_text(w, "function_name", pb_bytes(&f));
+        else if (f.id == 4) {
+            struct arg_mark line = arg_writer_push(w, "line_number", 11);
+            arg_writer_add(w, ARG_UINT, pb_u32(&f));
+            arg_writer_pop(w, line);
+        }
+    }
+    arg_writer_pop(w, m);
+}
+
+static void write_log_message(struct arg_writer *w, struct seq_generation *g, struct slice bytes)
+{
+    static const char *const priorities[] = {"UNSPECIFIED", "UNUSED", "VERBOSE", "DEBUG",
+                                             "INFO",        "WARN",   "ERROR",   "FATAL"};
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1)
+            write_source_location(w, "track_event.log_message", interned_find(g, INTERNED_SOURCE_LOCATION, pb_u64(&f)));
+        else if (f.id == 2)
+            write_text(w, "track_event.log_message", interned_text(g, INTERNED_LOG_BODY, pb_u64(&f)));
+        else if (f.id == 3 && pb_u64(&f) < sizeof priorities / sizeof *priorities)
+            write_text(w, "track_event.priority", slice_str(priorities[pb_u64(&f)]));
+    }
+}
+
+struct hook_ctx {
+    const struct importer *im;
+    struct seq_generation *g;
+};
+
+/* Hashes that a table of the trace translates, by message and field; what is added stands beside them. */
+static void translate(void *ctx, struct arg_writer *w, strid message, strid field, uint64_t value)
+{
+    static const struct {
+        const char *message, *field, *add;
+        enum te_hash_kind kind;
+    } rows[] = {
+        {"perfetto.protos.ChromeUserEvent", "action_hash", "action", HASH_USER_EVENT},
+        {"perfetto.protos.ChromeHistogramSample", "name_hash", "name", HASH_HISTOGRAM},
+    };
+    const struct hook_ctx *h = ctx;
+    struct slice m = strpool_view(w->args->strings, message), f = strpool_view(w->args->strings, field);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        strid name = slice_eq_str(m, rows[i].message) && slice_eq_str(f, rows[i].field)
+                         ? te_hash_name(h->im, rows[i].kind, value)
+                         : 0;
+        if (name)
+            write_text(w, rows[i].add, strpool_view(w->args->strings, name));
+    }
+    if (slice_eq_str(m, rows[1].message) && slice_eq_str(f, "name_iid")) {
+        struct slice name = interned_text(h->g, INTERNED_HISTOGRAM_NAME, value);
+        bool has_name = false;
+        strid key = strpool_intern_str(w->args->strings, "chrome_histogram_sample.name");
+        for (size_t i = 0; i < w->out->n; i++)
+            has_name |= w->out->p[i].key == key;
+        if (name.len && !has_name)
+            write_text(w, "name", name);
+    }
+}
+
+void te_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list)
+{
+    struct arg_writer w;
+    struct hook_ctx hook = {im, g};
+    arg_writer_init(&w, &im->st->args, list);
+    struct annotations a = {&w, g, {te_schema(im), translate, &hook}};
+    strid track_event = strpool_intern_str(&im->st->strings, "perfetto.protos.TrackEvent");
+    struct pb_cursor c = pb_cursor(event);
+    struct pb_field f, g2;
+    while (pb_next(&c, &f)) {
+        struct arg_mark m;
+        switch (f.id) {
+        case 4:
+            m = arg_writer_push(&w, "debug", 5);
+            write_annotation(&a, pb_bytes(&f), true);
+            arg_writer_pop(&w, m);
+            break;
+        case 5:
+            if (pb_find(pb_bytes(&f), 1, &g2))
+                write_source_location(&w, "task.posted_from", interned_find(g, INTERNED_SOURCE_LOCATION, pb_u64(&g2)));
+            break;
+        case 21:
+            write_log_message(&w, g, pb_bytes(&f));
+            break;
+        case 33:
+            write_source_location(&w, "source", pb_bytes(&f));
+            break;
+        case 34:
+            write_source_location(&w, "source", interned_find(g, INTERNED_SOURCE_LOCATION, pb_u64(&f)));
+            break;
+        case 52:
+            m = arg_writer_push(&w, "correlation_id", 14);
+            arg_writer_add(&w, ARG_UINT, pb_i64(&f));
+            arg_writer_pop(&w, m);
+            break;
+        case 53:
+            write_text(&w, "correlation_id", pb_bytes(&f));
+            break;
+        case 54:
+            write_text(&w, "correlation_id", interned_text(g, INTERNED_CORRELATION_ID, pb_u64(&f)));
+            break;
+        default:
+            reflect_field(&a.reflect, &w, track_event, &f);
+        }
+    }
+    arg_writer_free(&w);
+}
+
+static void append_marks(struct args *args, const struct te_marks *m, struct arg_list *list)
+{
+    char phase[2] = {m->phase, 0};
+    if (m->utid != UTID_NONE)
+        arg_list_uint(args, list, "legacy_event.passthrough_utid", m->utid);
+    if (m->phase)
+        arg_list_str(args, list, "legacy_event.phase", strpool_intern_str(args->strings, phase));
+    if (m->has_source)
+        arg_list_int(args, list, "legacy_trace_source_id", m->source_id);
+    if (m->source_local)
+        arg_list_bool(args, list, "legacy_trace_source_id_is_process_scoped", true);
+}
+
+/* --- sets that keep the bytes ------------------------------------------------------------------------------------ */
+
+static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+{
+    struct importer *im = ctx;
+    struct arg_list list = {0}; /* of its own: `out` may hold other sets, which this one is not to merge with */
+    te_append_args(im, generation_at(im, aux), bytes, &list);
+    for (size_t i = 0; i < list.n; i++)
+        arg_list_add(&im->st->args, out, list.p[i].flat_key, list.p[i].key, list.p[i].type, list.p[i].word);
+    arg_list_free(&list);
+}
+
+static void decode_marked(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+{
+    struct importer *im = ctx;
+    struct marked m;
+    (void)aux;
+    if (bytes.len != sizeof m)
+        return;
+    memcpy(&m, bytes.p, sizeof m);
+    append_marks(&im->st->args, &m.marks, out);
+    decode(im, m.generation, slice_of(m.bytes, m.len), out);
+}
+
+void te_args_open(struct importer *im)
+{
+    args_set_decoder(&im->st->args, ARGS_KIND_TRACK_EVENT, decode, im);
+    args_set_decoder(&im->st->args, ARGS_KIND_TRACK_EVENT_MARKS, decode_marked, im);
+}
+
+uint32_t te_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event, bool has_args,
+                       const struct te_marks *marks)
+{
+    struct importer *im = t->m->im;
+    struct args *args = &im->st->args;
+    bool marked = marks->utid != UTID_NONE || marks->phase || marks->has_source;
+    if (!has_args) {
+        if (!marked)
+            return 0;
+        t->args.n = 0;
+        append_marks(args, marks, &t->args);
+        return args_intern(args, t->args.p, t->args.n);
+    }
+    bool stable = importer_bytes_stable(im, event.p);
+    if (!marked) {
+        /* Look for equal payloads only while that finds some: the index costs as much as a set. */
+        bool share = t->share_tried < SHARE_TRIAL || t->share_hit >= t->share_tried / 16;
+        bool was_new;
+        uint32_t set = args_intern_bytes(args, ARGS_KIND_TRACK_EVENT, g->index, event, stable, share, &was_new);
+        t->share_tried += share;
+        t->share_hit += share && !was_new;
+        return set;
+    }
+    struct marked m;
+    memset(&m, 0, sizeof m); /* padding too: the bytes are compared and hashed */
+    m = (struct marked){event.p, (uint32_t)event.len, g->index, *marks};
+    if (!stable) {
+        uint8_t *copy = arena_alloc_bytes(&t->arena, event.len);
+        if (!copy) {
+            im->failed = true;
+            return 0;
+        }
+        m.bytes = memcpy(copy, event.p, event.len);
+    }
+    return args_intern_bytes(args, ARGS_KIND_TRACK_EVENT_MARKS, 0, slice_of(&m, sizeof m), false, false, NULL);
+}

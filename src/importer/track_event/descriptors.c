@@ -1,0 +1,353 @@
+/* Owns descriptors of tracks, threads and processes: read in file order (so that an event finds what any descriptor
+ * says of its track), and told to the process tracker in time order. */
+#include "importer/track_event/te_internal.h"
+
+static void count(struct packet *p, enum stat_key stat)
+{
+    stats_add(&p->m->st->stats, p->m->id, stat, 1);
+}
+
+struct parsed {
+    uint64_t uuid;
+    bool has_uuid, has_parent, has_thread, has_process, process_ordering, thread_ordering;
+    struct slice thread, process, chrome_thread, chrome_process;
+    struct te_track k;
+};
+
+static void read_counter(struct packet *p, struct te_track *k, struct slice bytes)
+{
+    static const char *const units[] = {NULL, "ns", "count", "bytes"};
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    k->use = USE_COUNTER;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            k->counter = pb_u64(&f) <= COUNTER_THREAD_INSTRUCTIONS ? (uint8_t)pb_u64(&f) : 0;
+            if (k->counter == COUNTER_THREAD_TIME && !k->unit)
+                k->unit = import_str(p->m->im, "ns");
+            else if (k->counter == COUNTER_THREAD_INSTRUCTIONS && !k->unit)
+                k->unit = import_str(p->m->im, "instructions");
+            break;
+        case 2:
+            k->category = import_slice(p->m->im, pb_bytes(&f));
+            break;
+        case 3:
+            if (pb_u64(&f) && pb_u64(&f) < sizeof units / sizeof *units)
+                k->unit = import_str(p->m->im, units[pb_u64(&f)]);
+            break;
+        case 4:
+            k->multiplier = pb_i64(&f);
+            break;
+        case 5:
+            k->incremental = pb_bool(&f);
+            break;
+        case 6:
+            k->unit = import_slice(p->m->im, pb_bytes(&f));
+            break;
+        case 7:
+            k->share_key = import_slice(p->m->im, pb_bytes(&f));
+            break;
+        }
+    }
+}
+
+static void read_descriptor(struct packet *p, struct slice bytes, struct parsed *d)
+{
+    struct te_track *k = &d->k;
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    uint64_t behavior = 0;
+    memset(d, 0, sizeof *d);
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            d->uuid = pb_u64(&f);
+            d->has_uuid = true;
+            break;
+        case 2:
+        case 10:
+        case 13:
+            k->name = import_slice(p->m->im, pb_bytes(&f));
+            break;
+        case 3:
+            d->process = pb_bytes(&f);
+            d->has_process = true;
+            break;
+        case 4:
+            d->thread = pb_bytes(&f);
+            d->has_thread = true;
+            break;
+        case 5:
+            k->parent_uuid = pb_u64(&f);
+            d->has_parent = true;
+            break;
+        case 6:
+            d->chrome_process = pb_bytes(&f);
+            break;
+        case 7:
+            d->chrome_thread = pb_bytes(&f);
+            break;
+        case 8:
+            read_counter(p, k, pb_bytes(&f));
+            break;
+        case 9:
+            k->own_track = pb_bool(&f);
+            break;
+        case 11:
+            if (pb_u64(&f) > 3)
+                count(p, STAT_track_descriptor_invalid_child_ordering);
+            else
+                k->child_ordering = (uint8_t)pb_u64(&f);
+            break;
+        case 12:
+            k->rank = pb_i32(&f);
+            k->has_rank = true;
+            break;
+        case 14:
+            k->description = import_slice(p->m->im, pb_bytes(&f));
+            break;
+        case 15:
+            behavior = pb_u64(&f);
+            break;
+        case 16:
+            k->merge_key = import_slice(p->m->im, pb_bytes(&f));
+            break;
+        case 17:
+            k->merge_key_int = pb_i64(&f);
+            k->merge = MERGE_BY_INT_KEY;
+            break;
+        case 18:
+            k->use = USE_STATE;
+            break;
+        case 19:
+            d->process_ordering = pb_u64(&f) == 1;
+            break;
+        case 20:
+            d->thread_ordering = pb_u64(&f) == 1;
+            break;
+        }
+    }
+    if (behavior == 2)
+        k->merge = MERGE_NONE;
+    else if (behavior == 3)
+        k->merge = k->merge == MERGE_BY_INT_KEY ? MERGE_BY_INT_KEY : MERGE_BY_KEY;
+    else
+        k->merge = MERGE_BY_NAME;
+}
+
+/* pid and tid of a ThreadDescriptor or ProcessDescriptor, false when one that is needed is missing. */
+static bool read_ids(struct slice bytes, bool is_thread, struct te_track *k)
+{
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1) {
+            k->pid = pb_i32(&f);
+            k->has_pid = true;
+        } else if (f.id == 2 && is_thread) {
+            k->tid = pb_i64(&f);
+            k->has_tid = true;
+        }
+    }
+    return k->has_pid && (!is_thread || k->has_tid);
+}
+
+static bool same_track(const struct te_track *a, const struct te_track *b)
+{
+    return a->parent_uuid == b->parent_uuid && a->has_pid == b->has_pid && a->pid == b->pid &&
+           a->has_tid == b->has_tid && a->tid == b->tid && a->use == b->use && a->counter == b->counter &&
+           a->incremental == b->incremental && a->multiplier == b->multiplier;
+}
+
+static void keep(struct packet *p, const struct parsed *d)
+{
+    struct track_event_machine *t = p->m->track_event;
+    struct te_track *k = te_track_get(t, d->uuid);
+    const struct te_track *n = &d->k;
+    if (!k)
+        return;
+    if (k->described && !same_track(k, n)) {
+        count(p, STAT_track_descriptor_conflicting_reservation);
+        return;
+    }
+    if (!k->described) {
+        struct te_track fresh = *n;
+        fresh.uuid = d->uuid;
+        fresh.described = true;
+        fresh.utid = UTID_NONE;
+        fresh.upid = UPID_NONE;
+        fresh.row = UINT32_MAX;
+        fresh.set = TRACK_SET_NONE;
+        if (k->resolved) /* an event came first, as a track without a descriptor: what it got stays */
+            return;
+        *k = fresh;
+    } else {
+        if (n->name && (!k->name || k->merge == MERGE_NONE))
+            k->name = n->name;
+        if (n->description)
+            k->description = n->description;
+        if (n->has_rank) {
+            k->rank = n->rank;
+            k->has_rank = true;
+        }
+        if (n->child_ordering)
+            k->child_ordering = n->child_ordering;
+    }
+    k->sequence = p->gen->seq->id;
+    k->trusted_pid = p->trusted_pid;
+}
+
+enum tokenize_result te_tokenize_descriptor(struct packet *p)
+{
+    struct parsed d;
+    struct pb_field f;
+    read_descriptor(p, p->field, &d);
+    if (!d.has_uuid) {
+        count(p, STAT_track_descriptor_missing_uuid);
+        return TOKENIZE_DONE;
+    }
+    if (d.uuid == 0) {
+        p->m->track_event->process_ordering |= d.process_ordering;
+        p->m->track_event->thread_ordering |= d.thread_ordering;
+        if (d.has_parent) {
+            count(p, STAT_track_descriptor_default_track_with_parent);
+            return TOKENIZE_DONE;
+        }
+    }
+    if (d.has_thread) {
+        if (!read_ids(d.thread, true, &d.k)) {
+            count(p, STAT_track_descriptor_thread_missing_pid_tid);
+            return TOKENIZE_DONE;
+        }
+        te_set_thread_descriptor(p, d.thread);
+    } else if (d.has_process && !read_ids(d.process, false, &d.k)) {
+        count(p, STAT_track_descriptor_process_missing_pid);
+        return TOKENIZE_DONE;
+    }
+    d.k.first_packet = pb_find(p->bytes, 87, &f) && pb_bool(&f);
+    keep(p, &d);
+    return TOKENIZE_PUSH;
+}
+
+/* Puts an arg into the set of a thread or process. */
+static void add_row_arg(struct packet *p, bool is_thread, uint32_t row, const char *key, int64_t value)
+{
+    struct storage *st = p->m->st;
+    int64_t have = is_thread ? ROW_GET(st, thread, arg_set_id, row) : ROW_GET(st, process, arg_set_id, row);
+    struct arg_list all = {0}, add = {0};
+    arg_list_int(&st->args, &add, key, value);
+    if (have != COL_NULL)
+        args_values(&st->args, (uint32_t)have, &all);
+    arg_list_merge(&all, &add);
+    uint32_t set = args_intern(&st->args, all.p, all.n);
+    if (set && is_thread)
+        ROW_SET(st, thread, arg_set_id, row, set);
+    else if (set)
+        ROW_SET(st, process, arg_set_id, row, set);
+    arg_list_free(&all);
+    arg_list_free(&add);
+}
+
+static void tell_thread(struct packet *p, uint32_t utid, struct slice thread, struct slice chrome)
+{
+    struct pb_field f;
+    const char *type = chrome.len && pb_find(chrome, 1, &f) ? te_chrome_thread_name(pb_i32(&f)) : NULL;
+    if (type)
+        process_tracker_thread_name(p->m->processes, utid, import_str(p->m->im, type),
+                                    THREAD_NAME_TRACK_DESCRIPTOR_THREAD_TYPE);
+    if (pb_find(thread, 5, &f) && pb_bytes(&f).len)
+        process_tracker_thread_name(p->m->processes, utid, import_slice(p->m->im, pb_bytes(&f)),
+                                    THREAD_NAME_TRACK_DESCRIPTOR);
+    if (pb_find(thread, 3, &f))
+        add_row_arg(p, true, utid, "thread_sort_index_hint", pb_i32(&f));
+}
+
+static void tell_process(struct packet *p, uint32_t upid, struct slice process, struct slice chrome)
+{
+    struct process_tracker *processes = p->m->processes;
+    struct pb_field f;
+    struct pb_cursor c = pb_cursor(process);
+    char cmdline[4096];
+    size_t n = 0;
+    strid name = 0;
+    while (pb_next(&c, &f)) {
+        if (f.id == 6 && pb_bytes(&f).len) {
+            name = import_slice(p->m->im, pb_bytes(&f));
+        } else if (f.id == 2) {
+            struct slice arg = pb_bytes(&f);
+            if (n && n < sizeof cmdline)
+                cmdline[n++] = ' ';
+            size_t take = arg.len < sizeof cmdline - n ? arg.len : sizeof cmdline - n;
+            if (take)
+                memcpy(cmdline + n, arg.p, take);
+            n += take;
+        } else if (f.id == 7) {
+            int64_t ts;
+            if (pb_i64(&f) > 0 &&
+                clock_graph_to_trace_time(p->m->im->clocks, packet_clock(p, CLOCK_ID_BOOTTIME), pb_i64(&f), &ts) == 0)
+                process_tracker_set_start_ts(processes, upid, ts);
+        } else if (f.id == 3) {
+            add_row_arg(p, false, upid, "process_sort_index_hint", pb_i32(&f));
+        }
+    }
+    process_tracker_process_name(processes, upid, name, PROCESS_NAME_TRACK_DESCRIPTOR);
+    if (n)
+        ROW_SET(p->m->st, process, cmdline, upid, strpool_intern(&p->m->st->strings, cmdline, n));
+    const char *type = chrome.len && pb_find(chrome, 1, &f) ? te_chrome_process_name(pb_i32(&f)) : NULL;
+    if (type)
+        process_tracker_process_name(processes, upid, import_str(p->m->im, type), PROCESS_NAME_CHROME_LABEL);
+}
+
+void te_parse_descriptor(struct packet *p)
+{
+    struct track_event_machine *t = p->m->track_event;
+    struct parsed d;
+    read_descriptor(p, p->field, &d);
+    struct te_track *k = te_track_find(t, d.uuid);
+    if (!k)
+        return;
+    if (k->has_pid || d.has_thread || d.has_process)
+        te_track_resolve(t, k, 0);
+    if (d.has_thread && read_ids(d.thread, true, &d.k)) {
+        uint32_t utid = k->has_tid && k->pid == d.k.pid && k->tid == d.k.tid
+                            ? k->utid
+                            : process_tracker_update_thread(p->m->processes, d.k.tid, d.k.pid);
+        tell_thread(p, utid, d.thread, d.chrome_thread);
+        if (t->thread_ordering && d.k.has_rank)
+            add_row_arg(p, true, utid, "thread_sort_index_hint", d.k.rank);
+    } else if (d.has_process && k->upid != UPID_NONE) {
+        tell_process(p, k->upid, d.process, d.chrome_process);
+        if (t->process_ordering && d.k.has_rank)
+            add_row_arg(p, false, k->upid, "process_sort_index_hint", d.k.rank);
+    }
+    te_track_renamed(t, k);
+}
+
+enum tokenize_result te_tokenize_thread_descriptor(struct packet *p)
+{
+    if (!p->gen->seq->id) {
+        count(p, STAT_thread_descriptor_missing_sequence_id);
+        return TOKENIZE_DONE;
+    }
+    if (!p->gen->seq->valid) {
+        count(p, STAT_thread_descriptor_skipped_incremental_state_invalid);
+        return TOKENIZE_DONE;
+    }
+    te_set_thread_descriptor(p, p->field);
+    return TOKENIZE_PUSH;
+}
+
+void te_parse_thread_descriptor(struct packet *p)
+{
+    struct te_track ids = {0};
+    read_ids(p->field, true, &ids);
+    tell_thread(p, process_tracker_update_thread(p->m->processes, ids.tid, ids.pid), p->field, slice_of(NULL, 0));
+}
+
+void te_parse_process_descriptor(struct packet *p)
+{
+    struct te_track ids = {0};
+    read_ids(p->field, false, &ids);
+    tell_process(p, process_tracker_process(p->m->processes, ids.pid), p->field, slice_of(NULL, 0));
+}

@@ -1,0 +1,581 @@
+/* Owns track events in time order: which track they belong to, and what they add to slice, counter, state and flow. */
+#include "importer/track_event/event.h"
+
+static void count(const struct event *e, enum stat_key stat)
+{
+    stats_add(&e->m->st->stats, e->m->id, stat, 1);
+}
+
+void event_error(const struct event *e)
+{
+    count(e, STAT_track_event_parser_errors);
+}
+
+static void read_legacy(struct event *e, struct slice bytes)
+{
+    struct legacy_event *l = &e->legacy;
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id < 32)
+            l->has |= 1u << f.id;
+        switch (f.id) {
+        case 1:
+            l->name_iid = pb_u64(&f);
+            break;
+        case 2:
+            l->phase = pb_i32(&f);
+            break;
+        case 3:
+            l->duration_us = pb_i64(&f);
+            break;
+        case 4:
+            l->thread_duration_us = pb_i64(&f);
+            break;
+        case 6:
+        case 10:
+        case 11:
+            l->id = pb_u64(&f);
+            l->id_field = (uint8_t)f.id;
+            break;
+        case 7:
+            l->id_scope = pb_bytes(&f);
+            break;
+        case 8:
+            l->bind_id = pb_u64(&f);
+            break;
+        case 9:
+            l->use_async_tts = pb_bool(&f);
+            break;
+        case 12:
+            l->bind_to_enclosing = pb_bool(&f);
+            break;
+        case 13:
+            l->flow_direction = pb_u32(&f);
+            break;
+        case 14:
+            l->instant_scope = pb_u32(&f);
+            break;
+        case 15:
+            l->instruction_delta = pb_i64(&f);
+            break;
+        case 18:
+            l->pid_override = pb_i32(&f);
+            break;
+        case 19:
+            l->tid_override = pb_i32(&f);
+            break;
+        }
+    }
+}
+
+/* Reads the event's fields. False when its bytes are damaged. */
+static bool read_event(struct event *e, struct slice bytes)
+{
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    uint64_t category_iid = 0;
+    struct slice category = {0};
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 3:
+            if (f.wire == PB_BYTES) {
+                struct pb_cursor packed = pb_sub(&f);
+                while (pb_next_packed(&packed, &category_iid))
+                    e->n_categories++;
+            } else {
+                category_iid = f.u;
+                e->n_categories++;
+            }
+            category = (struct slice){0};
+            break;
+        case 22:
+            category = pb_bytes(&f);
+            e->n_categories++;
+            break;
+        case 6:
+            read_legacy(e, pb_bytes(&f));
+            break;
+        case 9:
+            e->type = pb_u32(&f);
+            e->has_type = true;
+            break;
+        case 10:
+            e->name_iid = pb_u64(&f);
+            break;
+        case 23:
+            e->name_text = pb_bytes(&f);
+            e->has_name_text = true;
+            break;
+        case 11:
+            e->track_uuid = pb_u64(&f);
+            e->has_track = true;
+            break;
+        case 21:
+            e->log_message = pb_bytes(&f);
+            e->has_args = true;
+            break;
+        case 30:
+            e->counter = pb_i64(&f);
+            break;
+        case 44:
+            e->counter_real = pb_double(&f);
+            e->has_real = true;
+            break;
+        case 36:
+        case 42:
+        case 47:
+        case 48:
+            e->has_flows = true;
+            break;
+        default:
+            if (te_field_has_args(f.id))
+                e->has_args = true;
+            else if (f.id >= 60 && schema_field(te_schema(e->m->im), e->t->message, f.id))
+                e->has_args = true;
+        }
+        if (f.id == 4)
+            e->has_args = true;
+    }
+    if (e->n_categories == 1)
+        e->category = category.p ? import_slice(e->m->im, category) : event_category(e, category_iid);
+    else if (e->n_categories > 1)
+        e->category = event_joined_categories(e, bytes);
+    uint64_t iid = e->name_iid ? e->name_iid : e->legacy.name_iid;
+    if (iid)
+        e->name = interned_string(e->g, INTERNED_EVENT_NAME, iid, 2);
+    else if (e->has_name_text)
+        e->name = import_slice(e->m->im, e->name_text);
+    e->name = te_translate_slice_name(e->m->im, e->name);
+    return !c.bad;
+}
+
+strid event_category(struct event *e, uint64_t iid)
+{
+    strid s = interned_string(e->g, INTERNED_CATEGORY, iid, 2);
+    return s ? s : strpool_printf(&e->m->st->strings, "unknown(%u)", (unsigned)iid);
+}
+
+strid event_joined_categories(struct event *e, struct slice bytes)
+{
+    char text[1024];
+    size_t n = 0;
+    struct strpool *strings = &e->m->st->strings;
+    /* Numbered categories first, then those in full. */
+    for (uint32_t field = 3; field <= 22; field += 19) {
+        struct pb_cursor c = pb_cursor(bytes);
+        struct pb_field f;
+        while (pb_next(&c, &f)) {
+            if (f.id != field)
+                continue;
+            struct pb_cursor packed = pb_sub(&f);
+            uint64_t iid = f.u;
+            bool is_packed = field == 3 && f.wire == PB_BYTES;
+            while (!is_packed || pb_next_packed(&packed, &iid)) {
+                struct slice s = field == 22 ? pb_bytes(&f) : strpool_view(strings, event_category(e, iid));
+                if (n && n < sizeof text)
+                    text[n++] = ',';
+                size_t take = s.len < sizeof text - n ? s.len : sizeof text - n;
+                if (take)
+                    memcpy(text + n, s.p, take);
+                n += take;
+                if (!is_packed)
+                    break;
+            }
+        }
+    }
+    return strpool_intern(strings, text, n);
+}
+
+/* --- which track -------------------------------------------------------------------------------------------------- */
+
+static void on_thread(struct event *e, int64_t pid, int64_t tid)
+{
+    struct machine_ctx *m = e->m;
+    e->utid = process_tracker_update_thread(m->processes, tid, pid);
+    e->upid = process_tracker_thread_process(m->processes, e->utid);
+}
+
+static void on_described_track(struct event *e, uint64_t uuid)
+{
+    const struct te_sequence *s = e->g->seq->track_event;
+    e->track = te_track_get(e->t, uuid);
+    if (!e->track)
+        return;
+    te_track_resolve(e->t, e->track, e->name);
+    if (e->track->scope == SCOPE_THREAD) {
+        e->utid = e->track->utid;
+        e->upid = process_tracker_thread_process(e->m->processes, e->utid);
+        return;
+    }
+    if (e->track->scope == SCOPE_PROCESS)
+        e->upid = e->track->upid;
+    if (s && s->has_thread && uuid) {
+        /* The event is not on its thread's track; say which thread wrote it. */
+        uint32_t utid = process_tracker_update_thread(e->m->processes, s->tid, s->pid);
+        if (e->track->scope == SCOPE_GLOBAL || process_tracker_thread_process(e->m->processes, utid) == e->track->upid)
+            e->marks.utid = utid;
+    }
+}
+
+static void associate(struct event *e)
+{
+    const struct te_defaults *d = te_defaults(e->t, e->g);
+    const struct te_sequence *s = e->g->seq->track_event;
+    uint64_t uuid = e->has_track ? e->track_uuid : d->has_track ? d->track_uuid : 0;
+    if (uuid) {
+        on_described_track(e, uuid);
+        return;
+    }
+    /* Events without a track fall back to the sequence's thread, if they are of the older kind or do not insist. */
+    bool has_thread = s && s->has_thread;
+    bool fall_back =
+        ((!e->has_track || !e->has_type) && has_thread) || LEGACY_HAS(e, 18) || (LEGACY_HAS(e, 19) && has_thread);
+    if (!fall_back) {
+        on_described_track(e, 0);
+        return;
+    }
+    int64_t pid = has_thread ? s->pid : 0, tid = has_thread ? s->tid : 0;
+    if (LEGACY_HAS(e, 18)) {
+        pid = e->legacy.pid_override;
+        tid = -1;
+    }
+    if (LEGACY_HAS(e, 19))
+        tid = e->legacy.tid_override;
+    on_thread(e, pid, tid);
+}
+
+uint32_t event_track_row(struct event *e, enum te_moment moment)
+{
+    struct track_tracker *tracks = e->m->im->tracks;
+    if (e->set != TRACK_SET_NONE) {
+        if (moment == AT_END)
+            return track_set_end(tracks, e->set, e->cookie);
+        uint32_t row = track_set_begin(tracks, e->set, e->cookie);
+        if (moment == AT_INSTANT)
+            track_set_end(tracks, e->set, e->cookie);
+        return row;
+    }
+    if (e->row == UINT32_MAX && !e->track)
+        e->row = track_intern_int(tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", e->utid, 0);
+    if (e->row != UINT32_MAX)
+        return e->row;
+    return te_track_row(e->t, e->track, moment);
+}
+
+/* --- flows -------------------------------------------------------------------------------------------------------- */
+
+static void one_flow(struct event *e, uint32_t slice, uint64_t id, bool terminating)
+{
+    struct flow_tracker *flows = e->m->im->flows;
+    if (terminating)
+        flow_end_at(flows, e->m->id, slice, id, true);
+    else if (flow_active(flows, id))
+        flow_step_at(flows, e->m->id, slice, id);
+    else
+        flow_begin_at(flows, e->m->id, slice, id);
+}
+
+static void event_flows(struct event *e, uint32_t slice)
+{
+    struct flow_tracker *flows = e->m->im->flows;
+    if (slice == SLICE_NONE)
+        return;
+    if (LEGACY_HAS(e, 8)) {
+        switch (e->legacy.flow_direction) {
+        case 1:
+            flow_end_at(flows, e->m->id, slice, e->legacy.bind_id, false);
+            break;
+        case 2:
+            flow_begin_at(flows, e->m->id, slice, e->legacy.bind_id);
+            break;
+        case 3:
+            flow_step_at(flows, e->m->id, slice, e->legacy.bind_id);
+            break;
+        default:
+            count(e, STAT_flow_without_direction);
+        }
+    }
+    if (!e->has_flows)
+        return;
+    static const struct {
+        uint32_t field;
+        bool terminating;
+    } fields[] = {{36, false}, {47, false}, {42, true}, {48, true}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        struct pb_cursor c = pb_cursor(e->bytes);
+        struct pb_field f;
+        while (pb_next(&c, &f)) {
+            if (f.id != fields[i].field)
+                continue;
+            struct pb_cursor packed = pb_sub(&f);
+            uint64_t id = f.u;
+            if (f.wire != PB_BYTES) {
+                one_flow(e, slice, id, fields[i].terminating);
+            } else if (fields[i].field >= 47) {
+                for (; packed.end - packed.p >= 8; packed.p += 8) {
+                    memcpy(&id, packed.p, 8);
+                    one_flow(e, slice, id, fields[i].terminating);
+                }
+            } else {
+                while (pb_next_packed(&packed, &id))
+                    one_flow(e, slice, id, fields[i].terminating);
+            }
+        }
+    }
+}
+
+/* --- what the event is -------------------------------------------------------------------------------------------- */
+
+static void log_message(struct event *e)
+{
+    struct machine_ctx *m = e->m;
+    struct logs_row row = {.ts = e->ts,
+                           .utid = e->utid == UTID_NONE ? COL_NULL : (int64_t)e->utid,
+                           .log_source = import_str(m->im, "track_event"),
+                           .arg_set_id = COL_NULL};
+    struct pb_cursor c = pb_cursor(e->log_message);
+    struct pb_field f, file;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1 && pb_find(interned_find(e->g, INTERNED_SOURCE_LOCATION, pb_u64(&f)), 2, &file))
+            row.tag = import_slice(m->im, pb_bytes(&file));
+        else if (f.id == 2)
+            row.msg = interned_string(e->g, INTERNED_LOG_BODY, pb_u64(&f), 2);
+        else if (f.id == 3)
+            row.prio = pb_u32(&f);
+    }
+    if (!row.msg) {
+        event_error(e);
+        return;
+    }
+    logs_insert(m->st, &row);
+}
+
+static struct slice_row row_of(struct event *e, int64_t dur, uint32_t track)
+{
+    uint32_t set = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
+    bool timed = !e->is_async || e->legacy.use_async_tts;
+    return (struct slice_row){.ts = e->ts,
+                              .dur = dur,
+                              .track_id = track,
+                              .category = e->category,
+                              .name = e->name,
+                              .arg_set_id = set ? set : COL_NULL,
+                              .thread_ts = timed ? e->thread_ts : COL_NULL,
+                              .thread_dur = COL_NULL,
+                              .thread_instruction_count = timed ? e->thread_instructions : COL_NULL,
+                              .thread_instruction_delta = COL_NULL};
+}
+
+void event_begin(struct event *e)
+{
+    uint32_t track = event_track_row(e, AT_BEGIN);
+    struct slice_row row = row_of(e, -1, track);
+    event_flows(e, slice_push(e->m->im->slices, e->m->id, &row));
+}
+
+void event_instant(struct event *e)
+{
+    uint32_t track = event_track_row(e, AT_INSTANT);
+    struct slice_row row = row_of(e, 0, track);
+    if (row.thread_ts != COL_NULL)
+        row.thread_dur = 0;
+    if (row.thread_instruction_count != COL_NULL)
+        row.thread_instruction_delta = 0;
+    event_flows(e, slice_push(e->m->im->slices, e->m->id, &row));
+}
+
+void event_complete(struct event *e)
+{
+    int64_t dur;
+    if (__builtin_mul_overflow(e->legacy.duration_us, 1000, &dur) || dur < 0) {
+        count(e, STAT_slice_negative_duration);
+        return;
+    }
+    uint32_t track = event_track_row(e, AT_INSTANT);
+    struct slice_row row = row_of(e, dur, track);
+    if (LEGACY_HAS(e, 4) && __builtin_mul_overflow(e->legacy.thread_duration_us, 1000, &row.thread_dur))
+        row.thread_dur = COL_NULL;
+    if (LEGACY_HAS(e, 15))
+        row.thread_instruction_delta = e->legacy.instruction_delta;
+    event_flows(e, slice_push(e->m->im->slices, e->m->id, &row));
+}
+
+void event_end(struct event *e)
+{
+    struct machine_ctx *m = e->m;
+    uint32_t track = event_track_row(e, AT_END);
+    uint32_t slice = slice_end(m->im->slices, m->id, e->ts, track, e->category, e->name, NULL);
+    if (slice == SLICE_NONE)
+        return;
+    if (e->has_args) {
+        /* Arrays go on where those of the begin ended, so both are read together. */
+        struct args *args = &m->st->args;
+        int64_t have = ROW_GET(m->st, slice, arg_set_id, slice);
+        e->t->args.n = 0;
+        if (have != COL_NULL)
+            args_values(args, (uint32_t)have, &e->t->args);
+        te_append_args(m->im, e->g, e->bytes, &e->t->args);
+        uint32_t set = args_intern(args, e->t->args.p, e->t->args.n);
+        if (set)
+            ROW_SET(m->st, slice, arg_set_id, slice, set);
+    }
+    if (e->thread_ts != COL_NULL) {
+        int64_t begin = ROW_GET(m->st, slice, thread_ts, slice);
+        if (begin != COL_NULL)
+            ROW_SET(m->st, slice, thread_dur, slice, e->thread_ts - begin);
+    }
+    if (e->thread_instructions != COL_NULL) {
+        int64_t begin = ROW_GET(m->st, slice, thread_instruction_count, slice);
+        if (begin != COL_NULL)
+            ROW_SET(m->st, slice, thread_instruction_delta, slice, e->thread_instructions - begin);
+    }
+    event_flows(e, slice);
+}
+
+static void counter_event(struct event *e)
+{
+    struct te_track *k = e->track;
+    double value = e->extra && k && k->incremental && !e->has_real ? e->extra->counter_value
+                   : e->has_real                                   ? e->counter_real
+                                                                   : (double)e->counter;
+    if (!k || k->use != USE_COUNTER) {
+        event_error(e);
+        return;
+    }
+    if (k->multiplier > 0 && !k->incremental && !e->has_real)
+        value *= (double)k->multiplier;
+    counter_push(e->m->im, e->ts, te_track_own_row(e->t, k), value);
+}
+
+static void state_event(struct event *e)
+{
+    struct te_track *k = e->track;
+    struct storage *st = e->m->st;
+    if (!k || k->use != USE_STATE) {
+        event_error(e);
+        return;
+    }
+    uint32_t track = te_track_own_row(e->t, k);
+    if (k->state_row)
+        ROW_SET(st, state, dur, k->state_row - 1, e->ts - ROW_GET(st, state, ts, k->state_row - 1));
+    k->state_row = 0;
+    if (!e->name) /* the state before ends, no other begins */
+        return;
+    uint32_t set = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
+    uint32_t row = state_insert(st, &(struct state_row){.ts = e->ts,
+                                                        .dur = -1,
+                                                        .track_id = track,
+                                                        .category = e->category,
+                                                        .value = e->name,
+                                                        .arg_set_id = set ? set : COL_NULL});
+    k->state_row = row + 1;
+}
+
+/* Samples that come along with an event of another kind. */
+static void counters_along(struct event *e)
+{
+    const struct te_extra *x = e->extra;
+    struct importer *im = e->m->im;
+    uint32_t machine = e->m->id;
+    if (e->utid != UTID_NONE && x->thread_ts != COL_NULL) {
+        e->thread_ts = x->thread_ts;
+        counter_push(im, e->ts,
+                     track_intern_int(im->tracks, machine, "thread_time", TRACK_COUNTER, "utid", e->utid,
+                                      import_str(im, "thread_time")),
+                     (double)x->thread_ts);
+    }
+    if (e->utid != UTID_NONE && x->thread_instructions != COL_NULL) {
+        e->thread_instructions = x->thread_instructions;
+        counter_push(im, e->ts,
+                     track_intern_int(im->tracks, machine, "thread_instructions", TRACK_COUNTER, "utid", e->utid,
+                                      import_str(im, "thread_instruction_count")),
+                     (double)x->thread_instructions);
+    }
+    for (uint32_t i = 0; i < x->n_counters; i++) {
+        struct te_track *k = x->counters[i].track;
+        double value = x->counters[i].value;
+        te_track_resolve(e->t, k, 0);
+        bool of_thread = e->utid != UTID_NONE && k->utid == e->utid;
+        if (of_thread && k->counter == COUNTER_THREAD_TIME && value > -9e18 && value < 9e18)
+            e->thread_ts = (int64_t)value;
+        else if (of_thread && k->counter == COUNTER_THREAD_INSTRUCTIONS && value > -9e18 && value < 9e18)
+            e->thread_instructions = (int64_t)value;
+        counter_push(im, e->ts, te_track_own_row(e->t, k), value);
+    }
+}
+
+enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER, TYPE_STATE };
+
+static void parse_event(struct track_event_machine *t, int64_t ts, struct slice bytes, struct seq_generation *g,
+                        const struct te_extra *extra)
+{
+    struct event e = {.t = t,
+                      .m = t->m,
+                      .g = g,
+                      .ts = ts,
+                      .bytes = bytes,
+                      .extra = extra,
+                      .row = UINT32_MAX,
+                      .set = TRACK_SET_NONE,
+                      .utid = UTID_NONE,
+                      .upid = UPID_NONE,
+                      .thread_ts = COL_NULL,
+                      .thread_instructions = COL_NULL,
+                      .marks = {.utid = UTID_NONE}};
+    if (!read_event(&e, bytes) || (!e.type && !LEGACY_HAS(&e, 2))) {
+        event_error(&e);
+        return;
+    }
+    if (t->m->im->opt.crop_track_events && t->has_range && ts < t->range_start) {
+        count(&e, STAT_track_event_dropped_packets_outside_of_range_of_interest);
+        return;
+    }
+    associate(&e);
+    if (LEGACY_HAS(&e, 2) && !legacy_associate(&e)) {
+        event_error(&e);
+        return;
+    }
+    if (e.type == TYPE_COUNTER) {
+        counter_event(&e);
+        return;
+    }
+    if (extra)
+        counters_along(&e);
+    if (e.log_message.p)
+        log_message(&e);
+    switch (e.type) {
+    case TYPE_BEGIN:
+        event_begin(&e);
+        break;
+    case TYPE_END:
+        event_end(&e);
+        break;
+    case TYPE_INSTANT:
+        event_instant(&e);
+        break;
+    case TYPE_STATE:
+        state_event(&e);
+        break;
+    default:
+        legacy_event(&e);
+    }
+}
+
+void te_parse_events(void *owner, const struct sort_event *events, size_t n)
+{
+    struct track_event_machine *t = owner;
+    for (size_t i = 0; i < n; i++) {
+        const struct sort_event *s = &events[i];
+        uint32_t len = (uint32_t)(s->b >> 32);
+        if (len != UINT32_MAX) {
+            struct slice bytes = slice_of((const void *)(uintptr_t)s->a, len);
+            parse_event(t, s->ts, bytes, generation_at(t->m->im, (uint32_t)s->b), NULL);
+            continue;
+        }
+        struct te_extra *x = (struct te_extra *)(uintptr_t)s->a;
+        parse_event(t, s->ts, slice_of(x->bytes, x->len), generation_at(t->m->im, x->generation), x);
+        x->next_free = t->free_extras;
+        t->free_extras = x;
+    }
+}

@@ -1,0 +1,62 @@
+/* A track event while it is parsed: used by event.c and legacy.c alone. */
+#ifndef MERIDIAN_IMPORTER_TRACK_EVENT_EVENT_H
+#define MERIDIAN_IMPORTER_TRACK_EVENT_EVENT_H
+
+#include "importer/track_event/te_internal.h"
+
+struct legacy_event {
+    uint32_t has; /* bits of its fields */
+    int32_t phase;
+    uint8_t id_field; /* 6 unscoped, 10 local, 11 global; 0: none */
+    bool use_async_tts, bind_to_enclosing;
+    uint64_t name_iid, id, bind_id;
+    int64_t duration_us, thread_duration_us, instruction_delta;
+    struct slice id_scope;
+    uint32_t flow_direction, instant_scope;
+    int32_t pid_override, tid_override;
+};
+
+struct event {
+    struct track_event_machine *t;
+    struct machine_ctx *m;
+    struct seq_generation *g;
+    int64_t ts;
+    struct slice bytes;
+    const struct te_extra *extra;
+
+    uint32_t type;
+    bool has_type, has_track, has_real, has_args, has_flows, has_name_text;
+    bool is_async; /* a legacy asynchronous event */
+    uint64_t track_uuid, name_iid;
+    uint32_t n_categories;
+    strid category, name;
+    struct slice name_text, log_message;
+    int64_t counter;
+    double counter_real;
+    struct legacy_event legacy;
+
+    /* Where it goes: a described track, a row, or a set with the slice's cookie. */
+    struct te_track *track;
+    uint32_t row, set;
+    int64_t cookie;
+    uint32_t utid, upid; /* UTID_NONE, UPID_NONE when it has none */
+    int64_t thread_ts, thread_instructions;
+    struct te_marks marks;
+};
+
+#define LEGACY_HAS(e, field) ((e)->legacy.has >> (field)&1)
+
+strid event_category(struct event *e, uint64_t iid);
+strid event_joined_categories(struct event *e, struct slice bytes);
+uint32_t event_track_row(struct event *e, enum te_moment moment);
+void event_begin(struct event *e);
+void event_end(struct event *e);
+void event_instant(struct event *e);
+void event_complete(struct event *e);
+void event_error(const struct event *e);
+
+/* Phases of the older format may imply another track. False when the event cannot be placed. */
+bool legacy_associate(struct event *e);
+void legacy_event(struct event *e);
+
+#endif

@@ -1,0 +1,23 @@
+/* Messages as args, by the names that a schema gives their fields. */
+#ifndef MERIDIAN_IMPORTER_TRACK_EVENT_REFLECT_H
+#define MERIDIAN_IMPORTER_TRACK_EVENT_REFLECT_H
+
+#include "importer/track_event/arg_writer.h"
+#include "importer/track_event/schema.h"
+#include "proto/pb_cursor.h"
+
+/* Called for each scalar field after it was written, at the key of its message; may add more (translations). */
+typedef void (*reflect_hook)(void *ctx, struct arg_writer *w, strid message, strid field, uint64_t value);
+
+struct reflect {
+    const struct schema *schema;
+    reflect_hook hook; /* may be NULL */
+    void *hook_ctx;
+};
+
+/* Writes the fields of a message under the writer's key. Unknown fields are passed over. */
+void reflect_message(const struct reflect *r, struct arg_writer *w, strid message, struct slice bytes);
+/* Writes one field of a message of that type. */
+void reflect_field(const struct reflect *r, struct arg_writer *w, strid message, const struct pb_field *f);
+
+#endif

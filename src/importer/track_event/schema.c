@@ -1,0 +1,263 @@
+/* Owns message descriptors by name. */
+#include "importer/track_event/schema.h"
+
+#include "base/hash.h"
+#include "base/u64map.h"
+#include "base/vec.h"
+#include "proto/pb_cursor.h"
+
+#include <stdio.h>
+
+enum { MAX_NESTING = 32, MAX_NAME = 512 };
+
+struct schema {
+    struct strpool *strings;
+    VEC(struct schema_field)
+    fields;
+    struct u64map messages;    /* strid -> 1 */
+    struct u64map by_number;   /* message strid << 32 | number -> index of field */
+    struct u64map enum_values; /* enum strid << 32 | value -> strid */
+    bool failed;
+};
+
+static const char package[] = "perfetto.protos.";
+
+static void add_field(struct schema *s, strid message, uint32_t number, struct schema_field f)
+{
+    bool added;
+    uint64_t *slot = u64map_put(&s->by_number, (uint64_t)message << 32 | number, &added);
+    if (!slot) {
+        s->failed = true;
+        return;
+    }
+    if (!added)
+        return;
+    *slot = s->fields.n;
+    if (!vec_push(&s->fields, f))
+        s->failed = true;
+}
+
+static void add_enum_value(struct schema *s, strid enumeration, int32_t value, strid name)
+{
+    bool added;
+    uint64_t *slot = u64map_put(&s->enum_values, (uint64_t)enumeration << 32 | (uint32_t)value, &added);
+    if (!slot)
+        s->failed = true;
+    else if (added)
+        *slot = name;
+}
+
+enum { ROW_MESSAGE, ROW_FIELD, ROW_ENUM, ROW_VALUE };
+
+static const struct builtin {
+    uint8_t row, type;
+    bool repeated;
+    int32_t number;
+    const char *name, *type_name;
+} builtins[] = {
+#define M(name)                                    {ROW_MESSAGE, 0, false, 0, name, ""},
+#define F(number, type, repeated, name, type_name) {ROW_FIELD, SCHEMA_##type, repeated, number, name, type_name},
+#define E(name)                                    {ROW_ENUM, 0, false, 0, name, ""},
+#define V(number, name)                            {ROW_VALUE, 0, false, number, name, ""},
+#include "importer/track_event/builtin_messages.def"
+#undef M
+#undef F
+#undef E
+#undef V
+};
+
+static strid in_package(struct schema *s, const char *name)
+{
+    return strpool_printf(s->strings, "%s%s", package, name);
+}
+
+static void add_builtins(struct schema *s)
+{
+    strid scope = 0;
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
+        const struct builtin *b = &builtins[i];
+        switch (b->row) {
+        case ROW_MESSAGE:
+            scope = in_package(s, b->name);
+            s->failed |= !u64map_set(&s->messages, scope, 1);
+            break;
+        case ROW_ENUM:
+            scope = in_package(s, b->name);
+            break;
+        case ROW_FIELD:
+            add_field(s, scope, (uint32_t)b->number,
+                      (struct schema_field){strpool_intern_str(s->strings, b->name),
+                                            b->type_name[0] ? in_package(s, b->type_name) : 0, b->type, b->repeated});
+            break;
+        default:
+            add_enum_value(s, scope, b->number, strpool_intern_str(s->strings, b->name));
+        }
+    }
+}
+
+struct schema *schema_open(struct strpool *strings)
+{
+    struct schema *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->strings = strings;
+    add_builtins(s);
+    if (s->failed || strings->failed) {
+        schema_close(s);
+        return NULL;
+    }
+    return s;
+}
+
+void schema_close(struct schema *s)
+{
+    if (!s)
+        return;
+    vec_free(&s->fields);
+    u64map_free(&s->messages);
+    u64map_free(&s->by_number);
+    u64map_free(&s->enum_values);
+    mem_free(s);
+}
+
+/* "scope.name", or the name alone in the empty scope. */
+static strid qualified(struct schema *s, strid scope, struct slice name)
+{
+    struct slice outer = strpool_view(s->strings, scope);
+    char text[MAX_NAME];
+    if (outer.len + name.len + 1 > sizeof text)
+        return 0;
+    size_t n = 0;
+    if (outer.len) {
+        memcpy(text, outer.p, outer.len);
+        n = outer.len;
+        text[n++] = '.';
+    }
+    if (name.len)
+        memcpy(text + n, name.p, name.len);
+    return strpool_intern(s->strings, text, n + name.len);
+}
+
+static strid without_dot(struct schema *s, struct slice name)
+{
+    if (name.len && name.p[0] == '.')
+        name = slice_of(name.p + 1, name.len - 1);
+    return name.len ? strpool_intern(s->strings, name.p, name.len) : 0;
+}
+
+/* FieldDescriptorProto; `message` 0: an extension, which names what it extends. */
+static bool read_field(struct schema *s, strid message, struct slice bytes)
+{
+    struct schema_field field = {0};
+    uint32_t number = 0;
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            field.name = strpool_intern(s->strings, pb_bytes(&f).p, pb_bytes(&f).len);
+            break;
+        case 2:
+            if (!message)
+                message = without_dot(s, pb_bytes(&f));
+            break;
+        case 3:
+            number = pb_u32(&f);
+            break;
+        case 4:
+            field.repeated = pb_u64(&f) == 3;
+            break;
+        case 5:
+            field.type = (uint8_t)(pb_u64(&f) <= SCHEMA_SINT64 ? pb_u64(&f) : 0);
+            break;
+        case 6:
+            field.type_name = without_dot(s, pb_bytes(&f));
+            break;
+        }
+    }
+    if (message && number && field.name && field.type)
+        add_field(s, message, number, field);
+    return !c.bad;
+}
+
+static bool read_enum(struct schema *s, strid scope, struct slice bytes)
+{
+    struct pb_field f, name, number;
+    strid full = pb_find(bytes, 1, &f) ? qualified(s, scope, pb_bytes(&f)) : 0;
+    struct pb_cursor c = pb_cursor(bytes);
+    while (full && pb_next(&c, &f)) {
+        if (f.id != 2 || !pb_find(pb_bytes(&f), 1, &name))
+            continue;
+        int32_t value = pb_find(pb_bytes(&f), 2, &number) ? pb_i32(&number) : 0;
+        add_enum_value(s, full, value, strpool_intern(s->strings, pb_bytes(&name).p, pb_bytes(&name).len));
+    }
+    return !c.bad;
+}
+
+static bool read_message(struct schema *s, strid scope, struct slice bytes, unsigned depth)
+{
+    struct pb_field f;
+    strid full = pb_find(bytes, 1, &f) ? qualified(s, scope, pb_bytes(&f)) : 0;
+    if (!full || depth > MAX_NESTING)
+        return false;
+    if (!u64map_set(&s->messages, full, 1))
+        s->failed = true;
+    bool ok = true;
+    struct pb_cursor c = pb_cursor(bytes);
+    while (pb_next(&c, &f)) {
+        if (f.id == 2)
+            ok &= read_field(s, full, pb_bytes(&f));
+        else if (f.id == 3)
+            ok &= read_message(s, full, pb_bytes(&f), depth + 1);
+        else if (f.id == 4)
+            ok &= read_enum(s, full, pb_bytes(&f));
+        else if (f.id == 6)
+            ok &= read_field(s, 0, pb_bytes(&f));
+    }
+    return ok && !c.bad;
+}
+
+static bool read_file(struct schema *s, struct slice bytes)
+{
+    struct pb_field f;
+    strid scope = pb_find(bytes, 2, &f) ? strpool_intern(s->strings, pb_bytes(&f).p, pb_bytes(&f).len) : 0;
+    bool ok = true;
+    struct pb_cursor c = pb_cursor(bytes);
+    while (pb_next(&c, &f)) {
+        if (f.id == 4)
+            ok &= read_message(s, scope, pb_bytes(&f), 0);
+        else if (f.id == 5)
+            ok &= read_enum(s, scope, pb_bytes(&f));
+        else if (f.id == 7)
+            ok &= read_field(s, 0, pb_bytes(&f));
+    }
+    return ok && !c.bad;
+}
+
+bool schema_add(struct schema *s, struct slice file_descriptor_set)
+{
+    bool ok = true;
+    struct pb_cursor c = pb_cursor(file_descriptor_set);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id == 1)
+            ok &= read_file(s, pb_bytes(&f));
+    return ok && !c.bad && !s->failed;
+}
+
+bool schema_has_message(const struct schema *s, strid message)
+{
+    return u64map_get(&s->messages, message) != NULL;
+}
+
+const struct schema_field *schema_field(const struct schema *s, strid message, uint32_t number)
+{
+    const uint64_t *at = u64map_get(&s->by_number, (uint64_t)message << 32 | number);
+    return at && *at < s->fields.n ? &s->fields.p[*at] : NULL;
+}
+
+strid schema_enum_name(const struct schema *s, strid enumeration, int32_t value)
+{
+    const uint64_t *at = u64map_get(&s->enum_values, (uint64_t)enumeration << 32 | (uint32_t)value);
+    return at ? (strid)*at : 0;
+}

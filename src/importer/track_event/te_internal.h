@@ -1,0 +1,204 @@
+/* What the files of this folder share: state of a machine, a sequence, a generation; descriptors of tracks; events on
+ * their way from tokenizing to parsing. */
+#ifndef MERIDIAN_IMPORTER_TRACK_EVENT_TE_INTERNAL_H
+#define MERIDIAN_IMPORTER_TRACK_EVENT_TE_INTERNAL_H
+
+#include "base/u64map.h"
+#include "importer/metadata.h"
+#include "importer/proto/packet.h"
+#include "importer/sort/sorter.h"
+#include "importer/track/flow_tracker.h"
+#include "importer/track/process_tracker.h"
+#include "importer/track/slice_tracker.h"
+#include "importer/track/track_compressor.h"
+#include "importer/track_event/schema.h"
+#include "importer/track_event/track_event.h"
+
+enum {
+    MAX_EXTRA_COUNTERS = 8,
+    MAX_HIERARCHY = 100, /* parents of a track */
+};
+
+/* Fields of InternedData. */
+enum {
+    INTERNED_CATEGORY = 1,
+    INTERNED_EVENT_NAME = 2,
+    INTERNED_ANNOTATION_NAME = 3,
+    INTERNED_SOURCE_LOCATION = 4,
+    INTERNED_LOG_BODY = 20,
+    INTERNED_HISTOGRAM_NAME = 25,
+    INTERNED_TYPE_NAME = 27,
+    INTERNED_ANNOTATION_STRING = 29,
+    INTERNED_CORRELATION_ID = 43,
+};
+
+enum track_scope { SCOPE_GLOBAL, SCOPE_PROCESS, SCOPE_THREAD };
+enum track_use { USE_SLICES, USE_COUNTER, USE_STATE };
+enum merge_by { MERGE_BY_NAME, MERGE_BY_KEY, MERGE_BY_INT_KEY, MERGE_NONE };
+enum counter_kind { COUNTER_PLAIN, COUNTER_THREAD_TIME, COUNTER_THREAD_INSTRUCTIONS };
+
+/* A track as TrackDescriptors tell of it, known by uuid. */
+struct te_track {
+    uint64_t uuid;
+    uint64_t parent_uuid;
+    strid name;
+    strid description;
+    bool described; /* a descriptor has come; else made for an event that names an unknown uuid */
+    bool has_pid, has_tid;
+    int64_t pid, tid;
+    uint32_t trusted_pid; /* of the process that described it, as the service saw it */
+    bool own_track;       /* disallow_merging_with_system_tracks */
+    uint8_t use;          /* enum track_use */
+    uint8_t merge;        /* enum merge_by */
+    strid merge_key;
+    int64_t merge_key_int;
+    uint8_t child_ordering;
+    bool has_rank;
+    int32_t rank;
+    /* counters */
+    uint8_t counter; /* enum counter_kind */
+    bool incremental;
+    bool first_packet;
+    int64_t multiplier;
+    strid unit, category, share_key;
+    uint32_t sequence; /* id of the sequence that described it */
+    uint32_t clears;   /* of that sequence when `latest` was valid */
+    double latest;     /* of an incremental counter, as told so far */
+    /* resolved on first use */
+    bool resolved;
+    uint8_t scope; /* enum track_scope */
+    strid named;   /* the name its row got */
+    struct te_track *parent_track;
+    uint32_t utid, upid;
+    uint32_t row;       /* of `track`; UINT32_MAX until made, or for tracks of a set */
+    uint32_t set;       /* of the track compressor, TRACK_SET_NONE */
+    uint32_t state_row; /* the open state, + 1 */
+};
+
+/* What a sequence's thread descriptor says, for events that name no track. */
+struct te_sequence {
+    bool has_thread;
+    bool times_valid; /* since the thread descriptor, unless `clears` or `losses` moved on */
+    bool broken;      /* a time ran over: the deltas after it mean nothing */
+    uint32_t clears, losses;
+    int64_t pid, tid;
+    int64_t ts_ns, thread_ts_ns, thread_instructions;
+};
+
+/* TrackEventDefaults of a generation. */
+struct te_defaults {
+    bool has_track;
+    uint64_t track_uuid;
+    uint32_t n_extra, n_extra_double;
+    uint64_t extra[MAX_EXTRA_COUNTERS], extra_double[MAX_EXTRA_COUNTERS];
+};
+
+struct te_counter_value {
+    struct te_track *track;
+    double value;
+};
+
+/* An event that needs more than its bytes: what tokenizing worked out in file order. From a free list. */
+struct te_extra {
+    struct te_extra *next_free;
+    const uint8_t *bytes;
+    uint32_t len;
+    uint32_t generation;
+    int64_t thread_ts, thread_instructions; /* COL_NULL when absent */
+    double counter_value;
+    uint32_t n_counters;
+    struct te_counter_value counters[MAX_EXTRA_COUNTERS];
+};
+
+struct te_translations; /* translation.c */
+
+struct track_event_machine {
+    struct machine_ctx *m;
+    uint32_t queue; /* in the sorter, UINT32_MAX until the first event */
+    struct arena arena;
+    struct u64map tracks;  /* uuid -> struct te_track * */
+    struct te_track *last; /* looked up last */
+    struct te_extra *free_extras;
+    struct u64map uuid_of_utid; /* the descriptor that claimed a thread or a process: a second one means reuse */
+    struct u64map uuid_of_upid;
+    struct schema *schema;                /* of the host's machine; NULL on others */
+    struct te_translations *translations; /* likewise */
+    bool has_range;                       /* events before range_start may be cropped */
+    int64_t range_start;
+    struct u64map legacy_async;             /* (id, scope, process) -> set of tracks + 1 */
+    strid message;                          /* "perfetto.protos.TrackEvent" */
+    bool process_ordering, thread_ordering; /* ranks of processes and threads count */
+    struct arg_list args;                   /* scratch */
+    /* Whether payloads repeat: when they do not, looking for equal ones is given up. */
+    uint32_t share_tried, share_hit;
+};
+
+/* --- sequences.c --- */
+struct te_sequence *te_sequence(struct packet *p);
+const struct te_defaults *te_defaults(struct track_event_machine *t, struct seq_generation *g);
+bool te_times_valid(const struct te_sequence *s, const struct sequence *seq);
+/* Adds a delta in microseconds to *ns; false when that runs over (then the sequence is broken). */
+bool te_advance(struct te_sequence *s, int64_t *ns, int64_t delta, int64_t unit);
+void te_set_thread_descriptor(struct packet *p, struct slice thread);
+/* MONOTONIC to trace time; the value itself where no clock relates the two. */
+int64_t te_monotonic(struct packet *p, int64_t ns);
+
+/* --- descriptors.c, tracks.c --- */
+struct te_track *te_track_find(struct track_event_machine *t, uint64_t uuid);
+struct te_track *te_track_get(struct track_event_machine *t, uint64_t uuid); /* made when new; NULL: out of memory */
+/* Gives the track its thread, process and parent. event_name: for tracks without a name. */
+void te_track_resolve(struct track_event_machine *t, struct te_track *k, strid event_name);
+enum te_moment { AT_BEGIN, AT_END, AT_INSTANT };
+/* The row of `track` for a slice of a resolved track. */
+uint32_t te_track_row(struct track_event_machine *t, struct te_track *k, enum te_moment moment);
+/* The row that stands for the track itself: counters, states, parents. */
+uint32_t te_track_own_row(struct track_event_machine *t, struct te_track *k);
+/* Its name may have changed. */
+void te_track_renamed(struct track_event_machine *t, struct te_track *k);
+enum tokenize_result te_tokenize_descriptor(struct packet *p);
+void te_parse_descriptor(struct packet *p);
+enum tokenize_result te_tokenize_thread_descriptor(struct packet *p);
+void te_parse_thread_descriptor(struct packet *p);
+void te_parse_process_descriptor(struct packet *p);
+const char *te_chrome_thread_name(int32_t type);
+const char *te_chrome_process_name(int32_t type);
+
+/* --- tokenize.c, event.c --- */
+enum tokenize_result te_tokenize_event(struct packet *p);
+enum tokenize_result te_tokenize_streaming_profile(struct packet *p);
+void te_parse_events(void *owner, const struct sort_event *events, size_t n);
+
+/* --- args.c --- */
+/* What an event has beside its bytes that becomes args. */
+struct te_marks {
+    uint32_t utid;     /* of the thread that the event was written on when its track is not that thread's; UTID_NONE */
+    char phase;        /* legacy_event.phase, 0: not told */
+    bool has_source;   /* of a legacy asynchronous event */
+    bool source_local; /* the id belongs to the process */
+    int64_t source_id;
+};
+/* The arg set of an event, 0 when it has none. `has_args`: its bytes hold any. */
+uint32_t te_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event, bool has_args,
+                       const struct te_marks *marks);
+/* Appends the args of an event's bytes to a list that may have some already (arrays go on where those end). */
+void te_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list);
+/* Announces the decoders. */
+void te_args_open(struct importer *im);
+/* True for fields of TrackEvent that become args. */
+bool te_field_has_args(uint32_t field);
+
+/* --- translation.c --- */
+struct te_translations *te_translations_open(void);
+void te_translations_close(struct te_translations *t);
+enum tokenize_result te_tokenize_translation(struct packet *p);
+strid te_translate_slice_name(const struct importer *im, strid name);
+strid te_translate_track_name(const struct importer *im, strid name);
+/* The name of a hash, 0 when it is not in the trace's tables. */
+enum te_hash_kind { HASH_HISTOGRAM, HASH_USER_EVENT, HASH_MARK_SITE, HASH_MARK, HASH_STUDY, N_HASH_KINDS };
+strid te_hash_name(const struct importer *im, enum te_hash_kind kind, uint64_t hash);
+void te_parse_chrome_trigger(struct packet *p);
+
+/* The schema of the whole import. */
+struct schema *te_schema(const struct importer *im);
+
+#endif

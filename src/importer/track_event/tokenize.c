@@ -1,0 +1,362 @@
+/* Owns the first pass over a track event, in file order: its timestamp, running times, and counter values that depend
+ * on those before; then it goes to the sorter. */
+#include "importer/track_event/te_internal.h"
+
+enum { TYPE_COUNTER = 4, TYPE_STATE = 5, EXTRA = UINT32_MAX };
+
+struct first_look {
+    int64_t delta_us, absolute_us, thread_delta_us, thread_absolute_us, instructions_delta, instructions_absolute;
+    int64_t counter;
+    double counter_real;
+    uint64_t type, track_uuid;
+    uint64_t extra_uuids[MAX_EXTRA_COUNTERS], extra_real_uuids[MAX_EXTRA_COUNTERS];
+    uint32_t n_extra_uuids, n_extra_real_uuids;
+    uint32_t has; /* bits of fields below 32 */
+    bool has_real, has_extra, has_extra_real, has_extra_real_uuids;
+};
+
+static void count(struct packet *p, enum stat_key stat)
+{
+    stats_add(&p->m->st->stats, p->m->id, stat, 1);
+}
+
+static void add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n)
+{
+    struct pb_cursor packed = pb_sub(f);
+    uint64_t v = f->u;
+    while (f->wire != PB_BYTES || pb_next_packed(&packed, &v)) {
+        if (*n < MAX_EXTRA_COUNTERS)
+            uuids[(*n)++] = v;
+        if (f->wire != PB_BYTES)
+            break;
+    }
+}
+
+static bool look(struct slice bytes, struct first_look *l)
+{
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    memset(l, 0, sizeof *l);
+    while (pb_next(&c, &f)) {
+        if (f.id < 32)
+            l->has |= 1u << f.id;
+        switch (f.id) {
+        case 1:
+            l->delta_us = pb_i64(&f);
+            break;
+        case 2:
+            l->thread_delta_us = pb_i64(&f);
+            break;
+        case 8:
+            l->instructions_delta = pb_i64(&f);
+            break;
+        case 9:
+            l->type = pb_u64(&f);
+            break;
+        case 11:
+            l->track_uuid = pb_u64(&f);
+            break;
+        case 12:
+            l->has_extra = true;
+            break;
+        case 16:
+            l->absolute_us = pb_i64(&f);
+            break;
+        case 17:
+            l->thread_absolute_us = pb_i64(&f);
+            break;
+        case 20:
+            l->instructions_absolute = pb_i64(&f);
+            break;
+        case 30:
+            l->counter = pb_i64(&f);
+            break;
+        case 31:
+            add_uuids(&f, l->extra_uuids, &l->n_extra_uuids);
+            break;
+        case 44:
+            l->counter_real = pb_double(&f);
+            l->has_real = true;
+            break;
+        case 45:
+            l->has_extra_real_uuids = true;
+            add_uuids(&f, l->extra_real_uuids, &l->n_extra_real_uuids);
+            break;
+        case 46:
+            l->has_extra_real = true;
+            break;
+        }
+    }
+    return !c.bad;
+}
+
+#define HAS(l, field) ((l)->has >> (field)&1)
+
+/* The timestamp of an event; false (counted) when it has none that is valid. */
+static bool timestamp(struct packet *p, const struct first_look *l, int64_t *ts)
+{
+    struct te_sequence *s;
+    if (HAS(l, 1)) {
+        s = te_sequence(p);
+        if (!s || !te_times_valid(s, p->gen->seq)) {
+            count(p, STAT_track_event_skipped_timestamp_delta_without_valid_state);
+            return false;
+        }
+        if (!te_advance(s, &s->ts_ns, l->delta_us, 1000)) {
+            count(p, STAT_track_event_invalid_timestamp);
+            return false;
+        }
+        *ts = te_monotonic(p, s->ts_ns);
+        return true;
+    }
+    if (HAS(l, 16) && l->absolute_us) {
+        int64_t ns;
+        if (__builtin_mul_overflow(l->absolute_us, 1000, &ns)) {
+            count(p, STAT_track_event_invalid_timestamp);
+            return false;
+        }
+        *ts = te_monotonic(p, ns);
+        return true;
+    }
+    if (!p->has_ts) {
+        count(p, STAT_track_event_missing_timestamp);
+        return false;
+    }
+    *ts = p->ts;
+    return true;
+}
+
+/* Thread time and instruction count of the older fields. */
+static bool thread_values(struct packet *p, const struct first_look *l, struct te_extra *e)
+{
+    struct te_sequence *s = te_sequence(p);
+    bool valid = s && te_times_valid(s, p->gen->seq);
+    if (HAS(l, 2)) {
+        if (!valid || !te_advance(s, &s->thread_ts_ns, l->thread_delta_us, 1000)) {
+            count(p, STAT_track_event_skipped_thread_time_delta_without_valid_state);
+            return false;
+        }
+        e->thread_ts = s->thread_ts_ns;
+    } else if (HAS(l, 17) && __builtin_mul_overflow(l->thread_absolute_us, 1000, &e->thread_ts)) {
+        e->thread_ts = COL_NULL;
+    }
+    if (HAS(l, 8)) {
+        if (!valid || !te_advance(s, &s->thread_instructions, l->instructions_delta, 1)) {
+            count(p, STAT_track_event_skipped_thread_instruction_delta_without_valid_state);
+            return false;
+        }
+        e->thread_instructions = s->thread_instructions;
+    } else if (HAS(l, 20)) {
+        e->thread_instructions = l->instructions_absolute;
+    }
+    return true;
+}
+
+/* The value a counter has after being told `value`. False when it cannot be known. */
+static bool absolute_value(struct packet *p, struct te_track *k, double value, double *out)
+{
+    if (!k || k->use != USE_COUNTER)
+        return false;
+    if (k->multiplier > 0)
+        value *= (double)k->multiplier;
+    if (k->incremental) {
+        if (k->sequence != p->gen->seq->id)
+            return false;
+        if (k->clears != p->gen->seq->clears)
+            k->latest = 0;
+        k->clears = p->gen->seq->clears;
+        k->latest += value;
+        value = k->latest;
+    }
+    *out = value;
+    return true;
+}
+
+/* One of the values of an event's further counters. */
+static bool add_extra(struct packet *p, struct te_extra *e, const uint64_t *uuids, uint32_t n_uuids, uint32_t index,
+                      double value)
+{
+    if (index >= n_uuids) {
+        count(p, STAT_track_event_extra_counter_track_uuid_mismatch);
+        return false;
+    }
+    if (e->n_counters >= MAX_EXTRA_COUNTERS) {
+        count(p, STAT_track_event_extra_counter_exceeds_max);
+        return false;
+    }
+    struct te_track *k = te_track_find(p->m->track_event, uuids[index]);
+    double absolute;
+    if (!absolute_value(p, k, value, &absolute)) {
+        count(p, STAT_track_event_extra_counter_invalid_track);
+        return false;
+    }
+    e->counters[e->n_counters++] = (struct te_counter_value){k, absolute};
+    return true;
+}
+
+static bool extra_counters(struct packet *p, const struct first_look *l, struct te_extra *e)
+{
+    const struct te_defaults *d = te_defaults(p->m->track_event, p->gen);
+    const uint64_t *uuids = HAS(l, 31) ? l->extra_uuids : d->extra;
+    const uint64_t *real_uuids = l->has_extra_real_uuids ? l->extra_real_uuids : d->extra_double;
+    uint32_t n = HAS(l, 31) ? l->n_extra_uuids : d->n_extra;
+    uint32_t n_real = l->has_extra_real_uuids ? l->n_extra_real_uuids : d->n_extra_double;
+    if ((l->has_extra && !n) || (l->has_extra_real && !n_real)) {
+        count(p, STAT_track_event_extra_counter_missing_track_uuids);
+        return false;
+    }
+    uint32_t i = 0, i_real = 0;
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id != 12 && f.id != 46)
+            continue;
+        struct pb_cursor packed = pb_sub(&f);
+        if (f.id == 12) {
+            uint64_t v = f.u;
+            while (f.wire != PB_BYTES || pb_next_packed(&packed, &v)) {
+                if (!add_extra(p, e, uuids, n, i++, (double)(int64_t)v))
+                    return false;
+                if (f.wire != PB_BYTES)
+                    break;
+            }
+        } else if (f.wire == PB_FIXED64) {
+            if (!add_extra(p, e, real_uuids, n_real, i_real++, pb_double(&f)))
+                return false;
+        } else {
+            for (double v; packed.end - packed.p >= 8; packed.p += 8) {
+                memcpy(&v, packed.p, 8);
+                if (!add_extra(p, e, real_uuids, n_real, i_real++, v))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+static struct te_extra *take_extra(struct track_event_machine *t)
+{
+    struct te_extra *e = t->free_extras;
+    if (e)
+        t->free_extras = e->next_free;
+    else
+        e = arena_alloc(&t->arena, sizeof *e);
+    if (!e) {
+        t->m->im->failed = true;
+        return NULL;
+    }
+    e->thread_ts = e->thread_instructions = COL_NULL;
+    e->counter_value = 0;
+    e->n_counters = 0;
+    return e;
+}
+
+static void give_back(struct track_event_machine *t, struct te_extra *e)
+{
+    e->next_free = t->free_extras;
+    t->free_extras = e;
+}
+
+/* Works out what the event's place in the file decides. False (counted) when the event is to be dropped. *out stays
+ * NULL for events that need nothing of the kind. */
+static bool extra_of(struct packet *p, const struct first_look *l, struct te_extra **out)
+{
+    struct track_event_machine *t = p->m->track_event;
+    double counter_value = 0;
+    bool keep_value = false;
+    if (l->type == TYPE_COUNTER || l->type == TYPE_STATE) {
+        const struct te_defaults *d = te_defaults(t, p->gen);
+        if (!HAS(l, 11) && !d->has_track) {
+            count(p, l->type == TYPE_COUNTER ? STAT_track_event_counter_missing_track_uuid
+                                             : STAT_track_event_state_missing_track_uuid);
+            return false;
+        }
+        if (l->type == TYPE_COUNTER) {
+            if (!HAS(l, 30) && !l->has_real) {
+                count(p, STAT_track_event_counter_missing_value);
+                return false;
+            }
+            struct te_track *k = te_track_find(t, HAS(l, 11) ? l->track_uuid : d->track_uuid);
+            if (l->has_real && k && k->use == USE_COUNTER) {
+                counter_value = l->counter_real;
+            } else if (!absolute_value(p, k, (double)l->counter, &counter_value)) {
+                count(p, STAT_track_event_counter_invalid_track_uuid);
+                return false;
+            }
+            keep_value = k->incremental && !l->has_real;
+        }
+    }
+    enum { THREAD_FIELDS = 1 << 2 | 1 << 8 | 1 << 17 | 1 << 20 };
+    if (!keep_value && !l->has_extra && !l->has_extra_real && !(l->has & THREAD_FIELDS))
+        return true;
+    struct te_extra *e = take_extra(t);
+    if (!e)
+        return false;
+    e->counter_value = counter_value;
+    if (((l->has & THREAD_FIELDS) && !thread_values(p, l, e)) ||
+        ((l->has_extra || l->has_extra_real) && !extra_counters(p, l, e))) {
+        give_back(t, e);
+        return false;
+    }
+    *out = e;
+    return true;
+}
+
+enum tokenize_result te_tokenize_event(struct packet *p)
+{
+    struct track_event_machine *t = p->m->track_event;
+    struct first_look l;
+    int64_t ts;
+    if (!p->gen->seq->id) {
+        count(p, STAT_track_event_missing_sequence_id);
+        return TOKENIZE_DONE;
+    }
+    if (!look(p->field, &l) || p->field.len >= EXTRA) {
+        count(p, STAT_track_event_tokenizer_errors);
+        return TOKENIZE_DONE;
+    }
+    if (!timestamp(p, &l, &ts))
+        return TOKENIZE_DONE;
+    struct te_extra *e = NULL;
+    if (!extra_of(p, &l, &e))
+        return TOKENIZE_DONE;
+    if (t->queue == UINT32_MAX)
+        t->queue = sorter_add_queue(p->m->im->sorter, te_parse_events, t);
+    if (t->queue == UINT32_MAX) {
+        p->m->im->failed = true;
+        return TOKENIZE_DONE;
+    }
+    struct sort_event event = {ts, (uint64_t)(uintptr_t)p->field.p, (uint64_t)p->field.len << 32 | p->gen->index};
+    if (e) {
+        e->bytes = p->field.p;
+        e->len = (uint32_t)p->field.len;
+        e->generation = p->gen->index;
+        event.a = (uint64_t)(uintptr_t)e;
+        event.b = (uint64_t)EXTRA << 32;
+    }
+    sorter_push(p->m->im->sorter, t->queue, event);
+    return TOKENIZE_DONE;
+}
+
+enum tokenize_result te_tokenize_streaming_profile(struct packet *p)
+{
+    /* Its samples wait for stacks; its times belong to the sequence's running time all the same. */
+    struct te_sequence *s = te_sequence(p);
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (s && pb_next(&c, &f)) {
+        if (f.id != 2)
+            continue;
+        struct pb_cursor packed = pb_sub(&f);
+        uint64_t delta = f.u;
+        while (f.wire != PB_BYTES || pb_next_packed(&packed, &delta)) {
+            if (!te_advance(s, &s->ts_ns, (int64_t)delta, 1000)) {
+                count(p, STAT_streaming_profile_invalid_timestamp);
+                return TOKENIZE_DONE;
+            }
+            if (f.wire != PB_BYTES)
+                break;
+        }
+    }
+    return TOKENIZE_DONE;
+}

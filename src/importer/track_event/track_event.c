@@ -1,0 +1,124 @@
+/* Owns the table of packets about track events, and the state of a machine. */
+#include "importer/proto/special_packets.h"
+#include "importer/track_event/te_internal.h"
+
+#include <zlib.h>
+
+static enum tokenize_result tokenize_range_of_interest(struct packet *p);
+
+const struct packet_handler track_event_packet_handlers[] = {
+    {11, "track_event", te_tokenize_event, NULL},
+    {43, "process_descriptor", NULL, te_parse_process_descriptor},
+    {44, "thread_descriptor", te_tokenize_thread_descriptor, te_parse_thread_descriptor},
+    {54, "streaming_profile_packet", te_tokenize_streaming_profile, NULL},
+    {60, "track_descriptor", te_tokenize_descriptor, te_parse_descriptor},
+    {82, "translation_table", te_tokenize_translation, NULL},
+    {90, "track_event_range_of_interest", tokenize_range_of_interest, NULL},
+    {109, "chrome_trigger", NULL, te_parse_chrome_trigger},
+    {0, NULL, NULL, NULL},
+};
+
+struct track_event_machine *track_event_machine_open(struct machine_ctx *m)
+{
+    struct track_event_machine *t = mem_zalloc(sizeof *t);
+    if (!t)
+        return NULL;
+    t->m = m;
+    t->queue = UINT32_MAX;
+    t->message = strpool_intern_str(&m->st->strings, "perfetto.protos.TrackEvent");
+    if (m->id == 0) {
+        t->schema = schema_open(&m->st->strings);
+        t->translations = te_translations_open();
+        if (!t->schema || !t->translations) {
+            track_event_machine_close(t);
+            return NULL;
+        }
+        te_args_open(m->im);
+    }
+    return t;
+}
+
+void track_event_machine_finish(struct track_event_machine *t)
+{
+    (void)t; /* what is open stays open: its end was not recorded */
+}
+
+void track_event_machine_close(struct track_event_machine *t)
+{
+    if (!t)
+        return;
+    arena_free(&t->arena);
+    u64map_free(&t->tracks);
+    u64map_free(&t->uuid_of_utid);
+    u64map_free(&t->uuid_of_upid);
+    u64map_free(&t->legacy_async);
+    schema_close(t->schema);
+    te_translations_close(t->translations);
+    arg_list_free(&t->args);
+    mem_free(t);
+}
+
+struct schema *te_schema(const struct importer *im)
+{
+    return im->machines.p[0]->track_event->schema;
+}
+
+/* Adds gzipped descriptors; a descriptor set is some 100 KB, so more than 64 MB is damage. */
+static bool add_gzipped(struct schema *s, struct slice gz)
+{
+    enum { MAX_SIZE = 64 << 20 };
+    z_stream z = {0};
+    bool ok = false;
+    if (gz.len > UINT32_MAX || inflateInit2(&z, 15 + 32) != Z_OK)
+        return false;
+    VEC(uint8_t)
+    out = {0};
+    z.next_in = (Bytef *)(uintptr_t)gz.p;
+    z.avail_in = (uInt)gz.len;
+    int r = Z_OK;
+    while (r == Z_OK && out.n < MAX_SIZE && vec_reserve(&out, out.n + 65536)) {
+        z.next_out = out.p + out.n;
+        z.avail_out = 65536;
+        r = inflate(&z, Z_NO_FLUSH);
+        out.n += 65536 - z.avail_out;
+        if (r == Z_OK && z.avail_out == 65536)
+            break; /* no progress: the input ends early */
+    }
+    if (r == Z_STREAM_END)
+        ok = schema_add(s, slice_of(out.p, out.n));
+    inflateEnd(&z);
+    vec_free(&out);
+    return ok;
+}
+
+void extension_descriptor_packet(struct packet *p, struct slice extension)
+{
+    struct schema *s = te_schema(p->m->im);
+    struct pb_cursor c = pb_cursor(extension);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        bool ok = true;
+        if (f.id == 1)
+            ok = schema_add(s, pb_bytes(&f));
+        else if (f.id == 2)
+            ok = add_gzipped(s, pb_bytes(&f));
+        if (!ok)
+            stats_add(&p->m->st->stats, p->m->id, STAT_extra_parsing_descriptors_error, 1);
+    }
+}
+
+static enum tokenize_result tokenize_range_of_interest(struct packet *p)
+{
+    struct pb_field f;
+    if (!pb_find(p->field, 1, &f)) {
+        stats_add(&p->m->st->stats, p->m->id, STAT_track_event_range_of_interest_missing_start_us, 1);
+        return TOKENIZE_DONE;
+    }
+    int64_t ns;
+    if (__builtin_mul_overflow(pb_i64(&f), 1000, &ns))
+        return TOKENIZE_DONE;
+    p->m->track_event->range_start = te_monotonic(p, ns);
+    p->m->track_event->has_range = true;
+    metadata_int(p->m->im, p->m, METADATA_range_of_interest_start_us, pb_i64(&f));
+    return TOKENIZE_DONE;
+}

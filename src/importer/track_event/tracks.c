@@ -1,0 +1,236 @@
+/* Owns what a track's uuid stands for: its thread or process, its parent, and its rows of `track`. */
+#include "importer/track_event/te_internal.h"
+
+struct te_track *te_track_find(struct track_event_machine *t, uint64_t uuid)
+{
+    if (t->last && t->last->uuid == uuid)
+        return t->last;
+    const uint64_t *at = u64map_get(&t->tracks, uuid);
+    return at ? t->last = (struct te_track *)(uintptr_t)*at : NULL;
+}
+
+struct te_track *te_track_get(struct track_event_machine *t, uint64_t uuid)
+{
+    struct te_track *k = te_track_find(t, uuid);
+    if (k)
+        return k;
+    k = arena_zalloc(&t->arena, sizeof *k);
+    if (!k || !u64map_set(&t->tracks, uuid, (uint64_t)(uintptr_t)k)) {
+        t->m->im->failed = true;
+        return NULL;
+    }
+    k->uuid = uuid;
+    k->utid = UTID_NONE;
+    k->upid = UPID_NONE;
+    k->row = UINT32_MAX;
+    k->set = TRACK_SET_NONE;
+    return k;
+}
+
+static bool is_root(const struct te_track *k)
+{
+    return k->has_pid && k->use == USE_SLICES;
+}
+
+/* Notes that a descriptor's uuid stands for a thread or process; false when another uuid does already: the number was
+ * used again. */
+static bool claim(struct track_event_machine *t, struct u64map *owners, uint32_t id, uint64_t uuid)
+{
+    bool added;
+    uint64_t *owner = u64map_put(owners, id, &added);
+    if (!owner) {
+        t->m->im->failed = true;
+        return true;
+    }
+    if (added)
+        *owner = uuid;
+    return *owner == uuid;
+}
+
+static void resolve_root(struct track_event_machine *t, struct te_track *k)
+{
+    struct process_tracker *processes = t->m->processes;
+    int64_t pid = k->pid, tid = k->tid;
+    int64_t root = process_tracker_resolve_namespaced(processes, k->trusted_pid, pid);
+    if (root >= 0)
+        pid = root;
+    if (k->has_tid) {
+        int64_t root_tid = process_tracker_resolve_namespaced(processes, k->trusted_pid, tid);
+        if (root_tid >= 0)
+            tid = root_tid;
+        k->scope = SCOPE_THREAD;
+        process_tracker_process(processes, pid); /* with its main thread, which comes first */
+        k->utid = process_tracker_update_thread(processes, tid, pid);
+        if (!claim(t, &t->uuid_of_utid, k->utid, k->uuid)) {
+            process_tracker_start_thread(processes, COL_NULL, tid);
+            k->utid = process_tracker_update_thread(processes, tid, pid);
+            claim(t, &t->uuid_of_utid, k->utid, k->uuid);
+        }
+        k->upid = process_tracker_thread_process(processes, k->utid);
+    } else {
+        k->scope = SCOPE_PROCESS;
+        k->upid = process_tracker_process(processes, pid);
+        if (!claim(t, &t->uuid_of_upid, k->upid, k->uuid)) {
+            k->upid = process_tracker_restart_process(processes, COL_NULL, pid);
+            claim(t, &t->uuid_of_upid, k->upid, k->uuid);
+        }
+    }
+}
+
+static void count(struct track_event_machine *t, enum stat_key stat)
+{
+    stats_add(&t->m->st->stats, t->m->id, stat, 1);
+}
+
+/* The parent of a track, NULL for none, or when following parents leads in a circle or too far. */
+static struct te_track *parent_of(struct track_event_machine *t, struct te_track *k)
+{
+    if (!k->parent_uuid || k->uuid == 0)
+        return NULL;
+    struct te_track *seen[MAX_HIERARCHY];
+    size_t n = 0;
+    for (struct te_track *a = k; a; a = a->parent_uuid ? te_track_find(t, a->parent_uuid) : NULL) {
+        for (size_t i = 0; i < n; i++) {
+            if (seen[i] == a) {
+                count(t, STAT_track_event_track_hierarchy_loop);
+                return NULL;
+            }
+        }
+        if (n == MAX_HIERARCHY) {
+            count(t, STAT_track_event_track_hierarchy_too_deep);
+            return NULL;
+        }
+        seen[n++] = a;
+    }
+    return te_track_get(t, k->parent_uuid);
+}
+
+void te_track_resolve(struct track_event_machine *t, struct te_track *k, strid event_name)
+{
+    if (k->resolved)
+        return;
+    k->resolved = true;
+    struct te_track *parent = parent_of(t, k);
+    if (parent)
+        te_track_resolve(t, parent, 0);
+    if (k->has_pid) {
+        resolve_root(t, k);
+    } else if (parent) {
+        k->scope = parent->scope;
+        k->utid = parent->utid;
+        k->upid = parent->upid;
+    }
+    if (!k->name && !is_root(k) && k->use == USE_SLICES)
+        k->name = k->uuid ? event_name : import_str(t->m->im, "Default Track");
+    k->parent_track = parent;
+}
+
+static strid translated(struct track_event_machine *t, const struct te_track *k)
+{
+    return k->scope == SCOPE_PROCESS ? te_translate_track_name(t->m->im, k->name) : k->name;
+}
+
+static uint32_t source_args(struct track_event_machine *t, const struct te_track *k)
+{
+    static const char *const orders[] = {NULL, "lexicographic", "chronological", "explicit"};
+    static const char *const builtin[] = {NULL, "thread_time", "thread_instruction_count"};
+    struct args *args = &t->m->st->args;
+    struct arg_list *l = &t->args;
+    l->n = 0;
+    arg_list_str(args, l, "source", import_str(t->m->im, "descriptor"));
+    arg_list_int(args, l, "trace_id", (int64_t)k->uuid);
+    arg_list_bool(args, l, "is_root_in_scope", is_root(k) || k->uuid == 0);
+    if (k->category)
+        arg_list_str(args, l, "category", k->category);
+    if (k->counter)
+        arg_list_str(args, l, "builtin_counter_type", import_str(t->m->im, builtin[k->counter]));
+    if (k->first_packet)
+        arg_list_bool(args, l, "has_first_packet_on_sequence", true);
+    if (k->child_ordering && k->child_ordering < sizeof orders / sizeof *orders)
+        arg_list_str(args, l, "child_ordering", import_str(t->m->im, orders[k->child_ordering]));
+    if (k->has_rank)
+        arg_list_int(args, l, "sibling_order_rank", k->rank);
+    if (k->description)
+        arg_list_str(args, l, "description", k->description);
+    if (k->share_key)
+        arg_list_str(args, l, "y_axis_share_key", k->share_key);
+    return args_intern(args, l->p, l->n);
+}
+
+static void make_row(struct track_event_machine *t, struct te_track *k)
+{
+    /* [use][scope]; slices of plain tracks and of merged ones */
+    static const char *const types[][3] = {
+        {"global_track_event", "process_track_event", "thread_track_event"},
+        {"global_counter_track_event", "process_counter_track_event", "thread_counter_track_event"},
+        {"global_state_track_event", "process_state_track_event", "thread_state_track_event"},
+    };
+    static const char *const merged[] = {"global_merged_track_event", "process_merged_track_event",
+                                         "thread_merged_track_event"};
+    struct importer *im = t->m->im;
+    struct track_dim dims[4];
+    struct track_spec spec = {.parent = UINT32_MAX, .dims = dims};
+    if (k->parent_track) {
+        struct te_track *parent = k->parent_track;
+        k->parent_track = NULL; /* a circle of parents was cut where it was found: never walk it here */
+        spec.parent = te_track_own_row(t, parent);
+    }
+    k->named = translated(t, k);
+    if (is_root(k) && k->has_tid && !k->own_track) {
+        k->row = track_intern_int(im->tracks, t->m->id, "thread_execution", TRACK_SLICE, "utid", k->utid, 0);
+        return;
+    }
+    static const char *const counter_names[] = {NULL, "thread_time", "thread_instruction_count"};
+    spec.name = k->named ? k->named : k->counter ? import_str(im, counter_names[k->counter]) : 0;
+    spec.unit = k->unit;
+    spec.event_type = k->use == USE_COUNTER ? TRACK_COUNTER : k->use == USE_STATE ? TRACK_STATE : TRACK_SLICE;
+    spec.source_arg_set_id = source_args(t, k);
+    if (k->scope == SCOPE_THREAD)
+        dims[spec.n_dims++] = (struct track_dim){"utid", DIM_INT, k->utid};
+    else if (k->scope == SCOPE_PROCESS)
+        dims[spec.n_dims++] = (struct track_dim){"upid", DIM_INT, k->upid};
+    if (is_root(k) || k->use != USE_SLICES || k->merge == MERGE_NONE) {
+        spec.type = types[k->use][k->scope];
+        dims[spec.n_dims++] = (struct track_dim){"track_uuid", DIM_INT, (int64_t)k->uuid};
+        k->row = track_insert_row(im->tracks, t->m->id, &spec);
+        return;
+    }
+    spec.type = merged[k->scope];
+    dims[spec.n_dims++] = (struct track_dim){"parent_track_uuid", DIM_INT, (int64_t)k->parent_uuid};
+    dims[spec.n_dims++] = (struct track_dim){"merge_key_type", DIM_INT, k->merge};
+    dims[spec.n_dims++] = k->merge == MERGE_BY_INT_KEY
+                              ? (struct track_dim){"merge_key_value", DIM_INT, k->merge_key_int}
+                          : k->merge == MERGE_BY_KEY ? (struct track_dim){"merge_key_value", DIM_STR, k->merge_key}
+                                                     : (struct track_dim){"merge_key_value", DIM_STR, k->named};
+    k->set = track_set_intern(im->tracks, t->m->id, &spec);
+}
+
+uint32_t te_track_row(struct track_event_machine *t, struct te_track *k, enum te_moment moment)
+{
+    struct track_tracker *tracks = t->m->im->tracks;
+    if (k->row == UINT32_MAX && k->set == TRACK_SET_NONE)
+        make_row(t, k);
+    if (k->set == TRACK_SET_NONE)
+        return k->row;
+    int64_t cookie = (int64_t)k->uuid;
+    if (moment == AT_END)
+        return track_set_end(tracks, k->set, cookie);
+    uint32_t row = track_set_begin(tracks, k->set, cookie);
+    if (moment == AT_INSTANT)
+        track_set_end(tracks, k->set, cookie);
+    return row;
+}
+
+uint32_t te_track_own_row(struct track_event_machine *t, struct te_track *k)
+{
+    if (k->row == UINT32_MAX && k->set == TRACK_SET_NONE)
+        make_row(t, k);
+    return k->set == TRACK_SET_NONE ? k->row : track_set_first(t->m->im->tracks, k->set);
+}
+
+void te_track_renamed(struct track_event_machine *t, struct te_track *k)
+{
+    /* Tracks that merge keep the name they merged by. */
+    if (k->row != UINT32_MAX && k->merge == MERGE_NONE && k->name)
+        ROW_SET(t->m->st, track, name, k->row, translated(t, k));
+}

@@ -1,0 +1,127 @@
+/* Owns the trace's translation tables: names for hashes, and clear names for obfuscated ones. */
+#include "importer/track_event/te_internal.h"
+
+struct te_translations {
+    struct u64map hashes[N_HASH_KINDS]; /* hash -> strid */
+    struct u64map slice_names;          /* strid -> strid */
+    struct u64map track_names;
+};
+
+/* One set of tables for the whole import: it hangs on the host's machine. */
+static struct te_translations *tables(const struct importer *im)
+{
+    return im->machines.n && im->machines.p[0]->track_event ? im->machines.p[0]->track_event->translations : NULL;
+}
+
+struct te_translations *te_translations_open(void)
+{
+    return mem_zalloc(sizeof(struct te_translations));
+}
+
+void te_translations_close(struct te_translations *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; i < N_HASH_KINDS; i++)
+        u64map_free(&t->hashes[i]);
+    u64map_free(&t->slice_names);
+    u64map_free(&t->track_names);
+    mem_free(t);
+}
+
+/* The entries of field `field` of a table: {key, value} with a number or a string for a key. */
+static void read_entries(struct packet *p, struct slice table, uint32_t field, bool by_name, struct u64map *out)
+{
+    struct pb_cursor c = pb_cursor(table);
+    struct pb_field f, key, value;
+    while (pb_next(&c, &f)) {
+        if (f.id != field || !pb_find(pb_bytes(&f), 1, &key) || !pb_find(pb_bytes(&f), 2, &value))
+            continue;
+        uint64_t k = by_name ? import_slice(p->m->im, pb_bytes(&key)) : pb_u64(&key);
+        if (!u64map_set(out, k, import_slice(p->m->im, pb_bytes(&value))))
+            p->m->im->failed = true;
+    }
+}
+
+enum tokenize_result te_tokenize_translation(struct packet *p)
+{
+    struct te_translations *t = tables(p->m->im);
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (t && pb_next(&c, &f)) {
+        struct slice table = pb_bytes(&f);
+        switch (f.id) {
+        case 1:
+            read_entries(p, table, 1, false, &t->hashes[HASH_HISTOGRAM]);
+            break;
+        case 2:
+            read_entries(p, table, 1, false, &t->hashes[HASH_USER_EVENT]);
+            break;
+        case 3:
+            read_entries(p, table, 1, false, &t->hashes[HASH_MARK_SITE]);
+            read_entries(p, table, 2, false, &t->hashes[HASH_MARK]);
+            break;
+        case 4:
+            read_entries(p, table, 1, true, &t->slice_names);
+            break;
+        case 5:
+            read_entries(p, table, 1, true, &t->track_names);
+            break;
+        case 6:
+            read_entries(p, table, 1, false, &t->hashes[HASH_STUDY]);
+            break;
+        }
+    }
+    return TOKENIZE_DONE;
+}
+
+static strid translate(const struct u64map *names, strid name)
+{
+    const uint64_t *v = names->n ? u64map_get(names, name) : NULL;
+    return v ? (strid)*v : name;
+}
+
+strid te_translate_slice_name(const struct importer *im, strid name)
+{
+    const struct te_translations *t = tables(im);
+    return t ? translate(&t->slice_names, name) : name;
+}
+
+strid te_translate_track_name(const struct importer *im, strid name)
+{
+    const struct te_translations *t = tables(im);
+    return t ? translate(&t->track_names, name) : name;
+}
+
+strid te_hash_name(const struct importer *im, enum te_hash_kind kind, uint64_t hash)
+{
+    const struct te_translations *t = tables(im);
+    const uint64_t *v = t ? u64map_get(&t->hashes[kind], hash) : NULL;
+    return v ? (strid)*v : 0;
+}
+
+void te_parse_chrome_trigger(struct packet *p)
+{
+    struct machine_ctx *m = p->m;
+    struct args *args = &m->st->args;
+    struct arg_list list = {0};
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1) {
+            arg_list_str(args, &list, "chrome_trigger.name", import_slice(m->im, pb_bytes(&f)));
+        } else if (f.id == 2) {
+            arg_list_uint(args, &list, "chrome_trigger.name_hash", pb_u32(&f));
+            strid name = te_hash_name(m->im, HASH_STUDY, pb_u32(&f));
+            if (name)
+                arg_list_str(args, &list, "chrome_trigger.name", name);
+        }
+    }
+    struct track_spec spec = {.type = "triggers",
+                              .event_type = TRACK_SLICE,
+                              .name = import_str(m->im, "Trace Triggers"),
+                              .parent = UINT32_MAX};
+    slice_scoped(m->im->slices, m->id, p->ts, track_intern(m->im->tracks, m->id, &spec), 0,
+                 import_str(m->im, "chrome_trigger"), 0, args_intern(args, list.p, list.n));
+    arg_list_free(&list);
+}
