@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "importer/track/track_compressor.h"
 
+enum { MAX_CPUS = 4096 /* of a machine */ };
 enum { MAX_DIMS = 8, KEY_WORDS = 3 + 2 * MAX_DIMS };
 
 static const char *const event_type_names[] = {"slice", "counter", "state"};
@@ -98,6 +99,8 @@ uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struc
             utid = d->value;
         else if (strcmp(d->key, "upid") == 0)
             upid = d->value;
+        else if (strcmp(d->key, "cpu") == 0 && machine < t->im->machines.n && d->value >= 0 && d->value < MAX_CPUS)
+            machine_ucpu(t->im->machines.p[machine], (uint32_t)d->value); /* a cpu that has a track exists */
     }
     uint32_t set = args_intern(&st->args, dims, n);
     return track_insert(
