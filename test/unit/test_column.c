@@ -1,0 +1,404 @@
+/* Tests columns and tables: packing and changing against a plain array, summaries, binary search, failing allocations.
+ */
+#include "base/alloc.h"
+#include "storage/storage.h"
+
+#include <check.h>
+#include <math.h>
+
+static uint64_t seed_state;
+
+static uint64_t draw(void)
+{
+    seed_state ^= seed_state << 13;
+    seed_state ^= seed_state >> 7;
+    return seed_state ^= seed_state << 17;
+}
+
+/* ---- what kinds of values a column is given ---- */
+
+static int64_t constant(uint32_t i)
+{
+    (void)i;
+    return 7;
+}
+static int64_t nothing(uint32_t i)
+{
+    (void)i;
+    return COL_NULL;
+}
+static int64_t bytes(uint32_t i)
+{
+    (void)i;
+    return (int64_t)(draw() % 256) - 1000;
+}
+static int64_t bytes_with_null(uint32_t i)
+{
+    return draw() % 3 ? bytes(i) : COL_NULL;
+}
+static int64_t shorts(uint32_t i)
+{
+    (void)i;
+    return (int64_t)(draw() % 65536) + (INT64_C(1) << 20);
+}
+static int64_t shorts_with_null(uint32_t i)
+{
+    return draw() % 5 ? (int64_t)(draw() % 65535) : COL_NULL;
+    (void)i;
+}
+static int64_t rising(uint32_t i)
+{
+    return INT64_C(27126638290) + (int64_t)i * 1000 + (int64_t)(draw() % 1000);
+}
+static int64_t wild(uint32_t i)
+{
+    (void)i;
+    int64_t v = (int64_t)draw();
+    return v == COL_NULL ? 0 : v;
+}
+static int64_t extremes(uint32_t i)
+{
+    return i % 3 == 0 ? INT64_MAX : i % 3 == 1 ? INT64_MIN + 1 : COL_NULL;
+}
+static int64_t mixed(uint32_t i)
+{
+    static int64_t (*const kinds[])(uint32_t) = {constant, nothing, bytes, bytes_with_null, shorts, rising, wild};
+    return kinds[i / COL_CHUNK_ROWS % 7](i);
+}
+static int64_t string_ids(uint32_t i)
+{
+    (void)i;
+    return (int64_t)(draw() % 300);
+}
+static int64_t far_string_ids(uint32_t i)
+{
+    (void)i;
+    return draw() % 4 ? 5000 + (int64_t)(draw() % 200) : 0;
+}
+static int64_t whole_doubles(uint32_t i)
+{
+    (void)i;
+    return column_f64_word((double)(draw() % 70000) - 100);
+}
+static int64_t broken_doubles(uint32_t i)
+{
+    static const double odd[] = {0.0, -0.0, 1e300, 0.1, -1e-300};
+    (void)i;
+    return draw() % 4 ? column_f64_word(odd[draw() % 5]) : column_f64_word(NAN);
+}
+
+static const struct {
+    enum col_type type;
+    int64_t (*value)(uint32_t);
+} kinds[] = {{COL_I64, constant},        {COL_I64, nothing},       {COL_I64, bytes},
+             {COL_U32, bytes_with_null}, {COL_I64, shorts},        {COL_I64, shorts_with_null},
+             {COL_I64, rising},          {COL_I64, wild},          {COL_I64, extremes},
+             {COL_I64, mixed},           {COL_STR, string_ids},    {COL_STR, far_string_ids},
+             {COL_F64, whole_doubles},   {COL_F64, broken_doubles}};
+enum { KINDS = sizeof kinds / sizeof *kinds, ROWS = COL_CHUNK_ROWS * 7 + 100 };
+
+static void make_table(struct table *t, struct table_def *def, struct column_def *column, enum col_type type)
+{
+    *column = (struct column_def){"value", (uint8_t)type, COL_NULLABLE, ""};
+    *def = (struct table_def){"test", column, 1, ""};
+    ck_assert_int_eq(table_init(t, def), 0);
+}
+
+static void check_all(const struct table *t, const int64_t *model, uint32_t n)
+{
+    static int64_t out[COL_CHUNK_ROWS];
+    for (uint32_t i = 0; i < n; i++)
+        ck_assert_int_eq(table_get(t, 0, i), model[i]);
+    for (uint32_t lo = 0; lo < n; lo += COL_CHUNK_ROWS) {
+        uint32_t count = n - lo < COL_CHUNK_ROWS ? n - lo : COL_CHUNK_ROWS, skip = count / 3;
+        column_unpack(&t->columns[0], lo + skip, count - skip, out);
+        ck_assert_int_eq(memcmp(out, model + lo + skip, (count - skip) * sizeof *out), 0);
+    }
+}
+
+/* Summaries must hold what is there; after changes they may be wider, never narrower. */
+static void check_summary(struct table *t, const int64_t *model, uint32_t n, bool exact)
+{
+    const struct column *c = &t->columns[0];
+    table_finalize(t);
+    int64_t min = INT64_MAX, max = INT64_MIN, null = column_null(c->type), last = INT64_MIN;
+    bool has_null = false, sorted = true;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t w = c->type == COL_F64 ? column_f64_order(model[i]) : model[i];
+        if (model[i] == null) {
+            has_null = true;
+            sorted = false;
+            continue;
+        }
+        sorted = sorted && w >= last;
+        last = w;
+        min = w < min ? w : min;
+        max = w > max ? w : max;
+    }
+    ck_assert(c->min <= min && c->max >= max);
+    ck_assert(!has_null || c->has_null);
+    ck_assert(!c->sorted || sorted);
+    if (exact) {
+        ck_assert(c->min == min && c->max == max && c->has_null == has_null && c->sorted == sorted);
+    }
+}
+
+START_TEST(packed_values_come_back)
+{
+    static int64_t model[ROWS];
+    struct table t;
+    struct table_def def;
+    struct column_def column;
+    seed_state = 0x1234567 + (uint64_t)_i;
+    make_table(&t, &def, &column, kinds[_i].type);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        model[i] = kinds[_i].value(i);
+        ck_assert_uint_eq(table_append(&t, &model[i]), i);
+    }
+    check_all(&t, model, ROWS);
+    check_summary(&t, model, ROWS, true);
+    ck_assert(column_memory(&t.columns[0]) <= 9u * ROWS);
+    table_free(&t);
+}
+END_TEST
+
+START_TEST(changed_values_come_back)
+{
+    static int64_t model[ROWS];
+    struct table t;
+    struct table_def def;
+    struct column_def column;
+    seed_state = 0x7654321 + (uint64_t)_i;
+    make_table(&t, &def, &column, kinds[_i].type);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        model[i] = kinds[_i].value(i);
+        table_append(&t, &model[i]);
+    }
+    for (uint32_t k = 0; k < 3000; k++) {
+        uint32_t row = (uint32_t)(draw() % ROWS);
+        uint32_t kind; /* values of every kind of the same type, NULL among them */
+        do
+            kind = (uint32_t)(draw() % KINDS);
+        while (kinds[kind].type != kinds[_i].type);
+        model[row] = draw() % 9 ? kinds[kind].value((uint32_t)draw()) : column_null(kinds[_i].type);
+        table_set(&t, 0, row, model[row]);
+        ck_assert_int_eq(table_get(&t, 0, row), model[row]);
+    }
+    ck_assert(!t.failed);
+    check_all(&t, model, ROWS);
+    check_summary(&t, model, ROWS, false);
+    table_free(&t);
+}
+END_TEST
+
+START_TEST(lower_bound_finds_the_first)
+{
+    struct table t;
+    struct table_def def;
+    struct column_def column;
+    seed_state = 99;
+    bool doubles = _i == 1;
+    make_table(&t, &def, &column, doubles ? COL_F64 : COL_I64);
+    int64_t v = -20;
+    static int64_t model[ROWS];
+    for (uint32_t i = 0; i < ROWS; i++) {
+        v += (int64_t)(draw() % 3);
+        model[i] = v;
+        int64_t word = doubles ? column_f64_word((double)v / 2) : v;
+        table_append(&t, &word);
+    }
+    table_finalize(&t);
+    ck_assert(t.columns[0].sorted);
+    for (int64_t want = -25; want < v + 5; want += 7) {
+        for (int after = 0; after < 2; after++) {
+            uint32_t expected = 0;
+            while (expected < ROWS && (after ? model[expected] <= want : model[expected] < want))
+                expected++;
+            int64_t word = doubles ? column_f64_word((double)want / 2) : want;
+            ck_assert_uint_eq(table_lower_bound(&t, 0, word, after), expected);
+        }
+    }
+    table_free(&t);
+}
+END_TEST
+
+/* ---- memory runs out ---- */
+
+static size_t calls_left;
+
+static bool gate(void *ctx, size_t size)
+{
+    (void)ctx;
+    (void)size;
+    return calls_left && calls_left--;
+}
+
+static uint32_t fill_until_failure(struct storage *st, size_t allowed)
+{
+    calls_left = allowed;
+    alloc_set_gate(gate, NULL);
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < COL_CHUNK_ROWS * 3; i++)
+        rows += counter_insert(st,
+                               &(struct counter_row){
+                                   .ts = i, .track_id = i % 3, .value = i * 0.5, .arg_set_id = i % 2 ? COL_NULL : 4}) !=
+                UINT32_MAX;
+    for (uint32_t i = 0; i < rows; i += 100)
+        ROW_SET(st, counter, value, i, column_f64_word(1e100));
+    struct arg_list list = {0};
+    arg_list_str(&st->args, &list, "key", strpool_intern_str(&st->strings, "text"));
+    args_intern(&st->args, list.p, list.n);
+    arg_list_free(&list);
+    stats_add(&st->stats, 3, STAT_ftrace_setup_errors, 1);
+    stats_add_idx(&st->stats, 3, STAT_ftrace_cpu_has_data_loss, 1, 1);
+    alloc_set_gate(NULL, NULL);
+    return rows;
+}
+
+START_TEST(failing_allocations_lose_no_memory_and_are_told)
+{
+    bool failed = true;
+    for (size_t k = 0; failed; k++) {
+        struct storage st;
+        calls_left = SIZE_MAX;
+        ck_assert_int_eq(storage_init(&st), 0);
+        uint32_t rows = fill_until_failure(&st, k);
+        failed = storage_failed(&st);
+        ck_assert_uint_le(rows, st.t[T_counter].n_rows);
+        for (uint32_t i = 1; i < rows; i++) /* rows that were taken are whole */
+            ck_assert_int_eq(ROW_GET(&st, counter, ts, i), ROW_GET(&st, counter, ts, i - 1) + 1);
+        storage_finalize(&st);
+        storage_free(&st);
+        ck_assert_uint_lt(k, 10000);
+    }
+}
+END_TEST
+
+START_TEST(opening_storage_survives_failing_allocations)
+{
+    struct storage st;
+    int rc = -1;
+    for (size_t k = 0; rc; k++) {
+        calls_left = k;
+        alloc_set_gate(gate, NULL);
+        rc = storage_init(&st);
+        alloc_set_gate(NULL, NULL);
+        ck_assert(rc == 0 || rc == -MRD_ENOMEM);
+    }
+    storage_free(&st);
+}
+END_TEST
+
+/* ---- the rest of the storage ---- */
+
+START_TEST(equal_argument_sets_share_an_id)
+{
+    struct storage st;
+    struct arg_list list = {0}, out = {0};
+    ck_assert_int_eq(storage_init(&st), 0);
+    uint32_t ids[50];
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 50; i++) {
+            list.n = 0;
+            arg_list_int(&st.args, &list, "a", i);
+            arg_list_real(&st.args, &list, "b", i * 0.5);
+            uint32_t id = args_intern(&st.args, list.p, list.n);
+            if (round)
+                ck_assert_uint_eq(id, ids[i]);
+            ids[i] = id;
+        }
+    ck_assert_uint_eq(args_count(&st.args), 50);
+    ck_assert_uint_eq(args_intern(&st.args, NULL, 0), 0);
+    args_values(&st.args, ids[7], &out);
+    ck_assert_uint_eq(out.n, 2);
+    ck_assert_int_eq(out.p[0].word, 7);
+    ck_assert(column_f64(out.p[1].word) == 3.5);
+    args_values(&st.args, 51, &out); /* unknown */
+    ck_assert_uint_eq(out.n, 2);
+    arg_list_free(&list);
+    arg_list_free(&out);
+    storage_free(&st);
+}
+END_TEST
+
+static void decode_bytes(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+{
+    arg_list_int(ctx, out, "sum", aux + bytes.p[0]);
+}
+
+START_TEST(payloads_are_decoded_on_demand)
+{
+    struct storage st;
+    struct arg_list out = {0};
+    uint8_t payload[] = {5, 6, 7};
+    bool was_new;
+    ck_assert_int_eq(storage_init(&st), 0);
+    args_set_decoder(&st.args, 3, decode_bytes, &st.args);
+    uint32_t a = args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), false, true, &was_new);
+    ck_assert(a && was_new);
+    ck_assert_uint_eq(args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), true, true, &was_new), a);
+    ck_assert(!was_new);
+    ck_assert_uint_ne(args_intern_bytes(&st.args, 3, 101, slice_of(payload, 3), true, true, NULL), a);
+    ck_assert_uint_ne(args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), true, false, NULL), a);
+    payload[0] = 77; /* the first was copied */
+    args_values(&st.args, a, &out);
+    ck_assert_uint_eq(out.n, 1);
+    ck_assert_int_eq(out.p[0].word, 105);
+    arg_list_free(&out);
+    storage_free(&st);
+}
+END_TEST
+
+START_TEST(stats_keep_their_scope)
+{
+    struct stats s = {0};
+    enum stat_key global = STAT_COUNT, machine = STAT_COUNT;
+    for (int k = 0; k < STAT_COUNT; k++)
+        if (stat_defs[k].type == STAT_SINGLE)
+            *(stat_defs[k].scope == STAT_GLOBAL ? &global : &machine) = (enum stat_key)k;
+    stats_add(&s, 2, machine, 5);
+    stats_add(&s, 2, machine, -1);
+    stats_add(&s, 2, global, 3);
+    stats_set_idx(&s, 1, STAT_ftrace_cpu_has_data_loss, -4, 9);
+    ck_assert_int_eq(stats_get(&s, 2, machine), 4);
+    ck_assert_int_eq(stats_get(&s, 0, machine), 0);
+    ck_assert_int_eq(stats_get(&s, 7, global), 3);
+    ck_assert_int_eq(*stats_get_idx(&s, 1, STAT_ftrace_cpu_has_data_loss, -4), 9);
+    ck_assert_ptr_null(stats_get_idx(&s, 1, STAT_ftrace_cpu_has_data_loss, 4));
+    ck_assert(!s.failed);
+    stats_free(&s);
+}
+END_TEST
+
+START_TEST(every_table_is_well_formed)
+{
+    for (int i = 0; i < T_COUNT; i++) {
+        const struct table_def *d = &table_defs[i];
+        ck_assert_int_eq(storage_find_table(d->name), i);
+        ck_assert_uint_gt(d->n_columns, 0);
+        for (uint32_t c = 0; c < d->n_columns; c++)
+            for (uint32_t k = 0; k < c; k++)
+                ck_assert_str_ne(d->columns[c].name, d->columns[k].name);
+    }
+    ck_assert_int_eq(storage_find_table("no_such_table"), -1);
+}
+END_TEST
+
+Suite *column_suite(void);
+Suite *column_suite(void)
+{
+    Suite *s = suite_create("column");
+    TCase *t = tcase_create("column");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, packed_values_come_back, 0, KINDS);
+    tcase_add_loop_test(t, changed_values_come_back, 0, KINDS);
+    tcase_add_loop_test(t, lower_bound_finds_the_first, 0, 2);
+    tcase_add_test(t, failing_allocations_lose_no_memory_and_are_told);
+    tcase_add_test(t, opening_storage_survives_failing_allocations);
+    tcase_add_test(t, equal_argument_sets_share_an_id);
+    tcase_add_test(t, payloads_are_decoded_on_demand);
+    tcase_add_test(t, stats_keep_their_scope);
+    tcase_add_test(t, every_table_is_well_formed);
+    suite_add_tcase(s, t);
+    return s;
+}
