@@ -68,6 +68,10 @@ static void fill(struct storage *st, uint32_t n_slices)
         counter_insert(
             st, &(struct counter_row){
                     .ts = (int64_t)i * 2, .track_id = pick(40), .value = a_double(), .arg_set_id = small_or_null(9)});
+    for (uint32_t i = 0; i < 40; i++) /* ids of these strings ascend, their texts do not */
+        machine_insert(st, &(struct machine_row){.raw_id = i / 3,
+                                                 .name = strpool_printf(&st->strings, "m%u", 99 - i / 2),
+                                                 .sysname = strpool_printf(&st->strings, "m%u", i / 5)});
     for (uint32_t i = 0; i < 60; i++)
         thread_insert(st, &(struct thread_row){.tid = pick(30),
                                                .name = word_or_null(st),
@@ -80,7 +84,7 @@ static void fill(struct storage *st, uint32_t n_slices)
 static const struct {
     enum table_id table;
     const char *name; /* v_name and p_name in queries */
-} mirrored[] = {{T_slice, "slice"}, {T_counter, "counter"}, {T_thread, "thread"}};
+} mirrored[] = {{T_slice, "slice"}, {T_counter, "counter"}, {T_thread, "thread"}, {T_machine, "machine"}};
 
 static void must(struct engine *e, const char *sql)
 {
@@ -237,9 +241,9 @@ static void put_predicate(struct text *t, const struct table_def *d, const char 
     case 5:
         put(t, "(%s.%s = ", alias, column);
         put_value(t, string);
-        put(t, " OR %s.track_id = %u)", strcmp(d->columns[0].name, "tid") ? alias : "1 OR t1", pick(40));
-        if (strcmp(d->columns[0].name, "tid") == 0)
-            t->n = 0; /* threads have no track: begin again */
+        put(t, " OR %s.track_id = %u)", alias, pick(40));
+        if (strcmp(d->columns[0].name, "ts") != 0)
+            t->n = 0; /* no track: begin again */
         break;
     default:
         put(t, "%s.%s %s ", alias, column, ops[pick(9)]);
@@ -262,7 +266,7 @@ static void put_where(struct text *t, const struct table_def *d, const char *ali
 /* *ordered: how many leading result columns are the sort key. */
 static void make_query(struct text *t, uint32_t *ordered)
 {
-    size_t m = pick(8) == 0 ? 2 : pick(3) == 0 ? 1 : 0;
+    size_t m = pick(8) == 0 ? 2 + pick(2) : pick(3) == 0 ? 1 : 0;
     const struct table_def *d = &table_defs[mirrored[m].table];
     bool string;
     *ordered = 0;
@@ -448,6 +452,9 @@ static const char *const cases[] = {
     "SELECT name, count(*) FROM @slice GROUP BY name ORDER BY name DESC",
     "SELECT name, count(*) FROM @slice GROUP BY name HAVING count(*) > 50",
     "SELECT id, lead(id) OVER (PARTITION BY track_id ORDER BY ts, id) FROM @slice",
+    "SELECT name FROM @machine ORDER BY name",
+    "SELECT name, sysname FROM @machine WHERE name > 'm85' ORDER BY sysname DESC, name",
+    "SELECT DISTINCT name, sysname FROM @machine ORDER BY name",
     "SELECT rowid FROM (SELECT id AS rowid FROM @slice) WHERE rowid > 40 AND rowid <= 45",
 };
 
@@ -458,7 +465,7 @@ START_TEST(chosen_queries_answer_as_plain_tables)
     seed_state = 42;
     open_both(&st, &e, SMALL_ROWS * 7);
     for (int repeat = 0; repeat < 3; repeat++) /* later rounds find indexes */
-        compare(e, cases[_i], 0);
+        compare(e, cases[_i], strstr(cases[_i], "ORDER BY") && !strstr(cases[_i], "OVER"));
     engine_close(e);
     storage_free(&st);
 }

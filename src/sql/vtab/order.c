@@ -282,16 +282,24 @@ static bool key_sort(const struct coder *c, uint32_t n_coders, unsigned bits, ui
     return ok;
 }
 
-/* Are the rows, ascending by number, in order by the term? */
-static bool follows_rows(const struct table *t, struct plan_order term)
+/* Are the rows, ascending by number, in order by the column? Strings are sorted by their ids, which only says that
+ * equal ones are together. */
+static bool is_sorted(const struct table *t, int column, bool grouped)
 {
-    return !term.desc && (term.column == VTAB_ROW || t->columns[term.column].sorted);
+    if (column == VTAB_ROW)
+        return true;
+    return t->columns[column].sorted && (grouped || t->columns[column].type != COL_STR);
+}
+
+static bool follows_rows(const struct table *t, struct plan_order term, bool grouped)
+{
+    return !term.desc && is_sorted(t, term.column, grouped);
 }
 
 bool order_rows(const struct table *t, const struct strpool *strings, const struct plan_order *terms, uint32_t n_terms,
                 bool grouped, uint32_t limit, uint32_t *rows, uint32_t n)
 {
-    while (n_terms && follows_rows(t, terms[n_terms - 1]))
+    while (n_terms && follows_rows(t, terms[n_terms - 1], grouped))
         n_terms--; /* stable sorts keep them */
     struct coder coders[PLAN_MAX_ORDER] = {{0}};
     bool ok = n > 1;
@@ -353,11 +361,11 @@ bool order_is_natural(const struct table *t, const struct plan_order *terms, uin
     if (n_terms == 0)
         return true;
     bool row = terms[0].column == VTAB_ROW;
-    if (!row && !t->columns[terms[0].column].sorted)
+    if (!is_sorted(t, terms[0].column, grouped))
         return false;
     if (!row && n_terms > 1) {
         for (uint32_t i = 0; i < n_terms; i++) /* sorted columns all the way: the same order */
-            if (!follows_rows(t, terms[i]))
+            if (!follows_rows(t, terms[i], grouped))
                 return false;
         return true;
     }

@@ -98,7 +98,7 @@ static double distinct_values(const struct table *t, int column)
 
 static bool is_sorted(const struct table *t, int column)
 {
-    return column == VTAB_ROW || t->columns[column].sorted;
+    return column == VTAB_ROW || (t->columns[column].sorted && t->columns[column].type != COL_STR);
 }
 
 static bool can_index(const struct table *t, int column)
