@@ -5,6 +5,7 @@
 #include "sql/engine_private.h"
 #include "sql/extensions.h"
 #include "sql/prelude.h"
+#include "sql/vfs.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
@@ -45,9 +46,9 @@ static int open_sqlite(struct engine *e, struct error *err)
     /* No effect once SQLite runs; saves a lock and a count at each allocation. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sqlite3_config(SQLITE_CONFIG_MEMDB_MAXSIZE, (sqlite3_int64)1 << 40);
-    int rc =
-        sqlite3_open_v2(":memory:", &e->db,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, "memdb");
+    int rc = sqlite3_open_v2(":memory:", &e->db,
+                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
+                             sql_vfs_name());
     if (rc != SQLITE_OK)
         return error_set(err, -MRD_ENOMEM, "SQLite: %s", sqlite3_errstr(rc));
     sqlite3_extended_result_codes(e->db, 0);
