@@ -254,8 +254,8 @@ START_TEST(memory_is_bounded_by_the_window)
         free(room);
         sorter_close(s);
     }
-    ck_assert_uint_gt(peak[1], 400000 * sizeof(struct sort_event));
-    ck_assert_uint_lt(peak[0], 200000); /* two windows of 1,000 events, and what a block rounds up to */
+    ck_assert_uint_gt(peak[1], 400000 * 2);
+    ck_assert_uint_lt(peak[0], 100000); /* two windows of 1,000 events, and what a block rounds up to */
     stats_free(&stats);
 }
 END_TEST

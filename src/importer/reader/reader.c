@@ -19,8 +19,18 @@ enum {
     UUID_BYTES = 4096, /* what the uuid of a trace without one is made from */
 };
 
+/* A part of a mapped file: its pages are given back once it has been tokenized and again once it has been parsed; who
+ * looks at it later gets them from the page cache. Without this a load would take the file's size in memory. */
+struct piece {
+    uint64_t epoch;
+    struct slice bytes;
+};
+
 struct reader {
     struct importer *im;
+    VEC(struct piece)
+    pieces;            /* by epoch */
+    size_t next_piece; /* the first that has not been parsed as a whole */
     VEC(struct mapped_file)
     maps;
     struct blocks blocks;
@@ -33,9 +43,19 @@ struct reader {
     size_t head_len;
 };
 
+static void give_back(struct slice bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)bytes.p + page - 1) & -page, end = ((uintptr_t)bytes.p + bytes.len) & -page;
+    if (first < end)
+        madvise((void *)first, end - first, MADV_DONTNEED); /* only ever read: nothing is lost; failing is harmless */
+}
+
 static void released(void *ctx, uint64_t oldest)
 {
     struct reader *r = ctx;
+    for (; r->next_piece < r->pieces.n && r->pieces.p[r->next_piece].epoch < oldest; r->next_piece++)
+        give_back(r->pieces.p[r->next_piece].bytes);
     if (!proto_reader_has_deferred(r->im->proto))
         blocks_release(&r->blocks, oldest);
 }
@@ -96,6 +116,7 @@ void reader_close(struct reader *r)
     for (size_t i = 0; i < r->maps.n; i++)
         mapped_file_close(&r->maps.p[i]);
     vec_free(&r->maps);
+    vec_free(&r->pieces);
     mem_free(r);
 }
 
@@ -119,11 +140,15 @@ static void read_mapped(struct reader *r, struct slice file)
 {
     struct importer *im = r->im;
     size_t at = 0, piece = PIECE_BYTES;
-    sorter_set_epoch(im->sorter, r->blocks.next_epoch++);
     proto_reader_look_ahead(im->proto, file);
     while (at < file.len && !im->failed && !proto_reader_damaged(im->proto)) {
         size_t n = file.len - at < piece ? file.len - at : piece;
+        uint64_t epoch = r->blocks.next_epoch++;
+        sorter_set_epoch(im->sorter, epoch);
         size_t used = proto_reader_packets(im->proto, slice_of(file.p + at, n), (int64_t)at);
+        give_back(slice_of(file.p + at, used));
+        if (used && !vec_push(&r->pieces, (struct piece){epoch, slice_of(file.p + at, used)}))
+            im->failed = true;
         at += used;
         piece = used ? PIECE_BYTES : piece * 2; /* a packet longer than a piece */
         if (!used && n == file.len - at)

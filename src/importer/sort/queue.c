@@ -1,73 +1,64 @@
-/* Owns the events of one source: appending, sorting the part that is out of order, giving up what was emitted. */
+/* Owns the events of one source: gathering them into blocks, sorting what is out of order, giving up what was emitted.
+ */
 #include "importer/sort/queue.h"
 
 #include "base/alloc.h"
 
 enum {
-    FIRST_BLOCK = 32,
-    LARGEST_BLOCK = 2720, /* 64 KiB: below malloc's mmap threshold, so that freed blocks become table chunks */
+    FIRST_FRESH = 32,
+    BLOCK_EVENTS = 1024, /* 24 KiB unpacked: stays in the cache while it is merged */
     INSERTION_RUN = 24,
 };
 
-static struct sort_block *add_block(struct sort_queue *q, uint64_t epoch, size_t *bytes)
+static struct sort_block describe(const struct sort_event *e, uint32_t n, uint64_t first, uint64_t epoch)
 {
-    uint32_t cap = FIRST_BLOCK;
-    if (q->blocks.n > q->first_block) {
-        uint32_t before = q->blocks.p[q->blocks.n - 1]->cap;
-        cap = before >= LARGEST_BLOCK / 2 ? LARGEST_BLOCK : before * 2;
-    } else if (q->first_block) { /* all are freed: reuse the list from its start */
-        q->blocks.n = q->first_block = 0;
-        cap = 2 * FIRST_BLOCK;
+    struct sort_block b = {
+        .first = first, .epoch = epoch, .min_ts = e[0].ts, .first_ts = e[0].ts, .last_ts = e[n - 1].ts, .sorted = true};
+    for (uint32_t i = 1; i < n; i++) {
+        b.sorted &= e[i].ts >= e[i - 1].ts;
+        b.min_ts = e[i].ts < b.min_ts ? e[i].ts : b.min_ts;
     }
-    struct sort_block *b = mem_alloc(sizeof *b + cap * sizeof b->events[0]);
-    if (!b || !vec_push(&q->blocks, b)) {
-        mem_free(b);
-        return NULL;
-    }
-    b->first = q->pushed;
-    b->epoch = epoch;
-    b->n = 0;
-    b->cap = cap;
-    q->close_block = false;
-    *bytes += sizeof *b + cap * sizeof b->events[0];
     return b;
 }
 
-bool sort_queue_push(struct sort_queue *q, struct sort_event e, uint64_t epoch, size_t *bytes)
+static bool add_block(struct sort_queue *q, const struct sort_event *e, uint32_t n, uint64_t first, uint64_t epoch,
+                      size_t *bytes)
 {
-    struct sort_block *b = q->blocks.n > q->first_block ? q->blocks.p[q->blocks.n - 1] : NULL;
-    if (!b || b->n == b->cap || q->close_block) {
-        b = add_block(q, epoch, bytes);
-        if (!b)
-            return false;
+    struct sort_block b = describe(e, n, first, epoch);
+    b.events = packed_events_make(e, n);
+    if (!b.events || !vec_push(&q->blocks, b)) {
+        mem_free(b.events);
+        return false;
     }
-    b->events[b->n++] = e;
-    if (q->sorted_until == q->pushed && (q->head == q->pushed || e.ts >= q->last_ts)) {
-        q->sorted_until++;
-        q->last_ts = e.ts;
-    }
-    q->pushed++;
+    *bytes += packed_events_size(b.events);
     return true;
 }
 
-/* The block that holds event `i` (which is held). */
-static size_t find_block(const struct sort_queue *q, uint64_t i)
+bool sort_queue_seal(struct sort_queue *q, size_t *bytes)
 {
-    size_t lo = q->first_block, hi = q->blocks.n - 1;
-    while (lo < hi) {
-        size_t mid = hi - (hi - lo) / 2;
-        if (q->blocks.p[mid]->first <= i)
-            lo = mid;
-        else
-            hi = mid - 1;
-    }
-    return lo;
+    if (!q->n_fresh)
+        return true;
+    if (q->first_block && q->first_block == q->blocks.n) /* all are gone: reuse the list from its start */
+        q->blocks.n = q->first_block = 0;
+    if (!add_block(q, q->fresh, q->n_fresh, q->pushed - q->n_fresh, q->fresh_epoch, bytes))
+        return false;
+    q->n_fresh = 0;
+    return true;
 }
 
-static struct sort_event *at(const struct sort_queue *q, uint64_t i)
+bool sort_queue_grow(struct sort_queue *q, uint64_t epoch, size_t *bytes)
 {
-    struct sort_block *b = q->blocks.p[find_block(q, i)];
-    return &b->events[i - b->first];
+    (void)epoch;
+    if (q->cap_fresh == BLOCK_EVENTS)
+        return sort_queue_seal(q, bytes);
+    uint32_t cap = q->cap_fresh ? q->cap_fresh * 2 : FIRST_FRESH;
+    struct sort_event *grown = mem_realloc(q->fresh, cap * sizeof *grown);
+    if (!grown)
+        return false;
+    *bytes += (cap - q->cap_fresh) * sizeof *grown;
+    q->fresh = grown;
+    q->cap_fresh = cap;
+    return true;
 }
 
 /* Stable merge sort; `tmp` has room for n / 2 + 1. Parts that are in order already cost one comparison. */
@@ -95,10 +86,21 @@ static void merge_sort(struct sort_event *e, size_t n, struct sort_event *tmp)
     memcpy(e + out, tmp + a, (half - a) * sizeof *e);
 }
 
-/* Sorts events [from, until): out of the blocks, sorted in one piece, and back. */
-static bool sort_range(struct sort_queue *q, uint64_t from, uint64_t until)
+/* The first event of block k that is still held. */
+static uint32_t skip_in(const struct sort_queue *q, size_t k)
 {
-    size_t n = (size_t)(until - from);
+    uint64_t first = q->blocks.p[k].first;
+    return q->head > first ? (uint32_t)(q->head - first) : 0;
+}
+
+/* Sorts the events of blocks [from, to) in one piece and makes new blocks of them. */
+static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, size_t *bytes)
+{
+    size_t n = 0, done = 0;
+    uint64_t epoch = UINT64_MAX, first = q->blocks.p[from].first;
+    uint32_t skip = skip_in(q, from);
+    for (size_t k = from; k < to; k++)
+        n += q->blocks.p[k].events->n;
     struct sort_event *all = mem_alloc(n * sizeof *all);
     struct sort_event *tmp = mem_alloc((n / 2 + 1) * sizeof *tmp);
     if (!all || !tmp) {
@@ -106,95 +108,88 @@ static bool sort_range(struct sort_queue *q, uint64_t from, uint64_t until)
         mem_free(tmp);
         return false;
     }
-    size_t first = find_block(q, from), done = 0;
-    uint64_t epoch = UINT64_MAX;
-    for (size_t k = first; done < n; k++) {
-        const struct sort_block *b = q->blocks.p[k];
-        size_t skip = done ? 0 : (size_t)(from - b->first);
-        size_t take = b->n - skip < n - done ? b->n - skip : n - done;
-        memcpy(all + done, b->events + skip, take * sizeof *all);
-        done += take;
-        epoch = b->epoch < epoch ? b->epoch : epoch;
+    for (size_t k = from; k < to; k++) {
+        packed_events_unpack(q->blocks.p[k].events, all + done);
+        done += q->blocks.p[k].events->n;
+        epoch = q->blocks.p[k].epoch < epoch ? q->blocks.p[k].epoch : epoch;
     }
-    merge_sort(all, n, tmp);
+    sort_queue_rest(q);
+    merge_sort(all + skip, n - skip, tmp);
+    mem_free(tmp);
+    /* The new blocks take the places of the old ones: as many events in each as before. */
+    bool ok = true;
     done = 0;
-    for (size_t k = first; done < n; k++) {
-        struct sort_block *b = q->blocks.p[k];
-        size_t skip = done ? 0 : (size_t)(from - b->first);
-        size_t take = b->n - skip < n - done ? b->n - skip : n - done;
-        memcpy(b->events + skip, all + done, take * sizeof *all);
-        done += take;
-        b->epoch = epoch; /* events moved between these blocks */
+    for (size_t k = from; k < to && ok; k++) {
+        struct sort_block *b = &q->blocks.p[k];
+        uint32_t count = b->events->n, gone = k == from ? skip : 0;
+        struct packed_events *packed = packed_events_make(all + done, count);
+        ok = packed != NULL;
+        if (!ok)
+            break;
+        *bytes = *bytes - packed_events_size(b->events) + packed_events_size(packed);
+        mem_free(b->events);
+        *b = describe(all + done + gone, count - gone, first + done, epoch);
+        b->events = packed;
+        done += count;
     }
     mem_free(all);
-    mem_free(tmp);
-    return true;
-}
-
-/* The smallest timestamp of [from, until), walking its blocks. */
-static int64_t min_of(const struct sort_queue *q, uint64_t from, uint64_t until)
-{
-    int64_t min = INT64_MAX;
-    for (size_t k = from < until ? find_block(q, from) : q->blocks.n; k < q->blocks.n; k++) {
-        const struct sort_block *b = q->blocks.p[k];
-        for (uint32_t i = from > b->first ? (uint32_t)(from - b->first) : 0; i < b->n && b->first + i < until; i++)
-            min = b->events[i].ts < min ? b->events[i].ts : min;
-        if (b->first + b->n >= until)
-            break;
-    }
-    return min;
-}
-
-/* Moves sorted_until as far as the order goes from event `from` on (the one before it is in order). */
-static void rescan_order(struct sort_queue *q, uint64_t from)
-{
-    q->sorted_until = from;
-    if (from > q->head)
-        q->last_ts = at(q, from - 1)->ts;
-    for (size_t k = from < q->pushed ? find_block(q, from) : q->blocks.n; k < q->blocks.n; k++) {
-        const struct sort_block *b = q->blocks.p[k];
-        for (uint32_t i = from > b->first ? (uint32_t)(from - b->first) : 0; i < b->n; i++) {
-            if (q->sorted_until > q->head && b->events[i].ts < q->last_ts)
-                return;
-            q->last_ts = b->events[i].ts;
-            q->sorted_until++;
-        }
-    }
-}
-
-bool sort_queue_sort(struct sort_queue *q, uint64_t until, int64_t *suffix_min)
-{
-    if (until < q->head)
-        until = q->head;
-    bool ok = true;
-    if (q->sorted_until < q->head)
-        q->sorted_until = q->head;
-    if (q->sorted_until < until) {
-        int64_t min = min_of(q, q->sorted_until, until);
-        uint64_t lo = q->head, hi = q->sorted_until; /* first event later than `min`: what is before stays */
-        while (lo < hi) {
-            uint64_t mid = lo + (hi - lo) / 2;
-            if (at(q, mid)->ts <= min)
-                lo = mid + 1;
-            else
-                hi = mid;
-        }
-        ok = sort_range(q, lo, until);
-        if (ok)
-            rescan_order(q, until);
-    }
-    *suffix_min = min_of(q, until, q->pushed);
     return ok;
+}
+
+bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes)
+{
+    struct sort_block *b = q->blocks.p;
+    size_t end = q->first_block, bad = SIZE_MAX;
+    int64_t min = INT64_MAX; /* of the blocks from the first bad one on */
+    for (; end < q->blocks.n && b[end].first < q->limit; end++) {
+        if (bad == SIZE_MAX && (!b[end].sorted || (end > q->first_block && b[end].first_ts < b[end - 1].last_ts)))
+            bad = end;
+        if (bad != SIZE_MAX && b[end].min_ts < min)
+            min = b[end].min_ts;
+    }
+    *suffix_min = INT64_MAX;
+    for (size_t k = end; k < q->blocks.n; k++)
+        *suffix_min = b[k].min_ts < *suffix_min ? b[k].min_ts : *suffix_min;
+    if (bad == SIZE_MAX)
+        return true;
+    size_t from = bad; /* blocks before that are not later than any of these stay */
+    while (from > q->first_block && b[from - 1].last_ts > min)
+        from--;
+    return sort_blocks(q, from, end, bytes);
+}
+
+const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n)
+{
+    const struct sort_block *b = &q->blocks.p[q->first_block];
+    if (!q->front) {
+        q->front = mem_alloc(b->events->n * sizeof *q->front);
+        if (!q->front)
+            return NULL;
+        packed_events_unpack(b->events, q->front);
+    }
+    uint32_t gone = (uint32_t)(q->head - b->first);
+    *n = b->events->n - gone;
+    return q->front + gone;
+}
+
+void sort_queue_rest(struct sort_queue *q)
+{
+    mem_free(q->front);
+    q->front = NULL;
 }
 
 void sort_queue_consume(struct sort_queue *q, uint32_t n, size_t *bytes)
 {
-    struct sort_block *b = sort_queue_front(q);
+    struct sort_block *b = &q->blocks.p[q->first_block];
     q->head += n;
-    if (q->head < b->first + b->n)
+    if (q->head < b->first + b->events->n) {
+        b->first_ts = q->front[q->head - b->first].ts;
+        b->min_ts = b->first_ts;
         return;
-    *bytes -= sizeof *b + b->cap * sizeof b->events[0];
-    mem_free(b);
+    }
+    *bytes -= packed_events_size(b->events);
+    mem_free(b->events);
+    sort_queue_rest(q);
     q->first_block++;
     if (q->first_block >= 64 && q->first_block * 2 >= q->blocks.n) { /* keep the list short: amortised */
         q->blocks.n -= q->first_block;
@@ -206,7 +201,9 @@ void sort_queue_consume(struct sort_queue *q, uint32_t n, size_t *bytes)
 void sort_queue_free(struct sort_queue *q)
 {
     for (size_t i = q->first_block; i < q->blocks.n; i++)
-        mem_free(q->blocks.p[i]);
+        mem_free(q->blocks.p[i].events);
     vec_free(&q->blocks);
+    mem_free(q->fresh);
+    sort_queue_rest(q);
     *q = (struct sort_queue){0};
 }

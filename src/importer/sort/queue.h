@@ -1,31 +1,38 @@
-/* One source's events waiting to be sorted: blocks of 24-byte events, freed as they are emptied.
+/* One source's events waiting to be sorted: packed blocks, freed as they are emptied.
  *
- * Events are numbered from 0 in order of arrival; [head, pushed) are held. [head, sorted_until) is known to be in time
- * order; behind it nothing is known but the smallest timestamp, which costs nothing to keep. */
+ * Events are numbered from 0 in order of arrival; [head, pushed) are held. New ones gather in `fresh` and are sealed
+ * into a block when it is full, when a window ends, or when they are to be read. A block knows its range of time and
+ * whether it is in order, so that what needs sorting is found without looking at events. */
 #ifndef MERIDIAN_IMPORTER_SORT_QUEUE_H
 #define MERIDIAN_IMPORTER_SORT_QUEUE_H
 
 #include "base/vec.h"
-#include "importer/sort/sorter.h"
+#include "importer/sort/packed.h"
 
 struct sort_block {
-    uint64_t first; /* number of events[0] */
+    struct packed_events *events;
+    uint64_t first; /* number of the first event */
     uint64_t epoch; /* of the oldest event inside: see sorter_set_epoch() */
-    uint32_t n;
-    uint32_t cap;
-    struct sort_event events[];
+    int64_t min_ts;
+    int64_t first_ts;
+    int64_t last_ts;
+    bool sorted;
 };
 
 struct sort_queue {
-    VEC(struct sort_block *)
+    VEC(struct sort_block)
     blocks;
-    size_t first_block; /* blocks before it are freed already */
+    size_t first_block; /* blocks before it are gone */
     uint64_t head;
     uint64_t pushed;
-    uint64_t sorted_until;
-    int64_t last_ts;  /* of event sorted_until - 1, when that is still held */
-    uint64_t limit;   /* events from here on arrived after the last read of the buffers */
-    bool close_block; /* the next push starts a block of its own, so that a block never spans two windows */
+    uint64_t limit; /* events from here on arrived after the last read of the buffers; always where a block begins */
+
+    struct sort_event *fresh; /* not in a block yet */
+    uint32_t n_fresh;
+    uint32_t cap_fresh;
+    uint64_t fresh_epoch;
+
+    struct sort_event *front; /* the first block, unpacked; NULL when it is not */
     sort_parse_fn parse;
     void *owner;
 };
@@ -35,26 +42,35 @@ static inline bool sort_queue_empty(const struct sort_queue *q)
     return q->head == q->pushed;
 }
 
-static inline struct sort_block *sort_queue_front(const struct sort_queue *q)
-{
-    return q->blocks.p[q->first_block];
-}
-
-static inline const struct sort_event *sort_queue_head(const struct sort_queue *q)
-{
-    const struct sort_block *b = sort_queue_front(q);
-    return &b->events[q->head - b->first];
-}
+bool sort_queue_grow(struct sort_queue *q, uint64_t epoch, size_t *bytes);
 
 /* Appends; *bytes grows by the memory taken. False when out of memory. */
-bool sort_queue_push(struct sort_queue *q, struct sort_event e, uint64_t epoch, size_t *bytes);
+static inline bool sort_queue_push(struct sort_queue *q, struct sort_event e, uint64_t epoch, size_t *bytes)
+{
+    if (__builtin_expect(q->n_fresh == q->cap_fresh, 0) && !sort_queue_grow(q, epoch, bytes))
+        return false;
+    if (q->n_fresh == 0 || epoch < q->fresh_epoch)
+        q->fresh_epoch = epoch;
+    q->fresh[q->n_fresh++] = e;
+    q->pushed++;
+    return true;
+}
 
-/* Brings [head, until) into time order, stably. *suffix_min becomes the smallest timestamp of [until, pushed),
- * INT64_MAX when that is empty. False when out of memory: then the order is what it was. */
-bool sort_queue_sort(struct sort_queue *q, uint64_t until, int64_t *suffix_min);
+/* Puts the fresh events into a block. False when out of memory: they stay where they are. */
+bool sort_queue_seal(struct sort_queue *q, size_t *bytes);
+
+/* Brings [head, limit) into time order, stably; everything is sealed before. *suffix_min becomes the smallest timestamp
+ * of [limit, pushed), INT64_MAX when that is empty. False when out of memory. */
+bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes);
+
+/* The events of the front block from head on (all sealed): *n of them. NULL when out of memory. */
+const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n);
 
 /* Gives up the first n events, which must lie in the front block. *bytes shrinks by the memory freed. */
 void sort_queue_consume(struct sort_queue *q, uint32_t n, size_t *bytes);
+
+/* Forgets the unpacked front block: it is unpacked again when needed. */
+void sort_queue_rest(struct sort_queue *q);
 
 void sort_queue_free(struct sort_queue *q);
 

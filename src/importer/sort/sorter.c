@@ -4,7 +4,7 @@
 #include "importer/sort/queue.h"
 #include "storage/stats.h"
 
-enum { RELEASE_EVERY = 64 /* runs of blocks freed between two looks for the oldest epoch */ };
+enum { RELEASE_EVERY = 256 /* blocks emptied between two looks for the oldest epoch */ };
 
 /* A queue in the merge. Leaves are in order of queue number. */
 struct leaf {
@@ -109,12 +109,11 @@ static void tell_released(struct sorter *s)
         return;
     for (size_t i = 0; i < s->queues.n; i++) {
         const struct sort_queue *q = s->queues.p[i];
-        for (size_t k = q->first_block; k < q->blocks.n && !sort_queue_empty(q); k++) {
-            if (q->blocks.p[k]->epoch < oldest)
-                oldest = q->blocks.p[k]->epoch;
-            if (q->sorted_until == q->pushed)
-                break; /* in order of arrival: later blocks are not older */
-        }
+        for (size_t k = q->first_block; k < q->blocks.n; k++)
+            if (q->blocks.p[k].epoch < oldest)
+                oldest = q->blocks.p[k].epoch;
+        if (q->n_fresh && q->fresh_epoch < oldest)
+            oldest = q->fresh_epoch;
     }
     s->released(s->released_ctx, oldest);
 }
@@ -181,17 +180,16 @@ static size_t emit_run(struct sorter *s, struct leaf *l, int64_t until, unsigned
     struct sort_queue *q = l->q;
     size_t total = 0;
     while (q->head < q->limit) {
-        const struct sort_block *b = sort_queue_front(q);
-        const struct sort_event *e = &b->events[q->head - b->first];
-        uint64_t left = b->first + b->n - q->head;
-        if (left > q->limit - q->head)
-            left = q->limit - q->head;
-        uint32_t n = 0;
+        uint32_t left, n = 0, late = 0;
+        const struct sort_event *e = sort_queue_front(q, &left);
+        if (!e) {
+            s->failed = true;
+            break;
+        }
         while (n < left && e[n].ts <= until)
             n++;
         if (!n)
             break;
-        uint32_t late = 0;
         while (late < n && e[late].ts < s->emitted_ts)
             late++;
         if (late)
@@ -211,6 +209,17 @@ static size_t emit_run(struct sorter *s, struct leaf *l, int64_t until, unsigned
     return total;
 }
 
+/* The smallest timestamp of the queue: of what may be emitted, or of what arrived after the limit. */
+static int64_t leaf_ts(const struct leaf *l)
+{
+    const struct sort_queue *q = l->q;
+    if (q->head < q->limit) {
+        int64_t ts = q->blocks.p[q->first_block].first_ts;
+        return ts < l->suffix_min ? ts : l->suffix_min;
+    }
+    return l->suffix_min;
+}
+
 /* Emits what arrived before each queue's limit, as far as nothing that arrived later comes first. */
 static void extract(struct sorter *s)
 {
@@ -220,11 +229,11 @@ static void extract(struct sorter *s)
         struct leaf l = {.q = q, .live = true};
         if (sort_queue_empty(q))
             continue;
-        if (!sort_queue_sort(q, q->limit, &l.suffix_min))
+        if (!sort_queue_seal(q, &s->bytes) || !sort_queue_sort(q, &l.suffix_min, &s->bytes)) {
             s->failed = true;
-        l.ts = l.suffix_min;
-        if (q->head < q->limit && sort_queue_head(q)->ts < l.ts)
-            l.ts = sort_queue_head(q)->ts;
+            return;
+        }
+        l.ts = leaf_ts(&l);
         if (!vec_push(&s->leaves, l)) {
             s->failed = true;
             return;
@@ -248,9 +257,7 @@ static void extract(struct sorter *s)
         struct sort_queue *q = l->q;
         if (!emit_run(s, l, until, &freed))
             break; /* the earliest event of all arrived after the limit */
-        l->ts = l->suffix_min;
-        if (q->head < q->limit && sort_queue_head(q)->ts < l->ts)
-            l->ts = sort_queue_head(q)->ts;
+        l->ts = leaf_ts(l);
         l->live = !sort_queue_empty(q);
         replay(s, w);
         if (freed >= RELEASE_EVERY) {
@@ -258,6 +265,8 @@ static void extract(struct sorter *s)
             freed = 0;
         }
     }
+    for (size_t i = 0; i < s->leaves.n; i++)
+        sort_queue_rest(s->leaves.p[i].q);
     tell_released(s);
 }
 
@@ -271,9 +280,10 @@ void sorter_on_read_buffers(struct sorter *s)
     if (s->full_sort || s->flushes < 2)
         return;
     extract(s);
-    for (size_t i = 0; i < s->queues.n; i++) {
+    for (size_t i = 0; i < s->queues.n; i++) { /* a window ends where a block ends */
+        if (!sort_queue_seal(s->queues.p[i], &s->bytes))
+            s->failed = true;
         s->queues.p[i]->limit = s->queues.p[i]->pushed;
-        s->queues.p[i]->close_block = true;
     }
     s->flushes = 0;
 }

@@ -1,0 +1,155 @@
+/* Owns packing and unpacking runs of sort events. */
+#include "importer/sort/packed.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+enum { SLACK = 8 /* bytes that a 3-byte offset may be read or written beyond its end */ };
+
+/* The smallest width that holds `range`. */
+static uint8_t width_of(uint64_t range)
+{
+    return range == 0 ? 0 : range < 1u << 8 ? 1 : range < 1u << 16 ? 2 : range < 1u << 24 ? 3 : range >> 32 ? 8 : 4;
+}
+
+static inline uint64_t word(const struct sort_event *e, unsigned column)
+{
+    switch (column) {
+    case 0:
+        return (uint64_t)e->ts ^ (uint64_t)1 << 63; /* ordered as unsigned */
+    case 1:
+        return e->a;
+    case 2:
+        return e->b >> 32;
+    default:
+        return (uint32_t)e->b;
+    }
+}
+
+#define PACK_LOOP(type)                                                                                                \
+    for (uint32_t i = 0; i < n; i++)                                                                                   \
+    ((type *)(void *)out)[i] = (type)(word(&events[i], column) - base)
+
+static void pack_column(const struct sort_event *events, uint32_t n, unsigned column, uint64_t base, unsigned width,
+                        uint8_t *out)
+{
+    switch (width) {
+    case 1:
+        PACK_LOOP(uint8_t);
+        break;
+    case 2:
+        PACK_LOOP(uint16_t);
+        break;
+    case 3:
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t v = (uint32_t)(word(&events[i], column) - base);
+            memcpy(out + 3 * (size_t)i, &v, 4);
+        }
+        break;
+    case 4:
+        PACK_LOOP(uint32_t);
+        break;
+    case 8:
+        PACK_LOOP(uint64_t);
+        break;
+    }
+}
+
+/* Columns start at multiples of 8, so that loops over them are aligned. */
+static size_t column_bytes(uint32_t n, unsigned width)
+{
+    return ((size_t)n * width + 7) & ~(size_t)7;
+}
+
+struct packed_events *packed_events_make(const struct sort_event *events, uint32_t n)
+{
+    uint64_t min[PACKED_COLUMNS], max[PACKED_COLUMNS] = {0};
+    memset(min, 0xff, sizeof min);
+    for (uint32_t i = 0; i < n; i++) {
+        for (unsigned c = 0; c < PACKED_COLUMNS; c++) {
+            uint64_t v = word(&events[i], c);
+            min[c] = v < min[c] ? v : min[c];
+            max[c] = v > max[c] ? v : max[c];
+        }
+    }
+    size_t bytes = SLACK;
+    uint8_t width[PACKED_COLUMNS];
+    for (unsigned c = 0; c < PACKED_COLUMNS; c++) {
+        width[c] = width_of(max[c] - min[c]);
+        bytes += column_bytes(n, width[c]);
+    }
+    struct packed_events *p = mem_alloc(sizeof *p + bytes);
+    if (!p)
+        return NULL;
+    p->n = n;
+    p->bytes = (uint32_t)bytes;
+    uint8_t *out = p->data;
+    for (unsigned c = 0; c < PACKED_COLUMNS; c++) {
+        p->base[c] = min[c];
+        p->width[c] = width[c];
+        pack_column(events, n, c, min[c], width[c], out);
+        out += column_bytes(n, width[c]);
+    }
+    return p;
+}
+
+static inline void put_word(struct sort_event *e, unsigned column, uint64_t v)
+{
+    switch (column) {
+    case 0:
+        e->ts = (int64_t)(v ^ (uint64_t)1 << 63);
+        break;
+    case 1:
+        e->a = v;
+        break;
+    case 2:
+        e->b = v << 32;
+        break;
+    default:
+        e->b |= v;
+    }
+}
+
+#define UNPACK_LOOP(type)                                                                                              \
+    for (uint32_t i = 0; i < n; i++)                                                                                   \
+    put_word(&events[i], column, base + ((const type *)(const void *)in)[i])
+
+static inline __attribute__((always_inline)) void unpack_column(struct sort_event *events, uint32_t n, unsigned column,
+                                                                uint64_t base, unsigned width, const uint8_t *in)
+{
+    switch (width) {
+    case 0:
+        for (uint32_t i = 0; i < n; i++)
+            put_word(&events[i], column, base);
+        break;
+    case 1:
+        UNPACK_LOOP(uint8_t);
+        break;
+    case 2:
+        UNPACK_LOOP(uint16_t);
+        break;
+    case 3:
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t v;
+            memcpy(&v, in + 3 * (size_t)i, 4);
+            put_word(&events[i], column, base + (v & 0xffffff));
+        }
+        break;
+    case 4:
+        UNPACK_LOOP(uint32_t);
+        break;
+    default:
+        UNPACK_LOOP(uint64_t);
+        break;
+    }
+}
+
+void packed_events_unpack(const struct packed_events *p, struct sort_event *events)
+{
+    const uint8_t *in = p->data;
+    for (unsigned c = 0; c < PACKED_COLUMNS; c++) { /* b's halves in order: the high one is stored, the low one added */
+        unpack_column(events, p->n, c, p->base[c], p->width[c], in);
+        in += column_bytes(p->n, p->width[c]);
+    }
+}
