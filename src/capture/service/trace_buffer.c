@@ -187,8 +187,11 @@ static bool clear_way(struct trace_buffer *b, size_t size, bool erase, size_t *e
                 b->stats.bytes_overwritten += r->size;
                 s->loss |= LOSS_PRESENT | LOSS_OVERWRITE;
             }
-            if (erase && m)
+            if (erase && m) {
+                if (m->complete) /* else the whole of it is still to come */
+                    sequence_passed(s, m->chunk_id);
                 remove_chunk(s, m);
+            }
         }
         at += r->size;
     }

@@ -41,6 +41,8 @@ struct sequence {
     /* what the reader remembers between passes, also of chunks that are gone */
     bool any_done;
     uint32_t last_done;  /* the last chunk that was read to its end */
+    bool any_gone;
+    uint32_t last_gone;    /* the last chunk that was read or overwritten: what is before it will not be missed */
     uint32_t partial_id; /* a chunk read in part, and how far: it may be overwritten and come again */
     uint16_t partial_read;
     uint32_t loss; /* bits for the next packet */
@@ -70,6 +72,14 @@ static inline uint64_t sequence_key(uint16_t producer_id, uint16_t writer_id)
 static inline struct record *record_at(const struct trace_buffer *b, size_t offset)
 {
     return (struct record *)(void *)(b->ring + offset);
+}
+
+/* Nobody has to wait for chunks up to this one. */
+static inline void sequence_passed(struct sequence *s, uint32_t chunk_id)
+{
+    if (!s->any_gone || chunk_id - s->last_gone < 1u << 31)
+        s->last_gone = chunk_id;
+    s->any_gone = true;
 }
 
 /* The chunk, or NULL. */

@@ -39,6 +39,7 @@ static void finish(struct trace_buffer *b, struct sequence *s, struct chunk_meta
     if (!s->any_done || m->chunk_id - s->last_done < 1u << 31)
         s->last_done = m->chunk_id;
     s->any_done = true;
+    sequence_passed(s, m->chunk_id);
     if (s->partial_id == m->chunk_id)
         s->partial_read = 0;
 }
@@ -83,14 +84,16 @@ static void skip_fragment(struct trace_buffer *b, struct sequence *s, struct chu
 enum ahead { AHEAD_OK, AHEAD_NOT_YET, AHEAD_BROKEN };
 
 /* Is the rest of the packet that begins with the last fragment of chunk k there? *count: chunks it goes through. */
-static enum ahead look_ahead(struct sequence *s, uint32_t k, uint32_t *count)
+static enum ahead look_ahead(const struct trace_buffer *b, struct sequence *s, uint32_t k, uint32_t *count)
 {
     for (uint32_t j = k + 1;; j++) {
         const struct chunk_meta *prev = chunk_nth(s, j - 1);
         if (j >= s->n)
             return AHEAD_NOT_YET;
         const struct chunk_meta *m = chunk_nth(s, j);
-        if (m->chunk_id != prev->chunk_id + 1 || m->flags & SHM_NEEDS_PATCHING || (!m->complete && !m->num_fragments))
+        /* what waits for a patch is in the last fragment: at the end the others are good */
+        bool unpatched = m->flags & SHM_NEEDS_PATCHING && !(b->final && m->num_fragments > 1);
+        if (m->chunk_id != prev->chunk_id + 1 || unpatched || (!m->complete && !m->num_fragments))
             return AHEAD_NOT_YET;
         if (!(m->flags & SHM_FIRST_CONTINUES) || !m->num_fragments || m->num_read)
             return AHEAD_BROKEN;
@@ -171,7 +174,7 @@ static enum step read_chunk(struct trace_buffer *b, struct sequence *s, uint32_t
         uint32_t count = 1;
         bool ahead = last && m->flags & SHM_LAST_CONTINUES;
         if (ahead) {
-            enum ahead found = look_ahead(s, k, &count);
+            enum ahead found = look_ahead(b, s, k, &count);
             if (found != AHEAD_OK)
                 b->stats.readaheads_failed++;
             if (found == AHEAD_NOT_YET && !b->final)
@@ -195,12 +198,21 @@ static enum step read_chunk(struct trace_buffer *b, struct sequence *s, uint32_t
     return STEP_CHUNK_DONE;
 }
 
+/* Is a chunk missing in front of position k that may still come? What was overwritten will not. */
+static bool has_hole(struct sequence *s, uint32_t k)
+{
+    const struct chunk_meta *m = chunk_nth(s, k);
+    if (k > 0)
+        return chunk_nth(s, k - 1)->chunk_id + 1 != m->chunk_id;
+    return s->any_gone && !m->num_read && m->chunk_id - s->last_gone - 2 < 1u << 31;
+}
+
 static bool read_sequence(struct trace_buffer *b, struct sequence *s, struct trace_packet *p)
 {
     find_start(s);
     for (uint32_t k = s->skip; k < s->n; k++) {
-        if (k > 0 && chunk_nth(s, k - 1)->chunk_id + 1 != chunk_nth(s, k)->chunk_id && !b->final)
-            return false; /* a hole: it may be filled */
+        if (!b->final && has_hole(s, k))
+            return false;
         enum step step = read_chunk(b, s, k, p);
         if (step == STEP_PACKET)
             return true;

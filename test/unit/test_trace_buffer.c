@@ -1,0 +1,660 @@
+/* Tests the trace buffer against a list that does the same slowly: every packet is read once, whole and in order, or
+ * its loss is visible; every counter is what the list says. */
+#include "capture/service/trace_buffer.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+/* ---- a model: chunks as the writers made them, records as the ring should hold them ---- */
+
+enum { WRITERS = 5, MAX_FRAGMENTS = 24, MAX_CHUNK = 640 };
+
+struct fragment {
+    uint32_t packet;
+    uint16_t at; /* of its length in the payload */
+    bool begins, ends;
+};
+
+struct chunk {
+    unsigned writer;
+    uint32_t id;
+    uint8_t payload[MAX_CHUNK];
+    uint16_t size, n, flags;
+    struct fragment fragments[MAX_FRAGMENTS];
+    uint16_t committed; /* fragments the buffer knows; 0xffff: never committed */
+    uint16_t read;
+    bool complete, in_ring, needs_patch;
+    uint8_t patch_bytes[4];
+};
+
+struct packet {
+    uint16_t size;
+    bool read, lost; /* lost: some of it can never come out */
+};
+
+struct record {
+    size_t offset, size;
+    struct chunk *chunk; /* NULL: padding */
+};
+
+struct writer {
+    VEC(struct chunk *) chunks;  /* all, by id */
+    VEC(struct chunk *) waiting; /* made, not committed */
+    VEC(struct packet) packets;
+    uint32_t left;      /* bytes of the packet being written that are still to come */
+    uint32_t late;      /* the last packet that came out of order */
+    uint32_t next_read; /* packets below were read or passed over */
+    uint32_t last_written_id;
+    bool any_written;
+};
+
+struct model {
+    struct trace_buffer *b;
+    enum trace_buffer_policy policy;
+    unsigned seed;
+    size_t size, wptr;
+    bool full;
+    VEC(struct record) records; /* in order of their offset */
+    struct writer w[WRITERS];
+    struct trace_buffer_stats want;
+    struct trace_packet packet;
+};
+
+static unsigned rnd(struct model *m, unsigned n)
+{
+    return (unsigned)rand_r(&m->seed) % n;
+}
+
+static uint8_t pattern(unsigned writer, uint32_t packet, uint32_t i)
+{
+    return (uint8_t)(writer * 31 + packet * 7 + i);
+}
+
+/* The next chunk of a writer: fragments until a random size is reached; the last may go on in the next chunk. */
+static struct chunk *make_chunk(struct model *m, unsigned writer)
+{
+    struct writer *w = &m->w[writer];
+    struct chunk *c = mem_zalloc(sizeof *c);
+    unsigned room = 16 + rnd(m, MAX_CHUNK - 16), want = 1 + rnd(m, MAX_FRAGMENTS), at = 0;
+    c->writer = writer;
+    c->id = (uint32_t)w->chunks.n;
+    c->committed = 0xffff;
+    if (w->left)
+        c->flags |= SHM_FIRST_CONTINUES;
+    while (c->n < want && room - at > 12) {
+        bool begins = !w->left;
+        if (begins) {
+            w->left = 8 + (rnd(m, 8) ? rnd(m, 60) : rnd(m, 1500));
+            vec_push(&w->packets, (struct packet){.size = (uint16_t)w->left});
+        }
+        uint32_t n = (uint32_t)w->packets.n - 1, size = w->packets.p[n].size, take = w->left;
+        if (take > room - at - 4)
+            take = room - at - 4;
+        struct fragment *f = &c->fragments[c->n++];
+        *f = (struct fragment){n, (uint16_t)at, begins, take == w->left};
+        c->payload[at++] = (uint8_t)(take | 0x80);
+        c->payload[at++] = (uint8_t)(take >> 7 | 0x80);
+        c->payload[at++] = (uint8_t)(take >> 14 | 0x80);
+        c->payload[at++] = (uint8_t)(take >> 21);
+        for (uint32_t i = size - w->left; take--; i++, w->left--)
+            c->payload[at++] = pattern(writer, n, i);
+        if (w->left)
+            break;
+    }
+    if (w->left)
+        c->flags |= SHM_LAST_CONTINUES;
+    c->size = (uint16_t)room;
+    if (rnd(m, 10) == 0 && c->n && room >= 8) { /* some length comes later: of its last fragment */
+        c->needs_patch = true;
+        memcpy(c->patch_bytes, c->payload + c->fragments[c->n - 1].at, 4);
+        memset(c->payload + c->fragments[c->n - 1].at, 0, 4);
+        c->flags |= SHM_NEEDS_PATCHING;
+    }
+    vec_push(&w->chunks, c);
+    vec_push(&w->waiting, c);
+    return c;
+}
+
+/* ---- what a write should do ---- */
+
+static bool unread(const struct chunk *c)
+{
+    return c->read < c->committed;
+}
+
+static void drop_record(struct model *m, size_t i)
+{
+    struct record r = m->records.p[i];
+    if (!r.chunk) {
+        m->want.padding_bytes_cleared += r.size;
+    } else {
+        if (unread(r.chunk)) {
+            m->want.chunks_overwritten++;
+            m->want.bytes_overwritten += r.size;
+            for (unsigned k = r.chunk->read; k < r.chunk->committed; k++)
+                m->w[r.chunk->writer].packets.p[r.chunk->fragments[k].packet].lost = true;
+        }
+        r.chunk->in_ring = false;
+    }
+    memmove(&m->records.p[i], &m->records.p[i + 1], (m->records.n - i - 1) * sizeof r);
+    m->records.n--;
+}
+
+/* Clears [wptr, wptr + size); false when DISCARD forbids it. *end: where the last record cleared ended. */
+static bool model_clear(struct model *m, size_t size, size_t *end)
+{
+    size_t until = m->wptr + size;
+    *end = until;
+    for (size_t i = 0; i < m->records.n; i++) {
+        const struct record *r = &m->records.p[i];
+        if (r->offset >= m->wptr && r->offset < until && m->policy == TRACE_BUFFER_DISCARD && r->chunk &&
+            unread(r->chunk))
+            return false;
+    }
+    for (size_t i = 0; i < m->records.n;) {
+        const struct record *r = &m->records.p[i];
+        if (r->offset < m->wptr || r->offset >= until) {
+            i++;
+            continue;
+        }
+        if (r->offset + r->size > *end)
+            *end = r->offset + r->size;
+        drop_record(m, i);
+    }
+    return true;
+}
+
+static void put_record(struct model *m, size_t offset, size_t size, struct chunk *c)
+{
+    if (!size)
+        return;
+    if (!c)
+        m->want.padding_bytes_written += size;
+    vec_push(&m->records, (struct record){offset, size, c});
+}
+
+static void lose(struct model *m, struct chunk *c)
+{
+    for (unsigned k = 0; k < c->n; k++)
+        m->w[c->writer].packets.p[c->fragments[k].packet].lost = true;
+}
+
+static void model_write(struct model *m, struct chunk *c, uint16_t fragments, bool complete)
+{
+    struct writer *w = &m->w[c->writer];
+    size_t size = (c->size + 16u + 15) & ~15u, end;
+    if (c->in_ring && !m->full) {
+        bool next_read = c->id + 1 < w->chunks.n && w->chunks.p[c->id + 1]->in_ring && w->chunks.p[c->id + 1]->read;
+        ck_assert(!next_read); /* the model does not break rules */
+        if (fragments > c->committed || (complete && !c->complete && fragments >= c->committed)) {
+            if (fragments > c->committed) {
+                c->committed = fragments;
+                c->complete = complete;
+                m->want.chunks_rewritten++;
+            }
+        }
+        return;
+    }
+    if (m->full) {
+        m->want.chunks_discarded++;
+        lose(m, c);
+        return;
+    }
+    if (m->size - m->wptr < size) {
+        size_t left = m->size - m->wptr;
+        if (!model_clear(m, left, &end)) {
+            m->full = true;
+        } else {
+            put_record(m, m->wptr, left, NULL);
+            m->wptr = 0;
+            m->want.write_wrap_count++;
+        }
+    }
+    if (m->full || !model_clear(m, size, &end)) {
+        m->full = true;
+        m->want.chunks_discarded++;
+        lose(m, c);
+        return;
+    }
+    put_record(m, m->wptr, size, c);
+    put_record(m, m->wptr + size, end - m->wptr - size, NULL);
+    m->want.chunks_written++;
+    m->want.bytes_written += size;
+    m->wptr += size;
+    if (m->wptr == m->size) {
+        m->wptr = 0;
+        m->want.write_wrap_count++;
+    }
+    if (w->any_written && c->id < w->last_written_id)
+        m->want.chunks_committed_out_of_order++;
+    else
+        w->last_written_id = c->id;
+    w->any_written = true;
+    c->in_ring = true;
+    c->committed = fragments;
+    c->complete = complete;
+}
+
+/* ---- operations ---- */
+
+static void commit(struct model *m, struct chunk *c, uint16_t fragments, bool complete)
+{
+    struct trace_chunk t = {
+        .who = {.producer_id = (uint16_t)(1 + c->writer / 2), .writer_id = (uint16_t)(1 + c->writer), .pid = 7},
+        .chunk_id = c->id,
+        .num_fragments = (uint16_t)(complete ? fragments : fragments + 1),
+        .flags = (uint8_t)c->flags,
+        .complete = complete,
+        .payload = slice_of(c->payload, c->size),
+    };
+    if (!complete && fragments == c->n) /* the last one is always taken for unfinished */
+        return;
+    model_write(m, c, fragments, complete);
+    trace_buffer_write(m->b, &t);
+}
+
+static void commit_some(struct model *m, unsigned writer)
+{
+    struct writer *w = &m->w[writer];
+    while (w->waiting.n < 1 + rnd(m, 3))
+        make_chunk(m, writer);
+    /* chunk 0 comes first: of a sequence that it does not know the buffer cannot tell what is missing */
+    size_t i = rnd(m, 4) || w->waiting.p[0]->id == 0 ? 0 : rnd(m, (unsigned)w->waiting.n);
+    struct chunk *c = w->waiting.p[i];
+    if (i == 0 && c->n > 1 && rnd(m, 6) == 0 && !(c->committed != 0xffff && !c->in_ring)) { /* scraped */
+        uint16_t from = c->committed == 0xffff ? 0 : c->committed;
+        uint16_t n = (uint16_t)(from + rnd(m, c->n - from));
+        if (n > 0 && n < c->n)
+            commit(m, c, n, false);
+        return;
+    }
+    memmove(&w->waiting.p[i], &w->waiting.p[i + 1], (w->waiting.n - i - 1) * sizeof c);
+    w->waiting.n--;
+    commit(m, c, c->n, true);
+}
+
+static void patch_some(struct model *m, unsigned writer)
+{
+    struct writer *w = &m->w[writer];
+    for (size_t i = w->chunks.n > 8 ? w->chunks.n - 8 : 0; i < w->chunks.n; i++) {
+        struct chunk *c = w->chunks.p[i];
+        if (!c->needs_patch || !c->complete || !c->in_ring || c->committed != c->n)
+            continue;
+        struct trace_patch p = {.offset = c->fragments[c->n - 1].at};
+        memcpy(p.bytes, c->patch_bytes, 4);
+        c->needs_patch = false;
+        m->want.patches_succeeded++;
+        ck_assert(trace_buffer_patch(m->b, (uint16_t)(1 + writer / 2), (uint16_t)(1 + writer), c->id, &p, 1, false));
+    }
+}
+
+/* Which packet in [from, to) it is that was read: the first unread one of its size and bytes; UINT32_MAX: none. */
+static uint32_t find_packet(const struct model *m, unsigned writer, uint32_t from, uint32_t to)
+{
+    const struct trace_packet *p = &m->packet;
+    const struct writer *w = &m->w[writer];
+    for (uint32_t n = from; n < to; n++) {
+        uint32_t i = 0;
+        bool same = w->packets.p[n].size == p->bytes && !w->packets.p[n].read;
+        for (size_t s = 0; s < p->slices.n && same; s++)
+            for (size_t k = 0; k < p->slices.p[s].len && same; k++, i++)
+                same = p->slices.p[s].p[k] == pattern(writer, n, i);
+        if (same)
+            return n;
+    }
+    return UINT32_MAX;
+}
+
+/* The buffer hands out a packet: it must be a whole one, not seen before, and a gap before it must be marked. */
+static void take_packet(struct model *m)
+{
+    const struct trace_packet *p = &m->packet;
+    unsigned writer = p->who.writer_id - 1u;
+    ck_assert_uint_lt(writer, WRITERS);
+    struct writer *w = &m->w[writer];
+    uint32_t n = find_packet(m, writer, w->next_read, (uint32_t)w->packets.n);
+    if (n == UINT32_MAX) { /* of a chunk that came after the ring had lapped its successors? */
+        n = find_packet(m, writer, 0, w->next_read);
+        ck_assert_msg(n != UINT32_MAX, "a packet that nobody wrote, or twice");
+        ck_assert_msg(p->loss || n == w->late + 1, "out of order without a mark");
+        w->packets.p[n].read = true;
+        w->late = n;
+        return;
+    }
+    ck_assert_msg(n == w->next_read || p->loss, "writer %u: packets %u..%u are missing without a mark", writer,
+                  w->next_read, n - 1);
+    w->packets.p[n].read = true;
+    w->next_read = n + 1;
+}
+
+/* How far each chunk has been read follows from the packets. */
+static void update_read_state(struct model *m, bool final)
+{
+    (void) final;
+    for (unsigned i = 0; i < WRITERS; i++) {
+        struct writer *w = &m->w[i];
+        for (size_t k = w->chunks.n > 64 ? w->chunks.n - 64 : 0; k < w->chunks.n; k++) {
+            struct chunk *c = w->chunks.p[k];
+            if (!c->in_ring)
+                continue;
+            uint16_t r = 0;
+            for (unsigned f = 0; f < c->committed; f++)
+                if (c->fragments[f].packet < w->next_read)
+                    r = (uint16_t)(f + 1);
+            if (r > c->read)
+                c->read = r;
+        }
+    }
+}
+
+static void read_some(struct model *m, unsigned limit, bool final)
+{
+    trace_buffer_begin_read(m->b, final);
+    while (limit-- && trace_buffer_read(m->b, &m->packet))
+        take_packet(m);
+    update_read_state(m, final);
+}
+
+static void check_stats(const struct model *m, bool exact)
+{
+    const struct trace_buffer_stats *s = trace_buffer_get_stats(m->b);
+    ck_assert_uint_eq(s->chunks_written, m->want.chunks_written);
+    ck_assert_uint_eq(s->bytes_written, m->want.bytes_written);
+    ck_assert_uint_eq(s->chunks_discarded, m->want.chunks_discarded);
+    ck_assert_uint_eq(s->write_wrap_count, m->want.write_wrap_count);
+    ck_assert_uint_eq(s->padding_bytes_written, m->want.padding_bytes_written);
+    ck_assert_uint_eq(s->padding_bytes_cleared, m->want.padding_bytes_cleared);
+    ck_assert_uint_eq(s->chunks_committed_out_of_order, m->want.chunks_committed_out_of_order);
+    ck_assert_uint_eq(s->chunks_rewritten, m->want.chunks_rewritten);
+    ck_assert_uint_eq(s->patches_succeeded, m->want.patches_succeeded);
+    ck_assert_uint_eq(s->abi_violations, 0);
+    if (exact) { /* nothing was skipped: the model knows what was read */
+        ck_assert_uint_eq(s->chunks_overwritten, m->want.chunks_overwritten);
+        ck_assert_uint_eq(s->bytes_overwritten, m->want.bytes_overwritten);
+    }
+}
+
+static void check_all_accounted(struct model *m)
+{
+    for (unsigned i = 0; i < WRITERS; i++) {
+        struct writer *w = &m->w[i];
+        for (size_t k = 0; k < w->chunks.n; k++) { /* what was never committed cannot come out */
+            struct chunk *c = w->chunks.p[k];
+            unsigned known = c->committed == 0xffff ? 0 : c->committed;
+            for (unsigned f = known; f < c->n; f++)
+                w->packets.p[c->fragments[f].packet].lost = true;
+            if (c->needs_patch && c->n)
+                w->packets.p[c->fragments[c->n - 1].packet].lost = true;
+        }
+        if (w->left)
+            w->packets.p[w->packets.n - 1].lost = true;
+        for (size_t n = 0; n < w->packets.n; n++)
+            ck_assert_msg(w->packets.p[n].read || w->packets.p[n].lost, "writer %u: packet %zu is nowhere", i, n);
+    }
+}
+
+static void run(unsigned seed, enum trace_buffer_policy policy, unsigned ops)
+{
+    struct model m = {.policy = policy, .seed = seed};
+    m.size = 4096u << rnd(&m, 4);
+    m.b = trace_buffer_new(m.size, policy);
+    bool patches = seed % 3 == 0, order = seed % 2 == 0; /* in some runs nothing disturbs the order */
+    for (unsigned op = 0; op < ops; op++) {
+        unsigned writer = rnd(&m, WRITERS);
+        switch (rnd(&m, 16)) {
+        case 0:
+            read_some(&m, UINT32_MAX, false);
+            break;
+        case 1:
+            read_some(&m, 1 + rnd(&m, 5), false);
+            break;
+        case 2:
+            patch_some(&m, writer);
+            break;
+        default:
+            if (!patches)
+                for (size_t i = 0; i < m.w[writer].waiting.n; i++) {
+                    struct chunk *c = m.w[writer].waiting.p[i];
+                    if (c->needs_patch && c->committed == 0xffff) {
+                        c->needs_patch = false;
+                        c->flags &= (uint16_t)~SHM_NEEDS_PATCHING;
+                        memcpy(c->payload + c->fragments[c->n - 1].at, c->patch_bytes, 4);
+                    }
+                }
+            commit_some(&m, writer);
+        }
+        if (op % 64 == 0)
+            check_stats(&m, false);
+    }
+    (void)order;
+    for (unsigned i = 0; i < WRITERS; i++)
+        patch_some(&m, i);
+    read_some(&m, UINT32_MAX, true);
+    check_stats(&m, false);
+    check_all_accounted(&m);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        for (size_t k = 0; k < m.w[i].chunks.n; k++)
+            mem_free(m.w[i].chunks.p[k]);
+        vec_free(&m.w[i].chunks);
+        vec_free(&m.w[i].waiting);
+        vec_free(&m.w[i].packets);
+    }
+    vec_free(&m.records);
+    vec_free(&m.packet.slices);
+    trace_buffer_free(m.b);
+}
+
+static unsigned rounds(unsigned n)
+{
+    const char *s = getenv("MERIDIAN_STRESS"); /* a factor: 20 gives millions of operations */
+    return s ? n * (unsigned)atoi(s) : n;
+}
+
+START_TEST(ring_agrees_with_the_list)
+{
+    for (unsigned seed = 1; seed <= rounds(60); seed++)
+        run(seed, TRACE_BUFFER_RING, 1500);
+}
+END_TEST
+
+START_TEST(discard_agrees_with_the_list)
+{
+    for (unsigned seed = 1; seed <= rounds(30); seed++)
+        run(seed * 7919, TRACE_BUFFER_DISCARD, 600);
+}
+END_TEST
+
+/* ---- single rules ---- */
+
+static struct trace_chunk chunk_of(uint16_t writer, uint32_t id, uint16_t n, uint8_t flags, struct slice payload)
+{
+    return (struct trace_chunk){.who = {.producer_id = 1, .writer_id = writer, .pid = 1},
+                                .chunk_id = id,
+                                .num_fragments = n,
+                                .flags = flags,
+                                .complete = true,
+                                .payload = payload};
+}
+
+static unsigned read_all(struct trace_buffer *b, bool final, uint32_t *loss)
+{
+    struct trace_packet p = {0};
+    unsigned n = 0;
+    *loss = 0;
+    trace_buffer_begin_read(b, final);
+    while (trace_buffer_read(b, &p)) {
+        n++;
+        *loss = p.loss;
+    }
+    vec_free(&p.slices);
+    return n;
+}
+
+#define BYTES(...) ((const uint8_t[]){__VA_ARGS__})
+#define CHUNK(...) slice_of(BYTES(__VA_ARGS__), sizeof BYTES(__VA_ARGS__))
+
+START_TEST(a_gap_waits_until_the_session_ends)
+{
+    struct trace_buffer *b = trace_buffer_new(4096, TRACE_BUFFER_RING);
+    uint32_t loss;
+    struct trace_chunk c = chunk_of(1, 0, 1, 0, CHUNK(2, 8, 1));
+    trace_buffer_write(b, &c);
+    c.chunk_id = 2;
+    trace_buffer_write(b, &c);
+    ck_assert_uint_eq(read_all(b, false, &loss), 1);
+    ck_assert_uint_eq(read_all(b, false, &loss), 0);
+    ck_assert_uint_eq(read_all(b, true, &loss), 1);
+    ck_assert_uint_eq(loss & LOSS_READ_GAP, LOSS_READ_GAP);
+    trace_buffer_free(b);
+}
+END_TEST
+
+START_TEST(late_chunk_fills_the_gap)
+{
+    struct trace_buffer *b = trace_buffer_new(4096, TRACE_BUFFER_RING);
+    uint32_t loss;
+    struct trace_chunk c = chunk_of(1, 0, 1, 0, CHUNK(2, 8, 1));
+    trace_buffer_write(b, &c);
+    ck_assert_uint_eq(read_all(b, false, &loss), 1);
+    ck_assert_uint_eq(loss, LOSS_PRESENT);
+    c.chunk_id = 2;
+    trace_buffer_write(b, &c);
+    c.chunk_id = 1;
+    trace_buffer_write(b, &c);
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->chunks_committed_out_of_order, 1);
+    ck_assert_uint_eq(read_all(b, false, &loss), 2);
+    ck_assert_uint_eq(loss, 0);
+    trace_buffer_free(b);
+}
+END_TEST
+
+START_TEST(chunk_ids_wrap)
+{
+    struct trace_buffer *b = trace_buffer_new(4096, TRACE_BUFFER_RING);
+    uint32_t loss;
+    for (uint32_t i = 0; i < 8; i++) {
+        struct trace_chunk c = chunk_of(1, UINT32_MAX - 3 + i, 1, 0, CHUNK(2, 8, 1));
+        trace_buffer_write(b, &c);
+    }
+    ck_assert_uint_eq(read_all(b, false, &loss), 8);
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->chunks_committed_out_of_order, 0);
+    trace_buffer_free(b);
+}
+END_TEST
+
+START_TEST(unpatched_chunk_holds_its_sequence_back)
+{
+    struct trace_buffer *b = trace_buffer_new(4096, TRACE_BUFFER_RING);
+    uint32_t loss;
+    struct trace_chunk c = chunk_of(1, 0, 2, SHM_NEEDS_PATCHING, CHUNK(2, 8, 1, 6, 10, 0, 0, 0, 0, 7));
+    struct trace_chunk other = chunk_of(2, 0, 1, 0, CHUNK(2, 8, 1));
+    trace_buffer_write(b, &c);
+    trace_buffer_write(b, &other);
+    ck_assert_uint_eq(read_all(b, false, &loss), 1);
+    struct trace_patch bad = {.offset = 7, .bytes = {1}}, good = {.offset = 5, .bytes = {0x81, 0x80, 0x80, 0}};
+    ck_assert(!trace_buffer_patch(b, 1, 1, 0, &bad, 1, false));
+    ck_assert(!trace_buffer_patch(b, 1, 1, 9, &good, 1, false));
+    ck_assert(trace_buffer_patch(b, 1, 1, 0, &good, 1, true));
+    ck_assert_uint_eq(read_all(b, false, &loss), 0);
+    ck_assert(trace_buffer_patch(b, 1, 1, 0, &good, 1, false));
+    ck_assert_uint_eq(read_all(b, false, &loss), 2);
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->patches_failed, 2);
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->patches_succeeded, 2);
+    trace_buffer_free(b);
+}
+END_TEST
+
+START_TEST(dropped_packet_is_counted)
+{
+    struct trace_buffer *b = trace_buffer_new(4096, TRACE_BUFFER_RING);
+    uint32_t loss;
+    struct trace_chunk c = chunk_of(1, 0, 2, 0, CHUNK(2, 8, 1, 0xff, 0xff, 0xff, 0x7f));
+    trace_buffer_write(b, &c);
+    c = chunk_of(1, 1, 1, 0, CHUNK(2, 8, 2));
+    trace_buffer_write(b, &c);
+    ck_assert_uint_eq(read_all(b, false, &loss), 2);
+    ck_assert_uint_eq(loss, LOSS_PRESENT | LOSS_WRITER_ABORT);
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->trace_writer_packet_loss, 1);
+    trace_buffer_free(b);
+}
+END_TEST
+
+START_TEST(broken_chunks_are_counted)
+{
+    struct trace_buffer *b = trace_buffer_new(4096, TRACE_BUFFER_RING);
+    uint32_t loss;
+    static uint8_t huge[70000];
+    struct trace_chunk c = chunk_of(1, 0, 1, 0, CHUNK(200, 8, 1)); /* longer than the chunk */
+    trace_buffer_write(b, &c);
+    c = chunk_of(1, 1, 3, 0, CHUNK(2, 8, 1)); /* fewer fragments than announced */
+    trace_buffer_write(b, &c);
+    c = chunk_of(1, 2, 1, 0, slice_of(huge, sizeof huge));
+    trace_buffer_write(b, &c);
+    c = chunk_of(1, 1, 1, 0, CHUNK(2, 8, 1)); /* again, with less in it */
+    trace_buffer_write(b, &c);
+    ck_assert_uint_eq(read_all(b, false, &loss), 1);
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->abi_violations, 4);
+    trace_buffer_free(b);
+}
+END_TEST
+
+START_TEST(read_then_overwritten_is_no_loss)
+{
+    struct trace_buffer *b = trace_buffer_new(4096, TRACE_BUFFER_RING);
+    static uint8_t payload[1000];
+    uint32_t loss;
+    payload[0] = 2;
+    payload[1] = 8;
+    for (uint32_t i = 0; i < 100; i++) {
+        struct trace_chunk c = chunk_of(1, i, 1, 0, slice_of(payload, sizeof payload));
+        trace_buffer_write(b, &c);
+        ck_assert_uint_eq(read_all(b, false, &loss), 1);
+        ck_assert_uint_eq(loss, i ? 0 : LOSS_PRESENT);
+    }
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->chunks_overwritten, 0);
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->chunks_read, 100);
+    trace_buffer_free(b);
+}
+END_TEST
+
+START_TEST(a_clone_reads_on_from_where_the_original_was)
+{
+    struct trace_buffer *b = trace_buffer_new(4096, TRACE_BUFFER_RING);
+    uint32_t loss;
+    for (uint32_t i = 0; i < 4; i++) {
+        struct trace_chunk c = chunk_of(1, i, 1, 0, CHUNK(2, 8, 1));
+        trace_buffer_write(b, &c);
+        if (i == 1)
+            ck_assert_uint_eq(read_all(b, false, &loss), 2);
+    }
+    struct trace_buffer *copy = trace_buffer_clone(b);
+    ck_assert_uint_eq(trace_buffer_get_stats(copy)->chunks_read, 0);
+    ck_assert_uint_eq(trace_buffer_get_stats(copy)->chunks_written, 4);
+    ck_assert_uint_eq(read_all(copy, true, &loss), 2);
+    ck_assert_uint_eq(read_all(b, false, &loss), 2);
+    trace_buffer_free(copy);
+    trace_buffer_free(b);
+}
+END_TEST
+
+Suite *trace_buffer_suite(void);
+Suite *trace_buffer_suite(void)
+{
+    Suite *s = suite_create("trace_buffer");
+    TCase *t = tcase_create("rules");
+    tcase_add_test(t, a_gap_waits_until_the_session_ends);
+    tcase_add_test(t, late_chunk_fills_the_gap);
+    tcase_add_test(t, chunk_ids_wrap);
+    tcase_add_test(t, unpatched_chunk_holds_its_sequence_back);
+    tcase_add_test(t, dropped_packet_is_counted);
+    tcase_add_test(t, broken_chunks_are_counted);
+    tcase_add_test(t, read_then_overwritten_is_no_loss);
+    tcase_add_test(t, a_clone_reads_on_from_where_the_original_was);
+    suite_add_tcase(s, t);
+    TCase *m = tcase_create("model");
+    tcase_set_timeout(m, 1200);
+    tcase_add_test(m, ring_agrees_with_the_list);
+    tcase_add_test(m, discard_agrees_with_the_list);
+    suite_add_tcase(s, m);
+    return s;
+}
