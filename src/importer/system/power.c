@@ -159,7 +159,7 @@ enum tokenize_result power_rails_tokenize(struct packet *p)
     while (pb_next(&c, &f)) {
         if (f.id == 1)
             add_rail(p, session, pb_bytes(&f));
-        any |= f.id == 1 || f.id == 2;
+        any |= f.id == 2;
     }
     c = pb_cursor(p->field);
     while (pb_next(&c, &f))

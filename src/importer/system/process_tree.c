@@ -13,7 +13,7 @@ struct process_message {
     int32_t pid, ppid, uid, inner_pid;
     uint32_t ns_level, n_cmdline;
     bool has_cmdline, has_uid, has_start, is_kthread, has_kthread, has_ns;
-    bool is_comm; /* there was no command line: the name is the main thread's */
+    bool is_comm;      /* there was no command line: the name is the main thread's */
     uint64_t start_ns; /* BOOTTIME */
     struct slice argv0;
     strid cmdline;

@@ -22,31 +22,35 @@ static void set_kernel_version(struct machine_ctx *m, struct slice release)
 
 static void utsname(struct machine_ctx *m, struct slice bytes)
 {
+    strid text[5] = {0}; /* by field number: sysname, version, release, machine */
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        strid s = import_slice(m->im, pb_bytes(&f));
-        switch (f.id) {
-        case 1:
-            metadata_str(m->im, m, METADATA_system_name, s);
-            ROW_SET(m->st, machine, sysname, m->id, s);
-            break;
-        case 2:
-            metadata_str(m->im, m, METADATA_system_version, s);
-            ROW_SET(m->st, machine, version, m->id, s);
-            break;
-        case 3:
-            metadata_str(m->im, m, METADATA_system_release, s);
-            ROW_SET(m->st, machine, release, m->id, s);
-            if (pb_bytes(&f).len)
-                set_kernel_version(m, pb_bytes(&f));
-            break;
-        case 4:
-            metadata_str(m->im, m, METADATA_system_machine, s);
-            ROW_SET(m->st, machine, arch, m->id, s);
-            break;
-        }
+        if (f.id < 5)
+            text[f.id] = import_slice(m->im, pb_bytes(&f));
+        if (f.id == 3 && pb_bytes(&f).len)
+            set_kernel_version(m, pb_bytes(&f));
     }
+    metadata_str(m->im, m, METADATA_system_name, text[1]);
+    metadata_str(m->im, m, METADATA_system_version, text[2]);
+    metadata_str(m->im, m, METADATA_system_release, text[3]);
+    metadata_str(m->im, m, METADATA_system_machine, text[4]);
+    ROW_SET(m->st, machine, sysname, m->id, text[1]);
+    ROW_SET(m->st, machine, version, m->id, text[2]);
+    ROW_SET(m->st, machine, release, m->id, text[3]);
+    ROW_SET(m->st, machine, arch, m->id, text[4]);
+}
+
+/* "brand/product/device:release/id/INCREMENTAL:type/keys" */
+static void incremental_build(struct machine_ctx *m, struct slice fingerprint)
+{
+    size_t slashes = 0, at = 0;
+    while (at < fingerprint.len && slashes < 4)
+        slashes += fingerprint.p[at++] == '/';
+    const uint8_t *end = slashes == 4 ? memchr(fingerprint.p + at, ':', fingerprint.len - at) : NULL;
+    if (end)
+        metadata_str(m->im, m, METADATA_android_incremental_build,
+                     import_slice(m->im, slice_of(fingerprint.p + at, (size_t)(end - fingerprint.p) - at)));
 }
 
 static const struct {
@@ -76,6 +80,7 @@ enum tokenize_result system_info_tokenize(struct packet *p)
             break;
         case 2:
             ROW_SET(m->st, machine, android_build_fingerprint, m->id, s);
+            incremental_build(m, pb_bytes(&f));
             break;
         case 5:
             metadata_int(m->im, m, METADATA_android_sdk_version, pb_i64(&f));

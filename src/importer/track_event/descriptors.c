@@ -326,7 +326,7 @@ void te_parse_descriptor(struct packet *p)
 
 enum tokenize_result te_tokenize_thread_descriptor(struct packet *p)
 {
-    if (!p->gen->seq->id) {
+    if (!te_has_sequence(p)) {
         count(p, STAT_thread_descriptor_missing_sequence_id);
         return TOKENIZE_DONE;
     }

@@ -198,7 +198,7 @@ static void on_thread(struct event *e, int64_t pid, int64_t tid)
 
 static void on_described_track(struct event *e, uint64_t uuid)
 {
-    const struct te_sequence *s = e->g->seq->track_event;
+    const struct te_sequence *s = e->sequence;
     e->track = te_track_get(e->t, uuid);
     if (!e->track)
         return;
@@ -221,7 +221,7 @@ static void on_described_track(struct event *e, uint64_t uuid)
 static void associate(struct event *e)
 {
     const struct te_defaults *d = te_defaults(e->t, e->g);
-    const struct te_sequence *s = e->g->seq->track_event;
+    const struct te_sequence *s = e->sequence;
     uint64_t uuid = e->has_track ? e->track_uuid : d->has_track ? d->track_uuid : 0;
     if (uuid) {
         on_described_track(e, uuid);
@@ -523,6 +523,10 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
                       .thread_ts = COL_NULL,
                       .thread_instructions = COL_NULL,
                       .marks = {.utid = UTID_NONE}};
+    const struct te_generation *own = te_generation(t, g);
+    if (!own)
+        return;
+    e.sequence = own->sequence;
     if (!read_event(&e, bytes) || (!e.type && !LEGACY_HAS(&e, 2))) {
         event_error(&e);
         return;

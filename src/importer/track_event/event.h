@@ -20,6 +20,7 @@ struct event {
     struct track_event_machine *t;
     struct machine_ctx *m;
     struct seq_generation *g;
+    const struct te_sequence *sequence;
     int64_t ts;
     struct slice bytes;
     const struct te_extra *extra;

@@ -1,22 +1,48 @@
 /* Owns what track events need to remember of their sequence: its thread, its running times, its defaults. */
 #include "importer/track_event/te_internal.h"
 
+bool te_has_sequence(const struct packet *p)
+{
+    struct pb_field f;
+    return p->gen->seq->id || pb_find(p->bytes, 10, &f); /* 0 is a number as well, if it is said */
+}
+
+struct te_generation *te_generation(struct track_event_machine *t, struct seq_generation *g)
+{
+    if (g->track_event)
+        return g->track_event;
+    struct te_sequence *s = g->seq->track_event;
+    struct te_generation *own = arena_zalloc(&t->arena, sizeof *own);
+    if (own && (!s || s->epoch != g->seq->clears)) {
+        /* After a clear the times are unknown again; the thread stays known. */
+        struct te_sequence *next = arena_zalloc(&t->arena, sizeof *next);
+        if (next) {
+            next->epoch = g->seq->clears;
+            if (s) {
+                next->has_thread = s->has_thread;
+                next->pid = s->pid;
+                next->tid = s->tid;
+            }
+        }
+        g->seq->track_event = s = next;
+    }
+    if (!own || !s) {
+        t->m->im->failed = true;
+        return NULL;
+    }
+    own->sequence = s;
+    return g->track_event = own;
+}
+
 struct te_sequence *te_sequence(struct packet *p)
 {
-    struct sequence *seq = p->gen->seq;
-    if (!seq->track_event) {
-        seq->track_event = arena_zalloc(&p->m->track_event->arena, sizeof(struct te_sequence));
-        if (!seq->track_event) {
-            p->m->im->failed = true;
-            return NULL;
-        }
-    }
-    return seq->track_event;
+    struct te_generation *own = te_generation(p->m->track_event, p->gen);
+    return own ? own->sequence : NULL;
 }
 
 bool te_times_valid(const struct te_sequence *s, const struct sequence *seq)
 {
-    return s->times_valid && s->clears == seq->clears && s->losses == seq->losses;
+    return s->times_valid && s->losses == seq->losses;
 }
 
 bool te_advance(struct te_sequence *s, int64_t *ns, int64_t delta, int64_t unit)
@@ -58,7 +84,6 @@ void te_set_thread_descriptor(struct packet *p, struct slice thread)
     s->pid = pid;
     s->tid = tid;
     s->times_valid = true;
-    s->clears = p->gen->seq->clears;
     s->losses = p->gen->seq->losses;
     s->broken =
         __builtin_mul_overflow(ts_us, 1000, &s->ts_ns) | __builtin_mul_overflow(thread_us, 1000, &s->thread_ts_ns);
@@ -86,15 +111,13 @@ static void add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n)
 const struct te_defaults *te_defaults(struct track_event_machine *t, struct seq_generation *g)
 {
     static const struct te_defaults none;
-    if (!g->defaults.len)
+    struct te_generation *own = g->defaults.len ? te_generation(t, g) : NULL;
+    if (!own)
         return &none;
-    if (g->track_event)
-        return g->track_event;
-    struct te_defaults *d = arena_zalloc(&t->arena, sizeof *d);
-    if (!d) {
-        t->m->im->failed = true;
-        return &none;
-    }
+    if (own->defaults_read)
+        return &own->defaults;
+    own->defaults_read = true;
+    struct te_defaults *d = &own->defaults;
     struct pb_cursor c = pb_cursor(g->defaults);
     struct pb_field f;
     while (pb_next(&c, &f)) {
@@ -113,5 +136,5 @@ const struct te_defaults *te_defaults(struct track_event_machine *t, struct seq_
         }
         break;
     }
-    return g->track_event = d;
+    return d;
 }

@@ -78,9 +78,10 @@ struct te_track {
 /* What a sequence's thread descriptor says, for events that name no track. */
 struct te_sequence {
     bool has_thread;
-    bool times_valid; /* since the thread descriptor, unless `clears` or `losses` moved on */
+    bool times_valid; /* since the thread descriptor, unless `losses` moved on */
     bool broken;      /* a time ran over: the deltas after it mean nothing */
-    uint32_t clears, losses;
+    uint32_t epoch;   /* clears of the sequence's state before this: each has its own te_sequence */
+    uint32_t losses;
     int64_t pid, tid;
     int64_t ts_ns, thread_ts_ns, thread_instructions;
 };
@@ -91,6 +92,12 @@ struct te_defaults {
     uint64_t track_uuid;
     uint32_t n_extra, n_extra_double;
     uint64_t extra[MAX_EXTRA_COUNTERS], extra_double[MAX_EXTRA_COUNTERS];
+};
+
+struct te_generation { /* seq_generation.track_event */
+    struct te_sequence *sequence;
+    bool defaults_read;
+    struct te_defaults defaults;
 };
 
 struct te_counter_value {
@@ -134,6 +141,8 @@ struct track_event_machine {
 };
 
 /* --- sequences.c --- */
+bool te_has_sequence(const struct packet *p); /* it names its sequence */
+struct te_generation *te_generation(struct track_event_machine *t, struct seq_generation *g); /* NULL: out of memory */
 struct te_sequence *te_sequence(struct packet *p);
 const struct te_defaults *te_defaults(struct track_event_machine *t, struct seq_generation *g);
 bool te_times_valid(const struct te_sequence *s, const struct sequence *seq);

@@ -307,10 +307,12 @@ enum tokenize_result te_tokenize_event(struct packet *p)
     struct track_event_machine *t = p->m->track_event;
     struct first_look l;
     int64_t ts;
-    if (!p->gen->seq->id) {
+    if (!te_has_sequence(p)) {
         count(p, STAT_track_event_missing_sequence_id);
         return TOKENIZE_DONE;
     }
+    if (!te_generation(t, p->gen))
+        return TOKENIZE_DONE;
     if (!look(p->field, &l) || p->field.len >= EXTRA) {
         count(p, STAT_track_event_tokenizer_errors);
         return TOKENIZE_DONE;

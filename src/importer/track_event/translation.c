@@ -112,6 +112,12 @@ void te_parse_chrome_trigger(struct packet *p)
             arg_list_str(args, &list, "chrome_trigger.name", import_slice(m->im, pb_bytes(&f)));
         } else if (f.id == 2) {
             arg_list_uint(args, &list, "chrome_trigger.name_hash", pb_u32(&f));
+            /* One row a trigger: several may have stopped the recording. */
+            metadata_insert(m->st, &(struct metadata_row){.name = import_str(m->im, "cr-triggered_rule_name_hash"),
+                                                          .key_type = import_str(m->im, "single"),
+                                                          .int_value = pb_u32(&f),
+                                                          .machine_id = m->id,
+                                                          .trace_id = m->im->trace_file});
             strid name = te_hash_name(m->im, HASH_STUDY, pb_u32(&f));
             if (name)
                 arg_list_str(args, &list, "chrome_trigger.name", name);
