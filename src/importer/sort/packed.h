@@ -17,7 +17,7 @@ struct packed_events {
     uint32_t bytes; /* of data */
     uint64_t base[PACKED_COLUMNS];
     uint8_t width[PACKED_COLUMNS]; /* bytes an offset: 0, 1, 2, 3, 4 or 8 */
-    uint8_t data[];
+    _Alignas(8) uint8_t data[];
 };
 
 /* Packs n events (n > 0) into memory of its own; NULL when out of memory. */
