@@ -1,0 +1,11 @@
+# Fails when a page that is made from the sources is out of date: cmake -DTOOL=… -DPAGE=… -DBUILD=… -P check-page.cmake
+get_filename_component(name ${PAGE} NAME)
+execute_process(COMMAND ${TOOL} ${BUILD}/${name} RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${TOOL} failed")
+endif()
+file(SHA256 ${BUILD}/${name} made)
+file(SHA256 ${PAGE} page)
+if(NOT made STREQUAL page)
+  message(FATAL_ERROR "docs/${name} is out of date: run `make docs`")
+endif()
