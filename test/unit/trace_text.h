@@ -1,0 +1,35 @@
+/* Decoded ftrace events and lines of the kernel's text trace, side by side. */
+#ifndef MERIDIAN_TEST_TRACE_TEXT_H
+#define MERIDIAN_TEST_TRACE_TEXT_H
+
+#include "probes_fixture.h"
+#include "proto/ftrace_events.h"
+
+struct decoded_field {
+    char name[64];
+    bool is_text;
+    uint64_t value;
+    struct slice text;
+};
+
+struct decoded_event {
+    uint64_t ts;
+    uint32_t cpu;
+    uint32_t pid;
+    char name[96];
+    size_t n_fields;
+    struct decoded_field fields[40];
+};
+
+typedef VEC(struct decoded_event)
+decoded_list;
+
+/* Decodes all events of all bundles, in the order in which they stand (compact lists are expanded, with the fields that
+ * they hold). */
+void decode_packets(const struct memory_sink *m, decoded_list *out);
+
+/* Compares with the text of `trace` in "fields" format, cpu by cpu; fails the test at the first difference. Returns the
+ * number of different event names compared. `n_fields` counts the fields that were compared. */
+unsigned compare_with_text(decoded_list *events, char *text, size_t *n_fields);
+
+#endif
