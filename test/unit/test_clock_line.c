@@ -212,7 +212,7 @@ START_TEST(hostile_rounds_are_survived)
     if (clock_line_fit(&l) == 0) {
         int64_t last = INT64_MIN;
         for (size_t i = 0; i < 64; i++) {
-            int64_t at = INT64_MIN + (int64_t)(i * ((uint64_t)1 << 58));
+            int64_t at = (int64_t)((uint64_t)INT64_MIN + i * ((uint64_t)1 << 58));
             int64_t h = clock_line_to_host(&l, at);
             ck_assert_int_ge(h, last);
             last = h;

@@ -31,6 +31,7 @@ struct node {
     bool read;       /* has been in a snapshot */
     bool incremental;
     bool non_monotonic; /* no edges start here any more */
+    uint64_t visited;   /* number of the search that came by last */
     VEC(struct series)
     series;
     VEC(struct edge)
@@ -52,8 +53,19 @@ struct domain {
     bool related;
 };
 
+/* A step of a search. */
+struct step {
+    uint32_t node;
+    uint32_t before; /* index of the step that led here */
+    uint32_t depth;
+    struct edge edge;
+};
+
 struct clock_graph {
     struct storage *st;
+    VEC(struct step)
+    steps; /* of the search that runs */
+    uint64_t searches;
     VEC(struct node)
     nodes;
     struct u64map by_clock; /* hash of clock_id -> first node; collisions are told apart by a walk */
@@ -98,6 +110,7 @@ void clock_graph_close(struct clock_graph *g)
     vec_free(&g->domains);
     u64map_free(&g->by_clock);
     u64map_free(&g->types);
+    vec_free(&g->steps);
     mem_free(g);
 }
 
@@ -292,45 +305,36 @@ struct path {
 };
 
 /* Breadth-first: the shortest path of at most MAX_HOPS; among those the one whose edges come first in order. */
-static bool find_path(const struct clock_graph *g, uint32_t from, uint32_t to, struct path *path)
+static bool find_path(struct clock_graph *g, uint32_t from, uint32_t to, struct path *path)
 {
-    struct step {
-        uint32_t node;
-        uint32_t before; /* index of the step that led here */
-        uint32_t depth;
-        struct edge edge;
-    };
-    VEC(struct step)
-    steps = {0};
-    uint8_t *visited = mem_zalloc(g->nodes.n);
+    uint64_t mark = ++g->searches;
     bool found = false;
-    if (visited && vec_push(&steps, (struct step){.node = from})) {
-        visited[from] = 1;
-        for (size_t i = 0; i < steps.n && !found; i++) {
-            if (steps.p[i].depth == MAX_HOPS)
-                break;
-            const struct node *n = &g->nodes.p[steps.p[i].node];
-            for (size_t k = 0; k < n->edges.n && !found; k++) {
-                uint32_t next = n->edges.p[k].to;
-                if (visited[next])
-                    continue;
-                visited[next] = 1;
-                if (!vec_push(&steps, (struct step){next, (uint32_t)i, steps.p[i].depth + 1, n->edges.p[k]}))
-                    break;
-                found = next == to;
+    vec_clear(&g->steps);
+    if (!vec_push(&g->steps, (struct step){.node = from}))
+        g->failed = true;
+    g->nodes.p[from].visited = mark;
+    for (size_t i = 0; i < g->steps.n && !found && g->steps.p[i].depth < MAX_HOPS; i++) {
+        const struct node *n = &g->nodes.p[g->steps.p[i].node];
+        for (size_t k = 0; k < n->edges.n && !found; k++) {
+            struct edge e = n->edges.p[k];
+            if (g->nodes.p[e.to].visited == mark)
+                continue;
+            g->nodes.p[e.to].visited = mark;
+            if (!vec_push(&g->steps, (struct step){e.to, (uint32_t)i, g->steps.p[i].depth + 1, e})) {
+                g->failed = true;
+                return false;
             }
+            found = e.to == to;
         }
     }
     if (found) {
-        const struct step *s = vec_last(&steps);
+        const struct step *s = vec_last(&g->steps);
         path->hops = s->depth;
-        for (; s->depth; s = &steps.p[s->before]) {
-            path->from[s->depth - 1] = steps.p[s->before].node;
+        for (; s->depth; s = &g->steps.p[s->before]) {
+            path->from[s->depth - 1] = g->steps.p[s->before].node;
             path->edge[s->depth - 1] = s->edge;
         }
     }
-    vec_free(&steps);
-    mem_free(visited);
     return found;
 }
 

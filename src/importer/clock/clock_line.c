@@ -49,7 +49,8 @@ static int by_remote(const void *a, const void *b)
 /* Sorts, drops duplicates, and drops samples whose host time goes back: the one that disagrees with more neighbours. */
 static void clean(struct clock_line *l)
 {
-    qsort(l->samples.p, l->samples.n, sizeof *l->samples.p, by_remote);
+    if (l->samples.n)
+        qsort(l->samples.p, l->samples.n, sizeof *l->samples.p, by_remote);
     size_t n = 0;
     for (size_t i = 0; i < l->samples.n; i++) {
         struct clock_sample s = l->samples.p[i];
