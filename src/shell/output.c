@@ -132,28 +132,56 @@ static void json_key(struct text_out *o, const struct tp_result *r, int c)
     out_json_string(o, name, strlen(name));
 }
 
+/* Names of all columns as they stand in each object, "\"a\": " behind each other: rendered once. */
+struct json_keys {
+    struct text_out text;
+    size_t ends[]; /* [columns] */
+};
+
+static struct json_keys *json_keys_make(const struct tp_result *r)
+{
+    int n = tp_columns(r);
+    struct json_keys *keys = mem_alloc(sizeof *keys + (size_t)n * sizeof *keys->ends);
+    if (!keys)
+        return NULL;
+    out_init(&keys->text, -1);
+    for (int c = 0; c < n; c++) {
+        out_text(&keys->text, c ? ", " : "");
+        json_key(&keys->text, r, c);
+        out_text(&keys->text, ": ");
+        keys->ends[c] = keys->text.n;
+    }
+    if (keys->text.error) { /* names of more than the buffer holds */
+        mem_free(keys);
+        return NULL;
+    }
+    return keys;
+}
+
 static int64_t show_json(struct output *o, struct tp_result *r)
 {
     bool array = o->format == OUTPUT_JSON;
     int n = tp_columns(r), rc;
     int64_t rows = 0;
+    struct json_keys *keys = json_keys_make(r);
+    if (!keys)
+        return TP_NOMEM;
     if (array)
         out_char(o->out, '[');
     for (; (rc = tp_step(r)) == 1; rows++) {
         if (array)
             out_text(o->out, rows ? ",\n " : "\n ");
         out_char(o->out, '{');
-        for (int c = 0; c < n; c++) {
-            if (c)
-                out_text(o->out, ", ");
-            json_key(o->out, r, c);
-            out_text(o->out, ": ");
+        size_t at = 0;
+        for (int c = 0; c < n; at = keys->ends[c++]) {
+            out_bytes(o->out, keys->text.buf + at, keys->ends[c] - at);
             json_cell(o->out, r, c);
         }
         out_text(o->out, array ? "}" : "}\n");
     }
     if (array)
         out_text(o->out, rows ? "\n]\n" : "]\n");
+    mem_free(keys);
     return rc < 0 ? rc : rows;
 }
 

@@ -109,6 +109,13 @@ void out_json_string(struct text_out *o, const char *s, size_t len)
     static const char named[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: byte, letter behind the backslash */
     out_char(o, '"');
     for (size_t i = 0; i < len;) {
+        size_t plain = i; /* most text needs no care */
+        while (plain < len && s[plain] >= 0x20 && s[plain] < 0x7f && s[plain] != '"' && s[plain] != '\\')
+            plain++;
+        out_bytes(o, s + i, plain - i);
+        i = plain;
+        if (i == len)
+            break;
         const char *pair = NULL;
         for (const char *p = named; *p && !pair; p += 2)
             if (*p == s[i])
