@@ -198,6 +198,43 @@ void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *
     }
 }
 
+/* The rows from i on that lie in chunk `chunk`. */
+#define GATHER_RUN(expression)                                                                                         \
+    do {                                                                                                               \
+        uint32_t at = rows[i] & COL_CHUNK_MASK;                                                                        \
+        out[i] = (expression);                                                                                         \
+    } while (++i < n && rows[i] >> COL_CHUNK_SHIFT == chunk)
+
+void column_gather(const struct column *c, const uint32_t *rows, uint32_t n, int64_t *out)
+{
+    for (uint32_t i = 0; i < n;) {
+        uint32_t chunk = rows[i] >> COL_CHUNK_SHIFT;
+        if (chunk >= c->n_chunks) {
+            GATHER_RUN(c->tail[at]);
+            continue;
+        }
+        const struct col_chunk *k = &c->chunks[chunk];
+        const void *data = k->data;
+        int64_t base = k->base;
+        switch (k->kind) {
+        case CHUNK_U8:
+            GATHER_RUN(base + ((const uint8_t *)data)[at]);
+            break;
+        case CHUNK_U16:
+            GATHER_RUN(base + ((const uint16_t *)data)[at]);
+            break;
+        case CHUNK_U32:
+            GATHER_RUN(base + ((const uint32_t *)data)[at]);
+            break;
+        case CHUNK_RAW:
+            GATHER_RUN(((const int64_t *)data)[at]);
+            break;
+        default:
+            GATHER_RUN(col_chunk_get(k, at));
+        }
+    }
+}
+
 /* Writes the word in place when the chunk's width holds it. */
 static bool set_in_place(struct col_chunk *k, uint32_t i, int64_t word, int64_t null)
 {

@@ -136,6 +136,9 @@ bool column_set(struct column *c, uint32_t row, int64_t word);
 /* Unpacks `n` rows of one chunk, from `first` on, into out. [first, first + n) must lie within one chunk. */
 void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *out);
 
+/* The words of any rows, in the order given. Rows that follow each other in one chunk are the cheap case. */
+void column_gather(const struct column *c, const uint32_t *rows, uint32_t n, int64_t *out);
+
 /* Packs the full tail into a new chunk. False when out of memory. The tail's memory is kept for the next rows. */
 bool column_seal(struct column *c);
 

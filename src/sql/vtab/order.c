@@ -32,36 +32,49 @@ static inline int64_t one_zero(int64_t order)
     return order == -1 ? 0 : order;
 }
 
-static inline uint64_t code_of(const struct coder *c, uint32_t row)
+static uint64_t rank_of(const struct coder *c, uint32_t id)
 {
-    uint64_t code;
-    if (!c->column) {
-        code = row;
-    } else {
-        int64_t word = column_get(c->column, row);
-        if (c->nullable && word == column_null(c->type)) {
-            code = 0;
-        } else if (c->ranks) {
-            if (c->ids) {
-                uint32_t lo = 0, hi = c->n_ids;
-                while (lo + 1 < hi) {
-                    uint32_t mid = lo + (hi - lo) / 2;
-                    if (c->ids[mid] <= (uint32_t)word)
-                        lo = mid;
-                    else
-                        hi = mid;
-                }
-                code = c->ranks[lo];
-            } else {
-                code = c->ranks[(uint64_t)word - c->base];
-            }
-        } else {
-            if (c->type == COL_F64)
-                word = one_zero(column_f64_order(word));
-            code = (uint64_t)word - c->base + c->nullable;
-        }
+    if (!c->ids)
+        return c->ranks[id - c->base];
+    uint32_t lo = 0, hi = c->n_ids;
+    while (lo + 1 < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (c->ids[mid] <= id)
+            lo = mid;
+        else
+            hi = mid;
     }
-    return c->desc ? c->highest - code : code;
+    return c->ranks[lo];
+}
+
+enum { BLOCK = 512 };
+
+/* The codes of up to BLOCK rows. */
+static void codes_of(const struct coder *c, const uint32_t *rows, uint32_t n, uint64_t *out)
+{
+    int64_t words[BLOCK], null = column_null(c->type);
+    if (c->column)
+        column_gather(c->column, rows, n, words);
+    if (!c->column) {
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = rows[i];
+    } else if (c->ranks) {
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = words[i] ? rank_of(c, (uint32_t)words[i]) : 0;
+    } else if (c->type == COL_F64) {
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = c->nullable && words[i] == null
+                         ? 0
+                         : (uint64_t)one_zero(column_f64_order(words[i])) - c->base + c->nullable;
+    } else if (c->nullable) {
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = words[i] == null ? 0 : (uint64_t)words[i] - c->base + 1;
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = (uint64_t)words[i] - c->base;
+    }
+    for (uint32_t i = 0; c->desc && i < n; i++)
+        out[i] = c->highest - out[i];
 }
 
 struct ranked {
@@ -171,9 +184,14 @@ static bool counting_sort(const struct coder *c, uint32_t *rows, uint32_t n)
     uint32_t *starts = mem_zalloc(((size_t)n_codes + 1) * sizeof *starts);
     bool ok = codes && out && starts;
     if (ok) {
-        for (uint32_t i = 0; i < n; i++) {
-            codes[i] = (uint16_t)code_of(c, rows[i]);
-            starts[codes[i] + 1]++;
+        for (uint32_t from = 0; from < n; from += BLOCK) {
+            uint64_t block[BLOCK];
+            uint32_t count = n - from < BLOCK ? n - from : BLOCK;
+            codes_of(c, rows + from, count, block);
+            for (uint32_t i = 0; i < count; i++) {
+                codes[from + i] = (uint16_t)block[i];
+                starts[block[i] + 1]++;
+            }
         }
         for (uint32_t k = 1; k <= n_codes; k++)
             starts[k] += starts[k - 1];
@@ -201,12 +219,16 @@ static int by_key(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-static uint64_t key_of(const struct coder *c, uint32_t n_coders, uint32_t row)
+/* The codes of several columns in one word each, of up to BLOCK rows. */
+static void keys_of(const struct coder *c, uint32_t n_coders, const uint32_t *rows, uint32_t n, uint64_t *out)
 {
-    uint64_t key = code_of(&c[0], row);
-    for (uint32_t k = 1; k < n_coders; k++)
-        key = (c[k].bits < 64 ? key << c[k].bits : 0) | code_of(&c[k], row);
-    return key;
+    codes_of(&c[0], rows, n, out);
+    for (uint32_t k = 1; k < n_coders; k++) {
+        uint64_t codes[BLOCK];
+        codes_of(&c[k], rows, n, codes);
+        for (uint32_t i = 0; i < n; i++)
+            out[i] = (c[k].bits < 64 ? out[i] << c[k].bits : 0) | codes[i];
+    }
 }
 
 static void radix_sort(struct keyed *keys, struct keyed *spare, uint32_t n, unsigned bits, struct keyed **sorted)
@@ -237,19 +259,23 @@ static void radix_sort(struct keyed *keys, struct keyed *spare, uint32_t n, unsi
 static bool select_smallest(const struct coder *c, uint32_t n_coders, uint32_t limit, uint32_t *rows, uint32_t n)
 {
     struct keyed *best = mem_alloc(2 * (size_t)limit * sizeof *best);
-    uint64_t worst = UINT64_MAX;
+    uint64_t worst = 0, keys[BLOCK];
     uint32_t held = 0;
+    bool full = false;
     if (!best)
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t key = key_of(c, n_coders, rows[i]);
-        if (key > worst || (key == worst && held >= limit && worst != UINT64_MAX))
+        if (i % BLOCK == 0)
+            keys_of(c, n_coders, rows + i, n - i < BLOCK ? n - i : BLOCK, keys);
+        uint64_t key = keys[i % BLOCK];
+        if (full && key >= worst) /* an equal one that came earlier stays */
             continue;
         best[held++] = (struct keyed){key, rows[i], i};
         if (held == 2 * limit) {
             qsort(best, held, sizeof *best, by_key);
             held = limit;
             worst = best[limit - 1].key;
+            full = true;
         }
     }
     qsort(best, held, sizeof *best, by_key);
@@ -267,8 +293,13 @@ static bool key_sort(const struct coder *c, uint32_t n_coders, unsigned bits, ui
     struct keyed *spare = n <= SMALL ? NULL : mem_alloc((size_t)n * sizeof *keys), *sorted = keys;
     bool ok = keys && (spare || n <= SMALL);
     if (ok) {
-        for (uint32_t i = 0; i < n; i++)
-            keys[i] = (struct keyed){key_of(c, n_coders, rows[i]), rows[i], i};
+        for (uint32_t from = 0; from < n; from += BLOCK) {
+            uint64_t block[BLOCK];
+            uint32_t count = n - from < BLOCK ? n - from : BLOCK;
+            keys_of(c, n_coders, rows + from, count, block);
+            for (uint32_t i = 0; i < count; i++)
+                keys[from + i] = (struct keyed){block[i], rows[from + i], from + i};
+        }
         if (n <= SMALL)
             qsort(keys, n, sizeof *keys, by_key);
         else

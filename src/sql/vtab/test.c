@@ -136,8 +136,7 @@ static int by_word(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-typedef VEC(int64_t)
-word_list;
+typedef VEC(int64_t) word_list;
 
 static int finish_set(struct test *out, word_list *words)
 {
