@@ -1,0 +1,107 @@
+#!/bin/bash
+# Two real kernels: the guide "Multi-machine recording" word for word. A guest boots under emulation, its producers are
+# relayed to this machine over TCP, one recording holds both, and the clocks agree with an independent measurement.
+#
+#   two_kernels.sh TRACEBOX TP_SHELL CLOCKPAGE CACHE_DIR
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+tracebox=$1 tp_shell=$2 clockpage=$3 cache=$4
+. "$here/guest/guest.sh"
+
+guest_need || exit $?
+[ "$(id -u)" = 0 ] || { echo "skipped: needs root (ftrace, namespaces)"; exit 77; }
+if [ -z "${IN_NAMESPACE:-}" ]; then
+	unshare -mn true 2>/dev/null || { echo "skipped: no network and mount namespaces here"; exit 77; }
+	guest_image "$cache" || { echo "skipped: the guest's kernel package could not be fetched"; exit 77; }
+	# A loopback and a /tmp of our own: the guide's port and sockets cannot meet those of another test.
+	IN_NAMESPACE=1 exec unshare -mn "$0" "$@"
+fi
+ip link set lo up
+work=$(mktemp -d "$cache/run.XXXXXX")
+mkdir -p "$work/tmp"
+mount --bind "$work/tmp" /tmp
+mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing || { echo "skipped: no tracefs"; exit 77; }
+
+fail() {
+	echo "FAILED: $*"
+	for log in "$work"/*.log "$cache/guest.log"; do
+		[ -s "$log" ] && { echo "--- $log"; tail -n 15 "$log"; }
+	done
+	exit 1
+}
+cleanup() {
+	guest_stop "$cache" guest
+	kill $(jobs -p) 2>/dev/null
+	wait 2>/dev/null
+	umount /tmp 2>/dev/null
+	[ -n "${KEEP:-}" ] || rm -rf "$work" "$page"
+}
+page=$(mktemp /dev/shm/clockpage.XXXXXX)
+trap cleanup EXIT
+
+cat >"$work/guest.sh" <<'E2'
+PERFETTO_RELAY_SOCK_NAME=10.0.2.2:20001 tracebox traced_relay &
+sleep 0.5
+tracebox traced_probes &
+clockpage guest 14
+kill %1 %2
+wait
+E2
+
+"$clockpage" host "$page" 60 &
+
+# Step 1 and 2: the service, and the probes of the host.
+PERFETTO_PRODUCER_SOCK_NAME=0.0.0.0:20001 "$tracebox" traced --enable-relay-endpoint 2>"$work/traced.log" &
+for i in $(seq 50); do ss -ltn 2>/dev/null | grep -q :20001 && break; sleep 0.1; done
+PERFETTO_PRODUCER_SOCK_NAME=127.0.0.1:20001 "$tracebox" traced_probes 2>"$work/probes.log" &
+
+# Step 3 and 4: the relay and the probes of the guest.
+export GUEST_QEMU="-object memory-backend-file,id=page,share=on,mem-path=$page,size=1M -device ivshmem-plain,memdev=page"
+guest_start "$cache" guest "$work/guest.sh" "$tracebox" "$clockpage"
+for i in $(seq 300); do
+	"$tracebox" perfetto --query 2>/dev/null | grep -c linux.ftrace | grep -q '^[2-9]' && break
+	sleep 0.1
+done
+[ "$i" -lt 300 ] || fail "the guest's producers did not appear"
+
+# Step 5: record.
+cat >"$work/config.pbtx" <<'E2'
+buffers {
+  size_kb: 32768
+  fill_policy: RING_BUFFER
+}
+trace_all_machines: true
+data_sources {
+  config {
+    name: "linux.ftrace"
+    ftrace_config {
+      ftrace_events: "sched/sched_switch"
+    }
+  }
+}
+duration_ms: 5000
+E2
+"$tracebox" perfetto --txt -c "$work/config.pbtx" -o "$work/trace.pftrace" 2>"$work/perfetto.log" || fail "recording"
+
+# Step 6: both machines are in it.
+ask() { "$tp_shell" query "$work/trace.pftrace" "$1" 2>>"$work/tp_shell.log" | tail -n +2 | tr -d '"'; }
+ask "SELECT id, raw_id, sysname, release, arch, num_cpus FROM machine;" | tee "$work/machines.csv"
+[ "$(wc -l <"$work/machines.csv")" = 2 ] || fail "machine has not two rows"
+[ "$(head -n 1 "$work/machines.csv" | cut -d, -f1)" = 0 ] || fail "the host is not machine 0"
+ask "SELECT cpu.machine_id, COUNT(*) AS num_events FROM ftrace_event JOIN cpu USING (ucpu) GROUP BY cpu.machine_id;" | tee "$work/events.csv"
+[ "$(awk -F, '$2 > 0' "$work/events.csv" | wc -l)" = 2 ] || fail "not both machines have events"
+
+guest_wait "$cache" guest 60 || fail "the guest's job"
+guest_file "$cache" guest job.log && cp "$cache/guest.out/job.log" "$work/guest-job.log"
+grep -q '^Started traced_relay, listening on /tmp/perfetto-producer, forwarding to 10.0.2.2:20001$' "$work/guest-job.log" ||
+	fail "the relay did not say that it started"
+
+# The clocks: what the page says, what the trace says, and by how much it claims to be off at most.
+true_offset=$(awk 'NF == 3 && $1 ~ /^[0-9]+$/ && $3 < 100000 { n++; v[n] = $2 } END { asort_done = 0; for (i = 1; i <= n; i++) if (i == 1 || v[i] < m) m = v[i]; print m }' "$work/guest-job.log")
+estimate=$(ask "SELECT cast(avg(to_machine_time(ts, 1, 'BOOTTIME') - ts) AS int) FROM (SELECT (start_ts + end_ts) / 2 AS ts FROM trace_bounds)")
+bound=$(ask "SELECT clock_error_ns((start_ts + end_ts) / 2, 1) FROM trace_bounds")
+rtt=$(ask "SELECT min(min_rtt_ns) FROM clock_sync WHERE machine_id = 1")
+error=$((estimate - true_offset))
+echo "clock offset of the guest: true $true_offset ns, from the trace $estimate ns; error $error ns, bound $bound ns, quickest round trip $rtt ns"
+[ "${error#-}" -le $((bound + 1000)) ] || fail "the truth lies outside the bound"
+echo "two kernels, one trace: passed"
