@@ -11,15 +11,14 @@ tracebox=$1 tp_shell=$2 clockpage=$3 cache=$4
 guest_need || exit $?
 [ "$(id -u)" = 0 ] || { echo "skipped: needs root (ftrace, namespaces)"; exit 77; }
 if [ -z "${IN_NAMESPACE:-}" ]; then
-	unshare -mn true 2>/dev/null || { echo "skipped: no network and mount namespaces here"; exit 77; }
+	unshare -n true 2>/dev/null || { echo "skipped: no network namespaces here"; exit 77; }
 	guest_image "$cache" || { echo "skipped: the guest's kernel package could not be fetched"; exit 77; }
-	# A loopback and a /tmp of our own: the guide's port and sockets cannot meet those of another test.
-	IN_NAMESPACE=1 exec unshare -mn "$0" "$@"
+	# A loopback of our own: the guide's port cannot meet that of another test.
+	IN_NAMESPACE=1 exec unshare -n "$0" "$@"
 fi
 ip link set lo up
 work=$(mktemp -d "$cache/run.XXXXXX")
-mkdir -p "$work/tmp"
-mount --bind "$work/tmp" /tmp
+export PERFETTO_CONSUMER_SOCK_NAME=$work/consumer.sock
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing || { echo "skipped: no tracefs"; exit 77; }
 
 fail() {
@@ -33,7 +32,6 @@ cleanup() {
 	guest_stop "$cache" guest
 	kill $(jobs -p) 2>/dev/null
 	wait 2>/dev/null
-	umount /tmp 2>/dev/null
 	[ -n "${KEEP:-}" ] || rm -rf "$work" "$page"
 }
 page=$(mktemp /dev/shm/clockpage.XXXXXX)
