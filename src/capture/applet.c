@@ -9,6 +9,7 @@ static const struct applet applets[] = {
     {"perfetto", perfetto_main, "record a trace, or ask the service about one"},
     {"traced", traced_main, "the tracing service"},
     {"traced_probes", traced_probes_main, "offers this machine's data sources to the service"},
+    {"traced_relay", traced_relay_main, "forwards the producers of this machine to the service of another"},
 };
 
 static const struct applet *find(const char *name)

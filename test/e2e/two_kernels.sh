@@ -95,11 +95,12 @@ grep -q '^Started traced_relay, listening on /tmp/perfetto-producer, forwarding 
 	fail "the relay did not say that it started"
 
 # The clocks: what the page says, what the trace says, and by how much it claims to be off at most.
-true_offset=$(awk 'NF == 3 && $1 ~ /^[0-9]+$/ && $3 < 100000 { n++; v[n] = $2 } END { asort_done = 0; for (i = 1; i <= n; i++) if (i == 1 || v[i] < m) m = v[i]; print m }' "$work/guest-job.log")
+true_offset=$(awk 'NF == 3 && $1 ~ /^[0-9]+$/ && (!n++ || $2 < m) { m = $2 } END { print m }' "$work/guest-job.log")
 estimate=$(ask "SELECT cast(avg(to_machine_time(ts, 1, 'BOOTTIME') - ts) AS int) FROM (SELECT (start_ts + end_ts) / 2 AS ts FROM trace_bounds)")
 bound=$(ask "SELECT clock_error_ns((start_ts + end_ts) / 2, 1) FROM trace_bounds")
 rtt=$(ask "SELECT min(min_rtt_ns) FROM clock_sync WHERE machine_id = 1")
 error=$((estimate - true_offset))
 echo "clock offset of the guest: true $true_offset ns, from the trace $estimate ns; error $error ns, bound $bound ns, quickest round trip $rtt ns"
+case $bound in *[!0-9]* | "") fail "no error bound" ;; esac
 [ "${error#-}" -le $((bound + 1000)) ] || fail "the truth lies outside the bound"
 echo "two kernels, one trace: passed"

@@ -34,8 +34,12 @@ static int host(const char *path, double seconds)
     if (page == MAP_FAILED)
         return perror("mmap"), 1;
     int64_t end = now_ns() + (int64_t)(seconds * 1e9);
-    for (int64_t t; (t = now_ns()) < end;)
-        atomic_store_explicit(page, t, memory_order_release);
+    for (int64_t t = now_ns(); t < end;) { /* in bursts, to leave the processor to the guest that is being emulated */
+        for (int64_t burst = t + 1000000; t < burst; t = now_ns())
+            atomic_store_explicit(page, t, memory_order_release);
+        usleep(4000);
+        t = now_ns();
+    }
     return 0;
 }
 

@@ -101,7 +101,7 @@ guest_start() {
 	rm -rf "$root"
 	# shellcheck disable=SC2086
 	qemu-system-x86_64 -accel tcg,thread=multi -cpu max -m 512 -smp "${GUEST_CPUS:-2}" -kernel "$dir/vmlinuz" -initrd "$dir/$name.initrd" \
-		-append "console=ttyS0 quiet panic=-1" -display none -monitor none -serial "file:$dir/$name.log" -no-reboot \
+		-append "console=ttyS0 quiet panic=-1 no_timer_check" -display none -monitor none -serial "file:$dir/$name.log" -no-reboot \
 		-drive "file=$dir/$name.disk,format=raw,if=virtio" ${GUEST_NET--nic user,model=virtio-net-pci} ${GUEST_QEMU:-} &
 	echo $! >"$dir/$name.pid"
 }

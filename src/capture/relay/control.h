@@ -1,0 +1,36 @@
+/* The relay's own connection to the host: tells what machine this is, and compares the clocks again and again.
+ *
+ * A round is a PING and an UPDATE (spec ipc 8): two trips to the host and one back, each a one-way message between the
+ * two clocks. Rounds come in bursts, because only the quickest of several says much about the offset; bursts are
+ * frequent at first, so that a short recording is synchronised, and then every few seconds, so that drift can be
+ * followed. */
+#ifndef MERIDIAN_CAPTURE_RELAY_CONTROL_H
+#define MERIDIAN_CAPTURE_RELAY_CONTROL_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+#include <uv.h>
+
+struct relay_control;
+
+struct relay_control_options {
+    const char *host;
+    const char *machine_id_hint;
+    const char *machine_name;
+};
+
+struct relay_control_counts {
+    uint64_t connects;   /* successful ones */
+    uint64_t rounds;     /* both replies came */
+    uint64_t min_rtt_ns; /* quickest PING so far, 0 before the first */
+};
+
+/* Connects, and connects again with growing delay (1 s to 30 s) when the host is away. The options' texts must outlive
+ * it. */
+int relay_control_open(struct relay_control **out, uv_loop_t *loop, const struct relay_control_options *options,
+                       struct error *err);
+void relay_control_counts(const struct relay_control *c, struct relay_control_counts *counts);
+void relay_control_close(struct relay_control *c); /* run the loop afterwards to free it; NULL is fine */
+
+#endif

@@ -1,0 +1,120 @@
+/* The traced_relay applet: stands where traced would, and forwards this machine's producers to a host. */
+#include "capture/applet.h"
+#include "capture/host/machine.h"
+#include "capture/ipc/addr.h"
+#include "capture/relay/control.h"
+#include "capture/relay/proxy.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void usage(FILE *to)
+{
+    fprintf(
+        to,
+        "Usage: PERFETTO_RELAY_SOCK_NAME=HOST:PORT traced_relay [options]\n"
+        "\n"
+        "Forwards the producers of this machine (traced_probes, applications) to the traced of a host.\n"
+        "\n"
+        "  -b, --background  go to the background once listening\n"
+        "  -h, --help        this text\n"
+        "  -V, --version     the version\n"
+        "\n"
+        "Environment:\n"
+        "  PERFETTO_RELAY_SOCK_NAME     where the host listens: HOST:PORT, [IPV6]:PORT or vsock://CID:PORT\n"
+        "  PERFETTO_PRODUCER_SOCK_NAME  where local producers connect (default %s)\n"
+        "  PERFETTO_MACHINE_NAME        the name of this machine in the trace (default: uname -s)\n"
+        "\n"
+        "Example (the host runs: PERFETTO_PRODUCER_SOCK_NAME=0.0.0.0:20001 tracebox traced --enable-relay-endpoint):\n"
+        "  PERFETTO_RELAY_SOCK_NAME=192.168.1.10:20001 tracebox traced_relay\n",
+        ipc_producer_socket());
+}
+
+struct relay {
+    struct relay_proxy *proxy;
+    struct relay_control *control;
+    uv_signal_t signals[2];
+};
+
+static void on_signal(uv_signal_t *h, int signum)
+{
+    struct relay *r = h->data;
+    (void)signum;
+    relay_proxy_close(r->proxy);
+    relay_control_close(r->control);
+    for (int i = 0; i < 2; i++)
+        uv_close((uv_handle_t *)&r->signals[i], NULL);
+}
+
+static int run(const char *listen, const char *host, bool background)
+{
+    char hint[MACHINE_TEXT_MAX], name[MACHINE_TEXT_MAX];
+    machine_id_hint(hint, sizeof hint);
+    machine_name(name, sizeof name);
+    struct error err = {0};
+    struct relay r = {0};
+    uv_loop_t loop;
+    if (background && daemon(0, 1) != 0) {
+        perror("traced_relay: daemon");
+        return 1;
+    }
+    if (uv_loop_init(&loop) != 0)
+        return 1;
+    int rc = relay_proxy_open(&r.proxy, &loop, &(struct relay_proxy_options){listen, host, hint, name}, &err);
+    if (!rc)
+        rc = relay_control_open(&r.control, &loop, &(struct relay_control_options){host, hint, name}, &err);
+    if (rc) {
+        fprintf(stderr, "traced_relay: %s\n", err.text);
+        if (rc == -MRD_EEXISTS || rc == -MRD_EIO)
+            fprintf(stderr, "traced_relay: is a traced running here? A machine runs either traced or traced_relay.\n");
+        relay_proxy_close(r.proxy);
+    } else {
+        static const int signums[2] = {SIGINT, SIGTERM};
+        for (int i = 0; i < 2; i++) {
+            uv_signal_init(&loop, &r.signals[i]);
+            r.signals[i].data = &r;
+            uv_signal_start(&r.signals[i], on_signal, signums[i]);
+        }
+        fprintf(stderr, "Started traced_relay, listening on %s, forwarding to %s\n", listen, host);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+    return rc ? 1 : 0;
+}
+
+int traced_relay_main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"background", no_argument, NULL, 'b'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {0},
+    };
+    bool background = false;
+    optind = 1;
+    for (int o; (o = getopt_long(argc, argv, "bhV", options, NULL)) != -1;) {
+        if (o == 'b') {
+            background = true;
+        } else if (o == 'V') {
+            printf("%s\n", machine_software_version);
+            return 0;
+        } else {
+            usage(o == 'h' ? stdout : stderr);
+            return o == 'h' ? 0 : 1;
+        }
+    }
+    const char *host = getenv("PERFETTO_RELAY_SOCK_NAME");
+    if (!host || !*host || optind < argc) {
+        fprintf(stderr, "traced_relay: %s\n\n",
+                optind < argc ? "unexpected argument" : "PERFETTO_RELAY_SOCK_NAME is not set");
+        usage(stderr);
+        return 1;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    char listen[256];
+    ipc_producer_socket_first(listen, sizeof listen);
+    return run(listen, host, background);
+}

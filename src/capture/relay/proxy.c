@@ -1,0 +1,331 @@
+/* Owns the forwarding of producer connections. */
+#include "capture/relay/proxy.h"
+
+#include "base/alloc.h"
+#include "capture/ipc/addr.h"
+#include "capture/ipc/frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* One direction: bytes read from one socket wait in the pipe until the other takes them. */
+struct flow {
+    int pipe[2];
+    size_t held;     /* bytes in the pipe */
+    size_t capacity; /* of the pipe */
+    bool ended;      /* the source has said its last */
+};
+
+enum side { LOCAL, REMOTE };
+
+struct link {
+    struct relay_proxy *proxy;
+    struct link *next, **prev;
+    int fd[2]; /* by enum side */
+    uv_poll_t poll[2];
+    int events[2];       /* what each poll waits for now */
+    struct flow from[2]; /* bytes that came from a side */
+    bool connecting;     /* the connection to the host is under way */
+    bool closing;
+    int open_handles;
+};
+
+struct relay_proxy {
+    uv_loop_t *loop;
+    struct relay_proxy_options options;
+    int listen_fd;
+    uv_poll_t listen_poll;
+    struct link *links;
+    struct relay_proxy_counts counts;
+    bool closing;
+    bool listen_closed;
+};
+
+static void free_proxy_when_done(struct relay_proxy *p)
+{
+    if (p->closing && p->listen_closed && !p->links)
+        mem_free(p);
+}
+
+static void free_link(struct link *l)
+{
+    struct relay_proxy *p = l->proxy;
+    *l->prev = l->next;
+    if (l->next)
+        l->next->prev = l->prev;
+    for (int side = 0; side < 2; side++) {
+        if (l->fd[side] >= 0)
+            close(l->fd[side]);
+        for (int end = 0; end < 2; end++)
+            if (l->from[side].pipe[end] >= 0)
+                close(l->from[side].pipe[end]);
+    }
+    p->counts.open--;
+    mem_free(l);
+    free_proxy_when_done(p);
+}
+
+static void on_handle_closed(uv_handle_t *h)
+{
+    struct link *l = h->data;
+    if (--l->open_handles == 0)
+        free_link(l);
+}
+
+static void close_link(struct link *l)
+{
+    if (l->closing)
+        return;
+    l->closing = true;
+    if (!l->open_handles) {
+        free_link(l);
+        return;
+    }
+    int handles = l->open_handles;
+    for (int side = 0; side < handles; side++) {
+        uv_poll_stop(&l->poll[side]);
+        uv_close((uv_handle_t *)&l->poll[side], on_handle_closed);
+    }
+}
+
+static bool again(int error)
+{
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+/* Moves what can be moved now from side `s` to the other one. False when the link is over. */
+static bool pump(struct link *l, enum side s)
+{
+    struct flow *f = &l->from[s];
+    uint64_t *count = s == LOCAL ? &l->proxy->counts.bytes_up : &l->proxy->counts.bytes_down;
+    bool can_write = s == REMOTE || !l->connecting;
+    for (bool moved = true; moved;) {
+        moved = false;
+        if (!f->ended && f->held < f->capacity && !(s == REMOTE && l->connecting)) {
+            ssize_t n =
+                splice(l->fd[s], NULL, f->pipe[1], NULL, f->capacity - f->held, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+            if (n > 0) {
+                f->held += (size_t)n;
+                moved = true;
+            } else if (n == 0) {
+                f->ended = true;
+            } else if (!again(errno)) {
+                return false;
+            }
+        }
+        if (can_write && f->held) {
+            ssize_t n = splice(f->pipe[0], NULL, l->fd[!s], NULL, f->held, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+            if (n > 0) {
+                f->held -= (size_t)n;
+                *count += (uint64_t)n;
+                moved = true;
+            } else if (n < 0 && !again(errno)) {
+                return false;
+            }
+        }
+    }
+    return !(f->ended && !f->held); /* a peer that is gone takes the link with it, once its last bytes are through */
+}
+
+static void on_event(uv_poll_t *h, int status, int events);
+
+/* What a side is asked for. Nothing once it has ended: a closed socket would report that for ever. */
+static int wanted(const struct link *l, enum side s)
+{
+    const struct flow *in = &l->from[s], *out = &l->from[!s];
+    if (s == REMOTE && l->connecting)
+        return UV_WRITABLE;
+    if (in->ended)
+        return 0;
+    return (in->held < in->capacity ? UV_READABLE : 0) | (out->held ? UV_WRITABLE : 0) | UV_DISCONNECT;
+}
+
+static void watch(struct link *l)
+{
+    for (int s = 0; s < 2; s++) {
+        int want = wanted(l, s);
+        if (want == l->events[s])
+            continue;
+        l->events[s] = want;
+        if (want)
+            uv_poll_start(&l->poll[s], want, on_event);
+        else
+            uv_poll_stop(&l->poll[s]);
+    }
+}
+
+static bool finish_connect(struct link *l)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (getsockopt(l->fd[REMOTE], SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0) {
+        fprintf(stderr, "traced_relay: cannot reach the host at %s: %s\n", l->proxy->options.host, strerror(error));
+        l->proxy->counts.refused++;
+        return false;
+    }
+    l->connecting = false;
+    return true;
+}
+
+static void on_event(uv_poll_t *h, int status, int events)
+{
+    struct link *l = h->data;
+    (void)events; /* pump() finds out by itself what is ready */
+    if (l->closing)
+        return;
+    bool ok = status == 0 || status == UV_EBADF;
+    if (ok && l->connecting && h == &l->poll[REMOTE])
+        ok = finish_connect(l);
+    bool up = ok && pump(l, LOCAL), down = ok && pump(l, REMOTE);
+    if (!up || !down)
+        close_link(l);
+    else
+        watch(l);
+}
+
+static bool open_pipe(struct flow *f)
+{
+    if (pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    int size = fcntl(f->pipe[1], F_SETPIPE_SZ, RELAY_WINDOW_BYTES);
+    if (size < 0)
+        size = fcntl(f->pipe[1], F_GETPIPE_SZ);
+    f->capacity = size > 0 ? (size_t)size : 4096;
+    return true;
+}
+
+/* The first bytes on the way up: the frame that names the producer (spec ipc 8). */
+static bool put_identity(struct link *l)
+{
+    struct ucred cred = {.pid = -1, .uid = (uid_t)-1};
+    socklen_t len = sizeof cred;
+    getsockopt(l->fd[LOCAL], SOL_SOCKET, SO_PEERCRED, &cred, &len);
+    struct pb_writer w = {0};
+    uint32_t size = 0;
+    pb_put_raw(&w, &size, IPC_HEADER_SIZE);
+    ipc_put_peer_identity(&w, cred.pid, (int32_t)cred.uid, l->proxy->options.machine_id_hint,
+                          l->proxy->options.machine_name);
+    bool ok = !w.failed;
+    if (ok) {
+        size = (uint32_t)(w.n - IPC_HEADER_SIZE); /* little-endian on the wire */
+        for (unsigned i = 0; i < IPC_HEADER_SIZE; i++)
+            w.p[i] = (uint8_t)(size >> (8 * i));
+        ok = write(l->from[LOCAL].pipe[1], w.p, w.n) == (ssize_t)w.n;
+        l->from[LOCAL].held = w.n;
+    }
+    pb_writer_free(&w);
+    return ok;
+}
+
+static bool start_polls(struct link *l)
+{
+    for (int s = 0; s < 2; s++) {
+        if (uv_poll_init(l->proxy->loop, &l->poll[s], l->fd[s]) != 0)
+            return false;
+        l->poll[s].data = l;
+        l->open_handles++;
+    }
+    watch(l);
+    return true;
+}
+
+static void open_link(struct relay_proxy *p, int local)
+{
+    struct link *l = mem_zalloc(sizeof *l);
+    if (!l) {
+        close(local);
+        p->counts.refused++;
+        return;
+    }
+    *l = (struct link){.proxy = p, .fd = {local, -1}, .from = {{.pipe = {-1, -1}}, {.pipe = {-1, -1}}}};
+    l->next = p->links;
+    l->prev = &p->links;
+    if (l->next)
+        l->next->prev = &l->next;
+    p->links = l;
+    p->counts.open++;
+    struct error err = {0};
+    struct ipc_addr addr;
+    bool ok = p->counts.open <= RELAY_MAX_CONNECTIONS && open_pipe(&l->from[LOCAL]) && open_pipe(&l->from[REMOTE]) &&
+              put_identity(l);
+    if (ok) {
+        l->fd[REMOTE] = ipc_addr_connect(p->options.host, &l->connecting, &addr, &err);
+        ok = l->fd[REMOTE] >= 0 && start_polls(l);
+    }
+    if (!ok) {
+        fprintf(stderr, "traced_relay: a producer is turned away: %s\n", err.code ? err.text : "no resources");
+        p->counts.refused++;
+        close_link(l);
+    }
+}
+
+static void on_accept(uv_poll_t *h, int status, int events)
+{
+    struct relay_proxy *p = h->data;
+    (void)events;
+    if (status < 0)
+        return;
+    for (;;) {
+        int fd = accept4(p->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return; /* EAGAIN, or a peer that gave up; out of descriptors: the backlog waits */
+        p->counts.accepted++;
+        open_link(p, fd);
+    }
+}
+
+int relay_proxy_open(struct relay_proxy **out, uv_loop_t *loop, const struct relay_proxy_options *options,
+                     struct error *err)
+{
+    struct relay_proxy *p = mem_zalloc(sizeof *p);
+    if (!p)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    p->loop = loop;
+    p->options = *options;
+    struct ipc_addr addr;
+    p->listen_fd = ipc_addr_listen(options->listen, &addr, err);
+    if (p->listen_fd < 0) {
+        int rc = p->listen_fd;
+        mem_free(p);
+        return rc;
+    }
+    if (uv_poll_init(loop, &p->listen_poll, p->listen_fd) != 0) {
+        close(p->listen_fd);
+        mem_free(p);
+        return error_set(err, -MRD_EIO, "%s: cannot be polled", options->listen);
+    }
+    p->listen_poll.data = p;
+    uv_poll_start(&p->listen_poll, UV_READABLE, on_accept);
+    *out = p;
+    return 0;
+}
+
+void relay_proxy_counts(const struct relay_proxy *p, struct relay_proxy_counts *counts)
+{
+    *counts = p->counts;
+}
+
+static void on_listen_closed(uv_handle_t *h)
+{
+    struct relay_proxy *p = h->data;
+    close(p->listen_fd);
+    p->listen_closed = true;
+    free_proxy_when_done(p);
+}
+
+void relay_proxy_close(struct relay_proxy *p)
+{
+    if (!p || p->closing)
+        return;
+    p->closing = true;
+    for (struct link *l = p->links, *next; l; l = next) {
+        next = l->next;
+        close_link(l);
+    }
+    uv_poll_stop(&p->listen_poll);
+    uv_close((uv_handle_t *)&p->listen_poll, on_listen_closed);
+}
