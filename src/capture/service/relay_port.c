@@ -1,10 +1,13 @@
 /* Machines that relay their producers to us: who they are and what their clocks say (spec ipc 8). */
 #include "capture/service/service_internal.h"
 
-static void reply_ok(struct ipc_call call)
-{
-    ipc_reply(&call, true, false, slice_of(NULL, 0), -1);
-}
+enum { PHASE_PING = 1, PHASE_UPDATE = 2, CLOCK_BOOTTIME_ID = 6, MACHINES_MAX = 4096 };
+
+/* Rounds closer together than this are one burst, of which the quickest is kept. */
+#define BURST_NS 200000000u
+
+/* So many comparisons from before its start belong to a session, too. */
+enum { ROUNDS_BEFORE_START = 3 };
 
 static struct slice copy_of(struct slice s)
 {
@@ -20,73 +23,177 @@ static void free_slice(struct slice *s)
     *s = slice_of(NULL, 0);
 }
 
+static void free_round(struct clock_round *r)
+{
+    free_slice(&r->client[0]);
+    free_slice(&r->client[1]);
+    *r = (struct clock_round){0};
+}
+
+void relay_free_machines(struct service *svc)
+{
+    for (size_t i = 0; i < svc->machines.n; i++) {
+        struct service_machine *m = &svc->machines.p[i];
+        for (size_t k = 0; k < m->rounds.n; k++)
+            free_round(&m->rounds.p[k]);
+        vec_free(&m->rounds);
+        free_round(&m->burst);
+        free_slice(&m->system_info);
+    }
+    vec_free(&svc->machines);
+}
+
+/* The index of a machine, made when new; -1 when there are too many or memory is out. */
+static int64_t machine_of(struct service *svc, uint32_t id)
+{
+    for (size_t i = 0; i < svc->machines.n; i++)
+        if (svc->machines.p[i].id == id)
+            return (int64_t)i;
+    struct service_machine *m = svc->machines.n < MACHINES_MAX ? vec_add(&svc->machines) : NULL;
+    if (!m)
+        return -1;
+    m->id = id;
+    return (int64_t)svc->machines.n - 1;
+}
+
 static struct service_relay *relay_of(struct service *svc, struct ipc_peer *peer)
 {
     struct service_relay *r = ipc_peer_data(peer, &ipc_relay_port);
+    const struct ipc_identity *id = ipc_peer_identity(peer);
     if (r)
         return r;
-    r = mem_zalloc(sizeof *r);
-    if (!r || !vec_push(&svc->relays, r)) {
-        mem_free(r);
+    int64_t machine = id->machine_id ? machine_of(svc, id->machine_id) : -1;
+    r = machine < 0 ? NULL : mem_zalloc(sizeof *r);
+    if (!r)
         return NULL;
-    }
     r->service = svc;
     r->peer = peer;
+    r->machine = (uint32_t)machine;
     ipc_peer_set_data(peer, &ipc_relay_port, r);
-    const struct ipc_identity *id = ipc_peer_identity(peer);
     log_line("traced: relay of machine %u \"%s\" connected: %s", id->machine_id, id->machine_name, ipc_peer_name(peer));
     return r;
 }
 
-static void init_relay(struct service_relay *r, struct slice args)
+static void init_relay(struct service_machine *m, struct slice args)
 {
     struct pb_field f;
     if (!pb_find(args, 1, &f) || f.wire != PB_BYTES)
         return;
-    free_slice(&r->system_info);
-    r->system_info = copy_of(pb_bytes(&f));
+    free_slice(&m->system_info);
+    m->system_info = copy_of(pb_bytes(&f));
 }
 
-/* The clocks of a SyncClockRequest as ClockSnapshot.clocks. */
-static struct slice client_clocks(struct slice args)
+/* The clocks of a SyncClockRequest as ClockSnapshot.clocks; its phase and the client's BOOTTIME. */
+static struct slice client_clocks(struct slice args, uint64_t *phase, uint64_t *boot_ns)
 {
     struct pb_writer w = {0};
     struct pb_cursor c = pb_cursor(args);
     struct pb_field f, g;
+    *phase = *boot_ns = 0;
     while (pb_next(&c, &f)) {
+        uint64_t id = 0, ts = 0;
+        if (f.id == 1)
+            *phase = pb_u64(&f);
         if (f.id != 2 || f.wire != PB_BYTES)
             continue;
-        uint64_t id = 0, ts = 0;
         for (struct pb_cursor m = pb_sub(&f); pb_next(&m, &g);) {
             if (g.id == 1)
                 id = pb_u64(&g);
             else if (g.id == 2)
                 ts = pb_u64(&g);
         }
-        uint8_t b[24];
-        size_t n = 0;
-        b[n++] = 1 << 3;
-        n += pb_encode_varint(b + n, id);
-        b[n++] = 2 << 3;
-        n += pb_encode_varint(b + n, ts);
-        pb_put_bytes(&w, 1, b, n);
+        if (id == CLOCK_BOOTTIME_ID)
+            *boot_ns = ts;
+        size_t mark = pb_begin(&w, 1);
+        pb_put_varint(&w, 1, id);
+        pb_put_varint(&w, 2, ts);
+        pb_end(&w, mark);
     }
-    struct slice out = w.failed ? slice_of(NULL, 0) : copy_of(pb_written(&w));
+    struct slice out = w.failed || c.bad ? slice_of(NULL, 0) : copy_of(pb_written(&w));
     pb_writer_free(&w);
     return out;
 }
 
-static void keep_exchange(struct service_relay *r, struct slice args, const struct clock_readings *host)
+static uint64_t boot_of(struct slice clocks)
 {
-    struct slice client = client_clocks(args);
+    struct pb_cursor c = pb_cursor(clocks);
+    struct pb_field f, g;
+    while (pb_next(&c, &f)) {
+        uint64_t id = 0, ts = 0;
+        for (struct pb_cursor m = pb_sub(&f); pb_next(&m, &g);) {
+            id = g.id == 1 ? pb_u64(&g) : id;
+            ts = g.id == 2 ? pb_u64(&g) : ts;
+        }
+        if (id == CLOCK_BOOTTIME_ID)
+            return ts;
+    }
+    return 0;
+}
+
+/* Half of the rounds go, every second one, so that a long life keeps the whole of its drift. */
+static void thin_out(struct service_machine *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->rounds.n; i++) {
+        if (i % 2)
+            free_round(&m->rounds.p[i]);
+        else
+            m->rounds.p[kept++] = m->rounds.p[i];
+    }
+    m->first_round += m->rounds.n - kept; /* sessions that are behind lose some; none is told twice */
+    m->rounds.n = kept;
+}
+
+/* The burst is over: its best round is kept. */
+static void end_burst(struct service_machine *m)
+{
+    if (!m->burst.at_ns)
+        return;
+    if (m->rounds.n >= CLOCK_ROUNDS_KEPT)
+        thin_out(m);
+    if (!vec_push(&m->rounds, m->burst))
+        free_round(&m->burst);
+    m->burst = (struct clock_round){0};
+}
+
+static void add_round(struct service_machine *m, struct clock_round round)
+{
+    if (m->burst.at_ns && round.at_ns - m->burst.at_ns > BURST_NS)
+        end_burst(m);
+    if (m->burst.at_ns && m->burst.rtt_ns <= round.rtt_ns) {
+        free_round(&round);
+        return;
+    }
+    uint64_t began = m->burst.at_ns;
+    free_round(&m->burst);
+    m->burst = round;
+    if (began)
+        m->burst.at_ns = began; /* a burst is measured from its first round */
+}
+
+static void sync_clock(struct service_relay *r, struct slice args, const struct clock_readings *host)
+{
+    uint64_t phase, boot_ns;
+    struct slice client = client_clocks(args, &phase, &boot_ns);
     if (!client.p)
         return;
-    if (r->n_exchanges == CLOCK_EXCHANGES_KEPT) {
-        free_slice(&r->exchanges[0].client_clocks);
-        memmove(&r->exchanges[0], &r->exchanges[1], sizeof r->exchanges - sizeof r->exchanges[0]);
-        r->n_exchanges--;
+    if (phase == PHASE_UPDATE && r->ping.p) {
+        uint64_t ping_ns = boot_of(r->ping);
+        struct clock_round round = {.client = {r->ping, client},
+                                    .host = {r->ping_at, *host},
+                                    .rtt_ns = boot_ns > ping_ns ? boot_ns - ping_ns : 0,
+                                    .at_ns = clock_readings_get(host, CLOCK_BOOTTIME_ID)};
+        r->ping = slice_of(NULL, 0);
+        add_round(&r->service->machines.p[r->machine], round);
+        return;
     }
-    r->exchanges[r->n_exchanges++] = (struct clock_exchange){client, *host};
+    free_slice(&r->ping);
+    if (phase == PHASE_PING) {
+        r->ping = client;
+        r->ping_at = *host;
+    } else {
+        free_slice(&client);
+    }
 }
 
 void relay_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args)
@@ -94,44 +201,24 @@ void relay_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct 
     struct clock_readings host;
     clock_readings_take(&host); /* first of all: what comes after would count as network delay */
     struct service_relay *r = relay_of(ctx, call.peer);
-    if (!r) {
-        ipc_reply(&call, false, false, slice_of(NULL, 0), -1);
-        return;
-    }
-    reply_ok(call); /* the client measures the round trip */
-    if (method == RELAY_INIT_RELAY)
-        init_relay(r, args);
-    else if (method == RELAY_SYNC_CLOCK)
-        keep_exchange(r, args, &host);
+    ipc_reply(&call, r != NULL, false, slice_of(NULL, 0), -1); /* at once: the client measures the round trip */
+    if (r && method == RELAY_INIT_RELAY)
+        init_relay(&r->service->machines.p[r->machine], args);
+    else if (r && method == RELAY_SYNC_CLOCK)
+        sync_clock(r, args, &host);
 }
 
 void relay_port_disconnected(void *ctx, struct ipc_peer *peer)
 {
-    struct service *svc = ctx;
     struct service_relay *r = ipc_peer_data(peer, &ipc_relay_port);
+    (void)ctx;
     if (!r)
         return;
     ipc_peer_set_data(peer, &ipc_relay_port, NULL);
-    for (size_t i = 0; i < svc->relays.n; i++)
-        if (svc->relays.p[i] == r)
-            svc->relays.p[i] = svc->relays.p[--svc->relays.n];
     log_line("traced: relay of machine %u \"%s\" disconnected", ipc_peer_identity(peer)->machine_id,
              ipc_peer_identity(peer)->machine_name);
-    for (unsigned i = 0; i < r->n_exchanges; i++)
-        free_slice(&r->exchanges[i].client_clocks);
-    free_slice(&r->system_info);
+    free_slice(&r->ping);
     mem_free(r);
-}
-
-/* Adds `id` to the list; false when it is there already. */
-#define remember_machine(list, id) (!has_machine((list)->p, (list)->n, id) && vec_push(list, id))
-
-static bool has_machine(const uint32_t *ids, size_t n, uint32_t id)
-{
-    for (size_t i = 0; i < n; i++)
-        if (ids[i] == id)
-            return true;
-    return false;
 }
 
 static void emit(struct batch *b, struct pb_writer *w)
@@ -143,42 +230,75 @@ static void emit(struct batch *b, struct pb_writer *w)
     pb_writer_clear(w);
 }
 
+/* What the session has told about a machine; NULL when memory is out. */
+static struct session_machine *told_of(struct session *s, size_t machine)
+{
+    while (s->machines.n <= machine)
+        if (!vec_add(&s->machines))
+            return NULL;
+    return &s->machines.p[machine];
+}
+
 void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer *w)
 {
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
-    for (size_t i = 0; i < s->service->relays.n && !(c && c->disable_system_info); i++) {
-        const struct service_relay *r = s->service->relays.p[i];
-        uint32_t machine = ipc_peer_identity(r->peer)->machine_id;
-        if (!machine || !r->system_info.len || !remember_machine(&s->machines_told, machine))
+    for (size_t i = 0; i < s->service->machines.n && !(c && c->disable_system_info); i++) {
+        const struct service_machine *m = &s->service->machines.p[i];
+        struct session_machine *told = told_of(s, i);
+        if (!told || told->told || !m->system_info.len)
             continue;
-        pb_put_bytes(w, 45, r->system_info.p, r->system_info.len);
-        pb_put_varint(w, 98, machine);
+        told->told = true;
+        pb_put_bytes(w, 45, m->system_info.p, m->system_info.len);
+        pb_put_varint(w, 98, m->id);
         pb_put_varint(w, 3, s->service->uid);
         pb_put_varint(w, 10, 1);
         emit(b, w);
     }
 }
 
+static void put_round(const struct clock_round *r, struct pb_writer *w)
+{
+    size_t sync = pb_begin(w, 107);
+    for (int k = 0; k < 2; k++) {
+        size_t one = pb_begin(w, 1);
+        pb_put_bytes(w, 2, r->client[k].p, r->client[k].len);
+        size_t host = pb_begin(w, 3);
+        clock_readings_put(&r->host[k], w, 1);
+        pb_end(w, host);
+        pb_end(w, one);
+    }
+    pb_end(w, sync);
+}
+
+/* One packet a round: readers average over neighbouring exchanges of one packet, and only a PING and its UPDATE are a
+ * round trip. */
 void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
 {
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
-    for (size_t i = 0; i < s->service->relays.n && !(c && c->disable_clock_snapshotting); i++) {
-        const struct service_relay *r = s->service->relays.p[i];
-        uint32_t machine = ipc_peer_identity(r->peer)->machine_id;
-        if (!machine || !r->n_exchanges || !remember_machine(&s->machines_synced, machine))
-            continue;
-        pb_put_varint(w, 98, machine);
-        pb_put_varint(w, 3, s->service->uid);
-        size_t sync = pb_begin(w, 107);
-        for (unsigned k = 0; k < r->n_exchanges; k++) {
-            size_t one = pb_begin(w, 1);
-            pb_put_bytes(w, 2, r->exchanges[k].client_clocks.p, r->exchanges[k].client_clocks.len);
-            size_t host = pb_begin(w, 3);
-            clock_readings_put(&r->exchanges[k].host, w, 1);
-            pb_end(w, host);
-            pb_end(w, one);
+    for (size_t i = 0; i < s->service->machines.n && !(c && c->disable_clock_snapshotting); i++) {
+        struct service_machine *m = &s->service->machines.p[i];
+        struct session_machine *told = told_of(s, i);
+        if (!told)
+            return;
+        end_burst(m);
+        uint64_t end = m->first_round + m->rounds.n;
+        if (!told->synced) {
+            uint64_t start_ns = clock_readings_get(&s->initial_snapshot, CLOCK_BOOTTIME_ID);
+            uint64_t first = end;
+            while (first > m->first_round && m->rounds.p[first - 1 - m->first_round].at_ns >= start_ns)
+                first--;
+            for (int back = 0; back < ROUNDS_BEFORE_START && first > m->first_round; back++)
+                first--;
+            told->next_round = first;
         }
-        pb_end(w, sync);
-        emit(b, w);
+        if (told->next_round < m->first_round)
+            told->next_round = m->first_round;
+        for (; told->next_round < end; told->next_round++) {
+            told->synced = true;
+            pb_put_varint(w, 98, m->id);
+            pb_put_varint(w, 3, s->service->uid);
+            put_round(&m->rounds.p[told->next_round - m->first_round], w);
+            emit(b, w);
+        }
     }
 }

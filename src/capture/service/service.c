@@ -105,7 +105,7 @@ void service_close(struct service *svc)
     u64map_free(&svc->buffers);
     vec_free(&svc->producers);
     vec_free(&svc->consumers);
-    vec_free(&svc->relays);
+    relay_free_machines(svc);
     vec_free(&svc->sessions);
     vec_free(&svc->trigger_history);
     pb_writer_free(&svc->scratch);

@@ -116,6 +116,13 @@ struct lifecycle_event {
     size_t body_len;
 };
 
+/* What a session has told about another machine. */
+struct session_machine {
+    bool told;           /* its SystemInfo */
+    bool synced;         /* a comparison of its clocks at least */
+    uint64_t next_round; /* number of the first comparison that is not out yet */
+};
+
 struct trigger_hit {
     uint64_t ts;
     char *name, *producer_name;
@@ -150,9 +157,8 @@ struct session {
     VEC(struct lifecycle_event) events;
     VEC(struct trigger_hit) triggers;
     bool want_sync_marker, want_stats, did_config, did_once, did_all_started;
-    VEC(uint32_t) machines_told;   /* whose SystemInfo has been emitted */
-    VEC(uint32_t) machines_synced; /* whose clock exchanges have been emitted */
-    struct u64map sequence_ids;    /* (machine, producer, writer) hashed → packet sequence id */
+    VEC(struct session_machine) machines; /* what was emitted about other machines; by service.machines */
+    struct u64map sequence_ids;           /* (machine, producer, writer) hashed → packet sequence id */
     uint32_t last_sequence_id;
     uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
     int final_flush_outcome;
@@ -181,21 +187,33 @@ struct service_consumer {
     uint64_t attached_notifications;
 };
 
-/* One exchange of clock readings with another machine. */
-struct clock_exchange {
-    struct slice client_clocks; /* ClockSnapshot fields; mem_alloc()ed */
-    struct clock_readings host;
+/* One comparison of clocks with another machine: a PING and the UPDATE that followed its reply (spec ipc 8). Three
+ * messages between the two clocks: client -> host, back, and client -> host again. */
+struct clock_round {
+    struct slice client[2]; /* ClockSnapshot fields of PING and UPDATE; mem_alloc()ed */
+    struct clock_readings host[2];
+    uint64_t rtt_ns; /* between the client's two readings */
+    uint64_t at_ns;  /* the host's BOOTTIME */
 };
 
-#define CLOCK_EXCHANGES_KEPT 5 /* spec ipc 8 */
+enum { CLOCK_ROUNDS_KEPT = 4096 };
+
+/* Another machine, known by its id for as long as the service runs: it may leave and come back. */
+struct service_machine {
+    uint32_t id;
+    struct slice system_info;       /* serialized SystemInfo; mem_alloc()ed */
+    VEC(struct clock_round) rounds; /* the best of each burst, oldest first */
+    uint64_t first_round;           /* number of rounds.p[0] */
+    struct clock_round burst;       /* the best of the burst under way; at_ns 0: none */
+};
 
 /* A relay's own connection. */
 struct service_relay {
     struct service *service;
     struct ipc_peer *peer;
-    struct slice system_info;                              /* serialized SystemInfo; mem_alloc()ed */
-    struct clock_exchange exchanges[CLOCK_EXCHANGES_KEPT]; /* oldest first */
-    unsigned n_exchanges;
+    uint32_t machine;              /* index in service.machines */
+    struct slice ping;             /* client clocks of a PING without its UPDATE yet; mem_alloc()ed */
+    struct clock_readings ping_at; /* ours when it came */
 };
 
 struct trigger_record {
@@ -214,7 +232,7 @@ struct service {
     char machine_name[128];
     VEC(struct service_producer *) producers;
     VEC(struct service_consumer *) consumers;
-    VEC(struct service_relay *) relays;
+    VEC(struct service_machine) machines;
     VEC(struct session *) sessions;
     struct u64map buffers; /* global id → struct session_buffer's trace_buffer (as a number) */
     uint16_t last_producer_id, last_buffer_id;
@@ -251,7 +269,9 @@ void commit_scrape(struct service_producer *p, struct session *s);
 /* ---- relay_port.c ---- */
 void relay_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);
 void relay_port_disconnected(void *ctx, struct ipc_peer *peer);
-/* Adds the packets about other machines that the session has not got yet: SystemInfo, and clock exchanges. */
+void relay_free_machines(struct service *svc);
+/* Adds the packets about other machines that the session has not got yet: SystemInfo, and comparisons of clocks since
+ * (and a few from before) its start. */
 void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer *w);
 void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w);
 

@@ -100,8 +100,7 @@ void session_free(struct session *s)
     vec_free(&s->triggers);
     vec_free(&s->packet.slices);
     u64map_free(&s->sequence_ids);
-    vec_free(&s->machines_told);
-    vec_free(&s->machines_synced);
+    vec_free(&s->machines);
     mem_free(s->detach_key);
     mem_free((void *)(uintptr_t)s->config_bytes.p);
     if (s->config)
