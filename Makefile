@@ -3,12 +3,16 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps demo check bench docs format tidy clean
+.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check bench docs format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
 deps:
 	@scripts/install-deps.sh
+
+# … and what the end-to-end tests need on top.
+deps-tests:
+	@scripts/install-deps.sh --tests
 
 release debug asan tsan fuzz coverage: deps
 	@[ -f build/$@/build.ninja ] || $(CMAKE) --preset $@ $(CACHE)
@@ -19,7 +23,7 @@ demo: release
 	@scripts/demo.sh build/release/tp_shell test/data/mm-two-machines.pftrace.gz
 
 # Builds with address and undefined-behaviour sanitizers and runs every test.
-check: asan
+check: deps-tests asan
 	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) --timeout 300 $(CTEST_ARGS)
 
 # Imports amplified recordings and runs the benchmark queries: test/bench/README.md.

@@ -18,8 +18,9 @@ guest_need() {
 	local tool
 	[ "$(uname -m)" = x86_64 ] || { echo "skipped: guests are x86-64 only"; return 77; }
 	for tool in qemu-system-x86_64 busybox cpio dpkg-deb apt-get; do
-		command -v $tool >/dev/null || { echo "skipped: no $tool (scripts/install-deps.sh --guests installs it)"; return 77; }
+		command -v $tool >/dev/null || { echo "skipped: no $tool (scripts/install-deps.sh --tests installs it)"; return 77; }
 	done
+	[ -n "$(guest_kernel_package)" ] || [ "$(id -u)" != 0 ] || apt-get update >/dev/null 2>&1 # no package lists yet
 	[ -n "$(guest_kernel_package)" ] || [ -n "${GUEST_KERNEL_DEB:-}" ] || { echo "skipped: this distribution has no cloud kernel package"; return 77; }
 }
 
@@ -100,7 +101,7 @@ guest_start() {
 	truncate -s 64M "$dir/$name.disk"
 	rm -rf "$root"
 	# shellcheck disable=SC2086
-	qemu-system-x86_64 -accel tcg,thread=multi -cpu max -m 512 -smp "${GUEST_CPUS:-2}" -kernel "$dir/vmlinuz" -initrd "$dir/$name.initrd" \
+	qemu-system-x86_64 -accel tcg,thread=multi -cpu max -m 768 -smp "${GUEST_CPUS:-2}" -kernel "$dir/vmlinuz" -initrd "$dir/$name.initrd" \
 		-append "console=ttyS0 quiet panic=-1 no_timer_check" -display none -monitor none -serial "file:$dir/$name.log" -no-reboot \
 		-drive "file=$dir/$name.disk,format=raw,if=virtio" ${GUEST_NET--nic user,model=virtio-net-pci} ${GUEST_QEMU:-} &
 	echo $! >"$dir/$name.pid"
