@@ -72,6 +72,9 @@ static char *step_sql(const struct scan *s, const char *step)
         sqlite3_str_appendf(table, " AND __intrinsic_table_ptr_bind(c%u, %Q)", i, s->names[i]);
     sqlite3_str_appendall(table, ")");
     char *rows = sqlite3_str_finish(table);
+    step += strspn(step, " \t\r\n");
+    if (*step == '(') /* a subquery, as macros take them */
+        sqlite3_str_appendall(sql, "SELECT * FROM ");
     for (const char *at; (at = strstr(step, "$table")); step = at + 6) {
         sqlite3_str_append(sql, step, (int)(at - step));
         sqlite3_str_appendall(sql, rows ? rows : "");

@@ -1,0 +1,143 @@
+-- Applications that did not respond, from what the system server writes when it finds one.
+
+-- The kind of an ANR by the text of its subject.
+CREATE PERFETTO FUNCTION _extract_anr_type(
+  subject STRING,
+  process_name STRING
+)
+RETURNS STRING AS
+SELECT
+  CASE
+    WHEN $subject GLOB 'Broadcast of*' THEN 'BROADCAST_OF_INTENT'
+    WHEN $subject GLOB 'Input dispatching timed out*No focused window*' OR $subject GLOB '*does not have a focused window*'
+      THEN 'INPUT_DISPATCHING_TIMEOUT_NO_FOCUSED_WINDOW'
+    WHEN $subject GLOB 'Input dispatching timed out*' THEN 'INPUT_DISPATCHING_TIMEOUT'
+    WHEN $subject GLOB 'Context.startForegroundService*' THEN 'START_FOREGROUND_SERVICE'
+    WHEN $subject GLOB 'executing service*' THEN 'EXECUTING_SERVICE'
+    WHEN $subject GLOB 'ContentProvider not responding*' THEN 'CONTENT_PROVIDER_NOT_RESPONDING'
+    WHEN $subject GLOB '*onStartJob*' THEN 'JOB_SERVICE_START'
+    WHEN $subject GLOB '*onStopJob*' THEN 'JOB_SERVICE_STOP'
+    WHEN $subject GLOB '*onBind*' THEN 'JOB_SERVICE_BIND'
+    WHEN $subject GLOB '*App requested*' THEN 'APP_TRIGGERED'
+    ELSE 'UNKNOWN_ANR_TYPE'
+  END;
+
+-- The flags that a broadcast was sent with.
+CREATE PERFETTO FUNCTION _get_broadcast_flag(
+  subject STRING
+)
+RETURNS LONG AS
+SELECT unhex(regexp_extract($subject, 'flg=(0x[0-9a-f]+)'));
+
+-- The time waited that the subject tells, in milliseconds.
+CREATE PERFETTO FUNCTION _extract_anr_duration_from_subject(
+  subject STRING
+)
+RETURNS LONG AS
+SELECT CAST(regexp_extract($subject, '([0-9]+)ms') AS INT);
+
+-- How long the system waits for this kind, in milliseconds.
+CREATE PERFETTO FUNCTION _default_anr_dur(
+  anr_type STRING,
+  subject STRING
+)
+RETURNS LONG AS
+SELECT
+  CASE $anr_type
+    WHEN 'INPUT_DISPATCHING_TIMEOUT' THEN 5000
+    WHEN 'INPUT_DISPATCHING_TIMEOUT_NO_FOCUSED_WINDOW' THEN 5000
+    -- a broadcast sent to the foreground (FLAG_RECEIVER_FOREGROUND) has less time
+    WHEN 'BROADCAST_OF_INTENT' THEN iif(_get_broadcast_flag($subject) & 0x10000000, 10000, 60000)
+    WHEN 'EXECUTING_SERVICE' THEN 20000
+    WHEN 'START_FOREGROUND_SERVICE' THEN 30000
+    WHEN 'CONTENT_PROVIDER_NOT_RESPONDING' THEN 10000
+    WHEN 'JOB_SERVICE_START' THEN 8000
+    WHEN 'JOB_SERVICE_STOP' THEN 8000
+    WHEN 'JOB_SERVICE_BIND' THEN 18000
+  END;
+
+-- The intent that a broadcast or service was about.
+CREATE PERFETTO FUNCTION _get_intent(
+  anr_type STRING,
+  subject STRING
+)
+RETURNS STRING AS
+SELECT iif($anr_type IN ('BROADCAST_OF_INTENT', 'EXECUTING_SERVICE'), regexp_extract($subject, 'act=([^ ]+)'), NULL);
+
+-- The component that did not answer.
+CREATE PERFETTO FUNCTION _get_component(
+  anr_type STRING,
+  subject STRING
+)
+RETURNS STRING AS
+SELECT regexp_extract($subject, 'cmp=([^ }]+)');
+
+-- One row for each application that did not respond.
+CREATE PERFETTO TABLE android_anrs(
+  process_name STRING,
+  pid LONG,
+  upid JOINID(process.id),
+  error_id STRING,
+  ts TIMESTAMP,
+  subject STRING,
+  intent STRING,
+  component STRING,
+  timer_delay LONG,
+  anr_type STRING,
+  anr_dur_ms LONG,
+  default_anr_dur_ms LONG
+) AS
+WITH
+  marks AS (
+    SELECT
+      c.ts,
+      str_split(str_split(t.name, ':', 1), '#', 0) AS what,
+      str_split(t.name, '#', 1) AS error_id,
+      t.name
+    FROM counter AS c
+    JOIN process_counter_track AS t ON t.id = c.track_id
+    WHERE t.name GLOB 'ErrorId:*'
+  ),
+  subjects AS (
+    SELECT str_split(t.name, '#', 1) AS rest, t.name
+    FROM process_counter_track AS t
+    WHERE t.name GLOB 'Subject(for ErrorId *'
+  ),
+  found AS (
+    SELECT
+      m.ts,
+      m.error_id,
+      CAST(regexp_extract(m.name, 'ErrorId:[^ ]+ ([0-9]+)#') AS INT) AS pid,
+      regexp_extract(m.name, 'ErrorId:([^ ]+) ') AS process_name,
+      regexp_extract(s.name, '\):(.*)$') AS subject
+    FROM marks AS m
+    LEFT JOIN subjects AS s ON s.name GLOB 'Subject(for ErrorId ' || m.error_id || ')*'
+  ),
+  typed AS (SELECT *, _extract_anr_type(subject, process_name) AS anr_type FROM found)
+SELECT
+  a.process_name,
+  a.pid,
+  (
+    SELECT p.upid
+    FROM process AS p
+    WHERE p.pid = a.pid AND coalesce(p.start_ts, 0) <= a.ts AND coalesce(p.end_ts, a.ts) >= a.ts
+    ORDER BY p.upid DESC
+    LIMIT 1
+  ) AS upid,
+  a.error_id,
+  a.ts,
+  a.subject,
+  _get_intent(a.anr_type, a.subject) AS intent,
+  _get_component(a.anr_type, a.subject) AS component,
+  NULL AS timer_delay,
+  a.anr_type,
+  _extract_anr_duration_from_subject(a.subject) AS anr_dur_ms,
+  _default_anr_dur(a.anr_type, a.subject) AS default_anr_dur_ms
+FROM typed AS a;
+
+-- The name here of a kind as the platform's events call it.
+CREATE PERFETTO FUNCTION _platform_to_standard_anr_type(
+  platform STRING
+)
+RETURNS STRING AS
+SELECT upper($platform);

@@ -1,0 +1,43 @@
+-- CPU time of users (uids).
+
+-- Counters of CPU time, one row for each uid and cluster.
+CREATE PERFETTO TABLE android_cpu_per_uid_track(
+  id LONG,
+  uid LONG,
+  cluster LONG,
+  total_cpu_millis LONG,
+  package_name STRING
+) AS
+SELECT
+  t.id,
+  extract_arg(t.dimension_arg_set_id, 'uid') AS uid,
+  extract_arg(t.dimension_arg_set_id, 'cluster') AS cluster,
+  CAST((SELECT max(c.value) - min(c.value) FROM counter AS c WHERE c.track_id = t.id) AS INT) AS total_cpu_millis,
+  (
+    SELECT p.package_name
+    FROM package_list AS p
+    WHERE p.uid = extract_arg(t.dimension_arg_set_id, 'uid') % 100000
+    LIMIT 1
+  ) AS package_name
+FROM track AS t
+WHERE t.type = 'android_cpu_per_uid';
+
+-- CPU time between samples.
+CREATE PERFETTO VIEW android_cpu_per_uid_counter(
+  id LONG,
+  ts LONG,
+  dur LONG,
+  track_id LONG,
+  diff_ms LONG,
+  cpu_ratio DOUBLE
+) AS
+SELECT
+  c.id,
+  c.ts,
+  lead(c.ts) OVER one - c.ts AS dur,
+  c.track_id,
+  CAST(lead(c.value) OVER one - c.value AS INT) AS diff_ms,
+  (lead(c.value) OVER one - c.value) * 1000000.0 / (lead(c.ts) OVER one - c.ts) AS cpu_ratio
+FROM counter AS c
+JOIN android_cpu_per_uid_track AS t ON t.id = c.track_id
+WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);

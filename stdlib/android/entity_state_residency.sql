@@ -1,0 +1,31 @@
+-- How long parts of the hardware were in each power state.
+
+-- Residency between samples.
+CREATE PERFETTO TABLE android_entity_state_residency(
+  id ID(counter.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  entity_name STRING,
+  state_name STRING,
+  raw_name STRING,
+  state_time_since_boot DURATION,
+  state_time_since_boot_at_end DURATION,
+  state_time_ratio DOUBLE,
+  track_id JOINID(track.id)
+) AS
+SELECT
+  c.id,
+  c.ts,
+  lead(c.ts) OVER one - c.ts AS dur,
+  extract_arg(t.dimension_arg_set_id, 'entity') AS entity_name,
+  extract_arg(t.dimension_arg_set_id, 'state') AS state_name,
+  t.name AS raw_name,
+  -- counted in milliseconds
+  CAST(c.value * 1000000 AS INT) AS state_time_since_boot,
+  CAST(lead(c.value) OVER one * 1000000 AS INT) AS state_time_since_boot_at_end,
+  (lead(c.value) OVER one - c.value) * 1000000.0 / (lead(c.ts) OVER one - c.ts) AS state_time_ratio,
+  c.track_id
+FROM counter AS c
+JOIN counter_track AS t ON t.id = c.track_id
+WHERE t.type = 'entity_state'
+WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);

@@ -1,0 +1,17 @@
+-- Power state of Mali GPUs.
+
+INCLUDE PERFETTO MODULE counters.intervals;
+
+-- The spans in which the GPU kept its power state.
+CREATE PERFETTO TABLE android_mali_gpu_power_state(
+  ts TIMESTAMP,
+  dur DURATION,
+  power_state LONG
+) AS
+SELECT i.ts, i.dur, CAST(i.value AS INT) AS power_state
+FROM counter_leading_intervals!((
+  SELECT c.id, c.ts, c.track_id, c.value
+  FROM counter AS c
+  JOIN track AS t ON t.id = c.track_id
+  WHERE t.type = 'android_mali_gpu_power_state' OR t.type = 'mali_gpu_power_state'
+)) AS i;

@@ -1,0 +1,45 @@
+-- Locks that keep a phone awake, as the kernel counts them.
+
+INCLUDE PERFETTO MODULE counters.intervals;
+
+-- Tracks of wake locks.
+CREATE PERFETTO TABLE _kernel_wakelock_track AS
+SELECT
+  id,
+  extract_arg(dimension_arg_set_id, 'wakelock_name') AS name,
+  extract_arg(dimension_arg_set_id, 'wakelock_type') AS type
+FROM track
+WHERE type = 'android_kernel_wakelock';
+
+-- Time held between samples.
+CREATE PERFETTO TABLE _android_kernel_wakelocks_base AS
+SELECT
+  c.ts,
+  lead(c.ts) OVER one - c.ts AS dur,
+  t.name,
+  t.type,
+  CAST((lead(c.value) OVER one - c.value) * 1000000 AS INT) AS held_dur
+FROM counter AS c
+JOIN _kernel_wakelock_track AS t ON t.id = c.track_id
+WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);
+
+-- Time held between samples, and its part of the time awake.
+CREATE PERFETTO TABLE android_kernel_wakelocks(
+  ts TIMESTAMP,
+  dur DURATION,
+  awake_dur DURATION,
+  name STRING,
+  type STRING,
+  held_dur DURATION,
+  held_ratio DOUBLE
+) AS
+SELECT
+  ts,
+  dur,
+  dur AS awake_dur,
+  name,
+  type,
+  held_dur,
+  max(min(held_dur * 1.0 / dur, 1.0), 0.0) AS held_ratio
+FROM _android_kernel_wakelocks_base
+WHERE dur IS NOT NULL;

@@ -1,0 +1,66 @@
+-- Memory shared with devices (DMA-BUF).
+
+INCLUDE PERFETTO MODULE std.thread.with_context;
+
+-- Changes of allocated memory by thread.
+CREATE PERFETTO TABLE _raw_dmabuf_events AS
+SELECT
+  c.ts,
+  t.utid,
+  CAST(c.value AS INT) AS buf_size,
+  extract_arg(c.arg_set_id, 'inode') AS inode
+FROM counter AS c
+JOIN thread_counter_track AS t ON t.id = c.track_id
+WHERE t.name = 'mem.dma_heap_change'
+UNION ALL
+SELECT
+  s.ts,
+  extract_arg(t.dimension_arg_set_id, 'utid') AS utid,
+  extract_arg(s.arg_set_id, 'buf_size') AS buf_size,
+  extract_arg(s.arg_set_id, 'inode') AS inode
+FROM slice AS s
+JOIN track AS t ON t.id = s.track_id
+WHERE t.type = 'android_dma_heap_change';
+
+-- Allocations (positive) and releases (negative).
+CREATE PERFETTO TABLE android_dmabuf_allocs(
+  ts TIMESTAMP,
+  buf_size LONG,
+  inode LONG,
+  utid JOINID(thread.id),
+  tid LONG,
+  thread_name STRING,
+  upid JOINID(process.id),
+  pid LONG,
+  process_name STRING
+) AS
+SELECT
+  e.ts,
+  e.buf_size,
+  e.inode,
+  e.utid,
+  t.tid,
+  t.thread_name,
+  t.upid,
+  t.pid,
+  t.process_name
+FROM _raw_dmabuf_events AS e
+LEFT JOIN _thread_with_process AS t USING (utid);
+
+-- Memory that each process holds, over time.
+CREATE PERFETTO TABLE android_memory_cumulative_dmabuf(
+  upid JOINID(process.id),
+  process_name STRING,
+  utid JOINID(thread.id),
+  thread_name STRING,
+  ts TIMESTAMP,
+  value LONG
+) AS
+SELECT
+  upid,
+  process_name,
+  utid,
+  thread_name,
+  ts,
+  sum(buf_size) OVER (PARTITION BY coalesce(upid, -utid) ORDER BY ts) AS value
+FROM android_dmabuf_allocs;

@@ -1,0 +1,230 @@
+-- Java threads that wait for a lock, from the names of the slices that the runtime writes: "monitor contention with owner main (123) at void a.b() (B.java:12) waiters=0 blocking from void c.d() (D.java:3)".
+
+INCLUDE PERFETTO MODULE slices.with_context;
+
+-- Name of the thread that has the lock.
+CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_thread(
+  slice_name STRING
+)
+RETURNS STRING AS
+SELECT regexp_extract($slice_name, 'with owner (.*) \([0-9]+\) at');
+
+-- Its number.
+CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_tid(
+  slice_name STRING
+)
+RETURNS LONG AS
+SELECT CAST(regexp_extract($slice_name, 'with owner .* \(([0-9]+)\) at') AS INT);
+
+-- The method that has the lock.
+CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_method(
+  slice_name STRING
+)
+RETURNS STRING AS
+SELECT regexp_extract($slice_name, '\) at (.*)\([^()]*:[0-9-]+\) waiters');
+
+-- The same without types.
+CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocking_method(
+  slice_name STRING
+)
+RETURNS STRING AS
+SELECT regexp_extract(android_extract_android_monitor_contention_blocking_method($slice_name), '([^ ]+)\(');
+
+-- The method that waits.
+CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_method(
+  slice_name STRING
+)
+RETURNS STRING AS
+SELECT regexp_extract($slice_name, 'blocking from (.*)\([^()]*\)');
+
+-- The same without types.
+CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocked_method(
+  slice_name STRING
+)
+RETURNS STRING AS
+SELECT regexp_extract(android_extract_android_monitor_contention_blocked_method($slice_name), '([^ ]+)\(');
+
+-- How many threads wait already.
+CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_waiter_count(
+  slice_name STRING
+)
+RETURNS LONG AS
+SELECT CAST(regexp_extract($slice_name, 'waiters=([0-9]+)') AS INT);
+
+-- Source line of the method that has the lock.
+CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_src(
+  slice_name STRING
+)
+RETURNS STRING AS
+SELECT regexp_extract($slice_name, '\(([^()]*:[0-9-]+)\) waiters');
+
+-- Source line of the method that waits.
+CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_src(
+  slice_name STRING
+)
+RETURNS STRING AS
+SELECT regexp_extract($slice_name, 'blocking from .*\(([^()]*)\)');
+
+-- Slices whose name tells everything.
+CREATE PERFETTO TABLE _valid_android_monitor_contention AS
+SELECT id FROM slice WHERE name GLOB 'monitor contention*blocking from*';
+
+-- One row for each wait.
+CREATE PERFETTO TABLE android_monitor_contention(
+  blocking_method STRING,
+  blocked_method STRING,
+  short_blocking_method STRING,
+  short_blocked_method STRING,
+  blocking_src STRING,
+  blocked_src STRING,
+  waiter_count LONG,
+  blocked_utid JOINID(thread.id),
+  blocked_thread_name STRING,
+  blocking_utid JOINID(thread.id),
+  blocking_thread_name STRING,
+  blocking_tid LONG,
+  upid JOINID(process.id),
+  process_name STRING,
+  id LONG,
+  ts TIMESTAMP,
+  dur DURATION,
+  monotonic_dur DURATION,
+  track_id JOINID(track.id),
+  is_blocked_thread_main LONG,
+  blocked_thread_tid LONG,
+  is_blocking_thread_main LONG,
+  blocking_thread_tid LONG,
+  binder_reply_id LONG,
+  binder_reply_ts TIMESTAMP,
+  binder_reply_tid LONG,
+  pid LONG,
+  lock_name STRING
+) AS
+SELECT
+  android_extract_android_monitor_contention_blocking_method(s.name) AS blocking_method,
+  android_extract_android_monitor_contention_blocked_method(s.name) AS blocked_method,
+  android_extract_android_monitor_contention_short_blocking_method(s.name) AS short_blocking_method,
+  android_extract_android_monitor_contention_short_blocked_method(s.name) AS short_blocked_method,
+  android_extract_android_monitor_contention_blocking_src(s.name) AS blocking_src,
+  android_extract_android_monitor_contention_blocked_src(s.name) AS blocked_src,
+  android_extract_android_monitor_contention_waiter_count(s.name) AS waiter_count,
+  s.utid AS blocked_utid,
+  s.thread_name AS blocked_thread_name,
+  o.utid AS blocking_utid,
+  android_extract_android_monitor_contention_blocking_thread(s.name) AS blocking_thread_name,
+  android_extract_android_monitor_contention_blocking_tid(s.name) AS blocking_tid,
+  s.upid,
+  s.process_name,
+  s.id,
+  s.ts,
+  s.dur,
+  s.dur AS monotonic_dur,
+  s.track_id,
+  s.is_main_thread AS is_blocked_thread_main,
+  s.tid AS blocked_thread_tid,
+  o.is_main_thread AS is_blocking_thread_main,
+  o.tid AS blocking_thread_tid,
+  b.id AS binder_reply_id,
+  b.ts AS binder_reply_ts,
+  iif(b.id IS NULL, NULL, s.tid) AS binder_reply_tid,
+  s.pid,
+  regexp_extract(s.name, 'Lock contention on (.*) lock') AS lock_name
+FROM thread_slice AS s
+JOIN _valid_android_monitor_contention AS v USING (id)
+LEFT JOIN thread AS o
+  ON o.upid = s.upid AND o.tid = android_extract_android_monitor_contention_blocking_tid(s.name)
+LEFT JOIN slice AS b ON b.id = (SELECT a.id FROM ancestor_slice(s.id) AS a WHERE a.name = 'binder reply' LIMIT 1);
+
+CREATE PERFETTO TABLE _children AS
+SELECT p.id AS parent_id, c.id AS child_id
+FROM android_monitor_contention AS c
+JOIN android_monitor_contention AS p
+  ON p.blocked_utid = c.blocking_utid AND c.ts BETWEEN p.ts AND p.ts + p.dur;
+
+-- The same, with the wait that the owner itself is in (parent), and the one that waits for this one (child).
+CREATE PERFETTO TABLE android_monitor_contention_chain(
+  parent_id LONG,
+  blocking_method STRING,
+  blocked_method STRING,
+  short_blocking_method STRING,
+  short_blocked_method STRING,
+  blocking_src STRING,
+  blocked_src STRING,
+  waiter_count LONG,
+  blocked_utid JOINID(thread.id),
+  blocked_thread_name STRING,
+  blocking_utid JOINID(thread.id),
+  blocking_thread_name STRING,
+  blocking_tid LONG,
+  upid JOINID(process.id),
+  process_name STRING,
+  id LONG,
+  ts TIMESTAMP,
+  dur DURATION,
+  monotonic_dur DURATION,
+  track_id JOINID(track.id),
+  is_blocked_thread_main LONG,
+  blocked_thread_tid LONG,
+  is_blocking_thread_main LONG,
+  blocking_thread_tid LONG,
+  binder_reply_id LONG,
+  binder_reply_ts TIMESTAMP,
+  binder_reply_tid LONG,
+  pid LONG,
+  child_id LONG,
+  lock_name STRING
+) AS
+SELECT
+  p.parent_id,
+  m.blocking_method, m.blocked_method, m.short_blocking_method, m.short_blocked_method, m.blocking_src, m.blocked_src,
+  m.waiter_count, m.blocked_utid, m.blocked_thread_name, m.blocking_utid, m.blocking_thread_name, m.blocking_tid, m.upid,
+  m.process_name, m.id, m.ts, m.dur, m.monotonic_dur, m.track_id, m.is_blocked_thread_main, m.blocked_thread_tid,
+  m.is_blocking_thread_main, m.blocking_thread_tid, m.binder_reply_id, m.binder_reply_ts, m.binder_reply_tid, m.pid,
+  c.child_id,
+  m.lock_name
+FROM android_monitor_contention AS m
+LEFT JOIN _children AS p ON p.child_id = m.id
+LEFT JOIN _children AS c ON c.parent_id = m.id;
+
+-- What the owner did while it was waited for.
+CREATE PERFETTO TABLE android_monitor_contention_chain_thread_state(
+  id LONG,
+  ts TIMESTAMP,
+  dur DURATION,
+  blocking_utid JOINID(thread.id),
+  blocked_function STRING,
+  state STRING
+) AS
+SELECT
+  c.id,
+  max(t.ts, c.ts) AS ts,
+  min(t.ts + t.dur, c.ts + c.dur) - max(t.ts, c.ts) AS dur,
+  c.blocking_utid,
+  t.blocked_function,
+  t.state
+FROM android_monitor_contention_chain AS c
+JOIN thread_state AS t ON t.utid = c.blocking_utid
+WHERE t.dur > 0 AND t.ts < c.ts + c.dur AND t.ts + t.dur > c.ts;
+
+-- The same added up by state.
+CREATE PERFETTO VIEW android_monitor_contention_chain_thread_state_by_txn(
+  id LONG,
+  thread_state STRING,
+  thread_state_dur DURATION,
+  thread_state_count LONG
+) AS
+SELECT id, state AS thread_state, sum(dur) AS thread_state_dur, count() AS thread_state_count
+FROM android_monitor_contention_chain_thread_state
+GROUP BY id, thread_state;
+
+-- The same added up by kernel function.
+CREATE PERFETTO VIEW android_monitor_contention_chain_blocked_functions_by_txn(
+  id LONG,
+  blocked_function STRING,
+  blocked_function_dur DURATION,
+  blocked_function_count LONG
+) AS
+SELECT id, blocked_function, sum(dur) AS blocked_function_dur, count() AS blocked_function_count
+FROM android_monitor_contention_chain_thread_state
+WHERE blocked_function IS NOT NULL
+GROUP BY id, blocked_function;

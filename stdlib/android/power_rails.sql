@@ -1,0 +1,50 @@
+-- Energy that rails of a phone delivered.
+
+-- The rails and what they feed.
+CREATE PERFETTO TABLE android_power_rails_metadata(
+  power_rail_name STRING,
+  raw_power_rail_name STRING,
+  friendly_name STRING,
+  track_id JOINID(track.id),
+  subsystem_name STRING,
+  machine_id JOINID(machine.id)
+) AS
+SELECT
+  t.name AS power_rail_name,
+  extract_arg(t.dimension_arg_set_id, 'power_rail') AS raw_power_rail_name,
+  substr(t.name, 7) AS friendly_name,
+  t.id AS track_id,
+  extract_arg(t.source_arg_set_id, 'subsystem_name') AS subsystem_name,
+  t.machine_id
+FROM counter_track AS t
+WHERE t.type = 'power_rails';
+
+-- Energy between samples.
+CREATE PERFETTO TABLE android_power_rails_counters(
+  id ID(counter.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  power_rail_name STRING,
+  raw_power_rail_name STRING,
+  energy_since_boot DOUBLE,
+  energy_since_boot_at_end DOUBLE,
+  average_power DOUBLE,
+  energy_delta DOUBLE,
+  track_id JOINID(track.id),
+  value DOUBLE
+) AS
+SELECT
+  c.id,
+  c.ts,
+  lead(c.ts) OVER one - c.ts AS dur,
+  m.power_rail_name,
+  m.raw_power_rail_name,
+  c.value AS energy_since_boot,
+  lead(c.value) OVER one AS energy_since_boot_at_end,
+  (lead(c.value) OVER one - c.value) * 1e6 / (lead(c.ts) OVER one - c.ts) AS average_power,
+  lead(c.value) OVER one - c.value AS energy_delta,
+  c.track_id,
+  c.value
+FROM counter AS c
+JOIN android_power_rails_metadata AS m ON m.track_id = c.track_id
+WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);

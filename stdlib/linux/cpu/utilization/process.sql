@@ -1,0 +1,140 @@
+-- CPU cycles and utilisation of processes.
+
+INCLUDE PERFETTO MODULE linux.cpu.utilization.general;
+
+-- Utilisation by one process in pieces of a given length.
+CREATE PERFETTO FUNCTION cpu_process_utilization_per_period(
+  -- Length of a piece.
+  interval LONG,
+  -- Row of process.
+  upid JOINID(process.id)
+)
+RETURNS TABLE(
+  -- Start of the piece.
+  ts TIMESTAMP,
+  -- Part of the time of all CPUs, 0 to 1.
+  utilization DOUBLE,
+  -- The same counted in CPUs.
+  unnormalized_utilization DOUBLE
+) AS
+SELECT ts, utilization, unnormalized_utilization
+FROM _cpu_avg_utilization_per_period!(
+  $interval,
+  (SELECT s.ts, s.dur FROM _sched_without_id AS s JOIN thread USING (utid) WHERE thread.upid = $upid)
+);
+
+-- Utilisation by one process second by second.
+CREATE PERFETTO FUNCTION cpu_process_utilization_per_second(
+  -- Row of process.
+  upid JOINID(process.id)
+)
+RETURNS TABLE(
+  -- Start of the piece.
+  ts TIMESTAMP,
+  -- Part of the time of all CPUs, 0 to 1.
+  utilization DOUBLE,
+  -- The same counted in CPUs.
+  unnormalized_utilization DOUBLE
+) AS
+SELECT ts, utilization, unnormalized_utilization
+FROM cpu_process_utilization_per_period(1000000000, $upid);
+
+-- Cycles of each process over the whole trace.
+CREATE PERFETTO TABLE cpu_cycles_per_process(
+  -- Row of process.
+  upid JOINID(process.id),
+  -- Thousandths of cycles; NULL when the frequency is not known.
+  millicycles LONG,
+  -- Millions of cycles.
+  megacycles LONG,
+  -- Time on CPUs.
+  runtime DURATION,
+  -- Lowest frequency, in kHz.
+  min_freq LONG,
+  -- Highest frequency, in kHz.
+  max_freq LONG,
+  -- Frequency on average, in kHz.
+  avg_freq LONG
+) AS
+SELECT
+  thread.upid,
+  _cpu_cycles_columns!(c.dur, c.freq)
+FROM _cpu_freq_per_thread AS c
+JOIN thread USING (utid)
+WHERE thread.upid IS NOT NULL
+GROUP BY thread.upid;
+
+-- Cycles of each process in a window.
+CREATE PERFETTO FUNCTION cpu_cycles_per_process_in_interval(
+  -- Start of the window.
+  ts TIMESTAMP,
+  -- Its length.
+  dur LONG
+)
+RETURNS TABLE(
+  -- Row of process.
+  upid JOINID(process.id),
+  -- Thousandths of cycles; NULL when the frequency is not known.
+  millicycles LONG,
+  -- Millions of cycles.
+  megacycles LONG,
+  -- Time on CPUs.
+  runtime DURATION,
+  -- Time on CPUs while the machine was awake.
+  awake_runtime DURATION,
+  -- Lowest frequency, in kHz.
+  min_freq LONG,
+  -- Highest frequency, in kHz.
+  max_freq LONG,
+  -- Frequency on average, in kHz.
+  avg_freq LONG
+) AS
+SELECT upid, millicycles, megacycles, runtime, runtime AS awake_runtime, min_freq, max_freq, avg_freq
+FROM (
+  SELECT
+    thread.upid,
+    _cpu_cycles_columns!(ii.dur, c.freq)
+  FROM _interval_intersect_single!(
+    $ts, $dur,
+    (SELECT id, ts, dur FROM _cpu_freq_per_thread)
+  ) AS ii
+  JOIN _cpu_freq_per_thread AS c USING (id)
+  JOIN thread USING (utid)
+  WHERE thread.upid IS NOT NULL
+  GROUP BY thread.upid
+);
+
+-- Utilisation by each process in a window.
+CREATE PERFETTO FUNCTION cpu_process_utilization_in_interval(
+  -- Start of the window.
+  ts TIMESTAMP,
+  -- Its length.
+  dur LONG
+)
+RETURNS TABLE(
+  -- Row of process.
+  upid JOINID(process.id),
+  -- Name of the process.
+  process_name STRING,
+  -- Time on CPUs.
+  awake_dur LONG,
+  -- Part of the time of all CPUs, 0 to 1.
+  awake_utilization DOUBLE,
+  -- The same counted in CPUs.
+  awake_unnormalized_utilization DOUBLE
+) AS
+SELECT
+  thread.upid,
+  process.name AS process_name,
+  sum(ii.dur) AS awake_dur,
+  sum(ii.dur) * 1.0 / ($dur * (SELECT max(count(DISTINCT ucpu), 1) FROM sched)) AS awake_utilization,
+  sum(ii.dur) * 1.0 / $dur AS awake_unnormalized_utilization
+FROM _interval_intersect_single!(
+  $ts, $dur,
+  (SELECT id, ts, dur FROM _cpu_freq_per_thread)
+) AS ii
+JOIN _cpu_freq_per_thread AS c USING (id)
+JOIN thread USING (utid)
+JOIN process USING (upid)
+GROUP BY thread.upid
+ORDER BY awake_dur DESC;

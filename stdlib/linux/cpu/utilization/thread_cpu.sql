@@ -1,0 +1,73 @@
+-- CPU cycles of threads, apart by CPU.
+
+INCLUDE PERFETTO MODULE linux.cpu.utilization.general;
+
+-- Cycles of each thread on each CPU over the whole trace.
+CREATE PERFETTO TABLE cpu_cycles_per_thread_per_cpu(
+  -- Row of thread.
+  utid JOINID(thread.id),
+  -- Number of the CPU among all machines.
+  ucpu JOINID(cpu.id),
+  -- Number of the CPU on its machine.
+  cpu LONG,
+  -- Thousandths of cycles; NULL when the frequency is not known.
+  millicycles LONG,
+  -- Millions of cycles.
+  megacycles LONG,
+  -- Time on CPUs.
+  runtime DURATION,
+  -- Lowest frequency, in kHz.
+  min_freq LONG,
+  -- Highest frequency, in kHz.
+  max_freq LONG,
+  -- Frequency on average, in kHz.
+  avg_freq LONG
+) AS
+SELECT
+  c.utid,
+  c.ucpu,
+  cpu.cpu,
+  _cpu_cycles_columns!(c.dur, c.freq)
+FROM _cpu_freq_per_thread AS c
+JOIN cpu USING (ucpu)
+GROUP BY c.utid, c.ucpu;
+
+-- Cycles of each thread on each CPU in a window.
+CREATE PERFETTO FUNCTION cpu_cycles_per_thread_per_cpu_in_interval(
+  -- Start of the window.
+  ts TIMESTAMP,
+  -- Its length.
+  dur LONG
+)
+RETURNS TABLE(
+  -- Row of thread.
+  utid JOINID(thread.id),
+  -- Number of the CPU among all machines.
+  ucpu JOINID(cpu.id),
+  -- Number of the CPU on its machine.
+  cpu LONG,
+  -- Thousandths of cycles; NULL when the frequency is not known.
+  millicycles LONG,
+  -- Millions of cycles.
+  megacycles LONG,
+  -- Time on CPUs.
+  runtime DURATION,
+  -- Lowest frequency, in kHz.
+  min_freq LONG,
+  -- Highest frequency, in kHz.
+  max_freq LONG,
+  -- Frequency on average, in kHz.
+  avg_freq LONG
+) AS
+SELECT
+  c.utid,
+  c.ucpu,
+  cpu.cpu,
+  _cpu_cycles_columns!(ii.dur, c.freq)
+FROM _interval_intersect_single!(
+  $ts, $dur,
+  (SELECT id, ts, dur FROM _cpu_freq_per_thread)
+) AS ii
+JOIN _cpu_freq_per_thread AS c USING (id)
+JOIN cpu USING (ucpu)
+GROUP BY c.utid, c.ucpu;

@@ -1,0 +1,43 @@
+-- Thread states as people call them.
+
+-- The name of a state such as 'S' or 'D'; each letter of a combination is told, as in 'DK'. What is not known comes back
+-- as it is.
+CREATE PERFETTO FUNCTION sched_state_to_human_readable_string(
+  -- State, as in thread_state.state or sched.end_state.
+  short_name STRING
+)
+RETURNS STRING AS
+SELECT
+  CASE $short_name
+    WHEN 'R' THEN 'Runnable'
+    WHEN 'R+' THEN 'Runnable (Preempted)'
+    WHEN 'Running' THEN 'Running'
+    WHEN 'S' THEN 'Sleeping'
+    WHEN 'D' THEN 'Uninterruptible Sleep'
+    WHEN 'T' THEN 'Stopped'
+    WHEN 't' THEN 'Traced'
+    WHEN 'X' THEN 'Exit (Dead)'
+    WHEN 'Z' THEN 'Exit (Zombie)'
+    WHEN 'x' THEN 'Task Dead'
+    WHEN 'I' THEN 'Idle'
+    WHEN 'K' THEN 'Wake Kill'
+    WHEN 'W' THEN 'Waking'
+    WHEN 'P' THEN 'Parked'
+    WHEN 'N' THEN 'No Load'
+    WHEN 'DK' THEN 'Uninterruptible Sleep + Wake Kill'
+    WHEN 'I+' THEN 'Idle'
+    WHEN '' THEN ''
+    ELSE $short_name
+  END;
+
+-- The same, told whether the thread waited for a device.
+CREATE PERFETTO FUNCTION sched_state_io_to_human_readable_string(
+  -- State.
+  sched_state STRING,
+  -- Waiting for a device?
+  io_wait BOOL
+)
+RETURNS STRING AS
+SELECT
+  sched_state_to_human_readable_string($sched_state)
+  || CASE $io_wait WHEN 1 THEN ' (IO)' WHEN 0 THEN ' (non-IO)' ELSE '' END;

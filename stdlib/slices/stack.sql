@@ -1,0 +1,143 @@
+-- Slices by what stands above them: two slices with the same names all the way up have the same stack id.
+
+CREATE PERFETTO TABLE _slice_stack AS
+WITH RECURSIVE
+  walk(id, stack_id, parent_stack_id) AS (
+    SELECT id, abs(hash(coalesce(category, ''), coalesce(name, '')) % 4503599627370496), 0
+    FROM slice
+    WHERE parent_id IS NULL
+    UNION ALL
+    SELECT
+      c.id,
+      abs(hash(w.stack_id, coalesce(c.category, ''), coalesce(c.name, '')) % 4503599627370496),
+      w.stack_id
+    FROM walk AS w
+    JOIN slice AS c ON c.parent_id = w.id
+  )
+SELECT id, stack_id, parent_stack_id
+FROM walk
+ORDER BY id;
+
+-- Slices with their stack ids.
+CREATE PERFETTO VIEW slice_with_stack_id(
+  -- Row of slice.
+  id ID(slice.id),
+  -- Start.
+  ts TIMESTAMP,
+  -- Length.
+  dur DURATION,
+  -- Row of track.
+  track_id JOINID(track.id),
+  -- Category of the event.
+  category STRING,
+  -- Name of the slice.
+  name STRING,
+  -- How many slices stand above it.
+  depth LONG,
+  -- The slice above it.
+  parent_id JOINID(slice.id),
+  -- Details.
+  arg_set_id ARGSETID,
+  -- Start on the thread's own clock.
+  thread_ts TIMESTAMP,
+  -- Length on the thread's own clock.
+  thread_dur LONG,
+  -- Instruction count at the start.
+  thread_instruction_count LONG,
+  -- Instructions in the slice.
+  thread_instruction_delta LONG,
+  -- Hash of the names from the top down to here.
+  stack_id LONG,
+  -- Hash of the names above; 0 at the top.
+  parent_stack_id LONG
+) AS
+SELECT
+  s.id,
+  s.ts,
+  s.dur,
+  s.track_id,
+  s.category,
+  s.name,
+  s.depth,
+  s.parent_id,
+  s.arg_set_id,
+  s.thread_ts,
+  s.thread_dur,
+  s.thread_instruction_count,
+  s.thread_instruction_delta,
+  k.stack_id,
+  k.parent_stack_id
+FROM slice AS s
+JOIN _slice_stack AS k USING (id);
+
+-- All slices above those with the stack id.
+CREATE PERFETTO FUNCTION ancestor_slice_by_stack(
+  -- Stack id.
+  stack_hash LONG
+)
+RETURNS TABLE(
+  -- Row of slice.
+  id JOINID(slice.id),
+  -- Start.
+  ts TIMESTAMP,
+  -- Length.
+  dur DURATION,
+  -- Row of track.
+  track_id JOINID(track.id),
+  -- Category of the event.
+  category STRING,
+  -- Name of the slice.
+  name STRING,
+  -- How many slices stand above it.
+  depth LONG,
+  -- The slice above it.
+  parent_id JOINID(slice.id),
+  -- Details.
+  arg_set_id ARGSETID,
+  -- Start on the thread's own clock.
+  thread_ts TIMESTAMP,
+  -- Length on the thread's own clock.
+  thread_dur LONG
+) AS
+SELECT DISTINCT
+  a.id, a.ts, a.dur, a.track_id, a.category, a.name, a.depth, a.parent_id, a.arg_set_id, a.thread_ts, a.thread_dur
+FROM _slice_stack AS k
+JOIN ancestor_slice(k.id) AS a
+WHERE k.stack_id = $stack_hash
+ORDER BY a.id;
+
+-- All slices inside those with the stack id.
+CREATE PERFETTO FUNCTION descendant_slice_by_stack(
+  -- Stack id.
+  stack_hash LONG
+)
+RETURNS TABLE(
+  -- Row of slice.
+  id JOINID(slice.id),
+  -- Start.
+  ts TIMESTAMP,
+  -- Length.
+  dur DURATION,
+  -- Row of track.
+  track_id JOINID(track.id),
+  -- Category of the event.
+  category STRING,
+  -- Name of the slice.
+  name STRING,
+  -- How many slices stand above it.
+  depth LONG,
+  -- The slice above it.
+  parent_id JOINID(slice.id),
+  -- Details.
+  arg_set_id ARGSETID,
+  -- Start on the thread's own clock.
+  thread_ts TIMESTAMP,
+  -- Length on the thread's own clock.
+  thread_dur LONG
+) AS
+SELECT DISTINCT
+  d.id, d.ts, d.dur, d.track_id, d.category, d.name, d.depth, d.parent_id, d.arg_set_id, d.thread_ts, d.thread_dur
+FROM _slice_stack AS k
+JOIN descendant_slice(k.id) AS d
+WHERE k.stack_id = $stack_hash
+ORDER BY d.id;

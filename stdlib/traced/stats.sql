@@ -1,0 +1,35 @@
+-- What the tracing service tells of itself.
+
+-- How long each buffer took to be copied when the trace was cloned, from the start of the clone.
+CREATE PERFETTO TABLE traced_clone_flush_latency(
+  -- Buffer.
+  buffer_id LONG,
+  -- Length.
+  duration_ns LONG,
+  -- Machine.
+  machine_id JOINID(machine.id),
+  -- Trace.
+  trace_id LONG
+) AS
+SELECT d.idx AS buffer_id, d.value - s.value AS duration_ns, d.machine_id, d.trace_id
+FROM stats AS d
+JOIN stats AS s
+  ON s.name = 'traced_clone_started_timestamp_ns' AND s.machine_id IS d.machine_id AND s.trace_id IS d.trace_id
+WHERE d.name = 'traced_buf_clone_done_timestamp_ns' AND d.value > 0 AND s.value > 0;
+
+-- The same from the moment that the trigger came.
+CREATE PERFETTO TABLE traced_trigger_clone_flush_latency(
+  -- Buffer.
+  buffer_id LONG,
+  -- Length.
+  duration_ns LONG,
+  -- Machine.
+  machine_id JOINID(machine.id),
+  -- Trace.
+  trace_id LONG
+) AS
+SELECT d.idx AS buffer_id, d.value - s.value AS duration_ns, d.machine_id, d.trace_id
+FROM stats AS d
+JOIN stats AS s
+  ON s.name = 'traced_clone_trigger_timestamp_ns' AND s.machine_id IS d.machine_id AND s.trace_id IS d.trace_id
+WHERE d.name = 'traced_buf_clone_done_timestamp_ns' AND d.value > 0 AND s.value > 0;

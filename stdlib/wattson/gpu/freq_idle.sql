@@ -1,0 +1,24 @@
+-- Frequency and power state of the GPU.
+
+INCLUDE PERFETTO MODULE android.gpu.frequency;
+INCLUDE PERFETTO MODULE android.gpu.mali_power_state;
+INCLUDE PERFETTO MODULE counters.intervals;
+
+-- Power state of PowerVR GPUs.
+CREATE PERFETTO TABLE _pvr_gpu_power_state(
+  ts TIMESTAMP,
+  dur DURATION,
+  power_state LONG
+) AS
+SELECT i.ts, i.dur, CAST(i.value AS INT) AS power_state
+FROM counter_leading_intervals!((
+  SELECT c.id, c.ts, c.track_id, c.value
+  FROM counter AS c
+  JOIN track AS t ON t.id = c.track_id
+  WHERE t.type = 'pixel_gpu_power_state' OR t.name = 'powervr_gpu_power_state'
+)) AS i;
+
+CREATE PERFETTO VIEW _gpu_power_state AS
+SELECT ts, dur, power_state FROM android_mali_gpu_power_state
+UNION ALL
+SELECT ts, dur, power_state FROM _pvr_gpu_power_state;
