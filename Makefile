@@ -28,7 +28,7 @@ check: deps-tests asan
 
 # Imports amplified recordings and runs the benchmark queries: test/bench/README.md.
 bench: release
-	@$(CMAKE) --build build/release -j $(JOBS) --target amplify
+	@$(CMAKE) --build build/release -j $(JOBS) --target amplify sdk_trace
 	@python3 test/bench/bench.py --build build/release $(BENCH_ARGS)
 
 # Pages made from the sources.

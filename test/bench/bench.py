@@ -36,6 +36,7 @@ REFERENCE_QUERY_MS = {          # amp-sched, amp-nocompact; 0.99 stands for "bel
     "15-span-join": (853, 330),
 }
 LINEAR_BAR = 2.3
+SDK_EVENTS = 10_000_000  # track events, as an application's SDK writes them
 
 missed = []
 
@@ -75,6 +76,7 @@ class Bench:
     def __init__(self, build, runs):
         self.shell = build / "tp_shell"
         self.amplify = build / "amplify"
+        self.sdk_trace = build / "sdk_trace"
         self.dir = build / "bench"
         self.runs = runs
         self.dir.mkdir(exist_ok=True)
@@ -168,21 +170,48 @@ class Bench:
             print(f"  {n:5} copies  {wall:8.3f} s  cpu {cpu:8.3f} s  {peak:8.0f} MiB{note}")
             before = (cpu, peak)
 
+    def sdk(self):
+        """Track events with interned names and nested annotations: n/4, n/2 and n of them."""
+        print("\ntrack events of an SDK, 8 threads")
+        before, report = None, []
+        for n in (SDK_EVENTS // 4, SDK_EVENTS // 2, SDK_EVENTS):
+            trace = self.dir / f"sdk-{n}.pftrace"
+            if not trace.exists():
+                part = trace.with_suffix(".part")
+                run([self.sdk_trace, n, part])
+                part.rename(trace)
+            size = trace.stat().st_size
+            sha, _, _ = best(["sha256sum", trace], self.runs)
+            wall, cpu, peak = best([self.shell, "query", trace, "select 1"], self.runs)
+            # The file is mapped: its pages count as memory of the process, but can be dropped at any time.
+            own = peak * 2**20 - size
+            print(f"  {n / 1e6:5.2f} M  {size / 1e6:6.1f} MB  {wall:8.3f} s  {n / wall / 1e6:6.2f} M events/s  cpu {cpu:7.3f} s"
+                  f"  sha256sum x {wall / sha:.2f}  {peak:6.0f} MiB, {own / n:5.1f} bytes an event beside the file", end="")
+            if before:
+                print(f"   x {cpu / before:.2f} cpu" + bar(cpu <= LINEAR_BAR * before, f"sdk: linearity at {n}"), end="")
+            print(flush=True)
+            before = cpu
+            report.append({"events": n, "s": wall, "cpu_s": cpu, "peak_mib": peak, "own_bytes_per_event": own / n})
+        self.report["sdk"] = report
+
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--build", type=pathlib.Path, required=True)
-    ap.add_argument("--only", help="traces, of " + ",".join(TRACES))
+    ap.add_argument("--only", help="traces, of " + ",".join(TRACES) + ",sdk")
     ap.add_argument("--runs", type=int, default=3)
     ap.add_argument("--no-queries", action="store_true")
     ap.add_argument("--no-linearity", action="store_true")
+    ap.add_argument("--no-sdk", action="store_true")
     ap.add_argument("--json", type=pathlib.Path)
     a = ap.parse_args()
     if not (a.build / "tp_shell").exists():
         sys.exit(f"bench: build {a.build}/tp_shell first")
-    names = a.only.split(",") if a.only else list(TRACES)
+    names = [n for n in a.only.split(",") if n != "sdk"] if a.only else list(TRACES)
     b = Bench(a.build.resolve(), a.runs)
     sha = {name: b.imports(name) for name in names}
+    if not a.no_sdk and (not a.only or "sdk" in a.only.split(",")):
+        b.sdk()
     b.startup()
     for column, name in enumerate(("sched", "nocompact")):
         if name in names and not a.no_queries:
