@@ -10,6 +10,7 @@ const struct packet_handler system_packet_handlers[] = {
     {38, "battery", NULL, battery_parse},
     {40, "power_rails", power_rails_tokenize, NULL},
     {45, "system_info", system_info_tokenize, NULL},
+    {49, "perfetto_metatrace", NULL, metatrace_parse},
     {51, "chrome_metadata", chrome_metadata_tokenize, NULL},
     {52, "gpu_counter_event", NULL, gpu_counter_event_parse},
     {67, "cpu_info", NULL, cpu_info_parse},
@@ -53,6 +54,7 @@ void system_machine_close(struct system_machine *s)
     u64map_free(&s->energy_consumers);
     u64map_free(&s->entity_states);
     u64map_free(&s->gpu_counters);
+    u64map_free(&s->metatrace_strings);
     vec_free(&s->cpu_freqs);
     generic_kernel_close(s->generic);
     mem_free(s);

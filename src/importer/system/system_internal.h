@@ -18,10 +18,11 @@ struct system_machine {
 
     uint32_t counter_queue; /* in the sorter: counter samples with timestamps of their own; UINT32_MAX until needed */
     struct u64map rails;    /* hash of (session, index) -> track */
-    struct u64map energy_consumers; /* id -> name */
-    struct u64map entity_states;    /* entity << 32 | state -> entity name << 32 | state name */
-    struct u64map gpu_counters;     /* gpu << 32 | counter id -> track */
-    uint32_t chrome_bundles;        /* chrome_metadata packets so far */
+    struct u64map energy_consumers;  /* id -> name */
+    struct u64map entity_states;     /* entity << 32 | state -> entity name << 32 | state name */
+    struct u64map gpu_counters;      /* gpu << 32 | counter id -> track */
+    uint32_t chrome_bundles;         /* chrome_metadata packets so far */
+    struct u64map metatrace_strings; /* sequence << 32 ^ iid -> strid */
     VEC(uint32_t)
     cpu_freqs;                      /* frequencies of every cpu, one list after another */
     struct generic_kernel *generic; /* generic_kernel.c; NULL until needed */
@@ -55,6 +56,7 @@ void generic_cpu_freq_parse(struct packet *p);
 void generic_task_rename_parse(struct packet *p);
 void generic_process_tree_parse(struct packet *p);
 void generic_kernel_close(struct generic_kernel *g);
+void metatrace_parse(struct packet *p);
 void smaps_parse(struct packet *p);
 void journald_parse(struct packet *p);
 void display_state_parse(struct packet *p);
