@@ -37,7 +37,7 @@ struct pb_field {
 
 static inline struct pb_cursor pb_cursor(struct slice s)
 {
-    return (struct pb_cursor){s.p, s.p + s.len, false};
+    return (struct pb_cursor){s.p, s.len ? s.p + s.len : s.p, false};
 }
 
 /* Reads one varint of up to 10 bytes at *p; false when it runs over `end` or is too long. Bits past 64 are dropped. */

@@ -17,6 +17,27 @@ void args_set_decoder(struct args *a, unsigned kind, args_decode_fn decode, void
     }
 }
 
+/* Payloads are short and mostly differ early or not at all: a call of memcmp would cost more than it compares. */
+static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
+{
+    uint64_t x, y;
+    if (n < 8) {
+        for (size_t i = 0; i < n; i++)
+            if (a[i] != b[i])
+                return false;
+        return true;
+    }
+    for (size_t i = 0; i + 8 < n; i += 8) {
+        memcpy(&x, a + i, 8);
+        memcpy(&y, b + i, 8);
+        if (x != y)
+            return false;
+    }
+    memcpy(&x, a + n - 8, 8);
+    memcpy(&y, b + n - 8, 8);
+    return x == y;
+}
+
 static struct arg_list view_ready(const struct args *a, const struct arg_set *s)
 {
     return (struct arg_list){a->ready.p + s->first, s->len, 0};
@@ -73,7 +94,7 @@ uint32_t args_intern(struct args *a, const struct arg *list, size_t n)
 {
     if (!n)
         return 0;
-    if (a->sets.n * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
+    if (a->n_slots * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
         goto failed;
     uint32_t hash = hash_values(list, n), mask = a->slot_cap - 1, at = hash & mask;
     for (; a->slots[at].id; at = (at + 1) & mask) {
@@ -90,6 +111,7 @@ uint32_t args_intern(struct args *a, const struct arg *list, size_t n)
     memcpy(a->ready.p + a->ready.n, list, n * sizeof *list);
     a->ready.n += n;
     a->slots[at] = (struct args_slot){hash, id};
+    a->n_slots++;
     return id;
 failed:
     a->failed = true;
@@ -105,7 +127,7 @@ uint32_t args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct s
     if (was_new)
         *was_new = true;
     if (share) {
-        if (a->sets.n * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
+        if (a->n_slots * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
             goto failed;
         hash = (uint32_t)hash_combine(hash_bytes(payload.p, payload.len), kind_aux);
         uint32_t mask = a->slot_cap - 1, at = hash & mask;
@@ -113,7 +135,7 @@ uint32_t args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct s
             if (a->slots[at].hash != hash)
                 continue;
             const struct arg_set *s = &a->sets.p[a->slots[at].id - 1];
-            if (s->kind_aux == kind_aux && slice_eq(slice_of(s->bytes, s->len), payload)) {
+            if (s->kind_aux == kind_aux && s->len == payload.len && same_bytes(s->bytes, payload.p, payload.len)) {
                 if (was_new)
                     *was_new = false;
                 return a->slots[at].id;
@@ -131,8 +153,10 @@ uint32_t args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct s
         bytes = memcpy(copy, payload.p, payload.len);
     }
     uint32_t id = add_set(a, (struct arg_set){.bytes = bytes, .len = (uint32_t)payload.len, .kind_aux = kind_aux});
-    if (id && slot)
+    if (id && slot) {
         *slot = (struct args_slot){hash, id};
+        a->n_slots++;
+    }
     return id;
 failed:
     a->failed = true;

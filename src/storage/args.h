@@ -67,6 +67,7 @@ struct args {
     ready;                   /* values of ready sets */
     struct args_slot *slots; /* hash index over sets, a power of two */
     uint32_t slot_cap;
+    uint32_t n_slots; /* used; sets that nobody looks for have none */
     struct {
         args_decode_fn decode;
         void *ctx;

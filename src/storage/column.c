@@ -18,7 +18,29 @@ struct span {
     bool whole; /* doubles: every one is a whole number that fits 53 bits, and no negative zero */
 };
 
-VECTORISED static void scan_ints(const int64_t *v, uint32_t n, int64_t null, struct span *s)
+/* One pass as if no value were NULL. */
+VECTORISED static void scan_plain(const int64_t *v, uint32_t n, struct span *s)
+{
+    int64_t min = v[0], max = v[0];
+    uint64_t falls = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        min = v[i] < min ? v[i] : min;
+        max = v[i] > max ? v[i] : max;
+        falls += v[i] < v[i - 1];
+    }
+    *s = (struct span){.min = min, .max = max, .sorted = !falls};
+}
+
+/* NULL is the least of all words (INT64_MIN, or 0 among string ids), so that the minimum tells whether there is one. */
+static bool scan_without_nulls(const int64_t *v, uint32_t n, int64_t null, struct span *s)
+{
+    if (!n)
+        return false;
+    scan_plain(v, n, s);
+    return s->min > null;
+}
+
+VECTORISED static void scan_nullable(const int64_t *v, uint32_t n, int64_t null, struct span *s)
 {
     int64_t min = INT64_MAX, max = INT64_MIN;
     uint32_t nulls = 0, falls = 0;
@@ -33,6 +55,25 @@ VECTORISED static void scan_ints(const int64_t *v, uint32_t n, int64_t null, str
     for (uint32_t i = 1; i < n; i++)
         falls += v[i] < v[i - 1];
     *s = (struct span){.min = min, .max = max, .nulls = nulls, .sorted = !falls && !nulls};
+}
+
+static void scan_ints(const int64_t *v, uint32_t n, int64_t null, struct span *s)
+{
+    if (!scan_without_nulls(v, n, null, s))
+        scan_nullable(v, n, null, s);
+}
+
+/* Many columns hold one value (mostly NULL) for long stretches: seen before anything else is computed. */
+static bool is_uniform(const int64_t *v)
+{
+    for (uint32_t i = 0; i < COL_CHUNK_ROWS; i += 64) {
+        int64_t differ = 0;
+        for (uint32_t k = 0; k < 64; k++)
+            differ |= v[i + k] ^ v[0];
+        if (differ)
+            return false;
+    }
+    return true;
 }
 
 static bool is_whole(int64_t word)
@@ -103,7 +144,10 @@ static uint32_t kind_width(uint8_t kind)
 static bool pack(int64_t *v, enum col_type type, struct col_chunk *c)
 {
     struct span s;
-    scan(v, COL_CHUNK_ROWS, type, &s);
+    bool uniform = is_uniform(v);
+    scan(v, uniform ? 1 : COL_CHUNK_ROWS, type, &s);
+    if (uniform && s.nulls)
+        s.nulls = COL_CHUNK_ROWS;
     *c = (struct col_chunk){.base = v[0], .min = s.min, .max = s.max, .has_null = s.nulls > 0, .sorted = s.sorted};
     if (s.nulls == COL_CHUNK_ROWS || (s.nulls == 0 && s.min == s.max)) {
         c->kind = CHUNK_CONST;
@@ -270,13 +314,9 @@ static bool set_in_place(struct col_chunk *k, uint32_t i, int64_t word, int64_t 
     return true;
 }
 
-bool column_set(struct column *c, uint32_t row, int64_t word)
+bool column_set_sealed(struct column *c, uint32_t row, int64_t word)
 {
     uint32_t chunk = row >> COL_CHUNK_SHIFT, i = row & COL_CHUNK_MASK;
-    if (chunk >= c->n_chunks) {
-        c->tail[i] = word;
-        return true;
-    }
     struct col_chunk *k = &c->chunks[chunk];
     int64_t null = column_null(c->type);
     if (set_in_place(k, i, word, null)) {

@@ -130,8 +130,17 @@ static inline int64_t column_get(const struct column *c, uint32_t row)
     return chunk < c->n_chunks ? col_chunk_get(&c->chunks[chunk], row & COL_CHUNK_MASK) : c->tail[row & COL_CHUNK_MASK];
 }
 
+/* As column_set() for a row of a sealed chunk. */
+bool column_set_sealed(struct column *c, uint32_t row, int64_t word);
+
 /* Changes the word of a row, which must exist. False when out of memory (the old value stays). */
-bool column_set(struct column *c, uint32_t row, int64_t word);
+static inline bool column_set(struct column *c, uint32_t row, int64_t word)
+{
+    if (row >> COL_CHUNK_SHIFT < c->n_chunks)
+        return column_set_sealed(c, row, word);
+    c->tail[row & COL_CHUNK_MASK] = word;
+    return true;
+}
 
 /* Unpacks `n` rows of one chunk, from `first` on, into out. [first, first + n) must lie within one chunk. */
 void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *out);

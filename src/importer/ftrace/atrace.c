@@ -197,8 +197,7 @@ static uint32_t point_thread(const struct ftrace_event *e, uint32_t tgid)
 
 static void thread_end(const struct ftrace_event *e, uint32_t tgid)
 {
-    uint32_t utid = tgid ? thread_of_process(e, tgid)
-                         : process_tracker_find_thread(e->m->processes, (int32_t)e->pid);
+    uint32_t utid = tgid ? thread_of_process(e, tgid) : process_tracker_find_thread(e->m->processes, (int32_t)e->pid);
     if (utid != UTID_NONE)
         ftrace_end(e, ftrace_thread_track(e, utid), 0, 0, NULL);
 }

@@ -116,7 +116,16 @@ static uint32_t event_id(struct slice event)
     return 0;
 }
 
-static void push_event(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, uint32_t gen, struct slice event)
+bool ftrace_clock_is_trace_time(const struct packet *p, struct clock_id clock)
+{
+    struct clock_id trace = clock_graph_trace_clock(p->m->im->clocks);
+    int64_t ns;
+    return trace.id == clock.id && trace.sequence == clock.sequence && trace.machine == clock.machine &&
+           trace.file == clock.file && clock_graph_to_trace_time(p->m->im->clocks, clock, 1, &ns) == 0 && ns == 1;
+}
+
+static void push_event(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, bool is_trace_ns, uint32_t gen,
+                       struct slice event)
 {
     const uint8_t *q = event.p, *end = event.p + event.len;
     uint64_t raw = 0, pid, tag;
@@ -142,8 +151,8 @@ static void push_event(struct packet *p, struct ftrace_cpu *c, struct clock_id c
         stats_add(&p->m->st->stats, p->m->id, STAT_ftrace_missing_event_id, 1);
         return;
     }
-    int64_t ts;
-    if (clock_graph_to_trace_time(p->m->im->clocks, clock, (int64_t)raw, &ts) != 0) {
+    int64_t ts = (int64_t)raw;
+    if (!is_trace_ns && clock_graph_to_trace_time(p->m->im->clocks, clock, (int64_t)raw, &ts) != 0) {
         clock_graph_record_failure(p->m->im->clocks, clock, (int64_t)raw, p->byte_offset);
         return;
     }
@@ -222,11 +231,12 @@ enum tokenize_result ftrace_tokenize_bundle(struct packet *p)
     if (b.compact.len)
         ftrace_tokenize_compact(p, c, clock, b.compact);
     uint32_t gen = p->gen->index;
+    bool is_trace_ns = ftrace_clock_is_trace_time(p, clock);
     struct pb_cursor cursor = pb_cursor(p->field);
     struct pb_field field;
     while (pb_next(&cursor, &field))
         if (field.id == BUNDLE_EVENT && field.wire == PB_BYTES)
-            push_event(p, c, clock, gen, pb_bytes(&field));
+            push_event(p, c, clock, is_trace_ns, gen, pb_bytes(&field));
     if (cursor.bad)
         stats_add(stats, p->m->id, STAT_ftrace_bundle_tokenizer_errors, 1);
     if (b.has_descriptors)

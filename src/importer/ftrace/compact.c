@@ -18,84 +18,96 @@ enum {
     COMPACT_FIELDS
 };
 
-/* Reads one value of each of `n` columns; false at the end of any, which must be the end of all. */
-static bool next_row(struct pb_cursor *columns, uint32_t first, uint32_t n, uint64_t *row, bool *uneven)
+enum { COLUMNS = 5 };
+
+/* The columns of one kind of event, read in step: timestamp first. */
+struct rows {
+    struct pb_cursor column[COLUMNS];
+    uint64_t value[COLUMNS];
+    int64_t raw;      /* timestamp of the row at hand */
+    int64_t ts;       /* in trace time */
+    bool is_trace_ns; /* timestamps are trace time already */
+    bool damaged;     /* a column ended before the others, or in the midst of a value, or an index is wrong */
+};
+
+static bool at_end(const struct pb_cursor *c)
 {
-    uint32_t ended = 0;
-    for (uint32_t i = 0; i < n; i++)
-        ended += columns[first + i].p >= columns[first + i].end;
-    if (ended) {
-        *uneven |= ended != n;
-        return false;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (!pb_next_packed(&columns[first + i], &row[i])) {
-            *uneven = true;
+    return c->p >= c->end;
+}
+
+static inline bool read_row(struct rows *r)
+{
+    for (uint32_t i = 0; i < COLUMNS; i++)
+        if (!pb_varint(&r->column[i].p, r->column[i].end, &r->value[i])) {
+            r->damaged = i > 0;
+            for (uint32_t k = 0; k < COLUMNS; k++)
+                r->damaged |= !at_end(&r->column[k]);
             return false;
         }
+    r->raw = (int64_t)((uint64_t)r->raw + r->value[0]);
     return true;
 }
 
-static bool to_trace_time(struct packet *p, struct clock_id clock, int64_t raw, int64_t *ts)
+/* The next row, in trace time; false at the end, and when a time has no conversion (counted). */
+static inline bool next_row(struct packet *p, struct clock_id clock, uint32_t comm, struct rows *r)
 {
-    if (clock_graph_to_trace_time(p->m->im->clocks, clock, raw, ts) == 0)
+    if (!read_row(r))
+        return false;
+    if (r->value[comm] >= p->m->ftrace->comms.n) {
+        r->damaged = true;
+        return false;
+    }
+    r->ts = r->raw;
+    if (r->is_trace_ns || clock_graph_to_trace_time(p->m->im->clocks, clock, r->raw, &r->ts) == 0)
         return true;
-    clock_graph_record_failure(p->m->im->clocks, clock, raw, p->byte_offset);
+    clock_graph_record_failure(p->m->im->clocks, clock, r->raw, p->byte_offset);
     return false;
 }
 
-static void push_switches(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, struct pb_cursor *columns)
+static void finish(struct packet *p, const struct rows *r)
 {
-    /* In the order of the array below. */
-    struct pb_cursor in[] = {columns[SWITCH_TIMESTAMP], columns[SWITCH_PREV_STATE], columns[SWITCH_NEXT_PID],
-                             columns[SWITCH_NEXT_PRIO], columns[SWITCH_COMM_INDEX]};
-    struct ftrace_machine *f = c->f;
-    uint64_t row[5];
-    int64_t raw = 0, ts;
-    bool damaged = false;
-    while (next_row(in, 0, 5, row, &damaged)) {
-        raw = (int64_t)((uint64_t)raw + row[0]);
-        if (row[4] >= f->comms.n) {
-            damaged = true;
-            break;
-        }
-        if (!to_trace_time(p, clock, raw, &ts))
-            return;
-        sorter_push(f->im->sorter, c->queue_switch,
-                    (struct sort_event){.ts = ts,
-                                        .a = (uint64_t)f->comms.p[row[4]] << 32 | (uint32_t)row[2],
-                                        .b = row[1] << 16 | (uint16_t)row[3]});
-    }
-    if (damaged)
+    if (r->damaged)
         stats_add(&p->m->st->stats, p->m->id, STAT_compact_sched_has_parse_errors, 1);
 }
 
-static void push_wakings(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, struct pb_cursor *columns)
+static void push_switches(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, bool is_trace_ns,
+                          struct pb_cursor *columns)
 {
-    struct pb_cursor in[] = {columns[WAKING_TIMESTAMP], columns[WAKING_PID], columns[WAKING_TARGET_CPU],
-                             columns[WAKING_PRIO], columns[WAKING_COMM_INDEX]};
-    struct ftrace_machine *f = c->f;
-    uint64_t row[5], flags;
-    int64_t raw = 0, ts;
-    bool damaged = false;
-    while (next_row(in, 0, 5, row, &damaged)) {
-        raw = (int64_t)((uint64_t)raw + row[0]);
-        if (row[4] >= f->comms.n) {
-            damaged = true;
-            break;
-        }
-        if (!pb_next_packed(&columns[WAKING_COMMON_FLAGS], &flags)) /* older recorders did not write them */
+    enum { STATE = 1, PID, PRIO, COMM };
+    struct rows r = {.column = {columns[SWITCH_TIMESTAMP], columns[SWITCH_PREV_STATE], columns[SWITCH_NEXT_PID],
+                                columns[SWITCH_NEXT_PRIO], columns[SWITCH_COMM_INDEX]},
+                     .is_trace_ns = is_trace_ns};
+    const strid *comms = c->f->comms.p;
+    struct sorter *sorter = c->f->im->sorter;
+    while (next_row(p, clock, COMM, &r))
+        sorter_push(sorter, c->queue_switch,
+                    (struct sort_event){.ts = r.ts,
+                                        .a = (uint64_t)comms[r.value[COMM]] << 32 | (uint32_t)r.value[PID],
+                                        .b = r.value[STATE] << 16 | (uint16_t)r.value[PRIO]});
+    finish(p, &r);
+}
+
+static void push_wakings(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, bool is_trace_ns,
+                         struct pb_cursor *columns)
+{
+    enum { PID = 1, TARGET_CPU, PRIO, COMM };
+    struct rows r = {.column = {columns[WAKING_TIMESTAMP], columns[WAKING_PID], columns[WAKING_TARGET_CPU],
+                                columns[WAKING_PRIO], columns[WAKING_COMM_INDEX]},
+                     .is_trace_ns = is_trace_ns};
+    struct pb_cursor *flag_column = &columns[WAKING_COMMON_FLAGS];
+    const strid *comms = c->f->comms.p;
+    struct sorter *sorter = c->f->im->sorter;
+    while (next_row(p, clock, COMM, &r)) {
+        uint64_t flags;
+        if (!pb_varint(&flag_column->p, flag_column->end, &flags)) /* older recorders did not write them */
             flags = 0;
-        if (!to_trace_time(p, clock, raw, &ts))
-            return;
-        sorter_push(f->im->sorter, c->queue_waking,
-                    (struct sort_event){.ts = ts,
-                                        .a = (uint64_t)f->comms.p[row[4]] << 32 | (uint32_t)row[1],
-                                        .b = (uint64_t)(uint16_t)row[2] << 32 | (uint64_t)(uint16_t)row[3] << 16 |
-                                             (uint16_t)flags});
+        sorter_push(sorter, c->queue_waking,
+                    (struct sort_event){.ts = r.ts,
+                                        .a = (uint64_t)comms[r.value[COMM]] << 32 | (uint32_t)r.value[PID],
+                                        .b = (uint64_t)(uint16_t)r.value[TARGET_CPU] << 32 |
+                                             (uint64_t)(uint16_t)r.value[PRIO] << 16 | (uint16_t)flags});
     }
-    if (damaged)
-        stats_add(&p->m->st->stats, p->m->id, STAT_compact_sched_has_parse_errors, 1);
+    finish(p, &r);
 }
 
 void ftrace_tokenize_compact(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, struct slice compact)
@@ -115,8 +127,9 @@ void ftrace_tokenize_compact(struct packet *p, struct ftrace_cpu *c, struct cloc
             columns[field.id] = pb_sub(&field);
         }
     }
-    push_switches(p, c, clock, columns);
-    push_wakings(p, c, clock, columns);
+    bool is_trace_ns = ftrace_clock_is_trace_time(p, clock);
+    push_switches(p, c, clock, is_trace_ns, columns);
+    push_wakings(p, c, clock, is_trace_ns, columns);
     if (cursor.bad)
         stats_add(&p->m->st->stats, p->m->id, STAT_compact_sched_has_parse_errors, 1);
 }

@@ -19,6 +19,25 @@ enum {
     FTRACE_MAX_EVENT = 1024, /* typed events have lower field numbers */
 };
 
+/* Strings that frequent events use. */
+#define FTRACE_TEXT_LIST(X)                                                                                            \
+    X(CPU, "cpu")                                                                                                      \
+    X(HANDLED, "handled")                                                                                              \
+    X(HRTIMER, "hrtimer")                                                                                              \
+    X(IRQ, "irq")                                                                                                      \
+    X(LEN, "len")                                                                                                      \
+    X(NAPI_GRO, "napi_gro")                                                                                            \
+    X(RET, "ret")                                                                                                      \
+    X(UNHANDLED, "unhandled")                                                                                          \
+    X(VEC, "vec")                                                                                                      \
+    X(WORKQUEUE, "workqueue")
+enum ftrace_text {
+#define X(name, text) TEXT_##name,
+    FTRACE_TEXT_LIST(X)
+#undef X
+        FTRACE_TEXTS
+};
+
 /* One event, as its handler sees it. */
 struct ftrace_event {
     struct ftrace_machine *f;
@@ -112,6 +131,8 @@ struct ftrace_machine {
     int64_t drop_before;      /* events before are dropped (and counted) */
     int64_t soft_drop_before; /* events before only become rows */
     strid name_switch, name_waking;
+    strid text[FTRACE_TEXTS]; /* by enum ftrace_text; interned when the machine is made */
+    struct u64map formatted;  /* what was formatted to a name -> that name (see ftrace_formatted()) */
 
     struct generic_events *generic;   /* generic.c */
     struct syscalls *syscalls;        /* syscalls.c */
@@ -149,6 +170,8 @@ enum {
 };
 
 struct ftrace_cpu *ftrace_cpu(struct ftrace_machine *f, uint32_t cpu);
+/* True when timestamps of `clock` are trace time as they are, for all of a bundle. */
+bool ftrace_clock_is_trace_time(const struct packet *p, struct clock_id clock);
 enum tokenize_result ftrace_tokenize_bundle(struct packet *p);
 enum tokenize_result ftrace_tokenize_stats(struct packet *p);
 void ftrace_tokenize_compact(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, struct slice compact);
@@ -247,6 +270,10 @@ uint32_t ftrace_thread_track(const struct ftrace_event *e, uint32_t utid);
 strid ftrace_symbol_of(const struct importer *im, uint32_t gen, uint64_t iid);
 /* The same, or "0x…" of the number. */
 strid ftrace_kernel_symbol(const struct ftrace_event *e, uint64_t iid);
+/* What was made of a number or string before in the way `how` (a small number of the caller's own kind); *slot is 0
+ * when it is new. NULL when out of memory. */
+enum ftrace_formatted { FORMATTED_SYMBOL = 1, FORMATTED_IRQ };
+uint64_t *ftrace_formatted(const struct ftrace_event *e, enum ftrace_formatted how, uint64_t what);
 /* printf to an interned string. */
 strid ftrace_name(const struct ftrace_event *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static inline strid ftrace_text(const struct ftrace_event *e, const char *text)
@@ -304,6 +331,12 @@ struct small_args {
 };
 void small_args_add(const struct ftrace_event *e, struct small_args *a, const char *key, enum arg_type type,
                     int64_t word);
+/* The same with a key of ftrace_machine.text. */
+static inline void small_args_put(struct small_args *a, strid key, enum arg_type type, int64_t word)
+{
+    if (a->n < sizeof a->items / sizeof *a->items)
+        a->items[a->n++] = (struct arg){key, key, word, (uint8_t)type};
+}
 static inline uint32_t small_args_id(const struct ftrace_event *e, const struct small_args *a)
 {
     return args_intern(&e->m->st->args, a->items, a->n);

@@ -12,10 +12,23 @@ strid ftrace_symbol_of(const struct importer *im, uint32_t generation, uint64_t 
     return gen ? interned_string(gen, INTERNED_KERNEL_SYMBOLS, iid, INTERNED_STRING) : 0;
 }
 
+uint64_t *ftrace_formatted(const struct ftrace_event *e, enum ftrace_formatted how, uint64_t what)
+{
+    uint64_t *slot = u64map_put(&e->f->formatted, what ^ (uint64_t)how << 60, NULL);
+    if (!slot)
+        e->m->im->failed = true;
+    return slot;
+}
+
 strid ftrace_kernel_symbol(const struct ftrace_event *e, uint64_t iid)
 {
     strid name = ftrace_symbol_of(e->m->im, e->gen, iid);
-    return name ? name : ftrace_name(e, "%#llx", (unsigned long long)iid);
+    if (name)
+        return name;
+    uint64_t *slot = ftrace_formatted(e, FORMATTED_SYMBOL, iid);
+    if (slot && !*slot)
+        *slot = ftrace_name(e, "%#llx", (unsigned long long)iid);
+    return slot ? (strid)*slot : 0;
 }
 
 strid ftrace_name(const struct ftrace_event *e, const char *fmt, ...)

@@ -32,8 +32,12 @@ static void irq_handler_entry(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     struct slice name = field_bytes(&f, 2);
-    int len = name.len > 200 ? 200 : (int)name.len;
-    ftrace_begin(e, irq_track(e), ftrace_text(e, "irq"), ftrace_name(e, "IRQ (%.*s)", len, (const char *)name.p), 0);
+    uint64_t *slot = ftrace_formatted(e, FORMATTED_IRQ, import_slice(e->m->im, name));
+    if (!slot)
+        return;
+    if (!*slot)
+        *slot = ftrace_name(e, "IRQ (%.*s)", name.len > 200 ? 200 : (int)name.len, (const char *)name.p);
+    ftrace_begin(e, irq_track(e), e->f->text[TEXT_IRQ], (strid)*slot, 0);
 }
 
 static void irq_handler_exit(const struct ftrace_event *e)
@@ -41,19 +45,20 @@ static void irq_handler_exit(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "ret", ARG_STRING, ftrace_text(e, field_i32(&f, 2) == 1 ? "handled" : "unhandled"));
+    small_args_put(&args, e->f->text[TEXT_RET], ARG_STRING,
+                   e->f->text[field_i32(&f, 2) == 1 ? TEXT_HANDLED : TEXT_UNHANDLED]);
     struct arg_list list = small_args_list(&args);
-    ftrace_end(e, irq_track(e), ftrace_text(e, "irq"), 0, &list);
+    ftrace_end(e, irq_track(e), e->f->text[TEXT_IRQ], 0, &list);
 }
 
 static void local_timer_entry(const struct ftrace_event *e)
 {
-    ftrace_begin(e, irq_track(e), ftrace_text(e, "irq"), ftrace_text(e, "IRQ (LocalTimer)"), 0);
+    ftrace_begin(e, irq_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, "IRQ (LocalTimer)"), 0);
 }
 
 static void local_timer_exit(const struct ftrace_event *e)
 {
-    ftrace_end(e, irq_track(e), ftrace_text(e, "irq"), 0, NULL);
+    ftrace_end(e, irq_track(e), e->f->text[TEXT_IRQ], 0, NULL);
 }
 
 /* The kernel's softirq_to_name. */
@@ -67,7 +72,7 @@ static void softirq_entry(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     uint32_t vec = field_u32(&f, 1);
     if (vec < SOFTIRQS)
-        ftrace_begin(e, softirq_track(e), ftrace_text(e, "irq"), ftrace_text(e, softirq_names[vec]), 0);
+        ftrace_begin(e, softirq_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, softirq_names[vec]), 0);
 }
 
 static void softirq_exit(const struct ftrace_event *e)
@@ -75,21 +80,21 @@ static void softirq_exit(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "vec", ARG_INT, field_u32(&f, 1));
+    small_args_put(&args, e->f->text[TEXT_VEC], ARG_INT, field_u32(&f, 1));
     struct arg_list list = small_args_list(&args);
-    ftrace_end(e, softirq_track(e), ftrace_text(e, "irq"), 0, &list);
+    ftrace_end(e, softirq_track(e), e->f->text[TEXT_IRQ], 0, &list);
 }
 
 static void hrtimer_expire_entry(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    ftrace_begin(e, hrtimer_track(e), ftrace_text(e, "hrtimer"), ftrace_kernel_symbol(e, field_u64(&f, 3)), 0);
+    ftrace_begin(e, hrtimer_track(e), e->f->text[TEXT_HRTIMER], ftrace_kernel_symbol(e, field_u64(&f, 3)), 0);
 }
 
 static void hrtimer_expire_exit(const struct ftrace_event *e)
 {
-    ftrace_end(e, hrtimer_track(e), ftrace_text(e, "hrtimer"), 0, NULL);
+    ftrace_end(e, hrtimer_track(e), e->f->text[TEXT_HRTIMER], 0, NULL);
 }
 
 static void workqueue_execute_start(const struct ftrace_event *e)
@@ -98,13 +103,13 @@ static void workqueue_execute_start(const struct ftrace_event *e)
     struct small_args args = {0};
     fields_read(e->payload, &f);
     strid name = ftrace_kernel_symbol(e, field_u64(&f, 2));
-    small_args_add(e, &args, "cpu", ARG_INT, e->cpu);
-    ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), ftrace_text(e, "workqueue"), name, small_args_id(e, &args));
+    small_args_put(&args, e->f->text[TEXT_CPU], ARG_INT, e->cpu);
+    ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), e->f->text[TEXT_WORKQUEUE], name, small_args_id(e, &args));
 }
 
 static void workqueue_execute_end(const struct ftrace_event *e)
 {
-    ftrace_end(e, ftrace_thread_track(e, event_utid(e)), ftrace_text(e, "workqueue"), 0, NULL);
+    ftrace_end(e, ftrace_thread_track(e, event_utid(e)), e->f->text[TEXT_WORKQUEUE], 0, NULL);
 }
 
 const struct ftrace_handler ftrace_handlers_irq[] = {

@@ -53,6 +53,13 @@ struct ftrace_machine *ftrace_machine_open(struct machine_ctx *m)
     f->im = m->im;
     fill_kinds(f);
     ftrace_args_init(f);
+    static const char *const texts[] = {
+#define X(name, text) text,
+        FTRACE_TEXT_LIST(X)
+#undef X
+    };
+    for (size_t i = 0; i < FTRACE_TEXTS; i++)
+        f->text[i] = import_str(f->im, texts[i]);
     f->name_switch = import_str(f->im, "sched_switch");
     f->name_waking = import_str(f->im, "sched_waking");
     f->generic = generic_events_open(f);
@@ -89,6 +96,7 @@ void ftrace_machine_close(struct ftrace_machine *f)
     u64map_free(&f->gpu_sync);
     u64map_free(&f->gpu_pending);
     u64map_free(&f->setup_errors_seen);
+    u64map_free(&f->formatted);
     generic_events_close(f->generic);
     syscalls_close(f->syscalls);
     pending_counters_close(f->pending);
