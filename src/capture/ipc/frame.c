@@ -131,19 +131,32 @@ void ipc_put_bind(struct pb_writer *w, uint64_t request_id, const char *service)
 void ipc_put_bind_reply(struct pb_writer *w, uint64_t request_id, uint32_t service_id, const char *const *methods,
                         unsigned n_methods)
 {
+    size_t len = 0;
+    for (unsigned i = 0; service_id && i < n_methods; i++) {
+        size_t name = strlen(methods[i]), entry = 1 + varint_size(i + 1) + 1 + varint_size(name) + name;
+        len += 1 + varint_size(entry) + entry;
+    }
+    if (service_id)
+        len += 2 + 1 + varint_size(service_id);
     pb_put_varint(w, F_REQUEST_ID, request_id);
-    size_t mark = pb_begin(w, F_BIND_REPLY);
+    /* the other implementation leaves four bytes for the length of all but the shortest messages: so do we, to the byte */
+    size_t mark = 0;
+    if (len > 126)
+        mark = pb_begin(w, F_BIND_REPLY);
+    else
+        put_tag(w, F_BIND_REPLY, len);
     if (service_id) {
         pb_put_varint(w, 1, 1);
         pb_put_varint(w, 2, service_id);
-        for (unsigned i = 0; i < n_methods; i++) {
-            size_t len = strlen(methods[i]);
-            put_tag(w, 3, 1 + varint_size(i + 1) + 1 + varint_size(len) + len);
-            pb_put_varint(w, 1, i + 1);
-            pb_put_bytes(w, 2, methods[i], len);
-        }
     }
-    pb_end(w, mark);
+    for (unsigned i = 0; service_id && i < n_methods; i++) {
+        size_t name = strlen(methods[i]);
+        put_tag(w, 3, 1 + varint_size(i + 1) + 1 + varint_size(name) + name);
+        pb_put_varint(w, 1, i + 1);
+        pb_put_bytes(w, 2, methods[i], name);
+    }
+    if (len > 126)
+        pb_end(w, mark);
 }
 
 void ipc_put_invoke(struct pb_writer *w, uint64_t request_id, uint32_t service_id, uint32_t method_id,

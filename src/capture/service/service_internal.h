@@ -291,6 +291,7 @@ void session_disable(struct session *s, bool immediately);
 void session_flush_and_disable(struct session *s);
 void session_free(struct session *s);
 void session_add_source(struct session *s, struct service_producer *p, const struct registered_source *r);
+void session_add_all_sources(struct session *s);
 void session_instance_started(struct session *s, struct instance *i);
 void session_instance_stopped(struct session *s, struct instance *i);
 void session_remove_producer(struct session *s, struct service_producer *p);

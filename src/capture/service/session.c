@@ -317,11 +317,7 @@ struct session *session_enable(struct service *svc, struct service_consumer *con
     log_line("traced: session %llu \"%s\" configured by uid %u: %zu buffers, %zu data sources",
              (unsigned long long)s->id, config->unique_session_name ? config->unique_session_name : "", s->consumer_uid,
              config->n_buffers, config->n_data_sources);
-    for (size_t i = 0; i < svc->producers.n; i++) {
-        struct service_producer *p = svc->producers.p[i];
-        for (size_t k = 0; k < p->sources.n; k++)
-            session_add_source(s, p, &p->sources.p[k]);
-    }
+    session_add_all_sources(s);
     const Mrd__TraceConfig__TriggerConfig *t = config->trigger_config;
     if (t && t->trigger_mode)
         session_arm_trigger_timeout(s);

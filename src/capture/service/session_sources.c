@@ -129,16 +129,30 @@ static void setup_instance(struct session *s, unsigned source, struct service_pr
         session_start_instance(s, in);
 }
 
-void session_add_source(struct session *s, struct service_producer *p, const struct registered_source *r)
+static void add_if_matching(struct session *s, unsigned source, struct service_producer *p,
+                            const struct registered_source *r)
 {
+    const Mrd__TraceConfig__DataSource *ds = s->config->data_sources[source];
     if (s->service->lockdown && ipc_peer_identity(p->peer)->uid != s->service->uid)
         return;
-    for (unsigned i = 0; i < s->config->n_data_sources; i++) {
-        const Mrd__TraceConfig__DataSource *ds = s->config->data_sources[i];
-        if (ds->config && ds->config->name && strcmp(ds->config->name, r->name) == 0 && machine_matches(s, ds, p) &&
-            producer_matches(ds, p))
-            setup_instance(s, i, p, r);
-    }
+    if (ds->config && ds->config->name && strcmp(ds->config->name, r->name) == 0 && machine_matches(s, ds, p) &&
+        producer_matches(ds, p))
+        setup_instance(s, source, p, r);
+}
+
+void session_add_source(struct session *s, struct service_producer *p, const struct registered_source *r)
+{
+    for (unsigned i = 0; i < s->config->n_data_sources; i++)
+        add_if_matching(s, i, p, r);
+}
+
+void session_add_all_sources(struct session *s)
+{
+    struct service *svc = s->service;
+    for (unsigned i = 0; i < s->config->n_data_sources; i++) /* instances are numbered in the order of the config */
+        for (size_t p = 0; p < svc->producers.n; p++)
+            for (size_t k = 0; k < svc->producers.p[p]->sources.n; k++)
+                add_if_matching(s, i, svc->producers.p[p], &svc->producers.p[p]->sources.p[k]);
 }
 
 void session_instance_started(struct session *s, struct instance *in)

@@ -41,6 +41,7 @@ struct sequence {
     /* what the reader remembers between passes, also of chunks that are gone */
     bool any_done;
     uint32_t last_done;  /* the last chunk that was read to its end */
+    uint32_t last_from;    /* the chunk that the last packet began in */
     bool any_gone;
     uint32_t last_gone;    /* the last chunk that was read or overwritten: what is before it will not be missed */
     uint32_t partial_id; /* a chunk read in part, and how far: it may be overwritten and come again */

@@ -139,12 +139,14 @@ static bool deliver(struct sequence *s, struct trace_packet *p)
 }
 
 /* What has been read of a chunk that was overwritten half-read, and came again. */
-static void catch_up(struct trace_buffer *b, struct sequence *s, struct chunk_meta *m)
+static void catch_up(struct trace_buffer *b, struct sequence *s, struct chunk_meta *m, bool late)
 {
     struct slice unused;
     uint16_t to = s->partial_read < m->num_fragments ? s->partial_read : m->num_fragments;
     while (m->num_read < to && next_fragment(b, s, m, &unused))
         ;
+    if (late) /* its successors have been read: what follows is not in order */
+        s->loss |= LOSS_PRESENT | LOSS_READ_GAP;
 }
 
 enum step { STEP_PACKET, STEP_CHUNK_DONE, STEP_STOP };
@@ -156,7 +158,7 @@ static enum step read_chunk(struct trace_buffer *b, struct sequence *s, uint32_t
     if (m->flags & SHM_NEEDS_PATCHING && !b->final)
         return STEP_STOP;
     if (!m->num_read && s->partial_read && s->partial_id == m->chunk_id)
-        catch_up(b, s, m);
+        catch_up(b, s, m, m->chunk_id - s->last_from >= 1u << 31);
     else if (!m->num_read && !m->consumed && !(s->any_done && s->last_done + 1 == m->chunk_id))
         s->loss |= LOSS_PRESENT | (s->any_done ? LOSS_READ_GAP : 0);
     while (m->num_read < m->num_fragments) {
@@ -187,8 +189,10 @@ static enum step read_chunk(struct trace_buffer *b, struct sequence *s, uint32_t
         if (!gather(b, s, k, count, p))
             continue;
         b->stats.readaheads_succeeded += ahead;
-        if (p->bytes && deliver(s, p))
+        if (p->bytes && deliver(s, p)) {
+            s->last_from = m->chunk_id;
             return STEP_PACKET;
+        }
     }
     if (!m->complete && !b->final)
         return STEP_STOP;
