@@ -123,7 +123,7 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
     struct pb_field f, q;
     uint64_t buffer = 0, writer = 0, chunk = 0;
     struct trace_patch patches[MAX_PATCHES];
-    size_t n = 0;
+    size_t n = 0, total = 0;
     bool has_more = false, bad = false;
     while (pb_next(&c, &f)) {
         switch (f.id) {
@@ -139,6 +139,7 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
         case 4: {
             struct slice data = {0};
             uint64_t offset = 0;
+            total++;
             struct pb_cursor pc = pb_sub(&f);
             while (pb_next(&pc, &q)) {
                 if (q.id == 1)
@@ -148,7 +149,6 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
             }
             if (pc.bad || data.len != 4 || offset > UINT32_MAX || n == MAX_PATCHES) {
                 bad = true;
-                n += n < MAX_PATCHES;
                 break;
             }
             patches[n].offset = (uint32_t)offset;
@@ -162,7 +162,7 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
     }
     struct trace_buffer *b = bad || c.bad || chunk > UINT32_MAX ? NULL : allowed_buffer(p, writer, buffer);
     if (!b) {
-        p->service->patches_discarded += n;
+        p->service->patches_discarded += total;
         return;
     }
     trace_buffer_patch(b, p->id, (uint16_t)writer, (uint32_t)chunk, patches, n, has_more);

@@ -150,16 +150,26 @@ void shm_arbiter_free_writer_id(struct shm_arbiter *a, uint16_t id)
     wake(a, false);
 }
 
+/* The layout of a fresh page: whole pages as long as most are free, smaller chunks when many writers share few pages.
+ */
+static uint32_t fresh_layout(const struct shm_arbiter *a)
+{
+    uint32_t layout = a->layout                 ? (uint32_t)a->layout
+                      : a->out * 2 > a->n_pages ? (uint32_t)SHM_DIV4
+                                                : (uint32_t)SHM_DIV1;
+    return layout << SHM_LAYOUT_SHIFT;
+}
+
 /* A free chunk of page `page`, giving the page a layout when it has none. */
 static bool take_from_page(struct shm_arbiter *a, unsigned page, struct shm_chunk *c)
 {
     struct shm_page_header *h = page_at(a, page);
     uint32_t bitmap = atomic_load_explicit(&h->bitmap, memory_order_acquire);
     if (!shm_layout_chunks(bitmap)) {
-        uint32_t none = 0;
-        if (!atomic_compare_exchange_strong(&h->bitmap, &none, (uint32_t)a->layout << SHM_LAYOUT_SHIFT))
+        uint32_t none = 0, layout = fresh_layout(a);
+        if (!atomic_compare_exchange_strong(&h->bitmap, &none, layout))
             return false;
-        bitmap = (uint32_t)a->layout << SHM_LAYOUT_SHIFT;
+        bitmap = layout;
     }
     unsigned n = shm_layout_chunks(bitmap);
     for (unsigned i = 0; i < n; i++) {

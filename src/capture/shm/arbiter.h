@@ -30,8 +30,8 @@ struct shm_arbiter_ops {
     void (*stalled)(void *ctx);
 };
 
-/* Takes the region over. `emulated`: the memory is private, chunks travel inside the commits. `layout`: enum shm_layout
- * that fresh pages get. NULL when out of memory. */
+/* Takes the region over. `emulated`: the memory is private, chunks travel inside the commits. `layout`: what
+ * fresh pages get; 0: one chunk a page, four when the writers hold half the pages. NULL when out of memory. */
 struct shm_arbiter *shm_arbiter_new(struct shm_region *region, uint32_t page_size, bool emulated,
                                     enum shm_layout layout, const struct shm_arbiter_ops *ops, void *ctx);
 struct shm_arbiter *shm_arbiter_ref(struct shm_arbiter *a);

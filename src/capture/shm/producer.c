@@ -197,8 +197,7 @@ static void setup_tracing(struct producer *p, const Mrd__GetAsyncCommandResponse
         return;
     p->emulated = fd < 0;
     if (region.size % page_size == 0 && region.size >= page_size)
-        p->arbiter =
-            shm_arbiter_new(&region, page_size, p->emulated, p->o.layout ? p->o.layout : SHM_DIV1, &arbiter_ops, p);
+        p->arbiter = shm_arbiter_new(&region, page_size, p->emulated, p->o.layout, &arbiter_ops, p);
     if (!p->arbiter)
         shm_region_close(&region);
     return;

@@ -1,0 +1,164 @@
+/* A producer for tests: numbered packets of random sizes on several sequences, with a ledger of what was written.
+ *
+ *     e2e_producer --packets N [--writers W] [--max-size B] [--policy drop|stall] [--shm KB] [--page KB] [--seed S]
+ *                  [--pause-us U] [--flush-every K] [--stall-ms M] [--source NAME] [--hold]
+ *
+ * Each packet: {8 timestamp, 900 {1 "<writer> <number> <padding>"}}. On the end one line a writer: "writer W packets N
+ * dropped D". --hold waits for the end of the session before it leaves; --stall-ms sleeps now and then in the middle.
+ */
+#include "meridian/producer.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct options {
+    unsigned long packets, writers, max_size, shm_kb, page_kb, seed, pause_us, flush_every, stall_ms;
+    int policy;
+    const char *source;
+    bool hold;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void write_packet(mrd_writer *w, unsigned long writer, unsigned long number, size_t size)
+{
+    static char text[1 << 20];
+    int n = snprintf(text, sizeof text, "%lu %lu ", writer, number);
+    size_t len = (size_t)n < size && size < sizeof text ? size : (size_t)n;
+    memset(text + n, 'a' + (int)(number % 26), len - (size_t)n);
+    mrd_packet_begin(w);
+    mrd_put_varint(w, 8, now_ns());
+    mrd_message_begin(w, 900);
+    mrd_put_bytes(w, 1, text, len);
+    mrd_message_end(w);
+    mrd_packet_end(w);
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+    static const struct option options[] = {{"packets", 1, NULL, 'n'},
+                                            {"writers", 1, NULL, 'w'},
+                                            {"max-size", 1, NULL, 'm'},
+                                            {"policy", 1, NULL, 'p'},
+                                            {"shm", 1, NULL, 's'},
+                                            {"page", 1, NULL, 'g'},
+                                            {"seed", 1, NULL, 'r'},
+                                            {"pause-us", 1, NULL, 'u'},
+                                            {"hold", 0, NULL, 'h'},
+                                            {"flush-every", 1, NULL, 'f'},
+                                            {"stall-ms", 1, NULL, 'l'},
+                                            {"source", 1, NULL, 'd'},
+                                            {0}};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        unsigned long v = optarg ? strtoul(optarg, NULL, 10) : 0;
+        switch (c) {
+        case 'n':
+            o->packets = v;
+            break;
+        case 'w':
+            o->writers = v;
+            break;
+        case 'm':
+            o->max_size = v;
+            break;
+        case 'p':
+            o->policy = strcmp(optarg, "stall") == 0 ? MRD_STALL_THEN_DROP : MRD_DROP;
+            break;
+        case 's':
+            o->shm_kb = v;
+            break;
+        case 'g':
+            o->page_kb = v;
+            break;
+        case 'r':
+            o->seed = v;
+            break;
+        case 'u':
+            o->pause_us = v;
+            break;
+        case 'f':
+            o->flush_every = v;
+            break;
+        case 'l':
+            o->stall_ms = v;
+            break;
+        case 'd':
+            o->source = optarg;
+            break;
+        case 'h':
+            o->hold = true;
+            break;
+        default:
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.packets = 1000,
+                        .writers = 1,
+                        .max_size = 100,
+                        .seed = 1,
+                        .policy = MRD_STALL_THEN_DROP,
+                        .source = "e2e.source"};
+    if (parse(argc, argv, &o))
+        return 2;
+    mrd_producer *p = mrd_producer_open(&(mrd_producer_options){.name = "e2e.producer",
+                                                                .shm_size_bytes = (uint32_t)o.shm_kb * 1024,
+                                                                .page_size_bytes = (uint32_t)o.page_kb * 1024});
+    mrd_data_source *ds =
+        p ? mrd_data_source_register(p, &(mrd_data_source_options){.name = o.source, .policy = o.policy}) : NULL;
+    if (!ds || !mrd_data_source_wait_started(ds, 30000)) {
+        fprintf(stderr, "e2e_producer: nobody records\n");
+        mrd_producer_close(p);
+        return 1;
+    }
+    unsigned seed = (unsigned)o.seed;
+    mrd_writer *writers[64] = {0};
+    unsigned long next[64] = {0};
+    if (o.writers > 64)
+        return 2;
+    for (unsigned long i = 0; i < o.writers; i++)
+        writers[i] = mrd_writer_open(ds);
+    for (unsigned long i = 0; i < o.packets; i++) {
+        unsigned long k = (unsigned long)rand_r(&seed) % o.writers;
+        size_t size = 8 + (size_t)rand_r(&seed) % o.max_size;
+        if (rand_r(&seed) % 50 == 0)
+            size *= 20;
+        if (!writers[k])
+            continue;
+        write_packet(writers[k], k, next[k]++, size);
+        if (o.flush_every && (unsigned long)rand_r(&seed) % o.flush_every == 0)
+            mrd_writer_flush(writers[k]);
+        if (o.stall_ms && rand_r(&seed) % 500 == 0)
+            usleep((useconds_t)o.stall_ms * 1000);
+        if (o.pause_us)
+            usleep((useconds_t)o.pause_us);
+    }
+    for (unsigned long i = 0; i < o.writers; i++) {
+        if (!writers[i])
+            continue;
+        mrd_writer_stats s = mrd_writer_get_stats(writers[i]);
+        printf("writer %lu packets %llu dropped %llu\n", i, (unsigned long long)s.packets,
+               (unsigned long long)s.dropped);
+    }
+    fflush(stdout);
+    while (o.hold && mrd_data_source_instances(ds))
+        usleep(10000);
+    for (unsigned long i = 0; i < o.writers; i++)
+        mrd_writer_close(writers[i]);
+    mrd_producer_sync(p, 5000);
+    mrd_producer_close(p);
+    return 0;
+}
