@@ -38,9 +38,11 @@ struct cursor {
     VEC(uint32_t) rows;    /* memory of the list */
     const char *plan_text; /* what `plan` was read from */
     struct plan plan;
+    uint32_t limit; /* how many sorted rows are wanted */
     struct arg_list arg_values;
     struct table own;     /* computed rows */
     bool own_ready;       /* computed, and good for the next call too */
+    sqlite3_value **call; /* copies of the arguments of a table function, for its hidden columns */
     struct ahead ahead[]; /* by SQL column */
 };
 
@@ -66,10 +68,20 @@ static void drop_tests(struct cursor *c)
     c->n_tests = 0;
 }
 
+static void forget_call(struct cursor *c)
+{
+    for (int i = 0; c->call && i < c->v->source->function->n_args; i++) {
+        sqlite3_value_free(c->call[i]);
+        c->call[i] = NULL;
+    }
+}
+
 int vtab_close(sqlite3_vtab_cursor *base)
 {
     struct cursor *c = (struct cursor *)base;
     drop_tests(c);
+    forget_call(c);
+    mem_free(c->call);
     vec_free(&c->rows);
     arg_list_free(&c->arg_values);
     for (uint32_t i = 0; i < c->v->columns.n; i++)
@@ -98,6 +110,18 @@ static int own_table(struct cursor *c)
     return table_init(&c->own, c->v->source->def) == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }
 
+static int remember_call(struct cursor *c, sqlite3_value **argv)
+{
+    int n = c->v->source->function->n_args;
+    if (n && !c->call && !(c->call = mem_zalloc((size_t)n * sizeof(sqlite3_value *))))
+        return SQLITE_NOMEM;
+    forget_call(c);
+    for (int i = 0; i < n; i++)
+        if (!(c->call[i] = sqlite3_value_dup(argv[i])))
+            return SQLITE_NOMEM;
+    return SQLITE_OK;
+}
+
 static int compute_rows(struct cursor *c, sqlite3_value **argv)
 {
     const struct engine_table_function *fn = c->v->source->function;
@@ -105,6 +129,8 @@ static int compute_rows(struct cursor *c, sqlite3_value **argv)
         return SQLITE_OK;
     struct error err = {0};
     int rc = own_table(c);
+    if (rc == SQLITE_OK)
+        rc = remember_call(c, argv);
     if (rc != SQLITE_OK)
         return rc;
     int code = fn->compute(c->v->engine, argv, &c->own, &err);
@@ -398,7 +424,7 @@ static int walk(struct cursor *c, struct span s, bool looked_up)
             c->rows.p[n - 1 - i] = row;
         }
     } else if (!natural && !order_rows(c->t, &c->v->engine->storage->strings, p->order, p->n_order, p->grouped,
-                                       UINT32_MAX, c->rows.p, n)) {
+                                       c->limit, c->rows.p, n)) {
         return SQLITE_NOMEM;
     }
     if (p->dedupe)
@@ -420,6 +446,22 @@ static bool one_row(struct cursor *c, sqlite3_value **argv)
     return true;
 }
 
+/* LIMIT and OFFSET of the plan together. */
+static uint32_t wanted_rows(const struct plan *p, int argc, sqlite3_value **argv)
+{
+    int64_t limit = -1, offset = 0;
+    for (uint32_t i = 0; i < p->n_terms && (int)i < argc; i++) {
+        if (p->terms[i].op == PLAN_LIMIT)
+            limit = sqlite3_value_int64(argv[i]);
+        else if (p->terms[i].op == PLAN_OFFSET)
+            offset = sqlite3_value_int64(argv[i]);
+    }
+    if (limit < 0 || limit > UINT32_MAX || offset > UINT32_MAX)
+        return UINT32_MAX;
+    limit += offset > 0 ? offset : 0;
+    return limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
+}
+
 int vtab_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
 {
     struct cursor *c = (struct cursor *)base;
@@ -438,9 +480,10 @@ int vtab_filter(sqlite3_vtab_cursor *base, int number, const char *text, int arg
     if (rc != SQLITE_OK)
         return rc;
     struct span s = {0, c->t->n_rows};
+    c->limit = wanted_rows(&c->plan, argc, argv);
     for (uint32_t i = 0; i < c->plan.n_terms && (int)i < argc; i++) {
         struct plan_term term = c->plan.terms[i];
-        if (term.column <= VTAB_ARG)
+        if (term.column <= VTAB_ARG || term.op == PLAN_LIMIT || term.op == PLAN_OFFSET)
             continue;
         enum col_type type = term.column == VTAB_ROW ? COL_U32 : (enum col_type)c->t->columns[term.column].type;
         struct test *test = &c->tests[c->n_tests];
@@ -477,9 +520,11 @@ int vtab_eof(sqlite3_vtab_cursor *base)
 static __attribute__((noinline)) int other_column(struct cursor *c, struct ahead *a, sqlite3_context *ctx)
 {
     int64_t word;
-    if (a->at < 0) { /* SQLite knows the value of an argument from the constraint */
+    if (a->at < 0) {
         if (a->at == VTAB_ROW)
             sqlite3_result_int64(ctx, current_row(c));
+        else if (c->call)
+            sqlite3_result_value(ctx, c->call[VTAB_ARG - a->at]);
         return SQLITE_OK;
     }
     word = a->block == c->at >> AHEAD_SHIFT ? a->words[c->at & (AHEAD - 1)] : decode(c, a);

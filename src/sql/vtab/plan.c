@@ -212,6 +212,31 @@ static void consider(struct choice *c, int i)
         c->est.rows *= 0.3;
 }
 
+static void take_hint(struct choice *c, int op, enum plan_op term)
+{
+    for (int i = 0; i < c->info->nConstraint; i++)
+        if (c->info->aConstraint[i].op == op && c->info->aConstraint[i].usable)
+            take(c, i, (struct plan_term){VTAB_ROW, (uint8_t)term}, false);
+}
+
+/* LIMIT tells how many sorted rows are wanted, when no row is dropped after us. SQLite counts on its own all the same.
+ */
+static void take_limit(struct choice *c)
+{
+    bool limited = false;
+    for (int i = 0; i < c->info->nConstraint; i++) {
+        int op = c->info->aConstraint[i].op;
+        limited |= op == SQLITE_INDEX_CONSTRAINT_LIMIT;
+        if (op != SQLITE_INDEX_CONSTRAINT_LIMIT && op != SQLITE_INDEX_CONSTRAINT_OFFSET &&
+            !c->info->aConstraintUsage[i].omit)
+            return;
+    }
+    if (limited && c->n_args + 2 < PLAN_MAX_TERMS) {
+        take_hint(c, SQLITE_INDEX_CONSTRAINT_LIMIT, PLAN_LIMIT);
+        take_hint(c, SQLITE_INDEX_CONSTRAINT_OFFSET, PLAN_OFFSET);
+    }
+}
+
 /* Arguments of a table function: each needs an equality that can be used. */
 static int take_arguments(struct choice *c)
 {
@@ -293,6 +318,8 @@ static void take_order(struct choice *c)
     if (!c->inner)
         c->est.rows *= 0.1;
     c->info->orderByConsumed = 1;
+    if (mode == 0)
+        take_limit(c);
 }
 
 int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
