@@ -98,19 +98,26 @@ static void write_rounds(struct simulation *s, const struct sim_machine *m, cons
 /* The relay of machine i: a ping, and when it is answered an update. */
 static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t until)
 {
-    const struct sim_machine *m = &s->m[i];
+    struct sim_machine *m = &s->m[i];
     VEC(struct round)
     rounds = {0};
-    for (int64_t t = from + between(s, 0, s->o.interval_ns / 4); t < until; t += s->o.interval_ns) {
+    m->first_round = INT64_MAX;
+    for (int64_t t = from + between(s, 0, s->o.interval_ns / 4), again = t; t < until;
+         t = again + s->o.interval_ns + s->o.interval_ns / 1000) {
         bool lost = rounds.n > 1 && uniform(s) * 100 < s->o.loss_percent; /* a machine gets through at least once */
+        again = t;
         if (lost && uniform(s) < 0.5)
             continue;
         int64_t arrives = t + delay(s, true);
         vec_push(&rounds, (struct round){clock_at(s, i, t), clock_at(s, 0, arrives)});
         if (lost)
             continue;
-        int64_t answered = arrives + delay(s, false), again = answered + delay(s, true);
-        vec_push(&rounds, (struct round){clock_at(s, i, answered), clock_at(s, 0, again)});
+        int64_t answered = arrives + delay(s, false);
+        int64_t updated = answered + delay(s, true);
+        vec_push(&rounds, (struct round){clock_at(s, i, answered), clock_at(s, 0, updated)});
+        m->first_round = t < m->first_round ? t : m->first_round;
+        m->last_round = t;
+        again = updated + delay(s, false);
     }
     size_t step = s->o.rounds_packet ? s->o.rounds_packet : rounds.n;
     for (size_t k = 0; k < rounds.n; k += step)
@@ -120,7 +127,9 @@ static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t un
 
 static void add_event(struct simulation *s, unsigned machine, int64_t t, int32_t cause)
 {
-    struct sim_event e = {machine, clock_at(s, 0, t), clock_at(s, machine, t), cause};
+    const struct sim_machine *m = &s->m[machine];
+    bool covered = !machine || (t >= m->first_round && t <= m->last_round);
+    struct sim_event e = {machine, clock_at(s, 0, t), clock_at(s, machine, t), cause, covered};
     char name[24];
     snprintf(name, sizeof name, "%zu", s->events.n);
     vec_push(&s->events, e);

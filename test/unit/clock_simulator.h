@@ -34,6 +34,7 @@ struct sim_event {
     int64_t true_host; /* the host's clock at that moment */
     int64_t local;     /* what the machine's clock showed */
     int32_t cause;     /* index of the event that caused this one, -1 */
+    bool covered;      /* between the first and the last comparison of its machine */
 };
 
 struct sim_machine {
@@ -42,8 +43,10 @@ struct sim_machine {
     VEC(double)
     drift; /* ppb at each step */
     VEC(long double)
-    ahead;        /* accumulated drift at each step, ns */
-    int64_t born; /* true time */
+    ahead;               /* accumulated drift at each step, ns */
+    int64_t born;        /* true time */
+    int64_t first_round; /* true time of the first and the last whole comparison */
+    int64_t last_round;
 };
 
 struct simulation {

@@ -1,95 +1,9 @@
 /* Tests the linear clock model on simulated machines: bounds hold, causes come before effects, errors are small. */
-#include "clock_simulator.h"
+#include "clock_measure.h"
 #include "importer/clock/clock_line.h"
-#include "importer/clock/remote_sync.h"
-#include "importer/context.h"
 
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-struct figures {
-    VEC(int64_t)
-    errors;          /* |trace time - true host time| of events on remote machines */
-    int64_t worst;   /* of them */
-    int64_t bound;   /* largest bound given */
-    size_t outside;  /* errors larger than their bound */
-    size_t unbound;  /* events without a bound */
-    size_t inverted; /* effects before their cause */
-    size_t missing;  /* events that did not arrive */
-};
-
-/* Imports the simulation's trace and compares every event with the truth. */
-static void measure(const struct simulation *s, enum import_clock_model model, bool by_pipe, struct figures *f)
-{
-    struct storage st;
-    struct importer *im;
-    struct error err = {0};
-    struct import_options options = {.clock_model = model, .full_sort = true};
-    ck_assert_int_eq(storage_init(&st), 0);
-    ck_assert_int_eq(importer_open(&im, &st, &options, &err), 0);
-    struct slice trace = pb_written(&s->trace);
-    char path[] = "/tmp/meridian-sim-XXXXXX";
-    if (by_pipe) {
-        ck_assert_int_eq(importer_feed(im, trace.p, trace.len, &err), 0);
-    } else {
-        int fd = mkstemp(path);
-        FILE *out = fdopen(fd, "wb");
-        ck_assert_uint_eq(fwrite(trace.p, 1, trace.len, out), trace.len);
-        fclose(out);
-        ck_assert_int_eq(importer_add_file(im, path, &err), 0);
-        remove(path);
-    }
-    ck_assert_int_eq(importer_finish(im, &err), 0);
-    int64_t *ts = malloc(s->events.n * sizeof *ts + 1);
-    uint32_t *machine = calloc(s->events.n + 1, sizeof *machine);
-    for (size_t i = 0; i < s->events.n; i++)
-        ts[i] = INT64_MIN;
-    for (uint32_t row = 0; row < st.t[T_slice].n_rows; row++) {
-        size_t i = strtoul(strpool_cstr(&st.strings, (strid)ROW_GET(&st, slice, name, row)), NULL, 10);
-        ts[i] = ROW_GET(&st, slice, ts, row);
-        machine[i] = (uint32_t)ROW_GET(&st, track, machine_id, (uint32_t)ROW_GET(&st, slice, track_id, row));
-    }
-    for (size_t i = 0; i < s->events.n; i++) {
-        const struct sim_event *e = &s->events.p[i];
-        if (ts[i] == INT64_MIN) {
-            f->missing++;
-            continue;
-        }
-        if (e->cause >= 0 && ts[i] < ts[e->cause])
-            f->inverted++;
-        int64_t error = llabs(ts[i] - e->true_host), bound;
-        if (!e->machine)
-            continue;
-        if (!remote_sync_error(im->remote, machine[i], ts[i], &bound)) {
-            f->unbound++;
-        } else {
-            f->outside += error > bound;
-            f->bound = bound > f->bound ? bound : f->bound;
-        }
-        vec_push(&f->errors, error);
-        f->worst = error > f->worst ? error : f->worst;
-    }
-    free(ts);
-    free(machine);
-    importer_close(im);
-    storage_free(&st);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static int64_t median(struct figures *f)
-{
-    if (!f->errors.n)
-        return 0;
-    qsort(f->errors.p, f->errors.n, sizeof *f->errors.p, by_value);
-    return f->errors.p[f->errors.n / 2];
-}
 
 /* 1,000 runs, 20 a test: everything at random within what the model assumes. */
 START_TEST(the_true_time_lies_within_the_bound)
@@ -118,6 +32,7 @@ START_TEST(the_true_time_lies_within_the_bound)
         measure(&s, CLOCK_MODEL_LINEAR, seed % 2, &f);
         ck_assert_msg(!f.missing, "seed %d: %zu events missing", (int)seed, f.missing);
         ck_assert_msg(!f.unbound, "seed %d: %zu events without a bound", (int)seed, f.unbound);
+        ck_assert_msg(!f.inverted_covered, "seed %d: %zu effects before their cause", (int)seed, f.inverted_covered);
         ck_assert_msg(!f.outside, "seed %d: %zu events outside their bound", (int)seed, f.outside);
         vec_free(&f.errors);
         simulation_free(&s);
@@ -149,7 +64,7 @@ START_TEST(ten_minutes_at_ten_ppm)
     measure(&s, CLOCK_MODEL_COMPATIBLE, false, &constant);
     ck_assert_uint_eq(linear.outside + linear.unbound + linear.missing, 0);
     ck_assert_uint_eq(linear.inverted, 0);
-    ck_assert_int_lt(median(&linear), 25000);
+    ck_assert_int_lt(error_percentile(&linear, 50), 25000);
     ck_assert_int_gt(constant.worst, 100000); /* what a constant offset would have given */
     vec_free(&linear.errors);
     vec_free(&constant.errors);

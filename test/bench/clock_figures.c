@@ -1,0 +1,126 @@
+/* Prints the table of docs/clock-sync.md: errors of the linear and the constant clock model in simulated networks. */
+#include "clock_measure.h"
+
+#include <stdio.h>
+
+enum { SEEDS = 20 };
+
+static const struct scenario {
+    const char *name;
+    struct sim_options o;
+} scenarios[] = {
+#define S(n) INT64_C(1000000000) * (n)
+    {"one rack: 50 µs round trip, 10 ppm, 10 min",
+     {.machines = 4,
+      .span_ns = S(600),
+      .interval_ns = S(30),
+      .base_delay_ns = 20000,
+      .jitter_ns = 5000,
+      .drift_ppb = 10000,
+      .wander_ppb_s = 1,
+      .offset_ns = S(1000000),
+      .events = 100,
+      .rounds_packet = 2}},
+    {"the same for two hours",
+     {.machines = 4,
+      .span_ns = S(7200),
+      .interval_ns = S(30),
+      .base_delay_ns = 20000,
+      .jitter_ns = 5000,
+      .drift_ppb = 10000,
+      .wander_ppb_s = 1,
+      .offset_ns = S(1000000),
+      .events = 100,
+      .rounds_packet = 2}},
+    {"200 ppm, drift wanders 8 ppb/s",
+     {.machines = 4,
+      .span_ns = S(600),
+      .interval_ns = S(30),
+      .base_delay_ns = 20000,
+      .jitter_ns = 5000,
+      .drift_ppb = 200000,
+      .wander_ppb_s = 8,
+      .offset_ns = S(1000000),
+      .events = 100,
+      .rounds_packet = 2}},
+    {"a virtual machine's TCP: 1 ms, jitter 0.2 ms",
+     {.machines = 4,
+      .span_ns = S(600),
+      .interval_ns = S(30),
+      .base_delay_ns = 400000,
+      .jitter_ns = 100000,
+      .drift_ppb = 50000,
+      .wander_ppb_s = 4,
+      .offset_ns = S(1000000),
+      .events = 100,
+      .rounds_packet = 2}},
+    {"asymmetric: 0.2 ms there, 50 µs back",
+     {.machines = 4,
+      .span_ns = S(600),
+      .interval_ns = S(30),
+      .base_delay_ns = 50000,
+      .asymmetry_ns = 150000,
+      .jitter_ns = 10000,
+      .drift_ppb = 20000,
+      .wander_ppb_s = 2,
+      .offset_ns = S(1000000),
+      .events = 100,
+      .rounds_packet = 2}},
+    {"40 % of exchanges lost, eight machines, a reboot",
+     {.machines = 8,
+      .span_ns = S(600),
+      .interval_ns = S(30),
+      .base_delay_ns = 50000,
+      .jitter_ns = 20000,
+      .drift_ppb = 100000,
+      .wander_ppb_s = 5,
+      .offset_ns = S(1000000),
+      .loss_percent = 40,
+      .reboot = true,
+      .events = 100,
+      .rounds_packet = 2}},
+#undef S
+};
+
+static void add_runs(const struct scenario *s, enum import_clock_model model, struct figures *f, size_t *events)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct sim_options o = s->o;
+        struct simulation sim;
+        o.seed = seed * 101 + 7;
+        if (model == CLOCK_MODEL_COMPATIBLE)
+            o.rounds_packet = 5; /* as a service that compares clocks once */
+        simulate(&sim, &o);
+        measure(&sim, model, false, f);
+        *events += sim.events.n;
+        simulation_free(&sim);
+    }
+}
+
+static double us(int64_t ns)
+{
+    return (double)ns / 1000;
+}
+
+int main(void)
+{
+    printf(
+        "| network | model | median error | 99 %% | worst | largest bound | outside bound | effects before causes |\n"
+        "|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        for (int linear = 1; linear >= 0; linear--) {
+            struct figures f = {0};
+            size_t events = 0;
+            add_runs(&scenarios[i], linear ? CLOCK_MODEL_LINEAR : CLOCK_MODEL_COMPATIBLE, &f, &events);
+            printf("| %s | %s | %.1f µs | %.1f µs | %.1f µs | ", linear ? scenarios[i].name : "",
+                   linear ? "linear" : "constant", us(error_percentile(&f, 50)), us(error_percentile(&f, 99)),
+                   us(f.worst));
+            if (linear)
+                printf("%.0f µs | %zu of %zu | %zu |\n", us(f.bound), f.outside, f.errors.n, f.inverted);
+            else
+                printf("none | – | %zu of %zu |\n", f.inverted, events);
+            vec_free(&f.errors);
+        }
+    }
+    return 0;
+}
