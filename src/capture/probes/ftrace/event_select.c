@@ -141,9 +141,19 @@ int event_selection_resolve(struct event_selection *sel, struct event_set *set, 
     return sel->strings.failed ? error_set(err, -MRD_ENOMEM, "out of memory for the events of a session") : 0;
 }
 
-static const struct event_program *choose(const struct kernel_event *e, const struct ftrace_config *config)
+/* Compact wakings do not say who woke: a reader takes the thread that the last switch of the cpu left running. */
+static bool has_compact_switch(const struct event_selection *sel)
 {
-    if (e->can_compact && config->compact_sched)
+    for (size_t i = 0; i < sel->events.n; i++)
+        if (sel->events.p[i]->can_compact && sel->events.p[i]->compact.kind == PROGRAM_COMPACT_SWITCH)
+            return true;
+    return false;
+}
+
+static const struct event_program *choose(const struct kernel_event *e, const struct ftrace_config *config,
+                                          bool compact)
+{
+    if (e->can_compact && compact)
         return &e->compact;
     return !e->typed && config->legacy_generic_events ? &e->legacy : &e->program;
 }
@@ -161,8 +171,9 @@ int event_selection_build(struct event_selection *sel, const struct ftrace_confi
     sel->by_id = mem_zalloc(sel->n * sizeof *sel->by_id);
     if (!sel->by_id)
         return error_set(err, -MRD_ENOMEM, "out of memory for the events of a session");
+    bool compact = config->compact_sched && has_compact_switch(sel);
     for (size_t i = 0; i < sel->events.n; i++)
-        sel->by_id[sel->events.p[i]->id] = choose(sel->events.p[i], config);
+        sel->by_id[sel->events.p[i]->id] = choose(sel->events.p[i], config, compact);
     return 0;
 }
 

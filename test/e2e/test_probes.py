@@ -1,0 +1,165 @@
+"""traced, traced_probes and perfetto on this machine's kernel: nothing lost unseen, and nothing left behind."""
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+import recorder
+
+SCHED = """
+buffers { size_kb: 262144 }
+data_sources { config { name: "linux.ftrace" ftrace_config {
+  ftrace_events: "sched/sched_switch" ftrace_events: "sched/sched_waking" ftrace_events: "task/*"
+  ftrace_events: "irq/*" ftrace_events: "raw_syscalls/*" %s } } }
+data_sources { config { name: "linux.process_stats" process_stats_config { scan_all_processes_on_start: true } } }
+duration_ms: %d
+"""
+
+# Counts of what the trace has: rows, and events of compact lists whose other half lies before the trace.
+SEEN = """
+select (select count(*) from ftrace_event join cpu using (ucpu) where cpu.cpu = c.idx) as seen, c.idx as cpu,
+       sum(iif(c.name = 'ftrace_cpu_read_events_delta', c.value, 0)) as read_events,
+       sum(iif(c.name = 'ftrace_cpu_overrun_delta', c.value, 0)) as overrun,
+       sum(iif(c.name = 'ftrace_cpu_entries_end', c.value, 0)) as unread
+from stats as c where c.name in ('ftrace_cpu_read_events_delta', 'ftrace_cpu_overrun_delta', 'ftrace_cpu_entries_end')
+group by c.idx order by c.idx
+"""
+SKIPPED = """
+select sum(value) from stats
+where name in ('compact_sched_switch_skipped', 'compact_sched_waking_skipped', 'ftrace_packet_before_tracing_start')
+"""
+
+
+def stress(seconds=2):
+    """Processes that switch, fork and call the kernel all the time."""
+    script = "import os,time\nend=time.monotonic()+%f\n" % seconds
+    script += "r,w=os.pipe()\na,b=os.pipe()\nif os.fork()==0:\n  os.close(w); os.close(a)\n" \
+              "  while os.read(r,1): os.write(b,b'x')\n  os._exit(0)\n" \
+              "os.close(r); os.close(b)\nn=0\nwhile time.monotonic()<end:\n  os.write(w,b'x'); os.read(a,1); n+=1\n" \
+              "  if n%2000==0:\n    p=os.fork()\n    if p==0: os._exit(0)\n    os.waitpid(p,0)\nos.close(w); os.wait()\n"
+    subprocess.run(["python3", "-c", script], check=True)
+
+
+class Probes(unittest.TestCase):
+    def check_counts(self, r, trace, loses):
+        rows = r.query(trace, SEEN)
+        skipped = int(r.one(trace, SKIPPED) or 0)
+        self.assertGreaterEqual(len(rows), 1)
+        self.assertEqual(sum(int(row["seen"]) for row in rows) + skipped, sum(int(row["read_events"]) for row in rows))
+        overrun = sum(int(row["overrun"]) for row in rows)
+        if loses:
+            self.assertGreater(overrun, 0)
+            self.assertGreater(int(r.one(trace, "select count(*) from stats where name = 'ftrace_cpu_has_data_loss' "
+                                                "and value > 0")), 0)
+        self.assertEqual(r.instances(), [])
+        return rows
+
+    def test_five_seconds_under_stress(self):
+        with recorder.Recorder() as r:
+            trace = r.record(SCHED % ("buffer_size_kb: 65536", 5000), lambda: stress(4))
+            rows = self.check_counts(r, trace, loses=False)
+            self.assertGreater(sum(int(row["seen"]) for row in rows), 100000)
+            # slices of a cpu neither overlap nor leave a hole
+            self.assertEqual(r.one(trace, "select count(*) from (select ts + dur as end, lead(ts) over (partition by ucpu "
+                                          "order by ts) as next from sched) where next is not null and end != next"), "0")
+            # every thread that ran has a name and, but for the idle one, a process; one that ended before /proc was
+            # first looked at cannot have one
+            self.assertEqual(r.query(trace, "select tid, thread.name, process.pid from thread join (select utid, max(ts) "
+                                            "as last from sched group by utid) using (utid) left join process "
+                                            "using (upid) where tid != 0 and (thread.name is null or process.pid is "
+                                            "null) and last > (select min(ts) + 300000000 from sched)"), [])
+
+    def test_a_small_buffer_tells_what_it_lost(self):
+        with recorder.Recorder() as r:
+            trace = r.record(SCHED % ("buffer_size_kb: 16 drain_period_ms: 1000", 3000), stress)
+            self.check_counts(r, trace, loses=True)
+
+    def test_typed_and_compact_sched_tell_the_same(self):
+        with recorder.Recorder() as r:
+            trace = r.record(SCHED % ("buffer_size_kb: 65536 compact_sched { enabled: false }", 2000), stress)
+            self.check_counts(r, trace, loses=False)
+            self.assertNotEqual(r.one(trace, "select count(*) from sched"), "0")
+
+    def test_two_sessions_at_once(self):
+        with recorder.Recorder() as r:
+            long = r.record_begin(SCHED % ("buffer_size_kb: 32768", 3000), "long.pftrace")
+            time.sleep(0.5)
+            short = r.record("""
+buffers { size_kb: 32768 }
+data_sources { config { name: "linux.ftrace" ftrace_config { ftrace_events: "sched/sched_waking" } } }
+duration_ms: 1000 """, lambda: stress(0.5), "short.pftrace")
+            self.assertEqual(long.wait(30), 0, r.log("perfetto.log"))
+            names = [row["name"] for row in r.query(short, "select distinct name from ftrace_event")]
+            self.assertEqual(names, ["sched_waking"])
+            names = {row["name"] for row in r.query(r.dir / "long.pftrace", "select distinct name from ftrace_event")}
+            self.assertTrue({"sched_switch", "sys_enter"} <= names)
+            end = r.one(r.dir / "long.pftrace", "select (max(ts) - min(ts)) / 1e9 from ftrace_event")
+            self.assertGreater(float(end), 2.3)  # it went on when the other had ended
+            self.assertEqual(r.instances(), [])
+
+    def test_an_unknown_event_is_told(self):
+        with recorder.Recorder() as r:
+            trace = r.record("""
+buffers { size_kb: 4096 }
+data_sources { config { name: "linux.ftrace" ftrace_config { ftrace_events: "no/such" ftrace_events: "sched/sched_switch" } } }
+duration_ms: 500 """)
+            self.assertNotEqual(r.one(trace, "select value from stats where name = 'ftrace_setup_errors'"), "0")
+            self.assertNotEqual(r.one(trace, "select count(*) from sched"), "0")
+
+    def kill_at_random(self, what, seed):
+        rng = random.Random(seed)
+        config = SCHED % ("buffer_size_kb: 4096", 20000) + "write_into_file: true file_write_period_ms: 100 "
+        with recorder.Recorder() as r:
+            p = r.record_begin(config)
+            busy = subprocess.Popen(["sh", "-c", "while :; do cat /dev/null; done"])
+            try:
+                r.wait_for("the recording", lambda: r.instances() and (r.dir / "trace.pftrace").exists()
+                           and (r.dir / "trace.pftrace").stat().st_size > 100000)
+                time.sleep(rng.random() * 0.5)
+                for name in what:
+                    getattr(r, name).send_signal(signal.SIGKILL)
+                    getattr(r, name).wait()
+                if "traced" in what:
+                    for s in ("p.sock", "c.sock"):
+                        (r.dir / s).unlink(missing_ok=True)
+                    r.start_traced()
+                if "probes" in what:
+                    self.assertTrue(r.instances())  # nobody could take it back
+                    r.start_probes()
+                    self.assertIn("taken back", r.log("probes.log"))
+                if "traced" in what:  # the session has ended with its service; else it goes on with the new probes
+                    r.wait_for("a clean tracefs", lambda: not r.instances())
+            finally:
+                busy.kill()
+                busy.wait()
+                p.send_signal(signal.SIGINT)
+                try:
+                    p.wait(15)
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                    p.wait()
+            r.wait_for("a clean tracefs", lambda: not r.instances())
+            self.assertGreater(int(r.one(r.dir / "trace.pftrace", "select count(*) from ftrace_event")), 100)
+            if "traced" in what and "probes" not in what:  # the same probes serve the new service
+                r.wait_for("reconnecting",
+                           lambda: r.log("traced.log").count('"perfetto.traced_probes" connected') >= 2)
+            trace = r.record(SCHED % ("buffer_size_kb: 4096", 700), out="again.pftrace")
+            self.assertGreater(int(r.one(trace, "select count(*) from ftrace_event")), 100)
+
+    def test_kill_probes(self):
+        for seed in range(2):
+            self.kill_at_random(["probes"], seed)
+
+    def test_kill_service(self):
+        for seed in range(2):
+            self.kill_at_random(["traced"], 10 + seed)
+
+    def test_kill_both(self):
+        for seed in range(2):
+            self.kill_at_random(["traced", "probes"], 20 + seed)
+
+
+if __name__ == "__main__":
+    recorder.main()

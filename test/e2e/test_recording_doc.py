@@ -1,0 +1,141 @@
+"""Every config and query of docs/recording.md, run as they stand (in a tracefs instance of our own)."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+import unittest
+
+import recorder
+
+DOC = pathlib.Path(os.environ.get("MERIDIAN_SOURCE", ".")) / "docs" / "recording.md"
+
+
+def sections():
+    """{data source: (config, [queries])}"""
+    out = {}
+    for part in DOC.read_text().split("\n## ")[1:]:
+        name = part.split("\n", 1)[0].strip()
+        configs = re.findall(r"```config\n(.*?)```", part, re.S)
+        queries = re.findall(r"```sql\n(.*?)```", part, re.S)
+        if configs:
+            out[name] = (configs[0], queries)
+    return out
+
+
+def work():
+    """Something for every data source to see."""
+    end = time.monotonic() + 1.2
+    path = pathlib.Path("/var/tmp") / f"mrd-doc-{os.getpid()}"
+    try:
+        while time.monotonic() < end:
+            path.write_bytes(os.urandom(200000))
+            subprocess.run(["sync", "-f", path], check=False)
+            subprocess.run(["true"], check=True)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+class Journal:
+    """A journal of our own, as this machine may not run systemd: systemd-journald in a namespace."""
+
+    DAEMON = "/lib/systemd/systemd-journald"
+
+    def __init__(self):
+        self.name = f"mrddoc{os.getpid()}"
+        self.daemon = None
+        self.directory = None
+
+    def start(self):
+        if not os.access(self.DAEMON, os.X_OK) or not shutil.which("logger"):
+            return False
+        os.makedirs(f"/run/systemd/journal.{self.name}", exist_ok=True)
+        self.daemon = subprocess.Popen([self.DAEMON, self.name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            self.directory = next((str(p) for root in ("/run/log/journal", "/var/log/journal")
+                                   for p in pathlib.Path(root).glob(f"*.{self.name}")), None)
+            if self.directory and os.path.exists(self.socket()):
+                self.write("the first entry")
+                return True
+            time.sleep(0.05)
+        return False
+
+    def socket(self):
+        return f"/run/systemd/journal.{self.name}/dev-log"
+
+    def write(self, text):
+        subprocess.run(["logger", "-u", self.socket(), "-t", "mrd-doc", "-p", "user.notice", text], check=False)
+
+    def stop(self):
+        if self.daemon:
+            self.daemon.terminate()
+            self.daemon.wait(10)
+        if self.directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+        shutil.rmtree(f"/run/systemd/journal.{self.name}", ignore_errors=True)
+
+
+class Doc(unittest.TestCase):
+    def run_section(self, name, during=work, env=None):
+        config, queries = sections()[name]
+        self.assertIn(f'"{name}"', config)
+        self.assertTrue(queries)
+        with recorder.Recorder(env) as r:
+            trace = r.record(config, during)
+            answers = [r.query(trace, q) for q in queries]
+            bad = r.query(trace, "select name, value from stats where severity = 'error' and value != 0")
+            self.assertEqual(r.instances(), [])
+        for q, rows in zip(queries, answers):
+            self.assertTrue(rows, f"no rows from {q}")
+        self.assertEqual(bad, [])
+        return answers
+
+    def test_every_data_source_has_a_section(self):
+        p = subprocess.run(["strings", "-n", "6", recorder.TRACEBOX], stdout=subprocess.PIPE, check=False)
+        names = set(re.findall(r"^(?:linux\.[a-z_]+|perfetto\.metatrace)$", p.stdout.decode(), re.M))
+        if names:
+            self.assertEqual(names, set(sections()))
+
+    def test_ftrace(self):
+        threads, cpus = self.run_section("linux.ftrace")
+        self.assertTrue(all(row["name"] for row in threads))
+        self.assertTrue(any(int(row["read"]) > 0 for row in cpus))
+
+    def test_process_stats(self):
+        rows = self.run_section("linux.process_stats")[0]
+        self.assertGreater(float(rows[0]["rss_mb"]), 1)
+
+    def test_sys_stats(self):
+        rows = self.run_section("linux.sys_stats")[0]
+        names = {row["name"] for row in rows}
+        self.assertTrue({"num_forks", "pgfault"} & names, names)
+
+    def test_system_info(self):
+        rows = self.run_section("linux.system_info")[0]
+        self.assertTrue(rows[0]["processor"])
+
+    def test_inode_file_map(self):
+        self.run_section("linux.inode_file_map")
+
+    def test_journald(self):
+        journal = Journal()
+        try:
+            if not journal.start():
+                self.skipTest("no systemd-journald on this machine")
+
+            def during():
+                time.sleep(0.8)
+                journal.write("hello from the test")
+
+            rows = self.run_section("linux.systemd_journald", during,
+                                    {"MERIDIAN_JOURNAL_DIRECTORY": journal.directory})[0]
+            self.assertEqual([row["msg"] for row in rows], ["hello from the test"])
+            self.assertEqual(rows[0]["tag"], "mrd-doc")
+        finally:
+            journal.stop()
+
+
+if __name__ == "__main__":
+    recorder.main()
