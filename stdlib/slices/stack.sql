@@ -1,22 +1,8 @@
 -- Slices by what stands above them: two slices with the same names all the way up have the same stack id.
 
 CREATE PERFETTO TABLE _slice_stack AS
-WITH RECURSIVE
-  walk(id, stack_id, parent_stack_id) AS (
-    SELECT id, abs(hash(coalesce(category, ''), coalesce(name, '')) % 4503599627370496), 0
-    FROM slice
-    WHERE parent_id IS NULL
-    UNION ALL
-    SELECT
-      c.id,
-      abs(hash(w.stack_id, coalesce(c.category, ''), coalesce(c.name, '')) % 4503599627370496),
-      w.stack_id
-    FROM walk AS w
-    JOIN slice AS c ON c.parent_id = w.id
-  )
 SELECT id, stack_id, parent_stack_id
-FROM walk
-ORDER BY id;
+FROM __intrinsic_slice_stacks();
 
 -- Slices with their stack ids.
 CREATE PERFETTO VIEW slice_with_stack_id(

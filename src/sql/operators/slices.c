@@ -98,6 +98,45 @@ int slice_descendants(const struct table *t, uint32_t row, struct row_list *out)
     return 0;
 }
 
+/* ---- stacks of names ---- */
+
+static uint64_t fnv(uint64_t h, const void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ ((const uint8_t *)p)[i]) * 0x100000001b3u;
+    return h;
+}
+
+/* For each slice a hash of the names from the top down to it, and that of its parent (0 at the top). 52 bits, so that it
+ * survives a double. */
+static int slice_stacks(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+{
+    const struct storage *st = engine_storage(e);
+    const struct table *t = &st->t[T_slice];
+    int64_t *hash = mem_alloc((t->n_rows + 1) * sizeof *hash);
+    int rc = hash ? 0 : -MRD_ENOMEM;
+    (void)args, (void)err;
+    for (uint32_t r = 0; r < t->n_rows && rc == 0; r++) {
+        int64_t parent = table_get(t, slice_c_parent_id, r);
+        struct slice category = strpool_view(&st->strings, (strid)table_get(t, slice_c_category, r));
+        struct slice name = strpool_view(&st->strings, (strid)table_get(t, slice_c_name, r));
+        int64_t above = parent != COL_NULL && parent < r ? hash[parent] : 0;
+        uint64_t h = fnv(0xcbf29ce484222325u, &above, sizeof above);
+        h = fnv(fnv(h, category.p, category.len), "|", 1);
+        hash[r] = (int64_t)(fnv(h, name.p, name.len) >> 12);
+        int64_t words[] = {r, hash[r], above};
+        rc = table_append(out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
+    }
+    mem_free(hash);
+    return rc;
+}
+
+static const struct column_def stack_columns[] = {
+    {"id", COL_U32, 0, "Row of slice."},
+    {"stack_id", COL_I64, 0, "Hash of the names from the top down to here."},
+    {"parent_stack_id", COL_I64, 0, "The same of the parent."},
+};
+
 /* ---- call stacks ---- */
 
 static const struct column_def callsite_columns[] = {
@@ -151,12 +190,14 @@ static int annotated_callstack(struct engine *e, sqlite3_value **args, struct ta
 }
 
 static const struct table_def slice_def = {"", slice_function_columns, SLICE_FUNCTION_COLUMNS, ""};
+static const struct table_def stack_def = {"", stack_columns, 3, ""};
 static const struct table_def callsite_def = {"", callsite_columns, 4, ""};
 static const struct table_def annotated_def = {"", callsite_columns, 5, ""};
 
 const struct engine_table_function slice_table_functions[] = {
     {"ancestor_slice", &slice_def, 1, false, ancestor_slice},
     {"descendant_slice", &slice_def, 1, false, descendant_slice},
+    {"__intrinsic_slice_stacks", &stack_def, 0, false, slice_stacks},
     {"experimental_ancestor_stack_profile_callsite", &callsite_def, 1, false, ancestor_callsite},
     {"experimental_annotated_callstack", &annotated_def, 1, false, annotated_callstack},
 };
