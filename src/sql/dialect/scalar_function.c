@@ -178,7 +178,7 @@ static int create_scalar(struct exec *x, const struct parsed *p, struct sql_func
 {
     struct dialect *d = x->d;
     struct sql_function *old = find_scalar(d, f->name, f->params.n);
-    if (!old && engine_find_function(d->e, f->name, (int)f->params.n))
+    if (!old && (engine_find_function(d->e, f->name, (int)f->params.n) || engine_find_function(d->e, f->name, -1)))
         return exec_fail(x, p->name, "cannot redefine built-in function '%s'", f->name);
     if (old && !p->replace)
         return exec_fail(x, p->name, "function '%s' already exists; CREATE OR REPLACE would replace it", f->name);

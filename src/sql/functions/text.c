@@ -317,7 +317,12 @@ static const struct engine_function rows[] = {
     {.name = "to_timecode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = to_timecode},
     {.name = "__intrinsic_to_timecode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = to_timecode},
     {.name = "if", .n_args = -1, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
-    {.name = "iif", .n_args = -1, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
+    /* not for 3 arguments: SQLite's own iif() leaves alone what it does not need */
+    {.name = "iif", .n_args = 2, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
+    {.name = "iif", .n_args = 4, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
+    {.name = "iif", .n_args = 5, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
+    {.name = "iif", .n_args = 6, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
+    {.name = "iif", .n_args = 7, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
     {.name = "unistr", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = unistr},
     {.name = "unistr_quote", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = unistr_quote},
 };

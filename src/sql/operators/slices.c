@@ -107,8 +107,8 @@ static uint64_t fnv(uint64_t h, const void *p, size_t n)
     return h;
 }
 
-/* For each slice a hash of the names from the top down to it, and that of its parent (0 at the top). 52 bits, so that it
- * survives a double. */
+/* For each slice a hash of the names from the top down to it, and that of its parent (0 at the top). 52 bits, so that
+ * it survives a double. */
 static int slice_stacks(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
 {
     const struct storage *st = engine_storage(e);
