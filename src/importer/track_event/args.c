@@ -303,34 +303,73 @@ struct hook_ctx {
     struct seq_generation *g;
 };
 
-/* Hashes that a table of the trace translates, by message and field; what is added stands beside them. */
-static void translate(void *ctx, struct arg_writer *w, strid message, strid field, uint64_t value)
+/* "storage::mojom::File::Close_Sym::IPCStableHash" names the method storage::mojom::File::Close of the interface
+ * storage.mojom.File; other functions stand for both. */
+static void write_mojo_method(struct arg_writer *w, struct slice function)
 {
-    static const struct {
-        const char *message, *field, *add;
-        enum te_hash_kind kind;
-    } rows[] = {
-        {"perfetto.protos.ChromeUserEvent", "action_hash", "action", HASH_USER_EVENT},
-        {"perfetto.protos.ChromeHistogramSample", "name_hash", "name", HASH_HISTOGRAM},
-    };
-    const struct hook_ctx *h = ctx;
-    struct slice m = strpool_view(w->args->strings, message), f = strpool_view(w->args->strings, field);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        strid name = slice_eq_str(m, rows[i].message) && slice_eq_str(f, rows[i].field)
-                         ? te_hash_name(h->im, rows[i].kind, value)
-                         : 0;
-        if (name)
-            write_text(w, rows[i].add, strpool_view(w->args->strings, name));
+    static const char suffix[] = "_Sym::IPCStableHash";
+    char tag[256];
+    size_t n = 0;
+    struct slice method = function;
+    if (method.len > 2 && memcmp(method.p + method.len - 2, "()", 2) == 0)
+        method.len -= 2;
+    bool stable = method.len > sizeof suffix - 1 &&
+                  memcmp(method.p + method.len - (sizeof suffix - 1), suffix, sizeof suffix - 1) == 0;
+    if (!stable) {
+        write_text(w, "mojo_method_name", function);
+        write_text(w, "mojo_interface_tag", function);
+        return;
     }
-    if (slice_eq_str(m, rows[1].message) && slice_eq_str(f, "name_iid")) {
-        struct slice name = interned_text(h->g, INTERNED_HISTOGRAM_NAME, value);
+    method.len -= sizeof suffix - 1;
+    size_t interface = method.len;
+    while (interface > 1 && (method.p[interface - 1] != ':' || method.p[interface - 2] != ':'))
+        interface--;
+    interface = interface > 1 ? interface - 2 : method.len;
+    for (size_t i = 0; i < interface && n < sizeof tag; i++) {
+        bool colons = method.p[i] == ':' && i + 1 < interface && method.p[i + 1] == ':';
+        tag[n++] = colons ? '.' : (char)method.p[i];
+        i += colons;
+    }
+    write_text(w, "mojo_method_name", method);
+    write_text(w, "mojo_interface_tag", slice_of(tag, n));
+}
+
+/* Hashes, addresses and obfuscated names that the trace tells the meaning of, by message and field. */
+static bool translate(void *ctx, struct arg_writer *w, strid message, strid field, const struct pb_field *value,
+                      bool before)
+{
+    const struct hook_ctx *h = ctx;
+    struct strpool *strings = w->args->strings;
+    struct slice m = strpool_view(strings, message), f = strpool_view(strings, field);
+    strid name = 0;
+    if (before) {
+        if (slice_eq_str(f, "mojo_interface_method_iid") && slice_eq_str(m, "perfetto.protos.ChromeMojoEventInfo") &&
+            (name = te_function_name(h->im, h->g, pb_u64(value))))
+            write_mojo_method(w, strpool_view(strings, name));
+        else if (slice_eq_str(f, "class_name") && slice_eq_str(m, "perfetto.protos.AndroidView") &&
+                 (name = te_class_name(h->im, strpool_intern(strings, pb_bytes(value).p, pb_bytes(value).len))))
+            write_text(w, "class_name", strpool_view(strings, name));
+        return name != 0;
+    }
+    bool histogram = slice_eq_str(m, "perfetto.protos.ChromeHistogramSample");
+    if (slice_eq_str(f, "action_hash") && slice_eq_str(m, "perfetto.protos.ChromeUserEvent")) {
+        name = te_hash_name(h->im, HASH_USER_EVENT, pb_u64(value));
+        if (name)
+            write_text(w, "action", strpool_view(strings, name));
+    } else if (histogram && slice_eq_str(f, "name_hash")) {
+        name = te_hash_name(h->im, HASH_HISTOGRAM, pb_u64(value));
+        if (name)
+            write_text(w, "name", strpool_view(strings, name));
+    } else if (histogram && slice_eq_str(f, "name_iid")) {
+        struct slice interned = interned_text(h->g, INTERNED_HISTOGRAM_NAME, pb_u64(value));
         bool has_name = false;
-        strid key = strpool_intern_str(w->args->strings, "chrome_histogram_sample.name");
+        strid key = strpool_intern_str(strings, "chrome_histogram_sample.name");
         for (size_t i = 0; i < w->out->n; i++)
             has_name |= w->out->p[i].key == key;
-        if (name.len && !has_name)
-            write_text(w, "name", name);
+        if (interned.len && !has_name)
+            write_text(w, "name", interned);
     }
+    return false;
 }
 
 void te_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list)

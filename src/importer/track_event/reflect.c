@@ -150,6 +150,9 @@ void reflect_field(const struct reflect *r, struct arg_writer *w, strid message,
     if (!known || (is_length_delimited(known->type) && f->wire != PB_BYTES))
         return;
     struct schema_field d = *known;
+    bool hooked = r->hook && d.type != SCHEMA_MESSAGE;
+    if (hooked && r->hook(r->hook_ctx, w, message, d.name, f, true))
+        return;
     struct slice name = strpool_view(w->args->strings, d.name);
     struct arg_mark m = arg_writer_push(w, name.p, name.len);
     if (d.repeated)
@@ -157,8 +160,8 @@ void reflect_field(const struct reflect *r, struct arg_writer *w, strid message,
     else
         add_value(r, w, &d, f);
     arg_writer_pop(w, m);
-    if (r->hook && f->wire != PB_BYTES)
-        r->hook(r->hook_ctx, w, message, d.name, f->u);
+    if (hooked)
+        r->hook(r->hook_ctx, w, message, d.name, f, false);
 }
 
 void reflect_message(const struct reflect *r, struct arg_writer *w, strid message, struct slice bytes)

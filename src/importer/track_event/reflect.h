@@ -6,8 +6,10 @@
 #include "importer/track_event/schema.h"
 #include "proto/pb_cursor.h"
 
-/* Called for each scalar field after it was written, at the key of its message; may add more (translations). */
-typedef void (*reflect_hook)(void *ctx, struct arg_writer *w, strid message, strid field, uint64_t value);
+/* Called for each field that is not a message, at the key of its message: before it is written (true: it is not to be,
+ * the hook has written what stands in its place), and after. */
+typedef bool (*reflect_hook)(void *ctx, struct arg_writer *w, strid message, strid field, const struct pb_field *value,
+                             bool before);
 
 struct reflect {
     const struct schema *schema;

@@ -75,6 +75,17 @@ struct te_track {
     uint32_t state_row; /* the open state, + 1 */
 };
 
+enum te_hash_kind { HASH_HISTOGRAM, HASH_USER_EVENT, HASH_MARK_SITE, HASH_MARK, HASH_STUDY, N_HASH_KINDS };
+
+/* Names that the trace gives for hashes, obfuscated names and addresses; one set of tables for the whole import. */
+struct te_translations {
+    struct u64map hashes[N_HASH_KINDS]; /* hash -> strid */
+    struct u64map slice_names;          /* strid -> strid */
+    struct u64map track_names;
+    struct u64map functions; /* hash of (build id, address) -> strid */
+    struct u64map classes;   /* strid -> strid */
+};
+
 /* What a sequence's thread descriptor says, for events that name no track. */
 struct te_sequence {
     bool has_thread;
@@ -116,8 +127,6 @@ struct te_extra {
     uint32_t n_counters;
     struct te_counter_value counters[MAX_EXTRA_COUNTERS];
 };
-
-struct te_translations; /* translation.c */
 
 struct track_event_machine {
     struct machine_ctx *m;
@@ -197,15 +206,22 @@ void te_args_open(struct importer *im);
 bool te_field_has_args(uint32_t field);
 
 /* --- translation.c --- */
+struct te_translations *te_translations(const struct importer *im); /* NULL while there is no machine */
 struct te_translations *te_translations_open(void);
 void te_translations_close(struct te_translations *t);
 enum tokenize_result te_tokenize_translation(struct packet *p);
 strid te_translate_slice_name(const struct importer *im, strid name);
 strid te_translate_track_name(const struct importer *im, strid name);
 /* The name of a hash, 0 when it is not in the trace's tables. */
-enum te_hash_kind { HASH_HISTOGRAM, HASH_USER_EVENT, HASH_MARK_SITE, HASH_MARK, HASH_STUDY, N_HASH_KINDS };
 strid te_hash_name(const struct importer *im, enum te_hash_kind kind, uint64_t hash);
 void te_parse_chrome_trigger(struct packet *p);
+
+/* --- symbols.c --- */
+enum tokenize_result te_tokenize_module_symbols(struct packet *p);
+enum tokenize_result te_tokenize_deobfuscation(struct packet *p);
+/* The function at an interned location, the class behind an obfuscated name; 0 when the trace does not tell. */
+strid te_function_name(const struct importer *im, struct seq_generation *g, uint64_t location_iid);
+strid te_class_name(const struct importer *im, strid obfuscated);
 
 /* The schema of the whole import. */
 struct schema *te_schema(const struct importer *im);

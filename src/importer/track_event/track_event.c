@@ -12,6 +12,8 @@ const struct packet_handler track_event_packet_handlers[] = {
     {44, "thread_descriptor", te_tokenize_thread_descriptor, te_parse_thread_descriptor},
     {54, "streaming_profile_packet", te_tokenize_streaming_profile, NULL},
     {60, "track_descriptor", te_tokenize_descriptor, te_parse_descriptor},
+    {61, "module_symbols", te_tokenize_module_symbols, NULL},
+    {64, "deobfuscation_mapping", te_tokenize_deobfuscation, NULL},
     {82, "translation_table", te_tokenize_translation, NULL},
     {90, "track_event_range_of_interest", tokenize_range_of_interest, NULL},
     {109, "chrome_trigger", NULL, te_parse_chrome_trigger},

@@ -1,14 +1,8 @@
 /* Owns the trace's translation tables: names for hashes, and clear names for obfuscated ones. */
 #include "importer/track_event/te_internal.h"
 
-struct te_translations {
-    struct u64map hashes[N_HASH_KINDS]; /* hash -> strid */
-    struct u64map slice_names;          /* strid -> strid */
-    struct u64map track_names;
-};
-
 /* One set of tables for the whole import: it hangs on the host's machine. */
-static struct te_translations *tables(const struct importer *im)
+struct te_translations *te_translations(const struct importer *im)
 {
     return im->machines.n && im->machines.p[0]->track_event ? im->machines.p[0]->track_event->translations : NULL;
 }
@@ -26,6 +20,8 @@ void te_translations_close(struct te_translations *t)
         u64map_free(&t->hashes[i]);
     u64map_free(&t->slice_names);
     u64map_free(&t->track_names);
+    u64map_free(&t->functions);
+    u64map_free(&t->classes);
     mem_free(t);
 }
 
@@ -45,7 +41,7 @@ static void read_entries(struct packet *p, struct slice table, uint32_t field, b
 
 enum tokenize_result te_tokenize_translation(struct packet *p)
 {
-    struct te_translations *t = tables(p->m->im);
+    struct te_translations *t = te_translations(p->m->im);
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (t && pb_next(&c, &f)) {
@@ -83,19 +79,19 @@ static strid translate(const struct u64map *names, strid name)
 
 strid te_translate_slice_name(const struct importer *im, strid name)
 {
-    const struct te_translations *t = tables(im);
+    const struct te_translations *t = te_translations(im);
     return t ? translate(&t->slice_names, name) : name;
 }
 
 strid te_translate_track_name(const struct importer *im, strid name)
 {
-    const struct te_translations *t = tables(im);
+    const struct te_translations *t = te_translations(im);
     return t ? translate(&t->track_names, name) : name;
 }
 
 strid te_hash_name(const struct importer *im, enum te_hash_kind kind, uint64_t hash)
 {
-    const struct te_translations *t = tables(im);
+    const struct te_translations *t = te_translations(im);
     const uint64_t *v = t ? u64map_get(&t->hashes[kind], hash) : NULL;
     return v ? (strid)*v : 0;
 }
