@@ -31,7 +31,7 @@ static void offer(struct candidates *out, const char *name, const char *word, si
 /* Offers the first column of a query's rows. */
 static void offer_rows(struct repl *r, const char *sql, const char *word, size_t word_len, struct candidates *out)
 {
-    struct tp_result *result;
+    struct tp_result *result = NULL;
     if (tp_query(r->sh->tp, sql, &result) != 0)
         return;
     while (tp_step(result) == 1) {

@@ -103,7 +103,7 @@ static void print_column(struct repl *r, const char *before, const char *arg, co
         *p++ = *a;
     }
     stpcpy(p, after);
-    struct tp_result *result;
+    struct tp_result *result = NULL;
     int rc = tp_query(r->sh->tp, sql, &result), n = 0;
     while (rc == 0 && tp_step(result) == 1) {
         const char *text = tp_text(result, 0, NULL);

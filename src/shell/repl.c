@@ -22,7 +22,7 @@ void repl_run_sql(struct repl *r, const char *sql, size_t len)
         output.more = more_rows;
         output.more_ctx = r;
     }
-    struct tp_result *result;
+    struct tp_result *result = NULL;
     size_t at = 0;
     int64_t start = shell_now_ns(), first_row_ns = -1;
     int rc;

@@ -90,7 +90,7 @@ static int dispatch(struct shell *sh, int n, char **argv, int at, struct error *
 
 static int dispatch_classic(struct shell *sh, int n, char **argv, struct error *err)
 {
-    const struct command *cmd;
+    const struct command *cmd = NULL;
     int rc = options_parse(&sh->opt, IN_CLASSIC, n, argv, err);
     if (sh->opt.help_classic) {
         help_classic();
@@ -106,7 +106,7 @@ static int dispatch_classic(struct shell *sh, int n, char **argv, struct error *
     }
     if (rc == 0)
         rc = classic_choose(&sh->opt, &cmd, err);
-    return rc < 0 ? rc : run_parsed(sh, cmd, 0, err);
+    return rc < 0 || !cmd ? rc : run_parsed(sh, cmd, 0, err);
 }
 
 int shell_main(int argc, char **argv)
