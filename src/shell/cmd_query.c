@@ -38,6 +38,9 @@ static int find_sql(struct shell *sh, struct query_source *src, size_t *n_traces
         return error_set(err, -MRD_EINVALID,
                          "query: no SQL provided. Give it as the last argument, with -f FILE, or on standard input");
     file = file ? file : "-";
+    for (size_t i = 0; i < args->n && strcmp(file, "-") == 0; i++)
+        if (strcmp(args->p[i], "-") == 0)
+            return error_set(err, -MRD_EINVALID, "query: trace and SQL cannot both come from standard input");
     if (strcmp(file, "-") != 0)
         src->origin = file;
     int rc = file_read_all(file, MAX_SQL_BYTES, &src->owned, &src->len, err);

@@ -2,6 +2,7 @@
 #include "shell/repl.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,8 +111,22 @@ static void take_line(struct repl *r, const char *line)
         run_statement(r);
 }
 
+/* A trace that came through standard input has used it up: the terminal is where the user is. */
+static void reopen_terminal(const struct text_list *traces)
+{
+    bool piped = false;
+    for (size_t i = 0; i < traces->n; i++)
+        piped |= strcmp(traces->p[i], "-") == 0;
+    int fd = piped && !isatty(STDIN_FILENO) ? open("/dev/tty", O_RDWR | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        dup2(fd, STDIN_FILENO);
+        close(fd);
+    }
+}
+
 int repl_run(struct shell *sh, struct error *err)
 {
+    reopen_terminal(&sh->opt.positionals);
     struct repl r = {
         .sh = sh, .format = OUTPUT_TABLE, .timer = true, .width = sh->opt.wide ? WIDE_WIDTH : DEFAULT_WIDTH};
     r.out = mem_alloc(sizeof *r.out);

@@ -29,6 +29,9 @@ class Sources(harness.Case):
         self.assertEqual(self.run_shell("query", "-", sql, stdin=trace).stdout.decode(),
                          self.query(sql, trace=harness.DATA / "linux-deflate.pftrace"))
 
+    def test_trace_and_sql_from_the_same_pipe(self):
+        self.fails("query", "-", stdin=b"select 1", text="cannot both come from standard input")
+
     def test_nothing_to_run(self):
         for text in ("", " \n", "-- comment only", ";"):
             self.fails("query", self.empty, stdin=text.encode(), text="No valid SQL to run")

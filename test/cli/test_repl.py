@@ -193,6 +193,26 @@ class Repl(harness.Case):
         t.expect("remember me[^>]*Query executed")
 
 
+class PipedTrace(harness.Case):
+    def test_trace_from_a_pipe_and_questions_from_the_terminal(self):
+        pid, fd = pty.fork()
+        if pid == 0:
+            try:
+                os.environ.update(TERM="dumb", HOME=str(self.dir), XDG_CONFIG_HOME="")
+                trace = harness.DATA / "linux-deflate.pftrace"
+                os.execv("/bin/sh", ["sh", "-c", f"cat '{trace}' | '{harness.SHELL}' -"])
+            finally:
+                os._exit(127)
+        t = Terminal.__new__(Terminal)
+        t.pid, t.fd, t.seen = pid, fd, ""
+        t.expect("> ")
+        t.send("select count(*) > 100 as many from sched;\r")
+        t.expect("many[^$]* 1 [^$]*Query executed")
+        t.expect("> $")
+        t.send(".quit\r")
+        self.assertEqual(t.wait(), 0)
+
+
 class Pipe(harness.Case):
     def test_script(self):
         p = self.run_shell("interactive", self.empty, stdin=b".mode csv\nselect 1 as a;\nselect 2\n as b;\n.timer off\nselect 3 as c")
