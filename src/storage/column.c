@@ -64,7 +64,7 @@ static void scan_ints(const int64_t *v, uint32_t n, int64_t null, struct span *s
 }
 
 /* Many columns hold one value (mostly NULL) for long stretches: seen before anything else is computed. */
-static bool is_uniform(const int64_t *v)
+VECTORISED static bool is_uniform(const int64_t *v)
 {
     for (uint32_t i = 0; i < COL_CHUNK_ROWS; i += 64) {
         int64_t differ = 0;

@@ -33,6 +33,8 @@ struct waking_payload {
     uint16_t prio, target_cpu;
 };
 
+_Static_assert(sizeof(struct switch_payload) <= FTRACE_RECENT_BYTES, "a switch fits");
+
 /* A window of looks for an equal set: when fewer than one in eight finds one, looking stops for good. */
 enum { SHARE_WINDOW = 4096, SHARE_MIN_HITS = SHARE_WINDOW / 8 };
 
@@ -49,6 +51,24 @@ static uint32_t keep(struct ftrace_machine *f, struct ftrace_kind *k, unsigned k
         }
     }
     return id;
+}
+
+/* As above for a payload of fixed size, most often one of the last few: those are found without a hash of the bytes.
+ * `mix` is any number that payloads which differ mostly differ in. */
+static inline uint32_t keep_recent(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind,
+                                   struct ftrace_recent *recent, uint32_t mix, const void *payload, size_t size)
+{
+    struct ftrace_recent *r = &recent[(mix * 0x9e3779b1u) >> (32 - FTRACE_RECENT_BITS)];
+    if (r->id && memcmp(r->payload, payload, size) == 0) {
+        if (!k->unshared && k->tries + 1 < SHARE_WINDOW) {
+            k->tries++;
+            k->hits++;
+        }
+        return r->id;
+    }
+    r->id = keep(f, k, kind, 0, slice_of(payload, size), false);
+    memcpy(r->payload, payload, size);
+    return r->id;
 }
 
 uint32_t ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
@@ -86,8 +106,9 @@ void ftrace_add_switch_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64
                            int64_t prev_state, int32_t next_pid, int32_t next_prio, strid next_comm)
 {
     struct switch_payload s = {prev_state, prev->comm, next_comm, prev->pid, prev->prio, next_pid, next_prio};
-    uint32_t args =
-        keep(f, &f->kinds[FTRACE_EVENT_SCHED_SWITCH], ARGS_KIND_FTRACE_SWITCH, 0, slice_of(&s, sizeof s), false);
+    uint32_t mix = (uint32_t)next_pid + (uint32_t)prev->pid * 31 + (uint32_t)prev_state * 977;
+    uint32_t args = keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_SWITCH], ARGS_KIND_FTRACE_SWITCH, f->recent_switches,
+                                mix, &s, sizeof s);
     ftrace_event_insert(
         f->m->st,
         &(struct ftrace_event_row){
@@ -98,8 +119,8 @@ void ftrace_add_waking_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64
                            uint16_t prio, uint16_t target_cpu, strid comm, uint16_t common_flags)
 {
     struct waking_payload w = {comm, pid, prio, target_cpu};
-    uint32_t args =
-        keep(f, &f->kinds[FTRACE_EVENT_SCHED_WAKING], ARGS_KIND_FTRACE_WAKING, 0, slice_of(&w, sizeof w), false);
+    uint32_t args = keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_WAKING], ARGS_KIND_FTRACE_WAKING, f->recent_wakings,
+                                pid + target_cpu * 31u, &w, sizeof w);
     ftrace_event_insert(f->m->st, &(struct ftrace_event_row){.ts = ts,
                                                              .name = f->name_waking,
                                                              .utid = utid,

@@ -60,7 +60,8 @@ struct ftrace_handler {
 extern const struct ftrace_handler ftrace_handlers_block[], ftrace_handlers_cpu[], ftrace_handlers_device[],
     ftrace_handlers_dma[], ftrace_handlers_drm[], ftrace_handlers_gpu[], ftrace_handlers_irq[], ftrace_handlers_mali[],
     ftrace_handlers_marker[], ftrace_handlers_media[], ftrace_handlers_mm[], ftrace_handlers_net[],
-    ftrace_handlers_power[], ftrace_handlers_task[], ftrace_handlers_thermal[], ftrace_handlers_trusty[];
+    ftrace_handlers_power[], ftrace_handlers_task[], ftrace_handlers_thermal[], ftrace_handlers_trusty[],
+    ftrace_handlers_v4l2[];
 extern const struct ftrace_handler *const ftrace_families[]; /* ended by NULL */
 
 /* What is known of each kind of event while it is parsed. */
@@ -73,6 +74,13 @@ struct ftrace_kind {
     bool unshared;    /* equal sets are too rare to look for */
     bool no_pid;      /* recorded by the hypervisor: belongs to no thread */
     bool has_symbols; /* a field is a kernel function: decoding needs the generation */
+};
+
+/* An arg set made of these bytes not long ago. */
+enum { FTRACE_RECENT_BITS = 7, FTRACE_RECENT_BYTES = 32 };
+struct ftrace_recent {
+    uint8_t payload[FTRACE_RECENT_BYTES];
+    uint32_t id; /* 0: none */
 };
 
 struct ftrace_cpu {
@@ -134,6 +142,8 @@ struct ftrace_machine {
     strid text[FTRACE_TEXTS]; /* by enum ftrace_text; interned when the machine is made */
     struct u64map formatted;  /* what was formatted to a name -> that name (see ftrace_formatted()) */
 
+    struct ftrace_recent recent_switches[1 << FTRACE_RECENT_BITS], recent_wakings[1 << FTRACE_RECENT_BITS];
+
     struct generic_events *generic;   /* generic.c */
     struct syscalls *syscalls;        /* syscalls.c */
     struct pending_counters *pending; /* pending.c */
@@ -153,6 +163,7 @@ enum ftrace_family {
     FAMILY_DEVICE,
     FAMILY_MEDIA,
     FAMILY_BLOCK,
+    FAMILY_V4L2,
     FAMILY_COUNT
 };
 
@@ -326,7 +337,7 @@ static inline uint32_t ftrace_instant(const struct ftrace_event *e, uint32_t tra
 
 /* A few args built on the stack. */
 struct small_args {
-    struct arg items[16];
+    struct arg items[20];
     uint32_t n;
 };
 void small_args_add(const struct ftrace_event *e, struct small_args *a, const char *key, enum arg_type type,

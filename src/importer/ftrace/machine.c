@@ -8,23 +8,12 @@ const struct packet_handler ftrace_packet_handlers[] = {
 };
 
 const struct ftrace_handler *const ftrace_families[] = {
-    ftrace_handlers_block,
-    ftrace_handlers_cpu,
-    ftrace_handlers_device,
-    ftrace_handlers_dma,
-    ftrace_handlers_drm,
-    ftrace_handlers_gpu,
-    ftrace_handlers_irq,
-    ftrace_handlers_mali,
-    ftrace_handlers_marker,
-    ftrace_handlers_media,
-    ftrace_handlers_mm,
-    ftrace_handlers_net,
-    ftrace_handlers_power,
-    ftrace_handlers_task,
-    ftrace_handlers_thermal,
-    ftrace_handlers_trusty,
-    NULL,
+    ftrace_handlers_block,  ftrace_handlers_cpu,  ftrace_handlers_device,
+    ftrace_handlers_dma,    ftrace_handlers_drm,  ftrace_handlers_gpu,
+    ftrace_handlers_irq,    ftrace_handlers_mali, ftrace_handlers_marker,
+    ftrace_handlers_media,  ftrace_handlers_mm,   ftrace_handlers_net,
+    ftrace_handlers_power,  ftrace_handlers_task, ftrace_handlers_thermal,
+    ftrace_handlers_trusty, ftrace_handlers_v4l2, NULL,
 };
 
 /* Recorded by the hypervisor, which knows no threads. */
