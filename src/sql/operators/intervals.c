@@ -270,10 +270,14 @@ static int emit_group(struct intersection *x, struct table_builder *b, const str
         for (int k = 0; k < x->n_inputs && rc == 0; k++)
             rc = table_builder_int(b, column++, x->ids.p[o->ids + (size_t)k], err);
         for (int k = 0; k < n_keys && rc == 0; k++) {
-            struct slice text = strpool_view(&st->strings, (strid)g->keys[k]);
-            rc = g->types[k] == SQLITE_TEXT    ? table_builder_text(b, column, (const char *)text.p, text.len, err)
-                 : g->types[k] == SQLITE_FLOAT ? table_builder_double(b, column, column_f64(g->keys[k]), err)
-                                               : table_builder_int(b, column, g->keys[k], err);
+            if (g->types[k] == SQLITE_TEXT) {
+                struct slice text = strpool_view(&st->strings, (strid)g->keys[k]);
+                rc = table_builder_text(b, column, (const char *)text.p, text.len, err);
+            } else if (g->types[k] == SQLITE_FLOAT) {
+                rc = table_builder_double(b, column, column_f64(g->keys[k]), err);
+            } else {
+                rc = table_builder_int(b, column, g->keys[k], err);
+            }
             column++;
         }
         if (rc == 0)
@@ -303,7 +307,7 @@ static void intersect(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct interval_set *sets[MAX_INPUTS] = {0};
     const char *names[2 + MAX_INPUTS + MAX_PARTITIONS] = {"ts", "dur"};
-    char id_names[MAX_INPUTS][8];
+    char id_names[MAX_INPUTS][16];
     uint8_t types[2 + MAX_INPUTS + MAX_PARTITIONS];
     struct intersection x = {.n_inputs = argc - 1};
     struct table_builder b;

@@ -532,13 +532,16 @@ static bool overlap(const struct side *a, const struct side *b)
     return start < end;
 }
 
-/* The side that is to move on: it ends first; a gap before a span. */
+/* The side that is to move on: it ends first; a gap before a span; of two spans the one that began first, since one of
+ * no length still meets what begins where it stands. */
 static struct side *earliest(struct span_join_cursor *c)
 {
     struct side *a = &c->side[0], *b = &c->side[1];
     if (a->adjusted != b->adjusted)
         return a->adjusted < b->adjusted ? a : b;
-    return a->real < b->real ? a : b;
+    if (a->real != b->real)
+        return a->real < b->real ? a : b;
+    return a->start < b->start ? a : b;
 }
 
 /* Leaves what is left of this partition behind and goes to the next one. */

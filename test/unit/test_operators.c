@@ -1,0 +1,491 @@
+/* Tests the operators against slow and simple ones on random input: span joins, intervals, graphs. */
+#include "sql_fixture.h"
+
+#include "base/vec.h"
+
+static struct sql_fixture f;
+static uint64_t seed;
+
+static void setup(void)
+{
+    sql_open(&f);
+}
+
+static void teardown(void)
+{
+    sql_close(&f);
+}
+
+static uint32_t random_below(uint32_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % n;
+}
+
+/* ---- span join ---- */
+
+struct span {
+    int64_t part, ts, dur, id;
+};
+
+struct spans {
+    struct span p[64];
+    int n;
+};
+
+/* Disjoint spans in each partition: empty, touching, apart, of no length, unfinished. */
+static struct spans random_spans(uint32_t parts)
+{
+    struct spans s = {.n = 0};
+    for (uint32_t part = 0; part < parts; part++) {
+        int64_t at = random_below(4);
+        if (random_below(4) == 0)
+            continue; /* not in this table at all */
+        for (uint32_t i = random_below(6); i > 0; i--) {
+            int64_t dur = random_below(4) == 0 ? 0 : random_below(6);
+            bool last = i == 1 && random_below(3) == 0;
+            s.p[s.n] = (struct span){part, at, last ? -1 : dur, s.n};
+            s.n++;
+            at += dur + random_below(3) + (dur == 0); /* spans of no length do not share their moment */
+        }
+    }
+    return s;
+}
+
+static void make_table(const char *name, const char *value, const struct spans *s)
+{
+    char *sql = sqlite3_mprintf(
+        "DROP TABLE IF EXISTS %s; CREATE TABLE %s(ts BIGINT, dur BIGINT, part BIGINT, %s BIGINT)", name, name, value);
+    sql_run(&f, sql);
+    sqlite3_free(sql);
+    for (int i = s->n; i-- > 0;) { /* not in order: the operator sorts */
+        sql = sqlite3_mprintf("INSERT INTO %s VALUES(%lld, %lld, %lld, %lld)", name, s->p[i].ts, s->p[i].dur,
+                              s->p[i].part, s->p[i].id);
+        sql_run(&f, sql);
+        sqlite3_free(sql);
+    }
+}
+
+/* A segment of one side in one partition, as tables.md 4.2 describes them: spans and the gaps between. */
+struct segment {
+    int64_t start, end, adjusted;
+    int64_t id; /* -1: a gap */
+};
+
+struct segments {
+    struct segment p[200];
+    int n;
+};
+
+static struct segments segments_of(const struct spans *s, int64_t part, bool gaps)
+{
+    struct segments out = {.n = 0};
+    int64_t at = INT64_MIN;
+    for (int i = 0; i < s->n; i++) {
+        const struct span *v = &s->p[i];
+        if (part >= 0 && v->part != part)
+            continue;
+        if (gaps && at < v->ts)
+            out.p[out.n++] = (struct segment){at, v->ts, v->ts, -1};
+        at = v->ts + (v->dur < 0 ? 0 : v->dur);
+        out.p[out.n++] = (struct segment){v->ts, v->ts + v->dur, at, v->id};
+    }
+    if (gaps)
+        out.p[out.n++] = (struct segment){at, INT64_MAX, INT64_MAX, -1};
+    return out;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    return memcmp(a, b, 5 * sizeof(int64_t));
+}
+
+struct rows {
+    int64_t p[20000][5]; /* part, ts, dur, a, b */
+    int n;
+};
+
+/* Every pair of segments, the definition of overlap, nothing else. */
+static void oracle(const struct spans *a, const struct spans *b, bool gaps_a, bool gaps_b, int64_t parts, bool mixed,
+                   struct rows *out)
+{
+    for (int64_t part = 0; part < (parts ? parts : 1); part++) {
+        bool in_a = false, in_b = mixed || !parts;
+        for (int i = 0; i < a->n; i++)
+            in_a |= !parts || a->p[i].part == part;
+        for (int i = 0; i < b->n; i++)
+            in_b |= b->p[i].part == part;
+        if (parts && (mixed ? !in_a : !in_a && !in_b))
+            continue;
+        struct segments x = segments_of(a, parts ? part : -1, gaps_a);
+        struct segments y = segments_of(b, parts && !mixed ? part : -1, gaps_b);
+        for (int i = 0; i < x.n; i++)
+            for (int k = 0; k < y.n; k++) {
+                const struct segment *s = &x.p[i], *t = &y.p[k];
+                int64_t from = s->start > t->start ? s->start : t->start;
+                int64_t adjusted = s->adjusted < t->adjusted ? s->adjusted : t->adjusted;
+                int64_t to = s->end < t->end ? s->end : t->end;
+                if ((s->id < 0 && t->id < 0) ||
+                    !(from < adjusted || (s->id >= 0 && t->id >= 0 && s->start == t->start)))
+                    continue;
+                int64_t row[5] = {part, from, to - from, s->id, t->id};
+                memcpy(out->p[out->n++], row, sizeof row);
+            }
+    }
+    qsort(out->p, (size_t)out->n, sizeof *out->p, compare_rows);
+}
+
+static void read_rows(const char *sql, struct rows *out)
+{
+    struct engine_result r;
+    struct error err = {0};
+    ck_assert_msg(engine_query(f.e, NULL, slice_str(sql), &r, NULL, &err) == 0, "%s", engine_error_text(f.e));
+    int rc;
+    while ((rc = engine_result_next(&r, &err)) == 1) {
+        for (int i = 0; i < 5; i++)
+            out->p[out->n][i] = sqlite3_column_type(r.stmt, i) == SQLITE_NULL ? -1 : sqlite3_column_int64(r.stmt, i);
+        out->n++;
+    }
+    ck_assert_msg(rc == 0, "%s", engine_error_text(f.e));
+    engine_result_close(&r);
+    qsort(out->p, (size_t)out->n, sizeof *out->p, compare_rows);
+}
+
+static struct rows want, got;
+
+START_TEST(span_joins_agree_with_a_quadratic_one)
+{
+    static const struct {
+        const char *module;
+        bool gaps_a, gaps_b;
+    } kinds[] = {{"span_join", false, false}, {"span_left_join", false, true}, {"span_outer_join", true, true}};
+    static const char *const partitions[][2] = {
+        {"", ""}, {" PARTITIONED part", " PARTITIONED part"}, {" PARTITIONED part", ""}};
+    seed = (uint64_t)_i + 1;
+    int how = _i % 3, kind = _i / 3 % 3;
+    for (int round = 0; round < 12; round++) {
+        struct spans a = random_spans(how == 0 ? 1 : 4), b = random_spans(how == 1 ? 4 : 1);
+        make_table("a", "va", &a);
+        make_table("b", how == 0 || how == 2 ? "vb" : "vb", &b);
+        if (how != 1) /* both sides must not have the same plain column */
+            sql_run(&f, "ALTER TABLE b DROP COLUMN part");
+        if (how == 0)
+            sql_run(&f, "ALTER TABLE a DROP COLUMN part");
+        char *sql =
+            sqlite3_mprintf("DROP TABLE IF EXISTS j; CREATE VIRTUAL TABLE j USING %s(a%s, b%s); "
+                            "SELECT %s, ts, dur, va, vb FROM j",
+                            kinds[kind].module, partitions[how][0], partitions[how][1], how == 0 ? "0" : "part");
+        want.n = got.n = 0;
+        oracle(&a, &b, kinds[kind].gaps_a, kinds[kind].gaps_b, how == 0 ? 0 : 4, how == 2, &want);
+        read_rows(sql, &got);
+        ck_assert_msg(want.n == got.n && memcmp(want.p, got.p, (size_t)want.n * sizeof *want.p) == 0,
+                      "%s: %d rows, expected %d (seed %d, round %d)", sql, got.n, want.n, _i + 1, round);
+        sqlite3_free(sql);
+    }
+}
+END_TEST
+
+START_TEST(span_joins_refuse_what_overlaps)
+{
+    sql_run(
+        &f,
+        "CREATE TABLE a(ts BIGINT, dur BIGINT, p BIGINT, x TEXT); CREATE TABLE b(ts BIGINT, dur BIGINT, p BIGINT, y "
+        "TEXT); INSERT INTO a VALUES(0, 10, 1, 'u'), (5, 10, 1, 'v'); INSERT INTO b VALUES(0, 100, 1, 'w'); CREATE "
+        "VIRTUAL TABLE j USING span_join(a PARTITIONED p, b PARTITIONED p)");
+    sql_must_fail(&f, "SELECT * FROM j", "table a has overlapping spans in partition 1: one begins at 5");
+    sql_run(&f, "UPDATE a SET p = 2 WHERE ts = 5");
+    sql_expect(&f, "SELECT * FROM j", "0,10,1,u,w");
+    sql_run(&f, "UPDATE a SET p = NULL WHERE p = 2"); /* NULL partitions are left out */
+    sql_expect(&f, "SELECT * FROM j", "0,10,1,u,w");
+    sql_run(&f, "UPDATE a SET p = 'one'");
+    sql_must_fail(&f, "SELECT * FROM j", "partition is not an INT");
+    sql_run(&f, "UPDATE a SET p = 1, dur = -5");
+    sql_must_fail(&f, "SELECT * FROM j", "negative dur (-5)");
+    sql_run(&f, "UPDATE a SET ts = NULL");
+    sql_must_fail(&f, "SELECT * FROM j", "ts is NULL");
+}
+END_TEST
+
+START_TEST(span_joins_push_and_nest)
+{
+    sql_run(
+        &f,
+        "CREATE TABLE a(ts BIGINT, dur BIGINT, cpu BIGINT, x BIGINT); CREATE TABLE b(ts BIGINT, dur BIGINT, cpu "
+        "BIGINT, "
+        "y BIGINT); CREATE TABLE c(ts BIGINT, dur BIGINT, z BIGINT); INSERT INTO a VALUES(0, 10, 0, 1), (10, 10, 0, "
+        "2), (0, 20, 1, 3); INSERT INTO b VALUES(5, 10, 0, 4), (5, 10, 1, 5); INSERT INTO c VALUES(7, 100, 9); CREATE "
+        "VIRTUAL TABLE ab USING span_join(a PARTITIONED cpu, b PARTITIONED cpu); CREATE VIRTUAL TABLE abc USING "
+        "span_left_join(ab PARTITIONED cpu, c)");
+    sql_expect(&f, "SELECT ts, dur, cpu, x, y FROM ab", "5,5,0,1,4;10,5,0,2,4;5,10,1,3,5");
+    sql_expect(&f, "SELECT ts, dur, cpu, x FROM ab WHERE cpu = 1", "5,10,1,3");
+    sql_expect(&f, "SELECT ts, dur, cpu, x FROM ab WHERE x >= 2 AND y < 5", "10,5,0,2");
+    sql_expect(&f, "SELECT ts FROM ab ORDER BY ts DESC", "10;5;5");
+    sql_expect(&f, "SELECT ts, dur, cpu, x, y, z FROM abc",
+               "5,2,0,1,4,-;7,3,0,1,4,9;10,5,0,2,4,9;5,2,1,3,5,-;7,8,1,3,5,9");
+    sql_expect(&f, "SELECT count(*) FROM abc WHERE z IS NULL", "2");
+    sql_expect(&f, "SELECT count(*) FROM abc WHERE z = 9", "3");
+    sql_expect(&f, "SELECT ts, dur, x FROM ab WHERE source_geq(ts, 5)", "10,5,2");
+}
+END_TEST
+
+/* ---- intervals ---- */
+
+START_TEST(intersections_agree_with_a_join)
+{
+    seed = (uint64_t)_i + 1;
+    sql_run(
+        &f,
+        "INCLUDE PERFETTO MODULE intervals.intersect; CREATE TABLE a(id, ts, dur, p); CREATE TABLE b(id, ts, dur, p)");
+    for (int t = 0; t < 2; t++)
+        for (uint32_t i = 0, n = random_below(20); i < n; i++) {
+            char *sql = sqlite3_mprintf("INSERT INTO %s VALUES(%u, %u, %u, %u)", t ? "b" : "a", i, random_below(20),
+                                        random_below(6), random_below(3));
+            sql_run(&f, sql);
+            sqlite3_free(sql);
+        }
+    /* spans that share a moment; one of no length shares the moment it stands on */
+    char *expected =
+        sql_rows(&f, "SELECT max(a.ts, b.ts), min(a.ts + a.dur, b.ts + b.dur) - max(a.ts, b.ts), a.id, b.id, a.p "
+                     "FROM a JOIN b USING (p) WHERE max(a.ts, b.ts) < min(a.ts + a.dur, b.ts + b.dur) OR (a.dur "
+                     "= 0 AND a.ts >= b.ts AND a.ts < b.ts + b.dur) OR (b.dur = 0 AND b.ts >= a.ts AND b.ts < "
+                     "a.ts + a.dur) OR (a.dur = 0 AND b.dur = 0 AND a.ts = b.ts) ORDER BY 1, 2, 3, 4, 5");
+    sql_expect(&f, "SELECT ts, dur, id_0, id_1, p FROM _interval_intersect!((a, b), (p)) ORDER BY 1, 2, 3, 4, 5",
+               expected);
+    sqlite3_free(expected);
+    expected = sql_rows(
+        &f, "SELECT max(a.ts, b.ts, c.ts), min(a.ts + a.dur, b.ts + b.dur, c.ts + c.dur), a.id, b.id, c.id FROM "
+            "a JOIN b JOIN a AS c WHERE a.dur > 0 AND b.dur > 0 AND c.dur > 0 AND max(a.ts, b.ts, c.ts) < "
+            "min(a.ts + a.dur, b.ts + b.dur, c.ts + c.dur) ORDER BY 1, 2, 3, 4, 5");
+    sql_expect(
+        &f,
+        "SELECT ts, ts + dur, id_0, id_1, id_2 FROM _interval_intersect!(((SELECT * FROM a WHERE dur > 0), (SELECT * "
+        "FROM b WHERE dur > 0), (SELECT * FROM a WHERE dur > 0)), ()) ORDER BY 1, 2, 3, 4, 5",
+        expected);
+    sqlite3_free(expected);
+}
+END_TEST
+
+/* What the macros say about each moment, against counting. */
+START_TEST(merges_and_counts_agree_with_counting)
+{
+    seed = (uint64_t)_i + 1;
+    sql_run(&f, "INCLUDE PERFETTO MODULE intervals.*; CREATE TABLE a(id, ts, dur); CREATE TABLE moments(t)");
+    for (uint32_t i = 0, n = random_below(15); i < n; i++) {
+        char *sql = sqlite3_mprintf("INSERT INTO a VALUES(%u, %u, %u)", i, random_below(30), 1 + random_below(6));
+        sql_run(&f, sql);
+        sqlite3_free(sql);
+    }
+    sql_run(&f, "INSERT INTO moments SELECT value FROM "
+                "json_each('[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,"
+                "24,25,26,27,28,29,30,31,32,33,34,35,36]')");
+    char *expected = sql_rows(&f, "SELECT t, (SELECT count(*) FROM a WHERE ts <= t AND ts + dur > t) FROM moments");
+    sql_expect(
+        &f,
+        "SELECT t, coalesce((SELECT value FROM intervals_overlap_count!(a, ts, dur) WHERE ts <= t ORDER BY ts DESC "
+        "LIMIT 1), 0) FROM moments",
+        expected);
+    sqlite3_free(expected);
+    expected = sql_rows(&f, "SELECT t FROM moments WHERE EXISTS (SELECT 1 FROM a WHERE ts <= t AND ts + dur > t)");
+    sql_expect(
+        &f,
+        "SELECT t FROM moments WHERE EXISTS (SELECT 1 FROM interval_merge_overlapping!(a, 0) WHERE ts <= t AND ts + "
+        "dur > t)",
+        expected);
+    /* merged spans do not touch */
+    sql_expect(
+        &f,
+        "SELECT count(*) FROM interval_merge_overlapping!(a, 0) x JOIN interval_merge_overlapping!(a, 0) y ON y.ts > "
+        "x.ts AND y.ts <= x.ts + x.dur",
+        "0");
+    sql_expect(
+        &f, "SELECT t FROM moments WHERE EXISTS (SELECT 1 FROM _intervals_flatten!(a) WHERE ts <= t AND ts + dur > t)",
+        expected);
+    sqlite3_free(expected);
+    expected = sql_rows(&f, "SELECT t, a.id FROM moments JOIN a ON ts <= t AND ts + dur > t ORDER BY 1, 2");
+    sql_expect(&f,
+               "SELECT t, id FROM moments JOIN interval_self_intersect!(a) i ON i.ts <= t AND i.ts + i.dur > t WHERE "
+               "interval_ends_at_ts = 0 ORDER BY 1, 2",
+               expected);
+    sqlite3_free(expected);
+}
+END_TEST
+
+START_TEST(intervals_refuse_what_is_unfinished)
+{
+    sql_run(&f,
+            "INCLUDE PERFETTO MODULE intervals.intersect; CREATE TABLE a(id, ts, dur); INSERT INTO a VALUES(1, 5, -1)");
+    sql_must_fail(&f, "SELECT * FROM _interval_intersect!((a, a), ())", "dur >= 0");
+    sql_run(&f, "DELETE FROM a");
+    sql_expect(&f, "SELECT count(*) FROM _interval_intersect!((a, a), ())", "0");
+}
+END_TEST
+
+/* ---- graphs ---- */
+
+START_TEST(reachability_agrees_with_a_recursive_query)
+{
+    seed = (uint64_t)_i + 1;
+    sql_run(&f,
+            "INCLUDE PERFETTO MODULE graphs.*; CREATE TABLE g(source_node_id, dest_node_id); CREATE TABLE s(node_id)");
+    for (uint32_t i = 0, n = random_below(30); i < n; i++) {
+        char *sql = sqlite3_mprintf("INSERT INTO g VALUES(%u, %u)", random_below(12), random_below(12));
+        sql_run(&f, sql);
+        sqlite3_free(sql);
+    }
+    sql_run(&f, "INSERT INTO s VALUES(0), (3), (99)");
+    static const char reach[] =
+        "WITH RECURSIVE r(n) AS (SELECT node_id FROM s UNION SELECT dest_node_id FROM r JOIN g ON "
+        "source_node_id = n) SELECT n FROM r ORDER BY n";
+    char *expected = sql_rows(&f, reach);
+    sql_expect(&f, "SELECT node_id FROM graph_reachable_dfs!(g, s) ORDER BY 1", expected);
+    sql_expect(&f, "SELECT node_id FROM graph_reachable_bfs!(g, s) ORDER BY 1", expected);
+    sqlite3_free(expected);
+    /* a parent is a node with an edge to it */
+    sql_expect(
+        &f,
+        "SELECT count(*) FROM graph_reachable_dfs!(g, s) WHERE parent_node_id IS NOT NULL AND NOT EXISTS (SELECT 1 "
+        "FROM g WHERE source_node_id = parent_node_id AND dest_node_id = node_id)",
+        "0");
+    /* d dominates n: without d, n cannot be reached; and no other dominator of n lies below d */
+    expected = sql_rows(
+        &f, "WITH RECURSIVE nodes(n) AS (SELECT 0 UNION SELECT dest_node_id FROM nodes JOIN g ON source_node_id = "
+            "n), cut(d, n) AS (SELECT d.n, 0 FROM nodes d WHERE d.n != 0 UNION SELECT d, dest_node_id FROM cut "
+            "JOIN g ON source_node_id = n WHERE dest_node_id != d), dom(d, n) AS (SELECT d.n, m.n FROM nodes d "
+            "JOIN nodes m WHERE d.n != m.n AND (d.n = 0 OR NOT EXISTS (SELECT 1 FROM cut WHERE cut.d = d.n AND "
+            "cut.n = m.n))) SELECT m.n, (SELECT d FROM dom x WHERE x.n = m.n ORDER BY (SELECT count(*) FROM dom "
+            "y WHERE y.n = x.d) DESC LIMIT 1) FROM nodes m ORDER BY 1");
+    sql_expect(
+        &f,
+        "SELECT node_id, dominator_node_id FROM (SELECT * FROM graph_dominator_tree!(g, 0) UNION SELECT 0, NULL) "
+        "GROUP BY node_id ORDER BY 1",
+        expected);
+    sqlite3_free(expected);
+}
+END_TEST
+
+static const struct {
+    const char *sql, *rows;
+} cases[] = {
+    {"SELECT id, parent_id, group_key FROM tree_structural_partition_by_group!((SELECT 1 AS id, NULL AS parent_id, 1 "
+     "AS "
+     "group_key UNION ALL SELECT 2, 1, 2 UNION ALL SELECT 3, 2, 1 UNION ALL SELECT 4, 3, 2 UNION ALL SELECT 5, 1, 2)) "
+     "ORDER "
+     "BY 1",
+     "1,-,1;2,-,2;3,1,1;4,2,2;5,-,2"},
+    {"SELECT node_id, next_node_id FROM graph_next_sibling!((SELECT 1 AS node_id, 0 AS node_parent_id, 5 AS sort_key "
+     "UNION ALL "
+     "SELECT 2, 0, 4 UNION ALL SELECT 3, 1, 1)) ORDER BY 1",
+     "1,-;2,1;3,-"},
+    {"SELECT root_node_id, node_id, parent_node_id FROM graph_reachable_weight_bounded_dfs!((SELECT 1 AS "
+     "source_node_id, 2 AS "
+     "dest_node_id, 3 AS edge_weight UNION ALL SELECT 2, 3, 4 UNION ALL SELECT 3, 4, 5), (SELECT 1 AS root_node_id, 7 "
+     "AS "
+     "root_target_weight), 1)",
+     "1,1,-;1,2,1;1,3,2"},
+    {"SELECT root_node_id, node_id FROM graph_reachable_weight_bounded_dfs!((SELECT 1 AS source_node_id, 2 AS "
+     "dest_node_id, 3 "
+     "AS edge_weight UNION ALL SELECT 2, 3, 5), (SELECT 1 AS root_node_id, 7 AS root_target_weight), 0)",
+     "1,1;1,2"},
+    {"SELECT id, v FROM _graph_scan!((SELECT 1 AS source_node_id, 2 AS dest_node_id UNION ALL SELECT 2, 3), (SELECT 1 "
+     "AS id, 10 "
+     "AS v), (v), (SELECT id, v + 1 AS v FROM $table)) ORDER BY id",
+     "1,11;2,12;3,13"},
+    {"SELECT id, v FROM _graph_aggregating_scan!((SELECT 1 AS source_node_id, 3 AS dest_node_id UNION ALL SELECT 2, "
+     "3), (SELECT "
+     "1 AS id, 10 AS v UNION ALL SELECT 2, 5 UNION ALL SELECT 3, 1), (v), (SELECT id, sum(v) AS v FROM $table GROUP BY "
+     "id)) "
+     "ORDER BY id",
+     "1,10;2,5;3,16"},
+    {"SELECT id, ts, dur, value, next_value, delta_value FROM counter_leading_intervals!((SELECT 1 AS id, 10 AS ts, 1 "
+     "AS "
+     "track_id, 5 AS value UNION ALL SELECT 2, 20, 1, 5 UNION ALL SELECT 3, 30, 1, 7)) ORDER BY ts",
+     "1,10,20,5.0,7.0,-;3,30,-30,7.0,-,2.0"},
+    {"SELECT ts, dur FROM _interval_create!((SELECT 1 AS ts UNION ALL SELECT 5 UNION ALL SELECT 9), (SELECT 3 AS ts "
+     "UNION ALL "
+     "SELECT 5 UNION ALL SELECT 8))",
+     "1,2;5,3"},
+    {"SELECT ts, dur, quantum_ts FROM __intrinsic_window(100, 25, 10)", "100,10,0;110,10,1;120,5,2"},
+    {"SELECT ts, dur FROM __intrinsic_window(100, 25, 0)", "100,25"},
+    {"CREATE VIRTUAL TABLE w USING __intrinsic_window; SELECT ts, dur FROM w WHERE window_start = 5 AND window_dur = "
+     "10 AND "
+     "quantum = 6",
+     "5,6;11,4"},
+    {"CREATE VIRTUAL TABLE m USING __intrinsic_counter_mipmap((SELECT column1 AS ts, column2 AS value FROM (VALUES(0, "
+     "9), (5, 1), "
+     "(12, 4), (14, 2), (31, 7)))); SELECT min_value, max_value, last_ts, last_value FROM m(10, 40, 10)",
+     "1.0,4.0,14,2.0;7.0,7.0,31,7.0"},
+    {"CREATE VIRTUAL TABLE m USING __intrinsic_slice_mipmap((SELECT column1 AS id, column2 AS ts, column3 AS dur, "
+     "column4 AS "
+     "depth FROM (VALUES(0, 1, 3, 0), (1, 5, 9, 0), (2, 6, 2, 1), (3, 22, 1, 0)))); SELECT ts, id, count, dur, depth "
+     "FROM "
+     "m(0, 30, 10)",
+     "5,1,2,9,0;22,3,1,1,0;6,2,1,2,1"},
+    {"SELECT percentile(x, 50), percentile_cont(x, 0.25), percentile_disc(x, 0.9), median(x) FROM (SELECT 1 AS x UNION "
+     "ALL "
+     "SELECT 2 UNION ALL SELECT 4 UNION ALL SELECT 8)",
+     "3.0,1.75,4.0,3.0"},
+    {"SELECT median(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM (SELECT 1 AS x UNION ALL SELECT "
+     "5 UNION "
+     "ALL SELECT 6)",
+     "3.0;5.0;5.5"},
+    {"SELECT string_agg(x, '-'), value_at_max_ts(y, z) FROM (SELECT 'a' AS x, 1 AS y, 10 AS z UNION ALL SELECT 'b', 3, "
+     "30 UNION "
+     "ALL SELECT 'c', 2, 20)",
+     "a-b-c,30"},
+    {"SELECT last_non_null(x) OVER (ORDER BY o ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM (SELECT 1 AS o, 7 AS x "
+     "UNION ALL "
+     "SELECT 2, NULL UNION ALL SELECT 3, NULL UNION ALL SELECT 4, 9)",
+     "7;7;-;9"},
+    {"SELECT internal_layout(ts, dur) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) FROM (SELECT "
+     "0 AS ts, "
+     "10 AS dur UNION ALL SELECT 5, 10 UNION ALL SELECT 12, -1 UNION ALL SELECT 20, 0)",
+     "0;1;0;1"},
+    {"SELECT regexp_extract('cpu12x', '[0-9]+'), regexp_extract('k=v', 'k=(.*)'), regexp_extract('a', 'b'), 'abc' "
+     "REGEXP "
+     "'^a.c$', regexp('B', 'abc', 'i'), regexp('^(a|b)*c{2,3}\\b', 'ababccc d')",
+     "12,v,-,1,1,1"},
+    {"SELECT regexp_replace_simple('a1b22', '[0-9]+', '<$&>'), regexp_replace_simple('aaa', '', '-')",
+     "a<1>b<22>,-a-a-a-"},
+    {"SELECT str_split('a-b-c', '-', 2), str_split('a', '-', 1), reverse('abc'), unhex(' 0xFF '), "
+     "base64_encode('hello'), "
+     "CAST(base64_decode('aGVsbG8=') AS TEXT)",
+     "c,-,cba,255,aGVsbG8=,hello"},
+    {"SELECT concat('a', NULL, 1), concat_ws('-', 'a', NULL, 'b'), octet_length('\xc3\xa4'), hash('a', 1) = hash('a', "
+     "1), "
+     "to_timecode(3661001002003), unistr('\\0041')",
+     "a1,a-b,2,1,01:01:01 001 002 003,A"},
+    {"SELECT json_error_position('{\"a\":[1,2}'), json_error_position('[1]'), jsonb_extract('{\"a\":5}', '$.a')",
+     "10,0,5"},
+    {"SELECT json_pretty('{\"a\":[1,{}]}')", "{\n    \"a\": [\n        1,\n        {}\n    ]\n}"},
+    {"SELECT __intrinsic_strip_hex('0x7f3a thread-12 dead 1234', 2)", "<num> thread-<num> dead <num>"},
+};
+
+START_TEST(operators_and_functions)
+{
+    sql_run(
+        &f,
+        "INCLUDE PERFETTO MODULE graphs.*; INCLUDE PERFETTO MODULE intervals.*; INCLUDE PERFETTO MODULE counters.*");
+    sql_expect(&f, cases[_i].sql, cases[_i].rows);
+}
+END_TEST
+
+#define COUNT(a) (int)(sizeof(a) / sizeof *(a))
+
+Suite *operators_suite(void);
+Suite *operators_suite(void)
+{
+    Suite *s = suite_create("operators");
+    TCase *t = tcase_create("spans");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, span_joins_agree_with_a_quadratic_one, 0, 27);
+    tcase_add_test(t, span_joins_refuse_what_overlaps);
+    tcase_add_test(t, span_joins_push_and_nest);
+    tcase_add_loop_test(t, intersections_agree_with_a_join, 0, 20);
+    tcase_add_loop_test(t, merges_and_counts_agree_with_counting, 0, 20);
+    tcase_add_test(t, intervals_refuse_what_is_unfinished);
+    tcase_add_loop_test(t, reachability_agrees_with_a_recursive_query, 0, 20);
+    tcase_add_loop_test(t, operators_and_functions, 0, COUNT(cases));
+    suite_add_tcase(s, t);
+    return s;
+}
