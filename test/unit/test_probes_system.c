@@ -1,0 +1,653 @@
+/* Tests the data sources that read /proc and /sys, on this machine and on made-up files. */
+#include "probes_fixture.h"
+
+#include "capture/probes/ftrace/event_set.h"
+#include "capture/probes/ftrace/undo_log.h"
+#include "capture/probes/proc_status.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* ---- files made up for a test ---- */
+
+static char made_up[64];
+
+static void make_file(const char *name, const char *text)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s%s", made_up, name);
+    for (char *p = path + strlen(made_up) + 1; (p = strchr(p, '/')); p++) {
+        *p = 0;
+        mkdir(path, 0755);
+        *p = '/';
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void read_made_up(const char *name, char *buf, size_t size)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s%s", made_up, name);
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+    ck_assert_msg(n >= 0, "%s", path);
+    buf[n] = 0;
+    close(fd);
+}
+
+static void make_root(void)
+{
+    strcpy(made_up, "/tmp/mrd-root-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(made_up));
+}
+
+static void remove_root(void)
+{
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", made_up);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* ---- helpers ---- */
+
+/* The n-th submessage `id` of a message. */
+static struct slice nth(struct slice message, uint32_t id, unsigned n)
+{
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id == id && n-- == 0)
+            return pb_bytes(&f);
+    return slice_of(NULL, 0);
+}
+
+static unsigned count(struct slice message, uint32_t id)
+{
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    unsigned n = 0;
+    while (pb_next(&c, &f))
+        n += f.id == id;
+    return n;
+}
+
+static void run_source(struct test_session *s, struct test_host *t, const struct data_source_type *type,
+                       const struct pb_writer *config, unsigned ms)
+{
+    struct error err = {0};
+    ck_assert_msg(test_session_start(s, t, type, pb_written(config), &err) == 0, "%s", err.text);
+    if (ms)
+        test_host_run(t, ms);
+}
+
+/* ---- process_stats ---- */
+
+START_TEST(status_files_are_read)
+{
+    char text[] =
+        "Name:\tmy (odd) name\nUmask:\t0022\nTgid:\t100\nPid:\t101\nPPid:\t7\nUid:\t1000\t1001\t1000\t1000\n"
+        "NSpid:\t101\t5\t1\nKthread:\t0\nVmSize:\t    3060 kB\nVmHWM:\t 12 kB\nVmRSS:\t    1716 kB\nVmSwap:\t0 kB\n";
+    char stat[] = "101 (a) b) S 7 1 1 0 -1 4194560 1 2 3 4 250 50 0 0 20 0 1 0 12345 1 2 3\n";
+    struct proc_status s;
+    struct proc_times times;
+    proc_status_parse(text, &s);
+    ck_assert_str_eq(s.name, "my (odd) name");
+    ck_assert_int_eq(s.tgid, 100);
+    ck_assert_int_eq(s.pid, 101);
+    ck_assert_int_eq(s.ppid, 7);
+    ck_assert_uint_eq(s.uid, 1000);
+    ck_assert_int_eq(s.kthread, 0);
+    ck_assert_uint_eq(s.n_ns, 3);
+    ck_assert_int_eq(s.ns_pid[2], 1);
+    ck_assert_uint_eq(s.memory_kb[PROC_VM_RSS], 1716);
+    ck_assert_uint_eq(s.memory_kb[PROC_VM_HWM], 12);
+    ck_assert(s.memory_present & 1u << PROC_VM_SWAP);
+    ck_assert(!(s.memory_present & 1u << PROC_RSS_ANON));
+    ck_assert(proc_times_parse(stat, 100, &times));
+    ck_assert_uint_eq(times.user_ns, 2500000000);
+    ck_assert_uint_eq(times.kernel_ns, 500000000);
+    ck_assert_uint_eq(times.start_from_boot_ns, 123450000000);
+}
+END_TEST
+
+/* The process message of `pid` in any packet. */
+static struct slice find_process(const struct memory_sink *m, int32_t pid, unsigned *times)
+{
+    struct slice found = {NULL, 0};
+    *times = 0;
+    for (size_t i = 0; i < memory_sink_count(m); i++) {
+        struct slice tree = memory_sink_field(m, i, 2);
+        for (unsigned k = 0; k < count(tree, 1); k++) {
+            struct slice p = nth(tree, 1, k);
+            if ((int32_t)message_u64(p, 1) == pid) {
+                found = p;
+                ++*times;
+            }
+        }
+    }
+    return found;
+}
+
+static bool has_thread(const struct memory_sink *m, int32_t tid, int32_t tgid, const char *name)
+{
+    for (size_t i = 0; i < memory_sink_count(m); i++) {
+        struct slice tree = memory_sink_field(m, i, 2);
+        for (unsigned k = 0; k < count(tree, 2); k++) {
+            struct slice p = nth(tree, 2, k);
+            if ((int32_t)message_u64(p, 1) == tid && (int32_t)message_u64(p, 3) == tgid &&
+                (!name || slice_eq_str(message_bytes(p, 2), name)))
+                return true;
+        }
+    }
+    return false;
+}
+
+START_TEST(the_scan_finds_this_process)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    unsigned times;
+    prctl(PR_SET_NAME, "mrd-test-name");
+    pb_put_varint(&c, 2, 1);
+    pb_put_varint(&c, 3, 1);
+    pb_put_varint(&c, 11, 1);
+    run_source(&s, t, &process_stats_data_source, &c, 0);
+    struct slice p = find_process(&s.sink, getpid(), &times);
+    ck_assert_uint_eq(times, 1);
+    ck_assert_int_eq((int32_t)message_u64(p, 2), getppid());
+    ck_assert_uint_eq(message_u64(p, 5), getuid());
+    ck_assert_uint_gt(count(p, 3), 0);
+    ck_assert_uint_gt(message_u64(p, 7), 0);
+    ck_assert_uint_lt(message_u64(p, 7), probes_boot_ns());
+    ck_assert(has_thread(&s.sink, getpid(), getpid(), "mrd-test-name"));
+    ck_assert(message_has(memory_sink_field(&s.sink, 0, 2), 3));
+    /* known already: nothing new; after a rename it is told again */
+    size_t n = memory_sink_count(&s.sink);
+    int32_t self = getpid();
+    s.type->new_tids(s.state, &self, 1);
+    ck_assert_uint_eq(memory_sink_count(&s.sink), n);
+    s.type->stale_tids(s.state, &self, 1);
+    prctl(PR_SET_NAME, "mrd-other-name");
+    s.type->new_tids(s.state, &self, 1);
+    ck_assert_uint_eq(memory_sink_count(&s.sink), n + 1);
+    ck_assert(has_thread(&s.sink, getpid(), getpid(), "mrd-other-name"));
+    /* cleared: everything again, marked */
+    s.type->clear_incremental(s.state);
+    find_process(&s.sink, getpid(), &times);
+    ck_assert_uint_eq(times, 3);
+    ck_assert_uint_eq(message_u64(memory_sink_packet(&s.sink, n + 1), 41), 1);
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+}
+END_TEST
+
+START_TEST(quirks_switch_parts_off)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    int32_t self = getpid();
+    pb_put_varint(&c, 1, 1);
+    pb_put_varint(&c, 1, 2);
+    pb_put_varint(&c, 2, 1);
+    run_source(&s, t, &process_stats_data_source, &c, 0);
+    s.type->new_tids(s.state, &self, 1);
+    ck_assert_uint_eq(memory_sink_count(&s.sink), 0);
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+}
+END_TEST
+
+START_TEST(counters_are_told_when_they_change)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    unsigned rss = 0, size = 0;
+    pb_put_varint(&c, 4, 100);
+    pb_put_varint(&c, 9, 1);
+    pb_put_varint(&c, 12, 1);
+    run_source(&s, t, &process_stats_data_source, &c, 250);
+    volatile char *p = malloc(30 << 20);
+    for (size_t i = 0; i < 30u << 20; i += 4096)
+        p[i] = 1;
+    test_host_run(t, 250);
+    uint64_t first = 0, last = 0;
+    bool fds = false;
+    for (size_t i = 0; i < memory_sink_count(&s.sink); i++) {
+        struct slice stats = memory_sink_field(&s.sink, i, 9);
+        for (unsigned k = 0; k < count(stats, 1); k++) {
+            struct slice m = nth(stats, 1, k);
+            if ((int32_t)message_u64(m, 1) != getpid())
+                continue;
+            fds |= message_has(m, 15);
+            size += message_has(m, 2);
+            if (message_has(m, 3)) {
+                rss++;
+                first = first ? first : message_u64(m, 3);
+                last = message_u64(m, 3);
+            }
+        }
+    }
+    ck_assert(fds);
+    ck_assert_uint_ge(last, first + 20000);
+    ck_assert_uint_lt(size, memory_sink_count(&s.sink)); /* not in every packet */
+    free((void *)(uintptr_t)p);
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+}
+END_TEST
+
+/* ---- sys_stats and system_info on made-up files ---- */
+
+START_TEST(every_group_of_sys_stats)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+    make_root();
+    make_file("/proc/meminfo", "MemTotal:  100 kB\nMemFree: 40 kB\nActive(anon): 7 kB\nOther: 3 kB\n");
+    make_file("/proc/vmstat", "nr_free_pages 11\npgfault 22\nunheard_of 1\n");
+    make_file("/proc/stat",
+              "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 30 10 0 20\nctxt 1\nprocesses 77\n"
+              "softirq 9 4 5\n");
+    make_file("/proc/buddyinfo", "Node 0, zone   DMA32      1      2      3 \n");
+    make_file("/proc/diskstats", " 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+                                 " 254 0 vda 1 2 300 4 5 6 700 8 9 10 11 12 13 1400 15 16 17\n");
+    make_file("/proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\nfull avg10=0.00 total=3\n");
+    make_file("/proc/pressure/io", "some avg10=0.00 total=5\n");
+    make_file("/proc/slabinfo", "slabinfo - version: 2.1\n# name <x>\n"
+                                "dentry 10 20 192 21 2 : tunables 0 0 0 : slabdata 55 66 0\n");
+    make_file("/sys/class/devfreq/gpu/cur_freq", "800000\n");
+    make_file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1800000\n");
+    make_file("/sys/devices/system/cpu/cpu1/online", "1\n");
+    make_file("/sys/devices/system/cpu/cpu10/cpufreq/scaling_cur_freq", "2200000\n");
+    make_file("/sys/devices/system/cpu/cpufreq/boost", "1\n");
+    make_file("/sys/devices/system/cpu/cpu0/cpuidle/state1/name", "C1\n");
+    make_file("/sys/devices/system/cpu/cpu0/cpuidle/state1/time", "123456\n");
+    make_file("/sys/class/thermal/thermal_zone0/temp", "45500\n");
+    make_file("/sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
+    make_file("/sys/class/drm/card0/gt_act_freq_mhz", "350\n");
+    t->host.sysroot = made_up;
+    for (uint32_t field = 1; field <= 15; field++)
+        if (field != 2 && field != 4 && field != 6)
+            pb_put_varint(&c, field, 10000);
+    pb_put_varint(&c, 2, 1);  /* MemTotal */
+    pb_put_varint(&c, 2, 9);  /* Active(anon) */
+    pb_put_varint(&c, 4, 49); /* pgfault */
+    run_source(&s, t, &sys_stats_data_source, &c, 0);
+    ck_assert_uint_eq(memory_sink_count(&s.sink), 1);
+    struct slice m = memory_sink_field(&s.sink, 0, 7);
+    ck_assert_uint_eq(count(m, 1), 2);
+    ck_assert_uint_eq(message_u64(nth(m, 1, 1), 1), 9);
+    ck_assert_uint_eq(message_u64(nth(m, 1, 1), 2), 7);
+    ck_assert_uint_eq(count(m, 2), 1);
+    ck_assert_uint_eq(message_u64(nth(m, 2, 0), 2), 22);
+    struct slice cpu = nth(m, 3, 0);
+    ck_assert_uint_eq(count(m, 3), 1);
+    ck_assert_uint_eq(message_u64(cpu, 2), 1 * tick);
+    ck_assert_uint_eq(message_u64(cpu, 9), 8 * tick);
+    ck_assert_uint_eq(message_u64(m, 4), 77);
+    ck_assert_uint_eq(message_u64(m, 5), 30);
+    ck_assert_uint_eq(count(m, 6), 2);
+    ck_assert_uint_eq(message_u64(nth(m, 6, 1), 1), 2);
+    ck_assert_uint_eq(message_u64(nth(m, 6, 1), 2), 20);
+    ck_assert_uint_eq(message_u64(m, 7), 9);
+    ck_assert_uint_eq(count(m, 8), 2);
+    ck_assert_uint_ge(message_u64(m, 9), message_u64(memory_sink_packet(&s.sink, 0), 8));
+    ck_assert(slice_eq_str(message_bytes(nth(m, 10, 0), 1), "gpu"));
+    ck_assert_uint_eq(message_u64(nth(m, 10, 0), 2), 800000);
+    ck_assert_uint_eq(count(m, 11), 3); /* cpu0, cpu1 (unknown: 0), cpu10; not "cpufreq" */
+    struct slice buddy = nth(m, 12, 0);
+    ck_assert(slice_eq_str(message_bytes(buddy, 1), "0"));
+    ck_assert(slice_eq_str(message_bytes(buddy, 2), "DMA32"));
+    ck_assert_uint_eq(count(buddy, 3), 3);
+    ck_assert_uint_eq(count(m, 13), 1); /* the disk that was used */
+    struct slice disk = nth(m, 13, 0);
+    ck_assert(slice_eq_str(message_bytes(disk, 1), "vda"));
+    static const uint64_t numbers[] = {300, 4, 700, 8, 1400, 15, 16, 17};
+    for (uint32_t i = 0; i < 8; i++)
+        ck_assert_uint_eq(message_u64(disk, 2 + i), numbers[i]);
+    ck_assert_uint_eq(count(m, 14), 3);
+    ck_assert_uint_eq(message_u64(nth(m, 14, 1), 1), 2);
+    ck_assert_uint_eq(message_u64(nth(m, 14, 0), 2), 12000);
+    ck_assert_uint_eq(message_u64(nth(m, 15, 0), 2), 45);
+    ck_assert(slice_eq_str(message_bytes(nth(m, 15, 0), 3), "x86_pkg_temp"));
+    ck_assert_uint_eq(count(m, 16), 1);
+    ck_assert_uint_eq(message_u64(nth(nth(m, 16, 0), 2, 0), 2), 123456);
+    ck_assert_uint_eq(message_u64(m, 17), 350);
+    ck_assert_uint_eq(message_u64(nth(m, 18, 0), 2), 2);
+    ck_assert_uint_eq(message_u64(nth(m, 18, 0), 3), 66);
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+    remove_root();
+}
+END_TEST
+
+START_TEST(sys_stats_tick)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    pb_put_varint(&c, 5, 50);
+    pb_put_varint(&c, 6, 4);
+    pb_put_varint(&c, 1, 100);
+    pb_put_varint(&c, 2, 2);
+    run_source(&s, t, &sys_stats_data_source, &c, 520);
+    size_t n = memory_sink_count(&s.sink), both = 0;
+    for (size_t i = 0; i < n; i++)
+        both += message_has(memory_sink_field(&s.sink, i, 7), 1);
+    ck_assert_uint_ge(n, 7);
+    ck_assert_uint_le(n, 12);
+    ck_assert_uint_eq(both, (n + 1) / 2);
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+}
+END_TEST
+
+START_TEST(processors_and_interrupts)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    make_root();
+    make_file("/proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n\n"
+                               "processor\t: 1\nmodel name\t: Fast One\n");
+    make_file("/proc/interrupts",
+              "           CPU0       CPU1\n  1:   5   6  IO-APIC   1-edge      i8042\nNMI:  0  0  Non\n");
+    make_file("/sys/devices/system/cpu/cpu0/cpu_capacity", "512\n");
+    make_file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_available_frequencies", "100 200 \n");
+    t->host.sysroot = made_up;
+    pb_put_varint(&c, 1, 1);
+    run_source(&s, t, &system_info_data_source, &c, 0);
+    ck_assert_uint_eq(memory_sink_count(&s.sink), 2);
+    struct slice info = memory_sink_field(&s.sink, 0, 67);
+    ck_assert_uint_eq(count(info, 1), 2);
+    struct slice cpu = nth(info, 1, 0);
+    ck_assert_uint_eq(message_u64(cpu, 3), 512);
+    ck_assert_uint_eq(count(cpu, 2), 2);
+    ck_assert_uint_eq(message_u64(message_bytes(cpu, 4), 1), 0x41);
+    ck_assert_uint_eq(message_u64(message_bytes(cpu, 4), 4), 0xd0c);
+    ck_assert(slice_eq_str(message_bytes(nth(info, 1, 1), 1), "Fast One"));
+    struct slice irqs = memory_sink_field(&s.sink, 1, 130);
+    ck_assert_uint_eq(count(irqs, 1), 1);
+    ck_assert(slice_eq_str(message_bytes(nth(irqs, 1, 0), 2), "IO-APIC   1-edge      i8042"));
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+    remove_root();
+}
+END_TEST
+
+/* ---- inode_file_map ---- */
+
+START_TEST(paths_of_inodes)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    struct stat st;
+    char path[200];
+    make_root();
+    make_file("/deep/er/file.txt", "x");
+    snprintf(path, sizeof path, "%s/deep/er/file.txt", made_up);
+    ck_assert_int_eq(stat(path, &st), 0);
+    struct inode_key keys[] = {{st.st_dev, st.st_ino}, {1234567, 5}};
+    FILE *mounts = fopen("/proc/self/mountinfo", "r");
+    char line[1024], mount[300] = "", best[300] = "";
+    unsigned major, minor;
+    while (mounts && fgets(line, sizeof line, mounts))
+        if (sscanf(line, "%*d %*d %u:%u / %299s", &major, &minor, mount) == 3 &&
+            ((uint64_t)minor & 0xff) == (st.st_dev & 0xff) && strncmp(path, mount, strlen(mount)) == 0)
+            strcpy(best, mount);
+    fclose(mounts);
+    if (!*best)
+        SKIP("the mount of %s is not in mountinfo as a whole", path);
+    pb_put_varint(&c, 2, 1); /* no delay */
+    size_t m = pb_begin(&c, 6);
+    pb_put_str(&c, 1, best);
+    pb_put_str(&c, 2, made_up);
+    pb_end(&c, m);
+    run_source(&s, t, &inode_file_map_data_source, &c, 0);
+    s.type->new_inodes(s.state, keys, 2);
+    test_host_run(t, 100);
+    ck_assert_uint_eq(memory_sink_count(&s.sink), 1);
+    struct slice map = memory_sink_field(&s.sink, 0, 4);
+    ck_assert_uint_eq(message_u64(map, 1), st.st_dev);
+    ck_assert_uint_eq(message_u64(message_bytes(map, 3), 1), st.st_ino);
+    ck_assert(slice_eq_str(message_bytes(message_bytes(map, 3), 2), path));
+    ck_assert_uint_eq(message_u64(message_bytes(map, 3), 3), 1);
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+    remove_root();
+}
+END_TEST
+
+/* ---- metatrace ---- */
+
+START_TEST(metatrace_tells_spans_and_overruns)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    metatrace_end(&t->metatrace, metatrace_begin(&t->metatrace), "before"); /* nobody records */
+    run_source(&s, t, &metatrace_data_source, &c, 0);
+    metatrace_end(&t->metatrace, metatrace_begin(&t->metatrace), "work");
+    metatrace_counter(&t->metatrace, "depth", -3);
+    s.type->flush(s.state);
+    ck_assert_uint_eq(memory_sink_count(&s.sink), 2);
+    struct slice m = memory_sink_field(&s.sink, 0, 49);
+    ck_assert(slice_eq_str(message_bytes(m, 8), "work"));
+    ck_assert(message_has(m, 3));
+    ck_assert_int_eq((int32_t)message_u64(memory_sink_field(&s.sink, 1, 49), 4), -3);
+    for (int i = 0; i < METATRACE_RING + 10; i++)
+        metatrace_counter(&t->metatrace, "n", i);
+    s.type->flush(s.state);
+    ck_assert_uint_eq(memory_sink_count(&s.sink), 2 + METATRACE_RING);
+    ck_assert_uint_eq(message_u64(memory_sink_field(&s.sink, 2, 49), 6), 1);
+    ck_assert_uint_eq(message_u64(memory_sink_field(&s.sink, 2, 49), 4), 10);
+    ck_assert(!message_has(memory_sink_field(&s.sink, 3, 49), 6));
+    test_session_stop(&s);
+    ck_assert_uint_eq(t->metatrace.users, 0);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+}
+END_TEST
+
+/* ---- a made-up tracefs ---- */
+
+#define COMMON                                                                                                         \
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                                             \
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                                             \
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"                                     \
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+
+static void make_event(const char *name, const char *format)
+{
+    char path[300], text[4096];
+    snprintf(path, sizeof path, "/tracefs/events/%s/format", name);
+    snprintf(text, sizeof text, "name: %s\n%s", strchr(name, '/') + 1, format);
+    make_file(path, text);
+    snprintf(path, sizeof path, "/tracefs/events/%s/enable", name);
+    make_file(path, "0\n");
+}
+
+/* A lying format file costs its own event, told in `failed`; all others are there and enabled. */
+START_TEST(a_lying_event_is_disabled_alone)
+{
+    struct tracefs fs;
+    struct event_set set;
+    struct event_selection sel;
+    struct ftrace_config c;
+    struct pb_writer w = {0};
+    struct error err = {0};
+    uint32_t dynamic = FTRACE_EVENT_FIRST_DYNAMIC;
+    char root[100], text[64];
+    make_root();
+    make_file("/tracefs/tracing_on", "0\n");
+    make_event("mine/good", "ID: 10\nformat:\n" COMMON "\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n");
+    make_event("mine/fine", "ID: 11\nformat:\n" COMMON);
+    make_event("mine/overlaps", "ID: 12\nformat:\n" COMMON "\tfield:int a;\toffset:8;\tsize:8;\tsigned:1;\n"
+                                "\tfield:int b;\toffset:12;\tsize:4;\tsigned:1;\n");
+    make_event("mine/huge", "ID: 13\nformat:\n" COMMON "\tfield:char a[99999];\toffset:8;\tsize:99999;\tsigned:1;\n");
+    make_event("mine/twin", "ID: 10\nformat:\n" COMMON);
+    make_event("mine/shifted", "ID: 14\nformat:\n\tfield:unsigned short common_type;\toffset:4;\tsize:2;\tsigned:0;\n");
+    make_event("mine/unknown_types",
+               "ID: 15\nformat:\n" COMMON "\tfield:struct odd thing;\toffset:8;\tsize:24;\tsigned:0;\n"
+               "\tfield:int a;\toffset:32;\tsize:4;\tsigned:1;\n");
+    make_file("/tracefs/events/mine/enable", "0\n");
+    snprintf(root, sizeof root, "%s/tracefs", made_up);
+    ck_assert_msg(tracefs_open(&fs, root, NULL, &err) == 0, "%s", err.text);
+    pb_put_str(&w, 1, "mine/good"); /* first, so that the twin is the one that is refused */
+    pb_put_str(&w, 1, "mine/*");
+    ck_assert_int_eq(ftrace_config_parse(&c, pb_written(&w), &err), 0);
+    event_set_init(&set, &fs, &dynamic);
+    memset(&sel, 0, sizeof sel);
+    ck_assert_int_eq(event_selection_resolve(&sel, &set, &c, &err), 0);
+    ck_assert_uint_eq(sel.events.n, 3); /* good, fine, unknown_types without its odd field */
+    ck_assert_uint_eq(sel.failed.n, 4);
+    for (size_t i = 0; i < sel.events.n; i++)
+        ck_assert_int_eq(event_set_enable(&set, sel.events.p[i], &err), 0);
+    read_made_up("/tracefs/events/mine/good/enable", text, sizeof text);
+    ck_assert_int_eq(text[0], '1');
+    read_made_up("/tracefs/events/mine/overlaps/enable", text, sizeof text);
+    ck_assert_int_eq(text[0], '0');
+    event_selection_free(&sel);
+    event_set_free(&set);
+    ftrace_config_free(&c);
+    pb_writer_free(&w);
+    remove_root();
+}
+END_TEST
+
+START_TEST(tracefs_that_is_not_there_says_what_to_do)
+{
+    struct tracefs fs;
+    struct error err = {0};
+    ck_assert_int_eq(tracefs_open(&fs, "/nowhere", NULL, &err), -MRD_ENOTFOUND);
+    make_root();
+    make_file("/tracefs/tracing_on", "0\n");
+    char root[100];
+    snprintf(root, sizeof root, "%s/tracefs", made_up);
+    ck_assert_int_eq(tracefs_open(&fs, root, "../up", &err), -MRD_EINVALID);
+    ck_assert_int_eq(tracefs_open(&fs, root, ".hidden", &err), -MRD_EINVALID);
+    ck_assert_int_eq(tracefs_open(&fs, root, "name", &err), 0);
+    remove_root();
+}
+END_TEST
+
+/* ---- the undo log ---- */
+
+START_TEST(undo_takes_back_last_first)
+{
+    struct tracefs fs = {0};
+    struct undo_log log;
+    struct error err = {0};
+    char text[200];
+    make_root();
+    strcpy(fs.base, made_up);
+    make_file("/clock", "[local] global boot\n");
+    make_file("/size", "7 (expanded: 1408)\n");
+    make_file("/list", "a:b\nc:d\n");
+    make_file("/filter", "none\n");
+    make_file("/odd", "tab\tand\\slash\n");
+    ck_assert_int_eq(undo_log_open(&log, made_up, "x", &err), 0);
+    ck_assert_int_eq(undo_log_change(&log, &fs, "clock", UNDO_WRITE, "boot", &err), 0);
+    ck_assert_int_eq(undo_log_change(&log, &fs, "clock", UNDO_WRITE, "global", &err), 0);
+    ck_assert_int_eq(undo_log_change(&log, &fs, "size", UNDO_WRITE, "64", &err), 0);
+    ck_assert_int_eq(undo_log_change(&log, &fs, "list", UNDO_TRUNCATE, "", &err), 0);
+    ck_assert_int_eq(undo_log_change(&log, &fs, "filter", UNDO_WRITE, "pid == 1", &err), 0);
+    ck_assert_int_eq(undo_log_change(&log, &fs, "odd", UNDO_TRUNCATE, "x", &err), 0);
+    ck_assert_int_eq(undo_log_change(&log, &fs, "missing", UNDO_WRITE, "1", &err), -MRD_ENOTFOUND);
+    ck_assert_uint_eq(log.n, 5);
+    read_made_up("/list", text, sizeof text);
+    ck_assert_str_eq(text, "");
+    /* as a crash would leave it: the lock is gone, the file is not */
+    char file[PATH_MAX];
+    strcpy(file, log.file);
+    close(log.fd);
+    log.fd = -1;
+    struct undo_log next;
+    ck_assert_int_eq(undo_log_open_file(&next, file, &err), 0);
+    ck_assert(next.stale);
+    ck_assert_uint_eq(next.n, 5);
+    ck_assert_int_eq(undo_log_restore(&next, &err), 0);
+    read_made_up("/list", text, sizeof text);
+    ck_assert_str_eq(text, "a:bc:d"); /* two writes; tracefs ends a line itself */
+    read_made_up("/odd", text, sizeof text);
+    ck_assert_str_eq(text, "tab\tand\\slash");
+    read_made_up("/clock", text, sizeof text);
+    ck_assert_int_eq(strncmp(text, "local", 5), 0);
+    read_made_up("/size", text, sizeof text);
+    ck_assert_int_eq(strncmp(text, "1408", 4), 0);
+    read_made_up("/filter", text, sizeof text);
+    ck_assert_int_eq(text[0], '0');
+    undo_log_close(&next);
+    ck_assert_int_ne(access(file, F_OK), 0);
+    remove_root();
+}
+END_TEST
+
+START_TEST(undo_ignores_a_line_that_was_cut_off)
+{
+    struct undo_log log;
+    struct error err = {0};
+    char file[200];
+    make_root();
+    make_file("/a", "new");
+    snprintf(file, sizeof file, "%s/ftrace-x.undo", made_up);
+    char text[300];
+    snprintf(text, sizeof text, "W\t%s/a\told\nW\t%s/a\tnot wri", made_up, made_up);
+    make_file("/ftrace-x.undo", text);
+    ck_assert_int_eq(undo_log_open_file(&log, file, &err), 0);
+    ck_assert_uint_eq(log.n, 1);
+    ck_assert_int_eq(undo_log_restore(&log, &err), 0);
+    read_made_up("/a", text, sizeof text);
+    ck_assert_str_eq(text, "old");
+    undo_log_close(&log);
+    remove_root();
+}
+END_TEST
+
+Suite *probes_system_suite(void);
+Suite *probes_system_suite(void)
+{
+    Suite *s = suite_create("probes_system");
+    TCase *c = tcase_create("system");
+    tcase_set_timeout(c, 30);
+    tcase_add_test(c, status_files_are_read);
+    tcase_add_test(c, the_scan_finds_this_process);
+    tcase_add_test(c, quirks_switch_parts_off);
+    tcase_add_test(c, counters_are_told_when_they_change);
+    tcase_add_test(c, every_group_of_sys_stats);
+    tcase_add_test(c, sys_stats_tick);
+    tcase_add_test(c, processors_and_interrupts);
+    tcase_add_test(c, paths_of_inodes);
+    tcase_add_test(c, metatrace_tells_spans_and_overruns);
+    tcase_add_test(c, a_lying_event_is_disabled_alone);
+    tcase_add_test(c, tracefs_that_is_not_there_says_what_to_do);
+    tcase_add_test(c, undo_takes_back_last_first);
+    tcase_add_test(c, undo_ignores_a_line_that_was_cut_off);
+    suite_add_tcase(s, c);
+    return s;
+}
