@@ -336,6 +336,43 @@ START_TEST(daemons_record_themselves)
 }
 END_TEST
 
+START_TEST(perf_samples_bring_counters)
+{
+    packet_begin(&f, 10);
+    size_t d = pb_begin(w, 59), p = pb_begin(w, 12), t = pb_begin(w, 1);
+    pb_put_varint(w, 4, 10); /* HW_CPU_CYCLES */
+    pb_end(w, t);
+    t = pb_begin(w, 4); /* a follower */
+    pb_put_str(w, 4, "misses");
+    pb_end(w, t);
+    pb_end(w, p);
+    pb_end(w, d);
+    size_t s = pb_begin(w, 66);
+    pb_put_varint(w, 1, 2);
+    pb_put_varint(w, 2, 30);
+    pb_put_varint(w, 3, 31);
+    pb_put_varint(w, 5, 1);
+    pb_put_varint(w, 6, 1000);
+    pb_put_varint(w, 7, 5);
+    pb_put_varint(w, 17, 3);
+    pb_end(w, s);
+    packet_end(&f);
+    packet_begin(&f, 20);
+    s = pb_begin(w, 66);
+    pb_put_varint(w, 18, 1); /* lost at the first stage */
+    pb_end(w, s);
+    packet_end(&f);
+    trace_fixture_load(&f);
+    ck_assert(last_value(&f, "cpu-cycles") == 1000);
+    ck_assert(last_value(&f, "misses") == 5);
+    ck_assert_uint_eq(ROWS(profiler_sample), 1);
+    ck_assert_uint_eq(ROWS(profiler_counter_set), 2);
+    ck_assert_str_eq(TEXT(profiler_execution_context, cpu_mode, 0), "kernel");
+    ck_assert_int_eq(STAT(perf_samples_skipped_dataloss), 1);
+    ck_assert_int_eq(*stats_get_idx(&f.st.stats, 0, STAT_perf_cpu_lost_records, 2), 3);
+}
+END_TEST
+
 static void task_state(int64_t ts, int cpu, int tid, unsigned state)
 {
     packet_begin(&f, ts);
@@ -383,6 +420,7 @@ Suite *system_suite(void)
     tcase_add_test(c, the_journal_is_a_log);
     tcase_add_test(c, interrupts_have_names);
     tcase_add_test(c, daemons_record_themselves);
+    tcase_add_test(c, perf_samples_bring_counters);
     tcase_add_test(c, kernels_that_are_not_linux_schedule_too);
     suite_add_tcase(s, c);
     return s;

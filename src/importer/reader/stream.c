@@ -144,6 +144,8 @@ static int sniff(struct stream *s, struct error *err)
 
 int stream_write(struct stream *s, struct slice bytes, struct error *err)
 {
+    if (!bytes.len)
+        return 0;
     s->bytes += bytes.len;
     if (!s->sniffed) {
         size_t want = sizeof s->head - s->head_len, n = bytes.len < want ? bytes.len : want;

@@ -4,31 +4,32 @@
 #include <stdio.h>
 
 enum {
-    GPUS_PER_MACHINE = 256,
+    MAX_GPUS = 256, /* in one GpuInfo */
     INTERNED_GPU_COUNTER_DESCRIPTORS = 47,
     LOOKS_FORWARD = 2, /* GpuCounterSpec.ValueDirection */
 };
 
 uint32_t system_gpu(struct machine_ctx *m, uint32_t gpu)
 {
-    struct storage *st = m->st;
-    uint32_t row = m->id * GPUS_PER_MACHINE + gpu % GPUS_PER_MACHINE;
-    strid empty = import_str(m->im, "");
-    if (row > 1 << 20)
-        return row;
-    while (st->t[T_gpu].n_rows <= row && !st->t[T_gpu].failed)
-        gpu_insert(st, &(struct gpu_row){.gpu = COL_NULL,
-                                         .machine_id = st->t[T_gpu].n_rows / GPUS_PER_MACHINE,
-                                         .name = empty,
-                                         .vendor = empty,
-                                         .model = empty,
-                                         .architecture = empty,
-                                         .uuid = empty,
-                                         .pci_bdf = empty,
-                                         .arg_set_id = COL_NULL});
-    if (row < st->t[T_gpu].n_rows && ROW_GET(st, gpu, gpu, row) == COL_NULL)
-        ROW_SET(st, gpu, gpu, row, gpu);
-    return row;
+    bool added;
+    uint64_t *row = u64map_put(&m->system->gpus, gpu, &added);
+    if (!row) {
+        m->im->failed = true;
+        return 0;
+    }
+    if (added) {
+        strid empty = import_str(m->im, "");
+        *row = gpu_insert(m->st, &(struct gpu_row){.gpu = gpu,
+                                                   .machine_id = m->id,
+                                                   .name = empty,
+                                                   .vendor = empty,
+                                                   .model = empty,
+                                                   .architecture = empty,
+                                                   .uuid = empty,
+                                                   .pci_bdf = empty,
+                                                   .arg_set_id = COL_NULL});
+    }
+    return (uint32_t)*row;
 }
 
 static strid hex_uuid(struct machine_ctx *m, struct slice bytes)
@@ -88,7 +89,7 @@ void gpu_info_parse(struct packet *p)
     struct pb_field f;
     uint32_t n = 0;
     while (pb_next(&c, &f))
-        if (f.id == 1 && n < GPUS_PER_MACHINE)
+        if (f.id == 1 && n < MAX_GPUS)
             add_gpu(p->m, n++, pb_bytes(&f));
 }
 

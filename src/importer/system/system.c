@@ -54,6 +54,7 @@ void system_machine_close(struct system_machine *s)
     u64map_free(&s->rails);
     u64map_free(&s->energy_consumers);
     u64map_free(&s->entity_states);
+    u64map_free(&s->gpus);
     u64map_free(&s->gpu_counters);
     u64map_free(&s->metatrace_strings);
     u64map_free(&s->perf_sessions);

@@ -20,6 +20,7 @@ struct system_machine {
     struct u64map rails;    /* hash of (session, index) -> track */
     struct u64map energy_consumers;  /* id -> name */
     struct u64map entity_states;     /* entity << 32 | state -> entity name << 32 | state name */
+    struct u64map gpus;              /* gpu number -> row of `gpu` */
     struct u64map gpu_counters;      /* gpu << 32 | counter id -> track */
     uint32_t chrome_bundles;         /* chrome_metadata packets so far */
     struct u64map perf_sessions;     /* sequence -> row of profiler_session */

@@ -1,6 +1,7 @@
 /* Owns which utid and upid a tid and a pid mean at a time, and what is known of threads and processes. */
 #include "importer/track/process_tracker.h"
 
+#include "base/hash.h"
 #include "base/u64map.h"
 
 /* Tids below this are looked up in a plain array: every event of a kernel trace asks for one. */
@@ -29,12 +30,6 @@ struct pending_parent { /* a process whose parent is the process of `utid`, not 
     uint32_t utid, child_upid;
 };
 
-struct namespaced { /* a root-level pid or tid and its last-level number inside its pid namespace */
-    int64_t pid, tid;
-    int64_t inner;
-    uint32_t level; /* 0: not inside a namespace of its own */
-};
-
 struct process_tracker {
     struct machine_ctx *m;
     VEC(struct thread_info)
@@ -50,10 +45,8 @@ struct process_tracker {
     pending;
     VEC(struct pending_parent)
     pending_parents;
-    VEC(struct namespaced)
-    namespaced_processes;
-    VEC(struct namespaced)
-    namespaced_threads;
+    struct u64map namespace_levels; /* pid -> levels of pid namespaces below the root */
+    struct u64map by_inner_tid;     /* hash of (pid, level, tid inside) -> tid */
     uint32_t idle_utid;
 };
 
@@ -415,32 +408,23 @@ uint32_t process_tracker_idle_utid(const struct process_tracker *t)
 
 void process_tracker_set_namespaced_process(struct process_tracker *t, int64_t pid, int64_t inner_pid, uint32_t level)
 {
-    for (size_t i = 0; i < t->namespaced_processes.n; i++) {
-        if (t->namespaced_processes.p[i].pid == pid) {
-            t->namespaced_processes.p[i].inner = inner_pid;
-            t->namespaced_processes.p[i].level = level;
-            return;
-        }
-    }
-    if (!vec_push(&t->namespaced_processes, (struct namespaced){pid, pid, inner_pid, level}))
+    (void)inner_pid; /* the process's own number is that of its main thread, told as a thread */
+    if (!u64map_set(&t->namespace_levels, (uint64_t)pid, level))
         out_of_memory(t);
+}
+
+/* What tells a thread seen from inside its namespace: the process, and the number there. */
+static uint64_t inner_key(int64_t pid, uint32_t level, int64_t inner_tid)
+{
+    return hash_combine(hash_combine(hash_u64((uint64_t)pid), level), (uint64_t)inner_tid);
 }
 
 bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pid, int64_t tid, int64_t inner_tid,
                                            uint32_t level)
 {
-    bool known = false;
-    for (size_t i = 0; i < t->namespaced_processes.n && !known; i++)
-        known = t->namespaced_processes.p[i].pid == pid;
-    if (!known)
+    if (!u64map_get(&t->namespace_levels, (uint64_t)pid))
         return false;
-    for (size_t i = 0; i < t->namespaced_threads.n; i++) {
-        if (t->namespaced_threads.p[i].tid == tid) {
-            t->namespaced_threads.p[i] = (struct namespaced){pid, tid, inner_tid, level};
-            return true;
-        }
-    }
-    if (!vec_push(&t->namespaced_threads, (struct namespaced){pid, tid, inner_tid, level}))
+    if (!u64map_set(&t->by_inner_tid, inner_key(pid, level, inner_tid), (uint64_t)tid))
         out_of_memory(t);
     return true;
 }
@@ -459,20 +443,9 @@ int64_t process_tracker_trusted_pid(const struct process_tracker *t, uint64_t tr
 
 int64_t process_tracker_resolve_namespaced(const struct process_tracker *t, int64_t root_pid, int64_t tid)
 {
-    if (root_pid <= 0)
-        return -1;
-    uint32_t level = UINT32_MAX;
-    for (size_t i = 0; i < t->namespaced_processes.n; i++)
-        if (t->namespaced_processes.p[i].pid == root_pid)
-            level = t->namespaced_processes.p[i].level;
-    if (level == UINT32_MAX)
-        return -1;
-    for (size_t i = 0; i < t->namespaced_threads.n; i++) {
-        const struct namespaced *n = &t->namespaced_threads.p[i];
-        if (n->pid == root_pid && n->level == level && n->inner == tid)
-            return n->tid;
-    }
-    return -1;
+    const uint64_t *level = root_pid > 0 ? u64map_get(&t->namespace_levels, (uint64_t)root_pid) : NULL;
+    const uint64_t *root_tid = level ? u64map_get(&t->by_inner_tid, inner_key(root_pid, (uint32_t)*level, tid)) : NULL;
+    return root_tid ? (int64_t)*root_tid : -1;
 }
 
 struct process_tracker *process_tracker_open(struct machine_ctx *m)
@@ -514,7 +487,7 @@ void process_tracker_close(struct process_tracker *t)
     u64map_free(&t->by_uuid);
     vec_free(&t->pending);
     vec_free(&t->pending_parents);
-    vec_free(&t->namespaced_processes);
-    vec_free(&t->namespaced_threads);
+    u64map_free(&t->namespace_levels);
+    u64map_free(&t->by_inner_tid);
     mem_free(t);
 }

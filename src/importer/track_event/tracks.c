@@ -85,22 +85,25 @@ static void count(struct track_event_machine *t, enum stat_key stat)
 /* The parent of a track, NULL for none, or when following parents leads in a circle or too far. */
 static struct te_track *parent_of(struct track_event_machine *t, struct te_track *k)
 {
+    bool too_deep = false;
     if (!k->parent_uuid || k->uuid == 0)
         return NULL;
-    struct te_track *seen[MAX_HIERARCHY];
-    size_t n = 0;
-    for (struct te_track *a = k; a; a = a->parent_uuid ? te_track_find(t, a->parent_uuid) : NULL) {
-        for (size_t i = 0; i < n; i++) {
-            if (seen[i] == a) {
-                count(t, STAT_track_event_track_hierarchy_loop);
-                return NULL;
-            }
-        }
-        if (n == MAX_HIERARCHY) {
-            count(t, STAT_track_event_track_hierarchy_too_deep);
+    /* One walk at full pace and one at half: they meet where parents go in a circle. */
+    struct te_track *fast = k, *slow = k;
+    for (int n = 1; (fast = fast->parent_uuid ? te_track_find(t, fast->parent_uuid) : NULL); n++) {
+        if (n % 2 == 0)
+            slow = te_track_find(t, slow->parent_uuid);
+        if (fast == slow) {
+            count(t, STAT_track_event_track_hierarchy_loop);
             return NULL;
         }
-        seen[n++] = a;
+        if (n > 2 * MAX_HIERARCHY)
+            break;
+        too_deep = n > MAX_HIERARCHY;
+    }
+    if (too_deep) {
+        count(t, STAT_track_event_track_hierarchy_too_deep);
+        return NULL;
     }
     return te_track_get(t, k->parent_uuid);
 }
