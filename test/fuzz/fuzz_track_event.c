@@ -1,6 +1,6 @@
 /* Track events and interned data: records of the input become packets of one sequence, so that what is fuzzed is the
  * inside of messages rather than the framing. A record is {kind, length (2 bytes, little endian), bytes}. */
-#include "meridian/tp.h"
+#include "importer/importer.h"
 #include "proto/pb_writer.h"
 
 #include "fuzz.h"
@@ -20,30 +20,31 @@ static const uint32_t fields[] = {
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields, KIND_CLEAR = N_FIELDS, KIND_LOST, KIND_PACKET, N_KINDS };
 
-static void ask(struct tp *tp, const char *sql)
+/* Imports the trace and decodes the args of everything, as queries would. */
+static void import(const struct pb_writer *w)
 {
-    struct tp_result *r;
-    if (tp_query(tp, sql, &r) != 0)
+    struct import_options options = {0};
+    struct storage st;
+    struct importer *im;
+    struct arg_list list = {0};
+    struct error err;
+    if (storage_init(&st) != 0)
         return;
-    while (tp_step(r) == 1)
-        for (int c = 0; c < tp_columns(r); c++)
-            if (tp_column_type(r, c) == TP_TEXT)
-                tp_text(r, c, NULL);
-    tp_result_close(r);
+    if (importer_open(&im, &st, &options, &err) == 0) {
+        importer_feed(im, w->p, w->n, &err);
+        importer_finish(im, &err);
+        for (uint32_t id = 1; id <= args_count(&st.args); id++) {
+            list.n = 0;
+            args_values(&st.args, id, &list);
+        }
+        importer_close(im);
+    }
+    arg_list_free(&list);
+    storage_free(&st);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const questions[] = {
-        "select * from slice s left join args using (arg_set_id) limit 2000",
-        "select * from track t left join args on t.dimension_arg_set_id = args.arg_set_id limit 500",
-        "select * from track t left join args on t.source_arg_set_id = args.arg_set_id limit 500",
-        "select * from counter limit 100",
-        "select * from flow f left join args using (arg_set_id) limit 100",
-        "select * from logs limit 100",
-        "select * from thread left join process using (upid)",
-        "select count(*) from state",
-    };
     struct pb_writer w = {0};
     uint64_t ts = 1000;
     for (size_t at = 0; at + 3 <= size;) {
@@ -68,15 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         pb_end(&w, packet);
         at += len;
     }
-    struct tp_config config = {.full_sort = false};
-    struct tp *tp;
-    if (!w.failed && tp_open(&tp, &config) == 0) {
-        tp_feed(tp, w.p, w.n);
-        tp_finish(tp);
-        for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
-            ask(tp, questions[i]);
-        tp_close(tp);
-    }
+    if (!w.failed)
+        import(&w);
     pb_writer_free(&w);
     return 0;
 }
