@@ -454,6 +454,11 @@ static const struct {
      "1), "
      "to_timecode(3661001002003), unistr('\\0041')",
      "a1,a-b,2,1,01:01:01 001 002 003,A"},
+    {"SELECT string_agg(x, '-' ORDER BY y DESC, x), group_concat(x ORDER BY y NULLS LAST) FROM (SELECT 'a' AS x, 1 AS y UNION "
+     "ALL SELECT 'b', NULL UNION ALL SELECT 'c', 2 UNION ALL SELECT 'd', 1)",
+     "c-a-d-b,a,d,c,b"},
+    {"SELECT json_group_array(x ORDER BY max(x, 5) DESC, x) FROM (SELECT 1 AS x UNION ALL SELECT 9 UNION ALL SELECT 3)",
+     "[9,1,3]"},
     {"SELECT json_error_position('{\"a\":[1,2}'), json_error_position('[1]'), jsonb_extract('{\"a\":5}', '$.a')",
      "10,0,5"},
     {"SELECT json_pretty('{\"a\":[1,{}]}')", "{\n    \"a\": [\n        1,\n        {}\n    ]\n}"},

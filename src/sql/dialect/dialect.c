@@ -1,5 +1,6 @@
 /* The front end's loop: one statement at a time from text to SQLite, with tracebacks. */
 #include "sql/dialect/exec.h"
+#include "sql/dialect/ordered.h"
 
 #include <stdio.h>
 
@@ -127,6 +128,8 @@ static int exec_statement(struct exec *x, size_t from, size_t to, bool *blank)
         rc = sql_tokens_append(&run->tokens, written.p, written.n) ? 0 : exec_nomem(x);
     else if (!*blank)
         rc = macro_expand(&x->d->macros, &run->arena, written.p, written.n, &run->tokens, &bad);
+    if (rc == 0 && kind != STATEMENT_MACRO && !ordered_rewrite(&run->tokens, &run->arena))
+        rc = -MRD_ENOMEM;
     if (rc == -MRD_ESQL)
         rc = exec_fail(x, &bad.token, "%s", bad.text);
     else if (rc)

@@ -21,6 +21,7 @@ struct function_rows {
     X(json)                                                                                                            \
     X(layout)                                                                                                          \
     X(math)                                                                                                            \
+    X(ordered)                                                                                                         \
     X(percentile)                                                                                                      \
     X(regexp)                                                                                                          \
     X(text)
@@ -33,6 +34,9 @@ FUNCTION_FILES(X)
 
 /* sqlite3_result_error with a format. */
 void function_error(sqlite3_context *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A value as JSON; what is JSON already stays as it is. */
+void function_append_json(sqlite3_str *s, sqlite3_value *v);
 
 static inline bool function_is_null(sqlite3_value *v)
 {

@@ -261,7 +261,7 @@ struct group {
     sqlite3_str *s;
 };
 
-static void add_json(sqlite3_str *s, sqlite3_value *v)
+void function_append_json(sqlite3_str *s, sqlite3_value *v)
 {
     struct slice t;
     switch (sqlite3_value_type(v)) {
@@ -300,10 +300,10 @@ static void group_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     else
         sqlite3_str_appendchar(g->s, 1, ',');
     if (argc == 2) {
-        add_json(g->s, argv[0]);
+        function_append_json(g->s, argv[0]);
         sqlite3_str_appendchar(g->s, 1, ':');
     }
-    add_json(g->s, argv[argc - 1]);
+    function_append_json(g->s, argv[argc - 1]);
 }
 
 static void group_final(sqlite3_context *ctx, const char *brackets)

@@ -1,0 +1,181 @@
+/* __intrinsic_ordered_agg('f', n, arguments …, key, flags, …): f over its rows in the order of the keys; what the front
+ * end makes of f(x ORDER BY y). */
+#include "sql/dialect/ordered.h"
+#include "sql/functions/functions.h"
+
+#include <stdlib.h>
+
+struct ordered_row {
+    sqlite3_value **values; /* arguments, then keys */
+    const struct ordered *of;
+    uint32_t number; /* rows of equal keys stay as they came */
+};
+
+struct ordered {
+    char name[32];
+    int n_args, n_keys;
+    uint8_t flags[16];
+    struct ordered_row *rows;
+    size_t n, cap;
+};
+
+/* SQLite's order of values: NULL, numbers, texts, blobs. */
+static int compare_values(sqlite3_value *a, sqlite3_value *b)
+{
+    static const int class_of[] = {
+        [SQLITE_INTEGER] = 1, [SQLITE_FLOAT] = 1, [SQLITE_TEXT] = 2, [SQLITE_BLOB] = 3, [SQLITE_NULL] = 0};
+    int ta = sqlite3_value_type(a), tb = sqlite3_value_type(b);
+    if (class_of[ta] != class_of[tb])
+        return class_of[ta] - class_of[tb];
+    if (ta == SQLITE_NULL)
+        return 0;
+    if (ta == SQLITE_INTEGER && tb == SQLITE_INTEGER) {
+        int64_t x = sqlite3_value_int64(a), y = sqlite3_value_int64(b);
+        return x < y ? -1 : x > y;
+    }
+    if (class_of[ta] == 1) {
+        double x = sqlite3_value_double(a), y = sqlite3_value_double(b);
+        return x < y ? -1 : x > y;
+    }
+    struct slice x = function_bytes(a), y = function_bytes(b);
+    size_t n = x.len < y.len ? x.len : y.len;
+    int c = n ? memcmp(x.p, y.p, n) : 0;
+    return c ? c : x.len < y.len ? -1 : x.len > y.len;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct ordered_row *x = a, *y = b;
+    const struct ordered *o = x->of;
+    for (int k = 0; k < o->n_keys; k++) {
+        sqlite3_value *v = x->values[o->n_args + k], *w = y->values[o->n_args + k];
+        int flags = o->flags[k];
+        bool null_v = function_is_null(v), null_w = function_is_null(w);
+        int c;
+        if (null_v != null_w && flags & (ORDERED_NULLS_FIRST | ORDERED_NULLS_LAST))
+            c = null_v == !(flags & ORDERED_NULLS_LAST) ? -1 : 1;
+        else
+            c = compare_values(v, w) * (flags & ORDERED_DESC ? -1 : 1);
+        if (c)
+            return c;
+    }
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct ordered *o = sqlite3_aggregate_context(ctx, sizeof *o);
+    int n_args = sqlite3_value_int(argv[1]), n_keys = (argc - 2 - n_args) / 2;
+    if (!o)
+        return;
+    if (argc < 2 || n_args < 1 || n_keys < 1 || n_keys > (int)sizeof o->flags || argc != 2 + n_args + 2 * n_keys) {
+        function_error(ctx, "an aggregate with ORDER BY has too many terms");
+        return;
+    }
+    if (!o->n_args) {
+        sqlite3_snprintf(sizeof o->name, o->name, "%s", sqlite3_value_text(argv[0]));
+        o->n_args = n_args;
+        o->n_keys = n_keys;
+        for (int k = 0; k < n_keys; k++)
+            o->flags[k] = (uint8_t)sqlite3_value_int(argv[2 + n_args + 2 * k + 1]);
+    }
+    if (o->n == o->cap) {
+        size_t cap = o->cap ? 2 * o->cap : 16;
+        struct ordered_row *rows = mem_realloc(o->rows, cap * sizeof *rows);
+        if (!rows) {
+            sqlite3_result_error_nomem(ctx);
+            return;
+        }
+        o->rows = rows;
+        o->cap = cap;
+    }
+    sqlite3_value **values = mem_zalloc((size_t)(n_args + n_keys) * sizeof *values);
+    if (!values) {
+        sqlite3_result_error_nomem(ctx);
+        return;
+    }
+    for (int i = 0; i < n_args; i++)
+        values[i] = sqlite3_value_dup(argv[2 + i]);
+    for (int k = 0; k < n_keys; k++)
+        values[n_args + k] = sqlite3_value_dup(argv[2 + n_args + 2 * k]);
+    o->rows[o->n] = (struct ordered_row){values, o, (uint32_t)o->n};
+    o->n++;
+}
+
+static void text_result(sqlite3_context *ctx, sqlite3_str *s)
+{
+    int len = sqlite3_str_length(s);
+    char *out = sqlite3_str_finish(s);
+    if (out)
+        sqlite3_result_text(ctx, out, len, sqlite3_free);
+    else
+        sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
+}
+
+static void concat(sqlite3_context *ctx, const struct ordered *o)
+{
+    sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
+    bool any = false;
+    for (size_t i = 0; i < o->n; i++) {
+        sqlite3_value **v = o->rows[i].values;
+        if (function_is_null(v[0]))
+            continue;
+        struct slice text = function_text(v[0]), sep = slice_of(",", 1);
+        if (o->n_args > 1)
+            sep = function_text(v[1]);
+        if (any && sep.len)
+            sqlite3_str_append(s, (const char *)sep.p, (int)sep.len);
+        sqlite3_str_append(s, (const char *)text.p, (int)text.len);
+        any = true;
+    }
+    if (any)
+        text_result(ctx, s);
+    else
+        sqlite3_free(sqlite3_str_finish(s));
+}
+
+static void json(sqlite3_context *ctx, const struct ordered *o, const char *brackets)
+{
+    sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
+    sqlite3_str_append(s, brackets, 1);
+    for (size_t i = 0; i < o->n; i++) {
+        if (i)
+            sqlite3_str_appendchar(s, 1, ',');
+        for (int a = 0; a < o->n_args; a++) {
+            if (a)
+                sqlite3_str_appendchar(s, 1, ':');
+            function_append_json(s, o->rows[i].values[a]);
+        }
+    }
+    sqlite3_str_append(s, brackets + 1, 1);
+    text_result(ctx, s);
+    sqlite3_result_subtype(ctx, 'J');
+}
+
+static void final(sqlite3_context *ctx)
+{
+    struct ordered *o = sqlite3_aggregate_context(ctx, 0);
+    if (!o)
+        return;
+    if (o->n)
+        qsort(o->rows, o->n, sizeof *o->rows, compare_rows);
+    if (strstr(o->name, "_array") || strstr(o->name, "_ARRAY"))
+        json(ctx, o, "[]");
+    else if (strstr(o->name, "_object") || strstr(o->name, "_OBJECT"))
+        json(ctx, o, "{}");
+    else
+        concat(ctx, o);
+    for (size_t i = 0; i < o->n; i++) {
+        for (int k = 0; k < o->n_args + o->n_keys; k++)
+            sqlite3_value_free(o->rows[i].values[k]);
+        mem_free(o->rows[i].values);
+    }
+    mem_free(o->rows);
+    *o = (struct ordered){0};
+}
+
+static const struct engine_function rows[] = {
+    {.name = "__intrinsic_ordered_agg", .n_args = -1, .flags = SQLITE_SUBTYPE, .step = step, .final = final},
+};
+
+FUNCTION_ROWS(ordered, rows);
