@@ -42,7 +42,8 @@ static const struct marker {
     {"S|5|async|1", 1, 0, 0, "atrace_async_slice", "async"},
     {"N|5|track|now", 1, 0, 0, "atrace_async_slice_for_track", "now"},
     {"G|5|track|slice|3", 1, 0, 0, "atrace_async_slice_for_track", "slice"},
-    {"G|5|DeviceStateChanged|slice|3", 1, 0, 0, "android_device_state", "slice"},
+    {"N|5|DeviceStateChanged|folded", 1, 0, 0, "android_device_state", "folded"},
+    {"G|5|DeviceStateChanged|slice|3", 1, 0, 0, "atrace_async_slice_for_track", "slice"},
     {"H|5|track|3", 0, 0, 0, NULL, NULL},
     {"H|5|track|x", 0, 0, 1, NULL, NULL},
     {"trace_event_clock_sync: parent_ts=1", 0, 0, 0, NULL, NULL},
@@ -305,6 +306,96 @@ START_TEST(a_gpu_batch_is_placed_where_it_ran)
 }
 END_TEST
 
+/* --- devices ----------------------------------------------------------------------------------------------------- */
+
+/* Events of devices: numbers of the first fields, a text of a later one; the slices they make and their track. */
+static const struct device_event {
+    uint32_t id;
+    uint32_t numbers[4]; /* fields 1 to 4; 0: absent */
+    uint32_t text_field;
+    const char *text;
+    uint32_t slices;
+    const char *type, *track, *dims;
+} device_events[] = {
+    {409, {3, 0, 7}, 0, NULL, 1, "drm_vblank", "vblank-3", "drm_crtc=3"},
+    {415, {6, 0, 7}, 4, "ring", 1, "drm_fence", "fence-ring-6", "name=ring context=6"},
+    {606, {4, 2, 1}, 0, NULL, 1, "disp_frame_start_timeout", "frame_start_timeout[2]", "panel_index=2"},
+    {550, {4, 2, 1}, 0, NULL, 1, "disp_vblank_irq_enable", "vblank_irq_en[2]", "display_id=2"},
+    {439,
+     {9, 0x101},
+     0,
+     NULL,
+     1,
+     "virtio_video_command",
+     "virtio_video stream #9 Requests",
+     "virtio_stream_id=9 is_response=0 track_compressor_idx=0"},
+    {440,
+     {9, 0x101},
+     0,
+     NULL,
+     1,
+     "virtio_video_command",
+     "virtio_video stream #9 Responses",
+     "virtio_stream_id=9 is_response=1 track_compressor_idx=0"},
+    {468, {1}, 5, "control", 1, "virtgpu_num_free", "Virtgpu Control Free", "virtgpu_name=Control"},
+    {468, {1}, 5, "other", 0, NULL, NULL, NULL},
+};
+
+START_TEST(a_device_event_is_on_the_track_of_its_device)
+{
+    const struct device_event *d = &device_events[_i];
+    struct pb_writer p = {0};
+    for (uint32_t i = 0; i < 4; i++)
+        if (d->numbers[i])
+            pb_put_varint(&p, i + 1, d->numbers[i]);
+    if (d->text)
+        pb_put_str(&p, d->text_field, d->text);
+    trace_bundle(&t, 0);
+    trace_event(&t, 100, 5, d->id, &p);
+    trace_bundle_end(&t);
+    pb_writer_free(&p);
+    trace_import(&t);
+    ck_assert_int_eq(t.result, 0);
+    ck_assert_uint_eq(ROWS(&t, ftrace_event), 1);
+    ck_assert_uint_eq(ROWS(&t, slice), d->slices);
+    if (!d->type)
+        return;
+    ck_assert_str_eq(TEXT_CELL(&t, track, type, 0), d->type);
+    ck_assert_str_eq(TEXT_CELL(&t, track, name, 0), d->track);
+    ck_assert_str_eq(trace_args(&t, CELL(&t, track, dimension_arg_set_id, 0)), d->dims);
+}
+END_TEST
+
+static void i2c_event(uint64_t ts, uint32_t id, uint32_t adapter, uint32_t number)
+{
+    struct pb_writer p = {0};
+    pb_put_varint(&p, 1, adapter);
+    pb_put_varint(&p, 2, number);
+    trace_event(&t, ts, 5, id, &p);
+    pb_writer_free(&p);
+}
+
+/* The result that counts all messages ends the transaction; others do not. */
+START_TEST(a_result_ends_the_i2c_transaction_it_counts)
+{
+    trace_bundle(&t, 0);
+    i2c_event(100, 28, 3, 0);
+    i2c_event(110, 27, 3, 1);
+    i2c_event(120, 29, 3, 1);
+    i2c_event(130, 29, 4, 2);
+    i2c_event(140, 29, 3, 2);
+    i2c_event(150, 29, 3, 2);
+    i2c_event(160, 28, 256, 0);
+    trace_bundle_end(&t);
+    trace_import(&t);
+    ck_assert_int_eq(t.result, 0);
+    ck_assert_uint_eq(ROWS(&t, slice), 1);
+    ck_assert_str_eq(TEXT_CELL(&t, slice, name, 0), "i2c-3");
+    ck_assert_int_eq(CELL(&t, slice, ts, 0), 100);
+    ck_assert_int_eq(CELL(&t, slice, dur, 0), 40);
+}
+END_TEST
+
 Suite *ftrace_handlers_suite(void);
 Suite *ftrace_handlers_suite(void)
 {
@@ -319,6 +410,9 @@ Suite *ftrace_handlers_suite(void)
     tcase_add_loop_test(c, the_letters_of_a_state, 0, sizeof raw_states / sizeof *raw_states);
     tcase_add_test(c, wakeups_of_what_does_not_sleep_are_spurious);
     tcase_add_loop_test(c, a_gpu_batch_is_placed_where_it_ran, 0, 2);
+    tcase_add_loop_test(c, a_device_event_is_on_the_track_of_its_device, 0,
+                        sizeof device_events / sizeof *device_events);
+    tcase_add_test(c, a_result_ends_the_i2c_transaction_it_counts);
     suite_add_tcase(s, c);
     return s;
 }

@@ -256,11 +256,13 @@ static void track_point(const struct ftrace_event *e, const struct atrace_point 
 {
     struct track_tracker *tracks = e->m->im->tracks;
     strid name = import_slice(e->m->im, p->name), track_name = import_slice(e->m->im, p->track);
+    if (p->phase == 'N' && slice_eq_str(p->track, "DeviceStateChanged")) { /* of the device, not of the process */
+        ftrace_instant(e, ftrace_track(e, TRACK_SLICE, "android_device_state", track_name, NULL, 0), 0, name, 0);
+        return;
+    }
     uint32_t upid = process_tracker_process(e->m->processes, p->tgid);
     struct track_dim dims[] = {DIM_I("upid", upid), DIM_S("name", track_name)};
-    uint32_t set = slice_eq_str(p->track, "DeviceStateChanged")
-                       ? ftrace_track_set(e, "android_device_state", track_name, NULL, 0)
-                       : ftrace_track_set(e, "atrace_async_slice_for_track", track_name, dims, 2);
+    uint32_t set = ftrace_track_set(e, "atrace_async_slice_for_track", track_name, dims, 2);
     switch (p->phase) {
     case 'N':
         ftrace_instant(e, track_set_scoped(tracks, set, e->ts, 0), 0, name, 0);

@@ -10,45 +10,52 @@ struct instant_arg {
 };
 
 static const struct instant_kind {
-    uint32_t id;
+    uint32_t id, key_field; /* the event, the field that tells its tracks apart */
     const char *track_type, *dimension, *track_name, *slice;
     struct instant_arg args[9];
 } instants[] = {
     {549,
+     1,
      "disp_dpu_underrun",
      "display_id",
      "underrun",
      "disp_dpu_underrun",
      {{3, ARG_INT, "vsync_count"}, {2, ARG_INT, "pending_frame"}}},
-    {602, "ddic_underrun", "panel_index", "ddic_underrun", "ddic_underrun", {{2, ARG_INT, "collision_cnt"}}},
+    {602, 1, "ddic_underrun", "panel_index", "ddic_underrun", "ddic_underrun", {{2, ARG_INT, "collision_cnt"}}},
     {605,
+     2,
      "disp_frame_done_timeout",
      "panel_index",
      "frame_done_timeout",
      "frame_done_timeout",
-     {{2, ARG_INT, "output_id"},
+     {{1, ARG_INT, "display_id"},
+      {2, ARG_INT, "output_id"},
       {3, ARG_INT, "frames_pending"},
       {4, ARG_INT, "te_count"},
       {5, ARG_INT, "during_disable"}}},
     {606,
+     2,
      "disp_frame_start_timeout",
      "panel_index",
      "frame_start_timeout",
      "frame_start_timeout",
-     {{2, ARG_INT, "output_id"}, {3, ARG_INT, "frames_pending"}, {4, ARG_INT, "te_count"}}},
+     {{1, ARG_INT, "display_id"}, {2, ARG_INT, "output_id"}, {3, ARG_INT, "frames_pending"}, {4, ARG_INT, "te_count"}}},
     {609,
+     2,
      "disp_frame_done_missing",
      "panel_index",
      "frame_done_missing",
      "frame_done_missing",
-     {{2, ARG_INT, "output_id"}, {3, ARG_INT, "frames_pending"}, {4, ARG_INT, "te_count"}}},
+     {{1, ARG_INT, "display_id"}, {2, ARG_INT, "output_id"}, {3, ARG_INT, "frames_pending"}, {4, ARG_INT, "te_count"}}},
     {610,
+     2,
      "disp_frame_start_missing",
      "panel_index",
      "frame_start_missing",
      "frame_start_missing",
-     {{2, ARG_INT, "output_id"}, {3, ARG_INT, "frames_pending"}, {4, ARG_INT, "te_count"}}},
+     {{1, ARG_INT, "display_id"}, {2, ARG_INT, "output_id"}, {3, ARG_INT, "frames_pending"}, {4, ARG_INT, "te_count"}}},
     {611,
+     1,
      "panel_settings_full",
      "panel_index",
      "panel_settings_full",
@@ -63,12 +70,14 @@ static const struct instant_kind {
       {9, ARG_INT, "max_rr"},
       {10, ARG_INT, "te_freq"}}},
     {612,
+     1,
      "panel_settings_lite",
      "panel_index",
      "panel_settings_lite",
      "panel_settings_lite",
      {{2, ARG_BOOL, "vrr"}, {3, ARG_INT, "min_rr"}, {4, ARG_INT, "max_rr"}, {5, ARG_INT, "te_freq"}}},
     {613,
+     1,
      "disp_dpu_line_underrun",
      "display_id",
      "line_underrun",
@@ -84,9 +93,9 @@ static void display_instant(const struct ftrace_event *e)
     while (k->id != e->id)
         k++;
     fields_read(e->payload, &f);
-    uint32_t display = field_u32(&f, 1);
-    uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, k->track_type, TRACK_SLICE, k->dimension, display,
-                                      ftrace_name(e, "%s[%u]", k->track_name, display));
+    uint32_t key = field_u32(&f, k->key_field);
+    uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, k->track_type, TRACK_SLICE, k->dimension, key,
+                                      ftrace_name(e, "%s[%u]", k->track_name, key));
     for (size_t i = 0; i < sizeof k->args / sizeof *k->args && k->args[i].key; i++) {
         int64_t v = field_i32(&f, k->args[i].field);
         small_args_add(e, &args, k->args[i].key, k->args[i].type, k->args[i].type == ARG_BOOL ? v != 0 : v);
@@ -98,10 +107,17 @@ static void vblank_irq_enable(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t display = field_u32(&f, 1);
-    uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, "disp_vblank_irq_enable", TRACK_COUNTER, "display_id",
-                                      display, ftrace_name(e, "vblank_irq_en[%u]", display));
-    ftrace_counter(e, track, field_i32(&f, 3));
+    uint32_t output = field_u32(&f, 2);
+    uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, "disp_vblank_irq_enable", TRACK_SLICE, "display_id",
+                                      output, ftrace_name(e, "vblank_irq_en[%u]", output));
+    if (!field_i32(&f, 3)) {
+        ftrace_end(e, track, 0, 0, NULL);
+        return;
+    }
+    struct small_args args = {0};
+    small_args_add(e, &args, "display_id", ARG_INT, field_i32(&f, 1));
+    small_args_add(e, &args, "output_id", ARG_INT, field_i32(&f, 2));
+    ftrace_begin(e, track, 0, ftrace_text(e, "disp_vblank_irq_enable"), small_args_id(e, &args));
 }
 
 /* --- interconnects, sensors, firmware counters ------------------------------------------------------------------- */
@@ -200,12 +216,13 @@ static void kswapd_done(const struct ftrace_event *e)
     ftrace_end(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "kswapd_efficiency"), &list);
 }
 
-/* --- i2c: a transaction is one or more messages and one result, of one thread on one adapter ---------------------- */
+/* --- i2c: a transaction of a thread is one or more messages to an adapter and a result that counts them -------------
+ */
 
 enum { MAX_I2C_ADAPTERS = 256 };
 
 struct i2c {
-    struct u64map open; /* utid << 32 | adapter -> messages seen */
+    struct u64map open; /* utid -> adapter << 32 | messages seen, by the largest number of one */
 };
 
 static void release_i2c(void *state)
@@ -218,15 +235,17 @@ static void i2c_message(const struct ftrace_event *e)
     struct i2c *s = ftrace_family_state(e->f, FAMILY_DEVICE, sizeof *s, release_i2c);
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t adapter = field_u32(&f, 1), utid = event_utid(e);
+    uint32_t adapter = field_u32(&f, 1), messages = field_u32(&f, 2) + 1, utid = event_utid(e);
     bool added;
-    uint64_t *seen =
-        s && adapter < MAX_I2C_ADAPTERS ? u64map_put(&s->open, (uint64_t)utid << 32 | adapter, &added) : NULL;
-    if (!seen)
+    uint64_t *open = s && adapter < MAX_I2C_ADAPTERS ? u64map_put(&s->open, utid, &added) : NULL;
+    if (!open)
         return;
-    ++*seen;
-    if (added)
+    if (added) {
+        *open = (uint64_t)adapter << 32 | messages;
         ftrace_begin(e, ftrace_thread_track(e, utid), 0, ftrace_name(e, "i2c-%u", adapter), 0);
+    } else if ((uint32_t)*open < messages) {
+        *open = (*open >> 32 << 32) | messages;
+    }
 }
 
 static void i2c_result(const struct ftrace_event *e)
@@ -235,8 +254,11 @@ static void i2c_result(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     uint32_t adapter = field_u32(&f, 1), utid = event_utid(e);
-    if (s && u64map_del(&s->open, (uint64_t)utid << 32 | adapter))
-        ftrace_end(e, ftrace_thread_track(e, utid), 0, ftrace_name(e, "i2c-%u", adapter), NULL);
+    const uint64_t *open = s ? u64map_get(&s->open, utid) : NULL;
+    if (!open || *open != ((uint64_t)adapter << 32 | field_u32(&f, 2)))
+        return;
+    u64map_del(&s->open, utid);
+    ftrace_end(e, ftrace_thread_track(e, utid), 0, ftrace_name(e, "i2c-%u", adapter), NULL);
 }
 
 /* --- pKVM: time spent in the hypervisor, with why it was entered -------------------------------------------------- */

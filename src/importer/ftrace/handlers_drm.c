@@ -60,7 +60,7 @@ static uint64_t schedule_key(const struct drm *d, const struct line *l, uint64_t
 
 /* The line of a key, made with its track when new; NULL when out of memory. */
 static struct line *line_of(const struct ftrace_event *e, struct u64map *map, uint64_t key, const char *type,
-                            const char *dimension, int64_t dim_value, bool dim_is_text, strid name)
+                            const struct track_dim *dims, size_t n_dims, strid name)
 {
     struct drm *d = drm_state(e);
     bool added;
@@ -71,8 +71,7 @@ static struct line *line_of(const struct ftrace_event *e, struct u64map *map, ui
     }
     if (added) {
         *at = d->lines.n - 1;
-        struct track_dim dim = {dimension, dim_is_text ? DIM_STR : DIM_INT, dim_value};
-        d->lines.p[*at].track = ftrace_track(e, TRACK_SLICE, type, name, &dim, 1);
+        d->lines.p[*at].track = ftrace_track(e, TRACK_SLICE, type, name, dims, n_dims);
     }
     return &d->lines.p[*at];
 }
@@ -80,8 +79,8 @@ static struct line *line_of(const struct ftrace_event *e, struct u64map *map, ui
 static void vblank(const struct ftrace_event *e, const char *slice, int32_t crtc, uint32_t seq)
 {
     struct small_args args = {0};
-    uint32_t track =
-        FTRACE_TRACK(e, TRACK_SLICE, "drm_vblank", ftrace_name(e, "vblank-%d", crtc), DIM_I("drm_crtc", crtc));
+    uint32_t track = FTRACE_TRACK(e, TRACK_SLICE, "drm_vblank", ftrace_name(e, "vblank-%u", (uint32_t)crtc),
+                                  DIM_I("drm_crtc", (uint32_t)crtc));
     small_args_add(e, &args, "vblank seqno", ARG_UINT, seq);
     ftrace_instant(e, track, 0, ftrace_text(e, slice), small_args_id(e, &args));
 }
@@ -106,7 +105,8 @@ static struct line *ring_of(const struct ftrace_event *e, struct slice ring)
 {
     struct drm *d = drm_state(e);
     strid key = import_slice(e->m->im, ring);
-    return d ? line_of(e, &d->rings, key, "drm_sched_ring", "drm_ring", key, true,
+    struct track_dim dim = DIM_S("name", key);
+    return d ? line_of(e, &d->rings, key, "drm_sched_ring", &dim, 1,
                        ftrace_name(e, "sched-%.*s", (int)ring.len, (const char *)ring.p))
              : NULL;
 }
@@ -226,7 +226,8 @@ static struct line *timeline_of(const struct ftrace_event *e, const struct field
     uint32_t context = field_u32(f, 1);
     if (!d || slice_eq_str(name, "unbound"))
         return NULL;
-    return line_of(e, &d->timelines, context, "drm_fence", "fence_context", context, false,
+    struct track_dim dims[] = {DIM_S("name", import_slice(e->m->im, name)), DIM_I("context", context)};
+    return line_of(e, &d->timelines, context, "drm_fence", dims, 2,
                    ftrace_name(e, "fence-%.*s-%u", (int)name.len, (const char *)name.p, context));
 }
 

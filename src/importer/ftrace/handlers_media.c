@@ -71,9 +71,9 @@ static void gpu_command(const struct ftrace_event *e, bool response)
     uint64_t key = (uint64_t)queue << 32 | seqno;
     strid free_name = ftrace_name(e, "Virtgpu %s Free", queues[queue]);
     strid which = ftrace_text(e, queues[queue]);
-    ftrace_counter(e, FTRACE_TRACK(e, TRACK_COUNTER, "virtgpu_num_free", free_name, DIM_S("virtgpu_queue", which)),
+    ftrace_counter(e, FTRACE_TRACK(e, TRACK_COUNTER, "virtgpu_num_free", free_name, DIM_S("virtgpu_name", which)),
                    field_u32(&f, 6));
-    struct track_dim dim = DIM_S("virtgpu_queue", which);
+    struct track_dim dim = DIM_S("virtgpu_name", which);
     uint32_t set =
         ftrace_track_set(e, "virtgpu_queue_event", ftrace_name(e, "Virtgpu %s Queue", queues[queue]), &dim, 1);
     if (!response) {
@@ -89,7 +89,7 @@ static void gpu_command(const struct ftrace_event *e, bool response)
     if (!started)
         return;
     strid latency = ftrace_name(e, "Virtgpu %s Latency", queues[queue]);
-    ftrace_counter(e, FTRACE_TRACK(e, TRACK_COUNTER, "virtgpu_latency", latency, DIM_S("virtgpu_queue", which)),
+    ftrace_counter(e, FTRACE_TRACK(e, TRACK_COUNTER, "virtgpu_latency", latency, DIM_S("virtgpu_name", which)),
                    (double)(e->ts - (int64_t)*started));
     u64map_del(&s->started, key);
 }
@@ -114,9 +114,9 @@ static void video_command(const struct ftrace_event *e, bool response)
     fields_read(e->payload, &f);
     uint32_t stream = field_u32(&f, 1);
     const char *what = response ? "Responses" : "Requests";
-    struct track_dim dims[] = {DIM_I("virtio_stream_id", stream), DIM_S("virtio_video_type", ftrace_text(e, what))};
+    struct track_dim dims[] = {DIM_I("virtio_stream_id", stream), DIM_I("is_response", response)};
     uint32_t set = ftrace_track_set(e, "virtio_video_command",
-                                    ftrace_name(e, "virtio_video stream #%d %s", (int32_t)stream, what), dims, 2);
+                                    ftrace_name(e, "virtio_video stream #%u %s", stream, what), dims, 2);
     const char *name = find_name(video_names, 1, field_u32(&f, 2), "Unknown");
     slice_scoped(e->m->im->slices, e->m->id, e->ts, track_set_scoped(e->m->im->tracks, set, e->ts, COMMAND_NS), 0,
                  ftrace_text(e, name), COMMAND_NS, 0);
@@ -145,9 +145,10 @@ static void video_resource(const struct ftrace_event *e, bool done)
     int32_t stream = field_i32(&f, 7), resource = field_i32(&f, 6);
     uint32_t type = field_u32(&f, 5);
     strid queue = ftrace_text(e, video_queue_name(type));
-    struct track_dim dims[] = {DIM_I("virtio_stream_id", (uint32_t)stream), DIM_S("virtio_video_queue_type", queue)};
+    struct track_dim dims[] = {DIM_I("virtio_stream_id", (uint32_t)stream), DIM_I("virtio_queue_type", type)};
     uint32_t set = ftrace_track_set(
-        e, "virtio_video_queue", ftrace_name(e, "virtio_video stream #%d %s", stream, video_queue_name(type)), dims, 2);
+        e, "virtio_video_queue_event",
+        ftrace_name(e, "virtio_video stream #%u %s", (uint32_t)stream, video_queue_name(type)), dims, 2);
     int64_t cookie = (int64_t)hash_combine(hash_u64((uint32_t)stream), (uint64_t)(uint32_t)resource << 32 | type);
     if (!done) {
         ftrace_begin(e, track_set_begin(e->m->im->tracks, set, cookie), 0,
