@@ -1,0 +1,20 @@
+-- Which phone it was.
+
+-- The codename in a build fingerprint (brand/product/device:version…).
+CREATE PERFETTO FUNCTION android_device_name_from_fingerprint(
+  fingerprint STRING
+)
+RETURNS STRING AS
+SELECT str_split(str_split($fingerprint, '/', 2), ':', 0);
+
+-- The codename of each machine.
+CREATE PERFETTO TABLE android_device_name(
+  name STRING,
+  machine_id JOINID(machine.id)
+) AS
+SELECT coalesce(
+    extract_metadata_for_machine(m.id, 'android_device_name'),
+    android_device_name_from_fingerprint(m.android_build_fingerprint)
+  ) AS name,
+  m.id AS machine_id
+FROM machine AS m;

@@ -1,0 +1,76 @@
+-- How ready Android was to end processes for their memory.
+
+INCLUDE PERFETTO MODULE counters.intervals;
+
+-- The group that a score belongs to.
+CREATE PERFETTO FUNCTION android_oom_adj_score_to_bucket_name(
+  oom_score LONG
+)
+RETURNS STRING AS
+SELECT
+  CASE
+    WHEN $oom_score IS NULL THEN NULL
+    WHEN $oom_score < -900 THEN 'native'
+    WHEN $oom_score < -800 THEN 'system'
+    WHEN $oom_score < 0 THEN 'persistent'
+    WHEN $oom_score < 100 THEN 'foreground'
+    WHEN $oom_score < 200 THEN 'visible'
+    WHEN $oom_score < 250 THEN 'perceptible'
+    WHEN $oom_score < 500 THEN 'service'
+    WHEN $oom_score < 600 THEN 'service_a'
+    WHEN $oom_score < 700 THEN 'home'
+    WHEN $oom_score < 800 THEN 'previous'
+    WHEN $oom_score < 900 THEN 'service_b'
+    ELSE 'cached'
+  END;
+
+-- The same; processes of the system are told by their number.
+CREATE PERFETTO FUNCTION android_oom_adj_score_to_detailed_bucket_name(
+  value LONG,
+  android_appid LONG
+)
+RETURNS STRING AS
+SELECT iif($android_appid < 10000 AND $value < -800, 'system', android_oom_adj_score_to_bucket_name($value));
+
+CREATE PERFETTO TABLE _oom_adjuster_intervals AS
+SELECT i.ts, i.dur, CAST(i.value AS INT) AS score, t.upid
+FROM counter_leading_intervals!((
+  SELECT c.id, c.ts, c.track_id, c.value
+  FROM counter AS c
+  JOIN track AS t ON t.id = c.track_id
+  WHERE t.type = 'oom_score_adj' OR t.name = 'oom_score_adj'
+)) AS i
+JOIN process_counter_track AS t ON t.id = i.track_id;
+
+-- The spans in which a process kept its score.
+CREATE PERFETTO VIEW android_oom_adj_intervals(
+  ts TIMESTAMP,
+  dur DURATION,
+  score LONG,
+  bucket STRING,
+  upid JOINID(process.id),
+  process_name STRING,
+  oom_adj_id LONG,
+  oom_adj_ts TIMESTAMP,
+  oom_adj_dur DURATION,
+  oom_adj_track_id JOINID(track.id),
+  oom_adj_thread_name STRING,
+  oom_adj_reason STRING,
+  oom_adj_trigger STRING
+) AS
+SELECT
+  i.ts,
+  i.dur,
+  i.score,
+  android_oom_adj_score_to_bucket_name(i.score) AS bucket,
+  i.upid,
+  p.name AS process_name,
+  NULL AS oom_adj_id,
+  NULL AS oom_adj_ts,
+  NULL AS oom_adj_dur,
+  NULL AS oom_adj_track_id,
+  NULL AS oom_adj_thread_name,
+  NULL AS oom_adj_reason,
+  NULL AS oom_adj_trigger
+FROM _oom_adjuster_intervals AS i
+JOIN process AS p USING (upid);

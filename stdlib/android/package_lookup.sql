@@ -1,0 +1,8 @@
+-- Packages by user (uid).
+
+-- The first package of a uid.
+CREATE PERFETTO FUNCTION android_package_lookup(
+  uid LONG
+)
+RETURNS STRING AS
+SELECT package_name FROM package_list WHERE uid = $uid % 100000 LIMIT 1;

@@ -1,0 +1,45 @@
+-- When a phone was asleep.
+
+-- Awake and suspended, one after the other.
+CREATE PERFETTO TABLE android_suspend_state(
+  ts TIMESTAMP,
+  dur DURATION,
+  power_state STRING,
+  machine_id JOINID(machine.id)
+) AS
+WITH
+  sleeps AS (
+    SELECT s.ts, s.dur, t.machine_id
+    FROM slice AS s
+    JOIN track AS t ON t.id = s.track_id
+    WHERE s.name GLOB 'syscore_resume(0)' OR s.name = 'timekeeping_freeze(0)' OR t.type = 'suspend_resume_minimal' OR
+      t.name = 'Suspend/Resume Minimal'
+  ),
+  edges AS (
+    SELECT trace_start() AS ts, 'awake' AS power_state, id AS machine_id FROM machine
+    UNION ALL
+    SELECT ts, 'suspended', machine_id FROM sleeps WHERE dur > 0
+    UNION ALL
+    SELECT ts + dur, 'awake', machine_id FROM sleeps WHERE dur > 0
+  )
+SELECT ts, dur, power_state, machine_id
+FROM (
+  SELECT ts, lead(ts, 1, trace_end()) OVER (PARTITION BY machine_id ORDER BY ts) - ts AS dur, power_state, machine_id
+  FROM edges
+)
+WHERE dur > 0;
+
+-- The part of a span in which the phone was awake.
+CREATE PERFETTO FUNCTION _extract_duration_without_suspend(
+  ts TIMESTAMP,
+  dur DURATION
+)
+RETURNS LONG AS
+SELECT $dur - coalesce(
+  (
+    SELECT sum(min(s.ts + s.dur, $ts + $dur) - max(s.ts, $ts))
+    FROM android_suspend_state AS s
+    WHERE s.power_state = 'suspended' AND s.ts < $ts + $dur AND s.ts + s.dur > $ts
+  ),
+  0
+);

@@ -1,0 +1,19 @@
+-- Time in the hypervisor of protected virtual machines.
+
+-- One row for each time that a CPU was there.
+CREATE PERFETTO VIEW pkvm_hypervisor_events(
+  slice_id JOINID(slice.id),
+  cpu JOINID(cpu.cpu),
+  ts TIMESTAMP,
+  dur DURATION,
+  reason STRING
+) AS
+SELECT
+  s.id AS slice_id,
+  extract_arg(t.dimension_arg_set_id, 'cpu') AS cpu,
+  s.ts,
+  s.dur,
+  coalesce(extract_arg(s.arg_set_id, 'hyp_enter_reason'), s.name) AS reason
+FROM slice AS s
+JOIN track AS t ON t.id = s.track_id
+WHERE t.type = 'pkvm_hypervisor';
