@@ -47,6 +47,12 @@ enum tp_type { TP_NULL, TP_INT64, TP_DOUBLE, TP_TEXT, TP_BLOB };
 
 enum tp_clock_model { TP_CLOCKS_AUTO, TP_CLOCKS_COMPATIBLE, TP_CLOCKS_LINEAR };
 
+/* How recordings made apart are brought onto one clock by the packets that their hosts exchanged. */
+enum tp_sync_method {
+    TP_SYNC_EXACT,         /* the region that all messages prove: drift followed, error bounded */
+    TP_SYNC_TRACE_COMPASS, /* its incremental convex hulls, number for number */
+};
+
 /* All zero is the default of everything. */
 struct tp_config {
     bool full_sort;                  /* sort the whole trace instead of windows between flushes */
@@ -57,6 +63,8 @@ struct tp_config {
     bool no_mmap;                    /* read files in pieces instead of mapping them */
     unsigned threads;                /* workers of the import; 0: as many as useful */
     enum tp_clock_model clock_model;
+    enum tp_sync_method sync_method;
+    const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
     void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* while loading; total 0: unknown */
     void *progress_ctx;
 };

@@ -20,6 +20,8 @@ struct machine_ctx {
     uint32_t kernel_major;
     uint32_t kernel_minor;
 
+    bool clock_related; /* its clock was related to the others without a relay: no comparisons are missed */
+
     uint64_t cpu_seen[4096 / 64]; /* whose row of `cpu` is visible */
 
     struct sequences *sequences;             /* importer/proto */

@@ -17,7 +17,8 @@ enum flag_where {
     IN_METRICS = 32,
     IN_CLASSIC = 64, /* the form without a command */
     IN_OTHER = 128,  /* commands that take only the flags of all */
-    IN_ALL = 255,
+    IN_SYNC = 256,
+    IN_ALL = 511,
 };
 
 enum flag_kind { FLAG_BOOL, FLAG_TEXT, FLAG_LIST, FLAG_COUNT };
@@ -45,7 +46,7 @@ struct flag {
     const char *name;
     char letter; /* 0: none */
     uint8_t kind;
-    uint8_t where;
+    uint16_t where;
     const char *value; /* name of the value in the help; NULL for BOOL */
     const char *help;
     const char *later; /* why it cannot be used yet, or NULL */

@@ -41,6 +41,23 @@ static int apply_dev_flags(const struct options *o, struct tp_config *config, st
     return 0;
 }
 
+static const struct {
+    const char *name;
+    enum tp_sync_method method;
+} sync_methods[] = {{"exact", TP_SYNC_EXACT}, {"trace-compass", TP_SYNC_TRACE_COMPASS}};
+
+static int choose_sync(const struct options *o, struct tp_config *config, struct error *err)
+{
+    config->sync_reference = o->reference;
+    for (size_t i = 0; i < sizeof sync_methods / sizeof *sync_methods; i++) {
+        if (!o->method || strcmp(o->method, sync_methods[i].name) == 0) {
+            config->sync_method = sync_methods[i].method;
+            return 0;
+        }
+    }
+    return error_set(err, -MRD_EINVALID, "--method: '%s' is none of exact, trace-compass", o->method);
+}
+
 static int make_config(const struct options *o, struct tp_config *config, struct error *err)
 {
     const char *no_mmap = getenv("TRACE_PROCESSOR_NO_MMAP");
@@ -62,7 +79,8 @@ static int make_config(const struct options *o, struct tp_config *config, struct
         }
     if (i == n)
         return error_set(err, -MRD_EINVALID, "--clock-model: '%s' is none of auto, compatible, linear", o->clock_model);
-    return apply_dev_flags(o, config, err);
+    int rc = choose_sync(o, config, err);
+    return rc < 0 ? rc : apply_dev_flags(o, config, err);
 }
 
 /* "PATH" or "PATH@PACKAGE" */

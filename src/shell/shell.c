@@ -12,6 +12,8 @@ const struct command commands[] = {
     {"check", IN_CHECK, "TRACE...", "Fail when a trace has lost data or shows errors, and say how to cure them",
      cmd_check, NULL},
     {"export", IN_EXPORT, "sqlite TRACE... -o FILE", "Write the tables as an SQLite database", cmd_export, NULL},
+    {"sync", IN_SYNC, "TRACE...", "Relate the clocks of recordings made apart, and say how well that went", cmd_sync,
+     NULL},
     {"convert", IN_OTHER, "FORMAT [IN] [OUT]", "Convert a trace to another format", NULL, "conversions"},
     {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Summarize a trace by a spec", NULL, "trace summaries"},
     {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles"},

@@ -66,6 +66,8 @@ int tp_open(struct tp **out, const struct tp_config *config)
     struct import_options opt = {
         .full_sort = tp->config.full_sort,
         .no_ftrace_raw = tp->config.no_ftrace_raw,
+        .sync_method = (int)tp->config.sync_method,
+        .sync_reference = tp->config.sync_reference,
         .ignore_ftrace_parse_errors = tp->config.ignore_ftrace_parse_errors,
         .crop_track_events = tp->config.crop_track_events,
         .clock_model = tp->config.clock_model == TP_CLOCKS_LINEAR       ? CLOCK_MODEL_LINEAR

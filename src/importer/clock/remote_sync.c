@@ -358,7 +358,7 @@ void remote_sync_finish(struct remote_sync *s)
             write_windows(s, r);
         else if (r->synced)
             write_constant(s, r);
-        else
+        else if (!s->im->machines.p[machine]->clock_related)
             stats_set_idx(st, machine, STAT_clock_sync_missing, (int32_t)machine, 1);
         if (r->line.rejected)
             stats_set_idx(st, machine, STAT_clock_sync_rounds_rejected, (int32_t)machine, r->line.rejected);

@@ -35,8 +35,7 @@ struct ctf_item {
     };
 };
 
-typedef VEC(struct ctf_item)
-ctf_items;
+typedef VEC(struct ctf_item) ctf_items;
 
 /* Appends the items of one value of `type` (NULL: nothing) to *out, which may be NULL to pass over it. On damage r->bad
  * is set; out of memory is damage too. The outermost struct gives no OPEN and CLOSE. */

@@ -71,6 +71,14 @@ int ctf_import_add(struct importer *im, const char *path, struct error *err)
     return ctf_open_all(path, &im->ctf->traces, err);
 }
 
+uint64_t ctf_import_bytes(const struct importer *im)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; im->ctf && i < im->ctf->traces.n; i++)
+        sum += im->ctf->traces.p[i]->bytes;
+    return sum;
+}
+
 static bool same_host(const struct ctf_trace *a, const struct ctf_trace *b)
 {
     return strcmp(ctf_trace_hostname(a), ctf_trace_hostname(b)) == 0 &&
@@ -180,6 +188,15 @@ static int collect_packets(struct ctf_import *c)
 /* What LTTng recordings keep: a clock good to a thousandth (NTP slews by half of that at most). */
 static const struct sync_limits default_limits = {.slope_ppb = 1000000};
 
+/* The host that the user named, by number; an unknown name falls back to the choice by least error. */
+static int reference_host(const struct ctf_import *c)
+{
+    for (size_t i = 0; c->im->opt.sync_reference && i < c->hosts.n; i++)
+        if (strcmp(ctf_trace_hostname(c->hosts.p[i].trace), c->im->opt.sync_reference) == 0)
+            return (int)i;
+    return SYNC_NO_HOST;
+}
+
 static int synchronise(struct ctf_import *c)
 {
     if (c->hosts.n < 2)
@@ -188,7 +205,7 @@ static int synchronise(struct ctf_import *c)
     if (!rc)
         rc = sync_session_solve(&c->session, (uint32_t)c->hosts.n, (enum sync_method)c->im->opt.sync_method,
                                 c->im->opt.sync_method == SYNC_METHOD_EXACT ? default_limits : (struct sync_limits){0},
-                                c->im->opt.sync_reference ? c->im->opt.sync_reference - 1 : SYNC_NO_HOST);
+                                reference_host(c));
     if (rc)
         return rc;
     uint32_t *machines = mem_alloc(c->hosts.n * sizeof *machines);
@@ -199,7 +216,9 @@ static int synchronise(struct ctf_import *c)
     c->synchronised = true;
     sync_session_write(&c->session, c->im->st, machines);
     for (size_t i = 0; i < c->hosts.n; i++)
-        if (c->session.network.hosts.p[i].island != 0)
+        if (c->session.network.hosts.p[i].island == 0)
+            c->hosts.p[i].m->clock_related = true;
+        else
             import_log(c->hosts.p[i].m, STAT_clock_sync_unrelatable_clock_domains, COL_NULL, -1, 0);
     mem_free(machines);
     return 0;

@@ -15,6 +15,9 @@ enum { CTF_ARGS_KIND = 7 /* number of our args decoder; ftrace has those from 1 
 /* Adds every trace at or below a directory. */
 int ctf_import_add(struct importer *im, const char *path, struct error *err);
 
+/* Bytes of all streams added. */
+uint64_t ctf_import_bytes(const struct importer *im);
+
 /* Once no more input comes: synchronises the hosts and pushes all events to the sorter. Nothing when there are no
  * traces. */
 int ctf_import_finish(struct importer *im, struct error *err);

@@ -14,8 +14,7 @@ struct ctf_trace {
     uint64_t bytes; /* of all streams */
 };
 
-typedef VEC(struct ctf_trace *)
-ctf_traces;
+typedef VEC(struct ctf_trace *) ctf_traces;
 
 /* True when `path` is a directory that holds a CTF trace, itself or further down. */
 bool ctf_is_trace(const char *path);

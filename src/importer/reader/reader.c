@@ -222,8 +222,12 @@ int reader_add_file(struct reader *r, const char *path, struct error *err)
 {
     if (strcmp(path, "-") == 0)
         return read_fd(r, STDIN_FILENO, err);
-    if (ctf_is_trace(path))
-        return ctf_import_add(r->im, path, err);
+    if (ctf_is_trace(path)) {
+        uint64_t before = ctf_import_bytes(r->im);
+        int added = ctf_import_add(r->im, path, err);
+        r->total_bytes += ctf_import_bytes(r->im) - before;
+        return added;
+    }
     struct mapped_file m;
     int rc = mapped_file_open(&m, path, err);
     if (rc == 0) {

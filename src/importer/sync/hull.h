@@ -45,8 +45,7 @@ enum sync_quality {
 
 const char *sync_quality_text(enum sync_quality q);
 
-typedef VEC(struct sync_point)
-sync_points;
+typedef VEC(struct sync_point) sync_points;
 
 /* Messages between one pair of clocks, and after sync_hull_solve() what they prove. A zeroed struct is an empty hull.
  */

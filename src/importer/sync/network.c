@@ -214,6 +214,25 @@ static struct sync_transform incremental_transform(const struct incremental_sync
     return (struct sync_transform){x0, (int64_t)llrintl(y0), (int64_t)llrintl((s->alpha - 1) * 4611686018427387904.0L)};
 }
 
+bool sync_pair_formula(const struct sync_network *n, const struct sync_pair *p, int64_t x, long double *slope,
+                       long double *offset)
+{
+    const struct sync_window *w = sync_windows_at(&p->windows, x);
+    long double a, b;
+    if (n->method == SYNC_METHOD_TRACE_COMPASS) {
+        a = p->incremental.alpha;
+        b = p->incremental.beta;
+    } else if (w) {
+        a = 1 + (long double)w->transform.slope_minus_one / 4611686018427387904.0L;
+        b = (long double)w->transform.y0 - a * (long double)w->transform.x0;
+    } else {
+        return false;
+    }
+    *slope = 1 / a;
+    *offset = -b / a;
+    return true;
+}
+
 int64_t sync_pair_apply(const struct sync_network *n, const struct sync_pair *p, int64_t x, int64_t *error)
 {
     int64_t y = x;

@@ -32,8 +32,10 @@ struct sync_pair {
     struct incremental_sync incremental; /* only for SYNC_METHOD_TRACE_COMPASS */
     uint64_t n_to_other;                 /* messages sent by ref */
     uint64_t n_to_ref;
-    enum sync_quality quality; /* the best window's; FAIL when no line fits and cutting is off */
-    int64_t max_error_ns;      /* over the span of the messages; INT64_MAX when nothing is proven */
+    uint64_t n_inverted_before; /* messages that seem to arrive before they leave, clocks as recorded */
+    uint64_t n_inverted_after;  /* … with the maps applied */
+    enum sync_quality quality;  /* the best window's; FAIL when no line fits and cutting is off */
+    int64_t max_error_ns;       /* over the span of the messages; INT64_MAX when nothing is proven */
     bool in_tree;
 };
 
@@ -71,6 +73,10 @@ int sync_network_solve(struct sync_network *n, int reference);
 int64_t sync_network_to_reference(const struct sync_network *n, uint32_t host, int64_t ts, int64_t *error);
 /* The way back. */
 int64_t sync_network_from_reference(const struct sync_network *n, uint32_t host, int64_t ts, int64_t *error);
+
+/* The map from other to ref around x, as t_ref = slope * t_other + offset: for people; false when there is none. */
+bool sync_pair_formula(const struct sync_network *n, const struct sync_pair *p, int64_t x, long double *slope,
+                       long double *offset);
 
 /* y of an x, and x of a y, along one pair by the network's method. */
 int64_t sync_pair_apply(const struct sync_network *n, const struct sync_pair *p, int64_t x, int64_t *error);

@@ -26,7 +26,6 @@ static int by_time(const void *pa, const void *pb)
 static void message(void *ctx, uint32_t sender, int64_t send_ts, uint32_t receiver, int64_t receive_ts)
 {
     struct sync_session *s = ctx;
-    s->inverted_before += receive_ts < send_ts;
     int rc = sync_network_message(&s->network, sender, send_ts, receiver, receive_ts);
     if (rc == -MRD_ENOMEM)
         s->rc = rc;
@@ -36,13 +35,14 @@ static void message(void *ctx, uint32_t sender, int64_t send_ts, uint32_t receiv
 static void count_inverted(struct sync_session *s)
 {
     for (size_t i = 0; i < s->network.pairs.n; i++) {
-        const struct sync_pair *p = &s->network.pairs.p[i];
+        struct sync_pair *p = &s->network.pairs.p[i];
         for (size_t k = 0; k < p->windows.messages.n; k++) {
             const struct sync_message *m = &p->windows.messages.p[k];
             bool to_other = m->kind == SYNC_ABOVE;
             int64_t ref_ts = sync_network_to_reference(&s->network, p->ref, m->x, NULL);
             int64_t other_ts = sync_network_to_reference(&s->network, p->other, m->y, NULL);
-            s->inverted_after += to_other ? other_ts < ref_ts : ref_ts < other_ts;
+            p->n_inverted_before += to_other ? m->y < m->x : m->x < m->y;
+            p->n_inverted_after += to_other ? other_ts < ref_ts : ref_ts < other_ts;
         }
     }
 }
@@ -120,6 +120,8 @@ void sync_session_write(const struct sync_session *s, struct storage *st, const 
         for (size_t w = 0; w < p->windows.windows.n; w++)
             for (int kind = 0; kind < 2; kind++)
                 hull[kind] += p->windows.windows.p[w].hull.chain[kind].n;
+        long double slope = 0, offset = 0;
+        bool formula = sync_pair_formula(&s->network, p, middle, &slope, &offset);
         bool mapped = sync_windows_at(&p->windows, middle) || s->network.method == SYNC_METHOD_TRACE_COMPASS;
         uint32_t row = clock_sync_pair_insert(
             st, &(struct clock_sync_pair_row){
@@ -137,6 +139,11 @@ void sync_session_write(const struct sync_session *s, struct storage *st, const 
                     .x_begin = first->x,
                     .x_end = last->x,
                     .windows = (int64_t)p->windows.windows.n,
+                    .accurate = (int64_t)p->incremental.n_accurate,
+                    .to_ref_slope = formula ? (double)slope : column_f64(COL_NULL_F64),
+                    .to_ref_offset_ns = formula ? (double)offset : column_f64(COL_NULL_F64),
+                    .inverted_before = (int64_t)p->n_inverted_before,
+                    .inverted_after = (int64_t)p->n_inverted_after,
                     .in_tree = p->in_tree,
                     .method = strpool_intern_str(&st->strings, methods[s->network.method])});
         if (row != UINT32_MAX)

@@ -22,9 +22,7 @@ struct sync_session {
     struct sync_network network;
     struct matcher *matcher;
     uint32_t n_hosts;
-    uint64_t inverted_before; /* messages that seem to arrive before they leave, clocks as recorded */
-    uint64_t inverted_after;  /* … with the maps applied */
-    int rc;                   /* first failure inside callbacks */
+    int rc; /* first failure inside callbacks */
 };
 
 /* One packet as a host saw it; in that host's time order. */

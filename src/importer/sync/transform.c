@@ -13,8 +13,8 @@ static int64_t saturate(wide v)
 /* floor(dx * slope): dx may have 65 bits, so the product is taken in two halves. */
 static wide scale(wide dx, int64_t slope)
 {
-    wide high = dx >> 32; /* floor */
-    wide low = dx - high * ((wide)1 << 32); /* shifting a negative left is undefined */
+    wide high = dx >> 32;                            /* floor */
+    wide low = dx - high * ((wide)1 << 32);          /* shifting a negative left is undefined */
     wide sum = high * slope + ((low * slope) >> 32); /* units of 2^32; what is cut off cannot change the floor */
     return sum >> (SLOPE_BITS - 32);
 }
