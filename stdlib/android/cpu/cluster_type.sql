@@ -26,7 +26,7 @@ SELECT
     WHEN 3 THEN CASE place WHEN 1 THEN 'little' WHEN 2 THEN 'medium' ELSE 'big' END
     WHEN 4 THEN CASE place WHEN 1 THEN 'little' WHEN 4 THEN 'big' ELSE 'medium' END
   END AS cluster_type
-FROM (SELECT *, dense_rank() OVER (ORDER BY strength) AS place FROM _cores WHERE strength IS NOT NULL);
+FROM (SELECT *, dense_rank() OVER (ORDER BY strength) AS place FROM _cores);
 
 -- How many CPUs of a cluster run something.
 CREATE PERFETTO FUNCTION _active_cpu_count_for_cluster_type(

@@ -1,5 +1,6 @@
 -- What there is to show of each process.
 
+INCLUDE PERFETTO MODULE viz.summary.counters;
 INCLUDE PERFETTO MODULE viz.summary.slices;
 INCLUDE PERFETTO MODULE viz.summary.threads;
 
@@ -40,14 +41,21 @@ WHERE t.upid IS NOT NULL
 GROUP BY t.upid
 ORDER BY t.upid;
 
+-- Processes that have counters: (upid).
+CREATE PERFETTO TABLE _process_counter_summary AS
+SELECT DISTINCT t.upid
+FROM process_counter_track AS t
+JOIN _counter_track_summary AS s USING (id)
+ORDER BY t.upid;
+
 -- All of it, for processes that have any: (upid, max_running_dur, sum_running_dur, running_count, thread_slice_count,
 -- process_slice_count, stack_sample_count, allocation_count, graph_object_count).
 CREATE PERFETTO TABLE _process_available_info_summary AS
 SELECT
   p.upid,
-  t.max_running_dur,
-  t.sum_running_dur,
-  t.running_count,
+  coalesce(t.max_running_dur, 0) AS max_running_dur,
+  coalesce(t.sum_running_dur, 0) AS sum_running_dur,
+  coalesce(t.running_count, 0) AS running_count,
   coalesce(t.slice_count, 0) AS thread_slice_count,
   coalesce(s.slice_count, 0) AS process_slice_count,
   coalesce(t.stack_sample_count, 0) AS stack_sample_count,
@@ -60,5 +68,6 @@ LEFT JOIN _heap_profile_allocation_summary AS a USING (upid)
 LEFT JOIN _heap_profile_graph_summary AS g USING (upid)
 WHERE NOT (
   t.upid IS NULL AND s.upid IS NULL AND a.upid IS NULL AND g.upid IS NULL
+  AND p.upid NOT IN (SELECT upid FROM _process_counter_summary)
 )
 ORDER BY p.upid;

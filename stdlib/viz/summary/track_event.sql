@@ -2,6 +2,7 @@
 
 INCLUDE PERFETTO MODULE viz.summary.slices;
 INCLUDE PERFETTO MODULE viz.summary.counters;
+INCLUDE PERFETTO MODULE viz.track_event_callstacks;
 
 
 -- Tracks of track events that have slices or counters, or children that have.
@@ -25,6 +26,7 @@ SELECT
   extract_arg(t.dimension_arg_set_id, 'upid') AS upid,
   extract_arg(t.dimension_arg_set_id, 'utid') AS utid,
   t.id IN (SELECT id FROM counter_track) AS is_counter,
+  t.id IN (SELECT id FROM state_track) AS is_state,
   extract_arg(t.source_arg_set_id, 'child_ordering') AS ordering,
   coalesce(extract_arg(t.source_arg_set_id, 'sibling_order_rank'), 0) AS rank,
   extract_arg(t.source_arg_set_id, 'description') AS description,
@@ -58,13 +60,15 @@ WITH
       min(t.upid) AS upid,
       min(t.utid) AS utid,
       max(t.is_counter) AS is_counter,
+      max(t.is_state) AS is_state,
       min(t.rank) AS rank,
       min(t.description) AS description,
       min(t.y_axis_share_key) AS y_axis_share_key,
       min(t.builtin_counter_type) AS builtin_counter_type,
       min(m.min_ts) AS min_ts,
       max(s.cnt) IS NOT NULL OR max(c.cnt) IS NOT NULL AS has_data,
-      max(t.id IN (SELECT id FROM _track_event_has_children)) AS has_children
+      max(t.id IN (SELECT id FROM _track_event_has_children)) AS has_children,
+      max(t.id IN (SELECT track_id FROM _track_event_tracks_with_callstacks)) AS has_callstacks
     FROM _track_event_tracks_unordered AS t
     LEFT JOIN _min_ts_per_track AS m USING (id)
     LEFT JOIN _slice_track_summary AS s USING (id)
@@ -79,8 +83,10 @@ SELECT
   g.upid,
   g.utid,
   g.is_counter,
+  g.is_state,
   g.has_data,
   g.has_children,
+  g.has_callstacks,
   g.description,
   g.y_axis_share_key,
   g.builtin_counter_type,
