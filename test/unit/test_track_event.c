@@ -1,5 +1,6 @@
 /* Tests track events from bytes to tables: what each kind becomes, what is counted, and what is left when packets are
  * lost. */
+#include "base/alloc.h"
 #include "bench/sdk_trace.h"
 #include "importer/importer.h"
 
@@ -724,6 +725,71 @@ START_TEST(every_packet_may_be_lost)
 }
 END_TEST
 
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+struct gate {
+    unsigned calls, fail_at;
+    bool for_good; /* every call from there on fails, not only one */
+};
+
+static bool gate_open(void *ctx, size_t size)
+{
+    struct gate *g = ctx;
+    (void)size;
+    g->calls++;
+    return g->calls < g->fail_at || (!g->for_good && g->calls > g->fail_at);
+}
+
+/* Imports `trace` with memory running out at one call; true when that call was never reached. */
+static bool import_with_gate(struct gate *g)
+{
+    struct import_options options = {0};
+    struct error err;
+    struct storage s;
+    struct importer *i;
+    bool failed = true;
+    alloc_set_gate(gate_open, g);
+    if (storage_init(&s) == 0) {
+        if (importer_open(&i, &s, &options, &err) == 0) {
+            failed = importer_feed(i, trace.p, trace.n, &err) != 0;
+            failed |= importer_finish(i, &err) != 0;
+            struct arg_list list = {0};
+            for (uint32_t id = 1; id <= args_count(&s.args); id++) {
+                list.n = 0;
+                args_values(&s.args, id, &list);
+            }
+            arg_list_free(&list);
+            importer_close(i);
+        }
+        storage_free(&s);
+    }
+    alloc_set_gate(NULL, NULL);
+    return g->calls < g->fail_at && !failed;
+}
+
+START_TEST(memory_may_run_out_anywhere)
+{
+    static const struct sdk_trace_options options = {60, 2, 24};
+    recorded.n = 0;
+    recorded.bytes = (struct pb_writer){0};
+    ck_assert(sdk_trace_write(&options, keep_packet, NULL));
+    for (size_t i = 0; i < recorded.n; i++) {
+        size_t m = in(1);
+        pb_put_raw(&trace, recorded.bytes.p + recorded.p[i].at, recorded.p[i].len);
+        out(m);
+    }
+    bool through = false;
+    unsigned k = 1;
+    for (; !through; k += 1 + k / 64) {
+        struct gate g = {0, k, k % 2};
+        through = import_with_gate(&g);
+        ck_assert_uint_lt(k, 1000000);
+    }
+    ck_assert_uint_gt(k, 100);
+    pb_writer_free(&recorded.bytes);
+}
+END_TEST
+
 Suite *track_event_suite(void);
 
 Suite *track_event_suite(void)
@@ -746,6 +812,7 @@ Suite *track_event_suite(void)
     tcase_add_test(c, log_messages_are_logs);
     tcase_add_test(c, deltas_need_a_thread_descriptor);
     tcase_add_test(c, every_packet_may_be_lost);
+    tcase_add_test(c, memory_may_run_out_anywhere);
     suite_add_tcase(s, c);
     return s;
 }
