@@ -5,6 +5,7 @@
 #include "importer/ftrace/ftrace.h"
 #include "importer/proto/packet.h"
 #include "importer/proto/sequence.h"
+#include "importer/reader/manifest.h"
 #include "importer/system/system.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
@@ -118,7 +119,7 @@ void machine_close(struct machine_ctx *m)
 static bool insert_rows(struct machine_ctx *m)
 {
     struct storage *st = m->st;
-    uint32_t row = machine_insert(st, &(struct machine_row){.raw_id = m->raw_id,
+    uint32_t row = machine_insert(st, &(struct machine_row){.raw_id = (int64_t)m->raw_id,
                                                             .num_cpus = COL_NULL,
                                                             .android_sdk_version = COL_NULL,
                                                             .system_ram_bytes = COL_NULL,
@@ -129,7 +130,7 @@ static bool insert_rows(struct machine_ctx *m)
     return row == m->id && !st->t[T_cpu].failed;
 }
 
-static struct machine_ctx *add_machine(struct importer *im, uint32_t raw_id)
+static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id)
 {
     if (im->machines.n >= MAX_MACHINES)
         return NULL;
@@ -160,6 +161,18 @@ static struct machine_ctx *add_machine(struct importer *im, uint32_t raw_id)
 
 struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id)
 {
+    const struct manifest_file *mf = im->input.manifest;
+    if (mf) {
+        for (size_t i = 0; i < mf->n_machines; i++)
+            if (mf->machines[i].id == raw_id)
+                return importer_named_machine(im, mf->machines[i].name);
+        if (mf->n_machines && raw_id)
+            importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: undeclared machine id %u", raw_id);
+        else if (mf->machine && raw_id)
+            importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: '%s' is a multi-machine trace; use machines", mf->path);
+    }
+    if (!raw_id && im->input.base_machine)
+        return im->machines.p[im->input.base_machine];
     uint64_t *row = u64map_get(&im->machine_rows, raw_id);
     if (row)
         return im->machines.p[*row];
@@ -176,4 +189,20 @@ struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id)
         return im->machines.p[0];
     }
     return add_machine(im, raw_id);
+}
+
+struct machine_ctx *importer_named_machine(struct importer *im, const char *name)
+{
+    strid id = import_str(im, name);
+    uint64_t next = (uint64_t)UINT32_MAX + 1;
+    for (size_t i = 0; i < im->machines.n; i++) {
+        struct machine_ctx *m = im->machines.p[i];
+        if (m->raw_id > UINT32_MAX && ROW_GET(im->st, machine, name, m->id) == id)
+            return m;
+        next = m->raw_id >= next ? m->raw_id + 1 : next;
+    }
+    struct machine_ctx *m = im->failed ? NULL : add_machine(im, next);
+    if (m)
+        ROW_SET(im->st, machine, name, m->id, id);
+    return m;
 }

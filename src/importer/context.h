@@ -14,7 +14,7 @@ struct machine_ctx {
     struct importer *im;
     struct storage *st; /* == im->st */
     uint32_t id;        /* row of `machine`; 0 is the host */
-    uint32_t raw_id;    /* TracePacket.machine_id; 0 for the host */
+    uint64_t raw_id;    /* TracePacket.machine_id; 0 for the host; from 2^32 up for machines that a manifest names */
 
     /* Set once system_info is seen; 0 when unknown. Task-state letters depend on it. */
     uint32_t kernel_major;
@@ -32,8 +32,20 @@ struct machine_ctx {
     struct system_machine *system;           /* importer/system */
 };
 
+/* The trace that is being read, when there are several. */
+struct manifest_file;
+struct trace_input {
+    uint32_t serial;                      /* counts them; the file of its private clock and its sequences' clocks */
+    uint32_t clock_file;                  /* of its builtin clocks: 0 when they are the first trace's, else serial */
+    uint32_t base_machine;                /* row of the machine of packets without machine_id */
+    bool private_clock;                   /* packets that name no clock are on the trace's private clock */
+    bool pinned;                          /* the manifest relates it by one clock: it must not bring snapshots */
+    const struct manifest_file *manifest; /* what the manifest says about it; NULL: nothing */
+};
+
 struct importer {
     struct storage *st;
+    struct trace_input input;
     struct import_options opt;
     struct clock_graph *clocks;   /* importer/clock */
     struct remote_sync *remote;   /* importer/clock: how remote machines' clocks relate to the host's */
@@ -74,6 +86,9 @@ uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);
  * when out of memory (im->failed) or at 65,535 machines. Rules of adoption: importer facts section 2, "Remote
  * machines". */
 struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id);
+
+/* The machine that a manifest calls `name`, made when new. */
+struct machine_ctx *importer_named_machine(struct importer *im, const char *name);
 
 /* For importer_finish() and importer_close(). */
 void machine_finish(struct machine_ctx *m);

@@ -72,3 +72,17 @@ int64_t metadata_get_int(const struct importer *im, const struct machine_ctx *m,
     uint32_t row = name ? find(im->st, name, machine_of(m, key), trace_of(im, key)) : UINT32_MAX;
     return row == UINT32_MAX ? COL_NULL : ROW_GET(im->st, metadata, int_value, row);
 }
+
+int64_t metadata_earliest(const struct importer *im, const struct machine_ctx *m, enum metadata_key key)
+{
+    const struct storage *st = im->st;
+    strid name = strpool_find(&st->strings, keys[key].name, strlen(keys[key].name));
+    int64_t earliest = COL_NULL;
+    for (uint32_t row = 0; name && row < st->t[T_metadata].n_rows; row++) {
+        int64_t v = ROW_GET(st, metadata, int_value, row);
+        if (ROW_GET(st, metadata, name, row) == name && ROW_GET(st, metadata, machine_id, row) == machine_of(m, key) &&
+            v != COL_NULL && (earliest == COL_NULL || v < earliest))
+            earliest = v;
+    }
+    return earliest;
+}

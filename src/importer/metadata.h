@@ -68,6 +68,9 @@ void metadata_str(struct importer *im, const struct machine_ctx *m, enum metadat
  * machine or trace), the last value wins: of machine `m`, or of the trace when `m` is NULL. */
 void metadata_dynamic(struct importer *im, const struct machine_ctx *m, strid name, int64_t int_value, strid str_value);
 
+/* The smallest value of an integer key of a machine over all traces read so far, COL_NULL when there is none. */
+int64_t metadata_earliest(const struct importer *im, const struct machine_ctx *m, enum metadata_key key);
+
 /* The value of an integer key set so far for a machine, COL_NULL when there is none. */
 int64_t metadata_get_int(const struct importer *im, const struct machine_ctx *m, enum metadata_key key);
 

@@ -76,7 +76,8 @@ struct clock_graph {
     uint64_t version; /* changes with every snapshot and every change of the trace clock */
     struct clock_id trace_clock;
     bool trace_clock_set;
-    bool used; /* something was converted to trace time */
+    bool trace_clock_fixed; /* by a manifest */
+    bool used;              /* something was converted to trace time */
     int last_node;
     bool failed;
 };
@@ -634,8 +635,17 @@ void clock_graph_record_failure(struct clock_graph *g, struct clock_id from, int
     log_failure(g, stat, from, value, byte_offset);
 }
 
+void clock_graph_fix_trace_clock(struct clock_graph *g, struct clock_id clock)
+{
+    g->trace_clock = clock;
+    g->trace_clock_set = g->trace_clock_fixed = true;
+    g->version++;
+}
+
 int clock_graph_set_trace_clock(struct clock_graph *g, struct clock_id clock)
 {
+    if (g->trace_clock_fixed)
+        return 0;
     if (same_clock(clock, g->trace_clock))
         g->trace_clock_set = true;
     if (same_clock(clock, g->trace_clock) || (g->trace_clock_set && g->trace_clock.file != clock.file))

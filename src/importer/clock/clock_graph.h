@@ -56,6 +56,8 @@ bool clock_graph_add_line(struct clock_graph *g, struct clock_id remote, struct 
 /* primary_trace_clock: the first file to set it wins (later ones are ignored: 0); -MRD_EINVALID once conversions to
  * trace time have happened. */
 int clock_graph_set_trace_clock(struct clock_graph *g, struct clock_id clock);
+/* The manifest's word comes before all others; call it before anything is converted. */
+void clock_graph_fix_trace_clock(struct clock_graph *g, struct clock_id clock);
 struct clock_id clock_graph_trace_clock(const struct clock_graph *g);
 
 /* What a clock shows at a trace time: the way back. -MRD_ENOTFOUND when there is no path. */

@@ -49,7 +49,8 @@ static void add_pair(struct offset_sum *s, int64_t t1c, int64_t t1h, int64_t t2c
     s->count += 2;
 }
 
-void remote_sync_compatible(struct importer *im, uint32_t machine, const struct clock_rounds *rounds)
+void remote_sync_compatible(struct importer *im, struct clock_id remote, struct clock_id host,
+                            const struct clock_rounds *rounds)
 {
     struct offset_sum sums[CLOCK_ROUND_MAX];
     size_t n = 0;
@@ -74,9 +75,9 @@ void remote_sync_compatible(struct importer *im, uint32_t machine, const struct 
     }
     for (size_t i = 0; i < rounds->n; i++)
         for (size_t k = 0; k < n; k++) {
-            const int64_t *host = round_value(rounds->p[i].host, rounds->p[i].n_host, sums[k].clock);
-            if (host)
-                sums[k].anchor = *host;
+            const int64_t *reading = round_value(rounds->p[i].host, rounds->p[i].n_host, sums[k].clock);
+            if (reading)
+                sums[k].anchor = *reading;
         }
     for (size_t done = 0; done < n; done++) { /* a few clocks: selection in order of rank */
         size_t next = done;
@@ -93,9 +94,10 @@ void remote_sync_compatible(struct importer *im, uint32_t machine, const struct 
             stats_add(&im->st->stats, 0, STAT_invalid_clock_snapshots, 1);
             continue;
         }
+        host.id = remote.id = s.clock;
         struct clock_reading edge[] = {
-            {.clock = {.id = s.clock}, .value = s.anchor},
-            {.clock = {.id = s.clock, .machine = machine}, .value = (int64_t)client},
+            {.clock = host, .value = s.anchor},
+            {.clock = remote, .value = (int64_t)client},
         };
         uint32_t snapshot = clock_graph_add_snapshot(im->clocks, edge, 2);
         clock_graph_write_rows(im->clocks, edge, 2, snapshot);

@@ -5,8 +5,10 @@
 enum { NO_MACHINE = -1 };
 
 struct remote_machine {
-    uint32_t raw_id;
-    int64_t machine; /* row, or NO_MACHINE */
+    uint64_t raw_id;
+    int64_t machine;     /* row, or NO_MACHINE */
+    uint32_t host;       /* row of the machine it was compared with */
+    uint32_t clock_file; /* of both machines' clocks */
     unsigned packets;
     struct clock_rounds rounds; /* of all packets, in file order; for the line */
     VEC(struct clock_rounds)
@@ -50,7 +52,7 @@ void remote_sync_close(struct remote_sync *s)
     mem_free(s);
 }
 
-static struct remote_machine *find(const struct remote_sync *s, uint32_t raw_id)
+static struct remote_machine *find(const struct remote_sync *s, uint64_t raw_id)
 {
     for (size_t i = 0; i < s->machines.n; i++)
         if (s->machines.p[i]->raw_id == raw_id)
@@ -58,7 +60,7 @@ static struct remote_machine *find(const struct remote_sync *s, uint32_t raw_id)
     return NULL;
 }
 
-static struct remote_machine *get(struct remote_sync *s, uint32_t raw_id)
+static struct remote_machine *get(struct remote_sync *s, uint64_t raw_id)
 {
     struct remote_machine *r = find(s, raw_id);
     if (r)
@@ -128,11 +130,14 @@ static bool read_rounds(struct slice payload, struct clock_rounds *rounds)
     return true;
 }
 
-static void set_machine(struct clock_rounds *rounds, uint32_t machine)
+static void set_machine(const struct remote_machine *r, struct clock_rounds *rounds)
 {
-    for (size_t i = 0; i < rounds->n; i++)
-        for (size_t k = 0; k < rounds->p[i].n_client; k++)
-            rounds->p[i].client[k].clock.machine = machine;
+    for (size_t i = 0; i < rounds->n; i++) {
+        for (size_t k = 0; k < rounds->p[i].n_client; k++) {
+            rounds->p[i].client[k].clock.machine = (uint32_t)r->machine;
+            rounds->p[i].client[k].clock.file = r->clock_file;
+        }
+    }
 }
 
 static bool append_rounds(struct remote_machine *r, const struct clock_rounds *rounds)
@@ -146,7 +151,7 @@ static bool append_rounds(struct remote_machine *r, const struct clock_rounds *r
     return true;
 }
 
-void remote_sync_note(struct remote_sync *s, uint32_t raw_id, struct slice payload)
+void remote_sync_note(struct remote_sync *s, uint64_t raw_id, struct slice payload)
 {
     struct remote_machine *r = get(s, raw_id);
     struct clock_rounds rounds = {0};
@@ -156,16 +161,6 @@ void remote_sync_note(struct remote_sync *s, uint32_t raw_id, struct slice paylo
     if (!read_rounds(payload, &rounds) || !append_rounds(r, &rounds))
         s->im->failed = true;
     vec_free(&rounds);
-}
-
-void remote_sync_known(struct remote_sync *s, bool known)
-{
-    s->known = known;
-    s->at_end = false;
-    for (size_t i = 0; i < s->machines.n && !known; i++) {
-        s->machines.p[i]->packets = 0;
-        vec_clear(&s->machines.p[i]->rounds);
-    }
 }
 
 /* The machine's rounds as a line between the two BOOTTIMEs. */
@@ -192,13 +187,39 @@ static void decide(struct remote_sync *s, struct remote_machine *r)
     if (!r->linear)
         return;
     uint32_t machine = (uint32_t)r->machine;
-    set_machine(&r->rounds, machine);
-    struct clock_id remote = {.id = CLOCK_ID_BOOTTIME, .machine = machine}, host = {.id = CLOCK_ID_BOOTTIME};
+    set_machine(r, &r->rounds);
+    struct clock_id remote = {.id = CLOCK_ID_BOOTTIME, .machine = machine, .file = r->clock_file};
+    struct clock_id host = {.id = CLOCK_ID_BOOTTIME, .machine = r->host, .file = r->clock_file};
     if (!clock_graph_add_line(s->im->clocks, remote, host, &r->line))
         s->im->failed = true;
     for (size_t i = 0; i < r->rounds.n; i++) /* they relate the machine's other clocks to its BOOTTIME */
         clock_graph_add_snapshot(s->im->clocks, r->rounds.p[i].client, r->rounds.p[i].n_client);
     r->synced = true;
+}
+
+/* Where the machine stands in the trace that is being read. */
+static void place(const struct remote_sync *s, struct remote_machine *r)
+{
+    if (r->decided)
+        return;
+    r->host = s->im->input.base_machine;
+    r->clock_file = s->im->input.clock_file;
+}
+
+void remote_sync_known(struct remote_sync *s, bool known)
+{
+    s->known = known;
+    s->at_end = false;
+    for (size_t i = 0; i < s->machines.n; i++) {
+        struct remote_machine *r = s->machines.p[i];
+        if (!known && !r->decided) {
+            r->packets = 0;
+            vec_clear(&r->rounds);
+        } else if (r->rounds.n && r->machine > 0) { /* it has a row already: from another trace, or by the manifest */
+            place(s, r);
+            decide(s, r);
+        }
+    }
 }
 
 void remote_sync_machine(struct remote_sync *s, struct machine_ctx *m)
@@ -209,14 +230,16 @@ void remote_sync_machine(struct remote_sync *s, struct machine_ctx *m)
     if (!r)
         return;
     r->machine = m->id;
+    place(s, r);
     if (s->known)
         decide(s, r);
 }
 
 static void compatible(struct remote_sync *s, struct remote_machine *r, struct clock_rounds *rounds)
 {
-    set_machine(rounds, (uint32_t)r->machine);
-    remote_sync_compatible(s->im, (uint32_t)r->machine, rounds);
+    set_machine(r, rounds);
+    struct clock_id remote = {.machine = (uint32_t)r->machine, .file = r->clock_file};
+    remote_sync_compatible(s->im, remote, (struct clock_id){.machine = r->host, .file = r->clock_file}, rounds);
     r->synced |= rounds->n > 1;
 }
 
@@ -227,6 +250,7 @@ void remote_sync_packet(struct remote_sync *s, struct machine_ctx *m, struct sli
         return; /* nothing to relate: the packet names no machine, or the only one there is */
     if (r->linear)
         return; /* its rounds are in the line already */
+    place(s, r);
     struct clock_rounds rounds = {0};
     if (!read_rounds(payload, &rounds)) {
         s->im->failed = true;
@@ -277,11 +301,15 @@ static uint32_t count_samples(const struct clock_line *l, int64_t first, int64_t
     return n;
 }
 
-static int64_t to_trace(struct remote_sync *s, int64_t host)
+static struct clock_id host_clock(const struct remote_machine *r)
+{
+    return (struct clock_id){.id = CLOCK_ID_BOOTTIME, .machine = r->host, .file = r->clock_file};
+}
+
+static int64_t to_trace(struct remote_sync *s, const struct remote_machine *r, int64_t host)
 {
     int64_t ts;
-    return clock_graph_to_trace_time(s->im->clocks, (struct clock_id){.id = CLOCK_ID_BOOTTIME}, host, &ts) == 0 ? ts
-                                                                                                                : host;
+    return clock_graph_to_trace_time(s->im->clocks, host_clock(r), host, &ts) == 0 ? ts : host;
 }
 
 /* One row a window: between two exchanges one straight line holds (within an exchange too, but that is too short to
@@ -312,8 +340,8 @@ static void write_windows(struct remote_sync *s, const struct remote_machine *r)
         double drift = end > first ? (double)((y1 - y0) - (end - first)) / (double)(end - first) * 1e9 : 0;
         clock_sync_insert(s->im->st, &(struct clock_sync_row){.machine_id = r->machine,
                                                               .clock = strpool_intern_str(strings, "BOOTTIME"),
-                                                              .start_ts = to_trace(s, y0),
-                                                              .end_ts = to_trace(s, y1),
+                                                              .start_ts = to_trace(s, r, y0),
+                                                              .end_ts = to_trace(s, r, y1),
                                                               .offset_ns = first - y0,
                                                               .drift_ppb = -drift,
                                                               .max_error_ns = error,
@@ -328,8 +356,8 @@ static void write_windows(struct remote_sync *s, const struct remote_machine *r)
 
 static void write_constant(struct remote_sync *s, const struct remote_machine *r)
 {
-    struct clock_id remote = {.id = CLOCK_ID_BOOTTIME, .machine = (uint32_t)r->machine};
-    struct clock_id host = {.id = CLOCK_ID_BOOTTIME};
+    struct clock_id remote = {.id = CLOCK_ID_BOOTTIME, .machine = (uint32_t)r->machine, .file = r->clock_file};
+    struct clock_id host = host_clock(r);
     struct strpool *strings = &s->im->st->strings;
     int64_t value;
     if (clock_graph_convert(s->im->clocks, host, 0, remote, &value) != 0)
@@ -358,7 +386,7 @@ void remote_sync_finish(struct remote_sync *s)
             write_windows(s, r);
         else if (r->synced)
             write_constant(s, r);
-        else if (!s->im->machines.p[machine]->clock_related)
+        else if ((r->raw_id <= UINT32_MAX || r->packets) && !s->im->machines.p[machine]->clock_related)
             stats_set_idx(st, machine, STAT_clock_sync_missing, (int32_t)machine, 1);
         if (r->line.rejected)
             stats_set_idx(st, machine, STAT_clock_sync_rounds_rejected, (int32_t)machine, r->line.rejected);
@@ -377,8 +405,7 @@ bool remote_sync_error(const struct remote_sync *s, uint32_t machine, int64_t tr
         int64_t host;
         if (r->machine != machine || !r->linear)
             continue;
-        if (clock_graph_from_trace_time(s->im->clocks, trace_ns, (struct clock_id){.id = CLOCK_ID_BOOTTIME}, &host) !=
-            0)
+        if (clock_graph_from_trace_time(s->im->clocks, trace_ns, host_clock(r), &host) != 0)
             return false;
         *error_ns = clock_line_error(&r->line, clock_line_to_remote(&r->line, host));
         return true;

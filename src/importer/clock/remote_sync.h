@@ -35,7 +35,7 @@ void remote_sync_close(struct remote_sync *s);
 
 /* Looking ahead: the payload of a RemoteClockSync of machine `raw_id`, in file order. Then remote_sync_known() says
  * that none was missed, or that it cannot be told: then what was noted is forgotten. */
-void remote_sync_note(struct remote_sync *s, uint32_t raw_id, struct slice payload);
+void remote_sync_note(struct remote_sync *s, uint64_t raw_id, struct slice payload);
 void remote_sync_known(struct remote_sync *s, bool known);
 
 /* A machine row has been made. */

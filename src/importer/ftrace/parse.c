@@ -4,8 +4,8 @@
 
 static void on_first_event(struct ftrace_machine *f)
 {
-    int64_t started = metadata_get_int(f->im, f->m, METADATA_tracing_started_ns);
-    int64_t covered = metadata_get_int(f->im, f->m, METADATA_ftrace_latest_data_start_ns);
+    int64_t started = metadata_earliest(f->im, f->m, METADATA_tracing_started_ns);
+    int64_t covered = metadata_earliest(f->im, f->m, METADATA_ftrace_latest_data_start_ns);
     f->seen_event = true;
     f->drop_before = f->preserve_buffer || started == COL_NULL ? 0 : started;
     f->soft_drop_before = covered == COL_NULL ? 0 : covered;

@@ -59,14 +59,16 @@ void clock_snapshot_packet(struct packet *p)
     }
     if (!primary && has_boottime && !has_trace_file)
         primary = CLOCK_ID_BOOTTIME;
+    if (im->input.pinned)
+        importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: clock overrides require the trace to use a single clock");
     if (primary) {
         p->m->sequences->default_clock = primary;
         struct clock_id clock = packet_clock(p, primary);
-        if (p->m->id == 0 && clock_graph_set_trace_clock(im->clocks, clock) != 0) {
+        if (p->m->id == im->input.base_machine && clock_graph_set_trace_clock(im->clocks, clock) != 0) {
             stats_add(&im->st->stats, 0, STAT_invalid_clock_snapshots, 1);
         } else {
             struct clock_id now = clock_graph_trace_clock(im->clocks);
-            if (now.id == primary && now.machine == p->m->id)
+            if (now.id == primary && now.machine == p->m->id && now.file == p->gen->clock_file)
                 metadata_int(im, p->m, METADATA_trace_time_clock_id, primary);
         }
     }

@@ -79,13 +79,20 @@ strid interned_string(struct seq_generation *g, uint32_t field, uint64_t iid, ui
 
 struct sequences *sequences_open(struct machine_ctx *m)
 {
+    struct importer *im = m->im;
     struct sequences *s = mem_zalloc(sizeof *s);
     if (!s)
         return NULL;
     s->m = m;
-    if (m->id) /* a remote machine starts with the host's clock */
-        s->default_clock = m->im->machines.p[0]->sequences->default_clock;
-    s->packet_queue = sorter_add_queue(m->im->sorter, proto_parse_packets, m);
+    s->input = im->input.serial;
+    s->clock_file = im->input.clock_file;
+    if (im->input.private_clock) {
+        s->default_clock = CLOCK_ID_TRACE_FILE;
+    } else if (m->id != im->input.base_machine) { /* a remote machine starts with the host's clock */
+        const struct sequences *host = im->machines.p[im->input.base_machine]->sequences;
+        s->default_clock = host && host->input == s->input ? host->default_clock : 0;
+    }
+    s->packet_queue = m->sequences ? m->sequences->packet_queue : sorter_add_queue(im->sorter, proto_parse_packets, m);
     if (s->packet_queue == UINT32_MAX) {
         mem_free(s);
         return NULL;
@@ -93,10 +100,21 @@ struct sequences *sequences_open(struct machine_ctx *m)
     return s;
 }
 
-void sequences_close(struct sequences *s)
+struct sequences *machine_sequences(struct machine_ctx *m)
 {
-    if (!s)
-        return;
+    if (m->sequences->input == m->im->input.serial)
+        return m->sequences;
+    struct sequences *s = sequences_open(m);
+    if (!s) {
+        m->im->failed = true;
+        return NULL;
+    }
+    s->older = m->sequences;
+    return m->sequences = s;
+}
+
+static void close_one(struct sequences *s)
+{
     for (size_t i = 0; i < s->tables.n; i++) {
         mem_free(s->tables.p[i]->slots);
         mem_free(s->tables.p[i]);
@@ -105,6 +123,14 @@ void sequences_close(struct sequences *s)
     u64map_free(&s->by_id);
     arena_free(&s->arena);
     mem_free(s);
+}
+
+void sequences_close(struct sequences *s)
+{
+    for (struct sequences *older; s; s = older) {
+        older = s->older;
+        close_one(s);
+    }
 }
 
 uint32_t machine_packet_queue(const struct machine_ctx *m)
@@ -120,6 +146,8 @@ static struct seq_generation *add_generation(struct sequences *s, struct sequenc
         return NULL;
     g->machine = s->m;
     g->seq = seq;
+    g->input = s->input;
+    g->clock_file = s->clock_file;
     if (!proto_add_generation(s->m->im, g))
         return NULL;
     return g;

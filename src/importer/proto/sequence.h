@@ -7,9 +7,12 @@
 
 struct sequences {
     struct machine_ctx *m;
-    struct u64map by_id;   /* trusted_packet_sequence_id -> struct sequence * */
-    struct sequence *last; /* looked up last */
-    struct arena arena;    /* sequences, generations, copies of bytes that are not stable */
+    struct sequences *older; /* of the traces read before; queued events refer to their generations */
+    uint32_t input;          /* serial of the trace they belong to */
+    uint32_t clock_file;     /* of its builtin clocks */
+    struct u64map by_id;     /* trusted_packet_sequence_id -> struct sequence * */
+    struct sequence *last;   /* looked up last */
+    struct arena arena;      /* sequences, generations, copies of bytes that are not stable */
     VEC(struct interned *)
     tables;                 /* to free */
     uint32_t default_clock; /* of packets that name none; 0: their timestamps are trace time */
@@ -21,6 +24,10 @@ struct sequences {
 
 struct sequences *sequences_open(struct machine_ctx *m);
 void sequences_close(struct sequences *s);
+
+/* The machine's sequences in the trace that is being read: a new set when another trace has begun. NULL when out of
+ * memory. */
+struct sequences *machine_sequences(struct machine_ctx *m);
 
 /* The sequence of an id, made (with a first, empty generation) when new. NULL when out of memory. */
 struct sequence *sequences_get(struct sequences *s, uint32_t id);

@@ -232,9 +232,14 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
 
 struct clock_id packet_clock(const struct packet *p, uint32_t clock)
 {
-    struct clock_id c = {.id = clock, .machine = p->m->id};
-    if (clock >= CLOCK_ID_FIRST_SEQUENCE && clock <= CLOCK_ID_LAST_SEQUENCE)
+    struct clock_id c = {.id = clock, .machine = p->m->id, .file = p->gen->clock_file};
+    if (clock >= CLOCK_ID_FIRST_SEQUENCE && clock <= CLOCK_ID_LAST_SEQUENCE) {
         c.sequence = p->gen->seq->id;
+        c.file = p->gen->input;
+    } else if (clock == CLOCK_ID_TRACE_FILE) {
+        c.machine = p->m->im->input.base_machine;
+        c.file = p->gen->input;
+    }
     return c;
 }
 
@@ -393,11 +398,41 @@ static bool state_is_there(struct proto_reader *r, struct packet *p, struct sequ
     return false;
 }
 
+struct trace_outline proto_outline(struct slice file)
+{
+    struct trace_outline outline = {0};
+    struct pb_cursor c = pb_cursor(file);
+    struct pb_field f, g;
+    while (pb_next(&c, &f)) {
+        if (f.id != FIELD_TRACE_PACKET)
+            continue;
+        struct pb_cursor packet = pb_sub(&f);
+        uint32_t machine_id = 0;
+        bool sealed = false;
+        while (pb_next(&packet, &g)) {
+            if (g.id == FIELD_MACHINE_ID)
+                machine_id = pb_u32(&g);
+            else if (g.id == FIELD_CLOCK_SNAPSHOT)
+                outline.has_snapshots = true;
+            else if (g.id == FIELD_COMPRESSED || g.id == FIELD_ZSTD_COMPRESSED)
+                sealed = true;
+        }
+        outline.has_snapshots |= sealed; /* as likely as not */
+        if (machine_id && outline.first_machine && outline.first_machine != machine_id)
+            outline.several_machines = true;
+        outline.first_machine = machine_id ? machine_id : outline.first_machine;
+        outline.has_host |= !machine_id && !sealed;
+    }
+    outline.several_machines |= outline.has_host && outline.first_machine;
+    return outline;
+}
+
 void proto_reader_look_ahead(struct proto_reader *r, struct slice file)
 {
     struct pb_cursor c = pb_cursor(file);
     struct pb_field f, g;
-    while (pb_next(&c, &f)) {
+    bool whole = true;
+    while (whole && pb_next(&c, &f)) {
         if (f.id != FIELD_TRACE_PACKET)
             continue;
         struct pb_cursor packet = pb_sub(&f);
@@ -409,12 +444,17 @@ void proto_reader_look_ahead(struct proto_reader *r, struct slice file)
             else if (g.id == FIELD_REMOTE_CLOCK_SYNC)
                 rounds = pb_bytes(&g);
             else if (g.id == FIELD_COMPRESSED || g.id == FIELD_ZSTD_COMPRESSED)
-                return remote_sync_known(r->im->remote, false); /* there may be more inside */
+                whole = false; /* there may be more inside */
         }
-        if (rounds.p && machine_id)
-            remote_sync_note(r->im->remote, machine_id, rounds);
+        uint64_t raw_id = machine_id;
+        if (rounds.p && machine_id && r->im->input.manifest) { /* perhaps it has another name there */
+            const struct machine_ctx *m = importer_machine(r->im, machine_id);
+            raw_id = m ? m->raw_id : 0;
+        }
+        if (rounds.p && raw_id)
+            remote_sync_note(r->im->remote, raw_id, rounds);
     }
-    remote_sync_known(r->im->remote, true);
+    remote_sync_known(r->im->remote, whole);
 }
 
 static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
@@ -445,7 +485,8 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
         stats_add(&r->im->st->stats, m->id, STAT_tokenizer_skipped_packets, 1);
         return;
     }
-    struct sequence *seq = sequences_get(m->sequences, s.sequence_id);
+    struct sequences *seqs = machine_sequences(m);
+    struct sequence *seq = seqs ? sequences_get(seqs, s.sequence_id) : NULL;
     if (!seq || bytes.len > UINT32_MAX)
         return;
     struct packet p = {.m = m,

@@ -1,12 +1,11 @@
 /* Owns the way of a file into the importer: mapped and read in place, or streamed. */
 #include "importer/reader/reader.h"
 
-#include "base/file.h"
 #include "importer/ctf/ctf_import.h"
 #include "importer/metadata.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_reader.h"
-#include "importer/reader/stream.h"
+#include "importer/reader/reader_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,31 +15,6 @@
 enum {
     PIECE_BYTES = 4 << 20, /* of a mapped file between two looks at progress */
     READ_BYTES = 256 << 10,
-    UUID_BYTES = 4096, /* what the uuid of a trace without one is made from */
-};
-
-/* A part of a mapped file: its pages are given back once it has been tokenized and again once it has been parsed; who
- * looks at it later gets them from the page cache. Without this a load would take the file's size in memory. */
-struct piece {
-    uint64_t epoch;
-    struct slice bytes;
-};
-
-struct reader {
-    struct importer *im;
-    VEC(struct piece)
-    pieces;            /* by epoch */
-    size_t next_piece; /* the first that has not been parsed as a whole */
-    VEC(struct mapped_file)
-    maps;
-    struct blocks blocks;
-    struct proto_stream inner; /* where compressed packets come out */
-    struct inflater *inflaters[2];
-    struct stream fed; /* of reader_feed() */
-    bool feeding;
-    uint64_t total_bytes;
-    uint8_t head[UUID_BYTES]; /* of the first trace, for its uuid */
-    size_t head_len;
 };
 
 static void give_back(struct slice bytes)
@@ -113,6 +87,7 @@ void reader_close(struct reader *r)
     inflater_close(r->inflaters[0]);
     inflater_close(r->inflaters[1]);
     blocks_free(&r->blocks);
+    archive_members_free(&r->members);
     for (size_t i = 0; i < r->maps.n; i++)
         mapped_file_close(&r->maps.p[i]);
     vec_free(&r->maps);
@@ -120,7 +95,7 @@ void reader_close(struct reader *r)
     mem_free(r);
 }
 
-static void note_bytes(struct reader *r, struct slice bytes)
+void reader_note_bytes(struct reader *r, struct slice bytes)
 {
     size_t want = sizeof r->head - r->head_len, n = bytes.len < want ? bytes.len : want;
     if (n)
@@ -135,10 +110,21 @@ static void progress(const struct reader *r, uint64_t done, uint64_t total)
         r->im->opt.progress(r->im->opt.progress_ctx, done, total);
 }
 
-/* A proto trace in memory that stays: read in place, piece by piece. */
-static void read_mapped(struct reader *r, struct slice file)
+void reader_begin_input(struct reader *r, struct trace_input input)
+{
+    r->im->input = input;
+    r->im->has_uuid = r->im->has_trigger = false;
+    r->head_len = 0;
+    r->total_bytes = 0;
+    if (input.serial)
+        sorter_force_full_sort(r->im->sorter); /* its events are not later than those of the traces before */
+}
+
+void reader_read_proto(struct reader *r, struct slice file, bool mapped)
 {
     struct importer *im = r->im;
+    im->stable_first = (uintptr_t)file.p;
+    im->stable_len = file.len;
     size_t at = 0, piece = PIECE_BYTES;
     proto_reader_look_ahead(im->proto, file);
     while (at < file.len && !im->failed && !proto_reader_damaged(im->proto)) {
@@ -146,8 +132,9 @@ static void read_mapped(struct reader *r, struct slice file)
         uint64_t epoch = r->blocks.next_epoch++;
         sorter_set_epoch(im->sorter, epoch);
         size_t used = proto_reader_packets(im->proto, slice_of(file.p + at, n), (int64_t)at);
-        give_back(slice_of(file.p + at, used));
-        if (used && !vec_push(&r->pieces, (struct piece){epoch, slice_of(file.p + at, used)}))
+        if (mapped)
+            give_back(slice_of(file.p + at, used));
+        if (mapped && used && !vec_push(&r->pieces, (struct piece){epoch, slice_of(file.p + at, used)}))
             im->failed = true;
         at += used;
         piece = used ? PIECE_BYTES : piece * 2; /* a packet longer than a piece */
@@ -207,15 +194,26 @@ static int add_mapped(struct reader *r, struct mapped_file m, struct error *err)
         return 0;
     size_t look = m.bytes.len < FORMAT_LOOKAHEAD ? m.bytes.len : FORMAT_LOOKAHEAD;
     enum trace_format format = format_detect(slice_of(m.bytes.p, look));
-    note_bytes(r, m.bytes);
-    if (format == FORMAT_PROTO || format == FORMAT_SYMBOLS) {
-        im->stable_first = (uintptr_t)m.bytes.p;
-        im->stable_len = m.bytes.len;
-        trace_file_add(im, UINT32_MAX, 0, format, (int64_t)m.bytes.len);
-        read_mapped(r, m.bytes);
-        return 0;
+    if (format != FORMAT_ZIP && format != FORMAT_TAR && format != FORMAT_MANIFEST) {
+        uint32_t serial = r->inputs++;
+        bool apart = serial && format == FORMAT_PROTO && proto_outline(m.bytes).has_snapshots;
+        reader_begin_input(r, (struct trace_input){.serial = serial, .clock_file = apart ? serial : 0});
     }
-    return read_compressed(r, m.bytes, err);
+    reader_note_bytes(r, m.bytes);
+    switch (format) {
+    case FORMAT_PROTO:
+    case FORMAT_SYMBOLS:
+        trace_file_add(im, UINT32_MAX, 0, format, (int64_t)m.bytes.len);
+        reader_read_proto(r, m.bytes, true);
+        return 0;
+    case FORMAT_ZIP:
+    case FORMAT_TAR:
+        return merge_archive(r, m.bytes, trace_file_add(im, UINT32_MAX, 0, format, (int64_t)m.bytes.len), err);
+    case FORMAT_MANIFEST:
+        return merge_manifest_alone(r, m.bytes, err);
+    default:
+        return read_compressed(r, m.bytes, err);
+    }
 }
 
 int reader_add_file(struct reader *r, const char *path, struct error *err)
@@ -254,8 +252,9 @@ int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *e
         stream_close(&r->fed);
         stream_open(&r->fed, r->im, &r->blocks, 0, UINT32_MAX, 0);
         r->feeding = true;
+        reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
     }
-    note_bytes(r, slice_of(bytes, len));
+    reader_note_bytes(r, slice_of(bytes, len));
     return stream_write(&r->fed, slice_of(bytes, len), err);
 }
 
@@ -263,6 +262,38 @@ int reader_finish(struct reader *r, struct error *err)
 {
     int rc = r->feeding ? stream_end(&r->fed, err) : 0;
     r->feeding = false;
+    return rc;
+}
+
+int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out, size_t *len, struct error *err)
+{
+    struct inflater *z = inflater_open(format == FORMAT_GZIP ? INFLATE_DEFLATE : INFLATE_ZSTD);
+    size_t cap = 0, written = 0;
+    int rc = z ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+    *out = NULL;
+    *len = 0;
+    while (!rc) {
+        if (*len == cap) {
+            cap = cap ? cap * 2 : 1 << 20;
+            uint8_t *grown = mem_realloc(*out, cap);
+            if (!grown) {
+                rc = error_set(err, -MRD_ENOMEM, "out of memory");
+                break;
+            }
+            *out = grown;
+        }
+        rc = inflater_run(z, &in, *out + *len, cap - *len, &written, err);
+        *len += written;
+        if (!in.len && *len < cap)
+            break;
+    }
+    if (!rc && !inflater_at_end(z))
+        rc = error_set(err, -MRD_EFORMAT, "%s: the compressed data ends too early", format_name(format));
+    inflater_close(z);
+    if (rc) {
+        mem_free(*out);
+        *out = NULL;
+    }
     return rc;
 }
 

@@ -1,6 +1,8 @@
 /* Owns reading front to back: sniffing, decompression, and packets across the borders of pieces. */
 #include "importer/reader/stream.h"
 
+#include "importer/reader/reader_private.h"
+
 #include "importer/metadata.h"
 #include "importer/proto/trace_reader.h"
 
@@ -111,8 +113,31 @@ static int unsupported(enum trace_format format, struct error *err)
 {
     if (format == FORMAT_UNKNOWN)
         return error_set(err, -MRD_EFORMAT, "Unknown trace type provided (ERR:fmt)");
-    return error_set(err, -MRD_EUNSUPPORTED, "traces of type %s cannot be imported%s", format_name(format),
-                     format == FORMAT_ZIP || format == FORMAT_TAR ? " from a pipe inside another file" : "");
+    return error_set(err, -MRD_EUNSUPPORTED, "traces of type %s cannot be imported", format_name(format));
+}
+
+static bool is_held(enum trace_format format)
+{
+    return format == FORMAT_ZIP || format == FORMAT_TAR || format == FORMAT_MANIFEST;
+}
+
+static int hold(struct stream *s, struct slice bytes, struct error *err)
+{
+    if (!vec_reserve(&s->held, s->held.n + bytes.len))
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    memcpy(s->held.p + s->held.n, bytes.p, bytes.len);
+    s->held.n += bytes.len;
+    return 0;
+}
+
+static int read_held(struct stream *s, struct error *err)
+{
+    struct slice bytes = slice_of(s->held.p, s->held.n);
+    struct reader *r = s->im->reader;
+    r->inputs = 0; /* the stream itself is no trace, and it is the first */
+    if (s->format == FORMAT_MANIFEST)
+        return merge_manifest_alone(r, bytes, err);
+    return merge_archive(r, bytes, s->file, err);
 }
 
 /* The head is complete: chooses what to do with the bytes. */
@@ -137,6 +162,12 @@ static int sniff(struct stream *s, struct error *err)
         s->file = trace_file_add(s->im, s->file, 0, s->format, 0);
         stream_open(s->inner, s->im, s->blocks, s->depth + 1, s->file, 0);
         return write_compressed(s, slice_of(s->head, s->head_len), err);
+    case FORMAT_ZIP:
+    case FORMAT_TAR:
+        s->file = trace_file_add(s->im, s->file, 0, s->format, 0);
+        return hold(s, slice_of(s->head, s->head_len), err);
+    case FORMAT_MANIFEST:
+        return hold(s, slice_of(s->head, s->head_len), err);
     default:
         return unsupported(s->format, err);
     }
@@ -164,6 +195,8 @@ int stream_write(struct stream *s, struct slice bytes, struct error *err)
         return write_compressed(s, bytes, err);
     if (s->format == FORMAT_PROTO || s->format == FORMAT_SYMBOLS)
         return write_proto(&s->proto, bytes, err);
+    if (is_held(s->format))
+        return hold(s, bytes, err);
     return unsupported(s->format, err);
 }
 
@@ -179,6 +212,8 @@ int stream_end(struct stream *s, struct error *err)
         if (!rc && !inflater_at_end(s->inflater))
             rc = error_set(err, -MRD_EFORMAT, "%s: the compressed data ends too early", format_name(s->format));
     }
+    if (!rc && s->held.n)
+        rc = read_held(s, err);
     proto_stream_end(&s->proto);
     return rc;
 }
@@ -191,5 +226,6 @@ void stream_close(struct stream *s)
     }
     inflater_close(s->inflater);
     mem_free(s->scratch);
+    vec_free(&s->held);
     *s = (struct stream){0};
 }

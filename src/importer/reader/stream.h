@@ -39,6 +39,8 @@ struct stream {
     struct inflater *inflater;
     struct stream *inner; /* what comes out of the inflater */
     uint8_t *scratch;
+    VEC(uint8_t)
+    held; /* an archive: it is read when all of it has come */
 };
 
 /* `parent`: row of trace_file of what this is inside of, or UINT32_MAX; `name` 0 for none. */

@@ -1,0 +1,56 @@
+/* Shared by the files of importer/reader only. */
+#ifndef MERIDIAN_IMPORTER_READER_READER_PRIVATE_H
+#define MERIDIAN_IMPORTER_READER_READER_PRIVATE_H
+
+#include "base/file.h"
+#include "importer/reader/archive.h"
+#include "importer/reader/stream.h"
+
+enum {
+    UUID_BYTES = 4096, /* what the uuid of a trace without one is made from */
+};
+
+/* A part of a mapped file: its pages are given back once it has been tokenized and again once it has been parsed; who
+ * looks at it later gets them from the page cache. Without this a load would take the file's size in memory. */
+struct piece {
+    uint64_t epoch;
+    struct slice bytes;
+};
+
+struct reader {
+    struct importer *im;
+    VEC(struct piece)
+    pieces;            /* by epoch */
+    size_t next_piece; /* the first that has not been parsed as a whole */
+    VEC(struct mapped_file)
+    maps;
+    struct blocks blocks;
+    struct proto_stream inner; /* where compressed packets come out */
+    struct inflater *inflaters[2];
+    struct stream fed; /* of reader_feed() */
+    bool feeding;
+    uint64_t total_bytes;
+    uint8_t head[UUID_BYTES]; /* of the trace being read, for its uuid */
+    size_t head_len;
+    archive_members members; /* of archives: they are read in place */
+    bool has_manifest;
+    uint32_t inputs; /* traces begun so far */
+};
+
+/* Notes bytes of the trace being read, for its size and uuid. */
+void reader_note_bytes(struct reader *r, struct slice bytes);
+
+/* Reads a proto trace in memory that stays until the end. `mapped`: it is a file's, and its pages can be given back. */
+void reader_read_proto(struct reader *r, struct slice bytes, bool mapped);
+
+/* Another trace begins: numbers it. False (an error is set) when events of an earlier one have been emitted already. */
+void reader_begin_input(struct reader *r, struct trace_input input);
+
+/* Decompresses all of a gzip or zstd file; *out is mem_alloc()ed. */
+int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out, size_t *len, struct error *err);
+
+/* An archive, or a manifest alone: reads every trace in it. `row` of trace_file. */
+int merge_archive(struct reader *r, struct slice file, uint32_t row, struct error *err);
+int merge_manifest_alone(struct reader *r, struct slice text, struct error *err);
+
+#endif

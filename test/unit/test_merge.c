@@ -1,0 +1,294 @@
+/* Tests archives of several traces, and the manifest that places them: where events land, and every error. */
+#include "importer/clock/clock_graph.h"
+#include "importer/importer.h"
+#include "importer/reader/manifest.h"
+#include "proto/pb_writer.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ARCHIVE_BYTES = 1 << 20 };
+
+/* A trace with one trigger a time; `boot` and `real` are a snapshot (0: the trace has no clocks). */
+static struct slice make_trace(struct pb_writer *w, const char *name, uint32_t machine_id, int64_t boot, int64_t real,
+                               int64_t ts)
+{
+    if (boot) {
+        size_t packet = pb_begin(w, 1), snapshot = pb_begin(w, 6);
+        const int64_t values[][2] = {{CLOCK_ID_BOOTTIME, boot}, {CLOCK_ID_REALTIME, real}};
+        for (int i = 0; i < (real ? 2 : 1); i++) {
+            size_t clock = pb_begin(w, 1);
+            pb_put_i64(w, 1, values[i][0]);
+            pb_put_i64(w, 2, values[i][1]);
+            pb_end(w, clock);
+        }
+        pb_put_varint(w, 2, CLOCK_ID_BOOTTIME);
+        pb_end(w, snapshot);
+        pb_end(w, packet);
+    }
+    size_t packet = pb_begin(w, 1);
+    pb_put_i64(w, 8, ts);
+    if (machine_id)
+        pb_put_varint(w, 98, machine_id);
+    size_t trigger = pb_begin(w, 46);
+    pb_put_str(w, 1, name);
+    pb_end(w, trigger);
+    pb_end(w, packet);
+    return pb_written(w);
+}
+
+struct member {
+    const char *name;
+    struct slice bytes;
+};
+
+static size_t make_archive(uint8_t *out, const struct member *members, size_t n, bool tar)
+{
+    size_t used = 0;
+    struct archive *a = archive_write_new();
+    if (tar)
+        archive_write_set_format_ustar(a);
+    else
+        archive_write_set_format_zip(a);
+    ck_assert_int_eq(archive_write_open_memory(a, out, ARCHIVE_BYTES, &used), ARCHIVE_OK);
+    for (size_t i = 0; i < n; i++) {
+        struct archive_entry *e = archive_entry_new();
+        archive_entry_set_pathname(e, members[i].name);
+        archive_entry_set_size(e, (la_int64_t)members[i].bytes.len);
+        archive_entry_set_filetype(e, AE_IFREG);
+        archive_entry_set_perm(e, 0644);
+        archive_write_header(a, e);
+        archive_write_data(a, members[i].bytes.p, members[i].bytes.len);
+        archive_entry_free(e);
+    }
+    archive_write_close(a);
+    archive_write_free(a);
+    return used;
+}
+
+struct load {
+    struct storage st;
+    struct importer *im;
+    struct error err;
+    int rc;
+};
+
+static void load_members(struct load *l, const struct member *members, size_t n, bool tar)
+{
+    uint8_t *bytes = malloc(ARCHIVE_BYTES);
+    size_t len = make_archive(bytes, members, n, tar);
+    l->err = (struct error){0};
+    storage_init(&l->st);
+    ck_assert_int_eq(importer_open(&l->im, &l->st, NULL, &l->err), 0);
+    struct error finish = {0};
+    l->rc = importer_feed(l->im, bytes, len, &l->err);
+    int rc = importer_finish(l->im, &finish);
+    if (!l->rc && rc) {
+        l->rc = rc;
+        l->err = finish;
+    }
+    free(bytes);
+}
+
+static void unload(struct load *l)
+{
+    importer_close(l->im);
+    storage_free(&l->st);
+}
+
+/* The time of the trigger of a name, INT64_MIN when it is not there; *machine: the row it belongs to. */
+static int64_t time_of(const struct load *l, const char *name, int64_t *machine)
+{
+    for (uint32_t row = 0; row < l->st.t[T_slice].n_rows; row++) {
+        if (strcmp(strpool_cstr(&l->st.strings, (strid)ROW_GET(&l->st, slice, name, row)), name) != 0)
+            continue;
+        *machine = ROW_GET(&l->st, track, machine_id, (uint32_t)ROW_GET(&l->st, slice, track_id, row));
+        return ROW_GET(&l->st, slice, ts, row);
+    }
+    return INT64_MIN;
+}
+
+START_TEST(traces_meet_at_realtime)
+{
+    struct pb_writer a = {0}, b = {0};
+    struct member members[] = {
+        {"b", make_trace(&b, "two", 0, 500, 1000100, 510)}, /* sorted by name: it comes second */
+        {"a", make_trace(&a, "one", 0, 100, 1000000, 110)},
+    };
+    struct load l;
+    int64_t machine;
+    load_members(&l, members, 2, _i);
+    ck_assert_msg(l.rc == 0, "%s", l.err.text);
+    ck_assert_int_eq(time_of(&l, "one", &machine), 110);
+    ck_assert_int_eq(time_of(&l, "two", &machine), 210); /* 100 later by REALTIME, 10 after the snapshot */
+    ck_assert_uint_eq(l.st.t[T_trace_file].n_rows, 3);
+    unload(&l);
+    pb_writer_free(&a);
+    pb_writer_free(&b);
+}
+END_TEST
+
+static const char placed[] =
+    "{\"perfetto_manifest\": {\"version\": 1, \"trace_time\": {\"clock\": \"BOOTTIME\", \"file\": \"b\"},"
+    "\"files\": [{\"path\": \"a\", \"machine\": {\"name\": \"left\"},"
+    " \"clocks\": {\"clock\": \"BOOTTIME\", \"sync_to\": {\"file\": \"b\", \"clock\": \"BOOTTIME\"},"
+    " \"offset_ns\": 5000}},"
+    "{\"path\": \"b\", \"machine\": {\"name\": \"right\"}},"
+    "{\"path\": \"c\", \"machine\": {\"name\": \"left\"},"
+    " \"clocks\": {\"sync_to\": {\"file\": \"b\", \"clock\": \"BOOTTIME\"}, \"offset_ns\": -7}}],"
+    "\"attributes\": {\"who\": \"me\", \"n\": 3}}}";
+
+START_TEST(the_manifest_places_traces)
+{
+    struct pb_writer a = {0}, b = {0}, c = {0};
+    struct member members[] = {
+        {"a", make_trace(&a, "one", 0, 100, 0, 110)},
+        {"b", make_trace(&b, "two", 0, 500, 0, 510)},
+        {"c", make_trace(&c, "three", 0, 0, 0, 900)},
+        {"m.json", slice_str(placed)},
+    };
+    struct load l;
+    int64_t left, right, again;
+    load_members(&l, members, 4, _i);
+    ck_assert_msg(l.rc == 0, "%s", l.err.text);
+    ck_assert_int_eq(time_of(&l, "one", &left), 5110);
+    ck_assert_int_eq(time_of(&l, "two", &right), 510);
+    ck_assert_int_eq(time_of(&l, "three", &again), 893);
+    ck_assert_int_ne(left, right);
+    ck_assert_int_eq(left, again);
+    ck_assert_str_eq(strpool_cstr(&l.st.strings, (strid)ROW_GET(&l.st, machine, name, (uint32_t)left)), "left");
+    ck_assert_int_ge(ROW_GET(&l.st, machine, raw_id, (uint32_t)left), INT64_C(1) << 32);
+    unload(&l);
+    pb_writer_free(&a);
+    pb_writer_free(&b);
+    pb_writer_free(&c);
+}
+END_TEST
+
+#define M(body) "{\"perfetto_manifest\": {" body "}}"
+#define F(body) M("\"version\": 1, \"files\": [{\"path\": \"a\"" body "}, {\"path\": \"b\"}]")
+
+static const struct {
+    const char *manifest;
+    const char *error;
+} mistakes[] = {
+    {M(""), "missing required field: version"},
+    {M("\"version\": 2"), "unsupported version: 2. Only version 1 is supported"},
+    {M("\"version\": 1, \"trace_time\": {\"clock\": \"TAI\"}"),
+     "unknown clock name: TAI. Use one of REALTIME, REALTIME_COARSE, MONOTONIC, MONOTONIC_COARSE, MONOTONIC_RAW, "
+     "BOOTTIME"},
+    {M("\"version\": 1, \"files\": [{}]"), "missing required field: path"},
+    {F(", \"machine\": {\"name\": \"x\"}, \"machines\": []"), "machine and machines are mutually exclusive"},
+    {F(", \"machine\": {\"name\": \"\"}"), "machine: name must be non-empty"},
+    {F(", \"machines\": [{\"id\": -1, \"name\": \"x\"}]"), "machines: id must be in [0, 4294967295]"},
+    {F(", \"machines\": [{\"id\": 4294967296, \"name\": \"x\"}]"), "machines: id must be in [0, 4294967295]"},
+    {F(", \"machines\": [{\"id\": 0, \"name\": \"x\"}]"), "undeclared machine id 7"},
+    {F(", \"clocks\": {\"clock\": \"BOOTTIME\"}"), "clocks: a sync_to block is required"},
+    {F(", \"clocks\": {\"clock\": \"BOOTTIME\", \"sync_to\": {}}"), "clocks: sync_to.file is required"},
+    {F(", \"clocks\": {\"sync_to\": {\"machine\": \"x\"}}"), "clocks: sync_to.machine is ambiguous, name the file too"},
+    {F(", \"clocks\": {\"sync_to\": {\"file\": \"z\"}}"),
+     "sync_to.file names unknown file 'z'. It must match the path of an entry in the files array"},
+    {F(", \"clocks\": {\"sync_to\": {\"file\": \"b\"}, \"offset_ns\": 1.5}"), "offset_ns must be an integer"},
+    {F(", \"clocks\": {\"sync_to\": {\"file\": \"b\"}, \"offset_ns\": 9223372036854775808}"),
+     "offset_ns is out of range"},
+    {F(", \"clocks\": {\"clock\": \"BOOTTIME\", \"sync_to\": {\"file\": \"b\"}}"),
+     "file 'a' is a multi-machine trace; name which machine the clock is on"},
+    {F(", \"machines\": [{\"id\": 0, \"name\": \"h\"}, {\"id\": 7, \"name\": \"g\"}], \"clocks\": {\"machine\": \"q\", "
+       "\"clock\": \"BOOTTIME\", \"sync_to\": {\"file\": \"b\"}}"),
+     "'q' is not a machine declared by file 'a'"},
+    {M("\"version\": 1, \"files\": [{\"path\": \"a\"}, {\"path\": \"b\", \"clocks\": {\"clock\": \"BOOTTIME\", "
+       "\"sync_to\": {\"file\": \"a\", \"clock\": \"BOOTTIME\"}}}]"),
+     "'a' is a multi-machine trace; also name the machine"},
+    {M("\"version\": 1, \"files\": [{\"path\": \"a\"}, {\"path\": \"b\", \"clocks\": {\"sync_to\": {\"file\": "
+       "\"a\"}}}]"),
+     "clock overrides require the trace to use a single clock"},
+    {M("\"version\": 1, \"attributes\": []"), "attributes must be an object of string or integer values"},
+    {M("\"version\": 1, \"attributes\": {\"k\": 1.5}"), "attributes: 'k' must be a string or an integer"},
+    {M("\"version\": 1, \"attributes\": {\"\": 1}"), "attributes: keys must be non-empty"},
+    {M("\"version\": 1, \"files\": [{\"path\": \"m.json\", \"machine\": {\"name\": \"x\"}}]"),
+     "'m.json' is itself an archive or a manifest: nothing of it can be overridden"},
+};
+
+START_TEST(mistakes_in_the_manifest_are_told)
+{
+    struct pb_writer a = {0}, b = {0};
+    make_trace(&a, "host", 0, 100, 0, 110);
+    make_trace(&a, "guest", 7, 0, 0, 120);
+    struct member members[] = {
+        {"a", pb_written(&a)},
+        {"b", make_trace(&b, "two", 0, 500, 0, 510)},
+        {"m.json", slice_str(mistakes[_i].manifest)},
+    };
+    char want[512];
+    struct load l;
+    load_members(&l, members, 3, false);
+    snprintf(want, sizeof want, "perfetto_manifest: %s", mistakes[_i].error);
+    ck_assert_int_eq(l.rc, -MRD_EFORMAT);
+    ck_assert_str_eq(l.err.text, want);
+    unload(&l);
+    pb_writer_free(&a);
+    pb_writer_free(&b);
+}
+END_TEST
+
+START_TEST(one_manifest_an_archive)
+{
+    const char *m = M("\"version\": 1");
+    struct member members[] = {{"m.json", slice_str(m)}, {"n.json", slice_str(m)}};
+    struct load l;
+    load_members(&l, members, 2, false);
+    ck_assert_str_eq(l.err.text, "perfetto_manifest: multiple perfetto_manifest files in archive");
+    unload(&l);
+    load_members(&l, members, 1, false); /* alone it configures nothing */
+    ck_assert_int_eq(l.rc, 0);
+    unload(&l);
+}
+END_TEST
+
+/* JSON that is cut or random is an error, never a crash. */
+START_TEST(damaged_manifests_are_survived)
+{
+    size_t n = strlen(placed);
+    struct manifest m;
+    struct error err;
+    for (size_t k = 0; k < n; k++) {
+        char *cut = malloc(k + 1);
+        memcpy(cut, placed, k);
+        ck_assert_int_ne(manifest_parse(&m, slice_of(cut, k), &err), 0);
+        free(cut);
+    }
+    uint64_t seed = 5;
+    for (int run = 0; run < 2000; run++) {
+        char *copy = malloc(n);
+        memcpy(copy, placed, n);
+        for (int k = 0; k < 3; k++) {
+            seed = seed * 6364136223846793005 + 1442695040888963407;
+            copy[(seed >> 33) % n] = "{}[]\",:\\u0-9eE. \0x"[(seed >> 20) % 18];
+        }
+        if (manifest_parse(&m, slice_of(copy, n), &err) == 0)
+            manifest_free(&m);
+        free(copy);
+    }
+    char deep[3000];
+    memset(deep, '[', sizeof deep);
+    ck_assert_int_ne(manifest_parse(&m, slice_of(deep, sizeof deep), &err), 0);
+}
+END_TEST
+
+Suite *merge_suite(void);
+Suite *merge_suite(void)
+{
+    Suite *s = suite_create("merge");
+    TCase *t = tcase_create("merge");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, traces_meet_at_realtime, 0, 2);
+    tcase_add_loop_test(t, the_manifest_places_traces, 0, 2);
+    tcase_add_loop_test(t, mistakes_in_the_manifest_are_told, 0, sizeof mistakes / sizeof *mistakes);
+    tcase_add_test(t, one_manifest_an_archive);
+    tcase_add_test(t, damaged_manifests_are_survived);
+    suite_add_tcase(s, t);
+    return s;
+}
