@@ -141,6 +141,7 @@ static const struct {
     {"SELECT regexp('(', 'a')", {"not valid"}},
     {"SELECT hash(1.5)", {"HASH: arg 0 has unknown type"}},
     {"SELECT unhex('')", {"invalid hex"}},
+    {"SELECT to_ftrace(99)", {"TO_FTRACE"}},
 };
 
 START_TEST(bad_statements_point_at_the_place)

@@ -18,6 +18,7 @@ struct function_rows {
     X(args)                                                                                                            \
     X(clock)                                                                                                           \
     X(encoding)                                                                                                        \
+    X(ftrace_text)                                                                                                     \
     X(json)                                                                                                            \
     X(layout)                                                                                                          \
     X(math)                                                                                                            \
