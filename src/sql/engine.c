@@ -2,6 +2,7 @@
 #include "sql/engine.h"
 
 #include "base/alloc.h"
+#include "sql/aggregate/aggregate.h"
 #include "sql/engine_private.h"
 #include "sql/extensions.h"
 #include "sql/prelude.h"
@@ -152,8 +153,15 @@ int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size
     int rc = sqlite3_prepare_v3(e->db, text, (int)sql.len, 0, stmt, &end);
     if (tail)
         *tail = end ? (size_t)(end - text) : sql.len;
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK) {
+        sqlite3_stmt *native =
+            *stmt ? aggregate_prepare(e, slice_of(text, end ? (size_t)(end - text) : sql.len), *stmt) : NULL;
+        if (native) {
+            sqlite3_finalize(*stmt);
+            *stmt = native;
+        }
         return 0;
+    }
     e->error_offset = sqlite3_error_offset(e->db);
     return engine_sqlite_error(e, rc, err);
 }

@@ -419,6 +419,151 @@ START_TEST(random_queries_answer_as_plain_tables)
 }
 END_TEST
 
+/* Statements of the shape that aggregate.h answers natively; rows must come in SQLite's own order, ties too. */
+static uint32_t make_aggregate(struct text *t)
+{
+    static const char *const groups[] = {"track_id", "name",      "category",
+                                         "depth",    "parent_id", "thread_instruction_delta"};
+    static const char *const aggregates[] = {"count(*)",        "sum(dur)",       "max(dur)", "min(ts)",  "count(name)",
+                                             "sum(arg_set_id)", "max(parent_id)", "sum(id)",  "avg(dur)", "max(name)"};
+    static const char *const filters[] = {"dur > 10",
+                                          "name = 'abc'",
+                                          "name GLOB 'a*'",
+                                          "name != 'ab'",
+                                          "parent_id IS NULL",
+                                          "category IS NOT NULL",
+                                          "ts BETWEEN 50 AND 9000.5",
+                                          "track_id <> 7",
+                                          "id < 4000",
+                                          "dur = -1",
+                                          "depth >= 1000",
+                                          "t1.dur <= 100",
+                                          "name < 'b'",
+                                          "depth = '12'",
+                                          "arg_set_id > -5",
+                                          "dur % 2 = 0"};
+    bool counter = pick(4) == 0;
+    uint32_t n_groups = pick(3), n_items = 0;
+    const char *g[2];
+    t->n = 0;
+    put(t, "SELECT ");
+    for (uint32_t i = 0; i < n_groups; i++) {
+        g[i] = counter ? (i ? "arg_set_id" : "track_id") : groups[(pick(3) + i * 3) % 6];
+        put(t, "%s%s%s", n_items++ ? ", " : "", pick(4) ? "" : "t1.", g[i]);
+    }
+    for (uint32_t i = 0, n = 1 + pick(3); i < n; i++) {
+        const char *a = counter ? (const char *[]){"sum(value)", "max(value)", "min(value)", "count(*)"}[pick(4)]
+                                : aggregates[pick(20) ? pick(8) : pick(10)];
+        put(t, "%s%s", n_items++ ? ", " : "", a);
+        if (pick(3) == 0)
+            put(t, " AS a%u", i);
+    }
+    put(t, " FROM @%s t1", counter ? "counter" : "slice");
+    for (uint32_t i = 0, n = counter ? 0 : pick(4); i < n; i++)
+        put(t, "%s%s", i ? " AND " : " WHERE ", filters[pick(16)]);
+    for (uint32_t i = 0; i < n_groups; i++)
+        put(t, "%s%s", i ? ", " : " GROUP BY ", g[i]);
+    if (n_groups && pick(3)) {
+        put(t, " ORDER BY %u%s", 1 + pick(n_items), pick(2) ? " DESC" : "");
+        if (pick(2))
+            put(t, ", %u%s", 1 + pick(n_items), pick(2) ? " DESC" : "");
+        if (pick(2))
+            put(t, " LIMIT %u", pick(30));
+    }
+    return n_items;
+}
+
+START_TEST(aggregates_answer_in_the_same_order)
+{
+    struct storage st;
+    struct engine *e;
+    seed_state = 1234567 + (uint64_t)_i;
+    open_both(&st, &e, BIG_ROWS);
+    for (int i = 0; i < 300; i++) {
+        struct text query;
+        uint32_t columns = make_aggregate(&query);
+        compare(e, query.p, columns);
+    }
+    engine_close(e);
+    storage_free(&st);
+}
+END_TEST
+
+START_TEST(aggregates_are_native)
+{
+    static const char *const native[] = {"SELECT count(*) FROM slice",
+                                         "select track_id, sum(dur) d from slice group by 1 "
+                                         "order by d desc limit 3",
+                                         "select s.name, max(s.dur) from slice s where s.dur > 5 group by s.name;"};
+    static const char *const foreign[] = {"SELECT count(*) FROM instant",
+                                          "SELECT count(*), name FROM slice",
+                                          "SELECT sum(dur + 1) FROM slice",
+                                          "SELECT count(*) FROM slice, counter",
+                                          "SELECT count(*) FROM (SELECT * FROM slice LIMIT 5)",
+                                          "SELECT count(*) FROM slice WHERE dur > 5 OR dur < 3",
+                                          "SELECT count(*) FROM slice GROUP BY track_id HAVING count(*) > 5"};
+    struct storage st;
+    struct engine *e;
+    struct engine_result r;
+    struct error err = {0};
+    seed_state = 5;
+    open_both(&st, &e, BIG_ROWS);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(engine_query(e, NULL, slice_str(native[i]), &r, NULL, &err), 0);
+        ck_assert_ptr_nonnull(strstr(sqlite3_sql(r.stmt), "__intrinsic_aggregate"));
+        engine_result_close(&r);
+    }
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        ck_assert_msg(engine_query(e, NULL, slice_str(foreign[i]), &r, NULL, &err) == 0, "%s", err.text);
+        ck_assert_ptr_null(strstr(sqlite3_sql(r.stmt), "__intrinsic_aggregate"));
+        engine_result_close(&r);
+    }
+    /* names are those of the original */
+    ck_assert_int_eq(
+        engine_query(e, NULL, slice_str("select Track_ID, count( * ) from slice group by track_id"), &r, NULL, &err),
+        0);
+    ck_assert_str_eq(engine_result_column_name(&r, 0), "track_id");
+    ck_assert_str_eq(engine_result_column_name(&r, 1), "count( * )");
+    engine_result_close(&r);
+    engine_close(e);
+    storage_free(&st);
+}
+END_TEST
+
+static size_t calls_left;
+
+static bool gate(void *ctx, size_t size)
+{
+    (void)ctx;
+    (void)size;
+    return calls_left && calls_left--;
+}
+
+START_TEST(aggregates_survive_failing_allocations)
+{
+    struct storage st;
+    struct engine *e;
+    struct engine_result r;
+    struct error err = {0};
+    seed_state = 5;
+    open_both(&st, &e, BIG_ROWS);
+    int rc = -1;
+    for (size_t k = 0; rc && k < 1000; k++) {
+        calls_left = k;
+        alloc_set_gate(gate, NULL);
+        rc = engine_query(e, NULL,
+                          slice_str("select track_id, name, sum(dur) from slice where name glob 'a*' group by 1, 2"),
+                          &r, NULL, &err);
+        alloc_set_gate(NULL, NULL);
+        if (rc == 0)
+            engine_result_close(&r);
+    }
+    ck_assert_int_eq(rc, 0);
+    engine_close(e);
+    storage_free(&st);
+}
+END_TEST
+
 /* Cases that a random query hardly meets. */
 static const char *const cases[] = {
     "SELECT id, ts FROM @slice WHERE ts BETWEEN 100 AND 200 ORDER BY ts DESC, id DESC",
@@ -478,6 +623,9 @@ Suite *sql_vtab_suite(void)
     TCase *t = tcase_create("differential");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, random_queries_answer_as_plain_tables, 0, LOOPS);
+    tcase_add_loop_test(t, aggregates_answer_in_the_same_order, 0, 4);
+    tcase_add_test(t, aggregates_are_native);
+    tcase_add_test(t, aggregates_survive_failing_allocations);
     tcase_add_loop_test(t, chosen_queries_answer_as_plain_tables, 0, (int)(sizeof cases / sizeof *cases));
     suite_add_tcase(s, t);
     return s;
