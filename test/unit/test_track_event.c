@@ -1,8 +1,11 @@
 /* Tests track events from bytes to tables: what each kind becomes, what is counted, and what is left when packets are
  * lost. */
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/u64map.h"
 #include "bench/sdk_trace.h"
 #include "importer/importer.h"
+#include "proto/pb_cursor.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -725,6 +728,77 @@ START_TEST(every_packet_may_be_lost)
 }
 END_TEST
 
+/* Takes the packets of a recorded trace for what import_without() leaves out. False when there is no such file. */
+static bool take_trace(const char *name)
+{
+    const char *shared = getenv("MERIDIAN_SHARED");
+    char path[512];
+    struct mapped_file map;
+    struct pb_field f, g;
+    snprintf(path, sizeof path, "%s/conformance/traces/%s", shared ? shared : MERIDIAN_SOURCE_DIR "/../shared", name);
+    if (mapped_file_open(&map, path, NULL) != 0)
+        return false;
+    recorded.n = 0;
+    recorded.bytes = (struct pb_writer){0};
+    struct pb_cursor c = pb_cursor(map.bytes);
+    while (pb_next(&c, &f)) {
+        unsigned flags = 0;
+        uint32_t sequence = 0;
+        struct pb_cursor packet = pb_sub(&f);
+        while (pb_next(&packet, &g)) {
+            if (g.id == 10)
+                sequence = pb_u32(&g);
+            flags |= (g.id == 13 && (pb_u64(&g) & 1)) || (g.id == 41 && pb_bool(&g)) ? SDK_CLEARS : 0;
+            flags |= g.id == 13 && (pb_u64(&g) & 2) ? SDK_NEEDS : 0;
+            flags |= g.id == 12 ? SDK_INTERNS : 0;
+        }
+        keep_packet(NULL, pb_bytes(&f), sequence, flags, 0);
+    }
+    mapped_file_close(&map);
+    return true;
+}
+
+START_TEST(every_packet_of_a_recorded_trace_may_be_lost)
+{
+    static const char *const names[] = {
+        "synth-parser-track_event-track_event_counters_counters_machine_id.pftrace",
+        "synth-parser-track_event-track_event_tracks_machine_id.pftrace",
+        "synth-parser-parsing-sequence_all_incremental_dropped.pftrace",
+        "synth-parser-profiling-cpu_profiling_samples_timebase_filter.pftrace",
+    };
+    if (!take_trace(names[_i])) {
+        fprintf(stderr, "skipped: %s is not here (MERIDIAN_SHARED)\n", names[_i]);
+        return;
+    }
+    ck_assert_uint_gt(recorded.n, 1);
+    for (size_t lost = 0; lost < recorded.n; lost++) {
+        struct u64map valid = {0}; /* sequence -> its state is valid */
+        int64_t skipped = 0, unread = 0;
+        bool told = false;
+        for (size_t i = 0; i < recorded.n; i++) {
+            const struct kept_packet *p = &recorded.p[i];
+            struct pb_field f;
+            bool dropped = pb_find(slice_of(recorded.bytes.p + p->at, p->len), 42, &f) && pb_u64(&f);
+            if (i == lost)
+                continue;
+            if (!told && i > lost && p->sequence == recorded.p[lost].sequence)
+                dropped = told = true;
+            uint64_t *state = u64map_put(&valid, p->sequence, NULL);
+            *state = p->flags & SDK_CLEARS ? 1 : dropped ? 0 : *state;
+            skipped += (p->flags & SDK_NEEDS) && !*state;
+            unread += (p->flags & SDK_INTERNS) && !*state;
+        }
+        u64map_free(&valid);
+        import_end();
+        import_begin();
+        import_without(lost);
+        ck_assert_int_eq(STAT(packet_skipped_seq_needs_incremental_state_invalid), skipped);
+        ck_assert_int_eq(STAT(interned_data_skipped_incremental_state_invalid), unread);
+    }
+    pb_writer_free(&recorded.bytes);
+}
+END_TEST
+
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 struct gate {
@@ -812,6 +886,7 @@ Suite *track_event_suite(void)
     tcase_add_test(c, log_messages_are_logs);
     tcase_add_test(c, deltas_need_a_thread_descriptor);
     tcase_add_test(c, every_packet_may_be_lost);
+    tcase_add_loop_test(c, every_packet_of_a_recorded_trace_may_be_lost, 0, 4);
     tcase_add_test(c, memory_may_run_out_anywhere);
     suite_add_tcase(s, c);
     return s;

@@ -229,6 +229,10 @@ static bool value(struct json *j, unsigned depth)
 
 void json_args_write(struct arg_writer *w, struct slice json)
 {
+    if (!json.len) {
+        arg_writer_add_bytes(w, ARG_JSON, json);
+        return;
+    }
     struct json j = {json.p, json.p + json.len, NULL};
     bool ok = value(&j, 0);
     skip_space(&j);
