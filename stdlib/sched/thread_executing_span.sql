@@ -54,7 +54,7 @@ SELECT
     (
       SELECT w.id
       FROM _executing_span AS w
-      WHERE w.utid = s.waker_utid AND w.ts <= s.ts
+      WHERE w.utid = s.waker_utid AND w.ts < s.ts
       ORDER BY w.ts DESC
       LIMIT 1
     )

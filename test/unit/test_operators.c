@@ -363,6 +363,126 @@ START_TEST(reachability_agrees_with_a_recursive_query)
 }
 END_TEST
 
+/* Threads that run, sleep and wake each other, in any order. */
+static void random_thread_states(uint32_t threads)
+{
+    static const char *const names[] = {"S", "R", "Running"};
+    int64_t at[8], kind[8];
+    for (uint32_t t = 0; t < threads; t++) {
+        at[t] = 1 + random_below(20);
+        kind[t] = random_below(3);
+        thread_insert(&f.st, &(struct thread_row){.tid = t,
+                                                  .upid = COL_NULL,
+                                                  .start_ts = COL_NULL,
+                                                  .end_ts = COL_NULL,
+                                                  .is_main_thread = COL_NULL,
+                                                  .arg_set_id = COL_NULL});
+    }
+    for (int64_t now = 0; now < 200; now++)
+        for (uint32_t t = 0; t < threads; t++) {
+            if (at[t] != now)
+                continue;
+            int64_t dur = 1 + random_below(15);
+            bool woken = kind[t] == 1 && random_below(5) > 0;
+            thread_state_insert(
+                &f.st, &(struct thread_state_row){.ts = now,
+                                                  .dur = now + dur > 190 ? -1 : dur,
+                                                  .utid = t,
+                                                  .state = strpool_intern_str(&f.st.strings, names[kind[t]]),
+                                                  .io_wait = COL_NULL,
+                                                  .waker_utid = woken ? (int64_t)random_below(threads) : COL_NULL,
+                                                  .waker_id = COL_NULL,
+                                                  .irq_context = random_below(8) == 0,
+                                                  .ucpu = COL_NULL});
+            at[t] = now + dur > 190 ? INT64_MAX : now + dur;
+            kind[t] = kind[t] == 2 ? (random_below(3) ? 0 : 1) : kind[t] + 1;
+        }
+    f.st.trace_end_ns = 250;
+}
+
+/* The critical path of a thread is one piece after the other, without gap or overlap, as long as the thread's spans and
+ * the sleeps between them last. */
+START_TEST(a_critical_path_covers_its_thread)
+{
+    struct error err = {0};
+    seed = (uint64_t)_i + 1;
+    random_thread_states(5);
+    ck_assert_int_eq(engine_loaded(f.e, &err), 0);
+    sql_run(&f, "INCLUDE PERFETTO MODULE sched.thread_executing_span");
+    for (uint32_t root = 0; root < 5; root++) {
+        int64_t ts = random_below(100), dur = 1 + random_below(100);
+        char *sql = sqlite3_mprintf("SELECT coalesce(max(min(max(ts + dur), %lld) - max(min(ts), %lld), 0), 0) FROM "
+                                    "_wakeup_graph WHERE utid = %u",
+                                    ts + dur, ts, root);
+        char *expected = sql_rows(&f, sql);
+        sqlite3_free(sql);
+        sql = sqlite3_mprintf("SELECT coalesce(sum(dur), 0) FROM _thread_executing_span_critical_path(%u, %lld, %lld)",
+                              root, ts, dur);
+        sql_expect(&f, sql, expected);
+        sqlite3_free(sql);
+        sqlite3_free(expected);
+        sql = sqlite3_mprintf(
+            "WITH p AS MATERIALIZED (SELECT ts, dur FROM _thread_executing_span_critical_path(%u, %lld, %lld)) "
+            "SELECT count(*) FROM p a JOIN p b ON a.ts < b.ts AND a.ts + a.dur > b.ts",
+            root, ts, dur);
+        sql_expect(&f, sql, "0");
+        sqlite3_free(sql);
+    }
+}
+END_TEST
+
+/* What the library says of CPU time, against adding up by hand. */
+START_TEST(cpu_time_of_the_library_adds_up)
+{
+    struct error err = {0};
+    seed = (uint64_t)_i + 1;
+    machine_insert(&f.st, &(struct machine_row){.num_cpus = 2});
+    for (int c = 0; c < 2; c++)
+        cpu_insert(&f.st, &(struct cpu_row){.cpu = c, .capacity = COL_NULL, .arg_set_id = COL_NULL});
+    for (uint32_t t = 0; t < 4; t++)
+        thread_insert(&f.st, &(struct thread_row){.tid = t,
+                                                  .upid = COL_NULL,
+                                                  .start_ts = COL_NULL,
+                                                  .end_ts = COL_NULL,
+                                                  .is_main_thread = COL_NULL,
+                                                  .arg_set_id = COL_NULL,
+                                                  .is_idle = t == 0});
+    int64_t at[2] = {0, 0};
+    for (int64_t now = 0; now < 300; now++)
+        for (int c = 0; c < 2; c++) {
+            if (at[c] != now)
+                continue;
+            int64_t dur = 1 + random_below(20);
+            sched_slice_insert(&f.st,
+                               &(struct sched_slice_row){.ts = now, .dur = dur, .utid = random_below(4), .ucpu = c});
+            at[c] = now + dur + (random_below(4) ? 0 : random_below(9));
+        }
+    f.st.trace_end_ns = 320;
+    ck_assert_int_eq(engine_loaded(f.e, &err), 0);
+    sql_run(&f, "INCLUDE PERFETTO MODULE linux.cpu.utilization.*; INCLUDE PERFETTO MODULE machines.utilization");
+    char *busy = sql_rows(&f, "SELECT sum(dur) FROM sched WHERE utid != 0");
+    sql_expect(&f, "SELECT runtime FROM cpu_cycles", busy);
+    sql_expect(&f, "SELECT sum(runtime) FROM cpu_cycles_per_thread", busy);
+    sql_expect(&f, "SELECT sum(runtime) FROM cpu_cycles_per_thread_per_cpu", busy);
+    sql_expect(&f, "SELECT CAST(round(sum(unnormalized_utilization * 50)) AS INT) FROM cpu_utilization_per_period(50)",
+               busy);
+    sql_expect(&f, "SELECT CAST(round(sum(utilization * 2 * 50)) AS INT) FROM cpu_utilization_per_period(50)", busy);
+    sql_expect(&f, "SELECT busy_dur FROM machine_cpu_utilization", busy);
+    sqlite3_free(busy);
+    char *part = sql_rows(
+        &f, "SELECT sum(min(ts + dur, 200) - max(ts, 70)) FROM sched WHERE utid != 0 AND ts < 200 AND ts + dur > 70");
+    sql_expect(&f, "SELECT awake_dur FROM cpu_utilization_in_interval(70, 130)", part);
+    sql_expect(&f, "SELECT sum(runtime) FROM cpu_cycles_per_cpu_in_interval(70, 130)", part);
+    sqlite3_free(part);
+    part = sql_rows(
+        &f,
+        "SELECT utid, sum(min(ts + dur, 200) - max(ts, 70)) FROM sched WHERE utid != 0 AND ts < 200 AND ts + dur > 70 "
+        "GROUP BY 1 ORDER BY 1");
+    sql_expect(&f, "SELECT utid, awake_dur FROM cpu_thread_utilization_in_interval(70, 130) ORDER BY 1", part);
+    sqlite3_free(part);
+}
+END_TEST
+
 static const struct {
     const char *sql, *rows;
 } cases[] = {
@@ -454,7 +574,8 @@ static const struct {
      "1), "
      "to_timecode(3661001002003), unistr('\\0041')",
      "a1,a-b,2,1,01:01:01 001 002 003,A"},
-    {"SELECT string_agg(x, '-' ORDER BY y DESC, x), group_concat(x ORDER BY y NULLS LAST) FROM (SELECT 'a' AS x, 1 AS y UNION "
+    {"SELECT string_agg(x, '-' ORDER BY y DESC, x), group_concat(x ORDER BY y NULLS LAST) FROM (SELECT 'a' AS x, 1 AS "
+     "y UNION "
      "ALL SELECT 'b', NULL UNION ALL SELECT 'c', 2 UNION ALL SELECT 'd', 1)",
      "c-a-d-b,a,d,c,b"},
     {"SELECT json_group_array(x ORDER BY max(x, 5) DESC, x) FROM (SELECT 1 AS x UNION ALL SELECT 9 UNION ALL SELECT 3)",
@@ -490,6 +611,8 @@ Suite *operators_suite(void)
     tcase_add_loop_test(t, merges_and_counts_agree_with_counting, 0, 20);
     tcase_add_test(t, intervals_refuse_what_is_unfinished);
     tcase_add_loop_test(t, reachability_agrees_with_a_recursive_query, 0, 20);
+    tcase_add_loop_test(t, a_critical_path_covers_its_thread, 0, 20);
+    tcase_add_loop_test(t, cpu_time_of_the_library_adds_up, 0, 5);
     tcase_add_loop_test(t, operators_and_functions, 0, COUNT(cases));
     suite_add_tcase(s, t);
     return s;
