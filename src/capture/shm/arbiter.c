@@ -339,8 +339,10 @@ static size_t put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start
             a->pending_bytes -= size;
         mem_free(m->copy);
     }
-    memmove(a->moves.p, a->moves.p + i, (a->moves.n - i) * sizeof *a->moves.p);
-    a->moves.n -= i;
+    if (i) {
+        memmove(a->moves.p, a->moves.p + i, (a->moves.n - i) * sizeof *a->moves.p);
+        a->moves.n -= i;
+    }
     return i;
 }
 
@@ -380,8 +382,10 @@ static size_t put_patches(struct shm_arbiter *a, struct pb_writer *w, size_t sta
         pb_writer_free(&entry);
         i += n;
     }
-    memmove(a->patches.p, a->patches.p + i, (a->patches.n - i) * sizeof *a->patches.p);
-    a->patches.n -= i;
+    if (i) {
+        memmove(a->patches.p, a->patches.p + i, (a->patches.n - i) * sizeof *a->patches.p);
+        a->patches.n -= i;
+    }
     return i;
 }
 

@@ -1,0 +1,310 @@
+/* Tests the producer's side of the shared memory: what trace writers write comes out of a trace buffer as it went in,
+ * for every layout, over shared and over emulated memory, with and without losses. */
+#include "capture/service/trace_buffer.h"
+#include "capture/shm/trace_writer.h"
+#include "proto/pb_cursor.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+/* The service's half, in a few lines: applies the commits to a buffer. */
+struct service {
+    struct shm_arbiter *a;
+    uint8_t *base;
+    uint32_t page_size;
+    bool emulated, frozen; /* frozen: does not get to run */
+    struct trace_buffer *b;
+    unsigned commits, registered;
+    uint64_t acknowledged;
+};
+
+static void store(struct service *s, const uint8_t *chunk, size_t size)
+{
+    uint32_t id;
+    uint16_t writer, packets;
+    memcpy(&id, chunk, 4);
+    memcpy(&writer, chunk + 4, 2);
+    memcpy(&packets, chunk + 6, 2);
+    struct trace_chunk c = {.who = {.producer_id = 1, .writer_id = writer},
+                            .chunk_id = id,
+                            .num_fragments = packets & SHM_COUNT_MASK,
+                            .flags = (uint8_t)(packets >> SHM_FLAGS_SHIFT),
+                            .complete = true,
+                            .payload = slice_of(chunk + SHM_CHUNK_HEADER, size - SHM_CHUNK_HEADER)};
+    trace_buffer_write(s->b, &c);
+}
+
+static void apply_move(struct service *s, struct slice entry)
+{
+    struct pb_field page, chunk, data;
+    ck_assert(pb_find(entry, 1, &page) && pb_find(entry, 2, &chunk));
+    if (s->emulated) {
+        ck_assert(pb_find(entry, 4, &data));
+        store(s, data.p, (size_t)data.u);
+        return;
+    }
+    struct shm_page_header *h = (void *)(s->base + page.u * s->page_size);
+    ck_assert(shm_transition(h, (unsigned)chunk.u, SHM_COMPLETE, SHM_BEING_READ));
+    uint32_t size = shm_chunk_size(s->page_size, shm_layout_chunks(h->bitmap));
+    store(s, (uint8_t *)h + SHM_PAGE_HEADER + chunk.u * size, size);
+    ck_assert(shm_transition(h, (unsigned)chunk.u, SHM_BEING_READ, SHM_FREE));
+}
+
+static void apply_patches(struct service *s, struct slice entry)
+{
+    struct pb_field writer, chunk, more, f, g;
+    ck_assert(pb_find(entry, 2, &writer) && pb_find(entry, 3, &chunk));
+    bool has_more = pb_find(entry, 5, &more) && more.u;
+    struct trace_patch patches[1024];
+    size_t n = 0;
+    for (struct pb_cursor c = pb_cursor(entry); pb_next(&c, &f);) {
+        if (f.id != 4)
+            continue;
+        ck_assert(pb_find(pb_bytes(&f), 1, &g));
+        patches[n].offset = (uint32_t)g.u;
+        ck_assert(pb_find(pb_bytes(&f), 2, &g) && g.u == 4);
+        memcpy(patches[n++].bytes, g.p, 4);
+    }
+    ck_assert(trace_buffer_patch(s->b, 1, (uint16_t)writer.u, (uint32_t)chunk.u, patches, n, has_more));
+}
+
+static void pump(struct service *s)
+{
+    struct pb_writer w = {0};
+    enum shm_ipc kind;
+    if (s->frozen)
+        return;
+    while ((kind = shm_arbiter_next_commit(s->a, &w)) != SHM_IPC_NONE) {
+        ck_assert(!w.failed);
+        ck_assert_uint_le(w.n, 128 * 1024 - 512);
+        struct pb_field f;
+        s->registered += kind == SHM_IPC_REGISTER_WRITER;
+        s->commits += kind == SHM_IPC_COMMIT;
+        for (struct pb_cursor c = pb_cursor(pb_written(&w)); kind == SHM_IPC_COMMIT && pb_next(&c, &f);) {
+            if (f.id == 1)
+                apply_move(s, pb_bytes(&f));
+            else if (f.id == 2)
+                apply_patches(s, pb_bytes(&f));
+            else if (f.id == 3)
+                s->acknowledged = f.u;
+        }
+        pb_writer_clear(&w);
+    }
+    pb_writer_free(&w);
+}
+
+static void on_wake(void *ctx, bool urgent)
+{
+    if (urgent)
+        pump(ctx);
+}
+
+static void on_stalled(void *ctx)
+{
+    pump(ctx);
+}
+
+static const struct shm_arbiter_ops ops = {on_wake, on_stalled};
+
+static void open_service(struct service *s, size_t size, uint32_t page_size, bool emulated, enum shm_layout layout)
+{
+    struct shm_region region;
+    struct error err;
+    *s = (struct service){.page_size = page_size, .emulated = emulated};
+    ck_assert_int_eq(emulated ? shm_region_private(&region, size, &err) : shm_region_create(&region, size, &err), 0);
+    s->base = region.p;
+    s->a = shm_arbiter_new(&region, page_size, emulated, layout, &ops, s);
+    s->b = trace_buffer_new(64u << 20, TRACE_BUFFER_RING);
+}
+
+static void close_service(struct service *s)
+{
+    shm_arbiter_shut(s->a);
+    shm_arbiter_unref(s->a);
+    trace_buffer_free(s->b);
+}
+
+/* Packet n: its number, a nested message of two levels, a string of `size` bytes. */
+static void write_packet(struct trace_writer *w, uint32_t n, size_t size)
+{
+    static char text[300000];
+    memset(text, 'a' + (int)(n % 26), size);
+    trace_writer_begin_packet(w);
+    trace_writer_varint(w, 8, n);
+    trace_writer_begin(w, 11);
+    trace_writer_fixed64(w, 4, n * 3);
+    trace_writer_begin(w, 5);
+    uint8_t *p = trace_writer_reserve(w, 12), *q = p;
+    *q++ = 1 << 3;
+    q += pb_encode_varint(q, n + 1);
+    trace_writer_commit(w, q);
+    trace_writer_bytes(w, 2, text, size);
+    trace_writer_end(w);
+    trace_writer_fixed32(w, 6, n);
+    trace_writer_end(w);
+    trace_writer_end_packet(w);
+}
+
+/* The number of a packet that must be well-formed down to the last byte. */
+static uint32_t check_packet(const struct trace_packet *p, size_t (*size_of)(uint32_t n))
+{
+    struct pb_writer whole = {0};
+    struct pb_field f, m;
+    for (size_t i = 0; i < p->slices.n; i++)
+        pb_put_raw(&whole, p->slices.p[i].p, p->slices.p[i].len);
+    ck_assert(pb_find(pb_written(&whole), 8, &f));
+    uint32_t n = (uint32_t)f.u;
+    ck_assert(pb_find(pb_written(&whole), 11, &m));
+    struct slice message = pb_bytes(&m);
+    ck_assert(pb_find(message, 4, &f) && f.u == n * 3);
+    ck_assert(pb_find(message, 6, &f) && f.u == n);
+    ck_assert(pb_find(message, 5, &m));
+    ck_assert(pb_find(pb_bytes(&m), 1, &f) && f.u == n + 1);
+    ck_assert(pb_find(pb_bytes(&m), 2, &f) && f.u == size_of(n));
+    bool same = true; /* an assertion a byte would be a system call a byte */
+    for (size_t i = 0; i < f.u; i++)
+        same &= f.p[i] == 'a' + n % 26;
+    ck_assert(same);
+    pb_writer_free(&whole);
+    return n;
+}
+
+static size_t small(uint32_t n)
+{
+    return n * 37 % 300;
+}
+static size_t large(uint32_t n)
+{
+    return n % 7 ? n * 997 % 9000 : 20000 + n % 5 * 50000;
+}
+
+static const struct {
+    enum shm_layout layout;
+    uint32_t page_size;
+    bool emulated;
+    size_t (*size_of)(uint32_t n);
+} kinds[] = {
+    {SHM_DIV1, 4096, false, small},  {SHM_DIV2, 4096, false, small},          {SHM_DIV4, 8192, false, small},
+    {SHM_DIV7, 4096, false, small},  {SHM_DIV14, 4096, false, small},         {SHM_DIV14, 32768, false, small},
+    {SHM_DIV1, 32768, false, large}, {SHM_DIV14, 4096, false, large},         {SHM_DIV1, 4096, true, small},
+    {SHM_DIV1, 32768, true, large},  {SHM_UNPARTITIONED, 4096, false, small},
+};
+
+START_TEST(packets_come_out_as_they_went_in)
+{
+    struct service s;
+    struct trace_writer *w[4];
+    struct trace_packet p = {0};
+    open_service(&s, 256 * 1024, kinds[_i].page_size, kinds[_i].emulated, kinds[_i].layout);
+    for (unsigned i = 0; i < 4; i++)
+        w[i] = trace_writer_new(s.a, 1, SHM_STALL_THEN_DROP);
+    for (uint32_t n = 0; n < 800; n++)
+        write_packet(w[n % 4], n, kinds[_i].size_of(n));
+    for (unsigned i = 0; i < 4; i++) {
+        ck_assert_uint_eq(w[i]->stats.dropped, 0);
+        ck_assert_uint_eq(w[i]->stats.packets, 200);
+        trace_writer_free(w[i]);
+    }
+    shm_arbiter_ack_flush(s.a, 9);
+    pump(&s);
+    ck_assert_uint_eq(s.registered, 4);
+    ck_assert_uint_eq(s.acknowledged, 9);
+    uint32_t next[5] = {0}, count = 0;
+    trace_buffer_begin_read(s.b, false);
+    while (trace_buffer_read(s.b, &p)) {
+        uint32_t n = check_packet(&p, kinds[_i].size_of), writer = p.who.writer_id;
+        ck_assert_uint_eq(n, next[writer] * 4 + writer - 1);
+        ck_assert_uint_eq(p.loss, next[writer] ? 0 : LOSS_PRESENT);
+        next[writer]++;
+        count++;
+    }
+    ck_assert_uint_eq(count, 800);
+    ck_assert_uint_eq(trace_buffer_get_stats(s.b)->abi_violations, 0);
+    vec_free(&p.slices);
+    close_service(&s);
+}
+END_TEST
+
+START_TEST(a_full_memory_drops_and_says_so)
+{
+    struct service s;
+    struct trace_packet p = {0};
+    size_t (*size_of)(uint32_t) = _i % 2 ? large : small;
+    open_service(&s, 64 * 1024, 4096, false, SHM_DIV1);
+    struct trace_writer *w = trace_writer_new(s.a, 1, SHM_DROP);
+    unsigned seed = (unsigned)_i + 1;
+    for (uint32_t n = 0; n < 3000; n++) {
+        if (n % 100 == 0)
+            s.frozen = (n >= 500 && n < 1200) || rand_r(&seed) % 2; /* the service runs now and then */
+        write_packet(w, n, size_of(n));
+        if (rand_r(&seed) % 8 == 0)
+            pump(&s);
+    }
+    uint64_t dropped = w->stats.dropped;
+    s.frozen = false;
+    trace_writer_free(w);
+    pump(&s);
+    uint32_t expected = 0, missing = 0, marks = 0;
+    trace_buffer_begin_read(s.b, false);
+    while (trace_buffer_read(s.b, &p)) {
+        uint32_t n = check_packet(&p, size_of);
+        struct pb_field f;
+        bool told = p.slices.n && pb_find(p.slices.p[0], 42, &f) && f.u == (1 | 256);
+        ck_assert_uint_ge(n, expected);
+        ck_assert_msg(n == expected || told || p.loss, "%u..%u missing without a mark", expected, n - 1);
+        missing += n - expected;
+        marks += told;
+        expected = n + 1;
+    }
+    missing += 3000 - expected;
+    ck_assert_uint_eq(missing, dropped);
+    ck_assert_uint_gt(dropped, 0);
+    ck_assert_uint_gt(marks, 0);
+    ck_assert_uint_gt(trace_buffer_get_stats(s.b)->trace_writer_packet_loss, 0);
+    ck_assert_uint_eq(trace_buffer_get_stats(s.b)->abi_violations, 0);
+    vec_free(&p.slices);
+    close_service(&s);
+}
+END_TEST
+
+START_TEST(writers_outlive_the_connection)
+{
+    struct service s;
+    open_service(&s, 64 * 1024, 4096, false, SHM_DIV1);
+    struct trace_writer *w = trace_writer_new(s.a, 1, SHM_STALL_THEN_ABORT);
+    write_packet(w, 0, 100);
+    close_service(&s);
+    for (uint32_t n = 1; n < 200; n++)
+        write_packet(w, n, 5000); /* neither aborts nor waits: nobody will ever free a chunk */
+    ck_assert_uint_gt(w->stats.dropped, 190);
+    trace_writer_free(w);
+}
+END_TEST
+
+START_TEST(writer_ids_run_out)
+{
+    struct service s;
+    open_service(&s, 64 * 1024, 4096, false, SHM_DIV1);
+    for (unsigned i = 0; i < SHM_MAX_WRITER_ID; i++)
+        ck_assert_uint_ne(shm_arbiter_new_writer_id(s.a, 1), 0);
+    ck_assert_uint_eq(shm_arbiter_new_writer_id(s.a, 1), 0);
+    ck_assert_ptr_null(trace_writer_new(s.a, 1, SHM_DROP));
+    shm_arbiter_free_writer_id(s.a, 77);
+    ck_assert_uint_eq(shm_arbiter_new_writer_id(s.a, 1), 77);
+    close_service(&s);
+}
+END_TEST
+
+Suite *shm_suite(void);
+Suite *shm_suite(void)
+{
+    Suite *s = suite_create("shm");
+    TCase *t = tcase_create("writers");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, packets_come_out_as_they_went_in, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(t, a_full_memory_drops_and_says_so, 0, 6);
+    tcase_add_test(t, writers_outlive_the_connection);
+    tcase_add_test(t, writer_ids_run_out);
+    suite_add_tcase(s, t);
+    return s;
+}
