@@ -139,7 +139,8 @@ START_TEST(flipped_bytes_are_survived)
         for (size_t i = 0; i < flips; i++) {
             size_t at = from + next_random(&seed) % span;
             if (at < whole.len)
-                copy[at] = next_random(&seed) % 3 ? (char)next_random(&seed) : (char)(copy[at] ^ 1 << next_random(&seed) % 8);
+                copy[at] =
+                    next_random(&seed) % 3 ? (char)next_random(&seed) : (char)(copy[at] ^ 1 << next_random(&seed) % 8);
         }
         import(slice_of(copy, whole.len), run % 2 ? FED : MAPPED, 3000, false);
         free(copy);
@@ -338,6 +339,29 @@ START_TEST(short_reads_and_pieces_change_nothing)
 }
 END_TEST
 
+START_TEST(the_number_of_threads_changes_nothing)
+{
+    static const char *const compressed[] = {DATA "linux-deflate.pftrace", DATA "linux-zstd.pftrace"};
+    uint64_t digest = 0;
+    for (unsigned threads = 1; threads <= 5; threads++) {
+        struct import_options options = {.threads = threads};
+        struct storage st;
+        struct importer *im;
+        struct error err = {0};
+        ck_assert_int_eq(storage_init(&st), 0);
+        ck_assert_int_eq(importer_open(&im, &st, &options, &err), 0);
+        ck_assert_msg(importer_add_file(im, compressed[_i], &err) == 0, "%s", err.text);
+        ck_assert_int_eq(importer_finish(im, &err), 0);
+        struct outcome o = look(&st, 0, true);
+        ck_assert_uint_gt(o.events, 0);
+        ck_assert(threads == 1 || o.digest == digest);
+        digest = o.digest;
+        importer_close(im);
+        storage_free(&st);
+    }
+}
+END_TEST
+
 START_TEST(an_unknown_format_is_one_clear_error)
 {
     struct storage st;
@@ -365,6 +389,7 @@ Suite *hostile_trace_suite(void)
     tcase_add_loop_test(t, enormous_numbers_are_survived, 0, 12);
     tcase_add_loop_test(t, a_failing_allocation_is_an_error, 0, 6);
     tcase_add_loop_test(t, short_reads_and_pieces_change_nothing, 0, TRACES);
+    tcase_add_loop_test(t, the_number_of_threads_changes_nothing, 0, 2);
     tcase_add_test(t, an_unknown_format_is_one_clear_error);
     suite_add_tcase(s, t);
     return s;

@@ -12,6 +12,16 @@ struct block *blocks_add(struct blocks *b, size_t cap)
     return block;
 }
 
+bool blocks_adopt(struct blocks *b, struct block *block)
+{
+    if (!vec_push(&b->list, block)) {
+        mem_free(block);
+        return false;
+    }
+    block->epoch = b->next_epoch++;
+    return true;
+}
+
 void blocks_release(struct blocks *b, uint64_t oldest)
 {
     size_t kept = 0;

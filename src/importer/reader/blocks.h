@@ -24,6 +24,9 @@ struct blocks {
 /* A new block in use; NULL when out of memory. */
 struct block *blocks_add(struct blocks *b, size_t cap);
 
+/* Takes over a block made elsewhere, and numbers it. False when out of memory: then it is freed. */
+bool blocks_adopt(struct blocks *b, struct block *block);
+
 /* Frees blocks older than `oldest` that are not in use. */
 void blocks_release(struct blocks *b, uint64_t oldest);
 void blocks_free(struct blocks *b);

@@ -34,10 +34,63 @@ static void released(void *ctx, uint64_t oldest)
         blocks_release(&r->blocks, oldest);
 }
 
+/* Keeps the workers busy with the compressed packets that come next in the mapped trace. */
+static void feed_pool(struct reader *r)
+{
+    struct pb_cursor c = pb_cursor(r->ahead);
+    struct pb_field f, g;
+    while (r->pool && inflate_pool_has_room(r->pool) && pb_next(&c, &f)) {
+        if (f.id == 1 && (pb_find(pb_bytes(&f), 50, &g) || pb_find(pb_bytes(&f), 133, &g)) && g.wire == PB_BYTES)
+            inflate_pool_submit(r->pool, pb_bytes(&g), g.id == 133);
+    }
+    r->ahead = slice_of(c.p, (size_t)(c.end - c.p));
+}
+
+/* Reads what the workers have made of a packet; false when they have not. */
+static bool inflated_ahead(struct reader *r, struct slice payload)
+{
+    struct block *b = r->pool ? inflate_pool_take(r->pool, payload) : NULL;
+    feed_pool(r);
+    if (!b)
+        return false;
+    b->in_use = true;
+    if (!blocks_adopt(&r->blocks, b)) {
+        r->im->failed = true;
+        return true;
+    }
+    sorter_set_epoch(r->im->sorter, b->epoch);
+    proto_reader_packets(r->im->proto, slice_of(b->bytes, b->n), -1);
+    b->in_use = false;
+    return true;
+}
+
+/* Starts workers when the trace has compressed packets at its beginning, where services put the first of them. */
+static void start_pool(struct reader *r, struct slice file)
+{
+    enum { LOOK = 64 /* packets */, USEFUL = 3 };
+    unsigned threads = r->im->opt.threads;
+    if (!threads) {
+        long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+        threads = cpus > USEFUL ? USEFUL + 1 : cpus > 1 ? (unsigned)cpus : 1;
+    }
+    struct pb_cursor c = pb_cursor(file);
+    struct pb_field f, g;
+    bool compressed = false;
+    for (int i = 0; i < LOOK && !compressed && pb_next(&c, &f); i++)
+        compressed = f.id == 1 && (pb_find(pb_bytes(&f), 50, &g) || pb_find(pb_bytes(&f), 133, &g));
+    if (!compressed || threads < 2) /* the reader is one of them */
+        return;
+    r->pool = inflate_pool_open(threads - 1);
+    r->ahead = file;
+    feed_pool(r);
+}
+
 static void inflate_packets(void *ctx, struct slice payload, bool zstd)
 {
     struct reader *r = ctx;
     struct importer *im = r->im;
+    if (inflated_ahead(r, payload))
+        return;
     struct inflater **z = &r->inflaters[zstd];
     if (*z)
         inflater_reset(*z);
@@ -127,6 +180,7 @@ void reader_read_proto(struct reader *r, struct slice file, bool mapped)
     im->stable_len = file.len;
     size_t at = 0, piece = PIECE_BYTES;
     proto_reader_look_ahead(im->proto, file);
+    start_pool(r, file);
     while (at < file.len && !im->failed && !proto_reader_damaged(im->proto)) {
         size_t n = file.len - at < piece ? file.len - at : piece;
         uint64_t epoch = r->blocks.next_epoch++;
@@ -142,6 +196,8 @@ void reader_read_proto(struct reader *r, struct slice file, bool mapped)
             break; /* an incomplete packet at the end is silently ignored */
         progress(r, at, file.len);
     }
+    inflate_pool_close(r->pool);
+    r->pool = NULL;
 }
 
 /* A gzip or zstd file that is mapped: streamed out of it. */

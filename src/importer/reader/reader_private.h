@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "importer/reader/archive.h"
+#include "importer/reader/inflate_pool.h"
 #include "importer/reader/stream.h"
 
 enum {
@@ -27,7 +28,9 @@ struct reader {
     struct blocks blocks;
     struct proto_stream inner; /* where compressed packets come out */
     struct inflater *inflaters[2];
-    struct stream fed; /* of reader_feed() */
+    struct inflate_pool *pool; /* NULL: none is wanted or needed */
+    struct slice ahead;        /* of the mapped trace: what has not been looked at for packets to decompress ahead */
+    struct stream fed;         /* of reader_feed() */
     bool feeding;
     uint64_t total_bytes;
     uint8_t head[UUID_BYTES]; /* of the trace being read, for its uuid */
