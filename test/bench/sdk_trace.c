@@ -111,7 +111,7 @@ static void annotation(struct pb_writer *w, uint32_t field, uint32_t name_iid, s
     size_t a = pb_begin(w, field);
     if (name_iid)
         pb_put_varint(w, 1, name_iid);
-    switch (next(s) % (depth < 2 ? 7 : 4)) {
+    switch (next(s) % (depth >= 2 ? 4 : name_iid ? 7 : 5)) {
     case 0:
         pb_put_varint(w, 4, next(s) % 1000);
         break;
