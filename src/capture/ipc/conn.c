@@ -201,7 +201,8 @@ static bool enqueue(struct ipc_conn *c, struct slice bytes, int fd)
             c->head = b;
         c->tail = b;
     }
-    memcpy(b->data + b->n, bytes.p, bytes.len);
+    if (bytes.len)
+        memcpy(b->data + b->n, bytes.p, bytes.len);
     b->n += bytes.len;
     c->queued += bytes.len;
     return true;
