@@ -434,6 +434,8 @@ int text_parse(const ProtobufCMessageDescriptor *d, struct slice text, unsigned 
                struct error *err)
 {
     struct error local;
+    if (!text.len)
+        return 0;
     struct parser s = {.p = (const char *)text.p,
                        .end = (const char *)text.p + text.len,
                        .line_start = (const char *)text.p,

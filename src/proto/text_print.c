@@ -197,5 +197,5 @@ static bool print_level(const ProtobufCMessageDescriptor *d, struct slice messag
 
 bool text_print(const ProtobufCMessageDescriptor *d, struct slice message, unsigned indent, struct pb_writer *out)
 {
-    return print_level(d, message, indent, 0, out);
+    return !message.len || print_level(d, message, indent, 0, out);
 }
