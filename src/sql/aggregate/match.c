@@ -309,8 +309,12 @@ static int item_by_place(struct parser *p, const struct statement *s)
 {
     if (p->t.kind != T_NUMBER)
         return -1;
-    int place = p->t.s.len < 4 ? atoi((const char *)p->t.s.p) : 0;
-    expect(p, place >= 1 && place <= s->n_items && !memchr(p->t.s.p, '.', p->t.s.len));
+    int place = 0;
+    for (size_t i = 0; i < p->t.s.len; i++) {
+        expect(p, is_digit(p->t.s.p[i]) && place < 100);
+        place = p->bad ? 0 : place * 10 + (p->t.s.p[i] - '0');
+    }
+    expect(p, place >= 1 && place <= s->n_items);
     advance(p);
     return p->bad ? -1 : place - 1;
 }
