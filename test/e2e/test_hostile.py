@@ -373,6 +373,25 @@ class Hostile(Case):
             wait_for(lambda: self.log().count("freed") == self.log().count("configured by"))
         self.healthy()
 
+    def test_five_hundred_producers(self):
+        """Each with shared memory of its own, all in one session; then all gone at once."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and hard < 2000:
+            self.skipTest("too few file descriptors")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+        c = self.session(field(1, field(1, 4096)) + field(2, field(1, field(1, "crowd"))))
+        crowd = [Producer(self, f"crowd {i}", "crowd") for i in range(500)]
+        for i, p in enumerate(crowd):
+            _, buffer = p.wait_start()
+            p.commit(move(buffer, chunk(1, 0, [field(900, str(i))])))
+        got = self.read(c)
+        self.assertEqual(sorted(int(first(p, 900)) for p in got if first(p, 900)), list(range(500)))
+        for p in crowd:
+            p.p.close()
+            self.peers.remove(p.p)
+        wait_for(lambda: self.log().count("disconnected") == 500)
+        self.healthy()
+
     def test_too_many_sessions(self):
         consumers = [self.consumer() for _ in range(6)]
         for i, c in enumerate(consumers):
