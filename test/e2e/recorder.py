@@ -26,12 +26,13 @@ def need_tracefs():
 class Recorder:
     """traced and traced_probes in a directory of their own."""
 
-    def __init__(self, env=None):
+    def __init__(self, env=None, producer=None):
+        """`producer`: where the service listens for producers instead of a socket file ("127.0.0.1:4711")."""
         self._dir = tempfile.TemporaryDirectory(prefix="mrd-e2e-")
         self.dir = pathlib.Path(self._dir.name)
         self.instance = f"mrd-e2e-{os.getpid()}"
         self.env = {**os.environ, **(env or {}), "MERIDIAN_RUN_DIR": str(self.dir / "run"),
-                    "PERFETTO_PRODUCER_SOCK_NAME": str(self.dir / "p.sock"),
+                    "PERFETTO_PRODUCER_SOCK_NAME": producer or str(self.dir / "p.sock"),
                     "PERFETTO_CONSUMER_SOCK_NAME": str(self.dir / "c.sock")}
         self.traced = self.probes = None
 

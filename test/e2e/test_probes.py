@@ -2,6 +2,7 @@
 import os
 import random
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -98,6 +99,16 @@ duration_ms: 1000 """, lambda: stress(0.5), "short.pftrace")
             end = r.one(r.dir / "long.pftrace", "select (max(ts) - min(ts)) / 1e9 from ftrace_event")
             self.assertGreater(float(end), 2.3)  # it went on when the other had ended
             self.assertEqual(r.instances(), [])
+
+    def test_over_tcp(self):
+        with socket.socket() as s:  # a port that is free now
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        with recorder.Recorder(producer=f"127.0.0.1:{port}") as r:
+            trace = r.record(SCHED % ("buffer_size_kb: 65536", 2000), lambda: stress(1))
+            self.check_counts(r, trace, loses=False)
+            self.assertEqual(r.one(trace, "select count(*) from stats where name = 'traced_buf_trace_writer_packet_loss' "
+                                          "and value > 0"), "0")
 
     def test_an_unknown_event_is_told(self):
         with recorder.Recorder() as r:

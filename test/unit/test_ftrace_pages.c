@@ -9,7 +9,7 @@
     "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"                                     \
     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-enum { ID_SWITCH = 1, ID_WAKING, ID_FREQ, ID_PRINT, ID_GENERIC, ID_DEV, IDS };
+enum { ID_SWITCH = 1, ID_WAKING, ID_FREQ, ID_PRINT, ID_GENERIC, ID_DEV, ID_RSS, IDS };
 
 static const char *const formats[IDS] = {
     [ID_SWITCH] =
@@ -36,9 +36,14 @@ static const char *const formats[IDS] = {
         "name: ext4_sync_file_exit\nID: 6\nformat:\n" COMMON "\tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n"
         "\tfield:ino_t ino;\toffset:16;\tsize:8;\tsigned:0;\n"
         "\tfield:int ret;\toffset:24;\tsize:4;\tsigned:1;\n",
+    [ID_RSS] = "name: rss_stat\nID: 7\nformat:\n" COMMON "\tfield:unsigned int mm_id;\toffset:8;\tsize:4;\tsigned:0;\n"
+               "\tfield:unsigned int curr;\toffset:12;\tsize:4;\tsigned:0;\n"
+               "\tfield:int member;\toffset:16;\tsize:4;\tsigned:1;\n"
+               "\tfield:long size;\toffset:24;\tsize:8;\tsigned:1;\n",
 };
-static const char *const groups[IDS] = {[ID_SWITCH] = "sched", [ID_WAKING] = "sched", [ID_FREQ] = "power",
-                                        [ID_PRINT] = "ftrace", [ID_GENERIC] = "mine", [ID_DEV] = "ext4"};
+static const char *const groups[IDS] = {
+    [ID_SWITCH] = "sched", [ID_WAKING] = "sched", [ID_FREQ] = "power", [ID_PRINT] = "ftrace",
+    [ID_GENERIC] = "mine", [ID_DEV] = "ext4",     [ID_RSS] = "kmem"};
 
 /* A session over the formats above, and a page under construction. */
 static struct {
@@ -67,6 +72,8 @@ static void set_up(void)
             ck_assert(compact_switch_offsets(&f, &t.offsets));
         if (i == ID_WAKING)
             ck_assert(compact_waking_offsets(&f, &t.offsets));
+        if (i == ID_RSS)
+            ck_assert(event_program_throttle_rss(&t.programs[i], &f));
         if (i == ID_GENERIC)
             ck_assert_int_eq(event_program_compile(&t.legacy, &f, groups[i], PROGRAM_LEGACY, 0, &t.memory, NULL), 0);
     }
@@ -440,6 +447,36 @@ START_TEST(devices_are_translated)
 }
 END_TEST
 
+START_TEST(rss_is_written_by_steps)
+{
+    static const struct {
+        uint32_t mm, member;
+        int64_t size;
+        bool written;
+    } rows[] = {{1, 0, 0, true},       {1, 0, 4096, false}, {1, 0, 600 << 10, true}, {1, 0, 601 << 10, false},
+                {1, 1, 4096, true},    {2, 0, 4096, true},  {1, 0, 0, true},         {1, 0, 100 << 20, true},
+                {2, 0, 500000, false}, {2, 0, 530000, true}};
+    unsigned n = 0;
+    page_begin(9);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct {
+            uint16_t type;
+            uint8_t flags, preempt;
+            int32_t pid;
+            uint32_t mm, curr, member, pad;
+            int64_t size;
+        } e = {ID_RSS, 0, 0, 7, rows[i].mm, 1, rows[i].member, 0, rows[i].size};
+        put_event(1, &e, sizeof e);
+    }
+    page_end(0);
+    run();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].written)
+            ck_assert_uint_eq(message_u64(event_at(bundle(0), n++), 1), 10 + i);
+    ck_assert_uint_eq(event_at(bundle(0), n).len, 0);
+}
+END_TEST
+
 /* Damaged records: each ends the page with its status, and what was good before is kept. */
 static const struct {
     enum ftrace_status status;
@@ -584,6 +621,7 @@ Suite *ftrace_pages_suite(void)
     tcase_add_test(c, generic_events_carry_their_descriptor);
     tcase_add_test(c, generic_events_in_the_old_encoding);
     tcase_add_test(c, devices_are_translated);
+    tcase_add_test(c, rss_is_written_by_steps);
     tcase_add_loop_test(c, damage_is_told_and_contained, 0, (int)(sizeof damage / sizeof *damage));
     tcase_add_test(c, three_bytes_at_the_end);
     tcase_add_test(c, a_short_compact_event);

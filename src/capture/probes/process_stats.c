@@ -235,7 +235,7 @@ static struct counters *cached(struct process_stats *s, int32_t pid)
 
 static void put_fd(struct process_stats *s, int32_t pid, const char *directory, const char *name)
 {
-    char path[128], target[512];
+    char path[400], target[512];
     bool added;
     snprintf(path, sizeof path, "%s/%s", directory, name);
     ssize_t len = readlink(path, target, sizeof target);

@@ -68,7 +68,7 @@ static const char *path_of(const struct sys_stats *s, char *buf, size_t size, co
 
 static char *read_file(struct sys_stats *s, enum poller_no no, const char *path)
 {
-    char buf[512];
+    char buf[1200];
     return text_file_read(&s->files[no], path_of(s, buf, sizeof buf, path));
 }
 
@@ -217,7 +217,7 @@ static void poll_diskstat(struct sys_stats *s)
 static void poll_psi(struct sys_stats *s)
 {
     static const char *const paths[] = {"/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory"};
-    char buf[512];
+    char buf[1200];
     for (uint32_t i = 0; i < 3; i++) {
         char *text = text_file_read(&s->psi[i], path_of(s, buf, sizeof buf, paths[i]));
         for (char *line; text && (line = text_line(&text));) {
@@ -259,7 +259,7 @@ static void poll_slab(struct sys_stats *s)
 /* The first number in a small file. */
 static bool read_number(const struct sys_stats *s, const char *path, uint64_t *value)
 {
-    char buf[512], text[64], *p = text;
+    char buf[1200], text[64], *p = text;
     return text_read_once(path_of(s, buf, sizeof buf, path), text, sizeof text) > 0 && text_u64(&p, value);
 }
 
@@ -277,7 +277,7 @@ static int visible(const struct dirent *d)
 static void each_entry(struct sys_stats *s, const char *path, const char *prefix,
                        void (*fn)(struct sys_stats *s, const char *path, const char *name))
 {
-    char buf[512], entry[512];
+    char buf[1200], entry[512];
     struct dirent **list;
     int n = scandir(path_of(s, buf, sizeof buf, path), &list, visible, by_version);
     for (int i = 0; i < n; i++) {
@@ -331,7 +331,7 @@ static void poll_cpufreq(struct sys_stats *s)
 
 static void put_thermal(struct sys_stats *s, const char *path, const char *name)
 {
-    char file[600], buf[512], type[128];
+    char file[600], buf[1200], type[128];
     uint64_t v;
     snprintf(file, sizeof file, "%s/temp", path);
     if (!read_number(s, file, &v))
@@ -352,7 +352,7 @@ static void poll_thermal(struct sys_stats *s)
 
 static void put_idle_state(struct sys_stats *s, const char *path, const char *name)
 {
-    char file[600], buf[512], text[128];
+    char file[600], buf[1200], text[128];
     uint64_t v;
     (void)name;
     snprintf(file, sizeof file, "%s/time", path);
@@ -391,7 +391,7 @@ static void poll_cpuidle(struct sys_stats *s)
 /* Intel: gt_act_freq_mhz of the card. AMD: the line of pp_dpm_sclk with the star, "1: 700Mhz *". */
 static void put_gpufreq(struct sys_stats *s, const char *path, const char *name)
 {
-    char file[600], buf[512], text[1024], *p = text;
+    char file[600], buf[1200], text[1024], *p = text;
     uint64_t v;
     if (strchr(name, '-')) /* card0-HDMI-A-1 is a plug */
         return;

@@ -26,6 +26,7 @@ struct ftrace_bundle {
     struct symbol_output *symbols;
     struct tid_tracker *tids;
     struct inode_tracker *inodes;
+    struct u64map rss; /* (mm_id, member) → step of size + 1 that was written last */
     enum ftrace_clock clock;
     int64_t ftrace_now, boot_now;
     uint32_t cpu;
@@ -70,6 +71,7 @@ void ftrace_bundle_free(struct ftrace_bundle *b)
     if (!b)
         return;
     pb_writer_free(&b->head);
+    u64map_free(&b->rss);
     mem_free(b);
 }
 
@@ -279,6 +281,22 @@ static void note_inode(struct ftrace_bundle *b, const struct event_program *p, c
         (void)!vec_push(&b->inodes->fresh, key);
 }
 
+/* Memory counters move with every page; a step of 512 KiB is what a graph can show. */
+static bool throttle_rss(struct ftrace_bundle *b, const struct event_program *p, const uint8_t *event, uint32_t size)
+{
+    enum { STEP = 512 << 10 };
+    int64_t bytes;
+    if (size < p->min_size)
+        return false; /* told as an error below */
+    uint64_t key = (uint64_t)load_u32(event + p->rss_key[0]) << 32 | load_u32(event + p->rss_key[1]);
+    memcpy(&bytes, event + p->rss_size, 8);
+    uint64_t step = (uint64_t)(bytes / STEP) + 1, *last = u64map_put(&b->rss, key, NULL);
+    if (!last || *last == step)
+        return last != NULL;
+    *last = step;
+    return false;
+}
+
 void ftrace_bundle_event(struct ftrace_bundle *b, const struct event_program *p, const uint8_t *event, uint32_t size,
                          uint64_t timestamp)
 {
@@ -286,6 +304,8 @@ void ftrace_bundle_event(struct ftrace_bundle *b, const struct event_program *p,
         compact_event(b, p, event, size, timestamp);
         return;
     }
+    if (__builtin_expect(p->throttled, 0) && throttle_rss(b, p, event, size))
+        return;
     size_t bound = event_program_bound(p, size);
     if (__builtin_expect(b->n + bound > EVENTS_SOFT, 0)) {
         if (b->n + compact_sched_size(&b->compact) + bound > EVENTS_SOFT)

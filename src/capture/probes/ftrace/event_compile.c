@@ -378,3 +378,13 @@ bool compact_waking_offsets(const struct format_file *f, struct compact_offsets 
            find_offset(f, "prio", 4, &o->prio) && find_offset(f, "comm", 16, &o->comm) &&
            find_offset(f, "common_flags", 1, &o->common_flags);
 }
+
+bool event_program_throttle_rss(struct event_program *p, const struct format_file *f)
+{
+    if (!find_offset(f, "mm_id", 4, &p->rss_key[0]) || !find_offset(f, "member", 4, &p->rss_key[1]) ||
+        !find_offset(f, "size", 8, &p->rss_size))
+        return false;
+    if (p->min_size < p->rss_size + 8)
+        p->min_size = (uint16_t)(p->rss_size + 8);
+    return p->throttled = true;
+}

@@ -69,6 +69,9 @@ struct event_program {
     uint16_t inode_offset;  /* of an inode number, when has_inode */
     uint16_t device_offset; /* of its device */
     bool has_inode;
+    uint16_t rss_key[2];   /* throttled rss_stat: offsets of mm_id and member, */
+    uint16_t rss_size;     /* and of size */
+    bool throttled;        /* written only when size has moved to another 512 KiB step */
     uint8_t tid_effect;    /* enum tid_effect */
     uint16_t n_steps;      /* */
     uint16_t constant_len; /* bytes that begin the message */
@@ -110,6 +113,9 @@ int event_program_kprobe(struct event_program *p, const struct format_file *f, c
 /* Whether a format has the shape that the compact encoding relies on; fills the offsets if so. */
 bool compact_switch_offsets(const struct format_file *f, struct compact_offsets *o);
 bool compact_waking_offsets(const struct format_file *f, struct compact_offsets *o);
+
+/* Makes `p` (of kmem/rss_stat) a throttled one; false when the format is not the known one. */
+bool event_program_throttle_rss(struct event_program *p, const struct format_file *f);
 
 struct program_context {
     struct address_table *addresses;     /* may be NULL: pointers become 0 */

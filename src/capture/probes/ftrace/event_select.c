@@ -155,6 +155,8 @@ static const struct event_program *choose(const struct kernel_event *e, const st
 {
     if (e->can_compact && compact)
         return &e->compact;
+    if (config->throttle_rss_stat && e->throttled.throttled)
+        return &e->throttled;
     return !e->typed && config->legacy_generic_events ? &e->legacy : &e->program;
 }
 

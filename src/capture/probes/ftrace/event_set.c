@@ -85,6 +85,9 @@ static int compile(struct event_set *s, struct kernel_event *e, const struct for
         ++*s->next_dynamic_id;
     }
     set_compact(s, e, f);
+    e->throttled = e->program;
+    if (strcmp(e->group, "kmem") == 0 && strcmp(e->name, "rss_stat") == 0)
+        (void)event_program_throttle_rss(&e->throttled, f);
     return 0;
 }
 

@@ -24,8 +24,7 @@ struct tracefs_option {
     uint32_t state; /* 1 enabled, 2 disabled */
 };
 
-typedef VEC(const char *)
-string_list;
+typedef VEC(const char *) string_list;
 
 struct ftrace_config {
     string_list events;            /* "group/name", "group/<star>", "name" */
