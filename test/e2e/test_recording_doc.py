@@ -119,6 +119,10 @@ class Doc(unittest.TestCase):
     def test_inode_file_map(self):
         self.run_section("linux.inode_file_map")
 
+    def test_metatrace(self):
+        rows = self.run_section("perfetto.metatrace")[0]
+        self.assertGreater(int(rows[0]["times"]), 3)
+
     def test_journald(self):
         journal = Journal()
         try:
