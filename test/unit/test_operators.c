@@ -427,6 +427,24 @@ START_TEST(a_critical_path_covers_its_thread)
             root, ts, dur);
         sql_expect(&f, sql, "0");
         sqlite3_free(sql);
+        /* the walk in C says the same as the query over all of the trace */
+        sql = sqlite3_mprintf(
+            "SELECT root_id, id, ts, dur, utid FROM _thread_executing_span_critical_path(%u, 0, 1000) ORDER BY "
+            "1, 3, 2",
+            root);
+        expected = sql_rows(&f, sql);
+        sqlite3_free(sql);
+        sql = sqlite3_mprintf(
+            "SELECT c0, c1, c2, c3, c4 FROM __intrinsic_table_ptr(__intrinsic_critical_path_walk((SELECT "
+            "__intrinsic_wakeup_graph_agg(id, utid, ts, dur, idle_dur, waker_id, prev_id) FROM _wakeup_graph), (SELECT "
+            "__intrinsic_array_agg(id) FROM _wakeup_graph WHERE utid = %u))) WHERE __intrinsic_table_ptr_bind(c0, "
+            "'root_id') AND "
+            "__intrinsic_table_ptr_bind(c1, 'blocker_id') AND __intrinsic_table_ptr_bind(c2, 'ts') AND "
+            "__intrinsic_table_ptr_bind(c3, 'dur') AND __intrinsic_table_ptr_bind(c4, 'blocker_utid') ORDER BY 1, 3, 2",
+            root);
+        sql_expect(&f, sql, expected);
+        sqlite3_free(sql);
+        sqlite3_free(expected);
     }
 }
 END_TEST

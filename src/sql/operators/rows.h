@@ -13,7 +13,8 @@
     X(intervals)                                                                                                       \
     X(slices)                                                                                                          \
     X(table_ptr)                                                                                                       \
-    X(tree)
+    X(tree)                                                                                                            \
+    X(wakeup)
 
 #define X(file) extern const struct function_rows file##_functions;
 OPERATOR_FILES(X)
