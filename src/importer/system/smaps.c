@@ -43,6 +43,8 @@ void smaps_parse(struct packet *p)
     uint32_t upid = process_tracker_process(p->m->processes, pid);
     struct pb_cursor c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
+        if (f.id == 3) /* the packed form is not read: say so */
+            stats_add(&p->m->st->stats, p->m->id, STAT_smaps_parser_errors, 1);
         if (f.id != 2)
             continue;
         struct smaps_entry e = {0};
