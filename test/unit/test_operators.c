@@ -598,6 +598,13 @@ static const struct {
      "c-a-d-b,a,d,c,b"},
     {"SELECT json_group_array(x ORDER BY max(x, 5) DESC, x) FROM (SELECT 1 AS x UNION ALL SELECT 9 UNION ALL SELECT 3)",
      "[9,1,3]"},
+    {"SELECT timediff('2023-03-01', '2023-02-27 12:00'), timediff('2000-01-01', '2001-03-04 05:06:07.5'), "
+     "timediff('x', 'y')",
+     "+0000-00-01 12:00:00.000,-0001-02-03 05:06:07.500,-"},
+    {"INCLUDE PERFETTO MODULE std.trees.table_conversion; SELECT * FROM _tree_to_table!(_tree_from_table!((SELECT 1 AS "
+     "id, NULL "
+     "AS parent_id, 'a' AS n UNION ALL SELECT 2, 1, 'b'), (n)), (n))",
+     "1,-,a;2,1,b"},
     {"SELECT json_error_position('{\"a\":[1,2}'), json_error_position('[1]'), jsonb_extract('{\"a\":5}', '$.a')",
      "10,0,5"},
     {"SELECT json_pretty('{\"a\":[1,{}]}')", "{\n    \"a\": [\n        1,\n        {}\n    ]\n}"},

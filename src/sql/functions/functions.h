@@ -25,7 +25,8 @@ struct function_rows {
     X(ordered)                                                                                                         \
     X(percentile)                                                                                                      \
     X(regexp)                                                                                                          \
-    X(text)
+    X(text)                                                                                                            \
+    X(timediff)
 
 #define X(file) extern const struct function_rows file##_functions;
 FUNCTION_FILES(X)

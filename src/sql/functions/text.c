@@ -305,6 +305,16 @@ static void unistr_quote(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_result_text(ctx, sqlite3_str_finish(s), len, sqlite3_free);
 }
 
+/* A message without content is no message. */
+static void null_if_empty(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    if (sqlite3_value_type(argv[0]) != SQLITE_BLOB && !function_is_null(argv[0]))
+        function_error(ctx, "NULL_IF_EMPTY: should only be called with bytes argument");
+    else if (sqlite3_value_bytes(argv[0]) > 0)
+        sqlite3_result_value(ctx, argv[0]);
+}
+
 static const struct engine_function rows[] = {
     {.name = "reverse", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = reverse},
     {.name = "__intrinsic_reverse", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = reverse},
@@ -323,6 +333,7 @@ static const struct engine_function rows[] = {
     {.name = "iif", .n_args = 5, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
     {.name = "iif", .n_args = 6, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
     {.name = "iif", .n_args = 7, .flags = SQLITE_DETERMINISTIC, .scalar = if_else},
+    {.name = "null_if_empty", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = null_if_empty},
     {.name = "unistr", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = unistr},
     {.name = "unistr_quote", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = unistr_quote},
 };

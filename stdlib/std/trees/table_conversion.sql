@@ -1,0 +1,47 @@
+-- Trees as values: a table of nodes that a function can take whole.
+
+CREATE PERFETTO MACRO _tree_from_table_col(col ColumnName)
+RETURNS _ProjectionFragment AS __intrinsic_stringify!($col), t.$col;
+
+-- The rows of a table (id, parent_id and the columns) as one value.
+CREATE PERFETTO MACRO _tree_from_table(
+  -- Nodes: id, parent_id and the columns.
+  source_table TableOrSubquery,
+  -- The other columns, in parentheses.
+  columns ColumnNameList
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT __intrinsic_tree_from_table(
+    'id', t.id,
+    'parent_id', t.parent_id
+    __intrinsic_token_apply_prefix!(_tree_from_table_col, $columns)
+  )
+  FROM $source_table AS t
+);
+
+CREATE PERFETTO MACRO _tree_to_table_col_select(idx ColumnName, col ColumnName)
+RETURNS _ProjectionFragment AS $idx AS $col;
+
+CREATE PERFETTO MACRO _tree_to_table_col_bind(idx ColumnName, col ColumnName)
+RETURNS Expr AS __intrinsic_table_ptr_bind($idx, __intrinsic_stringify!($col));
+
+-- Such a value as rows again: (id, parent_id, the columns).
+CREATE PERFETTO MACRO _tree_to_table(
+  -- The value.
+  tree_ptr Expr,
+  -- The other columns, in parentheses.
+  columns ColumnNameList
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    c0 AS id,
+    c1 AS parent_id
+    __intrinsic_token_apply_prefix!(_tree_to_table_col_select, (c2, c3, c4, c5, c6, c7, c8, c9), $columns)
+  FROM __intrinsic_table_ptr(__intrinsic_tree_to_table($tree_ptr))
+  WHERE
+    __intrinsic_table_ptr_bind(c0, 'id')
+    AND __intrinsic_table_ptr_bind(c1, 'parent_id')
+    __intrinsic_token_apply_and_prefix!(_tree_to_table_col_bind, (c2, c3, c4, c5, c6, c7, c8, c9), $columns)
+);
