@@ -1,6 +1,9 @@
 /* Makes a long trace out of a short one, deterministically: the ftrace bundles are repeated N times.
  *
- *     amplify IN.pftrace N OUT.pftrace
+ *     amplify IN.pftrace N OUT.pftrace [flush]
+ *
+ * With "flush", each copy is followed by what a service writes that drains its buffers into a file: two flushes and a
+ * read of the buffers, at the end of the copy's time. Sorting by windows works with these.
  *
  * All other packets appear once, first. Every event timestamp of copy k (and the first of each delta-coded compact
  * list) is moved by k * (span + 1 ms), where span is the time from the earliest to the latest event of the recording.
@@ -153,10 +156,34 @@ static int write_packet(FILE *out, struct slice packet)
     return fwrite(head, 1, n, out) == n && fwrite(packet.p, 1, packet.len, out) == packet.len ? 0 : -1;
 }
 
+/* A TracingServiceEvent of one flag. */
+static int write_service_event(FILE *out, uint32_t flag, uint64_t ts)
+{
+    enum { PACKET_TIMESTAMP = 8, PACKET_SERVICE_EVENT = 69 };
+    struct pb_writer w = {0};
+    pb_put_varint(&w, PACKET_TIMESTAMP, ts);
+    size_t event = pb_begin(&w, PACKET_SERVICE_EVENT);
+    pb_put_varint(&w, flag, 1);
+    pb_end(&w, event);
+    int rc = write_packet(out, pb_written(&w));
+    pb_writer_free(&w);
+    return rc;
+}
+
+static int write_flush(FILE *out, uint64_t ts)
+{
+    enum { FLUSHED = 3, READ_COMPLETED = 4 };
+    int rc = write_service_event(out, FLUSHED, ts);
+    if (!rc)
+        rc = write_service_event(out, FLUSHED, ts);
+    return rc ? rc : write_service_event(out, READ_COMPLETED, ts);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: amplify IN.pftrace N OUT.pftrace\n");
+    bool flush = argc == 5 && strcmp(argv[4], "flush") == 0;
+    if (argc != 4 && !flush) {
+        fprintf(stderr, "usage: amplify IN.pftrace N OUT.pftrace [flush]\n");
         return 1;
     }
     struct mapped_file in;
@@ -194,6 +221,8 @@ int main(int argc, char **argv)
             put_packet(&w, bundles.p[i], by);
             rc = write_packet(out, pb_written(&w.packet));
         }
+        if (flush && !rc)
+            rc = write_flush(out, span.last + by);
     }
     if (fclose(out) != 0 || rc != 0 || w.packet.failed || w.bundle.failed || w.inner.failed || w.list.failed) {
         fprintf(stderr, "amplify: writing %s failed\n", argv[3]);
