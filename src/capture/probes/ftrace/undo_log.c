@@ -259,24 +259,34 @@ static int take_back(const struct undo_step *s, struct error *err)
     }
 }
 
+/* The instance that goes away as a whole, or NULL: steps inside it need no undoing. */
+static const char *removed_instance(const struct undo_log *log)
+{
+    for (size_t i = 0; i < log->n; i++)
+        if (log->steps[i].kind == UNDO_RMDIR)
+            return log->steps[i].path;
+    return NULL;
+}
+
 int undo_log_restore(struct undo_log *log, struct error *err)
 {
+    const char *dir = removed_instance(log);
     int first = 0;
-    size_t from = log->n, keep = 0;
-    for (size_t i = log->n; i-- > 0;)
-        if (log->steps[i].kind == UNDO_RMDIR) /* steps inside an instance that goes away need no undoing */
-            keep = i;
-    while (from-- > 0) {
-        struct undo_step *s = &log->steps[from];
-        struct error e = {0};
-        const char *dir = log->n && log->steps[keep].kind == UNDO_RMDIR ? log->steps[keep].path : NULL;
-        bool inside = dir && s->kind != UNDO_RMDIR && strncmp(s->path, dir, strlen(dir)) == 0;
-        if (inside || access(s->path, F_OK) != 0)
-            continue;
-        int rc = take_back(s, &e);
-        if (rc && !first) {
-            first = rc;
-            error_set(err, rc, "%s", e.text);
+    /* probes can be removed only when their events are off, so appended steps come behind all others */
+    for (int appended = 0; appended < 2; appended++) {
+        for (size_t i = log->n; i-- > 0;) {
+            const struct undo_step *s = &log->steps[i];
+            struct error e = {0};
+            bool inside = dir && s->kind != UNDO_RMDIR && strncmp(s->path, dir, strlen(dir)) == 0;
+            if ((s->kind == UNDO_APPEND) != appended || inside || access(s->path, F_OK) != 0)
+                continue;
+            int rc = take_back(s, &e);
+            if (rc == -MRD_ENOTFOUND && appended) /* the probe was refused when it was asked for */
+                rc = 0;
+            if (rc && !first) {
+                first = rc;
+                error_set(err, rc, "%s", e.text);
+            }
         }
     }
     free_steps(log);
