@@ -9,6 +9,7 @@
 #include "sql/operators/rows.h"
 #include "sql/operators/values.h"
 
+#include <stdlib.h>
 #include <strings.h>
 
 enum { N_COLUMNS = 32, COLUMN_TAB = N_COLUMNS, COLUMN_ROW = N_COLUMNS + 1 };
@@ -103,6 +104,17 @@ static int cursor_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
+/* interval_intersect() speaks of id_0 … id_14 (tables.md 5.2) and makes as many columns as it has inputs; the others are
+ * NULL. */
+static bool is_unused_id(const char *name)
+{
+    char *end;
+    if (!name || strncmp(name, "id_", 3) != 0)
+        return false;
+    long n = strtol(name + 3, &end, 10);
+    return end != name + 3 && !*end && n >= 0 && n < 15;
+}
+
 static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
 {
     struct ptr_cursor *c = (struct ptr_cursor *)base;
@@ -122,6 +134,8 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
         for (uint32_t k = 0; name && k < t->def.n_columns; k++)
             if (strcasecmp(t->columns[k].name, name) == 0)
                 at = (int)k;
+        if (at < 0 && is_unused_id(name))
+            continue;
         if (at < 0)
             return operator_error(base->pVtab, "__intrinsic_table_ptr: column '%s' does not exist in the table",
                                   name ? name : "NULL");
