@@ -141,8 +141,13 @@ class Record(Case):
                     "--policy", r.choice(["drop", "stall"]), "--shm", r.choice([64, 256]), "--page", r.choice([4, 8, 16, 32]),
                     "--seed", seed, "--flush-every", r.choice([0, 10, 300]), "--stall-ms", r.choice([0, 1, 20])]
             with self.subTest(seed=seed):
-                trace, said = self.record(text, *args)
-                self.check_ledger(trace, said)
+                try:
+                    trace, said = self.record(text, *args)
+                    self.check_ledger(trace, said)
+                finally:
+                    for p in self.procs[1:]:  # of a run that failed nothing must write into the next one
+                        p.kill()
+                        p.wait()
 
     def test_over_tcp(self):
         """Without shared memory chunks travel in the commits."""

@@ -150,13 +150,13 @@ void shm_arbiter_free_writer_id(struct shm_arbiter *a, uint16_t id)
     wake(a, false);
 }
 
-/* The layout of a fresh page: whole pages as long as most are free, smaller chunks when many writers share few pages.
- */
+/* The layout of a fresh page: whole pages as long as most are free, smaller chunks when many writers share few pages. A
+ * thread with several stalling writers would otherwise wait for chunks that it holds itself. */
 static uint32_t fresh_layout(const struct shm_arbiter *a)
 {
-    uint32_t layout = a->layout                 ? (uint32_t)a->layout
-                      : a->out * 2 > a->n_pages ? (uint32_t)SHM_DIV4
-                                                : (uint32_t)SHM_DIV1;
+    uint32_t layout = (uint32_t)a->layout;
+    if (!layout)
+        layout = a->out * 2 <= a->n_pages ? SHM_DIV1 : a->out * 4 <= a->n_pages * 3 ? SHM_DIV4 : SHM_DIV14;
     return layout << SHM_LAYOUT_SHIFT;
 }
 

@@ -31,7 +31,8 @@ struct shm_arbiter_ops {
 };
 
 /* Takes the region over. `emulated`: the memory is private, chunks travel inside the commits. `layout`: what
- * fresh pages get; 0: one chunk a page, four when the writers hold half the pages. NULL when out of memory. */
+ * fresh pages get; 0: one chunk a page, four and then fourteen when the
+ * writers hold most of the pages. NULL when out of memory. */
 struct shm_arbiter *shm_arbiter_new(struct shm_region *region, uint32_t page_size, bool emulated,
                                     enum shm_layout layout, const struct shm_arbiter_ops *ops, void *ctx);
 struct shm_arbiter *shm_arbiter_ref(struct shm_arbiter *a);
