@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <stdlib.h>
+#include <time.h>
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -18,7 +19,7 @@ struct sink {
         int64_t ts;
         uint32_t queue;
         uint64_t arrival; /* within the queue */
-    } *p;
+    } * p;
     size_t n;
 };
 
@@ -260,6 +261,50 @@ START_TEST(memory_is_bounded_by_the_window)
 }
 END_TEST
 
+static void count_runs(void *owner, const struct sort_event *events, size_t n)
+{
+    size_t *total = owner;
+    *total += n;
+    (void)events;
+}
+
+static void ignore_released(void *ctx, uint64_t oldest)
+{
+    *(uint64_t *)ctx = oldest;
+}
+
+static double seconds_for(uint32_t n_queues, size_t n_events)
+{
+    struct stats stats = {0};
+    struct sorter *s = sorter_open(&stats, true);
+    size_t total = 0;
+    uint64_t oldest = 0, seed = 3;
+    struct timespec begin, end;
+    for (uint32_t q = 0; q < n_queues; q++)
+        sorter_add_queue(s, count_runs, &total);
+    sorter_on_released(s, ignore_released, &oldest);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    for (size_t i = 0; i < n_events; i++) {
+        sorter_set_epoch(s, i / 1000);
+        sorter_push(s, (uint32_t)(next_random(&seed) % n_queues), (struct sort_event){(int64_t)i, 0, 0});
+    }
+    sorter_drain(s);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    ck_assert_uint_eq(total, n_events);
+    sorter_close(s);
+    stats_free(&stats);
+    return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+/* 1,000 machines of 64 cpus: the cost of an event grows with the logarithm of the number of queues. */
+START_TEST(many_queues_are_not_quadratic)
+{
+    enum { EVENTS = 512000 };
+    double few = seconds_for(1000, EVENTS), many = seconds_for(64000, EVENTS);
+    ck_assert_msg(many < few * 20 + 2, "1,000 queues: %.3f s, 64,000 queues: %.3f s", few, many);
+}
+END_TEST
+
 Suite *sorter_suite(void);
 Suite *sorter_suite(void)
 {
@@ -269,6 +314,7 @@ Suite *sorter_suite(void)
     tcase_add_loop_test(t, the_merge_of_random_queues_is_that_of_qsort, 0, 60);
     tcase_add_loop_test(t, windows_emit_what_their_definition_says, 0, 80);
     tcase_add_test(t, negative_times_are_counted_and_dropped);
+    tcase_add_test(t, many_queues_are_not_quadratic);
     tcase_add_test(t, memory_is_bounded_by_the_window);
     suite_add_tcase(s, t);
     return s;

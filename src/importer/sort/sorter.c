@@ -4,7 +4,7 @@
 #include "importer/sort/queue.h"
 #include "storage/stats.h"
 
-enum { RELEASE_EVERY = 256 /* blocks emptied between two looks for the oldest epoch */ };
+enum { RELEASE_EVERY = 256 /* blocks emptied between two looks for the oldest epoch, at least */ };
 
 /* A queue in the merge. Leaves are in order of queue number. */
 struct leaf {
@@ -31,6 +31,7 @@ struct sorter {
     size_t bytes;
     size_t peak_bytes;
     uint64_t epoch;
+    size_t release_after; /* blocks emptied until the next look for the oldest epoch */
     void (*released)(void *ctx, uint64_t oldest);
     void *released_ctx;
 };
@@ -105,6 +106,7 @@ void sorter_on_released(struct sorter *s, void (*released)(void *ctx, uint64_t o
 static void tell_released(struct sorter *s)
 {
     uint64_t oldest = s->epoch;
+    size_t visited = s->queues.n;
     if (!s->released)
         return;
     for (size_t i = 0; i < s->queues.n; i++) {
@@ -114,7 +116,10 @@ static void tell_released(struct sorter *s)
                 oldest = q->blocks.p[k].epoch;
         if (q->n_fresh && q->fresh_epoch < oldest)
             oldest = q->fresh_epoch;
+        visited += q->blocks.n - q->first_block;
     }
+    s->release_after =
+        visited / 4 > RELEASE_EVERY ? visited / 4 : RELEASE_EVERY; /* amortised, however many there are */
     s->released(s->released_ctx, oldest);
 }
 
@@ -260,7 +265,7 @@ static void extract(struct sorter *s)
         l->ts = leaf_ts(l);
         l->live = !sort_queue_empty(q);
         replay(s, w);
-        if (freed >= RELEASE_EVERY) {
+        if (freed >= s->release_after) {
             tell_released(s);
             freed = 0;
         }
