@@ -4,6 +4,8 @@
 #include "importer/proto/special_packets.h"
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_tracker.h"
+#include "proto/text_format.h"
+#include "schema/config.pb-c.h"
 
 void trace_uuid_set(struct importer *im, uint64_t msb, uint64_t lsb)
 {
@@ -66,6 +68,18 @@ void trace_attributes_packet(struct packet *p)
 static const uint64_t ring_buffer_period_ms = 7 * 24 * 3600 * UINT64_C(1000);
 enum { FILL_DISCARD = 2 };
 
+/* The config as text, as the recording command takes it. */
+static void config_text(struct packet *p)
+{
+    struct pb_writer w = {0};
+    text_print(&mrd__trace_config__descriptor, p->field, 0, &w);
+    if (w.failed)
+        p->m->im->failed = true;
+    else if (w.n)
+        metadata_str(p->m->im, NULL, METADATA_trace_config_pbtxt, import_slice(p->m->im, pb_written(&w)));
+    pb_writer_free(&w);
+}
+
 static enum tokenize_result config_packet(struct packet *p)
 {
     struct importer *im = p->m->im;
@@ -109,6 +123,7 @@ static enum tokenize_result config_packet(struct packet *p)
             break;
         }
     }
+    config_text(p);
     seqs->streams_into_file = write_into_file && write_period_ms < ring_buffer_period_ms;
     for (int i = 0; i < 64; i++)
         if (write_into_file && discard_buffers >> i & 1)
