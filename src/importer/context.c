@@ -51,67 +51,37 @@ static bool open_parts(struct machine_ctx *m)
 {
     m->sequences = sequences_open(m);
     bool ok = m->sequences != NULL;
-#ifdef HAVE_process_tracker
     ok = ok && (m->processes = process_tracker_open(m));
-#endif
-#ifdef HAVE_sched_tracker
     ok = ok && (m->sched = sched_tracker_open(m));
-#endif
-#ifdef HAVE_ftrace_machine
     ok = ok && (m->ftrace = ftrace_machine_open(m));
-#endif
-#ifdef HAVE_track_event_machine
     ok = ok && (m->track_event = track_event_machine_open(m));
-#endif
-#ifdef HAVE_system_machine
     ok = ok && (m->system = system_machine_open(m));
-#endif
     return ok;
 }
 
 void machine_finish(struct machine_ctx *m)
 {
-#ifdef HAVE_ftrace_machine
     ftrace_machine_finish(m->ftrace);
-#endif
-#ifdef HAVE_track_event_machine
     track_event_machine_finish(m->track_event);
-#endif
-#ifdef HAVE_system_machine
     system_machine_finish(m->system);
-#endif
-#ifdef HAVE_sched_tracker
     sched_tracker_finish(m->sched);
-#endif
-#ifdef HAVE_process_tracker
     process_tracker_finish(m->processes);
-#endif
 }
 
 void machine_close(struct machine_ctx *m)
 {
     if (!m)
         return;
-#ifdef HAVE_system_machine
     if (m->system)
         system_machine_close(m->system);
-#endif
-#ifdef HAVE_track_event_machine
     if (m->track_event)
         track_event_machine_close(m->track_event);
-#endif
-#ifdef HAVE_ftrace_machine
     if (m->ftrace)
         ftrace_machine_close(m->ftrace);
-#endif
-#ifdef HAVE_sched_tracker
     if (m->sched)
         sched_tracker_close(m->sched);
-#endif
-#ifdef HAVE_process_tracker
     if (m->processes)
         process_tracker_close(m->processes);
-#endif
     sequences_close(m->sequences);
     mem_free(m);
 }

@@ -105,15 +105,9 @@ struct proto_reader *proto_reader_open(struct importer *im)
     if (!r)
         return NULL;
     r->im = im;
-#ifdef HAVE_ftrace_packet_handlers
     add_handlers(r, ftrace_packet_handlers);
-#endif
-#ifdef HAVE_track_event_packet_handlers
     add_handlers(r, track_event_packet_handlers);
-#endif
-#ifdef HAVE_system_packet_handlers
     add_handlers(r, system_packet_handlers);
-#endif
     add_handlers(r, proto_packet_handlers);
     return r;
 }
