@@ -88,8 +88,8 @@ static double distinct_values(const struct table *t, int column)
     if (column == VTAB_ROW)
         return n;
     const struct column *c = &t->columns[column];
-    if (c->min > c->max)
-        return 1;
+    if (c->min > c->max) /* all are NULL: nothing is equal to any of them */
+        return n < 1 ? 1 : n;
     double guess = c->type == COL_F64 ? n / 4 : (double)c->max - (double)c->min + 1;
     if (c->type == COL_STR && guess > 200)
         guess = 200;
