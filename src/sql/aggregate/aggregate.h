@@ -15,7 +15,7 @@
 enum { AGGREGATE_MAX_COLUMNS = 16, AGGREGATE_MAX_VALUES = 12, AGGREGATE_MIN_ROWS = 2000 };
 
 /* The most groups that are kept in a plain array. */
-enum { AGGREGATE_MAX_GROUPS = 1 << 20 };
+enum { AGGREGATE_MAX_GROUPS = 1 << 18 };
 
 /* A statement that does the same natively, to be sqlite3_finalize()d; NULL when `original` (its prepared form, for the
  * names of the result) does not have the shape, the table is small, or memory is short. */
