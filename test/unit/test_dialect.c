@@ -142,6 +142,8 @@ static const struct {
     {"SELECT hash(1.5)", {"HASH: arg 0 has unknown type"}},
     {"SELECT unhex('')", {"invalid hex"}},
     {"SELECT to_ftrace(99)", {"TO_FTRACE"}},
+    {"CREATE PERFETTO FUNCTION g() RETURNS ANY AS SELECT __intrinsic_graph_agg(1, 2); SELECT __intrinsic_dfs(g(), g())",
+     {"cannot give a graph"}},
 };
 
 START_TEST(bad_statements_point_at_the_place)

@@ -1,5 +1,6 @@
 /* CREATE PERFETTO FUNCTION … RETURNS TYPE: scalar functions whose body is a SELECT, and aliases of built-in ones. */
 #include "sql/dialect/exec.h"
+#include "sql/dialect/pointer.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -59,6 +60,10 @@ static void run_body(sqlite3_context *ctx, struct sql_function *f, sqlite3_stmt 
         return;
     }
     sqlite3_value *v = sqlite3_column_value(stmt, 0);
+    if (value_is_pointer(v)) {
+        result_error(ctx, "%s: %s", f->name, "a function cannot give a graph, table or array");
+        return;
+    }
     sqlite3_result_value(ctx, v);
     sqlite3_value *kept = memo_key ? sqlite3_value_dup(v) : NULL;
     rc = sqlite3_step(stmt);

@@ -5,6 +5,7 @@
  * arguments of FROM f(1, 2) into equality constraints on the hidden columns. idxStr has a letter for each value that
  * xFilter gets: 'a' + number of the argument. */
 #include "sql/dialect/exec.h"
+#include "sql/dialect/pointer.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -210,7 +211,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
     const struct sql_function *f = ((struct function_table *)base->pVtab)->f;
     int n = (int)f->columns.n, a = column - n;
     if (column < n)
-        sqlite3_result_value(ctx, sqlite3_column_value(c->stmt, column));
+        result_of_statement(ctx, sqlite3_column_value(c->stmt, column));
     else if (a == (int)f->params.n)
         sqlite3_result_int64(ctx, c->row);
     return SQLITE_OK; /* in_x: equality was taken by xFilter; its value is not asked for again */

@@ -108,7 +108,7 @@ static void at_max_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     m->any = true;
     m->ts = ts;
     sqlite3_value_free(m->value);
-    m->value = sqlite3_value_dup(argv[1]);
+    m->value = type == SQLITE_NULL ? NULL : sqlite3_value_dup(argv[1]); /* a pointer value is of type NULL as well */
 }
 
 static void at_max_final(sqlite3_context *ctx)

@@ -1,4 +1,5 @@
 /* Functions on text: REVERSE, STR_SPLIT, CONCAT, HASH, TO_TIMECODE and their like. */
+#include "sql/dialect/pointer.h"
 #include "sql/functions/functions.h"
 
 #include <stdio.h>
@@ -188,11 +189,11 @@ static void if_else(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     }
     for (; i + 1 < argc; i += 2)
         if (!function_is_null(argv[i]) && sqlite3_value_double(argv[i]) != 0) {
-            sqlite3_result_value(ctx, argv[i + 1]);
+            result_of_statement(ctx, argv[i + 1]);
             return;
         }
     if (i < argc)
-        sqlite3_result_value(ctx, argv[i]);
+        result_of_statement(ctx, argv[i]);
 }
 
 static void append_utf8(sqlite3_str *s, uint32_t c)

@@ -11,6 +11,7 @@
  * xBestIndex hands the pushed constraints on as text in idxStr: for each, side ('1', '2', 'b'oth), column number of the
  * side (2 digits of base 64), operator letter. */
 #include "sql/operators/span_join.h"
+#include "sql/dialect/pointer.h"
 
 /* A side while it is read. */
 struct side {
@@ -416,7 +417,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
         else if (s->kept)
             kept_result(ctx, t->e, s, input);
         else
-            sqlite3_result_value(ctx, sqlite3_column_value(s->stmt, input));
+            result_of_statement(ctx, sqlite3_column_value(s->stmt, input));
     }
     return SQLITE_OK;
 }
