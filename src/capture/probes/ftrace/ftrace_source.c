@@ -19,12 +19,10 @@ struct drained_instance {
     struct ftrace_source *source;
     const struct probes_host *host;
     uv_timer_t timer;
-    uv_poll_t *polls; /* [in.n_cpus] while a session uses watermarks, else NULL */
+    uv_poll_t **polls; /* [n_polls] one a cpu while readers are open, where the kernel can poll; entries may be NULL */
     uint32_t n_polls;
     uint32_t users;
     uint32_t period_ms;
-    unsigned closing; /* uv handles that have not said goodbye */
-    bool freed;
 };
 
 struct ftrace_source {
@@ -202,20 +200,24 @@ static void on_watermark(uv_poll_t *poll, int status, int events)
 
 /* ---- instances ---- */
 
-static void on_closed(uv_handle_t *handle)
+static void free_handle(uv_handle_t *handle)
 {
-    struct drained_instance *d = handle->data;
-    if (--d->closing)
-        return;
-    mem_free(d->polls);
-    mem_free(d);
+    mem_free(handle);
+}
+
+static void free_instance(uv_handle_t *timer)
+{
+    mem_free(timer->data);
 }
 
 static void stop_polls(struct drained_instance *d)
 {
     for (uint32_t i = 0; i < d->n_polls; i++)
-        if (d->polls[i].data)
-            uv_poll_stop(&d->polls[i]);
+        if (d->polls[i])
+            uv_close((uv_handle_t *)d->polls[i], free_handle);
+    mem_free(d->polls);
+    d->polls = NULL;
+    d->n_polls = 0;
 }
 
 static void instance_release(struct drained_instance *d)
@@ -230,19 +232,13 @@ static void instance_release(struct drained_instance *d)
             break;
         }
     }
+    stop_polls(d);
     if (ftrace_instance_close(&d->in, &err)) {
         char line[640];
         snprintf(line, sizeof line, "restoring tracefs: %s", err.text);
         host->log(host->ctx, line);
     }
-    d->closing = 1;
-    uv_close((uv_handle_t *)&d->timer, on_closed);
-    for (uint32_t i = 0; i < d->n_polls; i++) {
-        if (d->polls[i].data) {
-            d->closing++;
-            uv_close((uv_handle_t *)&d->polls[i], on_closed);
-        }
-    }
+    uv_close((uv_handle_t *)&d->timer, free_instance);
 }
 
 static int instance_get(struct ftrace_source *source, const struct probes_host *host, const char *name,
@@ -379,10 +375,14 @@ static int start_polls(struct drained_instance *d, const struct probes_host *hos
         return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
     d->n_polls = d->in.n_cpus;
     for (uint32_t cpu = 0; cpu < d->in.n_cpus; cpu++) {
-        if (d->in.readers[cpu].fd < 0 || uv_poll_init(host->loop, &d->polls[cpu], d->in.readers[cpu].fd))
+        uv_poll_t *poll = d->in.readers[cpu].fd < 0 ? NULL : mem_zalloc(sizeof *poll);
+        if (!poll || uv_poll_init(host->loop, poll, d->in.readers[cpu].fd)) {
+            mem_free(poll); /* the timer does it alone */
             continue;
-        d->polls[cpu].data = d;
-        uv_poll_start(&d->polls[cpu], UV_READABLE, on_watermark);
+        }
+        poll->data = d;
+        uv_poll_start(poll, UV_READABLE, on_watermark);
+        d->polls[cpu] = poll;
     }
     return 0;
 }
@@ -417,10 +417,14 @@ static int session_start(void *state, struct error *err)
         return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
     put_stats(s, &s->start_stats, FTRACE_STATS_START);
     int rc = ftrace_instance_start(&d->in, err);
-    if (!rc && ftrace_instance_can_poll(&d->in))
-        rc = start_polls(d, s->host, err);
     if (rc)
         return rc;
+    if (ftrace_instance_can_poll(&d->in))
+        rc = start_polls(d, s->host, err);
+    if (rc) {
+        ftrace_instance_stop(&d->in);
+        return rc;
+    }
     vec_push(&d->in.started, s);
     s->started = true;
     set_period(d);
