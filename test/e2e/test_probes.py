@@ -150,7 +150,7 @@ duration_ms: 500 """)
             self.assertNotEqual(r.one(trace, "select value from stats where name = 'ftrace_setup_errors'"), "0")
             self.assertNotEqual(r.one(trace, "select count(*) from sched"), "0")
 
-    def kill_at_random(self, what, seed):
+    def kill_at_random(self, what, seed, stuck=False):
         rng = random.Random(seed)
         config = SCHED % ("buffer_size_kb: 4096", 20000) + "write_into_file: true file_write_period_ms: 100 "
         with recorder.Recorder() as r:
@@ -160,6 +160,9 @@ duration_ms: 500 """)
                 r.wait_for("the recording", lambda: r.instances() and (r.dir / "trace.pftrace").exists()
                            and (r.dir / "trace.pftrace").stat().st_size > 100000)
                 time.sleep(rng.random() * 0.5)
+                if stuck:  # the probes wait for room in the shared memory when the service goes
+                    r.traced.send_signal(signal.SIGSTOP)
+                    stress(1.5)
                 for name in what:
                     getattr(r, name).send_signal(signal.SIGKILL)
                     getattr(r, name).wait()
@@ -197,6 +200,9 @@ duration_ms: 500 """)
     def test_kill_service(self):
         for seed in range(2):
             self.kill_at_random(["traced"], 10 + seed)
+
+    def test_kill_a_service_that_does_not_read(self):
+        self.kill_at_random(["traced"], 30, stuck=True)
 
     def test_kill_both(self):
         for seed in range(2):

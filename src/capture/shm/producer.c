@@ -5,6 +5,7 @@
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
 
+#include <poll.h>
 #include <string.h>
 
 /* Over slow links: unsent commits up to this stay in the socket's queue, the rest waits in the shared buffer, where the
@@ -60,6 +61,13 @@ static void on_wake(void *ctx, bool urgent)
         uv_async_send(&p->async);
 }
 
+/* The service may have gone while this thread waits for it: the loop, which would notice, does not run then. */
+static bool peer_is_gone(const struct producer *p)
+{
+    struct pollfd fd = {.fd = ipc_client_socket(p->client), .events = POLLRDHUP};
+    return fd.fd < 0 || (poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)));
+}
+
 static void on_stalled(void *ctx)
 {
     struct producer *p = ctx;
@@ -71,6 +79,8 @@ static void on_stalled(void *ctx)
     pump(p);
     if (p->client && p->connected)
         ipc_client_drain(p->client, 10);
+    if (p->arbiter && (!p->client || peer_is_gone(p)))
+        shm_arbiter_shut(p->arbiter); /* else a writer would wait 30 s for each of its chunks */
 }
 
 static const struct shm_arbiter_ops arbiter_ops = {.wake = on_wake, .stalled = on_stalled};
