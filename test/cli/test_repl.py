@@ -145,6 +145,7 @@ class Repl(harness.Case):
         self.ask(t, "select 'still here' as x;", "still here")
         t.send("select half")
         t.expect("half")
+        time.sleep(0.5)  # a Ctrl-C that comes before the editor waits for the next key is seen with that key
         t.send("\x03")
         t.expect("> $")
         self.ask(t, "select 'fresh line' as x;", "fresh line  ")
