@@ -27,9 +27,9 @@ struct import_options {
     bool ignore_ftrace_parse_errors; /* dev flag: ftrace_parse_errors are counted, not fatal */
     bool crop_track_events;          /* drop track events before the range of interest */
     enum import_clock_model clock_model;
-    int sync_method;    /* enum sync_method: how recordings without a relay are brought onto one clock */
+    int sync_method;            /* enum sync_method: how recordings without a relay are brought onto one clock */
     const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
-    unsigned threads; /* workers for decompression and tokenizing; 0: as many as useful */
+    unsigned threads;           /* workers for decompression and tokenizing; 0: as many as useful */
     void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* may be NULL; total 0 when unknown */
     void *progress_ctx;
 };

@@ -45,7 +45,10 @@ static double cpu_seconds(void)
     return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
 }
 
-static void on_end(uv_timer_t *t) { uv_stop(t->loop); }
+static void on_end(uv_timer_t *t)
+{
+    uv_stop(t->loop);
+}
 
 static void on_exit_cb(uv_process_t *p, int64_t status, int sig)
 {

@@ -12,8 +12,7 @@ struct descriptor {
     struct slice message; /* DescriptorProto */
 };
 
-typedef VEC(struct descriptor)
-descriptor_list;
+typedef VEC(struct descriptor) descriptor_list;
 
 static void copy_text(char *out, size_t size, struct slice s)
 {

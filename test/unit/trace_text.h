@@ -21,8 +21,7 @@ struct decoded_event {
     struct decoded_field fields[40];
 };
 
-typedef VEC(struct decoded_event)
-decoded_list;
+typedef VEC(struct decoded_event) decoded_list;
 
 /* Decodes all events of all bundles, in the order in which they stand (compact lists are expanded, with the fields that
  * they hold). */

@@ -139,7 +139,8 @@ void ipc_put_bind_reply(struct pb_writer *w, uint64_t request_id, uint32_t servi
     if (service_id)
         len += 2 + 1 + varint_size(service_id);
     pb_put_varint(w, F_REQUEST_ID, request_id);
-    /* the other implementation leaves four bytes for the length of all but the shortest messages: so do we, to the byte */
+    /* the other implementation leaves four bytes for the length of all but the shortest messages: so do we, to the byte
+     */
     size_t mark = 0;
     if (len > 126)
         mark = pb_begin(w, F_BIND_REPLY);

@@ -40,10 +40,10 @@ struct sequence {
     uint32_t skip, skip_start;
     /* what the reader remembers between passes, also of chunks that are gone */
     bool any_done;
-    uint32_t last_done;  /* the last chunk that was read to its end */
-    uint32_t last_from;    /* the chunk that the last packet began in */
+    uint32_t last_done; /* the last chunk that was read to its end */
+    uint32_t last_from; /* the chunk that the last packet began in */
     bool any_gone;
-    uint32_t last_gone;    /* the last chunk that was read or overwritten: what is before it will not be missed */
+    uint32_t last_gone;  /* the last chunk that was read or overwritten: what is before it will not be missed */
     uint32_t partial_id; /* a chunk read in part, and how far: it may be overwritten and come again */
     uint16_t partial_read;
     uint32_t loss; /* bits for the next packet */
@@ -57,8 +57,8 @@ struct trace_buffer {
     enum trace_buffer_policy policy;
     bool full; /* DISCARD has refused a chunk */
     struct trace_buffer_stats stats;
-    struct u64map by_key; /* producer << 16 | writer → index in all */
-    VEC(struct sequence *) all; /* in order of arrival; records refer to these numbers */
+    struct u64map by_key;         /* producer << 16 | writer → index in all */
+    VEC(struct sequence *) all;   /* in order of arrival; records refer to these numbers */
     VEC(struct sequence *) order; /* by (producer, writer) */
     /* the pass of reading */
     bool final;
