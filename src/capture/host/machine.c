@@ -1,6 +1,8 @@
 /* Owns what the machine tells about itself. */
 #include "capture/host/machine.h"
 
+#include "base/fnv.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,19 +14,9 @@
 
 const char machine_software_version[] = "Meridian v" MERIDIAN_VERSION;
 
-static const uint64_t fnv_basis = 0xcbf29ce484222325u, fnv_prime = 0x100000001b3u;
-
-static uint64_t fnv1a(uint64_t h, const void *data, size_t len)
-{
-    const uint8_t *p = data;
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ p[i]) * fnv_prime;
-    return h;
-}
-
 uint32_t machine_id_of_hint(const char *hint, size_t len)
 {
-    uint32_t id = (uint32_t)fnv1a(fnv_basis, hint, len);
+    uint32_t id = (uint32_t)fnv1a(FNV1A_BASIS, hint, len);
     return id ? id : 1;
 }
 
@@ -62,7 +54,7 @@ void machine_id_hint(char *buf, size_t size)
     memset(&u, 0, sizeof u);
     if (statx(AT_FDCWD, "/dev", 0, STATX_BTIME, &st) != 0 || !(st.stx_mask & STATX_BTIME) || uname(&u) != 0)
         return;
-    uint64_t h = fnv1a(fnv_basis, &st.stx_btime, sizeof st.stx_btime);
+    uint64_t h = fnv1a(FNV1A_BASIS, &st.stx_btime, sizeof st.stx_btime);
     snprintf(buf, size, "%llx", (unsigned long long)fnv1a(h, &u, sizeof u));
 }
 

@@ -1,6 +1,7 @@
 /* Owns the way of a file into the importer: mapped and read in place, or streamed. */
 #include "importer/reader/reader.h"
 
+#include "base/fnv.h"
 #include "importer/ctf/ctf_import.h"
 #include "importer/metadata.h"
 #include "importer/proto/special_packets.h"
@@ -353,19 +354,10 @@ int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out,
     return rc;
 }
 
-/* The uuid of a trace that does not have one: a hash (FNV-1a) of its first bytes. */
-static uint64_t uuid_hash(const uint8_t *p, size_t n)
-{
-    uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 0x100000001b3;
-    return h;
-}
-
 void reader_metadata(struct reader *r)
 {
-    if (!r->im->has_uuid && r->head_len)
-        trace_uuid_set(r->im, 0, uuid_hash(r->head, r->head_len));
+    if (!r->im->has_uuid && r->head_len) /* a trace without one: a hash of its first bytes */
+        trace_uuid_set(r->im, 0, fnv1a(FNV1A_BASIS, r->head, r->head_len));
     if (r->head_len)
         metadata_int(r->im, NULL, METADATA_trace_size_bytes, (int64_t)r->total_bytes);
 }

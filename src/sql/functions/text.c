@@ -1,4 +1,5 @@
 /* Functions on text: REVERSE, STR_SPLIT, CONCAT, HASH, TO_TIMECODE and their like. */
+#include "base/fnv.h"
 #include "sql/dialect/pointer.h"
 #include "sql/functions/functions.h"
 
@@ -97,7 +98,7 @@ static void octet_length(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 /* FNV-1a, 64 bits, over the bytes of integers and texts. */
 static void hash(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = FNV1A_BASIS;
     for (int i = 0; i < argc; i++) {
         uint8_t le[8];
         struct slice bytes = {le, 8};
@@ -112,8 +113,7 @@ static void hash(sqlite3_context *ctx, int argc, sqlite3_value **argv)
             function_error(ctx, "HASH: arg %d has unknown type", i);
             return;
         }
-        for (size_t k = 0; k < bytes.len; k++)
-            h = (h ^ bytes.p[k]) * 0x100000001b3u;
+        h = fnv1a(h, bytes.p, bytes.len);
     }
     sqlite3_result_int64(ctx, (int64_t)h);
 }

@@ -1,6 +1,7 @@
 /* Table functions that walk trees of rows: ANCESTOR_SLICE, DESCENDANT_SLICE,
  * EXPERIMENTAL_ANCESTOR_STACK_PROFILE_CALLSITE, EXPERIMENTAL_ANNOTATED_CALLSTACK; and the function SLICE_IS_ANCESTOR.
  */
+#include "base/fnv.h"
 #include "sql/operators/rows.h"
 #include "sql/operators/table_functions.h"
 
@@ -100,13 +101,6 @@ int slice_descendants(const struct table *t, uint32_t row, struct row_list *out)
 
 /* ---- stacks of names ---- */
 
-static uint64_t fnv(uint64_t h, const void *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ ((const uint8_t *)p)[i]) * 0x100000001b3u;
-    return h;
-}
-
 /* For each slice a hash of the names from the top down to it, and that of its parent (0 at the top). 52 bits, so that
  * it survives a double. */
 static int slice_stacks(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
@@ -121,9 +115,9 @@ static int slice_stacks(struct engine *e, sqlite3_value **args, struct table *ou
         struct slice category = strpool_view(&st->strings, (strid)table_get(t, slice_c_category, r));
         struct slice name = strpool_view(&st->strings, (strid)table_get(t, slice_c_name, r));
         int64_t above = parent != COL_NULL && parent < r ? hash[parent] : 0;
-        uint64_t h = fnv(0xcbf29ce484222325u, &above, sizeof above);
-        h = fnv(fnv(h, category.p, category.len), "|", 1);
-        hash[r] = (int64_t)(fnv(h, name.p, name.len) >> 12);
+        uint64_t h = fnv1a(FNV1A_BASIS, &above, sizeof above);
+        h = fnv1a(fnv1a(h, category.p, category.len), "|", 1);
+        hash[r] = (int64_t)(fnv1a(h, name.p, name.len) >> 12);
         int64_t words[] = {r, hash[r], above};
         rc = table_append(out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
     }
