@@ -12,11 +12,6 @@ enum { NEIGHBOURS = 24 /* samples on each side that may bound a knot; further on
 static const int64_t longest_round_ns = 30 * INT64_C(1000000000); /* two readings further apart are two exchanges */
 static const int64_t largest_value = INT64_C(1) << 61;
 
-static int64_t saturate(wide v)
-{
-    return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
-}
-
 /* What the drift may bend a line away from its tangent within `dt`: wander * dt^2 / 2, rounded up. */
 static int64_t bend(wide dt)
 {
@@ -26,7 +21,7 @@ static int64_t bend(wide dt)
         return INT64_MAX / 4;
     /* dt^2 / 2 * 20e-9 / 1e9 (per ns) = dt^2 / 1e17 */
     const wide per = (wide)1000000000 * 1000000000 * 2 / CLOCK_WANDER_PPB_PER_S;
-    return saturate((dt * dt + per - 1) / per);
+    return sync_saturate((dt * dt + per - 1) / per);
 }
 
 bool clock_line_add(struct clock_line *l, int64_t remote, int64_t host)
@@ -83,10 +78,10 @@ static int fill(const struct clock_line *l, struct sync_hull *h, int64_t x, size
     sync_hull_clear(h);
     for (size_t i = from; i < to; i++) {
         const struct clock_sample *s = &l->samples.p[i];
-        int rc = sync_hull_add(h, SYNC_ABOVE, s->remote, saturate((wide)s->host + bend((wide)s->remote - x)));
+        int rc = sync_hull_add(h, SYNC_ABOVE, s->remote, sync_saturate((wide)s->host + bend((wide)s->remote - x)));
         if (rc == 0 && answers(l, i)) {
             int64_t later = s[1].remote;
-            rc = sync_hull_add(h, SYNC_BELOW, later, saturate((wide)s->host - bend((wide)later - x)));
+            rc = sync_hull_add(h, SYNC_BELOW, later, sync_saturate((wide)s->host - bend((wide)later - x)));
         }
         if (rc == -MRD_ENOMEM)
             return rc;
@@ -121,13 +116,13 @@ static void propagate(struct clock_line *l)
     struct clock_knot *k = l->knots.p;
     for (size_t i = 1; i < l->knots.n; i++) {
         wide dx = (wide)k[i].x - k[i - 1].x, slack = dx * CLOCK_SLOPE_LIMIT_PPB / 1000000000 + 1;
-        int64_t lo = saturate(k[i - 1].lo + dx - slack), hi = saturate(k[i - 1].hi + dx + slack);
+        int64_t lo = sync_saturate(k[i - 1].lo + dx - slack), hi = sync_saturate(k[i - 1].hi + dx + slack);
         k[i].lo = lo > k[i].lo ? lo : k[i].lo;
         k[i].hi = hi < k[i].hi ? hi : k[i].hi;
     }
     for (size_t i = l->knots.n; i-- > 1;) {
         wide dx = (wide)k[i].x - k[i - 1].x, slack = dx * CLOCK_SLOPE_LIMIT_PPB / 1000000000 + 1;
-        int64_t lo = saturate(k[i].lo - dx - slack), hi = saturate(k[i].hi - dx + slack);
+        int64_t lo = sync_saturate(k[i].lo - dx - slack), hi = sync_saturate(k[i].hi - dx + slack);
         k[i - 1].lo = lo > k[i - 1].lo ? lo : k[i - 1].lo;
         k[i - 1].hi = hi < k[i - 1].hi ? hi : k[i - 1].hi;
     }
@@ -135,7 +130,7 @@ static void propagate(struct clock_line *l)
 
 static int64_t middle(const struct clock_knot *k)
 {
-    return saturate(((wide)k->lo + k->hi) >> 1);
+    return sync_saturate(((wide)k->lo + k->hi) >> 1);
 }
 
 /* slope - 1 in units of 2^-62 of the line through two points; floor, so that no piece overshoots its end. */
@@ -195,7 +190,7 @@ static int solve_end(struct clock_line *l, struct sync_hull *h, bool last, struc
         }
         growth = (widest >> 32) + 1;
     }
-    l->end_slope[last] = saturate(growth);
+    l->end_slope[last] = sync_saturate(growth);
     return 0;
 }
 
@@ -281,7 +276,7 @@ int64_t clock_line_to_remote(const struct clock_line *l, int64_t host)
 /* How far the middle of a knot can be from the truth. */
 static int64_t half_width(const struct clock_knot *k)
 {
-    return saturate(((wide)k->hi - k->lo + 1) / 2 + 1);
+    return sync_saturate(((wide)k->hi - k->lo + 1) / 2 + 1);
 }
 
 int64_t clock_line_error(const struct clock_line *l, int64_t remote)
@@ -295,7 +290,7 @@ int64_t clock_line_error(const struct clock_line *l, int64_t remote)
         /* Between two points a curve leaves its chord by at most wander * at * (dx - at) / 2. */
         wide product = at > ((wide)1 << 52) || dx - at > ((wide)1 << 52) ? (wide)1 << 104 : at * (dx - at);
         wide per = (wide)1000000000 * 1000000000 * 2 / CLOCK_WANDER_PPB_PER_S;
-        return saturate(between + (product + per - 1) / per + 2);
+        return sync_saturate(between + (product + per - 1) / per + 2);
     }
     bool last = i > 0;
     const struct clock_knot *k = last ? vec_last(&l->knots) : &l->knots.p[0];
@@ -303,7 +298,7 @@ int64_t clock_line_error(const struct clock_line *l, int64_t remote)
     wide growth = (away * l->end_slope[last] >> 30) + 1;
     wide bent = growth + bend(away);
     wide limit = away * 2 * CLOCK_SLOPE_LIMIT_PPB / 1000000000 + 1; /* nothing is worse than the limits of the slope */
-    return saturate(half_width(k) + (bent < limit ? bent : limit) + 2);
+    return sync_saturate(half_width(k) + (bent < limit ? bent : limit) + 2);
 }
 
 void clock_line_free(struct clock_line *l)

@@ -46,11 +46,6 @@ int sync_slope_cmp(struct sync_line a, struct sync_line b)
     return (l > r) - (l < r);
 }
 
-static int64_t saturate(wide v)
-{
-    return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
-}
-
 static wide divide_floor(wide n, wide d)
 {
     wide q = n / d;
@@ -59,12 +54,12 @@ static wide divide_floor(wide n, wide d)
 
 int64_t sync_line_floor(struct sync_line line, int64_t x)
 {
-    return saturate(line.at.y + divide_floor((wide)line.dy * ((wide)x - line.at.x), line.dx));
+    return sync_saturate(line.at.y + divide_floor((wide)line.dy * ((wide)x - line.at.x), line.dx));
 }
 
 int64_t sync_line_ceil(struct sync_line line, int64_t x)
 {
-    return saturate(line.at.y - divide_floor(-((wide)line.dy * ((wide)x - line.at.x)), line.dx));
+    return sync_saturate(line.at.y - divide_floor(-((wide)line.dy * ((wide)x - line.at.x)), line.dx));
 }
 
 double sync_line_drift(struct sync_line line)

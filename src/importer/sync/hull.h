@@ -15,6 +15,12 @@
 
 #include <stdint.h>
 
+/* The nearest value that 64 bits hold. */
+static inline int64_t sync_saturate(__int128 v)
+{
+    return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
+}
+
 struct sync_point {
     int64_t x;
     int64_t y;

@@ -200,11 +200,6 @@ int sync_network_solve(struct sync_network *n, int reference)
     return rc;
 }
 
-static int64_t saturate(__int128 v)
-{
-    return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
-}
-
 /* Trace Compass' line in integers, anchored at the first point it has. */
 static struct sync_transform incremental_transform(const struct incremental_sync *s)
 {
@@ -262,7 +257,7 @@ int64_t sync_pair_invert(const struct sync_network *n, const struct sync_pair *p
 
 static void add_error(int64_t *sum, int64_t hop)
 {
-    *sum = hop == INT64_MAX || *sum == INT64_MAX ? INT64_MAX : saturate((__int128)*sum + hop);
+    *sum = hop == INT64_MAX || *sum == INT64_MAX ? INT64_MAX : sync_saturate((__int128)*sum + hop);
 }
 
 int64_t sync_network_to_reference(const struct sync_network *n, uint32_t host, int64_t ts, int64_t *error)

@@ -5,11 +5,6 @@ typedef __int128 wide;
 
 enum { SLOPE_BITS = 62 };
 
-static int64_t saturate(wide v)
-{
-    return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
-}
-
 /* floor(dx * slope): dx may have 65 bits, so the product is taken in two halves. */
 static wide scale(wide dx, int64_t slope)
 {
@@ -54,7 +49,7 @@ static wide apply(const struct sync_transform *t, wide x)
 
 int64_t sync_transform_apply(const struct sync_transform *t, int64_t x)
 {
-    return saturate(apply(t, x));
+    return sync_saturate(apply(t, x));
 }
 
 int64_t sync_transform_invert(const struct sync_transform *t, int64_t y)
@@ -76,7 +71,7 @@ int64_t sync_transform_invert(const struct sync_transform *t, int64_t y)
         else
             lo = mid + 1;
     }
-    return saturate(lo);
+    return sync_saturate(lo);
 }
 
 int64_t sync_transform_error(const struct sync_transform *t, const struct sync_hull *h, int64_t x)
@@ -86,7 +81,7 @@ int64_t sync_transform_error(const struct sync_transform *t, const struct sync_h
         return INT64_MAX;
     wide y = apply(t, x);
     wide up = hi - y, down = y - lo;
-    return saturate(up > down ? up : down);
+    return sync_saturate(up > down ? up : down);
 }
 
 double sync_transform_drift_ppb(const struct sync_transform *t)
