@@ -114,22 +114,6 @@ static struct slice client_clocks(struct slice args, uint64_t *phase, uint64_t *
     return out;
 }
 
-static uint64_t boot_of(struct slice clocks)
-{
-    struct pb_cursor c = pb_cursor(clocks);
-    struct pb_field f, g;
-    while (pb_next(&c, &f)) {
-        uint64_t id = 0, ts = 0;
-        for (struct pb_cursor m = pb_sub(&f); pb_next(&m, &g);) {
-            id = g.id == 1 ? pb_u64(&g) : id;
-            ts = g.id == 2 ? pb_u64(&g) : ts;
-        }
-        if (id == CLOCK_BOOTTIME_ID)
-            return ts;
-    }
-    return 0;
-}
-
 /* Half of the rounds go, every second one, so that a long life keeps the whole of its drift. */
 static void thin_out(struct service_machine *m)
 {
@@ -178,10 +162,9 @@ static void sync_clock(struct service_relay *r, struct slice args, const struct 
     if (!client.p)
         return;
     if (phase == PHASE_UPDATE && r->ping.p) {
-        uint64_t ping_ns = boot_of(r->ping);
         struct clock_round round = {.client = {r->ping, client},
                                     .host = {r->ping_at, *host},
-                                    .rtt_ns = boot_ns > ping_ns ? boot_ns - ping_ns : 0,
+                                    .rtt_ns = boot_ns > r->ping_ns ? boot_ns - r->ping_ns : 0,
                                     .at_ns = clock_readings_get(host, CLOCK_BOOTTIME_ID)};
         r->ping = slice_of(NULL, 0);
         add_round(&r->service->machines.p[r->machine], round);
@@ -190,6 +173,7 @@ static void sync_clock(struct service_relay *r, struct slice args, const struct 
     free_slice(&r->ping);
     if (phase == PHASE_PING) {
         r->ping = client;
+        r->ping_ns = boot_ns;
         r->ping_at = *host;
     } else {
         free_slice(&client);

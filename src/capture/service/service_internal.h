@@ -213,6 +213,7 @@ struct service_relay {
     struct ipc_peer *peer;
     uint32_t machine;              /* index in service.machines */
     struct slice ping;             /* client clocks of a PING without its UPDATE yet; mem_alloc()ed */
+    uint64_t ping_ns;              /* the client's BOOTTIME in it */
     struct clock_readings ping_at; /* ours when it came */
 };
 
