@@ -116,7 +116,7 @@ uint32_t ctf_args(struct importer *im, struct ctf_class_use *use, struct slice p
     struct args *a = &im->st->args;
     if (!fields->n)
         return 0;
-    if (!use->on_demand) {
+    if (!use->on_demand || !payload.p) {
         struct arg_list list = {0};
         ctf_items_to_args(a, fields, &list);
         uint32_t id = args_intern(a, list.p, list.n);

@@ -285,11 +285,10 @@ static void insert_event(struct ctf_queue *q, const struct ctf_row *row, struct 
 {
     if (q->c->im->opt.no_ftrace_raw)
         return;
-    struct slice payload = slice_of(q->r.packet + fields_at / 8, (size_t)((q->r.pos + 7) / 8 - fields_at / 8));
-    bool whole_bytes = fields_at % 8 == 0;
-    struct ctf_class_use at_once = *use;
-    at_once.on_demand = false;
-    uint32_t args = ctf_args(q->c->im, whole_bytes ? use : &at_once, payload, row->fields);
+    struct slice payload = {0};
+    if (fields_at % 8 == 0)
+        payload = slice_of(q->r.packet + fields_at / 8, (size_t)((q->r.pos + 7) / 8 - fields_at / 8));
+    uint32_t args = ctf_args(q->c->im, use, payload, row->fields);
     ftrace_event_insert(q->m->st, &(struct ftrace_event_row){.ts = row->ts,
                                                              .name = use->name,
                                                              .utid = row->utid,

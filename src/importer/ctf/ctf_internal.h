@@ -38,7 +38,7 @@ struct ctf_class_use {
  */
 bool ctf_fields_position_free(const struct ctf_event_class *class);
 
-/* The arg set of an event: `payload` are the bytes of its fields. */
+/* The arg set of an event: `payload` are the bytes of its fields; empty when they do not begin at a byte. */
 uint32_t ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields);
 
 /* Appends items as args: structs and lists by dotted and indexed keys. */
