@@ -29,3 +29,9 @@ uint64_t probes_until_tick(uint32_t period_ms)
     /* a timer that fires a moment early must not tick twice */
     return left * 4 < period_ms ? left + period_ms : left;
 }
+
+void probes_arm_tick(uv_timer_t *timer, uv_timer_cb fn, uint32_t period_ms)
+{
+    uv_update_time(timer->loop);
+    uv_timer_start(timer, fn, probes_until_tick(period_ms), 0);
+}

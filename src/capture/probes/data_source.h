@@ -77,4 +77,8 @@ uint64_t probes_boot_ns(void);
  * together. */
 uint64_t probes_until_tick(uint32_t period_ms);
 
+/* Starts the timer for the next tick. The loop's time is brought up to date first: after work that took long the timer
+ * would be counted from before it, and tick twice. */
+void probes_arm_tick(uv_timer_t *timer, uv_timer_cb fn, uint32_t period_ms);
+
 #endif

@@ -341,7 +341,7 @@ static void on_tick(uv_timer_t *timer)
 {
     struct process_stats *s = timer->data;
     poll_counters(s);
-    uv_timer_start(timer, on_tick, probes_until_tick(s->poll_ms), 0);
+    probes_arm_tick(timer, on_tick, s->poll_ms);
 }
 
 /* ---- life ---- */

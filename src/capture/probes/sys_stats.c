@@ -447,7 +447,7 @@ static void on_tick(uv_timer_t *timer)
         packet_sink_write(&s->sink, pb_written(&s->w));
     s->w.failed = false;
     metatrace_end(s->host->metatrace, span, "sys_stats");
-    uv_timer_start(timer, on_tick, probes_until_tick(s->tick_ms), 0);
+    probes_arm_tick(timer, on_tick, s->tick_ms);
 }
 
 /* ---- config ---- */

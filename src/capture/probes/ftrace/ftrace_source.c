@@ -186,7 +186,10 @@ static void on_tick(uv_timer_t *timer)
 {
     struct drained_instance *d = timer->data;
     bool more = drain(d, MAX_PAGES_PER_TICK);
-    uv_timer_start(timer, on_tick, more ? 0 : probes_until_tick(d->period_ms), 0);
+    if (more)
+        uv_timer_start(timer, on_tick, 0, 0);
+    else
+        probes_arm_tick(timer, on_tick, d->period_ms);
 }
 
 static void on_watermark(uv_poll_t *poll, int status, int events)
@@ -403,7 +406,7 @@ static void set_period(struct drained_instance *d)
             d->period_ms = period;
     }
     if (d->in.started.n)
-        uv_timer_start(&d->timer, on_tick, probes_until_tick(d->period_ms), 0);
+        probes_arm_tick(&d->timer, on_tick, d->period_ms);
     else
         uv_timer_stop(&d->timer);
 }
