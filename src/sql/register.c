@@ -145,7 +145,7 @@ static const struct engine_known_table *find_known(struct engine *e, const char 
     for (int tries = 0; tries < 2; tries++) {
         for (size_t i = e->known.n; i-- > 0;)
             if (sqlite3_stricmp(e->known.p[i].name, name) == 0)
-                return &e->known.p[i];
+                return e->known.p[i].table != &e->all_args || args_all(e) == SQLITE_OK ? &e->known.p[i] : NULL;
         if (tries)
             break;
         /* An eponymous table is connected when a query names it for the first time. */

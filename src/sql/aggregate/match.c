@@ -477,6 +477,15 @@ static const struct column *column_of(const struct table *t, const struct statem
     return s->at[name] >= 0 ? &t->columns[s->at[name]] : NULL;
 }
 
+/* Does the statement ask for one set of args? The virtual table decodes only that one. */
+static bool wants_one_set(const struct engine_known_table *known, const struct statement *s)
+{
+    for (int i = 0; known->vtab->source->is_args && i < s->n_filters; i++)
+        if (s->at[s->filters[i].column] == args_c_arg_set_id && s->filters[i].op == PLAN_EQ)
+            return true;
+    return false;
+}
+
 /* Would the answer be the same, and is it in reach? */
 static bool suits(const struct table *t, const struct statement *s)
 {
@@ -576,7 +585,8 @@ sqlite3_stmt *aggregate_prepare(struct engine *e, struct slice sql, sqlite3_stmt
     if (!parse(sql, &s) || sqlite3_column_count(original) != s.n_items)
         return NULL;
     const struct engine_known_table *known = resolve(e, &s);
-    if (!known || !is_plain(known->name) || engine_find_table(e, known->name) != known->table)
+    if (!known || !is_plain(known->name) || wants_one_set(known, &s) ||
+        engine_find_table(e, known->name) != known->table)
         return NULL;
     if (!known->table->final)
         table_finalize((struct table *)(uintptr_t)known->table);

@@ -90,7 +90,8 @@ static int connect_source(sqlite3 *db, struct vtab_source *src, const char *name
     char *schema = v->columns.at ? schema_text(src, v->columns.at) : NULL;
     int rc = schema && v->indexes && v->scanned ? sqlite3_declare_vtab(db, schema) : SQLITE_NOMEM;
     sqlite3_free(schema);
-    if (rc == SQLITE_OK && src->table && !engine_know(src->engine, name, src->table, v))
+    const struct table *rows = src->is_args ? &src->engine->all_args : src->table;
+    if (rc == SQLITE_OK && rows && !engine_know(src->engine, name, rows, v))
         rc = SQLITE_NOMEM;
     if (rc != SQLITE_OK) {
         vtab_free(v);
@@ -104,8 +105,7 @@ static int connect_source(sqlite3 *db, struct vtab_source *src, const char *name
 static int disconnect(sqlite3_vtab *base)
 {
     struct vtab *v = (struct vtab *)base;
-    if (v->source->table)
-        engine_forget(v->engine, v);
+    engine_forget(v->engine, v);
     vtab_free(v);
     return SQLITE_OK;
 }

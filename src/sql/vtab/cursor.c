@@ -153,23 +153,13 @@ static int args_rows(struct cursor *c, sqlite3_value **argv)
             c->t = &c->own;
             sqlite3_int64 id = sqlite3_value_int64(argv[i]);
             bool number = sqlite3_value_numeric_type(argv[i]) != SQLITE_NULL;
-            if (number && id > 0 && id <= args_count(&e->storage->args) &&
-                args_fill_set(e->storage, (uint32_t)id, &c->arg_values, &c->own))
-                return SQLITE_NOMEM;
-            return SQLITE_OK;
+            return number && id > 0 && id <= args_count(&e->storage->args)
+                       ? args_one(e, (uint32_t)id, &c->arg_values, &c->own)
+                       : SQLITE_OK;
         }
     }
-    if (!e->all_args_ready) {
-        if (!e->all_args.def && table_init(&e->all_args, &table_defs[T_args]) != 0)
-            return SQLITE_NOMEM;
-        table_clear(&e->all_args);
-        for (uint32_t id = 1; id <= args_count(&e->storage->args); id++)
-            if (args_fill_set(e->storage, id, &c->arg_values, &e->all_args) || engine_is_interrupted(e))
-                return engine_is_interrupted(e) ? SQLITE_INTERRUPT : SQLITE_NOMEM;
-        e->all_args_ready = true;
-    }
     c->t = &e->all_args;
-    return SQLITE_OK;
+    return args_all(e);
 }
 
 static int find_table(struct cursor *c, sqlite3_value **argv)

@@ -195,7 +195,9 @@ int vtab_register_function(struct engine *e, const struct engine_table_function 
 /* A table made from `select` when its name is used for the first time. */
 int vtab_register_lazy(struct engine *e, const char *name, const char *select, struct error *err);
 
-/* Decoding argument sets into a table of T_args' shape. */
-int args_fill_set(struct storage *st, uint32_t arg_set_id, struct arg_list *scratch, struct table *out);
+/* Decoding argument sets into a table of T_args' shape: appends one set to `out`, or fills engine.all_args unless that
+ * is done. An SQLite code. */
+int args_one(struct engine *e, uint32_t arg_set_id, struct arg_list *scratch, struct table *out);
+int args_all(struct engine *e);
 
 #endif
