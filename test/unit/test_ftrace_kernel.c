@@ -102,42 +102,162 @@ static const struct {
     enum ring_mode mode;
 } ways[] = {{false, false, RING_READ}, {true, false, RING_READ}, {false, true, RING_READ}, {true, false, RING_MAPPED}};
 
-START_TEST(agrees_with_the_text_trace)
+/* Records a little of everything in one of the `ways`; free `text` and the rest with end_of_agreement(). */
+struct agreement {
+    struct test_host *host;
+    struct test_session session;
+    decoded_list events;
+    char *text; /* the kernel's own view of the same buffers */
+};
+
+static void begin_agreement(struct agreement *a, int way)
 {
     struct error err = {0};
-    struct test_session s;
     struct pb_writer w;
     struct ftrace_session_counts counts;
-    decoded_list events = {0};
-    size_t n_fields = 0;
-    if (!usable())
-        SKIP("no tracefs");
-    struct test_host *t = test_host_new(ways[_i].mode);
-    config(&w, many_events, ways[_i].compact, ways[_i].legacy);
+    memset(a, 0, sizeof *a);
+    a->host = test_host_new(ways[way].mode);
+    struct test_session *s = &a->session;
+    config(&w, many_events, ways[way].compact, ways[way].legacy);
     only_ours(&w);
-    ck_assert_msg(test_session_start(&s, t, &ftrace_data_source, pb_written(&w), &err) == 0, "%s", err.text);
+    ck_assert_msg(test_session_start(s, a->host, &ftrace_data_source, pb_written(&w), &err) == 0, "%s", err.text);
+    pb_writer_free(&w);
     write_text("options/fields", "1");
     write_text("options/hash-ptr", "0");
     write_text("trace_marker", "hello from the test");
     work();
     write_text("tracing_on", "0");
-    char *text = read_text("trace");
-    s.type->flush(s.state);
-    ftrace_session_counts(s.state, &counts);
-    decode_packets(&s.sink, &events);
+    a->text = read_text("trace");
+    s->type->flush(s->state);
+    ftrace_session_counts(s->state, &counts);
+    decode_packets(&s->sink, &a->events);
     ck_assert_uint_gt(counts.records, 1000);
-    ck_assert_uint_eq(counts.records, events.n);
+    ck_assert_uint_eq(counts.records, a->events.n);
     ck_assert_uint_eq(counts.lost, 0);
-    test_session_stop(&s);
-    unsigned names = compare_with_text(&events, text, &n_fields);
-    fprintf(stderr, "compared %zu events of %u types, %zu fields\n", events.n, names, n_fields);
-    ck_assert_uint_ge(names, 50);
-    vec_free(&events);
-    mem_free(text);
-    pb_writer_free(&w);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    test_session_stop(s);
+}
+
+static void end_of_agreement(struct agreement *a)
+{
+    vec_free(&a->events);
+    mem_free(a->text);
+    memory_sink_free(&a->session.sink);
+    test_host_free(a->host);
     ck_assert_int_ne(access(instance_path, F_OK), 0);
+}
+
+START_TEST(agrees_with_the_text_trace)
+{
+    struct agreement a;
+    struct comparison c;
+    if (!usable())
+        SKIP("no tracefs");
+    begin_agreement(&a, _i);
+    bool agree = compare_with_text(&a.events, a.text, &c);
+    fprintf(stderr, "compared %zu events of %u types, %zu fields\n", c.lines, c.types, c.fields);
+    ck_assert_msg(agree, "%s", c.difference);
+    ck_assert_uint_ge(c.types, 50);
+    ck_assert_uint_gt(c.fields, c.lines);
+    end_of_agreement(&a);
+}
+END_TEST
+
+/* One small lie about an event: the comparison above must see it. */
+static void lie_about_name(decoded_list *l, struct decoded_event *e)
+{
+    (void)l;
+    e->name[0] = e->name[0] == 'x' ? 'y' : 'x';
+}
+
+static void lie_about_time(decoded_list *l, struct decoded_event *e)
+{
+    (void)l;
+    e->ts += 1500;
+}
+
+static void lie_about_thread(decoded_list *l, struct decoded_event *e)
+{
+    (void)l;
+    e->pid++;
+}
+
+static void lie_about_cpu(decoded_list *l, struct decoded_event *e)
+{
+    (void)l;
+    e->cpu ^= 1;
+}
+
+static void lie_about_number(decoded_list *l, struct decoded_event *e)
+{
+    (void)l;
+    e->fields[1].value += 3;
+}
+
+static void lie_about_text(decoded_list *l, struct decoded_event *e)
+{
+    (void)l;
+    e->fields[0].text = slice_of("no such text", 12);
+}
+
+static void leave_out(decoded_list *l, struct decoded_event *e)
+{
+    *e = l->p[--l->n];
+}
+
+static void say_twice(decoded_list *l, struct decoded_event *e)
+{
+    struct decoded_event copy = *e;
+    ck_assert(vec_push(l, copy));
+}
+
+static const struct {
+    const char *what;
+    void (*lie)(decoded_list *l, struct decoded_event *e);
+    const char *event; /* NULL: any */
+} lies[] = {
+    {"name", lie_about_name, NULL},
+    {"time", lie_about_time, NULL},
+    {"thread", lie_about_thread, NULL},
+    {"cpu", lie_about_cpu, NULL},
+    {"number", lie_about_number, "sched_waking"}, /* comm, pid, ... */
+    {"text", lie_about_text, "sched_waking"},
+    {"leaving out", leave_out, NULL},
+    {"saying twice", say_twice, NULL},
+};
+
+static size_t find_event(const decoded_list *l, const char *name)
+{
+    for (size_t i = l->n / 2; i < l->n && name; i++)
+        if (strcmp(l->p[i].name, name) == 0)
+            return i;
+    for (size_t i = 0; i < l->n / 2 && name; i++)
+        if (strcmp(l->p[i].name, name) == 0)
+            return i;
+    ck_assert_msg(!name, "no event %s", name);
+    return l->n / 2;
+}
+
+START_TEST(a_lie_does_not_agree_with_the_text_trace)
+{
+    struct agreement a;
+    struct comparison c;
+    if (!usable())
+        SKIP("no tracefs");
+    begin_agreement(&a, 0);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        decoded_list copy = {0};
+        char *text = mem_strdup(a.text);
+        ck_assert(vec_reserve(&copy, a.events.n + 1));
+        memcpy(copy.p, a.events.p, a.events.n * sizeof *copy.p);
+        copy.n = a.events.n;
+        size_t at = find_event(&copy, lies[i].event);
+        lies[i].lie(&copy, &copy.p[at]);
+        ck_assert_msg(!compare_with_text(&copy, text, &c), "a lie about %s was not seen", lies[i].what);
+        ck_assert_uint_gt(strlen(c.difference), 10);
+        vec_free(&copy);
+        mem_free(text);
+    }
+    end_of_agreement(&a);
 }
 END_TEST
 
@@ -502,6 +622,7 @@ Suite *ftrace_kernel_suite(void)
     TCase *c = tcase_create("kernel");
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, agrees_with_the_text_trace, 0, (int)(sizeof ways / sizeof *ways));
+    tcase_add_test(c, a_lie_does_not_agree_with_the_text_trace);
     tcase_add_loop_test(c, nothing_is_lost_unseen, 0, 2);
     tcase_add_test(c, threads_are_reported_once);
     tcase_add_test(c, sessions_share_an_instance);

@@ -177,6 +177,8 @@ void decode_packets(const struct memory_sink *m, decoded_list *out)
 
 /* ---- comparing ---- */
 
+enum { MAX_CPUS = 64 };
+
 struct text_event {
     uint64_t us;
     uint32_t cpu, pid;
@@ -246,7 +248,7 @@ static bool numbers_agree(const char *text, uint64_t value)
     return event_program_device((uint32_t)hex) == value;
 }
 
-static void compare_fields(const struct decoded_event *e, const struct text_event *t, size_t *n_fields)
+static bool compare_fields(const struct decoded_event *e, const struct text_event *t, struct comparison *c)
 {
     for (size_t i = 0; i < e->n_fields; i++) {
         const struct decoded_field *f = &e->fields[i];
@@ -255,20 +257,15 @@ static void compare_fields(const struct decoded_event *e, const struct text_even
             continue;                                   /* the kernel's text leaves arrays out */
         if (f->is_text && strncmp(text, "(0x", 3) == 0) /* by address: "(0xffff…:text)" */
             text += strcspn(text, ":") + 1;
-        if (f->is_text)
-            ck_assert_msg(strncmp(text, (const char *)f->text.p, f->text.len) == 0, "%s.%s: \"%.*s\" against %s",
-                          e->name, f->name, (int)f->text.len, (const char *)f->text.p, text);
-        else
-            ck_assert_msg(numbers_agree(text, f->value), "%s.%s: %llu against %s", e->name, f->name,
-                          (unsigned long long)f->value, text);
-        ++*n_fields;
+        if (f->is_text ? strncmp(text, (const char *)f->text.p, f->text.len) != 0 : !numbers_agree(text, f->value)) {
+            snprintf(c->difference, sizeof c->difference, "%s.%s: %llu \"%.*s\" against %.200s", e->name, f->name,
+                     (unsigned long long)f->value, (int)f->text.len, (const char *)f->text.p, text);
+            return false;
+        }
+        c->fields++;
     }
+    return true;
 }
-
-struct order {
-    uint64_t ts;
-    size_t index;
-};
 
 static int by_cpu_and_time(const void *a, const void *b)
 {
@@ -303,39 +300,52 @@ static struct decoded_event *match(decoded_list *events, bool *taken, size_t fro
     return NULL;
 }
 
-unsigned compare_with_text(decoded_list *events, char *text, size_t *n_fields)
+/* Sorts the events; first[cpu] is where those of a cpu begin. */
+static void sort_by_cpu(decoded_list *events, size_t first[MAX_CPUS])
+{
+    size_t at = 0;
+    if (events->n)
+        qsort(events->p, events->n, sizeof *events->p, by_cpu_and_time);
+    for (uint32_t cpu = 0; cpu < MAX_CPUS; cpu++) {
+        while (at < events->n && events->p[at].cpu < cpu)
+            at++;
+        first[cpu] = at;
+    }
+}
+
+bool compare_with_text(decoded_list *events, char *text, struct comparison *c)
 {
     static const char *names[2000];
-    size_t next[64] = {0}, first[65] = {0}, lines = 0;
-    unsigned n = 0;
+    size_t next[MAX_CPUS];
     char *save = NULL;
     bool *taken = calloc(events->n + 1, 1);
-    qsort(events->p, events->n, sizeof *events->p, by_cpu_and_time);
-    for (size_t i = 0; i < events->n; i++)
-        first[events->p[i].cpu + 1] = i + 1;
-    for (unsigned cpu = 1; cpu < 65; cpu++)
-        if (first[cpu] < first[cpu - 1])
-            first[cpu] = first[cpu - 1];
-    memcpy(next, first, sizeof next);
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    *c = (struct comparison){0};
+    sort_by_cpu(events, next);
+    for (char *line = strtok_r(text, "\n", &save); line && !*c->difference; line = strtok_r(NULL, "\n", &save)) {
         struct text_event t;
         if (!parse_line(line, &t))
             continue;
-        ck_assert_uint_lt(t.cpu, 64);
+        ck_assert_uint_lt(t.cpu, MAX_CPUS);
         if (strcmp(t.name, "tracing_mark_write") == 0 || strncmp(t.name, "UNKNOWN TYPE", 12) == 0)
             t.name = "print"; /* the one event that the "fields" format has no name for */
-        struct decoded_event *e = match(events, taken, next[t.cpu], &t);
-        ck_assert_msg(e != NULL, "cpu %u at %llu us: the text has %s of %u (%s), we have %s at %llu", t.cpu,
-                      (unsigned long long)t.us, t.name, t.pid, t.fields,
-                      next[t.cpu] < events->n ? events->p[next[t.cpu]].name : "nothing",
-                      next[t.cpu] < events->n ? (unsigned long long)events->p[next[t.cpu]].ts : 0);
-        while (next[t.cpu] < events->n && taken[next[t.cpu]])
-            next[t.cpu]++;
-        compare_fields(e, &t, n_fields);
-        n = count_name(names, n, t.name);
-        lines++;
+        size_t *from = &next[t.cpu];
+        struct decoded_event *e = match(events, taken, *from, &t);
+        if (!e) {
+            snprintf(c->difference, sizeof c->difference,
+                     "cpu %u at %llu us: the text has %.80s of %u (%.200s), we have %.80s at %llu", t.cpu,
+                     (unsigned long long)t.us, t.name, t.pid, t.fields,
+                     *from < events->n ? events->p[*from].name : "nothing",
+                     *from < events->n ? (unsigned long long)events->p[*from].ts : 0);
+            break;
+        }
+        while (*from < events->n && taken[*from])
+            ++*from;
+        if (compare_fields(e, &t, c))
+            c->types = count_name(names, c->types, t.name);
+        c->lines++;
     }
-    ck_assert_uint_eq(lines, events->n);
+    if (!*c->difference && c->lines != events->n)
+        snprintf(c->difference, sizeof c->difference, "the text has %zu events, we have %zu", c->lines, events->n);
     free(taken);
-    return n;
+    return !*c->difference;
 }

@@ -27,8 +27,15 @@ typedef VEC(struct decoded_event) decoded_list;
  * they hold). */
 void decode_packets(const struct memory_sink *m, decoded_list *out);
 
-/* Compares with the text of `trace` in "fields" format, cpu by cpu; fails the test at the first difference. Returns the
- * number of different event names compared. `n_fields` counts the fields that were compared. */
-unsigned compare_with_text(decoded_list *events, char *text, size_t *n_fields);
+/* What was compared, and the first difference ("" when there is none). */
+struct comparison {
+    unsigned types; /* different event names */
+    size_t lines, fields;
+    char difference[600];
+};
+
+/* Compares with the text of `trace` in "fields" format, cpu by cpu, event for event; cuts `text` up. Returns whether
+ * they agree. */
+bool compare_with_text(decoded_list *events, char *text, struct comparison *c);
 
 #endif
