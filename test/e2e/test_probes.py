@@ -18,15 +18,18 @@ data_sources { config { name: "linux.process_stats" process_stats_config { scan_
 duration_ms: %d
 """
 
-# Counts of what the trace has: rows, and events of compact lists whose other half lies before the trace.
-SEEN = """
-select (select count(*) from ftrace_event join cpu using (ucpu) where cpu.cpu = c.idx) as seen, c.idx as cpu,
+# Per cpu, what the kernel says that it wrote (per_cpu/cpuN/stats at the end: read, overwritten, left unread, refused)
+# against what the trace has.
+WRITTEN = """
+select c.idx as cpu, (select count(*) from ftrace_event join cpu using (ucpu) where cpu.cpu = c.idx) as seen,
        sum(iif(c.name = 'ftrace_cpu_read_events_delta', c.value, 0)) as read_events,
-       sum(iif(c.name = 'ftrace_cpu_overrun_delta', c.value, 0)) as overrun,
-       sum(iif(c.name = 'ftrace_cpu_entries_end', c.value, 0)) as unread
-from stats as c where c.name in ('ftrace_cpu_read_events_delta', 'ftrace_cpu_overrun_delta', 'ftrace_cpu_entries_end')
-group by c.idx order by c.idx
+       sum(iif(c.name = 'ftrace_cpu_entries_end', c.value, 0)) as unread,
+       sum(iif(c.name in ('ftrace_cpu_overrun_delta', 'ftrace_cpu_commit_overrun_delta',
+                          'ftrace_cpu_dropped_events_delta'), c.value, 0)) as lost,
+       sum(iif(c.name = 'ftrace_cpu_has_data_loss', c.value, 0)) as told
+from stats as c where c.name glob 'ftrace_cpu_*' group by c.idx order by c.idx
 """
+# The first compact events of a cpu, whose other half lies before the trace.
 SKIPPED = """
 select sum(value) from stats
 where name in ('compact_sched_switch_skipped', 'compact_sched_waking_skipped', 'ftrace_packet_before_tracing_start')
@@ -43,17 +46,33 @@ def stress(seconds=2):
     subprocess.run(["python3", "-c", script], check=True)
 
 
+STREAM = "write_into_file: true file_write_period_ms: 100 "
+
+
+class Busy:
+    """Something to record, all the time."""
+
+    def __enter__(self):
+        self.p = subprocess.Popen(["sh", "-c", "while :; do cat /dev/null; done"])
+
+    def __exit__(self, *_):
+        self.p.kill()
+        self.p.wait()
+
+
 class Probes(unittest.TestCase):
     def check_counts(self, r, trace, loses):
-        rows = r.query(trace, SEEN)
+        """Seen + lost = written, cpu by cpu; losses are told for the cpu that had them."""
+        rows = [{k: int(v) for k, v in row.items()} for row in r.query(trace, WRITTEN)]
         skipped = int(r.one(trace, SKIPPED) or 0)
         self.assertGreaterEqual(len(rows), 1)
-        self.assertEqual(sum(int(row["seen"]) for row in rows) + skipped, sum(int(row["read_events"]) for row in rows))
-        overrun = sum(int(row["overrun"]) for row in rows)
-        if loses:
-            self.assertGreater(overrun, 0)
-            self.assertGreater(int(r.one(trace, "select count(*) from stats where name = 'ftrace_cpu_has_data_loss' "
-                                                "and value > 0")), 0)
+        for row in rows:
+            self.assertEqual(row["unread"], 0)
+            missing = row["read_events"] - row["seen"]
+            self.assertTrue(0 <= missing <= skipped, f"cpu {row['cpu']}: {row}, {skipped} skipped")
+            self.assertEqual(row["told"] > 0, row["lost"] > 0, row)
+        self.assertEqual(sum(row["seen"] for row in rows) + skipped, sum(row["read_events"] for row in rows))
+        self.assertEqual(any(row["lost"] for row in rows), loses)
         self.assertEqual(r.instances(), [])
         return rows
 
@@ -150,63 +169,81 @@ duration_ms: 500 """)
             self.assertNotEqual(r.one(trace, "select value from stats where name = 'ftrace_setup_errors'"), "0")
             self.assertNotEqual(r.one(trace, "select count(*) from sched"), "0")
 
-    def kill_at_random(self, what, seed, stuck=False):
-        rng = random.Random(seed)
-        config = SCHED % ("buffer_size_kb: 4096", 20000) + "write_into_file: true file_write_period_ms: 100 "
-        with recorder.Recorder() as r:
-            p = r.record_begin(config)
-            busy = subprocess.Popen(["sh", "-c", "while :; do cat /dev/null; done"])
-            try:
-                r.wait_for("the recording", lambda: r.instances() and (r.dir / "trace.pftrace").exists()
-                           and (r.dir / "trace.pftrace").stat().st_size > 100000)
-                time.sleep(rng.random() * 0.5)
-                if stuck:  # the probes wait for room in the shared memory when the service goes
-                    r.traced.send_signal(signal.SIGSTOP)
-                    stress(1.5)
-                for name in what:
-                    getattr(r, name).send_signal(signal.SIGKILL)
-                    getattr(r, name).wait()
-                if "traced" in what:
-                    for s in ("p.sock", "c.sock"):
-                        (r.dir / s).unlink(missing_ok=True)
-                    r.start_traced()
-                if "probes" in what:
-                    self.assertTrue(r.instances())  # nobody could take it back
-                    r.start_probes()
-                    self.assertIn("taken back", r.log("probes.log"))
-                if "traced" in what:  # the session has ended with its service; else it goes on with the new probes
-                    r.wait_for("a clean tracefs", lambda: not r.instances())
-            finally:
-                busy.kill()
-                busy.wait()
-                p.send_signal(signal.SIGINT)
-                try:
-                    p.wait(15)
-                except subprocess.TimeoutExpired:
-                    p.kill()
-                    p.wait()
+    def kill(self, r, what):
+        """Kills, all at once, and starts again. The new probes say so when they found something to take back."""
+        for name in what:
+            getattr(r, name).send_signal(signal.SIGKILL)
+        for name in what:
+            getattr(r, name).wait()
+        left = r.instances() if "probes" in what else []
+        if "traced" in what:
+            for s in ("p.sock", "c.sock"):
+                (r.dir / s).unlink(missing_ok=True)
+            r.start_traced()
+        if "probes" in what:
+            (r.dir / "probes.log").unlink()
+            r.start_probes()
+            self.assertEqual("taken back" in r.log("probes.log"), bool(left))
+        if "traced" in what:  # the session has ended with its service; else it goes on with the new probes
             r.wait_for("a clean tracefs", lambda: not r.instances())
-            self.assertGreater(int(r.one(r.dir / "trace.pftrace", "select count(*) from ftrace_event")), 100)
-            if "traced" in what and "probes" not in what:  # the same probes serve the new service
-                r.wait_for("reconnecting",
-                           lambda: r.log("traced.log").count('"perfetto.traced_probes" connected') >= 2)
-            trace = r.record(SCHED % ("buffer_size_kb: 4096", 700), out="again.pftrace")
-            self.assertGreater(int(r.one(trace, "select count(*) from ftrace_event")), 100)
+        return left
+
+    def end_of_killing(self, r, p, least):
+        """The client ends, tracefs is clean, the trace opens, and the next recording works."""
+        p.send_signal(signal.SIGINT)
+        try:
+            p.wait(15)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            p.wait()
+        r.wait_for("a clean tracefs", lambda: not r.instances())
+        trace = r.dir / "trace.pftrace"
+        if least or (trace.exists() and trace.stat().st_size):
+            self.assertGreaterEqual(int(r.one(trace, "select count(*) from ftrace_event")), least)
+        trace = r.record(SCHED % ("buffer_size_kb: 4096", 700), out="again.pftrace")
+        self.assertGreater(int(r.one(trace, "select count(*) from ftrace_event")), 100)
+
+    def kill_while_recording(self, what, seed, stuck=False):
+        rng = random.Random(seed)
+        with recorder.Recorder() as r, Busy():
+            p = r.record_begin(SCHED % ("buffer_size_kb: 4096", 20000) + STREAM)
+            r.wait_for("the recording", lambda: r.instances() and (r.dir / "trace.pftrace").exists()
+                       and (r.dir / "trace.pftrace").stat().st_size > 100000)
+            time.sleep(rng.random() * 0.5)
+            if stuck:  # the probes wait for room in the shared memory when the service goes
+                r.traced.send_signal(signal.SIGSTOP)
+                stress(1.5)
+            left = self.kill(r, what)
+            if what == ["probes"]:
+                self.assertTrue(left)  # nobody could take it back
+            self.end_of_killing(r, p, least=100)
+            if what == ["traced"]:  # the same probes serve the new service
+                self.assertGreaterEqual(r.log("traced.log").count('"perfetto.traced_probes" connected'), 2)
+
+    def test_kill_at_any_moment(self):
+        """Also while tracefs is being set up or put back, or before anything has been written."""
+        rng = random.Random(os.environ.get("SEED", "7"))
+        with recorder.Recorder() as r, Busy():
+            for what in (["probes"], ["traced"], ["traced", "probes"]) * 2:
+                p = r.record_begin(SCHED % ("buffer_size_kb: 4096", 600) + STREAM)
+                time.sleep(rng.random())
+                self.kill(r, what)
+                self.end_of_killing(r, p, least=0)
 
     def test_kill_probes(self):
         for seed in range(2):
-            self.kill_at_random(["probes"], seed)
+            self.kill_while_recording(["probes"], seed)
 
     def test_kill_service(self):
         for seed in range(2):
-            self.kill_at_random(["traced"], 10 + seed)
+            self.kill_while_recording(["traced"], 10 + seed)
 
     def test_kill_a_service_that_does_not_read(self):
-        self.kill_at_random(["traced"], 30, stuck=True)
+        self.kill_while_recording(["traced"], 30, stuck=True)
 
     def test_kill_both(self):
         for seed in range(2):
-            self.kill_at_random(["traced", "probes"], 20 + seed)
+            self.kill_while_recording(["traced", "probes"], 20 + seed)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ static const struct {
     enum ring_mode mode;
 } ways[] = {{false, false, RING_READ}, {true, false, RING_READ}, {false, true, RING_READ}, {true, false, RING_MAPPED}};
 
-/* Records a little of everything in one of the `ways`; free `text` and the rest with end_of_agreement(). */
+/* A recording of a little of everything in one of the `ways`, beside the kernel's own text of it. */
 struct agreement {
     struct test_host *host;
     struct test_session session;
