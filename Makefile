@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check bench docs format tidy clean
+.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check bench bench-probes docs format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -30,6 +30,10 @@ check: deps-tests asan
 bench: release
 	@$(CMAKE) --build build/release -j $(JOBS) --target amplify sdk_trace
 	@python3 test/bench/bench.py --build build/release $(BENCH_ARGS)
+
+# What recording costs on this machine; needs root and tracefs.
+bench-probes: release
+	@python3 test/bench/bench_probes.py build/release
 
 # Pages made from the sources.
 docs: release
