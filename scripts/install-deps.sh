@@ -1,12 +1,12 @@
 #!/bin/sh
 # Installs what the build needs, on Debian 12 and Ubuntu 24.04 or newer; with --tests also what the end-to-end tests need
-# (guests under emulation, network namespaces). Does nothing when all is there.
+# (guests under emulation, network namespaces, other readers of CTF). Does nothing when all is there.
 set -eu
 
 packages="gcc libc6-dev make cmake ninja-build pkg-config python3
 zlib1g-dev libzstd-dev libsqlite3-dev libuv1-dev libprotobuf-c-dev protobuf-c-compiler libedit-dev libarchive-dev check"
 if [ "${1:-}" = --tests ]; then
-    packages="$packages iproute2"
+    packages="$packages iproute2 babeltrace babeltrace2"
     if [ "$(uname -m)" = x86_64 ]; then
         packages="$packages qemu-system-x86 busybox-static cpio xz-utils"
     fi

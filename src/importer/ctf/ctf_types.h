@@ -40,7 +40,8 @@ struct ctf_range {
 
 struct ctf_type {
     enum ctf_kind kind;
-    uint32_t align; /* bits, a power of two, at least 1; of a compound: the largest inside */
+    uint32_t align;    /* bits, a power of two, at least 1; of a compound: the largest inside */
+    bool native_order; /* of numbers: big_endian is the trace's, filled in when the type is placed */
     union {
         struct { /* CTF_INTEGER; for CTF_ENUM: the container */
             uint8_t bits;

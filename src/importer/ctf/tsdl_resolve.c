@@ -97,6 +97,10 @@ static void resolve(struct tsdl_parser *p, struct ctf_type *t, const struct scop
 {
     if (!t || p->rc)
         return;
+    if (t->native_order && t->kind == CTF_FLOAT)
+        t->real.big_endian = p->m->big_endian;
+    else if (t->native_order)
+        t->integer.big_endian = p->m->big_endian;
     if (t->kind == CTF_VARIANT || t->kind == CTF_SEQUENCE)
         resolve_path(p, t, scope, roots);
     if (t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE)

@@ -78,11 +78,11 @@ static bool valid_align(struct tsdl_parser *p, uint64_t align)
     return false;
 }
 
-static bool is_big_endian(struct tsdl_parser *p, const char *text)
+/* "native" stays open until the trace block has said what it is, which may come later. */
+static bool byte_order(struct ctf_type *t, const char *text)
 {
-    if (strcmp(text, "be") == 0 || strcmp(text, "network") == 0)
-        return true;
-    return strcmp(text, "native") == 0 && p->m->big_endian;
+    t->native_order = strcmp(text, "native") == 0;
+    return strcmp(text, "be") == 0 || strcmp(text, "network") == 0;
 }
 
 static int find_clock(struct tsdl_parser *p, const char *path)
@@ -109,7 +109,7 @@ static struct ctf_type *parse_integer(struct tsdl_parser *p)
         return NULL;
     t->integer.clock = -1;
     t->integer.base = 10;
-    t->integer.big_endian = p->m->big_endian;
+    t->native_order = true;
     uint64_t size = 0, align = 0;
     while (!p->rc && !tsdl_take(p, '}')) {
         const char *name;
@@ -123,7 +123,7 @@ static struct ctf_type *parse_integer(struct tsdl_parser *p)
         else if (strcmp(name, "signed") == 0)
             t->integer.is_signed = is_true(&v);
         else if (strcmp(name, "byte_order") == 0)
-            t->integer.big_endian = is_big_endian(p, v.text);
+            t->integer.big_endian = byte_order(t, v.text);
         else if (strcmp(name, "base") == 0)
             t->integer.base = (uint8_t)(v.is_number                                      ? v.number
                                         : v.text[0] == 'x' || strcmp(v.text, "hex") == 0 ? 16
@@ -151,7 +151,7 @@ static struct ctf_type *parse_float(struct tsdl_parser *p)
     struct ctf_type *t = new_type(p, CTF_FLOAT, 8);
     if (!t || !tsdl_expect(p, '{'))
         return NULL;
-    t->real.big_endian = p->m->big_endian;
+    t->native_order = true;
     uint64_t exponent = 0, mantissa = 0, align = 8;
     while (!p->rc && !tsdl_take(p, '}')) {
         const char *name;
@@ -165,7 +165,7 @@ static struct ctf_type *parse_float(struct tsdl_parser *p)
         else if (strcmp(name, "align") == 0)
             align = v.number;
         else if (strcmp(name, "byte_order") == 0)
-            t->real.big_endian = is_big_endian(p, v.text);
+            t->real.big_endian = byte_order(t, v.text);
     }
     if (!((exponent == 8 && mantissa == 24) || (exponent == 11 && mantissa == 53)))
         tsdl_fail(p, "only 32-bit and 64-bit IEEE floats are supported");
@@ -397,6 +397,7 @@ static struct ctf_type *parse_enum(struct tsdl_parser *p, int depth)
     if (!t)
         return NULL;
     t->integer = container->integer;
+    t->native_order = container->native_order;
     VEC(struct ctf_range)
     ranges = {0};
     int64_t next = 0;
