@@ -1,39 +1,7 @@
 /* Syscall slices on the track of the thread, from sys_enter and sys_exit (facts: importer section 4). */
 #include "importer/ftrace/ftrace_internal.h"
 #include "proto/pb_writer.h"
-
-enum { MAX_SYSCALLS = 550 };
-
-/* Numbers and names. Missing ones are called sys_<number>. */
-static const char *const names_x86_64[MAX_SYSCALLS] = {
-#define S(n, name) [n] = "sys_" name,
-#include "importer/ftrace/syscall_names_x86_64.def"
-#undef S
-};
-static const char *const names_x86[MAX_SYSCALLS] = {
-#define S(n, name) [n] = "sys_" name,
-#include "importer/ftrace/syscall_names_x86.def"
-#undef S
-};
-static const char *const names_arm64[MAX_SYSCALLS] = {
-#define S(n, name) [n] = "sys_" name,
-#include "importer/ftrace/syscall_names_arm64.def"
-#undef S
-};
-static const char *const names_arm[MAX_SYSCALLS] = {
-#define S(n, name) [n] = "sys_" name,
-#include "importer/ftrace/syscall_names_arm.def"
-#undef S
-};
-
-/* By utsname.machine. The table is the kernel's, so calls of 32-bit programs on a 64-bit one get its names. */
-static const struct {
-    const char *machine;
-    const char *const *names;
-} machines[] = {
-    {"x86_64", names_x86_64}, {"aarch64", names_arm64}, {"armv7l", names_arm},
-    {"armv8l", names_arm},    {"i686", names_x86},
-};
+#include "proto/syscall_names.h"
 
 /* The args of a call's slice are made once, when it returns: the args of sys_enter as they came (field 2, repeated),
  * and the result in a field of a number of its own. */
@@ -51,7 +19,7 @@ struct syscalls {
     struct ftrace_machine *f;
     strid arch; /* machine.arch that `names` is of */
     const char *const *table;
-    strid names[MAX_SYSCALLS + 1]; /* 0: not made yet */
+    strid names[SYSCALL_LIMIT + 1]; /* 0: not made yet */
     strid sys_write;
     struct ftrace_kind sharing; /* how often equal args come */
     VEC(struct open_call)
@@ -82,19 +50,15 @@ void syscalls_close(struct syscalls *s)
 /* system_info may come late: the table is looked up again when the machine's architecture becomes known. */
 static void choose_table(struct syscalls *s, strid arch)
 {
-    const char *text = strpool_cstr(&s->f->m->st->strings, arch);
     s->arch = arch;
-    s->table = NULL;
+    s->table = syscall_names(strpool_cstr(&s->f->m->st->strings, arch));
     memset(s->names, 0, sizeof s->names);
-    for (size_t i = 0; text && i < sizeof machines / sizeof *machines; i++)
-        if (strcmp(text, machines[i].machine) == 0)
-            s->table = machines[i].names;
 }
 
 static strid call_name(struct syscalls *s, uint32_t number)
 {
     strid arch = (strid)ROW_GET(s->f->m->st, machine, arch, s->f->m->id);
-    if (number >= MAX_SYSCALLS)
+    if (number >= SYSCALL_LIMIT)
         return 0;
     if (__builtin_expect(arch != s->arch, 0))
         choose_table(s, arch);
