@@ -95,9 +95,11 @@ int check_collect(struct tp *tp, const struct check_rules *rules, struct problem
         struct problem p = {.stat = s};
         explain(&p);
         int severity = severity_of(p.severity, strlen(p.severity));
-        if (s.value <= 0 || severity < 0 || !(rules->fail_on & 1u << severity))
+        bool fails = severity >= 0 && rules->fail_on & 1u << severity;
+        bool is_left_out = s.value > 0 && strcmp(s.name, "machine_not_recorded") == 0; /* said, whatever fails */
+        if (s.value <= 0 || (!fails && !is_left_out))
             continue;
-        p.allowed = is_allowed(&s, rules->allow);
+        p.allowed = !fails || is_allowed(&s, rules->allow);
         out->failing += !p.allowed;
         if (!vec_push(out, p))
             return -MRD_ENOMEM;

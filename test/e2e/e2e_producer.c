@@ -1,10 +1,11 @@
 /* A producer for tests: numbered packets of random sizes on several sequences, with a ledger of what was written.
  *
  *     e2e_producer --packets N [--writers W] [--max-size B] [--policy drop|stall] [--shm KB] [--page KB] [--seed S]
- *                  [--pause-us U] [--flush-every K] [--stall-ms M] [--source NAME] [--hold]
+ *                  [--pause-us U] [--flush-every K] [--stall-ms M] [--source NAME] [--hold] [--follow]
  *
  * Each packet: {8 timestamp, 900 {1 "<writer> <number> <padding>"}}. On the end one line a writer: "writer W packets N
  * dropped D". --hold waits for the end of the session before it leaves; --stall-ms sleeps now and then in the middle.
+ * --follow: when the recording ends or the connection is lost, goes on with the next one.
  */
 #include "meridian/producer.h"
 
@@ -19,7 +20,7 @@ struct options {
     unsigned long packets, writers, max_size, shm_kb, page_kb, seed, pause_us, flush_every, stall_ms;
     int policy;
     const char *source;
-    bool hold;
+    bool hold, follow;
 };
 
 static uint64_t now_ns(void)
@@ -45,19 +46,13 @@ static void write_packet(mrd_writer *w, unsigned long writer, unsigned long numb
 
 static int parse(int argc, char **argv, struct options *o)
 {
-    static const struct option options[] = {{"packets", 1, NULL, 'n'},
-                                            {"writers", 1, NULL, 'w'},
-                                            {"max-size", 1, NULL, 'm'},
-                                            {"policy", 1, NULL, 'p'},
-                                            {"shm", 1, NULL, 's'},
-                                            {"page", 1, NULL, 'g'},
-                                            {"seed", 1, NULL, 'r'},
-                                            {"pause-us", 1, NULL, 'u'},
-                                            {"hold", 0, NULL, 'h'},
-                                            {"flush-every", 1, NULL, 'f'},
-                                            {"stall-ms", 1, NULL, 'l'},
-                                            {"source", 1, NULL, 'd'},
-                                            {0}};
+    static const struct option options[] = {{"packets", 1, NULL, 'n'},     {"writers", 1, NULL, 'w'},
+                                            {"max-size", 1, NULL, 'm'},    {"policy", 1, NULL, 'p'},
+                                            {"shm", 1, NULL, 's'},         {"page", 1, NULL, 'g'},
+                                            {"seed", 1, NULL, 'r'},        {"pause-us", 1, NULL, 'u'},
+                                            {"hold", 0, NULL, 'h'},        {"follow", 0, NULL, 'o'},
+                                            {"flush-every", 1, NULL, 'f'}, {"stall-ms", 1, NULL, 'l'},
+                                            {"source", 1, NULL, 'd'},      {0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         unsigned long v = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (c) {
@@ -97,11 +92,23 @@ static int parse(int argc, char **argv, struct options *o)
         case 'h':
             o->hold = true;
             break;
+        case 'o':
+            o->follow = true;
+            break;
         default:
             return 1;
         }
     }
     return 0;
+}
+
+static void open_writers(mrd_writer **writers, unsigned long n, mrd_data_source *ds)
+{
+    for (unsigned long i = 0; i < n; i++) {
+        if (writers[i])
+            mrd_writer_close(writers[i]);
+        writers[i] = mrd_writer_open(ds);
+    }
 }
 
 int main(int argc, char **argv)
@@ -129,10 +136,11 @@ int main(int argc, char **argv)
     unsigned long next[64] = {0};
     if (o.writers > 64)
         return 2;
-    for (unsigned long i = 0; i < o.writers; i++)
-        writers[i] = mrd_writer_open(ds);
+    open_writers(writers, o.writers, ds);
     for (unsigned long i = 0; i < o.packets; i++) {
         unsigned long k = (unsigned long)rand_r(&seed) % o.writers;
+        if (o.follow && !mrd_data_source_instances(ds) && mrd_data_source_wait_started(ds, 30000))
+            open_writers(writers, o.writers, ds);
         size_t size = 8 + (size_t)rand_r(&seed) % o.max_size;
         if (rand_r(&seed) % 50 == 0)
             size *= 20;

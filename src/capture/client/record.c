@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/vec.h"
+#include "capture/client/left_out.h"
 #include "capture/client/perfetto.h"
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
@@ -51,6 +52,7 @@ struct recorder {
     int exit_code;
     uint64_t started_ns, buffered_bytes;
     uint64_t session_id;
+    struct left_out left_out;
     struct clone_trigger *trigger;
     struct recorder *parent; /* of a clone on a trigger */
     struct recorder *children;
@@ -431,6 +433,7 @@ static void enable(struct recorder *r)
         send_key(r, CONSUMER_DETACH, r->o->detach, on_detached);
         return;
     }
+    left_out_ask(&r->left_out, r->client, c);
     r->started_ns = uv_hrtime();
     if (on_terminal(r))
         uv_timer_start(&r->status, on_status, 1000, 1000);
@@ -631,6 +634,7 @@ static void free_recorder(struct recorder *r)
         uv_close((uv_handle_t *)&r->signals[i], NULL);
     pb_writer_free(&r->packet);
     pb_writer_free(&r->out);
+    left_out_free(&r->left_out);
     if (r->trigger) {
         mem_free(r->trigger->name);
         mem_free(r->trigger->producer);

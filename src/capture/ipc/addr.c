@@ -105,13 +105,27 @@ int ipc_addr_parse(struct ipc_addr *a, const char *text, struct error *err)
     return parse_unix(a, text, err);
 }
 
+/* A peer that vanishes without a word (a machine that lost power, a network that was cut) is noticed within half a
+ * minute. Sockets that a listener accepts inherit this. */
+static void notice_death(int fd)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, 10},        {IPPROTO_TCP, TCP_KEEPINTVL, 5},
+        {IPPROTO_TCP, TCP_KEEPCNT, 4}, {IPPROTO_TCP, TCP_USER_TIMEOUT, 30000}, {IPPROTO_TCP, TCP_NODELAY, 1},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
+}
+
 static int open_socket(const struct ipc_addr *a, const char *text, struct error *err)
 {
-    int fd = socket(a->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
+    int fd = socket(a->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return error_set_errno(err, errno, "socket for %s", text);
     if (a->family == AF_INET || a->family == AF_INET6)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        notice_death(fd);
     return fd;
 }
 

@@ -278,6 +278,11 @@ int ipc_conn_take_fd(struct ipc_conn *c)
     return fd;
 }
 
+size_t ipc_conn_unfinished(const struct ipc_conn *c)
+{
+    return c->in_n;
+}
+
 int ipc_conn_fd(const struct ipc_conn *c)
 {
     return c->fd;

@@ -46,6 +46,9 @@ bool ipc_conn_drain(struct ipc_conn *c, unsigned timeout_ms);
 /* The last descriptor received, or -1; it then belongs to the caller. */
 int ipc_conn_take_fd(struct ipc_conn *c);
 
+/* Bytes of a frame that began and is not whole. */
+size_t ipc_conn_unfinished(const struct ipc_conn *c);
+
 int ipc_conn_fd(const struct ipc_conn *c);
 
 /* Ends the connection without a callback. Safe inside callbacks. NULL is fine. */

@@ -372,6 +372,11 @@ size_t ipc_peer_queued(const struct ipc_peer *p)
     return p->kicked ? 0 : ipc_conn_queued(p->conn);
 }
 
+size_t ipc_peer_unfinished(const struct ipc_peer *p)
+{
+    return ipc_conn_unfinished(p->conn);
+}
+
 void ipc_peer_on_drained(struct ipc_peer *p, void (*fn)(void *ctx), void *ctx)
 {
     p->drained = fn;

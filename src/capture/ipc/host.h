@@ -70,6 +70,8 @@ void *ipc_peer_data(const struct ipc_peer *p, const struct ipc_service_desc *ser
 void ipc_peer_set_data(struct ipc_peer *p, const struct ipc_service_desc *service, void *data);
 int ipc_peer_take_fd(struct ipc_peer *p); /* the last descriptor the peer sent, or -1; the caller's */
 size_t ipc_peer_queued(const struct ipc_peer *p);
+/* Bytes of a request that was cut; in `disconnected` too. */
+size_t ipc_peer_unfinished(const struct ipc_peer *p);
 /* Called whenever the queue of unsent bytes runs empty; NULL removes it. */
 void ipc_peer_on_drained(struct ipc_peer *p, void (*fn)(void *ctx), void *ctx);
 /* Ends the connection (with the `disconnected` callbacks, from the loop). */

@@ -13,6 +13,7 @@
 enum { PHASE_PING = 1, PHASE_UPDATE = 2 };
 enum { RECONNECT_MIN_MS = 1000, RECONNECT_MAX_MS = 30000 };
 enum { CLOCK_BOOTTIME_ID = 6 };
+enum { FIELD_RELAY_LOST = 990, RELAY_LOST_BYTES = 1 }; /* ours: capture/service/relay_losses.c */
 
 /* The n-th burst after a connect: how many rounds, how long between two, how long until the next burst. The last row is
  * for all that follow. */
@@ -32,6 +33,8 @@ struct relay_control {
     unsigned reconnect_ms;
     unsigned burst;       /* index into bursts */
     unsigned rounds_left; /* of this burst */
+    uint64_t lost_bytes;  /* that the host has not acknowledged to know of */
+    uint64_t lost_told;   /* … of which the request under way tells */
     uint64_t ping_ns;     /* when the PING left, CLOCK_BOOTTIME */
     struct relay_control_counts counts;
     bool closing;
@@ -65,6 +68,22 @@ static void on_disconnected(void *ctx, const char *why)
     retry_later(c);
 }
 
+static void put_lost(struct relay_control *c, struct pb_writer *w)
+{
+    c->lost_told = c->lost_bytes;
+    if (!c->lost_told)
+        return;
+    size_t mark = pb_begin(w, FIELD_RELAY_LOST);
+    pb_put_varint(w, RELAY_LOST_BYTES, c->lost_told);
+    pb_end(w, mark);
+}
+
+static void lost_told(struct relay_control *c, bool success)
+{
+    c->lost_bytes -= success ? c->lost_told : 0;
+    c->lost_told = 0;
+}
+
 /* Sends one SyncClock; the clocks are read as late as can be. Returns BOOTTIME as sent. */
 static uint64_t send_sync(struct relay_control *c, unsigned phase, ipc_reply_fn reply)
 {
@@ -73,6 +92,7 @@ static uint64_t send_sync(struct relay_control *c, unsigned phase, ipc_reply_fn 
     pb_put_varint(&w, 1, phase);
     clock_readings_take(&now);
     clock_readings_put(&now, &w, 2);
+    put_lost(c, &w);
     if (w.failed || !ipc_client_invoke(c->client, RELAY_SYNC_CLOCK, pb_written(&w), -1, reply, c))
         fprintf(stderr, "traced_relay: the clock round could not be sent\n");
     pb_writer_free(&w);
@@ -86,6 +106,7 @@ static void on_update_reply(void *ctx, bool success, bool has_more, struct slice
     if (has_more)
         return;
     c->counts.rounds += success;
+    lost_told(c, success);
     const struct burst *b = &bursts[c->burst];
     unsigned wait_ms = b->round_ms;
     if (c->rounds_left > 1) {
@@ -102,10 +123,10 @@ static void on_update_reply(void *ctx, bool success, bool has_more, struct slice
 static void on_ping_reply(void *ctx, bool success, bool has_more, struct slice reply)
 {
     struct relay_control *c = ctx;
-    (void)success;
     (void)reply;
     if (has_more)
         return;
+    lost_told(c, success);
     uint64_t back_ns = send_sync(c, PHASE_UPDATE, on_update_reply);
     uint64_t rtt = back_ns > c->ping_ns ? back_ns - c->ping_ns : 0;
     if (!c->counts.min_rtt_ns || rtt < c->counts.min_rtt_ns)
@@ -126,6 +147,7 @@ static void on_init_reply(void *ctx, bool success, bool has_more, struct slice r
         return;
     if (!success)
         fprintf(stderr, "traced_relay: the host refused to learn about this machine\n");
+    lost_told(c, success);
     c->burst = 0;
     c->rounds_left = bursts[0].rounds;
     start_round(c);
@@ -140,6 +162,7 @@ static void on_bound(void *ctx)
     size_t mark = pb_begin(&w, 1); /* system_info */
     machine_put_system_info(&w);
     pb_end(&w, mark);
+    put_lost(c, &w);
     if (w.failed || !ipc_client_invoke(c->client, RELAY_INIT_RELAY, pb_written(&w), -1, on_init_reply, c))
         fprintf(stderr, "traced_relay: the host has no relay endpoint: start it with traced --enable-relay-endpoint\n");
     pb_writer_free(&w);
@@ -177,6 +200,11 @@ int relay_control_open(struct relay_control **out, uv_loop_t *loop, const struct
     *out = c;
     connect_now(c);
     return 0;
+}
+
+void relay_control_add_lost(struct relay_control *c, uint64_t bytes)
+{
+    c->lost_bytes += bytes;
 }
 
 void relay_control_counts(const struct relay_control *c, struct relay_control_counts *counts)

@@ -30,6 +30,9 @@ struct relay_control_counts {
  * it. */
 int relay_control_open(struct relay_control **out, uv_loop_t *loop, const struct relay_control_options *options,
                        struct error *err);
+/* Bytes of producers that were lost with a link: the host is told with the next request. */
+void relay_control_add_lost(struct relay_control *c, uint64_t bytes);
+
 void relay_control_counts(const struct relay_control *c, struct relay_control_counts *counts);
 void relay_control_close(struct relay_control *c); /* run the loop afterwards to free it; NULL is fine */
 

@@ -49,6 +49,13 @@ static void on_signal(uv_signal_t *h, int signum)
         uv_close((uv_handle_t *)&r->signals[i], NULL);
 }
 
+static void on_lost(void *ctx, uint64_t bytes)
+{
+    struct relay *r = ctx;
+    if (r->control)
+        relay_control_add_lost(r->control, bytes);
+}
+
 static int run(const char *listen, const char *host, bool background)
 {
     char hint[MACHINE_TEXT_MAX], name[MACHINE_TEXT_MAX];
@@ -63,7 +70,8 @@ static int run(const char *listen, const char *host, bool background)
     }
     if (uv_loop_init(&loop) != 0)
         return 1;
-    int rc = relay_proxy_open(&r.proxy, &loop, &(struct relay_proxy_options){listen, host, hint, name}, &err);
+    int rc =
+        relay_proxy_open(&r.proxy, &loop, &(struct relay_proxy_options){listen, host, hint, name, on_lost, &r}, &err);
     if (!rc)
         rc = relay_control_open(&r.control, &loop, &(struct relay_control_options){host, hint, name}, &err);
     if (rc) {

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,6 +32,7 @@ struct link {
     int events[2];       /* what each poll waits for now */
     struct flow from[2]; /* bytes that came from a side */
     bool connecting;     /* the connection to the host is under way */
+    bool remote_gone;    /* the host's side has ended, not the producer's */
     bool closing;
     int open_handles;
 };
@@ -76,11 +79,26 @@ static void on_handle_closed(uv_handle_t *h)
         free_link(l);
 }
 
+/* What the producer has sent and the host will not get: in its socket, in the pipe, in flight. */
+static uint64_t lost_bytes(const struct link *l)
+{
+    int waiting = 0, unacknowledged = 0;
+    if (!l->remote_gone)
+        return 0;
+    ioctl(l->fd[LOCAL], SIOCINQ, &waiting);
+    if (l->fd[REMOTE] >= 0)
+        ioctl(l->fd[REMOTE], SIOCOUTQ, &unacknowledged);
+    return (uint64_t)waiting + (uint64_t)unacknowledged + l->from[LOCAL].held;
+}
+
 static void close_link(struct link *l)
 {
     if (l->closing)
         return;
     l->closing = true;
+    uint64_t lost = l->proxy->closing ? 0 : lost_bytes(l);
+    if (lost && l->proxy->options.lost)
+        l->proxy->options.lost(l->proxy->options.ctx, lost);
     if (!l->open_handles) {
         free_link(l);
         return;
@@ -113,7 +131,9 @@ static bool pump(struct link *l, enum side s)
                 moved = true;
             } else if (n == 0) {
                 f->ended = true;
+                l->remote_gone |= s == REMOTE;
             } else if (!again(errno)) {
+                l->remote_gone |= s == REMOTE;
                 return false;
             }
         }
@@ -124,6 +144,7 @@ static bool pump(struct link *l, enum side s)
                 *count += (uint64_t)n;
                 moved = true;
             } else if (n < 0 && !again(errno)) {
+                l->remote_gone |= s == LOCAL;
                 return false;
             }
         }

@@ -19,6 +19,8 @@ struct relay_proxy_options {
     const char *host;   /* where to forward to */
     const char *machine_id_hint;
     const char *machine_name;
+    void (*lost)(void *ctx, uint64_t bytes); /* taken from a producer and not handed over; may be NULL */
+    void *ctx;
 };
 
 struct relay_proxy_counts {

@@ -94,6 +94,7 @@ static struct session *copy_session(struct session *from, const Mrd__CloneSessio
     s->flushes_requested = from->flushes_requested;
     s->flushes_succeeded = from->flushes_succeeded;
     s->flushes_failed = from->flushes_failed;
+    relay_copy_losses(s, from);
     for (size_t i = 0; i < from->events.n; i++) {
         struct lifecycle_event e = from->events.p[i];
         if (e.body && (e.body = mem_alloc(e.body_len + 1)) != NULL)

@@ -248,6 +248,7 @@ bool session_read(struct session *s, struct batch *b, size_t threshold)
             s->want_stats = false;
             struct pb_writer m = {0};
             session_put_stats(s, &m);
+            relay_emit_losses(s, b, &w);
             put_trusted(s, &w, true);
             pb_put_bytes(&w, 35, m.p, m.n);
             emit(b, &w);

@@ -43,8 +43,7 @@ void relay_free_machines(struct service *svc)
     vec_free(&svc->machines);
 }
 
-/* The index of a machine, made when new; -1 when there are too many or memory is out. */
-static int64_t machine_of(struct service *svc, uint32_t id)
+int64_t relay_machine_of(struct service *svc, uint32_t id)
 {
     for (size_t i = 0; i < svc->machines.n; i++)
         if (svc->machines.p[i].id == id)
@@ -62,13 +61,14 @@ static struct service_relay *relay_of(struct service *svc, struct ipc_peer *peer
     const struct ipc_identity *id = ipc_peer_identity(peer);
     if (r)
         return r;
-    int64_t machine = id->machine_id ? machine_of(svc, id->machine_id) : -1;
+    int64_t machine = id->machine_id ? relay_machine_of(svc, id->machine_id) : -1;
     r = machine < 0 ? NULL : mem_zalloc(sizeof *r);
     if (!r)
         return NULL;
     r->service = svc;
     r->peer = peer;
     r->machine = (uint32_t)machine;
+    svc->machines.p[machine].relays++;
     ipc_peer_set_data(peer, &ipc_relay_port, r);
     log_line("traced: relay of machine %u \"%s\" connected: %s", id->machine_id, id->machine_name, ipc_peer_name(peer));
     return r;
@@ -186,10 +186,13 @@ void relay_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct 
     clock_readings_take(&host); /* first of all: what comes after would count as network delay */
     struct service_relay *r = relay_of(ctx, call.peer);
     ipc_reply(&call, r != NULL, false, slice_of(NULL, 0), -1); /* at once: the client measures the round trip */
-    if (r && method == RELAY_INIT_RELAY)
+    if (!r)
+        return;
+    if (method == RELAY_INIT_RELAY)
         init_relay(&r->service->machines.p[r->machine], args);
-    else if (r && method == RELAY_SYNC_CLOCK)
+    else if (method == RELAY_SYNC_CLOCK)
         sync_clock(r, args, &host);
+    relay_report_lost(r->service, ipc_peer_identity(call.peer)->machine_id, args);
 }
 
 void relay_port_disconnected(void *ctx, struct ipc_peer *peer)
@@ -202,10 +205,12 @@ void relay_port_disconnected(void *ctx, struct ipc_peer *peer)
     log_line("traced: relay of machine %u \"%s\" disconnected", ipc_peer_identity(peer)->machine_id,
              ipc_peer_identity(peer)->machine_name);
     free_slice(&r->ping);
+    r->service->machines.p[r->machine].relays--;
+    relay_lost(r->service, r->service->machines.p[r->machine].id);
     mem_free(r);
 }
 
-static void emit(struct batch *b, struct pb_writer *w)
+void relay_emit_packet(struct batch *b, struct pb_writer *w)
 {
     struct slice piece = pb_written(w);
     if (!w->failed)
@@ -214,8 +219,7 @@ static void emit(struct batch *b, struct pb_writer *w)
     pb_writer_clear(w);
 }
 
-/* What the session has told about a machine; NULL when memory is out. */
-static struct session_machine *told_of(struct session *s, size_t machine)
+struct session_machine *relay_told_of(struct session *s, size_t machine)
 {
     while (s->machines.n <= machine)
         if (!vec_add(&s->machines))
@@ -228,15 +232,15 @@ void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
     for (size_t i = 0; i < s->service->machines.n && !(c && c->disable_system_info); i++) {
         const struct service_machine *m = &s->service->machines.p[i];
-        struct session_machine *told = told_of(s, i);
-        if (!told || told->told || !m->system_info.len)
+        struct session_machine *told = relay_told_of(s, i);
+        if (!told || told->told || !m->system_info.len || !(m->relays || told->losses.recorded))
             continue;
         told->told = true;
         pb_put_bytes(w, 45, m->system_info.p, m->system_info.len);
         pb_put_varint(w, 98, m->id);
         pb_put_varint(w, 3, s->service->uid);
         pb_put_varint(w, 10, 1);
-        emit(b, w);
+        relay_emit_packet(b, w);
     }
 }
 
@@ -261,7 +265,7 @@ void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
     for (size_t i = 0; i < s->service->machines.n && !(c && c->disable_clock_snapshotting); i++) {
         struct service_machine *m = &s->service->machines.p[i];
-        struct session_machine *told = told_of(s, i);
+        struct session_machine *told = relay_told_of(s, i);
         if (!told)
             return;
         end_burst(m);
@@ -282,7 +286,7 @@ void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
             pb_put_varint(w, 98, m->id);
             pb_put_varint(w, 3, s->service->uid);
             put_round(&m->rounds.p[told->next_round - m->first_round], w);
-            emit(b, w);
+            relay_emit_packet(b, w);
         }
     }
 }

@@ -116,11 +116,24 @@ struct lifecycle_event {
     size_t body_len;
 };
 
-/* What a session has told about another machine. */
+/* What a session has lost of another machine (relay_losses.c). */
+struct machine_losses {
+    bool recorded;           /* a producer of it had a part in the session */
+    unsigned away;           /* producers that were lost and have not come back */
+    uint64_t relays_lost;    /* control connections that broke */
+    uint64_t producers_lost; /* whose connection ended while they recorded */
+    uint64_t producers_back;
+    uint64_t away_since_ns, away_ns;
+    uint64_t unfinished_bytes; /* of messages that were cut */
+    uint64_t relay_bytes;      /* taken from producers and not handed over, as the relay tells */
+};
+
+/* What a session has told about another machine, and has to tell. */
 struct session_machine {
     bool told;           /* its SystemInfo */
     bool synced;         /* a comparison of its clocks at least */
     uint64_t next_round; /* number of the first comparison that is not out yet */
+    struct machine_losses losses;
 };
 
 struct trigger_hit {
@@ -201,6 +214,7 @@ enum { CLOCK_ROUNDS_KEPT = 4096 };
 /* Another machine, known by its id for as long as the service runs: it may leave and come back. */
 struct service_machine {
     uint32_t id;
+    unsigned relays;                /* control connections of it that are open */
     struct slice system_info;       /* serialized SystemInfo; mem_alloc()ed */
     VEC(struct clock_round) rounds; /* the best of each burst, oldest first */
     uint64_t first_round;           /* number of rounds.p[0] */
@@ -271,10 +285,28 @@ void commit_scrape(struct service_producer *p, struct session *s);
 void relay_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);
 void relay_port_disconnected(void *ctx, struct ipc_peer *peer);
 void relay_free_machines(struct service *svc);
+/* The index in service.machines, made when new; -1 when there are too many or memory is out. */
+int64_t relay_machine_of(struct service *svc, uint32_t id);
+/* The session's entry of a machine; NULL when memory is out. */
+struct session_machine *relay_told_of(struct session *s, size_t machine);
+/* Adds what `w` holds as one packet, and clears it. */
+void relay_emit_packet(struct batch *b, struct pb_writer *w);
 /* Adds the packets about other machines that the session has not got yet: SystemInfo, and comparisons of clocks since
  * (and a few from before) its start. */
 void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer *w);
 void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w);
+
+/* ---- relay_losses.c ---- */
+/* A producer got its part in a session; its connection ended while it had one. Nothing to do for those of the host. */
+void relay_producer_joined(struct session *s, const struct service_producer *p);
+void relay_producer_lost(struct session *s, const struct service_producer *p);
+/* The control connection of a machine's relay broke. */
+void relay_lost(struct service *svc, uint32_t machine_id);
+/* What a relay's request says about bytes that it lost. */
+void relay_report_lost(struct service *svc, uint32_t machine_id, struct slice args);
+void relay_copy_losses(struct session *to, const struct session *from);
+/* One packet for each machine that lost something or was left out. */
+void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w);
 
 /* ---- consumer_port.c ---- */
 void consumer_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);

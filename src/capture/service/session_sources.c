@@ -123,6 +123,7 @@ static void setup_instance(struct session *s, unsigned source, struct service_pr
         session_free_instance(in);
         return;
     }
+    relay_producer_joined(s, p);
     producer_setup_tracing(p, s->config);
     send_config(in, 6);
     if (s->state == SESSION_STARTED)
@@ -226,6 +227,7 @@ void session_remove_producer(struct session *s, struct service_producer *p)
             remove_instance(s, i);
     if (s->instances.n == before)
         return;
+    relay_producer_lost(s, p);
     log_line("traced: session %llu goes on without producer %u \"%s\"", (unsigned long long)s->id, p->id, p->name);
     flush_producer_gone(s, p);
     after_removal(s);

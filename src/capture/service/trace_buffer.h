@@ -118,6 +118,10 @@ enum trace_buffer_policy trace_buffer_get_policy(const struct trace_buffer *b);
 size_t trace_buffer_sequence_count(const struct trace_buffer *b);
 const struct trace_sequence_stats *trace_buffer_sequence(const struct trace_buffer *b, size_t i);
 
+/* Sequences of a machine whose last packets were lost, with no packet behind them to say so: begun and never finished,
+ * as far as the reader has come. */
+size_t trace_buffer_unfinished(const struct trace_buffer *b, uint32_t machine_id);
+
 /* True when a write has been refused by DISCARD: nothing more gets in. */
 bool trace_buffer_is_full(const struct trace_buffer *b);
 

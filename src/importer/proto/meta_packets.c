@@ -199,5 +199,6 @@ const struct packet_handler proto_packet_handlers[] = {
     {78, "ui_state", ui_state_packet, NULL},
     {89, "trace_uuid", uuid_packet, NULL},
     {113, "clone_snapshot_trigger", NULL, clone_trigger_packet},
+    {990, "machine_losses", machine_losses_packet, NULL}, /* ours: capture/service/relay_losses.c */
     {0, NULL, NULL, NULL},
 };

@@ -102,6 +102,12 @@ static const struct field_stat filter_stats[] = {
     {4, STAT_filter_errors},        {5, STAT_filter_time_taken_ns},
 };
 
+static const struct field_stat machine_losses[] = {
+    {1, STAT_machine_producers_lost}, {2, STAT_machine_producers_back},     {3, STAT_machine_away_ns},
+    {4, STAT_machine_bytes_cut},      {5, STAT_machine_packets_unfinished}, {6, STAT_machine_relay_bytes_lost},
+    {7, STAT_machine_relay_lost},     {8, STAT_machine_not_recorded},
+};
+
 static const enum stat_key loss_stats[PACKET_LOSS_CAUSES] = {
     STAT_traced_buf_data_loss_read_gap,
     STAT_traced_buf_data_loss_chunk_corrupted,
@@ -226,4 +232,15 @@ void trace_stats_packet(struct packet *p)
     for (const struct u64map_slot *s; (s = u64map_next(&sums, &it));)
         stats_set_idx(st, p->m->id, (enum stat_key)(s->key >> 32), (int32_t)(uint32_t)s->key, (int64_t)s->value);
     u64map_free(&sums);
+}
+
+enum tokenize_result machine_losses_packet(struct packet *p)
+{
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    enum stat_key stat;
+    while (pb_next(&c, &f))
+        if (FIND_STAT(machine_losses, f.id, &stat))
+            stats_set_idx(&p->m->st->stats, p->m->id, stat, (int32_t)p->m->id, pb_i64(&f));
+    return TOKENIZE_DONE;
 }

@@ -1,0 +1,207 @@
+"""Late and lossy links: twenty machines behind links that delay, stall and break. Nothing hangs, every loss is counted."""
+import collections
+import signal
+import subprocess
+import time
+
+from harness import PRODUCER, TP_SHELL, TRACEBOX, Case, first, fields, main, packets, wait_for
+from links import PORT, Forwarder, Machine, enter_namespace
+
+CONFIG = """
+buffers { size_kb: 65536 }
+data_sources { config { name: "e2e.source" } }
+"""
+
+
+class Links(Case):
+    def setUp(self):
+        super().setUp()
+        self.forwarder = Forwarder()
+        self.machines = []
+
+    def tearDown(self):
+        for m in self.machines:
+            self.forwarder.heal(m.link)
+            self.forwarder.cut(m.link)
+        super().tearDown()
+        self.forwarder.close()
+
+    def service(self):
+        self.env["PERFETTO_PRODUCER_SOCK_NAME"] = f"0.0.0.0:{PORT}"
+        self.start_traced("--enable-relay-endpoint")
+
+    def join(self, n, **link):
+        first_number = len(self.machines) + 1
+        self.machines += [Machine(self, self.forwarder, first_number + i, **link) for i in range(n)]
+        for m in self.machines[first_number - 1:]:
+            m.start_relay()
+        return self.machines[first_number - 1:]
+
+    def produce(self, machines, packets=20000, pause_us=2000, max_size=100):
+        for m in machines:
+            wait_for(lambda m=m: (m.dir / "producer").exists(), what="a relay's socket")
+            m.producer = m.spawn(PRODUCER, "--follow", "--packets", packets, "--pause-us", pause_us, "--max-size", max_size, "--seed", m.number,
+                                 log="producer.log")
+
+    def present(self):
+        """Ids of the machines that have a producer."""
+        out = subprocess.run([TRACEBOX, "perfetto", "--query-raw"], env=self.env, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, timeout=20).stdout
+        return {first(v, 7) for n, v in fields(out) if n == 1 and first(v, 7)}
+
+    def wait_present(self, machines, seconds=20):
+        ids = {m.id for m in machines}
+        wait_for(lambda: ids <= self.present(), seconds, "every machine's producer")
+
+    def record(self, config=CONFIG, name="trace"):
+        trace = self.dir / name
+        p = self.perfetto("--txt", "-c", self.config(config, name + ".txt"), "-o", trace)
+        wait_for(lambda: "STARTED" in self.sessions().split("TRACING SESSIONS")[-1].replace("STARTED  NAME", ""),
+                 what="the recording")
+        return p, trace
+
+    def sessions(self):
+        return subprocess.run([TRACEBOX, "perfetto", "--query"], env=self.env, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, timeout=20).stdout.decode()
+
+    def stop(self, p, seconds=30):
+        began = time.monotonic()
+        p.send_signal(signal.SIGINT)
+        _, err = self.finish(p, seconds=seconds)
+        return time.monotonic() - began, err
+
+    def numbers(self, trace):
+        """{machine id: the numbers of its packets}"""
+        out = collections.defaultdict(list)
+        for p in packets(trace.read_bytes()):
+            test = first(p, 900)
+            if test is not None:
+                out[first(p, 98, 0)].append(int(first(test, 1).split()[1]))
+        return out
+
+    def stats(self, trace):
+        """{machine id: {stat: value}} of what the links of other machines lost."""
+        out = collections.defaultdict(dict)
+        for raw, name, value in self.query(trace, "SELECT m.raw_id, s.name, s.value FROM stats s JOIN machine m "
+                                                  "ON s.machine_id = m.id WHERE s.name GLOB 'machine_*' AND s.value > 0"):
+            out[int(raw)][name] = int(value)
+        return out
+
+    def test_join_leave_rejoin(self):
+        """Twenty machines: some links are reset, some stall and heal, some relays are killed; each machine keeps its id."""
+        self.service()
+        machines = self.join(20, delay_s=0.005, jitter_s=0.02, loss=0.01)
+        # Recording begins before the last five machines have come.
+        self.produce(machines[:5], pause_us=300, max_size=2000)
+        self.produce(machines[5:15])
+        self.wait_present(machines[:15])
+        p, trace = self.record("trace_all_machines: true" + CONFIG)
+        self.produce(machines[15:])
+        self.wait_present(machines)
+        time.sleep(0.5)
+        reset, stalled, killed = machines[:5], machines[5:10], machines[10:13]
+        for m in stalled + reset:
+            self.forwarder.partition(m.link)
+        time.sleep(0.5)
+        for m in reset:
+            self.forwarder.cut(m.link)
+            self.forwarder.heal(m.link)
+        for m in killed:
+            m.relay.kill()
+            m.relay.wait()
+        wait_for(lambda: not {m.id for m in reset + killed} <= self.present(), what="the loss of a machine")
+        time.sleep(0.5)
+        for m in killed:
+            m.start_relay()
+        time.sleep(1)
+        for m in stalled:
+            self.forwarder.heal(m.link)
+        self.wait_present(machines)
+        time.sleep(1)
+        seconds, _ = self.stop(p)
+        self.assertLess(seconds, 15)
+
+        numbers, stats = self.numbers(trace), self.stats(trace)
+        self.assertEqual(set(numbers), {m.id for m in machines}, "machines in the trace")
+        rows = self.query(trace, "SELECT raw_id FROM machine WHERE raw_id != 0")
+        self.assertEqual({int(r[0]) for r in rows}, {m.id for m in machines}, "one row a machine: it keeps its id")
+        missing = {}
+        for m in machines:
+            seen = numbers[m.id]
+            self.assertEqual(len(seen), len(set(seen)), "no packet twice")
+            missing[m.number] = max(seen) + 1 - len(seen)
+            broke = m in reset or m in killed
+            self.assertEqual(stats[m.id].get("machine_relay_lost", 0), int(broke), f"{m.name} {stats[m.id]}")
+            self.assertEqual(stats[m.id].get("machine_producers_lost", 0), int(broke))
+            self.assertEqual(stats[m.id].get("machine_producers_back", 0), int(broke))
+            self.assertEqual(stats[m.id].get("machine_away_ns", 0) > 0, broke)
+            if not broke:  # late, out of touch for seconds: but nothing is lost
+                self.assertEqual(sorted(seen), list(range(max(seen) + 1)), f"{m.name}")
+                self.assertFalse(stats[m.id])
+        for m in reset:
+            self.assertGreater(missing[m.number], 0, "the link was busy: something was lost")
+            self.assertGreater(stats[m.id].get("machine_relay_bytes_lost", 0), 0, "the relay told what it lost")
+        print("\npackets missing:", {n: k for n, k in missing.items() if k},
+              "\ncounted:", {m.number: stats[m.id] for m in reset + killed})
+        # The host starts again: its machines come back under their ids.
+        self.traced.kill()
+        self.traced.wait()
+        self.start_traced("--enable-relay-endpoint")
+        self.wait_present(machines, 30)
+        q, again = self.record("trace_all_machines: true" + CONFIG, "again")
+        time.sleep(0.5)
+        self.stop(q)
+        self.assertEqual(set(self.numbers(again)), {m.id for m in machines})
+
+    def test_host_restart(self):
+        """A host that dies ends the recording with a message, not with silence."""
+        self.service()
+        machines = self.join(1)
+        self.produce(machines)
+        self.wait_present(machines)
+        p, _ = self.record("trace_all_machines: true" + CONFIG)
+        self.traced.kill()
+        _, err = self.finish(p, code=1, seconds=10)
+        self.assertIn("the service went away", err)
+        wait_for(lambda: "no connection to the host" in machines[0].relay_log(), what="the relay's message")
+
+    def test_stop_while_partitioned(self):
+        """A machine that does not answer delays the end of the recording by the flush timeout, and is counted."""
+        self.service()
+        here, gone = self.join(2)
+        self.produce([here, gone], pause_us=500)
+        self.wait_present([here, gone])
+        p, trace = self.record("trace_all_machines: true flush_timeout_ms: 1000 data_source_stop_timeout_ms: 1000" + CONFIG)
+        time.sleep(0.5)
+        self.forwarder.partition(gone.link)
+        time.sleep(0.5)
+        seconds, _ = self.stop(p)
+        self.assertLess(seconds, 5)
+        numbers = self.numbers(trace)[here.id]
+        self.assertEqual(sorted(numbers), list(range(max(numbers) + 1)))
+        self.assertGreaterEqual(int(self.query(trace, "SELECT value FROM stats WHERE name = 'traced_flushes_failed'")[0][0]), 1)
+
+    def test_host_only(self):
+        """Without trace_all_machines the trace names the machines that it leaves out, and so do the tools."""
+        self.service()
+        machines = self.join(2)
+        self.produce(machines)
+        self.wait_present(machines)
+        p, trace = self.record()
+        time.sleep(0.5)
+        _, err = self.stop(p)
+        self.assertRegex(err, "2 other machines .*trace_all_machines: true")
+        self.assertEqual({int(r[0]) for r in self.query(trace, "SELECT raw_id FROM machine WHERE raw_id != 0")},
+                         {m.id for m in machines})
+        self.assertFalse(self.numbers(trace))
+        self.assertEqual({i: s for i, s in self.stats(trace).items()}, {m.id: {"machine_not_recorded": 1} for m in machines})
+        check = subprocess.run([TP_SHELL, "check", trace], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+        self.assertEqual(check.returncode, 0, check.stdout)
+        self.assertIn(b"machine_not_recorded", check.stdout)
+        self.assertIn(b"trace_all_machines", check.stdout)
+
+
+if __name__ == "__main__":
+    enter_namespace()
+    main()
