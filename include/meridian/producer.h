@@ -109,9 +109,10 @@ void mrd_message_begin(mrd_writer *w, uint32_t field);
 void mrd_message_end(mrd_writer *w);
 
 typedef struct mrd_writer_stats {
-    uint64_t packets; /* begun */
-    uint64_t dropped; /* of these, lost because the shared memory was full or the connection gone */
-    uint64_t chunks;  /* handed over */
+    uint64_t packets;    /* begun */
+    uint64_t dropped;    /* of these, lost because the shared memory was full or the connection gone */
+    uint64_t chunks;     /* handed over */
+    uint64_t loss_marks; /* rows of lost packets that the service was told of: traced_buf_trace_writer_packet_loss */
 } mrd_writer_stats;
 mrd_writer_stats mrd_writer_get_stats(const mrd_writer *w);
 

@@ -1,12 +1,12 @@
 /* A producer for tests: numbered packets of random sizes on several sequences, with a ledger of what was written.
  *
  *     e2e_producer --packets N [--writers W] [--max-size B] [--policy drop|stall] [--shm KB] [--page KB] [--seed S]
- *                  [--pause-us U] [--flush-every K] [--stall-ms M] [--source NAME] [--hold] [--follow]
+ *                  [--pause-us U] [--flush-every K] [--stall-ms M] [--source NAME] [--hold] [--follow] [--where]
  *
  * Each packet: {8 timestamp, 900 {1 "<writer> <number> <padding>"}}. On the end one line a writer: "writer W packets N
- * dropped D". --hold waits for the end of the session before it leaves; --stall-ms sleeps now and then in the middle.
- * --follow: when the recording ends or the connection is lost, goes on with the next one.
- */
+ * dropped D chunks C marks M". --hold waits for the end of the session before it leaves; --stall-ms sleeps now and then
+ * in the middle. --follow: when the recording ends or the connection is lost, goes on with the next one. --where says
+ * of each packet "packet W N B E": it begins in the writer's chunk B and ends in E. */
 #include "meridian/producer.h"
 
 #include <getopt.h>
@@ -20,7 +20,7 @@ struct options {
     unsigned long packets, writers, max_size, shm_kb, page_kb, seed, pause_us, flush_every, stall_ms;
     int policy;
     const char *source;
-    bool hold, follow;
+    bool hold, follow, where;
 };
 
 static uint64_t now_ns(void)
@@ -30,29 +30,37 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void write_packet(mrd_writer *w, unsigned long writer, unsigned long number, size_t size)
+/* The chunk a writer is in: chunks are numbered from 0. */
+static unsigned long long chunk_of(const mrd_writer *w)
+{
+    return mrd_writer_get_stats(w).chunks;
+}
+
+static void write_packet(mrd_writer *w, unsigned long writer, unsigned long number, size_t size, bool where)
 {
     static char text[1 << 20];
     int n = snprintf(text, sizeof text, "%lu %lu ", writer, number);
     size_t len = (size_t)n < size && size < sizeof text ? size : (size_t)n;
     memset(text + n, 'a' + (int)(number % 26), len - (size_t)n);
     mrd_packet_begin(w);
+    unsigned long long begins = chunk_of(w);
     mrd_put_varint(w, 8, now_ns());
     mrd_message_begin(w, 900);
     mrd_put_bytes(w, 1, text, len);
     mrd_message_end(w);
     mrd_packet_end(w);
+    if (where)
+        printf("packet %lu %lu %llu %llu\n", writer, number, begins, chunk_of(w));
 }
 
 static int parse(int argc, char **argv, struct options *o)
 {
-    static const struct option options[] = {{"packets", 1, NULL, 'n'},     {"writers", 1, NULL, 'w'},
-                                            {"max-size", 1, NULL, 'm'},    {"policy", 1, NULL, 'p'},
-                                            {"shm", 1, NULL, 's'},         {"page", 1, NULL, 'g'},
-                                            {"seed", 1, NULL, 'r'},        {"pause-us", 1, NULL, 'u'},
-                                            {"hold", 0, NULL, 'h'},        {"follow", 0, NULL, 'o'},
-                                            {"flush-every", 1, NULL, 'f'}, {"stall-ms", 1, NULL, 'l'},
-                                            {"source", 1, NULL, 'd'},      {0}};
+    static const struct option options[] = {
+        {"packets", 1, NULL, 'n'}, {"writers", 1, NULL, 'w'},     {"max-size", 1, NULL, 'm'},
+        {"policy", 1, NULL, 'p'},  {"shm", 1, NULL, 's'},         {"page", 1, NULL, 'g'},
+        {"seed", 1, NULL, 'r'},    {"pause-us", 1, NULL, 'u'},    {"hold", 0, NULL, 'h'},
+        {"follow", 0, NULL, 'o'},  {"flush-every", 1, NULL, 'f'}, {"stall-ms", 1, NULL, 'l'},
+        {"source", 1, NULL, 'd'},  {"where", 0, NULL, 'e'},       {0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         unsigned long v = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (c) {
@@ -88,6 +96,9 @@ static int parse(int argc, char **argv, struct options *o)
             break;
         case 'd':
             o->source = optarg;
+            break;
+        case 'e':
+            o->where = true;
             break;
         case 'h':
             o->hold = true;
@@ -146,7 +157,7 @@ int main(int argc, char **argv)
             size *= 20;
         if (!writers[k])
             continue;
-        write_packet(writers[k], k, next[k]++, size);
+        write_packet(writers[k], k, next[k]++, size, o.where);
         if (o.flush_every && (unsigned long)rand_r(&seed) % o.flush_every == 0)
             mrd_writer_flush(writers[k]);
         if (o.stall_ms && rand_r(&seed) % 500 == 0)
@@ -154,12 +165,19 @@ int main(int argc, char **argv)
         if (o.pause_us)
             usleep((useconds_t)o.pause_us);
     }
+    for (unsigned long round = 0; round <= o.writers && !o.hold; round++) { /* each makes room for more */
+        for (unsigned long i = 0; i < o.writers; i++)
+            if (writers[i])
+                mrd_writer_flush(writers[i]);
+        if (!mrd_producer_sync(p, 5000))
+            break;
+    }
     for (unsigned long i = 0; i < o.writers; i++) {
         if (!writers[i])
             continue;
         mrd_writer_stats s = mrd_writer_get_stats(writers[i]);
-        printf("writer %lu packets %llu dropped %llu\n", i, (unsigned long long)s.packets,
-               (unsigned long long)s.dropped);
+        printf("writer %lu packets %llu dropped %llu chunks %llu marks %llu\n", i, (unsigned long long)s.packets,
+               (unsigned long long)s.dropped, (unsigned long long)s.chunks, (unsigned long long)s.loss_marks);
     }
     fflush(stdout);
     while (o.hold && mrd_data_source_instances(ds))

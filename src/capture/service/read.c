@@ -177,7 +177,7 @@ static void emit_lifecycle(struct session *s, struct batch *b, struct pb_writer 
 
 /* ---- packets of producers ---- */
 
-static void emit_data(struct session *s, struct batch *b, const Mrd__TraceConfig__BufferConfig *config)
+static void emit_data(struct session *s, struct batch *b)
 {
     struct trace_packet *p = &s->packet;
     if (!packet_check(p->slices.p, p->slices.n)) {
@@ -192,8 +192,8 @@ static void emit_data(struct session *s, struct batch *b, const Mrd__TraceConfig
         pb_put_i64(&tail, 79, p->who.pid);
     if (p->who.machine_id)
         pb_put_varint(&tail, 98, p->who.machine_id);
-    if (p->loss) /* the reasons are for who asked for them (spec ipc 7) */
-        pb_put_varint(&tail, 42, config && config->experimental_mode ? p->loss : LOSS_PRESENT);
+    if (p->loss)
+        pb_put_varint(&tail, 42, p->loss);
     batch_add(b, p->slices.p, p->slices.n, pb_written(&tail));
 }
 
@@ -202,10 +202,9 @@ static bool read_buffers(struct session *s, struct batch *b, size_t threshold)
 {
     bool final = s->state == SESSION_DISABLED || s->state == SESSION_CLONED;
     for (size_t i = 0; i < s->buffers.n; i++) {
-        const Mrd__TraceConfig__BufferConfig *c = i < s->config->n_buffers ? s->config->buffers[i] : NULL;
         trace_buffer_begin_read(s->buffers.p[i].buffer, final);
         while (trace_buffer_read(s->buffers.p[i].buffer, &s->packet)) {
-            emit_data(s, b, c);
+            emit_data(s, b);
             if (b->bytes.n >= threshold)
                 return true;
         }

@@ -544,5 +544,5 @@ void mrd_put_bytes(mrd_writer *w, uint32_t field, const void *bytes, size_t len)
 mrd_writer_stats mrd_writer_get_stats(const mrd_writer *w)
 {
     const struct trace_writer_stats *s = trace_writer_get_stats(w->w);
-    return (mrd_writer_stats){s->packets, s->dropped, s->chunks};
+    return (mrd_writer_stats){s->packets, s->dropped, s->chunks, s->loss_marks};
 }

@@ -95,18 +95,31 @@ static void use_chunk(struct trace_writer *w, const struct shm_chunk *c)
     w->end = c->p + c->size - TAIL;
 }
 
-/* Leaves the mark of a lost packet behind the whole packets of the current chunk, and hands the chunk over. */
+/* Leaves the mark of a lost packet behind the whole packets of the current chunk, and hands the chunk over. The reader
+ * passes over what is behind a mark. */
 static void mark_loss(struct trace_writer *w)
 {
-    if (!w->chunk.p)
-        return;
     if (w->frag_size) { /* the packet has begun here: its fragment becomes the mark */
         put_length(w->frag_size, SHM_DROP_PACKET_SIZE);
     } else {
         put_length(w->cur, SHM_DROP_PACKET_SIZE);
         atomic_fetch_add_explicit(&header_of(w)->packets, 1, memory_order_release);
     }
+    w->stats.loss_marks++;
+    w->owes_mark = false;
     return_chunk(w);
+}
+
+/* The mark of a loss that began when there was no chunk to leave it in gets a chunk of its own. */
+static void pay_mark(struct trace_writer *w)
+{
+    struct shm_chunk c = {0};
+    if (!w->owes_mark || w->chunk.p || !get_chunk(w, &c, 0))
+        return;
+    use_chunk(w, &c);
+    w->frag_size = NULL;
+    mark_loss(w);
+    use_garbage(w);
 }
 
 static void send_patches(struct trace_writer *w)
@@ -120,7 +133,10 @@ static void send_patches(struct trace_writer *w)
 /* The packet being written is lost. Messages still open have nowhere to put their length. */
 static void drop_packet(struct trace_writer *w)
 {
-    mark_loss(w);
+    if (w->chunk.p)
+        mark_loss(w);
+    else if (!w->need_loss_flag)
+        w->owes_mark = true; /* the first packet of a row of losses */
     w->dropping = true;
     w->stats.dropped++;
     w->need_loss_flag = true;
@@ -198,6 +214,7 @@ void trace_writer_begin_packet(struct trace_writer *w)
     w->depth = w->too_deep = 0;
     w->bytes_before = 0;
     w->stats.packets++;
+    pay_mark(w);
     if (!w->chunk.p || w->end - w->cur < MIN_TO_BEGIN || packet_count(w) >= SHM_MAX_PACKETS) {
         struct shm_chunk c = {0};
         if (!get_chunk(w, &c, 0)) {
@@ -249,10 +266,11 @@ void trace_writer_end_packet(struct trace_writer *w)
 
 void trace_writer_flush(struct trace_writer *w)
 {
-    if (w->in_packet || !w->chunk.p)
+    if (w->in_packet)
         return;
     return_chunk(w);
     use_garbage(w);
+    pay_mark(w);
 }
 
 /* Skips what is written inside messages nested too deep: the protobuf stays well-formed. */

@@ -9,8 +9,8 @@
  *
  * A packet may be larger than a chunk, or than the shared memory: it is continued, and the lengths of messages that
  * were still open are sent behind as patches. When no chunk is free the writer drops (into a scratch area), stalls or
- * aborts, as its policy says; the next packet that gets through carries previous_packet_dropped, and where the writer
- * still had a chunk it leaves a mark there that the service counts as trace_writer_packet_loss.
+ * aborts, as its policy says; a mark is left in the memory for every row of lost packets, which the service counts as
+ * trace_writer_packet_loss, and the next packet that gets through carries previous_packet_dropped.
  *
  * For events written by the million, take bytes directly:
  *
@@ -31,9 +31,10 @@
 #define TRACE_WRITER_RESERVE_MAX 4096u
 
 struct trace_writer_stats {
-    uint64_t packets; /* begun */
-    uint64_t dropped; /* of these: lost because no chunk was free */
-    uint64_t chunks;  /* handed over */
+    uint64_t packets;    /* begun */
+    uint64_t dropped;    /* of these: lost because no chunk was free */
+    uint64_t chunks;     /* handed over */
+    uint64_t loss_marks; /* rows of lost packets, as the service counts them: trace_writer_packet_loss */
 };
 
 struct trace_writer_nest {
@@ -53,6 +54,7 @@ struct trace_writer {
     unsigned too_deep; /* messages opened beyond the depth: their content is not written */
     bool in_packet, dropping, fragmented;
     bool need_loss_flag; /* previous_packet_dropped for the next packet */
+    bool owes_mark;      /* packets are lost, and there was no chunk to leave a mark in */
     bool first_packet;
     uint32_t next_chunk_id;
     uint16_t writer_id, target_buffer;
