@@ -130,6 +130,9 @@ static void read_field(struct ftrace_config *c, const struct pb_field *f)
     case 37:
         c->tracing_cpumask = text_of(c, f);
         break;
+    case 1000:
+        c->packet_headers = pb_bool(f);
+        break;
     default:
         break;
     }

@@ -48,6 +48,7 @@ struct ftrace_config {
     bool preserve_ftrace_buffer;
     bool use_monotonic_raw_clock;
     bool debug_ftrace_abi;
+    bool packet_headers;         /* ours: see packet_headers.h */
     const char *instance_name;   /* "" for the top */
     const char *tracing_cpumask; /* "" for all */
     struct arena strings;

@@ -1,6 +1,9 @@
 /* Owns setting up a tracefs instance for its sessions and leaving it as it was. */
 #include "capture/probes/ftrace/ftrace_instance.h"
 
+#include "base/file.h"
+#include "capture/probes/ftrace/packet_headers.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/sysinfo.h>
@@ -14,12 +17,19 @@ enum {
     ALARM_PERCENT = 40,      /* without drain_buffer_percent: so full a buffer does not wait for the next tick */
 };
 
+/* Probes belong to the whole kernel, and some files are at the top only. */
+static struct tracefs whole_kernel(const struct ftrace_instance *in)
+{
+    struct tracefs top = in->fs;
+    strcpy(top.base, top.root);
+    return top;
+}
+
 static int load_printk_formats(struct ftrace_instance *in, struct error *err)
 {
-    struct tracefs top = in->fs; /* instances do not have this file */
+    struct tracefs top = whole_kernel(in); /* instances do not have this file */
     char *text;
     size_t len;
-    strcpy(top.base, top.root);
     if (!tracefs_exists(&top, "printk_formats"))
         return 0;
     int rc = tracefs_read(&top, "printk_formats", &text, &len, err);
@@ -280,13 +290,12 @@ static int add_kprobe(struct ftrace_instance *in, const char *probe, bool is_ret
 {
     const char *group = is_return ? "perfetto_kretprobes" : "perfetto_kprobes";
     char name[200], text[512], path[PATH_MAX];
-    struct tracefs top = in->fs;
+    struct tracefs top = whole_kernel(in);
     struct kernel_event *e;
     snprintf(name, sizeof name, "%s", probe);
     for (char *p = name; *p; p++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p))
             *p = '_';
-    strcpy(top.base, top.root); /* probes belong to the whole kernel */
     if (!tracefs_exists(&top, "kprobe_events") || !tracefs_path(&top, path, "kprobe_events"))
         return error_set(err, -MRD_EUNSUPPORTED, "this kernel has no kprobes");
     snprintf(text, sizeof text, "-:%s/%s", group, name);
@@ -330,6 +339,44 @@ static void add_kprobes(struct ftrace_instance *in, const struct ftrace_config *
     }
 }
 
+static int define_packet_event(struct ftrace_instance *in, struct slice btf, unsigned event, struct error *err)
+{
+    struct tracefs top = whole_kernel(in);
+    char command[PACKET_HEADERS_COMMAND_BYTES], undo[128], path[PATH_MAX];
+    snprintf(path, sizeof path, "events/" PACKET_HEADERS_GROUP "/%s/format", packet_headers_events[event]);
+    if (tracefs_exists(&top, path))
+        return 0; /* another session's, or left over */
+    if (!tracefs_exists(&top, "dynamic_events") || !tracefs_path(&top, path, "dynamic_events"))
+        return error_set(err, -MRD_EUNSUPPORTED, "this kernel has no event probes (they came with Linux 5.15)");
+    int rc = packet_headers_command(btf, event, command, err);
+    snprintf(undo, sizeof undo, "-:" PACKET_HEADERS_GROUP "/%s", packet_headers_events[event]);
+    if (!rc)
+        rc = undo_log_note(&in->undo, UNDO_APPEND, path, undo, err);
+    if (!rc && (rc = tracefs_write_path(path, TRACEFS_APPEND, command, err)))
+        error_prefix(err, "this kernel refuses an event probe (CONFIG_EPROBE_EVENTS is needed)");
+    return rc;
+}
+
+static void add_packet_headers(struct ftrace_instance *in, struct event_selection *sel)
+{
+    struct error err = {0};
+    size_t len;
+    char *btf = NULL;
+    int rc = file_read_all("/sys/kernel/btf/vmlinux", 256 << 20, &btf, &len, &err);
+    for (unsigned i = 0; i < PACKET_HEADERS_EVENTS; i++) {
+        struct kernel_event *e;
+        if (!rc)
+            rc = define_packet_event(in, slice_of(btf, len), i, &err);
+        if (!rc)
+            rc = event_set_get(&in->events, PACKET_HEADERS_GROUP, packet_headers_events[i], &e, &err);
+        if (!rc && !event_selection_add(sel, e))
+            rc = error_set(&err, -MRD_ENOMEM, "out of memory for events");
+        if (rc)
+            event_selection_failed(sel, PACKET_HEADERS_GROUP, packet_headers_events[i], err.text);
+    }
+    mem_free(btf);
+}
+
 static void enable(struct ftrace_instance *in, struct event_selection *sel)
 {
     size_t kept = 0;
@@ -353,6 +400,8 @@ int ftrace_instance_add(struct ftrace_instance *in, const struct ftrace_config *
         rc = event_selection_resolve(sel, &in->events, config, err);
     if (!rc) {
         add_kprobes(in, config, sel);
+        if (config->packet_headers)
+            add_packet_headers(in, sel);
         hide_self(in, sel);
         enable(in, sel);
         rc = event_selection_build(sel, config, err);
