@@ -51,10 +51,7 @@ void measure(const struct simulation *s, enum import_clock_model model, bool by_
             f->missing++;
             continue;
         }
-        if (e->cause >= 0 && ts[i] < ts[e->cause]) {
-            f->inverted++;
-            f->inverted_covered += e->covered && s->events.p[e->cause].covered;
-        }
+        f->inverted += e->cause >= 0 && ts[i] < ts[e->cause];
         int64_t error = llabs(ts[i] - e->true_host), bound;
         if (!e->machine)
             continue;

@@ -7,14 +7,13 @@
 
 struct figures {
     VEC(int64_t)
-    errors;                  /* |trace time - true host time| of events on remote machines */
-    int64_t worst;           /* of them */
-    int64_t bound;           /* largest bound given */
-    size_t outside;          /* errors larger than their bound */
-    size_t unbound;          /* events without a bound */
-    size_t inverted;         /* effects before their cause */
-    size_t inverted_covered; /* of those, both between comparisons of their machines */
-    size_t missing;          /* events that did not arrive */
+    errors;          /* |trace time - true host time| of events on remote machines */
+    int64_t worst;   /* of them */
+    int64_t bound;   /* largest bound given */
+    size_t outside;  /* errors larger than their bound */
+    size_t unbound;  /* events without a bound */
+    size_t inverted; /* effects before their cause */
+    size_t missing;  /* events that did not arrive */
 };
 
 /* Adds the simulation's errors under a clock model to *f. Aborts when the import fails. */

@@ -25,12 +25,12 @@ static int64_t between(struct simulation *s, int64_t lo, int64_t hi)
     return lo + (int64_t)(uniform(s) * (double)(hi - lo));
 }
 
-static void make_machine(struct simulation *s, unsigned i, uint32_t raw_id, int64_t born)
+static void make_machine(struct simulation *s, unsigned i, uint32_t raw_id, int64_t born, int64_t dies)
 {
     struct sim_machine *m = &s->m[i];
     const struct sim_options *o = &s->o;
     size_t steps = (size_t)(o->span_ns / SIM_STEP_NS) + TAIL_STEPS;
-    *m = (struct sim_machine){.raw_id = raw_id, .born = born};
+    *m = (struct sim_machine){.raw_id = raw_id, .born = born, .dies = dies};
     m->offset = o->offset_ns ? between(s, i ? -o->offset_ns : 0, o->offset_ns) : 0;
     if (m->offset < 0 && !o->offset_ns)
         m->offset = 0;
@@ -95,29 +95,54 @@ static void write_rounds(struct simulation *s, const struct sim_machine *m, cons
     pb_end(&s->trace, packet);
 }
 
+/* When the relay compares next: after an exchange at regular intervals, or in the bursts of our own relay
+ * (src/capture/relay/control.c); after a lost one, which costs it the connection, when it has connected again: a
+ * second later (ipc facts, section 8). */
+struct schedule {
+    unsigned burst, left;
+};
+
+static int64_t next_exchange(const struct sim_options *o, struct schedule *at, bool lost)
+{
+    static const int64_t pauses_ms[] = {250, 500, 1000, 2000, 5000};
+    if (lost) {
+        *at = (struct schedule){0};
+        return SIM_SECOND;
+    }
+    if (o->interval_ns)
+        return o->interval_ns + o->interval_ns / 1000;
+    if (at->left == 0)
+        at->left = 5;
+    if (--at->left)
+        return SIM_SECOND / 100;
+    int64_t pause = pauses_ms[at->burst] * (SIM_SECOND / 1000);
+    at->burst += at->burst + 1 < sizeof pauses_ms / sizeof *pauses_ms;
+    return pause;
+}
+
 /* The relay of machine i: a ping, and when it is answered an update. */
 static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t until)
 {
     struct sim_machine *m = &s->m[i];
+    struct schedule schedule = {0};
     VEC(struct round)
     rounds = {0};
-    m->first_round = INT64_MAX;
-    for (int64_t t = from + between(s, 0, s->o.interval_ns / 4), again = t; t < until;
-         t = again + s->o.interval_ns + s->o.interval_ns / 1000) {
-        bool lost = rounds.n > 1 && uniform(s) * 100 < s->o.loss_percent; /* a machine gets through at least once */
+    m->ready = until;
+    for (int64_t t = from + between(s, 0, SIM_SECOND), again = t; t < until;) {
+        bool lost = m->ready < until && uniform(s) * 100 < s->o.loss_percent; /* the first gets through */
         again = t;
-        if (lost && uniform(s) < 0.5)
-            continue;
-        int64_t arrives = t + delay(s, true);
-        vec_push(&rounds, (struct round){clock_at(s, i, t), clock_at(s, 0, arrives)});
-        if (lost)
-            continue;
-        int64_t answered = arrives + delay(s, false);
-        int64_t updated = answered + delay(s, true);
-        vec_push(&rounds, (struct round){clock_at(s, i, answered), clock_at(s, 0, updated)});
-        m->first_round = t < m->first_round ? t : m->first_round;
-        m->last_round = t;
-        again = updated + delay(s, false);
+        if (!lost || uniform(s) < 0.5) {
+            int64_t arrives = t + delay(s, true);
+            vec_push(&rounds, (struct round){clock_at(s, i, t), clock_at(s, 0, arrives)});
+            if (!lost) {
+                int64_t answered = arrives + delay(s, false);
+                int64_t updated = answered + delay(s, true);
+                vec_push(&rounds, (struct round){clock_at(s, i, answered), clock_at(s, 0, updated)});
+                again = updated + delay(s, false);
+                m->ready = m->ready < again ? m->ready : again;
+            }
+        }
+        t = again + next_exchange(&s->o, &schedule, lost);
     }
     size_t step = s->o.rounds_packet ? s->o.rounds_packet : rounds.n;
     for (size_t k = 0; k < rounds.n; k += step)
@@ -127,9 +152,7 @@ static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t un
 
 static void add_event(struct simulation *s, unsigned machine, int64_t t, int32_t cause)
 {
-    const struct sim_machine *m = &s->m[machine];
-    bool covered = !machine || (t >= m->first_round && t <= m->last_round);
-    struct sim_event e = {machine, clock_at(s, 0, t), clock_at(s, machine, t), cause, covered};
+    struct sim_event e = {machine, clock_at(s, 0, t), clock_at(s, machine, t), cause};
     char name[24];
     snprintf(name, sizeof name, "%zu", s->events.n);
     vec_push(&s->events, e);
@@ -153,7 +176,7 @@ static void run_events(struct simulation *s, unsigned i, int64_t from, int64_t u
         int32_t cause = (int32_t)s->events.n - 1;
         unsigned to = (unsigned)between(s, 0, s->n_machines);
         int64_t arrives = t + (i ? delay(s, true) : 0) + (to ? delay(s, false) : 0);
-        if (to != i && arrives > s->m[to].born && arrives < s->o.span_ns)
+        if (to != i && arrives > s->m[to].ready && arrives < s->m[to].dies)
             add_event(s, to, arrives, cause);
     }
 }
@@ -163,11 +186,10 @@ void simulate(struct simulation *s, const struct sim_options *options)
     *s = (struct simulation){.o = *options, .random = options->seed * 0x2545f4914f6cdd1d + 1};
     s->n_machines = options->machines;
     for (unsigned i = 0; i < s->n_machines; i++)
-        make_machine(s, i, i ? 1000 + i : 0, 0);
-    int64_t death = options->span_ns;
-    if (options->reboot) { /* machine 1 comes back as another */
-        death = options->span_ns / 2;
-        make_machine(s, s->n_machines++, 5000, death);
+        make_machine(s, i, i ? 1000 + i : 0, 0, options->span_ns);
+    if (options->reboot) { /* machine 1 comes back, as another when its id is that of the boot */
+        s->m[1].dies = options->span_ns / 2;
+        make_machine(s, s->n_machines++, options->same_id ? s->m[1].raw_id : 5000, s->m[1].dies, options->span_ns);
     }
     /* The host speaks first, and says which clock the trace is in. */
     size_t packet = pb_begin(&s->trace, 1);
@@ -180,9 +202,9 @@ void simulate(struct simulation *s, const struct sim_options *options)
     pb_end(&s->trace, snapshot);
     pb_end(&s->trace, packet);
     for (unsigned i = 1; i < s->n_machines; i++)
-        run_relay(s, i, s->m[i].born, i == 1 ? death : options->span_ns);
+        run_relay(s, i, s->m[i].born, s->m[i].dies);
     for (unsigned i = 0; i < s->n_machines; i++)
-        run_events(s, i, s->m[i].born, i == 1 ? death : options->span_ns);
+        run_events(s, i, s->m[i].ready, s->m[i].dies);
 }
 
 void simulation_free(struct simulation *s)

@@ -2,7 +2,7 @@
  *
  * True time runs in ns. Each machine's BOOTTIME is offset + the integral of 1 + drift; drift wanders. Machine 0 is the
  * host. Relays compare clocks at intervals over a network with asymmetric, jittery delays that also loses exchanges; a
- * machine may reboot (its clock starts anew and its machine id changes). Each event is a trigger packet whose name is
+ * machine may reboot (its clock starts anew). Each event is a trigger packet whose name is
  * its number, so that it can be found again in `slice`. */
 #ifndef MERIDIAN_TEST_UNIT_CLOCK_SIMULATOR_H
 #define MERIDIAN_TEST_UNIT_CLOCK_SIMULATOR_H
@@ -10,13 +10,15 @@
 #include "base/vec.h"
 #include "proto/pb_writer.h"
 
-enum { SIM_MAX_MACHINES = 8, SIM_STEP_NS = 1000000000 /* drift changes linearly within a step */ };
+#define SIM_SECOND INT64_C(1000000000)
+
+enum { SIM_MAX_MACHINES = 8, SIM_STEP_NS = 1000000000 /* drift is linear within a step */ };
 
 struct sim_options {
     uint64_t seed;
     unsigned machines; /* with the host; 2..SIM_MAX_MACHINES */
     int64_t span_ns;
-    int64_t interval_ns;    /* between exchanges */
+    int64_t interval_ns;    /* between exchanges; 0: in bursts, as our own relay does */
     int64_t base_delay_ns;  /* smallest one-way delay */
     int64_t asymmetry_ns;   /* more on the way to the host, at most */
     int64_t jitter_ns;      /* mean of what is added at random */
@@ -25,6 +27,7 @@ struct sim_options {
     int64_t offset_ns;      /* largest offset, either way; 0: clocks start together */
     unsigned loss_percent;  /* exchanges lost, wholly or after the first half */
     bool reboot;            /* one machine reboots half-way */
+    bool same_id;           /* … and keeps its machine id, as one whose id is not that of its boot */
     unsigned events;        /* a machine */
     unsigned rounds_packet; /* rounds a RemoteClockSync packet holds; 0: one packet with all */
 };
@@ -34,7 +37,6 @@ struct sim_event {
     int64_t true_host; /* the host's clock at that moment */
     int64_t local;     /* what the machine's clock showed */
     int32_t cause;     /* index of the event that caused this one, -1 */
-    bool covered;      /* between the first and the last comparison of its machine */
 };
 
 struct sim_machine {
@@ -43,10 +45,10 @@ struct sim_machine {
     VEC(double)
     drift; /* ppb at each step */
     VEC(long double)
-    ahead;               /* accumulated drift at each step, ns */
-    int64_t born;        /* true time */
-    int64_t first_round; /* true time of the first and the last whole comparison */
-    int64_t last_round;
+    ahead;        /* accumulated drift at each step, ns */
+    int64_t born; /* true time */
+    int64_t dies;
+    int64_t ready; /* true time of the first whole comparison: before it nothing of this machine reaches the host */
 };
 
 struct simulation {

@@ -7,9 +7,14 @@
 
 typedef __int128 wide;
 
-enum { NEIGHBOURS = 24 /* samples on each side that may bound a knot; further ones are too relaxed to matter */ };
+enum {
+    NEIGHBOURS = 16, /* bursts on each side that may bound a knot; further ones are too relaxed to matter */
+    BURST_SAMPLES = 16,
+    REPAIRS = 4
+};
 
 static const int64_t longest_round_ns = 30 * INT64_C(1000000000); /* two readings further apart are two exchanges */
+static const int64_t burst_gap_ns = 100 * INT64_C(1000000);
 static const int64_t largest_value = INT64_C(1) << 61;
 
 /* What the drift may bend a line away from its tangent within `dt`: wander * dt^2 / 2, rounded up. */
@@ -72,31 +77,124 @@ static bool answers(const struct clock_line *l, size_t i)
     return i + 1 < l->samples.n && l->samples.p[i + 1].remote - l->samples.p[i].remote < longest_round_ns;
 }
 
-/* Fills the hull with what the samples [from, to) say about the tangent at x. */
-static int fill(const struct clock_line *l, struct sync_hull *h, int64_t x, size_t from, size_t to)
+/* slope - 1 in units of 2^-62 of the line through two points; floor, so that no piece overshoots its end. */
+static int64_t slope_between(int64_t x0, int64_t y0, int64_t x1, int64_t y1)
 {
-    sync_hull_clear(h);
-    for (size_t i = from; i < to; i++) {
-        const struct clock_sample *s = &l->samples.p[i];
-        int rc = sync_hull_add(h, SYNC_ABOVE, s->remote, sync_saturate((wide)s->host + bend((wide)s->remote - x)));
-        if (rc == 0 && answers(l, i)) {
-            int64_t later = s[1].remote;
-            rc = sync_hull_add(h, SYNC_BELOW, later, sync_saturate((wide)s->host - bend((wide)later - x)));
-        }
-        if (rc == -MRD_ENOMEM)
-            return rc;
-    }
-    return sync_hull_solve(h, &(struct sync_limits){.slope_ppb = CLOCK_SLOPE_LIMIT_PPB});
+    wide dx = (wide)x1 - x0, excess = ((wide)y1 - y0) - dx;
+    wide q = excess * ((wide)1 << 62) / dx;
+    if (q * dx > excess * ((wide)1 << 62))
+        q--;
+    const wide most = ((wide)1 << 62) - 1;
+    return (int64_t)(q > most ? most : q < -most ? -most : q);
 }
 
-/* The interval at sample k. False when nothing bounds it. */
-static int solve_knot(struct clock_line *l, struct sync_hull *h, size_t k, struct clock_knot *out, bool *bounded)
+/* ---- bursts ---- */
+
+/* Of the samples of a burst: the one that says most from above, and the one that says most from below. */
+static void choose_best(const struct clock_line *l, struct clock_burst *b, const struct sync_transform *rough)
+{
+    wide lowest = 0, highest = 0;
+    b->below = b->end;
+    for (size_t i = b->first; i < b->end; i++) {
+        const struct clock_sample *s = &l->samples.p[i];
+        wide above = (wide)s->host - sync_transform_apply(rough, s->remote);
+        if (i == b->first || above < lowest) {
+            lowest = above;
+            b->above = i;
+        }
+        if (!answers(l, i))
+            continue;
+        wide below = (wide)s->host - sync_transform_apply(rough, s[1].remote);
+        if (b->below == b->end || below > highest) {
+            highest = below;
+            b->below = i;
+        }
+    }
+}
+
+static int make_bursts(struct clock_line *l)
+{
+    vec_clear(&l->bursts);
+    if (!l->samples.n)
+        return 0;
+    const struct clock_sample *s = l->samples.p, *last = vec_last(&l->samples);
+    struct sync_transform rough = {s->remote, s->host, 0};
+    if (last->remote - s->remote > longest_round_ns)
+        rough.slope_minus_one = slope_between(s->remote, s->host, last->remote, last->host);
+    for (size_t i = 0; i < l->samples.n; i++) {
+        struct clock_burst *b = l->bursts.n ? vec_last(&l->bursts) : NULL;
+        if (!b || i - b->first == BURST_SAMPLES || s[i].remote - s[i - 1].remote > burst_gap_ns) {
+            if (b)
+                choose_best(l, b, &rough);
+            if (!vec_push(&l->bursts, (struct clock_burst){.first = i, .end = i}))
+                return -MRD_ENOMEM;
+            b = vec_last(&l->bursts);
+        }
+        b->end = i + 1;
+    }
+    choose_best(l, vec_last(&l->bursts), &rough);
+    return 0;
+}
+
+/* ---- knots ---- */
+
+/* Adds to the hull what sample i says about the tangent at x: from above, and by its answer from below. */
+static int add_above(const struct clock_line *l, struct sync_hull *h, int64_t x, size_t i)
+{
+    const struct clock_sample *s = &l->samples.p[i];
+    return sync_hull_add(h, SYNC_ABOVE, s->remote, sync_saturate((wide)s->host + bend((wide)s->remote - x)));
+}
+
+static int add_below(const struct clock_line *l, struct sync_hull *h, int64_t x, size_t i)
+{
+    const struct clock_sample *s = &l->samples.p[i];
+    int64_t later = s[1].remote;
+    return sync_hull_add(h, SYNC_BELOW, later, sync_saturate((wide)s->host - bend((wide)later - x)));
+}
+
+static int add_all(const struct clock_line *l, struct sync_hull *h, int64_t x, const struct clock_burst *b)
+{
+    int rc = 0;
+    for (size_t i = b->first; i < b->end && rc != -MRD_ENOMEM; i++) {
+        rc = add_above(l, h, x, i);
+        if (answers(l, i) && rc != -MRD_ENOMEM)
+            rc = add_below(l, h, x, i);
+    }
+    return rc == -MRD_ENOMEM ? rc : 0;
+}
+
+static int add_best(const struct clock_line *l, struct sync_hull *h, int64_t x, const struct clock_burst *b)
+{
+    int rc = add_above(l, h, x, b->above);
+    if (b->below != b->end && rc != -MRD_ENOMEM)
+        rc = add_below(l, h, x, b->below);
+    return rc == -MRD_ENOMEM ? rc : 0;
+}
+
+/* Fills the hull with what the samples of burst `own`, and the best ones of `reach` bursts on either side, say about
+ * the tangent at x. The further away the more bursts are passed over: those near by tell the offset, those far away the
+ * rate. */
+static int fill(const struct clock_line *l, struct sync_hull *h, int64_t x, size_t own, size_t reach)
+{
+    sync_hull_clear(h);
+    int rc = add_all(l, h, x, &l->bursts.p[own]);
+    for (size_t k = 0, away = 1; k < reach && rc == 0; k++, away += 1 + away / 4) {
+        if (own >= away)
+            rc = add_best(l, h, x, &l->bursts.p[own - away]);
+        if (own + away < l->bursts.n && rc == 0)
+            rc = add_best(l, h, x, &l->bursts.p[own + away]);
+    }
+    return rc ? rc : sync_hull_solve(h, &(struct sync_limits){.slope_ppb = CLOCK_SLOPE_LIMIT_PPB});
+}
+
+/* The interval at sample k of a burst. False when nothing bounds it. */
+static int solve_knot(struct clock_line *l, struct sync_hull *h, size_t burst, size_t k, struct clock_knot *out,
+                      bool *bounded)
 {
     int64_t x = l->samples.p[k].remote;
     *bounded = false;
     for (size_t reach = NEIGHBOURS;; reach /= 2) {
-        size_t from = k > reach ? k - reach : 0, to = k + reach + 1 < l->samples.n ? k + reach + 1 : l->samples.n;
-        int rc = fill(l, h, x, from, to);
+        int rc = fill(l, h, x, burst, reach);
         if (rc)
             return rc;
         if (sync_hull_range(h, x, &out->lo, &out->hi)) {
@@ -105,7 +203,7 @@ static int solve_knot(struct clock_line *l, struct sync_hull *h, size_t k, struc
             l->splits += reach != NEIGHBOURS;
             return 0;
         }
-        if (reach <= 1)
+        if (!reach)
             return 0;
     }
 }
@@ -133,17 +231,6 @@ static int64_t middle(const struct clock_knot *k)
     return sync_saturate(((wide)k->lo + k->hi) >> 1);
 }
 
-/* slope - 1 in units of 2^-62 of the line through two points; floor, so that no piece overshoots its end. */
-static int64_t slope_between(int64_t x0, int64_t y0, int64_t x1, int64_t y1)
-{
-    wide dx = (wide)x1 - x0, excess = ((wide)y1 - y0) - dx;
-    wide q = excess * ((wide)1 << 62) / dx;
-    if (q * dx > excess * ((wide)1 << 62))
-        q--;
-    const wide most = ((wide)1 << 62) - 1;
-    return (int64_t)(q > most ? most : q < -most ? -most : q);
-}
-
 /* Pieces between knots, and the tangents with which the map goes on before the first and behind the last. */
 static int make_pieces(struct clock_line *l, const struct sync_transform ends[2])
 {
@@ -167,12 +254,15 @@ static int make_pieces(struct clock_line *l, const struct sync_transform ends[2]
 static int solve_end(struct clock_line *l, struct sync_hull *h, bool last, struct sync_transform *t)
 {
     const struct clock_knot *k = last ? vec_last(&l->knots) : &l->knots.p[0];
-    size_t at = 0;
+    size_t burst = 0;
+    while (l->samples.p[l->bursts.p[burst].end - 1].remote < k->x)
+        burst++;
+    size_t at = l->bursts.p[burst].first;
     while (l->samples.p[at].remote < k->x)
         at++;
     struct clock_knot again;
     bool bounded;
-    int rc = solve_knot(l, h, at, &again, &bounded);
+    int rc = solve_knot(l, h, burst, at, &again, &bounded);
     if (rc)
         return rc;
     *t = (struct sync_transform){k->x, middle(k), 0};
@@ -194,38 +284,72 @@ static int solve_end(struct clock_line *l, struct sync_hull *h, bool last, struc
     return 0;
 }
 
-int clock_line_fit(struct clock_line *l)
+/* A knot at every sample that is wanted. */
+static int make_knots(struct clock_line *l, struct sync_hull *h, const uint8_t *wanted)
 {
-    struct sync_hull h = {0};
-    int rc = 0;
     vec_clear(&l->knots);
     vec_clear(&l->pieces);
-    clean(l);
-    for (size_t i = 0; i < l->samples.n && !rc; i++) {
-        struct clock_knot k;
-        bool bounded;
-        rc = solve_knot(l, &h, i, &k, &bounded);
-        if (!rc && bounded && !vec_push(&l->knots, k))
-            rc = -MRD_ENOMEM;
-        else if (!rc && !bounded)
-            l->rejected++;
+    for (size_t b = 0; b < l->bursts.n; b++) {
+        for (size_t i = l->bursts.p[b].first; i < l->bursts.p[b].end; i++) {
+            struct clock_knot k;
+            bool bounded = false;
+            if (!wanted[i])
+                continue;
+            int rc = solve_knot(l, h, b, i, &k, &bounded);
+            if (rc)
+                return rc;
+            if (!bounded)
+                l->rejected++;
+            else if (!vec_push(&l->knots, k))
+                return -MRD_ENOMEM;
+        }
     }
-    if (!rc && !l->knots.n)
-        rc = -MRD_ENOTFOUND;
-    if (!rc)
-        propagate(l);
-    for (size_t i = 0; !rc && i < l->knots.n; i++) /* knots that contradict each other: the map must still go up */
+    if (!l->knots.n)
+        return -MRD_ENOTFOUND;
+    propagate(l);
+    for (size_t i = 0; i < l->knots.n; i++) /* knots that contradict each other: the map must still go up */
         if (l->knots.p[i].lo > l->knots.p[i].hi) {
             l->knots.p[i].hi = l->knots.p[i].lo;
             l->rejected++;
         }
     struct sync_transform ends[2];
-    if (!rc)
-        rc = solve_end(l, &h, false, &ends[0]);
-    if (!rc)
-        rc = solve_end(l, &h, true, &ends[1]);
-    if (!rc)
-        rc = make_pieces(l, ends);
+    for (int last = 0; last < 2; last++) {
+        int rc = solve_end(l, h, last, &ends[last]);
+        if (rc)
+            return rc;
+    }
+    return make_pieces(l, ends);
+}
+
+/* Wants knots where the map inverts a message although its sample has none yet. True when there are any. */
+static bool want_more(const struct clock_line *l, uint8_t *wanted)
+{
+    bool more = false;
+    for (size_t i = 0; i < l->samples.n; i++) {
+        const struct clock_sample *s = &l->samples.p[i];
+        if (!wanted[i] && clock_line_to_host(l, s->remote) > s->host)
+            wanted[i] = more = true;
+        if (answers(l, i) && !wanted[i + 1] && clock_line_to_host(l, s[1].remote) < s->host)
+            wanted[i + 1] = more = true;
+    }
+    return more;
+}
+
+int clock_line_fit(struct clock_line *l)
+{
+    struct sync_hull h = {0};
+    clean(l);
+    uint8_t *wanted = mem_zalloc(l->samples.n + 1);
+    int rc = wanted ? make_bursts(l) : -MRD_ENOMEM;
+    for (size_t b = 0; rc == 0 && b < l->bursts.n; b++) /* in between a burst is too short to bend */
+        wanted[l->bursts.p[b].first] = wanted[l->bursts.p[b].end - 1] = true;
+    uint32_t rejected = l->rejected;
+    for (int pass = 0; rc == 0 && (pass == 0 || (pass < REPAIRS && want_more(l, wanted))); pass++) {
+        l->rejected = rejected;
+        l->splits = 0;
+        rc = make_knots(l, &h, wanted);
+    }
+    mem_free(wanted);
     sync_hull_free(&h);
     return rc;
 }
@@ -304,6 +428,7 @@ int64_t clock_line_error(const struct clock_line *l, int64_t remote)
 void clock_line_free(struct clock_line *l)
 {
     vec_free(&l->samples);
+    vec_free(&l->bursts);
     vec_free(&l->knots);
     vec_free(&l->pieces);
     *l = (struct clock_line){0};

@@ -4,8 +4,8 @@
  * maps to at most h), and the next reading of the remote clock was taken after it (it maps to at least h). What is
  * assumed besides: the slope stays within 1 +- 1000 ppm, and changes by at most 20 ppb a second (what temperature does
  * to a quartz; docs/clock-sync.md). Then the tangent at any moment satisfies every message, relaxed by the square of
- * the distance in time; the region of lines that do is solved exactly (importer/sync/hull.h) at each reading, which
- * gives an interval there. The map goes through the middles of these intervals, so it inverts no round, never
+ * the distance in time; the region of lines that do is solved exactly (importer/sync/hull.h) at the readings, which
+ * gives intervals there. The map goes through the middles of these intervals, so it inverts no round, never
  * decreases, and its error is at most half an interval plus what the drift may bend in between. */
 #ifndef MERIDIAN_IMPORTER_CLOCK_CLOCK_LINE_H
 #define MERIDIAN_IMPORTER_CLOCK_CLOCK_LINE_H
@@ -31,9 +31,18 @@ struct clock_knot {
     int64_t hi;
 };
 
+/* Samples close together: the clocks do not drift apart in between, and only the best of them matter from afar. */
+struct clock_burst {
+    size_t first, end;
+    size_t above; /* the sample that bounds the map most from above */
+    size_t below; /* … and, with the one after it, from below; `end` when none does */
+};
+
 struct clock_line {
     VEC(struct clock_sample)
     samples; /* sorted by remote once fitted */
+    VEC(struct clock_burst)
+    bursts; /* of the samples, in their order */
     VEC(struct clock_knot)
     knots; /* by x */
     VEC(struct sync_transform)

@@ -286,14 +286,26 @@ void remote_sync_end_file(struct remote_sync *s)
     }
 }
 
-/* Readings of one exchange: from the first to the last that follows within the longest round. */
+/* The first sample at or behind a reading. */
+static size_t sample_at(const struct clock_line *l, int64_t remote)
+{
+    size_t lo = 0, hi = l->samples.n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (l->samples.p[mid].remote < remote)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The readings from `first` to `end`, and the least time between one and the next. */
 static uint32_t count_samples(const struct clock_line *l, int64_t first, int64_t end, int64_t *min_rtt)
 {
     uint32_t n = 0;
     *min_rtt = INT64_MAX;
-    for (size_t i = 0; i < l->samples.n; i++) {
-        if (l->samples.p[i].remote < first || l->samples.p[i].remote > end)
-            continue;
+    for (size_t i = sample_at(l, first); i < l->samples.n && l->samples.p[i].remote <= end; i++) {
         n++;
         if (i + 1 < l->samples.n && l->samples.p[i + 1].remote - l->samples.p[i].remote < *min_rtt)
             *min_rtt = l->samples.p[i + 1].remote - l->samples.p[i].remote;
