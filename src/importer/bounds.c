@@ -60,7 +60,7 @@ static void add_table(struct bounds *b, const struct table *t, uint32_t ts_col, 
 
 void trace_bounds_compute(struct storage *st)
 {
-    struct bounds b = {INT64_MAX, INT64_MIN};
+    struct bounds b = {INT64_MAX, 0}; /* events before 0 only: the trace ends at 0 */
     add_table(&b, &st->t[T_ftrace_event], ftrace_event_c_ts, -1);
     add_table(&b, &st->t[T_sched_slice], sched_slice_c_ts, sched_slice_c_dur);
     add_table(&b, &st->t[T_counter], counter_c_ts, -1);
@@ -70,8 +70,10 @@ void trace_bounds_compute(struct storage *st)
     add_table(&b, &st->t[T_logs], logs_c_ts, -1);
     add_table(&b, &st->t[T_heap_profile_allocation], heap_profile_allocation_c_ts, -1);
     add_table(&b, &st->t[T_heap_graph_object], heap_graph_object_c_graph_sample_ts, -1);
+    add_table(&b, &st->t[T_heap_graph], heap_graph_c_ts, -1);
+    add_table(&b, &st->t[T_profiler_smaps], profiler_smaps_c_ts, -1);
     add_table(&b, &st->t[T_profiler_sample], profiler_sample_c_ts, -1);
-    if (b.start > b.end)
+    if (b.start == INT64_MAX)
         b = (struct bounds){0, 0};
     else if (b.start == b.end && b.end < INT64_MAX)
         b.end++; /* a trace of one moment still has a length */

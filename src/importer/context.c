@@ -3,6 +3,7 @@
 
 #include "importer/clock/remote_sync.h"
 #include "importer/ftrace/ftrace.h"
+#include "importer/profiling/profiling.h"
 #include "importer/proto/packet.h"
 #include "importer/proto/sequence.h"
 #include "importer/reader/manifest.h"
@@ -56,6 +57,7 @@ static bool open_parts(struct machine_ctx *m)
     ok = ok && (m->ftrace = ftrace_machine_open(m));
     ok = ok && (m->track_event = track_event_machine_open(m));
     ok = ok && (m->system = system_machine_open(m));
+    ok = ok && (m->profiling = profiling_machine_open(m));
     return ok;
 }
 
@@ -64,6 +66,7 @@ void machine_finish(struct machine_ctx *m)
     ftrace_machine_finish(m->ftrace);
     track_event_machine_finish(m->track_event);
     system_machine_finish(m->system);
+    profiling_machine_finish(m->profiling);
     sched_tracker_finish(m->sched);
     process_tracker_finish(m->processes);
 }
@@ -72,6 +75,7 @@ void machine_close(struct machine_ctx *m)
 {
     if (!m)
         return;
+    profiling_machine_close(m->profiling);
     if (m->system)
         system_machine_close(m->system);
     if (m->track_event)

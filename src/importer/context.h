@@ -30,6 +30,7 @@ struct machine_ctx {
     struct ftrace_machine *ftrace;           /* importer/ftrace: per-cpu state, generic event descriptors */
     struct track_event_machine *track_event; /* importer/track_event */
     struct system_machine *system;           /* importer/system */
+    struct profiling_machine *profiling;     /* importer/profiling */
 };
 
 /* The trace that is being read, when there are several. */

@@ -181,6 +181,34 @@ static inline bool pb_next_packed(struct pb_cursor *c, uint64_t *value)
     return false;
 }
 
+/* Walks the values of a repeated number of a message, be they packed, one a field, or both. Damage latches
+ * message.bad. */
+struct pb_numbers {
+    struct pb_cursor message, packed;
+    uint32_t id;
+};
+static inline struct pb_numbers pb_numbers(struct slice message, uint32_t id)
+{
+    return (struct pb_numbers){pb_cursor(message), {NULL, NULL, false}, id};
+}
+static inline bool pb_next_number(struct pb_numbers *n, uint64_t *value)
+{
+    struct pb_field f;
+    while (!pb_next_packed(&n->packed, value)) {
+        n->message.bad |= n->packed.bad;
+        do {
+            if (n->message.bad || !pb_next(&n->message, &f))
+                return false;
+        } while (f.id != n->id);
+        if (f.wire != PB_BYTES) {
+            *value = f.u;
+            return true;
+        }
+        n->packed = pb_sub(&f);
+    }
+    return true;
+}
+
 /* The first field number `id` of a message; false when it is not there. For the last one of a repeated scalar (the
  * protobuf rule) walk the message instead. */
 static inline bool pb_find(struct slice message, uint32_t id, struct pb_field *f)

@@ -2,7 +2,8 @@
 
 INCLUDE PERFETTO MODULE callstacks.stack_profile;
 
--- All samples of call stacks that CPU profilers took.
+-- All samples of call stacks that CPU profilers took; those taken by another count than time or cycles (page faults,
+-- bytes, …) do not tell where the time went.
 CREATE PERFETTO TABLE cpu_profiling_samples(
   -- Number of the sample.
   id LONG,
@@ -34,11 +35,12 @@ SELECT
   s.callsite_id,
   s.source
 FROM stack_sample AS s
+LEFT JOIN stack_sample_session AS session ON session.id = s.session_id
 LEFT JOIN stack_sample_task_context AS t ON t.id = s.task_context_id
 LEFT JOIN stack_sample_execution_context AS x ON x.id = s.execution_context_id
 LEFT JOIN thread ON thread.utid = t.utid
 LEFT JOIN cpu ON cpu.ucpu = x.ucpu
-WHERE s.callsite_id IS NOT NULL
+WHERE s.callsite_id IS NOT NULL AND coalesce(session.timebase_unit, 'cpu_cycles') IN ('nanoseconds', 'cpu_cycles')
 ORDER BY s.ts;
 
 CREATE PERFETTO TABLE _cpu_profiling_raw_callstacks AS

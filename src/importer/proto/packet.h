@@ -95,6 +95,7 @@ struct packet_handler {
 extern const struct packet_handler ftrace_packet_handlers[];
 extern const struct packet_handler track_event_packet_handlers[];
 extern const struct packet_handler system_packet_handlers[];
+extern const struct packet_handler profiling_packet_handlers[];
 extern const struct packet_handler proto_packet_handlers[]; /* trace_config, trace_uuid, trigger, … */
 
 #endif

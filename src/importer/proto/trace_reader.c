@@ -108,6 +108,7 @@ struct proto_reader *proto_reader_open(struct importer *im)
     add_handlers(r, ftrace_packet_handlers);
     add_handlers(r, track_event_packet_handlers);
     add_handlers(r, system_packet_handlers);
+    add_handlers(r, profiling_packet_handlers);
     add_handlers(r, proto_packet_handlers);
     return r;
 }

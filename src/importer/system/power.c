@@ -166,7 +166,7 @@ enum tokenize_result power_rails_tokenize(struct packet *p)
         if (f.id == 2)
             add_energy(p, session, pb_bytes(&f));
     if (!any)
-        stats_add(&p->m->st->stats, p->m->id, STAT_power_rail_empty_packet, 1);
+        stats_add(&p->m->st->stats, 0, STAT_power_rail_empty_packet, 1); /* kept for the host, whoever sent it */
     return TOKENIZE_DONE;
 }
 

@@ -13,9 +13,7 @@ const struct packet_handler system_packet_handlers[] = {
     {49, "perfetto_metatrace", NULL, metatrace_parse},
     {51, "chrome_metadata", chrome_metadata_tokenize, NULL},
     {52, "gpu_counter_event", NULL, gpu_counter_event_parse},
-    {66, "perf_sample", NULL, perf_sample_parse},
     {67, "cpu_info", NULL, cpu_info_parse},
-    {68, "smaps_packet", NULL, smaps_parse},
     {70, "initial_display_state", NULL, display_state_parse},
     {71, "gpu_mem_total_event", NULL, gpu_mem_total_parse},
     {77, "android_energy_estimation_breakdown", NULL, energy_breakdown_parse},
@@ -57,9 +55,6 @@ void system_machine_close(struct system_machine *s)
     u64map_free(&s->gpus);
     u64map_free(&s->gpu_counters);
     u64map_free(&s->metatrace_strings);
-    u64map_free(&s->perf_sessions);
-    u64map_free(&s->perf_tasks);
-    u64map_free(&s->perf_executions);
     vec_free(&s->cpu_freqs);
     generic_kernel_close(s->generic);
     mem_free(s);

@@ -53,6 +53,41 @@ static void incremental_build(struct machine_ctx *m, struct slice fingerprint)
                      import_slice(m->im, slice_of(fingerprint.p + at, (size_t)(end - fingerprint.p) - at)));
 }
 
+/* The API level of a release of Android, for recorders that tell the fingerprint only. */
+static const struct {
+    const char *release;
+    int sdk;
+} releases[] = {
+    {"7.0", 24}, {"7.1", 25}, {"8.0.0", 26}, {"8.1.0", 27}, {"9", 28},  {"10", 29}, {"11", 30},
+    {"12", 31},  {"12L", 32}, {"13", 33},    {"14", 34},    {"15", 35}, {"16", 36},
+};
+
+static void set_sdk_version(struct machine_ctx *m, int64_t sdk)
+{
+    metadata_int(m->im, m, METADATA_android_sdk_version, sdk);
+    ROW_SET(m->st, machine, android_sdk_version, m->id, sdk);
+}
+
+/* Build ids of real builds look like SP1A.210812.015; what others call a release may be anything. */
+static bool is_build_id(struct slice s)
+{
+    return s.len > 4 && s.p[0] >= 'A' && s.p[0] <= 'Z' && s.p[2] >= '0' && s.p[2] <= '9' && s.p[4] == '.';
+}
+
+static void sdk_of_fingerprint(struct machine_ctx *m, struct slice fingerprint)
+{
+    const uint8_t *colon = fingerprint.len ? memchr(fingerprint.p, ':', fingerprint.len) : NULL;
+    if (!colon)
+        return;
+    struct slice rest = slice_of(colon + 1, fingerprint.len - (size_t)(colon + 1 - fingerprint.p));
+    const uint8_t *slash = rest.len ? memchr(rest.p, '/', rest.len) : NULL;
+    if (!slash || !is_build_id(slice_of(slash + 1, rest.len - (size_t)(slash + 1 - rest.p))))
+        return;
+    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
+        if (slice_eq_str(slice_of(rest.p, (size_t)(slash - rest.p)), releases[i].release))
+            set_sdk_version(m, releases[i].sdk);
+}
+
 static const struct {
     uint32_t field;
     enum metadata_key key;
@@ -68,7 +103,7 @@ enum tokenize_result system_info_tokenize(struct packet *p)
 {
     struct machine_ctx *m = p->m;
     struct pb_cursor c = pb_cursor(p->field);
-    struct pb_field f;
+    struct pb_field f, sdk;
     while (pb_next(&c, &f)) {
         strid s = f.wire == PB_BYTES && f.id != 1 ? import_slice(m->im, pb_bytes(&f)) : 0;
         for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
@@ -81,10 +116,11 @@ enum tokenize_result system_info_tokenize(struct packet *p)
         case 2:
             ROW_SET(m->st, machine, android_build_fingerprint, m->id, s);
             incremental_build(m, pb_bytes(&f));
+            if (!pb_find(p->field, 5, &sdk))
+                sdk_of_fingerprint(m, pb_bytes(&f));
             break;
         case 5:
-            metadata_int(m->im, m, METADATA_android_sdk_version, pb_i64(&f));
-            ROW_SET(m->st, machine, android_sdk_version, m->id, pb_i64(&f));
+            set_sdk_version(m, pb_i64(&f));
             break;
         case 6:
             if (pb_u32(&f) && pb_u32(&f) <= 1 << 20)

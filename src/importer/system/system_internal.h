@@ -23,9 +23,6 @@ struct system_machine {
     struct u64map gpus;              /* gpu number -> row of `gpu` */
     struct u64map gpu_counters;      /* gpu << 32 | counter id -> track */
     uint32_t chrome_bundles;         /* chrome_metadata packets so far */
-    struct u64map perf_sessions;     /* sequence -> row of profiler_session */
-    struct u64map perf_tasks;        /* utid -> row of profiler_task_context */
-    struct u64map perf_executions;   /* cpu << 8 | mode -> row of profiler_execution_context */
     struct u64map metatrace_strings; /* sequence << 32 ^ iid -> strid */
     VEC(uint32_t)
     cpu_freqs;                      /* frequencies of every cpu, one list after another */
@@ -61,8 +58,6 @@ void generic_task_rename_parse(struct packet *p);
 void generic_process_tree_parse(struct packet *p);
 void generic_kernel_close(struct generic_kernel *g);
 void metatrace_parse(struct packet *p);
-void perf_sample_parse(struct packet *p);
-void smaps_parse(struct packet *p);
 void journald_parse(struct packet *p);
 void display_state_parse(struct packet *p);
 enum tokenize_result chrome_metadata_tokenize(struct packet *p);

@@ -34,6 +34,16 @@ struct te_generation *te_generation(struct track_event_machine *t, struct seq_ge
     return g->track_event = own;
 }
 
+bool track_event_sequence_thread(const struct seq_generation *g, int64_t *pid, int64_t *tid)
+{
+    const struct te_sequence *s = g->seq->track_event;
+    if (!s || !s->has_thread)
+        return false;
+    *pid = s->pid;
+    *tid = s->tid;
+    return true;
+}
+
 struct te_sequence *te_sequence(struct packet *p)
 {
     struct te_generation *own = te_generation(p->m->track_event, p->gen);

@@ -1,5 +1,6 @@
 /* Owns the first pass over a track event, in file order: its timestamp, running times, and counter values that depend
  * on those before; then it goes to the sorter. */
+#include "importer/profiling/stack_profile.h"
 #include "importer/track_event/te_internal.h"
 
 enum { TYPE_COUNTER = 4, TYPE_STATE = 5, EXTRA = UINT32_MAX };
@@ -340,25 +341,23 @@ enum tokenize_result te_tokenize_event(struct packet *p)
     return TOKENIZE_DONE;
 }
 
+/* Its samples are as far apart as their deltas say, the first from the sequence's last event. */
 enum tokenize_result te_tokenize_streaming_profile(struct packet *p)
 {
-    /* Its samples wait for stacks; its times belong to the sequence's running time all the same. */
     struct te_sequence *s = te_sequence(p);
-    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_numbers stacks = pb_numbers(p->field, 1), deltas = pb_numbers(p->field, 2);
     struct pb_field f;
-    while (s && pb_next(&c, &f)) {
-        if (f.id != 2)
-            continue;
-        struct pb_cursor packed = pb_sub(&f);
-        uint64_t delta = f.u;
-        while (f.wire != PB_BYTES || pb_next_packed(&packed, &delta)) {
-            if (!te_advance(s, &s->ts_ns, (int64_t)delta, 1000)) {
-                count(p, STAT_streaming_profile_invalid_timestamp);
-                return TOKENIZE_DONE;
-            }
-            if (f.wire != PB_BYTES)
-                break;
+    int32_t priority = pb_find(p->field, 3, &f) ? pb_i32(&f) : 0;
+    uint64_t stack, delta;
+    while (s && pb_next_number(&deltas, &delta)) {
+        if (!te_advance(s, &s->ts_ns, (int64_t)delta, 1000)) {
+            count(p, STAT_streaming_profile_invalid_timestamp);
+            return TOKENIZE_DONE;
         }
+        if (pb_next_number(&stacks, &stack))
+            streaming_profile_add(p, te_monotonic(p, s->ts_ns), stack, priority);
+        else
+            count(p, STAT_stackprofile_parser_error);
     }
     return TOKENIZE_DONE;
 }

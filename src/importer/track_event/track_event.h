@@ -10,4 +10,8 @@ struct track_event_machine *track_event_machine_open(struct machine_ctx *m);
 void track_event_machine_finish(struct track_event_machine *t);
 void track_event_machine_close(struct track_event_machine *t);
 
+/* The thread that a sequence's ThreadDescriptor or TrackDescriptor says it is written by; false when none has come. */
+struct seq_generation;
+bool track_event_sequence_thread(const struct seq_generation *g, int64_t *pid, int64_t *tid);
+
 #endif

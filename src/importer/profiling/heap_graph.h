@@ -1,0 +1,82 @@
+/* A dump of a managed heap on its way from packets (heap_graph.c) to tables (heap_graph_tables.c). */
+#ifndef MERIDIAN_IMPORTER_PROFILING_HEAP_GRAPH_H
+#define MERIDIAN_IMPORTER_PROFILING_HEAP_GRAPH_H
+
+#include "importer/profiling/profiling_internal.h"
+
+struct number_list { /* as VEC() makes it */
+    uint64_t *p;
+    size_t n, cap;
+};
+
+struct graph_object {
+    uint64_t id, type_id, self_size;
+    int64_t registry_size;    /* of a NativeAllocationRegistry; COL_NULL: it is none */
+    size_t first_ref, n_refs; /* in `refs` */
+    size_t first_internal;    /* in `refs`, from here on: held by the runtime, by no field */
+    size_t first_field, n_fields;
+    uint8_t heap_type;
+};
+
+struct graph_type {
+    uint64_t id, superclass_id, location_id, object_size;
+    int64_t classloader_id;
+    size_t first_field, n_fields; /* in `field_ids`: of its own; those of its superclasses follow */
+    strid name;
+    uint32_t class_row; /* heap_graph_class, once the tables are made */
+    uint8_t kind;
+    bool has_location;
+};
+
+struct graph_field {
+    strid type, name;
+};
+
+struct graph_root {
+    uint64_t object_id;
+    uint8_t type;
+};
+
+/* What the packets of one sequence have told since the last finished dump. */
+struct heap_graph {
+    bool begun; /* ts and upid are known */
+    bool has_index;
+    uint64_t last_index, last_object_id;
+    uint8_t last_heap_type;
+    int64_t ts, heap_size; /* heap_size COL_NULL: not told */
+    uint32_t upid;
+    VEC(struct graph_object)
+    objects;
+    VEC(struct graph_type)
+    types;
+    VEC(struct graph_field)
+    fields;
+    VEC(struct graph_root)
+    roots;
+    struct number_list refs, field_ids;
+    struct u64map type_of, field_of, location_of; /* number -> index + 1, index + 1, strid */
+};
+
+/* Rows that one dump has made. */
+struct graph_rows {
+    uint32_t upid;
+    uint32_t first_class_use, n_class_uses; /* in heap_graphs.class_uses */
+    uint32_t first_reference, n_references;
+};
+
+struct heap_graphs {
+    struct u64map by_sequence; /* struct sequence * -> one of `graphs` + 1 */
+    VEC(struct heap_graph)
+    graphs;
+    struct u64map rows;    /* hash of time and process -> row of heap_graph */
+    struct u64map classes; /* row_intern() of heap_graph_class */
+    VEC(struct graph_rows)
+    done; /* for names that come later */
+    VEC(uint32_t)
+    class_uses;
+};
+
+/* Makes the rows of a dump. */
+void heap_graph_tables(struct profiling_machine *s, struct heap_graphs *all, struct heap_graph *g, bool truncated);
+
+#endif

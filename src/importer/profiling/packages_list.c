@@ -1,0 +1,46 @@
+/* Owns PackagesList: the applications installed, and which runs under which uid. */
+#include "importer/profiling/profiling_internal.h"
+
+void package_add(struct profiling_machine *s, strid name, int64_t uid, bool debuggable, bool profileable,
+                 int64_t version)
+{
+    bool added;
+    uint64_t *package = u64map_put(&s->uid_package, (uint64_t)uid, &added);
+    if (!package) {
+        s->m->im->failed = true;
+        return;
+    }
+    if (!added && *package == name)
+        return;
+    *package = added ? name : 0; /* several share the uid: it does not tell which */
+    package_list_insert(s->m->st, &(struct package_list_row){.package_name = name,
+                                                             .uid = uid,
+                                                             .debuggable = debuggable,
+                                                             .profileable_from_shell = profileable,
+                                                             .version_code = version});
+}
+
+void packages_list_parse(struct packet *p)
+{
+    struct machine_ctx *m = p->m;
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f, g;
+    while (pb_next(&c, &f)) {
+        if (f.id == 2 && pb_bool(&f))
+            stats_add(&m->st->stats, m->id, STAT_packages_list_has_parse_errors, 1);
+        else if (f.id == 3 && pb_bool(&f))
+            stats_add(&m->st->stats, m->id, STAT_packages_list_has_read_errors, 1);
+        if (f.id != 1)
+            continue;
+        struct slice name = {0};
+        uint64_t v[6] = {0};
+        struct pb_cursor package = pb_sub(&f);
+        while (pb_next(&package, &g)) {
+            if (g.id == 1)
+                name = pb_bytes(&g);
+            else if (g.id < 6)
+                v[g.id] = pb_u64(&g);
+        }
+        package_add(m->profiling, import_slice(m->im, name), (int64_t)v[2], v[3] != 0, v[4] != 0, (int64_t)v[5]);
+    }
+}

@@ -1,0 +1,249 @@
+/* Owns PerfSample: what a cpu was doing when a perf event overflowed, with its call stack and counters. */
+#include "importer/profiling/profiling_internal.h"
+
+#include "importer/track/track_tracker.h"
+
+enum { MAX_FOLLOWERS = 32, MAX_CPUS = 4096 };
+
+static const char source[] = "linux.perf";
+
+/* PerfSample.SampleSkipReason: those up to here lost the sample; not in scope means that only its counts are wanted. */
+enum { SKIP_NONE = 0, LAST_LOSS = 3 };
+
+/* PerfEvents.Counter: how perf calls it, and what it counts where that is a unit. */
+static const struct {
+    const char *name, *unit;
+} counters[] = {
+    {"unknown-counter", NULL},
+    {"cpu-clock", "nanoseconds"},
+    {"page-faults", "page_faults"},
+    {"task-clock", "nanoseconds"},
+    {"context-switches", NULL},
+    {"cpu-migrations", NULL},
+    {"minor-faults", "page_faults"},
+    {"major-faults", "page_faults"},
+    {"alignment-faults", NULL},
+    {"emulation-faults", NULL},
+    {"cpu-cycles", "cpu_cycles"},
+    {"instructions", "instructions"},
+    {"cache-references", "cache_references"},
+    {"cache-misses", "cache_misses"},
+    {"branch-instructions", NULL},
+    {"branch-misses", "branch_misses"},
+    {"bus-cycles", NULL},
+    {"stalled-cycles-frontend", "cpu_cycles"},
+    {"stalled-cycles-backend", "cpu_cycles"},
+    {"ref-cycles", "cpu_cycles"},
+    {"dummy", NULL},
+};
+enum { N_COUNTERS = sizeof counters / sizeof *counters, CPU_CLOCK = 1 };
+
+/* Profiling.CpuMode and Profiling.StackUnwindError. */
+static const char *const modes[] = {NULL, "kernel", "user", "hypervisor", "guest_kernel", "guest_user"};
+static const char *const unwind_errors[] = {
+    "unknown",     "none",        "memory_invalid",      "unwind_info",
+    "unsupported", "invalid_map", "max_frames_exceeded", "repeated_frame",
+    "invalid_elf", "system_call", "thread_timeout",      "thread_does_not_exist",
+    "bad_arch",    "maps_parse",  "invalid_parameter",   "ptrace_call",
+};
+
+/* The fields of a timebase or a follower, whose numbers differ. */
+struct event_fields {
+    uint8_t counter, tracepoint, name;
+};
+static const struct event_fields timebase_fields = {4, 3, 10}, follower_fields = {1, 2, 4};
+
+static uint64_t counter_of(struct slice bytes, const struct event_fields *fields)
+{
+    struct pb_field f;
+    if (pb_find(bytes, fields->counter, &f) && pb_u64(&f) < N_COUNTERS)
+        return pb_u64(&f);
+    return CPU_CLOCK;
+}
+
+/* The name of a timebase or follower: given, of its tracepoint, or of its counter. */
+static strid event_name(struct machine_ctx *m, struct slice bytes, const struct event_fields *fields)
+{
+    struct pb_field f, t;
+    if (pb_find(bytes, fields->name, &f) && pb_bytes(&f).len)
+        return import_slice(m->im, pb_bytes(&f));
+    if (pb_find(bytes, fields->tracepoint, &f) && pb_find(pb_bytes(&f), 1, &t))
+        return import_slice(m->im, pb_bytes(&t));
+    return import_str(m->im, counters[counter_of(bytes, fields)].name);
+}
+
+/* What samples are taken by; 0 when it is no counter whose unit is known. */
+static strid event_unit(struct machine_ctx *m, struct slice timebase)
+{
+    struct pb_field f;
+    if (pb_find(timebase, timebase_fields.tracepoint, &f) || pb_find(timebase, 5 /* raw_event */, &f))
+        return 0;
+    const char *unit = counters[counter_of(timebase, &timebase_fields)].unit;
+    return unit ? import_str(m->im, unit) : 0;
+}
+
+/* What the sequence's defaults say about its samples. */
+struct sampling {
+    struct slice timebase;
+    struct slice followers[MAX_FOLLOWERS];
+    uint32_t n_followers;
+    int64_t shard_count, shard; /* -1: not told */
+};
+
+static struct sampling read_sampling(const struct seq_generation *g)
+{
+    struct sampling s = {.shard_count = -1, .shard = -1};
+    struct pb_field f;
+    if (!pb_find(g->defaults, 12, &f)) /* TracePacketDefaults.perf_sample_defaults */
+        return s;
+    struct pb_cursor c = pb_sub(&f);
+    while (pb_next(&c, &f)) {
+        if (f.id == 1)
+            s.timebase = pb_bytes(&f);
+        else if (f.id == 2)
+            s.shard_count = pb_u32(&f);
+        else if (f.id == 3)
+            s.shard = pb_u32(&f);
+        else if (f.id == 4 && s.n_followers < MAX_FOLLOWERS)
+            s.followers[s.n_followers++] = pb_bytes(&f);
+    }
+    return s;
+}
+
+static uint32_t session_of(struct packet *p, const struct sampling *s)
+{
+    struct machine_ctx *m = p->m;
+    bool added = false;
+    uint32_t row = sample_session(m->profiling, p->gen->seq, source, event_unit(m, s->timebase), &added);
+    if (added && s->shard_count >= 0)
+        stats_set_idx(&m->st->stats, m->id, STAT_perf_process_shard_count, (int32_t)row, s->shard_count);
+    if (added && s->shard >= 0)
+        stats_set_idx(&m->st->stats, m->id, STAT_perf_chosen_process_shard, (int32_t)row, s->shard);
+    return row;
+}
+
+static uint32_t counter_track(struct machine_ctx *m, uint32_t session, uint32_t cpu, strid name, bool is_timebase)
+{
+    struct track_dim dims[] = {{"cpu", DIM_INT, cpu}, {"perf_session_id", DIM_INT, session}, {"name", DIM_STR, name}};
+    struct arg_list args = {0};
+    arg_list_bool(&m->st->args, &args, "is_timebase", is_timebase);
+    struct track_spec spec = {.type = "perf_cpu_counter",
+                              .event_type = TRACK_COUNTER,
+                              .name = name,
+                              .parent = UINT32_MAX,
+                              .source_arg_set_id = args_intern(&m->st->args, args.p, args.n),
+                              .dims = dims,
+                              .n_dims = 3};
+    arg_list_free(&args);
+    return track_intern(m->im->tracks, m->id, &spec);
+}
+
+/* The fields of a PerfSample. */
+struct perf_sample {
+    uint32_t cpu;
+    int32_t pid, tid;
+    uint64_t callstack, mode, unwind_error, timebase_count, lost, skipped, counts[MAX_FOLLOWERS];
+    uint32_t n_counts;
+    bool has_callstack, has_unwind_error, has_timebase, has_event;
+};
+
+static void read_sample(struct slice bytes, struct perf_sample *x)
+{
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 1:
+            x->cpu = pb_u32(&f);
+            break;
+        case 2:
+            x->pid = pb_i32(&f);
+            break;
+        case 3:
+            x->tid = pb_i32(&f);
+            break;
+        case 4:
+            x->callstack = pb_u64(&f);
+            x->has_callstack = true;
+            break;
+        case 5:
+            x->mode = pb_u64(&f);
+            break;
+        case 6:
+            x->timebase_count = pb_u64(&f);
+            x->has_timebase = true;
+            break;
+        case 16:
+            x->unwind_error = pb_u64(&f);
+            x->has_unwind_error = true;
+            break;
+        case 17:
+            x->lost = pb_u64(&f);
+            break;
+        case 18:
+            x->skipped = pb_u64(&f);
+            break;
+        case 19:
+            x->has_event = true;
+            break;
+        }
+    }
+    struct pb_numbers counts = pb_numbers(bytes, 7);
+    while (x->n_counts < MAX_FOLLOWERS && pb_next_number(&counts, &x->counts[x->n_counts]))
+        x->n_counts++;
+}
+
+static strid unwind_error(struct machine_ctx *m, const struct perf_sample *x)
+{
+    if (!x->has_unwind_error)
+        return 0;
+    bool known = x->unwind_error < sizeof unwind_errors / sizeof *unwind_errors;
+    return import_str(m->im, unwind_errors[known ? x->unwind_error : 0]);
+}
+
+void perf_sample_parse(struct packet *p)
+{
+    struct machine_ctx *m = p->m;
+    struct stats *stats = &m->st->stats;
+    struct perf_sample x = {0};
+    read_sample(p->field, &x);
+    if (x.cpu >= MAX_CPUS)
+        return;
+    if (x.lost)
+        stats_add_idx(stats, m->id, STAT_perf_cpu_lost_records, (int32_t)x.cpu, (int64_t)x.lost);
+    struct sampling s = read_sampling(p->gen);
+    uint32_t session = session_of(p, &s);
+    if (x.has_event) { /* the recorder stopped to protect the system */
+        stats_set_idx(stats, m->id, STAT_perf_guardrail_stop_ts, (int32_t)session, p->ts);
+        return;
+    }
+    if (x.skipped != SKIP_NONE && x.skipped <= LAST_LOSS) {
+        stats_add(stats, m->id, STAT_perf_samples_skipped_dataloss, 1);
+        stats_add(stats, m->id, STAT_perf_samples_skipped, 1);
+        return;
+    }
+    process_tracker_process(m->processes, x.pid);
+    uint32_t utid = process_tracker_update_thread(m->processes, x.tid, x.pid);
+    int64_t set = COL_NULL;
+    uint32_t track = counter_track(m, session, x.cpu, event_name(m, s.timebase, &timebase_fields), true);
+    if (x.has_timebase)
+        sample_counter(m->profiling, &set, p->ts, track, (double)x.timebase_count);
+    for (uint32_t i = 0; i < x.n_counts && i < s.n_followers; i++)
+        sample_counter(m->profiling, &set, p->ts,
+                       counter_track(m, session, x.cpu, event_name(m, s.followers[i], &follower_fields), false),
+                       (double)x.counts[i]);
+    struct sample sample = {
+        .ts = p->ts,
+        .source = source,
+        .upid = process_tracker_thread_process(m->processes, utid),
+        .utid = utid,
+        .async_context = COL_NULL,
+        .cpu = x.cpu,
+        .mode = x.mode < sizeof modes / sizeof *modes ? modes[x.mode] : NULL,
+        .callsite = x.has_callstack ? stack_profile_interned(m, p->gen, x.callstack) : CALLSITE_NONE,
+        .unwind_error = unwind_error(m, &x),
+        .session = session,
+        .counter_set = set,
+    };
+    sample_insert(m->profiling, &sample);
+}

@@ -1,0 +1,69 @@
+/* Owns the table of packets that tell of stacks and heaps, and the state of a machine. */
+#include "importer/profiling/profiling_internal.h"
+
+const struct packet_handler profiling_packet_handlers[] = {
+    {37, "profile_packet", NULL, heap_profile_parse},
+    {47, "packages_list", NULL, packages_list_parse},
+    {56, "heap_graph", NULL, heap_graph_parse},
+    {61, "module_symbols", NULL, module_symbols_parse},
+    {64, "deobfuscation_mapping", deobfuscation_tokenize, NULL},
+    {66, "perf_sample", NULL, perf_sample_parse},
+    {68, "smaps_packet", NULL, smaps_parse},
+    {131, "art_process_metadata", NULL, art_process_metadata_parse},
+    {135, "stack_sample", NULL, stack_sample_parse},
+    {0, NULL, NULL, NULL},
+};
+
+struct profiling_machine *profiling_machine_open(struct machine_ctx *m)
+{
+    struct profiling_machine *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->m = m;
+    s->sample_queue = UINT32_MAX;
+    return s;
+}
+
+void profiling_machine_finish(struct profiling_machine *s)
+{
+    heap_profile_finish(s);
+    heap_graph_finish(s);
+    deobfuscation_finish(s); /* names what all others have left */
+}
+
+void profiling_machine_close(struct profiling_machine *s)
+{
+    if (!s)
+        return;
+    u64map_free(&s->mappings);
+    u64map_free(&s->frames);
+    u64map_free(&s->callsites);
+    u64map_free(&s->at_address.heads);
+    vec_free(&s->at_address.links);
+    u64map_free(&s->of_file.heads);
+    vec_free(&s->of_file.links);
+    u64map_free(&s->interned);
+    u64map_free(&s->sessions);
+    u64map_free(&s->tasks);
+    u64map_free(&s->executions);
+    u64map_free(&s->async);
+    u64map_free(&s->uid_package);
+    vec_free(&s->obfuscation_maps);
+    heap_profile_close(s->dumps);
+    heap_graph_close(s->graphs);
+    arena_free(&s->arena);
+    mem_free(s);
+}
+
+struct slice profiling_keep(struct profiling_machine *s, struct slice bytes)
+{
+    if (!bytes.len || importer_bytes_stable(s->m->im, bytes.p))
+        return bytes;
+    void *copy = arena_alloc_bytes(&s->arena, bytes.len);
+    if (!copy) {
+        s->m->im->failed = true;
+        return slice_of(NULL, 0);
+    }
+    memcpy(copy, bytes.p, bytes.len);
+    return slice_of(copy, bytes.len);
+}

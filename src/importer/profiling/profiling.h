@@ -1,0 +1,14 @@
+/* What a machine keeps about profiles: stacks, samples, heaps (facts: importer section 5). */
+#ifndef MERIDIAN_IMPORTER_PROFILING_PROFILING_H
+#define MERIDIAN_IMPORTER_PROFILING_PROFILING_H
+
+#include "importer/context.h"
+
+struct profiling_machine;
+
+struct profiling_machine *profiling_machine_open(struct machine_ctx *m); /* NULL when out of memory */
+/* Finishes dumps whose end never came, and puts readable names where obfuscated ones are. */
+void profiling_machine_finish(struct profiling_machine *s);
+void profiling_machine_close(struct profiling_machine *s);
+
+#endif

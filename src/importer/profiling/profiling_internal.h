@@ -1,0 +1,122 @@
+/* What the files of this folder share: the state of a machine, and the handlers named in the table of profiling.c. */
+#ifndef MERIDIAN_IMPORTER_PROFILING_PROFILING_INTERNAL_H
+#define MERIDIAN_IMPORTER_PROFILING_PROFILING_INTERNAL_H
+
+#include "importer/profiling/profiling.h"
+#include "importer/profiling/stack_profile.h"
+#include "importer/proto/packet.h"
+#include "importer/track/process_tracker.h"
+
+#include "base/u64map.h"
+#include "base/vec.h"
+
+/* Lists of rows, each under a key. */
+struct row_lists {
+    struct u64map heads; /* key -> one of `links` + 1 */
+    VEC(struct row_link {
+        uint32_t row;
+        uint32_t next; /* one of `links` + 1, 0: the last */
+    })
+    links;
+};
+
+struct heap_dumps;
+struct heap_graphs;
+
+struct profiling_machine {
+    struct machine_ctx *m;
+    struct arena arena; /* copies of bytes that do not stay */
+
+    /* stack_profile.c: hash of a row's key -> row */
+    struct u64map mappings, frames, callsites;
+    struct row_lists at_address; /* hash of mapping and rel_pc: frames */
+    struct row_lists of_file;    /* name and build id: mappings */
+    struct u64map interned;      /* hash of interned table, kind, iid -> row */
+
+    /* samples.c */
+    struct u64map sessions;   /* sequence -> row of profiler_session */
+    struct u64map tasks;      /* upid, utid, async context -> row of profiler_task_context */
+    struct u64map executions; /* cpu, mode -> row of profiler_execution_context */
+    struct u64map async;      /* interned table, iid -> row of profiler_async_context */
+    uint32_t sample_queue;    /* in the sorter: samples with times of their own; UINT32_MAX until needed */
+
+    struct heap_dumps *dumps;   /* heap_profile.c; NULL until needed */
+    struct heap_graphs *graphs; /* heap_graph.c; NULL until needed */
+
+    /* deobfuscation.c */
+    VEC(struct slice)
+    obfuscation_maps;          /* DeobfuscationMapping messages */
+    struct u64map uid_package; /* uid -> strid; 0 when several packages share it */
+};
+
+/* Bytes of a packet that may be looked at until the end of the import. Empty when out of memory (im->failed). */
+struct slice profiling_keep(struct profiling_machine *s, struct slice bytes);
+
+/* The row of `t` whose first n_key columns hold `words`, appended when there is none; `salt` tells apart rows that
+ * differ in what no column says. *added may be NULL. UINT32_MAX when out of memory (im->failed). */
+uint32_t row_intern(struct profiling_machine *s, struct u64map *index, struct table *t, const int64_t *words,
+                    uint32_t n_key, uint64_t salt, bool *added);
+
+/* --- stack_profile.c --- */
+/* Calls `each` for all frames at an address of the files with this name and build id. */
+void stack_profile_frames_at(struct machine_ctx *m, strid path, strid build_id, int64_t rel_pc,
+                             void (*each)(void *ctx, uint32_t frame), void *ctx);
+
+/* --- stack_messages.c --- */
+/* Messages that a ProfilePacket brings itself instead of interning them; see stack_messages.c. */
+struct own_messages {
+    struct u64map index; /* field << 56 ^ iid -> one of `messages` + 1 */
+    VEC(struct slice)
+    messages;
+};
+uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, const struct own_messages *own,
+                                 uint64_t callstack_iid);
+
+/* --- samples.c --- */
+struct sample {
+    int64_t ts;
+    const char *source;
+    uint32_t upid, utid;   /* UPID_NONE, UTID_NONE: not known */
+    int64_t async_context; /* row of profiler_async_context, COL_NULL: none */
+    int64_t cpu;           /* COL_NULL: not known */
+    const char *mode;      /* NULL: not known */
+    uint32_t callsite;     /* CALLSITE_NONE: none */
+    strid unwind_error;
+    int64_t session;
+    int64_t counter_set; /* COL_NULL: none */
+};
+/* Adds the sample with the contexts it stands in; its row, UINT32_MAX when out of memory. */
+uint32_t sample_insert(struct profiling_machine *s, const struct sample *sample);
+/* The session of a sequence, made when new. */
+uint32_t sample_session(struct profiling_machine *s, const struct sequence *seq, const char *source, strid unit,
+                        bool *added);
+/* Adds a counter sample to a set: *set is COL_NULL before the first. */
+void sample_counter(struct profiling_machine *s, int64_t *set, int64_t ts, uint32_t track, double value);
+
+/* --- java_names.c --- */
+/* A method as Java prints it, "int a.B.c(long)", without its result and parameters. */
+struct slice java_method_name(struct slice printed);
+/* The package that a file belongs to by its path, 0 when the path does not tell. *bad is set when it should. */
+strid package_of_path(struct machine_ctx *m, struct slice path, bool *bad);
+/* A class without the wrapping of arrays and class objects: "java.lang.Class<a[]>" is "a". */
+struct slice java_bare_class(struct slice name);
+
+void heap_profile_parse(struct packet *p);
+void heap_profile_finish(struct profiling_machine *s);
+void heap_profile_close(struct heap_dumps *d);
+void heap_graph_parse(struct packet *p);
+void heap_graph_finish(struct profiling_machine *s);
+void heap_graph_close(struct heap_graphs *g);
+uint32_t heap_graph_row(struct profiling_machine *s, int64_t ts, uint32_t upid);
+void perf_sample_parse(struct packet *p);
+void stack_sample_parse(struct packet *p);
+void smaps_parse(struct packet *p);
+void packages_list_parse(struct packet *p);
+void package_add(struct profiling_machine *s, strid name, int64_t uid, bool debuggable, bool profileable,
+                 int64_t version);
+void art_process_metadata_parse(struct packet *p);
+void module_symbols_parse(struct packet *p);
+enum tokenize_result deobfuscation_tokenize(struct packet *p);
+void deobfuscation_finish(struct profiling_machine *s);
+
+#endif

@@ -1,0 +1,241 @@
+/* Owns the messages that tell of stacks (Callstack, Frame, Mapping and the strings they name): from numbers to rows.
+ *
+ * They are interned on the sequence, or, in recordings of the first heap profilers, part of the ProfilePacket. */
+#include "importer/profiling/profiling_internal.h"
+
+#include "base/hash.h"
+
+/* Where the messages of a kind are: the field of InternedData, and of ProfilePacket. */
+enum message_kind { CALLSTACK, FRAME, MAPPING, FUNCTION_NAME, BUILD_ID, MAPPING_PATH, SOURCE_PATH, MESSAGE_KINDS };
+static const struct {
+    uint8_t interned, own;
+} places[MESSAGE_KINDS] = {
+    [CALLSTACK] = {7, 3}, [FRAME] = {6, 2},         [MAPPING] = {19, 4},     [FUNCTION_NAME] = {5, 1},
+    [BUILD_ID] = {16, 1}, [MAPPING_PATH] = {17, 1}, [SOURCE_PATH] = {18, 1},
+};
+
+enum { MAX_PATH_BYTES = 4096 };
+
+struct lookup {
+    struct machine_ctx *m;
+    struct seq_generation *g;
+    const struct own_messages *own; /* NULL: all is interned */
+};
+
+static void count(const struct lookup *l, enum stat_key stat)
+{
+    stats_add(&l->m->st->stats, l->m->id, stat, 1);
+}
+
+static struct slice find(const struct lookup *l, enum message_kind kind, uint64_t iid)
+{
+    if (l->own) {
+        const uint64_t *at = u64map_get(&l->own->index, (uint64_t)places[kind].own << 56 ^ iid);
+        if (at)
+            return l->own->messages.p[*at - 1];
+    }
+    return interned_find(l->g, places[kind].interned, iid);
+}
+
+/* The text of an interned string; empty (counted) when it is not there. Number 0 means the empty one. */
+static struct slice text_of(const struct lookup *l, enum message_kind kind, uint64_t iid)
+{
+    struct pb_field f;
+    struct slice message = find(l, kind, iid);
+    if (pb_find(message, 2, &f))
+        return pb_bytes(&f);
+    if (iid && !message.p)
+        count(l, STAT_stackprofile_invalid_string_id);
+    return slice_of("", 0);
+}
+
+/* Where the row of an interned message is remembered; NULL for those of the packet, whose numbers are used again. */
+static uint64_t *remembered(const struct lookup *l, enum message_kind kind, uint64_t iid, bool make)
+{
+    if (l->own)
+        return NULL;
+    uint64_t key = hash_combine(hash_combine((uint64_t)(uintptr_t)l->g->interned, kind), iid);
+    struct u64map *map = &l->m->profiling->interned;
+    return make ? u64map_put(map, key, NULL) : u64map_get(map, key);
+}
+
+static void remember(const struct lookup *l, enum message_kind kind, uint64_t iid, uint32_t row)
+{
+    if (l->own || row == UINT32_MAX)
+        return;
+    uint64_t *slot = remembered(l, kind, iid, true);
+    if (slot)
+        *slot = row;
+    else
+        l->m->im->failed = true;
+}
+
+static uint32_t mapping_row(const struct lookup *l, uint64_t iid)
+{
+    const uint64_t *known = remembered(l, MAPPING, iid, false);
+    if (known)
+        return (uint32_t)*known;
+    struct slice message = find(l, MAPPING, iid);
+    if (!message.p)
+        return UINT32_MAX;
+    struct stack_profile_mapping_row row = {0};
+    struct slice build_id = {0};
+    char path[MAX_PATH_BYTES];
+    size_t n = 0;
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 2:
+            build_id = text_of(l, BUILD_ID, pb_u64(&f));
+            break;
+        case 3:
+            row.start_offset = pb_i64(&f);
+            break;
+        case 4:
+            row.start = pb_i64(&f);
+            break;
+        case 5:
+            row.end = pb_i64(&f);
+            break;
+        case 6:
+            row.load_bias = pb_i64(&f);
+            break;
+        case 7: { /* the parts of the path */
+            struct slice part = text_of(l, MAPPING_PATH, pb_u64(&f));
+            size_t take = part.len < MAX_PATH_BYTES - n ? part.len : MAX_PATH_BYTES - n;
+            if (n < MAX_PATH_BYTES && take + 1 <= MAX_PATH_BYTES - n) {
+                path[n++] = '/';
+                if (take)
+                    memcpy(path + n, part.p, take);
+                n += take;
+            }
+            break;
+        }
+        case 8:
+            row.exact_offset = pb_i64(&f);
+            break;
+        }
+    }
+    row.build_id = build_id_text(l->m, build_id);
+    row.name = strpool_intern(&l->m->st->strings, path, n);
+    uint32_t at = stack_profile_mapping(l->m, &row);
+    remember(l, MAPPING, iid, at);
+    return at;
+}
+
+/* Frame.kind as the `type` of a frame. */
+static const char *const frame_kinds[] = {NULL, "native", "kernel", "interpreted", "jit", "gc", "runtime"};
+
+static uint32_t frame_row(const struct lookup *l, uint64_t iid)
+{
+    const uint64_t *known = remembered(l, FRAME, iid, false);
+    if (known)
+        return (uint32_t)*known;
+    struct slice message = find(l, FRAME, iid);
+    if (!message.p) {
+        count(l, STAT_stackprofile_invalid_frame_id);
+        return UINT32_MAX;
+    }
+    struct machine_ctx *m = l->m;
+    struct stack_profile_frame_row row = {.name = import_str(m->im, "")};
+    struct source_line source = {.line = COL_NULL};
+    uint64_t mapping = 0;
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        switch (f.id) {
+        case 2:
+            row.name = import_slice(m->im, text_of(l, FUNCTION_NAME, pb_u64(&f)));
+            break;
+        case 3:
+            mapping = pb_u64(&f);
+            break;
+        case 4:
+            row.rel_pc = pb_i64(&f);
+            break;
+        case 5:
+            source.file = import_slice(m->im, text_of(l, SOURCE_PATH, pb_u64(&f)));
+            break;
+        case 6:
+            source.line = pb_u32(&f);
+            break;
+        case 7:
+            if (pb_u64(&f) < sizeof frame_kinds / sizeof *frame_kinds && frame_kinds[pb_u64(&f)])
+                row.type = import_str(m->im, frame_kinds[pb_u64(&f)]);
+            break;
+        case 8:
+            row.type = import_slice(m->im, pb_bytes(&f));
+            break;
+        }
+    }
+    uint32_t in = mapping ? mapping_row(l, mapping) : stack_profile_no_mapping(m);
+    if (in == UINT32_MAX) {
+        count(l, STAT_stackprofile_invalid_mapping_id);
+        return UINT32_MAX;
+    }
+    row.mapping = in;
+    source.function = row.name;
+    uint32_t at = stack_profile_frame(m, &row, source.file || source.line != COL_NULL ? &source : NULL);
+    remember(l, FRAME, iid, at);
+    return at;
+}
+
+uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, const struct own_messages *own,
+                                 uint64_t callstack_iid)
+{
+    struct lookup l = {m, g, own};
+    const uint64_t *known = remembered(&l, CALLSTACK, callstack_iid, false);
+    if (known)
+        return (uint32_t)*known;
+    struct slice message = find(&l, CALLSTACK, callstack_iid);
+    if (!message.p) {
+        count(&l, STAT_stackprofile_invalid_callstack_id);
+        return CALLSITE_NONE;
+    }
+    uint32_t callsite = CALLSITE_NONE;
+    struct pb_numbers frames = pb_numbers(message, 2);
+    for (uint64_t iid; pb_next_number(&frames, &iid);) {
+        uint32_t frame = frame_row(&l, iid);
+        if (frame == UINT32_MAX || (callsite = stack_profile_callsite(m, callsite, frame)) == CALLSITE_NONE)
+            return CALLSITE_NONE;
+    }
+    if (callsite == CALLSITE_NONE)
+        count(&l, STAT_stackprofile_empty_callstack);
+    remember(&l, CALLSTACK, callstack_iid, callsite);
+    return callsite;
+}
+
+uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint64_t callstack_iid)
+{
+    return stack_messages_callsite(m, g, NULL, callstack_iid);
+}
+
+uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack)
+{
+    uint32_t callsite = CALLSITE_NONE, mapping = stack_profile_no_mapping(m);
+    struct pb_cursor c = pb_cursor(callstack);
+    struct pb_field f, g;
+    while (mapping != UINT32_MAX && pb_next(&c, &f)) {
+        if (f.id != 1)
+            continue;
+        struct source_line source = {.function = import_str(m->im, ""), .line = COL_NULL};
+        struct pb_cursor frame = pb_sub(&f);
+        while (pb_next(&frame, &g)) {
+            if (g.id == 1)
+                source.function = import_slice(m->im, pb_bytes(&g));
+            else if (g.id == 2)
+                source.file = import_slice(m->im, pb_bytes(&g));
+            else if (g.id == 3)
+                source.line = pb_u32(&g);
+        }
+        uint32_t row =
+            stack_profile_frame(m, &(struct stack_profile_frame_row){.name = source.function, .mapping = mapping},
+                                source.file || source.line != COL_NULL ? &source : NULL);
+        if (row == UINT32_MAX || (callsite = stack_profile_callsite(m, callsite, row)) == CALLSITE_NONE)
+            return CALLSITE_NONE;
+    }
+    if (callsite == CALLSITE_NONE)
+        stats_add(&m->st->stats, m->id, STAT_stackprofile_empty_callstack, 1);
+    return callsite;
+}

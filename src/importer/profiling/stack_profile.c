@@ -1,0 +1,161 @@
+/* Owns the tables of mappings, frames, callsites and symbols: one row for each that is different. */
+#include "importer/profiling/profiling_internal.h"
+
+#include "base/hash.h"
+
+uint32_t row_intern(struct profiling_machine *s, struct u64map *index, struct table *t, const int64_t *words,
+                    uint32_t n_key, uint64_t salt, bool *added)
+{
+    uint64_t key = hash_u64(salt);
+    for (uint32_t i = 0; i < n_key; i++)
+        key = hash_combine(key, (uint64_t)words[i]);
+    for (;; key = hash_u64(key)) { /* another row may have the same hash */
+        bool fresh;
+        uint64_t *row = u64map_put(index, key, &fresh);
+        if (!row)
+            break;
+        if (added)
+            *added = fresh;
+        if (fresh) {
+            *row = table_append(t, words);
+            if (*row == UINT32_MAX)
+                u64map_del(index, key);
+            else
+                return (uint32_t)*row;
+            break;
+        }
+        uint32_t i = 0;
+        while (i < n_key && table_get(t, i, (uint32_t)*row) == words[i])
+            i++;
+        if (i == n_key)
+            return (uint32_t)*row;
+    }
+    s->m->im->failed = true;
+    return UINT32_MAX;
+}
+
+static uint64_t file_key(strid path, strid build_id)
+{
+    return (uint64_t)path << 32 | build_id;
+}
+
+static uint64_t address_key(uint32_t mapping, int64_t rel_pc)
+{
+    return hash_combine(hash_u64(mapping), (uint64_t)rel_pc);
+}
+
+/* Puts `row` in front of the list under `key`. */
+static void add_to_list(struct profiling_machine *s, struct row_lists *lists, uint64_t key, uint32_t row)
+{
+    uint64_t *head = u64map_put(&lists->heads, key, NULL);
+    if (head && vec_push(&lists->links, (struct row_link){row, (uint32_t)*head}))
+        *head = lists->links.n;
+    else
+        s->m->im->failed = true;
+}
+
+static uint32_t list_head(const struct row_lists *lists, uint64_t key)
+{
+    const uint64_t *head = u64map_get(&lists->heads, key);
+    return head ? (uint32_t)*head : 0;
+}
+
+uint32_t stack_profile_mapping(struct machine_ctx *m, const struct stack_profile_mapping_row *r)
+{
+    struct profiling_machine *s = m->profiling;
+    int64_t words[stack_profile_mapping_n_columns] = {r->build_id, r->exact_offset, r->start_offset, r->start,
+                                                      r->end,      r->load_bias,    r->name};
+    bool added = false;
+    uint32_t row = row_intern(s, &s->mappings, &m->st->t[T_stack_profile_mapping], words,
+                              stack_profile_mapping_n_columns, 0, &added);
+    if (added && row != UINT32_MAX)
+        add_to_list(s, &s->of_file, file_key(r->name, r->build_id), row);
+    return row;
+}
+
+uint32_t stack_profile_no_mapping(struct machine_ctx *m)
+{
+    strid empty = import_str(m->im, "");
+    return stack_profile_mapping(m, &(struct stack_profile_mapping_row){.build_id = empty, .name = empty});
+}
+
+uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_frame_row *r,
+                             const struct source_line *source)
+{
+    struct profiling_machine *s = m->profiling;
+    int64_t words[stack_profile_frame_n_columns] = {r->name,  r->mapping,           r->rel_pc,
+                                                    COL_NULL, r->deobfuscated_name, r->type};
+    uint64_t salt = source ? hash_combine(source->file, (uint64_t)source->line) : 0;
+    bool added = false;
+    struct table *t = &m->st->t[T_stack_profile_frame];
+    uint32_t row = row_intern(s, &s->frames, t, words, stack_profile_frame_c_symbol_set_id, salt, &added);
+    if (!added || row == UINT32_MAX)
+        return row;
+    add_to_list(s, &s->at_address, address_key((uint32_t)r->mapping, r->rel_pc), row);
+    if (source)
+        ROW_SET(m->st, stack_profile_frame, symbol_set_id, row, stack_profile_symbols(m, source, 1));
+    return row;
+}
+
+uint32_t stack_profile_callsite(struct machine_ctx *m, uint32_t parent, uint32_t frame)
+{
+    struct profiling_machine *s = m->profiling;
+    bool root = parent == CALLSITE_NONE;
+    int64_t depth = root ? 0 : ROW_GET(m->st, stack_profile_callsite, depth, parent) + 1;
+    int64_t words[] = {depth, root ? COL_NULL : (int64_t)parent, frame};
+    return row_intern(s, &s->callsites, &m->st->t[T_stack_profile_callsite], words, 3, 0, NULL);
+}
+
+uint32_t stack_profile_symbols(struct machine_ctx *m, const struct source_line *lines, size_t n)
+{
+    uint32_t set = m->st->t[T_stack_profile_symbol].n_rows;
+    for (size_t i = 0; i < n; i++)
+        stack_profile_symbol_insert(m->st, &(struct stack_profile_symbol_row){.symbol_set_id = set,
+                                                                              .name = lines[i].function,
+                                                                              .source_file = lines[i].file,
+                                                                              .line_number = lines[i].line,
+                                                                              .inlined = i + 1 < n});
+    return set;
+}
+
+void stack_profile_frames_at(struct machine_ctx *m, strid path, strid build_id, int64_t rel_pc,
+                             void (*each)(void *ctx, uint32_t frame), void *ctx)
+{
+    const struct profiling_machine *s = m->profiling;
+    for (uint32_t f = list_head(&s->of_file, file_key(path, build_id)); f; f = s->of_file.links.p[f - 1].next) {
+        uint32_t mapping = s->of_file.links.p[f - 1].row;
+        uint32_t a = list_head(&s->at_address, address_key(mapping, rel_pc));
+        for (; a; a = s->at_address.links.p[a - 1].next) {
+            uint32_t frame = s->at_address.links.p[a - 1].row;
+            if (ROW_GET(m->st, stack_profile_frame, mapping, frame) == mapping &&
+                ROW_GET(m->st, stack_profile_frame, rel_pc, frame) == rel_pc)
+                each(ctx, frame);
+        }
+    }
+}
+
+static bool is_hex(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!((s.p[i] >= '0' && s.p[i] <= '9') || ((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'f')))
+            return false;
+    return true;
+}
+
+strid build_id_text(struct machine_ctx *m, struct slice raw)
+{
+    enum { BREAKPAD = 33, GUID = 32, MAX = 256 };
+    static const char digits[] = "0123456789abcdef";
+    char text[2 * MAX];
+    size_t n = 0;
+    if (raw.len == BREAKPAD && is_hex(raw)) {
+        for (; n < GUID; n++)
+            text[n] = (char)(raw.p[n] >= 'A' && raw.p[n] <= 'F' ? raw.p[n] | 32 : raw.p[n]);
+        return strpool_intern(&m->st->strings, text, n);
+    }
+    for (size_t i = 0; i < raw.len && i < MAX; i++) {
+        text[n++] = digits[raw.p[i] >> 4];
+        text[n++] = digits[raw.p[i] & 15];
+    }
+    return strpool_intern(&m->st->strings, text, n);
+}

@@ -1,0 +1,53 @@
+/* Owns StreamingProfilePacket: the samples that Chrome takes of its own threads, many in a packet. */
+#include "importer/profiling/profiling_internal.h"
+
+#include "importer/sort/sorter.h"
+#include "importer/track_event/track_event.h"
+
+static const char source[] = "chrome.cpu_profiler";
+
+static void add_sample(struct profiling_machine *s, int64_t ts, uint64_t callstack, struct seq_generation *g,
+                       int32_t priority)
+{
+    struct machine_ctx *m = s->m;
+    int64_t pid = 0, tid = 0;
+    uint32_t callsite = stack_profile_interned(m, g, callstack);
+    if (callsite == CALLSITE_NONE)
+        return;
+    bool has_thread = track_event_sequence_thread(g, &pid, &tid);
+    uint32_t utid = has_thread ? process_tracker_update_thread(m->processes, tid, pid) : UTID_NONE;
+    struct sample sample = {.ts = ts,
+                            .source = source,
+                            .upid = has_thread ? process_tracker_thread_process(m->processes, utid) : UPID_NONE,
+                            .utid = utid,
+                            .async_context = COL_NULL,
+                            .cpu = COL_NULL,
+                            .callsite = callsite,
+                            .session = sample_session(s, g->seq, source, import_str(m->im, "nanoseconds"), NULL),
+                            .counter_set = COL_NULL};
+    uint32_t row = sample_insert(s, &sample);
+    if (row != UINT32_MAX)
+        chrome_stack_sample_extras_insert(
+            m->st, &(struct chrome_stack_sample_extras_row){.profiler_sample_id = row, .process_priority = priority});
+}
+
+static void parse_samples(void *owner, const struct sort_event *events, size_t n)
+{
+    struct profiling_machine *s = owner;
+    for (size_t i = 0; i < n; i++) /* a: number of the callstack, b: priority, generation */
+        add_sample(s, events[i].ts, events[i].a, generation_at(s->m->im, (uint32_t)events[i].b),
+                   (int32_t)(events[i].b >> 32));
+}
+
+void streaming_profile_add(struct packet *p, int64_t ts, uint64_t callstack_iid, int32_t priority)
+{
+    struct profiling_machine *s = p->m->profiling;
+    struct sorter *sorter = p->m->im->sorter;
+    if (s->sample_queue == UINT32_MAX)
+        s->sample_queue = sorter_add_queue(sorter, parse_samples, s);
+    if (s->sample_queue == UINT32_MAX)
+        p->m->im->failed = true;
+    else
+        sorter_push(sorter, s->sample_queue,
+                    (struct sort_event){ts, callstack_iid, (uint64_t)(uint32_t)priority << 32 | p->gen->index});
+}

@@ -1,0 +1,60 @@
+/* Owns ModuleSymbols: the functions at addresses of a file, for frames that were recorded without. */
+#include "importer/profiling/profiling_internal.h"
+
+enum { MAX_LINES = 64 /* functions inlined at one address */ };
+
+struct found {
+    struct machine_ctx *m;
+    uint32_t set, frames;
+};
+
+static void name_frame(void *ctx, uint32_t frame)
+{
+    struct found *f = ctx;
+    ROW_SET(f->m->st, stack_profile_frame, symbol_set_id, frame, f->set);
+    f->frames++;
+}
+
+static size_t read_lines(struct machine_ctx *m, struct slice address, struct source_line *lines)
+{
+    size_t n = 0;
+    struct pb_cursor c = pb_cursor(address);
+    struct pb_field f, g;
+    while (pb_next(&c, &f) && n < MAX_LINES) {
+        if (f.id != 2)
+            continue;
+        struct source_line line = {.function = import_str(m->im, ""), .line = COL_NULL};
+        struct pb_cursor fields = pb_sub(&f);
+        while (pb_next(&fields, &g)) {
+            if (g.id == 1)
+                line.function = import_slice(m->im, pb_bytes(&g));
+            else if (g.id == 2)
+                line.file = import_slice(m->im, pb_bytes(&g));
+            else if (g.id == 3)
+                line.line = pb_u32(&g);
+        }
+        lines[n++] = line;
+    }
+    return n;
+}
+
+void module_symbols_parse(struct packet *p)
+{
+    struct machine_ctx *m = p->m;
+    struct pb_field f;
+    strid path = import_slice(m->im, pb_find(p->field, 1, &f) ? pb_bytes(&f) : slice_of("", 0));
+    strid build_id = build_id_text(m, pb_find(p->field, 2, &f) ? pb_bytes(&f) : slice_of("", 0));
+    struct pb_cursor c = pb_cursor(p->field);
+    while (pb_next(&c, &f)) {
+        struct pb_field address;
+        struct source_line lines[MAX_LINES];
+        size_t n = f.id == 3 ? read_lines(m, pb_bytes(&f), lines) : 0;
+        if (!n)
+            continue;
+        struct found found = {m, stack_profile_symbols(m, lines, n), 0};
+        int64_t rel_pc = pb_find(pb_bytes(&f), 1, &address) ? pb_i64(&address) : 0;
+        stack_profile_frames_at(m, path, build_id, rel_pc, name_frame, &found);
+        if (!found.frames)
+            stats_add(&m->st->stats, m->id, STAT_stackprofile_invalid_frame_id, 1);
+    }
+}

@@ -1,0 +1,379 @@
+/* Profiles: stacks of samples, dumps of heaps, and the names that come later. Packets are those that recorders write.
+ */
+#include "pb_text.h"
+#include "trace_fixture.h"
+
+static struct trace_fixture f;
+static struct pb_writer *const w = &f.w;
+
+static void setup(void)
+{
+    trace_fixture_open(&f);
+}
+
+static void teardown(void)
+{
+    trace_fixture_close(&f);
+}
+
+#define ROWS(T)              f.st.t[T_##T].n_rows
+#define GET(T, column, row)  ROW_GET(&f.st, T, column, row)
+#define TEXT(T, column, row) fixture_text(&f, ROW_GET(&f.st, T, column, row))
+#define STAT(name)           stats_get(&f.st.stats, 0, STAT_##name)
+#define STAT_AT(name, idx)   (*stats_get_idx(&f.st.stats, 0, STAT_##name, idx))
+
+/* The name of a callsite's frame, and of those that called it: "main > work". */
+static const char *stack_text(int64_t callsite)
+{
+    static char text[512];
+    char before[512];
+    text[0] = 0;
+    for (; callsite != COL_NULL; callsite = GET(stack_profile_callsite, parent_id, (uint32_t)callsite)) {
+        uint32_t frame = (uint32_t)GET(stack_profile_callsite, frame_id, (uint32_t)callsite);
+        snprintf(before, sizeof before, "%s%s%s", TEXT(stack_profile_frame, name, frame), text[0] ? " > " : "", text);
+        memcpy(text, before, sizeof text);
+    }
+    return text;
+}
+
+/* Sequence 1 from here on has two stacks: 1 main > work, 2 main > idle, both in /bin/app with build id 0xab. */
+static void put_stacks(void)
+{
+    put(w, "1{8:1 10:1 13:1 12{"
+           "  5{1:1 2'main'} 5{1:2 2'work'} 5{1:3 2'idle'} 16{1:1 2'\xab'} 17{1:1 2'bin'} 17{1:2 2'app'}"
+           "  19{1:1 2:1 4:4096 5:8192 6:64 7:1 7:2}"
+           "  6{1:1 2:1 3:1 4:16} 6{1:2 2:2 3:1 4:32 7:4} 6{1:3 2:3 3:1 4:48 8'own'}"
+           "  7{1:1 2:1 2:2} 7{1:2 2:1 2:3}}}");
+}
+
+START_TEST(samples_stand_on_shared_stacks)
+{
+    put_stacks();
+    for (int i = 0; i < 4; i++)
+        put(w, "1{8:%d 10:1 66{1:0 2:30 3:31 4:%d 5:2 16:2}}", 10 + i, 1 + i % 2);
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(stack_profile_mapping), 1);
+    ck_assert_str_eq(TEXT(stack_profile_mapping, name, 0), "/bin/app");
+    ck_assert_str_eq(TEXT(stack_profile_mapping, build_id, 0), "ab");
+    ck_assert_int_eq(GET(stack_profile_mapping, load_bias, 0), 64);
+    ck_assert_uint_eq(ROWS(stack_profile_frame), 3);
+    ck_assert_uint_eq(ROWS(stack_profile_callsite), 3); /* main once */
+    ck_assert_uint_eq(ROWS(profiler_sample), 4);
+    ck_assert_str_eq(stack_text(GET(profiler_sample, callsite_id, 0)), "main > work");
+    ck_assert_str_eq(stack_text(GET(profiler_sample, callsite_id, 3)), "main > idle");
+    ck_assert_str_eq(TEXT(stack_profile_frame, type, 1), "jit");
+    ck_assert_str_eq(TEXT(stack_profile_frame, type, 2), "own");
+    ck_assert_str_eq(TEXT(profiler_sample, unwind_error, 0), "memory_invalid");
+    ck_assert_uint_eq(ROWS(profiler_task_context), 1);
+    ck_assert_str_eq(TEXT(profiler_session, timebase_unit, 0), "nanoseconds");
+}
+END_TEST
+
+static const struct {
+    const char *interned, *stat_name;
+    enum stat_key stat;
+} broken[] = {
+    {"", "callstack", STAT_stackprofile_invalid_callstack_id},
+    {"7{1:1}", "empty", STAT_stackprofile_empty_callstack},
+    {"7{1:1 2:1}", "frame", STAT_stackprofile_invalid_frame_id},
+    {"7{1:1 2:1} 6{1:1 3:1}", "mapping", STAT_stackprofile_invalid_mapping_id},
+    {"7{1:1 2:1} 6{1:1 2:7 3:1} 19{1:1}", "string", STAT_stackprofile_invalid_string_id},
+};
+
+START_TEST(what_a_stack_lacks_is_counted)
+{
+    put(w, "1{8:1 10:1 13:1 12{5{1:0 2''} %s}} 1{8:2 10:1 66{1:0 2:1 3:1 4:1}}", broken[_i].interned);
+    trace_fixture_load(&f);
+    ck_assert_msg(stats_get(&f.st.stats, 0, broken[_i].stat) == 1, "%s", broken[_i].stat_name);
+    ck_assert_uint_eq(ROWS(profiler_sample), 1); /* when and where is known all the same */
+}
+END_TEST
+
+/* --- native heaps ------------------------------------------------------------------------------------------------- */
+
+static void put_clocks(void)
+{
+    put(w, "1{6{1{1:6 2:1000} 1{1:4 2:900}}}"); /* BOOTTIME, MONOTONIC_COARSE */
+}
+
+START_TEST(dumps_of_a_heap_tell_what_changed)
+{
+    put_clocks();
+    put_stacks();
+    put(w, "1{8:10 10:1 37{7:0 5{1:30 9:910 11'libc' 12:4096 13:1024 10:1 2{1:1 2:100 5:1}}}}");
+    put(w, "1{8:20 10:1 37{7:1 6:1 5{1:30 9:920 15:910 11'libc' 2{1:1 2:300 5:2 3:40 6:1}}}}");
+    put(w, "1{8:30 10:1 37{7:2 5{1:30 9:920 11'libc' 2{1:2 8:77 9:7}}}}"); /* as it was at its largest */
+    put(w, "1{8:40 10:1 37{7:4 6:1 5{1:30 9:930 11'libc' 2{1:1 2:10 5:1}}}}");
+    trace_fixture_load(&f);
+    static const struct {
+        int64_t ts, count, size;
+        const char *stack;
+    } rows[] = {{1010, 1, 100, "main > work"},
+                {1020, 1, 200, "main > work"},
+                {1020, -1, -40, "main > work"},
+                {1020, 7, 77, "main > idle"}};
+    ck_assert_uint_eq(ROWS(heap_profile_allocation), 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(GET(heap_profile_allocation, ts, i), rows[i].ts);
+        ck_assert_int_eq(GET(heap_profile_allocation, count, i), rows[i].count);
+        ck_assert_int_eq(GET(heap_profile_allocation, size, i), rows[i].size);
+        ck_assert_str_eq(stack_text(GET(heap_profile_allocation, callsite_id, i)), rows[i].stack);
+    }
+    ck_assert_uint_eq(ROWS(heap_profile), 1);
+    ck_assert_int_eq(GET(heap_profile, dur, 0), 10);
+    ck_assert_int_eq(STAT_AT(heapprofd_hit_guardrail, 30), 1);
+    ck_assert_int_eq(STAT_AT(heapprofd_sampling_interval_adjusted, 30), 3072);
+    ck_assert_int_eq(STAT(heapprofd_missing_packet), 1);        /* packet 3 */
+    ck_assert_int_eq(STAT(heapprofd_non_finalized_profile), 1); /* the last dump has no end */
+}
+END_TEST
+
+START_TEST(a_heap_that_shrinks_its_totals_is_malformed)
+{
+    put_clocks();
+    put_stacks();
+    put(w, "1{8:10 10:1 37{5{1:30 9:910 2{1:1 2:100 5:1}}}}");
+    put(w, "1{8:20 10:1 37{7:1 5{1:30 9:920 2{1:1 2:50 5:1}}}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(heap_profile_allocation), 1);
+    ck_assert_str_eq(TEXT(heap_profile_allocation, heap_name, 0), "malloc");
+    ck_assert_int_eq(STAT_AT(heapprofd_malformed_packet, (int)GET(heap_profile_allocation, upid, 0)), 1);
+}
+END_TEST
+
+START_TEST(a_dump_may_bring_its_own_strings)
+{
+    put_clocks();
+    put(w, "1{8:10 10:1 13:1 37{6:1 1{1:1 2'main'} 1{1:2 2'a.so'} 5{1:30 9:910 2{1:5 2:8 5:1}}}}");
+    put(w, "1{8:10 10:1 37{7:1 4{1:1 7:2} 2{1:9 2:1 3:1} 3{1:5 2:9}}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(heap_profile_allocation), 1);
+    ck_assert_str_eq(stack_text(GET(heap_profile_allocation, callsite_id, 0)), "main");
+    ck_assert_str_eq(TEXT(stack_profile_mapping, name, 0), "/a.so");
+}
+END_TEST
+
+/* --- names that come later ---------------------------------------------------------------------------------------- */
+
+START_TEST(symbols_name_the_functions_at_an_address)
+{
+    put_stacks();
+    put(w, "1{8:10 10:1 66{1:0 2:30 3:31 4:1}}");
+    put(w, "1{61{1'/bin/app' 2'\xab' 3{1:32 2{1'inner' 2'a.c' 3:7} 2{1'outer'}} 3{1:5 2{1'nobody'}}}}");
+    trace_fixture_load(&f);
+    int64_t set = GET(stack_profile_frame, symbol_set_id, 1);
+    ck_assert_int_eq(GET(stack_profile_frame, symbol_set_id, 0), COL_NULL);
+    ck_assert_int_eq(set, 0);
+    ck_assert_str_eq(TEXT(stack_profile_symbol, name, 0), "inner");
+    ck_assert_int_eq(GET(stack_profile_symbol, line_number, 0), 7);
+    ck_assert_int_eq(GET(stack_profile_symbol, inlined, 0), 1);
+    ck_assert_str_eq(TEXT(stack_profile_symbol, name, 1), "outer");
+    ck_assert_int_eq(GET(stack_profile_symbol, inlined, 1), 0);
+    ck_assert_int_eq(GET(stack_profile_symbol, symbol_set_id, 1), 0);
+    ck_assert_int_eq(STAT(stackprofile_invalid_frame_id), 1);
+}
+END_TEST
+
+START_TEST(breakpad_ids_are_text_already)
+{
+    put(w, "1{8:1 10:1 13:1 12{5{1:0 2''} 16{1:1 2'7F0715C286F8B16C10E4AD349CDA3B9B1'} 19{1:1 2:1}"
+           "  6{1:1 3:1} 7{1:1 2:1}} 66{1:0 4:1}}");
+    trace_fixture_load(&f);
+    ck_assert_str_eq(TEXT(stack_profile_mapping, build_id, 0), "7f0715c286f8b16c10e4ad349cda3b9b");
+}
+END_TEST
+
+/* Frame 1 lies in a file of com.one; frame 2 in none that tells, and runs in a process of com.two. */
+START_TEST(short_names_mean_what_their_package_says)
+{
+    put_clocks();
+    put(w, "1{47{1{1'com.one' 2:10001} 1{1'com.two' 2:10002}}}");
+    put(w, "1{2{1{1:30 2:1 3'com.two' 5:10002}}}");
+    put(w,
+        "1{8:1 10:1 13:1 12{5{1:0 2''} 5{1:1 2'a.b'} 17{1:1 2'data/app/~~x==/com.one-y==/base.apk'} 17{1:2 2'base.apk'}"
+        "  19{1:1 7:1} 19{1:2 7:2} 6{1:1 2:1 3:1} 6{1:2 2:1 3:2} 7{1:1 2:1 2:2}}"
+        "  66{1:0 2:30 3:30 4:1}}");
+    put(w, "1{64{1'com.one' 3{1'a' 2'One' 4{1'b' 2'first'}}}}");
+    put(w, "1{64{1'com.two' 3{1'a' 2'Two' 4{1'b' 2'first'} 4{1'b' 2'x.Other.second'}}}}");
+    trace_fixture_load(&f);
+    ck_assert_str_eq(TEXT(stack_profile_frame, deobfuscated_name, 0), "One.first");
+    ck_assert_str_eq(TEXT(stack_profile_frame, deobfuscated_name, 1), "Two.first | x.Other.second");
+    ck_assert_uint_eq(ROWS(package_list), 2);
+}
+END_TEST
+
+/* --- samples of any profiler -------------------------------------------------------------------------------------- */
+
+START_TEST(stack_samples_bring_tasks_and_counters)
+{
+    put(w, "1{8:1 10:1 13:1 59{100{1'my.profiler' 2{2'cycles' 3:2}}} 12{"
+           "  51{1:1 2'request' 3'http'} 51{1:2 2'query' 4:1} 48{1:1 2:30 3:31 4:2} 49{1:1 2:3 3:1}"
+           "  50{1:7 2'bytes' 4'KiB' 5:1024 6'sent'}}}");
+    put(w, "1{8:10 10:1 135{2:1 4:1 5{1{1'main' 2'm.c' 3:3} 1{1'leaf'}} 11:500 13:7 14:2}}");
+    put(w, "1{8:20 10:1 135{1{2:30}}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(profiler_sample), 2);
+    ck_assert_str_eq(TEXT(profiler_sample, source, 0), "my.profiler");
+    ck_assert_str_eq(stack_text(GET(profiler_sample, callsite_id, 0)), "main > leaf");
+    ck_assert_str_eq(TEXT(stack_profile_symbol, source_file, 0), "m.c");
+    ck_assert_int_eq(GET(stack_profile_symbol, line_number, 0), 3);
+    ck_assert_str_eq(TEXT(profiler_session, timebase_unit, 0), "cpu_cycles");
+    ck_assert_str_eq(TEXT(profiler_execution_context, cpu_mode, 0), "user");
+    uint32_t async = (uint32_t)GET(profiler_task_context, async_context_id, 0);
+    ck_assert_str_eq(TEXT(profiler_async_context, name, async), "query");
+    ck_assert_str_eq(TEXT(profiler_async_context, kind, (uint32_t)GET(profiler_async_context, parent_id, async)),
+                     "http");
+    ck_assert(last_value(&f, "cycles") == 500);
+    ck_assert(last_value(&f, "bytes") == 2048);
+    ck_assert_uint_eq(ROWS(profiler_counter_set), 2);
+    ck_assert_int_eq(GET(profiler_sample, callsite_id, 1), COL_NULL);
+    ck_assert_int_eq(GET(profiler_sample, execution_context_id, 1), COL_NULL);
+}
+END_TEST
+
+START_TEST(streamed_samples_have_times_of_their_own)
+{
+    put_stacks();
+    put(w, "1{8:2 10:1 44{1:30 2:31 6:100 7:0}}"); /* the sequence's thread, at 100 us */
+    put(w, "1{8:3 10:1 54{1:1 1:2 2:5 2:10 3:4}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(profiler_sample), 2);
+    ck_assert_int_eq(GET(profiler_sample, ts, 0), 105000);
+    ck_assert_int_eq(GET(profiler_sample, ts, 1), 115000);
+    ck_assert_str_eq(stack_text(GET(profiler_sample, callsite_id, 1)), "main > idle");
+    ck_assert_int_eq(GET(chrome_stack_sample_extras, process_priority, 1), 4);
+    uint32_t utid = (uint32_t)GET(profiler_task_context, utid, 0);
+    ck_assert_int_eq(GET(thread, tid, utid), 31);
+}
+END_TEST
+
+/* --- managed heaps ------------------------------------------------------------------------------------------------ */
+
+/* Two objects of class Base > Sub (fields own first, then inherited), an array, and one that nothing holds. */
+START_TEST(a_managed_heap_is_a_graph)
+{
+    put(w, "1{8:10 10:9 56{1:30 5:1 6:0 10:5000 2{1:1 2:2 5:0 5:3} 2{7:2 2:3 3:16 5:1 9:1} 2{7:1 2:1 3:8}"
+           "  7{1:1 2:8} 7{1:99 2:1}}}");
+    put(w, "1{8:10 10:9 56{1:30 6:1 4{1:1 2'Base Sub.next'} 4{1:2 2'int[] Base.data'} 8{1:1 2'/a.jar'}"
+           "  9{1:1 2:1 3'Base' 4:24 6:2 7:1} 9{1:2 2:1 3'Sub' 4:32 5:1 6:1 7:1} 9{1:3 3'int[]' 7:4}}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(heap_graph), 1);
+    ck_assert_int_eq(GET(heap_graph, heap_size, 0), 5000);
+    ck_assert_int_eq(GET(heap_graph, truncated, 0), 0);
+    ck_assert_uint_eq(ROWS(heap_graph_object), 3);
+    uint32_t sub = (uint32_t)GET(heap_graph_object, type_id, 0);
+    ck_assert_str_eq(TEXT(heap_graph_class, name, sub), "Sub");
+    ck_assert_str_eq(TEXT(heap_graph_class, kind, sub), "KIND_NORMAL");
+    ck_assert_str_eq(TEXT(heap_graph_class, name, (uint32_t)GET(heap_graph_class, superclass_id, sub)), "Base");
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 0), 32); /* its class's */
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 1), 16);
+    ck_assert_str_eq(TEXT(heap_graph_object, root_type, 0), "ROOT_THREAD_OBJECT");
+    ck_assert_str_eq(TEXT(heap_graph_object, heap_type, 1), "HEAP_TYPE_APP");
+    ck_assert_int_eq(GET(heap_graph_object, reachable, 1), 1);
+    ck_assert_int_eq(GET(heap_graph_object, root_distance, 1), 1);
+    ck_assert_int_eq(GET(heap_graph_object, reachable, 2), 0);
+    ck_assert_int_eq(GET(heap_graph_object, root_distance, 2), -1);
+    ck_assert_uint_eq(ROWS(heap_graph_reference), 3);
+    ck_assert_str_eq(TEXT(heap_graph_reference, field_name, 0), "Sub.next");
+    ck_assert_int_eq(GET(heap_graph_reference, owned_id, 0), COL_NULL);
+    ck_assert_str_eq(TEXT(heap_graph_reference, field_name, 1), "Base.data");
+    ck_assert_str_eq(TEXT(heap_graph_reference, field_type_name, 1), "int[]");
+    ck_assert_int_eq(GET(heap_graph_reference, owned_id, 1), 1);
+    ck_assert_int_eq(GET(heap_graph_reference, owned_id, 2), 0); /* the array's, back */
+    ck_assert_ptr_null(stats_get_idx(&f.st.stats, 0, STAT_heap_graph_missing_packet, 1));
+}
+END_TEST
+
+START_TEST(a_heap_without_its_end_is_kept_as_far_as_it_goes)
+{
+    put(w, "1{8:10 10:9 56{1:30 5:1 6:1 2{1:1 2:1 3:8} 2{1:2 2:7} 2{1:3 2:1 4:1 5:1 5:2} 7{1:1}"
+           "  9{1:1 2:4 3'a[]'}}}");
+    trace_fixture_load(&f);
+    int upid = (int)GET(heap_graph, upid, 0);
+    ck_assert_int_eq(GET(heap_graph, truncated, 0), 1);
+    ck_assert_uint_eq(ROWS(heap_graph_object), 2);
+    ck_assert_int_eq(STAT(heap_graph_non_finalized_graph), 1);
+    ck_assert_int_eq(STAT_AT(heap_graph_missing_packet, 0), 1);
+    ck_assert_int_eq(STAT_AT(heap_graph_malformed_packet, upid), 1);  /* fields and references differ in number */
+    ck_assert_int_eq(STAT_AT(heap_graph_invalid_string_id, upid), 2); /* a location, a type */
+}
+END_TEST
+
+START_TEST(a_class_keeps_its_brackets_when_it_gets_its_name)
+{
+    put(w, "1{2{1{1:30 2:1 3'com.one:service' 5:77}}}");
+    put(w,
+        "1{8:10 10:9 56{1:30 6:0 2{1:1 2:1 4:1 5:1} 4{1:1 2'int a.b'} 9{1:1 3'java.lang.Class<a[][]>'} 9{1:2 3'z'}}}");
+    put(w, "1{64{1'com.one' 3{1'a' 2'Long' 3{1'b' 2'name'}}}}");
+    trace_fixture_load(&f);
+    ck_assert_str_eq(TEXT(heap_graph_class, deobfuscated_name, 0), "java.lang.Class<Long[][]>");
+    ck_assert_int_eq(GET(heap_graph_class, deobfuscated_name, 1), 0);
+    ck_assert_str_eq(TEXT(heap_graph_reference, deobfuscated_field_name, 0), "Long.name");
+}
+END_TEST
+
+START_TEST(a_process_that_ran_out_of_memory_says_where)
+{
+    put(w, "1{8:10 10:1 131{1:30 2:77 3'com.one' 4'com.one' 5:100 6:20 7:5 9'no memory' 8{"
+           "  1{1'void a.B.deep(int, long)' 2'B.java' 3:12} 1{1'a.B.main'}}}}");
+    put(w, "1{8:10 10:2 56{1:30 2{1:1 2:1} 9{1:1 3'a'}}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(heap_graph), 1); /* of both packets */
+    ck_assert_str_eq(TEXT(heap_graph, dump_reason, 0), "OOME");
+    ck_assert_int_eq(GET(heap_graph_java_oome_details, allocation_size_bytes, 0), 100);
+    ck_assert_str_eq(TEXT(heap_graph_java_oome_details, error_msg, 0), "no memory");
+    ck_assert_str_eq(stack_text(GET(heap_graph_thread_callsite, callsite_id, 0)), "a.B.main > a.B.deep");
+    ck_assert_str_eq(TEXT(process, name, (uint32_t)GET(heap_graph, upid, 0)), "com.one");
+    ck_assert_str_eq(TEXT(package_list, package_name, 0), "com.one");
+}
+END_TEST
+
+/* --- mappings ----------------------------------------------------------------------------------------------------- */
+
+START_TEST(mappings_come_one_by_one_or_in_columns)
+{
+    put(w, "1{8:10 10:1 68{1:30 2{1'/lib/a.so' 2:20 3:4}}}");
+    packet_begin(&f, 20);
+    put(w, "68{1:30 3{1'' 1'/lib/b.so (deleted)' 2'\x01\x01' 3'\x02\x03' 4'\x07\x08' 5'\x05' 11'\x01\x02'}}");
+    packet_end(&f);
+    put(w, "1{8:30 10:1 68{1:30 3{1'x' 2'\x05' 4'\x01\x02'}}}"); /* a name that is not there, a column too long */
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(profiler_smaps), 4);
+    ck_assert_str_eq(TEXT(profiler_smaps, path, 0), "/lib/a.so");
+    ck_assert_int_eq(GET(profiler_smaps, private_dirty_kb, 0), 4);
+    ck_assert_str_eq(TEXT(profiler_smaps, path, 1), "/lib/b.so (deleted)");
+    ck_assert_str_eq(TEXT(profiler_smaps, path_trimmed, 1), "/lib/b.so");
+    ck_assert_int_eq(GET(profiler_smaps, is_deleted, 1), 1);
+    ck_assert_int_eq(GET(profiler_smaps, aggregate_count, 2), 3);
+    ck_assert_int_eq(GET(profiler_smaps, size_kb, 2), 8);
+    ck_assert_int_eq(GET(profiler_smaps, rss_kb, 1), 5);
+    ck_assert_int_eq(GET(profiler_smaps, rss_kb, 2), 0);
+    ck_assert_int_eq(STAT(smaps_parser_errors), 1 + 1); /* the short column of the second is one too */
+}
+END_TEST
+
+Suite *profiling_suite(void);
+
+Suite *profiling_suite(void)
+{
+    Suite *s = suite_create("profiling");
+    TCase *c = tcase_create("core");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, samples_stand_on_shared_stacks);
+    tcase_add_loop_test(c, what_a_stack_lacks_is_counted, 0, (int)(sizeof broken / sizeof *broken));
+    tcase_add_test(c, dumps_of_a_heap_tell_what_changed);
+    tcase_add_test(c, a_heap_that_shrinks_its_totals_is_malformed);
+    tcase_add_test(c, a_dump_may_bring_its_own_strings);
+    tcase_add_test(c, symbols_name_the_functions_at_an_address);
+    tcase_add_test(c, breakpad_ids_are_text_already);
+    tcase_add_test(c, short_names_mean_what_their_package_says);
+    tcase_add_test(c, stack_samples_bring_tasks_and_counters);
+    tcase_add_test(c, streamed_samples_have_times_of_their_own);
+    tcase_add_test(c, a_managed_heap_is_a_graph);
+    tcase_add_test(c, a_heap_without_its_end_is_kept_as_far_as_it_goes);
+    tcase_add_test(c, a_class_keeps_its_brackets_when_it_gets_its_name);
+    tcase_add_test(c, a_process_that_ran_out_of_memory_says_where);
+    tcase_add_test(c, mappings_come_one_by_one_or_in_columns);
+    suite_add_tcase(s, c);
+    return s;
+}
