@@ -20,6 +20,8 @@ enum {
     FTRACE_EVENT_GENERIC = 327,
     FTRACE_EVENT_SYS_ENTER = 329,
     FTRACE_EVENT_SYS_EXIT = 330,
+    FTRACE_EVENT_FUNCGRAPH_ENTRY = 437,
+    FTRACE_EVENT_FUNCGRAPH_EXIT = 438,
     FTRACE_EVENT_KPROBE = 542,
     FTRACE_EVENT_FIRST_DYNAMIC = 65536, /* from here on: generic events with a descriptor in the bundle */
 };

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "capture/probes/ftrace/compact_sched.h"
 #include "capture/probes/ftrace/encode.h"
+#include "capture/probes/ftrace/event_filter.h"
 #include "proto/pb_cursor.h"
 #include "proto/pb_writer.h"
 
@@ -38,6 +39,8 @@ struct ftrace_bundle {
     const struct event_program *descriptors[MAX_DESCRIPTORS];
     uint32_t n_errors;
     struct page_error errors[MAX_ERRORS];
+    bool debug;               /* broken pages go out */
+    struct slice broken_page; /* of the bundle that goes out now */
     struct ftrace_bundle_counts counts;
     struct pb_writer head; /* symbols, bundle header and trailer */
     uint8_t scratch[COMPACT_SCRATCH];
@@ -146,6 +149,8 @@ static void put_header(struct ftrace_bundle *b, struct pb_writer *w)
     pb_put_varint(w, 10, *b->previous_end);
     for (uint32_t i = 0; i < b->n_descriptors; i++)
         pb_put_bytes(w, 11, b->descriptors[i]->descriptor.p, b->descriptors[i]->descriptor.len);
+    if (b->broken_page.len)
+        pb_put_bytes(w, 512, b->broken_page.p, b->broken_page.len);
 }
 
 static void emit(struct ftrace_bundle *b)
@@ -227,6 +232,20 @@ void ftrace_bundle_error(struct ftrace_bundle *b, uint64_t page_timestamp, enum 
         b->errors[b->n_errors++] = (struct page_error){page_timestamp, status};
 }
 
+void ftrace_bundle_set_debug(struct ftrace_bundle *b, bool debug)
+{
+    b->debug = debug;
+}
+
+void ftrace_bundle_broken_page(struct ftrace_bundle *b, struct slice page)
+{
+    if (!b->debug)
+        return;
+    b->broken_page = page; /* it lasts for this call only, so the bundle ends here */
+    emit(b);
+    b->broken_page = slice_of(NULL, 0);
+}
+
 /* Makes sure that the descriptor of a generic event is in this bundle: a reader may have no other one left. */
 static void need_descriptor(struct ftrace_bundle *b, const struct event_program *p)
 {
@@ -305,6 +324,8 @@ void ftrace_bundle_event(struct ftrace_bundle *b, const struct event_program *p,
         return;
     }
     if (__builtin_expect(p->throttled, 0) && throttle_rss(b, p, event, size))
+        return;
+    if (__builtin_expect(p->filter != NULL, 0) && !event_filter_keeps(p->filter, event, size))
         return;
     size_t bound = event_program_bound(p, size);
     if (__builtin_expect(b->n + bound > EVENTS_SOFT, 0)) {

@@ -84,6 +84,10 @@ void ftrace_bundle_lost(struct ftrace_bundle *b);
 /* A page or event could not be used. */
 void ftrace_bundle_error(struct ftrace_bundle *b, uint64_t page_timestamp, enum ftrace_status status);
 
+/* debug_ftrace_abi: the page that an error was about goes out whole, to be looked at by a person. */
+void ftrace_bundle_broken_page(struct ftrace_bundle *b, struct slice page);
+void ftrace_bundle_set_debug(struct ftrace_bundle *b, bool debug);
+
 /* The time up to which the cpu has been read. */
 void ftrace_bundle_seen(struct ftrace_bundle *b, uint64_t timestamp);
 

@@ -184,6 +184,13 @@ static int set_identity(struct event_program *p, uint32_t proto_id, const char *
     return p->group && p->name && p->tag_len <= 4 ? 0 : -MRD_ENOMEM;
 }
 
+/* Addresses of kernel functions that their format calls plain numbers. */
+static bool is_address(const struct ftrace_event_desc *desc, const struct ftrace_field_desc *d)
+{
+    bool graph = desc->id == FTRACE_EVENT_FUNCGRAPH_ENTRY || desc->id == FTRACE_EVENT_FUNCGRAPH_EXIT;
+    return graph && strcmp(d->name, "func") == 0;
+}
+
 static void compile_typed(struct event_program *p, const struct format_file *f, const struct ftrace_event_desc *desc)
 {
     for (uint32_t n = 1; n < desc->field_slots; n++) {
@@ -197,6 +204,8 @@ static void compile_typed(struct event_program *p, const struct format_file *f, 
         if (!field)
             continue; /* other kernels have other fields */
         struct kernel_field k = classify(field, false);
+        if (k.code == STEP_U64 && is_address(desc, d))
+            k.code = STEP_ADDRESS;
         if (fits(&k, d))
             add_step(p, field, &k, n, d->type == FTRACE_FIELD_UINT32, NULL);
     }

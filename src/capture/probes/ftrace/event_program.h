@@ -58,6 +58,8 @@ enum program_kind {
 /* What an event says about the thread that one of its fields names. */
 enum tid_effect { TID_EFFECT_NONE, TID_EFFECT_SEEN, TID_EFFECT_STALE };
 
+struct event_filter;
+
 struct event_program {
     uint8_t kind;           /* enum program_kind */
     uint8_t tag_len;        /* of the event's field in FtraceEvent */
@@ -69,15 +71,16 @@ struct event_program {
     uint16_t inode_offset;  /* of an inode number, when has_inode */
     uint16_t device_offset; /* of its device */
     bool has_inode;
-    uint16_t rss_key[2];   /* throttled rss_stat: offsets of mm_id and member, */
-    uint16_t rss_size;     /* and of size */
-    bool throttled;        /* written only when size has moved to another 512 KiB step */
-    uint8_t tid_effect;    /* enum tid_effect */
-    uint16_t n_steps;      /* */
-    uint16_t constant_len; /* bytes that begin the message */
-    uint16_t n_dynamic;    /* steps whose output depends on the event's length */
-    uint32_t max_fixed;    /* most bytes of everything else, FtraceEvent header included */
-    uint32_t proto_id;     /* field number in FtraceEvent */
+    uint16_t rss_key[2];               /* throttled rss_stat: offsets of mm_id and member, */
+    uint16_t rss_size;                 /* and of size */
+    bool throttled;                    /* written only when size has moved to another 512 KiB step */
+    uint8_t tid_effect;                /* enum tid_effect */
+    uint16_t n_steps;                  /* */
+    uint16_t constant_len;             /* bytes that begin the message */
+    uint16_t n_dynamic;                /* steps whose output depends on the event's length */
+    uint32_t max_fixed;                /* most bytes of everything else, FtraceEvent header included */
+    uint32_t proto_id;                 /* field number in FtraceEvent */
+    const struct event_filter *filter; /* what of these events the session keeps; NULL: all */
     struct program_step *steps;
     const uint8_t *constant;
     struct slice descriptor; /* generic: FtraceEventBundle.GenericEventDescriptor; else empty */

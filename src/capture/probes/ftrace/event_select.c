@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/utsname.h>
 
 bool event_selection_add(struct event_selection *sel, struct kernel_event *event)
 {
@@ -125,19 +126,61 @@ static void add_request(struct walk *w, const char *request, bool optional)
         event_selection_unknown(w->sel, request);
 }
 
+static void atrace_error(struct event_selection *sel, const char *what, const char *why)
+{
+    const char *before = sel->atrace_errors ? sel->atrace_errors : "";
+    char *text = arena_printf(&sel->strings, "%s%s%s: %s", before, *before ? "; " : "", what, why);
+    sel->atrace_errors = text ? text : sel->atrace_errors;
+}
+
+/* Categories stand for kernel events; what apps tell through Android's atrace has no counterpart here. */
+static void add_categories(struct walk *w)
+{
+    const struct ftrace_config *c = w->config;
+    for (size_t i = 0; i < c->atrace_categories.n && !c->atrace_userspace_only; i++) {
+        const char *const *list = atrace_category_events(c->atrace_categories.p[i]);
+        if (!list)
+            atrace_error(w->sel, c->atrace_categories.p[i], "not a category of kernel events");
+        for (; list && *list; list++) /* a category names events of many kernels */
+            add_request(w, *list, true);
+    }
+    if (c->atrace_userspace_only && c->atrace_categories.n)
+        atrace_error(w->sel, "atrace_userspace_only", "there is no atrace of userspace but on Android");
+    if (c->atrace_apps.n)
+        atrace_error(w->sel, "atrace_apps", "apps are traced on Android only; use track_event here");
+    if (c->prefer_sdk.n)
+        atrace_error(w->sel, "atrace_categories_prefer_sdk", "only Android's apps have both");
+}
+
+/* Both events of system calls, of which only the named calls are kept. */
+static void add_calls(struct walk *w)
+{
+    struct utsname u = {0};
+    uname(&u);
+    const char *const *names = syscall_names(u.machine);
+    w->sel->some_calls = w->config->syscalls.n > 0;
+    for (size_t i = 0; i < w->config->syscalls.n; i++) {
+        int call = syscall_number(names, w->config->syscalls.p[i]);
+        if (call >= 0)
+            call_set_add(&w->sel->calls, (unsigned)call);
+        else
+            event_selection_failed(w->sel, "syscall_events", w->config->syscalls.p[i],
+                                   "not a system call of this machine");
+    }
+    if (w->sel->some_calls) {
+        add_request(w, "raw_syscalls/sys_enter", false);
+        add_request(w, "raw_syscalls/sys_exit", false);
+    }
+}
+
 int event_selection_resolve(struct event_selection *sel, struct event_set *set, const struct ftrace_config *config,
                             struct error *err)
 {
     struct walk w = {.sel = sel, .set = set, .config = config};
     for (size_t i = 0; i < config->events.n; i++)
         add_request(&w, config->events.p[i], false);
-    for (size_t i = 0; i < config->atrace_categories.n; i++) {
-        const char *const *list = atrace_category_events(config->atrace_categories.p[i]);
-        if (!list)
-            event_selection_unknown(sel, config->atrace_categories.p[i]);
-        for (; list && *list; list++) /* a category names events of many kernels */
-            add_request(&w, *list, true);
-    }
+    add_categories(&w);
+    add_calls(&w);
     return sel->strings.failed ? error_set(err, -MRD_ENOMEM, "out of memory for the events of a session") : 0;
 }
 
@@ -160,6 +203,32 @@ static const struct event_program *choose(const struct kernel_event *e, const st
     return !e->typed && config->legacy_generic_events ? &e->legacy : &e->program;
 }
 
+/* The program, or a copy of it that keeps only what the session wants of the event. NULL: out of memory. */
+static const struct event_program *filtered(struct event_selection *sel, const struct event_program *p,
+                                            const struct ftrace_config *config)
+{
+    enum { CALL_ID = 1, PRINT_BUF = 2 }; /* fields of the messages */
+    bool is_call = p->proto_id == FTRACE_EVENT_SYS_ENTER || p->proto_id == FTRACE_EVENT_SYS_EXIT;
+    bool by_call = is_call && sel->some_calls, by_text = p->proto_id == FTRACE_EVENT_PRINT && config->print_rules.n;
+    const struct program_step *step = NULL;
+    for (uint32_t i = 0; (by_call || by_text) && i < p->n_steps; i++)
+        if (p->steps[i].field_no == (by_call ? CALL_ID : PRINT_BUF))
+            step = &p->steps[i];
+    if (!step || (by_call && step->code != STEP_S64))
+        return p;
+    struct event_program *copy = arena_alloc(&sel->strings, sizeof *copy);
+    struct event_filter *filter = arena_alloc(&sel->strings, sizeof *filter);
+    if (!copy || !filter)
+        return NULL;
+    *filter = (struct event_filter){.calls = by_call ? &sel->calls : NULL,
+                                    .rules = config->print_rules.p,
+                                    .n_rules = config->print_rules.n,
+                                    .offset = step->offset};
+    *copy = *p;
+    copy->filter = filter;
+    return copy;
+}
+
 int event_selection_build(struct event_selection *sel, const struct ftrace_config *config, struct error *err)
 {
     mem_free(sel->by_id);
@@ -174,8 +243,12 @@ int event_selection_build(struct event_selection *sel, const struct ftrace_confi
     if (!sel->by_id)
         return error_set(err, -MRD_ENOMEM, "out of memory for the events of a session");
     bool compact = config->compact_sched && has_compact_switch(sel);
-    for (size_t i = 0; i < sel->events.n; i++)
-        sel->by_id[sel->events.p[i]->id] = choose(sel->events.p[i], config, compact);
+    for (size_t i = 0; i < sel->events.n; i++) {
+        const struct event_program *p = filtered(sel, choose(sel->events.p[i], config, compact), config);
+        if (!p)
+            return error_set(err, -MRD_ENOMEM, "out of memory for the events of a session");
+        sel->by_id[sel->events.p[i]->id] = p;
+    }
     return 0;
 }
 

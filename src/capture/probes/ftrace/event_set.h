@@ -4,6 +4,7 @@
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_EVENT_SET_H
 
 #include "base/vec.h"
+#include "capture/probes/ftrace/event_filter.h"
 #include "capture/probes/ftrace/event_program.h"
 #include "capture/probes/ftrace/ftrace_config.h"
 #include "capture/probes/ftrace/tracefs.h"
@@ -54,11 +55,14 @@ struct event_selection {
     uint32_t n;
     string_list unknown; /* names that match nothing; memory of `strings` */
     string_list failed;  /* "group/name: why" */
+    char *atrace_errors; /* what was asked of atrace and cannot be had; NULL: nothing */
+    bool some_calls;     /* only `calls` of the raw_syscalls events are wanted */
+    struct call_set calls;
     struct arena strings;
 };
 
-/* Resolves the names of a config (events and atrace categories): "group/name", "group/<star>", "name", also with a
- * colon. What cannot be had goes to `unknown` or `failed`; only running out of memory is an error. */
+/* Resolves the names of a config (events, atrace categories, system calls): "group/name", "group/<star>", "name", also
+ * with a colon. What cannot be had goes to `unknown` or `failed`; only running out of memory is an error. */
 int event_selection_resolve(struct event_selection *sel, struct event_set *set, const struct ftrace_config *config,
                             struct error *err);
 
@@ -67,11 +71,12 @@ bool event_selection_add(struct event_selection *sel, struct kernel_event *event
 void event_selection_unknown(struct event_selection *sel, const char *name);
 void event_selection_failed(struct event_selection *sel, const char *group, const char *name, const char *why);
 
-/* Builds `by_id` once everything is added. */
+/* Builds `by_id` once everything is added. The config must outlast the selection. */
 int event_selection_build(struct event_selection *sel, const struct ftrace_config *config, struct error *err);
 void event_selection_free(struct event_selection *sel);
 
-/* The events that an atrace category stands for, NULL-terminated "group/name" list; NULL when unknown. */
+/* The events that an atrace category stands for, NULL-terminated "group/name" list; NULL when the kernel has no part in
+ * it. */
 const char *const *atrace_category_events(const char *category);
 
 #endif

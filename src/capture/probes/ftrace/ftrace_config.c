@@ -67,74 +67,114 @@ static void add_tids(struct ftrace_config *c, const struct pb_field *f)
     }
 }
 
+static void add_print_rule(struct ftrace_config *c, struct slice rule)
+{
+    struct print_rule r = {"", NULL, false};
+    struct pb_cursor m = pb_cursor(rule);
+    struct pb_field f, g;
+    while (pb_next(&m, &f)) {
+        if (f.id == 1) {
+            r.prefix = text_of(c, &f);
+            r.type = NULL;
+        } else if (f.id == 2) {
+            r.allow = pb_bool(&f);
+        } else if (f.id == 3) {
+            r.type = r.prefix = "";
+            if (pb_find(pb_bytes(&f), 1, &g))
+                r.type = text_of(c, &g);
+            if (pb_find(pb_bytes(&f), 2, &g))
+                r.prefix = text_of(c, &g);
+        }
+    }
+    if (!vec_push(&c->print_rules, r))
+        c->strings.failed = true;
+}
+
+static void add_print_filter(struct ftrace_config *c, const struct pb_field *f)
+{
+    struct pb_cursor m = pb_sub(f);
+    struct pb_field g;
+    while (pb_next(&m, &g))
+        if (g.id == 1)
+            add_print_rule(c, pb_bytes(&g));
+}
+
+static void read_generic_encoding(struct ftrace_config *c, const struct pb_field *f)
+{
+    c->legacy_generic_events = !pb_bool(f);
+}
+
+static void read_ksyms_policy(struct ftrace_config *c, const struct pb_field *f)
+{
+    enum { KSYMS_RETAIN = 2 };
+    c->retain_ksyms = pb_u32(f) == KSYMS_RETAIN;
+}
+
+/* Fields of FtraceConfig. Field 14 (initialize_ksyms_synchronously_for_testing) asks for what is always so. */
+enum field_kind { BOOL, U32, TEXT, LIST, READ };
+
+static const struct {
+    uint32_t id;
+    enum field_kind kind;
+    size_t at; /* of BOOL … LIST */
+    void (*read)(struct ftrace_config *c, const struct pb_field *f);
+} fields[] = {
+#define AT(member) offsetof(struct ftrace_config, member), NULL
+    {1, LIST, AT(events)},
+    {2, LIST, AT(atrace_categories)},
+    {3, LIST, AT(atrace_apps)},
+    {10, U32, AT(buffer_size_kb)},
+    {11, U32, AT(drain_period_ms)},
+    {12, READ, 0, read_compact},
+    {13, BOOL, AT(symbolize_ksyms)},
+    {15, BOOL, AT(throttle_rss_stat)},
+    {16, BOOL, AT(disable_generic_events)},
+    {17, READ, 0, read_ksyms_policy},
+    {18, LIST, AT(syscalls)},
+    {19, BOOL, AT(function_graph)},
+    {20, LIST, AT(function_filters)},
+    {21, LIST, AT(function_graph_roots)},
+    {22, READ, 0, add_print_filter},
+    {23, BOOL, AT(preserve_ftrace_buffer)},
+    {24, BOOL, AT(use_monotonic_raw_clock)},
+    {25, TEXT, AT(instance_name)},
+    {27, BOOL, AT(buffer_size_lower_bound)},
+    {28, LIST, AT(prefer_sdk)},
+    {29, U32, AT(drain_buffer_percent)},
+    {30, READ, 0, add_kprobe},
+    {31, BOOL, AT(debug_ftrace_abi)},
+    {32, READ, 0, read_generic_encoding},
+    {33, U32, AT(function_graph_max_depth)},
+    {34, BOOL, AT(atrace_userspace_only)},
+    {35, READ, 0, add_tids},
+    {36, READ, 0, add_option},
+    {37, TEXT, AT(tracing_cpumask)},
+    {1000, BOOL, AT(packet_headers)},
+#undef AT
+};
+
 static void read_field(struct ftrace_config *c, const struct pb_field *f)
 {
-    switch (f->id) {
-    case 1:
-        add_text(c, &c->events, f);
-        break;
-    case 2:
-        add_text(c, &c->atrace_categories, f);
-        break;
-    case 10:
-        c->buffer_size_kb = pb_u32(f);
-        break;
-    case 11:
-        c->drain_period_ms = pb_u32(f);
-        break;
-    case 12:
-        read_compact(c, f);
-        break;
-    case 13:
-        c->symbolize_ksyms = pb_bool(f);
-        break;
-    case 15:
-        c->throttle_rss_stat = pb_bool(f);
-        break;
-    case 16:
-        c->disable_generic_events = pb_bool(f);
-        break;
-    case 18:
-        add_text(c, &c->syscalls, f);
-        break;
-    case 23:
-        c->preserve_ftrace_buffer = pb_bool(f);
-        break;
-    case 24:
-        c->use_monotonic_raw_clock = pb_bool(f);
-        break;
-    case 25:
-        c->instance_name = text_of(c, f);
-        break;
-    case 27:
-        c->buffer_size_lower_bound = pb_bool(f);
-        break;
-    case 29:
-        c->drain_buffer_percent = pb_u32(f);
-        break;
-    case 30:
-        add_kprobe(c, f);
-        break;
-    case 31:
-        c->debug_ftrace_abi = pb_bool(f);
-        break;
-    case 32:
-        c->legacy_generic_events = !pb_bool(f);
-        break;
-    case 35:
-        add_tids(c, f);
-        break;
-    case 36:
-        add_option(c, f);
-        break;
-    case 37:
-        c->tracing_cpumask = text_of(c, f);
-        break;
-    case 1000:
-        c->packet_headers = pb_bool(f);
-        break;
-    default:
-        break;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        void *member = (char *)c + fields[i].at;
+        if (fields[i].id != f->id)
+            continue;
+        switch (fields[i].kind) {
+        case BOOL:
+            *(bool *)member = pb_bool(f);
+            break;
+        case U32:
+            *(uint32_t *)member = pb_u32(f);
+            break;
+        case TEXT:
+            *(const char **)member = text_of(c, f);
+            break;
+        case LIST:
+            add_text(c, member, f);
+            break;
+        case READ:
+            fields[i].read(c, f);
+        }
     }
 }
 
@@ -160,9 +200,10 @@ int ftrace_config_parse(struct ftrace_config *c, struct slice bytes, struct erro
 
 void ftrace_config_free(struct ftrace_config *c)
 {
-    vec_free(&c->events);
-    vec_free(&c->atrace_categories);
-    vec_free(&c->syscalls);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].kind == LIST)
+            vec_free((string_list *)(void *)((char *)c + fields[i].at));
+    vec_free(&c->print_rules);
     vec_free(&c->kprobes);
     vec_free(&c->options);
     vec_free(&c->tids);

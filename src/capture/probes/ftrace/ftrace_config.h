@@ -19,6 +19,13 @@ struct kprobe_request {
     uint32_t kind; /* enum kprobe_kind */
 };
 
+/* One rule of print_filter: "PREFIX…" or, for an atrace message, "TYPE|PID|PREFIX…". */
+struct print_rule {
+    const char *prefix;
+    const char *type; /* of an atrace message, "" for any; NULL: the rule is about the bare text */
+    bool allow;
+};
+
 struct tracefs_option {
     const char *name;
     uint32_t state; /* 1 enabled, 2 disabled */
@@ -29,7 +36,12 @@ typedef VEC(const char *) string_list;
 struct ftrace_config {
     string_list events;            /* "group/name", "group/<star>", "name" */
     string_list atrace_categories; /* names of predefined lists of events */
-    string_list syscalls;          /* names of system calls to keep in raw_syscalls */
+    string_list atrace_apps;       /* of Android's userspace, as are the next two: told, not done */
+    string_list prefer_sdk;
+    bool atrace_userspace_only;
+    string_list syscalls; /* names of system calls to keep in raw_syscalls */
+    VEC(struct print_rule)
+    print_rules; /* the first that matches decides; text that none matches is kept */
     VEC(struct kprobe_request)
     kprobes;
     VEC(struct tracefs_option)
@@ -42,6 +54,11 @@ struct ftrace_config {
     uint32_t drain_buffer_percent;
     bool compact_sched; /* on unless switched off */
     bool symbolize_ksyms;
+    bool retain_ksyms; /* keep the kernel's symbols in memory for the next session */
+    bool function_graph;
+    string_list function_filters;     /* functions, or patterns of them; empty: all */
+    string_list function_graph_roots; /* only what these call */
+    uint32_t function_graph_max_depth;
     bool throttle_rss_stat;
     bool disable_generic_events;
     bool legacy_generic_events; /* denser_generic_event_encoding was set to false */

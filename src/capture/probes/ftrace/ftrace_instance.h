@@ -24,11 +24,13 @@ struct ftrace_instance {
     enum ftrace_clock clock;
     uint32_t n_sessions, n_started;
     bool preserved;         /* set up for preserve_ftrace_buffer */
-    bool hidden;            /* our own system calls are filtered out */
+    const char *exclusive;  /* the setting of the one session that may use the instance; NULL: none */
     uint32_t buffer_pages;  /* per cpu, as the kernel has it now */
     uint32_t request_pages; /* as the first session asked */
     VEC(struct ftrace_session *)
     started;
+    VEC(const struct event_selection *)
+    selections; /* of all sessions */
     char name[256];
 };
 
@@ -47,8 +49,9 @@ int ftrace_instance_open(struct ftrace_instance *in, const char *name, const str
 /* Takes everything back and closes. */
 int ftrace_instance_close(struct ftrace_instance *in, struct error *err);
 
-/* Brings a session in: chooses its events, sets the kernel up if it is the first, enables the events. On failure
- * nothing of the session is left. */
+/* Brings a session in: chooses its events, sets the kernel up if it is the first, enables the events. `config` and
+ * `sel` stay where they are until the session is removed. On failure nothing of the session is left; -MRD_EEXISTS: the
+ * instance's other sessions do not go together with it. */
 int ftrace_instance_add(struct ftrace_instance *in, const struct ftrace_config *config, struct event_selection *sel,
                         struct error *err);
 

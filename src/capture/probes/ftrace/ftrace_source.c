@@ -31,6 +31,7 @@ struct ftrace_source {
     uint32_t next_dynamic_id;
     struct kernel_symbols symbols;
     uint32_t symbol_users;
+    bool retain_symbols; /* a session has asked to keep them for the next one */
     VEC(struct drained_instance *)
     instances;
 };
@@ -52,6 +53,8 @@ struct ftrace_session {
     uint64_t records, lost, pages;
     uint64_t flushed_records; /* `records` at the last flush */
     bool started, symbolizing, ever_flushed;
+    struct error refused; /* why there is no instance, told in the trace when the session starts */
+    bool refused_by_others;
 };
 
 struct ftrace_source *ftrace_source_create(const struct ftrace_source_options *options)
@@ -102,8 +105,11 @@ static void parse_for_all(struct drained_instance *d, struct ring_reader *reader
 
 static void damaged(struct drained_instance *d, const struct page_view *view, enum ftrace_status status)
 {
-    for (size_t i = 0; i < d->in.started.n; i++)
-        ftrace_bundle_error(((struct ftrace_session *)d->in.started.p[i])->bundle, view->page_timestamp, status);
+    for (size_t i = 0; i < d->in.started.n; i++) {
+        struct ftrace_bundle *bundle = ((struct ftrace_session *)d->in.started.p[i])->bundle;
+        ftrace_bundle_error(bundle, view->page_timestamp, status);
+        ftrace_bundle_broken_page(bundle, view->page);
+    }
 }
 
 /* Reads up to `max` pages of one cpu; true when there is more. */
@@ -288,7 +294,7 @@ static void session_free(void *state)
         ftrace_instance_remove(&s->instance->in, &s->selection);
         instance_release(s->instance);
     }
-    if (s->symbolizing && --s->source->symbol_users == 0)
+    if (s->symbolizing && --s->source->symbol_users == 0 && !s->source->retain_symbols)
         kernel_symbols_free(&s->source->symbols);
     ftrace_bundle_free(s->bundle);
     address_table_free(&s->symbols.addresses);
@@ -306,13 +312,31 @@ static int load_symbols(struct ftrace_session *s, struct error *err)
     int rc = 0;
     if (!s->config.symbolize_ksyms)
         return 0;
-    if (s->source->symbol_users == 0)
+    s->source->retain_symbols |= s->config.retain_ksyms;
+    if (!s->source->symbols.list.n)
         rc = kernel_symbols_load(&s->source->symbols, err);
     if (rc)
         return rc;
     s->source->symbol_users++;
     s->symbolizing = true;
     s->symbols.kernel = &s->source->symbols;
+    return 0;
+}
+
+/* Brings the session into its instance. */
+static int enter_instance(struct ftrace_session *s, struct error *err)
+{
+    struct drained_instance *d;
+    int rc = instance_get(s->source, s->host, s->config.instance_name, &d, err);
+    if (rc)
+        return rc;
+    rc = ftrace_instance_add(&d->in, &s->config, &s->selection, err);
+    if (rc) {
+        s->refused_by_others = rc == -MRD_EEXISTS && d->in.n_sessions;
+        instance_release(d);
+        return rc;
+    }
+    s->instance = d;
     return 0;
 }
 
@@ -331,17 +355,12 @@ static int session_setup(const struct probes_host *host, const struct data_sourc
         rc = error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
     if (!rc)
         rc = load_symbols(s, err);
-    struct drained_instance *d = NULL;
-    if (!rc)
-        rc = instance_get(s->source, host, s->config.instance_name, &d, err);
-    if (!rc) {
-        rc = ftrace_instance_add(&d->in, &s->config, &s->selection, err);
-        if (rc)
-            instance_release(d);
-        else
-            s->instance = d;
+    if (!rc && enter_instance(s, &s->refused)) {
+        *state = s;
+        return 0;
     }
     if (!rc) {
+        struct drained_instance *d = s->instance;
         s->previous_end = mem_zalloc(d->in.n_cpus * sizeof *s->previous_end);
         s->bundle = ftrace_bundle_create(&s->sink, &d->in.printk, &s->symbols, &d->in.events.compact);
         if (!s->previous_end || !s->bundle)
@@ -353,8 +372,20 @@ static int session_setup(const struct probes_host *host, const struct data_sourc
     }
     ftrace_bundle_set_tids(s->bundle, &s->tids);
     ftrace_bundle_set_inodes(s->bundle, &s->inodes);
+    ftrace_bundle_set_debug(s->bundle, s->config.debug_ftrace_abi);
     *state = s;
     return 0;
+}
+
+/* A session without an instance: whoever opens the trace is told why there are no events in it. */
+static int tell_refusal(struct ftrace_session *s, struct error *err)
+{
+    struct pb_writer w = {0};
+    ftrace_stats_put_refusal(&w, s->refused.text, s->refused_by_others);
+    if (!w.failed)
+        packet_sink_write(&s->sink, pb_written(&w));
+    pb_writer_free(&w);
+    return error_set(err, s->refused.code, "%s", s->refused.text);
 }
 
 static void put_stats(struct ftrace_session *s, struct pb_writer *w, enum ftrace_stats_phase phase)
@@ -415,6 +446,8 @@ static int session_start(void *state, struct error *err)
 {
     struct ftrace_session *s = state;
     struct drained_instance *d = s->instance;
+    if (!d)
+        return tell_refusal(s, err);
     drain_all(d); /* what was recorded before belongs to the others only */
     if (!vec_reserve(&d->in.started, d->in.started.n + 1))
         return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");

@@ -21,11 +21,10 @@ static void put_cpu(struct pb_writer *w, uint32_t cpu, const struct tracefs_cpu_
 /* Hits and misses of our probes: lines of `kprobe_profile` are "NAME HITS MISSES". */
 static void put_kprobes(struct pb_writer *w, const struct ftrace_stats_input *in)
 {
-    struct tracefs top = in->instance->fs;
+    struct tracefs top = tracefs_top(&in->instance->fs);
     char *text, *save = NULL;
     size_t len;
     long long hits = 0, misses = 0;
-    strcpy(top.base, top.root);
     if (!in->config->kprobes.n || tracefs_read(&top, "kprobe_profile", &text, &len, NULL))
         return;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -61,6 +60,8 @@ void ftrace_stats_put(struct pb_writer *w, enum ftrace_stats_phase phase, const 
     pb_put_varint(w, 3, in->symbols);
     pb_put_varint(w, 4, in->symbols_kb);
     if (phase == FTRACE_STATS_START) {
+        if (in->selection->atrace_errors)
+            pb_put_str(w, 5, in->selection->atrace_errors);
         for (size_t i = 0; i < in->selection->unknown.n; i++)
             pb_put_str(w, 6, in->selection->unknown.p[i]);
         for (size_t i = 0; i < in->selection->failed.n; i++)
@@ -75,5 +76,19 @@ void ftrace_stats_put(struct pb_writer *w, enum ftrace_stats_phase phase, const 
     put_kprobes(w, in);
     pb_put_varint(w, 11, in->instance->buffer_pages);
     pb_put_varint(w, 12, in->instance->request_pages);
+    pb_end(w, message);
+}
+
+void ftrace_stats_put_refusal(struct pb_writer *w, const char *why, bool exclusive)
+{
+    size_t message = pb_begin(w, 34);
+    pb_put_varint(w, 1, FTRACE_STATS_START);
+    if (exclusive) {
+        pb_put_str(w, 13, why);
+    } else {
+        char text[400];
+        snprintf(text, sizeof text, "linux.ftrace: %s", why);
+        pb_put_str(w, 7, text);
+    }
     pb_end(w, message);
 }

@@ -20,4 +20,8 @@ struct ftrace_stats_input {
  * START packet, what failed to parse into the END packet. */
 void ftrace_stats_put(struct pb_writer *w, enum ftrace_stats_phase phase, const struct ftrace_stats_input *in);
 
+/* The same for a session that could not be set up: nothing but the reason. `exclusive`: other sessions are in the way.
+ */
+void ftrace_stats_put_refusal(struct pb_writer *w, const char *why, bool exclusive);
+
 #endif

@@ -30,7 +30,7 @@ static inline uint64_t load_u64(const uint8_t *p)
 enum ftrace_status page_view_open(struct page_view *v, const struct page_format *format, const uint8_t *page,
                                   size_t size)
 {
-    *v = (struct page_view){0};
+    *v = (struct page_view){.page = slice_of(page, size)};
     if (size < format->data_offset)
         return FTRACE_STATUS_ABI_INVALID_PAGE_HEADER;
     uint32_t commit = load_u32(page + 8); /* the upper half of a 64-bit word is sign extension */
@@ -123,8 +123,10 @@ uint32_t page_view_parse(struct page_view *v, const struct program_table *progra
     }
 out:
 #undef FAIL
-    if (status != FTRACE_STATUS_OK)
+    if (status != FTRACE_STATUS_OK) {
         ftrace_bundle_error(b, v->page_timestamp, status);
+        ftrace_bundle_broken_page(b, v->page);
+    }
     v->begin = v->end;
     v->timestamp = ts;
     ftrace_bundle_seen(b, ts);

@@ -9,6 +9,7 @@
 #include "capture/probes/ftrace/bundle.h"
 
 struct page_view {
+    struct slice page;       /* all of it */
     const uint8_t *data;     /* records */
     uint32_t begin, end;     /* those not parsed yet; bytes from data */
     uint64_t timestamp;      /* running: of the record in front of begin */

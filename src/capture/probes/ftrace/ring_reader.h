@@ -1,9 +1,9 @@
 /* Reads the pages of one cpu's kernel ring buffer, by read() or through the mapped buffer.
  *
  * Measured on a 6.18 kernel with scheduler and syscall events (80 events a page), parsing included: 2.6 µs a page by
- * read(), as the kernel swaps a whole page out; 3.6 µs and more from the mapped buffer, as each step of its reader walks
- * all events of the page (with 4 events a page both cost the same: docs/recording.md). So read() is what we use; the
- * mapped way is kept for buffers that somebody else maps, where the kernel cannot swap.
+ * read(), as the kernel swaps a whole page out; 3.6 µs and more from the mapped buffer, as each step of its reader
+ * walks all events of the page (with 4 events a page both cost the same: docs/recording.md). So read() is what we use;
+ * the mapped way is kept for buffers that somebody else maps, where the kernel cannot swap.
  */
 #ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_RING_READER_H
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_RING_READER_H

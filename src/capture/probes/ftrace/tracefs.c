@@ -64,6 +64,14 @@ int tracefs_open(struct tracefs *fs, const char *root, const char *instance, str
     return 0;
 }
 
+struct tracefs tracefs_top(const struct tracefs *fs)
+{
+    struct tracefs top = *fs;
+    strcpy(top.base, top.root);
+    top.is_instance = false;
+    return top;
+}
+
 int tracefs_make_instance(const struct tracefs *fs, struct error *err)
 {
     return mkdir(fs->base, 0750) == 0 ? 0 : error_set_errno(err, errno, "making the tracefs instance %s", fs->base);

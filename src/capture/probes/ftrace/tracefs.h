@@ -18,6 +18,9 @@ struct tracefs {
  * there is none. */
 int tracefs_open(struct tracefs *fs, const char *root, const char *instance, struct error *err);
 
+/* The same mount without the instance: some files and all probes belong to the whole kernel. */
+struct tracefs tracefs_top(const struct tracefs *fs);
+
 /* Makes the directory of an instance; it must not exist. */
 int tracefs_make_instance(const struct tracefs *fs, struct error *err);
 
