@@ -26,8 +26,10 @@ def need_tracefs():
 class Recorder:
     """traced and traced_probes in a directory of their own."""
 
-    def __init__(self, env=None, producer=None):
-        """`producer`: where the service listens for producers instead of a socket file ("127.0.0.1:4711")."""
+    def __init__(self, env=None, producer=None, probes=()):
+        """`producer`: where the service listens for producers instead of a socket file ("127.0.0.1:4711"); `probes`:
+        arguments of traced_probes."""
+        self.probes_args = probes
         self._dir = tempfile.TemporaryDirectory(prefix="mrd-e2e-")
         self.dir = pathlib.Path(self._dir.name)
         self.instance = f"mrd-e2e-{os.getpid()}"
@@ -69,7 +71,7 @@ class Recorder:
 
     def start_probes(self):
         before = self.log("traced.log").count('"perfetto.traced_probes" connected')
-        self.probes = self.spawn("traced_probes", log="probes.log")
+        self.probes = self.spawn("traced_probes", *self.probes_args, log="probes.log")
         self.wait_for("traced_probes connecting",
                       lambda: self.log("traced.log").count('"perfetto.traced_probes" connected') > before)
         time.sleep(0.1)

@@ -119,37 +119,6 @@ duration_ms: 1000 """, lambda: stress(0.5), "short.pftrace")
             self.assertGreater(float(end), 2.3)  # it went on when the other had ended
             self.assertEqual(r.instances(), [])
 
-    def test_options_of_ftrace(self):
-        """Another clock, names of functions, the old encoding of generic events, and reading by the kernel's mark."""
-        config = """
-buffers { size_kb: 65536 }
-data_sources { config { name: "linux.ftrace" ftrace_config { ftrace_events: "sched/sched_switch"
-  ftrace_events: "workqueue/*" ftrace_events: "rcu/rcu_utilization" %s } } }
-duration_ms: 1200
-"""
-        def work():
-            for _ in range(10):
-                subprocess.run(["sync", "-f", "/tmp"], check=True)
-
-        with recorder.Recorder() as r:
-            for option in ("use_monotonic_raw_clock: true", "symbolize_ksyms: true",
-                           "denser_generic_event_encoding: false", "drain_buffer_percent: 10 buffer_size_kb: 1024"):
-                trace = r.record(config % option, work)
-                now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-                ages = r.query(trace, "select min(ts) as first, max(ts) as last from ftrace_event")[0]
-                self.assertLess(now - int(ages["first"]), 20_000_000_000, option)
-                self.assertLess(int(ages["last"]), now, option)
-                names = [row["s"] for row in r.query(trace, "select distinct extract_arg(arg_set_id, 's') as s from "
-                                                            "ftrace_event where name = 'rcu_utilization' order by 1")]
-                self.assertIn("Start context switch", names, option)
-                work_items = {row["f"] for row in r.query(
-                    trace, "select distinct extract_arg(arg_set_id, 'function') as f from ftrace_event "
-                           "where name = 'workqueue_execute_start'")}
-                self.assertTrue(work_items, option)
-                for f in work_items:  # a name, or a number in its place; never an address
-                    self.assertTrue(len(f) < 7 if f.isdigit() else "symbolize" in option, (option, f))
-                self.assertEqual(r.query(trace, "select name from stats where severity = 'error' and value != 0"), [])
-
     def test_over_tcp(self):
         with socket.socket() as s:  # a port that is free now
             s.bind(("127.0.0.1", 0))
@@ -159,15 +128,6 @@ duration_ms: 1200
             self.check_counts(r, trace, loses=False)
             self.assertEqual(r.one(trace, "select count(*) from stats where name = 'traced_buf_trace_writer_packet_loss' "
                                           "and value > 0"), "0")
-
-    def test_an_unknown_event_is_told(self):
-        with recorder.Recorder() as r:
-            trace = r.record("""
-buffers { size_kb: 4096 }
-data_sources { config { name: "linux.ftrace" ftrace_config { ftrace_events: "no/such" ftrace_events: "sched/sched_switch" } } }
-duration_ms: 500 """)
-            self.assertNotEqual(r.one(trace, "select value from stats where name = 'ftrace_setup_errors'"), "0")
-            self.assertNotEqual(r.one(trace, "select count(*) from sched"), "0")
 
     def kill(self, r, what):
         """Kills, all at once, and starts again. The new probes say so when they found something to take back."""

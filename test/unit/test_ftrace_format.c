@@ -137,6 +137,25 @@ START_TEST(a_field_of_another_type_is_left_out)
 }
 END_TEST
 
+/* Functions are numbers of the session, never addresses, also where the format says "unsigned long". */
+START_TEST(addresses_of_functions_do_not_get_out)
+{
+    struct arena a = {0};
+    struct event_program p;
+    ck_assert_int_eq(parse("name: funcgraph_entry\nID: 11\nformat:\n" COMMON
+                           "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+                           "\tfield:unsigned int depth;\toffset:16;\tsize:4;\tsigned:0;\n"
+                           "\tfield:unsigned long args[];\toffset:24;\tsize:0;\tsigned:0;\n",
+                           NULL),
+                     0);
+    ck_assert_int_eq(event_program_compile(&p, &file, "ftrace", PROGRAM_TYPED_OR_GENERIC, 65536, &a, NULL), 0);
+    ck_assert_uint_eq(p.n_steps, 2);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(p.steps[i].code, p.steps[i].field_no == 2 ? STEP_ADDRESS : STEP_U32);
+    arena_free(&a);
+}
+END_TEST
+
 START_TEST(compact_offsets_need_the_known_shape)
 {
     struct compact_offsets o = {0};
@@ -170,6 +189,7 @@ Suite *ftrace_format_suite(void)
     tcase_add_test(t, the_page_header_is_read);
     tcase_add_test(t, common_fields_must_be_in_place);
     tcase_add_test(t, a_field_of_another_type_is_left_out);
+    tcase_add_test(t, addresses_of_functions_do_not_get_out);
     tcase_add_test(t, compact_offsets_need_the_known_shape);
     suite_add_tcase(s, t);
     return s;

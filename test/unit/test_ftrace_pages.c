@@ -513,6 +513,23 @@ START_TEST(damage_is_told_and_contained)
 }
 END_TEST
 
+START_TEST(a_broken_page_goes_out_whole_when_asked_for)
+{
+    ftrace_bundle_set_debug(t.bundle, _i == 1);
+    page_begin(9);
+    put_freq(1, 5, 0);
+    put_u32(29); /* padding of no length */
+    page_end(0);
+    run();
+    ck_assert_uint_eq(memory_sink_count(&t.sink), 1);
+    struct slice page = message_bytes(bundle(0), 512);
+    ck_assert_uint_eq(page.len, _i == 1 ? sizeof t.page : 0);
+    ck_assert(!page.len || memcmp(page.p, t.page, page.len) == 0);
+    ck_assert_uint_eq(message_u64(message_bytes(bundle(0), 8), 2), FTRACE_STATUS_ABI_NULL_PADDING);
+    ck_assert_uint_gt(event_at(bundle(0), 0).len, 0);
+}
+END_TEST
+
 START_TEST(three_bytes_at_the_end)
 {
     page_begin(77);
@@ -623,6 +640,7 @@ Suite *ftrace_pages_suite(void)
     tcase_add_test(c, devices_are_translated);
     tcase_add_test(c, rss_is_written_by_steps);
     tcase_add_loop_test(c, damage_is_told_and_contained, 0, (int)(sizeof damage / sizeof *damage));
+    tcase_add_loop_test(c, a_broken_page_goes_out_whole_when_asked_for, 0, 2);
     tcase_add_test(c, three_bytes_at_the_end);
     tcase_add_test(c, a_short_compact_event);
     tcase_add_test(c, a_string_outside_its_event);
