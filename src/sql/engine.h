@@ -157,7 +157,10 @@ int engine_materialise(struct engine *e, sqlite3_stmt *select, const struct runt
 /* The columns behind a SQL name of ours (built-in or runtime), any case; NULL when it is neither. */
 const struct table *engine_find_table(struct engine *e, const char *name);
 
-/* Makes (or drops) a hash index on columns of a runtime table, for CREATE PERFETTO INDEX. */
-int engine_add_index(struct engine *e, const char *table, const char *column, struct error *err);
+/* CREATE PERFETTO INDEX: an index on columns of a table, in their order. -MRD_ESQL when the table or a column does not
+ * exist, when there are more than 12, or when the first holds doubles; those after a column of doubles are of no use. */
+int engine_add_index(struct engine *e, const char *name, const char *table, const char *const *columns, size_t n,
+                     struct error *err);
+void engine_drop_index(struct engine *e, const char *name, const char *table);
 
 #endif

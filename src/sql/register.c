@@ -165,17 +165,41 @@ const struct table *engine_find_table(struct engine *e, const char *name)
     return k ? k->table : NULL;
 }
 
-int engine_add_index(struct engine *e, const char *table, const char *column, struct error *err)
+static int find_column(const struct table *t, const char *name)
+{
+    for (uint32_t i = 0; i < t->def->n_columns; i++)
+        if (sqlite3_stricmp(t->def->columns[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int engine_add_index(struct engine *e, const char *name, const char *table, const char *const *columns, size_t n,
+                     struct error *err)
 {
     const struct engine_known_table *k = find_known(e, table);
+    struct plan_order order[PLAN_MAX_ORDER];
     if (!k)
         return error_set(err, -MRD_ESQL, "table '%s' does not exist", table);
-    for (uint32_t i = 0; i < k->table->def->n_columns; i++) {
-        if (sqlite3_stricmp(k->table->def->columns[i].name, column) != 0)
-            continue;
-        if (!k->table->final)
-            table_finalize((struct table *)(uintptr_t)k->table);
-        return index_get(k->vtab, k->table, i) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+    if (n > PLAN_MAX_ORDER)
+        return error_set(err, -MRD_ESQL, "an index has at most %d columns", PLAN_MAX_ORDER);
+    if (!k->table->final)
+        table_finalize((struct table *)(uintptr_t)k->table);
+    uint32_t used = 0;
+    for (size_t i = 0; i < n; i++) {
+        int column = find_column(k->table, columns[i]);
+        if (column < 0)
+            return error_set(err, -MRD_ESQL, "column '%s' does not exist in table '%s'", columns[i], table);
+        if (used == i && k->table->columns[column].type != COL_F64)
+            order[used++] = (struct plan_order){(int16_t)column, false};
     }
-    return error_set(err, -MRD_ESQL, "column '%s' does not exist in table '%s'", column, table);
+    if (used == 0)
+        return error_set(err, -MRD_ESQL, "an index cannot begin with '%s': it holds doubles", columns[0]);
+    return named_index_add(k->vtab, name, order, used) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+}
+
+void engine_drop_index(struct engine *e, const char *name, const char *table)
+{
+    const struct engine_known_table *k = find_known(e, table);
+    if (k)
+        named_index_drop(k->vtab, name);
 }

@@ -62,6 +62,12 @@ static const struct {
      "2"},
     {"CREATE PERFETTO TABLE t AS SELECT 1 AS a; CREATE PERFETTO INDEX i ON t(a); DROP PERFETTO INDEX i ON t; SELECT 1",
      "1"},
+    {"CREATE PERFETTO TABLE t AS WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < 4999) SELECT "
+     "i % 50 AS a, 'x' || (i / 50 % 10) AS b, i AS c, i * 0.5 AS d FROM s; CREATE PERFETTO INDEX i ON t(a, b, c, d); "
+     "SELECT count(*), sum(c) FROM t WHERE a = 7 AND b = 'x3'; SELECT c FROM t WHERE a = 7 AND b = 'x3' AND c < 700; "
+     "CREATE OR REPLACE PERFETTO INDEX i ON t(c); SELECT a FROM t WHERE c = 4999; DROP PERFETTO INDEX i ON t; SELECT a "
+     "FROM t WHERE c = 51",
+     "1"},
     {"SELECT create_function('f(x INT)', 'INT', 'SELECT $x + 1'); SELECT f(1)", "2"},
     {"SELECT create_view_function('f(x INT)', 'y INT', 'SELECT $x AS y'); SELECT y FROM f(4)", "4"},
     {"SELECT import('time.conversion'); SELECT time_from_ms(2)", "2000000"},
@@ -126,6 +132,9 @@ static const struct {
      {"no such column: missing", "Macro \"m\" line 2 col 8", "File \"test\" line 2 col 30"}},
     {"CREATE PERFETTO INDEX i ON nowhere(a)", {"'nowhere' not found"}},
     {"CREATE PERFETTO TABLE t AS SELECT 1 AS a; CREATE PERFETTO INDEX i ON t(b)", {"no column 'b'"}},
+    {"CREATE PERFETTO TABLE t AS SELECT 1.5 AS a; CREATE PERFETTO INDEX i ON t(a)", {"'a': it holds doubles"}},
+    {"CREATE PERFETTO TABLE t AS SELECT 1 AS a; CREATE PERFETTO INDEX i ON t(a); CREATE PERFETTO INDEX i ON t(a)",
+     {"index 'i' already exists", "col 98"}},
     {"DROP PERFETTO INDEX i ON t", {"no index 'i'"}},
     {"INCLUDE PERFETTO MODULE nowhere.at.all", {"INCLUDE: Package 'nowhere' not found", "line 1 col 25"}},
     {"INCLUDE PERFETTO MODULE time.nothing", {"INCLUDE: unknown module 'time.nothing'"}},

@@ -308,9 +308,13 @@ START_TEST(runtime_tables_are_tables)
     ck_assert_ptr_nonnull(engine_find_table(e, "MINE"));
     ck_assert_ptr_nonnull(engine_find_table(e, "__intrinsic_slice"));
     ck_assert_ptr_null(engine_find_table(e, "other"));
-    ck_assert_int_eq(engine_add_index(e, "mine", "text", &err), 0);
-    ck_assert_int_lt(engine_add_index(e, "mine", "nothing", &err), 0);
-    ck_assert_int_lt(engine_add_index(e, "other", "text", &err), 0);
+    static const char *const columns[] = {"text", "id"}, *const unknown[] = {"text", "nothing"},
+                             *const doubles[] = {"half"};
+    ck_assert_int_eq(engine_add_index(e, "i", "mine", columns, 2, &err), 0);
+    ck_assert_int_lt(engine_add_index(e, "j", "mine", unknown, 2, &err), 0);
+    ck_assert_int_lt(engine_add_index(e, "j", "mine", doubles, 1, &err), 0);
+    ck_assert_int_lt(engine_add_index(e, "j", "other", columns, 2, &err), 0);
+    ck_assert_str_eq(ask("select count(*), min(id) from mine where text = 'odd' and id between 100 and 200"), "16|105");
     ck_assert_str_eq(ask("select count(*) from mine where text = 'odd'"), "4500");
     ask("drop table mine");
     ck_assert_ptr_null(engine_find_table(e, "mine"));

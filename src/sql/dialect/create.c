@@ -252,11 +252,14 @@ static struct sql_index *find_index(struct dialect *d, const char *name)
 
 static void remove_index(struct dialect *d, struct sql_index *i)
 {
+    engine_drop_index(d->e, i->name, i->table);
     mem_free(i->name);
     mem_free(i->table);
     *i = *vec_last(&d->indexes);
     d->indexes.n--;
 }
+
+enum { INDEX_MAX_COLUMNS = 12 };
 
 static bool has_column(const struct table *t, const char *name)
 {
@@ -266,33 +269,46 @@ static bool has_column(const struct table *t, const char *name)
     return false;
 }
 
+/* The index itself; the first error of a column points at it. */
+static int make_index(struct exec *x, const struct parsed *p, const char *name, const char *on)
+{
+    char *columns[INDEX_MAX_COLUMNS] = {0};
+    int rc = 0;
+    if (p->args.n > INDEX_MAX_COLUMNS)
+        return exec_fail(x, p->args.p[INDEX_MAX_COLUMNS].name, "CREATE PERFETTO INDEX: more than %d columns",
+                         INDEX_MAX_COLUMNS);
+    for (size_t i = 0; rc == 0 && i < p->args.n; i++) {
+        columns[i] = name_of(p->args.p[i].name);
+        rc = columns[i] ? 0 : error_set(x->err, -MRD_ENOMEM, "out of memory");
+        if (rc == 0 && !has_column(engine_find_table(x->d->e, on), columns[i]))
+            rc =
+                exec_fail(x, p->args.p[i].name, "CREATE PERFETTO INDEX: table '%s' has no column '%s'", on, columns[i]);
+    }
+    if (rc == 0 && (rc = engine_add_index(x->d->e, name, on, (const char *const *)columns, p->args.n, x->err)) != 0)
+        rc = exec_fail_offset(x, x->p, x->n, -1);
+    for (size_t i = 0; i < p->args.n; i++)
+        mem_free(columns[i]);
+    return rc;
+}
+
 static int add_index(struct exec *x, const struct parsed *p, const char *name, const char *on)
 {
-    const struct table *t = engine_find_table(x->d->e, on);
-    if (!t)
+    if (!engine_find_table(x->d->e, on))
         return exec_fail(x, p->on, "CREATE PERFETTO INDEX: table '%s' not found", on);
     struct sql_index *old = find_index(x->d, name);
     if (old && !p->replace)
         return exec_fail(x, p->name, "CREATE PERFETTO INDEX: index '%s' already exists", name);
-    for (size_t i = 0; i < p->args.n; i++) {
-        char *column = name_of(p->args.p[i].name);
-        int rc = column ? 0 : error_set(x->err, -MRD_ENOMEM, "out of memory");
-        if (rc == 0 && !has_column(t, column))
-            rc = exec_fail(x, p->args.p[i].name, "CREATE PERFETTO INDEX: table '%s' has no column '%s'", on, column);
-        /* the first column leads; the others only narrow what it finds */
-        if (rc == 0 && i == 0 && (rc = engine_add_index(x->d->e, on, column, x->err)) != 0)
-            rc = exec_fail_offset(x, x->p, x->n, -1);
-        mem_free(column);
-        if (rc)
-            return rc;
-    }
     if (old)
         remove_index(x->d, old);
+    int rc = make_index(x, p, name, on);
+    if (rc)
+        return rc;
     struct sql_index made = {mem_strdup(name), mem_strdup(on)};
     if (made.name && made.table && vec_push(&x->d->indexes, made))
         return 0;
     mem_free(made.name);
     mem_free(made.table);
+    engine_drop_index(x->d->e, name, on);
     return error_set(x->err, -MRD_ENOMEM, "out of memory");
 }
 

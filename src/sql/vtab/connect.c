@@ -66,6 +66,7 @@ static void vtab_free(struct vtab *v)
     if (!v)
         return;
     index_drop_all(v);
+    named_index_free(v);
     mem_free(v->indexes);
     mem_free(v->scanned);
     mem_free(v->columns.at);

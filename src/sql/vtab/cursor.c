@@ -242,14 +242,11 @@ static bool add_rows(struct cursor *c, const uint32_t *rows, uint32_t n, struct 
     return true;
 }
 
-/* Takes a test that names values out of the tests by looking the rows up; false when scanning is as good. *failed when
- * out of memory. The rows end in c->rows, ascending. */
-static bool look_up(struct cursor *c, struct span s, bool *failed)
+/* The test that an index of one column decides best, UINT32_MAX when scanning is as good; *best_rows: what it costs. */
+static uint32_t best_test(struct cursor *c, struct span s, double *best_rows)
 {
     uint32_t best = UINT32_MAX;
-    double best_rows = s.hi - s.lo;
-    bool own = c->t == &c->own;
-    for (uint32_t i = 0; i < c->n_tests && !own; i++) {
+    for (uint32_t i = 0; i < c->n_tests; i++) {
         const struct test *t = &c->tests[i];
         bool equal = t->kind == TEST_RANGE && t->lo == t->hi, set = t->kind == TEST_SET && t->n_set <= 64;
         if (t->column == VTAB_ROW || t->type == COL_F64 || !(equal || set))
@@ -267,13 +264,16 @@ static bool look_up(struct cursor *c, struct span s, bool *failed)
         const uint32_t *list;
         for (uint32_t k = 0; k < (equal ? 1 : t->n_set); k++)
             rows += index_find(x, c->t, (uint32_t)t->column, equal ? t->lo : t->set[k], &list);
-        if (rows * 4 < best_rows) {
+        if (rows * 4 < *best_rows) {
             best = i;
-            best_rows = rows * 4;
+            *best_rows = rows * 4;
         }
     }
-    if (best == UINT32_MAX)
-        return false;
+    return best;
+}
+
+static void take_rows_of_test(struct cursor *c, uint32_t best, struct span s, bool *failed)
+{
     struct test *t = &c->tests[best];
     const struct column_index *x = index_peek(c->v, c->t, (uint32_t)t->column);
     bool equal = t->kind == TEST_RANGE;
@@ -286,6 +286,44 @@ static bool look_up(struct cursor *c, struct span s, bool *failed)
         order_ascending(c->rows.p, (uint32_t)c->rows.n);
     test_free(t);
     *t = c->tests[--c->n_tests];
+}
+
+static void take_rows_of_match(struct cursor *c, const struct named_match *m, struct span s, bool *failed)
+{
+    if ((*failed = m->n && !vec_reserve(&c->rows, m->n)))
+        return;
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->rows[i] >= s.lo && m->rows[i] < s.hi)
+            c->rows.p[c->rows.n++] = m->rows[i];
+    order_ascending(c->rows.p, (uint32_t)c->rows.n);
+    for (uint32_t i = c->n_tests; i-- > 0;) {
+        if (!(m->decided >> i & 1))
+            continue;
+        test_free(&c->tests[i]);
+        c->tests[i] = c->tests[--c->n_tests];
+    }
+}
+
+/* Takes tests that name values out of the tests by looking the rows up; false when scanning is as good. *failed when
+ * out of memory. The rows end in c->rows, ascending. */
+static bool look_up(struct cursor *c, struct span s, bool *failed)
+{
+    if (c->t == &c->own)
+        return false;
+    double best_rows = s.hi - s.lo;
+    struct named_match match = {0};
+    index_refresh(c->v, c->t);
+    bool named =
+        c->v->named.n && named_index_find(c->v, c->t, c->tests, c->n_tests, &match) && match.n * 4.0 < best_rows;
+    if (named)
+        best_rows = match.n * 4.0;
+    uint32_t best = named && match.n < 16 ? UINT32_MAX : best_test(c, s, &best_rows);
+    if (best != UINT32_MAX)
+        take_rows_of_test(c, best, s, failed);
+    else if (named)
+        take_rows_of_match(c, &match, s, failed);
+    else
+        return false;
     c->rows.n = scan_rows(c->t, c->tests, c->n_tests, c->rows.p, (uint32_t)c->rows.n);
     return true;
 }

@@ -21,6 +21,7 @@ void index_drop_all(struct vtab *v)
         if (v->scanned)
             v->scanned[i] = 0;
     }
+    named_index_forget_rows(v);
 }
 
 /* Walks the words of a column a chunk at a time. */
@@ -95,13 +96,18 @@ static struct column_index *build(const struct table *t, uint32_t column)
     return NULL;
 }
 
+void index_refresh(struct vtab *v, const struct table *t)
+{
+    if (v->indexed_rows == t->n_rows && v->indexed_generation == v->engine->generation)
+        return;
+    index_drop_all(v);
+    v->indexed_rows = t->n_rows;
+    v->indexed_generation = v->engine->generation;
+}
+
 const struct column_index *index_peek(struct vtab *v, const struct table *t, uint32_t column)
 {
-    if (v->indexed_rows != t->n_rows || v->indexed_generation != v->engine->generation) {
-        index_drop_all(v);
-        v->indexed_rows = t->n_rows;
-        v->indexed_generation = v->engine->generation;
-    }
+    index_refresh(v, t);
     return v->indexes[column];
 }
 

@@ -152,7 +152,8 @@ struct choice {
     sqlite3_str *text;
     struct estimate est;
     int n_args;
-    bool inner; /* a value comes from elsewhere: another table of a join, most likely */
+    uint64_t equal, ranged; /* table columns with such constraints; bit i: column i */
+    bool inner;             /* a value comes from elsewhere: another table of a join, most likely */
 };
 
 static enum col_type type_of(const struct choice *c, int16_t column)
@@ -206,6 +207,10 @@ static void consider(struct choice *c, int i)
     }
     struct plan_term term = {column, (uint8_t)op};
     take(c, i, term, !strings || (op != PLAN_IN && is_known_text(c, i)));
+    if (column >= 0 && column < 64 && (op == PLAN_EQ || op == PLAN_IS))
+        c->equal |= 1ull << column;
+    else if (column >= 0 && column < 64 && op >= PLAN_LT && op <= PLAN_GE)
+        c->ranged |= 1ull << column;
     if (c->t)
         estimate_term(c->t, term, in_count, &c->est);
     else
@@ -322,6 +327,25 @@ static void take_order(struct choice *c)
         take_limit(c);
 }
 
+/* What the indexes of CREATE PERFETTO INDEX find with the constraints on their leading columns. */
+static void estimate_named(struct choice *c)
+{
+    for (size_t i = 0; c->t && i < c->v->named.n; i++) {
+        const struct named_index *x = &c->v->named.p[i];
+        double rows = c->t->n_rows;
+        bool point = true;
+        for (uint32_t k = 0; k < x->n_columns && x->columns[k].column < 64 && point; k++) {
+            uint64_t bit = 1ull << x->columns[k].column;
+            point = (c->equal & bit) != 0;
+            if (point)
+                rows /= distinct_values(c->t, x->columns[k].column);
+            else if (c->ranged & bit)
+                rows *= 0.3;
+        }
+        c->est.looked_up = fmin(c->est.looked_up, rows);
+    }
+}
+
 int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     struct vtab *v = (struct vtab *)base;
@@ -337,6 +361,7 @@ int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         for (int i = 0; i < info->nConstraint; i++)
             if (!info->aConstraintUsage[i].argvIndex)
                 consider(&c, i);
+        estimate_named(&c);
         if (c.est.unique)
             info->idxFlags |= SQLITE_INDEX_SCAN_UNIQUE;
         take_order(&c);

@@ -4,7 +4,7 @@
  *   connect.c  schema text, connecting, registration        plan.c   xBestIndex; the plan as text in idxStr
  *   test.c     a constraint with its value -> a test        scan.c   tests over packed chunks
  *   index.c    rows by value, built when lookups repeat     order.c  sorting of selected rows
- *   cursor.c   xFilter, xNext, xColumn
+ *   named_index.c  CREATE PERFETTO INDEX                    cursor.c xFilter, xNext, xColumn
  *
  * A SQL column is a column of the table, the row number (`id`, `_auto_id`), or an argument of a table function. */
 #ifndef MERIDIAN_SQL_VTAB_H
@@ -41,6 +41,21 @@ struct column_index {
     int64_t min;
 };
 
+enum { PLAN_MAX_TERMS = 60, PLAN_MAX_ORDER = 12 };
+
+struct plan_order {
+    int16_t column; /* as vtab_columns.at */
+    bool desc;
+};
+
+/* What CREATE PERFETTO INDEX made. */
+struct named_index {
+    char *name;
+    struct plan_order columns[PLAN_MAX_ORDER]; /* of the table; no doubles */
+    uint32_t n_columns;
+    uint32_t *rows; /* all rows, ordered by the columns; NULL until looked into */
+};
+
 struct vtab {
     sqlite3_vtab base;
     struct engine *engine;
@@ -51,6 +66,8 @@ struct vtab {
     uint64_t *scanned;             /* by table column: rows passed over for want of an index */
     uint32_t indexed_rows;         /* state of the table when the indexes were made */
     uint32_t indexed_generation;
+    VEC(struct named_index)
+    named;
 };
 
 /* ---- plan ---- */
@@ -73,16 +90,9 @@ enum plan_op {
     PLAN_OP_COUNT
 };
 
-enum { PLAN_MAX_TERMS = 60, PLAN_MAX_ORDER = 12 };
-
 struct plan_term {
     int16_t column; /* as vtab_columns.at */
     uint8_t op;
-};
-
-struct plan_order {
-    int16_t column;
-    bool desc;
 };
 
 struct plan {
@@ -152,12 +162,31 @@ uint32_t scan_rows(const struct table *t, struct test *tests, uint32_t n_tests, 
 
 /* The index of a column, made now when there is none; NULL when out of memory. */
 const struct column_index *index_get(struct vtab *v, const struct table *t, uint32_t column);
+/* Drops indexes made before the table changed. */
+void index_refresh(struct vtab *v, const struct table *t);
 /* The same if it is there already. */
 const struct column_index *index_peek(struct vtab *v, const struct table *t, uint32_t column);
 /* The rows of value `word`, ascending: *rows, and how many. */
 uint32_t index_find(const struct column_index *x, const struct table *t, uint32_t column, int64_t word,
                     const uint32_t **rows);
 void index_drop_all(struct vtab *v);
+
+/* ---- named indexes ---- */
+
+struct named_match {
+    const uint32_t *rows; /* that pass the tests decided, by the columns of the index */
+    uint32_t n;
+    uint64_t decided; /* bit i: test i */
+};
+
+/* False when out of memory. Indexes that were made before the table grew are made anew when they are looked into. */
+bool named_index_add(struct vtab *v, const char *name, const struct plan_order *columns, uint32_t n);
+void named_index_drop(struct vtab *v, const char *name);
+void named_index_forget_rows(struct vtab *v);
+void named_index_free(struct vtab *v);
+/* The fewest rows that an index gives for the tests; false when none helps. */
+bool named_index_find(struct vtab *v, const struct table *t, const struct test *tests, uint32_t n_tests,
+                      struct named_match *best);
 
 /* ---- order ---- */
 
