@@ -117,6 +117,7 @@ static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id)
     m->st = im->st;
     m->id = (uint32_t)im->machines.n;
     m->raw_id = raw_id;
+    m->clock_file = im->input.clock_file;
     if (!vec_push(&im->machines, m)) {
         mem_free(m);
         im->failed = true;

@@ -20,7 +20,8 @@ struct machine_ctx {
     uint32_t kernel_major;
     uint32_t kernel_minor;
 
-    bool clock_related; /* its clock was related to the others without a relay: no comparisons are missed */
+    uint32_t clock_file; /* file of its clocks in the clock graph: 0, or the trace's that brought it */
+    bool clock_related;  /* its clock was related to the others without a relay: no comparisons are missed */
 
     uint64_t cpu_seen[4096 / 64]; /* whose row of `cpu` is visible */
 
@@ -48,14 +49,15 @@ struct importer {
     struct storage *st;
     struct trace_input input;
     struct import_options opt;
-    struct clock_graph *clocks;   /* importer/clock */
-    struct remote_sync *remote;   /* importer/clock: how remote machines' clocks relate to the host's */
-    struct sorter *sorter;        /* importer/sort */
-    struct track_tracker *tracks; /* importer/track: tracks by type and dimensions, for all machines */
-    struct slice_tracker *slices; /* importer/track: open slices of every track */
-    struct flow_tracker *flows;   /* importer/track */
-    struct reader *reader;        /* importer/reader: formats, archives, blobs */
-    struct ctf_import *ctf;       /* importer/ctf: CTF traces collected so far; NULL when there are none */
+    struct clock_graph *clocks;    /* importer/clock */
+    struct remote_sync *remote;    /* importer/clock: how remote machines' clocks relate to the host's */
+    struct recordings *recordings; /* importer/clock: recordings made apart; NULL when none was added */
+    struct sorter *sorter;         /* importer/sort */
+    struct track_tracker *tracks;  /* importer/track: tracks by type and dimensions, for all machines */
+    struct slice_tracker *slices;  /* importer/track: open slices of every track */
+    struct flow_tracker *flows;    /* importer/track */
+    struct reader *reader;         /* importer/reader: formats, archives, blobs */
+    struct ctf_import *ctf;        /* importer/ctf: CTF traces collected so far; NULL when there are none */
     VEC(struct machine_ctx *)
     machines;                   /* by machine row */
     struct proto_reader *proto; /* importer/proto: the trace being read, and every seq_generation by index */

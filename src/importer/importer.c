@@ -3,6 +3,7 @@
 
 #include "importer/bounds.h"
 #include "importer/clock/clock_graph.h"
+#include "importer/clock/recordings.h"
 #include "importer/clock/remote_sync.h"
 #include "importer/context.h"
 #include "importer/ctf/ctf_import.h"
@@ -59,7 +60,7 @@ int importer_feed(struct importer *im, const void *bytes, size_t len, struct err
 
 int importer_finish(struct importer *im, struct error *err)
 {
-    int rc = reader_finish(im->reader, err);
+    int rc = reader_finish_all(im->reader, err);
     proto_reader_finish_file(im->proto);
     int ctf_rc = ctf_import_finish(im, rc ? NULL : err);
     rc = rc ? rc : ctf_rc;
@@ -67,6 +68,7 @@ int importer_finish(struct importer *im, struct error *err)
     for (size_t i = 0; i < im->machines.n; i++)
         machine_finish(im->machines.p[i]);
     remote_sync_finish(im->remote);
+    recordings_name_machines(im);
     slice_tracker_finish(im->slices);
     flow_tracker_finish(im->flows);
     reader_metadata(im->reader);
@@ -97,6 +99,7 @@ void importer_close(struct importer *im)
     if (im->tracks)
         track_tracker_close(im->tracks);
     ctf_import_close(im);
+    recordings_close(im);
     sorter_close(im->sorter);
     clock_graph_close(im->clocks);
     remote_sync_close(im->remote);

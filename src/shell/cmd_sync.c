@@ -70,11 +70,12 @@ static void print_pair(const struct tp_result *r)
 static int report_islands(struct shell *sh, struct error *err)
 {
     struct tp_result *r;
-    int rc =
-        tp_query(sh->tp,
-                 "select m.id, m.name from machine m where (select count(*) from machine) > 1 and not exists (select 1 "
-                 "from clock_sync_pair where in_tree and m.id in (ref_machine_id, other_machine_id))",
-                 &r);
+    int rc = tp_query(
+        sh->tp,
+        "select m.id, m.name from machine m where (select count(*) from machine) > 1 and not exists (select 1 "
+        "from clock_sync_pair where in_tree and m.id in (ref_machine_id, other_machine_id)) and m.id not in (select "
+        "machine_id from clock_sync)",
+        &r);
     while (rc == 0 && (rc = tp_step(r)) == 1) {
         printf("%s (machine %" PRId64
                "): nothing relates its clock to the others: no packet that it exchanged with them "

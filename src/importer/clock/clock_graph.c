@@ -16,12 +16,12 @@ struct series {
     values; /* ns, in step with snapshots; ascending unless the clock is non-monotonic */
 };
 
-/* A step to another clock: by the snapshots of a type, or along a line (type 0). */
+/* A step to another clock: by the snapshots of a type, or by a map (type 0). */
 struct edge {
     uint32_t to;
     uint64_t type;
-    const struct clock_line *line; /* NULL: snapshots */
-    bool backwards;                /* from the host's clock to the remote one */
+    struct clock_map map; /* ops NULL: snapshots */
+    bool backwards;       /* from the host's clock to the remote one */
 };
 
 struct node {
@@ -38,12 +38,13 @@ struct node {
     edges; /* by clock of `to`, then type: the order of the search */
 
     /* The last conversion to trace time, for [first, end) of this clock: value + delta, or when the path ends with a
-     * line: line(value + delta). */
+     * map: map(value + delta), by its straight piece when it has such. */
     uint64_t cache_version; /* valid when equal to the graph's */
     int64_t cache_first;
     int64_t cache_end;
     int64_t cache_delta;
-    const struct sync_transform *cache_line;
+    const struct sync_transform *cache_piece;
+    struct clock_map cache_map;
 };
 
 /* A file's clocks on one machine, and whether they have been related to trace time if need be. */
@@ -71,7 +72,7 @@ struct clock_graph {
     struct u64map by_clock; /* hash of clock_id -> first node; collisions are told apart by a walk */
     VEC(struct domain)
     domains;
-    struct u64map types; /* hash of a snapshot's clocks, in order -> type, from 1 (0 is for lines) */
+    struct u64map types; /* hash of a snapshot's clocks, in order -> type, from 1 (0 is for maps) */
     uint32_t next_snapshot;
     uint64_t version; /* changes with every snapshot and every change of the trace clock */
     struct clock_id trace_clock;
@@ -289,13 +290,34 @@ uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_read
     return snapshot;
 }
 
-bool clock_graph_add_line(struct clock_graph *g, struct clock_id remote, struct clock_id host,
-                          const struct clock_line *line)
+bool clock_graph_add_map(struct clock_graph *g, struct clock_id remote, struct clock_id host, struct clock_map map)
 {
     int a = add_node(g, remote), b = add_node(g, host);
     g->version++;
-    return a != NO_NODE && b != NO_NODE && add_edge(g, (uint32_t)a, (struct edge){.to = (uint32_t)b, .line = line}) &&
-           add_edge(g, (uint32_t)b, (struct edge){.to = (uint32_t)a, .line = line, .backwards = true});
+    return a != NO_NODE && b != NO_NODE && add_edge(g, (uint32_t)a, (struct edge){.to = (uint32_t)b, .map = map}) &&
+           add_edge(g, (uint32_t)b, (struct edge){.to = (uint32_t)a, .map = map, .backwards = true});
+}
+
+static int64_t line_to_host(const void *line, int64_t remote)
+{
+    return clock_line_to_host(line, remote);
+}
+
+static int64_t line_to_remote(const void *line, int64_t host)
+{
+    return clock_line_to_remote(line, host);
+}
+
+static const struct sync_transform *line_piece(const void *line, int64_t remote, int64_t *first, int64_t *end)
+{
+    return clock_line_piece(line, remote, first, end);
+}
+
+bool clock_graph_add_line(struct clock_graph *g, struct clock_id remote, struct clock_id host,
+                          const struct clock_line *line)
+{
+    static const struct clock_map_ops ops = {line_to_host, line_to_remote, line_piece};
+    return clock_graph_add_map(g, remote, host, (struct clock_map){&ops, line});
 }
 
 /* A way through the graph. */
@@ -368,9 +390,10 @@ static size_t first_snapshot(const uint32_t *ids, size_t n, uint32_t id)
 
 struct conversion {
     int64_t value;
-    int64_t first, end;                /* [first, end) of the source's ns: the same steps apply */
-    int64_t delta;                     /* what the steps before the line add, or all of them */
-    const struct sync_transform *line; /* the last step, when that is one */
+    int64_t first, end;                 /* [first, end) of the source's ns: the same steps apply */
+    int64_t delta;                      /* what the steps before the map add, or all of them */
+    struct clock_map map;               /* the last step, when that is one */
+    const struct sync_transform *piece; /* … and has straight pieces */
     bool cacheable;
 };
 
@@ -402,17 +425,18 @@ static bool walk(const struct clock_graph *g, const struct path *path, int64_t n
     *out = (struct conversion){.value = ns, .first = INT64_MIN, .end = INT64_MAX, .cacheable = true};
     for (unsigned h = 0; h < path->hops; h++) {
         const struct edge *e = &path->edge[h];
-        if (e->line) {
+        if (e->map.ops) {
             int64_t first, end;
             bool last = h + 1 == path->hops && !e->backwards;
             out->cacheable &= last;
             if (last) {
-                out->line = clock_line_piece(e->line, out->value, &first, &end);
-                if (!narrow(out, total, first, end))
+                out->map = e->map;
+                out->piece = e->map.ops->piece ? e->map.ops->piece(e->map.map, out->value, &first, &end) : NULL;
+                if (out->piece && !narrow(out, total, first, end))
                     return false;
             }
-            out->value =
-                e->backwards ? clock_line_to_remote(e->line, out->value) : clock_line_to_host(e->line, out->value);
+            out->value = e->backwards ? e->map.ops->to_remote(e->map.map, out->value)
+                                      : e->map.ops->to_host(e->map.map, out->value);
             continue;
         }
         const struct series *src = find_series(&g->nodes.p[path->from[h]], e->type);
@@ -496,8 +520,8 @@ static void relate_domain(struct clock_graph *g, uint32_t file, uint32_t machine
     int node = find_node(g, source);
     for (size_t i = 0; node != NO_NODE && i < g->nodes.p[node].edges.n; i++) {
         struct clock_id host = g->nodes.p[g->nodes.p[node].edges.p[i].to].clock;
-        if (g->nodes.p[node].edges.p[i].line && host.machine != machine && first_use(g, host))
-            relate_domain(g, host.file, host.machine); /* a line leads to the host: it is the host that may be apart */
+        if (g->nodes.p[node].edges.p[i].map.ops && host.machine != machine && first_use(g, host))
+            relate_domain(g, host.file, host.machine); /* a map leads to the host: it is the host that may be apart */
     }
     if (reaches_trace_time(g, source))
         return;
@@ -529,7 +553,9 @@ int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64
             !__builtin_add_overflow(ns, n->cache_delta, &out)) {
             if (n->incremental)
                 n->last_ns = ns;
-            *trace_ns = n->cache_line ? sync_transform_apply(n->cache_line, out) : out;
+            *trace_ns = n->cache_piece     ? sync_transform_apply(n->cache_piece, out)
+                        : n->cache_map.ops ? n->cache_map.ops->to_host(n->cache_map.map, out)
+                                           : out;
             return 0;
         }
     }
@@ -552,7 +578,8 @@ int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64
         n->cache_first = c.first;
         n->cache_end = c.end;
         n->cache_delta = c.delta;
-        n->cache_line = c.line;
+        n->cache_piece = c.piece;
+        n->cache_map = c.map;
         n->cache_version = g->version;
     }
     return 0;

@@ -47,8 +47,21 @@ int clock_graph_to_trace_time(struct clock_graph *g, struct clock_id from, int64
 int clock_graph_convert(struct clock_graph *g, struct clock_id from, int64_t value, struct clock_id to, int64_t *out);
 void clock_graph_record_failure(struct clock_graph *g, struct clock_id from, int64_t value, int64_t byte_offset);
 
-/* Joins a remote clock to the host's by a line, which must outlive the graph; replaces a line between them. False when
- * out of memory. */
+/* Joins a remote clock to the host's by a map that never decreases. It must outlive the graph, and replaces another
+ * between the same clocks. False when out of memory. */
+struct sync_transform;
+struct clock_map_ops {
+    int64_t (*to_host)(const void *map, int64_t remote);
+    int64_t (*to_remote)(const void *map, int64_t host);
+    /* The straight piece that holds at `remote`, and [*first, *end) where it does. NULL: the map has no such pieces. */
+    const struct sync_transform *(*piece)(const void *map, int64_t remote, int64_t *first, int64_t *end);
+};
+struct clock_map {
+    const struct clock_map_ops *ops;
+    const void *map;
+};
+bool clock_graph_add_map(struct clock_graph *g, struct clock_id remote, struct clock_id host, struct clock_map map);
+/* … by a clock_line. */
 struct clock_line;
 bool clock_graph_add_line(struct clock_graph *g, struct clock_id remote, struct clock_id host,
                           const struct clock_line *line);

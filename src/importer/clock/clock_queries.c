@@ -1,6 +1,7 @@
 /* Owns the questions about clocks that SQL functions put. */
 #include "importer/clock/clock_queries.h"
 
+#include "importer/clock/recordings.h"
 #include "importer/clock/remote_sync.h"
 
 #include <strings.h>
@@ -26,20 +27,35 @@ uint32_t clock_by_name(const char *name)
     return 0;
 }
 
+/* The error of the host that a machine was compared with comes on top of its own. */
 bool clock_query_error(struct importer *im, uint32_t machine, int64_t trace_ns, int64_t *error_ns)
 {
-    return machine < im->machines.n && remote_sync_error(im->remote, machine, trace_ns, error_ns);
+    int64_t host_error = 0;
+    if (machine >= im->machines.n)
+        return false;
+    int rc = recordings_error(im, machine, trace_ns, error_ns);
+    if (rc != -MRD_ENOTFOUND)
+        return rc == 0;
+    if (!remote_sync_error(im->remote, machine, trace_ns, error_ns))
+        return false;
+    uint32_t host = remote_sync_host(im->remote, machine);
+    rc = host == machine ? 0 : recordings_error(im, host, trace_ns, &host_error);
+    return (rc == 0 || rc == -MRD_ENOTFOUND) && !__builtin_add_overflow(*error_ns, host_error, error_ns);
+}
+
+static struct clock_id clock_of(const struct importer *im, uint32_t machine, uint32_t clock)
+{
+    return (struct clock_id){.id = clock, .machine = machine, .file = im->machines.p[machine]->clock_file};
 }
 
 bool clock_query_to_machine(struct importer *im, int64_t trace_ns, uint32_t machine, uint32_t clock, int64_t *value)
 {
-    struct clock_id to = {.id = clock, .machine = machine};
-    return machine < im->machines.n && clock_graph_from_trace_time(im->clocks, trace_ns, to, value) == 0;
+    return machine < im->machines.n &&
+           clock_graph_from_trace_time(im->clocks, trace_ns, clock_of(im, machine, clock), value) == 0;
 }
 
 bool clock_query_from_machine(struct importer *im, int64_t value, uint32_t machine, uint32_t clock, int64_t *trace_ns)
 {
-    struct clock_id from = {.id = clock, .machine = machine};
-    return machine < im->machines.n &&
-           clock_graph_convert(im->clocks, from, value, clock_graph_trace_clock(im->clocks), trace_ns) == 0;
+    return machine < im->machines.n && clock_graph_convert(im->clocks, clock_of(im, machine, clock), value,
+                                                           clock_graph_trace_clock(im->clocks), trace_ns) == 0;
 }

@@ -407,6 +407,14 @@ void remote_sync_finish(struct remote_sync *s)
     }
 }
 
+uint32_t remote_sync_host(const struct remote_sync *s, uint32_t machine)
+{
+    for (size_t i = 0; i < s->machines.n; i++)
+        if (s->machines.p[i]->machine == machine && s->machines.p[i]->synced)
+            return s->machines.p[i]->host;
+    return machine;
+}
+
 bool remote_sync_error(const struct remote_sync *s, uint32_t machine, int64_t trace_ns, int64_t *error_ns)
 {
     *error_ns = 0;

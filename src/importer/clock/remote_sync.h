@@ -53,6 +53,9 @@ void remote_sync_end_file(struct remote_sync *s);
 /* After the last file: rows of clock_sync, stats. */
 void remote_sync_finish(struct remote_sync *s);
 
+/* The machine that another was compared with; itself when it was not compared. */
+uint32_t remote_sync_host(const struct remote_sync *s, uint32_t machine);
+
 /* For SQL. The bound of the error of `trace_ns` on a machine; false when nothing is proven. The host's error is 0. */
 bool remote_sync_error(const struct remote_sync *s, uint32_t machine, int64_t trace_ns, int64_t *error_ns);
 

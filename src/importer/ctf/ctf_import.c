@@ -1,7 +1,9 @@
 /* Owns the import of CTF traces: collecting them, relating their clocks, pushing and parsing events. */
 #include "importer/ctf/ctf_internal.h"
 
+#include "importer/clock/recordings.h"
 #include "importer/ctf/ctf_packets.h"
+#include "importer/metadata.h"
 #include "importer/sort/sorter.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
@@ -25,6 +27,7 @@ struct ctf_queue {
 struct ctf_host {
     const struct ctf_trace *trace; /* the first one of the host */
     struct machine_ctx *m;
+    uint32_t recording; /* its number, when there are several */
 };
 
 struct ctf_import {
@@ -40,8 +43,7 @@ struct ctf_import {
     first_class; /* per trace */
     VEC(struct ctf_queue *)
     queues;
-    struct sync_session session;
-    bool synchronised;
+    bool prepared;
 };
 
 struct ctf_class_use *ctf_class_by_id(struct ctf_import *c, uint32_t id)
@@ -52,11 +54,6 @@ struct ctf_class_use *ctf_class_by_id(struct ctf_import *c, uint32_t id)
 struct importer *ctf_importer(struct ctf_import *c)
 {
     return c->im;
-}
-
-const struct sync_session *ctf_import_session(const struct importer *im)
-{
-    return im->ctf && im->ctf->synchronised ? &im->ctf->session : NULL;
 }
 
 int ctf_import_add(struct importer *im, const char *path, struct error *err)
@@ -79,6 +76,11 @@ uint64_t ctf_import_bytes(const struct importer *im)
     return sum;
 }
 
+size_t ctf_import_count(const struct importer *im)
+{
+    return im->ctf ? im->ctf->traces.n : 0;
+}
+
 static bool same_host(const struct ctf_trace *a, const struct ctf_trace *b)
 {
     return strcmp(ctf_trace_hostname(a), ctf_trace_hostname(b)) == 0 &&
@@ -92,7 +94,7 @@ static bool find_hosts(struct ctf_import *c)
         uint32_t host = 0;
         while (host < c->hosts.n && !same_host(c->hosts.p[host].trace, c->traces.p[i]))
             host++;
-        if (host == c->hosts.n && !vec_push(&c->hosts, (struct ctf_host){c->traces.p[i], NULL}))
+        if (host == c->hosts.n && !vec_push(&c->hosts, (struct ctf_host){.trace = c->traces.p[i]}))
             return false;
         if (!vec_push(&c->host_of, host))
             return false;
@@ -131,7 +133,23 @@ static bool find_classes(struct ctf_import *c)
     return true;
 }
 
-static bool find_machines(struct ctf_import *c)
+/* The clocks of a host: what its traces show counts as REALTIME; LTTng's own clock is MONOTONIC with an offset. */
+static struct clock_id add_clocks(struct ctf_import *c, const struct ctf_host *h)
+{
+    struct clock_id real = {.id = CLOCK_ID_REALTIME, .machine = h->m->id};
+    const struct ctf_metadata *meta = &h->trace->metadata;
+    const struct ctf_clock *clock = meta->clocks.n ? &meta->clocks.p[0] : NULL;
+    struct clock_reading pair[] = {
+        {.clock = real, .value = clock ? ctf_clock_ns(clock, 0) : 0},
+        {.clock = {.id = CLOCK_ID_MONOTONIC, .machine = h->m->id}},
+    };
+    bool is_monotonic = clock && strcmp(clock->name, "monotonic") == 0;
+    clock_graph_add_snapshot(c->im->clocks, pair, is_monotonic ? 2 : 1);
+    return real;
+}
+
+/* `alone`: the first host is the first machine of the load. */
+static bool find_machines(struct ctf_import *c, bool alone)
 {
     struct storage *st = c->im->st;
     for (size_t i = 0; i < c->hosts.n; i++) {
@@ -139,7 +157,7 @@ static bool find_machines(struct ctf_import *c)
         const struct ctf_metadata *meta = &h->trace->metadata;
         const char *name = ctf_env_get(meta, "hostname"), *clock = ctf_trace_clock_uuid(h->trace);
         uint64_t hash = hash_combine(hash_bytes(name, strlen(name)), hash_bytes(clock, strlen(clock)));
-        bool first = !c->im->host_seen;
+        bool first = alone && !c->im->host_seen;
         c->im->host_seen = true;
         h->m = importer_machine(c->im, first ? 0 : (uint32_t)hash ? (uint32_t)hash : 1);
         if (!h->m)
@@ -175,7 +193,7 @@ static int collect_packets(struct ctf_import *c)
                 enum packet_direction direction;
                 struct packet_key key;
                 if (use->packet && ctf_packet_of(use->packet, e, &direction, &key))
-                    rc = sync_session_packet(&c->session, c->host_of.p[i], direction, e->ts_ns, key);
+                    rc = recordings_packet(c->im, c->hosts.p[c->host_of.p[i]].recording, direction, e->ts_ns, key);
             }
             ctf_stream_close(&s);
             if (rc)
@@ -185,43 +203,30 @@ static int collect_packets(struct ctf_import *c)
     return 0;
 }
 
-/* What LTTng recordings keep: a clock good to a thousandth (NTP slews by half of that at most). */
-static const struct sync_limits default_limits = {.slope_ppb = 1000000};
-
-/* The host that the user named, by number; an unknown name falls back to the choice by least error. */
-static int reference_host(const struct ctf_import *c)
+int ctf_import_prepare(struct importer *im, bool alone)
 {
-    for (size_t i = 0; c->im->opt.sync_reference && i < c->hosts.n; i++)
-        if (strcmp(ctf_trace_hostname(c->hosts.p[i].trace), c->im->opt.sync_reference) == 0)
-            return (int)i;
-    return SYNC_NO_HOST;
-}
-
-static int synchronise(struct ctf_import *c)
-{
-    if (c->hosts.n < 2)
+    struct ctf_import *c = im->ctf;
+    if (!c || !c->traces.n)
         return 0;
-    int rc = collect_packets(c);
-    if (!rc)
-        rc = sync_session_solve(&c->session, (uint32_t)c->hosts.n, (enum sync_method)c->im->opt.sync_method,
-                                c->im->opt.sync_method == SYNC_METHOD_EXACT ? default_limits : (struct sync_limits){0},
-                                reference_host(c));
-    if (rc)
-        return rc;
-    uint32_t *machines = mem_alloc(c->hosts.n * sizeof *machines);
-    if (!machines)
-        return -MRD_ENOMEM;
-    for (size_t i = 0; i < c->hosts.n; i++)
-        machines[i] = c->hosts.p[i].m->id;
-    c->synchronised = true;
-    sync_session_write(&c->session, c->im->st, machines);
-    for (size_t i = 0; i < c->hosts.n; i++)
-        if (c->session.network.hosts.p[i].island == 0)
-            c->hosts.p[i].m->clock_related = true;
-        else
-            import_log(c->hosts.p[i].m, STAT_clock_sync_unrelatable_clock_domains, COL_NULL, -1, 0);
-    mem_free(machines);
-    return 0;
+    qsort(c->traces.p, c->traces.n, sizeof *c->traces.p, by_clock);
+    int rc = find_hosts(c) && find_classes(c) && find_machines(c, alone) ? 0 : -MRD_ENOMEM;
+    bool several = !alone || c->hosts.n > 1;
+    for (size_t i = 0; i < c->hosts.n && !rc; i++) {
+        struct ctf_host *h = &c->hosts.p[i];
+        struct clock_id clock = add_clocks(c, h);
+        if (alone && i == 0) {
+            clock_graph_set_trace_clock(im->clocks, clock);
+            metadata_int(im, NULL, METADATA_trace_time_clock_id, clock.id);
+        }
+        if (several)
+            rc = recordings_add(im, ctf_trace_hostname(h->trace), &h->recording);
+        if (several && !rc)
+            recordings_place(im, h->recording, h->m->id, clock);
+    }
+    if (several && !rc)
+        rc = collect_packets(c);
+    c->prepared = rc == 0;
+    return rc;
 }
 
 static void parse_run(void *owner, const struct sort_event *events, size_t n);
@@ -268,10 +273,13 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
     if (queue == UINT32_MAX || ctf_stream_open(&s, &t->metadata, t->streams.p[stream].bytes) != 0)
         return -MRD_ENOMEM;
     const struct ctf_event *e;
+    struct clock_id clock = {.id = CLOCK_ID_REALTIME, .machine = q->m->id};
     while ((e = ctf_stream_next(&s))) {
-        int64_t ts = e->ts_ns;
-        if (c->synchronised)
-            ts = sync_network_to_reference(&c->session.network, c->host_of.p[trace], ts, NULL);
+        int64_t ts;
+        if (clock_graph_to_trace_time(c->im->clocks, clock, e->ts_ns, &ts) != 0) {
+            clock_graph_record_failure(c->im->clocks, clock, e->ts_ns, -1);
+            continue;
+        }
         sorter_push(c->im->sorter, queue,
                     (struct sort_event){ts, (uint64_t)(uintptr_t)s.r.packet | (uint64_t)e->cpu << ADDRESS_BITS,
                                         s.contents_at << 32 | (uint32_t)e->class->index});
@@ -336,10 +344,9 @@ static void parse_run(void *owner, const struct sort_event *events, size_t n)
 int ctf_import_finish(struct importer *im, struct error *err)
 {
     struct ctf_import *c = im->ctf;
-    if (!c || !c->traces.n)
+    int rc = 0;
+    if (!c || !c->prepared)
         return 0;
-    qsort(c->traces.p, c->traces.n, sizeof *c->traces.p, by_clock);
-    int rc = find_hosts(c) && find_classes(c) && find_machines(c) ? synchronise(c) : -MRD_ENOMEM;
     sorter_force_full_sort(im->sorter);
     for (size_t i = 0; !rc && i < c->traces.n; i++)
         for (size_t k = 0; !rc && k < c->traces.p[i]->streams.n; k++)
@@ -366,7 +373,6 @@ void ctf_import_close(struct importer *im)
     vec_free(&c->hosts);
     vec_free(&c->classes);
     vec_free(&c->first_class);
-    sync_session_free(&c->session);
     mem_free(c);
     im->ctf = NULL;
 }

@@ -1,29 +1,29 @@
 /* CTF traces into the same tables as ftrace: machines, events with args, sched slices, thread states, irqs, syscalls.
  *
  * The traces of a load are collected first; when all are known, the packets that the hosts exchanged relate their
- * clocks, and every event goes to the sorter with its time on the reference host's clock. One host (name and clock) is
- * one machine. */
+ * clocks (importer/clock/recordings.h), and every event goes to the sorter with its trace time. One host (name and
+ * clock) is one machine; the clock of its traces is that machine's REALTIME, as the metadata's offset makes it. */
 #ifndef MERIDIAN_IMPORTER_CTF_CTF_IMPORT_H
 #define MERIDIAN_IMPORTER_CTF_CTF_IMPORT_H
 
 #include "importer/context.h"
 #include "importer/ctf/ctf_trace.h"
-#include "importer/sync/session.h"
 
 enum { CTF_ARGS_KIND = 7 /* number of our args decoder; ftrace has those from 1 on */ };
 
 /* Adds every trace at or below a directory. */
 int ctf_import_add(struct importer *im, const char *path, struct error *err);
 
-/* Bytes of all streams added. */
+/* Bytes of all streams added, and how many traces they are of. */
 uint64_t ctf_import_bytes(const struct importer *im);
+size_t ctf_import_count(const struct importer *im);
 
-/* Once no more input comes: synchronises the hosts and pushes all events to the sorter. Nothing when there are no
- * traces. */
+/* Once no more input comes, before anything is read: makes a machine for each host, and when there are other recordings
+ * (not `alone`, or several hosts) adds the packets of each to them. */
+int ctf_import_prepare(struct importer *im, bool alone);
+
+/* Pushes all events to the sorter. Nothing when there are no traces. */
 int ctf_import_finish(struct importer *im, struct error *err);
-
-/* The synchronisation of this load, NULL when there was none. */
-const struct sync_session *ctf_import_session(const struct importer *im);
 
 void ctf_import_close(struct importer *im);
 

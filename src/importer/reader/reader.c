@@ -7,6 +7,7 @@
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_reader.h"
 #include "importer/reader/reader_private.h"
+#include "importer/reader/relate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,6 +147,8 @@ void reader_close(struct reader *r)
         mapped_file_close(&r->maps.p[i]);
     vec_free(&r->maps);
     vec_free(&r->pieces);
+    vec_free(&r->pending);
+    arena_free(&r->names);
     mem_free(r);
 }
 
@@ -240,7 +243,29 @@ static int read_fd(struct reader *r, int fd, struct error *err)
     return rc ? rc : rc_end;
 }
 
-static int add_mapped(struct reader *r, struct mapped_file m, struct error *err)
+/* The traces that wait, in their order. */
+static void read_pending(struct reader *r)
+{
+    for (size_t i = 0; i < r->pending.n; i++) {
+        const struct pending_trace *t = &r->pending.p[i];
+        reader_begin_input(
+            r, (struct trace_input){.serial = t->serial, .clock_file = t->clock_file, .base_machine = t->machine});
+        reader_note_bytes(r, t->bytes);
+        trace_file_add(r->im, UINT32_MAX, 0, FORMAT_PROTO, (int64_t)t->bytes.len);
+        reader_read_proto(r, t->bytes, true);
+        proto_reader_finish_file(r->im->proto);
+    }
+    vec_clear(&r->pending);
+}
+
+/* The last part of a path, without its ending. */
+static const char *name_of(struct reader *r, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return arena_strndup(&r->names, name, strcspn(name, "."));
+}
+
+static int add_mapped(struct reader *r, struct mapped_file m, const char *path, struct error *err)
 {
     struct importer *im = r->im;
     if (!vec_push(&r->maps, m)) {
@@ -251,14 +276,16 @@ static int add_mapped(struct reader *r, struct mapped_file m, struct error *err)
         return 0;
     size_t look = m.bytes.len < FORMAT_LOOKAHEAD ? m.bytes.len : FORMAT_LOOKAHEAD;
     enum trace_format format = format_detect(slice_of(m.bytes.p, look));
-    if (format != FORMAT_ZIP && format != FORMAT_TAR && format != FORMAT_MANIFEST) {
-        uint32_t serial = r->inputs++;
-        bool apart = serial && format == FORMAT_PROTO && proto_outline(m.bytes).has_snapshots;
-        reader_begin_input(r, (struct trace_input){.serial = serial, .clock_file = apart ? serial : 0});
+    if (format == FORMAT_PROTO) {
+        struct pending_trace t = {.bytes = m.bytes, .name = name_of(r, path), .serial = r->inputs++};
+        t.clock_file = t.serial && proto_outline(m.bytes).has_snapshots ? t.serial : 0;
+        return t.name && vec_push(&r->pending, t) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
     }
+    read_pending(r);
+    if (format != FORMAT_ZIP && format != FORMAT_TAR && format != FORMAT_MANIFEST)
+        reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
     reader_note_bytes(r, m.bytes);
     switch (format) {
-    case FORMAT_PROTO:
     case FORMAT_SYMBOLS:
         trace_file_add(im, UINT32_MAX, 0, format, (int64_t)m.bytes.len);
         reader_read_proto(r, m.bytes, true);
@@ -277,16 +304,12 @@ int reader_add_file(struct reader *r, const char *path, struct error *err)
 {
     if (strcmp(path, "-") == 0)
         return read_fd(r, STDIN_FILENO, err);
-    if (ctf_is_trace(path)) {
-        uint64_t before = ctf_import_bytes(r->im);
-        int added = ctf_import_add(r->im, path, err);
-        r->total_bytes += ctf_import_bytes(r->im) - before;
-        return added;
-    }
+    if (ctf_is_trace(path))
+        return ctf_import_add(r->im, path, err);
     struct mapped_file m;
     int rc = mapped_file_open(&m, path, err);
     if (rc == 0) {
-        rc = add_mapped(r, m, err);
+        rc = add_mapped(r, m, path, err);
         if (rc)
             error_prefix(err, "%s", path);
         return rc;
@@ -306,6 +329,7 @@ int reader_add_file(struct reader *r, const char *path, struct error *err)
 int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *err)
 {
     if (!r->feeding) {
+        read_pending(r);
         stream_close(&r->fed);
         stream_open(&r->fed, r->im, &r->blocks, 0, UINT32_MAX, 0);
         r->feeding = true;
@@ -320,6 +344,13 @@ int reader_finish(struct reader *r, struct error *err)
     int rc = r->feeding ? stream_end(&r->fed, err) : 0;
     r->feeding = false;
     return rc;
+}
+
+int reader_finish_all(struct reader *r, struct error *err)
+{
+    int rc = reader_finish(r, err), related = relate_recordings(r, rc ? NULL : err);
+    read_pending(r);
+    return rc ? rc : related;
 }
 
 int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out, size_t *len, struct error *err)
@@ -358,6 +389,7 @@ void reader_metadata(struct reader *r)
 {
     if (!r->im->has_uuid && r->head_len) /* a trace without one: a hash of its first bytes */
         trace_uuid_set(r->im, 0, fnv1a(FNV1A_BASIS, r->head, r->head_len));
-    if (r->head_len)
-        metadata_int(r->im, NULL, METADATA_trace_size_bytes, (int64_t)r->total_bytes);
+    uint64_t bytes = r->total_bytes + ctf_import_bytes(r->im);
+    if (bytes)
+        metadata_int(r->im, NULL, METADATA_trace_size_bytes, (int64_t)bytes);
 }

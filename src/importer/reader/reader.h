@@ -14,8 +14,10 @@ void reader_close(struct reader *r);
 
 int reader_add_file(struct reader *r, const char *path, struct error *err);
 int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *err);
-/* No more bytes come. */
+/* No more bytes come of what was fed. */
 int reader_finish(struct reader *r, struct error *err);
+/* Nothing more comes at all: relates recordings made apart, and reads those that waited for that. */
+int reader_finish_all(struct reader *r, struct error *err);
 
 /* Sets trace_size_bytes, and trace_uuid when the trace has none of its own. */
 void reader_metadata(struct reader *r);

@@ -18,8 +18,22 @@ struct piece {
     struct slice bytes;
 };
 
+/* A mapped proto trace that waits until it is known what else is loaded: recordings made apart are related before the
+ * first of them is read. */
+struct pending_trace {
+    struct slice bytes;
+    const char *name; /* of the file, without its ending; in the arena */
+    uint32_t serial;
+    uint32_t clock_file;
+    uint32_t recording; /* its number among the recordings */
+    uint32_t machine;   /* row of the machine that its packets belong to when they name none */
+};
+
 struct reader {
     struct importer *im;
+    VEC(struct pending_trace)
+    pending;
+    struct arena names;
     VEC(struct piece)
     pieces;            /* by epoch */
     size_t next_piece; /* the first that has not been parsed as a whole */
@@ -46,7 +60,7 @@ void reader_note_bytes(struct reader *r, struct slice bytes);
 /* Reads a proto trace in memory that stays until the end. `mapped`: it is a file's, and its pages can be given back. */
 void reader_read_proto(struct reader *r, struct slice bytes, bool mapped);
 
-/* Another trace begins: numbers it. False (an error is set) when events of an earlier one have been emitted already. */
+/* Another trace begins. */
 void reader_begin_input(struct reader *r, struct trace_input input);
 
 /* Decompresses all of a gzip or zstd file; *out is mem_alloc()ed. */

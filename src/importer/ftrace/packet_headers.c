@@ -1,0 +1,166 @@
+/* Owns the decoding of recorded packet headers. */
+#include "importer/ftrace/packet_headers.h"
+
+#include "proto/pb_cursor.h"
+
+#include <endian.h>
+
+/* Fields of FtraceEventBundle, its descriptors, FtraceEvent and FieldDescriptorProto (facts: service section 9). */
+enum {
+    BUNDLE_EVENT = 2,
+    BUNDLE_CLOCK = 5,
+    BUNDLE_FTRACE_TIMESTAMP = 6,
+    BUNDLE_BOOT_TIMESTAMP = 7,
+    BUNDLE_DESCRIPTORS = 11,
+    DESCRIPTORS_ID = 1,
+    DESCRIPTORS_EVENT = 2,
+    EVENT_TIMESTAMP = 1,
+    MESSAGE_NAME = 1,
+    MESSAGE_FIELD = 2,
+    FIELD_NAME = 1,
+    FIELD_NUMBER = 3,
+};
+
+enum { HEAD, DATA, NETWORK_HEADER, FIRST_WORD };
+static const char *const names[PACKET_HEADER_NUMBERS] = {
+    "head", "data", "network_header", "b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9"};
+static const char *const event_names[2] = {[PACKET_SENT] = "packet_sent", [PACKET_RECEIVED] = "packet_received"};
+
+enum { BYTES = PACKET_HEADER_WORDS * 8, IPV4_BYTES = 20, IPV6_BYTES = 40, TCP_TO_FLAGS = 14, PROTOCOL_TCP = 6 };
+
+static void describe_field(struct packet_event *e, struct slice field)
+{
+    struct pb_field name, number;
+    if (!pb_find(field, FIELD_NAME, &name) || !pb_find(field, FIELD_NUMBER, &number))
+        return;
+    for (int i = 0; i < PACKET_HEADER_NUMBERS; i++)
+        if (slice_eq_str(pb_bytes(&name), names[i]))
+            e->numbers[i] = pb_u32(&number);
+}
+
+/* Takes the descriptor of an event when it is one of the two and has every field. */
+static void describe(struct packet_headers *h, struct slice descriptor)
+{
+    struct pb_field id, message, name, f;
+    struct packet_event e = {0};
+    if (!pb_find(descriptor, DESCRIPTORS_ID, &id) || !pb_find(descriptor, DESCRIPTORS_EVENT, &message) ||
+        !pb_find(pb_bytes(&message), MESSAGE_NAME, &name))
+        return;
+    struct pb_cursor c = pb_cursor(pb_bytes(&message));
+    while (pb_next(&c, &f))
+        if (f.id == MESSAGE_FIELD)
+            describe_field(&e, pb_bytes(&f));
+    for (int i = 0; i < PACKET_HEADER_NUMBERS; i++)
+        if (!e.numbers[i])
+            return;
+    e.id = pb_u32(&id);
+    for (int i = 0; i < 2; i++)
+        if (slice_eq_str(pb_bytes(&name), event_names[i]))
+            h->events[i] = e;
+}
+
+static uint16_t load16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint32_t load32(const uint8_t *p)
+{
+    return (uint32_t)load16(p) << 16 | load16(p + 2);
+}
+
+/* The key of a packet whose network header begins at `at`; false when it is no TCP packet, or a later fragment. */
+static bool tcp_key(const uint8_t *bytes, unsigned at, struct packet_key *key)
+{
+    unsigned tcp, address, address_bytes;
+    const uint8_t *ip = bytes + at;
+    if (at + IPV4_BYTES > BYTES)
+        return false;
+    *key = (struct packet_key){.family = PACKET_TCP};
+    if (ip[0] >> 4 == 4) {
+        if ((ip[0] & 15) < 5 || ip[9] != PROTOCOL_TCP || load16(ip + 6) & 0x1fff)
+            return false;
+        tcp = at + (ip[0] & 15) * 4u;
+        address = 12;
+        address_bytes = 4;
+        key->ip_id = load16(ip + 4);
+    } else {
+        if (ip[0] >> 4 != 6 || ip[6] != PROTOCOL_TCP)
+            return false;
+        tcp = at + IPV6_BYTES;
+        address = 8;
+        address_bytes = 16;
+    }
+    if (tcp + TCP_TO_FLAGS > BYTES)
+        return false;
+    const uint8_t *t = bytes + tcp;
+    key->seq = load32(t + 4);
+    key->ack = load32(t + 8);
+    key->flags = load16(t + 12) & 0x1ff;
+    key->flow = packet_flow(slice_of(ip + address, address_bytes), load16(t),
+                            slice_of(ip + address + address_bytes, address_bytes), load16(t + 2));
+    return true;
+}
+
+static bool decode(const struct packet_event *e, struct slice payload, struct packet_key *key)
+{
+    uint64_t v[PACKET_HEADER_NUMBERS] = {0};
+    uint8_t bytes[BYTES];
+    struct pb_cursor c = pb_cursor(payload);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        for (int i = 0; i < PACKET_HEADER_NUMBERS; i++)
+            if (f.id == e->numbers[i])
+                v[i] = pb_u64(&f);
+    for (int i = 0; i < PACKET_HEADER_WORDS; i++) {
+        uint64_t word = htole64(v[FIRST_WORD + i]); /* the recorder is a little-endian machine */
+        memcpy(bytes + i * 8, &word, sizeof word);
+    }
+    return tcp_key(bytes, (uint16_t)(v[HEAD] + v[NETWORK_HEADER] - v[DATA]), key);
+}
+
+/* What is to be added to the bundle's timestamps to get BOOTTIME; false when that cannot be told. */
+static bool to_boot(struct slice bundle, int64_t *delta)
+{
+    struct pb_field clock, ftrace, boot;
+    *delta = 0;
+    if (!pb_find(bundle, BUNDLE_CLOCK, &clock) || pb_u32(&clock) == 0)
+        return true;
+    if (!pb_find(bundle, BUNDLE_FTRACE_TIMESTAMP, &ftrace) || !pb_find(bundle, BUNDLE_BOOT_TIMESTAMP, &boot))
+        return false;
+    return !__builtin_sub_overflow(pb_i64(&boot), pb_i64(&ftrace), delta);
+}
+
+int packet_headers_bundle(struct packet_headers *h, struct slice bundle, packet_headers_fn fn, void *ctx)
+{
+    struct pb_field f, g, stamp;
+    struct pb_cursor c = pb_cursor(bundle);
+    while (pb_next(&c, &f))
+        if (f.id == BUNDLE_DESCRIPTORS)
+            describe(h, pb_bytes(&f));
+    if (!h->events[PACKET_SENT].id && !h->events[PACKET_RECEIVED].id)
+        return 0;
+    int64_t delta, ts;
+    bool known = to_boot(bundle, &delta);
+    int rc = 0;
+    for (c = pb_cursor(bundle); !rc && pb_next(&c, &f);) {
+        if (f.id != BUNDLE_EVENT)
+            continue;
+        struct pb_cursor event = pb_sub(&f);
+        while (!rc && pb_next(&event, &g)) {
+            int direction = g.wire != PB_BYTES                      ? -1
+                            : g.id == h->events[PACKET_SENT].id     ? PACKET_SENT
+                            : g.id == h->events[PACKET_RECEIVED].id ? PACKET_RECEIVED
+                                                                    : -1;
+            struct packet_key key;
+            if (direction < 0 || !decode(&h->events[direction], pb_bytes(&g), &key))
+                continue;
+            if (!known || !pb_find(pb_bytes(&f), EVENT_TIMESTAMP, &stamp) ||
+                __builtin_add_overflow(pb_i64(&stamp), delta, &ts))
+                h->other_clocks++;
+            else
+                rc = fn(ctx, (enum packet_direction)direction, ts, key);
+        }
+    }
+    return rc;
+}

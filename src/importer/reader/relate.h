@@ -1,0 +1,11 @@
+/* Before recordings made apart are read: whose packets meet whose. For importer/reader only. */
+#ifndef MERIDIAN_IMPORTER_READER_RELATE_H
+#define MERIDIAN_IMPORTER_READER_RELATE_H
+
+#include "importer/reader/reader_private.h"
+
+/* Adds every proto trace in r->pending and every CTF trace to the recordings, solves, gives related traces machines of
+ * their own (pending_trace.machine) and joins their clocks. Nothing when there is only one of all. */
+int relate_recordings(struct reader *r, struct error *err);
+
+#endif
