@@ -79,8 +79,12 @@ void tp_close(struct tp *tp); /* NULL is fine; close every result before */
 /* The text of the last failure of a call on this handle or its results; "" when the last call went well. */
 const char *tp_error(const struct tp *tp);
 
-/* Makes the statement that is running fail with TP_INTERRUPTED. Async-signal-safe. */
+/* Makes the statement that is running fail with TP_INTERRUPTED; results that are open but not being stepped go on.
+ * Async-signal-safe. */
 void tp_interrupt(struct tp *tp);
+
+/* Forgets a tp_interrupt() that came when nothing ran any more. */
+void tp_interrupt_clear(struct tp *tp);
 
 /* ---- loading ---- */
 
@@ -107,6 +111,15 @@ int tp_query(struct tp *tp, const char *sql, struct tp_result **out);
  * statement. `origin` names the text in error messages (a file name; NULL: "stdin"). 1: *out is its result; 0: nothing
  * but blanks and comments was left; negative: failure. */
 int tp_query_next(struct tp *tp, const char *origin, const char *sql, size_t len, size_t *at, struct tp_result **out);
+
+/* What a result is the result of. */
+struct tp_statements {
+    uint32_t count;       /* statements run up to and with this one */
+    uint32_t with_output; /* of those, the ones with rows to show */
+    size_t last_at;       /* where in the text this one begins */
+    size_t last_len;      /* without the semicolon and blanks behind it */
+};
+void tp_result_statements(const struct tp_result *r, struct tp_statements *out);
 
 int tp_columns(const struct tp_result *r); /* 0: the statement has nothing to show */
 const char *tp_column_name(const struct tp_result *r, int column);

@@ -36,6 +36,9 @@ int classic_choose(struct options *o, const struct command **cmd, struct error *
     if (o->httpd || o->stdiod) {
         name = "server";
         rc = prepend(o, o->httpd ? "http" : "stdio");
+        o->port = o->http_port;
+        o->ip_address = o->http_ip_address;
+        o->additional_cors_origins = o->http_additional_cors_origins;
     } else if (o->summary) {
         name = "summarize";
     } else if (o->run_metrics) {

@@ -18,7 +18,8 @@ enum flag_where {
     IN_CLASSIC = 64, /* the form without a command */
     IN_OTHER = 128,  /* commands that take only the flags of all */
     IN_SYNC = 256,
-    IN_ALL = 511,
+    IN_SERVER = 512,
+    IN_ALL = 1023,
 };
 
 enum flag_kind { FLAG_BOOL, FLAG_TEXT, FLAG_LIST, FLAG_COUNT };

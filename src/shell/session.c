@@ -215,6 +215,16 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
     return 0;
 }
 
+int session_config(const struct shell *sh, struct tp_config *config, struct error *err)
+{
+    return make_config(&sh->opt, config, err);
+}
+
+int session_add_packages(const struct shell *sh, struct tp *tp)
+{
+    return add_packages(tp, &sh->opt);
+}
+
 int session_write_perf(struct shell *sh, int64_t query_ns, struct error *err)
 {
     if (!sh->opt.perf_file)

@@ -18,7 +18,7 @@ const struct command commands[] = {
     {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Summarize a trace by a spec", NULL, "trace summaries"},
     {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles"},
     {"util", IN_OTHER, "MODE ...", "Small tools over trace files", NULL, "these tools"},
-    {"server", IN_OTHER, "http|stdio|unix|kill [TRACE]", "Serve the Perfetto UI and scripts", NULL, "the server"},
+    {"server", IN_SERVER, "http|stdio|unix|kill [TRACE...]", "Serve the Perfetto UI and scripts", cmd_server, NULL},
     {"metrics", IN_METRICS, "TRACE", "Compute metrics", NULL, "metrics"},
 };
 const size_t n_commands = sizeof commands / sizeof *commands;

@@ -47,6 +47,7 @@ int cmd_interactive(struct shell *sh, struct error *err);
 int cmd_check(struct shell *sh, struct error *err);
 int cmd_export(struct shell *sh, struct error *err);
 int cmd_sync(struct shell *sh, struct error *err);
+int cmd_server(struct shell *sh, struct error *err);
 
 /* Runs every statement of a text and shows each result on standard output in `format` (an enum output_format); `width`
  * as in struct output. *first_row_ns (may be NULL) gets the time to the first row. */
@@ -58,6 +59,10 @@ int repl_run(struct shell *sh, struct error *err);
 
 /* Opens the handle by the global flags and loads `paths`; says how long it took and how healthy the traces are. */
 int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err);
+
+/* What the global flags say about loading, and the modules that they add to a handle: for handles opened later. */
+int session_config(const struct shell *sh, struct tp_config *config, struct error *err);
+int session_add_packages(const struct shell *sh, struct tp *tp);
 
 /* The report on losses and errors, on standard error. */
 void session_report_health(struct tp *tp);

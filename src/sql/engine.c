@@ -42,6 +42,15 @@ int engine_error_offset(const struct engine *e)
 
 /* ---- life ---- */
 
+enum { STEPS_BETWEEN_CHECKS = 4096 }; /* of SQLite's machine: some tens of microseconds */
+
+/* sqlite3_interrupt() would end every statement that is open on the connection, also those that wait for a slow reader
+ * of their rows: SQLite asks here instead, now and then, on behalf of the one that runs. */
+static int must_stop(void *engine)
+{
+    return engine_is_interrupted(engine);
+}
+
 static int open_sqlite(struct engine *e, struct error *err)
 {
     /* No effect once SQLite runs; saves a lock and a count at each allocation. */
@@ -53,6 +62,7 @@ static int open_sqlite(struct engine *e, struct error *err)
     if (rc != SQLITE_OK)
         return error_set(err, -MRD_ENOMEM, "SQLite: %s", sqlite3_errstr(rc));
     sqlite3_extended_result_codes(e->db, 0);
+    sqlite3_progress_handler(e->db, STEPS_BETWEEN_CHECKS, must_stop, e);
     sqlite3_db_config(e->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 200);
     rc = sqlite3_exec(e->db,
                       "PRAGMA temp_store=1; PRAGMA cache_size=-1500; PRAGMA journal_mode=off; PRAGMA synchronous=off",
@@ -118,7 +128,11 @@ int engine_loaded(struct engine *e, struct error *err)
 void engine_interrupt(struct engine *e)
 {
     atomic_store_explicit(&e->interrupted, true, memory_order_relaxed);
-    sqlite3_interrupt(e->db);
+}
+
+void engine_interrupt_clear(struct engine *e)
+{
+    atomic_store_explicit(&e->interrupted, false, memory_order_relaxed);
 }
 
 sqlite3 *engine_db(struct engine *e)
@@ -169,6 +183,8 @@ int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size
 int engine_step(struct engine *e, sqlite3_stmt *stmt, struct error *err)
 {
     int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_INTERRUPT)
+        engine_interrupt_clear(e);
     return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : engine_sqlite_error(e, rc, err);
 }
 
@@ -232,6 +248,7 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
     *r = (struct engine_result){.engine = e, .done = true};
     atomic_store_explicit(&e->interrupted, false, memory_order_relaxed);
     engine_set_error_text(e, "");
+    size_t from = skip_blank(s->text, s->at);
     int rc = e->dialect.next
                  ? e->dialect.next(e->dialect.ctx, e, s->origin ? s->origin : "stdin", s->text, &s->at, &next, err)
                  : plain_next(e, s->text, &s->at, &next, err);
@@ -243,6 +260,7 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
     if (next.none)
         return 0;
     s->n_statements++;
+    s->last_at = from;
     if (!next.stmt)
         return 1;
     rc = engine_step(e, next.stmt, err);

@@ -27,8 +27,11 @@ void engine_close(struct engine *e); /* NULL is fine; every result must be close
  * the views that need a complete trace are created (once). */
 int engine_loaded(struct engine *e, struct error *err);
 
-/* Makes the running query fail with -MRD_ECANCELLED; may be called from a signal handler or another thread. */
+/* Makes the statement that is being stepped fail with -MRD_ECANCELLED, no other one that is open; may be called from a
+ * signal handler or another thread. */
 void engine_interrupt(struct engine *e);
+/* Forgets an interrupt that came when nothing ran any more. */
+void engine_interrupt_clear(struct engine *e);
 
 sqlite3 *engine_db(struct engine *e);
 struct storage *engine_storage(struct engine *e);
@@ -52,6 +55,7 @@ struct engine_script {
     size_t at;                         /* where the next statement starts; the tail offset after a call */
     uint32_t n_statements;             /* executed so far */
     uint32_t n_statements_with_output; /* of those: with a row that is not VOID, or columns not to be suppressed */
+    size_t last_at;                    /* where the statement run last begins */
 };
 
 /* Prepares the next statement and steps it to its first row (or its end). 1: *r is open, to be closed; 0: no statement

@@ -15,6 +15,7 @@ struct tp_result {
     int64_t started_ns; /* for the metatrace */
     char *sql;          /* likewise; may be NULL */
     bool hidden;        /* a void function, a result that asks not to be shown */
+    struct tp_statements statements;
 };
 
 static const struct {
@@ -113,6 +114,12 @@ void tp_interrupt(struct tp *tp)
 {
     if (tp && tp->engine)
         engine_interrupt(tp->engine);
+}
+
+void tp_interrupt_clear(struct tp *tp)
+{
+    if (tp->engine)
+        engine_interrupt_clear(tp->engine);
 }
 
 /* ---- loading ---- */
@@ -227,6 +234,14 @@ static int need_engine(struct tp *tp)
     return tp->engine ? 0 : error_set(&tp->err, -MRD_EINVALID, "no trace is loaded: tp_finish() comes first");
 }
 
+static struct tp_statements describe(const struct engine_script *s)
+{
+    size_t end = s->at;
+    while (end > s->last_at && strchr(" \t\r\n\f;", s->text.p[end - 1]))
+        end--;
+    return (struct tp_statements){s->n_statements, s->n_statements_with_output, s->last_at, end - s->last_at};
+}
+
 static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at, struct tp_result **out)
 {
     *out = NULL;
@@ -239,20 +254,20 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
     res->tp = tp;
     res->started_ns = tp_meta_now(tp, TP_META_QUERY | TP_META_QUERY_DETAIL);
     size_t from = at ? *at : 0;
+    struct engine_script script = {.engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = from};
     if (at) {
-        struct engine_script script = {
-            .engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = *at};
         rc = engine_script_next(&script, &res->r, &tp->err);
         *at = script.at;
         /* Rows of VOID are no output; a result without rows still shows the names of its columns. */
         res->hidden = res->r.row && script.n_statements_with_output == 0;
     } else {
-        rc = engine_query(tp->engine, origin ? origin : "stdin", sql, &res->r, NULL, &tp->err);
+        rc = engine_query(tp->engine, script.origin, sql, &res->r, &script, &tp->err);
     }
     if (rc < 0 || (at && rc == 0)) {
         mem_free(res);
         return rc < 0 ? engine_done(tp, rc) : 0;
     }
+    res->statements = describe(&script);
     tp_meta_record(tp, TP_META_QUERY_DETAIL, "first row", res->started_ns, NULL, NULL, 0);
     if (tp->meta.categories & TP_META_QUERY) {
         size_t to = at ? *at : sql.len;
@@ -270,6 +285,11 @@ int tp_query(struct tp *tp, const char *sql, struct tp_result **out)
 int tp_query_next(struct tp *tp, const char *origin, const char *sql, size_t len, size_t *at, struct tp_result **out)
 {
     return query(tp, origin, slice_of(sql, len), at, out);
+}
+
+void tp_result_statements(const struct tp_result *r, struct tp_statements *out)
+{
+    *out = r->statements;
 }
 
 int tp_columns(const struct tp_result *r)

@@ -2,6 +2,7 @@
 #include "meridian/tp.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -125,6 +126,57 @@ START_TEST(restore_forgets_what_queries_made)
 }
 END_TEST
 
+static void *interrupt_soon(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 50; i++) { /* again: the first may come before the statement */
+        usleep(10000);
+        tp_interrupt(tp);
+    }
+    return NULL;
+}
+
+START_TEST(an_interrupt_ends_only_what_runs)
+{
+    struct tp_result *open, *r;
+    pthread_t thread;
+    ck_assert_int_eq(
+        tp_query(tp, "with recursive n(i) as (select 1 union all select i + 1 from n) select i from n", &open), 0);
+    ck_assert_int_eq(tp_step(open), 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, interrupt_soon, NULL), 0);
+    ck_assert_int_eq(tp_query(tp,
+                              "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n "
+                              "where i < 0",
+                              &r),
+                     TP_INTERRUPTED);
+    ck_assert_ptr_null(r);
+    pthread_join(thread, NULL);
+    tp_interrupt_clear(tp); /* those that came too late */
+    for (int i = 2; i < 20000; i++) {
+        ck_assert_int_eq(tp_step(open), 1);
+        ck_assert_int_eq(tp_int64(open, 0), i);
+    }
+    tp_result_close(open);
+    ck_assert_int_eq(tp_query(tp, "select 1", &r), 0);
+    tp_result_close(r);
+}
+END_TEST
+
+START_TEST(a_result_knows_its_statement)
+{
+    struct tp_result *r;
+    struct tp_statements s;
+    static const char sql[] = " select 1 where 0; /* then */\nselect 'a;b' ;\n-- end\n";
+    ck_assert_int_eq(tp_query(tp, sql, &r), 0);
+    tp_result_statements(r, &s);
+    ck_assert_uint_eq(s.count, 2);
+    ck_assert_uint_eq(s.with_output, 1);
+    ck_assert_uint_eq(s.last_len, strlen("select 'a;b'"));
+    ck_assert_mem_eq(sql + s.last_at, "select 'a;b'", s.last_len);
+    tp_result_close(r);
+}
+END_TEST
+
 START_TEST(metatrace_keeps_the_last_records)
 {
     struct tp_result *r;
@@ -156,6 +208,8 @@ Suite *tp_suite(void)
     tcase_add_test(t, statements_one_by_one);
     tcase_add_test(t, stats_are_walked_in_order);
     tcase_add_test(t, restore_forgets_what_queries_made);
+    tcase_add_test(t, an_interrupt_ends_only_what_runs);
+    tcase_add_test(t, a_result_knows_its_statement);
     tcase_add_test(t, metatrace_keeps_the_last_records);
     suite_add_tcase(s, t);
     return s;

@@ -1,0 +1,268 @@
+/* One client's connection: reading, writing, closing; what the bytes mean is the protocols' affair. */
+#include "server/loop.h"
+#include "server/websocket.h"
+
+#include <string.h>
+
+struct conn_write {
+    uv_write_t request;
+    struct conn *conn;
+    struct reply *reply;
+    char texts[]; /* head and tail */
+};
+
+/* ---- closing ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct conn *c = handle->data;
+    struct server *s = c->server;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        s->conns = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    if (--s->n_conns == 0) {
+        s->orphaned_ms = uv_now(&s->loop);
+        if (s->config->transport == SERVER_STDIO)
+            server_stop(s); /* they were its only client */
+    }
+    framer_free(&c->framer);
+    websocket_close(c->websocket);
+    vec_free(&c->in);
+    vec_free(&c->http.body);
+    mem_free(c);
+}
+
+void conn_close(struct conn *c)
+{
+    if (c->closing)
+        return;
+    c->closing = true;
+    conn_hold(c, 0);
+    if (c->session)
+        session_leave(c->session);
+    c->session = NULL;
+    uv_close(&c->uv.handle, on_closed);
+}
+
+/* All is written: says so, and waits a moment for the client to go first. Closing with bytes unread would make the
+ * kernel reset the connection, and the client lose our last words. */
+static void linger(struct conn *c)
+{
+    if (!c->shut && uv_shutdown(&c->shutdown, &c->uv.stream, NULL) < 0)
+        conn_close(c);
+    c->shut = true;
+}
+
+void conn_part(struct conn *c)
+{
+    c->parting = true;
+    conn_read(c, true); /* its bytes are not looked at */
+    if (c->writes == 0 && !c->closing)
+        linger(c);
+}
+
+/* ---- writing ---- */
+
+static void on_written(uv_write_t *request, int status)
+{
+    struct conn_write *w = (struct conn_write *)request;
+    struct conn *c = w->conn;
+    c->writes--;
+    c->last_write_ms = uv_now(&c->server->loop);
+    if (w->reply && c->session)
+        session_sent(c->session, w->reply);
+    else if (w->reply)
+        reply_free(w->reply);
+    mem_free(w);
+    if (status < 0)
+        conn_close(c);
+    else if (c->parting && c->writes == 0 && !c->closing)
+        linger(c);
+}
+
+void conn_write(struct conn *c, struct slice head, struct reply *reply, struct slice tail)
+{
+    struct conn_write *w = c->closing ? NULL : mem_alloc(sizeof *w + head.len + tail.len);
+    if (!w) {
+        if (reply)
+            reply_free(reply);
+        conn_close(c);
+        return;
+    }
+    w->conn = c;
+    w->reply = reply;
+    if (head.len)
+        memcpy(w->texts, head.p, head.len);
+    if (tail.len)
+        memcpy(w->texts + head.len, tail.p, tail.len);
+    uv_buf_t bufs[] = {
+        uv_buf_init(w->texts, (unsigned)head.len),
+        uv_buf_init(reply ? (char *)reply->p : NULL, reply ? (unsigned)reply->len : 0),
+        uv_buf_init(w->texts + head.len, (unsigned)tail.len),
+    };
+    if (c->writes == 0)
+        c->last_write_ms = uv_now(&c->server->loop);
+    c->writes++;
+    int rc = uv_write(&w->request, &c->uv.stream, bufs, 3, on_written);
+    if (rc < 0)
+        on_written(&w->request, rc);
+}
+
+static void send_reply(struct conn *c, struct reply *r)
+{
+    switch (c->protocol) {
+    case CONN_HTTP:
+        conn_http_send(c, r);
+        return;
+    case CONN_WEBSOCKET:
+        conn_websocket_send(c, r);
+        return;
+    case CONN_STREAM:
+        break;
+    }
+    if (r->kind == REPLY_BYTES) {
+        conn_write(c, slice_of(NULL, 0), r, slice_of(NULL, 0));
+        return;
+    }
+    session_sent(c->session, r);
+    conn_part(c);
+}
+
+void conn_flush(struct conn *c)
+{
+    struct reply *r;
+    while (!c->closing && !c->parting && (r = session_take_reply(c->session)))
+        send_reply(c, r);
+    if (!c->closing && session_is_cut(c->session))
+        conn_close(c);
+    if (!c->closing && !c->reading && c->protocol != CONN_HTTP && !session_is_full(c->session))
+        conn_read(c, true);
+}
+
+/* ---- reading ---- */
+
+bool conn_hold(struct conn *c, size_t bytes)
+{
+    struct worker *w = &c->server->worker;
+    if (bytes > c->held && !worker_hold(w, bytes - c->held))
+        return false;
+    if (bytes < c->held)
+        worker_release(w, c->held - bytes);
+    c->held = bytes;
+    return true;
+}
+
+static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    (void)suggested;
+    struct conn *c = handle->data;
+    *buf = uv_buf_init(c->server->read_buf, READ_BYTES); /* one for all: it is used up before the next read */
+}
+
+static void take_stream(struct conn *c, struct slice bytes)
+{
+    if (!conn_take_messages(c, bytes))
+        conn_close(c);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    static void (*const take[])(struct conn *, struct slice) = {
+        [CONN_HTTP] = conn_http_take,
+        [CONN_WEBSOCKET] = conn_websocket_take,
+        [CONN_STREAM] = take_stream,
+    };
+    struct conn *c = stream->data;
+    if (n == UV_EOF && c->answers_eof && !c->parting) {
+        conn_read(c, false);
+        if (!session_push(c->session, REQUEST_END, NULL, NULL, 0))
+            conn_close(c);
+        return;
+    }
+    if (n < 0) {
+        conn_close(c);
+        return;
+    }
+    c->last_read_ms = uv_now(&c->server->loop);
+    if (!c->parting && n > 0)
+        take[c->protocol](c, slice_of(buf->base, (size_t)n));
+    if (!c->closing && !c->parting && c->protocol != CONN_HTTP && session_is_full(c->session))
+        conn_read(c, false);
+}
+
+void conn_read(struct conn *c, bool on)
+{
+    if (c->closing || c->reading == on)
+        return;
+    c->reading = on;
+    if (!on)
+        uv_read_stop(&c->uv.stream);
+    else if (uv_read_start(&c->uv.stream, give_buffer, on_read) < 0)
+        conn_close(c);
+}
+
+/* ---- opening ---- */
+
+static struct conn *conn_new(struct server *s, enum conn_protocol protocol)
+{
+    struct conn *c = mem_zalloc(sizeof *c);
+    if (!c)
+        return NULL;
+    c->server = s;
+    c->protocol = protocol;
+    c->last_read_ms = c->last_write_ms = uv_now(&s->loop);
+    int rc = s->config->transport == SERVER_HTTP ? uv_tcp_init(&s->loop, &c->uv.tcp)
+                                                 : uv_pipe_init(&s->loop, &c->uv.pipe, 0);
+    if (rc < 0) {
+        mem_free(c);
+        return NULL;
+    }
+    c->uv.handle.data = c;
+    c->next = s->conns;
+    if (c->next)
+        c->next->prev = c;
+    s->conns = c;
+    s->n_conns++;
+    return c;
+}
+
+static void begin(struct conn *c)
+{
+    c->session = session_open(&c->server->worker, c);
+    if (c->session)
+        conn_read(c, true);
+    else
+        conn_close(c);
+}
+
+void conn_accept(struct server *s, uv_stream_t *from, enum conn_protocol protocol)
+{
+    struct conn *c = conn_new(s, protocol);
+    if (!c)
+        return;
+    if (uv_accept(from, &c->uv.stream) < 0 || s->stopping || s->n_conns > s->max_conns) {
+        conn_close(c);
+        return;
+    }
+    if (protocol == CONN_HTTP)
+        uv_tcp_nodelay(&c->uv.tcp, 1);
+    begin(c);
+}
+
+int conn_open_fd(struct server *s, int fd, struct error *err)
+{
+    struct conn *c = conn_new(s, CONN_STREAM);
+    if (!c)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    int rc = uv_pipe_open(&c->uv.pipe, fd);
+    if (rc < 0) {
+        conn_close(c);
+        return error_set(err, -MRD_EIO, "%s", uv_strerror(rc));
+    }
+    c->answers_eof = true;
+    begin(c);
+    return 0;
+}

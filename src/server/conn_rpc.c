@@ -1,0 +1,30 @@
+/* The stream of TraceProcessorRpc messages from a client: cut and handed to the worker. */
+#include "server/loop.h"
+
+bool conn_take_messages(struct conn *c, struct slice bytes)
+{
+    struct rpc_message message;
+    while (bytes.len) {
+        enum framer_step step = framer_next(&c->framer, &bytes, &message);
+        if (!conn_hold(c, framer_held(&c->framer))) {
+            if (step == FRAMER_MESSAGE)
+                mem_free(message.p);
+            return false;
+        }
+        switch (step) {
+        case FRAMER_MESSAGE:
+            c->requests++;
+            if (!session_push(c->session, REQUEST_RPC, NULL, message.p, message.len))
+                return false;
+            break;
+        case FRAMER_MORE:
+            return true;
+        case FRAMER_BROKEN:
+            framer_free(&c->framer);
+            return session_push(c->session, REQUEST_BROKEN, NULL, NULL, 0);
+        case FRAMER_NOMEM:
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,220 @@
+/* The loop: opens the ways in, lets clients and worker do their work, and ends cleanly. */
+#include "server/loop.h"
+#include "server/stdio.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+enum {
+    TICK_MS = 200,
+    DEFAULT_MAX_CONNECTIONS = 4096,
+    DEFAULT_REQUEST_TIMEOUT_MS = 30000,
+    LINGER_MS = 2000,          /* for a client to close after our last words */
+    STALLED_WRITE_MS = 300000, /* without a byte taken of an answer */
+    DESCRIPTORS_BESIDE = 64,   /* of the trace, the library, the loop */
+};
+static const size_t DEFAULT_MAX_REQUEST_BYTES = (size_t)1 << 30;
+
+/* ---- the end ---- */
+
+static void close_handle(uv_handle_t *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+/* Everything is closed: connections at once, with what they asked interrupted. The loop ends when nothing is open. */
+void server_stop(struct server *s)
+{
+    if (s->stopping)
+        return;
+    s->stopping = true;
+    for (size_t i = 0; i < s->n_listeners; i++)
+        close_handle(&s->listeners[i].handle);
+    for (struct conn *c = s->conns, *next; c; c = next) {
+        next = c->next;
+        conn_close(c);
+    }
+    close_handle((uv_handle_t *)&s->tick);
+    for (size_t i = 0; i < sizeof s->signals / sizeof *s->signals; i++)
+        close_handle((uv_handle_t *)&s->signals[i]);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    (void)number;
+    server_stop(handle->data);
+}
+
+/* ---- time ---- */
+
+/* Has a request begun that does not come any further? */
+static bool is_half_sent(const struct conn *c)
+{
+    if (c->protocol == CONN_HTTP)
+        return (c->http.stage == STAGE_HEAD && (c->in.n || c->requests == 0)) || c->http.stage == STAGE_BODY;
+    return c->framer.head_len != 0;
+}
+
+static void check_conn(struct server *s, struct conn *c, uint64_t now)
+{
+    int64_t limit = s->config->request_timeout_ms ? s->config->request_timeout_ms : DEFAULT_REQUEST_TIMEOUT_MS;
+    if (c->closing)
+        return;
+    bool late = c->shut           ? now - c->last_write_ms > LINGER_MS
+                : c->writes       ? now - c->last_write_ms > STALLED_WRITE_MS
+                : is_half_sent(c) ? c->reading && now - c->last_read_ms > (uint64_t)limit
+                                  : false;
+    if (late)
+        conn_close(c);
+}
+
+static bool is_idle_long(struct server *s, uint64_t now)
+{
+    int64_t limit = s->config->idle_timeout_ms;
+    if (limit <= 0)
+        return false;
+    if (s->config->idle_start == SERVER_IDLE_ORPHANED)
+        return s->n_conns == 0 && now - s->orphaned_ms > (uint64_t)limit;
+    return worker_idle_ms(&s->worker) > limit;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct server *s = timer->data;
+    uint64_t now = uv_now(&s->loop);
+    worker_interrupt_gone(&s->worker);
+    for (struct conn *c = s->conns, *next; c; c = next) {
+        next = c->next;
+        check_conn(s, c, now);
+    }
+    if (is_idle_long(s, now)) {
+        fprintf(stderr, "Nobody has asked for %lld s: good bye.\n", (long long)(s->config->idle_timeout_ms / 1000));
+        server_stop(s);
+    }
+}
+
+/* ---- the worker's news ---- */
+
+static void flush_session(struct session *session)
+{
+    conn_flush(session->conn);
+}
+
+static void on_notify(uv_async_t *async)
+{
+    struct server *s = async->data;
+    worker_each_ready(&s->worker, flush_session);
+}
+
+static void notify(void *ctx)
+{
+    uv_async_send(ctx);
+}
+
+/* ---- running ---- */
+
+/* A client is a descriptor: as many as the system lets us have. */
+static void raise_descriptors(struct server *s)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    rlim_t want = s->max_conns + DESCRIPTORS_BESIDE;
+    if (limit.rlim_cur < want) {
+        limit.rlim_cur = limit.rlim_max < want ? limit.rlim_max : want;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur < want && limit.rlim_cur > 2 * DESCRIPTORS_BESIDE)
+        s->max_conns = limit.rlim_cur - DESCRIPTORS_BESIDE;
+}
+
+static int open_handles(struct server *s)
+{
+    static const int signals[] = {SIGINT, SIGTERM};
+    int rc = uv_async_init(&s->loop, &s->notify, on_notify);
+    s->notify.data = s;
+    if (rc == 0)
+        rc = uv_timer_init(&s->loop, &s->tick);
+    s->tick.data = s;
+    if (rc == 0)
+        rc = uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals && rc == 0; i++) {
+        rc = uv_signal_init(&s->loop, &s->signals[i]);
+        s->signals[i].data = s;
+        if (rc == 0)
+            rc = uv_signal_start(&s->signals[i], on_signal, signals[i]);
+    }
+    return rc;
+}
+
+static int open_transport(struct server *s, pthread_t *output, struct error *err)
+{
+    int fd, rc;
+    switch (s->config->transport) {
+    case SERVER_HTTP:
+        return listen_http(s, err);
+    case SERVER_UNIX:
+        return listen_unix(s, err);
+    case SERVER_STDIO:
+        rc = stdio_start(output, &fd, err);
+        return rc < 0 ? rc : conn_open_fd(s, fd, err);
+    }
+    return 0;
+}
+
+/* Closes what is left open, and waits for the worker. */
+static void wind_up(struct server *s)
+{
+    server_stop(s);
+    while (s->n_conns)
+        uv_run(&s->loop, UV_RUN_ONCE);
+    worker_close(&s->worker); /* calls notify() no more */
+    close_handle((uv_handle_t *)&s->notify);
+    while (uv_run(&s->loop, UV_RUN_DEFAULT))
+        ;
+    uv_loop_close(&s->loop);
+}
+
+int server_run(const struct server_config *config, struct error *err)
+{
+    struct server *s = mem_zalloc(sizeof *s);
+    pthread_t output;
+    if (!s) {
+        tp_close(config->tp);
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    }
+    s->config = config;
+    s->max_conns = config->max_connections ? config->max_connections : DEFAULT_MAX_CONNECTIONS;
+    trace_init(&s->trace, config->tp, config->trace_name, &config->tp_config);
+    s->trace.prepare = config->prepare;
+    s->trace.prepare_ctx = config->prepare_ctx;
+    signal(SIGPIPE, SIG_IGN);
+    raise_descriptors(s);
+    size_t max_bytes = config->max_request_bytes ? config->max_request_bytes : DEFAULT_MAX_REQUEST_BYTES;
+    int rc = uv_loop_init(&s->loop);
+    if (rc == 0)
+        rc = open_handles(s);
+    if (rc == 0 && worker_open(&s->worker, &s->trace, max_bytes, notify, &s->notify) < 0)
+        rc = UV_EAGAIN;
+    if (rc < 0) {
+        trace_free(&s->trace);
+        mem_free(s); /* the loop's few handles go with the program */
+        return error_set(err, -MRD_EIO, "the server's loop: %s", uv_strerror(rc));
+    }
+    rc = open_transport(s, &output, err);
+    if (rc == 0) {
+        s->orphaned_ms = uv_now(&s->loop);
+        if (config->on_listening)
+            config->on_listening(config->on_listening_ctx);
+        while (!s->stopping)
+            uv_run(&s->loop, UV_RUN_ONCE);
+    }
+    wind_up(s);
+    if (rc == 0 && config->transport == SERVER_STDIO)
+        pthread_join(output, NULL);
+    trace_free(&s->trace);
+    mem_free(s);
+    return rc;
+}

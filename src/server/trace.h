@@ -1,0 +1,36 @@
+/* What the worker serves: one handle of the library, its name, and how to open another one. */
+#ifndef MERIDIAN_SERVER_TRACE_H
+#define MERIDIAN_SERVER_TRACE_H
+
+#include "meridian/tp.h"
+#include "proto/pb_writer.h"
+
+#include <pthread.h>
+
+struct trace {
+    struct tp *tp; /* NULL until a client brings data */
+    bool finished;
+    struct tp_config config;
+    int (*prepare)(void *ctx, struct tp *tp);
+    void *prepare_ctx;
+    pthread_mutex_t lock; /* over name: the loop reads it for /status */
+    char name[256];       /* "" when nothing is loaded */
+};
+
+/* Takes over `tp` (may be NULL). */
+void trace_init(struct trace *t, struct tp *tp, const char *name, const struct tp_config *config);
+void trace_free(struct trace *t);
+
+/* An empty handle in place of the one that is there; `config` NULL: as before. Every result must be closed. */
+int trace_reset(struct trace *t, const struct tp_config *config);
+
+/* Appends data (to a new handle when the old one was finished), and says that all has come. Negative: trace_error(). */
+int trace_append(struct trace *t, const void *bytes, size_t len);
+int trace_finish(struct trace *t);
+
+const char *trace_error(const struct trace *t);
+
+/* Writes a StatusResult. From any thread. */
+void trace_put_status(struct trace *t, struct pb_writer *w);
+
+#endif

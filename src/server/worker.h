@@ -1,0 +1,62 @@
+/* The thread that owns the traces and runs the requests of all sessions. */
+#ifndef MERIDIAN_SERVER_WORKER_H
+#define MERIDIAN_SERVER_WORKER_H
+
+#include "server/batches.h"
+#include "server/session.h"
+#include "server/trace.h"
+
+#include <stdatomic.h>
+
+struct worker {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop;
+    bool busy; /* a session has its turn */
+    struct session *first_all;
+    struct session *first_run, *last_run; /* sessions that can go on */
+    struct session *first_ready;          /* sessions with something for the loop */
+    struct session *current;              /* the one whose query may be interrupted */
+    size_t held_bytes, max_held_bytes;    /* of requests, all sessions together */
+    void (*notify)(void *ctx);            /* sessions have become ready; from the worker's thread */
+    void *notify_ctx;
+    int64_t last_request_ns; /* when the last one ended */
+
+    /* the thread's own */
+    struct trace *trace;
+    struct batch_pools pools;
+};
+
+/* Starts the thread. `max_held_bytes` bounds what requests hold. */
+int worker_open(struct worker *w, struct trace *trace, size_t max_held_bytes, void (*notify)(void *), void *ctx);
+
+/* Ends the thread; every session must have left. */
+void worker_close(struct worker *w);
+
+/* For requests that are still coming: takes or gives back bytes of what requests may hold. */
+bool worker_hold(struct worker *w, size_t bytes);
+void worker_release(struct worker *w, size_t bytes);
+
+/* Calls `each` for every session with new answers, or with room for requests again. On the loop's thread. */
+void worker_each_ready(struct worker *w, void (*each)(struct session *s));
+
+/* Interrupts the query that runs when its client has left (again: an interrupt between two statements may be lost). */
+void worker_interrupt_gone(struct worker *w);
+
+/* Time since the last request was answered; 0 while one runs. */
+int64_t worker_idle_ms(struct worker *w);
+
+/* For the session's side: puts it into the queue of those that can go on; the lock is held. */
+void worker_queue(struct worker *w, struct session *s);
+/* Tells the loop that the session has something for it; the lock is held. */
+void worker_ready(struct worker *w, struct session *s);
+
+/* Every answer on its way ends with an error: the tables go away. On the worker's thread. */
+void worker_cut_answers(struct worker *w, const char *error);
+
+/* Around a query: from here on the client's leaving interrupts it. False: it has left already. */
+bool worker_begin_query(struct worker *w, struct session *s);
+void worker_end_query(struct worker *w);
+
+#endif
