@@ -78,7 +78,7 @@ class Recorder:
 
     def text(self, config):
         """A config whose ftrace parts use our own instance."""
-        return re.sub(r"ftrace_config\s*\{", f'ftrace_config {{ instance_name: "{self.instance}" ', config)
+        return re.sub(r"\bftrace_config\s*\{", f'ftrace_config {{ instance_name: "{self.instance}" ', config)
 
     def record_begin(self, config, out="trace.pftrace"):
         path = self.dir / "config.txt"

@@ -174,6 +174,41 @@ class FtraceConfig(unittest.TestCase):
             finally:
                 instance.rmdir()
 
+    def test_a_frozen_buffer(self):
+        """linux.frozen_ftrace reads what somebody has left in an instance, and touches nothing else there."""
+        frozen = 'buffers { size_kb: 16384 } data_sources { config { name: "linux.frozen_ftrace" ' \
+                 'frozen_ftrace_config { %s } } } duration_ms: 500'
+        with recorder.Recorder() as r:
+            instance = pathlib.Path(recorder.TRACEFS, "instances", r.instance)
+            instance.mkdir()
+            watched = ("tracing_on", "set_event", "trace_clock", "buffer_size_kb", "current_tracer", "buffer_percent")
+            try:
+                (instance / "trace_clock").write_text("boot")
+                (instance / "set_event").write_text("sched:sched_switch")
+                (instance / "trace_marker").write_text("the last words")
+                for _ in range(20):
+                    subprocess.run(["true"], check=True)
+                (instance / "tracing_on").write_text("0")
+                before = [(instance / f).read_text() for f in watched]
+                written = sum(int(line.split(":")[1]) for p in instance.glob("per_cpu/cpu*/stats")
+                              for line in p.read_text().splitlines() if line.startswith("entries:"))
+                trace = r.record(frozen % f'instance_name: "{r.instance}"')
+                self.assertEqual([(instance / f).read_text() for f in watched], before)
+                names = {row["name"]: int(row["n"]) for row in r.query(
+                    trace, "select name, count(*) as n from ftrace_event group by 1")}
+                self.assertEqual(names["print"], 1)
+                skipped = int(r.one(trace, "select sum(value) from stats where name = 'compact_sched_switch_skipped'") or 0)
+                self.assertEqual(sum(names.values()) + skipped, written)
+                self.assertGreater(int(r.one(trace, "select count(*) from sched where dur > 0")), 20)
+                self.assertEqual(self.setup_errors(r, trace), [])
+                # refused: no name, no such instance
+                for config_text, reason in (("", "needs the instance_name"),
+                                            (f'instance_name: "{r.instance}x"', "there is no tracefs instance")):
+                    trace = r.record(frozen % config_text)
+                    self.assertIn(reason, r.log("probes.log"))
+            finally:
+                instance.rmdir()
+
     def test_categories_of_atrace(self):
         with recorder.Recorder() as r:
             trace = r.record(config('atrace_categories: "sched" atrace_categories: "gfx" atrace_apps: "com.example"', 500),

@@ -525,7 +525,7 @@ START_TEST(a_killed_recorder_is_cleaned_up_after)
     if (pid == 0) {
         uint32_t dynamic = FTRACE_EVENT_FIRST_DYNAMIC;
         struct ftrace_instance in;
-        struct ftrace_instance_options o = {NULL, directory, RING_READ, &dynamic};
+        struct ftrace_instance_options o = {.run_directory = directory, .next_dynamic_id = &dynamic};
         struct ftrace_config c;
         struct event_selection sel;
         struct pb_writer w;

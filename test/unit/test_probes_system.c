@@ -368,7 +368,8 @@ START_TEST(processors_and_interrupts)
     struct test_session s;
     struct pb_writer c = {0};
     make_root();
-    make_file("/proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n\n"
+    make_file("/proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
+                               "Features\t: fp asimd mte atomics mte3 mte9\n\n"
                                "processor\t: 1\nmodel name\t: Fast One\n");
     make_file("/proc/interrupts",
               "           CPU0       CPU1\n  1:   5   6  IO-APIC   1-edge      i8042\nNMI:  0  0  Non\n");
@@ -385,10 +386,75 @@ START_TEST(processors_and_interrupts)
     ck_assert_uint_eq(count(cpu, 2), 2);
     ck_assert_uint_eq(message_u64(message_bytes(cpu, 4), 1), 0x41);
     ck_assert_uint_eq(message_u64(message_bytes(cpu, 4), 4), 0xd0c);
+    ck_assert_uint_eq(message_u64(cpu, 5), 3); /* mte, mte3 */
     ck_assert(slice_eq_str(message_bytes(nth(info, 1, 1), 1), "Fast One"));
+    ck_assert(!message_has(nth(info, 1, 1), 5));
     struct slice irqs = memory_sink_field(&s.sink, 1, 130);
     ck_assert_uint_eq(count(irqs, 1), 1);
     ck_assert(slice_eq_str(message_bytes(nth(irqs, 1, 0), 2), "IO-APIC   1-edge      i8042"));
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+    remove_root();
+}
+END_TEST
+
+/* ---- sysfs_power ---- */
+
+static void make_battery(const char *name, const char *type)
+{
+    static const char *const files[][2] = {{"capacity", "83\n"},
+                                           {"charge_now", "2400000\n"},
+                                           {"current_now", "-51234\n"},
+                                           {"voltage_now", "11980000\n"},
+                                           {"energy_now", "no number\n"}};
+    char path[200];
+    snprintf(path, sizeof path, "/sys/class/power_supply/%s/type", name);
+    make_file(path, type);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "/sys/class/power_supply/%s/%s", name, files[i][0]);
+        make_file(path, files[i][1]);
+    }
+}
+
+static float message_float(struct slice message, uint32_t id)
+{
+    struct pb_field f;
+    return pb_find(message, id, &f) ? pb_float(&f) : 0;
+}
+
+START_TEST(batteries)
+{
+    static const struct {
+        unsigned batteries;
+        uint32_t counter; /* 0: all */
+    } rows[] = {{1, 0}, {2, 0}, {1, 2}, {0, 0}};
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    struct error err = {0};
+    make_root();
+    make_battery("AC", "Mains\n");
+    for (unsigned i = 0; i < rows[_i].batteries; i++)
+        make_battery(i ? "BAT1" : "BAT0", "Battery\n");
+    t->host.sysroot = made_up;
+    if (rows[_i].counter)
+        pb_put_varint(&c, 2, rows[_i].counter);
+    pb_put_varint(&c, 3, 1); /* power rails: told to be left out */
+    int rc = test_session_start(&s, t, &sysfs_power_data_source, pb_written(&c), &err);
+    ck_assert_int_eq(rc, rows[_i].batteries ? 0 : -MRD_ENOTFOUND);
+    ck_assert_ptr_nonnull(strstr(t->last_log, "power rails"));
+    ck_assert_uint_eq(memory_sink_count(&s.sink), rows[_i].batteries);
+    if (rc == 0) {
+        struct slice b = memory_sink_field(&s.sink, 0, 38);
+        ck_assert_float_eq(message_float(b, 2), 83);
+        ck_assert_int_eq((int64_t)message_u64(b, 1), rows[_i].counter ? 0 : 2400000);
+        ck_assert_int_eq((int64_t)message_u64(b, 3), rows[_i].counter ? 0 : -51234);
+        ck_assert_int_eq((int64_t)message_u64(b, 7), rows[_i].counter ? 0 : 11980000);
+        ck_assert_int_eq(message_has(b, 5), rows[_i].batteries > 1); /* the name, where there are several */
+        ck_assert(!message_has(b, 6));
+    }
     test_session_stop(&s);
     pb_writer_free(&c);
     memory_sink_free(&s.sink);
@@ -646,6 +712,7 @@ Suite *probes_system_suite(void)
     tcase_add_test(c, every_group_of_sys_stats);
     tcase_add_test(c, sys_stats_tick);
     tcase_add_test(c, processors_and_interrupts);
+    tcase_add_loop_test(c, batteries, 0, 4);
     tcase_add_test(c, paths_of_inodes);
     tcase_add_test(c, metatrace_tells_spans_and_overruns);
     tcase_add_test(c, a_lying_event_is_disabled_alone);

@@ -31,7 +31,7 @@ struct probes_host {
     void *ctx;
     struct ftrace_source *ftrace; /* what all ftrace sessions share */
     struct metatrace *metatrace;  /* may be NULL */
-    const char *sysroot;          /* in front of /proc and /sys in sys_stats and system_info; NULL outside of tests */
+    const char *sysroot;          /* in front of /proc and /sys in sys_stats, system_info and sysfs_power; NULL: "" */
 };
 
 /* The parts of DataSourceConfig that data sources need; views into bytes that last for setup() only. */
@@ -63,12 +63,14 @@ struct data_source_type {
 extern const struct data_source_type *const data_source_types[];
 
 extern const struct data_source_type ftrace_data_source;
+extern const struct data_source_type frozen_ftrace_data_source;
 extern const struct data_source_type process_stats_data_source;
 extern const struct data_source_type sys_stats_data_source;
 extern const struct data_source_type system_info_data_source;
 extern const struct data_source_type inode_file_map_data_source;
 extern const struct data_source_type journald_data_source;
 extern const struct data_source_type metatrace_data_source;
+extern const struct data_source_type sysfs_power_data_source;
 
 /* CLOCK_BOOTTIME in nanoseconds: the timestamp of packets. */
 uint64_t probes_boot_ns(void);
@@ -76,6 +78,11 @@ uint64_t probes_boot_ns(void);
 /* Milliseconds until the wall clock is next at a multiple of `period_ms`: ticks of all data sources and machines fall
  * together. */
 uint64_t probes_until_tick(uint32_t period_ms);
+
+/* A timer that is not running yet, with `data` for its callback. NULL: out of memory. */
+uv_timer_t *probes_timer_new(uv_loop_t *loop, void *data);
+/* Stops and frees it, once the loop has turned; NULL is fine. */
+void probes_timer_free(uv_timer_t *timer);
 
 /* Starts the timer for the next tick. The loop's time is brought up to date first: after work that took long the timer
  * would be counted from before it, and tick twice. */

@@ -352,12 +352,8 @@ static int setup(const struct probes_host *host, const struct data_source_config
 static int start(void *state, struct error *err)
 {
     struct inode_file_map *s = state;
-    s->timer = mem_zalloc(sizeof *s->timer);
-    if (!s->timer)
-        return error_set(err, -MRD_ENOMEM, "out of memory for inode_file_map");
-    uv_timer_init(s->host->loop, s->timer);
-    s->timer->data = s;
-    return 0;
+    s->timer = probes_timer_new(s->host->loop, s);
+    return s->timer ? 0 : error_set(err, -MRD_ENOMEM, "out of memory for inode_file_map");
 }
 
 /* What is pending is walked now, within reason. */
@@ -379,16 +375,10 @@ static void stop(void *state)
         uv_timer_stop(s->timer);
 }
 
-static void free_timer(uv_handle_t *handle)
-{
-    mem_free(handle);
-}
-
 static void free_state(void *state)
 {
     struct inode_file_map *s = state;
-    if (s->timer)
-        uv_close((uv_handle_t *)s->timer, free_timer);
+    probes_timer_free(s->timer);
     free_mounts(s);
     vec_free(&s->mounts);
     for (size_t i = 0; i < s->mappings.n; i++) {

@@ -240,15 +240,13 @@ static int start(void *state, struct error *err)
         return error_set_errno(err, -rc, "opening the journal");
     s->api.seek_tail(s->journal);
     s->api.previous(s->journal); /* the position is between entries only after a step; what is there is not new */
-    s->timer = mem_zalloc(sizeof *s->timer);
-    s->poll = mem_zalloc(sizeof *s->poll);
-    if (!s->timer || !s->poll)
+    s->timer = probes_timer_new(s->host->loop, s);
+    if (!s->timer)
         return error_set(err, -MRD_ENOMEM, "out of memory for journald");
-    uv_timer_init(s->host->loop, s->timer);
-    s->timer->data = s;
     uv_timer_start(s->timer, on_timer, RETRY_MS, RETRY_MS);
     int fd = s->api.get_fd(s->journal);
-    if (fd < 0 || uv_poll_init(s->host->loop, s->poll, fd)) {
+    s->poll = fd < 0 ? NULL : mem_zalloc(sizeof *s->poll);
+    if (!s->poll || uv_poll_init(s->host->loop, s->poll, fd)) {
         mem_free(s->poll); /* the timer does it alone */
         s->poll = NULL;
         return 0;
@@ -304,8 +302,7 @@ static void free_state(void *state)
     struct journald *s = state;
     if (s->poll)
         uv_close((uv_handle_t *)s->poll, free_handle);
-    if (s->timer)
-        uv_close((uv_handle_t *)s->timer, free_handle);
+    probes_timer_free(s->timer);
     if (s->journal)
         s->api.close(s->journal);
     if (s->api.library)

@@ -290,6 +290,7 @@ int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_option
                                    .new_inodes = on_new_inodes,
                                    .ctx = p,
                                    .metatrace = &p->metatrace,
+                                   .sysroot = options->sysroot,
                                    .ftrace = ftrace_source_create(&fo)};
     int rc = p->host.ftrace ? producer_open(&p->producer, loop, &po, &ops, p, err)
                             : error_set(err, -MRD_ENOMEM, "out of memory");

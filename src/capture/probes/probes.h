@@ -16,6 +16,7 @@ struct probes_options {
     const char *socket;        /* NULL: the environment's */
     const char *tracefs_root;  /* NULL: where tracefs is mounted */
     const char *run_directory; /* of undo logs */
+    const char *sysroot;       /* in front of /proc and /sys, see probes_host; NULL: nothing */
     enum ring_mode mode;       /* how kernel pages are read */
 };
 

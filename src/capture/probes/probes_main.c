@@ -16,6 +16,7 @@ static const char usage[] =
     "  --socket ADDRESS   where the service listens (default: $PERFETTO_PRODUCER_SOCK_NAME or the usual place)\n"
     "  --tracefs DIR      use the tracefs mounted there\n"
     "  --ring read|map    how to take pages from the kernel (default: read)\n"
+    "  --sysroot DIR      where the /proc and /sys of counters, processors and batteries are (default: /)\n"
     "  --background       go on in the background\n"
     "  --reset-ftrace     bring tracefs back to a clean state after a crash, and exit\n"
     "  --version, --help\n";
@@ -27,12 +28,17 @@ struct arguments {
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-    enum { SOCKET = 256, TRACEFS, RING, BACKGROUND, RESET, VERSION, HELP };
+    enum { SOCKET = 256, TRACEFS, SYSROOT, RING, BACKGROUND, RESET, VERSION, HELP };
     static const struct option options[] = {
-        {"socket", required_argument, NULL, SOCKET}, {"tracefs", required_argument, NULL, TRACEFS},
-        {"ring", required_argument, NULL, RING},     {"background", no_argument, NULL, BACKGROUND},
-        {"reset-ftrace", no_argument, NULL, RESET},  {"version", no_argument, NULL, VERSION},
-        {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
+        {"socket", required_argument, NULL, SOCKET},
+        {"tracefs", required_argument, NULL, TRACEFS},
+        {"sysroot", required_argument, NULL, SYSROOT},
+        {"ring", required_argument, NULL, RING},
+        {"background", no_argument, NULL, BACKGROUND},
+        {"reset-ftrace", no_argument, NULL, RESET},
+        {"version", no_argument, NULL, VERSION},
+        {"help", no_argument, NULL, HELP},
+        {NULL, 0, NULL, 0},
     };
     int opt;
     while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -42,6 +48,9 @@ static int parse(struct arguments *a, int argc, char **argv)
             break;
         case TRACEFS:
             a->probes.tracefs_root = optarg;
+            break;
+        case SYSROOT:
+            a->probes.sysroot = optarg;
             break;
         case RING:
             if (strcmp(optarg, "read") != 0 && strcmp(optarg, "map") != 0) {

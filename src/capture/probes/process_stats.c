@@ -411,11 +411,9 @@ static int start(void *state, struct error *err)
         scan_all(s);
     if (!s->poll_ms)
         return 0;
-    s->timer = mem_zalloc(sizeof *s->timer);
+    s->timer = probes_timer_new(s->host->loop, s);
     if (!s->timer)
         return error_set(err, -MRD_ENOMEM, "out of memory for process_stats");
-    uv_timer_init(s->host->loop, s->timer);
-    s->timer->data = s;
     on_tick(s->timer);
     return 0;
 }
@@ -438,16 +436,10 @@ static void stop(void *state)
         uv_timer_stop(s->timer);
 }
 
-static void free_timer(uv_handle_t *handle)
-{
-    mem_free(handle);
-}
-
 static void free_state(void *state)
 {
     struct process_stats *s = state;
-    if (s->timer)
-        uv_close((uv_handle_t *)s->timer, free_timer);
+    probes_timer_free(s->timer);
     u64map_free(&s->seen);
     u64map_free(&s->no_memory);
     u64map_free(&s->cache);

@@ -545,16 +545,10 @@ static bool read_config(struct sys_stats *s, struct slice bytes)
 
 /* ---- life ---- */
 
-static void free_timer(uv_handle_t *handle)
-{
-    mem_free(handle);
-}
-
 static void free_state(void *state)
 {
     struct sys_stats *s = state;
-    if (s->timer)
-        uv_close((uv_handle_t *)s->timer, free_timer);
+    probes_timer_free(s->timer);
     for (int i = 0; i < POLLERS; i++)
         text_file_close(&s->files[i]);
     for (int i = 0; i < 3; i++)
@@ -587,11 +581,9 @@ static int start(void *state, struct error *err)
     struct sys_stats *s = state;
     if (!s->tick_ms)
         return 0;
-    s->timer = mem_zalloc(sizeof *s->timer);
+    s->timer = probes_timer_new(s->host->loop, s);
     if (!s->timer)
         return error_set(err, -MRD_ENOMEM, "out of memory for sys_stats");
-    uv_timer_init(s->host->loop, s->timer);
-    s->timer->data = s;
     on_tick(s->timer);
     return 0;
 }

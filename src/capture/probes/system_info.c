@@ -24,6 +24,7 @@ struct cpu {
     uint64_t number;
     char name[256];
     uint64_t implementer, architecture, variant, part, revision;
+    uint64_t features; /* see set_features() */
 };
 
 static void put_frequencies(struct pb_writer *w, const struct system_info *s, uint64_t cpu)
@@ -64,10 +65,22 @@ static void put_cpu(struct pb_writer *w, const struct system_info *s, const stru
         pb_put_varint(w, 5, c->revision);
         pb_end(w, arm);
     }
+    if (c->features)
+        pb_put_varint(w, 5, c->features);
     pb_end(w, message);
 }
 
-static void cpu_line(struct cpu *c, const char *key, const char *value)
+/* The words of "Features" that traces have bits for, in the order of the bits. */
+static void set_features(struct cpu *c, char *words)
+{
+    static const char *const names[] = {"mte", "mte3"};
+    for (char *word; (word = text_word(&words));)
+        for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+            if (strcmp(word, names[i]) == 0)
+                c->features |= 1ull << i;
+}
+
+static void cpu_line(struct cpu *c, const char *key, char *value)
 {
     static const struct {
         const char *key;
@@ -87,6 +100,8 @@ static void cpu_line(struct cpu *c, const char *key, const char *value)
             c->has_arm = true;
         }
     }
+    if (strcmp(key, "Features") == 0)
+        set_features(c, value);
 }
 
 static void put_cpus(struct pb_writer *w, const struct system_info *s, char *text)

@@ -173,6 +173,30 @@ static void add_calls(struct walk *w)
     }
 }
 
+static bool add_group(void *ctx, const char *group)
+{
+    char request[300];
+    snprintf(request, sizeof request, "%s/*", group);
+    add_request(ctx, request, true);
+    return true;
+}
+
+/* What a buffer may hold that somebody else has filled: the events that are enabled in its instance and, when there are
+ * none any more, all that the kernel has. Prints need no enabling. */
+static void add_frozen(struct walk *w)
+{
+    char *text, *save = NULL;
+    size_t len, before = w->sel->events.n;
+    if (tracefs_read(w->set->fs, "set_event", &text, &len, NULL))
+        return;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        add_request(w, line, true);
+    mem_free(text);
+    if (w->sel->events.n == before)
+        each_entry(w->set, "events", add_group, w);
+    add_request(w, "ftrace/print", true);
+}
+
 int event_selection_resolve(struct event_selection *sel, struct event_set *set, const struct ftrace_config *config,
                             struct error *err)
 {
@@ -181,6 +205,8 @@ int event_selection_resolve(struct event_selection *sel, struct event_set *set, 
         add_request(&w, config->events.p[i], false);
     add_categories(&w);
     add_calls(&w);
+    if (config->frozen)
+        add_frozen(&w);
     return sel->strings.failed ? error_set(err, -MRD_ENOMEM, "out of memory for the events of a session") : 0;
 }
 

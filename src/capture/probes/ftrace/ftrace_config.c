@@ -198,6 +198,18 @@ int ftrace_config_parse(struct ftrace_config *c, struct slice bytes, struct erro
     return 0;
 }
 
+int ftrace_config_parse_frozen(struct ftrace_config *c, struct slice bytes, struct error *err)
+{
+    struct pb_field name;
+    int rc = ftrace_config_parse(c, slice_of(NULL, 0), err);
+    c->frozen = c->preserve_ftrace_buffer = true;
+    if (!rc && pb_find(bytes, 1, &name))
+        c->instance_name = text_of(c, &name);
+    if (!rc && !*c->instance_name)
+        rc = error_set(err, -MRD_EINVALID, "frozen_ftrace_config needs the instance_name of what is to be read");
+    return rc;
+}
+
 void ftrace_config_free(struct ftrace_config *c)
 {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)

@@ -65,6 +65,7 @@ struct ftrace_config {
     bool preserve_ftrace_buffer;
     bool use_monotonic_raw_clock;
     bool debug_ftrace_abi;
+    bool frozen;                 /* linux.frozen_ftrace: read what is there and change nothing */
     bool packet_headers;         /* ours: see packet_headers.h */
     const char *instance_name;   /* "" for the top */
     const char *tracing_cpumask; /* "" for all */
@@ -74,6 +75,8 @@ struct ftrace_config {
 /* Reads FtraceConfig bytes; unknown fields are skipped, out-of-range values get their defaults. -MRD_EFORMAT,
  * -MRD_ENOMEM; free in every case. */
 int ftrace_config_parse(struct ftrace_config *c, struct slice bytes, struct error *err);
+/* The same from FrozenFtraceConfig bytes. */
+int ftrace_config_parse_frozen(struct ftrace_config *c, struct slice bytes, struct error *err);
 void ftrace_config_free(struct ftrace_config *c);
 
 #endif

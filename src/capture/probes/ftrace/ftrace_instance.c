@@ -56,7 +56,10 @@ int ftrace_instance_open(struct ftrace_instance *in, const char *name, const str
         *recovered = true;
         rc = undo_log_restore(&in->undo, err);
     }
-    if (!rc && in->fs.is_instance && access(in->fs.base, F_OK) != 0) {
+    bool absent = !rc && in->fs.is_instance && access(in->fs.base, F_OK) != 0;
+    if (absent && options->must_exist) {
+        rc = error_set(err, -MRD_ENOTFOUND, "there is no tracefs instance %s", in->fs.base);
+    } else if (absent) {
         rc = undo_log_note(&in->undo, UNDO_RMDIR, in->fs.base, "", err);
         if (!rc)
             rc = tracefs_make_instance(&in->fs, err);
@@ -183,7 +186,8 @@ int ftrace_instance_add(struct ftrace_instance *in, const struct ftrace_config *
     if (!rc) {
         instance_add_function_graph(in, config, sel, first);
         probe_events_add(in, config, sel);
-        enable(in, sel);
+        if (!in->frozen)
+            enable(in, sel);
         set_call_filters(in);
         rc = event_selection_build(sel, config, err);
     }
@@ -221,18 +225,24 @@ int ftrace_instance_start(struct ftrace_instance *in, struct error *err)
         if (tracefs_exists(&in->fs, name))
             rc = ring_reader_open(&in->readers[cpu], &in->fs, cpu, &in->page_format, in->page_size, in->mode, err);
     }
-    if (!rc)
+    if (!rc && !in->frozen)
         rc = instance_change(in, "tracing_on", "1", err);
     if (rc)
         ftrace_instance_stop(in);
     return rc;
 }
 
+void ftrace_instance_pause(struct ftrace_instance *in)
+{
+    if (!in->frozen)
+        (void)tracefs_write(&in->fs, "tracing_on", TRACEFS_WRITE, "0", NULL);
+}
+
 void ftrace_instance_stop(struct ftrace_instance *in)
 {
     if (in->n_started && --in->n_started)
         return;
-    (void)tracefs_write(&in->fs, "tracing_on", TRACEFS_WRITE, "0", NULL);
+    ftrace_instance_pause(in);
     for (uint32_t cpu = 0; in->readers && cpu < in->n_cpus; cpu++)
         ring_reader_close(&in->readers[cpu]);
     mem_free(in->readers);

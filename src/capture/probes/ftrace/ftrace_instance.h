@@ -24,6 +24,7 @@ struct ftrace_instance {
     enum ftrace_clock clock;
     uint32_t n_sessions, n_started;
     bool preserved;         /* set up for preserve_ftrace_buffer */
+    bool frozen;            /* read as it is: nothing is written to its files */
     const char *exclusive;  /* the setting of the one session that may use the instance; NULL: none */
     uint32_t buffer_pages;  /* per cpu, as the kernel has it now */
     uint32_t request_pages; /* as the first session asked */
@@ -39,6 +40,7 @@ struct ftrace_instance_options {
     const char *run_directory; /* of undo logs */
     enum ring_mode mode;
     uint32_t *next_dynamic_id;
+    bool must_exist; /* the instance is somebody else's: it is not made */
 };
 
 /* Finds tracefs and locks the instance; changes nothing but making the instance's directory. What a crashed recorder
@@ -62,6 +64,9 @@ void ftrace_instance_remove(struct ftrace_instance *in, struct event_selection *
  * is in the buffers unread: drain first. */
 int ftrace_instance_start(struct ftrace_instance *in, struct error *err);
 void ftrace_instance_stop(struct ftrace_instance *in);
+
+/* The kernel writes nothing more into the buffers. */
+void ftrace_instance_pause(struct ftrace_instance *in);
 
 /* Whether poll() on the readers says that a buffer is filled to buffer_percent. */
 bool ftrace_instance_can_poll(const struct ftrace_instance *in);

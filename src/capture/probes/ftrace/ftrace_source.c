@@ -250,9 +250,10 @@ static void instance_release(struct drained_instance *d)
     uv_close((uv_handle_t *)&d->timer, free_instance);
 }
 
-static int instance_get(struct ftrace_source *source, const struct probes_host *host, const char *name,
-                        struct drained_instance **out, struct error *err)
+static int instance_get(struct ftrace_source *source, const struct probes_host *host,
+                        const struct ftrace_config *config, struct drained_instance **out, struct error *err)
 {
+    const char *name = config->instance_name;
     bool recovered;
     for (size_t i = 0; i < source->instances.n; i++) {
         if (strcmp(source->instances.p[i]->in.name, name) == 0) {
@@ -267,7 +268,7 @@ static int instance_get(struct ftrace_source *source, const struct probes_host *
         return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
     }
     struct ftrace_instance_options options = {source->tracefs_root, source->run_directory, source->mode,
-                                              &source->next_dynamic_id};
+                                              &source->next_dynamic_id, config->frozen};
     int rc = ftrace_instance_open(&d->in, name, &options, &recovered, err);
     if (rc) {
         source->instances.n--;
@@ -327,7 +328,7 @@ static int load_symbols(struct ftrace_session *s, struct error *err)
 static int enter_instance(struct ftrace_session *s, struct error *err)
 {
     struct drained_instance *d;
-    int rc = instance_get(s->source, s->host, s->config.instance_name, &d, err);
+    int rc = instance_get(s->source, s->host, &s->config, &d, err);
     if (rc)
         return rc;
     rc = ftrace_instance_add(&d->in, &s->config, &s->selection, err);
@@ -340,8 +341,8 @@ static int enter_instance(struct ftrace_session *s, struct error *err)
     return 0;
 }
 
-static int session_setup(const struct probes_host *host, const struct data_source_config *config,
-                         const struct packet_sink *sink, void **state, struct error *err)
+static int set_up_session(const struct probes_host *host, const struct data_source_config *config,
+                          const struct packet_sink *sink, bool frozen, void **state, struct error *err)
 {
     struct ftrace_session *s = mem_zalloc(sizeof *s);
     if (!s)
@@ -350,7 +351,8 @@ static int session_setup(const struct probes_host *host, const struct data_sourc
     s->source = host->ftrace;
     s->sink = *sink;
     s->session_id = config->session_id;
-    int rc = ftrace_config_parse(&s->config, config->specific, err);
+    int rc = frozen ? ftrace_config_parse_frozen(&s->config, config->specific, err)
+                    : ftrace_config_parse(&s->config, config->specific, err);
     if (!rc && !tid_tracker_init(&s->tids))
         rc = error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
     if (!rc)
@@ -370,11 +372,25 @@ static int session_setup(const struct probes_host *host, const struct data_sourc
         session_free(s);
         return rc;
     }
-    ftrace_bundle_set_tids(s->bundle, &s->tids);
-    ftrace_bundle_set_inodes(s->bundle, &s->inodes);
+    if (!frozen) { /* whoever ran before the last boot cannot be looked up now */
+        ftrace_bundle_set_tids(s->bundle, &s->tids);
+        ftrace_bundle_set_inodes(s->bundle, &s->inodes);
+    }
     ftrace_bundle_set_debug(s->bundle, s->config.debug_ftrace_abi);
     *state = s;
     return 0;
+}
+
+static int session_setup(const struct probes_host *host, const struct data_source_config *config,
+                         const struct packet_sink *sink, void **state, struct error *err)
+{
+    return set_up_session(host, config, sink, false, state, err);
+}
+
+static int frozen_setup(const struct probes_host *host, const struct data_source_config *config,
+                        const struct packet_sink *sink, void **state, struct error *err)
+{
+    return set_up_session(host, config, sink, true, state, err);
 }
 
 /* A session without an instance: whoever opens the trace is told why there are no events in it. */
@@ -493,7 +509,7 @@ static void session_stop(void *state)
     if (!s->started)
         return;
     if (d->in.started.n == 1) /* nothing new while we read the last of it: then the counters agree to the event */
-        (void)tracefs_write(&d->in.fs, "tracing_on", TRACEFS_WRITE, "0", NULL);
+        ftrace_instance_pause(&d->in);
     session_flush(s);
     s->started = false;
     for (size_t i = 0; i < d->in.started.n; i++) {
@@ -528,6 +544,16 @@ const struct data_source_type ftrace_data_source = {
     .start = session_start,
     .flush = session_flush,
     .clear_incremental = session_clear,
+    .stop = session_stop,
+    .free = session_free,
+};
+
+const struct data_source_type frozen_ftrace_data_source = {
+    .name = "linux.frozen_ftrace",
+    .config_field = 136,
+    .setup = frozen_setup,
+    .start = session_start,
+    .flush = session_flush,
     .stop = session_stop,
     .free = session_free,
 };

@@ -158,6 +158,8 @@ static const char *exclusive_setting(const struct ftrace_config *c)
 int instance_join(struct ftrace_instance *in, const struct ftrace_config *config, struct error *err)
 {
     const char *mine = exclusive_setting(config);
+    if (in->frozen || config->frozen)
+        return error_set(err, -MRD_EEXISTS, "linux.frozen_ftrace reads a tracefs instance that nobody records in");
     if (in->exclusive)
         return error_set(err, -MRD_EEXISTS,
                          "another session has set %s for the whole tracefs instance: give one of them an instance_name",
@@ -174,17 +176,22 @@ int instance_join(struct ftrace_instance *in, const struct ftrace_config *config
 int instance_set_up(struct ftrace_instance *in, const struct ftrace_config *config, struct error *err)
 {
     char tracer[64];
+    uint64_t kb = 0;
+    in->exclusive = exclusive_setting(config);
+    in->preserved = config->preserve_ftrace_buffer;
+    in->frozen = config->frozen;
+    if (in->preserved) {
+        tracefs_read_u64(&in->fs, "per_cpu/cpu0/buffer_size_kb", &kb, NULL);
+        in->buffer_pages = in->request_pages = (uint32_t)((kb << 10) / in->page_size);
+    }
+    if (in->frozen)
+        return choose_clock(in, false, true, err);
     int rc = tracefs_read_line(&in->fs, "current_tracer", tracer, sizeof tracer, err);
     if (rc)
         return rc;
     if (strcmp(tracer, "nop") != 0)
         return error_set(err, -MRD_EEXISTS, "the tracer \"%s\" is running in %s", tracer, in->fs.base);
-    in->exclusive = exclusive_setting(config);
-    in->preserved = config->preserve_ftrace_buffer;
     if (in->preserved) {
-        uint64_t kb = 0;
-        tracefs_read_u64(&in->fs, "per_cpu/cpu0/buffer_size_kb", &kb, NULL);
-        in->buffer_pages = in->request_pages = (uint32_t)((kb << 10) / in->page_size);
         rc = instance_change(in, "tracing_on", "1", err);
         return rc ? rc : choose_clock(in, false, true, err);
     }
