@@ -206,6 +206,7 @@ class FtraceConfig(unittest.TestCase):
                                             (f'instance_name: "{r.instance}x"', "there is no tracefs instance")):
                     trace = r.record(frozen % config_text)
                     self.assertIn(reason, r.log("probes.log"))
+                    self.assertIn(reason, self.setup_errors(r, trace)[0])
             finally:
                 instance.rmdir()
 

@@ -351,16 +351,18 @@ static int set_up_session(const struct probes_host *host, const struct data_sour
     s->source = host->ftrace;
     s->sink = *sink;
     s->session_id = config->session_id;
-    int rc = frozen ? ftrace_config_parse_frozen(&s->config, config->specific, err)
-                    : ftrace_config_parse(&s->config, config->specific, err);
-    if (!rc && !tid_tracker_init(&s->tids))
-        rc = error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
+    int rc = frozen ? ftrace_config_parse_frozen(&s->config, config->specific, &s->refused)
+                    : ftrace_config_parse(&s->config, config->specific, &s->refused);
     if (!rc)
-        rc = load_symbols(s, err);
-    if (!rc && enter_instance(s, &s->refused)) {
+        rc = enter_instance(s, &s->refused);
+    if (rc && rc != -MRD_ENOMEM) {
         *state = s;
         return 0;
     }
+    if (rc || !tid_tracker_init(&s->tids))
+        rc = error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
+    if (!rc)
+        rc = load_symbols(s, err);
     if (!rc) {
         struct drained_instance *d = s->instance;
         s->previous_end = mem_zalloc(d->in.n_cpus * sizeof *s->previous_end);
@@ -397,7 +399,8 @@ static int frozen_setup(const struct probes_host *host, const struct data_source
 static int tell_refusal(struct ftrace_session *s, struct error *err)
 {
     struct pb_writer w = {0};
-    ftrace_stats_put_refusal(&w, s->refused.text, s->refused_by_others);
+    ftrace_stats_put_refusal(&w, s->config.frozen ? "linux.frozen_ftrace" : "linux.ftrace", s->refused.text,
+                             s->refused_by_others);
     if (!w.failed)
         packet_sink_write(&s->sink, pb_written(&w));
     pb_writer_free(&w);

@@ -79,7 +79,7 @@ void ftrace_stats_put(struct pb_writer *w, enum ftrace_stats_phase phase, const 
     pb_end(w, message);
 }
 
-void ftrace_stats_put_refusal(struct pb_writer *w, const char *why, bool exclusive)
+void ftrace_stats_put_refusal(struct pb_writer *w, const char *source, const char *why, bool exclusive)
 {
     size_t message = pb_begin(w, 34);
     pb_put_varint(w, 1, FTRACE_STATS_START);
@@ -87,7 +87,7 @@ void ftrace_stats_put_refusal(struct pb_writer *w, const char *why, bool exclusi
         pb_put_str(w, 13, why);
     } else {
         char text[400];
-        snprintf(text, sizeof text, "linux.ftrace: %s", why);
+        snprintf(text, sizeof text, "%s: %s", source, why);
         pb_put_str(w, 7, text);
     }
     pb_end(w, message);

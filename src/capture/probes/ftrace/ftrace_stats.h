@@ -22,6 +22,6 @@ void ftrace_stats_put(struct pb_writer *w, enum ftrace_stats_phase phase, const 
 
 /* The same for a session that could not be set up: nothing but the reason. `exclusive`: other sessions are in the way.
  */
-void ftrace_stats_put_refusal(struct pb_writer *w, const char *why, bool exclusive);
+void ftrace_stats_put_refusal(struct pb_writer *w, const char *source, const char *why, bool exclusive);
 
 #endif
