@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -78,12 +79,12 @@ class Journal:
 
 
 class Doc(unittest.TestCase):
-    def run_section(self, name, during=work, env=None):
+    def run_section(self, name, during=work, env=None, probes=(), replace=None):
         config, queries = sections()[name]
         self.assertIn(f'"{name}"', config)
         self.assertTrue(queries)
-        with recorder.Recorder(env) as r:
-            trace = r.record(config, during)
+        with recorder.Recorder(env, probes=probes) as r:
+            trace = r.record(config.replace(*replace) if replace else config, during)
             answers = [r.query(trace, q) for q in queries]
             bad = r.query(trace, "select name, value from stats where severity = 'error' and value != 0")
             self.assertEqual(r.instances(), [])
@@ -97,6 +98,42 @@ class Doc(unittest.TestCase):
         names = set(re.findall(r"^(?:linux\.[a-z_]+|perfetto\.metatrace)$", p.stdout.decode(), re.M))
         if names:
             self.assertEqual(names, set(sections()))
+
+    def test_every_setting_is_described(self):
+        """The tables at the end have all fields that the schema has, and no others."""
+        schema = (DOC.parent.parent / "proto" / "config.proto").read_text()
+        tables = DOC.read_text().split("\n## Every setting")[1]
+        for message in ("FtraceConfig", "FrozenFtraceConfig", "ProcessStatsConfig", "SysStatsConfig", "SystemInfoConfig",
+                        "AndroidPowerConfig", "InodeFileConfig", "SystemdJournaldConfig"):
+            body = re.search(r"^message %s \{\n(.*?)^\}" % message, schema, re.M | re.S).group(1)
+            fields = set(re.findall(r"^  (?:optional|repeated) \S+ (\w+) = ", body, re.M))
+            member = re.search(r"optional %s (\w+) = " % message, schema).group(1)
+            table = re.search(r"^\| \S+: `%s` \| \|\n(.*?)(?:\n\n|\Z)" % member, tables, re.M | re.S).group(1)
+            described = set(re.findall(r"`(\w+)`", " ".join(row.split("|")[1] for row in table.splitlines())))
+            self.assertEqual(described, fields, message)
+
+    def test_frozen_ftrace(self):
+        instance = pathlib.Path(recorder.TRACEFS, "instances", f"mrd-frozen-{os.getpid()}")
+        instance.mkdir()
+        try:
+            (instance / "set_event").write_text("sched:sched_switch")
+            work()
+            (instance / "tracing_on").write_text("0")
+            rows = self.run_section("linux.frozen_ftrace", replace=("boot_map", instance.name))[0]
+            self.assertEqual({row["name"] for row in rows}, {"sched_switch"})
+        finally:
+            instance.rmdir()
+
+    def test_sysfs_power(self):
+        with tempfile.TemporaryDirectory() as root:
+            battery = pathlib.Path(root, "sys/class/power_supply/BAT0")
+            battery.mkdir(parents=True)
+            for name, text in (("type", "Battery"), ("capacity", "71"), ("voltage_now", "11900000")):
+                (battery / name).write_text(text + "\n")
+            rows = self.run_section("linux.sysfs_power", probes=["--sysroot", root])[0]
+        self.assertEqual({(row["name"], float(row["value"])) for row in rows},
+                         {("batt.capacity_pct", 71), ("batt.voltage_uv", 11900000)})
+        self.assertGreaterEqual(len(rows), 6)
 
     def test_ftrace(self):
         threads, cpus = self.run_section("linux.ftrace")

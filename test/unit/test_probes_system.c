@@ -1,57 +1,12 @@
 /* Tests the data sources that read /proc and /sys, on this machine and on made-up files. */
+#include "made_up_files.h"
 #include "probes_fixture.h"
 
-#include "capture/probes/ftrace/event_set.h"
-#include "capture/probes/ftrace/undo_log.h"
 #include "capture/probes/proc_status.h"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
+#include <sys/times.h>
 #include <sys/wait.h>
-
-/* ---- files made up for a test ---- */
-
-static char made_up[64];
-
-static void make_file(const char *name, const char *text)
-{
-    char path[600];
-    snprintf(path, sizeof path, "%s%s", made_up, name);
-    for (char *p = path + strlen(made_up) + 1; (p = strchr(p, '/')); p++) {
-        *p = 0;
-        mkdir(path, 0755);
-        *p = '/';
-    }
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
-}
-
-static void read_made_up(const char *name, char *buf, size_t size)
-{
-    char path[600];
-    snprintf(path, sizeof path, "%s%s", made_up, name);
-    int fd = open(path, O_RDONLY);
-    ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
-    ck_assert_msg(n >= 0, "%s", path);
-    buf[n] = 0;
-    close(fd);
-}
-
-static void make_root(void)
-{
-    strcpy(made_up, "/tmp/mrd-root-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(made_up));
-}
-
-static void remove_root(void)
-{
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf %s", made_up);
-    ck_assert_int_eq(system(command), 0);
-}
 
 /* ---- helpers ---- */
 
@@ -201,6 +156,90 @@ START_TEST(quirks_switch_parts_off)
     run_source(&s, t, &process_stats_data_source, &c, 0);
     s.type->new_tids(s.state, &self, 1);
     ck_assert_uint_eq(memory_sink_count(&s.sink), 0);
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+}
+END_TEST
+
+/* One setting each, by the field of the packets that it brings or takes away. */
+static const struct {
+    uint32_t setting, value;
+    uint32_t list, entry; /* of the packet, of the list: process tree or process stats */
+    uint32_t field;       /* of the entry of this process */
+    bool there;           /* with the setting; without it the opposite */
+} process_settings[] = {
+    {3, 1, 2, 2, 2, true},   /* record_thread_names */
+    {11, 1, 2, 1, 7, true},  /* record_process_age */
+    {14, 1, 2, 2, 1, false}, /* skip_main_thread_message */
+    {9, 1, 9, 1, 15, true},  /* resolve_process_fds */
+    {10, 1, 9, 1, 16, true}, /* scan_smaps_rollup */
+    {12, 1, 9, 1, 21, true}, /* record_process_runtime: user, */
+    {12, 1, 9, 1, 22, true}, /* kernel */
+};
+
+static bool process_field(uint32_t setting, uint32_t value, uint32_t list, uint32_t entry, uint32_t field)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    bool found = false;
+    pb_put_varint(&c, 2, 1);
+    pb_put_varint(&c, 4, 100);
+    pb_put_varint(&c, setting, value);
+    run_source(&s, t, &process_stats_data_source, &c, 0);
+    for (size_t i = 0; i < memory_sink_count(&s.sink); i++) {
+        struct slice l = memory_sink_field(&s.sink, i, list);
+        for (unsigned k = 0; k < count(l, entry); k++)
+            if ((int32_t)message_u64(nth(l, entry, k), 1) == getpid())
+                found |= message_has(nth(l, entry, k), field);
+    }
+    test_session_stop(&s);
+    pb_writer_free(&c);
+    memory_sink_free(&s.sink);
+    test_host_free(t);
+    return found;
+}
+
+START_TEST(each_setting_of_process_stats)
+{
+    struct tms used = {0};
+    while (used.tms_utime < 2 || used.tms_stime < 2) { /* processor time of both kinds to tell of */
+        for (int i = 0; i < 100; i++)
+            ck_assert_int_eq(close(open("/proc/self/status", O_RDONLY)), 0);
+        for (volatile int i = 0; i < 100000; i++)
+            ;
+        ck_assert(times(&used) != (clock_t)-1);
+    }
+    uint32_t setting = process_settings[_i].setting, list = process_settings[_i].list;
+    uint32_t entry = process_settings[_i].entry, field = process_settings[_i].field;
+    bool with = process_field(setting, process_settings[_i].value, list, entry, field);
+    bool without = process_field(setting, 0, list, entry, field);
+    ck_assert_int_eq(with, process_settings[_i].there);
+    ck_assert_int_eq(without, !process_settings[_i].there);
+}
+END_TEST
+
+/* proc_stats_cache_ttl_ms: what has not changed is told again; and what this kernel does not have is told to be left
+ * out. */
+START_TEST(old_values_are_told_again)
+{
+    struct test_host *t = test_host_new(RING_READ);
+    struct test_session s;
+    struct pb_writer c = {0};
+    unsigned times = 0;
+    pb_put_varint(&c, 4, 100);
+    pb_put_varint(&c, 6, 100);
+    pb_put_varint(&c, 13, 1);
+    run_source(&s, t, &process_stats_data_source, &c, 450);
+    for (size_t i = 0; i < memory_sink_count(&s.sink); i++) {
+        struct slice stats = memory_sink_field(&s.sink, i, 9);
+        for (unsigned k = 0; k < count(stats, 1); k++)
+            times += (int32_t)message_u64(nth(stats, 1, k), 1) == getpid() && message_has(nth(stats, 1, k), 2);
+    }
+    ck_assert_uint_ge(times, 3);
+    ck_assert_ptr_nonnull(strstr(t->last_log, "record_process_dmabuf_rss"));
     test_session_stop(&s);
     pb_writer_free(&c);
     memory_sink_free(&s.sink);
@@ -540,165 +579,6 @@ START_TEST(metatrace_tells_spans_and_overruns)
 }
 END_TEST
 
-/* ---- a made-up tracefs ---- */
-
-#define COMMON                                                                                                         \
-    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                                             \
-    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                                             \
-    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"                                     \
-    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-
-static void make_event(const char *name, const char *format)
-{
-    char path[300], text[4096];
-    snprintf(path, sizeof path, "/tracefs/events/%s/format", name);
-    snprintf(text, sizeof text, "name: %s\n%s", strchr(name, '/') + 1, format);
-    make_file(path, text);
-    snprintf(path, sizeof path, "/tracefs/events/%s/enable", name);
-    make_file(path, "0\n");
-}
-
-/* A lying format file costs its own event, told in `failed`; all others are there and enabled. */
-START_TEST(a_lying_event_is_disabled_alone)
-{
-    struct tracefs fs;
-    struct event_set set;
-    struct event_selection sel;
-    struct ftrace_config c;
-    struct pb_writer w = {0};
-    struct error err = {0};
-    uint32_t dynamic = FTRACE_EVENT_FIRST_DYNAMIC;
-    char root[100], text[64];
-    make_root();
-    make_file("/tracefs/tracing_on", "0\n");
-    make_event("mine/good", "ID: 10\nformat:\n" COMMON "\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n");
-    make_event("mine/fine", "ID: 11\nformat:\n" COMMON);
-    make_event("mine/overlaps", "ID: 12\nformat:\n" COMMON "\tfield:int a;\toffset:8;\tsize:8;\tsigned:1;\n"
-                                "\tfield:int b;\toffset:12;\tsize:4;\tsigned:1;\n");
-    make_event("mine/huge", "ID: 13\nformat:\n" COMMON "\tfield:char a[99999];\toffset:8;\tsize:99999;\tsigned:1;\n");
-    make_event("mine/twin", "ID: 10\nformat:\n" COMMON);
-    make_event("mine/shifted", "ID: 14\nformat:\n\tfield:unsigned short common_type;\toffset:4;\tsize:2;\tsigned:0;\n");
-    make_event("mine/unknown_types",
-               "ID: 15\nformat:\n" COMMON "\tfield:struct odd thing;\toffset:8;\tsize:24;\tsigned:0;\n"
-               "\tfield:int a;\toffset:32;\tsize:4;\tsigned:1;\n");
-    make_file("/tracefs/events/mine/enable", "0\n");
-    snprintf(root, sizeof root, "%s/tracefs", made_up);
-    ck_assert_msg(tracefs_open(&fs, root, NULL, &err) == 0, "%s", err.text);
-    pb_put_str(&w, 1, "mine/good"); /* first, so that the twin is the one that is refused */
-    pb_put_str(&w, 1, "mine/*");
-    ck_assert_int_eq(ftrace_config_parse(&c, pb_written(&w), &err), 0);
-    event_set_init(&set, &fs, &dynamic);
-    memset(&sel, 0, sizeof sel);
-    ck_assert_int_eq(event_selection_resolve(&sel, &set, &c, &err), 0);
-    ck_assert_uint_eq(sel.events.n, 3); /* good, fine, unknown_types without its odd field */
-    ck_assert_uint_eq(sel.failed.n, 4);
-    for (size_t i = 0; i < sel.events.n; i++)
-        ck_assert_int_eq(event_set_enable(&set, sel.events.p[i], &err), 0);
-    read_made_up("/tracefs/events/mine/good/enable", text, sizeof text);
-    ck_assert_int_eq(text[0], '1');
-    read_made_up("/tracefs/events/mine/overlaps/enable", text, sizeof text);
-    ck_assert_int_eq(text[0], '0');
-    event_selection_free(&sel);
-    event_set_free(&set);
-    ftrace_config_free(&c);
-    pb_writer_free(&w);
-    remove_root();
-}
-END_TEST
-
-START_TEST(tracefs_that_is_not_there_says_what_to_do)
-{
-    struct tracefs fs;
-    struct error err = {0};
-    ck_assert_int_eq(tracefs_open(&fs, "/nowhere", NULL, &err), -MRD_ENOTFOUND);
-    make_root();
-    make_file("/tracefs/tracing_on", "0\n");
-    char root[100];
-    snprintf(root, sizeof root, "%s/tracefs", made_up);
-    ck_assert_int_eq(tracefs_open(&fs, root, "../up", &err), -MRD_EINVALID);
-    ck_assert_int_eq(tracefs_open(&fs, root, ".hidden", &err), -MRD_EINVALID);
-    ck_assert_int_eq(tracefs_open(&fs, root, "name", &err), 0);
-    remove_root();
-}
-END_TEST
-
-/* ---- the undo log ---- */
-
-START_TEST(undo_takes_back_last_first)
-{
-    struct tracefs fs = {0};
-    struct undo_log log;
-    struct error err = {0};
-    char text[200];
-    make_root();
-    strcpy(fs.base, made_up);
-    make_file("/clock", "[local] global boot\n");
-    make_file("/size", "7 (expanded: 1408)\n");
-    make_file("/list", "a:b\nc:d\n");
-    make_file("/filter", "none\n");
-    make_file("/odd", "tab\tand\\slash\n");
-    ck_assert_int_eq(undo_log_open(&log, made_up, "x", &err), 0);
-    ck_assert_int_eq(undo_log_change(&log, &fs, "clock", UNDO_WRITE, "boot", &err), 0);
-    ck_assert_int_eq(undo_log_change(&log, &fs, "clock", UNDO_WRITE, "global", &err), 0);
-    ck_assert_int_eq(undo_log_change(&log, &fs, "size", UNDO_WRITE, "64", &err), 0);
-    ck_assert_int_eq(undo_log_change(&log, &fs, "list", UNDO_TRUNCATE, "", &err), 0);
-    ck_assert_int_eq(undo_log_change(&log, &fs, "filter", UNDO_WRITE, "pid == 1", &err), 0);
-    ck_assert_int_eq(undo_log_change(&log, &fs, "odd", UNDO_TRUNCATE, "x", &err), 0);
-    ck_assert_int_eq(undo_log_change(&log, &fs, "missing", UNDO_WRITE, "1", &err), -MRD_ENOTFOUND);
-    ck_assert_uint_eq(log.n, 5);
-    read_made_up("/list", text, sizeof text);
-    ck_assert_str_eq(text, "");
-    /* as a crash would leave it: the lock is gone, the file is not */
-    char file[PATH_MAX];
-    strcpy(file, log.file);
-    close(log.fd);
-    for (size_t i = 0; i < log.n; i++) {
-        mem_free(log.steps[i].path);
-        mem_free(log.steps[i].text);
-    }
-    mem_free(log.steps);
-    struct undo_log next;
-    ck_assert_int_eq(undo_log_open_file(&next, file, &err), 0);
-    ck_assert(next.stale);
-    ck_assert_uint_eq(next.n, 5);
-    ck_assert_int_eq(undo_log_restore(&next, &err), 0);
-    read_made_up("/list", text, sizeof text);
-    ck_assert_str_eq(text, "a:bc:d"); /* two writes; tracefs ends a line itself */
-    read_made_up("/odd", text, sizeof text);
-    ck_assert_str_eq(text, "tab\tand\\slash");
-    read_made_up("/clock", text, sizeof text);
-    ck_assert_int_eq(strncmp(text, "local", 5), 0);
-    read_made_up("/size", text, sizeof text);
-    ck_assert_int_eq(strncmp(text, "1408", 4), 0);
-    read_made_up("/filter", text, sizeof text);
-    ck_assert_int_eq(text[0], '0');
-    undo_log_close(&next);
-    ck_assert_int_ne(access(file, F_OK), 0);
-    remove_root();
-}
-END_TEST
-
-START_TEST(undo_ignores_a_line_that_was_cut_off)
-{
-    struct undo_log log;
-    struct error err = {0};
-    char file[200];
-    make_root();
-    make_file("/a", "new");
-    snprintf(file, sizeof file, "%s/ftrace-x.undo", made_up);
-    char text[300];
-    snprintf(text, sizeof text, "W\t%s/a\told\nW\t%s/a\tnot wri", made_up, made_up);
-    make_file("/ftrace-x.undo", text);
-    ck_assert_int_eq(undo_log_open_file(&log, file, &err), 0);
-    ck_assert_uint_eq(log.n, 1);
-    ck_assert_int_eq(undo_log_restore(&log, &err), 0);
-    read_made_up("/a", text, sizeof text);
-    ck_assert_str_eq(text, "old");
-    undo_log_close(&log);
-    remove_root();
-}
-END_TEST
-
 Suite *probes_system_suite(void);
 Suite *probes_system_suite(void)
 {
@@ -708,6 +588,8 @@ Suite *probes_system_suite(void)
     tcase_add_test(c, status_files_are_read);
     tcase_add_test(c, the_scan_finds_this_process);
     tcase_add_test(c, quirks_switch_parts_off);
+    tcase_add_loop_test(c, each_setting_of_process_stats, 0, (int)(sizeof process_settings / sizeof *process_settings));
+    tcase_add_test(c, old_values_are_told_again);
     tcase_add_test(c, counters_are_told_when_they_change);
     tcase_add_test(c, every_group_of_sys_stats);
     tcase_add_test(c, sys_stats_tick);
@@ -715,10 +597,6 @@ Suite *probes_system_suite(void)
     tcase_add_loop_test(c, batteries, 0, 4);
     tcase_add_test(c, paths_of_inodes);
     tcase_add_test(c, metatrace_tells_spans_and_overruns);
-    tcase_add_test(c, a_lying_event_is_disabled_alone);
-    tcase_add_test(c, tracefs_that_is_not_there_says_what_to_do);
-    tcase_add_test(c, undo_takes_back_last_first);
-    tcase_add_test(c, undo_ignores_a_line_that_was_cut_off);
     suite_add_tcase(s, c);
     return s;
 }

@@ -348,43 +348,35 @@ static void on_tick(uv_timer_t *timer)
 
 static void read_config(struct process_stats *s, struct slice bytes)
 {
+    enum { QUIRKS = 1, POLL_MS = 4, TTL_MS = 6, DMABUF_RSS = 13 };
+    static const struct {
+        uint32_t field;
+        size_t at; /* of a bool */
+    } flags[] = {
+        {2, offsetof(struct process_stats, scan_all)},
+        {3, offsetof(struct process_stats, thread_names)},
+        {9, offsetof(struct process_stats, fds)},
+        {10, offsetof(struct process_stats, smaps)},
+        {11, offsetof(struct process_stats, age)},
+        {12, offsetof(struct process_stats, runtime)},
+        {14, offsetof(struct process_stats, skip_main_thread)},
+    };
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        switch (f.id) {
-        case 1:
+        for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+            if (flags[i].field == f.id)
+                *(bool *)((char *)s + flags[i].at) = pb_bool(&f);
+        if (f.id == QUIRKS) {
             s->no_initial |= pb_u32(&f) == QUIRK_NO_INITIAL_DUMP;
             s->no_on_demand |= pb_u32(&f) == QUIRK_NO_ON_DEMAND;
-            break;
-        case 2:
-            s->scan_all = pb_bool(&f);
-            break;
-        case 3:
-            s->thread_names = pb_bool(&f);
-            break;
-        case 4:
+        } else if (f.id == POLL_MS) {
             s->poll_ms = pb_u32(&f);
-            break;
-        case 6:
+        } else if (f.id == TTL_MS) {
             s->ttl_ms = pb_u32(&f);
-            break;
-        case 9:
-            s->fds = pb_bool(&f);
-            break;
-        case 10:
-            s->smaps = pb_bool(&f);
-            break;
-        case 11:
-            s->age = pb_bool(&f);
-            break;
-        case 12:
-            s->runtime = pb_bool(&f);
-            break;
-        case 14:
-            s->skip_main_thread = pb_bool(&f);
-            break;
-        default:
-            break;
+        } else if (f.id == DMABUF_RSS && pb_bool(&f)) {
+            s->host->log(s->host->ctx,
+                         "linux.process_stats: record_process_dmabuf_rss needs an Android kernel: left out");
         }
     }
     if (s->poll_ms && s->poll_ms < POLL_MIN_MS)

@@ -7,10 +7,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static const char *const mounts[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
@@ -20,6 +22,13 @@ static bool usable(const char *root)
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/tracing_on", root);
     return access(path, W_OK) == 0;
+}
+
+/* Whether there is a tracefs that we may not look into: its directory is for root alone by default. */
+static bool is_mounted(void)
+{
+    struct statfs fs;
+    return statfs(mounts[0], &fs) == 0 && fs.f_type == TRACEFS_MAGIC;
 }
 
 static int find_root(struct tracefs *fs, const char *root, struct error *err)
@@ -36,7 +45,7 @@ static int find_root(struct tracefs *fs, const char *root, struct error *err)
             return 0;
         }
     }
-    if (access("/sys/kernel/tracing/tracing_on", F_OK) == 0)
+    if (is_mounted())
         return error_set(err, -MRD_EDENIED, "tracefs is mounted but cannot be written to: run as root");
     return error_set(err, -MRD_ENOTFOUND,
                      "tracefs is not mounted: run `mount -t tracefs none /sys/kernel/tracing` as root");
