@@ -247,6 +247,24 @@ START_TEST(streamed_samples_have_times_of_their_own)
 }
 END_TEST
 
+START_TEST(slices_know_where_they_began_and_ended)
+{
+    put_stacks();
+    put(w, "1{8:2 10:1 60{1:7 4{1:30 2:31}}}");
+    put(w, "1{8:10 10:1 11{9:1 11:7 23'slice' 56:1}} 1{8:20 10:1 11{9:2 11:7 55{1{1'main'}}}}");
+    put(w, "1{8:30 10:1 11{9:3 11:7 23'moment' 56:2}} 1{8:40 10:1 11{9:3 11:7 23'lost' 56:9}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(slice), 3);
+    ck_assert_uint_eq(ROWS(track_event_callstacks), 2);
+    ck_assert_str_eq(stack_text(GET(track_event_callstacks, callsite_id, 0)), "main > work");
+    ck_assert_str_eq(stack_text(GET(track_event_callstacks, end_callsite_id, 0)), "main");
+    ck_assert_int_eq(GET(track_event_callstacks, slice_id, 1), 1);
+    ck_assert_str_eq(stack_text(GET(track_event_callstacks, callsite_id, 1)), "main > idle");
+    ck_assert_int_eq(GET(track_event_callstacks, end_callsite_id, 1), COL_NULL);
+    ck_assert_int_eq(STAT(stackprofile_invalid_callstack_id), 1);
+}
+END_TEST
+
 /* --- managed heaps ------------------------------------------------------------------------------------------------ */
 
 /* Two objects of class Base > Sub (fields own first, then inherited), an array, and one that nothing holds. */
@@ -369,6 +387,7 @@ Suite *profiling_suite(void)
     tcase_add_test(c, short_names_mean_what_their_package_says);
     tcase_add_test(c, stack_samples_bring_tasks_and_counters);
     tcase_add_test(c, streamed_samples_have_times_of_their_own);
+    tcase_add_test(c, slices_know_where_they_began_and_ended);
     tcase_add_test(c, a_managed_heap_is_a_graph);
     tcase_add_test(c, a_heap_without_its_end_is_kept_as_far_as_it_goes);
     tcase_add_test(c, a_class_keeps_its_brackets_when_it_gets_its_name);

@@ -128,6 +128,10 @@ static bool read_event(struct event *e, struct slice bytes)
         case 48:
             e->has_flows = true;
             break;
+        case 55:
+        case 56:
+            e->has_callstack = true;
+            break;
         default:
             if (te_field_has_args(f.id))
                 e->has_args = true;
@@ -279,8 +283,6 @@ static void one_flow(struct event *e, uint32_t slice, uint64_t id, bool terminat
 static void event_flows(struct event *e, uint32_t slice)
 {
     struct flow_tracker *flows = e->m->im->flows;
-    if (slice == SLICE_NONE)
-        return;
     if (LEGACY_HAS(e, 8)) {
         switch (e->legacy.flow_direction) {
         case 1:
@@ -323,6 +325,16 @@ static void event_flows(struct event *e, uint32_t slice)
             }
         }
     }
+}
+
+/* What comes along with the event of a slice. */
+static void slice_extras(struct event *e, uint32_t slice, enum te_moment moment)
+{
+    if (slice == SLICE_NONE)
+        return;
+    event_flows(e, slice);
+    if (e->has_callstack)
+        event_callstack(e, slice, moment);
 }
 
 /* --- what the event is -------------------------------------------------------------------------------------------- */
@@ -371,7 +383,7 @@ void event_begin(struct event *e)
 {
     uint32_t track = event_track_row(e, AT_BEGIN);
     struct slice_row row = row_of(e, -1, track);
-    event_flows(e, slice_push(e->m->im->slices, e->m->id, &row));
+    slice_extras(e, slice_push(e->m->im->slices, e->m->id, &row), AT_BEGIN);
 }
 
 void event_instant(struct event *e)
@@ -382,7 +394,7 @@ void event_instant(struct event *e)
         row.thread_dur = 0;
     if (row.thread_instruction_count != COL_NULL)
         row.thread_instruction_delta = 0;
-    event_flows(e, slice_push(e->m->im->slices, e->m->id, &row));
+    slice_extras(e, slice_push(e->m->im->slices, e->m->id, &row), AT_INSTANT);
 }
 
 void event_complete(struct event *e)
@@ -398,7 +410,7 @@ void event_complete(struct event *e)
         row.thread_dur = COL_NULL;
     if (LEGACY_HAS(e, 15))
         row.thread_instruction_delta = e->legacy.instruction_delta;
-    event_flows(e, slice_push(e->m->im->slices, e->m->id, &row));
+    slice_extras(e, slice_push(e->m->im->slices, e->m->id, &row), AT_INSTANT);
 }
 
 void event_end(struct event *e)
@@ -430,7 +442,7 @@ void event_end(struct event *e)
         if (begin != COL_NULL)
             ROW_SET(m->st, slice, thread_instruction_delta, slice, e->thread_instructions - begin);
     }
-    event_flows(e, slice);
+    slice_extras(e, slice, AT_END);
 }
 
 static void counter_event(struct event *e)

@@ -26,7 +26,7 @@ struct event {
     const struct te_extra *extra;
 
     uint32_t type;
-    bool has_type, has_track, has_real, has_args, has_flows, has_name_text;
+    bool has_type, has_track, has_real, has_args, has_flows, has_name_text, has_callstack;
     bool is_async; /* a legacy asynchronous event */
     uint64_t track_uuid, name_iid;
     uint32_t n_categories;
@@ -55,6 +55,8 @@ void event_end(struct event *e);
 void event_instant(struct event *e);
 void event_complete(struct event *e);
 void event_error(const struct event *e);
+/* callstacks.c: the stack that the event of a slice brings. */
+void event_callstack(struct event *e, uint32_t slice, enum te_moment moment);
 
 /* Phases of the older format may imply another track. False when the event cannot be placed. */
 bool legacy_associate(struct event *e);
