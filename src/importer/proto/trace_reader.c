@@ -595,6 +595,7 @@ void proto_reader_finish_file(struct proto_reader *r)
     }
     vec_clear(&r->deferred);
     r->at_end = false;
+    r->damaged = false; /* what comes next is another file */
 }
 
 static void parse_packet(const struct proto_reader *r, const struct sort_event *e)

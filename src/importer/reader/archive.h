@@ -10,13 +10,20 @@ struct archive_member {
     char *name;
     uint8_t *bytes; /* owned */
     size_t len;
+    bool damaged; /* only the first `len` bytes could be read */
 };
 
 typedef VEC(struct archive_member) archive_members;
 
-/* Appends the regular files of an archive to *out, in the archive's order. On an error what was read so far is there.
- */
-int archive_read_members(struct slice file, archive_members *out, struct error *err);
+/* How many bytes may be unpacked from a file of this size, in all: enough for any trace, too few for a bomb. */
+uint64_t unpack_limit(uint64_t packed_bytes);
+/* Says that it is more; returns -MRD_ELIMIT. */
+int unpack_limit_error(struct error *err);
+
+/* Appends the regular files of an archive to *out, in the archive's order; their names are labels, never paths to write
+ * to. `room` is how much may still be unpacked, less what this takes. On an error what was read so far is there:
+ * -MRD_EFORMAT when the archive breaks off, -MRD_ELIMIT when it holds too much. */
+int archive_read_members(struct slice file, archive_members *out, uint64_t *room, struct error *err);
 
 void archive_members_free(archive_members *members);
 

@@ -5,6 +5,7 @@
 #include "importer/reader/manifest.h"
 #include "importer/reader/reader_private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { MAX_NESTED = 4, NOT_A_TRACE = UINT32_MAX };
@@ -23,11 +24,14 @@ struct entry {
     uint32_t clock_file;
     uint32_t machine; /* row of its base machine */
     bool private_clock;
+    const char *damage; /* why it may not be all there; NULL: it is */
 };
 
 struct merge {
     struct reader *r;
     struct importer *im;
+    uint64_t room; /* bytes that may still be unpacked */
+    struct arena arena;
     VEC(struct entry)
     entries;
     struct manifest manifest;
@@ -71,38 +75,76 @@ static enum trace_format detect(struct slice bytes)
     return format_detect(slice_of(bytes.p, bytes.len < FORMAT_LOOKAHEAD ? bytes.len : FORMAT_LOOKAHEAD));
 }
 
-/* Adds the members of an archive; archives inside are opened too, compressed members are decompressed. */
-static int collect(struct merge *m, struct slice file, int depth, struct error *err)
+/* Notes that `row` of trace_file was not read, or not to its end, and why. The other members are not affected. */
+static void count_damage(struct merge *m, uint32_t row, const char *why)
+{
+    struct importer *im = m->im;
+    struct arg_list args = {0};
+    arg_list_str(&im->st->args, &args, "error", import_str(im, why));
+    uint32_t set = args_intern(&im->st->args, args.p, args.n);
+    arg_list_free(&args);
+    stats_add_idx(&im->st->stats, 0, STAT_archive_member_damaged, (int32_t)row, 1);
+    trace_import_logs_insert(im->st, &(struct trace_import_logs_row){.trace_id = row,
+                                                                     .ts = COL_NULL,
+                                                                     .byte_offset = COL_NULL,
+                                                                     .stat_key = STAT_archive_member_damaged,
+                                                                     .arg_set_id = set ? set : COL_NULL});
+}
+
+/* Opens one layer of compression. What came before damage is kept. */
+static int decompress(struct merge *m, struct entry *e, struct error *err)
+{
+    struct archive_member inside = {.name = mem_strdup(e->name)};
+    struct error damage = {0};
+    int rc = inside.name ? reader_inflate_all(e->format, e->bytes, &inside.bytes, &inside.len, &m->room, &damage)
+                         : -MRD_ENOMEM;
+    if (rc == -MRD_EFORMAT) {
+        e->damage = arena_strndup(&m->arena, damage.text, strlen(damage.text));
+        rc = e->damage ? 0 : -MRD_ENOMEM;
+    }
+    if (rc || !vec_push(&m->r->members, inside)) {
+        mem_free(inside.name);
+        mem_free(inside.bytes);
+        if (rc != -MRD_ELIMIT)
+            return error_set(err, -MRD_ENOMEM, "out of memory");
+        *err = damage;
+        return error_prefix(err, "%s", e->name);
+    }
+    e->bytes = slice_of(inside.bytes, inside.len);
+    e->format = detect(e->bytes);
+    return 0;
+}
+
+/* Adds the members of an archive; archives inside are opened too, compressed members are decompressed. `row` of
+ * trace_file is the file that it all came in. */
+static int collect(struct merge *m, struct slice file, int depth, uint32_t row, struct error *err)
 {
     size_t first = m->r->members.n;
-    int rc = archive_read_members(file, &m->r->members, err);
+    int rc = archive_read_members(file, &m->r->members, &m->room, err);
     size_t end = m->r->members.n;
+    if (rc == -MRD_EFORMAT && end > first) { /* it breaks off: what comes before is whole */
+        count_damage(m, row, err->text);
+        *err = (struct error){0};
+        rc = 0;
+    }
     for (size_t i = first; i < end && !rc; i++) {
         struct entry e = {.index = m->entries.n, .serial = NOT_A_TRACE};
         e.name = m->r->members.p[i].name;
         e.bytes = slice_of(m->r->members.p[i].bytes, m->r->members.p[i].len);
-        if (!e.bytes.len)
+        e.damage = m->r->members.p[i].damaged ? "the archive's data of it is damaged" : NULL;
+        if (!e.bytes.len && !e.damage)
             continue;
         e.outer = e.format = detect(e.bytes);
         e.priority = priority_of(e.outer);
-        for (int k = 0; k < MAX_NESTED && !rc && (e.format == FORMAT_GZIP || e.format == FORMAT_ZSTD); k++) {
-            struct archive_member inside = {.name = mem_strdup(e.name)};
-            rc = inside.name ? reader_inflate_all(e.format, e.bytes, &inside.bytes, &inside.len, err)
-                             : error_set(err, -MRD_ENOMEM, "out of memory");
-            if (rc || !vec_push(&m->r->members, inside)) {
-                if (!rc)
-                    rc = error_set(err, -MRD_ENOMEM, "out of memory");
-                mem_free(inside.name);
-                mem_free(inside.bytes);
-                break;
-            }
-            e.bytes = slice_of(inside.bytes, inside.len);
-            e.format = detect(e.bytes);
+        for (int k = 0; k < MAX_NESTED && !rc && (e.format == FORMAT_GZIP || e.format == FORMAT_ZSTD); k++)
+            rc = decompress(m, &e, err);
+        if (!rc && (e.format == FORMAT_ZIP || e.format == FORMAT_TAR) && depth < MAX_NESTED)
+            rc = collect(m, e.bytes, depth + 1, row, err);
+        if (rc == -MRD_EFORMAT) { /* an archive that holds nothing readable */
+            e.damage = arena_strndup(&m->arena, err->text, strlen(err->text));
+            *err = (struct error){0};
+            rc = 0;
         }
-        if (rc)
-            error_prefix(err, "%s", e.name);
-        else if ((e.format == FORMAT_ZIP || e.format == FORMAT_TAR) && depth < MAX_NESTED)
-            rc = collect(m, e.bytes, depth + 1, err);
         if (!rc && !vec_push(&m->entries, e))
             rc = error_set(err, -MRD_ENOMEM, "out of memory");
     }
@@ -261,29 +303,45 @@ static int apply_manifest(struct merge *m, struct error *err)
     return 0;
 }
 
+/* What the traces inside are about is the manifest's business: that the archive is refused. */
+static bool is_about_manifest(const struct error *e)
+{
+    return strncmp(e->text, "perfetto_manifest", strlen("perfetto_manifest")) == 0;
+}
+
 static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
 {
     uint32_t row = trace_file_add(m->im, parent, import_str(m->im, e->name), e->format, (int64_t)e->bytes.len);
-    if (e->serial == NOT_A_TRACE) {
-        if (e->format == FORMAT_UNKNOWN)
-            importer_fail(m->im, -MRD_EFORMAT, "%s: Unknown trace type provided (ERR:fmt)", e->name);
-        else if (e->format != FORMAT_MANIFEST && e->format != FORMAT_ZIP && e->format != FORMAT_TAR)
-            importer_fail(m->im, -MRD_EUNSUPPORTED, "%s: traces of type %s cannot be imported", e->name,
-                          format_name(e->format));
-        return;
+    char why[128];
+    if (e->serial != NOT_A_TRACE) {
+        struct error before = m->im->error;
+        m->im->error = (struct error){0};
+        m->im->trace_file = row;
+        reader_begin_input(m->r,
+                           (struct trace_input){.serial = e->serial,
+                                                .clock_file = e->clock_file,
+                                                .base_machine = e->machine,
+                                                .private_clock = e->private_clock,
+                                                .pinned = e->manifest && e->manifest->has_clocks && !e->manifest->clock,
+                                                .manifest = e->manifest});
+        reader_note_bytes(m->r, e->bytes);
+        reader_read_proto(m->r, e->bytes, false);
+        proto_reader_finish_file(m->im->proto);
+        reader_metadata(m->r);
+        if (e->damage)
+            count_damage(m, row, e->damage);
+        else if (m->im->error.code && !is_about_manifest(&m->im->error))
+            count_damage(m, row, m->im->error.text);
+        if (!is_about_manifest(&m->im->error))
+            m->im->error = before;
+    } else if (e->damage) {
+        count_damage(m, row, e->damage);
+    } else if (e->format == FORMAT_UNKNOWN) {
+        count_damage(m, row, "Unknown trace type provided (ERR:fmt)");
+    } else if (e->format != FORMAT_MANIFEST && e->format != FORMAT_ZIP && e->format != FORMAT_TAR) {
+        snprintf(why, sizeof why, "traces of type %s cannot be imported", format_name(e->format));
+        count_damage(m, row, why);
     }
-    m->im->trace_file = row;
-    reader_begin_input(m->r,
-                       (struct trace_input){.serial = e->serial,
-                                            .clock_file = e->clock_file,
-                                            .base_machine = e->machine,
-                                            .private_clock = e->private_clock,
-                                            .pinned = e->manifest && e->manifest->has_clocks && !e->manifest->clock,
-                                            .manifest = e->manifest});
-    reader_note_bytes(m->r, e->bytes);
-    reader_read_proto(m->r, e->bytes, false);
-    proto_reader_finish_file(m->im->proto);
-    reader_metadata(m->r);
 }
 
 static void merge_close(struct merge *m)
@@ -292,13 +350,17 @@ static void merge_close(struct merge *m)
     vec_free(&m->edges);
     vec_free(&m->edge_ids);
     manifest_free(&m->manifest);
+    arena_free(&m->arena);
 }
 
 int merge_archive(struct reader *r, struct slice file, uint32_t row, struct error *err)
 {
-    struct merge m = {.r = r, .im = r->im};
+    struct merge m = {.r = r, .im = r->im, .room = unpack_limit(file.len)};
+    struct error local = {0};
+    if (!err)
+        err = &local;
     sorter_force_full_sort(r->im->sorter); /* the traces overlap in time */
-    int rc = collect(&m, file, 0, err);
+    int rc = collect(&m, file, 0, row, err);
     if (!rc)
         rc = find_manifest(&m, err);
     if (!rc && m.entries.n)

@@ -353,7 +353,8 @@ int reader_finish_all(struct reader *r, struct error *err)
     return rc ? rc : related;
 }
 
-int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out, size_t *len, struct error *err)
+int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out, size_t *len, uint64_t *room,
+                       struct error *err)
 {
     struct inflater *z = inflater_open(format == FORMAT_GZIP ? INFLATE_DEFLATE : INFLATE_ZSTD);
     size_t cap = 0, written = 0;
@@ -372,16 +373,17 @@ int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out,
         }
         rc = inflater_run(z, &in, *out + *len, cap - *len, &written, err);
         *len += written;
+        if (written > *room) {
+            rc = unpack_limit_error(err);
+            break;
+        }
+        *room -= written;
         if (!in.len && *len < cap)
             break;
     }
     if (!rc && !inflater_at_end(z))
         rc = error_set(err, -MRD_EFORMAT, "%s: the compressed data ends too early", format_name(format));
     inflater_close(z);
-    if (rc) {
-        mem_free(*out);
-        *out = NULL;
-    }
     return rc;
 }
 

@@ -63,8 +63,10 @@ void reader_read_proto(struct reader *r, struct slice bytes, bool mapped);
 /* Another trace begins. */
 void reader_begin_input(struct reader *r, struct trace_input input);
 
-/* Decompresses all of a gzip or zstd file; *out is mem_alloc()ed. */
-int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out, size_t *len, struct error *err);
+/* Decompresses all of a gzip or zstd file; *out is mem_alloc()ed, also when an error says that there is no more than
+ * that. `room` is how much may still be unpacked, less what this takes. */
+int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out, size_t *len, uint64_t *room,
+                       struct error *err);
 
 /* An archive, or a manifest alone: reads every trace in it. `row` of trace_file. */
 int merge_archive(struct reader *r, struct slice file, uint32_t row, struct error *err);

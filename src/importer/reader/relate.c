@@ -31,11 +31,13 @@ static int look_through(struct look *l, struct slice trace, int nested);
 static int look_inside(struct look *l, const struct pb_field *compressed, int nested)
 {
     enum trace_format format = compressed->id == COMPRESSED ? FORMAT_GZIP : FORMAT_ZSTD;
-    uint8_t *bytes;
+    uint8_t *bytes = NULL;
     size_t len;
-    if (nested >= MAX_NESTED || reader_inflate_all(format, pb_bytes(compressed), &bytes, &len, NULL))
-        return 0; /* reading the trace will tell what is wrong with it */
-    int rc = look_through(l, slice_of(bytes, len), nested + 1);
+    uint64_t room = unpack_limit(compressed->u);
+    int rc = 0;
+    /* Reading the trace will tell what is wrong with it. */
+    if (nested < MAX_NESTED && reader_inflate_all(format, pb_bytes(compressed), &bytes, &len, &room, NULL) == 0)
+        rc = look_through(l, slice_of(bytes, len), nested + 1);
     mem_free(bytes);
     return rc;
 }

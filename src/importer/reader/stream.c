@@ -76,6 +76,7 @@ void stream_open(struct stream *s, struct importer *im, struct blocks *blocks, u
                  strid name)
 {
     *s = (struct stream){.im = im, .blocks = blocks, .depth = depth, .format = FORMAT_UNKNOWN, .file = parent};
+    s->source_bytes = &s->bytes;
     s->proto = (struct proto_stream){.im = im, .blocks = blocks, .offset = depth ? -1 : 0};
     (void)name;
 }
@@ -102,6 +103,8 @@ static int write_compressed(struct stream *s, struct slice bytes, struct error *
     size_t written;
     do {
         int rc = inflater_run(s->inflater, &bytes, s->scratch, SCRATCH_BYTES, &written, err);
+        if (s->inner->bytes + written > unpack_limit(*s->source_bytes))
+            return unpack_limit_error(err);
         int rc_inner = written ? stream_write(s->inner, slice_of(s->scratch, written), rc ? NULL : err) : 0;
         if (rc || rc_inner)
             return rc ? rc : rc_inner;
@@ -161,6 +164,7 @@ static int sniff(struct stream *s, struct error *err)
             return error_set(err, -MRD_ENOMEM, "out of memory");
         s->file = trace_file_add(s->im, s->file, 0, s->format, 0);
         stream_open(s->inner, s->im, s->blocks, s->depth + 1, s->file, 0);
+        s->inner->source_bytes = s->source_bytes;
         return write_compressed(s, slice_of(s->head, s->head_len), err);
     case FORMAT_ZIP:
     case FORMAT_TAR:

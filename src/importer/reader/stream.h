@@ -32,9 +32,10 @@ struct stream {
     size_t head_len;
     enum trace_format format; /* FORMAT_UNKNOWN until sniffed */
     bool sniffed;
-    unsigned depth; /* of compression inside compression */
-    uint64_t bytes; /* seen so far */
-    uint32_t file;  /* row of trace_file */
+    unsigned depth;               /* of compression inside compression */
+    uint64_t bytes;               /* seen so far */
+    const uint64_t *source_bytes; /* of the file that all this is unpacked from: `bytes` of the outermost stream */
+    uint32_t file;                /* row of trace_file */
     struct proto_stream proto;
     struct inflater *inflater;
     struct stream *inner; /* what comes out of the inflater */
