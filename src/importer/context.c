@@ -104,7 +104,7 @@ static bool insert_rows(struct machine_ctx *m)
     return row == m->id && !st->t[T_cpu].failed;
 }
 
-static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id)
+static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id, uint32_t boot)
 {
     if (im->machines.n >= MAX_MACHINES)
         return NULL;
@@ -118,14 +118,16 @@ static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id)
     m->id = (uint32_t)im->machines.n;
     m->raw_id = raw_id;
     m->clock_file = im->input.clock_file;
+    m->boot = boot;
     if (!vec_push(&im->machines, m)) {
         mem_free(m);
         im->failed = true;
         return NULL;
     }
-    if (!insert_rows(m) || !u64map_set(&im->machine_rows, raw_id, m->id) || !open_parts(m)) {
+    if (!insert_rows(m) || (!boot && !u64map_set(&im->machine_rows, raw_id, m->id)) || !open_parts(m)) {
         im->machines.n--;
-        u64map_del(&im->machine_rows, raw_id);
+        if (!boot)
+            u64map_del(&im->machine_rows, raw_id);
         machine_close(m);
         im->failed = true;
         return NULL;
@@ -163,7 +165,18 @@ struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id)
         ROW_SET(im->st, machine, raw_id, 0, raw_id);
         return im->machines.p[0];
     }
-    return add_machine(im, raw_id);
+    return add_machine(im, raw_id, 0);
+}
+
+struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ctx *m, uint32_t boot)
+{
+    for (size_t i = 0; i < im->machines.n; i++)
+        if (im->machines.p[i]->raw_id == m->raw_id && im->machines.p[i]->boot == boot)
+            return im->machines.p[i];
+    struct machine_ctx *next = im->failed ? NULL : add_machine(im, m->raw_id, boot);
+    if (next)
+        ROW_SET(im->st, machine, name, next->id, ROW_GET(im->st, machine, name, m->id));
+    return next;
 }
 
 struct machine_ctx *importer_named_machine(struct importer *im, const char *name)
@@ -176,7 +189,7 @@ struct machine_ctx *importer_named_machine(struct importer *im, const char *name
             return m;
         next = m->raw_id >= next ? m->raw_id + 1 : next;
     }
-    struct machine_ctx *m = im->failed ? NULL : add_machine(im, next);
+    struct machine_ctx *m = im->failed ? NULL : add_machine(im, next, 0);
     if (m)
         ROW_SET(im->st, machine, name, m->id, id);
     return m;

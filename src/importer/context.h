@@ -15,6 +15,7 @@ struct machine_ctx {
     struct storage *st; /* == im->st */
     uint32_t id;        /* row of `machine`; 0 is the host */
     uint64_t raw_id;    /* TracePacket.machine_id; 0 for the host; from 2^32 up for machines that a manifest names */
+    uint32_t boot;      /* how often it was seen to reboot and keep its id: each boot has a context of its own */
 
     /* Set once system_info is seen; 0 when unknown. Task-state letters depend on it. */
     uint32_t kernel_major;
@@ -89,6 +90,8 @@ uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);
  * when out of memory (im->failed) or at 65,535 machines. Rules of adoption: importer facts section 2, "Remote
  * machines". */
 struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id);
+/* The context of a later boot of a machine, made when there is none. */
+struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ctx *m, uint32_t boot);
 
 /* The machine that a manifest calls `name`, made when new. */
 struct machine_ctx *importer_named_machine(struct importer *im, const char *name);

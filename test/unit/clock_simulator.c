@@ -31,11 +31,10 @@ static void make_machine(struct simulation *s, unsigned i, uint32_t raw_id, int6
     const struct sim_options *o = &s->o;
     size_t steps = (size_t)(o->span_ns / SIM_STEP_NS) + TAIL_STEPS;
     *m = (struct sim_machine){.raw_id = raw_id, .born = born, .dies = dies};
-    m->offset = o->offset_ns ? between(s, i ? -o->offset_ns : 0, o->offset_ns) : 0;
-    if (m->offset < 0 && !o->offset_ns)
-        m->offset = 0;
-    if (born) /* a clock that has just started */
-        m->offset = -born + 1000000000;
+    /* A clock that starts anew shows that it counts from the boot: then it is not negative. */
+    m->offset = o->offset_ns ? between(s, i && !o->reboot ? -o->offset_ns : 0, o->offset_ns) : 0;
+    if (born) /* a clock that started while the machine booted */
+        m->offset = -born + 7 * SIM_SECOND;
     double drift = (double)between(s, -o->drift_ppb, o->drift_ppb);
     long double ahead = 0;
     for (size_t k = 0; k < steps; k++) {
@@ -78,21 +77,39 @@ static void put_clock(struct pb_writer *w, uint32_t side, int64_t value)
 struct round {
     int64_t client;
     int64_t host;
+    int64_t at; /* true time at the host */
 };
+
+/* A packet of machine i that reaches the host at true time `at`; finish with end_packet(). */
+static size_t begin_packet(struct simulation *s, int64_t at)
+{
+    vec_push(&s->packets, (struct sim_packet){.at = at, .first = pb_written(&s->scratch).len});
+    return pb_begin(&s->scratch, 1);
+}
+
+static void end_packet(struct simulation *s, size_t packet)
+{
+    pb_end(&s->scratch, packet);
+    struct sim_packet *p = vec_last(&s->packets);
+    p->len = pb_written(&s->scratch).len - p->first;
+}
 
 static void write_rounds(struct simulation *s, const struct sim_machine *m, const struct round *rounds, size_t n)
 {
-    size_t packet = pb_begin(&s->trace, 1);
-    pb_put_varint(&s->trace, 98, m->raw_id);
-    size_t sync = pb_begin(&s->trace, 107);
+    /* All at first, as a service that compares once; where their place tells two boots apart, before what has been
+     * recorded since, as a service that reads its buffers again and again. */
+    size_t packet = begin_packet(s, s->o.same_id ? rounds[0].at : INT64_MIN + 1);
+    struct pb_writer *w = &s->scratch;
+    pb_put_varint(w, 98, m->raw_id);
+    size_t sync = pb_begin(w, 107);
     for (size_t i = 0; i < n; i++) {
-        size_t round = pb_begin(&s->trace, 1);
-        put_clock(&s->trace, 2, rounds[i].client);
-        put_clock(&s->trace, 3, rounds[i].host);
-        pb_end(&s->trace, round);
+        size_t round = pb_begin(w, 1);
+        put_clock(w, 2, rounds[i].client);
+        put_clock(w, 3, rounds[i].host);
+        pb_end(w, round);
     }
-    pb_end(&s->trace, sync);
-    pb_end(&s->trace, packet);
+    pb_end(w, sync);
+    end_packet(s, packet);
 }
 
 /* When the relay compares next: after an exchange at regular intervals, or in the bursts of our own relay
@@ -133,11 +150,11 @@ static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t un
         again = t;
         if (!lost || uniform(s) < 0.5) {
             int64_t arrives = t + delay(s, true);
-            vec_push(&rounds, (struct round){clock_at(s, i, t), clock_at(s, 0, arrives)});
+            vec_push(&rounds, (struct round){clock_at(s, i, t), clock_at(s, 0, arrives), arrives});
             if (!lost) {
                 int64_t answered = arrives + delay(s, false);
                 int64_t updated = answered + delay(s, true);
-                vec_push(&rounds, (struct round){clock_at(s, i, answered), clock_at(s, 0, updated)});
+                vec_push(&rounds, (struct round){clock_at(s, i, answered), clock_at(s, 0, updated), updated});
                 again = updated + delay(s, false);
                 m->ready = m->ready < again ? m->ready : again;
             }
@@ -145,7 +162,7 @@ static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t un
         t = again + next_exchange(&s->o, &schedule, lost);
     }
     size_t step = s->o.rounds_packet ? s->o.rounds_packet : rounds.n;
-    for (size_t k = 0; k < rounds.n; k += step)
+    for (size_t k = 0; k < rounds.n && (k == 0 || !s->o.once); k += step)
         write_rounds(s, m, rounds.p + k, rounds.n - k < step ? rounds.n - k : step);
     vec_free(&rounds);
 }
@@ -156,15 +173,17 @@ static void add_event(struct simulation *s, unsigned machine, int64_t t, int32_t
     char name[24];
     snprintf(name, sizeof name, "%zu", s->events.n);
     vec_push(&s->events, e);
-    size_t packet = pb_begin(&s->trace, 1);
-    pb_put_varint(&s->trace, 8, (uint64_t)e.local);
-    pb_put_varint(&s->trace, 58, BOOTTIME);
+    size_t packet = begin_packet(s, t);
+    struct pb_writer *w = &s->scratch;
+    pb_put_varint(w, 8, (uint64_t)e.local);
+    pb_put_varint(w, 10, 2 + machine); /* each boot has a sequence of its own */
+    pb_put_varint(w, 58, BOOTTIME);
     if (s->m[machine].raw_id)
-        pb_put_varint(&s->trace, 98, s->m[machine].raw_id);
-    size_t trigger = pb_begin(&s->trace, 46);
-    pb_put_str(&s->trace, 1, name);
-    pb_end(&s->trace, trigger);
-    pb_end(&s->trace, packet);
+        pb_put_varint(w, 98, s->m[machine].raw_id);
+    size_t trigger = pb_begin(w, 46);
+    pb_put_str(w, 1, name);
+    pb_end(w, trigger);
+    end_packet(s, packet);
 }
 
 /* Events that send messages: machine to machine over the host's network, cause and effect. */
@@ -181,6 +200,21 @@ static void run_events(struct simulation *s, unsigned i, int64_t from, int64_t u
     }
 }
 
+static int by_time(const void *a, const void *b)
+{
+    const struct sim_packet *x = a, *y = b;
+    return x->at != y->at ? (x->at < y->at ? -1 : 1) : x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* The packets as a service writes them that drains its buffers all the time. */
+static void write_trace(struct simulation *s)
+{
+    const uint8_t *bytes = pb_written(&s->scratch).p;
+    qsort(s->packets.p, s->packets.n, sizeof *s->packets.p, by_time);
+    for (size_t i = 0; i < s->packets.n; i++)
+        pb_put_raw(&s->trace, bytes + s->packets.p[i].first, s->packets.p[i].len);
+}
+
 void simulate(struct simulation *s, const struct sim_options *options)
 {
     *s = (struct simulation){.o = *options, .random = options->seed * 0x2545f4914f6cdd1d + 1};
@@ -189,22 +223,24 @@ void simulate(struct simulation *s, const struct sim_options *options)
         make_machine(s, i, i ? 1000 + i : 0, 0, options->span_ns);
     if (options->reboot) { /* machine 1 comes back, as another when its id is that of the boot */
         s->m[1].dies = options->span_ns / 2;
-        make_machine(s, s->n_machines++, options->same_id ? s->m[1].raw_id : 5000, s->m[1].dies, options->span_ns);
+        make_machine(s, s->n_machines++, options->same_id ? s->m[1].raw_id : 5000, s->m[1].dies + 8 * SIM_SECOND,
+                     options->span_ns);
     }
     /* The host speaks first, and says which clock the trace is in. */
-    size_t packet = pb_begin(&s->trace, 1);
-    size_t snapshot = pb_begin(&s->trace, 6);
-    size_t clock = pb_begin(&s->trace, 1);
-    pb_put_varint(&s->trace, 1, BOOTTIME);
-    pb_put_i64(&s->trace, 2, clock_at(s, 0, 0));
-    pb_end(&s->trace, clock);
-    pb_put_varint(&s->trace, 2, BOOTTIME);
-    pb_end(&s->trace, snapshot);
-    pb_end(&s->trace, packet);
+    size_t packet = begin_packet(s, INT64_MIN);
+    size_t snapshot = pb_begin(&s->scratch, 6);
+    size_t clock = pb_begin(&s->scratch, 1);
+    pb_put_varint(&s->scratch, 1, BOOTTIME);
+    pb_put_i64(&s->scratch, 2, clock_at(s, 0, 0));
+    pb_end(&s->scratch, clock);
+    pb_put_varint(&s->scratch, 2, BOOTTIME);
+    pb_end(&s->scratch, snapshot);
+    end_packet(s, packet);
     for (unsigned i = 1; i < s->n_machines; i++)
         run_relay(s, i, s->m[i].born, s->m[i].dies);
     for (unsigned i = 0; i < s->n_machines; i++)
         run_events(s, i, s->m[i].ready, s->m[i].dies);
+    write_trace(s);
 }
 
 void simulation_free(struct simulation *s)
@@ -214,5 +250,7 @@ void simulation_free(struct simulation *s)
         vec_free(&s->m[i].ahead);
     }
     vec_free(&s->events);
+    vec_free(&s->packets);
+    pb_writer_free(&s->scratch);
     pb_writer_free(&s->trace);
 }

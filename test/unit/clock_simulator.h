@@ -30,6 +30,7 @@ struct sim_options {
     bool same_id;           /* … and keeps its machine id, as one whose id is not that of its boot */
     unsigned events;        /* a machine */
     unsigned rounds_packet; /* rounds a RemoteClockSync packet holds; 0: one packet with all */
+    bool once;              /* the first packet is the only one, as of a service that writes comparisons once */
 };
 
 struct sim_event {
@@ -51,6 +52,11 @@ struct sim_machine {
     int64_t ready; /* true time of the first whole comparison: before it nothing of this machine reaches the host */
 };
 
+struct sim_packet { /* where it stands in the scratch, and when the host has it */
+    int64_t at;
+    size_t first, len;
+};
+
 struct simulation {
     struct sim_options o;
     uint64_t random;
@@ -58,6 +64,9 @@ struct simulation {
     struct sim_machine m[SIM_MAX_MACHINES + 1];
     VEC(struct sim_event)
     events;
+    VEC(struct sim_packet)
+    packets;
+    struct pb_writer scratch;
     struct pb_writer trace;
 };
 

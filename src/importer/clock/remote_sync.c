@@ -2,31 +2,6 @@
 #include "importer/clock/remote_private.h"
 #include "proto/pb_cursor.h"
 
-enum { NO_MACHINE = -1 };
-
-struct remote_machine {
-    uint64_t raw_id;
-    int64_t machine;     /* row, or NO_MACHINE */
-    uint32_t host;       /* row of the machine it was compared with */
-    uint32_t clock_file; /* of both machines' clocks */
-    unsigned packets;
-    struct clock_rounds rounds; /* of all packets, in file order; for the line */
-    VEC(struct clock_rounds)
-    packet_rounds; /* of each packet, kept while it waits for the end of the file */
-    struct clock_line line;
-    bool decided;
-    bool linear;
-    bool synced; /* something relates it to the host */
-};
-
-struct remote_sync {
-    struct importer *im;
-    VEC(struct remote_machine *)
-    machines;
-    bool known;  /* every round of the file has been noted */
-    bool at_end; /* of the file */
-};
-
 struct remote_sync *remote_sync_open(struct importer *im)
 {
     struct remote_sync *s = mem_zalloc(sizeof *s);
@@ -35,23 +10,27 @@ struct remote_sync *remote_sync_open(struct importer *im)
     return s;
 }
 
+static void free_machine(struct remote_machine *r)
+{
+    for (size_t k = 0; k < r->packet_rounds.n; k++)
+        vec_free(&r->packet_rounds.p[k]);
+    vec_free(&r->packet_rounds);
+    vec_free(&r->rounds);
+    clock_line_free(&r->line);
+    mem_free(r);
+}
+
 void remote_sync_close(struct remote_sync *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->machines.n; i++) {
-        struct remote_machine *r = s->machines.p[i];
-        for (size_t k = 0; k < r->packet_rounds.n; k++)
-            vec_free(&r->packet_rounds.p[k]);
-        vec_free(&r->packet_rounds);
-        vec_free(&r->rounds);
-        clock_line_free(&r->line);
-        mem_free(r);
-    }
+    for (size_t i = 0; i < s->machines.n; i++)
+        free_machine(s->machines.p[i]);
     vec_free(&s->machines);
     mem_free(s);
 }
 
+/* The first boot of a machine. */
 static struct remote_machine *find(const struct remote_sync *s, uint64_t raw_id)
 {
     for (size_t i = 0; i < s->machines.n; i++)
@@ -63,17 +42,7 @@ static struct remote_machine *find(const struct remote_sync *s, uint64_t raw_id)
 static struct remote_machine *get(struct remote_sync *s, uint64_t raw_id)
 {
     struct remote_machine *r = find(s, raw_id);
-    if (r)
-        return r;
-    r = mem_zalloc(sizeof *r);
-    if (!r || !vec_push(&s->machines, r)) {
-        mem_free(r);
-        s->im->failed = true;
-        return NULL;
-    }
-    r->raw_id = raw_id;
-    r->machine = NO_MACHINE;
-    return r;
+    return r ? r : remote_add_boot(s, raw_id, NULL);
 }
 
 static struct clock_reading read_clock(struct slice message)
@@ -151,6 +120,13 @@ static bool append_rounds(struct remote_machine *r, const struct clock_rounds *r
     return true;
 }
 
+/* Whether the machine is on a linear clock as far as is known; a later boot always is. */
+static bool wants_line(const struct remote_sync *s, const struct remote_machine *r)
+{
+    enum import_clock_model model = s->im->opt.clock_model;
+    return model == CLOCK_MODEL_LINEAR || (model == CLOCK_MODEL_AUTO && (r->packets > 1 || r->boot));
+}
+
 void remote_sync_note(struct remote_sync *s, uint64_t raw_id, struct slice payload)
 {
     struct remote_machine *r = get(s, raw_id);
@@ -158,7 +134,8 @@ void remote_sync_note(struct remote_sync *s, uint64_t raw_id, struct slice paylo
     if (!r)
         return;
     r->packets++;
-    if (!read_rounds(payload, &rounds) || !append_rounds(r, &rounds))
+    if (!read_rounds(payload, &rounds) ||
+        !remote_deal_rounds(s, r, &rounds, wants_line(s, r) && !r->decided, append_rounds))
         s->im->failed = true;
     vec_free(&rounds);
 }
@@ -179,11 +156,10 @@ static bool fit(struct remote_machine *r)
 /* Chooses the model, once all rounds are known and the machine has a row; installs the line. */
 static void decide(struct remote_sync *s, struct remote_machine *r)
 {
-    enum import_clock_model model = s->im->opt.clock_model;
     if (r->decided || r->machine <= 0)
         return;
     r->decided = true;
-    r->linear = (model == CLOCK_MODEL_LINEAR || (model == CLOCK_MODEL_AUTO && r->packets > 1)) && fit(r);
+    r->linear = wants_line(s, r) && fit(r);
     if (!r->linear)
         return;
     uint32_t machine = (uint32_t)r->machine;
@@ -206,16 +182,39 @@ static void place(const struct remote_sync *s, struct remote_machine *r)
     r->clock_file = s->im->input.clock_file;
 }
 
+/* Forgets what has been noted of machines that no trace before has decided on. */
+static void forget(struct remote_sync *s)
+{
+    size_t n = 0;
+    s->rebooted = false;
+    for (size_t i = 0; i < s->machines.n; i++) {
+        struct remote_machine *r = s->machines.p[i];
+        if (!r->decided && r->boot) {
+            free_machine(r);
+            continue;
+        }
+        s->machines.p[n++] = r;
+        s->rebooted |= r->boot != 0;
+        if (r->decided)
+            continue;
+        r->packets = 0;
+        r->next_boot = NULL;
+        r->current = r;
+        r->seen = false;
+        vec_clear(&r->rounds);
+    }
+    s->machines.n = n;
+}
+
 void remote_sync_known(struct remote_sync *s, bool known)
 {
     s->known = known;
     s->at_end = false;
-    for (size_t i = 0; i < s->machines.n; i++) {
+    if (!known)
+        forget(s);
+    for (size_t i = 0; known && i < s->machines.n; i++) {
         struct remote_machine *r = s->machines.p[i];
-        if (!known && !r->decided) {
-            r->packets = 0;
-            vec_clear(&r->rounds);
-        } else if (r->rounds.n && r->machine > 0) { /* it has a row already: from another trace, or by the manifest */
+        if (r->rounds.n && r->machine > 0) { /* it has a row already: from another trace, or by the manifest */
             place(s, r);
             decide(s, r);
         }
@@ -227,6 +226,8 @@ void remote_sync_machine(struct remote_sync *s, struct machine_ctx *m)
     if (!m->id)
         return;
     struct remote_machine *r = get(s, m->raw_id);
+    while (r && r->boot < m->boot)
+        r = r->next_boot;
     if (!r)
         return;
     r->machine = m->id;
@@ -243,26 +244,41 @@ static void compatible(struct remote_sync *s, struct remote_machine *r, struct c
     r->synced |= rounds->n > 1;
 }
 
+/* Keeps the rounds of a packet until the end of the file. */
+static bool keep_rounds(struct remote_machine *r, const struct clock_rounds *rounds)
+{
+    struct clock_rounds copy = {0};
+    if (!append_rounds(r, rounds) || !vec_reserve(&copy, rounds->n + 1) || !vec_push(&r->packet_rounds, copy)) {
+        vec_free(&copy);
+        return false;
+    }
+    struct clock_rounds *kept = vec_last(&r->packet_rounds);
+    if (rounds->n)
+        memcpy(kept->p, rounds->p, rounds->n * sizeof *rounds->p);
+    kept->n = rounds->n;
+    return true;
+}
+
 void remote_sync_packet(struct remote_sync *s, struct machine_ctx *m, struct slice payload)
 {
     struct remote_machine *r = m->id ? get(s, m->raw_id) : NULL;
     if (!r)
         return; /* nothing to relate: the packet names no machine, or the only one there is */
-    if (r->linear)
-        return; /* its rounds are in the line already */
-    place(s, r);
     struct clock_rounds rounds = {0};
+    place(s, r);
     if (!read_rounds(payload, &rounds)) {
         s->im->failed = true;
     } else if (remote_sync_waits(s, m)) {
         r->packets++;
-        if (!append_rounds(r, &rounds) || !vec_push(&r->packet_rounds, rounds))
+        if (!remote_deal_rounds(s, r, &rounds, wants_line(s, r), keep_rounds))
             s->im->failed = true;
-        else
-            return; /* kept */
-    } else {
+    } else if (!r->linear && !r->next_boot) {
         compatible(s, r, &rounds);
-    }
+    } /* else its rounds are in a line already */
+    const struct clock_round *last = rounds.n ? vec_last(&rounds) : NULL;
+    const int64_t *host = last ? round_value(last->host, last->n_host, CLOCK_ID_BOOTTIME) : NULL;
+    if (host)
+        r->current = remote_boot_at(r, *host);
     vec_free(&rounds);
 }
 
@@ -278,7 +294,7 @@ void remote_sync_end_file(struct remote_sync *s)
         struct remote_machine *r = s->machines.p[i];
         decide(s, r);
         for (size_t k = 0; k < r->packet_rounds.n; k++) {
-            if (!r->linear)
+            if (!r->linear && r->machine != NO_MACHINE)
                 compatible(s, r, &r->packet_rounds.p[k]);
             vec_free(&r->packet_rounds.p[k]);
         }

@@ -44,6 +44,12 @@ void remote_sync_machine(struct remote_sync *s, struct machine_ctx *m);
 /* A RemoteClockSync in its turn. */
 void remote_sync_packet(struct remote_sync *s, struct machine_ctx *m, struct slice payload);
 
+/* A machine whose clock starts anew under the same id is a machine of its own from then on: its processes are others
+ * too. The context of the boot that a TracePacket of machine `m` is of: told by its sequence, which ends with the boot,
+ * and for the first packet of a sequence by the time in it. NULL when there is no room for another machine. */
+struct machine_ctx *remote_sync_boot(struct remote_sync *s, struct machine_ctx *m, uint32_t sequence,
+                                     struct slice packet);
+
 /* Whether packets of this machine wait for the end of the file. */
 bool remote_sync_waits(const struct remote_sync *s, const struct machine_ctx *m);
 

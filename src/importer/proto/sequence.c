@@ -153,6 +153,11 @@ static struct seq_generation *add_generation(struct sequences *s, struct sequenc
     return g;
 }
 
+bool sequences_has(const struct sequences *s, uint32_t id)
+{
+    return u64map_get(&s->by_id, id) != NULL;
+}
+
 struct sequence *sequences_get(struct sequences *s, uint32_t id)
 {
     if (s->last && s->last->id == id)

@@ -29,6 +29,9 @@ void sequences_close(struct sequences *s);
  * memory. */
 struct sequences *machine_sequences(struct machine_ctx *m);
 
+/* Has a packet of the sequence been seen? */
+bool sequences_has(const struct sequences *s, uint32_t id);
+
 /* The sequence of an id, made (with a first, empty generation) when new. NULL when out of memory. */
 struct sequence *sequences_get(struct sequences *s, uint32_t id);
 

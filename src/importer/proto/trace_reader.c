@@ -469,6 +469,8 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
         return;
     }
     struct machine_ctx *m = importer_machine(r->im, s.machine_id);
+    if (m && s.machine_id)
+        m = remote_sync_boot(r->im->remote, m, s.sequence_id, bytes);
     if (!m) {
         stats_add(&r->im->st->stats, 0, STAT_tokenizer_skipped_packets, 1);
         return;
