@@ -5,6 +5,7 @@
 #include "proto/pb_writer.h"
 
 enum { CLOCK_READINGS_MAX = 7 };
+enum { CLOCK_REALTIME_ID = 1, CLOCK_BOOTTIME_ID = 6, CLOCK_TSC_ID = 9 };
 
 struct clock_readings {
     struct {
@@ -18,6 +19,16 @@ struct clock_readings {
 void clock_readings_take(struct clock_readings *r);
 
 /* The value of a clock, 0 when it was not read. */
+/* The same, as of the end: reading them all takes a while where the clock is a device (guests, some boards), and a
+ * message that is about to leave should say when it left. */
+void clock_readings_take_last(struct clock_readings *r);
+
+/* Makes it a reading of `age_ns` ago; `before` is an earlier one, for the pace of clocks that do not count ns. */
+void clock_readings_back_date(struct clock_readings *r, uint64_t age_ns, const struct clock_readings *before);
+
+/* The other way: a reading of `late_ns` later, not after `next`. */
+void clock_readings_forward_date(struct clock_readings *r, uint64_t late_ns, const struct clock_readings *next);
+
 uint64_t clock_readings_get(const struct clock_readings *r, uint32_t id);
 
 /* Appends one message field `field` {1 clock_id, 2 timestamp} a clock: ClockSnapshot.clocks (1),

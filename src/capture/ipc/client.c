@@ -201,3 +201,12 @@ int ipc_client_socket(const struct ipc_client *c)
 {
     return c->conn ? ipc_conn_fd(c->conn) : -1;
 }
+void ipc_client_time_receipts(struct ipc_client *c)
+{
+    if (c->conn)
+        ipc_conn_time_receipts(c->conn);
+}
+uint64_t ipc_client_receipt_age_ns(const struct ipc_client *c)
+{
+    return c->conn ? ipc_conn_receipt_age_ns(c->conn) : 0;
+}

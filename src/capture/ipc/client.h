@@ -34,6 +34,9 @@ bool ipc_client_drain(struct ipc_client *c, unsigned timeout_ms);
 size_t ipc_client_queued(const struct ipc_client *c);
 int ipc_client_take_fd(struct ipc_client *c);
 bool ipc_client_has_method(const struct ipc_client *c, unsigned method);
+/* As ipc_conn_time_receipts() and ipc_conn_receipt_age_ns(), for the answer that is being handed out. */
+void ipc_client_time_receipts(struct ipc_client *c);
+uint64_t ipc_client_receipt_age_ns(const struct ipc_client *c);
 int ipc_client_socket(const struct ipc_client *c);
 
 /* Largest arguments that fit one frame. */

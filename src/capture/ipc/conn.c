@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BLOCK_SIZE (64u * 1024)
@@ -35,7 +36,9 @@ struct ipc_conn {
     const char *broken; /* why nothing more can be sent: reported from the loop */
     bool want_write;
     int received_fd;
-    uint8_t *in; /* IPC_FRAME_MAX bytes */
+    bool time_receipts;
+    struct timespec received_at; /* CLOCK_REALTIME of the kernel; 0: unknown */
+    uint8_t *in;                 /* IPC_FRAME_MAX bytes */
     size_t in_n;
     struct block *head, *tail;
     size_t queued;
@@ -283,14 +286,33 @@ size_t ipc_conn_unfinished(const struct ipc_conn *c)
     return c->in_n;
 }
 
+void ipc_conn_time_receipts(struct ipc_conn *c)
+{
+    int on = 1;
+    c->time_receipts = setsockopt(c->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
+}
+
+uint64_t ipc_conn_receipt_age_ns(const struct ipc_conn *c)
+{
+    static const int64_t plausible_ns = 1000000000; /* more: the clock was set meanwhile */
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t age = ((int64_t)now.tv_sec - c->received_at.tv_sec) * 1000000000 + now.tv_nsec - c->received_at.tv_nsec;
+    return c->received_at.tv_sec && age > 0 && age < plausible_ns ? (uint64_t)age : 0;
+}
+
 int ipc_conn_fd(const struct ipc_conn *c)
 {
     return c->fd;
 }
 
-static void keep_fds(struct ipc_conn *c, struct msghdr *m)
+/* Descriptors, and the time of receipt. */
+static void keep_control(struct ipc_conn *c, struct msghdr *m)
 {
+    c->received_at = (struct timespec){0};
     for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_TIMESTAMPNS)
+            memcpy(&c->received_at, CMSG_DATA(h), sizeof c->received_at);
         if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
             continue;
         size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -309,15 +331,19 @@ static const char *read_frames(struct ipc_conn *c)
 {
     union {
         struct cmsghdr align;
-        char buf[CMSG_SPACE(sizeof(int))];
+        char buf[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct timespec))];
     } control;
     struct iovec iov = {c->in + c->in_n, IPC_FRAME_MAX - c->in_n};
     struct msghdr m = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof control.buf};
+        .msg_iov = &iov,
+        .msg_iovlen = 1,
+        .msg_control = control.buf,
+        .msg_controllen = c->time_receipts ? sizeof control.buf : CMSG_SPACE(sizeof(int)),
+    };
     ssize_t r = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (r < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? NULL : "read error";
-    keep_fds(c, &m);
+    keep_control(c, &m);
     if (m.msg_flags & MSG_CTRUNC)
         return "too many descriptors in one message";
     if (r == 0)
@@ -349,6 +375,17 @@ static void on_stall(uv_timer_t *t)
     fail(c, c->broken ? c->broken : c->connecting ? "connect timed out" : "the other side does not read");
 }
 
+/* The loop stops watching a socket with an error; when it is only the kernel's note of a send time that came late
+ * (relay/send_time.h), there is none. */
+static void resume_poll(struct ipc_conn *c)
+{
+    char control[512];
+    struct msghdr m = {.msg_control = control, .msg_controllen = sizeof control};
+    while (recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
+        m = (struct msghdr){.msg_control = control, .msg_controllen = sizeof control};
+    uv_poll_start(&c->poll, UV_READABLE | (c->want_write ? UV_WRITABLE : 0), on_poll);
+}
+
 static void on_poll(uv_poll_t *h, int status, int events)
 {
     struct ipc_conn *c = h->data;
@@ -378,5 +415,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
         const char *why = read_frames(c);
         if (why)
             fail(c, why);
+        else if (status < 0 && !c->closing)
+            resume_poll(c);
     }
 }

@@ -49,6 +49,11 @@ int ipc_conn_take_fd(struct ipc_conn *c);
 /* Bytes of a frame that began and is not whole. */
 size_t ipc_conn_unfinished(const struct ipc_conn *c);
 
+/* Has the kernel note when bytes arrive (TCP); how long ago it took the last ones that were read, 0 when it cannot
+ * tell. */
+void ipc_conn_time_receipts(struct ipc_conn *c);
+uint64_t ipc_conn_receipt_age_ns(const struct ipc_conn *c);
+
 int ipc_conn_fd(const struct ipc_conn *c);
 
 /* Ends the connection without a callback. Safe inside callbacks. NULL is fine. */

@@ -377,6 +377,15 @@ size_t ipc_peer_unfinished(const struct ipc_peer *p)
     return ipc_conn_unfinished(p->conn);
 }
 
+void ipc_peer_time_receipts(struct ipc_peer *p)
+{
+    ipc_conn_time_receipts(p->conn);
+}
+uint64_t ipc_peer_receipt_age_ns(const struct ipc_peer *p)
+{
+    return ipc_conn_receipt_age_ns(p->conn);
+}
+
 void ipc_peer_on_drained(struct ipc_peer *p, void (*fn)(void *ctx), void *ctx)
 {
     p->drained = fn;

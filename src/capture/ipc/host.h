@@ -74,6 +74,9 @@ size_t ipc_peer_queued(const struct ipc_peer *p);
 size_t ipc_peer_unfinished(const struct ipc_peer *p);
 /* Called whenever the queue of unsent bytes runs empty; NULL removes it. */
 void ipc_peer_on_drained(struct ipc_peer *p, void (*fn)(void *ctx), void *ctx);
+/* As ipc_conn_time_receipts() and ipc_conn_receipt_age_ns(), for the call being handled. */
+void ipc_peer_time_receipts(struct ipc_peer *p);
+uint64_t ipc_peer_receipt_age_ns(const struct ipc_peer *p);
 /* Ends the connection (with the `disconnected` callbacks, from the loop). */
 void ipc_peer_kick(struct ipc_peer *p, const char *why);
 

@@ -64,4 +64,10 @@ enum { FLUSH_REASON_PERIODIC = 1, FLUSH_REASON_STOP = 2, FLUSH_REASON_CLONE = 3,
 enum { FLUSH_BY_TRACED = 1 << 4, FLUSH_BY_PERFETTO = 2 << 4 };
 enum { FLUSH_CLONE_BUGREPORT = 1 << 8 };
 
+/* Fields of ours in the requests of a relay; a host that does not know them skips them. */
+enum {
+    RELAY_FIELD_LOST_BYTES = 990, /* InitRelay, SyncClock: lost with links since the last report */
+    RELAY_FIELD_PING_LATE = 991,  /* SyncClock UPDATE: the PING left so many ns later than its clocks say */
+};
+
 #endif

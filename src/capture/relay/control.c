@@ -6,23 +6,26 @@
 #include "capture/host/machine.h"
 #include "capture/ipc/client.h"
 #include "capture/ipc/frame.h"
+#include "capture/relay/send_time.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum { PHASE_PING = 1, PHASE_UPDATE = 2 };
+enum { PING_LATE_MAX_NS = 10000000 }; /* more: the clock was set meanwhile */
 enum { RECONNECT_MIN_MS = 1000, RECONNECT_MAX_MS = 30000 };
-enum { CLOCK_BOOTTIME_ID = 6 };
-enum { FIELD_RELAY_LOST = 990, RELAY_LOST_BYTES = 1 }; /* ours: capture/service/relay_losses.c */
 
-/* The n-th burst after a connect: how many rounds, how long between two, how long until the next burst. The last row is
- * for all that follow. */
+/* Bursts after a connect: how many rounds, how long until the next burst, how many such bursts.
+ * A round follows the one before at once: processors and paths that are awake are quicker, by a third under emulation.
+ */
 static const struct burst {
     unsigned rounds;
-    unsigned round_ms;
     unsigned then_ms;
+    unsigned times;
 } bursts[] = {
-    {5, 10, 250}, {5, 10, 500}, {5, 10, 1000}, {5, 10, 2000}, {5, 10, 5000},
+    {16, 250, 240},
+    {16, 2000, UINT_MAX},
 };
 
 struct relay_control {
@@ -31,11 +34,13 @@ struct relay_control {
     struct ipc_client *client;
     uv_timer_t timer;
     unsigned reconnect_ms;
-    unsigned burst;       /* index into bursts */
-    unsigned rounds_left; /* of this burst */
-    uint64_t lost_bytes;  /* that the host has not acknowledged to know of */
-    uint64_t lost_told;   /* … of which the request under way tells */
-    uint64_t ping_ns;     /* when the PING left, CLOCK_BOOTTIME */
+    unsigned burst;             /* index into bursts */
+    unsigned bursts_done;       /* of that row */
+    unsigned rounds_left;       /* of this burst */
+    uint64_t lost_bytes;        /* that the host has not acknowledged to know of */
+    uint64_t lost_told;         /* … of which the request under way tells */
+    struct clock_readings ping; /* our clocks when the PING was made */
+    uint64_t ping_late_ns;      /* how much later the kernel sent it; 0: unknown */
     struct relay_control_counts counts;
     bool closing;
 };
@@ -71,11 +76,8 @@ static void on_disconnected(void *ctx, const char *why)
 static void put_lost(struct relay_control *c, struct pb_writer *w)
 {
     c->lost_told = c->lost_bytes;
-    if (!c->lost_told)
-        return;
-    size_t mark = pb_begin(w, FIELD_RELAY_LOST);
-    pb_put_varint(w, RELAY_LOST_BYTES, c->lost_told);
-    pb_end(w, mark);
+    if (c->lost_told)
+        pb_put_varint(w, RELAY_FIELD_LOST_BYTES, c->lost_told);
 }
 
 static void lost_told(struct relay_control *c, bool success)
@@ -84,19 +86,18 @@ static void lost_told(struct relay_control *c, bool success)
     c->lost_told = 0;
 }
 
-/* Sends one SyncClock; the clocks are read as late as can be. Returns BOOTTIME as sent. */
-static uint64_t send_sync(struct relay_control *c, unsigned phase, ipc_reply_fn reply)
+/* Sends one SyncClock with the given clocks. */
+static void send_sync(struct relay_control *c, unsigned phase, const struct clock_readings *clocks, ipc_reply_fn reply)
 {
-    struct clock_readings now;
     struct pb_writer w = {0};
     pb_put_varint(&w, 1, phase);
-    clock_readings_take(&now);
-    clock_readings_put(&now, &w, 2);
+    clock_readings_put(clocks, &w, 2);
+    if (phase == PHASE_UPDATE && c->ping_late_ns)
+        pb_put_varint(&w, RELAY_FIELD_PING_LATE, c->ping_late_ns);
     put_lost(c, &w);
     if (w.failed || !ipc_client_invoke(c->client, RELAY_SYNC_CLOCK, pb_written(&w), -1, reply, c))
         fprintf(stderr, "traced_relay: the clock round could not be sent\n");
     pb_writer_free(&w);
-    return clock_readings_get(&now, CLOCK_BOOTTIME_ID);
 }
 
 static void on_update_reply(void *ctx, bool success, bool has_more, struct slice reply)
@@ -107,17 +108,17 @@ static void on_update_reply(void *ctx, bool success, bool has_more, struct slice
         return;
     c->counts.rounds += success;
     lost_told(c, success);
-    const struct burst *b = &bursts[c->burst];
-    unsigned wait_ms = b->round_ms;
     if (c->rounds_left > 1) {
         c->rounds_left--;
-    } else {
-        wait_ms = b->then_ms;
-        if (c->burst + 1 < sizeof bursts / sizeof *bursts)
-            c->burst++;
-        c->rounds_left = bursts[c->burst].rounds;
+        start_round(c);
+        return;
     }
-    uv_timer_start(&c->timer, on_round, wait_ms, 0);
+    uv_timer_start(&c->timer, on_round, bursts[c->burst].then_ms, 0);
+    if (++c->bursts_done == bursts[c->burst].times) {
+        c->bursts_done = 0;
+        c->burst++;
+    }
+    c->rounds_left = bursts[c->burst].rounds;
 }
 
 static void on_ping_reply(void *ctx, bool success, bool has_more, struct slice reply)
@@ -127,16 +128,30 @@ static void on_ping_reply(void *ctx, bool success, bool has_more, struct slice r
     if (has_more)
         return;
     lost_told(c, success);
-    uint64_t back_ns = send_sync(c, PHASE_UPDATE, on_update_reply);
-    uint64_t rtt = back_ns > c->ping_ns ? back_ns - c->ping_ns : 0;
+    /* The time of the UPDATE is that of the reply's receipt by the kernel: on the way from there to us it would only
+     * grow. The age first: it must not count the time that reading the clocks takes. */
+    uint64_t age_ns = ipc_client_receipt_age_ns(c->client);
+    struct clock_readings now;
+    clock_readings_take(&now);
+    clock_readings_back_date(&now, age_ns, &c->ping);
+    send_sync(c, PHASE_UPDATE, &now, on_update_reply);
+    uint64_t sent_ns = clock_readings_get(&c->ping, CLOCK_BOOTTIME_ID);
+    uint64_t back_ns = clock_readings_get(&now, CLOCK_BOOTTIME_ID);
+    uint64_t rtt = back_ns > sent_ns ? back_ns - sent_ns : 0;
     if (!c->counts.min_rtt_ns || rtt < c->counts.min_rtt_ns)
         c->counts.min_rtt_ns = rtt;
 }
 
 static void start_round(struct relay_control *c)
 {
-    if (c->client)
-        c->ping_ns = send_sync(c, PHASE_PING, on_ping_reply);
+    if (!c->client)
+        return;
+    int fd = ipc_client_socket(c->client);
+    send_time_begin(fd);
+    clock_readings_take_last(&c->ping);
+    send_sync(c, PHASE_PING, &c->ping, on_ping_reply);
+    uint64_t left_ns = send_time_end(fd), taken_ns = clock_readings_get(&c->ping, CLOCK_REALTIME_ID);
+    c->ping_late_ns = left_ns > taken_ns && left_ns - taken_ns < PING_LATE_MAX_NS ? left_ns - taken_ns : 0;
 }
 
 static void on_init_reply(void *ctx, bool success, bool has_more, struct slice reply)
@@ -148,7 +163,7 @@ static void on_init_reply(void *ctx, bool success, bool has_more, struct slice r
     if (!success)
         fprintf(stderr, "traced_relay: the host refused to learn about this machine\n");
     lost_told(c, success);
-    c->burst = 0;
+    c->burst = c->bursts_done = 0;
     c->rounds_left = bursts[0].rounds;
     start_round(c);
 }
@@ -158,6 +173,7 @@ static void on_bound(void *ctx)
     struct relay_control *c = ctx;
     c->counts.connects++;
     c->reconnect_ms = RECONNECT_MIN_MS;
+    ipc_client_time_receipts(c->client);
     struct pb_writer w = {0};
     size_t mark = pb_begin(&w, 1); /* system_info */
     machine_put_system_info(&w);

@@ -10,11 +10,6 @@
 /* TracePacket field of ours; Perfetto uses none above 900. */
 enum { FIELD_MACHINE_LOSSES = 990 };
 
-/* Field of ours of the relay's requests: what it lost since its last report. */
-enum { FIELD_RELAY_LOST = 990, RELAY_LOST_BYTES = 1 };
-
-enum { CLOCK_BOOTTIME_ID = 6 };
-
 static struct machine_losses *losses_of(struct session *s, uint32_t machine_id)
 {
     int64_t i = machine_id ? relay_machine_of(s->service, machine_id) : -1;
@@ -59,8 +54,8 @@ void relay_lost(struct service *svc, uint32_t machine_id)
 
 void relay_report_lost(struct service *svc, uint32_t machine_id, struct slice args)
 {
-    struct pb_field f, bytes;
-    if (!pb_find(args, FIELD_RELAY_LOST, &f) || f.wire != PB_BYTES || !pb_find(pb_bytes(&f), RELAY_LOST_BYTES, &bytes))
+    struct pb_field bytes;
+    if (!pb_find(args, RELAY_FIELD_LOST_BYTES, &bytes))
         return;
     for (size_t i = 0; i < svc->sessions.n; i++) {
         struct machine_losses *l = losses_of(svc->sessions.p[i], machine_id);

@@ -1,13 +1,14 @@
 /* Machines that relay their producers to us: who they are and what their clocks say (spec ipc 8). */
 #include "capture/service/service_internal.h"
 
-enum { PHASE_PING = 1, PHASE_UPDATE = 2, CLOCK_BOOTTIME_ID = 6, MACHINES_MAX = 4096 };
+enum { PHASE_PING = 1, PHASE_UPDATE = 2, MACHINES_MAX = 4096 };
 
-/* Rounds closer together than this are one burst, of which the quickest is kept. */
+/* Rounds closer together than this are one burst, of which the best are kept. */
 #define BURST_NS 200000000u
+enum { BURST_MAX = 64 };
 
 /* So many comparisons from before its start belong to a session, too. */
-enum { ROUNDS_BEFORE_START = 3 };
+enum { ROUNDS_BEFORE_START = 9 };
 
 static struct slice copy_of(struct slice s)
 {
@@ -23,21 +24,12 @@ static void free_slice(struct slice *s)
     *s = slice_of(NULL, 0);
 }
 
-static void free_round(struct clock_round *r)
-{
-    free_slice(&r->client[0]);
-    free_slice(&r->client[1]);
-    *r = (struct clock_round){0};
-}
-
 void relay_free_machines(struct service *svc)
 {
     for (size_t i = 0; i < svc->machines.n; i++) {
         struct service_machine *m = &svc->machines.p[i];
-        for (size_t k = 0; k < m->rounds.n; k++)
-            free_round(&m->rounds.p[k]);
         vec_free(&m->rounds);
-        free_round(&m->burst);
+        vec_free(&m->burst);
         free_slice(&m->system_info);
     }
     vec_free(&svc->machines);
@@ -69,6 +61,8 @@ static struct service_relay *relay_of(struct service *svc, struct ipc_peer *peer
     r->peer = peer;
     r->machine = (uint32_t)machine;
     svc->machines.p[machine].relays++;
+    clock_readings_take(&r->first_at);
+    ipc_peer_time_receipts(peer);
     ipc_peer_set_data(peer, &ipc_relay_port, r);
     log_line("traced: relay of machine %u \"%s\" connected: %s", id->machine_id, id->machine_name, ipc_peer_name(peer));
     return r;
@@ -83,115 +77,124 @@ static void init_relay(struct service_machine *m, struct slice args)
     m->system_info = copy_of(pb_bytes(&f));
 }
 
-/* The clocks of a SyncClockRequest as ClockSnapshot.clocks; its phase and the client's BOOTTIME. */
-static struct slice client_clocks(struct slice args, uint64_t *phase, uint64_t *boot_ns)
+struct sync_request {
+    uint64_t phase;
+    struct clock_readings clocks;
+    uint64_t ping_late_ns; /* the PING left so much later than its clocks say; ours, see relay/control.c */
+};
+
+static bool parse_sync(struct slice args, struct sync_request *q)
 {
-    struct pb_writer w = {0};
     struct pb_cursor c = pb_cursor(args);
     struct pb_field f, g;
-    *phase = *boot_ns = 0;
+    *q = (struct sync_request){0};
     while (pb_next(&c, &f)) {
-        uint64_t id = 0, ts = 0;
         if (f.id == 1)
-            *phase = pb_u64(&f);
-        if (f.id != 2 || f.wire != PB_BYTES)
+            q->phase = pb_u64(&f);
+        if (f.id == RELAY_FIELD_PING_LATE)
+            q->ping_late_ns = pb_u64(&f);
+        if (f.id != 2 || f.wire != PB_BYTES || q->clocks.n == CLOCK_READINGS_MAX)
             continue;
+        uint32_t k = q->clocks.n++;
         for (struct pb_cursor m = pb_sub(&f); pb_next(&m, &g);) {
             if (g.id == 1)
-                id = pb_u64(&g);
+                q->clocks.clock[k].id = pb_u32(&g);
             else if (g.id == 2)
-                ts = pb_u64(&g);
+                q->clocks.clock[k].value = pb_u64(&g);
         }
-        if (id == CLOCK_BOOTTIME_ID)
-            *boot_ns = ts;
-        size_t mark = pb_begin(&w, 1);
-        pb_put_varint(&w, 1, id);
-        pb_put_varint(&w, 2, ts);
-        pb_end(&w, mark);
     }
-    struct slice out = w.failed || c.bad ? slice_of(NULL, 0) : copy_of(pb_written(&w));
-    pb_writer_free(&w);
-    return out;
+    return !c.bad;
 }
 
 /* Half of the rounds go, every second one, so that a long life keeps the whole of its drift. */
 static void thin_out(struct service_machine *m)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < m->rounds.n; i++) {
-        if (i % 2)
-            free_round(&m->rounds.p[i]);
-        else
-            m->rounds.p[kept++] = m->rounds.p[i];
-    }
+    for (size_t i = 0; i < m->rounds.n; i += 2)
+        m->rounds.p[kept++] = m->rounds.p[i];
     m->first_round += m->rounds.n - kept; /* sessions that are behind lose some; none is told twice */
     m->rounds.n = kept;
 }
 
-/* The burst is over: its best round is kept. */
+/* A leg of a round: how long a message took, and the unknown offset of the clocks, which is the same for all rounds of
+ * a burst. */
+static int64_t leg_ns(const struct clock_round *r, unsigned leg)
+{
+    uint64_t sent = clock_readings_get(&r->client[0], CLOCK_BOOTTIME_ID);
+    uint64_t heard = clock_readings_get(&r->host[0], CLOCK_BOOTTIME_ID);
+    uint64_t back = clock_readings_get(&r->client[1], CLOCK_BOOTTIME_ID);
+    uint64_t end = clock_readings_get(&r->host[1], CLOCK_BOOTTIME_ID);
+    const uint64_t legs[] = {heard - sent, back - heard, end - back, back - sent};
+    return (int64_t)legs[leg];
+}
+enum { ROUND_LEGS = 4 };
+
+/* The burst is over. A leg bounds the offset on one side, and the quickest one bounds it best: the rounds that have the
+ * quickest of each are kept. */
 static void end_burst(struct service_machine *m)
 {
-    if (!m->burst.at_ns)
-        return;
-    if (m->rounds.n >= CLOCK_ROUNDS_KEPT)
-        thin_out(m);
-    if (!vec_push(&m->rounds, m->burst))
-        free_round(&m->burst);
-    m->burst = (struct clock_round){0};
+    bool keep[BURST_MAX] = {0};
+    for (unsigned leg = 0; leg < ROUND_LEGS && m->burst.n; leg++) {
+        size_t best = 0;
+        for (size_t i = 1; i < m->burst.n; i++)
+            if (leg_ns(&m->burst.p[i], leg) < leg_ns(&m->burst.p[best], leg))
+                best = i;
+        keep[best] = true;
+    }
+    for (size_t i = 0; i < m->burst.n; i++) {
+        if (keep[i] && m->rounds.n >= CLOCK_ROUNDS_KEPT)
+            thin_out(m);
+        if (keep[i])
+            vec_push(&m->rounds, m->burst.p[i]); /* out of memory: one comparison less */
+    }
+    vec_clear(&m->burst);
 }
 
 static void add_round(struct service_machine *m, struct clock_round round)
 {
-    if (m->burst.at_ns && round.at_ns - m->burst.at_ns > BURST_NS)
+    if (m->burst.n && (round.at_ns - m->burst.p[0].at_ns > BURST_NS || m->burst.n == BURST_MAX))
         end_burst(m);
-    if (m->burst.at_ns && m->burst.rtt_ns <= round.rtt_ns) {
-        free_round(&round);
-        return;
-    }
-    uint64_t began = m->burst.at_ns;
-    free_round(&m->burst);
-    m->burst = round;
-    if (began)
-        m->burst.at_ns = began; /* a burst is measured from its first round */
+    vec_push(&m->burst, round);
 }
 
 static void sync_clock(struct service_relay *r, struct slice args, const struct clock_readings *host)
 {
-    uint64_t phase, boot_ns;
-    struct slice client = client_clocks(args, &phase, &boot_ns);
-    if (!client.p)
+    struct sync_request q;
+    if (!parse_sync(args, &q))
         return;
-    if (phase == PHASE_UPDATE && r->ping.p) {
-        struct clock_round round = {.client = {r->ping, client},
+    if (q.phase == PHASE_UPDATE && r->ping.n) {
+        struct clock_round round = {.client = {r->ping, q.clocks},
                                     .host = {r->ping_at, *host},
-                                    .rtt_ns = boot_ns > r->ping_ns ? boot_ns - r->ping_ns : 0,
                                     .at_ns = clock_readings_get(host, CLOCK_BOOTTIME_ID)};
-        r->ping = slice_of(NULL, 0);
+        clock_readings_forward_date(&round.client[0], q.ping_late_ns, &round.client[1]);
         add_round(&r->service->machines.p[r->machine], round);
-        return;
     }
-    free_slice(&r->ping);
-    if (phase == PHASE_PING) {
-        r->ping = client;
-        r->ping_ns = boot_ns;
+    r->ping.n = 0;
+    if (q.phase == PHASE_PING) {
+        r->ping = q.clocks;
         r->ping_at = *host;
-    } else {
-        free_slice(&client);
     }
 }
 
 void relay_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args)
 {
     struct clock_readings host;
+    uint64_t age_ns = ipc_peer_receipt_age_ns(call.peer);
     clock_readings_take(&host); /* first of all: what comes after would count as network delay */
     struct service_relay *r = relay_of(ctx, call.peer);
     ipc_reply(&call, r != NULL, false, slice_of(NULL, 0), -1); /* at once: the client measures the round trip */
     if (!r)
         return;
-    if (method == RELAY_INIT_RELAY)
+    uint64_t reply_ns = clock_boot_ns() - clock_readings_get(&host, CLOCK_BOOTTIME_ID);
+    if (method == RELAY_INIT_RELAY) {
         init_relay(&r->service->machines.p[r->machine], args);
-    else if (method == RELAY_SYNC_CLOCK)
+    } else if (method == RELAY_SYNC_CLOCK) {
+        /* One time stands for the receipt and for the reply. In the middle between the two it favours neither way, and
+         * what the ways have in common drops out of the estimate. */
+        if (age_ns > reply_ns)
+            clock_readings_back_date(&host, (age_ns - reply_ns) / 2, &r->first_at);
         sync_clock(r, args, &host);
+    }
     relay_report_lost(r->service, ipc_peer_identity(call.peer)->machine_id, args);
 }
 
@@ -204,7 +207,6 @@ void relay_port_disconnected(void *ctx, struct ipc_peer *peer)
     ipc_peer_set_data(peer, &ipc_relay_port, NULL);
     log_line("traced: relay of machine %u \"%s\" disconnected", ipc_peer_identity(peer)->machine_id,
              ipc_peer_identity(peer)->machine_name);
-    free_slice(&r->ping);
     r->service->machines.p[r->machine].relays--;
     relay_lost(r->service, r->service->machines.p[r->machine].id);
     mem_free(r);
@@ -249,7 +251,9 @@ static void put_round(const struct clock_round *r, struct pb_writer *w)
     size_t sync = pb_begin(w, 107);
     for (int k = 0; k < 2; k++) {
         size_t one = pb_begin(w, 1);
-        pb_put_bytes(w, 2, r->client[k].p, r->client[k].len);
+        size_t client = pb_begin(w, 2);
+        clock_readings_put(&r->client[k], w, 1);
+        pb_end(w, client);
         size_t host = pb_begin(w, 3);
         clock_readings_put(&r->host[k], w, 1);
         pb_end(w, host);
@@ -258,8 +262,8 @@ static void put_round(const struct clock_round *r, struct pb_writer *w)
     pb_end(w, sync);
 }
 
-/* One packet a round: readers average over neighbouring exchanges of one packet, and only a PING and its UPDATE are a
- * round trip. */
+/* One packet a round: readers average over neighbouring exchanges of one packet, and only a PING and its UPDATE are
+ * a round trip. */
 void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
 {
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;

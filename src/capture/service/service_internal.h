@@ -203,10 +203,9 @@ struct service_consumer {
 /* One comparison of clocks with another machine: a PING and the UPDATE that followed its reply (spec ipc 8). Three
  * messages between the two clocks: client -> host, back, and client -> host again. */
 struct clock_round {
-    struct slice client[2]; /* ClockSnapshot fields of PING and UPDATE; mem_alloc()ed */
+    struct clock_readings client[2]; /* of PING and UPDATE */
     struct clock_readings host[2];
-    uint64_t rtt_ns; /* between the client's two readings */
-    uint64_t at_ns;  /* the host's BOOTTIME */
+    uint64_t at_ns; /* the host's BOOTTIME at the UPDATE */
 };
 
 enum { CLOCK_ROUNDS_KEPT = 4096 };
@@ -216,19 +215,19 @@ struct service_machine {
     uint32_t id;
     unsigned relays;                /* control connections of it that are open */
     struct slice system_info;       /* serialized SystemInfo; mem_alloc()ed */
-    VEC(struct clock_round) rounds; /* the best of each burst, oldest first */
+    VEC(struct clock_round) rounds; /* the best ones of each burst, oldest first */
     uint64_t first_round;           /* number of rounds.p[0] */
-    struct clock_round burst;       /* the best of the burst under way; at_ns 0: none */
+    VEC(struct clock_round) burst;  /* the one under way */
 };
 
 /* A relay's own connection. */
 struct service_relay {
     struct service *service;
     struct ipc_peer *peer;
-    uint32_t machine;              /* index in service.machines */
-    struct slice ping;             /* client clocks of a PING without its UPDATE yet; mem_alloc()ed */
-    uint64_t ping_ns;              /* the client's BOOTTIME in it */
-    struct clock_readings ping_at; /* ours when it came */
+    uint32_t machine;               /* index in service.machines */
+    struct clock_readings ping;     /* the client's clocks in a PING without its UPDATE yet; n 0: none */
+    struct clock_readings ping_at;  /* ours when it came */
+    struct clock_readings first_at; /* ours when the relay came */
 };
 
 struct trigger_record {
