@@ -1,5 +1,7 @@
 """Producers and consumers that lie, flood, hang and die: the service stays up, the others lose nothing, all is counted."""
+import mmap
 import os
+import random
 import resource
 import signal
 import struct
@@ -11,7 +13,7 @@ from harness import (Case, PRODUCER, bind, field, fields, first, frame, invoke, 
 from test_record import config, ledger, stats_of
 
 INITIALIZE, REGISTER, COMMIT, COMMANDS, REGISTER_WRITER, STARTED, STOPPED = 1, 2, 4, 5, 6, 8, 9
-ENABLE, DISABLE, READ, FREE, FLUSH, QUERY = 1, 2, 3, 4, 5, 12
+ENABLE, DISABLE, READ, FREE, FLUSH, DETACH, ATTACH, QUERY, CLONE = 1, 2, 3, 4, 5, 8, 9, 12, 15
 
 
 def chunk(writer, chunk_id, fragments, flags=0, count=None):
@@ -23,6 +25,22 @@ def chunk(writer, chunk_id, fragments, flags=0, count=None):
 
 def move(buffer, data):
     return field(1, field(1, 0) + field(2, 0) + field(3, buffer) + field(4, data))
+
+
+def start_scribbler(memory, seed):
+    """The pid of a process that writes into a producer's memory as fast as it can, until it is killed."""
+    pid = os.fork()
+    if pid:
+        return pid
+    r = random.Random(seed)
+    with mmap.mmap(memory, 0) as m:
+        while True:
+            page = r.randrange(len(m) // 4096) * 4096
+            layout, chunks = r.choice([(1, 1), (2, 2), (3, 4), (4, 7), (5, 14), (r.randrange(8), 1)])
+            for i in range(chunks):
+                at = page + 8 + i * ((4096 - 8) // chunks & ~3)
+                m[at:at + 24] = struct.pack("<IHH", r.randrange(8), r.randrange(4), r.getrandbits(16)) + r.randbytes(16)
+            m[page:page + 4] = struct.pack("<I", layout << 28 | (0x0fffffff if r.randrange(4) else r.getrandbits(28)))
 
 
 class Producer:
@@ -257,25 +275,97 @@ class Hostile(Case):
         self.healthy()
 
     def test_shared_memory_that_changes(self):
-        """A producer that rewrites its memory all the time: numbers from it are used once, and inside the page."""
-        import mmap
-        import random
-        c = self.session(field(1, field(1, 256)) + field(2, field(1, field(1, "liar"))))
-        liar = Producer(self, "liar", "liar")
+        """A producer that rewrites its memory while the service reads it: numbers from it are used once, and inside the
+        page; the other producer of the session loses nothing."""
+        c = self.session(field(1, field(1, 256)) + field(1, field(1, 1024)) + field(2, field(1, field(1, "liar"))) +
+                         field(2, field(1, field(1, "honest") + field(2, 1))))
+        liar, honest = Producer(self, "liar", "liar"), Producer(self, "honest", "honest")
         _, buffer = liar.wait_start()
-        mem = mmap.mmap(liar.p.fds[0], 0)
+        _, honest_buffer = honest.wait_start()
+        memory = liar.p.fds[0]
         with self.assertRaises(OSError):
-            os.ftruncate(liar.p.fds[0], 4096)  # sealed: cannot shrink under the service
+            os.ftruncate(memory, 4096)  # sealed: cannot shrink under the service
+        scribblers = [start_scribbler(memory, seed) for seed in (1, 2)]
         r = random.Random(5)
-        for i in range(3000):
-            page = r.randrange(len(mem) // 4096)
-            mem[page * 4096:page * 4096 + 64] = r.randbytes(64)
-            mem[page * 4096:page * 4096 + 4] = struct.pack("<I", r.getrandbits(32))
-            liar.call(COMMIT, field(1, field(1, page) + field(2, r.randrange(16)) + field(3, buffer)), drop=True)
-        self.assertTrue(liar.commit(b"")[0])
-        self.read(c)
-        mem.close()
+        try:
+            end, n = time.monotonic() + 1.5, 0
+            while time.monotonic() < end:
+                for _ in range(50):
+                    liar.call(COMMIT, b"".join(field(1, field(1, r.randrange(64)) + field(2, r.randrange(14)) + field(3, buffer))
+                                               for _ in range(4)), drop=True)
+                honest.commit(move(honest_buffer, chunk(1, n, [field(900, str(n))])))
+                n += 1
+                self.assertTrue(liar.commit(b"")[0])
+        finally:
+            for pid in scribblers:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+        got = self.read(c)
+        lies, truth = [dict(fields(v)) for p in got if first(p, 35) for k, v in fields(first(p, 35)) if k == 1]
+        self.assertGreater(lies[2], 10)  # chunks of the liar got in …
+        self.assertGreater(lies[9], 10)  # … and were found out
+        self.assertEqual((truth[2], truth.get(9, 0)), (n, 0))
+        self.assertLess({str(i).encode() for i in range(n)}, {first(p, 900) for p in got})
         self.healthy()
+
+    def test_reading_what_is_not_ones_own(self):
+        """What a producer or another user could try to get at another's data."""
+        c = self.session(field(1, field(1, 1024)) + field(2, field(1, field(1, "victim"))) +
+                         field(2, field(1, field(1, "thief"))))
+        victim, thief = Producer(self, "victim", "victim"), Producer(self, "thief", "thief")
+        _, buffer = victim.wait_start()
+        thief.wait_start()
+        secret = b"the secret of the victim"
+        # its memory: each connection has its own, and gets it empty
+        self.assertNotEqual(os.fstat(victim.p.fds[0]).st_ino, os.fstat(thief.p.fds[0]).st_ino)
+        self.assertEqual(os.pread(thief.p.fds[0], 1 << 20, 0).strip(b"\0"), b"")
+        # its bytes in the central buffer, before and behind the thief's own
+        victim.commit(move(buffer, chunk(1, 0, [field(900, secret)])))
+        for i, length in enumerate((40, 100, 5000, 0x0ffffffe)):
+            thief.commit(move(buffer, struct.pack("<IHH", i, 1, 1) + put_varint(length) + b"x"))
+            victim.commit(move(buffer, chunk(1, i + 1, [field(900, secret)])))
+        thief.commit(move(buffer, struct.pack("<IHH", 9, 1, 1 | 2 << 10) + b"\2\x08\1"))  # goes on in the next chunk: whose?
+        # and patches: outside of the own chunk, and with the victim's name on them
+        for offset in (3, 30, 60, 1 << 31, (1 << 32) - 4):
+            thief.commit(field(2, field(1, buffer) + field(2, 1) + field(3, 9) + field(4, field(1, offset) + field(2, b"evil"))))
+        # the session itself: not on the producers' socket, and only its own consumer reads it
+        p = self.connect()
+        p.send(bind("ConsumerPort"))
+        self.assertFalse(first(first(p.recv(), 4), 1, 0))
+        other = self.consumer()
+        other.send(invoke(2, READ, b""))
+        self.assertFalse(other.reply(2)[0])
+        if os.getuid() == 0:
+            self.as_somebody_else(lambda: self.clones_and_attaches())
+        got = self.read(c)
+        of = lambda name: [p for p in got if first(p, 10) == name]
+        self.assertEqual([first(p, 900) for p in of(2)], [secret] * 5)
+        self.assertFalse([p for p in got if secret in p and sequence_of(p) != 2])
+        self.assertFalse([p for p in got if b"evil" in p])
+        self.healthy()
+
+    def as_somebody_else(self, do):
+        """Runs `do` in a process of another user; it fails by an exception."""
+        os.chmod(self.dir, 0o755)
+        for name in ("PRODUCER", "CONSUMER"):
+            os.chmod(self.env[f"PERFETTO_{name}_SOCK_NAME"], 0o777)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setuid(65534)
+                do()
+                os._exit(0)
+            except BaseException as e:
+                print(e, flush=True)
+                os._exit(1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+
+    def clones_and_attaches(self):
+        stranger = self.consumer()
+        stranger.send(invoke(2, CLONE, field(1, 1)))
+        assert b"belongs to somebody else" in first(stranger.reply(2)[2], 2), "cloned"
+        stranger.send(invoke(3, ATTACH, field(1, "key")))
+        assert not stranger.reply(3)[0], "attached"
 
     def test_bad_shared_memory_from_the_producer(self):
         """Memory that a producer brings must be sealed."""
@@ -363,6 +453,60 @@ class Hostile(Case):
             self.assertEqual(numbers, list(range(len(numbers))))
         self.healthy()
 
+    def test_killed_at_any_moment(self):
+        """kill -9 of producers and consumers from their first instruction on: a session beside them loses nothing."""
+        r = random.Random(7)
+        trace = self.dir / "out.pftrace"
+        perf = self.perfetto("-c", self.config(config(32768)), "--txt", "-o", trace)
+        wait_for(lambda: "session 1" in self.log())
+        honest = self.spawn(PRODUCER, "--packets", 15000, "--pause-us", 100, "--writers", 3)
+        theirs = self.config(config(64, source="victim.source", extra="flush_period_ms: 20\n"), "victim.txt")
+        while honest.poll() is None:
+            victims = [self.spawn(PRODUCER, "--source", "victim.source", "--packets", 1000000, "--max-size", 500),
+                       self.perfetto("-c", theirs, "--txt", "-o", self.dir / "victim")]
+            for v in r.sample(victims, 2):
+                time.sleep(r.random() * 0.1)
+                v.kill()
+                v.communicate()
+            del self.procs[-2:]
+        self.finish(honest)
+        wait_for(lambda: self.log().count("freed") == self.log().count("configured by") - 1)
+        perf.send_signal(signal.SIGINT)
+        self.finish(perf)
+        self.assertGreater(self.log().count("configured by"), 5)
+        got = ledger(trace.read_bytes())
+        for writer in got:
+            self.assertEqual([n for n, _ in got[writer]], list(range(len(got[writer]))))
+        self.assertEqual(sum(map(len, got.values())), 15000)
+        self.healthy()
+
+    def test_service_killed_at_any_moment(self):
+        """kill -9 of the service: its client says so and ends, its producer finds the next service."""
+        r = random.Random(11)
+        producer = self.spawn(PRODUCER, "--packets", 100000000, "--pause-us", 50, "--follow", "--policy", "drop")
+        self.traced.kill()
+        self.traced.wait()
+        for _ in range(6):
+            self.start_traced()
+            perf = self.perfetto("-c", self.config(config(256)), "--txt", "-o", self.dir / "lost")
+            wait_for(lambda: perf.poll() is not None or "consumer" in self.log())
+            time.sleep(r.random() * 0.4)
+            self.traced.kill()
+            _, err = self.finish(perf, code=1)
+            self.assertRegex(err, "went away|cannot connect")
+            self.assertIsNone(producer.poll())
+        self.start_traced()
+        trace = self.dir / "last"
+        connected = self.log().count("connected:")
+        wait_for(lambda: self.log().count("connected:") > connected)
+        perf = self.perfetto("-c", self.config(config(4096)), "--txt", "-o", trace)
+        time.sleep(0.5)
+        perf.send_signal(signal.SIGINT)
+        self.finish(perf)
+        self.assertGreater(len(ledger(trace.read_bytes())[0]), 100)
+        producer.kill()
+        producer.communicate()
+
     def test_killed_consumers(self):
         for _ in range(6):  # more than one uid may have sessions: they must really end
             perf = self.perfetto("-c", self.config(config()), "--txt", "-o", self.dir / "out")
@@ -405,18 +549,15 @@ class Hostile(Case):
         if os.getuid() != 0:
             self.skipTest("needs root to be somebody else")
         self.session(field(1, field(1, 64)) + field(5, 2))
-        os.chmod(self.dir, 0o755)
-        os.chmod(self.env["PERFETTO_PRODUCER_SOCK_NAME"], 0o777)
-        pid = os.fork()
-        if pid == 0:
-            os.setuid(65534)
-            p = self.connect()
-            p.send(bind("ProducerPort"))
-            p.recv()
-            p.send(invoke(2, INITIALIZE, field(3, "stranger")))
-            os._exit(0 if not p.reply(2)[0] else 1)
-        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.as_somebody_else(self.stays_outside)
         self.assertIn("locked down", self.log())
+
+    def stays_outside(self):
+        p = self.connect()
+        p.send(bind("ProducerPort"))
+        p.recv()
+        p.send(invoke(2, INITIALIZE, field(3, "stranger")))
+        assert not p.reply(2)[0], "let in"
 
 
 if __name__ == "__main__":
