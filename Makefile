@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check bench bench-probes docs format tidy clean
+.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check bench bench-probes bench-service docs format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -34,6 +34,11 @@ bench: release
 # What recording costs on this machine; needs root and tracefs.
 bench-probes: release
 	@python3 test/bench/bench_probes.py build/release
+
+# What the tracing service costs: bytes a CPU second through its buffer, commits of up to 500 producers, idling.
+bench-service: release
+	@$(CMAKE) --build build/release -j $(JOBS) --target bench_buffer service_load
+	@python3 test/bench/bench_service.py build/release
 
 # Pages made from the sources.
 docs: release
