@@ -1,5 +1,6 @@
 #!/bin/bash
-# Kprobes, and the top instance of tracefs, in a guest: the kernel that runs the tests may have neither to spare.
+# Kprobes, the function graph and the top instance of tracefs, in a guest: the kernel that runs the tests may have none of
+# them to spare.
 #
 #   kprobes.sh TRACEBOX TP_SHELL CACHE_DIR
 set -u
@@ -25,7 +26,8 @@ fail() {
 cat >"$work/guest.sh" <<'E2'
 cd /sys/kernel/tracing
 state() {
-	for f in tracing_on trace_clock set_event current_tracer buffer_percent kprobe_events tracing_cpumask; do
+	for f in tracing_on trace_clock set_event current_tracer buffer_percent kprobe_events tracing_cpumask \
+		set_ftrace_filter set_graph_function set_ftrace_pid max_graph_depth; do
 		echo "$f: $(cat $f 2>/dev/null)"
 	done
 }
@@ -48,6 +50,20 @@ E3
 (sleep 1; for i in 1 2 3 4 5 6 7 8 9; do cat /config > /dev/null; done) &
 tracebox perfetto --txt -c /config -o /out/trace.pftrace
 state > /out/after; cat buffer_size_kb >> /out/after
+cat > /graph <<'E3'
+buffers { size_kb: 16384 }
+data_sources { config { name: "linux.ftrace" ftrace_config {
+  enable_function_graph: true function_filters: "vfs_read" function_filters: "vfs_open" function_filters: "do_filp_open"
+  function_graph_roots: "do_filp_open" function_graph_max_depth: 4
+  symbolize_ksyms: true
+} } }
+duration_ms: 6000
+E3
+(until grep -q function_graph current_tracer && grep -q 1 tracing_on; do sleep 0.1; done; for i in 1 2 3 4 5; do cat /config > /dev/null; done) &
+tracebox perfetto --txt -c /graph -o /out/graph.pftrace
+state > /out/after-graph; cat buffer_size_kb >> /out/after-graph
+sed -i 's/"vfs_read"/"no_such_function_here"/; s/6000/1500/' /graph
+tracebox perfetto --txt -c /graph -o /out/nograph.pftrace
 # killed in the middle: what is left behind is found at the next start
 tracebox perfetto --txt -c /config -o /out/killed.pftrace &
 sleep 1.5
@@ -61,16 +77,18 @@ E2
 
 guest_start "$cache" kprobes "$work/guest.sh" "$tracebox"
 guest_wait "$cache" kprobes 90 >"$work/guest.log" || fail "the guest's job"
-for f in job.log before after dirty reset trace.pftrace; do
+for f in job.log before after after-graph dirty reset trace.pftrace graph.pftrace nograph.pftrace; do
 	guest_file "$cache" kprobes $f && cp "$cache/kprobes.out/$f" "$work/"
 done
 
 cmp "$work/before" "$work/after" || { diff "$work/before" "$work/after"; fail "tracefs is not as it was"; }
+cmp "$work/before" "$work/after-graph" || { diff "$work/before" "$work/after-graph"; fail "the tracer left something"; }
 grep -q perfetto_kprobes "$work/dirty" || fail "the kill came too early or too late"
 grep -q perfetto_kprobes "$work/reset" && fail "--reset-ftrace left kprobes"
 grep -q '^tracing_on: 0' "$work/reset" || fail "--reset-ftrace left tracing on"
 
-ask() { "$tp_shell" query "$work/trace.pftrace" "$1" 2>>"$work/tp_shell.log" | tail -n +2 | tr -d '"'; }
+trace=trace
+ask() { "$tp_shell" query "$work/$trace.pftrace" "$1" 2>>"$work/tp_shell.log" | tail -n +2 | tr -d '"'; }
 for probe in vfs_read do_sys_openat2; do
 	n=$(ask "select count(*) from ftrace_event where '$probe' in (name, extract_arg(arg_set_id, 'name'))")
 	echo "$probe: $n events"
@@ -80,4 +98,18 @@ hits=$(ask "select value from stats where name = 'ftrace_kprobe_hits_delta'")
 [ "${hits:-0}" -ge 18 ] || fail "kprobe hits: $hits"
 [ "$(ask "select value from stats where name = 'ftrace_setup_errors'")" != 0 ] || fail "the probe of no function was not told"
 [ "$(ask "select count(*) from sched")" != 0 ] || fail "no slices"
+
+trace=graph
+for f in do_filp_open vfs_open; do
+	n=$(ask "select count(*) from slice where name = '$f' and dur > 0")
+	echo "function graph: $n calls of $f"
+	[ "${n:-0}" -ge 5 ] || fail "no calls of $f: $(ask "select name, count(*) from slice group by name")"
+done
+[ "$(ask "select count(*) from slice where name = 'vfs_open' and depth = 0")" = 0 ] || fail "vfs_open outside do_filp_open"
+# every cat reads; what the kernel was in when the tracer came may still show
+n=$(ask "select count(*) from slice where name = 'vfs_read' and depth = 0")
+[ "${n:-9}" -le 2 ] || fail "$n calls of vfs_read, which is not below do_filp_open"
+trace=nograph
+ask "select extract_arg(arg_set_id, 'message') from _trace_import_logs" | grep -q enable_function_graph || fail "a filter without a function was not told"
+[ "$(ask "select count(*) from slice")" = 0 ] || fail "the whole kernel was traced"
 echo "kprobes: ok"

@@ -34,8 +34,13 @@ static int change_lines(struct ftrace_instance *in, const char *name, const char
                         struct error *err)
 {
     int rc = change_list(in, name, NULL, "", err);
-    for (size_t i = 0; i < n && !rc; i++)
-        rc = tracefs_write(&in->fs, name, TRACEFS_APPEND, lines[i], err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        char line[300];
+        /* without its newline the kernel looks at a line only when the file is closed, where it can refuse no more */
+        if (snprintf(line, sizeof line, "%s\n", lines[i]) >= (int)sizeof line)
+            return error_set(err, -MRD_ELIMIT, "%.60s… is no name of a function", lines[i]);
+        rc = tracefs_write(&in->fs, name, TRACEFS_APPEND, line, err);
+    }
     return rc;
 }
 

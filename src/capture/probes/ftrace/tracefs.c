@@ -148,7 +148,7 @@ int tracefs_write_path(const char *path, enum tracefs_mode mode, const char *tex
     size_t len = strlen(text);
     int rc = 0;
     if (len && write(fd, text, len) != (ssize_t)len)
-        rc = error_set_errno(err, errno, "writing \"%.60s\" to %s", text, path);
+        rc = error_set_errno(err, errno, "writing \"%.*s\" to %s", (int)strcspn(text, "\n"), text, path);
     close(fd);
     return rc;
 }
