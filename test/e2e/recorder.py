@@ -26,10 +26,10 @@ def need_tracefs():
 class Recorder:
     """traced and traced_probes in a directory of their own."""
 
-    def __init__(self, env=None, producer=None, probes=()):
+    def __init__(self, env=None, producer=None, probes=(), start=True):
         """`producer`: where the service listens for producers instead of a socket file ("127.0.0.1:4711"); `probes`:
-        arguments of traced_probes."""
-        self.probes_args = probes
+        arguments of traced_probes; `start`: whether entering starts the daemons."""
+        self.probes_args, self.start = probes, start
         self._dir = tempfile.TemporaryDirectory(prefix="mrd-e2e-")
         self.dir = pathlib.Path(self._dir.name)
         self.instance = f"mrd-e2e-{os.getpid()}"
@@ -39,8 +39,9 @@ class Recorder:
         self.traced = self.probes = None
 
     def __enter__(self):
-        self.start_traced()
-        self.start_probes()
+        if self.start:
+            self.start_traced()
+            self.start_probes()
         return self
 
     def __exit__(self, *_):

@@ -1,5 +1,6 @@
 """traced, traced_probes and perfetto on this machine's kernel: nothing lost unseen, and nothing left behind."""
 import os
+import pathlib
 import random
 import signal
 import socket
@@ -118,6 +119,22 @@ duration_ms: 1000 """, lambda: stress(0.5), "short.pftrace")
             end = r.one(r.dir / "long.pftrace", "select (max(ts) - min(ts)) / 1e9 from ftrace_event")
             self.assertGreater(float(end), 2.3)  # it went on when the other had ended
             self.assertEqual(r.instances(), [])
+
+    def test_a_service_that_comes_late(self):
+        """The probes look for it again and again, at growing distances, and do nothing else meanwhile."""
+        with recorder.Recorder(start=False) as r:
+            r.probes = r.spawn("traced_probes", log="probes.log")
+            time.sleep(2.5)
+            used = int(pathlib.Path(f"/proc/{r.probes.pid}/schedstat").read_text().split()[0])
+            slices = int(pathlib.Path(f"/proc/{r.probes.pid}/schedstat").read_text().split()[2])
+            self.assertIsNone(r.probes.poll())
+            self.assertEqual(r.instances(), [])
+            r.start_traced()
+            r.wait_for("traced_probes connecting", lambda: '"perfetto.traced_probes" connected' in r.log("traced.log"), 5)
+            trace = r.record(SCHED % ("", 500))
+            self.assertNotEqual(r.one(trace, "select count(*) from sched"), "0")
+            self.assertLess(used, 200_000_000)  # loading the program, under ASan
+            self.assertLess(slices, 200)
 
     def test_over_tcp(self):
         with socket.socket() as s:  # a port that is free now
