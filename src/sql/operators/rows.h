@@ -14,6 +14,7 @@
     X(slices)                                                                                                          \
     X(table_ptr)                                                                                                       \
     X(tree)                                                                                                            \
+    X(tree_summary)                                                                                                    \
     X(wakeup)
 
 #define X(file) extern const struct function_rows file##_functions;

@@ -1,0 +1,90 @@
+-- How long a car takes to change its user.
+
+INCLUDE PERFETTO MODULE android.startup.startups;
+
+-- From the start of the last user ("UserController.startUser-11-fg-start-mode-1") to what followed.
+CREATE PERFETTO TABLE android_auto_multiuser_timing(
+  event_start_user_id STRING,
+  event_start_time LONG,
+  event_end_time LONG,
+  event_end_name STRING,
+  event_start_name STRING,
+  duration LONG
+) AS
+WITH
+  switch AS (
+    SELECT name, ts, regexp_extract(name, 'startUser-([0-9]+)-') AS user_id
+    FROM slice
+    WHERE name GLOB 'UserController.startUser-*' AND NOT name GLOB 'UserController.startUser-10-fg-start-mode-1'
+    ORDER BY ts DESC
+    LIMIT 1
+  ),
+  ends AS (
+    SELECT 'Carlauncher start completed' AS name, ts_end AS ts
+    FROM android_startups
+    WHERE package = 'com.android.car.carlauncher'
+    UNION ALL
+    SELECT name, ts + dur FROM slice WHERE name GLOB 'finishUserStopped-*-[[]stopUser[]]' OR name GLOB 'finishUserStopped-*'
+  )
+SELECT
+  s.user_id AS event_start_user_id,
+  s.ts AS event_start_time,
+  min(e.ts) AS event_end_time,
+  e.name AS event_end_name,
+  s.name AS event_start_name,
+  min(e.ts) - s.ts AS duration
+FROM switch AS s
+JOIN ends AS e ON e.ts > s.ts
+GROUP BY e.name;
+
+-- The same with what processes of the user before still used of the processors and memory meanwhile.
+CREATE PERFETTO VIEW android_auto_multiuser_timing_with_previous_user_resource_usage(
+  event_start_user_id STRING,
+  event_start_time LONG,
+  event_end_time LONG,
+  event_end_name STRING,
+  event_start_name STRING,
+  duration LONG,
+  user_id LONG,
+  total_cpu_time LONG,
+  total_memory_usage_kb LONG
+) AS
+WITH
+  -- user 0 is the system: it has no work to hand over
+  usage AS (
+    SELECT
+      t.event_end_name,
+      p.android_user_id AS user_id,
+      sum(min(s.ts + s.dur, t.event_end_time) - max(s.ts, t.event_start_time)) AS cpu_time
+    FROM android_auto_multiuser_timing AS t
+    JOIN sched_slice AS s ON s.ts < t.event_end_time AND s.ts + s.dur > t.event_start_time AND s.dur > 0
+    JOIN thread USING (utid)
+    JOIN process AS p USING (upid)
+    WHERE p.android_user_id NOT IN (0, CAST(t.event_start_user_id AS INT))
+    GROUP BY t.event_end_name, p.android_user_id
+  ),
+  memory AS (
+    SELECT t.event_end_name, p.android_user_id AS user_id, p.upid, avg(c.value) AS bytes
+    FROM android_auto_multiuser_timing AS t
+    JOIN counter AS c ON c.ts BETWEEN t.event_start_time AND t.event_end_time
+    JOIN process_counter_track AS k ON k.id = c.track_id
+    JOIN process AS p USING (upid)
+    WHERE k.name = 'mem.rss.anon'
+    GROUP BY t.event_end_name, p.upid
+  )
+SELECT
+  t.event_start_user_id,
+  t.event_start_time,
+  t.event_end_time,
+  t.event_end_name,
+  t.event_start_name,
+  t.duration,
+  u.user_id,
+  u.cpu_time AS total_cpu_time,
+  (
+    SELECT CAST(sum(m.bytes) / 1024 AS INT)
+    FROM memory AS m
+    WHERE m.event_end_name = t.event_end_name AND m.user_id = u.user_id
+  ) AS total_memory_usage_kb
+FROM android_auto_multiuser_timing AS t
+JOIN usage AS u USING (event_end_name);

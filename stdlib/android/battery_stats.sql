@@ -1,0 +1,115 @@
+-- What Android's battery statistics recorded: counters of states, and instants that begin ("+") and end ("-") events.
+
+INCLUDE PERFETTO MODULE counters.intervals;
+
+-- What the values of each counter stand for.
+CREATE PERFETTO TABLE _battery_stats_values AS
+WITH
+  scales(name, words) AS (
+    VALUES
+      ('battery_stats.wifi_scan', '["inactive","active"]'),
+      ('battery_stats.wifi_radio', '["inactive","active"]'),
+      ('battery_stats.mobile_radio', '["inactive","active"]'),
+      ('battery_stats.audio', '["inactive","active"]'),
+      ('battery_stats.video', '["inactive","active"]'),
+      ('battery_stats.camera', '["inactive","active"]'),
+      ('battery_stats.power_save', '["inactive","active"]'),
+      ('battery_stats.phone_in_call', '["inactive","active"]'),
+      ('battery_stats.wifi', '["off","on"]'),
+      ('battery_stats.phone_state', '["in","out","emergency","off"]'),
+      ('battery_stats.phone_signal_strength', '["none","poor","moderate","good","great"]'),
+      ('battery_stats.wifi_signal_strength', '["none","poor","moderate","good","great"]'),
+      (
+        'battery_stats.wifi_suppl',
+        '["invalid","disconnected","disabled","inactive","scanning","authenticating","associating","associated","4-way-handshake","group-handshake","completed","dormant","uninitialized"]'
+      ),
+      (
+        'battery_stats.data_conn',
+        '["oos","2G (GPRS)","2G (EDGE)","3G (UMTS)","3G (CDMA)","3G (EVDO Rel 0)","3G (EVDO Rev A)","3G (LXRTT)","3G (HSDPA)","3G (HSUPA)","3G (HSPA)","IDEN","3G (EVDO Rev B)","4G (LTE)","3G (eHRPD)","3G (HSPA+)","GSM","3G (TD SCDMA)","IWLAN","4G (LTE CA)","5G (NR)"]'
+      )
+  )
+SELECT s.name, CAST(j.key AS INT) AS value, j.value AS word
+FROM scales AS s
+JOIN json_each(s.words) AS j;
+
+-- The word for a value.
+CREATE PERFETTO FUNCTION android_battery_stats_counter_to_string(
+  track STRING,
+  value DOUBLE
+)
+RETURNS STRING AS
+SELECT
+  CASE
+    WHEN EXISTS (SELECT 1 FROM _battery_stats_values WHERE name = $track)
+      THEN coalesce((SELECT word FROM _battery_stats_values WHERE name = $track AND value = CAST($value AS INT)), 'unknown')
+    ELSE CAST($value AS TEXT)
+  END;
+
+-- The spans of the counters.
+CREATE PERFETTO VIEW android_battery_stats_state(
+  ts TIMESTAMP,
+  dur DURATION,
+  safe_dur DURATION,
+  track_name STRING,
+  value LONG,
+  value_name STRING
+) AS
+WITH
+  samples AS (
+    SELECT c.ts, c.value, t.name, lead(c.ts) OVER (PARTITION BY c.track_id ORDER BY c.ts) AS next_ts
+    FROM counter AS c
+    JOIN counter_track AS t ON t.id = c.track_id
+    WHERE t.name GLOB 'battery_stats.*'
+  )
+SELECT
+  ts,
+  coalesce(next_ts - ts, -1) AS dur,
+  coalesce(next_ts, trace_end()) - ts AS safe_dur,
+  name AS track_name,
+  CAST(value AS INT) AS value,
+  android_battery_stats_counter_to_string(name, value) AS value_name
+FROM samples;
+
+-- The spans of the events: '+top=10215:"launcher"' to '-top=10215:"launcher"'. One of them alone reaches to the bounds
+-- of the trace.
+CREATE PERFETTO VIEW android_battery_stats_event_slices(
+  ts TIMESTAMP,
+  dur DURATION,
+  safe_dur DURATION,
+  track_name STRING,
+  str_value STRING,
+  int_value LONG
+) AS
+WITH
+  marks AS (
+    SELECT
+      s.ts,
+      t.name AS track_name,
+      substr(s.name, 1, 1) = '+' AS begins,
+      substr(s.name, instr(s.name, '=') + 1) AS key
+    FROM slice AS s
+    JOIN track AS t ON t.id = s.track_id
+    WHERE t.name GLOB 'battery_stats.*' AND substr(s.name, 1, 1) IN ('+', '-') AND instr(s.name, '=') > 0
+  ),
+  neighbours AS (
+    SELECT
+      *,
+      lag(begins) OVER by_key AS last_begins,
+      lead(ts) OVER by_key AS next_ts,
+      lead(begins) OVER by_key AS next_begins
+    FROM marks
+    WINDOW by_key AS (PARTITION BY track_name, key ORDER BY ts)
+  ),
+  spans AS (
+    SELECT ts, iif(next_begins = 0, next_ts, NULL) AS ts_end, track_name, key FROM neighbours WHERE begins
+    UNION ALL
+    SELECT trace_start(), ts, track_name, key FROM neighbours WHERE NOT begins AND last_begins IS NULL
+  )
+SELECT
+  ts,
+  coalesce(ts_end - ts, -1) AS dur,
+  coalesce(ts_end, trace_end()) - ts AS safe_dur,
+  track_name,
+  regexp_extract(key, '"(.*)"') AS str_value,
+  cast_int!(regexp_extract(key, '^([0-9]+)')) AS int_value
+FROM spans;

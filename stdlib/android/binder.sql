@@ -1,0 +1,246 @@
+-- Calls between processes: the client's slice, the server's answer, and the name that the code in between wrote.
+
+INCLUDE PERFETTO MODULE android.oom_adjuster;
+INCLUDE PERFETTO MODULE android.process_metadata;
+INCLUDE PERFETTO MODULE android.suspend;
+INCLUDE PERFETTO MODULE intervals.intersect;
+INCLUDE PERFETTO MODULE slices.with_context;
+
+-- How many slices of each name every process has.
+CREATE PERFETTO VIEW android_binder_metrics_by_process(
+  process_name STRING,
+  pid LONG,
+  slice_name STRING,
+  event_count LONG
+) AS
+SELECT process_name, pid, name AS slice_name, count() AS event_count
+FROM thread_slice
+WHERE name GLOB 'binder*' AND upid IS NOT NULL
+GROUP BY upid, name;
+
+-- True for the slices that servers (or, 'client') name an interface with: "AIDL::java::IFoo::bar::server".
+CREATE PERFETTO FUNCTION _binder_is_interface(
+  name STRING,
+  side STRING
+)
+RETURNS BOOL AS
+SELECT $name GLOB 'AIDL::*' AND lower($name) GLOB '*' || $side OR $name GLOB 'HIDL::*' AND $name GLOB '*' || $side;
+
+-- Calls that wait. One with slices inside did not wait: its answer was lost.
+CREATE PERFETTO TABLE _binder_sync_txns AS
+SELECT
+  (
+    SELECT i.id
+    FROM slice AS i
+    WHERE i.parent_id = r.id AND _binder_is_interface(i.name, 'server')
+    ORDER BY i.ts
+    LIMIT 1
+  ) AS interface_id,
+  c.id AS binder_txn_id,
+  r.id AS binder_reply_id,
+  1 AS is_sync
+FROM slice AS c
+JOIN flow AS f ON f.slice_out = c.id
+JOIN slice AS r ON r.id = f.slice_in
+WHERE c.name = 'binder transaction' AND c.dur >= r.dur AND r.dur >= 0
+  AND NOT EXISTS (SELECT 1 FROM slice AS k WHERE k.parent_id = c.id AND NOT _binder_is_interface(k.name, 'client'));
+
+-- Calls that do not. What the server does stands behind the slice that receives.
+CREATE PERFETTO TABLE _binder_async_txns AS
+WITH
+  server AS (
+    SELECT
+      id,
+      ts,
+      name,
+      lead(id) OVER (PARTITION BY track_id ORDER BY ts) AS next_id,
+      lead(name) OVER (PARTITION BY track_id ORDER BY ts) AS next_name
+    FROM slice
+    WHERE name = 'binder async rcv' OR _binder_is_interface(name, 'server')
+  )
+SELECT
+  iif(r.next_name = 'binder async rcv', NULL, r.next_id) AS interface_id,
+  c.id AS binder_txn_id,
+  r.id AS binder_reply_id,
+  0 AS is_sync
+FROM slice AS c
+JOIN flow AS f ON f.slice_out = c.id
+JOIN server AS r ON r.id = f.slice_in
+WHERE c.name = 'binder transaction async' AND r.name = 'binder async rcv';
+
+CREATE PERFETTO FUNCTION _binder_oom_score(
+  upid LONG,
+  ts TIMESTAMP
+)
+RETURNS LONG AS
+SELECT score FROM _oom_adjuster_intervals WHERE upid = $upid AND $ts >= ts AND $ts < ts + dur LIMIT 1;
+
+-- Every call with both ends.
+CREATE PERFETTO TABLE android_binder_txns(
+  aidl_name STRING,
+  interface STRING,
+  method_name STRING,
+  aidl_ts TIMESTAMP,
+  aidl_dur DURATION,
+  binder_txn_id JOINID(slice.id),
+  client_process STRING,
+  client_thread STRING,
+  client_upid JOINID(process.id),
+  client_utid JOINID(thread.id),
+  client_tid LONG,
+  client_pid LONG,
+  is_main_thread BOOL,
+  client_ts TIMESTAMP,
+  client_dur DURATION,
+  binder_reply_id JOINID(slice.id),
+  server_process STRING,
+  server_thread STRING,
+  server_upid JOINID(process.id),
+  server_utid JOINID(thread.id),
+  server_tid LONG,
+  server_pid LONG,
+  server_ts TIMESTAMP,
+  server_dur DURATION,
+  client_oom_score LONG,
+  server_oom_score LONG,
+  is_sync BOOL,
+  client_monotonic_dur DURATION,
+  server_monotonic_dur DURATION,
+  client_package_version_code LONG,
+  server_package_version_code LONG,
+  is_client_package_debuggable BOOL,
+  is_server_package_debuggable BOOL
+) AS
+WITH
+  calls AS (
+    SELECT * FROM _binder_sync_txns
+    UNION ALL
+    SELECT * FROM _binder_async_txns
+  )
+SELECT
+  i.name AS aidl_name,
+  regexp_extract(i.name, '^[AH]IDL::(?:cpp::|java::|ndk::|rust::)?(.*)::[^:]+::[^:]+$') AS interface,
+  regexp_extract(i.name, '::([^:]+)::[^:]+$') AS method_name,
+  i.ts AS aidl_ts,
+  i.dur AS aidl_dur,
+  x.binder_txn_id,
+  c.process_name AS client_process,
+  c.thread_name AS client_thread,
+  c.upid AS client_upid,
+  c.utid AS client_utid,
+  c.tid AS client_tid,
+  c.pid AS client_pid,
+  c.is_main_thread,
+  c.ts AS client_ts,
+  c.dur AS client_dur,
+  x.binder_reply_id,
+  s.process_name AS server_process,
+  s.thread_name AS server_thread,
+  s.upid AS server_upid,
+  s.utid AS server_utid,
+  s.tid AS server_tid,
+  s.pid AS server_pid,
+  s.ts AS server_ts,
+  s.dur AS server_dur,
+  _binder_oom_score(c.upid, c.ts) AS client_oom_score,
+  _binder_oom_score(s.upid, s.ts) AS server_oom_score,
+  x.is_sync,
+  _extract_duration_without_suspend(c.ts, c.dur) AS client_monotonic_dur,
+  _extract_duration_without_suspend(s.ts, s.dur) AS server_monotonic_dur,
+  cm.version_code AS client_package_version_code,
+  sm.version_code AS server_package_version_code,
+  cm.debuggable AS is_client_package_debuggable,
+  sm.debuggable AS is_server_package_debuggable
+FROM calls AS x
+JOIN thread_slice AS c ON c.id = x.binder_txn_id
+JOIN thread_slice AS s ON s.id = x.binder_reply_id
+LEFT JOIN slice AS i ON i.id = x.interface_id
+LEFT JOIN android_process_metadata AS cm ON cm.upid = c.upid
+LEFT JOIN android_process_metadata AS sm ON sm.upid = s.upid
+ORDER BY x.binder_txn_id;
+
+-- States of the threads at both ends of the calls that wait: (binder_txn_id, ends, thread_state_type, state,
+-- blocked_function, dur).
+CREATE PERFETTO TABLE _binder_thread_states AS
+WITH
+  ends AS (
+    SELECT 2 * binder_txn_id AS id, client_ts AS ts, client_dur AS dur, client_utid AS utid
+    FROM android_binder_txns
+    WHERE is_sync AND client_dur > 0
+    UNION ALL
+    SELECT 2 * binder_txn_id + 1, server_ts, server_dur, server_utid
+    FROM android_binder_txns
+    WHERE is_sync AND server_dur > 0
+  )
+SELECT
+  i.id_0 / 2 AS binder_txn_id,
+  iif(i.id_0 % 2, 'binder_reply', 'binder_txn') AS thread_state_type,
+  t.state,
+  t.io_wait,
+  t.blocked_function,
+  t.id AS thread_state_id,
+  i.ts,
+  i.dur
+FROM _interval_intersect!((
+  ends,
+  (SELECT id, ts, iif(dur < 0, trace_end() - ts, dur) AS dur, utid FROM thread_state)
+), (utid)) AS i
+JOIN thread_state AS t ON t.id = i.id_1
+WHERE i.dur > 0;
+
+-- How long the threads of each call were in each state.
+CREATE PERFETTO VIEW android_sync_binder_thread_state_by_txn(
+  binder_txn_id JOINID(slice.id),
+  client_ts TIMESTAMP,
+  client_tid LONG,
+  binder_reply_id JOINID(slice.id),
+  server_ts TIMESTAMP,
+  server_tid LONG,
+  thread_state_type STRING,
+  thread_state STRING,
+  thread_state_dur DURATION,
+  thread_state_count LONG
+) AS
+SELECT
+  b.binder_txn_id,
+  b.client_ts,
+  b.client_tid,
+  b.binder_reply_id,
+  b.server_ts,
+  b.server_tid,
+  s.thread_state_type,
+  s.state AS thread_state,
+  sum(s.dur) AS thread_state_dur,
+  count() AS thread_state_count
+FROM _binder_thread_states AS s
+JOIN android_binder_txns AS b USING (binder_txn_id)
+GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.state;
+
+-- How long they waited in which function of the kernel.
+CREATE PERFETTO VIEW android_sync_binder_blocked_functions_by_txn(
+  binder_txn_id JOINID(slice.id),
+  client_ts TIMESTAMP,
+  client_tid LONG,
+  binder_reply_id JOINID(slice.id),
+  server_ts TIMESTAMP,
+  server_tid LONG,
+  thread_state_type STRING,
+  blocked_function STRING,
+  blocked_function_dur DURATION,
+  blocked_function_count LONG
+) AS
+SELECT
+  b.binder_txn_id,
+  b.client_ts,
+  b.client_tid,
+  b.binder_reply_id,
+  b.server_ts,
+  b.server_tid,
+  s.thread_state_type,
+  s.blocked_function,
+  sum(s.dur) AS blocked_function_dur,
+  count() AS blocked_function_count
+FROM _binder_thread_states AS s
+JOIN android_binder_txns AS b USING (binder_txn_id)
+WHERE s.blocked_function IS NOT NULL
+GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.blocked_function;

@@ -1,0 +1,68 @@
+-- Pictures that applications keep in memory, by the counters of the view system.
+
+INCLUDE PERFETTO MODULE counters.intervals;
+INCLUDE PERFETTO MODULE intervals.intersect;
+
+CREATE PERFETTO MACRO _android_bitmap_counter(counter_name Expr)
+RETURNS TableOrSubquery AS
+(
+  SELECT i.id, t.upid, i.ts, i.dur, i.track_id, CAST(i.value AS INT) AS value
+  FROM counter_leading_intervals!((
+    SELECT c.id, c.ts, c.track_id, c.value
+    FROM counter AS c
+    JOIN process_counter_track AS t ON t.id = c.track_id
+    WHERE t.name = $counter_name
+  )) AS i
+  JOIN process_counter_track AS t ON t.id = i.track_id
+  ORDER BY i.id
+);
+
+-- Bytes of all of them.
+CREATE PERFETTO TABLE android_bitmap_memory(
+  id ID(counter.id),
+  upid JOINID(process.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  track_id JOINID(track.id),
+  value LONG
+) AS
+SELECT * FROM _android_bitmap_counter!('Bitmap Memory');
+
+-- How many there are.
+CREATE PERFETTO TABLE android_bitmap_count(
+  id ID(counter.id),
+  upid JOINID(process.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  track_id JOINID(track.id),
+  value LONG
+) AS
+SELECT * FROM _android_bitmap_counter!('Bitmap Count');
+
+-- Both, for the spans in which neither changes.
+CREATE PERFETTO TABLE android_bitmap_counters_per_process(
+  upid JOINID(process.id),
+  process_name STRING,
+  ts TIMESTAMP,
+  dur DURATION,
+  bitmap_memory LONG,
+  bitmap_count LONG,
+  bitmap_memory_id JOINID(counter.id),
+  bitmap_count_id JOINID(counter.id)
+) AS
+SELECT
+  i.upid,
+  p.name AS process_name,
+  i.ts,
+  i.dur,
+  m.value AS bitmap_memory,
+  c.value AS bitmap_count,
+  m.id AS bitmap_memory_id,
+  c.id AS bitmap_count_id
+FROM _interval_intersect!((
+  (SELECT id, ts, dur, upid FROM android_bitmap_memory WHERE dur > 0),
+  (SELECT id, ts, dur, upid FROM android_bitmap_count WHERE dur > 0)
+), (upid)) AS i
+JOIN android_bitmap_memory AS m ON m.id = i.id_0
+JOIN android_bitmap_count AS c ON c.id = i.id_1
+JOIN process AS p USING (upid);

@@ -1,0 +1,57 @@
+-- Memory maps of processes, from the section SHOW MAP of a bug report.
+
+-- A row a mapping and process; sizes in kilobytes.
+CREATE PERFETTO TABLE android_dumpsys_show_map(
+  process_name STRING,
+  pid LONG,
+  vss_kb LONG,
+  rss_kb LONG,
+  pss_kb LONG,
+  shared_clean_kb LONG,
+  shared_dirty_kb LONG,
+  private_clean_kb LONG,
+  private_dirty_kb LONG,
+  swap_kb LONG,
+  swap_pss_kb LONG,
+  anon_huge_pages_kb LONG,
+  shmem_pmd_mapped_kb LONG,
+  file_pmd_mapped_kb LONG,
+  shared_huge_tlb_kb LONG,
+  private_hugetlb_kb LONG,
+  locked_kb LONG,
+  mapping_count LONG,
+  mapped_object STRING
+) AS
+WITH
+  -- the words of a line, apart by one comma each; a line of a mapping begins with a number
+  cells AS (
+    SELECT
+      cast_int!(regexp_extract(section, 'SHOW MAP ([0-9]+)')) AS pid,
+      regexp_extract(section, 'SHOW MAP [0-9]+:? *([^ ()]+)') AS process_name,
+      regexp_replace_simple(trim(line), ' +', ',') AS words,
+      regexp_extract(trim(line), '^(?:[0-9]+ +){16}(.*)$') AS object
+    FROM android_dumpstate
+    WHERE section GLOB 'SHOW MAP*' AND trim(line) GLOB '[0-9]*'
+  )
+SELECT
+  process_name,
+  pid,
+  cast_int!(str_split(words, ',', 0)) AS vss_kb,
+  cast_int!(str_split(words, ',', 1)) AS rss_kb,
+  cast_int!(str_split(words, ',', 2)) AS pss_kb,
+  cast_int!(str_split(words, ',', 3)) AS shared_clean_kb,
+  cast_int!(str_split(words, ',', 4)) AS shared_dirty_kb,
+  cast_int!(str_split(words, ',', 5)) AS private_clean_kb,
+  cast_int!(str_split(words, ',', 6)) AS private_dirty_kb,
+  cast_int!(str_split(words, ',', 7)) AS swap_kb,
+  cast_int!(str_split(words, ',', 8)) AS swap_pss_kb,
+  cast_int!(str_split(words, ',', 9)) AS anon_huge_pages_kb,
+  cast_int!(str_split(words, ',', 10)) AS shmem_pmd_mapped_kb,
+  cast_int!(str_split(words, ',', 11)) AS file_pmd_mapped_kb,
+  cast_int!(str_split(words, ',', 12)) AS shared_huge_tlb_kb,
+  cast_int!(str_split(words, ',', 13)) AS private_hugetlb_kb,
+  cast_int!(str_split(words, ',', 14)) AS locked_kb,
+  cast_int!(str_split(words, ',', 15)) AS mapping_count,
+  object AS mapped_object
+FROM cells
+WHERE object IS NOT NULL AND object != 'TOTAL';

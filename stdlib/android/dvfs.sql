@@ -1,0 +1,47 @@
+-- Frequencies of what is neither CPU nor GPU: buses, memory, caches.
+
+INCLUDE PERFETTO MODULE counters.intervals;
+
+-- Their spans.
+CREATE PERFETTO VIEW android_dvfs_counters(
+  name STRING,
+  ts TIMESTAMP,
+  value DOUBLE,
+  dur DURATION
+) AS
+SELECT t.name, i.ts, i.value, i.dur
+FROM counter_leading_intervals!((
+  SELECT c.id, c.ts, c.track_id, c.value
+  FROM counter AS c
+  JOIN counter_track AS t ON t.id = c.track_id
+  WHERE t.name GLOB '* Frequency' AND t.type NOT IN ('cpu_frequency', 'gpu_frequency')
+)) AS i
+JOIN counter_track AS t ON t.id = i.track_id;
+
+-- Bounds and average of each.
+CREATE PERFETTO TABLE android_dvfs_counter_stats(
+  name STRING,
+  max DOUBLE,
+  min DOUBLE,
+  dur DURATION,
+  wgt_avg DOUBLE
+) AS
+SELECT
+  name,
+  max(value) AS max,
+  min(value) AS min,
+  max(ts) - min(ts) AS dur,
+  sum(dur * value) / sum(dur) AS wgt_avg
+FROM android_dvfs_counters
+WHERE dur > 0
+GROUP BY name;
+
+-- How long each stood at each value.
+CREATE PERFETTO VIEW android_dvfs_counter_residency(
+  name STRING,
+  value DOUBLE,
+  dur DURATION,
+  pct DOUBLE
+) AS
+SELECT name, value, dur, dur * 100.0 / sum(dur) OVER (PARTITION BY name) AS pct
+FROM (SELECT name, value, sum(dur) AS dur FROM android_dvfs_counters WHERE dur > 0 GROUP BY name, value);

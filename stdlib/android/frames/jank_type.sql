@@ -1,0 +1,27 @@
+-- Why a frame was late, by the kinds that the frame timeline names.
+
+-- True when the application is to blame.
+CREATE PERFETTO FUNCTION android_is_app_jank_type(
+  jank_type STRING
+)
+RETURNS BOOL AS
+SELECT $jank_type GLOB '*App Deadline Missed*';
+
+-- True when the compositor is.
+CREATE PERFETTO FUNCTION android_is_sf_jank_type(
+  jank_type STRING
+)
+RETURNS BOOL AS
+SELECT $jank_type GLOB '*SurfaceFlinger CPU Deadline Missed*' OR
+  $jank_type GLOB '*SurfaceFlinger GPU Deadline Missed*' OR
+  $jank_type GLOB '*SurfaceFlinger Scheduling*' OR
+  $jank_type GLOB '*Prediction Error*' OR
+  $jank_type GLOB '*Display HAL*';
+
+-- True when one of them is, or the frame was dropped.
+CREATE PERFETTO FUNCTION android_is_missed_frame_type(
+  jank_type STRING
+)
+RETURNS BOOL AS
+SELECT
+  android_is_app_jank_type($jank_type) OR android_is_sf_jank_type($jank_type) OR $jank_type GLOB '*Dropped Frame*';

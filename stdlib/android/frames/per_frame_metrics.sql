@@ -1,0 +1,85 @@
+-- How long frames took and by how much they missed their time.
+
+INCLUDE PERFETTO MODULE android.frames.timeline;
+
+-- By how much a frame ended after its deadline; negative when it was in time.
+CREATE PERFETTO TABLE android_frames_overrun(
+  frame_id LONG,
+  overrun LONG
+) AS
+SELECT a.frame_id, a.ts_end - e.ts_end AS overrun
+FROM _distinct_from_actual_timeline_slice AS a
+JOIN _distinct_from_expected_timeline_slice AS e USING (frame_id, upid);
+
+-- Time of the user interface's thread.
+CREATE PERFETTO TABLE android_frames_ui_time(
+  frame_id LONG,
+  ui_time LONG
+) AS
+SELECT f.frame_id, s.dur AS ui_time
+FROM android_frames_choreographer_do_frame AS f
+JOIN slice AS s USING (id);
+
+-- How long after its planned start a frame began.
+CREATE PERFETTO TABLE android_app_vsync_delay_per_frame(
+  frame_id LONG,
+  app_vsync_delay LONG
+) AS
+SELECT a.frame_id, a.ts - e.ts AS app_vsync_delay
+FROM _distinct_from_actual_timeline_slice AS a
+JOIN _distinct_from_expected_timeline_slice AS e USING (frame_id, upid)
+WHERE EXISTS (SELECT 1 FROM android_frames AS f WHERE f.frame_id = a.frame_id AND f.upid = a.upid);
+
+-- The delay, the turn and all drawing of a frame together.
+CREATE PERFETTO TABLE android_cpu_time_per_frame(
+  frame_id LONG,
+  app_vsync_delay LONG,
+  do_frame_dur DURATION,
+  draw_frame_dur DURATION,
+  cpu_time LONG
+) AS
+WITH
+  drawing AS (
+    SELECT d.frame_id, sum(s.dur) AS draw_frame_dur
+    FROM android_frames_draw_frame AS d
+    JOIN slice AS s USING (id)
+    GROUP BY d.frame_id
+  )
+SELECT
+  v.frame_id,
+  v.app_vsync_delay,
+  u.ui_time AS do_frame_dur,
+  d.draw_frame_dur,
+  v.app_vsync_delay + u.ui_time + d.draw_frame_dur AS cpu_time
+FROM android_app_vsync_delay_per_frame AS v
+JOIN android_frames_ui_time AS u USING (frame_id)
+JOIN drawing AS d USING (frame_id);
+
+-- The judgement on each frame. Where the drawing is not known, 5 ms stand for it.
+CREATE PERFETTO TABLE android_frame_stats(
+  frame_id LONG,
+  overrun LONG,
+  cpu_time LONG,
+  ui_time LONG,
+  was_jank BOOL,
+  was_slow_frame BOOL,
+  was_big_jank BOOL,
+  was_huge_jank BOOL
+) AS
+WITH
+  times AS (
+    SELECT u.frame_id, u.ui_time, coalesce(c.cpu_time, u.ui_time + 5000000) AS cpu_time
+    FROM android_frames_ui_time AS u
+    LEFT JOIN android_cpu_time_per_frame AS c USING (frame_id)
+  )
+SELECT
+  o.frame_id,
+  o.overrun,
+  t.cpu_time,
+  t.ui_time,
+  iif(o.overrun > 0, 1, NULL) AS was_jank,
+  iif(t.cpu_time > 20000000, 1, NULL) AS was_slow_frame,
+  iif(t.cpu_time > 50000000, 1, NULL) AS was_big_jank,
+  iif(t.cpu_time > 200000000, 1, NULL) AS was_huge_jank
+FROM android_frames_overrun AS o
+JOIN times AS t USING (frame_id);

@@ -1,0 +1,183 @@
+-- Frames of applications: the Choreographer's turn, the drawing, and what the frame timeline planned and saw.
+
+INCLUDE PERFETTO MODULE slices.with_context;
+INCLUDE PERFETTO MODULE android.frames.timeline_maxsdk28;
+
+-- Slices whose name begins as given and tells the number of a frame. Applications may trace one level around them.
+CREATE PERFETTO FUNCTION _get_frame_table_with_id(
+  glob_str STRING
+)
+RETURNS TABLE(
+  id LONG,
+  frame_id LONG,
+  utid LONG,
+  upid LONG,
+  ts LONG
+) AS
+SELECT id, frame_id, utid, upid, ts
+FROM (
+  SELECT id, cast_int!(regexp_extract(name, '^[^ ]+ ([0-9]+)')) AS frame_id, utid, upid, ts
+  FROM thread_slice
+  WHERE name GLOB $glob_str AND depth <= 1
+)
+WHERE frame_id > 0;
+
+-- Turns of the user interface's thread.
+CREATE PERFETTO TABLE android_frames_choreographer_do_frame(
+  id JOINID(slice.id),
+  frame_id LONG,
+  ui_thread_utid JOINID(thread.id),
+  upid JOINID(process.id),
+  ts TIMESTAMP
+) AS
+SELECT id, frame_id, utid AS ui_thread_utid, upid, ts
+FROM _get_frame_table_with_id('Choreographer#doFrame*');
+
+-- Drawing; a frame with several layers has several.
+CREATE PERFETTO TABLE android_frames_draw_frame(
+  id JOINID(slice.id),
+  frame_id LONG,
+  render_thread_utid JOINID(thread.id),
+  upid JOINID(process.id)
+) AS
+SELECT id, frame_id, utid AS render_thread_utid, upid
+FROM _get_frame_table_with_id('DrawFrame*');
+
+-- The layers that a frame drew to.
+CREATE PERFETTO TABLE android_frames_layers(
+  frame_id LONG,
+  ts TIMESTAMP,
+  dur DURATION,
+  do_frame_id JOINID(slice.id),
+  draw_frame_id JOINID(slice.id),
+  actual_frame_timeline_id JOINID(slice.id),
+  expected_frame_timeline_id JOINID(slice.id),
+  upid JOINID(process.id),
+  process_name STRING,
+  layer_name STRING
+) AS
+SELECT
+  a.surface_frame_token AS frame_id,
+  a.ts,
+  a.dur,
+  c.id AS do_frame_id,
+  (SELECT min(d.id) FROM android_frames_draw_frame AS d WHERE d.frame_id = a.surface_frame_token AND d.upid = a.upid)
+    AS draw_frame_id,
+  a.id AS actual_frame_timeline_id,
+  (
+    SELECT min(e.id)
+    FROM expected_frame_timeline_slice AS e
+    WHERE e.surface_frame_token = a.surface_frame_token AND e.upid = a.upid
+  ) AS expected_frame_timeline_id,
+  a.upid,
+  p.name AS process_name,
+  a.layer_name
+FROM actual_frame_timeline_slice AS a
+LEFT JOIN android_frames_choreographer_do_frame AS c ON c.frame_id = a.surface_frame_token AND c.upid = a.upid
+LEFT JOIN process AS p ON p.upid = a.upid
+WHERE a.surface_frame_token > 0;
+
+-- The timeline has a slice for each layer of a frame: one row a frame and process.
+CREATE PERFETTO MACRO _frame_timeline_by_frame(slices TableOrSubquery)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    cast_int!(name) AS frame_id,
+    upid,
+    min(id) AS id,
+    min(ts) AS ts,
+    max(dur) AS dur,
+    max(ts + dur) AS ts_end,
+    count() AS count
+  FROM $slices
+  GROUP BY 1, upid
+);
+
+CREATE PERFETTO TABLE _distinct_from_actual_timeline_slice AS
+SELECT * FROM _frame_timeline_by_frame!(actual_frame_timeline_slice);
+
+CREATE PERFETTO TABLE _distinct_from_expected_timeline_slice AS
+SELECT * FROM _frame_timeline_by_frame!(expected_frame_timeline_slice);
+
+-- All of a frame in one row for each drawing. Without a frame timeline (Android 11 and before) a frame lasts from its
+-- turn to the end of its last drawing.
+CREATE PERFETTO TABLE android_frames(
+  frame_id LONG,
+  ts TIMESTAMP,
+  dur DURATION,
+  do_frame_id JOINID(slice.id),
+  draw_frame_id JOINID(slice.id),
+  actual_frame_timeline_id JOINID(slice.id),
+  expected_frame_timeline_id JOINID(slice.id),
+  render_thread_utid JOINID(thread.id),
+  ui_thread_utid JOINID(thread.id),
+  actual_frame_timeline_count LONG,
+  expected_frame_timeline_count LONG,
+  upid JOINID(process.id),
+  process_name STRING
+) AS
+WITH
+  drawn AS (
+    SELECT
+      f.frame_id,
+      f.ts,
+      max(s.ts + s.dur) OVER (PARTITION BY f.id) - f.ts AS dur,
+      f.id AS do_frame_id,
+      d.id AS draw_frame_id,
+      d.render_thread_utid,
+      f.ui_thread_utid,
+      f.upid
+    FROM android_frames_choreographer_do_frame AS f
+    JOIN android_frames_draw_frame AS d USING (frame_id, upid)
+    JOIN slice AS s ON s.id = d.id
+  ),
+  frames AS (
+    SELECT
+      d.frame_id,
+      coalesce(a.ts, d.ts) AS ts,
+      coalesce(a.dur, d.dur) AS dur,
+      d.do_frame_id,
+      d.draw_frame_id,
+      a.id AS actual_frame_timeline_id,
+      e.id AS expected_frame_timeline_id,
+      d.render_thread_utid,
+      d.ui_thread_utid,
+      a.count AS actual_frame_timeline_count,
+      e.count AS expected_frame_timeline_count,
+      d.upid
+    FROM drawn AS d
+    LEFT JOIN _distinct_from_actual_timeline_slice AS a USING (frame_id, upid)
+    LEFT JOIN _distinct_from_expected_timeline_slice AS e USING (frame_id, upid)
+    UNION ALL
+    SELECT
+      frame_id, ts, dur, do_frame_id, draw_frame_id, NULL, NULL, render_thread_utid, ui_thread_utid, NULL, NULL, upid
+    FROM _frames_maxsdk_28
+    WHERE NOT EXISTS (SELECT 1 FROM drawn)
+  )
+SELECT f.*, p.name AS process_name
+FROM frames AS f
+LEFT JOIN process AS p USING (upid)
+ORDER BY f.frame_id;
+
+-- The first frame after a moment, or no row.
+CREATE PERFETTO FUNCTION android_first_frame_after(
+  ts TIMESTAMP
+)
+RETURNS TABLE(
+  frame_id LONG,
+  ts TIMESTAMP,
+  dur DURATION,
+  do_frame_id JOINID(slice.id),
+  draw_frame_id JOINID(slice.id),
+  actual_frame_timeline_id JOINID(slice.id),
+  expected_frame_timeline_id JOINID(slice.id),
+  render_thread_utid JOINID(thread.id),
+  ui_thread_utid JOINID(thread.id)
+) AS
+SELECT
+  frame_id, ts, dur, do_frame_id, draw_frame_id, actual_frame_timeline_id, expected_frame_timeline_id,
+  render_thread_utid, ui_thread_utid
+FROM android_frames
+WHERE ts > $ts
+ORDER BY ts
+LIMIT 1;

@@ -1,0 +1,99 @@
+-- Processes in the background that Android stopped from running for a while ("Freeze name:pid", "Unfreeze name:pid why").
+
+-- The number of a process in the name of such a slice.
+CREATE PERFETTO FUNCTION _extract_freezer_pid(
+  name STRING
+)
+RETURNS LONG AS
+SELECT cast_int!(regexp_extract($name, '^[^ ]+ [^ ]*:([0-9]+)'));
+
+-- The process that had a number at a moment.
+CREATE PERFETTO FUNCTION _pid_to_upid(
+  pid LONG,
+  event_ts TIMESTAMP
+)
+RETURNS LONG AS
+SELECT upid
+FROM process
+WHERE pid = $pid AND $event_ts BETWEEN coalesce(start_ts, trace_start()) AND coalesce(end_ts, trace_end())
+ORDER BY upid DESC
+LIMIT 1;
+
+-- The name of a reason to let it run again.
+CREATE PERFETTO FUNCTION _freezer_reason_name(
+  reason LONG
+)
+RETURNS STRING AS
+WITH
+  names(number, name) AS (
+    VALUES
+      (0, 'none'),
+      (1, 'activity'),
+      (2, 'finish_receiver'),
+      (3, 'start_receiver'),
+      (4, 'bind_service'),
+      (5, 'unbind_service'),
+      (6, 'start_service'),
+      (7, 'get_provider'),
+      (8, 'remove_provider'),
+      (9, 'ui_visibility'),
+      (10, 'allowlist'),
+      (11, 'process_begin'),
+      (12, 'process_end'),
+      (13, 'trim_memory'),
+      (15, 'ping'),
+      (16, 'file_locks'),
+      (17, 'file_lock_check_failure'),
+      (18, 'binder_txns'),
+      (19, 'feature_flags'),
+      (20, 'short_fgs_timeout'),
+      (21, 'system_init'),
+      (22, 'backup'),
+      (23, 'shell'),
+      (24, 'remove_task'),
+      (25, 'uid_idle'),
+      (26, 'stop_service'),
+      (27, 'executing_service'),
+      (28, 'restriction_change'),
+      (29, 'component_disabled')
+  )
+SELECT name FROM names WHERE number = $reason;
+
+-- From each stop to what came next.
+CREATE PERFETTO TABLE android_freezer_events(
+  upid JOINID(process.id),
+  pid LONG,
+  ts TIMESTAMP,
+  dur DURATION,
+  unfreeze_reason_int LONG,
+  unfreeze_reason_str STRING
+) AS
+WITH
+  marks AS (
+    SELECT
+      ts,
+      name GLOB 'Freeze *' AS frozen,
+      _extract_freezer_pid(name) AS pid,
+      cast_int!(regexp_extract(name, '^Unfreeze [^ ]+ ([0-9]+)')) AS reason
+    FROM slice
+    WHERE name GLOB 'Freeze *:*' OR name GLOB 'Unfreeze *:*'
+  ),
+  known AS (SELECT *, _pid_to_upid(pid, ts) AS upid FROM marks),
+  spans AS (
+    SELECT
+      *,
+      lead(ts, 1, trace_end()) OVER by_process - ts AS dur,
+      lead(reason) OVER by_process AS next_reason
+    FROM known
+    WHERE upid IS NOT NULL
+    WINDOW by_process AS (PARTITION BY upid ORDER BY ts)
+  )
+SELECT
+  upid,
+  pid,
+  ts,
+  dur,
+  next_reason AS unfreeze_reason_int,
+  _freezer_reason_name(next_reason) AS unfreeze_reason_str
+FROM spans
+WHERE frozen;

@@ -1,0 +1,170 @@
+-- Touches and keys on their way: sent by the system, received by an application, answered, and the frame that shows them.
+
+INCLUDE PERFETTO MODULE android.frames.timeline;
+INCLUDE PERFETTO MODULE slices.with_context;
+
+-- Messages of the channels: "sendMessage(inputChannel=name (server), seq=0x1, type=0x1)" and the same with receiveMessage.
+CREATE PERFETTO TABLE _input_messages AS
+SELECT
+  name GLOB 'send*' AS sent,
+  regexp_extract(name, 'inputChannel=([^,]*),') AS event_channel,
+  regexp_extract(name, 'seq=([^,]*),') AS event_seq,
+  regexp_extract(name, 'type=([^)]*)\)') AS event_type,
+  id,
+  parent_id,
+  tid,
+  thread_name,
+  pid,
+  process_name,
+  ts,
+  dur,
+  track_id
+FROM thread_slice
+WHERE name GLOB 'sendMessage(*' OR name GLOB 'receiveMessage(*';
+
+-- When an event was read from its device.
+CREATE PERFETTO TABLE _input_read_time AS
+SELECT regexp_extract(name, 'id=([^)]*)\)') AS input_event_id, min(ts) AS read_time
+FROM slice
+WHERE name GLOB 'UnwantedInteractionBlocker::notifyMotion*'
+GROUP BY 1;
+
+-- The event that a message carried: the slice around its sending tells.
+CREATE PERFETTO TABLE _event_seq_to_input_event_id AS
+SELECT m.event_seq, m.event_channel, regexp_extract(a.name, 'id=(0x[0-9a-f]+)') AS input_event_id
+FROM _input_messages AS m
+JOIN ancestor_slice(m.id) AS a
+WHERE m.sent AND m.thread_name = 'InputDispatcher' AND a.name GLOB '*id=0x*'
+GROUP BY m.id;
+
+-- The first frame that an application began after it took an event.
+CREATE PERFETTO TABLE _input_event_frames AS
+WITH
+  delivered AS (
+    SELECT
+      regexp_extract(d.name, 'id=(0x[0-9a-f]+)') AS input_event_id,
+      regexp_extract(p.name, '_([A-Za-z]+)') AS event_action,
+      d.upid,
+      d.ts
+    FROM thread_slice AS d
+    JOIN slice AS p ON p.id = d.parent_id
+    WHERE d.name GLOB 'deliverInputEvent src=*'
+  )
+SELECT
+  d.*,
+  (SELECT f.frame_id FROM android_frames AS f WHERE f.upid = d.upid AND f.ts > d.ts ORDER BY f.ts LIMIT 1) AS frame_id
+FROM delivered AS d;
+
+-- Every event that was sent, received, answered, and the answer received.
+CREATE PERFETTO TABLE android_input_events(
+  dispatch_latency_dur DURATION,
+  handling_latency_dur DURATION,
+  ack_latency_dur DURATION,
+  total_latency_dur DURATION,
+  end_to_end_latency_dur DURATION,
+  tid LONG,
+  thread_name STRING,
+  upid JOINID(process.id),
+  pid LONG,
+  process_name STRING,
+  event_type STRING,
+  event_action STRING,
+  event_seq STRING,
+  event_channel STRING,
+  normalized_event_channel STRING,
+  input_event_id STRING,
+  read_time LONG,
+  dispatch_track_id JOINID(track.id),
+  dispatch_ts TIMESTAMP,
+  dispatch_dur DURATION,
+  receive_track_id JOINID(track.id),
+  receive_ts TIMESTAMP,
+  receive_dur DURATION,
+  frame_id LONG,
+  is_speculative_frame BOOL
+) AS
+WITH
+  -- one row a message, channels by the name that both ends share
+  messages AS (
+    SELECT *, replace(replace(event_channel, ' (client)', ''), ' (server)', '') AS channel
+    FROM _input_messages
+  ),
+  acknowledged AS (SELECT * FROM messages WHERE NOT sent AND event_type IN ('0x2', 'FINISHED'))
+SELECT
+  r.ts - d.ts AS dispatch_latency_dur,
+  f.ts - r.ts AS handling_latency_dur,
+  a.ts - f.ts AS ack_latency_dur,
+  a.ts - d.ts AS total_latency_dur,
+  (SELECT max(l.ts + l.dur) FROM actual_frame_timeline_slice AS l WHERE l.surface_frame_token = e.frame_id) - t.read_time
+    AS end_to_end_latency_dur,
+  f.tid,
+  f.thread_name,
+  (SELECT p.upid FROM process AS p WHERE p.pid = f.pid ORDER BY p.upid DESC LIMIT 1) AS upid,
+  f.pid,
+  f.process_name,
+  d.event_type,
+  e.event_action,
+  d.event_seq,
+  d.event_channel,
+  d.channel AS normalized_event_channel,
+  i.input_event_id,
+  t.read_time,
+  d.track_id AS dispatch_track_id,
+  d.ts AS dispatch_ts,
+  d.dur AS dispatch_dur,
+  r.track_id AS receive_track_id,
+  r.ts AS receive_ts,
+  r.dur AS receive_dur,
+  e.frame_id,
+  0 AS is_speculative_frame
+FROM messages AS d
+JOIN messages AS r
+  ON r.channel = d.channel AND r.event_seq = d.event_seq AND NOT r.sent AND r.event_type NOT IN ('0x2', 'FINISHED')
+JOIN messages AS f
+  ON f.channel = d.channel AND f.event_seq = d.event_seq AND f.sent AND f.thread_name != 'InputDispatcher'
+JOIN acknowledged AS a ON a.channel = d.channel AND a.event_seq = d.event_seq
+LEFT JOIN _event_seq_to_input_event_id AS i ON i.event_seq = d.event_seq AND i.event_channel = d.event_channel
+LEFT JOIN _input_read_time AS t USING (input_event_id)
+LEFT JOIN _input_event_frames AS e ON e.input_event_id = i.input_event_id AND e.ts >= r.ts AND e.ts <= f.ts
+WHERE d.sent AND d.thread_name = 'InputDispatcher'
+ORDER BY d.ts;
+
+-- Keys, as the system handled them.
+CREATE PERFETTO VIEW android_key_events(
+  id ID,
+  event_id LONG,
+  ts TIMESTAMP,
+  arg_set_id ARGSETID,
+  source LONG,
+  action LONG,
+  device_id LONG,
+  display_id LONG,
+  key_code LONG
+) AS
+SELECT id, event_id, ts, arg_set_id, source, action, device_id, display_id, key_code
+FROM __intrinsic_android_key_events;
+
+-- Touches and pointers, as the system handled them.
+CREATE PERFETTO VIEW android_motion_events(
+  id ID,
+  event_id LONG,
+  ts TIMESTAMP,
+  arg_set_id ARGSETID,
+  source LONG,
+  action LONG,
+  device_id LONG,
+  display_id LONG
+) AS
+SELECT id, event_id, ts, arg_set_id, source, action, device_id, display_id
+FROM __intrinsic_android_motion_events;
+
+-- The windows that events were sent to.
+CREATE PERFETTO VIEW android_input_event_dispatch(
+  id ID,
+  event_id LONG,
+  arg_set_id ARGSETID,
+  vsync_id LONG,
+  window_id LONG
+) AS
+SELECT id, event_id, arg_set_id, vsync_id, window_id
+FROM __intrinsic_android_input_event_dispatch;

@@ -1,0 +1,26 @@
+-- Jobs that the system ran for applications, by its slices "*job*<uid>package/service#number".
+
+-- The jobs.
+CREATE PERFETTO TABLE android_job_scheduler_events(
+  job_id LONG,
+  uid LONG,
+  package_name STRING,
+  job_service_name STRING,
+  track_id JOINID(track.id),
+  id LONG,
+  ts TIMESTAMP,
+  dur DURATION
+) AS
+SELECT
+  cast_int!(regexp_extract(s.name, '#([0-9]+)')) AS job_id,
+  cast_int!(regexp_extract(s.name, '<([0-9]+)>')) AS uid,
+  regexp_extract(s.name, '>([^/]*)/') AS package_name,
+  regexp_extract(s.name, '/([^#]*)#') AS job_service_name,
+  s.track_id,
+  s.id,
+  s.ts,
+  iif(s.dur < 0, trace_end() - s.ts, s.dur) AS dur
+FROM slice AS s
+JOIN process_track AS t ON t.id = s.track_id
+JOIN process AS p USING (upid)
+WHERE p.name = 'system_server' AND s.name GLOB '*job*<*>*/*#*';

@@ -1,0 +1,86 @@
+-- Java heaps by class.
+
+INCLUDE PERFETTO MODULE android.memory.heap_graph.class_tree;
+INCLUDE PERFETTO MODULE android.memory.heap_graph.dominator_tree;
+
+-- True for classes of the language and its library, and for arrays.
+CREATE PERFETTO FUNCTION _is_libcore_or_array(
+  obj_name STRING
+)
+RETURNS BOOL AS
+SELECT $obj_name GLOB 'java.*' AND NOT $obj_name GLOB 'java.lang.Class<*>' OR
+  $obj_name GLOB 'j$.*' OR $obj_name GLOB 'int\[*' OR $obj_name GLOB '*[[]]' OR $obj_name GLOB 'kotlin.*' OR
+  $obj_name GLOB 'kotlinx.*' OR $obj_name GLOB 'libcore.*' OR $obj_name GLOB 'android.util.*Array*';
+
+-- Objects that no object of their own class dominates: what these dominate is counted once.
+CREATE PERFETTO TABLE _heap_graph_topmost_of_class AS
+WITH RECURSIVE
+  above(id, type_id, at) AS (
+    SELECT t.id, o.type_id, t.idom_id
+    FROM heap_graph_dominator_tree AS t
+    JOIN heap_graph_object AS o USING (id)
+    WHERE t.idom_id IS NOT NULL
+    UNION ALL
+    SELECT a.id, a.type_id, t.idom_id
+    FROM above AS a
+    JOIN heap_graph_dominator_tree AS t ON t.id = a.at
+    JOIN heap_graph_object AS o ON o.id = a.at
+    WHERE o.type_id != a.type_id AND t.idom_id IS NOT NULL
+  ),
+  below AS (SELECT DISTINCT a.id FROM above AS a JOIN heap_graph_object AS o ON o.id = a.at WHERE o.type_id = a.type_id)
+SELECT id FROM heap_graph_dominator_tree WHERE id NOT IN (SELECT id FROM below);
+
+-- Objects of each class, and what they keep alive.
+CREATE PERFETTO TABLE android_heap_graph_class_aggregation(
+  upid JOINID(process.id),
+  graph_sample_ts TIMESTAMP,
+  type_id LONG,
+  type_name STRING,
+  is_libcore_or_array BOOL,
+  obj_count LONG,
+  size_bytes LONG,
+  native_size_bytes LONG,
+  reachable_obj_count LONG,
+  reachable_size_bytes LONG,
+  reachable_native_size_bytes LONG,
+  dominated_obj_count LONG,
+  dominated_size_bytes LONG,
+  dominated_native_size_bytes LONG
+) AS
+WITH
+  classes AS (
+    SELECT
+      o.upid,
+      o.graph_sample_ts,
+      o.type_id,
+      count() AS obj_count,
+      sum(o.self_size) AS size_bytes,
+      sum(o.native_size) AS native_size_bytes,
+      sum(o.reachable) AS reachable_obj_count,
+      sum(iif(o.reachable, o.self_size, 0)) AS reachable_size_bytes,
+      sum(iif(o.reachable, o.native_size, 0)) AS reachable_native_size_bytes,
+      sum(d.dominated_obj_count) AS dominated_obj_count,
+      sum(d.dominated_size_bytes) AS dominated_size_bytes,
+      sum(d.dominated_native_size_bytes) AS dominated_native_size_bytes
+    FROM heap_graph_object AS o
+    LEFT JOIN _heap_graph_topmost_of_class AS m USING (id)
+    LEFT JOIN heap_graph_dominator_tree AS d ON d.id = m.id
+    GROUP BY o.upid, o.graph_sample_ts, o.type_id
+  )
+SELECT
+  c.upid,
+  c.graph_sample_ts,
+  c.type_id,
+  _heap_graph_class_name(c.type_id) AS type_name,
+  _is_libcore_or_array(_heap_graph_class_name(c.type_id)) AS is_libcore_or_array,
+  c.obj_count,
+  c.size_bytes,
+  c.native_size_bytes,
+  c.reachable_obj_count,
+  c.reachable_size_bytes,
+  c.reachable_native_size_bytes,
+  c.dominated_obj_count,
+  c.dominated_size_bytes,
+  c.dominated_native_size_bytes
+FROM classes AS c
+ORDER BY c.upid, c.graph_sample_ts, c.type_id;

@@ -1,0 +1,66 @@
+-- Java heaps, one row each.
+
+INCLUDE PERFETTO MODULE android.memory.dmabuf_spans;
+INCLUDE PERFETTO MODULE android.memory.process;
+INCLUDE PERFETTO MODULE android.oom_adjuster;
+
+-- The value of a table of spans (upid, ts, dur) when a heap was dumped, or the next within half a second.
+CREATE PERFETTO MACRO _heap_graph_at(
+  upid Expr,
+  ts Expr,
+  spans TableOrSubquery,
+  value ColumnName
+)
+RETURNS Expr AS
+(
+  SELECT v.$value
+  FROM $spans AS v
+  WHERE v.upid = $upid AND v.ts + v.dur >= $ts AND v.ts <= $ts + 500000000
+  ORDER BY v.ts
+  LIMIT 1
+);
+
+-- Sizes of the heap and of its process at that time.
+CREATE PERFETTO TABLE android_heap_graph_stats(
+  upid JOINID(process.id),
+  graph_sample_ts TIMESTAMP,
+  process_uptime LONG,
+  total_heap_size LONG,
+  total_native_alloc_registry_size LONG,
+  total_obj_count LONG,
+  reachable_heap_size LONG,
+  reachable_native_alloc_registry_size LONG,
+  reachable_obj_count LONG,
+  oom_score_adj LONG,
+  anon_rss_and_swap_size LONG,
+  dmabuf_rss_size LONG
+) AS
+WITH
+  heaps AS (
+    SELECT
+      upid,
+      graph_sample_ts AS ts,
+      sum(self_size) AS total_heap_size,
+      sum(native_size) AS total_native,
+      count() AS total_count,
+      sum(iif(reachable, self_size, 0)) AS reachable_heap_size,
+      sum(iif(reachable, native_size, 0)) AS reachable_native,
+      sum(reachable) AS reachable_count
+    FROM heap_graph_object
+    GROUP BY upid, graph_sample_ts
+  )
+SELECT
+  h.upid,
+  h.ts AS graph_sample_ts,
+  h.ts - p.start_ts AS process_uptime,
+  h.total_heap_size,
+  h.total_native AS total_native_alloc_registry_size,
+  h.total_count AS total_obj_count,
+  h.reachable_heap_size,
+  h.reachable_native AS reachable_native_alloc_registry_size,
+  h.reachable_count AS reachable_obj_count,
+  _heap_graph_at!(h.upid, h.ts, android_oom_adj_intervals, score) AS oom_score_adj,
+  _heap_graph_at!(h.upid, h.ts, memory_oom_score_with_rss_and_swap_per_process, anon_rss_and_swap) AS anon_rss_and_swap_size,
+  _heap_graph_at!(h.upid, h.ts, _android_memory_cumulative_dmabuf_spans, value) AS dmabuf_rss_size
+FROM heaps AS h
+JOIN process AS p USING (upid);

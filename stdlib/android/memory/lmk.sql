@@ -1,0 +1,95 @@
+-- Processes that were ended for want of memory.
+
+INCLUDE PERFETTO MODULE android.oom_adjuster;
+
+-- The name of a reason that the low memory killer tells by number.
+CREATE PERFETTO FUNCTION _android_lmk_kill_reason_string(
+  kill_reason LONG
+)
+RETURNS STRING AS
+SELECT
+  CASE
+    WHEN $kill_reason BETWEEN 1000 AND 1999 THEN 'VENDOR_REASON'
+    ELSE coalesce(
+      (
+        WITH
+          names(number, name) AS (
+            VALUES
+              (0, 'PRESSURE_AFTER_KILL'),
+              (1, 'NOT_RESPONDING'),
+              (2, 'LOW_SWAP_AND_THRASHING'),
+              (3, 'LOW_MEM_AND_SWAP'),
+              (4, 'LOW_MEM_AND_THRASHING'),
+              (5, 'DIRECT_RECL_AND_THRASHING'),
+              (6, 'LOW_MEM_AND_SWAP_UTIL'),
+              (7, 'LOW_FILECACHE_AFTER_THRASHING'),
+              (8, 'LOW_MEM'),
+              (9, 'DIRECT_RECL_STUCK')
+          )
+        SELECT name FROM names WHERE number = $kill_reason
+      ),
+      'UNKNOWN'
+    )
+  END;
+
+-- Events that say what happened: "lmk,pid,reason,score", at a moment or as a slice.
+CREATE PERFETTO TABLE _android_lmk_marks AS
+SELECT
+  ts,
+  dur,
+  cast_int!(str_split(name, ',', 1)) AS pid,
+  cast_int!(str_split(name, ',', 2)) AS kill_reason_raw,
+  cast_int!(str_split(name, ',', 3)) AS oom_score_adj
+FROM slice
+WHERE name GLOB 'lmk,*';
+
+-- What older phones have instead: a counter with the number of the process.
+CREATE PERFETTO TABLE _android_lmk_counter AS
+SELECT
+  k.ts,
+  cast_int!(k.value) AS pid,
+  NULL AS kill_reason_raw,
+  (
+    SELECT i.score
+    FROM android_oom_adj_intervals AS i
+    JOIN process AS p USING (upid)
+    WHERE p.pid = cast_int!(k.value) AND k.ts >= i.ts AND k.ts < i.ts + i.dur
+    LIMIT 1
+  ) AS oom_score_adj
+FROM counter AS k
+JOIN track AS t ON t.id = k.track_id
+WHERE t.name = 'kill_one_process' AND k.value > 0;
+
+-- Each process with the moment of its end; the best source that the trace has.
+CREATE PERFETTO TABLE android_lmk_events(
+  ts TIMESTAMP,
+  upid JOINID(process.id),
+  pid LONG,
+  process_name STRING,
+  oom_score_adj LONG,
+  kill_reason STRING,
+  kill_reason_raw LONG
+) AS
+WITH
+  marked AS (
+    SELECT ts, pid, kill_reason_raw, oom_score_adj
+    FROM _android_lmk_marks
+    WHERE (dur = 0) = (SELECT max(dur = 0) FROM _android_lmk_marks)
+  ),
+  kills AS (
+    SELECT * FROM marked
+    UNION ALL
+    SELECT * FROM _android_lmk_counter WHERE NOT EXISTS (SELECT 1 FROM marked)
+  )
+SELECT
+  k.ts,
+  p.upid,
+  k.pid,
+  p.name AS process_name,
+  k.oom_score_adj,
+  _android_lmk_kill_reason_string(k.kill_reason_raw) AS kill_reason,
+  k.kill_reason_raw
+FROM kills AS k
+LEFT JOIN process AS p
+  ON p.pid = k.pid AND k.ts BETWEEN coalesce(p.start_ts, trace_start()) AND coalesce(p.end_ts, trace_end())
+ORDER BY k.ts;

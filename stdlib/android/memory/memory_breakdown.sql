@@ -1,0 +1,113 @@
+-- Memory of processes by kind, less what they share with the process they were forked from.
+
+INCLUDE PERFETTO MODULE android.oom_adjuster;
+INCLUDE PERFETTO MODULE counters.intervals;
+
+CREATE PERFETTO TABLE _process_memory_tracks AS
+SELECT id AS track_id, upid, iif(name = 'Heap size (KB)', 'mem.heap', name) AS memory_track_name
+FROM process_counter_track
+WHERE name IN ('mem.rss.anon', 'mem.rss.file', 'mem.rss.shmem', 'mem.swap', 'Heap size (KB)', 'GPU Memory', 'mem.dmabuf_rss');
+
+-- Spans in which a counter of a process stayed the same, within the process's life. Every application begins as a copy of
+-- the zygote: its average of a kind is taken off.
+CREATE PERFETTO TABLE android_process_memory_intervals(
+  id JOINID(counter.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  process_name STRING,
+  upid JOINID(process.id),
+  pid LONG,
+  memory_track_name STRING,
+  track_id JOINID(track.id),
+  value LONG,
+  zygote_adjusted_value LONG,
+  track_has_spike_gt_100mib BOOL
+) AS
+WITH
+  spans AS (
+    SELECT
+      i.id,
+      max(i.ts, coalesce(p.start_ts, i.ts)) AS ts,
+      min(i.ts + i.dur, coalesce(p.end_ts, i.ts + i.dur)) AS ts_end,
+      p.name AS process_name,
+      p.upid,
+      p.pid,
+      t.memory_track_name,
+      i.track_id,
+      CAST(i.value * iif(t.memory_track_name = 'mem.heap', 1024, 1) AS INT) AS value,
+      abs(i.delta_value) > 100 * 1048576 AS spike
+    FROM counter_leading_intervals!((
+      SELECT c.id, c.ts, c.track_id, c.value FROM counter AS c JOIN _process_memory_tracks AS t USING (track_id)
+    )) AS i
+    JOIN _process_memory_tracks AS t USING (track_id)
+    JOIN process AS p USING (upid)
+  ),
+  zygote AS (
+    SELECT memory_track_name, CAST(avg(value) AS INT) AS value
+    FROM spans
+    WHERE process_name IN ('zygote', 'zygote64', 'webview_zygote')
+      AND memory_track_name IN ('mem.rss.anon', 'mem.swap', 'mem.rss.file', 'mem.heap')
+    GROUP BY memory_track_name
+  )
+SELECT
+  s.id,
+  s.ts,
+  s.ts_end - s.ts AS dur,
+  s.process_name,
+  s.upid,
+  s.pid,
+  s.memory_track_name,
+  s.track_id,
+  s.value,
+  max(s.value - coalesce(z.value, 0), 0) AS zygote_adjusted_value,
+  coalesce(max(s.spike) OVER (PARTITION BY s.track_id), 0) AS track_has_spike_gt_100mib
+FROM spans AS s
+LEFT JOIN zygote AS z USING (memory_track_name)
+WHERE s.ts_end > s.ts;
+
+CREATE PERFETTO VIEW _process_memory_by_track AS
+SELECT ts, dur, track_id, id AS counter_id, process_name, upid, pid, memory_track_name, value, zygote_adjusted_value,
+  track_has_spike_gt_100mib
+FROM android_process_memory_intervals;
+
+CREATE PERFETTO TABLE _process_memory_oom_by_track AS
+SELECT o.ts, o.dur, t.track_id, o.bucket
+FROM android_oom_adj_intervals AS o
+JOIN _process_memory_tracks AS t USING (upid)
+WHERE o.dur > 0;
+
+CREATE VIRTUAL TABLE _process_memory_oom_sj
+USING SPAN_LEFT_JOIN(_process_memory_by_track PARTITIONED track_id, _process_memory_oom_by_track PARTITIONED track_id);
+
+-- The same, apart by how ready Android was to end the process.
+CREATE PERFETTO TABLE android_process_memory_intervals_by_oom_bucket(
+  id LONG,
+  ts TIMESTAMP,
+  dur DURATION,
+  process_name STRING,
+  upid JOINID(process.id),
+  pid LONG,
+  bucket STRING,
+  memory_track_name STRING,
+  track_id JOINID(track.id),
+  counter_id JOINID(counter.id),
+  value LONG,
+  zygote_adjusted_value LONG,
+  track_has_spike_gt_100mib BOOL
+) AS
+SELECT
+  row_number() OVER () AS id,
+  ts,
+  dur,
+  process_name,
+  upid,
+  pid,
+  coalesce(bucket, 'unknown') AS bucket,
+  memory_track_name,
+  track_id,
+  counter_id,
+  value,
+  zygote_adjusted_value,
+  track_has_spike_gt_100mib
+FROM _process_memory_oom_sj
+WHERE dur > 0;

@@ -1,0 +1,117 @@
+-- Packets that a phone sent and received, and the time that its radio was up for them.
+
+-- Packets, or sums of packets of one socket.
+CREATE PERFETTO VIEW android_network_packets(
+  id ID,
+  ts TIMESTAMP,
+  dur DURATION,
+  track_name STRING,
+  package_name STRING,
+  iface STRING,
+  direction STRING,
+  packet_count LONG,
+  packet_length LONG,
+  packet_transport STRING,
+  packet_tcp_flags STRING,
+  socket_tag STRING,
+  socket_uid LONG,
+  local_port LONG,
+  remote_port LONG,
+  packet_icmp_type LONG,
+  packet_icmp_code LONG,
+  packet_tcp_flags_int LONG,
+  socket_tag_int LONG
+) AS
+SELECT
+  p.id,
+  s.ts,
+  s.dur,
+  t.name AS track_name,
+  s.name AS package_name,
+  p.iface,
+  p.direction,
+  p.packet_count,
+  p.packet_length,
+  p.packet_transport,
+  p.packet_tcp_flags_str AS packet_tcp_flags,
+  p.socket_tag_str AS socket_tag,
+  p.socket_uid,
+  p.local_port,
+  p.remote_port,
+  p.packet_icmp_type,
+  p.packet_icmp_code,
+  p.packet_tcp_flags AS packet_tcp_flags_int,
+  p.socket_tag AS socket_tag_int
+FROM __intrinsic_android_network_packets AS p
+JOIN slice AS s USING (id)
+JOIN track AS t ON t.id = s.track_id;
+
+CREATE PERFETTO MACRO _network_column(name ColumnName)
+RETURNS Expr AS $name;
+
+-- The spans in which a network was up, if it goes down when nothing has come for a time: (the columns, group_id, ts,
+-- dur, packet_count, packet_length).
+CREATE PERFETTO MACRO android_network_uptime_spans(
+  -- Packets: ts, dur, packet_count, packet_length and the columns.
+  src TableOrSubquery,
+  -- What tells networks apart, in parentheses.
+  partition_columns ColumnNameList,
+  -- How long it stays up after a packet, in nanoseconds.
+  timeout Expr
+)
+RETURNS TableOrSubquery AS
+(
+  WITH
+    _uptime_reach AS (
+      SELECT
+        *,
+        max(ts + dur + $timeout) OVER (
+          PARTITION BY __intrinsic_token_apply!(_network_column, $partition_columns)
+          ORDER BY ts
+          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS up_until
+      FROM $src
+    ),
+    _uptime_group AS (
+      SELECT
+        *,
+        sum(up_until IS NULL OR ts > up_until) OVER (
+          PARTITION BY __intrinsic_token_apply!(_network_column, $partition_columns)
+          ORDER BY ts
+        ) AS group_id
+      FROM _uptime_reach
+    )
+  SELECT
+    group_id,
+    min(ts) AS ts,
+    max(ts + dur + $timeout) - min(ts) AS dur,
+    sum(packet_count) AS packet_count,
+    sum(packet_length) AS packet_length
+    __intrinsic_token_apply_prefix!(_network_column, $partition_columns)
+  FROM _uptime_group
+  GROUP BY __intrinsic_token_apply!(_network_column, $partition_columns), group_id
+);
+
+-- What each packet costs of that time: (the columns of the packets, cost). What brings the network up pays for the time that
+-- follows; within a span the time passes to who sent last.
+CREATE PERFETTO MACRO android_network_uptime_cost(
+  -- Packets: ts, dur and the columns.
+  src TableOrSubquery,
+  -- What tells networks apart, in parentheses.
+  partition_columns ColumnNameList,
+  -- How long it stays up after a packet, in nanoseconds.
+  timeout Expr
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    *,
+    dur + min(
+      $timeout,
+      coalesce(
+        lead(ts) OVER (PARTITION BY __intrinsic_token_apply!(_network_column, $partition_columns) ORDER BY ts) - ts - dur,
+        $timeout
+      )
+    ) AS cost
+  FROM $src
+);

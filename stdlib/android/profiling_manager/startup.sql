@@ -1,0 +1,16 @@
+-- Cold starts in the cut traces that applications record of themselves.
+
+INCLUDE PERFETTO MODULE android.profiling_manager.util;
+
+-- To the first frame (TTFF), and to when the application says it can be used (TTI).
+CREATE PERFETTO TABLE android_profiling_manager_cold_startup(
+  ts TIMESTAMP,
+  name STRING,
+  dur DURATION,
+  startup_checkpoint STRING
+) AS
+SELECT ts, 'app_startup_ttff' AS name, dur, 'TTFF' AS startup_checkpoint
+FROM _android_generate_start_to_end_slices('bindApplication', 'Choreographer#doFrame [0-9]*', 1)
+UNION ALL
+SELECT ts, 'app_startup_tti', dur, 'TTI'
+FROM _android_generate_start_to_end_slices('bindApplication', 'reportFullyDrawn*', 0);

@@ -1,0 +1,38 @@
+-- Names of slices without what is different each time, to count by.
+
+-- The first words of names that end in something else each time, and what they become.
+CREATE PERFETTO TABLE _android_slice_name_rules AS
+WITH
+  rules(pattern, standard) AS (
+    VALUES
+      ('monitor contention with*', 'monitor contention with <...>'),
+      ('SuspendThreadByThreadId*', 'SuspendThreadByThreadId <...>'),
+      ('LoadApkAssetsFd*', 'LoadApkAssetsFd <...>'),
+      ('relayoutWindow*', 'relayoutWindow <...>'),
+      ('android.os.Handler: kotlinx.coroutines*', 'CoroutineContinuation'),
+      ('Choreographer#doFrame*', 'Choreographer#doFrame'),
+      ('DrawFrames*', 'DrawFrames'),
+      ('AssetManager::OpenNonAsset*', 'AssetManager::OpenNonAsset <...>'),
+      ('AssetManager::OpenXmlAsset*', 'AssetManager::OpenXmlAsset <...>'),
+      ('AssetManager::OpenAsset*', 'AssetManager::OpenAsset <...>'),
+      ('/data/app*.apk', 'APK load'),
+      ('OpenDexFilesFromOat*', 'OpenDexFilesFromOat'),
+      ('Open oat file*', 'Open oat file'),
+      ('GC: Wait For*', 'Garbage Collector'),
+      ('Lock contention on thread list lock *', 'Lock contention on thread list lock <...>'),
+      ('Lock contention on thread suspend count lock *', 'Lock contention on thread suspend count lock <...>'),
+      ('Lock contention on a monitor lock *', 'Lock contention on a monitor lock <...>')
+  )
+SELECT pattern, standard FROM rules;
+
+-- A name without numbers and places; handlers lose the name of the lambda.
+CREATE PERFETTO FUNCTION android_standardize_slice_name(
+  name STRING
+)
+RETURNS STRING AS
+SELECT
+  coalesce(
+    (SELECT standard FROM _android_slice_name_rules WHERE $name GLOB pattern LIMIT 1),
+    iif($name GLOB '*Handler: *$*', substr($name, 1, instr($name, '$') - 1), NULL),
+    __intrinsic_strip_hex($name, 2)
+  );

@@ -1,0 +1,31 @@
+-- Snapshots of input methods.
+
+-- Of the applications that take input.
+CREATE PERFETTO VIEW android_inputmethod_clients(
+  id ID,
+  ts TIMESTAMP,
+  arg_set_id ARGSETID,
+  base64_proto_id LONG
+) AS
+SELECT id, ts, arg_set_id, base64_proto_id
+FROM __intrinsic_inputmethod_clients;
+
+-- Of the service that manages them.
+CREATE PERFETTO VIEW android_inputmethod_manager_service(
+  id ID,
+  ts TIMESTAMP,
+  arg_set_id ARGSETID,
+  base64_proto_id LONG
+) AS
+SELECT id, ts, arg_set_id, base64_proto_id
+FROM __intrinsic_inputmethod_manager_service;
+
+-- Of the input method itself.
+CREATE PERFETTO VIEW android_inputmethod_service(
+  id ID,
+  ts TIMESTAMP,
+  arg_set_id ARGSETID,
+  base64_proto_id LONG
+) AS
+SELECT id, ts, arg_set_id, base64_proto_id
+FROM __intrinsic_inputmethod_service;
