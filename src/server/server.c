@@ -196,7 +196,8 @@ int server_run(const struct server_config *config, struct error *err)
     int rc = uv_loop_init(&s->loop);
     if (rc == 0)
         rc = open_handles(s);
-    if (rc == 0 && worker_open(&s->worker, &s->trace, max_bytes, notify, &s->notify) < 0)
+    worker_init(&s->worker, &s->trace, max_bytes, notify, &s->notify);
+    if (rc == 0 && worker_start(&s->worker) < 0)
         rc = UV_EAGAIN;
     if (rc < 0) {
         trace_free(&s->trace);

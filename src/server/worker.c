@@ -232,13 +232,24 @@ static void *run(void *ctx)
     }
 }
 
-int worker_open(struct worker *w, struct trace *trace, size_t max_held_bytes, void (*notify)(void *), void *ctx)
+void worker_init(struct worker *w, struct trace *trace, size_t max_held_bytes, void (*notify)(void *), void *ctx)
 {
     *w = (struct worker){.trace = trace, .max_held_bytes = max_held_bytes, .notify = notify, .notify_ctx = ctx};
     w->last_request_ns = now_ns();
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->wake, NULL);
+}
+
+int worker_start(struct worker *w)
+{
     return pthread_create(&w->thread, NULL, run, w) == 0 ? 0 : -1;
+}
+
+void worker_free(struct worker *w)
+{
+    pthread_cond_destroy(&w->wake);
+    pthread_mutex_destroy(&w->lock);
+    batch_pools_free(&w->pools);
 }
 
 void worker_close(struct worker *w)
@@ -248,7 +259,5 @@ void worker_close(struct worker *w)
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
-    pthread_cond_destroy(&w->wake);
-    pthread_mutex_destroy(&w->lock);
-    batch_pools_free(&w->pools);
+    worker_free(w);
 }

@@ -28,11 +28,14 @@ struct worker {
     struct batch_pools pools;
 };
 
-/* Starts the thread. `max_held_bytes` bounds what requests hold. */
-int worker_open(struct worker *w, struct trace *trace, size_t max_held_bytes, void (*notify)(void *), void *ctx);
-
-/* Ends the thread; every session must have left. */
+/* Readies a worker; `max_held_bytes` bounds what requests hold. Its thread is started by worker_start() (0 or
+ * negative), and ended by worker_close(), which every session must have left before. */
+void worker_init(struct worker *w, struct trace *trace, size_t max_held_bytes, void (*notify)(void *), void *ctx);
+int worker_start(struct worker *w);
 void worker_close(struct worker *w);
+
+/* Frees what worker_init() made, for a worker without a thread. */
+void worker_free(struct worker *w);
 
 /* For requests that are still coming: takes or gives back bytes of what requests may hold. */
 bool worker_hold(struct worker *w, size_t bytes);

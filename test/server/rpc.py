@@ -12,6 +12,8 @@ import time
 SHELL = os.environ.get("TP_SHELL", "build/release/tp_shell")
 DATA = pathlib.Path(os.environ.get("MERIDIAN_DATA", pathlib.Path(__file__).parent.parent / "data")).resolve()
 UI = "https://ui.perfetto.dev"
+# A sanitizer that keeps freed memory would make a test of memory meaningless.
+SANITIZER = {"ASAN_OPTIONS": ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "quarantine_size_mb=1"]))}
 
 APPEND, FINALIZE, QUERY, METRIC, RESTORE = 1, 2, 3, 5, 7
 METATRACE_ON, METATRACE_OFF, STATUS, RESET, PACKAGE, STATEMENT, EXPORT = 8, 9, 10, 11, 13, 20, 21
@@ -159,7 +161,7 @@ class Server:
         where = ["--port", str(self.port)] if mode == "http" else []
         self.process = subprocess.Popen([SHELL, "server", mode, *map(str, args), *where], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env={**os.environ, **(env or {})})
+                                        env={**os.environ, **SANITIZER, **(env or {})})
         self.log = b""
         if mode == "http":
             line = b""

@@ -1,0 +1,191 @@
+"""Clients that break the rules, stop half-way, do not read, or come in crowds: memory stays bounded, others are served."""
+import random
+import resource
+import socket
+import struct
+import time
+import unittest
+
+from rpc import *
+
+TRACE = DATA / "linux-sched.pftrace"
+MANY_ROWS = "with recursive n(i) as (select 1 union all select i + 1 from n) select i, 'some text to fill it' from n"
+
+
+def raise_limit(n):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < n <= hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (n, hard))
+    return max(soft, min(n, hard)) >= n
+
+
+def read_all(s, limit=1 << 20):
+    """What comes until the other side closes."""
+    got = b""
+    try:
+        while len(got) < limit and (piece := s.recv(65536)):
+            got += piece
+    except ConnectionResetError:
+        pass
+    return got
+
+
+class Hostile(unittest.TestCase):
+    def setUp(self):
+        self.server = Server(TRACE)
+
+    def tearDown(self):
+        self.assertEqual(self.server.stop(), 0, self.server.log[-3000:])
+
+    def check_served(self, seconds=10):
+        start = time.time()
+        self.assertEqual(self.server.ask("select 1").cells, [1])
+        self.assertLess(time.time() - start, seconds)
+
+    def test_bad_requests(self):
+        cases = [
+            (b"\0\1\2\3\r\n\r\n", 400), (b"GET\r\n\r\n", 400), (b"GET / SPDY/1\r\n\r\n", 400), (b"GET / HTTP/2.0\r\n\r\n", 505),
+            (b"GET nowhere HTTP/1.1\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\n Folded: x\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nA : x\r\n\r\n", 400),
+            (b"POST /rpc HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+            (b"POST /rpc HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+            (b"POST /rpc HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+            (b"POST /rpc HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
+            (b"POST /rpc HTTP/1.1\r\nContent-Length: 67108865\r\n\r\n", 413),
+            (b"POST /rpc HTTP/1.1\r\nContent-Length: 99999999999999999999999999\r\n\r\n", 413),
+            (b"POST /rpc HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+            (b"POST /query HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 400),
+            (b"POST /query HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy", 400),
+            (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n", 413), (b"G" * 100000, 413),
+            (b"GET / HTTP/1.1\r\nOrigin: https://ui.perfetto.dev\r\nOrigin: https://evil\r\n\r\n", 400),
+        ]
+        for request, want in cases:
+            with self.server.connect() as s:
+                s.sendall(request)
+                head = read_all(s)[:12]
+                self.assertEqual(head, b"HTTP/1.1 %d" % want, request[:100])
+        self.check_served()
+
+    def test_bad_frames(self):
+        cases = [
+            WebSocket.frame(b"not masked", mask=b""), b"\xf2\x80\1\2\3\4", b"\x83\x80\1\2\3\4", b"\x09\x80\1\2\3\4",
+            WebSocket.frame(b"x" * 126, opcode=9), b"\x82\xff" + struct.pack(">Q", 1 << 63) + b"\1\2\3\4" + b"x" * 100,
+            b"\x82\xff" + struct.pack(">Q", 64 << 20) + b"\1\2\3\4" + b"x" * 100,
+            b"\x82\xfe\0\1\1\2\3\4x", b"\x82\xff" + struct.pack(">Q", 5) + b"\1\2\3\4xxxxx",
+        ]
+        for frame in cases:
+            ws = WebSocket(self.server)
+            ws.s.sendall(frame)
+            opcode, payload = ws.recv()
+            self.assertEqual(opcode, 8, frame[:20])
+            self.assertIn(struct.unpack(">H", payload[:2])[0], (1002, 1009))
+            self.assertEqual(read_all(ws.s), b"")
+            ws.close()
+        ws = WebSocket(self.server)  # frames are good, the stream in them is not
+        ws.send(query("select 1") + b"\x0a\xff\xff\xff\xff\x7f")
+        self.assertIn(203, ws.next())
+        self.assertEqual(ws.next()[5], b"RPC framing error")
+        self.assertEqual(ws.recv()[0], 8)
+        ws.close()
+        self.check_served()
+
+    def test_noise(self):
+        rng = random.Random(4711)
+        for i in range(60):
+            noise = rng.randbytes(rng.randrange(1, 3000))
+            with self.server.connect() as s:
+                s.sendall(noise if i % 3 else b"POST /rpc HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(noise) + noise)
+                s.shutdown(socket.SHUT_WR)
+                read_all(s)
+            ws = WebSocket(self.server)
+            ws.s.sendall(noise if i % 2 else WebSocket.frame(b"\x0a" + varint(len(noise)) + noise))
+            ws.close()
+        self.check_served()
+
+    def test_huge_lengths_cost_nothing(self):
+        before = self.server.memory_kb()
+        held = []
+        for i in range(100):
+            ws = WebSocket(self.server)  # a message of 256 MB is announced, and a frame of 60 MB
+            ws.s.sendall(b"\x82\xff" + struct.pack(">Q", 60 << 20) + b"\0\0\0\0" + b"\x0a" + varint((1 << 28) - 1) + b"x" * 10)
+            s = self.server.connect()
+            s.sendall(b"POST /parse HTTP/1.1\r\nContent-Length: 67108864\r\n\r\nxx")
+            held += [ws, s]
+        self.check_served()
+        self.assertLess(self.server.memory_kb() - before, 40000)
+        for h in held:
+            h.close()
+
+    def test_slow_readers(self):
+        """Fifty clients that ask for endless answers and do not read them."""
+        before = self.server.memory_kb()
+        slow = [WebSocket(self.server) for _ in range(50)]
+        for ws in slow:
+            ws.send(query(MANY_ROWS))
+        for _ in range(5):
+            self.check_served()
+            time.sleep(0.2)
+        grown = self.server.memory_kb() - before
+        self.assertLess(grown, 120000)
+        for ws in slow:
+            ws.close()
+        self.check_served()
+
+    def test_a_thousand_connections(self):
+        if not raise_limit(1200):
+            self.skipTest("no more than a thousand descriptors are allowed")
+        held = []
+        for i in range(1000):
+            s = self.server.connect()
+            if i % 4 == 0:
+                s.sendall(b"GET /status HTTP/1.1\r\n")  # half a request
+            elif i % 4 == 1:
+                s.sendall(b"POST /query HTTP/1.1\r\nContent-Length: 100\r\n\r\n\x0a")
+            elif i % 4 == 2:
+                body = field(1, "select 1")
+                s.sendall(b"POST /query HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            held.append(s)
+        self.check_served()
+        self.assertEqual(self.server.request("GET", "/status")[0], 200)
+        ws = WebSocket(self.server)
+        self.assertEqual(ws.ask("select 2").cells, [2])
+        ws.close()
+        self.assertLess(self.server.memory_kb(), 400000)
+        for i, s in enumerate(held):
+            if i % 4 == 2:
+                self.assertTrue(s.recv(15).startswith(b"HTTP/1.1 200 OK"))
+            s.close()
+        self.check_served()
+
+    def test_deep_and_large_sql(self):
+        for sql in "select " + "(" * 100000 + "1" + ")" * 100000, "select 1 " + "union all select 1 " * 20000, "\0", "'" * 100001, \
+                "select zeroblob(300000000)", "select zeroblob(30000000)":
+            r = self.server.ask(sql, timeout=60)
+            self.assertTrue(r.done)
+        self.check_served()
+
+    def test_requests_beyond_what_may_be_held(self):
+        """Clients that send without end to a worker that is busy: the kernel holds their bytes, not the server."""
+        busy = WebSocket(self.server)
+        busy.send(query("with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n where i < 0"))
+        before = self.server.memory_kb()
+        floods = [WebSocket(self.server) for _ in range(8)]
+        sent = 0
+        for ws in floods:
+            ws.s.settimeout(0.2)
+            try:
+                for _ in range(40):
+                    ws.send(query("select '" + "x" * 500000 + "'"))
+                    sent += 500000
+            except TimeoutError:
+                pass
+        self.assertLess(self.server.memory_kb() - before, 100000)
+        self.assertGreater(sent, 8 * 1000000)
+        busy.close()
+        for ws in floods:
+            ws.close()
+        self.check_served()
+
+
+if __name__ == "__main__":
+    unittest.main()
