@@ -1,7 +1,8 @@
 /* Ctrl-C: interrupts the query that runs, never the shell. */
 #include "shell/repl.h"
 
-#include <signal.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 
 /* A signal handler gets no context: these two are the only variables of the program outside any struct. */
@@ -28,4 +29,26 @@ bool interrupt_taken(void)
     bool was = pressed;
     pressed = 0;
     return was;
+}
+
+void interrupt_hold(sigset_t *before)
+{
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt, before);
+}
+
+void interrupt_release(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+bool interrupt_wait(int fd, const sigset_t *before)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (!pressed) /* SIGINT is held: it cannot come between this look and the wait */
+        if (ppoll(&p, 1, NULL, before) >= 0 || errno != EINTR)
+            return true;
+    return false;
 }

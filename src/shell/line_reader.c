@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wchar.h>
 
 enum { HISTORY_ENTRIES = 1000 };
 
@@ -17,7 +18,8 @@ struct line_reader {
     History *history;
     const char *prompt;
     char *history_file;
-    char *line; /* getline()'s buffer */
+    sigset_t signals; /* outside of the editor, where Ctrl-C is held */
+    char *line;       /* getline()'s buffer */
     size_t line_cap;
 };
 
@@ -26,6 +28,29 @@ static char *prompt_of(EditLine *el)
     struct line_reader *l;
     el_get(el, EL_CLIENTDATA, &l);
     return (char *)l->prompt;
+}
+
+/* One character for the editor. 1; 0 at the end; -1 with errno EINTR when Ctrl-C was pressed. */
+static int read_character(EditLine *el, wchar_t *out)
+{
+    struct line_reader *l;
+    mbstate_t state = {0};
+    char byte;
+    el_get(el, EL_CLIENTDATA, &l);
+    for (;;) {
+        if (!interrupt_wait(STDIN_FILENO, &l->signals)) {
+            errno = EINTR;
+            return -1;
+        }
+        ssize_t n = read(STDIN_FILENO, &byte, 1);
+        if (n <= 0)
+            return n == 0 ? 0 : -1;
+        size_t used = mbrtowc(out, &byte, 1, &state);
+        if (used <= 1)
+            return 1;
+        if (used == (size_t)-1) /* no character of this locale: forget what there is of it */
+            state = (mbstate_t){0};
+    }
 }
 
 /* ---- completion ---- */
@@ -125,6 +150,7 @@ static void open_editor(struct line_reader *l)
     el_set(l->el, EL_EDITOR, "emacs");
     el_set(l->el, EL_HIST, history, l->history);
     el_set(l->el, EL_SIGNAL, 0);
+    el_set(l->el, EL_GETCFN, read_character);
     el_set(l->el, EL_ADDFN, "tp-complete", "Complete names", on_tab);
     el_set(l->el, EL_BIND, "^I", "tp-complete", NULL);
     el_set(l->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
@@ -160,7 +186,9 @@ int line_reader_next(struct line_reader *l, const char *prompt, const char **lin
         return next_plain(l, line);
     int n = 0;
     el_set(l->el, EL_PREP_TERM, 1); /* before the prompt: what is typed as soon as it shows must reach the editor */
+    interrupt_hold(&l->signals);
     const char *got = el_gets(l->el, &n);
+    interrupt_release(&l->signals);
     if (interrupt_taken()) {
         el_reset(l->el);
         printf("\n");

@@ -5,6 +5,7 @@
 #include "shell/output.h"
 #include "shell/shell.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 struct repl {
@@ -69,5 +70,10 @@ void candidates_free(struct candidates *c);
 void interrupt_target(struct tp *tp);
 /* Was it pressed since the last call? */
 bool interrupt_taken(void);
+/* Waiting for input without missing a Ctrl-C that comes just before: it is held, and let in by the wait alone. `before`
+ * keeps the signals as they were. False: it was pressed. */
+void interrupt_hold(sigset_t *before);
+bool interrupt_wait(int fd, const sigset_t *before);
+void interrupt_release(const sigset_t *before);
 
 #endif
