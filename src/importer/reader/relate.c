@@ -34,10 +34,13 @@ static int look_inside(struct look *l, const struct pb_field *compressed, int ne
     uint8_t *bytes = NULL;
     size_t len;
     uint64_t room = unpack_limit(compressed->u);
-    int rc = 0;
-    /* Reading the trace will tell what is wrong with it. */
-    if (nested < MAX_NESTED && reader_inflate_all(format, pb_bytes(compressed), &bytes, &len, &room, NULL) == 0)
+    if (nested >= MAX_NESTED)
+        return 0;
+    int rc = reader_inflate_all(format, pb_bytes(compressed), &bytes, &len, &room, NULL);
+    if (!rc)
         rc = look_through(l, slice_of(bytes, len), nested + 1);
+    else if (rc != -MRD_ENOMEM)
+        rc = 0; /* reading the trace will tell what is wrong with it */
     mem_free(bytes);
     return rc;
 }
