@@ -2,6 +2,7 @@
 #include "shell/shell.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void print_flags(int where, int but)
 {
@@ -32,6 +33,14 @@ void help_overview(void)
     printf("\nThe flags of the form without a command: tp_shell --help-classic\n");
 }
 
+static const struct {
+    const char *command, *text;
+} examples[] = {
+    {"util",
+     "  tp_shell util merge -o both.tar a.pftrace b.pftrace --machine a.pftrace=server --machine b.pftrace=client\n"
+     "  tp_shell util merge -o both.tar a.pftrace b.pftrace --offset b.pftrace=1500us\n"},
+};
+
 void help_command(const struct command *cmd)
 {
     printf("Usage: tp_shell %s [flags] %s\n\n%s.%s\n", cmd->name, cmd->arguments, cmd->summary,
@@ -40,6 +49,9 @@ void help_command(const struct command *cmd)
         printf("\nFlags:\n");
         print_flags(cmd->where, IN_ALL);
     }
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        if (strcmp(examples[i].command, cmd->name) == 0)
+            printf("\nExamples:\n%s", examples[i].text);
     printf("\nFlags of every command:\n");
     print_flags(IN_OTHER, 0);
 }

@@ -19,7 +19,8 @@ enum flag_where {
     IN_OTHER = 128,  /* commands that take only the flags of all */
     IN_SYNC = 256,
     IN_SERVER = 512,
-    IN_ALL = 1023,
+    IN_UTIL = 1024,
+    IN_ALL = 2047,
 };
 
 enum flag_kind { FLAG_BOOL, FLAG_TEXT, FLAG_LIST, FLAG_COUNT };

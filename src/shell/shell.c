@@ -17,7 +17,8 @@ const struct command commands[] = {
     {"convert", IN_OTHER, "FORMAT [IN] [OUT]", "Convert a trace to another format", NULL, "conversions"},
     {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Summarize a trace by a spec", NULL, "trace summaries"},
     {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles"},
-    {"util", IN_OTHER, "MODE ...", "Small tools over trace files", NULL, "these tools"},
+    {"util", IN_UTIL, "merge -o FILE TRACE...",
+     "Small tools over trace files: merge makes one file of several traces and checks it", cmd_util, NULL},
     {"server", IN_SERVER, "http|stdio|unix|kill [TRACE...]", "Serve the Perfetto UI and scripts", cmd_server, NULL},
     {"metrics", IN_METRICS, "TRACE", "Compute metrics", NULL, "metrics"},
 };

@@ -48,6 +48,7 @@ int cmd_check(struct shell *sh, struct error *err);
 int cmd_export(struct shell *sh, struct error *err);
 int cmd_sync(struct shell *sh, struct error *err);
 int cmd_server(struct shell *sh, struct error *err);
+int cmd_util(struct shell *sh, struct error *err);
 
 /* Runs every statement of a text and shows each result on standard output in `format` (an enum output_format); `width`
  * as in struct output. *first_row_ns (may be NULL) gets the time to the first row. */

@@ -1,0 +1,28 @@
+/* tp_shell util: finds the mode and runs it. */
+#include "shell/util.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int (*run)(struct shell *sh, struct error *err); /* NULL: not available yet */
+} modes[] = {
+    {"merge", util_merge},        {"symbolize", NULL},      {"deobfuscate", NULL},
+    {"decompress_packets", NULL}, {"text_to_binary", NULL},
+};
+
+int cmd_util(struct shell *sh, struct error *err)
+{
+    if (sh->opt.positionals.n == 0)
+        return error_set(err, -MRD_EINVALID, "util: a mode is needed: merge (tp_shell help util)");
+    const char *name = sh->opt.positionals.p[0];
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (strcmp(modes[i].name, name) != 0)
+            continue;
+        if (!modes[i].run)
+            return error_set(err, -MRD_EUNSUPPORTED, "util: %s: not available yet", name);
+        int rc = modes[i].run(sh, err);
+        return rc < 0 ? error_prefix(err, "util") : rc;
+    }
+    return error_set(err, -MRD_EINVALID, "util: unknown mode '%s' (merge)", name);
+}
