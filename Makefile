@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check bench bench-probes bench-service docs format tidy clean
+.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check bench bench-operators bench-probes bench-service docs format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -30,6 +30,11 @@ check: deps-tests asan
 bench: release
 	@$(CMAKE) --build build/release -j $(JOBS) --target amplify sdk_trace
 	@python3 test/bench/bench.py --build build/release $(BENCH_ARGS)
+
+# Rows per second of span joins (1 M by 1 M), intersections, materialising 10 M rows, function calls.
+bench-operators: release
+	@$(CMAKE) --build build/release -j $(JOBS) --target bench_operators
+	@build/release/bench_operators
 
 # What recording costs on this machine; needs root and tracefs.
 bench-probes: release

@@ -179,7 +179,7 @@ RETURNS TableOrSubquery AS
 
 -- Cuts the time at every start and end of a span, and tells for each piece which spans are in it:
 -- (ts, dur, group_id, id, interval_ends_at_ts). Where a span ends, the piece that begins there has a row for it with
--- interval_ends_at_ts = TRUE.
+-- interval_ends_at_ts = TRUE. Unfinished spans (-1) are left out.
 CREATE PERFETTO MACRO interval_self_intersect(
   -- Spans: id, ts, dur.
   intervals TableOrSubquery

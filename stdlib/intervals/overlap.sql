@@ -54,7 +54,7 @@ RETURNS TableOrSubquery AS
   ORDER BY ts
 );
 
--- Spans that overlap, or lie no further than epsilon apart, as one: (ts, dur).
+-- Spans that overlap, or lie no further than epsilon apart, as one: (ts, dur). Unfinished spans (-1) are left out.
 CREATE PERFETTO MACRO interval_merge_overlapping(
   -- Spans: ts, dur.
   intervals TableOrSubquery,
@@ -82,7 +82,8 @@ RETURNS TableOrSubquery AS
   ORDER BY ts
 );
 
--- Spans that overlap or touch as one, within each partition: (ts, dur, the partition columns).
+-- Spans that overlap or touch as one, within each partition: (ts, dur, the partition columns). Unfinished spans (-1) are
+-- left out.
 CREATE PERFETTO MACRO interval_merge_overlapping_partitioned(
   -- Spans: ts, dur and the partition columns.
   intervals TableOrSubquery,

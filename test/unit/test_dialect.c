@@ -91,6 +91,23 @@ static const struct {
     const char *part[3]; /* what the error must hold */
 } bad[] = {
     {"SELECT 'abc", {"unrecognized token", "line 1 col 8", "^"}},
+    {"SELECT \"abc", {"unrecognized token", "line 1 col 8", "^"}},
+    {"SELECT (1 +\n 22", {"incomplete input", "line 2 col 3", "      ^"}},
+    {"CREATE PERFETTO FUNCTION f(a LONG RETURNS LONG AS SELECT 1", {"expected )", "line 1 col 35"}},
+    {"CREATE PERFETTO FUNCTION f(a LONG) RETURNS LONG", {"incomplete input, expected AS", "line 1 col 44"}},
+    {"CREATE PERFETTO TABLE t AS", {"expected a SELECT statement"}},
+    {"CREATE PERFETTO MACRO m(x Expr) RETURNS Expr AS $x; SELECT m!(1", {"not closed", "line 1 col 62"}},
+    {"CREATE PERFETTO VIEW slice AS SELECT 1 AS a", {"slice already exists", "line 1 col 22"}},
+    {"CREATE PERFETTO TABLE slice AS SELECT 1 AS a", {"slice already exists", "line 1 col 23"}},
+    {"CREATE PERFETTO FUNCTION sched() RETURNS TABLE(a LONG) AS SELECT 1 AS a", {"sched", "exists", "line 1 col 26"}},
+    {"CREATE PERFETTO FUNCTION t(x LONG) RETURNS TABLE(a LONG, a LONG) AS SELECT 1 AS a, 2 AS a",
+     {"'a' stands twice", "line 1 col 58"}},
+    {"CREATE PERFETTO FUNCTION t(x LONG, x LONG) RETURNS LONG AS SELECT 1", {"'x' stands twice", "line 1 col 36"}},
+    {"CREATE PERFETTO FUNCTION g(x STRING) RETURNS LONG AS SELECT str_split($x, '', 0); SELECT g('a')",
+     {"g: STR_SPLIT: delimiter must not be empty", "line 1 col 83"}},
+    {"CREATE PERFETTO FUNCTION r(x LONG) RETURNS TABLE(a LONG) AS SELECT 1 AS a; CREATE OR REPLACE PERFETTO FUNCTION "
+     "r(x LONG) RETURNS TABLE(a LONG) AS SELECT a FROM r($x); SELECT * FROM r(1)",
+     {"too deep", "r: functions", "line 1 col 168"}},
     {"SELECT a FROM nowhere", {"no such table: nowhere", "File \"test\" line 1"}},
     {"SELECT 1,\n  missing\nFROM (SELECT 2 AS b)", {"no such column: missing", "line 2 col 3", "      ^"}},
     {"CREATE PERFETTO TABLE t(a LONG) AS SELECT 1 AS b", {"do not exist: a", "line 1 col 23"}},
@@ -203,17 +220,31 @@ END_TEST
 
 START_TEST(modules_that_go_wrong)
 {
-    static const char *const texts[] = {"bad.loop",  "INCLUDE PERFETTO MODULE bad.pool",
-                                        "bad.pool",  "INCLUDE PERFETTO MODULE bad.loop",
-                                        "bad.sql",   "CREATE PERFETTO VIEW v AS\nSELECT x FROM nowhere",
-                                        "bad.rows",  "SELECT 1",
-                                        "bad.outer", "\nINCLUDE PERFETTO MODULE bad.sql;"};
-    package("bad", false, 0, 5, texts);
+    static const char *const texts[] = {
+        "bad.loop",
+        "INCLUDE PERFETTO MODULE bad.pool",
+        "bad.pool",
+        "INCLUDE PERFETTO MODULE bad.loop",
+        "bad.sql",
+        "CREATE PERFETTO VIEW v AS\nSELECT x FROM nowhere",
+        "bad.rows",
+        "SELECT 1",
+        "bad.outer",
+        "\nINCLUDE PERFETTO MODULE bad.sql;",
+        "bad.macro",
+        "CREATE PERFETTO MACRO broken(x Expr) RETURNS Expr AS (\nSELECT missing + $x)",
+        "bad.user",
+        "INCLUDE PERFETTO MODULE bad.macro;\nCREATE PERFETTO TABLE t AS SELECT broken!(1) "
+        "AS a"};
+    package("bad", false, 0, 7, texts);
     sql_must_fail(&f, "INCLUDE PERFETTO MODULE bad.loop", "INCLUDE: cycle detected");
     sql_must_fail(&f, "INCLUDE PERFETTO MODULE bad.rows", "INCLUDE: Included module returning values.");
     sql_must_fail(&f, "INCLUDE PERFETTO MODULE bad.outer", "Module include \"bad.sql\" line 2 col");
     ck_assert_ptr_nonnull(strstr(engine_error_text(f.e), "Module include \"bad.outer\" line 2 col 25"));
     sql_must_fail(&f, "INCLUDE PERFETTO MODULE bad.sql", "failed before: no such table: nowhere");
+    sql_must_fail(&f, "SELECT 1;\nINCLUDE PERFETTO MODULE bad.user", "Macro \"broken\" line 2 col 8");
+    ck_assert_ptr_nonnull(strstr(engine_error_text(f.e), "Module include \"bad.user\" line 2 col 35"));
+    ck_assert_ptr_nonnull(strstr(engine_error_text(f.e), "File \"test\" line 2 col 25"));
     sql_expect(&f, "SELECT 1", "1");
 }
 END_TEST

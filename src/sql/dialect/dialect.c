@@ -81,7 +81,8 @@ int exec_prepare(struct exec *x, const struct sql_token *p, size_t n, sqlite3_st
         x->err = &local;
     int rc = engine_prepare(x->d->e, slice_of(text, len), stmt, NULL, x->err);
     if (rc)
-        rc = exec_fail_offset(x, p, n, engine_error_offset(x->d->e));
+        rc = exec_fail_offset(
+            x, p, n, strcmp(x->err->text, "incomplete input") == 0 ? (int64_t)len - 1 : engine_error_offset(x->d->e));
     else if (!*stmt)
         rc = exec_fail(x, NULL, "incomplete input");
     x->err = caller;

@@ -147,10 +147,14 @@ static int cursor_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
+/* A function that calls itself names itself once. */
 static int fail(sqlite3_vtab_cursor *base, const char *name, const char *text)
 {
+    size_t len = strlen(name);
+    bool named = strncmp(text, name, len) == 0 && strncmp(text + len, ": ", 2) == 0;
+    char *message = named ? sqlite3_mprintf("%s", text) : sqlite3_mprintf("%s: %s", name, text);
     sqlite3_free(base->pVtab->zErrMsg);
-    base->pVtab->zErrMsg = sqlite3_mprintf("%s: %s", name, text);
+    base->pVtab->zErrMsg = message;
     return SQLITE_ERROR;
 }
 
