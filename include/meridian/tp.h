@@ -200,6 +200,10 @@ void tp_free(void *bytes);
  * (they use our functions) become tables. */
 int tp_export_sqlite(struct tp *tp, const char *path);
 
+/* Writes recordings made apart that packets have related (see docs/clock-sync.md) as one proto trace at `path`, which
+ * is replaced: a machine each, with what is known of their clocks. */
+int tp_write_merged(struct tp *tp, const char *path);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #include "importer/ctf/ctf_import.h"
 #include "importer/proto/trace_reader.h"
 #include "importer/reader/reader.h"
+#include "importer/reader/write_merged.h"
 #include "importer/sort/sorter.h"
 #include "importer/track/flow_tracker.h"
 #include "importer/track/slice_tracker.h"
@@ -80,6 +81,16 @@ int importer_finish(struct importer *im, struct error *err)
         rc = im->error.code;
     }
     return check(im, rc, err);
+}
+
+uint64_t importer_directory_bytes(const struct importer *im)
+{
+    return ctf_import_bytes(im);
+}
+
+int importer_write_merged(struct importer *im, const char *path, struct error *err)
+{
+    return reader_write_merged(im->reader, path, err);
 }
 
 void importer_close(struct importer *im)

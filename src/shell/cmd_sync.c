@@ -111,9 +111,11 @@ int cmd_sync(struct shell *sh, struct error *err)
     rc = report_islands(sh, err);
     if (rc == 0 && sh->opt.plot && pairs)
         rc = sync_plot(sh, sh->opt.plot, err);
+    if (rc == 0 && sh->opt.output && good == pairs && pairs && (rc = tp_write_merged(sh->tp, sh->opt.output)) < 0)
+        return session_error(sh, rc, err);
     if (rc == 0 && !pairs)
         return error_set(err, -MRD_ENOTFOUND,
                          "sync: no pair of hosts exchanged packets that both recorded; record net_dev_queue and "
-                         "net_if_receive_skb on each");
+                         "net_if_receive_skb (LTTng) or with packet_headers: true (ftrace) on each");
     return rc == 0 && good < pairs ? 1 : rc;
 }

@@ -223,7 +223,15 @@ int tp_finish(struct tp *tp)
 
 uint64_t tp_loaded_bytes(const struct tp *tp)
 {
-    return tp->bytes;
+    return tp->bytes + (tp->importer ? importer_directory_bytes(tp->importer) : 0);
+}
+
+int tp_write_merged(struct tp *tp, const char *path)
+{
+    begin(tp);
+    if (!tp->finished)
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: tp_finish() comes first", path));
+    return tp_done(tp, importer_write_merged(tp->importer, path, &tp->err));
 }
 
 /* ---- asking ---- */

@@ -246,8 +246,8 @@ static int read_fd(struct reader *r, int fd, struct error *err)
 /* The traces that wait, in their order. */
 static void read_pending(struct reader *r)
 {
-    for (size_t i = 0; i < r->pending.n; i++) {
-        const struct pending_trace *t = &r->pending.p[i];
+    for (; r->n_read < r->pending.n; r->n_read++) {
+        const struct pending_trace *t = &r->pending.p[r->n_read];
         reader_begin_input(
             r, (struct trace_input){.serial = t->serial, .clock_file = t->clock_file, .base_machine = t->machine});
         reader_note_bytes(r, t->bytes);
@@ -255,7 +255,6 @@ static void read_pending(struct reader *r)
         reader_read_proto(r, t->bytes, true);
         proto_reader_finish_file(r->im->proto);
     }
-    vec_clear(&r->pending);
 }
 
 /* The last part of a path, without its ending. */

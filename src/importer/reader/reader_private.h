@@ -25,7 +25,7 @@ struct pending_trace {
     const char *name; /* of the file, without its ending; in the arena */
     uint32_t serial;
     uint32_t clock_file;
-    uint32_t recording; /* its number among the recordings */
+    uint32_t recording; /* its number among the recordings, when there are several */
     uint32_t machine;   /* row of the machine that its packets belong to when they name none */
 };
 
@@ -33,6 +33,7 @@ struct reader {
     struct importer *im;
     VEC(struct pending_trace)
     pending;
+    size_t n_read; /* of them */
     struct arena names;
     VEC(struct piece)
     pieces;            /* by epoch */

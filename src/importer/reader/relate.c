@@ -112,22 +112,26 @@ static int give_machine(struct reader *r, struct pending_trace *t)
     return 0;
 }
 
+static int relate(struct reader *r)
+{
+    size_t first = r->n_read, end = r->pending.n;
+    bool alone = first == end;
+    int rc = 0;
+    if (end - first + ctf_import_count(r->im) < 2)
+        return ctf_import_prepare(r->im, alone);
+    for (size_t i = first; i < end && !rc; i++)
+        rc = collect(r, &r->pending.p[i]);
+    if (!rc)
+        rc = ctf_import_prepare(r->im, alone);
+    if (!rc)
+        rc = recordings_solve(r->im, alone ? SYNC_NO_HOST : (int)r->pending.p[first].recording);
+    for (size_t i = first; i < end && !rc; i++)
+        rc = give_machine(r, &r->pending.p[i]);
+    return rc ? rc : recordings_relate(r->im);
+}
+
 int relate_recordings(struct reader *r, struct error *err)
 {
-    int rc = 0;
-    if (r->pending.n + ctf_import_count(r->im) < 2) {
-        rc = ctf_import_prepare(r->im, r->pending.n == 0);
-    } else {
-        for (size_t i = 0; i < r->pending.n && !rc; i++)
-            rc = collect(r, &r->pending.p[i]);
-        if (!rc)
-            rc = ctf_import_prepare(r->im, r->pending.n == 0);
-        if (!rc)
-            rc = recordings_solve(r->im, r->pending.n ? (int)r->pending.p[0].recording : SYNC_NO_HOST);
-        for (size_t i = 0; i < r->pending.n && !rc; i++)
-            rc = give_machine(r, &r->pending.p[i]);
-        if (!rc)
-            rc = recordings_relate(r->im);
-    }
+    int rc = relate(r);
     return rc ? error_set(err, rc, "relating the recordings: %s", error_code_text(rc)) : 0;
 }

@@ -4,8 +4,8 @@
 
 #include "importer/reader/reader_private.h"
 
-/* Adds every proto trace in r->pending and every CTF trace to the recordings, solves, gives related traces machines of
- * their own (pending_trace.machine) and joins their clocks. Nothing when there is only one of all. */
+/* Adds every proto trace that waits in r->pending and every CTF trace to the recordings, solves, gives related traces
+ * machines of their own (pending_trace.machine) and joins their clocks. Nothing when there is only one of all. */
 int relate_recordings(struct reader *r, struct error *err);
 
 #endif
