@@ -285,7 +285,8 @@ START_TEST(a_failing_allocation_is_an_error)
         alloc_set_gate(gate, &c);
         struct outcome o = import(whole, k % 3 ? MAPPED : FED, 5000, false);
         alloc_set_gate(NULL, NULL);
-        ck_assert_msg(o.rc != 0 || (!c.for_good && o.rows == good.rows), "call %ld failed and nobody said so", k);
+        bool harmless = c.left >= 0 || !c.for_good; /* none failed (fed bytes take fewer calls), or a single one */
+        ck_assert_msg(o.rc != 0 || (harmless && o.rows == good.rows), "call %ld failed and nobody said so", k);
     }
     free(text);
 }

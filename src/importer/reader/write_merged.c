@@ -95,10 +95,9 @@ static int copy_compressed(struct merged *m, const struct pb_field *f, const str
 {
     uint8_t *bytes;
     size_t len;
-    int rc = reader_inflate_all(f->id == COMPRESSED ? FORMAT_GZIP : FORMAT_ZSTD, pb_bytes(f), &bytes, &len, err);
-    if (rc)
-        return error_prefix(err, "%s", t->name);
-    rc = copy_trace(m, slice_of(bytes, len), t, true, err);
+    uint64_t room = unpack_limit(f->u);
+    int rc = reader_inflate_all(f->id == COMPRESSED ? FORMAT_GZIP : FORMAT_ZSTD, pb_bytes(f), &bytes, &len, &room, err);
+    rc = rc ? error_prefix(err, "%s", t->name) : copy_trace(m, slice_of(bytes, len), t, true, err);
     mem_free(bytes);
     return rc;
 }
