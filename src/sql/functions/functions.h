@@ -24,7 +24,9 @@ struct function_rows {
     X(math)                                                                                                            \
     X(ordered)                                                                                                         \
     X(percentile)                                                                                                      \
+    X(pprof)                                                                                                           \
     X(regexp)                                                                                                          \
+    X(stacks)                                                                                                          \
     X(text)                                                                                                            \
     X(timediff)
 
