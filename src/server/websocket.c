@@ -2,9 +2,9 @@
 #include "server/websocket.h"
 
 #include "base/alloc.h"
-#include "server/sha1.h"
 
-#include <stdio.h>
+#include <nettle/base64.h>
+#include <nettle/sha1.h>
 #include <wslay/wslay.h>
 
 enum { MAX_CONTROL = 125 };
@@ -19,19 +19,15 @@ struct websocket {
 
 void websocket_accept(struct slice key, char accept[WEBSOCKET_ACCEPT_LEN + 1])
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char text[WEBSOCKET_KEY_LEN + 40];
-    uint8_t digest[21] = {0};
-    int n = snprintf(text, sizeof text, "%.*s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", (int)key.len, (const char *)key.p);
-    sha1(slice_of(text, (size_t)n), digest);
-    char *to = accept;
-    for (int i = 0; i < 21; i += 3) {
-        uint32_t v = (uint32_t)digest[i] << 16 | (uint32_t)digest[i + 1] << 8 | digest[i + 2];
-        for (int shift = 18; shift >= 0; shift -= 6)
-            *to++ = digits[v >> shift & 63];
-    }
-    to[-1] = '='; /* twenty bytes leave one digit of the last group unused */
-    *to = '\0';
+    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* RFC 6455 1.3 */
+    uint8_t digest[SHA1_DIGEST_SIZE];
+    struct sha1_ctx sha1;
+    sha1_init(&sha1);
+    sha1_update(&sha1, key.len, key.p);
+    sha1_update(&sha1, sizeof guid - 1, (const uint8_t *)guid);
+    sha1_digest(&sha1, sizeof digest, digest);
+    base64_encode_raw(accept, sizeof digest, digest);
+    accept[WEBSOCKET_ACCEPT_LEN] = '\0';
 }
 
 size_t websocket_head(uint8_t head[WEBSOCKET_MAX_HEAD], enum websocket_opcode opcode, uint64_t len)
