@@ -604,7 +604,17 @@ static const struct {
     {"INCLUDE PERFETTO MODULE std.trees.table_conversion; SELECT * FROM _tree_to_table!(_tree_from_table!((SELECT 1 AS "
      "id, NULL "
      "AS parent_id, 'a' AS n UNION ALL SELECT 2, 1, 'b'), (n)), (n))",
-     "1,-,a;2,1,b"},
+     "0,-,1,-,a;1,0,2,1,b"},
+    {"WITH g(s, d, w) AS (VALUES (1, 2, 3), (2, 3, 5)) SELECT root_node_id, node_id FROM "
+     "__intrinsic_dfs_weight_bounded("
+     "(SELECT RepeatedField(s) FROM g), (SELECT RepeatedField(d) FROM g), (SELECT RepeatedField(w) FROM g), (SELECT "
+     "RepeatedField(1)), (SELECT RepeatedField(7)), 0) AS dt",
+     "1,1;1,2"},
+    {"CREATE PERFETTO MACRO both(a TableOrSubQuery) RETURNS TableOrSubQuery AS (SELECT id_0 FROM _interval_intersect "
+     "!(($a, "
+     "$a), ())); SELECT * FROM both!((SELECT 5 AS id, 1 AS ts, 2 AS dur))",
+     "5"},
+    {"SELECT json_valid('{}', 1), json_valid('{', 1), json_valid('{}', 4), json_valid(NULL, 1)", "1,0,0,-"},
     {"SELECT json_error_position('{\"a\":[1,2}'), json_error_position('[1]'), jsonb_extract('{\"a\":5}', '$.a')",
      "10,0,5"},
     {"SELECT json_pretty('{\"a\":[1,{}]}')", "{\n    \"a\": [\n        1,\n        {}\n    ]\n}"},

@@ -189,22 +189,13 @@ static void rows_final(sqlite3_context *ctx)
     s->open = false;
 }
 
-/* A tree is a table with the columns id and parent_id in front; it goes through functions as it is. */
-static void tree_to_table(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
-    struct runtime_table *t = value_table(argv[0]);
-    (void)argc;
-    if (t)
-        value_result_table(ctx, runtime_table_ref(t));
-}
-
 static const struct engine_function rows[] = {
     {.name = "__intrinsic_array_agg", .n_args = 1, .step = array_step, .final = array_final},
+    {.name = "repeatedfield", .n_args = 1, .step = array_step, .final = array_final}, /* as older modules call it */
     {.name = "__intrinsic_timestamp_set_agg", .n_args = 1, .step = array_step, .final = timestamps_final},
     {.name = "__intrinsic_graph_agg", .n_args = 2, .step = graph_step, .final = graph_final},
     {.name = "__intrinsic_row_dataframe_agg", .n_args = -1, .step = rows_step, .final = rows_final},
     {.name = "__intrinsic_tree_from_table", .n_args = -1, .step = rows_step, .final = rows_final},
-    {.name = "__intrinsic_tree_to_table", .n_args = 1, .scalar = tree_to_table},
 };
 
 FUNCTION_ROWS(aggregates, rows);

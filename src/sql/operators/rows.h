@@ -14,7 +14,7 @@
     X(slices)                                                                                                          \
     X(table_ptr)                                                                                                       \
     X(tree)                                                                                                            \
-    X(tree_summary)                                                                                                    \
+    X(tree_value)                                                                                                      \
     X(wakeup)
 
 #define X(file) extern const struct function_rows file##_functions;

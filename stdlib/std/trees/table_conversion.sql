@@ -26,7 +26,8 @@ RETURNS _ProjectionFragment AS $idx AS $col;
 CREATE PERFETTO MACRO _tree_to_table_col_bind(idx ColumnName, col ColumnName)
 RETURNS Expr AS __intrinsic_table_ptr_bind($idx, __intrinsic_stringify!($col));
 
--- Such a value as rows again: (id, parent_id, the columns).
+-- Such a value as rows again: (_tree_id, _tree_parent_id, id, parent_id, the columns). The first two are the numbers of the
+-- row and of its parent.
 CREATE PERFETTO MACRO _tree_to_table(
   -- The value.
   tree_ptr Expr,
@@ -36,12 +37,16 @@ CREATE PERFETTO MACRO _tree_to_table(
 RETURNS TableOrSubquery AS
 (
   SELECT
-    c0 AS id,
-    c1 AS parent_id
-    __intrinsic_token_apply_prefix!(_tree_to_table_col_select, (c2, c3, c4, c5, c6, c7, c8, c9), $columns)
+    c0 AS _tree_id,
+    c1 AS _tree_parent_id,
+    c2 AS id,
+    c3 AS parent_id
+    __intrinsic_token_apply_prefix!(_tree_to_table_col_select, (c4, c5, c6, c7, c8, c9), $columns)
   FROM __intrinsic_table_ptr(__intrinsic_tree_to_table($tree_ptr))
   WHERE
-    __intrinsic_table_ptr_bind(c0, 'id')
-    AND __intrinsic_table_ptr_bind(c1, 'parent_id')
-    __intrinsic_token_apply_and_prefix!(_tree_to_table_col_bind, (c2, c3, c4, c5, c6, c7, c8, c9), $columns)
+    __intrinsic_table_ptr_bind(c0, '_tree_id')
+    AND __intrinsic_table_ptr_bind(c1, '_tree_parent_id')
+    AND __intrinsic_table_ptr_bind(c2, 'id')
+    AND __intrinsic_table_ptr_bind(c3, 'parent_id')
+    __intrinsic_token_apply_and_prefix!(_tree_to_table_col_bind, (c4, c5, c6, c7, c8, c9), $columns)
 );
