@@ -1,6 +1,7 @@
 /* Owns what LTTng kernel events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls. */
 #include "importer/ctf/ctf_internal.h"
 
+#include "importer/track/irq_tracks.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
 #include "importer/track/slice_tracker.h"
@@ -78,45 +79,50 @@ static void statedump_process(const struct ctf_row *e, const char *rest)
     process_tracker_thread_name(t, utid, name, THREAD_NAME_PROCESS_TREE);
 }
 
-static uint32_t cpu_track(const struct ctf_row *e, const char *type, const char *name)
+static void irq_begin(const struct ctf_row *e, enum irq_track_kind kind, strid name)
 {
-    return track_intern_int(e->m->im->tracks, e->m->id, type, TRACK_SLICE, "cpu", e->cpu,
-                            strpool_printf(&e->m->st->strings, "%s Cpu %u", name, e->cpu));
+    slice_begin(e->m->im->slices, e->m->id, e->ts, irq_track(e->m, kind, e->cpu), import_str(e->m->im, "irq"), name, 0);
+}
+
+static void irq_end(const struct ctf_row *e, enum irq_track_kind kind, const struct arg_list *args)
+{
+    slice_end(e->m->im->slices, e->m->id, e->ts, irq_track(e->m, kind, e->cpu), import_str(e->m->im, "irq"), 0, args);
 }
 
 static void irq_entry(const struct ctf_row *e, const char *rest)
 {
     (void)rest;
     const struct ctf_item *name = ctf_item_find(e->fields, "name");
-    struct slice s = name && name->kind == CTF_ITEM_TEXT ? name->text : slice_of("", 0);
-    strid slice = strpool_printf(&e->m->st->strings, "IRQ (%.*s)", (int)(s.len > 200 ? 200 : s.len), (const char *)s.p);
-    slice_begin(e->m->im->slices, e->m->id, e->ts, cpu_track(e, "cpu_irq", "Irq"), import_str(e->m->im, "irq"), slice,
-                0);
+    irq_begin(e, IRQ_TRACK, irq_slice_name(e->m, name && name->kind == CTF_ITEM_TEXT ? name->text : slice_of("", 0)));
 }
 
 static void irq_exit(const struct ctf_row *e, const char *rest)
 {
     (void)rest;
-    slice_end(e->m->im->slices, e->m->id, e->ts, cpu_track(e, "cpu_irq", "Irq"), import_str(e->m->im, "irq"), 0, NULL);
+    struct args *a = &e->m->st->args;
+    struct arg_list args = {0};
+    strid key = strpool_intern_str(a->strings, "ret");
+    arg_list_add(a, &args, key, key, ARG_STRING,
+                 strpool_intern_str(a->strings, integer(e, "ret") == 1 ? "handled" : "unhandled"));
+    irq_end(e, IRQ_TRACK, &args);
+    arg_list_free(&args);
 }
-
-static const char *const softirqs[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
-                                       "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
 
 static void softirq_entry(const struct ctf_row *e, const char *rest)
 {
     (void)rest;
-    uint64_t vec = (uint64_t)integer(e, "vec");
-    if (vec < sizeof softirqs / sizeof *softirqs)
-        slice_begin(e->m->im->slices, e->m->id, e->ts, cpu_track(e, "cpu_softirq", "SoftIrq"),
-                    import_str(e->m->im, "irq"), import_str(e->m->im, softirqs[vec]), 0);
+    const char *name = softirq_name((uint64_t)integer(e, "vec"));
+    if (name)
+        irq_begin(e, SOFTIRQ_TRACK, import_str(e->m->im, name));
 }
 
 static void softirq_exit(const struct ctf_row *e, const char *rest)
 {
     (void)rest;
-    slice_end(e->m->im->slices, e->m->id, e->ts, cpu_track(e, "cpu_softirq", "SoftIrq"), import_str(e->m->im, "irq"), 0,
-              NULL);
+    struct arg_list args = {0};
+    arg_list_int(&e->m->st->args, &args, "vec", integer(e, "vec"));
+    irq_end(e, SOFTIRQ_TRACK, &args);
+    arg_list_free(&args);
 }
 
 static uint32_t thread_track(const struct ctf_row *e)

@@ -1,30 +1,30 @@
 /* Events of interrupts and what runs in their wake: irq, softirq, timers, work queues. */
 #include "importer/ftrace/ftrace_internal.h"
+#include "importer/track/irq_tracks.h"
 
-/* The tracks of a cpu, made at its first event of the kind. */
-static uint32_t cpu_track(const struct ftrace_event *e, uint32_t *cache, const char *type, const char *name)
+/* The tracks of a cpu are kept with it. */
+static uint32_t kept_track(const struct ftrace_event *e, uint32_t *kept, enum irq_track_kind kind)
 {
-    if (__builtin_expect(*cache == 0, 0)) {
-        uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, type, TRACK_SLICE, "cpu", e->cpu,
-                                          ftrace_name(e, "%s Cpu %u", name, e->cpu));
-        *cache = track == UINT32_MAX ? 0 : track + 1;
+    if (__builtin_expect(*kept == 0, 0)) {
+        uint32_t track = irq_track(e->m, kind, e->cpu);
+        *kept = track == UINT32_MAX ? 0 : track + 1;
     }
-    return *cache - 1;
+    return *kept - 1;
 }
 
-static uint32_t irq_track(const struct ftrace_event *e)
+static uint32_t hard_track(const struct ftrace_event *e)
 {
-    return cpu_track(e, &e->f->cpus.p[e->cpu]->track_irq, "cpu_irq", "Irq");
+    return kept_track(e, &e->f->cpus.p[e->cpu]->track_irq, IRQ_TRACK);
 }
 
-static uint32_t softirq_track(const struct ftrace_event *e)
+static uint32_t soft_track(const struct ftrace_event *e)
 {
-    return cpu_track(e, &e->f->cpus.p[e->cpu]->track_softirq, "cpu_softirq", "SoftIrq");
+    return kept_track(e, &e->f->cpus.p[e->cpu]->track_softirq, SOFTIRQ_TRACK);
 }
 
 static uint32_t hrtimer_track(const struct ftrace_event *e)
 {
-    return cpu_track(e, &e->f->cpus.p[e->cpu]->track_hrtimer, "cpu_hrtimer", "Hrtimer");
+    return kept_track(e, &e->f->cpus.p[e->cpu]->track_hrtimer, HRTIMER_TRACK);
 }
 
 static void irq_handler_entry(const struct ftrace_event *e)
@@ -36,8 +36,8 @@ static void irq_handler_entry(const struct ftrace_event *e)
     if (!slot)
         return;
     if (!*slot)
-        *slot = ftrace_name(e, "IRQ (%.*s)", name.len > 200 ? 200 : (int)name.len, (const char *)name.p);
-    ftrace_begin(e, irq_track(e), e->f->text[TEXT_IRQ], (strid)*slot, 0);
+        *slot = irq_slice_name(e->m, name);
+    ftrace_begin(e, hard_track(e), e->f->text[TEXT_IRQ], (strid)*slot, 0);
 }
 
 static void irq_handler_exit(const struct ftrace_event *e)
@@ -48,31 +48,26 @@ static void irq_handler_exit(const struct ftrace_event *e)
     small_args_put(&args, e->f->text[TEXT_RET], ARG_STRING,
                    e->f->text[field_i32(&f, 2) == 1 ? TEXT_HANDLED : TEXT_UNHANDLED]);
     struct arg_list list = small_args_list(&args);
-    ftrace_end(e, irq_track(e), e->f->text[TEXT_IRQ], 0, &list);
+    ftrace_end(e, hard_track(e), e->f->text[TEXT_IRQ], 0, &list);
 }
 
 static void local_timer_entry(const struct ftrace_event *e)
 {
-    ftrace_begin(e, irq_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, "IRQ (LocalTimer)"), 0);
+    ftrace_begin(e, hard_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, "IRQ (LocalTimer)"), 0);
 }
 
 static void local_timer_exit(const struct ftrace_event *e)
 {
-    ftrace_end(e, irq_track(e), e->f->text[TEXT_IRQ], 0, NULL);
+    ftrace_end(e, hard_track(e), e->f->text[TEXT_IRQ], 0, NULL);
 }
-
-/* The kernel's softirq_to_name. */
-static const char *const softirq_names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
-                                            "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
-enum { SOFTIRQS = sizeof softirq_names / sizeof *softirq_names };
 
 static void softirq_entry(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t vec = field_u32(&f, 1);
-    if (vec < SOFTIRQS)
-        ftrace_begin(e, softirq_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, softirq_names[vec]), 0);
+    const char *name = softirq_name(field_u32(&f, 1));
+    if (name)
+        ftrace_begin(e, soft_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, name), 0);
 }
 
 static void softirq_exit(const struct ftrace_event *e)
@@ -82,7 +77,7 @@ static void softirq_exit(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     small_args_put(&args, e->f->text[TEXT_VEC], ARG_INT, field_u32(&f, 1));
     struct arg_list list = small_args_list(&args);
-    ftrace_end(e, softirq_track(e), e->f->text[TEXT_IRQ], 0, &list);
+    ftrace_end(e, soft_track(e), e->f->text[TEXT_IRQ], 0, &list);
 }
 
 static void hrtimer_expire_entry(const struct ftrace_event *e)
