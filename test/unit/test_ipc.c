@@ -168,7 +168,8 @@ static void open_world(struct world *w, const char *address, const struct ipc_se
     *w = (struct world){.fd = -1, .address = address};
     uv_loop_init(&w->loop);
     struct ipc_service s = {&ipc_producer_port, w, on_invoke, on_peer_gone};
-    struct ipc_host_options o = {&s, 1, {1000, 1 << 20}, "test socket", 2};
+    struct ipc_host_options o = {
+        .services = &s, .n_services = 1, .limits = {1000, 1 << 20}, .log_name = "test socket", .max_peers = 2};
     ck_assert_msg(ipc_host_open(&w->host, &w->loop, address, &o, &err) == 0, "%s", err.text);
     ck_assert_int_eq(ipc_client_open(&w->client, &w->loop, address, ask, NULL, &client_ops, w, &err), 0);
     uv_run(&w->loop, UV_RUN_DEFAULT);

@@ -93,13 +93,13 @@ static void close_output(struct recorder *r)
 {
     if (r->fd < 0)
         return;
-    struct stat st;
-    if (r->service_writes && fstat(r->fd, &st) == 0)
+    struct stat st = {0};
+    if (fstat(r->fd, &st) == 0 && r->service_writes)
         r->written = (uint64_t)st.st_size;
     close(r->fd);
     r->fd = -1;
-    if (r->written == 0 && r->path[0])
-        unlink(r->path); /* nothing came: leave nothing behind */
+    if (r->written == 0 && r->path[0] && S_ISREG(st.st_mode))
+        unlink(r->path); /* nothing came: leave nothing behind (but /dev/null stays) */
     else
         fprintf(stderr, "Wrote %llu bytes into %s\n", (unsigned long long)r->written, r->path[0] ? r->path : "stdout");
 }

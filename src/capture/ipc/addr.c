@@ -105,6 +105,15 @@ int ipc_addr_parse(struct ipc_addr *a, const char *text, struct error *err)
     return parse_unix(a, text, err);
 }
 
+bool ipc_addr_is_exposed(const struct ipc_addr *a)
+{
+    const struct sockaddr_in *in = (const void *)&a->addr;
+    const struct sockaddr_in6 *in6 = (const void *)&a->addr;
+    if (a->family == AF_INET)
+        return ntohl(in->sin_addr.s_addr) >> 24 != 127;
+    return a->family == AF_INET6 && !IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
 /* A peer that vanishes without a word (a machine that lost power, a network that was cut) is noticed within half a
  * minute. Sockets that a listener accepts inherit this. */
 static void notice_death(int fd)

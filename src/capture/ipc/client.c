@@ -134,17 +134,15 @@ static bool send_scratch(struct ipc_client *c, int fd)
     return ok;
 }
 
-int ipc_client_open(struct ipc_client **out, uv_loop_t *loop, const char *address,
-                    const struct ipc_service_desc *service, const struct slice *identity,
-                    const struct ipc_client_ops *ops, void *ctx, struct error *err)
+int ipc_client_attach(struct ipc_client **out, uv_loop_t *loop, int fd, bool connecting,
+                      const struct ipc_service_desc *service, const struct slice *identity,
+                      const struct ipc_client_ops *ops, void *ctx, struct error *err)
 {
     static const struct ipc_conn_limits limits = {.send_timeout_ms = 30000, .queue_max_bytes = 64u << 20};
-    bool connecting;
-    if (service->n_methods > MAX_METHODS)
+    if (service->n_methods > MAX_METHODS) {
+        close(fd);
         return error_set(err, -MRD_EINVALID, "service with too many methods");
-    int fd = ipc_addr_connect(address, &connecting, NULL, err);
-    if (fd < 0)
-        return fd;
+    }
     struct ipc_client *c = mem_zalloc(sizeof *c);
     if (c)
         c->conn = ipc_conn_new(loop, fd, connecting, &conn_ops, &limits, c);
@@ -164,6 +162,15 @@ int ipc_client_open(struct ipc_client **out, uv_loop_t *loop, const char *addres
     send_scratch(c, -1);
     *out = c;
     return 0;
+}
+
+int ipc_client_open(struct ipc_client **out, uv_loop_t *loop, const char *address,
+                    const struct ipc_service_desc *service, const struct slice *identity,
+                    const struct ipc_client_ops *ops, void *ctx, struct error *err)
+{
+    bool connecting;
+    int fd = ipc_addr_connect(address, &connecting, NULL, err);
+    return fd < 0 ? fd : ipc_client_attach(out, loop, fd, connecting, service, identity, ops, ctx, err);
 }
 
 bool ipc_client_invoke(struct ipc_client *c, unsigned method, struct slice args, int fd, ipc_reply_fn fn, void *ctx)

@@ -25,6 +25,11 @@ int ipc_client_open(struct ipc_client **out, uv_loop_t *loop, const char *addres
                     const struct ipc_service_desc *service, const struct slice *identity,
                     const struct ipc_client_ops *ops, void *ctx, struct error *err);
 
+/* The same over a socket (taken over, also on failure); `connecting`: its connect is under way. */
+int ipc_client_attach(struct ipc_client **out, uv_loop_t *loop, int fd, bool connecting,
+                      const struct ipc_service_desc *service, const struct slice *identity,
+                      const struct ipc_client_ops *ops, void *ctx, struct error *err);
+
 /* Calls method `method` (0-based index of the service's list). `fn` NULL drops the reply. False when the arguments do
  * not fit a frame, memory is out, or the service does not have the method. Before `bound` calls are refused too. */
 bool ipc_client_invoke(struct ipc_client *c, unsigned method, struct slice args, int fd, ipc_reply_fn fn, void *ctx);

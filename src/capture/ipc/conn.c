@@ -34,7 +34,7 @@ struct ipc_conn {
     bool connecting;
     bool closing;
     const char *broken; /* why nothing more can be sent: reported from the loop */
-    bool want_write;
+    bool want_write, paused;
     int received_fd;
     bool time_receipts;
     struct timespec received_at; /* CLOCK_REALTIME of the kernel; 0: unknown */
@@ -84,13 +84,19 @@ static void fail(struct ipc_conn *c, const char *why)
     c->ops->closed(c->ctx, why);
 }
 
+static void watch(struct ipc_conn *c)
+{
+    int events = (c->paused ? 0 : UV_READABLE) | (c->want_write ? UV_WRITABLE : 0);
+    uv_poll_start(&c->poll, events ? events : UV_DISCONNECT, on_poll);
+}
+
 static void update_poll(struct ipc_conn *c)
 {
     bool want = c->connecting || c->head;
     if (want == c->want_write || c->closing || c->broken)
         return;
     c->want_write = want;
-    uv_poll_start(&c->poll, UV_READABLE | (want ? UV_WRITABLE : 0), on_poll);
+    watch(c);
     if (want)
         uv_timer_start(&c->stall, on_stall, c->limits.send_timeout_ms, 0);
     else
@@ -274,6 +280,13 @@ bool ipc_conn_drain(struct ipc_conn *c, unsigned timeout_ms)
     }
 }
 
+void ipc_conn_pause(struct ipc_conn *c, bool paused)
+{
+    c->paused = paused;
+    if (!c->closing && !c->broken)
+        watch(c);
+}
+
 int ipc_conn_take_fd(struct ipc_conn *c)
 {
     int fd = c->received_fd;
@@ -383,7 +396,7 @@ static void resume_poll(struct ipc_conn *c)
     struct msghdr m = {.msg_control = control, .msg_controllen = sizeof control};
     while (recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
         m = (struct msghdr){.msg_control = control, .msg_controllen = sizeof control};
-    uv_poll_start(&c->poll, UV_READABLE | (c->want_write ? UV_WRITABLE : 0), on_poll);
+    watch(c);
 }
 
 static void on_poll(uv_poll_t *h, int status, int events)

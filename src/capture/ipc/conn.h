@@ -43,6 +43,9 @@ size_t ipc_conn_queued(const struct ipc_conn *c);
 /* Writes the queue out, waiting up to `timeout_ms` for the peer; false when it is not empty then. */
 bool ipc_conn_drain(struct ipc_conn *c, unsigned timeout_ms);
 
+/* Reads nothing while paused: the other side is held back by its socket. */
+void ipc_conn_pause(struct ipc_conn *c, bool paused);
+
 /* The last descriptor received, or -1; it then belongs to the caller. */
 int ipc_conn_take_fd(struct ipc_conn *c);
 

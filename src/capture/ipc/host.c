@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,6 +28,17 @@ struct ipc_peer {
     void (*drained)(void *ctx);
     void *drained_ctx;
     char name[96];
+    char certified[TLS_NAME_MAX]; /* the name that its certificate proves; "" without TLS */
+    struct ipc_visitor visitor;   /* of another machine */
+};
+
+/* A connection whose TLS handshake is under way, or that TLS carries. */
+struct tls_peer {
+    struct tls_peer *next, **prev;
+    struct ipc_host *host;
+    struct tls_link *link;
+    int plain; /* until it is a peer's */
+    char name[96];
 };
 
 struct ipc_host {
@@ -44,6 +56,11 @@ struct ipc_host {
     struct pb_writer scratch; /* the frame being built */
     struct log_limit log_limit;
     bool closing, poll_closed;
+    struct tls_keys *tls;
+    struct tls_peer *tls_peers;
+    unsigned n_handshakes;
+    struct ipc_guard *guard;
+    bool is_guarded; /* nobody is served who did not say which machine it is */
 };
 
 static void maybe_free(struct ipc_host *h)
@@ -77,6 +94,7 @@ static void peer_gone(struct ipc_peer *p, const char *why)
         log_line("traced: %s: dropped %s: %s", h->log_name, p->name, why);
     p->kicked = true;
     p->drained = NULL;
+    ipc_guard_leave(&p->visitor);
     for (unsigned i = 0; i < h->n_services; i++)
         if (p->bound[i] && h->services[i].disconnected)
             h->services[i].disconnected(h->services[i].ctx, p);
@@ -145,6 +163,13 @@ static void on_identity(struct ipc_peer *p, const struct ipc_frame *f)
     p->id.machine_id = machine_id_of_hint((const char *)hint.p, hint.len);
     copy_name(p->id.machine_name, sizeof p->id.machine_name, f->name2);
     p->id.frozen = true;
+    const char *refused = ipc_guard_admit(p->host->guard, &p->visitor, p->id.machine_id, p->id.machine_name,
+                                          p->host->tls ? p->certified : NULL);
+    if (refused) {
+        log_line("traced: %s: refused %s, machine \"%s\": %s", p->host->log_name, p->name, p->id.machine_name, refused);
+        ipc_peer_kick(p, refused);
+        return;
+    }
     log_line("traced: %s: %s is pid %d uid %u of machine %u \"%s\"", p->host->log_name, p->name, p->id.pid, p->id.uid,
              p->id.machine_id, p->id.machine_name);
 }
@@ -185,8 +210,13 @@ static void on_frame(void *ctx, struct slice bytes)
 {
     struct ipc_peer *p = ctx;
     struct ipc_frame f;
+    ipc_guard_count(&p->visitor, bytes.len);
     if (p->kicked || !ipc_frame_decode(bytes, &f))
         return; /* spec ipc 1: dropped silently */
+    if (p->host->is_guarded && !p->id.frozen && f.kind != IPC_PEER_IDENTITY) {
+        ipc_peer_kick(p, "it did not say which machine it is");
+        return;
+    }
     switch (f.kind) {
     case IPC_BIND:
         on_bind(p, &f);
@@ -212,7 +242,13 @@ static void on_drained(void *ctx)
 
 static const struct ipc_conn_ops conn_ops = {.frame = on_frame, .closed = on_closed, .drained = on_drained};
 
-static void add_peer(struct ipc_host *h, int fd)
+static void pause_visitor(struct ipc_visitor *v, bool paused)
+{
+    struct ipc_peer *p = (struct ipc_peer *)((char *)v - offsetof(struct ipc_peer, visitor));
+    ipc_conn_pause(p->conn, paused);
+}
+
+static void add_peer(struct ipc_host *h, int fd, const struct tls_peer *tls, const char *certified)
 {
     unsigned dropped;
     struct ipc_peer *p = mem_zalloc(sizeof *p);
@@ -223,7 +259,12 @@ static void add_peer(struct ipc_host *h, int fd)
         close(fd);
         return;
     }
-    ipc_addr_peer_name(fd, p->name, sizeof p->name);
+    if (tls)
+        snprintf(p->name, sizeof p->name, "%s", tls->name);
+    else
+        ipc_addr_peer_name(fd, p->name, sizeof p->name);
+    snprintf(p->certified, sizeof p->certified, "%s", certified);
+    p->visitor.pause = pause_visitor;
     p->host = h;
     p->id.pid = -1;
     p->id.local = h->addr.family == AF_UNIX;
@@ -249,6 +290,64 @@ static void add_peer(struct ipc_host *h, int fd)
     h->n_peers++;
 }
 
+/* ---- TLS ---- */
+
+enum { HANDSHAKES_MAX = 256 }; /* at once, of everybody who can reach the port */
+
+static void free_tls_peer(struct tls_peer *t)
+{
+    if (t->plain >= 0) {
+        close(t->plain);
+        t->host->n_handshakes--;
+    }
+    *t->prev = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+    mem_free(t);
+}
+
+static void on_tls_established(void *ctx, struct tls_link *l, const char *name)
+{
+    struct tls_peer *t = ctx;
+    (void)l;
+    t->host->n_handshakes--;
+    add_peer(t->host, t->plain, t, name);
+    t->plain = -1;
+}
+
+static void on_tls_closed(void *ctx, struct tls_link *l, const char *why)
+{
+    struct tls_peer *t = ctx;
+    unsigned dropped;
+    (void)l;
+    if (why && log_allowed(&t->host->log_limit, 20, &dropped))
+        log_line("traced: %s: refused %s: TLS: %s", t->host->log_name, t->name, why);
+    free_tls_peer(t);
+}
+
+static void start_tls(struct ipc_host *h, int fd)
+{
+    static const struct tls_link_ops ops = {.established = on_tls_established, .closed = on_tls_closed};
+    struct error err = {0};
+    struct tls_peer *t = h->n_handshakes < HANDSHAKES_MAX ? mem_zalloc(sizeof *t) : NULL;
+    if (!t) {
+        close(fd);
+        return;
+    }
+    t->host = h;
+    ipc_addr_peer_name(fd, t->name, sizeof t->name);
+    if (tls_link_open(&t->link, h->loop, h->tls, fd, true, &ops, t, &t->plain, &err) != 0) {
+        mem_free(t);
+        return;
+    }
+    h->n_handshakes++;
+    t->next = h->tls_peers;
+    t->prev = &h->tls_peers;
+    if (t->next)
+        t->next->prev = &t->next;
+    h->tls_peers = t;
+}
+
 static void on_acceptable(uv_poll_t *poll, int status, int events)
 {
     struct ipc_host *h = poll->data;
@@ -257,7 +356,10 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     for (int i = 0; i < 16; i++) { /* a storm of connects must not keep the others waiting */
         int fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            add_peer(h, fd);
+            if (h->tls)
+                start_tls(h, fd);
+            else
+                add_peer(h, fd, NULL, "");
             continue;
         }
         if (errno != EMFILE && errno != ENFILE)
@@ -294,6 +396,9 @@ int ipc_host_open(struct ipc_host **out, uv_loop_t *loop, const char *address, c
     h->limits = o->limits;
     h->log_name = o->log_name;
     h->max_peers = o->max_peers;
+    h->tls = o->tls;
+    h->guard = o->guard;
+    h->is_guarded = o->tls || ipc_guard_is_picky(o->guard);
     uv_poll_init(loop, &h->poll, h->fd);
     h->poll.data = h;
     uv_poll_start(&h->poll, UV_READABLE, on_acceptable);
@@ -317,6 +422,10 @@ void ipc_host_close(struct ipc_host *h)
         struct ipc_peer *p = h->peers;
         ipc_conn_close(p->conn);
         peer_gone(p, NULL);
+    }
+    while (h->tls_peers) {
+        tls_link_close(h->tls_peers->link);
+        free_tls_peer(h->tls_peers);
     }
     uv_close((uv_handle_t *)&h->poll, on_host_closed);
     close(h->fd);

@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "capture/ipc/conn.h"
+#include "capture/ipc/guard.h"
 #include "capture/ipc/ports.h"
+#include "capture/ipc/tls.h"
 
 #define IPC_HOST_MAX_SERVICES 2
 
@@ -49,6 +51,9 @@ struct ipc_host_options {
     struct ipc_conn_limits limits;
     const char *log_name; /* "producer socket": for the log; constant */
     unsigned max_peers;   /* 0: no limit */
+    /* for sockets that other machines reach; both may be NULL, and outlive the host */
+    struct tls_keys *tls;    /* only who has a certificate gets in */
+    struct ipc_guard *guard; /* limits of each machine */
 };
 
 /* Listens on `address`. The host closes with ipc_host_close(); loop-run afterwards frees it. */

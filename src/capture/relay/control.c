@@ -67,7 +67,7 @@ static void retry_later(struct relay_control *c)
 static void on_disconnected(void *ctx, const char *why)
 {
     struct relay_control *c = ctx;
-    fprintf(stderr, "traced_relay: no connection to the host at %s: %s\n", c->options.host, why);
+    fprintf(stderr, "traced_relay: no connection to the host at %s: %s\n", c->options.host.host, why);
     ipc_client_close(c->client);
     c->client = NULL;
     retry_later(c);
@@ -189,11 +189,16 @@ static void connect_now(struct relay_control *c)
     static const struct ipc_client_ops ops = {.bound = on_bound, .disconnected = on_disconnected};
     struct pb_writer w = {0};
     struct error err = {0};
+    bool connecting;
+    int fd = relay_uplink_connect(&c->options.host, &connecting, &err);
     ipc_put_peer_identity(&w, getpid(), (int32_t)geteuid(), c->options.machine_id_hint, c->options.machine_name);
     struct slice identity = pb_written(&w);
-    int rc = w.failed
-                 ? -MRD_ENOMEM
-                 : ipc_client_open(&c->client, c->loop, c->options.host, &ipc_relay_port, &identity, &ops, c, &err);
+    int rc = fd < 0 ? fd
+             : w.failed
+                 ? error_set(&err, -MRD_ENOMEM, "out of memory")
+                 : ipc_client_attach(&c->client, c->loop, fd, connecting, &ipc_relay_port, &identity, &ops, c, &err);
+    if (fd >= 0 && w.failed)
+        close(fd);
     pb_writer_free(&w);
     if (rc) {
         fprintf(stderr, "traced_relay: %s\n", err.text);

@@ -7,7 +7,7 @@
 #ifndef MERIDIAN_CAPTURE_RELAY_CONTROL_H
 #define MERIDIAN_CAPTURE_RELAY_CONTROL_H
 
-#include "base/error.h"
+#include "capture/relay/uplink.h"
 
 #include <stdint.h>
 #include <uv.h>
@@ -15,7 +15,7 @@
 struct relay_control;
 
 struct relay_control_options {
-    const char *host;
+    struct relay_uplink host;
     const char *machine_id_hint;
     const char *machine_name;
 };

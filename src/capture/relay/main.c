@@ -20,6 +20,9 @@ static void usage(FILE *to)
         "Forwards the producers of this machine (traced_probes, applications) to the traced of a host.\n"
         "\n"
         "  -b, --background  go to the background once listening\n"
+        "  --tls DIR         with TLS, by the keys in DIR (tracebox relay-keys); the name in the certificate becomes "
+        "the\n"
+        "                    machine's\n"
         "  -h, --help        this text\n"
         "  -V, --version     the version\n"
         "\n"
@@ -56,7 +59,17 @@ static void on_lost(void *ctx, uint64_t bytes)
         relay_control_add_lost(r->control, bytes);
 }
 
-static int run(const char *listen, const char *host, bool background)
+/* With keys, their name is the machine's unless the user gives another (which the host then refuses, in words). */
+static int load_keys(const char *dir, struct tls_keys **keys, char *name, size_t size, struct error *err)
+{
+    const char *given = getenv("PERFETTO_MACHINE_NAME");
+    int rc = dir ? tls_keys_load(keys, dir, err) : 0;
+    if (!rc && dir && !(given && *given))
+        snprintf(name, size, "%s", tls_keys_name(*keys));
+    return rc;
+}
+
+static int run(const char *listen, const char *host, const char *tls, bool background)
 {
     char hint[MACHINE_TEXT_MAX], name[MACHINE_TEXT_MAX];
     machine_id_hint(hint, sizeof hint);
@@ -64,6 +77,11 @@ static int run(const char *listen, const char *host, bool background)
     struct error err = {0};
     struct relay r = {0};
     uv_loop_t loop;
+    struct relay_uplink uplink = {.loop = &loop, .host = host};
+    if (load_keys(tls, &uplink.keys, name, sizeof name, &err) != 0) {
+        fprintf(stderr, "traced_relay: %s\n", err.text);
+        return 1;
+    }
     if (background && daemon(0, 1) != 0) {
         perror("traced_relay: daemon");
         return 1;
@@ -71,9 +89,9 @@ static int run(const char *listen, const char *host, bool background)
     if (uv_loop_init(&loop) != 0)
         return 1;
     int rc =
-        relay_proxy_open(&r.proxy, &loop, &(struct relay_proxy_options){listen, host, hint, name, on_lost, &r}, &err);
+        relay_proxy_open(&r.proxy, &loop, &(struct relay_proxy_options){listen, uplink, hint, name, on_lost, &r}, &err);
     if (!rc)
-        rc = relay_control_open(&r.control, &loop, &(struct relay_control_options){host, hint, name}, &err);
+        rc = relay_control_open(&r.control, &loop, &(struct relay_control_options){uplink, hint, name}, &err);
     if (rc) {
         fprintf(stderr, "traced_relay: %s\n", err.text);
         if (rc == -MRD_EEXISTS || rc == -MRD_EIO)
@@ -90,6 +108,7 @@ static int run(const char *listen, const char *host, bool background)
     }
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_loop_close(&loop);
+    tls_keys_free(uplink.keys);
     return rc ? 1 : 0;
 }
 
@@ -97,15 +116,19 @@ int traced_relay_main(int argc, char **argv)
 {
     static const struct option options[] = {
         {"background", no_argument, NULL, 'b'},
+        {"tls", required_argument, NULL, 't'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},
         {0},
     };
     bool background = false;
+    const char *tls = NULL;
     optind = 1;
     for (int o; (o = getopt_long(argc, argv, "bhV", options, NULL)) != -1;) {
         if (o == 'b') {
             background = true;
+        } else if (o == 't') {
+            tls = optarg;
         } else if (o == 'V') {
             printf("%s\n", machine_software_version);
             return 0;
@@ -124,5 +147,5 @@ int traced_relay_main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     char listen[256];
     ipc_producer_socket_first(listen, sizeof listen);
-    return run(listen, host, background);
+    return run(listen, host, tls, background);
 }

@@ -184,7 +184,8 @@ static bool finish_connect(struct link *l)
     int error = 0;
     socklen_t len = sizeof error;
     if (getsockopt(l->fd[REMOTE], SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0) {
-        fprintf(stderr, "traced_relay: cannot reach the host at %s: %s\n", l->proxy->options.host, strerror(error));
+        fprintf(stderr, "traced_relay: cannot reach the host at %s: %s\n", l->proxy->options.host.host,
+                strerror(error));
         l->proxy->counts.refused++;
         return false;
     }
@@ -270,11 +271,10 @@ static void open_link(struct relay_proxy *p, int local)
     p->links = l;
     p->counts.open++;
     struct error err = {0};
-    struct ipc_addr addr;
     bool ok = p->counts.open <= RELAY_MAX_CONNECTIONS && open_pipe(&l->from[LOCAL]) && open_pipe(&l->from[REMOTE]) &&
               put_identity(l);
     if (ok) {
-        l->fd[REMOTE] = ipc_addr_connect(p->options.host, &l->connecting, &addr, &err);
+        l->fd[REMOTE] = relay_uplink_connect(&p->options.host, &l->connecting, &err);
         ok = l->fd[REMOTE] >= 0 && start_polls(l);
     }
     if (!ok) {

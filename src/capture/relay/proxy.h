@@ -5,7 +5,7 @@
 #ifndef MERIDIAN_CAPTURE_RELAY_PROXY_H
 #define MERIDIAN_CAPTURE_RELAY_PROXY_H
 
-#include "base/error.h"
+#include "capture/relay/uplink.h"
 
 #include <stdint.h>
 #include <uv.h>
@@ -15,8 +15,8 @@ enum { RELAY_WINDOW_BYTES = 128 * 1024, RELAY_MAX_CONNECTIONS = 4096 };
 struct relay_proxy;
 
 struct relay_proxy_options {
-    const char *listen; /* the local producer socket */
-    const char *host;   /* where to forward to */
+    const char *listen;       /* the local producer socket */
+    struct relay_uplink host; /* where to forward to */
     const char *machine_id_hint;
     const char *machine_name;
     void (*lost)(void *ctx, uint64_t bytes); /* taken from a producer and not handed over; may be NULL */

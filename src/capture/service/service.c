@@ -1,7 +1,9 @@
 /* Life of the service: sockets, ids, the lists of producers and sessions. */
 #include "capture/service/service_internal.h"
 
+#include "base/log.h"
 #include "capture/host/machine.h"
+#include "capture/ipc/addr.h"
 
 #include <unistd.h>
 
@@ -44,6 +46,47 @@ struct trace_buffer *service_find_buffer(struct service *svc, uint64_t global_id
     return p ? (struct trace_buffer *)(uintptr_t)*p : NULL;
 }
 
+/* What relay endpoints ask of other machines. */
+static int set_up_guard(struct service *svc, struct error *err)
+{
+    const struct service_options *o = &svc->o;
+    if (o->relay_tls) {
+        int rc = tls_keys_load(&svc->tls, o->relay_tls, err);
+        if (rc)
+            return rc;
+    }
+    if (!o->relay_tls && !o->guard.allow && !o->guard.max_connections && !o->guard.max_bytes_per_s)
+        return 0;
+    svc->guard = ipc_guard_new(svc->loop, &o->guard);
+    return svc->guard ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+}
+
+static int open_producer_socket(struct service *svc, unsigned i, const struct ipc_service *services, struct error *err)
+{
+    const struct service_options *o = &svc->o;
+    const char *address = o->producer_sockets[i];
+    struct ipc_host_options po = {.services = services,
+                                  .n_services = o->relay_endpoint[i] ? 2 : 1,
+                                  .limits = {SEND_TIMEOUT_MS, PRODUCER_QUEUE_MAX},
+                                  .log_name = "producer socket",
+                                  .max_peers = UINT16_MAX};
+    struct ipc_addr addr;
+    int rc = ipc_addr_parse(&addr, address, err);
+    if (!rc && o->relay_endpoint[i] && addr.family != AF_UNIX) {
+        po.tls = svc->tls;
+        po.guard = svc->guard;
+    }
+    if (!rc)
+        rc = ipc_host_open(&svc->producer_hosts[i], svc->loop, address, &po, err);
+    if (!rc && !po.tls && ipc_addr_is_exposed(&addr))
+        log_line(
+            "traced: warning: whoever reaches %s can send events and read configs; --relay-tls lets only machines with "
+            "a certificate in",
+            address);
+    svc->n_producer_hosts += rc == 0;
+    return rc;
+}
+
 int service_open(struct service **out, uv_loop_t *loop, const struct service_options *o, struct error *err)
 {
     struct service *svc = mem_zalloc(sizeof *svc);
@@ -60,18 +103,9 @@ int service_open(struct service **out, uv_loop_t *loop, const struct service_opt
          .invoke = producer_port_invoke,
          .disconnected = producer_port_disconnected},
         {.desc = &ipc_relay_port, .ctx = svc, .invoke = relay_port_invoke, .disconnected = relay_port_disconnected}};
-    struct ipc_host_options po = {.services = producer,
-                                  .n_services = 1,
-                                  .limits = {SEND_TIMEOUT_MS, PRODUCER_QUEUE_MAX},
-                                  .log_name = "producer socket",
-                                  .max_peers = UINT16_MAX};
-    int rc = 0;
-    for (unsigned i = 0; i < o->n_producer_sockets && !rc; i++) {
-        po.n_services = o->relay_endpoint[i] ? 2 : 1;
-        rc = ipc_host_open(&svc->producer_hosts[i], loop, o->producer_sockets[i], &po, err);
-        if (!rc)
-            svc->n_producer_hosts++;
-    }
+    int rc = set_up_guard(svc, err);
+    for (unsigned i = 0; i < o->n_producer_sockets && !rc; i++)
+        rc = open_producer_socket(svc, i, producer, err);
     struct ipc_service consumer = {.desc = &ipc_consumer_port,
                                    .ctx = svc,
                                    .invoke = consumer_port_invoke,
@@ -99,6 +133,8 @@ void service_close(struct service *svc)
     ipc_host_close(svc->consumer_host);
     for (unsigned i = 0; i < svc->n_producer_hosts; i++)
         ipc_host_close(svc->producer_hosts[i]);
+    ipc_guard_close(svc->guard);
+    tls_keys_free(svc->tls);
     while (svc->sessions.n)
         session_free(svc->sessions.p[svc->sessions.n - 1]);
     uv_run(svc->loop, UV_RUN_NOWAIT); /* close callbacks; they no longer need the service */

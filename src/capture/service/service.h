@@ -3,6 +3,7 @@
 #define MERIDIAN_CAPTURE_SERVICE_SERVICE_H
 
 #include "base/error.h"
+#include "capture/ipc/guard.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,9 @@ struct service_options {
     unsigned n_producer_sockets;
     const char *consumer_socket;
     bool relay_endpoint[SERVICE_MAX_SOCKETS]; /* machines may relay their producers to that producer socket */
+    /* for relay endpoints that are not of the file system: */
+    const char *relay_tls;          /* directory of our keys; NULL: no TLS */
+    struct ipc_guard_options guard; /* limits of each machine */
 };
 
 /* Listens on all sockets. */

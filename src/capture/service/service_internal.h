@@ -241,6 +241,8 @@ struct service {
     struct ipc_host *producer_hosts[SERVICE_MAX_SOCKETS];
     unsigned n_producer_hosts;
     struct ipc_host *consumer_host;
+    struct tls_keys *tls;    /* of links to other machines; NULL: none */
+    struct ipc_guard *guard; /* NULL: no limits */
     uint32_t uid;
     int32_t pid;
     char machine_name[128];

@@ -18,6 +18,11 @@ static const char usage[] =
     "  --set-socket-permissions P:M:C:M     group and mode (octal) of the producer and of the consumer socket\n"
     "  --enable-relay-endpoint              other machines may relay their producers, to all producer sockets\n"
     "  --enable-relay-endpoint-on SOCKET    … to this one (repeatable)\n"
+    "  --relay-tls DIR                      relays over TCP and vsock need a certificate (tracebox relay-keys makes "
+    "DIR)\n"
+    "  --relay-allow NAME[,NAME...]         only machines of these names\n"
+    "  --relay-max-connections N            a machine may have so many connections (its relay, and one a producer)\n"
+    "  --relay-max-bytes N[k|m|g]           … and send so many bytes a second; more is read more slowly\n"
     "\n"
     "Sockets: PERFETTO_PRODUCER_SOCK_NAME (a list, with commas) and PERFETTO_CONSUMER_SOCK_NAME: a path, @abstract,\n"
     "host:port, [v6]:port or vsock://CID:PORT. TRACED_NOTIFY_FD: a descriptor that gets a \"1\" when all are open.\n";
@@ -51,6 +56,16 @@ static int set_permissions(const struct service_options *o, char *spec, struct e
     return rc ? rc : daemon_socket_permissions(o->consumer_socket, part[2], part[3], err);
 }
 
+static bool parse_bytes(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "kmg";
+    char *end;
+    unsigned long long v = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end | 0x20) : NULL;
+    *bytes = unit ? v << (10 * (unit - units + 1)) : v;
+    return end != text && *text != '-' && (!*end || (unit && !end[1])) && *bytes;
+}
+
 static bool enable_relay(struct service_options *o, const char *socket)
 {
     bool found = false;
@@ -69,12 +84,17 @@ int traced_main(int argc, char **argv)
         {"set-socket-permissions", required_argument, NULL, 'p'},
         {"enable-relay-endpoint", no_argument, NULL, 'r'},
         {"enable-relay-endpoint-on", required_argument, NULL, 'R'},
+        {"relay-tls", required_argument, NULL, 'T'},
+        {"relay-allow", required_argument, NULL, 'A'},
+        {"relay-max-connections", required_argument, NULL, 'C'},
+        {"relay-max-bytes", required_argument, NULL, 'B'},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
     struct error err = {0};
     bool background = false;
     bool relay_all = false;
+    struct service_options o = {.consumer_socket = ipc_consumer_socket()};
     const char *relay_on[SERVICE_MAX_SOCKETS];
     unsigned n_relay_on = 0;
     char *permissions = NULL;
@@ -100,13 +120,27 @@ int traced_main(int argc, char **argv)
             }
             relay_on[n_relay_on++] = optarg;
             break;
+        case 'T':
+            o.relay_tls = optarg;
+            break;
+        case 'A':
+            o.guard.allow = optarg;
+            break;
+        case 'C':
+            o.guard.max_connections = (unsigned)strtoul(optarg, NULL, 10);
+            break;
+        case 'B':
+            if (!parse_bytes(optarg, &o.guard.max_bytes_per_s)) {
+                fprintf(stderr, "traced: --relay-max-bytes %s: expected a number, with k, m or g\n", optarg);
+                return 1;
+            }
+            break;
         default:
             fputs(usage, stderr);
             return 1;
         }
     }
     char list[4096];
-    struct service_options o = {.consumer_socket = ipc_consumer_socket()};
     snprintf(list, sizeof list, "%s", ipc_producer_socket());
     o.n_producer_sockets = split(list, o.producer_sockets, SERVICE_MAX_SOCKETS);
     if (!o.n_producer_sockets) {

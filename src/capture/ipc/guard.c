@@ -1,0 +1,170 @@
+/* The allow list, and a budget of connections and bytes for each machine. */
+#include "capture/ipc/guard.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { REFILL_MS = 100, NAME_MAX_BYTES = 128 };
+
+struct guarded_machine {
+    struct guarded_machine *next;
+    struct ipc_guard *guard;
+    uint32_t id;
+    char name[NAME_MAX_BYTES]; /* certified, or what the first connection claimed */
+    struct ipc_visitor *visitors;
+    unsigned n_visitors;
+    int64_t budget; /* bytes that may still come before the next refill */
+    bool paused, slow_told;
+};
+
+struct ipc_guard {
+    struct ipc_guard_options o;
+    uv_timer_t refill;
+    struct guarded_machine *machines;
+    bool refilling;
+};
+
+static void on_closed(uv_handle_t *h)
+{
+    struct ipc_guard *g = h->data;
+    for (struct guarded_machine *m = g->machines, *next; m; m = next) {
+        next = m->next;
+        mem_free(m);
+    }
+    mem_free(g);
+}
+
+struct ipc_guard *ipc_guard_new(uv_loop_t *loop, const struct ipc_guard_options *o)
+{
+    struct ipc_guard *g = mem_zalloc(sizeof *g);
+    if (!g)
+        return NULL;
+    g->o = *o;
+    uv_timer_init(loop, &g->refill);
+    g->refill.data = g;
+    return g;
+}
+
+void ipc_guard_close(struct ipc_guard *g)
+{
+    if (g)
+        uv_close((uv_handle_t *)&g->refill, on_closed);
+}
+
+bool ipc_guard_is_picky(const struct ipc_guard *g)
+{
+    return g && g->o.allow;
+}
+
+static bool listed(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, ",");
+        if (n == len && memcmp(p, name, n) == 0)
+            return true;
+        p += n + (p[n] == ',');
+    }
+    return false;
+}
+
+static struct guarded_machine *machine_of(struct ipc_guard *g, uint32_t id, const char *name)
+{
+    for (struct guarded_machine *m = g->machines; m; m = m->next)
+        if (m->id == id)
+            return m;
+    struct guarded_machine *m = mem_zalloc(sizeof *m);
+    if (!m)
+        return NULL;
+    m->guard = g;
+    m->id = id;
+    m->budget = (int64_t)(g->o.max_bytes_per_s * REFILL_MS / 1000);
+    snprintf(m->name, sizeof m->name, "%s", name);
+    m->next = g->machines;
+    g->machines = m;
+    return m;
+}
+
+const char *ipc_guard_admit(struct ipc_guard *g, struct ipc_visitor *v, uint32_t machine_id, const char *name,
+                            const char *certified)
+{
+    if (certified && strcmp(certified, name) != 0)
+        return "its certificate is for another name";
+    if (!g)
+        return NULL;
+    if (g->o.allow && !listed(g->o.allow, name))
+        return "its name is not in the list of --relay-allow";
+    struct guarded_machine *m = machine_of(g, machine_id, name);
+    if (!m)
+        return "out of memory";
+    if (certified && strcmp(m->name, name) != 0)
+        return "another machine has this id";
+    if (g->o.max_connections && m->n_visitors >= g->o.max_connections)
+        return "it has as many connections as --relay-max-connections allows";
+    v->machine = m;
+    v->next = m->visitors;
+    v->prev = &m->visitors;
+    if (v->next)
+        v->next->prev = &v->next;
+    m->visitors = v;
+    m->n_visitors++;
+    if (m->paused)
+        v->pause(v, true);
+    return NULL;
+}
+
+void ipc_guard_leave(struct ipc_visitor *v)
+{
+    if (!v->machine)
+        return;
+    v->machine->n_visitors--;
+    *v->prev = v->next;
+    if (v->next)
+        v->next->prev = v->prev;
+    v->machine = NULL;
+}
+
+static void pause_all(struct guarded_machine *m, bool paused)
+{
+    m->paused = paused;
+    for (struct ipc_visitor *v = m->visitors; v; v = v->next)
+        v->pause(v, paused);
+}
+
+static void on_refill(uv_timer_t *t)
+{
+    struct ipc_guard *g = t->data;
+    int64_t share = (int64_t)(g->o.max_bytes_per_s * REFILL_MS / 1000);
+    bool idle = true;
+    for (struct guarded_machine *m = g->machines; m; m = m->next) {
+        idle &= m->budget == share;
+        m->budget = m->budget + share < share ? m->budget + share : share;
+        if (m->paused && m->budget > 0)
+            pause_all(m, false);
+    }
+    g->refilling = !idle;
+    if (idle)
+        uv_timer_stop(t);
+}
+
+void ipc_guard_count(struct ipc_visitor *v, uint64_t bytes)
+{
+    struct guarded_machine *m = v->machine;
+    if (!m || !m->guard->o.max_bytes_per_s)
+        return;
+    m->budget -= (int64_t)bytes;
+    if (!m->guard->refilling) {
+        m->guard->refilling = true;
+        uv_timer_start(&m->guard->refill, on_refill, REFILL_MS, REFILL_MS);
+    }
+    if (m->budget > 0 || m->paused)
+        return;
+    if (!m->slow_told)
+        log_line("traced: machine %u \"%s\" sends more than --relay-max-bytes allows: it is read more slowly", m->id,
+                 m->name);
+    m->slow_told = true;
+    pause_all(m, true);
+}

@@ -1,0 +1,27 @@
+/* Owns the choice between plain and TLS connections to the host. */
+#include "capture/relay/uplink.h"
+
+#include "capture/ipc/addr.h"
+
+#include <stdio.h>
+
+static void on_closed(void *ctx, struct tls_link *l, const char *why)
+{
+    (void)ctx;
+    (void)l;
+    if (why)
+        fprintf(stderr, "traced_relay: TLS with the host: %s\n", why);
+}
+
+int relay_uplink_connect(const struct relay_uplink *u, bool *in_progress, struct error *err)
+{
+    static const struct tls_link_ops ops = {.closed = on_closed};
+    struct ipc_addr addr;
+    struct tls_link *link;
+    int plain, fd = ipc_addr_connect(u->host, in_progress, &addr, err);
+    if (fd < 0 || !u->keys)
+        return fd;
+    *in_progress = false;
+    int rc = tls_link_open(&link, u->loop, u->keys, fd, false, &ops, NULL, &plain, err);
+    return rc ? rc : plain;
+}
