@@ -1,0 +1,181 @@
+/* Tests what track events carry: annotations, messages described in the trace, categories, log messages. */
+#include "track_event_fixture.h"
+
+static void annotation(const char *name, uint32_t field, int64_t value)
+{
+    size_t a = in(4);
+    pb_put_str(&trace, 10, name);
+    pb_put_i64(&trace, field, value);
+    out(a);
+}
+
+START_TEST(annotations_nest)
+{
+    event(10, INSTANT, 1, "x");
+    annotation("i", 4, -5);
+    annotation("u", 3, 6);
+    annotation("with.dots[0]", 2, 1);
+    size_t a = in(4);
+    pb_put_str(&trace, 10, "dict");
+    size_t b = in(11);
+    pb_put_str(&trace, 10, "list");
+    for (int i = 0; i < 2; i++) {
+        size_t c = in(12);
+        pb_put_varint(&trace, 4, (uint64_t)(10 + i));
+        out(c);
+    }
+    out(b);
+    out(a);
+    a = in(4);
+    pb_put_str(&trace, 10, "json");
+    pb_put_str(&trace, 9, "{\"k\": [true, \"\\u0041\\n\", {\"deep\": 1.5}], \"none\": null}");
+    out(a);
+    a = in(4);
+    pb_put_str(&trace, 10, "not_json");
+    pb_put_str(&trace, 9, "{\"k\": ");
+    out(a);
+    event_end();
+    load();
+    int64_t set = SLICE(arg_set_id, 0);
+    ck_assert_str_eq(arg_text(set, "debug.i"), "-5");
+    ck_assert_str_eq(arg_text(set, "debug.u"), "6");
+    ck_assert_str_eq(arg_text(set, "debug.with_dots_0_"), "1");
+    ck_assert_str_eq(arg_text(set, "debug.dict.list[1]"), "11");
+    ck_assert_str_eq(arg_text(set, "debug.json.k[0]"), "1");
+    ck_assert_str_eq(arg_text(set, "debug.json.k[1]"), "A\n");
+    ck_assert_str_eq(arg_text(set, "debug.json.k[2].deep"), "1.5");
+    ck_assert_str_eq(arg_text(set, "debug.not_json"), "{\"k\": ");
+}
+END_TEST
+
+/* A FieldDescriptorProto. */
+static void field(uint32_t in_field, const char *name, unsigned number, unsigned type, const char *type_name,
+                  const char *extendee, bool repeated)
+{
+    size_t f = in(in_field);
+    pb_put_str(&trace, 1, name);
+    if (extendee)
+        pb_put_str(&trace, 2, extendee);
+    pb_put_varint(&trace, 3, number);
+    pb_put_varint(&trace, 4, repeated ? 3 : 1);
+    pb_put_varint(&trace, 5, type);
+    if (type_name)
+        pb_put_str(&trace, 6, type_name);
+    out(f);
+}
+
+START_TEST(messages_are_read_by_descriptors_in_the_trace)
+{
+    packet_begin(-1, 1, 0);
+    size_t e = in(72), set = in(1), file = in(1);
+    pb_put_str(&trace, 2, "my.app");
+    size_t m = in(4);
+    pb_put_str(&trace, 1, "Request");
+    field(2, "url", 1, 9, NULL, NULL, false);
+    field(2, "sizes", 2, 13, NULL, NULL, true);
+    field(2, "kind", 3, 14, ".my.app.Request.Kind", NULL, false);
+    size_t kind = in(4);
+    pb_put_str(&trace, 1, "Kind");
+    size_t v = in(2);
+    pb_put_str(&trace, 1, "GET");
+    pb_put_varint(&trace, 2, 7);
+    out(v);
+    out(kind);
+    out(m);
+    field(7, "request", 9901, 11, ".my.app.Request", ".perfetto.protos.TrackEvent", false);
+    out(file);
+    out(set);
+    out(e);
+    packet_end();
+
+    for (int extension = 0; extension < 2; extension++) {
+        event(10 + extension, INSTANT, 1, "x");
+        size_t a = extension ? 0 : in(4);
+        if (!extension) {
+            pb_put_str(&trace, 10, "req");
+            pb_put_str(&trace, 16, ".my.app.Request");
+        }
+        size_t r = in(extension ? 9901 : 14);
+        pb_put_str(&trace, 1, "/index");
+        size_t packed = in(2);
+        pb_put_raw_varint(&trace, 100);
+        pb_put_raw_varint(&trace, 200);
+        out(packed);
+        pb_put_varint(&trace, 2, 300);
+        pb_put_varint(&trace, 3, 7);
+        out(r);
+        if (!extension)
+            out(a);
+        event_end();
+    }
+    load();
+    ck_assert_uint_eq(ROWS(slice), 2);
+    static const char *const prefixes[] = {"debug.req", "request"};
+    for (uint32_t i = 0; i < 2; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.url", prefixes[i]);
+        ck_assert_str_eq(arg_text(SLICE(arg_set_id, i), key), "/index");
+        snprintf(key, sizeof key, "%s.sizes[1]", prefixes[i]);
+        ck_assert_str_eq(arg_text(SLICE(arg_set_id, i), key), "200");
+        snprintf(key, sizeof key, "%s.sizes[2]", prefixes[i]);
+        ck_assert_str_eq(arg_text(SLICE(arg_set_id, i), key), "300");
+        snprintf(key, sizeof key, "%s.kind", prefixes[i]);
+        ck_assert_str_eq(arg_text(SLICE(arg_set_id, i), key), "GET");
+    }
+}
+END_TEST
+
+START_TEST(categories_join_and_unknown_ones_show)
+{
+    event(10, INSTANT, 1, "x");
+    pb_put_varint(&trace, 3, 9);
+    pb_put_str(&trace, 22, "net");
+    event_end();
+    event(11, INSTANT, 1, "y");
+    pb_put_varint(&trace, 3, 9);
+    event_end();
+    load();
+    ck_assert_str_eq(text(SLICE(category, 0)), "unknown(9),net");
+    ck_assert_str_eq(text(SLICE(category, 1)), "unknown(9)");
+}
+END_TEST
+
+START_TEST(log_messages_are_logs)
+{
+    packet_begin(10, 1, 1);
+    size_t d = in(12), i = in(20);
+    pb_put_varint(&trace, 1, 3);
+    pb_put_str(&trace, 2, "disk is full");
+    out(i);
+    out(d);
+    size_t e = in(11), l;
+    pb_put_varint(&trace, 9, INSTANT);
+    pb_put_varint(&trace, 11, 1);
+    l = in(21);
+    pb_put_varint(&trace, 2, 3);
+    pb_put_varint(&trace, 3, 6);
+    out(l);
+    out(e);
+    packet_end();
+    load();
+    ck_assert_uint_eq(ROWS(logs), 1);
+    ck_assert_str_eq(text(ROW_GET(&st, logs, msg, 0)), "disk is full");
+    ck_assert_int_eq(ROW_GET(&st, logs, prio, 0), 6);
+    ck_assert_str_eq(arg_text(SLICE(arg_set_id, 0), "track_event.log_message"), "disk is full");
+}
+END_TEST
+
+Suite *track_event_args_suite(void);
+
+Suite *track_event_args_suite(void)
+{
+    Suite *s = suite_create("track_event_args");
+    TCase *c = tcase_create("core");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, annotations_nest);
+    tcase_add_test(c, messages_are_read_by_descriptors_in_the_trace);
+    tcase_add_test(c, categories_join_and_unknown_ones_show);
+    tcase_add_test(c, log_messages_are_logs);
+    suite_add_tcase(s, c);
+    return s;
+}
