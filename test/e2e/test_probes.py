@@ -20,20 +20,30 @@ duration_ms: %d
 """
 
 # Per cpu, what the kernel says that it wrote (per_cpu/cpuN/stats at the end: read, overwritten, left unread, refused)
-# against what the trace has.
+# against what the trace has. `skipped`, of all cpus: first compact events, whose other half lies before the trace. All in
+# one query, as each loads the trace again.
 WRITTEN = """
 select c.idx as cpu, (select count(*) from ftrace_event join cpu using (ucpu) where cpu.cpu = c.idx) as seen,
        sum(iif(c.name = 'ftrace_cpu_read_events_delta', c.value, 0)) as read_events,
        sum(iif(c.name = 'ftrace_cpu_entries_end', c.value, 0)) as unread,
        sum(iif(c.name in ('ftrace_cpu_overrun_delta', 'ftrace_cpu_commit_overrun_delta',
                           'ftrace_cpu_dropped_events_delta'), c.value, 0)) as lost,
-       sum(iif(c.name = 'ftrace_cpu_has_data_loss', c.value, 0)) as told
+       sum(iif(c.name = 'ftrace_cpu_has_data_loss', c.value, 0)) as told,
+       (select ifnull(sum(value), 0) from stats
+        where name in ('compact_sched_switch_skipped', 'compact_sched_waking_skipped',
+                       'ftrace_packet_before_tracing_start')) as skipped
 from stats as c where c.name glob 'ftrace_cpu_*' group by c.idx order by c.idx
 """
-# The first compact events of a cpu, whose other half lies before the trace.
-SKIPPED = """
-select sum(value) from stats
-where name in ('compact_sched_switch_skipped', 'compact_sched_waking_skipped', 'ftrace_packet_before_tracing_start')
+# Slices of a cpu that overlap or leave a hole. Threads that ran without a name or, but for the idle one, a process; one
+# that ended before /proc was first looked at cannot have one.
+SCHED_FAULTS = """
+select 'ends at ' || end || ', the next begins at ' || next as fault
+from (select ts + dur as end, lead(ts) over (partition by ucpu order by ts) as next from sched)
+where next is not null and end != next
+union all
+select 'thread ' || tid || ' ' || ifnull(thread.name, 'without a name')
+from thread join (select utid, max(ts) as last from sched group by utid) using (utid) left join process using (upid)
+where tid != 0 and (thread.name is null or process.pid is null) and last > (select min(ts) + 300000000 from sched)
 """
 
 
@@ -62,46 +72,40 @@ class Busy:
 
 
 class Probes(unittest.TestCase):
-    def check_counts(self, r, trace, loses):
-        """Seen + lost = written, cpu by cpu; losses are told for the cpu that had them."""
+    def check_counts(self, r, trace, must_lose=False):
+        """Seen + lost = written, cpu by cpu; losses are told for the cpu that had them. (Whether there are any depends on
+        what else the machine does; make bench-probes fails when there are.)"""
         rows = [{k: int(v) for k, v in row.items()} for row in r.query(trace, WRITTEN)]
-        skipped = int(r.one(trace, SKIPPED) or 0)
         self.assertGreaterEqual(len(rows), 1)
+        skipped = rows[0]["skipped"]
         for row in rows:
             self.assertEqual(row["unread"], 0)
             missing = row["read_events"] - row["seen"]
             self.assertTrue(0 <= missing <= skipped, f"cpu {row['cpu']}: {row}, {skipped} skipped")
             self.assertEqual(row["told"] > 0, row["lost"] > 0, row)
         self.assertEqual(sum(row["seen"] for row in rows) + skipped, sum(row["read_events"] for row in rows))
-        self.assertEqual(any(row["lost"] for row in rows), loses)
+        if must_lose:
+            self.assertTrue(any(row["lost"] for row in rows))
         self.assertEqual(r.instances(), [])
         return rows
 
     def test_five_seconds_under_stress(self):
         with recorder.Recorder() as r:
             trace = r.record(SCHED % ("buffer_size_kb: 65536", 5000), lambda: stress(4))
-            rows = self.check_counts(r, trace, loses=False)
+            rows = self.check_counts(r, trace)
             self.assertGreater(sum(int(row["seen"]) for row in rows), 100000)
-            # slices of a cpu neither overlap nor leave a hole
-            self.assertEqual(r.one(trace, "select count(*) from (select ts + dur as end, lead(ts) over (partition by ucpu "
-                                          "order by ts) as next from sched) where next is not null and end != next"), "0")
-            # every thread that ran has a name and, but for the idle one, a process; one that ended before /proc was
-            # first looked at cannot have one
-            self.assertEqual(r.query(trace, "select tid, thread.name, process.pid from thread join (select utid, max(ts) "
-                                            "as last from sched group by utid) using (utid) left join process "
-                                            "using (upid) where tid != 0 and (thread.name is null or process.pid is "
-                                            "null) and last > (select min(ts) + 300000000 from sched)"), [])
+            self.assertEqual(r.query(trace, SCHED_FAULTS), [])
 
     def test_a_small_buffer_tells_what_it_lost(self):
         with recorder.Recorder() as r:
             trace = r.record(SCHED % ("buffer_size_kb: 16 drain_period_ms: 1000", 3000), stress)
-            self.check_counts(r, trace, loses=True)
+            self.check_counts(r, trace, must_lose=True)
 
     def test_typed_and_compact_sched_tell_the_same(self):
         with recorder.Recorder() as r:
             trace = r.record(SCHED % ("buffer_size_kb: 65536 compact_sched { enabled: false }", 2000), stress)
-            self.check_counts(r, trace, loses=False)
-            self.assertNotEqual(r.one(trace, "select count(*) from sched"), "0")
+            self.check_counts(r, trace)
+            self.assertEqual(r.query(trace, SCHED_FAULTS), [])
 
     def test_two_sessions_at_once(self):
         with recorder.Recorder() as r:
@@ -142,7 +146,7 @@ duration_ms: 1000 """, lambda: stress(0.5), "short.pftrace")
             port = s.getsockname()[1]
         with recorder.Recorder(producer=f"127.0.0.1:{port}") as r:
             trace = r.record(SCHED % ("buffer_size_kb: 65536", 2000), lambda: stress(1))
-            self.check_counts(r, trace, loses=False)
+            self.check_counts(r, trace)
             self.assertEqual(r.one(trace, "select count(*) from stats where name = 'traced_buf_trace_writer_packet_loss' "
                                           "and value > 0"), "0")
 
@@ -160,7 +164,8 @@ duration_ms: 1000 """, lambda: stress(0.5), "short.pftrace")
         if "probes" in what:
             (r.dir / "probes.log").unlink()
             r.start_probes()
-            self.assertEqual("taken back" in r.log("probes.log"), bool(left))
+            if left:  # else there may be a note of something that had not been done yet, or had been undone
+                self.assertIn("taken back", r.log("probes.log"))
         if "traced" in what:  # the session has ended with its service; else it goes on with the new probes
             r.wait_for("a clean tracefs", lambda: not r.instances())
         return left

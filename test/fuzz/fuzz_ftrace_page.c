@@ -1,6 +1,7 @@
 /* Kernel pages and format files: whatever they say, programs compile or are refused, pages parse or end with an error,
  * and every packet that comes out is well-formed protobuf. Input: parts separated by "\xff\xfe"; all but the last are
  * format files ("GROUP\n" in front), the last is one page. */
+#include "capture/probes/ftrace/event_filter.h"
 #include "capture/probes/ftrace/page_parser.h"
 #include "proto/pb_cursor.h"
 
@@ -53,6 +54,7 @@ struct fuzz_events {
     struct compact_offsets compact;
     const struct event_program *by_id[65536];
     size_t n;
+    struct event_filter filter; /* of prints when flavour & 8; of calls when & 16, too */
 };
 
 static void add_format(struct fuzz_events *e, struct slice text, unsigned flavour)
@@ -76,6 +78,10 @@ static void add_format(struct fuzz_events *e, struct slice text, unsigned flavou
     if (flavour & 2 && ((is_switch && compact_switch_offsets(&f, &e->compact)) ||
                         (is_waking && compact_waking_offsets(&f, &e->compact))))
         p->kind = is_switch ? PROGRAM_COMPACT_SWITCH : PROGRAM_COMPACT_WAKING;
+    if (strcmp(group, "kmem") == 0)
+        (void)event_program_throttle_rss(p, &f);
+    if (flavour & 8)
+        p->filter = &e->filter;
     e->by_id[p->kernel_id] = p;
 }
 
@@ -89,6 +95,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t previous = 0;
     unsigned flavour = size ? data[0] : 0;
     struct slice rest = slice_of(data + (size > 0), size ? size - 1 : 0);
+    static const struct print_rule rules[] = {{"B", "C", true}, {"a", NULL, false}};
+    static const struct call_set calls = {{1}};
+    e->filter = (struct event_filter){flavour & 16 ? &calls : NULL, rules, 2, (uint16_t)(flavour >> 5 << 3)};
     for (const uint8_t *sep; rest.len && (sep = memmem(rest.p, rest.len, "\xff\xfe", 2));) {
         add_format(e, slice_of(rest.p, (size_t)(sep - rest.p)), flavour);
         rest = slice_of(sep + 2, rest.len - (size_t)(sep + 2 - rest.p));
@@ -96,14 +105,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ftrace_bundle *b = ftrace_bundle_create(&sink, NULL, &symbols, &e->compact);
     struct tid_tracker tids;
     struct program_table table = {e->by_id, 65536};
+    struct inode_tracker inodes = {0};
     bool tracked = tid_tracker_init(&tids);
     ftrace_bundle_set_tids(b, tracked ? &tids : NULL);
+    ftrace_bundle_set_inodes(b, &inodes);
+    ftrace_bundle_set_debug(b, flavour & 4);
     ftrace_bundle_begin(b, 0, &previous);
     if (page_view_open(&view, &format, rest.p, rest.len) == FTRACE_STATUS_OK)
         page_view_parse(&view, &table, b);
     ftrace_bundle_end(b);
     ftrace_bundle_free(b);
     tid_tracker_free(&tids);
+    u64map_free(&inodes.seen);
+    vec_free(&inodes.fresh);
     address_table_free(&symbols.addresses);
     arena_free(&e->memory);
     free(e);
