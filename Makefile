@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check bench bench-operators bench-probes bench-service docs format tidy clean
+.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check check-threads bench bench-operators bench-probes bench-service docs format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -25,6 +25,11 @@ demo: release
 # Builds with address and undefined-behaviour sanitizers and runs every test.
 check: deps-tests asan
 	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) --timeout 300 $(CTEST_ARGS)
+
+# Builds with the thread sanitizer and runs the tests that use threads: decompression, the server.
+check-threads: tsan
+	@TSAN_OPTIONS=halt_on_error=1 ctest --test-dir build/tsan --output-on-failure -j $(JOBS) --timeout 600 \
+		-R '^(unit\.hostile_trace|unit\.tp|golden\.compressed|server)' $(CTEST_ARGS)
 
 # Imports amplified recordings and runs the benchmark queries: test/bench/README.md.
 bench: release
