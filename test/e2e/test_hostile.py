@@ -47,7 +47,7 @@ class Producer:
     """A raw producer that follows the protocol as far as a test wants."""
 
     def __init__(self, case, name, source=None, address=None):
-        self.case = case
+        self.case, self.name = case, name
         self.p = case.connect(address)
         self.request = 2
         self.p.send(bind("ProducerPort"))

@@ -382,6 +382,7 @@ static int record(struct perfetto_options *o)
         complete_config(o, config);
     }
     bool path = config && config->output_path && *config->output_path;
+    const Mrd__TraceConfig__CmdTraceStartDelay *delay = config ? config->cmd_trace_start_delay : NULL;
     int rc = -1;
     if (config && !path && !o->out && !(o->detach && !config->write_into_file))
         rc = fail("--out (or output_path in the config) is needed");
@@ -389,6 +390,9 @@ static int record(struct perfetto_options *o)
         rc = fail("--out and output_path exclude each other");
     else if (path && access(config->output_path, F_OK) == 0)
         rc = fail("output_path exists already");
+    else if (delay &&
+             (!delay->has_min_delay_ms || !delay->has_max_delay_ms || delay->min_delay_ms > delay->max_delay_ms))
+        rc = fail("cmd_trace_start_delay needs min_delay_ms and max_delay_ms, in this order");
     if (rc < 0 && o->background)
         rc = go_background(o);
     if (rc < 0)

@@ -59,9 +59,14 @@ static void on_timeout(uv_timer_t *t)
     uv_stop(q->loop);
 }
 
-static const char *text(const char *s)
+/* Names come from other processes: what is not printable must not reach the terminal. */
+static char *text(char *s)
 {
-    return s ? s : "";
+    static char none[1];
+    for (char *c = s; c && *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    return s ? s : none;
 }
 
 static const char *machine(const Mrd__TracingServiceState__Producer *p, char buf[24])
@@ -69,7 +74,7 @@ static const char *machine(const Mrd__TracingServiceState__Producer *p, char buf
     if (!p->machine_id)
         return "(host)";
     if (p->machine_name && *p->machine_name)
-        return p->machine_name;
+        return text(p->machine_name);
     snprintf(buf, 24, "0x%x", p->machine_id);
     return buf;
 }

@@ -1,9 +1,9 @@
 /* Recording: one connection to the service from EnableTracing (or Attach, or CloneSession) to the last packet. */
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/vec.h"
 #include "capture/client/left_out.h"
 #include "capture/client/perfetto.h"
+#include "capture/client/trace_output.h"
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
 #include "proto/pb_cursor.h"
@@ -42,12 +42,8 @@ struct recorder {
     uv_timer_t timeout, stall, status;
     uv_signal_t signals[2];
     bool has_signals;
-    int fd; /* the output; -1: none yet */
-    char path[4096];
+    struct trace_output out;
     bool service_writes; /* write_into_file */
-    uint64_t written;
-    struct pb_writer packet; /* slices of a packet that is not whole */
-    struct pb_writer out;
     bool stopping, reading, done, notified;
     int exit_code;
     uint64_t started_ns, buffered_bytes;
@@ -58,7 +54,7 @@ struct recorder {
     struct recorder *children;
     struct recorder *next; /* sibling */
     unsigned n_children;
-    uv_timer_t delay; /* of a clone: the trigger's delay */
+    uv_timer_t delay; /* before connecting: cmd_trace_start_delay; of a clone, the trigger's */
 };
 
 static void finish(struct recorder *r, int code);
@@ -89,21 +85,6 @@ static bool on_terminal(const struct recorder *r)
     return isatty(STDERR_FILENO) && !r->o->background && !r->parent;
 }
 
-static void close_output(struct recorder *r)
-{
-    if (r->fd < 0)
-        return;
-    struct stat st = {0};
-    if (fstat(r->fd, &st) == 0 && r->service_writes)
-        r->written = (uint64_t)st.st_size;
-    close(r->fd);
-    r->fd = -1;
-    if (r->written == 0 && r->path[0] && S_ISREG(st.st_mode))
-        unlink(r->path); /* nothing came: leave nothing behind (but /dev/null stays) */
-    else
-        fprintf(stderr, "Wrote %llu bytes into %s\n", (unsigned long long)r->written, r->path[0] ? r->path : "stdout");
-}
-
 static void maybe_stop_loop(struct recorder *r)
 {
     struct recorder *root = r->parent ? r->parent : r;
@@ -123,7 +104,7 @@ static void finish(struct recorder *r, int code)
     r->exit_code = code;
     if (on_terminal(r) && r->started_ns)
         fprintf(stderr, "\r\033[K");
-    close_output(r);
+    trace_output_close(&r->out, r->service_writes);
     notify(r, code == EXIT_OK ? 0 : 1);
     uv_timer_stop(&r->timeout);
     uv_timer_stop(&r->stall);
@@ -131,58 +112,7 @@ static void finish(struct recorder *r, int code)
     maybe_stop_loop(r);
 }
 
-/* ---- output ---- */
-
-static int open_output(struct recorder *r, const char *path, struct error *err)
-{
-    if (strcmp(path, "-") == 0) {
-        r->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-        return r->fd < 0 ? error_set_errno(err, errno, "standard output") : 0;
-    }
-    int flags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | (r->o->no_clobber ? O_EXCL : 0);
-    r->fd = open(path, flags, 0600);
-    if (r->fd < 0)
-        return error_set_errno(err, errno, "cannot open %s", path);
-    snprintf(r->path, sizeof r->path, "%s", path);
-    return 0;
-}
-
-static bool write_packets(struct recorder *r)
-{
-    struct error err = {0};
-    if (r->out.failed || file_write_all(r->fd, r->out.p, r->out.n, &err) != 0) {
-        fprintf(stderr, "perfetto: cannot write the trace: %s\n", r->out.failed ? "out of memory" : err.text);
-        finish(r, EXIT_FAILED);
-        return false;
-    }
-    r->written += r->out.n;
-    pb_writer_clear(&r->out);
-    return true;
-}
-
-static void add_slice(struct recorder *r, struct slice message)
-{
-    struct pb_cursor c = pb_cursor(message);
-    struct pb_field f;
-    struct slice data = {0};
-    bool last = false;
-    while (pb_next(&c, &f)) {
-        if (f.id == 1)
-            data = pb_bytes(&f);
-        else if (f.id == 2)
-            last = pb_bool(&f);
-    }
-    if (last && !r->packet.n) {
-        pb_put_bytes(&r->out, 1, data.p, data.len);
-        return;
-    }
-    pb_put_raw(&r->packet, data.p, data.len);
-    if (last) {
-        pb_put_bytes(&r->out, 1, r->packet.p, r->packet.n);
-        pb_writer_clear(&r->packet);
-    }
-    r->out.failed |= r->packet.failed;
-}
+/* ---- the trace ---- */
 
 static void on_stall(uv_timer_t *t)
 {
@@ -201,13 +131,12 @@ static void on_data(void *ctx, bool success, bool has_more, struct slice reply)
         finish(r, EXIT_FAILED);
         return;
     }
-    struct pb_cursor c = pb_cursor(reply);
-    struct pb_field f;
-    while (pb_next(&c, &f))
-        if (f.id == 2)
-            add_slice(r, pb_bytes(&f));
-    if (!write_packets(r))
+    struct error err = {0};
+    if (trace_output_add(&r->out, reply, &err) != 0) {
+        fprintf(stderr, "perfetto: cannot write the trace: %s\n", err.text);
+        finish(r, EXIT_FAILED);
         return;
+    }
     if (has_more)
         uv_timer_start(&r->stall, on_stall, DATA_STALL_MS, 0);
     else
@@ -242,7 +171,7 @@ static void on_disabled(void *ctx, bool success, bool has_more, struct slice rep
     if (!success) {
         fprintf(stderr, "perfetto: the service did not understand the config\n");
         finish(r, EXIT_FAILED);
-    } else if (r->service_writes || r->fd < 0) {
+    } else if (r->service_writes || r->out.fd < 0) {
         finish(r, EXIT_OK);
     } else {
         read_trace(r);
@@ -333,7 +262,7 @@ static void on_status(uv_timer_t *t)
     struct stat st;
     if (r->reading || r->done)
         return;
-    if (r->service_writes && r->fd >= 0 && fstat(r->fd, &st) == 0)
+    if (r->service_writes && r->out.fd >= 0 && fstat(r->out.fd, &st) == 0)
         bytes = (uint64_t)st.st_size;
     fprintf(stderr, "\r\033[K%02llu:%02llu:%02llu  %.1f MB", (unsigned long long)(s / 3600),
             (unsigned long long)(s / 60 % 60), (unsigned long long)(s % 60), (double)bytes / 1e6);
@@ -418,14 +347,16 @@ static void enable(struct recorder *r)
         return;
     }
     mrd__enable_tracing_request__pack(&m, bytes);
-    bool ok = call(r, CONSUMER_ENABLE_TRACING, slice_of(bytes, len), r->service_writes ? r->fd : -1, on_disabled);
+    bool ok = call(r, CONSUMER_ENABLE_TRACING, slice_of(bytes, len), r->service_writes ? r->out.fd : -1, on_disabled);
     mem_free(bytes);
     if (!ok)
         return;
     unsigned bits = 0;
     if (r->o->notify_fd >= 0)
         bits |= 2;
-    if (c->trigger_config && c->trigger_config->trigger_mode == 4)
+    const Mrd__TraceConfig__TriggerConfig *t = c->trigger_config;
+    if (t && (t->trigger_mode == MRD__TRACE_CONFIG__TRIGGER_CONFIG__TRIGGER_MODE__CLONE_SNAPSHOT ||
+              t->use_clone_snapshot_if_available)) /* this service can clone */
         bits |= 4;
     if (bits)
         observe(r, bits);
@@ -462,7 +393,7 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
     }
     if (pb_find(reply, 1, &f) && pb_find(pb_bytes(&f), 8, &g))
         r->service_writes = pb_bool(&g);
-    if (!r->service_writes && r->fd < 0) {
+    if (!r->service_writes && r->out.fd < 0) {
         fprintf(stderr, "perfetto: the session is not written into a file by the service: --out is needed\n");
         send_key(r, CONSUMER_DETACH, r->o->attach, on_detached);
         return;
@@ -562,7 +493,7 @@ static void init(struct recorder *r, uv_loop_t *loop, const struct perfetto_opti
     r->loop = loop;
     r->o = o;
     r->task = task;
-    r->fd = -1;
+    r->out.fd = -1;
     uv_timer_t *timers[] = {&r->timeout, &r->stall, &r->status, &r->delay};
     for (unsigned i = 0; i < 4; i++) {
         uv_timer_init(loop, timers[i]);
@@ -587,12 +518,23 @@ static void on_delay(uv_timer_t *t)
     connect_now(t->data);
 }
 
+/* cmd_trace_start_delay: any time between its limits, so that many machines do not begin together. */
+static uint64_t start_delay_ms(const Mrd__TraceConfig *c)
+{
+    const Mrd__TraceConfig__CmdTraceStartDelay *d = c ? c->cmd_trace_start_delay : NULL;
+    uint32_t random = 0;
+    if (!d)
+        return 0;
+    (void)!getrandom(&random, sizeof random, 0);
+    return d->min_delay_ms + random % ((uint64_t)d->max_delay_ms - d->min_delay_ms + 1);
+}
+
 /* A trigger asked for a copy of the session: on a connection of its own, into a file of its own. */
 static void start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTriggerHit *hit)
 {
     struct error err = {0};
     char path[4096];
-    if (!r->path[0]) {
+    if (!r->out.path[0]) {
         fprintf(stderr, "perfetto: a clone needs an output file\n");
         return;
     }
@@ -614,8 +556,8 @@ static void start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTr
     t->uid = hit->producer_uid;
     t->boot_time_ns = hit->boot_time_ns;
     t->delay_ms = hit->trigger_delay_ms;
-    snprintf(path, sizeof path, "%.4000s.%u", r->path, r->n_children++);
-    if (open_output(c, path, &err) != 0) {
+    snprintf(path, sizeof path, "%.4000s.%u", r->out.path, r->n_children++);
+    if (trace_output_open(&c->out, path, r->o->no_clobber, &err) != 0) {
         fprintf(stderr, "perfetto: %s\n", err.text);
         finish(c, EXIT_FAILED);
         return;
@@ -632,8 +574,6 @@ static void free_recorder(struct recorder *r)
         uv_close(handles[i], NULL);
     for (int i = 0; i < 2 && r->has_signals; i++)
         uv_close((uv_handle_t *)&r->signals[i], NULL);
-    pb_writer_free(&r->packet);
-    pb_writer_free(&r->out);
     left_out_free(&r->left_out);
     if (r->trigger) {
         mem_free(r->trigger->name);
@@ -662,7 +602,7 @@ int perfetto_record(const struct perfetto_options *o, Mrd__TraceConfig *config)
     r.service_writes = config && config->write_into_file;
     bool service_opens = config && config->output_path && *config->output_path;
     signal(SIGPIPE, SIG_IGN);
-    if (o->out && !service_opens && open_output(&r, o->out, &err) != 0) {
+    if (o->out && !service_opens && trace_output_open(&r.out, o->out, o->no_clobber, &err) != 0) {
         fprintf(stderr, "perfetto: %s\n", err.text);
         finish(&r, EXIT_FAILED);
     }
@@ -672,9 +612,13 @@ int perfetto_record(const struct perfetto_options *o, Mrd__TraceConfig *config)
         r.signals[i].data = &r;
         uv_signal_start(&r.signals[i], on_signal, i ? SIGTERM : SIGINT);
     }
-    connect_now(&r);
+    uint64_t delay = start_delay_ms(config);
+    if (delay)
+        uv_timer_start(&r.delay, on_delay, delay, 0);
+    else
+        connect_now(&r);
     if (!r.done) {
-        uv_timer_start(&r.timeout, on_timeout, CLONE_TIMEOUT_MS, 0);
+        uv_timer_start(&r.timeout, on_timeout, delay + CLONE_TIMEOUT_MS, 0);
         uv_run(&loop, UV_RUN_DEFAULT);
     }
     int code = r.exit_code;

@@ -36,24 +36,34 @@ static char *copy_text(const char *s)
     return s ? mem_strdup(s) : NULL;
 }
 
+/* The running session goes on with an empty buffer; the old one, which is the caller's now. NULL without memory. */
+static struct trace_buffer *take_buffer(struct session *s, size_t i)
+{
+    struct trace_buffer *old = s->buffers.p[i].buffer;
+    struct trace_buffer *fresh =
+        trace_buffer_new(trace_buffer_get_stats(old)->buffer_size, trace_buffer_get_policy(old));
+    if (!fresh || !u64map_set(&s->service->buffers, s->buffers.p[i].id, (uint64_t)(uintptr_t)fresh)) {
+        trace_buffer_free(fresh);
+        return NULL;
+    }
+    s->buffers.p[i].buffer = fresh;
+    return old;
+}
+
+/* clear_before_clone: what comes with the flush is all that the clone shall have. */
+static void clear_buffers(struct session *s)
+{
+    for (size_t i = 0; i < s->config->n_buffers; i++)
+        if (s->config->buffers[i]->clear_before_clone)
+            trace_buffer_free(take_buffer(s, i));
+}
+
 static bool copy_buffers(struct session *to, struct session *from)
 {
     for (size_t i = 0; i < from->buffers.n; i++) {
-        const Mrd__TraceConfig__BufferConfig *c = i < from->config->n_buffers ? from->config->buffers[i] : NULL;
-        struct trace_buffer *old = from->buffers.p[i].buffer;
+        bool transfer = from->config->buffers[i]->transfer_on_clone;
         struct session_buffer b = {.id = 0};
-        if (c && (c->transfer_on_clone || c->clear_before_clone)) { /* the running session goes on with an empty one */
-            struct trace_buffer *fresh =
-                trace_buffer_new(trace_buffer_get_stats(old)->buffer_size, trace_buffer_get_policy(old));
-            if (!fresh || !u64map_set(&to->service->buffers, from->buffers.p[i].id, (uint64_t)(uintptr_t)fresh)) {
-                trace_buffer_free(fresh);
-                return false;
-            }
-            from->buffers.p[i].buffer = fresh;
-            b.buffer = old;
-        } else {
-            b.buffer = trace_buffer_clone(old);
-        }
+        b.buffer = transfer ? take_buffer(from, i) : trace_buffer_clone(from->buffers.p[i].buffer);
         if (!b.buffer || !vec_push(&to->buffers, b)) {
             trace_buffer_free(b.buffer);
             return false;
@@ -67,7 +77,6 @@ static struct session *copy_session(struct session *from, const Mrd__CloneSessio
     struct session *s = session_alloc(from->service, err);
     if (!s)
         return NULL;
-    s->state = SESSION_CLONED;
     s->consumer_uid = from->consumer_uid;
     s->config = mrd__trace_config__unpack(NULL, from->config_bytes.len, from->config_bytes.p);
     uint8_t *bytes = mem_alloc(from->config_bytes.len + 1);
@@ -77,10 +86,10 @@ static struct session *copy_session(struct session *from, const Mrd__CloneSessio
     }
     if (!s->config || !bytes || !copy_buffers(s, from)) {
         error_set(err, -MRD_ENOMEM, "out of memory");
-        s->state = SESSION_DISABLED;
         session_free(s);
         return NULL;
     }
+    session_set_state(s, SESSION_CLONED);
     s->uuid_msb = from->uuid_msb; /* a trace of its own needs a name of its own */
     s->uuid_lsb = from->uuid_lsb ^ (s->id * 0x9e3779b97f4a7c15u >> 2);
     s->started_realtime_ns = from->started_realtime_ns;
@@ -102,7 +111,10 @@ static struct session *copy_session(struct session *from, const Mrd__CloneSessio
         if (!vec_push(&s->events, e))
             mem_free(e.body);
     }
-    session_lifecycle(s, LIFECYCLE_CLONE_STARTED, true);
+    for (size_t i = 0; i < s->buffers.n; i++)
+        session_lifecycle_value(s, LIFECYCLE_BUFFER_CLONED, (uint32_t)i);
+    if (req->for_bugreport)
+        session_lifecycle(s, LIFECYCLE_SEIZED_FOR_BUGREPORT, false);
     if (req->clone_trigger_name) {
         s->clone_trigger = mem_zalloc(sizeof *s->clone_trigger);
         if (s->clone_trigger) {
@@ -211,8 +223,11 @@ void session_clone(struct service_consumer *c, struct ipc_call call, const Mrd__
     pc->call = call;
     pc->fd = fd;
     uint64_t flags = FLUSH_REASON_CLONE | FLUSH_BY_TRACED | (request->for_bugreport ? FLUSH_CLONE_BUGREPORT : 0);
-    if (from->state == SESSION_STARTED)
+    session_lifecycle(from, LIFECYCLE_CLONE_STARTED, true);
+    if (from->state == SESSION_STARTED) {
+        clear_buffers(from);
         session_flush(from, CLONE_FLUSH_TIMEOUT_MS, flags, after_flush, pc);
-    else
+    } else {
         after_flush(pc, from, true);
+    }
 }

@@ -20,8 +20,8 @@ uint32_t session_sequence_id(struct session *s, const struct trace_writer_identi
 
 /* ---- packets of the service itself ---- */
 
-/* What every packet of the service carries: who wrote it, and that its timestamps are of BOOTTIME. */
-static void put_trusted(struct session *s, struct pb_writer *w, bool clock)
+/* Who wrote it, and that its timestamps are of BOOTTIME. */
+void session_put_trusted(const struct session *s, struct pb_writer *w, bool clock)
 {
     pb_put_varint(w, 3, s->service->uid);
     pb_put_varint(w, 10, 1);
@@ -29,7 +29,7 @@ static void put_trusted(struct session *s, struct pb_writer *w, bool clock)
         pb_put_varint(w, 58, CLOCK_ID_BOOTTIME);
 }
 
-static void emit(struct batch *b, struct pb_writer *w)
+void session_emit(struct batch *b, struct pb_writer *w)
 {
     struct slice piece = pb_written(w);
     if (!w->failed)
@@ -45,8 +45,8 @@ static void emit_snapshot(struct session *s, struct batch *b, struct pb_writer *
     clock_snapshot_put(&m, snap,
                        c && c->primary_trace_clock ? (uint32_t)c->primary_trace_clock : (uint32_t)CLOCK_ID_BOOTTIME);
     pb_put_bytes(w, 6, m.p, m.n);
-    put_trusted(s, w, true);
-    emit(b, w);
+    session_put_trusted(s, w, true);
+    session_emit(b, w);
     pb_writer_free(&m);
 }
 
@@ -61,9 +61,9 @@ static void emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
     s->n_snapshots = 0;
     if (s->want_sync_marker) {
         s->want_sync_marker = false;
-        put_trusted(s, w, false);
+        session_put_trusted(s, w, false);
         pb_put_bytes(w, 36, sync_marker, sizeof sync_marker);
-        emit(b, w);
+        session_emit(b, w);
     }
 }
 
@@ -82,9 +82,9 @@ static void emit_trigger(struct session *s, struct batch *b, struct pb_writer *w
     struct pb_writer m = {0};
     put_trigger(&m, t);
     pb_put_varint(w, 8, t->ts);
-    put_trusted(s, w, true);
+    session_put_trusted(s, w, true);
     pb_put_bytes(w, field, m.p, m.n);
-    emit(b, w);
+    session_emit(b, w);
     pb_writer_free(&m);
 }
 
@@ -94,9 +94,9 @@ static void emit_config(struct session *s, struct batch *b, struct pb_writer *w)
         return;
     if (!s->did_config) {
         s->did_config = true;
-        put_trusted(s, w, true);
+        session_put_trusted(s, w, true);
         pb_put_bytes(w, 33, s->config_bytes.p, s->config_bytes.len);
-        emit(b, w);
+        session_emit(b, w);
         if (s->clone_trigger)
             emit_trigger(s, b, w, s->clone_trigger, 113);
     }
@@ -116,9 +116,9 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
     struct pb_writer m = {0};
     pb_put_varint(&m, 2, s->uuid_lsb);
     pb_put_varint(&m, 1, s->uuid_msb);
-    put_trusted(s, w, true);
+    session_put_trusted(s, w, true);
     pb_put_bytes(w, 89, m.p, m.n);
-    emit(b, w);
+    session_emit(b, w);
 
     pb_writer_clear(&m);
     for (size_t i = 0; i < s->buffers.n; i++) { /* trace_provenance: which producer wrote which sequence where */
@@ -139,16 +139,16 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
     }
     pb_put_varint(w, 8, clock_boot_ns());
     pb_put_bytes(w, 124, m.p, m.n);
-    put_trusted(s, w, true);
-    emit(b, w);
+    session_put_trusted(s, w, true);
+    session_emit(b, w);
 
     if (!s->config->builtin_data_sources || !s->config->builtin_data_sources->disable_system_info) {
         pb_writer_clear(&m);
         machine_put_system_info(&m);
         pb_put_str(&m, 17, s->service->machine_name);
-        put_trusted(s, w, true);
+        session_put_trusted(s, w, true);
         pb_put_bytes(w, 45, m.p, m.n);
-        emit(b, w);
+        session_emit(b, w);
     }
     pb_writer_free(&m);
 }
@@ -163,11 +163,11 @@ static void emit_lifecycle(struct session *s, struct batch *b, struct pb_writer 
             if (e->body)
                 pb_put_bytes(&m, e->field, e->body, e->body_len);
             else
-                pb_put_varint(&m, e->field, 1);
+                pb_put_varint(&m, e->field, e->value);
             pb_put_varint(w, 8, e->ts);
-            put_trusted(s, w, true);
+            session_put_trusted(s, w, true);
             pb_put_bytes(w, 69, m.p, m.n);
-            emit(b, w);
+            session_emit(b, w);
             pb_writer_free(&m);
         }
         mem_free(e->body);
@@ -238,6 +238,7 @@ bool session_read(struct session *s, struct batch *b, size_t threshold)
     emit_once(s, b, &w);
     relay_emit_system_info(s, b, &w);
     emit_lifecycle(s, b, &w);
+    concurrent_emit(s, b, &w);
     relay_emit_clocks(s, b, &w);
     bool more = read_buffers(s, b, threshold);
     if (!more) {
@@ -248,9 +249,9 @@ bool session_read(struct session *s, struct batch *b, size_t threshold)
             struct pb_writer m = {0};
             session_put_stats(s, &m);
             relay_emit_losses(s, b, &w);
-            put_trusted(s, &w, true);
+            session_put_trusted(s, &w, true);
             pb_put_bytes(&w, 35, m.p, m.n);
-            emit(b, &w);
+            session_emit(b, &w);
             pb_writer_free(&m);
         }
     }

@@ -5,6 +5,7 @@
 #include "capture/host/machine.h"
 #include "capture/ipc/addr.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Producers and consumers may be slow for this long, with this much unsent, before they are dropped. */
@@ -96,6 +97,7 @@ int service_open(struct service **out, uv_loop_t *loop, const struct service_opt
     svc->o = *o;
     svc->uid = geteuid();
     svc->pid = getpid();
+    svc->usual_niceness = getpriority(PRIO_PROCESS, 0);
     machine_name(svc->machine_name, sizeof svc->machine_name);
     struct ipc_service producer[2] = {
         {.desc = &ipc_producer_port,
@@ -144,6 +146,7 @@ void service_close(struct service *svc)
     relay_free_machines(svc);
     vec_free(&svc->sessions);
     vec_free(&svc->trigger_history);
+    vec_free(&svc->named_starts);
     pb_writer_free(&svc->scratch);
     batch_free(&svc->batch);
     mem_free(svc);

@@ -6,7 +6,8 @@
  *   flush.c         flushes and their acknowledgements       read.c           which packets go out, in which order
  *   write_file.c    sessions that write a file              trigger.c        start, stop and clone by trigger
  *   clone.c         read-only copies                        stats.c          TraceStats
- *   relay_port.c    machines that relay their producers
+ *   relay_port.c    machines that relay their producers     concurrent.c     what other sessions do meanwhile
+ *   priority.c      the service's own priority
  *
  * Everything runs on one loop. A session points to data source instances, an instance to its producer; when a producer
  * goes, its instances go from every session. */
@@ -35,10 +36,12 @@ enum lifecycle {
     LIFECYCLE_ALL_FLUSHED = 3,
     LIFECYCLE_READ_COMPLETED = 4,
     LIFECYCLE_TRACING_DISABLED = 5,
+    LIFECYCLE_SEIZED_FOR_BUGREPORT = 6,
     LIFECYCLE_SLOW_STARTING = 7,
     LIFECYCLE_LAST_FLUSH_SLOW = 8,
     LIFECYCLE_FLUSH_STARTED = 9,
     LIFECYCLE_CLONE_STARTED = 10,
+    LIFECYCLE_BUFFER_CLONED = 11, /* with the buffer's index */
 };
 
 enum session_timer {
@@ -112,7 +115,8 @@ struct pending_flush {
 struct lifecycle_event {
     enum lifecycle field;
     uint64_t ts;
-    uint8_t *body; /* for the events with a message; else NULL and the value is true */
+    uint32_t value;
+    uint8_t *body; /* for the events with a message; else NULL, and the value counts */
     size_t body_len;
 };
 
@@ -134,6 +138,14 @@ struct session_machine {
     bool synced;         /* a comparison of its clocks at least */
     uint64_t next_round; /* number of the first comparison that is not out yet */
     struct machine_losses losses;
+};
+
+/* Another session went into this state. */
+struct concurrent_event {
+    uint64_t ts, session_id;
+    enum session_state state;
+    uint32_t uid, n_sources;
+    char *name; /* NULL: none */
 };
 
 struct trigger_hit {
@@ -169,6 +181,7 @@ struct session {
     struct clock_readings last_snapshot;
     VEC(struct lifecycle_event) events;
     VEC(struct trigger_hit) triggers;
+    VEC(struct concurrent_event) concurrent;
     bool want_sync_marker, want_stats, did_config, did_once, did_all_started;
     VEC(struct session_machine) machines; /* what was emitted about other machines; by service.machines */
     struct u64map sequence_ids;           /* (machine, producer, writer) hashed → packet sequence id */
@@ -230,6 +243,11 @@ struct service_relay {
     struct clock_readings first_at; /* ours when the relay came */
 };
 
+/* When a session of this name began last: the guardrail against starting it again and again. */
+struct named_start {
+    uint64_t name_hash, at_ns;
+};
+
 struct trigger_record {
     uint64_t ts_ns;
     uint64_t name_hash;
@@ -256,6 +274,9 @@ struct service {
     uint64_t chunks_discarded, patches_discarded;
     bool lockdown;
     VEC(struct trigger_record) trigger_history;
+    VEC(struct named_start) named_starts;
+    unsigned boost_rank; /* of the priority that we run with; 0: the usual */
+    int usual_niceness;
     struct pb_writer scratch;
     struct batch batch; /* of the read pass under way */
     struct log_limit log_limit;
@@ -332,6 +353,7 @@ void session_remove_producer(struct session *s, struct service_producer *p);
 void session_remove_source(struct session *s, struct service_producer *p, const char *name);
 void session_change_config(struct session *s, const Mrd__TraceConfig *config);
 void session_lifecycle(struct session *s, enum lifecycle field, bool snapshot);
+void session_lifecycle_value(struct session *s, enum lifecycle field, uint32_t value);
 void session_lifecycle_body(struct session *s, enum lifecycle field, struct slice body);
 void session_snapshot_clocks(struct session *s, bool force);
 struct session *session_alloc(struct service *svc, struct error *err);
@@ -365,6 +387,9 @@ void session_arm_clear(struct session *s);
  * written any more. */
 bool session_read(struct session *s, struct batch *b, size_t threshold);
 uint32_t session_sequence_id(struct session *s, const struct trace_writer_identity *who);
+/* What every packet of the service itself carries, and the end of one. */
+void session_put_trusted(const struct session *s, struct pb_writer *w, bool clock);
+void session_emit(struct batch *b, struct pb_writer *w);
 
 /* ---- write_file.c ---- */
 void session_start_file(struct session *s);
@@ -376,6 +401,22 @@ void session_finish_file(struct session *s);
 void service_trigger(struct service *svc, const char *name, const char *producer_name, uint32_t uid);
 bool session_awaits_trigger(const struct session *s); /* has triggers and none came: reading gives nothing */
 void session_arm_trigger_timeout(struct session *s);
+
+/* START_TRACING, STOP_TRACING or CLONE_SNAPSHOT; 0: no triggers. */
+enum trigger_mode { TRIGGER_NONE = 0, TRIGGER_START = 1, TRIGGER_STOP = 2, TRIGGER_CLONE = 4 };
+enum trigger_mode config_trigger_mode(const Mrd__TraceConfig *c);
+
+/* ---- concurrent.c ---- */
+/* Every change of state goes through here: other sessions may want to know. */
+void session_set_state(struct session *s, enum session_state state);
+void concurrent_emit(struct session *s, struct batch *b, struct pb_writer *w);
+void concurrent_free(struct session *s);
+
+/* ---- priority.c ---- */
+typedef Mrd__PriorityBoostConfig PriorityBoost;
+int priority_check(const PriorityBoost *b, struct error *err);
+/* Sets the highest priority that an active session asks for, or the usual one. */
+int priority_update(struct service *svc, struct error *err);
 
 /* ---- clone.c ---- */
 void session_clone(struct service_consumer *c, struct ipc_call call, const Mrd__CloneSessionRequest *req, int fd);

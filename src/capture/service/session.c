@@ -98,6 +98,7 @@ void session_free(struct session *s)
     }
     vec_free(&s->events);
     vec_free(&s->triggers);
+    concurrent_free(s);
     vec_free(&s->packet.slices);
     u64map_free(&s->sequence_ids);
     vec_free(&s->machines);
@@ -137,12 +138,14 @@ void session_snapshot_clocks(struct session *s, bool force)
 
 static unsigned events_kept(enum lifecycle field)
 {
-    return field == LIFECYCLE_ALL_FLUSHED || field == LIFECYCLE_FLUSH_STARTED ? 64 : 1;
+    return field == LIFECYCLE_BUFFER_CLONED                                     ? 128
+           : field == LIFECYCLE_ALL_FLUSHED || field == LIFECYCLE_FLUSH_STARTED ? 64
+                                                                                : 1;
 }
 
-void session_lifecycle_body(struct session *s, enum lifecycle field, struct slice body)
+static void add_event(struct session *s, enum lifecycle field, uint32_t value, struct slice body)
 {
-    struct lifecycle_event e = {.field = field, .ts = clock_boot_ns()};
+    struct lifecycle_event e = {.field = field, .ts = clock_boot_ns(), .value = value};
     unsigned n = 0;
     size_t oldest = 0;
     if (body.p) {
@@ -167,11 +170,21 @@ void session_lifecycle_body(struct session *s, enum lifecycle field, struct slic
         mem_free(e.body);
 }
 
+void session_lifecycle_body(struct session *s, enum lifecycle field, struct slice body)
+{
+    add_event(s, field, 1, body);
+}
+
+void session_lifecycle_value(struct session *s, enum lifecycle field, uint32_t value)
+{
+    add_event(s, field, value, slice_of(NULL, 0));
+}
+
 void session_lifecycle(struct session *s, enum lifecycle field, bool snapshot)
 {
     if (snapshot)
         session_snapshot_clocks(s, false);
-    session_lifecycle_body(s, field, slice_of(NULL, 0));
+    session_lifecycle_value(s, field, 1);
 }
 
 static void put_source_name(struct pb_writer *w, const struct instance *i)
@@ -311,17 +324,21 @@ struct session *session_enable(struct service *svc, struct service_consumer *con
     choose_uuid(s);
     s->consumer = consumer;
     consumer->session = s;
-    s->state = SESSION_CONFIGURED;
+    session_set_state(s, SESSION_CONFIGURED);
+    if (priority_update(svc, err) != 0) {
+        session_free(s);
+        return NULL;
+    }
     if (config->lockdown_mode)
         svc->lockdown = config->lockdown_mode == MRD__TRACE_CONFIG__LOCKDOWN_MODE_OPERATION__LOCKDOWN_SET;
     log_line("traced: session %llu \"%s\" configured by uid %u: %zu buffers, %zu data sources",
              (unsigned long long)s->id, config->unique_session_name ? config->unique_session_name : "", s->consumer_uid,
              config->n_buffers, config->n_data_sources);
     session_add_all_sources(s);
-    const Mrd__TraceConfig__TriggerConfig *t = config->trigger_config;
-    if (t && t->trigger_mode)
+    enum trigger_mode mode = config_trigger_mode(config);
+    if (mode)
         session_arm_trigger_timeout(s);
-    if (!config->deferred_start && !(t && t->trigger_mode == 1))
+    if (!config->deferred_start && mode != TRIGGER_START)
         session_start(s);
     return s;
 }
@@ -343,7 +360,7 @@ bool session_start(struct session *s)
     const Mrd__TraceConfig *c = s->config;
     if (s->state != SESSION_CONFIGURED)
         return false;
-    s->state = SESSION_STARTED;
+    session_set_state(s, SESSION_STARTED);
     s->started_realtime_ns = (int64_t)clock_real_ns();
     const Mrd__TraceConfig__BuiltinDataSource *b = c->builtin_data_sources;
     if (!b || !b->disable_clock_snapshotting) {
@@ -387,13 +404,15 @@ void session_flush_and_disable(struct session *s)
 void session_stopped(struct session *s)
 {
     struct service *svc = s->service;
+    struct error err;
     for (unsigned i = 0; i < TIMER_COUNT; i++)
         uv_timer_stop(&s->timers[i]);
     for (size_t i = 0; i < svc->producers.n; i++)
         commit_scrape(svc->producers.p[i], s);
     session_lifecycle(s, LIFECYCLE_TRACING_DISABLED, true);
     s->want_stats = true;
-    s->state = SESSION_DISABLED;
+    session_set_state(s, SESSION_DISABLED);
+    priority_update(svc, &err);
     for (size_t i = s->instances.n; i-- > 0;)
         session_free_instance(s->instances.p[i]);
     vec_clear(&s->instances);
@@ -430,7 +449,7 @@ void session_disable(struct session *s, bool immediately)
     bool never_started = s->state == SESSION_CONFIGURED;
     for (size_t i = 0; i < s->instances.n; i++)
         session_stop_instance(s, s->instances.p[i], immediately || never_started);
-    s->state = SESSION_STOPPING;
+    session_set_state(s, SESSION_STOPPING);
     for (size_t i = 0; immediately && i < s->instances.n; i++)
         s->instances.p[i]->state = INSTANCE_STOPPED;
     if (session_all_stopped(s)) {

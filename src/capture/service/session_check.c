@@ -1,6 +1,8 @@
 /* Which trace configs are refused, and why; in the order of spec service 1. */
 #include "capture/service/service_internal.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 #define MAX_DURATION_MS         (7ull * 24 * 3600 * 1000)
@@ -9,6 +11,7 @@
 #define MAX_BUFFERS             128
 #define MAX_SESSIONS            15
 #define MAX_SESSIONS_PER_UID    5
+#define RESTART_PAUSE_S         300u
 
 #define REFUSE(...) return error_set(err, -MRD_EINVALID, __VA_ARGS__)
 
@@ -22,18 +25,19 @@ static bool is_active(const struct session *s)
 static int check_triggers(const Config *c, struct error *err)
 {
     const Mrd__TraceConfig__TriggerConfig *t = c->trigger_config;
-    if (!t || t->trigger_mode == 0)
+    enum trigger_mode mode = config_trigger_mode(c);
+    if (!mode)
         return 0;
     uint64_t max = c->enable_extra_guardrails ? MAX_GUARDED_DURATION_MS : MAX_DURATION_MS;
     if (t->trigger_timeout_ms == 0 || t->trigger_timeout_ms > max)
         REFUSE("trigger_timeout_ms must be between 1 and %llu", (unsigned long long)max);
     if (t->trigger_mode > 4 || t->trigger_mode == 3)
         REFUSE("unknown trigger_mode %d", (int)t->trigger_mode);
-    if (t->use_clone_snapshot_if_available && t->trigger_mode != 2)
+    if (t->use_clone_snapshot_if_available && (int)t->trigger_mode != TRIGGER_STOP)
         REFUSE("use_clone_snapshot_if_available needs STOP_TRACING");
     if (c->duration_ms)
         REFUSE("duration_ms and triggers exclude each other: use trigger_timeout_ms");
-    if ((t->trigger_mode == 2 || t->trigger_mode == 4) && c->write_into_file)
+    if ((mode == TRIGGER_STOP || mode == TRIGGER_CLONE) && c->write_into_file)
         REFUSE("write_into_file and STOP_TRACING or CLONE_SNAPSHOT exclude each other");
     for (size_t i = 0; i < t->n_triggers; i++)
         for (size_t k = 0; k < i; k++)
@@ -129,6 +133,26 @@ static int check_others(struct service *svc, uint32_t uid, const Config *c, stru
     return 0;
 }
 
+/* Extra guardrails: a name (also none) may not start again and again. */
+static int check_restart(struct service *svc, const Config *c, struct error *err)
+{
+    const char *name = c->unique_session_name ? c->unique_session_name : "";
+    uint64_t now = clock_boot_ns(), hash = hash_bytes(name, strlen(name));
+    size_t keep = 0;
+    if (!c->enable_extra_guardrails)
+        return 0;
+    for (size_t i = 0; i < svc->named_starts.n; i++)
+        if (now - svc->named_starts.p[i].at_ns < RESTART_PAUSE_S * 1000000000ull)
+            svc->named_starts.p[keep++] = svc->named_starts.p[i];
+    svc->named_starts.n = keep;
+    for (size_t i = 0; i < keep; i++)
+        if (svc->named_starts.p[i].name_hash == hash)
+            REFUSE("guardrail: a session named \"%s\" began less than %u s ago", name, RESTART_PAUSE_S);
+    if (!vec_push(&svc->named_starts, (struct named_start){hash, now}))
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    return 0;
+}
+
 static int check_file(const Config *c, int fd, struct error *err)
 {
     bool path = c->output_path && *c->output_path;
@@ -152,13 +176,19 @@ int session_check(struct service *svc, struct service_consumer *consumer, const 
     for (const char *p = c->bugreport_filename; !rc && p && *p; p++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", *p))
             REFUSE("bugreport_filename may hold letters, digits, '-', '_' and '.' only");
-    if (!rc && c->trace_filter)
-        return error_set(err, -MRD_EUNSUPPORTED, "trace_filter is not supported by this service");
+    if (!rc && c->trace_filter) /* recording what it would hide is not for us to decide */
+        return error_set(err, -MRD_EUNSUPPORTED,
+                         "trace_filter is not supported by this service: take it out of the "
+                         "config, or filter the trace afterwards");
     if (!rc)
         rc = check_buffers(c, err);
     if (!rc)
         rc = check_sources(c, err);
     if (!rc)
         rc = check_others(svc, ipc_peer_identity(consumer->peer)->uid, c, err);
-    return rc ? rc : check_file(c, fd, err);
+    if (!rc)
+        rc = priority_check(c->priority_boost, err);
+    if (!rc)
+        rc = check_file(c, fd, err);
+    return rc ? rc : check_restart(svc, c, err);
 }

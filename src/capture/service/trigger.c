@@ -4,16 +4,21 @@
 #include "base/hash.h"
 
 #include <regex.h>
-#include <stdlib.h>
-
-enum { MODE_START = 1, MODE_STOP = 2, MODE_CLONE = 4 };
+#include <sys/random.h>
 
 typedef Mrd__TraceConfig__TriggerConfig__Trigger Trigger;
 
+enum trigger_mode config_trigger_mode(const Mrd__TraceConfig *c)
+{
+    const Mrd__TraceConfig__TriggerConfig *t = c->trigger_config;
+    if (t && t->use_clone_snapshot_if_available && t->trigger_mode)
+        return TRIGGER_CLONE;
+    return t ? (enum trigger_mode)t->trigger_mode : TRIGGER_NONE;
+}
+
 bool session_awaits_trigger(const struct session *s)
 {
-    const Mrd__TraceConfig__TriggerConfig *t = s->config->trigger_config;
-    return t && t->trigger_mode && s->triggers.n == 0 && s->state != SESSION_CLONED;
+    return config_trigger_mode(s->config) && s->triggers.n == 0 && s->state != SESSION_CLONED;
 }
 
 static bool producer_allowed(const Trigger *t, const char *producer)
@@ -61,6 +66,14 @@ static bool remember(struct session *s, const char *name, const char *producer, 
     return false;
 }
 
+/* Between 0 and 1, another one each time the service runs. */
+static double chance(void)
+{
+    uint32_t r = 0;
+    (void)!getrandom(&r, sizeof r, GRND_NONBLOCK);
+    return r / 4294967296.0;
+}
+
 static void on_stop_delay(uv_timer_t *t)
 {
     session_flush_and_disable(t->data);
@@ -68,15 +81,15 @@ static void on_stop_delay(uv_timer_t *t)
 
 static void fire(struct session *s, const Trigger *t, const char *producer, uint32_t uid)
 {
-    switch (s->config->trigger_config->trigger_mode) {
-    case MODE_START:
+    switch (config_trigger_mode(s->config)) {
+    case TRIGGER_START:
         if (s->triggers.n || !remember(s, t->name, producer, uid, t->stop_delay_ms))
             return; /* one start is enough */
         uv_timer_stop(&s->timers[TIMER_TRIGGER]);
         session_start(s);
         uv_timer_start(&s->timers[TIMER_DURATION], on_stop_delay, t->stop_delay_ms, 0);
         break;
-    case MODE_STOP: {
+    case TRIGGER_STOP: {
         bool first = s->triggers.n == 0;
         if (!remember(s, t->name, producer, uid, t->stop_delay_ms) || !first)
             return; /* later triggers are noted, the first one stops */
@@ -84,7 +97,7 @@ static void fire(struct session *s, const Trigger *t, const char *producer, uint
         uv_timer_start(&s->timers[TIMER_DURATION], on_stop_delay, t->stop_delay_ms, 0);
         break;
     }
-    case MODE_CLONE: {
+    case TRIGGER_CLONE: {
         if (!s->consumer)
             return;
         Mrd__ObservableEvents e = MRD__OBSERVABLE_EVENTS__INIT;
@@ -113,7 +126,7 @@ void service_trigger(struct service *svc, const char *name, const char *producer
     for (size_t i = 0; i < svc->sessions.n; i++) {
         struct session *s = svc->sessions.p[i];
         const Mrd__TraceConfig__TriggerConfig *c = s->config->trigger_config;
-        if (!c || !c->trigger_mode || (s->state != SESSION_STARTED && s->state != SESSION_CONFIGURED))
+        if (!config_trigger_mode(s->config) || (s->state != SESSION_STARTED && s->state != SESSION_CONFIGURED))
             continue;
         for (size_t k = 0; k < c->n_triggers; k++) {
             const Trigger *t = c->triggers[k];
@@ -121,7 +134,7 @@ void service_trigger(struct service *svc, const char *name, const char *producer
                 continue;
             if (t->max_per_24_h && fired_lately(svc, hash, now) >= t->max_per_24_h)
                 continue;
-            if (t->skip_probability > 0 && drand48() < t->skip_probability)
+            if (t->skip_probability > 0 && chance() < t->skip_probability)
                 continue;
             if (!counted)
                 counted = vec_push(&svc->trigger_history, (struct trigger_record){now, hash});
@@ -134,7 +147,7 @@ void service_trigger(struct service *svc, const char *name, const char *producer
 static void on_trigger_timeout(uv_timer_t *t)
 {
     struct session *s = t->data;
-    bool clone = (int)s->config->trigger_config->trigger_mode == MODE_CLONE;
+    bool clone = config_trigger_mode(s->config) == TRIGGER_CLONE;
     if (s->triggers.n && !clone)
         return; /* a stop is under way */
     log_line("traced: session %llu: trigger_timeout_ms is over", (unsigned long long)s->id);

@@ -6,11 +6,16 @@
 #include "capture/ipc/client.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Over slow links: unsent commits up to this stay in the socket's queue, the rest waits in the shared buffer, where the
  * writers' policies know what to do when it is full. */
 #define QUEUE_HIGH (1u << 20)
+
+#define RETRY_MIN_MS      100
+#define SOCKET_SETTLES_MS 10 /* from the socket's file to listen() */
 
 struct source {
     struct producer_data_source ds;
@@ -27,7 +32,8 @@ struct producer {
     uv_loop_t *loop;
     uv_timer_t retry;
     uv_async_t async;
-    uv_idle_t soon; /* reports a connect that failed at once */
+    uv_idle_t soon;      /* reports a connect that failed at once */
+    uv_fs_event_t watch; /* on the folder of the service's socket, while there is no connection */
     int open_handles;
     uv_thread_t thread; /* the loop's */
     struct producer_options o;
@@ -135,7 +141,30 @@ static void on_drained(void *ctx)
 
 static void on_retry(uv_timer_t *t)
 {
+    uv_fs_event_stop(&((struct producer *)t->data)->watch);
     try_connect(t->data);
+}
+
+/* Something happened to the socket: a service that begins should not wait for the next attempt. */
+static void on_watch(uv_fs_event_t *w, const char *name, int events, int status)
+{
+    struct producer *p = w->data;
+    const char *slash = strrchr(p->socket, '/');
+    (void)events;
+    if (status != 0 || !name || !slash || strcmp(name, slash + 1) != 0 || access(p->socket, F_OK) != 0)
+        return;
+    p->retry_ms = RETRY_MIN_MS;
+    uv_timer_start(&p->retry, on_retry, SOCKET_SETTLES_MS, 0);
+}
+
+static void watch_socket(struct producer *p)
+{
+    const char *slash = strrchr(p->socket, '/');
+    char folder[256];
+    if (p->socket[0] != '/' || !slash || slash - p->socket >= (ptrdiff_t)sizeof folder)
+        return; /* not a file: the timer alone */
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash == p->socket ? 1 : slash - p->socket), p->socket);
+    uv_fs_event_start(&p->watch, on_watch, folder, 0); /* fails when there is no such folder: likewise */
 }
 
 static void lost(struct producer *p, const char *why)
@@ -149,6 +178,7 @@ static void lost(struct producer *p, const char *why)
     if (!p->o.no_retry && !p->closing) {
         unsigned max = p->o.retry_max_ms ? p->o.retry_max_ms : 30000;
         uv_timer_start(&p->retry, on_retry, p->retry_ms, 0);
+        watch_socket(p);
         p->retry_ms = p->retry_ms * 2 < max ? p->retry_ms * 2 : max;
     }
     if ((was || p->o.no_retry) && p->ops->disconnected)
@@ -277,7 +307,7 @@ static void on_initialized(void *ctx, bool success, bool has_more, struct slice 
     p->emulated = m->use_shmem_emulation;
     mrd__initialize_connection_response__free_unpacked(m, NULL);
     p->connected = true;
-    p->retry_ms = 100;
+    p->retry_ms = RETRY_MIN_MS;
     for (size_t i = 0; i < p->sources.n; i++)
         announce(p, &p->sources.p[i], PRODUCER_REGISTER_DATA_SOURCE);
     if (p->ops->connected)
@@ -356,6 +386,7 @@ void producer_close(struct producer *p)
     uv_close((uv_handle_t *)&p->retry, on_handle_closed);
     uv_close((uv_handle_t *)&p->async, on_handle_closed);
     uv_close((uv_handle_t *)&p->soon, on_handle_closed);
+    uv_close((uv_handle_t *)&p->watch, on_handle_closed);
 }
 
 int producer_open(struct producer **out, uv_loop_t *loop, const struct producer_options *o,
@@ -375,7 +406,7 @@ int producer_open(struct producer **out, uv_loop_t *loop, const struct producer_
     p->o = *o;
     p->ops = ops;
     p->ctx = ctx;
-    p->retry_ms = 100;
+    p->retry_ms = RETRY_MIN_MS;
     p->thread = uv_thread_self();
     p->name = mem_strdup(o->name);
     p->socket = mem_strdup(address);
@@ -386,8 +417,9 @@ int producer_open(struct producer **out, uv_loop_t *loop, const struct producer_
     uv_timer_init(loop, &p->retry);
     uv_async_init(loop, &p->async, on_async);
     uv_idle_init(loop, &p->soon);
-    p->retry.data = p->async.data = p->soon.data = p;
-    p->open_handles = 3;
+    uv_fs_event_init(loop, &p->watch);
+    p->retry.data = p->async.data = p->soon.data = p->watch.data = p;
+    p->open_handles = 4;
     if (!p->name || !p->socket || (o->identity && !p->identity)) {
         producer_close(p);
         return error_set(err, -MRD_ENOMEM, "out of memory");

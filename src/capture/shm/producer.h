@@ -13,7 +13,8 @@
  *
  * Registered data sources are kept and registered again after a reconnect. When the connection is lost, `disconnected`
  * comes and all instances are void: free their writers, without notifying. Reconnecting starts after 100 ms and backs
- * off to 30 s (or to `retry_max_ms`); a failed connect is retried for ever unless `no_retry`. */
+ * off to 30 s (or to `retry_max_ms`), or happens as soon as the service's socket file appears; a failed connect is
+ * retried for ever unless `no_retry`. */
 #ifndef MERIDIAN_CAPTURE_SHM_PRODUCER_H
 #define MERIDIAN_CAPTURE_SHM_PRODUCER_H
 
