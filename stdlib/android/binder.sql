@@ -244,3 +244,42 @@ FROM _binder_thread_states AS s
 JOIN android_binder_txns AS b USING (binder_txn_id)
 WHERE s.blocked_function IS NOT NULL
 GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.blocked_function;
+
+-- The calls that a process made, as a profile of the time that servers took: thread, server, interface, method. All
+-- processes for NULL.
+CREATE PERFETTO FUNCTION android_binder_outgoing_graph(
+  upid JOINID(process.id)
+)
+RETURNS TABLE(
+  pprof BYTES
+) AS
+SELECT experimental_profile(cat_stacks(client_thread, server_process, interface, method_name), 'duration', 'ns', server_dur)
+  AS pprof
+FROM android_binder_txns
+WHERE $upid IS NULL OR client_upid = $upid;
+
+-- The calls that a process served: client, interface, method.
+CREATE PERFETTO FUNCTION android_binder_incoming_graph(
+  upid JOINID(process.id)
+)
+RETURNS TABLE(
+  pprof BYTES
+) AS
+SELECT experimental_profile(cat_stacks(client_process, interface, method_name), 'duration', 'ns', server_dur) AS pprof
+FROM android_binder_txns
+WHERE $upid IS NULL OR server_upid = $upid;
+
+-- All calls between processes whose scores lie in the given bounds: client, server.
+CREATE PERFETTO FUNCTION android_binder_graph(
+  min_client_oom_score LONG,
+  max_client_oom_score LONG,
+  min_server_oom_score LONG,
+  max_server_oom_score LONG
+)
+RETURNS TABLE(
+  pprof BYTES
+) AS
+SELECT experimental_profile(cat_stacks(client_process, server_process), 'duration', 'ns', server_dur) AS pprof
+FROM android_binder_txns
+WHERE client_oom_score BETWEEN $min_client_oom_score AND $max_client_oom_score
+  AND server_oom_score BETWEEN $min_server_oom_score AND $max_server_oom_score;

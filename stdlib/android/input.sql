@@ -24,7 +24,10 @@ WHERE name GLOB 'sendMessage(*' OR name GLOB 'receiveMessage(*';
 
 -- When an event was read from its device.
 CREATE PERFETTO TABLE _input_read_time AS
-SELECT regexp_extract(name, 'id=([^)]*)\)') AS input_event_id, min(ts) AS read_time
+SELECT
+  regexp_extract(name, 'id=(0x[0-9a-f]+)') AS input_event_id,
+  min(ts) AS read_time,
+  min(cast_int!(regexp_extract(name, 'eventTime=([0-9]+)'))) AS event_time
 FROM slice
 WHERE name GLOB 'UnwantedInteractionBlocker::notifyMotion*'
 GROUP BY 1;
@@ -81,7 +84,8 @@ CREATE PERFETTO TABLE android_input_events(
   receive_ts TIMESTAMP,
   receive_dur DURATION,
   frame_id LONG,
-  is_speculative_frame BOOL
+  is_speculative_frame BOOL,
+  event_time LONG
 ) AS
 WITH
   -- one row a message, channels by the name that both ends share
@@ -116,7 +120,8 @@ SELECT
   r.ts AS receive_ts,
   r.dur AS receive_dur,
   e.frame_id,
-  0 AS is_speculative_frame
+  0 AS is_speculative_frame,
+  t.event_time
 FROM messages AS d
 JOIN messages AS r
   ON r.channel = d.channel AND r.event_seq = d.event_seq AND NOT r.sent AND r.event_type NOT IN ('0x2', 'FINISHED')

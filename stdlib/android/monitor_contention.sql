@@ -228,3 +228,40 @@ SELECT id, blocked_function, sum(dur) AS blocked_function_dur, count() AS blocke
 FROM android_monitor_contention_chain_thread_state
 WHERE blocked_function IS NOT NULL
 GROUP BY id, blocked_function;
+
+-- Who waited for whom in a process, as a profile of the time waited: "thread:method" of the one that waits below that of the
+-- one that has the lock. Threads that serve calls count as one.
+CREATE PERFETTO FUNCTION android_monitor_contention_graph(
+  upid JOINID(process.id)
+)
+RETURNS TABLE(
+  pprof BYTES
+) AS
+WITH RECURSIVE
+  -- from each wait up to the lock at the end of its chain
+  chain(id, dur, at, stack) AS (
+    SELECT
+      id,
+      dur,
+      parent_id,
+      cat_stacks(
+        iif(blocking_thread_name GLOB 'binder:*', 'binder', blocking_thread_name) || ':' || short_blocking_method,
+        iif(blocked_thread_name GLOB 'binder:*', 'binder', blocked_thread_name) || ':' || short_blocked_method
+      )
+    FROM android_monitor_contention_chain
+    WHERE upid = $upid
+    UNION ALL
+    SELECT
+      c.id,
+      c.dur,
+      p.parent_id,
+      cat_stacks(
+        iif(p.blocking_thread_name GLOB 'binder:*', 'binder', p.blocking_thread_name) || ':' || p.short_blocking_method,
+        c.stack
+      )
+    FROM chain AS c
+    JOIN android_monitor_contention_chain AS p ON p.id = c.at
+  )
+SELECT experimental_profile(stack, 'duration', 'ns', dur) AS pprof
+FROM chain
+WHERE at IS NULL;

@@ -2,8 +2,8 @@
 
 -- Numbers and kinds of the users.
 CREATE PERFETTO VIEW android_user_list(
-  type STRING,
-  android_user_id LONG
+  android_user_id LONG,
+  type STRING
 ) AS
-SELECT type, android_user_id
+SELECT android_user_id, type
 FROM __intrinsic_android_user_list;

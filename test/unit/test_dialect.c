@@ -279,6 +279,16 @@ START_TEST(every_module_stands_alone)
 }
 END_TEST
 
+/* A module says at its top what it is about, and every object that others may use says what it is. */
+START_TEST(the_library_is_documented)
+{
+    sql_expect(&f,
+               "SELECT module, name FROM __intrinsic_stdlib_objects WHERE exposed AND package != 'prelude' AND "
+               "coalesce(description, '') = '' ORDER BY 1, 2",
+               "");
+}
+END_TEST
+
 /* Every object of the library answers on an empty trace: views are only looked at when they are used. */
 START_TEST(every_table_and_view_of_the_library_answers)
 {
@@ -326,6 +336,7 @@ Suite *dialect_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, every_module_loads);
     tcase_add_test(t, every_module_stands_alone);
+    tcase_add_test(t, the_library_is_documented);
     tcase_add_test(t, every_table_and_view_of_the_library_answers);
     suite_add_tcase(s, t);
     return s;

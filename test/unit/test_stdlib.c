@@ -227,7 +227,7 @@ static const struct {
     {"android.frames.timeline",
      "SELECT frame_id, ts, dur, do_frame_id, draw_frame_id, render_thread_utid, ui_thread_utid, process_name FROM "
      "android_frames ORDER BY draw_frame_id",
-     "7,100,14999900,7,11,5,4,com.app;7,100,14999900,7,12,5,4,com.app"},
+     "7,100,14999900,7,11,5,4,com.app"},
     {"android.frames.timeline", "SELECT frame_id, do_frame_id FROM android_first_frame_after(50)", "7,7"},
     {"android.frames.per_frame_metrics", "SELECT * FROM android_frames_ui_time", "7,8000000"},
     {"android.frames.jank_type",
@@ -244,6 +244,14 @@ static const struct {
      "binder_txn,D,1000000;binder_txn,Running,200;binder_txn,S,2999800"},
     {"android.binder_breakdown", "SELECT ts, dur, reason FROM android_binder_client_breakdown",
      "200,2999800,S;3000000,1000000,IO;4000000,200,Running"},
+    {"android.binder",
+     "SELECT length(pprof) > 0 FROM android_binder_outgoing_graph(2) UNION ALL SELECT length(pprof) > 0 FROM "
+     "android_binder_incoming_graph(1) UNION ALL SELECT length(pprof) > 0 FROM android_binder_incoming_graph(NULL)",
+     "1;1;1"},
+    {"chrome.android_input",
+     "SELECT android_input_id, deliver_input_event_start_ts, deliver_input_event_end_ts, deliver_input_event_utid FROM "
+     "chrome_android_input",
+     "0xabc,24,32,4"},
     {"android.binder", "SELECT * FROM android_binder_metrics_by_process ORDER BY 1",
      "com.app,200,binder transaction,1;system_server,100,binder reply,1"},
     {"android.garbage_collection",

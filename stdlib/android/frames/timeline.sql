@@ -48,32 +48,41 @@ CREATE PERFETTO TABLE android_frames_layers(
   frame_id LONG,
   ts TIMESTAMP,
   dur DURATION,
+  ts_end TIMESTAMP,
   do_frame_id JOINID(slice.id),
   draw_frame_id JOINID(slice.id),
   actual_frame_timeline_id JOINID(slice.id),
   expected_frame_timeline_id JOINID(slice.id),
+  render_thread_utid JOINID(thread.id),
+  ui_thread_utid JOINID(thread.id),
+  layer_id LONG,
+  layer_name STRING,
   upid JOINID(process.id),
-  process_name STRING,
-  layer_name STRING
+  process_name STRING
 ) AS
 SELECT
   a.surface_frame_token AS frame_id,
   a.ts,
   a.dur,
+  a.ts + a.dur AS ts_end,
   c.id AS do_frame_id,
-  (SELECT min(d.id) FROM android_frames_draw_frame AS d WHERE d.frame_id = a.surface_frame_token AND d.upid = a.upid)
-    AS draw_frame_id,
+  d.id AS draw_frame_id,
   a.id AS actual_frame_timeline_id,
   (
     SELECT min(e.id)
     FROM expected_frame_timeline_slice AS e
     WHERE e.surface_frame_token = a.surface_frame_token AND e.upid = a.upid
   ) AS expected_frame_timeline_id,
+  d.render_thread_utid,
+  c.ui_thread_utid,
+  cast_int!(regexp_extract(a.layer_name, '#([0-9]+)$')) AS layer_id,
+  a.layer_name,
   a.upid,
-  p.name AS process_name,
-  a.layer_name
+  p.name AS process_name
 FROM actual_frame_timeline_slice AS a
 LEFT JOIN android_frames_choreographer_do_frame AS c ON c.frame_id = a.surface_frame_token AND c.upid = a.upid
+LEFT JOIN android_frames_draw_frame AS d
+  ON d.id = (SELECT min(x.id) FROM android_frames_draw_frame AS x WHERE x.frame_id = a.surface_frame_token AND x.upid = a.upid)
 LEFT JOIN process AS p ON p.upid = a.upid
 WHERE a.surface_frame_token > 0;
 
@@ -99,7 +108,7 @@ SELECT * FROM _frame_timeline_by_frame!(actual_frame_timeline_slice);
 CREATE PERFETTO TABLE _distinct_from_expected_timeline_slice AS
 SELECT * FROM _frame_timeline_by_frame!(expected_frame_timeline_slice);
 
--- All of a frame in one row for each drawing. Without a frame timeline (Android 11 and before) a frame lasts from its
+-- All of a frame in one row, with its first drawing. Without a frame timeline (Android 11 and before) a frame lasts from its
 -- turn to the end of its last drawing.
 CREATE PERFETTO TABLE android_frames(
   frame_id LONG,
@@ -113,6 +122,7 @@ CREATE PERFETTO TABLE android_frames(
   ui_thread_utid JOINID(thread.id),
   actual_frame_timeline_count LONG,
   expected_frame_timeline_count LONG,
+  draw_frame_count LONG,
   upid JOINID(process.id),
   process_name STRING
 ) AS
@@ -121,15 +131,17 @@ WITH
     SELECT
       f.frame_id,
       f.ts,
-      max(s.ts + s.dur) OVER (PARTITION BY f.id) - f.ts AS dur,
+      max(s.ts + s.dur) - f.ts AS dur,
       f.id AS do_frame_id,
-      d.id AS draw_frame_id,
+      min(d.id) AS draw_frame_id,
+      count() AS draw_frame_count,
       d.render_thread_utid,
       f.ui_thread_utid,
       f.upid
     FROM android_frames_choreographer_do_frame AS f
     JOIN android_frames_draw_frame AS d USING (frame_id, upid)
     JOIN slice AS s ON s.id = d.id
+    GROUP BY f.id
   ),
   frames AS (
     SELECT
@@ -144,13 +156,15 @@ WITH
       d.ui_thread_utid,
       a.count AS actual_frame_timeline_count,
       e.count AS expected_frame_timeline_count,
+      d.draw_frame_count,
       d.upid
     FROM drawn AS d
     LEFT JOIN _distinct_from_actual_timeline_slice AS a USING (frame_id, upid)
     LEFT JOIN _distinct_from_expected_timeline_slice AS e USING (frame_id, upid)
     UNION ALL
     SELECT
-      frame_id, ts, dur, do_frame_id, draw_frame_id, NULL, NULL, render_thread_utid, ui_thread_utid, NULL, NULL, upid
+      frame_id, ts, dur, do_frame_id, draw_frame_id, NULL, NULL, render_thread_utid, ui_thread_utid, NULL, NULL,
+      draw_frame_count, upid
     FROM _frames_maxsdk_28
     WHERE NOT EXISTS (SELECT 1 FROM drawn)
   )

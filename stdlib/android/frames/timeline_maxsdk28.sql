@@ -21,6 +21,7 @@ SELECT
   max(d.ts + d.dur) - t.ts AS dur,
   t.id AS do_frame_id,
   min(d.id) AS draw_frame_id,
+  count() AS draw_frame_count,
   d.utid AS render_thread_utid,
   t.utid AS ui_thread_utid,
   t.upid

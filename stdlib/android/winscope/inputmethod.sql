@@ -4,28 +4,25 @@
 CREATE PERFETTO VIEW android_inputmethod_clients(
   id ID,
   ts TIMESTAMP,
-  arg_set_id ARGSETID,
-  base64_proto_id LONG
+  arg_set_id ARGSETID
 ) AS
-SELECT id, ts, arg_set_id, base64_proto_id
+SELECT id, ts, arg_set_id
 FROM __intrinsic_inputmethod_clients;
 
 -- Of the service that manages them.
 CREATE PERFETTO VIEW android_inputmethod_manager_service(
   id ID,
   ts TIMESTAMP,
-  arg_set_id ARGSETID,
-  base64_proto_id LONG
+  arg_set_id ARGSETID
 ) AS
-SELECT id, ts, arg_set_id, base64_proto_id
+SELECT id, ts, arg_set_id
 FROM __intrinsic_inputmethod_manager_service;
 
 -- Of the input method itself.
 CREATE PERFETTO VIEW android_inputmethod_service(
   id ID,
   ts TIMESTAMP,
-  arg_set_id ARGSETID,
-  base64_proto_id LONG
+  arg_set_id ARGSETID
 ) AS
-SELECT id, ts, arg_set_id, base64_proto_id
+SELECT id, ts, arg_set_id
 FROM __intrinsic_inputmethod_service;

@@ -5,7 +5,6 @@ CREATE PERFETTO VIEW android_surfaceflinger_transaction(
   id ID,
   snapshot_id JOINID(surfaceflinger_transactions.id),
   arg_set_id ARGSETID,
-  base64_proto_id LONG,
   transaction_id LONG,
   pid LONG,
   uid LONG,
@@ -14,16 +13,15 @@ CREATE PERFETTO VIEW android_surfaceflinger_transaction(
   flags_id LONG,
   transaction_type STRING
 ) AS
-SELECT id, snapshot_id, arg_set_id, base64_proto_id, transaction_id, pid, uid, layer_id, display_id, flags_id, transaction_type
+SELECT id, snapshot_id, arg_set_id, transaction_id, pid, uid, layer_id, display_id, flags_id, transaction_type
 FROM __intrinsic_surfaceflinger_transaction;
 
 -- What each change touches, by name.
 CREATE PERFETTO VIEW android_surfaceflinger_transaction_flag(
-  id ID,
   flags_id LONG,
   flag STRING
 ) AS
-SELECT id, flags_id, flag
+SELECT flags_id, flag
 FROM __intrinsic_surfaceflinger_transaction_flag;
 
 -- Displays of a snapshot of the layers.

@@ -5,11 +5,10 @@ CREATE PERFETTO VIEW android_viewcapture(
   id ID,
   ts TIMESTAMP,
   arg_set_id ARGSETID,
-  base64_proto_id LONG,
   package_name STRING,
   window_name STRING
 ) AS
-SELECT id, ts, arg_set_id, base64_proto_id, package_name, window_name
+SELECT id, ts, arg_set_id, package_name, window_name
 FROM __intrinsic_viewcapture;
 
 -- Views of a snapshot.
@@ -17,7 +16,6 @@ CREATE PERFETTO VIEW android_viewcapture_view(
   id ID,
   snapshot_id JOINID(android_viewcapture.id),
   arg_set_id ARGSETID,
-  base64_proto_id LONG,
   node_id LONG,
   hashcode LONG,
   is_visible LONG,
@@ -26,5 +24,5 @@ CREATE PERFETTO VIEW android_viewcapture_view(
   class_name STRING,
   trace_rect_id JOINID(android_winscope_trace_rect.id)
 ) AS
-SELECT id, snapshot_id, arg_set_id, base64_proto_id, node_id, hashcode, is_visible, parent_id, view_id, class_name, trace_rect_id
+SELECT id, snapshot_id, arg_set_id, node_id, hashcode, is_visible, parent_id, view_id, class_name, trace_rect_id
 FROM __intrinsic_viewcapture_view;

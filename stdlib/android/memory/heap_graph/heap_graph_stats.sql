@@ -1,6 +1,7 @@
 -- Java heaps, one row each.
 
 INCLUDE PERFETTO MODULE android.memory.dmabuf_spans;
+INCLUDE PERFETTO MODULE android.memory.heap_graph.oome;
 INCLUDE PERFETTO MODULE android.memory.process;
 INCLUDE PERFETTO MODULE android.oom_adjuster;
 
@@ -33,7 +34,11 @@ CREATE PERFETTO TABLE android_heap_graph_stats(
   reachable_obj_count LONG,
   oom_score_adj LONG,
   anon_rss_and_swap_size LONG,
-  dmabuf_rss_size LONG
+  dmabuf_rss_size LONG,
+  art_bytes_allocated LONG,
+  is_out_of_memory_error BOOL,
+  oome_failing_allocation_size LONG,
+  oome_remaining_art_free_bytes LONG
 ) AS
 WITH
   heaps AS (
@@ -61,6 +66,13 @@ SELECT
   h.reachable_count AS reachable_obj_count,
   _heap_graph_at!(h.upid, h.ts, android_oom_adj_intervals, score) AS oom_score_adj,
   _heap_graph_at!(h.upid, h.ts, memory_oom_score_with_rss_and_swap_per_process, anon_rss_and_swap) AS anon_rss_and_swap_size,
-  _heap_graph_at!(h.upid, h.ts, _android_memory_cumulative_dmabuf_spans, value) AS dmabuf_rss_size
+  _heap_graph_at!(h.upid, h.ts, _android_memory_cumulative_dmabuf_spans, value) AS dmabuf_rss_size,
+  -- what the runtime had given out and not taken back: the objects of its heap with those that are not reachable
+  h.total_heap_size AS art_bytes_allocated,
+  o.id IS NOT NULL AS is_out_of_memory_error,
+  o.allocation_size_bytes AS oome_failing_allocation_size,
+  o.total_bytes_free AS oome_remaining_art_free_bytes
 FROM heaps AS h
-JOIN process AS p USING (upid);
+JOIN process AS p USING (upid)
+LEFT JOIN heap_graph AS g ON g.upid = h.upid AND g.ts = h.ts
+LEFT JOIN android_heap_graph_java_oome_details AS o ON o.heap_graph_id = g.id;

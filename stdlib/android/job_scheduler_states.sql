@@ -1,0 +1,241 @@
+-- Jobs that the system ran for applications, by the events of its statistics service, with what they waited for.
+
+INCLUDE PERFETTO MODULE android.battery.charging_states;
+INCLUDE PERFETTO MODULE android.screen_state;
+INCLUDE PERFETTO MODULE android.statsd;
+INCLUDE PERFETTO MODULE intervals.intersect;
+
+-- A field of such an event.
+CREATE PERFETTO FUNCTION _job_field(
+  arg_set_id LONG,
+  name STRING
+)
+RETURNS ANY AS
+SELECT extract_arg($arg_set_id, 'scheduled_job_state_changed.' || $name);
+
+-- A job's runs: from STARTED to the next event of the same job.
+CREATE PERFETTO TABLE _job_runs AS
+WITH
+  events AS (
+    SELECT
+      id AS slice_id,
+      ts,
+      arg_set_id,
+      _job_field(arg_set_id, 'job_name') AS job_name,
+      coalesce(extract_arg(arg_set_id, 'scheduled_job_state_changed.attribution_node[0].uid'), _job_field(arg_set_id, 'uid'))
+        AS uid,
+      _job_field(arg_set_id, 'job_id') AS job_id,
+      _job_field(arg_set_id, 'state') AS state,
+      _job_field(arg_set_id, 'effective_priority') AS effective_priority,
+      _job_field(arg_set_id, 'has_battery_not_low_constraint') AS has_battery_not_low_constraint,
+      _job_field(arg_set_id, 'has_charging_constraint') AS has_charging_constraint,
+      _job_field(arg_set_id, 'has_connectivity_constraint') AS has_connectivity_constraint,
+      _job_field(arg_set_id, 'has_content_trigger_constraint') AS has_content_trigger_constraint,
+      _job_field(arg_set_id, 'has_deadline_constraint') AS has_deadline_constraint,
+      _job_field(arg_set_id, 'has_idle_constraint') AS has_idle_constraint,
+      _job_field(arg_set_id, 'has_storage_not_low_constraint') AS has_storage_not_low_constraint,
+      _job_field(arg_set_id, 'has_timing_delay_constraint') AS has_timing_delay_constraint,
+      _job_field(arg_set_id, 'is_prefetch') AS is_prefetch,
+      _job_field(arg_set_id, 'is_requested_expedited_job') AS is_requested_expedited_job,
+      _job_field(arg_set_id, 'is_running_as_expedited_job') AS is_running_as_expedited_job,
+      _job_field(arg_set_id, 'num_previous_attempts') AS num_previous_attempts,
+      _job_field(arg_set_id, 'requested_priority') AS requested_priority,
+      _job_field(arg_set_id, 'standby_bucket') AS standby_bucket,
+      _job_field(arg_set_id, 'is_periodic') AS is_periodic,
+      _job_field(arg_set_id, 'has_flexibility_constraint') AS has_flex_constraint,
+      _job_field(arg_set_id, 'is_requested_as_user_initiated_job') AS is_requested_as_user_initiated_job,
+      _job_field(arg_set_id, 'is_running_as_user_initiated_job') AS is_running_as_user_initiated_job,
+      _job_field(arg_set_id, 'deadline_ms') AS deadline_ms,
+      _job_field(arg_set_id, 'job_start_latency_ms') AS job_start_latency_ms,
+      _job_field(arg_set_id, 'num_uncompleted_work_items') AS num_uncompleted_work_items,
+      _job_field(arg_set_id, 'proc_state') AS proc_state,
+      _job_field(arg_set_id, 'internal_stop_reason') AS internal_stop_reason,
+      _job_field(arg_set_id, 'public_stop_reason') AS public_stop_reason
+    FROM android_statsd_atoms
+    WHERE name = 'scheduled_job_state_changed'
+  ),
+  paired AS (
+    SELECT
+      *,
+      lead(ts) OVER by_job AS next_ts,
+      lead(state) OVER by_job AS next_state,
+      lead(internal_stop_reason) OVER by_job AS next_internal_stop_reason,
+      lead(public_stop_reason) OVER by_job AS next_public_stop_reason
+    FROM events
+    WINDOW by_job AS (PARTITION BY uid, job_name, job_id ORDER BY ts)
+  )
+SELECT
+  row_number() OVER (ORDER BY ts) AS id,
+  *,
+  next_ts - ts AS dur,
+  -- "@namespace@package/service", "*job*/package/service" or "package/service"
+  coalesce(regexp_extract(job_name, '@([^@/]+)/[^/]*$'), regexp_extract(job_name, '([^/@*]+)/[^/]*$')) AS package_name,
+  regexp_extract(job_name, '^@([^@]+)@') AS job_namespace
+FROM paired
+WHERE state = 'STARTED' AND next_state IN ('FINISHED', 'SCHEDULED') AND next_ts > ts;
+
+-- The runs with the conditions of the job.
+CREATE PERFETTO TABLE android_job_scheduler_states(
+  id ID,
+  ts TIMESTAMP,
+  dur DURATION,
+  slice_id JOINID(slice.id),
+  job_name STRING,
+  uid LONG,
+  job_id LONG,
+  package_name STRING,
+  job_namespace STRING,
+  effective_priority LONG,
+  has_battery_not_low_constraint BOOL,
+  has_charging_constraint BOOL,
+  has_connectivity_constraint BOOL,
+  has_content_trigger_constraint BOOL,
+  has_deadline_constraint BOOL,
+  has_idle_constraint BOOL,
+  has_storage_not_low_constraint BOOL,
+  has_timing_delay_constraint BOOL,
+  is_prefetch BOOL,
+  is_requested_expedited_job BOOL,
+  is_running_as_expedited_job BOOL,
+  num_previous_attempts LONG,
+  requested_priority LONG,
+  standby_bucket STRING,
+  is_periodic BOOL,
+  has_flex_constraint BOOL,
+  is_requested_as_user_initiated_job BOOL,
+  is_running_as_user_initiated_job BOOL,
+  deadline_ms LONG,
+  job_start_latency_ms LONG,
+  num_uncompleted_work_items LONG,
+  proc_state STRING,
+  internal_stop_reason STRING,
+  public_stop_reason STRING
+) AS
+SELECT
+  r.id,
+  r.ts,
+  r.dur,
+  r.slice_id,
+  r.job_name,
+  r.uid,
+  r.job_id,
+  r.package_name,
+  r.job_namespace,
+  r.effective_priority,
+  r.has_battery_not_low_constraint,
+  r.has_charging_constraint,
+  r.has_connectivity_constraint,
+  r.has_content_trigger_constraint,
+  r.has_deadline_constraint,
+  r.has_idle_constraint,
+  r.has_storage_not_low_constraint,
+  r.has_timing_delay_constraint,
+  r.is_prefetch,
+  r.is_requested_expedited_job,
+  r.is_running_as_expedited_job,
+  r.num_previous_attempts,
+  r.requested_priority,
+  r.standby_bucket,
+  r.is_periodic,
+  r.has_flex_constraint,
+  r.is_requested_as_user_initiated_job,
+  r.is_running_as_user_initiated_job,
+  r.deadline_ms,
+  r.job_start_latency_ms,
+  r.num_uncompleted_work_items,
+  r.proc_state,
+  r.next_internal_stop_reason AS internal_stop_reason,
+  r.next_public_stop_reason AS public_stop_reason
+FROM _job_runs AS r;
+
+CREATE PERFETTO TABLE _job_screen_and_charging AS
+SELECT row_number() OVER () AS id, i.ts, i.dur, c.charging_state, s.screen_state
+FROM _interval_intersect!((
+  (SELECT id, ts, dur FROM android_charging_states WHERE dur > 0),
+  (SELECT id, ts, dur FROM android_screen_state WHERE dur > 0)
+), ()) AS i
+JOIN android_charging_states AS c ON c.id = i.id_0
+JOIN android_screen_state AS s ON s.id = i.id_1;
+
+-- The same, cut where the screen or the charger changes.
+CREATE PERFETTO TABLE android_job_scheduler_with_screen_charging_states(
+  ts TIMESTAMP,
+  dur DURATION,
+  slice_id JOINID(slice.id),
+  job_name STRING,
+  job_id LONG,
+  uid LONG,
+  job_dur DURATION,
+  package_name STRING,
+  job_namespace STRING,
+  charging_state STRING,
+  screen_state STRING,
+  effective_priority LONG,
+  has_battery_not_low_constraint BOOL,
+  has_charging_constraint BOOL,
+  has_connectivity_constraint BOOL,
+  has_content_trigger_constraint BOOL,
+  has_deadline_constraint BOOL,
+  has_idle_constraint BOOL,
+  has_storage_not_low_constraint BOOL,
+  has_timing_delay_constraint BOOL,
+  is_prefetch BOOL,
+  is_requested_expedited_job BOOL,
+  is_running_as_expedited_job BOOL,
+  num_previous_attempts LONG,
+  requested_priority LONG,
+  standby_bucket STRING,
+  is_periodic BOOL,
+  has_flex_constraint BOOL,
+  is_requested_as_user_initiated_job BOOL,
+  is_running_as_user_initiated_job BOOL,
+  deadline_ms LONG,
+  job_start_latency_ms LONG,
+  num_uncompleted_work_items LONG,
+  proc_state STRING,
+  internal_stop_reason STRING,
+  public_stop_reason STRING
+) AS
+SELECT
+  i.ts,
+  i.dur,
+  j.slice_id,
+  j.job_name,
+  j.job_id,
+  j.uid,
+  j.dur AS job_dur,
+  j.package_name,
+  j.job_namespace,
+  x.charging_state,
+  x.screen_state,
+  j.effective_priority,
+  j.has_battery_not_low_constraint,
+  j.has_charging_constraint,
+  j.has_connectivity_constraint,
+  j.has_content_trigger_constraint,
+  j.has_deadline_constraint,
+  j.has_idle_constraint,
+  j.has_storage_not_low_constraint,
+  j.has_timing_delay_constraint,
+  j.is_prefetch,
+  j.is_requested_expedited_job,
+  j.is_running_as_expedited_job,
+  j.num_previous_attempts,
+  j.requested_priority,
+  j.standby_bucket,
+  j.is_periodic,
+  j.has_flex_constraint,
+  j.is_requested_as_user_initiated_job,
+  j.is_running_as_user_initiated_job,
+  j.deadline_ms,
+  j.job_start_latency_ms,
+  j.num_uncompleted_work_items,
+  j.proc_state,
+  j.internal_stop_reason,
+  j.public_stop_reason
+FROM _interval_intersect!((
+  (SELECT id, ts, dur FROM android_job_scheduler_states),
+  (SELECT id, ts, dur FROM _job_screen_and_charging)
+), ()) AS i
+JOIN android_job_scheduler_states AS j ON j.id = i.id_0
+JOIN _job_screen_and_charging AS x ON x.id = i.id_1;

@@ -1,0 +1,54 @@
+-- Inputs of Android on their way to Chrome.
+
+INCLUDE PERFETTO MODULE slices.with_context;
+
+-- The first slice of a step for each input: (android_input_id, ts, ts_end, utid).
+CREATE PERFETTO MACRO _chrome_android_input_step(
+  pattern Expr
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT regexp_extract(name, 'id=(0x[0-9a-f]+)') AS android_input_id, min(ts) AS ts, ts + dur AS ts_end, utid
+  FROM thread_slice
+  WHERE name GLOB $pattern AND name GLOB '*id=0x*'
+  GROUP BY 1
+);
+
+-- When Chrome was given an input.
+CREATE PERFETTO TABLE chrome_deliver_android_input_event(
+  ts TIMESTAMP,
+  dur DURATION,
+  utid JOINID(thread.id),
+  android_input_id STRING
+) AS
+SELECT ts, dur, utid, regexp_extract(name, 'id=(0x[0-9a-f]+)') AS android_input_id
+FROM thread_slice
+WHERE name GLOB 'deliverInputEvent src=*id=0x*';
+
+-- The three steps: read from the device, sent to the window, given to Chrome.
+CREATE PERFETTO TABLE chrome_android_input(
+  android_input_id STRING,
+  input_reader_processing_start_ts TIMESTAMP,
+  input_reader_processing_end_ts TIMESTAMP,
+  input_reader_utid JOINID(thread.id),
+  input_dispatcher_processing_start_ts TIMESTAMP,
+  input_dispatcher_processing_end_ts TIMESTAMP,
+  input_dispatcher_utid JOINID(thread.id),
+  deliver_input_event_start_ts TIMESTAMP,
+  deliver_input_event_end_ts TIMESTAMP,
+  deliver_input_event_utid JOINID(thread.id)
+) AS
+SELECT
+  d.android_input_id,
+  r.ts AS input_reader_processing_start_ts,
+  r.ts_end AS input_reader_processing_end_ts,
+  r.utid AS input_reader_utid,
+  p.ts AS input_dispatcher_processing_start_ts,
+  p.ts_end AS input_dispatcher_processing_end_ts,
+  p.utid AS input_dispatcher_utid,
+  d.ts AS deliver_input_event_start_ts,
+  d.ts + d.dur AS deliver_input_event_end_ts,
+  d.utid AS deliver_input_event_utid
+FROM chrome_deliver_android_input_event AS d
+LEFT JOIN _chrome_android_input_step!('UnwantedInteractionBlocker::notifyMotion*') AS r USING (android_input_id)
+LEFT JOIN _chrome_android_input_step!('prepareDispatchCycleLocked*') AS p USING (android_input_id);

@@ -1,0 +1,71 @@
+-- Steps on the way of a frame through Chrome, by its slices "Graphics.Pipeline".
+
+INCLUDE PERFETTO MODULE slices.with_context;
+
+-- All steps. task_start_time_ts: when the task around a step began.
+CREATE PERFETTO TABLE _chrome_graphics_steps AS
+SELECT
+  id,
+  ts,
+  dur,
+  extract_arg(arg_set_id, 'chrome_graphics_pipeline.step') AS step,
+  extract_arg(arg_set_id, 'chrome_graphics_pipeline.surface_frame_trace_id') AS surface_frame_trace_id,
+  extract_arg(arg_set_id, 'chrome_graphics_pipeline.display_trace_id') AS display_trace_id,
+  utid,
+  arg_set_id,
+  (SELECT a.ts FROM ancestor_slice(thread_slice.id) AS a WHERE a.name = 'ThreadControllerImpl::RunTask' LIMIT 1)
+    AS task_start_time_ts
+FROM thread_slice
+WHERE name = 'Graphics.Pipeline';
+
+-- Those of a client that makes its part of a frame.
+CREATE PERFETTO TABLE chrome_graphics_pipeline_surface_frame_steps(
+  id JOINID(slice.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  step STRING,
+  surface_frame_trace_id LONG,
+  utid JOINID(thread.id),
+  task_start_time_ts TIMESTAMP
+) AS
+SELECT id, ts, dur, step, surface_frame_trace_id, utid, task_start_time_ts
+FROM _chrome_graphics_steps
+WHERE surface_frame_trace_id IS NOT NULL;
+
+-- Those of the whole frame, put together and shown.
+CREATE PERFETTO TABLE chrome_graphics_pipeline_display_frame_steps(
+  id JOINID(slice.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  step STRING,
+  display_trace_id LONG,
+  utid JOINID(thread.id),
+  task_start_time_ts TIMESTAMP
+) AS
+SELECT id, ts, dur, step, display_trace_id, utid, task_start_time_ts
+FROM _chrome_graphics_steps
+WHERE display_trace_id IS NOT NULL;
+
+-- The first frame that shows a client's part.
+CREATE PERFETTO TABLE chrome_surface_frame_id_to_first_display_id(
+  surface_frame_trace_id LONG,
+  display_trace_id LONG
+) AS
+SELECT a.int_value AS surface_frame_trace_id, s.display_trace_id
+FROM _chrome_graphics_steps AS s
+JOIN args AS a USING (arg_set_id)
+WHERE s.step = 'STEP_SURFACE_AGGREGATION' AND a.flat_key = 'chrome_graphics_pipeline.aggregated_surface_frame_trace_ids'
+GROUP BY a.int_value
+HAVING s.ts = min(s.ts);
+
+-- The part of a frame that an input went into.
+CREATE PERFETTO TABLE chrome_graphics_pipeline_inputs_to_surface_frames(
+  latency_id LONG,
+  surface_frame_trace_id LONG
+) AS
+SELECT a.int_value AS latency_id, s.surface_frame_trace_id
+FROM _chrome_graphics_steps AS s
+JOIN args AS a USING (arg_set_id)
+WHERE s.step = 'STEP_SUBMIT_COMPOSITOR_FRAME' AND a.flat_key = 'chrome_graphics_pipeline.latency_ids'
+GROUP BY a.int_value
+HAVING s.ts = min(s.ts);

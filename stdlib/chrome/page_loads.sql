@@ -1,0 +1,73 @@
+-- Pages that Chrome loaded, and what of them was there when.
+
+-- The slices that Chrome's metrics of page loads write, with navigation and process.
+CREATE PERFETTO TABLE _chrome_page_load_marks AS
+SELECT
+  s.id,
+  s.name,
+  s.ts,
+  s.dur,
+  extract_arg(s.arg_set_id, 'page_load.navigation_id') AS navigation_id,
+  extract_arg(s.arg_set_id, 'page_load.url') AS url,
+  t.upid
+FROM slice AS s
+JOIN process_track AS t ON t.id = s.track_id
+WHERE s.name GLOB 'PageLoadMetrics.*';
+
+-- When a mark of a load ended.
+CREATE PERFETTO FUNCTION _chrome_page_load_end(
+  navigation_id LONG,
+  upid LONG,
+  name STRING
+)
+RETURNS LONG AS
+SELECT max(ts + dur)
+FROM _chrome_page_load_marks
+WHERE navigation_id = $navigation_id AND upid = $upid AND name = $name;
+
+-- Loads that painted something. The last report of the largest thing painted counts.
+CREATE PERFETTO TABLE chrome_page_loads(
+  id LONG,
+  navigation_id LONG,
+  navigation_start_ts TIMESTAMP,
+  fcp LONG,
+  fcp_ts TIMESTAMP,
+  lcp LONG,
+  lcp_ts TIMESTAMP,
+  dom_content_loaded_event_ts TIMESTAMP,
+  load_event_ts TIMESTAMP,
+  mark_fully_loaded_ts TIMESTAMP,
+  mark_fully_visible_ts TIMESTAMP,
+  mark_interactive_ts TIMESTAMP,
+  url STRING,
+  browser_upid JOINID(process.id)
+) AS
+WITH
+  loads AS (
+    SELECT navigation_id, upid, ts, dur, url
+    FROM _chrome_page_load_marks
+    WHERE name = 'PageLoadMetrics.NavigationToFirstContentfulPaint' AND dur >= 0
+  ),
+  ends AS (
+    SELECT
+      *,
+      _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.NavigationToLargestContentfulPaint') AS lcp_ts
+    FROM loads
+  )
+SELECT
+  row_number() OVER (ORDER BY ts) AS id,
+  navigation_id,
+  ts AS navigation_start_ts,
+  dur AS fcp,
+  ts + dur AS fcp_ts,
+  lcp_ts - ts AS lcp,
+  lcp_ts,
+  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.NavigationToDOMContentLoadedEventFired')
+    AS dom_content_loaded_event_ts,
+  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.NavigationToMainFrameOnLoad') AS load_event_ts,
+  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.UserTimingMarkFullyLoaded') AS mark_fully_loaded_ts,
+  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.UserTimingMarkFullyVisible') AS mark_fully_visible_ts,
+  _chrome_page_load_end(navigation_id, upid, 'PageLoadMetrics.UserTimingMarkInteractive') AS mark_interactive_ts,
+  url,
+  upid AS browser_upid
+FROM ends;

@@ -1,0 +1,53 @@
+-- Starts of Chrome.
+
+INCLUDE PERFETTO MODULE slices.with_context;
+
+-- Slices of a start, by the number of its activity.
+CREATE PERFETTO TABLE _chrome_startup_marks AS
+SELECT
+  id,
+  name,
+  ts,
+  dur,
+  extract_arg(arg_set_id, 'startup.activity_id') AS activity_id,
+  extract_arg(arg_set_id, 'startup.launch_cause') AS launch_cause,
+  upid
+FROM thread_or_process_slice
+WHERE name GLOB 'Startup.*';
+
+-- From the first thing known of a start to the first thing seen.
+CREATE PERFETTO TABLE chrome_startups(
+  id LONG,
+  activity_id LONG,
+  name STRING,
+  startup_begin_ts TIMESTAMP,
+  first_visible_content_ts TIMESTAMP,
+  launch_cause STRING,
+  browser_upid JOINID(process.id)
+) AS
+WITH
+  begins AS (
+    SELECT activity_id, name, min(ts) AS ts, upid
+    FROM _chrome_startup_marks
+    WHERE name = 'Startup.ActivityStart' OR name GLOB 'Startup.TimeToFirstVisibleContent*'
+    GROUP BY upid, activity_id
+  )
+SELECT
+  row_number() OVER (ORDER BY b.ts) AS id,
+  b.activity_id,
+  b.name,
+  b.ts AS startup_begin_ts,
+  (
+    SELECT max(v.ts + v.dur)
+    FROM _chrome_startup_marks AS v
+    WHERE v.name GLOB 'Startup.TimeToFirstVisibleContent*' AND v.upid = b.upid AND v.activity_id IS b.activity_id
+  ) AS first_visible_content_ts,
+  (
+    SELECT c.launch_cause
+    FROM _chrome_startup_marks AS c
+    WHERE c.name = 'Startup.LaunchCause' AND c.upid = b.upid AND c.activity_id IS b.activity_id
+    ORDER BY c.ts
+    LIMIT 1
+  ) AS launch_cause,
+  b.upid AS browser_upid
+FROM begins AS b;

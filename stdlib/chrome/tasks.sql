@@ -1,0 +1,106 @@
+-- What Chrome's threads worked on.
+
+INCLUDE PERFETTO MODULE slices.with_context;
+
+-- The name of a Java view without what its class adds, and whether it was drawn for a picture of the tool bar.
+CREATE PERFETTO VIEW chrome_java_views(
+  filtered_name STRING,
+  is_software_screenshot BOOL,
+  is_hardware_screenshot BOOL,
+  slice_id JOINID(slice.id)
+) AS
+SELECT
+  regexp_extract(name, '^([^.]+(?:\.[^.]+)?)') AS filtered_name,
+  name GLOB '*captureWithSoftwareDraw*' AS is_software_screenshot,
+  name GLOB '*captureWithHardwareDraw*' AS is_hardware_screenshot,
+  id AS slice_id
+FROM slice
+WHERE category = 'toplevel,viz' OR name GLOB '*ViewResourceAdapter*' OR name GLOB '*View.on*' OR name GLOB '*Layout.on*';
+
+-- Tasks of the scheduler: "RunTask(posted_from=function)". One inside another is part of it.
+CREATE PERFETTO VIEW chrome_scheduler_tasks(
+  id JOINID(slice.id),
+  type STRING,
+  name STRING,
+  ts TIMESTAMP,
+  dur DURATION,
+  utid JOINID(thread.id),
+  thread_name STRING,
+  upid JOINID(process.id),
+  process_name STRING,
+  track_id JOINID(track.id),
+  category STRING,
+  depth LONG,
+  parent_id JOINID(slice.id),
+  arg_set_id ARGSETID,
+  thread_ts TIMESTAMP,
+  thread_dur LONG,
+  posted_from STRING
+) AS
+SELECT
+  id,
+  'chrome_scheduler_tasks' AS type,
+  'RunTask(posted_from=' || coalesce(
+    extract_arg(arg_set_id, 'task.posted_from.file_name') || ':' || extract_arg(arg_set_id, 'task.posted_from.function_name'),
+    ''
+  ) || ')' AS name,
+  ts,
+  dur,
+  utid,
+  thread_name,
+  upid,
+  process_name,
+  track_id,
+  category,
+  depth,
+  parent_id,
+  arg_set_id,
+  thread_ts,
+  thread_dur,
+  extract_arg(arg_set_id, 'task.posted_from.file_name') || ':' || extract_arg(arg_set_id, 'task.posted_from.function_name')
+    AS posted_from
+FROM thread_slice
+WHERE category GLOB '*toplevel*' AND name IN ('ThreadControllerImpl::RunTask', 'ThreadPool_RunTask');
+
+-- Those, and what threads of Chrome do outside of them: calls between processes, the loop of the application, views.
+CREATE PERFETTO VIEW chrome_tasks(
+  id JOINID(slice.id),
+  name STRING,
+  task_type STRING,
+  thread_name STRING,
+  utid JOINID(thread.id),
+  process_name STRING,
+  upid JOINID(process.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  track_id JOINID(track.id),
+  category STRING,
+  arg_set_id ARGSETID,
+  thread_ts TIMESTAMP,
+  thread_dur LONG,
+  full_name STRING
+) AS
+WITH
+  scheduler AS (SELECT * FROM chrome_scheduler_tasks),
+  others AS (
+    SELECT
+      s.*,
+      CASE
+        WHEN s.name GLOB 'Choreographer*' THEN 'choreographer'
+        WHEN s.name GLOB 'Looper.*' THEN 'java'
+        WHEN s.name IN ('Receive mojo message', 'Receive mojo reply', 'Receive mojo sync reply') THEN 'mojo'
+        WHEN s.category GLOB '*navigation*' THEN 'navigation_task'
+        ELSE 'other'
+      END AS task_type
+    FROM thread_slice AS s
+    WHERE s.category GLOB '*toplevel*' AND s.depth = 0 AND s.id NOT IN (SELECT id FROM scheduler)
+  )
+SELECT
+  id, name, 'scheduler' AS task_type, thread_name, utid, process_name, upid, ts, dur, track_id, category, arg_set_id,
+  thread_ts, thread_dur, name AS full_name
+FROM scheduler
+UNION ALL
+SELECT
+  id, name, task_type, thread_name, utid, process_name, upid, ts, dur, track_id, category, arg_set_id, thread_ts, thread_dur,
+  name
+FROM others;

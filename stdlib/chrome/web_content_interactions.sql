@@ -1,0 +1,19 @@
+-- How soon web pages answered clicks, keys and taps.
+
+-- Each from the event to the first picture after it.
+CREATE PERFETTO TABLE chrome_web_content_interactions(
+  id JOINID(slice.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  interaction_type STRING,
+  renderer_upid JOINID(process.id)
+) AS
+SELECT
+  s.id,
+  s.ts,
+  coalesce(extract_arg(s.arg_set_id, 'web_content_interaction.total_duration_ms') * 1000000, s.dur) AS dur,
+  extract_arg(s.arg_set_id, 'web_content_interaction.interaction_type') AS interaction_type,
+  t.upid AS renderer_upid
+FROM slice AS s
+JOIN process_track AS t ON t.id = s.track_id
+WHERE s.name = 'Web Interaction';

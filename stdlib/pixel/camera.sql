@@ -1,0 +1,89 @@
+-- The camera of Pixel phones.
+
+INCLUDE PERFETTO MODULE android.memory.dmabuf;
+INCLUDE PERFETTO MODULE linux.memory.process;
+
+-- Work of the camera's graph: "cam1_filter:port (frame 17)", by node, port and frame.
+CREATE PERFETTO TABLE pixel_camera_frames(
+  id ID(slice.id),
+  ts TIMESTAMP,
+  dur DURATION,
+  track_id JOINID(track.id),
+  utid JOINID(thread.id),
+  thread_name STRING,
+  node STRING,
+  port_group STRING,
+  frame_number LONG,
+  cam_id LONG
+) AS
+SELECT
+  s.id,
+  s.ts,
+  s.dur,
+  s.track_id,
+  t.utid,
+  thread.name AS thread_name,
+  regexp_extract(s.name, '^cam[0-9]+_([^:]+):') AS node,
+  regexp_extract(s.name, ':([^ ]+) \(frame') AS port_group,
+  cast_int!(regexp_extract(s.name, '\(frame ([0-9]+)\)')) AS frame_number,
+  cast_int!(regexp_extract(s.name, '^cam([0-9]+)_')) AS cam_id
+FROM slice AS s
+JOIN thread_track AS t ON t.id = s.track_id
+JOIN thread USING (utid)
+WHERE s.name GLOB 'cam*_*:* (frame *)';
+
+-- Which of the camera's three processes a process is: its application, the hardware's server, the system's server.
+CREATE PERFETTO TABLE _camera_processes AS
+SELECT
+  upid,
+  CASE
+    WHEN name GLOB '*GoogleCamera*' THEN 'gca'
+    WHEN name GLOB '*camera.provider@*' THEN 'hal'
+    ELSE 'cameraserver'
+  END AS part
+FROM process
+WHERE name GLOB '*GoogleCamera*' OR name GLOB '*camera.provider@*' OR name GLOB '*cameraserver';
+
+-- The moments at which one of their sizes changes.
+CREATE PERFETTO TABLE _camera_memory_changes AS
+SELECT m.ts, p.part, m.rss_and_swap AS value
+FROM memory_rss_and_swap_per_process AS m
+JOIN _camera_processes AS p USING (upid)
+UNION ALL
+SELECT ts, 'dma' AS part, sum(buf_size) OVER (ORDER BY ts) AS value
+FROM android_dmabuf_allocs;
+
+-- Memory of the three processes and of shared buffers, for the spans in which none changes.
+CREATE PERFETTO TABLE pixel_camera_memory_span(
+  ts TIMESTAMP,
+  dur DURATION,
+  gca_rss LONG,
+  hal_rss LONG,
+  cameraserver_rss LONG,
+  dma LONG,
+  rss_and_dma LONG
+) AS
+WITH
+  moments AS (SELECT DISTINCT ts FROM _camera_memory_changes),
+  values_at AS (
+    SELECT
+      m.ts,
+      last_non_null(max(iif(c.part = 'gca', c.value, NULL))) OVER upto AS gca_rss,
+      last_non_null(max(iif(c.part = 'hal', c.value, NULL))) OVER upto AS hal_rss,
+      last_non_null(max(iif(c.part = 'cameraserver', c.value, NULL))) OVER upto AS cameraserver_rss,
+      last_non_null(max(iif(c.part = 'dma', c.value, NULL))) OVER upto AS dma
+    FROM moments AS m
+    JOIN _camera_memory_changes AS c USING (ts)
+    GROUP BY m.ts
+    WINDOW upto AS (ORDER BY m.ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+  )
+SELECT
+  ts,
+  lead(ts, 1, trace_end()) OVER (ORDER BY ts) - ts AS dur,
+  gca_rss,
+  hal_rss,
+  cameraserver_rss,
+  dma,
+  gca_rss + hal_rss + cameraserver_rss + dma AS rss_and_dma
+FROM values_at
+WHERE gca_rss IS NOT NULL AND hal_rss IS NOT NULL AND cameraserver_rss IS NOT NULL AND dma IS NOT NULL;

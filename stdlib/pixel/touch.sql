@@ -1,0 +1,74 @@
+-- Touches of Pixel phones: the two interrupts of the sensor, and the service that makes fingers of its pictures.
+
+-- The slices of the service: "twoshay … in_ts=…" for each frame of the sensor.
+CREATE PERFETTO TABLE _pixel_touch_frames AS
+SELECT
+  id,
+  ts,
+  dur,
+  track_id,
+  cast_int!(regexp_extract(name, 'in_ts=([0-9]+)')) AS in_ts,
+  cast_int!(regexp_extract(name, 'resample_latency_offset=(-?[0-9]+)')) AS resample_latency_offset
+FROM slice
+WHERE name GLOB '*in_ts=*';
+
+-- The interrupts: the line itself, and the thread that it wakes.
+CREATE PERFETTO TABLE _pixel_touch_irqs AS
+SELECT id, ts, dur, track_id, name GLOB 'IRQ (*' AS is_top
+FROM slice
+WHERE name GLOB '*touch*' AND (name GLOB 'IRQ (*' OR name GLOB 'irq_thread*' OR name GLOB '*_irq_thread*');
+
+-- Each frame with the interrupts before it.
+CREATE PERFETTO TABLE pixel_touch_events(
+  in_ts LONG,
+  ts_pixel_touch_th TIMESTAMP,
+  dur_pixel_touch_th DURATION,
+  id_pixel_touch_th LONG,
+  track_pixel_touch_th JOINID(track.id),
+  ts_pixel_touch_bh TIMESTAMP,
+  dur_pixel_touch_bh DURATION,
+  id_pixel_touch_bh LONG,
+  track_pixel_touch_bh JOINID(track.id),
+  ts_pixel_touch TIMESTAMP,
+  dur_pixel_touch DURATION,
+  id_pixel_touch LONG,
+  track_pixel_touch JOINID(track.id),
+  resample_latency_offset LONG
+) AS
+WITH
+  chained AS (
+    SELECT
+      f.*,
+      (SELECT b.id FROM _pixel_touch_irqs AS b WHERE NOT b.is_top AND b.ts <= f.ts ORDER BY b.ts DESC LIMIT 1) AS bh
+    FROM _pixel_touch_frames AS f
+  ),
+  topped AS (
+    SELECT
+      c.*,
+      (
+        SELECT t.id
+        FROM _pixel_touch_irqs AS t
+        WHERE t.is_top AND t.ts <= (SELECT b.ts FROM slice AS b WHERE b.id = c.bh)
+        ORDER BY t.ts DESC
+        LIMIT 1
+      ) AS th
+    FROM chained AS c
+  )
+SELECT
+  x.in_ts,
+  t.ts AS ts_pixel_touch_th,
+  t.dur AS dur_pixel_touch_th,
+  t.id AS id_pixel_touch_th,
+  t.track_id AS track_pixel_touch_th,
+  b.ts AS ts_pixel_touch_bh,
+  b.dur AS dur_pixel_touch_bh,
+  b.id AS id_pixel_touch_bh,
+  b.track_id AS track_pixel_touch_bh,
+  x.ts AS ts_pixel_touch,
+  x.dur AS dur_pixel_touch,
+  x.id AS id_pixel_touch,
+  x.track_id AS track_pixel_touch,
+  x.resample_latency_offset
+FROM topped AS x
+LEFT JOIN slice AS b ON b.id = x.bh
+LEFT JOIN slice AS t ON t.id = x.th;
