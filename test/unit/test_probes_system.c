@@ -40,6 +40,14 @@ static void run_source(struct test_session *s, struct test_host *t, const struct
         test_host_run(t, ms);
 }
 
+static void end_source(struct test_session *s, struct test_host *t, struct pb_writer *config)
+{
+    test_session_stop(s);
+    pb_writer_free(config);
+    memory_sink_free(&s->sink);
+    test_host_free(t);
+}
+
 /* ---- process_stats ---- */
 
 START_TEST(status_files_are_read)
@@ -137,10 +145,7 @@ START_TEST(the_scan_finds_this_process)
     find_process(&s.sink, getpid(), &times);
     ck_assert_uint_eq(times, 3);
     ck_assert_uint_eq(message_u64(memory_sink_packet(&s.sink, n + 1), 41), 1);
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
 }
 END_TEST
 
@@ -156,10 +161,7 @@ START_TEST(quirks_switch_parts_off)
     run_source(&s, t, &process_stats_data_source, &c, 0);
     s.type->new_tids(s.state, &self, 1);
     ck_assert_uint_eq(memory_sink_count(&s.sink), 0);
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
 }
 END_TEST
 
@@ -195,10 +197,7 @@ static bool process_field(uint32_t setting, uint32_t value, uint32_t list, uint3
             if ((int32_t)message_u64(nth(l, entry, k), 1) == getpid())
                 found |= message_has(nth(l, entry, k), field);
     }
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
     return found;
 }
 
@@ -240,10 +239,7 @@ START_TEST(old_values_are_told_again)
     }
     ck_assert_uint_ge(times, 3);
     ck_assert_ptr_nonnull(strstr(t->last_log, "record_process_dmabuf_rss"));
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
 }
 END_TEST
 
@@ -282,10 +278,7 @@ START_TEST(counters_are_told_when_they_change)
     ck_assert_uint_ge(last, first + 10000);
     ck_assert_uint_lt(size, memory_sink_count(&s.sink)); /* not in every packet */
     free((void *)(uintptr_t)p);
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
 }
 END_TEST
 
@@ -370,10 +363,7 @@ START_TEST(every_group_of_sys_stats)
     ck_assert_uint_eq(message_u64(m, 17), 350);
     ck_assert_uint_eq(message_u64(nth(m, 18, 0), 2), 2);
     ck_assert_uint_eq(message_u64(nth(m, 18, 0), 3), 66);
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
     remove_root();
 }
 END_TEST
@@ -394,10 +384,7 @@ START_TEST(sys_stats_tick)
     ck_assert_uint_ge(n, 7);
     ck_assert_uint_le(n, 12);
     ck_assert_uint_eq(both, (n + 1) / 2);
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
 }
 END_TEST
 
@@ -431,10 +418,7 @@ START_TEST(processors_and_interrupts)
     struct slice irqs = memory_sink_field(&s.sink, 1, 130);
     ck_assert_uint_eq(count(irqs, 1), 1);
     ck_assert(slice_eq_str(message_bytes(nth(irqs, 1, 0), 2), "IO-APIC   1-edge      i8042"));
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
     remove_root();
 }
 END_TEST
@@ -494,10 +478,7 @@ START_TEST(batteries)
         ck_assert_int_eq(message_has(b, 5), rows[_i].batteries > 1); /* the name, where there are several */
         ck_assert(!message_has(b, 6));
     }
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
     remove_root();
 }
 END_TEST
@@ -540,10 +521,7 @@ START_TEST(paths_of_inodes)
     ck_assert_uint_eq(message_u64(message_bytes(map, 3), 1), st.st_ino);
     ck_assert(slice_eq_str(message_bytes(message_bytes(map, 3), 2), path));
     ck_assert_uint_eq(message_u64(message_bytes(map, 3), 3), 1);
-    test_session_stop(&s);
-    pb_writer_free(&c);
-    memory_sink_free(&s.sink);
-    test_host_free(t);
+    end_source(&s, t, &c);
     remove_root();
 }
 END_TEST

@@ -48,13 +48,6 @@ struct ftrace_bundle {
     struct compact_sched compact;
 };
 
-static inline uint32_t load_u32(const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, 4);
-    return v;
-}
-
 struct ftrace_bundle *ftrace_bundle_create(const struct packet_sink *sink, const struct printk_formats *printk,
                                            struct symbol_output *symbols, const struct compact_offsets *compact)
 {

@@ -1,5 +1,5 @@
-/* Bare protobuf writing at a pointer, for the hot path: the caller has made sure that there is room (and 8 bytes more).
- */
+/* Bare reading and protobuf writing at a pointer, for the hot path: the caller has made sure that there is room (for
+ * writing, and 8 bytes more). */
 #ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_ENCODE_H
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_ENCODE_H
 
@@ -8,6 +8,20 @@
 #include <string.h>
 
 enum { ENCODE_SLACK = 8 }; /* a varint store may touch this many bytes beyond its end */
+
+static inline uint32_t load_u32(const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+}
+
+static inline uint64_t load_u64(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
+}
 
 /* A varint of up to 56 bits is spread to bytes with shifts and stored whole: measured 3 times faster than a loop on the
  * 8-byte timestamps that every event carries. Little endian, as is every kernel we read pages of. */

@@ -3,20 +3,6 @@
 
 #include "capture/probes/ftrace/encode.h"
 
-static inline uint32_t load_u32(const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, 4);
-    return v;
-}
-
-static inline uint64_t load_u64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, 8);
-    return v;
-}
-
 static inline uint8_t *put_tag(uint8_t *q, const struct program_step *s)
 {
     memcpy(q, s->tag, 3);

@@ -18,32 +18,33 @@ static void add_text(struct ftrace_config *c, string_list *list, const struct pb
         c->strings.failed = true;
 }
 
-static void add_kprobe(struct ftrace_config *c, const struct pb_field *f)
+/* A message of {1 text, 2 number}. */
+static void read_pair(struct ftrace_config *c, const struct pb_field *f, const char **text, uint32_t *number)
 {
-    struct kprobe_request k = {"", 0};
     struct pb_cursor m = pb_sub(f);
     struct pb_field g;
+    *text = "";
+    *number = 0;
     while (pb_next(&m, &g)) {
         if (g.id == 1)
-            k.probe = text_of(c, &g);
+            *text = text_of(c, &g);
         else if (g.id == 2)
-            k.kind = pb_u32(&g);
+            *number = pb_u32(&g);
     }
+}
+
+static void add_kprobe(struct ftrace_config *c, const struct pb_field *f)
+{
+    struct kprobe_request k;
+    read_pair(c, f, &k.probe, &k.kind);
     if (!vec_push(&c->kprobes, k))
         c->strings.failed = true;
 }
 
 static void add_option(struct ftrace_config *c, const struct pb_field *f)
 {
-    struct tracefs_option o = {"", 0};
-    struct pb_cursor m = pb_sub(f);
-    struct pb_field g;
-    while (pb_next(&m, &g)) {
-        if (g.id == 1)
-            o.name = text_of(c, &g);
-        else if (g.id == 2)
-            o.state = pb_u32(&g);
-    }
+    struct tracefs_option o;
+    read_pair(c, f, &o.name, &o.state);
     if (!vec_push(&c->options, o))
         c->strings.failed = true;
 }

@@ -1,6 +1,8 @@
 /* Owns the walk over a kernel ring-buffer page. */
 #include "capture/probes/ftrace/page_parser.h"
 
+#include "capture/probes/ftrace/encode.h"
+
 enum {
     RECORD_PADDING = 29,
     RECORD_TIME_EXTEND = 30,
@@ -12,20 +14,6 @@ enum {
 #define COMMIT_STORED (1u << 30)
 /* An absolute timestamp has room for 59 bits; the kernel keeps the top 5 of the running one. */
 #define STAMP_TOP (0x1full << 59)
-
-static inline uint32_t load_u32(const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, 4);
-    return v;
-}
-
-static inline uint64_t load_u64(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, 8);
-    return v;
-}
 
 enum ftrace_status page_view_open(struct page_view *v, const struct page_format *format, const uint8_t *page,
                                   size_t size)
