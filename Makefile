@@ -33,7 +33,7 @@ check-threads: tsan
 
 # Imports amplified recordings and runs the benchmark queries: test/bench/README.md.
 bench: release
-	@$(CMAKE) --build build/release -j $(JOBS) --target amplify sdk_trace
+	@$(CMAKE) --build build/release -j $(JOBS) --target amplify sdk_trace bench_sorter
 	@python3 test/bench/bench.py --build build/release $(BENCH_ARGS)
 
 # Rows per second of span joins (1 M by 1 M), intersections, materialising 10 M rows, function calls.

@@ -2,12 +2,14 @@
 """Measures tp_shell on amplified recordings, beside sha256sum of the same files and Perfetto's figures.
 
     make bench                                  everything (a few minutes)
-    python3 test/bench/bench.py --build DIR [--only sched] [--runs N] [--no-queries] [--no-linearity] [--json FILE]
+    python3 test/bench/bench.py --build DIR [--only sched] [--runs N] [--no-queries] [--no-linearity] [--no-sorting]
+                                [--json FILE]
 
 The traces are made deterministically from test/data by the program `amplify`. Times are the best of several runs, and
-where a process had to wait for a busy machine that share is taken out; ratios to sha256sum make figures of different machines comparable. Exit 1 when a bar
-is missed: import at most a third of Perfetto's ratio, memory at most half, start-up at most a third, no query slower,
-cost at most 2.3 times per doubling."""
+where a process had to wait for a busy machine that share is taken out; ratios to sha256sum make figures of different
+machines comparable. Exit 1 when a bar is missed: import at most a third of Perfetto's ratio, memory at most half,
+start-up at most a third, no query slower, cost at most 2.3 times per doubling, the sorter's memory that of a window
+however long the trace, an event in 1,000 times as many queues at most 20 times the cost."""
 import argparse
 import gzip
 import json
@@ -36,6 +38,9 @@ REFERENCE_QUERY_MS = {          # amp-sched, amp-nocompact; 0.99 stands for "bel
     "15-span-join": (853, 330),
 }
 LINEAR_BAR = 2.3
+WINDOW_COPIES = (20, 80, 280)  # of a recording that is flushed and read after each
+WINDOW_BAR = 1.1               # peak of the sorter, longest to shortest
+QUEUES_BAR = 20                # cost of an event in 64,000 queues to that in 64
 SDK_EVENTS = 10_000_000  # track events, as an application's SDK writes them
 
 missed = []
@@ -77,6 +82,7 @@ class Bench:
         self.shell = build / "tp_shell"
         self.amplify = build / "amplify"
         self.sdk_trace = build / "sdk_trace"
+        self.sorter = build / "bench_sorter"
         self.dir = build / "bench"
         self.runs = runs
         self.dir.mkdir(exist_ok=True)
@@ -91,11 +97,11 @@ class Bench:
             plain.write_bytes(gzip.decompress((DATA / name).read_bytes()))
         return plain
 
-    def amplified(self, name, copies):
-        path = self.dir / f"amp-{name}-{copies}.pftrace"
+    def amplified(self, name, copies, *how):
+        path = self.dir / ("-".join(["amp", name, str(copies), *how]) + ".pftrace")
         if not path.exists():
             part = path.with_suffix(".part")
-            run([self.amplify, self.recording(TRACES[name][0]), copies, part])
+            run([self.amplify, self.recording(TRACES[name][0]), copies, part, *how])
             part.rename(path)
         return path
 
@@ -171,6 +177,21 @@ class Bench:
             print(f"  {n:5} copies  {wall:8.3f} s  cpu {cpu:8.3f} s  {peak:8.0f} MiB{note}")
             before = (cpu, peak)
 
+    def sorting(self):
+        """Memory of the sorter by windows and in full; the cost of an event by the number of queues."""
+        traces = [self.amplified("sched", n, "flush") for n in WINDOW_COPIES]
+        lines = [line.split() for line in run([self.sorter, *traces], capture=True)[3].splitlines()]
+        windows = [(int(a), int(b)) for what, a, b in lines if what == "window"]
+        merges = [(int(a), int(b)) for what, a, b in lines if what == "merge"]
+        print("\npeak memory of the sorter, amp-sched flushed and read after each copy")
+        for n, (window, full) in zip(WINDOW_COPIES, windows):
+            print(f"  {n:5} copies  by windows {window / 1e6:8.2f} MB   --full-sort {full / 1e6:8.2f} MB"
+                  + bar(window <= WINDOW_BAR * windows[0][0], f"sorter: window at {n}"))
+        print("\nmerging events of queues at random, CPU time an event (1,000 machines of 64 cpus are 64,000 queues)")
+        for queues, ns in merges:
+            print(f"  {queues:6} queues  {ns:5} ns" + bar(ns <= QUEUES_BAR * merges[0][1], f"sorter: {queues} queues"))
+        self.report["sorter"] = {"windows": windows, "merge_ns": merges}
+
     def sdk(self):
         """Track events with interned names and nested annotations: n/4, n/2 and n of them."""
         print("\ntrack events of an SDK, 8 threads")
@@ -203,6 +224,7 @@ def main():
     ap.add_argument("--runs", type=int, default=3)
     ap.add_argument("--no-queries", action="store_true")
     ap.add_argument("--no-linearity", action="store_true")
+    ap.add_argument("--no-sorting", action="store_true")
     ap.add_argument("--no-sdk", action="store_true")
     ap.add_argument("--json", type=pathlib.Path)
     a = ap.parse_args()
@@ -220,6 +242,8 @@ def main():
             b.queries(name, column, sha[name] * 1e3 / REFERENCE_SHA_MS)
     if "sched" in names and not a.no_linearity:
         b.linearity("sched")
+    if "sched" in names and not a.no_sorting:
+        b.sorting()
     if a.json:
         a.json.write_text(json.dumps(b.report, indent=1))
     print("\nall bars held" if not missed else "\nbars missed: " + "; ".join(missed))
