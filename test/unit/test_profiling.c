@@ -26,12 +26,12 @@ static void teardown(void)
 static const char *stack_text(int64_t callsite)
 {
     static char text[512];
-    char before[512];
+    char before[2 * sizeof text];
     text[0] = 0;
     for (; callsite != COL_NULL; callsite = GET(stack_profile_callsite, parent_id, (uint32_t)callsite)) {
         uint32_t frame = (uint32_t)GET(stack_profile_callsite, frame_id, (uint32_t)callsite);
         snprintf(before, sizeof before, "%s%s%s", TEXT(stack_profile_frame, name, frame), text[0] ? " > " : "", text);
-        memcpy(text, before, sizeof text);
+        memcpy(text, before, sizeof text - 1);
     }
     return text;
 }

@@ -5,7 +5,7 @@ struct mali {
     strid mcu_state; /* the open slice's name; 0: none */
 };
 
-static const char mcu_prefix[] = "mali_mali_PM_MCU_";
+enum { MCU_PREFIX_LEN = sizeof "mali_mali_PM_MCU_" - 1 };
 
 /* The state is the event's name behind the prefix. */
 static void mcu_state(const struct ftrace_event *e)
@@ -13,7 +13,7 @@ static void mcu_state(const struct ftrace_event *e)
     struct mali *s = ftrace_family_state(e->f, FAMILY_MALI, sizeof *s, NULL);
     if (!s)
         return;
-    strid name = ftrace_text(e, e->f->kinds[e->id].desc->name + sizeof mcu_prefix - 1);
+    strid name = ftrace_text(e, e->f->kinds[e->id].desc->name + MCU_PREFIX_LEN);
     uint32_t track = ftrace_track(e, TRACK_SLICE, "mali_mcu_state", 0, NULL, 0);
     if (s->mcu_state)
         ftrace_end(e, track, 0, s->mcu_state, NULL);

@@ -77,7 +77,7 @@ static bool is_symbols(struct slice head)
 {
     enum { MODULE_SYMBOLS_TAG = 61 << 3 | PB_BYTES };
     const uint8_t *p = head.p + 1, *end = head.p + head.len;
-    uint64_t len, tag;
+    uint64_t len, tag = 0;
     return pb_varint(&p, end, &len) && pb_varint(&p, end, &tag) && tag == MODULE_SYMBOLS_TAG;
 }
 

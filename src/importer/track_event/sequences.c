@@ -95,8 +95,8 @@ void te_set_thread_descriptor(struct packet *p, struct slice thread)
     s->tid = tid;
     s->times_valid = true;
     s->losses = p->gen->seq->losses;
-    s->broken =
-        __builtin_mul_overflow(ts_us, 1000, &s->ts_ns) | __builtin_mul_overflow(thread_us, 1000, &s->thread_ts_ns);
+    s->broken = __builtin_mul_overflow(ts_us, 1000, &s->ts_ns);
+    s->broken |= __builtin_mul_overflow(thread_us, 1000, &s->thread_ts_ns);
     s->thread_instructions = instructions;
 }
 

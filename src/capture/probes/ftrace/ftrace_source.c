@@ -327,7 +327,7 @@ static int load_symbols(struct ftrace_session *s, struct error *err)
 /* Brings the session into its instance. */
 static int enter_instance(struct ftrace_session *s, struct error *err)
 {
-    struct drained_instance *d;
+    struct drained_instance *d = NULL;
     int rc = instance_get(s->source, s->host, &s->config, &d, err);
     if (rc)
         return rc;
