@@ -1,4 +1,5 @@
 /* Tests what packets about the machine become: processes, counters, cpus, GPUs, power, the journal. */
+#include "unit/pb_text.h"
 #include "unit/trace_fixture.h"
 
 static struct trace_fixture f;
@@ -307,6 +308,23 @@ START_TEST(interrupts_have_names)
 }
 END_TEST
 
+START_TEST(inodes_have_paths)
+{
+    packet_begin(&f, 10);
+    put(w, "4{1:66305 2'/' 2'/home' 3{1:7 2'/etc/passwd' 3:1} 3{1:8 2'/a' 2'/b'}}");
+    packet_end(&f);
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(inode_file), 3);
+    ck_assert_int_eq(GET(inode_file, block_device_id, 0), 66305);
+    ck_assert_str_eq(TEXT(inode_file, mount_points, 0), "/, /home");
+    ck_assert_str_eq(TEXT(inode_file, path, 0), "/etc/passwd");
+    ck_assert_str_eq(TEXT(inode_file, type, 0), "file");
+    ck_assert_int_eq(GET(inode_file, inode, 2), 8);
+    ck_assert_str_eq(TEXT(inode_file, path, 2), "/b");
+    ck_assert_int_eq(GET(inode_file, type, 2), 0);
+}
+END_TEST
+
 START_TEST(daemons_record_themselves)
 {
     packet_begin(&f, 10);
@@ -419,6 +437,7 @@ Suite *system_suite(void)
     tcase_add_test(c, power_has_its_own_times);
     tcase_add_test(c, the_journal_is_a_log);
     tcase_add_test(c, interrupts_have_names);
+    tcase_add_test(c, inodes_have_paths);
     tcase_add_test(c, daemons_record_themselves);
     tcase_add_test(c, perf_samples_bring_counters);
     tcase_add_test(c, kernels_that_are_not_linux_schedule_too);

@@ -5,6 +5,7 @@
 
 const struct packet_handler system_packet_handlers[] = {
     {2, "process_tree", NULL, process_tree_parse},
+    {4, "inode_file_map", NULL, inode_file_map_parse},
     {7, "sys_stats", NULL, sys_stats_parse},
     {9, "process_stats", NULL, process_stats_parse},
     {38, "battery", NULL, battery_parse},

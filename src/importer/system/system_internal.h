@@ -44,6 +44,7 @@ void sys_stats_parse(struct packet *p);
 enum tokenize_result system_info_tokenize(struct packet *p);
 void cpu_info_parse(struct packet *p);
 void gpu_info_parse(struct packet *p);
+void inode_file_map_parse(struct packet *p);
 void interrupt_info_parse(struct packet *p);
 void battery_parse(struct packet *p);
 enum tokenize_result power_rails_tokenize(struct packet *p);
