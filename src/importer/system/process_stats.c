@@ -70,10 +70,12 @@ static void add_fd(struct packet *p, int32_t pid, struct slice bytes)
                                                                  .path = import_slice(p->m->im, path)});
 }
 
+/* The counters are added in the order in which they stand in the message: tracks get their ids in that order. */
 static void add_process(struct packet *p, struct slice bytes)
 {
     int64_t values[N_COUNTERS] = {0};
-    uint32_t has = 0;
+    uint8_t order[N_COUNTERS];
+    uint32_t has = 0, n = 0;
     int32_t pid = 0;
     struct machine_ctx *m = p->m;
     struct pb_cursor c = pb_cursor(bytes);
@@ -90,6 +92,8 @@ static void add_process(struct packet *p, struct slice bytes)
         } else if (f.id < N_COUNTERS && counters[f.id].type) {
             int64_t v = pb_i64(&f);
             values[f.id] = counters[f.id].kind == KIB ? (int64_t)((uint64_t)v * 1024) : v;
+            if (!(has >> f.id & 1))
+                order[n++] = (uint8_t)f.id;
             has |= 1u << f.id;
         } else if (f.id != FIELD_PEAK_RESETTABLE) {
             stats_add(&m->st->stats, m->id, STAT_proc_stat_unknown_counters, 1);
@@ -98,9 +102,8 @@ static void add_process(struct packet *p, struct slice bytes)
     if (!has)
         return;
     uint32_t upid = process_tracker_process(m->processes, pid);
-    for (uint32_t i = 0; i < N_COUNTERS; i++)
-        if (has >> i & 1)
-            counter_push(m->im, p->ts, counter_track(m, &counters[i], upid), (double)values[i]);
+    for (uint32_t i = 0; i < n; i++)
+        counter_push(m->im, p->ts, counter_track(m, &counters[order[i]], upid), (double)values[order[i]]);
 }
 
 void process_stats_parse(struct packet *p)
