@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check check-threads bench bench-operators bench-probes bench-service docs format tidy clean
+.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check check-threads bench bench-operators bench-probes bench-server bench-service docs format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -49,6 +49,10 @@ bench-probes: release
 bench-service: release
 	@$(CMAKE) --build build/release -j $(JOBS) --target bench_buffer service_load
 	@python3 test/bench/bench_service.py build/release
+
+# A long answer over WebSocket, and the Perfetto UI's load.
+bench-server: release
+	@python3 test/bench/bench_server.py --build build/release $(BENCH_ARGS)
 
 # Pages made from the sources.
 docs: release

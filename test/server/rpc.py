@@ -188,6 +188,11 @@ class Server:
         with open(f"/proc/{self.process.pid}/status") as f:
             return int(next(l for l in f if l.startswith("VmRSS")).split()[1])
 
+    def cpu_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat") as f:
+            user, system = f.read().rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def connect(self, timeout=20):
         return socket.create_connection(("127.0.0.1", self.port), timeout)
 
@@ -218,7 +223,7 @@ class WebSocket:
 
     def __init__(self, server, origin=UI, timeout=20):
         self.s = server.connect(timeout)
-        self.buf, self.stream = b"", b""
+        self.buf = bytearray()
         self.s.sendall(f"GET /websocket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nOrigin: {origin}\r\n"
                        f"Sec-WebSocket-Key: {base64.b64encode(b'sixteen bytes ok').decode()}\r\n"
                        "Sec-WebSocket-Version: 13\r\n\r\n".encode())
@@ -248,7 +253,7 @@ class WebSocket:
 
     def need(self, n):
         while len(self.buf) < n:
-            piece = self.s.recv(1 << 16)
+            piece = self.s.recv(1 << 18)
             if not piece:
                 raise ConnectionError("closed")
             self.buf += piece
@@ -265,8 +270,8 @@ class WebSocket:
             self.need(10)
             n, at = struct.unpack(">Q", self.buf[2:10])[0], 10
         self.need(at + n)
-        opcode, payload = self.buf[0] & 15, self.buf[at:at + n]
-        self.buf = self.buf[at + n:]
+        opcode, payload = self.buf[0] & 15, bytes(self.buf[at:at + n])
+        del self.buf[:at + n]
         return opcode, payload
 
     def next(self):
