@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "proto/pb_cursor.h"
-#include "tp/rpc_wire.h"
+#include "rpc/wire.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -3,8 +3,8 @@
 #define MERIDIAN_SERVER_LOOP_H
 
 #include "base/vec.h"
-#include "server/framer.h"
-#include "server/http.h"
+#include "rpc/framer.h"
+#include "rpc/http.h"
 #include "server/server.h"
 #include "server/session.h"
 #include "server/worker.h"

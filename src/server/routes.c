@@ -2,10 +2,10 @@
 #include "server/routes.h"
 
 #include "proto/pb_cursor.h"
-#include "server/http.h"
+#include "rpc/http.h"
+#include "rpc/wire.h"
 #include "server/session.h"
 #include "server/worker.h"
-#include "tp/rpc_wire.h"
 
 static void notify_eof(struct worker *w, struct session *s, struct slice body, struct pb_writer *out)
 {

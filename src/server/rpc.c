@@ -3,10 +3,10 @@
 
 #include "base/vec.h"
 #include "proto/pb_cursor.h"
-#include "server/http.h"
+#include "rpc/http.h"
+#include "rpc/wire.h"
 #include "server/session.h"
 #include "server/worker.h"
-#include "tp/rpc_wire.h"
 
 #include <errno.h>
 #include <inttypes.h>

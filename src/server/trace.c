@@ -1,7 +1,7 @@
 /* The traces being served. */
 #include "server/trace.h"
 
-#include "tp/rpc_wire.h"
+#include "rpc/wire.h"
 
 #include <stdio.h>
 

@@ -26,6 +26,9 @@ static int find_sql(struct shell *sh, struct query_source *src, size_t *n_traces
     *src = (struct query_source){.origin = "stdin"};
     if (sh->opt.query_string) {
         src->sql = sh->opt.query_string;
+    } else if (sh->opt.remote && args->n == 1) {
+        src->sql = args->p[0];
+        *n_traces = 0;
     } else if (args->n >= 2 && access(args->p[args->n - 1], F_OK) != 0) {
         src->sql = args->p[args->n - 1];
         --*n_traces;
@@ -88,7 +91,7 @@ int cmd_query(struct shell *sh, struct error *err)
     int format = output_format_find(name);
     if (format < 0)
         return error_set(err, -MRD_EINVALID, "--format: '%s' is none of csv, table, json, jsonl", name);
-    if (sh->opt.positionals.n == 0)
+    if (sh->opt.positionals.n == 0 && !sh->opt.remote)
         return error_set(err, -MRD_EINVALID, "query: a trace file is needed");
     int rc = find_sql(sh, &src, &n_traces, err);
     if (rc == 0)

@@ -161,7 +161,7 @@ int repl_run(struct shell *sh, struct error *err)
 int cmd_interactive(struct shell *sh, struct error *err)
 {
     const struct text_list *args = &sh->opt.positionals;
-    if (args->n == 0)
+    if (args->n == 0 && !sh->opt.remote)
         return error_set(err, -MRD_EINVALID, "interactive: a trace file is needed");
     int rc = session_load(sh, args->p, args->n, err);
     return rc < 0 ? rc : repl_run(sh, err);

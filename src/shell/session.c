@@ -1,4 +1,5 @@
 /* Loads traces by the global flags, and says how it went. */
+#include "shell/server_name.h"
 #include "shell/shell.h"
 
 #include <inttypes.h>
@@ -173,8 +174,28 @@ static bool is_remote(const char *path)
     return strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0;
 }
 
+/* A word is the name of a session when its socket is there, and a host otherwise. */
+static int connect_server(struct shell *sh, struct error *err)
+{
+    const char *address = sh->opt.remote;
+    struct server_name name;
+    if (!strpbrk(address, ":/") && server_name_resolve(&name, address, NULL, false, err) == 0 &&
+        access(name.socket_path, F_OK) == 0)
+        address = name.socket_path;
+    int rc = tp_connect(&sh->tp, address);
+    if (rc < 0) {
+        session_error(sh, rc, err);
+        return error_prefix(err, "--remote");
+    }
+    return 0;
+}
+
 int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err)
 {
+    if (sh->opt.remote)
+        return n == 0 ? connect_server(sh, err)
+                      : error_set(err, -MRD_EINVALID,
+                                  "--remote: the server has the trace; here is only query [SQL] and interactive");
     struct tp_config config;
     struct progress progress = {.last_ns = shell_now_ns()};
     int rc = make_config(&sh->opt, &config, err);

@@ -58,7 +58,8 @@ int shell_run_sql(struct shell *sh, const char *origin, const char *sql, size_t 
 /* The prompt, until the user leaves. */
 int repl_run(struct shell *sh, struct error *err);
 
-/* Opens the handle by the global flags and loads `paths`; says how long it took and how healthy the traces are. */
+/* Opens the handle by the global flags (with --remote: connects to the server, `n` is 0) and loads `paths`; says how
+ * long it took and how healthy the traces are. */
 int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err);
 
 /* What the global flags say about loading, and the modules that they add to a handle: for handles opened later. */

@@ -130,7 +130,8 @@ static int write_all(struct export *x)
 int tp_export_sqlite(struct tp *tp, const char *path)
 {
     if (!tp->engine)
-        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "no trace is loaded"));
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID,
+                                     tp->remote ? "a server has the trace: export it there" : "no trace is loaded"));
     tp_done(tp, 0);
     int64_t start = tp_meta_now(tp, TP_META_API);
     struct export x = {.tp = tp, .db = engine_db(tp->engine), .path = path};

@@ -44,6 +44,8 @@ static int add(struct tp *tp, struct tp_package p, bool whole)
 {
     tp_done(tp, 0);
     int rc = whole ? 0 : -MRD_ENOMEM;
+    if (rc == 0 && tp->remote)
+        rc = error_set(&tp->err, -MRD_EUNSUPPORTED, "a server has the trace: give it the modules");
     if (rc == 0 && tp->engine)
         rc = apply(tp, &p);
     if (rc == 0 && !vec_push(&tp->packages, p))

@@ -1,7 +1,9 @@
 /* libmeridian's handle: opens, loads, asks; maps the errors of the parts to the public codes. */
+#include "tp/remote.h"
 #include "tp/tp_internal.h"
 
 #include "base/file.h"
+#include "rpc/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +14,10 @@
 struct tp_result {
     struct tp *tp;
     struct engine_result r;
-    int64_t started_ns; /* for the metatrace */
-    char *sql;          /* likewise; may be NULL */
-    bool hidden;        /* a void function, a result that asks not to be shown */
+    struct remote_rows *remote; /* instead of `r`, when a server has the trace */
+    int64_t started_ns;         /* for the metatrace */
+    char *sql;                  /* likewise; may be NULL */
+    bool hidden;                /* a void function, a result that asks not to be shown */
     struct tp_statements statements;
 };
 
@@ -57,6 +60,16 @@ static void begin(struct tp *tp)
     tp->engine_failed = false;
 }
 
+int tp_connect(struct tp **out, const char *address)
+{
+    struct tp *tp = *out = mem_zalloc(sizeof *tp);
+    if (!tp)
+        return TP_NOMEM;
+    int rc = storage_init(&tp->storage); /* empty: there are no stats */
+    tp->finished = true;
+    return tp_done(tp, rc < 0 ? rc : remote_open(&tp->remote, address, &tp->err));
+}
+
 int tp_open(struct tp **out, const struct tp_config *config)
 {
     struct tp *tp = *out = mem_zalloc(sizeof *tp);
@@ -88,6 +101,7 @@ void tp_close(struct tp *tp)
 {
     if (!tp)
         return;
+    remote_close(tp->remote);
     engine_close(tp->engine);
     if (tp->importer)
         importer_close(tp->importer);
@@ -102,8 +116,8 @@ const char *tp_error(const struct tp *tp)
 {
     if (!tp)
         return error_code_text(-MRD_ENOMEM);
-    if (tp->engine_failed && tp->engine) {
-        const char *whole = engine_error_text(tp->engine);
+    if (tp->engine_failed && (tp->engine || tp->remote)) {
+        const char *whole = tp->remote ? remote_error(tp->remote) : engine_error_text(tp->engine);
         if (whole && whole[0])
             return whole;
     }
@@ -112,7 +126,9 @@ const char *tp_error(const struct tp *tp)
 
 void tp_interrupt(struct tp *tp)
 {
-    if (tp && tp->engine)
+    if (tp && tp->remote)
+        remote_interrupt(tp->remote);
+    else if (tp && tp->engine)
         engine_interrupt(tp->engine);
 }
 
@@ -239,6 +255,8 @@ int tp_write_merged(struct tp *tp, const char *path)
 static int need_engine(struct tp *tp)
 {
     begin(tp);
+    if (tp->remote)
+        return error_set(&tp->err, -MRD_EUNSUPPORTED, "a server has the trace: that is not asked over a connection");
     return tp->engine ? 0 : error_set(&tp->err, -MRD_EINVALID, "no trace is loaded: tp_finish() comes first");
 }
 
@@ -248,6 +266,24 @@ static struct tp_statements describe(const struct engine_script *s)
     while (end > s->last_at && strchr(" \t\r\n\f;", s->text.p[end - 1]))
         end--;
     return (struct tp_statements){s->n_statements, s->n_statements_with_output, s->last_at, end - s->last_at};
+}
+
+static int query_remote(struct tp *tp, struct slice sql, size_t *at, struct tp_result **out)
+{
+    *out = NULL;
+    begin(tp);
+    struct tp_result *res = mem_zalloc(sizeof *res);
+    if (!res)
+        return tp_done(tp, -MRD_ENOMEM);
+    res->tp = tp;
+    int rc = remote_query(tp->remote, sql, at, &res->remote, &tp->err);
+    if (!res->remote) {
+        mem_free(res);
+        return engine_done(tp, rc);
+    }
+    remote_statements(res->remote, &res->statements);
+    *out = res;
+    return rc;
 }
 
 static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at, struct tp_result **out)
@@ -287,12 +323,12 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
 
 int tp_query(struct tp *tp, const char *sql, struct tp_result **out)
 {
-    return query(tp, NULL, slice_str(sql), NULL, out);
+    return tp->remote ? query_remote(tp, slice_str(sql), NULL, out) : query(tp, NULL, slice_str(sql), NULL, out);
 }
 
 int tp_query_next(struct tp *tp, const char *origin, const char *sql, size_t len, size_t *at, struct tp_result **out)
 {
-    return query(tp, origin, slice_of(sql, len), at, out);
+    return tp->remote ? query_remote(tp, slice_of(sql, len), at, out) : query(tp, origin, slice_of(sql, len), at, out);
 }
 
 void tp_result_statements(const struct tp_result *r, struct tp_statements *out)
@@ -302,23 +338,27 @@ void tp_result_statements(const struct tp_result *r, struct tp_statements *out)
 
 int tp_columns(const struct tp_result *r)
 {
-    return r->hidden ? 0 : r->r.n_columns;
+    return r->remote ? remote_columns(r->remote) : r->hidden ? 0 : r->r.n_columns;
 }
 
 const char *tp_column_name(const struct tp_result *r, int column)
 {
+    if (r->remote)
+        return remote_column_name(r->remote, column);
     const char *name = engine_result_column_name(&r->r, column);
     return name ? name : "";
 }
 
 int tp_step(struct tp_result *r)
 {
-    int rc = engine_result_next(&r->r, &r->tp->err);
+    int rc = r->remote ? remote_step(r->remote, &r->tp->err) : engine_result_next(&r->r, &r->tp->err);
     return rc < 0 ? engine_done(r->tp, rc) : rc;
 }
 
 enum tp_type tp_column_type(const struct tp_result *r, int column)
 {
+    if (r->remote)
+        return remote_type(r->remote, column);
     switch (sqlite3_column_type(r->r.stmt, column)) {
     case SQLITE_INTEGER:
         return TP_INT64;
@@ -335,16 +375,18 @@ enum tp_type tp_column_type(const struct tp_result *r, int column)
 
 int64_t tp_int64(const struct tp_result *r, int column)
 {
-    return sqlite3_column_int64(r->r.stmt, column);
+    return r->remote ? remote_int64(r->remote, column) : sqlite3_column_int64(r->r.stmt, column);
 }
 
 double tp_double(const struct tp_result *r, int column)
 {
-    return sqlite3_column_double(r->r.stmt, column);
+    return r->remote ? remote_double(r->remote, column) : sqlite3_column_double(r->r.stmt, column);
 }
 
 const char *tp_text(const struct tp_result *r, int column, size_t *len)
 {
+    if (r->remote)
+        return remote_bytes(r->remote, column, len);
     const char *text = (const char *)sqlite3_column_text(r->r.stmt, column);
     if (len)
         *len = text ? (size_t)sqlite3_column_bytes(r->r.stmt, column) : 0;
@@ -353,6 +395,8 @@ const char *tp_text(const struct tp_result *r, int column, size_t *len)
 
 const void *tp_blob(const struct tp_result *r, int column, size_t *len)
 {
+    if (r->remote)
+        return remote_bytes(r->remote, column, len);
     const void *bytes = sqlite3_column_blob(r->r.stmt, column);
     if (len)
         *len = bytes ? (size_t)sqlite3_column_bytes(r->r.stmt, column) : 0;
@@ -363,6 +407,7 @@ void tp_result_close(struct tp_result *r)
 {
     if (!r)
         return;
+    remote_rows_close(r->remote);
     engine_result_close(&r->r);
     tp_meta_record(r->tp, TP_META_QUERY, "query", r->started_ns, "sql", r->sql, r->sql ? strlen(r->sql) : 0);
     mem_free(r->sql);
@@ -371,6 +416,10 @@ void tp_result_close(struct tp_result *r)
 
 int tp_restore_initial_tables(struct tp *tp)
 {
+    if (tp->remote) {
+        begin(tp);
+        return tp_done(tp, remote_call(tp->remote, RPC_RESTORE_INITIAL_TABLES, &tp->err));
+    }
     int rc = need_engine(tp);
     if (rc == 0) {
         engine_close(tp->engine);

@@ -42,6 +42,7 @@ struct tp {
     struct storage storage;
     struct importer *importer; /* open as long as the handle: it decodes args on demand */
     struct engine *engine;
+    struct remote *remote; /* instead of all that: a server has the trace */
     struct error err;
     bool engine_failed; /* the engine holds the whole text of the failure */
     bool finished;

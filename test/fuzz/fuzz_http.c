@@ -1,5 +1,5 @@
 /* HTTP: any bytes parse as a head or are refused, alike in one piece and in pieces; what was read stays inside them. */
-#include "server/http.h"
+#include "rpc/http.h"
 
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* The protocol: any message is answered, by messages that can be read, or the client is parted with. */
-#include "server/framer.h"
+#include "rpc/framer.h"
 #include "server/worker.h"
 
 #include "base/alloc.h"

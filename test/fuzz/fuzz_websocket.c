@@ -1,5 +1,5 @@
 /* WebSocket frames and the messages in them: any bytes, in one piece and byte by byte, give the same stream. */
-#include "server/framer.h"
+#include "rpc/framer.h"
 #include "server/websocket.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* Heads of HTTP requests and responses, and chunked bodies. */
-#include "server/http.h"
+#include "rpc/http.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

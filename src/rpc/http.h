@@ -1,7 +1,7 @@
 /* HTTP/1.1 (RFC 9112) as far as the server needs it: heads of requests, chunked bodies, heads of responses. Pure
  * functions over bytes that anybody may have sent. */
-#ifndef MERIDIAN_SERVER_HTTP_H
-#define MERIDIAN_SERVER_HTTP_H
+#ifndef MERIDIAN_RPC_HTTP_H
+#define MERIDIAN_RPC_HTTP_H
 
 #include "base/slice.h"
 

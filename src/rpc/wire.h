@@ -1,7 +1,7 @@
 /* Field numbers and methods of Perfetto's TraceProcessorRpc messages (shell facts 4.3), for the server and the client.
  */
-#ifndef MERIDIAN_TP_RPC_WIRE_H
-#define MERIDIAN_TP_RPC_WIRE_H
+#ifndef MERIDIAN_RPC_WIRE_H
+#define MERIDIAN_RPC_WIRE_H
 
 enum { RPC_API_VERSION = 14 };
 

@@ -1,9 +1,9 @@
 /* The RPC stream's framing, read byte by byte only up to the length. */
-#include "server/framer.h"
+#include "rpc/framer.h"
 
 #include "base/alloc.h"
 #include "proto/pb_cursor.h"
-#include "tp/rpc_wire.h"
+#include "rpc/wire.h"
 
 enum { FIRST_ROOM = 64 << 10, TAG = STREAM_MSG << 3 | PB_BYTES };
 

@@ -1,7 +1,7 @@
 /* Cuts a byte stream into TraceProcessorRpc messages: tag 0x0a, a length of up to 2^28 - 1, the message (shell facts
  * 4.2). Bytes come in pieces of any size; memory grows only with bytes that have come. */
-#ifndef MERIDIAN_SERVER_FRAMER_H
-#define MERIDIAN_SERVER_FRAMER_H
+#ifndef MERIDIAN_RPC_FRAMER_H
+#define MERIDIAN_RPC_FRAMER_H
 
 #include "base/slice.h"
 

@@ -1,0 +1,211 @@
+/* Connections to servers. */
+#include "rpc/link.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { DEFAULT_PORT = 9001 };
+
+static int connect_unix(struct link *l, const char *path, struct error *err)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof a.sun_path)
+        return error_set(err, -MRD_EINVALID, "%s: the path of a socket is shorter", path);
+    memcpy(a.sun_path, path, strlen(path));
+    l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (l->fd < 0 || connect(l->fd, (struct sockaddr *)&a, sizeof a) < 0)
+        return error_set_errno(err, errno, "%s", path);
+    return 0;
+}
+
+static int connect_tcp(struct link *l, const char *host, const char *port, struct error *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
+    int gai = getaddrinfo(host, port, &hints, &found), one = 1, failed = 0;
+    if (gai != 0)
+        return error_set(err, -MRD_ENOTFOUND, "%s:%s: %s", host, port, gai_strerror(gai));
+    for (struct addrinfo *a = found; a && l->fd < 0; a = a->ai_next) {
+        l->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (l->fd >= 0 && connect(l->fd, a->ai_addr, a->ai_addrlen) == 0)
+            break;
+        failed = errno;
+        link_close(l);
+    }
+    freeaddrinfo(found);
+    if (l->fd < 0)
+        return error_set_errno(err, failed, "%s:%s", host, port);
+    setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return 0;
+}
+
+int link_open(struct link *l, const char *address, struct error *err)
+{
+    static const char scheme[] = "http://";
+    bool url = strncmp(address, scheme, sizeof scheme - 1) == 0;
+    char host[128], port[16];
+    l->fd = -1;
+    l->in = slice_of(NULL, 0);
+    l->answering = false;
+    if (!url && strchr(address, '/'))
+        return connect_unix(l, address, err);
+    l->http = true;
+    const char *at = url ? address + sizeof scheme - 1 : address;
+    snprintf(l->host, sizeof l->host, "%.*s", (int)strcspn(at, "/"), at);
+    const char *colon = strrchr(l->host, ':');
+    bool v6_alone = l->host[0] == '[' && colon && strchr(colon, ']');
+    if (v6_alone)
+        colon = NULL;
+    snprintf(port, sizeof port, "%s", colon ? colon + 1 : "");
+    snprintf(host, sizeof host, "%.*s", colon ? (int)(colon - l->host) : (int)strlen(l->host), l->host);
+    if (host[0] == '[') { /* [::1] */
+        memmove(host, host + 1, strlen(host));
+        host[strcspn(host, "]")] = '\0';
+    }
+    if (!port[0])
+        snprintf(port, sizeof port, "%d", DEFAULT_PORT);
+    return connect_tcp(l, host[0] ? host : "localhost", port, err);
+}
+
+void link_close(struct link *l)
+{
+    if (l->fd >= 0)
+        close(l->fd);
+    l->fd = -1;
+}
+
+static int send_all(struct link *l, struct slice bytes, struct error *err)
+{
+    while (bytes.len) {
+        ssize_t n = send(l->fd, bytes.p, bytes.len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set_errno(err, errno, "the server");
+        bytes.p += n;
+        bytes.len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* More of the connection into the buffer: 1; 0: its end. */
+static int fill(struct link *l, struct error *err)
+{
+    ssize_t n = file_read(l->fd, l->buf, sizeof l->buf);
+    if (n < 0)
+        return error_set_errno(err, errno, "the server");
+    l->in = slice_of(l->buf, (size_t)n);
+    return n > 0;
+}
+
+/* The value of a header in the head of a response, or an empty slice. */
+static struct slice header(const char *head, const char *name)
+{
+    const char *at = strcasestr(head, name);
+    if (!at)
+        return slice_of(NULL, 0);
+    at += strlen(name);
+    at += strspn(at, " \t");
+    return slice_of(at, strcspn(at, "\r\n"));
+}
+
+/* Reads the head of the answer to a POST. */
+static int read_head(struct link *l, struct error *err)
+{
+    char head[HTTP_MAX_HEAD + 1];
+    size_t n = 0;
+    head[0] = '\0';
+    while (!strstr(head, "\r\n\r\n")) {
+        int rc = l->in.len ? 1 : fill(l, err);
+        if (rc <= 0)
+            return rc < 0 ? rc : error_set(err, -MRD_ECLOSED, "the server has closed the connection");
+        if (n == HTTP_MAX_HEAD || l->in.p[0] == '\0')
+            return error_set(err, -MRD_EFORMAT, "the server does not speak HTTP");
+        head[n++] = (char)*l->in.p++;
+        head[n] = '\0';
+        l->in.len--;
+    }
+    int status = strncmp(head, "HTTP/1.", 7) == 0 ? atoi(head + 8) : 0;
+    if (status != 200)
+        return error_set(err, -MRD_EIO, "the server answers %.*s", (int)strcspn(head, "\r\n"), head);
+    struct slice coding = header(head, "\ntransfer-encoding:"), length = header(head, "\ncontent-length:");
+    l->chunked = coding.len == 7 && strncasecmp((const char *)coding.p, "chunked", 7) == 0;
+    l->until_close = !l->chunked && !length.p;
+    l->body_left = length.p ? strtoull((const char *)length.p, NULL, 10) : 0;
+    l->chunks = (struct http_chunks){0};
+    return 0;
+}
+
+int link_send(struct link *l, struct slice request, struct error *err)
+{
+    if (!l->http)
+        return send_all(l, request, err);
+    char head[512];
+    int n = snprintf(
+        head, sizeof head,
+        "POST /rpc HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n\r\n",
+        l->host, request.len);
+    int rc = send_all(l, slice_of(head, (size_t)n), err);
+    if (rc == 0)
+        rc = send_all(l, request, err);
+    if (rc == 0)
+        rc = read_head(l, err);
+    l->answering = rc == 0;
+    return rc;
+}
+
+/* Takes from what has been read: 1 bytes of the body, 0 its end, 2 more must be read. */
+static int take_body(struct link *l, struct slice *bytes, struct error *err)
+{
+    if (l->chunked) {
+        switch (http_chunks_next(&l->chunks, &l->in, bytes)) {
+        case HTTP_CHUNKS_DATA:
+            return 1;
+        case HTTP_CHUNKS_MORE:
+            return 2;
+        case HTTP_CHUNKS_END:
+            return 0;
+        case HTTP_CHUNKS_BROKEN:
+            return error_set(err, -MRD_EFORMAT, "the server's answer is broken");
+        }
+    }
+    if (!l->until_close && l->body_left == 0)
+        return 0;
+    if (l->in.len == 0)
+        return 2;
+    size_t n = !l->until_close && l->body_left < l->in.len ? (size_t)l->body_left : l->in.len;
+    *bytes = slice_of(l->in.p, n);
+    l->in.p += n;
+    l->in.len -= n;
+    l->body_left -= l->until_close ? 0 : n;
+    return 1;
+}
+
+int link_read(struct link *l, struct slice *bytes, struct error *err)
+{
+    *bytes = slice_of(NULL, 0);
+    if (!l->http) {
+        int rc = fill(l, err);
+        *bytes = l->in;
+        return rc;
+    }
+    while (l->answering) {
+        int rc = take_body(l, bytes, err);
+        if (rc == 1 || rc < 0)
+            return rc;
+        if (rc == 2)
+            rc = fill(l, err) == 1 ? 1 : 0;
+        if (rc == 0)
+            l->answering = false;
+    }
+    return 0;
+}
