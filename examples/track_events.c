@@ -81,14 +81,15 @@ int main(int argc, char **argv)
     mrd_writer *w = mrd_writer_open(ds);
     if (!w)
         return 1;
-    describe_track(w, 77);
+    uint64_t track = (uint64_t)getpid() << 32 | 1; /* one of its own in the whole trace */
+    describe_track(w, track);
     for (unsigned long i = 0; i < slices && mrd_writer_active(w); i++) {
         char name[32];
         snprintf(name, sizeof name, "work %lu", i);
-        event(w, 77, SLICE_BEGIN, name);
+        event(w, track, SLICE_BEGIN, name);
         if (pause_us)
             usleep((useconds_t)pause_us);
-        event(w, 77, SLICE_END, NULL);
+        event(w, track, SLICE_END, NULL);
     }
     mrd_writer_stats stats = mrd_writer_get_stats(w);
     mrd_writer_close(w);

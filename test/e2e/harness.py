@@ -12,6 +12,7 @@ import unittest
 TRACEBOX = os.environ.get("TRACEBOX", "build/dev/tracebox")
 TP_SHELL = os.environ.get("TP_SHELL", "build/dev/tp_shell")
 PRODUCER = os.environ.get("E2E_PRODUCER", "build/dev/e2e_producer")
+TRACK_EVENTS = os.environ.get("TRACK_EVENTS", "build/dev/track_events")
 SHARED = pathlib.Path(os.environ.get("MERIDIAN_SHARED",
                                      pathlib.Path(__file__).resolve().parent.parent.parent.parent / "shared"))
 

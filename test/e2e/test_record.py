@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 
-from harness import Case, PRODUCER, fields, first, main, packets, wait_for
+from harness import Case, PRODUCER, TRACK_EVENTS, fields, first, main, packets, wait_for
 
 SEEDS = int(os.environ.get("MERIDIAN_LEDGER_RUNS", "200"))
 SQL_EVERY = 20  # of these runs: asked in SQL, too
@@ -113,6 +113,24 @@ class Record(Case):
         self.start_traced()
         trace, said = self.record(config(16384), "--packets", 20000, "--writers", 5, "--max-size", 200)
         self.check_ledger(trace, said, lossless=True)
+        self.assertEqual(self.losses_in_sql(), {})
+
+    def test_example_programs(self):
+        """Three of examples/track_events at once: every slice of every process, in order."""
+        self.start_traced()
+        self.trace = self.dir / "out.pftrace"
+        perf = self.perfetto("-c", self.config(config(source="example.track_events")), "--txt", "-o", self.trace)
+        programs = [self.spawn(TRACK_EVENTS, 400, 50) for _ in range(3)]
+        for p in programs:
+            self.assertEqual(self.finish(p)[0], "801 packets, 0 dropped\n")
+        perf.send_signal(signal.SIGINT)
+        self.finish(perf)
+        rows = self.query(self.trace, """
+            select pid, count(*), min(dur) > 0, sum(name = 'work ' || n) from (
+                select pid, slice.name, dur, row_number() over (partition by pid order by ts) - 1 as n
+                from slice join process_track on track_id = process_track.id join process using (upid))
+            group by pid order by pid""")
+        self.assertEqual(rows, [[str(pid), "400", "1", "400"] for pid in sorted(p.pid for p in programs)])
         self.assertEqual(self.losses_in_sql(), {})
 
     def test_ring_buffer_overwrites(self):

@@ -39,7 +39,12 @@ static const char usage[] =
     "      --query [--long], --query-raw\n"
     "Other:\n"
     "      --add-attribute K[=V], --alert-id N, --config-id N, --config-uid N, --subscription-id N\n"
-    "      --no-guardrails, --reset-guardrails, --version, -h, --help\n";
+    "      --no-guardrails, --reset-guardrails, --version, -h, --help\n"
+    "Examples:\n"
+    "  perfetto -t 10s -b 64mb -o trace.pftrace sched/sched_switch sched/sched_waking\n"
+    "  perfetto --txt -c config.txt -o trace.pftrace      until the config's duration_ms, or Ctrl-C\n"
+    "  perfetto --txt -c config.txt --detach night        … and in the morning:\n"
+    "  perfetto --attach night --stop -o trace.pftrace\n";
 
 enum {
     OPT_TXT = 256,

@@ -46,7 +46,7 @@ struct recorder {
     bool service_writes; /* write_into_file */
     bool stopping, reading, done, notified;
     int exit_code;
-    uint64_t started_ns, buffered_bytes;
+    uint64_t started_ns, recorded_bytes;
     uint64_t session_id;
     struct left_out left_out;
     struct clone_trigger *trigger;
@@ -238,6 +238,16 @@ static void on_signal(uv_signal_t *h, int signum)
 
 /* ---- while it records ---- */
 
+static void print_status(const struct recorder *r)
+{
+    uint64_t s = (uv_hrtime() - r->started_ns) / 1000000000;
+    if (r->reading || r->done)
+        return;
+    fprintf(stderr, "\r\033[K%02llu:%02llu:%02llu  %.1f MB", (unsigned long long)(s / 3600),
+            (unsigned long long)(s / 60 % 60), (unsigned long long)(s % 60), (double)r->recorded_bytes / 1e6);
+    fflush(stderr);
+}
+
 static void on_stats(void *ctx, bool success, bool has_more, struct slice reply)
 {
     struct recorder *r = ctx;
@@ -252,23 +262,21 @@ static void on_stats(void *ctx, bool success, bool has_more, struct slice reply)
             overwritten += b.id == 13 ? pb_u64(&b) : 0;
         }
     }
-    r->buffered_bytes = bytes - overwritten;
+    r->recorded_bytes = bytes - overwritten;
+    print_status(r);
 }
 
 static void on_status(uv_timer_t *t)
 {
     struct recorder *r = t->data;
-    uint64_t s = (uv_hrtime() - r->started_ns) / 1000000000, bytes = r->buffered_bytes;
     struct stat st;
-    if (r->reading || r->done)
-        return;
-    if (r->service_writes && r->out.fd >= 0 && fstat(r->out.fd, &st) == 0)
-        bytes = (uint64_t)st.st_size;
-    fprintf(stderr, "\r\033[K%02llu:%02llu:%02llu  %.1f MB", (unsigned long long)(s / 3600),
-            (unsigned long long)(s / 60 % 60), (unsigned long long)(s % 60), (double)bytes / 1e6);
-    fflush(stderr);
-    if (!r->service_writes)
+    if (!r->service_writes) {
         ipc_client_invoke(r->client, CONSUMER_GET_TRACE_STATS, slice_of(NULL, 0), -1, on_stats, r);
+        return;
+    }
+    if (r->out.fd >= 0 && fstat(r->out.fd, &st) == 0)
+        r->recorded_bytes = (uint64_t)st.st_size;
+    print_status(r);
 }
 
 static void start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTriggerHit *hit);
@@ -307,6 +315,15 @@ static void on_detached(void *ctx, bool success, bool has_more, struct slice rep
     if (!success)
         fprintf(stderr, "perfetto: the service refused to detach the session (key in use?)\n");
     finish(ctx, success ? EXIT_OK : EXIT_FAILED);
+}
+
+/* Attached in vain: the session is as it was. */
+static void on_put_back(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    (void)success;
+    (void)has_more;
+    (void)reply;
+    finish(ctx, EXIT_FAILED);
 }
 
 static void send_key(struct recorder *r, unsigned method, const char *key, ipc_reply_fn fn)
@@ -395,7 +412,7 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
         r->service_writes = pb_bool(&g);
     if (!r->service_writes && r->out.fd < 0) {
         fprintf(stderr, "perfetto: the session is not written into a file by the service: --out is needed\n");
-        send_key(r, CONSUMER_DETACH, r->o->attach, on_detached);
+        send_key(r, CONSUMER_DETACH, r->o->attach, on_put_back);
         return;
     }
     static const uint8_t notification_only[] = {2 << 3, 1};

@@ -25,7 +25,10 @@ static const char usage[] =
     "  --relay-max-bytes N[k|m|g]           … and send so many bytes a second; more is read more slowly\n"
     "\n"
     "Sockets: PERFETTO_PRODUCER_SOCK_NAME (a list, with commas) and PERFETTO_CONSUMER_SOCK_NAME: a path, @abstract,\n"
-    "host:port, [v6]:port or vsock://CID:PORT. TRACED_NOTIFY_FD: a descriptor that gets a \"1\" when all are open.\n";
+    "host:port, [v6]:port or vsock://CID:PORT. TRACED_NOTIFY_FD: a descriptor that gets a \"1\" when all are open.\n"
+    "\n"
+    "Example: PERFETTO_PRODUCER_SOCK_NAME=/run/perfetto/traced-producer.sock,0.0.0.0:20001 \\\n"
+    "         traced --set-socket-permissions tracing:0660:tracing:0660 --enable-relay-endpoint-on 0.0.0.0:20001\n";
 
 static void on_signal(uv_signal_t *h, int signum)
 {
