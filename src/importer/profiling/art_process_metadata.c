@@ -58,20 +58,12 @@ static uint32_t java_callsite(struct machine_ctx *m, struct slice stack)
     frames = {0};
     uint32_t mapping = stack_profile_no_mapping(m), callsite = CALLSITE_NONE;
     struct pb_cursor c = pb_cursor(stack);
-    struct pb_field f, g;
+    struct pb_field f;
     while (mapping != UINT32_MAX && pb_next(&c, &f)) {
         if (f.id != 1)
             continue;
-        struct source_line source = {.function = import_str(m->im, ""), .line = COL_NULL};
-        struct pb_cursor frame = pb_sub(&f);
-        while (pb_next(&frame, &g)) {
-            if (g.id == 1)
-                source.function = import_slice(m->im, java_method_name(pb_bytes(&g)));
-            else if (g.id == 2)
-                source.file = import_slice(m->im, pb_bytes(&g));
-            else if (g.id == 3 && pb_i32(&g) >= 0)
-                source.line = pb_i32(&g);
-        }
+        struct source_line source = source_line_read(m, pb_bytes(&f));
+        source.function = import_slice(m->im, java_method_name(strpool_view(&m->st->strings, source.function)));
         uint32_t row = stack_profile_frame(
             m, &(struct stack_profile_frame_row){.name = source.function, .mapping = mapping}, &source);
         if (row == UINT32_MAX || !vec_push(&frames, row))

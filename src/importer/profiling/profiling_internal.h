@@ -69,6 +69,8 @@ struct own_messages {
     VEC(struct slice)
     messages;
 };
+/* A message of three fields, whatever its name: 1 the function, 2 its file, 3 the line. */
+struct source_line source_line_read(struct machine_ctx *m, struct slice message);
 uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, const struct own_messages *own,
                                  uint64_t callstack_iid);
 

@@ -211,24 +211,31 @@ uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g,
     return stack_messages_callsite(m, g, NULL, callstack_iid);
 }
 
+struct source_line source_line_read(struct machine_ctx *m, struct slice message)
+{
+    struct source_line source = {.function = import_str(m->im, ""), .line = COL_NULL};
+    struct pb_cursor c = pb_cursor(message);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id == 1)
+            source.function = import_slice(m->im, pb_bytes(&f));
+        else if (f.id == 2)
+            source.file = import_slice(m->im, pb_bytes(&f));
+        else if (f.id == 3 && pb_i32(&f) >= 0)
+            source.line = pb_i32(&f);
+    }
+    return source;
+}
+
 uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack)
 {
     uint32_t callsite = CALLSITE_NONE, mapping = stack_profile_no_mapping(m);
     struct pb_cursor c = pb_cursor(callstack);
-    struct pb_field f, g;
+    struct pb_field f;
     while (mapping != UINT32_MAX && pb_next(&c, &f)) {
         if (f.id != 1)
             continue;
-        struct source_line source = {.function = import_str(m->im, ""), .line = COL_NULL};
-        struct pb_cursor frame = pb_sub(&f);
-        while (pb_next(&frame, &g)) {
-            if (g.id == 1)
-                source.function = import_slice(m->im, pb_bytes(&g));
-            else if (g.id == 2)
-                source.file = import_slice(m->im, pb_bytes(&g));
-            else if (g.id == 3)
-                source.line = pb_u32(&g);
-        }
+        struct source_line source = source_line_read(m, pb_bytes(&f));
         uint32_t row =
             stack_profile_frame(m, &(struct stack_profile_frame_row){.name = source.function, .mapping = mapping},
                                 source.file || source.line != COL_NULL ? &source : NULL);

@@ -19,22 +19,10 @@ static size_t read_lines(struct machine_ctx *m, struct slice address, struct sou
 {
     size_t n = 0;
     struct pb_cursor c = pb_cursor(address);
-    struct pb_field f, g;
-    while (pb_next(&c, &f) && n < MAX_LINES) {
-        if (f.id != 2)
-            continue;
-        struct source_line line = {.function = import_str(m->im, ""), .line = COL_NULL};
-        struct pb_cursor fields = pb_sub(&f);
-        while (pb_next(&fields, &g)) {
-            if (g.id == 1)
-                line.function = import_slice(m->im, pb_bytes(&g));
-            else if (g.id == 2)
-                line.file = import_slice(m->im, pb_bytes(&g));
-            else if (g.id == 3)
-                line.line = pb_u32(&g);
-        }
-        lines[n++] = line;
-    }
+    struct pb_field f;
+    while (pb_next(&c, &f) && n < MAX_LINES)
+        if (f.id == 2)
+            lines[n++] = source_line_read(m, pb_bytes(&f));
     return n;
 }
 
