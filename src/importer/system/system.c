@@ -19,6 +19,7 @@ const struct packet_handler system_packet_handlers[] = {
     {71, "gpu_mem_total_event", NULL, gpu_mem_total_parse},
     {77, "android_energy_estimation_breakdown", NULL, energy_breakdown_parse},
     {91, "entity_state_residency", NULL, entity_state_residency_parse},
+    {112, "winscope_extensions", NULL, winscope_extensions_parse},
     {117, "generic_kernel_task_state_event", NULL, generic_task_state_parse},
     {118, "generic_kernel_cpu_freq_event", NULL, generic_cpu_freq_parse},
     {120, "generic_kernel_task_rename_event", NULL, generic_task_rename_parse},

@@ -61,6 +61,7 @@ void generic_kernel_close(struct generic_kernel *g);
 void metatrace_parse(struct packet *p);
 void journald_parse(struct packet *p);
 void display_state_parse(struct packet *p);
+void winscope_extensions_parse(struct packet *p);
 enum tokenize_result chrome_metadata_tokenize(struct packet *p);
 
 #endif
