@@ -7,6 +7,7 @@
 /* Sorted by name; a new daemon is a new row. */
 static const struct applet applets[] = {
     {"perfetto", perfetto_main, "record a trace, or ask the service about one"},
+    {"record", record_main, "records this machine and others, over ssh, with one command"},
     {"relay-keys", relay_keys_main, "makes certificates for links between machines"},
     {"traced", traced_main, "the tracing service"},
     {"traced_probes", traced_probes_main, "offers this machine's data sources to the service"},

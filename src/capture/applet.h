@@ -11,6 +11,7 @@ struct applet {
 int traced_main(int argc, char **argv);
 int traced_probes_main(int argc, char **argv);
 int traced_relay_main(int argc, char **argv);
+int record_main(int argc, char **argv);
 int relay_keys_main(int argc, char **argv);
 int perfetto_main(int argc, char **argv);
 

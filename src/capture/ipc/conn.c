@@ -393,9 +393,10 @@ static void on_stall(uv_timer_t *t)
 static void resume_poll(struct ipc_conn *c)
 {
     char control[512];
-    struct msghdr m = {.msg_control = control, .msg_controllen = sizeof control};
-    while (recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
+    struct msghdr m;
+    do {
         m = (struct msghdr){.msg_control = control, .msg_controllen = sizeof control};
+    } while (recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0 && m.msg_flags & MSG_ERRQUEUE);
     watch(c);
 }
 

@@ -29,8 +29,8 @@ uint64_t send_time_end(int fd)
     uint64_t ns = 0;
     for (;;) { /* to the end: what stays in the queue would wake the loop as an error of the socket */
         m = (struct msghdr){.msg_control = control.buf, .msg_controllen = sizeof control.buf};
-        if (recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
-            break;
+        if (recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0 || !(m.msg_flags & MSG_ERRQUEUE))
+            break; /* families without such a queue take the call for an ordinary one */
         for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h; h = CMSG_NXTHDR(&m, h)) {
             struct scm_timestamping t;
             if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_TIMESTAMPING)

@@ -1,0 +1,390 @@
+/* The record applet: one command for a recording of many machines. */
+#include "capture/applet.h"
+#include "capture/client/perfetto.h"
+#include "capture/record/remote.h"
+#include "proto/pb_cursor.h"
+#include "proto/pb_writer.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "Usage: record --machine [USER@]HOST [--machine ...] [options] -o FILE [GROUP/EVENT | CATEGORY ...]\n"
+    "\n"
+    "Records this machine and others into one trace, over ssh: starts what each of them needs, records, collects, and "
+    "ends\n"
+    "and removes everything, whatever happens. Ctrl-C ends the recording and saves what is there.\n"
+    "\n"
+    "  -m, --machine [USER@]HOST  a machine, as ssh takes it (keys or an agent: nobody is asked for a password)\n"
+    "  -o, --out FILE             where the trace goes\n"
+    "  -t, --time N[ms|s|m|h]     duration (10s)\n"
+    "  -b, --buffer N[kb|mb|gb]   buffer size (32mb)\n"
+    "  -c, --config FILE [--txt]  a config instead; it is asked of all machines\n"
+    "      --no-host              leave this machine out\n"
+    "      --direct               relays connect straight to this machine, not through ssh: quicker, with better "
+    "clocks;\n"
+    "                             neither encrypted nor authenticated\n"
+    "      --binary FILE          a static tracebox (cmake target tracebox-static) for machines that have none; "
+    "without\n"
+    "                             this option tracebox-static is looked for beside this program\n"
+    "      --always-copy          copy it also to machines that have a tracebox\n"
+    "      --ssh COMMAND          instead of ssh: \"ssh -p 2222 -i key\"\n"
+    "  -h, --help                 this text\n"
+    "\n"
+    "Example:\n"
+    "  tracebox record --machine root@guest --machine root@other -t 10s -o trace.pftrace sched/sched_switch\n";
+
+enum { START_TIMEOUT_MS = 60000, PRODUCERS_TIMEOUT_MS = 10000 };
+
+struct record {
+    struct perfetto_options perfetto;
+    struct remote_options remote;
+    const char *targets[REMOTES_MAX];
+    unsigned n;
+    bool no_host, direct;
+    char self[PATH_MAX], binary[PATH_MAX + 16];
+    char dir[64];      /* our scratch directory */
+    uint64_t random;   /* makes names that nobody else has */
+    char scratch[32];  /* such a name, for a machine */
+    char relay_to[32]; /* where relays connect to, here */
+    struct child traced, probes;
+    struct remote remotes[REMOTES_MAX];
+    unsigned n_remotes; /* started */
+    const char *categories[256];
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signum)
+{
+    (void)signum;
+    interrupted = 1;
+}
+
+/* A port that is free now. */
+static unsigned free_port(bool exposed)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(exposed ? INADDR_ANY : INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    unsigned port = 0;
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && getsockname(fd, (struct sockaddr *)&a, &len) == 0)
+        port = ntohs(a.sin_port);
+    close(fd);
+    return port;
+}
+
+static int start_service(struct record *r, struct error *err)
+{
+    char producers[192], notify[32], log[96];
+    int ready[2];
+    unsigned port = free_port(r->direct);
+    if (pipe(ready) != 0)
+        return error_set_errno(err, errno, "pipe");
+    fcntl(ready[0], F_SETFD, FD_CLOEXEC);
+    snprintf(r->relay_to, sizeof r->relay_to, "127.0.0.1:%u", port);
+    r->remote.direct_port = port;
+    r->remote.relay_to = r->direct ? NULL : r->relay_to;
+    snprintf(producers, sizeof producers, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer,%s:%u", r->dir,
+             r->direct ? "0.0.0.0" : "127.0.0.1", port);
+    snprintf(notify, sizeof notify, "TRACED_NOTIFY_FD=%d", ready[1]);
+    snprintf(log, sizeof log, "%s/traced.log", r->dir);
+    int rc = child_start(&r->traced,
+                         &(struct child_options){
+                             .argv = (char *[]){r->self, (char[]){"traced"}, (char[]){"--enable-relay-endpoint"}, NULL},
+                             .env = (const char *[]){producers, notify, NULL},
+                             .log = log},
+                         err);
+    close(ready[1]);
+    struct pollfd p = {.fd = ready[0], .events = POLLIN};
+    char one = 0;
+    if (!rc && (poll(&p, 1, 10000) <= 0 || read(ready[0], &one, 1) != 1))
+        rc = error_set(err, -MRD_EIO, "the service does not start; see %s", log);
+    close(ready[0]);
+    return rc;
+}
+
+static int start_probes(struct record *r, struct error *err)
+{
+    char producer[128], log[96];
+    snprintf(producer, sizeof producer, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer", r->dir);
+    snprintf(log, sizeof log, "%s/probes.log", r->dir);
+    return child_start(&r->probes,
+                       &(struct child_options){.argv = (char *[]){r->self, (char[]){"traced_probes"}, NULL},
+                                               .env = (const char *[]){producer, NULL},
+                                               .log = log},
+                       err);
+}
+
+static unsigned count_state(const struct record *r, enum remote_state state)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < r->n_remotes; i++)
+        n += r->remotes[i].state == state;
+    return n;
+}
+
+/* All machines at once; the first that fails ends it. */
+static int start_machines(struct record *r, struct error *err)
+{
+    for (unsigned i = 0; i < r->n; i++) {
+        snprintf(r->scratch, sizeof r->scratch, "%016llx-%u", (unsigned long long)r->random,
+                 i); /* they may share a disk */
+        int rc = remote_start(&r->remotes[i], r->targets[i], &r->remote, err);
+        if (rc)
+            return rc;
+        r->n_remotes++;
+    }
+    for (int ms = 0; ms < START_TIMEOUT_MS && !interrupted; ms += 100) {
+        unsigned ready = count_state(r, REMOTE_READY);
+        if (ready == r->n)
+            return 0;
+        for (unsigned i = 0; i < r->n; i++)
+            if (r->remotes[i].state == REMOTE_FAILED)
+                return error_set(err, -MRD_EIO, "%s: %s", r->targets[i], r->remotes[i].why);
+        remotes_step(r->remotes, r->n, 100);
+    }
+    return interrupted ? error_set(err, -MRD_EIO, "interrupted")
+                       : error_set(err, -MRD_EIO, "not all machines were ready within %d s", START_TIMEOUT_MS / 1000);
+}
+
+/* Producers that are connected, as the service tells. */
+static unsigned count_producers(struct record *r)
+{
+    struct error err = {0};
+    struct child c;
+    struct pb_writer state = {0};
+    unsigned n = 0;
+    if (child_start(
+            &c,
+            &(struct child_options){.argv = (char *[]){r->self, (char[]){"perfetto"}, (char[]){"--query-raw"}, NULL},
+                                    .pipes = true},
+            &err) != 0)
+        return 0;
+    for (;;) {
+        char buf[4096];
+        struct pollfd p = {.fd = c.out, .events = POLLIN};
+        ssize_t got = poll(&p, 1, 2000) > 0 ? read(c.out, buf, sizeof buf) : 0;
+        if (got <= 0)
+            break;
+        pb_put_raw(&state, buf, (size_t)got);
+    }
+    child_stop(&c, SIGTERM, 1000);
+    struct pb_field f;
+    for (struct pb_cursor q = pb_cursor(pb_written(&state)); pb_next(&q, &f);)
+        n += f.id == 1;
+    pb_writer_free(&state);
+    return n;
+}
+
+static void wait_for_producers(struct record *r)
+{
+    unsigned want = r->n + !r->no_host;
+    for (int ms = 0; ms < PRODUCERS_TIMEOUT_MS && !interrupted; ms += 50) {
+        if (count_producers(r) >= want)
+            return;
+        remotes_step(r->remotes, r->n, 50);
+    }
+    if (!interrupted)
+        fprintf(stderr,
+                "record: not every machine has its probes up yet; those that come later are recorded from then on\n");
+}
+
+/* Every machine records what the config says. */
+static int record_now(struct record *r, struct error *err)
+{
+    Mrd__TraceConfig *config = NULL;
+    int rc = perfetto_load_config(&r->perfetto, &config, err);
+    if (rc)
+        return rc;
+    config->has_trace_all_machines = config->trace_all_machines = true;
+    signal(SIGINT, SIG_DFL); /* from here on it is perfetto's: it saves what there is */
+    signal(SIGTERM, SIG_DFL);
+    fprintf(stderr, "record: recording %u machine%s\n", r->n + !r->no_host, r->n + !r->no_host == 1 ? "" : "s");
+    int code = perfetto_record(&r->perfetto, config);
+    mrd__trace_config__free_unpacked(config, NULL);
+    signal(SIGINT, SIG_IGN); /* the rest is short and must be whole */
+    signal(SIGTERM, SIG_IGN);
+    remotes_step(r->remotes, r->n, 0);
+    for (unsigned i = 0; i < r->n; i++)
+        if (r->remotes[i].state == REMOTE_FAILED)
+            fprintf(stderr, "record: %s: %s: the trace has what came until then\n", r->targets[i], r->remotes[i].why);
+    return code == EXIT_OK ? 0 : error_set(err, -MRD_EIO, "the recording failed");
+}
+
+static void remove_file(const char *dir, const char *name)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    unlink(path);
+}
+
+/* The end of the service's log: the last words before a failure. */
+static void show_log(const struct record *r)
+{
+    char path[96], text[2048];
+    snprintf(path, sizeof path, "%s/traced.log", r->dir);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof text, size > (off_t)sizeof text ? size - (off_t)sizeof text : 0);
+    if (n > 0)
+        fprintf(stderr, "record: the service said:\n%.*s", (int)n, text);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void clean_up(struct record *r, bool failed)
+{
+    remotes_stop(r->remotes, r->n_remotes);
+    child_stop(&r->probes, SIGTERM, 5000);
+    child_stop(&r->traced, SIGTERM, 5000);
+    remove_file(r->dir, "producer");
+    remove_file(r->dir, "consumer");
+    if (failed)
+        show_log(r);
+    remove_file(r->dir, "traced.log");
+    remove_file(r->dir, "probes.log");
+    rmdir(r->dir);
+}
+
+static int prepare(struct record *r, struct error *err)
+{
+    ssize_t n = readlink("/proc/self/exe", r->self, sizeof r->self - 1);
+    if (n <= 0 || getrandom(&r->random, sizeof r->random, 0) != sizeof r->random)
+        return error_set_errno(err, errno, "/proc/self/exe");
+    r->self[n] = 0;
+    snprintf(r->binary, sizeof r->binary, "%s-static", r->self);
+    if (!r->remote.binary && access(r->binary, R_OK) == 0)
+        r->remote.binary = r->binary;
+    if (r->remote.always_copy && !r->remote.binary)
+        return error_set(
+            err, -MRD_ENOTFOUND,
+            "there is no %s: build it with cmake --build … --target tracebox-static, or name it with --binary",
+            r->binary);
+    r->remote.scratch = r->scratch;
+    snprintf(r->dir, sizeof r->dir, "/tmp/tracebox-record.XXXXXX");
+    if (!mkdtemp(r->dir))
+        return error_set_errno(err, errno, "%s", r->dir);
+    char consumer[80];
+    snprintf(consumer, sizeof consumer, "%s/consumer", r->dir);
+    setenv("PERFETTO_CONSUMER_SOCK_NAME", consumer, 1);
+    return 0;
+}
+
+static int run(struct record *r)
+{
+    struct error err = {0};
+    if (prepare(r, &err) != 0) {
+        fprintf(stderr, "record: %s\n", err.text);
+        return 1;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
+    int rc = start_service(r, &err);
+    if (!rc && !r->no_host)
+        rc = start_probes(r, &err);
+    if (!rc)
+        rc = start_machines(r, &err);
+    if (!rc)
+        wait_for_producers(r);
+    if (!rc)
+        rc = interrupted ? error_set(&err, -MRD_EIO, "interrupted") : record_now(r, &err);
+    if (rc)
+        fprintf(stderr, "record: %s%s\n", err.text,
+                strcmp(err.text, "the recording failed") == 0 ? "" : "; nothing was recorded");
+    clean_up(r, rc && !interrupted);
+    return rc ? 1 : 0;
+}
+
+enum { OPT_TXT = 256, OPT_NO_HOST, OPT_DIRECT, OPT_BINARY, OPT_ALWAYS_COPY, OPT_SSH };
+
+static const struct option options[] = {
+    {"machine", required_argument, NULL, 'm'},
+    {"out", required_argument, NULL, 'o'},
+    {"time", required_argument, NULL, 't'},
+    {"buffer", required_argument, NULL, 'b'},
+    {"config", required_argument, NULL, 'c'},
+    {"txt", no_argument, NULL, OPT_TXT},
+    {"no-host", no_argument, NULL, OPT_NO_HOST},
+    {"direct", no_argument, NULL, OPT_DIRECT},
+    {"binary", required_argument, NULL, OPT_BINARY},
+    {"always-copy", no_argument, NULL, OPT_ALWAYS_COPY},
+    {"ssh", required_argument, NULL, OPT_SSH},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+int record_main(int argc, char **argv)
+{
+    static struct record r; /* large: not for the stack */
+    struct perfetto_options *p = &r.perfetto;
+    p->notify_fd = -1;
+    optind = 1;
+    for (int o; (o = getopt_long(argc, argv, "m:o:t:b:c:h", options, NULL)) != -1;) {
+        switch (o) {
+        case 'm':
+            if (r.n < REMOTES_MAX)
+                r.targets[r.n++] = optarg;
+            break;
+        case 'o':
+            p->out = optarg;
+            break;
+        case 't':
+            p->time = optarg;
+            break;
+        case 'b':
+            p->buffer = optarg;
+            break;
+        case 'c':
+            p->config_path = optarg;
+            break;
+        case OPT_TXT:
+            p->text = true;
+            break;
+        case OPT_NO_HOST:
+            r.no_host = true;
+            break;
+        case OPT_DIRECT:
+            r.direct = true;
+            break;
+        case OPT_BINARY:
+            r.remote.binary = optarg;
+            break;
+        case OPT_ALWAYS_COPY:
+            r.remote.always_copy = true;
+            break;
+        case OPT_SSH:
+            r.remote.ssh = optarg;
+            break;
+        default:
+            fputs(usage, o == 'h' ? stdout : stderr);
+            return o == 'h' ? 0 : 1;
+        }
+    }
+    for (; optind < argc && p->n_categories < sizeof r.categories / sizeof *r.categories; optind++)
+        r.categories[p->n_categories++] = argv[optind];
+    p->categories = r.categories;
+    p->light = !p->config_path;
+    const char *missing = !r.n                                ? "--machine is needed"
+                          : !p->out                           ? "--out is needed"
+                          : p->config_path && p->n_categories ? "--config and events exclude each other"
+                          : p->light && !p->n_categories      ? "say what to record: sched/sched_switch, say"
+                                                              : NULL;
+    if (missing) {
+        fprintf(stderr, "record: %s\n\n%s", missing, usage);
+        return 1;
+    }
+    return run(&r);
+}

@@ -1,0 +1,164 @@
+"""tracebox record: machines over ssh, with a real sshd in a namespace of its own for each; nothing is left behind."""
+import glob
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from harness import TRACEBOX, Case, main, wait_for
+from links import Forwarder, Machine, enter_namespace
+
+STATIC = pathlib.Path(TRACEBOX).parent / "tracebox-static"
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
+EVENT = pathlib.Path("/sys/kernel/tracing/events/sched/sched_switch/enable")
+
+
+class Ssh(Case):
+    def setUp(self):
+        super().setUp()
+        self.forwarder = Forwarder()
+        os.makedirs("/run/sshd", exist_ok=True)
+        for key in ("host_key", "user_key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.dir / key], check=True)
+        shutil.copy(self.dir / "user_key.pub", self.dir / "authorized_keys")
+        (self.dir / "ssh_config").write_text(
+            f"Host *\n IdentityFile {self.dir}/user_key\n IdentitiesOnly yes\n StrictHostKeyChecking no\n"
+            " UserKnownHostsFile /dev/null\n LogLevel ERROR\n ConnectTimeout 5\n")
+
+    def tearDown(self):
+        super().tearDown()
+        self.forwarder.close()
+
+    def machine(self, number, has_tracebox):
+        """One with an sshd; its shell finds our tracebox, or none."""
+        m = Machine(self, self.forwarder, number)
+        path = f"{m.dir}:/usr/bin:/bin" if has_tracebox else "/usr/bin:/bin"
+        (m.dir / "tracebox").symlink_to(pathlib.Path(TRACEBOX).resolve())
+        (m.dir / "sshd_config").write_text(
+            f"HostKey {self.dir}/host_key\nAuthorizedKeysFile {self.dir}/authorized_keys\nPidFile none\nUsePAM no\n"
+            f"StrictModes no\nPermitRootLogin yes\nSetEnv PATH={path}\n")
+        m.spawn(SSHD, "-D", "-e", "-f", m.dir / "sshd_config", log="sshd.log")
+        wait_for(lambda: "Server listening" in (m.dir / "sshd.log").read_text(), what="sshd")
+        return m
+
+    def start(self, *args):
+        return self.spawn(TRACEBOX, "record", "--ssh", f"ssh -F {self.dir}/ssh_config", "-o", self.dir / "trace", *args)
+
+    def recording(self):
+        wait_for(lambda: EVENT.read_text().strip() == "1", 40, "the recording")
+
+    def clean(self, machines, ours="", seconds=15):
+        """No process of the recording is left on the machines, no file (nor here), and tracefs is as it was."""
+        def left():
+            out = [f"{m.name}: {line}" for m in machines for line in subprocess.run(
+                ["ps", "-ww", "-eo", "pid,args"], stdout=subprocess.PIPE).stdout.decode().splitlines()
+                if ("traced_probes" in line or "traced_relay" in line) and "tracebox" in line and self.is_ours(line)]
+            return out + [f for f in glob.glob("/tmp/tracebox-record[-.]*") if not ours or ours not in f] + ([] if EVENT.read_text().strip() == "0" else ["ftrace"])
+        try:
+            wait_for(lambda: not left(), seconds, "cleaning up")
+        except AssertionError:
+            raise AssertionError(f"left behind: {left()}") from None
+
+    @staticmethod
+    def is_ours(line):
+        """Other tests may run daemons of their own: those of the recorder are in network namespaces made here, or ours."""
+        try:
+            environ = pathlib.Path(f"/proc/{line.split()[0]}/environ").read_text()
+        except OSError:
+            return False
+        return "tracebox-record" in environ
+
+    def machines_of(self, trace):
+        return {int(r[0]): int(r[1]) for r in self.query(
+            trace, "SELECT m.raw_id, count(f.id) FROM machine m LEFT JOIN (SELECT f.id, cpu.machine_id AS machine "
+                   "FROM ftrace_event f JOIN cpu USING (ucpu)) f ON f.machine = m.id GROUP BY m.raw_id")}
+
+    @unittest.skipUnless(STATIC.exists(), "tracebox-static is not built")
+    def test_machine_without_tracebox(self):
+        m = self.machine(1, has_tracebox=False)
+        p = self.start("--machine", f"root@{m.host.split(':')[0][:-1]}2", "--no-host", "-t", "1s", "sched/sched_switch")
+        self.finish(p, seconds=60)
+        self.assertGreater(self.machines_of(self.dir / "trace")[m.id], 10)
+        self.clean([m])
+
+    def address(self, m):
+        return f"root@{m.host.split(':')[0][:-1]}2"
+
+    def test_three_machines(self):
+        """Two by ssh and this one: all are in the trace, by name. (They share a kernel: one of them has its events.)"""
+        a, b = self.machine(1, True), self.machine(2, True)
+        p = self.start("--machine", self.address(a), "--machine", self.address(b), "-t", "1s", "sched/sched_switch")
+        self.finish(p, seconds=60)
+        self.assertLessEqual({a.id, b.id, 0}, set(self.machines_of(self.dir / "trace")))
+        self.clean([a, b])
+
+    def test_direct(self):
+        m = self.machine(1, True)
+        p = self.start("--direct", "--machine", self.address(m), "--no-host", "-t", "1s", "sched/sched_switch")
+        self.finish(p, seconds=60)
+        self.assertGreater(self.machines_of(self.dir / "trace")[m.id], 10)
+        self.clean([m])
+
+    def test_ctrl_c_saves(self):
+        m = self.machine(1, True)
+        p = self.start("--machine", self.address(m), "--no-host", "-t", "60s", "sched/sched_switch")
+        self.recording()
+        time.sleep(0.5)
+        p.send_signal(signal.SIGINT)
+        self.finish(p, seconds=30)
+        self.assertGreater(self.machines_of(self.dir / "trace")[m.id], 10)
+        self.clean([m])
+
+    def test_recorder_killed(self):
+        m = self.machine(1, True)
+        p = self.start("--machine", self.address(m), "--no-host", "-t", "60s", "sched/sched_switch")
+        self.recording()
+        p.kill()
+        p.communicate()
+        wait_for(lambda: not glob.glob("/tmp/tracebox-record-*"), 15, "cleaning up on the machine")
+        for scratch in glob.glob("/tmp/tracebox-record.*"):  # our own logs: nobody is left to remove them
+            shutil.rmtree(scratch)
+        self.clean([m])
+
+    def test_connection_cut(self):
+        """The machine is on its own: it cleans up; the recording goes on without it, and says so."""
+        m = self.machine(1, True)
+        p = self.start("--machine", self.address(m), "--no-host", "-t", "60s", "sched/sched_switch")
+        self.recording()
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            time.sleep(0.0002)  # events, more than the chunks hold that are lost with the link
+        for line in subprocess.run(["ps", "-eo", "pid,args"], stdout=subprocess.PIPE).stdout.decode().splitlines():
+            if "ssh -F" in line and str(self.dir) in line and "tracebox record" not in line:
+                os.kill(int(line.split()[0]), signal.SIGKILL)
+        self.clean([m], ours="tracebox-record.")  # the recorder goes on
+        p.send_signal(signal.SIGINT)
+        _, err = self.finish(p, seconds=30)
+        self.assertIn("the ssh connection broke", err)
+        self.assertGreater(self.machines_of(self.dir / "trace")[m.id], 10)
+        self.clean([m])
+
+    def test_refusals(self):
+        m = self.machine(1, has_tracebox=False)
+        for args, reason in ((["--machine", "root@10.77.250.9"], "the ssh connection failed"),
+                             (["--machine", self.address(m), "--binary", "/nonexistent"], "/nonexistent"),
+                             (["--machine", self.address(m), "--binary", "/etc/hostname"], "the copy of tracebox does not run"),
+                             ([], "--machine is needed")):
+            out, err = self.finish(self.start(*args, "sched/sched_switch"), code=1, seconds=60)
+            self.assertIn(reason, err)
+        self.assertFalse((self.dir / "trace").exists())
+        self.clean([m])
+
+
+if __name__ == "__main__":
+    if not SSHD:
+        print("skipped: no sshd (scripts/install-deps.sh --tests installs it)")
+        sys.exit(77)
+    enter_namespace()
+    if not EVENT.exists():
+        subprocess.run(["mount", "-t", "tracefs", "none", "/sys/kernel/tracing"])
+    main()
