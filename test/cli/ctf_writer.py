@@ -310,6 +310,18 @@ class Trace:
 
     def packet(self, file, stream_id, cpu, seq, discarded, begin, n_events, step, padding=0):
         """Appends a packet of random events to a stream file; returns the time of its last event."""
+        rng, now, events = self.rng, begin, []
+        ids = [e for s, e in self.events if s == stream_id]
+        for _ in range(n_events):
+            now += rng.randint(1, step)
+            events.append((now, rng.choice(ids), None))
+        return self._packet(file, stream_id, cpu, seq, discarded, begin, events, padding)
+
+    def write_events(self, file, stream_id, events):
+        """One packet of given events: (cycles, event id, {field: value}), in order of time."""
+        self._packet(file, stream_id, 0, 0, 0, events[0][0], events, 0)
+
+    def _packet(self, file, stream_id, cpu, seq, discarded, begin, events, padding):
         w, big, rng = Bits(), self.big, self.rng
         w.put(0xC1FC1FC1, 32, big)
         for b in self.uuid:
@@ -320,16 +332,14 @@ class Trace:
             w.put(0, 64, big)
         w.put(cpu, 32, big)
         now = begin
-        ids = [e for s, e in self.events if s == stream_id]
-        for _ in range(n_events):
-            last, now = now, now + rng.randint(1, step)
-            event_id = rng.choice(ids)
+        for cycles, event_id, given in events:
+            last, now = now, cycles
             name, fields, context = self.events[stream_id, event_id]
             self._write_header(w, event_id, now, last)
             scope, parts = {}, []
             for part in (self.streams[stream_id], context, fields):
                 if part:
-                    values = part.random(rng, scope)
+                    values = given if given and part is fields else part.random(rng, scope)
                     part.write(w, values, big)
                     scope.update(values)
                     scope.update({n + ".type": t for n, t in part.fields})

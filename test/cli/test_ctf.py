@@ -157,6 +157,29 @@ class Made(unittest.TestCase):
         self.assertEqual(sorted(rows), sorted(want))
 
 
+class Archives(unittest.TestCase):
+    """A trace in an archive is the same trace."""
+
+    def test_archives(self):
+        sql = "select ts, name, utid, extract_arg(arg_set_id, 'u33') from ftrace_event"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "host")
+            trace = describe(Trace(path, 3, packet_metadata=True))
+            trace.packet("a_0", 0, 0, 0, 0, 10**9, 60, 1000)
+            trace.packet("b_0", 7, 0, 0, 0, 10**9, 20, 1000)
+            trace.close()
+            os.makedirs(os.path.join(path, "index"))
+            with open(os.path.join(path, "index", "a_0.idx"), "wb") as f:
+                f.write(b"\xc1\xf1\xdc\xc1 not a stream")
+            want = subprocess.run([SHELL, "query", path, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual(len(want.stdout.splitlines()), 81)
+            for form in ("tar", "zip"):
+                archive = shutil.make_archive(os.path.join(folder, "x"), form, folder, "host")
+                got = subprocess.run([SHELL, "query", archive, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(got.stdout.encode(), want.stdout)
+                self.assertNotIn("damaged", got.stderr)
+
+
 def compare_with_oracles(test, path, oracles=ORACLES):
     for version, program in oracles:
         if not shutil.which(program):

@@ -66,6 +66,10 @@ struct clock_line;
 bool clock_graph_add_line(struct clock_graph *g, struct clock_id remote, struct clock_id host,
                           const struct clock_line *line);
 
+/* The caller relates the clocks of this one's file and machine: the rules for those that nothing relates do not apply.
+ */
+void clock_graph_own_domain(struct clock_graph *g, struct clock_id clock);
+
 /* primary_trace_clock: the first file to set it wins (later ones are ignored: 0); -MRD_EINVALID once conversions to
  * trace time have happened. */
 int clock_graph_set_trace_clock(struct clock_graph *g, struct clock_id clock);

@@ -56,16 +56,31 @@ struct importer *ctf_importer(struct ctf_import *c)
     return c->im;
 }
 
+static struct ctf_import *get_import(struct importer *im, struct error *err)
+{
+    if (im->ctf)
+        return im->ctf;
+    im->ctf = mem_zalloc(sizeof *im->ctf);
+    if (!im->ctf) {
+        error_set(err, -MRD_ENOMEM, "out of memory");
+        return NULL;
+    }
+    im->ctf->im = im;
+    args_set_decoder(&im->st->args, CTF_ARGS_KIND, ctf_decode_args, im->ctf);
+    return im->ctf;
+}
+
 int ctf_import_add(struct importer *im, const char *path, struct error *err)
 {
-    if (!im->ctf) {
-        im->ctf = mem_zalloc(sizeof *im->ctf);
-        if (!im->ctf)
-            return error_set(err, -MRD_ENOMEM, "out of memory");
-        im->ctf->im = im;
-        args_set_decoder(&im->st->args, CTF_ARGS_KIND, ctf_decode_args, im->ctf);
-    }
-    return ctf_open_all(path, &im->ctf->traces, err);
+    struct ctf_import *c = get_import(im, err);
+    return c ? ctf_open_all(path, &c->traces, err) : -MRD_ENOMEM;
+}
+
+int ctf_import_add_files(struct importer *im, const char *path, const struct ctf_file *files, size_t n,
+                         struct error *err)
+{
+    struct ctf_import *c = get_import(im, err);
+    return c ? ctf_open_files(path, files, n, &c->traces, err) : -MRD_ENOMEM;
 }
 
 uint64_t ctf_import_bytes(const struct importer *im)
@@ -145,6 +160,7 @@ static struct clock_id add_clocks(struct ctf_import *c, const struct ctf_host *h
     };
     bool is_monotonic = clock && strcmp(clock->name, "monotonic") == 0;
     clock_graph_add_snapshot(c->im->clocks, pair, is_monotonic ? 2 : 1);
+    clock_graph_own_domain(c->im->clocks, real);
     return real;
 }
 

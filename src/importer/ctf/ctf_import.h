@@ -14,7 +14,11 @@ enum { CTF_ARGS_KIND = 7 /* number of our args decoder; ftrace has those from 1 
 /* Adds every trace at or below a directory. */
 int ctf_import_add(struct importer *im, const char *path, struct error *err);
 
-/* Bytes of all streams added, and how many traces they are of. */
+/* Adds a trace whose files are in memory, where they stay as long as the importer. */
+int ctf_import_add_files(struct importer *im, const char *path, const struct ctf_file *files, size_t n,
+                         struct error *err);
+
+/* Bytes of all streams in directories, and how many traces there are, also out of archives. */
 uint64_t ctf_import_bytes(const struct importer *im);
 size_t ctf_import_count(const struct importer *im);
 

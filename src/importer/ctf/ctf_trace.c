@@ -86,34 +86,71 @@ static int map_streams(struct ctf_trace *t, struct error *err)
     return rc;
 }
 
-static int open_one(const char *dir, struct ctf_trace **out, struct error *err)
+static struct ctf_trace *new_trace(const char *path, struct error *err)
 {
     struct ctf_trace *t = mem_zalloc(sizeof *t);
-    char path[4096], *text;
-    size_t len;
-    if (!t || !(t->path = mem_strdup(dir))) {
+    if (!t || !(t->path = mem_strdup(path))) {
         ctf_trace_close(t);
-        return error_set(err, -MRD_ENOMEM, "%s: out of memory", dir);
+        error_set(err, -MRD_ENOMEM, "%s: out of memory", path);
+        return NULL;
     }
+    return t;
+}
+
+static int read_metadata(struct ctf_trace *t, struct slice file, struct error *err)
+{
     struct arena text_arena = {0};
+    char *text;
+    size_t len;
+    int rc = ctf_metadata_text(file, &text_arena, &text, &len, err);
+    if (!rc)
+        rc = tsdl_parse(&t->metadata, text, len, err);
+    arena_free(&text_arena);
+    return rc ? error_prefix(err, "%s", t->path) : 0;
+}
+
+static int keep(struct ctf_trace *t, ctf_traces *out, int rc, struct error *err)
+{
+    if (!rc && !vec_push(out, t))
+        rc = error_set(err, -MRD_ENOMEM, "%s: out of memory", t->path);
+    if (rc)
+        ctf_trace_close(t);
+    return rc;
+}
+
+static int open_directory(const char *dir, ctf_traces *out, struct error *err)
+{
+    struct ctf_trace *t = new_trace(dir, err);
+    char path[4096];
+    if (!t)
+        return -MRD_ENOMEM;
     int rc = join(path, sizeof path, dir, "metadata") ? mapped_file_open(&t->metadata_file, path, err)
                                                       : error_set(err, -MRD_EINVALID, "%s: path too long", dir);
-    if (!rc) {
-        rc = ctf_metadata_text(t->metadata_file.bytes, &text_arena, &text, &len, err);
-        if (!rc)
-            rc = tsdl_parse(&t->metadata, text, len, err);
-        if (rc)
-            error_prefix(err, "%s", dir);
-    }
-    arena_free(&text_arena);
+    if (!rc)
+        rc = read_metadata(t, t->metadata_file.bytes, err);
     if (!rc)
         rc = map_streams(t, err);
-    if (rc) {
-        ctf_trace_close(t);
-        return rc;
+    return keep(t, out, rc, err);
+}
+
+bool ctf_is_metadata(struct slice bytes)
+{
+    static const uint8_t magic[2][4] = {{0x75, 0xD1, 0x1D, 0x57}, {0x57, 0x1D, 0xD1, 0x75}};
+    return slice_starts(bytes, "/* CTF 1") ||
+           (bytes.len >= 4 && (memcmp(bytes.p, magic[0], 4) == 0 || memcmp(bytes.p, magic[1], 4) == 0));
+}
+
+int ctf_open_files(const char *path, const struct ctf_file *files, size_t n, ctf_traces *out, struct error *err)
+{
+    struct ctf_trace *t = new_trace(path, err);
+    int rc = t ? 0 : -MRD_ENOMEM;
+    for (size_t i = 0; i < n && !rc; i++) {
+        if (strcmp(files[i].name, "metadata") == 0)
+            rc = read_metadata(t, files[i].bytes, err);
+        else if (files[i].bytes.len && !vec_push(&t->streams, (struct mapped_file){.bytes = files[i].bytes}))
+            rc = error_set(err, -MRD_ENOMEM, "%s: out of memory", path);
     }
-    *out = t;
-    return 0;
+    return t ? keep(t, out, rc, err) : rc;
 }
 
 struct opening {
@@ -125,12 +162,7 @@ struct opening {
 static int open_next(void *ctx, const char *dir)
 {
     struct opening *o = ctx;
-    struct ctf_trace *t;
-    int rc = open_one(dir, &t, o->rc ? NULL : o->err);
-    if (!rc && !vec_push(o->out, t)) {
-        ctf_trace_close(t);
-        rc = error_set(o->err, -MRD_ENOMEM, "%s: out of memory", dir);
-    }
+    int rc = open_directory(dir, o->out, o->rc ? NULL : o->err);
     o->rc = o->rc ? o->rc : rc;
     return rc == -MRD_ENOMEM ? rc : 0;
 }

@@ -11,7 +11,7 @@ struct ctf_trace {
     struct ctf_metadata metadata;
     VEC(struct mapped_file)
     streams;
-    uint64_t bytes; /* of all streams */
+    uint64_t bytes; /* of all streams that are files */
 };
 
 typedef VEC(struct ctf_trace *) ctf_traces;
@@ -23,6 +23,18 @@ bool ctf_is_trace(const char *path);
  * trace that cannot be read makes the call fail with its reason after the others were opened; the caller may go on with
  * those. */
 int ctf_open_all(const char *path, ctf_traces *out, struct error *err);
+
+/* A file of a trace that is in memory already (out of an archive); the bytes must outlive the trace. */
+struct ctf_file {
+    const char *name; /* without directory */
+    struct slice bytes;
+};
+
+/* True when these bytes begin like a CTF 1.8 metadata file. */
+bool ctf_is_metadata(struct slice bytes);
+
+/* Opens a trace whose files are in memory; one of them is called "metadata". `path` is what errors call it. */
+int ctf_open_files(const char *path, const struct ctf_file *files, size_t n, ctf_traces *out, struct error *err);
 
 /* Who recorded it: the host's name and its clock. Two traces of one host (kernel and user space) share both. */
 const char *ctf_trace_hostname(const struct ctf_trace *t);

@@ -1,5 +1,6 @@
 /* Owns bringing the traces of an archive onto one timeline, as the manifest says or by default rules (facts: merging
  * several traces). */
+#include "importer/ctf/ctf_import.h"
 #include "importer/metadata.h"
 #include "importer/proto/trace_reader.h"
 #include "importer/reader/manifest.h"
@@ -24,6 +25,7 @@ struct entry {
     uint32_t clock_file;
     uint32_t machine; /* row of its base machine */
     bool private_clock;
+    bool is_ctf;        /* part of a CTF trace: read with it */
     const char *damage; /* why it may not be all there; NULL: it is */
 };
 
@@ -159,6 +161,57 @@ static int fail(struct error *err, const char *fmt, ...)
     error_vset(err, -MRD_EFORMAT, fmt, ap);
     va_end(ap);
     return error_prefix(err, "perfetto_manifest");
+}
+
+/* The length of the directory that a member lies in, its slash included. */
+static size_t directory_len(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? (size_t)(slash - name) + 1 : 0;
+}
+
+/* Hands the members beside a CTF metadata file, and that, to the CTF import. */
+static int take_ctf_trace(struct merge *m, const char *metadata, struct error *err)
+{
+    size_t dir = directory_len(metadata);
+    const char *path = arena_strndup(&m->arena, metadata, dir ? dir - 1 : 0);
+    VEC(struct ctf_file)
+    files = {0};
+    int rc = path ? 0 : -MRD_ENOMEM;
+    for (size_t i = 0; i < m->entries.n && !rc; i++) {
+        struct entry *e = &m->entries.p[i];
+        if (strncmp(e->name, metadata, dir) != 0)
+            continue;
+        bool index = strncmp(e->name + dir, "index/", 6) == 0; /* LTTng's own way into its streams */
+        if (directory_len(e->name) != dir && !index)
+            continue;
+        e->is_ctf = true;
+        e->format = FORMAT_UNKNOWN;
+        if (index)
+            continue;
+        rc = vec_push(&files, (struct ctf_file){e->name + dir, e->bytes}) ? 0 : -MRD_ENOMEM;
+    }
+    if (!rc)
+        rc = ctf_import_add_files(m->im, *path ? path : "archive", files.p, files.n, err);
+    vec_free(&files);
+    return rc;
+}
+
+static int take_ctf(struct merge *m, uint32_t row, struct error *err)
+{
+    for (size_t i = 0; i < m->entries.n; i++) {
+        const struct entry *e = &m->entries.p[i];
+        if (strcmp(e->name + directory_len(e->name), "metadata") != 0 || !ctf_is_metadata(e->bytes))
+            continue;
+        int rc = take_ctf_trace(m, e->name, err);
+        if (rc == -MRD_ENOMEM)
+            return error_set(err, rc, "out of memory");
+        if (rc) { /* this trace cannot be read, the others can */
+            count_damage(m, row, err->text);
+            *err = (struct error){0};
+        }
+    }
+    return 0;
 }
 
 static int find_manifest(struct merge *m, struct error *err)
@@ -311,6 +364,8 @@ static bool is_about_manifest(const struct error *e)
 
 static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
 {
+    if (e->is_ctf)
+        return;
     uint32_t row = trace_file_add(m->im, parent, import_str(m->im, e->name), e->format, (int64_t)e->bytes.len);
     char why[128];
     if (e->serial != NOT_A_TRACE) {
@@ -361,6 +416,8 @@ int merge_archive(struct reader *r, struct slice file, uint32_t row, struct erro
         err = &local;
     sorter_force_full_sort(r->im->sorter); /* the traces overlap in time */
     int rc = collect(&m, file, 0, row, err);
+    if (!rc)
+        rc = take_ctf(&m, row, err);
     if (!rc)
         rc = find_manifest(&m, err);
     if (!rc && m.entries.n)

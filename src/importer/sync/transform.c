@@ -14,6 +14,21 @@ static wide scale(wide dx, int64_t slope)
     return sum >> (SLOPE_BITS - 32);
 }
 
+/* Of all corners as steep as `slope`: where the lowest and the highest pass at x. Two when the slope is a limit rather
+ * than proven: one touches the points below, one those above. */
+static wide middle_at(const struct sync_hull *h, struct sync_line slope, int64_t x)
+{
+    wide lo = INT64_MAX, hi = INT64_MIN;
+    for (size_t i = 0; i < h->corners.n; i++) {
+        if (sync_slope_cmp(h->corners.p[i], slope) != 0)
+            continue;
+        wide y = sync_line_floor(h->corners.p[i], x);
+        lo = y < lo ? y : lo;
+        hi = y > hi ? y : hi;
+    }
+    return (lo + hi) / 2;
+}
+
 bool sync_transform_middle(const struct sync_hull *h, int64_t x0, struct sync_transform *t)
 {
     if (h->quality != SYNC_ACCURATE || !h->corners.n)
@@ -36,8 +51,8 @@ bool sync_transform_middle(const struct sync_hull *h, int64_t x0, struct sync_tr
     const wide one = (wide)1 << SLOPE_BITS;
     if (sum <= -one || sum >= 2 * one)
         return false;
-    wide lo = sync_line_floor(*flat, x0), hi = sync_line_floor(*steep, x0);
-    *t = (struct sync_transform){x0, (int64_t)((lo + hi) / 2), (int64_t)sum};
+    wide y0 = (middle_at(h, *flat, x0) + middle_at(h, *steep, x0)) / 2;
+    *t = (struct sync_transform){x0, (int64_t)y0, (int64_t)sum};
     return true;
 }
 

@@ -19,8 +19,9 @@ static inline struct sync_transform sync_transform_offset(int64_t offset)
     return (struct sync_transform){0, offset, 0};
 }
 
-/* The average of the steepest and the flattest line of a solved hull (a line of the polygon, so it inverts no message),
- * anchored at x0. False when the hull is not ACCURATE or the slope would not be within (0, 3). */
+/* The average of the steepest and the flattest lines of a solved hull (a line of the polygon, so it inverts no message
+ * that took longer than the nanosecond or two of rounding), anchored at x0. False when the hull is not ACCURATE or the
+ * slope would not be within (0, 3). */
 bool sync_transform_middle(const struct sync_hull *h, int64_t x0, struct sync_transform *t);
 
 /* y of an x; saturates at the ends of int64. */

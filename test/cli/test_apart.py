@@ -1,0 +1,148 @@
+"""Recordings made apart: two ftrace recordings of two kernels that exchanged packets, and what a relay between them measured
+in the meantime (test/data/apart-*)."""
+import os
+import subprocess
+import tempfile
+import unittest
+
+from ctf_writer import Int, List, Struct, Trace, Variant, Enum
+
+SHELL, DATA = os.environ["TP_SHELL"], os.environ["MERIDIAN_DATA"]
+A, B, RELAY = (os.path.join(DATA, f"apart-{x}.pftrace") for x in ("a", "b", "relay"))
+OFFSET = "to_machine_time({at}, {m}, 'BOOTTIME') - {at} as offset, clock_error_ns({at}, {m}) as bound"
+
+
+def run(*args):
+    return subprocess.run([SHELL, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+
+
+def ask(files, sql, *flags):
+    done = run("query", *flags, *files, sql)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return [[cell.strip('"') for cell in line.split(",")] for line in done.stdout.splitlines()[1:]]
+
+
+class Apart(unittest.TestCase):
+    def offset(self, files, machine, at, *flags):
+        return [int(v) for v in ask(files, "select " + OFFSET.format(at=at, m=machine), *flags)[0]]
+
+    def setUp(self):
+        self.at = int(ask([RELAY], "select (min(start_ts) + max(end_ts)) / 2 from clock_sync")[0][0])
+
+    def test_two_machines(self):
+        self.assertEqual(ask([A, B], "select id, name from machine"), [["0", "apart-a"], ["1", "apart-b"]])
+        self.assertEqual(ask([A, B], "select quality, inverted_after, in_tree from clock_sync_pair"), [["accurate", "0", "1"]])
+        alone = [int(ask([f], "select count(*) from sched")[0][0]) for f in (A, B)]
+        both = ask([A, B], "select count(*) from sched join cpu using (ucpu) group by machine_id order by machine_id")
+        self.assertEqual([int(r[0]) for r in both], alone)
+        self.assertEqual(ask([A, B], "select name from stats where severity != 'info' and value != 0"), [])
+
+    def test_agrees_with_the_relay(self):
+        packets, bound = self.offset([A, B], 1, self.at)
+        relay, relay_bound = self.offset([RELAY], 1, self.at)
+        self.assertLessEqual(abs(packets - relay), bound + relay_bound)
+        self.assertLess(bound, 1_000_000)
+
+    def test_the_map_has_an_inverse(self):
+        rows = ask([A, B], "select max(abs(from_machine_time(to_machine_time(ts, 1, 'BOOTTIME'), 1, 'BOOTTIME') - ts)), "
+                           "min(clock_error_ns(ts, 1)) > 0, max(clock_error_ns(ts, 0)) from sched")
+        self.assertLessEqual(int(rows[0][0]), 1)
+        self.assertEqual(rows[0][1:], ["1", "0"])
+
+    def test_reference(self):
+        """On B's clock the relation is the other way round, and every machine keeps its events."""
+        a, bound = self.offset([A, B], 1, self.at)
+        there = self.at + a
+        files = [A, B], "--reference", "apart-b"
+        rows = ask(files[0], "select " + OFFSET.format(at=there, m=0), *files[1:])
+        self.assertLessEqual(abs(int(rows[0][0]) + a), 2)
+        self.assertLess(abs(int(rows[0][1]) - bound), bound // 10 + 10)
+
+    def test_order_does_not_matter(self):
+        """The middle of the region is not quite the same place seen from the other clock."""
+        a, bound = self.offset([A, B], 1, self.at)
+        b, _ = self.offset([B, A], 1, self.at + a)
+        self.assertLess(abs(a + b), bound / 1000)
+
+    def test_merged_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            merged = os.path.join(folder, "merged.pftrace")
+            done = run("sync", A, B, "-o", merged)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("accurate (exact)", done.stdout)
+            packets, bound = self.offset([A, B], 1, self.at)
+            exact, merged_bound = self.offset([merged], 1, self.at)
+            self.assertLessEqual(abs(packets - exact), 10)
+            self.assertLess(merged_bound, 2 * bound)
+            constant = ask([merged], f"select to_machine_time({self.at}, 1, 'BOOTTIME') - {self.at}", "--clock-model", "compatible")
+            self.assertLess(abs(int(constant[0][0]) - packets), 50_000)  # it leaves out a drift of 2 ppm over 9 s
+            for sql in ("select count(*) from sched", "select count(*) from ftrace_event", "select count(*) from thread",
+                        "select name, count(*) from ftrace_event group by name", "select count(*) from machine"):
+                self.assertEqual(ask([A, B], sql), ask([merged], sql), sql)
+
+    def test_what_cannot_be_merged(self):
+        with tempfile.TemporaryDirectory() as folder:
+            merged = os.path.join(folder, "merged.pftrace")
+            done = run("sync", A, RELAY, "-o", merged)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("no pair of hosts exchanged packets", done.stderr)
+            done = run("sync", A, B, RELAY, "-o", merged)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("no packets relate it to the others", done.stderr)
+            self.assertFalse(os.path.exists(merged))
+            done = run("sync", A, B, "-o", os.path.join(folder, "no", "such", "folder"))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("No such file", done.stderr)
+
+
+class Mixed(unittest.TestCase):
+    """An LTTng recording beside an ftrace one: C is B seen by LTTng, its packets copied from B's recording with a clock that
+    stands a known distance away."""
+    AHEAD = 1_700_000_000 * 10**9
+
+    def lttng(self, path):
+        trace = Trace(path, 1, header="large", offset_s=self.AHEAD // 10**9)
+        kind, ip = Enum(Int(8), [("unknown", 0, 0), ("ipv4", 1, 1)]), Enum(Int(8), [("unknown", 0, 0), ("tcp", 1, 1)])
+        number = Int(32, order="be")
+        tcp = Struct([("source_port", Int(16, order="be")), ("dest_port", Int(16, order="be")), ("seq", number),
+                      ("ack_seq", number), ("flags", Int(16))])
+        ipv4 = Struct([("id", Int(16, order="be")), ("saddr", List(Int(8), n=4)), ("daddr", List(Int(8), n=4)),
+                       ("transport_header_type", ip), ("transport_header", Variant("transport_header_type", [("unknown", Struct([])), ("tcp", tcp)]))])
+        fields = [("network_header_type", kind), ("network_header", Variant("network_header_type", [("unknown", Struct([])), ("ipv4", ipv4)]))]
+        trace.stream(0)
+        trace.event(0, 0, "net_dev_queue", fields)
+        trace.event(0, 1, "net_if_receive_skb", fields)
+        events = []
+        words = ", ".join(f"extract_arg(arg_set_id, 'b{i}')" for i in range(10))
+        rows = ask([B], "select ts, name, extract_arg(arg_set_id, 'head') + extract_arg(arg_set_id, 'network_header') - "
+                        f"extract_arg(arg_set_id, 'data'), {words} from ftrace_event where name in ('packet_sent', 'packet_received')")
+        for ts, name, at, *b in rows:
+            h = b"".join((int(w) % 2**64).to_bytes(8, "little") for w in b)[int(at) % 65536:]
+            if h[0] != 0x45 or h[9] != 6:
+                continue
+            t = h[20:]
+            be = lambda s: int.from_bytes(s, "big")  # noqa: E731
+            values = {"network_header_type": 1, "network_header": ("ipv4", {
+                "id": be(h[4:6]), "saddr": list(h[12:16]), "daddr": list(h[16:20]), "transport_header_type": 1,
+                "transport_header": ("tcp", {"source_port": be(t[0:2]), "dest_port": be(t[2:4]), "seq": be(t[4:8]),
+                                             "ack_seq": be(t[8:12]), "flags": be(t[12:14]) & 0x1ff})})}
+            events.append((int(ts), 0 if name == "packet_sent" else 1, values))
+        trace.write_events("chan_0", 0, events)
+        trace.close()
+
+    def test_ftrace_and_lttng(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "hostC")
+            self.lttng(path)
+            b = [int(v) for v in ask([A, B], "select max_error_ns, offset_ns from clock_sync")[0]]
+            c = [int(v) for v in ask([A, path], "select max_error_ns, offset_ns from clock_sync")[0]]
+            self.assertLessEqual(abs(b[0] - c[0]), 2)
+            self.assertLessEqual(abs(c[1] - b[1] - self.AHEAD), 2)
+            rows = ask([A, path], "select machine.name, count(*) from ftrace_event join cpu using (ucpu) join machine on "
+                                  "machine.id = machine_id where ftrace_event.name glob '*net*' or ftrace_event.name glob 'packet*' group by 1")
+            self.assertEqual([r[0] for r in rows], ["apart-a", "made"])
+
+
+if __name__ == "__main__":
+    unittest.main()
