@@ -140,6 +140,31 @@ duration_ms: 1000 """, lambda: stress(0.5), "short.pftrace")
             self.assertLess(used, 200_000_000)  # loading the program, under ASan
             self.assertLess(slices, 200)
 
+    def test_too_much_memory_ends_the_recorder(self):
+        """In good order: tracefs is put back, and what was recorded is there."""
+        with recorder.Recorder(probes=["--max-memory", "1"]) as r:
+            p = r.record_begin(SCHED % ("", 60000))
+            self.assertEqual(r.probes.wait(30), 1)
+            self.assertIn("more than the 1 allowed", r.log("probes.log"))
+            self.assertEqual(r.instances(), [])
+            p.send_signal(signal.SIGINT)
+            self.assertEqual(p.wait(30), 0)
+            self.assertNotEqual(r.one(r.dir / "trace.pftrace", "select count(*) from sched"), "0")
+
+    def test_cleanup_after_crash(self):
+        with recorder.Recorder() as r:
+            p = r.record_begin(SCHED % ("", 60000))
+            r.wait_for("the recording", r.instances)
+            r.probes.kill()
+            r.probes.wait()
+            self.assertTrue(r.instances())
+            done = r.spawn("traced_probes", "--cleanup-after-crash", log="cleanup.log")
+            self.assertEqual(done.wait(20), 0)
+            self.assertEqual(r.instances(), [])
+            self.assertIn("taken back", r.log("cleanup.log"))
+            p.send_signal(signal.SIGINT)
+            p.wait(30)
+
     def test_over_tcp(self):
         with socket.socket() as s:  # a port that is free now
             s.bind(("127.0.0.1", 0))

@@ -3,6 +3,7 @@
 #include "probes_fixture.h"
 
 #include "capture/probes/proc_status.h"
+#include "capture/probes/watchdog.h"
 
 #include <sys/prctl.h>
 #include <sys/times.h>
@@ -483,6 +484,53 @@ START_TEST(batteries)
 }
 END_TEST
 
+/* ---- watchdog ---- */
+
+static void stand_still(uv_timer_t *timer)
+{
+    uv_timer_stop(timer);
+    usleep(1300000);
+}
+
+static void run_a_still_loop(uint32_t limit_s, bool watched)
+{
+    uv_loop_t loop;
+    uv_timer_t timer;
+    struct watchdog w;
+    uv_loop_init(&loop);
+    watchdog_start(&w, &loop, (struct watchdog_limits){.stuck_s = limit_s, .period_ms = 100});
+    uv_timer_init(&loop, &timer);
+    uv_timer_start(&timer, stand_still, 150, 0);
+    if (!watched)
+        watchdog_stop(&w);
+    uv_run(&loop, UV_RUN_DEFAULT);
+}
+
+START_TEST(a_loop_that_stands_still_is_ended) /* by the kernel */
+{
+    run_a_still_loop(1, true);
+}
+END_TEST
+
+START_TEST(a_loop_that_may_go_on)
+{
+    run_a_still_loop(_i == 0 ? 0 : 1, _i == 0); /* without a limit; no longer watched */
+}
+END_TEST
+
+START_TEST(memory_is_measured)
+{
+    uint32_t before = watchdog_memory_mb();
+    char *p = malloc(40 << 20);
+    memset(p, 1, 40 << 20);
+    uint32_t after = watchdog_memory_mb();
+    ck_assert_uint_gt(before, 0);
+    ck_assert_uint_ge(after, before + 38);
+    ck_assert_int_eq(p[rand() % 100], 1);
+    free(p);
+}
+END_TEST
+
 /* ---- inode_file_map ---- */
 
 START_TEST(paths_of_inodes)
@@ -573,6 +621,9 @@ Suite *probes_system_suite(void)
     tcase_add_test(c, sys_stats_tick);
     tcase_add_test(c, processors_and_interrupts);
     tcase_add_loop_test(c, batteries, 0, 4);
+    tcase_add_test_raise_signal(c, a_loop_that_stands_still_is_ended, SIGALRM);
+    tcase_add_loop_test(c, a_loop_that_may_go_on, 0, 2);
+    tcase_add_test(c, memory_is_measured);
     tcase_add_test(c, paths_of_inodes);
     tcase_add_test(c, metatrace_tells_spans_and_overruns);
     suite_add_tcase(s, c);

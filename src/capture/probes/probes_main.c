@@ -1,10 +1,12 @@
 /* The applet traced_probes: its command line, signals and life. */
 #include "capture/probes/ftrace/ftrace_instance.h"
 #include "capture/probes/probes.h"
+#include "capture/probes/watchdog.h"
 
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,23 +20,42 @@ static const char usage[] =
     "  --ring read|map    how to take pages from the kernel (default: read)\n"
     "  --sysroot DIR      where the /proc and /sys of counters, processors and batteries are (default: /)\n"
     "  --background       go on in the background\n"
-    "  --reset-ftrace     bring tracefs back to a clean state after a crash, and exit\n"
-    "  --version, --help\n";
+    "  --max-memory MB    end when more memory than this is in use (default: 256; 0: no limit)\n"
+    "  --cleanup-after-crash\n"
+    "                     take back what a recorder that was killed has left in tracefs, and exit\n"
+    "  --reset-ftrace     the same, then switch tracing and all events of the top instance off, whoever uses it\n"
+    "  --version, --help\n"
+    "\n"
+    "Example: tracebox traced_probes --socket 10.0.0.1:20001 --max-memory 64\n";
+
+/* A recorder that stands still this long is stuck: reading, and waiting for a slow service, take seconds at most. */
+enum { MEMORY_DEFAULT_MB = 256, STUCK_S = 120, WATCH_PERIOD_MS = 2000 };
 
 struct arguments {
     struct probes_options probes;
-    bool reset, background;
+    bool cleanup, reset, background;
+    uint32_t max_memory_mb;
 };
+
+static bool parse_number(const char *text, uint32_t *number)
+{
+    char *end;
+    unsigned long v = strtoul(text, &end, 10);
+    *number = (uint32_t)v;
+    return end != text && !*end && text[0] != '-' && v <= UINT32_MAX;
+}
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-    enum { SOCKET = 256, TRACEFS, SYSROOT, RING, BACKGROUND, RESET, VERSION, HELP };
+    enum { SOCKET = 256, TRACEFS, SYSROOT, RING, BACKGROUND, MEMORY, CLEANUP, RESET, VERSION, HELP };
     static const struct option options[] = {
         {"socket", required_argument, NULL, SOCKET},
         {"tracefs", required_argument, NULL, TRACEFS},
         {"sysroot", required_argument, NULL, SYSROOT},
         {"ring", required_argument, NULL, RING},
         {"background", no_argument, NULL, BACKGROUND},
+        {"max-memory", required_argument, NULL, MEMORY},
+        {"cleanup-after-crash", no_argument, NULL, CLEANUP},
         {"reset-ftrace", no_argument, NULL, RESET},
         {"version", no_argument, NULL, VERSION},
         {"help", no_argument, NULL, HELP},
@@ -61,6 +82,15 @@ static int parse(struct arguments *a, int argc, char **argv)
             break;
         case BACKGROUND:
             a->background = true;
+            break;
+        case MEMORY:
+            if (!parse_number(optarg, &a->max_memory_mb)) {
+                fprintf(stderr, "--max-memory is a number of megabytes\n");
+                return 1;
+            }
+            break;
+        case CLEANUP:
+            a->cleanup = true;
             break;
         case RESET:
             a->reset = true;
@@ -92,16 +122,17 @@ static void close_handle(uv_handle_t *handle, void *ctx)
         uv_close(handle, NULL);
 }
 
-static int run(const struct probes_options *options)
+static int run(const struct arguments *a)
 {
     uv_loop_t loop;
     uv_signal_t signals[2];
     struct probes *probes;
+    struct watchdog watchdog = {0};
     struct error err = {0};
     if (uv_loop_init(&loop))
         return 1;
     signal(SIGPIPE, SIG_IGN);
-    int rc = probes_open(&probes, &loop, options, &err);
+    int rc = probes_open(&probes, &loop, &a->probes, &err);
     if (rc) {
         fprintf(stderr, "traced_probes: %s\n", err.text);
     } else {
@@ -109,7 +140,9 @@ static int run(const struct probes_options *options)
         uv_signal_init(&loop, &signals[1]);
         uv_signal_start(&signals[0], on_signal, SIGINT);
         uv_signal_start(&signals[1], on_signal, SIGTERM);
+        watchdog_start(&watchdog, &loop, (struct watchdog_limits){a->max_memory_mb, STUCK_S, WATCH_PERIOD_MS});
         uv_run(&loop, UV_RUN_DEFAULT);
+        watchdog_stop(&watchdog);
         probes_close(probes);
         uv_close((uv_handle_t *)&signals[0], NULL);
         uv_close((uv_handle_t *)&signals[1], NULL);
@@ -118,12 +151,12 @@ static int run(const struct probes_options *options)
     uv_walk(&loop, close_handle, NULL);
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_loop_close(&loop);
-    return rc ? 1 : 0;
+    return rc || watchdog.tripped ? 1 : 0;
 }
 
 int traced_probes_main(int argc, char **argv)
 {
-    struct arguments a = {0};
+    struct arguments a = {.max_memory_mb = MEMORY_DEFAULT_MB};
     struct error err = {0};
     char directory[PATH_MAX];
     int rc = parse(&a, argc, argv);
@@ -145,9 +178,11 @@ int traced_probes_main(int argc, char **argv)
         fprintf(stderr,
                 "traced_probes: a recorder that was killed had left tracefs set up (%d instance%s): taken back%s%s\n",
                 found, found == 1 ? "" : "s", err.code ? ", except: " : "", err.text);
+    if (a.cleanup)
+        return err.code ? 1 : 0;
     if (a.background && daemon(0, 0)) {
         perror("traced_probes: going to the background");
         return 1;
     }
-    return run(&a.probes);
+    return run(&a);
 }
