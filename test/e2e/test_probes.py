@@ -142,10 +142,10 @@ duration_ms: 1000 """, lambda: stress(0.5), "short.pftrace")
 
     def test_too_much_memory_ends_the_recorder(self):
         """In good order: tracefs is put back, and what was recorded is there."""
-        with recorder.Recorder(probes=["--max-memory", "1"]) as r:
-            p = r.record_begin(SCHED % ("", 60000))
+        with recorder.Recorder(probes=["--max-memory", "2"]) as r:
+            p = r.record_begin(SCHED % ("symbolize_ksyms: true", 60000))
             self.assertEqual(r.probes.wait(30), 1)
-            self.assertIn("more than the 1 allowed", r.log("probes.log"))
+            self.assertIn("more than the 2 allowed", r.log("probes.log"))
             self.assertEqual(r.instances(), [])
             p.send_signal(signal.SIGINT)
             self.assertEqual(p.wait(30), 0)

@@ -504,6 +504,11 @@ static void run_a_still_loop(uint32_t limit_s, bool watched)
     if (!watched)
         watchdog_stop(&w);
     uv_run(&loop, UV_RUN_DEFAULT);
+    if (watched)
+        watchdog_stop(&w);
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
 }
 
 START_TEST(a_loop_that_stands_still_is_ended) /* by the kernel */
