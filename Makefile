@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check check-threads bench bench-operators bench-probes bench-server bench-service docs format tidy clean
+.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check check-threads bench bench-operators bench-probes bench-server bench-service docs install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -53,6 +53,11 @@ bench-service: release
 # A long answer over WebSocket, and the Perfetto UI's load.
 bench-server: release
 	@python3 test/bench/bench_server.py --build build/release $(BENCH_ARGS)
+
+# Programs, header, library and pkg-config file below PREFIX (and DESTDIR).
+PREFIX ?= /usr/local
+install: release
+	@$(CMAKE) --install build/release --prefix $(PREFIX)
 
 # Pages made from the sources.
 docs: release
