@@ -51,8 +51,7 @@ struct ftrace_session {
     struct pb_writer start_stats; /* the START packet, sent again with each flush */
     uint64_t session_id;
     uint64_t records, lost, pages;
-    uint64_t flushed_records; /* `records` at the last flush */
-    bool started, symbolizing, ever_flushed;
+    bool started, symbolizing;
     struct error refused; /* why there is no instance, told in the trace when the session starts */
     bool refused_by_others;
 };
@@ -501,8 +500,6 @@ static void session_flush(void *state)
     if (!w.failed)
         packet_sink_write(&s->sink, pb_written(&w));
     pb_writer_free(&w);
-    s->ever_flushed = true;
-    s->flushed_records = s->records;
 }
 
 static void session_stop(void *state)
