@@ -200,13 +200,21 @@ int sync_network_solve(struct sync_network *n, int reference)
     return rc;
 }
 
-/* Trace Compass' line in integers, anchored at the first point it has. */
+static int64_t clamp(long double v, int64_t lo, int64_t hi)
+{
+    return v <= (long double)lo ? lo : v >= (long double)hi ? hi : (int64_t)llrintl(v);
+}
+
+/* Trace Compass' line in integers, anchored at the first point it has. It may run backwards where clocks do; a map may
+ * not. */
 static struct sync_transform incremental_transform(const struct incremental_sync *s)
 {
+    const long double one = 4611686018427387904.0L;
     const sync_points *h = s->hull[0].n ? &s->hull[0] : &s->hull[1];
     int64_t x0 = h->n ? h->p[0].x : 0;
     long double y0 = s->alpha * (long double)x0 + s->beta;
-    return (struct sync_transform){x0, (int64_t)llrintl(y0), (int64_t)llrintl((s->alpha - 1) * 4611686018427387904.0L)};
+    return (struct sync_transform){x0, clamp(y0, INT64_MIN, INT64_MAX),
+                                   clamp((s->alpha - 1) * one, 1 - ((int64_t)1 << 62), INT64_MAX)};
 }
 
 bool sync_pair_formula(const struct sync_network *n, const struct sync_pair *p, int64_t x, long double *slope,

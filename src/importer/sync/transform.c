@@ -71,7 +71,7 @@ int64_t sync_transform_invert(const struct sync_transform *t, int64_t y)
 {
     /* A first guess by division, then bisection around it: the guess is off by little where the slope is near one. */
     double slope = 1.0 + (double)t->slope_minus_one / 4611686018427387904.0;
-    double guess = ((double)y - (double)t->y0) / slope;
+    double guess = slope > 0 ? ((double)y - (double)t->y0) / slope : 0; /* a slope near 0 may round to it */
     wide span = 1 << 10;
     wide centre = (wide)t->x0 + (guess > 1e19 ? (wide)INT64_MAX : guess < -1e19 ? (wide)INT64_MIN : (wide)guess);
     while (apply(t, centre - span) >= y && centre - span > INT64_MIN)

@@ -170,6 +170,11 @@ bool sync_windows_invert(const struct sync_windows *w, int64_t y, int64_t *x)
     *x = sync_transform_invert(&win->transform, y);
     if (win->y_floor != INT64_MIN && (*x < win->x_begin || y <= win->y_floor))
         *x = win->x_begin;
+    const struct sync_window *end = w->windows.p + w->windows.n, *next = win + 1;
+    while (next < end && !next->has_transform)
+        next++;
+    if (next<end && * x> next->x_begin) /* y lies where the clock jumped: the next window has reached it at once */
+        *x = next->x_begin;
     return true;
 }
 
