@@ -28,6 +28,7 @@ static const struct {
     {"span_left_join", &span_left_join_module},
     {"span_outer_join", &span_outer_join_module},
     {"__intrinsic_counter_mipmap", &counter_mipmap_module},
+    {"__intrinsic_flamegraph", &flamegraph_module},
     {"__intrinsic_slice_mipmap", &slice_mipmap_module},
     {"__intrinsic_table_ptr", &table_ptr_module},
     {"__intrinsic_window", &window_module},

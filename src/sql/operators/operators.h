@@ -13,6 +13,7 @@ extern const sqlite3_module window_module;
 extern const sqlite3_module counter_mipmap_module;
 extern const sqlite3_module slice_mipmap_module;
 extern const sqlite3_module table_ptr_module;
+extern const sqlite3_module flamegraph_module;
 
 /* Sets the text of a virtual table's error and returns SQLITE_ERROR. */
 int operator_error(sqlite3_vtab *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -8,6 +8,7 @@
     X(aggregates)                                                                                                      \
     X(counter_intervals)                                                                                               \
     X(dominator)                                                                                                       \
+    X(flamegraph_config)                                                                                               \
     X(graph)                                                                                                           \
     X(graph_scan)                                                                                                      \
     X(intervals)                                                                                                       \
