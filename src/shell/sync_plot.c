@@ -7,13 +7,17 @@
 
 enum { WIDTH = 900, PANEL = 260, LEFT = 90, RIGHT = 20, TOP = 40, BOTTOM = 40 };
 
-/* Distance of each message from the chosen map, in microseconds, what is off the scale is drawn at the rim. */
+/* How far a message lies from the chosen map, in microseconds: differences of integers, as doubles do not hold times.
+ */
+#define DISTANCE_US                                                                                                    \
+    "((q.y - q.x - p.offset_ns) - (q.x - p.x_begin - (p.x_end - p.x_begin) / 2) * p.slope_ppm / 1e6) / 1e3"
+
 static const char points_sql[] =
-    "select p.id, r.name || ' <==> ' || o.name, (q.x - p.x_begin) / 1e9, (q.y - (q.x - p.to_ref_offset_ns) / "
-    "p.to_ref_slope) "
-    "/ 1e3, q.kind = 'above', q.on_hull, (p.x_end - p.x_begin) / 1e9 from clock_sync_pair p join machine r on r.id = "
-    "p.ref_machine_id join machine o on o.id = p.other_machine_id join clock_sync_point q on q.pair_id = p.id where "
-    "p.to_ref_slope is not null order by p.id, q.on_hull";
+    "select p.id, r.name || ' <==> ' || o.name, (q.x - p.x_begin) / 1e9, " DISTANCE_US
+    ", q.kind = 'above', q.on_hull, (p.x_end - p.x_begin) / 1e9, q.window_index from clock_sync_pair p join machine r "
+    "on "
+    "r.id = p.ref_machine_id join machine o on o.id = p.other_machine_id join clock_sync_point q on q.pair_id = p.id "
+    "where p.slope_ppm is not null order by p.id, q.on_hull, q.kind, q.window_index, q.x";
 
 struct plot {
     FILE *f;
@@ -21,6 +25,10 @@ struct plot {
     int64_t pair;
     double seconds;
     double scale_us; /* half the height */
+    struct {
+        int64_t kind, window; /* kind -1: none */
+        double seconds, us;
+    } last; /* point of a hull */
 };
 
 static double place_x(const struct plot *p, double seconds)
@@ -29,11 +37,16 @@ static double place_x(const struct plot *p, double seconds)
     return LEFT + seconds / span * (WIDTH - LEFT - RIGHT);
 }
 
-static double place_y(const struct plot *p, double us)
+static double place_y_unclipped(const struct plot *p, double us)
 {
     double top = p->panel * PANEL - PANEL + TOP, height = PANEL - TOP - BOTTOM;
-    double clipped = fmax(-1, fmin(1, us / p->scale_us));
-    return top + height / 2 - clipped * height / 2;
+    return top + height / 2 - us / p->scale_us * height / 2;
+}
+
+/* What is off the scale is drawn at the rim. */
+static double place_y(const struct plot *p, double us)
+{
+    return place_y_unclipped(p, fmax(-p->scale_us, fmin(p->scale_us, us)));
 }
 
 /* Title, axis and zero line of the next pair. */
@@ -42,6 +55,7 @@ static void begin_panel(struct plot *p, const struct tp_result *r)
     p->pair = tp_int64(r, 0);
     p->seconds = tp_double(r, 6);
     p->panel++;
+    p->last.kind = -1;
     double top = p->panel * PANEL - PANEL;
     fprintf(p->f, "<text x='%d' y='%.0f' class='t'>", LEFT, top + 24);
     for (const char *s = tp_text(r, 1, NULL); s && *s; s++)
@@ -51,6 +65,8 @@ static void begin_panel(struct plot *p, const struct tp_result *r)
                     : fputc(*s, p->f);
     fprintf(p->f, "</text>\n<rect x='%d' y='%.0f' width='%d' height='%d' class='b'/>\n", LEFT, top + TOP,
             WIDTH - LEFT - RIGHT, PANEL - TOP - BOTTOM);
+    fprintf(p->f, "<clipPath id='c%d'><rect x='%d' y='%.0f' width='%d' height='%d'/></clipPath>\n", p->panel, LEFT,
+            top + TOP, WIDTH - LEFT - RIGHT, PANEL - TOP - BOTTOM);
     fprintf(p->f, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' class='m'/>\n", LEFT, WIDTH - RIGHT, place_y(p, 0),
             place_y(p, 0));
     for (int i = -1; i <= 1; i++)
@@ -74,6 +90,21 @@ static int scalar(struct shell *sh, const char *sql, double *value, struct error
     return rc < 0 ? session_error(sh, rc, err) : 0;
 }
 
+/* The edge from the point of the hull before, if that is one of the same hull. */
+static void draw_edge(struct plot *p, const struct tp_result *r)
+{
+    int64_t kind = tp_int64(r, 4), window = tp_int64(r, 7);
+    double seconds = tp_double(r, 2), us = tp_double(r, 3);
+    if (p->last.kind == kind && p->last.window == window)
+        fprintf(p->f, "<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' class='e%s' clip-path='url(#c%d)'/>\n",
+                place_x(p, p->last.seconds), place_y_unclipped(p, p->last.us), place_x(p, seconds),
+                place_y_unclipped(p, us), kind ? "u" : "d", p->panel);
+    p->last.kind = kind;
+    p->last.window = window;
+    p->last.seconds = seconds;
+    p->last.us = us;
+}
+
 static int draw(struct shell *sh, struct plot *p, struct error *err)
 {
     struct tp_result *r;
@@ -82,6 +113,8 @@ static int draw(struct shell *sh, struct plot *p, struct error *err)
         if (!p->panel || tp_int64(r, 0) != p->pair)
             begin_panel(p, r);
         bool hull = tp_int64(r, 5) != 0;
+        if (hull)
+            draw_edge(p, r);
         fprintf(p->f, "<circle cx='%.1f' cy='%.1f' r='%s' class='%s%s'/>\n", place_x(p, tp_double(r, 2)),
                 place_y(p, tp_double(r, 3)), hull ? "3.5" : "1.5", tp_int64(r, 4) ? "u" : "d", hull ? " h" : "");
         rc = 0;
@@ -93,13 +126,14 @@ static int draw(struct shell *sh, struct plot *p, struct error *err)
 int sync_plot(struct shell *sh, const char *path, struct error *err)
 {
     double pairs = 0, scale = 0;
-    int rc = scalar(sh, "select count(*) from clock_sync_pair where to_ref_slope is not null", &pairs, err);
+    int rc = scalar(sh, "select count(*) from clock_sync_pair where slope_ppm is not null", &pairs, err);
     if (rc == 0) /* three times the median: quick messages are what matters, slow ones stick to the rim */
-        rc = scalar(sh,
-                    "select 3 * max(d) from (select d, ntile(2) over (order by d) as n from (select abs(q.y - (q.x - "
-                    "p.to_ref_offset_ns) / p.to_ref_slope) / 1e3 as d from clock_sync_pair p join clock_sync_point q "
-                    "on q.pair_id = p.id where p.to_ref_slope is not null)) where n = 1",
-                    &scale, err);
+        rc =
+            scalar(sh,
+                   "select 3 * max(d) from (select d, ntile(2) over (order by d) as n from (select abs(" DISTANCE_US
+                   ") as d from clock_sync_pair p join clock_sync_point q on q.pair_id = p.id where p.slope_ppm is not "
+                   "null)) where n = 1",
+                   &scale, err);
     if (rc < 0)
         return rc;
     struct plot p = {.f = fopen(path, "w"), .scale_us = scale > 0 ? scale : 1};
@@ -110,12 +144,13 @@ int sync_plot(struct shell *sh, const char *path, struct error *err)
             WIDTH, height);
     fputs("<style>text{font:12px "
           "sans-serif;fill:#222}.t{font-weight:bold}.a{fill:#666}.b{fill:none;stroke:#ccc}.m{stroke:#222}"
-          ".u{fill:#c1440e}.d{fill:#1f6fb2}.h{stroke:#222}</style>\n<rect width='100%' height='100%' fill='white'/>\n",
+          ".u{fill:#c1440e}.d{fill:#1f6fb2}.h{stroke:#222}.eu{stroke:#c1440e}.ed{stroke:#1f6fb2}</style>\n<rect "
+          "width='100%' height='100%' fill='white'/>\n",
           p.f);
     rc = draw(sh, &p, err);
     fprintf(p.f,
             "<text x='%d' y='%d' class='a'>How far each message lies from the map chosen (black). Red: sent by the "
-            "reference; blue: sent to it; ringed: bounds the map.</text>\n</svg>\n",
+            "reference; blue: to it; ringed: the hulls.</text>\n</svg>\n",
             LEFT, height - 12);
     if (fclose(p.f) != 0 && rc == 0)
         rc = error_set_errno(err, errno, "%s", path);

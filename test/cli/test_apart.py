@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 from ctf_writer import Int, List, Struct, Trace, Variant, Enum
 
@@ -80,6 +81,17 @@ class Apart(unittest.TestCase):
             for sql in ("select count(*) from sched", "select count(*) from ftrace_event", "select count(*) from thread",
                         "select name, count(*) from ftrace_event group by name", "select count(*) from machine"):
                 self.assertEqual(ask([A, B], sql), ask([merged], sql), sql)
+
+    def test_picture(self):
+        with tempfile.TemporaryDirectory() as folder:
+            svg = os.path.join(folder, "sync.svg")
+            self.assertEqual(run("sync", A, B, "--plot", svg).returncode, 0)
+            root = ElementTree.parse(svg).getroot()
+            ns = "{http://www.w3.org/2000/svg}"
+            above, below, matched = (int(v) for v in ask([A, B], "select in_hull_above, in_hull_below, matched from clock_sync_pair")[0])
+            self.assertEqual(len(root.findall(f"{ns}circle")), matched)
+            edges = [line.get("class") for line in root.findall(f"{ns}line")]
+            self.assertEqual([edges.count(c) for c in ("m", "eu", "ed")], [1, above - 1, below - 1])
 
     def test_what_cannot_be_merged(self):
         with tempfile.TemporaryDirectory() as folder:
