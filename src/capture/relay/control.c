@@ -41,7 +41,6 @@ struct relay_control {
     uint64_t lost_told;         /* … of which the request under way tells */
     struct clock_readings ping; /* our clocks when the PING was made */
     uint64_t ping_late_ns;      /* how much later the kernel sent it; 0: unknown */
-    struct relay_control_counts counts;
     bool closing;
 };
 
@@ -106,7 +105,6 @@ static void on_update_reply(void *ctx, bool success, bool has_more, struct slice
     (void)reply;
     if (has_more)
         return;
-    c->counts.rounds += success;
     lost_told(c, success);
     if (c->rounds_left > 1) {
         c->rounds_left--;
@@ -135,11 +133,6 @@ static void on_ping_reply(void *ctx, bool success, bool has_more, struct slice r
     clock_readings_take(&now);
     clock_readings_back_date(&now, age_ns, &c->ping);
     send_sync(c, PHASE_UPDATE, &now, on_update_reply);
-    uint64_t sent_ns = clock_readings_get(&c->ping, CLOCK_BOOTTIME_ID);
-    uint64_t back_ns = clock_readings_get(&now, CLOCK_BOOTTIME_ID);
-    uint64_t rtt = back_ns > sent_ns ? back_ns - sent_ns : 0;
-    if (!c->counts.min_rtt_ns || rtt < c->counts.min_rtt_ns)
-        c->counts.min_rtt_ns = rtt;
 }
 
 static void start_round(struct relay_control *c)
@@ -171,7 +164,6 @@ static void on_init_reply(void *ctx, bool success, bool has_more, struct slice r
 static void on_bound(void *ctx)
 {
     struct relay_control *c = ctx;
-    c->counts.connects++;
     c->reconnect_ms = RECONNECT_MIN_MS;
     ipc_client_time_receipts(c->client);
     struct pb_writer w = {0};
@@ -226,11 +218,6 @@ int relay_control_open(struct relay_control **out, uv_loop_t *loop, const struct
 void relay_control_add_lost(struct relay_control *c, uint64_t bytes)
 {
     c->lost_bytes += bytes;
-}
-
-void relay_control_counts(const struct relay_control *c, struct relay_control_counts *counts)
-{
-    *counts = c->counts;
 }
 
 static void on_timer_closed(uv_handle_t *h)

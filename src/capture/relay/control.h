@@ -20,12 +20,6 @@ struct relay_control_options {
     const char *machine_name;
 };
 
-struct relay_control_counts {
-    uint64_t connects;   /* successful ones */
-    uint64_t rounds;     /* both replies came */
-    uint64_t min_rtt_ns; /* quickest PING so far, 0 before the first */
-};
-
 /* Connects, and connects again with growing delay (1 s to 30 s) when the host is away. The options' texts must outlive
  * it. */
 int relay_control_open(struct relay_control **out, uv_loop_t *loop, const struct relay_control_options *options,
@@ -33,7 +27,6 @@ int relay_control_open(struct relay_control **out, uv_loop_t *loop, const struct
 /* Bytes of producers that were lost with a link: the host is told with the next request. */
 void relay_control_add_lost(struct relay_control *c, uint64_t bytes);
 
-void relay_control_counts(const struct relay_control *c, struct relay_control_counts *counts);
 void relay_control_close(struct relay_control *c); /* run the loop afterwards to free it; NULL is fine */
 
 #endif

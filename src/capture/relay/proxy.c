@@ -43,15 +43,18 @@ struct relay_proxy {
     int listen_fd;
     uv_poll_t listen_poll;
     struct link *links;
-    struct relay_proxy_counts counts;
+    unsigned open_links;
+    uint8_t *buffer; /* what is being moved, RELAY_WINDOW_BYTES */
     bool closing;
     bool listen_closed;
 };
 
 static void free_proxy_when_done(struct relay_proxy *p)
 {
-    if (p->closing && p->listen_closed && !p->links)
-        mem_free(p);
+    if (!p->closing || !p->listen_closed || p->links)
+        return;
+    mem_free(p->buffer);
+    mem_free(p);
 }
 
 static void free_link(struct link *l)
@@ -67,7 +70,7 @@ static void free_link(struct link *l)
             if (l->from[side].pipe[end] >= 0)
                 close(l->from[side].pipe[end]);
     }
-    p->counts.open--;
+    p->open_links--;
     mem_free(l);
     free_proxy_when_done(p);
 }
@@ -115,39 +118,63 @@ static bool again(int error)
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
+/* Bytes that the other side did not take before. False when the link is over. */
+static bool drain(struct link *l, enum side s, bool *moved)
+{
+    struct flow *f = &l->from[s];
+    ssize_t n = splice(f->pipe[0], NULL, l->fd[!s], NULL, f->held, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+    if (n > 0) {
+        f->held -= (size_t)n;
+        *moved = true;
+    } else if (n < 0 && !again(errno)) {
+        l->remote_gone |= s == LOCAL;
+        return false;
+    }
+    return true;
+}
+
+/* Reads and writes on at once; what the other side does not take waits in the pipe. */
+static bool copy(struct link *l, enum side s, bool *moved)
+{
+    struct flow *f = &l->from[s];
+    uint8_t *buffer = l->proxy->buffer;
+    ssize_t n =
+        recv(l->fd[s], buffer, f->capacity < RELAY_WINDOW_BYTES ? f->capacity : RELAY_WINDOW_BYTES, MSG_DONTWAIT);
+    if (n == 0) {
+        f->ended = true;
+        l->remote_gone |= s == REMOTE;
+        return true;
+    }
+    if (n < 0) {
+        l->remote_gone |= s == REMOTE && !again(errno);
+        return again(errno);
+    }
+    ssize_t w = send(l->fd[!s], buffer, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (w < 0 && !again(errno)) {
+        l->remote_gone |= s == LOCAL;
+        f->held = (size_t)n; /* lost */
+        return false;
+    }
+    w = w < 0 ? 0 : w;
+    if (w < n && write(f->pipe[1], buffer + w, (size_t)(n - w)) != n - w)
+        return false;
+    f->held = (size_t)(n - w);
+    *moved = true;
+    return true;
+}
+
 /* Moves what can be moved now from side `s` to the other one. False when the link is over. */
 static bool pump(struct link *l, enum side s)
 {
     struct flow *f = &l->from[s];
-    uint64_t *count = s == LOCAL ? &l->proxy->counts.bytes_up : &l->proxy->counts.bytes_down;
-    bool can_write = s == REMOTE || !l->connecting;
+    if (l->connecting)
+        return true;
     for (bool moved = true; moved;) {
         moved = false;
-        if (!f->ended && f->held < f->capacity && !(s == REMOTE && l->connecting)) {
-            ssize_t n =
-                splice(l->fd[s], NULL, f->pipe[1], NULL, f->capacity - f->held, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-            if (n > 0) {
-                f->held += (size_t)n;
-                moved = true;
-            } else if (n == 0) {
-                f->ended = true;
-                l->remote_gone |= s == REMOTE;
-            } else if (!again(errno)) {
-                l->remote_gone |= s == REMOTE;
-                return false;
-            }
-        }
-        if (can_write && f->held) {
-            ssize_t n = splice(f->pipe[0], NULL, l->fd[!s], NULL, f->held, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-            if (n > 0) {
-                f->held -= (size_t)n;
-                *count += (uint64_t)n;
-                moved = true;
-            } else if (n < 0 && !again(errno)) {
-                l->remote_gone |= s == LOCAL;
-                return false;
-            }
-        }
+        if (f->held && !drain(l, s, &moved))
+            return false;
+        if (!f->held && !f->ended && !copy(l, s, &moved))
+            return false;
     }
     return !(f->ended && !f->held); /* a peer that is gone takes the link with it, once its last bytes are through */
 }
@@ -162,7 +189,7 @@ static int wanted(const struct link *l, enum side s)
         return UV_WRITABLE;
     if (in->ended)
         return 0;
-    return (in->held < in->capacity ? UV_READABLE : 0) | (out->held ? UV_WRITABLE : 0) | UV_DISCONNECT;
+    return (in->held || l->connecting ? 0 : UV_READABLE) | (out->held ? UV_WRITABLE : 0) | UV_DISCONNECT;
 }
 
 static void watch(struct link *l)
@@ -186,7 +213,6 @@ static bool finish_connect(struct link *l)
     if (getsockopt(l->fd[REMOTE], SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0) {
         fprintf(stderr, "traced_relay: cannot reach the host at %s: %s\n", l->proxy->options.host.host,
                 strerror(error));
-        l->proxy->counts.refused++;
         return false;
     }
     l->connecting = false;
@@ -260,7 +286,6 @@ static void open_link(struct relay_proxy *p, int local)
     struct link *l = mem_zalloc(sizeof *l);
     if (!l) {
         close(local);
-        p->counts.refused++;
         return;
     }
     *l = (struct link){.proxy = p, .fd = {local, -1}, .from = {{.pipe = {-1, -1}}, {.pipe = {-1, -1}}}};
@@ -269,9 +294,9 @@ static void open_link(struct relay_proxy *p, int local)
     if (l->next)
         l->next->prev = &l->next;
     p->links = l;
-    p->counts.open++;
+    p->open_links++;
     struct error err = {0};
-    bool ok = p->counts.open <= RELAY_MAX_CONNECTIONS && open_pipe(&l->from[LOCAL]) && open_pipe(&l->from[REMOTE]) &&
+    bool ok = p->open_links <= RELAY_MAX_CONNECTIONS && open_pipe(&l->from[LOCAL]) && open_pipe(&l->from[REMOTE]) &&
               put_identity(l);
     if (ok) {
         l->fd[REMOTE] = relay_uplink_connect(&p->options.host, &l->connecting, &err);
@@ -279,7 +304,6 @@ static void open_link(struct relay_proxy *p, int local)
     }
     if (!ok) {
         fprintf(stderr, "traced_relay: a producer is turned away: %s\n", err.code ? err.text : "no resources");
-        p->counts.refused++;
         close_link(l);
     }
 }
@@ -294,7 +318,6 @@ static void on_accept(uv_poll_t *h, int status, int events)
         int fd = accept4(p->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return; /* EAGAIN, or a peer that gave up; out of descriptors: the backlog waits */
-        p->counts.accepted++;
         open_link(p, fd);
     }
 }
@@ -308,14 +331,18 @@ int relay_proxy_open(struct relay_proxy **out, uv_loop_t *loop, const struct rel
     p->loop = loop;
     p->options = *options;
     struct ipc_addr addr;
-    p->listen_fd = ipc_addr_listen(options->listen, &addr, err);
+    p->buffer = mem_alloc(RELAY_WINDOW_BYTES);
+    p->listen_fd =
+        p->buffer ? ipc_addr_listen(options->listen, &addr, err) : error_set(err, -MRD_ENOMEM, "out of memory");
     if (p->listen_fd < 0) {
         int rc = p->listen_fd;
+        mem_free(p->buffer);
         mem_free(p);
         return rc;
     }
     if (uv_poll_init(loop, &p->listen_poll, p->listen_fd) != 0) {
         close(p->listen_fd);
+        mem_free(p->buffer);
         mem_free(p);
         return error_set(err, -MRD_EIO, "%s: cannot be polled", options->listen);
     }
@@ -323,11 +350,6 @@ int relay_proxy_open(struct relay_proxy **out, uv_loop_t *loop, const struct rel
     uv_poll_start(&p->listen_poll, UV_READABLE, on_accept);
     *out = p;
     return 0;
-}
-
-void relay_proxy_counts(const struct relay_proxy *p, struct relay_proxy_counts *counts)
-{
-    *counts = p->counts;
 }
 
 static void on_listen_closed(uv_handle_t *h)
