@@ -238,11 +238,14 @@ static void begin(struct conn *c)
         conn_close(c);
 }
 
-void conn_accept(struct server *s, uv_stream_t *from, enum conn_protocol protocol)
+void conn_accept(struct server *s, uv_stream_t *from)
 {
+    enum conn_protocol protocol = s->config->transport == SERVER_HTTP ? CONN_HTTP : CONN_STREAM;
     struct conn *c = conn_new(s, protocol);
-    if (!c)
+    if (!c) {
+        s->accept_later = true; /* a listener whose client is not taken does not call again */
         return;
+    }
     if (uv_accept(from, &c->uv.stream) < 0 || s->stopping || s->n_conns > s->max_conns) {
         conn_close(c);
         return;

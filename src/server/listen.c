@@ -16,7 +16,7 @@ static void on_client(uv_stream_t *listener, int status)
 {
     struct server *s = listener->data;
     if (status == 0)
-        conn_accept(s, listener, s->config->transport == SERVER_HTTP ? CONN_HTTP : CONN_STREAM);
+        conn_accept(s, listener);
 }
 
 /* ---- TCP ---- */

@@ -91,8 +91,8 @@ struct server {
     struct conn *conns;
     size_t n_conns, max_conns;
     uint64_t orphaned_ms; /* since when there is no client */
+    bool accept_later;    /* a client waits for memory */
     bool stopping;
-    struct error *err;
     char read_buf[READ_BYTES];
 };
 
@@ -102,7 +102,7 @@ void server_stop(struct server *s);
 /* ---- connections (conn.c) ---- */
 
 /* Begins with a client whose stream `accept_from` (or the descriptor `fd`) gives. */
-void conn_accept(struct server *s, uv_stream_t *accept_from, enum conn_protocol protocol);
+void conn_accept(struct server *s, uv_stream_t *accept_from);
 int conn_open_fd(struct server *s, int fd, struct error *err);
 
 /* Closes at once; what the client asked is interrupted. */

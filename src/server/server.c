@@ -85,6 +85,11 @@ static void on_tick(uv_timer_t *timer)
     struct server *s = timer->data;
     uint64_t now = uv_now(&s->loop);
     worker_interrupt_gone(&s->worker);
+    if (s->accept_later) {
+        s->accept_later = false;
+        for (size_t i = 0; i < s->n_listeners; i++)
+            conn_accept(s, &s->listeners[i].stream);
+    }
     for (struct conn *c = s->conns, *next; c; c = next) {
         next = c->next;
         check_conn(s, c, now);

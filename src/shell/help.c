@@ -23,7 +23,8 @@ void help_overview(void)
            "Usage: tp_shell [command] [flags] TRACE...\n\n"
            "  tp_shell trace.pftrace                        a prompt over the trace\n"
            "  tp_shell query trace.pftrace 'select ...'     one answer, as CSV\n"
-           "  tp_shell check trace.pftrace                  exit 1 when data was lost\n\n"
+           "  tp_shell check trace.pftrace                  exit 1 when data was lost\n"
+           "  tp_shell server http trace.pftrace            for the Perfetto UI\n\n"
            "Commands:\n");
     for (size_t i = 0; i < n_commands; i++)
         printf("  %-12s %s%s\n", commands[i].name, commands[i].summary, commands[i].run ? "" : " (not yet)");
@@ -36,6 +37,12 @@ void help_overview(void)
 static const struct {
     const char *command, *text;
 } examples[] = {
+    {"query", "  tp_shell query trace.pftrace 'select name, count(*) from slice group by name'\n"
+              "  tp_shell query --remote localhost:9001 'select count(*) from sched'\n"},
+    {"server", "  tp_shell server http trace.pftrace            then open https://ui.perfetto.dev\n"
+               "  tp_shell server unix --name run7 --daemonize trace.pftrace\n"
+               "  tp_shell interactive --remote run7\n"
+               "  tp_shell server kill run7\n"},
     {"util",
      "  tp_shell util merge -o both.tar a.pftrace b.pftrace --machine a.pftrace=server --machine b.pftrace=client\n"
      "  tp_shell util merge -o both.tar a.pftrace b.pftrace --offset b.pftrace=1500us\n"},

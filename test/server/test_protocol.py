@@ -410,6 +410,33 @@ class Life(unittest.TestCase):
         self.assertIn(b"warning: 0.0.0.0 is not only this machine", server.log)
         self.assertEqual(server.stop(), 0)
 
+    def test_both_families_of_addresses(self):
+        server = Server(TRACE)
+        try:
+            for family, host in (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"):
+                try:
+                    with socket.socket(family) as probe:
+                        probe.bind((host, 0))
+                except OSError:
+                    continue  # this machine does not have it
+                with socket.create_connection((host, server.port), 20) as s:
+                    s.sendall(b"GET /status HTTP/1.1\r\n\r\n")
+                    self.assertTrue(s.recv(100).startswith(b"HTTP/1.1 200 OK"))
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+    def test_bad_flags(self):
+        for flags in (["--port", "x"], ["--port", "65536"], ["--idle-timeout", "3 weeks"], ["--idle-start", "never"]):
+            p = subprocess.run([SHELL, "server", "http", *flags], capture_output=True, timeout=20)
+            self.assertEqual((p.returncode, p.stderr.decode().count(flags[0])), (1, 1), p.stderr)
+        for args in (["server"], ["server", "ftp"], ["server", "stdio", "--daemonize"], ["server", "unix", "--name", "a/b"],
+                     ["server", "unix", "--path", "/tmp/" + "x" * 100], ["server", "http", "/nonexistent.pftrace"]):
+            self.assertEqual(subprocess.run([SHELL, *args], capture_output=True, timeout=20).returncode, 1, args)
+
+    def test_help_has_examples(self):
+        out = subprocess.run([SHELL, "help", "server"], capture_output=True, timeout=20).stdout
+        self.assertIn(b"tp_shell server http trace.pftrace", out)
+
     def test_additional_origins(self):
         server = Server(TRACE, "--additional-cors-origins", "http://a.example,http://b.example:1")
         for origin, want in ("http://b.example:1", 200), ("http://a.example", 200), ("http://c.example", 403):
