@@ -74,6 +74,19 @@ class Merge(harness.Case):
         rows = self.query("select name, trace_type, is_container from __intrinsic_trace_file order by id", trace=self.out)
         self.assertEqual(rows.count('"proto"'), 3)
 
+    def test_the_same_without_an_archive(self):
+        rows = self.run_shell("query", self.a, self.b, "select name, ts from slice order by ts").stdout.decode()
+        self.assertEqual(rows.split(), ['"name","ts"', '"one",1000', '"two",2000'])
+
+    def test_check_tells_of_a_damaged_member(self):
+        with tarfile.open(self.out, "w") as t:
+            for path in (self.a, self.file("junk", b"\xfe\xed\xfa\xce" * 64), self.b):
+                t.add(path, arcname=path.name)
+        out = self.run_shell("check", self.out, code=1).stdout.decode()
+        self.assertRegex(out, r"data_loss +archive_member_damaged +.*row of trace_file 3 +1\n")
+        self.assertIn("fetch the archive again", out)
+        self.assertEqual([e[0] for e in self.events()], ["one", "two"])
+
     def test_timeline(self):
         self.merge(self.a, self.b, "--offset", "b=100", "--timeline", "b=BOOTTIME")
         self.assertEqual([e[1] for e in self.events()], ["900", "2000"])
