@@ -135,6 +135,24 @@ class Peer:
                 r = first(body, 6)
                 return bool(first(r, 1, 0)), bool(first(r, 2, 0)), first(r, 3, b"")
 
+    def read_trace(self, request):
+        """Sends a consumer's ReadBuffers; the packets that come."""
+        self.send(invoke(request, 3, b""))
+        return self.packets_of(request)
+
+    def packets_of(self, request):
+        """The packets of the replies to ReadBuffers, put together from their slices."""
+        out, part, more = [], b"", True
+        while more:
+            ok, more, payload = self.reply(request)
+            assert ok, "the service refused to hand over the trace"
+            for _, s in fields(payload):
+                part += first(s, 1, b"")
+                if first(s, 2, 0):
+                    out.append(part)
+                    part = b""
+        return out
+
     def closed(self):
         """True when the other side hangs up (within the timeout)."""
         try:

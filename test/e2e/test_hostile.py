@@ -104,17 +104,7 @@ class Hostile(Case):
         """Stops the session of a raw consumer and reads its packets."""
         c.send(invoke(request, DISABLE, b""))
         c.reply(request)
-        c.send(invoke(request + 1, READ, b""))
-        out, part, more = [], b"", True
-        while more:
-            ok, more, payload = c.reply(request + 1)
-            self.assertTrue(ok)
-            for _, s in fields(payload):
-                part += first(s, 1, b"")
-                if first(s, 2, 0):
-                    out.append(part)
-                    part = b""
-        return out
+        return c.read_trace(request + 1)
 
     # ---- frames ----
 

@@ -6,7 +6,7 @@ import time
 import unittest
 
 from harness import PRODUCER, Case, field, fields, first, invoke, main, packets, wait_for
-from test_hostile import (ATTACH, DETACH, DISABLE, ENABLE, FLUSH, READ, STARTED, Producer, chunk, move)
+from test_hostile import (ATTACH, DETACH, DISABLE, ENABLE, FLUSH, STARTED, Producer, chunk, move)
 from test_record import config
 
 START, CHANGE, STATS, OBSERVE, QUERY, CAPABILITIES = 6, 7, 10, 11, 12, 13
@@ -44,17 +44,7 @@ class Sessions(Case):
         if stop:
             c.send(invoke(request, DISABLE, b""))
             c.reply(2)  # EnableTracing is answered when all have stopped
-        c.send(invoke(request + 1, READ, b""))
-        out, part, more = [], b"", True
-        while more:
-            ok, more, payload = c.reply(request + 1)
-            self.assertTrue(ok)
-            for _, s in fields(payload):
-                part += first(s, 1, b"")
-                if first(s, 2, 0):
-                    out.append(part)
-                    part = b""
-        return out
+        return c.read_trace(request + 1)
 
     def call(self, c, request, method, args=b""):
         c.send(invoke(request, method, args))
@@ -197,6 +187,16 @@ class Sessions(Case):
             self.assertEqual(self.read(c), [])
         hits = [first(p, 46) for p in self.read(often, stop=False) if first(p, 46)]
         self.assertEqual([(first(t, 1), first(t, 2)) for t in hits], [(b"go", b"pressed")])
+
+    def test_flood_of_triggers(self):
+        """What a producer presses without end neither fills the memory nor the log."""
+        c = self.enable(buffer() + field(17, field(1, 2) + field(3, 60000) + field(2, field(1, "go") + field(3, 60000))))
+        pressing = Producer(self, "pressing")
+        for _ in range(50):
+            pressing.call(TRIGGERS, field(1, "go") * 2000, drop=True)
+        self.assertTrue(pressing.commit(b"")[0])
+        self.assertEqual(len([p for p in self.read(c) if first(p, 46)]), 1000)
+        self.assertLess(self.log().count('trigger "go"'), 200)
 
     def test_stop_trigger_that_clones(self):
         """use_clone_snapshot_if_available: the trigger gives a copy, the session goes on."""

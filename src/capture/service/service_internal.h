@@ -366,6 +366,8 @@ void session_start_instance(struct session *s, struct instance *in);
 void session_stop_instance(struct session *s, struct instance *in, bool immediately);
 void session_free_instance(struct instance *i);
 bool session_all_stopped(const struct session *s);
+/* A regular expression of a config, as a full match; a bad one matches nothing. */
+bool config_regex_matches(const char *pattern, const char *text);
 
 /* ---- session_check.c ---- */
 int session_check(struct service *svc, struct service_consumer *c, const Mrd__TraceConfig *config, int fd,

@@ -12,6 +12,7 @@
 #define MAX_SESSIONS            15
 #define MAX_SESSIONS_PER_UID    5
 #define RESTART_PAUSE_S         300u
+#define MAX_NAMED_STARTS        10000
 
 #define REFUSE(...) return error_set(err, -MRD_EINVALID, __VA_ARGS__)
 
@@ -148,6 +149,8 @@ static int check_restart(struct service *svc, const Config *c, struct error *err
     for (size_t i = 0; i < keep; i++)
         if (svc->named_starts.p[i].name_hash == hash)
             REFUSE("guardrail: a session named \"%s\" began less than %u s ago", name, RESTART_PAUSE_S);
+    if (keep == MAX_NAMED_STARTS)
+        REFUSE("guardrail: too many sessions of different names began lately");
     if (!vec_push(&svc->named_starts, (struct named_start){hash, now}))
         return error_set(err, -MRD_ENOMEM, "out of memory");
     return 0;

@@ -15,8 +15,7 @@ void session_free_instance(struct instance *i)
 
 /* ---- which match ---- */
 
-/* As a full match; a bad expression matches nothing. */
-static bool regex_matches(const char *pattern, const char *text)
+bool config_regex_matches(const char *pattern, const char *text)
 {
     char buf[512];
     regex_t re;
@@ -51,7 +50,7 @@ static bool producer_matches(const Mrd__TraceConfig__DataSource *ds, const struc
         if (strcmp(ds->producer_name_filter[i], p->name) == 0)
             return true;
     for (size_t i = 0; i < ds->n_producer_name_regex_filter; i++)
-        if (regex_matches(ds->producer_name_regex_filter[i], p->name))
+        if (config_regex_matches(ds->producer_name_regex_filter[i], p->name))
             return true;
     return false;
 }

@@ -3,8 +3,10 @@
 
 #include "base/hash.h"
 
-#include <regex.h>
 #include <sys/random.h>
+
+#define MAX_HITS    1000    /* kept per session */
+#define MAX_HISTORY 100000u /* of all triggers in 24 hours; more than any max_per_24_h makes sense for */
 
 typedef Mrd__TraceConfig__TriggerConfig__Trigger Trigger;
 
@@ -23,16 +25,8 @@ bool session_awaits_trigger(const struct session *s)
 
 static bool producer_allowed(const Trigger *t, const char *producer)
 {
-    char buf[512];
-    regex_t re;
-    if (!t->producer_name_regex || !*t->producer_name_regex)
-        return true;
-    if (snprintf(buf, sizeof buf, "^(%s)$", t->producer_name_regex) >= (int)sizeof buf ||
-        regcomp(&re, buf, REG_EXTENDED | REG_NOSUB))
-        return false;
-    bool ok = regexec(&re, producer, 0, NULL, 0) == 0;
-    regfree(&re);
-    return ok;
+    const char *regex = t->producer_name_regex;
+    return !regex || !*regex || config_regex_matches(regex, producer);
 }
 
 /* How often the trigger fired in the last 24 hours. */
@@ -52,8 +46,11 @@ static unsigned fired_lately(struct service *svc, uint64_t name_hash, uint64_t n
     return n;
 }
 
+/* False when there is no memory, or the session has been told often enough: a producer may send without end. */
 static bool remember(struct session *s, const char *name, const char *producer, uint32_t uid, uint64_t delay_ms)
 {
+    if (s->triggers.n >= MAX_HITS)
+        return false;
     struct trigger_hit h = {.ts = clock_boot_ns(),
                             .name = mem_strdup(name),
                             .producer_name = mem_strdup(producer),
@@ -116,7 +113,9 @@ static void fire(struct session *s, const Trigger *t, const char *producer, uint
     default:
         break;
     }
-    log_line("traced: session %llu: trigger \"%s\" from \"%s\"", (unsigned long long)s->id, t->name, producer);
+    unsigned dropped;
+    if (log_allowed(&s->service->log_limit, 10, &dropped))
+        log_line("traced: session %llu: trigger \"%s\" from \"%s\"", (unsigned long long)s->id, t->name, producer);
 }
 
 void service_trigger(struct service *svc, const char *name, const char *producer, uint32_t uid)
@@ -136,7 +135,7 @@ void service_trigger(struct service *svc, const char *name, const char *producer
                 continue;
             if (t->skip_probability > 0 && chance() < t->skip_probability)
                 continue;
-            if (!counted)
+            if (!counted && svc->trigger_history.n < MAX_HISTORY)
                 counted = vec_push(&svc->trigger_history, (struct trigger_record){now, hash});
             fire(s, t, producer, uid);
             break;
