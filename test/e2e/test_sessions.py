@@ -236,11 +236,11 @@ class Sessions(Case):
         text = ('buffers { size_kb: 256 } buffers { size_kb: 256 transfer_on_clone: true }\n'
                 'buffers { size_kb: 256 clear_before_clone: true }\n' +
                 "".join(f'data_sources {{ config {{ name: "s{i}" target_buffer: {i} }} }}\n' for i in range(3)) +
-                'unique_session_name: "one"\nflush_timeout_ms: 300\n')
+                'unique_session_name: "one"\n')
         trace = self.dir / "out"
         perf = self.perfetto("-c", self.config(text), "--txt", "-o", trace)
-        sources = [Producer(self, f"p{i}", f"s{i}") for i in range(3)]
-        for p in sources:
+        for p in [Producer(self, f"p{i}") for i in range(3)]:
+            p.call(2, field(1, field(1, p.name.replace("p", "s")) + field(9, 1)))  # no_flush
             p.commit(move(p.wait_start()[1], chunk(1, 0, [field(900, p.name)])))
         copy = self.clone("--clone-by-name", "one")
         self.assertEqual([first(p, 900) for p in copy if first(p, 900)], [b"p0", b"p1"])

@@ -5,7 +5,10 @@
 #include "proto/pb_cursor.h"
 
 #include <check.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* The service's half, in a few lines: applies the commits to a buffer. */
 struct service {
@@ -16,6 +19,8 @@ struct service {
     struct trace_buffer *b;
     unsigned commits, registered;
     uint64_t acknowledged;
+    sem_t wanted; /* by threads that write: a commit */
+    atomic_uint threads_done;
 };
 
 static void store(struct service *s, const uint8_t *chunk, size_t size)
@@ -106,15 +111,22 @@ static void on_stalled(void *ctx)
 
 static const struct shm_arbiter_ops ops = {on_wake, on_stalled};
 
-static void open_service(struct service *s, size_t size, uint32_t page_size, bool emulated, enum shm_layout layout)
+static void open_service_with(struct service *s, size_t size, uint32_t page_size, bool emulated, enum shm_layout layout,
+                              const struct shm_arbiter_ops *with)
 {
     struct shm_region region;
     struct error err;
     *s = (struct service){.page_size = page_size, .emulated = emulated};
     ck_assert_int_eq(emulated ? shm_region_private(&region, size, &err) : shm_region_create(&region, size, &err), 0);
     s->base = region.p;
-    s->a = shm_arbiter_new(&region, page_size, emulated, layout, &ops, s);
+    sem_init(&s->wanted, 0, 0);
+    s->a = shm_arbiter_new(&region, page_size, emulated, layout, with, s);
     s->b = trace_buffer_new(64u << 20, TRACE_BUFFER_RING);
+}
+
+static void open_service(struct service *s, size_t size, uint32_t page_size, bool emulated, enum shm_layout layout)
+{
+    open_service_with(s, size, page_size, emulated, layout, &ops);
 }
 
 static void close_service(struct service *s)
@@ -122,12 +134,13 @@ static void close_service(struct service *s)
     shm_arbiter_shut(s->a);
     shm_arbiter_unref(s->a);
     trace_buffer_free(s->b);
+    sem_destroy(&s->wanted);
 }
 
 /* Packet n: its number, a nested message of two levels, a string of `size` bytes. */
 static void write_packet(struct trace_writer *w, uint32_t n, size_t size)
 {
-    static char text[300000];
+    static _Thread_local char text[300000];
     memset(text, 'a' + (int)(n % 26), size);
     trace_writer_begin_packet(w);
     trace_writer_varint(w, 8, n);
@@ -273,6 +286,96 @@ START_TEST(a_full_memory_drops_and_says_so)
 }
 END_TEST
 
+/* ---- many threads ---- */
+
+enum { THREADS = 4, PER_THREAD = 1500 };
+
+struct thread {
+    struct service *s;
+    unsigned number;
+    enum shm_policy policy;
+    struct trace_writer_stats stats;
+    uint16_t writer_id;
+};
+
+static void on_wake_elsewhere(void *ctx, bool urgent)
+{
+    (void)urgent;
+    sem_post(&((struct service *)ctx)->wanted);
+}
+
+static void on_stalled_elsewhere(void *ctx)
+{
+    sem_post(&((struct service *)ctx)->wanted);
+}
+
+static void *write_many(void *arg)
+{
+    struct thread *t = arg;
+    struct trace_writer *w = trace_writer_new(t->s->a, 1, t->policy);
+    unsigned seed = t->number + 1;
+    t->writer_id = w->writer_id;
+    for (uint32_t n = 0; n < PER_THREAD; n++) {
+        write_packet(w, n, small(n));
+        if (rand_r(&seed) % 64 == 0)
+            trace_writer_flush(w);
+    }
+    trace_writer_flush(w);
+    while (t->policy == SHM_DROP && w->owes_mark) { /* until there is room for the mark of the last loss */
+        usleep(100);
+        trace_writer_flush(w);
+    }
+    t->stats = w->stats;
+    trace_writer_free(w);
+    atomic_fetch_add(&t->s->threads_done, 1);
+    sem_post(&t->s->wanted);
+    return NULL;
+}
+
+/* Each thread with a writer of its own into one small memory, while another one commits. */
+START_TEST(many_threads_write)
+{
+    static const struct shm_arbiter_ops elsewhere = {on_wake_elsewhere, on_stalled_elsewhere};
+    struct service s;
+    struct thread threads[THREADS];
+    pthread_t ids[THREADS];
+    struct trace_packet p = {0};
+    uint64_t dropped = 0, marks = 0;
+    open_service_with(&s, 64 * 1024, 4096, false, SHM_DIV4, &elsewhere);
+    for (unsigned i = 0; i < THREADS; i++) {
+        threads[i] = (struct thread){.s = &s, .number = i, .policy = i % 2 ? SHM_STALL_THEN_DROP : SHM_DROP};
+        ck_assert_int_eq(pthread_create(&ids[i], NULL, write_many, &threads[i]), 0);
+    }
+    while (atomic_load(&s.threads_done) < THREADS) {
+        sem_wait(&s.wanted);
+        pump(&s);
+    }
+    pump(&s);
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(ids[i], NULL);
+        ck_assert_uint_eq(threads[i].stats.packets, PER_THREAD);
+        ck_assert(threads[i].policy == SHM_DROP || threads[i].stats.dropped == 0);
+        dropped += threads[i].stats.dropped;
+        marks += threads[i].stats.loss_marks;
+    }
+    uint32_t next[SHM_MAX_WRITER_ID] = {0}, count = 0;
+    bool good = true;
+    trace_buffer_begin_read(s.b, true);
+    while (trace_buffer_read(s.b, &p)) {
+        uint32_t n = check_packet(&p, small), *expected = &next[p.who.writer_id];
+        good &= n == *expected || (n > *expected && p.loss);
+        *expected = n + 1;
+        count++;
+    }
+    ck_assert_msg(good, "a packet out of order, or missing without a mark");
+    ck_assert_uint_eq(count + dropped, THREADS * PER_THREAD);
+    ck_assert_uint_eq(trace_buffer_get_stats(s.b)->trace_writer_packet_loss, marks);
+    ck_assert_uint_eq(trace_buffer_get_stats(s.b)->abi_violations, 0);
+    vec_free(&p.slices);
+    close_service(&s);
+}
+END_TEST
+
 START_TEST(writers_outlive_the_connection)
 {
     struct service s;
@@ -309,6 +412,7 @@ Suite *shm_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, packets_come_out_as_they_went_in, 0, sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(t, a_full_memory_drops_and_says_so, 0, 6);
+    tcase_add_test(t, many_threads_write);
     tcase_add_test(t, writers_outlive_the_connection);
     tcase_add_test(t, writer_ids_run_out);
     suite_add_tcase(s, t);
