@@ -2,7 +2,7 @@
 #include "importer/clock/clock_graph.h"
 
 #include "base/hash.h"
-#include "importer/clock/clock_line.h"
+#include "importer/sync/transform.h"
 #include "storage/storage.h"
 
 enum { MAX_HOPS = 4, NO_NODE = -1 };
@@ -296,28 +296,6 @@ bool clock_graph_add_map(struct clock_graph *g, struct clock_id remote, struct c
     g->version++;
     return a != NO_NODE && b != NO_NODE && add_edge(g, (uint32_t)a, (struct edge){.to = (uint32_t)b, .map = map}) &&
            add_edge(g, (uint32_t)b, (struct edge){.to = (uint32_t)a, .map = map, .backwards = true});
-}
-
-static int64_t line_to_host(const void *line, int64_t remote)
-{
-    return clock_line_to_host(line, remote);
-}
-
-static int64_t line_to_remote(const void *line, int64_t host)
-{
-    return clock_line_to_remote(line, host);
-}
-
-static const struct sync_transform *line_piece(const void *line, int64_t remote, int64_t *first, int64_t *end)
-{
-    return clock_line_piece(line, remote, first, end);
-}
-
-bool clock_graph_add_line(struct clock_graph *g, struct clock_id remote, struct clock_id host,
-                          const struct clock_line *line)
-{
-    static const struct clock_map_ops ops = {line_to_host, line_to_remote, line_piece};
-    return clock_graph_add_map(g, remote, host, (struct clock_map){&ops, line});
 }
 
 /* A way through the graph. */

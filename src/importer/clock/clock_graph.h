@@ -61,10 +61,6 @@ struct clock_map {
     const void *map;
 };
 bool clock_graph_add_map(struct clock_graph *g, struct clock_id remote, struct clock_id host, struct clock_map map);
-/* … by a clock_line. */
-struct clock_line;
-bool clock_graph_add_line(struct clock_graph *g, struct clock_id remote, struct clock_id host,
-                          const struct clock_line *line);
 
 /* The caller relates the clocks of this one's file and machine: the rules for those that nothing relates do not apply.
  */

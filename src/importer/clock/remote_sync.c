@@ -153,6 +153,24 @@ static bool fit(struct remote_machine *r)
     return clock_line_fit(&r->line) == 0;
 }
 
+/* A clock_line as the clock graph takes it. */
+static int64_t line_to_host(const void *line, int64_t remote)
+{
+    return clock_line_to_host(line, remote);
+}
+
+static int64_t line_to_remote(const void *line, int64_t host)
+{
+    return clock_line_to_remote(line, host);
+}
+
+static const struct sync_transform *line_piece(const void *line, int64_t remote, int64_t *first, int64_t *end)
+{
+    return clock_line_piece(line, remote, first, end);
+}
+
+static const struct clock_map_ops line_ops = {line_to_host, line_to_remote, line_piece};
+
 /* Chooses the model, once all rounds are known and the machine has a row; installs the line. */
 static void decide(struct remote_sync *s, struct remote_machine *r)
 {
@@ -166,7 +184,7 @@ static void decide(struct remote_sync *s, struct remote_machine *r)
     set_machine(r, &r->rounds);
     struct clock_id remote = {.id = CLOCK_ID_BOOTTIME, .machine = machine, .file = r->clock_file};
     struct clock_id host = {.id = CLOCK_ID_BOOTTIME, .machine = r->host, .file = r->clock_file};
-    if (!clock_graph_add_line(s->im->clocks, remote, host, &r->line))
+    if (!clock_graph_add_map(s->im->clocks, remote, host, (struct clock_map){&line_ops, &r->line}))
         s->im->failed = true;
     for (size_t i = 0; i < r->rounds.n; i++) /* they relate the machine's other clocks to its BOOTTIME */
         clock_graph_add_snapshot(s->im->clocks, r->rounds.p[i].client, r->rounds.p[i].n_client);
