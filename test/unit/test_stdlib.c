@@ -1,6 +1,8 @@
 /* Tests modules of the library over data that Linux recordings do not have: a small phone, made by hand. */
 #include "sql_fixture.h"
 
+#include <unistd.h>
+
 static struct sql_fixture f;
 
 /* ---- the phone ---- */
@@ -323,12 +325,39 @@ START_TEST(modules_answer_over_a_phone)
 }
 END_TEST
 
+/* Other viewers read the phone too: slices, the call between two processes, counters, names. */
+START_TEST(the_phone_is_exported_as_json)
+{
+    char path[] = "/tmp/meridian-export-XXXXXX", text[32768];
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    char *sql = sqlite3_mprintf("SELECT export_json(%Q)", path);
+    sql_run(&f, sql);
+    sqlite3_free(sql);
+    ssize_t n = read(fd, text, sizeof text - 1);
+    ck_assert_int_gt(n, 0);
+    text[n] = 0;
+    sql = sqlite3_mprintf("CREATE TABLE events AS SELECT value AS e FROM json_each(%Q, '$.traceEvents')", text);
+    sql_run(&f, sql);
+    sqlite3_free(sql);
+    sql_expect(&f, "SELECT e ->> 'ph' AS ph, count(*) FROM events GROUP BY 1 ORDER BY 1", "C,7;M,12;X,19;f,1;s,1");
+    sql_expect(
+        &f,
+        "SELECT e -> 'ts', e -> 'dur', e ->> 'pid', e ->> 'tid' FROM events WHERE e ->> 'name' = 'binder transaction'",
+        "0.200,4000.000,200,200");
+    sql_must_fail(&f, "SELECT export_json('/nowhere/at/all')", "No such file or directory");
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
 Suite *stdlib_suite(void);
 Suite *stdlib_suite(void)
 {
     Suite *s = suite_create("stdlib");
     TCase *c = tcase_create("phone");
     tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, the_phone_is_exported_as_json);
     tcase_add_loop_test(c, modules_answer_over_a_phone, 0, sizeof cases / sizeof *cases);
     suite_add_tcase(s, c);
     return s;

@@ -174,7 +174,7 @@ static void demangle(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 /* May SQL touch files? Who forbids it forbids ATTACH (an authorizer), and this function goes by that. */
-static bool files_allowed(sqlite3 *db)
+bool function_files_allowed(sqlite3 *db)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(db, "ATTACH '' AS file_access_probe", -1, &stmt, NULL);
@@ -189,7 +189,7 @@ static void file_write(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     (void)argc;
     if (function_is_null(argv[0]) || function_is_null(argv[1]))
         return;
-    if (!files_allowed(sqlite3_context_db_handle(ctx))) {
+    if (!function_files_allowed(sqlite3_context_db_handle(ctx))) {
         function_error(ctx, "FILE_WRITE: SQL may not write files here");
         return;
     }
