@@ -10,6 +10,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { PHASE_PING = 1, PHASE_UPDATE = 2 };
@@ -63,10 +64,27 @@ static void retry_later(struct relay_control *c)
     c->reconnect_ms = c->reconnect_ms * 2 > RECONNECT_MAX_MS ? RECONNECT_MAX_MS : c->reconnect_ms * 2;
 }
 
+/* What to do about a failure, as far as its text tells. */
+static const char *advice(const char *why)
+{
+    static const struct {
+        const char *why, *advice;
+    } rows[] = {
+        {"the service is not there", "; the host has no relay endpoint: start it with traced --enable-relay-endpoint"},
+        {"Connection refused",
+         "; nothing listens there: does traced run, with this address in PERFETTO_PRODUCER_SOCK_NAME "
+         "(0.0.0.0 for all networks)?"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(why, rows[i].why) == 0)
+            return rows[i].advice;
+    return "";
+}
+
 static void on_disconnected(void *ctx, const char *why)
 {
     struct relay_control *c = ctx;
-    fprintf(stderr, "traced_relay: no connection to the host at %s: %s\n", c->options.host.host, why);
+    fprintf(stderr, "traced_relay: no connection to the host at %s: %s%s\n", c->options.host.host, why, advice(why));
     ipc_client_close(c->client);
     c->client = NULL;
     retry_later(c);

@@ -69,6 +69,18 @@ static int load_keys(const char *dir, struct tls_keys **keys, char *name, size_t
     return rc;
 }
 
+/* A socket file that nobody listens on any more may be taken over, one of a service not. */
+static bool is_taken(const char *address)
+{
+    bool in_progress = false;
+    struct error ignored = {0};
+    struct ipc_addr addr;
+    int fd = ipc_addr_connect(address, &in_progress, &addr, &ignored);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 && !in_progress;
+}
+
 static int run(const char *listen, const char *host, const char *tls, bool background)
 {
     char hint[MACHINE_TEXT_MAX], name[MACHINE_TEXT_MAX];
@@ -80,6 +92,11 @@ static int run(const char *listen, const char *host, const char *tls, bool backg
     struct relay_uplink uplink = {.loop = &loop, .host = host};
     if (load_keys(tls, &uplink.keys, name, sizeof name, &err) != 0) {
         fprintf(stderr, "traced_relay: %s\n", err.text);
+        return 1;
+    }
+    if (is_taken(listen)) {
+        fprintf(stderr, "traced_relay: somebody listens on %s: a machine runs either traced or traced_relay\n", listen);
+        tls_keys_free(uplink.keys);
         return 1;
     }
     if (background && daemon(0, 1) != 0) {
@@ -94,8 +111,6 @@ static int run(const char *listen, const char *host, const char *tls, bool backg
         rc = relay_control_open(&r.control, &loop, &(struct relay_control_options){uplink, hint, name}, &err);
     if (rc) {
         fprintf(stderr, "traced_relay: %s\n", err.text);
-        if (rc == -MRD_EEXISTS || rc == -MRD_EIO)
-            fprintf(stderr, "traced_relay: is a traced running here? A machine runs either traced or traced_relay.\n");
         relay_proxy_close(r.proxy);
     } else {
         static const int signums[2] = {SIGINT, SIGTERM};
