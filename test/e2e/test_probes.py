@@ -39,7 +39,7 @@ from stats as c where c.name glob 'ftrace_cpu_*' group by c.idx order by c.idx
 SCHED_FAULTS = """
 select 'ends at ' || end || ', the next begins at ' || next as fault
 from (select ts + dur as end, lead(ts) over (partition by ucpu order by ts) as next from sched)
-where next is not null and end != next
+where next is not null and end %s next
 union all
 select 'thread ' || tid || ' ' || ifnull(thread.name, 'without a name')
 from thread join (select utid, max(ts) as last from sched group by utid) using (utid) left join process using (upid)
@@ -89,12 +89,16 @@ class Probes(unittest.TestCase):
         self.assertEqual(r.instances(), [])
         return rows
 
+    def check_sched(self, r, trace, rows, holes=False):
+        holes |= any(row["lost"] for row in rows)
+        self.assertEqual(r.query(trace, SCHED_FAULTS % (">" if holes else "!=")), [])
+
     def test_five_seconds_under_stress(self):
         with recorder.Recorder() as r:
             trace = r.record(SCHED % ("buffer_size_kb: 65536", 5000), lambda: stress(4))
             rows = self.check_counts(r, trace)
             self.assertGreater(sum(int(row["seen"]) for row in rows), 100000)
-            self.assertEqual(r.query(trace, SCHED_FAULTS), [])
+            self.check_sched(r, trace, rows)
 
     def test_a_small_buffer_tells_what_it_lost(self):
         with recorder.Recorder() as r:
@@ -104,8 +108,10 @@ class Probes(unittest.TestCase):
     def test_typed_and_compact_sched_tell_the_same(self):
         with recorder.Recorder() as r:
             trace = r.record(SCHED % ("buffer_size_kb: 65536 compact_sched { enabled: false }", 2000), stress)
-            self.check_counts(r, trace)
-            self.assertEqual(r.query(trace, SCHED_FAULTS), [])
+            rows = self.check_counts(r, trace)
+            # typed switches also say who ran before: where the kernel has left one out (seen for threads of a virtual
+            # machine's agent), there is a hole, counted as mismatched_sched_switch_tids
+            self.check_sched(r, trace, rows, holes=True)
 
     def test_two_sessions_at_once(self):
         with recorder.Recorder() as r:
