@@ -28,6 +28,29 @@ CREATE PERFETTO VIEW _cpu_freq_per_thread AS
 SELECT _auto_id AS id, ts, dur, ucpu, utid, freq
 FROM _cpu_freq_per_thread_no_id;
 
+-- The parts of those within a window, cut at its ends: (ts, dur, ucpu, utid, freq).
+CREATE PERFETTO MACRO _cpu_freq_in_window(
+  ts Expr,
+  dur Expr
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT i.ts, i.dur, f.ucpu, f.utid, f.freq
+  FROM _interval_intersect_single!($ts, $dur, (SELECT id, ts, dur FROM _cpu_freq_per_thread)) AS i
+  JOIN _cpu_freq_per_thread AS f USING (id)
+);
+
+-- The columns awake_dur, awake_utilization and awake_unnormalized_utilization of running spans in a window: the second of
+-- the time of all CPUs, the third counted in CPUs.
+CREATE PERFETTO MACRO _cpu_utilization_columns(
+  run_dur Expr,
+  window_dur Expr
+)
+RETURNS _ProjectionFragment AS
+  sum($run_dur) AS awake_dur,
+  sum($run_dur) * 1.0 / ($window_dur * (SELECT max(count(DISTINCT ucpu), 1) FROM sched)) AS awake_utilization,
+  sum($run_dur) * 1.0 / $window_dur AS awake_unnormalized_utilization;
+
 -- Where the piece of a given length begins that holds a time; pieces begin at multiples of their length.
 CREATE PERFETTO FUNCTION _partition_start(
   ts TIMESTAMP,

@@ -93,12 +93,8 @@ SELECT upid, millicycles, megacycles, runtime, runtime AS awake_runtime, min_fre
 FROM (
   SELECT
     thread.upid,
-    _cpu_cycles_columns!(ii.dur, c.freq)
-  FROM _interval_intersect_single!(
-    $ts, $dur,
-    (SELECT id, ts, dur FROM _cpu_freq_per_thread)
-  ) AS ii
-  JOIN _cpu_freq_per_thread AS c USING (id)
+    _cpu_cycles_columns!(c.dur, c.freq)
+  FROM _cpu_freq_in_window!($ts, $dur) AS c
   JOIN thread USING (utid)
   WHERE thread.upid IS NOT NULL
   GROUP BY thread.upid
@@ -126,14 +122,8 @@ RETURNS TABLE(
 SELECT
   thread.upid,
   process.name AS process_name,
-  sum(ii.dur) AS awake_dur,
-  sum(ii.dur) * 1.0 / ($dur * (SELECT max(count(DISTINCT ucpu), 1) FROM sched)) AS awake_utilization,
-  sum(ii.dur) * 1.0 / $dur AS awake_unnormalized_utilization
-FROM _interval_intersect_single!(
-  $ts, $dur,
-  (SELECT id, ts, dur FROM _cpu_freq_per_thread)
-) AS ii
-JOIN _cpu_freq_per_thread AS c USING (id)
+  _cpu_utilization_columns!(c.dur, $dur)
+FROM _cpu_freq_in_window!($ts, $dur) AS c
 JOIN thread USING (utid)
 JOIN process USING (upid)
 GROUP BY thread.upid

@@ -78,12 +78,8 @@ RETURNS TABLE(
 SELECT millicycles, megacycles, runtime, runtime AS awake_runtime, min_freq, max_freq, avg_freq
 FROM (
   SELECT
-    _cpu_cycles_columns!(ii.dur, c.freq)
-  FROM _interval_intersect_single!(
-    $ts, $dur,
-    (SELECT id, ts, dur FROM _cpu_freq_per_thread)
-  ) AS ii
-  JOIN _cpu_freq_per_thread AS c USING (id)
+    _cpu_cycles_columns!(c.dur, c.freq)
+  FROM _cpu_freq_in_window!($ts, $dur) AS c
 );
 
 -- Utilisation of all CPUs in a window.
@@ -102,14 +98,8 @@ RETURNS TABLE(
   awake_unnormalized_utilization DOUBLE
 ) AS
 SELECT
-  sum(ii.dur) AS awake_dur,
-  sum(ii.dur) * 1.0 / ($dur * (SELECT max(count(DISTINCT ucpu), 1) FROM sched)) AS awake_utilization,
-  sum(ii.dur) * 1.0 / $dur AS awake_unnormalized_utilization
-FROM _interval_intersect_single!(
-  $ts, $dur,
-  (SELECT id, ts, dur FROM _cpu_freq_per_thread)
-) AS ii
-JOIN _cpu_freq_per_thread AS c USING (id);
+  _cpu_utilization_columns!(c.dur, $dur)
+FROM _cpu_freq_in_window!($ts, $dur) AS c;
 
 -- Cycles of each CPU over the whole trace.
 CREATE PERFETTO TABLE cpu_cycles_per_cpu(
@@ -166,11 +156,7 @@ RETURNS TABLE(
 SELECT
   c.ucpu,
   cpu.cpu,
-  _cpu_cycles_columns!(ii.dur, c.freq)
-FROM _interval_intersect_single!(
-  $ts, $dur,
-  (SELECT id, ts, dur FROM _cpu_freq_per_thread)
-) AS ii
-JOIN _cpu_freq_per_thread AS c USING (id)
+  _cpu_cycles_columns!(c.dur, c.freq)
+FROM _cpu_freq_in_window!($ts, $dur) AS c
 JOIN cpu USING (ucpu)
 GROUP BY c.ucpu;

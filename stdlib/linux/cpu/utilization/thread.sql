@@ -91,12 +91,8 @@ SELECT utid, millicycles, megacycles, runtime, runtime AS awake_runtime, min_fre
 FROM (
   SELECT
     c.utid,
-    _cpu_cycles_columns!(ii.dur, c.freq)
-  FROM _interval_intersect_single!(
-    $ts, $dur,
-    (SELECT id, ts, dur FROM _cpu_freq_per_thread)
-  ) AS ii
-  JOIN _cpu_freq_per_thread AS c USING (id)
+    _cpu_cycles_columns!(c.dur, c.freq)
+  FROM _cpu_freq_in_window!($ts, $dur) AS c
   GROUP BY c.utid
 );
 
@@ -125,14 +121,8 @@ SELECT
   thread.upid,
   c.utid,
   thread.name AS thread_name,
-  sum(ii.dur) AS awake_dur,
-  sum(ii.dur) * 1.0 / ($dur * (SELECT max(count(DISTINCT ucpu), 1) FROM sched)) AS awake_utilization,
-  sum(ii.dur) * 1.0 / $dur AS awake_unnormalized_utilization
-FROM _interval_intersect_single!(
-  $ts, $dur,
-  (SELECT id, ts, dur FROM _cpu_freq_per_thread)
-) AS ii
-JOIN _cpu_freq_per_thread AS c USING (id)
+  _cpu_utilization_columns!(c.dur, $dur)
+FROM _cpu_freq_in_window!($ts, $dur) AS c
 JOIN thread USING (utid)
 GROUP BY c.utid
 ORDER BY awake_dur DESC;

@@ -63,11 +63,7 @@ SELECT
   c.utid,
   c.ucpu,
   cpu.cpu,
-  _cpu_cycles_columns!(ii.dur, c.freq)
-FROM _interval_intersect_single!(
-  $ts, $dur,
-  (SELECT id, ts, dur FROM _cpu_freq_per_thread)
-) AS ii
-JOIN _cpu_freq_per_thread AS c USING (id)
+  _cpu_cycles_columns!(c.dur, c.freq)
+FROM _cpu_freq_in_window!($ts, $dur) AS c
 JOIN cpu USING (ucpu)
 GROUP BY c.utid, c.ucpu;
