@@ -168,8 +168,10 @@ int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size
     if (tail)
         *tail = end ? (size_t)(end - text) : sql.len;
     if (rc == SQLITE_OK) {
-        sqlite3_stmt *native =
-            *stmt ? aggregate_prepare(e, slice_of(text, end ? (size_t)(end - text) : sql.len), *stmt) : NULL;
+        struct slice statement = slice_of(text, end ? (size_t)(end - text) : sql.len);
+        sqlite3_stmt *native = *stmt ? aggregate_prepare(e, statement, *stmt) : NULL;
+        if (*stmt && !native)
+            native = neighbours_prepare(e, statement, *stmt);
         if (native) {
             sqlite3_finalize(*stmt);
             *stmt = native;

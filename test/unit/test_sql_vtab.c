@@ -507,6 +507,84 @@ START_TEST(aggregates_answer_in_the_same_order)
 }
 END_TEST
 
+/* Selects with values of the row before or behind, in the shape that neighbours_match.c takes, and in others. */
+static uint32_t make_neighbours(struct text *t)
+{
+    static const char *const values[] = {"ts", "dur", "name", "parent_id", "id", "t1.arg_set_id", "category"};
+    static const char *const partitions[] = {"", "PARTITION BY track_id ", "PARTITION BY t1.name ",
+                                             "PARTITION BY parent_id, name ",
+                                             "PARTITION BY thread_instruction_delta, category "};
+    static const char *const orders[] = {"ts, id", "dur DESC, id", "name, t1.id DESC", "parent_id, ts, id",
+                                         "ts + 0, id"};
+    static const char *const wraps[][2] = {{"", ""},
+                                           {"SELECT b, count(*), max(a), sum(c) FROM (", ") GROUP BY b"},
+                                           {"SELECT c, a, b FROM (", ") WHERE b IS NOT NULL"},
+                                           {"WITH w AS (", ") SELECT max(b), count(c) FROM w"},
+                                           {"SELECT x.a, x.b FROM (", ") x JOIN @counter y ON y.id = x.a"}};
+    const char *partition = partitions[pick(5)], *order = orders[pick(20) ? pick(4) : 4];
+    uint32_t w = pick(5);
+    t->n = 0;
+    put(t, "%sSELECT t1.id AS a, %s(%s) OVER (%sORDER BY %s) AS b", wraps[w][0], pick(2) ? "lead" : "lag",
+        values[pick(7)], partition, order);
+    if (pick(2))
+        put(t, ", (%s(ts) OVER (%sORDER BY %s) - t1.ts) * 2 AS c", pick(2) ? "lead" : "lag", partition, order);
+    else
+        put(t, ", %s AS c", values[pick(7)]);
+    put(t, " FROM @slice t1%s%s", pick(10) ? "" : " WHERE t1.dur > 5", wraps[w][1]);
+    return w == 0 ? 3 : w == 2 ? 3 : 0;
+}
+
+START_TEST(neighbours_are_those_of_sqlite)
+{
+    struct storage st;
+    struct engine *e;
+    seed_state = 424242 + (uint64_t)_i;
+    open_both(&st, &e, BIG_ROWS);
+    for (int i = 0; i < 60; i++) {
+        struct text query;
+        uint32_t columns = make_neighbours(&query);
+        compare(e, query.p, columns);
+    }
+    engine_close(e);
+    storage_free(&st);
+}
+END_TEST
+
+START_TEST(neighbours_are_native)
+{
+    static const struct {
+        const char *sql;
+        bool native;
+    } statements[] = {
+        {"SELECT max(g) FROM (SELECT lead(ts) OVER (PARTITION BY track_id ORDER BY ts) - ts AS g FROM slice)", true},
+        {"select count(b) from (select lag(s.name) over (order by s.ts desc) as b from slice as s) where b > 'a'",
+         true},
+        {"SELECT lead(ts) OVER (ORDER BY ts) AS next, track_id FROM slice", true},
+        {"SELECT lead(ts) OVER (ORDER BY ts), track_id FROM slice", false}, /* its column is named after the text */
+        {"SELECT max(g) FROM (SELECT lead(ts, 2) OVER (ORDER BY ts) - ts AS g FROM slice)", false},
+        {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts) - abs(ts) AS g FROM slice)", false},
+        {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts) - ts AS g FROM slice WHERE dur > 3)", false},
+        {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts) + lag(ts) OVER (ORDER BY dur) AS g FROM slice)",
+         false},
+        {"SELECT max(g) FROM (SELECT lead(ts) OVER (PARTITION BY value ORDER BY ts) AS g FROM counter)", false},
+        {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts ROWS 1 PRECEDING) AS g FROM slice)", false}};
+    struct storage st;
+    struct engine *e;
+    struct engine_result r;
+    struct error err = {0};
+    seed_state = 6;
+    open_both(&st, &e, BIG_ROWS);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        ck_assert_msg(engine_query(e, NULL, slice_str(statements[i].sql), &r, NULL, &err) == 0, "%s", err.text);
+        ck_assert_msg((strstr(sqlite3_sql(r.stmt), "__intrinsic_neighbours") != NULL) == statements[i].native, "%s",
+                      statements[i].sql);
+        engine_result_close(&r);
+    }
+    engine_close(e);
+    storage_free(&st);
+}
+END_TEST
+
 START_TEST(aggregates_are_native)
 {
     static const char *const native[] = {"SELECT count(*) FROM slice",
@@ -689,6 +767,8 @@ Suite *sql_vtab_suite(void)
     tcase_add_loop_test(t, random_queries_answer_as_plain_tables, 0, LOOPS);
     tcase_add_loop_test(t, aggregates_answer_in_the_same_order, 0, 4);
     tcase_add_test(t, aggregates_are_native);
+    tcase_add_loop_test(t, neighbours_are_those_of_sqlite, 0, 3);
+    tcase_add_test(t, neighbours_are_native);
     tcase_add_test(t, mutated_statements_do_no_harm);
     tcase_add_test(t, aggregates_survive_failing_allocations);
     tcase_add_loop_test(t, chosen_queries_answer_as_plain_tables, 0, (int)(sizeof cases / sizeof *cases));

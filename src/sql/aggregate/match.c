@@ -1,7 +1,5 @@
 /* Owns recognising statements that can be aggregated natively, and rewriting them. */
-#include "sql/aggregate/aggregate.h"
-#include "sql/engine_private.h"
-#include "sql/vtab/vtab.h"
+#include "sql/aggregate/aggregate_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -432,9 +430,10 @@ static const struct engine_known_table *known_by_address(struct engine *e, const
     return NULL;
 }
 
-/* Finds the table and the columns behind the names. The program of SELECT names FROM table shows both, and that there
- * is nothing but a plain walk over one table of ours between: a view with a condition or a join has other steps. */
-static const struct engine_known_table *resolve(struct engine *e, struct statement *s)
+/* The program of SELECT names FROM table shows the table and the columns, and that there is nothing but a plain walk
+ * over one table of ours between: a view with a condition or a join has other steps. */
+const struct engine_known_table *aggregate_resolve(struct engine *e, const struct slice *names, int n_names,
+                                                   struct slice table, int *at)
 {
     static const char *const harmless[] = {"Init", "Integer",     "ResultRow", "VNext",
                                            "Halt", "Transaction", "Goto",      "Explain"};
@@ -442,9 +441,9 @@ static const struct engine_known_table *resolve(struct engine *e, struct stateme
     sqlite3_stmt *stmt = NULL;
     sqlite3_str *sql = sqlite3_str_new(NULL);
     sqlite3_str_appendall(sql, "EXPLAIN SELECT ");
-    for (int i = 0; i < s->n_names; i++)
-        sqlite3_str_appendf(sql, "%s\"%.*w\"", i ? "," : "", (int)s->names[i].len, s->names[i].p);
-    sqlite3_str_appendf(sql, "%s FROM \"%.*w\"", s->n_names ? "" : "1", (int)s->table.len, s->table.p);
+    for (int i = 0; i < n_names; i++)
+        sqlite3_str_appendf(sql, "%s\"%.*w\"", i ? "," : "", (int)names[i].len, names[i].p);
+    sqlite3_str_appendf(sql, "%s FROM \"%.*w\"", n_names ? "" : "1", (int)table.len, table.p);
     char *text = sqlite3_str_finish(sql);
     bool ok = text && sqlite3_prepare_v2(e->db, text, -1, &stmt, NULL) == SQLITE_OK;
     int n = 0;
@@ -456,8 +455,8 @@ static const struct engine_known_table *resolve(struct engine *e, struct stateme
             ok = !found && (found = known_by_address(e, p4)) != NULL;
         else if (strcmp(op, "VFilter") == 0)
             ok = found && (!p4 || !*p4);
-        else if (strcmp(op, "VColumn") == 0 && (ok = found && n < s->n_names))
-            s->at[n++] = found->vtab->columns.at[sqlite3_column_int(stmt, 3)];
+        else if (strcmp(op, "VColumn") == 0 && (ok = found && n < n_names))
+            at[n++] = found->vtab->columns.at[sqlite3_column_int(stmt, 3)];
         else if (ok && strcmp(op, "VColumn") != 0) {
             bool known = false;
             for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
@@ -468,8 +467,8 @@ static const struct engine_known_table *resolve(struct engine *e, struct stateme
     sqlite3_finalize(stmt);
     sqlite3_free(text);
     for (int i = 0; i < n; i++)
-        ok = ok && s->at[i] >= VTAB_ROW; /* not an argument of a function */
-    return ok && n == s->n_names ? found : NULL;
+        ok = ok && at[i] >= VTAB_ROW; /* not an argument of a function */
+    return ok && n == n_names ? found : NULL;
 }
 
 static const struct column *column_of(const struct table *t, const struct statement *s, int name)
@@ -570,8 +569,7 @@ static int output_of(const struct statement *s, int item)
     return 0;
 }
 
-/* The specification has its words between blanks. */
-static bool is_plain(const char *name)
+bool aggregate_is_plain(const char *name)
 {
     for (; *name; name++)
         if (!is_letter((uint8_t)*name) && !is_digit((uint8_t)*name))
@@ -584,8 +582,8 @@ sqlite3_stmt *aggregate_prepare(struct engine *e, struct slice sql, sqlite3_stmt
     struct statement s;
     if (!parse(sql, &s) || sqlite3_column_count(original) != s.n_items)
         return NULL;
-    const struct engine_known_table *known = resolve(e, &s);
-    if (!known || !is_plain(known->name) || wants_one_set(known, &s) ||
+    const struct engine_known_table *known = aggregate_resolve(e, s.names, s.n_names, s.table, s.at);
+    if (!known || !aggregate_is_plain(known->name) || wants_one_set(known, &s) ||
         engine_find_table(e, known->name) != known->table)
         return NULL;
     if (!known->table->final)

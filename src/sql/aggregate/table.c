@@ -5,10 +5,8 @@
  * The first argument names the table and lists g: groups (with - for descending), then aggregates (*: count, c: count
  * of a column, s: sum, m: min, x: max), then ?: tests, whose values are the other arguments. Columns c0 ... are the
  * groups, then the aggregates. Rows come in the order of the groups. Made for aggregate_prepare() only. */
-#include "sql/aggregate/aggregate.h"
-#include "sql/engine_private.h"
+#include "sql/aggregate/aggregate_private.h"
 #include "sql/extensions.h"
-#include "sql/vtab/vtab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -431,12 +429,12 @@ static int x_eof(sqlite3_vtab_cursor *base)
     return c->at >= c->n_found;
 }
 
-static void result_word(const struct cursor *c, sqlite3_context *ctx, enum col_type type, int64_t word)
+void aggregate_result(const struct engine *e, sqlite3_context *ctx, enum col_type type, int64_t word)
 {
     if (word == column_null(type))
         return;
     if (type == COL_STR) {
-        struct slice s = strpool_view(&c->e->storage->strings, (strid)word);
+        struct slice s = strpool_view(&e->storage->strings, (strid)word);
         sqlite3_result_text(ctx, (const char *)s.p, (int)s.len, SQLITE_STATIC);
     } else if (type == COL_F64) {
         sqlite3_result_double(ctx, column_f64(word));
@@ -450,7 +448,7 @@ static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
     const struct cursor *c = (const struct cursor *)base;
     uint32_t group = c->found[c->at], at = (uint32_t)column;
     if (at < c->n_groups) {
-        result_word(c, ctx, c->groups[at].column->type, word_of(c, group, at));
+        aggregate_result(c->e, ctx, c->groups[at].column->type, word_of(c, group, at));
         return SQLITE_OK;
     }
     at -= c->n_groups;
@@ -470,7 +468,7 @@ static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
         else
             sqlite3_result_int64(ctx, s->i);
     } else if (s->n) {
-        result_word(c, ctx, a->column->type, a->column->type == COL_F64 ? column_f64_order(s->i) : s->i);
+        aggregate_result(c->e, ctx, a->column->type, a->column->type == COL_F64 ? column_f64_order(s->i) : s->i);
     }
     return SQLITE_OK;
 }
@@ -494,5 +492,6 @@ static const sqlite3_module aggregate_module = {.xConnect = x_connect,
 
 int aggregate_attach(struct engine *e, struct error *err)
 {
-    return engine_register_module(e, "__intrinsic_aggregate", &aggregate_module, err);
+    int rc = engine_register_module(e, "__intrinsic_aggregate", &aggregate_module, err);
+    return rc ? rc : engine_register_module(e, "__intrinsic_neighbours", &neighbours_module, err);
 }

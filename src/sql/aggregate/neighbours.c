@@ -1,0 +1,257 @@
+/* Owns __intrinsic_neighbours: rows in the order of a window, each beside the row before and behind it.
+ *
+ *     SELECT c0, c1 FROM __intrinsic_neighbours('__intrinsic_sched_slice p:5 o:0 v:5 >:0')
+ *
+ * The argument names the table and lists the columns that make a partition (p:) and order it (o:, with - when
+ * descending), then the columns c0 … : values of the row (v:), of the one behind it (>:), of the one before it (<:) in
+ * its partition. Made for window_prepare() only. */
+#include "sql/aggregate/aggregate_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AHEAD_SHIFT = 8, AHEAD = 1 << AHEAD_SHIFT, NO_BLOCK = UINT32_MAX };
+
+struct output {
+    int16_t at;     /* column of the table, or VTAB_ROW */
+    int8_t step;    /* 0: the row itself, 1: the one behind it, -1: the one before it */
+    uint32_t block; /* which rows `words` are of: place >> AHEAD_SHIFT */
+    int64_t words[AHEAD];
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    struct engine *e;
+    const struct table *t;
+    struct plan_order order[AGGREGATE_MAX_COLUMNS]; /* partition columns, then those of ORDER BY */
+    uint32_t n_order, n_partition;
+    struct output *outputs;
+    uint32_t n_outputs;
+    VEC(uint32_t)
+    rows;
+    uint32_t at;
+};
+
+static bool read_word(struct cursor *c, const char *word)
+{
+    char *end = NULL;
+    long at = word[0] && word[1] == ':' ? strtol(word + 2, &end, 10) : 0;
+    if (!end || at >= (long)c->t->def->n_columns || at < VTAB_ROW)
+        return false;
+    const char *kind = strchr("pov><", word[0]);
+    if (!kind)
+        return false;
+    if (word[0] == 'p' || word[0] == 'o') {
+        if (c->n_order == AGGREGATE_MAX_COLUMNS)
+            return false;
+        c->order[c->n_order++] = (struct plan_order){(int16_t)at, *end == '-'};
+        c->n_partition += word[0] == 'p';
+        return true;
+    }
+    if (c->n_outputs == AGGREGATE_MAX_COLUMNS)
+        return false;
+    struct output *o = &c->outputs[c->n_outputs++];
+    o->at = (int16_t)at;
+    o->step = word[0] == '>' ? 1 : word[0] == '<' ? -1 : 0;
+    o->block = NO_BLOCK;
+    return true;
+}
+
+static bool read_spec(struct cursor *c, const char *spec)
+{
+    char word[200];
+    for (bool first = true; *spec; first = false) {
+        size_t len = strcspn(spec, " ");
+        if (len >= sizeof word)
+            return false;
+        snprintf(word, sizeof word, "%.*s", (int)len, spec);
+        spec += len + strspn(spec + len, " ");
+        if (first ? !(c->t = engine_find_table(c->e, word)) : !read_word(c, word))
+            return false;
+    }
+    return c->t && c->n_outputs;
+}
+
+static void read_words(const struct cursor *c, int16_t at, const uint32_t *rows, uint32_t n, int64_t *words)
+{
+    if (at >= 0)
+        column_gather(&c->t->columns[at], rows, n, words);
+    for (uint32_t i = 0; at < 0 && i < n; i++)
+        words[i] = rows[i];
+}
+
+static enum col_type type_of(const struct cursor *c, int16_t at)
+{
+    return at < 0 ? COL_U32 : (enum col_type)c->t->columns[at].type;
+}
+
+/* Sets to NULL those of words[0..n) whose row, from place `first` on, has its neighbour in another partition. */
+static void cut_partitions(const struct cursor *c, const struct output *o, uint32_t first, uint32_t n, int64_t *words)
+{
+    int64_t own[AHEAD], other[AHEAD], null = column_null(type_of(c, o->at));
+    for (uint32_t p = 0; p < c->n_partition; p++) {
+        read_words(c, c->order[p].column, c->rows.p + first, n, own);
+        read_words(c, c->order[p].column, c->rows.p + first + o->step, n, other);
+        for (uint32_t i = 0; i < n; i++)
+            words[i] = own[i] == other[i] ? words[i] : null;
+    }
+}
+
+/* Fills an output's words for the block of the current row: many at a time, which hides the latency of memory. */
+static void read_ahead(const struct cursor *c, struct output *o)
+{
+    uint32_t first = c->at & ~(uint32_t)(AHEAD - 1), all = (uint32_t)c->rows.n;
+    uint32_t n = all - first < AHEAD ? all - first : AHEAD, lo = 0;
+    o->block = c->at >> AHEAD_SHIFT;
+    if (o->step < 0 && first == 0)
+        o->words[lo++] = column_null(type_of(c, o->at)); /* nothing stands before the first row */
+    if (o->step > 0 && first + n == all)
+        o->words[--n] = column_null(type_of(c, o->at));
+    if (lo >= n)
+        return;
+    read_words(c, o->at, c->rows.p + first + lo + o->step, n - lo, o->words + lo);
+    if (o->step)
+        cut_partitions(c, o, first + lo, n - lo, o->words + lo);
+}
+
+/* ---- the virtual table ---- */
+
+struct neighbours_table {
+    sqlite3_vtab base;
+    struct engine *e;
+};
+
+static int x_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out, char **message)
+{
+    (void)argc;
+    (void)argv;
+    (void)message;
+    struct neighbours_table *v = mem_zalloc(sizeof *v);
+    sqlite3_str *s = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(s, "CREATE TABLE x(");
+    for (int i = 0; i < AGGREGATE_MAX_COLUMNS; i++)
+        sqlite3_str_appendf(s, "c%d,", i);
+    sqlite3_str_appendall(s, "spec HIDDEN)");
+    char *text = sqlite3_str_finish(s);
+    int rc = v && text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    if (rc != SQLITE_OK) {
+        mem_free(v);
+        return rc;
+    }
+    v->e = client;
+    *out = &v->base;
+    return SQLITE_OK;
+}
+
+static int x_disconnect(sqlite3_vtab *base)
+{
+    mem_free(base);
+    return SQLITE_OK;
+}
+
+static int x_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    (void)base;
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *k = &info->aConstraint[i];
+        if (k->iColumn != AGGREGATE_MAX_COLUMNS || k->op != SQLITE_INDEX_CONSTRAINT_EQ || !k->usable)
+            continue;
+        info->aConstraintUsage[i].argvIndex = 1;
+        info->aConstraintUsage[i].omit = 1;
+        info->estimatedCost = 1e6;
+        info->estimatedRows = 100000;
+        return SQLITE_OK;
+    }
+    return SQLITE_CONSTRAINT;
+}
+
+static int x_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
+{
+    struct cursor *c = mem_zalloc(sizeof *c);
+    struct output *outputs = mem_zalloc(AGGREGATE_MAX_COLUMNS * sizeof *outputs);
+    if (!c || !outputs) {
+        mem_free(c);
+        mem_free(outputs);
+        return SQLITE_NOMEM;
+    }
+    c->e = ((struct neighbours_table *)base)->e;
+    c->outputs = outputs;
+    *out = &c->base;
+    return SQLITE_OK;
+}
+
+static int x_close(sqlite3_vtab_cursor *base)
+{
+    struct cursor *c = (struct cursor *)base;
+    vec_free(&c->rows);
+    mem_free(c->outputs);
+    mem_free(c);
+    return SQLITE_OK;
+}
+
+static int x_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
+{
+    struct cursor *c = (struct cursor *)base;
+    (void)number;
+    (void)text;
+    const char *spec = argc > 0 ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+    c->at = c->n_order = c->n_partition = c->n_outputs = 0;
+    vec_clear(&c->rows);
+    if (!spec || !read_spec(c, spec)) {
+        base->pVtab->zErrMsg = sqlite3_mprintf("__intrinsic_neighbours: what the statement was made for has changed");
+        return SQLITE_ERROR;
+    }
+    if (!c->t->final)
+        table_finalize((struct table *)(uintptr_t)c->t);
+    if (!vec_reserve(&c->rows, c->t->n_rows + (size_t)1))
+        return SQLITE_NOMEM;
+    c->rows.n = c->t->n_rows;
+    for (uint32_t i = 0; i < c->t->n_rows; i++)
+        c->rows.p[i] = i;
+    if (!order_rows(c->t, &c->e->storage->strings, c->order, c->n_order, false, c->t->n_rows, c->rows.p, c->t->n_rows))
+        return SQLITE_NOMEM;
+    return engine_is_interrupted(c->e) ? SQLITE_INTERRUPT : SQLITE_OK;
+}
+
+static int x_next(sqlite3_vtab_cursor *base)
+{
+    ((struct cursor *)base)->at++;
+    return SQLITE_OK;
+}
+
+static int x_eof(sqlite3_vtab_cursor *base)
+{
+    const struct cursor *c = (const struct cursor *)base;
+    return c->at >= c->rows.n;
+}
+
+static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
+{
+    struct cursor *c = (struct cursor *)base;
+    if ((uint32_t)column >= c->n_outputs)
+        return SQLITE_OK;
+    struct output *o = &c->outputs[column];
+    if (o->block != c->at >> AHEAD_SHIFT)
+        read_ahead(c, o);
+    aggregate_result(c->e, ctx, type_of(c, o->at), o->words[c->at & (AHEAD - 1)]);
+    return SQLITE_OK;
+}
+
+static int x_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
+{
+    *out = ((const struct cursor *)base)->at;
+    return SQLITE_OK;
+}
+
+const sqlite3_module neighbours_module = {.xConnect = x_connect,
+                                          .xBestIndex = x_best_index,
+                                          .xDisconnect = x_disconnect,
+                                          .xOpen = x_open,
+                                          .xClose = x_close,
+                                          .xFilter = x_filter,
+                                          .xNext = x_next,
+                                          .xEof = x_eof,
+                                          .xColumn = x_column,
+                                          .xRowid = x_rowid};
