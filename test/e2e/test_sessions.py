@@ -6,7 +6,7 @@ import time
 import unittest
 
 from harness import PRODUCER, Case, field, fields, first, invoke, main, packets, wait_for
-from test_hostile import (ATTACH, DETACH, DISABLE, ENABLE, FLUSH, STARTED, Producer, chunk, move)
+from test_hostile import (ATTACH, CLONE, DETACH, DISABLE, ENABLE, FLUSH, STARTED, Producer, chunk, move)
 from test_record import config
 
 START, CHANGE, STATS, OBSERVE, QUERY, CAPABILITIES = 6, 7, 10, 11, 12, 13
@@ -314,7 +314,11 @@ class Sessions(Case):
         p.p.close()
         self.peers.remove(p.p)
         me = f"uid={os.getuid()} pid={os.getpid()}"
-        for line in (rf'producer 1 "named\?like\?this" connected: unix {me}', rf"session 1 .* configured by uid {os.getuid()}",
+        stranger = self.consumer()
+        self.assertFalse(self.call(stranger, 2, ATTACH, field(1, "no such key"))[0])
+        self.call(stranger, 3, CLONE, field(1, 77))
+        for line in (rf"consumer connected: unix {me}", rf"refused unix {me}: Attach: ",
+                     rf"refused a clone to unix {me}: there is no such session", rf'producer 1 "named\?like\?this" connected: unix {me}', rf"session 1 .* configured by uid {os.getuid()}",
                      rf"session of uid {os.getuid()} refused: duration_ms 4294967295 is too long", "session 1 freed",
                      r'producer 1 "named\?like\?this" disconnected'):
             wait_for(lambda: any(re.search(line, s) for s in self.log().splitlines()), what=line)

@@ -214,7 +214,9 @@ void session_clone(struct service_consumer *c, struct ipc_call call, const Mrd__
         mem_free(pc);
         if (fd >= 0)
             close(fd);
-        answer(&call, NULL, why ? why : "out of memory", false);
+        why = why ? why : "out of memory";
+        log_line("traced: refused a clone to %s: %s", ipc_peer_name(c->peer), why);
+        answer(&call, NULL, why, false);
         return;
     }
     pc->service = c->service;

@@ -13,6 +13,14 @@ static void reply_refused(struct ipc_call call)
 {
     ipc_reply(&call, false, false, slice_of(NULL, 0), -1);
 }
+/* … and the log says whom and why. */
+static void refuse(const struct service_consumer *c, struct ipc_call call, const char *what)
+{
+    unsigned dropped;
+    if (log_allowed(&c->service->log_limit, 10, &dropped))
+        log_line("traced: refused %s: %s", ipc_peer_name(c->peer), what);
+    reply_refused(call);
+}
 static void reply_ok(struct ipc_call call)
 {
     ipc_reply(&call, true, false, slice_of(NULL, 0), -1);
@@ -43,6 +51,7 @@ static struct service_consumer *consumer_of(struct service *svc, struct ipc_peer
     c->read_task.data = c;
     ipc_peer_set_data(peer, &ipc_consumer_port, c);
     ipc_peer_on_drained(peer, on_drained, c);
+    log_line("traced: consumer connected: %s", ipc_peer_name(peer));
     return c;
 }
 
@@ -192,7 +201,7 @@ static void detach(struct service_consumer *c, struct ipc_call call, struct slic
     if (m)
         mrd__detach_request__free_unpacked(m, NULL);
     if (!key) {
-        reply_refused(call);
+        refuse(c, call, "Detach: no session, or a session of this user has that key");
         return;
     }
     c->session->detach_key = key;
@@ -214,7 +223,7 @@ static void attach(struct service_consumer *c, struct ipc_call call, struct slic
     if (m)
         mrd__attach_request__free_unpacked(m, NULL);
     if (!found) {
-        reply_refused(call);
+        refuse(c, call, "Attach: this user has no detached session of that key, or the consumer has a session already");
         return;
     }
     mem_free(found->detach_key);
@@ -289,7 +298,7 @@ static void on_read_task(uv_idle_t *idle)
 static void read_buffers(struct service_consumer *c, struct ipc_call call)
 {
     if (!c->session || c->reading || c->session->fd >= 0) {
-        reply_refused(call);
+        refuse(c, call, "ReadBuffers: no session, one that writes a file, or a reading under way");
         return;
     }
     c->read_call = call;
