@@ -1,7 +1,7 @@
 -- Packets as the machines of the trace saw them: what one sends, another receives a little later.
 --
 -- Needs the ftrace events net/net_dev_xmit (or net_dev_queue) on the sender and net/netif_receive_skb on the receiver.
--- Packets are matched by length and order, which holds on a link that carries little else; use the importer's
+-- Packets are matched by length and time, which holds on a link that carries little else; use the importer's
 -- synchronisation for more.
 
 -- Packets that were sent or received, one row an event.
@@ -46,8 +46,9 @@ FROM (
 )
 WHERE device != 'lo';
 
--- Pairs of a packet sent by one machine and received by another: the first one of its length that came after it within a
--- second. one_way_dur also holds what the clocks are apart.
+-- Pairs of a packet sent by one machine and received by another: a send and a receipt of its length with neither between
+-- them, within a second. So each packet is in one pair at most; where several of a length are on the way at once, only the
+-- last of them is paired. one_way_dur also holds what the clocks are apart.
 CREATE PERFETTO TABLE machine_network_one_way(
   -- Row of ftrace_event: sent.
   send_id LONG,
@@ -64,30 +65,45 @@ CREATE PERFETTO TABLE machine_network_one_way(
   -- Bytes.
   length LONG
 ) AS
-SELECT
-  s.id AS send_id,
-  r.id AS receive_id,
-  s.ts,
-  r.ts - s.ts AS one_way_dur,
-  s.machine_id AS from_machine_id,
-  r.machine_id AS to_machine_id,
-  s.length
-FROM machine_network_packets AS s
-JOIN machine_network_packets AS r
-  ON r.id = (
-    SELECT x.id
-    FROM machine_network_packets AS x
-    WHERE
-      x.direction = 'receive'
-      AND x.machine_id != s.machine_id
-      -- the link header is gone from what is received
-      AND x.length IN (s.length, s.length - 14)
-      AND x.ts BETWEEN s.ts AND s.ts + 1000000000
-    ORDER BY x.ts
-    LIMIT 1
+WITH
+  links AS (
+    SELECT a.id AS from_machine_id, b.id AS to_machine_id
+    FROM machine AS a
+    JOIN machine AS b ON a.id != b.id
+  ),
+  -- the link header (14 bytes) is gone from what is received, or was not counted
+  events AS (
+    SELECT l.*, p.length, p.id, p.ts, 1 AS sent
+    FROM links AS l
+    JOIN machine_network_packets AS p ON p.machine_id = l.from_machine_id AND p.direction = 'send'
+    UNION ALL
+    SELECT l.*, p.length + h.header, p.id, p.ts, 0
+    FROM links AS l
+    JOIN machine_network_packets AS p ON p.machine_id = l.to_machine_id AND p.direction = 'receive'
+    JOIN (SELECT 0 AS header UNION ALL SELECT 14) AS h
+  ),
+  neighbours AS (
+    SELECT
+      *,
+      lead(id) OVER on_link AS next_id,
+      lead(ts) OVER on_link AS next_ts,
+      lead(sent) OVER on_link AS next_sent
+    FROM events
+    WINDOW on_link AS (PARTITION BY from_machine_id, to_machine_id, length ORDER BY ts, sent DESC)
   )
-WHERE s.direction = 'send'
-ORDER BY s.ts;
+SELECT
+  id AS send_id,
+  next_id AS receive_id,
+  ts,
+  next_ts - ts AS one_way_dur,
+  from_machine_id,
+  to_machine_id,
+  length
+FROM neighbours
+WHERE sent AND next_sent = 0 AND next_ts - ts <= 1000000000
+GROUP BY next_id
+HAVING ts = max(ts)
+ORDER BY ts;
 
 -- There and back: a packet to another machine and the next one from there. The time between, less what the other machine
 -- took, does not depend on the clocks being right.
