@@ -1,5 +1,6 @@
 /* Profiles: stacks of samples, dumps of heaps, and the names that come later. Packets are those that recorders write.
  */
+#include "gate.h"
 #include "pb_text.h"
 #include "trace_fixture.h"
 
@@ -370,6 +371,27 @@ START_TEST(mappings_come_one_by_one_or_in_columns)
 }
 END_TEST
 
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+START_TEST(memory_may_run_out_anywhere)
+{
+    put_clocks();
+    put_stacks();
+    put(w, "1{47{1{1'com.one' 2:77}}}");
+    for (int i = 0; i < 40; i++)
+        put(w, "1{8:%d 10:1 66{1:%d 2:30 3:%d 4:%d 6:%d}}", 10 + i, i, 31 + i, 1 + i % 2, i);
+    put(w, "1{8:60 10:1 37{5{1:30 9:910 15:905 2{1:1 2:100 5:1} 2{1:2 2:7 5:1}}}}");
+    put(w, "1{8:70 10:1 135{1{2:30 3:31} 3{2:1 3:1} 5{1{1'main' 2'm.c' 3:3}} 9{2'bytes' 4'B' 6'all'} 11:7}}");
+    put(w, "1{8:80 10:1 68{1:30 3{1'/lib/b.so' 2'\x01' 4'\x07'} 2{1'/lib/a.so'}}}");
+    put(w, "1{8:90 10:1 131{1:30 2:77 3'com.one' 4'com.one' 5:100 8{1{1'void a.b(int)' 3:12}}}}");
+    put(w, "1{8:90 10:1 56{1:30 5:1 2{1:1 2:1 4:1 5:2} 2{7:1 2:1} 7{1:1 2:8}}}");
+    put(w, "1{8:90 10:1 56{1:30 6:1 4{1:1 2'int a.b'} 8{1:1 2'/x'} 9{1:1 2:1 3'a[]' 7:1}}}");
+    put(w, "1{61{1'/bin/app' 2'\xab' 3{1:32 2{1'inner' 2'a.c' 3:7} 2{1'outer'}}}}");
+    put(w, "1{64{1'com.one' 3{1'a' 2'Long' 3{1'b' 2'c'} 4{1'b' 2'd'}}}}");
+    ck_assert_uint_gt(import_without_memory(pb_written(w)), 100);
+}
+END_TEST
+
 Suite *profiling_suite(void);
 
 Suite *profiling_suite(void)
@@ -393,6 +415,8 @@ Suite *profiling_suite(void)
     tcase_add_test(c, a_class_keeps_its_brackets_when_it_gets_its_name);
     tcase_add_test(c, a_process_that_ran_out_of_memory_says_where);
     tcase_add_test(c, mappings_come_one_by_one_or_in_columns);
+    tcase_add_test(c, memory_may_run_out_anywhere);
+    tcase_set_timeout(c, 60);
     suite_add_tcase(s, c);
     return s;
 }

@@ -1,8 +1,8 @@
 /* Tests what is left of track events when packets or memory are missing. */
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/u64map.h"
 #include "bench/sdk_trace.h"
+#include "gate.h"
 #include "proto/pb_cursor.h"
 #include "track_event_fixture.h"
 
@@ -254,46 +254,6 @@ END_TEST
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-struct gate {
-    unsigned calls, fail_at;
-    bool for_good; /* every call from there on fails, not only one */
-};
-
-static bool gate_open(void *ctx, size_t size)
-{
-    struct gate *g = ctx;
-    (void)size;
-    g->calls++;
-    return g->calls < g->fail_at || (!g->for_good && g->calls > g->fail_at);
-}
-
-/* Imports `trace` with memory running out at one call; true when that call was never reached. */
-static bool import_with_gate(struct gate *g)
-{
-    struct import_options options = {0};
-    struct error err;
-    struct storage s;
-    struct importer *i;
-    bool failed = true;
-    alloc_set_gate(gate_open, g);
-    if (storage_init(&s) == 0) {
-        if (importer_open(&i, &s, &options, &err) == 0) {
-            failed = importer_feed(i, trace.p, trace.n, &err) != 0;
-            failed |= importer_finish(i, &err) != 0;
-            struct arg_list list = {0};
-            for (uint32_t id = 1; id <= args_count(&s.args); id++) {
-                list.n = 0;
-                args_values(&s.args, id, &list);
-            }
-            arg_list_free(&list);
-            importer_close(i);
-        }
-        storage_free(&s);
-    }
-    alloc_set_gate(NULL, NULL);
-    return g->calls < g->fail_at && !failed;
-}
-
 START_TEST(memory_may_run_out_anywhere)
 {
     static const struct sdk_trace_options options = {60, 2, 24};
@@ -303,14 +263,7 @@ START_TEST(memory_may_run_out_anywhere)
         pb_put_raw(&trace, recorded.bytes.p + recorded.p[i].at, recorded.p[i].len);
         out(m);
     }
-    bool through = false;
-    unsigned k = 1;
-    for (; !through; k += 1 + k / 64) {
-        struct gate g = {0, k, k % 2};
-        through = import_with_gate(&g);
-        ck_assert_uint_lt(k, 1000000);
-    }
-    ck_assert_uint_gt(k, 100);
+    ck_assert_uint_gt(import_without_memory(pb_written(&trace)), 100);
     forget_packets();
 }
 END_TEST

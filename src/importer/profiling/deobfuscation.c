@@ -236,7 +236,8 @@ void deobfuscation_finish(struct profiling_machine *s)
         read_mapping(&d, s->obfuscation_maps.p[i]);
     for (size_t i = 0; host != s && i < host->obfuscation_maps.n; i++) /* tools that add mappings name no machine */
         read_mapping(&d, host->obfuscation_maps.p[i]);
-    if (d.names.classes.n) {
+    /* Rows refer to each other only when none was lost for want of memory. */
+    if (d.names.classes.n && !s->m->im->failed && !storage_failed(s->m->st)) {
         note_stacks(&d);
         name_frames(&d);
         for (size_t i = 0; s->graphs && i < s->graphs->done.n; i++)
