@@ -23,6 +23,6 @@ static inline uint64_t hash_combine(uint64_t h, uint64_t v)
     return hash_fold(h ^ v, 0xe7037ed1a0b428dbu ^ (h << 1));
 }
 
-uint64_t hash_bytes(const void *p, size_t len);
+uint64_t hash_bytes(const void *data, size_t len);
 
 #endif

@@ -36,7 +36,7 @@ struct import_options {
 
 struct importer;
 
-int importer_open(struct importer **im, struct storage *st, const struct import_options *options, struct error *err);
+int importer_open(struct importer **out, struct storage *st, const struct import_options *options, struct error *err);
 
 /* Imports one file or directory; "-" is standard input. Several calls merge several traces on one timeline. */
 int importer_add_file(struct importer *im, const char *path, struct error *err);

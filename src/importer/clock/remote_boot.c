@@ -92,15 +92,18 @@ static bool snapshot_moment(struct slice snapshot, int64_t *moment)
     struct pb_field f, g;
     while (pb_next(&c, &f)) {
         uint32_t id = 0;
+        bool has_value = false;
         struct pb_cursor clock = pb_cursor(f.id == 1 ? pb_bytes(&f) : slice_of(NULL, 0));
         while (pb_next(&clock, &g)) {
             if (g.id == 1)
                 id = pb_u32(&g);
-            else if (g.id == 2)
+            else if (g.id == 2) {
                 *moment = pb_i64(&g);
+                has_value = true;
+            }
         }
         if (id == CLOCK_ID_BOOTTIME)
-            return true;
+            return has_value;
     }
     return false;
 }
