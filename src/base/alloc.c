@@ -43,7 +43,8 @@ char *mem_strndup(const char *s, size_t len)
     char *copy = mem_alloc(len + 1);
     if (!copy)
         return NULL;
-    memcpy(copy, s, len);
+    if (len) /* an empty view may have no bytes at all */
+        memcpy(copy, s, len);
     copy[len] = 0;
     return copy;
 }

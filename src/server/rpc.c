@@ -139,7 +139,7 @@ void rpc_metatrace_stop(struct worker *w, struct session *s, struct slice args, 
 
 static char *copy_text(struct slice s)
 {
-    return mem_strndup(s.p ? (const char *)s.p : "", s.len);
+    return mem_strndup((const char *)s.p, s.len);
 }
 
 static void register_package(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
