@@ -227,8 +227,8 @@ class Command(Case):
         self.start_traced()
         for sig in (signal.SIGINT, signal.SIGTERM):
             x = self.dir / sig.name
-            p = self.perfetto("--txt", "-c", self.config(config()), "-o", x)
             n = self.log().count("configured by")
+            p = self.perfetto("--txt", "-c", self.config(config()), "-o", x)
             wait_for(lambda: self.log().count("configured by") > n or p.poll() is not None)
             p.send_signal(sig)
             _, err = self.finish(p)

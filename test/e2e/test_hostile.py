@@ -499,8 +499,8 @@ class Hostile(Case):
 
     def test_killed_consumers(self):
         for _ in range(6):  # more than one uid may have sessions: they must really end
-            perf = self.perfetto("-c", self.config(config()), "--txt", "-o", self.dir / "out")
             n = self.log().count("configured by")
+            perf = self.perfetto("-c", self.config(config()), "--txt", "-o", self.dir / "out")
             wait_for(lambda: self.log().count("configured by") > n or perf.poll() is not None)
             perf.kill()
             perf.wait()
