@@ -22,21 +22,67 @@ JOIN flow AS f ON f.slice_out = a.id
 JOIN actual_frame_timeline_slice AS s ON s.id = f.slice_in
 WHERE s.upid IN (SELECT upid FROM _android_sf_process);
 
--- What the compositor did in each turn, and how long: slices of its main thread one below the top.
-CREATE PERFETTO TABLE android_surfaceflinger_workloads(
-  id JOINID(slice.id),
-  ts TIMESTAMP,
-  dur DURATION,
-  name STRING,
-  sf_vsync LONG
-) AS
+-- Slices of the compositor with the turn ("commit N", "composite N") that they belong to.
+CREATE PERFETTO TABLE _android_sf_work AS
 SELECT
   s.id,
   s.ts,
   s.dur,
   s.name,
-  cast_int!(regexp_extract(t.name, '^(?:commit|composite) ([0-9]+)')) AS sf_vsync
+  cast_int!(coalesce(
+    regexp_extract(s.name, '^(?:commit|composite|frameSignal) ([0-9]+)'),
+    (
+      SELECT regexp_extract(a.name, '^(?:commit|composite) ([0-9]+)')
+      FROM ancestor_slice(s.id) AS a
+      WHERE a.name GLOB 'commit *' OR a.name GLOB 'composite *'
+      LIMIT 1
+    )
+  )) AS sf_vsync
 FROM thread_slice AS s
-JOIN slice AS t ON t.id = s.parent_id
-WHERE s.is_main_thread AND s.upid IN (SELECT upid FROM _android_sf_process)
-  AND (t.name GLOB 'commit *' OR t.name GLOB 'composite *');
+WHERE s.upid IN (SELECT upid FROM _android_sf_process) AND s.dur >= 0;
+
+-- The time of a turn's slices whose names are like the pattern.
+CREATE PERFETTO MACRO _android_sf_time(pattern Expr)
+RETURNS Expr AS sum(iif(w.name GLOB $pattern, w.dur, NULL));
+
+-- What the compositor did in each turn: the time of its steps, of the hardware composer and of drawing. NULL where the
+-- trace has no such slice.
+CREATE PERFETTO TABLE android_surfaceflinger_workloads(
+  ts TIMESTAMP,
+  source STRING,
+  output_name STRING,
+  sf_vsync LONG,
+  sf_cpu_frame_signal_nanos LONG,
+  sf_cpu_commit_nanos LONG,
+  sf_cpu_composite_nanos LONG,
+  hwc_present_nanos LONG,
+  hwc_validate_nanos LONG,
+  hwc_present_or_validate_nanos LONG,
+  re_draw_layers_nanos LONG,
+  re_gpu_completion_nanos LONG,
+  skia_flush_nanos LONG,
+  skia_submit_nanos LONG,
+  gpu_composited_layers LONG,
+  dpu_composited_layers LONG
+) AS
+SELECT
+  min(w.ts) AS ts,
+  'SurfaceFlinger' AS source,
+  max(regexp_extract(w.name, '^prepareFrame for (.*)$')) AS output_name,
+  w.sf_vsync,
+  _android_sf_time!('frameSignal*') AS sf_cpu_frame_signal_nanos,
+  _android_sf_time!('commit *') AS sf_cpu_commit_nanos,
+  _android_sf_time!('composite *') AS sf_cpu_composite_nanos,
+  _android_sf_time!('HwcPresentDisplay*') AS hwc_present_nanos,
+  _android_sf_time!('HwcValidateDisplay*') AS hwc_validate_nanos,
+  _android_sf_time!('HwcPresentOrValidateDisplay*') AS hwc_present_or_validate_nanos,
+  _android_sf_time!('*drawLayers*') AS re_draw_layers_nanos,
+  _android_sf_time!('*RE Completion*') AS re_gpu_completion_nanos,
+  _android_sf_time!('*flush surface*') AS skia_flush_nanos,
+  _android_sf_time!('*skia submit*') AS skia_submit_nanos,
+  sum(w.name GLOB 'draw layer * GPU*') AS gpu_composited_layers,
+  sum(w.name GLOB 'draw layer * DEVICE*') AS dpu_composited_layers
+FROM _android_sf_work AS w
+WHERE w.sf_vsync IS NOT NULL
+GROUP BY w.sf_vsync
+ORDER BY w.sf_vsync;

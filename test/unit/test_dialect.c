@@ -47,6 +47,11 @@ static const struct {
      "(SELECT "
      "1 AS v UNION SELECT 2) JOIN f(v)",
      "10,20"},
+    /* an OR over a table function's columns: SQLite plans each part without the arguments */
+    {"CREATE PERFETTO FUNCTION f(a LONG) RETURNS TABLE(x LONG) AS SELECT $a AS x; SELECT x FROM f(3) WHERE x = 3 OR x "
+     "> 9",
+     "3"},
+    {"SELECT count(*) FROM ancestor_slice(NULL) WHERE name = 'a' OR name = 'b' OR id = 3", "0"},
     {"CREATE PERFETTO FUNCTION f(a LONG) RETURNS TABLE(x LONG) AS SELECT 1 AS x; CREATE OR REPLACE PERFETTO FUNCTION "
      "f(a "
      "LONG) RETURNS TABLE(z LONG) AS SELECT 5 AS z; SELECT z FROM f(0)",

@@ -116,12 +116,9 @@ static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     info->needToFreeIdxStr = 1;
     if (missing && unusable)
         return SQLITE_CONSTRAINT;
-    if (missing) {
-        sqlite3_free(base->zErrMsg);
-        base->zErrMsg = sqlite3_mprintf("%s: not all arguments are given, %d are needed", f->name, n);
-        return SQLITE_ERROR;
-    }
-    info->estimatedCost = 1000;
+    /* for a part of an OR SQLite asks without the arguments: a plan that is never the best, and fails when it is run */
+    info->idxNum = missing > 0;
+    info->estimatedCost = missing ? 1e99 : 1000;
     info->estimatedRows = 100;
     return SQLITE_OK;
 }
@@ -179,9 +176,10 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
     struct function_cursor *c = (struct function_cursor *)base;
     struct sql_function *f = ((struct function_table *)base->pVtab)->f;
     struct error err = {0};
-    (void)number;
     c->eof = true;
     c->row = -1;
+    if (number)
+        return fail(base, f->name, "not all arguments are given");
     if (c->stmt) {
         sqlite3_reset(c->stmt);
     } else {

@@ -493,7 +493,11 @@ static uint32_t wanted_rows(const struct plan *p, int argc, sqlite3_value **argv
 int vtab_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
 {
     struct cursor *c = (struct cursor *)base;
-    (void)number;
+    if (number) {
+        sqlite3_free(base->pVtab->zErrMsg);
+        base->pVtab->zErrMsg = sqlite3_mprintf("%s: argument %d is missing", c->v->source->function->name, number);
+        return SQLITE_ERROR;
+    }
     if (c->plan_text != text) {
         plan_parse(&c->plan, text);
         c->plan_text = text;

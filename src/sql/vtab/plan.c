@@ -152,6 +152,7 @@ struct choice {
     sqlite3_str *text;
     struct estimate est;
     int n_args;
+    int missing;            /* argument of a table function; 0: all are there */
     uint64_t equal, ranged; /* table columns with such constraints; bit i: column i */
     bool inner;             /* a value comes from elsewhere: another table of a join, most likely */
 };
@@ -259,8 +260,10 @@ static int take_arguments(struct choice *c)
                 if (c->info->aConstraint[i].iColumn >= 0 && !c->info->aConstraint[i].usable &&
                     c->v->columns.at[c->info->aConstraint[i].iColumn] == VTAB_ARG - arg)
                     return SQLITE_CONSTRAINT; /* another order of the join can give it */
-            c->v->base.zErrMsg = sqlite3_mprintf("%s: argument %d is missing", c->v->source->function->name, arg + 1);
-            return SQLITE_ERROR;
+            /* for a part of an OR SQLite asks without the arguments: such a plan is never the best, and fails when run
+             */
+            c->missing = arg + 1;
+            return SQLITE_OK;
         }
         take(c, found, (struct plan_term){(int16_t)(VTAB_ARG - arg), PLAN_EQ}, true);
     }
@@ -374,6 +377,9 @@ int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         info->estimatedRows = (sqlite3_int64)rows;
         if (c.est.unique)
             info->estimatedRows = 1;
+        if (c.missing)
+            info->estimatedCost = 1e99;
+        info->idxNum = c.missing;
     }
     char *text = sqlite3_str_finish(c.text);
     if (rc == SQLITE_OK && text) {
