@@ -17,6 +17,14 @@ bool aggregate_is_plain(const char *name);
 /* A word of a column as the result of a function or a column. */
 void aggregate_result(const struct engine *e, sqlite3_context *ctx, enum col_type type, int64_t word);
 
+/* A table function of an engine with columns c0 …, and the hidden arguments spec, v0 …. */
+struct aggregate_vtab {
+    sqlite3_vtab base;
+    struct engine *e;
+};
+int aggregate_connect(sqlite3 *db, struct engine *e, int columns, int values, sqlite3_vtab **out);
+int aggregate_disconnect(sqlite3_vtab *base);
+
 extern const sqlite3_module neighbours_module;
 
 #endif

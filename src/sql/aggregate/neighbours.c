@@ -117,38 +117,12 @@ static void read_ahead(const struct cursor *c, struct output *o)
 
 /* ---- the virtual table ---- */
 
-struct neighbours_table {
-    sqlite3_vtab base;
-    struct engine *e;
-};
-
 static int x_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out, char **message)
 {
     (void)argc;
     (void)argv;
     (void)message;
-    struct neighbours_table *v = mem_zalloc(sizeof *v);
-    sqlite3_str *s = sqlite3_str_new(NULL);
-    sqlite3_str_appendall(s, "CREATE TABLE x(");
-    for (int i = 0; i < AGGREGATE_MAX_COLUMNS; i++)
-        sqlite3_str_appendf(s, "c%d,", i);
-    sqlite3_str_appendall(s, "spec HIDDEN)");
-    char *text = sqlite3_str_finish(s);
-    int rc = v && text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
-    sqlite3_free(text);
-    if (rc != SQLITE_OK) {
-        mem_free(v);
-        return rc;
-    }
-    v->e = client;
-    *out = &v->base;
-    return SQLITE_OK;
-}
-
-static int x_disconnect(sqlite3_vtab *base)
-{
-    mem_free(base);
-    return SQLITE_OK;
+    return aggregate_connect(db, client, AGGREGATE_MAX_COLUMNS, 0, out);
 }
 
 static int x_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
@@ -176,7 +150,7 @@ static int x_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
         mem_free(outputs);
         return SQLITE_NOMEM;
     }
-    c->e = ((struct neighbours_table *)base)->e;
+    c->e = ((struct aggregate_vtab *)base)->e;
     c->outputs = outputs;
     *out = &c->base;
     return SQLITE_OK;
@@ -247,7 +221,7 @@ static int x_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 
 const sqlite3_module neighbours_module = {.xConnect = x_connect,
                                           .xBestIndex = x_best_index,
-                                          .xDisconnect = x_disconnect,
+                                          .xDisconnect = aggregate_disconnect,
                                           .xOpen = x_open,
                                           .xClose = x_close,
                                           .xFilter = x_filter,

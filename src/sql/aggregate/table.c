@@ -318,23 +318,15 @@ static int finish(struct cursor *c)
 
 /* ---- the virtual table ---- */
 
-struct aggregate_table {
-    sqlite3_vtab base;
-    struct engine *e;
-};
-
-static int x_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out, char **message)
+int aggregate_connect(sqlite3 *db, struct engine *e, int columns, int values, sqlite3_vtab **out)
 {
-    (void)argc;
-    (void)argv;
-    (void)message;
-    struct aggregate_table *v = mem_zalloc(sizeof *v);
+    struct aggregate_vtab *v = mem_zalloc(sizeof *v);
     sqlite3_str *s = sqlite3_str_new(NULL);
     sqlite3_str_appendall(s, "CREATE TABLE x(");
-    for (int i = 0; i < AGGREGATE_MAX_COLUMNS + 4; i++)
+    for (int i = 0; i < columns; i++)
         sqlite3_str_appendf(s, "c%d,", i);
     sqlite3_str_appendall(s, "spec HIDDEN");
-    for (int i = 0; i < AGGREGATE_MAX_VALUES; i++)
+    for (int i = 0; i < values; i++)
         sqlite3_str_appendf(s, ",v%d HIDDEN", i);
     sqlite3_str_appendall(s, ")");
     char *text = sqlite3_str_finish(s);
@@ -344,15 +336,23 @@ static int x_connect(sqlite3 *db, void *client, int argc, const char *const *arg
         mem_free(v);
         return rc;
     }
-    v->e = client;
+    v->e = e;
     *out = &v->base;
     return SQLITE_OK;
 }
 
-static int x_disconnect(sqlite3_vtab *base)
+int aggregate_disconnect(sqlite3_vtab *base)
 {
     mem_free(base);
     return SQLITE_OK;
+}
+
+static int x_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out, char **message)
+{
+    (void)argc;
+    (void)argv;
+    (void)message;
+    return aggregate_connect(db, client, AGGREGATE_MAX_COLUMNS + 4, AGGREGATE_MAX_VALUES, out);
 }
 
 /* Arguments are all equalities on hidden columns, in their order. */
@@ -380,7 +380,7 @@ static int x_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
     struct cursor *c = mem_zalloc(sizeof *c);
     if (!c)
         return SQLITE_NOMEM;
-    c->e = ((struct aggregate_table *)base)->e;
+    c->e = ((struct aggregate_vtab *)base)->e;
     *out = &c->base;
     return SQLITE_OK;
 }
@@ -481,7 +481,7 @@ static int x_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 
 static const sqlite3_module aggregate_module = {.xConnect = x_connect,
                                                 .xBestIndex = x_best_index,
-                                                .xDisconnect = x_disconnect,
+                                                .xDisconnect = aggregate_disconnect,
                                                 .xOpen = x_open,
                                                 .xClose = x_close,
                                                 .xFilter = x_filter,
