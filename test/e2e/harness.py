@@ -1,6 +1,7 @@
 """What the end-to-end tests share: real daemons on sockets of their own, raw IPC frames, packets of a trace."""
 import os
 import pathlib
+import re
 import signal
 import socket
 import struct
@@ -209,9 +210,9 @@ class Case(unittest.TestCase):
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait()
-        log = self.dir / "traced.log"
-        if log.exists() and "Sanitizer" in log.read_text(errors="replace"):
-            raise AssertionError(log.read_text(errors="replace"))
+        for log in self.dir.rglob("*.log"):
+            if re.search("Sanitizer|runtime error:", log.read_text(errors="replace")):
+                raise AssertionError(log.read_text(errors="replace"))
         self._dir.cleanup()
 
     def start_traced(self, *args, producers=None):

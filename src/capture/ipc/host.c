@@ -144,7 +144,8 @@ void ipc_reply(const struct ipc_call *call, bool success, bool has_more, struct 
 static void copy_name(char *to, size_t size, struct slice from)
 {
     size_t n = from.len < size - 1 ? from.len : size - 1;
-    memcpy(to, from.p, n);
+    if (n) /* a name that was not given is NULL */
+        memcpy(to, from.p, n);
     to[n] = 0;
 }
 
