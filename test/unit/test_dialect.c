@@ -226,21 +226,13 @@ END_TEST
 START_TEST(modules_that_go_wrong)
 {
     static const char *const texts[] = {
-        "bad.loop",
-        "INCLUDE PERFETTO MODULE bad.pool",
-        "bad.pool",
-        "INCLUDE PERFETTO MODULE bad.loop",
-        "bad.sql",
-        "CREATE PERFETTO VIEW v AS\nSELECT x FROM nowhere",
-        "bad.rows",
-        "SELECT 1",
-        "bad.outer",
-        "\nINCLUDE PERFETTO MODULE bad.sql;",
-        "bad.macro",
-        "CREATE PERFETTO MACRO broken(x Expr) RETURNS Expr AS (\nSELECT missing + $x)",
-        "bad.user",
-        "INCLUDE PERFETTO MODULE bad.macro;\nCREATE PERFETTO TABLE t AS SELECT broken!(1) "
-        "AS a"};
+        "bad.loop",  "INCLUDE PERFETTO MODULE bad.pool",
+        "bad.pool",  "INCLUDE PERFETTO MODULE bad.loop",
+        "bad.sql",   "CREATE PERFETTO VIEW v AS\nSELECT x FROM nowhere",
+        "bad.rows",  "SELECT 1",
+        "bad.outer", "\nINCLUDE PERFETTO MODULE bad.sql;",
+        "bad.macro", "CREATE PERFETTO MACRO broken(x Expr) RETURNS Expr AS (\nSELECT missing + $x)",
+        "bad.user",  "INCLUDE PERFETTO MODULE bad.macro;\nCREATE PERFETTO TABLE t AS SELECT broken!(1) AS a"};
     package("bad", false, 0, 7, texts);
     sql_must_fail(&f, "INCLUDE PERFETTO MODULE bad.loop", "INCLUDE: cycle detected");
     sql_must_fail(&f, "INCLUDE PERFETTO MODULE bad.rows", "INCLUDE: Included module returning values.");

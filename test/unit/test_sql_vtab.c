@@ -588,8 +588,7 @@ END_TEST
 START_TEST(aggregates_are_native)
 {
     static const char *const native[] = {"SELECT count(*) FROM slice",
-                                         "select track_id, sum(dur) d from slice group by 1 "
-                                         "order by d desc limit 3",
+                                         "select track_id, sum(dur) d from slice group by 1 order by d desc limit 3",
                                          "select s.name, max(s.dur) from slice s where s.dur > 5 group by s.name;"};
     static const char *const foreign[] = {"SELECT count(*) FROM instant",
                                           "SELECT count(*), name FROM slice",
@@ -666,8 +665,8 @@ START_TEST(mutated_statements_do_no_harm)
     static const char *const texts[] = {"SELECT t.track_id, count(*) AS n, sum(t.dur) d FROM v_slice AS t WHERE t.dur "
                                         ">= -1 AND name = 'abc' GROUP BY t.track_id "
                                         "ORDER BY n DESC, 1 LIMIT 5 OFFSET 2",
-                                        "select count(name), max(depth) from slice where ts between 1.5 and 99 and "
-                                        "parent_id is not null and name glob 'a*';",
+                                        ("select count(name), max(depth) from slice where ts between 1.5 and 99 and "
+                                         "parent_id is not null and name glob 'a*';"),
                                         "select category, name, min(id) from slice group by 1, 2 order by 2 desc"};
     struct storage st;
     struct engine *e;
