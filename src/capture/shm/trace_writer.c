@@ -110,16 +110,27 @@ static void mark_loss(struct trace_writer *w)
     return_chunk(w);
 }
 
-/* The mark of a loss that began when there was no chunk to leave it in gets a chunk of its own. */
-static void pay_mark(struct trace_writer *w)
+/* The mark of a loss that began when there was no chunk to leave it in gets a chunk of its own; false: still none. */
+static bool pay_mark(struct trace_writer *w)
 {
     struct shm_chunk c = {0};
-    if (!w->owes_mark || w->chunk.p || !get_chunk(w, &c, 0))
-        return;
+    if (!get_chunk(w, &c, 0))
+        return false;
     use_chunk(w, &c);
     w->frag_size = NULL;
     mark_loss(w);
-    use_garbage(w);
+    return true;
+}
+
+/* The next chunk to begin packets in, behind the mark of what was lost before; false when there is none. */
+static bool fresh_chunk(struct trace_writer *w)
+{
+    struct shm_chunk c = {0};
+    if ((w->owes_mark && !pay_mark(w)) || !get_chunk(w, &c, 0))
+        return false;
+    return_chunk(w);
+    use_chunk(w, &c);
+    return true;
 }
 
 static void send_patches(struct trace_writer *w)
@@ -214,16 +225,11 @@ void trace_writer_begin_packet(struct trace_writer *w)
     w->depth = w->too_deep = 0;
     w->bytes_before = 0;
     w->stats.packets++;
-    pay_mark(w);
-    if (!w->chunk.p || w->end - w->cur < MIN_TO_BEGIN || packet_count(w) >= SHM_MAX_PACKETS) {
-        struct shm_chunk c = {0};
-        if (!get_chunk(w, &c, 0)) {
-            w->frag_size = NULL;
-            drop_packet(w);
-            return;
-        }
-        return_chunk(w);
-        use_chunk(w, &c);
+    bool room = w->chunk.p && w->end - w->cur >= MIN_TO_BEGIN && packet_count(w) < SHM_MAX_PACKETS;
+    if (!room && !fresh_chunk(w)) {
+        w->frag_size = NULL;
+        drop_packet(w);
+        return;
     }
     /* counted before it is written: a scraper knows that the last packet is not whole (spec ipc 6) */
     atomic_fetch_add_explicit(&header_of(w)->packets, 1, memory_order_release);
@@ -269,8 +275,9 @@ void trace_writer_flush(struct trace_writer *w)
     if (w->in_packet)
         return;
     return_chunk(w);
+    if (w->owes_mark) /* perhaps no packet comes behind it */
+        pay_mark(w);
     use_garbage(w);
-    pay_mark(w);
 }
 
 /* Skips what is written inside messages nested too deep: the protobuf stays well-formed. */
