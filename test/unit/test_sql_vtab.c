@@ -567,7 +567,11 @@ START_TEST(neighbours_are_native)
         {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts) + lag(ts) OVER (ORDER BY dur) AS g FROM slice)",
          false},
         {"SELECT max(g) FROM (SELECT lead(ts) OVER (PARTITION BY value ORDER BY ts) AS g FROM counter)", false},
-        {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts ROWS 1 PRECEDING) AS g FROM slice)", false}};
+        {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts ROWS 1 PRECEDING) AS g FROM slice)", false},
+        {"WITH slice AS (SELECT 1 AS ts) SELECT lead(ts) OVER (ORDER BY ts) AS g FROM slice", false},
+        {"WITH a AS (SELECT 1), slice(ts) AS (SELECT 1) SELECT lead(ts) OVER (ORDER BY ts) AS g FROM slice", false},
+        {"WITH a AS (SELECT lead(ts) OVER (ORDER BY ts) AS g FROM slice) SELECT max(g) FROM a", true},
+        {"CREATE VIEW of_slice AS SELECT lead(ts) OVER (ORDER BY ts) AS g FROM slice", false}};
     struct storage st;
     struct engine *e;
     struct engine_result r;

@@ -58,10 +58,14 @@ static const struct token *token(const struct parser *p)
     return &p->tokens.p[p->at];
 }
 
+static bool is_word(const struct token *t, const char *word)
+{
+    return t->kind == TOKEN_WORD && token_is((const char *)t->s.p, t->s.len, word);
+}
+
 static bool at_word(const struct parser *p, const char *word)
 {
-    const struct token *t = token(p);
-    return t->kind == TOKEN_WORD && token_is((const char *)t->s.p, t->s.len, word);
+    return is_word(token(p), word);
 }
 
 static void advance(struct parser *p)
@@ -223,6 +227,18 @@ static bool parse_select(struct parser *p, struct found *f)
     return !p->bad && (kind == TOKEN_RP || kind == TOKEN_END || kind == TOKEN_SEMI);
 }
 
+/* May the name be one that a WITH defines, and not the table? Says so rather too often. */
+static bool is_common_table(const struct parser *p, struct slice name)
+{
+    for (size_t i = 1; i + 1 < p->tokens.n; i++) {
+        const struct token *t = &p->tokens.p[i];
+        bool listed = t[-1].kind == TOKEN_COMMA || is_word(&t[-1], "with") || is_word(&t[-1], "recursive");
+        if (listed && same_name(t->s, name) && (t[1].kind == TOKEN_LP || is_word(&t[1], "as")))
+            return true;
+    }
+    return false;
+}
+
 /* ---- the other statement ---- */
 
 static bool suits(const struct table *t, const struct found *f)
@@ -311,10 +327,11 @@ sqlite3_stmt *neighbours_prepare(struct engine *e, struct slice sql, sqlite3_stm
     struct parser p = {0};
     struct found f;
     sqlite3_stmt *stmt = NULL;
-    bool whole = tokenize(&p, sql);
-    for (size_t i = 0; whole && !stmt && i < p.tokens.n; i++) {
+    /* what a CREATE keeps would hold the columns' numbers, and the table may be made anew */
+    bool suitable = tokenize(&p, sql) && !at_word(&p, "create");
+    for (size_t i = 0; suitable && !stmt && i < p.tokens.n; i++) {
         p.at = i;
-        if (accept_word(&p, "select") && parse_select(&p, &f))
+        if (accept_word(&p, "select") && parse_select(&p, &f) && !is_common_table(&p, f.table))
             stmt = prepare_select(e, &p, &f, sql, original);
     }
     vec_free(&p.tokens);
