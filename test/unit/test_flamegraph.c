@@ -103,6 +103,9 @@ static const struct {
     {"SELECT * FROM " CALL("'colour', 'red'"), "unknown tag 'colour'"},
     {"SELECT * FROM " CALL("'grouping', 5"), "should be a text"},
     {"SELECT __intrinsic_flamegraph_find(1, 'SUPER_ROOT')", "WHERE clause"},
+    {"SELECT 1 FROM f(__intrinsic_flamegraph_config('value', 'value')) WHERE __intrinsic_flamegraph_find(_tree_id, "
+     "NULL)",
+     "only 'SUPER_ROOT' can be found"},
     {"CREATE VIRTUAL TABLE e USING __intrinsic_flamegraph((SELECT 1 AS id, 'x' AS name))", "no column parent_id"},
     {"CREATE VIRTUAL TABLE e USING __intrinsic_flamegraph((SELECT 1 AS id, NULL AS parent_id, 'x' AS name, -1 AS v)); "
      "SELECT * FROM e(__intrinsic_flamegraph_config('value', 'v'))",

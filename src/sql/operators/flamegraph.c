@@ -311,7 +311,7 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
     if (!c->c)
         return operator_error(base->pVtab,
                               "flamegraph: the argument should be made by __intrinsic_flamegraph_config()");
-    if (c->super_root && (argc < 2 || strcmp((const char *)sqlite3_value_text(argv[1]), "SUPER_ROOT") != 0))
+    if (c->super_root && (argc < 2 || !slice_eq_str(function_text(argv[1]), "SUPER_ROOT")))
         return operator_error(base->pVtab, "flamegraph: only 'SUPER_ROOT' can be found");
     int rc = flame_tree_build(&c->tree, &t->s, c->c, &err);
     if (rc)
