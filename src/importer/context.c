@@ -185,7 +185,7 @@ struct machine_ctx *importer_named_machine(struct importer *im, const char *name
     uint64_t next = (uint64_t)UINT32_MAX + 1;
     for (size_t i = 0; i < im->machines.n; i++) {
         struct machine_ctx *m = im->machines.p[i];
-        if (m->raw_id > UINT32_MAX && ROW_GET(im->st, machine, name, m->id) == id)
+        if (machine_is_named(m) && ROW_GET(im->st, machine, name, m->id) == id)
             return m;
         next = m->raw_id >= next ? m->raw_id + 1 : next;
     }

@@ -95,6 +95,11 @@ struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ct
 
 /* The machine that a manifest calls `name`, made when new. */
 struct machine_ctx *importer_named_machine(struct importer *im, const char *name);
+/* A manifest gave it its name, which is what it is found by: a recording's own word for it does not replace that. */
+static inline bool machine_is_named(const struct machine_ctx *m)
+{
+    return m->raw_id > UINT32_MAX;
+}
 
 /* For importer_finish() and importer_close(). */
 void machine_finish(struct machine_ctx *m);

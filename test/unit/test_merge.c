@@ -32,6 +32,12 @@ static struct slice make_trace(struct pb_writer *w, const char *name, uint32_t m
         pb_end(w, snapshot);
         pb_end(w, packet);
     }
+    size_t said = pb_begin(w, 1), info = pb_begin(w, 45);
+    pb_put_str(w, 17, "Linux"); /* what every recorder of ours says of its machine, unless told otherwise */
+    pb_end(w, info);
+    if (machine_id)
+        pb_put_varint(w, 98, machine_id);
+    pb_end(w, said);
     size_t packet = pb_begin(w, 1);
     pb_put_i64(w, 8, ts);
     if (machine_id)

@@ -144,7 +144,8 @@ enum tokenize_result system_info_tokenize(struct packet *p)
             break;
         }
         case 17:
-            ROW_SET(m->st, machine, name, m->id, s);
+            if (!machine_is_named(m))
+                ROW_SET(m->st, machine, name, m->id, s);
             break;
         }
     }
