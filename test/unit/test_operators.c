@@ -363,6 +363,16 @@ START_TEST(reachability_agrees_with_a_recursive_query)
 }
 END_TEST
 
+/* A ring with links both ways, as lists in heaps are, takes no more than another graph of its size. */
+START_TEST(dominators_of_a_ring)
+{
+    sql_run(&f, "INCLUDE PERFETTO MODULE graphs.dominator_tree; CREATE TABLE ring AS WITH RECURSIVE n(i) AS (SELECT 0 "
+                "UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT i AS source_node_id, (i + 1) % 60001 AS "
+                "dest_node_id FROM n UNION ALL SELECT (i + 1) % 60001, i FROM n");
+    sql_expect(&f, "SELECT count(*), sum(dominator_node_id = 0) FROM graph_dominator_tree!(ring, 0)", "60001,60000");
+}
+END_TEST
+
 /* Threads that run, sleep and wake each other, in any order. */
 static void random_thread_states(uint32_t threads)
 {
@@ -646,6 +656,7 @@ Suite *operators_suite(void)
     tcase_add_loop_test(t, merges_and_counts_agree_with_counting, 0, 20);
     tcase_add_test(t, intervals_refuse_what_is_unfinished);
     tcase_add_loop_test(t, reachability_agrees_with_a_recursive_query, 0, 20);
+    tcase_add_test(t, dominators_of_a_ring);
     tcase_add_loop_test(t, a_critical_path_covers_its_thread, 0, 20);
     tcase_add_loop_test(t, cpu_time_of_the_library_adds_up, 0, 5);
     tcase_add_loop_test(t, operators_and_functions, 0, COUNT(cases));

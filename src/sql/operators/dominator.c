@@ -1,7 +1,8 @@
 /* __intrinsic_dominator_tree(source, destination, root): which node every path from the root to a node must pass.
  *
- * The iterative algorithm of Cooper, Harvey and Kennedy over reverse postorder. Nodes that the root does not reach are
- * left out; the root has no dominator. */
+ * Lengauer and Tarjan's semidominators by preorder, then the nearest common ancestor of each with its tree parent (the
+ * variant known as semi-NCA): a linked list with links both ways, common in heaps, costs no more than other graphs.
+ * Nodes that the root does not reach are left out; the root has no dominator. */
 #include "sql/operators/rows.h"
 #include "sql/operators/values.h"
 
@@ -34,35 +35,44 @@ static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 struct dominators {
     const struct graph_value *g;
-    uint32_t *order;  /* nodes in postorder */
-    uint32_t *number; /* [node] place in it, NONE when not reached */
-    uint32_t *idom;   /* [place] place of the dominator */
-    uint32_t *next;   /* [node] next edge to follow, while walking */
-    uint32_t *stack;
+    uint32_t *order;    /* nodes in preorder; all below are by place in it, unless said otherwise */
+    uint32_t *number;   /* [node] place in the order, NONE when not reached */
+    uint32_t *parent;   /* in the tree of the walk */
+    uint32_t *idom;     /* the dominator */
+    uint32_t *semi;     /* the least place from which a path over greater ones leads here */
+    uint32_t *ancestor; /* upwards in the forest of what is done, shortened as it is walked; NONE at its roots */
+    uint32_t *label;    /* place of the least semi from here to below that root */
+    uint32_t *stack;    /* places */
+    uint32_t *next;     /* [node] next edge to follow, while walking */
     uint32_t *pred_first, *preds; /* predecessors by node */
     uint32_t n;
 };
 
-static void postorder(struct dominators *d, uint32_t root)
+static void reach(struct dominators *d, uint32_t node, uint32_t parent)
+{
+    d->number[node] = d->n;
+    d->order[d->n] = node;
+    d->parent[d->n] = parent;
+    d->next[node] = d->g->first[node];
+    d->n++;
+}
+
+static void preorder(struct dominators *d, uint32_t root)
 {
     uint32_t depth = 0;
-    d->stack[depth++] = root;
-    d->number[root] = 0; /* seen */
-    d->next[root] = d->g->first[root];
+    reach(d, root, NONE);
+    d->stack[depth++] = 0;
     while (depth) {
-        uint32_t node = d->stack[depth - 1];
+        uint32_t place = d->stack[depth - 1], node = d->order[place];
         if (d->next[node] == d->g->first[node + 1]) {
-            d->number[node] = d->n;
-            d->order[d->n++] = node;
             depth--;
             continue;
         }
         uint32_t to = d->g->edges[d->next[node]++];
         if (d->number[to] != NONE)
             continue;
-        d->number[to] = 0;
-        d->next[to] = d->g->first[to];
-        d->stack[depth++] = to;
+        d->stack[depth++] = d->n;
+        reach(d, to, place);
     }
 }
 
@@ -78,47 +88,49 @@ static void predecessors(struct dominators *d)
             d->preds[d->pred_first[d->g->edges[e] + 1]++] = i;
 }
 
-static uint32_t intersect(const struct dominators *d, uint32_t a, uint32_t b)
+/* The place of the least semi from `place` up to below the root of its tree in the forest. */
+static uint32_t least(const struct dominators *d, uint32_t place)
 {
-    while (a != b) {
-        while (a < b)
-            a = d->idom[a];
-        while (b < a)
-            b = d->idom[b];
+    uint32_t depth = 0;
+    for (uint32_t at = place; d->ancestor[at] != NONE && d->ancestor[d->ancestor[at]] != NONE; at = d->ancestor[at])
+        d->stack[depth++] = at;
+    while (depth) { /* from the top: all hang below the root afterwards */
+        uint32_t at = d->stack[--depth], up = d->ancestor[at];
+        if (d->semi[d->label[up]] < d->semi[d->label[at]])
+            d->label[at] = d->label[up];
+        d->ancestor[at] = d->ancestor[up];
     }
-    return a;
+    return d->label[place];
 }
 
-static void solve(struct dominators *d)
+static void solve(const struct dominators *d)
 {
-    bool changed = true;
-    for (uint32_t i = 0; i < d->n; i++)
-        d->idom[i] = NONE;
-    d->idom[d->n - 1] = d->n - 1;
-    while (changed) {
-        changed = false;
-        for (uint32_t i = d->n - 1; i-- > 0;) {
-            uint32_t node = d->order[i], best = NONE;
-            for (uint32_t e = d->pred_first[node]; e < d->pred_first[node + 1]; e++) {
-                uint32_t p = d->number[d->preds[e]];
-                if (p == NONE || d->idom[p] == NONE)
-                    continue;
-                best = best == NONE ? p : intersect(d, p, best);
-            }
-            if (best != d->idom[i]) {
-                d->idom[i] = best;
-                changed = true;
-            }
+    for (uint32_t i = 0; i < d->n; i++) {
+        d->semi[i] = d->label[i] = i;
+        d->ancestor[i] = NONE;
+    }
+    for (uint32_t i = d->n; i-- > 1;) {
+        uint32_t node = d->order[i];
+        for (uint32_t e = d->pred_first[node]; e < d->pred_first[node + 1]; e++) {
+            uint32_t p = d->number[d->preds[e]], best = p == NONE ? i : d->semi[least(d, p)];
+            d->semi[i] = best < d->semi[i] ? best : d->semi[i];
         }
+        d->ancestor[i] = d->parent[i];
+    }
+    d->idom[0] = 0;
+    for (uint32_t i = 1; i < d->n; i++) { /* up the dominators that are known, to one not below the semidominator */
+        d->idom[i] = d->parent[i];
+        while (d->idom[i] > d->semi[i])
+            d->idom[i] = d->idom[d->idom[i]];
     }
 }
 
 static int emit(const struct dominators *d, struct table_builder *b, struct error *err)
 {
     int rc = 0;
-    for (uint32_t i = d->n; rc == 0 && i-- > 0;) {
+    for (uint32_t i = 0; rc == 0 && i < d->n; i++) {
         rc = table_builder_int(b, 0, d->g->ids[d->order[i]], err);
-        if (rc == 0 && i != d->n - 1)
+        if (rc == 0 && i != 0)
             rc = table_builder_int(b, 1, d->g->ids[d->order[d->idom[i]]], err);
         if (rc == 0)
             rc = table_builder_commit(b, err);
@@ -138,19 +150,18 @@ static void final(sqlite3_context *ctx)
     uint32_t n = s->g->n, *block = NULL;
     struct dominators d = {.g = s->g};
     if (value_builder(ctx, &b, 2, names, NULL)) {
-        block = built ? mem_zalloc((8 * (size_t)n + 8 + s->g->n_edges) * sizeof *block) : NULL;
+        block = built ? mem_zalloc((10 * (size_t)n + 2 + s->g->n_edges) * sizeof *block) : NULL;
         const uint64_t *root = u64map_get(&s->g->index, (uint64_t)s->root);
         int rc = block ? 0 : -MRD_ENOMEM;
         if (block && root) {
-            d.order = block;
-            d.number = d.order + n;
-            d.idom = d.number + n;
-            d.next = d.idom + n;
-            d.stack = d.next + n;
-            d.pred_first = d.stack + n;
+            uint32_t **arrays[] = {&d.order,    &d.number, &d.parent, &d.idom, &d.semi,
+                                   &d.ancestor, &d.label,  &d.stack,  &d.next};
+            for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+                *arrays[i] = block + i * n;
+            d.pred_first = d.next + n;
             d.preds = d.pred_first + n + 2;
             memset(d.number, 0xff, n * sizeof *d.number);
-            postorder(&d, (uint32_t)*root);
+            preorder(&d, (uint32_t)*root);
             predecessors(&d);
             solve(&d);
             rc = emit(&d, &b, &err);
