@@ -51,7 +51,7 @@ void conn_close(struct conn *c)
  * kernel reset the connection, and the client lose our last words. */
 static void linger(struct conn *c)
 {
-    if (!c->shut && uv_shutdown(&c->shutdown, &c->uv.stream, NULL) < 0)
+    if (c->ended || (!c->shut && uv_shutdown(&c->shutdown, &c->uv.stream, NULL) < 0))
         conn_close(c);
     c->shut = true;
 }
@@ -168,6 +168,17 @@ static void take_stream(struct conn *c, struct slice bytes)
         conn_close(c);
 }
 
+/* No more requests: parts when those that have come are answered and their answers written. */
+static void on_end(struct conn *c)
+{
+    conn_read(c, false);
+    c->ended = true;
+    if (c->parting && c->writes == 0)
+        linger(c);
+    else if (!c->parting && !session_push(c->session, REQUEST_END, NULL, NULL, 0))
+        conn_close(c);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     static void (*const take[])(struct conn *, struct slice) = {
@@ -176,10 +187,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         [CONN_STREAM] = take_stream,
     };
     struct conn *c = stream->data;
-    if (n == UV_EOF && c->answers_eof && !c->parting) {
-        conn_read(c, false);
-        if (!session_push(c->session, REQUEST_END, NULL, NULL, 0))
-            conn_close(c);
+    if (n == UV_EOF && c->answers_eof) {
+        on_end(c);
         return;
     }
     if (n < 0) {
@@ -195,9 +204,10 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 
 void conn_read(struct conn *c, bool on)
 {
-    if (c->closing || c->reading == on)
+    if (c->closing || c->ended || c->reading == on)
         return;
     c->reading = on;
+    c->last_read_ms = uv_now(&c->server->loop); /* what waited for us is not late */
     if (!on)
         uv_read_stop(&c->uv.stream);
     else if (uv_read_start(&c->uv.stream, give_buffer, on_read) < 0)

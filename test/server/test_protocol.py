@@ -471,6 +471,16 @@ class Life(unittest.TestCase):
         self.assertEqual([m[3] for m in results(got.stdout)], [APPEND, FINALIZE, QUERY])
         self.assertGreater(answers(results(got.stdout))[0].cells[0], 1000)
 
+    def test_stdio_answers_outlive_the_requests(self):
+        """The input ends long before a reader in no hurry has taken the answer."""
+        with tempfile.TemporaryFile() as f:
+            f.write(query("with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000) select i, 'some text to fill it' from n"))
+            f.seek(0)
+            p = subprocess.Popen([SHELL, "server", "stdio", TRACE], stdin=f, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+        r, = answers(results(p.communicate(timeout=60)[0]))
+        self.assertEqual((p.returncode, len(r.rows), r.rows[-1][0]), (0, 100000, 100000))
+
     def test_unix(self):
         with tempfile.TemporaryDirectory() as d:
             env = {"XDG_RUNTIME_DIR": d}
