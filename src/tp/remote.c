@@ -134,8 +134,10 @@ void exchange_end(struct exchange *x, bool whole)
     struct slice rest;
     if (!x->link)
         return;
+    wait_on(x->remote, x->link);
     while (whole && x->link->http && link_read(x->link, &rest, NULL) == 1)
         ; /* what is behind the last message: the end of the chunks */
+    wait_on(x->remote, NULL);
     if (whole && !x->remote->idle)
         x->remote->idle = x->link;
     else

@@ -61,6 +61,8 @@ static int take_result(struct remote_rows *w, struct slice result, struct error 
         char *name;
         switch (f.id) {
         case QUERY_COLUMN_NAMES:
+            if (w->row) /* it has room for the columns of the first message */
+                return error_set(err, -MRD_EFORMAT, "the server's answer is broken: columns amid the rows");
             name = mem_strndup((const char *)pb_bytes(&f).p, pb_bytes(&f).len);
             if (!name || !vec_push(&w->names, name)) {
                 mem_free(name);

@@ -245,6 +245,8 @@ uint64_t tp_loaded_bytes(const struct tp *tp)
 int tp_write_merged(struct tp *tp, const char *path)
 {
     begin(tp);
+    if (tp->remote)
+        return tp_done(tp, error_set(&tp->err, -MRD_EUNSUPPORTED, "%s: a server has the trace", path));
     if (!tp->finished)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: tp_finish() comes first", path));
     return tp_done(tp, importer_write_merged(tp->importer, path, &tp->err));

@@ -87,17 +87,37 @@ class Remote(unittest.TestCase):
             self.assertEqual((p.returncode, err), (0, b"Interrupted\n"))
             self.assertIn(b"4711", out)
 
-    def test_a_server_that_is_none(self):
+    def ask_impostor(self, *answers):
+        """What the shell says of a server that gives each request these bytes, whatever is asked."""
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             s.listen()
-            p = subprocess.Popen([SHELL, "query", "--remote", f"127.0.0.1:{s.getsockname()[1]}", "select 1"], stderr=subprocess.PIPE)
+            p = subprocess.Popen([SHELL, "query", "--remote", f"127.0.0.1:{s.getsockname()[1]}", "select 1"], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE)
             c, _ = s.accept()
             with c:
-                c.recv(4096)
-                c.sendall(b"220 mail.example ESMTP\r\n\r\n" + b"x" * 100)
-            self.assertIn(b"the server answers 220", p.communicate(timeout=20)[1])
-            self.assertEqual(p.returncode, 1)
+                for answer in answers:
+                    c.recv(4096)
+                    c.sendall(answer)
+            err = p.communicate(timeout=20)[1]
+            self.assertEqual(p.returncode, 1, err)
+            return err
+
+    def test_a_server_that_is_none(self):
+        err = self.ask_impostor(b"220 mail.example ESMTP\r\n\r\n" + b"x" * 100)
+        self.assertIn(b"the server answers 220", err)
+
+    def test_a_server_that_finds_more_columns_amid_the_rows(self):
+        def http(body):
+            return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+        def part(*result):
+            return field(1, field(3, STATEMENT) + field(219, field(1, b"".join(result)) + field(3, 1)))
+
+        batch = field(3, field(1, b"\1" * 1000))
+        rows = part(field(1, "one"), batch) + part(field(1, "more") * 1000, batch, batch)
+        err = self.ask_impostor(http(field(1, field(3, STATUS) + field(210, b""))), http(rows))
+        self.assertIn(b"columns amid the rows", err)
 
 
 if __name__ == "__main__":
