@@ -94,18 +94,24 @@ int listen_http(struct server *s, struct error *err)
 
 /* ---- Unix sockets ---- */
 
-/* Removes a socket that nobody listens to any more. False: somebody does. */
-static bool clear_stale(const char *path)
+/* Removes a socket that nobody listens to any more; never anything else. */
+static int clear_stale(const char *path, struct error *err)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return 0; /* nothing is there; what else may be wrong, bind() tells */
+    if (!S_ISSOCK(st.st_mode))
+        return error_set(err, -MRD_EEXISTS, "%s: is there already, and is no socket", path);
     snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool taken = fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0;
     if (fd >= 0)
         close(fd);
-    if (!taken)
-        unlink(path);
-    return !taken;
+    if (taken)
+        return error_set(err, -MRD_EEXISTS, "%s: another server listens there (tp_shell server kill ends it)", path);
+    unlink(path);
+    return 0;
 }
 
 int listen_unix(struct server *s, struct error *err)
@@ -114,9 +120,10 @@ int listen_unix(struct server *s, struct error *err)
     union listener *l = &s->listeners[s->n_listeners];
     if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path - 4)
         return error_set(err, -MRD_EINVALID, "%s: the path of a socket has at most 103 bytes", path);
-    if (!clear_stale(path))
-        return error_set(err, -MRD_EEXISTS, "%s: another server listens there (tp_shell server kill ends it)", path);
-    int rc = uv_pipe_init(&s->loop, &l->pipe, 0);
+    int rc = clear_stale(path, err);
+    if (rc < 0)
+        return rc;
+    rc = uv_pipe_init(&s->loop, &l->pipe, 0);
     if (rc < 0)
         return error_set(err, -MRD_EIO, "%s: %s", path, uv_strerror(rc));
     s->n_listeners++;

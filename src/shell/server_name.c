@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +72,23 @@ void server_name_remove(const struct server_name *n)
     unlink(n->socket_path);
 }
 
+/* Who listens at the socket, as the kernel knows it: the number in the pid file may be another process' by now. 0:
+ * nobody. */
+static pid_t listener(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    struct ucred peer = {0};
+    socklen_t len = sizeof peer;
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        peer.pid = 0;
+    close(fd);
+    return peer.pid;
+}
+
 int server_name_kill(const struct server_name *n, struct error *err)
 {
     char *text = NULL;
@@ -78,10 +97,8 @@ int server_name_kill(const struct server_name *n, struct error *err)
         return error_set(err, -MRD_ENOTFOUND, "no server of that name runs (%s is not there)", n->pid_path);
     long pid = strtol(text, NULL, 10);
     mem_free(text);
-    if (pid <= 1 || kill((pid_t)pid, SIGTERM) < 0) {
-        server_name_remove(n);
+    if (pid <= 1 || listener(n->socket_path) != pid || kill((pid_t)pid, SIGTERM) < 0)
         return error_set(err, -MRD_ENOTFOUND, "no server of that name runs any more");
-    }
     const struct timespec pause = {0, KILL_PAUSE_NS};
     for (int i = 0; i < KILL_TRIES && access(n->pid_path, F_OK) == 0; i++)
         nanosleep(&pause, NULL);

@@ -506,6 +506,24 @@ class Life(unittest.TestCase):
             self.assertEqual(list(pathlib.Path(d, "perfetto").iterdir()), [])
             server.stop()
 
+    def test_unix_spares_what_is_not_its_own(self):
+        with tempfile.TemporaryDirectory() as d:
+            file, path = pathlib.Path(d, "notes"), pathlib.Path(d, "s")
+            file.write_text("kept")
+            p = subprocess.run([SHELL, "server", "unix", "--path", str(file), TRACE], capture_output=True, timeout=20)
+            self.assertEqual((p.returncode, file.read_text()), (1, "kept"), p.stderr)
+            self.assertIn(b"no socket", p.stderr)
+            with subprocess.Popen(["sleep", "60"]) as bystander:  # has got the number that a pid file still names
+                pathlib.Path(f"{path}.pid").write_text(f"{bystander.pid}\n")
+                with socket.socket(socket.AF_UNIX) as stale:
+                    stale.bind(str(path))
+                p = subprocess.run([SHELL, "server", "kill", "--path", str(path)], capture_output=True, timeout=20)
+                self.assertEqual((p.returncode, bystander.poll()), (1, None), p.stderr)
+                bystander.kill()
+            server = Server("--path", path, TRACE, mode="unix")  # takes the stale one's place
+            self.assertIn(str(server.process.pid).encode(), server.process.stdout.readline())
+            self.assertEqual(server.stop(), 0)
+
     def test_idle_and_background(self):
         with tempfile.TemporaryDirectory() as d:
             p = subprocess.run([SHELL, "server", "unix", "--daemonize", "--path", f"{d}/s", "--idle-timeout", "600ms", str(TRACE)],
