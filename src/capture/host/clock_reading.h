@@ -18,7 +18,6 @@ struct clock_readings {
 /* Reads them one right after the other, in the order of the protocol (spec ipc 8), TSC last where there is one. */
 void clock_readings_take(struct clock_readings *r);
 
-/* The value of a clock, 0 when it was not read. */
 /* The same, as of the end: reading them all takes a while where the clock is a device (guests, some boards), and a
  * message that is about to leave should say when it left. */
 void clock_readings_take_last(struct clock_readings *r);
@@ -29,6 +28,7 @@ void clock_readings_back_date(struct clock_readings *r, uint64_t age_ns, const s
 /* The other way: a reading of `late_ns` later, not after `next`. */
 void clock_readings_forward_date(struct clock_readings *r, uint64_t late_ns, const struct clock_readings *next);
 
+/* The value of a clock, 0 when it was not read. */
 uint64_t clock_readings_get(const struct clock_readings *r, uint32_t id);
 
 /* Appends one message field `field` {1 clock_id, 2 timestamp} a clock: ClockSnapshot.clocks (1),

@@ -91,7 +91,7 @@ static void read_mounts(struct inode_file_map *s)
     for (char *line; text && (line = text_line(&text));) {
         unsigned major, minor;
         char *p = line;
-        char *device = text_word(&p) && text_word(&p) ? text_word(&p) : NULL;
+        char *id = text_word(&p), *parent = id ? text_word(&p) : NULL, *device = parent ? text_word(&p) : NULL;
         char *root = device ? text_word(&p) : NULL, *path = root ? text_word(&p) : NULL;
         if (!path || strcmp(root, "/") != 0 || sscanf(device, "%u:%u", &major, &minor) != 2)
             continue; /* a bind mount shows a part of what another mount shows whole */

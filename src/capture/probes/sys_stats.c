@@ -194,11 +194,11 @@ static void poll_diskstat(struct sys_stats *s)
     enum { COLUMNS = 17 };
     char *text = read_file(s, POLL_DISKSTAT, "/proc/diskstats");
     for (char *line; text && (line = text_line(&text));) {
-        uint64_t v[COLUMNS] = {0}, number;
+        uint64_t v[COLUMNS] = {0}, major, minor;
         unsigned n = 0;
         bool used = false;
         char *p = line;
-        if (!text_u64(&p, &number) || !text_u64(&p, &number))
+        if (!text_u64(&p, &major) || !text_u64(&p, &minor))
             continue;
         char *name = text_word(&p);
         while (name && n < COLUMNS && text_u64(&p, &v[n]))

@@ -331,16 +331,16 @@ mrd_producer *mrd_producer_open(const mrd_producer_options *options)
     return NULL;
 }
 
-void mrd_producer_close(mrd_producer *m)
+void mrd_producer_close(mrd_producer *p)
 {
-    if (!m)
+    if (!p)
         return;
-    pthread_mutex_lock(&m->lock);
-    m->quit = true;
-    pthread_mutex_unlock(&m->lock);
-    uv_async_send(&m->async);
-    uv_thread_join(&m->thread);
-    free_producer(m);
+    pthread_mutex_lock(&p->lock);
+    p->quit = true;
+    pthread_mutex_unlock(&p->lock);
+    uv_async_send(&p->async);
+    uv_thread_join(&p->thread);
+    free_producer(p);
 }
 
 bool mrd_producer_connected(const mrd_producer *p)
@@ -348,62 +348,62 @@ bool mrd_producer_connected(const mrd_producer *p)
     return mrd_producer_wait_connected((mrd_producer *)(uintptr_t)p, 0);
 }
 
-bool mrd_producer_wait_connected(mrd_producer *m, unsigned timeout_ms)
+bool mrd_producer_wait_connected(mrd_producer *p, unsigned timeout_ms)
 {
     struct timespec ts;
     deadline(&ts, timeout_ms);
-    pthread_mutex_lock(&m->lock);
-    while (!m->connected && timeout_ms && pthread_cond_timedwait(&m->changed, &m->lock, &ts) == 0)
+    pthread_mutex_lock(&p->lock);
+    while (!p->connected && timeout_ms && pthread_cond_timedwait(&p->changed, &p->lock, &ts) == 0)
         ;
-    bool ok = m->connected;
-    pthread_mutex_unlock(&m->lock);
+    bool ok = p->connected;
+    pthread_mutex_unlock(&p->lock);
     return ok;
 }
 
-bool mrd_producer_sync(mrd_producer *m, unsigned timeout_ms)
+bool mrd_producer_sync(mrd_producer *p, unsigned timeout_ms)
 {
     struct timespec ts;
     deadline(&ts, timeout_ms);
-    pthread_mutex_lock(&m->lock);
-    uint64_t mine = ++m->syncs_wanted;
-    uv_async_send(&m->async);
-    while (m->syncs_done < mine && pthread_cond_timedwait(&m->changed, &m->lock, &ts) == 0)
+    pthread_mutex_lock(&p->lock);
+    uint64_t mine = ++p->syncs_wanted;
+    uv_async_send(&p->async);
+    while (p->syncs_done < mine && pthread_cond_timedwait(&p->changed, &p->lock, &ts) == 0)
         ;
-    bool ok = m->syncs_done >= mine;
-    pthread_mutex_unlock(&m->lock);
+    bool ok = p->syncs_done >= mine;
+    pthread_mutex_unlock(&p->lock);
     return ok;
 }
 
-void mrd_producer_activate_trigger(mrd_producer *m, const char *name)
+void mrd_producer_activate_trigger(mrd_producer *p, const char *name)
 {
-    pthread_mutex_lock(&m->lock);
+    pthread_mutex_lock(&p->lock);
     char *copy = mem_strdup(name);
-    if (!copy || !vec_push(&m->triggers, copy))
+    if (!copy || !vec_push(&p->triggers, copy))
         mem_free(copy);
-    pthread_mutex_unlock(&m->lock);
-    uv_async_send(&m->async);
+    pthread_mutex_unlock(&p->lock);
+    uv_async_send(&p->async);
 }
 
-mrd_data_source *mrd_data_source_register(mrd_producer *m, const mrd_data_source_options *options)
+mrd_data_source *mrd_data_source_register(mrd_producer *p, const mrd_data_source_options *options)
 {
     mrd_data_source *ds = mem_zalloc(sizeof *ds);
     char *name = mem_strdup(options->name);
-    pthread_mutex_lock(&m->lock);
-    bool ok = ds && name && !source_named(m, name) && vec_push(&m->sources, ds);
+    pthread_mutex_lock(&p->lock);
+    bool ok = ds && name && !source_named(p, name) && vec_push(&p->sources, ds);
     if (ok) {
-        ds->owner = m;
+        ds->owner = p;
         ds->o = *options;
         ds->name = name;
         if (!ds->o.policy)
             ds->o.policy = MRD_DROP;
     }
-    pthread_mutex_unlock(&m->lock);
+    pthread_mutex_unlock(&p->lock);
     if (!ok) {
         mem_free(name);
         mem_free(ds);
         return NULL;
     }
-    uv_async_send(&m->async);
+    uv_async_send(&p->async);
     return ds;
 }
 

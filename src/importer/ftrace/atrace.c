@@ -68,7 +68,6 @@ static bool parse_number(struct slice s, int64_t *value)
         int digit = s.p[i] - '0';
         if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, negative ? -digit : digit, &v)) {
             v = negative ? INT64_MIN : INT64_MAX; /* saturates, as strtoll */
-            negative = v < 0;
             while (++i < s.len)
                 if (s.p[i] < '0' || s.p[i] > '9')
                     return false;

@@ -134,7 +134,7 @@ static void add_calls(char *filter, size_t n, size_t size, const struct call_set
         if (call_set_has(calls, call))
             at += (size_t)snprintf(filter + at, size - at, "%sid == %u", at == n ? " && (" : " || ", call);
     if (at > n && at + 1 < size)
-        strcpy(filter + at, ")");
+        memcpy(filter + at, ")", 2);
     else
         filter[n] = 0;
 }

@@ -36,12 +36,12 @@ static int find_root(struct tracefs *fs, const char *root, struct error *err)
     if (root) {
         if (strlen(root) >= sizeof fs->root - 300 || !usable(root))
             return error_set(err, -MRD_ENOTFOUND, "%.200s is not a tracefs that can be written to", root);
-        strcpy(fs->root, root);
+        snprintf(fs->root, sizeof fs->root, "%s", root);
         return 0;
     }
     for (size_t i = 0; i < sizeof mounts / sizeof *mounts; i++) {
         if (usable(mounts[i])) {
-            strcpy(fs->root, mounts[i]);
+            snprintf(fs->root, sizeof fs->root, "%s", mounts[i]);
             return 0;
         }
     }
@@ -62,7 +62,7 @@ int tracefs_open(struct tracefs *fs, const char *root, const char *instance, str
     int rc = find_root(fs, root, err);
     if (rc)
         return rc;
-    strcpy(fs->base, fs->root);
+    memcpy(fs->base, fs->root, sizeof fs->base);
     if (!instance || !*instance)
         return 0;
     if (!plain_name(instance))
@@ -76,7 +76,7 @@ int tracefs_open(struct tracefs *fs, const char *root, const char *instance, str
 struct tracefs tracefs_top(const struct tracefs *fs)
 {
     struct tracefs top = *fs;
-    strcpy(top.base, top.root);
+    memcpy(top.base, top.root, sizeof top.base);
     top.is_instance = false;
     return top;
 }

@@ -200,7 +200,7 @@ static void restorable(char *text)
         /* the kernel has no way back to the unexpanded state; this is the size its next user would have had */
         snprintf(text, len + 1, "%lu", later);
     } else if (strcmp(text, "none") == 0) {
-        strcpy(text, "0");
+        memcpy(text, "0", 2);
     } else if (strcmp(text, "no pid") == 0 || text[0] == '#') {
         text[0] = 0;
     }
