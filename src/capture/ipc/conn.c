@@ -425,7 +425,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
         if (c->closing)
             return;
     }
-    if (status < 0 || events & UV_READABLE) {
+    if (status < 0 || events & (UV_READABLE | UV_DISCONNECT)) { /* also when paused: what is left ends soon */
         const char *why = read_frames(c);
         if (why)
             fail(c, why);
