@@ -1,5 +1,6 @@
 """Links between machines with TLS: who gets in, who does not and why, and how much each machine may take."""
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -7,7 +8,7 @@ import ssl
 import subprocess
 import time
 
-from harness import PRODUCER, TRACEBOX, Case, free_port, main, wait_for
+from harness import PRODUCER, TRACEBOX, Case, field, frame, free_port, main, wait_for
 
 CONFIG = """
 buffers { size_kb: 65536 }
@@ -172,6 +173,47 @@ class Tls(Case):
         self.joined("web1", "producer")
         self.producer("web1")
         self.logged('machine "web1": it has as many connections as --relay-max-connections allows')
+
+    @staticmethod
+    def identity(hint, name):
+        return frame(field(2, 0) + field(8, field(1, 1) + field(2, 0) + field(3, hint) + field(4, name)))
+
+    def test_a_machine_is_its_certificate(self):
+        """Other ids are no way round its limits."""
+        self.service("--relay-max-connections", "2")
+        context = ssl.create_default_context(cafile=str(self.dir / "keys/ca.crt"))
+        context.check_hostname = False
+        context.load_cert_chain(self.dir / "keys/web1/cert.pem", self.dir / "keys/web1/key.pem")
+        peers = []
+        for hint in ("one", "two", "three"):
+            s = context.wrap_socket(socket.create_connection(("127.0.0.1", self.port)))
+            s.sendall(self.identity(hint, "web1"))
+            peers.append(s)
+        self.logged('machine "web1": it has as many connections as --relay-max-connections allows')
+        for s in peers:
+            s.close()
+
+    def test_hanging_up_above_the_limit(self):
+        """A machine that owes bytes for long and is gone costs no time."""
+        self.service("--relay-max-bytes", "1000", tls=False)
+        p = self.connect(self.port)
+        p.send(self.identity("one", "web1") + frame(b"\0" * 100000))
+        self.logged("sends more than --relay-max-bytes allows")
+        p.close()
+        began = self.cpu_ticks()
+        time.sleep(1)
+        self.assertLess(self.cpu_ticks() - began, 30)
+
+    def cpu_ticks(self):
+        stat = (pathlib.Path("/proc") / str(self.traced.pid) / "stat").read_text().rsplit(")", 1)[1].split()
+        return int(stat[11]) + int(stat[12])
+
+    def test_limits_that_are_none(self):
+        for args in (["--relay-max-connections", "many"], ["--relay-max-connections", "-1"], ["--relay-max-bytes", "0"],
+                     ["--relay-max-bytes", "99999999999g"]):
+            p = subprocess.run([TRACEBOX, "traced", *args], stderr=subprocess.PIPE, timeout=10)
+            self.assertEqual(p.returncode, 1)
+            self.assertIn(b"expected a number", p.stderr)
 
     def test_limit_of_bytes(self):
         limit = 500_000

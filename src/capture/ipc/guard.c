@@ -17,7 +17,7 @@ struct guarded_machine {
     struct ipc_visitor *visitors;
     unsigned n_visitors;
     int64_t budget; /* bytes that may still come before the next refill */
-    bool paused, slow_told;
+    bool certified, paused, slow_told;
 };
 
 struct ipc_guard {
@@ -71,21 +71,51 @@ static bool listed(const char *list, const char *name)
     return false;
 }
 
-static struct guarded_machine *machine_of(struct ipc_guard *g, uint32_t id, const char *name)
+/* What a machine may send between two refills. */
+static int64_t share(const struct ipc_guard *g)
+{
+    uint64_t bytes = g->o.max_bytes_per_s / (1000 / REFILL_MS);
+    return (int64_t)(g->o.max_bytes_per_s && !bytes ? 1 : bytes);
+}
+
+/* With a certificate a machine is its name: whatever ids it claims, its budget is one. */
+static struct guarded_machine *machine_of(struct ipc_guard *g, uint32_t id, const char *name, bool certified)
 {
     for (struct guarded_machine *m = g->machines; m; m = m->next)
-        if (m->id == id)
+        if (certified ? strcmp(m->name, name) == 0 : m->id == id)
             return m;
     struct guarded_machine *m = mem_zalloc(sizeof *m);
     if (!m)
         return NULL;
     m->guard = g;
     m->id = id;
-    m->budget = (int64_t)(g->o.max_bytes_per_s * REFILL_MS / 1000);
+    m->certified = certified;
+    m->budget = share(g);
     snprintf(m->name, sizeof m->name, "%s", name);
     m->next = g->machines;
     g->machines = m;
     return m;
+}
+
+static bool is_of_another(const struct ipc_guard *g, uint32_t id, const char *name)
+{
+    for (const struct guarded_machine *m = g->machines; m; m = m->next)
+        if (m->id == id && strcmp(m->name, name) != 0)
+            return true;
+    return false;
+}
+
+/* Ids that nobody proves can be made up without end: they are forgotten when they have no connection and no debt. */
+static void forget_strays(struct ipc_guard *g)
+{
+    for (struct guarded_machine **p = &g->machines, *m; (m = *p) != NULL;) {
+        if (m->certified || m->n_visitors || m->budget < share(g)) {
+            p = &m->next;
+        } else {
+            *p = m->next;
+            mem_free(m);
+        }
+    }
 }
 
 const char *ipc_guard_admit(struct ipc_guard *g, struct ipc_visitor *v, uint32_t machine_id, const char *name,
@@ -97,11 +127,11 @@ const char *ipc_guard_admit(struct ipc_guard *g, struct ipc_visitor *v, uint32_t
         return NULL;
     if (g->o.allow && !listed(g->o.allow, name))
         return "its name is not in the list of --relay-allow";
-    struct guarded_machine *m = machine_of(g, machine_id, name);
+    if (certified && is_of_another(g, machine_id, name))
+        return "another machine has this id";
+    struct guarded_machine *m = machine_of(g, machine_id, name, certified != NULL);
     if (!m)
         return "out of memory";
-    if (certified && strcmp(m->name, name) != 0)
-        return "another machine has this id";
     if (g->o.max_connections && m->n_visitors >= g->o.max_connections)
         return "it has as many connections as --relay-max-connections allows";
     v->machine = m;
@@ -120,11 +150,13 @@ void ipc_guard_leave(struct ipc_visitor *v)
 {
     if (!v->machine)
         return;
+    struct ipc_guard *g = v->machine->guard;
     v->machine->n_visitors--;
     *v->prev = v->next;
     if (v->next)
         v->next->prev = v->prev;
     v->machine = NULL;
+    forget_strays(g);
 }
 
 static void pause_all(struct guarded_machine *m, bool paused)
@@ -137,14 +169,15 @@ static void pause_all(struct guarded_machine *m, bool paused)
 static void on_refill(uv_timer_t *t)
 {
     struct ipc_guard *g = t->data;
-    int64_t share = (int64_t)(g->o.max_bytes_per_s * REFILL_MS / 1000);
+    int64_t full = share(g);
     bool idle = true;
     for (struct guarded_machine *m = g->machines; m; m = m->next) {
-        idle &= m->budget == share;
-        m->budget = m->budget + share < share ? m->budget + share : share;
+        idle &= m->budget == full;
+        m->budget = m->budget < 0 ? m->budget + full : full;
         if (m->paused && m->budget > 0)
             pause_all(m, false);
     }
+    forget_strays(g);
     g->refilling = !idle;
     if (idle)
         uv_timer_stop(t);

@@ -1,6 +1,6 @@
 /* Who may come in from other machines, and how much each may take: an allow list of names, a limit of connections and a
- * limit of bytes a second for each machine. Over the limit of bytes a machine is not cut off but read more slowly: its
- * producers notice, and count what they drop. */
+ * limit of bytes a second for each machine (its certificate's name, without TLS the id it claims). Over the limit of
+ * bytes a machine is not cut off but read more slowly: its producers notice, and count what they drop. */
 #ifndef MERIDIAN_CAPTURE_IPC_GUARD_H
 #define MERIDIAN_CAPTURE_IPC_GUARD_H
 

@@ -66,7 +66,15 @@ static bool parse_bytes(const char *text, uint64_t *bytes)
     unsigned long long v = strtoull(text, &end, 10);
     const char *unit = *end ? strchr(units, *end | 0x20) : NULL;
     *bytes = unit ? v << (10 * (unit - units + 1)) : v;
-    return end != text && *text != '-' && (!*end || (unit && !end[1])) && *bytes;
+    return end != text && *text != '-' && (!*end || (unit && !end[1])) && v && v <= UINT32_MAX;
+}
+
+static bool parse_count(const char *text, unsigned *count)
+{
+    char *end;
+    unsigned long v = strtoul(text, &end, 10);
+    *count = (unsigned)v;
+    return end != text && *text != '-' && !*end && v && v <= UINT32_MAX;
 }
 
 static bool enable_relay(struct service_options *o, const char *socket)
@@ -130,7 +138,10 @@ int traced_main(int argc, char **argv)
             o.guard.allow = optarg;
             break;
         case 'C':
-            o.guard.max_connections = (unsigned)strtoul(optarg, NULL, 10);
+            if (!parse_count(optarg, &o.guard.max_connections)) {
+                fprintf(stderr, "traced: --relay-max-connections %s: expected a number\n", optarg);
+                return 1;
+            }
             break;
         case 'B':
             if (!parse_bytes(optarg, &o.guard.max_bytes_per_s)) {
