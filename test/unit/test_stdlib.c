@@ -331,6 +331,10 @@ START_TEST(the_phone_is_exported_as_json)
     char path[] = "/tmp/meridian-export-XXXXXX", text[32768];
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
+    counter_insert(&f.st, &(struct counter_row){.ts = -1500,
+                                                .track_id = track("upid", 1, "early", "counter"),
+                                                .value = 7,
+                                                .arg_set_id = COL_NULL}); /* before the boot */
     char *sql = sqlite3_mprintf("SELECT export_json(%Q)", path);
     sql_run(&f, sql);
     sqlite3_free(sql);
@@ -340,7 +344,8 @@ START_TEST(the_phone_is_exported_as_json)
     sql = sqlite3_mprintf("CREATE TABLE events AS SELECT value AS e FROM json_each(%Q, '$.traceEvents')", text);
     sql_run(&f, sql);
     sqlite3_free(sql);
-    sql_expect(&f, "SELECT e ->> 'ph' AS ph, count(*) FROM events GROUP BY 1 ORDER BY 1", "C,7;M,12;X,19;f,1;s,1");
+    sql_expect(&f, "SELECT e ->> 'ph' AS ph, count(*) FROM events GROUP BY 1 ORDER BY 1", "C,8;M,12;X,19;f,1;s,1");
+    sql_expect(&f, "SELECT e -> 'ts' FROM events WHERE e ->> 'ph' = 'C' ORDER BY e ->> 'ts' LIMIT 1", "-1.500");
     sql_expect(
         &f,
         "SELECT e -> 'ts', e -> 'dur', e ->> 'pid', e ->> 'tid' FROM events WHERE e ->> 'name' = 'binder transaction'",

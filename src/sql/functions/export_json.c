@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Times are microseconds with three digits behind the point: as texts, since doubles would lose nanoseconds. */
-#define MICROSECONDS(ns) "json(format('%d.%03d', " ns " / 1000, " ns " % 1000))"
+#define MICROSECONDS(ns) "json(format('%s%d.%03d', iif(" ns " < 0, '-', ''), abs(" ns " / 1000), abs(" ns " % 1000)))"
 #define ARGS             "'args', json(coalesce(__intrinsic_arg_set_to_json(s.arg_set_id), '{}'))"
 #define SLICE            "'ts', " MICROSECONDS("s.ts") ", 'cat', coalesce(s.category, ''), 'name', coalesce(s.name, '')"
 #define THREAD           "'pid', coalesce(p.pid, 0), 'tid', t.tid"
@@ -38,7 +38,7 @@ static const char *const queries[] = {
                           "id FROM thread_track)",
     "SELECT json_object('ph', e.ph, 'bp', 'e', 'id', f.id, 'ts', " MICROSECONDS(
         "s.ts") ", 'cat', 'flow', 'name', 'flow', " THREAD ") FROM flow f JOIN (SELECT 's' AS ph UNION ALL SELECT 'f') "
-                                                           "e JOIN slice s ON s.id = iif(e.ph = 's', f.slice_out, "
+                "e JOIN slice s ON s.id = iif(e.ph = 's', f.slice_out, "
                 "f.slice_in) JOIN thread_track k ON k.id = s.track_id JOIN thread t USING (utid) LEFT JOIN process p "
                 "USING (upid)",
     "SELECT json_object('ph', 'C', 'ts', " MICROSECONDS(
