@@ -174,8 +174,10 @@ struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ct
         if (im->machines.p[i]->raw_id == m->raw_id && im->machines.p[i]->boot == boot)
             return im->machines.p[i];
     struct machine_ctx *next = im->failed ? NULL : add_machine(im, m->raw_id, boot);
-    if (next)
+    if (next) {
         ROW_SET(im->st, machine, name, next->id, ROW_GET(im->st, machine, name, m->id));
+        next->keeps_name = m->keeps_name;
+    }
     return next;
 }
 
@@ -185,12 +187,14 @@ struct machine_ctx *importer_named_machine(struct importer *im, const char *name
     uint64_t next = (uint64_t)UINT32_MAX + 1;
     for (size_t i = 0; i < im->machines.n; i++) {
         struct machine_ctx *m = im->machines.p[i];
-        if (machine_is_named(m) && ROW_GET(im->st, machine, name, m->id) == id)
+        if (m->raw_id > UINT32_MAX && ROW_GET(im->st, machine, name, m->id) == id)
             return m;
         next = m->raw_id >= next ? m->raw_id + 1 : next;
     }
     struct machine_ctx *m = im->failed ? NULL : add_machine(im, next, 0);
-    if (m)
+    if (m) {
         ROW_SET(im->st, machine, name, m->id, id);
+        m->keeps_name = true;
+    }
     return m;
 }

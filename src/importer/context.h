@@ -22,6 +22,7 @@ struct machine_ctx {
     uint32_t kernel_minor;
 
     uint32_t clock_file; /* file of its clocks in the clock graph: 0, or the trace's that brought it */
+    bool keeps_name;     /* a manifest named it, and finds it by that name: SystemInfo does not replace it */
     bool clock_related;  /* its clock was related to the others without a relay: no comparisons are missed */
 
     uint64_t cpu_seen[4096 / 64]; /* whose row of `cpu` is visible */
@@ -95,11 +96,6 @@ struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ct
 
 /* The machine that a manifest calls `name`, made when new. */
 struct machine_ctx *importer_named_machine(struct importer *im, const char *name);
-/* A manifest gave it its name, which is what it is found by: a recording's own word for it does not replace that. */
-static inline bool machine_is_named(const struct machine_ctx *m)
-{
-    return m->raw_id > UINT32_MAX;
-}
 
 /* For importer_finish() and importer_close(). */
 void machine_finish(struct machine_ctx *m);

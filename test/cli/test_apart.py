@@ -60,6 +60,11 @@ class Apart(unittest.TestCase):
         self.assertLessEqual(abs(int(rows[0][0]) + a), 2)
         self.assertLess(abs(int(rows[0][1]) - bound), bound // 10 + 10)
 
+    def test_reference_that_is_not_there(self):
+        done = run("sync", "--reference", "apart-c", A, B)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("they are 'apart-a', 'apart-b'", done.stderr)
+
     def test_order_does_not_matter(self):
         """The middle of the region is not quite the same place seen from the other clock."""
         a, bound = self.offset([A, B], 1, self.at)

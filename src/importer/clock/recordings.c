@@ -46,7 +46,7 @@ int recordings_packet(struct importer *im, uint32_t number, enum packet_directio
     return sync_session_packet(&im->recordings->session, number, direction, ts, key);
 }
 
-/* The one that the user named; an unknown name falls back to the preferred one. */
+/* The one that the user named, or the preferred one. */
 static int chosen_reference(const struct importer *im, int preferred)
 {
     const struct recordings *all = im->recordings;
@@ -54,6 +54,16 @@ static int chosen_reference(const struct importer *im, int preferred)
         if (strcmp(all->hosts.p[i]->name, im->opt.sync_reference) == 0)
             return (int)i;
     return preferred;
+}
+
+int recordings_check_reference(const struct importer *im, struct error *err)
+{
+    const struct recordings *all = im->recordings;
+    if (!im->opt.sync_reference || !all || all->hosts.n < 2 || chosen_reference(im, -1) >= 0)
+        return 0;
+    return error_set(err, -MRD_EINVALID, "no host is called '%s' (reference): they are '%s', '%s'%s",
+                     im->opt.sync_reference, all->hosts.p[0]->name, all->hosts.p[1]->name,
+                     all->hosts.n > 2 ? " and more" : "");
 }
 
 int recordings_solve(struct importer *im, int preferred)

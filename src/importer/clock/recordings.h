@@ -21,6 +21,8 @@ int recordings_packet(struct importer *im, uint32_t number, enum packet_directio
 /* After all packets: matches and solves. Nothing happens when there is one recording only. `preferred` is the reference
  * unless the user has named one; SYNC_NO_HOST leaves it to the least total error. */
 int recordings_solve(struct importer *im, int preferred);
+/* An error when the user named a reference that is none of the hosts. */
+int recordings_check_reference(const struct importer *im, struct error *err);
 
 /* Whether packets relate it to another one. */
 bool recordings_related(const struct importer *im, uint32_t number);

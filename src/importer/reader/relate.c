@@ -104,6 +104,7 @@ static int give_machine(struct reader *r, struct pending_trace *t)
         struct machine_ctx *m = importer_named_machine(r->im, name);
         if (!m)
             return -MRD_ENOMEM;
+        m->keeps_name = false; /* what the recording says is better than the name of its file */
         m->clock_file = t->clock_file;
         t->machine = m->id;
     }
@@ -133,5 +134,6 @@ static int relate(struct reader *r)
 int relate_recordings(struct reader *r, struct error *err)
 {
     int rc = relate(r);
-    return rc ? error_set(err, rc, "relating the recordings: %s", error_code_text(rc)) : 0;
+    return rc ? error_set(err, rc, "relating the recordings: %s", error_code_text(rc))
+              : recordings_check_reference(r->im, err);
 }

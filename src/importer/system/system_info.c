@@ -144,7 +144,7 @@ enum tokenize_result system_info_tokenize(struct packet *p)
             break;
         }
         case 17:
-            if (!machine_is_named(m))
+            if (!m->keeps_name)
                 ROW_SET(m->st, machine, name, m->id, s);
             break;
         }
