@@ -1,6 +1,7 @@
 /* The table of applets and the dispatch by name. */
 #include "capture/applet.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,16 @@ static const struct applet *find(const char *name)
     return NULL;
 }
 
+static void print_usage(FILE *to)
+{
+    fprintf(to, "Usage: tracebox APPLET [arguments]\n\nApplets:\n");
+    for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
+        fprintf(to, "  %-14s %s\n", applets[i].name, applets[i].help);
+    fprintf(to, "\nEach explains itself with --help. Example:\n"
+                "  tracebox traced & tracebox traced_probes &\n"
+                "  tracebox perfetto -t 5s -o trace.pftrace sched/sched_switch\n");
+}
+
 int tracebox_main(int argc, char **argv)
 {
     const char *slash = argc ? strrchr(argv[0], '/') : NULL;
@@ -34,8 +45,9 @@ int tracebox_main(int argc, char **argv)
         printf("Meridian v%s\n", MERIDIAN_VERSION);
         return 0;
     }
-    fprintf(stderr, "Usage: tracebox APPLET [arguments]\n\nApplets:\n");
-    for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
-        fprintf(stderr, "  %-14s %s\n", applets[i].name, applets[i].help);
-    return 1;
+    bool asked = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    if (argc > 1 && !asked)
+        fprintf(stderr, "tracebox: no applet is called '%s'\n\n", argv[1]);
+    print_usage(asked ? stdout : stderr);
+    return asked ? 0 : 1;
 }

@@ -4,14 +4,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int check_one(struct shell *sh, const char *path, const struct check_rules *rules, struct check_result *result)
 {
     struct error err = {0};
+    struct stat st;
     *result = (struct check_result){.path = path};
     sh->no_health_report = true;
     int rc = session_load(sh, &path, 1, &err);
+    if (rc == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+        rc = error_set(&err, -MRD_EFORMAT, "the file is empty: nothing was recorded");
     if (rc < 0) {
         result->failure = mem_strdup(err.text);
         rc = result->failure ? 0 : -MRD_ENOMEM;
@@ -52,7 +56,7 @@ int cmd_check(struct shell *sh, struct error *err)
     if (!format)
         return error_set(err, -MRD_EINVALID, "--format: '%s' is none of text, json, junit, github", name);
     if (args->n == 0)
-        return error_set(err, -MRD_EINVALID, "check: a trace file is needed");
+        return error_set(err, -MRD_EINVALID, "check: a trace file is needed, e.g. tp_shell check trace.pftrace");
     int rc = check_rules_parse(&rules, sh->opt.fail_on, &sh->opt.allow, err);
     if (rc < 0)
         return rc;

@@ -7,13 +7,15 @@ int cmd_export(struct shell *sh, struct error *err)
 {
     const struct text_list *args = &sh->opt.positionals;
     if (args->n < 2)
-        return error_set(err, -MRD_EINVALID, "export: a format and a trace file are needed");
+        return error_set(
+            err, -MRD_EINVALID,
+            "export: a format and a trace file are needed, e.g. tp_shell export sqlite trace.pftrace -o trace.db");
     if (strcmp(args->p[0], "arrow_tar") == 0 || strcmp(args->p[0], "perfetto") == 0)
         return error_set(err, -MRD_EUNSUPPORTED, "export: the format %s is not available yet", args->p[0]);
     if (strcmp(args->p[0], "sqlite") != 0)
         return error_set(err, -MRD_EINVALID, "export: unknown format '%s' (sqlite)", args->p[0]);
     if (!sh->opt.output)
-        return error_set(err, -MRD_EINVALID, "export: -o FILE is needed");
+        return error_set(err, -MRD_EINVALID, "export: -o FILE is needed, e.g. -o trace.db");
     int rc = session_load(sh, args->p + 1, args->n - 1, err);
     if (rc < 0)
         return rc;

@@ -92,7 +92,8 @@ int cmd_query(struct shell *sh, struct error *err)
     if (format < 0)
         return error_set(err, -MRD_EINVALID, "--format: '%s' is none of csv, table, json, jsonl", name);
     if (sh->opt.positionals.n == 0 && !sh->opt.remote)
-        return error_set(err, -MRD_EINVALID, "query: a trace file is needed");
+        return error_set(err, -MRD_EINVALID,
+                         "query: a trace file is needed, e.g. tp_shell query trace.pftrace 'select 1'");
     int rc = find_sql(sh, &src, &n_traces, err);
     if (rc == 0)
         rc = session_load(sh, sh->opt.positionals.p, n_traces, err);

@@ -39,6 +39,13 @@ static const struct {
 } examples[] = {
     {"query", "  tp_shell query trace.pftrace 'select name, count(*) from slice group by name'\n"
               "  tp_shell query --remote localhost:9001 'select count(*) from sched'\n"},
+    {"interactive", "  tp_shell interactive trace.pftrace\n"
+                    "  tp_shell interactive --remote localhost:9001\n"},
+    {"check", "  tp_shell check trace.pftrace\n"
+              "  tp_shell check --format github --allow 'traced_buf_*=10' *.pftrace\n"},
+    {"export", "  tp_shell export sqlite trace.pftrace -o trace.db\n"},
+    {"sync", "  tp_shell sync hostA.pftrace hostB.pftrace --plot sync.svg\n"
+             "  tp_shell sync hostA.pftrace hostB.pftrace -o merged.pftrace\n"},
     {"server", "  tp_shell server http trace.pftrace            then open https://ui.perfetto.dev\n"
                "  tp_shell server unix --name run7 --daemonize trace.pftrace\n"
                "  tp_shell interactive --remote run7\n"

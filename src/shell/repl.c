@@ -162,7 +162,8 @@ int cmd_interactive(struct shell *sh, struct error *err)
 {
     const struct text_list *args = &sh->opt.positionals;
     if (args->n == 0 && !sh->opt.remote)
-        return error_set(err, -MRD_EINVALID, "interactive: a trace file is needed");
+        return error_set(err, -MRD_EINVALID,
+                         "interactive: a trace file is needed, e.g. tp_shell interactive trace.pftrace");
     int rc = session_load(sh, args->p, args->n, err);
     return rc < 0 ? rc : repl_run(sh, err);
 }

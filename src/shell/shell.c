@@ -51,19 +51,20 @@ static void print_version(void)
 
 static int run_help(int n, char **argv, struct error *err)
 {
-    if (n == 0) {
+    if (n == 0 || strcmp(argv[0], "help") == 0) {
         help_overview();
         return 0;
     }
     const struct command *cmd = command_find(argv[0]);
     if (!cmd)
-        return error_set(err, -MRD_EINVALID, "Unknown command '%s'.", argv[0]);
+        return error_set(err, -MRD_EINVALID, "Unknown command '%s'. tp_shell help lists them.", argv[0]);
     help_command(cmd);
     return 0;
 }
 
 static int run_parsed(struct shell *sh, const struct command *cmd, int parsed, struct error *err)
 {
+    const struct error refusal = *err;
     if (sh->opt.help) {
         help_command(cmd);
         return 0;
@@ -73,8 +74,10 @@ static int run_parsed(struct shell *sh, const struct command *cmd, int parsed, s
         return 0;
     }
     if (!cmd->run)
-        return error_set(err, -MRD_EUNSUPPORTED, "%s: %s: not available yet", cmd->name, cmd->later);
-    return parsed < 0 ? error_prefix(err, "%s", cmd->name) : cmd->run(sh, err);
+        return error_set(err, -MRD_EUNSUPPORTED, "%s: %s are not available yet", cmd->name, cmd->later);
+    if (parsed < 0)
+        return error_set(err, parsed, "%s: %s (tp_shell help %s explains)", cmd->name, refusal.text, cmd->name);
+    return cmd->run(sh, err);
 }
 
 /* The command's flags may stand before its name: everything but the name is its command line. */

@@ -10,6 +10,9 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_ATTACH_FAILED = 2 };
 
+/* Ends what is said when the service cannot be reached. */
+#define NO_SERVICE_HINT "; does it run? It is started by: tracebox traced"
+
 struct perfetto_options {
     const char *config_path; /* "-" standard input, ":test" built in */
     const char *out;         /* "-" standard output */

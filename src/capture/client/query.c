@@ -161,7 +161,7 @@ static bool ask(struct question *q)
     uv_timer_init(&loop, &q->timeout);
     q->timeout.data = q;
     if (ipc_client_open(&q->client, &loop, ipc_consumer_socket(), &ipc_consumer_port, NULL, &ops, q, &err) != 0) {
-        fprintf(stderr, "perfetto: %s\n", err.text);
+        fprintf(stderr, "perfetto: %s" NO_SERVICE_HINT "\n", err.text);
         q->failed = true;
     } else {
         uv_timer_start(&q->timeout, on_timeout, 10000, 0);

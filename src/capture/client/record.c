@@ -526,7 +526,7 @@ static void connect_now(struct recorder *r)
     if (ipc_client_open(&r->client, r->loop, ipc_consumer_socket(), &ipc_consumer_port, NULL, &client_ops, r, &err) ==
         0)
         return;
-    fprintf(stderr, "perfetto: %s\n", err.text);
+    fprintf(stderr, "perfetto: %s" NO_SERVICE_HINT "\n", err.text);
     finish(r, EXIT_FAILED);
 }
 

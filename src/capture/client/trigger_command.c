@@ -32,7 +32,7 @@ static void on_connected(void *ctx)
 static void on_disconnected(void *ctx, const char *why)
 {
     struct firing *f = ctx;
-    fprintf(stderr, "perfetto: cannot reach the service: %s\n", why);
+    fprintf(stderr, "perfetto: cannot reach the service: %s" NO_SERVICE_HINT "\n", why);
     uv_stop(f->loop);
 }
 
