@@ -110,6 +110,13 @@ static const struct {
     {"CREATE VIRTUAL TABLE e USING __intrinsic_flamegraph((SELECT 1 AS id, NULL AS parent_id, 'x' AS name, -1 AS v)); "
      "SELECT * FROM e(__intrinsic_flamegraph_config('value', 'v'))",
      "value columns must be non-negative"},
+    {"CREATE VIRTUAL TABLE e USING __intrinsic_flamegraph((WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+     "FROM "
+     "n WHERE i < 9000) SELECT 0 AS id, NULL AS parent_id, 'r' AS name, 0 AS v UNION ALL SELECT i, 0, iif(i % 2, 'h', "
+     "i), "
+     "1 FROM n)); SELECT * FROM e(__intrinsic_flamegraph_config('value', 'v', 'view', 'BOTTOM_UP', 'filter', "
+     "'HIDE_FRAME', '^h$', ''))",
+     "more than 16777216 nodes"},
 };
 
 START_TEST(misuse_is_told)

@@ -173,6 +173,13 @@ static uint64_t hash_of(const struct work *w, uint32_t parent, int32_t depth, ui
     return h;
 }
 
+static bool has_room(const struct work *w, size_t n_rows)
+{
+    if (n_rows >= MAX_ROWS)
+        error_set(w->err, -MRD_ESQL, "flamegraph: more than %d nodes and frames in this view; filter some", MAX_ROWS);
+    return n_rows < MAX_ROWS;
+}
+
 /* Remembers that the frame is part of the node, once. */
 static bool add_pair(struct work *w, uint32_t node, uint32_t frame)
 {
@@ -182,10 +189,8 @@ static bool add_pair(struct work *w, uint32_t node, uint32_t frame)
     if (!added)
         return true;
     uint32_t row = (uint32_t)w->t->rows.n;
-    if (row >= MAX_ROWS) {
-        error_set(w->err, -MRD_ESQL, "flamegraph: more than %d nodes and frames in this view; filter some", MAX_ROWS);
+    if (!has_room(w, row))
         return false;
-    }
     if (!vec_push(&w->t->rows, (struct flame_row){frame, FLAME_NONE}))
         return false;
     struct flame_node *n = &w->t->nodes.p[node];
@@ -332,7 +337,7 @@ static bool add_hidden(struct work *w)
     for (uint32_t node = 0; ok && node < w->t->nodes.n; node++)
         for (uint32_t r = w->t->nodes.p[node].first_row; ok && r != FLAME_NONE; r = w->t->rows.p[r].next)
             for (uint32_t f = first[w->t->rows.p[r].frame]; ok && f != FLAME_NONE; f = next[f])
-                ok = vec_push(&more, (uint64_t)node << 32 | f);
+                ok = has_room(w, w->t->rows.n + more.n) && vec_push(&more, (uint64_t)node << 32 | f);
     for (size_t i = 0; ok && i < more.n; i++)
         ok = add_pair(w, (uint32_t)(more.p[i] >> 32), (uint32_t)more.p[i]);
     vec_free(&more);
