@@ -79,8 +79,12 @@ static void on_written(uv_write_t *request, int status)
     mem_free(w);
     if (status < 0)
         conn_close(c);
-    else if (c->parting && c->writes == 0 && !c->closing)
+    else if (c->writes || c->closing)
+        return;
+    else if (c->parting)
         linger(c);
+    else if (c->protocol == CONN_HTTP)
+        conn_http_written(c);
 }
 
 void conn_write(struct conn *c, struct slice head, struct reply *reply, struct slice tail)

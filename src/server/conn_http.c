@@ -96,6 +96,11 @@ static void next_request(struct conn *c)
         conn_part(c);
         return;
     }
+    c->http.answered = c->writes >= ENOUGH_WRITES;
+    if (c->http.answered) { /* whoever asks on without reading would fill our memory with answers */
+        c->http.stage = STAGE_REPLY;
+        return;
+    }
     c->http.stage = STAGE_HEAD;
     c->http.head_sent = false;
     conn_read(c, true);
@@ -107,6 +112,12 @@ static void next_request(struct conn *c)
     c->in.n = c->in.cap = 0;
     conn_http_take(c, slice_of(behind, n));
     mem_free(behind);
+}
+
+void conn_http_written(struct conn *c)
+{
+    if (c->http.answered)
+        next_request(c);
 }
 
 static void send_piece(struct conn *c, struct reply *r)

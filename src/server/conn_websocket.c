@@ -33,7 +33,8 @@ static void on_control(void *ctx, enum websocket_opcode opcode, struct slice pay
     if (c->closing || c->parting)
         return;
     if (opcode == WEBSOCKET_PING) {
-        send_control(c, WEBSOCKET_PONG, payload);
+        if (c->writes < ENOUGH_WRITES) /* else it does not read: its pongs would pile up */
+            send_control(c, WEBSOCKET_PONG, payload);
         return;
     }
     /* Whoever says goodbye does not wait for answers: what runs for it is interrupted. */

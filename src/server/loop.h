@@ -14,7 +14,11 @@
 struct websocket;
 struct server;
 
-enum { READ_BYTES = 64 << 10, MAX_LISTENERS = 4 };
+enum {
+    READ_BYTES = 64 << 10,
+    MAX_LISTENERS = 4,
+    ENOUGH_WRITES = 64, /* on their way to a client: the loop makes no more for it */
+};
 
 enum conn_protocol {
     CONN_HTTP,
@@ -40,6 +44,7 @@ struct http_conn {
     VEC(uint8_t)
     body;           /* for the routes that want it whole */
     bool head_sent; /* of the answer */
+    bool answered;  /* the next request waits until the answers are out */
     bool chunking;  /* the answer goes out in chunks */
 };
 
@@ -133,6 +138,7 @@ bool conn_take_messages(struct conn *c, struct slice bytes);
 
 void conn_http_take(struct conn *c, struct slice bytes);
 void conn_http_send(struct conn *c, struct reply *r);
+void conn_http_written(struct conn *c); /* everything is out */
 
 void conn_websocket_begin(struct conn *c, const struct http_request *r);
 void conn_websocket_take(struct conn *c, struct slice bytes);

@@ -26,7 +26,7 @@ struct session *session_open(struct worker *w, void *conn)
 bool session_push(struct session *s, enum request_kind kind, const struct route *route, uint8_t *p, size_t len)
 {
     struct request *r = mem_alloc(sizeof *r);
-    if (!r || !worker_hold(s->worker, len)) {
+    if (!r || !worker_hold(s->worker, request_cost(len))) {
         mem_free(r);
         mem_free(p);
         return false;
@@ -39,7 +39,7 @@ bool session_push(struct session *s, enum request_kind kind, const struct route 
     else
         s->first = r;
     s->last = r;
-    s->request_bytes += len;
+    s->request_bytes += request_cost(len);
     if (!s->blocked && !s->running)
         worker_queue(w, s);
     pthread_mutex_unlock(&w->lock);
@@ -69,7 +69,7 @@ void session_sent(struct session *s, struct reply *r)
 {
     struct worker *w = s->worker;
     pthread_mutex_lock(&w->lock);
-    s->reply_bytes -= r->len;
+    s->reply_bytes -= reply_cost(r);
     if (s->blocked && s->reply_bytes <= REPLY_AGAIN_BYTES) {
         s->blocked = false;
         worker_queue(w, s);
@@ -149,7 +149,7 @@ static void add_reply(struct session *s, struct reply reply)
     else
         s->first_reply = r;
     s->last_reply = r;
-    s->reply_bytes += r->len;
+    s->reply_bytes += reply_cost(r);
     worker_ready(w, s);
     pthread_mutex_unlock(&w->lock);
 }

@@ -26,6 +26,12 @@ struct request {
     size_t len;
 };
 
+/* What a request holds: one without a byte is not free. */
+static inline size_t request_cost(size_t len)
+{
+    return sizeof(struct request) + len;
+}
+
 /* Answers. */
 enum reply_kind {
     REPLY_HEAD,  /* HTTP: status and type; `length` bytes follow, or chunks */
@@ -43,6 +49,11 @@ struct reply {
     uint8_t *p;     /* owned */
     size_t len;
 };
+
+static inline size_t reply_cost(const struct reply *r)
+{
+    return sizeof *r + r->len;
+}
 
 /* A session whose unsent answers are this much waits for its client. */
 enum { REPLY_ENOUGH_BYTES = 512 << 10, REPLY_AGAIN_BYTES = REPLY_ENOUGH_BYTES / 2 };

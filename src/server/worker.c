@@ -130,8 +130,8 @@ static struct request *take_request(struct worker *w, struct session *s)
         if (!s->first)
             s->last = NULL;
         bool was_full = s->request_bytes >= REQUEST_ENOUGH_BYTES;
-        s->request_bytes -= r->len;
-        w->held_bytes -= r->len;
+        s->request_bytes -= request_cost(r->len);
+        w->held_bytes -= request_cost(r->len);
         if (was_full && s->request_bytes < REQUEST_ENOUGH_BYTES)
             worker_ready(w, s); /* reading may go on */
     }

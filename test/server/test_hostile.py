@@ -186,6 +186,39 @@ class Hostile(unittest.TestCase):
             ws.close()
         self.check_served()
 
+    def test_asking_on_without_reading(self):
+        """Small requests in crowds: neither those that wait nor their unread answers fill the memory."""
+        endless = query("with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n where i < 0")
+        floods = {
+            "empty messages": WebSocket.frame(b"\x0a\0" * 30000), "pings": WebSocket.frame(b"x" * 125, opcode=9) * 500,
+            "questions": WebSocket.frame(message(STATUS) * 5000), "pages": b"GET / HTTP/1.1\r\n\r\n" * 3000}
+        for name, flood in floods.items():
+            busy = WebSocket(self.server)
+            if name == "empty messages":
+                busy.send(endless)
+            before = self.server.memory_kb()
+            s = self.server.connect() if name == "pages" else WebSocket(self.server).s
+            s.settimeout(0.3)
+            sent, end = 0, time.time() + 3
+            try:
+                while sent < 30000000 and time.time() < end:
+                    sent += s.send(flood)
+            except TimeoutError:
+                pass
+            self.assertLess(self.server.memory_kb() - before, 40000, (name, sent))
+            busy.close()
+            s.close()
+        self.check_served()
+
+    def test_pages_asked_in_one_go(self):
+        """Every one is answered, in order, also when their answers wait for the client."""
+        with self.server.connect() as s:
+            s.sendall(b"".join(b"GET /%s HTTP/1.1\r\n\r\n" % (b"status" if i % 7 else b"") for i in range(2000)) +
+                      b"GET /nowhere HTTP/1.1\r\n\r\n")
+            got = read_all(s, 1 << 28)
+        self.assertEqual((got.count(b"HTTP/1.1 200 OK"), got.count(b"HTTP/1.1 404")), (2000, 1))
+        self.assertEqual(got.count(b"serves a trace here"), 2000 // 7 + 1)
+
 
 if __name__ == "__main__":
     unittest.main()
