@@ -447,6 +447,18 @@ START_TEST(bombs_are_refused)
     ck_assert_ptr_nonnull(strstr(l.err.text, "decompression bomb"));
     importer_finish(l.im, &l.err);
     unload(&l);
+    struct pb_writer packed = {0}; /* the same as a compressed packet */
+    size_t packet = pb_begin(&packed, 1);
+    pb_put_bytes(&packed, 50, out, z.total_out);
+    pb_end(&packed, packet);
+    l = (struct load){0};
+    storage_init(&l.st);
+    ck_assert_int_eq(importer_open(&l.im, &l.st, NULL, &l.err), 0);
+    ck_assert_int_eq(importer_feed(l.im, packed.p, packed.n, &l.err), 0);
+    ck_assert_int_eq(importer_finish(l.im, &l.err), -MRD_ELIMIT);
+    ck_assert_ptr_nonnull(strstr(l.err.text, "decompression bomb"));
+    unload(&l);
+    pb_writer_free(&packed);
     deflateEnd(&z);
     free(out);
     free(zeros);

@@ -48,6 +48,18 @@ static void feed_pool(struct reader *r)
     r->ahead = slice_of(c.p, (size_t)(c.end - c.p));
 }
 
+/* Counts bytes that came out of compressed packets; false when they are more than a trace's. */
+static bool unpacked(struct reader *r, size_t n)
+{
+    struct error err = {0};
+    r->unpacked_bytes += n;
+    if (r->unpacked_bytes <= unpack_limit(r->packed_bytes))
+        return true;
+    unpack_limit_error(&err);
+    importer_fail(r->im, -MRD_ELIMIT, "compressed packets: %s", err.text);
+    return false;
+}
+
 /* Reads what the workers have made of a packet; false when they have not. */
 static bool inflated_ahead(struct reader *r, struct slice payload)
 {
@@ -55,6 +67,10 @@ static bool inflated_ahead(struct reader *r, struct slice payload)
     feed_pool(r);
     if (!b)
         return false;
+    if (!unpacked(r, b->n)) {
+        mem_free(b);
+        return true;
+    }
     b->in_use = true;
     if (!blocks_adopt(&r->blocks, b)) {
         r->im->failed = true;
@@ -91,7 +107,7 @@ static void inflate_packets(void *ctx, struct slice payload, bool zstd)
 {
     struct reader *r = ctx;
     struct importer *im = r->im;
-    if (inflated_ahead(r, payload))
+    if (!unpacked(r, 0) || inflated_ahead(r, payload))
         return;
     struct inflater **z = &r->inflaters[zstd];
     if (*z)
@@ -110,6 +126,8 @@ static void inflate_packets(void *ctx, struct slice payload, bool zstd)
         if (!to)
             return;
         rc = inflater_run(*z, &payload, to, room, &written, &err);
+        if (!unpacked(r, written))
+            break;
         proto_stream_commit(&r->inner, written);
     } while (!rc && !im->failed && (payload.len || written == room));
     if (!rc && !inflater_at_end(*z))
@@ -273,6 +291,7 @@ static int add_mapped(struct reader *r, struct mapped_file m, const char *path, 
     }
     if (!m.bytes.len)
         return 0;
+    r->packed_bytes += m.bytes.len;
     size_t look = m.bytes.len < FORMAT_LOOKAHEAD ? m.bytes.len : FORMAT_LOOKAHEAD;
     enum trace_format format = format_detect(slice_of(m.bytes.p, look));
     if (format == FORMAT_PROTO) {
@@ -334,6 +353,7 @@ int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *e
         r->feeding = true;
         reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
     }
+    r->packed_bytes += len;
     reader_note_bytes(r, slice_of(bytes, len));
     return stream_write(&r->fed, slice_of(bytes, len), err);
 }

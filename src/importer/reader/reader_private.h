@@ -48,6 +48,8 @@ struct reader {
     struct stream fed;         /* of reader_feed() */
     bool feeding;
     uint64_t total_bytes;
+    uint64_t packed_bytes;    /* of all files and feeds */
+    uint64_t unpacked_bytes;  /* of the compressed packets in them */
     uint8_t head[UUID_BYTES]; /* of the trace being read, for its uuid */
     size_t head_len;
     archive_members members; /* of archives: they are read in place */
