@@ -86,10 +86,10 @@ static bool open_packet(struct ctf_stream *s)
     vec_clear(&s->scratch);
     if (s->class)
         ctf_read(&s->r, s->class->packet_context, &s->scratch);
-    uint64_t packet_bits = left * 8, content_bits = packet_bits;
+    uint64_t packet_bits = left * 8;
     if (ctf_item_int(&s->scratch, "packet_size", &v))
         packet_bits = (uint64_t)v;
-    content_bits = ctf_item_int(&s->scratch, "content_size", &v) ? (uint64_t)v : packet_bits;
+    uint64_t content_bits = ctf_item_int(&s->scratch, "content_size", &v) ? (uint64_t)v : packet_bits;
     bool sane = s->class && !s->r.bad && packet_bits <= UINT32_MAX && /* positions travel in 32 bits */
                 packet_bits % 8 == 0 && packet_bits >= s->r.pos && content_bits >= s->r.pos &&
                 content_bits <= packet_bits && packet_bits > 0;

@@ -10,6 +10,6 @@
 
 /* The byte offset of `member` in `struct type`. -MRD_EFORMAT for bytes that are no BTF of this byte order,
  * -MRD_ENOTFOUND without such a struct or member (a bit-field is none), -MRD_ENOMEM. */
-int btf_member_offset(struct slice btf, const char *type, const char *member, uint32_t *offset, struct error *err);
+int btf_member_offset(struct slice file, const char *type, const char *member, uint32_t *offset, struct error *err);
 
 #endif

@@ -9,9 +9,9 @@ static inline uint8_t *put_tag(uint8_t *q, const struct program_step *s)
     return q + s->tag_len;
 }
 
-uint64_t event_program_device(uint32_t dev)
+uint64_t event_program_device(uint32_t kernel_device)
 {
-    uint64_t major = dev >> 20, minor = dev & 0xfffff;
+    uint64_t major = kernel_device >> 20, minor = kernel_device & 0xfffff;
     return (minor & 0xff) | (major & 0xfff) << 8 | (minor & ~0xffull) << 12 | (major & ~0xfffull) << 32;
 }
 
