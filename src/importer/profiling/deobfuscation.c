@@ -7,7 +7,11 @@
 
 #include "base/hash.h"
 
-enum { MAX_NAME = 4096, UIDS_PER_USER = 100000 };
+enum {
+    MAX_NAME = 4096,
+    ROOM_PER_BYTE = 64, /* of a mapping, whose members stand below a class named once */
+    UIDS_PER_USER = 100000,
+};
 
 /* package << 32 | short name -> long name */
 struct names {
@@ -18,10 +22,11 @@ struct deobfuscation {
     struct profiling_machine *s;
     struct machine_ctx *m;
     struct strpool *strings;
+    size_t room; /* bytes of names that may yet be put together */
     struct names names;
     struct u64map frame_package; /* frame -> package of a process that runs it */
     struct u64map class_package; /* heap_graph_class -> package */
-    struct u64map visited;       /* callsite and package */
+    struct u64map visited;       /* callsites: their frames, and those of their callers, have a package */
 };
 
 enum tokenize_result deobfuscation_tokenize(struct packet *p)
@@ -58,10 +63,12 @@ static struct slice text_field(struct slice message, uint32_t id)
     return pb_find(message, id, &f) ? pb_bytes(&f) : slice_of("", 0);
 }
 
+/* 0 when it is longer than a name, or more than mappings of this size can mean. */
 static strid joined(struct deobfuscation *d, struct slice a, const char *between, struct slice b)
 {
-    if (a.len > MAX_NAME || b.len > MAX_NAME)
+    if (a.len > MAX_NAME || b.len > MAX_NAME || a.len + b.len > d->room)
         return 0;
+    d->room -= a.len + b.len;
     return strpool_printf(d->strings, "%.*s%s%.*s", (int)a.len, (const char *)a.p, between, (int)b.len,
                           (const char *)b.p);
 }
@@ -89,6 +96,7 @@ static void read_mapping(struct deobfuscation *d, struct slice mapping)
     strid package = strpool_intern(d->strings, package_name.p, package_name.len);
     struct pb_cursor c = pb_cursor(mapping);
     struct pb_field f, g;
+    d->room += ROOM_PER_BYTE * mapping.len;
     while (pb_next(&c, &f)) {
         if (f.id != 3)
             continue;
@@ -141,7 +149,7 @@ static void note_stack(struct deobfuscation *d, int64_t upid, int64_t callsite)
     strid package = package_of_process(d, (uint32_t)upid);
     while (package && callsite != COL_NULL) {
         bool added = false;
-        if (!u64map_put(&d->visited, (uint64_t)callsite << 32 | package, &added))
+        if (!u64map_put(&d->visited, (uint64_t)callsite, &added))
             d->m->im->failed = true;
         if (!added)
             return;
@@ -199,13 +207,13 @@ static void name_class(struct deobfuscation *d, uint32_t class_row, strid proces
         package = process_package;
     set(d, &d->class_package, class_row, package);
     struct slice name = strpool_view(d->strings, (strid)ROW_GET(st, heap_graph_class, name, class_row));
-    struct slice bare = java_bare_class(name);
-    strid to = get(&d->names.classes, name_key(package, strpool_find(d->strings, bare.p, bare.len)));
-    if (!to)
-        return;
-    size_t before = (size_t)(bare.p - name.p), after = before + bare.len;
     if (name.len > MAX_NAME)
         return;
+    struct slice bare = java_bare_class(name);
+    strid to = get(&d->names.classes, name_key(package, strpool_find(d->strings, bare.p, bare.len)));
+    if (!to || strpool_view(d->strings, to).len > MAX_NAME)
+        return;
+    size_t before = (size_t)(bare.p - name.p), after = before + bare.len;
     strid whole = strpool_printf(d->strings, "%.*s%s%.*s", (int)before, (const char *)name.p,
                                  strpool_cstr(d->strings, to), (int)(name.len - after), (const char *)name.p + after);
     ROW_SET(st, heap_graph_class, deobfuscated_name, class_row, whole);

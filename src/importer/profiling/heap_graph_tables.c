@@ -20,6 +20,7 @@ enum {
     KIND_STRING = 3,
     KIND_ARRAY = 4,
     MAX_SUPERCLASSES = 256, /* of one class; more is a loop */
+    MAX_FIELDS = 1024,      /* of an object, to find one by name; those looked for have a handful */
 };
 
 struct build {
@@ -207,40 +208,37 @@ static void make_references(struct build *b)
 static void mark_reachable(struct build *b)
 {
     struct heap_graph *g = b->g;
-    VEC(uint32_t)
-    queue = {0}; /* indices of objects */
-    uint32_t *distance = mem_alloc((g->objects.n + 1) * sizeof *distance);
-    if (!distance || !vec_reserve(&queue, g->objects.n + 1)) {
+    uint32_t *distance = mem_alloc((2 * g->objects.n + 1) * sizeof *distance);
+    if (!distance) {
         b->s->m->im->failed = true;
-        mem_free(distance);
-        vec_free(&queue);
         return;
     }
+    uint32_t *queue = distance + g->objects.n; /* indices of objects: each is in it once */
+    size_t n_queue = 0;
     memset(distance, 0xff, g->objects.n * sizeof *distance);
     for (size_t i = 0; i < g->roots.n; i++) {
         const struct graph_object *o = object_of(b, g->roots.p[i].object_id);
         if (!o || distance[o - g->objects.p] == 0)
             continue;
         distance[o - g->objects.p] = 0;
-        vec_push(&queue, (uint32_t)(o - g->objects.p));
+        queue[n_queue++] = (uint32_t)(o - g->objects.p);
         ROW_SET(b->st, heap_graph_object, root_type, object_row(b, o),
                 import_str(b->s->m->im, root_types[g->roots.p[i].type]));
     }
-    for (size_t at = 0; at < queue.n; at++) {
-        const struct graph_object *o = &g->objects.p[queue.p[at]];
+    for (size_t at = 0; at < n_queue; at++) {
+        const struct graph_object *o = &g->objects.p[queue[at]];
         uint32_t row = object_row(b, o);
         ROW_SET(b->st, heap_graph_object, reachable, row, 1);
-        ROW_SET(b->st, heap_graph_object, root_distance, row, distance[queue.p[at]]);
+        ROW_SET(b->st, heap_graph_object, root_distance, row, distance[queue[at]]);
         for (size_t r = o->first_ref; r < o->first_ref + o->n_refs; r++) {
             const struct graph_object *owned = object_of(b, g->refs.p[r]);
             if (owned && distance[owned - g->objects.p] == UINT32_MAX) {
-                distance[owned - g->objects.p] = distance[queue.p[at]] + 1;
-                vec_push(&queue, (uint32_t)(owned - g->objects.p));
+                distance[owned - g->objects.p] = distance[queue[at]] + 1;
+                queue[n_queue++] = (uint32_t)(owned - g->objects.p);
             }
         }
     }
     mem_free(distance);
-    vec_free(&queue);
 }
 
 /* --- native memory ------------------------------------------------------------------------------------------------ */
@@ -250,7 +248,8 @@ static const struct graph_object *referred_by(const struct build *b, const struc
 {
     struct field_walk fields = fields_of(b, o);
     uint64_t id;
-    for (size_t r = o->first_ref; r < o->first_internal && next_field(&fields, &id); r++) {
+    size_t end = o->first_internal - o->first_ref > MAX_FIELDS ? o->first_ref + MAX_FIELDS : o->first_internal;
+    for (size_t r = o->first_ref; r < end && next_field(&fields, &id); r++) {
         const struct graph_field *f = field_of(b, id);
         if (f && slice_eq_str(strpool_view(&b->st->strings, f->name), name))
             return object_of(b, b->g->refs.p[r]);

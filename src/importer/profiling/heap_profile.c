@@ -218,7 +218,7 @@ static void insert_change(struct machine_ctx *m, const struct pending *a, uint32
 }
 
 /* Adds what changed since the dump before. */
-static void commit(struct profiling_machine *s, const struct sequence *seq, const struct own_messages *own,
+static void commit(struct profiling_machine *s, const struct sequence *seq, struct own_messages *own,
                    const struct pending *a)
 {
     struct machine_ctx *m = s->m;
@@ -255,6 +255,7 @@ static void end_dump(struct profiling_machine *s, const struct sequence *seq, st
     vec_clear(&h->pending);
     vec_clear(&h->own.messages);
     u64map_clear(&h->own.index);
+    u64map_clear(&h->own.rows);
 }
 
 void heap_profile_parse(struct packet *p)
@@ -296,6 +297,7 @@ void heap_profile_close(struct heap_dumps *d)
         return;
     for (size_t i = 0; i < d->sequences.n; i++) {
         u64map_free(&d->sequences.p[i].own.index);
+        u64map_free(&d->sequences.p[i].own.rows);
         vec_free(&d->sequences.p[i].own.messages);
         vec_free(&d->sequences.p[i].pending);
     }

@@ -40,8 +40,6 @@ void profiling_machine_close(struct profiling_machine *s)
     u64map_free(&s->callsites);
     u64map_free(&s->at_address.heads);
     vec_free(&s->at_address.links);
-    u64map_free(&s->of_file.heads);
-    vec_free(&s->of_file.links);
     u64map_free(&s->interned);
     u64map_free(&s->sessions);
     u64map_free(&s->tasks);

@@ -29,8 +29,7 @@ struct profiling_machine {
 
     /* stack_profile.c: hash of a row's key -> row */
     struct u64map mappings, frames, callsites;
-    struct row_lists at_address; /* hash of mapping and rel_pc: frames */
-    struct row_lists of_file;    /* name and build id: mappings */
+    struct row_lists at_address; /* hash of file, build id and rel_pc: frames */
     struct u64map interned;      /* hash of interned table, kind, iid -> row */
 
     /* samples.c */
@@ -58,7 +57,8 @@ uint32_t row_intern(struct profiling_machine *s, struct u64map *index, struct ta
                     uint32_t n_key, uint64_t salt, bool *added);
 
 /* --- stack_profile.c --- */
-/* Calls `each` for all frames at an address of the files with this name and build id. */
+/* Calls `each` for the frames at an address of the files with this name and build id; for the newest ones only, should
+ * there be more of them than any file has. */
 void stack_profile_frames_at(struct machine_ctx *m, strid path, strid build_id, int64_t rel_pc,
                              void (*each)(void *ctx, uint32_t frame), void *ctx);
 
@@ -68,10 +68,11 @@ struct own_messages {
     struct u64map index; /* field << 56 ^ iid -> one of `messages` + 1 */
     VEC(struct slice)
     messages;
+    struct u64map rows; /* what the messages were found to be, see remember() */
 };
 /* A message of three fields, whatever its name: 1 the function, 2 its file, 3 the line. */
 struct source_line source_line_read(struct machine_ctx *m, struct slice message);
-uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, const struct own_messages *own,
+uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, struct own_messages *own,
                                  uint64_t callstack_iid);
 
 /* --- samples.c --- */
@@ -108,7 +109,7 @@ void heap_profile_finish(struct profiling_machine *s);
 void heap_profile_close(struct heap_dumps *d);
 void heap_graph_parse(struct packet *p);
 void heap_graph_finish(struct profiling_machine *s);
-void heap_graph_close(struct heap_graphs *g);
+void heap_graph_close(struct heap_graphs *all);
 uint32_t heap_graph_row(struct profiling_machine *s, int64_t ts, uint32_t upid);
 void perf_sample_parse(struct packet *p);
 void stack_sample_parse(struct packet *p);

@@ -58,10 +58,19 @@ enum packed_field {
 
 static const char deleted[] = " (deleted)";
 
-static bool is_deleted(struct slice path)
+/* An entry of the string table: it may be named by many mappings. */
+struct packed_path {
+    strid whole, trimmed;
+    bool is_deleted;
+};
+
+static struct packed_path packed_path(struct packet *p, struct slice path)
 {
-    return path.len >= sizeof deleted - 1 &&
-           !memcmp(path.p + path.len - (sizeof deleted - 1), deleted, sizeof deleted - 1);
+    size_t n = sizeof deleted - 1;
+    struct packed_path e = {.whole = import_slice(p->m->im, path)};
+    e.is_deleted = path.len >= n && !memcmp(path.p + path.len - n, deleted, n);
+    e.trimmed = e.is_deleted ? import_slice(p->m->im, slice_of(path.p, path.len - n)) : e.whole;
+    return e;
 }
 
 /* The next value of a column; 0 for one that was not recorded, or (*bad) is shorter than the others. */
@@ -78,12 +87,12 @@ static void add_packed(struct packet *p, uint32_t upid, struct slice bytes)
 {
     struct storage *st = p->m->st;
     struct pb_cursor columns[PACKED_FIELDS] = {0};
-    VEC(struct slice)
+    VEC(struct packed_path)
     paths = {0};
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == STRING_TABLE && !vec_push(&paths, pb_bytes(&f)))
+        if (f.id == STRING_TABLE && !vec_push(&paths, packed_path(p, pb_bytes(&f))))
             p->m->im->failed = true;
         else if (f.id > STRING_TABLE && f.id < PACKED_FIELDS)
             columns[f.id] = pb_sub(&f);
@@ -92,19 +101,17 @@ static void add_packed(struct packet *p, uint32_t upid, struct slice bytes)
     strid empty = import_str(p->m->im, "");
     for (uint64_t name; pb_next_packed(&columns[NAME_ID], &name);) {
         bad |= name >= paths.n;
-        struct slice path = name < paths.n ? paths.p[name] : slice_of("", 0), trimmed = path;
-        if (is_deleted(path))
-            trimmed.len -= sizeof deleted - 1;
+        struct packed_path path = name < paths.n ? paths.p[name] : (struct packed_path){empty, empty, false};
         uint64_t v[PACKED_FIELDS];
         for (unsigned field = AGGREGATE_COUNT; field < PACKED_FIELDS; field++)
             v[field] = next_value(&columns[field], &bad);
         profiler_smaps_insert(
             st, &(struct profiler_smaps_row){.upid = upid,
                                              .ts = p->ts,
-                                             .path = import_slice(p->m->im, path),
-                                             .path_trimmed = import_slice(p->m->im, trimmed),
+                                             .path = path.whole,
+                                             .path_trimmed = path.trimmed,
                                              .aggregate_count = counted ? (int64_t)(uint32_t)v[AGGREGATE_COUNT] : 1,
-                                             .is_deleted = is_deleted(path),
+                                             .is_deleted = path.is_deleted,
                                              .size_kb = (int64_t)v[SIZE_KB],
                                              .private_dirty_kb = (int64_t)v[PRIVATE_DIRTY_KB],
                                              .swap_kb = (int64_t)v[SWAP_KB],

@@ -19,7 +19,7 @@ enum { MAX_PATH_BYTES = 4096 };
 struct lookup {
     struct machine_ctx *m;
     struct seq_generation *g;
-    const struct own_messages *own; /* NULL: all is interned */
+    struct own_messages *own; /* NULL: all is interned */
 };
 
 static void count(const struct lookup *l, enum stat_key stat)
@@ -49,30 +49,33 @@ static struct slice text_of(const struct lookup *l, enum message_kind kind, uint
     return slice_of("", 0);
 }
 
-/* Where the row of an interned message is remembered; NULL for those of the packet, whose numbers are used again. */
-static uint64_t *remembered(const struct lookup *l, enum message_kind kind, uint64_t iid, bool make)
+/* Where the row of a message is remembered: with the packet's own ones, whose numbers are used again, or for good. */
+static struct u64map *rows_of(const struct lookup *l)
 {
-    if (l->own)
-        return NULL;
-    uint64_t key = hash_combine(hash_combine((uint64_t)(uintptr_t)l->g->interned, kind), iid);
-    struct u64map *map = &l->m->profiling->interned;
-    return make ? u64map_put(map, key, NULL) : u64map_get(map, key);
+    return l->own ? &l->own->rows : &l->m->profiling->interned;
 }
 
-static void remember(const struct lookup *l, enum message_kind kind, uint64_t iid, uint32_t row)
+static uint64_t row_key(const struct lookup *l, enum message_kind kind, uint64_t iid)
 {
-    if (l->own || row == UINT32_MAX)
-        return;
-    uint64_t *slot = remembered(l, kind, iid, true);
-    if (slot)
-        *slot = row;
-    else
+    return hash_combine(hash_combine((uint64_t)(uintptr_t)l->g->interned, kind), iid);
+}
+
+static const uint64_t *remembered(const struct lookup *l, enum message_kind kind, uint64_t iid)
+{
+    return u64map_get(rows_of(l), row_key(l, kind, iid));
+}
+
+/* Also that a message (UINT32_MAX) is good for nothing: it may be long, and be meant by every sample. */
+static uint32_t remember(const struct lookup *l, enum message_kind kind, uint64_t iid, uint32_t row)
+{
+    if (!u64map_set(rows_of(l), row_key(l, kind, iid), row))
         l->m->im->failed = true;
+    return row;
 }
 
 static uint32_t mapping_row(const struct lookup *l, uint64_t iid)
 {
-    const uint64_t *known = remembered(l, MAPPING, iid, false);
+    const uint64_t *known = remembered(l, MAPPING, iid);
     if (known)
         return (uint32_t)*known;
     struct slice message = find(l, MAPPING, iid);
@@ -119,9 +122,7 @@ static uint32_t mapping_row(const struct lookup *l, uint64_t iid)
     }
     row.build_id = build_id_text(l->m, build_id);
     row.name = strpool_intern(&l->m->st->strings, path, n);
-    uint32_t at = stack_profile_mapping(l->m, &row);
-    remember(l, MAPPING, iid, at);
-    return at;
+    return remember(l, MAPPING, iid, stack_profile_mapping(l->m, &row));
 }
 
 /* Frame.kind as the `type` of a frame. */
@@ -129,7 +130,7 @@ static const char *const frame_kinds[] = {NULL, "native", "kernel", "interpreted
 
 static uint32_t frame_row(const struct lookup *l, uint64_t iid)
 {
-    const uint64_t *known = remembered(l, FRAME, iid, false);
+    const uint64_t *known = remembered(l, FRAME, iid);
     if (known)
         return (uint32_t)*known;
     struct slice message = find(l, FRAME, iid);
@@ -172,20 +173,19 @@ static uint32_t frame_row(const struct lookup *l, uint64_t iid)
     uint32_t in = mapping ? mapping_row(l, mapping) : stack_profile_no_mapping(m);
     if (in == UINT32_MAX) {
         count(l, STAT_stackprofile_invalid_mapping_id);
-        return UINT32_MAX;
+        return remember(l, FRAME, iid, UINT32_MAX);
     }
     row.mapping = in;
     source.function = row.name;
-    uint32_t at = stack_profile_frame(m, &row, source.file || source.line != COL_NULL ? &source : NULL);
-    remember(l, FRAME, iid, at);
-    return at;
+    bool has_source = source.file || source.line != COL_NULL;
+    return remember(l, FRAME, iid, stack_profile_frame(m, &row, has_source ? &source : NULL));
 }
 
-uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, const struct own_messages *own,
+uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, struct own_messages *own,
                                  uint64_t callstack_iid)
 {
     struct lookup l = {m, g, own};
-    const uint64_t *known = remembered(&l, CALLSTACK, callstack_iid, false);
+    const uint64_t *known = remembered(&l, CALLSTACK, callstack_iid);
     if (known)
         return (uint32_t)*known;
     struct slice message = find(&l, CALLSTACK, callstack_iid);
@@ -198,12 +198,11 @@ uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g
     for (uint64_t iid; pb_next_number(&frames, &iid);) {
         uint32_t frame = frame_row(&l, iid);
         if (frame == UINT32_MAX || (callsite = stack_profile_callsite(m, callsite, frame)) == CALLSITE_NONE)
-            return CALLSITE_NONE;
+            return remember(&l, CALLSTACK, callstack_iid, CALLSITE_NONE);
     }
     if (callsite == CALLSITE_NONE)
         count(&l, STAT_stackprofile_empty_callstack);
-    remember(&l, CALLSTACK, callstack_iid, callsite);
-    return callsite;
+    return remember(&l, CALLSTACK, callstack_iid, callsite);
 }
 
 uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint64_t callstack_iid)

@@ -34,14 +34,9 @@ uint32_t row_intern(struct profiling_machine *s, struct u64map *index, struct ta
     return UINT32_MAX;
 }
 
-static uint64_t file_key(strid path, strid build_id)
+static uint64_t address_key(strid path, strid build_id, int64_t rel_pc)
 {
-    return (uint64_t)path << 32 | build_id;
-}
-
-static uint64_t address_key(uint32_t mapping, int64_t rel_pc)
-{
-    return hash_combine(hash_u64(mapping), (uint64_t)rel_pc);
+    return hash_combine(hash_u64((uint64_t)path << 32 | build_id), (uint64_t)rel_pc);
 }
 
 /* Puts `row` in front of the list under `key`. */
@@ -65,12 +60,8 @@ uint32_t stack_profile_mapping(struct machine_ctx *m, const struct stack_profile
     struct profiling_machine *s = m->profiling;
     int64_t words[stack_profile_mapping_n_columns] = {r->build_id, r->exact_offset, r->start_offset, r->start,
                                                       r->end,      r->load_bias,    r->name};
-    bool added = false;
-    uint32_t row = row_intern(s, &s->mappings, &m->st->t[T_stack_profile_mapping], words,
-                              stack_profile_mapping_n_columns, 0, &added);
-    if (added && row != UINT32_MAX)
-        add_to_list(s, &s->of_file, file_key(r->name, r->build_id), row);
-    return row;
+    return row_intern(s, &s->mappings, &m->st->t[T_stack_profile_mapping], words, stack_profile_mapping_n_columns, 0,
+                      NULL);
 }
 
 uint32_t stack_profile_no_mapping(struct machine_ctx *m)
@@ -91,7 +82,11 @@ uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_f
     uint32_t row = row_intern(s, &s->frames, t, words, stack_profile_frame_c_symbol_set_id, salt, &added);
     if (!added || row == UINT32_MAX)
         return row;
-    add_to_list(s, &s->at_address, address_key((uint32_t)r->mapping, r->rel_pc), row);
+    uint32_t in = (uint32_t)r->mapping;
+    add_to_list(s, &s->at_address,
+                address_key((strid)ROW_GET(m->st, stack_profile_mapping, name, in),
+                            (strid)ROW_GET(m->st, stack_profile_mapping, build_id, in), r->rel_pc),
+                row);
     if (source)
         ROW_SET(m->st, stack_profile_frame, symbol_set_id, row, stack_profile_symbols(m, source, 1));
     return row;
@@ -121,16 +116,16 @@ uint32_t stack_profile_symbols(struct machine_ctx *m, const struct source_line *
 void stack_profile_frames_at(struct machine_ctx *m, strid path, strid build_id, int64_t rel_pc,
                              void (*each)(void *ctx, uint32_t frame), void *ctx)
 {
-    const struct profiling_machine *s = m->profiling;
-    for (uint32_t f = list_head(&s->of_file, file_key(path, build_id)); f; f = s->of_file.links.p[f - 1].next) {
-        uint32_t mapping = s->of_file.links.p[f - 1].row;
-        uint32_t a = list_head(&s->at_address, address_key(mapping, rel_pc));
-        for (; a; a = s->at_address.links.p[a - 1].next) {
-            uint32_t frame = s->at_address.links.p[a - 1].row;
-            if (ROW_GET(m->st, stack_profile_frame, mapping, frame) == mapping &&
-                ROW_GET(m->st, stack_profile_frame, rel_pc, frame) == rel_pc)
-                each(ctx, frame);
-        }
+    enum { MAX_FRAMES = 4096 };
+    const struct row_lists *frames = &m->profiling->at_address;
+    uint32_t at = list_head(frames, address_key(path, build_id, rel_pc));
+    for (int i = 0; at && i < MAX_FRAMES; i++, at = frames->links.p[at - 1].next) {
+        uint32_t frame = frames->links.p[at - 1].row;
+        uint32_t mapping = (uint32_t)ROW_GET(m->st, stack_profile_frame, mapping, frame);
+        if (ROW_GET(m->st, stack_profile_frame, rel_pc, frame) == rel_pc &&
+            ROW_GET(m->st, stack_profile_mapping, name, mapping) == path &&
+            ROW_GET(m->st, stack_profile_mapping, build_id, mapping) == build_id)
+            each(ctx, frame);
     }
 }
 
