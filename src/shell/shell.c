@@ -74,7 +74,7 @@ static int run_parsed(struct shell *sh, const struct command *cmd, int parsed, s
         return 0;
     }
     if (!cmd->run)
-        return error_set(err, -MRD_EUNSUPPORTED, "%s: %s are not available yet", cmd->name, cmd->later);
+        return error_set(err, -MRD_EUNSUPPORTED, "%s are not available yet", cmd->later);
     if (parsed < 0)
         return error_set(err, parsed, "%s: %s (tp_shell help %s explains)", cmd->name, refusal.text, cmd->name);
     return cmd->run(sh, err);
