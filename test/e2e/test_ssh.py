@@ -104,11 +104,17 @@ class Ssh(Case):
         self.clean([m])
 
     def test_ctrl_c_saves(self):
+        self.ends_by(signal.SIGINT)
+
+    def test_a_closed_terminal_saves(self):
+        self.ends_by(signal.SIGHUP)
+
+    def ends_by(self, signum):
         m = self.machine(1, True)
         p = self.start("--machine", self.address(m), "--no-host", "-t", "60s", "sched/sched_switch")
         self.recording()
         time.sleep(0.5)
-        p.send_signal(signal.SIGINT)
+        p.send_signal(signum)
         self.finish(p, seconds=30)
         self.assertGreater(self.machines_of(self.dir / "trace")[m.id], 10)
         self.clean([m])
@@ -147,6 +153,7 @@ class Ssh(Case):
         for args, reason in ((["--machine", "root@10.77.250.9"], "the ssh connection failed"),
                              (["--machine", self.address(m), "--binary", "/nonexistent"], "/nonexistent"),
                              (["--machine", self.address(m), "--binary", "/etc/hostname"], "the copy of tracebox does not run"),
+                             (["--machine", "-oProxyCommand=id"], "no name of a machine"),
                              ([], "--machine is needed")):
             out, err = self.finish(self.start(*args, "sched/sched_switch"), code=1, seconds=60)
             self.assertIn(reason, err)

@@ -72,6 +72,13 @@ static void on_interrupt(int signum)
     interrupted = 1;
 }
 
+/* The terminal is gone: as if somebody had asked for the end, whoever handles that now. */
+static void on_hangup(int signum)
+{
+    (void)signum;
+    raise(SIGTERM);
+}
+
 /* A port that is free now. */
 static unsigned free_port(bool exposed)
 {
@@ -209,10 +216,8 @@ static int record_now(struct record *r, struct error *err)
     if (rc)
         return rc;
     config->has_trace_all_machines = config->trace_all_machines = true;
-    signal(SIGINT, SIG_DFL); /* from here on it is perfetto's: it saves what there is */
-    signal(SIGTERM, SIG_DFL);
     fprintf(stderr, "record: recording %u machine%s\n", r->n + !r->no_host, r->n + !r->no_host == 1 ? "" : "s");
-    int code = perfetto_record(&r->perfetto, config);
+    int code = perfetto_record(&r->perfetto, config); /* signals are its own meanwhile: it saves what there is */
     mrd__trace_config__free_unpacked(config, NULL);
     signal(SIGINT, SIG_IGN); /* the rest is short and must be whole */
     signal(SIGTERM, SIG_IGN);
@@ -292,6 +297,9 @@ static int run(struct record *r)
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
+    struct sigaction hangup;
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* unless under nohup */
+        sigaction(SIGHUP, &(struct sigaction){.sa_handler = on_hangup}, NULL);
     int rc = start_service(r, &err);
     if (!rc && !r->no_host)
         rc = start_probes(r, &err);
@@ -335,8 +343,12 @@ int record_main(int argc, char **argv)
     for (int o; (o = getopt_long(argc, argv, "m:o:t:b:c:h", options, NULL)) != -1;) {
         switch (o) {
         case 'm':
-            if (r.n < REMOTES_MAX)
-                r.targets[r.n++] = optarg;
+            if (!*optarg || *optarg == '-' || r.n == REMOTES_MAX) { /* ssh would take -… for an option */
+                fprintf(stderr, "record: --machine %s: %s\n", optarg,
+                        r.n == REMOTES_MAX ? "too many machines" : "no name of a machine");
+                return 1;
+            }
+            r.targets[r.n++] = optarg;
             break;
         case 'o':
             p->out = optarg;
@@ -379,6 +391,7 @@ int record_main(int argc, char **argv)
     p->light = !p->config_path;
     const char *missing = !r.n                                ? "--machine is needed"
                           : !p->out                           ? "--out is needed"
+                          : optind < argc                     ? "too many events"
                           : p->config_path && p->n_categories ? "--config and events exclude each other"
                           : p->light && !p->n_categories      ? "say what to record: sched/sched_switch, say"
                                                               : NULL;

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { STOP_PATIENCE_MS = 10000 }; /* for all of them together */
+
 /* POSIX shell, also that of busybox. Set before it: d (a directory of its own), name, copy (1: always), size (of the
  * binary, 0: none), and relay (where the relay connects to; ":PORT": to where the ssh connection comes from). It says
  * "copy" and expects `size` bytes, "ready", or "failed WHY". */
@@ -83,7 +85,7 @@ int remote_start(struct remote *r, const char *target, const struct remote_optio
         argv[n++] = (char[]){"-R"};
         argv[n++] = forward;
     }
-    /* The login shell, whatever it is, sees one word in single quotes. */
+    /* The login shell sees one word in single quotes, with newlines in it: any but csh takes that. */
     int len = snprintf(command, sizeof command, "exec sh -c 'd=%s name=%s copy=%d size=%lld relay=", dir, r->name,
                        o->always_copy, (long long)st.st_size);
     len += o->relay_to ? snprintf(command + len, sizeof command - (size_t)len, "%s.sock\n", dir)
@@ -112,6 +114,8 @@ static void on_line(struct remote *r, const char *line)
     } else if (strcmp(line, "copy") == 0 && r->state == REMOTE_STARTING && r->binary) {
         r->binary_fd = open(r->binary, O_RDONLY | O_CLOEXEC);
         r->state = REMOTE_COPYING;
+        if (r->binary_fd < 0)
+            fail(r, strerror(errno));
     } else if (strncmp(line, "failed ", 7) == 0) {
         fail(r, line + 7);
     }
@@ -185,6 +189,14 @@ void remotes_stop(struct remote *r, unsigned n)
             close(r[i].binary_fd);
         r[i].ssh.in = r[i].binary_fd = -1;
     }
+    unsigned running = n;
+    for (unsigned ms = 0; running && ms < STOP_PATIENCE_MS; ms += 10) {
+        running = 0;
+        for (unsigned i = 0; i < n; i++)
+            running += !child_ended(&r[i].ssh, NULL);
+        if (running)
+            usleep(10000);
+    }
     for (unsigned i = 0; i < n; i++)
-        child_stop(&r[i].ssh, 0, 10000);
+        child_stop(&r[i].ssh, SIGTERM, 100);
 }
