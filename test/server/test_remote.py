@@ -97,7 +97,12 @@ class Remote(unittest.TestCase):
             c, _ = s.accept()
             with c:
                 for answer in answers:
-                    c.recv(4096)
+                    request = b""
+                    while b"\r\n\r\n" not in request:
+                        request += c.recv(4096)
+                    head, body = request.split(b"\r\n\r\n", 1)
+                    while len(body) < int(head.split(b"Content-Length: ")[1]):
+                        body += c.recv(4096)
                     c.sendall(answer)
             err = p.communicate(timeout=20)[1]
             self.assertEqual(p.returncode, 1, err)
