@@ -59,6 +59,11 @@ int importer_feed(struct importer *im, const void *bytes, size_t len, struct err
     return check(im, reader_feed(im->reader, bytes, len, err), err);
 }
 
+uint64_t importer_bytes(const struct importer *im)
+{
+    return reader_bytes(im->reader);
+}
+
 int importer_finish(struct importer *im, struct error *err)
 {
     int rc = reader_finish_all(im->reader, err);

@@ -44,6 +44,9 @@ int importer_add_file(struct importer *im, const char *path, struct error *err);
 /* Imports bytes as they come (from a pipe, an RPC). The bytes are copied where they are still needed later. */
 int importer_feed(struct importer *im, const void *bytes, size_t len, struct error *err);
 
+/* The bytes of all files and pipes so far, as they are (compressed or not); directories do not count. */
+uint64_t importer_bytes(const struct importer *im);
+
 /* No more input: retries what waited for a clock, drains the sorter, closes trackers, computes bounds, finalizes
  * storage. */
 int importer_finish(struct importer *im, struct error *err);

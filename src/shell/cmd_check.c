@@ -14,7 +14,7 @@ static int check_one(struct shell *sh, const char *path, const struct check_rule
     *result = (struct check_result){.path = path};
     sh->no_health_report = true;
     int rc = session_load(sh, &path, 1, &err);
-    if (rc == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+    if (rc == 0 && tp_loaded_bytes(sh->tp) == 0 && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)))
         rc = error_set(&err, -MRD_EFORMAT, "the file is empty: nothing was recorded");
     if (rc < 0) {
         result->failure = mem_strdup(err.text);

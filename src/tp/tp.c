@@ -178,8 +178,9 @@ int tp_load(struct tp *tp, const char *path)
     if (tp->config.no_mmap && regular) {
         rc = load_pieces(tp, path);
     } else {
-        tp->bytes += regular ? (uint64_t)st.st_size : 0;
+        uint64_t before = importer_bytes(tp->importer);
         rc = importer_add_file(tp->importer, path, &tp->err);
+        tp->bytes += importer_bytes(tp->importer) - before;
     }
     tp_meta_record(tp, TP_META_API, "load", start, "path", path, strlen(path));
     return tp_done(tp, rc);

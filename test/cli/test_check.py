@@ -57,6 +57,12 @@ class Check(harness.Case):
         self.assertIn("cannot be loaded", self.check(junk, code=1))
         self.assertIn("cannot be loaded", self.check("/nonexistent", code=1))
 
+    def test_a_trace_without_a_byte_is_not_healthy(self):
+        self.assertIn("empty", self.check(self.empty, code=1))
+        self.run_shell("check", "-", stdin=b"", code=1)
+        piped = self.run_shell("check", "-", stdin=GOOD.read_bytes())
+        self.assertRegex(piped.stderr, rb"Trace loaded: 0\.35 MB")
+
     def test_json(self):
         doc = json.loads(self.check("--format", "json", GOOD, OVERRUN, "/nonexistent", code=1))
         self.assertEqual([d["ok"] for d in doc], [True, False, False])

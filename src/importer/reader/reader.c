@@ -358,6 +358,11 @@ int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *e
     return stream_write(&r->fed, slice_of(bytes, len), err);
 }
 
+uint64_t reader_bytes(const struct reader *r)
+{
+    return r->packed_bytes;
+}
+
 int reader_finish(struct reader *r, struct error *err)
 {
     int rc = r->feeding ? stream_end(&r->fed, err) : 0;

@@ -14,6 +14,8 @@ void reader_close(struct reader *r);
 
 int reader_add_file(struct reader *r, const char *path, struct error *err);
 int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *err);
+/* The bytes of all files and feeds so far, as they are. */
+uint64_t reader_bytes(const struct reader *r);
 /* No more bytes come of what was fed. */
 int reader_finish(struct reader *r, struct error *err);
 /* Nothing more comes at all: relates recordings made apart, and reads those that waited for that. */
