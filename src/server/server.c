@@ -2,6 +2,7 @@
 #include "server/loop.h"
 #include "server/stdio.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -57,6 +58,13 @@ static bool is_half_sent(const struct conn *c)
     return c->framer.head_len != 0;
 }
 
+/* Has a client left that is not read from? Its bytes wait, and its end behind them, which poll() tells of at once. */
+static bool has_left_unread(const struct conn *c)
+{
+    struct pollfd p = {.events = POLLRDHUP};
+    return !c->reading && !c->ended && uv_fileno(&c->uv.handle, &p.fd) == 0 && poll(&p, 1, 0) > 0;
+}
+
 static void check_conn(struct server *s, struct conn *c, uint64_t now)
 {
     int64_t limit = s->config->request_timeout_ms ? s->config->request_timeout_ms : DEFAULT_REQUEST_TIMEOUT_MS;
@@ -66,7 +74,7 @@ static void check_conn(struct server *s, struct conn *c, uint64_t now)
                 : c->writes       ? now - c->last_write_ms > STALLED_WRITE_MS
                 : is_half_sent(c) ? c->reading && now - c->last_read_ms > (uint64_t)limit
                                   : false;
-    if (late)
+    if (late || has_left_unread(c))
         conn_close(c);
 }
 

@@ -32,7 +32,7 @@ void websocket_accept(struct slice key, char accept[WEBSOCKET_ACCEPT_LEN + 1])
 
 size_t websocket_head(uint8_t head[WEBSOCKET_MAX_HEAD], enum websocket_opcode opcode, uint64_t len)
 {
-    size_t n_len = len < 126 ? 0 : len < 0xffff ? 2 : 8;
+    size_t n_len = len < 126 ? 0 : len <= 0xffff ? 2 : 8;
     head[0] = (uint8_t)(0x80 | opcode);
     head[1] = n_len == 0 ? (uint8_t)len : n_len == 2 ? 126 : 127;
     for (size_t i = 0; i < n_len; i++)

@@ -266,9 +266,11 @@ class WebSocket:
         if n == 126:
             self.need(4)
             n, at = struct.unpack(">H", self.buf[2:4])[0], 4
+            assert n > 125
         elif n == 127:
             self.need(10)
             n, at = struct.unpack(">Q", self.buf[2:10])[0], 10
+            assert n > 65535  # a length is written as short as it can be (RFC 6455, 5.2)
         self.need(at + n)
         opcode, payload = self.buf[0] & 15, bytes(self.buf[at:at + n])
         del self.buf[:at + n]

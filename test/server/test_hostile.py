@@ -210,6 +210,27 @@ class Hostile(unittest.TestCase):
             s.close()
         self.check_served()
 
+    def test_leaving_with_requests_waiting(self):
+        """A client that is not read from, because enough of it waits, ends its query by leaving too."""
+        ws = WebSocket(self.server)
+        ws.send(query("with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n where i < 0"))
+        for _ in range(4):
+            ws.send(query("select '" + "x" * 300000 + "'"))
+        time.sleep(0.3)
+        ws.close()
+        self.check_served()
+
+    def test_frames_around_the_steps_of_the_length(self):
+        ws = WebSocket(self.server)
+
+        def frame(letters):
+            ws.send(query("select printf('%%.*c', %05d, 'x')" % letters))
+            return len(ws.recv()[1])
+        beside = frame(60000) - 60000
+        for size in 65534, 65535, 65536:
+            self.assertEqual(frame(size - beside), size)
+        ws.close()
+
     def test_pages_asked_in_one_go(self):
         """Every one is answered, in order, also when their answers wait for the client."""
         with self.server.connect() as s:
