@@ -197,12 +197,14 @@ static int read_attribute(struct merge_plan *p, const char *text, struct error *
 static int add_file(struct merge_plan *p, const char *path, struct error *err)
 {
     struct merge_file f = {.path = path, .member = base_name(path)};
+    bool taken = false;
     for (size_t i = 0; i < p->files.n; i++) {
         if (strcmp(p->files.p[i].path, path) == 0)
             return error_set(err, -MRD_EINVALID, "%s is given twice", path);
-        if (strcmp(p->files.p[i].member, f.member) == 0)
-            f.member = arena_printf(&p->arena, "%zu-%s", p->files.n + 1, base_name(path));
+        taken |= strcmp(p->files.p[i].member, f.member) == 0;
     }
+    if (taken)
+        f.member = arena_printf(&p->arena, "%zu-%s", p->files.n + 1, base_name(path));
     return f.member && vec_push(&p->files, f) ? 0 : no_memory(err);
 }
 

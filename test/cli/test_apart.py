@@ -1,6 +1,7 @@
 """Recordings made apart: two ftrace recordings of two kernels that exchanged packets, and what a relay between them measured
 in the meantime (test/data/apart-*)."""
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -147,6 +148,14 @@ class Mixed(unittest.TestCase):
             events.append((int(ts), 0 if name == "packet_sent" else 1, values))
         trace.write_events("chan_0", 0, events)
         trace.close()
+
+    def test_merged_in_place_of_an_input(self):
+        with tempfile.TemporaryDirectory() as folder:
+            a = os.path.join(folder, "a")
+            shutil.copy(A, a)
+            self.assertEqual(run("sync", a, B, "-o", a).returncode, 0)
+            self.assertEqual(os.listdir(folder), ["a"])
+            self.assertEqual(ask([a], "select count(*) from ftrace_event"), ask([A, B], "select count(*) from ftrace_event"))
 
     def test_ftrace_and_lttng(self):
         with tempfile.TemporaryDirectory() as folder:

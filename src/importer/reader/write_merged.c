@@ -14,6 +14,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Fields of TracePacket. */
@@ -28,6 +30,7 @@ enum {
 
 enum {
     SEQUENCE_BITS = 24, /* of a sequence id in its file; the file's number stands above */
+    MAX_FILES = 1 << (32 - SEQUENCE_BITS),
     FLUSH_BYTES = 1 << 20,
     EXCHANGES_MIN = 8,
     EXCHANGES_MAX = 512,
@@ -39,7 +42,6 @@ static const int64_t exchange_every_ns = INT64_C(2000000000);
 struct merged {
     struct importer *im;
     struct reader *r;
-    const char *path;
     int fd;
     struct pb_writer out;
     uint32_t reference; /* machine row */
@@ -155,7 +157,7 @@ static bool clock_range(const struct merged *m, uint32_t machine, int64_t x, int
 /* One comparison at x; *next gets the trace time behind it. */
 static bool put_exchange(struct merged *m, uint32_t machine, int64_t x, int64_t *next)
 {
-    int64_t lo, hi, later_lo, later_hi, end;
+    int64_t lo, hi, later_lo, later_hi, wait, end;
     if (!clock_range(m, machine, x, &lo, &hi) || __builtin_add_overflow(x, hi - lo, &end))
         return false;
     for (int tries = 0;; tries++) { /* the first moment at which the clock has certainly reached hi */
@@ -163,7 +165,8 @@ static bool put_exchange(struct merged *m, uint32_t machine, int64_t x, int64_t 
             return false;
         if (later_lo >= hi)
             break;
-        end += hi - later_lo;
+        if (__builtin_sub_overflow(hi, later_lo, &wait) || __builtin_add_overflow(end, wait, &end))
+            return false;
     }
     size_t packet = pb_begin(&m->out, 1);
     pb_put_varint(&m->out, MACHINE_ID, machine_id(m, machine));
@@ -179,9 +182,12 @@ static bool put_exchange(struct merged *m, uint32_t machine, int64_t x, int64_t 
 static int put_comparisons(struct merged *m, uint32_t machine, struct error *err)
 {
     int64_t begin = m->im->st->trace_start_ns, end = m->im->st->trace_end_ns;
-    int64_t n = (end - begin) / exchange_every_ns;
+    int64_t length;
+    if (__builtin_sub_overflow(end, begin, &length) || length < 0)
+        return error_set(err, -MRD_ELIMIT, "the traces span more than any clock can: they cannot be merged");
+    int64_t n = length / exchange_every_ns;
     n = n < EXCHANGES_MIN ? EXCHANGES_MIN : n > EXCHANGES_MAX ? EXCHANGES_MAX : n;
-    int64_t written = 0, step = (end - begin) / n, next = INT64_MIN;
+    int64_t written = 0, step = length / n, next = INT64_MIN;
     for (int64_t i = 0; i <= n; i++) {
         int64_t x = begin + i * step;
         if (x > next && put_exchange(m, machine, x, &next))
@@ -216,6 +222,8 @@ static int check(const struct merged *m, struct error *err)
     const struct reader *r = m->r;
     if (ctf_import_count(m->im) || r->pending.n != r->inputs)
         return error_set(err, -MRD_EUNSUPPORTED, "only proto traces given as files can be written as one");
+    if (r->pending.n > MAX_FILES)
+        return error_set(err, -MRD_ELIMIT, "no more than %d traces can be written as one", MAX_FILES);
     for (size_t i = 0; i < r->pending.n; i++)
         if (r->pending.n < 2 || !recordings_related(m->im, r->pending.p[i].recording))
             return error_set(err, -MRD_ENOTFOUND, "%s: no packets relate it to the others", r->pending.p[i].name);
@@ -224,19 +232,26 @@ static int check(const struct merged *m, struct error *err)
 
 int reader_write_merged(struct reader *r, const char *path, struct error *err)
 {
-    struct merged m = {.im = r->im, .r = r, .path = path};
+    struct merged m = {.im = r->im, .r = r};
     m.reference = clock_graph_trace_clock(r->im->clocks).machine;
     int rc = check(&m, err);
     if (rc)
         return rc;
-    m.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    char part[4096];
+    struct stat st;
+    bool replaces = stat(path, &st) != 0 || S_ISREG(st.st_mode); /* `path` may be one of the traces that are read */
+    if (snprintf(part, sizeof part, replaces ? "%s.part" : "%s", path) >= (int)sizeof part)
+        return error_set(err, -MRD_EINVALID, "%s: the name is too long", path);
+    m.fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (m.fd < 0)
-        return error_set_errno(err, errno, "%s", path);
+        return error_set_errno(err, errno, "%s", part);
     rc = write_all(&m, err);
     if (close(m.fd) != 0 && !rc)
+        rc = error_set_errno(err, errno, "%s", part);
+    if (!rc && replaces && rename(part, path) != 0)
         rc = error_set_errno(err, errno, "%s", path);
-    if (rc)
-        unlink(path);
+    if (rc && replaces)
+        unlink(part);
     pb_writer_free(&m.out);
     return rc;
 }
