@@ -202,7 +202,7 @@ void tp_free(void *bytes);
 /* ---- exporting ---- */
 
 /* Writes tables and views into a SQLite database at `path`, which is replaced. Views that plain SQLite cannot answer
- * (they use our functions) become tables. */
+ * (they use our functions) become tables. A result that is open meanwhile must be closed before the next export. */
 int tp_export_sqlite(struct tp *tp, const char *path);
 
 /* Writes recordings made apart that packets have related (see docs/clock-sync.md) as one proto trace at `path`, which

@@ -127,6 +127,27 @@ static int write_all(struct export *x)
     return rc ? rc : settle_views(x);
 }
 
+/* The file is complete by now. SQLite keeps it attached as long as another result is open: then the next export
+ * detaches it. */
+static void detach(struct export *x)
+{
+    sqlite3_exec(x->db, "DETACH DATABASE perfetto_export", NULL, NULL, NULL);
+}
+
+static int attach(struct export *x)
+{
+    detach(x);
+    if (sqlite3_db_filename(x->db, "perfetto_export"))
+        return error_set(&x->tp->err, -MRD_EINVALID,
+                         "%s: a result that is open holds the export before: read or close it, and export again",
+                         x->path);
+    int fd = open(x->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_set_errno(&x->tp->err, errno, "%s", x->path);
+    close(fd);
+    return run(x, "ATTACH DATABASE '%q' AS perfetto_export", x->path);
+}
+
 int tp_export_sqlite(struct tp *tp, const char *path)
 {
     if (!tp->engine)
@@ -135,16 +156,11 @@ int tp_export_sqlite(struct tp *tp, const char *path)
     tp_done(tp, 0);
     int64_t start = tp_meta_now(tp, TP_META_API);
     struct export x = {.tp = tp, .db = engine_db(tp->engine), .path = path};
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return tp_done(tp, error_set_errno(&tp->err, errno, "%s", path));
-    close(fd);
     sqlite3_set_authorizer(x.db, NULL, NULL);
-    int rc = run(&x, "ATTACH DATABASE '%q' AS perfetto_export", path);
+    int rc = attach(&x);
     if (rc == 0) {
         rc = write_all(&x);
-        int detached = run(&x, "DETACH DATABASE perfetto_export");
-        rc = rc ? rc : detached;
+        detach(&x);
     }
     tp_authorize(tp);
     for (size_t i = 0; i < x.views.n; i++)

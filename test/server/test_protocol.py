@@ -1,4 +1,5 @@
 """The server as its clients see it: routes, the stream of messages, WebSocket, Unix sockets, standard streams."""
+import contextlib
 import http.client
 import pathlib
 import signal
@@ -221,6 +222,25 @@ class Messages(Loaded):
         self.assertTrue(get(got[0][220], 1).startswith(b"SQLite format 3"))
         self.assertEqual([get(m[220], 3) for m in got], [1] * (len(got) - 1) + [0])
         self.assertIn(2, dict(fields(self.server.rpc(message(EXPORT, field(116, field(1, 1))))[0][220])))
+
+    def test_export_beside_a_result_that_is_open(self):
+        def export():
+            return [dict(fields(m[220])) for m in self.server.rpc(message(EXPORT, field(116, field(1, 3))))]
+
+        def tables(parts):
+            with tempfile.NamedTemporaryFile() as f:
+                f.write(b"".join(p.get(1, b"") for p in parts))
+                f.flush()
+                with contextlib.closing(sqlite3.connect(f.name)) as db:
+                    return db.execute("pragma integrity_check").fetchall(), db.execute("select count(*) from sched").fetchall()
+        alone = tables(export())
+        ws = WebSocket(self.server)  # does not read on
+        ws.send(query("select a.*, b.* from sched a, sched b"))
+        ws.next()
+        self.assertEqual(tables(export()), alone)
+        self.assertIn(b"close it, and export again", export()[0][2])
+        ws.close()
+        wait_for(lambda: 2 not in export()[0])
 
     def test_what_is_not_there_says_so(self):
         for method, result, error in [(METRIC, 205, 2), (15, 214, 3), (16, 215, 2), (17, 216, 2), (18, 217, 6), (19, 218, 1)]:
