@@ -79,7 +79,7 @@ static pid_t listener(const char *path)
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     struct ucred peer = {0};
     socklen_t len = sizeof peer;
-    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    snprintf(a.sun_path, sizeof a.sun_path, "%.*s", (int)sizeof a.sun_path - 1, path); /* it has been checked */
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return 0;
