@@ -95,6 +95,12 @@ static int take_expect(struct http_request *r, struct slice value)
 }
 
 /* A second one must not hide the first from whoever checks it. */
+static int take_fetch_site(struct http_request *r, struct slice value)
+{
+    r->cross_site = slice_eq_str(value, "cross-site");
+    return 0;
+}
+
 static int take_origin(struct http_request *r, struct slice value)
 {
     if (r->origin.p)
@@ -123,6 +129,7 @@ static const struct {
     {"content-length", take_length},
     {"expect", take_expect},
     {"origin", take_origin},
+    {"sec-fetch-site", take_fetch_site},
     {"sec-websocket-key", take_key},
     {"sec-websocket-version", take_version},
     {"transfer-encoding", take_coding},

@@ -19,6 +19,7 @@ struct http_request {
     bool expects_continue; /* "Expect: 100-continue" */
     bool upgrade_websocket;
     uint64_t content_length;
+    bool cross_site; /* "Sec-Fetch-Site: cross-site": a browser asks for another site's page */
     struct slice origin;
     struct slice websocket_key;
     struct slice websocket_version;

@@ -266,6 +266,8 @@ static void take_head(struct conn *c, const struct http_request *r)
         refuse(c, 405);
     } else if (!h->route) {
         refuse(c, 404);
+    } else if (r->cross_site && !r->origin.p && h->route->kind != ROUTE_HELP && h->route->kind != ROUTE_STATUS) {
+        refuse(c, 403); /* an image or a link of some page names no origin, and could reset the tables */
     } else if (h->route->kind == ROUTE_WEBSOCKET) {
         int status = check_websocket(r);
         if (status)

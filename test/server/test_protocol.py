@@ -457,6 +457,14 @@ class Life(unittest.TestCase):
         out = subprocess.run([SHELL, "help", "server"], capture_output=True, timeout=20).stdout
         self.assertIn(b"tp_shell server http trace.pftrace", out)
 
+    def test_a_page_without_an_origin_changes_nothing(self):
+        server = Server(TRACE)
+        for path, want in ("/restore_initial_tables", 403), ("/notify_eof", 403), ("/status", 200), ("/", 200):
+            self.assertEqual(server.request("GET", path, headers={"Sec-Fetch-Site": "cross-site"})[0], want, path)
+        self.assertEqual(server.request("GET", "/restore_initial_tables", headers={"Sec-Fetch-Site": "cross-site", "Origin": UI})[0], 200)
+        self.assertEqual(server.request("GET", "/restore_initial_tables")[0], 200)
+        self.assertEqual(server.stop(), 0)
+
     def test_additional_origins(self):
         server = Server(TRACE, "--additional-cors-origins", "http://a.example,http://b.example:1")
         for origin, want in ("http://b.example:1", 200), ("http://a.example", 200), ("http://c.example", 403):
