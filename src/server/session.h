@@ -88,7 +88,7 @@ struct session {
 struct session *session_open(struct worker *w, void *conn); /* NULL: out of memory */
 
 /* Hands a request over (p is taken over, also on failure). False: out of memory, or too much is held by all clients
- * together (the limit of worker_open()). */
+ * together (the limit of worker_init()). */
 bool session_push(struct session *s, enum request_kind kind, const struct route *route, uint8_t *p, size_t len);
 
 /* The next answer, or NULL; to be given to session_sent() once it has been written. */
