@@ -75,9 +75,9 @@ struct tp_config {
  * it, so that tp_error() can tell; close it either way. */
 int tp_open(struct tp **out, const struct tp_config *config);
 
-/* Opens a handle whose trace a server has (tp_shell server, or Perfetto's): "host:port", or the path of its Unix socket.
- * It is for asking: tp_query() and its rows, tp_interrupt(), tp_restore_initial_tables(); nothing can be loaded, and
- * the stats are in the table of that name. *out as for tp_open(). */
+/* Opens a handle whose trace a server has (tp_shell server, or Perfetto's): "host:port", or the path of its Unix
+ * socket. It is for asking: tp_query() and its rows, tp_interrupt(), tp_restore_initial_tables(); nothing can be
+ * loaded, and the stats are in the table of that name. *out as for tp_open(). */
 int tp_connect(struct tp **out, const char *address);
 void tp_close(struct tp *tp); /* NULL is fine; close every result before */
 
