@@ -60,24 +60,36 @@ static uint64_t row_key(const struct lookup *l, enum message_kind kind, uint64_t
     return hash_combine(hash_combine((uint64_t)(uintptr_t)l->g->interned, kind), iid);
 }
 
-static const uint64_t *remembered(const struct lookup *l, enum message_kind kind, uint64_t iid)
+/* The row of a message read before; UINT32_MAX when it was at fault, which counts for each use. False: not yet read. */
+static bool recall(const struct lookup *l, enum message_kind kind, uint64_t iid, uint32_t *row)
 {
-    return u64map_get(rows_of(l), row_key(l, kind, iid));
+    const uint64_t *known = u64map_get(rows_of(l), row_key(l, kind, iid));
+    if (!known)
+        return false;
+    *row = (uint32_t)*known;
+    if (*known >> 32)
+        count(l, (enum stat_key)((*known >> 32) - 1));
+    return true;
 }
 
-/* Also that a message (UINT32_MAX) is good for nothing: it may be long, and be meant by every sample. */
-static uint32_t remember(const struct lookup *l, enum message_kind kind, uint64_t iid, uint32_t row)
+static uint32_t remember(const struct lookup *l, enum message_kind kind, uint64_t iid, uint64_t word)
 {
-    if (!u64map_set(rows_of(l), row_key(l, kind, iid), row))
+    if (!u64map_set(rows_of(l), row_key(l, kind, iid), word))
         l->m->im->failed = true;
-    return row;
+    return (uint32_t)word;
+}
+
+/* That a message is good for nothing, and how that counts: it may be long, and be meant by every sample. */
+static uint32_t remember_fault(const struct lookup *l, enum message_kind kind, uint64_t iid, enum stat_key fault)
+{
+    return remember(l, kind, iid, ((uint64_t)fault + 1) << 32 | UINT32_MAX);
 }
 
 static uint32_t mapping_row(const struct lookup *l, uint64_t iid)
 {
-    const uint64_t *known = remembered(l, MAPPING, iid);
-    if (known)
-        return (uint32_t)*known;
+    uint32_t known;
+    if (recall(l, MAPPING, iid, &known))
+        return known;
     struct slice message = find(l, MAPPING, iid);
     if (!message.p)
         return UINT32_MAX;
@@ -130,9 +142,9 @@ static const char *const frame_kinds[] = {NULL, "native", "kernel", "interpreted
 
 static uint32_t frame_row(const struct lookup *l, uint64_t iid)
 {
-    const uint64_t *known = remembered(l, FRAME, iid);
-    if (known)
-        return (uint32_t)*known;
+    uint32_t known;
+    if (recall(l, FRAME, iid, &known))
+        return known;
     struct slice message = find(l, FRAME, iid);
     if (!message.p) {
         count(l, STAT_stackprofile_invalid_frame_id);
@@ -173,7 +185,7 @@ static uint32_t frame_row(const struct lookup *l, uint64_t iid)
     uint32_t in = mapping ? mapping_row(l, mapping) : stack_profile_no_mapping(m);
     if (in == UINT32_MAX) {
         count(l, STAT_stackprofile_invalid_mapping_id);
-        return remember(l, FRAME, iid, UINT32_MAX);
+        return remember_fault(l, FRAME, iid, STAT_stackprofile_invalid_mapping_id);
     }
     row.mapping = in;
     source.function = row.name;
@@ -185,9 +197,9 @@ uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g
                                  uint64_t callstack_iid)
 {
     struct lookup l = {m, g, own};
-    const uint64_t *known = remembered(&l, CALLSTACK, callstack_iid);
-    if (known)
-        return (uint32_t)*known;
+    uint32_t known;
+    if (recall(&l, CALLSTACK, callstack_iid, &known))
+        return known;
     struct slice message = find(&l, CALLSTACK, callstack_iid);
     if (!message.p) {
         count(&l, STAT_stackprofile_invalid_callstack_id);
@@ -197,12 +209,18 @@ uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g
     struct pb_numbers frames = pb_numbers(message, 2);
     for (uint64_t iid; pb_next_number(&frames, &iid);) {
         uint32_t frame = frame_row(&l, iid);
-        if (frame == UINT32_MAX || (callsite = stack_profile_callsite(m, callsite, frame)) == CALLSITE_NONE)
-            return remember(&l, CALLSTACK, callstack_iid, CALLSITE_NONE);
+        if (frame == UINT32_MAX)
+            return remember_fault(&l, CALLSTACK, callstack_iid,
+                                  find(&l, FRAME, iid).p ? STAT_stackprofile_invalid_mapping_id
+                                                         : STAT_stackprofile_invalid_frame_id);
+        callsite = stack_profile_callsite(m, callsite, frame);
+        if (callsite == CALLSITE_NONE)
+            return CALLSITE_NONE; /* out of memory */
     }
-    if (callsite == CALLSITE_NONE)
-        count(&l, STAT_stackprofile_empty_callstack);
-    return remember(&l, CALLSTACK, callstack_iid, callsite);
+    if (callsite != CALLSITE_NONE)
+        return remember(&l, CALLSTACK, callstack_iid, callsite);
+    count(&l, STAT_stackprofile_empty_callstack);
+    return remember_fault(&l, CALLSTACK, callstack_iid, STAT_stackprofile_empty_callstack);
 }
 
 uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint64_t callstack_iid)
