@@ -7,45 +7,99 @@
 
 #include <string.h>
 
-/* One statement of a prelude file: text without its semicolon, comments before it skipped. */
-static const char *next_statement(const char *p, const char **end)
+/* Behind what may hold any character: a comment, a text in quotes; else behind p[0]. */
+static const char *next_char(const char *p, const char *end)
 {
-    for (;;) {
-        p += strspn(p, " \t\r\n;");
-        if (p[0] != '-' || p[1] != '-')
-            break;
-        p += strcspn(p, "\n");
-    }
-    const char *stop = strstr(p, ";\n"); /* statements of the prelude end at the end of a line */
-    *end = stop ? stop : p + strlen(p);
-    return *p ? p : NULL;
+    const char *stop = NULL;
+    if (p[0] == '-' && p + 1 < end && p[1] == '-')
+        stop = memchr(p, '\n', (size_t)(end - p));
+    else if (p[0] == '\'')
+        stop = memchr(p + 1, '\'', (size_t)(end - p - 1));
+    else
+        return p + 1;
+    return stop ? stop + 1 : end;
 }
 
-/* "CREATE TABLE name AS select": kept for later. The texts live as long as the program. */
-static int lazy_table(struct engine *e, const char *p, const char *end, struct error *err)
+/* Where c stands outside of comments, texts and parentheses, or `end`. */
+static const char *find(const char *p, const char *end, char c)
 {
-    const char *name = p + strlen("CREATE TABLE ");
-    size_t len = strcspn(name, " \n");
-    const char *as = strstr(name, "AS\n");
-    if (!as || as > end)
-        return error_set(err, -MRD_ESQL, "prelude: %.*s: CREATE TABLE without AS", (int)len, name);
-    char *copy = mem_strndup(name, len), *select = mem_strndup(as + 3, (size_t)(end - as) - 3);
-    int rc = copy && select ? vtab_register_lazy(e, copy, select, err) : error_set(err, -MRD_ENOMEM, "out of memory");
-    mem_free(copy);
+    int depth = 0;
+    while (p < end && !(depth == 0 && *p == c)) {
+        depth += (*p == '(') - (*p == ')');
+        p = next_char(p, end);
+    }
+    return p;
+}
+
+static const char *skip_blanks(const char *p, const char *end)
+{
+    while (p < end && (strchr(" \t\r\n;", *p) || (*p == '-' && p[1] == '-')))
+        p = *p == '-' ? next_char(p, end) : p + 1;
+    return p;
+}
+
+/* "CREATE PERFETTO <kind> name(columns) AS body": the columns are there for the documentation only. */
+struct statement {
+    struct slice kind, name, body;
+};
+
+static struct slice take_word(const char **p, const char *end)
+{
+    const char *from = skip_blanks(*p, end);
+    *p = from;
+    while (*p < end && !strchr(" \t\r\n(", **p))
+        ++*p;
+    return slice_of(from, (size_t)(*p - from));
+}
+
+static bool parse(const char *p, const char *end, struct statement *s)
+{
+    if (!slice_eq_str(take_word(&p, end), "CREATE") || !slice_eq_str(take_word(&p, end), "PERFETTO"))
+        return false;
+    s->kind = take_word(&p, end);
+    s->name = take_word(&p, end);
+    if (p < end && *p == '(')
+        p = find(p + 1, end, ')') + 1;
+    if (!slice_eq_str(take_word(&p, end), "AS"))
+        return false;
+    s->body = slice_of(p, (size_t)(end - p));
+    return true;
+}
+
+/* Kept for later. The names and texts are copied. */
+static int lazy_table(struct engine *e, const struct statement *s, struct error *err)
+{
+    char *name = mem_strndup((const char *)s->name.p, s->name.len);
+    char *select = mem_strndup((const char *)s->body.p, s->body.len);
+    int rc = name && select ? vtab_register_lazy(e, name, select, err) : error_set(err, -MRD_ENOMEM, "out of memory");
+    mem_free(name);
     mem_free(select);
     return rc;
 }
 
+static int view(struct engine *e, const struct statement *s, struct error *err)
+{
+    char *sql = sqlite3_mprintf("CREATE VIEW %.*s AS %.*s", (int)s->name.len, s->name.p, (int)s->body.len, s->body.p);
+    int rc = sql ? sqlite3_exec(e->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+}
+
 static int run_statement(struct engine *e, const char *p, const char *end, struct error *err)
 {
-    if (strncmp(p, "CREATE TABLE ", 13) == 0)
-        return lazy_table(e, p, end, err);
-    sqlite3_stmt *stmt = NULL;
-    int rc = engine_prepare(e, slice_of(p, (size_t)(end - p)), &stmt, NULL, err);
-    if (rc == 0)
-        rc = engine_step(e, stmt, err);
-    sqlite3_finalize(stmt);
-    return rc < 0 ? rc : 0;
+    static const char function[] = "CREATE PERFETTO FUNCTION ", macro[] = "CREATE PERFETTO MACRO ";
+    struct statement s;
+    if (strncmp(p, function, sizeof function - 1) == 0)
+        return 0; /* built in; declared for the documentation */
+    if (strncmp(p, macro, sizeof macro - 1) == 0) {
+        char *sql = mem_strndup(p, (size_t)(end - p));
+        int rc = sql ? engine_run(e, "prelude", sql, err) : error_set(err, -MRD_ENOMEM, "out of memory");
+        mem_free(sql);
+        return rc;
+    }
+    if (!parse(p, end, &s))
+        return error_set(err, -MRD_ESQL, "prelude: not a statement of it: %.40s", p);
+    return slice_eq_str(s.kind, "TABLE") ? lazy_table(e, &s, err) : view(e, &s, err);
 }
 
 int prelude_run(struct engine *e, const char *prefix, struct error *err)
@@ -58,10 +112,11 @@ int prelude_run(struct engine *e, const char *prefix, struct error *err)
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (strncmp(all[i].module, prefix, strlen(prefix)) != 0)
             continue;
-        const char *end, *p = all[i].text;
-        while (rc == 0 && (p = next_statement(p, &end)) != NULL) {
-            rc = run_statement(e, p, end, err);
-            p = end;
+        const char *p = all[i].text, *end = p + all[i].len;
+        while (rc == 0 && (p = skip_blanks(p, end)) < end) {
+            const char *stop = find(p, end, ';');
+            rc = run_statement(e, p, stop, err);
+            p = stop;
         }
         if (rc)
             error_prefix(err, "%s", all[i].module);

@@ -190,10 +190,10 @@ WHERE i.dur > 0;
 
 -- How long the threads of each call were in each state.
 CREATE PERFETTO VIEW android_sync_binder_thread_state_by_txn(
-  binder_txn_id JOINID(slice.id),
+  binder_txn_id LONG,
   client_ts TIMESTAMP,
   client_tid LONG,
-  binder_reply_id JOINID(slice.id),
+  binder_reply_id LONG,
   server_ts TIMESTAMP,
   server_tid LONG,
   thread_state_type STRING,
@@ -218,10 +218,10 @@ GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.state;
 
 -- How long they waited in which function of the kernel.
 CREATE PERFETTO VIEW android_sync_binder_blocked_functions_by_txn(
-  binder_txn_id JOINID(slice.id),
+  binder_txn_id LONG,
   client_ts TIMESTAMP,
   client_tid LONG,
-  binder_reply_id JOINID(slice.id),
+  binder_reply_id LONG,
   server_ts TIMESTAMP,
   server_tid LONG,
   thread_state_type STRING,

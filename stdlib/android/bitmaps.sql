@@ -20,10 +20,10 @@ RETURNS TableOrSubquery AS
 -- Bytes of all of them.
 CREATE PERFETTO TABLE android_bitmap_memory(
   id ID(counter.id),
-  upid JOINID(process.id),
+  upid JOINID(process.upid),
   ts TIMESTAMP,
   dur DURATION,
-  track_id JOINID(track.id),
+  track_id JOINID(counter.track_id),
   value LONG
 ) AS
 SELECT * FROM _android_bitmap_counter!('Bitmap Memory');
@@ -31,17 +31,17 @@ SELECT * FROM _android_bitmap_counter!('Bitmap Memory');
 -- How many there are.
 CREATE PERFETTO TABLE android_bitmap_count(
   id ID(counter.id),
-  upid JOINID(process.id),
+  upid JOINID(process.upid),
   ts TIMESTAMP,
   dur DURATION,
-  track_id JOINID(track.id),
+  track_id JOINID(counter.track_id),
   value LONG
 ) AS
 SELECT * FROM _android_bitmap_counter!('Bitmap Count');
 
 -- Both, for the spans in which neither changes.
 CREATE PERFETTO TABLE android_bitmap_counters_per_process(
-  upid JOINID(process.id),
+  upid JOINID(process.upid),
   process_name STRING,
   ts TIMESTAMP,
   dur DURATION,

@@ -67,7 +67,7 @@ CREATE PERFETTO TABLE android_input_events(
   end_to_end_latency_dur DURATION,
   tid LONG,
   thread_name STRING,
-  upid JOINID(process.id),
+  upid JOINID(process.upid),
   pid LONG,
   process_name STRING,
   event_type STRING,
@@ -76,7 +76,7 @@ CREATE PERFETTO TABLE android_input_events(
   event_channel STRING,
   normalized_event_channel STRING,
   input_event_id STRING,
-  read_time LONG,
+  read_time TIMESTAMP,
   dispatch_track_id JOINID(track.id),
   dispatch_ts TIMESTAMP,
   dispatch_dur DURATION,
@@ -85,7 +85,7 @@ CREATE PERFETTO TABLE android_input_events(
   receive_dur DURATION,
   frame_id LONG,
   is_speculative_frame BOOL,
-  event_time LONG
+  event_time TIMESTAMP
 ) AS
 WITH
   -- one row a message, channels by the name that both ends share
@@ -136,7 +136,7 @@ ORDER BY d.ts;
 
 -- Keys, as the system handled them.
 CREATE PERFETTO VIEW android_key_events(
-  id ID,
+  id LONG,
   event_id LONG,
   ts TIMESTAMP,
   arg_set_id ARGSETID,
@@ -151,7 +151,7 @@ FROM __intrinsic_android_key_events;
 
 -- Touches and pointers, as the system handled them.
 CREATE PERFETTO VIEW android_motion_events(
-  id ID,
+  id LONG,
   event_id LONG,
   ts TIMESTAMP,
   arg_set_id ARGSETID,
@@ -165,7 +165,7 @@ FROM __intrinsic_android_motion_events;
 
 -- The windows that events were sent to.
 CREATE PERFETTO VIEW android_input_event_dispatch(
-  id ID,
+  id LONG,
   event_id LONG,
   arg_set_id ARGSETID,
   vsync_id LONG,

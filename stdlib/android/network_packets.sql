@@ -12,7 +12,7 @@ CREATE PERFETTO VIEW android_network_packets(
   packet_count LONG,
   packet_length LONG,
   packet_transport STRING,
-  packet_tcp_flags STRING,
+  packet_tcp_flags LONG,
   socket_tag STRING,
   socket_uid LONG,
   local_port LONG,

@@ -2,7 +2,7 @@
 
 -- They are slices of a track of its own; the args tell the atom.
 CREATE PERFETTO VIEW android_statsd_atoms(
-  id ID(slice.id),
+  id LONG,
   ts TIMESTAMP,
   dur DURATION,
   arg_set_id ARGSETID,
@@ -12,7 +12,7 @@ CREATE PERFETTO VIEW android_statsd_atoms(
   category STRING,
   name STRING,
   depth LONG,
-  parent_id JOINID(slice.id),
+  parent_id LONG,
   thread_ts TIMESTAMP,
   thread_dur LONG
 ) AS

@@ -7,9 +7,9 @@ SELECT upid, pid, name FROM process WHERE name = '/system/bin/surfaceflinger' OR
 
 -- By the flow from one timeline to the other.
 CREATE PERFETTO TABLE android_app_to_sf_frame_timeline_match(
-  app_upid JOINID(process.id),
+  app_upid JOINID(process.upid),
   app_vsync LONG,
-  sf_upid JOINID(process.id),
+  sf_upid JOINID(process.upid),
   sf_vsync LONG
 ) AS
 SELECT DISTINCT

@@ -18,7 +18,7 @@ RETURNS TableOrSubquery AS
 CREATE PERFETTO TABLE chrome_deliver_android_input_event(
   ts TIMESTAMP,
   dur DURATION,
-  utid JOINID(thread.id),
+  utid LONG,
   android_input_id STRING
 ) AS
 SELECT ts, dur, utid, regexp_extract(name, 'id=(0x[0-9a-f]+)') AS android_input_id
@@ -30,13 +30,13 @@ CREATE PERFETTO TABLE chrome_android_input(
   android_input_id STRING,
   input_reader_processing_start_ts TIMESTAMP,
   input_reader_processing_end_ts TIMESTAMP,
-  input_reader_utid JOINID(thread.id),
+  input_reader_utid LONG,
   input_dispatcher_processing_start_ts TIMESTAMP,
   input_dispatcher_processing_end_ts TIMESTAMP,
-  input_dispatcher_utid JOINID(thread.id),
+  input_dispatcher_utid LONG,
   deliver_input_event_start_ts TIMESTAMP,
   deliver_input_event_end_ts TIMESTAMP,
-  deliver_input_event_utid JOINID(thread.id)
+  deliver_input_event_utid LONG
 ) AS
 SELECT
   d.android_input_id,

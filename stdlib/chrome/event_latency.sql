@@ -10,7 +10,7 @@ SELECT min(ts) FROM slice WHERE parent_id = $id AND name = $name;
 
 -- All of them.
 CREATE PERFETTO TABLE chrome_event_latencies(
-  id JOINID(slice.id),
+  id LONG,
   name STRING,
   ts TIMESTAMP,
   dur DURATION,
@@ -19,7 +19,7 @@ CREATE PERFETTO TABLE chrome_event_latencies(
   display_trace_id LONG,
   is_presented BOOL,
   event_type STRING,
-  track_id JOINID(track.id),
+  track_id LONG,
   vsync_interval_ms DOUBLE,
   is_janky_scrolled_frame BOOL,
   buffer_available_timestamp LONG,
@@ -52,14 +52,14 @@ WHERE name = 'EventLatency';
 
 -- Those of scrolls, with the number of the scroll: the how manieth beginning they follow.
 CREATE PERFETTO TABLE chrome_gesture_scroll_updates(
-  id JOINID(slice.id),
+  id LONG,
   name STRING,
   ts TIMESTAMP,
   dur DURATION,
   scroll_update_id LONG,
   is_presented BOOL,
   event_type STRING,
-  track_id JOINID(track.id),
+  track_id LONG,
   vsync_interval_ms DOUBLE,
   is_janky BOOL,
   buffer_available_timestamp LONG,

@@ -20,12 +20,12 @@ WHERE name = 'Graphics.Pipeline';
 
 -- Those of a client that makes its part of a frame.
 CREATE PERFETTO TABLE chrome_graphics_pipeline_surface_frame_steps(
-  id JOINID(slice.id),
+  id LONG,
   ts TIMESTAMP,
   dur DURATION,
   step STRING,
   surface_frame_trace_id LONG,
-  utid JOINID(thread.id),
+  utid LONG,
   task_start_time_ts TIMESTAMP
 ) AS
 SELECT id, ts, dur, step, surface_frame_trace_id, utid, task_start_time_ts
@@ -34,12 +34,12 @@ WHERE surface_frame_trace_id IS NOT NULL;
 
 -- Those of the whole frame, put together and shown.
 CREATE PERFETTO TABLE chrome_graphics_pipeline_display_frame_steps(
-  id JOINID(slice.id),
+  id LONG,
   ts TIMESTAMP,
   dur DURATION,
   step STRING,
   display_trace_id LONG,
-  utid JOINID(thread.id),
+  utid LONG,
   task_start_time_ts TIMESTAMP
 ) AS
 SELECT id, ts, dur, step, display_trace_id, utid, task_start_time_ts

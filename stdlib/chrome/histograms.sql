@@ -8,10 +8,10 @@ CREATE PERFETTO TABLE chrome_histograms(
   value LONG,
   ts TIMESTAMP,
   thread_name STRING,
-  utid JOINID(thread.id),
+  utid LONG,
   tid LONG,
   process_name STRING,
-  upid JOINID(process.id),
+  upid LONG,
   pid LONG
 ) AS
 SELECT

@@ -30,10 +30,10 @@ GROUP BY latency_id;
 -- Their steps.
 CREATE PERFETTO TABLE chrome_input_pipeline_steps(
   latency_id LONG,
-  slice_id JOINID(slice.id),
+  slice_id LONG,
   ts TIMESTAMP,
   dur DURATION,
-  utid JOINID(thread.id),
+  utid LONG,
   step STRING,
   input_type STRING,
   task_start_time_ts TIMESTAMP

@@ -40,7 +40,7 @@ CREATE PERFETTO TABLE chrome_page_loads(
   mark_fully_visible_ts TIMESTAMP,
   mark_interactive_ts TIMESTAMP,
   url STRING,
-  browser_upid JOINID(process.id)
+  browser_upid LONG
 ) AS
 WITH
   loads AS (

@@ -23,7 +23,7 @@ CREATE PERFETTO TABLE chrome_startups(
   startup_begin_ts TIMESTAMP,
   first_visible_content_ts TIMESTAMP,
   launch_cause STRING,
-  browser_upid JOINID(process.id)
+  browser_upid LONG
 ) AS
 WITH
   begins AS (

@@ -7,7 +7,7 @@ CREATE PERFETTO VIEW chrome_java_views(
   filtered_name STRING,
   is_software_screenshot BOOL,
   is_hardware_screenshot BOOL,
-  slice_id JOINID(slice.id)
+  slice_id LONG
 ) AS
 SELECT
   regexp_extract(name, '^([^.]+(?:\.[^.]+)?)') AS filtered_name,
@@ -19,22 +19,22 @@ WHERE category = 'toplevel,viz' OR name GLOB '*ViewResourceAdapter*' OR name GLO
 
 -- Tasks of the scheduler: "RunTask(posted_from=function)". One inside another is part of it.
 CREATE PERFETTO VIEW chrome_scheduler_tasks(
-  id JOINID(slice.id),
+  id LONG,
   type STRING,
   name STRING,
   ts TIMESTAMP,
   dur DURATION,
-  utid JOINID(thread.id),
+  utid LONG,
   thread_name STRING,
-  upid JOINID(process.id),
+  upid LONG,
   process_name STRING,
-  track_id JOINID(track.id),
+  track_id LONG,
   category STRING,
   depth LONG,
-  parent_id JOINID(slice.id),
-  arg_set_id ARGSETID,
+  parent_id LONG,
+  arg_set_id LONG,
   thread_ts TIMESTAMP,
-  thread_dur LONG,
+  thread_dur DURATION,
   posted_from STRING
 ) AS
 SELECT
@@ -64,20 +64,20 @@ WHERE category GLOB '*toplevel*' AND name IN ('ThreadControllerImpl::RunTask', '
 
 -- Those, and what threads of Chrome do outside of them: calls between processes, the loop of the application, views.
 CREATE PERFETTO VIEW chrome_tasks(
-  id JOINID(slice.id),
+  id LONG,
   name STRING,
   task_type STRING,
   thread_name STRING,
-  utid JOINID(thread.id),
+  utid LONG,
   process_name STRING,
-  upid JOINID(process.id),
+  upid LONG,
   ts TIMESTAMP,
   dur DURATION,
-  track_id JOINID(track.id),
+  track_id LONG,
   category STRING,
-  arg_set_id ARGSETID,
+  arg_set_id LONG,
   thread_ts TIMESTAMP,
-  thread_dur LONG,
+  thread_dur DURATION,
   full_name STRING
 ) AS
 WITH

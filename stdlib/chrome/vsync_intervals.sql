@@ -2,10 +2,10 @@
 
 -- Each VSync with the time to the next.
 CREATE PERFETTO TABLE chrome_vsync_intervals(
-  slice_id JOINID(slice.id),
+  slice_id LONG,
   ts TIMESTAMP,
   dur DURATION,
-  track_id JOINID(track.id),
+  track_id LONG,
   time_to_next_vsync LONG
 ) AS
 SELECT id AS slice_id, ts, dur, track_id, lead(ts) OVER (PARTITION BY track_id ORDER BY ts) - ts AS time_to_next_vsync

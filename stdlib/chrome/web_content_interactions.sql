@@ -2,11 +2,11 @@
 
 -- Each from the event to the first picture after it.
 CREATE PERFETTO TABLE chrome_web_content_interactions(
-  id JOINID(slice.id),
+  id LONG,
   ts TIMESTAMP,
   dur DURATION,
   interaction_type STRING,
-  renderer_upid JOINID(process.id)
+  renderer_upid LONG
 ) AS
 SELECT
   s.id,

@@ -280,9 +280,30 @@ END_TEST
 START_TEST(the_library_is_documented)
 {
     sql_expect(&f,
-               "SELECT module, name FROM __intrinsic_stdlib_objects WHERE exposed AND package != 'prelude' AND "
-               "coalesce(description, '') = '' ORDER BY 1, 2",
+               "SELECT module, name FROM __intrinsic_stdlib_objects WHERE exposed AND coalesce(description, '') = '' "
+               "ORDER BY 1, 2",
                "");
+}
+END_TEST
+
+/* The prelude declares columns and built-in functions for the documentation: they are there, so and in this order. */
+START_TEST(the_prelude_is_as_declared)
+{
+    sql_expect(&f,
+               "SELECT count(*) > 80 FROM __intrinsic_stdlib_objects WHERE package = 'prelude' AND exposed AND "
+               "object_type IN ('TABLE', 'VIEW')",
+               "1");
+    sql_expect(&f,
+               "SELECT name FROM __intrinsic_stdlib_objects AS o WHERE package = 'prelude' AND exposed AND object_type "
+               "IN ('TABLE', 'VIEW') AND (SELECT group_concat(value ->> 'name') FROM json_each(o.cols)) IS NOT "
+               "(SELECT group_concat(name) FROM pragma_table_info(o.name))",
+               "");
+    sql_expect(&f,
+               "SELECT name FROM __intrinsic_stdlib_objects AS o WHERE package = 'prelude' AND object_type = "
+               "'FUNCTION' AND NOT EXISTS (SELECT 1 FROM pragma_function_list AS l WHERE l.name = o.name AND "
+               "l.narg IN (-1, json_array_length(o.args)))",
+               "");
+    sql_expect(&f, "SELECT cast_int!('7x'), cast_double!('2.5'), cast_string!(8) || ''", "7,2.5,8");
 }
 END_TEST
 
@@ -334,6 +355,7 @@ Suite *dialect_suite(void)
     tcase_add_test(t, every_module_loads);
     tcase_add_test(t, every_module_stands_alone);
     tcase_add_test(t, the_library_is_documented);
+    tcase_add_test(t, the_prelude_is_as_declared);
     tcase_add_test(t, every_table_and_view_of_the_library_answers);
     suite_add_tcase(s, t);
     return s;

@@ -292,15 +292,6 @@ static void dialect_destroy(void *ctx)
     mem_free(d);
 }
 
-/* Macros of the prelude. */
-static const struct {
-    const char *name, *param, *body;
-} prelude_macros[] = {
-    {"cast_int", "value", "CAST($value AS INT)"},
-    {"cast_double", "value", "CAST($value AS REAL)"},
-    {"cast_string", "value", "CAST($value AS TEXT)"},
-};
-
 int dialect_attach(struct engine *e, struct error *err)
 {
     struct dialect *d = mem_zalloc(sizeof *d);
@@ -308,15 +299,6 @@ int dialect_attach(struct engine *e, struct error *err)
         return error_set(err, -MRD_ENOMEM, "out of memory");
     d->e = e;
     int rc = module_registry_init(&d->modules, err);
-    if (rc) {
-        dialect_destroy(d);
-        return rc;
-    }
-    for (size_t i = 0; i < sizeof prelude_macros / sizeof *prelude_macros && rc == 0; i++) {
-        struct slice param = slice_str(prelude_macros[i].param);
-        if (!macro_define(&d->macros, prelude_macros[i].name, &param, 1, slice_str(prelude_macros[i].body)))
-            rc = error_set(err, -MRD_ENOMEM, "out of memory");
-    }
     if (rc) {
         dialect_destroy(d);
         return rc;

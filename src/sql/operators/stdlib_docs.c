@@ -1,7 +1,8 @@
 /* __intrinsic_stdlib_objects(): what the modules of all packages define, from their own comments.
  *
  * A comment that stands right in front of a CREATE PERFETTO statement describes the object; one in front of a column or
- * an argument describes that. The comment at the top of a file describes the module. */
+ * an argument describes that, and one in front of RETURNS the result. The comment at the top of a file describes the
+ * module. */
 #include "sql/dialect/dialect.h"
 #include "sql/dialect/parse.h"
 #include "sql/operators/table_functions.h"
@@ -88,7 +89,8 @@ struct docs {
 };
 
 static int add(struct docs *d, const char *name, size_t len, const char *type, const struct sql_message *doc,
-               const struct sql_token *returns, const struct sql_message *args, const struct sql_message *cols)
+               const struct sql_token *returns, const struct sql_message *return_doc, const struct sql_message *args,
+               const struct sql_message *cols)
 {
     int64_t w[N_COLUMNS];
     const char *text = doc->p ? doc->p : "";
@@ -106,10 +108,19 @@ static int add(struct docs *d, const char *name, size_t len, const char *type, c
     w[C_SUMMARY] = w[C_SHORT];
     w[C_DESCRIPTION] = strpool_intern(d->strings, text, doc->n);
     w[C_RETURN] = returns ? strpool_intern(d->strings, returns->text, returns->len) : strpool_intern(d->strings, "", 0);
-    w[C_RETURN_DOC] = strpool_intern(d->strings, "", 0);
+    w[C_RETURN_DOC] = strpool_intern_str(d->strings, return_doc && return_doc->p ? return_doc->p : "");
     w[C_ARGS] = strpool_intern_str(d->strings, args && args->p ? args->p : "[]");
     w[C_COLS] = strpool_intern_str(d->strings, cols && cols->p ? cols->p : "[]");
     return table_append(d->out, w) == UINT32_MAX ? -MRD_ENOMEM : 0;
+}
+
+/* Where the RETURNS stands that belongs to the type p[at]; what describes the result is in front of it. */
+static size_t returns_word(const struct sql_token *p, size_t at)
+{
+    do
+        at--;
+    while (at > 0 && token_is_blank(p[at].kind));
+    return at;
 }
 
 static int add_object(struct docs *d, const struct sql_token *p, size_t n, const struct parsed *s)
@@ -118,7 +129,7 @@ static int add_object(struct docs *d, const struct sql_token *p, size_t n, const
                                         [STATEMENT_VIEW] = "VIEW",
                                         [STATEMENT_FUNCTION] = "FUNCTION",
                                         [STATEMENT_MACRO] = "MACRO"};
-    struct sql_message doc = {0}, args = {0}, cols = {0};
+    struct sql_message doc = {0}, return_doc = {0}, args = {0}, cols = {0};
     size_t first = 0;
     if (s->kind < STATEMENT_TABLE || s->kind > STATEMENT_MACRO)
         return 0;
@@ -127,9 +138,12 @@ static int add_object(struct docs *d, const struct sql_token *p, size_t n, const
     comment_before(p, first, &doc);
     fields_json(p, n, &s->args, &args);
     fields_json(p, n, &s->columns, &cols);
+    if (s->returns && !s->returns_table)
+        comment_before(p, returns_word(p, (size_t)(s->returns - p)), &return_doc);
     int rc = add(d, s->name->text, s->name->len, s->returns_table ? "TABLE_FUNCTION" : types[s->kind], &doc, s->returns,
-                 &args, &cols);
+                 &return_doc, &args, &cols);
     vec_free(&doc);
+    vec_free(&return_doc);
     vec_free(&args);
     vec_free(&cols);
     return rc;
@@ -154,7 +168,7 @@ static int add_module(struct docs *d, const struct sql_module *m)
     int rc = source && sql_tokens_scan(&t, &frame, 0, m->len) ? 0 : -MRD_ENOMEM;
     if (rc == 0) {
         module_comment(t.p, t.n, &doc);
-        rc = add(d, m->name, strlen(m->name), "MODULE", &doc, NULL, NULL, NULL);
+        rc = add(d, m->name, strlen(m->name), "MODULE", &doc, NULL, NULL, NULL, NULL);
         vec_free(&doc);
     }
     for (size_t at = 0; rc == 0 && at < t.n;) {

@@ -3,7 +3,7 @@
 -- A row a mapping and process; sizes in kilobytes.
 CREATE PERFETTO TABLE android_dumpsys_show_map(
   process_name STRING,
-  pid LONG,
+  pid JOINID(process.pid),
   vss_kb LONG,
   rss_kb LONG,
   pss_kb LONG,

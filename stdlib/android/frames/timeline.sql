@@ -24,7 +24,7 @@ WHERE frame_id > 0;
 
 -- Turns of the user interface's thread.
 CREATE PERFETTO TABLE android_frames_choreographer_do_frame(
-  id JOINID(slice.id),
+  id ID(slice.id),
   frame_id LONG,
   ui_thread_utid JOINID(thread.id),
   upid JOINID(process.id),
@@ -35,7 +35,7 @@ FROM _get_frame_table_with_id('Choreographer#doFrame*');
 
 -- Drawing; a frame with several layers has several.
 CREATE PERFETTO TABLE android_frames_draw_frame(
-  id JOINID(slice.id),
+  id ID(slice.id),
   frame_id LONG,
   render_thread_utid JOINID(thread.id),
   upid JOINID(process.id)

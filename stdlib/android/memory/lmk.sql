@@ -63,7 +63,7 @@ WHERE t.name = 'kill_one_process' AND k.value > 0;
 -- Each process with the moment of its end; the best source that the trace has.
 CREATE PERFETTO TABLE android_lmk_events(
   ts TIMESTAMP,
-  upid JOINID(process.id),
+  upid JOINID(process.upid),
   pid LONG,
   process_name STRING,
   oom_score_adj LONG,

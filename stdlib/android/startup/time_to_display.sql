@@ -7,7 +7,7 @@ INCLUDE PERFETTO MODULE slices.with_context;
 -- From "bindApplication" (or what the launch began with in a warm start) to the end of the first drawing, and to the
 -- first drawing that the application calls complete ("reportFullyDrawn").
 CREATE PERFETTO TABLE android_startup_time_to_display(
-  startup_id JOINID(android_startups.startup_id),
+  startup_id LONG,
   time_to_initial_display LONG,
   time_to_full_display LONG,
   ttid_frame_id LONG,

@@ -2,7 +2,7 @@
 
 -- Of the applications that take input.
 CREATE PERFETTO VIEW android_inputmethod_clients(
-  id ID,
+  id LONG,
   ts TIMESTAMP,
   arg_set_id ARGSETID
 ) AS
@@ -11,7 +11,7 @@ FROM __intrinsic_inputmethod_clients;
 
 -- Of the service that manages them.
 CREATE PERFETTO VIEW android_inputmethod_manager_service(
-  id ID,
+  id LONG,
   ts TIMESTAMP,
   arg_set_id ARGSETID
 ) AS
@@ -20,7 +20,7 @@ FROM __intrinsic_inputmethod_manager_service;
 
 -- Of the input method itself.
 CREATE PERFETTO VIEW android_inputmethod_service(
-  id ID,
+  id LONG,
   ts TIMESTAMP,
   arg_set_id ARGSETID
 ) AS

@@ -2,7 +2,7 @@
 
 -- Place and size.
 CREATE PERFETTO VIEW android_winscope_rect(
-  id ID,
+  id LONG,
   x DOUBLE,
   y DOUBLE,
   w DOUBLE,
@@ -13,7 +13,7 @@ FROM __intrinsic_winscope_rect;
 
 -- Two-dimensional transformations: the matrix and the shift.
 CREATE PERFETTO VIEW android_winscope_transform(
-  id ID,
+  id LONG,
   dsdx DOUBLE,
   dtdx DOUBLE,
   tx DOUBLE,
@@ -26,16 +26,16 @@ FROM __intrinsic_winscope_transform;
 
 -- How a rectangle is shown.
 CREATE PERFETTO VIEW android_winscope_trace_rect(
-  id ID,
-  rect_id JOINID(android_winscope_rect.id),
+  id LONG,
+  rect_id LONG,
   group_id LONG,
   depth LONG,
   is_spy LONG,
   is_visible LONG,
   opacity DOUBLE,
-  transform_id JOINID(android_winscope_transform.id),
-  border_width DOUBLE,
-  border_color LONG
+  transform_id LONG,
+  border_width LONG,
+  border_color DOUBLE
 ) AS
 SELECT id, rect_id, group_id, depth, is_spy, is_visible, opacity, transform_id, border_width, border_color
 FROM __intrinsic_winscope_trace_rect;

@@ -2,9 +2,9 @@
 
 -- Changes asked for.
 CREATE PERFETTO VIEW android_surfaceflinger_transaction(
-  id ID,
-  snapshot_id JOINID(surfaceflinger_transactions.id),
-  arg_set_id ARGSETID,
+  id LONG,
+  snapshot_id LONG,
+  arg_set_id LONG,
   transaction_id LONG,
   pid LONG,
   uid LONG,
@@ -26,11 +26,11 @@ FROM __intrinsic_surfaceflinger_transaction_flag;
 
 -- Displays of a snapshot of the layers.
 CREATE PERFETTO VIEW android_surfaceflinger_display(
-  id ID,
-  snapshot_id JOINID(surfaceflinger_layers_snapshot.id),
+  id LONG,
+  snapshot_id LONG,
   is_on LONG,
   is_virtual LONG,
-  trace_rect_id JOINID(android_winscope_trace_rect.id),
+  trace_rect_id LONG,
   display_id LONG,
   display_name STRING
 ) AS
@@ -39,9 +39,9 @@ FROM __intrinsic_surfaceflinger_display;
 
 -- Parts that fill a rectangle.
 CREATE PERFETTO VIEW android_winscope_fill_region(
-  id ID,
-  trace_rect_id JOINID(android_winscope_trace_rect.id),
-  rect_id JOINID(android_winscope_rect.id)
+  id LONG,
+  trace_rect_id LONG,
+  rect_id LONG
 ) AS
 SELECT id, trace_rect_id, rect_id
 FROM __intrinsic_winscope_fill_region;

@@ -2,7 +2,7 @@
 
 -- Snapshots, one a window.
 CREATE PERFETTO VIEW android_viewcapture(
-  id ID,
+  id LONG,
   ts TIMESTAMP,
   arg_set_id ARGSETID,
   package_name STRING,
@@ -13,8 +13,8 @@ FROM __intrinsic_viewcapture;
 
 -- Views of a snapshot.
 CREATE PERFETTO VIEW android_viewcapture_view(
-  id ID,
-  snapshot_id JOINID(android_viewcapture.id),
+  id LONG,
+  snapshot_id LONG,
   arg_set_id ARGSETID,
   node_id LONG,
   hashcode LONG,
@@ -22,7 +22,7 @@ CREATE PERFETTO VIEW android_viewcapture_view(
   parent_id LONG,
   view_id STRING,
   class_name STRING,
-  trace_rect_id JOINID(android_winscope_trace_rect.id)
+  trace_rect_id LONG
 ) AS
 SELECT id, snapshot_id, arg_set_id, node_id, hashcode, is_visible, parent_id, view_id, class_name, trace_rect_id
 FROM __intrinsic_viewcapture_view;

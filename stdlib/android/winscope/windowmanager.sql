@@ -2,27 +2,27 @@
 
 -- Snapshots of all of them.
 CREATE PERFETTO VIEW android_windowmanager(
-  id ID,
+  id LONG,
   ts TIMESTAMP,
   arg_set_id ARGSETID,
   base64_proto_id LONG,
   focused_display_id LONG,
-  has_invalid_elapsed_ts LONG
+  has_invalid_elapsed_ts BOOL
 ) AS
 SELECT id, ts, arg_set_id, base64_proto_id, focused_display_id, has_invalid_elapsed_ts
 FROM __intrinsic_windowmanager;
 
 -- What a snapshot holds: displays, areas, tasks, windows.
 CREATE PERFETTO VIEW android_windowmanager_windowcontainer(
-  id ID,
-  snapshot_id JOINID(android_windowmanager.id),
+  id LONG,
+  snapshot_id LONG,
   arg_set_id ARGSETID,
   base64_proto_id LONG,
   title STRING,
   token LONG,
   parent_token LONG,
   child_index LONG,
-  is_visible LONG,
+  is_visible BOOL,
   window_rect_id LONG,
   container_type STRING,
   name_override STRING

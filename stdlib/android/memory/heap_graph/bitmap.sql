@@ -35,7 +35,7 @@ LIMIT 1;
 -- Instances of android.graphics.Bitmap. Their fields are there only if the dump holds values.
 CREATE PERFETTO TABLE heap_graph_bitmaps(
   object_id JOINID(heap_graph_object.id),
-  upid JOINID(process.id),
+  upid JOINID(process.upid),
   graph_sample_ts TIMESTAMP,
   width LONG,
   height LONG,
@@ -46,7 +46,7 @@ CREATE PERFETTO TABLE heap_graph_bitmaps(
   source_id LONG,
   source_pid LONG,
   source_storage_type STRING,
-  source_upid JOINID(process.id),
+  source_upid JOINID(process.upid),
   source_process_name STRING,
   self_size LONG,
   native_size LONG,

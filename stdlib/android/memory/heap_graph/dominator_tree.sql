@@ -5,8 +5,8 @@ INCLUDE PERFETTO MODULE graphs.scan;
 
 -- Reachable objects with all that they alone keep alive.
 CREATE PERFETTO TABLE heap_graph_dominator_tree(
-  id JOINID(heap_graph_object.id),
-  idom_id JOINID(heap_graph_object.id),
+  id LONG,
+  idom_id LONG,
   dominated_obj_count LONG,
   dominated_size_bytes LONG,
   dominated_native_size_bytes LONG,
