@@ -28,10 +28,7 @@ static void on_closed(uv_handle_t *handle)
         if (s->config->transport == SERVER_STDIO)
             server_stop(s); /* they were its only client */
     }
-    framer_free(&c->framer);
     websocket_close(c->websocket);
-    vec_free(&c->in);
-    vec_free(&c->http.body);
     mem_free(c);
 }
 
@@ -40,7 +37,7 @@ void conn_close(struct conn *c)
     if (c->closing)
         return;
     c->closing = true;
-    conn_hold(c, 0);
+    conn_drop_request(c);
     if (c->session)
         session_leave(c->session);
     c->session = NULL;
@@ -148,15 +145,24 @@ void conn_flush(struct conn *c)
 
 /* ---- reading ---- */
 
-bool conn_hold(struct conn *c, size_t bytes)
+bool conn_hold(struct conn *c)
 {
     struct worker *w = &c->server->worker;
+    size_t bytes = framer_held(&c->framer) + c->http.body.cap + c->in.cap;
     if (bytes > c->held && !worker_hold(w, bytes - c->held))
         return false;
     if (bytes < c->held)
         worker_release(w, c->held - bytes);
     c->held = bytes;
     return true;
+}
+
+void conn_drop_request(struct conn *c)
+{
+    framer_free(&c->framer);
+    vec_free(&c->http.body);
+    vec_free(&c->in);
+    conn_hold(c);
 }
 
 static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)

@@ -62,6 +62,7 @@ static void refuse(struct conn *c, int status)
     }
     int n = snprintf(text, sizeof text, "%s\n", http_reason(status));
     c->http.request.keep_alive = false;
+    conn_drop_request(c);
     answer(c, status, TYPE_TEXT, slice_of(text, (size_t)n));
     if (!c->closing)
         conn_part(c);
@@ -110,6 +111,7 @@ static void next_request(struct conn *c)
     size_t n = c->in.n;
     c->in.p = NULL;
     c->in.n = c->in.cap = 0;
+    conn_hold(c);
     conn_http_take(c, slice_of(behind, n));
     mem_free(behind);
 }
@@ -194,7 +196,7 @@ static void run_request(struct conn *c)
         size_t n = h->body.n;
         h->body.p = NULL;
         h->body.n = h->body.cap = 0;
-        conn_hold(c, 0);
+        conn_hold(c); /* the request accounts for it now */
         pushed = session_push(c->session, REQUEST_ROUTE, h->route, body, n);
     }
     }
@@ -213,7 +215,7 @@ static bool take_body(struct conn *c, struct slice bytes)
     else if (h->route->kind == ROUTE_RPC)
         status = conn_take_messages(c, bytes) ? 0 : 503;
     else if (h->route->kind != ROUTE_HELP && h->route->kind != ROUTE_STATUS) { /* these use no body */
-        bool room = vec_reserve(&h->body, h->body.n + bytes.len) && conn_hold(c, h->body.cap);
+        bool room = vec_reserve(&h->body, h->body.n + bytes.len) && conn_hold(c);
         if (room && bytes.len)
             memcpy(h->body.p + h->body.n, bytes.p, bytes.len);
         h->body.n += room ? bytes.len : 0;
@@ -350,7 +352,9 @@ static void keep_behind(struct conn *c, struct slice bytes)
     }
     memcpy(c->in.p + c->in.n, bytes.p, bytes.len);
     c->in.n += bytes.len;
-    if (c->in.n >= MAX_BEHIND)
+    if (!conn_hold(c))
+        conn_close(c);
+    else if (c->in.n >= MAX_BEHIND)
         conn_read(c, false);
 }
 

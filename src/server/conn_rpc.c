@@ -6,7 +6,7 @@ bool conn_take_messages(struct conn *c, struct slice bytes)
     struct rpc_message message;
     while (bytes.len) {
         enum framer_step step = framer_next(&c->framer, &bytes, &message);
-        if (!conn_hold(c, framer_held(&c->framer))) {
+        if (!conn_hold(c)) {
             if (step == FRAMER_MESSAGE)
                 mem_free(message.p);
             return false;
@@ -21,6 +21,7 @@ bool conn_take_messages(struct conn *c, struct slice bytes)
             return true;
         case FRAMER_BROKEN:
             framer_free(&c->framer);
+            conn_hold(c);
             return session_push(c->session, REQUEST_BROKEN, NULL, NULL, 0);
         case FRAMER_NOMEM:
             return false;

@@ -13,6 +13,7 @@ static void send_control(struct conn *c, enum websocket_opcode opcode, struct sl
 static void refuse(struct conn *c, int status)
 {
     uint8_t code[] = {(uint8_t)(status >> 8), (uint8_t)status};
+    conn_drop_request(c);
     send_control(c, WEBSOCKET_CLOSE, slice_of(code, sizeof code));
     if (!c->closing)
         conn_part(c);

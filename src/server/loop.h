@@ -126,8 +126,11 @@ void conn_read(struct conn *c, bool on);
 /* Sends what the worker has made. */
 void conn_flush(struct conn *c);
 
-/* Accounts for `bytes` held by an unfinished request instead of what was held before. False: the limit is reached. */
-bool conn_hold(struct conn *c, size_t bytes);
+/* Accounts for what unfinished requests of the client hold by now. False: the limit of all clients is reached. */
+bool conn_hold(struct conn *c);
+
+/* Frees what has come of a request that is not to be served. */
+void conn_drop_request(struct conn *c);
 
 /* ---- the stream of messages, whatever carries it (conn_rpc.c) ---- */
 

@@ -11,9 +11,9 @@ enum {
     TICK_MS = 200,
     DEFAULT_MAX_CONNECTIONS = 4096,
     DEFAULT_REQUEST_TIMEOUT_MS = 30000,
-    LINGER_MS = 2000,          /* for a client to close after our last words */
-    STALLED_WRITE_MS = 300000, /* without a byte taken of an answer */
-    DESCRIPTORS_BESIDE = 64,   /* of the trace, the library, the loop */
+    DEFAULT_STALLED_WRITE_MS = 300000,
+    LINGER_MS = 2000,        /* for a client to close after our last words */
+    DESCRIPTORS_BESIDE = 64, /* of the trace, the library, the loop */
 };
 static const size_t DEFAULT_MAX_REQUEST_BYTES = (size_t)1 << 30;
 
@@ -67,12 +67,14 @@ static bool has_left_unread(const struct conn *c)
 
 static void check_conn(struct server *s, struct conn *c, uint64_t now)
 {
-    int64_t limit = s->config->request_timeout_ms ? s->config->request_timeout_ms : DEFAULT_REQUEST_TIMEOUT_MS;
+    const struct server_config *config = s->config;
+    uint64_t request = (uint64_t)(config->request_timeout_ms ? config->request_timeout_ms : DEFAULT_REQUEST_TIMEOUT_MS);
+    uint64_t stalled = (uint64_t)(config->stalled_write_ms ? config->stalled_write_ms : DEFAULT_STALLED_WRITE_MS);
     if (c->closing)
         return;
     bool late = c->shut           ? now - c->last_write_ms > LINGER_MS
-                : c->writes       ? now - c->last_write_ms > STALLED_WRITE_MS
-                : is_half_sent(c) ? c->reading && now - c->last_read_ms > (uint64_t)limit
+                : c->writes       ? now - c->last_write_ms > stalled
+                : is_half_sent(c) ? c->reading && now - c->last_read_ms > request
                                   : false;
     if (late || has_left_unread(c))
         conn_close(c);

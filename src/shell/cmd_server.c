@@ -91,8 +91,13 @@ static int parse_flags(struct serving *sv, struct error *err)
 {
     const struct options *o = &sv->sh->opt;
     struct server_config *c = &sv->config;
+    const struct dev_settings *dev = &sv->sh->dev;
     bool unix_socket = c->transport == SERVER_UNIX;
     c->host = o->ip_address;
+    c->max_connections = (size_t)dev->max_connections;
+    c->max_request_bytes = (size_t)dev->max_request_bytes;
+    c->request_timeout_ms = dev->request_timeout_ms;
+    c->stalled_write_ms = dev->stalled_write_ms;
     int rc = parse_port(o->port, &c->port, err);
     if (rc == 0)
         rc = parse_idle_timeout(o->idle_timeout, unix_socket, &c->idle_timeout_ms, err);

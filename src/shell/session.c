@@ -27,21 +27,6 @@ int session_error(struct shell *sh, int code, struct error *err)
     return error_set(err, -MRD_EIO, "%s", tp_error(sh->tp));
 }
 
-static int apply_dev_flags(const struct options *o, struct tp_config *config, struct error *err)
-{
-    for (size_t i = 0; i < o->dev_flag.n; i++) {
-        const char *text = o->dev_flag.p[i], *value = strchr(text, '=');
-        if (!value)
-            return error_set(err, -MRD_EINVALID, "--dev-flag: '%s' is not KEY=VALUE", text);
-        size_t len = (size_t)(value - text);
-        if (len == strlen("ignore-ftrace-parse-errors") && strncmp(text, "ignore-ftrace-parse-errors", len) == 0)
-            config->ignore_ftrace_parse_errors = strcmp(value + 1, "true") == 0;
-        else
-            fprintf(stderr, "note: --dev-flag %s has no effect here\n", text);
-    }
-    return 0;
-}
-
 static const struct {
     const char *name;
     enum tp_sync_method method;
@@ -59,14 +44,16 @@ static int choose_sync(const struct options *o, struct tp_config *config, struct
     return error_set(err, -MRD_EINVALID, "--method: '%s' is none of exact, trace-compass", o->method);
 }
 
-static int make_config(const struct options *o, struct tp_config *config, struct error *err)
+static int make_config(const struct shell *sh, struct tp_config *config, struct error *err)
 {
+    const struct options *o = &sh->opt;
     const char *no_mmap = getenv("TRACE_PROCESSOR_NO_MMAP");
     *config = (struct tp_config){
         .full_sort = o->full_sort,
         .no_ftrace_raw = o->no_ftrace_raw,
         .crop_track_events = o->crop_track_events,
         .allow_sql_file_access = o->allow_sql_file_access,
+        .ignore_ftrace_parse_errors = sh->dev.ignore_ftrace_parse_errors,
         .no_mmap = no_mmap && no_mmap[0] == '1',
         .threads = (unsigned)o->threads,
     };
@@ -80,8 +67,7 @@ static int make_config(const struct options *o, struct tp_config *config, struct
         }
     if (i == n)
         return error_set(err, -MRD_EINVALID, "--clock-model: '%s' is none of auto, compatible, linear", o->clock_model);
-    int rc = choose_sync(o, config, err);
-    return rc < 0 ? rc : apply_dev_flags(o, config, err);
+    return choose_sync(o, config, err);
 }
 
 /* "PATH" or "PATH@PACKAGE" */
@@ -198,7 +184,7 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
                                   "--remote: the server has the trace; here is only query [SQL] and interactive");
     struct tp_config config;
     struct progress progress = {.last_ns = shell_now_ns()};
-    int rc = make_config(&sh->opt, &config, err);
+    int rc = make_config(sh, &config, err);
     if (rc < 0)
         return rc;
     if (isatty(STDERR_FILENO)) {
@@ -238,7 +224,7 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
 
 int session_config(const struct shell *sh, struct tp_config *config, struct error *err)
 {
-    return make_config(&sh->opt, config, err);
+    return make_config(sh, config, err);
 }
 
 int session_add_packages(const struct shell *sh, struct tp *tp)

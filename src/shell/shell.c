@@ -77,7 +77,8 @@ static int run_parsed(struct shell *sh, const struct command *cmd, int parsed, s
         return error_set(err, -MRD_EUNSUPPORTED, "%s are not available yet", cmd->later);
     if (parsed < 0)
         return error_set(err, parsed, "%s: %s (tp_shell help %s explains)", cmd->name, refusal.text, cmd->name);
-    return cmd->run(sh, err);
+    int rc = dev_settings_read(&sh->dev, &sh->opt.dev_flag, cmd->where, err);
+    return rc < 0 ? rc : cmd->run(sh, err);
 }
 
 /* The command's flags may stand before its name: everything but the name is its command line. */

@@ -6,10 +6,12 @@
 #define MERIDIAN_SHELL_SHELL_H
 
 #include "meridian/tp.h"
+#include "shell/dev_settings.h"
 #include "shell/options.h"
 
 struct shell {
     struct options opt;
+    struct dev_settings dev;
     struct tp *tp;
     int64_t load_ns;       /* time the load took */
     bool no_health_report; /* the command has a report of its own */

@@ -1,0 +1,20 @@
+/* What --dev-flag sets in tp_shell. */
+#ifndef MERIDIAN_SHELL_DEV_SETTINGS_H
+#define MERIDIAN_SHELL_DEV_SETTINGS_H
+
+#include "shell/options.h"
+
+/* 0 or false: not given. */
+struct dev_settings {
+    bool ignore_ftrace_parse_errors;
+    /* of a server: see struct server_config */
+    int64_t max_connections;
+    int64_t max_request_bytes;
+    int64_t request_timeout_ms;
+    int64_t stalled_write_ms;
+};
+
+/* Reads every --dev-flag. One that the command (`where`: one of IN_*) has no use for gets a note on standard error. */
+int dev_settings_read(struct dev_settings *d, const struct text_list *given, int where, struct error *err);
+
+#endif

@@ -1,0 +1,223 @@
+"""The server's limits of time and memory, made short and small: who exceeds them goes, the others are served."""
+import socket
+import struct
+import time
+import unittest
+
+from rpc import *
+
+TRACE = DATA / "linux-sched.pftrace"
+ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select i, 'some text to fill it' from n"
+FOREVER = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n where i < 0"
+
+
+def seconds_until_closed(s, limit=20):
+    """How long until the other side closes or resets."""
+    start = time.time()
+    s.settimeout(limit)
+    try:
+        while s.recv(65536):
+            pass
+    except ConnectionResetError:
+        pass
+    return time.time() - start
+
+
+class Limits(unittest.TestCase):
+    def serve(self, **settings):
+        flags = [f"--dev-flag={key.replace('_', '-')}={value}" for key, value in settings.items()]
+        self.server = Server(TRACE, *flags)
+        self.addCleanup(lambda: self.assertEqual(self.server.stop(), 0, self.server.log[-3000:]))
+        return self.server
+
+    def check_served(self, seconds=10):
+        start = time.time()
+        self.assertEqual(self.server.ask("select 1").cells, [1])
+        self.assertEqual(self.server.request("GET", "/status")[0], 200)
+        self.assertLess(time.time() - start, seconds)
+
+    # ---- half a request ----
+
+    def test_half_a_request_is_dropped(self):
+        server = self.serve(request_timeout_ms=600)
+        body = b"\r\nContent-Length: 100\r\n\r\n\x0a"
+        halves = {
+            "nothing": b"", "half a head": b"GET /status HTTP/1.1\r\n", "half a body": b"POST /query HTTP/1.1" + body,
+            "half a message": b"POST /rpc HTTP/1.1" + body,
+            "a chunk": b"POST /rpc HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n\x0a",
+            "half a head behind a request": b"GET /status HTTP/1.1\r\n\r\nGET /st"}
+        begun = {}
+        for name, half in halves.items():
+            begun[name] = server.connect()
+            begun[name].sendall(half)
+        web = WebSocket(server)
+        web.send(query("select 1")[:5])
+        begun["half a message by WebSocket"] = web.s
+        for name, s in begun.items():
+            self.assertLess(seconds_until_closed(s), 5, name)
+            s.close()
+        self.check_served()
+
+    def test_half_a_request_that_goes_on_is_served(self):
+        """Slow is not late: every byte buys time. An idle client between two requests is not late either."""
+        server = self.serve(request_timeout_ms=2000)
+        idle, quiet = WebSocket(server), server.connect()
+        quiet.sendall(b"GET /status HTTP/1.1\r\n\r\n")
+        self.assertEqual(quiet.recv(65536).count(b"HTTP/1.1 200 OK"), 1)
+        request = b"POST /query HTTP/1.1\r\nContent-Length: 10\r\n\r\n" + field(1, "select 1")
+        with server.connect() as s:
+            for i in range(0, len(request), 12):
+                s.sendall(request[i:i + 12])
+                time.sleep(0.5)
+            self.assertEqual(s.recv(15), b"HTTP/1.1 200 OK")
+        time.sleep(2.5)
+        self.assertEqual(idle.ask("select 2").cells, [2])
+        quiet.sendall(b"GET /status HTTP/1.1\r\n\r\n")
+        self.assertEqual(quiet.recv(65536).count(b"HTTP/1.1 200 OK"), 1)
+        idle.close()
+        quiet.close()
+
+    def test_a_query_that_takes_long_is_not_late(self):
+        server = self.serve(request_timeout_ms=300, stalled_write_ms=300)
+        slow = WebSocket(server)
+        start = time.time()
+        n = 200000
+        while time.time() - start < 1.2:  # a statement without a row for longer than both limits
+            n *= 2
+            start = time.time()
+            self.assertEqual(slow.ask(f"with recursive n(i) as (select 1 union all select i + 1 from n where i < {n}) "
+                                      "select count(*) from n").cells, [n])
+        slow.close()
+
+    # ---- a client that does not read ----
+
+    def test_a_client_that_does_not_read_is_cut_off(self):
+        server = self.serve(stalled_write_ms=800)
+        reader = WebSocket(server)
+        stalled = {"WebSocket": WebSocket(server).s, "HTTP": server.connect()}
+        stalled["WebSocket"].sendall(WebSocket.frame(query(ENDLESS)))
+        body = field(1, ENDLESS)
+        stalled["HTTP"].sendall(b"POST /query HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        time.sleep(0.3)
+        self.check_served()
+        before = connections(server)
+        wait_for(lambda: connections(server) == before - 2, 15)
+        for name, s in stalled.items():
+            self.assertLess(seconds_until_closed(s), 5, name)  # what the kernel still has, then the end
+            s.close()
+        wait_for(lambda: cpu_rests(server))  # their queries have ended
+        self.assertEqual(reader.ask("select 3").cells, [3])
+        reader.close()
+        self.check_served()
+
+    def test_a_client_that_reads_slowly_is_not(self):
+        server = self.serve(stalled_write_ms=1000)
+        slow = WebSocket(server)
+        slow.send(query(ENDLESS))
+        end = time.time() + 4
+        while time.time() < end:
+            slow.recv()  # some 128 KiB
+            time.sleep(0.1)
+        slow.close()
+        self.check_served()
+
+    # ---- what requests may hold ----
+
+    def test_requests_of_all_clients_are_bounded(self):
+        server = self.serve(max_request_bytes=4 << 20)
+        busy = WebSocket(server)
+        busy.send(query(FOREVER))
+        time.sleep(0.2)
+        before = server.memory_kb()
+        body = b"x" * 600000
+        head = b"POST /query HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (len(body) + 1)
+        held, refused = [], 0
+        for _ in range(40):  # bodies without their last byte, 24 MB
+            s = server.connect()
+            try:
+                s.sendall(head + body)
+            except ConnectionError:
+                pass
+            held.append(s)
+        for s in held:
+            s.settimeout(0.2)
+            try:
+                got = s.recv(100)
+                self.assertIn(b"HTTP/1.1 503 ", got)
+                refused += 1
+            except TimeoutError:
+                pass
+        self.assertGreaterEqual(refused, 34)  # 600,000 bytes may take 1 MiB
+        self.assertLess(refused, 40)
+        self.assertLess(server.memory_kb() - before, 20000)
+        self.assertEqual(server.request("GET", "/status")[0], 200)  # needs no room
+        web = WebSocket(server)
+        web.send(query("select '" + "x" * 3900000 + "'"))
+        self.assertEqual(web.recv(), (8, struct.pack(">H", 1013)))
+        self.assertEqual(server.request("POST", "/rpc", query("select '" + "x" * 3900000 + "'"))[0], 503)
+        for s in held + [web, busy]:
+            s.close()
+        self.check_served()  # what they held is free again
+        self.assertEqual(server.ask("select length('" + "x" * 2000000 + "')").cells, [2000000])
+
+    def test_bytes_behind_a_request_count(self):
+        """Clients that send on while their request waits: their bytes are requests, too."""
+        server = self.serve(max_request_bytes=2 << 20)
+        busy = WebSocket(server)
+        busy.send(query(FOREVER))
+        time.sleep(0.2)
+        body = field(1, "select 1")
+        request = b"POST /query HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        clients = [server.connect() for _ in range(60)]
+        for s in clients:
+            try:
+                s.sendall(request * 1500)  # some 90 KB
+            except ConnectionError:
+                pass
+        wait_for(lambda: connections(server) < 45)  # 61 would hold 60 * 64 KiB at least
+        self.assertGreater(connections(server), 5)
+        for s in clients + [busy]:
+            s.close()
+        wait_for(lambda: connections(server) == 0)
+        self.check_served()
+
+    def test_a_waiting_client_is_told_when_there_are_too_many(self):
+        server = self.serve(max_connections=3)
+        held = [WebSocket(server) for _ in range(3)]
+        with server.connect() as s:
+            s.sendall(b"GET /status HTTP/1.1\r\n\r\n")
+            self.assertLess(seconds_until_closed(s), 5)
+        self.assertEqual(held[0].ask("select 1").cells, [1])
+        for ws in held:
+            ws.close()
+        wait_for(lambda: connections(server) == 0)
+        self.check_served()
+
+    def test_settings_are_checked(self):
+        for flag in "request-timeout-ms", "request-timeout-ms=x", "max-request-bytes=-1", "stalled-write-ms=1s", "=1":
+            p = subprocess.run([SHELL, "server", "http", "--dev-flag", flag], capture_output=True, timeout=20)
+            self.assertEqual(p.returncode, 1, flag)
+            self.assertIn(b"--dev-flag", p.stderr)
+
+
+def connections(server):
+    """Of clients, as the kernel counts them: sockets that the server still has open."""
+    port, n = f":{server.port:04X}", 0
+    for name in "/proc/net/tcp", "/proc/net/tcp6":
+        try:
+            with open(name) as f:
+                n += sum(line.split()[1].endswith(port) and line.split()[9] != "0" and line.split()[3] in ("01", "08")
+                         for line in list(f)[1:])
+        except FileNotFoundError:
+            pass
+    return n
+
+
+def cpu_rests(server):
+    before = server.cpu_seconds()
+    time.sleep(0.5)
+    return server.cpu_seconds() - before < 0.2
+
+
+if __name__ == "__main__":
+    unittest.main()
