@@ -137,7 +137,16 @@ static void meta_schema(struct repl *r, const char *arg)
         usage(".schema TABLE");
         return;
     }
-    print_column(r, "SELECT printf('%-32s %s', name, lower(type)) FROM pragma_table_info('", arg, "')", 1);
+    /* What the standard library says of the object, and of each column, as far as it knows it. */
+    print_column(r, "WITH asked(x) AS (VALUES ('", arg,
+                 "')), object AS (SELECT description, cols FROM __intrinsic_stdlib_objects, asked WHERE name = x AND "
+                 "cols != '[]' LIMIT 1), "
+                 "known AS (SELECT value ->> 'name' AS name, value ->> 'type' AS type, value ->> 'description' AS doc "
+                 "FROM object, json_each(cols)) "
+                 "SELECT '-- ' || description FROM object WHERE description != '' UNION ALL "
+                 "SELECT rtrim(printf('%-24s %-26s %s', c.name, coalesce(k.type, c.type), coalesce(k.doc, ''))) "
+                 "FROM asked, pragma_table_info(x) AS c LEFT JOIN known AS k ON k.name = c.name",
+                 1);
 }
 
 static void meta_no_metrics(struct repl *r, const char *arg)

@@ -25,7 +25,8 @@ struct repl {
 #define REPL_TABLE_NAMES                                                                                               \
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') UNION SELECT name FROM pragma_module_list WHERE "  \
     "name NOT GLOB 'fts[0-9]*' AND name NOT GLOB 'rtree*' AND name NOT GLOB 'pragma_*' AND name NOT GLOB 'json_*' "    \
-    "AND name NOT IN ('dbstat', 'sqlite_stmt', 'bytecode', 'tables_used', '__intrinsic_dataframe')"
+    "AND name NOT IN ('dbstat', 'sqlite_stmt', 'bytecode', 'tables_used', '__intrinsic_dataframe', "                   \
+    "'runtime_table_function')"
 
 /* Runs SQL and shows every result; failures are told on standard error. */
 void repl_run_sql(struct repl *r, const char *sql, size_t len);
