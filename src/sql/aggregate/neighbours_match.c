@@ -1,6 +1,6 @@
 /* Owns recognising lead() and lag() over one table, and rewriting them onto __intrinsic_neighbours. */
+#include "base/sql_token.h"
 #include "sql/aggregate/aggregate_private.h"
-#include "sql/dialect/token.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "base/sql_token.h"
 #include "base/vec.h"
-#include "sql/dialect/token.h"
 
 enum source_kind { SOURCE_FILE, SOURCE_MODULE, SOURCE_MACRO };
 

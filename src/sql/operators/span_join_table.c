@@ -1,5 +1,5 @@
 /* The definition of span joins: their arguments, their columns, and which constraints their inputs can take. */
-#include "sql/dialect/token.h"
+#include "base/sql_token.h"
 #include "sql/operators/span_join.h"
 
 #include <strings.h>

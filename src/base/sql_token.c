@@ -1,5 +1,5 @@
 /* SQL text to tokens: one function that looks at the first byte and then runs to the token's end. */
-#include "sql/dialect/token.h"
+#include "base/sql_token.h"
 
 #include "base/alloc.h"
 

@@ -2,8 +2,8 @@
  *
  * Two things differ from SQLite's own tokenizer, as the PerfettoSQL extensions need them: a lone `!` is a token (macro
  * calls), and `$name(` is a variable followed by a parenthesis. Tokens are views of the text. */
-#ifndef MERIDIAN_SQL_DIALECT_TOKEN_H
-#define MERIDIAN_SQL_DIALECT_TOKEN_H
+#ifndef MERIDIAN_BASE_SQL_TOKEN_H
+#define MERIDIAN_BASE_SQL_TOKEN_H
 
 #include "base/slice.h"
 
