@@ -1,7 +1,8 @@
 /* Protobuf text format, by reflection on the descriptors that protobuf-c generates.
  *
  * Parsing yields wire bytes (unpack them, or send them as they are); printing walks wire bytes. So neither needs to
- * know how a message lies in memory. */
+ * know how a message lies in memory. A field whose name is taken in C (protobuf-c's `base`) has a '_' behind it in the
+ * schema and none in text. */
 #ifndef MERIDIAN_PROTO_TEXT_FORMAT_H
 #define MERIDIAN_PROTO_TEXT_FORMAT_H
 

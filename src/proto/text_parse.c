@@ -360,9 +360,23 @@ static void skip_value(struct parser *s)
     } while (open && !s->failed);
 }
 
+static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *d, struct slice t)
+{
+    char name[128];
+    if (t.len + 1 >= sizeof name || t.p[t.len - 1] == '_')
+        return NULL;
+    memcpy(name, t.p, t.len);
+    name[t.len] = 0;
+    const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(d, name);
+    if (f)
+        return f;
+    memcpy(name + t.len, "_", 2);
+    return protobuf_c_message_descriptor_get_field_by_name(d, name);
+}
+
 static void parse_field(struct parser *s, const ProtobufCMessageDescriptor *d, bool *seen)
 {
-    char name[128], b[8];
+    char b[8];
     skip_space(s);
     const char *at = s->p;
     struct slice t = word(s);
@@ -370,12 +384,7 @@ static void parse_field(struct parser *s, const ProtobufCMessageDescriptor *d, b
         fail_at(s, at, "expected the name of a field of %s, found %s", d->short_name, here(s, b));
         return;
     }
-    const ProtobufCFieldDescriptor *f = NULL;
-    if (t.len < sizeof name) {
-        memcpy(name, t.p, t.len);
-        name[t.len] = 0;
-        f = protobuf_c_message_descriptor_get_field_by_name(d, name);
-    }
+    const ProtobufCFieldDescriptor *f = find_field(d, t);
     bool colon = accept_char(s, ':');
     if (!f && !(s->flags & TEXT_SKIP_UNKNOWN)) {
         s->p = s->p < at ? at : s->p;

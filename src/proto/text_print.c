@@ -21,6 +21,13 @@ static void put(struct pb_writer *w, const char *fmt, ...)
         pb_put_raw(w, buf, (size_t)n < sizeof buf ? (size_t)n : sizeof buf - 1);
 }
 
+/* Without the '_' of a name that is taken in C. */
+static int name_len(const ProtobufCFieldDescriptor *f)
+{
+    size_t n = strlen(f->name);
+    return (int)(n && f->name[n - 1] == '_' ? n - 1 : n);
+}
+
 static void put_indent(struct pb_writer *w, unsigned indent)
 {
     for (unsigned i = 0; i < indent; i++)
@@ -130,7 +137,7 @@ static unsigned wire_of(ProtobufCType t)
 static void put_line(struct pb_writer *w, const ProtobufCFieldDescriptor *f, const struct pb_field *v, unsigned indent)
 {
     put_indent(w, indent);
-    put(w, "%s: ", f->name);
+    put(w, "%.*s: ", name_len(f), f->name);
     put_scalar(w, f, v);
     pb_put_raw(w, "\n", 1);
 }
@@ -180,7 +187,7 @@ static bool print_level(const ProtobufCMessageDescriptor *d, struct slice messag
         const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(d, v.id);
         if (f && f->type == PROTOBUF_C_TYPE_MESSAGE && v.wire == PB_BYTES && depth < MAX_DEPTH) {
             put_indent(out, indent);
-            put(out, "%s {\n", f->name);
+            put(out, "%.*s {\n", name_len(f), f->name);
             ok &= print_level(f->descriptor, pb_bytes(&v), indent + 1, depth + 1, out);
             put_indent(out, indent);
             put(out, "}\n");
