@@ -5,6 +5,33 @@ INCLUDE PERFETTO MODULE slices.with_context;
 CREATE PERFETTO TABLE _android_sf_process AS
 SELECT upid, pid, name FROM process WHERE name = '/system/bin/surfaceflinger' OR name = 'surfaceflinger';
 
+-- Its threads with their tracks: (upid, utid, name, track_id, is_main_thread).
+CREATE PERFETTO TABLE _android_sf_threads AS
+SELECT p.upid, t.utid, t.name, k.id AS track_id, t.is_main_thread
+FROM _android_sf_process AS p
+JOIN thread AS t USING (upid)
+JOIN thread_track AS k USING (utid);
+
+CREATE PERFETTO VIEW _android_sf_main_thread AS
+SELECT upid, utid, name, track_id FROM _android_sf_threads WHERE is_main_thread;
+
+-- Those of a name.
+CREATE PERFETTO FUNCTION _android_sf_thread(
+  -- The name.
+  thread_name STRING
+)
+RETURNS TABLE(
+  -- The compositor.
+  upid JOINID(process.id),
+  -- The thread.
+  utid JOINID(thread.id),
+  -- Its name.
+  name STRING,
+  -- The track of its slices.
+  track_id JOINID(track.id)
+) AS
+SELECT upid, utid, name, track_id FROM _android_sf_threads WHERE name = $thread_name;
+
 -- By the flow from one timeline to the other.
 CREATE PERFETTO TABLE android_app_to_sf_frame_timeline_match(
   app_upid JOINID(process.upid),

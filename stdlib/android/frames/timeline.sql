@@ -86,6 +86,16 @@ LEFT JOIN android_frames_draw_frame AS d
 LEFT JOIN process AS p ON p.upid = a.upid
 WHERE a.surface_frame_token > 0;
 
+-- Frames that a callback came too late for: "J<NAME>#FT#MissedSFCallback#7", "…HWUICallback#7".
+CREATE PERFETTO TABLE _vsync_missed_callback AS
+SELECT
+  cast_int!(regexp_extract(name, 'Callback#([0-9]+)')) AS vsync,
+  max(name GLOB '*SF*Callback#*') AS sf_callback_missed,
+  max(name GLOB '*HWUI*Callback#*') AS hwui_callback_missed
+FROM slice
+WHERE name GLOB '*FT#Missed*Callback#*'
+GROUP BY vsync;
+
 -- The timeline has a slice for each layer of a frame: one row a frame and process.
 CREATE PERFETTO MACRO _frame_timeline_by_frame(slices TableOrSubquery)
 RETURNS TableOrSubquery AS

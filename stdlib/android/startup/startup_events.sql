@@ -1,9 +1,11 @@
 -- What the system server writes about starts of applications.
 
--- "MetricsLogger:launchObserverNotify…" and "launchingActivity#N…".
+INCLUDE PERFETTO MODULE slices.with_context;
+
+-- Its "launching: PACKAGE" slices: (ts, dur, ts_end, package_name, machine_id).
 CREATE PERFETTO TABLE _startup_events AS
-SELECT s.ts, s.dur, s.ts + s.dur AS ts_end, s.name
+SELECT s.ts, s.dur, s.ts + s.dur AS ts_end, substr(s.name, length('launching: ') + 1) AS package_name, t.machine_id
 FROM slice AS s
 JOIN process_track AS t ON t.id = s.track_id
 JOIN process AS p USING (upid)
-WHERE s.name GLOB 'launchingActivity#*' AND (p.name IS NULL OR p.name = 'system_server');
+WHERE s.name GLOB 'launching: *' AND s.dur >= 0 AND coalesce(p.name, 'system_server') = 'system_server';

@@ -1,43 +1,99 @@
 -- Starts of applications.
 
+INCLUDE PERFETTO MODULE android.process_metadata;
+INCLUDE PERFETTO MODULE android.startup.startups_maxsdk28;
+INCLUDE PERFETTO MODULE android.startup.startups_minsdk29;
+INCLUDE PERFETTO MODULE android.startup.startups_minsdk33;
+INCLUDE PERFETTO MODULE android.version;
 INCLUDE PERFETTO MODULE slices.with_context;
 
--- Launches that the system server marks: "launchingActivity#N:package" (Android 13 and later) and "launching: package".
-CREATE PERFETTO TABLE _android_startups_raw AS
+-- Which of the three ways to mark starts the recording has; what is in it decides where it does not tell the version.
+CREATE PERFETTO FUNCTION _startup_marks_since()
+RETURNS LONG AS
 SELECT
-  row_number() OVER (ORDER BY s.ts) - 1 AS startup_id,
-  s.ts,
-  s.ts + s.dur AS ts_end,
-  s.dur,
-  s.dur AS dur_without_trampoline,
-  coalesce(
-    regexp_extract(s.name, '^launchingActivity#[0-9]+:(.*):completed'),
-    regexp_extract(s.name, '^launching: (.*)$')
-  ) AS package,
-  regexp_extract(s.name, ':completed-(.*):') AS startup_type
-FROM slice AS s
-WHERE s.dur >= 0 AND (s.name GLOB 'launching: *' OR s.name GLOB 'launchingActivity#*:completed*');
+  CASE
+    WHEN _android_sdk_version() IS NOT NULL THEN _android_sdk_version()
+    WHEN EXISTS (SELECT 1 FROM slice WHERE name GLOB 'launchingActivity#*:*') THEN 33
+    WHEN EXISTS (SELECT 1 FROM slice WHERE name GLOB 'MetricsLogger:*') THEN 29
+    ELSE 28
+  END;
 
--- The processes of each start.
+-- The starts by those marks.
+CREATE PERFETTO TABLE _android_startups_raw AS
+SELECT startup_id, ts, ts_end, dur, package, startup_type, machine_id
+FROM _startups_minsdk33
+WHERE _startup_marks_since() >= 33
+UNION ALL
+SELECT row_number() OVER (ORDER BY ts) AS startup_id, ts, ts_end, dur, package, startup_type, machine_id
+FROM _startups_minsdk29
+WHERE _startup_marks_since() BETWEEN 29 AND 32
+UNION ALL
+SELECT startup_id, ts, ts_end, dur, package, startup_type, machine_id
+FROM _startups_maxsdk28
+WHERE _startup_marks_since() <= 28;
+
+-- Marks that tell how an application started, in its main thread.
+CREATE PERFETTO TABLE _startup_indicator_slices AS
+SELECT s.ts, s.name, t.utid
+FROM slice AS s
+JOIN thread_track AS t ON t.id = s.track_id
+WHERE s.name IN ('bindApplication', 'activityStart', 'activityResume');
+
+-- The processes that came to show an activity in each start; a process that died and was started again makes two.
 CREATE PERFETTO TABLE android_startup_processes(
+  -- The start.
   startup_id JOINID(android_startups.startup_id),
+  -- Its process.
   upid JOINID(process.id),
+  -- Number of the process.
   pid LONG,
+  -- 'cold', 'warm' or 'hot': as marked, or else by what the main thread did.
   startup_type STRING
 ) AS
-SELECT r.startup_id, p.upid, p.pid, coalesce(r.startup_type, iif(p.start_ts >= r.ts, 'cold', 'hot')) AS startup_type
-FROM _android_startups_raw AS r
-JOIN process AS p ON p.name = r.package OR p.name GLOB r.package || ':*'
-WHERE coalesce(p.end_ts, r.ts) >= r.ts AND coalesce(p.start_ts, r.ts) <= r.ts_end;
+WITH
+  candidates AS (
+    SELECT r.startup_id, r.ts, r.ts_end, r.startup_type, p.upid, p.pid
+    FROM _android_startups_raw AS r
+    JOIN android_process_metadata AS p
+      ON p.package_name = r.package OR (p.package_name IS NULL AND p.process_name GLOB r.package || '*')
+    JOIN process AS m ON m.upid = p.upid AND m.machine_id = r.machine_id
+  ),
+  seen AS (
+    SELECT
+      c.startup_id,
+      c.upid,
+      c.pid,
+      c.startup_type,
+      max(i.name = 'bindApplication') AS bound,
+      max(i.name = 'activityStart') AS started
+    FROM candidates AS c
+    JOIN thread AS t ON t.upid = c.upid AND t.is_main_thread
+    JOIN _startup_indicator_slices AS i ON i.utid = t.utid AND i.ts >= c.ts AND i.ts < c.ts_end
+    GROUP BY c.startup_id, c.upid
+    HAVING max(i.name = 'activityResume')
+  )
+SELECT
+  startup_id,
+  upid,
+  pid,
+  coalesce(startup_type, CASE WHEN bound AND started THEN 'cold' WHEN started THEN 'warm' ELSE 'hot' END) AS startup_type
+FROM seen;
 
 -- The starts.
 CREATE PERFETTO VIEW android_startups(
+  -- Number of the start.
   startup_id ID,
+  -- When it began.
   ts TIMESTAMP,
+  -- When it ended.
   ts_end TIMESTAMP,
+  -- How long it took.
   dur DURATION,
+  -- The same; recordings do not tell apart what an activity that only opened another one took.
   dur_without_trampoline DURATION,
+  -- The application's package.
   package STRING,
+  -- 'cold', 'warm' or 'hot', where known.
   startup_type STRING
 ) AS
 SELECT
@@ -45,7 +101,7 @@ SELECT
   r.ts,
   r.ts_end,
   r.dur,
-  r.dur_without_trampoline,
+  r.dur AS dur_without_trampoline,
   r.package,
   coalesce(
     r.startup_type,
@@ -158,8 +214,10 @@ SELECT
   s.is_main_thread
 FROM android_thread_slices_for_all_startups AS s
 JOIN thread AS t USING (utid)
-JOIN process AS p USING (upid)
-WHERE s.startup_id = $startup_id AND s.slice_name GLOB 'binder transaction' AND s.slice_dur > $threshold;
+JOIN process AS c USING (upid)
+JOIN process AS p
+  ON p.machine_id = c.machine_id AND p.pid = extract_arg(s.arg_set_id, 'destination process')
+WHERE s.startup_id = $startup_id AND s.slice_name = 'binder transaction' AND s.slice_dur > $threshold;
 
 -- All of such slices together.
 CREATE PERFETTO FUNCTION android_sum_dur_for_startup_and_slice(

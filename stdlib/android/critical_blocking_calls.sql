@@ -1,0 +1,110 @@
+-- Work that keeps an application's user interface from going on: layout, drawing, locks, calls of other processes.
+
+INCLUDE PERFETTO MODULE android.binder;
+INCLUDE PERFETTO MODULE android.slices;
+INCLUDE PERFETTO MODULE slices.with_context;
+
+-- Names of such slices; * stands for anything.
+CREATE PERFETTO TABLE _android_blocking_call_patterns AS
+WITH
+  patterns(pattern) AS (
+    VALUES
+      -- a turn of the user interface
+      ('animation'), ('configChanged'), ('input'), ('layout'), ('measure'), ('traversal'), ('inflate*'),
+      ('relayoutWindow*'), ('draw-VRI*'), ('Compose:*'), ('Recomposer:*'), ('ExpNotRow#*'),
+      ('NotificationStackScrollLayout#onMeasure'), ('android.os.Handler: kotlinx.coroutines*'),
+      -- the thread that draws
+      ('postAndWait'), ('queueBuffer'), ('flush commands'), ('flush layers'), ('CreateGraphicsPipeline'),
+      ('DrawFrames*'), ('drawLayer *'), ('Texture upload*'), ('ImageDecoder#decode*'),
+      -- locks and the garbage collector
+      ('Contending for pthread mutex'), ('Lock contention on*'), ('monitor contention with*'),
+      ('SuspendThreadByThreadId*'), ('GC: Wait For*'),
+      -- others
+      ('*binder transaction*'), ('LoadApkAssetsFd*')
+  )
+SELECT pattern FROM patterns;
+
+-- Whether a handler's callback is meant: "Handler: class$member". Those of frames and of input have slices of their own.
+CREATE PERFETTO MACRO _is_handler_callback(
+  -- Name of the slice.
+  name Expr
+)
+RETURNS Expr AS (
+  ($name GLOB '*Handler: *$*' OR $name GLOB '*.*.*: *$*' OR $name GLOB '*.*$*: #*')
+  AND NOT regexp('Choreographer|[Ii]nput|^android[.]os[.]Handler: #', $name)
+);
+
+-- True when a slice of this name holds up the user interface.
+CREATE PERFETTO FUNCTION _is_relevant_blocking_call(
+  -- Name of the slice.
+  name STRING,
+  -- Its depth; any will do.
+  depth LONG
+)
+RETURNS BOOL AS
+SELECT
+  EXISTS (SELECT 1 FROM _android_blocking_call_patterns WHERE $name GLOB pattern) OR _is_handler_callback!($name);
+
+-- True for the work that notifications make.
+CREATE PERFETTO FUNCTION _is_relevant_notifications_blocking_call(
+  -- Name of the slice.
+  name STRING,
+  -- How long it took.
+  dur DURATION
+)
+RETURNS BOOL AS
+SELECT
+  $dur > 0
+  AND (
+    $name GLOB 'ExpNotRow#*'
+    OR $name IN (
+      'ImageFloatingTextView#onMeasure', 'NotificationShadeWindowView#onMeasure',
+      'NotificationStackScrollLayout#onMeasure', 'NotificationToplineView#onMeasure'
+    )
+  );
+
+-- Each name that occurs is looked at once, however many slices have it.
+CREATE PERFETTO TABLE _android_critical_blocking_call_names AS
+SELECT name AS raw_name, android_standardize_slice_name(name) AS name
+FROM (SELECT DISTINCT name FROM slice WHERE name IS NOT NULL)
+WHERE _is_relevant_blocking_call(name, 0);
+
+-- Slices of those names. Waiting for a buffer is no work: it does not count for the drawing around it.
+CREATE PERFETTO TABLE _android_blocking_slices AS
+WITH
+  waits AS (
+    SELECT a.id, sum(w.dur) AS dur
+    FROM slice AS w
+    JOIN ancestor_slice(w.id) AS a ON a.name GLOB 'DrawFrames*'
+    WHERE w.name = 'waitForBufferRelease' AND w.dur > 0
+    GROUP BY a.id
+  )
+SELECT
+  s.id,
+  n.raw_name,
+  n.name,
+  s.ts,
+  iif(s.dur < 0, s.dur, max(s.dur - coalesce(w.dur, 0), 0)) AS dur,
+  s.process_name,
+  s.utid,
+  s.upid
+FROM thread_slice AS s
+JOIN _android_critical_blocking_call_names AS n ON n.raw_name = s.name
+LEFT JOIN waits AS w ON w.id = s.id;
+
+-- All of them: (name, ts, dur, id, process_name, utid, upid, ts_end). Layers that are drawn count by their name and once
+-- more together; calls of other processes by what is called.
+CREATE PERFETTO TABLE _android_critical_blocking_calls AS
+WITH
+  calls AS (
+    SELECT name, ts, dur, id, process_name, utid, upid FROM _android_blocking_slices
+    UNION ALL
+    SELECT 'drawLayer', ts, dur, id, process_name, utid, upid
+    FROM _android_blocking_slices
+    WHERE raw_name GLOB 'drawLayer *'
+    UNION ALL
+    SELECT aidl_name, client_ts, client_dur, binder_txn_id, client_process, client_utid, client_upid
+    FROM android_binder_txns
+    WHERE aidl_name IS NOT NULL AND is_sync
+  )
+SELECT name, ts, dur, id, process_name, utid, upid, ts + dur AS ts_end FROM calls;

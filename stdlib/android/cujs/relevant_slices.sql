@@ -1,0 +1,205 @@
+-- The slices that make up the frames of critical user journeys, from the turn of the user interface to the display.
+
+INCLUDE PERFETTO MODULE android.cujs.base;
+INCLUDE PERFETTO MODULE android.cujs.threads;
+INCLUDE PERFETTO MODULE android.surfaceflinger;
+
+-- Number of the frame in "Choreographer#doFrame 7", "DrawFrames 7" or "commit 7".
+CREATE PERFETTO FUNCTION _vsync_from_name(
+  -- Name of the slice.
+  slice_name STRING
+)
+RETURNS LONG AS
+SELECT cast_int!(regexp_extract($slice_name, '^[^ ]+ (-?[0-9]+)'));
+
+-- Number of the fence in names of slices that set one up or wait for it.
+CREATE PERFETTO FUNCTION _gpu_completion_fence_id_from_name(
+  -- Name of the slice.
+  slice_name STRING
+)
+RETURNS LONG AS
+SELECT
+  cast_int!(regexp_extract(
+    $slice_name,
+    '^(?:(?:Trace )?GPU completion fence|waiting for GPU completion|Trace HWC release fence|waiting for HWC release) ([0-9]+)'
+  ));
+
+-- Turns of the user interface; of turns inside each other the innermost.
+CREATE PERFETTO TABLE _android_jank_cuj_do_frame_slice AS
+SELECT c.cuj_id, m.upid, m.utid, s.*, s.ts + s.dur AS ts_end, _vsync_from_name(s.name) AS vsync
+FROM android_jank_cuj AS c
+JOIN _android_jank_cuj_main_thread AS m USING (cuj_id)
+JOIN slice AS s ON s.track_id = m.track_id
+WHERE
+  s.dur > 0
+  AND s.ts + s.dur >= c.ts
+  AND s.ts <= c.ts_end
+  AND s.name GLOB 'Choreographer#doFrame*'
+  AND s.name NOT GLOB '*resynced*'
+  AND _vsync_from_name(s.name) BETWEEN max(coalesce(c.begin_vsync, 1), 1)
+    AND coalesce(c.end_vsync, 9223372036854775807)
+  AND NOT EXISTS (
+    SELECT 1
+    FROM descendant_slice(s.id) AS d
+    WHERE d.name GLOB 'Choreographer#doFrame*' AND d.name NOT GLOB '*resynced*'
+  );
+
+-- Drawing for those turns; a frame with several layers has several.
+CREATE PERFETTO TABLE _android_jank_cuj_draw_frame_slice AS
+WITH
+  drawings AS (
+    SELECT r.cuj_id, r.upid, r.utid, s.id, _vsync_from_name(s.name) AS vsync
+    FROM android_jank_cuj_render_thread AS r
+    JOIN slice AS s ON s.track_id = r.track_id
+    WHERE s.name GLOB 'DrawFrame*' AND s.dur > 0
+  )
+SELECT d.cuj_id, d.upid, d.utid, s.*, s.ts + s.dur AS ts_end, d.vsync
+FROM drawings AS d
+JOIN slice AS s USING (id)
+WHERE EXISTS (SELECT 1 FROM _android_jank_cuj_do_frames AS f WHERE f.cuj_id = d.cuj_id AND f.vsync = d.vsync);
+
+-- Fences that slices set up somewhere inside: (cuj_id, vsync, slice_id, fence_idx).
+CREATE PERFETTO MACRO _cuj_fences(
+  -- Slices: cuj_id, vsync, id.
+  slices TableOrSubquery,
+  -- What the names inside look like.
+  pattern Expr
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT w.cuj_id, w.vsync, w.id AS slice_id, _gpu_completion_fence_id_from_name(d.name) AS fence_idx
+  FROM $slices AS w
+  JOIN descendant_slice(w.id) AS d
+  WHERE d.name GLOB $pattern
+);
+
+-- When the GPU has drawn a frame.
+CREATE PERFETTO TABLE _android_jank_cuj_gpu_completion_fence AS
+SELECT cuj_id, vsync, slice_id AS draw_frame_slice_id, fence_idx
+FROM _cuj_fences!(_android_jank_cuj_draw_frame_slice, '*GPU completion fence*');
+
+-- When the display has let go of the buffer before.
+CREATE PERFETTO TABLE _android_jank_cuj_hwc_release_fence AS
+SELECT cuj_id, vsync, slice_id AS draw_frame_slice_id, fence_idx
+FROM _cuj_fences!(_android_jank_cuj_draw_frame_slice, '*HWC release fence *');
+
+-- Slices that wait for fences, on threads that do nothing else.
+CREATE PERFETTO MACRO _cuj_fence_waits(
+  -- Threads: track_id.
+  threads TableOrSubquery,
+  -- What the names look like.
+  pattern Expr
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT DISTINCT k.track_id, s.id, _gpu_completion_fence_id_from_name(s.name) AS fence_idx
+  FROM $threads AS k
+  JOIN slice AS s USING (track_id)
+  WHERE s.name GLOB $pattern AND s.dur > 0
+);
+
+CREATE PERFETTO TABLE _android_jank_cuj_hwc_release_slice AS
+SELECT f.cuj_id, f.vsync, s.*, s.ts + s.dur AS ts_end, f.fence_idx, f.draw_frame_slice_id
+FROM _android_jank_cuj_hwc_release_fence AS f
+JOIN _android_jank_cuj_hwc_release_thread AS k USING (cuj_id)
+JOIN _cuj_fence_waits!(_android_jank_cuj_hwc_release_thread, 'waiting for HWC release *') AS w
+  ON w.track_id = k.track_id AND w.fence_idx = f.fence_idx
+JOIN slice AS s ON s.id = w.id;
+
+CREATE PERFETTO TABLE _android_jank_cuj_gpu_completion_slice AS
+SELECT f.cuj_id, f.vsync, s.*, s.ts + s.dur AS ts_end, h.ts_end AS hwc_release_ts_end, f.fence_idx
+FROM _android_jank_cuj_gpu_completion_fence AS f
+JOIN _android_jank_cuj_gpu_completion_thread AS k USING (cuj_id)
+JOIN _cuj_fence_waits!(_android_jank_cuj_gpu_completion_thread, 'waiting for GPU completion *') AS w
+  ON w.track_id = k.track_id AND w.fence_idx = f.fence_idx
+JOIN slice AS s ON s.id = w.id
+LEFT JOIN _android_jank_cuj_hwc_release_slice AS h USING (cuj_id, vsync, draw_frame_slice_id);
+
+-- The compositor's frames that showed the journeys' frames.
+CREATE PERFETTO TABLE _android_jank_cuj_app_sf_frame_timeline_match AS
+SELECT DISTINCT f.cuj_id, f.upid AS app_upid, m.app_vsync, m.sf_upid, m.sf_vsync
+FROM _android_jank_cuj_do_frames AS f
+JOIN android_app_to_sf_frame_timeline_match AS m ON m.app_vsync = f.vsync AND m.app_upid = f.upid;
+
+-- The compositor's main thread by the numbers in its names: (track_id, utid, upid, id, vsync).
+CREATE PERFETTO TABLE _android_sf_turns AS
+SELECT m.track_id, m.utid, m.upid, s.id, _vsync_from_name(s.name) AS vsync
+FROM _android_sf_main_thread AS m
+JOIN slice AS s USING (track_id)
+WHERE s.dur > 0 AND (s.name GLOB 'commit *' OR s.name GLOB 'composite *' OR s.name GLOB 'onMessageInvalidate *');
+
+-- Those for journeys.
+CREATE PERFETTO FUNCTION _find_android_jank_cuj_sf_main_thread_slice(
+  -- What the names look like.
+  slice_name_glob STRING
+)
+RETURNS TABLE(
+  -- The journey.
+  cuj_id LONG,
+  -- The compositor's main thread.
+  utid JOINID(thread.id),
+  -- Number of its frame.
+  vsync LONG,
+  -- The slice.
+  id JOINID(slice.id),
+  -- Its name.
+  name STRING,
+  -- Its start.
+  ts TIMESTAMP,
+  -- Its length.
+  dur DURATION,
+  -- Its end.
+  ts_end TIMESTAMP
+) AS
+WITH frames AS (SELECT DISTINCT cuj_id, sf_upid, sf_vsync FROM _android_jank_cuj_app_sf_frame_timeline_match)
+SELECT f.cuj_id, t.utid, t.vsync, s.id, s.name, s.ts, s.dur, s.ts + s.dur AS ts_end
+FROM frames AS f
+JOIN _android_sf_turns AS t ON t.upid = f.sf_upid AND t.vsync = f.sf_vsync
+JOIN slice AS s ON s.id = t.id
+WHERE s.name GLOB $slice_name_glob
+ORDER BY f.cuj_id, t.vsync, s.ts;
+
+CREATE PERFETTO TABLE _android_jank_cuj_sf_commit_slice AS
+SELECT * FROM _find_android_jank_cuj_sf_main_thread_slice('commit *');
+
+CREATE PERFETTO TABLE _android_jank_cuj_sf_composite_slice AS
+SELECT * FROM _find_android_jank_cuj_sf_main_thread_slice('composite *');
+
+-- In old releases, all of a turn.
+CREATE PERFETTO TABLE _android_jank_cuj_sf_on_message_invalidate_slice AS
+SELECT * FROM _find_android_jank_cuj_sf_main_thread_slice('onMessageInvalidate *');
+
+CREATE PERFETTO VIEW _android_jank_cuj_sf_root_slice AS
+SELECT * FROM _android_jank_cuj_sf_commit_slice
+UNION ALL
+SELECT * FROM _android_jank_cuj_sf_composite_slice
+UNION ALL
+SELECT * FROM _android_jank_cuj_sf_on_message_invalidate_slice;
+
+CREATE PERFETTO TABLE _android_jank_cuj_sf_gpu_completion_fence AS
+SELECT cuj_id, vsync, slice_id AS sf_root_slice_id, fence_idx
+FROM _cuj_fences!(_android_jank_cuj_sf_root_slice, '*GPU completion fence*');
+
+CREATE PERFETTO TABLE _android_jank_cuj_sf_gpu_completion_slice AS
+SELECT f.cuj_id, f.vsync, s.*, s.ts + s.dur AS ts_end, f.fence_idx
+FROM _android_jank_cuj_sf_gpu_completion_fence AS f
+JOIN slice AS r ON r.id = f.sf_root_slice_id
+JOIN _android_sf_main_thread AS m ON m.track_id = r.track_id
+JOIN _android_jank_cuj_sf_gpu_completion_thread AS k ON k.upid = m.upid
+JOIN _cuj_fence_waits!(_android_jank_cuj_sf_gpu_completion_thread, 'waiting for GPU completion *') AS w
+  ON w.track_id = k.track_id AND w.fence_idx = f.fence_idx
+JOIN slice AS s ON s.id = w.id;
+
+-- Drawing by the compositor itself: only where it lies in a "composeSurfaces" of the main thread.
+CREATE PERFETTO TABLE _android_jank_cuj_sf_draw_layers_slice AS
+SELECT r.cuj_id, e.utid, r.vsync, s.*, s.ts + s.dur AS ts_end, d.ts AS ts_compose_surfaces
+FROM _android_jank_cuj_sf_root_slice AS r
+JOIN descendant_slice(r.id) AS d
+JOIN _android_sf_main_thread AS m ON m.track_id = d.track_id
+JOIN _android_jank_cuj_sf_render_engine_thread AS e ON e.upid = m.upid
+JOIN slice AS s ON s.track_id = e.track_id AND s.ts >= d.ts AND s.ts <= d.ts + d.dur
+WHERE
+  d.name = 'composeSurfaces'
+  AND s.name = 'REThreaded::drawLayers'
+  AND s.dur > 0
+  AND s.ts + s.dur <= d.ts + d.dur;
