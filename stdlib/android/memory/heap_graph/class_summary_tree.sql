@@ -1,35 +1,29 @@
--- Java heaps by the shortest ways from their roots.
+-- Java heaps by the shortest ways from their roots, with sums.
 
 INCLUDE PERFETTO MODULE android.memory.heap_graph.class_tree;
-INCLUDE PERFETTO MODULE android.memory.heap_graph.excluded_refs;
-INCLUDE PERFETTO MODULE graphs.search;
-
-CREATE PERFETTO TABLE _heap_graph_class_tree AS
-SELECT *
-FROM _heap_graph_class_tree_of!((
-  SELECT node_id AS id, parent_node_id AS parent_id
-  FROM graph_reachable_bfs!(
-    (
-      SELECT owner_id AS source_node_id, owned_id AS dest_node_id
-      FROM heap_graph_reference
-      WHERE owned_id IS NOT NULL AND id NOT IN (SELECT id FROM _excluded_refs)
-    ),
-    (SELECT id AS node_id FROM heap_graph_object WHERE root_type IS NOT NULL)
-  )
-))
-ORDER BY id;
+INCLUDE PERFETTO MODULE android.memory.heap_graph.helpers;
 
 -- The classes on those ways, with what hangs below each.
 CREATE PERFETTO TABLE android_heap_graph_class_summary_tree(
+  -- When the heap was dumped.
   graph_sample_ts TIMESTAMP,
+  -- The process whose heap it is.
   upid JOINID(process.id),
+  -- Number of the node.
   id LONG,
+  -- The node above it; NULL at roots.
   parent_id LONG,
+  -- The class; "[native] CLASS" for what its objects hold outside of the heap.
   name STRING,
+  -- Why a root is one.
   root_type STRING,
+  -- How many objects are at this place.
   self_count LONG,
+  -- Their size in bytes.
   self_size LONG,
+  -- How many objects there are at and below this place.
   cumulative_count LONG,
+  -- Their size in bytes.
   cumulative_size LONG
 ) AS
 SELECT
@@ -41,8 +35,10 @@ SELECT
   t.root_type,
   t.self_count,
   t.self_size,
-  c.cumulative_count,
-  c.cumulative_size
+  s.cumulative_count,
+  s.cumulative_size
 FROM _heap_graph_class_tree AS t
-JOIN _heap_graph_class_tree_cumulative!(_heap_graph_class_tree) AS c USING (id)
+JOIN _heap_graph_tree_sums!(
+  (SELECT id, parent_id, self_count, self_size, 0 AS native_size FROM _heap_graph_class_tree)
+) AS s USING (id)
 ORDER BY t.id;

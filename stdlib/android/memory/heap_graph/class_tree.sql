@@ -1,79 +1,168 @@
--- Objects of a Java heap that hang in a tree, folded: objects of one class below the same classes are one node.
+-- Java heaps by the shortest ways from their roots, as trees of objects and of classes.
 
-INCLUDE PERFETTO MODULE graphs.scan;
+INCLUDE PERFETTO MODULE android.memory.heap_graph.excluded_refs;
+INCLUDE PERFETTO MODULE android.memory.heap_graph.helpers;
+INCLUDE PERFETTO MODULE graphs.search;
 
--- The name of a class as people write it.
-CREATE PERFETTO FUNCTION _heap_graph_class_name(
-  class_id LONG
+-- Each object that a root keeps alive below one of those that are nearest to a root: (id, parent_id).
+CREATE PERFETTO TABLE _heap_graph_object_min_depth_tree AS
+SELECT node_id AS id, parent_node_id AS parent_id
+FROM graph_reachable_bfs!(
+  (
+    SELECT owner_id AS source_node_id, owned_id AS dest_node_id
+    FROM heap_graph_reference
+    WHERE owned_id IS NOT NULL AND id NOT IN (SELECT id FROM _excluded_refs)
+    ORDER BY owned_id
+  ),
+  (SELECT id AS node_id FROM heap_graph_object WHERE root_type IS NOT NULL)
 )
-RETURNS STRING AS
-SELECT coalesce(deobfuscated_name, name) FROM heap_graph_class WHERE id = $class_id;
+ORDER BY id;
 
--- Folds a tree of objects: (id, parent_id, upid, graph_sample_ts, name, root_type, heap_type, self_count, self_size).
-CREATE PERFETTO MACRO _heap_graph_class_tree_of(
-  -- Objects: id, parent_id (NULL at roots).
-  tree TableOrSubquery
+CREATE PERFETTO TABLE _heap_graph_path_hashes AS
+SELECT * FROM _heap_graph_type_path_hash!(_heap_graph_object_min_depth_tree);
+
+CREATE PERFETTO TABLE _heap_graph_path_hashes_aggregated AS
+SELECT * FROM _heap_graph_path_hash_aggregate!(_heap_graph_path_hashes);
+
+CREATE PERFETTO TABLE _heap_graph_class_tree AS
+SELECT * FROM _heap_graph_path_hashes_to_class_tree!(_heap_graph_path_hashes_aggregated);
+
+-- Objects at places, with the other ends of their references: those that refer to them, or that they refer to.
+CREATE PERFETTO MACRO _heap_graph_neighbours_of(
+  -- Objects with their places: id, path_hash.
+  path_hashes TableOrSubquery,
+  -- The places: path_hash.
+  path_hash_values TableOrSubquery,
+  -- Column of the reference with the object.
+  this ColumnName,
+  -- Column of the reference with the other one.
+  that ColumnName
 )
 RETURNS TableOrSubquery AS
 (
-  WITH RECURSIVE
-    _hg_tree AS MATERIALIZED (SELECT id, parent_id FROM $tree),
-    _hg_paths(id, path, parent_path) AS (
-      SELECT
-        t.id,
-        hash(o.upid, o.graph_sample_ts, coalesce(o.root_type, ''), coalesce(o.heap_type, ''), o.type_id),
-        NULL
-      FROM _hg_tree AS t
-      JOIN heap_graph_object AS o USING (id)
-      WHERE t.parent_id IS NULL
-      UNION ALL
-      SELECT t.id, hash(p.path, coalesce(o.heap_type, ''), o.type_id), p.path
-      FROM _hg_paths AS p
-      JOIN _hg_tree AS t ON t.parent_id = p.id
-      JOIN heap_graph_object AS o ON o.id = t.id
-    ),
-    _hg_nodes AS MATERIALIZED (
-      SELECT
-        row_number() OVER (ORDER BY min(p.id)) - 1 AS id,
-        p.path,
-        p.parent_path,
-        min(p.id) AS object_id,
-        count() AS self_count,
-        sum(o.self_size) AS self_size
-      FROM _hg_paths AS p
-      JOIN heap_graph_object AS o USING (id)
-      GROUP BY p.path
-    )
   SELECT
-    n.id,
-    (SELECT u.id FROM _hg_nodes AS u WHERE u.path = n.parent_path) AS parent_id,
-    o.upid,
-    o.graph_sample_ts,
-    _heap_graph_class_name(o.type_id) AS name,
-    iif(n.parent_path IS NULL, o.root_type, NULL) AS root_type,
-    o.heap_type,
-    n.self_count,
-    n.self_size
-  FROM _hg_nodes AS n
-  JOIN heap_graph_object AS o ON o.id = n.object_id
+    h.path_hash,
+    coalesce(c.deobfuscated_name, c.name) AS class_name,
+    coalesce(r.deobfuscated_field_name, r.field_name) AS field_name,
+    r.field_type_name,
+    o.*
+  FROM $path_hash_values AS v
+  JOIN $path_hashes AS h USING (path_hash)
+  JOIN heap_graph_reference AS r ON r.$this = h.id
+  JOIN heap_graph_object AS o ON o.id = r.$that
+  JOIN heap_graph_class AS c ON c.id = o.type_id
+  ORDER BY o.self_size DESC
 );
 
--- Each node with all below it: (id, cumulative_count, cumulative_size).
-CREATE PERFETTO MACRO _heap_graph_class_tree_cumulative(
-  -- Nodes: id, parent_id, self_count, self_size.
-  nodes TableOrSubquery
+CREATE PERFETTO MACRO _heap_graph_incoming_references_agg(
+  -- Objects with their places.
+  path_hashes TableOrSubquery,
+  -- The places.
+  path_hash_values TableOrSubquery
 )
 RETURNS TableOrSubquery AS
 (
-  SELECT a.id, a.cumulative_count, a.cumulative_size
-  FROM _graph_aggregating_scan!(
-    (SELECT id AS source_node_id, parent_id AS dest_node_id FROM $nodes WHERE parent_id IS NOT NULL),
-    (SELECT id, self_count AS cumulative_count, self_size AS cumulative_size FROM $nodes),
-    (cumulative_count, cumulative_size),
+  SELECT * FROM _heap_graph_neighbours_of!($path_hashes, $path_hash_values, owned_id, owner_id)
+);
+
+CREATE PERFETTO MACRO _heap_graph_outgoing_references_agg(
+  -- Objects with their places.
+  path_hashes TableOrSubquery,
+  -- The places.
+  path_hash_values TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT * FROM _heap_graph_neighbours_of!($path_hashes, $path_hash_values, owner_id, owned_id)
+);
+
+-- What can be reached along edges from the objects at places, by class.
+CREATE PERFETTO MACRO _heap_graph_reached_by_class(
+  -- source_node_id, dest_node_id.
+  edges TableOrSubquery,
+  -- Objects with their places.
+  path_hashes TableOrSubquery,
+  -- The places.
+  path_hash_values TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    coalesce(c.deobfuscated_name, c.name) AS class_name,
+    o.heap_type,
+    o.root_type,
+    o.reachable,
+    sum(o.self_size) AS total_size,
+    sum(o.native_size) AS total_native_size,
+    count() AS count
+  FROM graph_reachable_bfs!(
+    $edges,
+    (SELECT h.id AS node_id FROM $path_hash_values AS v JOIN $path_hashes AS h USING (path_hash))
+  ) AS b
+  JOIN heap_graph_object AS o ON o.id = b.node_id
+  JOIN heap_graph_class AS c ON c.id = o.type_id
+  GROUP BY 1, 2, 3, 4
+  ORDER BY count DESC
+);
+
+-- The objects at places and all below them in the tree, by class.
+CREATE PERFETTO MACRO _heap_graph_retained_object_count_agg(
+  -- Objects with their places.
+  path_hashes TableOrSubquery,
+  -- The places.
+  path_hash_values TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT *
+  FROM _heap_graph_reached_by_class!(
     (
-      SELECT id, sum(cumulative_count) AS cumulative_count, sum(cumulative_size) AS cumulative_size
-      FROM $table
-      GROUP BY id
-    )
-  ) AS a
+      SELECT parent_id AS source_node_id, id AS dest_node_id
+      FROM _heap_graph_object_min_depth_tree
+      WHERE parent_id IS NOT NULL
+    ),
+    $path_hashes,
+    $path_hash_values
+  )
+);
+
+-- The objects at places and all above them in the tree, by class.
+CREATE PERFETTO MACRO _heap_graph_retaining_object_count_agg(
+  -- Objects with their places.
+  path_hashes TableOrSubquery,
+  -- The places.
+  path_hash_values TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT *
+  FROM _heap_graph_reached_by_class!(
+    (
+      SELECT id AS source_node_id, parent_id AS dest_node_id
+      FROM _heap_graph_object_min_depth_tree
+      WHERE parent_id IS NOT NULL
+    ),
+    $path_hashes,
+    $path_hash_values
+  )
+);
+
+-- Classes by the number of places at which they are.
+CREATE PERFETTO MACRO _heap_graph_duplicate_objects_agg(
+  -- Objects with their places.
+  path_hashes TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    count(DISTINCT h.path_hash) AS path_count,
+    count() AS object_count,
+    sum(o.self_size) AS total_size,
+    sum(o.native_size) AS total_native_size,
+    coalesce(c.deobfuscated_name, c.name) AS class_name
+  FROM $path_hashes AS h
+  JOIN heap_graph_object AS o ON o.id = h.id
+  JOIN heap_graph_class AS c ON c.id = o.type_id
+  GROUP BY class_name
+  ORDER BY path_count DESC
 );

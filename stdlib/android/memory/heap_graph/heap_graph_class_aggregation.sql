@@ -1,6 +1,6 @@
 -- Java heaps by class.
 
-INCLUDE PERFETTO MODULE android.memory.heap_graph.class_tree;
+INCLUDE PERFETTO MODULE android.memory.heap_graph.helpers;
 INCLUDE PERFETTO MODULE android.memory.heap_graph.dominator_tree;
 
 -- True for classes of the language and its library, and for arrays.
