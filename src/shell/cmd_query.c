@@ -3,6 +3,8 @@
 #include "shell/shell.h"
 
 #include "base/file.h"
+#include "summary/spec.h"
+#include "summary/structured_query.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,50 @@ struct query_source {
     char *owned;
 };
 
+/* ---- a structured query of a spec ---- */
+
+static int write_sql(const struct structured_queries *queries, const char *id, char **sql, struct error *err)
+{
+    struct structured_sql out = {0};
+    const structured_query *q = structured_queries_find(queries, id);
+    if (!q)
+        return error_set(err, -MRD_ENOTFOUND, "--structured-query-id: no spec has a query '%s'", id);
+    int rc = structured_query_sql(queries, q, &out, err);
+    const char *text = rc == 0 ? structured_sql_standalone(&out) : NULL;
+    *sql = text ? mem_strdup(text) : NULL;
+    structured_sql_free(&out);
+    return rc == 0 && !*sql ? error_set(err, -MRD_ENOMEM, "out of memory") : rc;
+}
+
+static int add_queries(struct structured_queries *queries, const char *path, trace_summary_spec **spec,
+                       struct error *err)
+{
+    int rc = spec_read_file(path, spec, err);
+    for (size_t i = 0; rc == 0 && i < (*spec)->n_query; i++)
+        if ((rc = structured_queries_add(queries, (*spec)->query[i], err)) < 0)
+            error_prefix(err, "%s", path);
+    return rc;
+}
+
+/* The SQL of --structured-query-id; the queries of all --summary-spec may refer to each other. */
+static int find_structured(const struct options *o, char **sql, struct error *err)
+{
+    VEC(trace_summary_spec *) specs = {0};
+    struct structured_queries *queries = structured_queries_open();
+    int rc = queries && vec_reserve(&specs, o->summary_spec.n) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+    if (rc == 0 && !o->summary_spec.n)
+        rc = error_set(err, -MRD_EINVALID, "query: --structured-query-id needs a --summary-spec");
+    for (; rc == 0 && specs.n < o->summary_spec.n; specs.n++)
+        rc = add_queries(queries, o->summary_spec.p[specs.n], &specs.p[specs.n], err);
+    if (rc == 0)
+        rc = write_sql(queries, o->structured_query_id, sql, err);
+    structured_queries_close(queries);
+    while (specs.n)
+        spec_free(specs.p[--specs.n]);
+    vec_free(&specs);
+    return rc;
+}
+
 /* The last argument is SQL when it is no file (or when it is the second and nothing else gives the SQL). */
 static int find_sql(struct shell *sh, struct query_source *src, size_t *n_traces, struct error *err)
 {
@@ -24,6 +70,14 @@ static int find_sql(struct shell *sh, struct query_source *src, size_t *n_traces
     const char *file = sh->opt.query_file;
     *n_traces = args->n;
     *src = (struct query_source){.origin = "stdin"};
+    if (sh->opt.structured_query_id) {
+        int rc = find_structured(&sh->opt, &src->owned, err);
+        *src = (struct query_source){sh->opt.structured_query_id, src->owned, rc == 0 ? strlen(src->owned) : 0,
+                                     src->owned};
+        return rc;
+    }
+    if (sh->opt.summary_spec.n)
+        return error_set(err, -MRD_EINVALID, "query: --summary-spec needs a --structured-query-id");
     if (sh->opt.query_string) {
         src->sql = sh->opt.query_string;
     } else if (sh->opt.remote && args->n == 1) {

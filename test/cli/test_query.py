@@ -46,6 +46,54 @@ class Sources(harness.Case):
         self.fails("query", junk, "select 1", text="junk")
 
 
+class StructuredQuery(harness.Case):
+    SPEC = """
+        query { id: "spans" sql { sql: "INCLUDE PERFETTO MODULE slices.with_context; SELECT 1 AS id, 'a' AS name" } }
+        query { id: "names" inner_query_id: "%s" select_columns { column_name: "name" alias: "n" } }
+    """
+
+    def spec(self, name, text):
+        (self.dir / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        return ["--summary-spec", self.dir / name]
+
+    def ask(self, id, *flags, **kw):
+        return self.run_shell("query", "--structured-query-id", id, *flags, self.empty, **kw).stdout.decode()
+
+    def test_rows(self):
+        for name in ("a.textproto", "a.txt", "a"):
+            spec = self.spec(name, self.SPEC % "spans")
+            self.assertEqual(self.ask("names", *spec), '"n"\n"a"\n')
+            self.assertEqual(self.ask("spans", *spec, "--format", "jsonl"), '{"id": 1, "name": "a"}\n')
+        self.assertEqual(self.ask("names", *spec, stdin=b"select 'not this'"), '"n"\n"a"\n')
+
+    def test_binary(self):
+        table = b"\x12\x07\x0a\x05slice"  # table { table_name: "slice" }
+        query = b"\x0a\x01b" + table + b"\x60\x01"  # id, source, limit
+        for name in ("b.pb", "b"):
+            out = self.ask("b", *self.spec(name, b"\x12" + bytes([len(query)]) + query))
+            self.assertTrue(out.startswith('"id","ts","dur"'), out)
+
+    def test_queries_of_several_specs(self):
+        specs = self.spec("1.txt", self.SPEC % "elsewhere") + self.spec(
+            "2.txt", 'query { id: "elsewhere" sql { sql: "SELECT \'far\' AS name" } }')
+        self.assertEqual(self.ask("names", *specs), '"n"\n"far"\n')
+
+    def test_errors(self):
+        good = self.spec("good.txt", self.SPEC % "spans")
+        ask = lambda *flags, text: self.fails("query", *flags, self.empty, text=text)
+        ask("--structured-query-id", "names", text="--structured-query-id needs a --summary-spec")
+        ask(*good, text="--summary-spec needs a --structured-query-id")
+        ask("--structured-query-id", "x", *good, text="no spec has a query 'x'")
+        ask("--structured-query-id", "names", *good, *self.spec("again.txt", self.SPEC % "spans"),
+            text="again.txt: query 'spans': there are two of that id")
+        ask("--structured-query-id", "names", *self.spec("c.txt", self.SPEC % "names"), text="a cycle: 'names' reads itself")
+        ask("--structured-query-id", "names", *self.spec("e.txt", "query { id: 5 }"), text="e.txt: 1:13: expected a string")
+        ask("--structured-query-id", "names", *self.spec("e.pb", "\x12\x09"), text="e.pb: TraceSummarySpec is damaged")
+        ask("--structured-query-id", "names", "--summary-spec", "/nonexistent", text="/nonexistent")
+        ask("--structured-query-id", "q", *self.spec("s.txt", 'query { id: "q" table { table_name: "not_there" } }'),
+            text="no such table: not_there")
+
+
 class Csv(harness.Case):
     def test_cells(self):
         out = self.query("""select null as n, 1 as i, -9223372036854775808 as low, 1.5 as f, 1e300 * 1e10 as inf,
