@@ -142,12 +142,30 @@ const void *tp_blob(const struct tp_result *r, int column, size_t *len);
 
 void tp_result_close(struct tp_result *r); /* NULL is fine */
 
-/* Drops every table, view, function and module that queries made. */
+/* Drops every table, view, function and module that queries made (in the view in use). It takes some milliseconds and
+ * is not interrupted: a tp_interrupt() that comes meanwhile is forgotten. Results must be closed. */
 int tp_restore_initial_tables(struct tp *tp);
+
+/* ---- views ---- */
+
+/* Several sets of tables over one trace: what queries create in one view the others do not see. A handle begins with
+ * one view; each further one costs some milliseconds to open and 0.3 MB. Not over a connection (tp_connect()). */
+struct tp_view;
+
+/* Opens a view with the initial tables; tp_finish() comes first. The one in use stays in use. */
+int tp_view_open(struct tp *tp, struct tp_view **out);
+
+/* What is asked from now on is asked in this view; NULL: the first. Results that are open stay in theirs; the text of a
+ * failure must have been read. */
+void tp_view_use(struct tp *tp, struct tp_view *view);
+
+/* Its results must be closed. When it is in use, the first takes its place. NULL is fine; tp_close() closes all. */
+void tp_view_close(struct tp *tp, struct tp_view *view);
 
 /* ---- SQL modules, for INCLUDE PERFETTO MODULE ----
  *
- * May be called before or after tp_finish(), and hold until tp_close(). A package whose name clashes with another is
+ * May be called before or after tp_finish(), and hold until tp_close(), in the view in use and in those opened later. A
+ * package whose name clashes with another is
  * an error, unless `replace`, which takes its place. */
 
 /* All .sql files below `dir` become modules of `package` (NULL: the directory's name). */

@@ -61,6 +61,7 @@ void conn_websocket_begin(struct conn *c, const struct http_request *r)
         .status = 101, .length = HTTP_NO_BODY, .origin = r->origin, .websocket_accept = accept};
     size_t n = http_write_head(&response, head, sizeof head);
     c->protocol = CONN_WEBSOCKET;
+    session_is_page(c->session);
     conn_write(c, slice_of(head, n), NULL, slice_of(NULL, 0));
 }
 

@@ -39,7 +39,7 @@ static void begin_export(struct worker *w, struct session *s, struct slice body)
         return;
     }
     session_reply_head(s, 200, "application/octet-stream", HTTP_CHUNKED);
-    s->rpc.file = rpc_export_file(w, body, error, sizeof error);
+    s->rpc.file = rpc_export_file(w, s, body, error, sizeof error);
     if (s->rpc.file >= 0)
         s->rpc.active = ANSWER_HTTP_FILE;
     else

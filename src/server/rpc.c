@@ -25,9 +25,8 @@ static struct slice field_of(struct slice message, uint32_t id)
 
 void rpc_append(struct worker *w, struct session *s, struct slice data, struct pb_writer *out)
 {
-    (void)s;
     if (w->trace->finished)
-        worker_cut_answers(w, "another client has loaded another trace");
+        worker_tables_gone(w, s, TABLES_ALL, "another client has loaded another trace: connect again to see it");
     int rc = trace_append(w->trace, data.p, data.len);
     pb_put_varint(out, APPEND_RESULT_BYTES, w->trace->tp ? tp_loaded_bytes(w->trace->tp) : 0);
     if (rc < 0)
@@ -41,17 +40,33 @@ void rpc_finalize(struct worker *w, struct session *s, struct slice args, struct
         pb_put_str(out, FINALIZE_RESULT_ERROR, trace_error(w->trace));
 }
 
+/* A page that begins must find the initial tables, and others that are open must keep theirs: the first page uses what
+ * scripts use, too, further ones get tables of their own. */
+static int restore(struct worker *w, struct session *s)
+{
+    struct trace *t = w->trace;
+    if (!t->tp || !t->finished)
+        return 0;
+    s->asked = true; /* it will, and counts on these tables */
+    if (s->page && !s->view && worker_has_other_pages(w, s)) {
+        s->bereft = NULL;
+        return trace_open_view(t, &s->view);
+    }
+    if (!s->view)
+        worker_tables_gone(w, s, TABLES_SHARED,
+                           "another client has reset the tables: connect again (or reset them here)");
+    return tp_restore_initial_tables(t->tp);
+}
+
 void rpc_restore(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
 {
-    (void)s, (void)args, (void)out;
-    worker_cut_answers(w, "another client has reset the tables");
-    if (w->trace->tp && w->trace->finished)
-        tp_restore_initial_tables(w->trace->tp);
+    (void)args, (void)out;
+    restore(w, s); /* there is no result to tell a failure in; the tables stay as they were */
 }
 
 static void reset(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
 {
-    (void)s, (void)out;
+    (void)out;
     struct tp_config config = w->trace->config;
     struct pb_cursor c = pb_cursor(args);
     struct pb_field f;
@@ -63,7 +78,7 @@ static void reset(struct worker *w, struct session *s, struct slice args, struct
         else if (f.id == RESET_SORTING_MODE)
             config.full_sort = pb_bool(&f);
     }
-    worker_cut_answers(w, "another client has removed the trace");
+    worker_tables_gone(w, s, TABLES_ALL, "another client has removed the trace: connect again to see what is there");
     trace_reset(w->trace, &config);
 }
 
@@ -175,14 +190,22 @@ static void register_package(struct worker *w, struct session *s, struct slice a
 
 /* ---- methods that answer in pieces ---- */
 
+/* Around a query of a session: false when it is not to run, and its answer says why. */
+static bool begin_asking(struct worker *w, struct session *s)
+{
+    const char *why = s->bereft ? s->bereft : worker_begin_query(w, s) ? NULL : "the client has left";
+    s->asked = true;
+    if (why)
+        answer_error(&s->rpc.answer, why);
+    return !why;
+}
+
 void rpc_begin_query(struct worker *w, struct session *s, struct slice args, enum answer_kind kind)
 {
     struct answer *a = &s->rpc.answer;
     s->rpc.active = kind;
-    if (!worker_begin_query(w, s)) {
-        answer_error(a, "the client has left");
+    if (!begin_asking(w, s))
         return;
-    }
     answer_query(a, w->trace->finished ? w->trace->tp : NULL, field_of(args, QUERY_ARGS_SQL));
     worker_end_query(w);
 }
@@ -199,16 +222,14 @@ static void begin_statement(struct worker *w, struct session *s, struct slice ar
     s->rpc.active = ANSWER_RPC_STATEMENT;
     s->rpc.statement_executed = false;
     s->rpc.statement_tail = pb_find(args, STATEMENT_ARGS_OFFSET, &f) ? pb_u32(&f) : 0;
-    if (!worker_begin_query(w, s)) {
-        answer_error(a, "the client has left");
+    if (!begin_asking(w, s))
         return;
-    }
     answer_statement(a, w->trace->finished ? w->trace->tp : NULL, field_of(args, STATEMENT_ARGS_SQL),
                      &s->rpc.statement_tail, &s->rpc.statement_executed);
     worker_end_query(w);
 }
 
-int rpc_export_file(struct worker *w, struct slice args, char *error, size_t room)
+int rpc_export_file(struct worker *w, struct session *s, struct slice args, char *error, size_t room)
 {
     struct pb_field f;
     uint32_t format = pb_find(args, EXPORT_ARGS_FORMAT, &f) ? pb_u32(&f) : 0;
@@ -216,8 +237,8 @@ int rpc_export_file(struct worker *w, struct slice args, char *error, size_t roo
         snprintf(error, room, "only the export format SQLITE is available");
         return -1;
     }
-    if (!w->trace->tp || !w->trace->finished) {
-        snprintf(error, room, "no trace is loaded");
+    if (s->bereft || !w->trace->tp || !w->trace->finished) {
+        snprintf(error, room, "%s", s->bereft ? s->bereft : "no trace is loaded");
         return -1;
     }
     const char *dir = getenv("TMPDIR");
@@ -277,7 +298,7 @@ void rpc_broken(struct session *s)
 static void begin_export(struct worker *w, struct session *s, struct slice args)
 {
     char error[512];
-    s->rpc.file = rpc_export_file(w, args, error, sizeof error);
+    s->rpc.file = rpc_export_file(w, s, args, error, sizeof error);
     if (s->rpc.file >= 0) {
         s->rpc.active = ANSWER_RPC_FILE;
         return;
@@ -288,6 +309,24 @@ static void begin_export(struct worker *w, struct session *s, struct slice args)
     pb_put_str(&out, EXPORT_RESULT_ERROR, error);
     pb_end(&out, result);
     pb_end(&out, mark);
+    send_message(s, &out);
+}
+
+/* Its answer has no place for an error, and whoever took the old tables for new ones would get wrong answers. */
+static void begin_restore(struct worker *w, struct session *s, struct slice args)
+{
+    (void)args;
+    const struct trace *t = w->trace;
+    char text[96];
+    bool full = t->n_views >= t->max_views;
+    if (restore(w, s) < 0) {
+        if (full)
+            snprintf(text, sizeof text, "%zu pages have tables of their own: close one of them", t->n_views);
+        fatal(s, full ? text : trace_error(t));
+        return;
+    }
+    struct pb_writer out = {0};
+    pb_end(&out, begin_message(s, &out, RPC_RESPONSE, RPC_RESTORE_INITIAL_TABLES));
     send_message(s, &out);
 }
 
@@ -303,7 +342,7 @@ static const struct method {
     {RPC_QUERY_STREAMING, RPC_QUERY_ARGS, RPC_QUERY_RESULT, NULL, begin_query},
     {RPC_COMPUTE_METRIC, RPC_METRIC_ARGS, RPC_METRIC_RESULT, rpc_metric, NULL},
     {RPC_GET_METRIC_DESCRIPTORS, 0, RPC_DESCRIPTORS_RESULT, metric_descriptors, NULL},
-    {RPC_RESTORE_INITIAL_TABLES, 0, 0, rpc_restore, NULL},
+    {RPC_RESTORE_INITIAL_TABLES, 0, 0, NULL, begin_restore},
     {RPC_ENABLE_METATRACE, RPC_METATRACE_ARGS, 0, rpc_metatrace_start, NULL},
     {RPC_DISABLE_AND_READ_METATRACE, 0, RPC_METATRACE_RESULT, rpc_metatrace_stop, NULL},
     {RPC_GET_STATUS, 0, RPC_STATUS_RESULT, status, NULL},

@@ -55,6 +55,6 @@ void rpc_metatrace_stop(struct worker *w, struct session *s, struct slice args, 
 void rpc_begin_query(struct worker *w, struct session *s, struct slice args, enum answer_kind kind);
 
 /* Writes the export that ExportArgs ask for into a file without a name: its descriptor, or -1 with the error's text. */
-int rpc_export_file(struct worker *w, struct slice args, char *error, size_t room);
+int rpc_export_file(struct worker *w, struct session *s, struct slice args, char *error, size_t room);
 
 #endif

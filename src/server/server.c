@@ -12,6 +12,7 @@ enum {
     DEFAULT_MAX_CONNECTIONS = 4096,
     DEFAULT_REQUEST_TIMEOUT_MS = 30000,
     DEFAULT_STALLED_WRITE_MS = 300000,
+    DEFAULT_MAX_VIEWS = 32,  /* 0.3 MB each, beside what they create */
     LINGER_MS = 2000,        /* for a client to close after our last words */
     DESCRIPTORS_BESIDE = 64, /* of the trace, the library, the loop */
 };
@@ -203,6 +204,7 @@ int server_run(const struct server_config *config, struct error *err)
     s->config = config;
     s->max_conns = config->max_connections ? config->max_connections : DEFAULT_MAX_CONNECTIONS;
     trace_init(&s->trace, config->tp, config->trace_name, &config->tp_config);
+    s->trace.max_views = config->max_views ? config->max_views : DEFAULT_MAX_VIEWS;
     s->trace.prepare = config->prepare;
     s->trace.prepare_ctx = config->prepare_ctx;
     signal(SIGPIPE, SIG_IGN);

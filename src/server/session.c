@@ -86,6 +86,13 @@ bool session_is_cut(struct session *s)
     return cut;
 }
 
+void session_is_page(struct session *s)
+{
+    pthread_mutex_lock(&s->worker->lock);
+    s->page = true;
+    pthread_mutex_unlock(&s->worker->lock);
+}
+
 bool session_is_full(struct session *s)
 {
     pthread_mutex_lock(&s->worker->lock);
@@ -192,5 +199,6 @@ void session_free(struct session *s)
         reply_free(r);
     }
     rpc_free(&s->rpc);
+    trace_close_view(w->trace, s->view);
     mem_free(s);
 }

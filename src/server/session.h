@@ -77,10 +77,14 @@ struct session {
     bool ready;   /* has something for the loop */
     bool gone;    /* the client has left */
     bool cut;     /* a piece of an answer is lost: part with the client */
+    bool page;    /* a WebSocket: what it creates it expects to find again */
     struct session *next_all, *prev_all;
 
     /* the worker's own */
     struct rpc rpc;
+    struct tp_view *view; /* a page's own tables; NULL: those that all share */
+    bool asked;           /* it has run a query, or begun with the initial tables */
+    const char *bereft; /* who took away the tables that it has asked, as an error for all it asks now; NULL: nobody */
 };
 
 /* ---- the loop's side ---- */
@@ -100,6 +104,9 @@ void reply_free(struct reply *r);
 
 /* Has a piece of an answer been lost for want of memory? */
 bool session_is_cut(struct session *s);
+
+/* The connection has become a WebSocket. */
+void session_is_page(struct session *s);
 
 /* Is there enough waiting that reading should stop? */
 bool session_is_full(struct session *s);

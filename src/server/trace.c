@@ -32,6 +32,7 @@ static void set_name(struct trace *t, const char *name, double megabytes)
 int trace_reset(struct trace *t, const struct tp_config *config)
 {
     tp_close(t->tp);
+    t->n_views = 0;
     t->finished = false;
     set_name(t, NULL, 0);
     int rc = tp_open(&t->tp, config ? config : &t->config);
@@ -55,6 +56,22 @@ int trace_finish(struct trace *t)
     rc = tp_finish(t->tp);
     set_name(t, "Unnamed trace", (double)tp_loaded_bytes(t->tp) / 1e6);
     return rc;
+}
+
+int trace_open_view(struct trace *t, struct tp_view **out)
+{
+    *out = NULL;
+    int rc = t->n_views < t->max_views ? tp_view_open(t->tp, out) : -1;
+    t->n_views += rc == 0;
+    return rc;
+}
+
+void trace_close_view(struct trace *t, struct tp_view *view)
+{
+    if (!view)
+        return;
+    tp_view_close(t->tp, view);
+    t->n_views--;
 }
 
 const char *trace_error(const struct trace *t)

@@ -112,13 +112,30 @@ void worker_end_query(struct worker *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-void worker_cut_answers(struct worker *w, const char *error)
+void worker_tables_gone(struct worker *w, struct session *by, enum tables_gone which, const char *error)
 {
     pthread_mutex_lock(&w->lock);
-    for (struct session *s = w->first_all; s; s = s->next_all)
+    for (struct session *s = w->first_all; s; s = s->next_all) {
+        if (s->view && which == TABLES_SHARED)
+            continue;
         if (rpc_is_query(&s->rpc))
             answer_cut(&s->rpc.answer, error);
+        s->view = NULL; /* gone with the trace */
+        if (s != by && s->page && s->asked)
+            s->bereft = error;
+    }
+    by->bereft = NULL;
     pthread_mutex_unlock(&w->lock);
+}
+
+bool worker_has_other_pages(struct worker *w, const struct session *than)
+{
+    bool found = false;
+    pthread_mutex_lock(&w->lock);
+    for (const struct session *s = w->first_all; s && !found; s = s->next_all)
+        found = s != than && s->page && s->asked && !s->view && !s->bereft && !s->gone;
+    pthread_mutex_unlock(&w->lock);
+    return found;
 }
 
 static struct request *take_request(struct worker *w, struct session *s)
@@ -161,6 +178,8 @@ static void run_request(struct worker *w, struct session *s, const struct reques
 /* One request, or one piece of the answer that is on its way. False: there is nothing to do. */
 static bool run_step(struct worker *w, struct session *s)
 {
+    if (w->trace->tp)
+        tp_view_use(w->trace->tp, s->view);
     if (s->rpc.active != ANSWER_NONE) {
         rpc_continue(w, s);
         return true;

@@ -55,8 +55,16 @@ void worker_queue(struct worker *w, struct session *s);
 /* Tells the loop that the session has something for it; the lock is held. */
 void worker_ready(struct worker *w, struct session *s);
 
-/* Every answer on its way ends with an error: the tables go away. On the worker's thread. */
-void worker_cut_answers(struct worker *w, const char *error);
+/* Tables go away because `by` wants that: answers from them that are on their way end with an error, and pages that
+ * asked them get it for all they ask until they begin anew. On the worker's thread. */
+enum tables_gone {
+    TABLES_SHARED, /* those that all share */
+    TABLES_ALL,    /* with the trace, and with every view */
+};
+void worker_tables_gone(struct worker *w, struct session *by, enum tables_gone which, const char *error);
+
+/* Do other pages use the tables that all share? */
+bool worker_has_other_pages(struct worker *w, const struct session *than);
 
 /* Around a query: from here on the client's leaving interrupts it. False: it has left already. */
 bool worker_begin_query(struct worker *w, struct session *s);

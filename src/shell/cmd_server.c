@@ -98,6 +98,7 @@ static int parse_flags(struct serving *sv, struct error *err)
     c->max_request_bytes = (size_t)dev->max_request_bytes;
     c->request_timeout_ms = dev->request_timeout_ms;
     c->stalled_write_ms = dev->stalled_write_ms;
+    c->max_views = (size_t)dev->max_views;
     int rc = parse_port(o->port, &c->port, err);
     if (rc == 0)
         rc = parse_idle_timeout(o->idle_timeout, unix_socket, &c->idle_timeout_ms, err);

@@ -76,6 +76,7 @@ int engine_open(struct engine **out, struct storage *st, struct error *err)
     if (!e)
         return error_set(err, -MRD_ENOMEM, "out of memory");
     e->storage = st;
+    e->interrupted = &e->own_interrupt;
     e->error_offset = -1;
     int rc = open_sqlite(e, err);
     if (rc == 0)
@@ -127,12 +128,17 @@ int engine_loaded(struct engine *e, struct error *err)
 
 void engine_interrupt(struct engine *e)
 {
-    atomic_store_explicit(&e->interrupted, true, memory_order_relaxed);
+    atomic_store_explicit(e->interrupted, true, memory_order_relaxed);
 }
 
 void engine_interrupt_clear(struct engine *e)
 {
-    atomic_store_explicit(&e->interrupted, false, memory_order_relaxed);
+    atomic_store_explicit(e->interrupted, false, memory_order_relaxed);
+}
+
+void engine_share_interrupt(struct engine *e, atomic_bool *interrupted)
+{
+    e->interrupted = interrupted;
 }
 
 sqlite3 *engine_db(struct engine *e)
@@ -248,7 +254,7 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
     if (!err)
         err = &local;
     *r = (struct engine_result){.engine = e, .done = true};
-    atomic_store_explicit(&e->interrupted, false, memory_order_relaxed);
+    engine_interrupt_clear(e);
     engine_set_error_text(e, "");
     size_t from = skip_blank(s->text, s->at);
     int rc = e->dialect.next

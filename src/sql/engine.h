@@ -16,6 +16,7 @@
 #include "storage/storage.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 struct engine;
 
@@ -32,6 +33,9 @@ int engine_loaded(struct engine *e, struct error *err);
 void engine_interrupt(struct engine *e);
 /* Forgets an interrupt that came when nothing ran any more. */
 void engine_interrupt_clear(struct engine *e);
+/* From now on the engine looks at this flag for interrupts: its owner can set it whatever becomes of the engine, and
+ * one may serve several engines that run by turns. Must outlive the engine. */
+void engine_share_interrupt(struct engine *e, atomic_bool *interrupted);
 
 sqlite3 *engine_db(struct engine *e);
 struct storage *engine_storage(struct engine *e);
@@ -162,7 +166,8 @@ int engine_materialise(struct engine *e, sqlite3_stmt *select, const struct runt
 const struct table *engine_find_table(struct engine *e, const char *name);
 
 /* CREATE PERFETTO INDEX: an index on columns of a table, in their order. -MRD_ESQL when the table or a column does not
- * exist, when there are more than 12, or when the first holds doubles; those after a column of doubles are of no use. */
+ * exist, when there are more than 12, or when the first holds doubles; those after a column of doubles are of no use.
+ */
 int engine_add_index(struct engine *e, const char *name, const char *table, const char *const *columns, size_t n,
                      struct error *err);
 void engine_drop_index(struct engine *e, const char *name, const char *table);

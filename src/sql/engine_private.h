@@ -30,9 +30,10 @@ struct engine {
     known;
     VEC(const struct engine_function *)
     functions;
-    atomic_bool interrupted;
-    uint32_t generation; /* grows when the storage has changed behind the indexes */
-    bool loaded;         /* the views of a complete trace are there */
+    atomic_bool own_interrupt;
+    atomic_bool *interrupted; /* that one, or the owner's */
+    uint32_t generation;      /* grows when the storage has changed behind the indexes */
+    bool loaded;              /* the views of a complete trace are there */
     int error_offset;
     char *error_text;
     struct table all_args; /* every argument set, decoded; rows appear on first use */
@@ -48,7 +49,7 @@ void extract_cache_free(struct engine *e);
 
 static inline bool engine_is_interrupted(const struct engine *e)
 {
-    return atomic_load_explicit(&((struct engine *)(uintptr_t)e)->interrupted, memory_order_relaxed);
+    return atomic_load_explicit(e->interrupted, memory_order_relaxed);
 }
 
 #endif

@@ -274,10 +274,21 @@ enum tp_type remote_type(const struct remote_rows *w, int column)
     return w->row[column].type;
 }
 
+/* As SQLite does it: the server may have sent any double, and C knows no integer for most of them. */
+static int64_t saturate(double d)
+{
+    static const double beyond = 9223372036854775808.0; /* 2^63 */
+    if (d >= beyond)
+        return INT64_MAX;
+    if (d < -beyond)
+        return INT64_MIN;
+    return d == d ? (int64_t)d : 0;
+}
+
 int64_t remote_int64(const struct remote_rows *w, int column)
 {
     const struct remote_cell *c = &w->row[column];
-    return c->type == TP_INT64 ? c->i : c->type == TP_DOUBLE ? (int64_t)c->d : 0;
+    return c->type == TP_INT64 ? c->i : c->type == TP_DOUBLE ? saturate(c->d) : 0;
 }
 
 double remote_double(const struct remote_rows *w, int column)

@@ -65,6 +65,7 @@ int tp_connect(struct tp **out, const char *address)
     struct tp *tp = *out = mem_zalloc(sizeof *tp);
     if (!tp)
         return TP_NOMEM;
+    tp->view = &tp->first;
     int rc = storage_init(&tp->storage); /* empty: there are no stats */
     tp->finished = true;
     return tp_done(tp, rc < 0 ? rc : remote_open(&tp->remote, address, &tp->err));
@@ -75,6 +76,7 @@ int tp_open(struct tp **out, const struct tp_config *config)
     struct tp *tp = *out = mem_zalloc(sizeof *tp);
     if (!tp)
         return TP_NOMEM;
+    tp->view = &tp->first;
     if (config)
         tp->config = *config;
     struct import_options opt = {
@@ -102,6 +104,10 @@ void tp_close(struct tp *tp)
     if (!tp)
         return;
     remote_close(tp->remote);
+    if (tp->view)
+        tp_view_use(tp, NULL);
+    while (tp->first.next)
+        tp_view_close(tp, tp->first.next);
     engine_close(tp->engine);
     if (tp->importer)
         importer_close(tp->importer);
@@ -128,14 +134,13 @@ void tp_interrupt(struct tp *tp)
 {
     if (tp && tp->remote)
         remote_interrupt(tp->remote);
-    else if (tp && tp->engine)
-        engine_interrupt(tp->engine);
+    else if (tp)
+        atomic_store(&tp->interrupted, true);
 }
 
 void tp_interrupt_clear(struct tp *tp)
 {
-    if (tp->engine)
-        engine_interrupt_clear(tp->engine);
+    atomic_store(&tp->interrupted, false);
 }
 
 /* ---- loading ---- */
@@ -206,8 +211,11 @@ void tp_authorize(struct tp *tp)
     sqlite3_set_authorizer(engine_db(tp->engine), tp->config.allow_sql_file_access ? NULL : deny_files, NULL);
 }
 
+/* A new engine in place of tp->engine, which is closed; on failure all stays as it was. Opening takes some milliseconds
+ * and is not interrupted: half of the tables are of no use to anybody. */
 static int open_engine(struct tp *tp)
 {
+    struct engine *before = tp->engine;
     int64_t start = tp_meta_now(tp, TP_META_DB);
     int rc = engine_open(&tp->engine, &tp->storage, &tp->err);
     if (rc == 0)
@@ -216,8 +224,15 @@ static int open_engine(struct tp *tp)
         rc = tp_apply_packages(tp);
     if (rc == 0)
         rc = engine_loaded(tp->engine, &tp->err);
-    if (rc == 0)
+    if (rc == 0) {
         tp_authorize(tp);
+        tp_interrupt_clear(tp); /* it was for what ran before */
+        engine_share_interrupt(tp->engine, &tp->interrupted);
+        engine_close(before);
+    } else if (before) {
+        engine_close(tp->engine);
+        tp->engine = before;
+    }
     tp_meta_record(tp, TP_META_DB, "open tables", start, NULL, NULL, 0);
     return rc;
 }
@@ -424,12 +439,55 @@ int tp_restore_initial_tables(struct tp *tp)
         return tp_done(tp, remote_call(tp->remote, RPC_RESTORE_INITIAL_TABLES, &tp->err));
     }
     int rc = need_engine(tp);
-    if (rc == 0) {
-        engine_close(tp->engine);
-        tp->engine = NULL;
-        rc = open_engine(tp);
-    }
+    return tp_done(tp, rc < 0 ? rc : open_engine(tp));
+}
+
+/* ---- views ---- */
+
+int tp_view_open(struct tp *tp, struct tp_view **out)
+{
+    *out = NULL;
+    int rc = need_engine(tp);
+    struct tp_view *v = rc < 0 ? NULL : mem_zalloc(sizeof *v), *before = tp->view;
+    if (rc == 0 && !v)
+        rc = error_set(&tp->err, -MRD_ENOMEM, "out of memory");
+    if (rc < 0)
+        return tp_done(tp, rc);
+    v->next = tp->first.next;
+    tp->first.next = v;
+    tp_view_use(tp, v);
+    rc = open_engine(tp);
+    tp_view_use(tp, before);
+    if (rc < 0)
+        tp_view_close(tp, v);
+    else
+        *out = v;
     return tp_done(tp, rc);
+}
+
+void tp_view_use(struct tp *tp, struct tp_view *view)
+{
+    view = view ? view : &tp->first;
+    if (view == tp->view)
+        return;
+    tp->view->engine = tp->engine;
+    tp->view = view;
+    tp->engine = view->engine;
+    tp->engine_failed = false; /* its text stays behind */
+}
+
+void tp_view_close(struct tp *tp, struct tp_view *view)
+{
+    if (!view)
+        return;
+    struct tp_view *at = &tp->first;
+    while (at->next != view)
+        at = at->next;
+    at->next = view->next;
+    if (tp->view == view)
+        tp_view_use(tp, NULL);
+    engine_close(view->engine);
+    mem_free(view);
 }
 
 /* ---- health ---- */

@@ -37,12 +37,21 @@ struct metatrace {
     bool overran;
 };
 
+/* One set of tables over the trace. */
+struct tp_view {
+    struct engine *engine; /* while another view is in use */
+    struct tp_view *next;
+};
+
 struct tp {
     struct tp_config config;
     struct storage storage;
     struct importer *importer; /* open as long as the handle: it decodes args on demand */
-    struct engine *engine;
-    struct remote *remote; /* instead of all that: a server has the trace */
+    struct engine *engine;     /* of the view in use */
+    struct tp_view first;
+    struct tp_view *view;    /* in use */
+    atomic_bool interrupted; /* here and not with an engine: it may be set while one takes the place of another */
+    struct remote *remote;   /* instead of all that: a server has the trace */
     struct error err;
     bool engine_failed; /* the engine holds the whole text of the failure */
     bool finished;

@@ -393,15 +393,143 @@ class Clients(Loaded):
         slow.send(query("with recursive n(i) as (select 1 union all select i + 1 from n) select i, 'some text to fill it' from n"))
         slow.recv()
         time.sleep(0.3)
-        other.send(message(RESTORE))
-        self.assertEqual(other.next()[3], RESTORE)
+        self.server.rpc(message(RESTORE))  # a script's: a page would get tables of its own
         r = Result()
         while not r.add(slow.next()[203]):
             pass
         self.assertIn("reset", r.error)
+        self.assertIn("reset", slow.ask("select 1").error)  # its tables are gone, and it is told until it begins anew
+        self.assertEqual(other.ask("select 1").cells, [1])
+        slow.send(message(RESTORE))
+        self.assertEqual(slow.next()[3], RESTORE)
         self.assertEqual(slow.ask("select 1").cells, [1])
         slow.close()
         other.close()
+
+
+class Pages(unittest.TestCase):
+    """Tabs of the UI: each begins by resetting the tables."""
+
+    def setUp(self):
+        self.server = Server(TRACE, "--dev-flag=max-views=3")
+
+    def tearDown(self):
+        self.assertEqual(self.server.stop(), 0, self.server.log[-3000:])
+
+    def tab(self):
+        ws = WebSocket(self.server)
+        ws.send(message(RESTORE))
+        self.assertEqual(ws.next()[3], RESTORE)
+        return ws
+
+    def make(self, ws, value):
+        r = ws.ask(f"create perfetto table mine as select {value} as x")
+        self.assertEqual(r.error, "")
+
+    def test_each_has_its_own_tables(self):
+        tabs = []
+        for i in range(4):
+            tabs.append(self.tab())
+            self.make(tabs[i], i)
+            for j in range(i + 1):
+                self.assertEqual(tabs[j].ask("select x from mine").cells, [j])
+        # Answers on their way in all of them, side by side.
+        for t in tabs:
+            t.send(query("select mine.x, n.* from mine, (with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000) "
+                         "select i from n) n"))
+        for i, t in enumerate(tabs):
+            r = Result()
+            while not r.add(t.next()[203]):
+                pass
+            self.assertEqual((r.error, len(r.rows), r.rows[-1]), ("", 300000, (i, 300000)))
+        # Errors are told to the one who made them.
+        self.assertIn("nowhere", tabs[2].ask("select * from nowhere").error)
+        self.assertEqual(tabs[0].ask("select x from mine").cells, [0])
+        tabs[1].send(message(RESTORE))  # again, in its own
+        self.assertEqual(tabs[1].next()[3], RESTORE)
+        self.assertIn("no such table", tabs[1].ask("select x from mine").error)
+        self.assertEqual([tabs[i].ask("select x from mine").cells for i in (0, 2, 3)], [[0], [2], [3]])
+        # Scripts share the first one's, as with a single tab.
+        self.assertEqual(self.server.ask("select x from mine").cells, [0])
+        for t in tabs:
+            t.close()
+
+    def test_there_is_a_limit_of_them(self):
+        tabs = [self.tab() for _ in range(1)]
+        self.make(tabs[0], 7)
+        for i in range(3):
+            tabs.append(self.tab())
+        late = WebSocket(self.server)
+        late.send(message(RESTORE))
+        self.assertIn(b"3 pages have tables of their own", late.next()[5])
+        self.assertEqual(late.recv()[0], 8)
+        late.close()
+        self.assertEqual(tabs[0].ask("select x from mine").cells, [7])
+        tabs.pop().close()  # makes room
+        deadline = time.time() + 10
+        while True:
+            late = WebSocket(self.server)
+            late.send(message(RESTORE))
+            if late.next().get(3) == RESTORE:
+                break
+            late.close()
+            self.assertLess(time.time(), deadline)
+        self.make(late, 8)
+        for t in tabs + [late]:
+            t.close()
+
+    def test_tables_that_are_taken_away(self):
+        """By a script, which shares the first tab's: an error that says so, never another's table of that name."""
+        first, second = self.tab(), None
+        self.make(first, 1)
+        second = self.tab()
+        self.make(second, 2)
+        self.assertEqual(self.server.request("GET", "/restore_initial_tables")[0], 200)
+        self.assertEqual(self.server.ask("create perfetto table mine as select 3 as x; select x from mine").cells, [3])
+        for sql in "select x from mine", "select 1":
+            self.assertIn("another client has reset the tables", first.ask(sql).error)
+        first.send(statement("select x from mine", 0))
+        r = Result()
+        r.add(get(first.next()[219], 1))
+        self.assertIn("another client has reset the tables", r.error)
+        self.assertEqual(second.ask("select x from mine").cells, [2])
+        first.close()
+        second.close()
+
+    def test_another_trace(self):
+        """A script loads another trace while tabs are open and one of them is reading an answer."""
+        tabs = [self.tab() for _ in range(2)]
+        for i, t in enumerate(tabs):
+            self.make(t, i)
+        fresh = WebSocket(self.server)
+        tabs[1].send(query("with recursive n(i) as (select 1 union all select i + 1 from n) select i, 'some text to fill it' from n"))
+        tabs[1].recv()
+        time.sleep(0.3)
+        self.server.rpc(message(APPEND, field(101, TRACE.read_bytes())), message(FINALIZE))
+        r = Result()
+        while not r.add(tabs[1].next()[203]):
+            pass
+        self.assertIn("another trace", r.error)
+        for t in tabs:
+            self.assertIn("another client has loaded another trace", t.ask(COUNT).error)
+        self.assertGreater(fresh.ask(COUNT).cells[0], 1000)
+        tabs[0].send(message(RESTORE))  # begins anew, with the new trace
+        self.assertEqual(tabs[0].next()[3], RESTORE)
+        self.assertGreater(tabs[0].ask(COUNT).cells[0], 1000)
+        self.assertIn("no such table", tabs[0].ask("select x from mine").error)
+        for t in tabs + [fresh]:
+            t.close()
+
+    def test_cost_of_a_tab(self):
+        first = self.tab()
+        first.ask(COUNT)
+        before = self.server.memory_kb()
+        tabs = [self.tab() for _ in range(3)]
+        for t in tabs:
+            t.ask(COUNT)
+        self.assertLess(self.server.memory_kb() - before, 3 * (20000 if "asan" in SHELL else 6000))
+        for t in tabs + [first]:
+            t.close()
 
 
 class Life(unittest.TestCase):

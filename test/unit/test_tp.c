@@ -3,6 +3,7 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -162,6 +163,83 @@ START_TEST(an_interrupt_ends_only_what_runs)
 }
 END_TEST
 
+static int64_t ask(const char *sql)
+{
+    struct tp_result *r;
+    int64_t value = -1;
+    if (tp_query(tp, sql, &r) != 0)
+        return -1;
+    if (tp_step(r) == 1)
+        value = tp_int64(r, 0);
+    tp_result_close(r);
+    return value;
+}
+
+START_TEST(views_keep_their_tables_apart)
+{
+    struct tp_view *a, *b;
+    struct tp_result *open;
+    int64_t n = ask("select count(*) from sched");
+    ck_assert_int_eq(tp_view_open(tp, &a), 0);
+    ck_assert_int_eq(tp_view_open(tp, &b), 0);
+    ck_assert_int_eq(ask("create perfetto table t as select 1 as x; select x from t"), 1);
+    tp_view_use(tp, a);
+    ck_assert_int_eq(ask("select x from t"), -1);
+    ck_assert_ptr_nonnull(strstr(tp_error(tp), "no such table"));
+    ck_assert_int_eq(ask("create perfetto table t as select 2 as x; select x from t"), 2);
+    ck_assert_int_eq(tp_query(tp, "select ts from sched order by ts", &open), 0);
+    ck_assert_int_eq(tp_step(open), 1);
+    tp_view_use(tp, b); /* a result goes on where it was opened, whatever is done in other views */
+    ck_assert_int_eq(ask("select count(*) from sched"), n);
+    ck_assert_int_eq(tp_restore_initial_tables(tp), 0);
+    tp_view_use(tp, NULL);
+    ck_assert_int_eq(tp_restore_initial_tables(tp), 0);
+    ck_assert_int_eq(ask("select x from t"), -1);
+    int64_t rows = 1;
+    while (tp_step(open) == 1)
+        rows++;
+    ck_assert_int_eq(rows, n);
+    tp_result_close(open);
+    tp_view_close(tp, b);
+    tp_view_use(tp, a);
+    ck_assert_int_eq(ask("select x from t"), 2);
+    tp_view_close(tp, a); /* while it is in use */
+    ck_assert_int_eq(ask("select count(*) from sched"), n);
+    ck_assert_int_eq(tp_view_open(tp, &a), 0); /* tp_close() closes it */
+    tp_view_use(tp, a);
+}
+END_TEST
+
+static atomic_bool restoring;
+
+static void *interrupt_always(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&restoring))
+        tp_interrupt(tp);
+    return NULL;
+}
+
+/* Ctrl-C while tables are reset: they are all there afterwards, and the next query runs. */
+START_TEST(an_interrupt_leaves_the_initial_tables_whole)
+{
+    struct tp_result *r;
+    pthread_t thread;
+    atomic_store(&restoring, true);
+    ck_assert_int_eq(pthread_create(&thread, NULL, interrupt_always, NULL), 0);
+    for (int i = 0; i < 20; i++)
+        ck_assert_msg(tp_restore_initial_tables(tp) == 0, "%s", tp_error(tp));
+    atomic_store(&restoring, false);
+    pthread_join(thread, NULL);
+    tp_interrupt_clear(tp);
+    tp_interrupt(tp); /* one that comes before is forgotten: what it was to end has ended */
+    ck_assert_int_eq(tp_restore_initial_tables(tp), 0);
+    ck_assert_msg(tp_query(tp, "select count(*) from sched join thread using (utid)", &r) == 0, "%s", tp_error(tp));
+    ck_assert_int_eq(tp_step(r), 1);
+    tp_result_close(r);
+}
+END_TEST
+
 START_TEST(a_result_knows_its_statement)
 {
     struct tp_result *r;
@@ -209,6 +287,8 @@ Suite *tp_suite(void)
     tcase_add_test(t, stats_are_walked_in_order);
     tcase_add_test(t, restore_forgets_what_queries_made);
     tcase_add_test(t, an_interrupt_ends_only_what_runs);
+    tcase_add_test(t, views_keep_their_tables_apart);
+    tcase_add_test(t, an_interrupt_leaves_the_initial_tables_whole);
     tcase_add_test(t, a_result_knows_its_statement);
     tcase_add_test(t, metatrace_keeps_the_last_records);
     suite_add_tcase(s, t);
