@@ -15,7 +15,8 @@ enum { TEXT_SKIP_UNKNOWN = 1 /* fields that the schema does not know are left ou
 
 /* Appends the message of type `d` written in `text`. On failure (-MRD_EFORMAT, -MRD_ENOMEM) the error says
  * "line:column: what". Comments start with '#'; fields may be separated by ',' or ';'; lists "[a, b]", nested messages
- * with or without ':', in {} or <>; strings may be in pieces. A singular field given twice is an error. */
+ * with or without ':', in {} or <>; strings may be in pieces. A singular field given
+ * twice is an error, as are two of a oneof. */
 int text_parse(const ProtobufCMessageDescriptor *d, struct slice text, unsigned flags, struct pb_writer *out,
                struct error *err);
 

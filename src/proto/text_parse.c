@@ -374,6 +374,23 @@ static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescript
     return protobuf_c_message_descriptor_get_field_by_name(d, name);
 }
 
+/* A field that can be there once was not seen before, nor another of its oneof. */
+static bool check_seen(struct parser *s, const ProtobufCMessageDescriptor *d, const ProtobufCFieldDescriptor *f,
+                       bool *seen, const char *at)
+{
+    size_t index = (size_t)(f - d->fields);
+    if (f->label == PROTOBUF_C_LABEL_REPEATED || index >= MAX_FIELDS)
+        return true;
+    if (seen[index])
+        fail_at(s, at, "%s is given twice", f->name);
+    for (unsigned i = 0; f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF && i < d->n_fields && i < MAX_FIELDS; i++)
+        if (seen[i] && d->fields[i].flags & PROTOBUF_C_FIELD_FLAG_ONEOF &&
+            d->fields[i].quantifier_offset == f->quantifier_offset)
+            fail_at(s, at, "%s and %s exclude each other", d->fields[i].name, f->name);
+    seen[index] = true;
+    return !s->failed;
+}
+
 static void parse_field(struct parser *s, const ProtobufCMessageDescriptor *d, bool *seen)
 {
     char b[8];
@@ -396,14 +413,8 @@ static void parse_field(struct parser *s, const ProtobufCMessageDescriptor *d, b
         skip_value(s);
         return;
     }
-    size_t index = (size_t)(f - d->fields);
-    if (f->label != PROTOBUF_C_LABEL_REPEATED && index < MAX_FIELDS) {
-        if (seen[index]) {
-            fail_at(s, at < s->line_start ? s->line_start : at, "%s is given twice", f->name);
-            return;
-        }
-        seen[index] = true;
-    }
+    if (!check_seen(s, d, f, seen, at < s->line_start ? s->line_start : at))
+        return;
     if (!colon && f->type != PROTOBUF_C_TYPE_MESSAGE) {
         fail_at(s, s->p, "expected ':' after %s, found %s", f->name, here(s, b));
         return;

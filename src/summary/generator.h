@@ -21,7 +21,7 @@ typedef Mrd__PerfettoSqlStructuredQuery__SelectColumn query_column;
 /* One WITH clause. */
 struct query_unit {
     const char *name;
-    const char *sql;
+    const char *sql; /* NULL: the name is that of something else */
     size_t sql_len;
     uint32_t uses; /* WITH clauses that SQLite unfolds for one use of this one, itself included */
 };
@@ -40,8 +40,9 @@ struct generator {
     VEC(struct query_unit) units; /* each behind those that it reads */
     struct u64map shared_units;   /* message of a shared query -> its unit */
     VEC(struct query_step) path;
-    unsigned depth; /* of queries */
-    size_t bytes;   /* of all texts */
+    size_t named_units; /* WITH clauses named so far */
+    unsigned depth;     /* of queries */
+    size_t bytes;       /* of all texts */
 };
 
 /* The text of one query. */
@@ -114,6 +115,10 @@ int put_select_column(struct query_text *t, const query_column *c);
 
 /* The FROM clause of a query: a name, or a SELECT in brackets. */
 int put_source(struct query_text *t, const structured_query *q);
+
+/* Is the query all of a table, or of another query? Then its FROM clause stands for it: no WITH clause, which SQLite
+ * would copy the rows of where it is used twice. */
+bool has_name(const structured_query *q);
 
 /* query_sql.c */
 int put_sql_source(struct query_text *t, const structured_query *q);

@@ -63,30 +63,44 @@ static int put_inner_query_id(struct query_text *t, const structured_query *q)
 static const struct source {
     Mrd__PerfettoSqlStructuredQuery__SourceCase kind;
     const char *field; /* put in the path; NULL: the function names its fields itself */
+    bool named;        /* what it puts is a name */
     int (*put)(struct query_text *t, const structured_query *q);
 } sources[] = {
-    {SOURCE(TABLE), "table", put_table},
-    {SOURCE(SQL), "sql", put_sql_source},
-    {SOURCE(SIMPLE_SLICES), "simple_slices", put_simple_slices},
-    {SOURCE(INNER_QUERY), NULL, put_inner_query},
-    {SOURCE(INNER_QUERY_ID), NULL, put_inner_query_id},
-    {SOURCE(INTERVAL_INTERSECT), "interval_intersect", put_interval_intersect},
-    {SOURCE(EXPERIMENTAL_JOIN), "experimental_join", put_join},
-    {SOURCE(EXPERIMENTAL_UNION), "experimental_union", put_union},
-    {SOURCE(EXPERIMENTAL_ADD_COLUMNS), "experimental_add_columns", put_add_columns},
-    {SOURCE(EXPERIMENTAL_CREATE_SLICES), "experimental_create_slices", put_create_slices},
-    {SOURCE(EXPERIMENTAL_TIME_RANGE), "experimental_time_range", put_time_range},
-    {SOURCE(EXPERIMENTAL_FILTER_TO_INTERVALS), "experimental_filter_to_intervals", put_filter_to_intervals},
-    {SOURCE(EXPERIMENTAL_COUNTER_INTERVALS), "experimental_counter_intervals", put_counter_intervals},
-    {SOURCE(EXPERIMENTAL_FILTER_IN), "experimental_filter_in", put_filter_in},
+    {SOURCE(TABLE), "table", true, put_table},
+    {SOURCE(SQL), "sql", false, put_sql_source},
+    {SOURCE(SIMPLE_SLICES), "simple_slices", false, put_simple_slices},
+    {SOURCE(INNER_QUERY), NULL, true, put_inner_query},
+    {SOURCE(INNER_QUERY_ID), NULL, true, put_inner_query_id},
+    {SOURCE(INTERVAL_INTERSECT), "interval_intersect", false, put_interval_intersect},
+    {SOURCE(EXPERIMENTAL_JOIN), "experimental_join", false, put_join},
+    {SOURCE(EXPERIMENTAL_UNION), "experimental_union", false, put_union},
+    {SOURCE(EXPERIMENTAL_ADD_COLUMNS), "experimental_add_columns", false, put_add_columns},
+    {SOURCE(EXPERIMENTAL_CREATE_SLICES), "experimental_create_slices", false, put_create_slices},
+    {SOURCE(EXPERIMENTAL_TIME_RANGE), "experimental_time_range", false, put_time_range},
+    {SOURCE(EXPERIMENTAL_FILTER_TO_INTERVALS), "experimental_filter_to_intervals", false, put_filter_to_intervals},
+    {SOURCE(EXPERIMENTAL_COUNTER_INTERVALS), "experimental_counter_intervals", false, put_counter_intervals},
+    {SOURCE(EXPERIMENTAL_FILTER_IN), "experimental_filter_in", false, put_filter_in},
 };
+
+static const struct source *find_source(const structured_query *q)
+{
+    for (size_t i = 0; i < COUNT_OF(sources); i++)
+        if (sources[i].kind == q->source_case)
+            return &sources[i];
+    return NULL;
+}
+
+bool has_name(const structured_query *q)
+{
+    const struct source *s = find_source(q);
+    return s && s->named && !q->n_filters && !q->experimental_filter_group && !q->group_by && !q->n_select_columns &&
+           !q->order_by && !q->has_limit && !q->has_offset;
+}
 
 int put_source(struct query_text *t, const structured_query *q)
 {
-    const struct source *s = sources;
-    while (s < sources + COUNT_OF(sources) && s->kind != q->source_case)
-        s++;
-    if (s == sources + COUNT_OF(sources))
+    const struct source *s = find_source(q);
+    if (!s)
         return query_fail(t->g, -MRD_EINVALID, NULL, "no source: a table, sql, inner_query or the like is needed");
     int rc = s->field ? path_enter(t->g, s->field, -1) : 0;
     if (rc == 0)

@@ -55,7 +55,7 @@ static const ProtobufCFieldDescriptor *excluded_by(const ProtobufCMessageDescrip
     for (unsigned i = 0; i < d->n_fields && i < MESSAGE_FIELDS; i++) {
         const ProtobufCFieldDescriptor *other = &d->fields[i];
         if (seen[i] && ((other == f && f->type == PROTOBUF_C_TYPE_MESSAGE && f->label != PROTOBUF_C_LABEL_REPEATED) ||
-                        (other != f && f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF &&
+                        (other != f && f->flags & other->flags & PROTOBUF_C_FIELD_FLAG_ONEOF &&
                          other->quantifier_offset == f->quantifier_offset)))
             return other;
     }

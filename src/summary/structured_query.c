@@ -152,13 +152,13 @@ int need_preamble(struct generator *g, struct slice text)
 /* ---- queries ---- */
 
 /* A name for a WITH clause: a number makes it unlike any other, the id is for the reader. */
-static const char *unit_name(struct generator *g, const structured_query *q, size_t number)
+static const char *unit_name(struct generator *g, const structured_query *q)
 {
     enum { SHOWN_ID = 40 };
     char id[SHOWN_ID + 1] = "";
     for (size_t i = 0; q->id && q->id[i] && i < SHOWN_ID; i++)
         id[i] = isalnum((unsigned char)q->id[i]) ? q->id[i] : '_';
-    return arena_printf(&g->out->mem, *id ? "sq_%zu_%s" : "sq_%zu", number, id);
+    return arena_printf(&g->out->mem, *id ? "sq_%zu_%s" : "sq_%zu", ++g->named_units, id);
 }
 
 static int put_modules(struct generator *g, const structured_query *q)
@@ -173,8 +173,9 @@ static int put_modules(struct generator *g, const structured_query *q)
     return 0;
 }
 
-/* The text of `q`, whose step is the last of the path. */
-static int write_query(struct generator *g, const structured_query *q, struct query_text *t)
+/* The text of `q`, whose step is the last of the path; `put` writes all of it or its FROM clause. */
+static int write_query(struct generator *g, const structured_query *q,
+                       int (*put)(struct query_text *, const structured_query *), struct query_text *t)
 {
     *t = (struct query_text){.g = g, .uses = 1};
     if (g->depth >= STRUCTURED_QUERY_MAX_DEPTH)
@@ -182,23 +183,23 @@ static int write_query(struct generator *g, const structured_query *q, struct qu
     g->depth++;
     int rc = put_modules(g, q);
     if (rc == 0)
-        rc = put_query(t, q);
+        rc = put(t, q);
     g->depth--;
     return rc < 0 ? rc : t->failed;
 }
 
-/* Makes `q` a WITH clause behind those that it reads. */
+/* Makes `q` a WITH clause behind those that it reads, or another name for one of them. */
 static int add_unit(struct generator *g, const structured_query *q, uint32_t *unit)
 {
     struct query_text t;
-    int rc = write_query(g, q, &t);
+    bool named = has_name(q);
+    int rc = write_query(g, q, named ? put_source : put_query, &t);
     if (rc == 0) {
-        struct query_unit u = {.name = unit_name(g, q, g->units.n + 1),
-                               .sql = arena_strndup(&g->out->mem, t.p, t.n),
-                               .sql_len = t.n,
-                               .uses = t.uses};
+        char *text = arena_strndup(&g->out->mem, t.p, t.n);
+        struct query_unit u = {
+            .name = named ? text : unit_name(g, q), .sql = named ? NULL : text, .sql_len = t.n, .uses = t.uses - named};
         *unit = (uint32_t)g->units.n;
-        if (!u.name || !u.sql || !vec_push(&g->units, u))
+        if (!text || !u.name || !vec_push(&g->units, u))
             rc = query_fail(g, -MRD_ENOMEM, NULL, "out of memory");
     }
     query_text_free(&t);
@@ -249,16 +250,22 @@ int shared_query(struct generator *g, const char *id, uint32_t *unit, const char
 static int assemble(struct generator *g, const struct query_text *root)
 {
     size_t size = root->n + 1, n = 0;
+    const char *before = "WITH ";
     for (size_t i = 0; i < g->units.n; i++)
-        size += strlen(g->units.p[i].name) + g->units.p[i].sql_len + sizeof "WITH  AS (\n\n)\n";
+        if (g->units.p[i].sql)
+            size += strlen(g->units.p[i].name) + g->units.p[i].sql_len + sizeof "WITH  AS (\n\n)\n";
     char *sql = arena_alloc_bytes(&g->out->mem, size);
     if (!sql)
         return query_fail(g, -MRD_ENOMEM, NULL, "out of memory");
     for (size_t i = 0; i < g->units.n; i++) {
         const struct query_unit *u = &g->units.p[i];
-        n += (size_t)snprintf(sql + n, size - n, "%s%s AS (\n%s\n)%s", i ? "" : "WITH ", u->name, u->sql,
-                              i + 1 < g->units.n ? ",\n" : "\n");
+        if (!u->sql)
+            continue;
+        n += (size_t)snprintf(sql + n, size - n, "%s%s AS (\n%s\n)", before, u->name, u->sql);
+        before = ",\n";
     }
+    if (n)
+        sql[n++] = '\n';
     memcpy(sql + n, root->p, root->n + 1);
     g->out->sql = sql;
     g->out->sql_len = n + root->n;
@@ -273,7 +280,7 @@ int structured_query_sql(const struct structured_queries *shared, const structur
     int rc = path_enter(&g, "", -1);
     if (rc == 0) {
         g.path.p[0].id = q->id && *q->id ? q->id : NULL;
-        rc = write_query(&g, q, &root);
+        rc = write_query(&g, q, put_query, &root);
     }
     if (rc == 0)
         rc = assemble(&g, &root);

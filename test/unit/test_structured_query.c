@@ -444,7 +444,7 @@ static const struct error_case {
      "experimental_filter_in.base_column: is missing"},
     {Q("experimental_filter_in { base { " TABLE "} match_values { " TABLE "} base_column: 'b' }"),
      "experimental_filter_in.match_column: is missing"},
-    {Q("table { table_name: 'a' } inner_query_id: 'b'"), "table and inner_query_id exclude each other"},
+    {Q("table { table_name: 'a' } inner_query_id: 'b'"), "1:43: table and inner_query_id exclude each other"},
     {Q("sql { sql: 'a\\000b' }"), "sql: a NUL byte in a text"},
     {Q(TABLE "nothing: 1"), "has no field \"nothing\""},
 };
@@ -504,6 +504,21 @@ START_TEST(test_a_shared_query_is_there_once)
     ck_assert_ptr_null(strstr(first + 1, "40 + 2"));
     snprintf(rows, sizeof rows, "s;%d", 42 * USES);
     ck_assert_str_eq(rows_of(c.sql.sql), rows);
+    compiled_free(&c);
+}
+END_TEST
+
+/* All of a table, or of another query, is read where it is: no copy for each place that it is used in. */
+START_TEST(test_whole_tables_have_no_clause)
+{
+    struct compiled c;
+    compile(&c, "query { id: 'all' inner_query { table { table_name: 'slice' } } }\n" Q(
+                    "experimental_join { left_query { inner_query_id: 'all' } right_query { inner_query_id: 'all' } "
+                    "equality_columns { left_column: 'id' right_column: 'id' } } group_by { aggregates { op: COUNT "
+                    "result_column_name: 'n' } }"));
+    ck_assert_msg(c.rc == 0, "%s", c.err.text);
+    ck_assert_ptr_null(strstr(c.sql.sql, "WITH"));
+    ck_assert_str_eq(rows_of(c.sql.sql), "n;180");
     compiled_free(&c);
 }
 END_TEST
@@ -687,6 +702,7 @@ Suite *structured_query_suite(void)
     tcase_add_unchecked_fixture(rows, setup, teardown);
     tcase_add_loop_test(rows, test_rows, 0, (int)(sizeof row_cases / sizeof *row_cases));
     tcase_add_test(rows, test_a_shared_query_is_there_once);
+    tcase_add_test(rows, test_whole_tables_have_no_clause);
     suite_add_tcase(s, rows);
     tcase_add_loop_test(texts, test_errors, 0, (int)(sizeof error_cases / sizeof *error_cases));
     tcase_add_test(texts, test_shared_queries_do_not_multiply);
