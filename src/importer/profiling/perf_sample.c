@@ -84,37 +84,58 @@ static strid event_unit(struct machine_ctx *m, struct slice timebase)
 
 /* What the sequence's defaults say about its samples. */
 struct sampling {
-    struct slice timebase;
-    struct slice followers[MAX_FOLLOWERS];
-    uint32_t n_followers;
+    strid timebase, unit;       /* its name; what it counts, 0: not known */
     int64_t shard_count, shard; /* -1: not told */
+    uint32_t n_followers;
+    strid followers[]; /* their names */
 };
 
-static struct sampling read_sampling(const struct seq_generation *g)
+static const struct sampling *read_sampling(struct machine_ctx *m, const struct seq_generation *g)
 {
-    struct sampling s = {.shard_count = -1, .shard = -1};
+    struct slice timebase = slice_of(NULL, 0), followers[MAX_FOLLOWERS];
+    struct sampling head = {.shard_count = -1, .shard = -1};
     struct pb_field f;
-    if (!pb_find(g->defaults, 12, &f)) /* TracePacketDefaults.perf_sample_defaults */
-        return s;
-    struct pb_cursor c = pb_sub(&f);
+    /* TracePacketDefaults.perf_sample_defaults */
+    struct pb_cursor c = pb_find(g->defaults, 12, &f) ? pb_sub(&f) : pb_cursor(slice_of(NULL, 0));
     while (pb_next(&c, &f)) {
         if (f.id == 1)
-            s.timebase = pb_bytes(&f);
+            timebase = pb_bytes(&f);
         else if (f.id == 2)
-            s.shard_count = pb_u32(&f);
+            head.shard_count = pb_u32(&f);
         else if (f.id == 3)
-            s.shard = pb_u32(&f);
-        else if (f.id == 4 && s.n_followers < MAX_FOLLOWERS)
-            s.followers[s.n_followers++] = pb_bytes(&f);
+            head.shard = pb_u32(&f);
+        else if (f.id == 4 && head.n_followers < MAX_FOLLOWERS)
+            followers[head.n_followers++] = pb_bytes(&f);
     }
+    head.timebase = event_name(m, timebase, &timebase_fields);
+    head.unit = event_unit(m, timebase);
+    struct sampling *s = arena_zalloc(&m->profiling->arena, sizeof *s + head.n_followers * sizeof *s->followers);
+    if (!s)
+        return NULL;
+    *s = head;
+    for (uint32_t i = 0; i < s->n_followers; i++)
+        s->followers[i] = event_name(m, followers[i], &follower_fields);
     return s;
+}
+
+/* Read once for each generation, however many samples it has. NULL when out of memory. */
+static const struct sampling *sampling_of(const struct packet *p)
+{
+    struct u64map *known = &p->m->profiling->sampling;
+    uint64_t *slot = u64map_put(known, p->gen->index, NULL);
+    if (slot && !*slot)
+        *slot = (uint64_t)(uintptr_t)read_sampling(p->m, p->gen);
+    if (slot && *slot)
+        return (const struct sampling *)(uintptr_t)*slot;
+    p->m->im->failed = true;
+    return NULL;
 }
 
 static uint32_t session_of(struct packet *p, const struct sampling *s)
 {
     struct machine_ctx *m = p->m;
     bool added = false;
-    uint32_t row = sample_session(m->profiling, p->gen->seq, source, event_unit(m, s->timebase), &added);
+    uint32_t row = sample_session(m->profiling, p->gen->seq, source, s->unit, &added);
     if (added && s->shard_count >= 0)
         stats_set_idx(&m->st->stats, m->id, STAT_perf_process_shard_count, (int32_t)row, s->shard_count);
     if (added && s->shard >= 0)
@@ -211,8 +232,10 @@ void perf_sample_parse(struct packet *p)
         return;
     if (x.lost)
         stats_add_idx(stats, m->id, STAT_perf_cpu_lost_records, (int32_t)x.cpu, (int64_t)x.lost);
-    struct sampling s = read_sampling(p->gen);
-    uint32_t session = session_of(p, &s);
+    const struct sampling *s = sampling_of(p);
+    if (!s)
+        return;
+    uint32_t session = session_of(p, s);
     if (x.has_event) { /* the recorder stopped to protect the system */
         stats_set_idx(stats, m->id, STAT_perf_guardrail_stop_ts, (int32_t)session, p->ts);
         return;
@@ -225,12 +248,11 @@ void perf_sample_parse(struct packet *p)
     process_tracker_process(m->processes, x.pid);
     uint32_t utid = process_tracker_update_thread(m->processes, x.tid, x.pid);
     int64_t set = COL_NULL;
-    uint32_t track = counter_track(m, session, x.cpu, event_name(m, s.timebase, &timebase_fields), true);
+    uint32_t track = counter_track(m, session, x.cpu, s->timebase, true);
     if (x.has_timebase)
         sample_counter(m->profiling, &set, p->ts, track, (double)x.timebase_count);
-    for (uint32_t i = 0; i < x.n_counts && i < s.n_followers; i++)
-        sample_counter(m->profiling, &set, p->ts,
-                       counter_track(m, session, x.cpu, event_name(m, s.followers[i], &follower_fields), false),
+    for (uint32_t i = 0; i < x.n_counts && i < s->n_followers; i++)
+        sample_counter(m->profiling, &set, p->ts, counter_track(m, session, x.cpu, s->followers[i], false),
                        (double)x.counts[i]);
     struct sample sample = {
         .ts = p->ts,

@@ -45,6 +45,11 @@ void profiling_machine_close(struct profiling_machine *s)
     u64map_free(&s->tasks);
     u64map_free(&s->executions);
     u64map_free(&s->async);
+    u64map_free(&s->sampling);
+    u64map_free(&s->stack_defaults);
+    u64map_free(&s->tasks_read);
+    u64map_free(&s->executions_read);
+    u64map_free(&s->counters_read);
     u64map_free(&s->uid_package);
     vec_free(&s->obfuscation_maps);
     heap_profile_close(s->dumps);

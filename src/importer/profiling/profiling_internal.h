@@ -37,7 +37,14 @@ struct profiling_machine {
     struct u64map tasks;      /* upid, utid, async context -> row of profiler_task_context */
     struct u64map executions; /* cpu, mode -> row of profiler_execution_context */
     struct u64map async;      /* interned table, iid -> row of profiler_async_context */
-    uint32_t sample_queue;    /* in the sorter: samples with times of their own; UINT32_MAX until needed */
+
+    /* What samples have in common, read once: nothing bounds how many name it, or how long it is. */
+    struct u64map sampling;                    /* perf_sample.c: generation -> struct sampling * */
+    struct u64map stack_defaults;              /* stack_sample.c: generation -> struct sample_defaults * */
+    struct u64map tasks_read, executions_read; /* stack_sample.c: an interned message's address -> what it says */
+    struct u64map counters_read;
+
+    uint32_t sample_queue; /* in the sorter: samples with times of their own; UINT32_MAX until needed */
 
     struct heap_dumps *dumps;   /* heap_profile.c; NULL until needed */
     struct heap_graphs *graphs; /* heap_graph.c; NULL until needed */

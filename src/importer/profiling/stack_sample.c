@@ -21,24 +21,40 @@ static const char *const modes[] = {NULL, "user", "kernel", "hypervisor", "guest
 static const char *const units[] = {NULL,          "nanoseconds",  "cpu_cycles",       "instructions",  "bytes",
                                     "page_faults", "cache_misses", "cache_references", "branch_misses", "count"};
 
+/* A part of a sample: written out in it, or shared with others by number or by default. */
+struct part {
+    struct slice message;
+    bool shared;
+};
+
 struct followers {
-    struct slice descriptors[MAX_FOLLOWERS];
+    struct part descriptors[MAX_FOLLOWERS];
     uint64_t weights[MAX_FOLLOWERS];
     uint32_t n_descriptors, n_weights;
 };
 
-/* A sample's parts, where they are written out or by number. */
 struct parts {
-    struct slice task, execution, callstack, unwind_error, primary;
+    struct part task, execution, primary;
+    struct slice callstack, unwind_error;
     uint64_t callstack_iid, primary_weight;
     bool has_weight, has_callstack, has_callstack_iid;
     struct followers followers;
 };
 
-static void add_descriptor(struct followers *w, struct slice message)
+static struct part own_part(const struct pb_field *f)
+{
+    return (struct part){pb_bytes(f), false};
+}
+
+static struct part interned_part(const struct packet *p, uint32_t field, uint64_t iid)
+{
+    return (struct part){interned_find(p->gen, field, iid), true};
+}
+
+static void add_descriptor(struct followers *w, struct part descriptor)
 {
     if (w->n_descriptors < MAX_FOLLOWERS)
-        w->descriptors[w->n_descriptors++] = message;
+        w->descriptors[w->n_descriptors++] = descriptor;
 }
 
 static void read_parts(struct packet *p, struct parts *x)
@@ -48,16 +64,16 @@ static void read_parts(struct packet *p, struct parts *x)
     while (pb_next(&c, &f)) {
         switch (f.id) {
         case 1:
-            x->task = pb_bytes(&f);
+            x->task = own_part(&f);
             break;
         case 2:
-            x->task = interned_find(p->gen, INTERNED_TASK, pb_u64(&f));
+            x->task = interned_part(p, INTERNED_TASK, pb_u64(&f));
             break;
         case 3:
-            x->execution = pb_bytes(&f);
+            x->execution = own_part(&f);
             break;
         case 4:
-            x->execution = interned_find(p->gen, INTERNED_EXECUTION, pb_u64(&f));
+            x->execution = interned_part(p, INTERNED_EXECUTION, pb_u64(&f));
             break;
         case 5:
             x->callstack = pb_bytes(&f);
@@ -71,44 +87,103 @@ static void read_parts(struct packet *p, struct parts *x)
             x->unwind_error = pb_bytes(&f);
             break;
         case 9:
-            x->primary = pb_bytes(&f);
+            x->primary = own_part(&f);
             break;
         case 10:
-            x->primary = interned_find(p->gen, INTERNED_COUNTER, pb_u64(&f));
+            x->primary = interned_part(p, INTERNED_COUNTER, pb_u64(&f));
             break;
         case 11:
             x->primary_weight = pb_u64(&f);
             x->has_weight = true;
             break;
         case 12:
-            add_descriptor(&x->followers, pb_bytes(&f));
+            add_descriptor(&x->followers, own_part(&f));
             break;
         }
     }
     struct followers *w = &x->followers;
     struct pb_numbers iids = pb_numbers(p->field, 13), weights = pb_numbers(p->field, 14);
     for (uint64_t iid; pb_next_number(&iids, &iid);)
-        add_descriptor(w, interned_find(p->gen, INTERNED_COUNTER, iid));
+        add_descriptor(w, interned_part(p, INTERNED_COUNTER, iid));
     while (w->n_weights < MAX_FOLLOWERS && pb_next_number(&weights, &w->weights[w->n_weights]))
         w->n_weights++;
 }
 
-/* What the sample does not say itself. Returns the name of the source. */
-static struct slice read_defaults(const struct packet *p, struct parts *x)
+/* What a part says, as `read` puts it down: in `own` when it is the sample's own, else once for all that share it. NULL
+ * when out of memory. */
+static const void *part_read(struct packet *p, struct part part, struct u64map *known, void *own, size_t size,
+                             void (*read)(struct machine_ctx *m, struct slice message, void *into))
 {
-    struct slice source = slice_of("stack_sample", 12);
+    struct profiling_machine *s = p->m->profiling;
+    if (!part.shared || !part.message.len) {
+        read(p->m, part.message, own);
+        return own;
+    }
+    uint64_t *slot = u64map_put(known, (uint64_t)(uintptr_t)part.message.p, NULL);
+    if (slot && !*slot) {
+        void *shared = arena_zalloc(&s->arena, size);
+        *slot = (uint64_t)(uintptr_t)shared;
+        if (shared)
+            read(p->m, part.message, shared);
+    }
+    if (slot && *slot)
+        return (const void *)(uintptr_t)*slot;
+    p->m->im->failed = true;
+    return NULL;
+}
+
+/* What a sequence's samples do not say themselves. */
+struct sample_defaults {
+    char source[64];
+    struct part primary;
+    uint32_t n_followers;
+    struct part followers[];
+};
+
+static const struct sample_defaults *read_defaults(const struct packet *p)
+{
+    struct slice source = slice_of("stack_sample", 12), primary = {0}, followers[MAX_FOLLOWERS];
+    uint32_t n_followers = 0;
     struct pb_field f;
-    bool own_followers = x->followers.n_descriptors > 0;
     struct pb_cursor c = pb_find(p->gen->defaults, FIELD_DEFAULTS, &f) ? pb_sub(&f) : pb_cursor(slice_of(NULL, 0));
     while (pb_next(&c, &f)) {
         if (f.id == 1)
             source = pb_bytes(&f);
-        else if (f.id == 2 && !x->primary.p)
-            x->primary = pb_bytes(&f);
-        else if (f.id == 3 && !own_followers)
-            add_descriptor(&x->followers, pb_bytes(&f));
+        else if (f.id == 2 && !primary.p)
+            primary = pb_bytes(&f);
+        else if (f.id == 3 && n_followers < MAX_FOLLOWERS)
+            followers[n_followers++] = pb_bytes(&f);
     }
-    return source;
+    struct sample_defaults *d = arena_zalloc(&p->m->profiling->arena, sizeof *d + n_followers * sizeof *d->followers);
+    if (!d)
+        return NULL;
+    size_t n = source.len < sizeof d->source - 1 ? source.len : sizeof d->source - 1;
+    if (n)
+        memcpy(d->source, source.p, n);
+    d->primary = (struct part){primary, true};
+    d->n_followers = n_followers;
+    for (uint32_t i = 0; i < n_followers; i++)
+        d->followers[i] = (struct part){followers[i], true};
+    return d;
+}
+
+/* Completes a sample from the defaults. Returns the name of its source, NULL when out of memory. */
+static const char *add_defaults(const struct packet *p, struct parts *x)
+{
+    uint64_t *slot = u64map_put(&p->m->profiling->stack_defaults, p->gen->index, NULL);
+    if (slot && !*slot)
+        *slot = (uint64_t)(uintptr_t)read_defaults(p);
+    if (!slot || !*slot) {
+        p->m->im->failed = true;
+        return NULL;
+    }
+    const struct sample_defaults *d = (const struct sample_defaults *)(uintptr_t)*slot;
+    if (!x->primary.message.p)
+        x->primary = d->primary;
+    bool own_followers = x->followers.n_descriptors > 0;
+    for (uint32_t i = 0; i < d->n_followers && !own_followers; i++)
+        add_descriptor(&x->followers, d->followers[i]);
+    return d->source;
 }
 
 /* --- async contexts ----------------------------------------------------------------------------------------------- */
@@ -120,9 +195,12 @@ static int64_t async_context(struct packet *p, uint64_t iid, unsigned depth)
     if (!message.p || depth > MAX_PARENTS)
         return COL_NULL;
     uint64_t key = hash_combine((uint64_t)(uintptr_t)p->gen->interned, iid);
-    const uint64_t *known = u64map_get(&s->async, key);
-    if (known)
-        return (int64_t)*known;
+    bool fresh;
+    uint64_t *row_of = u64map_put(&s->async, key, &fresh);
+    if (row_of && !fresh)
+        return (int64_t)*row_of;
+    if (row_of)
+        *row_of = (uint64_t)COL_NULL; /* it is none of its own parents */
     struct profiler_async_context_row row = {.parent_id = COL_NULL};
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
@@ -135,37 +213,62 @@ static int64_t async_context(struct packet *p, uint64_t iid, unsigned depth)
             row.parent_id = async_context(p, pb_u64(&f), depth + 1);
     }
     uint32_t at = profiler_async_context_insert(p->m->st, &row);
-    if (!u64map_set(&s->async, key, at))
+    if (!row_of || !u64map_set(&s->async, key, at))
         p->m->im->failed = true;
     return at;
 }
 
-static void set_task(struct packet *p, struct slice message, struct sample *x)
+struct task {
+    int64_t pid, tid; /* -1: not told */
+    uint64_t async;   /* iid of its context, with has_async */
+    bool has_async;
+};
+
+static void read_task(struct machine_ctx *m, struct slice message, void *into)
 {
-    struct process_tracker *t = p->m->processes;
-    int64_t pid = -1, tid = -1;
+    struct task *t = into;
+    *t = (struct task){.pid = -1, .tid = -1};
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
+    (void)m;
     while (pb_next(&c, &f)) {
-        if (f.id == 2)
-            pid = pb_u32(&f);
-        else if (f.id == 3)
-            tid = pb_u32(&f);
-        else if (f.id == 4)
-            x->async_context = async_context(p, pb_u64(&f), 0);
+        if (f.id == 2) {
+            t->pid = pb_u32(&f);
+        } else if (f.id == 3) {
+            t->tid = pb_u32(&f);
+        } else if (f.id == 4) {
+            t->async = pb_u64(&f);
+            t->has_async = true;
+        }
     }
-    if (tid >= 0)
-        x->utid = pid >= 0 ? process_tracker_update_thread(t, tid, pid) : process_tracker_thread(t, tid);
-    if (pid >= 0)
-        x->upid = process_tracker_process(t, pid);
-    else if (tid >= 0)
+}
+
+static void set_task(struct packet *p, const struct task *task, struct sample *x)
+{
+    struct process_tracker *t = p->m->processes;
+    if (task->has_async)
+        x->async_context = async_context(p, task->async, 0);
+    if (task->tid >= 0)
+        x->utid = task->pid >= 0 ? process_tracker_update_thread(t, task->tid, task->pid)
+                                 : process_tracker_thread(t, task->tid);
+    if (task->pid >= 0)
+        x->upid = process_tracker_process(t, task->pid);
+    else if (task->tid >= 0)
         x->upid = process_tracker_thread_process(t, x->utid);
 }
 
-static void set_execution(struct slice message, struct sample *x)
+struct execution {
+    int64_t cpu;
+    const char *mode;
+};
+
+static void read_execution(struct machine_ctx *m, struct slice message, void *into)
 {
+    struct execution *x = into;
+    *x = (struct execution){.cpu = COL_NULL};
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
+    (void)m;
     while (pb_next(&c, &f)) {
         if (f.id == 2 && pb_u64(&f) < MAX_CPUS)
             x->cpu = (int64_t)pb_u64(&f);
@@ -181,35 +284,40 @@ struct counter {
     uint64_t multiplier, scope;
 };
 
-static struct counter read_counter(struct machine_ctx *m, struct slice message)
+static void read_counter(struct machine_ctx *m, struct slice message, void *into)
 {
-    struct counter k = {.multiplier = 1};
+    struct counter *k = into;
+    *k = (struct counter){.multiplier = 1};
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
         case 2:
-            k.name = import_slice(m->im, pb_bytes(&f));
+            k->name = import_slice(m->im, pb_bytes(&f));
             break;
         case 3:
             if (pb_u64(&f) < sizeof units / sizeof *units && units[pb_u64(&f)])
-                k.unit = import_str(m->im, units[pb_u64(&f)]);
+                k->unit = import_str(m->im, units[pb_u64(&f)]);
             break;
         case 4:
-            k.unit = import_slice(m->im, pb_bytes(&f));
+            k->unit = import_slice(m->im, pb_bytes(&f));
             break;
         case 5:
-            k.multiplier = pb_u64(&f) ? pb_u64(&f) : 1;
+            k->multiplier = pb_u64(&f) ? pb_u64(&f) : 1;
             break;
         case 6:
-            k.description = import_slice(m->im, pb_bytes(&f));
+            k->description = import_slice(m->im, pb_bytes(&f));
             break;
         case 7:
-            k.scope = pb_u64(&f);
+            k->scope = pb_u64(&f);
             break;
         }
     }
-    return k;
+}
+
+static const struct counter *counter_of(struct packet *p, struct part part, struct counter *own)
+{
+    return part_read(p, part, &p->m->profiling->counters_read, own, sizeof *own, read_counter);
 }
 
 static void add_counter(struct packet *p, struct sample *x, const struct counter *k, double weight, bool is_timebase)
@@ -238,37 +346,42 @@ static void add_counter(struct packet *p, struct sample *x, const struct counter
 void stack_sample_parse(struct packet *p)
 {
     struct machine_ctx *m = p->m;
+    struct profiling_machine *s = m->profiling;
     struct parts parts = {0};
-    char source[64];
+    struct task own_task;
+    struct execution own_execution;
+    struct counter own_primary, own_follower;
     read_parts(p, &parts);
-    struct slice name = read_defaults(p, &parts);
-    size_t n = name.len < sizeof source - 1 ? name.len : sizeof source - 1;
-    if (n)
-        memcpy(source, name.p, n);
-    source[n] = 0;
+    const char *source = add_defaults(p, &parts);
+    const struct task *task = part_read(p, parts.task, &s->tasks_read, &own_task, sizeof own_task, read_task);
+    const struct execution *execution =
+        part_read(p, parts.execution, &s->executions_read, &own_execution, sizeof own_execution, read_execution);
+    const struct counter *primary = counter_of(p, parts.primary, &own_primary);
+    if (!source || !task || !execution || !primary)
+        return;
     struct sample x = {.ts = p->ts,
                        .source = source,
                        .upid = UPID_NONE,
                        .utid = UTID_NONE,
                        .async_context = COL_NULL,
-                       .cpu = COL_NULL,
+                       .cpu = execution->cpu,
+                       .mode = execution->mode,
                        .callsite = CALLSITE_NONE,
                        .counter_set = COL_NULL};
-    struct counter primary = read_counter(m, parts.primary);
-    x.session = sample_session(m->profiling, p->gen->seq, source, primary.unit, NULL);
-    set_task(p, parts.task, &x);
-    set_execution(parts.execution, &x);
+    x.session = sample_session(s, p->gen->seq, source, primary->unit, NULL);
+    set_task(p, task, &x);
     if (parts.has_callstack)
         x.callsite = stack_profile_inline(m, parts.callstack);
     else if (parts.has_callstack_iid)
         x.callsite = stack_profile_interned(m, p->gen, parts.callstack_iid);
     if (parts.unwind_error.len)
         x.unwind_error = import_slice(m->im, parts.unwind_error);
-    if (parts.primary.p && parts.has_weight)
-        add_counter(p, &x, &primary, (double)parts.primary_weight, true);
+    if (parts.primary.message.p && parts.has_weight)
+        add_counter(p, &x, primary, (double)parts.primary_weight, true);
     for (uint32_t i = 0; i < parts.followers.n_descriptors && i < parts.followers.n_weights; i++) {
-        struct counter k = read_counter(m, parts.followers.descriptors[i]);
-        add_counter(p, &x, &k, (double)parts.followers.weights[i], false);
+        const struct counter *k = counter_of(p, parts.followers.descriptors[i], &own_follower);
+        if (k)
+            add_counter(p, &x, k, (double)parts.followers.weights[i], false);
     }
-    sample_insert(m->profiling, &x);
+    sample_insert(s, &x);
 }

@@ -1,0 +1,161 @@
+/* Files made to be slow: each is imported beside a harmless twin of the same size, and must not cost much more. */
+#include "pb_text.h"
+#include "trace_fixture.h"
+
+#include <time.h>
+
+enum { SAMPLES = 4000, FIELDS = 60000, LETTERS = 600000 };
+
+static double import_seconds(void (*write)(struct pb_writer *w, bool harmless), bool harmless)
+{
+    struct trace_fixture f;
+    struct timespec begin, end;
+    trace_fixture_open(&f);
+    write(&f.w, harmless);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    trace_fixture_load(&f);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    trace_fixture_close(&f);
+    return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+/* A message's long part: fields that nobody knows. */
+static void put_fields_of_nobody(struct pb_writer *w)
+{
+    for (int i = 0; i < FIELDS; i++)
+        pb_put_varint(w, 15, 1);
+}
+
+/* A packet of sequence 1 that holds one message `depth` fields deep, with the long part and `text` in it. */
+static void put_long(struct pb_writer *w, const uint32_t *path, size_t depth, const char *text)
+{
+    size_t at[8];
+    at[0] = pb_begin(w, 1);
+    put(w, "8:1 10:1 13:1");
+    for (size_t i = 0; i < depth; i++)
+        at[i + 1] = pb_begin(w, path[i]);
+    put_fields_of_nobody(w);
+    put(w, "%s", text);
+    for (size_t i = depth + 1; i-- > 0;)
+        pb_end(w, at[i]);
+}
+#define PUT_LONG(w, text, ...)                                                                                         \
+    put_long(w, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), text)
+
+/* The twin's samples are of a sequence that has none of it. */
+static void put_samples(struct pb_writer *w, bool harmless, const char *sample)
+{
+    if (harmless)
+        put(w, "1{8:1 10:2 13:1 59{100{1'x'}}}");
+    for (int i = 0; i < SAMPLES; i++)
+        put(w, "1{8:%d 10:%d %s}", 2 + i, harmless ? 2 : 1, sample);
+}
+
+static void perf_defaults(struct pb_writer *w, bool harmless)
+{
+    PUT_LONG(w, "1{1:1000}", 59, 12);
+    put_samples(w, harmless, "66{1:0 2:1 3:1}");
+}
+
+static void perf_other_defaults(struct pb_writer *w, bool harmless)
+{
+    PUT_LONG(w, "12{1{1:1000}}", 59);
+    put_samples(w, harmless, "66{1:0 2:1 3:1}");
+}
+
+static void perf_timebase(struct pb_writer *w, bool harmless)
+{
+    PUT_LONG(w, "1:1000", 59, 12, 1);
+    put_samples(w, harmless, "66{1:0 2:1 3:1}");
+}
+
+static void perf_follower_name(struct pb_writer *w, bool harmless)
+{
+    static char name[LETTERS];
+    memset(name, 'x', sizeof name);
+    size_t packet = pb_begin(w, 1);
+    put(w, "8:1 10:1 13:1");
+    size_t defaults = pb_begin(w, 59), perf = pb_begin(w, 12), follower = pb_begin(w, 4);
+    pb_put_bytes(w, 4, name, sizeof name);
+    pb_end(w, follower);
+    pb_end(w, perf);
+    pb_end(w, defaults);
+    pb_end(w, packet);
+    put_samples(w, harmless, "66{1:0 2:1 3:1 7:1}");
+}
+
+static void stack_defaults(struct pb_writer *w, bool harmless)
+{
+    PUT_LONG(w, "1'x'", 59, 100);
+    put_samples(w, harmless, "135{}");
+}
+
+static void stack_default_counter(struct pb_writer *w, bool harmless)
+{
+    PUT_LONG(w, "3:1", 59, 100, 2);
+    put_samples(w, harmless, "135{11:1}");
+}
+
+static void stack_task(struct pb_writer *w, bool harmless)
+{
+    PUT_LONG(w, "1:1 2:7 3:7", 12, 48);
+    put_samples(w, harmless, "135{2:1}");
+}
+
+static void stack_execution(struct pb_writer *w, bool harmless)
+{
+    PUT_LONG(w, "1:1 2:0", 12, 49);
+    put_samples(w, harmless, "135{4:1}");
+}
+
+static void stack_counter(struct pb_writer *w, bool harmless)
+{
+    PUT_LONG(w, "1:1 2'c'", 12, 50);
+    put_samples(w, harmless, "135{13:1 14:1}");
+}
+
+static const struct {
+    const char *name;
+    void (*write)(struct pb_writer *w, bool harmless);
+} crafted[] = {
+    {"perf sample defaults", perf_defaults},
+    {"defaults of something else", perf_other_defaults},
+    {"a timebase", perf_timebase},
+    {"the name of a follower", perf_follower_name},
+    {"stack sample defaults", stack_defaults},
+    {"a counter among the defaults", stack_default_counter},
+    {"an interned task", stack_task},
+    {"an interned execution", stack_execution},
+    {"an interned counter", stack_counter},
+};
+
+START_TEST(what_samples_share_is_read_once)
+{
+    double plain = import_seconds(crafted[_i].write, true), slow = import_seconds(crafted[_i].write, false);
+    ck_assert_msg(slow < 4 * plain + 0.05, "%s: %.3f s, its twin %.3f s", crafted[_i].name, slow, plain);
+}
+END_TEST
+
+START_TEST(a_context_is_none_of_its_parents)
+{
+    struct trace_fixture f;
+    trace_fixture_open(&f);
+    put(&f.w, "1{8:1 10:1 13:1 12{48{1:1 2:7 3:7 4:1} 51{1:1 2'a' 4:2} 51{1:2 2'b' 4:1}}} 1{8:2 10:1 135{2:1}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(f.st.t[T_profiler_async_context].n_rows, 2);
+    ck_assert(ROW_GET(&f.st, profiler_async_context, parent_id, 0) == COL_NULL); /* b's, which is a's */
+    ck_assert_int_eq(ROW_GET(&f.st, profiler_async_context, parent_id, 1), 0);
+    trace_fixture_close(&f);
+}
+END_TEST
+
+Suite *crafted_suite(void);
+Suite *crafted_suite(void)
+{
+    Suite *s = suite_create("crafted");
+    TCase *c = tcase_create("crafted");
+    tcase_add_loop_test(c, what_samples_share_is_read_once, 0, (int)(sizeof crafted / sizeof *crafted));
+    tcase_add_test(c, a_context_is_none_of_its_parents);
+    suite_add_tcase(s, c);
+    return s;
+}
