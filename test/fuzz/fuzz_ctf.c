@@ -7,7 +7,7 @@
 
 enum { HEAD = 2 };
 
-static void read_stream(const struct ctf_metadata *m, struct slice file)
+static void read_stream(struct ctf_metadata *m, struct slice file)
 {
     struct ctf_stream s;
     const struct ctf_event *e;
@@ -20,7 +20,7 @@ static void read_stream(const struct ctf_metadata *m, struct slice file)
         const struct ctf_packet_layout *layout = ctf_packet_layout_of(e->class);
         if (layout)
             (void)ctf_packet_of(layout, e, &direction, &key);
-        (void)ctf_fields_position_free(e->class);
+        (void)ctf_fields_position_free(m, e->class);
         for (size_t i = 0; i < e->fields.n; i++) /* texts lie in the file */
             if (e->fields.p[i].kind == CTF_ITEM_TEXT && e->fields.p[i].text.len &&
                 (e->fields.p[i].text.p < file.p || e->fields.p[i].text.p + e->fields.p[i].text.len > file.p + file.len))

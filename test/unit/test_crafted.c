@@ -1,4 +1,5 @@
 /* Files made to be slow: each is imported beside a harmless twin of the same size, and must not cost much more. */
+#include "importer/ctf/ctf_internal.h"
 #include "pb_text.h"
 #include "trace_fixture.h"
 
@@ -149,6 +150,77 @@ START_TEST(a_context_is_none_of_its_parents)
 }
 END_TEST
 
+/* --- CTF metadata ------------------------------------------------------------------------------------------------- */
+
+static void struct_of_all_events(FILE *f)
+{
+    fputs("struct big {", f);
+    for (int i = 0; i < 8000; i++)
+        fprintf(f, "u8 f%d;", i);
+    fputs("};", f);
+    for (int i = 0; i < 30000; i++)
+        fprintf(f, "event{fields:=struct{struct big b;};};");
+}
+
+static void copies_for_all_events(FILE *f) /* what it refers to stands outside of it */
+{
+    fputs("struct big { u8 l[n];", f);
+    for (int i = 0; i < 3000; i++)
+        fprintf(f, "u8 f%d;", i);
+    fputs("};", f);
+    for (int i = 0; i < 3000; i++)
+        fprintf(f, "event{id=%d;fields:=struct{u8 n; struct big b;};};", i);
+}
+
+static void many_aliases(FILE *f)
+{
+    for (int i = 0; i < 8000; i++)
+        fprintf(f, "typedef u8 a%d;", i);
+}
+
+static void many_streams(FILE *f)
+{
+    for (int i = 0; i < 8000; i++)
+        fprintf(f, "stream{id=%d;};", i);
+}
+
+static void many_lengths(FILE *f)
+{
+    fputs("event { fields := struct {", f);
+    for (int i = 0; i < 4000; i++)
+        fprintf(f, "u8 f%d; u8 g%d[f0];", i, i);
+    fputs("}; };", f);
+}
+
+static void (*const metadata[])(FILE *f) = {struct_of_all_events, copies_for_all_events, many_aliases, many_streams,
+                                            many_lengths};
+
+START_TEST(metadata_is_read_soon_or_refused)
+{
+    char *text;
+    size_t len;
+    struct timespec begin, end;
+    struct ctf_metadata m;
+    struct error err = {0};
+    FILE *f = open_memstream(&text, &len);
+    ck_assert_ptr_nonnull(f);
+    fputs("/* CTF 1.8 */ typealias integer { size = 8; } := u8;", f);
+    metadata[_i](f);
+    fclose(f);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    int rc = tsdl_parse(&m, text, len, &err);
+    for (size_t i = 0; rc == 0 && i < m.events.n; i++)
+        (void)ctf_fields_position_free(&m, m.events.p[i]);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    ck_assert_msg(rc == 0 || strstr(err.text, "too complex"), "%s", err.text);
+    double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+    ck_assert_msg(seconds < 1.5, "%zu bytes took %.2f s", len, seconds);
+    ck_assert_uint_lt(m.arena.total_bytes, 200 << 20);
+    ctf_metadata_free(&m);
+    free(text);
+}
+END_TEST
+
 Suite *crafted_suite(void);
 Suite *crafted_suite(void)
 {
@@ -156,6 +228,7 @@ Suite *crafted_suite(void)
     TCase *c = tcase_create("crafted");
     tcase_add_loop_test(c, what_samples_share_is_read_once, 0, (int)(sizeof crafted / sizeof *crafted));
     tcase_add_test(c, a_context_is_none_of_its_parents);
+    tcase_add_loop_test(c, metadata_is_read_soon_or_refused, 0, (int)(sizeof metadata / sizeof *metadata));
     suite_add_tcase(s, c);
     return s;
 }

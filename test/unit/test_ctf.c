@@ -23,6 +23,8 @@ static const struct {
     {CTF "event { name = \"e\"; fields := struct { integer { size = 8; } n; variant <n> { string a; } v; }; };",
      "not an enum"},
     {CTF "event { name = \"e\"; fields := struct { struct { } a[n]; }; };", "take no space"},
+    {CTF "event { name = \"e\"; fields := struct { string a[n]; integer { size = 8; } n; }; };", "before its use"},
+    {CTF "event { name = e; fields := struct { string a[event.fields.n]; integer { size = 8; } n; }; };", "before its"},
     {CTF "event { name = \"e", "line 2 column 16"},
     {CTF "event { name = \"e\"; ", "expected"},
     {CTF "/* never ends", "line 2"},

@@ -3,44 +3,59 @@
 
 #include <stdio.h>
 
-/* Walks a type: the largest alignment anywhere inside, and which slots are set and used. */
-struct survey {
-    uint32_t align;
-    uint64_t set[4], used[4]; /* the first 256 slots; a trace with more decodes at once */
-    bool overflow;
-};
-
-static void note(struct survey *s, uint64_t *bits, int slot)
+static void note(struct ctf_summary *s, uint64_t *bits, int slot)
 {
-    if (slot >= 256)
+    if (slot >= CTF_SUMMARY_SLOTS)
         s->overflow = true;
     else if (slot >= 0)
         bits[slot / 64] |= 1ull << (slot % 64);
 }
 
-static void survey(const struct ctf_type *t, struct survey *s)
+/* The largest alignment anywhere inside a type, and which slots are set and used. Kept with the type: classes share
+ * parts. NULL when out of memory. */
+static const struct ctf_summary *summary_of(struct ctf_metadata *m, struct ctf_type *t)
 {
-    s->align = t->align > s->align ? t->align : s->align;
+    if (t->summary)
+        return t->summary;
+    struct ctf_summary *s = arena_zalloc(&m->arena, sizeof *s);
+    if (!s)
+        return NULL;
+    bool compound = t->kind == CTF_STRUCT || t->kind == CTF_VARIANT,
+         list = t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE;
+    s->align = t->align;
     if (t->kind == CTF_VARIANT || t->kind == CTF_SEQUENCE)
         note(s, s->used, t->path_slot);
-    if (t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE)
-        survey(t->list.element, s);
-    for (uint32_t i = 0; (t->kind == CTF_STRUCT || t->kind == CTF_VARIANT) && i < t->compound.n; i++) {
-        note(s, s->set, t->compound.fields[i].slot);
-        survey(t->compound.fields[i].type, s);
+    for (uint32_t i = 0; i < (compound ? t->compound.n : list); i++) {
+        if (compound)
+            note(s, s->set, t->compound.fields[i].slot);
+        struct ctf_type *inside = compound ? t->compound.fields[i].type : t->list.element;
+        s->align = inside->align > s->align ? inside->align : s->align;
+        if (inside->kind < CTF_STRUCT)
+            continue;
+        const struct ctf_summary *part = summary_of(m, inside);
+        if (!part)
+            return NULL;
+        s->align = part->align > s->align ? part->align : s->align;
+        s->overflow |= part->overflow;
+        for (int k = 0; k < CTF_SUMMARY_SLOTS / 64; k++) {
+            s->set[k] |= part->set[k];
+            s->used[k] |= part->used[k];
+        }
     }
+    return t->summary = s;
 }
 
-bool ctf_fields_position_free(const struct ctf_event_class *class)
+bool ctf_fields_position_free(struct ctf_metadata *m, const struct ctf_event_class *class)
 {
-    struct survey s = {0};
     if (!class->fields)
         return true;
-    survey(class->fields, &s);
-    for (int i = 0; i < 4; i++)
-        if (s.used[i] & ~s.set[i])
+    const struct ctf_summary *s = summary_of(m, class->fields);
+    if (!s)
+        return false;
+    for (int k = 0; k < CTF_SUMMARY_SLOTS / 64; k++)
+        if (s->used[k] & ~s->set[k])
             return false;
-    return s.align <= 8 && !s.overflow;
+    return s->align <= 8 && !s->overflow;
 }
 
 enum { KEY_MAX = 256 };
@@ -139,11 +154,9 @@ void ctf_decode_args(void *ctx, uint32_t aux, struct slice bytes, struct arg_lis
     if (!use)
         return;
     struct ctf_reader r = {.packet = bytes.p, .end = bytes.len * 8};
-    r.slots = mem_zalloc((size_t)(use->trace->metadata.n_slots + 1) * sizeof *r.slots);
-    if (r.slots) {
-        ctf_read(&r, use->class->fields, &items);
-        ctf_items_to_args(&im->st->args, &items, out);
-    }
-    mem_free(r.slots);
+    int64_t slots[CTF_SUMMARY_SLOTS] = {0}; /* a class that needs more is not decoded on demand */
+    r.slots = slots;
+    ctf_read(&r, use->class->fields, &items);
+    ctf_items_to_args(&im->st->args, &items, out);
     vec_free(&items);
 }

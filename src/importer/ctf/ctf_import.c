@@ -19,8 +19,9 @@ struct ctf_queue {
     struct ctf_import *c;
     struct machine_ctx *m;
     const struct ctf_trace *trace;
+    struct slice file;    /* the stream */
     uint32_t first_class; /* of the trace, in ctf_import.classes */
-    struct ctf_reader r;  /* slots of its own, for parsing */
+    struct ctf_reader r;
     ctf_items context, fields;
 };
 
@@ -43,6 +44,7 @@ struct ctf_import {
     first_class; /* per trace */
     VEC(struct ctf_queue *)
     queues;
+    int64_t *slots; /* for parsing, as many as any trace needs */
     bool prepared;
 };
 
@@ -139,7 +141,7 @@ static bool find_classes(struct ctf_import *c)
                                         .handler = lttng_handler_of(class->name),
                                         .name = import_str(c->im, class->name),
                                         .id = (uint32_t)c->classes.n,
-                                        .on_demand = ctf_fields_position_free(class),
+                                        .on_demand = ctf_fields_position_free(&c->traces.p[i]->metadata, class),
                                         .share = true};
             if (!vec_push(&c->classes, use))
                 return false;
@@ -247,7 +249,7 @@ int ctf_import_prepare(struct importer *im, bool alone)
 
 static void parse_run(void *owner, const struct sort_event *events, size_t n);
 
-static struct ctf_queue *open_queue(struct ctf_import *c, size_t trace)
+static struct ctf_queue *open_queue(struct ctf_import *c, size_t trace, size_t stream)
 {
     struct ctf_queue *q = mem_zalloc(sizeof *q);
     if (!q || !vec_push(&c->queues, q)) {
@@ -257,9 +259,10 @@ static struct ctf_queue *open_queue(struct ctf_import *c, size_t trace)
     q->c = c;
     q->m = c->hosts.p[c->host_of.p[trace]].m;
     q->trace = c->traces.p[trace];
+    q->file = q->trace->streams.p[stream].bytes;
     q->first_class = c->first_class.p[trace];
-    q->r.slots = mem_zalloc((size_t)(q->trace->metadata.n_slots + 1) * sizeof *q->r.slots);
-    return q->r.slots ? q : NULL;
+    q->r.slots = c->slots;
+    return q;
 }
 
 static void count_losses(const struct ctf_queue *q, const struct ctf_losses *l, int32_t stream)
@@ -283,7 +286,7 @@ enum { ADDRESS_BITS = 48 };
 static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
 {
     const struct ctf_trace *t = c->traces.p[trace];
-    struct ctf_queue *q = open_queue(c, trace);
+    struct ctf_queue *q = open_queue(c, trace, stream);
     uint32_t queue = q ? sorter_add_queue(c->im->sorter, parse_run, q) : UINT32_MAX;
     struct ctf_stream s;
     if (queue == UINT32_MAX || ctf_stream_open(&s, &t->metadata, t->streams.p[stream].bytes) != 0)
@@ -328,16 +331,22 @@ static void parse_one(struct ctf_queue *q, const struct sort_event *e)
     const uint64_t address_mask = ((uint64_t)1 << ADDRESS_BITS) - 1;
     q->r.packet = (const uint8_t *)(uintptr_t)(e->a & address_mask);
     q->r.pos = e->b >> 32;
-    q->r.end = UINT64_MAX / 2; /* it was read once, within its bounds */
+    q->r.end = (uint64_t)(q->file.p + q->file.len - q->r.packet) * 8; /* it ended before that when it was read first */
     q->r.bad = false;
     vec_clear(&q->context);
     vec_clear(&q->fields);
-    ctf_read(&q->r, stream->event_context, &q->context);
-    ctf_read(&q->r, use->class->context, &q->context);
+    bool readable = !use->class->needs_headers && !stream->needs_headers;
+    if (readable) {
+        ctf_read(&q->r, stream->event_context, &q->context);
+        ctf_read(&q->r, use->class->context, &q->context);
+    } else {
+        stats_add_idx(&q->m->st->stats, q->m->id, STAT_ctf_events_without_args, (int32_t)use->class->index, 1);
+    }
     if (use->class->fields)
         q->r.pos = (q->r.pos + use->class->fields->align - 1) & ~(uint64_t)(use->class->fields->align - 1);
     uint64_t fields_at = q->r.pos;
-    ctf_read(&q->r, use->class->fields, &q->fields);
+    if (readable)
+        ctf_read(&q->r, use->class->fields, &q->fields);
     struct ctf_row row = {
         .m = q->m, .ts = e->ts, .cpu = (uint32_t)(e->a >> ADDRESS_BITS), .fields = &q->fields, .context = &q->context};
     int64_t tid;
@@ -347,7 +356,7 @@ static void parse_one(struct ctf_queue *q, const struct sort_event *e)
                : running != UTID_NONE ? running
                                       : process_tracker_idle_utid(q->m->processes);
     insert_event(q, &row, use, fields_at);
-    if (use->handler)
+    if (use->handler && readable)
         lttng_handle(use->handler, &row, use->class->name);
 }
 
@@ -364,6 +373,13 @@ int ctf_import_finish(struct importer *im, struct error *err)
     if (!c || !c->prepared)
         return 0;
     sorter_force_full_sort(im->sorter);
+    int n_slots = 0;
+    for (size_t i = 0; i < c->traces.n; i++)
+        n_slots = c->traces.p[i]->metadata.n_slots > n_slots ? c->traces.p[i]->metadata.n_slots : n_slots;
+    mem_free(c->slots);
+    c->slots = mem_zalloc((size_t)(n_slots + 1) * sizeof *c->slots);
+    if (!c->slots)
+        rc = -MRD_ENOMEM;
     for (size_t i = 0; !rc && i < c->traces.n; i++)
         for (size_t k = 0; !rc && k < c->traces.p[i]->streams.n; k++)
             rc = push_stream(c, i, k);
@@ -376,7 +392,6 @@ void ctf_import_close(struct importer *im)
     if (!c)
         return;
     for (size_t i = 0; i < c->queues.n; i++) {
-        mem_free(c->queues.p[i]->r.slots);
         vec_free(&c->queues.p[i]->context);
         vec_free(&c->queues.p[i]->fields);
         mem_free(c->queues.p[i]);
@@ -389,6 +404,7 @@ void ctf_import_close(struct importer *im)
     vec_free(&c->hosts);
     vec_free(&c->classes);
     vec_free(&c->first_class);
+    mem_free(c->slots);
     mem_free(c);
     im->ctf = NULL;
 }

@@ -36,7 +36,7 @@ struct ctf_class_use {
 
 /* True when the fields of a class mean the same wherever they stand: byte-aligned, and nothing in them refers outside.
  */
-bool ctf_fields_position_free(const struct ctf_event_class *class);
+bool ctf_fields_position_free(struct ctf_metadata *m, const struct ctf_event_class *class);
 
 /* The arg set of an event: `payload` are the bytes of its fields; empty when they do not begin at a byte. */
 uint32_t ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { MAX_LEVELS = 8 };
+enum { MAX_LEVELS = 8, MAX_DIRECTORIES = 1024 };
 
 static bool join(char *buf, size_t size, const char *dir, const char *name)
 {
@@ -21,6 +21,13 @@ static bool is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A directory that is no link to one: those may lead in circles, or out of what the user named. */
+static bool is_dir_itself(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static bool has_metadata(const char *dir)
 {
     char path[4096];
@@ -28,17 +35,26 @@ static bool has_metadata(const char *dir)
     return join(path, sizeof path, dir, "metadata") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Calls fn for every directory with metadata at or below `dir`, in order of names; stops when it returns non-zero. */
-static int walk(const char *dir, int level, int (*fn)(void *ctx, const char *dir), void *ctx)
+struct walk {
+    int (*fn)(void *ctx, const char *dir);
+    void *ctx;
+    unsigned seen; /* directories */
+};
+
+/* Calls fn for every directory with metadata at or below `dir`, in order of names; stops when it returns non-zero.
+ * -MRD_ELIMIT when there are too many to look at. */
+static int walk(struct walk *w, const char *dir, int level)
 {
     if (has_metadata(dir))
-        return fn(ctx, dir);
+        return w->fn(w->ctx, dir);
+    if (w->seen++ == MAX_DIRECTORIES)
+        return -MRD_ELIMIT;
     struct dirent **names;
     int n = level < MAX_LEVELS ? scandir(dir, &names, NULL, alphasort) : 0, rc = 0;
     for (int i = 0; i < n; i++) {
         char path[4096];
-        if (!rc && names[i]->d_name[0] != '.' && join(path, sizeof path, dir, names[i]->d_name) && is_dir(path))
-            rc = walk(path, level + 1, fn, ctx);
+        if (!rc && names[i]->d_name[0] != '.' && join(path, sizeof path, dir, names[i]->d_name) && is_dir_itself(path))
+            rc = walk(w, path, level + 1);
         free(names[i]);
     }
     if (n > 0)
@@ -55,7 +71,8 @@ static int found(void *ctx, const char *dir)
 
 bool ctf_is_trace(const char *path)
 {
-    return is_dir(path) && walk(path, 0, found, NULL) != 0;
+    struct walk w = {.fn = found};
+    return is_dir(path) && walk(&w, path, 0) > 0;
 }
 
 static int map_streams(struct ctf_trace *t, struct error *err)
@@ -170,7 +187,9 @@ static int open_next(void *ctx, const char *dir)
 int ctf_open_all(const char *path, ctf_traces *out, struct error *err)
 {
     struct opening o = {out, err, 0};
-    walk(path, 0, open_next, &o);
+    struct walk w = {.fn = open_next, .ctx = &o};
+    if (walk(&w, path, 0) == -MRD_ELIMIT && !o.rc)
+        o.rc = error_set(err, -MRD_ELIMIT, "%s: more than %d directories", path, MAX_DIRECTORIES);
     return o.rc;
 }
 

@@ -19,7 +19,8 @@ typedef VEC(struct ctf_trace *) ctf_traces;
 /* True when `path` is a directory that holds a CTF trace, itself or further down. */
 bool ctf_is_trace(const char *path);
 
-/* Opens every trace at or below the directory `path` (eight levels at most) and appends them to *out, sorted by path. A
+/* Opens every trace at or below the directory `path` (eight levels and 1024 directories at most, links to others
+ * are not followed) and appends them to *out, sorted by path. A
  * trace that cannot be read makes the call fail with its reason after the others were opened; the caller may go on with
  * those. */
 int ctf_open_all(const char *path, ctf_traces *out, struct error *err);

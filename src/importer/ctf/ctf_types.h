@@ -13,7 +13,7 @@ enum ctf_kind {
     CTF_FLOAT,
     CTF_STRING,
     CTF_ENUM,
-    CTF_STRUCT,
+    CTF_STRUCT, /* from here on: types with others inside */
     CTF_VARIANT,
     CTF_ARRAY,    /* fixed length */
     CTF_SEQUENCE, /* length in an earlier field */
@@ -23,6 +23,8 @@ enum {
     CTF_NO_SLOT = -1,
     CTF_MAX_DEPTH = 32,    /* of nested types */
     CTF_MAX_WEIGHT = 8192, /* of a type: see ctf_type.weight */
+    CTF_MAX_CHOICES = 512, /* of a variant and its tag, which each value goes through */
+    CTF_SUMMARY_SLOTS = 256,
 };
 
 struct ctf_type;
@@ -36,6 +38,13 @@ struct ctf_field {
 struct ctf_range {
     const char *label; /* without leading underscore */
     int64_t lo, hi;    /* as the container's signedness reads them */
+};
+
+/* What a type needs to be read apart from its packet, see ctf_type_summary(). */
+struct ctf_summary {
+    uint32_t align; /* the largest anywhere inside */
+    uint64_t set[CTF_SUMMARY_SLOTS / 64], used[CTF_SUMMARY_SLOTS / 64];
+    bool overflow; /* a slot that these do not hold */
 };
 
 struct ctf_type {
@@ -73,6 +82,9 @@ struct ctf_type {
     const char *path;
     int path_slot;
     const struct ctf_type *tag_type; /* CTF_VARIANT: the enum */
+    bool resolved;                   /* its references are */
+    bool outward;                    /* it refers to fields outside of it: each use is a type of its own */
+    struct ctf_summary *summary;     /* NULL until asked for */
 };
 
 struct ctf_clock {
@@ -89,6 +101,7 @@ struct ctf_event_class {
     struct ctf_type *context; /* may be NULL */
     struct ctf_type *fields;  /* may be NULL */
     uint32_t index;           /* in the metadata */
+    bool needs_headers;       /* context or fields refer to what stands before them in the packet */
     const struct ctf_stream_class *stream;
 };
 
@@ -97,6 +110,7 @@ struct ctf_stream_class {
     struct ctf_type *packet_context;
     struct ctf_type *event_header;
     struct ctf_type *event_context;
+    bool needs_headers; /* the event context does */
     VEC(struct ctf_event_class *)
     events; /* sorted by id once parsed */
 };

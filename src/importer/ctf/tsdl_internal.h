@@ -26,11 +26,14 @@ struct tsdl_parser {
     struct tsdl_lexer lex;
     struct error *err;
     int rc; /* the first failure; then nothing moves any more */
+    uint64_t work;
     VEC(struct tsdl_alias)
     aliases;
 };
 
 int tsdl_fail(struct tsdl_parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Counts steps that are not in proportion to the text; fails when they are more than any true metadata takes. */
+void tsdl_work(struct tsdl_parser *p, uint64_t steps);
 bool tsdl_take(struct tsdl_parser *p, int token);
 bool tsdl_expect(struct tsdl_parser *p, int token);
 bool tsdl_at_word(const struct tsdl_parser *p, const char *word);
@@ -47,5 +50,7 @@ void tsdl_typedef(struct tsdl_parser *p);
 
 /* tsdl_resolve.c: finds what variant tags and sequence lengths refer to and gives those fields slots. */
 void tsdl_resolve(struct tsdl_parser *p);
+/* A type with fields of its own that refers to nothing yet; NULL once failed. */
+struct ctf_type *tsdl_copy_type(struct tsdl_parser *p, const struct ctf_type *t);
 
 #endif

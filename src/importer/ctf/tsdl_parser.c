@@ -19,6 +19,14 @@ int tsdl_fail(struct tsdl_parser *p, const char *fmt, ...)
     return p->rc;
 }
 
+void tsdl_work(struct tsdl_parser *p, uint64_t steps)
+{
+    static const uint64_t most = 10 * 1000 * 1000; /* LTTng's metadata takes a thousand */
+    p->work += steps;
+    if (p->work > most)
+        tsdl_fail(p, "the metadata is too complex");
+}
+
 bool tsdl_take(struct tsdl_parser *p, int token)
 {
     if (p->rc || p->lex.token != token)
@@ -179,7 +187,8 @@ static void parse_clock(struct tsdl_parser *p)
 
 static struct ctf_stream_class *stream_of(struct tsdl_parser *p, uint64_t id)
 {
-    for (size_t i = 0; i < p->m->streams.n; i++)
+    tsdl_work(p, p->m->streams.n);
+    for (size_t i = 0; i < p->m->streams.n && !p->rc; i++)
         if (p->m->streams.p[i]->id == id)
             return p->m->streams.p[i];
     struct ctf_stream_class *s = tsdl_alloc(p, sizeof *s);

@@ -47,6 +47,7 @@ static struct ctf_type *measured(struct tsdl_parser *p, struct ctf_type *t)
         break;
     case CTF_STRUCT:
     case CTF_VARIANT:
+        tsdl_work(p, t->compound.n);
         if (t->kind == CTF_VARIANT)
             bits = t->compound.n ? UINT32_MAX : 0;
         for (uint32_t i = 0; i < t->compound.n; i++) {
@@ -90,6 +91,7 @@ static int find_clock(struct tsdl_parser *p, const char *path)
     /* clock.NAME.value */
     const char *from = strchr(path, '.');
     const char *to = from ? strchr(from + 1, '.') : NULL;
+    tsdl_work(p, p->m->clocks.n);
     for (size_t i = 0; to && i < p->m->clocks.n; i++)
         if (strlen(p->m->clocks.p[i].name) == (size_t)(to - from - 1) &&
             memcmp(p->m->clocks.p[i].name, from + 1, (size_t)(to - from - 1)) == 0)
@@ -190,6 +192,7 @@ static struct ctf_type *parse_string(struct tsdl_parser *p)
 
 static struct ctf_type *find_alias(struct tsdl_parser *p, const char *name)
 {
+    tsdl_work(p, p->aliases.n);
     for (size_t i = p->aliases.n; i-- > 0;)
         if (strcmp(p->aliases.p[i].name, name) == 0)
             return p->aliases.p[i].type;
@@ -217,6 +220,7 @@ static const char *type_words(struct tsdl_parser *p)
             /* "unsigned long x": the words so far name a type, with the next they do not */
             bool prefix = false;
             size_t len = strlen(longer);
+            tsdl_work(p, p->aliases.n);
             for (size_t i = 0; i < p->aliases.n; i++)
                 prefix |= strncmp(p->aliases.p[i].name, longer, len) == 0 && p->aliases.p[i].name[len] == ' ';
             if (!prefix)
@@ -371,7 +375,9 @@ static struct ctf_type *parse_variant(struct tsdl_parser *p, int depth)
         struct ctf_type *declared = known(p, tag);
         if (!declared)
             return NULL;
-        *t = *declared; /* a variant declared without its tag field: each use has its own */
+        t = tsdl_copy_type(p, declared); /* a variant declared without its tag field: each use has its own */
+        if (!t)
+            return NULL;
     }
     if (*path)
         t->path = path;
