@@ -64,9 +64,10 @@ static int open_sqlite(struct engine *e, struct error *err)
     sqlite3_extended_result_codes(e->db, 0);
     sqlite3_progress_handler(e->db, STEPS_BETWEEN_CHECKS, must_stop, e);
     sqlite3_db_config(e->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 200);
-    rc = sqlite3_exec(e->db,
-                      "PRAGMA temp_store=1; PRAGMA cache_size=-1500; PRAGMA journal_mode=off; PRAGMA synchronous=off",
-                      NULL, NULL, NULL);
+    /* without a journal the halves of a statement that fails would stay */
+    rc = sqlite3_exec(
+        e->db, "PRAGMA temp_store=1; PRAGMA cache_size=-1500; PRAGMA journal_mode=memory; PRAGMA synchronous=off", NULL,
+        NULL, NULL);
     return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
 }
 
@@ -104,6 +105,7 @@ void engine_close(struct engine *e)
     if (e->dialect.destroy)
         e->dialect.destroy(e->dialect.ctx);
     sqlite3_close_v2(e->db);
+    vtab_free_runtime(e);
     if (e->all_args.def)
         table_free(&e->all_args);
     extract_cache_free(e);

@@ -136,6 +136,9 @@ int engine_register_functions(struct engine *e, const struct engine_function *fn
 /* A registered function by name (any case), or NULL; n_args -2: the first of that name. */
 const struct engine_function *engine_find_function(const struct engine *e, const char *name, int n_args);
 
+/* Forgets one; SQLite keeps its own entry. */
+void engine_forget_function(struct engine *e, const struct engine_function *f);
+
 /* sqlite3_create_module_v2; the module's client data is the engine. */
 int engine_register_module(struct engine *e, const char *name, const sqlite3_module *module, struct error *err);
 
@@ -162,6 +165,9 @@ int engine_add_table(struct engine *e, const char *name, struct runtime_table *t
 int engine_materialise(struct engine *e, sqlite3_stmt *select, const struct runtime_schema *schema,
                        struct runtime_table **out, struct error *err);
 
+/* The table that CREATE PERFETTO TABLE made by that name (borrowed), or NULL. */
+struct runtime_table *engine_find_runtime(struct engine *e, const char *name);
+
 /* The columns behind a SQL name of ours (built-in or runtime), any case; NULL when it is neither. */
 const struct table *engine_find_table(struct engine *e, const char *name);
 
@@ -170,6 +176,8 @@ const struct table *engine_find_table(struct engine *e, const char *name);
  */
 int engine_add_index(struct engine *e, const char *name, const char *table, const char *const *columns, size_t n,
                      struct error *err);
+bool engine_has_index(struct engine *e, const char *name, const char *table);
+/* When two have the name, the older one. */
 void engine_drop_index(struct engine *e, const char *name, const char *table);
 
 #endif

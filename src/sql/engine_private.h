@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 struct vtab;
+struct vtab_source;
 
 /* A runtime table on its way into CREATE VIRTUAL TABLE. */
 struct engine_pending {
@@ -21,6 +22,11 @@ struct engine_known_table { /* what engine_find_table() answers from */
     struct vtab *vtab;
 };
 
+struct engine_runtime { /* a table that CREATE PERFETTO TABLE made, from then until DROP TABLE */
+    char *name;
+    struct vtab_source *source;
+};
+
 struct engine {
     sqlite3 *db;
     struct storage *storage;
@@ -28,6 +34,8 @@ struct engine {
     struct engine_pending pending;
     VEC(struct engine_known_table)
     known;
+    VEC(struct engine_runtime)
+    runtime;
     VEC(const struct engine_function *)
     functions;
     atomic_bool own_interrupt;

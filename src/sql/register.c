@@ -33,6 +33,16 @@ const struct engine_function *engine_find_function(const struct engine *e, const
     return NULL;
 }
 
+void engine_forget_function(struct engine *e, const struct engine_function *f)
+{
+    for (size_t i = 0; i < e->functions.n; i++)
+        if (e->functions.p[i] == f) {
+            memmove(&e->functions.p[i], &e->functions.p[i + 1], (e->functions.n - i - 1) * sizeof *e->functions.p);
+            e->functions.n--;
+            return;
+        }
+}
+
 int engine_register_module(struct engine *e, const char *name, const sqlite3_module *module, struct error *err)
 {
     int rc = sqlite3_create_module_v2(e->db, name, module, e, NULL);
@@ -148,10 +158,10 @@ static const struct engine_known_table *find_known(struct engine *e, const char 
                 return e->known.p[i].table != &e->all_args || args_all(e) == SQLITE_OK ? &e->known.p[i] : NULL;
         if (tries)
             break;
-        /* An eponymous table is connected when a query names it for the first time. */
+        /* A table is connected when a query names it for the first time. */
         sqlite3_stmt *stmt = NULL;
         char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\"", name);
-        if (sql && storage_find_table(name) >= 0)
+        if (sql && (storage_find_table(name) >= 0 || vtab_is_runtime(e, name)))
             sqlite3_prepare_v2(e->db, sql, -1, &stmt, NULL);
         sqlite3_finalize(stmt);
         sqlite3_free(sql);
@@ -163,6 +173,12 @@ const struct table *engine_find_table(struct engine *e, const char *name)
 {
     const struct engine_known_table *k = find_known(e, name);
     return k ? k->table : NULL;
+}
+
+struct runtime_table *engine_find_runtime(struct engine *e, const char *name)
+{
+    const struct engine_known_table *k = find_known(e, name);
+    return k ? k->vtab->source->runtime : NULL;
 }
 
 static int find_column(const struct table *t, const char *name)
@@ -194,12 +210,18 @@ int engine_add_index(struct engine *e, const char *name, const char *table, cons
     }
     if (used == 0)
         return error_set(err, -MRD_ESQL, "an index cannot begin with '%s': it holds doubles", columns[0]);
-    return named_index_add(k->vtab, name, order, used) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+    return named_index_add(k->vtab->source, name, order, used) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+}
+
+bool engine_has_index(struct engine *e, const char *name, const char *table)
+{
+    const struct engine_known_table *k = find_known(e, table);
+    return k && named_index_exists(k->vtab->source, name);
 }
 
 void engine_drop_index(struct engine *e, const char *name, const char *table)
 {
     const struct engine_known_table *k = find_known(e, table);
     if (k)
-        named_index_drop(k->vtab, name);
+        named_index_drop(k->vtab->source, name);
 }

@@ -32,14 +32,20 @@ static bool is_name(const char *s)
     return *s && !(*s >= '0' && *s <= '9') && strspn(s, letters) == strlen(s);
 }
 
+enum { MAX_COLUMNS = 2000 }; /* SQLite's own limit; the hidden _auto_id takes one */
+
 static int check_names(uint32_t n, const char *const *names, struct error *err)
 {
+    if (n >= MAX_COLUMNS)
+        return error_set(err, -MRD_ESQL, "a table has less than %d columns, not %u", MAX_COLUMNS, n);
     for (uint32_t i = 0; i < n; i++) {
         if (!is_name(names[i]))
             return error_set(err, -MRD_ESQL,
                              "Column name '%s' has to start with a letter and can only consist of "
                              "alphanumeric characters and underscores.",
                              names[i]);
+        if (sqlite3_stricmp(names[i], "_auto_id") == 0)
+            return error_set(err, -MRD_ESQL, "Column name '_auto_id' is that of the row number of every table");
         for (uint32_t k = 0; k < i; k++)
             if (sqlite3_stricmp(names[i], names[k]) == 0)
                 return error_set(err, -MRD_ESQL, "multiple columns are named: %s", names[i]);

@@ -91,6 +91,20 @@ START_TEST(good_statements)
 }
 END_TEST
 
+/* A chain of calls names the function that failed once. */
+START_TEST(errors_of_recursive_functions)
+{
+    sql_must_fail(&f, "CREATE PERFETTO FUNCTION f(x LONG) RETURNS LONG AS SELECT f($x + 1); SELECT f(1)",
+                  "f: functions");
+    ck_assert_ptr_null(strstr(engine_error_text(f.e), "f: f: "));
+    sql_must_fail(&f,
+                  "CREATE PERFETTO FUNCTION g(x LONG) RETURNS LONG AS SELECT iif($x = 0, str_split('a', '', 0), "
+                  "g($x - 1)); SELECT g(5)",
+                  "g: STR_SPLIT");
+    ck_assert_ptr_null(strstr(engine_error_text(f.e), "g: g: "));
+}
+END_TEST
+
 static const struct {
     const char *sql;
     const char *part[3]; /* what the error must hold */
@@ -193,6 +207,111 @@ START_TEST(bad_statements_point_at_the_place)
 }
 END_TEST
 
+/* A CREATE OR REPLACE that fails leaves what was there. */
+static const struct {
+    const char *first, *fails, *part, *then, *rows;
+} kept[] = {
+    {"CREATE PERFETTO TABLE t AS SELECT 1 AS a", "CREATE OR REPLACE PERFETTO TABLE t AS SELECT 1 AS _auto_id",
+     "_auto_id", "SELECT a FROM t", "1"},
+    {"CREATE PERFETTO TABLE t AS SELECT 1 AS a", "CREATE OR REPLACE PERFETTO TABLE t AS SELECT abs('x', 2) AS a", "abs",
+     "SELECT a FROM t", "1"},
+    {"CREATE PERFETTO TABLE t AS SELECT 1 AS a",
+     "CREATE OR REPLACE PERFETTO TABLE t AS SELECT 1 AS a UNION ALL SELECT str_split('a', '', 0)", "delimiter",
+     "SELECT a FROM t", "1"},
+    {"CREATE PERFETTO TABLE t AS SELECT 1 AS a", "CREATE OR REPLACE PERFETTO TABLE t(b LONG) AS SELECT 2 AS a",
+     "do not exist: b", "SELECT a FROM t", "1"},
+    {"CREATE PERFETTO TABLE t AS SELECT 1 AS a", "CREATE OR REPLACE PERFETTO VIEW t AS SELECT a FROM t", "circular",
+     "SELECT a FROM t", "1"},
+    {"CREATE PERFETTO VIEW v AS SELECT 1 AS a", "CREATE OR REPLACE PERFETTO VIEW v AS SELECT ?1 AS a", "parameters",
+     "SELECT a FROM v", "1"},
+    {"CREATE PERFETTO VIEW v AS SELECT 1 AS a", "CREATE OR REPLACE PERFETTO VIEW v AS SELECT a + 1 AS a FROM v",
+     "circular", "SELECT a FROM v", "1"},
+    {"CREATE PERFETTO VIEW v AS SELECT 1 AS a; CREATE PERFETTO VIEW w AS SELECT a + 1 AS a FROM v",
+     "CREATE OR REPLACE PERFETTO VIEW v AS SELECT a FROM w", "circular", "SELECT a FROM w", "2"},
+    {"CREATE PERFETTO VIEW v AS SELECT 1 AS a", "CREATE OR REPLACE PERFETTO TABLE v AS SELECT 1 AS _auto_id",
+     "_auto_id", "SELECT a FROM v", "1"},
+    {"CREATE TABLE p AS SELECT 1 AS a", "CREATE OR REPLACE PERFETTO VIEW p AS SELECT a FROM p", "circular",
+     "SELECT a FROM p", "1"},
+    {"CREATE PERFETTO FUNCTION f(x LONG) RETURNS LONG AS SELECT $x + 1",
+     "CREATE OR REPLACE PERFETTO FUNCTION f(x LONG) RETURNS LONG AS SELECT y FROM nowhere", "nowhere", "SELECT f(1)",
+     "2"},
+    {"CREATE PERFETTO FUNCTION f(x STRING) RETURNS STRING DELEGATES TO reverse",
+     "CREATE OR REPLACE PERFETTO FUNCTION f(x STRING) RETURNS STRING DELEGATES TO nothing", "nothing", "SELECT f('ab')",
+     "ba"},
+    {"CREATE PERFETTO FUNCTION f(x STRING) RETURNS STRING AS SELECT $x",
+     "CREATE PERFETTO FUNCTION f(x STRING) RETURNS STRING DELEGATES TO reverse", "already exists", "SELECT f('ab')",
+     "ab"},
+    {"CREATE PERFETTO FUNCTION f(x STRING) RETURNS STRING DELEGATES TO reverse",
+     "CREATE PERFETTO FUNCTION f(x STRING) RETURNS STRING DELEGATES TO base64_encode", "already exists",
+     "SELECT f('ab')", "ba"},
+    {"SELECT 1", "CREATE OR REPLACE PERFETTO FUNCTION hash(x STRING) RETURNS STRING DELEGATES TO reverse", "built-in",
+     "SELECT typeof(hash('x'))", "integer"},
+    {"CREATE PERFETTO FUNCTION f(x LONG) RETURNS TABLE(a LONG) AS SELECT $x AS a",
+     "CREATE OR REPLACE PERFETTO FUNCTION f(x LONG) RETURNS TABLE(in_x LONG) AS SELECT 1 AS in_x", "in_x",
+     "SELECT a FROM f(4)", "4"},
+    {"CREATE PERFETTO FUNCTION f(x LONG) RETURNS TABLE(a LONG) AS SELECT $x AS a",
+     "CREATE OR REPLACE PERFETTO FUNCTION f(x LONG) RETURNS TABLE(_primary_key LONG) AS SELECT 1 AS _primary_key",
+     "_primary_key", "SELECT a FROM f(4)", "4"},
+    {"CREATE PERFETTO MACRO m() RETURNS Expr AS 1",
+     "CREATE OR REPLACE PERFETTO MACRO m(x Expr, x Expr) RETURNS Expr AS 2", "two arguments", "SELECT m!()", "1"},
+    {"CREATE PERFETTO TABLE t AS SELECT 1 AS a, 0.5 AS d; CREATE PERFETTO INDEX i ON t(a)",
+     "CREATE OR REPLACE PERFETTO INDEX i ON t(nothing)", "no column", "DROP PERFETTO INDEX i ON t; SELECT 1", "1"},
+    {"CREATE PERFETTO TABLE t AS SELECT 1 AS a, 0.5 AS d; CREATE PERFETTO INDEX i ON t(a)",
+     "CREATE OR REPLACE PERFETTO INDEX i ON t(d)", "holds doubles", "DROP PERFETTO INDEX i ON t; SELECT 1", "1"},
+    {"CREATE PERFETTO TABLE t AS SELECT 1 AS a; CREATE PERFETTO INDEX i ON t(a)",
+     "CREATE OR REPLACE PERFETTO INDEX i ON nowhere(a)", "not found", "DROP PERFETTO INDEX i ON t; SELECT 1", "1"},
+};
+
+START_TEST(what_cannot_be_replaced_stays)
+{
+    sql_run(&f, kept[_i].first);
+    sql_must_fail(&f, kept[_i].fails, kept[_i].part);
+    sql_expect(&f, kept[_i].then, kept[_i].rows);
+    sql_must_fail(&f, kept[_i].fails, kept[_i].part);
+}
+END_TEST
+
+/* An index goes with its table; its name is free then. */
+START_TEST(indexes_go_with_their_tables)
+{
+    sql_run(&f, "CREATE PERFETTO TABLE t AS SELECT 1 AS a; CREATE PERFETTO INDEX i ON t(a); DROP TABLE t");
+    sql_run(&f, "CREATE PERFETTO TABLE t AS SELECT 2 AS a; CREATE PERFETTO INDEX i ON t(a)");
+    sql_run(&f, "CREATE OR REPLACE PERFETTO TABLE t AS SELECT 3 AS a; CREATE PERFETTO INDEX i ON t(a)");
+    sql_run(&f, "CREATE PERFETTO TABLE u AS SELECT 2 AS b; CREATE OR REPLACE PERFETTO INDEX i ON u(b)");
+    sql_must_fail(&f, "DROP PERFETTO INDEX i ON t", "no index");
+    sql_expect(&f, "DROP PERFETTO INDEX i ON u; SELECT b FROM u WHERE b = 2", "2");
+}
+END_TEST
+
+/* When a statement that changes the schema fails, SQLite takes all virtual tables down: they come back. */
+START_TEST(a_failing_statement_leaves_all_tables)
+{
+    sql_run(&f, "CREATE PERFETTO TABLE t AS SELECT 1 AS a UNION ALL SELECT 2; CREATE PERFETTO INDEX i ON t(a);"
+                "CREATE PERFETTO FUNCTION tf(x LONG) RETURNS TABLE(a LONG) AS SELECT $x AS a;"
+                "CREATE TABLE plain AS SELECT 7 AS a; CREATE VIEW j AS SELECT 1 AS ts, 2 AS dur;"
+                "CREATE VIEW k AS SELECT 1 AS ts, 2 AS dur, 3 AS z; CREATE VIRTUAL TABLE s USING span_join(j, k)");
+    static const char *const fails[] = {"CREATE VIRTUAL TABLE x USING span_join(j, nowhere)",
+                                        "CREATE PERFETTO TABLE x AS SELECT 1 AS _auto_id",
+                                        "CREATE TABLE x AS SELECT str_split('a', '', 0)",
+                                        "INSERT INTO plain SELECT iif(value = 1, value, str_split('a', '', 0)) FROM "
+                                        "json_each('[1, 2]')"};
+    for (size_t i = 0; i < sizeof fails / sizeof *fails; i++) {
+        char *rows = sql_rows(&f, fails[i]);
+        ck_assert_msg(rows == NULL, "%s", fails[i]);
+        if (i == 0)
+            sql_run(&f, "CREATE PERFETTO INDEX second ON t(a)"); /* before any query has named the table again */
+        sql_must_fail(&f, "CREATE PERFETTO INDEX i ON t(a)", "already exists");
+        sql_expect(&f, "SELECT (SELECT sum(a) FROM t WHERE a > 0), tf.a, plain.a, s.z FROM tf(4), plain, s", "3,4,7,3");
+        sql_must_fail(&f, "SELECT * FROM x", "no such table: x");
+    }
+    sql_expect(&f, "ALTER TABLE t RENAME TO t2; SELECT sum(a) FROM t2", "3");
+    sql_must_fail(&f, fails[0], "no such table: nowhere");
+    sql_expect(&f, "SELECT sum(a) FROM t2", "3");
+    sql_run(&f, "DROP TABLE t2; CREATE PERFETTO TABLE t2 AS SELECT 5 AS a");
+    sql_expect(&f, "SELECT a FROM t2", "5");
+}
+END_TEST
+
 /* ---- packages ---- */
 
 static void package(const char *name, bool override, int expect, size_t n, const char *const *texts)
@@ -211,6 +330,7 @@ START_TEST(packages_of_the_user)
                                        "mine.a", "CREATE PERFETTO VIEW a AS SELECT 41 AS x"};
     static const char *const other[] = {"mine.c", "CREATE PERFETTO VIEW c AS SELECT 42 AS x"};
     static const char *const strange[] = {"yours.c", "SELECT 1"};
+    static const char *const twice[] = {"mine.d", "SELECT 1", "mine.d", "SELECT 2"};
     package("mine", false, 0, 2, mine);
     sql_expect(&f, "INCLUDE PERFETTO MODULE mine.b; SELECT x FROM b", "41");
     sql_expect(&f, "INCLUDE PERFETTO MODULE mine.*; SELECT x FROM a", "41");
@@ -219,6 +339,8 @@ START_TEST(packages_of_the_user)
     sql_expect(&f, "INCLUDE PERFETTO MODULE mine.c; SELECT x FROM c", "42");
     sql_must_fail(&f, "INCLUDE PERFETTO MODULE mine.a", "unknown module");
     package("mine", true, -MRD_EINVALID, 1, strange);
+    package("mine", true, -MRD_EINVALID, 2, twice);
+    sql_expect(&f, "INCLUDE PERFETTO MODULE mine.c; SELECT x FROM c", "42"); /* a refused one leaves the old */
     package("linux", false, -MRD_EEXISTS, 0, NULL);
 }
 END_TEST
@@ -243,6 +365,53 @@ START_TEST(modules_that_go_wrong)
     ck_assert_ptr_nonnull(strstr(engine_error_text(f.e), "Module include \"bad.user\" line 2 col 35"));
     ck_assert_ptr_nonnull(strstr(engine_error_text(f.e), "File \"test\" line 2 col 25"));
     sql_expect(&f, "SELECT 1", "1");
+}
+END_TEST
+
+/* What a module made before it failed is gone again; modules that it had included whole stay. */
+START_TEST(a_module_that_fails_leaves_nothing)
+{
+    static const char *const texts[] = {
+        "half.whole",
+        "CREATE PERFETTO TABLE whole AS SELECT 5 AS a; CREATE PERFETTO MACRO whole_m() RETURNS Expr AS 6",
+        "half.inner",
+        "INCLUDE PERFETTO MODULE half.whole; CREATE PERFETTO TABLE t AS SELECT 1 AS a;"
+        "CREATE PERFETTO INDEX i ON t(a); CREATE PERFETTO VIEW v AS SELECT a FROM t;"
+        "CREATE PERFETTO FUNCTION f(x LONG) RETURNS LONG AS SELECT $x;"
+        "CREATE PERFETTO FUNCTION tf(x LONG) RETURNS TABLE(a LONG) AS SELECT $x AS a;"
+        "CREATE PERFETTO FUNCTION del(x STRING) RETURNS STRING DELEGATES TO reverse;"
+        "CREATE PERFETTO MACRO m() RETURNS Expr AS 1; CREATE TABLE plain(a); CREATE VIEW pv AS SELECT a FROM plain;"
+        "CREATE VIEW j1 AS SELECT 1 AS ts, 2 AS dur; CREATE VIEW j2 AS SELECT 1 AS ts, 2 AS dur, 3 AS z;"
+        "CREATE VIRTUAL TABLE sj USING span_join(j1, j2);"
+        "CREATE TABLE IF NOT EXISTS users(a);"
+        "SELECT missing FROM nowhere",
+        "half.outer",
+        "CREATE PERFETTO VIEW before_it AS SELECT a FROM users; INCLUDE PERFETTO MODULE half.inner;"};
+    static const char *const gone[] = {"SELECT * FROM t",
+                                       "SELECT * FROM v",
+                                       "SELECT f(1)",
+                                       "SELECT * FROM tf(1)",
+                                       "SELECT del('x')",
+                                       "SELECT m!()",
+                                       "SELECT * FROM plain",
+                                       "SELECT * FROM pv",
+                                       "SELECT * FROM sj",
+                                       "DROP PERFETTO INDEX i ON t",
+                                       "SELECT * FROM before_it"};
+    sql_run(&f, "CREATE TABLE users AS SELECT 9 AS a");
+    package("half", false, 0, 3, texts);
+    for (int i = 0; i < 2; i++) {
+        sql_must_fail(&f, "INCLUDE PERFETTO MODULE half.outer", "no such table: nowhere");
+        for (size_t k = 0; k < sizeof gone / sizeof *gone; k++) {
+            char *rows = sql_rows(&f, gone[k]);
+            ck_assert_msg(rows == NULL, "%s gave %s", gone[k], rows);
+        }
+        sql_expect(&f, "SELECT whole.a, whole_m!() FROM whole, users", "5,6");
+    }
+    sql_expect(&f,
+               "CREATE PERFETTO FUNCTION f(x LONG) RETURNS LONG AS SELECT $x + 1;"
+               "CREATE PERFETTO FUNCTION del(x STRING) RETURNS STRING AS SELECT 'mine'; SELECT f(1), del('x')",
+               "2,mine");
 }
 END_TEST
 
@@ -346,8 +515,13 @@ Suite *dialect_suite(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, good_statements, 0, COUNT(good));
     tcase_add_loop_test(t, bad_statements_point_at_the_place, 0, COUNT(bad));
+    tcase_add_test(t, errors_of_recursive_functions);
+    tcase_add_loop_test(t, what_cannot_be_replaced_stays, 0, COUNT(kept));
+    tcase_add_test(t, indexes_go_with_their_tables);
+    tcase_add_test(t, a_failing_statement_leaves_all_tables);
     tcase_add_test(t, packages_of_the_user);
     tcase_add_test(t, modules_that_go_wrong);
+    tcase_add_test(t, a_module_that_fails_leaves_nothing);
     suite_add_tcase(s, t);
     t = tcase_create("library");
     tcase_add_checked_fixture(t, setup, teardown);

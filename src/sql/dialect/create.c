@@ -1,5 +1,6 @@
-/* CREATE PERFETTO TABLE, VIEW, MACRO, INDEX; DROP PERFETTO INDEX. */
-#include "sql/dialect/exec.h"
+/* CREATE PERFETTO TABLE, VIEW, MACRO. */
+#include "sql/dialect/replace.h"
+#include "sql/dialect/undo.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -7,45 +8,6 @@
 static char *name_of(const struct sql_token *t)
 {
     return token_name(t->text, t->len);
-}
-
-/* Runs SQLite text made from a format with %w names. */
-static int run_sql(struct exec *x, const char *fmt, const char *name)
-{
-    char *sql = sqlite3_mprintf(fmt, name);
-    if (!sql)
-        return error_set(x->err, -MRD_ENOMEM, "out of memory");
-    int rc = sqlite3_exec(engine_db(x->d->e), sql, NULL, NULL, NULL);
-    if (rc)
-        engine_sqlite_error(x->d->e, rc, x->err);
-    sqlite3_free(sql);
-    return rc ? exec_fail_offset(x, x->p, x->n, -1) : 0;
-}
-
-/* What kind of thing has this name: 't' a table, 'v' a view, 0 nothing. */
-static char what_is(struct exec *x, const char *name)
-{
-    sqlite3_stmt *stmt = NULL;
-    char kind = 0;
-    if (sqlite3_prepare_v2(engine_db(x->d->e), "SELECT type FROM sqlite_master WHERE name = ?1 COLLATE NOCASE", -1,
-                           &stmt, NULL) == SQLITE_OK) {
-        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-        if (sqlite3_step(stmt) == SQLITE_ROW)
-            kind = (char)sqlite3_column_text(stmt, 0)[0];
-    }
-    sqlite3_finalize(stmt);
-    return kind;
-}
-
-/* Before a table or view is made: an old one of the name goes when `replace`, else it is an error. */
-static int make_room(struct exec *x, const struct parsed *p, const char *name)
-{
-    char kind = what_is(x, name);
-    if (!kind)
-        return 0;
-    if (!p->replace)
-        return exec_fail(x, p->name, "%s %s already exists", kind == 'v' ? "view" : "table", name);
-    return run_sql(x, kind == 'v' ? "DROP VIEW \"%w\"" : "DROP TABLE \"%w\"", name);
 }
 
 int exec_check_columns(struct exec *x, sqlite3_stmt *stmt, const struct parsed_fields *columns, bool ordered,
@@ -144,7 +106,7 @@ int exec_table(struct exec *x, const struct parsed *p)
         if (rc == 0)
             rc = types && names ? declared_types(x, p, stmt, types) : -MRD_ENOMEM;
     }
-    if (rc == 0 && !p->replace && what_is(x, name))
+    if (rc == 0 && !p->replace && object_kind(x, name))
         rc = exec_fail(x, p->name, "table %s already exists", name);
     if (rc == 0) {
         for (int i = 0; names && i < n; i++)
@@ -155,13 +117,15 @@ int exec_table(struct exec *x, const struct parsed *p)
             rc = exec_fail_offset(x, x->p, x->n, -1);
     }
     sqlite3_finalize(stmt);
-    if (rc == 0)
-        rc = make_room(x, p, name);
-    if (rc == 0) {
+    struct replaced old = {0};
+    if (rc == 0 && (rc = replaced_take(x, p, name, &old)) == 0) {
         rc = engine_add_table(x->d->e, name, t, x->err);
         t = NULL;
         if (rc)
             rc = exec_fail_offset(x, x->p, x->n, -1);
+        if (rc == 0 && !old.sql)
+            rc = undo_note(x, UNDO_TABLE, name, 0);
+        rc = replaced_settle(x, &old, rc);
     }
     runtime_table_unref(t);
     mem_free(types);
@@ -171,6 +135,37 @@ int exec_table(struct exec *x, const struct parsed *p)
 }
 
 /* ---- views ---- */
+
+/* A view that is put in the place of what it reads would read itself: SQLite notices only when it is used. */
+static int check_not_circular(struct exec *x, const char *name)
+{
+    sqlite3_stmt *stmt = NULL;
+    char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", name);
+    int rc = sql ? sqlite3_prepare_v2(engine_db(x->d->e), sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    sqlite3_finalize(stmt);
+    if (rc == 0)
+        return 0;
+    engine_sqlite_error(x->d->e, rc, x->err);
+    return exec_fail_offset(x, x->p, x->n, -1);
+}
+
+static int make_view(struct exec *x, const struct sql_tokens *text, const char *name, bool replaces)
+{
+    sqlite3_stmt *stmt;
+    int rc = exec_prepare(x, text->p, text->n, &stmt, NULL);
+    if (rc)
+        return rc;
+    rc = engine_step(x->d->e, stmt, x->err);
+    sqlite3_finalize(stmt);
+    if (rc < 0)
+        return exec_fail_offset(x, x->p, x->n, -1);
+    if (!replaces)
+        return undo_note(x, UNDO_VIEW, name, 0);
+    if ((rc = check_not_circular(x, name)) != 0)
+        undo_make(x->d, UNDO_VIEW, name, 0);
+    return rc;
+}
 
 int exec_view(struct exec *x, const struct parsed *p)
 {
@@ -193,16 +188,9 @@ int exec_view(struct exec *x, const struct parsed *p)
     if (rc == 0 && p->has_columns)
         rc = exec_check_columns(x, stmt, &p->columns, false, p->name);
     sqlite3_finalize(stmt);
-    if (rc == 0)
-        rc = make_room(x, p, name);
-    if (rc == 0)
-        rc = exec_prepare(x, text.p, text.n, &stmt, NULL);
-    if (rc == 0) {
-        rc = engine_step(x->d->e, stmt, x->err);
-        sqlite3_finalize(stmt);
-        if (rc < 0)
-            rc = exec_fail_offset(x, x->p, x->n, -1);
-    }
+    struct replaced old = {0};
+    if (rc == 0 && (rc = replaced_take(x, p, name, &old)) == 0)
+        rc = replaced_settle(x, &old, make_view(x, &text, name, old.sql != NULL));
     sql_tokens_free(&text);
     mem_free(name);
     return rc;
@@ -231,106 +219,14 @@ int exec_macro(struct exec *x, const struct parsed *p)
     }
     sql_tokens_trim(&body, &n);
     char *text = sql_tokens_join(&x->run->arena, body, n, &len);
-    if (rc == 0 && !p->replace && macro_find(&x->d->macros, name, strlen(name)))
+    bool replaces = macro_find(&x->d->macros, name, strlen(name)) != NULL;
+    if (rc == 0 && !p->replace && replaces)
         rc = exec_fail(x, p->name, "Macro \"%s\" already exists; CREATE OR REPLACE would replace it", name);
     if (rc == 0 && (!text || !macro_define(&x->d->macros, name, params, p->args.n, slice_of(text, len))))
         rc = error_set(x->err, -MRD_ENOMEM, "out of memory");
+    if (rc == 0 && !replaces)
+        rc = undo_note(x, UNDO_MACRO, name, 0);
     mem_free(name);
     mem_free(params);
-    return rc;
-}
-
-/* ---- indexes ---- */
-
-static struct sql_index *find_index(struct dialect *d, const char *name)
-{
-    for (size_t i = 0; i < d->indexes.n; i++)
-        if (strcasecmp(d->indexes.p[i].name, name) == 0)
-            return &d->indexes.p[i];
-    return NULL;
-}
-
-static void remove_index(struct dialect *d, struct sql_index *i)
-{
-    engine_drop_index(d->e, i->name, i->table);
-    mem_free(i->name);
-    mem_free(i->table);
-    *i = *vec_last(&d->indexes);
-    d->indexes.n--;
-}
-
-enum { INDEX_MAX_COLUMNS = 12 };
-
-static bool has_column(const struct table *t, const char *name)
-{
-    for (uint32_t i = 0; i < t->def->n_columns; i++)
-        if (strcasecmp(t->def->columns[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* The index itself; the first error of a column points at it. */
-static int make_index(struct exec *x, const struct parsed *p, const char *name, const char *on)
-{
-    char *columns[INDEX_MAX_COLUMNS] = {0};
-    int rc = 0;
-    if (p->args.n > INDEX_MAX_COLUMNS)
-        return exec_fail(x, p->args.p[INDEX_MAX_COLUMNS].name, "CREATE PERFETTO INDEX: more than %d columns",
-                         INDEX_MAX_COLUMNS);
-    for (size_t i = 0; rc == 0 && i < p->args.n; i++) {
-        columns[i] = name_of(p->args.p[i].name);
-        rc = columns[i] ? 0 : error_set(x->err, -MRD_ENOMEM, "out of memory");
-        if (rc == 0 && !has_column(engine_find_table(x->d->e, on), columns[i]))
-            rc =
-                exec_fail(x, p->args.p[i].name, "CREATE PERFETTO INDEX: table '%s' has no column '%s'", on, columns[i]);
-    }
-    if (rc == 0 && (rc = engine_add_index(x->d->e, name, on, (const char *const *)columns, p->args.n, x->err)) != 0)
-        rc = exec_fail_offset(x, x->p, x->n, -1);
-    for (size_t i = 0; i < p->args.n; i++)
-        mem_free(columns[i]);
-    return rc;
-}
-
-static int add_index(struct exec *x, const struct parsed *p, const char *name, const char *on)
-{
-    if (!engine_find_table(x->d->e, on))
-        return exec_fail(x, p->on, "CREATE PERFETTO INDEX: table '%s' not found", on);
-    struct sql_index *old = find_index(x->d, name);
-    if (old && !p->replace)
-        return exec_fail(x, p->name, "CREATE PERFETTO INDEX: index '%s' already exists", name);
-    if (old)
-        remove_index(x->d, old);
-    int rc = make_index(x, p, name, on);
-    if (rc)
-        return rc;
-    struct sql_index made = {mem_strdup(name), mem_strdup(on)};
-    if (made.name && made.table && vec_push(&x->d->indexes, made))
-        return 0;
-    mem_free(made.name);
-    mem_free(made.table);
-    engine_drop_index(x->d->e, name, on);
-    return error_set(x->err, -MRD_ENOMEM, "out of memory");
-}
-
-int exec_index(struct exec *x, const struct parsed *p)
-{
-    char *name = name_of(p->name), *on = name_of(p->on);
-    int rc = name && on ? add_index(x, p, name, on) : error_set(x->err, -MRD_ENOMEM, "out of memory");
-    mem_free(name);
-    mem_free(on);
-    return rc;
-}
-
-int exec_drop_index(struct exec *x, const struct parsed *p)
-{
-    char *name = name_of(p->name), *on = name_of(p->on);
-    struct sql_index *index = name && on ? find_index(x->d, name) : NULL;
-    int rc = 0;
-    if (!index || strcasecmp(index->table, on) != 0)
-        rc = exec_fail(x, p->name, "DROP PERFETTO INDEX: no index '%s' on table '%s'", name ? name : "", on ? on : "");
-    else
-        remove_index(x->d, index);
-    mem_free(name);
-    mem_free(on);
     return rc;
 }

@@ -1,8 +1,10 @@
 /* The front end's loop: one statement at a time from text to SQLite, with tracebacks. */
 #include "sql/dialect/exec.h"
 #include "sql/dialect/ordered.h"
+#include "sql/dialect/undo.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 static struct text_run *run_new(const struct sql_frame *frame)
 {
@@ -169,9 +171,18 @@ static bool is_void_row(sqlite3_stmt *stmt)
            (name && strcmp(name, "suppress_query_output") == 0);
 }
 
+static bool is_create(const struct exec *x)
+{
+    size_t i = 0;
+    while (i < x->n && token_is_blank(x->p[i].kind))
+        i++;
+    return i < x->n && x->p[i].len == 6 && strncasecmp(x->p[i].text, "CREATE", 6) == 0;
+}
+
 static int step_to_end(struct exec *x, const char *silent)
 {
-    bool complained = false;
+    bool complained = false, noted = x->d->include_depth > 0 && is_create(x);
+    int64_t before = noted ? undo_before(x) : 0;
     int rc;
     while ((rc = engine_step(x->d->e, x->stmt, x->err)) == 1)
         if (silent && !complained && !is_void_row(x->stmt)) {
@@ -183,7 +194,7 @@ static int step_to_end(struct exec *x, const char *silent)
     else if (rc < 0)
         rc = explain_step(x->d, x->run, x->err);
     sqlite3_finalize(x->stmt);
-    return rc;
+    return rc == 0 && noted ? undo_after(x, before) : rc;
 }
 
 int dialect_run_frame(struct dialect *d, const struct sql_frame *frame, const char *silent, struct error *err)
@@ -287,6 +298,7 @@ static void dialect_destroy(void *ctx)
     vec_free(&d->tables);
     vec_free(&d->indexes);
     vec_free(&d->delegates);
+    vec_free(&d->undo);
     macro_table_free(&d->macros);
     module_registry_free(&d->modules);
     mem_free(d);

@@ -39,6 +39,14 @@ struct sql_index {
     char *table;
 };
 
+/* A thing that a module has made (undo.h). */
+enum undo_kind { UNDO_TABLE, UNDO_VIEW, UNDO_FUNCTION, UNDO_MACRO, UNDO_INDEX };
+struct undo {
+    char *name;
+    enum undo_kind kind;
+    int n_args; /* of a function */
+};
+
 /* One text that is being run statement by statement. */
 struct text_run {
     int refs;
@@ -62,6 +70,8 @@ struct dialect {
     indexes;
     VEC(struct engine_function *)
     delegates; /* aliases of built-in functions */
+    VEC(struct undo)
+    undo; /* of the modules that are running */
     struct text_run *run;
     int include_depth;
     int function_depth;
@@ -102,6 +112,10 @@ int exec_macro(struct exec *x, const struct parsed *p);
 int exec_index(struct exec *x, const struct parsed *p);
 int exec_drop_index(struct exec *x, const struct parsed *p);
 int exec_include(struct exec *x, const struct parsed *p);
+
+/* Takes a scalar function (or alias), an index away again. Nothing when there is none, or when it is in use. */
+void exec_forget_function(struct dialect *d, const char *name, int n_args);
+void exec_forget_index(struct dialect *d, const char *name);
 
 /* The table-function half of exec_function(). */
 int exec_table_function(struct exec *x, const struct parsed *p, const char *name);

@@ -1,5 +1,5 @@
 /* INCLUDE PERFETTO MODULE: names and wildcards to modules, each run once. */
-#include "sql/dialect/exec.h"
+#include "sql/dialect/undo.h"
 
 #include <stdio.h>
 
@@ -49,9 +49,14 @@ static int include_module(struct dialect *d, struct sql_module *m, const struct 
     if (!err)
         err = &local;
     m->state = MODULE_RUNNING;
+    size_t mark = undo_mark(d);
     d->include_depth++;
     int rc = dialect_run_frame(d, &frame, "INCLUDE: Included module returning values.", err);
     d->include_depth--;
+    if (rc)
+        undo_back_to(d, mark);
+    else
+        undo_keep(d, mark);
     m->state = rc ? MODULE_FAILED : MODULE_DONE;
     if (rc == -MRD_ECANCELLED || rc == -MRD_ENOMEM)
         m->state = MODULE_NEW; /* not the module's fault */

@@ -57,6 +57,16 @@ bool macro_define(struct macro_table *t, const char *name, const struct slice *p
     return false;
 }
 
+void macro_forget(struct macro_table *t, const char *name)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcasecmp(t->p[i]->name, name) == 0) {
+            macro_free(t->p[i]);
+            t->p[i] = t->p[--t->n];
+            return;
+        }
+}
+
 void macro_table_free(struct macro_table *t)
 {
     for (size_t i = 0; i < t->n; i++)

@@ -31,6 +31,7 @@ struct macro *macro_find(const struct macro_table *t, const char *name, size_t l
 /* Makes a macro, or replaces the body of one of that name. False when out of memory. */
 bool macro_define(struct macro_table *t, const char *name, const struct slice *params, size_t n_params,
                   struct slice body);
+void macro_forget(struct macro_table *t, const char *name);
 void macro_table_free(struct macro_table *t);
 
 /* What went wrong, and where: a token of the text, with its frames. */

@@ -82,6 +82,32 @@ int module_registry_init(struct module_registry *r, struct error *err)
     return 0;
 }
 
+/* Copies the texts into *p, sorted by name. */
+static int make_package(struct sql_package *p, const char *package, const struct module_text *texts, size_t n,
+                        struct error *err)
+{
+    *p = (struct sql_package){.name = mem_strdup(package)};
+    bool whole = p->name != NULL;
+    for (size_t i = 0; i < n && whole; i++) {
+        struct sql_module m = {.name = mem_strdup(texts[i].name),
+                               .owned = mem_strndup((const char *)texts[i].text.p, texts[i].text.len),
+                               .len = texts[i].text.len};
+        m.text = m.owned;
+        whole = m.name && m.owned && vec_push(&p->modules, m);
+        if (!whole)
+            module_free(&m);
+    }
+    if (!whole)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    if (p->modules.n)
+        qsort(p->modules.p, p->modules.n, sizeof *p->modules.p, compare_modules);
+    for (size_t i = 1; i < p->modules.n; i++)
+        if (strcmp(p->modules.p[i - 1].name, p->modules.p[i].name) == 0)
+            return error_set(err, -MRD_EINVALID, "SQL package '%s' has two modules named '%s'", package,
+                             p->modules.p[i].name);
+    return 0;
+}
+
 int module_registry_add(struct module_registry *r, const char *package, const struct module_text *texts, size_t n,
                         bool override, struct error *err)
 {
@@ -89,34 +115,31 @@ int module_registry_add(struct module_registry *r, const char *package, const st
         if (!starts_with_parts(texts[i].name, package) || strlen(texts[i].name) == strlen(package))
             return error_set(err, -MRD_EINVALID, "SQL module '%s' does not belong to package '%s'", texts[i].name,
                              package);
+    for (size_t i = 0; i < r->packages.n && !override; i++) {
+        const char *other = r->packages.p[i].name;
+        if (starts_with_parts(other, package) || starts_with_parts(package, other))
+            return error_set(err, -MRD_EEXISTS,
+                             "SQL package '%s' clashes with package '%s', which is there already; choose another name "
+                             "or override it",
+                             package, other);
+    }
+    struct sql_package made;
+    int rc = make_package(&made, package, texts, n, err);
+    if (rc == 0 && !vec_reserve(&r->packages, r->packages.n + 1))
+        rc = error_set(err, -MRD_ENOMEM, "out of memory");
+    if (rc) {
+        package_free(&made);
+        return rc;
+    }
     for (size_t i = r->packages.n; i-- > 0;) {
         struct sql_package *p = &r->packages.p[i];
         if (!starts_with_parts(p->name, package) && !starts_with_parts(package, p->name))
             continue;
-        if (!override)
-            return error_set(err, -MRD_EEXISTS,
-                             "SQL package '%s' clashes with package '%s', which is there already; choose another name "
-                             "or override it",
-                             package, p->name);
         package_free(p);
         memmove(p, p + 1, (r->packages.n - i - 1) * sizeof *p);
         r->packages.n--;
     }
-    struct sql_package *p = add_package(r, package);
-    for (size_t i = 0; p && i < n; i++) {
-        struct sql_module m = {.name = mem_strdup(texts[i].name),
-                               .owned = mem_strndup((const char *)texts[i].text.p, texts[i].text.len),
-                               .len = texts[i].text.len};
-        m.text = m.owned;
-        if (!m.name || !m.owned || !vec_push(&p->modules, m)) {
-            module_free(&m);
-            p = NULL;
-        }
-    }
-    if (!p)
-        return error_set(err, -MRD_ENOMEM, "out of memory");
-    if (p->modules.n)
-        qsort(p->modules.p, p->modules.n, sizeof *p->modules.p, compare_modules);
+    vec_push(&r->packages, made);
     return 0;
 }
 

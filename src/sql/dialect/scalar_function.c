@@ -1,6 +1,7 @@
 /* CREATE PERFETTO FUNCTION … RETURNS TYPE: scalar functions whose body is a SELECT, and aliases of built-in ones. */
 #include "sql/dialect/exec.h"
 #include "sql/dialect/pointer.h"
+#include "sql/dialect/undo.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -13,6 +14,14 @@ static struct sql_function *find_scalar(struct dialect *d, const char *name, siz
     return NULL;
 }
 
+static struct engine_function *find_alias(struct dialect *d, const char *name, int n_args)
+{
+    for (size_t i = 0; i < d->delegates.n; i++)
+        if (strcasecmp(d->delegates.p[i]->name, name) == 0 && d->delegates.p[i]->n_args == n_args)
+            return d->delegates.p[i];
+    return NULL;
+}
+
 /* ---- a call ---- */
 
 static void result_error(sqlite3_context *ctx, const char *fmt, const char *name, const char *text)
@@ -20,6 +29,18 @@ static void result_error(sqlite3_context *ctx, const char *fmt, const char *name
     char *m = sqlite3_mprintf(fmt, name, text);
     sqlite3_result_error(ctx, m ? m : "out of memory", -1);
     sqlite3_free(m);
+}
+
+/* An error that came up through calls of the function itself has its name already. */
+static void body_error(sqlite3_context *ctx, const struct sql_function *f)
+{
+    const char *text = sqlite3_errmsg(engine_db(f->d->e));
+    size_t len = strlen(f->name);
+    bool named = strncasecmp(text, f->name, len) == 0 && strncmp(text + len, ": ", 2) == 0;
+    if (named || f->d->function_depth > 1) /* in a chain of calls the innermost name is enough */
+        sqlite3_result_error(ctx, text, -1);
+    else
+        result_error(ctx, "%s: %s", f->name, text);
 }
 
 static bool bind_arguments(sqlite3_context *ctx, struct sql_function *f, sqlite3_stmt *stmt, int argc,
@@ -52,11 +73,7 @@ static void run_body(sqlite3_context *ctx, struct sql_function *f, sqlite3_stmt 
         return;
     }
     if (rc != SQLITE_ROW) {
-        /* in a chain of calls the innermost name is enough */
-        if (f->d->function_depth > 1)
-            sqlite3_result_error(ctx, sqlite3_errmsg(engine_db(f->d->e)), -1);
-        else
-            result_error(ctx, "%s: %s", f->name, sqlite3_errmsg(engine_db(f->d->e)));
+        body_error(ctx, f);
         return;
     }
     sqlite3_value *v = sqlite3_column_value(stmt, 0);
@@ -70,7 +87,7 @@ static void run_body(sqlite3_context *ctx, struct sql_function *f, sqlite3_stmt 
     if (rc == SQLITE_ROW)
         result_error(ctx, "%s: %s", f->name, "multiple values were returned when executing function body");
     else if (rc != SQLITE_DONE)
-        result_error(ctx, "%s: %s", f->name, sqlite3_errmsg(engine_db(f->d->e)));
+        body_error(ctx, f);
     else if (kept && vec_push(&f->results, kept)) {
         kept = NULL;
         u64map_set(&f->memo, *memo_key, f->results.n);
@@ -130,37 +147,103 @@ static int check_body(struct exec *x, const struct parsed *p, struct sql_functio
     return 0;
 }
 
+/* ---- aliases ---- */
+
+static void free_alias(struct dialect *d, struct engine_function *alias)
+{
+    engine_forget_function(d->e, alias);
+    for (size_t i = 0; i < d->delegates.n; i++)
+        if (d->delegates.p[i] == alias) {
+            d->delegates.p[i] = *vec_last(&d->delegates);
+            d->delegates.n--;
+            break;
+        }
+    mem_free((char *)(uintptr_t)alias->name);
+    mem_free(alias);
+}
+
+/* SQLite does not call it any more. */
+static void free_scalar(struct dialect *d, struct sql_function *f)
+{
+    for (size_t i = 0; i < d->scalars.n; i++)
+        if (d->scalars.p[i] == f) {
+            d->scalars.p[i] = *vec_last(&d->scalars);
+            d->scalars.n--;
+            break;
+        }
+    sql_function_free(f);
+}
+
+void exec_forget_function(struct dialect *d, const char *name, int n_args)
+{
+    struct sql_function *f = n_args < 0 ? NULL : find_scalar(d, name, (size_t)n_args);
+    struct engine_function *alias = find_alias(d, name, n_args);
+    if (!f && !alias)
+        return;
+    if (sqlite3_create_function_v2(engine_db(d->e), name, n_args, SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL))
+        return; /* a statement that is open calls it */
+    if (f)
+        free_scalar(d, f);
+    if (alias)
+        free_alias(d, alias);
+}
+
+/* The built-in function that a name with so many arguments stands for. */
+static const struct engine_function *find_builtin(struct dialect *d, const char *name, int n_args)
+{
+    const struct engine_function *f = engine_find_function(d->e, name, n_args);
+    return f || n_args < 0 ? f : engine_find_function(d->e, name, -1);
+}
+
+static int make_alias(struct exec *x, const struct engine_function *of, const char *name, int n_args)
+{
+    struct dialect *d = x->d;
+    struct engine_function *old = find_alias(d, name, n_args);
+    struct sql_function *scalar = n_args < 0 ? NULL : find_scalar(d, name, (size_t)n_args);
+    struct engine_function *alias = mem_alloc(sizeof *alias);
+    if (alias)
+        *alias = *of;
+    if (!alias || !(alias->name = mem_strdup(name)) || !vec_push(&d->delegates, alias)) {
+        if (alias)
+            mem_free((char *)(uintptr_t)alias->name);
+        mem_free(alias);
+        return error_set(x->err, -MRD_ENOMEM, "out of memory");
+    }
+    alias->n_args = n_args;
+    if (engine_register_functions(d->e, alias, 1, x->err)) {
+        free_alias(d, alias);
+        return exec_fail_offset(x, x->p, x->n, -1);
+    }
+    if (old)
+        free_alias(d, old);
+    if (scalar)
+        free_scalar(d, scalar);
+    return old || scalar ? 0 : undo_note(x, UNDO_FUNCTION, name, n_args);
+}
+
 static int delegate(struct exec *x, const struct parsed *p, const char *name)
 {
+    struct dialect *d = x->d;
     char *target = token_name(p->on->text, p->on->len);
     bool variadic = p->args.n && p->args.p[p->args.n - 1].variadic;
-    int n_args = variadic ? -1 : (int)p->args.n, rc = 0;
-    const struct engine_function *of = target ? engine_find_function(x->d->e, target, n_args) : NULL;
-    if (!of && target && !variadic)
-        of = engine_find_function(x->d->e, target, -1);
+    int n_args = variadic ? -1 : (int)p->args.n, rc;
+    const struct engine_function *of = target ? find_builtin(d, target, n_args) : NULL;
+    bool ours = find_alias(d, name, n_args) || (!variadic && find_scalar(d, name, p->args.n));
+    const struct engine_function *builtin = ours ? NULL : find_builtin(d, name, n_args);
     if (!of)
         rc = exec_fail(x, p->on, "no intrinsic function '%s' with %zu arguments to delegate to", target ? target : "",
                        p->args.n);
-    struct engine_function *alias = rc == 0 ? mem_alloc(sizeof *alias) : NULL;
-    if (alias) {
-        *alias = *of;
-        alias->name = mem_strdup(name);
-        alias->n_args = n_args;
-        if (alias->name && vec_push(&x->d->delegates, alias)) {
-            rc = engine_register_functions(x->d->e, alias, 1, x->err);
-            if (rc)
-                rc = exec_fail_offset(x, x->p, x->n, -1);
-        } else {
-            mem_free((char *)(uintptr_t)alias->name);
-            mem_free(alias);
-            alias = NULL;
-        }
-    }
-    if (rc == 0 && !alias)
-        rc = error_set(x->err, -MRD_ENOMEM, "out of memory");
+    else if (ours && !p->replace)
+        rc = exec_fail(x, p->name, "function '%s' already exists; CREATE OR REPLACE would replace it", name);
+    else if (builtin && (builtin->scalar != of->scalar || builtin->step != of->step))
+        rc = exec_fail(x, p->name, "cannot redefine built-in function '%s'", name);
+    else
+        rc = builtin ? 0 : make_alias(x, of, name, n_args);
     mem_free(target);
     return rc;
 }
+
+/* ---- functions with a body ---- */
 
 /* Puts the description of `from` into the function that SQLite knows. */
 static void move_into(struct sql_function *f, struct sql_function *from)
@@ -183,9 +266,10 @@ static int create_scalar(struct exec *x, const struct parsed *p, struct sql_func
 {
     struct dialect *d = x->d;
     struct sql_function *old = find_scalar(d, f->name, f->params.n);
-    if (!old && (engine_find_function(d->e, f->name, (int)f->params.n) || engine_find_function(d->e, f->name, -1)))
+    struct engine_function *alias = find_alias(d, f->name, (int)f->params.n);
+    if (!old && !alias && find_builtin(d, f->name, (int)f->params.n))
         return exec_fail(x, p->name, "cannot redefine built-in function '%s'", f->name);
-    if (old && !p->replace)
+    if ((old || alias) && !p->replace)
         return exec_fail(x, p->name, "function '%s' already exists; CREATE OR REPLACE would replace it", f->name);
     if (old) {
         int rc = check_body(x, p, f);
@@ -193,20 +277,28 @@ static int create_scalar(struct exec *x, const struct parsed *p, struct sql_func
             move_into(old, f);
         return rc ? rc : 1;
     }
+    int rc = alias ? check_body(x, p, f) : 0;
+    if (rc)
+        return rc;
     /* known before its body is prepared, so that it may call itself */
-    int rc =
-        sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8, f, call, NULL, NULL, NULL);
+    rc = sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8, f, call, NULL, NULL, NULL);
     if (rc) {
         engine_sqlite_error(d->e, rc, x->err);
         return exec_fail_offset(x, x->p, x->n, -1);
     }
-    rc = check_body(x, p, f);
+    rc = alias ? 0 : check_body(x, p, f);
+    if (rc == 0 && !alias)
+        rc = undo_note(x, UNDO_FUNCTION, f->name, (int)f->params.n);
     if (rc == 0 && !vec_push(&d->scalars, f))
         rc = error_set(x->err, -MRD_ENOMEM, "out of memory");
-    if (rc)
+    if (rc) {
         sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8, NULL, NULL, NULL, NULL,
                                    NULL);
-    return rc ? rc : 1;
+        return rc;
+    }
+    if (alias)
+        free_alias(d, alias);
+    return 1;
 }
 
 int exec_function(struct exec *x, const struct parsed *p)

@@ -6,6 +6,8 @@
  * xFilter gets: 'a' + number of the argument. */
 #include "sql/dialect/exec.h"
 #include "sql/dialect/pointer.h"
+#include "sql/dialect/replace.h"
+#include "sql/dialect/undo.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -254,29 +256,29 @@ static int create_table(struct exec *x, const struct parsed *p, struct sql_funct
     sqlite3_finalize(stmt);
     if (rc)
         return rc;
-    struct sql_function *old = find_table(d, f->name);
-    if (old && !p->replace)
+    bool ours = find_table(d, f->name) != NULL;
+    if (ours && !p->replace)
         return exec_fail(x, p->name, "function '%s' already exists; CREATE OR REPLACE would replace it", f->name);
-    char *sql = old ? sqlite3_mprintf("DROP TABLE \"%w\"", f->name) : NULL;
-    rc = sql ? sqlite3_exec(engine_db(d->e), sql, NULL, NULL, NULL) : 0; /* frees `old` */
-    sqlite3_free(sql);
-    if (rc) {
-        engine_sqlite_error(d->e, rc, x->err);
-        return exec_fail_offset(x, x->p, x->n, -1);
-    }
+    if (!ours && object_kind(x, f->name))
+        return exec_fail(x, p->name, "a table or view of the name '%s' already exists", f->name);
+    struct replaced old;
+    if ((rc = ours ? 0 : undo_note(x, UNDO_TABLE, f->name, 0)) != 0 || (rc = replaced_take(x, p, f->name, &old)) != 0)
+        return rc;
     if (!vec_push(&d->tables, f))
-        return error_set(x->err, -MRD_ENOMEM, "out of memory");
-    sql = sqlite3_mprintf("CREATE VIRTUAL TABLE \"%w\" USING runtime_table_function", f->name);
-    rc = sql ? sqlite3_exec(engine_db(d->e), sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+        return replaced_settle(x, &old, error_set(x->err, -MRD_ENOMEM, "out of memory"));
+    char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE \"%w\" USING runtime_table_function", f->name);
+    int made = sql ? sqlite3_exec(engine_db(d->e), sql, NULL, NULL, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
-    if (rc == 0)
-        return 0;
+    if (made == SQLITE_OK)
+        return replaced_settle(x, &old, 0);
     for (size_t i = 0; i < d->tables.n; i++)
-        if (d->tables.p[i] == f)
+        if (d->tables.p[i] == f) {
             d->tables.p[i] = *vec_last(&d->tables);
-    d->tables.n--;
-    engine_sqlite_error(d->e, rc, x->err);
-    return exec_fail_offset(x, p->name, 1, 0);
+            d->tables.n--;
+            break;
+        }
+    engine_sqlite_error(d->e, made, x->err);
+    return replaced_settle(x, &old, exec_fail_offset(x, p->name, 1, 0));
 }
 
 int exec_table_function(struct exec *x, const struct parsed *p, const char *name)

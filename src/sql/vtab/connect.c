@@ -52,6 +52,7 @@ static void source_free(struct vtab_source *src)
 {
     if (!src)
         return;
+    named_index_free(src);
     runtime_table_unref(src->runtime);
     mem_free(src);
 }
@@ -66,7 +67,6 @@ static void vtab_free(struct vtab *v)
     if (!v)
         return;
     index_drop_all(v);
-    named_index_free(v);
     mem_free(v->indexes);
     mem_free(v->scanned);
     mem_free(v->columns.at);
@@ -177,29 +177,106 @@ int vtab_register_function(struct engine *e, const struct engine_table_function 
 
 /* ---- runtime tables: created by CREATE VIRTUAL TABLE ... USING __intrinsic_dataframe ---- */
 
+static struct engine_runtime *find_runtime(const struct engine *e, const char *name)
+{
+    for (size_t i = e->runtime.n; i-- > 0;)
+        if (sqlite3_stricmp(e->runtime.p[i].name, name) == 0)
+            return &e->runtime.p[i];
+    return NULL;
+}
+
+bool vtab_is_runtime(const struct engine *e, const char *name)
+{
+    return find_runtime(e, name) != NULL;
+}
+
+static void remove_runtime(struct engine *e, struct engine_runtime *r)
+{
+    source_free(r->source);
+    mem_free(r->name);
+    *r = *vec_last(&e->runtime);
+    e->runtime.n--;
+}
+
+void vtab_free_runtime(struct engine *e)
+{
+    while (e->runtime.n)
+        remove_runtime(e, vec_last(&e->runtime));
+    vec_free(&e->runtime);
+}
+
+static const char missing_runtime[] = "__intrinsic_dataframe: tables are made by CREATE PERFETTO TABLE";
+
+/* SQLite takes all virtual tables down when a statement that changes the schema fails; their rows are still here. */
+static int connect_runtime(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out,
+                           char **message)
+{
+    struct engine_runtime *r = argc > 2 ? find_runtime(client, argv[2]) : NULL;
+    if (r)
+        return connect_source(db, r->source, r->name, false, out);
+    *message = sqlite3_mprintf("%s", missing_runtime);
+    return SQLITE_ERROR;
+}
+
 static int create_runtime(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out,
                           char **message)
 {
     struct engine *e = client;
-    const char *name = argc > 2 ? argv[2] : "";
-    if (!e->pending.t || strcmp(e->pending.name, name) != 0) {
-        *message = sqlite3_mprintf("__intrinsic_dataframe: tables are made by CREATE PERFETTO TABLE");
+    if (!e->pending.t || argc < 3 || strcmp(e->pending.name, argv[2]) != 0) {
+        *message = sqlite3_mprintf("%s", missing_runtime);
         return SQLITE_ERROR;
     }
-    struct vtab_source *src = source_new(e, &e->pending.t->def);
-    if (!src)
+    struct engine_runtime r = {mem_strdup(argv[2]), source_new(e, &e->pending.t->def)};
+    if (!r.name || !r.source || !vec_push(&e->runtime, r)) {
+        mem_free(r.name);
+        source_free(r.source);
         return SQLITE_NOMEM;
-    src->runtime = runtime_table_ref(e->pending.t);
-    src->table = &src->runtime->table;
-    src->auto_id = true;
-    int rc = connect_source(db, src, name, true, out);
-    if (rc != SQLITE_OK)
-        source_free(src);
+    }
+    r.source->runtime = runtime_table_ref(e->pending.t);
+    r.source->table = &r.source->runtime->table;
+    r.source->auto_id = true;
+    int rc = connect_source(db, r.source, r.name, false, out);
+    if (rc != SQLITE_OK) {
+        *message = sqlite3_mprintf("%s", sqlite3_errmsg(db));
+        remove_runtime(e, vec_last(&e->runtime));
+    }
     return rc;
 }
 
-static const sqlite3_module runtime_module = {
-    .iVersion = 0, .xCreate = create_runtime, .xConnect = create_runtime, .xDestroy = disconnect, GENERIC_METHODS};
+static int destroy_runtime(sqlite3_vtab *base)
+{
+    struct engine *e = ((struct vtab *)base)->engine;
+    struct vtab_source *src = ((struct vtab *)base)->source;
+    disconnect(base);
+    for (size_t i = 0; i < e->runtime.n; i++)
+        if (e->runtime.p[i].source == src) {
+            remove_runtime(e, &e->runtime.p[i]);
+            break;
+        }
+    return SQLITE_OK;
+}
+
+static int rename_runtime(sqlite3_vtab *base, const char *name)
+{
+    struct vtab *v = (struct vtab *)base;
+    char *copy = mem_strdup(name);
+    if (!copy)
+        return SQLITE_NOMEM;
+    engine_forget(v->engine, v);
+    for (size_t i = 0; i < v->engine->runtime.n; i++)
+        if (v->engine->runtime.p[i].source == v->source) {
+            mem_free(v->engine->runtime.p[i].name);
+            v->engine->runtime.p[i].name = copy;
+        }
+    return engine_know(v->engine, name, v->source->table, v) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+static const sqlite3_module runtime_module = {.iVersion = 0,
+                                              .xCreate = create_runtime,
+                                              .xConnect = connect_runtime,
+                                              .xDestroy = destroy_runtime,
+                                              .xRename = rename_runtime,
+                                              GENERIC_METHODS};
 
 int vtab_register_runtime(struct engine *e, struct error *err)
 {

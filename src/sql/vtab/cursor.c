@@ -313,8 +313,8 @@ static bool look_up(struct cursor *c, struct span s, bool *failed)
     double best_rows = s.hi - s.lo;
     struct named_match match = {0};
     index_refresh(c->v, c->t);
-    bool named =
-        c->v->named.n && named_index_find(c->v, c->t, c->tests, c->n_tests, &match) && match.n * 4.0 < best_rows;
+    bool named = c->v->source->named.n && named_index_find(c->v, c->t, c->tests, c->n_tests, &match) &&
+                 match.n * 4.0 < best_rows;
     if (named)
         best_rows = match.n * 4.0;
     uint32_t best = named && match.n < 16 ? UINT32_MAX : best_test(c, s, &best_rows);

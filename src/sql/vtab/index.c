@@ -21,7 +21,7 @@ void index_drop_all(struct vtab *v)
         if (v->scanned)
             v->scanned[i] = 0;
     }
-    named_index_forget_rows(v);
+    named_index_forget_rows(v->source);
 }
 
 /* Walks the words of a column a chunk at a time. */

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-void named_index_forget_rows(struct vtab *v)
+void named_index_forget_rows(struct vtab_source *src)
 {
-    for (size_t i = 0; i < v->named.n; i++) {
-        mem_free(v->named.p[i].rows);
-        v->named.p[i].rows = NULL;
+    for (size_t i = 0; i < src->named.n; i++) {
+        mem_free(src->named.p[i].rows);
+        src->named.p[i].rows = NULL;
     }
 }
 
@@ -20,30 +20,41 @@ static void forget(struct named_index *x)
     mem_free(x->rows);
 }
 
-void named_index_free(struct vtab *v)
+void named_index_free(struct vtab_source *src)
 {
-    for (size_t i = 0; i < v->named.n; i++)
-        forget(&v->named.p[i]);
-    vec_free(&v->named);
+    for (size_t i = 0; i < src->named.n; i++)
+        forget(&src->named.p[i]);
+    vec_free(&src->named);
 }
 
-void named_index_drop(struct vtab *v, const char *name)
+static size_t find(const struct vtab_source *src, const char *name)
 {
-    for (size_t i = 0; i < v->named.n; i++) {
-        if (sqlite3_stricmp(v->named.p[i].name, name) != 0)
-            continue;
-        forget(&v->named.p[i]);
-        v->named.p[i] = *vec_last(&v->named);
-        v->named.n--;
+    size_t i = 0;
+    while (i < src->named.n && sqlite3_stricmp(src->named.p[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+bool named_index_exists(const struct vtab_source *src, const char *name)
+{
+    return find(src, name) < src->named.n;
+}
+
+void named_index_drop(struct vtab_source *src, const char *name)
+{
+    size_t i = find(src, name);
+    if (i == src->named.n)
         return;
-    }
+    forget(&src->named.p[i]);
+    memmove(&src->named.p[i], &src->named.p[i + 1], (src->named.n - i - 1) * sizeof *src->named.p);
+    src->named.n--;
 }
 
-bool named_index_add(struct vtab *v, const char *name, const struct plan_order *columns, uint32_t n)
+bool named_index_add(struct vtab_source *src, const char *name, const struct plan_order *columns, uint32_t n)
 {
     struct named_index x = {.name = mem_strdup(name), .n_columns = n};
     memcpy(x.columns, columns, n * sizeof *columns);
-    if (x.name && vec_push(&v->named, x))
+    if (x.name && vec_push(&src->named, x))
         return true;
     forget(&x);
     return false;
@@ -118,8 +129,8 @@ bool named_index_find(struct vtab *v, const struct table *t, const struct test *
                       struct named_match *best)
 {
     *best = (struct named_match){.n = UINT32_MAX};
-    for (size_t i = 0; i < v->named.n; i++) {
-        struct named_index *x = &v->named.p[i];
+    for (size_t i = 0; i < v->source->named.n; i++) {
+        struct named_index *x = &v->source->named.p[i];
         int used[PLAN_MAX_ORDER];
         uint32_t n = usable(x, tests, n_tests, used);
         if (n == 0 || (!x->rows && !make_rows(x, t)))

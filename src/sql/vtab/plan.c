@@ -333,8 +333,8 @@ static void take_order(struct choice *c)
 /* What the indexes of CREATE PERFETTO INDEX find with the constraints on their leading columns. */
 static void estimate_named(struct choice *c)
 {
-    for (size_t i = 0; c->t && i < c->v->named.n; i++) {
-        const struct named_index *x = &c->v->named.p[i];
+    for (size_t i = 0; c->t && i < c->v->source->named.n; i++) {
+        const struct named_index *x = &c->v->source->named.p[i];
         double rows = c->t->n_rows;
         bool point = true;
         for (uint32_t k = 0; k < x->n_columns && x->columns[k].column < 64 && point; k++) {

@@ -15,7 +15,23 @@
 
 enum { VTAB_ROW = -1, VTAB_ARG = -2 }; /* argument k is VTAB_ARG - k */
 
-/* Where the rows of a SQL name come from. */
+enum { PLAN_MAX_TERMS = 60, PLAN_MAX_ORDER = 12 };
+
+struct plan_order {
+    int16_t column; /* as vtab_columns.at */
+    bool desc;
+};
+
+/* What CREATE PERFETTO INDEX made. */
+struct named_index {
+    char *name;
+    struct plan_order columns[PLAN_MAX_ORDER]; /* of the table; no doubles */
+    uint32_t n_columns;
+    uint32_t *rows; /* all rows, ordered by the columns; NULL until looked into */
+};
+
+/* Where the rows of a SQL name come from. Outlives the vtab, which SQLite takes down and connects again whenever a
+ * statement that changes the schema fails. */
 struct vtab_source {
     struct engine *engine;
     const struct table_def *def;
@@ -25,6 +41,8 @@ struct vtab_source {
     bool implicit_id;                             /* SQL column 0 is the row number, the table's columns follow */
     bool auto_id;                                 /* a hidden column _auto_id behind the table's columns */
     bool is_args;                                 /* `args`: one set on demand, or all of them */
+    VEC(struct named_index)
+    named;
 };
 
 struct vtab_columns { /* the columns of a source as SQL numbers them */
@@ -41,21 +59,6 @@ struct column_index {
     int64_t min;
 };
 
-enum { PLAN_MAX_TERMS = 60, PLAN_MAX_ORDER = 12 };
-
-struct plan_order {
-    int16_t column; /* as vtab_columns.at */
-    bool desc;
-};
-
-/* What CREATE PERFETTO INDEX made. */
-struct named_index {
-    char *name;
-    struct plan_order columns[PLAN_MAX_ORDER]; /* of the table; no doubles */
-    uint32_t n_columns;
-    uint32_t *rows; /* all rows, ordered by the columns; NULL until looked into */
-};
-
 struct vtab {
     sqlite3_vtab base;
     struct engine *engine;
@@ -66,8 +69,6 @@ struct vtab {
     uint64_t *scanned;             /* by table column: rows passed over for want of an index */
     uint32_t indexed_rows;         /* state of the table when the indexes were made */
     uint32_t indexed_generation;
-    VEC(struct named_index)
-    named;
 };
 
 /* ---- plan ---- */
@@ -180,10 +181,12 @@ struct named_match {
 };
 
 /* False when out of memory. Indexes that were made before the table grew are made anew when they are looked into. */
-bool named_index_add(struct vtab *v, const char *name, const struct plan_order *columns, uint32_t n);
-void named_index_drop(struct vtab *v, const char *name);
-void named_index_forget_rows(struct vtab *v);
-void named_index_free(struct vtab *v);
+bool named_index_add(struct vtab_source *src, const char *name, const struct plan_order *columns, uint32_t n);
+bool named_index_exists(const struct vtab_source *src, const char *name);
+/* The oldest of that name. */
+void named_index_drop(struct vtab_source *src, const char *name);
+void named_index_forget_rows(struct vtab_source *src);
+void named_index_free(struct vtab_source *src);
 /* The fewest rows that an index gives for the tests; false when none helps. */
 bool named_index_find(struct vtab *v, const struct table *t, const struct test *tests, uint32_t n_tests,
                       struct named_match *best);
@@ -219,6 +222,8 @@ int vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out);
 int vtab_register_builtin(struct engine *e, struct error *err);
 /* The module behind engine_add_table(). */
 int vtab_register_runtime(struct engine *e, struct error *err);
+bool vtab_is_runtime(const struct engine *e, const char *name);
+void vtab_free_runtime(struct engine *e); /* after SQLite has closed */
 /* Table functions, as eponymous modules. */
 int vtab_register_function(struct engine *e, const struct engine_table_function *fn, struct error *err);
 /* A table made from `select` when its name is used for the first time. */
