@@ -1,4 +1,4 @@
-/* Owns whole-file input: mapping, reading, and the read hook. */
+/* Owns whole-file input: mapping, reading, writing, and the hooks for tests. */
 #include "base/file.h"
 
 #include "base/alloc.h"
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 static file_read_fn read_hook;
+static file_write_fn write_hook;
 
 void file_set_read_hook(file_read_fn fn)
 {
@@ -26,11 +27,16 @@ ssize_t file_read(int fd, void *buf, size_t len)
     return n;
 }
 
+void file_set_write_hook(file_write_fn fn)
+{
+    write_hook = fn;
+}
+
 int file_write_all(int fd, const void *buf, size_t len, struct error *err)
 {
     const char *p = buf;
     while (len) {
-        ssize_t n = write(fd, p, len);
+        ssize_t n = write_hook ? write_hook(fd, p, len) : write(fd, p, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

@@ -1,4 +1,5 @@
-/* Files as the importer wants them: mapped whole, or read in pieces; with a hook that lets a test give short reads. */
+/* Files as the importer wants them: mapped whole, or read in pieces; and written; with hooks that let a test give short
+ * reads and full disks. */
 #ifndef MERIDIAN_BASE_FILE_H
 #define MERIDIAN_BASE_FILE_H
 
@@ -15,6 +16,10 @@ void file_set_read_hook(file_read_fn fn);
 
 /* read(2) through the hook, restarted on EINTR. */
 ssize_t file_read(int fd, void *buf, size_t len);
+
+/* Replaces write(2) for tests (a full disk, short writes); NULL restores the real one. */
+typedef ssize_t (*file_write_fn)(int fd, const void *buf, size_t len);
+void file_set_write_hook(file_write_fn fn);
 
 /* Writes everything, restarting on EINTR and short writes. */
 int file_write_all(int fd, const void *buf, size_t len, struct error *err);

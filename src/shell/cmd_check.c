@@ -1,9 +1,8 @@
 /* tp_shell check: for CI: exit 1 when a trace has lost data or shows errors. */
+#include "base/output_file.h"
 #include "shell/check.h"
 #include "shell/shell.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,21 +29,20 @@ static int check_one(struct shell *sh, const char *path, const struct check_rule
 static int write_report(const struct shell *sh, const struct check_format *format, const struct check_result *results,
                         size_t n, struct error *err)
 {
-    const char *path = sh->opt.output;
-    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
-    if (fd < 0)
-        return error_set_errno(err, errno, "%s", path);
+    struct output_file file = {.fd = STDOUT_FILENO};
+    int rc = sh->opt.output ? output_file_open(&file, sh->opt.output, err) : 0;
+    if (rc < 0)
+        return rc;
     struct text_out *out = mem_alloc(sizeof *out);
-    int rc = -MRD_ENOMEM;
     if (out) {
-        out_init(out, fd);
+        out_init(out, file.fd);
         format->print(out, results, n);
         rc = out_flush(out, err);
+    } else {
+        rc = error_set(err, -MRD_ENOMEM, "out of memory");
     }
     mem_free(out);
-    if (path)
-        close(fd);
-    return rc;
+    return output_file_close(&file, rc, err);
 }
 
 int cmd_check(struct shell *sh, struct error *err)

@@ -1,4 +1,5 @@
 /* tp_shell export: the tables as a file of another format. */
+#include "shell/repl.h"
 #include "shell/shell.h"
 
 #include <string.h>
@@ -19,6 +20,9 @@ int cmd_export(struct shell *sh, struct error *err)
     int rc = session_load(sh, args->p + 1, args->n - 1, err);
     if (rc < 0)
         return rc;
+    interrupt_command(sh->tp);
     rc = tp_export_sqlite(sh->tp, sh->opt.output);
-    return rc < 0 ? session_error(sh, rc, err) : 0;
+    rc = rc < 0 ? session_error(sh, rc, err) : 0;
+    interrupt_end_command();
+    return rc;
 }

@@ -1,5 +1,6 @@
 /* tp_shell query: SQL from an argument, a file or standard input; every result on standard output. */
 #include "shell/output.h"
+#include "shell/repl.h"
 #include "shell/shell.h"
 
 #include "base/file.h"
@@ -152,8 +153,10 @@ int cmd_query(struct shell *sh, struct error *err)
     if (rc == 0)
         rc = session_load(sh, sh->opt.positionals.p, n_traces, err);
     int64_t start = shell_now_ns();
+    interrupt_command(sh->tp);
     if (rc == 0)
         rc = shell_run_sql(sh, src.origin, src.sql, src.len, format, 0, err);
+    interrupt_end_command();
     int64_t query_ns = shell_now_ns() - start;
     mem_free(src.owned);
     if (rc < 0)

@@ -1,4 +1,4 @@
-/* Ctrl-C: interrupts the query that runs, never the shell. */
+/* Ctrl-C: interrupts the query that runs; the prompt stays, a command ends when it has cleared up. */
 #include "shell/repl.h"
 
 #include <errno.h>
@@ -11,8 +11,7 @@ static volatile sig_atomic_t pressed;
 
 static void on_interrupt(int signal_number)
 {
-    (void)signal_number;
-    pressed = 1;
+    pressed = signal_number;
     tp_interrupt(atomic_load(&target));
 }
 
@@ -29,6 +28,27 @@ bool interrupt_taken(void)
     bool was = pressed;
     pressed = 0;
     return was;
+}
+
+void interrupt_command(struct tp *tp)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    atomic_store(&target, tp);
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND | SA_RESTART}, old;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) /* nohup's SIGHUP stays ignored */
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+}
+
+void interrupt_end_command(void)
+{
+    int signal_number = pressed;
+    atomic_store(&target, NULL);
+    if (!signal_number)
+        return;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
 }
 
 void interrupt_hold(sigset_t *before)

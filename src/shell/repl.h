@@ -69,6 +69,11 @@ void candidates_free(struct candidates *c);
 
 /* From now on Ctrl-C interrupts the query of `tp`; NULL: only the line that is being typed. */
 void interrupt_target(struct tp *tp);
+/* For commands: the first Ctrl-C (or SIGTERM, SIGHUP) interrupts what `tp` does, so that no half of a file stays; a
+ * second one ends the program at once. */
+void interrupt_command(struct tp *tp);
+/* The command is over: a signal that came ends the program as if nobody had caught it. */
+void interrupt_end_command(void);
 /* Was it pressed since the last call? */
 bool interrupt_taken(void);
 /* Waiting for input without missing a Ctrl-C that comes just before: it is held, and let in by the wait alone. `before`

@@ -1,4 +1,5 @@
 /* Loads traces by the global flags, and says how it went. */
+#include "base/output_file.h"
 #include "shell/server_name.h"
 #include "shell/shell.h"
 
@@ -118,6 +119,15 @@ static int parse_meta_categories(const char *list, unsigned *out, struct error *
     return 0;
 }
 
+static int write_whole(const char *path, const void *bytes, size_t len, struct error *err)
+{
+    struct output_file out;
+    int rc = output_file_open(&out, path, err);
+    if (rc == 0)
+        rc = output_file_write(&out, bytes, len, err);
+    return output_file_close(&out, rc, err);
+}
+
 int session_write_metatrace(struct shell *sh, struct error *err)
 {
     void *bytes;
@@ -127,12 +137,9 @@ int session_write_metatrace(struct shell *sh, struct error *err)
     int rc = tp_metatrace_stop(sh->tp, &bytes, &len);
     if (rc < 0)
         return session_error(sh, rc, err);
-    FILE *f = fopen(sh->opt.metatrace, "wb");
-    bool ok = f && (len == 0 || fwrite(bytes, 1, len, f) == len);
-    if (f && fclose(f) != 0)
-        ok = false;
+    rc = write_whole(sh->opt.metatrace, bytes, len, err);
     tp_free(bytes);
-    return ok ? 0 : error_set(err, -MRD_EIO, "%s: cannot write", sh->opt.metatrace);
+    return rc;
 }
 
 /* Called often while loading: a line a tenth of a second is enough. */
@@ -236,11 +243,9 @@ int session_write_perf(struct shell *sh, int64_t query_ns, struct error *err)
 {
     if (!sh->opt.perf_file)
         return 0;
-    FILE *f = fopen(sh->opt.perf_file, "w");
-    bool ok = f && fprintf(f, "%" PRId64 ",%" PRId64, sh->load_ns, query_ns) > 0;
-    if (f && fclose(f) != 0)
-        ok = false;
-    return ok ? 0 : error_set(err, -MRD_EIO, "%s: cannot write", sh->opt.perf_file);
+    char text[64];
+    int len = snprintf(text, sizeof text, "%" PRId64 ",%" PRId64, sh->load_ns, query_ns);
+    return write_whole(sh->opt.perf_file, text, (size_t)len, err);
 }
 
 /* ---- health ---- */

@@ -1,9 +1,11 @@
 /* Owns the picture of related clocks. */
 #include "shell/sync_plot.h"
 
-#include <errno.h>
+#include "base/output_file.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { WIDTH = 900, PANEL = 260, LEFT = 90, RIGHT = 20, TOP = 40, BOTTOM = 40 };
 
@@ -136,9 +138,14 @@ int sync_plot(struct shell *sh, const char *path, struct error *err)
                    &scale, err);
     if (rc < 0)
         return rc;
-    struct plot p = {.f = fopen(path, "w"), .scale_us = scale > 0 ? scale : 1};
+    struct output_file out;
+    char *text = NULL;
+    size_t len = 0;
+    if ((rc = output_file_open(&out, path, err)) < 0)
+        return rc;
+    struct plot p = {.f = open_memstream(&text, &len), .scale_us = scale > 0 ? scale : 1};
     if (!p.f)
-        return error_set_errno(err, errno, "%s", path);
+        return output_file_close(&out, error_set(err, -MRD_ENOMEM, "out of memory"), err);
     int height = (int)pairs * PANEL + 30;
     fprintf(p.f, "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d'>\n", WIDTH, height,
             WIDTH, height);
@@ -153,6 +160,9 @@ int sync_plot(struct shell *sh, const char *path, struct error *err)
             "reference; blue: to it; ringed: the hulls.</text>\n</svg>\n",
             LEFT, height - 12);
     if (fclose(p.f) != 0 && rc == 0)
-        rc = error_set_errno(err, errno, "%s", path);
-    return rc;
+        rc = error_set(err, -MRD_ENOMEM, "out of memory");
+    if (rc == 0)
+        rc = output_file_write(&out, text, len, err);
+    free(text);
+    return output_file_close(&out, rc, err);
 }

@@ -1,4 +1,5 @@
 /* tp_shell util merge: several traces as one file that opens on one timeline, checked before it is given out. */
+#include "base/output_file.h"
 #include "shell/merge_plan.h"
 #include "shell/util.h"
 
@@ -162,25 +163,20 @@ static int check_result(struct shell *sh, const struct merge_plan *p, const char
 int util_merge(struct shell *sh, struct error *err)
 {
     struct merge_plan p = {0};
-    char part[4096];
     const char *path = sh->opt.output;
     if (!path)
         return error_set(err, -MRD_EINVALID, "merge: -o FILE is needed");
     if (sh->opt.positionals.n < 3)
         return error_set(err, -MRD_EINVALID, "merge: at least two traces are needed");
-    if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part)
-        return error_set(err, -MRD_EINVALID, "merge: the name of the result is too long");
     int rc = merge_plan_read(&p, &sh->opt, 1, err);
     for (size_t i = 0; i < p.files.n && !rc; i++)
         rc = look_at(sh, &p, &p.files.p[i], err);
-    if (!rc) {
-        rc = merge_archive_write(&p, part, err);
+    struct output_file out;
+    if (!rc && !(rc = output_file_open(&out, path, err))) {
+        rc = merge_archive_write(&p, out.part, err);
         if (!rc)
-            rc = check_result(sh, &p, part, path, err);
-        if (!rc && rename(part, path) != 0)
-            rc = error_set(err, -MRD_EIO, "%s: cannot write", path);
-        if (rc)
-            unlink(part);
+            rc = check_result(sh, &p, out.part, path, err);
+        rc = output_file_close(&out, rc, err);
     }
     merge_plan_free(&p);
     if (rc < 0)

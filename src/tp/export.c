@@ -1,16 +1,15 @@
 /* Writes what is loaded as an SQLite database that any SQLite tool reads (shell facts section 3, "SQLite export"). */
+#include "base/output_file.h"
 #include "tp/tp_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <unistd.h>
 
 struct export
 {
     struct tp *tp;
     sqlite3 *db;
-    const char *path;
+    const char *path; /* for the user */
+    const char *part; /* what is written until it is complete */
     VEC(char *)
     views; /* names, in order of creation */
 };
@@ -90,7 +89,7 @@ static bool view_is_plain(const struct export *x, const char *view)
     sqlite3 *plain = NULL;
     sqlite3_stmt *stmt = NULL;
     char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", view);
-    bool ok = sql && sqlite3_open_v2(x->path, &plain, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+    bool ok = sql && sqlite3_open_v2(x->part, &plain, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
               sqlite3_prepare_v2(plain, sql, -1, &stmt, NULL) == SQLITE_OK;
     sqlite3_finalize(stmt);
     sqlite3_close(plain);
@@ -141,11 +140,7 @@ static int attach(struct export *x)
         return error_set(&x->tp->err, -MRD_EINVALID,
                          "%s: a result that is open holds the export before: read or close it, and export again",
                          x->path);
-    int fd = open(x->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return error_set_errno(&x->tp->err, errno, "%s", x->path);
-    close(fd);
-    return run(x, "ATTACH DATABASE '%q' AS perfetto_export", x->path);
+    return run(x, "ATTACH DATABASE '%q' AS perfetto_export", x->part);
 }
 
 int tp_export_sqlite(struct tp *tp, const char *path)
@@ -156,13 +151,19 @@ int tp_export_sqlite(struct tp *tp, const char *path)
     tp_done(tp, 0);
     int64_t start = tp_meta_now(tp, TP_META_API);
     struct export x = {.tp = tp, .db = engine_db(tp->engine), .path = path};
-    sqlite3_set_authorizer(x.db, NULL, NULL);
-    int rc = attach(&x);
+    struct output_file out;
+    int rc = output_file_open(&out, path, &tp->err);
     if (rc == 0) {
-        rc = write_all(&x);
-        detach(&x);
+        x.part = out.part;
+        sqlite3_set_authorizer(x.db, NULL, NULL);
+        rc = attach(&x);
+        if (rc == 0) {
+            rc = write_all(&x);
+            detach(&x);
+        }
+        tp_authorize(tp);
+        rc = output_file_close(&out, rc, &tp->err);
     }
-    tp_authorize(tp);
     for (size_t i = 0; i < x.views.n; i++)
         mem_free(x.views.p[i]);
     vec_free(&x.views);

@@ -1,6 +1,10 @@
 """The command line: commands, flags of every kind, the older form, help, errors and exit codes."""
 import os
+import resource
+import signal
 import sqlite3
+import subprocess
+import time
 
 import harness
 
@@ -248,6 +252,44 @@ class Export(harness.Case):
         self.fails("export", "xyz", self.empty, "-o", "x", text="unknown format 'xyz'")
         self.fails("export", "arrow_tar", self.empty, "-o", "x", text="not available yet")
         self.fails("export", "sqlite", self.empty, "-o", "/nonexistent/x.db", text="/nonexistent/x.db")
+
+    def test_a_full_disk_leaves_what_was_there(self):
+        where = self.dir / "full"
+        where.mkdir()
+        trace = harness.DATA / "linux-deflate.pftrace"
+
+        def limit():  # writes past it fail, as on a full disk
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+
+        (where / "out").write_text("before")
+        names = [f"select '{i}' as \"{'x' * 90}{i}\"" for i in range(3)]
+        for args in (["export", "sqlite", trace, "-o", where / "out"],
+                     ["query", "--allow-sql-file-access", trace, f"select export_json('{where / 'out'}')"],
+                     ["check", "--format", "junit", "-o", where / "out", *[trace] * 40],
+                     ["util", "merge", "-o", where / "out", trace, trace],
+                     ["query", "-m", where / "out", trace, ";".join(names * 40)]):
+            p = subprocess.run([harness.SHELL, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True,
+                               preexec_fn=limit, timeout=120)
+            self.assertEqual(p.returncode, 1, p.stderr)
+            self.assertEqual([(f.name, f.read_text()) for f in where.iterdir()], [("out", "before")], args)
+
+    def test_a_signal_leaves_no_half(self):
+        where = self.dir / "signal"
+        where.mkdir()
+        sql = f"""create or replace perfetto view process as with recursive r(i) as (select 1 union all select i + 1
+                  from r) select i as upid, i as pid, 'name' as name from r; select export_json('{where / "out"}')"""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            p = subprocess.Popen([harness.SHELL, "query", "--allow-sql-file-access", str(self.empty), sql],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            end = time.time() + 60
+            while not list(where.iterdir()) and time.time() < end:
+                time.sleep(0.01)
+            self.assertEqual([f.name.startswith("out.part-") for f in where.iterdir()], [True])
+            p.send_signal(number)
+            p.communicate(timeout=60)
+            self.assertEqual(p.returncode, -number)
+            self.assertEqual(list(where.iterdir()), [])
 
 
 if __name__ == "__main__":

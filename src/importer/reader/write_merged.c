@@ -7,16 +7,13 @@
  * a reader that averages offsets gets the best constant one. */
 #include "importer/reader/write_merged.h"
 
+#include "base/output_file.h"
 #include "importer/clock/clock_queries.h"
 #include "importer/clock/recordings.h"
 #include "proto/pb_cursor.h"
 #include "proto/pb_writer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Fields of TracePacket. */
 enum {
@@ -237,21 +234,12 @@ int reader_write_merged(struct reader *r, const char *path, struct error *err)
     int rc = check(&m, err);
     if (rc)
         return rc;
-    char part[4096];
-    struct stat st;
-    bool replaces = stat(path, &st) != 0 || S_ISREG(st.st_mode); /* `path` may be one of the traces that are read */
-    if (snprintf(part, sizeof part, replaces ? "%s.part" : "%s", path) >= (int)sizeof part)
-        return error_set(err, -MRD_EINVALID, "%s: the name is too long", path);
-    m.fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (m.fd < 0)
-        return error_set_errno(err, errno, "%s", part);
-    rc = write_all(&m, err);
-    if (close(m.fd) != 0 && !rc)
-        rc = error_set_errno(err, errno, "%s", part);
-    if (!rc && replaces && rename(part, path) != 0)
-        rc = error_set_errno(err, errno, "%s", path);
-    if (rc && replaces)
-        unlink(part);
+    struct output_file out; /* `path` may be one of the traces that are read */
+    rc = output_file_open(&out, path, err);
+    if (rc)
+        return rc;
+    m.fd = out.fd;
+    rc = output_file_close(&out, write_all(&m, err), err);
     pb_writer_free(&m.out);
     return rc;
 }

@@ -1,12 +1,9 @@
 /* BASE64, UNHEX, ZSTD_COMPRESS, DEMANGLE, FILE_WRITE: bytes to text and back. */
-#include "base/file.h"
+#include "base/output_file.h"
 #include "sql/functions/functions.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include <zstd.h>
 
 static const char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -193,12 +190,12 @@ static void file_write(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         function_error(ctx, "FILE_WRITE: SQL may not write files here");
         return;
     }
-    const char *path = (const char *)sqlite3_value_text(argv[0]);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    struct output_file out;
     struct slice bytes = function_bytes(argv[1]);
-    int rc = fd < 0 ? error_set_errno(&err, errno, "%s", path) : file_write_all(fd, bytes.p, bytes.len, &err);
-    if (fd >= 0)
-        close(fd);
+    int rc = output_file_open(&out, (const char *)sqlite3_value_text(argv[0]), &err);
+    if (rc == 0)
+        rc = output_file_write(&out, bytes.p, bytes.len, &err);
+    rc = output_file_close(&out, rc, &err);
     if (rc)
         function_error(ctx, "FILE_WRITE: %s", err.text);
     else

@@ -1,11 +1,6 @@
 /* export_json(path): slices, flows and counters as a file in Chrome's trace event format, which other viewers read. */
-#include "base/file.h"
+#include "base/output_file.h"
 #include "sql/functions/functions.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 /* Times are microseconds with three digits behind the point: as texts, since doubles would lose nanoseconds. */
 #define MICROSECONDS(ns) "json(format('%s%d.%03d', iif(" ns " < 0, '-', ''), abs(" ns " / 1000), abs(" ns " % 1000)))"
@@ -48,50 +43,53 @@ static const char *const queries[] = {
                 "process_counter_track q ON q.id = k.id LEFT JOIN process p USING (upid)",
 };
 
-/* Writes the rows of a query, each behind a comma but the first of all. An SQLite code. */
-static int write_events(sqlite3 *db, const char *query, FILE *out, bool *first)
+/* Writes the rows of a query, each behind a comma but the first of all. */
+static int write_events(sqlite3 *db, const char *query, struct output_file *out, bool *first, struct error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(db, query, -1, &stmt, NULL);
-    while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(stmt, 0);
-        rc = text && fprintf(out, "%s%s", *first ? "\n" : ",\n", text) >= 0 ? SQLITE_OK : SQLITE_IOERR;
-        *first = false;
+    int rc = 0, step = sqlite3_prepare_v2(db, query, -1, &stmt, NULL);
+    while (rc == 0 && step != SQLITE_DONE) {
+        step = step == SQLITE_OK || step == SQLITE_ROW ? sqlite3_step(stmt) : step;
+        const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+        if (step != SQLITE_ROW && step != SQLITE_DONE)
+            rc = error_set(err, -MRD_ESQL, "%s", sqlite3_errmsg(db));
+        else if (step == SQLITE_ROW && !text)
+            rc = error_set(err, -MRD_ENOMEM, "out of memory");
+        else if (text && (rc = output_file_write(out, *first ? "\n" : ",\n", *first ? 1 : 2, err)) == 0)
+            rc = output_file_write(out, text, (size_t)sqlite3_column_bytes(stmt, 0), err);
+        *first &= step != SQLITE_ROW;
     }
     sqlite3_finalize(stmt);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc;
+}
+
+static int write_file(sqlite3 *db, const char *path, struct error *err)
+{
+    static const char head[] = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", tail[] = "\n]}\n";
+    struct output_file out;
+    bool first = true;
+    int rc = output_file_open(&out, path, err);
+    if (rc == 0)
+        rc = output_file_write(&out, head, sizeof head - 1, err);
+    for (size_t i = 0; rc == 0 && i < sizeof queries / sizeof *queries; i++)
+        rc = write_events(db, queries[i], &out, &first, err);
+    if (rc == 0)
+        rc = output_file_write(&out, tail, sizeof tail - 1, err);
+    return output_file_close(&out, rc, err);
 }
 
 static void export_json(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     sqlite3 *db = sqlite3_context_db_handle(ctx);
     const char *path = (const char *)sqlite3_value_text(argv[0]);
-    bool first = true;
+    struct error err = {0};
     (void)argc;
-    if (sqlite3_value_type(argv[0]) != SQLITE_TEXT) {
+    if (sqlite3_value_type(argv[0]) != SQLITE_TEXT)
         function_error(ctx, "EXPORT_JSON: the argument should be the path of a file");
-        return;
-    }
-    if (!function_files_allowed(db)) {
+    else if (!function_files_allowed(db))
         function_error(ctx, "EXPORT_JSON: SQL may not write files here");
-        return;
-    }
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out) {
-        function_error(ctx, "EXPORT_JSON: %s: %s", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    int rc = fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out) < 0 ? SQLITE_IOERR : SQLITE_OK;
-    for (size_t i = 0; rc == SQLITE_OK && i < sizeof queries / sizeof *queries; i++)
-        rc = write_events(db, queries[i], out, &first);
-    bool written = fputs("\n]}\n", out) >= 0;
-    if (fclose(out) != 0 || !written || rc == SQLITE_IOERR)
-        function_error(ctx, "EXPORT_JSON: %s: cannot be written: %s", path, strerror(errno));
-    else if (rc != SQLITE_OK)
-        function_error(ctx, "EXPORT_JSON: %s", sqlite3_errmsg(db));
+    else if (write_file(db, path, &err) != 0)
+        function_error(ctx, "EXPORT_JSON: %s", err.text);
     else
         sqlite3_result_pointer(ctx, db, "VOID", NULL); /* a statement whose row does not count */
 }
