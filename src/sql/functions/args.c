@@ -16,7 +16,8 @@ static void json_text(sqlite3_str *s, struct slice t)
 
 static void json_value(sqlite3_str *s, const struct storage *st, const struct arg *a)
 {
-    struct slice text = strpool_view(&st->strings, (strid)a->word);
+    bool is_text = a->type == ARG_STRING || a->type == ARG_JSON; /* else the word is no string id */
+    struct slice text = is_text ? strpool_view(&st->strings, (strid)a->word) : slice_of("", 0);
     switch (a->type) {
     case ARG_INT:
         sqlite3_str_appendf(s, "%lld", (long long)a->word);
