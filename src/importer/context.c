@@ -37,7 +37,7 @@ uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu)
     return ucpu;
 }
 
-void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, uint32_t arg_set_id)
+void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, argset args)
 {
     stats_add(&m->st->stats, m->id, stat, 1);
     trace_import_logs_insert(m->st,
@@ -45,7 +45,7 @@ void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t b
                                                              .ts = ts,
                                                              .byte_offset = byte_offset < 0 ? COL_NULL : byte_offset,
                                                              .stat_key = stat,
-                                                             .arg_set_id = arg_set_id ? arg_set_id : COL_NULL});
+                                                             .arg_set_id = args});
 }
 
 static bool open_parts(struct machine_ctx *m)
@@ -98,7 +98,7 @@ static bool insert_rows(struct machine_ctx *m)
                                                             .android_sdk_version = COL_NULL,
                                                             .system_ram_bytes = COL_NULL,
                                                             .system_ram_gb = COL_NULL});
-    struct cpu_row cpu = {.cpu = COL_NULL, .machine_id = row, .capacity = COL_NULL, .arg_set_id = COL_NULL};
+    struct cpu_row cpu = {.cpu = COL_NULL, .machine_id = row, .capacity = COL_NULL};
     for (int i = 0; i < CPUS_PER_MACHINE; i++)
         cpu_insert(st, &cpu);
     return row == m->id && !st->t[T_cpu].failed;

@@ -102,7 +102,7 @@ void machine_finish(struct machine_ctx *m);
 void machine_close(struct machine_ctx *m);
 
 /* Notes an import problem: adds 1 to the stat and a row to trace_import_logs (ts may be COL_NULL, byte_offset -1). */
-void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, uint32_t arg_set_id);
+void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, argset args);
 
 static inline strid import_str(struct importer *im, const char *text)
 {

@@ -63,27 +63,26 @@ static struct extract_key *cache_of(struct engine *e, strid key)
 
 static bool cache_room(struct extract_key *k, uint32_t n_sets)
 {
-    if (n_sets < k->n)
+    if (n_sets <= k->n)
         return true;
-    uint32_t n = n_sets + 1;
-    uint8_t *state = n < EXTRACT_MAX_SETS ? mem_realloc(k->state, n) : NULL;
+    uint8_t *state = n_sets < EXTRACT_MAX_SETS ? mem_realloc(k->state, n_sets) : NULL;
     if (!state)
         return false;
     k->state = state;
-    int64_t *words = mem_realloc(k->words, n * sizeof *words);
+    int64_t *words = mem_realloc(k->words, n_sets * sizeof *words);
     if (!words)
         return false;
     k->words = words;
-    memset(state + k->n, FOUND_UNKNOWN, n - k->n);
-    k->n = n;
+    memset(state + k->n, FOUND_UNKNOWN, n_sets - k->n);
+    k->n = n_sets;
     return true;
 }
 
-static uint8_t find_arg(struct engine *e, uint32_t id, strid key, int64_t *word)
+static uint8_t find_arg(struct engine *e, argset set, strid key, int64_t *word)
 {
     struct arg_list *list = &e->extract->list;
     list->n = 0;
-    args_values(&e->storage->args, id, list);
+    args_values(&e->storage->args, set, list);
     for (size_t i = 0; i < list->n; i++) {
         const struct arg *a = &list->p[i];
         if (a->key != key)
@@ -139,17 +138,17 @@ static void extract_arg(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     }
     uint32_t n_sets = args_count(&e->storage->args);
-    if (id <= 0 || id > n_sets)
+    if (id < 0 || id >= n_sets)
         return;
     int64_t word = 0;
     uint8_t found;
     if (cache_room(k, n_sets)) {
         if (k->state[id] == FOUND_UNKNOWN)
-            k->state[id] = find_arg(e, (uint32_t)id, key, &k->words[id]);
+            k->state[id] = find_arg(e, argset_of_cell(id), key, &k->words[id]);
         found = k->state[id];
         word = k->words[id];
     } else {
-        found = find_arg(e, (uint32_t)id, key, &word);
+        found = find_arg(e, argset_of_cell(id), key, &word);
     }
     if (found == FOUND_INTEGER)
         sqlite3_result_int64(ctx, word);

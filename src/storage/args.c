@@ -2,11 +2,10 @@
 #include "storage/args.h"
 
 #include "base/hash.h"
-#include "storage/column.h"
 
 struct args_slot {
     uint32_t hash;
-    uint32_t id; /* 0: free */
+    argset set; /* none: free */
 };
 
 void args_set_decoder(struct args *a, unsigned kind, args_decode_fn decode, void *ctx)
@@ -36,6 +35,12 @@ static inline bool same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
     memcpy(&x, a + n - 8, 8);
     memcpy(&y, b + n - 8, 8);
     return x == y;
+}
+
+/* NULL for none or an unknown one. */
+static const struct arg_set *set_at(const struct args *a, argset set)
+{
+    return !argset_is_none(set) && set.plus_one <= a->sets.n ? &a->sets.p[set.plus_one - 1] : NULL;
 }
 
 static struct arg_list view_ready(const struct args *a, const struct arg_set *s)
@@ -68,10 +73,10 @@ static bool grow_slots(struct args *a)
     if (!slots)
         return false;
     for (uint32_t i = 0; i < a->slot_cap; i++) {
-        if (!a->slots[i].id)
+        if (argset_is_none(a->slots[i].set))
             continue;
         uint32_t at = a->slots[i].hash & (cap - 1);
-        while (slots[at].id)
+        while (!argset_is_none(slots[at].set))
             at = (at + 1) & (cap - 1);
         slots[at] = a->slots[i];
     }
@@ -81,45 +86,45 @@ static bool grow_slots(struct args *a)
     return true;
 }
 
-static uint32_t add_set(struct args *a, struct arg_set set)
+static argset add_set(struct args *a, struct arg_set set)
 {
     if (a->sets.n >= UINT32_MAX - 1 || !vec_push(&a->sets, set)) {
         a->failed = true;
-        return 0;
+        return ARGSET_NONE;
     }
-    return (uint32_t)a->sets.n;
+    return argset_of_cell((int64_t)a->sets.n - 1);
 }
 
-uint32_t args_intern(struct args *a, const struct arg *list, size_t n)
+argset args_intern(struct args *a, const struct arg *list, size_t n)
 {
     if (!n)
-        return 0;
+        return ARGSET_NONE;
     if (a->n_slots * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
         goto failed;
     uint32_t hash = hash_values(list, n), mask = a->slot_cap - 1, at = hash & mask;
-    for (; a->slots[at].id; at = (at + 1) & mask) {
-        const struct arg_set *s = &a->sets.p[a->slots[at].id - 1];
+    for (; !argset_is_none(a->slots[at].set); at = (at + 1) & mask) {
+        const struct arg_set *s = set_at(a, a->slots[at].set);
         if (a->slots[at].hash == hash && s->kind_aux == ARGS_READY && s->len == n &&
             same_values(view_ready(a, s).p, list, n))
-            return a->slots[at].id;
+            return a->slots[at].set;
     }
     if (n > UINT32_MAX || !vec_reserve(&a->ready, a->ready.n + n))
         goto failed;
-    uint32_t id = add_set(a, (struct arg_set){.first = a->ready.n, .len = (uint32_t)n});
-    if (!id)
-        return 0;
+    argset set = add_set(a, (struct arg_set){.first = a->ready.n, .len = (uint32_t)n});
+    if (argset_is_none(set))
+        return set;
     memcpy(a->ready.p + a->ready.n, list, n * sizeof *list);
     a->ready.n += n;
-    a->slots[at] = (struct args_slot){hash, id};
+    a->slots[at] = (struct args_slot){hash, set};
     a->n_slots++;
-    return id;
+    return set;
 failed:
     a->failed = true;
-    return 0;
+    return ARGSET_NONE;
 }
 
-uint32_t args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct slice payload, bool stable, bool share,
-                           bool *was_new)
+argset args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct slice payload, bool stable, bool share,
+                         bool *was_new)
 {
     uint32_t kind_aux = kind << ARGS_AUX_BITS | (aux & ((1u << ARGS_AUX_BITS) - 1));
     struct args_slot *slot = NULL;
@@ -131,14 +136,14 @@ uint32_t args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct s
             goto failed;
         hash = (uint32_t)hash_combine(hash_bytes(payload.p, payload.len), kind_aux);
         uint32_t mask = a->slot_cap - 1, at = hash & mask;
-        for (; a->slots[at].id; at = (at + 1) & mask) {
+        for (; !argset_is_none(a->slots[at].set); at = (at + 1) & mask) {
             if (a->slots[at].hash != hash)
                 continue;
-            const struct arg_set *s = &a->sets.p[a->slots[at].id - 1];
+            const struct arg_set *s = set_at(a, a->slots[at].set);
             if (s->kind_aux == kind_aux && s->len == payload.len && same_bytes(s->bytes, payload.p, payload.len)) {
                 if (was_new)
                     *was_new = false;
-                return a->slots[at].id;
+                return a->slots[at].set;
             }
         }
         slot = &a->slots[at];
@@ -152,22 +157,22 @@ uint32_t args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct s
             goto failed;
         bytes = memcpy(copy, payload.p, payload.len);
     }
-    uint32_t id = add_set(a, (struct arg_set){.bytes = bytes, .len = (uint32_t)payload.len, .kind_aux = kind_aux});
-    if (id && slot) {
-        *slot = (struct args_slot){hash, id};
+    argset set = add_set(a, (struct arg_set){.bytes = bytes, .len = (uint32_t)payload.len, .kind_aux = kind_aux});
+    if (slot && !argset_is_none(set)) {
+        *slot = (struct args_slot){hash, set};
         a->n_slots++;
     }
-    return id;
+    return set;
 failed:
     a->failed = true;
-    return 0;
+    return ARGSET_NONE;
 }
 
-void args_values(const struct args *a, uint32_t id, struct arg_list *out)
+void args_values(const struct args *a, argset set, struct arg_list *out)
 {
-    if (id == 0 || id > a->sets.n)
+    const struct arg_set *s = set_at(a, set);
+    if (!s)
         return;
-    const struct arg_set *s = &a->sets.p[id - 1];
     unsigned kind = s->kind_aux >> ARGS_AUX_BITS;
     if (kind == ARGS_READY) {
         struct arg_list ready = view_ready(a, s);

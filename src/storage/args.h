@@ -1,15 +1,19 @@
 /* Argument sets: the key/value details of events, slices, tracks …, known by a small dense number.
  *
  * A set is either a list of ready values (`args_intern`) or the bytes of an event's payload together with the decoder
- * that will turn them into values when a query asks (`args_intern_bytes`). Equal sets share one id. Ids start at 1; 0
- * is "none" (insert COL_NULL into nullable arg_set_id columns). When memory runs out the functions return 0 and latch
- * `failed`. */
+ * that will turn them into values when a query asks (`args_intern_bytes`). Equal sets share one number.
+ *
+ * In C a set is an `argset`, whose zeroed value is "none". In tables and in SQL it is a number from 0 on, or NULL.
+ * Columns of type ARGS (tables.def) take an argset and store the number, ROW_ARGS() and ROW_SET_ARGS() read and change
+ * it; whoever has a cell in hand asks argset_of_cell(). Nothing else converts, and as an argset is not a number the
+ * compiler sees to that. When memory runs out the functions return none and latch `failed`. */
 #ifndef MERIDIAN_STORAGE_ARGS_H
 #define MERIDIAN_STORAGE_ARGS_H
 
 #include "base/arena.h"
 #include "base/strpool.h"
 #include "base/vec.h"
+#include "storage/column.h"
 
 /* X(type, the text of args.value_type, which column of `args` holds the value) */
 #define ARG_TYPES(X)                                                                                                   \
@@ -44,6 +48,34 @@ struct arg_list {
 
 struct args;
 
+typedef struct argset {
+    uint32_t plus_one; /* 0: none */
+} argset;
+
+#define ARGSET_NONE ((argset){0})
+
+static inline bool argset_is_none(argset set)
+{
+    return set.plus_one == 0;
+}
+
+static inline bool argset_eq(argset a, argset b)
+{
+    return a.plus_one == b.plus_one;
+}
+
+/* What a table and SQL have for a set: its number from 0 on, COL_NULL for none. */
+static inline int64_t argset_cell(argset set)
+{
+    return set.plus_one ? (int64_t)set.plus_one - 1 : COL_NULL;
+}
+
+/* The set of a cell, or of any number that a query gives: none for what cannot be one. */
+static inline argset argset_of_cell(int64_t cell)
+{
+    return (argset){cell >= 0 && cell < UINT32_MAX ? (uint32_t)cell + 1 : 0};
+}
+
 /* Turns payload bytes into values, appended to *out. `aux` is what was given at args_intern_bytes(). */
 typedef void (*args_decode_fn)(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out);
 
@@ -62,7 +94,7 @@ struct args {
     struct strpool *strings;
     struct arena bytes; /* copies of payloads that do not outlive the import */
     VEC(struct arg_set)
-    sets; /* [id - 1] */
+    sets; /* [cell] */
     VEC(struct arg)
     ready;                   /* values of ready sets */
     struct args_slot *slots; /* hash index over sets, a power of two */
@@ -78,18 +110,19 @@ struct args {
 /* Announces decoder `kind` (1 .. ARGS_MAX_DECODERS - 1). ctx must outlive the storage's queries. */
 void args_set_decoder(struct args *a, unsigned kind, args_decode_fn decode, void *ctx);
 
-/* The id of a list of values; an empty list is 0. */
-uint32_t args_intern(struct args *a, const struct arg *list, size_t n);
+/* The set of a list of values; none for an empty list. */
+argset args_intern(struct args *a, const struct arg *list, size_t n);
 
-/* The id of a payload. `stable`: the bytes stay where they are as long as the storage (a mapped file), else they are
+/* The set of a payload. `stable`: the bytes stay where they are as long as the storage (a mapped file), else they are
  * copied. `share` = false skips the search for an equal set, for payloads that hardly repeat. *was_new (may be NULL)
  * tells. */
-uint32_t args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct slice payload, bool stable, bool share,
-                           bool *was_new);
+argset args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct slice payload, bool stable, bool share,
+                         bool *was_new);
 
-/* Appends the values of a set to *out (decoding if need be); nothing for 0 or an unknown id. */
-void args_values(const struct args *a, uint32_t id, struct arg_list *out);
+/* Appends the values of a set to *out (decoding if need be); nothing for none or an unknown one. */
+void args_values(const struct args *a, argset set, struct arg_list *out);
 
+/* How many sets there are; their cells are 0 .. count - 1. */
 static inline uint32_t args_count(const struct args *a)
 {
     return (uint32_t)a->sets.n;

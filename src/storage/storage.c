@@ -1,7 +1,16 @@
 /* Owns the set of all tables of a trace, and their descriptions. */
 #include "storage/storage.h"
 
-#define C_DEF(T, column, type, flags, doc) {#column, COL_##type, flags, doc},
+#define COL_ARGS COL_U32 /* numbers as any, once they are in a column */
+
+#define DOC_U32
+#define DOC_I32
+#define DOC_I64
+#define DOC_F64
+#define DOC_STR
+#define DOC_ARGS "Number of a set of args."
+
+#define C_DEF(T, column, type, flags, doc) {#column, COL_##type, flags, DOC_##type doc},
 #define X(T, name, COLUMNS, doc)           static const struct column_def T##_columns[] = {COLUMNS(C_DEF, T)};
 TABLES(X)
 #undef X

@@ -1,12 +1,14 @@
 /* Everything that is known about a loaded trace: tables, strings, argument sets, stats.
  *
  * The importer fills it, SQL reads it. For each table of tables.def this header makes:
- *     struct slice_row           one row: integers as int64_t (COL_NULL for NULL), strings as strid, doubles as double
+ *     struct slice_row           one row: integers as int64_t (COL_NULL for NULL), strings as strid, doubles as
+ *                                double, sets of args as argset
  *     enum { slice_c_ts, ... }   column numbers
  *     slice_insert(st, &row)     appends; the row number (= id), or UINT32_MAX when out of memory (latched)
  *     T_slice                    the table's number: st->t[T_slice]
- * ROW_GET(st, slice, ts, row) and ROW_SET(st, slice, dur, row, word) read and change words. A nullable double is given
- * as column_f64(COL_NULL_F64). */
+ * ROW_GET(st, slice, ts, row) and ROW_SET(st, slice, dur, row, word) read and change words, ROW_ARGS(st, slice,
+ * arg_set_id, row) and ROW_SET_ARGS(…, set) those of sets of args. A nullable double is given as
+ * column_f64(COL_NULL_F64). */
 #ifndef MERIDIAN_STORAGE_STORAGE_H
 #define MERIDIAN_STORAGE_STORAGE_H
 
@@ -34,16 +36,18 @@ struct storage {
     int64_t trace_end_ns;
 };
 
-#define ROW_FIELD_U32   int64_t
-#define ROW_FIELD_I32   int64_t
-#define ROW_FIELD_I64   int64_t
-#define ROW_FIELD_F64   double
-#define ROW_FIELD_STR   strid
-#define ROW_WORD_U32(v) (v)
-#define ROW_WORD_I32(v) (v)
-#define ROW_WORD_I64(v) (v)
-#define ROW_WORD_F64(v) column_f64_word(v)
-#define ROW_WORD_STR(v) ((int64_t)(v))
+#define ROW_FIELD_U32    int64_t
+#define ROW_FIELD_I32    int64_t
+#define ROW_FIELD_I64    int64_t
+#define ROW_FIELD_F64    double
+#define ROW_FIELD_STR    strid
+#define ROW_FIELD_ARGS   argset
+#define ROW_WORD_U32(v)  (v)
+#define ROW_WORD_I32(v)  (v)
+#define ROW_WORD_I64(v)  (v)
+#define ROW_WORD_F64(v)  column_f64_word(v)
+#define ROW_WORD_STR(v)  ((int64_t)(v))
+#define ROW_WORD_ARGS(v) argset_cell(v)
 
 #define C_ENUM(T, column, type, flags, doc)  T##_c_##column,
 #define C_FIELD(T, column, type, flags, doc) ROW_FIELD_##type column;
@@ -68,8 +72,10 @@ TABLES(X)
 #undef C_FIELD
 #undef C_STORE
 
-#define ROW_GET(st, T, column, row)       table_get(&(st)->t[T_##T], T##_c_##column, (row))
-#define ROW_SET(st, T, column, row, word) table_set(&(st)->t[T_##T], T##_c_##column, (row), (word))
+#define ROW_GET(st, T, column, row)           table_get(&(st)->t[T_##T], T##_c_##column, (row))
+#define ROW_SET(st, T, column, row, word)     table_set(&(st)->t[T_##T], T##_c_##column, (row), (word))
+#define ROW_ARGS(st, T, column, row)          argset_of_cell(ROW_GET(st, T, column, row))
+#define ROW_SET_ARGS(st, T, column, row, set) ROW_SET(st, T, column, row, argset_cell(set))
 
 int storage_init(struct storage *st); /* -MRD_ENOMEM */
 void storage_free(struct storage *st);

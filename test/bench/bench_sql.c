@@ -27,7 +27,7 @@ static uint64_t next_random(uint64_t *state)
 
 enum { CPUS = 8, THREADS = 400, PROCESSES = 80 };
 
-static uint32_t event_args(struct storage *st, uint64_t r)
+static argset event_args(struct storage *st, uint64_t r)
 {
     struct arg_list list = {0};
     arg_list_str(&st->args, &list, "prev_comm", strpool_printf(&st->strings, "thread-%d", (int)(r % THREADS)));
@@ -37,9 +37,9 @@ static uint32_t event_args(struct storage *st, uint64_t r)
     arg_list_str(&st->args, &list, "next_comm", strpool_printf(&st->strings, "thread-%d", (int)((r >> 9) % THREADS)));
     arg_list_int(&st->args, &list, "next_pid", (int64_t)((r >> 9) % THREADS));
     arg_list_int(&st->args, &list, "next_prio", 120);
-    uint32_t id = args_intern(&st->args, list.p, list.n);
+    argset set = args_intern(&st->args, list.p, list.n);
     arg_list_free(&list);
-    return id;
+    return set;
 }
 
 /* As a scheduler-heavy recording: sched slices, thread states (twice as many), events (more than twice). */
@@ -56,7 +56,7 @@ static void fill(struct storage *st, uint32_t n)
         name_ids[i] = strpool_intern_str(&st->strings, names[i]);
     machine_insert(st, &(struct machine_row){.num_cpus = CPUS});
     for (int i = 0; i < CPUS; i++)
-        cpu_insert(st, &(struct cpu_row){.cpu = i, .capacity = COL_NULL, .arg_set_id = COL_NULL});
+        cpu_insert(st, &(struct cpu_row){.cpu = i, .capacity = COL_NULL});
     for (int i = 0; i < PROCESSES; i++)
         process_insert(st, &(struct process_row){.pid = i,
                                                  .name = strpool_printf(&st->strings, "process-%d", i),
@@ -69,7 +69,7 @@ static void fill(struct storage *st, uint32_t n)
                                                .start_ts = COL_NULL,
                                                .end_ts = COL_NULL,
                                                .upid = i % PROCESSES});
-    uint32_t sets[4096];
+    argset sets[4096];
     for (int i = 0; i < 4096; i++)
         sets[i] = event_args(st, next_random(&r));
     int64_t ts = 27126638290;

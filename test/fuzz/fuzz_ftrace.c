@@ -25,9 +25,9 @@ static void put_bundle(struct pb_writer *w, const uint8_t *data, size_t size)
 static void decode_all(struct storage *st)
 {
     struct arg_list args = {0};
-    for (uint32_t id = 1; id <= args_count(&st->args); id++) {
+    for (uint32_t id = 0; id < args_count(&st->args); id++) {
         args.n = 0;
-        args_values(&st->args, id, &args);
+        args_values(&st->args, argset_of_cell(id), &args);
         for (size_t i = 0; i < args.n; i++)
             strpool_view(&st->strings, args.p[i].key);
     }

@@ -23,9 +23,9 @@ static inline void import_records(const struct pb_writer *w)
     if (importer_open(&im, &st, &options, &err) == 0) {
         importer_feed(im, w->p, w->n, &err);
         importer_finish(im, &err);
-        for (uint32_t id = 1; id <= args_count(&st.args); id++) {
+        for (uint32_t id = 0; id < args_count(&st.args); id++) {
             list.n = 0;
-            args_values(&st.args, id, &list);
+            args_values(&st.args, argset_of_cell(id), &list);
         }
         importer_close(im);
     }

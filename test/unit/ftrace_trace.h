@@ -116,8 +116,7 @@ static inline const char *trace_args(struct ftrace_trace *t, int64_t set)
     struct arg_list l = {0};
     size_t n = 0;
     text[0] = 0;
-    if (set != COL_NULL)
-        args_values(&t->st.args, (uint32_t)set, &l);
+    args_values(&t->st.args, argset_of_cell(set), &l);
     for (size_t i = 0; i < l.n && n < sizeof text; i++) {
         const char *key = strpool_cstr(&t->st.strings, l.p[i].key);
         const char *space = i ? " " : "";

@@ -36,9 +36,9 @@ static inline bool import_with_gate(struct slice trace, struct gate *g)
             failed |= importer_finish(i, &err) != 0;
             g->import_calls = g->calls;
             struct arg_list list = {0};
-            for (uint32_t id = 1; id <= args_count(&s.args); id++) {
+            for (uint32_t id = 0; id < args_count(&s.args); id++) {
                 list.n = 0;
-                args_values(&s.args, id, &list);
+                args_values(&s.args, argset_of_cell(id), &list);
             }
             arg_list_free(&list);
             importer_close(i);

@@ -65,8 +65,8 @@ static uint32_t label(struct library_file *f, const char *name)
     return 0;
 }
 
-/* {a=1, b='x', c=@row, d=1.5}; *p stands behind the brace and is left behind the other. */
-static uint32_t arg_set(struct library_file *f, char **p)
+/* {a=1, b='x', c=@row, d=1.5}; *p stands behind the brace and is left behind the other. The set's cell. */
+static int64_t arg_set(struct library_file *f, char **p)
 {
     struct args *a = &f->st.args;
     struct arg_list l = {0};
@@ -107,9 +107,9 @@ static uint32_t arg_set(struct library_file *f, char **p)
             FAULT(f, "args end with a brace");
     }
     ++*p;
-    uint32_t id = args_intern(a, l.p, l.n);
+    argset set = args_intern(a, l.p, l.n);
     arg_list_free(&l);
-    return id;
+    return argset_cell(set);
 }
 
 static int64_t word(struct library_file *f, const struct column_def *c, const char *value, bool quoted)

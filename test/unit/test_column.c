@@ -239,10 +239,11 @@ static uint32_t fill_until_failure(struct storage *st, size_t allowed)
     alloc_set_gate(gate, NULL);
     uint32_t rows = 0;
     for (uint32_t i = 0; i < COL_CHUNK_ROWS * 3; i++)
-        rows += counter_insert(st,
-                               &(struct counter_row){
-                                   .ts = i, .track_id = i % 3, .value = i * 0.5, .arg_set_id = i % 2 ? COL_NULL : 4}) !=
-                UINT32_MAX;
+        rows +=
+            counter_insert(st, &(struct counter_row){.ts = i,
+                                                     .track_id = i % 3,
+                                                     .value = i * 0.5,
+                                                     .arg_set_id = argset_of_cell(i % 2 ? COL_NULL : 4)}) != UINT32_MAX;
     for (uint32_t i = 0; i < rows; i += 100)
         ROW_SET(st, counter, value, i, column_f64_word(1e100));
     struct arg_list list = {0};
@@ -296,24 +297,26 @@ START_TEST(equal_argument_sets_share_an_id)
     struct storage st;
     struct arg_list list = {0}, out = {0};
     ck_assert_int_eq(storage_init(&st), 0);
-    uint32_t ids[50];
+    argset sets[50];
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < 50; i++) {
             list.n = 0;
             arg_list_int(&st.args, &list, "a", i);
             arg_list_real(&st.args, &list, "b", i * 0.5);
-            uint32_t id = args_intern(&st.args, list.p, list.n);
+            argset set = args_intern(&st.args, list.p, list.n);
             if (round)
-                ck_assert_uint_eq(id, ids[i]);
-            ids[i] = id;
+                ck_assert(argset_eq(set, sets[i]));
+            sets[i] = set;
+            ck_assert_int_eq(argset_cell(set), i);
         }
     ck_assert_uint_eq(args_count(&st.args), 50);
-    ck_assert_uint_eq(args_intern(&st.args, NULL, 0), 0);
-    args_values(&st.args, ids[7], &out);
+    ck_assert(argset_is_none(args_intern(&st.args, NULL, 0)));
+    args_values(&st.args, sets[7], &out);
     ck_assert_uint_eq(out.n, 2);
     ck_assert_int_eq(out.p[0].word, 7);
     ck_assert(column_f64(out.p[1].word) == 3.5);
-    args_values(&st.args, 51, &out); /* unknown */
+    args_values(&st.args, argset_of_cell(50), &out); /* unknown */
+    args_values(&st.args, ARGSET_NONE, &out);
     ck_assert_uint_eq(out.n, 2);
     arg_list_free(&list);
     arg_list_free(&out);
@@ -334,12 +337,12 @@ START_TEST(payloads_are_decoded_on_demand)
     bool was_new;
     ck_assert_int_eq(storage_init(&st), 0);
     args_set_decoder(&st.args, 3, decode_bytes, &st.args);
-    uint32_t a = args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), false, true, &was_new);
-    ck_assert(a && was_new);
-    ck_assert_uint_eq(args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), true, true, &was_new), a);
+    argset a = args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), false, true, &was_new);
+    ck_assert(!argset_is_none(a) && was_new);
+    ck_assert(argset_eq(args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), true, true, &was_new), a));
     ck_assert(!was_new);
-    ck_assert_uint_ne(args_intern_bytes(&st.args, 3, 101, slice_of(payload, 3), true, true, NULL), a);
-    ck_assert_uint_ne(args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), true, false, NULL), a);
+    ck_assert(!argset_eq(args_intern_bytes(&st.args, 3, 101, slice_of(payload, 3), true, true, NULL), a));
+    ck_assert(!argset_eq(args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), true, false, NULL), a));
     payload[0] = 77; /* the first was copied */
     args_values(&st.args, a, &out);
     ck_assert_uint_eq(out.n, 1);

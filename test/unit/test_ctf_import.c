@@ -53,7 +53,7 @@ static int64_t arg_of(uint32_t row, const char *key)
 {
     struct arg_list list = {0};
     int64_t value = -1;
-    args_values(&st.args, (uint32_t)ROW_GET(&st, ftrace_event, arg_set_id, row), &list);
+    args_values(&st.args, ROW_ARGS(&st, ftrace_event, arg_set_id, row), &list);
     for (size_t i = 0; i < list.n; i++)
         if (strcmp(strpool_cstr(&st.strings, list.p[i].key), key) == 0)
             value = list.p[i].word;

@@ -85,9 +85,9 @@ static struct outcome import(struct slice bytes, enum route route, size_t step, 
     if (!rc)
         rc = rc_finish;
     struct arg_list args = {0};
-    for (uint32_t id = 1; id <= args_count(&st.args); id++) {
+    for (uint32_t id = 0; id < args_count(&st.args); id++) {
         args.n = 0;
-        args_values(&st.args, id, &args);
+        args_values(&st.args, argset_of_cell(id), &args);
     }
     arg_list_free(&args);
     if (!rc && storage_failed(&st)) /* a query would see this */

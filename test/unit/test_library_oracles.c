@@ -154,7 +154,6 @@ static void random_slices(uint32_t track, int64_t parent, uint32_t depth, int64_
                                                 .name = strpool_intern_str(&f.st.strings, "x"),
                                                 .depth = depth,
                                                 .parent_id = parent,
-                                                .arg_set_id = COL_NULL,
                                                 .thread_ts = COL_NULL,
                                                 .thread_dur = COL_NULL,
                                                 .thread_instruction_count = COL_NULL,
@@ -169,12 +168,8 @@ START_TEST(flattened_slices_agree_with_moments)
 {
     struct error err = {0};
     seed = (uint64_t)_i + 1;
-    track_insert(&f.st, &(struct track_row){.parent_id = COL_NULL,
-                                            .source_arg_set_id = COL_NULL,
-                                            .dimension_arg_set_id = COL_NULL,
-                                            .track_group_id = COL_NULL,
-                                            .utid = COL_NULL,
-                                            .upid = COL_NULL});
+    track_insert(&f.st, &(struct track_row){
+                            .parent_id = COL_NULL, .track_group_id = COL_NULL, .utid = COL_NULL, .upid = COL_NULL});
     random_slices(0, COL_NULL, 0, 0, 40);
     f.st.trace_end_ns = 45;
     ck_assert_int_eq(engine_loaded(f.e, &err), 0);

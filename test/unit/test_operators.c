@@ -381,12 +381,10 @@ static void random_thread_states(uint32_t threads)
     for (uint32_t t = 0; t < threads; t++) {
         at[t] = 1 + random_below(20);
         kind[t] = random_below(3);
-        thread_insert(&f.st, &(struct thread_row){.tid = t,
-                                                  .upid = COL_NULL,
-                                                  .start_ts = COL_NULL,
-                                                  .end_ts = COL_NULL,
-                                                  .is_main_thread = COL_NULL,
-                                                  .arg_set_id = COL_NULL});
+        thread_insert(
+            &f.st,
+            &(struct thread_row){
+                .tid = t, .upid = COL_NULL, .start_ts = COL_NULL, .end_ts = COL_NULL, .is_main_thread = COL_NULL});
     }
     for (int64_t now = 0; now < 200; now++)
         for (uint32_t t = 0; t < threads; t++) {
@@ -466,14 +464,13 @@ START_TEST(cpu_time_of_the_library_adds_up)
     seed = (uint64_t)_i + 1;
     machine_insert(&f.st, &(struct machine_row){.num_cpus = 2});
     for (int c = 0; c < 2; c++)
-        cpu_insert(&f.st, &(struct cpu_row){.cpu = c, .capacity = COL_NULL, .arg_set_id = COL_NULL});
+        cpu_insert(&f.st, &(struct cpu_row){.cpu = c, .capacity = COL_NULL});
     for (uint32_t t = 0; t < 4; t++)
         thread_insert(&f.st, &(struct thread_row){.tid = t,
                                                   .upid = COL_NULL,
                                                   .start_ts = COL_NULL,
                                                   .end_ts = COL_NULL,
                                                   .is_main_thread = COL_NULL,
-                                                  .arg_set_id = COL_NULL,
                                                   .is_idle = t == 0});
     int64_t at[2] = {0, 0};
     for (int64_t now = 0; now < 300; now++)

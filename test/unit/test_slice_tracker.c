@@ -47,7 +47,7 @@ START_TEST(a_track_is_its_type_machine_and_dimensions)
         track_intern_int(tt, 0, "many", TRACK_COUNTER, "cpu", i, 0);
     ck_assert_uint_eq(f.st.t[T_track].n_rows, n);
     struct arg_list dim = {0};
-    args_values(&f.st.args, (uint32_t)ROW_GET(&f.st, track, dimension_arg_set_id, x), &dim);
+    args_values(&f.st.args, ROW_ARGS(&f.st, track, dimension_arg_set_id, x), &dim);
     ck_assert_uint_eq(dim.n, 2);
     ck_assert_int_eq(dim.p[1].type, ARG_STRING);
     arg_list_free(&dim);
@@ -92,7 +92,8 @@ END_TEST
 START_TEST(slices_nest)
 {
     strid a = fixture_str(&f, "a"), b = fixture_str(&f, "b"), cat = fixture_str(&f, "cat");
-    uint32_t ra = slice_begin(t, 0, 10, track, cat, a, 0), rb = slice_begin(t, 0, 12, track, 0, b, 0);
+    uint32_t ra = slice_begin(t, 0, 10, track, cat, a, ARGSET_NONE),
+             rb = slice_begin(t, 0, 12, track, 0, b, ARGSET_NONE);
     ck_assert_int_eq(SLICE(depth, rb), 1);
     ck_assert_int_eq(SLICE(parent_id, rb), ra);
     ck_assert_int_eq(SLICE(dur, rb), -1);
@@ -108,12 +109,13 @@ END_TEST
 START_TEST(an_end_may_name_what_it_ends)
 {
     strid a = fixture_str(&f, "a"), b = fixture_str(&f, "b"), cat = fixture_str(&f, "cat");
-    uint32_t ra = slice_begin(t, 0, 10, track, cat, a, 0), rb = slice_begin(t, 0, 12, track, 0, b, 0);
+    uint32_t ra = slice_begin(t, 0, 10, track, cat, a, ARGSET_NONE),
+             rb = slice_begin(t, 0, 12, track, 0, b, ARGSET_NONE);
     ck_assert_uint_eq(slice_end(t, 0, 13, track, 0, fixture_str(&f, "c"), NULL), SLICE_NONE);
     ck_assert_uint_eq(slice_end(t, 0, 14, track, cat, 0, NULL), ra); /* not the top: stays under b */
     ck_assert_int_eq(SLICE(dur, ra), 4);
     ck_assert_int_eq(SLICE(dur, rb), -1);
-    slice_begin(t, 0, 20, track, 0, a, 0); /* a is over, so is what lay in it */
+    slice_begin(t, 0, 20, track, 0, a, ARGSET_NONE); /* a is over, so is what lay in it */
     ck_assert_int_eq(STAT(misplaced_end_event), 1);
     ck_assert_int_eq(SLICE(dur, rb), 2);
 }
@@ -121,15 +123,17 @@ END_TEST
 
 START_TEST(complete_slices_close_by_time)
 {
-    uint32_t a = slice_scoped(t, 0, 10, track, 0, 0, 10, 0), b = slice_scoped(t, 0, 12, track, 0, 0, 8, 0);
+    uint32_t a = slice_scoped(t, 0, 10, track, 0, 0, 10, ARGSET_NONE),
+             b = slice_scoped(t, 0, 12, track, 0, 0, 8, ARGSET_NONE);
     ck_assert_int_eq(SLICE(parent_id, b), a);
-    uint32_t c = slice_scoped(t, 0, 20, track, 0, 0, 0, 0), d = slice_scoped(t, 0, 20, track, 0, 0, 0, 0);
+    uint32_t c = slice_scoped(t, 0, 20, track, 0, 0, 0, ARGSET_NONE),
+             d = slice_scoped(t, 0, 20, track, 0, 0, 0, ARGSET_NONE);
     ck_assert_int_eq(SLICE(depth, c), 0);
     ck_assert_int_eq(SLICE(parent_id, d), c); /* two instants at one time nest */
-    ck_assert_int_eq(SLICE(depth, slice_scoped(t, 0, 20, track, 0, 0, 5, 0)), 0);
-    ck_assert_uint_eq(slice_scoped(t, 0, 22, track, 0, 0, 5, 0), SLICE_NONE);
+    ck_assert_int_eq(SLICE(depth, slice_scoped(t, 0, 20, track, 0, 0, 5, ARGSET_NONE)), 0);
+    ck_assert_uint_eq(slice_scoped(t, 0, 22, track, 0, 0, 5, ARGSET_NONE), SLICE_NONE);
     ck_assert_int_eq(STAT(slice_drop_overlapping_complete_event), 1);
-    ck_assert_uint_eq(slice_scoped(t, 0, 30, track, 0, 0, -5, 0), SLICE_NONE);
+    ck_assert_uint_eq(slice_scoped(t, 0, 30, track, 0, 0, -5, ARGSET_NONE), SLICE_NONE);
     ck_assert_int_eq(STAT(slice_negative_duration), 1);
 }
 END_TEST
@@ -137,8 +141,8 @@ END_TEST
 START_TEST(depth_is_bounded)
 {
     for (int i = 0; i < 512; i++)
-        ck_assert_uint_ne(slice_begin(t, 0, i, track, 0, 0, 0), SLICE_NONE);
-    ck_assert_uint_eq(slice_begin(t, 0, 600, track, 0, 0, 0), SLICE_NONE);
+        ck_assert_uint_ne(slice_begin(t, 0, i, track, 0, 0, ARGSET_NONE), SLICE_NONE);
+    ck_assert_uint_eq(slice_begin(t, 0, 600, track, 0, 0, ARGSET_NONE), SLICE_NONE);
     ck_assert_int_eq(STAT(slice_max_depth_exceeded), 1);
 }
 END_TEST
@@ -153,7 +157,7 @@ START_TEST(an_end_adds_args)
     arg_list_int(args, &end, "x", 4);
     uint32_t s = slice_begin(t, 0, 1, track, 0, 0, args_intern(args, begin.p, begin.n));
     slice_end(t, 0, 2, track, 0, 0, &end);
-    args_values(args, (uint32_t)SLICE(arg_set_id, s), &all);
+    args_values(args, argset_of_cell(SLICE(arg_set_id, s)), &all);
     ck_assert_uint_eq(all.n, 3);
     ck_assert_int_eq(all.p[0].word, 4);
     ck_assert_int_eq(all.p[1].word, 2);
@@ -170,7 +174,7 @@ START_TEST(flows_join_slices)
     uint32_t t2 = track_intern_int(f.im.tracks, 0, "thread_execution", TRACK_SLICE, "utid", 9, 0);
     flow_begin(flows, 0, track, 1);
     ck_assert_int_eq(STAT(flow_no_enclosing_slice), 1);
-    uint32_t a = slice_begin(t, 0, 1, track, 0, 0, 0), b = slice_begin(t, 0, 2, t2, 0, 0, 0);
+    uint32_t a = slice_begin(t, 0, 1, track, 0, 0, ARGSET_NONE), b = slice_begin(t, 0, 2, t2, 0, 0, ARGSET_NONE);
     flow_begin(flows, 0, track, 1);
     flow_begin(flows, 0, track, 1);
     ck_assert_int_eq(STAT(flow_duplicate_id), 1);
@@ -189,7 +193,7 @@ START_TEST(flows_join_slices)
     flow_begin(flows, 0, track, id);
     flow_end(flows, 0, t2, id, false, false); /* ends at the next slice of the track */
     ck_assert_uint_eq(f.st.t[T_flow].n_rows, 1);
-    uint32_t c = slice_begin(t, 0, 3, t2, 0, 0, 0);
+    uint32_t c = slice_begin(t, 0, 3, t2, 0, 0, ARGSET_NONE);
     ck_assert_uint_eq(f.st.t[T_flow].n_rows, 2);
     ck_assert_int_eq(ROW_GET(&f.st, flow, slice_in, 1), c);
     ck_assert_int_ne(ROW_GET(&f.st, flow, arg_set_id, 1), COL_NULL);

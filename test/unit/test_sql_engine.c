@@ -13,7 +13,7 @@
 static struct storage st;
 static struct engine *e;
 
-static uint32_t set_of(const char *key, int64_t number, const char *text)
+static argset set_of(const char *key, int64_t number, const char *text)
 {
     struct arg_list list = {0};
     arg_list_int(&st.args, &list, key, number);
@@ -21,9 +21,9 @@ static uint32_t set_of(const char *key, int64_t number, const char *text)
         arg_list_str(&st.args, &list, "name", strpool_intern_str(&st.strings, text));
     arg_list_real(&st.args, &list, "share", 0.5);
     arg_list_bool(&st.args, &list, "on", true);
-    uint32_t id = args_intern(&st.args, list.p, list.n);
+    argset set = args_intern(&st.args, list.p, list.n);
     arg_list_free(&list);
-    return id;
+    return set;
 }
 
 static void fill(void)
@@ -36,7 +36,7 @@ static void fill(void)
         ftrace_event_insert(&st,
                             &(struct ftrace_event_row){.ts = i * 10,
                                                        .utid = i % 4,
-                                                       .arg_set_id = i % 4,
+                                                       .arg_set_id = argset_of_cell(i % 4 - 1),
                                                        .ucpu = i % 2,
                                                        .name = strpool_intern_str(&st.strings, i % 2 ? "a" : "b")});
     metadata_insert(&st, &(struct metadata_row){.name = strpool_intern_str(&st.strings, "os"),
@@ -107,20 +107,29 @@ static const struct {
     {"select start_ts, end_ts from trace_bounds", "5|195"},
     {"select trace_start(), trace_end(), trace_dur()", "5|195|190"},
     /* args: one set, all of them, the same ids either way */
-    {"select key, int_value from args where arg_set_id = 2 and value_type = 'int'", "pid|11"},
-    {"select display_value from args where arg_set_id = 2 order by key desc", "0.5 11 true one"},
+    {"select key, int_value from args where arg_set_id = 1 and value_type = 'int'", "pid|11"},
+    {"select display_value from args where arg_set_id = 1 order by key desc", "0.5 11 true one"},
     {"select count(*), count(distinct arg_set_id) from args", "10|3"},
-    {"select min(id), max(id) from args where arg_set_id = 3", "7|9"},
-    {"select id from args where arg_set_id = 2 and key = 'name'", "4"},
-    {"select count(*) from args where arg_set_id = 0", "0"},
+    {"select min(id), max(id) from args where arg_set_id = 2", "7|9"},
+    {"select id from args where arg_set_id = 1 and key = 'name'", "4"},
+    {"select group_concat(key) from args where arg_set_id = 0", "pid,share,on"},
     {"select count(*) from args where arg_set_id is null", "0"},
     {"select count(*) from args where arg_set_id = 'x'", "0"},
+    {"select count(*) from args where arg_set_id = 0.5 or arg_set_id = x'00'", "0"},
+    {"select count(*) from args where arg_set_id in (-1, 3, 4294967295, 4294967296)", "0"},
+    {"with n(i) as (values (-1), (3), (4294967295), (4294967296), (-9223372036854775808), (9223372036854775807)) "
+     "select "
+     "count(extract_arg(i, 'pid')), count(__intrinsic_arg_set_to_json(i)), count(key) from n left join args on "
+     "arg_set_id = i",
+     "0|0|0"},
+    {"select __intrinsic_arg_set_to_json(0), __intrinsic_arg_set_to_json(NULL)",
+     "{\"pid\":10,\"share\":0.5,\"on\":true}|NULL"},
     {"select count(*) from ftrace_event join args using (arg_set_id) where key = 'pid'", "15"},
-    {"select count(*) from args where arg_set_id in (1, 2)", "7"},
+    {"select count(*) from args where arg_set_id in (0, 1)", "7"},
     /* extract_arg */
-    {"select extract_arg(2, 'pid'), extract_arg(2, 'name'), extract_arg(2, 'share'), extract_arg(2, 'on')",
+    {"select extract_arg(1, 'pid'), extract_arg(1, 'name'), extract_arg(1, 'share'), extract_arg(1, 'on')",
      "11|one|0.5|1"},
-    {"select extract_arg(1, 'name'), extract_arg(0, 'pid'), extract_arg(NULL, 'pid'), extract_arg(99, 'pid')",
+    {"select extract_arg(0, 'name'), extract_arg(-1, 'pid'), extract_arg(NULL, 'pid'), extract_arg(99, 'pid')",
      "NULL|NULL|NULL|NULL"},
     {"select sum(extract_arg(arg_set_id, 'pid')) from ftrace_event", "165"},
     /* metadata */

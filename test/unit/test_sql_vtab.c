@@ -50,24 +50,25 @@ static void fill(struct storage *st, uint32_t n_slices)
     int64_t ts = -50;
     for (uint32_t i = 0; i < n_slices; i++) {
         ts += pick(4);
-        slice_insert(st,
-                     &(struct slice_row){.ts = ts,
-                                         .dur = pick(20) == 0 ? -1 : (int64_t)pick(1u << (pick(20) + 1)),
-                                         .track_id = pick(40),
-                                         .category = word_or_null(st),
-                                         .name = word_or_null(st),
-                                         .depth = pick(300),
-                                         .parent_id = small_or_null(n_slices),
-                                         .arg_set_id = i < n_slices / 2 ? COL_NULL : small_or_null(70000),
-                                         .thread_ts = pick(3) ? COL_NULL : (int64_t)((uint64_t)pick(1u << 31) << 32),
-                                         .thread_dur = COL_NULL,
-                                         .thread_instruction_count = 7,
-                                         .thread_instruction_delta = small_or_null(3)});
+        slice_insert(
+            st, &(struct slice_row){.ts = ts,
+                                    .dur = pick(20) == 0 ? -1 : (int64_t)pick(1u << (pick(20) + 1)),
+                                    .track_id = pick(40),
+                                    .category = word_or_null(st),
+                                    .name = word_or_null(st),
+                                    .depth = pick(300),
+                                    .parent_id = small_or_null(n_slices),
+                                    .arg_set_id = argset_of_cell(i < n_slices / 2 ? COL_NULL : small_or_null(70000)),
+                                    .thread_ts = pick(3) ? COL_NULL : (int64_t)((uint64_t)pick(1u << 31) << 32),
+                                    .thread_dur = COL_NULL,
+                                    .thread_instruction_count = 7,
+                                    .thread_instruction_delta = small_or_null(3)});
     }
     for (uint32_t i = 0; i < n_slices / 2; i++)
-        counter_insert(
-            st, &(struct counter_row){
-                    .ts = (int64_t)i * 2, .track_id = pick(40), .value = a_double(), .arg_set_id = small_or_null(9)});
+        counter_insert(st, &(struct counter_row){.ts = (int64_t)i * 2,
+                                                 .track_id = pick(40),
+                                                 .value = a_double(),
+                                                 .arg_set_id = argset_of_cell(small_or_null(9))});
     for (uint32_t i = 0; i < 40; i++) /* ids of these strings ascend, their texts do not */
         machine_insert(st, &(struct machine_row){.raw_id = i / 3,
                                                  .name = strpool_printf(&st->strings, "m%u", 99 - i / 2),

@@ -78,18 +78,17 @@ static uint32_t track(const char *dimension, uint32_t id, const char *name, cons
 {
     struct arg_list dims = {0};
     arg_list_int(&f.st.args, &dims, dimension, id);
-    uint32_t set = args_intern(&f.st.args, dims.p, dims.n);
+    argset set = args_intern(&f.st.args, dims.p, dims.n);
     arg_list_free(&dims);
     const struct table *t = &f.st.t[T_track];
     for (uint32_t i = 0; i < t->n_rows; i++)
-        if (column_get(&t->columns[track_c_dimension_arg_set_id], i) == set &&
+        if (argset_eq(ROW_ARGS(&f.st, track, dimension_arg_set_id, i), set) &&
             column_get(&t->columns[track_c_name], i) == text(name))
             return i;
     return track_insert(&f.st, &(struct track_row){.name = text(name),
                                                    .type = text(event_type),
                                                    .event_type = text(event_type),
                                                    .parent_id = COL_NULL,
-                                                   .source_arg_set_id = COL_NULL,
                                                    .dimension_arg_set_id = set,
                                                    .track_group_id = COL_NULL,
                                                    .utid = COL_NULL,
@@ -110,7 +109,6 @@ static void insert_slices(void)
                                                 .name = text(slices[i].name),
                                                 .depth = depth[t],
                                                 .parent_id = depth[t] ? open[t][depth[t] - 1] : COL_NULL,
-                                                .arg_set_id = COL_NULL,
                                                 .thread_ts = COL_NULL,
                                                 .thread_dur = COL_NULL,
                                                 .thread_instruction_count = COL_NULL,
@@ -172,27 +170,23 @@ static void setup(void)
                                                     .parent_upid = COL_NULL,
                                                     .uid = COL_NULL,
                                                     .android_appid = COL_NULL,
-                                                    .android_user_id = COL_NULL,
-                                                    .arg_set_id = COL_NULL});
+                                                    .android_user_id = COL_NULL});
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
         thread_insert(&f.st, &(struct thread_row){.tid = threads[i].tid,
                                                   .name = text(threads[i].name),
                                                   .start_ts = COL_NULL,
                                                   .end_ts = COL_NULL,
                                                   .upid = find(threads[i].pid, true),
-                                                  .is_main_thread = threads[i].tid == threads[i].pid,
-                                                  .arg_set_id = COL_NULL});
+                                                  .is_main_thread = threads[i].tid == threads[i].pid});
     insert_slices();
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
         counter_insert(&f.st, &(struct counter_row){
                                   .ts = counters[i].ts,
                                   .track_id = track("upid", find(counters[i].pid, true), counters[i].name, "counter"),
-                                  .value = counters[i].value,
-                                  .arg_set_id = COL_NULL});
+                                  .value = counters[i].value});
     flow_insert(&f.st, &(struct flow_row){.slice_out = slice_named("binder transaction"),
                                           .slice_in = slice_named("binder reply"),
-                                          .trace_id = COL_NULL,
-                                          .arg_set_id = COL_NULL});
+                                          .trace_id = COL_NULL});
     insert_heap();
     /* the application's thread waits for the answer, with a disk in between */
     static const struct {
@@ -333,8 +327,7 @@ START_TEST(the_phone_is_exported_as_json)
     ck_assert_int_ge(fd, 0);
     counter_insert(&f.st, &(struct counter_row){.ts = -1500,
                                                 .track_id = track("upid", 1, "early", "counter"),
-                                                .value = 7,
-                                                .arg_set_id = COL_NULL}); /* before the boot */
+                                                .value = 7}); /* before the boot */
     char *sql = sqlite3_mprintf("SELECT export_json(%Q)", path);
     sql_run(&f, sql);
     sqlite3_free(sql);

@@ -100,8 +100,7 @@ static uint64_t digest(uint32_t sequence, int64_t from, uint32_t *n)
         for (int i = 0; i < len; i++)
             h = (h ^ (uint8_t)line[i]) * 1099511628211u;
         list.n = 0;
-        if (SLICE(arg_set_id, row) != COL_NULL)
-            args_values(&st.args, (uint32_t)SLICE(arg_set_id, row), &list);
+        args_values(&st.args, argset_of_cell(SLICE(arg_set_id, row)), &list);
         for (size_t i = 0; i < list.n; i++) {
             for (const char *c = text(list.p[i].key); *c; c++)
                 h = (h ^ (uint8_t)*c) * 1099511628211u;

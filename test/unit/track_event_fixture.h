@@ -133,8 +133,7 @@ static inline const char *arg_text(int64_t set, const char *key)
     static char buffer[128];
     struct arg_list list = {0};
     const char *found = NULL;
-    if (set != COL_NULL)
-        args_values(&st.args, (uint32_t)set, &list);
+    args_values(&st.args, argset_of_cell(set), &list);
     for (size_t i = 0; i < list.n && !found; i++) {
         const struct arg *a = &list.p[i];
         if (strcmp(text(a->key), key) != 0)

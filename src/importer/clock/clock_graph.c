@@ -625,7 +625,7 @@ static void log_failure(struct clock_graph *g, enum stat_key stat, struct clock_
         arg_list_int(args, &list, "source_sequence_id", from.sequence);
     if (g->trace_clock.sequence)
         arg_list_int(args, &list, "target_sequence_id", g->trace_clock.sequence);
-    uint32_t set = args_intern(args, list.p, list.n);
+    argset set = args_intern(args, list.p, list.n);
     arg_list_free(&list);
     stats_add(&g->st->stats, from.machine, stat, 1);
     trace_import_logs_insert(g->st,
@@ -633,7 +633,7 @@ static void log_failure(struct clock_graph *g, enum stat_key stat, struct clock_
                                                              .ts = COL_NULL,
                                                              .byte_offset = byte_offset < 0 ? COL_NULL : byte_offset,
                                                              .stat_key = stat,
-                                                             .arg_set_id = set ? set : COL_NULL});
+                                                             .arg_set_id = set});
 }
 
 void clock_graph_record_failure(struct clock_graph *g, struct clock_id from, int64_t value, int64_t byte_offset)

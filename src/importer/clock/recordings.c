@@ -169,7 +169,7 @@ static void leave_apart(struct importer *im, const struct recording *r)
     if (r->clock.id == CLOCK_ID_REALTIME && !same)
         clock_graph_add_snapshot(im->clocks, equal, 2);
     if (r->clock.id == CLOCK_ID_REALTIME || r->n_packets)
-        import_log(im->machines.p[r->machine], STAT_clock_sync_unrelatable_clock_domains, COL_NULL, -1, 0);
+        import_log(im->machines.p[r->machine], STAT_clock_sync_unrelatable_clock_domains, COL_NULL, -1, ARGSET_NONE);
 }
 
 int recordings_relate(struct importer *im)

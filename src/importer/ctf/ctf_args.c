@@ -126,24 +126,24 @@ void ctf_items_to_args(struct args *a, const ctf_items *items, struct arg_list *
 /* After this many payloads of a class, sharing goes on only if one in eight was there already. */
 enum { SHARE_TRIAL = 4096, SHARE_ONE_IN = 8 };
 
-uint32_t ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields)
+argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields)
 {
     struct args *a = &im->st->args;
     if (!fields->n)
-        return 0;
+        return ARGSET_NONE;
     if (!use->on_demand || !payload.p) {
         struct arg_list list = {0};
         ctf_items_to_args(a, fields, &list);
-        uint32_t id = args_intern(a, list.p, list.n);
+        argset set = args_intern(a, list.p, list.n);
         arg_list_free(&list);
-        return id;
+        return set;
     }
     bool was_new;
-    uint32_t id = args_intern_bytes(a, CTF_ARGS_KIND, use->id, payload, true, use->share, &was_new);
+    argset set = args_intern_bytes(a, CTF_ARGS_KIND, use->id, payload, true, use->share, &was_new);
     use->shared += !was_new;
     if (++use->asked == SHARE_TRIAL)
         use->share = use->shared * SHARE_ONE_IN >= SHARE_TRIAL;
-    return id;
+    return set;
 }
 
 void ctf_decode_args(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)

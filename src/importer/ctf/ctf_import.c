@@ -315,7 +315,7 @@ static void insert_event(struct ctf_queue *q, const struct ctf_row *row, struct 
     struct slice payload = {0};
     if (fields_at % 8 == 0)
         payload = slice_of(q->r.packet + fields_at / 8, (size_t)((q->r.pos + 7) / 8 - fields_at / 8));
-    uint32_t args = ctf_args(q->c->im, use, payload, row->fields);
+    argset args = ctf_args(q->c->im, use, payload, row->fields);
     ftrace_event_insert(q->m->st, &(struct ftrace_event_row){.ts = row->ts,
                                                              .name = use->name,
                                                              .utid = row->utid,

@@ -39,7 +39,7 @@ struct ctf_class_use {
 bool ctf_fields_position_free(struct ctf_metadata *m, const struct ctf_event_class *class);
 
 /* The arg set of an event: `payload` are the bytes of its fields; empty when they do not begin at a byte. */
-uint32_t ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields);
+argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields);
 
 /* Appends items as args: structs and lists by dotted and indexed keys. */
 void ctf_items_to_args(struct args *a, const ctf_items *items, struct arg_list *out);

@@ -81,7 +81,8 @@ static void statedump_process(const struct ctf_row *e, const char *rest)
 
 static void irq_begin(const struct ctf_row *e, enum irq_track_kind kind, strid name)
 {
-    slice_begin(e->m->im->slices, e->m->id, e->ts, irq_track(e->m, kind, e->cpu), import_str(e->m->im, "irq"), name, 0);
+    slice_begin(e->m->im->slices, e->m->id, e->ts, irq_track(e->m, kind, e->cpu), import_str(e->m->im, "irq"), name,
+                ARGSET_NONE);
 }
 
 static void irq_end(const struct ctf_row *e, enum irq_track_kind kind, const struct arg_list *args)

@@ -155,7 +155,7 @@ static void kill_mark(const struct ftrace_event *e, int64_t pid)
 {
     uint32_t upid = process_tracker_process(e->m->processes, pid);
     ftrace_instant(e, FTRACE_TRACK(e, TRACK_SLICE, "android_lmk", ftrace_text(e, "LMK"), DIM_I("upid", upid)), 0,
-                   ftrace_text(e, "mem.lmk"), 0);
+                   ftrace_text(e, "mem.lmk"), ARGSET_NONE);
 }
 
 /* "lmk,<pid>,<reason>,<oom_score_adj>,…": a slice of the low-memory killer names its victim. */
@@ -221,7 +221,7 @@ static void async_begin(const struct ftrace_event *e, uint32_t track, strid name
     o->begin_count = 1;
     struct small_args args = {0};
     small_args_add(e, &args, "cookie", ARG_INT, cookie);
-    ftrace_begin(e, track, 0, name, small_args_id(e, &args));
+    ftrace_begin(e, track, 0, name, small_args_set(e, &args));
 }
 
 static void async_end(const struct ftrace_event *e, uint32_t track)
@@ -256,7 +256,8 @@ static void track_point(const struct ftrace_event *e, const struct atrace_point 
     struct track_tracker *tracks = e->m->im->tracks;
     strid name = import_slice(e->m->im, p->name), track_name = import_slice(e->m->im, p->track);
     if (p->phase == 'N' && slice_eq_str(p->track, "DeviceStateChanged")) { /* of the device, not of the process */
-        ftrace_instant(e, ftrace_track(e, TRACK_SLICE, "android_device_state", track_name, NULL, 0), 0, name, 0);
+        ftrace_instant(e, ftrace_track(e, TRACK_SLICE, "android_device_state", track_name, NULL, 0), 0, name,
+                       ARGSET_NONE);
         return;
     }
     uint32_t upid = process_tracker_process(e->m->processes, p->tgid);
@@ -264,10 +265,10 @@ static void track_point(const struct ftrace_event *e, const struct atrace_point 
     uint32_t set = ftrace_track_set(e, "atrace_async_slice_for_track", track_name, dims, 2);
     switch (p->phase) {
     case 'N':
-        ftrace_instant(e, track_set_scoped(tracks, set, e->ts, 0), 0, name, 0);
+        ftrace_instant(e, track_set_scoped(tracks, set, e->ts, 0), 0, name, ARGSET_NONE);
         break;
     case 'G':
-        ftrace_begin(e, track_set_begin(tracks, set, p->value), 0, name, 0);
+        ftrace_begin(e, track_set_begin(tracks, set, p->value), 0, name, ARGSET_NONE);
         break;
     default:
         ftrace_end(e, track_set_end(tracks, set, p->value), 0, 0, NULL);
@@ -298,7 +299,8 @@ void atrace_point(const struct ftrace_event *e, const struct atrace_point *p)
 {
     switch (p->phase) {
     case 'B':
-        ftrace_begin(e, ftrace_thread_track(e, point_thread(e, p->tgid)), 0, import_slice(e->m->im, p->name), 0);
+        ftrace_begin(e, ftrace_thread_track(e, point_thread(e, p->tgid)), 0, import_slice(e->m->im, p->name),
+                     ARGSET_NONE);
         if (slice_starts(p->name, "lmk,"))
             low_memory_kill(e, p->name);
         break;
@@ -306,7 +308,8 @@ void atrace_point(const struct ftrace_event *e, const struct atrace_point *p)
         thread_end(e, p->tgid);
         break;
     case 'I':
-        ftrace_instant(e, ftrace_thread_track(e, point_thread(e, p->tgid)), 0, import_slice(e->m->im, p->name), 0);
+        ftrace_instant(e, ftrace_thread_track(e, point_thread(e, p->tgid)), 0, import_slice(e->m->im, p->name),
+                       ARGSET_NONE);
         break;
     case 'S':
     case 'F':

@@ -38,11 +38,11 @@ _Static_assert(sizeof(struct switch_payload) <= FTRACE_RECENT_BYTES, "a switch f
 /* A window of looks for an equal set: when fewer than one in eight finds one, looking stops for good. */
 enum { SHARE_WINDOW = 4096, SHARE_MIN_HITS = SHARE_WINDOW / 8 };
 
-static uint32_t keep(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux, struct slice payload,
-                     bool stable)
+static argset keep(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux, struct slice payload,
+                   bool stable)
 {
     bool share = !k->unshared, was_new;
-    uint32_t id = args_intern_bytes(&f->m->st->args, kind, aux, payload, stable, share, &was_new);
+    argset set = args_intern_bytes(&f->m->st->args, kind, aux, payload, stable, share, &was_new);
     if (share) {
         k->hits += !was_new;
         if (++k->tries == SHARE_WINDOW) {
@@ -50,39 +50,39 @@ static uint32_t keep(struct ftrace_machine *f, struct ftrace_kind *k, unsigned k
             k->tries = k->hits = 0;
         }
     }
-    return id;
+    return set;
 }
 
 /* As above for a payload of fixed size, most often one of the last few: those are found without a hash of the bytes.
  * `mix` is any number that payloads which differ mostly differ in. */
-static inline uint32_t keep_recent(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind,
-                                   struct ftrace_recent *recent, uint32_t mix, const void *payload, size_t size)
+static inline argset keep_recent(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind,
+                                 struct ftrace_recent *recent, uint32_t mix, const void *payload, size_t size)
 {
     struct ftrace_recent *r = &recent[(mix * 0x9e3779b1u) >> (32 - FTRACE_RECENT_BITS)];
-    if (r->id && memcmp(r->payload, payload, size) == 0) {
+    if (!argset_is_none(r->args) && memcmp(r->payload, payload, size) == 0) {
         if (!k->unshared && k->tries + 1 < SHARE_WINDOW) {
             k->tries++;
             k->hits++;
         }
-        return r->id;
+        return r->args;
     }
-    r->id = keep(f, k, kind, 0, slice_of(payload, size), false);
+    r->args = keep(f, k, kind, 0, slice_of(payload, size), false);
     memcpy(r->payload, payload, size);
-    return r->id;
+    return r->args;
 }
 
-uint32_t ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
-                          struct slice payload)
+argset ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
+                        struct slice payload)
 {
     return keep(f, k, kind, aux, payload, importer_bytes_stable(f->im, payload.p));
 }
 
-uint32_t ftrace_event_args(const struct ftrace_event *e)
+argset ftrace_event_args(const struct ftrace_event *e)
 {
     struct ftrace_machine *f = e->f;
     struct ftrace_kind *k = &f->kinds[e->id];
     if (!e->payload.len && e->id != FTRACE_EVENT_SCHED_SWITCH)
-        return 0;
+        return ARGSET_NONE;
     uint32_t aux = e->id;
     if (k->has_symbols && e->gen + 1 < AUX_GENERATIONS)
         aux |= (e->gen + 1) << AUX_EVENT_BITS;
@@ -107,8 +107,8 @@ void ftrace_add_switch_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64
 {
     struct switch_payload s = {prev_state, prev->comm, next_comm, prev->pid, prev->prio, next_pid, next_prio};
     uint32_t mix = (uint32_t)next_pid + (uint32_t)prev->pid * 31 + (uint32_t)prev_state * 977;
-    uint32_t args = keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_SWITCH], ARGS_KIND_FTRACE_SWITCH, f->recent_switches,
-                                mix, &s, sizeof s);
+    argset args = keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_SWITCH], ARGS_KIND_FTRACE_SWITCH, f->recent_switches, mix,
+                              &s, sizeof s);
     ftrace_event_insert(
         f->m->st,
         &(struct ftrace_event_row){
@@ -119,8 +119,8 @@ void ftrace_add_waking_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64
                            uint16_t prio, uint16_t target_cpu, strid comm, uint16_t common_flags)
 {
     struct waking_payload w = {comm, pid, prio, target_cpu};
-    uint32_t args = keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_WAKING], ARGS_KIND_FTRACE_WAKING, f->recent_wakings,
-                                pid + target_cpu * 31u, &w, sizeof w);
+    argset args = keep_recent(f, &f->kinds[FTRACE_EVENT_SCHED_WAKING], ARGS_KIND_FTRACE_WAKING, f->recent_wakings,
+                              pid + target_cpu * 31u, &w, sizeof w);
     ftrace_event_insert(f->m->st, &(struct ftrace_event_row){.ts = ts,
                                                              .name = f->name_waking,
                                                              .utid = utid,

@@ -80,7 +80,7 @@ struct ftrace_kind {
 enum { FTRACE_RECENT_BITS = 7, FTRACE_RECENT_BYTES = 32 };
 struct ftrace_recent {
     uint8_t payload[FTRACE_RECENT_BYTES];
-    uint32_t id; /* 0: none */
+    argset args;
 };
 
 struct ftrace_cpu {
@@ -199,14 +199,14 @@ void ftrace_parse_wakings(void *owner, const struct sort_event *events, size_t n
 /* Adds the ftrace_event row of a typed event. */
 void ftrace_add_row(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t utid, uint32_t common_flags);
 /* The id of the args of a typed event, 0 when it has none. */
-uint32_t ftrace_event_args(const struct ftrace_event *e);
+argset ftrace_event_args(const struct ftrace_event *e);
 void ftrace_add_switch_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64_t ts, const struct sched_prev *prev,
                            int64_t prev_state, int32_t next_pid, int32_t next_prio, strid next_comm);
 void ftrace_add_waking_row(struct ftrace_machine *f, struct ftrace_cpu *c, int64_t ts, uint32_t utid, uint32_t pid,
                            uint16_t prio, uint16_t target_cpu, strid comm, uint16_t common_flags);
 /* Keeps a payload as an arg set, sharing it with an equal one while those of kind `k` repeat. */
-uint32_t ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
-                          struct slice payload);
+argset ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigned kind, uint32_t aux,
+                        struct slice payload);
 static inline int64_t ftrace_ucpu(struct ftrace_cpu *c)
 {
     if (__builtin_expect(c->ucpu < 0, 0))
@@ -293,7 +293,7 @@ static inline strid ftrace_text(const struct ftrace_event *e, const char *text)
 }
 
 /* A counter sample with args (0: none). */
-void ftrace_counter_args(const struct ftrace_event *e, int64_t ts, uint32_t track, double value, uint32_t args);
+void ftrace_counter_args(const struct ftrace_event *e, int64_t ts, uint32_t track, double value, argset args);
 static inline void ftrace_counter(const struct ftrace_event *e, uint32_t track, double value)
 {
     counter_push(e->m->im, e->ts, track, value);
@@ -320,7 +320,7 @@ uint32_t ftrace_track_set(const struct ftrace_event *e, const char *type, strid 
 
 /* Slices on a track. `category` and `name` may be 0. */
 static inline uint32_t ftrace_begin(const struct ftrace_event *e, uint32_t track, strid category, strid name,
-                                    uint32_t args)
+                                    argset args)
 {
     return slice_begin(e->m->im->slices, e->m->id, e->ts, track, category, name, args);
 }
@@ -330,7 +330,7 @@ static inline uint32_t ftrace_end(const struct ftrace_event *e, uint32_t track, 
     return slice_end(e->m->im->slices, e->m->id, e->ts, track, category, name, add);
 }
 static inline uint32_t ftrace_instant(const struct ftrace_event *e, uint32_t track, strid category, strid name,
-                                      uint32_t args)
+                                      argset args)
 {
     return slice_scoped(e->m->im->slices, e->m->id, e->ts, track, category, name, 0, args);
 }
@@ -348,7 +348,7 @@ static inline void small_args_put(struct small_args *a, strid key, enum arg_type
     if (a->n < sizeof a->items / sizeof *a->items)
         a->items[a->n++] = (struct arg){key, key, word, (uint8_t)type};
 }
-static inline uint32_t small_args_id(const struct ftrace_event *e, const struct small_args *a)
+static inline argset small_args_set(const struct ftrace_event *e, const struct small_args *a)
 {
     return args_intern(&e->m->st->args, a->items, a->n);
 }

@@ -228,7 +228,8 @@ static void decode(void *ctx, uint32_t aux, struct slice payload, struct arg_lis
 static void add_row(const struct ftrace_event *e, struct ftrace_cpu *c, strid name, uint32_t row, uint32_t common_flags)
 {
     struct ftrace_kind *k = &e->f->kinds[FTRACE_EVENT_GENERIC]; /* keeps the score of sharing for all of them */
-    uint32_t utid = event_utid(e), args = 0;
+    uint32_t utid = event_utid(e);
+    argset args = ARGSET_NONE;
     if (e->payload.len && e->m->id < AUX_MACHINES)
         args = ftrace_keep_args(e->f, k, ARGS_KIND_FTRACE_GENERIC, e->m->id << AUX_ROW_BITS | row, e->payload);
     ftrace_event_insert(e->m->st, &(struct ftrace_event_row){.ts = e->ts,
@@ -307,13 +308,13 @@ static void parse_shape(const struct ftrace_event *e, const struct descriptor *d
     }
     switch ((char)field_i64(&f, s->slice_type)) {
     case 'B':
-        ftrace_begin(e, track, 0, field_str(e, &f, s->slice_name), 0);
+        ftrace_begin(e, track, 0, field_str(e, &f, s->slice_name), ARGSET_NONE);
         break;
     case 'E':
         ftrace_end(e, track, 0, 0, NULL);
         break;
     case 'I':
-        ftrace_instant(e, track, 0, field_str(e, &f, s->slice_name), 0);
+        ftrace_instant(e, track, 0, field_str(e, &f, s->slice_name), ARGSET_NONE);
         break;
     default:
         format_error(e);

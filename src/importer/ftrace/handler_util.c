@@ -80,13 +80,11 @@ uint32_t ftrace_track_set(const struct ftrace_event *e, const char *type, strid 
                                                  .n_dims = n_dims});
 }
 
-void ftrace_counter_args(const struct ftrace_event *e, int64_t ts, uint32_t track, double value, uint32_t args)
+void ftrace_counter_args(const struct ftrace_event *e, int64_t ts, uint32_t track, double value, argset args)
 {
     if (track == UINT32_MAX)
         return;
-    counter_insert(e->m->st,
-                   &(struct counter_row){
-                       .ts = ts, .track_id = track, .value = value, .arg_set_id = args ? (int64_t)args : COL_NULL});
+    counter_insert(e->m->st, &(struct counter_row){.ts = ts, .track_id = track, .value = value, .arg_set_id = args});
 }
 
 void small_args_add(const struct ftrace_event *e, struct small_args *a, const char *key, enum arg_type type,

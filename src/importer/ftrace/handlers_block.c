@@ -24,7 +24,7 @@ static void block_io_start(const struct ftrace_event *e)
     struct small_args args = {0};
     fields_read(e->payload, &f);
     small_args_add(e, &args, "sector", ARG_UINT, field_i64(&f, 2));
-    ftrace_begin(e, block_track(e, field_u64(&f, 1)), 0, ftrace_text(e, "block_io"), small_args_id(e, &args));
+    ftrace_begin(e, block_track(e, field_u64(&f, 1)), 0, ftrace_text(e, "block_io"), small_args_set(e, &args));
 }
 
 static void block_io_done(const struct ftrace_event *e)
@@ -117,7 +117,7 @@ static void f2fs_write_checkpoint(const struct ftrace_event *e)
         if (reason >> i & 1)
             args.items[args.n++] =
                 (struct arg){flat, ftrace_name(e, "reason_str[%u]", n++), ftrace_text(e, reasons[i]), ARG_STRING};
-    ftrace_begin(e, track, 0, ftrace_text(e, "F2fs Write Checkpoint"), small_args_id(e, &args));
+    ftrace_begin(e, track, 0, ftrace_text(e, "F2fs Write Checkpoint"), small_args_set(e, &args));
 }
 
 /* --- android_fs: a read is told by inode and offset; its slice is known by the thread that began it ----------------
@@ -143,7 +143,7 @@ static void dataread_start(const struct ftrace_event *e)
     small_args_add(e, &args, "offset_start", ARG_INT, field_i64(&f, 5));
     small_args_add(e, &args, "bytes_read_start", ARG_INT, field_i32(&f, 1));
     ftrace_begin(e, track_set_begin(e->m->im->tracks, set, e->pid), 0, ftrace_text(e, "android_fs_data_read"),
-                 small_args_id(e, &args));
+                 small_args_set(e, &args));
 }
 
 static void dataread_end(const struct ftrace_event *e)
@@ -221,7 +221,7 @@ static void ufshcd_command(const struct ftrace_event *e)
     uint32_t track = FTRACE_TRACK(e, TRACK_SLICE, "ufs_command_tag", ftrace_name(e, "io.ufs.command.tag[%03u]", tag),
                                   DIM_I("ufs_tag", tag));
     if (stage == 0)
-        ftrace_begin(e, track, 0, ufs_command_name(e, field_u32(&f, 5), field_u32(&f, 9)), 0);
+        ftrace_begin(e, track, 0, ufs_command_name(e, field_u32(&f, 5), field_u32(&f, 9)), ARGSET_NONE);
     else
         ftrace_end(e, track, 0, 0, NULL);
 }

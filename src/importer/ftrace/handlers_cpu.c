@@ -65,7 +65,7 @@ static void cpuhp_enter(const struct ftrace_event *e)
     small_args_add(e, &args, "action_cpu", ARG_UINT, e->cpu);
     small_args_add(e, &args, "cpuhp_idx", ARG_INT, idx);
     ftrace_begin(e, hotplug_track(e, field_u32(&f, 1)), ftrace_text(e, "cpu"), ftrace_name(e, "cpuhp(%d)", idx),
-                 small_args_id(e, &args));
+                 small_args_set(e, &args));
 }
 
 static void cpuhp_exit(const struct ftrace_event *e)

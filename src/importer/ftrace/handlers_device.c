@@ -100,7 +100,7 @@ static void display_instant(const struct ftrace_event *e)
         int64_t v = field_i32(&f, k->args[i].field);
         small_args_add(e, &args, k->args[i].key, k->args[i].type, k->args[i].type == ARG_BOOL ? v != 0 : v);
     }
-    ftrace_instant(e, track, 0, ftrace_text(e, k->slice), small_args_id(e, &args));
+    ftrace_instant(e, track, 0, ftrace_text(e, k->slice), small_args_set(e, &args));
 }
 
 static void vblank_irq_enable(const struct ftrace_event *e)
@@ -117,7 +117,7 @@ static void vblank_irq_enable(const struct ftrace_event *e)
     struct small_args args = {0};
     small_args_add(e, &args, "display_id", ARG_INT, field_i32(&f, 1));
     small_args_add(e, &args, "output_id", ARG_INT, field_i32(&f, 2));
-    ftrace_begin(e, track, 0, ftrace_text(e, "disp_vblank_irq_enable"), small_args_id(e, &args));
+    ftrace_begin(e, track, 0, ftrace_text(e, "disp_vblank_irq_enable"), small_args_set(e, &args));
 }
 
 /* --- interconnects, sensors, firmware counters ------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static void interconnect(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     uint32_t track =
         ftrace_track(e, TRACK_SLICE, "interconnect_events", ftrace_text(e, "Interconnect Events"), NULL, 0);
-    ftrace_instant(e, track, ftrace_text(e, e->f->kinds[e->id].desc->name), field_str(e, &f, 1), 0);
+    ftrace_instant(e, track, ftrace_text(e, e->f->kinds[e->id].desc->name), field_str(e, &f, 1), ARGSET_NONE);
 }
 
 static void cros_ec_sensorhub_data(const struct ftrace_event *e)
@@ -144,12 +144,12 @@ static void cros_ec_sensorhub_data(const struct ftrace_event *e)
     small_args_add(e, &args, "ec_num", ARG_INT, sensor);
     small_args_add(e, &args, "ec_delta", ARG_INT, (int64_t)(field_u64(&f, 6) - stamp));
     small_args_add(e, &args, "sample_ts", ARG_INT, (int64_t)stamp);
-    ftrace_counter_args(e, e->ts, track, (double)(int64_t)(field_u64(&f, 1) - stamp), small_args_id(e, &args));
+    ftrace_counter_args(e, e->ts, track, (double)(int64_t)(field_u64(&f, 1) - stamp), small_args_set(e, &args));
 }
 
 static void firmware_counter(const struct ftrace_event *e, const char *type, strid name, int64_t ts, double value)
 {
-    ftrace_counter_args(e, ts, FTRACE_TRACK(e, TRACK_COUNTER, type, name, DIM_S("name", name)), value, 0);
+    ftrace_counter_args(e, ts, FTRACE_TRACK(e, TRACK_COUNTER, type, name, DIM_S("name", name)), value, ARGSET_NONE);
 }
 
 static void param_set_value_cpm(const struct ftrace_event *e)
@@ -177,7 +177,7 @@ static void fwtp_slice(const struct ftrace_event *e)
                          .type = "pixel_fwtp_slices", .event_type = TRACK_SLICE, .name = name, .parent = UINT32_MAX});
     ftrace_end(e, track, 0, 0, NULL); /* a begin also ends what was left open */
     if (field_u32(&f, 5))
-        ftrace_begin(e, track, field_str(e, &f, 3), name, 0);
+        ftrace_begin(e, track, field_str(e, &f, 3), name, ARGSET_NONE);
 }
 
 /* --- slices of threads ------------------------------------------------------------------------------------------- */
@@ -187,7 +187,7 @@ static void scm_call_start(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), 0,
-                 ftrace_name(e, "scm id=%#llx", (unsigned long long)field_u64(&f, 2)), 0);
+                 ftrace_name(e, "scm id=%#llx", (unsigned long long)field_u64(&f, 2)), ARGSET_NONE);
 }
 
 static void scm_call_end(const struct ftrace_event *e)
@@ -197,7 +197,7 @@ static void scm_call_end(const struct ftrace_event *e)
 
 static void kswapd_wake(const struct ftrace_event *e)
 {
-    ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "kswapd_efficiency"), 0);
+    ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "kswapd_efficiency"), ARGSET_NONE);
 }
 
 static void kswapd_done(const struct ftrace_event *e)
@@ -242,7 +242,7 @@ static void i2c_message(const struct ftrace_event *e)
         return;
     if (added) {
         *open = (uint64_t)adapter << 32 | messages;
-        ftrace_begin(e, ftrace_thread_track(e, utid), 0, ftrace_name(e, "i2c-%u", adapter), 0);
+        ftrace_begin(e, ftrace_thread_track(e, utid), 0, ftrace_name(e, "i2c-%u", adapter), ARGSET_NONE);
     } else if ((uint32_t)*open < messages) {
         *open = (*open >> 32 << 32) | messages;
     }
@@ -271,7 +271,7 @@ static uint32_t hyp_track(const struct ftrace_event *e)
 
 static void hyp_enter(const struct ftrace_event *e)
 {
-    ftrace_begin(e, hyp_track(e), ftrace_text(e, "pkvm_hyp"), ftrace_text(e, "hyp"), 0);
+    ftrace_begin(e, hyp_track(e), ftrace_text(e, "pkvm_hyp"), ftrace_text(e, "hyp"), ARGSET_NONE);
 }
 
 static void hyp_exit(const struct ftrace_event *e)

@@ -43,7 +43,7 @@ static void buffer_slice(const struct ftrace_event *e, const char *type, const c
     uint32_t set = ftrace_track_set(e, type, ftrace_text(e, name), NULL, 0);
     if (len > 0)
         ftrace_begin(e, track_set_begin(e->m->im->tracks, set, id), 0, ftrace_name(e, "%lld kB", (long long)len / 1024),
-                     0);
+                     ARGSET_NONE);
     else
         ftrace_end(e, track_set_end(e->m->im->tracks, set, id), 0, 0, NULL);
 }
@@ -68,7 +68,7 @@ static void dma_heap_stat(const struct ftrace_event *e)
     uint32_t change = track_intern_int(e->m->im->tracks, e->m->id, "android_dma_heap_change", TRACK_COUNTER, "utid",
                                        event_utid(e), ftrace_text(e, "mem.dma_heap_change"));
     small_args_add(e, &args, "inode", ARG_UINT, inode);
-    ftrace_counter_args(e, e->ts, change, (double)len, small_args_id(e, &args));
+    ftrace_counter_args(e, e->ts, change, (double)len, small_args_set(e, &args));
     buffer_slice(e, "android_dma_allocations", "mem.dma_buffer", inode, len);
 }
 

@@ -82,7 +82,7 @@ static void vblank(const struct ftrace_event *e, const char *slice, int32_t crtc
     uint32_t track = FTRACE_TRACK(e, TRACK_SLICE, "drm_vblank", ftrace_name(e, "vblank-%u", (uint32_t)crtc),
                                   DIM_I("drm_crtc", (uint32_t)crtc));
     small_args_add(e, &args, "vblank seqno", ARG_UINT, seq);
-    ftrace_instant(e, track, 0, ftrace_text(e, slice), small_args_id(e, &args));
+    ftrace_instant(e, track, 0, ftrace_text(e, slice), small_args_set(e, &args));
 }
 
 static void drm_vblank_event(const struct ftrace_event *e)
@@ -117,12 +117,11 @@ static void begin_job(const struct ftrace_event *e, struct line *l)
     struct small_args args = {0};
     uint64_t job = first_waiting(l);
     small_args_add(e, &args, "gpu sched job", ARG_UINT, (int64_t)job);
-    uint32_t slice = ftrace_begin(e, l->track, 0, ftrace_text(e, "job"), small_args_id(e, &args));
+    uint32_t slice = ftrace_begin(e, l->track, 0, ftrace_text(e, "job"), small_args_set(e, &args));
     const uint64_t *from = slice == SLICE_NONE ? NULL : u64map_get(&d->schedules, schedule_key(d, l, job));
     if (!from)
         return;
-    flow_insert(e->m->st, &(struct flow_row){
-                              .slice_out = *from, .slice_in = slice, .trace_id = COL_NULL, .arg_set_id = COL_NULL});
+    flow_insert(e->m->st, &(struct flow_row){.slice_out = *from, .slice_in = slice, .trace_id = COL_NULL});
     u64map_del(&d->schedules, schedule_key(d, l, job));
 }
 
@@ -135,7 +134,7 @@ static void schedule_job(const struct ftrace_event *e, struct slice ring, uint64
     small_args_add(e, &args, "gpu sched ring", ARG_STRING, import_slice(e->m->im, ring));
     small_args_add(e, &args, "gpu sched job", ARG_UINT, (int64_t)job);
     uint32_t slice = ftrace_instant(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "drm_sched_job"),
-                                    small_args_id(e, &args));
+                                    small_args_set(e, &args));
     if (l && slice != SLICE_NONE && !u64map_set(&d->schedules, schedule_key(d, l, job), slice))
         e->m->im->failed = true;
 }
@@ -235,7 +234,7 @@ static void begin_fence(const struct ftrace_event *e, struct line *l)
 {
     struct small_args args = {0};
     small_args_add(e, &args, "fence seqno", ARG_UINT, (int64_t)first_waiting(l));
-    ftrace_begin(e, l->track, 0, ftrace_text(e, "fence"), small_args_id(e, &args));
+    ftrace_begin(e, l->track, 0, ftrace_text(e, "fence"), small_args_set(e, &args));
 }
 
 static void add_fence(const struct ftrace_event *e, struct line *l, uint32_t seqno)
@@ -291,7 +290,7 @@ static void dma_fence_wait_start(const struct ftrace_event *e)
     small_args_add(e, &args, "fence context", ARG_UINT, field_u32(&f, 1));
     small_args_add(e, &args, "fence seqno", ARG_UINT, field_u32(&f, 3));
     ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "dma_fence_wait"),
-                 small_args_id(e, &args));
+                 small_args_set(e, &args));
 }
 
 static void dma_fence_wait_end(const struct ftrace_event *e)

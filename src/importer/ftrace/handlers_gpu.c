@@ -86,7 +86,6 @@ static void gpu_work_period(const struct ftrace_event *e)
                             .dur = dur,
                             .track_id = track,
                             .name = ftrace_name(e, "%%%.2f", 100.0 * ((double)active / (double)dur)),
-                            .arg_set_id = COL_NULL,
                             .thread_ts = e->ts,
                             .thread_dur = active,
                             .thread_instruction_count = COL_NULL,
@@ -112,7 +111,7 @@ static void gpu_power_state(const struct ftrace_event *e)
     uint32_t track =
         ftrace_track(e, TRACK_SLICE, "powervr_gpu_power_state", ftrace_text(e, "powervr_gpu_power_state"), NULL, 0);
     ftrace_end(e, track, 0, 0, NULL);
-    ftrace_begin(e, track, 0, ftrace_text(e, state >= 0 && state < 3 ? names[state] : "Unknown"), 0);
+    ftrace_begin(e, track, 0, ftrace_text(e, state >= 0 && state < 3 ? names[state] : "Unknown"), ARGSET_NONE);
 }
 
 /* --- adreno ------------------------------------------------------------------------------------------------------ */
@@ -162,7 +161,7 @@ static void adreno_retired(const struct ftrace_event *e)
         return;
     if (process) /* the track may be older than what we know of the process */
         ROW_SET(e->m->st, track, name, track, (int64_t)name);
-    slice_scoped(e->m->im->slices, e->m->id, e->ts, track, 0, ftrace_text(e, "GPU"), (int64_t)dur, 0);
+    slice_scoped(e->m->im->slices, e->m->id, e->ts, track, 0, ftrace_text(e, "GPU"), (int64_t)dur, ARGSET_NONE);
 }
 
 const struct ftrace_handler ftrace_handlers_gpu[] = {

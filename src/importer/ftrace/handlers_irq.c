@@ -37,7 +37,7 @@ static void irq_handler_entry(const struct ftrace_event *e)
         return;
     if (!*slot)
         *slot = irq_slice_name(e->m, name);
-    ftrace_begin(e, hard_track(e), e->f->text[TEXT_IRQ], (strid)*slot, 0);
+    ftrace_begin(e, hard_track(e), e->f->text[TEXT_IRQ], (strid)*slot, ARGSET_NONE);
 }
 
 static void irq_handler_exit(const struct ftrace_event *e)
@@ -53,7 +53,7 @@ static void irq_handler_exit(const struct ftrace_event *e)
 
 static void local_timer_entry(const struct ftrace_event *e)
 {
-    ftrace_begin(e, hard_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, "IRQ (LocalTimer)"), 0);
+    ftrace_begin(e, hard_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, "IRQ (LocalTimer)"), ARGSET_NONE);
 }
 
 static void local_timer_exit(const struct ftrace_event *e)
@@ -67,7 +67,7 @@ static void softirq_entry(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     const char *name = softirq_name(field_u32(&f, 1));
     if (name)
-        ftrace_begin(e, soft_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, name), 0);
+        ftrace_begin(e, soft_track(e), e->f->text[TEXT_IRQ], ftrace_text(e, name), ARGSET_NONE);
 }
 
 static void softirq_exit(const struct ftrace_event *e)
@@ -84,7 +84,7 @@ static void hrtimer_expire_entry(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    ftrace_begin(e, hrtimer_track(e), e->f->text[TEXT_HRTIMER], ftrace_kernel_symbol(e, field_u64(&f, 3)), 0);
+    ftrace_begin(e, hrtimer_track(e), e->f->text[TEXT_HRTIMER], ftrace_kernel_symbol(e, field_u64(&f, 3)), ARGSET_NONE);
 }
 
 static void hrtimer_expire_exit(const struct ftrace_event *e)
@@ -99,7 +99,7 @@ static void workqueue_execute_start(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     strid name = ftrace_kernel_symbol(e, field_u64(&f, 2));
     small_args_put(&args, e->f->text[TEXT_CPU], ARG_INT, e->cpu);
-    ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), e->f->text[TEXT_WORKQUEUE], name, small_args_id(e, &args));
+    ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), e->f->text[TEXT_WORKQUEUE], name, small_args_set(e, &args));
 }
 
 static void workqueue_execute_end(const struct ftrace_event *e)

@@ -17,7 +17,7 @@ static void mcu_state(const struct ftrace_event *e)
     uint32_t track = ftrace_track(e, TRACK_SLICE, "mali_mcu_state", 0, NULL, 0);
     if (s->mcu_state)
         ftrace_end(e, track, 0, s->mcu_state, NULL);
-    ftrace_begin(e, track, 0, name, 0);
+    ftrace_begin(e, track, 0, name, ARGSET_NONE);
     s->mcu_state = name;
 }
 
@@ -33,7 +33,7 @@ static void csf_interrupt_start(const struct ftrace_event *e)
     struct small_args args = {0};
     fields_read(e->payload, &f);
     small_args_add(e, &args, "info_val", ARG_UINT, field_i64(&f, 3));
-    ftrace_begin(e, irq_track(e), 0, ftrace_text(e, "mali_CSF_INTERRUPT"), small_args_id(e, &args));
+    ftrace_begin(e, irq_track(e), 0, ftrace_text(e, "mali_CSF_INTERRUPT"), small_args_set(e, &args));
 }
 
 static void csf_interrupt_end(const struct ftrace_event *e)

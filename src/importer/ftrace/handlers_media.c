@@ -78,7 +78,7 @@ static void gpu_command(const struct ftrace_event *e, bool response)
         ftrace_track_set(e, "virtgpu_queue_event", ftrace_name(e, "Virtgpu %s Queue", queues[queue]), &dim, 1);
     if (!response) {
         const char *name = find_name(gpu_names, sizeof gpu_names / sizeof *gpu_names, field_u32(&f, 8), "");
-        ftrace_begin(e, track_set_begin(e->m->im->tracks, set, seqno), 0, ftrace_text(e, name), 0);
+        ftrace_begin(e, track_set_begin(e->m->im->tracks, set, seqno), 0, ftrace_text(e, name), ARGSET_NONE);
         /* The host answers a command with a fence when it likes: that is no latency. */
         if (!field_u64(&f, 3) && !u64map_set(&s->started, key, (uint64_t)e->ts))
             e->m->im->failed = true;
@@ -119,7 +119,7 @@ static void video_command(const struct ftrace_event *e, bool response)
                                     ftrace_name(e, "virtio_video stream #%u %s", stream, what), dims, 2);
     const char *name = find_name(video_names, 1, field_u32(&f, 2), "Unknown");
     slice_scoped(e->m->im->slices, e->m->id, e->ts, track_set_scoped(e->m->im->tracks, set, e->ts, COMMAND_NS), 0,
-                 ftrace_text(e, name), COMMAND_NS, 0);
+                 ftrace_text(e, name), COMMAND_NS, ARGSET_NONE);
 }
 
 static void virtio_video_cmd(const struct ftrace_event *e)
@@ -152,7 +152,7 @@ static void video_resource(const struct ftrace_event *e, bool done)
     int64_t cookie = (int64_t)hash_combine(hash_u64((uint32_t)stream), (uint64_t)(uint32_t)resource << 32 | type);
     if (!done) {
         ftrace_begin(e, track_set_begin(e->m->im->tracks, set, cookie), 0,
-                     ftrace_name(e, "Resource #%u", (uint32_t)resource), 0);
+                     ftrace_name(e, "Resource #%u", (uint32_t)resource), ARGSET_NONE);
         return;
     }
     small_args_add(e, &args, "stream_id", ARG_INT, stream);

@@ -141,7 +141,7 @@ static void direct_reclaim_begin(const struct ftrace_event *e)
     small_args_add(e, &args, "direct_reclaim_order", ARG_INT, field_i32(&f, 1));
     small_args_add(e, &args, "direct_reclaim_may_writepage", ARG_INT, field_i32(&f, 2));
     small_args_add(e, &args, "direct_reclaim_gfp_flags", ARG_UINT, field_u32(&f, 3));
-    ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_vmscan_direct_reclaim"), small_args_id(e, &args));
+    ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_vmscan_direct_reclaim"), small_args_set(e, &args));
 }
 
 static void direct_reclaim_end(const struct ftrace_event *e)
@@ -161,7 +161,7 @@ static void memcg_reclaim_begin(const struct ftrace_event *e)
     small_args_add(e, &args, "memcg_reclaim_order", ARG_INT, field_i32(&f, 1));
     small_args_add(e, &args, "memcg_reclaim_may_writepage", ARG_INT, field_i32(&f, 2));
     small_args_add(e, &args, "memcg_reclaim_gfp_flags", ARG_UINT, field_i64(&f, 3));
-    ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_vmscan_memcg_reclaim"), small_args_id(e, &args));
+    ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_vmscan_memcg_reclaim"), small_args_set(e, &args));
 }
 
 static void memcg_reclaim_end(const struct ftrace_event *e)
@@ -181,7 +181,7 @@ static void shrink_slab_start(const struct ftrace_event *e)
     small_args_add(e, &args, "shrink_name", ARG_STRING, ftrace_kernel_symbol(e, field_u64(&f, 8)));
     small_args_add(e, &args, "total_scan", ARG_UINT, field_i64(&f, 9));
     small_args_add(e, &args, "priority", ARG_INT, field_i32(&f, 11));
-    ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_vmscan_shrink_slab"), small_args_id(e, &args));
+    ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_vmscan_shrink_slab"), small_args_set(e, &args));
 }
 
 static void shrink_slab_end(const struct ftrace_event *e)
@@ -220,7 +220,7 @@ static void cma_alloc_start(const struct ftrace_event *e)
         return;
     if (kernel(e) >= CMA_FINISH_KERNEL)
         note_migration(e, (struct cma_migration){0});
-    ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_cma_alloc"), 0);
+    ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_cma_alloc"), ARGSET_NONE);
 }
 
 static void migrate_range_info(const struct ftrace_event *e)

@@ -56,7 +56,7 @@ static void bytes_counter(const struct ftrace_event *e, struct u64map *totals, c
     uint32_t track = FTRACE_TRACK(e, TRACK_COUNTER, type, name, DIM_S("network_interface", key));
     small_args_add(e, &args, "cpu", ARG_UINT, e->cpu);
     small_args_add(e, &args, "len", ARG_UINT, len);
-    ftrace_counter_args(e, e->ts, track, (double)(*total / 1024), small_args_id(e, &args));
+    ftrace_counter_args(e, e->ts, track, (double)(*total / 1024), small_args_set(e, &args));
 }
 
 static void netif_receive_skb(const struct ftrace_event *e)
@@ -105,7 +105,7 @@ static void inet_sock_set_state(const struct ftrace_event *e)
     uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, "net_socket_set_state", TRACK_SLICE, "tcp_stream_idx",
                                       (int64_t)*stream, ftrace_name(e, "TCP stream#%u", (uint32_t)*stream));
     ftrace_end(e, track, 0, 0, NULL);
-    ftrace_begin(e, track, ftrace_text(e, "tcp_state"), name, 0);
+    ftrace_begin(e, track, ftrace_text(e, "tcp_state"), name, ARGSET_NONE);
 }
 
 static void tcp_retransmit_skb(const struct ftrace_event *e)
@@ -115,7 +115,7 @@ static void tcp_retransmit_skb(const struct ftrace_event *e)
     uint32_t track =
         ftrace_track(e, TRACK_SLICE, "net_tcp_retransmit_skb", ftrace_text(e, "TCP Retransmit Skb"), NULL, 0);
     ftrace_instant(e, track, ftrace_text(e, "tcp_event"),
-                   ftrace_name(e, "sport=%u,dport=%u", field_u32(&f, 6), field_u32(&f, 2)), 0);
+                   ftrace_name(e, "sport=%u,dport=%u", field_u32(&f, 6), field_u32(&f, 2)), ARGSET_NONE);
 }
 
 static uint32_t napi_track(const struct ftrace_event *e)
@@ -130,7 +130,7 @@ static void napi_gro_receive_entry(const struct ftrace_event *e)
     struct small_args args = {0};
     fields_read(e->payload, &f);
     small_args_add(e, &args, "len", ARG_INT, field_u32(&f, 7));
-    ftrace_begin(e, napi_track(e), ftrace_text(e, "napi_gro"), field_str(e, &f, 10), small_args_id(e, &args));
+    ftrace_begin(e, napi_track(e), ftrace_text(e, "napi_gro"), field_str(e, &f, 10), small_args_set(e, &args));
 }
 
 static void napi_gro_receive_exit(const struct ftrace_event *e)
@@ -154,7 +154,7 @@ static void kfree_skb(const struct ftrace_event *e)
         return;
     uint32_t track = ftrace_track(e, TRACK_COUNTER, "net_kfree_skb", ftrace_text(e, "Kfree Skb IP Prot"), NULL, 0);
     small_args_add(e, &args, "protocol", ARG_STRING, ftrace_text(e, protocol == ETH_IP ? "IP" : "IPV6"));
-    ftrace_counter_args(e, e->ts, track, (double)++n->freed_ip_packets, small_args_id(e, &args));
+    ftrace_counter_args(e, e->ts, track, (double)++n->freed_ip_packets, small_args_set(e, &args));
 }
 
 const struct ftrace_handler ftrace_handlers_net[] = {

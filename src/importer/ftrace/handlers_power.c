@@ -45,7 +45,7 @@ static void suspend_begin(const struct ftrace_event *e, strid name, const char *
     small_args_add(e, &args, "device_name", ARG_STRING, device);
     small_args_add(e, &args, "driver_name", ARG_STRING, driver);
     small_args_add(e, &args, "callback_phase", ARG_STRING, phase);
-    ftrace_begin(e, track_set_begin(e->m->im->tracks, suspend_set(e), name), 0, name, small_args_id(e, &args));
+    ftrace_begin(e, track_set_begin(e->m->im->tracks, suspend_set(e), name), 0, name, small_args_set(e, &args));
 }
 
 /* When preparing to suspend fails, the kernel never tells the end of suspend_enter. It shows by thaw_processes ending
@@ -88,7 +88,7 @@ static void suspend_resume_minimal(const struct ftrace_event *e)
     uint32_t track =
         ftrace_track(e, TRACK_SLICE, "suspend_resume_minimal", ftrace_text(e, "Suspend/Resume Minimal"), NULL, 0);
     if (field_u32(&f, 1))
-        ftrace_begin(e, track, 0, ftrace_text(e, "Suspended"), 0);
+        ftrace_begin(e, track, 0, ftrace_text(e, "Suspended"), ARGSET_NONE);
     else
         ftrace_end(e, track, 0, 0, NULL);
 }
@@ -160,7 +160,7 @@ static void wakeup_source_activate(const struct ftrace_event *e)
     struct slice lock = field_bytes(&f, 1);
     uint64_t *held = p ? u64map_put(&p->wakelocks, import_slice(e->m->im, lock), NULL) : NULL;
     if (held && (*held)++ == 0)
-        ftrace_begin(e, wakelock_track(e, lock), 0, wakelock_name(e, lock), 0);
+        ftrace_begin(e, wakelock_track(e, lock), 0, wakelock_name(e, lock), ARGSET_NONE);
 }
 
 static void wakeup_source_deactivate(const struct ftrace_event *e)
@@ -193,7 +193,7 @@ static void rpm_status(const struct ftrace_event *e)
     if (status == RPM_SUSPENDED)
         return;
     const char *name = status >= -1 && status <= 3 ? names[status + 1] : names[0];
-    ftrace_begin(e, track, 0, ftrace_text(e, name), 0);
+    ftrace_begin(e, track, 0, ftrace_text(e, name), ARGSET_NONE);
     if (!u64map_set(&p->rpm_tracks, track, 1))
         e->m->im->failed = true;
 }

@@ -109,7 +109,7 @@ static void signal_slice(const struct ftrace_event *e, uint32_t utid, const char
 {
     struct small_args args = {0};
     small_args_add(e, &args, "signal.sig", ARG_INT, sig);
-    ftrace_instant(e, ftrace_thread_track(e, utid), 0, ftrace_text(e, name), small_args_id(e, &args));
+    ftrace_instant(e, ftrace_thread_track(e, utid), 0, ftrace_text(e, name), small_args_set(e, &args));
 }
 
 /* On the track of the thread that gets the signal. */
@@ -132,7 +132,7 @@ static void mark_victim(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     uint32_t utid = process_tracker_thread(e->m->processes, field_i32(&f, 1));
-    ftrace_instant(e, ftrace_thread_track(e, utid), 0, ftrace_text(e, "mem.oom_kill"), 0);
+    ftrace_instant(e, ftrace_thread_track(e, utid), 0, ftrace_text(e, "mem.oom_kill"), ARGSET_NONE);
 }
 
 static void kprobe_event(const struct ftrace_event *e)
@@ -144,13 +144,13 @@ static void kprobe_event(const struct ftrace_event *e)
     uint32_t track = ftrace_thread_track(e, event_utid(e));
     switch (field_u32(&f, 2)) {
     case PROBE_BEGIN:
-        ftrace_begin(e, track, 0, name, 0);
+        ftrace_begin(e, track, 0, name, ARGSET_NONE);
         break;
     case PROBE_END:
         ftrace_end(e, track, 0, name, NULL);
         break;
     case PROBE_INSTANT:
-        ftrace_instant(e, track, 0, name, 0);
+        ftrace_instant(e, track, 0, name, ARGSET_NONE);
         break;
     }
 }
@@ -170,7 +170,7 @@ static void funcgraph_entry(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     strid name = ftrace_kernel_symbol(e, field_u64(&f, 2));
-    ftrace_begin(e, funcgraph_track(e), 0, name, 0);
+    ftrace_begin(e, funcgraph_track(e), 0, name, ARGSET_NONE);
 }
 
 static void funcgraph_exit(const struct ftrace_event *e)

@@ -6,7 +6,7 @@ static void named_counter(const struct ftrace_event *e, int64_t ts, const char *
 {
     strid name = ftrace_name(e, "%s%.*s %s", prefix, (int)what.len, (const char *)what.p, suffix);
     uint32_t track = FTRACE_TRACK(e, TRACK_COUNTER, type, name, DIM_S(dimension, import_slice(e->m->im, what)));
-    ftrace_counter_args(e, ts, track, value, 0);
+    ftrace_counter_args(e, ts, track, value, ARGSET_NONE);
 }
 
 static void thermal_temperature(const struct ftrace_event *e)

@@ -8,7 +8,7 @@ static uint32_t own_track(const struct ftrace_event *e)
 
 static void begin(const struct ftrace_event *e, strid name)
 {
-    ftrace_begin(e, own_track(e), ftrace_text(e, "tipc"), name, 0);
+    ftrace_begin(e, own_track(e), ftrace_text(e, "tipc"), name, ARGSET_NONE);
 }
 
 static void end(const struct ftrace_event *e)
@@ -18,7 +18,7 @@ static void end(const struct ftrace_event *e)
 
 static void instant(const struct ftrace_event *e, strid name)
 {
-    ftrace_instant(e, own_track(e), ftrace_text(e, "tipc"), name, 0);
+    ftrace_instant(e, own_track(e), ftrace_text(e, "tipc"), name, ARGSET_NONE);
 }
 
 #define TEXT(f, n) (int)field_bytes(f, n).len, (const char *)field_bytes(f, n).p

@@ -146,7 +146,7 @@ static void v4l2_event(const struct ftrace_event *e)
     }
     small_args_add(e, &args, "sequence", ARG_INT, field_u32(&f, sequence));
     uint32_t slice = ftrace_instant(e, ftrace_thread_track(e, event_utid(e)), ftrace_text(e, "Video 4 Linux 2"), name,
-                                    small_args_id(e, &args));
+                                    small_args_set(e, &args));
     if (!s || !ioctl || slice == SLICE_NONE)
         return;
     uint64_t key = hash_combine(hash_u64((uint64_t)field_u32(&f, minor) << 32 | field_u32(&f, sequence)),
@@ -158,9 +158,7 @@ static void v4l2_event(const struct ftrace_event *e)
     }
     const uint64_t *from = u64map_get(&s->queued, key);
     if (from) {
-        flow_insert(e->m->st,
-                    &(struct flow_row){
-                        .slice_out = (int64_t)*from, .slice_in = slice, .trace_id = COL_NULL, .arg_set_id = COL_NULL});
+        flow_insert(e->m->st, &(struct flow_row){.slice_out = (int64_t)*from, .slice_in = slice, .trace_id = COL_NULL});
         u64map_del(&s->queued, key);
     }
 }

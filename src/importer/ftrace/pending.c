@@ -61,8 +61,7 @@ void pending_counter(const struct ftrace_event *e, uint32_t utid, enum pending_k
 {
     struct pending_counters *p = e->f->pending;
     uint32_t k = key_index(p, kind, key, metric);
-    uint32_t row = counter_insert(
-        e->m->st, &(struct counter_row){.ts = e->ts, .track_id = 0, .value = value, .arg_set_id = COL_NULL});
+    uint32_t row = counter_insert(e->m->st, &(struct counter_row){.ts = e->ts, .track_id = 0, .value = value});
     if (k == UINT32_MAX || row == UINT32_MAX || !vec_push(&p->samples, ((struct pending_sample){row, utid, k})))
         e->m->im->failed = true;
 }

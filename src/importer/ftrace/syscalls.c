@@ -110,9 +110,9 @@ static void set_args(struct syscalls *s, struct open_call *c, uint32_t len)
     if (!c->slice)
         return;
     if (len) {
-        uint32_t id = ftrace_keep_args(s->f, &s->sharing, ARGS_KIND_FTRACE_SYSCALL, 0, slice_of(c->bytes, len));
-        if (id)
-            ROW_SET(s->f->m->st, slice, arg_set_id, c->slice - 1, id);
+        argset args = ftrace_keep_args(s->f, &s->sharing, ARGS_KIND_FTRACE_SYSCALL, 0, slice_of(c->bytes, len));
+        if (!argset_is_none(args))
+            ROW_SET_ARGS(s->f->m->st, slice, arg_set_id, c->slice - 1, args);
     }
     c->slice = 0;
 }
@@ -139,7 +139,7 @@ void syscalls_enter(const struct ftrace_event *e)
     strid name = call_name(s, number);
     if (!name)
         return;
-    uint32_t row = ftrace_begin(e, ftrace_thread_track(e, utid), 0, name, 0);
+    uint32_t row = ftrace_begin(e, ftrace_thread_track(e, utid), 0, name, ARGSET_NONE);
     c->slice = row == SLICE_NONE ? 0 : row + 1;
     if (name == s->sys_write)
         c->writes = true;

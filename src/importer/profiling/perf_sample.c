@@ -152,7 +152,7 @@ static uint32_t counter_track(struct machine_ctx *m, uint32_t session, uint32_t 
                               .event_type = TRACK_COUNTER,
                               .name = name,
                               .parent = UINT32_MAX,
-                              .source_arg_set_id = args_intern(&m->st->args, args.p, args.n),
+                              .source_args = args_intern(&m->st->args, args.p, args.n),
                               .dims = dims,
                               .n_dims = 3};
     arg_list_free(&args);

@@ -335,7 +335,7 @@ static void add_counter(struct packet *p, struct sample *x, const struct counter
                               .name = k->name,
                               .unit = k->unit,
                               .parent = UINT32_MAX,
-                              .source_arg_set_id = args_intern(&m->st->args, args.p, args.n),
+                              .source_args = args_intern(&m->st->args, args.p, args.n),
                               .dims = dims,
                               .n_dims = of_cpu ? 3 : 2};
     arg_list_free(&args);

@@ -83,14 +83,14 @@ static void count_damage(struct merge *m, uint32_t row, const char *why)
     struct importer *im = m->im;
     struct arg_list args = {0};
     arg_list_str(&im->st->args, &args, "error", import_str(im, why));
-    uint32_t set = args_intern(&im->st->args, args.p, args.n);
+    argset set = args_intern(&im->st->args, args.p, args.n);
     arg_list_free(&args);
     stats_add_idx(&im->st->stats, 0, STAT_archive_member_damaged, (int32_t)row, 1);
     trace_import_logs_insert(im->st, &(struct trace_import_logs_row){.trace_id = row,
                                                                      .ts = COL_NULL,
                                                                      .byte_offset = COL_NULL,
                                                                      .stat_key = STAT_archive_member_damaged,
-                                                                     .arg_set_id = set ? set : COL_NULL});
+                                                                     .arg_set_id = set});
 }
 
 /* Opens one layer of compression. What came before damage is kept. */

@@ -83,9 +83,9 @@ static void add_cpu(struct machine_ctx *m, uint32_t number, struct slice bytes, 
             break;
         }
     }
-    uint32_t set = args_intern(&m->st->args, args.p, args.n);
-    if (set)
-        ROW_SET(m->st, cpu, arg_set_id, ucpu, set);
+    argset set = args_intern(&m->st->args, args.p, args.n);
+    if (!argset_is_none(set))
+        ROW_SET_ARGS(m->st, cpu, arg_set_id, ucpu, set);
     arg_list_free(&args);
 }
 

@@ -26,8 +26,7 @@ uint32_t system_gpu(struct machine_ctx *m, uint32_t gpu)
                                                    .model = empty,
                                                    .architecture = empty,
                                                    .uuid = empty,
-                                                   .pci_bdf = empty,
-                                                   .arg_set_id = COL_NULL});
+                                                   .pci_bdf = empty});
     }
     return (uint32_t)*row;
 }
@@ -77,9 +76,9 @@ static void add_gpu(struct machine_ctx *m, uint32_t number, struct slice bytes)
         }
         }
     }
-    uint32_t set = args_intern(&m->st->args, args.p, args.n);
-    if (set)
-        ROW_SET(m->st, gpu, arg_set_id, row, set);
+    argset set = args_intern(&m->st->args, args.p, args.n);
+    if (!argset_is_none(set))
+        ROW_SET_ARGS(m->st, gpu, arg_set_id, row, set);
     arg_list_free(&args);
 }
 
@@ -169,7 +168,7 @@ static void add_counter(struct machine_ctx *m, uint32_t gpu, struct slice bytes)
                               .name = name,
                               .unit = unit[0] ? import_str(m->im, unit) : 0,
                               .parent = UINT32_MAX,
-                              .source_arg_set_id = args_intern(&m->st->args, args.p, args.n),
+                              .source_args = args_intern(&m->st->args, args.p, args.n),
                               .dims = dims,
                               .n_dims = 3};
     arg_list_free(&args);

@@ -11,8 +11,7 @@ void journald_parse(struct packet *p)
     struct logs_row row = {.ts = p->ts,
                            .utid = COL_NULL,
                            .log_source = import_str(m->im, "systemd_journal"),
-                           .msg = import_str(m->im, ""),
-                           .arg_set_id = COL_NULL};
+                           .msg = import_str(m->im, "")};
     struct arg_list args = {0};
     uint32_t pid = 0, tid = 0;
     bool is_stats = false;
@@ -57,9 +56,7 @@ void journald_parse(struct packet *p)
             row.utid = process_tracker_update_thread(m->processes, tid, pid);
         else if (tid || pid)
             row.utid = process_tracker_thread(m->processes, tid ? tid : pid);
-        uint32_t set = args_intern(&m->st->args, args.p, args.n);
-        if (set)
-            row.arg_set_id = set;
+        row.arg_set_id = args_intern(&m->st->args, args.p, args.n);
         logs_insert(m->st, &row);
     }
     arg_list_free(&args);

@@ -105,7 +105,7 @@ static void add_rail(struct packet *p, uint64_t session, struct slice bytes)
                               .event_type = TRACK_COUNTER,
                               .name = rail_name(m, rail),
                               .parent = UINT32_MAX,
-                              .source_arg_set_id = args_intern(&m->st->args, args.p, args.n),
+                              .source_args = args_intern(&m->st->args, args.p, args.n),
                               .dims = dims,
                               .n_dims = 2};
     arg_list_free(&args);

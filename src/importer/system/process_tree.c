@@ -120,10 +120,10 @@ static void add_process(struct machine_ctx *m, struct slice bytes)
     if (p.has_kthread) {
         struct arg_list args = {0};
         arg_list_bool(&m->st->args, &args, "is_kthread", p.is_kthread);
-        uint32_t set = args_intern(&m->st->args, args.p, args.n);
+        argset set = args_intern(&m->st->args, args.p, args.n);
         arg_list_free(&args);
-        if (set && ROW_GET(m->st, process, arg_set_id, upid) == COL_NULL)
-            ROW_SET(m->st, process, arg_set_id, upid, set);
+        if (!argset_is_none(set) && argset_is_none(ROW_ARGS(m->st, process, arg_set_id, upid)))
+            ROW_SET_ARGS(m->st, process, arg_set_id, upid, set);
     }
 }
 

@@ -35,7 +35,6 @@ void winscope_extensions_parse(struct packet *p)
     if (!pb_find(p->field, WINSCOPE_VIEW_CAPTURE, &capture))
         return;
     viewcapture_insert(p->m->st, &(struct viewcapture_row){.ts = p->ts,
-                                                           .arg_set_id = COL_NULL,
                                                            .base64_proto_id = COL_NULL,
                                                            .package_name = referred(p, pb_bytes(&capture), &package),
                                                            .window_name = referred(p, pb_bytes(&capture), &window)});

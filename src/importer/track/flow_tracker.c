@@ -8,7 +8,7 @@
 struct legacy_flow {
     uint64_t source_id;
     strid category, name;
-    uint32_t args;
+    argset args;
 };
 
 struct waiting { /* ends at the next slice of its track */
@@ -25,7 +25,7 @@ struct flow_tracker {
     VEC(struct waiting)
     waiting;
     struct u64map waiting_on;  /* track -> first << 32 | last, indices + 1 into waiting */
-    struct u64map legacy_args; /* flow id -> args of its rows */
+    struct u64map legacy_args; /* flow id -> cell of the args of its rows */
 };
 
 struct flow_tracker *flow_tracker_open(struct importer *im)
@@ -76,7 +76,7 @@ static void add_row(struct flow_tracker *t, uint64_t id, uint32_t out, uint32_t 
     flow_insert(t->im->st, &(struct flow_row){.slice_out = out,
                                               .slice_in = in,
                                               .trace_id = args ? (int64_t)(id & UINT32_MAX) : (int64_t)id,
-                                              .arg_set_id = args ? (int64_t)*args : COL_NULL});
+                                              .arg_set_id = args ? argset_of_cell((int64_t)*args) : ARGSET_NONE});
 }
 
 void flow_begin_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id)
@@ -169,12 +169,12 @@ uint64_t flow_legacy_id(struct flow_tracker *t, uint64_t source_id, strid catego
             struct arg_list list = {0};
             arg_list_str(args, &list, "name", name);
             arg_list_str(args, &list, "cat", category);
-            uint32_t set = args_intern(args, list.p, list.n);
+            argset set = args_intern(args, list.p, list.n);
             arg_list_free(&list);
             *v = t->legacy_flows.n;
             uint64_t id = legacy_space | t->legacy_flows.n;
             if (!vec_push(&t->legacy_flows, (struct legacy_flow){source_id, category, name, set}) ||
-                !u64map_set(&t->legacy_args, id, set))
+                !u64map_set(&t->legacy_args, id, (uint64_t)argset_cell(set)))
                 t->im->failed = true;
             return id;
         }

@@ -117,8 +117,7 @@ uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int
                                                            .upid = COL_NULL,
                                                            .is_main_thread = COL_NULL,
                                                            .is_idle = 0,
-                                                           .machine_id = t->m->id,
-                                                           .arg_set_id = COL_NULL});
+                                                           .machine_id = t->m->id});
     if (utid == UINT32_MAX || !vec_reserve(&t->threads, (size_t)utid + 1)) {
         out_of_memory(t);
         return t->idle_utid;
@@ -158,7 +157,6 @@ static uint32_t start_process_row(struct process_tracker *t, int64_t pid)
                                                              .uid = COL_NULL,
                                                              .android_appid = COL_NULL,
                                                              .android_user_id = COL_NULL,
-                                                             .arg_set_id = COL_NULL,
                                                              .machine_id = t->m->id});
     if (upid == UINT32_MAX || !vec_reserve(&t->processes, (size_t)upid + 1) ||
         !u64map_set(&t->by_pid, (uint64_t)pid, upid)) {

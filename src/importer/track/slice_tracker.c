@@ -137,14 +137,14 @@ uint32_t slice_push(struct slice_tracker *t, uint32_t machine, struct slice_row 
     return id;
 }
 
-static struct slice_row plain_row(int64_t ts, int64_t dur, uint32_t track, strid category, strid name, uint32_t args)
+static struct slice_row plain_row(int64_t ts, int64_t dur, uint32_t track, strid category, strid name, argset args)
 {
     return (struct slice_row){.ts = ts,
                               .dur = dur,
                               .track_id = track,
                               .category = category,
                               .name = name,
-                              .arg_set_id = args ? args : COL_NULL,
+                              .arg_set_id = args,
                               .thread_ts = COL_NULL,
                               .thread_dur = COL_NULL,
                               .thread_instruction_count = COL_NULL,
@@ -152,14 +152,14 @@ static struct slice_row plain_row(int64_t ts, int64_t dur, uint32_t track, strid
 }
 
 uint32_t slice_begin(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
-                     uint32_t args)
+                     argset args)
 {
     struct slice_row row = plain_row(ts, -1, track, category, name, args);
     return slice_push(t, machine, &row);
 }
 
 uint32_t slice_scoped(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
-                      int64_t dur, uint32_t args)
+                      int64_t dur, argset args)
 {
     if (dur < 0) {
         stats_add(&t->im->st->stats, machine, STAT_slice_negative_duration, 1);
@@ -216,20 +216,20 @@ bool arg_list_merge(struct arg_list *all, const struct arg_list *add)
 void slice_add_args(struct slice_tracker *t, uint32_t slice, const struct arg_list *add)
 {
     struct storage *st = t->im->st;
-    int64_t have = ROW_GET(st, slice, arg_set_id, slice);
-    uint32_t set;
+    argset have = ROW_ARGS(st, slice, arg_set_id, slice);
+    argset set;
     if (!add->n)
         return;
-    if (have == COL_NULL) {
+    if (argset_is_none(have)) {
         set = args_intern(&st->args, add->p, add->n);
     } else {
         struct arg_list all = {0};
-        args_values(&st->args, (uint32_t)have, &all);
+        args_values(&st->args, have, &all);
         if (!arg_list_merge(&all, add))
             t->im->failed = true;
         set = args_intern(&st->args, all.p, all.n);
         arg_list_free(&all);
     }
-    if (set)
-        ROW_SET(st, slice, arg_set_id, slice, set);
+    if (!argset_is_none(set))
+        ROW_SET_ARGS(st, slice, arg_set_id, slice, set);
 }

@@ -14,10 +14,10 @@ void slice_tracker_finish(struct slice_tracker *t);
 /* Opens a slice at ts. category, name: 0 for NULL. args: the set's id, 0 for none. Returns the slice's row, SLICE_NONE
  * when it was dropped (depth limit; counted). `machine` is where stats go. */
 uint32_t slice_begin(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
-                     uint32_t args);
+                     argset args);
 /* A complete slice. */
 uint32_t slice_scoped(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
-                      int64_t dur, uint32_t args);
+                      int64_t dur, argset args);
 /* As the two above with every column of the row the caller's (thread_ts …); depth and parent_id are set here. dur -1
  * means that an end will come. */
 uint32_t slice_push(struct slice_tracker *t, uint32_t machine, struct slice_row *row);

@@ -102,19 +102,18 @@ uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struc
         else if (strcmp(d->key, "cpu") == 0 && machine < t->im->machines.n && d->value >= 0 && d->value < MAX_CPUS)
             machine_ucpu(t->im->machines.p[machine], (uint32_t)d->value); /* a cpu that has a track exists */
     }
-    uint32_t set = args_intern(&st->args, dims, n);
-    return track_insert(
-        st, &(struct track_row){.name = spec->name,
-                                .parent_id = spec->parent == UINT32_MAX ? COL_NULL : spec->parent,
-                                .source_arg_set_id = spec->source_arg_set_id ? spec->source_arg_set_id : COL_NULL,
-                                .machine_id = machine,
-                                .type = type,
-                                .dimension_arg_set_id = set ? set : COL_NULL,
-                                .track_group_id = COL_NULL,
-                                .event_type = t->event_types[spec->event_type],
-                                .counter_unit = spec->unit,
-                                .utid = utid,
-                                .upid = upid});
+    argset set = args_intern(&st->args, dims, n);
+    return track_insert(st, &(struct track_row){.name = spec->name,
+                                                .parent_id = spec->parent == UINT32_MAX ? COL_NULL : spec->parent,
+                                                .source_arg_set_id = spec->source_args,
+                                                .machine_id = machine,
+                                                .type = type,
+                                                .dimension_arg_set_id = set,
+                                                .track_group_id = COL_NULL,
+                                                .event_type = t->event_types[spec->event_type],
+                                                .counter_unit = spec->unit,
+                                                .utid = utid,
+                                                .upid = upid});
 }
 
 /* Writes the key of a spec; returns its words. A set of tracks has a key like a track's, marked as such. */

@@ -19,10 +19,10 @@ enum track_event_type { TRACK_SLICE, TRACK_COUNTER, TRACK_STATE };
 struct track_spec {
     const char *type; /* track.type, a literal: "cpu_frequency" */
     enum track_event_type event_type;
-    strid name;                 /* 0: NULL */
-    strid unit;                 /* counter_unit, 0: NULL */
-    uint32_t parent;            /* track row, UINT32_MAX: none */
-    uint32_t source_arg_set_id; /* 0: none */
+    strid name;      /* 0: NULL */
+    strid unit;      /* counter_unit, 0: NULL */
+    uint32_t parent; /* track row, UINT32_MAX: none */
+    argset source_args;
     const struct track_dim *dims;
     uint32_t n_dims;
     bool name_is_key; /* two tracks that differ only by name are two tracks */
@@ -51,7 +51,7 @@ uint32_t track_intern_int(struct track_tracker *t, uint32_t machine, const char 
 /* Adds a sample. A counter row has no state: this is an insert with the track's id. */
 static inline void counter_push(struct importer *im, int64_t ts, uint32_t track, double value)
 {
-    counter_insert(im->st, &(struct counter_row){.ts = ts, .track_id = track, .value = value, .arg_set_id = COL_NULL});
+    counter_insert(im->st, &(struct counter_row){.ts = ts, .track_id = track, .value = value});
 }
 
 #endif

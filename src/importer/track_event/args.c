@@ -463,15 +463,15 @@ void te_args_open(struct importer *im)
     args_set_decoder(&im->st->args, ARGS_KIND_TRACK_EVENT_MARKS, decode_marked, im);
 }
 
-uint32_t te_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event, bool has_args,
-                       const struct te_marks *marks)
+argset te_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event, bool has_args,
+                     const struct te_marks *marks)
 {
     struct importer *im = t->m->im;
     struct args *args = &im->st->args;
     bool marked = marks->utid != UTID_NONE || marks->phase || marks->has_source;
     if (!has_args) {
         if (!marked)
-            return 0;
+            return ARGSET_NONE;
         t->args.n = 0;
         append_marks(args, marks, &t->args);
         return args_intern(args, t->args.p, t->args.n);
@@ -481,7 +481,7 @@ uint32_t te_event_args(struct track_event_machine *t, struct seq_generation *g, 
         /* Look for equal payloads only while that finds some: the index costs as much as a set. */
         bool share = t->share_tried < SHARE_TRIAL || t->share_hit >= t->share_tried / 16;
         bool was_new;
-        uint32_t set = args_intern_bytes(args, ARGS_KIND_TRACK_EVENT, g->index, event, stable, share, &was_new);
+        argset set = args_intern_bytes(args, ARGS_KIND_TRACK_EVENT, g->index, event, stable, share, &was_new);
         t->share_tried += share;
         t->share_hit += share && !was_new;
         return set;
@@ -493,7 +493,7 @@ uint32_t te_event_args(struct track_event_machine *t, struct seq_generation *g, 
         uint8_t *copy = arena_alloc_bytes(&t->arena, event.len);
         if (!copy) {
             im->failed = true;
-            return 0;
+            return ARGSET_NONE;
         }
         m.bytes = memcpy(copy, event.p, event.len);
     }

@@ -234,17 +234,16 @@ enum tokenize_result te_tokenize_descriptor(struct packet *p)
 static void add_row_arg(struct packet *p, bool is_thread, uint32_t row, const char *key, int64_t value)
 {
     struct storage *st = p->m->st;
-    int64_t have = is_thread ? ROW_GET(st, thread, arg_set_id, row) : ROW_GET(st, process, arg_set_id, row);
+    argset have = is_thread ? ROW_ARGS(st, thread, arg_set_id, row) : ROW_ARGS(st, process, arg_set_id, row);
     struct arg_list all = {0}, add = {0};
     arg_list_int(&st->args, &add, key, value);
-    if (have != COL_NULL)
-        args_values(&st->args, (uint32_t)have, &all);
+    args_values(&st->args, have, &all);
     arg_list_merge(&all, &add);
-    uint32_t set = args_intern(&st->args, all.p, all.n);
-    if (set && is_thread)
-        ROW_SET(st, thread, arg_set_id, row, set);
-    else if (set)
-        ROW_SET(st, process, arg_set_id, row, set);
+    argset set = args_intern(&st->args, all.p, all.n);
+    if (!argset_is_none(set) && is_thread)
+        ROW_SET_ARGS(st, thread, arg_set_id, row, set);
+    else if (!argset_is_none(set))
+        ROW_SET_ARGS(st, process, arg_set_id, row, set);
     arg_list_free(&all);
     arg_list_free(&add);
 }

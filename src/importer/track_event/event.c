@@ -344,8 +344,7 @@ static void log_message(struct event *e)
     struct machine_ctx *m = e->m;
     struct logs_row row = {.ts = e->ts,
                            .utid = e->utid == UTID_NONE ? COL_NULL : (int64_t)e->utid,
-                           .log_source = import_str(m->im, "track_event"),
-                           .arg_set_id = COL_NULL};
+                           .log_source = import_str(m->im, "track_event")};
     struct pb_cursor c = pb_cursor(e->log_message);
     struct pb_field f, file;
     while (pb_next(&c, &f)) {
@@ -365,14 +364,14 @@ static void log_message(struct event *e)
 
 static struct slice_row row_of(struct event *e, int64_t dur, uint32_t track)
 {
-    uint32_t set = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
+    argset set = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
     bool timed = !e->is_async || e->legacy.use_async_tts;
     return (struct slice_row){.ts = e->ts,
                               .dur = dur,
                               .track_id = track,
                               .category = e->category,
                               .name = e->name,
-                              .arg_set_id = set ? set : COL_NULL,
+                              .arg_set_id = set,
                               .thread_ts = timed ? e->thread_ts : COL_NULL,
                               .thread_dur = COL_NULL,
                               .thread_instruction_count = timed ? e->thread_instructions : COL_NULL,
@@ -423,14 +422,13 @@ void event_end(struct event *e)
     if (e->has_args) {
         /* Arrays go on where those of the begin ended, so both are read together. */
         struct args *args = &m->st->args;
-        int64_t have = ROW_GET(m->st, slice, arg_set_id, slice);
+        argset have = ROW_ARGS(m->st, slice, arg_set_id, slice);
         e->t->args.n = 0;
-        if (have != COL_NULL)
-            args_values(args, (uint32_t)have, &e->t->args);
+        args_values(args, have, &e->t->args);
         te_append_args(m->im, e->g, e->bytes, &e->t->args);
-        uint32_t set = args_intern(args, e->t->args.p, e->t->args.n);
-        if (set)
-            ROW_SET(m->st, slice, arg_set_id, slice, set);
+        argset set = args_intern(args, e->t->args.p, e->t->args.n);
+        if (!argset_is_none(set))
+            ROW_SET_ARGS(m->st, slice, arg_set_id, slice, set);
     }
     if (e->thread_ts != COL_NULL) {
         int64_t begin = ROW_GET(m->st, slice, thread_ts, slice);
@@ -474,13 +472,11 @@ static void state_event(struct event *e)
     k->state_row = 0;
     if (!e->name) /* the state before ends, no other begins */
         return;
-    uint32_t set = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
-    uint32_t row = state_insert(st, &(struct state_row){.ts = e->ts,
-                                                        .dur = -1,
-                                                        .track_id = track,
-                                                        .category = e->category,
-                                                        .value = e->name,
-                                                        .arg_set_id = set ? set : COL_NULL});
+    argset set = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
+    uint32_t row = state_insert(
+        st,
+        &(struct state_row){
+            .ts = e->ts, .dur = -1, .track_id = track, .category = e->category, .value = e->name, .arg_set_id = set});
     k->state_row = row + 1;
 }
 

@@ -197,8 +197,8 @@ struct te_marks {
     int64_t source_id;
 };
 /* The arg set of an event, 0 when it has none. `has_args`: its bytes hold any. */
-uint32_t te_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event, bool has_args,
-                       const struct te_marks *marks);
+argset te_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event, bool has_args,
+                     const struct te_marks *marks);
 /* Appends the args of an event's bytes to a list that may have some already (arrays go on where those end). */
 void te_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list);
 /* Announces the decoders. */

@@ -133,7 +133,7 @@ static strid translated(struct track_event_machine *t, const struct te_track *k)
     return k->scope == SCOPE_PROCESS ? te_translate_track_name(t->m->im, k->name) : k->name;
 }
 
-static uint32_t source_args(struct track_event_machine *t, const struct te_track *k)
+static argset source_args(struct track_event_machine *t, const struct te_track *k)
 {
     static const char *const orders[] = {NULL, "lexicographic", "chronological", "explicit"};
     static const char *const builtin[] = {NULL, "thread_time", "thread_instruction_count"};
@@ -187,7 +187,7 @@ static void make_row(struct track_event_machine *t, struct te_track *k)
     spec.name = k->named ? k->named : k->counter ? import_str(im, counter_names[k->counter]) : 0;
     spec.unit = k->unit;
     spec.event_type = k->use == USE_COUNTER ? TRACK_COUNTER : k->use == USE_STATE ? TRACK_STATE : TRACK_SLICE;
-    spec.source_arg_set_id = source_args(t, k);
+    spec.source_args = source_args(t, k);
     if (k->scope == SCOPE_THREAD)
         dims[spec.n_dims++] = (struct track_dim){"utid", DIM_INT, k->utid};
     else if (k->scope == SCOPE_PROCESS)

@@ -120,9 +120,7 @@ static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv
         function_error(ctx, "ARG_SET_TO_JSON: 1st argument should be arg set id");
         return;
     }
-    int64_t id = sqlite3_value_int64(argv[0]);
-    if (id > 0 && id <= UINT32_MAX)
-        args_values(&st->args, (uint32_t)id, &list);
+    args_values(&st->args, argset_of_cell(sqlite3_value_int64(argv[0])), &list);
     for (size_t i = 0; i < list.n; i++)
         vec_push(&items, (struct json_item){strpool_view(&st->strings, list.p[i].key), &list.p[i]});
     if (items.n) {

@@ -28,15 +28,15 @@ static struct type_ids intern_types(struct storage *st)
     return ids;
 }
 
-static int append_set(const struct storage *st, uint32_t arg_set_id, const struct type_ids *types,
-                      struct arg_list *scratch, struct table *out)
+static int append_set(const struct storage *st, argset set, const struct type_ids *types, struct arg_list *scratch,
+                      struct table *out)
 {
     scratch->n = 0;
-    args_values(&st->args, arg_set_id, scratch);
+    args_values(&st->args, set, scratch);
     for (size_t i = 0; i < scratch->n; i++) {
         const struct arg *a = &scratch->p[i];
         int64_t words[args_n_columns] = {
-            [args_c_arg_set_id] = arg_set_id,
+            [args_c_arg_set_id] = argset_cell(set),
             [args_c_flat_key] = a->flat_key,
             [args_c_key] = a->key,
             [args_c_int_value] = COL_NULL,
@@ -51,10 +51,10 @@ static int append_set(const struct storage *st, uint32_t arg_set_id, const struc
     return SQLITE_OK;
 }
 
-int args_one(struct engine *e, uint32_t arg_set_id, struct arg_list *scratch, struct table *out)
+int args_one(struct engine *e, argset set, struct arg_list *scratch, struct table *out)
 {
     struct type_ids types = intern_types(e->storage);
-    return append_set(e->storage, arg_set_id, &types, scratch, out);
+    return append_set(e->storage, set, &types, scratch, out);
 }
 
 int args_all(struct engine *e)
@@ -67,8 +67,9 @@ int args_all(struct engine *e)
     struct arg_list scratch = {0};
     struct type_ids types = intern_types(e->storage);
     int rc = SQLITE_OK;
-    for (uint32_t id = 1; rc == SQLITE_OK && id <= args_count(&e->storage->args); id++)
-        rc = engine_is_interrupted(e) ? SQLITE_INTERRUPT : append_set(e->storage, id, &types, &scratch, &e->all_args);
+    for (uint32_t id = 0; rc == SQLITE_OK && id < args_count(&e->storage->args); id++)
+        rc = engine_is_interrupted(e) ? SQLITE_INTERRUPT
+                                      : append_set(e->storage, argset_of_cell(id), &types, &scratch, &e->all_args);
     arg_list_free(&scratch);
     e->all_args_ready = rc == SQLITE_OK;
     return rc;

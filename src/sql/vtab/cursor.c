@@ -151,11 +151,9 @@ static int args_rows(struct cursor *c, sqlite3_value **argv)
             if (rc != SQLITE_OK)
                 return rc;
             c->t = &c->own;
-            sqlite3_int64 id = sqlite3_value_int64(argv[i]);
-            bool number = sqlite3_value_numeric_type(argv[i]) != SQLITE_NULL;
-            return number && id > 0 && id <= args_count(&e->storage->args)
-                       ? args_one(e, (uint32_t)id, &c->arg_values, &c->own)
-                       : SQLITE_OK;
+            bool is_null = sqlite3_value_numeric_type(argv[i]) == SQLITE_NULL;
+            argset set = is_null ? ARGSET_NONE : argset_of_cell(sqlite3_value_int64(argv[i]));
+            return args_one(e, set, &c->arg_values, &c->own);
         }
     }
     c->t = &e->all_args;

@@ -231,7 +231,7 @@ int vtab_register_lazy(struct engine *e, const char *name, const char *select, s
 
 /* Decoding argument sets into a table of T_args' shape: appends one set to `out`, or fills engine.all_args unless that
  * is done. An SQLite code. */
-int args_one(struct engine *e, uint32_t arg_set_id, struct arg_list *scratch, struct table *out);
+int args_one(struct engine *e, argset set, struct arg_list *scratch, struct table *out);
 int args_all(struct engine *e);
 
 #endif
