@@ -4,11 +4,13 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +29,7 @@ struct tls_buffer {
 };
 
 enum { BUFFER_SIZE = 16384 }; /* one TLS record */
+enum { LINGER_MS = 2000 };    /* at the end, for the other side to take the rest: without a byte that moves */
 
 struct tls_link {
     struct tls_keys *keys;
@@ -34,11 +37,13 @@ struct tls_link {
     int fd, plain; /* network; our end of the pair */
     uv_poll_t poll[2];
     int events[2];
-    uv_timer_t handshake;
+    uv_timer_t timer; /* of the handshake; of the end */
     int open_handles;
     struct tls_buffer in, out; /* from the network, to it */
     int wants;                 /* what TLS waits for on the network */
     bool is_server, established, closing;
+    bool said_last; /* the other side knows that nothing more comes */
+    int unsent;     /* what the network had not taken then */
     const struct tls_link_ops *ops;
     void *ctx;
 };
@@ -147,7 +152,7 @@ void tls_link_close(struct tls_link *l)
     shutdown(l->plain, SHUT_RDWR);
     uv_close((uv_handle_t *)&l->poll[NETWORK], on_handle_closed);
     uv_close((uv_handle_t *)&l->poll[PLAIN], on_handle_closed);
-    uv_close((uv_handle_t *)&l->handshake, on_handle_closed);
+    uv_close((uv_handle_t *)&l->timer, on_handle_closed);
 }
 
 static void end(struct tls_link *l, const char *why)
@@ -196,7 +201,7 @@ static bool wait_or_end(struct tls_link *l, int result)
         return true;
     }
     failure(l, e, why, sizeof why);
-    end(l, why);
+    end(l, l->said_last ? NULL : why);
     return false;
 }
 
@@ -217,7 +222,7 @@ static bool shake_hands(struct tls_link *l)
     common_name(cert, name, sizeof name);
     X509_free(cert);
     l->established = true;
-    uv_timer_stop(&l->handshake);
+    uv_timer_stop(&l->timer);
     if (l->ops->established)
         l->ops->established(l->ctx, l, name);
     return !l->closing;
@@ -297,6 +302,32 @@ static void watch(struct tls_link *l)
     }
 }
 
+static void on_linger(uv_timer_t *t)
+{
+    struct tls_link *l = t->data;
+    int unsent = 0;
+    ioctl(l->fd, SIOCOUTQ, &unsent);
+    if (unsent == 0 || unsent >= l->unsent)
+        end(l, NULL);
+    l->unsent = unsent;
+}
+
+/* The user has ended and all it said is with the kernel. To close now, with input unread, would reset the connection,
+ * and what is on its way would be lost: the other side hears that nothing more comes, and has its time to end, too. */
+static void say_goodbye(struct tls_link *l)
+{
+    ERR_clear_error();
+    int r = SSL_shutdown(l->ssl);
+    if (r < 0 && SSL_get_error(l->ssl, r) == SSL_ERROR_WANT_WRITE) {
+        l->wants |= UV_WRITABLE;
+        return;
+    }
+    l->said_last = true;
+    shutdown(l->fd, SHUT_WR);
+    ioctl(l->fd, SIOCOUTQ, &l->unsent);
+    uv_timer_start(&l->timer, on_linger, LINGER_MS, LINGER_MS);
+}
+
 static void pump(struct tls_link *l)
 {
     l->wants = 0;
@@ -310,12 +341,11 @@ static void pump(struct tls_link *l)
     }
     if (l->in.ended && !l->in.n) {
         end(l, NULL);
-    } else if (l->out.ended && !l->out.n) {
-        SSL_shutdown(l->ssl);
-        end(l, NULL);
-    } else {
-        watch(l);
+        return;
     }
+    if (l->out.ended && !l->out.n && !l->said_last)
+        say_goodbye(l);
+    watch(l);
 }
 
 static void on_event(uv_poll_t *h, int status, int events)
@@ -360,10 +390,10 @@ int tls_link_open(struct tls_link **out, uv_loop_t *loop, struct tls_keys *keys,
     else
         SSL_set_connect_state(l->ssl);
     uv_poll_init(loop, &l->poll[PLAIN], l->plain);
-    uv_timer_init(loop, &l->handshake);
-    l->poll[NETWORK].data = l->poll[PLAIN].data = l->handshake.data = l;
+    uv_timer_init(loop, &l->timer);
+    l->poll[NETWORK].data = l->poll[PLAIN].data = l->timer.data = l;
     l->open_handles = 3;
-    uv_timer_start(&l->handshake, on_handshake_timeout, TLS_HANDSHAKE_MS, 0);
+    uv_timer_start(&l->timer, on_handshake_timeout, TLS_HANDSHAKE_MS, 0);
     l->wants = UV_READABLE | UV_WRITABLE; /* a connect that is under way ends in either */
     watch(l);
     *plain = pair[0];

@@ -20,6 +20,7 @@ struct flow {
     size_t held;     /* bytes in the pipe */
     size_t capacity; /* of the pipe */
     bool ended;      /* the source has said its last */
+    bool dropped;    /* nobody takes its bytes any more */
 };
 
 enum side { LOCAL, REMOTE };
@@ -29,13 +30,22 @@ struct link {
     struct link *next, **prev;
     int fd[2]; /* by enum side */
     uv_poll_t poll[2];
+    uv_timer_t linger;   /* running once the end is near */
+    uint64_t left;       /* bytes on their way up when it ran last */
     int events[2];       /* what each poll waits for now */
     struct flow from[2]; /* bytes that came from a side */
     bool connecting;     /* the connection to the host is under way */
     bool remote_gone;    /* the host's side has ended, not the producer's */
+    bool hung_up[2];     /* a side has left; told once */
+    bool parting;        /* the host has got all there was, and been told so */
     bool closing;
-    int open_handles;
+    int open_handles, polls;
 };
+
+/* Closing with input unread makes the kernel reset a connection, and what is on its way is lost. So the host is told
+ * the end first (half of the connection is closed) and has its time to take the rest and end its half: as long as bytes
+ * still move, and so long without. */
+enum { LINGER_MS = 2000 };
 
 struct relay_proxy {
     uv_loop_t *loop;
@@ -82,12 +92,10 @@ static void on_handle_closed(uv_handle_t *h)
         free_link(l);
 }
 
-/* What the producer has sent and the host will not get: in its socket, in the pipe, in flight. */
-static uint64_t lost_bytes(const struct link *l)
+/* What the producer has sent and the host has not got yet: in its socket, in the pipe, in flight. */
+static uint64_t bytes_left(const struct link *l)
 {
     int waiting = 0, unacknowledged = 0;
-    if (!l->remote_gone)
-        return 0;
     ioctl(l->fd[LOCAL], SIOCINQ, &waiting);
     if (l->fd[REMOTE] >= 0)
         ioctl(l->fd[REMOTE], SIOCOUTQ, &unacknowledged);
@@ -99,17 +107,52 @@ static void close_link(struct link *l)
     if (l->closing)
         return;
     l->closing = true;
-    uint64_t lost = l->proxy->closing ? 0 : lost_bytes(l);
+    uint64_t lost = l->remote_gone && !l->proxy->closing ? bytes_left(l) : 0;
     if (lost && l->proxy->options.lost)
         l->proxy->options.lost(l->proxy->options.ctx, lost);
     if (!l->open_handles) {
         free_link(l);
         return;
     }
-    int handles = l->open_handles;
-    for (int side = 0; side < handles; side++) {
+    uv_close((uv_handle_t *)&l->linger, on_handle_closed);
+    for (int side = 0; side < l->polls; side++) {
         uv_poll_stop(&l->poll[side]);
         uv_close((uv_handle_t *)&l->poll[side], on_handle_closed);
+    }
+}
+
+static void on_linger(uv_timer_t *t)
+{
+    struct link *l = t->data;
+    uint64_t left = bytes_left(l);
+    l->remote_gone |= left > 0 && left >= l->left; /* it takes nothing more: what is left is lost */
+    if (left == 0 || left >= l->left)
+        close_link(l);
+    l->left = left;
+}
+
+static void start_linger(struct link *l)
+{
+    l->left = bytes_left(l);
+    uv_timer_start(&l->linger, on_linger, LINGER_MS, LINGER_MS);
+}
+
+/* The producer has ended and the host has got all: it hears so, and ends its half in its own time. */
+static void part(struct link *l)
+{
+    l->parting = true;
+    shutdown(l->fd[REMOTE], SHUT_WR);
+    start_linger(l);
+}
+
+/* The producer does not listen any more. That is no reason to stop hearing it out. */
+static void drop_answers(struct link *l)
+{
+    struct flow *f = &l->from[REMOTE];
+    f->dropped = true;
+    while (f->held) {
+        ssize_t n = read(f->pipe[0], l->proxy->buffer, RELAY_WINDOW_BYTES);
+        f->held -= n > 0 && (size_t)n < f->held ? (size_t)n : f->held;
     }
 }
 
@@ -128,7 +171,9 @@ static bool drain(struct link *l, enum side s, bool *moved)
         *moved = true;
     } else if (n < 0 && !again(errno)) {
         l->remote_gone |= s == LOCAL;
-        return false;
+        if (s == LOCAL)
+            return false;
+        drop_answers(l);
     }
     return true;
 }
@@ -147,11 +192,19 @@ static bool copy(struct link *l, enum side s, bool *moved)
     }
     if (n < 0) {
         l->remote_gone |= s == REMOTE && !again(errno);
-        return again(errno);
+        f->ended = s == LOCAL && !again(errno);
+        return again(errno) || s == LOCAL;
     }
+    *moved = true;
+    if (f->dropped)
+        return true;
     ssize_t w = send(l->fd[!s], buffer, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (w < 0 && !again(errno)) {
-        l->remote_gone |= s == LOCAL;
+        if (s == REMOTE) {
+            drop_answers(l);
+            return true;
+        }
+        l->remote_gone = true;
         f->held = (size_t)n; /* lost */
         return false;
     }
@@ -159,7 +212,6 @@ static bool copy(struct link *l, enum side s, bool *moved)
     if (w < n && write(f->pipe[1], buffer + w, (size_t)(n - w)) != n - w)
         return false;
     f->held = (size_t)(n - w);
-    *moved = true;
     return true;
 }
 
@@ -176,20 +228,23 @@ static bool pump(struct link *l, enum side s)
         if (!f->held && !f->ended && !copy(l, s, &moved))
             return false;
     }
-    return !(f->ended && !f->held); /* a peer that is gone takes the link with it, once its last bytes are through */
+    if (!f->ended || f->held)
+        return true;
+    if (s == LOCAL && !l->parting)
+        part(l);
+    return s == LOCAL; /* the host's end takes the link with it, once its last bytes are through */
 }
 
 static void on_event(uv_poll_t *h, int status, int events);
 
-/* What a side is asked for. Nothing once it has ended: a closed socket would report that for ever. */
+/* What a side is asked for. Its end is told once: a closed socket would report that for ever. */
 static int wanted(const struct link *l, enum side s)
 {
     const struct flow *in = &l->from[s], *out = &l->from[!s];
     if (s == REMOTE && l->connecting)
         return UV_WRITABLE;
-    if (in->ended)
-        return 0;
-    return (in->held || l->connecting ? 0 : UV_READABLE) | (out->held ? UV_WRITABLE : 0) | UV_DISCONNECT;
+    return (in->ended || in->held || l->connecting ? 0 : UV_READABLE) | (out->held ? UV_WRITABLE : 0) |
+           (in->ended || l->hung_up[s] ? 0 : UV_DISCONNECT);
 }
 
 static void watch(struct link *l)
@@ -222,11 +277,14 @@ static bool finish_connect(struct link *l)
 static void on_event(uv_poll_t *h, int status, int events)
 {
     struct link *l = h->data;
-    (void)events; /* pump() finds out by itself what is ready */
     if (l->closing)
         return;
+    enum side side = h == &l->poll[REMOTE] ? REMOTE : LOCAL; /* what is ready pump() finds out by itself */
+    if (status < 0)                                          /* the loop has stopped watching */
+        l->events[side] = 0;
+    l->hung_up[side] |= status < 0 || events & UV_DISCONNECT;
     bool ok = status == 0 || status == UV_EBADF;
-    if (ok && l->connecting && h == &l->poll[REMOTE])
+    if (ok && l->connecting && side == REMOTE)
         ok = finish_connect(l);
     bool up = ok && pump(l, LOCAL), down = ok && pump(l, REMOTE);
     if (!up || !down)
@@ -271,10 +329,14 @@ static bool put_identity(struct link *l)
 
 static bool start_polls(struct link *l)
 {
+    uv_timer_init(l->proxy->loop, &l->linger);
+    l->linger.data = l;
+    l->open_handles++;
     for (int s = 0; s < 2; s++) {
         if (uv_poll_init(l->proxy->loop, &l->poll[s], l->fd[s]) != 0)
             return false;
         l->poll[s].data = l;
+        l->polls++;
         l->open_handles++;
     }
     watch(l);
@@ -367,7 +429,11 @@ void relay_proxy_close(struct relay_proxy *p)
     p->closing = true;
     for (struct link *l = p->links, *next; l; l = next) {
         next = l->next;
-        close_link(l);
+        shutdown(l->fd[LOCAL], SHUT_RD); /* what it has said is still sent, more it cannot say */
+        if (!l->open_handles)
+            close_link(l);
+        else if (!l->parting)
+            start_linger(l);
     }
     uv_poll_stop(&p->listen_poll);
     uv_close((uv_handle_t *)&p->listen_poll, on_listen_closed);

@@ -27,7 +27,8 @@ struct relay_proxy_options {
 /* Listens and forwards until relay_proxy_close(). The options' texts must outlive the proxy. */
 int relay_proxy_open(struct relay_proxy **out, uv_loop_t *loop, const struct relay_proxy_options *options,
                      struct error *err);
-/* Ends every connection; run the loop afterwards to free it. NULL is fine. */
+/* Ends every connection: what producers have said so far is still handed over, as long as the host takes it. Run the
+ * loop afterwards to free it. NULL is fine. */
 void relay_proxy_close(struct relay_proxy *p);
 
 #endif
