@@ -1,82 +1,142 @@
 -- How long Chrome took from an input to the picture that shows it, by its slices "EventLatency".
 
--- When the part of a latency with that name began.
-CREATE PERFETTO FUNCTION _chrome_latency_part(
-  id LONG,
-  name STRING
+-- Parts of them, at any depth below: (latency_id, name, ts, ts_end); NULL for an end that nobody saw.
+CREATE PERFETTO TABLE _chrome_latency_parts AS
+SELECT a.id AS latency_id, s.name, s.ts, iif(s.dur < 0, NULL, s.ts + s.dur) AS ts_end
+FROM slice AS s
+JOIN ancestor_slice(s.id) AS a
+WHERE
+  a.name = 'EventLatency'
+  AND (
+    s.name IN ('BufferAvailableToBufferReady', 'BufferReadyToLatch', 'LatchToSwapEnd')
+    OR s.name GLOB '*ToPresentation'
+    OR s.name GLOB '*ToPresentationCompositorFrame'
+  )
+ORDER BY a.id, s.ts;
+
+-- Start, or end, of the part of that name.
+CREATE PERFETTO MACRO _latency_part(
+  -- ts or ts_end.
+  moment ColumnName,
+  -- What the name looks like.
+  pattern Expr
 )
-RETURNS LONG AS
-SELECT min(ts) FROM slice WHERE parent_id = $id AND name = $name;
+RETURNS Expr AS min(iif(p.name GLOB $pattern, p.$moment, NULL));
 
 -- All of them.
 CREATE PERFETTO TABLE chrome_event_latencies(
+  -- The slice.
   id LONG,
+  -- Its name, 'EventLatency'.
   name STRING,
+  -- When the input was made.
   ts TIMESTAMP,
+  -- How long it took until it was dealt with or shown.
   dur DURATION,
+  -- Chrome's number of the input.
   scroll_update_id LONG,
+  -- Number of the first frame of a client that shows it; NULL when it was not shown or the release does not tell.
   surface_frame_trace_id LONG,
+  -- Number of the first whole frame that shows it; NULL when it was not shown or the release does not tell.
   display_trace_id LONG,
+  -- Whether it was shown.
   is_presented BOOL,
+  -- Kind of input.
   event_type STRING,
+  -- Track of the slice.
   track_id LONG,
+  -- Time between two frames of the screen, in ms.
   vsync_interval_ms DOUBLE,
+  -- Whether Chrome calls the frame janky (DelayedFramesPercentage.FixedWindow).
   is_janky_scrolled_frame BOOL,
+  -- When there was a buffer to draw into.
   buffer_available_timestamp LONG,
+  -- When the buffer was drawn.
   buffer_ready_timestamp LONG,
+  -- When the system took the buffer.
   latch_timestamp LONG,
+  -- When the buffers were swapped.
   swap_end_timestamp LONG,
+  -- When it was on the screen.
   presentation_timestamp LONG
 ) AS
+WITH
+  parts AS (
+    SELECT
+      latency_id,
+      max(p.name GLOB 'Submit*ToPresentationCompositorFrame') AS is_presented,
+      _latency_part!(ts, 'BufferAvailableToBufferReady') AS buffer_available_timestamp,
+      _latency_part!(ts, 'BufferReadyToLatch') AS buffer_ready_timestamp,
+      coalesce(_latency_part!(ts, 'LatchToSwapEnd'), _latency_part!(ts, 'LatchToPresentation')) AS latch_timestamp,
+      _latency_part!(ts, 'SwapEndToPresentationCompositorFrame') AS swap_end_timestamp,
+      -- what tells when the frame was shown differs between releases
+      coalesce(
+        _latency_part!(ts_end, 'SwapEndToPresentationCompositorFrame'),
+        _latency_part!(ts_end, '*ToPresentation'),
+        _latency_part!(ts_end, 'LatchToSwapEnd')
+      ) AS presentation_timestamp
+    FROM _chrome_latency_parts AS p
+    GROUP BY latency_id
+  )
 SELECT
-  id,
-  name,
-  ts,
-  dur,
-  extract_arg(arg_set_id, 'event_latency.event_latency_id') AS scroll_update_id,
-  extract_arg(arg_set_id, 'event_latency.surface_frame_trace_id') AS surface_frame_trace_id,
-  extract_arg(arg_set_id, 'event_latency.display_trace_id') AS display_trace_id,
-  _chrome_latency_part(id, 'SwapEndToPresentationCompositorFrame') IS NOT NULL AS is_presented,
-  extract_arg(arg_set_id, 'event_latency.event_type') AS event_type,
-  track_id,
-  extract_arg(arg_set_id, 'event_latency.vsync_interval_ms') AS vsync_interval_ms,
-  coalesce(extract_arg(arg_set_id, 'event_latency.is_janky_scrolled_frame'), 0) AS is_janky_scrolled_frame,
-  _chrome_latency_part(id, 'BufferAvailableToBufferReady') AS buffer_available_timestamp,
-  _chrome_latency_part(id, 'BufferReadyToLatch') AS buffer_ready_timestamp,
-  coalesce(_chrome_latency_part(id, 'LatchToSwapEnd'), _chrome_latency_part(id, 'LatchToPresentation')) AS latch_timestamp,
-  _chrome_latency_part(id, 'SwapEndToPresentationCompositorFrame') AS swap_end_timestamp,
-  (SELECT max(p.ts + p.dur) FROM slice AS p WHERE p.parent_id = slice.id AND p.name = 'SwapEndToPresentationCompositorFrame')
-    AS presentation_timestamp
-FROM slice
-WHERE name = 'EventLatency';
+  s.id,
+  s.name,
+  s.ts,
+  s.dur,
+  extract_arg(s.arg_set_id, 'event_latency.event_latency_id') AS scroll_update_id,
+  extract_arg(s.arg_set_id, 'event_latency.surface_frame_trace_id') AS surface_frame_trace_id,
+  extract_arg(s.arg_set_id, 'event_latency.display_trace_id') AS display_trace_id,
+  coalesce(p.is_presented, 0) AS is_presented,
+  extract_arg(s.arg_set_id, 'event_latency.event_type') AS event_type,
+  s.track_id,
+  extract_arg(s.arg_set_id, 'event_latency.vsync_interval_ms') AS vsync_interval_ms,
+  coalesce(extract_arg(s.arg_set_id, 'event_latency.is_janky_scrolled_frame'), 0) AS is_janky_scrolled_frame,
+  p.buffer_available_timestamp,
+  p.buffer_ready_timestamp,
+  p.latch_timestamp,
+  p.swap_end_timestamp,
+  p.presentation_timestamp
+FROM slice AS s
+LEFT JOIN parts AS p ON p.latency_id = s.id
+WHERE s.name = 'EventLatency'
+ORDER BY s.id;
 
--- Those of scrolls, with the number of the scroll: the how manieth beginning they follow.
+-- Those of scrolls, and of pinches that were shown. A scroll begins with its FIRST_GESTURE_SCROLL_UPDATE; what the trace begins
+-- within is one too.
 CREATE PERFETTO TABLE chrome_gesture_scroll_updates(
+  -- The slice.
   id LONG,
+  -- Its name, 'EventLatency'.
   name STRING,
+  -- When the input was made.
   ts TIMESTAMP,
+  -- How long it took until it was dealt with or shown.
   dur DURATION,
+  -- Chrome's number of the input.
   scroll_update_id LONG,
+  -- Whether it was shown.
   is_presented BOOL,
+  -- Kind of input.
   event_type STRING,
+  -- Track of the slice.
   track_id LONG,
+  -- Time between two frames of the screen, in ms.
   vsync_interval_ms DOUBLE,
+  -- Whether Chrome calls the frame janky (DelayedFramesPercentage.FixedWindow).
   is_janky BOOL,
+  -- When there was a buffer to draw into.
   buffer_available_timestamp LONG,
+  -- When the buffer was drawn.
   buffer_ready_timestamp LONG,
+  -- When the system took the buffer.
   latch_timestamp LONG,
+  -- When the buffers were swapped.
   swap_end_timestamp LONG,
+  -- When it was on the screen.
   presentation_timestamp LONG,
+  -- Number of the scroll.
   scroll_id LONG
 ) AS
-WITH
-  numbered AS (
-    SELECT *, sum(event_type = 'GESTURE_SCROLL_BEGIN') OVER (ORDER BY ts, id) AS scroll_id
-    FROM chrome_event_latencies
-    WHERE event_type IN (
-      'GESTURE_SCROLL_BEGIN', 'FIRST_GESTURE_SCROLL_UPDATE', 'GESTURE_SCROLL_UPDATE', 'INERTIAL_GESTURE_SCROLL_UPDATE'
-    )
-  )
 SELECT
   id,
   name,
@@ -93,6 +153,10 @@ SELECT
   latch_timestamp,
   swap_end_timestamp,
   presentation_timestamp,
-  scroll_id
-FROM numbered
-WHERE event_type != 'GESTURE_SCROLL_BEGIN';
+  sum(event_type = 'FIRST_GESTURE_SCROLL_UPDATE') OVER by_time
+  + (first_value(event_type) OVER by_time != 'FIRST_GESTURE_SCROLL_UPDATE') AS scroll_id
+FROM chrome_event_latencies
+WHERE
+  event_type IN ('FIRST_GESTURE_SCROLL_UPDATE', 'GESTURE_SCROLL_UPDATE', 'INERTIAL_GESTURE_SCROLL_UPDATE')
+  OR (event_type GLOB '*GESTURE_PINCH_UPDATE' AND is_presented)
+WINDOW by_time AS (ORDER BY ts, id);

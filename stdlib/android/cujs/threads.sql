@@ -14,11 +14,11 @@ RETURNS TABLE(
   -- Its process.
   upid JOINID(process.id),
   -- The thread.
-  utid JOINID(thread.id),
+  utid LONG,
   -- Its name.
   name STRING,
   -- The track of its slices.
-  track_id JOINID(track.id)
+  track_id LONG
 ) AS
 SELECT c.cuj_id, c.upid, t.utid, t.name, k.id AS track_id
 FROM android_jank_cuj AS c
