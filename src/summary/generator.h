@@ -71,8 +71,8 @@ int nested_query(struct generator *g, const char *field, int index, const struct
 /* As nested_query() for a shared one. Either *unit or, where its rows are stored, *table. */
 int shared_query(struct generator *g, const char *id, uint32_t *unit, const char **table);
 
-/* Adds to the modules and preambles of the result, unless they are there. */
-int need_module(struct generator *g, const char *module);
+/* Adds to the modules and preambles of the result, unless they are there. `field` says where the name is from. */
+int need_module(struct generator *g, const char *field, const char *module);
 int need_preamble(struct generator *g, struct slice text);
 
 /* ---- texts: query_text.c ---- */

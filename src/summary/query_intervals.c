@@ -58,7 +58,7 @@ int put_interval_intersect(struct query_text *t, const structured_query *q)
     for (size_t i = 1; i < n && rc == 0; i++)
         rc = nested_query(t->g, "interval_intersect", (int)i - 1, ii->interval_intersect[i - 1], &unit[i]);
     if (rc == 0)
-        rc = need_module(t->g, "intervals.intersect");
+        rc = need_module(t->g, NULL, "intervals.intersect");
     if (rc < 0)
         return rc;
     put_sql(t, "(SELECT ii.ts, ii.dur%s", p.n ? ", " : "");
@@ -138,9 +138,9 @@ int put_filter_to_intervals(struct query_text *t, const structured_query *q)
     if (rc == 0)
         rc = nested_query(t->g, "intervals", -1, f->intervals, &intervals);
     if (rc == 0)
-        rc = need_module(t->g, "intervals.intersect");
+        rc = need_module(t->g, NULL, "intervals.intersect");
     if (rc == 0)
-        rc = need_module(t->g, "intervals.overlap");
+        rc = need_module(t->g, NULL, "intervals.overlap");
     if (rc < 0)
         return rc;
     put_merged(t, &p, intervals);
@@ -167,7 +167,7 @@ int put_create_slices(struct query_text *t, const structured_query *q)
         const char *column;
     } sides[] = {{"starts_query", "starts_ts_column", c->starts_query, c->starts_ts_column},
                  {"ends_query", "ends_ts_column", c->ends_query, c->ends_ts_column}};
-    int rc = need_module(t->g, "intervals.create_intervals");
+    int rc = need_module(t->g, NULL, "intervals.create_intervals");
     for (size_t i = 0; i < 2 && rc == 0; i++) {
         const char *column = sides[i].column && *sides[i].column ? sides[i].column : "ts";
         uint32_t unit;
@@ -189,7 +189,7 @@ int put_counter_intervals(struct query_text *t, const structured_query *q)
     uint32_t unit;
     int rc = nested_query(t->g, "input_query", -1, q->experimental_counter_intervals->input_query, &unit);
     if (rc == 0)
-        rc = need_module(t->g, "counters.intervals");
+        rc = need_module(t->g, NULL, "counters.intervals");
     if (rc < 0)
         return rc;
     put_sql(t, "counter_leading_intervals!(");

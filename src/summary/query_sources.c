@@ -10,9 +10,7 @@ static int put_table(struct query_text *t, const structured_query *q)
 {
     int rc = 0;
     if (q->table->module_name && *q->table->module_name)
-        rc = check_name(t->g, "module_name", q->table->module_name);
-    if (rc == 0 && q->table->module_name && *q->table->module_name)
-        rc = need_module(t->g, q->table->module_name);
+        rc = need_module(t->g, "module_name", q->table->module_name);
     return rc < 0 ? rc : put_column(t, "table_name", q->table->table_name);
 }
 
@@ -36,7 +34,7 @@ static int put_simple_slices(struct query_text *t, const structured_query *q)
         before = " AND ";
     }
     put_sql(t, ")");
-    return need_module(t->g, "slices.with_context");
+    return need_module(t->g, NULL, "slices.with_context");
 }
 
 static int put_inner_query(struct query_text *t, const structured_query *q)

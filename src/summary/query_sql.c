@@ -30,6 +30,13 @@ static void split_statements(struct slice sql, struct slice *before, struct slic
     *last = slice_of(sql.p + start, end - start);
 }
 
+static struct slice all_statements(struct slice sql)
+{
+    struct slice before, last;
+    split_statements(sql, &before, &last);
+    return slice_of(before.p, before.len + last.len);
+}
+
 static int check_dependency(struct query_text *t, const Mrd__PerfettoSqlStructuredQuery__Sql__Dependency *d,
                             struct query_aliases *aliases)
 {
@@ -72,8 +79,8 @@ int put_sql_source(struct query_text *t, const structured_query *q)
         return query_fail(t->g, -MRD_EINVALID, "sql", "has no statement");
     if (before.len && s->preamble)
         return query_fail(t->g, -MRD_EINVALID, "preamble", "goes with one statement only, and sql has several");
-    if (s->preamble)
-        before = slice_str(s->preamble);
+    if (s->preamble) /* to the end of its last statement: a comment left open would hide what comes after it */
+        before = all_statements(slice_str(s->preamble));
     if (before.len)
         rc = need_preamble(t->g, before);
     if (!s->n_column_names) {

@@ -136,9 +136,12 @@ int query_fail(struct generator *g, int code, const char *field, const char *fmt
 
 /* ---- modules and preambles ---- */
 
-int need_module(struct generator *g, const char *module)
+int need_module(struct generator *g, const char *field, const char *module)
 {
-    return strpool_intern_str(&g->out->modules, module) ? 0 : query_fail(g, -MRD_ENOMEM, NULL, "out of memory");
+    size_t len = strlen(module);
+    if (!len || strspn(module, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.*") != len)
+        return query_fail(g, -MRD_EINVALID, field, "'%.100s' is no name of a module", module);
+    return strpool_intern(&g->out->modules, module, len) ? 0 : query_fail(g, -MRD_ENOMEM, NULL, "out of memory");
 }
 
 int need_preamble(struct generator *g, struct slice text)
@@ -164,9 +167,7 @@ static const char *unit_name(struct generator *g, const structured_query *q)
 static int put_modules(struct generator *g, const structured_query *q)
 {
     for (size_t i = 0; i < q->n_referenced_modules; i++) {
-        int rc = check_name(g, "referenced_modules", q->referenced_modules[i]);
-        if (rc == 0)
-            rc = need_module(g, q->referenced_modules[i]);
+        int rc = need_module(g, "referenced_modules", q->referenced_modules[i]);
         if (rc < 0)
             return rc;
     }

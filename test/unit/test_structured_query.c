@@ -116,9 +116,8 @@ static const struct row_case {
        "-- the end' }"),
      "y;6"},
     {"sql, a preamble",
-     Q("sql { sql: 'SELECT f_of_spec() AS y;' preamble: 'CREATE OR REPLACE PERFETTO FUNCTION f_of_spec() RETURNS INT "
-       "AS "
-       "SELECT 9;' }"),
+     Q("sql { sql: 'SELECT f_of_spec() AS y;' preamble: '-- of\\nCREATE OR REPLACE PERFETTO FUNCTION f_of_spec() "
+       "RETURNS INT AS SELECT 9; /* open' }"),
      "y;9"},
     {"sql, comments that hide",
      Q("sql { sql: 'SELECT 1 AS x -- ) no /* end' } filters { column_name: 'x' op: EQUAL "
@@ -274,6 +273,11 @@ static const struct row_case {
          "column_name: 'ts' } ordering_specs { column_name: 'id_0' } ordering_specs { column_name: 'id_1' } "
          "}"),
      "ts,dur,id_0,id_1,name,ts_1;8,2,1,7,a,8;8,4,2,7,b,8;10,5,2,8,b,10;20,5,3,8,c,10;41,2,4,9,-,41"},
+    {"all columns of an intersection",
+     SPANS WINDOWS Q("interval_intersect { base { inner_query_id: 'spans' } interval_intersect { inner_query_id: "
+                     "'windows' select_columns { column_name: 'id' } select_columns { column_name: 'ts' } "
+                     "select_columns { column_name: 'dur' } } } limit: 0"),
+     "ts,dur,id_0,ts_0,dur_0,id,ts:1,dur:1,name,grp,id_1,ts_1,dur_1,id:1,ts:2,dur:2"},
     {"intersect by groups",
      SPANS WINDOWS Q("interval_intersect { base { inner_query_id: 'spans' } interval_intersect { inner_query_id: "
                      "'windows' } partition_columns: 'grp' } select_columns { column_name: 'ts' } select_columns { "
@@ -446,6 +450,9 @@ static const struct error_case {
      "experimental_filter_in.match_column: is missing"},
     {Q("table { table_name: 'a' } inner_query_id: 'b'"), "1:43: table and inner_query_id exclude each other"},
     {Q("sql { sql: 'a\\000b' }"), "sql: a NUL byte in a text"},
+    {Q(TABLE "referenced_modules: 'a; SELECT 1'"),
+     "query 'q': referenced_modules: 'a; SELECT 1' is no name of a module"},
+    {Q("table { table_name: 'a' module_name: 'b c' }"), "query 'q': table.module_name: 'b c' is no name of a module"},
     {Q(TABLE "nothing: 1"), "has no field \"nothing\""},
 };
 
