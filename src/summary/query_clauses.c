@@ -57,7 +57,24 @@ static int put_value(struct query_text *t, const query_filter *f, size_t i)
     return 0;
 }
 
-/* The column against each of the values, of the first type that is there: one of them must do. */
+/* The column against each of the values. */
+static int put_alternatives(struct query_text *t, const query_filter *f, const struct filter_operator *op, size_t n)
+{
+    int rc = 0;
+    put_sql(t, "(");
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        put_sql(t, "%s", i ? " OR " : "");
+        rc = put_operand(t, "column_name", f->column_name);
+        put_sql(t, " %s%s", op->sql, op->unary ? "" : " ");
+        if (rc == 0 && !op->unary)
+            rc = put_value(t, f, i);
+    }
+    put_sql(t, ")");
+    return rc;
+}
+
+/* One of the values must do, of the first type that is there. Lists to be equal to may be longer than SQLite lets
+ * expressions be deep. */
 static int put_filter(struct query_text *t, const query_filter *f)
 {
     struct generator *g = t->g;
@@ -68,13 +85,12 @@ static int put_filter(struct query_text *t, const query_filter *f)
         return query_fail(g, -MRD_EINVALID, "op", f->has_op ? "%d is no operator" : "is missing", (int)f->op);
     if (!op->unary && !n)
         return query_fail(g, -MRD_EINVALID, NULL, "no value: one of string_rhs, double_rhs, int64_rhs is needed");
-    put_sql(t, "(");
-    for (size_t i = 0; i < (op->unary ? 1 : n) && rc == 0; i++) {
-        put_sql(t, "%s", i ? " OR " : "");
-        rc = put_operand(t, "column_name", f->column_name);
-        put_sql(t, " %s%s", op->sql, op->unary ? "" : " ");
-        if (rc == 0 && !op->unary)
-            rc = put_value(t, f, i);
+    if (op->unary || n == 1 || op->op != OPERATOR(EQUAL))
+        return put_alternatives(t, f, op, op->unary ? 1 : n);
+    rc = put_operand(t, "column_name", f->column_name);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        put_sql(t, "%s", i ? ", " : " IN (");
+        rc = put_value(t, f, i);
     }
     put_sql(t, ")");
     return rc;
@@ -214,54 +230,79 @@ static int put_alias(struct query_text *t, const char *field, const char *alias)
     return rc;
 }
 
-/* What the columns of a grouped query are called: by itself, or by the alias of the select_columns entry that names it.
- * False where there are select_columns and none does: the column is left out. */
-static bool is_selected(const structured_query *q, const char *name, const char **alias)
+/* Which columns of a grouped query select_columns names, and how it calls them. Of two entries the first counts. */
+struct selection {
+    bool all; /* there are no select_columns */
+    struct strpool names;
+    VEC(const char *) aliases; /* [name - 1]; NULL: as it is called */
+};
+
+static int read_selection(struct query_text *t, const structured_query *q, struct selection *s)
 {
-    *alias = NULL;
+    *s = (struct selection){.all = !q->n_select_columns};
     for (size_t i = 0; i < q->n_select_columns; i++) {
         const char *column = column_of(q->select_columns[i]);
-        if (column && name && strcmp(column, name) == 0) {
-            *alias = q->select_columns[i]->alias;
-            return true;
-        }
+        strid id = column ? strpool_intern_str(&s->names, column) : 0;
+        if (s->names.failed || (id > s->aliases.n && !vec_push(&s->aliases, q->select_columns[i]->alias)))
+            return query_fail(t->g, -MRD_ENOMEM, NULL, "out of memory");
     }
-    return !q->n_select_columns;
+    return 0;
+}
+
+static void selection_free(struct selection *s)
+{
+    strpool_free(&s->names);
+    vec_free(&s->aliases);
+}
+
+/* Starts the next column of the list when `name` is selected; *alias is what it is renamed to, if it is. */
+static bool next_column(struct query_text *t, const struct selection *s, const char *name, size_t *n,
+                        const char **alias)
+{
+    strid id = name ? strpool_find(&s->names, name, strlen(name)) : 0;
+    if (!id && !s->all)
+        return false;
+    *alias = id ? s->aliases.p[id - 1] : NULL;
+    put_sql(t, "%s", (*n)++ ? ", " : "");
+    return true;
+}
+
+static int put_group_column(struct query_text *t, const char *name, const char *alias)
+{
+    int rc = put_operand(t, "group_by.column_names", name);
+    return rc == 0 && alias ? put_alias(t, "select_columns.alias", alias) : rc;
+}
+
+static int put_aggregate_column(struct query_text *t, const query_aggregate *a, const char *alias)
+{
+    int rc = put_aggregate(t, a);
+    if (!alias && a->result_column_name && *a->result_column_name)
+        alias = a->result_column_name;
+    return rc == 0 && alias ? put_alias(t, "result_column_name", alias) : rc;
 }
 
 /* Columns of the group, then aggregates, in their own order. */
-static int put_grouped_columns(struct query_text *t, const structured_query *q)
+static int put_grouped_columns(struct query_text *t, const structured_query *q, const struct selection *s)
 {
     const query_group_by *group = q->group_by;
     const char *alias;
     size_t n = 0;
     int rc = 0;
-    for (size_t i = 0; i < group->n_column_names && rc == 0; i++) {
-        if (!is_selected(q, group->column_names[i], &alias))
-            continue;
-        put_sql(t, "%s", n++ ? ", " : "");
-        rc = put_operand(t, "group_by.column_names", group->column_names[i]);
-        if (rc == 0 && alias)
-            rc = put_alias(t, "select_columns.alias", alias);
-    }
+    for (size_t i = 0; i < group->n_column_names && rc == 0; i++)
+        if (next_column(t, s, group->column_names[i], &n, &alias))
+            rc = put_group_column(t, group->column_names[i], alias);
     for (size_t i = 0; i < group->n_aggregates && rc == 0; i++) {
-        const query_aggregate *a = group->aggregates[i];
-        if (!is_selected(q, a->result_column_name, &alias))
+        if (!next_column(t, s, group->aggregates[i]->result_column_name, &n, &alias))
             continue;
-        put_sql(t, "%s", n++ ? ", " : "");
         rc = path_enter(t->g, "group_by.aggregates", (int)i);
         if (rc == 0)
-            rc = put_aggregate(t, a);
-        if (!alias && a->result_column_name && *a->result_column_name)
-            alias = a->result_column_name;
-        if (rc == 0 && alias)
-            rc = put_alias(t, "result_column_name", alias);
+            rc = put_aggregate_column(t, group->aggregates[i], alias);
         if (rc == 0)
             path_leave(t->g);
     }
     if (rc == 0 && !n)
         return query_fail(t->g, -MRD_EINVALID, "group_by",
-                          q->n_select_columns ? "select_columns names none of its columns" : "has no columns");
+                          s->all ? "has no columns" : "select_columns names none of its columns");
     return rc;
 }
 
@@ -281,8 +322,14 @@ static int put_columns(struct query_text *t, const structured_query *q)
     if (n > MAX_COLUMNS)
         return query_fail(t->g, -MRD_ELIMIT, q->group_by ? "group_by" : "select_columns", "more than %d columns",
                           MAX_COLUMNS);
-    if (q->group_by)
-        return put_grouped_columns(t, q);
+    if (q->group_by) {
+        struct selection s;
+        rc = read_selection(t, q, &s);
+        if (rc == 0)
+            rc = put_grouped_columns(t, q, &s);
+        selection_free(&s);
+        return rc;
+    }
     put_sql(t, "%s", q->n_select_columns ? "" : "*");
     for (size_t i = 0; i < q->n_select_columns && rc == 0; i++) {
         put_sql(t, "%s", i ? ", " : "");

@@ -179,27 +179,26 @@ static const char *output_name(const query_column *c)
     return c->column_name_or_expression ? c->column_name_or_expression : c->column_name ? c->column_name : "";
 }
 
-static bool has_output(const structured_query *q, const char *name)
-{
-    for (size_t i = 0; i < q->n_select_columns; i++)
-        if (strcmp(output_name(q->select_columns[i]), name) == 0)
-            return true;
-    return false;
-}
-
 /* Parts of a union that say their columns must have those of the first one, in any order. */
 static int check_part(struct query_text *t, const structured_query *first, const structured_query *part)
 {
+    struct strpool names = {0};
+    int rc = 0;
     if (!first->n_select_columns || !part->n_select_columns || first == part)
         return 0;
     if (part->n_select_columns != first->n_select_columns)
         return query_fail(t->g, -MRD_EINVALID, "select_columns", "has %zu columns, those of queries[0] %zu",
                           part->n_select_columns, first->n_select_columns);
-    for (size_t i = 0; i < first->n_select_columns; i++)
-        if (!has_output(part, output_name(first->select_columns[i])))
-            return query_fail(t->g, -MRD_EINVALID, "select_columns", "lacks '%.100s' of queries[0]",
-                              output_name(first->select_columns[i]));
-    return 0;
+    for (size_t i = 0; i < part->n_select_columns && rc == 0; i++)
+        if (!strpool_intern_str(&names, output_name(part->select_columns[i])))
+            rc = query_fail(t->g, -MRD_ENOMEM, NULL, "out of memory");
+    for (size_t i = 0; i < first->n_select_columns && rc == 0; i++) {
+        const char *name = output_name(first->select_columns[i]);
+        if (!strpool_find(&names, name, strlen(name)))
+            rc = query_fail(t->g, -MRD_EINVALID, "select_columns", "lacks '%.100s' of queries[0]", name);
+    }
+    strpool_free(&names);
+    return rc;
 }
 
 static bool same_order(const structured_query *first, const structured_query *part)
