@@ -76,8 +76,8 @@ struct tp_config {
 int tp_open(struct tp **out, const struct tp_config *config);
 
 /* Opens a handle whose trace a server has (tp_shell server, or Perfetto's): "host:port", or the path of its Unix
- * socket. It is for asking: tp_query() and its rows, tp_interrupt(), tp_restore_initial_tables(); nothing can be
- * loaded, and the stats are in the table of that name. *out as for tp_open(). */
+ * socket. It is for asking: tp_query() and its rows, tp_summarize(), tp_interrupt(), tp_restore_initial_tables();
+ * nothing can be loaded, and the stats are in the table of that name. *out as for tp_open(). */
 int tp_connect(struct tp **out, const char *address);
 void tp_close(struct tp *tp); /* NULL is fine; close every result before */
 
@@ -216,6 +216,72 @@ void tp_metatrace_start(struct tp *tp, unsigned categories, size_t capacity);
 /* Ends it; *bytes is a trace, to be given to tp_free(). */
 int tp_metatrace_stop(struct tp *tp, void **bytes, size_t *len);
 void tp_free(void *bytes);
+
+/* ---- summaries: metrics and metadata by a spec, as one message (docs/summaries.md) ---- */
+
+enum tp_spec_format {
+    TP_SPEC_GUESS, /* by the ending of the name (.pb, .textproto), else text when its first bytes are */
+    TP_SPEC_TEXT,  /* protobuf text format */
+    TP_SPEC_BINARY,
+};
+
+/* A TraceSummarySpec. */
+struct tp_spec {
+    const void *bytes;
+    size_t len;
+    enum tp_spec_format format;
+    const char *name; /* in errors: that of its file; NULL: "spec 1" and so on */
+};
+
+/* What to compute of which specs. */
+struct tp_summary {
+    const struct tp_spec *specs;
+    size_t n_specs;
+    const char *const *metrics; /* ids, in the order that the result is to have */
+    size_t n_metrics;
+    bool all_metrics;           /* all that the specs have, instead of `metrics` */
+    const char *metadata_query; /* id of the query that gives the metadata, columns key and value; NULL: none */
+    bool text;                  /* the result in text format, not in binary */
+};
+
+/* Computes it: *bytes is a TraceSummary, to be given to tp_free(); a NUL, not counted in *len, stands behind it. A
+ * failure names the spec, the metric and the field. tp_interrupt() ends it. */
+int tp_summarize(struct tp *tp, const struct tp_summary *what, void **bytes, size_t *len);
+
+/* Queries of a spec that somebody edits: each is stored as a table when it is asked for, and stored again only when it,
+ * or a query that it uses, has changed. */
+struct tp_summarizer;
+
+/* In the view that is in use, as must be for its further calls. To be closed, which drops its tables, before `tp` or
+ * that view is. Over a connection: TP_UNSUPPORTED. */
+int tp_summarizer_open(struct tp *tp, struct tp_summarizer **out);
+void tp_summarizer_close(struct tp_summarizer *s); /* NULL is fine */
+
+struct tp_query_change {
+    const char *id;
+    bool updated; /* the query is new or has changed, or one that it uses: it will be computed when asked for */
+    bool dropped; /* the spec has it no more, and its table is gone */
+};
+
+/* Puts the queries of a spec (its metrics are passed over) in the place of those that are there; *changes has each
+ * once, until the next call. The table of a query that has changed stays until the query is asked for. */
+int tp_summarizer_update(struct tp_summarizer *s, const struct tp_spec *spec, const struct tp_query_change **changes,
+                         size_t *n);
+
+struct tp_query_table {
+    bool exists;       /* the spec has the query; if not, nothing below is set */
+    const char *table; /* its name for SQL */
+    int64_t n_rows;
+    const char *const *columns;
+    size_t n_columns;
+    double duration_ms;         /* that computing it took */
+    const char *sql;            /* what was run; it reads the tables of the queries that this one uses */
+    const char *text;           /* the query in text format */
+    const char *standalone_sql; /* the same rows without those tables */
+};
+
+/* The table of a query, computed if need be. What *out points to lives until the next call. */
+int tp_summarizer_query(struct tp_summarizer *s, const char *id, struct tp_query_table *out);
 
 /* ---- exporting ---- */
 

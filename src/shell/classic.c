@@ -22,6 +22,8 @@ static int check_combinations(const struct options *o, struct error *err)
         return error_set(err, -MRD_EINVALID, "-e cannot be combined with -q or -Q");
     if (o->perf_file && (o->interactive || (!query && !o->summary && !o->run_metrics)))
         return error_set(err, -MRD_EINVALID, "-p needs a query and no interactive shell");
+    if (o->summary && o->positionals.n > 1)
+        return error_set(err, -MRD_EINVALID, "--summary takes one trace file; specs are given by --summary-spec");
     if (o->positionals.n == 0 && !o->httpd && !o->stdiod)
         return error_set(err, -MRD_EINVALID, "a trace file is needed (tp_shell --help explains)");
     return 0;
@@ -41,6 +43,9 @@ int classic_choose(struct options *o, const struct command **cmd, struct error *
         o->additional_cors_origins = o->http_additional_cors_origins;
     } else if (o->summary) {
         name = "summarize";
+        o->metrics_v2 = o->summary_metrics_v2;
+        o->metadata_query = o->summary_metadata_query;
+        o->format = o->summary_format;
     } else if (o->run_metrics) {
         name = "metrics";
     } else if (o->classic_export) {

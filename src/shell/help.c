@@ -46,6 +46,8 @@ static const struct {
     {"export", "  tp_shell export sqlite trace.pftrace -o trace.db\n"},
     {"sync", "  tp_shell sync hostA.pftrace hostB.pftrace --plot sync.svg\n"
              "  tp_shell sync hostA.pftrace hostB.pftrace -o merged.pftrace\n"},
+    {"summarize", "  tp_shell summarize trace.pftrace spec.textproto --metrics-v2 all\n"
+                  "  tp_shell summarize trace.pftrace spec.textproto --metrics-v2 cpu_time,wakeups --format binary\n"},
     {"server", "  tp_shell server http trace.pftrace            then open https://ui.perfetto.dev\n"
                "  tp_shell server unix --name run7 --daemonize trace.pftrace\n"
                "  tp_shell interactive --remote run7\n"

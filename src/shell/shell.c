@@ -15,7 +15,7 @@ const struct command commands[] = {
     {"sync", IN_SYNC, "TRACE...", "Relate the clocks of recordings made apart, and say how well that went", cmd_sync,
      NULL},
     {"convert", IN_OTHER, "FORMAT [IN] [OUT]", "Convert a trace to another format", NULL, "conversions"},
-    {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Summarize a trace by a spec", NULL, "trace summaries"},
+    {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Compute the metrics of specs, as one message", cmd_summarize, NULL},
     {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles"},
     {"util", IN_UTIL, "merge -o FILE TRACE...",
      "Small tools over trace files: merge makes one file of several traces and checks it", cmd_util, NULL},

@@ -49,6 +49,7 @@ int cmd_interactive(struct shell *sh, struct error *err);
 int cmd_check(struct shell *sh, struct error *err);
 int cmd_export(struct shell *sh, struct error *err);
 int cmd_sync(struct shell *sh, struct error *err);
+int cmd_summarize(struct shell *sh, struct error *err);
 int cmd_server(struct shell *sh, struct error *err);
 int cmd_util(struct shell *sh, struct error *err);
 

@@ -138,6 +138,11 @@ void engine_interrupt_clear(struct engine *e)
     atomic_store_explicit(e->interrupted, false, memory_order_relaxed);
 }
 
+bool engine_was_interrupted(const struct engine *e)
+{
+    return engine_is_interrupted(e);
+}
+
 void engine_share_interrupt(struct engine *e, atomic_bool *interrupted)
 {
     e->interrupted = interrupted;

@@ -33,6 +33,8 @@ int engine_loaded(struct engine *e, struct error *err);
 void engine_interrupt(struct engine *e);
 /* Forgets an interrupt that came when nothing ran any more. */
 void engine_interrupt_clear(struct engine *e);
+/* Has one come that nothing has taken notice of yet? */
+bool engine_was_interrupted(const struct engine *e);
 /* From now on the engine looks at this flag for interrupts: its owner can set it whatever becomes of the engine, and
  * one may serve several engines that run by turns. Must outlive the engine. */
 void engine_share_interrupt(struct engine *e, atomic_bool *interrupted);

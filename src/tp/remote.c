@@ -34,7 +34,7 @@ const char *remote_error(const struct remote *r)
     return r->error ? r->error : "";
 }
 
-int remote_set_error(struct remote *r, struct slice text, struct error *err)
+int remote_failed(struct remote *r, struct slice text, struct error *err)
 {
     mem_free(r->error);
     r->error = mem_strndup((const char *)text.p, text.len);
@@ -160,18 +160,33 @@ static int check_answer(const struct rpc_message *m, int method, struct error *e
     return 0;
 }
 
-int remote_call(struct remote *r, int method, struct error *err)
+int remote_ask(struct remote *r, int method, struct slice args, uint32_t result, uint8_t **message, struct slice *out,
+               struct error *err)
 {
     struct exchange x;
     struct rpc_message m = {0};
-    int rc = exchange_begin(&x, r, method, slice_of(NULL, 0), err);
+    struct pb_field f;
+    *message = NULL;
+    *out = slice_of(NULL, 0);
+    int rc = exchange_begin(&x, r, method, args, err);
     if (rc < 0)
         return rc;
     rc = exchange_next(&x, &m, err);
     if (rc == 0)
         rc = check_answer(&m, method, err);
+    if (rc == 0 && result && pb_find(slice_of(m.p, m.len), result, &f))
+        *out = pb_bytes(&f);
     exchange_end(&x, rc == 0);
-    mem_free(m.p);
+    *message = m.p;
+    return rc;
+}
+
+int remote_call(struct remote *r, int method, struct error *err)
+{
+    uint8_t *message;
+    struct slice nothing;
+    int rc = remote_ask(r, method, slice_of(NULL, 0), 0, &message, &nothing, err);
+    mem_free(message);
     return rc;
 }
 

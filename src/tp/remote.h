@@ -29,6 +29,14 @@ int remote_query(struct remote *r, struct slice sql, size_t *at, struct remote_r
 /* A request without arguments, whose result does not matter. */
 int remote_call(struct remote *r, int method, struct error *err);
 
+/* A request that is answered by one message: its encoded argument fields, and field `result` of the answer. *message
+ * owns what *out views, and is to be mem_free()d. */
+int remote_ask(struct remote *r, int method, struct slice args, uint32_t result, uint8_t **message, struct slice *out,
+               struct error *err);
+
+/* Remembers the text of a failure that the server told; returns its code. */
+int remote_failed(struct remote *r, struct slice text, struct error *err);
+
 /* ---- rows: as the tp_ functions of the same names ---- */
 
 int remote_columns(const struct remote_rows *rows);

@@ -37,6 +37,4 @@ int exchange_next(struct exchange *x, struct rpc_message *message, struct error 
 /* `whole`: the last message has been read, and the connection may serve again. */
 void exchange_end(struct exchange *x, bool whole);
 
-int remote_set_error(struct remote *r, struct slice text, struct error *err);
-
 #endif

@@ -120,7 +120,7 @@ static int read_message(struct remote_rows *w, struct error *err)
     if (pb_find(bytes, w->by_statement ? RPC_STATEMENT_RESULT : RPC_QUERY_RESULT, &f))
         rc = w->by_statement ? take_statement(w, pb_bytes(&f), err) : take_result(w, pb_bytes(&f), err);
     else if (pb_find(bytes, RPC_FATAL_ERROR, &f))
-        rc = remote_set_error(w->x.remote, pb_bytes(&f), err);
+        rc = remote_failed(w->x.remote, pb_bytes(&f), err);
     else
         rc = error_set(err, -MRD_EUNSUPPORTED, "the server does not know the request");
     if (w->over)
@@ -185,7 +185,7 @@ int remote_step(struct remote_rows *w, struct error *err)
     size_t n = w->names.n;
     while (n == 0 || w->kinds.len < n) {
         if (w->error.p)
-            return remote_set_error(w->x.remote, w->error, err);
+            return remote_failed(w->x.remote, w->error, err);
         if (w->over)
             return 0;
         int rc = read_message(w, err);
@@ -223,7 +223,7 @@ static int begin(struct remote_rows *w, struct error *err)
 {
     int rc = read_message(w, err);
     if (rc == 0 && w->error.p && w->kinds.len == 0)
-        rc = remote_set_error(w->x.remote, w->error, err);
+        rc = remote_failed(w->x.remote, w->error, err);
     if (rc < 0)
         return rc;
     size_t n = w->names.n ? w->names.n : 1;

@@ -46,8 +46,7 @@ int tp_done(struct tp *tp, int rc)
     return TP_FAILED;
 }
 
-/* A failure that the engine may know more about than fits an error value. */
-static int engine_done(struct tp *tp, int rc)
+int tp_engine_done(struct tp *tp, int rc)
 {
     int public = tp_done(tp, rc);
     tp->engine_failed = rc < 0;
@@ -115,6 +114,7 @@ void tp_close(struct tp *tp)
     vec_free(&tp->stats);
     tp_metatrace_start(tp, 0, 0);
     tp_free_packages(tp);
+    query_runner_free(&tp->first.runner);
     mem_free(tp);
 }
 
@@ -228,6 +228,7 @@ static int open_engine(struct tp *tp)
         tp_authorize(tp);
         tp_interrupt_clear(tp); /* it was for what ran before */
         engine_share_interrupt(tp->engine, &tp->interrupted);
+        query_runner_set_engine(&tp->view->runner, tp->engine);
         engine_close(before);
     } else if (before) {
         engine_close(tp->engine);
@@ -270,7 +271,7 @@ int tp_write_merged(struct tp *tp, const char *path)
 
 /* ---- asking ---- */
 
-static int need_engine(struct tp *tp)
+int tp_need_engine(struct tp *tp)
 {
     begin(tp);
     if (tp->remote)
@@ -297,7 +298,7 @@ static int query_remote(struct tp *tp, struct slice sql, size_t *at, struct tp_r
     int rc = remote_query(tp->remote, sql, at, &res->remote, &tp->err);
     if (!res->remote) {
         mem_free(res);
-        return engine_done(tp, rc);
+        return tp_engine_done(tp, rc);
     }
     remote_statements(res->remote, &res->statements);
     *out = res;
@@ -307,7 +308,7 @@ static int query_remote(struct tp *tp, struct slice sql, size_t *at, struct tp_r
 static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at, struct tp_result **out)
 {
     *out = NULL;
-    int rc = need_engine(tp);
+    int rc = tp_need_engine(tp);
     if (rc < 0)
         return tp_done(tp, rc);
     struct tp_result *res = mem_zalloc(sizeof *res);
@@ -327,7 +328,7 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
     }
     if (rc < 0 || (at && rc == 0)) {
         mem_free(res);
-        return rc < 0 ? engine_done(tp, rc) : 0;
+        return rc < 0 ? tp_engine_done(tp, rc) : 0;
     }
     res->statements = describe(&script);
     tp_meta_record(tp, TP_META_QUERY_DETAIL, "first row", res->started_ns, NULL, NULL, 0);
@@ -370,7 +371,7 @@ const char *tp_column_name(const struct tp_result *r, int column)
 int tp_step(struct tp_result *r)
 {
     int rc = r->remote ? remote_step(r->remote, &r->tp->err) : engine_result_next(&r->r, &r->tp->err);
-    return rc < 0 ? engine_done(r->tp, rc) : rc;
+    return rc < 0 ? tp_engine_done(r->tp, rc) : rc;
 }
 
 enum tp_type tp_column_type(const struct tp_result *r, int column)
@@ -438,7 +439,7 @@ int tp_restore_initial_tables(struct tp *tp)
         begin(tp);
         return tp_done(tp, remote_call(tp->remote, RPC_RESTORE_INITIAL_TABLES, &tp->err));
     }
-    int rc = need_engine(tp);
+    int rc = tp_need_engine(tp);
     return tp_done(tp, rc < 0 ? rc : open_engine(tp));
 }
 
@@ -447,7 +448,7 @@ int tp_restore_initial_tables(struct tp *tp)
 int tp_view_open(struct tp *tp, struct tp_view **out)
 {
     *out = NULL;
-    int rc = need_engine(tp);
+    int rc = tp_need_engine(tp);
     struct tp_view *v = rc < 0 ? NULL : mem_zalloc(sizeof *v), *before = tp->view;
     if (rc == 0 && !v)
         rc = error_set(&tp->err, -MRD_ENOMEM, "out of memory");
@@ -487,6 +488,7 @@ void tp_view_close(struct tp *tp, struct tp_view *view)
     if (tp->view == view)
         tp_view_use(tp, NULL);
     engine_close(view->engine);
+    query_runner_free(&view->runner);
     mem_free(view);
 }
 

@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "importer/importer.h"
 #include "meridian/tp.h"
+#include "metrics/runner.h"
 #include "sql/dialect/dialect.h"
 #include "sql/engine.h"
 #include "storage/storage.h"
@@ -39,7 +40,8 @@ struct metatrace {
 
 /* One set of tables over the trace. */
 struct tp_view {
-    struct engine *engine; /* while another view is in use */
+    struct engine *engine;      /* while another view is in use */
+    struct query_runner runner; /* of summaries, on its engine */
     struct tp_view *next;
 };
 
@@ -66,6 +68,12 @@ struct tp {
 
 /* Remembers the failure in tp->err (or clears it when rc is 0) and returns the public code. */
 int tp_done(struct tp *tp, int rc);
+
+/* The same for a failure that the engine (or the server) may know more about than fits an error value. */
+int tp_engine_done(struct tp *tp, int rc);
+
+/* Begins a call that needs a loaded trace of our own: negative when there is none. */
+int tp_need_engine(struct tp *tp);
 
 /* Registers clock_error_ns() and its like with the engine. */
 int tp_clock_functions(struct tp *tp);

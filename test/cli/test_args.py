@@ -76,7 +76,7 @@ class Flags(harness.Case):
         self.fails("-d", self.empty, text="unknown flag '-d'")
 
     def test_commands_to_come(self):
-        for cmd in ("summarize", "bundle", "metrics"):
+        for cmd in ("bundle", "metrics"):
             self.fails(cmd, self.empty, text="not available yet")
 
     def test_missing_arguments(self):
@@ -220,7 +220,6 @@ class Classic(harness.Case):
         self.fails("--summary", "--run-metrics", "a", self.empty, text="exclude each other")
 
     def test_what_comes_later(self):
-        self.fails("--summary", self.empty, text="not available yet")
         self.fails("--run-metrics", "a", "--metrics-output", "text", "--pre-metrics", "b", self.empty,
                    text="not available yet")
 

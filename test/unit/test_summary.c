@@ -1,0 +1,920 @@
+/* Trace summaries by the public API: what specs come to, what is wrong with specs, queries that change. */
+#include "meridian/tp.h"
+
+#include "metrics/cells.h"
+#include "proto/pb_writer.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct tp *tp;
+
+/* No trace is needed for SQL that makes its rows itself. */
+static void open_empty(void)
+{
+    ck_assert_int_eq(tp_open(&tp, NULL), 0);
+    ck_assert_msg(tp_finish(tp) == 0, "%s", tp_error(tp));
+}
+
+static void open_recording(void)
+{
+    ck_assert_int_eq(tp_open(&tp, NULL), 0);
+    ck_assert_msg(tp_load(tp, MERIDIAN_SOURCE_DIR "/test/data/linux-sched.pftrace") == 0, "%s", tp_error(tp));
+    ck_assert_msg(tp_finish(tp) == 0, "%s", tp_error(tp));
+}
+
+static void close_it(void)
+{
+    tp_close(tp);
+}
+
+/* The summary of all metrics of one text; NULL: it fails. */
+static char *summarize(const char *text)
+{
+    const struct tp_spec spec = {.bytes = text, .len = strlen(text), .format = TP_SPEC_TEXT, .name = "spec"};
+    const struct tp_summary what = {.specs = &spec, .n_specs = 1, .all_metrics = true, .text = true};
+    void *bytes;
+    size_t len;
+    int rc = tp_summarize(tp, &what, &bytes, &len);
+    ck_assert_int_eq(rc == 0, bytes != NULL);
+    if (rc == 0)
+        ck_assert_uint_eq(len, strlen(bytes));
+    return bytes;
+}
+
+/* Takes out the specs, which the summary repeats, and blanks. */
+static void squeeze(char *text)
+{
+    char *to = text;
+    bool specs = false;
+    for (char *line = text, *end; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        end += *end == '\n';
+        if (strncmp(line, "  specs {", 9) == 0)
+            specs = true;
+        for (char *p = line; p < end && !specs; p++)
+            if (*p != ' ' && *p != '\n')
+                *to++ = *p;
+        if (strncmp(line, "  }", 3) == 0)
+            specs = false;
+    }
+    *to = '\0';
+}
+
+#define SQL(text) "query { sql { sql: \"" text "\" } } "
+
+/* Metric "m" over rows with a text, an integer, a double and NULLs. */
+#define ROWS                                                                                                           \
+    SQL("select 'a' as t, 1 as i, 0.5 as d, null as n, 10 as v, 1.5 as w union all select 'b', 2, 1.5, null, null, "   \
+        "2.5 union all select 'c', 0, 2.5, null, null, null")
+
+static const struct {
+    const char *spec, *want;
+} sums[] = {
+    {"", ""},
+    {"metric_spec { id: 'm' value: 'v' " ROWS "}", "metric_bundles{bundle_id:\"m\"row{values{double_value:10}}}"},
+    /* a row without a value is left out; of a bundle, one without any */
+    {"metric_spec { id: 'm' value: 'v' bundle_id: 'b' " ROWS "} metric_spec { id: 'k' value: 'w' bundle_id: 'b' " ROWS
+     "}",
+     "metric_bundles{bundle_id:\"b\"row{values{double_value:10}values{double_value:1.5}}"
+     "row{values{null_value{}}values{double_value:2.5}}}"},
+    /* dimensions by what the rows hold */
+    {"metric_spec { id: 'm' value: 'w' dimensions: ['t', 'i', 'd', 'n'] " ROWS "}",
+     "metric_bundles{bundle_id:\"m\""
+     "row{dimension{string_value:\"a\"}dimension{int64_value:1}dimension{double_value:0.5}dimension{null_value{}}"
+     "values{double_value:1.5}}"
+     "row{dimension{string_value:\"b\"}dimension{int64_value:2}dimension{double_value:1.5}dimension{null_value{}}"
+     "values{double_value:2.5}}}"},
+    /* in the order of the spec, not of the columns; typed; NULL fits every type */
+    {"metric_spec { id: 'm' value: 'v' dimensions_specs { name: 'i' type: BOOLEAN } "
+     "dimensions_specs { name: 't' type: STRING } dimensions_specs { name: 'd' type: DOUBLE } "
+     "dimensions_specs { name: 'n' type: INT64 } " ROWS "}",
+     "metric_bundles{bundle_id:\"m\"row{dimension{bool_value:true}dimension{string_value:\"a\"}"
+     "dimension{double_value:0.5}dimension{null_value{}}values{double_value:10}}}"},
+    /* an empty bundle id is none */
+    {"metric_spec { id: 'm' value: 'v' bundle_id: '' " ROWS "}",
+     "metric_bundles{bundle_id:\"m\"row{values{double_value:10}}}"},
+    {"metric_spec { id: 'm' value: 'n' " ROWS "}", "metric_bundles{bundle_id:\"m\"}"},
+    /* rows that are not unique are nobody's business unless one asks */
+    {"metric_spec { id: 'm' value: 'v' dimensions: 't' " SQL("select 'a' as t, 1 as v union all select 'a', 2") "}",
+     "metric_bundles{bundle_id:\"m\"row{dimension{string_value:\"a\"}values{double_value:1}}"
+     "row{dimension{string_value:\"a\"}values{double_value:2}}}"},
+    {"metric_spec { id: 'm' value: 'v' dimensions: 't' dimension_uniqueness: UNIQUE " SQL(
+         "select 'a' as t, 1 as v union all select 'a ', 2 union all select 1, 3 union all select 1.0, 4 union all "
+         "select null, 5") "}",
+     "metric_bundles{bundle_id:\"m\"row{dimension{string_value:\"a\"}values{double_value:1}}"
+     "row{dimension{string_value:\"a\"}values{double_value:2}}row{dimension{int64_value:1}values{double_value:3}}"
+     "row{dimension{double_value:1}values{double_value:4}}row{dimension{null_value{}}values{double_value:5}}}"},
+    /* templates: one bundle, or one each */
+    {"metric_template_spec { id_prefix: 'p' value_columns: ['v', 'w'] dimensions: 't' " ROWS "}",
+     "metric_bundles{bundle_id:\"p\"row{dimension{string_value:\"a\"}values{double_value:10}values{double_value:1.5}}"
+     "row{dimension{string_value:\"b\"}values{null_value{}}values{double_value:2.5}}}"},
+    {"metric_template_spec { id_prefix: 'p' value_columns: ['v', 'w'] disable_auto_bundling: true " ROWS "}",
+     "metric_bundles{bundle_id:\"p_v\"row{values{double_value:10}}}"
+     "metric_bundles{bundle_id:\"p_w\"row{values{double_value:1.5}}row{values{double_value:2.5}}}"},
+    /* metrics stand before those of templates */
+    {"metric_template_spec { id_prefix: 'p' value_columns: 'v' " ROWS "} metric_spec { id: 'm' value: 'v' " ROWS "}",
+     "metric_bundles{bundle_id:\"m\"row{values{double_value:10}}}"
+     "metric_bundles{bundle_id:\"p\"row{values{double_value:10}}}"},
+    /* a query that two metrics use */
+    {"query { id: 's' sql { sql: \"select 7 as v, 8 as w\" } } "
+     "metric_spec { id: 'a' value: 'v' query { inner_query_id: 's' } } "
+     "metric_spec { id: 'b' value: 'w' query { inner_query_id: 's' } }",
+     "metric_bundles{bundle_id:\"a\"row{values{double_value:7}}}"
+     "metric_bundles{bundle_id:\"b\"row{values{double_value:8}}}"},
+    /* one that no table can hold stays a query */
+    {"query { id: 's' sql { sql: \"select 1 as k, 7 as v union all select 'x', 8\" } } "
+     "metric_spec { id: 'a' value: 'v' dimensions: 'k' query { inner_query_id: 's' } } "
+     "metric_spec { id: 'b' value: 'v' query { inner_query_id: 's' } }",
+     "metric_bundles{bundle_id:\"a\"row{dimension{int64_value:1}values{double_value:7}}"
+     "row{dimension{string_value:\"x\"}values{double_value:8}}}"
+     "metric_bundles{bundle_id:\"b\"row{values{double_value:7}}row{values{double_value:8}}}"},
+    /* a preamble that two metrics bring runs once */
+    {"metric_spec { id: 'a' value: 'v' query { sql { preamble: 'create perfetto table pre as select 3 as v;' "
+     "sql: 'select v from pre' } } } "
+     "metric_spec { id: 'b' value: 'v' query { sql { preamble: 'create perfetto table pre as select 3 as v;' "
+     "sql: 'select v + 1 as v from pre' } } }",
+     "metric_bundles{bundle_id:\"a\"row{values{double_value:3}}}"
+     "metric_bundles{bundle_id:\"b\"row{values{double_value:4}}}"},
+    /* interned dimensions: only of keys that rows have */
+    {"metric_spec { id: 'm' value: 'v' dimensions: ['t', 'i'] " SQL(
+         "select 'a' as t, 5 as i, 1 as v union all select 'b', 6, 2 union all select 'a', 7, 3 union all "
+         "select 'z', 8, null union all select null, 9, 4") " interned_dimension_specs { key_column_spec { name: "
+                                                            "'t' type: STRING } data_column_specs { name: 'size' "
+                                                            "type: INT64 } "
+                                                            "data_column_specs { name: 'on' type: BOOLEAN } " SQL(
+                                                                "select 'a' as t, 100 as size, 1 as \\\"on\\\" "
+                                                                "union all select 'q', 1, 1 union all select null, "
+                                                                "null, null "
+                                                                "union all select 'z', 1, 0 union all select 'z', "
+                                                                "1, 0") "} }",
+     "metric_bundles{bundle_id:\"m\""
+     "row{dimension{string_value:\"a\"}dimension{int64_value:5}values{double_value:1}}"
+     "row{dimension{string_value:\"b\"}dimension{int64_value:6}values{double_value:2}}"
+     "row{dimension{string_value:\"a\"}dimension{int64_value:7}values{double_value:3}}"
+     "row{dimension{null_value{}}dimension{int64_value:9}values{double_value:4}}"
+     "interned_dimension_bundles{"
+     "interned_dimension_rows{key_dimension_value{string_value:\"a\"}interned_dimension_values{int64_value:100}"
+     "interned_dimension_values{bool_value:true}}"
+     "interned_dimension_rows{key_dimension_value{null_value{}}interned_dimension_values{null_value{}}"
+     "interned_dimension_values{null_value{}}}}}"},
+};
+
+START_TEST(sums_up)
+{
+    char *got = summarize(sums[_i].spec);
+    ck_assert_msg(got != NULL, "%s", tp_error(tp));
+    squeeze(got);
+    ck_assert_str_eq(got, sums[_i].want);
+    tp_free(got);
+}
+END_TEST
+
+/* The whole of one, as docs/summaries.md shows it. */
+START_TEST(repeats_the_spec)
+{
+    char *got =
+        summarize("metric_template_spec { id_prefix: 'boot' dimensions_specs { name: 'who' type: STRING } "
+                  "value_column_specs { name: 'ms' unit: TIME_MILLIS polarity: LOWER_IS_BETTER display_name: 'x' } "
+                  "value_column_specs { name: 'n' custom_unit: 'boots' } dimension_uniqueness: UNIQUE " SQL(
+                      "select 'me' as who, 250 as ms, 2 as n") "}");
+    ck_assert_msg(got != NULL, "%s", tp_error(tp));
+    ck_assert_str_eq(got, "metric_bundles {\n"
+                          "  bundle_id: \"boot\"\n"
+                          "  specs {\n"
+                          "    id: \"boot_ms\"\n"
+                          "    value: \"ms\"\n"
+                          "    query {\n"
+                          "      sql {\n"
+                          "        sql: \"select \\'me\\' as who, 250 as ms, 2 as n\"\n"
+                          "      }\n"
+                          "    }\n"
+                          "    dimensions_specs {\n"
+                          "      name: \"who\"\n"
+                          "      type: STRING\n"
+                          "    }\n"
+                          "    dimension_uniqueness: UNIQUE\n"
+                          "    bundle_id: \"boot\"\n"
+                          "    unit: TIME_MILLIS\n"
+                          "    polarity: LOWER_IS_BETTER\n"
+                          "  }\n"
+                          "  specs {\n"
+                          "    id: \"boot_n\"\n"
+                          "    value: \"n\"\n"
+                          "    query {\n"
+                          "      sql {\n"
+                          "        sql: \"select \\'me\\' as who, 250 as ms, 2 as n\"\n"
+                          "      }\n"
+                          "    }\n"
+                          "    dimensions_specs {\n"
+                          "      name: \"who\"\n"
+                          "      type: STRING\n"
+                          "    }\n"
+                          "    dimension_uniqueness: UNIQUE\n"
+                          "    bundle_id: \"boot\"\n"
+                          "    custom_unit: \"boots\"\n"
+                          "  }\n"
+                          "  row {\n"
+                          "    dimension {\n"
+                          "      string_value: \"me\"\n"
+                          "    }\n"
+                          "    values {\n"
+                          "      double_value: 250\n"
+                          "    }\n"
+                          "    values {\n"
+                          "      double_value: 2\n"
+                          "    }\n"
+                          "  }\n"
+                          "}\n");
+    tp_free(got);
+}
+END_TEST
+
+/* What is wrong is said with the metric and the field. */
+static const struct {
+    const char *spec, *error;
+} faults[] = {
+    {"metric_spec { nonsense: 1 }", "spec: 1:"},
+    {"metric_spec { value: 'v' " ROWS "}", "spec: metric_spec[0]: id: missing"},
+    {"metric_spec { id: 'All' value: 'v' " ROWS "}", "spec: metric 'All': id: reserved"},
+    {"metric_spec { id: 'm' " ROWS "}", "spec: metric 'm': value: missing"},
+    {"metric_spec { id: 'm' value: 'v' }", "spec: metric 'm': query: missing"},
+    {"metric_spec { id: 'm' value: 'x' " ROWS "}", "metric 'm': value: the query has no column 'x'"},
+    {"metric_spec { id: 'm' value: 't' " ROWS "}", "metric 'm': value 't': a row has a string"},
+    {"metric_spec { id: 'm' value: 'v' " SQL("select x'00' as v") "}", "metric 'm': value 'v': a row has a blob"},
+    {"metric_spec { id: 'm' value: 'v' dimensions: 'x' " ROWS "}",
+     "metric 'm': dimensions: the query has no column 'x'"},
+    {"metric_spec { id: 'm' value: 'v' dimensions: '' " ROWS "}", "spec: metric 'm': dimensions[0]: no name"},
+    {"metric_spec { id: 'm' value: 'v' dimensions: 't' dimensions_specs { name: 't' type: STRING } " ROWS "}",
+     "spec: metric 'm': dimensions and dimensions_specs exclude each other"},
+    {"metric_spec { id: 'm' value: 'v' dimensions_specs { name: 't' } " ROWS "}",
+     "spec: metric 'm': dimensions_specs 't': type: missing"},
+    {"metric_spec { id: 'm' value: 'v' dimensions_specs { type: STRING } " ROWS "}",
+     "spec: metric 'm': dimensions_specs[0]: no name"},
+    {"metric_spec { id: 'm' value: 'v' dimensions_specs { name: 't' type: INT64 } " ROWS "}",
+     "metric 'm': dimension 't': its type is INT64, and a row has a string"},
+    {"metric_spec { id: 'm' value: 'w' dimensions_specs { name: 'i' type: BOOLEAN } " ROWS "}",
+     "metric 'm': dimension 'i': its type is BOOLEAN, and a row has 2"},
+    {"metric_spec { id: 'm' value: 'v' dimensions: 'b' " SQL("select x'00' as b, 1 as v") "}",
+     "metric 'm': dimension 'b': a row has a blob"},
+    {"metric_spec { id: 'm' value: 'v' dimensions: 't' dimension_uniqueness: UNIQUE " SQL(
+         "select 'a' as t, 1 as v union all select 'a', 2") "}",
+     "metric 'm': dimension_uniqueness: UNIQUE"},
+    {"metric_spec { id: 'm' value: 'v' dimension_uniqueness: UNIQUE " SQL("select 1 as v union all select 2") "}",
+     "metric 'm': dimension_uniqueness: UNIQUE"},
+    {"metric_spec { id: 'm' value: 'v' " ROWS "} metric_spec { id: 'm' value: 'w' " ROWS "}",
+     "spec: metric 'm': id: defined twice"},
+    {"metric_spec { id: 'p_v' value: 'v' " ROWS "} metric_template_spec { id_prefix: 'p' value_columns: 'v' " ROWS "}",
+     "spec: metric 'p_v': id: defined twice"},
+    {"metric_spec { id: 'm' value: 'v' " SQL("select nope as v") "}", "no such column: nope"},
+    {"metric_spec { id: 'm' value: 'v' query { table { table_name: 'nope' } } }", "metric 'm': "},
+    {"metric_spec { id: 'm' value: 'v' query { inner_query_id: 'nope' } }", "nope"},
+    {"metric_spec { id: 'm' value: 'v' query { sql { sql: 'select 1 as v' column_names: 'u' } } }",
+     "no such column: u"},
+    {"metric_spec { id: 'm' value: 'v' query { sql { preamble: 'select 2;' sql: 'select 1 as v' } } }",
+     "metric 'm': preamble: one of its statements has rows"},
+    {"metric_template_spec { value_columns: 'v' " ROWS "}", "spec: metric_template_spec[0]: id_prefix: missing"},
+    {"metric_template_spec { id_prefix: 'p' " ROWS "}", "spec: template 'p': value_columns: missing"},
+    {"metric_template_spec { id_prefix: 'p' value_columns: 'v' value_column_specs { name: 'w' } " ROWS "}",
+     "spec: template 'p': value_columns and value_column_specs exclude each other"},
+    {"metric_template_spec { id_prefix: 'p' value_column_specs { unit: COUNT } " ROWS "}",
+     "spec: template 'p': value_column_specs[0]: no name"},
+    /* bundles */
+    {"metric_spec { id: 'a' value: 'v' bundle_id: 'b' " ROWS
+     "} metric_spec { id: 'c' value: 'v' bundle_id: 'b' " SQL("select 1 as v") "}",
+     "metric 'c': query: not that of 'a', the first of the bundle 'b'"},
+    {"metric_spec { id: 'a' value: 'v' bundle_id: 'b' dimensions: 't' " ROWS
+     "} metric_spec { id: 'c' value: 'v' bundle_id: 'b' dimensions: 'd' " ROWS "}",
+     "bundle 'b': metric 'c': dimensions: not those of 'a'"},
+    {"metric_spec { id: 'a' value: 'v' bundle_id: 'b' dimension_uniqueness: UNIQUE " ROWS
+     "} metric_spec { id: 'c' value: 'v' bundle_id: 'b' " ROWS "}",
+     "bundle 'b': metric 'c': dimension_uniqueness: not that of 'a'"},
+    {"metric_spec { id: 'a' value: 'v' bundle_id: 'b' " ROWS "} metric_spec { id: 'b' value: 'v' " ROWS "}",
+     "bundle 'b': metric 'b': bundle_id: the bundle is also the id"},
+/* interned dimensions */
+#define INTERNED(rest)                                                                                                 \
+    "metric_spec { id: 'm' value: 'v' dimensions: 't' " ROWS " interned_dimension_specs { " rest " } }"
+#define KEY "key_column_spec { name: 't' type: STRING } "
+    {INTERNED(ROWS), "spec: metric 'm': interned_dimension_specs[0]: key_column_spec: missing"},
+    {INTERNED("key_column_spec { name: 't' } " ROWS), "key_column_spec 't': type: missing"},
+    {INTERNED("key_column_spec { name: 'd' type: DOUBLE } " ROWS), "key_column_spec 'd': no dimension of the metric"},
+    {INTERNED(KEY), "interned_dimension_specs[0]: query: missing"},
+    {INTERNED(KEY "data_column_specs { name: 't' type: STRING } " ROWS), "data_column_specs 't': named twice"},
+    {INTERNED(KEY ROWS " } interned_dimension_specs { " KEY ROWS),
+     "interned_dimension_specs[1]: key_column_spec 't': named twice"},
+    {INTERNED(KEY SQL("select 1 as u")), "metric 'm': interned_dimension_specs[0]: the query has no column 't'"},
+    {INTERNED(KEY SQL("select 'a' as t union all select 'a'")),
+     "metric 'm': interned_dimension_specs[0]: key 't': two rows have the same"},
+    {INTERNED(KEY "data_column_specs { name: 's' type: STRING } " SQL("select 'a' as t, 1 as s")),
+     "metric 'm': interned_dimension_specs[0]: column 's': its type is STRING, and a row has an integer"},
+    {INTERNED(KEY SQL("select nope as t")), "metric 'm': interned_dimension_specs[0]: "},
+    /* queries */
+    {"query { sql { sql: 'select 1' } }", "spec: query[0]"},
+    {"query { id: 'q' sql { sql: 'select 1' } } query { id: 'q' sql { sql: 'select 1' } }", "spec: query[1]"},
+};
+
+START_TEST(says_what_is_wrong)
+{
+    char *got = summarize(faults[_i].spec);
+    ck_assert_msg(got == NULL, "%s: no error\n%s", faults[_i].spec, got);
+    ck_assert_msg(strstr(tp_error(tp), faults[_i].error) != NULL, "%s\nwanted: %s", tp_error(tp), faults[_i].error);
+}
+END_TEST
+
+/* ---- choosing ---- */
+
+static char *choose(const struct tp_spec *specs, size_t n_specs, const char *const *metrics, size_t n,
+                    const char *metadata_query)
+{
+    const struct tp_summary what = {.specs = specs,
+                                    .n_specs = n_specs,
+                                    .metrics = metrics,
+                                    .n_metrics = n,
+                                    .metadata_query = metadata_query,
+                                    .text = true};
+    void *bytes;
+    size_t len;
+    if (tp_summarize(tp, &what, &bytes, &len) == 0)
+        squeeze(bytes);
+    return bytes;
+}
+
+#define TEXT_SPEC(text)                                                                                                \
+    {                                                                                                                  \
+        .bytes = (text), .len = strlen(text)                                                                           \
+    }
+
+START_TEST(chooses_from_several_specs)
+{
+    const struct tp_spec specs[] = {
+        TEXT_SPEC("metric_spec { id: 'a' value: 'v' query { inner_query_id: 'q' } } metric_spec { id: 'broken' }"),
+        TEXT_SPEC(
+            "query { id: 'q' sql { sql: 'select 5 as v' } } "
+            "metric_template_spec { id_prefix: 'b' value_columns: ['v', 'no_such'] query { inner_query_id: 'q' } } "
+            "query { id: 'meta' sql { sql: \"select 'x' as key, 'y' as value union all select 'z', null\" } } "
+            "query { id: 'other' sql { sql: 'select 1 as key, 2 as value' } } "
+            "query { id: 'three' sql { sql: 'select 1 as key, 2 as value, 3 as more' } }"),
+    };
+    static const char *const ids[] = {"b_v", "a", "b_v"}, *const all[] = {"a", "all"}, *const none[] = {"a", "nobody"};
+    char *got = choose(specs, 2, ids, 3, "meta");
+    ck_assert_msg(got != NULL, "%s", tp_error(tp));
+    ck_assert_str_eq(got, "metric_bundles{bundle_id:\"b\"row{values{double_value:5}}}"
+                          "metric_bundles{bundle_id:\"a\"row{values{double_value:5}}}metadata{key:\"x\"value:\"y\"}");
+    tp_free(got);
+    got = choose(specs, 2, NULL, 0, NULL);
+    ck_assert_str_eq(got, "");
+    tp_free(got);
+    ck_assert_ptr_null(choose(specs, 2, all, 2, NULL));
+    ck_assert_str_eq(tp_error(tp), "'all' is no metric's id: it stands for all, without others");
+    ck_assert_ptr_null(choose(specs, 2, none, 2, NULL));
+    ck_assert_str_eq(tp_error(tp), "metric 'nobody': no spec has it");
+    ck_assert_ptr_null(choose(specs, 2, NULL, 0, "nobody"));
+    ck_assert_str_eq(tp_error(tp), "metadata query 'nobody': no spec has it");
+    ck_assert_ptr_null(choose(specs, 2, NULL, 0, "other"));
+    ck_assert_str_eq(tp_error(tp), "metadata query 'other': the key of a row is no string");
+    ck_assert_ptr_null(choose(specs, 2, NULL, 0, "three"));
+    ck_assert_str_eq(tp_error(tp),
+                     "metadata query 'three': the query has 3 columns; metadata are the columns key and value");
+}
+END_TEST
+
+static int64_t count(const char *sql)
+{
+    struct tp_result *r;
+    ck_assert_msg(tp_query(tp, sql, &r) == 0, "%s", tp_error(tp));
+    ck_assert_int_eq(tp_step(r), 1);
+    int64_t n = tp_int64(r, 0);
+    tp_result_close(r);
+    return n;
+}
+
+#define OUR_TABLES "select count(*) from sqlite_master where name glob '_meridian_summary_*'"
+
+START_TEST(leaves_no_table_behind)
+{
+    char *got = summarize("query { id: 's' sql { sql: 'select 7 as v' } } "
+                          "metric_spec { id: 'a' value: 'v' query { inner_query_id: 's' } } "
+                          "metric_spec { id: 'b' value: 'v' query { inner_query_id: 's' } }");
+    ck_assert_msg(got != NULL, "%s", tp_error(tp));
+    tp_free(got);
+    ck_assert_int_eq(count(OUR_TABLES), 0);
+    ck_assert_ptr_null(summarize("query { id: 's' sql { sql: 'select 7 as v' } } "
+                                 "metric_spec { id: 'a' value: 'v' query { inner_query_id: 's' } } "
+                                 "metric_spec { id: 'b' value: 'w' query { inner_query_id: 's' } }"));
+    ck_assert_str_eq(tp_error(tp), "metric 'b': value: the query has no column 'w'");
+    ck_assert_int_eq(count(OUR_TABLES), 0);
+}
+END_TEST
+
+/* A query runs once for all metrics of a bundle, and once for all that use it by its id. */
+START_TEST(runs_a_query_once)
+{
+    size_t n = 0;
+    /* Each run would give another number. */
+    char *got = summarize("query { id: 'dice' sql { sql: 'select random() as v' } } "
+                          "metric_template_spec { id_prefix: 'p' value_columns: ['v', 'u'] query { sql { "
+                          "sql: 'select x as v, x as u from (select random() as x limit 1)' } } } "
+                          "metric_spec { id: 'a' value: 'v' query { inner_query_id: 'dice' } } "
+                          "metric_spec { id: 'b' value: 'v' query { inner_query_id: 'dice' } }");
+    ck_assert_msg(got != NULL, "%s", tp_error(tp));
+    squeeze(got);
+    char value[4][64];
+    for (char *p = got; (p = strstr(p, "double_value:")) && n < 4; n++) {
+        p += strlen("double_value:");
+        snprintf(value[n], sizeof value[n], "%.*s", (int)strcspn(p, "}"), p);
+    }
+    ck_assert_uint_eq(n, 4);
+    ck_assert_str_eq(value[0], value[1]);
+    ck_assert_str_eq(value[2], value[3]);
+    tp_free(got);
+}
+END_TEST
+
+START_TEST(again_and_after_a_reset)
+{
+    static const char spec[] =
+        "metric_spec { id: 'a' value: 'v' query { sql { preamble: 'create perfetto table again as select 3 as v;' "
+        "sql: 'select v from again' } } }";
+    for (int i = 0; i < 3; i++) {
+        char *got = summarize(spec);
+        ck_assert_msg(got != NULL, "%s", tp_error(tp));
+        tp_free(got);
+        if (i == 1)
+            ck_assert_int_eq(tp_restore_initial_tables(tp), 0);
+    }
+}
+END_TEST
+
+START_TEST(binary_in_binary_out)
+{
+    struct pb_writer w = {0};
+    size_t metric = pb_begin(&w, 1);
+    pb_put_str(&w, 1, "m");
+    pb_put_str(&w, 3, "v");
+    size_t query = pb_begin(&w, 4), sql = pb_begin(&w, 3);
+    pb_put_str(&w, 1, "select 2 as v");
+    pb_end(&w, sql);
+    pb_end(&w, query);
+    pb_end(&w, metric);
+    const struct tp_spec spec = {.bytes = w.p, .len = w.n}; /* found to be binary */
+    const struct tp_summary what = {.specs = &spec, .n_specs = 1, .all_metrics = true};
+    static const uint8_t row[] = {0x12, 0x8f, 0x80, 0x80, 0, 0x0a, 0x89, 0x80, 0x80, 0,
+                                  0x11, 0,    0,    0,    0, 0,    0,    0,    0x40};
+    void *bytes;
+    size_t len;
+    ck_assert_msg(tp_summarize(tp, &what, &bytes, &len) == 0, "%s", tp_error(tp));
+    ck_assert_uint_gt(len, sizeof row);
+    ck_assert_mem_eq((uint8_t *)bytes + len - 14, row + sizeof row - 14, 14);
+    tp_free(bytes);
+    for (size_t cut = 0; cut < w.n; cut++) { /* damage is told, or is a smaller spec */
+        const struct tp_spec part = {.bytes = w.p, .len = cut, .format = TP_SPEC_BINARY};
+        const struct tp_summary some = {.specs = &part, .n_specs = 1, .all_metrics = true};
+        if (tp_summarize(tp, &some, &bytes, &len) < 0)
+            ck_assert_str_ne(tp_error(tp), "");
+        tp_free(bytes);
+    }
+    pb_writer_free(&w);
+}
+END_TEST
+
+/* The numbers written row by row are those of the schema. */
+START_TEST(field_numbers)
+{
+    static const struct {
+        const ProtobufCMessageDescriptor *message;
+        const char *field;
+        unsigned number;
+    } fields[] = {
+        {&mrd__trace_summary__descriptor, "metadata", SUMMARY_METADATA},
+        {&mrd__trace_summary__descriptor, "metric_bundles", SUMMARY_BUNDLES},
+        {&mrd__trace_summary__metadata__descriptor, "key", METADATA_KEY},
+        {&mrd__trace_summary__metadata__descriptor, "value", METADATA_VALUE},
+        {&mrd__trace_metric_v2_bundle__descriptor, "bundle_id", BUNDLE_ID},
+        {&mrd__trace_metric_v2_bundle__descriptor, "row", BUNDLE_ROW},
+        {&mrd__trace_metric_v2_bundle__descriptor, "specs", BUNDLE_SPECS},
+        {&mrd__trace_metric_v2_bundle__descriptor, "interned_dimension_bundles", BUNDLE_INTERNED},
+        {&mrd__trace_metric_v2_bundle__row__descriptor, "values", ROW_VALUES},
+        {&mrd__trace_metric_v2_bundle__row__descriptor, "dimension", ROW_DIMENSION},
+        {&mrd__trace_metric_v2_bundle__row__value__descriptor, "null_value", VALUE_NULL},
+        {&mrd__trace_metric_v2_bundle__row__value__descriptor, "double_value", VALUE_DOUBLE},
+        {&mrd__trace_metric_v2_bundle__row__dimension__descriptor, "string_value", DIMENSION_STRING},
+        {&mrd__trace_metric_v2_bundle__row__dimension__descriptor, "int64_value", DIMENSION_INT64},
+        {&mrd__trace_metric_v2_bundle__row__dimension__descriptor, "double_value", DIMENSION_DOUBLE},
+        {&mrd__trace_metric_v2_bundle__row__dimension__descriptor, "null_value", DIMENSION_NULL},
+        {&mrd__trace_metric_v2_bundle__row__dimension__descriptor, "bool_value", DIMENSION_BOOL},
+        {&mrd__trace_metric_v2_bundle__interned_dimension_bundle__descriptor, "interned_dimension_rows", INTERNED_ROWS},
+        {&mrd__trace_metric_v2_bundle__interned_dimension_bundle__interned_dimension_row__descriptor,
+         "key_dimension_value", INTERNED_KEY},
+        {&mrd__trace_metric_v2_bundle__interned_dimension_bundle__interned_dimension_row__descriptor,
+         "interned_dimension_values", INTERNED_VALUES},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const ProtobufCFieldDescriptor *f =
+            protobuf_c_message_descriptor_get_field_by_name(fields[i].message, fields[i].field);
+        ck_assert_msg(f && f->id == fields[i].number, "%s", fields[i].field);
+    }
+}
+END_TEST
+
+/* ---- summarizers ---- */
+
+static struct tp_summarizer *summarizer;
+
+/* "+a -b =c ": updated, dropped, neither. */
+static const char *update(const char *text)
+{
+    static char seen[256];
+    const struct tp_spec spec = {.bytes = text, .len = strlen(text), .format = TP_SPEC_TEXT};
+    const struct tp_query_change *changes;
+    size_t n, at = 0;
+    seen[0] = '\0';
+    if (tp_summarizer_update(summarizer, &spec, &changes, &n) < 0)
+        return tp_error(tp);
+    for (size_t i = 0; i < n; i++)
+        at += (size_t)snprintf(seen + at, sizeof seen - at, "%c%s ",
+                               changes[i].dropped   ? '-'
+                               : changes[i].updated ? '+'
+                                                    : '=',
+                               changes[i].id);
+    return seen;
+}
+
+static struct tp_query_table ask(const char *id)
+{
+    struct tp_query_table t;
+    ck_assert_msg(tp_summarizer_query(summarizer, id, &t) == 0, "%s", tp_error(tp));
+    return t;
+}
+
+static char *table_of(const char *id)
+{
+    struct tp_query_table t = ask(id);
+    ck_assert(t.exists);
+    return strdup(t.table);
+}
+
+static bool readable(const char *table)
+{
+    char sql[128];
+    struct tp_result *r;
+    snprintf(sql, sizeof sql, "select * from %s", table);
+    bool there = tp_query(tp, sql, &r) == 0;
+    tp_result_close(r);
+    return there;
+}
+
+static void open_summarizer(void)
+{
+    open_empty();
+    ck_assert_int_eq(tp_summarizer_open(tp, &summarizer), 0);
+}
+
+static void close_summarizer(void)
+{
+    tp_summarizer_close(summarizer);
+    ck_assert_int_eq(count(OUR_TABLES), 0);
+    close_it();
+}
+
+#define Q(id, sql) "query { id: '" id "' sql { sql: '" sql "' } } "
+#define MORE_THAN(id, of, least)                                                                                       \
+    "query { id: '" id "' inner_query_id: '" of "' filters { column_name: 'v' op: GREATER_THAN int64_rhs: " least      \
+    " } } "
+#define ONE_TO_THREE "select 1 as v union all select 2 union all select 3"
+
+START_TEST(stores_when_asked)
+{
+    ck_assert_str_eq(update(Q("q", "select 42 as v, 1 as w")), "+q ");
+    ck_assert_int_eq(count(OUR_TABLES), 0);
+    struct tp_query_table t = ask("q");
+    ck_assert(t.exists);
+    ck_assert_int_eq(t.n_rows, 1);
+    ck_assert_uint_eq(t.n_columns, 2);
+    ck_assert_str_eq(t.columns[0], "v");
+    ck_assert_str_eq(t.columns[1], "w");
+    ck_assert(t.duration_ms > 0);
+    ck_assert_str_eq(t.text, "id: \"q\"\nsql {\n  sql: \"select 42 as v, 1 as w\"\n}\n");
+    ck_assert_msg(strstr(t.sql, "select 42 as v") != NULL, "%s", t.sql);
+    char sql[4096];
+    snprintf(sql, sizeof sql, "%s", t.standalone_sql);
+    ck_assert_int_eq(count(sql), 42);
+    ck_assert(!ask("nobody").exists);
+}
+END_TEST
+
+START_TEST(equal_ones_are_stored_once)
+{
+    update(Q("q", "select 42 as v"));
+    char *first = table_of("q");
+    ck_assert_str_eq(update(Q("q", "select 42 as v")), "=q ");
+    char *again = table_of("q");
+    ck_assert_str_eq(first, again);
+    ck_assert_str_eq(update(Q("q", "select 42 as v") Q("r", "select 42 as v")), "=q +r ");
+    ck_assert_int_eq(count(OUR_TABLES), 1);
+    free(first);
+    free(again);
+}
+END_TEST
+
+/* The table of a query that has changed stays until the new one is there. */
+START_TEST(changed_ones_are_stored_again)
+{
+    update(Q("q", "select 42 as v"));
+    char *first = table_of("q");
+    ck_assert_str_eq(update(Q("q", "select 100 as v")), "+q ");
+    ck_assert(readable(first));
+    ck_assert_str_eq(update(Q("q", "select 101 as v")), "+q ");
+    ck_assert(readable(first));
+    char *second = table_of("q");
+    ck_assert_str_ne(first, second);
+    ck_assert(!readable(first));
+    ck_assert(readable(second));
+    ck_assert_str_eq(update(Q("r", "select 1 as v")), "-q +r ");
+    ck_assert(!readable(second));
+    ck_assert(!ask("q").exists);
+    free(first);
+    free(second);
+}
+END_TEST
+
+START_TEST(changes_spread_to_users)
+{
+    ck_assert_str_eq(
+        update(Q("a", ONE_TO_THREE) MORE_THAN("b", "a", "1") "query { id: 'c' inner_query { inner_query_id: 'b' } } " Q(
+            "d", "select 9 as v")),
+        "+a +b +c +d ");
+    ck_assert_int_eq(ask("c").n_rows, 2);
+    char *a = table_of("a"), *b = table_of("b"), *c = table_of("c");
+    ck_assert_msg(strstr(ask("b").sql, a) != NULL, "%s", ask("b").sql);
+    ck_assert_msg(strstr(ask("c").standalone_sql, "_meridian_summary") == NULL, "%s", ask("c").standalone_sql);
+    ck_assert_str_eq(
+        update(Q("a", ONE_TO_THREE) MORE_THAN("b", "a", "2") "query { id: 'c' inner_query { inner_query_id: 'b' } } " Q(
+            "d", "select 9 as v")),
+        "=a +b +c +d ");
+    ck_assert(readable(c));
+    ck_assert_int_eq(ask("c").n_rows, 1);
+    char *a2 = table_of("a"), *b2 = table_of("b"), *c2 = table_of("c");
+    ck_assert_str_eq(a, a2);
+    ck_assert_str_ne(b, b2);
+    ck_assert_str_ne(c, c2);
+    ck_assert(!readable(c));
+    free(a), free(b), free(c), free(a2), free(b2), free(c2);
+}
+END_TEST
+
+START_TEST(failures_are_remembered_until_the_next_spec)
+{
+    struct tp_query_table t;
+    update(Q("a", "select nope as v") MORE_THAN("b", "a", "1") MORE_THAN("c", "b", "1"));
+    ck_assert_int_eq(tp_summarizer_query(summarizer, "c", &t), TP_SQL);
+    ck_assert_msg(strstr(tp_error(tp), "no such column: nope") != NULL, "%s", tp_error(tp));
+    ck_assert_int_eq(tp_summarizer_query(summarizer, "b", &t), TP_SQL);
+    ck_assert_msg(strstr(tp_error(tp), "it uses 'a', which failed") != NULL, "%s", tp_error(tp));
+    ck_assert_int_eq(tp_summarizer_query(summarizer, "a", &t), TP_SQL);
+    ck_assert_msg(strstr(tp_error(tp), "query 'a': ") != NULL, "%s", tp_error(tp));
+    ck_assert_int_eq(count("create perfetto function nope() returns int as select 1; select 1"), 1);
+    ck_assert_str_eq(update(Q("a", "select nope() as v") MORE_THAN("b", "a", "0") MORE_THAN("c", "b", "0")),
+                     "+a +b +c ");
+    ck_assert_int_eq(ask("c").n_rows, 1);
+}
+END_TEST
+
+START_TEST(bad_specs_change_nothing)
+{
+    update(Q("q", "select 42 as v"));
+    char *table = table_of("q");
+    ck_assert_msg(strstr(update("query { sql { sql: 'select 1' } }"), "query[0]") != NULL, "%s", tp_error(tp));
+    ck_assert_msg(strstr(update(Q("q", "select 1") Q("q", "select 2")), "query[1]") != NULL, "%s", tp_error(tp));
+    ck_assert_msg(strstr(update("nonsense"), "1:") != NULL, "%s", tp_error(tp));
+    ck_assert_str_eq(update(Q("q", "select 42 as v")), "=q ");
+    ck_assert(readable(table));
+    free(table);
+}
+END_TEST
+
+START_TEST(cycles_and_missing_ids)
+{
+    struct tp_query_table t;
+    update("query { id: 'a' inner_query_id: 'b' } query { id: 'b' inner_query_id: 'a' } query { id: 'c' "
+           "inner_query_id: 'c' } "
+           "query { id: 'd' inner_query_id: 'nobody' }");
+    for (const char *id = "abcd"; *id; id++) {
+        char one[2] = {*id, 0};
+        ck_assert_int_lt(tp_summarizer_query(summarizer, one, &t), 0);
+        ck_assert_str_ne(tp_error(tp), "");
+    }
+}
+END_TEST
+
+/* Each uses the one before: no walk may recurse along it. */
+START_TEST(long_chains)
+{
+    enum { N = 20000 };
+    char *text = malloc(N * 64), id[16];
+    size_t at = (size_t)sprintf(text, "%s", Q("q0", "select 1 as v"));
+    for (int i = 1; i < N; i++)
+        at += (size_t)sprintf(text + at, "query { id: 'q%d' inner_query_id: 'q%d' } ", i, i - 1);
+    const struct tp_spec spec = {.bytes = text, .len = at, .format = TP_SPEC_TEXT};
+    const struct tp_query_change *changes;
+    size_t n;
+    ck_assert_msg(tp_summarizer_update(summarizer, &spec, &changes, &n) == 0, "%s", tp_error(tp));
+    ck_assert_uint_eq(n, N);
+    snprintf(id, sizeof id, "q%d", 300);
+    ck_assert_int_eq(ask(id).n_rows, 1);
+    ck_assert_int_eq(count(OUR_TABLES), 301);
+    text[at - 1] = '\n';
+    memcpy(strstr(text, "select 1"), "select 2", 8);
+    ck_assert_msg(tp_summarizer_update(summarizer, &spec, &changes, &n) == 0, "%s", tp_error(tp));
+    ck_assert(changes[300].updated);
+    free(text);
+}
+END_TEST
+
+START_TEST(tables_go_with_a_reset)
+{
+    update(Q("a", ONE_TO_THREE) MORE_THAN("b", "a", "1"));
+    char *before = table_of("b");
+    ck_assert_int_eq(tp_restore_initial_tables(tp), 0);
+    ck_assert(!readable(before));
+    ck_assert_int_eq(ask("b").n_rows, 2);
+    char *after = table_of("b");
+    ck_assert_str_ne(before, after); /* an old name never means other rows */
+    free(before);
+    free(after);
+}
+END_TEST
+
+START_TEST(stays_in_its_view)
+{
+    struct tp_query_table t;
+    struct tp_view *view;
+    ck_assert_msg(tp_view_open(tp, &view) == 0, "%s", tp_error(tp));
+    update(Q("q", "select 1 as v"));
+    char *table = table_of("q");
+    tp_view_use(tp, view);
+    ck_assert(!readable(table));
+    ck_assert_int_eq(tp_summarizer_query(summarizer, "q", &t), TP_INVALID);
+    char *got = summarize(
+        "metric_spec { id: 'm' value: 'v' query { sql { preamble: 'create perfetto table here as select 3 as v;' "
+        "sql: 'select v from here' } } }");
+    ck_assert_msg(got != NULL, "%s", tp_error(tp));
+    tp_free(got);
+    ck_assert_int_eq(count("select v from here"), 3);
+    tp_view_use(tp, NULL);
+    ck_assert(!readable("here"));
+    ck_assert(readable(table));
+    tp_view_close(tp, view);
+    ck_assert_int_eq(ask("q").n_rows, 1);
+    free(table);
+}
+END_TEST
+
+/* A table that somebody is reading goes as soon as that is over. */
+START_TEST(tables_in_use_go_later)
+{
+    struct tp_result *r;
+    char sql[128];
+    update(Q("a", ONE_TO_THREE));
+    char *table = table_of("a");
+    snprintf(sql, sizeof sql, "select * from %s", table);
+    ck_assert_int_eq(tp_query(tp, sql, &r), 0);
+    ck_assert_int_eq(tp_step(r), 1);
+    ck_assert_str_eq(update(""), "-a ");
+    ck_assert_int_eq(tp_step(r), 1);
+    tp_result_close(r);
+    update(Q("b", "select 1 as v"));
+    free(table_of("b"));
+    update("");
+    ck_assert(!readable(table));
+    free(table);
+}
+END_TEST
+
+START_TEST(several_do_not_meet)
+{
+    struct tp_summarizer *other, *mine = summarizer;
+    ck_assert_int_eq(tp_summarizer_open(tp, &other), 0);
+    update(Q("q", "select 1 as v"));
+    char *a = table_of("q");
+    summarizer = other;
+    ck_assert(!ask("q").exists);
+    update(Q("q", "select 1 as v"));
+    char *b = table_of("q");
+    ck_assert_str_ne(a, b);
+    tp_summarizer_close(other);
+    ck_assert(readable(a) && !readable(b));
+    summarizer = mine;
+    tp_summarizer_close(NULL);
+    free(a);
+    free(b);
+}
+END_TEST
+
+/* ---- over a recording ---- */
+
+START_TEST(of_a_recording)
+{
+    char *got =
+        summarize("metric_spec { id: 'ran' value: 'n' dimensions_specs { name: 'thread' type: STRING } "
+                  "dimension_uniqueness: UNIQUE query { table { table_name: 'sched_with_thread_process' "
+                  "module_name: 'sched.with_context' } filters { column_name: 'thread_name' op: EQUAL "
+                  "string_rhs: 'rcu_preempt' string_rhs: 'nobody' } group_by { column_names: 'thread_name' "
+                  "aggregates { op: COUNT result_column_name: 'n' } } select_columns { column_name: 'thread_name' "
+                  "alias: 'thread' } select_columns { column_name: 'n' } } }");
+    ck_assert_msg(got != NULL, "%s", tp_error(tp));
+    squeeze(got);
+    char want[256];
+    snprintf(want, sizeof want,
+             "metric_bundles{bundle_id:\"ran\"row{dimension{string_value:\"rcu_preempt\"}values{double_value:%lld}}}",
+             (long long)count("select count(*) from sched join thread using (utid) where name = 'rcu_preempt'"));
+    ck_assert_str_eq(got, want);
+    tp_free(got);
+}
+END_TEST
+
+static void *interrupt_it(void *ctx)
+{
+    for (int i = 0; i < 200; i++) {
+        usleep(10000);
+        tp_interrupt(ctx);
+    }
+    return NULL;
+}
+
+START_TEST(can_be_interrupted)
+{
+    pthread_t t;
+    ck_assert_int_eq(pthread_create(&t, NULL, interrupt_it, tp), 0);
+    ck_assert_ptr_null(
+        summarize("metric_spec { id: 'm' value: 'v' " SQL("with recursive n(i) as (select 1 union all select i + 1 "
+                                                          "from n) select count(*) as v from n where i < 0") "}"));
+    ck_assert_msg(strstr(tp_error(tp), "interrupted") != NULL, "%s", tp_error(tp));
+    ck_assert_int_eq(pthread_cancel(t), 0);
+    pthread_join(t, NULL);
+    tp_interrupt_clear(tp);
+    ck_assert_int_eq(count("select 5"), 5);
+}
+END_TEST
+
+START_TEST(out_of_order)
+{
+    const struct tp_summary nothing = {0};
+    struct tp_summarizer *s;
+    struct tp *t;
+    void *bytes;
+    size_t len;
+    ck_assert_int_eq(tp_open(&t, NULL), 0);
+    ck_assert_int_eq(tp_summarize(t, &nothing, &bytes, &len), TP_INVALID);
+    ck_assert_ptr_null(bytes);
+    ck_assert_int_eq(tp_summarizer_open(t, &s), TP_INVALID);
+    ck_assert_ptr_null(s);
+    tp_close(t);
+}
+END_TEST
+
+Suite *summary_suite(void);
+Suite *summary_suite(void)
+{
+    Suite *s = suite_create("summary");
+    TCase *t = tcase_create("specs");
+    tcase_add_checked_fixture(t, open_empty, close_it);
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, sums_up, 0, sizeof sums / sizeof *sums);
+    tcase_add_loop_test(t, says_what_is_wrong, 0, sizeof faults / sizeof *faults);
+    tcase_add_test(t, repeats_the_spec);
+    tcase_add_test(t, chooses_from_several_specs);
+    tcase_add_test(t, leaves_no_table_behind);
+    tcase_add_test(t, runs_a_query_once);
+    tcase_add_test(t, again_and_after_a_reset);
+    tcase_add_test(t, binary_in_binary_out);
+    tcase_add_test(t, field_numbers);
+    tcase_add_test(t, can_be_interrupted);
+    tcase_add_test(t, out_of_order);
+    suite_add_tcase(s, t);
+    t = tcase_create("summarizers");
+    tcase_add_checked_fixture(t, open_summarizer, close_summarizer);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, stores_when_asked);
+    tcase_add_test(t, equal_ones_are_stored_once);
+    tcase_add_test(t, changed_ones_are_stored_again);
+    tcase_add_test(t, changes_spread_to_users);
+    tcase_add_test(t, failures_are_remembered_until_the_next_spec);
+    tcase_add_test(t, bad_specs_change_nothing);
+    tcase_add_test(t, cycles_and_missing_ids);
+    tcase_add_test(t, long_chains);
+    tcase_add_test(t, tables_go_with_a_reset);
+    tcase_add_test(t, stays_in_its_view);
+    tcase_add_test(t, tables_in_use_go_later);
+    tcase_add_test(t, several_do_not_meet);
+    suite_add_tcase(s, t);
+    t = tcase_create("recording");
+    tcase_add_checked_fixture(t, open_recording, close_it);
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, of_a_recording);
+    suite_add_tcase(s, t);
+    return s;
+}
