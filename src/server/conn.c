@@ -252,10 +252,12 @@ static struct conn *conn_new(struct server *s, enum conn_protocol protocol)
 static void begin(struct conn *c)
 {
     c->session = session_open(&c->server->worker, c);
-    if (c->session)
-        conn_read(c, true);
-    else
+    if (!c->session) {
         conn_close(c);
+        return;
+    }
+    c->session->stream = c->protocol == CONN_STREAM;
+    conn_read(c, true);
 }
 
 void conn_accept(struct server *s, uv_stream_t *from)

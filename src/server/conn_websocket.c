@@ -62,6 +62,7 @@ void conn_websocket_begin(struct conn *c, const struct http_request *r)
     size_t n = http_write_head(&response, head, sizeof head);
     c->protocol = CONN_WEBSOCKET;
     session_is_page(c->session);
+    c->session->stream = true;
     conn_write(c, slice_of(head, n), NULL, slice_of(NULL, 0));
 }
 

@@ -4,6 +4,7 @@
 #include "proto/pb_cursor.h"
 #include "rpc/http.h"
 #include "rpc/wire.h"
+#include "server/rpc_summary.h"
 #include "server/session.h"
 #include "server/worker.h"
 

@@ -5,6 +5,7 @@
 #include "proto/pb_cursor.h"
 #include "rpc/http.h"
 #include "rpc/wire.h"
+#include "server/rpc_summary.h"
 #include "server/session.h"
 #include "server/worker.h"
 
@@ -50,6 +51,7 @@ static int restore(struct worker *w, struct session *s)
     s->asked = true; /* it will, and counts on these tables */
     if (s->page && !s->view && worker_has_other_pages(w, s)) {
         s->bereft = NULL;
+        summarizers_leave(&t->summarizers, s); /* they are on the tables that it leaves */
         return trace_open_view(t, &s->view);
     }
     if (!s->view)
@@ -86,49 +88,6 @@ static void status(struct worker *w, struct session *s, struct slice args, struc
 {
     (void)s, (void)args;
     trace_put_status(w->trace, out);
-}
-
-void rpc_metric(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
-{
-    (void)w, (void)s, (void)args;
-    pb_put_str(out, METRIC_RESULT_ERROR,
-               "metrics are not available in this trace processor: use SQL and the modules "
-               "of the standard library");
-}
-
-static void metric_descriptors(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
-{
-    (void)w, (void)s, (void)args, (void)out; /* there are no metrics: an empty DescriptorSet */
-}
-
-void rpc_summary(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
-{
-    (void)w, (void)s, (void)args;
-    pb_put_str(out, SUMMARY_RESULT_ERROR, "trace summaries are not available in this trace processor");
-}
-
-/* The results of the summarizer's methods keep their errors in different fields. */
-static void no_summarizer(struct pb_writer *out, uint32_t error_field)
-{
-    pb_put_str(out, error_field, "trace summaries are not available in this trace processor");
-}
-
-static void summarizer_2(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
-{
-    (void)w, (void)s, (void)args;
-    no_summarizer(out, 2);
-}
-
-static void summarizer_query(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
-{
-    (void)w, (void)s, (void)args;
-    no_summarizer(out, 6);
-}
-
-static void summarizer_destroy(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
-{
-    (void)w, (void)s, (void)args;
-    no_summarizer(out, 1);
 }
 
 void rpc_metatrace_start(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
@@ -190,11 +149,16 @@ static void register_package(struct worker *w, struct session *s, struct slice a
 
 /* ---- methods that answer in pieces ---- */
 
+const char *rpc_begin_asking(struct worker *w, struct session *s)
+{
+    s->asked = true;
+    return s->bereft ? s->bereft : worker_begin_query(w, s) ? NULL : "the client has left";
+}
+
 /* Around a query of a session: false when it is not to run, and its answer says why. */
 static bool begin_asking(struct worker *w, struct session *s)
 {
-    const char *why = s->bereft ? s->bereft : worker_begin_query(w, s) ? NULL : "the client has left";
-    s->asked = true;
+    const char *why = rpc_begin_asking(w, s);
     if (why)
         answer_error(&s->rpc.answer, why);
     return !why;
@@ -341,7 +305,7 @@ static const struct method {
     {RPC_FINALIZE_TRACE_DATA, 0, RPC_FINALIZE_RESULT, rpc_finalize, NULL},
     {RPC_QUERY_STREAMING, RPC_QUERY_ARGS, RPC_QUERY_RESULT, NULL, begin_query},
     {RPC_COMPUTE_METRIC, RPC_METRIC_ARGS, RPC_METRIC_RESULT, rpc_metric, NULL},
-    {RPC_GET_METRIC_DESCRIPTORS, 0, RPC_DESCRIPTORS_RESULT, metric_descriptors, NULL},
+    {RPC_GET_METRIC_DESCRIPTORS, 0, RPC_DESCRIPTORS_RESULT, rpc_metric_descriptors, NULL},
     {RPC_RESTORE_INITIAL_TABLES, 0, 0, NULL, begin_restore},
     {RPC_ENABLE_METATRACE, RPC_METATRACE_ARGS, 0, rpc_metatrace_start, NULL},
     {RPC_DISABLE_AND_READ_METATRACE, 0, RPC_METATRACE_RESULT, rpc_metatrace_stop, NULL},
@@ -349,10 +313,10 @@ static const struct method {
     {RPC_RESET_TRACE_PROCESSOR, RPC_RESET_ARGS, 0, reset, NULL},
     {RPC_REGISTER_SQL_PACKAGE, RPC_PACKAGE_ARGS, RPC_PACKAGE_RESULT, register_package, NULL},
     {RPC_SUMMARIZE_TRACE, RPC_SUMMARY_ARGS, RPC_SUMMARY_RESULT, rpc_summary, NULL},
-    {RPC_CREATE_SUMMARIZER, 0, RPC_CREATE_SUMMARIZER_RESULT, summarizer_2, NULL},
-    {RPC_UPDATE_SUMMARIZER_SPEC, 0, RPC_UPDATE_SUMMARIZER_RESULT, summarizer_2, NULL},
-    {RPC_QUERY_SUMMARIZER, 0, RPC_QUERY_SUMMARIZER_RESULT, summarizer_query, NULL},
-    {RPC_DESTROY_SUMMARIZER, 0, RPC_DESTROY_SUMMARIZER_RESULT, summarizer_destroy, NULL},
+    {RPC_CREATE_SUMMARIZER, RPC_CREATE_SUMMARIZER_ARGS, RPC_CREATE_SUMMARIZER_RESULT, rpc_summarizer_create, NULL},
+    {RPC_UPDATE_SUMMARIZER_SPEC, RPC_UPDATE_SUMMARIZER_ARGS, RPC_UPDATE_SUMMARIZER_RESULT, rpc_summarizer_update, NULL},
+    {RPC_QUERY_SUMMARIZER, RPC_QUERY_SUMMARIZER_ARGS, RPC_QUERY_SUMMARIZER_RESULT, rpc_summarizer_query, NULL},
+    {RPC_DESTROY_SUMMARIZER, RPC_DESTROY_SUMMARIZER_ARGS, RPC_DESTROY_SUMMARIZER_RESULT, rpc_summarizer_destroy, NULL},
     {RPC_STATEMENT_STREAMING, RPC_STATEMENT_ARGS, RPC_STATEMENT_RESULT, NULL, begin_statement},
     {RPC_EXPORT, RPC_EXPORT_ARGS, RPC_EXPORT_RESULT, NULL, begin_export},
 };

@@ -46,10 +46,11 @@ void rpc_continue(struct worker *w, struct session *s);
 void rpc_append(struct worker *w, struct session *s, struct slice data, struct pb_writer *out);
 void rpc_finalize(struct worker *w, struct session *s, struct slice args, struct pb_writer *out);
 void rpc_restore(struct worker *w, struct session *s, struct slice args, struct pb_writer *out);
-void rpc_metric(struct worker *w, struct session *s, struct slice args, struct pb_writer *out);
-void rpc_summary(struct worker *w, struct session *s, struct slice args, struct pb_writer *out);
 void rpc_metatrace_start(struct worker *w, struct session *s, struct slice args, struct pb_writer *out);
 void rpc_metatrace_stop(struct worker *w, struct session *s, struct slice args, struct pb_writer *out);
+
+/* Before a session's query: NULL, and worker_end_query() is to follow; or why it is not to run. */
+const char *rpc_begin_asking(struct worker *w, struct session *s);
 
 /* Begins a query's answer: the SQL of QueryArgs. `kind`: ANSWER_RPC_QUERY or ANSWER_HTTP_QUERY. */
 void rpc_begin_query(struct worker *w, struct session *s, struct slice args, enum answer_kind kind);

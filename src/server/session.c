@@ -199,6 +199,7 @@ void session_free(struct session *s)
         reply_free(r);
     }
     rpc_free(&s->rpc);
+    summarizers_leave(&w->trace->summarizers, s);
     trace_close_view(w->trace, s->view);
     mem_free(s);
 }

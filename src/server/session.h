@@ -62,7 +62,8 @@ enum { REQUEST_ENOUGH_BYTES = 1 << 20 };
 
 struct session {
     struct worker *worker;
-    void *conn; /* the loop's */
+    void *conn;  /* the loop's */
+    bool stream; /* what it creates goes with it; set by the loop before the first request */
 
     /* under the worker's lock */
     struct request *first, *last;

@@ -14,6 +14,7 @@ void trace_init(struct trace *t, struct tp *tp, const char *name, const struct t
 
 void trace_free(struct trace *t)
 {
+    summarizers_clear(&t->summarizers);
     tp_close(t->tp);
     pthread_mutex_destroy(&t->lock);
     t->tp = NULL;
@@ -31,6 +32,7 @@ static void set_name(struct trace *t, const char *name, double megabytes)
 
 int trace_reset(struct trace *t, const struct tp_config *config)
 {
+    summarizers_clear(&t->summarizers);
     tp_close(t->tp);
     t->n_views = 0;
     t->finished = false;

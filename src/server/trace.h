@@ -4,6 +4,7 @@
 
 #include "meridian/tp.h"
 #include "proto/pb_writer.h"
+#include "server/summarizers.h"
 
 #include <pthread.h>
 
@@ -11,6 +12,7 @@ struct trace {
     struct tp *tp;             /* NULL until a client brings data */
     size_t n_views, max_views; /* beside the first */
     bool finished;
+    struct summarizers summarizers; /* on tp: gone when another one takes its place */
     struct tp_config config;
     int (*prepare)(void *ctx, struct tp *tp);
     void *prepare_ctx;

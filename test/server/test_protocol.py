@@ -242,11 +242,6 @@ class Messages(Loaded):
         ws.close()
         wait_for(lambda: 2 not in export()[0])
 
-    def test_what_is_not_there_says_so(self):
-        for method, result, error in [(METRIC, 205, 2), (15, 214, 3), (16, 215, 2), (17, 216, 2), (18, 217, 6), (19, 218, 1)]:
-            self.assertIn(b"not available", get(self.server.rpc(message(method))[0][result], error))
-        self.assertEqual(self.server.rpc(message(6))[0][206], b"")
-
 
 class Pieces(unittest.TestCase):
     """A client that brings the trace, as the Python library and the UI do."""

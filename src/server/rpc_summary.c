@@ -1,0 +1,265 @@
+/* Summaries for clients. Their queries can be interrupted as others can: by the client's leaving. */
+#include "server/rpc_summary.h"
+
+#include "base/vec.h"
+#include "proto/pb_cursor.h"
+#include "rpc/wire.h"
+#include "server/session.h"
+#include "server/worker.h"
+
+#include <stdio.h>
+
+static struct slice field_of(struct slice message, uint32_t id)
+{
+    struct pb_field f;
+    return pb_find(message, id, &f) ? pb_bytes(&f) : slice_of(NULL, 0);
+}
+
+static struct tp *loaded(const struct worker *w)
+{
+    return w->trace->finished ? w->trace->tp : NULL;
+}
+
+/* ---- metrics: there are none ---- */
+
+void rpc_metric(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
+{
+    (void)w, (void)s;
+    char text[512];
+    struct slice name = field_of(args, METRIC_ARGS_NAME);
+    struct pb_field f;
+    uint32_t format = pb_find(args, METRIC_ARGS_FORMAT, &f) ? pb_u32(&f) : 0;
+    static const struct {
+        uint32_t field;
+        const char *empty;
+    } results[] = {{METRIC_RESULT_BINARY, ""}, {METRIC_RESULT_TEXT, ""}, {METRIC_RESULT_JSON, "{}"}};
+    if (!name.len && format < sizeof results / sizeof *results) { /* all that was asked for */
+        pb_put_str(out, results[format].field, results[format].empty);
+        return;
+    }
+    snprintf(text, sizeof text,
+             "Unknown metric '%.*s': there are no metrics of this kind here; use a trace summary, or SQL and the "
+             "modules of the standard library",
+             name.len < 128 ? (int)name.len : 128, name.len ? (const char *)name.p : "");
+    pb_put_str(out, METRIC_RESULT_ERROR, text);
+}
+
+void rpc_metric_descriptors(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
+{
+    (void)w, (void)s, (void)args, (void)out; /* an empty DescriptorSet */
+}
+
+/* ---- summaries ---- */
+
+struct summary_request {
+    struct tp_summary what;
+    VEC(struct tp_spec)
+    specs;
+    VEC(const char *)
+    metrics;
+    char *metadata_query;
+    bool whole; /* memory was enough */
+};
+
+static char *copy_text(struct slice s)
+{
+    return mem_strndup((const char *)s.p, s.len);
+}
+
+static void read_computation(struct summary_request *r, struct slice args)
+{
+    struct pb_cursor c = pb_cursor(args);
+    struct pb_field f;
+    while (r->whole && pb_next(&c, &f)) {
+        if (f.id == COMPUTATION_ALL) {
+            r->what.all_metrics = pb_bool(&f);
+        } else if (f.id == COMPUTATION_METRIC) {
+            char *id = copy_text(pb_bytes(&f));
+            r->whole = id && vec_push(&r->metrics, id);
+            if (!r->whole)
+                mem_free(id);
+        } else if (f.id == COMPUTATION_METADATA_QUERY) {
+            mem_free(r->metadata_query);
+            r->metadata_query = copy_text(pb_bytes(&f));
+            r->whole = r->metadata_query != NULL;
+        }
+    }
+}
+
+static void read_request(struct summary_request *r, struct slice args)
+{
+    struct pb_cursor c = pb_cursor(args);
+    struct pb_field f;
+    *r = (struct summary_request){.whole = true};
+    while (r->whole && pb_next(&c, &f)) {
+        struct slice bytes = pb_bytes(&f);
+        struct tp_spec spec = {.bytes = bytes.p, .len = bytes.len, .format = TP_SPEC_BINARY};
+        if (f.id == SUMMARY_ARGS_TEXT_SPEC)
+            spec.format = TP_SPEC_TEXT;
+        if (f.id == SUMMARY_ARGS_SPEC || f.id == SUMMARY_ARGS_TEXT_SPEC)
+            r->whole = vec_push(&r->specs, spec);
+        else if (f.id == SUMMARY_ARGS_COMPUTATION)
+            read_computation(r, bytes);
+        else if (f.id == SUMMARY_ARGS_FORMAT)
+            r->what.text = pb_u64(&f) == SUMMARY_FORMAT_TEXT;
+    }
+    r->what.specs = r->specs.p;
+    r->what.n_specs = r->specs.n;
+    r->what.metrics = r->metrics.p;
+    r->what.n_metrics = r->metrics.n;
+    r->what.metadata_query = r->metadata_query && r->metadata_query[0] ? r->metadata_query : NULL;
+}
+
+static void free_request(struct summary_request *r)
+{
+    for (size_t i = 0; i < r->metrics.n; i++)
+        mem_free((char *)r->metrics.p[i]);
+    vec_free(&r->metrics);
+    vec_free(&r->specs);
+    mem_free(r->metadata_query);
+}
+
+static void summarize(struct worker *w, const struct summary_request *r, struct pb_writer *out)
+{
+    char text[128];
+    void *bytes = NULL;
+    size_t len = 0;
+    if (!r->whole) {
+        pb_put_str(out, SUMMARY_RESULT_ERROR, "out of memory");
+    } else if (!loaded(w)) {
+        pb_put_str(out, SUMMARY_RESULT_ERROR, "no trace is loaded");
+    } else if (tp_summarize(loaded(w), &r->what, &bytes, &len) < 0) {
+        pb_put_str(out, SUMMARY_RESULT_ERROR, trace_error(w->trace));
+    } else if (len > RPC_MAX_MESSAGE - (64 << 10)) {
+        snprintf(text, sizeof text, "the summary is too big (%zu bytes)", len);
+        pb_put_str(out, SUMMARY_RESULT_ERROR, text);
+    } else {
+        pb_put_bytes(out, r->what.text ? SUMMARY_RESULT_TEXT : SUMMARY_RESULT_BINARY, bytes, len);
+    }
+    tp_free(bytes);
+}
+
+void rpc_summary(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
+{
+    struct summary_request r;
+    const char *why = rpc_begin_asking(w, s);
+    if (why) {
+        pb_put_str(out, SUMMARY_RESULT_ERROR, why);
+        return;
+    }
+    read_request(&r, args);
+    summarize(w, &r, out);
+    free_request(&r);
+    worker_end_query(w);
+}
+
+/* ---- summarizers ---- */
+
+/* Whose summarizers a request means. */
+static const void *owner_of(const struct session *s)
+{
+    return s->stream ? s : NULL;
+}
+
+/* Begins a request about a summarizer: NULL, and the error is written; or worker_end_query() is to follow. */
+static struct summarizer_place *begin(struct worker *w, struct session *s, struct slice args, struct pb_writer *out,
+                                      uint32_t error_field)
+{
+    struct slice id = field_of(args, SUMMARIZER_ID);
+    char text[256];
+    const char *why = rpc_begin_asking(w, s);
+    struct summarizer_place *p = why ? NULL : summarizers_find(&w->trace->summarizers, owner_of(s), id);
+    if (p)
+        return p;
+    if (!why) {
+        worker_end_query(w);
+        snprintf(text, sizeof text, "there is no summarizer '%.*s'", id.len < 128 ? (int)id.len : 128,
+                 id.len ? (const char *)id.p : "");
+    }
+    pb_put_str(out, error_field, why ? why : text);
+    return NULL;
+}
+
+void rpc_summarizer_create(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
+{
+    const char *why = rpc_begin_asking(w, s);
+    if (why) {
+        pb_put_str(out, CREATE_SUMMARIZER_ERROR, why);
+        return;
+    }
+    struct summarizer_place *p =
+        summarizers_make(&w->trace->summarizers, loaded(w), owner_of(s), field_of(args, SUMMARIZER_ID), &why);
+    if (p)
+        pb_put_str(out, SUMMARIZER_ID, p->id);
+    else
+        pb_put_str(out, CREATE_SUMMARIZER_ERROR, why);
+    worker_end_query(w);
+}
+
+static void put_changes(struct pb_writer *out, const struct tp_query_change *changes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t mark = pb_begin(out, UPDATED_QUERY);
+        pb_put_str(out, SYNC_QUERY_ID, changes[i].id);
+        pb_put_varint(out, SYNC_UPDATED, changes[i].updated);
+        pb_put_varint(out, SYNC_DROPPED, changes[i].dropped);
+        pb_end(out, mark);
+    }
+}
+
+void rpc_summarizer_update(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
+{
+    const struct tp_query_change *changes;
+    size_t n;
+    struct slice bytes = field_of(args, UPDATE_SUMMARIZER_SPEC);
+    const struct tp_spec spec = {.bytes = bytes.p, .len = bytes.len, .format = TP_SPEC_BINARY};
+    struct summarizer_place *p = begin(w, s, args, out, UPDATED_ERROR);
+    if (!p)
+        return;
+    if (tp_summarizer_update(p->s, &spec, &changes, &n) < 0)
+        pb_put_str(out, UPDATED_ERROR, trace_error(w->trace));
+    else
+        put_changes(out, changes, n);
+    worker_end_query(w);
+}
+
+static void put_query_table(struct pb_writer *out, const struct tp_query_table *t)
+{
+    pb_put_varint(out, SUMMARIZED_EXISTS, t->exists);
+    if (!t->exists)
+        return;
+    pb_put_str(out, SUMMARIZED_TABLE, t->table);
+    pb_put_i64(out, SUMMARIZED_ROWS, t->n_rows);
+    for (size_t i = 0; i < t->n_columns; i++)
+        pb_put_str(out, SUMMARIZED_COLUMN, t->columns[i]);
+    pb_put_double(out, SUMMARIZED_DURATION_MS, t->duration_ms);
+    pb_put_str(out, SUMMARIZED_SQL, t->sql);
+    pb_put_str(out, SUMMARIZED_TEXT, t->text);
+    pb_put_str(out, SUMMARIZED_STANDALONE_SQL, t->standalone_sql);
+}
+
+void rpc_summarizer_query(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
+{
+    struct tp_query_table table;
+    struct summarizer_place *p = begin(w, s, args, out, SUMMARIZED_ERROR);
+    if (!p)
+        return;
+    char *id = copy_text(field_of(args, QUERY_SUMMARIZER_QUERY));
+    if (!id)
+        pb_put_str(out, SUMMARIZED_ERROR, "out of memory");
+    else if (tp_summarizer_query(p->s, id, &table) < 0)
+        pb_put_str(out, SUMMARIZED_ERROR, trace_error(w->trace));
+    else
+        put_query_table(out, &table);
+    worker_end_query(w);
+    mem_free(id);
+}
+
+void rpc_summarizer_destroy(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
+{
+    struct summarizer_place *p = begin(w, s, args, out, DESTROY_SUMMARIZER_ERROR);
+    if (!p)
+        return;
+    summarizers_remove(p);
+    worker_end_query(w);
+}
