@@ -10,6 +10,7 @@
 #include "server/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,13 +214,14 @@ int rpc_export_file(struct worker *w, struct session *s, struct slice args, char
         snprintf(error, room, "%s: %s", path, strerror(errno));
         return -1;
     }
-    int rc = tp_export_sqlite(w->trace->tp, path);
-    if (rc < 0)
+    close(fd); /* another file takes its place */
+    fd = -1;
+    if (tp_export_sqlite(w->trace->tp, path) < 0)
         snprintf(error, room, "%s", trace_error(w->trace));
+    else if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
+        snprintf(error, room, "%s: %s", path, strerror(errno));
     unlink(path);
-    if (rc < 0)
-        close(fd);
-    return rc < 0 ? -1 : fd;
+    return fd;
 }
 
 /* ---- messages ---- */
