@@ -289,6 +289,10 @@ int tp_summarizer_query(struct tp_summarizer *s, const char *id, struct tp_query
  * (they use our functions) become tables. A result that is open meanwhile must be closed before the next export. */
 int tp_export_sqlite(struct tp *tp, const char *path);
 
+/* Writes the trace in Chrome's trace event format, in pieces: `write` returns 0, or anything else to end it (TP_IO).
+ * Pids and tids of other machines are moved up by 10,000,000 for each row of the table machine. */
+int tp_export_json(struct tp *tp, int (*write)(void *ctx, const void *bytes, size_t len), void *ctx);
+
 /* Writes recordings made apart that packets have related (see docs/clock-sync.md) as one proto trace at `path`, which
  * is replaced: a machine each, with what is known of their clocks. */
 int tp_write_merged(struct tp *tp, const char *path);

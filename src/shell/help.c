@@ -44,6 +44,8 @@ static const struct {
     {"check", "  tp_shell check trace.pftrace\n"
               "  tp_shell check --format github --allow 'traced_buf_*=10' *.pftrace\n"},
     {"export", "  tp_shell export sqlite trace.pftrace -o trace.db\n"},
+    {"convert", "  tp_shell convert json trace.pftrace trace.json\n"
+                "  tp_shell convert systrace trace.pftrace | grep sched_switch\n"},
     {"sync", "  tp_shell sync hostA.pftrace hostB.pftrace --plot sync.svg\n"
              "  tp_shell sync hostA.pftrace hostB.pftrace -o merged.pftrace\n"},
     {"summarize", "  tp_shell summarize trace.pftrace spec.textproto --metrics-v2 all\n"

@@ -20,7 +20,8 @@ enum flag_where {
     IN_SYNC = 256,
     IN_SERVER = 512,
     IN_UTIL = 1024,
-    IN_ALL = 2047,
+    IN_CONVERT = 2048,
+    IN_ALL = 4095,
 };
 
 enum flag_kind { FLAG_BOOL, FLAG_TEXT, FLAG_LIST, FLAG_COUNT };

@@ -14,7 +14,8 @@ const struct command commands[] = {
     {"export", IN_EXPORT, "sqlite TRACE... -o FILE", "Write the tables as an SQLite database", cmd_export, NULL},
     {"sync", IN_SYNC, "TRACE...", "Relate the clocks of recordings made apart, and say how well that went", cmd_sync,
      NULL},
-    {"convert", IN_OTHER, "FORMAT [IN] [OUT]", "Convert a trace to another format", NULL, "conversions"},
+    {"convert", IN_CONVERT, "FORMAT [TRACE] [OUT]", "Write a trace in another format: json, systrace, ctrace",
+     cmd_convert, NULL},
     {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Compute the metrics of specs, as one message", cmd_summarize, NULL},
     {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles"},
     {"util", IN_UTIL, "merge -o FILE TRACE...",
@@ -116,6 +117,21 @@ static int dispatch_classic(struct shell *sh, int n, char **argv, struct error *
     return rc < 0 || !cmd ? rc : run_parsed(sh, cmd, 0, err);
 }
 
+static int dispatch_traceconv(struct shell *sh, int n, char **argv, struct error *err)
+{
+    int at = options_find_positional(n, argv, traceconv_is_mode);
+    if (at < 0) {
+        help_command(command_find("convert"));
+        return n == 0 ? 0 : error_set(err, -MRD_EINVALID, "no format was given");
+    }
+    char **words = mem_alloc((size_t)(n + 2) * sizeof *words);
+    if (!words)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    int rc = dispatch(sh, traceconv_words(n, argv, at, words), words, 0, err);
+    mem_free(words);
+    return rc;
+}
+
 int shell_main(int argc, char **argv)
 {
     struct shell sh = {.program = argc > 0 ? argv[0] : "tp_shell"};
@@ -124,7 +140,7 @@ int shell_main(int argc, char **argv)
     const char *base = strrchr(sh.program, '/');
     base = base ? base + 1 : sh.program;
     if (strcmp(base, "traceconv") == 0 || strncmp(base, "traceconv-", 10) == 0)
-        rc = run_parsed(&sh, command_find("convert"), 0, &err);
+        rc = dispatch_traceconv(&sh, argc > 0 ? argc - 1 : 0, argv + 1, &err);
     else if (argc <= 1)
         rc = run_help(0, NULL, &err);
     else if ((at = options_find_positional(argc - 1, argv + 1, is_command)) >= 0)

@@ -43,6 +43,11 @@ void help_classic(void);
 /* Reads the flags of the form without a command as those of the command that they stand for. */
 int classic_choose(struct options *o, const struct command **cmd, struct error *err);
 
+/* Called traceconv: is this one of its modes, and the command line that argv[0, n) with the mode at `at` stands for,
+ * into `out` with room for n + 2; returns their number. */
+bool traceconv_is_mode(const char *arg);
+int traceconv_words(int n, char **argv, int at, char **out);
+
 /* The commands. */
 int cmd_query(struct shell *sh, struct error *err);
 int cmd_interactive(struct shell *sh, struct error *err);
@@ -51,6 +56,7 @@ int cmd_export(struct shell *sh, struct error *err);
 int cmd_sync(struct shell *sh, struct error *err);
 int cmd_summarize(struct shell *sh, struct error *err);
 int cmd_server(struct shell *sh, struct error *err);
+int cmd_convert(struct shell *sh, struct error *err);
 int cmd_util(struct shell *sh, struct error *err);
 
 /* Runs every statement of a text and shows each result on standard output in `format` (an enum output_format); `width`

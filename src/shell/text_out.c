@@ -2,6 +2,7 @@
 #include "shell/text_out.h"
 
 #include "base/file.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,30 +81,6 @@ void out_repeat(struct text_out *o, char c, size_t n)
         out_char(o, c);
 }
 
-/* Length of the UTF-8 sequence at s[0, len), 0 when it is not one (overlong and surrogates included). */
-static size_t utf8_sequence(const unsigned char *s, size_t len)
-{
-    static const struct {
-        unsigned char first, last, n, second_min, second_max;
-    } rows[] = {
-        {0x00, 0x7f, 1, 0, 0},       {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf},
-        {0xe1, 0xec, 3, 0x80, 0xbf}, {0xed, 0xed, 3, 0x80, 0x9f}, {0xee, 0xef, 3, 0x80, 0xbf},
-        {0xf0, 0xf0, 4, 0x90, 0xbf}, {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
-    };
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        if (s[0] < rows[r].first || s[0] > rows[r].last)
-            continue;
-        size_t n = rows[r].n;
-        if (n > len || (n > 1 && (s[1] < rows[r].second_min || s[1] > rows[r].second_max)))
-            return 0;
-        for (size_t i = 2; i < n; i++)
-            if ((s[i] & 0xc0) != 0x80)
-                return 0;
-        return n;
-    }
-    return 0;
-}
-
 void out_json_string(struct text_out *o, const char *s, size_t len)
 {
     static const char named[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: byte, letter behind the backslash */
@@ -120,7 +97,7 @@ void out_json_string(struct text_out *o, const char *s, size_t len)
         for (const char *p = named; *p && !pair; p += 2)
             if (*p == s[i])
                 pair = p;
-        size_t n = utf8_sequence((const unsigned char *)s + i, len - i);
+        size_t n = utf8_sequence(s + i, len - i);
         if (pair) {
             out_char(o, '\\');
             out_char(o, pair[1]);

@@ -1,5 +1,7 @@
-/* Writes what is loaded as an SQLite database that any SQLite tool reads (shell facts section 3, "SQLite export"). */
+/* Writes what is loaded as an SQLite database that any SQLite tool reads (shell facts section 3, "SQLite export"), and as
+ * JSON for other viewers. */
 #include "base/output_file.h"
+#include "sql/export_json.h"
 #include "tp/tp_internal.h"
 
 #include <stdarg.h>
@@ -168,5 +170,37 @@ int tp_export_sqlite(struct tp *tp, const char *path)
         mem_free(x.views.p[i]);
     vec_free(&x.views);
     tp_meta_record(tp, TP_META_API, "export", start, "path", path, strlen(path));
+    return tp_done(tp, rc);
+}
+
+struct json_sink {
+    int (*write)(void *ctx, const void *bytes, size_t len);
+    void *ctx;
+};
+
+static int write_json(void *ctx, const void *bytes, size_t len)
+{
+    const struct json_sink *s = ctx;
+    return s->write(s->ctx, bytes, len) ? -MRD_EIO : 0;
+}
+
+int tp_export_json(struct tp *tp, int (*write)(void *ctx, const void *bytes, size_t len), void *ctx)
+{
+    if (!tp->engine)
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID,
+                                     tp->remote ? "a server has the trace: export it there" : "no trace is loaded"));
+    tp_done(tp, 0);
+    int64_t start = tp_meta_now(tp, TP_META_API);
+    struct json_sink sink = {write, ctx};
+    int rc = export_json(engine_db(tp->engine), write_json, &sink);
+    tp_meta_record(tp, TP_META_API, "export", start, "format", "json", 4);
+    if (rc == SQLITE_INTERRUPT) {
+        engine_interrupt_clear(tp->engine);
+        rc = error_set(&tp->err, -MRD_ECANCELLED, "interrupted");
+    } else if (rc > 0) {
+        rc = error_set(&tp->err, -MRD_ESQL, "%s", sqlite3_errmsg(engine_db(tp->engine)));
+    } else if (rc < 0) {
+        error_set(&tp->err, rc, "the JSON could not be written");
+    }
     return tp_done(tp, rc);
 }

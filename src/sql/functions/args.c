@@ -1,6 +1,8 @@
 /* __INTRINSIC_ARG_SET_TO_JSON: the key/value details of an event as one JSON text. */
 #include "sql/functions/functions.h"
 
+#include <math.h>
+
 static void json_text(sqlite3_str *s, struct slice t)
 {
     sqlite3_str_appendchar(s, 1, '"');
@@ -32,13 +34,14 @@ static void json_value(sqlite3_str *s, const struct storage *st, const struct ar
         sqlite3_str_appendall(s, a->word ? "true" : "false");
         break;
     case ARG_REAL:
-        sqlite3_str_appendf(s, "%!.17g", column_f64(a->word));
+        if (isfinite(column_f64(a->word)))
+            sqlite3_str_appendf(s, "%!.17g", column_f64(a->word));
+        else
+            sqlite3_str_appendall(s, "null"); /* JSON has no infinity */
         break;
     case ARG_STRING:
+    case ARG_JSON: /* a text that should have been JSON: what is JSON has become args */
         json_text(s, text);
-        break;
-    case ARG_JSON:
-        sqlite3_str_append(s, (const char *)text.p, (int)text.len);
         break;
     default:
         sqlite3_str_appendall(s, "null");

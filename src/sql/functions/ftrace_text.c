@@ -74,6 +74,19 @@ static void append_cpu(struct line *l, const struct arg *a)
     sqlite3_str_appendf(l->s, "%03lld", (long long)a->word);
 }
 
+static void append_hex(struct line *l, const struct arg *a)
+{
+    sqlite3_str_appendf(l->s, "%llx", (unsigned long long)a->word);
+}
+
+/* All values of a repeated field. */
+static void append_hex_list(struct line *l, const struct arg *a)
+{
+    for (const struct arg *v = a; v < l->args.p + l->args.n; v++)
+        if (v->flat_key == a->flat_key)
+            sqlite3_str_appendf(l->s, v == a ? "%llx" : ", %llx", (unsigned long long)v->word);
+}
+
 static void append_handled(struct line *l, const struct arg *a)
 {
     sqlite3_str_appendall(l->s, a->word ? "handled" : "unhandled");
@@ -94,13 +107,23 @@ static const struct {
     {"softirq_entry", "softirq_entry", "vec={vec:vector}"},
     {"softirq_exit", "softirq_exit", "vec={vec:vector}"},
     {"softirq_raise", "softirq_raise", "vec={vec:vector}"},
+    {"sched_process_fork", "sched_process_fork",
+     "comm={parent_comm} pid={parent_pid} child_comm={child_comm} child_pid={child_pid}"},
+    {"sched_stat_runtime", "sched_stat_runtime", "comm={comm} pid={pid} runtime={runtime} [ns]"},
+    {"sched_blocked_reason", "sched_blocked_reason", "pid={pid} iowait={io_wait} caller={caller}"},
+    {"sched_pi_setprio", "sched_pi_setprio", "comm={comm} pid={pid} oldprio={oldprio} newprio={newprio}"},
+    {"sys_enter", "sys_enter", "NR {id} ({args:hexes})"},
+    {"sys_exit", "sys_exit", "NR {id} = {ret}"},
+    {"task_newtask", "task_newtask",
+     "pid={pid} comm={comm} clone_flags={clone_flags:hex} oom_score_adj={oom_score_adj}"},
     {"task_rename", "task_rename", "pid={pid} oldcomm={oldcomm} newcomm={newcomm} oom_score_adj={oom_score_adj}"},
 };
 
 static const struct {
     const char *name;
     void (*append)(struct line *l, const struct arg *a);
-} hows[] = {{"state", append_state}, {"vector", append_vector}, {"cpu", append_cpu}, {"handled", append_handled}};
+} hows[] = {{"state", append_state},     {"vector", append_vector}, {"cpu", append_cpu},
+            {"handled", append_handled}, {"hex", append_hex},       {"hexes", append_hex_list}};
 
 static void append_format(struct line *l, const char *f)
 {
