@@ -151,6 +151,10 @@ static const struct row_case {
      SPANS Q("inner_query_id: 'spans' filters { column_name: 'name' op: GLOB string_rhs: ['[ab]', 'c*'] } filters { "
              "column_name: 'grp' op: EQUAL int64_rhs: [1, 7] } select_columns { column_name: 'id' }"),
      "id;1;3"},
+    {"equal to one of many",
+     SPANS Q("inner_query_id: 'spans' filters { column_name: 'name' op: EQUAL string_rhs: ['b', "
+             "'x', 'a'] } select_columns { column_name: 'id' }"),
+     "id;1;2"},
     {"null",
      SPANS Q("inner_query_id: 'spans' filters { column_name: 'name' op: IS_NULL } select_columns { column_name: "
              "'id' }"),
@@ -257,6 +261,12 @@ static const struct row_case {
          "column_name_or_expression: 'grp' } freeform_condition { left_query_alias: 'core' "
          "right_query_alias: 'input' sql_expression: 'core.id + 6 = input.id' } }"),
      "id,name,w,grp;1,a,8,1;2,b,10,1;3,c,41,2;4,-,-,-"},
+    {"all columns added",
+     SPANS Q("experimental_add_columns { core_query { inner_query_id: 'spans' select_columns { "
+             "column_name: 'id' } } input_query { sql { sql: 'SELECT 3 AS k, 4 AS v' } } "
+             "input_columns { column_name_or_expression: '*' } equality_columns { left_column: 'id' "
+             "right_column: 'k' } } filters { column_name: 'v' op: IS_NOT_NULL }"),
+     "id,k,v;3,3,4"},
     {"filter in",
      SPANS WINDOWS Q("experimental_filter_in { base { inner_query_id: 'spans' } match_values { "
                      "inner_query_id: 'windows' filters { column_name: 'id' op: EQUAL int64_rhs: 9 } } "
@@ -561,6 +571,48 @@ START_TEST(test_depth)
 }
 END_TEST
 
+/* before, piece again and again, behind */
+static const struct limit_case {
+    const char *before, *piece;
+    int times;
+    const char *behind, *text;
+} limit_cases[] = {
+    {"query { id: 'q' " TABLE, "select_columns { column_name: 'a' } ", 2001, "}",
+     "query 'q': select_columns: more than 2000 columns"},
+    {"query { id: 'q' " TABLE "group_by { ", "column_names: 'a' ", 2001, "} }",
+     "query 'q': group_by: more than 2000 columns"},
+    {"query { id: 'q' interval_intersect { base { " TABLE "} interval_intersect { " TABLE "} ",
+     "partition_columns: 'a' ", 5, "} }", "query 'q': interval_intersect.partition_columns: more than 4"},
+    {"query { id: 'q' interval_intersect { base { " TABLE "} ", "interval_intersect { " TABLE "} ", 15, "} }",
+     "query 'q': interval_intersect.interval_intersect: more than 14"},
+    {"query { id: 'q' experimental_union { ", "queries { " TABLE "} ", 501, "} }",
+     "query 'q': experimental_union.queries: more than 500"},
+    {"query { id: 'q' " TABLE "filters { column_name: 'a name that is written again for each value' op: GLOB ",
+     "string_rhs: 'x' ", 400000, "} }", "query 'q': filters[0]: the SQL would be longer than 16777216 bytes"},
+    {"query { id: 'q' " TABLE "filters { column_name: 'a' op: EQUAL ", "int64_rhs: 1 ", 1000001, "} }",
+     "more than 1000000 fields"},
+    {"query { id: 'q' " TABLE "} #", "0123456789abcdef", 1 << 20, "", "are more than the 16777216 of a spec"},
+};
+
+START_TEST(test_limits)
+{
+    const struct limit_case *k = &limit_cases[_i];
+    size_t before = strlen(k->before), piece = strlen(k->piece);
+    char *text = malloc(before + piece * (size_t)k->times + strlen(k->behind) + 1);
+    struct compiled c;
+    ck_assert_ptr_nonnull(text);
+    strcpy(text, k->before);
+    for (int i = 0; i < k->times; i++)
+        memcpy(text + before + piece * (size_t)i, k->piece, piece);
+    strcpy(text + before + piece * (size_t)k->times, k->behind);
+    compile(&c, text);
+    ck_assert_int_eq(c.rc, -MRD_ELIMIT);
+    ck_assert_msg(strstr(c.err.text, k->text) != NULL, "%s\nshould tell %s", c.err.text, k->text);
+    compiled_free(&c);
+    free(text);
+}
+END_TEST
+
 /* Messages without end in each other are refused before protobuf-c recurses into them. */
 START_TEST(test_binary_is_looked_over)
 {
@@ -588,6 +640,14 @@ START_TEST(test_binary_is_looked_over)
     pb_end(&w, metric);
     ck_assert_int_eq(spec_parse(pb_written(&w), SPEC_BINARY, &spec, &err), -MRD_EFORMAT);
     ck_assert_msg(strstr(err.text, "query is given twice") != NULL, "%s", err.text);
+    pb_writer_clear(&w);
+    query = pb_begin(&w, 2); /* what is not known is left alone; two sources are not */
+    pb_put_str(&w, 5000, "from another time");
+    pb_put_bytes(&w, 2, "", 0);
+    pb_put_str(&w, 6, "a");
+    pb_end(&w, query);
+    ck_assert_int_eq(spec_parse(pb_written(&w), SPEC_BINARY, &spec, &err), -MRD_EFORMAT);
+    ck_assert_msg(strstr(err.text, "table and inner_query_id exclude each other") != NULL, "%s", err.text);
     pb_writer_free(&w);
 }
 END_TEST
@@ -714,6 +774,7 @@ Suite *structured_query_suite(void)
     tcase_add_loop_test(texts, test_errors, 0, (int)(sizeof error_cases / sizeof *error_cases));
     tcase_add_test(texts, test_shared_queries_do_not_multiply);
     tcase_add_test(texts, test_depth);
+    tcase_add_loop_test(texts, test_limits, 0, (int)(sizeof limit_cases / sizeof *limit_cases));
     tcase_add_test(texts, test_binary_is_looked_over);
     tcase_add_test(texts, test_formats);
     tcase_add_test(texts, test_several_queries_share_a_result);
