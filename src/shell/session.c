@@ -188,7 +188,8 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
     if (sh->opt.remote)
         return n == 0 ? connect_server(sh, err)
                       : error_set(err, -MRD_EINVALID,
-                                  "--remote: the server has the trace; here are only query [SQL], interactive and summarize [SPEC...]");
+                                  "--remote: the server has the trace; here are only query [SQL], interactive and "
+                                  "summarize [SPEC...]");
     struct tp_config config;
     struct progress progress = {.last_ns = shell_now_ns()};
     int rc = make_config(sh, &config, err);

@@ -1,6 +1,7 @@
 /* Trace summaries by the public API: what specs come to, what is wrong with specs, queries that change. */
 #include "meridian/tp.h"
 
+#include "gate.h"
 #include "metrics/cells.h"
 #include "proto/pb_writer.h"
 
@@ -814,6 +815,66 @@ START_TEST(several_do_not_meet)
 }
 END_TEST
 
+/* ---- memory ---- */
+
+#define SHARED                                                                                                         \
+    "query { id: 's' sql { sql: \"select 'a' as t, 7 as v union all select 'b', 8\" } } "                              \
+    "query { id: 'u' inner_query_id: 's' filters { column_name: 'v' op: GREATER_THAN int64_rhs: 7 } } "                \
+    "metric_template_spec { id_prefix: 'p' value_columns: ['v', 't2'] dimensions: 't' dimension_uniqueness: UNIQUE "   \
+    "query { sql { dependencies { alias: 's' query { inner_query_id: 's' } } sql: 'select t, v, v + 1 as t2 from $s' " \
+    "} } "                                                                                                             \
+    "interned_dimension_specs { key_column_spec { name: 't' type: STRING } data_column_specs { name: 'v' type: INT64 " \
+    "} "                                                                                                               \
+    "query { inner_query_id: 's' } } } "                                                                               \
+    "metric_spec { id: 'b' value: 'v' query { inner_query_id: 's' } }"
+
+/* With every call of the allocator failing once: an error, and nothing is left behind. */
+START_TEST(without_memory_summaries)
+{
+    char *want = summarize(SHARED);
+    ck_assert_msg(want != NULL, "%s", tp_error(tp));
+    for (unsigned k = 1;; k += 1 + k / 100) {
+        struct gate g = {.fail_at = k};
+        alloc_set_gate(gate_open, &g);
+        char *got = summarize(SHARED);
+        alloc_set_gate(NULL, NULL);
+        if (got)
+            ck_assert_str_eq(got, want); /* what failed was not needed */
+        tp_free(got);
+        if (g.calls < k)
+            break;
+    }
+    char *got = summarize(SHARED);
+    ck_assert_str_eq(got, want);
+    tp_free(got);
+    tp_free(want);
+    ck_assert_int_eq(count(OUR_TABLES), 0);
+}
+END_TEST
+
+START_TEST(without_memory_summarizers)
+{
+    static const char spec[] = SHARED, changed[] = Q("s", ONE_TO_THREE) MORE_THAN("u", "s", "1");
+    for (unsigned k = 1;; k += 1 + k / 100) {
+        struct gate g = {.fail_at = k};
+        struct tp_query_table t;
+        alloc_set_gate(gate_open, &g);
+        update(spec);
+        tp_summarizer_query(summarizer, "u", &t);
+        update(changed);
+        int rc = tp_summarizer_query(summarizer, "u", &t);
+        alloc_set_gate(NULL, NULL);
+        if (rc == 0 && t.exists)
+            ck_assert(t.n_rows == 1 || t.n_rows == 2); /* of the spec that was read last */
+        update(changed);
+        ck_assert_int_eq(ask("u").n_rows, 2);
+        if (g.calls < k)
+            break;
+    }
+    update("");
+}
+END_TEST
+
 /* ---- over a recording ---- */
 
 START_TEST(of_a_recording)
@@ -894,6 +955,7 @@ Suite *summary_suite(void)
     tcase_add_test(t, field_numbers);
     tcase_add_test(t, can_be_interrupted);
     tcase_add_test(t, out_of_order);
+    tcase_add_test(t, without_memory_summaries);
     suite_add_tcase(s, t);
     t = tcase_create("summarizers");
     tcase_add_checked_fixture(t, open_summarizer, close_summarizer);
@@ -910,6 +972,7 @@ Suite *summary_suite(void)
     tcase_add_test(t, stays_in_its_view);
     tcase_add_test(t, tables_in_use_go_later);
     tcase_add_test(t, several_do_not_meet);
+    tcase_add_test(t, without_memory_summarizers);
     suite_add_tcase(s, t);
     t = tcase_create("recording");
     tcase_add_checked_fixture(t, open_recording, close_it);
