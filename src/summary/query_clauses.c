@@ -203,7 +203,7 @@ static int put_aggregate(struct query_text *t, const query_aggregate *a)
     if (!f)
         return query_fail(t->g, -MRD_EINVALID, "op", a->has_op ? "%d is no aggregate" : "is missing", (int)a->op);
     put_sql(t, "%s", f->before);
-    if (f->op == AGGREGATE(COUNT) && !a->column_name) {
+    if (f->op == AGGREGATE(COUNT) && !(a->column_name && *a->column_name)) {
         put_sql(t, "*)");
         return 0;
     }

@@ -195,7 +195,8 @@ static const struct row_case {
     /* groups, columns, order */
     {"aggregates",
      SPANS Q(
-         "inner_query_id: 'spans' group_by { column_names: 'grp' aggregates { op: COUNT result_column_name: 'n' } "
+         "inner_query_id: 'spans' group_by { column_names: 'grp' aggregates { op: COUNT column_name: '' "
+         "result_column_name: 'n' } "
          "aggregates { op: COUNT column_name: 'name' result_column_name: 'names' } aggregates { op: SUM column_name: "
          "'dur' result_column_name: 'sum' } aggregates { op: MIN column_name: 'ts' result_column_name: 'min' } "
          "aggregates { op: MAX column_name: 'ts' result_column_name: 'max' } aggregates { op: MEAN column_name: "
