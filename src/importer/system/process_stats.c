@@ -37,8 +37,8 @@ static const struct counter_def counters[] = {
     [20] = MEMORY("smaps.pss.shmem"),
     [21] = {"proc_stat_runtime", "runtime.user_ns", "proc_stat_runtime_key", "user_ns", PLAIN},
     [22] = {"proc_stat_runtime", "runtime.kernel_ns", "proc_stat_runtime_key", "kernel_ns", PLAIN},
-    [23] = MEMORY("dmabuf_rss"),
-    [24] = MEMORY("smaps.swap.pss"),
+    [23] = MEMORY("smaps.swap.pss"),
+    [24] = MEMORY("dmabuf_rss"),
 };
 
 enum { N_COUNTERS = sizeof counters / sizeof *counters, FIELD_PEAK_RESETTABLE = 12 };
