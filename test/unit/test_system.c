@@ -193,6 +193,67 @@ START_TEST(process_statistics_are_counters_and_files)
 }
 END_TEST
 
+/* The names are those of the words that the recorder reads; a description tells the word too. */
+START_TEST(memory_of_processes_is_described)
+{
+    static const struct {
+        uint32_t field;
+        const char *name, *word;
+    } want[] = {{2, "mem.virt", "VmSize"},
+                {3, "mem.rss", "VmRSS"},
+                {4, "mem.rss.anon", "RssAnon"},
+                {5, "mem.rss.file", "RssFile"},
+                {6, "mem.rss.shmem", "RssShmem"},
+                {7, "mem.swap", "VmSwap"},
+                {8, "mem.locked", "VmLck"},
+                {9, "mem.rss.watermark", "VmHWM"},
+                {16, "mem.smaps.rss", ": Rss of"},
+                {17, "mem.smaps.pss", ": Pss of"},
+                {18, "mem.smaps.pss.anon", "Pss_Anon"},
+                {19, "mem.smaps.pss.file", "Pss_File"},
+                {20, "mem.smaps.pss.shmem", "Pss_Shmem"},
+                {23, "mem.smaps.swap.pss", "SwapPss"},
+                {24, "mem.dmabuf_rss", "record_process_dmabuf_rss"}};
+    enum { N = sizeof want / sizeof *want, PROCESSES = 3 };
+    packet_begin(&f, 10);
+    size_t s = pb_begin(w, 9);
+    for (int process = 0; process < PROCESSES; process++) {
+        size_t p = pb_begin(w, 1);
+        pb_put_varint(w, 1, 55 + (uint64_t)process);
+        for (int i = 0; i < N; i++)
+            pb_put_varint(w, want[i].field, want[i].field);
+        pb_put_i64(w, 10, -900);
+        pb_end(w, p);
+    }
+    pb_end(w, s);
+    packet_end(&f);
+    trace_fixture_load(&f);
+    argset first[N];
+    ck_assert_uint_eq(ROWS(track), PROCESSES * (N + 1));
+    for (uint32_t i = 0; i < PROCESSES * (N + 1); i++) {
+        uint32_t at = i % (N + 1);
+        struct arg_list list = {0};
+        argset set = ROW_ARGS(&f.st, track, source_arg_set_id, i);
+        args_values(&f.st.args, set, &list);
+        if (at == N) {
+            ck_assert_str_eq(TEXT(track, name, i), "oom_score_adj");
+            ck_assert(argset_is_none(set));
+            continue;
+        }
+        ck_assert_str_eq(TEXT(track, name, i), want[at].name);
+        ck_assert(last_value(&f, want[at].name) == want[at].field * 1024.0);
+        ck_assert_uint_eq(list.n, 1);
+        ck_assert_str_eq(strpool_cstr(&f.st.strings, list.p[0].key), "description");
+        const char *description = strpool_cstr(&f.st.strings, (strid)list.p[0].word);
+        ck_assert_msg(strstr(description, want[at].word) != NULL, "%s: %s", want[at].name, description);
+        if (i < N)
+            first[at] = set;
+        ck_assert(argset_eq(first[at], set)); /* processes share it */
+        arg_list_free(&list);
+    }
+}
+END_TEST
+
 START_TEST(gpu_counters_tell_of_the_time_before)
 {
     for (int i = 0; i < 3; i++) {
@@ -454,6 +515,7 @@ Suite *system_suite(void)
     tcase_add_test(c, clusters_follow_frequency_and_capacity);
     tcase_add_test(c, system_information_fills_the_machine);
     tcase_add_test(c, process_statistics_are_counters_and_files);
+    tcase_add_test(c, memory_of_processes_is_described);
     tcase_add_test(c, gpu_counters_tell_of_the_time_before);
     tcase_add_test(c, power_has_its_own_times);
     tcase_add_test(c, the_journal_is_a_log);

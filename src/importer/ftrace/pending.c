@@ -1,6 +1,7 @@
 /* Counters of a thread's process. The process may become known only later, so that samples wait for their track until
  * the end (facts: importer section 4). */
 #include "importer/ftrace/ftrace_internal.h"
+#include "importer/track/process_memory.h"
 
 struct pending_sample {
     uint32_t row; /* of counter */
@@ -86,6 +87,7 @@ static uint32_t track_of(struct pending_counters *p, const struct pending_sample
         dims[1] = (struct track_dim){"process_memory_key", DIM_STR, import_str(im, k->key)};
         spec.n_dims = 2;
         spec.name = strpool_printf(&im->st->strings, "mem.%s", k->key);
+        spec.description = process_memory_description(k->key);
         break;
     case PENDING_MM_EVENT:
         dims[1] = (struct track_dim){"mm_event_type", DIM_STR, import_str(im, k->key)};

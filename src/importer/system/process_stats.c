@@ -9,36 +9,21 @@ struct counter_def { /* by field number of ProcessStats.Process */
     const char *dim_key; /* second dimension; NULL: upid alone */
     const char *key;
     enum value_kind kind;
+    const char *description; /* or NULL */
 };
 
-#define MEMORY(key)                                                                                                    \
-    {                                                                                                                  \
-        "process_memory", "mem." key, "process_memory_key", key, KIB                                                   \
-    }
-
 static const struct counter_def counters[] = {
-    [2] = MEMORY("virt"),
-    [3] = MEMORY("rss"),
-    [4] = MEMORY("rss.anon"),
-    [5] = MEMORY("rss.file"),
-    [6] = MEMORY("rss.shmem"),
-    [7] = MEMORY("swap"),
-    [8] = MEMORY("locked"),
-    [9] = MEMORY("rss.watermark"),
     [10] = {"oom_score_adj", "oom_score_adj", NULL, NULL, PLAIN},
     [13] = {"chrome_process_stats", "chrome.private_footprint_kb", "chrome_process_stats_key", "private_footprint_kb",
             KIB},
     [14] = {"chrome_process_stats", "chrome.peak_resident_set_kb", "chrome_process_stats_key", "peak_resident_set_kb",
             KIB},
-    [16] = MEMORY("smaps.rss"),
-    [17] = MEMORY("smaps.pss"),
-    [18] = MEMORY("smaps.pss.anon"),
-    [19] = MEMORY("smaps.pss.file"),
-    [20] = MEMORY("smaps.pss.shmem"),
     [21] = {"proc_stat_runtime", "runtime.user_ns", "proc_stat_runtime_key", "user_ns", PLAIN},
     [22] = {"proc_stat_runtime", "runtime.kernel_ns", "proc_stat_runtime_key", "kernel_ns", PLAIN},
-    [23] = MEMORY("smaps.swap.pss"),
-    [24] = MEMORY("dmabuf_rss"),
+#define MEMORY(field, key, description)                                                                                \
+    [field] = {"process_memory", "mem." key, "process_memory_key", key, KIB, description},
+#include "importer/track/process_memory.def"
+#undef MEMORY
 };
 
 enum { N_COUNTERS = sizeof counters / sizeof *counters, FIELD_PEAK_RESETTABLE = 12 };
@@ -48,7 +33,14 @@ static uint32_t counter_track(struct machine_ctx *m, const struct counter_def *d
     if (!d->dim_key)
         return track_intern_int(m->im->tracks, m->id, d->type, TRACK_COUNTER, "upid", upid, import_str(m->im, d->name));
     struct track_dim dims[] = {{"upid", DIM_INT, upid}, {d->dim_key, DIM_STR, import_str(m->im, d->key)}};
-    return system_counter_track(m, d->type, import_str(m->im, d->name), NULL, dims, 2);
+    struct track_spec spec = {.type = d->type,
+                              .event_type = TRACK_COUNTER,
+                              .name = import_str(m->im, d->name),
+                              .parent = UINT32_MAX,
+                              .description = d->description,
+                              .dims = dims,
+                              .n_dims = 2};
+    return track_intern(m->im->tracks, m->id, &spec);
 }
 
 static void add_fd(struct packet *p, int32_t pid, struct slice bytes)

@@ -84,6 +84,14 @@ static bool grow(struct track_tracker *t)
     return true;
 }
 
+/* Tracks of one description share its set. */
+static argset described(struct importer *im, const char *description)
+{
+    strid key = import_str(im, "description");
+    struct arg arg = {key, key, import_str(im, description), ARG_STRING};
+    return args_intern(&im->st->args, &arg, 1);
+}
+
 uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struct track_spec *spec)
 {
     struct storage *st = t->im->st;
@@ -103,9 +111,12 @@ uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struc
             machine_ucpu(t->im->machines.p[machine], (uint32_t)d->value); /* a cpu that has a track exists */
     }
     argset set = args_intern(&st->args, dims, n);
+    argset source = spec->source_args;
+    if (argset_is_none(source) && spec->description)
+        source = described(t->im, spec->description);
     return track_insert(st, &(struct track_row){.name = spec->name,
                                                 .parent_id = spec->parent == UINT32_MAX ? COL_NULL : spec->parent,
-                                                .source_arg_set_id = spec->source_args,
+                                                .source_arg_set_id = source,
                                                 .machine_id = machine,
                                                 .type = type,
                                                 .dimension_arg_set_id = set,

@@ -23,6 +23,7 @@ struct track_spec {
     strid unit;      /* counter_unit, 0: NULL */
     uint32_t parent; /* track row, UINT32_MAX: none */
     argset source_args;
+    const char *description; /* a literal or NULL; becomes source_args where there are none */
     const struct track_dim *dims;
     uint32_t n_dims;
     bool name_is_key; /* two tracks that differ only by name are two tracks */
