@@ -23,7 +23,8 @@ struct query_unit {
     const char *name;
     const char *sql; /* NULL: the name is that of something else */
     size_t sql_len;
-    uint32_t uses; /* WITH clauses that SQLite unfolds for one use of this one, itself included */
+    bool narrowing; /* is_narrowing(), and read by one query only */
+    uint32_t uses;  /* WITH clauses that SQLite unfolds for one use of this one, itself included */
 };
 
 /* Where the walk is: a query, and the field of it that is looked at. */
@@ -116,9 +117,12 @@ int put_select_column(struct query_text *t, const query_column *c);
 /* The FROM clause of a query: a name, or a SELECT in brackets. */
 int put_source(struct query_text *t, const structured_query *q);
 
-/* Is the query all of a table, or of another query? Then its FROM clause stands for it: no WITH clause, which SQLite
- * would copy the rows of where it is used twice. */
-bool has_name(const structured_query *q);
+/* Does the query only choose rows and columns of a table or of another query? Reading it twice (an intersection does)
+ * costs less than storing its rows: a third for 13,000 slices of sched, measured. */
+bool is_narrowing(const structured_query *q);
+
+/* Is it even all of them? Then its FROM clause stands for it, without a WITH clause. */
+bool is_whole(const structured_query *q);
 
 /* query_sql.c */
 int put_sql_source(struct query_text *t, const structured_query *q);

@@ -40,7 +40,10 @@ static void put_partition(struct query_text *t, const struct partition *p, const
         put_sql(t, "%s%s%s", i ? ", " : "", before, p->columns[i]);
 }
 
-/* ---- intersection ---- */
+/* ---- intersection ----
+ *
+ * Its rows come first in the joins (CROSS JOIN keeps the order), and those that they stand for are found by their id.
+ */
 
 int put_interval_intersect(struct query_text *t, const structured_query *q)
 {
@@ -74,7 +77,7 @@ int put_interval_intersect(struct query_text *t, const structured_query *q)
     put_partition(t, &p, "");
     put_sql(t, ")) AS ii");
     for (size_t i = 0; i < n; i++) {
-        put_sql(t, "\nJOIN ");
+        put_sql(t, "\nCROSS JOIN ");
         put_unit(t, unit[i]);
         put_sql(t, " AS s%zu ON s%zu.id = ii.id_%zu", i, i, i);
     }
@@ -150,7 +153,7 @@ int put_filter_to_intervals(struct query_text *t, const structured_query *q)
     put_unit(t, base);
     put_sql(t, ", merged), (");
     put_partition(t, &p, "");
-    put_sql(t, ")) AS ii\nJOIN ");
+    put_sql(t, ")) AS ii\nCROSS JOIN ");
     put_unit(t, base);
     put_sql(t, " AS b ON b.id = ii.id_0)");
     return rc;

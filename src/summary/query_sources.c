@@ -88,11 +88,15 @@ static const struct source *find_source(const structured_query *q)
     return NULL;
 }
 
-bool has_name(const structured_query *q)
+bool is_narrowing(const structured_query *q)
 {
     const struct source *s = find_source(q);
-    return s && s->named && !q->n_filters && !q->experimental_filter_group && !q->group_by && !q->n_select_columns &&
-           !q->order_by && !q->has_limit && !q->has_offset;
+    return s && s->named && !q->group_by && !q->order_by && !q->has_limit && !q->has_offset;
+}
+
+bool is_whole(const structured_query *q)
+{
+    return is_narrowing(q) && !q->n_filters && !q->experimental_filter_group && !q->n_select_columns;
 }
 
 int put_source(struct query_text *t, const structured_query *q)

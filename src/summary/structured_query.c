@@ -190,15 +190,18 @@ static int write_query(struct generator *g, const structured_query *q,
 }
 
 /* Makes `q` a WITH clause behind those that it reads, or another name for one of them. */
-static int add_unit(struct generator *g, const structured_query *q, uint32_t *unit)
+static int add_unit(struct generator *g, const structured_query *q, bool shared, uint32_t *unit)
 {
     struct query_text t;
-    bool named = has_name(q);
+    bool named = is_whole(q);
     int rc = write_query(g, q, named ? put_source : put_query, &t);
     if (rc == 0) {
         char *text = arena_strndup(&g->out->mem, t.p, t.n);
-        struct query_unit u = {
-            .name = named ? text : unit_name(g, q), .sql = named ? NULL : text, .sql_len = t.n, .uses = t.uses - named};
+        struct query_unit u = {.name = named ? text : unit_name(g, q),
+                               .sql = named ? NULL : text,
+                               .sql_len = t.n,
+                               .narrowing = !shared && is_narrowing(q),
+                               .uses = t.uses - named};
         *unit = (uint32_t)g->units.n;
         if (!text || !u.name || !vec_push(&g->units, u))
             rc = query_fail(g, -MRD_ENOMEM, NULL, "out of memory");
@@ -207,7 +210,8 @@ static int add_unit(struct generator *g, const structured_query *q, uint32_t *un
     return rc;
 }
 
-int nested_query(struct generator *g, const char *field, int index, const structured_query *q, uint32_t *unit)
+static int walk_query(struct generator *g, const char *field, int index, const structured_query *q, bool shared,
+                      uint32_t *unit)
 {
     if (!q)
         return query_fail(g, -MRD_EINVALID, field, "is missing");
@@ -215,9 +219,14 @@ int nested_query(struct generator *g, const char *field, int index, const struct
     if (rc < 0)
         return rc;
     vec_last(&g->path)->id = q->id && *q->id ? q->id : NULL;
-    rc = add_unit(g, q, unit);
+    rc = add_unit(g, q, shared, unit);
     path_leave(g);
     return rc;
+}
+
+int nested_query(struct generator *g, const char *field, int index, const structured_query *q, uint32_t *unit)
+{
+    return walk_query(g, field, index, q, false, unit);
 }
 
 int shared_query(struct generator *g, const char *id, uint32_t *unit, const char **table)
@@ -239,7 +248,7 @@ int shared_query(struct generator *g, const char *id, uint32_t *unit, const char
         *unit = (uint32_t)*known;
         return 0;
     }
-    int rc = nested_query(g, field, -1, e->q, unit);
+    int rc = walk_query(g, field, -1, e->q, true, unit);
     if (rc == 0 && !u64map_set(&g->shared_units, (uint64_t)(uintptr_t)e->q, *unit))
         rc = query_fail(g, -MRD_ENOMEM, field, "out of memory");
     return rc;
@@ -254,7 +263,7 @@ static int assemble(struct generator *g, const struct query_text *root)
     const char *before = "WITH ";
     for (size_t i = 0; i < g->units.n; i++)
         if (g->units.p[i].sql)
-            size += strlen(g->units.p[i].name) + g->units.p[i].sql_len + sizeof "WITH  AS (\n\n)\n";
+            size += strlen(g->units.p[i].name) + g->units.p[i].sql_len + sizeof "WITH  AS NOT MATERIALIZED (\n\n)\n";
     char *sql = arena_alloc_bytes(&g->out->mem, size);
     if (!sql)
         return query_fail(g, -MRD_ENOMEM, NULL, "out of memory");
@@ -262,7 +271,8 @@ static int assemble(struct generator *g, const struct query_text *root)
         const struct query_unit *u = &g->units.p[i];
         if (!u->sql)
             continue;
-        n += (size_t)snprintf(sql + n, size - n, "%s%s AS (\n%s\n)", before, u->name, u->sql);
+        n += (size_t)snprintf(sql + n, size - n, "%s%s AS %s(\n%s\n)", before, u->name,
+                              u->narrowing ? "NOT MATERIALIZED " : "", u->sql);
         before = ",\n";
     }
     if (n)
