@@ -214,7 +214,7 @@ static void append(char **text, const char *format, const char *more)
 static void ask(struct library_file *f, char *modules)
 {
     struct library_question q = {.line = f->line};
-    append(&q.sql, "%s", "");
+    append(&q.sql, "%s", f->preamble ? f->preamble : "");
     append(&q.rows, "%s", "");
     for (char *save, *m = strtok_r(modules, " ", &save); m; m = strtok_r(NULL, " ", &save))
         append(&q.sql, "INCLUDE PERFETTO MODULE %s;", m);
@@ -229,6 +229,8 @@ static void read_line(struct library_file *f, char *p)
         return;
     if (*p == '?')
         ask(f, p + 1);
+    else if (*p == '!')
+        append(&f->preamble, "%s\n", skip(p + 1));
     else if (q && *p == '=')
         append(&q->rows, *q->rows ? ";%s" : "%s", skip(p + 1));
     else if (q)
@@ -273,6 +275,7 @@ void library_file_close(struct library_file *f)
         free(f->questions.p[i].rows);
     }
     vec_free(&f->questions);
+    free(f->preamble);
     free(f->text);
     storage_free(&f->st);
 }

@@ -7,6 +7,7 @@
  *     ? slices.with_context linux.threads             modules to include; the SQL follows
  *     SELECT name, dur FROM thread_slice
  *     = x,2000                                        its rows, NULL as "-"; none: no row
+ *     ! CREATE OR REPLACE PERFETTO TABLE …            SQL that the questions below begin with, before they include
  *
  * Columns that are not given are NULL, or 0 or '' where they may not be; a slice's depth and parent come from the
  * slices that are open on its track. Numbers may end in us, ms or s (of ns). Texts with blanks stand in quotes. */
@@ -25,7 +26,8 @@ struct library_file {
     struct storage st;
     VEC(struct library_question)
     questions;
-    char *text; /* of the file */
+    char *text;     /* of the file */
+    char *preamble; /* SQL; owned */
     struct {
         char name[40];
         uint32_t row;

@@ -3,6 +3,7 @@
 INCLUDE PERFETTO MODULE android.gpu.frequency;
 INCLUDE PERFETTO MODULE android.gpu.mali_power_state;
 INCLUDE PERFETTO MODULE counters.intervals;
+INCLUDE PERFETTO MODULE intervals.intersect;
 
 -- Power state of PowerVR GPUs.
 CREATE PERFETTO TABLE _pvr_gpu_power_state(
@@ -22,3 +23,16 @@ CREATE PERFETTO VIEW _gpu_power_state AS
 SELECT ts, dur, power_state FROM android_mali_gpu_power_state
 UNION ALL
 SELECT ts, dur, power_state FROM _pvr_gpu_power_state;
+
+-- Both together: (ts, dur, freq, power_state).
+CREATE PERFETTO TABLE _gpu_freq_idle AS
+WITH
+  freqs AS (
+    SELECT row_number() OVER () AS id, f.ts, f.dur, f.gpu_freq AS freq FROM android_gpu_frequency AS f WHERE f.gpu_id = 0 AND f.dur > 0
+  ),
+  states AS (SELECT row_number() OVER () AS id, ts, dur, power_state FROM _gpu_power_state WHERE dur > 0)
+SELECT ii.ts, ii.dur, f.freq, s.power_state
+FROM _interval_intersect!((freqs, states), ()) AS ii
+JOIN freqs AS f ON f.id = ii.id_0
+JOIN states AS s ON s.id = ii.id_1
+ORDER BY ii.ts;
