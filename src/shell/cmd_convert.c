@@ -8,11 +8,10 @@ static const struct {
     const char *name;
     int (*convert)(struct shell *sh, struct out_file *out, struct error *err);
 } formats[] = {
-    {"json", convert_json},
-    {"systrace", convert_systrace},
-    {"ctrace", convert_ctrace},
+    {"json", convert_json},       {"systrace", convert_systrace}, {"ctrace", convert_ctrace},
+    {"profile", convert_profile}, {"firefox", convert_firefox},
 };
-#define FORMATS "json, systrace, ctrace"
+#define FORMATS "json, systrace, ctrace, profile, firefox"
 
 int convert_rows(struct shell *sh, const char *sql, int (*each)(void *ctx, struct tp_result *r), void *ctx,
                  struct error *err)
@@ -55,6 +54,10 @@ int cmd_convert(struct shell *sh, struct error *err)
     int rc = session_load(sh, &in, 1, err);
     if (rc < 0)
         return rc;
+    if (formats[i].convert == convert_profile)
+        return args->n > 2 ? error_set(err, -MRD_EINVALID, "convert: profile writes many files: use --output-dir %s",
+                                       args->p[2])
+                           : convert_profile(sh, NULL, err);
     struct out_file *out = out_file_open(args->n > 2 ? args->p[2] : NULL, sh->tp, err);
     if (!out)
         return err->code;

@@ -1,6 +1,7 @@
 """tp_shell convert: what other tools read back from what it writes."""
 import collections
 import csv
+import gzip
 import io
 import json
 import os
@@ -18,6 +19,48 @@ MACHINES = harness.DATA / "mm-two-machines.pftrace.gz"
 EVENTS = harness.DATA / "track-events.pftrace"
 SDK = harness.DATA / "sdk.pftrace"
 LINE = re.compile(r"^ *(.*)-(\d+) +\( *([\d-]+)\) \[(\d{3})\] ([d.][N.][hHs.]\.) (\d+)\.(\d{6}): (\w+):(?: (.*))?$")
+
+
+def varint(v):
+    out = bytearray()
+    while v > 127:
+        out.append(v & 127 | 128)
+        v >>= 7
+    return bytes(out) + bytes([v])
+
+
+def pb(*fields):
+    """A message of (number, value) pairs."""
+    out = b""
+    for number, v in fields:
+        v = v.encode() if isinstance(v, str) else v
+        out += varint(number << 3) + varint(v) if isinstance(v, int) else varint(number << 3 | 2) + varint(len(v)) + v
+    return out
+
+
+def fields(message):
+    """The (number, value) pairs of a message."""
+    at = 0
+
+    def number():
+        nonlocal at
+        v = shift = 0
+        while True:
+            b = message[at]
+            at += 1
+            v |= (b & 127) << shift
+            shift += 7
+            if b < 128:
+                return v
+
+    while at < len(message):
+        tag = number()
+        if tag & 7 == 2:
+            n = number()
+            yield tag >> 3, message[at:at + n]
+            at += n
+        else:
+            yield tag >> 3, number()
 
 
 class Case(harness.Case):
@@ -152,6 +195,119 @@ class Systrace(Case):
         self.assertEqual((len(head), body), (11, []))
         self.fails("convert", "systrace", SCHED, self.dir / "x", "-t", "middle", text="neither start nor end")
         self.assertEqual(self.convert("systrace", SCHED, "-t", "end"), self.convert("systrace", SCHED))
+
+
+class Pprof:
+    """A profile as pprof reads it (profile.proto): samples are {stack of names, the outermost first: values}."""
+
+    def __init__(self, path):
+        message = gzip.decompress(path.read_bytes())
+        by = collections.defaultdict(list)
+        for n, v in fields(message):
+            by[n].append(v)
+        self.strings = [s.decode() for s in by[6]]
+        self.types = [tuple(self.strings[dict(fields(t))[k]] for k in (1, 2)) for t in by[1]]
+        functions = {dict(fields(f))[1]: self.strings[dict(fields(f))[2]] for f in by[5]}
+        self.files = [self.strings[dict(fields(m))[5]] for m in by[3]]
+        locations = {}
+        for location in by[4]:
+            parts = list(fields(location))
+            locations[dict(parts)[1]] = [functions[dict(fields(line))[1]] for n, line in parts if n == 4]
+        self.samples = {}
+        for sample in by[2]:
+            ids, values = [], []
+            for n, v in fields(sample):
+                (ids if n == 1 else values).extend(self.numbers(v))
+            stack = tuple(name for i in reversed(ids) for name in reversed(locations[i]))
+            self.samples[stack] = [v - (1 << 64) if v >> 63 else v for v in values]
+
+    @staticmethod
+    def numbers(v):
+        return [v] if isinstance(v, int) else [n for _, n in fields(b"".join(b"\0" + v[a:b] for a, b in Pprof.cuts(v)))]
+
+    @staticmethod
+    def cuts(v):
+        start = 0
+        for i, b in enumerate(v):
+            if b < 128:
+                yield start, i + 1
+                start = i + 1
+
+
+def names(field, *texts):
+    return [(field, pb((1, i + 1), (2, t))) for i, t in enumerate(texts)]
+
+
+class Profile(Case):
+    """Process 7 has two threads that were sampled five times, process 9 two dumps of a heap."""
+
+    def setUp(self):
+        functions = ("main", "work", "idle")
+        frames = [(1, i + 1) for i in range(3)]
+        inside = names(5, *functions) + [(17, pb((1, 1), (2, "app"))), (19, pb((1, 1), (4, 4096), (5, 8192), (7, 1)))]
+        inside += [(6, pb((1, i), (2, i), (3, 1), (4, 16 * i))) for _, i in frames]
+        inside += [(7, pb((1, 1), (2, 1), (2, 2))), (7, pb((1, 2), (2, 1), (2, 3)))]
+        head = ((10, 1), (13, 2))
+        packets = [pb((6, pb(*((1, pb((1, clock), (2, 40))) for clock in (1, 3, 4, 6))))), pb((8, 50), (2, pb((1, pb((1, 7), (2, 1), (3, "seven"))), (1, pb((1, 9), (2, 1), (3, "nine"))),
+                                      (2, pb((1, 7), (2, "seven"), (3, 7))), (2, pb((1, 8), (2, "helper"), (3, 7)))))),
+                   pb((8, 100), (10, 1), (13, 1), (12, pb(*inside)))]
+        for i, (tid, stack) in enumerate(((7, 1), (7, 1), (7, 2), (8, 2), (8, 2))):
+            packets.append(pb((8, 200 + i), *head, (66, pb((1, 0), (2, 7), (3, tid), (4, stack)))))
+        for i, dump in enumerate((((1, 100, 0, 2, 0),), ((1, 100, 40, 2, 1), (2, 8, 0, 1, 0)))):
+            ts = 1000 * (i + 1)
+            samples = [(2, pb((1, c), (2, a), (3, f), (4, ts), (5, n), (6, g))) for c, a, f, n, g in dump]
+            packets.append(pb((8, ts), *head, (37, pb((7, i), (5, pb((1, 9), (9, ts), (11, "my heap/"), *samples))))))
+        self.trace = self.dir / "profiled.pftrace"
+        self.trace.write_bytes(pb(*((1, p) for p in packets)))
+        self.out = self.dir / self.id().rsplit(".", 1)[1]
+
+    def profiles(self, *flags):
+        printed = self.convert("profile", self.trace, "--output-dir", self.out, *flags).decode().split("\n")[:-1]
+        self.assertEqual(sorted(printed), sorted(str(p) for p in self.out.iterdir()))
+        return [(os.path.basename(p), Pprof(self.out / os.path.basename(p))) for p in printed]
+
+    def test_samples(self):
+        ((name, p),) = self.profiles("--perf")
+        self.assertEqual(name, "perf.1.pid.7.pb.gz")
+        self.assertEqual(p.types, [("samples", "count")])
+        self.assertEqual(p.samples, {("seven", "main", "work"): [2], ("seven", "main", "idle"): [1],
+                                     ("helper", "main", "idle"): [2]})
+        self.assertEqual(p.files, ["/app"])
+
+    def test_heaps(self):
+        got = self.profiles("--alloc")
+        self.assertEqual([n for n, _ in got], ["heap.1.pid.9.my_heap_.pb.gz", "heap.2.pid.9.my_heap_.pb.gz"])
+        self.assertEqual(got[0][1].types, [("Total malloc count", "count"), ("Total malloc size", "bytes"),
+                                           ("Unreleased malloc count", "count"), ("Unreleased malloc size", "bytes")])
+        self.assertEqual(got[0][1].samples, {("main", "work"): [2, 100, 2, 100]})
+        self.assertEqual(got[1][1].samples, {("main", "work"): [2, 100, 1, 60], ("main", "idle"): [1, 8, 1, 8]})
+
+    def test_choices(self):
+        self.assertEqual([n for n, _ in self.profiles()][0], "perf.1.pid.7.pb.gz")
+        only = self.run_shell("convert", "profile", self.trace, "--timestamps", "5,2000", "--alloc", "--pid", "9",
+                              env={"TMPDIR": str(self.dir)}).stdout.decode()
+        self.assertRegex(only, rf"^{self.dir}/profile-\w+/heap\.1\.pid\.9\.my_heap_\.pb\.gz\n$")
+        for flags in (["--pid", "8"], ["--alloc", "--timestamps", "200"], ["--java-heap"]):
+            self.fails("convert", "profile", self.trace, *flags, text="no call stacks or heaps of what was asked for")
+        self.fails("convert", "profile", self.empty, text="no call stacks or heaps")
+        self.fails("convert", "profile", self.trace, "out", text="use --output-dir out")
+        self.fails("convert", "profile", self.trace, "--output-dir", self.trace, text="Not a directory")
+
+    def test_firefox(self):
+        doc = json.loads(self.convert("firefox", self.trace))
+        threads = {t["name"]: t for t in doc["threads"]}
+        self.assertEqual(sorted(threads), ["helper", "seven"])
+        t = threads["seven"]
+        stacks = collections.Counter()
+        for stack in t["samples"]["stack"]:
+            path = []
+            while stack is not None:
+                func = t["frameTable"]["func"][t["stackTable"]["frame"][stack]]
+                path.insert(0, t["stringArray"][t["funcTable"]["name"][func]])
+                stack = t["stackTable"]["prefix"][stack]
+            stacks[" ".join(path)] += 1
+        self.assertEqual({" ".join(re.findall(r"main|work|idle", k)): v for k, v in stacks.items()},
+                         {"main work": 2, "main idle": 1})
 
 
 class Files(Case):
