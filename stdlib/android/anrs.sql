@@ -74,17 +74,29 @@ SELECT regexp_extract($subject, 'cmp=([^ }]+)');
 
 -- One row for each application that did not respond.
 CREATE PERFETTO TABLE android_anrs(
+  -- Name of the process.
   process_name STRING,
+  -- The kernel's number of the process.
   pid LONG,
+  -- Row of process.
   upid JOINID(process.id),
+  -- Number that the system gave the error.
   error_id STRING,
+  -- When the system declared it.
   ts TIMESTAMP,
+  -- What the system says about it.
   subject STRING,
+  -- Action of the intent that was handled; NULL: not about one.
   intent STRING,
+  -- The component that did not answer; NULL: not told.
   component STRING,
+  -- How much later than due the timer fired.
   timer_delay LONG,
+  -- Kind of ANR, by the subject.
   anr_type STRING,
+  -- Milliseconds waited, as the subject tells; NULL: not told.
   anr_dur_ms LONG,
+  -- Milliseconds that the system waits for this kind.
   default_anr_dur_ms LONG
 ) AS
 WITH

@@ -21,20 +21,35 @@ JOIN thread_slice AS s ON s.name GLOB k.pattern;
 
 -- The starts. A process that does nothing of its own behind its start serves as a provider.
 CREATE PERFETTO TABLE android_app_process_starts(
+  -- The slice bindApplication: row of slice.
   start_id LONG,
+  -- The slice that it was started for, or bindApplication: row of slice.
   id LONG,
+  -- Track of that slice.
   track_id JOINID(track.id),
+  -- Name of the process.
   process_name STRING,
+  -- The kernel's number of the process.
   pid LONG,
+  -- Row of process.
   upid JOINID(process.id),
+  -- Name of the activity, action of the broadcast or component of the service; NULL: none was seen.
   intent STRING,
+  -- What for: activity, broadcast or service; provider where the process did nothing of its own.
   reason STRING,
+  -- Start of the slice in which the system starts the process.
   proc_start_ts TIMESTAMP,
+  -- Length of that slice.
   proc_start_dur DURATION,
+  -- Start of bindApplication.
   bind_app_ts TIMESTAMP,
+  -- Length of bindApplication.
   bind_app_dur DURATION,
+  -- Start of what it was started for.
   intent_ts TIMESTAMP,
+  -- Length of what it was started for.
   intent_dur DURATION,
+  -- From the first of the three to the end of the last.
   total_dur LONG
 ) AS
 WITH

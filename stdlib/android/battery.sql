@@ -2,13 +2,21 @@
 
 -- What was measured at each moment.
 CREATE PERFETTO VIEW android_battery_charge(
+  -- When it was read.
   ts TIMESTAMP,
+  -- Average current in microamperes.
   current_avg_ua DOUBLE,
+  -- Charge in percent.
   capacity_percent DOUBLE,
+  -- Charge in microampere hours.
   charge_uah DOUBLE,
+  -- Current in microamperes; what the sign means is the device's choice.
   current_ua DOUBLE,
+  -- Voltage in microvolts.
   voltage_uv DOUBLE,
+  -- Energy left in microwatt hours.
   energy_counter_uwh DOUBLE,
+  -- Power in milliwatts.
   power_mw DOUBLE
 ) AS
 SELECT

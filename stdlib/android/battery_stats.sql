@@ -34,7 +34,9 @@ JOIN json_each(s.words) AS j;
 
 -- The word for a value.
 CREATE PERFETTO FUNCTION android_battery_stats_counter_to_string(
+  -- Name of the track.
   track STRING,
+  -- Value.
   value DOUBLE
 )
 RETURNS STRING AS
@@ -47,11 +49,17 @@ SELECT
 
 -- The spans of the counters.
 CREATE PERFETTO VIEW android_battery_stats_state(
+  -- Start.
   ts TIMESTAMP,
+  -- Length; -1 when the trace ends before.
   dur DURATION,
+  -- Length up to the end of the trace at most, never -1.
   safe_dur DURATION,
+  -- The state that is told.
   track_name STRING,
+  -- The state as a number.
   value LONG,
+  -- The state in words.
   value_name STRING
 ) AS
 WITH
@@ -73,11 +81,17 @@ FROM samples;
 -- The spans of the events: '+top=10215:"launcher"' to '-top=10215:"launcher"'. One of them alone reaches to the bounds
 -- of the trace.
 CREATE PERFETTO VIEW android_battery_stats_event_slices(
+  -- Start.
   ts TIMESTAMP,
+  -- Length; -1 when it did not end.
   dur DURATION,
+  -- Length up to the end of the trace at most, never -1.
   safe_dur DURATION,
+  -- What the events are about.
   track_name STRING,
+  -- Who or what it was, often a package.
   str_value STRING,
+  -- Number of the event, often a uid.
   int_value LONG
 ) AS
 WITH

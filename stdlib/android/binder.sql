@@ -8,9 +8,13 @@ INCLUDE PERFETTO MODULE slices.with_context;
 
 -- How many slices of each name every process has.
 CREATE PERFETTO VIEW android_binder_metrics_by_process(
+  -- Name of the process.
   process_name STRING,
+  -- The kernel's number of the process.
   pid LONG,
+  -- Name of the slice.
   slice_name STRING,
+  -- How many slices.
   event_count LONG
 ) AS
 SELECT process_name, pid, name AS slice_name, count() AS event_count
@@ -77,38 +81,71 @@ SELECT score FROM _oom_adjuster_intervals WHERE upid = $upid AND $ts >= ts AND $
 
 -- Every call with both ends.
 CREATE PERFETTO TABLE android_binder_txns(
+  -- Name that the generated code gave the call; NULL: none was recorded.
   aidl_name STRING,
+  -- Interface of the call.
   interface STRING,
+  -- Method of the call.
   method_name STRING,
+  -- Start of the slice with that name.
   aidl_ts TIMESTAMP,
+  -- Length of the slice with that name.
   aidl_dur DURATION,
+  -- The client's slice of the call: row of slice.
   binder_txn_id JOINID(slice.id),
+  -- Name of the client's process.
   client_process STRING,
+  -- Name of the client's thread.
   client_thread STRING,
+  -- The client: row of process.
   client_upid JOINID(process.id),
+  -- The client's thread: row of thread.
   client_utid JOINID(thread.id),
+  -- The kernel's number of the client's thread.
   client_tid LONG,
+  -- The kernel's number of the client's process.
   client_pid LONG,
+  -- Is the client's thread the first of its process?
   is_main_thread BOOL,
+  -- Start of the client's slice.
   client_ts TIMESTAMP,
+  -- Length of the client's slice.
   client_dur DURATION,
+  -- The server's slice that answers: row of slice.
   binder_reply_id JOINID(slice.id),
+  -- Name of the server's process.
   server_process STRING,
+  -- Name of the server's thread.
   server_thread STRING,
+  -- The server: row of process.
   server_upid JOINID(process.id),
+  -- The server's thread: row of thread.
   server_utid JOINID(thread.id),
+  -- The kernel's number of the server's thread.
   server_tid LONG,
+  -- The kernel's number of the server's process.
   server_pid LONG,
+  -- Start of the server's slice.
   server_ts TIMESTAMP,
+  -- Length of the server's slice.
   server_dur DURATION,
+  -- Readiness of the client to be ended, when it called.
   client_oom_score LONG,
+  -- Readiness of the server to be ended, when it answered.
   server_oom_score LONG,
+  -- Does the client wait for the answer?
   is_sync BOOL,
+  -- Length of the client's slice, without the time asleep.
   client_monotonic_dur DURATION,
+  -- Length of the server's slice, without the time asleep.
   server_monotonic_dur DURATION,
+  -- Version of the client's package.
   client_package_version_code LONG,
+  -- Version of the server's package.
   server_package_version_code LONG,
+  -- Can the client's package be debugged?
   is_client_package_debuggable BOOL,
+  -- Can the server's package be debugged?
   is_server_package_debuggable BOOL
 ) AS
 WITH
@@ -190,15 +227,25 @@ WHERE i.dur > 0;
 
 -- How long the threads of each call were in each state.
 CREATE PERFETTO VIEW android_sync_binder_thread_state_by_txn(
+  -- The client's slice of the call: row of slice.
   binder_txn_id LONG,
+  -- Start of the client's slice.
   client_ts TIMESTAMP,
+  -- The kernel's number of the client's thread.
   client_tid LONG,
+  -- The server's slice that answers: row of slice.
   binder_reply_id LONG,
+  -- Start of the server's slice.
   server_ts TIMESTAMP,
+  -- The kernel's number of the server's thread.
   server_tid LONG,
+  -- Whose thread: binder_txn is the client's, binder_reply the server's.
   thread_state_type STRING,
+  -- State of the thread.
   thread_state STRING,
+  -- Time in that state.
   thread_state_dur DURATION,
+  -- How many spans in that state.
   thread_state_count LONG
 ) AS
 SELECT
@@ -218,15 +265,25 @@ GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.state;
 
 -- How long they waited in which function of the kernel.
 CREATE PERFETTO VIEW android_sync_binder_blocked_functions_by_txn(
+  -- The client's slice of the call: row of slice.
   binder_txn_id LONG,
+  -- Start of the client's slice.
   client_ts TIMESTAMP,
+  -- The kernel's number of the client's thread.
   client_tid LONG,
+  -- The server's slice that answers: row of slice.
   binder_reply_id LONG,
+  -- Start of the server's slice.
   server_ts TIMESTAMP,
+  -- The kernel's number of the server's thread.
   server_tid LONG,
+  -- Whose thread: binder_txn is the client's, binder_reply the server's.
   thread_state_type STRING,
+  -- Kernel function that the thread waited in.
   blocked_function STRING,
+  -- Time waited in it.
   blocked_function_dur DURATION,
+  -- How often it waited in it.
   blocked_function_count LONG
 ) AS
 SELECT
@@ -248,9 +305,11 @@ GROUP BY b.binder_txn_id, b.binder_reply_id, s.thread_state_type, s.blocked_func
 -- The calls that a process made, as a profile of the time that servers took: thread, server, interface, method. All
 -- processes for NULL.
 CREATE PERFETTO FUNCTION android_binder_outgoing_graph(
+  -- The process: row of process.
   upid JOINID(process.id)
 )
 RETURNS TABLE(
+  -- The graph as a profile in the format of pprof.
   pprof BYTES
 ) AS
 SELECT experimental_profile(cat_stacks(client_thread, server_process, interface, method_name), 'duration', 'ns', server_dur)
@@ -260,9 +319,11 @@ WHERE $upid IS NULL OR client_upid = $upid;
 
 -- The calls that a process served: client, interface, method.
 CREATE PERFETTO FUNCTION android_binder_incoming_graph(
+  -- The process: row of process.
   upid JOINID(process.id)
 )
 RETURNS TABLE(
+  -- The graph as a profile in the format of pprof.
   pprof BYTES
 ) AS
 SELECT experimental_profile(cat_stacks(client_process, interface, method_name), 'duration', 'ns', server_dur) AS pprof
@@ -271,12 +332,17 @@ WHERE $upid IS NULL OR server_upid = $upid;
 
 -- All calls between processes whose scores lie in the given bounds: client, server.
 CREATE PERFETTO FUNCTION android_binder_graph(
+  -- Leave out clients with a lower score.
   min_client_oom_score LONG,
+  -- Leave out clients with a higher score.
   max_client_oom_score LONG,
+  -- Leave out servers with a lower score.
   min_server_oom_score LONG,
+  -- Leave out servers with a higher score.
   max_server_oom_score LONG
 )
 RETURNS TABLE(
+  -- The graph as a profile in the format of pprof.
   pprof BYTES
 ) AS
 SELECT experimental_profile(cat_stacks(client_process, server_process), 'duration', 'ns', server_dur) AS pprof

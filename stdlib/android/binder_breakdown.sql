@@ -74,10 +74,15 @@ WHERE s.id NOT IN (SELECT id FROM explained);
 
 -- On the server's side.
 CREATE PERFETTO TABLE android_binder_server_breakdown(
+  -- The client's slice of the call: row of slice.
   binder_txn_id JOINID(slice.id),
+  -- The server's slice that answers: row of slice.
   binder_reply_id JOINID(slice.id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- What the server's time went to.
   reason STRING
 ) AS
 SELECT binder_txn_id, binder_reply_id, ts, dur, reason
@@ -87,10 +92,15 @@ ORDER BY binder_txn_id, ts;
 
 -- On the client's side.
 CREATE PERFETTO TABLE android_binder_client_breakdown(
+  -- The client's slice of the call: row of slice.
   binder_txn_id JOINID(slice.id),
+  -- The server's slice that answers: row of slice.
   binder_reply_id JOINID(slice.id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- What the client's time went to.
   reason STRING
 ) AS
 SELECT binder_txn_id, binder_reply_id, ts, dur, reason
@@ -114,13 +124,21 @@ USING SPAN_LEFT_JOIN(
 
 -- Both: while the server works on the call, its reason counts.
 CREATE PERFETTO TABLE android_binder_client_server_breakdown(
+  -- The client's slice of the call: row of slice.
   binder_txn_id JOINID(slice.id),
+  -- The server's slice that answers: row of slice.
   binder_reply_id JOINID(slice.id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- What the server's time went to.
   server_reason STRING,
+  -- What the client's time went to.
   client_reason STRING,
+  -- The server's reason, or the client's where the server has none.
   reason STRING,
+  -- Whose reason it is: the client's or the server's.
   reason_type STRING
 ) AS
 SELECT

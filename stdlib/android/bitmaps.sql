@@ -19,35 +19,55 @@ RETURNS TableOrSubquery AS
 
 -- Bytes of all of them.
 CREATE PERFETTO TABLE android_bitmap_memory(
+  -- Row of counter.
   id ID(counter.id),
+  -- Row of process.
   upid JOINID(process.upid),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of track.
   track_id JOINID(counter.track_id),
+  -- Bytes of bitmaps.
   value LONG
 ) AS
 SELECT * FROM _android_bitmap_counter!('Bitmap Memory');
 
 -- How many there are.
 CREATE PERFETTO TABLE android_bitmap_count(
+  -- Row of counter.
   id ID(counter.id),
+  -- Row of process.
   upid JOINID(process.upid),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of track.
   track_id JOINID(counter.track_id),
+  -- How many bitmaps.
   value LONG
 ) AS
 SELECT * FROM _android_bitmap_counter!('Bitmap Count');
 
 -- Both, for the spans in which neither changes.
 CREATE PERFETTO TABLE android_bitmap_counters_per_process(
+  -- Row of process.
   upid JOINID(process.upid),
+  -- Name of the process.
   process_name STRING,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Bytes of bitmaps.
   bitmap_memory LONG,
+  -- How many bitmaps.
   bitmap_count LONG,
+  -- Sample of the bytes: row of counter.
   bitmap_memory_id JOINID(counter.id),
+  -- Sample of the count: row of counter.
   bitmap_count_id JOINID(counter.id)
 ) AS
 SELECT

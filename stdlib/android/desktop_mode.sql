@@ -4,11 +4,17 @@ INCLUDE PERFETTO MODULE android.statsd;
 
 -- The windows; what began before the trace or goes on behind it is cut at its bounds.
 CREATE PERFETTO TABLE android_desktop_mode_windows(
+  -- When the window was opened; NULL: before the trace.
   raw_add_ts TIMESTAMP,
+  -- When it was closed; NULL: it stayed.
   raw_remove_ts TIMESTAMP,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Number of the window.
   instance_id LONG,
+  -- The user id of its application.
   uid LONG
 ) AS
 WITH

@@ -2,6 +2,7 @@
 
 -- The codename in a build fingerprint (brand/product/device:version…).
 CREATE PERFETTO FUNCTION android_device_name_from_fingerprint(
+  -- Fingerprint of the build.
   fingerprint STRING
 )
 RETURNS STRING AS
@@ -9,7 +10,9 @@ SELECT str_split(str_split($fingerprint, '/', 2), ':', 0);
 
 -- The codename of each machine.
 CREATE PERFETTO TABLE android_device_name(
+  -- Name of the device.
   name STRING,
+  -- Row of machine.
   machine_id JOINID(machine.id)
 ) AS
 SELECT coalesce(

@@ -4,9 +4,13 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- Their spans.
 CREATE PERFETTO VIEW android_dvfs_counters(
+  -- Name of the counter.
   name STRING,
+  -- Start.
   ts TIMESTAMP,
+  -- Value of the counter.
   value DOUBLE,
+  -- Length.
   dur DURATION
 ) AS
 SELECT t.name, i.ts, i.value, i.dur
@@ -20,10 +24,15 @@ JOIN counter_track AS t ON t.id = i.track_id;
 
 -- Bounds and average of each.
 CREATE PERFETTO TABLE android_dvfs_counter_stats(
+  -- Name of the counter.
   name STRING,
+  -- Highest value.
   max DOUBLE,
+  -- Lowest value.
   min DOUBLE,
+  -- From the start of its first span to that of its last.
   dur DURATION,
+  -- Average, weighted by time.
   wgt_avg DOUBLE
 ) AS
 SELECT
@@ -38,9 +47,13 @@ GROUP BY name;
 
 -- How long each stood at each value.
 CREATE PERFETTO VIEW android_dvfs_counter_residency(
+  -- Name of the counter.
   name STRING,
+  -- The frequency.
   value DOUBLE,
+  -- Time at it.
   dur DURATION,
+  -- Its percentage of all time.
   pct DOUBLE
 ) AS
 SELECT name, value, dur, dur * 100.0 / sum(dur) OVER (PARTITION BY name) AS pct

@@ -2,15 +2,25 @@
 
 -- Residency between samples.
 CREATE PERFETTO TABLE android_entity_state_residency(
+  -- Row of counter.
   id ID(counter.id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- The part of the hardware.
   entity_name STRING,
+  -- Its state.
   state_name STRING,
+  -- Name of the track.
   raw_name STRING,
+  -- Time in the state since boot, at the start.
   state_time_since_boot DURATION,
+  -- Time in the state since boot, at the end.
   state_time_since_boot_at_end DURATION,
+  -- Part of the time that it was in the state: 0 to 1.
   state_time_ratio DOUBLE,
+  -- Row of track.
   track_id JOINID(track.id)
 ) AS
 SELECT

@@ -61,11 +61,17 @@ SELECT name FROM names WHERE number = $reason;
 
 -- From each stop to what came next.
 CREATE PERFETTO TABLE android_freezer_events(
+  -- Row of process.
   upid JOINID(process.id),
+  -- The kernel's number of the process.
   pid LONG,
+  -- When the process was frozen.
   ts TIMESTAMP,
+  -- How long it stayed so.
   dur DURATION,
+  -- Why it was thawed, as a number.
   unfreeze_reason_int LONG,
+  -- Why it was thawed, in words.
   unfreeze_reason_str STRING
 ) AS
 WITH

@@ -40,24 +40,43 @@ JOIN process_counter_track AS t ON t.id = i.track_id;
 
 -- The collections.
 CREATE PERFETTO TABLE android_garbage_collection_events(
+  -- The kernel's number of the thread.
   tid LONG,
+  -- The kernel's number of the process.
   pid LONG,
+  -- Row of thread.
   utid JOINID(thread.id),
+  -- Row of process.
   upid JOINID(process.id),
+  -- Name of the thread.
   thread_name STRING,
+  -- Name of the process.
   process_name STRING,
+  -- What set it off, or how much it covers: native_alloc, alloc, explicit, collector_transition, young, full.
   gc_type STRING,
+  -- Was the heap compacted?
   is_mark_compact LONG,
+  -- Difference of the two sizes, in MB.
   reclaimed_mb DOUBLE,
+  -- Least size of the heap while it ran or right behind it, in MB.
   min_heap_mb DOUBLE,
+  -- Greatest size of the heap while it ran or right behind it, in MB.
   max_heap_mb DOUBLE,
+  -- The collection: row of slice.
   gc_id LONG,
+  -- Start of the collection.
   gc_ts TIMESTAMP,
+  -- Length of the collection, with the compaction behind it.
   gc_dur DURATION,
+  -- Time its thread ran.
   gc_running_dur DURATION,
+  -- Time its thread waited for a processor.
   gc_runnable_dur DURATION,
+  -- Time its thread slept uninterruptibly for storage.
   gc_unint_io_dur DURATION,
+  -- Time its thread slept uninterruptibly, not for storage.
   gc_unint_non_io_dur DURATION,
+  -- Time its thread slept interruptibly.
   gc_int_dur LONG
 ) AS
 WITH

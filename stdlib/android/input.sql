@@ -60,31 +60,57 @@ FROM delivered AS d;
 
 -- Every event that was sent, received, answered, and the answer received.
 CREATE PERFETTO TABLE android_input_events(
+  -- From sending to receipt.
   dispatch_latency_dur DURATION,
+  -- From receipt to the application's answer.
   handling_latency_dur DURATION,
+  -- From the answer to its receipt by the system.
   ack_latency_dur DURATION,
+  -- From sending to the receipt of the answer.
   total_latency_dur DURATION,
+  -- From the device to the end of the frame that shows it; NULL: no frame is known.
   end_to_end_latency_dur DURATION,
+  -- The kernel's number of the receiving thread.
   tid LONG,
+  -- Name of the receiving thread.
   thread_name STRING,
+  -- Row of process.
   upid JOINID(process.upid),
+  -- The kernel's number of the process.
   pid LONG,
+  -- Name of the process.
   process_name STRING,
+  -- Type of the message.
   event_type STRING,
+  -- What was done: DOWN, MOVE, UP and others.
   event_action STRING,
+  -- Number of the event in its channel.
   event_seq STRING,
+  -- Name of the channel.
   event_channel STRING,
+  -- Name of the channel without what differs from run to run.
   normalized_event_channel STRING,
+  -- Number of the event on its way through the system.
   input_event_id STRING,
+  -- When it was read from the device.
   read_time TIMESTAMP,
+  -- Track of the sending: row of track.
   dispatch_track_id JOINID(track.id),
+  -- Start of sending.
   dispatch_ts TIMESTAMP,
+  -- Length of sending.
   dispatch_dur DURATION,
+  -- Track of the receipt: row of track.
   receive_track_id JOINID(track.id),
+  -- Start of receipt.
   receive_ts TIMESTAMP,
+  -- Length of receipt.
   receive_dur DURATION,
+  -- The frame that shows it.
   frame_id LONG,
+  -- Is the frame a guess? Never: frames that are not known are NULL.
   is_speculative_frame BOOL,
+  -- When the device says that it happened.
   event_time TIMESTAMP
 ) AS
 WITH
@@ -136,14 +162,23 @@ ORDER BY d.ts;
 
 -- Keys, as the system handled them.
 CREATE PERFETTO VIEW android_key_events(
+  -- Row of __intrinsic_android_key_events.
   id LONG,
+  -- Number of the input event.
   event_id LONG,
+  -- When it happened.
   ts TIMESTAMP,
+  -- Details: the set of args.
   arg_set_id ARGSETID,
+  -- Class of device, by Android's bits.
   source LONG,
+  -- What was done: Android's number of the action.
   action LONG,
+  -- Number of the input device.
   device_id LONG,
+  -- Number of the display.
   display_id LONG,
+  -- Android's number of the key.
   key_code LONG
 ) AS
 SELECT id, event_id, ts, arg_set_id, source, action, device_id, display_id, key_code
@@ -151,13 +186,21 @@ FROM __intrinsic_android_key_events;
 
 -- Touches and pointers, as the system handled them.
 CREATE PERFETTO VIEW android_motion_events(
+  -- Row of __intrinsic_android_motion_events.
   id LONG,
+  -- Number of the input event.
   event_id LONG,
+  -- When it happened.
   ts TIMESTAMP,
+  -- Details: the set of args.
   arg_set_id ARGSETID,
+  -- Class of device, by Android's bits.
   source LONG,
+  -- What was done: Android's number of the action.
   action LONG,
+  -- Number of the input device.
   device_id LONG,
+  -- Number of the display.
   display_id LONG
 ) AS
 SELECT id, event_id, ts, arg_set_id, source, action, device_id, display_id
@@ -165,10 +208,15 @@ FROM __intrinsic_android_motion_events;
 
 -- The windows that events were sent to.
 CREATE PERFETTO VIEW android_input_event_dispatch(
+  -- Row of __intrinsic_android_input_event_dispatch.
   id LONG,
+  -- Number of the input event.
   event_id LONG,
+  -- Details: the set of args.
   arg_set_id ARGSETID,
+  -- Number of the frame that the event is for.
   vsync_id LONG,
+  -- Number of the window.
   window_id LONG
 ) AS
 SELECT id, event_id, arg_set_id, vsync_id, window_id

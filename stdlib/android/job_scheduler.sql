@@ -2,13 +2,21 @@
 
 -- The jobs.
 CREATE PERFETTO TABLE android_job_scheduler_events(
+  -- Number of the job, of its application's choosing.
   job_id LONG,
+  -- The user id of its application.
   uid LONG,
+  -- The application's package.
   package_name STRING,
+  -- The service that does the job.
   job_service_name STRING,
+  -- Row of track.
   track_id JOINID(track.id),
+  -- Row of slice.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION
 ) AS
 SELECT

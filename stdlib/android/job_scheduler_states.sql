@@ -76,39 +76,73 @@ WHERE state = 'STARTED' AND next_state IN ('FINISHED', 'SCHEDULED') AND next_ts 
 
 -- The runs with the conditions of the job.
 CREATE PERFETTO TABLE android_job_scheduler_states(
+  -- Number of the span.
   id ID,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of slice.
   slice_id JOINID(slice.id),
+  -- Name of the job.
   job_name STRING,
+  -- The user id of its application.
   uid LONG,
+  -- Number of the job, of its application's choosing.
   job_id LONG,
+  -- The application's package.
   package_name STRING,
+  -- The name space that the application gave it.
   job_namespace STRING,
+  -- The priority that counted.
   effective_priority LONG,
+  -- Must the battery not be low?
   has_battery_not_low_constraint BOOL,
+  -- Must the device be charging?
   has_charging_constraint BOOL,
+  -- Must there be a network?
   has_connectivity_constraint BOOL,
+  -- Does it wait for content to change?
   has_content_trigger_constraint BOOL,
+  -- Has it a deadline?
   has_deadline_constraint BOOL,
+  -- Must the device be idle?
   has_idle_constraint BOOL,
+  -- Must there be storage left?
   has_storage_not_low_constraint BOOL,
+  -- Must some time pass first?
   has_timing_delay_constraint BOOL,
+  -- Does it fetch what the next launch will need?
   is_prefetch BOOL,
+  -- Was it asked for as expedited?
   is_requested_expedited_job BOOL,
+  -- Did it run as expedited?
   is_running_as_expedited_job BOOL,
+  -- How often it was tried before.
   num_previous_attempts TIMESTAMP,
+  -- The priority that was asked for.
   requested_priority LONG,
+  -- How much the application is used, in Android's classes.
   standby_bucket STRING,
+  -- Does it repeat?
   is_periodic BOOL,
+  -- May the system choose its time within a window?
   has_flex_constraint BOOL,
+  -- Was it asked for as begun by the user?
   is_requested_as_user_initiated_job BOOL,
+  -- Did it run as begun by the user?
   is_running_as_user_initiated_job BOOL,
+  -- Its deadline in milliseconds.
   deadline_ms LONG,
+  -- Milliseconds from ready to started.
   job_start_latency_ms LONG,
+  -- Pieces of work that were left.
   num_uncompleted_work_items LONG,
+  -- Android's state of the process when it began.
   proc_state STRING,
+  -- Why it was stopped, for the system.
   internal_stop_reason STRING,
+  -- Why it was stopped, as the application is told.
   public_stop_reason STRING
 ) AS
 SELECT
@@ -159,41 +193,77 @@ JOIN android_screen_state AS s ON s.id = i.id_1;
 
 -- The same, cut where the screen or the charger changes.
 CREATE PERFETTO TABLE android_job_scheduler_with_screen_charging_states(
+  -- Start.
   ts TIMESTAMP,
+  -- Length of the part of the job with these states.
   dur DURATION,
+  -- Row of slice.
   slice_id JOINID(slice.id),
+  -- Name of the job.
   job_name STRING,
+  -- Number of the job, of its application's choosing.
   job_id LONG,
+  -- The user id of its application.
   uid LONG,
+  -- Length of the whole job.
   job_dur DURATION,
+  -- The application's package.
   package_name STRING,
+  -- The name space that the application gave it.
   job_namespace STRING,
+  -- State of the battery.
   charging_state STRING,
+  -- State of the screen.
   screen_state STRING,
+  -- The priority that counted.
   effective_priority LONG,
+  -- Must the battery not be low?
   has_battery_not_low_constraint BOOL,
+  -- Must the device be charging?
   has_charging_constraint BOOL,
+  -- Must there be a network?
   has_connectivity_constraint BOOL,
+  -- Does it wait for content to change?
   has_content_trigger_constraint BOOL,
+  -- Has it a deadline?
   has_deadline_constraint BOOL,
+  -- Must the device be idle?
   has_idle_constraint BOOL,
+  -- Must there be storage left?
   has_storage_not_low_constraint BOOL,
+  -- Must some time pass first?
   has_timing_delay_constraint BOOL,
+  -- Does it fetch what the next launch will need?
   is_prefetch BOOL,
+  -- Was it asked for as expedited?
   is_requested_expedited_job BOOL,
+  -- Did it run as expedited?
   is_running_as_expedited_job BOOL,
+  -- How often it was tried before.
   num_previous_attempts TIMESTAMP,
+  -- The priority that was asked for.
   requested_priority LONG,
+  -- How much the application is used, in Android's classes.
   standby_bucket STRING,
+  -- Does it repeat?
   is_periodic BOOL,
+  -- May the system choose its time within a window?
   has_flex_constraint BOOL,
+  -- Was it asked for as begun by the user?
   is_requested_as_user_initiated_job BOOL,
+  -- Did it run as begun by the user?
   is_running_as_user_initiated_job BOOL,
+  -- Its deadline in milliseconds.
   deadline_ms LONG,
+  -- Milliseconds from ready to started.
   job_start_latency_ms LONG,
+  -- Pieces of work that were left.
   num_uncompleted_work_items LONG,
+  -- Android's state of the process when it began.
   proc_state STRING,
+  -- Why it was stopped, for the system.
   internal_stop_reason STRING,
+  -- Why it was stopped, as the application is told.
   public_stop_reason STRING
 ) AS
 SELECT

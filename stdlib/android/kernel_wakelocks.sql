@@ -25,12 +25,19 @@ WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);
 
 -- Time held between samples, and its part of the time awake.
 CREATE PERFETTO TABLE android_kernel_wakelocks(
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- The same as dur.
   awake_dur DURATION,
+  -- Name of the lock.
   name STRING,
+  -- Kernel's or native.
   type STRING,
+  -- Time held.
   held_dur DURATION,
+  -- Part of the time awake that it was held: 0 to 1.
   held_ratio DOUBLE
 ) AS
 SELECT

@@ -4,6 +4,7 @@ INCLUDE PERFETTO MODULE slices.with_context;
 
 -- Name of the thread that has the lock.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_thread(
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS STRING AS
@@ -11,6 +12,7 @@ SELECT regexp_extract($slice_name, 'with owner (.*) \([0-9]+\) at');
 
 -- Its number.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_tid(
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS LONG AS
@@ -18,6 +20,7 @@ SELECT CAST(regexp_extract($slice_name, 'with owner .* \(([0-9]+)\) at') AS INT)
 
 -- The method that has the lock.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_method(
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS STRING AS
@@ -25,6 +28,7 @@ SELECT regexp_extract($slice_name, '\) at (.*)\([^()]*:[0-9-]+\) waiters');
 
 -- The same without types.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocking_method(
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS STRING AS
@@ -32,6 +36,7 @@ SELECT regexp_extract(android_extract_android_monitor_contention_blocking_method
 
 -- The method that waits.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_method(
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS STRING AS
@@ -39,6 +44,7 @@ SELECT regexp_extract($slice_name, 'blocking from (.*)\([^()]*\)');
 
 -- The same without types.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocked_method(
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS STRING AS
@@ -46,6 +52,7 @@ SELECT regexp_extract(android_extract_android_monitor_contention_blocked_method(
 
 -- How many threads wait already.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_waiter_count(
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS LONG AS
@@ -53,6 +60,7 @@ SELECT CAST(regexp_extract($slice_name, 'waiters=([0-9]+)') AS INT);
 
 -- Source line of the method that has the lock.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_src(
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS STRING AS
@@ -60,6 +68,7 @@ SELECT regexp_extract($slice_name, '\(([^()]*:[0-9-]+)\) waiters');
 
 -- Source line of the method that waits.
 CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_src(
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS STRING AS
@@ -71,33 +80,61 @@ SELECT id FROM slice WHERE name GLOB 'monitor contention*blocking from*';
 
 -- One row for each wait.
 CREATE PERFETTO TABLE android_monitor_contention(
+  -- Method that holds the lock.
   blocking_method STRING,
+  -- Method that waits for it.
   blocked_method STRING,
+  -- The method that holds the lock, without types.
   short_blocking_method STRING,
+  -- The method that waits, without types.
   short_blocked_method STRING,
+  -- Source line that holds it.
   blocking_src STRING,
+  -- Source line that waits.
   blocked_src STRING,
+  -- How many waited already.
   waiter_count LONG,
+  -- The thread that waits: row of thread.
   blocked_utid JOINID(thread.id),
+  -- Name of the thread that waits.
   blocked_thread_name STRING,
+  -- The thread that holds the lock: row of thread.
   blocking_utid JOINID(thread.id),
+  -- Name of the thread that holds it.
   blocking_thread_name STRING,
+  -- The kernel's number of the thread that holds it.
   blocking_tid LONG,
+  -- Row of process.
   upid JOINID(process.id),
+  -- Name of the process.
   process_name STRING,
+  -- The wait: row of slice.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Length, without the time asleep.
   monotonic_dur DURATION,
+  -- Row of track.
   track_id JOINID(track.id),
+  -- Is the thread that waits the first of its process?
   is_blocked_thread_main LONG,
+  -- The kernel's number of the thread that waits.
   blocked_thread_tid LONG,
+  -- Is the thread that holds it the first of its process?
   is_blocking_thread_main LONG,
+  -- The kernel's number of the thread that holds it.
   blocking_thread_tid LONG,
+  -- The call that was being answered: row of slice; NULL: none.
   binder_reply_id LONG,
+  -- Start of that answer.
   binder_reply_ts TIMESTAMP,
+  -- The kernel's number of its thread.
   binder_reply_tid LONG,
+  -- The kernel's number of the process.
   pid LONG,
+  -- Name of the lock.
   lock_name STRING
 ) AS
 SELECT
@@ -143,35 +180,65 @@ JOIN android_monitor_contention AS p
 
 -- The same, with the wait that the owner itself is in (parent), and the one that waits for this one (child).
 CREATE PERFETTO TABLE android_monitor_contention_chain(
+  -- The wait that the holder of this lock is in; NULL: none.
   parent_id LONG,
+  -- Method that holds the lock.
   blocking_method STRING,
+  -- Method that waits for it.
   blocked_method STRING,
+  -- The method that holds the lock, without types.
   short_blocking_method STRING,
+  -- The method that waits, without types.
   short_blocked_method STRING,
+  -- Source line that holds it.
   blocking_src STRING,
+  -- Source line that waits.
   blocked_src STRING,
+  -- How many waited already.
   waiter_count LONG,
+  -- The thread that waits: row of thread.
   blocked_utid JOINID(thread.id),
+  -- Name of the thread that waits.
   blocked_thread_name STRING,
+  -- The thread that holds the lock: row of thread.
   blocking_utid JOINID(thread.id),
+  -- Name of the thread that holds it.
   blocking_thread_name STRING,
+  -- The kernel's number of the thread that holds it.
   blocking_tid LONG,
+  -- Row of process.
   upid JOINID(process.id),
+  -- Name of the process.
   process_name STRING,
+  -- The wait: row of slice.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Length, without the time asleep.
   monotonic_dur DURATION,
+  -- Row of track.
   track_id JOINID(track.id),
+  -- Is the thread that waits the first of its process?
   is_blocked_thread_main LONG,
+  -- The kernel's number of the thread that waits.
   blocked_thread_tid LONG,
+  -- Is the thread that holds it the first of its process?
   is_blocking_thread_main LONG,
+  -- The kernel's number of the thread that holds it.
   blocking_thread_tid LONG,
+  -- The call that was being answered: row of slice; NULL: none.
   binder_reply_id LONG,
+  -- Start of that answer.
   binder_reply_ts TIMESTAMP,
+  -- The kernel's number of its thread.
   binder_reply_tid LONG,
+  -- The kernel's number of the process.
   pid LONG,
+  -- A wait for a lock that this waiting thread holds; NULL: none.
   child_id LONG,
+  -- Name of the lock.
   lock_name STRING
 ) AS
 SELECT
@@ -188,11 +255,17 @@ LEFT JOIN _children AS c ON c.parent_id = m.id;
 
 -- What the owner did while it was waited for.
 CREATE PERFETTO TABLE android_monitor_contention_chain_thread_state(
+  -- The wait: row of slice.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- The thread that holds the lock: row of thread.
   blocking_utid JOINID(thread.id),
+  -- Kernel function that the thread waited in.
   blocked_function STRING,
+  -- State of the thread that holds the lock.
   state STRING
 ) AS
 SELECT
@@ -208,9 +281,13 @@ WHERE t.dur > 0 AND t.ts < c.ts + c.dur AND t.ts + t.dur > c.ts;
 
 -- The same added up by state.
 CREATE PERFETTO VIEW android_monitor_contention_chain_thread_state_by_txn(
+  -- The wait: row of slice.
   id LONG,
+  -- State of the thread.
   thread_state STRING,
+  -- Time in that state.
   thread_state_dur DURATION,
+  -- How many spans in that state.
   thread_state_count LONG
 ) AS
 SELECT id, state AS thread_state, sum(dur) AS thread_state_dur, count() AS thread_state_count
@@ -219,9 +296,13 @@ GROUP BY id, thread_state;
 
 -- The same added up by kernel function.
 CREATE PERFETTO VIEW android_monitor_contention_chain_blocked_functions_by_txn(
+  -- The wait: row of slice.
   id LONG,
+  -- Kernel function that the thread waited in.
   blocked_function STRING,
+  -- Time waited in it.
   blocked_function_dur DURATION,
+  -- How often it waited in it.
   blocked_function_count LONG
 ) AS
 SELECT id, blocked_function, sum(dur) AS blocked_function_dur, count() AS blocked_function_count
@@ -232,9 +313,11 @@ GROUP BY id, blocked_function;
 -- Who waited for whom in a process, as a profile of the time waited: "thread:method" of the one that waits below that of the
 -- one that has the lock. Threads that serve calls count as one.
 CREATE PERFETTO FUNCTION android_monitor_contention_graph(
+  -- The process that is looked at: row of process.
   upid JOINID(process.id)
 )
 RETURNS TABLE(
+  -- The graph as a profile in the format of pprof.
   pprof BYTES
 ) AS
 WITH RECURSIVE

@@ -2,24 +2,43 @@
 
 -- Packets, or sums of packets of one socket.
 CREATE PERFETTO VIEW android_network_packets(
+  -- Row of slice.
   id ID,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Name of the track.
   track_name STRING,
+  -- The package of the socket.
   package_name STRING,
+  -- Network interface.
   iface STRING,
+  -- Transmitted or received.
   direction STRING,
+  -- How many packets.
   packet_count LONG,
+  -- Their bytes.
   packet_length LONG,
+  -- Protocol above IP.
   packet_transport STRING,
+  -- Flags of TCP, as text.
   packet_tcp_flags LONG,
+  -- Tag of the socket, as text.
   socket_tag STRING,
+  -- The user id of the socket.
   socket_uid LONG,
+  -- Port here.
   local_port LONG,
+  -- Port there.
   remote_port LONG,
+  -- Type of the ICMP message.
   packet_icmp_type LONG,
+  -- Code of the ICMP message.
   packet_icmp_code LONG,
+  -- Flags of TCP, as bits.
   packet_tcp_flags_int LONG,
+  -- Tag of the socket, as a number.
   socket_tag_int LONG
 ) AS
 SELECT

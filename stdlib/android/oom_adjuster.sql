@@ -4,6 +4,7 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- The group that a score belongs to.
 CREATE PERFETTO FUNCTION android_oom_adj_score_to_bucket_name(
+  -- Readiness to be ended: -1000 never, 1000 first.
   oom_score LONG
 )
 RETURNS STRING AS
@@ -26,7 +27,9 @@ SELECT
 
 -- The same; processes of the system are told by their number.
 CREATE PERFETTO FUNCTION android_oom_adj_score_to_detailed_bucket_name(
+  -- Value.
   value LONG,
+  -- Number of the application, without the user's part.
   android_appid LONG
 )
 RETURNS STRING AS
@@ -44,18 +47,31 @@ JOIN process_counter_track AS t ON t.id = i.track_id;
 
 -- The spans in which a process kept its score.
 CREATE PERFETTO VIEW android_oom_adj_intervals(
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Readiness to be ended: -1000 never, 1000 first.
   score LONG,
+  -- How ready Android was to end the process, in words.
   bucket STRING,
+  -- Row of process.
   upid JOINID(process.id),
+  -- Name of the process.
   process_name STRING,
+  -- The slice in which the score was set: row of slice; NULL: not known.
   oom_adj_id LONG,
+  -- Start of that slice; NULL: not known.
   oom_adj_ts TIMESTAMP,
+  -- Length of that slice; NULL: not known.
   oom_adj_dur DURATION,
+  -- Track of that slice; NULL: not known.
   oom_adj_track_id JOINID(track.id),
+  -- Thread of that slice; NULL: not known.
   oom_adj_thread_name STRING,
+  -- Why the score was set; NULL: not told.
   oom_adj_reason STRING,
+  -- What made the system look; NULL: not told.
   oom_adj_trigger STRING
 ) AS
 SELECT

@@ -2,6 +2,7 @@
 
 -- The first package of a uid.
 CREATE PERFETTO FUNCTION android_package_lookup(
+  -- A user id.
   uid LONG
 )
 RETURNS STRING AS

@@ -2,11 +2,17 @@
 
 -- The rails and what they feed.
 CREATE PERFETTO TABLE android_power_rails_metadata(
+  -- Name of the rail's track.
   power_rail_name STRING,
+  -- Name of the rail as the hardware has it.
   raw_power_rail_name STRING,
+  -- Name of the rail without its prefix.
   friendly_name STRING,
+  -- Row of track.
   track_id JOINID(track.id),
+  -- The part that the rail feeds.
   subsystem_name STRING,
+  -- Row of machine.
   machine_id JOINID(machine.id)
 ) AS
 SELECT
@@ -21,16 +27,27 @@ WHERE t.type = 'power_rails';
 
 -- Energy between samples.
 CREATE PERFETTO TABLE android_power_rails_counters(
+  -- Row of counter.
   id ID(counter.id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Name of the rail's track.
   power_rail_name STRING,
+  -- Name of the rail as the hardware has it.
   raw_power_rail_name STRING,
+  -- Energy since boot at the start, in microwatt seconds.
   energy_since_boot DOUBLE,
+  -- Energy since boot at the end, in microwatt seconds.
   energy_since_boot_at_end DOUBLE,
+  -- Average power in milliwatts.
   average_power DOUBLE,
+  -- Energy between the two, in microwatt seconds.
   energy_delta DOUBLE,
+  -- Row of track.
   track_id JOINID(track.id),
+  -- The same as energy_since_boot.
   value DOUBLE
 ) AS
 SELECT

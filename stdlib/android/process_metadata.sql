@@ -37,6 +37,7 @@ WHERE pid = 2 OR parent_upid IN (SELECT upid FROM process WHERE pid = 2);
 
 -- True for a process of the kernel.
 CREATE PERFETTO FUNCTION android_is_kernel_task(
+  -- The process: row of process.
   upid LONG
 )
 RETURNS BOOL AS
@@ -44,16 +45,27 @@ SELECT EXISTS (SELECT 1 FROM _android_kernel_tasks WHERE upid = $upid);
 
 -- Processes with their packages.
 CREATE PERFETTO TABLE android_process_metadata(
+  -- Row of process.
   upid JOINID(process.id),
+  -- The kernel's number of the process.
   pid LONG,
+  -- Name of the process.
   process_name STRING,
+  -- The user id that it runs as.
   uid LONG,
+  -- Do several packages share the uid?
   shared_uid BOOL,
+  -- Number of the user.
   user_id LONG,
+  -- Type of the user; NULL: not known.
   user_type STRING,
+  -- The application's package.
   package_name STRING,
+  -- Version of the package.
   version_code LONG,
+  -- Can the package be debugged?
   debuggable LONG,
+  -- Is it a process of the kernel?
   is_kernel_task BOOL
 ) AS
 SELECT

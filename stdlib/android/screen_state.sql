@@ -4,11 +4,17 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- The spans in which it stayed as it was.
 CREATE PERFETTO TABLE android_screen_state(
+  -- Row of counter.
   id ID,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- off, on, doze or unknown.
   simple_screen_state STRING,
+  -- The same, with the two kinds of doze apart.
   short_screen_state STRING,
+  -- The same in a sentence.
   screen_state STRING
 ) AS
 SELECT

@@ -2,9 +2,13 @@
 
 -- One row a picture.
 CREATE PERFETTO TABLE android_screenshots(
+  -- Row of slice.
   id ID(slice.id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Name of the slice.
   name STRING
 ) AS
 SELECT id, ts, dur, name FROM slice WHERE track_id IN (SELECT id FROM track WHERE type = 'android_screenshots');

@@ -26,28 +26,51 @@ SELECT score FROM _oom_adjuster_intervals WHERE upid = $upid AND $ts >= ts AND $
 
 -- Each request with its answer.
 CREATE PERFETTO TABLE android_service_bindings(
+  -- Readiness of the client to be ended, when it called.
   client_oom_score LONG,
+  -- Name of the client's process.
   client_process STRING,
+  -- Name of the client's thread.
   client_thread STRING,
+  -- The kernel's number of the client's process.
   client_pid LONG,
+  -- The kernel's number of the client's thread.
   client_tid LONG,
+  -- The client: row of process.
   client_upid JOINID(process.id),
+  -- The client's thread: row of thread.
   client_utid JOINID(thread.id),
+  -- Start of the client's slice.
   client_ts TIMESTAMP,
+  -- Length of the client's slice.
   client_dur DURATION,
+  -- Readiness of the server to be ended, when it answered.
   server_oom_score LONG,
+  -- Name of the server's process.
   server_process STRING,
+  -- Name of the server's thread.
   server_thread STRING,
+  -- The kernel's number of the server's process.
   server_pid LONG,
+  -- The kernel's number of the server's thread.
   server_tid LONG,
+  -- The server: row of process.
   server_upid JOINID(process.id),
+  -- The server's thread: row of thread.
   server_utid JOINID(thread.id),
+  -- Start of the server's slice.
   server_ts TIMESTAMP,
+  -- Length of the server's slice.
   server_dur DURATION,
+  -- Number of the binding.
   token STRING,
+  -- Action of the intent.
   act STRING,
+  -- Component of the intent.
   cmp STRING,
+  -- Flags of the intent.
   flg STRING,
+  -- Number of the call in the sequence of bindings.
   bind_seq LONG
 ) AS
 SELECT

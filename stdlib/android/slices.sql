@@ -27,6 +27,7 @@ SELECT pattern, standard FROM rules;
 
 -- A name without numbers and places; handlers lose the name of the lambda.
 CREATE PERFETTO FUNCTION android_standardize_slice_name(
+  -- Name of a slice.
   name STRING
 )
 RETURNS STRING AS

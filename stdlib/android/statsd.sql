@@ -2,18 +2,31 @@
 
 -- They are slices of a track of its own; the args tell the atom.
 CREATE PERFETTO VIEW android_statsd_atoms(
+  -- Row of slice.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Details: the set of args.
   arg_set_id ARGSETID,
+  -- Instructions of the thread at the start.
   thread_instruction_count LONG,
+  -- Instructions of the thread within it.
   thread_instruction_delta LONG,
+  -- Row of track.
   track_id JOINID(track.id),
+  -- Category of the slice.
   category STRING,
+  -- Name of the atom.
   name STRING,
+  -- How many levels stand above it.
   depth LONG,
+  -- The slice it lies in; NULL: outermost.
   parent_id LONG,
+  -- CPU time of the thread at the start.
   thread_ts TIMESTAMP,
+  -- CPU time of the thread within it.
   thread_dur LONG
 ) AS
 SELECT

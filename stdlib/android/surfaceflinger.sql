@@ -34,9 +34,13 @@ SELECT upid, utid, name, track_id FROM _android_sf_threads WHERE name = $thread_
 
 -- By the flow from one timeline to the other.
 CREATE PERFETTO TABLE android_app_to_sf_frame_timeline_match(
+  -- The application: row of process.
   app_upid JOINID(process.upid),
+  -- Number of the application's frame.
   app_vsync LONG,
+  -- SurfaceFlinger: row of process.
   sf_upid JOINID(process.upid),
+  -- Number of SurfaceFlinger's frame.
   sf_vsync LONG
 ) AS
 SELECT DISTINCT
@@ -75,21 +79,37 @@ RETURNS Expr AS sum(iif(w.name GLOB $pattern, w.dur, NULL));
 -- What the compositor did in each turn: the time of its steps, of the hardware composer and of drawing. NULL where the
 -- trace has no such slice.
 CREATE PERFETTO TABLE android_surfaceflinger_workloads(
+  -- Start.
   ts TIMESTAMP,
+  -- Always "SurfaceFlinger".
   source STRING,
+  -- The display that is drawn for.
   output_name STRING,
+  -- Number of SurfaceFlinger's frame.
   sf_vsync LONG,
+  -- Time in frameSignal, in nanoseconds.
   sf_cpu_frame_signal_nanos LONG,
+  -- Time in commit, in nanoseconds.
   sf_cpu_commit_nanos LONG,
+  -- Time in composite, in nanoseconds.
   sf_cpu_composite_nanos LONG,
+  -- Time in the hardware composer's present, in nanoseconds.
   hwc_present_nanos LONG,
+  -- Time in the hardware composer's validate, in nanoseconds.
   hwc_validate_nanos LONG,
+  -- Time in the hardware composer's present-or-validate, in nanoseconds.
   hwc_present_or_validate_nanos LONG,
+  -- Time in which the render engine draws layers, in nanoseconds.
   re_draw_layers_nanos LONG,
+  -- Time until the GPU was done, in nanoseconds.
   re_gpu_completion_nanos LONG,
+  -- Time in which Skia flushes its surface, in nanoseconds.
   skia_flush_nanos LONG,
+  -- Time in which Skia hands work to the GPU, in nanoseconds.
   skia_submit_nanos LONG,
+  -- Layers that the GPU put together.
   gpu_composited_layers LONG,
+  -- Layers that the display hardware put together.
   dpu_composited_layers LONG
 ) AS
 SELECT

@@ -2,9 +2,13 @@
 
 -- Awake and suspended, one after the other.
 CREATE PERFETTO TABLE android_suspend_state(
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- awake or suspended.
   power_state STRING,
+  -- Row of machine.
   machine_id JOINID(machine.id)
 ) AS
 WITH

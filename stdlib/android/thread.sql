@@ -2,6 +2,7 @@
 
 -- "binder:5543_E" is a "binder", "pool-3-thread-5" a "pool".
 CREATE PERFETTO FUNCTION android_standardize_thread_name(
+  -- Name of a thread.
   thread_name STRING
 )
 RETURNS STRING AS

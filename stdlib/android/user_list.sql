@@ -2,7 +2,9 @@
 
 -- Numbers and kinds of the users.
 CREATE PERFETTO VIEW android_user_list(
+  -- Number of the user.
   android_user_id LONG,
+  -- Type of the user.
   type STRING
 ) AS
 SELECT android_user_id, type

@@ -5,16 +5,27 @@ INCLUDE PERFETTO MODULE android.suspend;
 -- One row a cause. A wakeup counts for as long as the phone then stayed awake, five seconds at most; when it keeps
 -- failing to fall asleep, for the time it waits until it tries again.
 CREATE PERFETTO TABLE android_wakeups(
+  -- When the device woke.
   ts TIMESTAMP,
+  -- How long it can be held for awake: until it slept again, 5 s at most where no wait is told.
   dur DURATION,
+  -- The reason as it was reported.
   raw_wakeup STRING,
+  -- Who the device itself says it was for.
   on_device_attribution STRING,
+  -- normal, or how going to sleep was aborted.
   type STRING,
+  -- One cause of it.
   item STRING,
+  -- Was the sleep before it good or bad?
   suspend_quality STRING,
+  -- Does the kernel wait longer before it sleeps again?
   backoff_state STRING,
+  -- Why it waits.
   backoff_reason STRING,
+  -- How often in a row.
   backoff_count LONG,
+  -- How long it waits, in milliseconds.
   backoff_millis LONG
 ) AS
 WITH

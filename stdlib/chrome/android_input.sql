@@ -16,9 +16,13 @@ RETURNS TableOrSubquery AS
 
 -- When Chrome was given an input.
 CREATE PERFETTO TABLE chrome_deliver_android_input_event(
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of thread.
   utid LONG,
+  -- Android's number of the input event.
   android_input_id STRING
 ) AS
 SELECT ts, dur, utid, regexp_extract(name, 'id=(0x[0-9a-f]+)') AS android_input_id
@@ -27,15 +31,25 @@ WHERE name GLOB 'deliverInputEvent src=*id=0x*';
 
 -- The three steps: read from the device, sent to the window, given to Chrome.
 CREATE PERFETTO TABLE chrome_android_input(
+  -- Android's number of the input event.
   android_input_id STRING,
+  -- When the thread that reads devices began with it.
   input_reader_processing_start_ts TIMESTAMP,
+  -- When that thread was done.
   input_reader_processing_end_ts TIMESTAMP,
+  -- That thread: row of thread.
   input_reader_utid LONG,
+  -- When the thread that hands out events began with it.
   input_dispatcher_processing_start_ts TIMESTAMP,
+  -- When that thread was done.
   input_dispatcher_processing_end_ts TIMESTAMP,
+  -- That thread: row of thread.
   input_dispatcher_utid LONG,
+  -- When Chrome's thread began with it.
   deliver_input_event_start_ts TIMESTAMP,
+  -- When that thread was done.
   deliver_input_event_end_ts TIMESTAMP,
+  -- That thread: row of thread.
   deliver_input_event_utid LONG
 ) AS
 SELECT

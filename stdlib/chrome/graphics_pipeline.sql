@@ -20,12 +20,19 @@ WHERE name = 'Graphics.Pipeline';
 
 -- Those of a client that makes its part of a frame.
 CREATE PERFETTO TABLE chrome_graphics_pipeline_surface_frame_steps(
+  -- Row of slice.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- The step of the pipeline.
   step STRING,
+  -- Number of a frame of one surface, before it is put together with others.
   surface_frame_trace_id LONG,
+  -- Row of thread.
   utid LONG,
+  -- Start of the task that the step is part of.
   task_start_time_ts TIMESTAMP
 ) AS
 SELECT id, ts, dur, step, surface_frame_trace_id, utid, task_start_time_ts
@@ -34,12 +41,19 @@ WHERE surface_frame_trace_id IS NOT NULL;
 
 -- Those of the whole frame, put together and shown.
 CREATE PERFETTO TABLE chrome_graphics_pipeline_display_frame_steps(
+  -- Row of slice.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- The step of the pipeline.
   step STRING,
+  -- Number of the frame that the display shows.
   display_trace_id LONG,
+  -- Row of thread.
   utid LONG,
+  -- Start of the task that the step is part of.
   task_start_time_ts TIMESTAMP
 ) AS
 SELECT id, ts, dur, step, display_trace_id, utid, task_start_time_ts
@@ -48,7 +62,9 @@ WHERE display_trace_id IS NOT NULL;
 
 -- The first frame that shows a client's part.
 CREATE PERFETTO TABLE chrome_surface_frame_id_to_first_display_id(
+  -- Number of a frame of one surface, before it is put together with others.
   surface_frame_trace_id LONG,
+  -- Number of the frame that the display shows.
   display_trace_id LONG
 ) AS
 SELECT a.int_value AS surface_frame_trace_id, s.display_trace_id
@@ -60,7 +76,9 @@ HAVING s.ts = min(s.ts);
 
 -- The part of a frame that an input went into.
 CREATE PERFETTO TABLE chrome_graphics_pipeline_inputs_to_surface_frames(
+  -- Number that Chrome follows the input by.
   latency_id LONG,
+  -- Number of a frame of one surface, before it is put together with others.
   surface_frame_trace_id LONG
 ) AS
 SELECT a.int_value AS latency_id, s.surface_frame_trace_id

@@ -4,14 +4,23 @@ INCLUDE PERFETTO MODULE slices.with_context;
 
 -- One row a sample.
 CREATE PERFETTO TABLE chrome_histograms(
+  -- Name of the histogram.
   name STRING,
+  -- The sample.
   value LONG,
+  -- When it was taken.
   ts TIMESTAMP,
+  -- Name of the thread.
   thread_name STRING,
+  -- Row of thread.
   utid LONG,
+  -- The kernel's number of the thread.
   tid LONG,
+  -- Name of the process.
   process_name STRING,
+  -- Row of process.
   upid LONG,
+  -- The kernel's number of the process.
   pid LONG
 ) AS
 SELECT

@@ -19,7 +19,9 @@ WHERE name = 'LatencyInfo.Flow' AND extract_arg(arg_set_id, 'chrome_latency_info
 
 -- The inputs. Not each step tells the kind.
 CREATE PERFETTO TABLE chrome_inputs(
+  -- Number that Chrome follows the input by.
   latency_id LONG,
+  -- Kind of input.
   input_type STRING
 ) AS
 SELECT latency_id, max(input_type) AS input_type
@@ -29,13 +31,21 @@ GROUP BY latency_id;
 
 -- Their steps.
 CREATE PERFETTO TABLE chrome_input_pipeline_steps(
+  -- Number that Chrome follows the input by.
   latency_id LONG,
+  -- Row of slice.
   slice_id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of thread.
   utid LONG,
+  -- The step of the pipeline.
   step STRING,
+  -- Kind of input.
   input_type STRING,
+  -- Start of the task that the step is part of.
   task_start_time_ts TIMESTAMP
 ) AS
 SELECT s.latency_id, s.id AS slice_id, s.ts, s.dur, s.utid, s.step, i.input_type, s.task_start_time_ts
@@ -45,7 +55,9 @@ ORDER BY s.ts;
 
 -- Inputs that were put together with another one, which is shown in their stead (or with themselves).
 CREATE PERFETTO TABLE chrome_coalesced_inputs(
+  -- Input that became part of another.
   coalesced_latency_id LONG,
+  -- That other, which was presented.
   presented_latency_id LONG
 ) AS
 SELECT a.int_value AS coalesced_latency_id, s.latency_id AS presented_latency_id
@@ -70,7 +82,9 @@ RETURNS TableOrSubquery AS
 
 -- The movement of a finger that a scroll came from: the scroll is made while the touch is handled.
 CREATE PERFETTO TABLE chrome_touch_move_to_scroll_update(
+  -- Input of the touch that moved.
   touch_move_latency_id LONG,
+  -- Input of the scrolling that came of it.
   scroll_update_latency_id LONG
 ) AS
 SELECT p.outer_id AS touch_move_latency_id, p.inner_id AS scroll_update_latency_id
@@ -81,7 +95,9 @@ GROUP BY p.inner_id;
 
 -- Android's number of the event that a touch came from.
 CREATE PERFETTO TABLE chrome_dispatch_android_input_event_to_touch_move(
+  -- Android's number of the input event.
   android_input_id STRING,
+  -- Input of the touch that moved.
   touch_move_latency_id LONG
 ) AS
 SELECT

@@ -6,10 +6,15 @@ INCLUDE PERFETTO MODULE chrome.web_content_interactions;
 
 -- All of them; scoped_id is the id in the table of the type.
 CREATE PERFETTO TABLE chrome_interactions(
+  -- The id in the table of its type.
   scoped_id LONG,
+  -- The table that it is of.
   type STRING,
+  -- Name of the interaction.
   name STRING,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION
 ) AS
 SELECT id AS scoped_id, 'chrome_page_loads' AS type, 'PageLoad' AS name, navigation_start_ts AS ts, coalesce(lcp, fcp) AS dur

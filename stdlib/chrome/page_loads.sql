@@ -27,19 +27,33 @@ WHERE navigation_id = $navigation_id AND upid = $upid AND name = $name;
 
 -- Loads that painted something. The last report of the largest thing painted counts.
 CREATE PERFETTO TABLE chrome_page_loads(
+  -- Number of the page load.
   id LONG,
+  -- Chrome's number of the navigation.
   navigation_id LONG,
+  -- When the navigation began.
   navigation_start_ts TIMESTAMP,
+  -- From there to the first content, in nanoseconds.
   fcp LONG,
+  -- When the first content was painted.
   fcp_ts TIMESTAMP,
+  -- From there to the largest content, in nanoseconds.
   lcp LONG,
+  -- When the largest content was painted.
   lcp_ts TIMESTAMP,
+  -- When the document was read.
   dom_content_loaded_event_ts TIMESTAMP,
+  -- When the page was loaded.
   load_event_ts TIMESTAMP,
+  -- When the page itself said that it is loaded.
   mark_fully_loaded_ts TIMESTAMP,
+  -- When the page itself said that it is visible.
   mark_fully_visible_ts TIMESTAMP,
+  -- When the page itself said that it can be used.
   mark_interactive_ts TIMESTAMP,
+  -- Address.
   url STRING,
+  -- The browser's process: row of process.
   browser_upid LONG
 ) AS
 WITH

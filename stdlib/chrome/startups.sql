@@ -17,12 +17,19 @@ WHERE name GLOB 'Startup.*';
 
 -- From the first thing known of a start to the first thing seen.
 CREATE PERFETTO TABLE chrome_startups(
+  -- Number of the start.
   id LONG,
+  -- Number of the activity.
   activity_id LONG,
+  -- Name of the slice that it begins with.
   name STRING,
+  -- When it began.
   startup_begin_ts TIMESTAMP,
+  -- When content was to be seen; NULL: not recorded.
   first_visible_content_ts TIMESTAMP,
+  -- What it was started by.
   launch_cause STRING,
+  -- The browser's process: row of process.
   browser_upid LONG
 ) AS
 WITH

@@ -4,9 +4,13 @@ INCLUDE PERFETTO MODULE slices.with_context;
 
 -- The name of a Java view without what its class adds, and whether it was drawn for a picture of the tool bar.
 CREATE PERFETTO VIEW chrome_java_views(
+  -- Name of the view without what its class adds.
   filtered_name STRING,
+  -- Was it drawn for a picture, by software?
   is_software_screenshot BOOL,
+  -- Was it drawn for a picture, by hardware?
   is_hardware_screenshot BOOL,
+  -- Row of slice.
   slice_id LONG
 ) AS
 SELECT
@@ -19,22 +23,39 @@ WHERE category = 'toplevel,viz' OR name GLOB '*ViewResourceAdapter*' OR name GLO
 
 -- Tasks of the scheduler: "RunTask(posted_from=function)". One inside another is part of it.
 CREATE PERFETTO VIEW chrome_scheduler_tasks(
+  -- Row of slice.
   id LONG,
+  -- Always "chrome_scheduler_tasks".
   type STRING,
+  -- Its name.
   name STRING,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of thread.
   utid LONG,
+  -- Name of the thread.
   thread_name STRING,
+  -- Row of process.
   upid LONG,
+  -- Name of the process.
   process_name STRING,
+  -- Row of track.
   track_id LONG,
+  -- Category of the slice.
   category STRING,
+  -- How many levels stand above it.
   depth LONG,
+  -- The slice it lies in; NULL: outermost.
   parent_id LONG,
+  -- Details: the set of args.
   arg_set_id LONG,
+  -- CPU time of the thread at the start.
   thread_ts TIMESTAMP,
+  -- CPU time of the thread within it.
   thread_dur DURATION,
+  -- The function that asked for it.
   posted_from STRING
 ) AS
 SELECT
@@ -64,20 +85,35 @@ WHERE category GLOB '*toplevel*' AND name IN ('ThreadControllerImpl::RunTask', '
 
 -- Those, and what threads of Chrome do outside of them: calls between processes, the loop of the application, views.
 CREATE PERFETTO VIEW chrome_tasks(
+  -- Row of slice.
   id LONG,
+  -- Its name.
   name STRING,
+  -- Kind of task.
   task_type STRING,
+  -- Name of the thread.
   thread_name STRING,
+  -- Row of thread.
   utid LONG,
+  -- Name of the process.
   process_name STRING,
+  -- Row of process.
   upid LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of track.
   track_id LONG,
+  -- Category of the slice.
   category STRING,
+  -- Details: the set of args.
   arg_set_id LONG,
+  -- CPU time of the thread at the start.
   thread_ts TIMESTAMP,
+  -- CPU time of the thread within it.
   thread_dur DURATION,
+  -- Its name with what is below it.
   full_name STRING
 ) AS
 WITH

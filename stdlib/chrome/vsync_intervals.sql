@@ -2,10 +2,15 @@
 
 -- Each VSync with the time to the next.
 CREATE PERFETTO TABLE chrome_vsync_intervals(
+  -- Row of slice.
   slice_id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of track.
   track_id LONG,
+  -- Time until the next one begins.
   time_to_next_vsync LONG
 ) AS
 SELECT id AS slice_id, ts, dur, track_id, lead(ts) OVER (PARTITION BY track_id ORDER BY ts) - ts AS time_to_next_vsync
@@ -15,7 +20,9 @@ ORDER BY track_id, ts;
 
 -- The average of those within a span, such as a gesture.
 CREATE PERFETTO FUNCTION chrome_calculate_avg_vsync_interval(
+  -- From this time.
   begin_ts TIMESTAMP,
+  -- Up to this time.
   end_ts TIMESTAMP
 )
 RETURNS DOUBLE AS

@@ -2,10 +2,15 @@
 
 -- Each from the event to the first picture after it.
 CREATE PERFETTO TABLE chrome_web_content_interactions(
+  -- Row of slice.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- What was done.
   interaction_type STRING,
+  -- The page's process: row of process.
   renderer_upid LONG
 ) AS
 SELECT

@@ -5,15 +5,25 @@ INCLUDE PERFETTO MODULE linux.memory.process;
 
 -- Work of the camera's graph: "cam1_filter:port (frame 17)", by node, port and frame.
 CREATE PERFETTO TABLE pixel_camera_frames(
+  -- Row of slice.
   id ID(slice.id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of track.
   track_id JOINID(track.id),
+  -- Row of thread.
   utid JOINID(thread.id),
+  -- Name of the thread.
   thread_name STRING,
+  -- Node of the camera's graph.
   node STRING,
+  -- Port of the node.
   port_group STRING,
+  -- Number of the camera's frame.
   frame_number LONG,
+  -- Number of the camera.
   cam_id LONG
 ) AS
 SELECT
@@ -55,12 +65,19 @@ FROM android_dmabuf_allocs;
 
 -- Memory of the three processes and of shared buffers, for the spans in which none changes.
 CREATE PERFETTO TABLE pixel_camera_memory_span(
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- The camera's application, bytes.
   gca_rss LONG,
+  -- The hardware's server, bytes.
   hal_rss LONG,
+  -- The system's camera server, bytes.
   cameraserver_rss LONG,
+  -- Buffers shared with the hardware, bytes.
   dma LONG,
+  -- All together, bytes.
   rss_and_dma LONG
 ) AS
 WITH

@@ -20,19 +20,33 @@ WHERE name GLOB '*touch*' AND (name GLOB 'IRQ (*' OR name GLOB 'irq_thread*' OR 
 
 -- Each frame with the interrupts before it.
 CREATE PERFETTO TABLE pixel_touch_events(
+  -- Time that the sensor gave the frame.
   in_ts LONG,
+  -- Start of the interrupt.
   ts_pixel_touch_th TIMESTAMP,
+  -- Length of the interrupt.
   dur_pixel_touch_th DURATION,
+  -- The interrupt: row of slice.
   id_pixel_touch_th LONG,
+  -- Track of the interrupt.
   track_pixel_touch_th JOINID(track.id),
+  -- Start of the interrupt's thread.
   ts_pixel_touch_bh TIMESTAMP,
+  -- Length of its work.
   dur_pixel_touch_bh DURATION,
+  -- Its work: row of slice.
   id_pixel_touch_bh LONG,
+  -- Track of its work.
   track_pixel_touch_bh JOINID(track.id),
+  -- Start of the service's work.
   ts_pixel_touch TIMESTAMP,
+  -- Length of the service's work.
   dur_pixel_touch DURATION,
+  -- The service's work: row of slice.
   id_pixel_touch LONG,
+  -- Track of the service's work.
   track_pixel_touch JOINID(track.id),
+  -- What the service says of the shift by resampling.
   resample_latency_offset LONG
 ) AS
 WITH

@@ -2,10 +2,15 @@
 
 -- One row for each time that a CPU was there.
 CREATE PERFETTO VIEW pkvm_hypervisor_events(
+  -- Row of slice.
   slice_id JOINID(slice.id),
+  -- Number of the processor on its machine.
   cpu JOINID(cpu.cpu),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Why the hypervisor was entered.
   reason STRING
 ) AS
 SELECT

@@ -4,14 +4,23 @@ INCLUDE PERFETTO MODULE stack_trace.jit;
 
 -- Instances of the engine.
 CREATE PERFETTO VIEW v8_isolate(
+  -- Number of the isolate.
   v8_isolate_id LONG,
+  -- Row of process.
   upid JOINID(process.id),
+  -- V8's own number of the isolate.
   internal_isolate_id LONG,
+  -- Address of the built-in code.
   embedded_blob_code_start_address LONG,
+  -- Bytes of the built-in code.
   embedded_blob_code_size LONG,
+  -- Address of the range for compiled code; NULL: none.
   code_range_base_address LONG,
+  -- Bytes of that range.
   code_range_size LONG,
+  -- Do several isolates share that range?
   shared_code_range LONG,
+  -- Address of the copy of the built-in code in that range; NULL: none.
   embedded_blob_code_copy_start_address LONG
 ) AS
 SELECT
@@ -28,11 +37,17 @@ FROM __intrinsic_v8_isolate;
 
 -- JavaScript sources.
 CREATE PERFETTO VIEW v8_js_script(
+  -- Number of the script.
   v8_js_script_id LONG,
+  -- The isolate: v8_isolate_id of v8_isolate.
   v8_isolate_id LONG,
+  -- V8's own number of the script.
   internal_script_id LONG,
+  -- Kind of script.
   script_type STRING,
+  -- Name or address of the script.
   name STRING,
+  -- Text of the script, where it was recorded.
   source STRING
 ) AS
 SELECT
@@ -46,11 +61,17 @@ FROM __intrinsic_v8_js_script;
 
 -- WebAssembly modules.
 CREATE PERFETTO VIEW v8_wasm_script(
+  -- Number of the module of WebAssembly.
   v8_wasm_script_id LONG,
+  -- The isolate: v8_isolate_id of v8_isolate.
   v8_isolate_id LONG,
+  -- V8's own number of the script.
   internal_script_id LONG,
+  -- Address.
   url STRING,
+  -- The module itself, where it was recorded.
   wire_bytes BYTES,
+  -- Text of the module, where it was recorded.
   source STRING
 ) AS
 SELECT
@@ -64,12 +85,19 @@ FROM __intrinsic_v8_wasm_script;
 
 -- JavaScript functions.
 CREATE PERFETTO VIEW v8_js_function(
+  -- Number of the function.
   v8_js_function_id LONG,
+  -- Name of the function.
   name STRING,
+  -- The script: v8_js_script_id of v8_js_script.
   v8_js_script_id LONG,
+  -- Is it the code outside all functions?
   is_toplevel BOOL,
+  -- Kind of function.
   kind STRING,
+  -- Line where it begins.
   line LONG,
+  -- Column where it begins.
   col LONG
 ) AS
 SELECT

@@ -445,13 +445,29 @@ START_TEST(every_module_stands_alone)
 }
 END_TEST
 
-/* A module says at its top what it is about, and every object that others may use says what it is. */
+/* A module says at its top what it is about, and every object that others may use says what it is, what it takes and
+ * what its columns hold. */
 START_TEST(the_library_is_documented)
 {
+    static const char *const fields[] = {"args", "cols"};
     sql_expect(&f,
                "SELECT module, name FROM __intrinsic_stdlib_objects WHERE exposed AND coalesce(description, '') = '' "
                "ORDER BY 1, 2",
                "");
+    for (int i = 0; i < 2; i++) {
+        char *from =
+            sqlite3_mprintf("FROM __intrinsic_stdlib_objects AS o, json_each(o.%s) AS c WHERE exposed", fields[i]);
+        char *sql = sqlite3_mprintf("SELECT count(*) > 150 %s", from);
+        sql_expect(&f, sql, "1");
+        sqlite3_free(sql);
+        sql =
+            sqlite3_mprintf("SELECT module, o.name, c.value ->> 'name' %s AND coalesce(c.value ->> 'description', '') "
+                            "= '' ORDER BY 1, 2",
+                            from);
+        sql_expect(&f, sql, "");
+        sqlite3_free(sql);
+        sqlite3_free(from);
+    }
 }
 END_TEST
 

@@ -4,11 +4,17 @@ INCLUDE PERFETTO MODULE android.startup.startups;
 
 -- From the start of the last user ("UserController.startUser-11-fg-start-mode-1") to what followed.
 CREATE PERFETTO TABLE android_auto_multiuser_timing(
+  -- The user that is switched to.
   event_start_user_id STRING,
+  -- Start of the switch.
   event_start_time LONG,
+  -- End of what followed.
   event_end_time LONG,
+  -- What followed.
   event_end_name STRING,
+  -- Name of the slice that starts the user.
   event_start_name STRING,
+  -- From the start to that end, in nanoseconds.
   duration LONG
 ) AS
 WITH
@@ -39,14 +45,23 @@ GROUP BY e.name;
 
 -- The same with what processes of the user before still used of the processors and memory meanwhile.
 CREATE PERFETTO VIEW android_auto_multiuser_timing_with_previous_user_resource_usage(
+  -- The user that is switched to.
   event_start_user_id STRING,
+  -- Start of the switch.
   event_start_time LONG,
+  -- End of what followed.
   event_end_time LONG,
+  -- What followed.
   event_end_name STRING,
+  -- Name of the slice that starts the user.
   event_start_name STRING,
+  -- From the start to that end, in nanoseconds.
   duration LONG,
+  -- A user from before, other than the system's.
   user_id LONG,
+  -- CPU time of that user's processes meanwhile, in nanoseconds.
   total_cpu_time LONG,
+  -- Anonymous memory of those processes, average, in KiB.
   total_memory_usage_kb LONG
 ) AS
 WITH

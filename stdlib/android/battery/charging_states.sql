@@ -4,10 +4,15 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- The spans in which it stayed as it was.
 CREATE PERFETTO TABLE android_charging_states(
+  -- Row of counter.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- charging, discharging, not-charging, full or unknown.
   short_charging_state STRING,
+  -- The same in a sentence.
   charging_state STRING
 ) AS
 SELECT

@@ -17,9 +17,13 @@ RETURNS TableOrSubquery AS
 
 -- The light kind: applications in the background wait, the phone may be carried.
 CREATE PERFETTO TABLE android_light_idle_state(
+  -- Row of counter.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- State of light doze.
   light_idle_state STRING
 ) AS
 SELECT
@@ -39,9 +43,13 @@ FROM _doze_state!('DozeLightState');
 
 -- The deep kind: the phone lies still for long.
 CREATE PERFETTO TABLE android_deep_idle_state(
+  -- Row of counter.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- State of deep doze.
   deep_idle_state STRING
 ) AS
 SELECT

@@ -14,8 +14,11 @@ WHERE c.cpu IS NOT NULL;
 
 -- The cluster of each CPU: little, medium, big; NULL when all are alike or nothing is known.
 CREATE PERFETTO TABLE android_cpu_cluster_mapping(
+  -- Row of cpu.
   ucpu LONG,
+  -- Number of the processor on its machine.
   cpu LONG,
+  -- little, medium or big.
   cluster_type STRING
 ) AS
 SELECT

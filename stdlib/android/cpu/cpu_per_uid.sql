@@ -2,10 +2,15 @@
 
 -- Counters of CPU time, one row for each uid and cluster.
 CREATE PERFETTO TABLE android_cpu_per_uid_track(
+  -- Row of track.
   id LONG,
+  -- The user id it counts for.
   uid LONG,
+  -- Number of the cluster.
   cluster LONG,
+  -- CPU time over the trace, in milliseconds.
   total_cpu_millis LONG,
+  -- The application's package.
   package_name STRING
 ) AS
 SELECT
@@ -24,11 +29,17 @@ WHERE t.type = 'android_cpu_per_uid';
 
 -- CPU time between samples.
 CREATE PERFETTO VIEW android_cpu_per_uid_counter(
+  -- Row of counter.
   id LONG,
+  -- Start.
   ts LONG,
+  -- Length.
   dur LONG,
+  -- Row of track.
   track_id LONG,
+  -- CPU time until the next sample, in milliseconds.
   diff_ms LONG,
+  -- CPU time by time: 1 is one processor kept busy.
   cpu_ratio DOUBLE
 ) AS
 SELECT

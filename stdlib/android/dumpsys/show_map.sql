@@ -2,24 +2,43 @@
 
 -- A row a mapping and process; sizes in kilobytes.
 CREATE PERFETTO TABLE android_dumpsys_show_map(
+  -- The process.
   process_name STRING,
+  -- The kernel's number of the process.
   pid JOINID(process.pid),
+  -- Address space, in KiB.
   vss_kb LONG,
+  -- In RAM, in KiB.
   rss_kb LONG,
+  -- Its share of RAM, what is shared divided among those who map it, in KiB.
   pss_kb LONG,
+  -- Shared and not written, in KiB.
   shared_clean_kb LONG,
+  -- Shared and written, in KiB.
   shared_dirty_kb LONG,
+  -- Its own and not written, in KiB.
   private_clean_kb LONG,
+  -- Its own and written, in KiB.
   private_dirty_kb LONG,
+  -- In swap, in KiB.
   swap_kb LONG,
+  -- Its share of swap, in KiB.
   swap_pss_kb LONG,
+  -- Huge pages without a file, in KiB.
   anon_huge_pages_kb LONG,
+  -- Shared memory in huge pages, in KiB.
   shmem_pmd_mapped_kb LONG,
+  -- Files in huge pages, in KiB.
   file_pmd_mapped_kb LONG,
+  -- Shared pages of hugetlbfs, in KiB.
   shared_huge_tlb_kb LONG,
+  -- Its own pages of hugetlbfs, in KiB.
   private_hugetlb_kb LONG,
+  -- Kept in RAM by mlock(), in KiB.
   locked_kb LONG,
+  -- How many mappings.
   mapping_count LONG,
+  -- What is mapped: a file or a name.
   mapped_object STRING
 ) AS
 WITH

@@ -2,6 +2,7 @@
 
 -- True when the application is to blame.
 CREATE PERFETTO FUNCTION android_is_app_jank_type(
+  -- What the frame timeline calls the jank; several are separated by commas.
   jank_type STRING
 )
 RETURNS BOOL AS
@@ -9,6 +10,7 @@ SELECT $jank_type GLOB '*App Deadline Missed*';
 
 -- True when the compositor is.
 CREATE PERFETTO FUNCTION android_is_sf_jank_type(
+  -- What the frame timeline calls the jank; several are separated by commas.
   jank_type STRING
 )
 RETURNS BOOL AS
@@ -20,6 +22,7 @@ SELECT $jank_type GLOB '*SurfaceFlinger CPU Deadline Missed*' OR
 
 -- True when one of them is, or the frame was dropped.
 CREATE PERFETTO FUNCTION android_is_missed_frame_type(
+  -- What the frame timeline calls the jank; several are separated by commas.
   jank_type STRING
 )
 RETURNS BOOL AS

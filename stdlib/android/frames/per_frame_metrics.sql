@@ -4,7 +4,9 @@ INCLUDE PERFETTO MODULE android.frames.timeline;
 
 -- By how much a frame ended after its deadline; negative when it was in time.
 CREATE PERFETTO TABLE android_frames_overrun(
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- By how much it ended after its deadline, in nanoseconds; negative when in time.
   overrun LONG
 ) AS
 SELECT a.frame_id, a.ts_end - e.ts_end AS overrun
@@ -13,7 +15,9 @@ JOIN _distinct_from_expected_timeline_slice AS e USING (frame_id, upid);
 
 -- Time of the user interface's thread.
 CREATE PERFETTO TABLE android_frames_ui_time(
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- Time of the user interface's thread, in nanoseconds.
   ui_time LONG
 ) AS
 SELECT f.frame_id, s.dur AS ui_time
@@ -22,7 +26,9 @@ JOIN slice AS s USING (id);
 
 -- How long after its planned start a frame began.
 CREATE PERFETTO TABLE android_app_vsync_delay_per_frame(
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- How long after its planned start it began, in nanoseconds.
   app_vsync_delay LONG
 ) AS
 SELECT a.frame_id, a.ts - e.ts AS app_vsync_delay
@@ -32,10 +38,15 @@ WHERE EXISTS (SELECT 1 FROM android_frames AS f WHERE f.frame_id = a.frame_id AN
 
 -- The delay, the turn and all drawing of a frame together.
 CREATE PERFETTO TABLE android_cpu_time_per_frame(
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- How long after its planned start it began, in nanoseconds.
   app_vsync_delay LONG,
+  -- Time of the user interface's thread.
   do_frame_dur DURATION,
+  -- Time of drawing.
   draw_frame_dur DURATION,
+  -- Delay, turn and drawing together, in nanoseconds.
   cpu_time LONG
 ) AS
 WITH
@@ -57,13 +68,21 @@ JOIN drawing AS d USING (frame_id);
 
 -- The judgement on each frame. Where the drawing is not known, 5 ms stand for it.
 CREATE PERFETTO TABLE android_frame_stats(
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- By how much it ended after its deadline, in nanoseconds; negative when in time.
   overrun LONG,
+  -- Delay, turn and drawing together, in nanoseconds.
   cpu_time LONG,
+  -- Time of the user interface's thread, in nanoseconds.
   ui_time LONG,
+  -- 1 when it missed its deadline, else NULL.
   was_jank BOOL,
+  -- 1 when cpu_time is over 20 ms, else NULL.
   was_slow_frame BOOL,
+  -- 1 when cpu_time is over 50 ms, else NULL.
   was_big_jank BOOL,
+  -- 1 when cpu_time is over 200 ms, else NULL.
   was_huge_jank BOOL
 ) AS
 WITH

@@ -24,10 +24,15 @@ WHERE frame_id > 0;
 
 -- Turns of the user interface's thread.
 CREATE PERFETTO TABLE android_frames_choreographer_do_frame(
+  -- Row of slice.
   id ID(slice.id),
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- The thread of the user interface: row of thread.
   ui_thread_utid JOINID(thread.id),
+  -- Row of process.
   upid JOINID(process.id),
+  -- Start.
   ts TIMESTAMP
 ) AS
 SELECT id, frame_id, utid AS ui_thread_utid, upid, ts
@@ -35,9 +40,13 @@ FROM _get_frame_table_with_id('Choreographer#doFrame*');
 
 -- Drawing; a frame with several layers has several.
 CREATE PERFETTO TABLE android_frames_draw_frame(
+  -- Row of slice.
   id ID(slice.id),
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- The thread that draws: row of thread.
   render_thread_utid JOINID(thread.id),
+  -- Row of process.
   upid JOINID(process.id)
 ) AS
 SELECT id, frame_id, utid AS render_thread_utid, upid
@@ -45,19 +54,33 @@ FROM _get_frame_table_with_id('DrawFrame*');
 
 -- The layers that a frame drew to.
 CREATE PERFETTO TABLE android_frames_layers(
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- End.
   ts_end TIMESTAMP,
+  -- The slice Choreographer#doFrame: row of slice.
   do_frame_id JOINID(slice.id),
+  -- The slice DrawFrame: row of slice.
   draw_frame_id JOINID(slice.id),
+  -- The frame as it came: row of slice.
   actual_frame_timeline_id JOINID(slice.id),
+  -- The planned frame: row of slice.
   expected_frame_timeline_id JOINID(slice.id),
+  -- The thread that draws: row of thread.
   render_thread_utid JOINID(thread.id),
+  -- The thread of the user interface: row of thread.
   ui_thread_utid JOINID(thread.id),
+  -- Number of the layer.
   layer_id LONG,
+  -- Name of the layer.
   layer_name STRING,
+  -- Row of process.
   upid JOINID(process.id),
+  -- Name of the process.
   process_name STRING
 ) AS
 SELECT
@@ -121,19 +144,33 @@ SELECT * FROM _frame_timeline_by_frame!(expected_frame_timeline_slice);
 -- All of a frame in one row, with its first drawing. Without a frame timeline (Android 11 and before) a frame lasts from its
 -- turn to the end of its last drawing.
 CREATE PERFETTO TABLE android_frames(
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- The slice Choreographer#doFrame: row of slice.
   do_frame_id JOINID(slice.id),
+  -- The slice DrawFrame: row of slice.
   draw_frame_id JOINID(slice.id),
+  -- The frame as it came: row of slice.
   actual_frame_timeline_id JOINID(slice.id),
+  -- The planned frame: row of slice.
   expected_frame_timeline_id JOINID(slice.id),
+  -- The thread that draws: row of thread.
   render_thread_utid JOINID(thread.id),
+  -- The thread of the user interface: row of thread.
   ui_thread_utid JOINID(thread.id),
+  -- How many rows the frame has among actual frames.
   actual_frame_timeline_count LONG,
+  -- How many rows the frame has among planned frames.
   expected_frame_timeline_count LONG,
+  -- How many slices DrawFrame it has.
   draw_frame_count LONG,
+  -- Row of process.
   upid JOINID(process.id),
+  -- Name of the process.
   process_name STRING
 ) AS
 WITH
@@ -185,17 +222,27 @@ ORDER BY f.frame_id;
 
 -- The first frame after a moment, or no row.
 CREATE PERFETTO FUNCTION android_first_frame_after(
+  -- Not before this time.
   ts TIMESTAMP
 )
 RETURNS TABLE(
+  -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- The slice Choreographer#doFrame: row of slice.
   do_frame_id JOINID(slice.id),
+  -- The slice DrawFrame: row of slice.
   draw_frame_id JOINID(slice.id),
+  -- The frame as it came: row of slice.
   actual_frame_timeline_id JOINID(slice.id),
+  -- The planned frame: row of slice.
   expected_frame_timeline_id JOINID(slice.id),
+  -- The thread that draws: row of thread.
   render_thread_utid JOINID(thread.id),
+  -- The thread of the user interface: row of thread.
   ui_thread_utid JOINID(thread.id)
 ) AS
 SELECT

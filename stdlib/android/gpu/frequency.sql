@@ -4,11 +4,17 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- The spans in which a GPU kept its frequency.
 CREATE PERFETTO TABLE android_gpu_frequency(
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Number of the GPU on its machine.
   gpu_id LONG,
+  -- Frequency in kHz.
   gpu_freq LONG,
+  -- The frequency before.
   prev_gpu_freq LONG,
+  -- The frequency after.
   next_gpu_freq LONG
 ) AS
 SELECT

@@ -4,8 +4,11 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- The spans in which the GPU kept its power state.
 CREATE PERFETTO TABLE android_mali_gpu_power_state(
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- The state.
   power_state LONG
 ) AS
 SELECT i.ts, i.dur, CAST(i.value AS INT) AS power_state

@@ -4,9 +4,13 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- The spans in which it stayed the same, in bytes.
 CREATE PERFETTO TABLE android_gpu_memory_per_process(
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of process.
   upid JOINID(process.id),
+  -- Bytes of GPU memory.
   gpu_memory LONG
 ) AS
 SELECT i.ts, i.dur, t.upid, CAST(i.value AS INT) AS gpu_memory

@@ -2,10 +2,15 @@
 
 -- Tracks of work periods.
 CREATE PERFETTO TABLE android_gpu_work_period_track(
+  -- Row of track.
   id LONG,
+  -- Row of machine.
   machine_id JOINID(machine.id),
+  -- The user id it counts for.
   uid LONG,
+  -- Row of gpu.
   ugpu LONG,
+  -- Number of the GPU on its machine.
   gpu_id LONG
 ) AS
 SELECT

@@ -24,14 +24,23 @@ WHERE t.type = 'android_dma_heap_change';
 
 -- Allocations (positive) and releases (negative).
 CREATE PERFETTO TABLE android_dmabuf_allocs(
+  -- When.
   ts TIMESTAMP,
+  -- Bytes; negative when it was freed.
   buf_size LONG,
+  -- Inode of the buffer: what it is known by.
   inode LONG,
+  -- Row of thread.
   utid JOINID(thread.id),
+  -- The kernel's number of the thread.
   tid LONG,
+  -- Name of the thread.
   thread_name STRING,
+  -- Row of process.
   upid JOINID(process.id),
+  -- The kernel's number of the process.
   pid LONG,
+  -- Name of the process.
   process_name STRING
 ) AS
 SELECT
@@ -49,11 +58,17 @@ LEFT JOIN _thread_with_process AS t USING (utid);
 
 -- Memory that each process holds, over time.
 CREATE PERFETTO TABLE android_memory_cumulative_dmabuf(
+  -- Row of process.
   upid JOINID(process.id),
+  -- Name of the process.
   process_name STRING,
+  -- Row of thread.
   utid JOINID(thread.id),
+  -- Name of the thread.
   thread_name STRING,
+  -- When.
   ts TIMESTAMP,
+  -- Bytes held from then on.
   value LONG
 ) AS
 SELECT

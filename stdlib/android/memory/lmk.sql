@@ -62,12 +62,19 @@ WHERE t.name = 'kill_one_process' AND k.value > 0;
 
 -- Each process with the moment of its end; the best source that the trace has.
 CREATE PERFETTO TABLE android_lmk_events(
+  -- When the process was ended.
   ts TIMESTAMP,
+  -- Row of process.
   upid JOINID(process.upid),
+  -- The kernel's number of the process.
   pid LONG,
+  -- Name of the process.
   process_name STRING,
+  -- Readiness to be ended: -1000 never, 1000 first.
   oom_score_adj LONG,
+  -- Why, in words.
   kill_reason STRING,
+  -- Why, as a number.
   kill_reason_raw LONG
 ) AS
 WITH

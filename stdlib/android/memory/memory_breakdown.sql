@@ -11,16 +11,27 @@ WHERE name IN ('mem.rss.anon', 'mem.rss.file', 'mem.rss.shmem', 'mem.swap', 'Hea
 -- Spans in which a counter of a process stayed the same, within the process's life. Every application begins as a copy of
 -- the zygote: its average of a kind is taken off.
 CREATE PERFETTO TABLE android_process_memory_intervals(
+  -- Row of counter.
   id JOINID(counter.id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Name of the process.
   process_name STRING,
+  -- Row of process.
   upid JOINID(process.upid),
+  -- The kernel's number of the process.
   pid JOINID(process.pid),
+  -- Kind of memory: name of the counter.
   memory_track_name STRING,
+  -- Row of track.
   track_id JOINID(track.id),
+  -- Bytes.
   value LONG,
+  -- Bytes less what every application has of the zygote, 0 at least.
   zygote_adjusted_value LONG,
+  -- Does the counter change by more than 100 MiB at once anywhere?
   track_has_spike_gt_100mib BOOL
 ) AS
 WITH
@@ -81,18 +92,31 @@ USING SPAN_LEFT_JOIN(_process_memory_by_track PARTITIONED track_id, _process_mem
 
 -- The same, apart by how ready Android was to end the process.
 CREATE PERFETTO TABLE android_process_memory_intervals_by_oom_bucket(
+  -- Number of the span.
   id LONG,
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Name of the process.
   process_name STRING,
+  -- Row of process.
   upid JOINID(process.upid),
+  -- The kernel's number of the process.
   pid JOINID(process.pid),
+  -- How ready Android was to end the process, in words.
   bucket STRING,
+  -- Kind of memory: name of the counter.
   memory_track_name STRING,
+  -- Row of track.
   track_id JOINID(track.id),
+  -- Row of counter.
   counter_id JOINID(counter.id),
+  -- Bytes.
   value LONG,
+  -- Bytes less what every application has of the zygote, 0 at least.
   zygote_adjusted_value LONG,
+  -- Does the counter change by more than 100 MiB at once anywhere?
   track_has_spike_gt_100mib BOOL
 ) AS
 SELECT

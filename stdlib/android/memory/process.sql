@@ -8,26 +8,47 @@ USING SPAN_OUTER_JOIN(android_oom_adj_intervals PARTITIONED upid, _memory_rss_an
 
 -- The spans in which both stayed the same.
 CREATE PERFETTO TABLE memory_oom_score_with_rss_and_swap_per_process(
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Readiness to be ended: -1000 never, 1000 first.
   score LONG,
+  -- How ready Android was to end the process, in words.
   bucket STRING,
+  -- Row of process.
   upid JOINID(process.id),
+  -- Name of the process.
   process_name STRING,
+  -- The kernel's number of the process.
   pid LONG,
+  -- The slice in which the score was set: row of slice; NULL: not known.
   oom_adj_id JOINID(slice.id),
+  -- Start of that slice; NULL: not known.
   oom_adj_ts TIMESTAMP,
+  -- Length of that slice; NULL: not known.
   oom_adj_dur DURATION,
+  -- Track of that slice; NULL: not known.
   oom_adj_track_id JOINID(track.id),
+  -- Thread of that slice; NULL: not known.
   oom_adj_thread_name STRING,
+  -- Why the score was set; NULL: not told.
   oom_adj_reason STRING,
+  -- What made the system look; NULL: not told.
   oom_adj_trigger STRING,
+  -- Anonymous memory in RAM, bytes.
   anon_rss LONG,
+  -- Mapped files in RAM, bytes.
   file_rss LONG,
+  -- Shared memory in RAM, bytes.
   shmem_rss LONG,
+  -- All in RAM, bytes.
   rss LONG,
+  -- In swap, bytes.
   swap LONG,
+  -- Anonymous memory and swap, bytes.
   anon_rss_and_swap LONG,
+  -- All in RAM and swap, bytes.
   rss_and_swap LONG
 ) AS
 SELECT

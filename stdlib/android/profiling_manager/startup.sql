@@ -4,9 +4,13 @@ INCLUDE PERFETTO MODULE android.profiling_manager.util;
 
 -- To the first frame (TTFF), and to when the application says it can be used (TTI).
 CREATE PERFETTO TABLE android_profiling_manager_cold_startup(
+  -- Start.
   ts TIMESTAMP,
+  -- Name of the event.
   name STRING,
+  -- Length.
   dur DURATION,
+  -- The point of the start that was reached.
   startup_checkpoint STRING
 ) AS
 SELECT ts, 'app_startup_ttff' AS name, dur, 'TTFF' AS startup_checkpoint

@@ -39,11 +39,17 @@ SELECT reason FROM rules WHERE $name GLOB pattern LIMIT 1;
 -- Each moment with one reason: waiting for a disk, for memory or for a processor tells more than the slice around it;
 -- the slice tells more than running or sleeping.
 CREATE PERFETTO TABLE android_startup_opinionated_breakdown(
+  -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
+  -- Row of slice; NULL: explained by a state.
   slice_id JOINID(slice.id),
+  -- Row of thread_state; NULL: explained by a slice.
   thread_state_id JOINID(thread_state.id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- What the time went to.
   reason STRING
 ) AS
 WITH

@@ -111,14 +111,23 @@ FROM _android_startups_raw AS r;
 
 -- Threads of the processes of each start.
 CREATE PERFETTO VIEW android_startup_threads(
+  -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
+  -- Start.
   ts TIMESTAMP,
+  -- Length.
   dur DURATION,
+  -- Row of process.
   upid JOINID(process.id),
+  -- The kernel's number of the process.
   pid LONG,
+  -- Row of thread.
   utid JOINID(thread.id),
+  -- The kernel's number of the thread.
   tid LONG,
+  -- Name of the thread.
   thread_name STRING,
+  -- Is it the process's first thread?
   is_main_thread BOOL
 ) AS
 SELECT
@@ -129,17 +138,29 @@ JOIN thread AS t USING (upid);
 
 -- Slices of those threads while the application started.
 CREATE PERFETTO VIEW android_thread_slices_for_all_startups(
+  -- Start of the launch.
   startup_ts TIMESTAMP,
+  -- End of the launch.
   startup_ts_end TIMESTAMP,
+  -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
+  -- Row of thread.
   utid JOINID(thread.id),
+  -- The kernel's number of the thread.
   tid LONG,
+  -- Name of the thread.
   thread_name STRING,
+  -- Is it the process's first thread?
   is_main_thread BOOL,
+  -- Details: the set of args.
   arg_set_id ARGSETID,
+  -- Row of slice.
   slice_id JOINID(slice.id),
+  -- Name of the slice.
   slice_name STRING,
+  -- Start of the slice.
   slice_ts TIMESTAMP,
+  -- Length of the slice.
   slice_dur DURATION
 ) AS
 SELECT
@@ -161,13 +182,21 @@ WHERE s.ts BETWEEN r.ts AND r.ts + r.dur;
 
 -- Verification of classes.
 CREATE PERFETTO VIEW android_class_loading_for_startup(
+  -- Row of slice.
   slice_id JOINID(slice.id),
+  -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
+  -- Name of the slice.
   slice_name STRING,
+  -- Start of the slice.
   slice_ts TIMESTAMP,
+  -- Length of the slice.
   slice_dur DURATION,
+  -- Name of the thread.
   thread_name STRING,
+  -- The kernel's number of the thread.
   tid LONG,
+  -- Details: the set of args.
   arg_set_id ARGSETID
 ) AS
 SELECT slice_id, startup_id, slice_name, slice_ts, slice_dur, thread_name, tid, arg_set_id
@@ -176,16 +205,25 @@ WHERE slice_name GLOB 'L*/*;';
 
 -- Slices of a start by name; * stands for anything.
 CREATE PERFETTO FUNCTION android_slices_for_startup_and_slice_name(
+  -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
+  -- Pattern of the names, as GLOB takes it.
   slice_name STRING
 )
 RETURNS TABLE(
+  -- Row of slice.
   slice_id JOINID(slice.id),
+  -- Name of the slice.
   slice_name STRING,
+  -- Start of the slice.
   slice_ts TIMESTAMP,
+  -- Length of the slice.
   slice_dur DURATION,
+  -- Name of the thread.
   thread_name STRING,
+  -- The kernel's number of the thread.
   tid LONG,
+  -- Details: the set of args.
   arg_set_id ARGSETID
 ) AS
 SELECT s.slice_id, s.slice_name, s.slice_ts, s.slice_dur, s.thread_name, s.tid, s.arg_set_id
@@ -194,15 +232,23 @@ WHERE s.startup_id = $startup_id AND s.slice_name GLOB $slice_name;
 
 -- Calls of other processes that took longer than the threshold.
 CREATE PERFETTO FUNCTION android_binder_transaction_slices_for_startup(
+  -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
+  -- Only those that take longer, in nanoseconds.
   threshold DOUBLE
 )
 RETURNS TABLE(
+  -- Row of slice.
   id LONG,
+  -- Length of the slice.
   slice_dur DURATION,
+  -- Name of the thread.
   thread_name STRING,
+  -- Name of the process that is called.
   process STRING,
+  -- Details: the set of args.
   arg_set_id ARGSETID,
+  -- Is it the process's first thread?
   is_main_thread BOOL
 ) AS
 SELECT
@@ -221,7 +267,9 @@ WHERE s.startup_id = $startup_id AND s.slice_name = 'binder transaction' AND s.s
 
 -- All of such slices together.
 CREATE PERFETTO FUNCTION android_sum_dur_for_startup_and_slice(
+  -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS LONG AS
@@ -231,7 +279,9 @@ WHERE startup_id = $startup_id AND slice_name GLOB $slice_name;
 
 -- The same for the main thread.
 CREATE PERFETTO FUNCTION android_sum_dur_on_main_thread_for_startup_and_slice(
+  -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
+  -- Name of the slice that waits.
   slice_name STRING
 )
 RETURNS LONG AS

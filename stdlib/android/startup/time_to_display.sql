@@ -7,11 +7,17 @@ INCLUDE PERFETTO MODULE slices.with_context;
 -- From "bindApplication" (or what the launch began with in a warm start) to the end of the first drawing, and to the
 -- first drawing that the application calls complete ("reportFullyDrawn").
 CREATE PERFETTO TABLE android_startup_time_to_display(
+  -- The start of the application: startup_id of android_startups.
   startup_id LONG,
+  -- From the launch to its first frame, in nanoseconds.
   time_to_initial_display LONG,
+  -- From the launch until the application said that it is complete, in nanoseconds.
   time_to_full_display LONG,
+  -- The frame at which the first ends.
   ttid_frame_id LONG,
+  -- The frame at which the second ends.
   ttfd_frame_id LONG,
+  -- Row of process.
   upid JOINID(process.id)
 ) AS
 WITH

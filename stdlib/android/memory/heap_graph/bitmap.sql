@@ -34,22 +34,39 @@ LIMIT 1;
 
 -- Instances of android.graphics.Bitmap. Their fields are there only if the dump holds values.
 CREATE PERFETTO TABLE heap_graph_bitmaps(
+  -- Row of heap_graph_object.
   object_id JOINID(heap_graph_object.id),
+  -- Row of process.
   upid JOINID(process.upid),
+  -- When the heap was dumped.
   graph_sample_ts TIMESTAMP,
+  -- Width in pixels.
   width LONG,
+  -- Height in pixels.
   height LONG,
+  -- Density that it is drawn for, in dots per inch.
   density LONG,
+  -- Number of the bitmap.
   bitmap_id LONG,
+  -- The process that made it, by that number.
   bitmap_pid LONG,
+  -- Where its pixels lie, by that number.
   bitmap_storage_type STRING,
+  -- Number of the bitmap that it was copied from; NULL: none.
   source_id LONG,
+  -- The process of that one.
   source_pid LONG,
+  -- Where the pixels of that one lie.
   source_storage_type STRING,
+  -- The process of that one: row of process.
   source_upid JOINID(process.upid),
+  -- Name of that process.
   source_process_name STRING,
+  -- Bytes of its own.
   self_size LONG,
+  -- Bytes outside the Java heap.
   native_size LONG,
+  -- Was it reachable from a root?
   reachable BOOL
 ) AS
 WITH

@@ -5,11 +5,17 @@ INCLUDE PERFETTO MODULE graphs.scan;
 
 -- Reachable objects with all that they alone keep alive.
 CREATE PERFETTO TABLE heap_graph_dominator_tree(
+  -- Row of heap_graph_object.
   id LONG,
+  -- The object that all ways from the roots to it lead over; NULL: none.
   idom_id LONG,
+  -- Objects that would go with it, itself among them.
   dominated_obj_count LONG,
+  -- Bytes of those.
   dominated_size_bytes LONG,
+  -- Bytes outside the heap of those.
   dominated_native_size_bytes LONG,
+  -- Its level below the roots of the tree.
   depth LONG
 ) AS
 SELECT

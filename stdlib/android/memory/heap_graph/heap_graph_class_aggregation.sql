@@ -32,19 +32,33 @@ SELECT id FROM heap_graph_dominator_tree WHERE id NOT IN (SELECT id FROM below);
 
 -- Objects of each class, and what they keep alive.
 CREATE PERFETTO TABLE android_heap_graph_class_aggregation(
+  -- Row of process.
   upid JOINID(process.id),
+  -- When the heap was dumped.
   graph_sample_ts TIMESTAMP,
+  -- Row of heap_graph_class.
   type_id LONG,
+  -- Name of the class.
   type_name STRING,
+  -- Is it of Java's own library, or an array?
   is_libcore_or_array BOOL,
+  -- How many objects.
   obj_count LONG,
+  -- Their bytes.
   size_bytes LONG,
+  -- Their bytes outside the heap.
   native_size_bytes LONG,
+  -- How many of them are reachable.
   reachable_obj_count LONG,
+  -- Bytes of the reachable ones.
   reachable_size_bytes LONG,
+  -- Bytes of the reachable ones outside the heap.
   reachable_native_size_bytes LONG,
+  -- Objects that would go with them; of objects one below another of the class, the upper counts.
   dominated_obj_count LONG,
+  -- Bytes of those.
   dominated_size_bytes LONG,
+  -- Bytes outside the heap of those.
   dominated_native_size_bytes LONG
 ) AS
 WITH

@@ -23,21 +23,37 @@ RETURNS Expr AS
 
 -- Sizes of the heap and of its process at that time.
 CREATE PERFETTO TABLE android_heap_graph_stats(
+  -- Row of process.
   upid JOINID(process.id),
+  -- When the heap was dumped.
   graph_sample_ts TIMESTAMP,
+  -- Age of the process, in nanoseconds.
   process_uptime LONG,
+  -- Bytes of all objects.
   total_heap_size LONG,
+  -- Bytes outside the heap of all objects.
   total_native_alloc_registry_size LONG,
+  -- How many objects.
   total_obj_count LONG,
+  -- Bytes of the reachable ones.
   reachable_heap_size LONG,
+  -- Bytes of the reachable ones outside the heap.
   reachable_native_alloc_registry_size LONG,
+  -- How many of them are reachable.
   reachable_obj_count LONG,
+  -- Readiness to be ended: -1000 never, 1000 first.
   oom_score_adj LONG,
+  -- Anonymous memory and swap of the process, in bytes.
   anon_rss_and_swap_size LONG,
+  -- DMA buffers of the process, in bytes.
   dmabuf_rss_size LONG,
+  -- Bytes that the runtime had allocated.
   art_bytes_allocated LONG,
+  -- Was the dump made because memory ran out?
   is_out_of_memory_error BOOL,
+  -- Bytes of the allocation that failed.
   oome_failing_allocation_size LONG,
+  -- Bytes that the runtime had left then.
   oome_remaining_art_free_bytes LONG
 ) AS
 WITH

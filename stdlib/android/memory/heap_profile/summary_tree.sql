@@ -9,15 +9,25 @@ FROM _android_heap_profile_callstacks_for_allocations!((SELECT callsite_id, size
 
 -- What each function asked for and did not give back, itself and with all that it called.
 CREATE PERFETTO TABLE android_heap_profile_summary_tree(
+  -- Number of the node.
   id LONG,
+  -- The row above it; NULL: none.
   parent_id LONG,
+  -- Name of the function.
   name STRING,
+  -- The file that the code is of.
   mapping_name STRING,
+  -- Source file, where it is known.
   source_file STRING,
+  -- Line in it.
   line_number LONG,
+  -- Bytes allocated here and not freed.
   self_size LONG,
+  -- The same with all below.
   cumulative_size LONG,
+  -- Bytes allocated here, freed or not.
   self_alloc_size LONG,
+  -- The same with all below.
   cumulative_alloc_size LONG
 ) AS
 SELECT
