@@ -263,8 +263,8 @@ struct tp_query_change {
     bool dropped; /* the spec has it no more, and its table is gone */
 };
 
-/* Puts the queries of a spec (its metrics are passed over) in the place of those that are there; *changes has each
- * once, until the next call. The table of a query that has changed stays until the query is asked for. */
+/* Puts the queries of a spec (at most 1000; its metrics are passed over) in the place of those that are there; *changes
+ * has each once, until the next call. The table of a query that has changed stays until the query is asked for. */
 int tp_summarizer_update(struct tp_summarizer *s, const struct tp_spec *spec, const struct tp_query_change **changes,
                          size_t *n);
 

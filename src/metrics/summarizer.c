@@ -117,6 +117,8 @@ static int read_version(struct version *v, struct slice bytes, enum spec_format 
     v->plain = structured_queries_open();
     if (rc == 0 && (!v->tables || !v->plain))
         rc = no_memory(err);
+    if (rc == 0 && v->spec->n_query > SUMMARIZER_MAX_QUERIES)
+        rc = error_set(err, -MRD_ELIMIT, "more than %d queries", SUMMARIZER_MAX_QUERIES);
     for (size_t i = 0; rc == 0 && i < v->spec->n_query; i++) {
         const structured_query *q = v->spec->query[i];
         rc = structured_queries_add(v->tables, q, err);
