@@ -1,0 +1,43 @@
+/* The same random rows twice, for tests that ask both: in our tables, and in plain tables of SQLite, which knows
+ * better.
+ *
+ * Queries are texts in which @ stands for the prefix of a table: @slice is v_slice, a view of ours, and p_slice. All
+ * that is random comes from one seeded sequence, so that a failure can be met again. */
+#ifndef MERIDIAN_TEST_MIRROR_H
+#define MERIDIAN_TEST_MIRROR_H
+
+#include "sql/engine.h"
+
+struct mirror {
+    struct storage st;
+    struct engine *e;
+};
+
+/* Begins the sequence at `seed` and makes the rows: n of slice, half as many of counter, some of the others. */
+void mirror_open(struct mirror *m, uint64_t seed, uint32_t n_slices);
+void mirror_close(struct mirror *m);
+
+enum { MIRRORED = 4 };
+extern const struct mirrored {
+    enum table_id table;
+    const char *name; /* behind the @ */
+} mirrored[MIRRORED];
+
+/* The next number of the sequence, below n; a word that cells of strings may hold. */
+uint32_t pick(uint32_t n);
+const char *pick_word(void);
+
+struct text {
+    char p[4000];
+    size_t n;
+};
+
+void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Fails unless both give the same rows, in any order; by their `ordered` leading columns also in the same order. */
+void mirror_compare(struct mirror *m, const char *query, uint32_t ordered);
+
+/* The same for n queries that `make` writes; it returns how many columns are ordered. */
+void mirror_compare_made(struct mirror *m, uint32_t (*make)(struct text *t), int n);
+
+#endif
