@@ -23,7 +23,7 @@ struct query_unit {
     const char *name;
     const char *sql; /* NULL: the name is that of something else */
     size_t sql_len;
-    bool narrowing; /* is_narrowing(), and read by one query only */
+    bool narrowing; /* is_narrowing() and USED_ONCE */
     uint32_t uses;  /* WITH clauses that SQLite unfolds for one use of this one, itself included */
 };
 
@@ -65,9 +65,17 @@ void path_leave(struct generator *g);
 int query_fail(struct generator *g, int code, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Who reads a query, which decides how it may be written. */
+enum query_use {
+    USED_ONCE,   /* one operator, which gives it an alias of its own */
+    USED_BY_ID,  /* any number */
+    USED_IN_SQL, /* the spec's SQL: by its name, any number of times, beside others that may be of the same table */
+};
+
 /* Generates the query in `field` of the one at hand, `q` NULL meaning that the spec left it out (an error). *unit is
  * for put_unit(). */
-int nested_query(struct generator *g, const char *field, int index, const structured_query *q, uint32_t *unit);
+int nested_query(struct generator *g, const char *field, int index, const structured_query *q, enum query_use use,
+                 uint32_t *unit);
 
 /* As nested_query() for a shared one. Either *unit or, where its rows are stored, *table. */
 int shared_query(struct generator *g, const char *id, uint32_t *unit, const char **table);

@@ -57,9 +57,9 @@ int put_interval_intersect(struct query_text *t, const structured_query *q)
         return query_fail(t->g, -MRD_ELIMIT, "interval_intersect", "more than %d", MAX_TABLES - 1);
     int rc = check_partition(t, &p);
     if (rc == 0)
-        rc = nested_query(t->g, "base", -1, ii->base_, &unit[0]);
+        rc = nested_query(t->g, "base", -1, ii->base_, USED_ONCE, &unit[0]);
     for (size_t i = 1; i < n && rc == 0; i++)
-        rc = nested_query(t->g, "interval_intersect", (int)i - 1, ii->interval_intersect[i - 1], &unit[i]);
+        rc = nested_query(t->g, "interval_intersect", (int)i - 1, ii->interval_intersect[i - 1], USED_ONCE, &unit[i]);
     if (rc == 0)
         rc = need_module(t->g, NULL, "intervals.intersect");
     if (rc < 0)
@@ -137,9 +137,9 @@ int put_filter_to_intervals(struct query_text *t, const structured_query *q)
     uint32_t base, intervals;
     int rc = check_partition(t, &p);
     if (rc == 0)
-        rc = nested_query(t->g, "base", -1, f->base_, &base);
+        rc = nested_query(t->g, "base", -1, f->base_, USED_ONCE, &base);
     if (rc == 0)
-        rc = nested_query(t->g, "intervals", -1, f->intervals, &intervals);
+        rc = nested_query(t->g, "intervals", -1, f->intervals, USED_ONCE, &intervals);
     if (rc == 0)
         rc = need_module(t->g, NULL, "intervals.intersect");
     if (rc == 0)
@@ -174,7 +174,7 @@ int put_create_slices(struct query_text *t, const structured_query *q)
     for (size_t i = 0; i < 2 && rc == 0; i++) {
         const char *column = sides[i].column && *sides[i].column ? sides[i].column : "ts";
         uint32_t unit;
-        rc = nested_query(t->g, sides[i].query, -1, sides[i].q, &unit);
+        rc = nested_query(t->g, sides[i].query, -1, sides[i].q, USED_ONCE, &unit);
         put_sql(t, "%s(SELECT ", i ? ", " : "_interval_create!(");
         if (rc == 0)
             rc = put_column(t, sides[i].field, column);
@@ -190,7 +190,7 @@ int put_create_slices(struct query_text *t, const structured_query *q)
 int put_counter_intervals(struct query_text *t, const structured_query *q)
 {
     uint32_t unit;
-    int rc = nested_query(t->g, "input_query", -1, q->experimental_counter_intervals->input_query, &unit);
+    int rc = nested_query(t->g, "input_query", -1, q->experimental_counter_intervals->input_query, USED_ONCE, &unit);
     if (rc == 0)
         rc = need_module(t->g, NULL, "counters.intervals");
     if (rc < 0)

@@ -55,9 +55,9 @@ int put_join(struct query_text *t, const structured_query *q)
     const freeform_condition *free_form =
         j->condition_case == CONDITION(JOIN, FREEFORM_CONDITION) ? j->freeform_condition : NULL;
     uint32_t left, right;
-    int rc = nested_query(t->g, "left_query", -1, j->left_query, &left);
+    int rc = nested_query(t->g, "left_query", -1, j->left_query, USED_ONCE, &left);
     if (rc == 0)
-        rc = nested_query(t->g, "right_query", -1, j->right_query, &right);
+        rc = nested_query(t->g, "right_query", -1, j->right_query, USED_ONCE, &right);
     if (rc == 0 && !join_word(j))
         rc = query_fail(t->g, -MRD_EINVALID, "type", "%d is no type of join", (int)j->type);
     if (rc == 0 && j->condition_case == CONDITION(JOIN, _NOT_SET))
@@ -117,9 +117,9 @@ int put_add_columns(struct query_text *t, const structured_query *q)
 {
     const Mrd__PerfettoSqlStructuredQuery__ExperimentalAddColumns *a = q->experimental_add_columns;
     uint32_t core, input;
-    int rc = nested_query(t->g, "core_query", -1, a->core_query, &core);
+    int rc = nested_query(t->g, "core_query", -1, a->core_query, USED_ONCE, &core);
     if (rc == 0)
-        rc = nested_query(t->g, "input_query", -1, a->input_query, &input);
+        rc = nested_query(t->g, "input_query", -1, a->input_query, USED_ONCE, &input);
     if (rc == 0 && !a->n_input_columns)
         rc = query_fail(t->g, -MRD_EINVALID, "input_columns", "is empty");
     if (rc == 0 && a->condition_case == CONDITION(ADD_COLUMNS, _NOT_SET))
@@ -152,9 +152,9 @@ int put_filter_in(struct query_text *t, const structured_query *q)
 {
     const Mrd__PerfettoSqlStructuredQuery__ExperimentalFilterIn *f = q->experimental_filter_in;
     uint32_t base, match;
-    int rc = nested_query(t->g, "base", -1, f->base_, &base);
+    int rc = nested_query(t->g, "base", -1, f->base_, USED_ONCE, &base);
     if (rc == 0)
-        rc = nested_query(t->g, "match_values", -1, f->match_values, &match);
+        rc = nested_query(t->g, "match_values", -1, f->match_values, USED_ONCE, &match);
     if (rc < 0)
         return rc;
     put_sql(t, "(SELECT b.* FROM ");
@@ -238,7 +238,7 @@ int put_union(struct query_text *t, const structured_query *q)
         if (rc < 0)
             return rc;
         path_leave(t->g);
-        rc = nested_query(t->g, "queries", (int)i, u->queries[i], &unit);
+        rc = nested_query(t->g, "queries", (int)i, u->queries[i], USED_ONCE, &unit);
         if (rc < 0)
             return rc;
         put_sql(t, "%s", !i ? "(" : u->use_union_all ? " UNION ALL " : " UNION ");

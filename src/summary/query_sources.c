@@ -40,7 +40,7 @@ static int put_simple_slices(struct query_text *t, const structured_query *q)
 static int put_inner_query(struct query_text *t, const structured_query *q)
 {
     uint32_t unit;
-    int rc = nested_query(t->g, "inner_query", -1, q->inner_query, &unit);
+    int rc = nested_query(t->g, "inner_query", -1, q->inner_query, USED_ONCE, &unit);
     if (rc == 0)
         put_unit(t, unit);
     return rc;

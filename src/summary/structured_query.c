@@ -190,17 +190,17 @@ static int write_query(struct generator *g, const structured_query *q,
 }
 
 /* Makes `q` a WITH clause behind those that it reads, or another name for one of them. */
-static int add_unit(struct generator *g, const structured_query *q, bool shared, uint32_t *unit)
+static int add_unit(struct generator *g, const structured_query *q, enum query_use use, uint32_t *unit)
 {
     struct query_text t;
-    bool named = is_whole(q);
+    bool named = use != USED_IN_SQL && is_whole(q);
     int rc = write_query(g, q, named ? put_source : put_query, &t);
     if (rc == 0) {
         char *text = arena_strndup(&g->out->mem, t.p, t.n);
         struct query_unit u = {.name = named ? text : unit_name(g, q),
                                .sql = named ? NULL : text,
                                .sql_len = t.n,
-                               .narrowing = !shared && is_narrowing(q),
+                               .narrowing = use == USED_ONCE && is_narrowing(q),
                                .uses = t.uses - named};
         *unit = (uint32_t)g->units.n;
         if (!text || !u.name || !vec_push(&g->units, u))
@@ -210,8 +210,8 @@ static int add_unit(struct generator *g, const structured_query *q, bool shared,
     return rc;
 }
 
-static int walk_query(struct generator *g, const char *field, int index, const structured_query *q, bool shared,
-                      uint32_t *unit)
+int nested_query(struct generator *g, const char *field, int index, const structured_query *q, enum query_use use,
+                 uint32_t *unit)
 {
     if (!q)
         return query_fail(g, -MRD_EINVALID, field, "is missing");
@@ -219,14 +219,9 @@ static int walk_query(struct generator *g, const char *field, int index, const s
     if (rc < 0)
         return rc;
     vec_last(&g->path)->id = q->id && *q->id ? q->id : NULL;
-    rc = add_unit(g, q, shared, unit);
+    rc = add_unit(g, q, use, unit);
     path_leave(g);
     return rc;
-}
-
-int nested_query(struct generator *g, const char *field, int index, const structured_query *q, uint32_t *unit)
-{
-    return walk_query(g, field, index, q, false, unit);
 }
 
 int shared_query(struct generator *g, const char *id, uint32_t *unit, const char **table)
@@ -248,7 +243,7 @@ int shared_query(struct generator *g, const char *id, uint32_t *unit, const char
         *unit = (uint32_t)*known;
         return 0;
     }
-    int rc = walk_query(g, field, -1, e->q, true, unit);
+    int rc = nested_query(g, field, -1, e->q, USED_BY_ID, unit);
     if (rc == 0 && !u64map_set(&g->shared_units, (uint64_t)(uintptr_t)e->q, *unit))
         rc = query_fail(g, -MRD_ENOMEM, field, "out of memory");
     return rc;

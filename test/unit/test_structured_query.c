@@ -129,6 +129,11 @@ static const struct row_case {
          "'spans' query { inner_query_id: 'spans' } } dependencies { alias: 'one' query { id: 'one' inner_query_id: "
          "'spans' filters { column_name: 'id' op: LESS_THAN int64_rhs: 2 } } } }"),
      "name,s;a,$spans"},
+    {"sql, two dependencies on one table",
+     Q("sql { sql: 'SELECT count(*) AS n FROM $a JOIN $b ON $a.parent_id = $b.id' dependencies { alias: 'a' query { "
+       "table { "
+       "table_name: 'slice' } } } dependencies { alias: 'b' query { table { table_name: 'slice' } } } }"),
+     "n;90"},
     {"simple slices",
      Q("simple_slices { slice_name_glob: 'pl*' thread_name_glob: 'worker [1]' } group_by { column_names: "
        "['slice_name', "
