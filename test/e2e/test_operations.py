@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 
 from harness import PRODUCER, TRACEBOX, Case, free_port, main, wait_for
 from test_record import config, ledger
@@ -38,6 +39,19 @@ class Operations(Case):
         self.env["PERFETTO_CONSUMER_SOCK_NAME"] = consumer
         self.start_traced(producers=producer)
         self.record()
+
+    def test_a_recorder_that_was_stopped(self):
+        """Longer than the watchdog lets it stand still: it goes on, for it was not stuck."""
+        self.start_traced()
+        p = self.spawn(TRACEBOX, "traced_probes", "--dev-flag", "stuck-ms=1600")
+        wait_for(lambda: '"perfetto.traced_probes" connected' in self.log(), what="the recorder")
+        p.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        p.send_signal(signal.SIGCONT)
+        time.sleep(1)
+        self.assertIsNone(p.poll())
+        p.terminate()
+        self.finish(p)
 
     def test_abstract_sockets(self):
         self.over(f"@meridian-{os.getpid()}-p", f"@meridian-{os.getpid()}-c")

@@ -489,16 +489,17 @@ END_TEST
 static void stand_still(uv_timer_t *timer)
 {
     uv_timer_stop(timer);
-    usleep(1300000);
+    for (uint64_t until = uv_hrtime() + 1300000000; uv_hrtime() < until;)
+        usleep(10000);
 }
 
-static void run_a_still_loop(uint32_t limit_s, bool watched)
+static void run_a_still_loop(uint32_t limit_ms, bool watched)
 {
     uv_loop_t loop;
     uv_timer_t timer;
     struct watchdog w;
     uv_loop_init(&loop);
-    watchdog_start(&w, &loop, (struct watchdog_limits){.stuck_s = limit_s, .period_ms = 100});
+    watchdog_start(&w, &loop, (struct watchdog_limits){.stuck_ms = limit_ms, .period_ms = 50});
     uv_timer_init(&loop, &timer);
     uv_timer_start(&timer, stand_still, 150, 0);
     if (!watched)
@@ -513,13 +514,47 @@ static void run_a_still_loop(uint32_t limit_s, bool watched)
 
 START_TEST(a_loop_that_stands_still_is_ended) /* by the kernel */
 {
-    run_a_still_loop(1, true);
+    run_a_still_loop(800, true);
 }
 END_TEST
 
 START_TEST(a_loop_that_may_go_on)
 {
-    run_a_still_loop(_i == 0 ? 0 : 1, _i == 0); /* without a limit; no longer watched */
+    run_a_still_loop(_i == 0 ? 0 : 800, _i == 0); /* without a limit; no longer watched */
+}
+END_TEST
+
+static void end_loop(uv_timer_t *timer)
+{
+    uv_stop(timer->loop);
+}
+
+/* As by SIGSTOP, a debugger, the freezer of a control group, or with the whole of a virtual machine. */
+START_TEST(a_recorder_that_was_stopped_goes_on)
+{
+    int status;
+    pid_t recorder = fork();
+    if (recorder == 0) {
+        uv_loop_t loop;
+        uv_timer_t timer;
+        struct watchdog w;
+        uv_loop_init(&loop);
+        watchdog_start(&w, &loop, (struct watchdog_limits){.stuck_ms = 800, .period_ms = 50});
+        uv_timer_init(&loop, &timer);
+        uv_timer_start(&timer, end_loop, 3000, 0);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        _exit(0);
+    }
+    usleep(300000);
+    for (int i = 0; i < 2; i++) {
+        kill(recorder, SIGSTOP);
+        usleep(i ? 200000 : 1500000);
+        kill(recorder, SIGCONT);
+        usleep(100000);
+    }
+    ck_assert_int_eq(waitpid(recorder, &status, 0), recorder);
+    ck_assert_msg(WIFEXITED(status), "ended by signal %d", WTERMSIG(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 END_TEST
 
@@ -630,6 +665,7 @@ Suite *probes_system_suite(void)
     tcase_add_loop_test(c, batteries, 0, 4);
     tcase_add_test_raise_signal(c, a_loop_that_stands_still_is_ended, SIGALRM);
     tcase_add_loop_test(c, a_loop_that_may_go_on, 0, 2);
+    tcase_add_test(c, a_recorder_that_was_stopped_goes_on);
     tcase_add_test(c, memory_is_measured);
     tcase_add_test(c, paths_of_inodes);
     tcase_add_test(c, metatrace_tells_spans_and_overruns);

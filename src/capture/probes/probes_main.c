@@ -1,4 +1,5 @@
 /* The applet traced_probes: its command line, signals and life. */
+#include "base/dev_flags.h"
 #include "capture/probes/ftrace/ftrace_instance.h"
 #include "capture/probes/probes.h"
 #include "capture/probes/watchdog.h"
@@ -29,12 +30,18 @@ static const char usage[] =
     "Example: tracebox traced_probes --socket 10.0.0.1:20001 --max-memory 64\n";
 
 /* A recorder that stands still this long is stuck: reading, and waiting for a slow service, take seconds at most. */
-enum { MEMORY_DEFAULT_MB = 256, STUCK_S = 120, WATCH_PERIOD_MS = 2000 };
+enum { MEMORY_DEFAULT_MB = 256, STUCK_MS = 120000, WATCH_PERIOD_MS = 2000 };
 
 struct arguments {
     struct probes_options probes;
     bool cleanup, reset, background;
     uint32_t max_memory_mb;
+    int64_t stuck_ms;
+};
+
+/* For tests: docs/contributing.md. */
+static const struct dev_flag dev_flags[] = {
+    {"stuck-ms", DEV_NUMBER, offsetof(struct arguments, stuck_ms)},
 };
 
 static bool parse_number(const char *text, uint32_t *number)
@@ -47,7 +54,7 @@ static bool parse_number(const char *text, uint32_t *number)
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-    enum { SOCKET = 256, TRACEFS, SYSROOT, RING, BACKGROUND, MEMORY, CLEANUP, RESET, VERSION, HELP };
+    enum { SOCKET = 256, TRACEFS, SYSROOT, RING, BACKGROUND, MEMORY, CLEANUP, RESET, DEV_FLAG, VERSION, HELP };
     static const struct option options[] = {
         {"socket", required_argument, NULL, SOCKET},
         {"tracefs", required_argument, NULL, TRACEFS},
@@ -57,10 +64,12 @@ static int parse(struct arguments *a, int argc, char **argv)
         {"max-memory", required_argument, NULL, MEMORY},
         {"cleanup-after-crash", no_argument, NULL, CLEANUP},
         {"reset-ftrace", no_argument, NULL, RESET},
+        {"dev-flag", required_argument, NULL, DEV_FLAG},
         {"version", no_argument, NULL, VERSION},
         {"help", no_argument, NULL, HELP},
         {NULL, 0, NULL, 0},
     };
+    struct error err = {0};
     int opt;
     while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (opt) {
@@ -94,6 +103,12 @@ static int parse(struct arguments *a, int argc, char **argv)
             break;
         case RESET:
             a->reset = true;
+            break;
+        case DEV_FLAG:
+            if (dev_flag_set(dev_flags, sizeof dev_flags / sizeof *dev_flags, a, optarg, &err) <= 0) {
+                fprintf(stderr, "traced_probes: %s\n", err.code ? err.text : "no such --dev-flag");
+                return 1;
+            }
             break;
         case VERSION:
             printf("Meridian v%s\n", MERIDIAN_VERSION);
@@ -140,7 +155,10 @@ static int run(const struct arguments *a)
         uv_signal_init(&loop, &signals[1]);
         uv_signal_start(&signals[0], on_signal, SIGINT);
         uv_signal_start(&signals[1], on_signal, SIGTERM);
-        watchdog_start(&watchdog, &loop, (struct watchdog_limits){a->max_memory_mb, STUCK_S, WATCH_PERIOD_MS});
+        struct watchdog_limits limits = {a->max_memory_mb, (uint32_t)a->stuck_ms, WATCH_PERIOD_MS};
+        if (limits.stuck_ms && limits.stuck_ms < 16 * WATCH_PERIOD_MS)
+            limits.period_ms = limits.stuck_ms / 16;
+        watchdog_start(&watchdog, &loop, limits);
         uv_run(&loop, UV_RUN_DEFAULT);
         watchdog_stop(&watchdog);
         probes_close(probes);
@@ -156,7 +174,7 @@ static int run(const struct arguments *a)
 
 int traced_probes_main(int argc, char **argv)
 {
-    struct arguments a = {.max_memory_mb = MEMORY_DEFAULT_MB};
+    struct arguments a = {.max_memory_mb = MEMORY_DEFAULT_MB, .stuck_ms = STUCK_MS};
     struct error err = {0};
     char directory[PATH_MAX];
     int rc = parse(&a, argc, argv);

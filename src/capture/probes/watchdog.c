@@ -5,9 +5,11 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LOOKS = 2 }; /* a peak between two looks is no leak */
+enum { SLICES = 8 };
 
 uint32_t watchdog_memory_mb(void)
 {
@@ -19,10 +21,33 @@ uint32_t watchdog_memory_mb(void)
     return (uint32_t)(((resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE)) >> 20);
 }
 
+/* A slice of the time went by without a turn of the loop. However long a process was stopped, or its machine suspended,
+ * that is one signal when it goes on, and a turn of the loop comes before the next: only who runs and does not turn
+ * gets them all. */
+static void on_slice(int number, siginfo_t *info, void *unused)
+{
+    struct watchdog *w = info->si_value.sival_ptr;
+    (void)unused;
+    if (info->si_code != SI_TIMER || ++w->slices < SLICES)
+        return;
+    signal(number, SIG_DFL);
+    raise(number); /* ends the process */
+}
+
+/* The time without a turn of the loop begins anew. */
+static void wind_up(struct watchdog *w)
+{
+    uint32_t ms = w->limits.stuck_ms / SLICES;
+    struct timespec slice = {ms / 1000, (long)(ms % 1000) * 1000000};
+    w->slices = 0;
+    if (w->armed)
+        timer_settime(w->slice, 0, &(struct itimerspec){slice, slice}, NULL);
+}
+
 static void on_look(uv_timer_t *timer)
 {
     struct watchdog *w = timer->data;
-    alarm(w->limits.stuck_s); /* its signal ends the process, unless we come by again */
+    wind_up(w);
     uint32_t mb = w->limits.memory_mb ? watchdog_memory_mb() : 0;
     w->over = mb > w->limits.memory_mb ? w->over + 1 : 0;
     if (w->over < LOOKS || w->tripped)
@@ -37,7 +62,10 @@ static void on_look(uv_timer_t *timer)
 void watchdog_start(struct watchdog *w, uv_loop_t *loop, struct watchdog_limits limits)
 {
     *w = (struct watchdog){.limits = limits};
-    signal(SIGALRM, SIG_DFL); /* whoever started us may have ignored it */
+    struct sigaction action = {.sa_sigaction = on_slice, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM, .sigev_value = {.sival_ptr = w}};
+    sigaction(SIGALRM, &action, NULL);
+    w->armed = limits.stuck_ms && timer_create(CLOCK_MONOTONIC, &event, &w->slice) == 0;
     uv_timer_init(loop, &w->timer);
     w->timer.data = w;
     uv_timer_start(&w->timer, on_look, 0, limits.period_ms);
@@ -46,6 +74,8 @@ void watchdog_start(struct watchdog *w, uv_loop_t *loop, struct watchdog_limits 
 
 void watchdog_stop(struct watchdog *w)
 {
-    alarm(0);
+    if (w->armed)
+        timer_delete(w->slice);
+    w->armed = false;
     uv_close((uv_handle_t *)&w->timer, NULL);
 }
