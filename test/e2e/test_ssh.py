@@ -103,6 +103,23 @@ class Ssh(Case):
         self.assertGreater(self.machines_of(self.dir / "trace")[m.id], 10)
         self.clean([m])
 
+    def test_direct_by_ipv6(self):
+        """By a global address, and by one that holds on its link only."""
+        m = self.machine(1, True)
+        n = m.host.split(".")[2]
+        for enter, address, link in ([], f"fd77:{n}::1", f"v{n}"), (m.enter(), f"fd77:{n}::2", "eth0"):
+            if subprocess.run([*enter, "ip", "addr", "add", f"{address}/64", "dev", link, "nodad"]).returncode:
+                self.skipTest("no IPv6 here")
+        linked = subprocess.run([*m.enter(), "ip", "-6", "-o", "addr", "show", "dev", "eth0", "scope", "link"],
+                                stdout=subprocess.PIPE, check=True).stdout.decode().split()[3].split("/")[0]
+        for address in f"fd77:{n}::2", f"{linked}%v{n}":
+            trace = self.dir / "trace"
+            trace.unlink(missing_ok=True)
+            p = self.start("--direct", "--machine", f"root@{address}", "--no-host", "-t", "1s", "sched/sched_switch")
+            self.finish(p, seconds=60)
+            self.assertGreater(self.machines_of(trace)[m.id], 10, address)
+            self.clean([m])
+
     def test_ctrl_c_saves(self):
         self.ends_by(signal.SIGINT)
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -79,32 +80,50 @@ static void on_hangup(int signum)
     raise(SIGTERM);
 }
 
-/* A port that is free now. */
-static unsigned free_port(bool exposed)
+/* A port that is free now, of addresses like `a`; 0: there are none. */
+static unsigned free_port(struct sockaddr *a, socklen_t len, int *v6_only)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(exposed ? INADDR_ANY : INADDR_LOOPBACK)};
-    socklen_t len = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in6 got;
+    socklen_t got_len = sizeof got, only_len = sizeof *v6_only;
     unsigned port = 0;
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && getsockname(fd, (struct sockaddr *)&a, &len) == 0)
-        port = ntohs(a.sin_port);
-    close(fd);
+    int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, a, len) == 0 && getsockname(fd, (struct sockaddr *)&got, &got_len) == 0)
+        port = ntohs(got.sin6_port); /* where IPv4 has it, too */
+    if (fd >= 0 && getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, v6_only, &only_len) != 0)
+        *v6_only = 0;
+    if (fd >= 0)
+        close(fd);
+    return port;
+}
+
+/* Where relays connect to: of this machine alone, through ssh; or (direct) of all its networks, by IPv6 and IPv4. */
+static unsigned relay_addresses(bool direct, char *list, size_t size)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(direct ? INADDR_ANY : INADDR_LOOPBACK)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    int v6_only = 0;
+    unsigned port = direct ? free_port((struct sockaddr *)&v6, sizeof v6, &v6_only) : 0;
+    if (port && v6_only)
+        snprintf(list, size, "[::]:%u,0.0.0.0:%u", port, port);
+    else if (port)
+        snprintf(list, size, "[::]:%u", port);
+    else if ((port = free_port((struct sockaddr *)&v4, sizeof v4, &v6_only)) != 0)
+        snprintf(list, size, "%s:%u", direct ? "0.0.0.0" : "127.0.0.1", port);
     return port;
 }
 
 static int start_service(struct record *r, struct error *err)
 {
-    char producers[192], notify[32], log[96];
+    char producers[192], addresses[64] = "", notify[32], log[96];
     int ready[2];
-    unsigned port = free_port(r->direct);
+    unsigned port = relay_addresses(r->direct, addresses, sizeof addresses);
     if (pipe(ready) != 0)
         return error_set_errno(err, errno, "pipe");
     fcntl(ready[0], F_SETFD, FD_CLOEXEC);
     snprintf(r->relay_to, sizeof r->relay_to, "127.0.0.1:%u", port);
     r->remote.direct_port = port;
     r->remote.relay_to = r->direct ? NULL : r->relay_to;
-    snprintf(producers, sizeof producers, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer,%s:%u", r->dir,
-             r->direct ? "0.0.0.0" : "127.0.0.1", port);
+    snprintf(producers, sizeof producers, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer,%s", r->dir, addresses);
     snprintf(notify, sizeof notify, "TRACED_NOTIFY_FD=%d", ready[1]);
     snprintf(log, sizeof log, "%s/traced.log", r->dir);
     int rc = child_start(&r->traced,
@@ -142,6 +161,13 @@ static unsigned count_state(const struct record *r, enum remote_state state)
     return n;
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /* All machines at once; the first that fails ends it. */
 static int start_machines(struct record *r, struct error *err)
 {
@@ -153,7 +179,8 @@ static int start_machines(struct record *r, struct error *err)
             return rc;
         r->n_remotes++;
     }
-    for (int ms = 0; ms < START_TIMEOUT_MS && !interrupted; ms += 100) {
+    /* By the clock: while a program is copied, every step is short. */
+    for (int64_t until = now_ms() + START_TIMEOUT_MS; now_ms() < until && !interrupted;) {
         unsigned ready = count_state(r, REMOTE_READY);
         if (ready == r->n)
             return 0;
@@ -198,7 +225,7 @@ static unsigned count_producers(struct record *r)
 static void wait_for_producers(struct record *r)
 {
     unsigned want = r->n + !r->no_host;
-    for (int ms = 0; ms < PRODUCERS_TIMEOUT_MS && !interrupted; ms += 50) {
+    for (int64_t until = now_ms() + PRODUCERS_TIMEOUT_MS; now_ms() < until && !interrupted;) {
         if (count_producers(r) >= want)
             return;
         remotes_step(r->remotes, r->n, 50);

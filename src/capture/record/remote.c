@@ -34,7 +34,7 @@ static const char script[] =
     "  head -c \"$size\" >\"$t\" && chmod 700 \"$t\" || fail 'the copy of tracebox cannot be written'\n"
     "  \"$t\" --version >/dev/null 2>&1 || fail \"the copy of tracebox does not run ($(uname -m))\"\n"
     "fi\n"
-    "case $relay in :*) relay=${SSH_CONNECTION%% *}$relay;; esac\n"
+    "case $relay in :*) a=${SSH_CONNECTION%% *}; case $a in *:*) a=\"[$a]\";; esac; relay=$a$relay;; esac\n"
     "export PERFETTO_PRODUCER_SOCK_NAME=\"$d/producer\" PERFETTO_RELAY_SOCK_NAME=\"$relay\" "
     "PERFETTO_MACHINE_NAME=\"$name\"\n"
     "\"$t\" traced_relay >\"$d/log\" 2>&1 & relay_pid=$!; pids=$relay_pid\n"
