@@ -1,10 +1,11 @@
 """Late and lossy links: twenty machines behind links that delay, stall and break. Nothing hangs, every loss is counted."""
 import collections
+import re
 import signal
 import subprocess
 import time
 
-from harness import PRODUCER, TP_SHELL, TRACEBOX, Case, first, fields, main, packets, wait_for
+from harness import PRODUCER, TP_SHELL, TRACEBOX, Case, bind, field, first, fields, frame, invoke, main, packets, wait_for
 from links import PORT, Forwarder, Machine, enter_namespace
 
 CONFIG = """
@@ -180,6 +181,89 @@ class Links(Case):
         numbers = self.numbers(trace)[here.id]
         self.assertEqual(sorted(numbers), list(range(max(numbers) + 1)))
         self.assertGreaterEqual(int(self.query(trace, "SELECT value FROM stats WHERE name = 'traced_flushes_failed'")[0][0]), 1)
+
+    def silence(self, act, undo, recorded=None):
+        """Two machines are recorded, `act` silences the first: (its stats, those of the other)."""
+        self.env["PERFETTO_PRODUCER_SOCK_NAME"] = f"0.0.0.0:{PORT}"
+        self.start_traced("--enable-relay-endpoint", "--dev-flag", "silent-machine-ms=3000")
+        self.machines = [Machine(self, self.forwarder, 1 + i) for i in range(2)]
+        for m in self.machines:  # without the forwarder: it would answer for a machine that is cut off
+            m.start_relay(PERFETTO_RELAY_SOCK_NAME=f"{m.host.split(':')[0]}:{PORT}")
+        gone, here = self.machines
+        self.produce([gone, here])
+        self.wait_present([gone, here])
+        p, trace = self.record("trace_all_machines: true flush_timeout_ms: 1000 data_source_stop_timeout_ms: 1000" + CONFIG)
+        time.sleep(0.5)
+        act(gone)
+        began = time.monotonic()
+        if recorded:
+            recorded()
+        else:
+            wait_for(lambda: gone.id not in self.present(), 20, "the loss of a silent machine")
+        seconds = time.monotonic() - began
+        self.assertIn(here.id, self.present())
+        undo(gone)
+        self.wait_present([gone, here], 40)
+        time.sleep(0.5)
+        self.stop(p)
+        stats, numbers = self.stats(trace), self.numbers(trace)
+        self.assertEqual(sorted(numbers[here.id]), list(range(max(numbers[here.id]) + 1)))
+        self.assertTrue(numbers[gone.id])
+        return seconds, stats[gone.id], stats[here.id]
+
+    def swallow(self, m, action):
+        """What the machine says to the host goes nowhere, and nobody tells."""
+        subprocess.run([*m.enter(), "ip", "route", action, "blackhole", m.host.split(":")[0]], check=True)
+
+    def check_lost(self, seconds, gone, here):
+        self.assertGreater(seconds, 1.5)
+        self.assertEqual((gone.get("machine_relay_lost"), gone.get("machine_producers_lost"), gone.get("machine_producers_back")), (1, 1, 1), gone)
+        self.assertGreater(gone["machine_away_ns"], 0)
+        self.assertFalse(here)
+
+    def test_a_relay_that_hangs(self):
+        """Its kernel acknowledges every byte, but the relay says nothing any more."""
+        self.check_lost(*self.silence(lambda m: m.relay.send_signal(signal.SIGSTOP), lambda m: m.relay.send_signal(signal.SIGCONT)))
+        self.assertIn("has said nothing for", self.log())
+
+    def test_a_machine_that_is_cut_off(self):
+        """Nothing comes back from it, not even that it is away."""
+        self.check_lost(*self.silence(lambda m: self.swallow(m, "add"), lambda m: self.swallow(m, "del")))
+
+    def test_a_host_that_was_stopped(self):
+        """It was the host that heard nothing: no machine is lost."""
+        def stop(_):
+            self.traced.send_signal(signal.SIGSTOP)
+            time.sleep(12)
+            self.traced.send_signal(signal.SIGCONT)
+        _, first, second = self.silence(stop, lambda m: None, recorded=lambda: time.sleep(5))
+        self.assertFalse(first)
+        self.assertFalse(second)
+
+    def test_a_producer_that_is_cut_off(self):
+        """Without a relay, which would speak: the kernel here asks the one there."""
+        self.env["PERFETTO_PRODUCER_SOCK_NAME"] = f"0.0.0.0:{PORT}"
+        self.start_traced("--enable-relay-endpoint", "--dev-flag", "silent-machine-ms=3000")
+        self.machines = [Machine(self, self.forwarder, 1)]
+        m = self.machines[0]
+        m.spawn(PRODUCER, "--follow", PERFETTO_PRODUCER_SOCK_NAME=f"{m.host.split(':')[0]}:{PORT}")
+        wait_for(lambda: re.search("producer .* connected", self.log()), what="the producer")
+        time.sleep(4)
+        self.assertNotIn("disconnected", self.log())
+        self.swallow(m, "add")
+        wait_for(lambda: "disconnected" in self.log(), 20, "its loss")
+
+    def test_a_relay_that_promises_nothing(self):
+        """Perfetto's speaks every 30 seconds: silence means nothing."""
+        self.env["PERFETTO_PRODUCER_SOCK_NAME"] = f"0.0.0.0:{PORT}"
+        self.start_traced("--enable-relay-endpoint", "--dev-flag", "silent-machine-ms=1000")
+        peer = self.connect(PORT)
+        peer.send(frame(field(2, 1) + field(8, field(1, 4711) + field(2, 0) + field(3, "somebody"))) + bind("RelayPort", 2))
+        self.assertIsNotNone(peer.recv())
+        for request, wait in (3, 0), (4, 8):
+            time.sleep(wait)
+            peer.send(invoke(request, 1, b"", service=2))
+            self.assertTrue(peer.reply(request)[0])
 
     def test_host_only(self):
         """Without trace_all_machines the trace names the machines that it leaves out, and so do the tools."""

@@ -114,15 +114,20 @@ bool ipc_addr_is_exposed(const struct ipc_addr *a)
     return a->family == AF_INET6 && !IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
-/* A peer that vanishes without a word (a machine that lost power, a network that was cut) is noticed within half a
- * minute. Sockets that a listener accepts inherit this. */
-static void notice_death(int fd)
+enum { SILENT_MS = 30000 };
+
+void ipc_addr_notice_death(int fd, unsigned silent_ms)
 {
-    static const struct {
+    int seconds = silent_ms < 6000 ? 6 : (int)(silent_ms / 1000); /* the kernel counts in them */
+    const struct {
         int level, name, value;
     } options[] = {
-        {SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, 10},        {IPPROTO_TCP, TCP_KEEPINTVL, 5},
-        {IPPROTO_TCP, TCP_KEEPCNT, 4}, {IPPROTO_TCP, TCP_USER_TIMEOUT, 30000}, {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, seconds / 3},
+        {IPPROTO_TCP, TCP_KEEPINTVL, seconds / 6},
+        {IPPROTO_TCP, TCP_KEEPCNT, 4},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, (int)silent_ms},
+        {IPPROTO_TCP, TCP_NODELAY, 1},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
@@ -134,7 +139,7 @@ static int open_socket(const struct ipc_addr *a, const char *text, struct error 
     if (fd < 0)
         return error_set_errno(err, errno, "socket for %s", text);
     if (a->family == AF_INET || a->family == AF_INET6)
-        notice_death(fd);
+        ipc_addr_notice_death(fd, SILENT_MS);
     return fd;
 }
 

@@ -32,6 +32,10 @@ int ipc_addr_listen(const char *text, struct ipc_addr *out, struct error *err);
 /* A non-blocking socket with a connect under way (*in_progress) or done. Negative -MRD_E… on failure. */
 int ipc_addr_connect(const char *text, bool *in_progress, struct ipc_addr *out, struct error *err);
 
+/* A TCP peer that vanishes without a word (a machine that lost power, a network that was cut) is noticed within
+ * `silent_ms` or a few seconds; sockets that a listener accepts inherit this. The sockets made here have 30 s. */
+void ipc_addr_notice_death(int fd, unsigned silent_ms);
+
 /* The text of the local end of a connected socket without its port: the machine id of a peer without a hint is the hash
  * of it (spec ipc 2). */
 void ipc_addr_local_name(int fd, char *buf, size_t size);

@@ -287,6 +287,11 @@ void ipc_conn_pause(struct ipc_conn *c, bool paused)
         watch(c);
 }
 
+bool ipc_conn_is_paused(const struct ipc_conn *c)
+{
+    return c->paused;
+}
+
 int ipc_conn_take_fd(struct ipc_conn *c)
 {
     int fd = c->received_fd;

@@ -45,6 +45,7 @@ bool ipc_conn_drain(struct ipc_conn *c, unsigned timeout_ms);
 
 /* Reads nothing while paused: the other side is held back by its socket. */
 void ipc_conn_pause(struct ipc_conn *c, bool paused);
+bool ipc_conn_is_paused(const struct ipc_conn *c);
 
 /* The last descriptor received, or -1; it then belongs to the caller. */
 int ipc_conn_take_fd(struct ipc_conn *c);

@@ -390,6 +390,8 @@ int ipc_host_open(struct ipc_host **out, uv_loop_t *loop, const char *address, c
         mem_free(h);
         return rc;
     }
+    if (o->silent_ms && (h->addr.family == AF_INET || h->addr.family == AF_INET6))
+        ipc_addr_notice_death(h->fd, o->silent_ms);
     h->loop = loop;
     h->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     memcpy(h->services, o->services, o->n_services * sizeof *o->services);
@@ -480,6 +482,11 @@ int ipc_peer_take_fd(struct ipc_peer *p)
 size_t ipc_peer_queued(const struct ipc_peer *p)
 {
     return p->kicked ? 0 : ipc_conn_queued(p->conn);
+}
+
+bool ipc_peer_is_paused(const struct ipc_peer *p)
+{
+    return ipc_conn_is_paused(p->conn);
 }
 
 size_t ipc_peer_unfinished(const struct ipc_peer *p)

@@ -51,6 +51,7 @@ struct ipc_host_options {
     struct ipc_conn_limits limits;
     const char *log_name; /* "producer socket": for the log; constant */
     unsigned max_peers;   /* 0: no limit */
+    unsigned silent_ms;   /* as in ipc_addr_notice_death(); 0: as it is */
     /* for sockets that other machines reach; both may be NULL, and outlive the host */
     struct tls_keys *tls;    /* only who has a certificate gets in */
     struct ipc_guard *guard; /* limits of each machine */
@@ -75,6 +76,7 @@ void *ipc_peer_data(const struct ipc_peer *p, const struct ipc_service_desc *ser
 void ipc_peer_set_data(struct ipc_peer *p, const struct ipc_service_desc *service, void *data);
 int ipc_peer_take_fd(struct ipc_peer *p); /* the last descriptor the peer sent, or -1; the caller's */
 size_t ipc_peer_queued(const struct ipc_peer *p);
+bool ipc_peer_is_paused(const struct ipc_peer *p); /* nothing is read from it for now */
 /* Bytes of a request that was cut; in `disconnected` too. */
 size_t ipc_peer_unfinished(const struct ipc_peer *p);
 /* Called whenever the queue of unsent bytes runs empty; NULL removes it. */

@@ -68,6 +68,7 @@ enum { FLUSH_CLONE_BUGREPORT = 1 << 8 };
 enum {
     RELAY_FIELD_LOST_BYTES = 990, /* InitRelay, SyncClock: lost with links since the last report */
     RELAY_FIELD_PING_LATE = 991,  /* SyncClock UPDATE: the PING left so many ns later than its clocks say */
+    RELAY_FIELD_PERIOD_MS = 992,  /* InitRelay: the host hears from us at least so often */
 };
 
 #endif

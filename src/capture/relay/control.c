@@ -17,6 +17,8 @@ enum { PHASE_PING = 1, PHASE_UPDATE = 2 };
 enum { PING_LATE_MAX_NS = 10000000 }; /* more: the clock was set meanwhile */
 enum { RECONNECT_MIN_MS = 1000, RECONNECT_MAX_MS = 30000 };
 
+enum { LONGEST_PAUSE_MS = 2000 };
+
 /* Bursts after a connect: how many rounds, how long until the next burst, how many such bursts.
  * A round follows the one before at once: processors and paths that are awake are quicker, by a third under emulation.
  */
@@ -26,7 +28,7 @@ static const struct burst {
     unsigned times;
 } bursts[] = {
     {16, 250, 240},
-    {16, 2000, UINT_MAX},
+    {16, LONGEST_PAUSE_MS, UINT_MAX},
 };
 
 struct relay_control {
@@ -188,6 +190,7 @@ static void on_bound(void *ctx)
     size_t mark = pb_begin(&w, 1); /* system_info */
     machine_put_system_info(&w);
     pb_end(&w, mark);
+    pb_put_varint(&w, RELAY_FIELD_PERIOD_MS, LONGEST_PAUSE_MS + 1000); /* a burst takes a while */
     put_lost(c, &w);
     if (w.failed || !ipc_client_invoke(c->client, RELAY_INIT_RELAY, pb_written(&w), -1, on_init_reply, c))
         fprintf(stderr, "traced_relay: the host has no relay endpoint: start it with traced --enable-relay-endpoint\n");

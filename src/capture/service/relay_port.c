@@ -64,6 +64,7 @@ static struct service_relay *relay_of(struct service *svc, struct ipc_peer *peer
     clock_readings_take(&r->first_at);
     ipc_peer_time_receipts(peer);
     ipc_peer_set_data(peer, &ipc_relay_port, r);
+    relay_watch_begin(r);
     log_line("traced: relay of machine %u \"%s\" connected: %s", id->machine_id, id->machine_name, ipc_peer_name(peer));
     return r;
 }
@@ -195,6 +196,7 @@ void relay_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct 
             clock_readings_back_date(&host, (age_ns - reply_ns) / 2, &r->first_at);
         sync_clock(r, args, &host);
     }
+    relay_watch_heard(r, args);
     relay_report_lost(r->service, ipc_peer_identity(call.peer)->machine_id, args);
 }
 
@@ -209,7 +211,7 @@ void relay_port_disconnected(void *ctx, struct ipc_peer *peer)
              ipc_peer_identity(peer)->machine_name);
     r->service->machines.p[r->machine].relays--;
     relay_lost(r->service, r->service->machines.p[r->machine].id);
-    mem_free(r);
+    relay_watch_end(r);
 }
 
 void relay_emit_packet(struct batch *b, struct pb_writer *w)

@@ -70,7 +70,8 @@ static int open_producer_socket(struct service *svc, unsigned i, const struct ip
                                   .n_services = o->relay_endpoint[i] ? 2 : 1,
                                   .limits = {SEND_TIMEOUT_MS, PRODUCER_QUEUE_MAX},
                                   .log_name = "producer socket",
-                                  .max_peers = UINT16_MAX};
+                                  .max_peers = UINT16_MAX,
+                                  .silent_ms = o->silent_ms};
     struct ipc_addr addr;
     int rc = ipc_addr_parse(&addr, address, err);
     if (!rc && o->relay_endpoint[i] && addr.family != AF_UNIX) {

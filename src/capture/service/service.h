@@ -21,6 +21,7 @@ struct service_options {
     /* for relay endpoints that are not of the file system: */
     const char *relay_tls;          /* directory of our keys; NULL: no TLS */
     struct ipc_guard_options guard; /* limits of each machine */
+    unsigned silent_ms;             /* after which it counts as gone; 0: 30 s */
 };
 
 /* Listens on all sockets. */

@@ -241,6 +241,9 @@ struct service_relay {
     struct clock_readings ping;     /* the client's clocks in a PING without its UPDATE yet; n 0: none */
     struct clock_readings ping_at;  /* ours when it came */
     struct clock_readings first_at; /* ours when the relay came */
+    uv_timer_t looks;               /* relay_watch.c */
+    unsigned silent_looks;          /* since it spoke last */
+    unsigned silent_ms;             /* how long it may be silent; 0: for ever */
 };
 
 /* When a session of this name began last: the guardrail against starting it again and again. */
@@ -317,6 +320,11 @@ void relay_emit_packet(struct batch *b, struct pb_writer *w);
  * (and a few from before) its start. */
 void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer *w);
 void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w);
+
+/* ---- relay_watch.c ---- */
+void relay_watch_begin(struct service_relay *r);
+void relay_watch_heard(struct service_relay *r, struct slice args); /* a request came */
+void relay_watch_end(struct service_relay *r);                      /* frees it */
 
 /* ---- relay_losses.c ---- */
 /* A producer got its part in a session; its connection ended while it had one. Nothing to do for those of the host. */

@@ -1,4 +1,5 @@
 /* The traced applet: flags, sockets' permissions, signals, the loop. */
+#include "base/dev_flags.h"
 #include "base/log.h"
 #include "capture/applet.h"
 #include "capture/daemon.h"
@@ -29,6 +30,14 @@ static const char usage[] =
     "\n"
     "Example: PERFETTO_PRODUCER_SOCK_NAME=/run/perfetto/traced-producer.sock,0.0.0.0:20001 \\\n"
     "         traced --set-socket-permissions tracing:0660:tracing:0660 --enable-relay-endpoint-on 0.0.0.0:20001\n";
+
+/* For tests: docs/contributing.md. */
+struct dev_settings {
+    int64_t silent_ms;
+};
+static const struct dev_flag dev_flags[] = {
+    {"silent-machine-ms", DEV_NUMBER, offsetof(struct dev_settings, silent_ms)},
+};
 
 static void on_signal(uv_signal_t *h, int signum)
 {
@@ -99,12 +108,14 @@ int traced_main(int argc, char **argv)
         {"relay-allow", required_argument, NULL, 'A'},
         {"relay-max-connections", required_argument, NULL, 'C'},
         {"relay-max-bytes", required_argument, NULL, 'B'},
+        {"dev-flag", required_argument, NULL, 'D'},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
     struct error err = {0};
     bool background = false;
     bool relay_all = false;
+    struct dev_settings dev = {0};
     struct service_options o = {.consumer_socket = ipc_consumer_socket()};
     const char *relay_on[SERVICE_MAX_SOCKETS];
     unsigned n_relay_on = 0;
@@ -149,11 +160,18 @@ int traced_main(int argc, char **argv)
                 return 1;
             }
             break;
+        case 'D':
+            if (dev_flag_set(dev_flags, sizeof dev_flags / sizeof *dev_flags, &dev, optarg, &err) <= 0) {
+                fprintf(stderr, "traced: %s\n", err.code ? err.text : "no such --dev-flag");
+                return 1;
+            }
+            break;
         default:
             fputs(usage, stderr);
             return 1;
         }
     }
+    o.silent_ms = (unsigned)dev.silent_ms;
     char list[4096];
     snprintf(list, sizeof list, "%s", ipc_producer_socket());
     o.n_producer_sockets = split(list, o.producer_sockets, SERVICE_MAX_SOCKETS);
