@@ -2,6 +2,7 @@
 #include "base/output_file.h"
 #include "shell/check.h"
 #include "shell/shell.h"
+#include "shell/suggest.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,8 +52,10 @@ int cmd_check(struct shell *sh, struct error *err)
     const char *name = sh->opt.format ? sh->opt.format : "text";
     const struct check_format *format = check_format_find(name);
     struct check_rules rules;
-    if (!format)
-        return error_set(err, -MRD_EINVALID, "--format: '%s' is none of text, json, junit, github", name);
+    if (!format) {
+        static const char *const names[] = {"text", "json", "junit", "github"};
+        return suggest_refuse(err, "--format", name, names, sizeof names / sizeof *names);
+    }
     if (args->n == 0)
         return error_set(err, -MRD_EINVALID, "check: a trace file is needed, e.g. tp_shell check trace.pftrace");
     int rc = check_rules_parse(&rules, sh->opt.fail_on, &sh->opt.allow, err);

@@ -2,6 +2,7 @@
 #include "shell/output.h"
 #include "shell/repl.h"
 #include "shell/shell.h"
+#include "shell/suggest.h"
 
 #include "base/file.h"
 #include "summary/spec.h"
@@ -145,7 +146,7 @@ int cmd_query(struct shell *sh, struct error *err)
     const char *name = sh->opt.format ? sh->opt.format : "csv";
     int format = output_format_find(name);
     if (format < 0)
-        return error_set(err, -MRD_EINVALID, "--format: '%s' is none of csv, table, json, jsonl", name);
+        return suggest_refuse(err, "--format", name, output_format_names, OUTPUT_FORMATS);
     if (sh->opt.positionals.n == 0 && !sh->opt.remote)
         return error_set(err, -MRD_EINVALID,
                          "query: a trace file is needed, e.g. tp_shell query trace.pftrace 'select 1'");

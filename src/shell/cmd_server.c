@@ -2,6 +2,7 @@
 #include "server/server.h"
 #include "shell/server_name.h"
 #include "shell/shell.h"
+#include "shell/suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +70,8 @@ static int parse_idle_start(const char *text, enum server_idle_start *start, str
             *start = names[i].start;
             return 0;
         }
-    return error_set(err, -MRD_EINVALID, "--idle-start: '%s' is none of auto, orphaned, last-query", text);
+    static const char *const all[] = {"auto", "orphaned", "last-query"};
+    return suggest_refuse(err, "--idle-start", text, all, sizeof all / sizeof *all);
 }
 
 static int parse_origins(struct serving *sv, const char *list, struct error *err)
@@ -238,5 +240,11 @@ int cmd_server(struct shell *sh, struct error *err)
         mem_free(sv.origins_text);
         return rc;
     }
-    return error_set(err, -MRD_EINVALID, "server: the first argument is http, unix, stdio or kill, not '%s'", mode);
+    struct suggestion s = suggest(mode, strlen(mode));
+    char text[80];
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        suggest_among(&s, modes[i].mode);
+    suggest_among(&s, "kill");
+    return error_set(err, -MRD_EINVALID, "server: the first argument is http, unix, stdio or kill, not '%s'%s", mode,
+                     suggest_text(&s, "", text, sizeof text));
 }

@@ -1,4 +1,5 @@
 /* tp_shell util: finds the mode and runs it. */
+#include "shell/suggest.h"
 #include "shell/util.h"
 
 #include <string.h>
@@ -24,5 +25,9 @@ int cmd_util(struct shell *sh, struct error *err)
         int rc = modes[i].run(sh, err);
         return rc < 0 ? error_prefix(err, "util") : rc;
     }
-    return error_set(err, -MRD_EINVALID, "util: unknown mode '%s' (merge)", name);
+    struct suggestion s = suggest(name, strlen(name));
+    char text[80];
+    suggest_among(&s, "merge");
+    return error_set(err, -MRD_EINVALID, "util: unknown mode '%s' (merge)%s", name,
+                     suggest_text(&s, "", text, sizeof text));
 }

@@ -1,5 +1,6 @@
 /* The dot commands of the interactive shell. */
 #include "shell/repl.h"
+#include "shell/suggest.h"
 
 #include "base/file.h"
 
@@ -72,11 +73,21 @@ static void meta_width(struct repl *r, const char *arg)
         r->width = (unsigned)n;
 }
 
+static void refuse_mode(const char *arg)
+{
+    struct error err = {0};
+    if (arg[0]) {
+        suggest_refuse(&err, ".mode", arg, output_format_names, OUTPUT_FORMATS);
+        fprintf(stderr, "%s\n", err.text);
+    }
+    usage(".mode table|csv|json|jsonl");
+}
+
 static void meta_mode(struct repl *r, const char *arg)
 {
     int format = output_format_find(arg);
     if (format < 0)
-        usage(".mode table|csv|json|jsonl");
+        refuse_mode(arg);
     else
         r->format = (enum output_format)format;
 }
@@ -206,6 +217,11 @@ void repl_meta(struct repl *r, const char *line)
             metas[i].run(r, arg);
             return;
         }
-    fprintf(stderr, "unknown command %s\n", name);
-    meta_help(r, "");
+    struct suggestion s = suggest(name, strlen(name));
+    char near[80];
+    for (size_t i = 0; i < sizeof metas / sizeof *metas; i++)
+        suggest_among(&s, metas[i].name);
+    fprintf(stderr, "unknown command %s%s\n", name, suggest_text(&s, "", near, sizeof near));
+    if (!s.best)
+        meta_help(r, "");
 }

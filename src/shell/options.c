@@ -1,6 +1,8 @@
 /* Reads command lines by the table of flags. */
 #include "shell/options.h"
 
+#include "shell/suggest.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +47,28 @@ const struct flag *options_flag(int where, const char *arg)
     return arg[0] == '-' && arg[1] ? find_letter(where, arg[1]) : NULL;
 }
 
+/* What is the matter with a name: it begins several flags, belongs to other commands, or is misspelt. */
+static int unknown_name(int where, const char *name, size_t len, struct error *err)
+{
+    struct suggestion s = suggest(name, len);
+    char several[160] = "", text[80];
+    size_t at = 0;
+    for (size_t i = 0; i < n_flags; i++) {
+        if (!(flags[i].where & where))
+            continue;
+        suggest_among(&s, flags[i].name);
+        if (strncmp(flags[i].name, name, len) == 0 && at < sizeof several)
+            at += (size_t)snprintf(several + at, sizeof several - at, "%s--%s", at ? ", " : "", flags[i].name);
+    }
+    if (at && len)
+        return error_set(err, -MRD_EINVALID, "'--%.*s' may be %s", (int)len, name, several);
+    const struct flag *other = find_name(IN_ALL, name, len);
+    if (other && strlen(other->name) == len)
+        return error_set(err, -MRD_EINVALID, "--%s is a flag of other commands (%s)", other->name, other->help);
+    return error_set(err, -MRD_EINVALID, "unknown flag '--%.*s'%s", (int)(len < 100 ? len : 100), name,
+                     suggest_text(&s, "--", text, sizeof text));
+}
+
 static int list_add(struct text_list *l, const char *text)
 {
     return vec_push(l, text) ? 0 : -MRD_ENOMEM;
@@ -84,7 +108,7 @@ static int parse_long(struct options *o, int where, int n, char **argv, int *i, 
     size_t len = strcspn(arg, "=");
     const struct flag *f = find_name(where, arg, len);
     if (!f)
-        return error_set(err, -MRD_EINVALID, "unknown flag '--%.*s'", (int)len, arg);
+        return unknown_name(where, arg, len, err);
     if (f->kind == FLAG_BOOL)
         return value ? error_set(err, -MRD_EINVALID, "--%s takes no value", f->name) : store(o, f, NULL, err);
     if (!value && ++*i >= n)

@@ -2,6 +2,7 @@
 #include "base/output_file.h"
 #include "shell/server_name.h"
 #include "shell/shell.h"
+#include "shell/suggest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@ static const struct {
     const char *name;
     enum tp_clock_model model;
 } clock_models[] = {{"auto", TP_CLOCKS_AUTO}, {"compatible", TP_CLOCKS_COMPATIBLE}, {"linear", TP_CLOCKS_LINEAR}};
+static const char *const clock_model_names[] = {"auto", "compatible", "linear"};
 
 int session_error(struct shell *sh, int code, struct error *err)
 {
@@ -42,7 +44,8 @@ static int choose_sync(const struct options *o, struct tp_config *config, struct
             return 0;
         }
     }
-    return error_set(err, -MRD_EINVALID, "--method: '%s' is none of exact, trace-compass", o->method);
+    static const char *const names[] = {"exact", "trace-compass"};
+    return suggest_refuse(err, "--method", o->method, names, 2);
 }
 
 static int make_config(const struct shell *sh, struct tp_config *config, struct error *err)
@@ -67,7 +70,7 @@ static int make_config(const struct shell *sh, struct tp_config *config, struct 
             break;
         }
     if (i == n)
-        return error_set(err, -MRD_EINVALID, "--clock-model: '%s' is none of auto, compatible, linear", o->clock_model);
+        return suggest_refuse(err, "--clock-model", o->clock_model, clock_model_names, n);
     return choose_sync(o, config, err);
 }
 

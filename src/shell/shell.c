@@ -1,5 +1,6 @@
 /* Finds the command of a command line and runs it (shell facts section 1). */
 #include "shell/shell.h"
+#include "shell/suggest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +46,16 @@ static bool is_command(const char *arg)
     return command_find(arg) || strcmp(arg, "help") == 0;
 }
 
+/* " (did you mean 'query'?)", or nothing. */
+static const char *nearest_command(const char *word, char *text, size_t room)
+{
+    struct suggestion s = suggest(word, strlen(word));
+    for (size_t i = 0; i < n_commands; i++)
+        suggest_among(&s, commands[i].name);
+    suggest_among(&s, "help");
+    return suggest_text(&s, "", text, room);
+}
+
 static void print_version(void)
 {
     printf("Meridian v%s\nTrace Processor RPC API version: 14\n", MERIDIAN_VERSION);
@@ -57,8 +68,11 @@ static int run_help(int n, char **argv, struct error *err)
         return 0;
     }
     const struct command *cmd = command_find(argv[0]);
-    if (!cmd)
-        return error_set(err, -MRD_EINVALID, "Unknown command '%s'. tp_shell help lists them.", argv[0]);
+    if (!cmd) {
+        char text[80];
+        return error_set(err, -MRD_EINVALID, "Unknown command '%.100s'.%s tp_shell help lists them.", argv[0],
+                         nearest_command(argv[0], text, sizeof text));
+    }
     help_command(cmd);
     return 0;
 }
@@ -112,6 +126,12 @@ static int dispatch_classic(struct shell *sh, int n, char **argv, struct error *
         print_version();
         return 0;
     }
+    /* the first word is a trace, unless it was to be a command */
+    const char *first = sh->opt.positionals.n ? sh->opt.positionals.p[0] : NULL;
+    char meant[80];
+    if ((rc == 0 || rc == -MRD_EINVALID) && first && !strpbrk(first, "./") && access(first, F_OK) != 0 &&
+        *nearest_command(first, meant, sizeof meant))
+        rc = error_set(err, -MRD_EINVALID, "'%.100s' is neither a command nor a file%s", first, meant);
     if (rc == 0)
         rc = classic_choose(&sh->opt, &cmd, err);
     return rc < 0 || !cmd ? rc : run_parsed(sh, cmd, 0, err);

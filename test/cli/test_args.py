@@ -75,6 +75,37 @@ class Flags(harness.Case):
         self.fails("query", "--override-stdlib", ".", self.empty, self.SQL, text="--dev")
         self.fails("-d", self.empty, text="unknown flag '-d'")
 
+    def test_misspelt(self):
+        trace = harness.DATA / "linux-deflate.pftrace"
+        for args, text in (
+                (["qury", trace], "'qury' is neither a command nor a file (did you mean 'query'?)"),
+                (["qeury", trace, "select 1"], "did you mean 'query'?"),
+                (["chek", trace], "did you mean 'check'?"),
+                (["chekc", "--format", "junit", trace], "did you mean 'check'?"),
+                (["help", "exprot"], "did you mean 'export'?"),
+                (["query", "--fromat", "json", trace, "select 1"], "unknown flag '--fromat' (did you mean '--format'?)"),
+                (["query", "--querry-file", "x", trace], "did you mean '--query-file'?"),
+                (["query", "--me", trace, "select 1"], "'--me' may be --metric-extension"),
+                (["query", "--port", "1", trace, "select 1"], "--port is a flag of other commands"),
+                (["query", "--format", "tabel", trace, "select 1"], "did you mean 'table'?"),
+                (["check", "--format", "jnuit", trace], "did you mean 'junit'?"),
+                (["query", "--clock-model", "liner", trace, "select 1"], "did you mean 'linear'?"),
+                (["query", "--method", "exakt", trace, "select 1"], "did you mean 'exact'?"),
+                (["export", "sqllite", trace, "-o", "x"], "did you mean 'sqlite'?"),
+                (["util", "merg", "x"], "did you mean 'merge'?"),
+                (["server", "htpp"], "did you mean 'http'?"),
+        ):
+            self.fails(*args, text=text)
+        for args in (["nothing-like-it"], ["./qury"], ["query", "--zzzz", trace, "select 1"],
+                     ["x", trace], ["quantization", trace]):
+            self.assertNotIn("did you mean", self.fails(*args))
+        (self.dir / "chec").write_bytes(b"")  # a file of the name is a trace
+        self.run_shell("-Q", "select 1", self.dir / "chec")
+        p = self.run_shell("chec", cwd=self.dir, stdin=b".tabels\n.mode jsno\n.nonsense\n")
+        self.assertIn(b"unknown command .tabels (did you mean '.tables'?)", p.stderr)
+        self.assertIn(b"(did you mean 'json'?)", p.stderr)
+        self.assertIn(b"unknown command .nonsense\n", p.stderr)
+
     def test_commands_to_come(self):
         for cmd in ("bundle", "metrics"):
             self.fails(cmd, self.empty, text="not available yet")
