@@ -133,6 +133,16 @@ void engine_interrupt(struct engine *e)
     atomic_store_explicit(e->interrupted, true, memory_order_relaxed);
 }
 
+stop_flag *engine_stop(const struct engine *e)
+{
+    return e->interrupted;
+}
+
+int engine_gave_up(const struct engine *e)
+{
+    return engine_is_interrupted(e) ? SQLITE_INTERRUPT : SQLITE_NOMEM;
+}
+
 void engine_interrupt_clear(struct engine *e)
 {
     atomic_store_explicit(e->interrupted, false, memory_order_relaxed);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "base/stop.h"
 #include "sql/runtime_table.h"
 #include "storage/storage.h"
 
@@ -31,6 +32,10 @@ int engine_loaded(struct engine *e, struct error *err);
 /* Makes the statement that is being stepped fail with -MRD_ECANCELLED, no other one that is open; may be called from a
  * signal handler or another thread. */
 void engine_interrupt(struct engine *e);
+/* What long loops look at; it is set by engine_interrupt() until the statement has ended. */
+stop_flag *engine_stop(const struct engine *e);
+/* Why a loop or a sort that heeds engine_stop() gave up: SQLITE_INTERRUPT, or else SQLITE_NOMEM. */
+int engine_gave_up(const struct engine *e);
 /* Forgets an interrupt that came when nothing ran any more. */
 void engine_interrupt_clear(struct engine *e);
 /* Has one come that nothing has taken notice of yet? */

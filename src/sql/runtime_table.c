@@ -167,6 +167,8 @@ int table_builder_value(struct table_builder *b, uint32_t column, sqlite3_value 
 
 int table_builder_commit(struct table_builder *b, struct error *err)
 {
+    if (stop_asked(b->stop))
+        return error_set(err, -MRD_ECANCELLED, "interrupted");
     if (table_append(&b->t->table, b->row) == UINT32_MAX)
         return error_set(err, -MRD_ENOMEM, "out of memory");
     for (uint32_t i = 0; i < b->t->def.n_columns; i++)

@@ -6,6 +6,7 @@
 #define MERIDIAN_SQL_RUNTIME_TABLE_H
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "storage/table.h"
 
 #include <sqlite3.h>
@@ -31,8 +32,9 @@ enum { TABLE_BUILDER_CACHE = 16 };
 struct table_builder {
     struct runtime_table *t;
     struct strpool *strings;
-    uint8_t *types; /* what each column has been found to be; RUNTIME_ANY while only NULLs came */
-    int64_t *row;   /* words of the row being made */
+    stop_flag *stop; /* NULL: nobody interrupts */
+    uint8_t *types;  /* what each column has been found to be; RUNTIME_ANY while only NULLs came */
+    int64_t *row;    /* words of the row being made */
     /* The last text of a column: texts that come from our own tables are known again by their address. */
     const char *cached_text[TABLE_BUILDER_CACHE];
     strid cached_id[TABLE_BUILDER_CACHE];
@@ -50,7 +52,7 @@ int table_builder_int(struct table_builder *b, uint32_t column, int64_t v, struc
 int table_builder_double(struct table_builder *b, uint32_t column, double v, struct error *err);
 int table_builder_text(struct table_builder *b, uint32_t column, const char *s, size_t len, struct error *err);
 
-/* Appends the row. */
+/* Appends the row. -MRD_ECANCELLED when `stop` is set. */
 int table_builder_commit(struct table_builder *b, struct error *err);
 
 /* Hands out the finished table (one reference) or frees everything: either way `b` is closed. */

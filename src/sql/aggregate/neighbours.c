@@ -184,8 +184,9 @@ static int x_filter(sqlite3_vtab_cursor *base, int number, const char *text, int
     c->rows.n = c->t->n_rows;
     for (uint32_t i = 0; i < c->t->n_rows; i++)
         c->rows.p[i] = i;
-    if (!order_rows(c->t, &c->e->storage->strings, c->order, c->n_order, false, c->t->n_rows, c->rows.p, c->t->n_rows))
-        return SQLITE_NOMEM;
+    if (!order_rows(c->t, &c->e->storage->strings, c->order, c->n_order, false, c->t->n_rows, c->rows.p, c->t->n_rows,
+                    engine_stop(c->e)))
+        return engine_gave_up(c->e);
     return engine_is_interrupted(c->e) ? SQLITE_INTERRUPT : SQLITE_OK;
 }
 

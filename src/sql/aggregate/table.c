@@ -311,9 +311,9 @@ static int finish(struct cursor *c)
     for (uint32_t k = 0; k < c->n_codes; k++)
         if (c->counts[k] || !c->n_groups) /* without groups there is always one row */
             c->found[c->n_found++] = k;
-    if (c->n_found > 1)
-        qsort_r(c->found, c->n_found, sizeof *c->found, compare_groups, c);
-    return SQLITE_OK;
+    return stop_sort_r(c->found, c->n_found, sizeof *c->found, compare_groups, c, engine_stop(c->e))
+               ? SQLITE_OK
+               : engine_gave_up(c->e);
 }
 
 /* ---- the virtual table ---- */

@@ -157,9 +157,10 @@ static void final(sqlite3_context *ctx)
     struct ordered *o = sqlite3_aggregate_context(ctx, 0);
     if (!o)
         return;
-    if (o->n)
-        qsort(o->rows, o->n, sizeof *o->rows, compare_rows);
-    if (strstr(o->name, "_array") || strstr(o->name, "_ARRAY"))
+    struct engine *e = sqlite3_user_data(ctx);
+    if (!stop_sort(o->rows, o->n, sizeof *o->rows, compare_rows, engine_stop(e)))
+        sqlite3_result_error_code(ctx, engine_gave_up(e));
+    else if (strstr(o->name, "_array") || strstr(o->name, "_ARRAY"))
         json(ctx, o, "[]");
     else if (strstr(o->name, "_object") || strstr(o->name, "_OBJECT"))
         json(ctx, o, "{}");

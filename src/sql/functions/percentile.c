@@ -5,7 +5,6 @@
 #include "sql/functions/functions.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 struct percentile {
     double *p;
@@ -25,11 +24,15 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void sort(struct percentile *s)
+/* False: the result of the function says why not. */
+static bool sort(sqlite3_context *ctx, struct percentile *s)
 {
-    if (!s->sorted && s->n)
-        qsort(s->p, s->n, sizeof *s->p, compare);
+    if (!s->sorted && !stop_sort(s->p, s->n, sizeof *s->p, compare, engine_stop(sqlite3_user_data(ctx)))) {
+        sqlite3_result_error_code(ctx, engine_gave_up(sqlite3_user_data(ctx)));
+        return false;
+    }
     s->sorted = true;
+    return true;
 }
 
 static size_t lower_bound(const struct percentile *s, double v)
@@ -130,7 +133,8 @@ static void leave(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     (void)argc;
     if (!s || function_is_null(argv[0]))
         return;
-    sort(s);
+    if (!sort(ctx, s))
+        return;
     double v = sqlite3_value_double(argv[0]);
     size_t at = lower_bound(s, v);
     if (at < s->n && s->p[at] == v) {
@@ -145,7 +149,8 @@ static void result(sqlite3_context *ctx, bool discrete)
     struct percentile *s = state(ctx, false);
     if (!s || s->n == 0)
         return;
-    sort(s);
+    if (!sort(ctx, s))
+        return;
     double at = s->fraction * (double)(s->n - 1);
     size_t i = (size_t)at;
     double v = s->p[i];

@@ -94,7 +94,11 @@ static void timestamps_final(sqlite3_context *ctx)
     struct array_value *a = s->a;
     size_t n = 0;
     s->a = NULL;
-    qsort(a->words, a->n, sizeof *a->words, compare_i64);
+    if (!stop_sort(a->words, a->n, sizeof *a->words, compare_i64, engine_stop(sqlite3_user_data(ctx)))) {
+        sqlite3_result_error_code(ctx, engine_gave_up(sqlite3_user_data(ctx)));
+        array_free(a);
+        return;
+    }
     for (size_t i = 0; i < a->n; i++)
         if (n == 0 || a->words[n - 1] != a->words[i])
             a->words[n++] = a->words[i];
@@ -134,11 +138,11 @@ static void graph_final(sqlite3_context *ctx)
     struct graph_state *s = sqlite3_aggregate_context(ctx, 0);
     if (!s || !s->g)
         return;
-    if (graph_build(s->g)) {
+    if (graph_build(s->g, engine_stop(sqlite3_user_data(ctx)))) {
         sqlite3_result_pointer(ctx, s->g, "GRAPH", graph_free);
     } else {
         graph_free(s->g);
-        sqlite3_result_error_nomem(ctx);
+        sqlite3_result_error_code(ctx, engine_gave_up(sqlite3_user_data(ctx)));
     }
     s->g = NULL;
 }
@@ -168,6 +172,7 @@ static void rows_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
             names[i / 2] = (const char *)sqlite3_value_text(argv[i]);
         rc = table_builder_init(&s->b, &engine_storage(e)->strings, (uint32_t)argc / 2, names, NULL, &err);
         s->open = rc == 0;
+        s->b.stop = engine_stop(e);
     }
     for (int i = 1; rc == 0 && i < argc; i += 2)
         rc = table_builder_value(&s->b, (uint32_t)i / 2, argv[i], &err);
@@ -175,6 +180,8 @@ static void rows_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         rc = table_builder_commit(&s->b, &err);
     if (rc) {
         sqlite3_result_error(ctx, err.text, -1);
+        if (rc == -MRD_ECANCELLED)
+            sqlite3_result_error_code(ctx, SQLITE_INTERRUPT);
         s->failed = true;
     }
 }

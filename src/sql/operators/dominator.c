@@ -35,6 +35,7 @@ static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 struct dominators {
     const struct graph_value *g;
+    stop_flag *stop;
     uint32_t *order;    /* nodes in preorder; all below are by place in it, unless said otherwise */
     uint32_t *number;   /* [node] place in the order, NONE when not reached */
     uint32_t *parent;   /* in the tree of the walk */
@@ -62,7 +63,7 @@ static void preorder(struct dominators *d, uint32_t root)
     uint32_t depth = 0;
     reach(d, root, NONE);
     d->stack[depth++] = 0;
-    while (depth) {
+    while (depth && !stop_asked(d->stop)) {
         uint32_t place = d->stack[depth - 1], node = d->order[place];
         if (d->next[node] == d->g->first[node + 1]) {
             depth--;
@@ -78,12 +79,12 @@ static void preorder(struct dominators *d, uint32_t root)
 
 static void predecessors(struct dominators *d)
 {
-    for (uint32_t i = 0; i < d->g->n; i++)
+    for (uint32_t i = 0; i < d->g->n && !stop_asked(d->stop); i++)
         for (uint32_t e = d->g->first[i]; e < d->g->first[i + 1]; e++)
             d->pred_first[d->g->edges[e] + 2]++;
     for (uint32_t i = 2; i < d->g->n + 2; i++)
         d->pred_first[i] += d->pred_first[i - 1];
-    for (uint32_t i = 0; i < d->g->n; i++)
+    for (uint32_t i = 0; i < d->g->n && !stop_asked(d->stop); i++)
         for (uint32_t e = d->g->first[i]; e < d->g->first[i + 1]; e++)
             d->preds[d->pred_first[d->g->edges[e] + 1]++] = i;
 }
@@ -109,7 +110,7 @@ static void solve(const struct dominators *d)
         d->semi[i] = d->label[i] = i;
         d->ancestor[i] = NONE;
     }
-    for (uint32_t i = d->n; i-- > 1;) {
+    for (uint32_t i = d->n; i-- > 1 && !stop_asked(d->stop);) {
         uint32_t node = d->order[i];
         for (uint32_t e = d->pred_first[node]; e < d->pred_first[node + 1]; e++) {
             uint32_t p = d->number[d->preds[e]], best = p == NONE ? i : d->semi[least(d, p)];
@@ -118,7 +119,8 @@ static void solve(const struct dominators *d)
         d->ancestor[i] = d->parent[i];
     }
     d->idom[0] = 0;
-    for (uint32_t i = 1; i < d->n; i++) { /* up the dominators that are known, to one not below the semidominator */
+    for (uint32_t i = 1; i < d->n && !stop_asked(d->stop);
+         i++) { /* up the dominators that are known, to one not below the semidominator */
         d->idom[i] = d->parent[i];
         while (d->idom[i] > d->semi[i])
             d->idom[i] = d->idom[d->idom[i]];
@@ -146,9 +148,10 @@ static void final(sqlite3_context *ctx)
     struct table_builder b;
     if (!s || !s->g)
         return;
-    bool built = graph_build(s->g);
+    stop_flag *stop = engine_stop(sqlite3_user_data(ctx));
+    bool built = graph_build(s->g, stop);
     uint32_t n = s->g->n, *block = NULL;
-    struct dominators d = {.g = s->g};
+    struct dominators d = {.g = s->g, .stop = stop};
     if (value_builder(ctx, &b, 2, names, NULL)) {
         block = built ? mem_zalloc((10 * (size_t)n + 2 + s->g->n_edges) * sizeof *block) : NULL;
         const uint64_t *root = u64map_get(&s->g->index, (uint64_t)s->root);
@@ -162,9 +165,11 @@ static void final(sqlite3_context *ctx)
             d.preds = d.pred_first + n + 2;
             memset(d.number, 0xff, n * sizeof *d.number);
             preorder(&d, (uint32_t)*root);
-            predecessors(&d);
-            solve(&d);
-            rc = emit(&d, &b, &err);
+            if (!stop_asked(stop))
+                predecessors(&d);
+            if (!stop_asked(stop))
+                solve(&d);
+            rc = stop_asked(stop) ? -MRD_ECANCELLED : emit(&d, &b, &err);
         }
         value_builder_result(ctx, &b, rc, &err);
     }

@@ -98,11 +98,13 @@ static bool link_frames(struct flame_source *s)
     s->parents = mem_alloc((s->n + 1) * sizeof *s->parents);
     s->order = mem_alloc((s->n + 1) * sizeof *s->order);
     bool ok = first && children && s->parents && s->order;
+    stop_flag *stop = s->stop;
     for (uint32_t i = 0; ok && i < s->n; i++)
-        ok = u64map_set(&index, (uint64_t)s->ids[i], i);
+        ok = !stop_asked(stop) && u64map_set(&index, (uint64_t)s->ids[i], i);
     for (uint32_t i = 0; ok && i < s->n; i++) {
         const uint64_t *up = s->parent_ids[i] == COL_NULL ? NULL : u64map_get(&index, (uint64_t)s->parent_ids[i]);
         s->parents[i] = up ? (uint32_t)*up : FLAME_NONE;
+        ok = !stop_asked(stop);
         if (up)
             first[*up + 2]++;
         else
@@ -167,7 +169,7 @@ static int load_rows(struct flame_table *t, sqlite3_stmt *stmt, char **err)
     t->s.frame_names = l.names.p;
     t->s.cells = l.cells.p;
     if (rc == SQLITE_DONE)
-        rc = link_frames(&t->s) ? SQLITE_OK : SQLITE_NOMEM;
+        rc = link_frames(&t->s) ? SQLITE_OK : engine_gave_up(t->e);
     mem_free(extra);
     return rc;
 }
@@ -215,12 +217,12 @@ static int create(sqlite3 *db, void *aux, int argc, const char *const *argv, sql
     sqlite3_stmt *stmt = NULL;
     if (!t)
         return SQLITE_NOMEM;
-    *t = (struct flame_table){.e = aux, .s.strings = &engine_storage(aux)->strings};
+    *t = (struct flame_table){.e = aux, .s = {.strings = &engine_storage(aux)->strings, .stop = engine_stop(aux)}};
     char *sql = sqlite3_mprintf("SELECT * FROM %s", argv[3]);
     int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
     if (rc == SQLITE_OK)
         rc = load_rows(t, stmt, err);
-    if (rc != SQLITE_OK && rc != SQLITE_NOMEM && !*err)
+    if (rc != SQLITE_OK && rc != SQLITE_NOMEM && rc != SQLITE_INTERRUPT && !*err)
         *err = sqlite3_mprintf("flamegraph: %s", sqlite3_errmsg(db));
     sqlite3_finalize(stmt);
     sqlite3_free(sql);
@@ -314,6 +316,8 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
     if (c->super_root && (argc < 2 || !slice_eq_str(function_text(argv[1]), "SUPER_ROOT")))
         return operator_error(base->pVtab, "flamegraph: only 'SUPER_ROOT' can be found");
     int rc = flame_tree_build(&c->tree, &t->s, c->c, &err);
+    if (rc && stop_asked(t->s.stop))
+        return SQLITE_INTERRUPT;
     if (rc)
         return rc == -MRD_ENOMEM ? SQLITE_NOMEM : operator_error(base->pVtab, "%s", err.text);
     c->n = c->super_root ? 1 : (uint32_t)c->tree.nodes.n;

@@ -62,6 +62,7 @@ struct flame_cell {
 
 struct flame_source {
     struct strpool *strings;
+    stop_flag *stop;
     uint32_t n;               /* frames */
     uint32_t n_columns;       /* behind id, parent_id and name */
     char **names;             /* of those */

@@ -40,7 +40,7 @@ enum { LIVE, HIDDEN, GONE }; /* a hidden frame's values went to its parent; a go
 /* Why a node could not be made. */
 static int no_room(const struct work *w)
 {
-    return w->err->text[0] ? -MRD_ESQL : -MRD_ENOMEM;
+    return stop_asked(w->s->stop) ? -MRD_ECANCELLED : w->err->text[0] ? -MRD_ESQL : -MRD_ENOMEM;
 }
 
 static int fail(struct work *w, const char *what, const char *name)
@@ -99,6 +99,8 @@ static int match_paths(const struct work *w, struct regex *r, uint8_t *path, uin
 {
     for (uint32_t k = 0; k < w->s->n_order; k++) {
         uint32_t f = w->s->order[k];
+        if (stop_asked(w->s->stop))
+            return -MRD_ECANCELLED;
         int rc = w->state[f] == LIVE ? matches(w, r, f) : 0;
         if (rc < 0)
             return error_set(w->err, rc == -MRD_ENOMEM ? rc : -MRD_ESQL,
@@ -184,6 +186,8 @@ static bool has_room(const struct work *w, size_t n_rows)
 static bool add_pair(struct work *w, uint32_t node, uint32_t frame)
 {
     bool added;
+    if (stop_asked(w->s->stop))
+        return false;
     if (!u64map_put(&w->pairs, (uint64_t)node << 32 | frame, &added))
         return false;
     if (!added)
@@ -327,6 +331,7 @@ static bool add_hidden(struct work *w)
         uint32_t f = w->s->order[k], to = f;
         if (w->state[f] != HIDDEN)
             continue;
+        ok = !stop_asked(w->s->stop);
         while (to != FLAME_NONE && w->state[to] == HIDDEN)
             to = w->parent[to];
         if (to == FLAME_NONE)
@@ -337,7 +342,8 @@ static bool add_hidden(struct work *w)
     for (uint32_t node = 0; ok && node < w->t->nodes.n; node++)
         for (uint32_t r = w->t->nodes.p[node].first_row; ok && r != FLAME_NONE; r = w->t->rows.p[r].next)
             for (uint32_t f = first[w->t->rows.p[r].frame]; ok && f != FLAME_NONE; f = next[f])
-                ok = has_room(w, w->t->rows.n + more.n) && vec_push(&more, (uint64_t)node << 32 | f);
+                ok = !stop_asked(w->s->stop) && has_room(w, w->t->rows.n + more.n) &&
+                     vec_push(&more, (uint64_t)node << 32 | f);
     for (size_t i = 0; ok && i < more.n; i++)
         ok = add_pair(w, (uint32_t)(more.p[i] >> 32), (uint32_t)more.p[i]);
     vec_free(&more);
@@ -377,7 +383,7 @@ static int by_level(const void *a, const void *b)
 }
 
 /* Orders the nodes by level, side and place of the parent, the larger first; drops what has no value; sets x. */
-static bool lay_out(struct flame_tree *t)
+static bool lay_out(struct flame_tree *t, stop_flag *stop)
 {
     uint32_t n = 0, nv = t->n_values, all = (uint32_t)t->nodes.n;
     struct placed *p = mem_alloc(((size_t)all + 1) * sizeof *p);
@@ -392,14 +398,15 @@ static bool lay_out(struct flame_tree *t)
             p[n++] = (struct placed){i, FLAME_NONE, (uint32_t)(d < 0 ? -d : d), d < 0, t->cumulative[(size_t)i * nv]};
     }
     if (ok)
-        qsort(p, n, sizeof *p, by_level);
+        ok = stop_sort(p, n, sizeof *p, by_level, stop);
     for (uint32_t i = 0; ok && i < n;) { /* level by level: places of parents are known then */
         uint32_t end = i;
         for (; end < n && p[end].level == p[i].level; end++) {
             uint32_t parent = t->nodes.p[p[end].node].parent;
             p[end].parent_place = parent == FLAME_NONE ? FLAME_NONE : place[parent];
         }
-        qsort(p + i, end - i, sizeof *p, by_place);
+        if (!(ok = stop_sort(p + i, end - i, sizeof *p, by_place, stop)))
+            break;
         double root_x[2] = {0, 0};
         for (; i < end; i++) {
             uint32_t up = p[i].parent_place;
@@ -486,8 +493,8 @@ int flame_tree_build(struct flame_tree *t, const struct flame_source *s, const s
         rc = view(&w);
     if (rc == 0 && !add_hidden(&w))
         rc = no_room(&w);
-    if (rc == 0 && !lay_out(t))
-        rc = -MRD_ENOMEM;
+    if (rc == 0 && !lay_out(t, s->stop))
+        rc = no_room(&w);
     mem_free(w.parent);
     mem_free(w.node);
     mem_free(w.state);

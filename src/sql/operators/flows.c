@@ -12,6 +12,7 @@ struct visit {
 struct walk {
     const struct table *flows, *slices;
     struct table *out;
+    stop_flag *stop;
     struct u64map by_slice[2]; /* slice -> first flow + 1, by slice_out and by slice_in */
     uint32_t *next[2];         /* [flow] next flow + 1 of the same slice */
     uint8_t *seen_flow;
@@ -32,7 +33,7 @@ static int index_flows(struct walk *w)
         for (uint32_t i = n; i-- > 0;) { /* from the end, so that the lists are in order */
             int64_t slice = table_get(w->flows, side ? flow_c_slice_in : flow_c_slice_out, i);
             uint64_t *head = u64map_put(&w->by_slice[side], (uint64_t)slice, NULL);
-            if (!head)
+            if (!head || stop_asked(w->stop))
                 return -MRD_ENOMEM;
             w->next[side][i] = (uint32_t)*head;
             *head = i + 1;
@@ -44,6 +45,8 @@ static int index_flows(struct walk *w)
 static int push(struct walk *w, uint32_t slice, uint8_t directions)
 {
     uint64_t *seen = u64map_put(&w->seen_slice, slice, NULL);
+    if (stop_asked(w->stop))
+        return -MRD_ECANCELLED;
     if (!seen || !vec_reserve(&w->todo, w->todo.n + 1))
         return -MRD_ENOMEM;
     directions &= (uint8_t) ~*seen;
@@ -63,7 +66,7 @@ static int push_family(struct walk *w, uint32_t slice, uint8_t direction)
         return rc;
     if (direction == OUTGOING) {
         struct row_list inside = {0};
-        rc = slice_descendants(w->slices, slice, &inside);
+        rc = slice_descendants(w->slices, slice, &inside, w->stop);
         for (size_t i = 0; i < inside.n && rc == 0; i++)
             rc = push(w, inside.p[i], direction);
         vec_free(&inside);
@@ -94,7 +97,8 @@ static int connected(struct engine *e, sqlite3_value **args, struct table *out, 
                      bool relatives)
 {
     struct storage *st = engine_storage(e);
-    struct walk w = {.flows = &st->t[T_flow], .slices = &st->t[T_slice], .out = out, .relatives = relatives};
+    struct walk w = {
+        .flows = &st->t[T_flow], .slices = &st->t[T_slice], .out = out, .stop = engine_stop(e), .relatives = relatives};
     uint32_t start;
     int rc = start_row(args[0], w.slices->n_rows, &start, err);
     if (rc || start == UINT32_MAX || w.flows->n_rows == 0)

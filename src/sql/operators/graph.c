@@ -49,8 +49,11 @@ static void depth_first(struct search *s, uint32_t start)
     push(s, start, UINT32_MAX);
     while (s->todo.n && s->rc == 0) {
         struct visit v = s->todo.p[--s->todo.n];
-        if (s->seen[v.node])
+        if (s->seen[v.node]) {
+            if (stop_asked(s->b.stop))
+                s->rc = -MRD_ECANCELLED;
             continue;
+        }
         s->seen[v.node] = 1;
         visit(s, v);
         for (uint32_t e = s->g->first[v.node + 1]; e-- > s->g->first[v.node];) /* the first edge is to be on top */

@@ -42,13 +42,14 @@ static bool find_layers(struct scan *s)
     uint32_t *inputs = mem_zalloc((g->n + 1) * sizeof *inputs), *queue = mem_alloc((g->n + 1) * sizeof *queue);
     s->layer = mem_zalloc((g->n + 1) * sizeof *s->layer);
     bool ok = inputs && queue && s->layer;
+    stop_flag *stop = engine_stop(s->e);
     uint32_t n = 0;
-    for (uint32_t e = 0; ok && e < g->n_edges; e++)
+    for (uint32_t e = 0; ok && e < g->n_edges && !stop_asked(stop); e++)
         inputs[g->edges[e]]++;
     for (uint32_t i = 0; ok && i < g->n; i++)
         if (!inputs[i])
             queue[n++] = i;
-    for (uint32_t at = 0; ok && at < n; at++)
+    for (uint32_t at = 0; ok && at < n && !stop_asked(stop); at++)
         for (uint32_t e = g->first[queue[at]]; e < g->first[queue[at] + 1]; e++) {
             uint32_t to = g->edges[e], deeper = s->layer[queue[at]] + 1;
             s->layer[to] = s->layer[to] > deeper ? s->layer[to] : deeper;
@@ -57,7 +58,7 @@ static bool find_layers(struct scan *s)
         }
     mem_free(inputs);
     mem_free(queue);
-    return ok;
+    return ok && !stop_asked(stop);
 }
 
 /* The step with $table replaced by the rows bound to ?1. */
@@ -87,6 +88,7 @@ static char *step_sql(const struct scan *s, const char *step)
 /* A row of values kept between layers. */
 struct kept_row {
     uint32_t layer;
+    uint32_t next; /* of the same layer + 1 */
     int64_t id;
     sqlite3_value *values[MAX_COLUMNS];
 };
@@ -94,13 +96,24 @@ struct kept_row {
 struct kept_rows {
     struct kept_row *p;
     size_t n, cap;
+    uint32_t *first, *last; /* [layer] row + 1, in the order they came */
 };
+
+static bool keep(struct kept_rows *k, struct kept_row r)
+{
+    if (!vec_push(k, r))
+        return false;
+    uint32_t *link = k->last[r.layer] ? &k->p[k->last[r.layer] - 1].next : &k->first[r.layer];
+    *link = k->last[r.layer] = (uint32_t)k->n;
+    return true;
+}
 
 static void kept_free(struct kept_rows *k)
 {
     for (size_t i = 0; i < k->n; i++)
         for (int c = 0; c < MAX_COLUMNS; c++)
             sqlite3_value_free(k->p[i].values[c]);
+    mem_free(k->first);
     vec_free(k);
 }
 
@@ -125,12 +138,11 @@ static int load_start(struct scan *s, sqlite3_value *start, struct kept_rows *ro
         r.layer = layer_of(s, r.id);
         for (uint32_t i = 1; i < s->n; i++)
             r.values[i - 1] = sqlite3_value_dup(sqlite3_column_value(stmt, (int)i));
-        rc = vec_push(rows, r) ? SQLITE_OK : SQLITE_NOMEM;
+        rc = keep(rows, r) ? SQLITE_OK : SQLITE_NOMEM;
     }
-    if (rc != SQLITE_OK && rc != SQLITE_DONE)
-        engine_sqlite_error(s->e, rc, s->err);
+    int code = rc == SQLITE_OK || rc == SQLITE_DONE ? 0 : engine_sqlite_error(s->e, rc, s->err);
     sqlite3_finalize(stmt);
-    return rc == SQLITE_OK || rc == SQLITE_DONE ? 0 : -MRD_ESQL;
+    return code;
 }
 
 static int open_builder(struct scan *s, struct table_builder *b)
@@ -138,7 +150,9 @@ static int open_builder(struct scan *s, struct table_builder *b)
     const char *names[MAX_COLUMNS + 1];
     for (uint32_t i = 0; i < s->n; i++)
         names[i] = s->names[i];
-    return table_builder_init(b, &engine_storage(s->e)->strings, s->n, names, NULL, s->err);
+    int rc = table_builder_init(b, &engine_storage(s->e)->strings, s->n, names, NULL, s->err);
+    b->stop = engine_stop(s->e);
+    return rc;
 }
 
 /* The rows of one layer as a table; NULL when it has none. */
@@ -150,13 +164,12 @@ static int layer_table(struct scan *s, struct kept_rows *rows, uint32_t layer, s
     int rc = open_builder(s, &b);
     if (rc)
         return rc;
-    for (size_t i = 0; i < rows->n && rc == 0; i++) {
-        if (rows->p[i].layer != layer)
-            continue;
+    for (uint32_t next = rows->first[layer]; next && rc == 0; next = rows->p[next - 1].next) {
+        const struct kept_row *r = &rows->p[next - 1];
         any = true;
-        rc = table_builder_int(&b, 0, rows->p[i].id, s->err);
+        rc = table_builder_int(&b, 0, r->id, s->err);
         for (uint32_t c = 1; c < s->n && rc == 0; c++)
-            rc = table_builder_value(&b, c, rows->p[i].values[c - 1], s->err);
+            rc = table_builder_value(&b, c, r->values[c - 1], s->err);
         if (rc == 0)
             rc = table_builder_commit(&b, s->err);
     }
@@ -190,7 +203,7 @@ static int run_layer(struct scan *s, sqlite3_stmt *stmt, struct runtime_table *t
                 continue; /* on a cycle */
             for (uint32_t c = 1; c < s->n; c++)
                 r.values[c - 1] = sqlite3_value_dup(sqlite3_column_value(stmt, (int)c));
-            if (!vec_push(rows, r))
+            if (!keep(rows, r))
                 rc = -MRD_ENOMEM;
         }
     }
@@ -209,7 +222,14 @@ static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     if (!s.g || !value_table(argv[1]) || !step)
         return; /* no edges or no start: no rows */
     parse_columns(&s, (const char *)sqlite3_value_text(argv[3]));
+    uint32_t last = 0;
     int rc = find_layers(&s) ? 0 : -MRD_ENOMEM;
+    for (uint32_t i = 0; rc == 0 && i < s.g->n; i++)
+        last = s.layer[i] > last ? s.layer[i] : last;
+    rows.first = mem_zalloc(2 * ((size_t)last + 1) * sizeof *rows.first);
+    rows.last = rows.first ? rows.first + last + 1 : NULL;
+    if (rc == 0 && !rows.first)
+        rc = -MRD_ENOMEM;
     if (rc == 0)
         rc = load_start(&s, argv[1], &rows);
     char *sql = rc == 0 ? step_sql(&s, step) : NULL;
@@ -219,12 +239,13 @@ static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     if (rc == 0 && sqlite3_column_count(stmt) != (int)s.n)
         rc = error_set(&err, -MRD_ESQL, "GRAPH_SCAN: the step must give id and the %u columns of the scan", s.n - 1);
     bool open = rc == 0 && (rc = open_builder(&s, &out)) == 0;
-    uint32_t last = 0;
-    for (uint32_t i = 0; rc == 0 && i < s.g->n; i++)
-        last = s.layer[i] > last ? s.layer[i] : last;
     for (uint32_t layer = 0; layer <= last && rc == 0; layer++) {
         struct runtime_table *t;
-        rc = layer_table(&s, &rows, layer, &t);
+        if (stop_asked(engine_stop(s.e)))
+            rc = -MRD_ECANCELLED;
+        t = NULL;
+        if (rc == 0)
+            rc = layer_table(&s, &rows, layer, &t);
         if (rc == 0 && t)
             rc = run_layer(&s, stmt, t, layer, &rows, &out);
         sqlite3_reset(stmt);
@@ -233,6 +254,8 @@ static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_finalize(stmt);
     if (open)
         value_builder_result(ctx, &out, rc, &err);
+    else if (rc == -MRD_ECANCELLED || stop_asked(engine_stop(s.e)))
+        sqlite3_result_error_code(ctx, SQLITE_INTERRUPT);
     else
         sqlite3_result_error(ctx, err.text[0] ? err.text : error_code_text(rc), -1);
     kept_free(&rows);

@@ -185,6 +185,7 @@ struct numbers {
 
 struct intersection {
     int n_inputs;
+    stop_flag *stop;
     struct overlaps a, next;
     struct numbers ids, next_ids;
     VEC(uint32_t)
@@ -218,6 +219,8 @@ static bool sweep(struct intersection *x, const struct interval_list *b, int k)
     size_t i = 0, j = 0;
     x->active_a.n = x->active_b.n = x->next.n = x->next_ids.n = 0;
     while (i < x->a.n || j < b->n) {
+        if (stop_asked(x->stop))
+            return false;
         bool from_a = j >= b->n || (i < x->a.n && x->a.p[i].ts <= b->p[j].ts);
         size_t keep = 0;
         if (from_a) {
@@ -309,7 +312,7 @@ static void intersect(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     const char *names[2 + MAX_INPUTS + MAX_PARTITIONS] = {"ts", "dur"};
     char id_names[MAX_INPUTS][16];
     uint8_t types[2 + MAX_INPUTS + MAX_PARTITIONS];
-    struct intersection x = {.n_inputs = argc - 1};
+    struct intersection x = {.n_inputs = argc - 1, .stop = engine_stop(sqlite3_user_data(ctx))};
     struct table_builder b;
     struct error err = {0};
     const struct interval_set *any = NULL;

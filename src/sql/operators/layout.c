@@ -25,15 +25,20 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Gives each stack the lowest place that is free for all of its height while it lasts. */
-static int pack(struct stacks *stacks)
+static int pack(struct stacks *stacks, stop_flag *stop)
 {
     VEC(const struct stack *)
     open = {0}; /* by depth */
     int rc = 0;
-    qsort(stacks->p, stacks->n, sizeof *stacks->p, by_start);
+    if (!stop_sort(stacks->p, stacks->n, sizeof *stacks->p, by_start, stop))
+        return -MRD_ENOMEM;
     for (size_t i = 0; i < stacks->n && rc == 0; i++) {
         struct stack *s = &stacks->p[i];
         size_t keep = 0, at = 0;
+        if (stop_asked(stop)) {
+            rc = -MRD_ECANCELLED;
+            break;
+        }
         for (size_t k = 0; k < open.n; k++)
             if (open.p[k]->end > s->start)
                 open.p[keep++] = open.p[k];
@@ -90,9 +95,9 @@ static int slice_layout(struct engine *e, sqlite3_value **args, struct table *ou
         const uint64_t *p = parent == COL_NULL ? NULL : u64map_get(&place, (uint64_t)parent);
         int64_t ts = table_get(t, slice_c_ts, r), dur = table_get(t, slice_c_dur, r);
         uint32_t depth = (uint32_t)table_get(t, slice_c_depth, r);
-        if (!u64map_set(&place, r, i))
-            rc = -MRD_ENOMEM;
         root[i] = p ? root[*p] : (uint32_t)stacks.n;
+        if (stop_asked(engine_stop(e)) || !u64map_set(&place, r, i)) /* may move what p points to */
+            rc = -MRD_ENOMEM;
         if (!p && !vec_push(&stacks, (struct stack){.root = (uint32_t)i, .start = ts}))
             rc = -MRD_ENOMEM;
         if (rc)
@@ -103,7 +108,7 @@ static int slice_layout(struct engine *e, sqlite3_value **args, struct table *ou
         s->height = s->height > depth + 1 ? s->height : depth + 1;
     }
     if (rc == 0 && root)
-        rc = stacks.n ? pack(&stacks) : 0;
+        rc = stacks.n ? pack(&stacks, engine_stop(e)) : 0;
     for (size_t i = 0; i < stacks.n && rc == 0; i++) /* stacks were sorted: find them by their first row */
         rc = u64map_set(&by_root, stacks.p[i].root, stacks.p[i].depth) ? 0 : -MRD_ENOMEM;
     VEC(uint32_t)
@@ -203,6 +208,8 @@ static int flat_slice(struct engine *e, sqlite3_value **args, struct table *out,
     for (uint32_t r = 0; r < f.t->n_rows && rc == 0; r++) {
         int64_t ts = table_get(f.t, slice_c_ts, r), dur = table_get(f.t, slice_c_dur, r);
         int64_t track = table_get(f.t, slice_c_track_id, r), end = dur < 0 ? f.end : ts + dur;
+        if (stop_asked(engine_stop(e)))
+            rc = -MRD_ECANCELLED;
         if (ts >= f.end || end <= f.start || track < 0 || track >= n_tracks)
             continue;
         used[track] = 1;

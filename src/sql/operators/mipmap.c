@@ -10,8 +10,6 @@
 #include "base/vec.h"
 #include "sql/operators/operators.h"
 
-#include <stdlib.h>
-
 struct entry {
     int64_t ts;
     int64_t dur;  /* slices */
@@ -100,11 +98,13 @@ static int load(struct mipmap_table *t, const char *query, char **err)
     }
     if (rc == SQLITE_DONE)
         rc = SQLITE_OK;
-    if (rc && !*err)
+    if (rc && rc != SQLITE_INTERRUPT && !*err)
         *err = sqlite3_mprintf("mipmap: %s", sqlite3_errmsg(db));
     sqlite3_finalize(stmt);
     if (rc == SQLITE_OK && !sorted)
-        qsort(t->entries.p, t->entries.n, sizeof *t->entries.p, by_depth_and_ts);
+        rc = stop_sort(t->entries.p, t->entries.n, sizeof *t->entries.p, by_depth_and_ts, engine_stop(t->e))
+                 ? SQLITE_OK
+                 : engine_gave_up(t->e);
     for (size_t i = 0; i < t->entries.n && rc == SQLITE_OK; i++) {
         if (i == 0 || t->entries.p[i].depth != t->entries.p[i - 1].depth)
             rc = vec_push(&t->levels, (struct level){i, 0}) ? SQLITE_OK : SQLITE_NOMEM;
@@ -239,6 +239,8 @@ static int fill(struct mipmap_cursor *c, const struct mipmap_table *t, const str
     for (int64_t at = start; at < end;) {
         int64_t next = at > INT64_MAX - step ? INT64_MAX : at + step;
         size_t to = lower_bound(p, from, last, next);
+        if (stop_asked(engine_stop(t->e)))
+            return SQLITE_INTERRUPT;
         if (to > from) {
             if (!vec_push(&c->rows, t->slices ? slice_bucket(p, from, to) : counter_bucket(p, from, to)))
                 return SQLITE_NOMEM;

@@ -67,14 +67,14 @@ static int descendant_slice(struct engine *e, sqlite3_value **args, struct table
     uint32_t row;
     int rc = start_row(args[0], t->n_rows, &row, err);
     if (rc == 0 && row != UINT32_MAX)
-        rc = slice_descendants(t, row, &rows);
+        rc = slice_descendants(t, row, &rows, engine_stop(e));
     for (size_t i = 0; i < rows.n && rc == 0; i++)
         rc = append_row(out, t, rows.p[i]);
     vec_free(&rows);
     return rc;
 }
 
-int slice_descendants(const struct table *t, uint32_t row, struct row_list *out)
+int slice_descendants(const struct table *t, uint32_t row, struct row_list *out, stop_flag *stop)
 {
     int64_t ts = table_get(t, slice_c_ts, row), dur = table_get(t, slice_c_dur, row);
     int64_t track = table_get(t, slice_c_track_id, row), depth = table_get(t, slice_c_depth, row);
@@ -82,6 +82,8 @@ int slice_descendants(const struct table *t, uint32_t row, struct row_list *out)
     uint32_t first = t->columns[slice_c_ts].sorted ? table_lower_bound(t, slice_c_ts, ts, false) : 0;
     for (uint32_t r = first; r < t->n_rows; r++) {
         int64_t at = table_get(t, slice_c_ts, r);
+        if (stop_asked(stop))
+            return -MRD_ECANCELLED;
         if (at > end && t->columns[slice_c_ts].sorted)
             break;
         if (at < ts || at > end || table_get(t, slice_c_track_id, r) != track ||
@@ -111,6 +113,10 @@ static int slice_stacks(struct engine *e, sqlite3_value **args, struct table *ou
     int rc = hash ? 0 : -MRD_ENOMEM;
     (void)args, (void)err;
     for (uint32_t r = 0; r < t->n_rows && rc == 0; r++) {
+        if (stop_asked(engine_stop(e))) {
+            rc = -MRD_ECANCELLED;
+            break;
+        }
         int64_t parent = table_get(t, slice_c_parent_id, r);
         struct slice category = strpool_view(&st->strings, (strid)table_get(t, slice_c_category, r));
         struct slice name = strpool_view(&st->strings, (strid)table_get(t, slice_c_name, r));

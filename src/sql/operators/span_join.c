@@ -44,6 +44,8 @@ struct span_join_cursor {
 static int side_error(struct span_join_cursor *c)
 {
     struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
+    if (stop_asked(engine_stop(t->e)))
+        return SQLITE_INTERRUPT;
     return operator_error(&t->base, "SPAN_JOIN: %s", sqlite3_errmsg(engine_db(t->e)));
 }
 
@@ -334,7 +336,9 @@ static int side_open(struct span_join_cursor *c, int side, const char *plan, int
             sqlite3_bind_value(s->stmt, i + 1, argv[i]);
     if (t->partitioned && !s->in->partition) {
         if (engine_materialise(t->e, s->stmt, NULL, &s->kept, &err))
-            return operator_error(&t->base, "SPAN_JOIN: %s", err.text);
+            return err.code == -MRD_ECANCELLED || stop_asked(engine_stop(t->e))
+                       ? SQLITE_INTERRUPT
+                       : operator_error(&t->base, "SPAN_JOIN: %s", err.text);
         sqlite3_finalize(s->stmt);
         s->stmt = NULL;
         if (s->kept->table.n_rows && s->kept->table.columns[s->in->ts].has_null)

@@ -29,7 +29,7 @@ struct row_list {
 int start_row(sqlite3_value *v, uint32_t n_rows, uint32_t *row, struct error *err);
 
 /* Appends the slices inside a slice of its track, in order of rows. */
-int slice_descendants(const struct table *slices, uint32_t row, struct row_list *out);
+int slice_descendants(const struct table *slices, uint32_t row, struct row_list *out, stop_flag *stop);
 
 enum { SLICE_FUNCTION_COLUMNS = 13 };
 extern const struct column_def slice_function_columns[SLICE_FUNCTION_COLUMNS];

@@ -87,10 +87,12 @@ static bool link(struct partition *p)
 {
     size_t n = p->t->n;
     for (size_t i = 0; i < n; i++)
-        if (!u64map_set(&p->index, (uint64_t)p->t->p[i].id, i))
+        if (stop_asked(p->b.stop) || !u64map_set(&p->index, (uint64_t)p->t->p[i].id, i))
             return false;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < n; i++) {
+            if (stop_asked(p->b.stop))
+                return false;
             const uint64_t *parent = p->t->p[i].root ? NULL : u64map_get(&p->index, (uint64_t)p->t->p[i].parent);
             if (!parent)
                 continue;

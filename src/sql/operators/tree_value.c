@@ -11,13 +11,14 @@
 enum { ID, PARENT, SIZE, NATIVE, COUNT, COLUMNS, NONE = UINT32_MAX };
 
 /* Finds the row of each parent, NONE at roots; a parent that is not there makes a root. */
-static bool find_parents(const struct table *t, uint32_t *parent)
+static bool find_parents(const struct table *t, uint32_t *parent, stop_flag *stop)
 {
     struct u64map rows = {0};
     bool ok = true;
     for (uint32_t i = 0; ok && i < t->n_rows; i++)
-        ok = u64map_set(&rows, (uint64_t)column_get(&t->columns[ID], i), i);
+        ok = !stop_asked(stop) && u64map_set(&rows, (uint64_t)column_get(&t->columns[ID], i), i);
     for (uint32_t i = 0; ok && i < t->n_rows; i++) {
+        ok = !stop_asked(stop);
         int64_t id = column_get(&t->columns[PARENT], i);
         const uint64_t *row = id == COL_NULL ? NULL : u64map_get(&rows, (uint64_t)id);
         parent[i] = row ? (uint32_t)*row : NONE;
@@ -96,8 +97,8 @@ static void tree_to_table(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     if (!value_builder(ctx, &b, t->def->n_columns + 2, names, types))
         return;
     uint32_t *parent = mem_alloc(((size_t)t->n_rows + 1) * sizeof *parent);
-    int rc =
-        parent && find_parents(t, parent) ? number_rows(t, parent, &engine_storage(e)->strings, &b, &err) : -MRD_ENOMEM;
+    int rc = parent && find_parents(t, parent, b.stop) ? number_rows(t, parent, &engine_storage(e)->strings, &b, &err)
+                                                       : -MRD_ENOMEM;
     mem_free(parent);
     value_builder_result(ctx, &b, rc, &err);
 }
@@ -106,6 +107,7 @@ static void tree_to_table(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 struct summary {
     const struct table *t;
+    stop_flag *stop;
     uint32_t n;
     uint32_t *parent;   /* [row]; NONE at roots */
     uint32_t *children; /* [row] that are not summed up yet */
@@ -134,7 +136,7 @@ static bool allocate(struct summary *s)
 static void read_rows(struct summary *s)
 {
     static const int sources[] = {COUNT, SIZE, NATIVE};
-    for (uint32_t i = 0; i < s->n; i++) {
+    for (uint32_t i = 0; i < s->n && !stop_asked(s->stop); i++) {
         if (s->parent[i] != NONE)
             s->children[s->parent[i]]++;
         for (int k = 0; k < 3; k++) {
@@ -150,7 +152,7 @@ static void sum_up(struct summary *s)
     for (uint32_t i = 0; i < s->n; i++)
         if (s->children[i] == 0)
             s->order[s->n_order++] = i;
-    for (uint32_t k = 0; k < s->n_order; k++) {
+    for (uint32_t k = 0; k < s->n_order && !stop_asked(s->stop); k++) {
         uint32_t row = s->order[k], parent = s->parent[row];
         if (parent == NONE)
             continue;
@@ -159,7 +161,7 @@ static void sum_up(struct summary *s)
         if (--s->children[parent] == 0)
             s->order[s->n_order++] = parent;
     }
-    for (uint32_t k = s->n_order; k-- > 0;) {
+    for (uint32_t k = s->n_order; k-- > 0 && !stop_asked(s->stop);) {
         uint32_t row = s->order[k], parent = s->parent[row];
         /* a row below a cycle has a parent without depth */
         s->depth[row] = parent == NONE ? 1 : s->depth[parent] ? s->depth[parent] + 1 : 0;
@@ -170,8 +172,10 @@ static int emit(const struct summary *s, struct table_builder *b, struct error *
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < s->n; i++) {
-        if (s->depth[i] == 0)
+        if (s->depth[i] == 0) {
+            rc = stop_asked(s->stop) ? -MRD_ECANCELLED : 0;
             continue;
+        }
         rc = table_builder_int(b, 0, column_get(&s->t->columns[ID], i), err);
         if (rc == 0 && s->parent[i] != NONE)
             rc = table_builder_int(b, 1, column_get(&s->t->columns[ID], s->parent[i]), err);
@@ -207,7 +211,8 @@ static void tree_dominator_summary(sqlite3_context *ctx, int argc, sqlite3_value
         return;
     int rc = 0;
     if (s.n) {
-        rc = allocate(&s) && find_parents(s.t, s.parent) ? 0 : -MRD_ENOMEM;
+        rc = allocate(&s) && find_parents(s.t, s.parent, b.stop) ? 0 : -MRD_ENOMEM;
+        s.stop = b.stop;
         if (rc == 0) {
             read_rows(&s);
             sum_up(&s);

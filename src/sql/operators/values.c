@@ -24,8 +24,10 @@ bool value_builder(sqlite3_context *ctx, struct table_builder *b, uint32_t n, co
     struct error err = {0};
     uint8_t longs[64];
     memset(longs, RUNTIME_LONG, sizeof longs);
-    if (table_builder_init(b, &engine_storage(e)->strings, n, names, types ? types : longs, &err) == 0)
+    if (table_builder_init(b, &engine_storage(e)->strings, n, names, types ? types : longs, &err) == 0) {
+        b->stop = engine_stop(e);
         return true;
+    }
     sqlite3_result_error(ctx, err.text, -1);
     return false;
 }
@@ -33,7 +35,10 @@ bool value_builder(sqlite3_context *ctx, struct table_builder *b, uint32_t n, co
 void value_builder_result(sqlite3_context *ctx, struct table_builder *b, int rc, struct error *err)
 {
     struct runtime_table *t;
-    if (rc) {
+    if (rc == -MRD_ECANCELLED || (rc && stop_asked(b->stop))) {
+        table_builder_abort(b);
+        sqlite3_result_error_code(ctx, SQLITE_INTERRUPT);
+    } else if (rc) {
         table_builder_abort(b);
         sqlite3_result_error(ctx, err->text[0] ? err->text : error_code_text(rc), -1);
     } else if (table_builder_finish(b, &t, err)) {
@@ -77,7 +82,7 @@ bool graph_edge(struct graph_value *g, int64_t src, int64_t dst)
     return !g->failed;
 }
 
-bool graph_build(struct graph_value *g)
+bool graph_build(struct graph_value *g, stop_flag *stop)
 {
     g->n = (uint32_t)g->id_list.n;
     g->n_edges = (uint32_t)g->src.n;
@@ -86,15 +91,15 @@ bool graph_build(struct graph_value *g)
     g->edges = mem_alloc((g->n_edges + 1) * sizeof *g->edges);
     if (!g->first || !g->edges || g->failed)
         return false;
-    for (uint32_t i = 0; i < g->n_edges; i++)
+    for (uint32_t i = 0; i < g->n_edges && !stop_asked(stop); i++)
         g->first[g->src.p[i] + 2]++;
     for (uint32_t i = 2; i < g->n + 2; i++)
         g->first[i] += g->first[i - 1];
-    for (uint32_t i = 0; i < g->n_edges; i++)
+    for (uint32_t i = 0; i < g->n_edges && !stop_asked(stop); i++)
         g->edges[g->first[g->src.p[i] + 1]++] = g->dst.p[i];
     vec_free(&g->src);
     vec_free(&g->dst);
-    return true;
+    return !stop_asked(stop);
 }
 
 void graph_free(void *p)

@@ -51,10 +51,10 @@ struct graph_value {
 };
 
 const struct graph_value *value_graph(sqlite3_value *v);
-/* Collecting edges, then the adjacency. False when out of memory. */
+/* Collecting edges, then the adjacency. False when out of memory, or stopped. */
 uint32_t graph_node(struct graph_value *g, int64_t id);
 bool graph_edge(struct graph_value *g, int64_t src, int64_t dst);
-bool graph_build(struct graph_value *g);
+bool graph_build(struct graph_value *g, stop_flag *stop);
 void graph_free(void *g);
 
 #endif

@@ -127,6 +127,8 @@ static void critical_path(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     for (size_t i = 0; i < roots->n && w.rc == 0; i++) {
         const struct wake_node *root = node(g, roots->words[i]);
+        if (stop_asked(w.b.stop))
+            w.rc = -MRD_ECANCELLED;
         if (root)
             walk_root(&w, g, root);
     }

@@ -13,6 +13,7 @@ struct step {
 struct weighted {
     struct graph_value *g;
     const struct array_value *weights;
+    stop_flag *stop;
     int64_t *edge_weight; /* in the order of g->edges */
     uint32_t *seen;       /* [node] number of the search that saw it */
     VEC(struct step)
@@ -31,6 +32,8 @@ static int search(struct weighted *w, uint32_t number, int64_t root, int64_t tar
     if (!vec_push(&w->todo, (struct step){(uint32_t)*start, UINT32_MAX, 0}))
         return -MRD_ENOMEM;
     while (w->todo.n) {
+        if (stop_asked(w->stop))
+            return -MRD_ECANCELLED;
         uint32_t node = vec_last(&w->todo)->node, parent = vec_last(&w->todo)->parent;
         int64_t weight = vec_last(&w->todo)->weight;
         w->todo.n--;
@@ -61,7 +64,7 @@ static bool order_weights(struct weighted *w, const struct array_value *src)
     bool ok = next && w->edge_weight;
     for (uint32_t i = 0; ok && i < w->g->n; i++)
         next[i] = w->g->first[i];
-    for (size_t i = 0; ok && i < src->n; i++)
+    for (size_t i = 0; ok && i < src->n && !stop_asked(w->stop); i++)
         w->edge_weight[next[*u64map_get(&w->g->index, (uint64_t)src->words[i])]++] = w->weights->words[i];
     mem_free(next);
     return ok;
@@ -70,17 +73,17 @@ static bool order_weights(struct weighted *w, const struct array_value *src)
 static int weight_bounded(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
 {
     const struct array_value *a[5];
-    (void)e;
+    stop_flag *stop = engine_stop(e);
     for (int i = 0; i < 5; i++)
         if (!(a[i] = value_long_array(args[i])))
             return 0; /* no edges or no roots */
     if (a[0]->n != a[1]->n || a[0]->n != a[2]->n || a[3]->n != a[4]->n)
         return error_set(err, -MRD_ESQL, "dfs_weight_bounded: the lists are not of one length");
-    struct weighted w = {.g = mem_zalloc(sizeof *w.g), .weights = a[2]};
+    struct weighted w = {.g = mem_zalloc(sizeof *w.g), .weights = a[2], .stop = stop};
     bool ok = w.g != NULL;
     for (size_t i = 0; i < a[0]->n && ok; i++)
-        ok = graph_edge(w.g, a[0]->words[i], a[1]->words[i]);
-    ok = ok && graph_build(w.g) && order_weights(&w, a[0]);
+        ok = !stop_asked(stop) && graph_edge(w.g, a[0]->words[i], a[1]->words[i]);
+    ok = ok && graph_build(w.g, stop) && order_weights(&w, a[0]);
     w.seen = ok ? mem_zalloc((w.g->n + 1) * sizeof *w.seen) : NULL;
     int rc = w.seen ? 0 : -MRD_ENOMEM;
     for (size_t i = 0; i < a[3]->n && rc == 0; i++)

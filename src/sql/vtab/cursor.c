@@ -134,6 +134,8 @@ static int compute_rows(struct cursor *c, sqlite3_value **argv)
     if (rc != SQLITE_OK)
         return rc;
     int code = fn->compute(c->v->engine, argv, &c->own, &err);
+    if (code < 0 && engine_is_interrupted(c->v->engine))
+        return SQLITE_INTERRUPT;
     if (code < 0)
         return code == -MRD_ENOMEM ? SQLITE_NOMEM : fail(c, err.text);
     c->own_ready = fn->n_args == 0;
@@ -281,7 +283,7 @@ static void take_rows_of_test(struct cursor *c, uint32_t best, struct span s, bo
         *failed = n && !add_rows(c, rows, n, s);
     }
     if (!equal && t->n_set > 1)
-        order_ascending(c->rows.p, (uint32_t)c->rows.n);
+        *failed |= !order_ascending(c->rows.p, (uint32_t)c->rows.n, engine_stop(c->v->engine));
     test_free(t);
     *t = c->tests[--c->n_tests];
 }
@@ -293,7 +295,7 @@ static void take_rows_of_match(struct cursor *c, const struct named_match *m, st
     for (uint32_t i = 0; i < m->n; i++)
         if (m->rows[i] >= s.lo && m->rows[i] < s.hi)
             c->rows.p[c->rows.n++] = m->rows[i];
-    order_ascending(c->rows.p, (uint32_t)c->rows.n);
+    *failed = !order_ascending(c->rows.p, (uint32_t)c->rows.n, engine_stop(c->v->engine));
     for (uint32_t i = c->n_tests; i-- > 0;) {
         if (!(m->decided >> i & 1))
             continue;
@@ -364,9 +366,11 @@ static __attribute__((noinline)) int64_t decode(struct cursor *c, struct ahead *
 }
 
 /* Filters chunks until one has rows. */
-static void next_batch(struct cursor *c)
+static int next_batch(struct cursor *c)
 {
     while (c->next_lo < c->next_hi) {
+        if (engine_is_interrupted(c->v->engine))
+            return SQLITE_INTERRUPT;
         uint32_t lo, hi;
         if (c->reverse) {
             hi = c->next_hi;
@@ -389,10 +393,11 @@ static void next_batch(struct cursor *c)
                 c->rows.p[n - 1 - i] = row;
             }
         start(c, c->rows.p, 0, n);
-        return;
+        return SQLITE_OK;
     }
     c->streaming = false;
     start(c, c->rows.p, 0, 0);
+    return SQLITE_OK;
 }
 
 /* All rows of the span that pass, ascending, in c->rows. */
@@ -450,8 +455,8 @@ static int walk(struct cursor *c, struct span s, bool looked_up)
             c->rows.p[n - 1 - i] = row;
         }
     } else if (!natural && !order_rows(c->t, &c->v->engine->storage->strings, p->order, p->n_order, p->grouped,
-                                       c->limit, c->rows.p, n)) {
-        return SQLITE_NOMEM;
+                                       c->limit, c->rows.p, n, engine_stop(c->v->engine))) {
+        return engine_gave_up(c->v->engine);
     }
     if (p->dedupe)
         n = order_dedupe(c->t, p->order, p->n_order, c->rows.p, n);
@@ -530,15 +535,13 @@ int vtab_filter(sqlite3_vtab_cursor *base, int number, const char *text, int arg
             c->n_tests++;
     }
     bool failed = false, looked_up = s.lo < s.hi && look_up(c, s, &failed);
-    return failed ? SQLITE_NOMEM : walk(c, s, looked_up);
+    return failed ? engine_gave_up(c->v->engine) : walk(c, s, looked_up);
 }
 
 int vtab_next(sqlite3_vtab_cursor *base)
 {
     struct cursor *c = (struct cursor *)base;
-    if (__builtin_expect(++c->at >= c->n, 0) && c->streaming)
-        next_batch(c);
-    return SQLITE_OK;
+    return __builtin_expect(++c->at >= c->n, 0) && c->streaming ? next_batch(c) : SQLITE_OK;
 }
 
 int vtab_eof(sqlite3_vtab_cursor *base)

@@ -26,7 +26,7 @@ void index_drop_all(struct vtab *v)
 
 /* Walks the words of a column a chunk at a time. */
 #define FOR_WORDS(c, n_rows, row, word)                                                                                \
-    for (uint32_t base_ = 0; base_ < (n_rows); base_ += COL_CHUNK_ROWS)                                                \
+    for (uint32_t base_ = 0; base_ < (n_rows) && !stop_asked(stop); base_ += COL_CHUNK_ROWS)                           \
         for (uint32_t i_ = 0, n_ = unpack_block((c), (n_rows), base_, words); i_ < n_; i_++)                           \
             if (row = base_ + i_, word = words[i_], true)
 
@@ -37,7 +37,7 @@ static uint32_t unpack_block(const struct column *c, uint32_t n_rows, uint32_t b
     return n;
 }
 
-static bool build_dense(struct column_index *x, const struct column *c, uint32_t n_rows)
+static bool build_dense(struct column_index *x, const struct column *c, uint32_t n_rows, stop_flag *stop)
 {
     int64_t words[COL_CHUNK_ROWS], null = column_null(c->type), word;
     uint32_t row;
@@ -62,12 +62,14 @@ static bool build_dense(struct column_index *x, const struct column *c, uint32_t
     FOR_WORDS(c, n_rows, row, word)
     if (word != null)
         x->rows[x->starts[word - x->min]++] = row;
+    if (stop_asked(stop))
+        return false;
     memmove(x->starts + 1, x->starts, x->n_keys * sizeof *x->starts);
     x->starts[0] = 0;
     return true;
 }
 
-static bool build_sparse(struct column_index *x, const struct table *t, uint32_t column)
+static bool build_sparse(struct column_index *x, const struct table *t, uint32_t column, stop_flag *stop)
 {
     const struct column *c = &t->columns[column];
     int64_t words[COL_CHUNK_ROWS], null = column_null(c->type), word;
@@ -79,10 +81,10 @@ static bool build_sparse(struct column_index *x, const struct table *t, uint32_t
     if (word != null)
         x->rows[x->n_rows++] = row;
     struct plan_order order = {(int16_t)column, false};
-    return order_rows(t, NULL, &order, 1, true, x->n_rows, x->rows, x->n_rows);
+    return order_rows(t, NULL, &order, 1, true, x->n_rows, x->rows, x->n_rows, stop);
 }
 
-static struct column_index *build(const struct table *t, uint32_t column)
+static struct column_index *build(const struct table *t, uint32_t column, stop_flag *stop)
 {
     const struct column *c = &t->columns[column];
     struct column_index *x = mem_zalloc(sizeof *x);
@@ -90,7 +92,7 @@ static struct column_index *build(const struct table *t, uint32_t column)
         return NULL;
     bool dense =
         c->type != COL_F64 && c->min <= c->max && (uint64_t)c->max - (uint64_t)c->min < 2ull * t->n_rows + 65536;
-    if (dense ? build_dense(x, c, t->n_rows) : build_sparse(x, t, column))
+    if (dense ? build_dense(x, c, t->n_rows, stop) : build_sparse(x, t, column, stop))
         return x;
     index_free(x);
     return NULL;
@@ -114,7 +116,7 @@ const struct column_index *index_peek(struct vtab *v, const struct table *t, uin
 const struct column_index *index_get(struct vtab *v, const struct table *t, uint32_t column)
 {
     if (!index_peek(v, t, column))
-        v->indexes[column] = build(t, column);
+        v->indexes[column] = build(t, column, engine_stop(v->engine));
     return v->indexes[column];
 }
 

@@ -61,14 +61,14 @@ bool named_index_add(struct vtab_source *src, const char *name, const struct pla
 }
 
 /* Orders the rows by the words of the columns; NULL, which no lookup asks for, is the least word. */
-static bool make_rows(struct named_index *x, const struct table *t)
+static bool make_rows(struct named_index *x, const struct table *t, stop_flag *stop)
 {
     x->rows = mem_alloc(((size_t)t->n_rows + 1) * sizeof *x->rows);
     if (!x->rows)
         return false;
     for (uint32_t i = 0; i < t->n_rows; i++)
         x->rows[i] = i;
-    if (order_rows(t, NULL, x->columns, x->n_columns, true, t->n_rows, x->rows, t->n_rows))
+    if (order_rows(t, NULL, x->columns, x->n_columns, true, t->n_rows, x->rows, t->n_rows, stop))
         return true;
     mem_free(x->rows);
     x->rows = NULL;
@@ -133,7 +133,7 @@ bool named_index_find(struct vtab *v, const struct table *t, const struct test *
         struct named_index *x = &v->source->named.p[i];
         int used[PLAN_MAX_ORDER];
         uint32_t n = usable(x, tests, n_tests, used);
-        if (n == 0 || (!x->rows && !make_rows(x, t)))
+        if (n == 0 || (!x->rows && !make_rows(x, t, engine_stop(v->engine))))
             continue;
         uint32_t from = place(x, t, tests, used, n, false), to = place(x, t, tests, used, n, true);
         if (to - from >= best->n)

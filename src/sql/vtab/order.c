@@ -97,7 +97,8 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Ranks the strings that occur in the rows. */
-static bool rank_strings(struct coder *c, const struct strpool *strings, const uint32_t *rows, uint32_t n)
+static bool rank_strings(struct coder *c, const struct strpool *strings, const uint32_t *rows, uint32_t n,
+                         stop_flag *stop)
 {
     uint64_t span = (uint64_t)c->column->max - c->base + 1;
     bool by_span = span <= 8ull * n + 1024;
@@ -107,6 +108,8 @@ static bool rank_strings(struct coder *c, const struct strpool *strings, const u
     bool ok = !by_span || seen;
     for (uint32_t i = 0; ok && i < n; i++) {
         int64_t id = column_get(c->column, rows[i]);
+        if (i % BLOCK == 0 && stop_asked(stop))
+            ok = false;
         if (!id || (by_span && seen[(uint64_t)id - c->base]))
             continue;
         if (by_span)
@@ -115,7 +118,7 @@ static bool rank_strings(struct coder *c, const struct strpool *strings, const u
     }
     mem_free(seen);
     if (ok && ids.n && !by_span) {
-        qsort(ids.p, ids.n, sizeof *ids.p, by_id);
+        ok = stop_sort(ids.p, ids.n, sizeof *ids.p, by_id, stop);
         size_t kept = 1;
         for (size_t i = 1; i < ids.n; i++)
             if (ids.p[i] != ids.p[kept - 1])
@@ -128,7 +131,7 @@ static bool rank_strings(struct coder *c, const struct strpool *strings, const u
         for (size_t i = 0; i < ids.n; i++)
             order[i] = (struct ranked){strpool_view(strings, ids.p[i]),
                                        by_span ? (uint32_t)(ids.p[i] - c->base) : (uint32_t)i};
-        qsort(order, ids.n, sizeof *order, by_text);
+        ok = stop_sort(order, ids.n, sizeof *order, by_text, stop);
         for (size_t i = 0; i < ids.n; i++)
             c->ranks[order[i].at] = (uint32_t)i + 1;
     }
@@ -139,11 +142,11 @@ static bool rank_strings(struct coder *c, const struct strpool *strings, const u
         c->ids = ids.p;
     else
         vec_free(&ids);
-    return c->ranks != NULL;
+    return c->ranks && ok;
 }
 
 static bool coder_init(struct coder *c, const struct table *t, const struct strpool *strings, struct plan_order term,
-                       bool grouped, const uint32_t *rows, uint32_t n)
+                       bool grouped, const uint32_t *rows, uint32_t n, stop_flag *stop)
 {
     *c = (struct coder){.desc = term.desc};
     if (term.column == VTAB_ROW) {
@@ -160,7 +163,7 @@ static bool coder_init(struct coder *c, const struct table *t, const struct strp
         if (c->highest == UINT64_MAX) /* full range: no room for NULL, and none can be beside INT64_MIN */
             c->nullable = false;
         c->highest += c->nullable;
-        if (c->type == COL_STR && !grouped && !rank_strings(c, strings, rows, n))
+        if (c->type == COL_STR && !grouped && !rank_strings(c, strings, rows, n, stop))
             return false;
     }
     c->bits = bits_of(c->highest);
@@ -176,7 +179,7 @@ static void coder_free(struct coder *c)
 /* ---- sorts ---- */
 
 /* Codes of at most 16 bits. */
-static bool counting_sort(const struct coder *c, uint32_t *rows, uint32_t n)
+static bool counting_sort(const struct coder *c, uint32_t *rows, uint32_t n, stop_flag *stop)
 {
     uint32_t n_codes = (uint32_t)c->highest + 1;
     uint16_t *codes = mem_alloc(((size_t)n + 1) * sizeof *codes);
@@ -184,7 +187,7 @@ static bool counting_sort(const struct coder *c, uint32_t *rows, uint32_t n)
     uint32_t *starts = mem_zalloc(((size_t)n_codes + 1) * sizeof *starts);
     bool ok = codes && out && starts;
     if (ok) {
-        for (uint32_t from = 0; from < n; from += BLOCK) {
+        for (uint32_t from = 0; from < n && !stop_asked(stop); from += BLOCK) {
             uint64_t block[BLOCK];
             uint32_t count = n - from < BLOCK ? n - from : BLOCK;
             codes_of(c, rows + from, count, block);
@@ -193,11 +196,13 @@ static bool counting_sort(const struct coder *c, uint32_t *rows, uint32_t n)
                 starts[block[i] + 1]++;
             }
         }
+        ok = !stop_asked(stop);
         for (uint32_t k = 1; k <= n_codes; k++)
             starts[k] += starts[k - 1];
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; ok && i < n; i++)
             out[starts[codes[i]]++] = rows[i];
-        memcpy(rows, out, n * sizeof *rows);
+        if (ok)
+            memcpy(rows, out, n * sizeof *rows);
     }
     mem_free(codes);
     mem_free(out);
@@ -231,11 +236,14 @@ static void keys_of(const struct coder *c, uint32_t n_coders, const uint32_t *ro
     }
 }
 
-static void radix_sort(struct keyed *keys, struct keyed *spare, uint32_t n, unsigned bits, struct keyed **sorted)
+static bool radix_sort(struct keyed *keys, struct keyed *spare, uint32_t n, unsigned bits, struct keyed **sorted,
+                       stop_flag *stop)
 {
     enum { DIGIT = 11, BUCKETS = 1 << DIGIT };
     for (unsigned shift = 0; shift < bits; shift += DIGIT) {
         uint32_t starts[BUCKETS] = {0};
+        if (stop_asked(stop))
+            return false;
         for (uint32_t i = 0; i < n; i++)
             starts[(keys[i].key >> shift) & (BUCKETS - 1)]++;
         if (starts[(keys[0].key >> shift) & (BUCKETS - 1)] == n)
@@ -246,25 +254,26 @@ static void radix_sort(struct keyed *keys, struct keyed *spare, uint32_t n, unsi
             starts[b] = total;
             total += count;
         }
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; i < n; i++) /* 0.1 s at most for the largest tables */
             spare[starts[(keys[i].key >> shift) & (BUCKETS - 1)]++] = keys[i];
         struct keyed *swap = keys;
         keys = spare;
         spare = swap;
     }
     *sorted = keys;
+    return true;
 }
 
 /* The `limit` smallest rows, in order, to the front: candidates are kept in a buffer of twice the limit. */
-static bool select_smallest(const struct coder *c, uint32_t n_coders, uint32_t limit, uint32_t *rows, uint32_t n)
+static bool select_smallest(const struct coder *c, uint32_t n_coders, uint32_t limit, uint32_t *rows, uint32_t n,
+                            stop_flag *stop)
 {
     struct keyed *best = mem_alloc(2 * (size_t)limit * sizeof *best);
     uint64_t worst = 0, keys[BLOCK];
     uint32_t held = 0;
-    bool full = false;
-    if (!best)
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
+    bool full = false, ok = best != NULL;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        ok = i % BLOCK || !stop_asked(stop);
         if (i % BLOCK == 0)
             keys_of(c, n_coders, rows + i, n - i < BLOCK ? n - i : BLOCK, keys);
         uint64_t key = keys[i % BLOCK];
@@ -272,20 +281,21 @@ static bool select_smallest(const struct coder *c, uint32_t n_coders, uint32_t l
             continue;
         best[held++] = (struct keyed){key, rows[i], i};
         if (held == 2 * limit) {
-            qsort(best, held, sizeof *best, by_key);
+            ok = stop_sort(best, held, sizeof *best, by_key, stop);
             held = limit;
             worst = best[limit - 1].key;
             full = true;
         }
     }
-    qsort(best, held, sizeof *best, by_key);
-    for (uint32_t i = 0; i < limit && i < held; i++)
+    ok = ok && stop_sort(best, held, sizeof *best, by_key, stop);
+    for (uint32_t i = 0; ok && i < limit && i < held; i++)
         rows[i] = best[i].row;
     mem_free(best);
-    return true;
+    return ok;
 }
 
-static bool key_sort(const struct coder *c, uint32_t n_coders, unsigned bits, uint32_t *rows, uint32_t n)
+static bool key_sort(const struct coder *c, uint32_t n_coders, unsigned bits, uint32_t *rows, uint32_t n,
+                     stop_flag *stop)
 {
     enum { SMALL = 128 };
     struct keyed small[SMALL];
@@ -293,7 +303,7 @@ static bool key_sort(const struct coder *c, uint32_t n_coders, unsigned bits, ui
     struct keyed *spare = n <= SMALL ? NULL : mem_alloc((size_t)n * sizeof *keys), *sorted = keys;
     bool ok = keys && (spare || n <= SMALL);
     if (ok) {
-        for (uint32_t from = 0; from < n; from += BLOCK) {
+        for (uint32_t from = 0; from < n && !stop_asked(stop); from += BLOCK) {
             uint64_t block[BLOCK];
             uint32_t count = n - from < BLOCK ? n - from : BLOCK;
             keys_of(c, n_coders, rows + from, count, block);
@@ -303,8 +313,8 @@ static bool key_sort(const struct coder *c, uint32_t n_coders, unsigned bits, ui
         if (n <= SMALL)
             qsort(keys, n, sizeof *keys, by_key);
         else
-            radix_sort(keys, spare, n, bits, &sorted);
-        for (uint32_t i = 0; i < n; i++)
+            ok = radix_sort(keys, spare, n, bits, &sorted, stop);
+        for (uint32_t i = 0; ok && i < n; i++)
             rows[i] = sorted[i].row;
     }
     if (keys != small)
@@ -328,14 +338,14 @@ static bool follows_rows(const struct table *t, struct plan_order term, bool gro
 }
 
 bool order_rows(const struct table *t, const struct strpool *strings, const struct plan_order *terms, uint32_t n_terms,
-                bool grouped, uint32_t limit, uint32_t *rows, uint32_t n)
+                bool grouped, uint32_t limit, uint32_t *rows, uint32_t n, stop_flag *stop)
 {
     while (n_terms && follows_rows(t, terms[n_terms - 1], grouped))
         n_terms--; /* stable sorts keep them */
     struct coder coders[PLAN_MAX_ORDER] = {{0}};
     bool ok = n > 1;
     for (uint32_t i = 0; ok && i < n_terms; i++)
-        ok = coder_init(&coders[i], t, strings, terms[i], grouped, rows, n);
+        ok = coder_init(&coders[i], t, strings, terms[i], grouped, rows, n, stop);
     /* From the last terms to the first, as many at a time as fit a word. */
     for (uint32_t end = n_terms; ok && end > 0;) {
         uint32_t first = end - 1;
@@ -345,11 +355,11 @@ bool order_rows(const struct table *t, const struct strpool *strings, const stru
         if (bits == 0)
             ; /* one value */
         else if (first == 0 && end == n_terms && limit < n / 8 && limit > 0)
-            ok = select_smallest(coders, n_terms, limit, rows, n);
+            ok = select_smallest(coders, n_terms, limit, rows, n, stop);
         else if (end - first == 1 && bits <= 16 && n > 1024)
-            ok = counting_sort(&coders[first], rows, n);
+            ok = counting_sort(&coders[first], rows, n, stop);
         else
-            ok = key_sort(coders + first, end - first, bits, rows, n);
+            ok = key_sort(coders + first, end - first, bits, rows, n, stop);
         end = first;
     }
     for (uint32_t i = 0; i < n_terms; i++)
@@ -357,10 +367,9 @@ bool order_rows(const struct table *t, const struct strpool *strings, const stru
     return ok || n <= 1;
 }
 
-void order_ascending(uint32_t *rows, uint32_t n)
+bool order_ascending(uint32_t *rows, uint32_t n, stop_flag *stop)
 {
-    if (n > 1)
-        qsort(rows, n, sizeof *rows, by_id);
+    return n <= 1 || stop_sort(rows, n, sizeof *rows, by_id, stop);
 }
 
 static bool same_value(const struct column *c, uint32_t a, uint32_t b)

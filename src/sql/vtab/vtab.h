@@ -194,11 +194,11 @@ bool named_index_find(struct vtab *v, const struct table *t, const struct test *
 /* ---- order ---- */
 
 /* Sorts rows by the terms (stable). `grouped`: equal ones together is enough. `limit`: only the first so many need to
- * be right. False when out of memory. */
+ * be right. False when out of memory, or stopped: engine_gave_up() tells. */
 bool order_rows(const struct table *t, const struct strpool *strings, const struct plan_order *terms, uint32_t n_terms,
-                bool grouped, uint32_t limit, uint32_t *rows, uint32_t n);
-/* Sorts row numbers. */
-void order_ascending(uint32_t *rows, uint32_t n);
+                bool grouped, uint32_t limit, uint32_t *rows, uint32_t n, stop_flag *stop);
+/* Sorts row numbers. False as above. */
+bool order_ascending(uint32_t *rows, uint32_t n, stop_flag *stop);
 /* Drops rows equal to the one before in all terms; the count left. */
 uint32_t order_dedupe(const struct table *t, const struct plan_order *terms, uint32_t n_terms, uint32_t *rows,
                       uint32_t n);
