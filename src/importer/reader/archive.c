@@ -22,8 +22,10 @@ int unpack_limit_error(struct error *err)
         "it and load its members");
 }
 
-/* Reads what there is of a member. Only running out of memory or of room is an error. */
-static int read_member(struct archive *a, struct archive_member *m, uint64_t *room, struct error *err)
+/* Reads what there is of a member. Only running out of memory or of room is an error. *unpacked is what all members so
+ * far have come to. */
+static int read_member(struct archive *a, struct archive_member *m, uint64_t *room, uint64_t *unpacked,
+                       struct error *err)
 {
     size_t cap = 0;
     for (;;) {
@@ -38,7 +40,9 @@ static int read_member(struct archive *a, struct archive_member *m, uint64_t *ro
         m->damaged |= n < 0;
         if (n <= 0)
             return 0;
-        if ((uint64_t)n > *room) {
+        *unpacked += (uint64_t)n;
+        int64_t used = archive_filter_bytes(a, -1);
+        if ((uint64_t)n > *room || *unpacked > unpack_limit(used > 0 ? (uint64_t)used : 0)) {
             unpack_limit_error(err);
             return error_prefix(err, "%s", m->name);
         }
@@ -50,6 +54,7 @@ static int read_member(struct archive *a, struct archive_member *m, uint64_t *ro
 static int read_all(struct archive *a, archive_members *out, uint64_t *room, struct error *err)
 {
     struct archive_entry *entry;
+    uint64_t unpacked = 0;
     for (unsigned n = 0;; n++) {
         int status = archive_read_next_header(a, &entry);
         if (status == ARCHIVE_EOF)
@@ -66,7 +71,7 @@ static int read_all(struct archive *a, archive_members *out, uint64_t *room, str
             mem_free(m.name);
             return error_set(err, -MRD_ENOMEM, "out of memory");
         }
-        int rc = read_member(a, vec_last(out), room, err);
+        int rc = read_member(a, vec_last(out), room, &unpacked, err);
         if (rc)
             return rc;
     }

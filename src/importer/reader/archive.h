@@ -15,7 +15,8 @@ struct archive_member {
 
 typedef VEC(struct archive_member) archive_members;
 
-/* How many bytes may be unpacked from a file of this size, in all: enough for any trace, too few for a bomb. */
+/* How many bytes may come out of this many packed ones: enough for any trace, too few for a bomb. Asked while unpacking
+ * for what has been used up so far, it stops a bomb at its beginning, however large its file. */
 uint64_t unpack_limit(uint64_t packed_bytes);
 /* Says that it is more; returns -MRD_ELIMIT. */
 int unpack_limit_error(struct error *err);

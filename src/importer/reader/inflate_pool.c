@@ -8,8 +8,8 @@
 enum {
     JOBS = 16,
     MAX_THREADS = 8,
-    FIRST_BYTES = 512 << 10,
-    LARGEST_BYTES = 64 << 20, /* what a packet of the service never reaches; bombs are left to the reader */
+    FIRST_BYTES = 512 << 10, /* more than the packets of the service unpack to */
+    SPARE_BYTES = 64 << 20,  /* for larger ones, all together; beyond that they are left to the reader */
 };
 
 struct job {
@@ -27,6 +27,7 @@ struct inflate_pool {
     uint64_t submitted;
     uint64_t begun;
     uint64_t taken;
+    size_t spare; /* bytes that jobs may still take beyond their first */
     bool stop;
     unsigned n_threads;
     pthread_t threads[MAX_THREADS];
@@ -45,10 +46,27 @@ static struct block *grown(struct block *b, size_t cap)
     return g;
 }
 
-static struct block *inflate_whole(struct inflater *z, struct slice in)
+/* Room for as much again; false when the spare bytes do not allow it. */
+static bool reserve(struct inflate_pool *p, size_t bytes)
+{
+    pthread_mutex_lock(&p->lock);
+    bool granted = bytes <= p->spare;
+    p->spare -= granted ? bytes : 0;
+    pthread_mutex_unlock(&p->lock);
+    return granted;
+}
+
+/* With the lock held: what a job took beyond its first bytes is there for others. */
+static void unreserve(struct inflate_pool *p, size_t cap)
+{
+    p->spare += cap > FIRST_BYTES ? cap - FIRST_BYTES : 0;
+}
+
+/* *cap is how large it became, also when it is given up. */
+static struct block *inflate_whole(struct inflate_pool *p, struct inflater *z, struct slice in, size_t *cap)
 {
     size_t written;
-    struct block *b = grown(NULL, FIRST_BYTES);
+    struct block *b = grown(NULL, *cap = FIRST_BYTES);
     inflater_reset(z);
     while (b) {
         if (inflater_run(z, &in, b->bytes + b->n, b->cap - b->n, &written, NULL) != 0)
@@ -59,10 +77,11 @@ static struct block *inflate_whole(struct inflater *z, struct slice in)
                 return b;
             break;
         }
-        if (b->n == b->cap && b->cap >= LARGEST_BYTES)
+        if (b->n < b->cap)
+            continue;
+        if (!reserve(p, b->cap))
             break;
-        if (b->n == b->cap)
-            b = grown(b, b->cap * 2);
+        b = grown(b, *cap *= 2);
     }
     mem_free(b);
     return NULL;
@@ -84,8 +103,11 @@ static void *run_worker(void *ctx)
         pthread_mutex_unlock(&p->lock);
         if (!inflaters[zstd])
             inflaters[zstd] = inflater_open(zstd ? INFLATE_ZSTD : INFLATE_DEFLATE);
-        struct block *out = inflaters[zstd] ? inflate_whole(inflaters[zstd], payload) : NULL;
+        size_t cap = 0;
+        struct block *out = inflaters[zstd] ? inflate_whole(p, inflaters[zstd], payload, &cap) : NULL;
         pthread_mutex_lock(&p->lock);
+        if (!out)
+            unreserve(p, cap);
         j->out = out;
         j->done = true;
         pthread_cond_broadcast(&p->finished);
@@ -101,6 +123,7 @@ struct inflate_pool *inflate_pool_open(unsigned threads)
     struct inflate_pool *p = mem_zalloc(sizeof *p);
     if (!p)
         return NULL;
+    p->spare = SPARE_BYTES;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->finished, NULL);
@@ -155,6 +178,7 @@ struct block *inflate_pool_take(struct inflate_pool *p, struct slice payload)
     while (!j->done)
         pthread_cond_wait(&p->finished, &p->lock);
     struct block *out = j->out;
+    unreserve(p, out ? out->cap : 0);
     j->out = NULL;
     p->taken++;
     pthread_mutex_unlock(&p->lock);

@@ -1,8 +1,8 @@
 /* Worker threads that decompress packets ahead of the reader.
  *
  * Jobs are taken back in the order they were given, so what the importer sees does not depend on how many threads there
- * are. A job that fails, or comes out larger than a limit, is handed back unfinished: the reader then decompresses it
- * itself, in pieces. */
+ * are. A job that fails, or would make all of them together larger than a limit, is handed back unfinished: the reader
+ * then decompresses it itself, in pieces. */
 #ifndef MERIDIAN_IMPORTER_READER_INFLATE_POOL_H
 #define MERIDIAN_IMPORTER_READER_INFLATE_POOL_H
 

@@ -52,9 +52,13 @@ static void feed_pool(struct reader *r)
 static bool unpacked(struct reader *r, size_t n)
 {
     struct error err = {0};
+    if (r->refused)
+        return false;
     r->unpacked_bytes += n;
-    if (r->unpacked_bytes <= unpack_limit(r->packed_bytes))
+    /* The packets may have come out of a compressed file themselves: then its bytes are fewer. */
+    if (r->unpacked_bytes <= unpack_limit(r->payload_bytes < r->taken_bytes ? r->payload_bytes : r->taken_bytes))
         return true;
+    r->refused = true;
     unpack_limit_error(&err);
     importer_fail(r->im, -MRD_ELIMIT, "compressed packets: %s", err.text);
     return false;
@@ -107,6 +111,7 @@ static void inflate_packets(void *ctx, struct slice payload, bool zstd)
 {
     struct reader *r = ctx;
     struct importer *im = r->im;
+    r->payload_bytes += payload.len;
     if (!unpacked(r, 0) || inflated_ahead(r, payload))
         return;
     struct inflater **z = &r->inflaters[zstd];
@@ -203,7 +208,7 @@ void reader_read_proto(struct reader *r, struct slice file, bool mapped)
     size_t at = 0, piece = PIECE_BYTES;
     proto_reader_look_ahead(im->proto, file);
     start_pool(r, file);
-    while (at < file.len && !im->failed && !proto_reader_damaged(im->proto)) {
+    while (at < file.len && !im->failed && !r->refused && !proto_reader_damaged(im->proto)) {
         size_t n = file.len - at < piece ? file.len - at : piece;
         uint64_t epoch = r->blocks.next_epoch++;
         sorter_set_epoch(im->sorter, epoch);
@@ -229,7 +234,8 @@ static int read_compressed(struct reader *r, struct slice file, struct error *er
     int rc = 0;
     stream_open(&s, r->im, &r->blocks, 0, UINT32_MAX, 0);
     for (size_t at = 0; at < file.len && !rc;) {
-        size_t n = file.len - at < PIECE_BYTES ? file.len - at : PIECE_BYTES;
+        size_t n = file.len - at < READ_BYTES ? file.len - at : READ_BYTES;
+        r->taken_bytes += n;
         rc = stream_write(&s, slice_of(file.p + at, n), err);
         at += n;
         progress(r, at, file.len);
@@ -269,6 +275,7 @@ static void read_pending(struct reader *r)
         reader_begin_input(
             r, (struct trace_input){.serial = t->serial, .clock_file = t->clock_file, .base_machine = t->machine});
         reader_note_bytes(r, t->bytes);
+        r->taken_bytes += t->bytes.len;
         trace_file_add(r->im, UINT32_MAX, 0, FORMAT_PROTO, (int64_t)t->bytes.len);
         reader_read_proto(r, t->bytes, true);
         proto_reader_finish_file(r->im->proto);
@@ -300,6 +307,7 @@ static int add_mapped(struct reader *r, struct mapped_file m, const char *path, 
         return t.name && vec_push(&r->pending, t) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
     }
     read_pending(r);
+    r->taken_bytes += format == FORMAT_GZIP || format == FORMAT_ZSTD ? 0 : m.bytes.len;
     if (format != FORMAT_ZIP && format != FORMAT_TAR && format != FORMAT_MANIFEST)
         reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
     reader_note_bytes(r, m.bytes);
@@ -354,6 +362,7 @@ int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *e
         reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
     }
     r->packed_bytes += len;
+    r->taken_bytes += len;
     reader_note_bytes(r, slice_of(bytes, len));
     return stream_write(&r->fed, slice_of(bytes, len), err);
 }
@@ -381,7 +390,7 @@ int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out,
                        struct error *err)
 {
     struct inflater *z = inflater_open(format == FORMAT_GZIP ? INFLATE_DEFLATE : INFLATE_ZSTD);
-    size_t cap = 0, written = 0;
+    size_t cap = 0, written = 0, whole = in.len;
     int rc = z ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
     *out = NULL;
     *len = 0;
@@ -397,7 +406,7 @@ int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out,
         }
         rc = inflater_run(z, &in, *out + *len, cap - *len, &written, err);
         *len += written;
-        if (written > *room) {
+        if (written > *room || *len > unpack_limit(whole - in.len)) {
             rc = unpack_limit_error(err);
             break;
         }

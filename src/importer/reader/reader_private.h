@@ -49,7 +49,10 @@ struct reader {
     bool feeding;
     uint64_t total_bytes;
     uint64_t packed_bytes;    /* of all files and feeds */
-    uint64_t unpacked_bytes;  /* of the compressed packets in them */
+    uint64_t taken_bytes;     /* of them, those that have been looked at */
+    uint64_t payload_bytes;   /* of the compressed packets in them, as they stand */
+    uint64_t unpacked_bytes;  /* and unpacked */
+    bool refused;             /* they came to more than a trace's */
     uint8_t head[UUID_BYTES]; /* of the trace being read, for its uuid */
     size_t head_len;
     archive_members members; /* of archives: they are read in place */

@@ -76,7 +76,7 @@ void stream_open(struct stream *s, struct importer *im, struct blocks *blocks, u
                  strid name)
 {
     *s = (struct stream){.im = im, .blocks = blocks, .depth = depth, .format = FORMAT_UNKNOWN, .file = parent};
-    s->source_bytes = &s->bytes;
+    s->source_bytes = &s->unpacked_from;
     s->proto = (struct proto_stream){.im = im, .blocks = blocks, .offset = depth ? -1 : 0};
     (void)name;
 }
@@ -100,9 +100,11 @@ static int write_proto(struct proto_stream *p, struct slice bytes, struct error 
 
 static int write_compressed(struct stream *s, struct slice bytes, struct error *err)
 {
-    size_t written;
+    size_t written, before = bytes.len;
     do {
         int rc = inflater_run(s->inflater, &bytes, s->scratch, SCRATCH_BYTES, &written, err);
+        s->unpacked_from += before - bytes.len;
+        before = bytes.len;
         if (s->inner->bytes + written > unpack_limit(*s->source_bytes))
             return unpack_limit_error(err);
         int rc_inner = written ? stream_write(s->inner, slice_of(s->scratch, written), rc ? NULL : err) : 0;

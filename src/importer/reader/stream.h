@@ -34,7 +34,8 @@ struct stream {
     bool sniffed;
     unsigned depth;               /* of compression inside compression */
     uint64_t bytes;               /* seen so far */
-    const uint64_t *source_bytes; /* of the file that all this is unpacked from: `bytes` of the outermost stream */
+    uint64_t unpacked_from;       /* of them, those that the inflater has taken */
+    const uint64_t *source_bytes; /* of the file that all this comes out of: `unpacked_from` of the outermost stream */
     uint32_t file;                /* row of trace_file */
     struct proto_stream proto;
     struct inflater *inflater;

@@ -1,0 +1,154 @@
+/* Little files that unpack to much: refused before they have taken much memory, however large they are themselves. */
+#include "base/alloc.h"
+#include "importer/importer.h"
+#include "proto/pb_writer.h"
+
+#include <check.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { MB = 1 << 20, PIECE = 16 * MB, PIECES = 200 };
+
+static atomic_size_t taken;
+
+/* All that was ever asked for, given back or not: never less than the most that was held. */
+static bool count(void *ctx, size_t size)
+{
+    (void)ctx;
+    atomic_fetch_add(&taken, size);
+    return true;
+}
+
+/* Deflates `head` and then zeros to a length of PIECE, with zlib's framing or (31) gzip's; to be freed. */
+static struct slice piece(const void *head, size_t head_len, int window_bits)
+{
+    uint8_t *in = calloc(1, PIECE), *out = malloc(MB);
+    z_stream z = {.next_in = in, .avail_in = PIECE, .next_out = out, .avail_out = MB};
+    memcpy(in, head, head_len);
+    ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, window_bits, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&z);
+    free(in);
+    return slice_of(out, z.total_out);
+}
+
+/* A packet of three gigabytes. */
+static const uint8_t long_packet[] = {0x0a, 0x80, 0x80, 0x80, 0x80, 0x0c};
+
+static void write_gzip(FILE *f, const void *head, size_t head_len)
+{
+    struct slice first = piece(head, head_len, 31), rest = piece("", 0, 31);
+    fwrite(first.p, 1, first.len, f);
+    for (int i = 1; i < PIECES; i++) /* members in a row are one stream */
+        fwrite(rest.p, 1, rest.len, f);
+    free((void *)(uintptr_t)first.p);
+    free((void *)(uintptr_t)rest.p);
+}
+
+static void gzip_of_a_trace(FILE *f)
+{
+    write_gzip(f, long_packet, sizeof long_packet);
+}
+
+static void gzip_of_empty_packets(FILE *f)
+{
+    struct slice member;
+    uint8_t *in = malloc(PIECE), *out = malloc(MB);
+    for (int i = 0; i < PIECE; i++)
+        in[i] = i % 2 ? 0 : 0x0a;
+    z_stream z = {.next_in = in, .avail_in = PIECE, .next_out = out, .avail_out = MB};
+    ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&z);
+    member = slice_of(out, z.total_out);
+    for (int i = 0; i < PIECES; i++)
+        fwrite(member.p, 1, member.len, f);
+    free(in);
+    free(out);
+}
+
+static void gzip_of_a_tar(FILE *f)
+{
+    char head[512] = "a.pftrace";
+    unsigned sum = 0;
+    memcpy(head + 100,
+           "0000644\0"
+           "0000000\0"
+           "0000000\0"
+           "17777777777\0"
+           "0000000000\0"
+           "        0",
+           57);
+    memcpy(head + 257,
+           "ustar\0"
+           "00",
+           8);
+    for (int i = 0; i < 512; i++)
+        sum += (unsigned char)head[i];
+    snprintf(head + 148, 8, "%06o", sum);
+    write_gzip(f, head, sizeof head);
+}
+
+static void compressed_packets(FILE *f)
+{
+    struct slice inside = piece(long_packet, sizeof long_packet, 15);
+    struct pb_writer w = {0};
+    for (int i = 0; i < PIECES; i++) {
+        size_t packet = pb_begin(&w, 1);
+        pb_put_bytes(&w, 50, inside.p, inside.len);
+        pb_end(&w, packet);
+    }
+    fwrite(w.p, 1, w.n, f);
+    pb_writer_free(&w);
+    free((void *)(uintptr_t)inside.p);
+}
+
+static const struct {
+    void (*write)(FILE *f);
+    unsigned threads;
+} bombs[] = {
+    {gzip_of_a_trace, 1},    {gzip_of_empty_packets, 1}, {gzip_of_a_tar, 1},
+    {compressed_packets, 1}, {compressed_packets, 8},
+};
+
+START_TEST(bombs_take_little_memory)
+{
+    int fd = memfd_create("bomb", MFD_CLOEXEC);
+    FILE *f = fdopen(fd, "w");
+    ck_assert_ptr_nonnull(f);
+    bombs[_i].write(f);
+    ck_assert_int_eq(fflush(f), 0);
+    struct import_options options = {.threads = bombs[_i].threads};
+    struct storage st;
+    struct importer *im;
+    struct error err = {0}, late;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    atomic_store(&taken, 0);
+    alloc_set_gate(count, NULL);
+    ck_assert_int_eq(storage_init(&st), 0);
+    ck_assert_int_eq(importer_open(&im, &st, &options, &err), 0);
+    int rc = importer_add_file(im, path, &err), rc_late = importer_finish(im, rc ? &late : &err);
+    ck_assert_int_eq(rc ? rc : rc_late, -MRD_ELIMIT);
+    ck_assert_ptr_nonnull(strstr(err.text, "decompression bomb"));
+    importer_close(im);
+    storage_free(&st);
+    alloc_set_gate(NULL, NULL);
+    ck_assert_msg(atomic_load(&taken) < 700u * MB, "%zu MB were asked for", atomic_load(&taken) / MB);
+    fclose(f);
+}
+END_TEST
+
+Suite *bombs_suite(void);
+Suite *bombs_suite(void)
+{
+    Suite *s = suite_create("bombs");
+    TCase *c = tcase_create("bombs");
+    tcase_add_loop_test(c, bombs_take_little_memory, 0, (int)(sizeof bombs / sizeof *bombs));
+    suite_add_tcase(s, c);
+    return s;
+}
