@@ -157,7 +157,7 @@ static int add_member(struct archive *a, const char *name, int fd, const char *f
 static int add_members(struct archive *a, const struct merge_plan *p, const char *path, struct error *err)
 {
     int fd = manifest_fd(p, err);
-    int rc = fd < 0 ? -MRD_ENOMEM : add_member(a, "perfetto_manifest.json", fd, "manifest", path, err);
+    int rc = fd < 0 ? -MRD_ENOMEM : add_member(a, MERGE_MANIFEST, fd, "manifest", path, err);
     if (fd >= 0)
         close(fd);
     for (size_t i = 0; i < p->files.n && !rc; i++) {

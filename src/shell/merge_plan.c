@@ -194,17 +194,22 @@ static int read_attribute(struct merge_plan *p, const char *text, struct error *
 
 /* --- the plan ----------------------------------------------------------------------------------------------------- */
 
+static bool is_member(const struct merge_plan *p, const char *name)
+{
+    bool taken = strcmp(name, MERGE_MANIFEST) == 0;
+    for (size_t i = 0; i < p->files.n && !taken; i++)
+        taken = strcmp(p->files.p[i].member, name) == 0;
+    return taken;
+}
+
 static int add_file(struct merge_plan *p, const char *path, struct error *err)
 {
     struct merge_file f = {.path = path, .member = base_name(path)};
-    bool taken = false;
-    for (size_t i = 0; i < p->files.n; i++) {
+    for (size_t i = 0; i < p->files.n; i++)
         if (strcmp(p->files.p[i].path, path) == 0)
             return error_set(err, -MRD_EINVALID, "%s is given twice", path);
-        taken |= strcmp(p->files.p[i].member, f.member) == 0;
-    }
-    if (taken)
-        f.member = arena_printf(&p->arena, "%zu-%s", p->files.n + 1, base_name(path));
+    for (size_t n = p->files.n + 1; f.member && is_member(p, f.member); n++) /* "3-x" may be the name of a file too */
+        f.member = arena_printf(&p->arena, "%zu-%s", n, base_name(path));
     return f.member && vec_push(&p->files, f) ? 0 : no_memory(err);
 }
 

@@ -6,6 +6,9 @@
 
 #include "base/arena.h"
 
+/* The member that says how the others belong together. */
+#define MERGE_MANIFEST "perfetto_manifest.json"
+
 struct merge_machine {
     int64_t id; /* as in the trace's packets; 0: the machine that recorded it */
     const char *name;

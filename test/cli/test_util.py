@@ -74,6 +74,14 @@ class Merge(harness.Case):
         rows = self.query("select name, trace_type, is_container from __intrinsic_trace_file order by id", trace=self.out)
         self.assertEqual(rows.count('"proto"'), 3)
 
+    def test_names_that_clash(self):
+        files = [self.file(n, trace(f"t{i}", 1000 + i, boot=900)) for i, n in
+                 enumerate(["3-x", "p/x", "q/x", "perfetto_manifest.json"])]
+        self.merge(*files)
+        with tarfile.open(self.out) as t:
+            self.assertEqual(t.getnames(), ["perfetto_manifest.json", "3-x", "x", "4-x", "4-perfetto_manifest.json"])
+        self.assertEqual([(e[0], e[1]) for e in self.events()], [(f"t{i}", str(1000 + i)) for i in range(4)])
+
     def test_the_same_without_an_archive(self):
         rows = self.run_shell("query", self.a, self.b, "select name, ts from slice order by ts").stdout.decode()
         self.assertEqual(rows.split(), ['"name","ts"', '"one",1000', '"two",2000'])
