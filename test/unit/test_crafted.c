@@ -1,5 +1,7 @@
 /* Files made to be slow: each is imported beside a harmless twin of the same size, and must not cost much more. */
+#include "importer/clock/clock_graph.h"
 #include "importer/ctf/ctf_internal.h"
+#include "importer_fixture.h"
 #include "pb_text.h"
 #include "trace_fixture.h"
 
@@ -192,6 +194,13 @@ static void many_lengths(FILE *f)
     fputs("}; };", f);
 }
 
+static double now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
 static void (*const metadata[])(FILE *f) = {struct_of_all_events, copies_for_all_events, many_aliases, many_streams,
                                             many_lengths};
 
@@ -221,6 +230,88 @@ START_TEST(metadata_is_read_soon_or_refused)
 }
 END_TEST
 
+/* --- what trackers remember --------------------------------------------------------------------------------------- */
+
+enum { MANY = 60000 };
+
+static void threads_without_process(struct importer_fixture *f)
+{
+    struct process_tracker *t = f->m.processes;
+    for (int i = 0; i < MANY; i++)
+        process_tracker_associate_threads(t, process_tracker_thread(t, 100000 + 2 * i),
+                                          process_tracker_thread(t, 100001 + 2 * i));
+    for (int i = 0; i < MANY; i++)
+        process_tracker_update_thread(t, 10 + i % 100, 5);
+    uint32_t utid = process_tracker_update_thread(t, 100000, 7); /* the other one comes along */
+    ck_assert_uint_eq(process_tracker_thread_process(t, process_tracker_thread(t, 100001)),
+                      process_tracker_thread_process(t, utid));
+}
+
+static void one_tid_of_all_processes(struct importer_fixture *f)
+{
+    for (int i = 0; i < MANY; i++)
+        process_tracker_update_thread(f->m.processes, 5, 100 + i);
+}
+
+static void args_of_both_ends(struct importer_fixture *f)
+{
+    struct arg_list begin = {0}, end = {0};
+    for (int i = 0; i < MANY; i++) {
+        arg_list_add(&f->st.args, &begin, (strid)i, (strid)i, ARG_INT, 1);
+        arg_list_add(&f->st.args, &end, (strid)(i + 7), (strid)(i + 7), ARG_INT, 2);
+    }
+    ck_assert(arg_list_merge(&begin, &end));
+    ck_assert_uint_eq(begin.n, MANY + 7);
+    ck_assert_int_eq(begin.p[6].word, 1);
+    ck_assert_int_eq(begin.p[7].word, 2);
+    ck_assert_uint_eq(begin.p[MANY].key, MANY);
+    arg_list_free(&begin);
+    arg_list_free(&end);
+}
+
+static void clocks_of_one_snapshot(struct importer_fixture *f)
+{
+    enum { CLOCKS = 1200 };
+    static struct clock_reading readings[CLOCKS];
+    struct clock_graph *g = clock_graph_open(&f->st);
+    int64_t value;
+    for (uint32_t i = 0; i < CLOCKS; i++)
+        readings[i] = (struct clock_reading){.clock = {.id = 1000 + i}, .value = i};
+    clock_graph_add_snapshot(g, readings, CLOCKS);
+    ck_assert_int_eq(stats_get(&f->st.stats, 0, STAT_invalid_clock_snapshots), 1);
+    ck_assert_int_eq(clock_graph_convert(g, readings[0].clock, 5, readings[31].clock, &value), 0);
+    ck_assert_int_eq(value, 36);
+    clock_graph_close(g);
+}
+
+static void kinds_of_snapshots(struct importer_fixture *f)
+{
+    struct clock_graph *g = clock_graph_open(&f->st);
+    int64_t value;
+    for (uint32_t i = 0; i < MANY / 3; i++) { /* each has a clock of its own, and none is trace time */
+        struct clock_reading readings[] = {{.clock = {.id = CLOCK_ID_MONOTONIC}, .value = i},
+                                           {.clock = {.id = 1000 + i}}};
+        clock_graph_add_snapshot(g, readings, 2);
+        (void)clock_graph_to_trace_time(g, readings[0].clock, i, &value);
+    }
+    clock_graph_close(g);
+}
+
+static void (*const trackers[])(struct importer_fixture *f) = {
+    threads_without_process, one_tid_of_all_processes, args_of_both_ends, clocks_of_one_snapshot, kinds_of_snapshots};
+
+START_TEST(trackers_do_not_look_through_all)
+{
+    struct importer_fixture f;
+    importer_fixture_open(&f);
+    double begin = now();
+    trackers[_i](&f);
+    double seconds = now() - begin;
+    ck_assert_msg(seconds < 1.5, "%.2f s", seconds);
+    importer_fixture_close(&f);
+}
+END_TEST
+
 Suite *crafted_suite(void);
 Suite *crafted_suite(void)
 {
@@ -228,6 +319,7 @@ Suite *crafted_suite(void)
     TCase *c = tcase_create("crafted");
     tcase_add_loop_test(c, what_samples_share_is_read_once, 0, (int)(sizeof crafted / sizeof *crafted));
     tcase_add_test(c, a_context_is_none_of_its_parents);
+    tcase_add_loop_test(c, trackers_do_not_look_through_all, 0, (int)(sizeof trackers / sizeof *trackers));
     tcase_add_loop_test(c, metadata_is_read_soon_or_refused, 0, (int)(sizeof metadata / sizeof *metadata));
     suite_add_tcase(s, c);
     return s;

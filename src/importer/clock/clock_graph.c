@@ -5,7 +5,14 @@
 #include "importer/sync/transform.h"
 #include "storage/storage.h"
 
-enum { MAX_HOPS = 4, NO_NODE = -1 };
+enum {
+    MAX_HOPS = 4,
+    NO_NODE = -1,
+    /* More than any recording has; each search, and each new edge, is in proportion to these. */
+    MAX_CLOCKS = 32,   /* of a snapshot */
+    MAX_SERIES = 1024, /* of a clock */
+    MAX_EDGES = 2048,  /* of a clock: the host's has one to each machine */
+};
 
 /* Readings of one clock in snapshots of one type (the same clocks in the same order). */
 struct series {
@@ -183,13 +190,20 @@ static bool add_edge(struct clock_graph *g, uint32_t from, struct edge e)
         return true;
     struct clock_id target = g->nodes.p[e.to].clock;
     size_t at = 0;
-    for (; at < n->edges.n; at++) {
-        int order = compare_clocks(g->nodes.p[n->edges.p[at].to].clock, target);
-        if (order > 0 || (order == 0 && n->edges.p[at].type >= e.type))
-            break;
+    for (size_t end = n->edges.n; at < end;) {
+        size_t mid = at + (end - at) / 2;
+        int order = compare_clocks(g->nodes.p[n->edges.p[mid].to].clock, target);
+        if (order < 0 || (order == 0 && n->edges.p[mid].type < e.type))
+            at = mid + 1;
+        else
+            end = mid;
     }
     if (at < n->edges.n && n->edges.p[at].to == e.to && n->edges.p[at].type == e.type) {
         n->edges.p[at] = e;
+        return true;
+    }
+    if (n->edges.n >= MAX_EDGES) {
+        stats_add(&g->st->stats, 0, STAT_invalid_clock_snapshots, 1);
         return true;
     }
     if (!vec_reserve(&n->edges, n->edges.n + 1))
@@ -226,6 +240,8 @@ static bool note_reading(struct clock_graph *g, int node, const struct clock_rea
         return false;
     n->last_ns = ns;
     struct series *s = find_series(n, type);
+    if (!s && n->series.n >= MAX_SERIES)
+        return false;
     if (!s) {
         s = vec_add(&n->series);
         if (!s)
@@ -259,6 +275,10 @@ uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_read
     uint32_t snapshot = g->next_snapshot++;
     uint64_t hash = n;
     g->version++;
+    if (n > MAX_CLOCKS) {
+        stats_add(&g->st->stats, 0, STAT_invalid_clock_snapshots, 1);
+        n = MAX_CLOCKS;
+    }
     for (size_t i = 0; i < n; i++)
         hash = hash_combine(hash, hash_clock(readings[i].clock));
     uint64_t *slot = u64map_put(&g->types, hash, NULL);
@@ -599,6 +619,7 @@ static strid clock_name(struct clock_graph *g, uint32_t id)
 
 void clock_graph_write_rows(struct clock_graph *g, const struct clock_reading *readings, size_t n, uint32_t snapshot)
 {
+    n = n < MAX_CLOCKS ? n : MAX_CLOCKS;
     for (size_t i = 0; i < n; i++) {
         int64_t ts, value;
         if (!reading_trace_time(g, readings, n, i, &ts) ||

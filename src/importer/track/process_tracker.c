@@ -5,7 +5,10 @@
 #include "base/u64map.h"
 
 /* Tids below this are looked up in a plain array: every event of a kernel trace asks for one. */
-enum { DIRECT_TIDS = 1 << 16 };
+enum {
+    DIRECT_TIDS = 1 << 16,
+    MAX_OLDER = 64, /* threads of one tid that are looked through; only made-up ones are alive together */
+};
 
 struct thread_info {
     int64_t tid;
@@ -22,12 +25,11 @@ struct process_info {
     uint8_t name_priority;
 };
 
-struct pending_thread { /* two threads of one process that is not known yet */
-    uint32_t a, b;
-};
-
-struct pending_parent { /* a process whose parent is the process of `utid`, not known yet */
-    uint32_t utid, child_upid;
+/* What waits for a thread's process to be known: another thread of it, or a process that it is the parent of. */
+struct pending {
+    bool is_child;
+    uint32_t id;   /* utid of the thread, or upid of the child */
+    uint32_t next; /* of those that wait for the same thread, index + 1; 0: last */
 };
 
 struct process_tracker {
@@ -41,10 +43,9 @@ struct process_tracker {
     struct u64map by_tid;  /* the same for other tids */
     struct u64map by_pid;  /* upid */
     struct u64map by_uuid; /* root-level pid of the producer that described a track */
-    VEC(struct pending_thread)
+    VEC(struct pending)
     pending;
-    VEC(struct pending_parent)
-    pending_parents;
+    struct u64map pending_on;       /* utid -> first that waits for it, index + 1 into pending */
     struct u64map namespace_levels; /* pid -> levels of pid namespaces below the root */
     struct u64map by_inner_tid;     /* hash of (pid, level, tid inside) -> tid */
     uint32_t idle_utid;
@@ -93,7 +94,8 @@ static bool thread_alive(const struct process_tracker *t, const struct thread_in
 /* The latest alive thread of a tid that belongs to `pid` or to no known process; any process when pid is negative. */
 static uint32_t find_alive(const struct process_tracker *t, int64_t tid, int64_t pid)
 {
-    for (uint32_t utid = newest_utid(t, tid); utid != UTID_NONE; utid = t->threads.p[utid].older) {
+    uint32_t utid = newest_utid(t, tid);
+    for (int n = 0; utid != UTID_NONE && n < MAX_OLDER; n++, utid = t->threads.p[utid].older) {
         const struct thread_info *i = &t->threads.p[utid];
         if (!thread_alive(t, i))
             continue;
@@ -187,10 +189,19 @@ static void put_in_process(struct process_tracker *t, uint32_t utid, uint32_t up
     ROW_SET(t->m->st, thread, is_main_thread, utid, t->threads.p[utid].tid == t->processes.p[upid].pid);
 }
 
+static void wait_for(struct process_tracker *t, uint32_t utid, bool is_child, uint32_t id)
+{
+    uint64_t *first = u64map_put(&t->pending_on, utid, NULL);
+    if (!first || !vec_push(&t->pending, (struct pending){is_child, id, (uint32_t)*first}))
+        out_of_memory(t);
+    else
+        *first = t->pending.n;
+}
+
 /* Follows what was waiting for the process of `first`, now known to be `upid`. */
 static void resolve_pending(struct process_tracker *t, uint32_t first, uint32_t upid)
 {
-    if (upid == UPID_NONE || (!t->pending.n && !t->pending_parents.n))
+    if (upid == UPID_NONE || !t->pending_on.n || !u64map_get(&t->pending_on, first))
         return;
     VEC(uint32_t)
     work = {0};
@@ -198,29 +209,23 @@ static void resolve_pending(struct process_tracker *t, uint32_t first, uint32_t 
         out_of_memory(t);
     while (work.n) {
         uint32_t utid = work.p[--work.n];
-        for (size_t i = 0; i < t->pending_parents.n;) {
-            struct pending_parent *p = &t->pending_parents.p[i];
-            if (p->utid != utid) {
-                i++;
-                continue;
+        const uint64_t *head = u64map_get(&t->pending_on, utid);
+        uint32_t at = head ? (uint32_t)*head : 0;
+        u64map_del(&t->pending_on, utid);
+        for (; at; at = t->pending.p[at - 1].next) {
+            const struct pending *p = &t->pending.p[at - 1];
+            if (p->is_child) {
+                ROW_SET(t->m->st, process, parent_upid, p->id, upid);
+            } else if (t->threads.p[p->id].upid == UPID_NONE) { /* else it is where this came from */
+                put_in_process(t, p->id, upid);
+                if (!vec_push(&work, p->id))
+                    out_of_memory(t);
             }
-            ROW_SET(t->m->st, process, parent_upid, p->child_upid, upid);
-            *p = t->pending_parents.p[--t->pending_parents.n];
-        }
-        for (size_t i = 0; i < t->pending.n;) {
-            struct pending_thread *p = &t->pending.p[i];
-            if (p->a != utid && p->b != utid) {
-                i++;
-                continue;
-            }
-            uint32_t other = p->a == utid ? p->b : p->a;
-            *p = t->pending.p[--t->pending.n];
-            put_in_process(t, other, upid);
-            if (!vec_push(&work, other))
-                out_of_memory(t);
         }
     }
     vec_free(&work);
+    if (!t->pending_on.n)
+        vec_clear(&t->pending);
 }
 
 uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, int64_t pid)
@@ -276,8 +281,8 @@ static void set_parent_thread(struct process_tracker *t, uint32_t upid, uint32_t
     uint32_t parent = t->threads.p[parent_utid].upid;
     if (parent != UPID_NONE)
         ROW_SET(t->m->st, process, parent_upid, upid, parent);
-    else if (!vec_push(&t->pending_parents, (struct pending_parent){parent_utid, upid}))
-        out_of_memory(t);
+    else
+        wait_for(t, parent_utid, true, upid);
 }
 
 uint32_t process_tracker_start_process(struct process_tracker *t, int64_t ts, int64_t parent_tid, int64_t pid,
@@ -324,8 +329,9 @@ void process_tracker_associate_threads(struct process_tracker *t, uint32_t utid,
         resolve_pending(t, utid, b);
     } else if (a != b) {
         stats_add(&t->m->st->stats, t->m->id, STAT_process_tracker_errors, 1);
-    } else if (a == UPID_NONE && !vec_push(&t->pending, (struct pending_thread){utid, other_utid})) {
-        out_of_memory(t);
+    } else if (a == UPID_NONE) {
+        wait_for(t, utid, false, other_utid);
+        wait_for(t, other_utid, false, utid);
     }
 }
 
@@ -470,7 +476,7 @@ struct process_tracker *process_tracker_open(struct machine_ctx *m)
 void process_tracker_finish(struct process_tracker *t)
 {
     vec_clear(&t->pending);
-    vec_clear(&t->pending_parents);
+    u64map_clear(&t->pending_on);
 }
 
 void process_tracker_close(struct process_tracker *t)
@@ -484,7 +490,7 @@ void process_tracker_close(struct process_tracker *t)
     u64map_free(&t->by_pid);
     u64map_free(&t->by_uuid);
     vec_free(&t->pending);
-    vec_free(&t->pending_parents);
+    u64map_free(&t->pending_on);
     u64map_free(&t->namespace_levels);
     u64map_free(&t->by_inner_tid);
     mem_free(t);

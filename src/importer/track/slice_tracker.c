@@ -1,6 +1,7 @@
 /* Owns the stack of open slices of every track and the nesting rules of `slice`. */
 #include "importer/track/slice_tracker.h"
 
+#include "base/u64map.h"
 #include "importer/track/flow_tracker.h"
 
 enum { MAX_DEPTH = 512 };
@@ -200,17 +201,27 @@ uint32_t slice_top(struct slice_tracker *t, uint32_t track)
 
 bool arg_list_merge(struct arg_list *all, const struct arg_list *add)
 {
+    enum { FEW = 64 }; /* are looked through faster than a map is made */
     size_t before = all->n;
-    for (size_t i = 0; i < add->n; i++) {
+    struct u64map first = {0};
+    bool ok = true;
+    for (size_t i = before; add->n > FEW && before > FEW && ok && i-- > 0;)
+        ok = u64map_set(&first, all->p[i].key, i);
+    for (size_t i = 0; i < add->n && ok; i++) {
         size_t at = 0;
-        while (at < before && all->p[at].key != add->p[i].key)
+        if (first.n) {
+            const uint64_t *known = u64map_get(&first, add->p[i].key);
+            at = known ? (size_t)*known : before;
+        }
+        while (!first.n && at < before && all->p[at].key != add->p[i].key)
             at++;
         if (at < before)
             all->p[at] = add->p[i];
-        else if (!vec_push(all, add->p[i]))
-            return false;
+        else
+            ok = vec_push(all, add->p[i]);
     }
-    return true;
+    u64map_free(&first);
+    return ok;
 }
 
 void slice_add_args(struct slice_tracker *t, uint32_t slice, const struct arg_list *add)
