@@ -39,6 +39,7 @@ CREATE PERFETTO FUNCTION android_battery_stats_counter_to_string(
   -- Value.
   value DOUBLE
 )
+-- The word; for tracks without words, the number itself.
 RETURNS STRING AS
 SELECT
   CASE

@@ -7,6 +7,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_thr
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- The name; NULL: the slice is none of a wait.
 RETURNS STRING AS
 SELECT regexp_extract($slice_name, 'with owner (.*) \([0-9]+\) at');
 
@@ -15,6 +16,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_tid
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- The kernel's number of the thread; NULL: the slice is none of a wait.
 RETURNS LONG AS
 SELECT CAST(regexp_extract($slice_name, 'with owner .* \(([0-9]+)\) at') AS INT);
 
@@ -23,6 +25,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_met
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- The method; NULL: the slice is none of a wait.
 RETURNS STRING AS
 SELECT regexp_extract($slice_name, '\) at (.*)\([^()]*:[0-9-]+\) waiters');
 
@@ -31,6 +34,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocki
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- The method; NULL: the slice is none of a wait.
 RETURNS STRING AS
 SELECT regexp_extract(android_extract_android_monitor_contention_blocking_method($slice_name), '([^ ]+)\(');
 
@@ -39,6 +43,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_meth
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- The method; NULL: the slice is none of a wait.
 RETURNS STRING AS
 SELECT regexp_extract($slice_name, 'blocking from (.*)\([^()]*\)');
 
@@ -47,6 +52,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_short_blocke
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- The method; NULL: the slice is none of a wait.
 RETURNS STRING AS
 SELECT regexp_extract(android_extract_android_monitor_contention_blocked_method($slice_name), '([^ ]+)\(');
 
@@ -55,6 +61,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_waiter_count
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- A count; NULL: the slice is none of a wait.
 RETURNS LONG AS
 SELECT CAST(regexp_extract($slice_name, 'waiters=([0-9]+)') AS INT);
 
@@ -63,6 +70,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocking_src
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- File and line; NULL: the slice is none of a wait.
 RETURNS STRING AS
 SELECT regexp_extract($slice_name, '\(([^()]*:[0-9-]+)\) waiters');
 
@@ -71,6 +79,7 @@ CREATE PERFETTO FUNCTION android_extract_android_monitor_contention_blocked_src(
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- File and line; NULL: the slice is none of a wait.
 RETURNS STRING AS
 SELECT regexp_extract($slice_name, 'blocking from .*\(([^()]*)\)');
 

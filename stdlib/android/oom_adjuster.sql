@@ -7,6 +7,7 @@ CREATE PERFETTO FUNCTION android_oom_adj_score_to_bucket_name(
   -- Readiness to be ended: -1000 never, 1000 first.
   oom_score LONG
 )
+-- Name of the group.
 RETURNS STRING AS
 SELECT
   CASE
@@ -32,6 +33,7 @@ CREATE PERFETTO FUNCTION android_oom_adj_score_to_detailed_bucket_name(
   -- Number of the application, without the user's part.
   android_appid LONG
 )
+-- Name of the group.
 RETURNS STRING AS
 SELECT iif($android_appid < 10000 AND $value < -800, 'system', android_oom_adj_score_to_bucket_name($value));
 

@@ -40,6 +40,7 @@ CREATE PERFETTO FUNCTION android_is_kernel_task(
   -- The process: row of process.
   upid LONG
 )
+-- True or false.
 RETURNS BOOL AS
 SELECT EXISTS (SELECT 1 FROM _android_kernel_tasks WHERE upid = $upid);
 

@@ -30,6 +30,7 @@ CREATE PERFETTO FUNCTION android_standardize_slice_name(
   -- Name of a slice.
   name STRING
 )
+-- The name that such slices have in common.
 RETURNS STRING AS
 SELECT
   coalesce(

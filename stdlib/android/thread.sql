@@ -5,6 +5,7 @@ CREATE PERFETTO FUNCTION android_standardize_thread_name(
   -- Name of a thread.
   thread_name STRING
 )
+-- The name that such threads have in common.
 RETURNS STRING AS
 SELECT
   iif(

@@ -25,6 +25,7 @@ CREATE PERFETTO FUNCTION chrome_calculate_avg_vsync_interval(
   -- Up to this time.
   end_ts TIMESTAMP
 )
+-- Nanoseconds; NULL: there are none.
 RETURNS DOUBLE AS
 SELECT avg(time_to_next_vsync)
 FROM chrome_vsync_intervals

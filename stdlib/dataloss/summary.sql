@@ -57,5 +57,6 @@ ORDER BY severity, value DESC;
 
 -- True when nothing is missing that is known of.
 CREATE PERFETTO FUNCTION dataloss_is_clean()
+-- True or false.
 RETURNS BOOL AS
 SELECT NOT EXISTS (SELECT 1 FROM dataloss_summary);

@@ -27,6 +27,7 @@ CREATE PERFETTO FUNCTION linux_device_major_id(
   -- Number of the device (dev_t).
   dev LONG
 )
+-- The number of the driver.
 RETURNS LONG AS
 SELECT ($dev >> 20) & 4095;
 
@@ -35,5 +36,6 @@ CREATE PERFETTO FUNCTION linux_device_minor_id(
   -- Number of the device (dev_t).
   dev LONG
 )
+-- The number of the unit.
 RETURNS LONG AS
 SELECT $dev & 1048575;

@@ -6,6 +6,7 @@ CREATE PERFETTO FUNCTION sched_state_to_human_readable_string(
   -- State, as in thread_state.state or sched.end_state.
   short_name STRING
 )
+-- The name in words.
 RETURNS STRING AS
 SELECT
   CASE $short_name
@@ -37,6 +38,7 @@ CREATE PERFETTO FUNCTION sched_state_io_to_human_readable_string(
   -- Waiting for a device?
   io_wait BOOL
 )
+-- The name in words.
 RETURNS STRING AS
 SELECT
   sched_state_to_human_readable_string($sched_state)

@@ -5,6 +5,7 @@ CREATE PERFETTO FUNCTION time_from_ns(
   -- A number of nanoseconds.
   nanos LONG
 )
+-- Nanoseconds.
 RETURNS TIMESTAMP AS
 SELECT $nanos;
 
@@ -13,6 +14,7 @@ CREATE PERFETTO FUNCTION time_from_us(
   -- A number of microseconds.
   micros LONG
 )
+-- Nanoseconds.
 RETURNS LONG AS
 SELECT $micros * 1000;
 
@@ -21,6 +23,7 @@ CREATE PERFETTO FUNCTION time_from_ms(
   -- A number of milliseconds.
   millis LONG
 )
+-- Nanoseconds.
 RETURNS TIMESTAMP AS
 SELECT $millis * 1000000;
 
@@ -29,6 +32,7 @@ CREATE PERFETTO FUNCTION time_from_s(
   -- A number of seconds.
   seconds LONG
 )
+-- Nanoseconds.
 RETURNS TIMESTAMP AS
 SELECT $seconds * 1000000000;
 
@@ -37,6 +41,7 @@ CREATE PERFETTO FUNCTION time_from_min(
   -- A number of minutes.
   minutes LONG
 )
+-- Nanoseconds.
 RETURNS TIMESTAMP AS
 SELECT $minutes * 60000000000;
 
@@ -45,6 +50,7 @@ CREATE PERFETTO FUNCTION time_from_hours(
   -- A number of hours.
   hours LONG
 )
+-- Nanoseconds.
 RETURNS TIMESTAMP AS
 SELECT $hours * 3600000000000;
 
@@ -53,6 +59,7 @@ CREATE PERFETTO FUNCTION time_from_days(
   -- A number of days.
   days LONG
 )
+-- Nanoseconds.
 RETURNS LONG AS
 SELECT $days * 86400000000000;
 
@@ -61,6 +68,7 @@ CREATE PERFETTO FUNCTION time_to_ns(
   -- A number of nanoseconds.
   nanos TIMESTAMP
 )
+-- Nanoseconds.
 RETURNS LONG AS
 SELECT $nanos;
 
@@ -69,6 +77,7 @@ CREATE PERFETTO FUNCTION time_to_us(
   -- A number of nanoseconds.
   nanos TIMESTAMP
 )
+-- Microseconds, rounded towards zero.
 RETURNS LONG AS
 SELECT $nanos / 1000;
 
@@ -77,6 +86,7 @@ CREATE PERFETTO FUNCTION time_to_ms(
   -- A number of nanoseconds.
   nanos TIMESTAMP
 )
+-- Milliseconds, rounded towards zero.
 RETURNS LONG AS
 SELECT $nanos / 1000000;
 
@@ -85,6 +95,7 @@ CREATE PERFETTO FUNCTION time_to_s(
   -- A number of nanoseconds.
   nanos TIMESTAMP
 )
+-- Seconds, rounded towards zero.
 RETURNS LONG AS
 SELECT $nanos / 1000000000;
 
@@ -93,6 +104,7 @@ CREATE PERFETTO FUNCTION time_to_min(
   -- A number of nanoseconds.
   nanos TIMESTAMP
 )
+-- Minutes, rounded towards zero.
 RETURNS LONG AS
 SELECT $nanos / 60000000000;
 
@@ -101,6 +113,7 @@ CREATE PERFETTO FUNCTION time_to_hours(
   -- A number of nanoseconds.
   nanos TIMESTAMP
 )
+-- Hours, rounded towards zero.
 RETURNS LONG AS
 SELECT $nanos / 3600000000000;
 
@@ -109,5 +122,6 @@ CREATE PERFETTO FUNCTION time_to_days(
   -- A number of nanoseconds.
   nanos TIMESTAMP
 )
+-- Days, rounded towards zero.
 RETURNS LONG AS
 SELECT $nanos / 86400000000000;

@@ -445,14 +445,18 @@ START_TEST(every_module_stands_alone)
 }
 END_TEST
 
-/* A module says at its top what it is about, and every object that others may use says what it is, what it takes and
- * what its columns hold. */
+/* A module says at its top what it is about, and every object that others may use says what it is, what it takes
+ * and returns, and what its columns hold. */
 START_TEST(the_library_is_documented)
 {
     static const char *const fields[] = {"args", "cols"};
     sql_expect(&f,
                "SELECT module, name FROM __intrinsic_stdlib_objects WHERE exposed AND coalesce(description, '') = '' "
                "ORDER BY 1, 2",
+               "");
+    sql_expect(&f,
+               "SELECT module, name FROM __intrinsic_stdlib_objects WHERE exposed AND object_type = 'FUNCTION' AND "
+               "coalesce(return_description, '') = '' ORDER BY 1, 2",
                "");
     for (int i = 0; i < 2; i++) {
         char *from =

@@ -5,6 +5,7 @@ CREATE PERFETTO FUNCTION android_is_app_jank_type(
   -- What the frame timeline calls the jank; several are separated by commas.
   jank_type STRING
 )
+-- True or false; NULL for NULL.
 RETURNS BOOL AS
 SELECT $jank_type GLOB '*App Deadline Missed*';
 
@@ -13,6 +14,7 @@ CREATE PERFETTO FUNCTION android_is_sf_jank_type(
   -- What the frame timeline calls the jank; several are separated by commas.
   jank_type STRING
 )
+-- True or false; NULL for NULL.
 RETURNS BOOL AS
 SELECT $jank_type GLOB '*SurfaceFlinger CPU Deadline Missed*' OR
   $jank_type GLOB '*SurfaceFlinger GPU Deadline Missed*' OR
@@ -25,6 +27,7 @@ CREATE PERFETTO FUNCTION android_is_missed_frame_type(
   -- What the frame timeline calls the jank; several are separated by commas.
   jank_type STRING
 )
+-- True or false; NULL for NULL.
 RETURNS BOOL AS
 SELECT
   android_is_app_jank_type($jank_type) OR android_is_sf_jank_type($jank_type) OR $jank_type GLOB '*Dropped Frame*';

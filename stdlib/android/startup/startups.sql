@@ -272,6 +272,7 @@ CREATE PERFETTO FUNCTION android_sum_dur_for_startup_and_slice(
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- Nanoseconds; NULL: there are none.
 RETURNS LONG AS
 SELECT sum(slice_dur)
 FROM android_thread_slices_for_all_startups
@@ -284,6 +285,7 @@ CREATE PERFETTO FUNCTION android_sum_dur_on_main_thread_for_startup_and_slice(
   -- Name of the slice that waits.
   slice_name STRING
 )
+-- Nanoseconds; NULL: there are none.
 RETURNS LONG AS
 SELECT sum(slice_dur)
 FROM android_thread_slices_for_all_startups

@@ -7,6 +7,7 @@ CREATE PERFETTO FUNCTION linux_perf_counter_for_sample(
   -- Name of the counter.
   counter_name STRING
 )
+-- The value.
 RETURNS DOUBLE AS
 SELECT c.value
 FROM stack_sample_counter AS c

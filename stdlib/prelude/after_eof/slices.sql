@@ -7,5 +7,6 @@ CREATE PERFETTO FUNCTION slice_is_ancestor(
   -- Row of slice: the inner one.
   descendant_id LONG
 )
+-- True or false; NULL when a slice is not there.
 RETURNS BOOL
 DELEGATES TO slice_is_ancestor;
