@@ -1,6 +1,7 @@
 /* Prints wire bytes as protobuf text format. */
 #include "proto/pb_cursor.h"
 #include "proto/text_format.h"
+#include "proto/text_lex.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,9 +9,7 @@
 
 #define MAX_DEPTH 64
 
-static void put(struct pb_writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(struct pb_writer *w, const char *fmt, ...)
+void text_printf(struct pb_writer *w, const char *fmt, ...)
 {
     char buf[256];
     va_list ap;
@@ -28,34 +27,34 @@ static int name_len(const ProtobufCFieldDescriptor *f)
     return (int)(n && f->name[n - 1] == '_' ? n - 1 : n);
 }
 
-static void put_indent(struct pb_writer *w, unsigned indent)
+void text_put_indent(struct pb_writer *w, unsigned indent)
 {
     for (unsigned i = 0; i < indent; i++)
         pb_put_raw(w, "  ", 2);
 }
 
-static void put_quoted(struct pb_writer *w, struct slice s)
+void text_put_quoted(struct pb_writer *w, struct slice s)
 {
     pb_put_raw(w, "\"", 1);
     for (size_t i = 0; i < s.len; i++) {
         uint8_t c = s.p[i];
         if (c == '"' || c == '\\' || c == '\'')
-            put(w, "\\%c", c);
+            text_printf(w, "\\%c", c);
         else if (c == '\n')
-            put(w, "\\n");
+            text_printf(w, "\\n");
         else if (c == '\t')
-            put(w, "\\t");
+            text_printf(w, "\\t");
         else if (c == '\r')
-            put(w, "\\r");
+            text_printf(w, "\\r");
         else if (c < 0x20 || c >= 0x7f)
-            put(w, "\\%03o", c);
+            text_printf(w, "\\%03o", c);
         else
             pb_put_raw(w, &c, 1);
     }
     pb_put_raw(w, "\"", 1);
 }
 
-static void put_double(struct pb_writer *w, double v, bool single)
+void text_put_double(struct pb_writer *w, double v, bool single)
 {
     char buf[64];
     for (int digits = single ? 6 : 15; digits <= (single ? 9 : 17);
@@ -65,7 +64,7 @@ static void put_double(struct pb_writer *w, double v, bool single)
         if (sscanf(buf, "%lf", &back) == 1 && (single ? (float)back == (float)v : back == v))
             break;
     }
-    put(w, "%s", buf);
+    text_printf(w, "%s", buf);
 }
 
 static void put_scalar(struct pb_writer *w, const ProtobufCFieldDescriptor *f, const struct pb_field *v)
@@ -74,43 +73,43 @@ static void put_scalar(struct pb_writer *w, const ProtobufCFieldDescriptor *f, c
     switch (f->type) {
     case PROTOBUF_C_TYPE_INT32:
     case PROTOBUF_C_TYPE_SFIXED32:
-        put(w, "%" PRId32, (int32_t)u);
+        text_printf(w, "%" PRId32, (int32_t)u);
         break;
     case PROTOBUF_C_TYPE_SINT32:
     case PROTOBUF_C_TYPE_SINT64:
-        put(w, "%" PRId64, pb_s64(v));
+        text_printf(w, "%" PRId64, pb_s64(v));
         break;
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SFIXED64:
-        put(w, "%" PRId64, (int64_t)u);
+        text_printf(w, "%" PRId64, (int64_t)u);
         break;
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        put(w, "%" PRIu32, (uint32_t)u);
+        text_printf(w, "%" PRIu32, (uint32_t)u);
         break;
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
-        put(w, "%" PRIu64, u);
+        text_printf(w, "%" PRIu64, u);
         break;
     case PROTOBUF_C_TYPE_BOOL:
-        put(w, u ? "true" : "false");
+        text_printf(w, u ? "true" : "false");
         break;
     case PROTOBUF_C_TYPE_FLOAT:
-        put_double(w, pb_float(v), true);
+        text_put_double(w, pb_float(v), true);
         break;
     case PROTOBUF_C_TYPE_DOUBLE:
-        put_double(w, pb_double(v), false);
+        text_put_double(w, pb_double(v), false);
         break;
     case PROTOBUF_C_TYPE_ENUM: {
         const ProtobufCEnumValue *e = protobuf_c_enum_descriptor_get_value(f->descriptor, (int)u);
         if (e)
-            put(w, "%s", e->name);
+            text_printf(w, "%s", e->name);
         else
-            put(w, "%" PRId32, (int32_t)u);
+            text_printf(w, "%" PRId32, (int32_t)u);
         break;
     }
     default:
-        put_quoted(w, pb_bytes(v));
+        text_put_quoted(w, pb_bytes(v));
     }
 }
 
@@ -136,8 +135,8 @@ static unsigned wire_of(ProtobufCType t)
 
 static void put_line(struct pb_writer *w, const ProtobufCFieldDescriptor *f, const struct pb_field *v, unsigned indent)
 {
-    put_indent(w, indent);
-    put(w, "%.*s: ", name_len(f), f->name);
+    text_put_indent(w, indent);
+    text_printf(w, "%.*s: ", name_len(f), f->name);
     put_scalar(w, f, v);
     pb_put_raw(w, "\n", 1);
 }
@@ -168,12 +167,12 @@ static bool put_packed(struct pb_writer *w, const ProtobufCFieldDescriptor *f, c
 
 static void put_unknown(struct pb_writer *w, const struct pb_field *v, unsigned indent)
 {
-    put_indent(w, indent);
-    put(w, "%" PRIu32 ": ", v->id);
+    text_put_indent(w, indent);
+    text_printf(w, "%" PRIu32 ": ", v->id);
     if (v->wire == PB_BYTES)
-        put_quoted(w, pb_bytes(v));
+        text_put_quoted(w, pb_bytes(v));
     else
-        put(w, "%" PRIu64, v->u);
+        text_printf(w, "%" PRIu64, v->u);
     pb_put_raw(w, "\n", 1);
 }
 
@@ -186,11 +185,11 @@ static bool print_level(const ProtobufCMessageDescriptor *d, struct slice messag
     while (pb_next(&c, &v)) {
         const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(d, v.id);
         if (f && f->type == PROTOBUF_C_TYPE_MESSAGE && v.wire == PB_BYTES && depth < MAX_DEPTH) {
-            put_indent(out, indent);
-            put(out, "%.*s {\n", name_len(f), f->name);
+            text_put_indent(out, indent);
+            text_printf(out, "%.*s {\n", name_len(f), f->name);
             ok &= print_level(f->descriptor, pb_bytes(&v), indent + 1, depth + 1, out);
-            put_indent(out, indent);
-            put(out, "}\n");
+            text_put_indent(out, indent);
+            text_printf(out, "}\n");
         } else if (f && f->type != PROTOBUF_C_TYPE_MESSAGE && wire_of(f->type) == v.wire) {
             put_line(out, f, &v, indent);
         } else if (f && v.wire == PB_BYTES && f->label == PROTOBUF_C_LABEL_REPEATED && wire_of(f->type) != PB_BYTES) {

@@ -1,17 +1,19 @@
 /* tp_shell convert: a trace as a file of another format. */
 #include "shell/convert.h"
+#include "shell/packet_tools.h"
 
 #include <string.h>
 #include <unistd.h>
 
 static const struct {
     const char *name;
-    int (*convert)(struct shell *sh, struct out_file *out, struct error *err);
+    int (*convert)(struct shell *sh, struct out_file *out,
+                   struct error *err); /* NULL: text, of the packets as they are */
 } formats[] = {
-    {"json", convert_json},       {"systrace", convert_systrace}, {"ctrace", convert_ctrace},
-    {"profile", convert_profile}, {"firefox", convert_firefox},
+    {"json", convert_json}, {"systrace", convert_systrace}, {"ctrace", convert_ctrace},
+    {"text", NULL},         {"profile", convert_profile},   {"firefox", convert_firefox},
 };
-#define FORMATS "json, systrace, ctrace, profile, firefox"
+#define FORMATS "json, systrace, ctrace, text, profile, firefox"
 
 int convert_rows(struct shell *sh, const char *sql, int (*each)(void *ctx, struct tp_result *r), void *ctx,
                  struct error *err)
@@ -50,6 +52,8 @@ int cmd_convert(struct shell *sh, struct error *err)
         return error_set(err, -MRD_EINVALID, "convert: one trace and one file to write are enough");
     if (args->n == 1 && isatty(STDIN_FILENO))
         return error_set(err, -MRD_EINVALID, "convert: a trace file is needed");
+    if (!formats[i].convert)
+        return packets_to_text(sh, err);
     const char *in = args->n > 1 ? args->p[1] : "-";
     int rc = session_load(sh, &in, 1, err);
     if (rc < 0)

@@ -56,6 +56,7 @@ static const struct {
                "  tp_shell server kill run7\n"},
     {"util",
      "  tp_shell util merge -o both.tar a.pftrace b.pftrace --machine a.pftrace=server --machine b.pftrace=client\n"
+     "  tp_shell util text_to_binary trace.txt trace.pftrace\n"
      "  tp_shell util merge -o both.tar a.pftrace b.pftrace --offset b.pftrace=1500us\n"},
 };
 

@@ -16,7 +16,7 @@ const struct command commands[] = {
     {"sync", IN_SYNC, "TRACE...", "Relate the clocks of recordings made apart, and say how well that went", cmd_sync,
      NULL},
     {"convert", IN_CONVERT, "FORMAT [TRACE] [OUT]",
-     "Write a trace in another format: json, systrace, ctrace, profile, firefox", cmd_convert, NULL},
+     "Write a trace in another format: json, systrace, ctrace, text, profile, firefox", cmd_convert, NULL},
     {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Compute the metrics of specs, as one message", cmd_summarize, NULL},
     {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles"},
     {"util", IN_UTIL, "merge -o FILE TRACE...",

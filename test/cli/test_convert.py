@@ -197,6 +197,75 @@ class Systrace(Case):
         self.assertEqual(self.convert("systrace", SCHED, "-t", "end"), self.convert("systrace", SCHED))
 
 
+class Text(Case):
+    def binary(self, text, *flags):
+        return self.run_shell("util", "text_to_binary", *flags, stdin=text).stdout
+
+    def test_there_and_back(self):
+        for trace in (SCHED, EVENTS, SDK, SYSCALLS, harness.DATA / "linux-zstd.pftrace", harness.DATA / "linux-deflate.pftrace"):
+            text = self.convert("text", trace)
+            back = self.dir / "back.pftrace"
+            back.write_bytes(self.binary(text))
+            self.assertEqual(self.convert("text", back), text)
+            sql = "select count(*), sum(ts), sum(length(name)), count(distinct name) from (select ts, name from slice union all select ts, name from ftrace_event)"
+            self.assertEqual(self.rows(sql, back), self.rows(sql, trace))
+
+    def test_names(self):
+        text = self.convert("text", SCHED).decode()
+        for line in ("packet {", "  trusted_packet_sequence_id: 1", "    primary_trace_clock: BUILTIN_CLOCK_BOOTTIME",
+                     "      intern_table: \"pinger\""):
+            self.assertIn(line + "\n", text)
+
+    def test_written_by_hand(self):
+        trace = self.dir / "hand.pftrace"
+        trace.write_bytes(self.binary(b"""packet { timestamp: 100 process_tree { processes { pid: 5 cmdline: "five" } } }
+            packet { timestamp: 200 trigger { trigger_name: 'pulled' } }  # a comment"""))
+        self.assertEqual(self.rows("select ts, name from slice", trace), [("200", "pulled")])
+        self.assertIn(("five",), self.rows("select name from process", trace))
+
+    def test_decompress_packets(self):
+        for name in ("linux-zstd", "linux-deflate"):
+            trace, plain = harness.DATA / f"{name}.pftrace", self.dir / "plain.pftrace"
+            self.run_shell("util", "decompress_packets", trace, plain)
+            numbers = {n for _, packet in fields(plain.read_bytes()) for n, _ in self.heads(packet)}
+            self.assertFalse(numbers & {50, 133})
+            self.assertGreater(plain.stat().st_size, trace.stat().st_size)
+            self.assertEqual(self.convert("text", plain), self.convert("text", trace))
+        self.run_shell("util", "decompress_packets", EVENTS, plain)
+        self.assertEqual(plain.read_bytes(), EVENTS.read_bytes())
+
+    @staticmethod
+    def heads(packet):
+        try:
+            yield from fields(packet)
+        except IndexError: # numbers of four and eight bytes, which the reader above does not know
+            pass
+
+    def test_damage(self):
+        cut = self.dir / "cut"
+        cut.write_bytes(pb((1, pb((8, 5)))) + pb((1, pb((50, b"no zlib")))) + b"\x0a\x7f")
+        p = self.run_shell("convert", "text", cut)
+        self.assertIn("timestamp: 5", p.stdout.decode())
+        self.assertIn('compressed_packets: "no zlib"', p.stdout.decode())
+        self.assertIn("1 packets hold packed ones that cannot be read", p.stderr.decode())
+        self.assertIn("2 bytes at the end are no whole packet", p.stderr.decode())
+        out = self.run_shell("util", "decompress_packets", cut).stdout
+        self.assertEqual(out, cut.read_bytes())
+
+    def test_mistakes(self):
+        bad = self.dir / "bad.txt"
+        bad.write_text("packet {\n  when: 5 }")
+        out = self.dir / "made"
+        self.fails("util", "text_to_binary", bad, out, text='bad.txt: 2:3: TracePacket has no field "when"')
+        self.assertFalse(out.exists())
+        self.assertEqual(self.run_shell("util", "text_to_binary", bad, "--skip-unknown").stdout[:1], b"\x0a")
+        self.fails("convert", "text", bad, text="this is no trace of packets")
+        self.fails("util", "decompress_packets", "/nonexistent", text="/nonexistent")
+        bomb = self.dir / "bomb"
+        bomb.write_bytes(gzip.compress(bytes(100 << 20)))
+        self.fails("convert", "text", bomb, text="unpacks to more than 200 times its size")
+
+
 class Pprof:
     """A profile as pprof reads it (profile.proto): samples are {stack of names, the outermost first: values}."""
 
