@@ -120,9 +120,9 @@ static int put_selected(struct query_text *t, const Mrd__PerfettoSqlStructuredQu
 /* Intervals that overlap are one before spans are cut by them, so that no moment of a span comes twice. */
 static void put_merged(struct query_text *t, const struct partition *p, uint32_t intervals)
 {
-    put_sql(t, "(WITH merged AS (SELECT row_number() OVER (ORDER BY ts) AS id, ts, dur%s", p->n ? ", " : "");
+    put_sql(t, "(SELECT row_number() OVER (ORDER BY ts) AS id, ts, dur%s", p->n ? ", " : "");
     put_partition(t, p, "");
-    put_sql(t, p->n ? " FROM interval_merge_overlapping_partitioned!(" : " FROM interval_merge_overlapping!(");
+    put_sql(t, "%s", p->n ? " FROM interval_merge_overlapping_partitioned!(" : " FROM interval_merge_overlapping!(");
     put_unit(t, intervals);
     put_sql(t, "%s", p->n ? ", (" : ", 0");
     put_partition(t, p, "");
@@ -146,12 +146,13 @@ int put_filter_to_intervals(struct query_text *t, const structured_query *q)
         rc = need_module(t->g, NULL, "intervals.overlap");
     if (rc < 0)
         return rc;
-    put_merged(t, &p, intervals);
-    put_sql(t, "\nSELECT ");
+    put_sql(t, "(SELECT ");
     rc = put_selected(t, f, clip);
     put_sql(t, "\nFROM _interval_intersect!((");
     put_unit(t, base);
-    put_sql(t, ", merged), (");
+    put_sql(t, ", ");
+    put_merged(t, &p, intervals);
+    put_sql(t, "), (");
     put_partition(t, &p, "");
     put_sql(t, ")) AS ii\nCROSS JOIN ");
     put_unit(t, base);

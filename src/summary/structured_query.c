@@ -161,7 +161,7 @@ static const char *unit_name(struct generator *g, const structured_query *q)
     char id[SHOWN_ID + 1] = "";
     for (size_t i = 0; q->id && q->id[i] && i < SHOWN_ID; i++)
         id[i] = isalnum((unsigned char)q->id[i]) ? q->id[i] : '_';
-    return arena_printf(&g->out->mem, *id ? "sq_%zu_%s" : "sq_%zu", ++g->named_units, id);
+    return arena_printf(&g->out->mem, *id ? "_sq_%zu_%s" : "_sq_%zu", ++g->named_units, id);
 }
 
 static int put_modules(struct generator *g, const structured_query *q)

@@ -3,11 +3,12 @@
  * Text in, text out: nothing here knows of a trace or runs a query. A spec is hostile input. Names (tables, columns,
  * aliases) are quoted; expressions and SQL of the spec must be whole (brackets that match, no second statement) and go
  * in as they are. Queries nest STRUCTURED_QUERY_MAX_DEPTH deep, counting both inner queries and those found by their
- * id; a cycle of ids is an error. Every query becomes one WITH clause, a shared one too however often it is used, and
- * since SQLite unfolds each use of a WITH clause when it prepares a statement, the number of unfolded uses is bounded.
+ * id; a cycle of ids is an error. A query that does more than name a table becomes one WITH clause, a shared one too
+ * however often it is used, and since SQLite unfolds each use of a WITH clause when it prepares a statement, the number
+ * of unfolded uses is bounded.
  *
  * Errors name the query by its id (or the nearest one around it that has an id) and the field:
- *     query 'cpu time': interval_intersect.base.filters[2]: no operator */
+ *     query 'cpu time': interval_intersect.base.filters[2].op: is missing */
 #ifndef MERIDIAN_SUMMARY_STRUCTURED_QUERY_H
 #define MERIDIAN_SUMMARY_STRUCTURED_QUERY_H
 

@@ -317,6 +317,13 @@ static const struct row_case {
                      "'windows' } partition_columns: 'grp' clip_to_intervals: false } order_by { ordering_specs { "
                      "column_name: 'id' } }"),
      "id,ts,dur,name,grp;1,0,10,a,1;3,20,10,c,1;4,40,5,-,2"},
+    {"within intervals, of tables whose names could be taken",
+     SPANS Q(
+         "inner_query { experimental_filter_to_intervals { base { table { table_name: 'merged' } } intervals { sql { "
+         "sql: 'CREATE OR REPLACE PERFETTO TABLE merged AS SELECT 1 AS id, 5 AS ts, 9 AS dur; CREATE OR REPLACE "
+         "PERFETTO TABLE sq_1 AS SELECT 2 AS id, 6 AS ts, 1 AS dur; SELECT * FROM sq_1' } filters { column_name: "
+         "'id' op: IS_NOT_NULL } } } select_columns { column_name: 'id' } select_columns { column_name: 'ts' } }"),
+     "id,ts;1,6"},
     {"slices from moments",
      SPANS WINDOWS Q(
          "experimental_create_slices { starts_query { inner_query_id: 'spans' } ends_query { inner_query_id: "
