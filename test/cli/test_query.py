@@ -1,5 +1,7 @@
 """tp_shell query: where the SQL comes from, the output formats to the byte, errors."""
 import json
+import os
+import pathlib
 
 import harness
 
@@ -92,6 +94,34 @@ class StructuredQuery(harness.Case):
         ask("--structured-query-id", "names", "--summary-spec", "/nonexistent", text="/nonexistent")
         ask("--structured-query-id", "q", *self.spec("s.txt", 'query { id: "q" table { table_name: "not_there" } }'),
             text="no such table: not_there")
+
+
+class Functions(harness.Case):
+    # what they tell of is not imported: arrays of hprof dumps, frames of recorded videos
+    LATER = {"__intrinsic_heap_graph_array", "__intrinsic_heap_graph_array_json", "__intrinsic_video_frame_au_data"}
+
+    def test_every_function_of_the_facts(self):
+        root = pathlib.Path(os.environ.get("MERIDIAN_SHARED", pathlib.Path(__file__).resolve().parents[3] / "shared"))
+        facts = root / "spec" / "sql_functions.tsv"
+        if not facts.exists():
+            self.skipTest(f"{facts} is not there")
+        have = {}
+        rows = json.loads(self.query("select distinct name, narg, type from pragma_function_list", "--format", "json"))
+        for row in rows:
+            have.setdefault(row["name"].lower(), []).append((row["narg"], row["type"]))
+        wrong = set()
+        for name, kind, n in (line.split("\t")[:3] for line in facts.read_text().splitlines()[1:]):
+            found = have.get(name.lower(), [])
+            arity = [f for f in found if int(n) < 0 or f[0] == int(n) or f[0] < 0]
+            if not [f for f in arity if (f[1] == "s") == (kind == "scalar")]:
+                wrong.add(name)
+        self.assertEqual(wrong, self.LATER)
+
+    def test_struct(self):
+        self.assertEqual(self.query("select typeof(__intrinsic_struct('a', 'b', 1, 'x')) as t"), '"t"\n"null"\n')
+        for args, text in (("", "expected the names"), ("'a'", "expected the names"), ("'a', 'a', 1, 2", "two fields"),
+                           ("1, 2", "should be a text")):
+            self.fails("query", self.empty, f"select __intrinsic_struct({args})", text=text)
 
 
 class Csv(harness.Case):

@@ -13,6 +13,7 @@
     X(graph_scan)                                                                                                      \
     X(intervals)                                                                                                       \
     X(slices)                                                                                                          \
+    X(struct_value)                                                                                                    \
     X(table_ptr)                                                                                                       \
     X(tree)                                                                                                            \
     X(tree_value)                                                                                                      \
