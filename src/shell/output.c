@@ -2,6 +2,7 @@
 #include "shell/output.h"
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -203,7 +204,28 @@ static unsigned text_columns(const char *s)
     return n;
 }
 
-/* A cell's text: one line, control characters shown as spaces. The length with the NUL. */
+/* One line of whole characters: controls, also those beyond ASCII that terminals obey, become blanks, and bytes that
+ * are no UTF-8 question marks. Cut where `room` ends. The length without the NUL. */
+static size_t plain_text(const char *text, size_t len, char *to, size_t room)
+{
+    size_t n = 0;
+    for (size_t i = 0, c; i < len; i += c ? c : 1) {
+        c = utf8_sequence(text + i, len - i);
+        if (n + (c ? c : 1) >= room)
+            break;
+        bool control = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ||
+                       (c == 2 && (unsigned char)text[i] == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
+        if (c == 0 || control)
+            to[n++] = c ? ' ' : '?';
+        else
+            for (size_t k = 0; k < c; k++)
+                to[n++] = text[i + k];
+    }
+    to[n] = '\0';
+    return n;
+}
+
+/* A cell's text as it is shown. The length with the NUL. */
 static size_t cell_text(const struct tp_result *r, int c, char *to, size_t room)
 {
     int n = 0;
@@ -223,11 +245,7 @@ static size_t cell_text(const struct tp_result *r, int c, char *to, size_t room)
         break;
     case TP_TEXT: {
         const char *text = tp_text(r, c, &len);
-        len = strnlen(text, len);
-        n = (int)(len < room - 1 ? len : room - 1);
-        for (int i = 0; i < n; i++)
-            to[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
-        to[n] = '\0';
+        n = (int)plain_text(text, strnlen(text, len), to, room);
         break;
     }
     }
@@ -267,8 +285,9 @@ static char *row_text(struct page *page, const struct tp_result *r, bool first)
 
 static void fit_widths(struct page *page, const struct tp_result *r, int n_rows)
 {
-    for (int c = 0; c < page->n_columns; c++)
-        page->widths[c] = text_columns(tp_column_name(r, c));
+    for (int c = 0; c < page->n_columns; c++) /* never narrower than on the page before */
+        if (text_columns(tp_column_name(r, c)) > page->widths[c])
+            page->widths[c] = text_columns(tp_column_name(r, c));
     for (int i = 0; i < n_rows; i++) {
         const char *cell = page->cells[i];
         for (int c = 0; c < page->n_columns; c++, cell += strlen(cell) + 1)
@@ -283,8 +302,11 @@ static void fit_widths(struct page *page, const struct tp_result *r, int n_rows)
 
 static void put_page(struct output *o, struct page *page, const struct tp_result *r, int n_rows, bool header)
 {
-    for (int c = 0; c < page->n_columns && header; c++)
-        put_cell(o->out, tp_column_name(r, c), page->widths[c], false);
+    for (int c = 0; c < page->n_columns && header; c++) {
+        char name[256];
+        plain_text(tp_column_name(r, c), strlen(tp_column_name(r, c)), name, sizeof name);
+        put_cell(o->out, name, page->widths[c], false);
+    }
     if (header)
         out_char(o->out, '\n');
     for (int c = 0; c < page->n_columns && header; c++) {
@@ -320,7 +342,7 @@ static int64_t show_table(struct output *o, struct tp_result *r)
             }
             n++;
         }
-        if (rows == 0 && !o->width)
+        if (!o->width)
             fit_widths(&page, r, n);
         for (int c = 0; c < page.n_columns && o->width; c++)
             page.widths[c] = o->width;

@@ -42,6 +42,10 @@ class Sources(harness.Case):
         self.fails("query", "/nonexistent.pftrace", "select 1", text="/nonexistent.pftrace")
         self.fails("query", "-f", "/nonexistent.sql", self.empty, text="/nonexistent.sql")
 
+    def test_a_missing_trace_is_no_sql(self):
+        trace = harness.DATA / "linux-deflate.pftrace"
+        self.fails("query", trace, "missing.pftrace", stdin=b"select 1", text="missing.pftrace: no such file, and no SQL")
+
     def test_unknown_format(self):
         junk = self.dir / "junk"
         junk.write_bytes(b"\xfe\xed\xfa\xce" * 64)
@@ -122,6 +126,25 @@ class Functions(harness.Case):
         for args, text in (("", "expected the names"), ("'a'", "expected the names"), ("'a', 'a', 1, 2", "two fields"),
                            ("1, 2", "should be a text")):
             self.fails("query", self.empty, f"select __intrinsic_struct({args})", text=text)
+
+
+class Table(harness.Case):
+    def table(self, sql):
+        return self.run_shell("query", "--format", "table", self.empty, sql).stdout
+
+    def test_terminals_get_plain_text(self):
+        out = self.table("select char(27) || '[31m' || char(155) || 'x' as \"a\x1b[1m\", cast(x'c328ff41' as text) as b")
+        self.assertNotIn(b"\x1b", out)
+        self.assertNotIn(b"\xc2\x9b", out)
+        self.assertIn(b" [31m x", out)
+        self.assertIn(b"?(?A", out)
+        out.decode()
+        self.table("select replace(hex(zeroblob(600)), '0', char(8364)) as euros").decode()  # cut between characters
+
+    def test_later_pages_are_not_cut(self):
+        out = self.table("with recursive s(i) as (select 1 union all select i + 1 from s where i < 40) "
+                         "select iif(i < 40, 'a', 'a long text at the end') as t from s")
+        self.assertIn(b"a long text at the end", out)
 
 
 class Csv(harness.Case):
