@@ -105,13 +105,14 @@ WITH
       c.ts,
       str_split(str_split(t.name, ':', 1), '#', 0) AS what,
       str_split(t.name, '#', 1) AS error_id,
-      t.name
+      t.name,
+      t.machine_id
     FROM counter AS c
     JOIN process_counter_track AS t ON t.id = c.track_id
     WHERE t.name GLOB 'ErrorId:*'
   ),
   subjects AS (
-    SELECT str_split(t.name, '#', 1) AS rest, t.name
+    SELECT t.name, t.machine_id
     FROM process_counter_track AS t
     WHERE t.name GLOB 'Subject(for ErrorId *'
   ),
@@ -119,11 +120,12 @@ WITH
     SELECT
       m.ts,
       m.error_id,
+      m.machine_id,
       CAST(regexp_extract(m.name, 'ErrorId:[^ ]+ ([0-9]+)#') AS INT) AS pid,
       regexp_extract(m.name, 'ErrorId:([^ ]+) ') AS process_name,
       regexp_extract(s.name, '\):(.*)$') AS subject
     FROM marks AS m
-    LEFT JOIN subjects AS s ON s.name GLOB 'Subject(for ErrorId ' || m.error_id || ')*'
+    LEFT JOIN subjects AS s ON s.machine_id = m.machine_id AND s.name GLOB 'Subject(for ErrorId ' || m.error_id || ')*'
   ),
   typed AS (SELECT *, _extract_anr_type(subject, process_name) AS anr_type FROM found)
 SELECT
@@ -132,7 +134,10 @@ SELECT
   (
     SELECT p.upid
     FROM process AS p
-    WHERE p.pid = a.pid AND coalesce(p.start_ts, 0) <= a.ts AND coalesce(p.end_ts, a.ts) >= a.ts
+    WHERE
+      p.machine_id = a.machine_id
+      AND p.pid = a.pid
+      AND a.ts BETWEEN coalesce(p.start_ts, a.ts) AND coalesce(p.end_ts, a.ts)
     ORDER BY p.upid DESC
     LIMIT 1
   ) AS upid,

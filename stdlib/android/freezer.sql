@@ -7,17 +7,29 @@ CREATE PERFETTO FUNCTION _extract_freezer_pid(
 RETURNS LONG AS
 SELECT cast_int!(regexp_extract($name, '^[^ ]+ [^ ]*:([0-9]+)'));
 
--- The process that had a number at a moment.
+-- The process that had a number on a machine at a moment.
+CREATE PERFETTO FUNCTION _pid_to_upid_on(
+  pid LONG,
+  event_ts TIMESTAMP,
+  machine_id LONG
+)
+RETURNS LONG AS
+SELECT upid
+FROM process
+WHERE
+  machine_id = $machine_id
+  AND pid = $pid
+  AND $event_ts BETWEEN coalesce(start_ts, $event_ts) AND coalesce(end_ts, $event_ts)
+ORDER BY upid DESC
+LIMIT 1;
+
+-- The same on the host.
 CREATE PERFETTO FUNCTION _pid_to_upid(
   pid LONG,
   event_ts TIMESTAMP
 )
 RETURNS LONG AS
-SELECT upid
-FROM process
-WHERE pid = $pid AND $event_ts BETWEEN coalesce(start_ts, trace_start()) AND coalesce(end_ts, trace_end())
-ORDER BY upid DESC
-LIMIT 1;
+SELECT _pid_to_upid_on($pid, $event_ts, 0);
 
 -- The name of a reason to let it run again.
 CREATE PERFETTO FUNCTION _freezer_reason_name(
@@ -77,14 +89,16 @@ CREATE PERFETTO TABLE android_freezer_events(
 WITH
   marks AS (
     SELECT
-      ts,
-      name GLOB 'Freeze *' AS frozen,
-      _extract_freezer_pid(name) AS pid,
-      cast_int!(regexp_extract(name, '^Unfreeze [^ ]+ ([0-9]+)')) AS reason
-    FROM slice
-    WHERE name GLOB 'Freeze *:*' OR name GLOB 'Unfreeze *:*'
+      s.ts,
+      s.name GLOB 'Freeze *' AS frozen,
+      _extract_freezer_pid(s.name) AS pid,
+      cast_int!(regexp_extract(s.name, '^Unfreeze [^ ]+ ([0-9]+)')) AS reason,
+      t.machine_id
+    FROM slice AS s
+    JOIN track AS t ON t.id = s.track_id
+    WHERE s.name GLOB 'Freeze *:*' OR s.name GLOB 'Unfreeze *:*'
   ),
-  known AS (SELECT *, _pid_to_upid(pid, ts) AS upid FROM marks),
+  known AS (SELECT *, _pid_to_upid_on(pid, ts, machine_id) AS upid FROM marks),
   spans AS (
     SELECT
       *,

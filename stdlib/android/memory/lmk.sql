@@ -35,13 +35,15 @@ SELECT
 -- Events that say what happened: "lmk,pid,reason,score", at a moment or as a slice.
 CREATE PERFETTO TABLE _android_lmk_marks AS
 SELECT
-  ts,
-  dur,
-  cast_int!(str_split(name, ',', 1)) AS pid,
-  cast_int!(str_split(name, ',', 2)) AS kill_reason_raw,
-  cast_int!(str_split(name, ',', 3)) AS oom_score_adj
-FROM slice
-WHERE name GLOB 'lmk,*';
+  s.ts,
+  s.dur,
+  cast_int!(str_split(s.name, ',', 1)) AS pid,
+  cast_int!(str_split(s.name, ',', 2)) AS kill_reason_raw,
+  cast_int!(str_split(s.name, ',', 3)) AS oom_score_adj,
+  t.machine_id
+FROM slice AS s
+JOIN track AS t ON t.id = s.track_id
+WHERE s.name GLOB 'lmk,*';
 
 -- What older phones have instead: a counter with the number of the process.
 CREATE PERFETTO TABLE _android_lmk_counter AS
@@ -53,9 +55,10 @@ SELECT
     SELECT i.score
     FROM android_oom_adj_intervals AS i
     JOIN process AS p USING (upid)
-    WHERE p.pid = cast_int!(k.value) AND k.ts >= i.ts AND k.ts < i.ts + i.dur
+    WHERE p.machine_id = t.machine_id AND p.pid = cast_int!(k.value) AND k.ts >= i.ts AND k.ts < i.ts + i.dur
     LIMIT 1
-  ) AS oom_score_adj
+  ) AS oom_score_adj,
+  t.machine_id
 FROM counter AS k
 JOIN track AS t ON t.id = k.track_id
 WHERE t.name = 'kill_one_process' AND k.value > 0;
@@ -79,7 +82,7 @@ CREATE PERFETTO TABLE android_lmk_events(
 ) AS
 WITH
   marked AS (
-    SELECT ts, pid, kill_reason_raw, oom_score_adj
+    SELECT ts, pid, kill_reason_raw, oom_score_adj, machine_id
     FROM _android_lmk_marks
     WHERE (dur = 0) = (SELECT max(dur = 0) FROM _android_lmk_marks)
   ),
@@ -98,5 +101,14 @@ SELECT
   k.kill_reason_raw
 FROM kills AS k
 LEFT JOIN process AS p
-  ON p.pid = k.pid AND k.ts BETWEEN coalesce(p.start_ts, trace_start()) AND coalesce(p.end_ts, trace_end())
+  ON p.upid = (
+    SELECT o.upid
+    FROM process AS o
+    WHERE
+      o.machine_id = k.machine_id
+      AND o.pid = k.pid
+      AND k.ts BETWEEN coalesce(o.start_ts, k.ts) AND coalesce(o.end_ts, k.ts)
+    ORDER BY o.upid DESC
+    LIMIT 1
+  )
 ORDER BY k.ts;

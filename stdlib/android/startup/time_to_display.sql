@@ -40,6 +40,7 @@ WITH
     SELECT d.upid, d.frame_id, s.ts, s.ts + s.dur AS ts_end
     FROM android_frames_draw_frame AS d
     JOIN slice AS s USING (id)
+    WHERE s.dur >= 0
   ),
   marks AS (
     SELECT

@@ -4,7 +4,7 @@ INCLUDE PERFETTO MODULE linux.cpu.idle;
 
 -- How often and how long each CPU was in each idle state.
 CREATE PERFETTO TABLE cpu_idle_stats(
-  -- CPU.
+  -- CPU, by its number among all machines (ucpu).
   cpu LONG,
   -- State: 0 the lightest; -1 awake.
   state LONG,
@@ -18,12 +18,13 @@ CREATE PERFETTO TABLE cpu_idle_stats(
   idle_percent DOUBLE
 ) AS
 SELECT
-  cpu,
-  idle AS state,
+  t.machine_id * 4096 + c.cpu AS cpu,
+  c.idle AS state,
   count() AS count,
-  sum(dur) AS dur,
-  sum(dur) / count() AS avg_dur,
-  sum(dur) * 100.0 / sum(sum(dur)) OVER (PARTITION BY cpu) AS idle_percent
-FROM cpu_idle_counters
-GROUP BY cpu, idle
-ORDER BY cpu, idle;
+  sum(c.dur) AS dur,
+  sum(c.dur) / count() AS avg_dur,
+  sum(c.dur) * 100.0 / sum(sum(c.dur)) OVER (PARTITION BY t.machine_id, c.cpu) AS idle_percent
+FROM cpu_idle_counters AS c
+JOIN track AS t ON t.id = c.track_id
+GROUP BY t.machine_id, c.cpu, c.idle
+ORDER BY 1, 2;

@@ -45,7 +45,7 @@ CREATE PERFETTO TABLE cpu_counter_track(
   unit STRING,
   -- What the recorder says of it.
   description STRING,
-  -- Number of the CPU; the same as ucpu, so that it is unique over all machines.
+  -- Number of the CPU on its machine.
   cpu LONG
 )
 AS
@@ -162,7 +162,7 @@ CREATE PERFETTO TABLE perf_counter_track(
   description STRING,
   -- Row of perf_session.
   perf_session_id LONG,
-  -- Number of the CPU; the same as ucpu, so that it is unique over all machines.
+  -- Number of the CPU on its machine.
   cpu LONG,
   -- Whether samples are taken each time this counter has moved on so far.
   is_timebase BOOL

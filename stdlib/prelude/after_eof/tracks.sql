@@ -84,7 +84,7 @@ CREATE PERFETTO TABLE cpu_track(
   source_arg_set_id ARGSETID,
   -- The machine it was recorded on.
   machine_id JOINID(machine.id),
-  -- Number of the CPU; the same as ucpu, so that it is unique over all machines.
+  -- Number of the CPU on its machine.
   cpu LONG
 )
 AS

@@ -89,7 +89,8 @@ WITH
       (
         SELECT p.upid
         FROM process AS p
-        WHERE p.pid = _bitmap_pid(b.source_id) AND coalesce(p.start_ts, b.graph_sample_ts) <= b.graph_sample_ts
+        WHERE p.machine_id = (SELECT o.machine_id FROM process AS o WHERE o.upid = b.upid) AND p.pid = _bitmap_pid(b.source_id)
+          AND coalesce(p.start_ts, b.graph_sample_ts) <= b.graph_sample_ts
           AND coalesce(p.end_ts, b.graph_sample_ts) >= b.graph_sample_ts
         ORDER BY p.upid DESC
         LIMIT 1
