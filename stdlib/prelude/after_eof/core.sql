@@ -7,8 +7,7 @@ CREATE PERFETTO VIEW trace_metrics(
 )
 AS
 SELECT name
-FROM (SELECT NULL AS name)
-WHERE 0;
+FROM _trace_metrics;
 
 -- From when to when the trace has events; one row.
 CREATE PERFETTO VIEW trace_bounds(
