@@ -3,7 +3,7 @@
 INCLUDE PERFETTO MODULE android.startup.startups;
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE intervals.mipmap;
-INCLUDE PERFETTO MODULE slices.flat_slices;
+INCLUDE PERFETTO MODULE slices.pieces;
 
 -- The starts with their main threads: (id, ts, dur, utid, upid, package, startup_type).
 CREATE PERFETTO TABLE _mipmap_startup AS
@@ -15,11 +15,16 @@ GROUP BY s.startup_id;
 
 -- The innermost slices of their threads: (ts, dur, utid, name, depth).
 CREATE PERFETTO TABLE _mipmap_flat_slice AS
-SELECT f.ts, f.dur, t.utid, f.name, f.depth
-FROM _slice_flattened AS f
-JOIN thread_track AS t ON t.id = f.track_id
-WHERE f.dur > 0 AND t.utid IN (SELECT utid FROM _mipmap_startup)
-ORDER BY f.ts;
+SELECT p.ts, p.dur, t.utid, s.name, s.depth
+FROM _slice_pieces!((
+  SELECT s.id, s.ts, s.dur, s.track_id, s.depth, s.parent_id
+  FROM slice AS s
+  JOIN thread_track AS t ON t.id = s.track_id
+  WHERE t.utid IN (SELECT utid FROM _mipmap_startup)
+)) AS p
+JOIN slice AS s ON s.id = p.slice_id
+JOIN thread_track AS t ON t.id = p.track_id
+ORDER BY p.ts;
 
 -- Their states: (ts, dur, utid, state, io_wait, blocked_function).
 CREATE PERFETTO TABLE _mipmap_thread_state AS

@@ -2,7 +2,7 @@
 
 INCLUDE PERFETTO MODULE android.process_metadata;
 INCLUDE PERFETTO MODULE intervals.intersect;
-INCLUDE PERFETTO MODULE slices.flat_slices;
+INCLUDE PERFETTO MODULE slices.pieces;
 INCLUDE PERFETTO MODULE wattson.cpu.idle;
 INCLUDE PERFETTO MODULE wattson.device_infos;
 INCLUDE PERFETTO MODULE wattson.utils;
@@ -26,10 +26,15 @@ CREATE PERFETTO MACRO _irqs_by_cpu(
 )
 RETURNS TableOrSubquery AS
 (
-  SELECT f.ts, f.dur, extract_arg(t.dimension_arg_set_id, 'cpu') AS cpu, f.name
-  FROM _slice_flattened AS f
-  JOIN track AS t ON t.id = f.track_id
-  WHERE t.type = $kind AND t.machine_id = 0
+  SELECT p.ts, p.dur, extract_arg(t.dimension_arg_set_id, 'cpu') AS cpu, s.name
+  FROM _slice_pieces!((
+    SELECT s.id, s.ts, s.dur, s.track_id, s.depth, s.parent_id
+    FROM track AS t
+    JOIN slice AS s ON s.track_id = t.id
+    WHERE t.type = $kind AND t.machine_id = 0
+  )) AS p
+  JOIN slice AS s ON s.id = p.slice_id
+  JOIN track AS t ON t.id = p.track_id
 );
 
 CREATE PERFETTO TABLE _hard_irq_flattened_slices AS
