@@ -1,6 +1,7 @@
 /* Files made to be slow: each is imported beside a harmless twin of the same size, and must not cost much more. */
 #include "importer/clock/clock_graph.h"
 #include "importer/ctf/ctf_internal.h"
+#include "importer/reader/manifest.h"
 #include "importer_fixture.h"
 #include "pb_text.h"
 #include "trace_fixture.h"
@@ -312,6 +313,24 @@ START_TEST(trackers_do_not_look_through_all)
 }
 END_TEST
 
+START_TEST(a_manifest_of_so_many_files_is_refused)
+{
+    char *text;
+    size_t len;
+    struct manifest m;
+    struct error err = {0};
+    FILE *f = open_memstream(&text, &len);
+    fputs("{\"perfetto_manifest\": {\"version\": 1, \"files\": [{\"path\": \"a\"}", f);
+    for (int i = 0; i < 4096; i++)
+        fputs(", {\"path\": \"a\"}", f);
+    fputs("]}}", f);
+    fclose(f);
+    ck_assert_int_eq(manifest_parse(&m, slice_of(text, len), &err), -MRD_EFORMAT);
+    ck_assert_ptr_nonnull(strstr(err.text, "more than 4096 files"));
+    free(text);
+}
+END_TEST
+
 Suite *crafted_suite(void);
 Suite *crafted_suite(void)
 {
@@ -320,6 +339,7 @@ Suite *crafted_suite(void)
     tcase_add_loop_test(c, what_samples_share_is_read_once, 0, (int)(sizeof crafted / sizeof *crafted));
     tcase_add_test(c, a_context_is_none_of_its_parents);
     tcase_add_loop_test(c, trackers_do_not_look_through_all, 0, (int)(sizeof trackers / sizeof *trackers));
+    tcase_add_test(c, a_manifest_of_so_many_files_is_refused);
     tcase_add_loop_test(c, metadata_is_read_soon_or_refused, 0, (int)(sizeof metadata / sizeof *metadata));
     suite_add_tcase(s, c);
     return s;

@@ -130,6 +130,23 @@ START_TEST(so_many_directories_are_no_trace)
 }
 END_TEST
 
+START_TEST(so_many_traces_are_refused)
+{
+    enum { MOST = 1024 };
+    struct ctf_file file = {"metadata", slice_of(TAGGED, sizeof TAGGED - 1)};
+    ctf_traces traces = {0};
+    struct error err = {0};
+    for (int i = 0; i < MOST; i++)
+        ck_assert_int_eq(ctf_open_files("a", &file, 1, &traces, &err), 0);
+    ck_assert_int_eq(ctf_open_files("b", &file, 1, &traces, &err), -MRD_ELIMIT);
+    ck_assert_ptr_nonnull(strstr(err.text, "b: more than 1024"));
+    ck_assert_uint_eq(traces.n, MOST);
+    for (size_t i = 0; i < traces.n; i++)
+        ctf_trace_close(traces.p[i]);
+    vec_free(&traces);
+}
+END_TEST
+
 Suite *ctf_import_suite(void);
 Suite *ctf_import_suite(void)
 {
@@ -140,6 +157,7 @@ Suite *ctf_import_suite(void)
     tcase_add_test(c, a_type_refers_to_the_fields_around_each_use);
     tcase_add_test(c, links_between_directories_are_not_followed);
     tcase_add_test(c, so_many_directories_are_no_trace);
+    tcase_add_test(c, so_many_traces_are_refused);
     suite_add_tcase(s, c);
     return s;
 }

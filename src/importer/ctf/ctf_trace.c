@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { MAX_LEVELS = 8, MAX_DIRECTORIES = 1024 };
+enum { MAX_LEVELS = 8, MAX_DIRECTORIES = 1024, MAX_TRACES = 1024 /* each is compared with all hosts */ };
 
 static bool join(char *buf, size_t size, const char *dir, const char *name)
 {
@@ -128,6 +128,8 @@ static int read_metadata(struct ctf_trace *t, struct slice file, struct error *e
 
 static int keep(struct ctf_trace *t, ctf_traces *out, int rc, struct error *err)
 {
+    if (!rc && out->n >= MAX_TRACES)
+        rc = error_set(err, -MRD_ELIMIT, "%s: more than %d CTF traces", t->path, MAX_TRACES);
     if (!rc && !vec_push(out, t))
         rc = error_set(err, -MRD_ENOMEM, "%s: out of memory", t->path);
     if (rc)

@@ -4,6 +4,8 @@
 #include "importer/clock/clock_queries.h"
 #include "importer/reader/json.h"
 
+enum { MAX_FILES = 4096 }; /* each is looked for among all */
+
 #define CLOCK_NAMES "REALTIME, REALTIME_COARSE, MONOTONIC, MONOTONIC_COARSE, MONOTONIC_RAW, BOOTTIME"
 
 static int wrong(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -105,6 +107,8 @@ static int read_file(struct manifest *m, struct manifest_file *f, const struct j
 
 static int read_files(struct manifest *m, const struct json *list, struct error *err)
 {
+    if (count(list) > MAX_FILES)
+        return wrong(err, "more than %d files", MAX_FILES);
     m->files = arena_zalloc(&m->arena, (count(list) + 1) * sizeof *m->files);
     if (!m->files)
         return -MRD_ENOMEM;

@@ -210,6 +210,8 @@ static int take_ctf(struct merge *m, uint32_t row, struct error *err)
             count_damage(m, row, err->text);
             *err = (struct error){0};
         }
+        if (rc == -MRD_ELIMIT) /* nor can any that follows */
+            return 0;
     }
     return 0;
 }
