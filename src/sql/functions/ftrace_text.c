@@ -79,14 +79,6 @@ static void append_hex(struct line *l, const struct arg *a)
     sqlite3_str_appendf(l->s, "%llx", (unsigned long long)a->word);
 }
 
-/* All values of a repeated field. */
-static void append_hex_list(struct line *l, const struct arg *a)
-{
-    for (const struct arg *v = a; v < l->args.p + l->args.n; v++)
-        if (v->flat_key == a->flat_key)
-            sqlite3_str_appendf(l->s, v == a ? "%llx" : ", %llx", (unsigned long long)v->word);
-}
-
 static void append_handled(struct line *l, const struct arg *a)
 {
     sqlite3_str_appendall(l->s, a->word ? "handled" : "unhandled");
@@ -112,7 +104,7 @@ static const struct {
     {"sched_stat_runtime", "sched_stat_runtime", "comm={comm} pid={pid} runtime={runtime} [ns]"},
     {"sched_blocked_reason", "sched_blocked_reason", "pid={pid} iowait={io_wait} caller={caller}"},
     {"sched_pi_setprio", "sched_pi_setprio", "comm={comm} pid={pid} oldprio={oldprio} newprio={newprio}"},
-    {"sys_enter", "sys_enter", "NR {id} ({args:hexes})"},
+    {"sys_enter", "sys_enter", "NR {id} ({args:hex})"},
     {"sys_exit", "sys_exit", "NR {id} = {ret}"},
     {"task_newtask", "task_newtask",
      "pid={pid} comm={comm} clone_flags={clone_flags:hex} oom_score_adj={oom_score_adj}"},
@@ -122,8 +114,11 @@ static const struct {
 static const struct {
     const char *name;
     void (*append)(struct line *l, const struct arg *a);
-} hows[] = {{"state", append_state},     {"vector", append_vector}, {"cpu", append_cpu},
-            {"handled", append_handled}, {"hex", append_hex},       {"hexes", append_hex_list}};
+} hows[] = {{"state", append_state},
+            {"vector", append_vector},
+            {"cpu", append_cpu},
+            {"handled", append_handled},
+            {"hex", append_hex}};
 
 static void append_format(struct line *l, const char *f)
 {
