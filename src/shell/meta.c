@@ -163,7 +163,7 @@ static void meta_schema(struct repl *r, const char *arg)
 static void meta_no_metrics(struct repl *r, const char *arg)
 {
     (void)r, (void)arg;
-    fprintf(stderr, "metrics are not available yet\n");
+    fprintf(stderr, "%s\n", SHELL_NO_METRICS);
 }
 
 static const struct {
@@ -174,13 +174,13 @@ static const struct {
 } metas[] = {
     {".dump", "FILE", "write the tables as an SQLite database", meta_dump},
     {".help", "", "this list", meta_help},
-    {".load-metrics-sql", "", "(metrics are not available yet)", meta_no_metrics},
+    {".load-metrics-sql", "", "(not available yet: see tp_shell summarize)", meta_no_metrics},
     {".mode", "table|csv|json|jsonl", "how to print", meta_mode},
     {".q", "", "leave the shell", meta_quit},
     {".quit", "", "leave the shell", meta_quit},
     {".read", "FILE", "run the SQL of a file; results as CSV", meta_read},
     {".reset", "", "forget all tables, views and functions made here", meta_reset},
-    {".run-metrics", "", "(metrics are not available yet)", meta_no_metrics},
+    {".run-metrics", "", "(not available yet: see tp_shell summarize)", meta_no_metrics},
     {".schema", "TABLE", "the columns of a table", meta_schema},
     {".tables", "[GLOB]", "the tables and views", meta_tables},
     {".timer", "on|off", "say how long queries take", meta_timer},

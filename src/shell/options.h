@@ -7,6 +7,10 @@
 
 #include <stdint.h>
 
+/* Why Perfetto's metrics of the first generation cannot be had, and what can. */
+#define SHELL_NO_METRICS                                                                                               \
+    "metrics by name are not available yet; those of trace summary specs are, with tp_shell summarize"
+
 /* Who knows a flag. */
 enum flag_where {
     IN_QUERY = 1,

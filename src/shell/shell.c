@@ -18,11 +18,11 @@ const struct command commands[] = {
     {"convert", IN_CONVERT, "FORMAT [TRACE] [OUT]",
      "Write a trace in another format: json, systrace, ctrace, text, profile, firefox", cmd_convert, NULL},
     {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Compute the metrics of specs, as one message", cmd_summarize, NULL},
-    {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles"},
+    {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles are not available yet"},
     {"util", IN_UTIL, "merge -o FILE TRACE...",
      "Small tools over trace files: merge makes one file of several traces and checks it", cmd_util, NULL},
     {"server", IN_SERVER, "http|stdio|unix|kill [TRACE...]", "Serve the Perfetto UI and scripts", cmd_server, NULL},
-    {"metrics", IN_METRICS, "TRACE", "Compute metrics", NULL, "metrics"},
+    {"metrics", IN_METRICS, "TRACE", "Compute metrics", NULL, SHELL_NO_METRICS},
 };
 const size_t n_commands = sizeof commands / sizeof *commands;
 
@@ -89,7 +89,7 @@ static int run_parsed(struct shell *sh, const struct command *cmd, int parsed, s
         return 0;
     }
     if (!cmd->run)
-        return error_set(err, -MRD_EUNSUPPORTED, "%s are not available yet", cmd->later);
+        return error_set(err, -MRD_EUNSUPPORTED, "%s", cmd->later);
     if (parsed < 0)
         return error_set(err, parsed, "%s: %s (tp_shell help %s explains)", cmd->name, refusal.text, cmd->name);
     int rc = dev_settings_read(&sh->dev, &sh->opt.dev_flag, cmd->where, err);

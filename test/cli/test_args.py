@@ -109,6 +109,9 @@ class Flags(harness.Case):
     def test_commands_to_come(self):
         for cmd in ("bundle", "metrics"):
             self.fails(cmd, self.empty, text="not available yet")
+        for args in (["metrics", self.empty], ["--run-metrics", "a", self.empty],
+                     ["--metric-extension", "a@b", "-Q", "select 1", self.empty]):
+            self.fails(*args, text="tp_shell summarize")
 
     def test_missing_arguments(self):
         self.fails("query", text="trace file is needed")

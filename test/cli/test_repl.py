@@ -124,7 +124,7 @@ class Repl(harness.Case):
         self.ask(t, ".timer off", "")
         self.assertNotIn("executed", self.ask(t, "select 1 as quiet;", "     1 \r\n"))
         self.ask(t, ".timer perhaps", "usage: .timer")
-        self.ask(t, ".run-metrics", "not available yet")
+        self.ask(t, ".run-metrics", "tp_shell summarize")
         (self.dir / "script.sql").write_text("select 1 as one; select 'two' as two;")
         self.ask(t, f".read {self.dir}/script.sql", '"one"\r\n1\r\n\r\n"two"\r\n"two"\r\n')
         self.ask(t, ".read /nonexistent", "/nonexistent")
