@@ -45,7 +45,7 @@ int cell_put_dimension(struct pb_writer *w, uint32_t id, sqlite3_stmt *row, int 
         pb_put_bytes(w, DIMENSION_NULL, NULL, 0);
     } else if (cell == SQLITE_TEXT) {
         const unsigned char *text = sqlite3_column_text(row, column);
-        pb_put_bytes(w, DIMENSION_STRING, text, text ? (size_t)sqlite3_column_bytes(row, column) : 0);
+        pb_put_text(w, DIMENSION_STRING, slice_of(text, text ? (size_t)sqlite3_column_bytes(row, column) : 0));
     } else if (cell == SQLITE_FLOAT) {
         pb_put_double(w, DIMENSION_DOUBLE, sqlite3_column_double(row, column));
     } else if (type == MRD__TRACE_METRIC_V2_SPEC__DIMENSION_TYPE__BOOLEAN) {

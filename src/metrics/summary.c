@@ -52,6 +52,12 @@ static int add_queries(struct structured_queries *shared, const struct specs *sp
 
 /* ---- metadata ---- */
 
+static struct slice text_of(const struct engine_result *r, int column)
+{
+    const unsigned char *text = sqlite3_column_text(r->stmt, column);
+    return slice_of(text, text ? (size_t)sqlite3_column_bytes(r->stmt, column) : 0);
+}
+
 static int put_metadata_rows(struct summary_job *job, struct engine_result *r, const char *origin, struct error *err)
 {
     int key = result_column(r, "key"), value = result_column(r, "value"), rc;
@@ -68,10 +74,8 @@ static int put_metadata_rows(struct summary_job *job, struct engine_result *r, c
         if (value_cell == SQLITE_NULL)
             continue;
         size_t mark = pb_begin(job->out, SUMMARY_METADATA);
-        pb_put_bytes(job->out, METADATA_KEY, sqlite3_column_text(r->stmt, key),
-                     (size_t)sqlite3_column_bytes(r->stmt, key));
-        pb_put_bytes(job->out, METADATA_VALUE, sqlite3_column_text(r->stmt, value),
-                     (size_t)sqlite3_column_bytes(r->stmt, value));
+        pb_put_text(job->out, METADATA_KEY, text_of(r, key));
+        pb_put_text(job->out, METADATA_VALUE, text_of(r, value));
         rc = summary_check_size(job, err);
         if (rc < 0)
             return rc;
@@ -89,7 +93,7 @@ static int put_metadata(struct summary_job *job, const char *id, struct error *e
     mrd__perfetto_sql_structured_query__init(&q);
     q.source_case = MRD__PERFETTO_SQL_STRUCTURED_QUERY__SOURCE_INNER_QUERY_ID;
     q.inner_query_id = (char *)id;
-    const char *origin = arena_printf(&mem, "metadata query '%s'", id);
+    const char *origin = arena_printf(&mem, "metadata query '%.100s'", id);
     int rc = origin ? 0 : no_memory(err);
     if (rc == 0 && !structured_queries_find(job->shared, id))
         rc = error_set(err, -MRD_ENOTFOUND, "%s: no spec has it", origin);

@@ -2,6 +2,7 @@
 #include "proto/pb_writer.h"
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "proto/pb_cursor.h"
 
@@ -79,6 +80,31 @@ void pb_put_bytes(struct pb_writer *w, uint32_t id, const void *p, size_t len)
 void pb_put_str(struct pb_writer *w, uint32_t id, const char *text)
 {
     pb_put_bytes(w, id, text, strlen(text));
+}
+
+/* The bytes of `text` as UTF-8 (`w` NULL: nowhere); how many they are. */
+static size_t mend(struct pb_writer *w, const char *text, size_t len)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    size_t n = 0;
+    while (len) {
+        size_t good = utf8_prefix(text, len), bad = good < len;
+        if (w)
+            pb_put_raw(w, text, good);
+        if (w && bad)
+            pb_put_raw(w, replacement, sizeof replacement - 1);
+        n += good + bad * (sizeof replacement - 1);
+        text += good + bad;
+        len -= good + bad;
+    }
+    return n;
+}
+
+void pb_put_text(struct pb_writer *w, uint32_t id, struct slice text)
+{
+    put_tag(w, id, PB_BYTES);
+    pb_put_raw_varint(w, mend(NULL, (const char *)text.p, text.len));
+    mend(w, (const char *)text.p, text.len);
 }
 
 size_t pb_begin(struct pb_writer *w, uint32_t id)

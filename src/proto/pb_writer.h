@@ -25,6 +25,9 @@ void pb_put_fixed32(struct pb_writer *w, uint32_t id, uint32_t value);
 void pb_put_double(struct pb_writer *w, uint32_t id, double value);
 void pb_put_bytes(struct pb_writer *w, uint32_t id, const void *p, size_t len);
 void pb_put_str(struct pb_writer *w, uint32_t id, const char *text);
+/* A string field of bytes from anywhere: strict readers refuse a whole message for one string that is not UTF-8, so
+ * what is not becomes U+FFFD. */
+void pb_put_text(struct pb_writer *w, uint32_t id, struct slice text);
 
 /* A bare varint, for packed fields: open the field with pb_begin(), put values, pb_end(). */
 void pb_put_raw_varint(struct pb_writer *w, uint64_t value);

@@ -234,7 +234,7 @@ void answer_next(struct answer *a, struct batch_pools *p, struct pb_writer *w)
     if (!a->begun)
         put_beginning(a, w);
     if (a->error)
-        pb_put_str(w, QUERY_ERROR, a->error);
+        pb_put_text(w, QUERY_ERROR, slice_str(a->error));
     put_batch(w, p, a->done);
     if (size_of(p) > MAX_KEPT_BYTES)
         batch_pools_free(p);

@@ -32,14 +32,14 @@ void rpc_append(struct worker *w, struct session *s, struct slice data, struct p
     int rc = trace_append(w->trace, data.p, data.len);
     pb_put_varint(out, APPEND_RESULT_BYTES, w->trace->tp ? tp_loaded_bytes(w->trace->tp) : 0);
     if (rc < 0)
-        pb_put_str(out, APPEND_RESULT_ERROR, trace_error(w->trace));
+        pb_put_text(out, APPEND_RESULT_ERROR, slice_str(trace_error(w->trace)));
 }
 
 void rpc_finalize(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
 {
     (void)s, (void)args;
     if (trace_finish(w->trace) < 0)
-        pb_put_str(out, FINALIZE_RESULT_ERROR, trace_error(w->trace));
+        pb_put_text(out, FINALIZE_RESULT_ERROR, slice_str(trace_error(w->trace)));
 }
 
 /* A page that begins must find the initial tables, and others that are open must keep theirs: the first page uses what
@@ -106,7 +106,7 @@ void rpc_metatrace_stop(struct worker *w, struct session *s, struct slice args, 
     void *bytes = NULL;
     size_t len = 0;
     if (!w->trace->tp || tp_metatrace_stop(w->trace->tp, &bytes, &len) < 0)
-        pb_put_str(out, METATRACE_RESULT_ERROR, trace_error(w->trace));
+        pb_put_text(out, METATRACE_RESULT_ERROR, slice_str(trace_error(w->trace)));
     else
         pb_put_bytes(out, METATRACE_RESULT_TRACE, bytes, len);
     tp_free(bytes);
@@ -139,9 +139,9 @@ static void register_package(struct worker *w, struct session *s, struct slice a
     }
     int rc = w->trace->tp ? 0 : trace_reset(w->trace, NULL);
     if (!package || !whole)
-        pb_put_str(out, PACKAGE_RESULT_ERROR, "out of memory");
+        pb_put_text(out, PACKAGE_RESULT_ERROR, slice_str("out of memory"));
     else if (rc < 0 || tp_add_sql_modules(w->trace->tp, package, modules.p, modules.n, replace) < 0)
-        pb_put_str(out, PACKAGE_RESULT_ERROR, trace_error(w->trace));
+        pb_put_text(out, PACKAGE_RESULT_ERROR, slice_str(trace_error(w->trace)));
     for (size_t i = 0; i < modules.n; i++)
         mem_free((char *)modules.p[i].name);
     vec_free(&modules);
@@ -250,7 +250,7 @@ static void fatal(struct session *s, const char *text)
 {
     struct pb_writer out = {0};
     size_t mark = begin_message(s, &out, 0, 0);
-    pb_put_str(&out, RPC_FATAL_ERROR, text);
+    pb_put_text(&out, RPC_FATAL_ERROR, slice_str(text));
     pb_end(&out, mark);
     send_message(s, &out);
     session_reply(s, REPLY_PART);
@@ -272,7 +272,7 @@ static void begin_export(struct worker *w, struct session *s, struct slice args)
     struct pb_writer out = {0};
     size_t mark = begin_message(s, &out, RPC_RESPONSE, RPC_EXPORT);
     size_t result = pb_begin(&out, RPC_EXPORT_RESULT);
-    pb_put_str(&out, EXPORT_RESULT_ERROR, error);
+    pb_put_text(&out, EXPORT_RESULT_ERROR, slice_str(error));
     pb_end(&out, result);
     pb_end(&out, mark);
     send_message(s, &out);
@@ -470,7 +470,7 @@ static void continue_file(struct session *s)
         if (n > 0)
             pb_put_bytes(&out, EXPORT_RESULT_DATA, buf, (size_t)n);
         else if (n < 0)
-            pb_put_str(&out, EXPORT_RESULT_ERROR, strerror(errno));
+            pb_put_text(&out, EXPORT_RESULT_ERROR, slice_str(strerror(errno)));
         pb_put_varint(&out, EXPORT_RESULT_MORE, n > 0);
         pb_end(&out, result);
         pb_end(&out, mark);

@@ -41,7 +41,7 @@ void rpc_metric(struct worker *w, struct session *s, struct slice args, struct p
              "Unknown metric '%.*s': there are no metrics of this kind here; use a trace summary, or SQL and the "
              "modules of the standard library",
              name.len < 128 ? (int)name.len : 128, name.len ? (const char *)name.p : "");
-    pb_put_str(out, METRIC_RESULT_ERROR, text);
+    pb_put_text(out, METRIC_RESULT_ERROR, slice_str(text));
 }
 
 void rpc_metric_descriptors(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
@@ -125,14 +125,14 @@ static void summarize(struct worker *w, const struct summary_request *r, struct 
     void *bytes = NULL;
     size_t len = 0;
     if (!r->whole) {
-        pb_put_str(out, SUMMARY_RESULT_ERROR, "out of memory");
+        pb_put_text(out, SUMMARY_RESULT_ERROR, slice_str("out of memory"));
     } else if (!loaded(w)) {
-        pb_put_str(out, SUMMARY_RESULT_ERROR, "no trace is loaded");
+        pb_put_text(out, SUMMARY_RESULT_ERROR, slice_str("no trace is loaded"));
     } else if (tp_summarize(loaded(w), &r->what, &bytes, &len) < 0) {
-        pb_put_str(out, SUMMARY_RESULT_ERROR, trace_error(w->trace));
+        pb_put_text(out, SUMMARY_RESULT_ERROR, slice_str(trace_error(w->trace)));
     } else if (len > RPC_MAX_MESSAGE - (64 << 10)) {
         snprintf(text, sizeof text, "the summary is too big (%zu bytes)", len);
-        pb_put_str(out, SUMMARY_RESULT_ERROR, text);
+        pb_put_text(out, SUMMARY_RESULT_ERROR, slice_str(text));
     } else {
         pb_put_bytes(out, r->what.text ? SUMMARY_RESULT_TEXT : SUMMARY_RESULT_BINARY, bytes, len);
     }
@@ -144,7 +144,7 @@ void rpc_summary(struct worker *w, struct session *s, struct slice args, struct 
     struct summary_request r;
     const char *why = rpc_begin_asking(w, s);
     if (why) {
-        pb_put_str(out, SUMMARY_RESULT_ERROR, why);
+        pb_put_text(out, SUMMARY_RESULT_ERROR, slice_str(why));
         return;
     }
     read_request(&r, args);
@@ -176,7 +176,7 @@ static struct summarizer_place *begin(struct worker *w, struct session *s, struc
         snprintf(text, sizeof text, "there is no summarizer '%.*s'", id.len < 128 ? (int)id.len : 128,
                  id.len ? (const char *)id.p : "");
     }
-    pb_put_str(out, error_field, why ? why : text);
+    pb_put_text(out, error_field, slice_str(why ? why : text));
     return NULL;
 }
 
@@ -184,7 +184,7 @@ void rpc_summarizer_create(struct worker *w, struct session *s, struct slice arg
 {
     const char *why = rpc_begin_asking(w, s);
     if (why) {
-        pb_put_str(out, CREATE_SUMMARIZER_ERROR, why);
+        pb_put_text(out, CREATE_SUMMARIZER_ERROR, slice_str(why));
         return;
     }
     struct summarizer_place *p =
@@ -192,7 +192,7 @@ void rpc_summarizer_create(struct worker *w, struct session *s, struct slice arg
     if (p)
         pb_put_str(out, SUMMARIZER_ID, p->id);
     else
-        pb_put_str(out, CREATE_SUMMARIZER_ERROR, why);
+        pb_put_text(out, CREATE_SUMMARIZER_ERROR, slice_str(why));
     worker_end_query(w);
 }
 
@@ -217,7 +217,7 @@ void rpc_summarizer_update(struct worker *w, struct session *s, struct slice arg
     if (!p)
         return;
     if (tp_summarizer_update(p->s, &spec, &changes, &n) < 0)
-        pb_put_str(out, UPDATED_ERROR, trace_error(w->trace));
+        pb_put_text(out, UPDATED_ERROR, slice_str(trace_error(w->trace)));
     else
         put_changes(out, changes, n);
     worker_end_query(w);
@@ -231,11 +231,11 @@ static void put_query_table(struct pb_writer *out, const struct tp_query_table *
     pb_put_str(out, SUMMARIZED_TABLE, t->table);
     pb_put_i64(out, SUMMARIZED_ROWS, t->n_rows);
     for (size_t i = 0; i < t->n_columns; i++)
-        pb_put_str(out, SUMMARIZED_COLUMN, t->columns[i]);
+        pb_put_text(out, SUMMARIZED_COLUMN, slice_str(t->columns[i]));
     pb_put_double(out, SUMMARIZED_DURATION_MS, t->duration_ms);
-    pb_put_str(out, SUMMARIZED_SQL, t->sql);
-    pb_put_str(out, SUMMARIZED_TEXT, t->text);
-    pb_put_str(out, SUMMARIZED_STANDALONE_SQL, t->standalone_sql);
+    pb_put_text(out, SUMMARIZED_SQL, slice_str(t->sql));
+    pb_put_text(out, SUMMARIZED_TEXT, slice_str(t->text));
+    pb_put_text(out, SUMMARIZED_STANDALONE_SQL, slice_str(t->standalone_sql));
 }
 
 void rpc_summarizer_query(struct worker *w, struct session *s, struct slice args, struct pb_writer *out)
@@ -246,9 +246,9 @@ void rpc_summarizer_query(struct worker *w, struct session *s, struct slice args
         return;
     char *id = copy_text(field_of(args, QUERY_SUMMARIZER_QUERY));
     if (!id)
-        pb_put_str(out, SUMMARIZED_ERROR, "out of memory");
+        pb_put_text(out, SUMMARIZED_ERROR, slice_str("out of memory"));
     else if (tp_summarizer_query(p->s, id, &table) < 0)
-        pb_put_str(out, SUMMARIZED_ERROR, trace_error(w->trace));
+        pb_put_text(out, SUMMARIZED_ERROR, slice_str(trace_error(w->trace)));
     else
         put_query_table(out, &table);
     worker_end_query(w);

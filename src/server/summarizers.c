@@ -1,6 +1,8 @@
 /* Places for summarizers: a short array, walked. */
 #include "server/summarizers.h"
 
+#include "base/utf8.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,10 +46,11 @@ struct summarizer_place *summarizers_make(struct summarizers *l, struct tp *tp, 
 {
     struct tp_summarizer *s;
     char chosen[32];
-    *why = !tp                                 ? "no trace is loaded"
-           : id.len > MAX_SUMMARIZER_ID        ? "the id is too long"
-           : id.len && memchr(id.p, 0, id.len) ? "the id has a NUL byte"
-                                               : NULL;
+    *why = !tp                                                 ? "no trace is loaded"
+           : id.len > MAX_SUMMARIZER_ID                        ? "the id is too long"
+           : id.len && memchr(id.p, 0, id.len)                 ? "the id has a NUL byte"
+           : utf8_prefix((const char *)id.p, id.len) != id.len ? "the id is not UTF-8"
+                                                               : NULL;
     while (!*why && !id.len) {
         snprintf(chosen, sizeof chosen, "summarizer-%" PRIu64, ++l->named);
         if (!summarizers_find(l, owner, slice_str(chosen)))

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "proto/pb_cursor.h"
 #include "proto/text_format.h"
 
@@ -75,6 +76,8 @@ static int check_field(struct check *k, const ProtobufCMessageDescriptor *d, con
     seen[f - d->fields] = true;
     if (f->type == PROTOBUF_C_TYPE_STRING && bytes.len && memchr(bytes.p, 0, bytes.len))
         return error_set(k->err, -MRD_EFORMAT, "%s: a NUL byte in a text", f->name);
+    if (f->type == PROTOBUF_C_TYPE_STRING && utf8_prefix((const char *)bytes.p, bytes.len) != bytes.len)
+        return error_set(k->err, -MRD_EFORMAT, "%s: not UTF-8", f->name);
     if (f->type != PROTOBUF_C_TYPE_MESSAGE)
         return 0;
     return field->wire == PB_BYTES ? check_message(k, f->descriptor, bytes)

@@ -1,7 +1,8 @@
 /* Reads trace summary specs, binary or text, into messages that are safe to walk.
  *
  * protobuf-c unpacks without a limit of depth and takes strings up to their first NUL byte; specs come from files and
- * from the network. So bytes are looked over first: SPEC_MAX_DEPTH, SPEC_MAX_MESSAGES, no NUL bytes in strings. */
+ * from the network. So bytes are looked over first: SPEC_MAX_DEPTH, SPEC_MAX_MESSAGES, strings that are UTF-8 without
+ * NUL bytes. */
 #ifndef MERIDIAN_SUMMARY_SPEC_H
 #define MERIDIAN_SUMMARY_SPEC_H
 

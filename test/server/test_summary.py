@@ -374,6 +374,23 @@ class Hostile(Loaded):
         ws.ws.close()
         self.assertEqual(self.count("select 9"), 9)
 
+    def test_errors_are_text(self):
+        """Whatever bytes a request has, and wherever a message is cut, strict readers can read the answer."""
+        bad, long = b"caf\xe9 \xff", ("x" + "\u20ac" * 400).encode()
+        ws = Stream(self.server)
+        for name in (bad, long):
+            for method, args, result in [(CREATE, 111, 215), (UPDATE, 112, 216), (ASK, 113, 217), (DESTROY, 114, 218)]:
+                r = ws.rpc(message(method, field(args, field(1, name))))[result]
+                self.assertTrue([v for n, v in fields(r) if isinstance(v, bytes) and v.decode()], (method, name))
+            self.assertIn("Unknown metric", get(ws.rpc(message(METRIC, field(105, field(1, name))))[205], 2).decode())
+            for spec in (metric(name, "select nope"), metric("m", name), metric(name, "select 1 as v")):
+                r = ws.rpc(summarize(field(1, spec), field(3, field(1, name))))[214]
+                self.assertTrue(get(r, 3, b"").decode() or get(r, 1, None), (name, spec))
+            self.assertIn("no spec has it", get(ws.rpc(summarize(field(3, field(1, name))))[214], 3).decode())
+        ws.create("s")
+        self.assertIn("not UTF-8", ws.update("s", sql_query("q", bad)))
+        ws.ws.close()
+
     def test_deep_and_wide_specs(self):
         deep = sql_query("x", "select 1 as v")
         for _ in range(20000):
