@@ -96,6 +96,8 @@ bool is_narrowing(const structured_query *q)
 
 bool is_whole(const structured_query *q)
 {
+    if (q->source_case == SOURCE(TABLE) && q->table->table_name && !is_plain_name(q->table->table_name))
+        return false; /* an expression in its place */
     return is_narrowing(q) && !q->n_filters && !q->experimental_filter_group && !q->n_select_columns;
 }
 

@@ -239,6 +239,10 @@ static const struct row_case {
                      "} } select_columns { column_name: 'id' } select_columns { column_name: 'w' } order_by { "
                      "ordering_specs { column_name: 'id' } ordering_specs { column_name: 'w' } }"),
      "id,w;1,8;1,10;2,41;3,8;3,10;4,41"},
+    {"join of an expression in a table's place",
+     Q("experimental_join { left_query { table { table_name: '(SELECT 1 AS x) AS p JOIN (SELECT 2 AS y) AS q' } } "
+       "right_query { sql { sql: 'SELECT 1 AS z' } } equality_columns { left_column: 'x' right_column: 'z' } }"),
+     "x,y,z;1,2,1"},
     {"join of a query with itself, left",
      SPANS Q("experimental_join { type: LEFT left_query { inner_query_id: 'spans' } right_query { inner_query_id: "
              "'spans' } freeform_condition { left_query_alias: 'a' right_query_alias: 'b' sql_expression: 'b.ts > a.ts "
