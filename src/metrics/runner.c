@@ -8,13 +8,13 @@ void query_runner_set_engine(struct query_runner *r, struct engine *engine)
 {
     r->engine = engine;
     r->generation++;
-    strpool_free(&r->preambles);
+    preambles_free(&r->preambles);
     vec_clear(&r->doomed); /* gone with their engine */
 }
 
 void query_runner_free(struct query_runner *r)
 {
-    strpool_free(&r->preambles);
+    preambles_free(&r->preambles);
     vec_free(&r->doomed);
 }
 
@@ -91,7 +91,7 @@ static int run_preamble(struct query_runner *r, const char *origin, const char *
 {
     struct engine_result rows;
     struct engine_script script;
-    if (strpool_find(&r->preambles, text, strlen(text)))
+    if (preambles_hold(&r->preambles, text))
         return 0;
     int rc = engine_query(r->engine, origin, slice_str(text), &rows, &script, err);
     if (rc == -MRD_EINVALID)
@@ -101,7 +101,7 @@ static int run_preamble(struct query_runner *r, const char *origin, const char *
     engine_result_close(&rows);
     if (rc == 0 && script.n_statements_with_output)
         rc = error_set(err, -MRD_EINVALID, "preamble: one of its statements has rows; only `sql` may have them");
-    if (rc == 0 && !strpool_intern_str(&r->preambles, text))
+    if (rc == 0 && !preambles_note(&r->preambles, text))
         rc = error_set(err, -MRD_ENOMEM, "out of memory");
     return rc;
 }

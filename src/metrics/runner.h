@@ -1,13 +1,12 @@
 /* Runs what structured_query.h has made, on an engine: its modules, its preambles, its rows, or a table of its rows.
  *
- * A preamble runs once on an engine however many queries bring it: what it creates is still there, and creating it
- * again would fail. Tables get names that are never given out again while the runner lives, so that nobody reads
- * another query's rows by an old name. */
+ * Tables get names that are never given out again while the runner lives, so that nobody reads another query's rows by
+ * an old name. */
 #ifndef MERIDIAN_METRICS_RUNNER_H
 #define MERIDIAN_METRICS_RUNNER_H
 
-#include "base/strpool.h"
 #include "base/vec.h"
+#include "metrics/preambles.h"
 #include "sql/engine.h"
 #include "summary/structured_query.h"
 
@@ -18,10 +17,10 @@ struct runner_table {
 };
 
 struct query_runner {
-    struct engine *engine;    /* NULL: none is open */
-    unsigned generation;      /* of the engine: the tables of an earlier one have gone with it */
-    struct strpool preambles; /* that have run on it */
-    uint64_t n_tables;        /* named so far */
+    struct engine *engine;      /* NULL: none is open */
+    unsigned generation;        /* of the engine: the tables of an earlier one have gone with it */
+    struct preambles preambles; /* that have run on it */
+    uint64_t n_tables;          /* named so far */
     VEC(struct runner_table)
     doomed; /* tables to drop that somebody was reading */
 };

@@ -73,13 +73,20 @@ static int store(struct shared_tables *t, struct summary_job *job, const char *i
     struct structured_sql sql = {0};
     struct runner_table table = {{0}};
     struct error why = {0};
-    int rc = structured_query_sql(job->shared, structured_queries_find(job->shared, id), &sql, &why);
+    struct arena mem = {0};
+    const char *origin = arena_printf(&mem, "query '%.100s'", id);
+    bool prepared = true;
+    int rc = origin ? structured_query_sql(job->shared, structured_queries_find(job->shared, id), &sql, &why)
+                    : no_memory(&why);
+    if (rc == 0) {
+        rc = query_runner_prepare(job->runner, origin, &sql, &why);
+        prepared = rc == 0;
+    }
     if (rc == 0)
-        rc = query_runner_prepare(job->runner, id, &sql, &why);
-    if (rc == 0)
-        rc = query_runner_store(job->runner, id, sql.sql, &table, &why);
+        rc = query_runner_store(job->runner, origin, sql.sql, &table, &why);
     structured_sql_free(&sql);
-    if (rc == -MRD_ENOMEM || rc == -MRD_ECANCELLED) {
+    arena_free(&mem);
+    if (!prepared || rc == -MRD_ENOMEM || rc == -MRD_ECANCELLED) { /* a second try would find half a preamble done */
         *err = why;
         return rc;
     }
