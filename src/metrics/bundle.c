@@ -2,10 +2,14 @@
 #include "metrics/bundle.h"
 
 #include "metrics/cells.h"
+#include "metrics/message.h"
 
 #include <stdio.h>
 
-enum { MAX_ORIGIN = 160 };
+enum {
+    MAX_ORIGIN = 160,
+    MAX_COMPARED_BYTES = 64 << 20, /* of SQL, to find that the metrics of a bundle have one query */
+};
 
 /* A dimension of the rows. */
 struct dimension {
@@ -56,25 +60,49 @@ static void name_origin(char *out, const metric_spec *m)
 
 /* ---- the query ---- */
 
-/* Metrics that are not of one template must still say the same. */
-static int check_same_query(struct rows *r, const char *sql, struct error *err)
+static bool same_sql(const struct structured_sql *a, const struct structured_sql *b)
 {
+    bool same = strcmp(a->sql, b->sql) == 0 && a->preambles.n == b->preambles.n;
+    for (strid i = 1; i <= a->preambles.n && same; i++)
+        same = strcmp(strpool_cstr(&a->preambles, i), strpool_cstr(&b->preambles, i)) == 0;
+    return same;
+}
+
+static int check_sql(struct rows *r, const metric_spec *m, const struct structured_sql *sql, size_t *compared,
+                     struct error *err)
+{
+    struct structured_sql other = {0};
+    int rc = structured_query_sql(r->job->shared, m->query, &other, err);
+    if (rc == 0 && !same_sql(&other, sql))
+        rc = error_set(err, -MRD_EINVALID, "query: not that of '%.100s', the first of the bundle '%.100s'",
+                       r->first->id, r->bundle->id);
+    *compared += rc == 0 ? other.sql_len : 0;
+    if (rc == 0 && *compared > MAX_COMPARED_BYTES)
+        rc = error_set(err, -MRD_ELIMIT, "query: too long to compare with those of the bundle '%.100s': use a template",
+                       r->bundle->id);
+    structured_sql_free(&other);
+    return rc;
+}
+
+/* Metrics that are not of one template must still say the same: as messages, or else as SQL. */
+static int check_same_query(struct rows *r, const struct structured_sql *sql, struct error *err)
+{
+    const metric_spec *before = r->first; /* whose query is right */
+    size_t compared = 0;
     int rc = 0;
     FOR_METRICS_OF_BUNDLE(r->set, r->bundle, i)
     {
         const metric_spec *m = spec_of(r, i);
-        struct structured_sql other = {0};
-        if (rc < 0 || m->query == r->first->query)
-            continue;
-        rc = structured_query_sql(r->job->shared, m->query, &other, err);
-        if (rc == 0 && strcmp(other.sql, sql) != 0)
-            rc = error_set(err, -MRD_EINVALID, "query: not that of '%s', the first of the bundle '%s'", r->first->id,
-                           r->bundle->id);
-        structured_sql_free(&other);
+        bool same = m->query == before->query;
+        if (rc == 0 && !same && !message_compare(&m->query->base, &before->query->base, &same))
+            rc = no_memory(err);
+        if (rc == 0 && !same)
+            rc = check_sql(r, m, sql, &compared, err);
         if (rc < 0)
-            error_prefix(err, "metric '%s'", m->id);
+            return error_prefix(err, "metric '%.100s'", m->id);
+        before = m;
     }
-    return rc;
+    return 0;
 }
 
 static int open_rows(struct rows *r, struct error *err)
@@ -84,7 +112,7 @@ static int open_rows(struct rows *r, struct error *err)
     if (rc < 0)
         error_prefix(err, "%s", r->origin);
     if (rc == 0)
-        rc = check_same_query(r, sql.sql, err);
+        rc = check_same_query(r, &sql, err);
     if (rc == 0)
         rc = query_runner_prepare(r->job->runner, r->origin, &sql, err);
     if (rc == 0)
@@ -99,9 +127,9 @@ static int find_column(struct rows *r, const metric_spec *m, const char *field, 
                        struct error *err)
 {
     *column = result_column(&r->result, name);
-    return *column >= 0
-               ? 0
-               : error_set(err, -MRD_EINVALID, "metric '%s': %s: the query has no column '%s'", m->id, field, name);
+    return *column >= 0 ? 0
+                        : error_set(err, -MRD_EINVALID, "metric '%.100s': %s: the query has no column '%.100s'", m->id,
+                                    field, name);
 }
 
 static int find_dimensions(struct rows *r, struct error *err)
@@ -144,12 +172,10 @@ static int put_specs(struct rows *r, struct error *err)
 {
     FOR_METRICS_OF_BUNDLE(r->set, r->bundle, i)
     {
-        const ProtobufCMessage *m = &spec_of(r, i)->base;
-        size_t size = protobuf_c_message_get_packed_size(m);
-        uint8_t *bytes = mem_alloc(size ? size : 1);
-        if (!bytes)
+        uint8_t *bytes;
+        size_t size;
+        if (!message_pack(&spec_of(r, i)->base, &bytes, &size))
             return no_memory(err);
-        protobuf_c_message_pack(m, bytes);
         pb_put_bytes(r->job->out, BUNDLE_SPECS, bytes, size);
         mem_free(bytes);
         int rc = summary_check_size(r->job, err);
@@ -179,7 +205,7 @@ static int put_dimensions(struct rows *r, struct error *err)
         if (rc == 0 && d->interned && !strpool_intern(&d->keys, r->scratch.p, r->scratch.n))
             return no_memory(err);
         if (rc < 0)
-            return error_prefix(err, "%s: dimension '%s'", r->origin, d->name);
+            return error_prefix(err, "%s: dimension '%.100s'", r->origin, d->name);
     }
     if (r->first->dimension_uniqueness != MRD__TRACE_METRIC_V2_SPEC__DIMENSION_UNIQUENESS__UNIQUE || w->failed)
         return 0;
@@ -198,7 +224,8 @@ static int put_values(struct rows *r, struct error *err)
     for (size_t i = 0; i < r->values.n; i++, metric = r->set->metrics.p[metric].next) {
         int rc = cell_put_value(r->job->out, ROW_VALUES, r->result.stmt, r->values.p[i], err);
         if (rc < 0)
-            return error_prefix(err, "metric '%s': value '%s'", spec_of(r, metric)->id, spec_of(r, metric)->value);
+            return error_prefix(err, "metric '%.100s': value '%.100s'", spec_of(r, metric)->id,
+                                spec_of(r, metric)->value);
     }
     return 0;
 }
@@ -247,7 +274,7 @@ struct interned {
 static int interned_column(struct interned *in, const char *name, int *column, struct error *err)
 {
     *column = result_column(&in->result, name);
-    return *column >= 0 ? 0 : error_set(err, -MRD_EINVALID, "%s: the query has no column '%s'", in->origin, name);
+    return *column >= 0 ? 0 : error_set(err, -MRD_EINVALID, "%s: the query has no column '%.100s'", in->origin, name);
 }
 
 static int open_interned(struct rows *r, struct interned *in, struct error *err)
@@ -280,19 +307,19 @@ static int put_interned_row(struct rows *r, struct interned *in, struct error *e
     if (rc == 0 && !key)
         return 0; /* no row has it */
     if (rc == 0 && in->done[key - 1])
-        rc = error_set(err, -MRD_EINVALID, "key '%s': two rows have the same", in->spec->key_column_spec->name);
+        rc = error_set(err, -MRD_EINVALID, "key '%.100s': two rows have the same", in->spec->key_column_spec->name);
     if (rc < 0)
         return error_prefix(err, "%s", in->origin);
     in->done[key - 1] = true;
     size_t mark = pb_begin(w, INTERNED_ROWS);
     rc = cell_put_dimension(w, INTERNED_KEY, in->result.stmt, in->key, in->spec->key_column_spec->type, err);
     if (rc < 0)
-        return error_prefix(err, "%s: key '%s'", in->origin, in->spec->key_column_spec->name);
+        return error_prefix(err, "%s: key '%.100s'", in->origin, in->spec->key_column_spec->name);
     for (size_t i = 0; i < in->columns.n; i++) {
         rc = cell_put_dimension(w, INTERNED_VALUES, in->result.stmt, in->columns.p[i],
                                 in->spec->data_column_specs[i]->type, err);
         if (rc < 0)
-            return error_prefix(err, "%s: column '%s'", in->origin, in->spec->data_column_specs[i]->name);
+            return error_prefix(err, "%s: column '%.100s'", in->origin, in->spec->data_column_specs[i]->name);
     }
     rc = summary_check_size(r->job, err);
     if (rc == 0)

@@ -38,7 +38,7 @@ static int check_id(const char *id, const char *where, size_t i, const char *spe
     if (!id || !id[0])
         return error_set(err, -MRD_EINVALID, "%s: %s[%zu]: id: missing", spec, where, i);
     if (strcasecmp(id, "all") == 0)
-        return error_set(err, -MRD_EINVALID, "%s: metric '%s': id: reserved, it stands for all metrics", spec, id);
+        return error_set(err, -MRD_EINVALID, "%s: metric '%.100s': id: reserved, it stands for all metrics", spec, id);
     return 0;
 }
 
@@ -51,7 +51,7 @@ static int find_place(struct metric_set *set, const struct metric_choice *c, con
     if (!*wanted)
         return 0;
     if (number && set->metrics.p[number - 1].spec)
-        return error_set(err, -MRD_EINVALID, "%s: metric '%s': id: defined twice", spec, id);
+        return error_set(err, -MRD_EINVALID, "%s: metric '%.100s': id: defined twice", spec, id);
     if (!number) {
         number = strpool_intern_str(&set->ids, id);
         if (!number || !vec_add(&set->metrics))
@@ -61,13 +61,9 @@ static int find_place(struct metric_set *set, const struct metric_choice *c, con
     return 0;
 }
 
-static int add(struct metric_set *set, size_t place, const metric_spec *m, const char *spec, struct error *err)
+static int check(const metric_spec *m, const char *spec, struct error *err)
 {
-    int rc = metric_check(m, err);
-    if (rc < 0)
-        return error_prefix(err, "%s: metric '%s'", spec, m->id);
-    set->metrics.p[place].spec = m;
-    return 0;
+    return metric_check(m, err) < 0 ? error_prefix(err, "%s: metric '%.100s'", spec, m->id) : 0;
 }
 
 static int choose_from_metrics(struct metric_set *set, const struct metric_choice *c, size_t spec, struct error *err)
@@ -80,9 +76,11 @@ static int choose_from_metrics(struct metric_set *set, const struct metric_choic
         if (rc == 0)
             rc = find_place(set, c, m->id, c->names[spec], &wanted, &place, err);
         if (rc == 0 && wanted)
-            rc = add(set, place, m, c->names[spec], err);
+            rc = check(m, c->names[spec], err);
         if (rc < 0)
             return rc;
+        if (wanted)
+            set->metrics.p[place].spec = m;
     }
     return 0;
 }
@@ -141,22 +139,28 @@ static int choose_from_template(struct metric_set *set, const struct metric_choi
                                 const char *spec, struct error *err)
 {
     size_t n = t->n_value_columns + t->n_value_column_specs;
+    bool checked = false; /* what its metrics share, and they differ in no more than names that are there */
     for (size_t i = 0; i < n; i++) {
         struct value_column column = value_column(t, i);
         bool wanted;
         size_t place;
         if (!column.name || !column.name[0])
-            return error_set(err, -MRD_EINVALID, "%s: template '%s': %s[%zu]: no name", spec, t->id_prefix,
+            return error_set(err, -MRD_EINVALID, "%s: template '%.100s': %s[%zu]: no name", spec, t->id_prefix,
                              t->n_value_columns ? "value_columns" : "value_column_specs", i);
         char *id = arena_printf(&set->mem, "%s_%s", t->id_prefix, column.name);
         if (!id)
             return no_memory(err);
         if (set->mem.total_bytes > MAX_SET_BYTES)
-            return error_set(err, -MRD_ELIMIT, "%s: template '%s': makes too many metrics", spec, t->id_prefix);
+            return error_set(err, -MRD_ELIMIT, "%s: template '%.100s': makes too many metrics", spec, t->id_prefix);
         int rc = find_place(set, c, id, spec, &wanted, &place, err);
         if (rc == 0 && wanted) {
             metric_spec *m = unfold(set, t, id, column);
-            rc = m ? add(set, place, m, spec, err) : no_memory(err);
+            if (!m)
+                rc = no_memory(err);
+            else if (!checked)
+                rc = check(m, spec, err);
+            checked = true;
+            set->metrics.p[place].spec = m;
         }
         if (rc < 0)
             return rc;
@@ -174,10 +178,10 @@ static int choose_from_templates(struct metric_set *set, const struct metric_cho
             return error_set(err, -MRD_EINVALID, "%s: metric_template_spec[%zu]: id_prefix: missing", name, i);
         if (t->n_value_columns && t->n_value_column_specs)
             return error_set(err, -MRD_EINVALID,
-                             "%s: template '%s': value_columns and value_column_specs exclude each other", name,
+                             "%s: template '%.100s': value_columns and value_column_specs exclude each other", name,
                              t->id_prefix);
         if (!t->n_value_columns && !t->n_value_column_specs)
-            return error_set(err, -MRD_EINVALID, "%s: template '%s': value_columns: missing", name, t->id_prefix);
+            return error_set(err, -MRD_EINVALID, "%s: template '%.100s': value_columns: missing", name, t->id_prefix);
         rc = choose_from_template(set, c, t, name, err);
     }
     return rc;
@@ -195,9 +199,10 @@ static int put_into_bundle(struct metric_set *set, size_t i, struct error *err)
     if (number > set->bundles.n)
         return vec_push(&set->bundles, (struct metric_bundle){id, i, i, 1}) ? 0 : no_memory(err);
     struct metric_bundle *b = &set->bundles.p[number - 1];
-    int rc = metric_check_alike(set->metrics.p[b->first].spec, m, err);
+    bool of_one_template = set->metrics.p[b->last].spec->query == m->query; /* the last one has been found alike */
+    int rc = of_one_template ? 0 : metric_check_alike(set->metrics.p[b->first].spec, m, err);
     if (rc < 0)
-        return error_prefix(err, "bundle '%s': metric '%s'", id, m->id);
+        return error_prefix(err, "bundle '%.100s': metric '%.100s'", id, m->id);
     set->metrics.p[b->last].next = i;
     b->last = i;
     b->n_metrics++;
@@ -209,7 +214,7 @@ int metric_set_choose(struct metric_set *set, const struct metric_choice *c, str
     int rc = 0;
     for (size_t i = 0; i < c->n_ids && !c->all; i++) {
         if (strcasecmp(c->ids[i], "all") == 0)
-            return error_set(err, -MRD_EINVALID, "'%s' is no metric's id: it stands for all, without others",
+            return error_set(err, -MRD_EINVALID, "'%.100s' is no metric's id: it stands for all, without others",
                              c->ids[i]);
         strid number = strpool_intern_str(&set->ids, c->ids[i]);
         if (!number || (number > set->metrics.n && !vec_add(&set->metrics)))
@@ -223,7 +228,8 @@ int metric_set_choose(struct metric_set *set, const struct metric_choice *c, str
         if (set->metrics.p[i].spec)
             rc = put_into_bundle(set, i, err);
         else
-            rc = error_set(err, -MRD_ENOTFOUND, "metric '%s': no spec has it", strpool_cstr(&set->ids, (strid)i + 1));
+            rc = error_set(err, -MRD_ENOTFOUND, "metric '%.100s': no spec has it",
+                           strpool_cstr(&set->ids, (strid)i + 1));
     }
     return rc;
 }

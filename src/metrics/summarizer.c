@@ -1,6 +1,7 @@
 /* Specs that change, their queries, and the tables in which the rows of these are. */
 #include "metrics/summarizer.h"
 
+#include "metrics/message.h"
 #include "metrics/query_ids.h"
 #include "metrics/stored_rows.h"
 #include "proto/text_format.h"
@@ -132,23 +133,10 @@ static int read_version(struct version *v, struct slice bytes, enum spec_format 
     return rc;
 }
 
-static bool pack(const structured_query *q, uint8_t **bytes, size_t *n)
-{
-    *n = protobuf_c_message_get_packed_size(&q->base);
-    *bytes = mem_alloc(*n ? *n : 1);
-    if (*bytes)
-        protobuf_c_message_pack(&q->base, *bytes);
-    return *bytes != NULL;
-}
-
 static bool same_query(const structured_query *a, const structured_query *b)
 {
-    uint8_t *x = NULL, *y = NULL;
-    size_t n, m;
-    bool same = pack(a, &x, &n) && pack(b, &y, &m) && n == m && memcmp(x, y, n) == 0;
-    mem_free(x);
-    mem_free(y);
-    return same; /* without memory: computed again */
+    bool same;
+    return message_compare(&a->base, &b->base, &same) && same; /* without memory: computed again */
 }
 
 /* Takes over what is known of the queries that `old` had; those that are gone are noted. */
@@ -282,7 +270,7 @@ static int compute(struct summarizer *s, struct query *q, struct error *err)
 {
     struct structured_sql sql = {0};
     struct arena mem = {0};
-    const char *whole = NULL, *origin = arena_printf(&mem, "query '%s'", q->message->id);
+    const char *whole = NULL, *origin = arena_printf(&mem, "query '%.100s'", q->message->id);
     int rc = origin ? structured_query_sql(s->now.tables, q->message, &sql, err) : no_memory(err);
     if (rc == 0)
         whole = structured_sql_standalone(&sql);
@@ -317,7 +305,7 @@ static void remember_error(struct query *q, const char *because_of, int rc, cons
     q->error = mem_alloc(room);
     q->code = rc;
     if (q->error && because_of)
-        snprintf(q->error, room, "it uses '%s', which failed: %s", because_of, text);
+        snprintf(q->error, room, "it uses '%.100s', which failed: %s", because_of, text);
     else if (q->error)
         snprintf(q->error, room, "%s", text);
 }
@@ -388,7 +376,7 @@ static const char *text_of(struct summarizer *s, const structured_query *q)
     struct pb_writer text = {0};
     uint8_t *bytes;
     size_t n;
-    if (!pack(q, &bytes, &n))
+    if (!message_pack(&q->base, &bytes, &n))
         return NULL;
     text_print(&mrd__perfetto_sql_structured_query__descriptor, slice_of(bytes, n), 0, &text);
     char *copy = text.failed ? NULL : arena_strndup(&s->answer, text.p ? (const char *)text.p : "", text.n);

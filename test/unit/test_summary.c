@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct tp *tp;
@@ -141,6 +142,16 @@ static const struct {
      "sql: 'select v + 1 as v from pre' } } }",
      "metric_bundles{bundle_id:\"a\"row{values{double_value:3}}}"
      "metric_bundles{bundle_id:\"b\"row{values{double_value:4}}}"},
+    /* one that makes its table anew runs again when another has been there meanwhile */
+    {"metric_spec { id: 'a' value: 'v' query { sql { sql: 'create or replace perfetto table pre as select 1 as v; "
+     "select v from pre' } } } "
+     "metric_spec { id: 'b' value: 'v' query { sql { sql: 'create or replace perfetto table pre as select 2 as v; "
+     "select v from pre' } } } "
+     "metric_spec { id: 'c' value: 'v' query { sql { sql: 'create or replace perfetto table pre as select 1 as v; "
+     "select v from pre' } } }",
+     "metric_bundles{bundle_id:\"a\"row{values{double_value:1}}}"
+     "metric_bundles{bundle_id:\"b\"row{values{double_value:2}}}"
+     "metric_bundles{bundle_id:\"c\"row{values{double_value:1}}}"},
     /* interned dimensions: only of keys that rows have */
     {"metric_spec { id: 'm' value: 'v' dimensions: ['t', 'i'] " SQL(
          "select 'a' as t, 5 as i, 1 as v union all select 'b', 6, 2 union all select 'a', 7, 3 union all "
@@ -278,6 +289,15 @@ static const struct {
      "no such column: u"},
     {"metric_spec { id: 'm' value: 'v' query { sql { preamble: 'select 2;' sql: 'select 1 as v' } } }",
      "metric 'm': preamble: one of its statements has rows"},
+    /* the first failure is told, not that a second try finds half of it done */
+    {"query { id: 's' sql { preamble: 'create perfetto table half as select 1 as v; "
+     "create perfetto table whole as select nope;' sql: 'select v from half' } } "
+     "metric_spec { id: 'a' value: 'v' query { inner_query_id: 's' } } "
+     "metric_spec { id: 'b' value: 'v' query { inner_query_id: 's' } }",
+     "no such column: nope"},
+    {"metric_spec { id: 'm' value: 'v' dimensions: ['t', 'i', 't'] " ROWS "}",
+     "spec: metric 'm': dimensions 't': named twice"},
+    {"metric_spec { id: 'm\\377' value: 'v' " ROWS "}", "spec: id: not UTF-8"},
     {"metric_template_spec { value_columns: 'v' " ROWS "}", "spec: metric_template_spec[0]: id_prefix: missing"},
     {"metric_template_spec { id_prefix: 'p' " ROWS "}", "spec: template 'p': value_columns: missing"},
     {"metric_template_spec { id_prefix: 'p' value_columns: 'v' value_column_specs { name: 'w' } " ROWS "}",
@@ -287,6 +307,11 @@ static const struct {
     /* bundles */
     {"metric_spec { id: 'a' value: 'v' bundle_id: 'b' " ROWS
      "} metric_spec { id: 'c' value: 'v' bundle_id: 'b' " SQL("select 1 as v") "}",
+     "metric 'c': query: not that of 'a', the first of the bundle 'b'"},
+    {"metric_spec { id: 'a' value: 'v' bundle_id: 'b' query { sql { sql: 'create perfetto table pre as select 1 as v; "
+     "select v from pre' } } } "
+     "metric_spec { id: 'c' value: 'v' bundle_id: 'b' query { sql { sql: 'create or replace perfetto table pre as "
+     "select 2 as v; select v from pre' } } }",
      "metric 'c': query: not that of 'a', the first of the bundle 'b'"},
     {"metric_spec { id: 'a' value: 'v' bundle_id: 'b' dimensions: 't' " ROWS
      "} metric_spec { id: 'c' value: 'v' bundle_id: 'b' dimensions: 'd' " ROWS "}",
@@ -323,6 +348,61 @@ START_TEST(says_what_is_wrong)
     char *got = summarize(faults[_i].spec);
     ck_assert_msg(got == NULL, "%s: no error\n%s", faults[_i].spec, got);
     ck_assert_msg(strstr(tp_error(tp), faults[_i].error) != NULL, "%s\nwanted: %s", tp_error(tp), faults[_i].error);
+}
+END_TEST
+
+/* Bytes of a trace that are no text would make the whole summary unreadable for strict readers. */
+START_TEST(texts_are_utf8)
+{
+    static const char spec[] = "metric_spec { id: 'm' value: 'v' dimensions: 't' " SQL(
+        "select cast(x'61ff62' as text) as t, 1 as v") "} query { id: 'meta' sql { sql: \"select cast(x'6bff' as text) "
+                                                       "as key, cast(x'c3' as text) as value\" } }";
+    const struct tp_spec from = {.bytes = spec, .len = strlen(spec), .format = TP_SPEC_TEXT};
+    const struct tp_summary what = {.specs = &from, .n_specs = 1, .all_metrics = true, .metadata_query = "meta"};
+    void *bytes;
+    size_t len;
+    ck_assert_msg(tp_summarize(tp, &what, &bytes, &len) == 0, "%s", tp_error(tp));
+    ck_assert_ptr_nonnull(memmem(bytes, len,
+                                 "a\xef\xbf\xbd"
+                                 "b",
+                                 5));
+    ck_assert_ptr_nonnull(memmem(bytes, len, "\x0a\x04k\xef\xbf\xbd\x12\x03\xef\xbf\xbd", 11));
+    tp_free(bytes);
+}
+END_TEST
+
+/* Many metrics with many dimensions: the work grows with the spec, not with their product. */
+START_TEST(large_templates)
+{
+    enum { N = 100000 };
+    char *text = malloc(64 * N), *at = text;
+    at += sprintf(at, "metric_template_spec { id_prefix: 'p' " SQL("select 1 as v"));
+    for (int i = 0; i < N; i++)
+        at += sprintf(at, "dimensions: 'd%d' value_columns: 'v%d' ", i, i);
+    strcpy(at, "}");
+    clock_t start = clock();
+    ck_assert_ptr_null(summarize(text));
+    ck_assert_msg(strstr(tp_error(tp), "spec: metric 'p_v0': dimensions: more than 2000") != NULL, "%s", tp_error(tp));
+    ck_assert_int_lt((clock() - start) / CLOCKS_PER_SEC, 20);
+    free(text);
+}
+END_TEST
+
+/* Many metrics of a bundle that say the same long query: it is not made for each of them. */
+START_TEST(large_bundles)
+{
+    enum { N = 5000, LONG = 1 << 20 };
+    char *text = malloc(LONG + 256 * N), *at = text;
+    at += sprintf(at, "query { id: 's' sql { sql: 'select 1 as v");
+    for (int i = 0; i < LONG / 8; i++)
+        at += sprintf(at, " + 0 * 1");
+    at += sprintf(at, "' } } ");
+    for (int i = 0; i < N; i++)
+        at += sprintf(at, "metric_spec { id: 'm%d' value: 'v' bundle_id: 'b' query { inner_query_id: 's' } } ", i);
+    clock_t start = clock();
+    ck_assert_ptr_null(summarize(text)); /* too deep for SQLite */
+    ck_assert_int_lt((clock() - start) / CLOCKS_PER_SEC, 20);
+    free(text);
 }
 END_TEST
 
@@ -667,6 +747,23 @@ START_TEST(changes_spread_to_users)
 }
 END_TEST
 
+/* Back to a query of before: its preamble has to take effect again. */
+START_TEST(preambles_of_before_take_effect_again)
+{
+    static const char one[] = Q("q", "create or replace perfetto table pre as select 1 as v; select v from pre");
+    static const char two[] = Q("q", "create or replace perfetto table pre as select 2 as v; select v from pre");
+    const char *const specs[] = {one, two, one, one};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        char sql[128];
+        update(specs[i]);
+        char *table = table_of("q");
+        snprintf(sql, sizeof sql, "select v from %s", table);
+        ck_assert_int_eq(count(sql), specs[i] == two ? 2 : 1);
+        free(table);
+    }
+}
+END_TEST
+
 START_TEST(failures_are_remembered_until_the_next_spec)
 {
     struct tp_query_table t;
@@ -949,6 +1046,9 @@ Suite *summary_suite(void)
     tcase_add_loop_test(t, sums_up, 0, sizeof sums / sizeof *sums);
     tcase_add_loop_test(t, says_what_is_wrong, 0, sizeof faults / sizeof *faults);
     tcase_add_test(t, repeats_the_spec);
+    tcase_add_test(t, texts_are_utf8);
+    tcase_add_test(t, large_templates);
+    tcase_add_test(t, large_bundles);
     tcase_add_test(t, chooses_from_several_specs);
     tcase_add_test(t, leaves_no_table_behind);
     tcase_add_test(t, runs_a_query_once);
@@ -966,6 +1066,7 @@ Suite *summary_suite(void)
     tcase_add_test(t, equal_ones_are_stored_once);
     tcase_add_test(t, changed_ones_are_stored_again);
     tcase_add_test(t, changes_spread_to_users);
+    tcase_add_test(t, preambles_of_before_take_effect_again);
     tcase_add_test(t, failures_are_remembered_until_the_next_spec);
     tcase_add_test(t, bad_specs_change_nothing);
     tcase_add_test(t, cycles_and_missing_ids);
