@@ -253,6 +253,30 @@ START_TEST(hostile_snapshots_are_survived)
 }
 END_TEST
 
+/* Each sequence of track events brings snapshots of its own clock and the host's; a browser has thousands. */
+START_TEST(each_of_many_sequences_has_its_clock)
+{
+    enum { SEQUENCES = 6000 };
+    struct storage st;
+    int64_t ts;
+    ck_assert_int_eq(storage_init(&st), 0);
+    struct clock_graph *g = clock_graph_open(&st);
+    clock_graph_set_trace_clock(g, (struct clock_id){.id = CLOCK_ID_BOOTTIME});
+    for (uint32_t i = 1; i <= SEQUENCES; i++) {
+        struct clock_reading readings[] = {{.clock = {.id = CLOCK_ID_BOOTTIME}, .value = 1000 * i},
+                                           {.clock = {.id = 64, .sequence = i}, .value = 0}};
+        clock_graph_add_snapshot(g, readings, 2);
+    }
+    for (uint32_t i = 1; i <= SEQUENCES; i++) {
+        ck_assert_int_eq(clock_graph_to_trace_time(g, (struct clock_id){.id = 64, .sequence = i}, 7, &ts), 0);
+        ck_assert_int_eq(ts, 1000 * i + 7);
+    }
+    ck_assert_int_eq(stats_get(&st.stats, 0, STAT_invalid_clock_snapshots), 0);
+    clock_graph_close(g);
+    storage_free(&st);
+}
+END_TEST
+
 Suite *clock_graph_suite(void);
 Suite *clock_graph_suite(void)
 {
@@ -261,6 +285,7 @@ Suite *clock_graph_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, conversions_are_those_of_a_slow_search, 0, 30);
     tcase_add_test(t, rules_of_snapshots);
+    tcase_add_test(t, each_of_many_sequences_has_its_clock);
     tcase_add_loop_test(t, hostile_snapshots_are_survived, 0, 40);
     suite_add_tcase(s, t);
     return s;

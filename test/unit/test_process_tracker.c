@@ -150,6 +150,22 @@ START_TEST(namespaced_tids_are_resolved)
 }
 END_TEST
 
+START_TEST(a_tid_of_many_processes_is_a_thread_of_each)
+{
+    enum { PROCESSES = 200 };
+    uint32_t utids[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++)
+        utids[i] = process_tracker_update_thread(t, 1, 1000 + i);
+    uint32_t n = f.st.t[T_thread].n_rows;
+    for (int i = 0; i < PROCESSES; i++)
+        ck_assert_uint_eq(process_tracker_update_thread(t, 1, 1000 + i), utids[i]);
+    ck_assert_uint_eq(f.st.t[T_thread].n_rows, n);
+    /* A pid that begins anew has threads of its own. */
+    process_tracker_start_process(t, 5, COL_NULL, 1000, 0, 0);
+    ck_assert_uint_ne(process_tracker_update_thread(t, 1, 1000), utids[0]);
+}
+END_TEST
+
 Suite *process_tracker_suite(void);
 
 Suite *process_tracker_suite(void)
@@ -159,6 +175,7 @@ Suite *process_tracker_suite(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, the_idle_thread_is_row_zero);
     tcase_add_test(c, a_tid_is_reused);
+    tcase_add_test(c, a_tid_of_many_processes_is_a_thread_of_each);
     tcase_add_test(c, ending_a_thread_nobody_knows_makes_none);
     tcase_add_test(c, a_process_dies_with_its_main_thread);
     tcase_add_test(c, fork_makes_a_process_and_remembers_the_parent);

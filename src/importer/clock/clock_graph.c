@@ -9,9 +9,11 @@ enum {
     MAX_HOPS = 4,
     NO_NODE = -1,
     /* More than any recording has; each search, and each new edge, is in proportion to these. */
-    MAX_CLOCKS = 32,   /* of a snapshot */
-    MAX_SERIES = 1024, /* of a clock */
-    MAX_EDGES = 2048,  /* of a clock: the host's has one to each machine */
+    MAX_CLOCKS = 32,  /* of a snapshot */
+    MAX_EDGES = 2048, /* of a clock: the host's has one to each machine */
+    /* Of them, those to clocks of sequences. A browser has more sequences, but nothing goes to their clocks: what
+     * matters is the edge back, and that one is the sequence's. */
+    MAX_SEQUENCE_EDGES = 1024,
 };
 
 /* Readings of one clock in snapshots of one type (the same clocks in the same order). */
@@ -79,7 +81,8 @@ struct clock_graph {
     struct u64map by_clock; /* hash of clock_id -> first node; collisions are told apart by a walk */
     VEC(struct domain)
     domains;
-    struct u64map types; /* hash of a snapshot's clocks, in order -> type, from 1 (0 is for maps) */
+    struct u64map types;  /* hash of a snapshot's clocks, in order -> type, from 1 (0 is for maps) */
+    struct u64map series; /* node << 32 | type -> index into the node's series */
     uint32_t next_snapshot;
     uint64_t version; /* changes with every snapshot and every change of the trace clock */
     struct clock_id trace_clock;
@@ -119,6 +122,7 @@ void clock_graph_close(struct clock_graph *g)
     vec_free(&g->domains);
     u64map_free(&g->by_clock);
     u64map_free(&g->types);
+    u64map_free(&g->series);
     vec_free(&g->steps);
     mem_free(g);
 }
@@ -175,12 +179,27 @@ static int add_node(struct clock_graph *g, struct clock_id c)
     return (int)(g->nodes.n - 1);
 }
 
-static struct series *find_series(const struct node *n, uint64_t type)
+static struct series *find_series(const struct clock_graph *g, uint32_t node, uint64_t type)
 {
-    for (size_t i = 0; i < n->series.n; i++)
-        if (n->series.p[i].type == type)
-            return &n->series.p[i];
-    return NULL;
+    const uint64_t *at = u64map_get(&g->series, (uint64_t)node << 32 | type);
+    return at ? &g->nodes.p[node].series.p[*at] : NULL;
+}
+
+static struct series *add_series(struct clock_graph *g, uint32_t node, uint64_t type)
+{
+    struct node *n = &g->nodes.p[node];
+    struct series *s = vec_add(&n->series);
+    if (!s || !u64map_set(&g->series, (uint64_t)node << 32 | type, n->series.n - 1)) {
+        n->series.n -= s != NULL;
+        return NULL;
+    }
+    s->type = type;
+    return s;
+}
+
+static bool is_sequence_clock(struct clock_id c)
+{
+    return c.id >= CLOCK_ID_FIRST_SEQUENCE && c.id <= CLOCK_ID_LAST_SEQUENCE;
 }
 
 static bool add_edge(struct clock_graph *g, uint32_t from, struct edge e)
@@ -202,6 +221,8 @@ static bool add_edge(struct clock_graph *g, uint32_t from, struct edge e)
         n->edges.p[at] = e;
         return true;
     }
+    if (is_sequence_clock(target) && n->edges.n >= MAX_SEQUENCE_EDGES)
+        return true;
     if (n->edges.n >= MAX_EDGES) {
         stats_add(&g->st->stats, 0, STAT_invalid_clock_snapshots, 1);
         return true;
@@ -212,11 +233,6 @@ static bool add_edge(struct clock_graph *g, uint32_t from, struct edge e)
     n->edges.p[at] = e;
     n->edges.n++;
     return true;
-}
-
-static bool is_sequence_clock(struct clock_id c)
-{
-    return c.id >= CLOCK_ID_FIRST_SEQUENCE && c.id <= CLOCK_ID_LAST_SEQUENCE;
 }
 
 /* Notes one reading of a snapshot. False when the rules forbid it: the rest of the snapshot is to be ignored. */
@@ -239,15 +255,11 @@ static bool note_reading(struct clock_graph *g, int node, const struct clock_rea
     if ((is_trace_clock && multiplier != 1) || __builtin_mul_overflow(r->value, multiplier, &ns))
         return false;
     n->last_ns = ns;
-    struct series *s = find_series(n, type);
-    if (!s && n->series.n >= MAX_SERIES)
-        return false;
-    if (!s) {
-        s = vec_add(&n->series);
-        if (!s)
-            goto no_memory;
-        s->type = type;
-    }
+    struct series *s = find_series(g, (uint32_t)node, type);
+    if (!s)
+        s = add_series(g, (uint32_t)node, type);
+    if (!s)
+        goto no_memory;
     if (s->snapshots.n) {
         if (*vec_last(&s->snapshots) == snapshot)
             return false; /* the same clock twice */
@@ -300,7 +312,7 @@ uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_read
     }
     for (size_t i = 0; i < n; i++) {
         uint32_t a = (uint32_t)find_node(g, readings[i].clock);
-        struct series *s = find_series(&g->nodes.p[a], type);
+        struct series *s = find_series(g, a, type);
         if (s && s->snapshots.n > 1)
             continue; /* the edges of this type are there since its first snapshot, but for those removed for good */
         for (size_t k = 0; k < n; k++)
@@ -437,8 +449,8 @@ static bool walk(const struct clock_graph *g, const struct path *path, int64_t n
                                       : e->map.ops->to_host(e->map.map, out->value);
             continue;
         }
-        const struct series *src = find_series(&g->nodes.p[path->from[h]], e->type);
-        const struct series *dst = find_series(&g->nodes.p[e->to], e->type);
+        const struct series *src = find_series(g, path->from[h], e->type);
+        const struct series *dst = find_series(g, e->to, e->type);
         if (!src || !dst || !src->values.n || !dst->values.n)
             return false;
         size_t i = last_not_after(src->values.p, src->values.n, out->value);

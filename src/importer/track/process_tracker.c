@@ -7,7 +7,8 @@
 /* Tids below this are looked up in a plain array: every event of a kernel trace asks for one. */
 enum {
     DIRECT_TIDS = 1 << 16,
-    MAX_OLDER = 64, /* threads of one tid that are looked through; only made-up ones are alive together */
+    MAX_OLDER =
+        64, /* threads of one tid that are looked through: recorders that make tids up count from 1 in each process */
 };
 
 struct thread_info {
@@ -42,6 +43,7 @@ struct process_tracker {
     direct;                /* newest utid + 1 of low tids; 0: none */
     struct u64map by_tid;  /* the same for other tids */
     struct u64map by_pid;  /* upid */
+    struct u64map by_both; /* hash of tid and upid -> latest utid; collisions hide what only a longer look would find */
     struct u64map by_uuid; /* root-level pid of the producer that described a track */
     VEC(struct pending)
     pending;
@@ -91,6 +93,15 @@ static bool thread_alive(const struct process_tracker *t, const struct thread_in
     return !p->ended && p->current;
 }
 
+/* A thread of `pid` behind those that are looked through. */
+static uint32_t find_far(const struct process_tracker *t, int64_t tid, int64_t pid)
+{
+    const uint64_t *upid = u64map_get(&t->by_pid, (uint64_t)pid);
+    const uint64_t *utid = upid ? u64map_get(&t->by_both, hash_combine((uint64_t)tid, *upid)) : NULL;
+    const struct thread_info *i = utid ? &t->threads.p[*utid] : NULL;
+    return i && i->tid == tid && i->upid == *upid && thread_alive(t, i) ? (uint32_t)*utid : UTID_NONE;
+}
+
 /* The latest alive thread of a tid that belongs to `pid` or to no known process; any process when pid is negative. */
 static uint32_t find_alive(const struct process_tracker *t, int64_t tid, int64_t pid)
 {
@@ -102,7 +113,7 @@ static uint32_t find_alive(const struct process_tracker *t, int64_t tid, int64_t
         if (i->upid == UPID_NONE || pid < 0 || t->processes.p[i->upid].pid == pid)
             return utid;
     }
-    return UTID_NONE;
+    return utid == UTID_NONE ? UTID_NONE : find_far(t, tid, pid);
 }
 
 uint32_t process_tracker_find_thread(const struct process_tracker *t, int64_t tid)
@@ -185,6 +196,8 @@ static void put_in_process(struct process_tracker *t, uint32_t utid, uint32_t up
     if (upid == UPID_NONE)
         return;
     t->threads.p[utid].upid = upid;
+    if (!u64map_set(&t->by_both, hash_combine((uint64_t)t->threads.p[utid].tid, upid), utid))
+        out_of_memory(t);
     ROW_SET(t->m->st, thread, upid, utid, upid);
     ROW_SET(t->m->st, thread, is_main_thread, utid, t->threads.p[utid].tid == t->processes.p[upid].pid);
 }
@@ -488,6 +501,7 @@ void process_tracker_close(struct process_tracker *t)
     vec_free(&t->direct);
     u64map_free(&t->by_tid);
     u64map_free(&t->by_pid);
+    u64map_free(&t->by_both);
     u64map_free(&t->by_uuid);
     vec_free(&t->pending);
     u64map_free(&t->pending_on);
