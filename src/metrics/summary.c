@@ -21,10 +21,15 @@ static int no_memory(struct error *err)
 
 static int read_specs(const struct summary_request *request, struct specs *out, struct error *err)
 {
+    size_t bytes = 0;
     int rc = 0;
     for (size_t i = 0; i < request->n_sources && rc == 0; i++) {
         const struct summary_source *source = &request->sources[i];
         trace_summary_spec *spec;
+        bytes += source->bytes.len;
+        if (bytes > SPEC_MAX_BYTES && i)
+            return error_set(err, -MRD_ELIMIT, "%s: more than %d bytes of specs with those before it", source->name,
+                             SPEC_MAX_BYTES);
         rc = spec_parse(source->bytes, source->format, &spec, err);
         if (rc < 0)
             return error_prefix(err, "%s", source->name);

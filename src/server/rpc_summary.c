@@ -58,30 +58,49 @@ struct summary_request {
     VEC(const char *)
     metrics;
     char *metadata_query;
-    bool whole; /* memory was enough */
+    const char *why; /* it cannot be read; NULL: it can */
 };
+
+/* Two bytes of a request can be one of these, which takes a hundred in memory. */
+enum { MAX_SPECS = 1000, MAX_METRICS = 100000 };
 
 static char *copy_text(struct slice s)
 {
     return mem_strndup((const char *)s.p, s.len);
 }
 
+static const char *add_metric(struct summary_request *r, struct slice id)
+{
+    char *copy = r->metrics.n < MAX_METRICS ? copy_text(id) : NULL;
+    if (r->metrics.n >= MAX_METRICS)
+        return "more than 100000 metrics";
+    if (copy && vec_push(&r->metrics, copy))
+        return NULL;
+    mem_free(copy);
+    return "out of memory";
+}
+
+static const char *add_spec(struct summary_request *r, struct slice bytes, bool text)
+{
+    struct tp_spec spec = {.bytes = bytes.p, .len = bytes.len, .format = text ? TP_SPEC_TEXT : TP_SPEC_BINARY};
+    if (r->specs.n >= MAX_SPECS)
+        return "more than 1000 specs";
+    return vec_push(&r->specs, spec) ? NULL : "out of memory";
+}
+
 static void read_computation(struct summary_request *r, struct slice args)
 {
     struct pb_cursor c = pb_cursor(args);
     struct pb_field f;
-    while (r->whole && pb_next(&c, &f)) {
+    while (!r->why && pb_next(&c, &f)) {
         if (f.id == COMPUTATION_ALL) {
             r->what.all_metrics = pb_bool(&f);
         } else if (f.id == COMPUTATION_METRIC) {
-            char *id = copy_text(pb_bytes(&f));
-            r->whole = id && vec_push(&r->metrics, id);
-            if (!r->whole)
-                mem_free(id);
+            r->why = add_metric(r, pb_bytes(&f));
         } else if (f.id == COMPUTATION_METADATA_QUERY) {
             mem_free(r->metadata_query);
             r->metadata_query = copy_text(pb_bytes(&f));
-            r->whole = r->metadata_query != NULL;
+            r->why = r->metadata_query ? NULL : "out of memory";
         }
     }
 }
@@ -90,16 +109,12 @@ static void read_request(struct summary_request *r, struct slice args)
 {
     struct pb_cursor c = pb_cursor(args);
     struct pb_field f;
-    *r = (struct summary_request){.whole = true};
-    while (r->whole && pb_next(&c, &f)) {
-        struct slice bytes = pb_bytes(&f);
-        struct tp_spec spec = {.bytes = bytes.p, .len = bytes.len, .format = TP_SPEC_BINARY};
-        if (f.id == SUMMARY_ARGS_TEXT_SPEC)
-            spec.format = TP_SPEC_TEXT;
+    *r = (struct summary_request){0};
+    while (!r->why && pb_next(&c, &f)) {
         if (f.id == SUMMARY_ARGS_SPEC || f.id == SUMMARY_ARGS_TEXT_SPEC)
-            r->whole = vec_push(&r->specs, spec);
+            r->why = add_spec(r, pb_bytes(&f), f.id == SUMMARY_ARGS_TEXT_SPEC);
         else if (f.id == SUMMARY_ARGS_COMPUTATION)
-            read_computation(r, bytes);
+            read_computation(r, pb_bytes(&f));
         else if (f.id == SUMMARY_ARGS_FORMAT)
             r->what.text = pb_u64(&f) == SUMMARY_FORMAT_TEXT;
     }
@@ -124,8 +139,8 @@ static void summarize(struct worker *w, const struct summary_request *r, struct 
     char text[128];
     void *bytes = NULL;
     size_t len = 0;
-    if (!r->whole) {
-        pb_put_text(out, SUMMARY_RESULT_ERROR, slice_str("out of memory"));
+    if (r->why) {
+        pb_put_text(out, SUMMARY_RESULT_ERROR, slice_str(r->why));
     } else if (!loaded(w)) {
         pb_put_text(out, SUMMARY_RESULT_ERROR, slice_str("no trace is loaded"));
     } else if (tp_summarize(loaded(w), &r->what, &bytes, &len) < 0) {

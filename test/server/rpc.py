@@ -184,9 +184,9 @@ class Server:
         self.log += err
         return self.process.returncode
 
-    def memory_kb(self):
+    def memory_kb(self, what="VmRSS"):
         with open(f"/proc/{self.process.pid}/status") as f:
-            return int(next(l for l in f if l.startswith("VmRSS")).split()[1])
+            return int(next(l for l in f if l.startswith(what)).split()[1])
 
     def cpu_seconds(self):
         with open(f"/proc/{self.process.pid}/stat") as f:

@@ -404,6 +404,21 @@ class Hostile(Loaded):
             self.assertLess(time.time() - before, 60)
         self.assertLess(self.server.memory_kb(), 1 << 20)
 
+    def test_many_small_arguments(self):
+        """Two bytes of a request must not take a hundred times as much memory."""
+        server = Server(TRACE)
+        try:
+            before = server.memory_kb()
+            spec = field(1, field(2, b"") * 900000)
+            for args, want in [(field(3, b"\x0a\x00" * (16 << 20)), b"more than 100000 metrics"),
+                               (b"\x0a\x00" * (16 << 20), b"more than 1000 specs"),
+                               (field(1, spec) * 30, b"more than 16777216 bytes of specs")]:
+                result = server.rpc(summarize(args), timeout=120)[0][214]
+                self.assertIn(want, get(result, 3))
+            self.assertLess(server.memory_kb("VmHWM") - before, 600 << 10)
+        finally:
+            self.assertEqual(server.stop(), 0, server.log)
+
     def test_a_summary_too_large(self):
         sql = "with recursive n(v) as (select 1 union all select v + 1 from n) select v, printf('%.10000c', 'x') as d from n"
         spec = field(1, field(1, "m") + field(2, "d") + field(3, "v") + field(4, field(3, field(1, sql))))
