@@ -22,7 +22,8 @@ static void forget(struct output_file *o)
     *o = (struct output_file){.fd = -1};
 }
 
-/* A new file beside `path`, with the permissions of the one that it replaces. */
+/* A new file beside `path`, with the permissions of the one that it replaces: never more, or others could open it
+ * before it has them. */
 static int open_part(struct output_file *o, const struct stat *old)
 {
     size_t room = strlen(o->path) + 64;
@@ -31,10 +32,10 @@ static int open_part(struct output_file *o, const struct stat *old)
     errno = o->part ? EEXIST : ENOMEM;
     for (int i = 0; i < TRIES && fd < 0 && errno == EEXIST; i++) {
         snprintf(o->part, room, "%s.part-%ld-%d", o->path, (long)getpid(), i);
-        fd = open(o->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = open(o->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, old ? 0600 : 0666);
     }
     if (fd >= 0 && old)
-        (void)!fchmod(fd, old->st_mode & 07777);
+        (void)!fchmod(fd, old->st_mode & 0777);
     return fd;
 }
 

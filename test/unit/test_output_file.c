@@ -131,6 +131,10 @@ START_TEST(what_is_at_the_path_decides)
     expect_text("two");
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0640);
+    ck_assert_int_eq(chmod(path, 06711), 0);
+    ck_assert_int_eq(put("two", 1, &err), 0);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0711); /* nothing new runs as its owner */
     snprintf(path, sizeof path, "%s/nowhere/out", dir);
     ck_assert_int_lt(put("x", 1, &err), 0);
     ck_assert_msg(strstr(err.text, path), "%s", err.text);
