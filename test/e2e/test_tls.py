@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import time
 
-from harness import PRODUCER, TRACEBOX, Case, field, frame, free_port, main, wait_for
+from harness import PRODUCER, TRACEBOX, Case, bind, field, frame, free_port, main, wait_for
 
 CONFIG = """
 buffers { size_kb: 65536 }
@@ -192,6 +192,41 @@ class Tls(Case):
         self.logged('machine "web1": it has as many connections as --relay-max-connections allows')
         for s in peers:
             s.close()
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.traced.pid}/fd"))
+
+    def test_a_machine_that_sips(self):
+        """Who is shown out and takes its last answers in sips keeps its descriptors for seconds, not for hours: they do
+        not count for --relay-max-connections any more."""
+        self.service()
+        before = self.descriptors()
+        context = ssl.create_default_context(cafile=str(self.dir / "keys/ca.crt"))
+        context.check_hostname = False
+        context.load_cert_chain(self.dir / "keys/web1/cert.pem", self.dir / "keys/web1/key.pem")
+        raw = socket.socket()
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        raw.connect(("127.0.0.1", self.port))
+        s = context.wrap_socket(raw)
+        s.settimeout(2)
+        s.sendall(self.identity("one", "web1"))
+        self.assertGreater(self.descriptors(), before)
+        try:
+            while "dropped" not in self.log():  # its queue is full: nobody reads the answers
+                s.sendall(bind("ProducerPort", 1) * 1000)
+        except OSError:
+            self.logged("dropped")
+        left = time.monotonic() + 20
+        with socket.socket(fileno=os.dup(s.fileno())) as sips:
+            sips.setblocking(False)
+            while self.descriptors() > before and time.monotonic() < left:
+                try:
+                    sips.recv(4096)
+                except OSError:
+                    pass
+                time.sleep(0.2)
+        self.assertLessEqual(self.descriptors(), before)
+        s.close()
 
     def test_hanging_up_above_the_limit(self):
         """A machine that owes bytes for long and is gone costs no time."""

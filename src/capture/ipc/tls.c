@@ -30,6 +30,7 @@ struct tls_buffer {
 
 enum { BUFFER_SIZE = 16384 }; /* one TLS record */
 enum { LINGER_MS = 2000 };    /* at the end, for the other side to take the rest: without a byte that moves */
+enum { LINGER_LOOKS = 5 };    /* all that a server waits: a client could take a byte at a time, for ever */
 
 struct tls_link {
     struct tls_keys *keys;
@@ -42,7 +43,9 @@ struct tls_link {
     struct tls_buffer in, out; /* from the network, to it */
     int wants;                 /* what TLS waits for on the network */
     bool is_server, established, closing;
+    bool left;      /* the user has closed its end */
     bool said_last; /* the other side knows that nothing more comes */
+    unsigned looks; /* at what is unsent, since the end began */
     int unsent;     /* what the network had not taken then */
     const struct tls_link_ops *ops;
     void *ctx;
@@ -289,7 +292,8 @@ static void watch(struct tls_link *l)
 {
     const int want[2] = {
         [NETWORK] = l->established ? l->wants & (UV_WRITABLE | (l->in.n ? 0 : UV_READABLE)) : l->wants,
-        [PLAIN] = (l->in.n ? UV_WRITABLE : 0) | (l->established && !l->out.n && !l->out.ended ? UV_READABLE : 0),
+        [PLAIN] = (l->in.n ? UV_WRITABLE : 0) | (l->established && !l->out.n && !l->out.ended ? UV_READABLE : 0) |
+                  (l->is_server && l->established && !l->left ? UV_DISCONNECT : 0),
     };
     for (int i = 0; i < 2; i++) {
         if (want[i] == l->events[i])
@@ -307,7 +311,8 @@ static void on_linger(uv_timer_t *t)
     struct tls_link *l = t->data;
     int unsent = 0;
     ioctl(l->fd, SIOCOUTQ, &unsent);
-    if (unsent == 0 || unsent >= l->unsent)
+    bool still = l->said_last && (unsent == 0 || unsent >= l->unsent);
+    if (still || (++l->looks >= LINGER_LOOKS && l->is_server))
         end(l, NULL);
     l->unsent = unsent;
 }
@@ -351,11 +356,15 @@ static void pump(struct tls_link *l)
 static void on_event(uv_poll_t *h, int status, int events)
 {
     struct tls_link *l = h->data;
-    (void)events;   /* pump() finds out by itself what is ready */
     if (status < 0) /* the loop has stopped watching */
         l->events[h == &l->poll[PLAIN]] = 0;
-    if (!l->closing)
-        pump(l);
+    if (l->closing)
+        return;
+    if (events & UV_DISCONNECT && h == &l->poll[PLAIN]) {
+        l->left = true;
+        uv_timer_start(&l->timer, on_linger, LINGER_MS, LINGER_MS);
+    }
+    pump(l); /* it finds out by itself what is ready */
 }
 
 static void on_handshake_timeout(uv_timer_t *t)
