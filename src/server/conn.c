@@ -2,7 +2,10 @@
 #include "server/loop.h"
 #include "server/websocket.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/socket.h>
 
 struct conn_write {
     uv_write_t request;
@@ -260,6 +263,25 @@ static void begin(struct conn *c)
     conn_read(c, true);
 }
 
+/* A page may be idle for hours. One whose machine has gone without a word (a lid that was closed, a network that was
+ * left) must not keep its tables for ever: it is noticed within two minutes. */
+static void notice_death(const struct conn *c)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {IPPROTO_TCP, TCP_KEEPIDLE, 60},
+        {IPPROTO_TCP, TCP_KEEPINTVL, 15},
+        {IPPROTO_TCP, TCP_KEEPCNT, 4},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+    };
+    int fd;
+    if (uv_fileno(&c->uv.handle, &fd) < 0)
+        return;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
+}
+
 void conn_accept(struct server *s, uv_stream_t *from)
 {
     enum conn_protocol protocol = s->config->transport == SERVER_HTTP ? CONN_HTTP : CONN_STREAM;
@@ -272,8 +294,10 @@ void conn_accept(struct server *s, uv_stream_t *from)
         conn_close(c);
         return;
     }
-    if (protocol == CONN_HTTP)
+    if (protocol == CONN_HTTP) {
         uv_tcp_nodelay(&c->uv.tcp, 1);
+        notice_death(c);
+    }
     begin(c);
 }
 

@@ -120,6 +120,17 @@ class Limits(unittest.TestCase):
         slow.close()
         self.check_served()
 
+    # ---- a client that is gone without a word ----
+
+    def test_an_idle_client_is_probed(self):
+        """The kernel asks from time to time whether it is still there: else a page would keep its tables for ever."""
+        server = self.serve()
+        idle = WebSocket(server)
+        self.assertEqual(idle.ask("select 1").cells, [1])
+        wait_for(lambda: [t[:2] for t in timers(server, idle.s)] == ["02"])  # keepalive
+        self.assertLessEqual(int(timers(server, idle.s)[0][3:], 16), 60 * 100)
+        idle.close()
+
     # ---- what requests may hold ----
 
     def test_requests_of_all_clients_are_bounded(self):
@@ -210,6 +221,14 @@ def connections(server):
         except FileNotFoundError:
             pass
     return n
+
+
+def timers(server, client):
+    """What the kernel waits for on the server's side of the connection: kind and time in 10 ms."""
+    ends = [f":{port:04X}" for port in (server.port, client.getsockname()[1])]
+    with open("/proc/net/tcp") as f:
+        lines = [line.split() for line in list(f)[1:]]
+    return [line[5] for line in lines if line[1].endswith(ends[0]) and line[2].endswith(ends[1])]
 
 
 def cpu_rests(server):
