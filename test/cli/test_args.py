@@ -311,7 +311,8 @@ class Export(harness.Case):
         where = self.dir / "signal"
         where.mkdir()
         sql = f"""create or replace perfetto view process as with recursive r(i) as (select 1 union all select i + 1
-                  from r) select i as upid, i as pid, 'name' as name from r; select export_json('{where / "out"}')"""
+                  from r) select i as upid, i as pid, 'name' as name, 0 as machine_id from r;
+                  select export_json('{where / "out"}')"""
         for number in (signal.SIGINT, signal.SIGTERM):
             p = subprocess.Popen([harness.SHELL, "query", "--allow-sql-file-access", str(self.empty), sql],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
