@@ -376,10 +376,10 @@ class Clients(Loaded):
         long, short = WebSocket(self.server), WebSocket(self.server)
         long.send(query("with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000000) select i from n"))
         long.recv()
-        start = time.time()
+        before = self.server.cpu_seconds()
         for i in range(20):
             self.assertEqual(short.ask(f"select {i}").cells, [i])
-        self.assertLess(time.time() - start, 5)
+        self.assertLess(self.server.cpu_seconds() - before, 5)  # not by the clock: the machine may be busy
         long.close()
         short.close()
 
