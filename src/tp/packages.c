@@ -39,6 +39,23 @@ void tp_free_packages(struct tp *tp)
     vec_free(&tp->packages);
 }
 
+/* Modules of one name that the engines to come would get twice: the engine in use has taken `p` in their place, or it
+ * is another view's, which did not know them. */
+static void forget_before(struct tp *tp, struct tp_package *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < tp->packages.n; i++) {
+        struct tp_package *old = &tp->packages.p[i];
+        if (old->texts && p->texts && strcmp(old->name, p->name) == 0) {
+            p->replace |= old->replace;
+            package_free(old);
+        } else {
+            tp->packages.p[kept++] = *old;
+        }
+    }
+    tp->packages.n = kept;
+}
+
 /* Takes over `p`; what cannot be added is forgotten. */
 static int add(struct tp *tp, struct tp_package p, bool whole)
 {
@@ -48,6 +65,8 @@ static int add(struct tp *tp, struct tp_package p, bool whole)
         rc = error_set(&tp->err, -MRD_EUNSUPPORTED, "a server has the trace: give it the modules");
     if (rc == 0 && tp->engine)
         rc = apply(tp, &p);
+    if (rc == 0 && tp->engine)
+        forget_before(tp, &p);
     if (rc == 0 && !vec_push(&tp->packages, p))
         rc = -MRD_ENOMEM;
     if (rc < 0)

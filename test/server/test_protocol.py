@@ -473,6 +473,21 @@ class Pages(unittest.TestCase):
         for t in tabs + [late]:
             t.close()
 
+    def test_modules_that_each_tab_brings(self):
+        """Of one name, as tabs with the same plugin have them: the next tab gets them once."""
+        tabs = [self.tab() for _ in range(2)]
+        for i, t in enumerate(tabs):
+            module = field(2, field(1, "ours.m") + field(2, f"create perfetto table ours_t as select {i} as x;"))
+            t.send(message(PACKAGE, field(108, field(1, "ours") + module)))
+            self.assertNotIn(1, dict(fields(t.next()[211])))
+        tabs.append(self.tab())
+        for t, x in zip(tabs, (0, 1, 1)):
+            self.assertEqual(t.ask("include perfetto module ours.m; select x from ours_t").cells, [x])
+        tabs[0].send(message(RESTORE))
+        self.assertEqual(tabs[0].next()[3], RESTORE)
+        for t in tabs:
+            t.close()
+
     def test_tables_that_are_taken_away(self):
         """By a script, which shares the first tab's: an error that says so, never another's table of that name."""
         first, second = self.tab(), None
