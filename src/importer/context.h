@@ -61,14 +61,15 @@ struct importer {
     struct reader *reader;         /* importer/reader: formats, archives, blobs */
     struct ctf_import *ctf;        /* importer/ctf: CTF traces collected so far; NULL when there are none */
     VEC(struct machine_ctx *)
-    machines;                   /* by machine row */
-    struct proto_reader *proto; /* importer/proto: the trace being read, and every seq_generation by index */
-    struct u64map machine_rows; /* TracePacket.machine_id -> machine row */
-    bool has_uuid;              /* the trace, not its bytes, says what its uuid is */
-    bool has_trigger;           /* metadata trace_trigger is set */
-    bool host_seen;             /* the host has sent a packet: machine ids are not adopted any more */
-    uint32_t trace_file;        /* row of `trace_file` being read */
-    uintptr_t stable_first;     /* where the mapped file lies: see importer_bytes_stable() */
+    machines;                    /* by machine row */
+    struct proto_reader *proto;  /* importer/proto: the trace being read, and every seq_generation by index */
+    struct u64map machine_rows;  /* TracePacket.machine_id -> machine row */
+    struct u64map metadata_rows; /* metadata.c: hash of what a row is found by -> row */
+    bool has_uuid;               /* the trace, not its bytes, says what its uuid is */
+    bool has_trigger;            /* metadata trace_trigger is set */
+    bool host_seen;              /* the host has sent a packet: machine ids are not adopted any more */
+    uint32_t trace_file;         /* row of `trace_file` being read */
+    uintptr_t stable_first;      /* where the mapped file lies: see importer_bytes_stable() */
     size_t stable_len;
     bool failed;        /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
     struct error error; /* the first import error (one that the facts call fatal), reported by importer_finish() */

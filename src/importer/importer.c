@@ -106,6 +106,7 @@ void importer_close(struct importer *im)
         machine_close(im->machines.p[i]);
     vec_free(&im->machines);
     u64map_free(&im->machine_rows);
+    u64map_free(&im->metadata_rows);
     reader_close(im->reader);
     proto_reader_close(im->proto);
     if (im->flows)

@@ -1,6 +1,8 @@
 /* Owns the rows of `metadata`. */
 #include "importer/metadata.h"
 
+#include "base/hash.h"
+
 enum metadata_type { SINGLE, MULTI };
 enum metadata_scope { GLOBAL = 0, TRACE = 1, MACHINE = 2, BOTH = TRACE | MACHINE };
 
@@ -14,31 +16,38 @@ static const struct {
 #undef X
 };
 
-/* The row of (name, machine, trace), UINT32_MAX when there is none. There are a few dozen rows a machine. */
-static uint32_t find(const struct storage *st, strid name, int64_t machine, int64_t trace)
+/* The row of (name, machine, trace), UINT32_MAX when there is none. *slot is its number in metadata_rows, or a free
+ * one: an archive has rows for each of its members. */
+static uint32_t find(const struct importer *im, strid name, int64_t machine, int64_t trace, uint64_t *slot)
 {
-    for (uint32_t row = 0; row < st->t[T_metadata].n_rows; row++)
-        if (ROW_GET(st, metadata, name, row) == name && ROW_GET(st, metadata, machine_id, row) == machine &&
-            ROW_GET(st, metadata, trace_id, row) == trace)
-            return row;
+    const struct storage *st = im->st;
+    *slot = hash_combine(hash_combine(name, (uint64_t)machine), (uint64_t)trace);
+    for (const uint64_t *row; (row = u64map_get(&im->metadata_rows, *slot)); ++*slot)
+        if (ROW_GET(st, metadata, name, *row) == name && ROW_GET(st, metadata, machine_id, *row) == machine &&
+            ROW_GET(st, metadata, trace_id, *row) == trace)
+            return (uint32_t)*row;
     return UINT32_MAX;
 }
 
 static void put(struct importer *im, strid name, enum metadata_type type, int64_t machine, int64_t trace, int64_t i,
                 strid s)
 {
-    uint32_t row = type == SINGLE ? find(im->st, name, machine, trace) : UINT32_MAX;
-    if (row != UINT32_MAX) {
+    uint64_t slot;
+    uint32_t row = find(im, name, machine, trace, &slot);
+    if (row != UINT32_MAX && type == SINGLE) {
         ROW_SET(im->st, metadata, int_value, row, i);
         ROW_SET(im->st, metadata, str_value, row, s);
         return;
     }
-    metadata_insert(im->st, &(struct metadata_row){.name = name,
-                                                   .key_type = import_str(im, type == SINGLE ? "single" : "multi"),
-                                                   .int_value = i,
-                                                   .str_value = s,
-                                                   .machine_id = machine,
-                                                   .trace_id = trace});
+    uint32_t added =
+        metadata_insert(im->st, &(struct metadata_row){.name = name,
+                                                       .key_type = import_str(im, type == SINGLE ? "single" : "multi"),
+                                                       .int_value = i,
+                                                       .str_value = s,
+                                                       .machine_id = machine,
+                                                       .trace_id = trace});
+    if (added == UINT32_MAX || (row == UINT32_MAX && !u64map_set(&im->metadata_rows, slot, added)))
+        im->failed = true;
 }
 
 static int64_t machine_of(const struct machine_ctx *m, enum metadata_key key)
@@ -69,7 +78,8 @@ void metadata_dynamic(struct importer *im, const struct machine_ctx *m, strid na
 int64_t metadata_get_int(const struct importer *im, const struct machine_ctx *m, enum metadata_key key)
 {
     strid name = strpool_find(&im->st->strings, keys[key].name, strlen(keys[key].name));
-    uint32_t row = name ? find(im->st, name, machine_of(m, key), trace_of(im, key)) : UINT32_MAX;
+    uint64_t slot;
+    uint32_t row = name ? find(im, name, machine_of(m, key), trace_of(im, key), &slot) : UINT32_MAX;
     return row == UINT32_MAX ? COL_NULL : ROW_GET(im->st, metadata, int_value, row);
 }
 

@@ -38,6 +38,7 @@ static inline void importer_fixture_close(struct importer_fixture *f)
     flow_tracker_close(f->im.flows);
     slice_tracker_close(f->im.slices);
     track_tracker_close(f->im.tracks);
+    u64map_free(&f->im.metadata_rows);
     ck_assert(!f->im.failed);
     storage_free(&f->st);
 }

@@ -1,6 +1,7 @@
 /* Files made to be slow: each is imported beside a harmless twin of the same size, and must not cost much more. */
 #include "importer/clock/clock_graph.h"
 #include "importer/ctf/ctf_internal.h"
+#include "importer/metadata.h"
 #include "importer/reader/manifest.h"
 #include "importer_fixture.h"
 #include "pb_text.h"
@@ -298,8 +299,21 @@ static void kinds_of_snapshots(struct importer_fixture *f)
     clock_graph_close(g);
 }
 
-static void (*const trackers[])(struct importer_fixture *f) = {
-    threads_without_process, one_tid_of_all_processes, args_of_both_ends, clocks_of_one_snapshot, kinds_of_snapshots};
+static void files_of_an_archive(struct importer_fixture *f)
+{
+    uint32_t first = f->st.t[T_metadata].n_rows;
+    for (int i = 0; i < 2 * MANY; i++) { /* each is told twice of what type it is */
+        f->im.trace_file = (uint32_t)(i % MANY);
+        metadata_str(&f->im, NULL, METADATA_trace_type, import_str(&f->im, i < MANY ? "first" : "second"));
+    }
+    ck_assert_uint_eq(f->st.t[T_metadata].n_rows, first + MANY);
+    ck_assert_int_eq(ROW_GET(&f->st, metadata, trace_id, first + 7), 7);
+    ck_assert_int_eq(ROW_GET(&f->st, metadata, str_value, first + 7), import_str(&f->im, "second"));
+}
+
+static void (*const trackers[])(struct importer_fixture *f) = {files_of_an_archive,      threads_without_process,
+                                                               one_tid_of_all_processes, args_of_both_ends,
+                                                               clocks_of_one_snapshot,   kinds_of_snapshots};
 
 START_TEST(trackers_do_not_look_through_all)
 {

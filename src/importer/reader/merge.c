@@ -199,7 +199,9 @@ static int take_ctf_trace(struct merge *m, const char *metadata, struct error *e
 
 static int take_ctf(struct merge *m, uint32_t row, struct error *err)
 {
-    for (size_t i = 0; i < m->entries.n; i++) {
+    enum { MAX_BROKEN = 1024 }; /* each goes through all members */
+    int broken = 0;
+    for (size_t i = 0; i < m->entries.n && broken < MAX_BROKEN; i++) {
         const struct entry *e = &m->entries.p[i];
         if (strcmp(e->name + directory_len(e->name), "metadata") != 0 || !ctf_is_metadata(e->bytes))
             continue;
@@ -207,6 +209,7 @@ static int take_ctf(struct merge *m, uint32_t row, struct error *err)
         if (rc == -MRD_ENOMEM)
             return error_set(err, rc, "out of memory");
         if (rc) { /* this trace cannot be read, the others can */
+            broken++;
             count_damage(m, row, err->text);
             *err = (struct error){0};
         }
