@@ -22,8 +22,8 @@ static void forget(struct output_file *o)
     *o = (struct output_file){.fd = -1};
 }
 
-/* A new file beside `path`, with the permissions of the one that it replaces: never more, or others could open it
- * before it has them. */
+/* A new file beside `path`, with owner and permissions of the one that it replaces: never more, or others could open it
+ * before it has them; never its set-uid bits, which were granted to what was in there. */
 static int open_part(struct output_file *o, const struct stat *old)
 {
     size_t room = strlen(o->path) + 64;
@@ -34,8 +34,11 @@ static int open_part(struct output_file *o, const struct stat *old)
         snprintf(o->part, room, "%s.part-%ld-%d", o->path, (long)getpid(), i);
         fd = open(o->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, old ? 0600 : 0666);
     }
-    if (fd >= 0 && old)
+    if (fd >= 0 && old) {
+        if (old->st_uid != geteuid() || old->st_gid != getegid())
+            (void)!fchown(fd, old->st_uid, old->st_gid);
         (void)!fchmod(fd, old->st_mode & 0777);
+    }
     return fd;
 }
 
@@ -47,6 +50,32 @@ static char *follow(const char *path)
     return copy;
 }
 
+/* /dev/stdout, redirected to a file: others write there too, before and after us. */
+static bool is_standard_output(const struct stat *st)
+{
+    struct stat out;
+    return fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == st->st_dev && out.st_ino == st->st_ino;
+}
+
+/* A link to what is not there yet: made through it, as open() does. */
+static bool is_dangling(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* The file itself: what cannot, or must not be replaced. */
+static int open_in_place(struct output_file *o, bool standard_output)
+{
+    mem_free(o->part);
+    o->part = mem_strdup(o->path);
+    if (!o->part)
+        return -1;
+    if (standard_output)
+        return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    return open(o->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+}
+
 int output_file_open(struct output_file *o, const char *path, struct error *err)
 {
     struct stat st;
@@ -55,15 +84,15 @@ int output_file_open(struct output_file *o, const char *path, struct error *err)
         forget(o);
         return error_set(err, -MRD_ENOMEM, "%s: out of memory", path);
     }
-    bool there = stat(path, &st) == 0;
-    if (!there || S_ISREG(st.st_mode))
+    bool there = stat(path, &st) == 0, standard_output = there && is_standard_output(&st);
+    bool in_place = standard_output || (there ? !S_ISREG(st.st_mode) : is_dangling(path));
+    errno = 0;
+    if (!in_place && (!there || faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)) { /* what may not be written stays */
         o->fd = open_part(o, there ? &st : NULL);
-    bool locked = o->fd < 0 && there && (errno == EACCES || errno == EPERM || errno == EROFS);
-    if (there && (locked || !S_ISREG(st.st_mode))) { /* the directory takes no new file: then this one itself */
-        mem_free(o->part);
-        o->part = mem_strdup(o->path);
-        o->fd = o->part ? open(o->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+        in_place = o->fd < 0 && there && (errno == EACCES || errno == EPERM || errno == EROFS); /* no new file there */
     }
+    if (in_place)
+        o->fd = open_in_place(o, standard_output);
     if (o->fd >= 0)
         return 0;
     int rc = error_set_errno(err, errno, "%s", path);

@@ -106,7 +106,16 @@ struct walk {
 /* Gives out the fields of a trace; `inside`: it came out of a packet. */
 static int walk_fields(struct walk *w, struct slice trace, bool inside);
 
-/* The packets in a packet; 1 when it holds none, or none that can be read. */
+static bool is_whole(struct slice trace)
+{
+    struct pb_cursor c = pb_cursor(trace);
+    struct pb_field v;
+    while (pb_next(&c, &v))
+        ;
+    return !c.bad;
+}
+
+/* The packets in a packet; 1 when it holds none, or any that cannot be read: then it is handed on as it is. */
 static int walk_packed(struct walk *w, const struct pb_field *packet)
 {
     struct pb_cursor c = pb_sub(packet);
@@ -121,7 +130,7 @@ static int walk_packed(struct walk *w, const struct pb_field *packet)
     int rc = unpack(packed.id == PACKET_COMPRESSED ? INFLATE_DEFLATE : INFLATE_ZSTD, pb_bytes(&packed), &out, &err);
     if (rc == -MRD_ENOMEM) {
         error_set(w->err, rc, "out of memory");
-    } else if (rc < 0) {
+    } else if (rc < 0 || !is_whole(pb_written(&out))) {
         w->counts->damaged++;
         rc = 1;
     } else {

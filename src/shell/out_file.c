@@ -43,8 +43,7 @@ struct out_file *out_file_open(const char *path, struct tp *tp, struct error *er
         return o; /* nothing is left behind: Ctrl-C may end the program */
     }
     o->path = path;
-    interrupt_target(tp); /* before there is something to leave behind */
-    interrupt_taken();
+    interrupt_command(tp); /* before there is something to leave behind */
     if (output_file_open(&o->file, path, err) < 0) {
         mem_free(o);
         return NULL;
@@ -158,7 +157,7 @@ int out_file_finish(struct out_file *o, int rc, struct error *err)
         error_set(&o->error, rc, "%s", err->text);
     if (o->is_file) {
         output_file_close(&o->file, o->error.code, &o->error);
-        interrupt_target(NULL);
+        interrupt_command(NULL);
     }
     if (o->tells && o->written)
         fprintf(stderr, "\r%60s\r", "");

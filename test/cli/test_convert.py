@@ -135,6 +135,20 @@ class Json(Case):
         got = self.events(SYSCALLS)
         self.assertGreater(len(got["X"]), 1000)
 
+    def test_many_args(self):
+        """An event of 100,000 args takes no time that grows with their square."""
+        names = [f"key{i}" for i in range(100000)]
+        head = ((10, 1), (13, 2))
+        trace = self.dir / "args.pftrace"
+        trace.write_bytes(pb((1, pb((8, 5), (10, 1), (13, 1), (60, pb((1, 7), (2, "track"))))),
+                             (1, pb((8, 9), *head, (11, pb((9, 3), (11, 7), (23, "event")) + b"".join(
+                                 pb((4, pb((10, n), (4, i)))) for i, n in enumerate(names)))))))
+        before = os.times()
+        (event,) = self.events(trace)["n"]
+        after = os.times()
+        self.assertLess(after.children_user - before.children_user, 5)
+        self.assertTrue(list(event["args"]["debug"].items()) == [(n, i) for i, n in enumerate(names)])
+
     def test_the_function_writes_the_same(self):
         path = self.dir / "by-sql.json"
         self.query(f"select export_json('{path}')", "--allow-sql-file-access", trace=EVENTS)
@@ -251,6 +265,20 @@ class Text(Case):
         self.assertIn("2 bytes at the end are no whole packet", p.stderr.decode())
         out = self.run_shell("util", "decompress_packets", cut).stdout
         self.assertEqual(out, cut.read_bytes())
+
+    def test_damage_in_packed_packets(self):
+        """What cannot be read to its end stays packed: the bytes behind are of no use without those before."""
+        trace, out = self.dir / "damaged-inside", self.dir / "opened"
+        for inside in (pb((1, pb((8, 5)))) + b"\x0a\x7fxx", b"\xff" * (8 << 20)):
+            packets = pb((1, pb((50, zlib.compress(inside))))) + pb((1, pb((8, 7))))
+            trace.write_bytes(packets + b"\x0a")
+            p = self.run_shell("util", "decompress_packets", trace, out)
+            self.assertEqual(out.read_bytes(), packets + b"\x0a")
+            self.assertIn("1 packets hold packed ones that cannot be read", p.stderr.decode())
+            self.assertIn("1 bytes at the end are no whole packet", p.stderr.decode())
+            text = self.convert("text", trace)
+            out.write_bytes(self.binary(text))
+            self.assertEqual(self.convert("text", out), text)
 
     def test_mistakes(self):
         bad = self.dir / "bad.txt"
@@ -418,6 +446,32 @@ class Files(Case):
                 return
             os.unlink(out)
         self.fail("never caught it at work")
+
+    def test_terminated(self):
+        """SIGTERM leaves no part of a file either."""
+        out, parts = self.dir / "ended.json", lambda: list(self.dir.glob("ended.json.part*"))
+        for _ in range(20):
+            p = subprocess.Popen([harness.SHELL, "convert", "json", MACHINES, out], stderr=subprocess.DEVNULL)
+            while p.poll() is None and not parts():
+                time.sleep(0.001)
+            p.send_signal(signal.SIGTERM)
+            p.wait(timeout=60)
+            self.assertEqual(parts(), [])
+            if p.returncode:
+                return
+        self.fail("never caught it at work")
+
+    def test_standard_output_by_name(self):
+        """Others write to the same file before and after."""
+        out = self.dir / "shared"
+        want = self.convert("systrace", SCHED)
+        with open(out, "wb") as f:
+            for _ in range(2):
+                f.write(b"other\n")
+                f.flush()
+                subprocess.run([harness.SHELL, "convert", "systrace", SCHED, "/dev/stdout"], stdout=f,
+                               stderr=subprocess.DEVNULL, check=True, timeout=60)
+        self.assertEqual(out.read_bytes(), (b"other\n" + want) * 2)
 
     def test_called_traceconv(self):
         name = self.dir / "traceconv"

@@ -144,6 +144,54 @@ START_TEST(what_is_at_the_path_decides)
 }
 END_TEST
 
+START_TEST(permissions_are_kept)
+{
+    struct error err = {0};
+    struct stat st;
+    ck_assert_int_eq(put("one", 1, &err), 0);
+    ck_assert_int_eq(chmod(path, 04755), 0);
+    ck_assert_int_eq(put("two", 1, &err), 0);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0755); /* set-uid was granted to what was there */
+    ck_assert_int_eq(chmod(path, 0444), 0);
+    const bool root = geteuid() == 0;
+    ck_assert_int_eq(chmod(dir, 0777), 0);
+    if (root) {
+        ck_assert_int_eq(chown(path, 65534, 65534), 0);
+        ck_assert_int_eq(seteuid(65534), 0);
+    }
+    int rc = put("three", 1, &err);
+    if (root)
+        ck_assert_int_eq(seteuid(0), 0);
+    ck_assert_int_lt(rc, 0);
+    ck_assert_msg(strstr(err.text, "Permission denied"), "%s", err.text);
+    expect_text("two");
+    ck_assert_int_eq(files(), 1);
+    if (root) {
+        ck_assert_int_eq(put("four", 1, &err), 0);
+        ck_assert_int_eq(stat(path, &st), 0);
+        ck_assert_int_eq(st.st_uid, 65534);
+    }
+}
+END_TEST
+
+START_TEST(a_link_to_nothing_is_followed)
+{
+    struct error err = {0};
+    struct stat st;
+    char target[160];
+    memcpy(target, path, sizeof target);
+    snprintf(path, sizeof path, "%s/link", dir);
+    ck_assert_int_eq(symlink("out", path), 0);
+    ck_assert_int_eq(put("made", 1, &err), 0);
+    ck_assert_int_eq(lstat(path, &st), 0);
+    ck_assert(S_ISLNK(st.st_mode));
+    memcpy(path, target, sizeof path);
+    expect_text("made");
+    ck_assert_int_eq(files(), 2);
+}
+END_TEST
+
 /* ---- export_json() ---- */
 
 static struct sql_fixture f;
@@ -209,6 +257,8 @@ Suite *output_file_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, whole_or_not_at_all);
     tcase_add_test(t, what_is_at_the_path_decides);
+    tcase_add_test(t, permissions_are_kept);
+    tcase_add_test(t, a_link_to_nothing_is_followed);
     tcase_add_test(t, export_json_leaves_no_half);
     suite_add_tcase(s, t);
     return s;

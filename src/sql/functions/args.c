@@ -1,7 +1,11 @@
 /* __INTRINSIC_ARG_SET_TO_JSON: the key/value details of an event as one JSON text. */
 #include "sql/functions/functions.h"
 
+#include "base/alloc.h"
+#include "base/hash.h"
+
 #include <math.h>
+#include <string.h>
 
 static void json_text(sqlite3_str *s, struct slice t)
 {
@@ -49,9 +53,12 @@ static void json_value(sqlite3_str *s, const struct storage *st, const struct ar
 }
 
 struct json_item {
-    struct slice key; /* what is left of it */
+    struct slice key, part; /* what is left of the key, and the first part of that */
     const struct arg *arg;
+    size_t next; /* the next item of the same part; NO_ITEM: none */
 };
+
+#define NO_ITEM SIZE_MAX
 
 /* The first part of a key: "a" of "a.b", "[2]" of "[2].b"; what follows is in *rest. */
 static struct slice first_part(struct slice key, struct slice *rest)
@@ -72,42 +79,65 @@ static struct slice first_part(struct slice key, struct slice *rest)
 
 enum { MAX_JSON_DEPTH = 64 };
 
+/* Chains the items of each part, and leaves in `heads` the first item of each. Their number; 0: out of memory. */
+static size_t chain_parts(struct json_item *items, size_t n, size_t *heads)
+{
+    size_t slots = 4, n_heads = 0;
+    while (slots < 2 * n)
+        slots *= 2;
+    size_t *table = mem_alloc(2 * slots * sizeof *table), *tails = table + slots; /* first and last item of a part */
+    if (!table)
+        return 0;
+    memset(table, 0xff, slots * sizeof *table);
+    for (size_t i = 0; i < n; i++) {
+        struct slice rest, part = items[i].part = first_part(items[i].key, &rest);
+        size_t slot = (size_t)hash_bytes(part.p, part.len) & (slots - 1);
+        while (table[slot] != NO_ITEM && !slice_eq(items[table[slot]].part, part))
+            slot = (slot + 1) & (slots - 1);
+        items[i].next = NO_ITEM;
+        if (table[slot] == NO_ITEM)
+            heads[n_heads++] = table[slot] = i;
+        else
+            items[tails[slot]].next = i;
+        tails[slot] = i;
+    }
+    mem_free(table);
+    return n_heads;
+}
+
 /* Items that share the parts before become one object or array; order is that of first appearance. */
 static void json_items(sqlite3_str *s, const struct storage *st, struct json_item *items, size_t n, int depth)
 {
-    struct slice rest;
-    bool array = items[0].key.len && items[0].key.p[0] == '[', first = true;
+    bool array = items[0].key.len && items[0].key.p[0] == '[';
+    struct json_item *inside = mem_alloc(n * sizeof *inside);
+    size_t *heads = mem_alloc(n * sizeof *heads);
+    size_t n_heads = inside && heads && depth < MAX_JSON_DEPTH ? chain_parts(items, n, heads) : 0;
     sqlite3_str_appendchar(s, 1, array ? '[' : '{');
-    for (size_t i = 0; i < n && depth < MAX_JSON_DEPTH; i++) {
-        if (!items[i].arg)
-            continue;
-        struct slice part = first_part(items[i].key, &rest);
-        VEC(struct json_item)
-        inside = {0};
+    for (size_t i = 0; i < n_heads; i++) {
         const struct arg *leaf = NULL;
-        for (size_t k = i; k < n; k++) {
-            if (!items[k].arg || !slice_eq(first_part(items[k].key, &rest), part))
-                continue;
+        size_t n_inside = 0;
+        for (size_t k = heads[i]; k != NO_ITEM; k = items[k].next) {
+            struct slice rest;
+            first_part(items[k].key, &rest);
             if (rest.len == 0)
                 leaf = items[k].arg;
             else
-                vec_push(&inside, (struct json_item){rest, items[k].arg});
-            items[k].arg = NULL;
+                inside[n_inside++] = (struct json_item){.key = rest, .arg = items[k].arg};
         }
-        if (!first)
+        if (i)
             sqlite3_str_appendchar(s, 1, ',');
-        first = false;
         if (!array) {
-            json_text(s, part);
+            json_text(s, items[heads[i]].part);
             sqlite3_str_appendchar(s, 1, ':');
         }
-        if (inside.n)
-            json_items(s, st, inside.p, inside.n, depth + 1);
+        if (n_inside)
+            json_items(s, st, inside, n_inside, depth + 1);
         else
             json_value(s, st, leaf);
-        vec_free(&inside);
     }
     sqlite3_str_appendchar(s, 1, array ? ']' : '}');
+    mem_free(inside);
+    mem_free(heads);
 }
 
 static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv)
@@ -125,7 +155,7 @@ static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv
     }
     args_values(&st->args, argset_of_cell(sqlite3_value_int64(argv[0])), &list);
     for (size_t i = 0; i < list.n; i++)
-        vec_push(&items, (struct json_item){strpool_view(&st->strings, list.p[i].key), &list.p[i]});
+        vec_push(&items, (struct json_item){.key = strpool_view(&st->strings, list.p[i].key), .arg = &list.p[i]});
     if (items.n) {
         sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
         json_items(s, st, items.p, items.n, 0);
