@@ -199,7 +199,9 @@ class Links(Case):
         if recorded:
             recorded()
         else:
-            wait_for(lambda: gone.id not in self.present(), 20, "the loss of a silent machine")
+            # Of both connections: either is noticed by itself, and the other would go on when `undo` comes between.
+            wait_for(lambda: gone.id not in self.present() and re.search(f"relay of machine {gone.id} .*disconnected", self.log()),
+                     20, "the loss of a silent machine")
         seconds = time.monotonic() - began
         self.assertIn(here.id, self.present())
         undo(gone)
