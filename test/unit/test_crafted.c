@@ -322,7 +322,7 @@ START_TEST(trackers_do_not_look_through_all)
     double begin = now();
     trackers[_i](&f);
     double seconds = now() - begin;
-    ck_assert_msg(seconds < 1.5, "%.2f s", seconds);
+    ck_assert_msg(seconds < 5, "%.2f s", seconds); /* sanitized, on a slow machine; it was minutes */
     importer_fixture_close(&f);
 }
 END_TEST
