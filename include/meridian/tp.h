@@ -165,8 +165,7 @@ void tp_view_close(struct tp *tp, struct tp_view *view);
 /* ---- SQL modules, for INCLUDE PERFETTO MODULE ----
  *
  * May be called before or after tp_finish(), and hold until tp_close(), in the view in use and in those opened later. A
- * package whose name clashes with another is
- * an error, unless `replace`, which takes its place. */
+ * package whose name clashes with another is an error, unless `replace`, which takes its place. */
 
 /* All .sql files below `dir` become modules of `package` (NULL: the directory's name). */
 int tp_add_sql_dir(struct tp *tp, const char *dir, const char *package, bool replace);

@@ -5,8 +5,8 @@
  *     if (rc == 0) rc = output_file_write(&o, bytes, len, err);
  *     rc = output_file_close(&o, rc, err);
  *
- * What was at `path` before stays until then. A device, a pipe, a link to what is not there
- * yet, and what standard output goes to are written to as they are. A file that may not be written is not replaced. */
+ * What was at `path` before stays until then. A device, a pipe, a link to what is not there yet, and what standard
+ * output goes to are written to as they are. A file that may not be written is not replaced. */
 #ifndef MERIDIAN_BASE_OUTPUT_FILE_H
 #define MERIDIAN_BASE_OUTPUT_FILE_H
 

@@ -4,8 +4,9 @@
 
 #include "sql/engine.h"
 
-/* Runs every embedded module whose name begins with `prefix`, by name. A `CREATE TABLE x AS` of them is made when x is
- * first used. */
+/* Runs every embedded module whose name begins with `prefix`, by name. They are written as CREATE PERFETTO statements:
+ * a TABLE is made when it is first used, the columns of tables and views and all functions (built in) are declared for
+ * the documentation only. */
 int prelude_run(struct engine *e, const char *prefix, struct error *err);
 
 #endif
