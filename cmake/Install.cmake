@@ -2,7 +2,7 @@
 # pkg-config file. The archive is one object in which only tp_* is visible, so that no name of ours meets one of theirs.
 include(GNUInstallDirs)
 
-set(parts tp rpc metrics summary sql importer storage proto schema base)
+set(parts api rpc summary sql importer storage wire schema base)
 list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE archives)
 set(object ${CMAKE_BINARY_DIR}/meridian.o)
 set(archive ${CMAKE_BINARY_DIR}/libmeridian.a)

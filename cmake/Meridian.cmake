@@ -28,9 +28,7 @@ endif()
 # against the arrows of the design does not compile. Sources come from target_sources() of the folder and its subfolders.
 function(mrd_library name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/folders/${name}.c @ONLY # a library whose folder is still empty links too
-    CONTENT "/* Made by CMake. */\nextern const char mrd_folder_@name@[];\nconst char mrd_folder_@name@[] = \"@name@\";\n")
-  add_library(${name} STATIC ${CMAKE_BINARY_DIR}/folders/${name}.c)
+  add_library(${name} STATIC)
   set(root ${CMAKE_BINARY_DIR}/include-roots/${name})
   file(MAKE_DIRECTORY ${root})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${name} ${root}/${name} SYMBOLIC)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes src/proto/ftrace_events.def from a list of FtraceEvent messages.
+"""Writes src/wire/ftrace_events.def from a list of FtraceEvent messages.
 
-Usage: gen-ftrace-events.py LIST > src/proto/ftrace_events.def
+Usage: gen-ftrace-events.py LIST > src/wire/ftrace_events.def
 
 LIST has one line an event, as in the project's notes on the format:
 
@@ -44,7 +44,7 @@ def main():
         rows.append(((group, event, int(number)), row))
     print("/* Every typed ftrace event, one row each, sorted by (tracefs group, tracefs name): EVENT(field number in FtraceEvent,")
     print(" * group, tracefs name, name in traces, fields). F() is a field of the payload, R() a repeated one. Made by")
-    print(" * scripts/gen-ftrace-events.py; read through proto/ftrace_events.h. */")
+    print(" * scripts/gen-ftrace-events.py; read through wire/ftrace_events.h. */")
     print("// clang-format off")
     for _, row in sorted(rows):
         print(row)

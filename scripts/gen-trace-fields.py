@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes src/proto/trace_fields.def: the messages, fields and enums that a trace is made of.
+"""Writes src/wire/trace_fields.def: the messages, fields and enums that a trace is made of.
 
-Usage: gen-trace-fields.py FIELDS.tsv[,MORE.tsv...] ENUMS.tsv[,MORE.tsv...] > src/proto/trace_fields.def
+Usage: gen-trace-fields.py FIELDS.tsv[,MORE.tsv...] ENUMS.tsv[,MORE.tsv...] > src/wire/trace_fields.def
 
 FIELDS has the columns file, message, number, label, type, name, oneof, packed, default; ENUMS has file, enum, value, name;
 both with a head line that names them (further files need none). What cannot be reached from Trace is left out, and so
@@ -53,7 +53,7 @@ def main():
     print("""/* The messages that a trace is made of, sorted by name: MESSAGE(token, "name", fields), and ENUM(token, "name", values).
  * Fields, sorted by number: F(number, "name", TYPE) is a scalar, M(number, "name", message) a message, E(number, "name",
  * enum) one of the ENUMs; R, RM and RE are repeated ones, P and PE repeated ones that are written packed. The payloads of
- * kernel events are in ftrace_events.def. Made by scripts/gen-trace-fields.py; read through proto/trace_fields.h. */
+ * kernel events are in ftrace_events.def. Made by scripts/gen-trace-fields.py; read through wire/trace_fields.h. */
 // clang-format off""")
     print("#ifdef MESSAGE")
     for name in sorted(used):

@@ -1,5 +1,5 @@
 /* The binary. */
-#include "capture/applet.h"
+#include "capture/common/applet.h"
 
 int main(int argc, char **argv)
 {

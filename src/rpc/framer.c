@@ -2,8 +2,8 @@
 #include "rpc/framer.h"
 
 #include "base/alloc.h"
-#include "proto/pb_cursor.h"
 #include "rpc/wire.h"
+#include "wire/pb_cursor.h"
 
 enum { FIRST_ROOM = 64 << 10, TAG = STREAM_MSG << 3 | PB_BYTES };
 

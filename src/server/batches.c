@@ -2,8 +2,8 @@
 #include "server/batches.h"
 
 #include "base/alloc.h"
-#include "proto/pb_cursor.h"
 #include "rpc/wire.h"
+#include "wire/pb_cursor.h"
 
 #include <stdio.h>
 #include <time.h>

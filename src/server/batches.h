@@ -3,7 +3,7 @@
 #define MERIDIAN_SERVER_BATCHES_H
 
 #include "meridian/tp.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 enum { BATCH_MAX_CELLS = 50000, BATCH_ENOUGH_BYTES = 128 << 10 };
 

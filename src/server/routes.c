@@ -1,12 +1,12 @@
 /* HTTP requests that are not streams of messages: arguments in the body, the result in the answer. */
 #include "server/routes.h"
 
-#include "proto/pb_cursor.h"
 #include "rpc/http.h"
 #include "rpc/wire.h"
 #include "server/rpc_summary.h"
 #include "server/session.h"
 #include "server/worker.h"
+#include "wire/pb_cursor.h"
 
 static void notify_eof(struct worker *w, struct session *s, struct slice body, struct pb_writer *out)
 {

@@ -2,12 +2,12 @@
 #include "server/rpc.h"
 
 #include "base/vec.h"
-#include "proto/pb_cursor.h"
 #include "rpc/http.h"
 #include "rpc/wire.h"
 #include "server/rpc_summary.h"
 #include "server/session.h"
 #include "server/worker.h"
+#include "wire/pb_cursor.h"
 
 #include <errno.h>
 #include <fcntl.h>

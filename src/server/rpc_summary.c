@@ -2,10 +2,10 @@
 #include "server/rpc_summary.h"
 
 #include "base/vec.h"
-#include "proto/pb_cursor.h"
 #include "rpc/wire.h"
 #include "server/session.h"
 #include "server/worker.h"
+#include "wire/pb_cursor.h"
 
 #include <stdio.h>
 

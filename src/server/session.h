@@ -5,8 +5,8 @@
 #ifndef MERIDIAN_SERVER_SESSION_H
 #define MERIDIAN_SERVER_SESSION_H
 
-#include "proto/pb_writer.h"
 #include "server/rpc.h"
+#include "wire/pb_writer.h"
 
 struct worker;
 

@@ -3,8 +3,8 @@
 #define MERIDIAN_SERVER_TRACE_H
 
 #include "meridian/tp.h"
-#include "proto/pb_writer.h"
 #include "server/summarizers.h"
+#include "wire/pb_writer.h"
 
 #include <pthread.h>
 

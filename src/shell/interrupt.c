@@ -1,5 +1,5 @@
 /* Ctrl-C: interrupts the query that runs; the prompt stays, a command ends when it has cleared up. */
-#include "shell/repl.h"
+#include "shell/repl/repl.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -10,8 +10,8 @@
  */
 #include "base/file.h"
 #include "base/vec.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

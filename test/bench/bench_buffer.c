@@ -6,7 +6,7 @@
 #include "capture/service/packet_check.h"
 #include "capture/service/trace_buffer.h"
 #include "capture/shm/trace_writer.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

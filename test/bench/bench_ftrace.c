@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "capture/probes/data_source.h"
 #include "capture/probes/ftrace/ftrace_source.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

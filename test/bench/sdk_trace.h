@@ -3,7 +3,7 @@
 #ifndef MERIDIAN_TEST_SDK_TRACE_H
 #define MERIDIAN_TEST_SDK_TRACE_H
 
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 struct sdk_trace_options {
     uint64_t events;      /* track events in all */

@@ -1,8 +1,8 @@
 /* Config text: any bytes parse or give an error with a place; what parsed prints, and parses again to the same bytes.
  */
 #include "base/alloc.h"
-#include "proto/text_format.h"
 #include "schema/config.pb-c.h"
+#include "wire/text_format.h"
 
 #include "fuzz.h"
 

@@ -3,7 +3,7 @@
  * format files ("GROUP\n" in front), the last is one page. */
 #include "capture/probes/ftrace/event_filter.h"
 #include "capture/probes/ftrace/page_parser.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* The manifest of a set of traces: any text is read or refused with an error. */
-#include "importer/reader/manifest.h"
+#include "importer/merge/manifest.h"
 
 #include "fuzz.h"
 

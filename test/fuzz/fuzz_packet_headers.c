@@ -1,6 +1,6 @@
 /* Fuzzes the reading of packet headers out of ftrace bundles: the input is a trace. */
 #include "importer/ftrace/packet_headers.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include "fuzz.h"
 

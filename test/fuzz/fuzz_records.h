@@ -4,7 +4,7 @@
 #define MERIDIAN_TEST_FUZZ_RECORDS_H
 
 #include "importer/importer.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include "fuzz.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "fuzz.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* Specs of any bytes, binary or text: they parse or say why not; the SQL of each query is one whole statement, whatever
  * the spec's names and expressions are. */
 #include "base/sql_token.h"
-#include "summary/spec.h"
-#include "summary/structured_query.h"
+#include "summary/query/spec.h"
+#include "summary/query/structured_query.h"
 
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /* Trace text: any bytes parse or give an error with a place; what parsed prints, and parses again to the same bytes.
  * The same bytes as a binary trace: what is printed parses, and prints the same again. */
-#include "proto/trace_text.h"
+#include "wire/trace_text.h"
 
 #include "fuzz.h"
 

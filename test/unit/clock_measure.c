@@ -2,7 +2,7 @@
 #include "clock_measure.h"
 
 #include "importer/clock/remote_sync.h"
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 #include <stdio.h>
 #include <stdlib.h>

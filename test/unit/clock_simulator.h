@@ -8,7 +8,7 @@
 #define MERIDIAN_TEST_UNIT_CLOCK_SIMULATOR_H
 
 #include "base/vec.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #define SIM_SECOND INT64_C(1000000000)
 

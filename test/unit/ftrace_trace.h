@@ -3,7 +3,7 @@
 #define MERIDIAN_TEST_FTRACE_TRACE_H
 
 #include "importer/ftrace/ftrace_internal.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef MERIDIAN_TEST_PB_TEXT_H
 #define MERIDIAN_TEST_PB_TEXT_H
 
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <stdarg.h>

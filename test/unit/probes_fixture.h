@@ -7,8 +7,8 @@
 #include "capture/probes/data_source.h"
 #include "capture/probes/ftrace/ftrace_source.h"
 #include "capture/probes/metatrace.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Little files that unpack to much: refused before they have taken much memory, however large they are themselves. */
 #include "base/alloc.h"
 #include "importer/importer.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <stdatomic.h>

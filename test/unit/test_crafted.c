@@ -1,8 +1,8 @@
 /* Files made to be slow: each is imported beside a harmless twin of the same size, and must not cost much more. */
 #include "importer/clock/clock_graph.h"
+#include "importer/core/metadata.h"
 #include "importer/ctf/ctf_internal.h"
-#include "importer/metadata.h"
-#include "importer/reader/manifest.h"
+#include "importer/merge/manifest.h"
 #include "importer_fixture.h"
 #include "pb_text.h"
 #include "trace_fixture.h"

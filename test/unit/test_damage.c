@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "meridian/tp.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Tests reading FtraceConfig, and what sessions keep of the events they asked for. */
 #include "capture/probes/ftrace/event_filter.h"
 #include "capture/probes/ftrace/ftrace_config.h"
-#include "proto/pb_writer.h"
 #include "schema/config.pb-c.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 

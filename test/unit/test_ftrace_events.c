@@ -1,5 +1,5 @@
 /* Tests the table of typed ftrace events. */
-#include "proto/ftrace_events.h"
+#include "wire/ftrace_events.h"
 
 #include <check.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "importer/importer.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <stdatomic.h>

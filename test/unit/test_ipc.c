@@ -3,7 +3,7 @@
 #include "capture/ipc/client.h"
 #include "capture/ipc/frame.h"
 #include "capture/ipc/host.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <check.h>
 #include <fcntl.h>

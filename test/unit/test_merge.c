@@ -1,9 +1,9 @@
 /* Tests archives of several traces, and the manifest that places them: where events land, and every error. */
 #include "importer/clock/clock_graph.h"
 #include "importer/importer.h"
-#include "importer/reader/manifest.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
+#include "importer/merge/manifest.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <archive.h>
 #include <archive_entry.h>

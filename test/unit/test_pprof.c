@@ -1,6 +1,6 @@
 /* Call stacks as values of SQL, and the profiles made of them, read back by hand. */
-#include "proto/pb_cursor.h"
 #include "sql_fixture.h"
+#include "wire/pb_cursor.h"
 
 static struct sql_fixture f;
 

@@ -1,9 +1,9 @@
 /* The relay between a producer and a host that the test plays: identity first, then every byte both ways; the control
  * connection introduces the machine and keeps comparing clocks. */
-#include "capture/applet.h"
-#include "capture/host/machine.h"
+#include "capture/common/applet.h"
+#include "capture/common/machine.h"
 #include "capture/ipc/frame.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <arpa/inet.h>
 #include <check.h>

@@ -1,7 +1,7 @@
 /* A handle whose trace a server holds, against servers that the test plays: any bytes may come from there. */
 #include "meridian/tp.h"
-#include "proto/pb_writer.h"
 #include "rpc/wire.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <math.h>

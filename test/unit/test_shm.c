@@ -2,7 +2,7 @@
  * for every layout, over shared and over emulated memory, with and without losses. */
 #include "capture/service/trace_buffer.h"
 #include "capture/shm/trace_writer.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -2,9 +2,9 @@
  * own; and what is refused, by the words of the error. */
 #include "base/alloc.h"
 #include "meridian/tp.h"
-#include "proto/text_format.h"
-#include "summary/spec.h"
-#include "summary/structured_query.h"
+#include "summary/query/spec.h"
+#include "summary/query/structured_query.h"
+#include "wire/text_format.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "gate.h"
 #include "summary_fixture.h"
 
-#include "metrics/cells.h"
-#include "proto/pb_writer.h"
+#include "summary/run/cells.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* Tests protobuf text format: what parses, what it becomes, where errors are said to be, and that printing comes back.
  */
 #include "base/alloc.h"
-#include "proto/text_format.h"
 #include "schema/config.pb-c.h"
+#include "wire/text_format.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Tests the schema of a trace. */
-#include "proto/ftrace_events.h"
-#include "proto/pb_cursor.h"
-#include "proto/trace_fields.h"
+#include "wire/ftrace_events.h"
+#include "wire/pb_cursor.h"
+#include "wire/trace_fields.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Tests traces as text and back. */
-#include "proto/pb_cursor.h"
-#include "proto/trace_text.h"
+#include "wire/pb_cursor.h"
+#include "wire/trace_text.h"
 
 #include <check.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "base/u64map.h"
 #include "bench/sdk_trace.h"
 #include "gate.h"
-#include "proto/pb_cursor.h"
 #include "track_event_fixture.h"
+#include "wire/pb_cursor.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #define MERIDIAN_TEST_TRACE_TEXT_H
 
 #include "probes_fixture.h"
-#include "proto/ftrace_events.h"
+#include "wire/ftrace_events.h"
 
 struct decoded_field {
     char name[64];

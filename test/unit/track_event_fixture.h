@@ -3,7 +3,7 @@
 #define MERIDIAN_TEST_TRACK_EVENT_FIXTURE_H
 
 #include "importer/importer.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <stdio.h>

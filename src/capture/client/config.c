@@ -2,8 +2,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "capture/client/perfetto.h"
-#include "proto/pb_cursor.h"
-#include "proto/text_format.h"
+#include "wire/pb_cursor.h"
+#include "wire/text_format.h"
 
 #include <ctype.h>
 #include <stdlib.h>

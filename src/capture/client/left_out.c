@@ -1,7 +1,7 @@
 /* Finds machines that are connected and that a config leaves out. */
 #include "capture/client/left_out.h"
 
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <stdio.h>
 

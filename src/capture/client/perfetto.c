@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "capture/applet.h"
+#include "capture/common/applet.h"
 
 #include <fcntl.h>
 #include <getopt.h>

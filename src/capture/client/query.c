@@ -4,9 +4,9 @@
 #include "capture/client/perfetto.h"
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
 #include "schema/service.pb-c.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <stdio.h>
 #include <string.h>

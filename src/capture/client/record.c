@@ -6,9 +6,9 @@
 #include "capture/client/trace_output.h"
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
 #include "schema/service.pb-c.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "capture/client/trace_output.h"
 
 #include "base/file.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <errno.h>
 #include <fcntl.h>

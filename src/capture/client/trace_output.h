@@ -3,7 +3,7 @@
 #define MERIDIAN_CAPTURE_CLIENT_TRACE_OUTPUT_H
 
 #include "base/error.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include <stdbool.h>
 #include <stdint.h>

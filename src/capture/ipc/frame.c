@@ -1,7 +1,7 @@
 /* Decodes and encodes IPC frames. */
 #include "capture/ipc/frame.h"
 
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 /* IPCFrame fields (spec ipc 1) */
 enum {

@@ -4,7 +4,7 @@
 #ifndef MERIDIAN_CAPTURE_IPC_FRAME_H
 #define MERIDIAN_CAPTURE_IPC_FRAME_H
 
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "capture/host/machine.h"
+#include "capture/common/machine.h"
 #include "capture/ipc/addr.h"
 #include "capture/ipc/frame.h"
 

@@ -6,8 +6,8 @@
 #include "base/vec.h"
 #include "capture/probes/data_source.h"
 #include "capture/probes/metatrace.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

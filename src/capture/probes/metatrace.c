@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "capture/probes/data_source.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #include <unistd.h>
 

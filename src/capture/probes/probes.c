@@ -7,7 +7,7 @@
 #include "capture/probes/ftrace/ftrace_source.h"
 #include "capture/probes/metatrace.h"
 #include "capture/shm/producer.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <stdio.h>
 

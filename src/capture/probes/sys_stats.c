@@ -7,9 +7,9 @@
 #include "capture/probes/data_source.h"
 #include "capture/probes/metatrace.h"
 #include "capture/probes/proc_text.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
 #include "schema/config.pb-c.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <ctype.h>
 #include <dirent.h>

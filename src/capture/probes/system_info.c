@@ -3,8 +3,8 @@
 #include "base/alloc.h"
 #include "capture/probes/data_source.h"
 #include "capture/probes/proc_text.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <ctype.h>
 #include <stdio.h>

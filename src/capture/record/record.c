@@ -1,9 +1,9 @@
 /* The record applet: one command for a recording of many machines. */
-#include "capture/applet.h"
 #include "capture/client/perfetto.h"
+#include "capture/common/applet.h"
 #include "capture/record/remote.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

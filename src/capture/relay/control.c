@@ -2,8 +2,8 @@
 #include "capture/relay/control.h"
 
 #include "base/alloc.h"
-#include "capture/host/clock_reading.h"
-#include "capture/host/machine.h"
+#include "capture/common/clock_reading.h"
+#include "capture/common/machine.h"
 #include "capture/ipc/client.h"
 #include "capture/ipc/frame.h"
 #include "capture/relay/send_time.h"

@@ -1,5 +1,5 @@
 /* The relay-keys applet: a certificate authority in a directory, and certificates for the host and for machines. */
-#include "capture/applet.h"
+#include "capture/common/applet.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* The traced_relay applet: stands where traced would, and forwards this machine's producers to a host. */
-#include "capture/applet.h"
-#include "capture/host/machine.h"
+#include "capture/common/applet.h"
+#include "capture/common/machine.h"
 #include "capture/ipc/addr.h"
 #include "capture/relay/control.h"
 #include "capture/relay/proxy.h"

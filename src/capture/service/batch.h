@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 /* Where a packet's bytes lie. */
 struct batch_packet {

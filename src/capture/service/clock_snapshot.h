@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_CAPTURE_SERVICE_CLOCK_SNAPSHOT_H
 #define MERIDIAN_CAPTURE_SERVICE_CLOCK_SNAPSHOT_H
 
-#include "capture/host/clock_reading.h"
+#include "capture/common/clock_reading.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Walks the top level of a packet that may be in pieces. */
 #include "capture/service/packet_check.h"
 
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #define MAX_LENGTH ((1u << 28) - 1)
 

@@ -1,5 +1,5 @@
 /* Which packets go out of a session, in which order (spec service 2). */
-#include "capture/host/machine.h"
+#include "capture/common/machine.h"
 #include "capture/service/packet_check.h"
 #include "capture/service/service_internal.h"
 

@@ -2,7 +2,7 @@
 #include "capture/service/service_internal.h"
 
 #include "base/log.h"
-#include "capture/host/machine.h"
+#include "capture/common/machine.h"
 #include "capture/ipc/addr.h"
 
 #include <sys/resource.h>

@@ -23,8 +23,8 @@
 #include "capture/service/service.h"
 #include "capture/service/trace_buffer.h"
 #include "capture/shm/region.h"
-#include "proto/pb_cursor.h"
 #include "schema/service.pb-c.h"
+#include "wire/pb_cursor.h"
 
 enum session_state { SESSION_DISABLED, SESSION_CONFIGURED, SESSION_STARTED, SESSION_STOPPING, SESSION_CLONED };
 enum instance_state { INSTANCE_CONFIGURED, INSTANCE_STARTING, INSTANCE_STARTED, INSTANCE_STOPPING, INSTANCE_STOPPED };

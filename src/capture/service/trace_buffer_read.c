@@ -1,7 +1,7 @@
 /* The trace buffer: reading packets back, whole and in order. */
 #include "capture/service/trace_buffer_internal.h"
 
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 /* The chunk at position `k` of the reading order. */
 static struct chunk_meta *chunk_nth(struct sequence *s, uint32_t k)

@@ -1,8 +1,8 @@
 /* The traced applet: flags, sockets' permissions, signals, the loop. */
 #include "base/dev_flags.h"
 #include "base/log.h"
-#include "capture/applet.h"
-#include "capture/daemon.h"
+#include "capture/common/applet.h"
+#include "capture/common/daemon.h"
 #include "capture/ipc/addr.h"
 #include "capture/service/service.h"
 

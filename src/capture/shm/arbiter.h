@@ -10,7 +10,7 @@
 
 #include "capture/shm/abi.h"
 #include "capture/shm/region.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 /* What a writer does when no chunk is free (spec ipc 6; the values are those of BufferExhaustedPolicy). */
 enum shm_policy {

@@ -25,7 +25,7 @@
 
 #include "base/slice.h"
 #include "capture/shm/arbiter.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 #define TRACE_WRITER_MAX_DEPTH   16
 #define TRACE_WRITER_RESERVE_MAX 4096u

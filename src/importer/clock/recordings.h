@@ -7,7 +7,7 @@
 #define MERIDIAN_IMPORTER_CLOCK_RECORDINGS_H
 
 #include "importer/clock/clock_graph.h"
-#include "importer/context.h"
+#include "importer/core/context.h"
 #include "importer/sync/session.h"
 
 /* Adds a recording; its number goes to *number. The name is what --reference chooses it by. -MRD_ENOMEM, -MRD_ELIMIT.

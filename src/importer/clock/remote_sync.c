@@ -1,6 +1,6 @@
 /* Owns what is known about the clocks of remote machines: rounds, the model chosen for each machine, its line. */
 #include "importer/clock/remote_private.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 struct remote_sync *remote_sync_open(struct importer *im)
 {

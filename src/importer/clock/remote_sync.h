@@ -10,7 +10,7 @@
 
 #include "importer/clock/clock_graph.h"
 #include "importer/clock/clock_line.h"
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 enum { CLOCK_ROUND_MAX = 16 /* clocks in one reading; the services send seven */ };
 

@@ -2,8 +2,8 @@
 #include "importer/ctf/ctf_internal.h"
 
 #include "importer/clock/recordings.h"
+#include "importer/core/metadata.h"
 #include "importer/ctf/ctf_packets.h"
-#include "importer/metadata.h"
 #include "importer/sort/sorter.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"

@@ -6,7 +6,7 @@
 #ifndef MERIDIAN_IMPORTER_CTF_CTF_IMPORT_H
 #define MERIDIAN_IMPORTER_CTF_CTF_IMPORT_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 #include "importer/ctf/ctf_trace.h"
 
 enum { CTF_ARGS_KIND = 7 /* number of our args decoder; ftrace has those from 1 on */ };

@@ -1,6 +1,6 @@
 /* Splits ftrace bundles into events of per-cpu queues (facts: importer section 4). */
+#include "importer/core/metadata.h"
 #include "importer/ftrace/ftrace_internal.h"
-#include "importer/metadata.h"
 
 /* Fields of FtraceEventBundle (facts: service section 9). */
 enum {

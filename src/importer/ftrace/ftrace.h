@@ -7,7 +7,7 @@
 #ifndef MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 #define MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 /* Decoders of argument sets that are kept as payload bytes (args_set_decoder). */
 enum {

@@ -3,15 +3,15 @@
 #define MERIDIAN_IMPORTER_FTRACE_FTRACE_INTERNAL_H
 
 #include "importer/clock/clock_graph.h"
+#include "importer/core/packet.h"
 #include "importer/ftrace/ftrace.h"
-#include "importer/proto/packet.h"
 #include "importer/sort/sorter.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_compressor.h"
 #include "importer/track/track_tracker.h"
-#include "proto/ftrace_events.h"
+#include "wire/ftrace_events.h"
 
 enum {
     FTRACE_MAX_CPUS = 1024,  /* a bundle of a higher cpu is damage */

@@ -1,7 +1,7 @@
 /* Owns the decoding of recorded packet headers. */
 #include "importer/ftrace/packet_headers.h"
 
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <endian.h>
 

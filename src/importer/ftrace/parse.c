@@ -1,6 +1,6 @@
 /* Turns queued ftrace events into rows and calls their handlers, in time order. */
+#include "importer/core/metadata.h"
 #include "importer/ftrace/ftrace_internal.h"
-#include "importer/metadata.h"
 
 static void on_first_event(struct ftrace_machine *f)
 {

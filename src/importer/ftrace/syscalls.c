@@ -1,7 +1,7 @@
 /* Syscall slices on the track of the thread, from sys_enter and sys_exit (facts: importer section 4). */
 #include "importer/ftrace/ftrace_internal.h"
-#include "proto/pb_writer.h"
-#include "proto/syscall_names.h"
+#include "wire/pb_writer.h"
+#include "wire/syscall_names.h"
 
 /* The args of a call's slice are made once, when it returns: the args of sys_enter as they came (field 2, repeated),
  * and the result in a field of a number of its own. */

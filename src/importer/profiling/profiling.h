@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_PROFILING_PROFILING_H
 #define MERIDIAN_IMPORTER_PROFILING_PROFILING_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 struct profiling_machine;
 

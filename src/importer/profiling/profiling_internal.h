@@ -2,9 +2,9 @@
 #ifndef MERIDIAN_IMPORTER_PROFILING_PROFILING_INTERNAL_H
 #define MERIDIAN_IMPORTER_PROFILING_PROFILING_INTERNAL_H
 
+#include "importer/core/packet.h"
 #include "importer/profiling/profiling.h"
 #include "importer/profiling/stack_profile.h"
-#include "importer/proto/packet.h"
 #include "importer/track/process_tracker.h"
 
 #include "base/u64map.h"

@@ -5,7 +5,7 @@
 #ifndef MERIDIAN_IMPORTER_PROFILING_STACK_PROFILE_H
 #define MERIDIAN_IMPORTER_PROFILING_STACK_PROFILE_H
 
-#include "importer/proto/packet.h"
+#include "importer/core/packet.h"
 
 #define CALLSITE_NONE UINT32_MAX
 

@@ -1,11 +1,11 @@
 /* Owns packets that say something about the trace as a whole: its config, uuid, triggers and attributes. */
-#include "importer/metadata.h"
+#include "importer/core/metadata.h"
 #include "importer/proto/sequence.h"
 #include "importer/proto/special_packets.h"
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_tracker.h"
-#include "proto/text_format.h"
 #include "schema/config.pb-c.h"
+#include "wire/text_format.h"
 
 void trace_uuid_set(struct importer *im, uint64_t msb, uint64_t lsb)
 {

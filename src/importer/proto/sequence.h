@@ -3,7 +3,7 @@
 #ifndef MERIDIAN_IMPORTER_PROTO_SEQUENCE_H
 #define MERIDIAN_IMPORTER_PROTO_SEQUENCE_H
 
-#include "importer/proto/packet.h"
+#include "importer/core/packet.h"
 
 struct sequences {
     struct machine_ctx *m;

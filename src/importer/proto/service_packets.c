@@ -1,5 +1,5 @@
 /* Owns the packets of the tracing service about itself: life-cycle events and TraceStats. */
-#include "importer/metadata.h"
+#include "importer/core/metadata.h"
 #include "importer/proto/sequence.h"
 #include "importer/proto/special_packets.h"
 #include "importer/sort/sorter.h"

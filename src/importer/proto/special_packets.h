@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_PROTO_SPECIAL_PACKETS_H
 #define MERIDIAN_IMPORTER_PROTO_SPECIAL_PACKETS_H
 
-#include "importer/proto/packet.h"
+#include "importer/core/packet.h"
 
 /* ClockSnapshot: into the clock graph and the clock_snapshot table; chooses the trace clock. */
 void clock_snapshot_packet(struct packet *p);

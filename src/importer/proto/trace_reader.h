@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_PROTO_TRACE_READER_H
 #define MERIDIAN_IMPORTER_PROTO_TRACE_READER_H
 
-#include "importer/proto/packet.h"
+#include "importer/core/packet.h"
 #include "importer/sort/sorter.h"
 
 struct proto_reader;

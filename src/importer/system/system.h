@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_SYSTEM_SYSTEM_H
 #define MERIDIAN_IMPORTER_SYSTEM_SYSTEM_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 /* State of a machine; NULL when out of memory. */
 struct system_machine *system_machine_open(struct machine_ctx *m);

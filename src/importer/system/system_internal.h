@@ -2,8 +2,8 @@
 #ifndef MERIDIAN_IMPORTER_SYSTEM_SYSTEM_INTERNAL_H
 #define MERIDIAN_IMPORTER_SYSTEM_SYSTEM_INTERNAL_H
 
-#include "importer/metadata.h"
-#include "importer/proto/packet.h"
+#include "importer/core/metadata.h"
+#include "importer/core/packet.h"
 #include "importer/sort/sorter.h"
 #include "importer/system/system.h"
 #include "importer/track/process_tracker.h"

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_FLOW_TRACKER_H
 #define MERIDIAN_IMPORTER_TRACK_FLOW_TRACKER_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 struct flow_tracker *flow_tracker_open(struct importer *im);
 void flow_tracker_finish(struct flow_tracker *t);

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_IRQ_TRACKS_H
 #define MERIDIAN_IMPORTER_TRACK_IRQ_TRACKS_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 enum irq_track_kind { IRQ_TRACK, SOFTIRQ_TRACK, HRTIMER_TRACK, IRQ_TRACK_KINDS };
 

@@ -6,7 +6,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_PROCESS_TRACKER_H
 #define MERIDIAN_IMPORTER_TRACK_PROCESS_TRACKER_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 #define UTID_NONE UINT32_MAX
 #define UPID_NONE UINT32_MAX

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_SCHED_TRACKER_H
 #define MERIDIAN_IMPORTER_TRACK_SCHED_TRACKER_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 struct sched_tracker *sched_tracker_open(struct machine_ctx *m);
 void sched_tracker_close(struct sched_tracker *t);

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_SLICE_TRACKER_H
 #define MERIDIAN_IMPORTER_TRACK_SLICE_TRACKER_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 #define SLICE_NONE UINT32_MAX
 

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_THREAD_STATE_H
 #define MERIDIAN_IMPORTER_TRACK_THREAD_STATE_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 struct thread_last {
     int64_t ts;       /* of the last row */

@@ -3,7 +3,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_TRACK_TRACKER_H
 #define MERIDIAN_IMPORTER_TRACK_TRACK_TRACKER_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 enum track_dim_kind { DIM_INT, DIM_STR };
 

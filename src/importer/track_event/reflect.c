@@ -1,8 +1,8 @@
 /* Owns the walk of a message along its descriptor. */
 #include "importer/track_event/reflect.h"
 
-#include "proto/pb_cursor.h"
 #include "storage/column.h"
+#include "wire/pb_cursor.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 
 #include "importer/track_event/arg_writer.h"
 #include "importer/track_event/schema.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 /* Called for each field that is not a message, at the key of its message: before it is written (true: it is not to be,
  * the hook has written what stands in its place), and after. */

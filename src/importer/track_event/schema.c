@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/u64map.h"
 #include "base/vec.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 #include <stdio.h>
 

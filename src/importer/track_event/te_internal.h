@@ -4,8 +4,8 @@
 #define MERIDIAN_IMPORTER_TRACK_EVENT_TE_INTERNAL_H
 
 #include "base/u64map.h"
-#include "importer/metadata.h"
-#include "importer/proto/packet.h"
+#include "importer/core/metadata.h"
+#include "importer/core/packet.h"
 #include "importer/sort/sorter.h"
 #include "importer/track/flow_tracker.h"
 #include "importer/track/process_tracker.h"

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_H
 #define MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_H
 
-#include "importer/context.h"
+#include "importer/core/context.h"
 
 /* State of a machine; NULL when out of memory. */
 struct track_event_machine *track_event_machine_open(struct machine_ctx *m);

@@ -2,8 +2,8 @@
 #include "sql/functions/stacks.h"
 
 #include "base/hash.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 /* Fields of profile.proto. */
 enum {

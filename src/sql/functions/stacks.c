@@ -4,7 +4,7 @@
  * what kind of code its frames are}. Entries stand from the outermost on. */
 #include "sql/functions/stacks.h"
 
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 static void return_blob(sqlite3_context *ctx, struct pb_writer *w)
 {

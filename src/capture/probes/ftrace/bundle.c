@@ -6,8 +6,8 @@
 #include "capture/probes/ftrace/compact_sched.h"
 #include "capture/probes/ftrace/encode.h"
 #include "capture/probes/ftrace/event_filter.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 enum {
     EVENTS_SOFT = 27 << 10,  /* a bundle of this size goes out: with its header it fits a 32 KiB chunk */

@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "capture/probes/ftrace/encode.h"
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 static inline void put(struct compact_sched *c, enum compact_list_no list, uint64_t value)
 {

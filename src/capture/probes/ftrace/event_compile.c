@@ -1,8 +1,8 @@
 /* Owns compiling programs: which kernel field becomes which protobuf field, and how. */
 #include "capture/probes/ftrace/encode.h"
 #include "capture/probes/ftrace/event_program.h"
-#include "proto/pb_cursor.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 enum { HEADER_MAX = 64 }; /* FtraceEvent around the payload: tags, lengths (4 bytes each), timestamp, pid */
 

@@ -7,7 +7,7 @@
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_EVENT_FILTER_H
 
 #include "capture/probes/ftrace/ftrace_config.h"
-#include "proto/syscall_names.h"
+#include "wire/syscall_names.h"
 
 /* System calls by number. */
 struct call_set {

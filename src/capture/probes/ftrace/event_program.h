@@ -1,7 +1,7 @@
 /* Programs that turn one kernel event into protobuf: compiled once from a format file, run for every event.
  *
  * A program is a list of steps {where in the event, how wide, which field of the message}; nothing is looked up by name
- * at run time. Three sorts: typed (a row of proto/ftrace_events.def matches), generic (field numbers 1.. in the order
+ * at run time. Three sorts: typed (a row of wire/ftrace_events.def matches), generic (field numbers 1.. in the order
  * of the format file, described by a descriptor in the bundle), and kprobes (a constant message). */
 #ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_EVENT_PROGRAM_H
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_EVENT_PROGRAM_H
@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "capture/probes/ftrace/format_file.h"
 #include "capture/probes/ftrace/symbols.h"
-#include "proto/ftrace_events.h"
+#include "wire/ftrace_events.h"
 
 enum step_code {
     STEP_U8,

@@ -13,7 +13,7 @@ struct kernel_event {
     const char *group, *name;
     uint16_t id;
     uint32_t users;                 /* sessions that want it; > 0: enabled in the kernel */
-    bool typed;                     /* has a row in proto/ftrace_events.def */
+    bool typed;                     /* has a row in wire/ftrace_events.def */
     bool can_compact;               /* sched_switch or sched_waking of the known shape */
     struct event_program program;   /* typed or generic with a descriptor, or a kprobe */
     struct event_program legacy;    /* generic events: GenericFtraceEvent */

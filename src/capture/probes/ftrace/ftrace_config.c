@@ -1,7 +1,7 @@
 /* Owns reading FtraceConfig. */
 #include "capture/probes/ftrace/ftrace_config.h"
 
-#include "proto/pb_cursor.h"
+#include "wire/pb_cursor.h"
 
 enum { DRAIN_MIN_MS = 1, DRAIN_MAX_MS = 60000, DRAIN_DEFAULT_MS = 100 };
 

@@ -3,7 +3,7 @@
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_FTRACE_STATS_H
 
 #include "capture/probes/ftrace/ftrace_instance.h"
-#include "proto/pb_writer.h"
+#include "wire/pb_writer.h"
 
 enum ftrace_stats_phase { FTRACE_STATS_START = 1, FTRACE_STATS_END = 2 };
 

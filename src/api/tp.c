@@ -1,0 +1,543 @@
+/* libmeridian's handle: opens, loads, asks; maps the errors of the parts to the public codes. */
+#include "api/remote.h"
+#include "api/tp_internal.h"
+
+#include "base/file.h"
+#include "rpc/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct tp_result {
+    struct tp *tp;
+    struct engine_result r;
+    struct remote_rows *remote; /* instead of `r`, when a server has the trace */
+    int64_t started_ns;         /* for the metatrace */
+    char *sql;                  /* likewise; may be NULL */
+    bool hidden;                /* a void function, a result that asks not to be shown */
+    struct tp_statements statements;
+};
+
+static const struct {
+    int mrd;
+    int tp;
+} codes[] = {
+    {MRD_ENOMEM, TP_NOMEM},       {MRD_EIO, TP_IO},
+    {MRD_EFORMAT, TP_FORMAT},     {MRD_EINVALID, TP_INVALID},
+    {MRD_ESQL, TP_SQL},           {MRD_EUNSUPPORTED, TP_UNSUPPORTED},
+    {MRD_ENOTFOUND, TP_NOTFOUND}, {MRD_ECANCELLED, TP_INTERRUPTED},
+};
+
+int tp_done(struct tp *tp, int rc)
+{
+    tp->engine_failed = false;
+    if (rc >= 0) {
+        tp->err = (struct error){0};
+        return rc;
+    }
+    if (!tp->err.text[0])
+        error_set(&tp->err, rc, "%s", error_code_text(rc));
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (rc == -codes[i].mrd)
+            return codes[i].tp;
+    return TP_FAILED;
+}
+
+int tp_engine_done(struct tp *tp, int rc)
+{
+    int public = tp_done(tp, rc);
+    tp->engine_failed = rc < 0;
+    return public;
+}
+
+static void begin(struct tp *tp)
+{
+    tp->err = (struct error){0};
+    tp->engine_failed = false;
+}
+
+int tp_connect(struct tp **out, const char *address)
+{
+    struct tp *tp = *out = mem_zalloc(sizeof *tp);
+    if (!tp)
+        return TP_NOMEM;
+    tp->view = &tp->first;
+    int rc = storage_init(&tp->storage); /* empty: there are no stats */
+    tp->finished = true;
+    return tp_done(tp, rc < 0 ? rc : remote_open(&tp->remote, address, &tp->err));
+}
+
+int tp_open(struct tp **out, const struct tp_config *config)
+{
+    struct tp *tp = *out = mem_zalloc(sizeof *tp);
+    if (!tp)
+        return TP_NOMEM;
+    tp->view = &tp->first;
+    if (config)
+        tp->config = *config;
+    struct import_options opt = {
+        .full_sort = tp->config.full_sort,
+        .no_ftrace_raw = tp->config.no_ftrace_raw,
+        .sync_method = (int)tp->config.sync_method,
+        .sync_reference = tp->config.sync_reference,
+        .ignore_ftrace_parse_errors = tp->config.ignore_ftrace_parse_errors,
+        .crop_track_events = tp->config.crop_track_events,
+        .clock_model = tp->config.clock_model == TP_CLOCKS_LINEAR       ? CLOCK_MODEL_LINEAR
+                       : tp->config.clock_model == TP_CLOCKS_COMPATIBLE ? CLOCK_MODEL_COMPATIBLE
+                                                                        : CLOCK_MODEL_AUTO,
+        .threads = tp->config.threads,
+        .progress = tp->config.progress,
+        .progress_ctx = tp->config.progress_ctx,
+    };
+    int rc = storage_init(&tp->storage);
+    if (rc == 0)
+        rc = importer_open(&tp->importer, &tp->storage, &opt, &tp->err);
+    return tp_done(tp, rc);
+}
+
+void tp_close(struct tp *tp)
+{
+    if (!tp)
+        return;
+    remote_close(tp->remote);
+    if (tp->view)
+        tp_view_use(tp, NULL);
+    while (tp->first.next)
+        tp_view_close(tp, tp->first.next);
+    engine_close(tp->engine);
+    if (tp->importer)
+        importer_close(tp->importer);
+    storage_free(&tp->storage);
+    vec_free(&tp->stats);
+    tp_metatrace_start(tp, 0, 0);
+    tp_free_packages(tp);
+    query_runner_free(&tp->first.runner);
+    mem_free(tp);
+}
+
+const char *tp_error(const struct tp *tp)
+{
+    if (!tp)
+        return error_code_text(-MRD_ENOMEM);
+    if (tp->engine_failed && (tp->engine || tp->remote)) {
+        const char *whole = tp->remote ? remote_error(tp->remote) : engine_error_text(tp->engine);
+        if (whole && whole[0])
+            return whole;
+    }
+    return tp->err.text;
+}
+
+void tp_interrupt(struct tp *tp)
+{
+    if (tp && tp->remote)
+        remote_interrupt(tp->remote);
+    else if (tp)
+        atomic_store(&tp->interrupted, true);
+}
+
+void tp_interrupt_clear(struct tp *tp)
+{
+    atomic_store(&tp->interrupted, false);
+}
+
+/* ---- loading ---- */
+
+/* Feeds a file in pieces, for callers who do not want it mapped. */
+static int load_pieces(struct tp *tp, const char *path)
+{
+    enum { PIECE = 1 << 20 };
+    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_set_errno(&tp->err, errno, "%s", path);
+    char *buf = mem_alloc(PIECE);
+    int rc = buf ? 0 : -MRD_ENOMEM;
+    while (rc == 0) {
+        ssize_t n = file_read(fd, buf, PIECE);
+        if (n < 0)
+            rc = error_set_errno(&tp->err, errno, "%s", path);
+        if (n <= 0)
+            break;
+        tp->bytes += (uint64_t)n;
+        rc = importer_feed(tp->importer, buf, (size_t)n, &tp->err);
+        if (rc < 0)
+            error_prefix(&tp->err, "%s", path);
+    }
+    mem_free(buf);
+    if (fd != STDIN_FILENO)
+        close(fd);
+    return rc;
+}
+
+int tp_load(struct tp *tp, const char *path)
+{
+    begin(tp);
+    if (tp->finished)
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: the load is finished already", path));
+    struct stat st;
+    bool regular = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    int64_t start = tp_meta_now(tp, TP_META_API);
+    int rc;
+    if (tp->config.no_mmap && regular) {
+        rc = load_pieces(tp, path);
+    } else {
+        uint64_t before = importer_bytes(tp->importer);
+        rc = importer_add_file(tp->importer, path, &tp->err);
+        tp->bytes += importer_bytes(tp->importer) - before;
+    }
+    tp_meta_record(tp, TP_META_API, "load", start, "path", path, strlen(path));
+    return tp_done(tp, rc);
+}
+
+int tp_feed(struct tp *tp, const void *bytes, size_t len)
+{
+    begin(tp);
+    if (tp->finished)
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "the load is finished already"));
+    tp->bytes += len;
+    return tp_done(tp, importer_feed(tp->importer, bytes, len, &tp->err));
+}
+
+static int deny_files(void *ctx, int action, const char *a, const char *b, const char *c, const char *d)
+{
+    (void)ctx, (void)a, (void)b, (void)c, (void)d;
+    return action == SQLITE_ATTACH ? SQLITE_DENY : SQLITE_OK;
+}
+
+void tp_authorize(struct tp *tp)
+{
+    sqlite3_set_authorizer(engine_db(tp->engine), tp->config.allow_sql_file_access ? NULL : deny_files, NULL);
+}
+
+/* A new engine in place of tp->engine, which is closed; on failure all stays as it was. Opening takes some milliseconds
+ * and is not interrupted: half of the tables are of no use to anybody. */
+static int open_engine(struct tp *tp)
+{
+    struct engine *before = tp->engine;
+    int64_t start = tp_meta_now(tp, TP_META_DB);
+    int rc = engine_open(&tp->engine, &tp->storage, &tp->err);
+    if (rc == 0)
+        rc = tp_clock_functions(tp);
+    if (rc == 0)
+        rc = tp_apply_packages(tp);
+    if (rc == 0)
+        rc = engine_loaded(tp->engine, &tp->err);
+    if (rc == 0) {
+        tp_authorize(tp);
+        tp_interrupt_clear(tp); /* it was for what ran before */
+        engine_share_interrupt(tp->engine, &tp->interrupted);
+        query_runner_set_engine(&tp->view->runner, tp->engine);
+        engine_close(before);
+    } else if (before) {
+        engine_close(tp->engine);
+        tp->engine = before;
+    }
+    tp_meta_record(tp, TP_META_DB, "open tables", start, NULL, NULL, 0);
+    return rc;
+}
+
+int tp_finish(struct tp *tp)
+{
+    begin(tp);
+    if (tp->finished)
+        return 0;
+    int64_t start = tp_meta_now(tp, TP_META_API);
+    int rc = importer_finish(tp->importer, &tp->err);
+    tp->finished = true;
+    tp_meta_record(tp, TP_META_API, "finish", start, NULL, NULL, 0);
+    struct error first = tp->err;
+    int opened = open_engine(tp); /* what was imported before a failure can be asked */
+    if (rc < 0)
+        tp->err = first;
+    return tp_done(tp, rc < 0 ? rc : opened);
+}
+
+uint64_t tp_loaded_bytes(const struct tp *tp)
+{
+    return tp->bytes + (tp->importer ? importer_directory_bytes(tp->importer) : 0);
+}
+
+int tp_write_merged(struct tp *tp, const char *path)
+{
+    begin(tp);
+    if (tp->remote)
+        return tp_done(tp, error_set(&tp->err, -MRD_EUNSUPPORTED, "%s: a server has the trace", path));
+    if (!tp->finished)
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: tp_finish() comes first", path));
+    return tp_done(tp, importer_write_merged(tp->importer, path, &tp->err));
+}
+
+/* ---- asking ---- */
+
+int tp_need_engine(struct tp *tp)
+{
+    begin(tp);
+    if (tp->remote)
+        return error_set(&tp->err, -MRD_EUNSUPPORTED, "a server has the trace: that is not asked over a connection");
+    return tp->engine ? 0 : error_set(&tp->err, -MRD_EINVALID, "no trace is loaded: tp_finish() comes first");
+}
+
+static struct tp_statements describe(const struct engine_script *s)
+{
+    size_t end = s->at;
+    while (end > s->last_at && strchr(" \t\r\n\f;", s->text.p[end - 1]))
+        end--;
+    return (struct tp_statements){s->n_statements, s->n_statements_with_output, s->last_at, end - s->last_at};
+}
+
+static int query_remote(struct tp *tp, struct slice sql, size_t *at, struct tp_result **out)
+{
+    *out = NULL;
+    begin(tp);
+    struct tp_result *res = mem_zalloc(sizeof *res);
+    if (!res)
+        return tp_done(tp, -MRD_ENOMEM);
+    res->tp = tp;
+    int rc = remote_query(tp->remote, sql, at, &res->remote, &tp->err);
+    if (!res->remote) {
+        mem_free(res);
+        return tp_engine_done(tp, rc);
+    }
+    remote_statements(res->remote, &res->statements);
+    *out = res;
+    return rc;
+}
+
+static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at, struct tp_result **out)
+{
+    *out = NULL;
+    int rc = tp_need_engine(tp);
+    if (rc < 0)
+        return tp_done(tp, rc);
+    struct tp_result *res = mem_zalloc(sizeof *res);
+    if (!res)
+        return tp_done(tp, -MRD_ENOMEM);
+    res->tp = tp;
+    res->started_ns = tp_meta_now(tp, TP_META_QUERY | TP_META_QUERY_DETAIL);
+    size_t from = at ? *at : 0;
+    struct engine_script script = {.engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = from};
+    if (at) {
+        rc = engine_script_next(&script, &res->r, &tp->err);
+        *at = script.at;
+        /* Rows of VOID are no output; a result without rows still shows the names of its columns. */
+        res->hidden = res->r.row && script.n_statements_with_output == 0;
+    } else {
+        rc = engine_query(tp->engine, script.origin, sql, &res->r, &script, &tp->err);
+    }
+    if (rc < 0 || (at && rc == 0)) {
+        mem_free(res);
+        return rc < 0 ? tp_engine_done(tp, rc) : 0;
+    }
+    res->statements = describe(&script);
+    tp_meta_record(tp, TP_META_QUERY_DETAIL, "first row", res->started_ns, NULL, NULL, 0);
+    if (tp->meta.categories & TP_META_QUERY) {
+        size_t to = at ? *at : sql.len;
+        res->sql = mem_strndup((const char *)sql.p + from, to - from);
+    }
+    *out = res;
+    return at ? 1 : 0;
+}
+
+int tp_query(struct tp *tp, const char *sql, struct tp_result **out)
+{
+    return tp->remote ? query_remote(tp, slice_str(sql), NULL, out) : query(tp, NULL, slice_str(sql), NULL, out);
+}
+
+int tp_query_next(struct tp *tp, const char *origin, const char *sql, size_t len, size_t *at, struct tp_result **out)
+{
+    return tp->remote ? query_remote(tp, slice_of(sql, len), at, out) : query(tp, origin, slice_of(sql, len), at, out);
+}
+
+void tp_result_statements(const struct tp_result *r, struct tp_statements *out)
+{
+    *out = r->statements;
+}
+
+int tp_columns(const struct tp_result *r)
+{
+    return r->remote ? remote_columns(r->remote) : r->hidden ? 0 : r->r.n_columns;
+}
+
+const char *tp_column_name(const struct tp_result *r, int column)
+{
+    if (r->remote)
+        return remote_column_name(r->remote, column);
+    const char *name = engine_result_column_name(&r->r, column);
+    return name ? name : "";
+}
+
+int tp_step(struct tp_result *r)
+{
+    int rc = r->remote ? remote_step(r->remote, &r->tp->err) : engine_result_next(&r->r, &r->tp->err);
+    return rc < 0 ? tp_engine_done(r->tp, rc) : rc;
+}
+
+enum tp_type tp_column_type(const struct tp_result *r, int column)
+{
+    if (r->remote)
+        return remote_type(r->remote, column);
+    switch (sqlite3_column_type(r->r.stmt, column)) {
+    case SQLITE_INTEGER:
+        return TP_INT64;
+    case SQLITE_FLOAT:
+        return TP_DOUBLE;
+    case SQLITE_TEXT:
+        return TP_TEXT;
+    case SQLITE_BLOB:
+        return TP_BLOB;
+    default:
+        return TP_NULL;
+    }
+}
+
+int64_t tp_int64(const struct tp_result *r, int column)
+{
+    return r->remote ? remote_int64(r->remote, column) : sqlite3_column_int64(r->r.stmt, column);
+}
+
+double tp_double(const struct tp_result *r, int column)
+{
+    return r->remote ? remote_double(r->remote, column) : sqlite3_column_double(r->r.stmt, column);
+}
+
+const char *tp_text(const struct tp_result *r, int column, size_t *len)
+{
+    if (r->remote)
+        return remote_bytes(r->remote, column, len);
+    const char *text = (const char *)sqlite3_column_text(r->r.stmt, column);
+    if (len)
+        *len = text ? (size_t)sqlite3_column_bytes(r->r.stmt, column) : 0;
+    return text;
+}
+
+const void *tp_blob(const struct tp_result *r, int column, size_t *len)
+{
+    if (r->remote)
+        return remote_bytes(r->remote, column, len);
+    const void *bytes = sqlite3_column_blob(r->r.stmt, column);
+    if (len)
+        *len = bytes ? (size_t)sqlite3_column_bytes(r->r.stmt, column) : 0;
+    return bytes;
+}
+
+void tp_result_close(struct tp_result *r)
+{
+    if (!r)
+        return;
+    remote_rows_close(r->remote);
+    engine_result_close(&r->r);
+    tp_meta_record(r->tp, TP_META_QUERY, "query", r->started_ns, "sql", r->sql, r->sql ? strlen(r->sql) : 0);
+    mem_free(r->sql);
+    mem_free(r);
+}
+
+int tp_restore_initial_tables(struct tp *tp)
+{
+    if (tp->remote) {
+        begin(tp);
+        return tp_done(tp, remote_call(tp->remote, RPC_RESTORE_INITIAL_TABLES, &tp->err));
+    }
+    int rc = tp_need_engine(tp);
+    return tp_done(tp, rc < 0 ? rc : open_engine(tp));
+}
+
+/* ---- views ---- */
+
+int tp_view_open(struct tp *tp, struct tp_view **out)
+{
+    *out = NULL;
+    int rc = tp_need_engine(tp);
+    struct tp_view *v = rc < 0 ? NULL : mem_zalloc(sizeof *v), *before = tp->view;
+    if (rc == 0 && !v)
+        rc = error_set(&tp->err, -MRD_ENOMEM, "out of memory");
+    if (rc < 0)
+        return tp_done(tp, rc);
+    v->next = tp->first.next;
+    tp->first.next = v;
+    tp_view_use(tp, v);
+    rc = open_engine(tp);
+    tp_view_use(tp, before);
+    if (rc < 0)
+        tp_view_close(tp, v);
+    else
+        *out = v;
+    return tp_done(tp, rc);
+}
+
+void tp_view_use(struct tp *tp, struct tp_view *view)
+{
+    view = view ? view : &tp->first;
+    if (view == tp->view)
+        return;
+    tp->view->engine = tp->engine;
+    tp->view = view;
+    tp->engine = view->engine;
+    tp->engine_failed = false; /* its text stays behind */
+}
+
+void tp_view_close(struct tp *tp, struct tp_view *view)
+{
+    if (!view)
+        return;
+    struct tp_view *at = &tp->first;
+    while (at->next != view)
+        at = at->next;
+    at->next = view->next;
+    if (tp->view == view)
+        tp_view_use(tp, NULL);
+    engine_close(view->engine);
+    query_runner_free(&view->runner);
+    mem_free(view);
+}
+
+/* ---- health ---- */
+
+static bool add_stat(struct tp *tp, enum stat_key key, uint32_t machine, bool indexed, int64_t idx, int64_t value)
+{
+    const struct stat_def *d = &stat_defs[key];
+    return vec_push(&tp->stats, (struct tp_stat){.name = d->name,
+                                                 .severity = stat_severity_names[d->severity],
+                                                 .source = stat_source_names[d->source],
+                                                 .description = d->doc,
+                                                 .value = value,
+                                                 .idx = idx,
+                                                 .machine = machine,
+                                                 .indexed = indexed});
+}
+
+static int by_name_machine_idx(const void *a, const void *b)
+{
+    const struct tp_stat *x = a, *y = b;
+    int c = strcmp(x->name, y->name);
+    if (c == 0)
+        c = (x->machine > y->machine) - (x->machine < y->machine);
+    return c ? c : (x->idx > y->idx) - (x->idx < y->idx);
+}
+
+static void make_stats(struct tp *tp)
+{
+    const struct stats *s = &tp->storage.stats;
+    for (size_t i = 0; i < s->single.n; i++)
+        if (s->single.p[i] != 0)
+            add_stat(tp, (enum stat_key)(i % STAT_COUNT), (uint32_t)(i / STAT_COUNT), false, 0, s->single.p[i]);
+    size_t it = 0;
+    for (const struct u64map_slot *slot; (slot = u64map_next(&s->indexed, &it));)
+        if (slot->value != 0)
+            add_stat(tp, (enum stat_key)(slot->key >> 32 & 0xffff), (uint32_t)(slot->key >> 48), true,
+                     (int32_t)(uint32_t)slot->key, (int64_t)slot->value);
+    if (tp->stats.n)
+        qsort(tp->stats.p, tp->stats.n, sizeof *tp->stats.p, by_name_machine_idx);
+    tp->stats_made = true;
+}
+
+bool tp_stats_next(struct tp *tp, size_t *it, struct tp_stat *out)
+{
+    if (!tp->stats_made)
+        make_stats(tp);
+    if (*it >= tp->stats.n)
+        return false;
+    *out = tp->stats.p[(*it)++];
+    return true;
+}

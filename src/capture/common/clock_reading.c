@@ -1,0 +1,105 @@
+/* Owns the reading of all clocks. */
+#include "capture/common/clock_reading.h"
+
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+static const struct {
+    uint32_t id;
+    clockid_t clock;
+} clocks[] = {
+    {6, CLOCK_BOOTTIME}, {2, CLOCK_REALTIME_COARSE}, {4, CLOCK_MONOTONIC_COARSE},
+    {1, CLOCK_REALTIME}, {3, CLOCK_MONOTONIC},       {5, CLOCK_MONOTONIC_RAW},
+};
+
+void clock_readings_take(struct clock_readings *r)
+{
+    struct timespec ts[sizeof clocks / sizeof *clocks];
+    int rc[sizeof clocks / sizeof *clocks];
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
+        rc[i] = clock_gettime(clocks[i].clock, &ts[i]);
+#if defined(__x86_64__)
+    uint64_t tsc = __rdtsc();
+#endif
+    r->n = 0;
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        if (rc[i] != 0)
+            continue;
+        r->clock[r->n].id = clocks[i].id;
+        r->clock[r->n++].value = (uint64_t)ts[i].tv_sec * 1000000000u + (uint64_t)ts[i].tv_nsec;
+    }
+#if defined(__x86_64__)
+    r->clock[r->n].id = CLOCK_TSC_ID;
+    r->clock[r->n++].value = tsc;
+#endif
+}
+
+/* All clocks that count ns. */
+static void shift(struct clock_readings *r, int64_t ns)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->clock[i].id != CLOCK_TSC_ID)
+            r->clock[i].value += (uint64_t)ns;
+}
+
+static void set_tsc(struct clock_readings *r, uint64_t tsc)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->clock[i].id == CLOCK_TSC_ID)
+            r->clock[i].value = tsc;
+}
+
+void clock_readings_take_last(struct clock_readings *r)
+{
+    struct timespec ts;
+    clock_readings_take(r);
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+#if defined(__x86_64__)
+    set_tsc(r, __rdtsc());
+#endif
+    int64_t now = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+    shift(r, now - (int64_t)clock_readings_get(r, CLOCK_BOOTTIME_ID));
+}
+
+/* By the pace of the cycle counter between two readings. */
+static uint64_t cycles(const struct clock_readings *from, const struct clock_readings *to, uint64_t ns)
+{
+    uint64_t elapsed = clock_readings_get(to, CLOCK_BOOTTIME_ID) - clock_readings_get(from, CLOCK_BOOTTIME_ID);
+    uint64_t ticks = clock_readings_get(to, CLOCK_TSC_ID) - clock_readings_get(from, CLOCK_TSC_ID);
+    return elapsed ? (uint64_t)((unsigned __int128)ticks * ns / elapsed) : 0;
+}
+
+void clock_readings_back_date(struct clock_readings *r, uint64_t age_ns, const struct clock_readings *before)
+{
+    set_tsc(r, clock_readings_get(r, CLOCK_TSC_ID) - cycles(before, r, age_ns));
+    shift(r, -(int64_t)age_ns);
+}
+
+void clock_readings_forward_date(struct clock_readings *r, uint64_t late_ns, const struct clock_readings *next)
+{
+    uint64_t room = clock_readings_get(next, CLOCK_BOOTTIME_ID) - clock_readings_get(r, CLOCK_BOOTTIME_ID);
+    if (late_ns > room)
+        return; /* nonsense */
+    set_tsc(r, clock_readings_get(r, CLOCK_TSC_ID) + cycles(r, next, late_ns));
+    shift(r, (int64_t)late_ns);
+}
+
+uint64_t clock_readings_get(const struct clock_readings *r, uint32_t id)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->clock[i].id == id)
+            return r->clock[i].value;
+    return 0;
+}
+
+void clock_readings_put(const struct clock_readings *r, struct pb_writer *w, uint32_t field)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        size_t mark = pb_begin(w, field);
+        pb_put_varint(w, 1, r->clock[i].id);
+        pb_put_varint(w, 2, r->clock[i].value);
+        pb_end(w, mark);
+    }
+}

@@ -1,0 +1,200 @@
+/* Owns machines: their rows, their cpus, and the life of the trackers of each. */
+#include "importer/core/context.h"
+
+#include "importer/clock/remote_sync.h"
+#include "importer/core/packet.h"
+#include "importer/ftrace/ftrace.h"
+#include "importer/merge/manifest.h"
+#include "importer/profiling/profiling.h"
+#include "importer/proto/sequence.h"
+#include "importer/system/system.h"
+#include "importer/track/process_tracker.h"
+#include "importer/track/sched_tracker.h"
+#include "importer/track_event/track_event.h"
+
+enum { CPUS_PER_MACHINE = 4096, MAX_MACHINES = UINT16_MAX /* as many as stats can tell apart */ };
+
+void importer_fail(struct importer *im, int code, const char *fmt, ...)
+{
+    if (im->error.code)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    error_vset(&im->error, code, fmt, ap);
+    va_end(ap);
+}
+
+uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu)
+{
+    uint32_t ucpu = m->id * CPUS_PER_MACHINE + (cpu & (CPUS_PER_MACHINE - 1));
+    uint64_t bit = (uint64_t)1 << (cpu & 63);
+    uint64_t *word = &m->cpu_seen[cpu / 64 & (CPUS_PER_MACHINE / 64 - 1)];
+    if (!(*word & bit)) {
+        *word |= bit;
+        if (ucpu < m->st->t[T_cpu].n_rows)
+            ROW_SET(m->st, cpu, cpu, ucpu, cpu);
+    }
+    return ucpu;
+}
+
+void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, argset args)
+{
+    stats_add(&m->st->stats, m->id, stat, 1);
+    trace_import_logs_insert(m->st,
+                             &(struct trace_import_logs_row){.trace_id = m->im->trace_file,
+                                                             .ts = ts,
+                                                             .byte_offset = byte_offset < 0 ? COL_NULL : byte_offset,
+                                                             .stat_key = stat,
+                                                             .arg_set_id = args});
+}
+
+static bool open_parts(struct machine_ctx *m)
+{
+    m->sequences = sequences_open(m);
+    bool ok = m->sequences != NULL;
+    ok = ok && (m->processes = process_tracker_open(m));
+    ok = ok && (m->sched = sched_tracker_open(m));
+    ok = ok && (m->ftrace = ftrace_machine_open(m));
+    ok = ok && (m->track_event = track_event_machine_open(m));
+    ok = ok && (m->system = system_machine_open(m));
+    ok = ok && (m->profiling = profiling_machine_open(m));
+    return ok;
+}
+
+void machine_finish(struct machine_ctx *m)
+{
+    ftrace_machine_finish(m->ftrace);
+    track_event_machine_finish(m->track_event);
+    system_machine_finish(m->system);
+    profiling_machine_finish(m->profiling);
+    sched_tracker_finish(m->sched);
+    process_tracker_finish(m->processes);
+}
+
+void machine_close(struct machine_ctx *m)
+{
+    if (!m)
+        return;
+    profiling_machine_close(m->profiling);
+    if (m->system)
+        system_machine_close(m->system);
+    if (m->track_event)
+        track_event_machine_close(m->track_event);
+    if (m->ftrace)
+        ftrace_machine_close(m->ftrace);
+    if (m->sched)
+        sched_tracker_close(m->sched);
+    if (m->processes)
+        process_tracker_close(m->processes);
+    sequences_close(m->sequences);
+    mem_free(m);
+}
+
+static bool insert_rows(struct machine_ctx *m)
+{
+    struct storage *st = m->st;
+    uint32_t row = machine_insert(st, &(struct machine_row){.raw_id = (int64_t)m->raw_id,
+                                                            .num_cpus = COL_NULL,
+                                                            .android_sdk_version = COL_NULL,
+                                                            .system_ram_bytes = COL_NULL,
+                                                            .system_ram_gb = COL_NULL});
+    struct cpu_row cpu = {.cpu = COL_NULL, .machine_id = row, .capacity = COL_NULL};
+    for (int i = 0; i < CPUS_PER_MACHINE; i++)
+        cpu_insert(st, &cpu);
+    return row == m->id && !st->t[T_cpu].failed;
+}
+
+static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id, uint32_t boot)
+{
+    if (im->machines.n >= MAX_MACHINES)
+        return NULL;
+    struct machine_ctx *m = mem_zalloc(sizeof *m);
+    if (!m) {
+        im->failed = true;
+        return NULL;
+    }
+    m->im = im;
+    m->st = im->st;
+    m->id = (uint32_t)im->machines.n;
+    m->raw_id = raw_id;
+    m->clock_file = im->input.clock_file;
+    m->boot = boot;
+    if (!vec_push(&im->machines, m)) {
+        mem_free(m);
+        im->failed = true;
+        return NULL;
+    }
+    if (!insert_rows(m) || (!boot && !u64map_set(&im->machine_rows, raw_id, m->id)) || !open_parts(m)) {
+        im->machines.n--;
+        if (!boot)
+            u64map_del(&im->machine_rows, raw_id);
+        machine_close(m);
+        im->failed = true;
+        return NULL;
+    }
+    remote_sync_machine(im->remote, m);
+    return m;
+}
+
+struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id)
+{
+    const struct manifest_file *mf = im->input.manifest;
+    if (mf) {
+        for (size_t i = 0; i < mf->n_machines; i++)
+            if (mf->machines[i].id == raw_id)
+                return importer_named_machine(im, mf->machines[i].name);
+        if (mf->n_machines && raw_id)
+            importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: undeclared machine id %u", raw_id);
+        else if (mf->machine && raw_id)
+            importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: '%s' is a multi-machine trace; use machines", mf->path);
+    }
+    if (!raw_id && im->input.base_machine)
+        return im->machines.p[im->input.base_machine];
+    uint64_t *row = u64map_get(&im->machine_rows, raw_id);
+    if (row)
+        return im->machines.p[*row];
+    if (im->failed)
+        return NULL;
+    if (raw_id != 0 && im->machines.n == 1 && !im->host_seen && im->machines.p[0]->raw_id == 0) {
+        /* A trace of one remote machine only: its id is adopted by the machine that is there. */
+        if (!u64map_set(&im->machine_rows, raw_id, 0)) {
+            im->failed = true;
+            return NULL;
+        }
+        im->machines.p[0]->raw_id = raw_id;
+        ROW_SET(im->st, machine, raw_id, 0, raw_id);
+        return im->machines.p[0];
+    }
+    return add_machine(im, raw_id, 0);
+}
+
+struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ctx *m, uint32_t boot)
+{
+    for (size_t i = 0; i < im->machines.n; i++)
+        if (im->machines.p[i]->raw_id == m->raw_id && im->machines.p[i]->boot == boot)
+            return im->machines.p[i];
+    struct machine_ctx *next = im->failed ? NULL : add_machine(im, m->raw_id, boot);
+    if (next) {
+        ROW_SET(im->st, machine, name, next->id, ROW_GET(im->st, machine, name, m->id));
+        next->keeps_name = m->keeps_name;
+    }
+    return next;
+}
+
+struct machine_ctx *importer_named_machine(struct importer *im, const char *name)
+{
+    strid id = import_str(im, name);
+    uint64_t next = (uint64_t)UINT32_MAX + 1;
+    for (size_t i = 0; i < im->machines.n; i++) {
+        struct machine_ctx *m = im->machines.p[i];
+        if (m->raw_id > UINT32_MAX && ROW_GET(im->st, machine, name, m->id) == id)
+            return m;
+        next = m->raw_id >= next ? m->raw_id + 1 : next;
+    }
+    struct machine_ctx *m = im->failed ? NULL : add_machine(im, next, 0);
+    if (m) {
+        ROW_SET(im->st, machine, name, m->id, id);
+        m->keeps_name = true;
+    }
+    return m;
+}

@@ -1,0 +1,117 @@
+/* What the parts of the importer share: the import as a whole, and one context per machine.
+ *
+ * Each module keeps its state behind a pointer of its own type, made by its *_open and freed by its *_close; nobody
+ * else looks inside. Trackers belong to a machine because pids, cpus and sequences do. */
+#ifndef MERIDIAN_IMPORTER_CORE_CONTEXT_H
+#define MERIDIAN_IMPORTER_CORE_CONTEXT_H
+
+#include "importer/importer.h"
+
+#include "base/u64map.h"
+#include "base/vec.h"
+
+struct machine_ctx {
+    struct importer *im;
+    struct storage *st; /* == im->st */
+    uint32_t id;        /* row of `machine`; 0 is the host */
+    uint64_t raw_id;    /* TracePacket.machine_id; 0 for the host; from 2^32 up for machines that a manifest names */
+    uint32_t boot;      /* how often it was seen to reboot and keep its id: each boot has a context of its own */
+
+    /* Set once system_info is seen; 0 when unknown. Task-state letters depend on it. */
+    uint32_t kernel_major;
+    uint32_t kernel_minor;
+
+    uint32_t clock_file; /* file of its clocks in the clock graph: 0, or the trace's that brought it */
+    bool keeps_name;     /* a manifest named it, and finds it by that name: SystemInfo does not replace it */
+    bool clock_related;  /* its clock was related to the others without a relay: no comparisons are missed */
+
+    uint64_t cpu_seen[4096 / 64]; /* whose row of `cpu` is visible */
+
+    struct sequences *sequences;             /* importer/proto */
+    struct process_tracker *processes;       /* importer/track */
+    struct sched_tracker *sched;             /* importer/track: sched_slice and thread_state */
+    struct ftrace_machine *ftrace;           /* importer/ftrace: per-cpu state, generic event descriptors */
+    struct track_event_machine *track_event; /* importer/track_event */
+    struct system_machine *system;           /* importer/system */
+    struct profiling_machine *profiling;     /* importer/profiling */
+};
+
+/* The trace that is being read, when there are several. */
+struct manifest_file;
+struct trace_input {
+    uint32_t serial;                      /* counts them; the file of its private clock and its sequences' clocks */
+    uint32_t clock_file;                  /* of its builtin clocks: 0 when they are the first trace's, else serial */
+    uint32_t base_machine;                /* row of the machine of packets without machine_id */
+    bool private_clock;                   /* packets that name no clock are on the trace's private clock */
+    bool pinned;                          /* the manifest relates it by one clock: it must not bring snapshots */
+    const struct manifest_file *manifest; /* what the manifest says about it; NULL: nothing */
+};
+
+struct importer {
+    struct storage *st;
+    struct trace_input input;
+    struct import_options opt;
+    struct clock_graph *clocks;    /* importer/clock */
+    struct remote_sync *remote;    /* importer/clock: how remote machines' clocks relate to the host's */
+    struct recordings *recordings; /* importer/clock: recordings made apart; NULL when none was added */
+    struct sorter *sorter;         /* importer/sort */
+    struct track_tracker *tracks;  /* importer/track: tracks by type and dimensions, for all machines */
+    struct slice_tracker *slices;  /* importer/track: open slices of every track */
+    struct flow_tracker *flows;    /* importer/track */
+    struct reader *reader;         /* importer/input: formats, archives, blobs */
+    struct ctf_import *ctf;        /* importer/ctf: CTF traces collected so far; NULL when there are none */
+    VEC(struct machine_ctx *)
+    machines;                    /* by machine row */
+    struct proto_reader *proto;  /* importer/proto: the trace being read, and every seq_generation by index */
+    struct u64map machine_rows;  /* TracePacket.machine_id -> machine row */
+    struct u64map metadata_rows; /* metadata.c: hash of what a row is found by -> row */
+    bool has_uuid;               /* the trace, not its bytes, says what its uuid is */
+    bool has_trigger;            /* metadata trace_trigger is set */
+    bool host_seen;              /* the host has sent a packet: machine ids are not adopted any more */
+    uint32_t trace_file;         /* row of `trace_file` being read */
+    uintptr_t stable_first;      /* where the mapped file lies: see importer_bytes_stable() */
+    size_t stable_len;
+    bool failed;        /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
+    struct error error; /* the first import error (one that the facts call fatal), reported by importer_finish() */
+};
+
+/* True when the bytes at p stay mapped as long as the importer is open, so that a payload need not be copied. Bytes
+ * from a pipe or out of compressed data are not stable: they go when everything in their block has been parsed. */
+static inline bool importer_bytes_stable(const struct importer *im, const void *p)
+{
+    return (uintptr_t)p - im->stable_first < im->stable_len;
+}
+
+/* Notes an error that makes the import fail at its end (the first one is kept); what was imported stays. */
+void importer_fail(struct importer *im, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* ucpu = machine row * 4096 + cpu; also makes the cpu row visible (its `cpu` column is set). cpu < 4096. */
+uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);
+
+/* The context of a machine by TracePacket.machine_id, made (with all its trackers and its machine row) when new. NULL
+ * when out of memory (im->failed) or at 65,535 machines. Rules of adoption: importer facts section 2, "Remote
+ * machines". */
+struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id);
+/* The context of a later boot of a machine, made when there is none. */
+struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ctx *m, uint32_t boot);
+
+/* The machine that a manifest calls `name`, made when new. */
+struct machine_ctx *importer_named_machine(struct importer *im, const char *name);
+
+/* For importer_finish() and importer_close(). */
+void machine_finish(struct machine_ctx *m);
+void machine_close(struct machine_ctx *m);
+
+/* Notes an import problem: adds 1 to the stat and a row to trace_import_logs (ts may be COL_NULL, byte_offset -1). */
+void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, argset args);
+
+static inline strid import_str(struct importer *im, const char *text)
+{
+    return strpool_intern_str(&im->st->strings, text);
+}
+static inline strid import_slice(struct importer *im, struct slice s)
+{
+    return strpool_intern(&im->st->strings, s.p, s.len);
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* Gets the bytes of traces to their tokenizers: files mapped or streamed, decompressed, taken out of archives.
+ *
+ * A mapped file is read in place. What comes out of a pipe or a decompressor goes into blocks; a block is freed when
+ * the sorter has emitted everything that points into it. */
+#ifndef MERIDIAN_IMPORTER_INPUT_READER_H
+#define MERIDIAN_IMPORTER_INPUT_READER_H
+
+#include "importer/core/context.h"
+
+struct reader;
+
+struct reader *reader_open(struct importer *im); /* NULL when out of memory */
+void reader_close(struct reader *r);
+
+int reader_add_file(struct reader *r, const char *path, struct error *err);
+int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *err);
+/* The bytes of all files and feeds so far, as they are. */
+uint64_t reader_bytes(const struct reader *r);
+/* No more bytes come of what was fed. */
+int reader_finish(struct reader *r, struct error *err);
+/* Nothing more comes at all: relates recordings made apart, and reads those that waited for that. */
+int reader_finish_all(struct reader *r, struct error *err);
+
+/* Sets trace_size_bytes, and trace_uuid when the trace has none of its own. */
+void reader_metadata(struct reader *r);
+
+#endif

@@ -1,0 +1,452 @@
+/* Owns bringing the traces of an archive onto one timeline, as the manifest says or by default rules (facts: merging
+ * several traces). */
+#include "importer/core/metadata.h"
+#include "importer/ctf/ctf_import.h"
+#include "importer/input/reader_private.h"
+#include "importer/merge/manifest.h"
+#include "importer/proto/trace_reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_NESTED = 4, NOT_A_TRACE = UINT32_MAX };
+
+/* One member on its way. */
+struct entry {
+    const char *name;
+    struct slice bytes;
+    enum trace_format format; /* of what is inside when it was compressed */
+    enum trace_format outer;  /* as it stands in the archive */
+    int priority;
+    size_t index;
+    struct manifest_file *manifest;
+    struct trace_outline outline;
+    uint32_t serial; /* NOT_A_TRACE when it is not imported */
+    uint32_t clock_file;
+    uint32_t machine; /* row of its base machine */
+    bool private_clock;
+    bool is_ctf;        /* part of a CTF trace: read with it */
+    const char *damage; /* why it may not be all there; NULL: it is */
+};
+
+struct merge {
+    struct reader *r;
+    struct importer *im;
+    uint64_t room; /* bytes that may still be unpacked */
+    struct arena arena;
+    VEC(struct entry)
+    entries;
+    struct manifest manifest;
+    bool has_manifest;
+    VEC(struct clock_reading)
+    edges; /* pairs, written to clock_snapshot at the end */
+    VEC(uint32_t)
+    edge_ids;
+};
+
+static int priority_of(enum trace_format f)
+{
+    switch (f) {
+    case FORMAT_MANIFEST:
+        return -1;
+    case FORMAT_PROTO:
+        return 0;
+    case FORMAT_ZIP:
+    case FORMAT_TAR:
+    case FORMAT_GZIP:
+    case FORMAT_ZSTD:
+        return 1;
+    case FORMAT_SYMBOLS:
+        return 3;
+    default:
+        return 2;
+    }
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
+    int names = strcmp(x->name, y->name);
+    return names ? names : x->index < y->index ? -1 : x->index > y->index;
+}
+
+static enum trace_format detect(struct slice bytes)
+{
+    return format_detect(slice_of(bytes.p, bytes.len < FORMAT_LOOKAHEAD ? bytes.len : FORMAT_LOOKAHEAD));
+}
+
+/* Notes that `row` of trace_file was not read, or not to its end, and why. The other members are not affected. */
+static void count_damage(struct merge *m, uint32_t row, const char *why)
+{
+    struct importer *im = m->im;
+    struct arg_list args = {0};
+    arg_list_str(&im->st->args, &args, "error", import_str(im, why));
+    argset set = args_intern(&im->st->args, args.p, args.n);
+    arg_list_free(&args);
+    stats_add_idx(&im->st->stats, 0, STAT_archive_member_damaged, (int32_t)row, 1);
+    trace_import_logs_insert(im->st, &(struct trace_import_logs_row){.trace_id = row,
+                                                                     .ts = COL_NULL,
+                                                                     .byte_offset = COL_NULL,
+                                                                     .stat_key = STAT_archive_member_damaged,
+                                                                     .arg_set_id = set});
+}
+
+/* Opens one layer of compression. What came before damage is kept. */
+static int decompress(struct merge *m, struct entry *e, struct error *err)
+{
+    struct archive_member inside = {.name = mem_strdup(e->name)};
+    struct error damage = {0};
+    int rc = inside.name ? reader_inflate_all(e->format, e->bytes, &inside.bytes, &inside.len, &m->room, &damage)
+                         : -MRD_ENOMEM;
+    if (rc == -MRD_EFORMAT) {
+        e->damage = arena_strndup(&m->arena, damage.text, strlen(damage.text));
+        rc = e->damage ? 0 : -MRD_ENOMEM;
+    }
+    if (rc || !vec_push(&m->r->members, inside)) {
+        mem_free(inside.name);
+        mem_free(inside.bytes);
+        if (rc != -MRD_ELIMIT)
+            return error_set(err, -MRD_ENOMEM, "out of memory");
+        *err = damage;
+        return error_prefix(err, "%s", e->name);
+    }
+    e->bytes = slice_of(inside.bytes, inside.len);
+    e->format = detect(e->bytes);
+    return 0;
+}
+
+/* Adds the members of an archive; archives inside are opened too, compressed members are decompressed. `row` of
+ * trace_file is the file that it all came in. */
+static int collect(struct merge *m, struct slice file, int depth, uint32_t row, struct error *err)
+{
+    size_t first = m->r->members.n;
+    int rc = archive_read_members(file, &m->r->members, &m->room, err);
+    size_t end = m->r->members.n;
+    if (rc == -MRD_EFORMAT && end > first) { /* it breaks off: what comes before is whole */
+        count_damage(m, row, err->text);
+        *err = (struct error){0};
+        rc = 0;
+    }
+    for (size_t i = first; i < end && !rc; i++) {
+        struct entry e = {.index = m->entries.n, .serial = NOT_A_TRACE};
+        e.name = m->r->members.p[i].name;
+        e.bytes = slice_of(m->r->members.p[i].bytes, m->r->members.p[i].len);
+        e.damage = m->r->members.p[i].damaged ? "the archive's data of it is damaged" : NULL;
+        if (!e.bytes.len && !e.damage)
+            continue;
+        e.outer = e.format = detect(e.bytes);
+        e.priority = priority_of(e.outer);
+        for (int k = 0; k < MAX_NESTED && !rc && (e.format == FORMAT_GZIP || e.format == FORMAT_ZSTD); k++)
+            rc = decompress(m, &e, err);
+        if (!rc && (e.format == FORMAT_ZIP || e.format == FORMAT_TAR) && depth < MAX_NESTED)
+            rc = collect(m, e.bytes, depth + 1, row, err);
+        if (rc == -MRD_EFORMAT) { /* an archive that holds nothing readable */
+            e.damage = arena_strndup(&m->arena, err->text, strlen(err->text));
+            *err = (struct error){0};
+            rc = 0;
+        }
+        if (!rc && !vec_push(&m->entries, e))
+            rc = error_set(err, -MRD_ENOMEM, "out of memory");
+    }
+    return rc;
+}
+
+static int fail(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail(struct error *err, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    error_vset(err, -MRD_EFORMAT, fmt, ap);
+    va_end(ap);
+    return error_prefix(err, "perfetto_manifest");
+}
+
+/* The length of the directory that a member lies in, its slash included. */
+static size_t directory_len(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? (size_t)(slash - name) + 1 : 0;
+}
+
+/* Hands the members beside a CTF metadata file, and that, to the CTF import. */
+static int take_ctf_trace(struct merge *m, const char *metadata, struct error *err)
+{
+    size_t dir = directory_len(metadata);
+    const char *path = arena_strndup(&m->arena, metadata, dir ? dir - 1 : 0);
+    VEC(struct ctf_file)
+    files = {0};
+    int rc = path ? 0 : -MRD_ENOMEM;
+    for (size_t i = 0; i < m->entries.n && !rc; i++) {
+        struct entry *e = &m->entries.p[i];
+        if (strncmp(e->name, metadata, dir) != 0)
+            continue;
+        bool index = strncmp(e->name + dir, "index/", 6) == 0; /* LTTng's own way into its streams */
+        if (directory_len(e->name) != dir && !index)
+            continue;
+        e->is_ctf = true;
+        e->format = FORMAT_UNKNOWN;
+        if (index)
+            continue;
+        rc = vec_push(&files, (struct ctf_file){e->name + dir, e->bytes}) ? 0 : -MRD_ENOMEM;
+    }
+    if (!rc)
+        rc = ctf_import_add_files(m->im, *path ? path : "archive", files.p, files.n, err);
+    vec_free(&files);
+    return rc;
+}
+
+static int take_ctf(struct merge *m, uint32_t row, struct error *err)
+{
+    enum { MAX_BROKEN = 1024 }; /* each goes through all members */
+    int broken = 0;
+    for (size_t i = 0; i < m->entries.n && broken < MAX_BROKEN; i++) {
+        const struct entry *e = &m->entries.p[i];
+        if (strcmp(e->name + directory_len(e->name), "metadata") != 0 || !ctf_is_metadata(e->bytes))
+            continue;
+        int rc = take_ctf_trace(m, e->name, err);
+        if (rc == -MRD_ENOMEM)
+            return error_set(err, rc, "out of memory");
+        if (rc) { /* this trace cannot be read, the others can */
+            broken++;
+            count_damage(m, row, err->text);
+            *err = (struct error){0};
+        }
+        if (rc == -MRD_ELIMIT) /* nor can any that follows */
+            return 0;
+    }
+    return 0;
+}
+
+static int find_manifest(struct merge *m, struct error *err)
+{
+    for (size_t i = 0; i < m->entries.n; i++) {
+        struct entry *e = &m->entries.p[i];
+        if (e->format != FORMAT_MANIFEST)
+            continue;
+        if (m->has_manifest)
+            return fail(err, "multiple perfetto_manifest files in archive");
+        int rc = manifest_parse(&m->manifest, e->bytes, err);
+        if (rc)
+            return rc;
+        m->has_manifest = true;
+    }
+    return 0;
+}
+
+static struct entry *entry_of(const struct merge *m, const struct manifest_file *f)
+{
+    for (size_t i = 0; i < m->entries.n; i++)
+        if (m->entries.p[i].manifest == f && m->entries.p[i].serial != NOT_A_TRACE)
+            return &m->entries.p[i];
+    return NULL;
+}
+
+static bool is_multi_machine(const struct entry *e)
+{
+    return e->manifest->n_machines > 1 || (!e->manifest->machine && e->outline.several_machines);
+}
+
+/* The row of a machine that a file names, or of the file's base machine. */
+static int machine_row(struct merge *m, const struct entry *e, const char *name, uint32_t *row, struct error *err)
+{
+    *row = e->machine;
+    if (!name)
+        return 0;
+    if (!manifest_declares(e->manifest, name))
+        return fail(err, "'%s' is not a machine declared by file '%s'", name, e->name);
+    const struct machine_ctx *machine = importer_named_machine(m->im, name);
+    if (!machine)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    *row = machine->id;
+    return 0;
+}
+
+/* Numbers the traces, and decides whose clocks stand apart. */
+static int place(struct merge *m, struct error *err)
+{
+    for (size_t i = 0; i < m->entries.n; i++) {
+        struct entry *e = &m->entries.p[i];
+        e->manifest = m->has_manifest ? manifest_find(&m->manifest, e->name) : NULL;
+        bool container = e->format == FORMAT_ZIP || e->format == FORMAT_TAR || e->format == FORMAT_MANIFEST;
+        if (container && e->manifest && (e->manifest->has_clocks || e->manifest->machine || e->manifest->n_machines))
+            return fail(err, "'%s' is itself an archive or a manifest: nothing of it can be overridden", e->name);
+        if (e->format != FORMAT_PROTO)
+            continue;
+        e->outline = proto_outline(e->bytes);
+        e->serial = m->r->inputs++;
+        e->clock_file =
+            e->serial && (e->outline.has_snapshots || (e->manifest && e->manifest->has_clocks)) ? e->serial : 0;
+        if (!e->manifest)
+            continue;
+        const char *base = e->manifest->machine;
+        for (size_t k = 0; k < e->manifest->n_machines; k++)
+            if (e->manifest->machines[k].id == 0)
+                base = e->manifest->machines[k].name;
+        const struct machine_ctx *machine = base ? importer_named_machine(m->im, base) : NULL;
+        if (base && !machine)
+            return error_set(err, -MRD_ENOMEM, "out of memory");
+        e->machine = machine ? machine->id : 0;
+        e->private_clock = e->manifest->has_clocks && !e->manifest->clock;
+    }
+    return 0;
+}
+
+/* A clock of a trace as the graph knows it; 0: its private one. */
+static struct clock_id clock_in(const struct entry *e, uint32_t clock, uint32_t machine)
+{
+    if (!clock)
+        return (struct clock_id){.id = CLOCK_ID_TRACE_FILE, .machine = e->machine, .file = e->serial};
+    return (struct clock_id){.id = clock, .machine = machine, .file = e->clock_file};
+}
+
+static int relate(struct merge *m, struct entry *e, struct error *err)
+{
+    const struct manifest_file *f = e->manifest;
+    struct entry *to = entry_of(m, f->sync_file);
+    uint32_t from_machine, to_machine;
+    if (!to)
+        return 0; /* it is not in this archive */
+    if (!f->clock_machine && f->clock && is_multi_machine(e))
+        return fail(err, "file '%s' is a multi-machine trace; name which machine the clock is on", e->name);
+    if (!f->sync_machine && f->sync_clock && is_multi_machine(to))
+        return fail(err, "'%s' is a multi-machine trace; also name the machine", to->name);
+    int rc = machine_row(m, e, f->clock_machine, &from_machine, err);
+    if (!rc)
+        rc = machine_row(m, to, f->sync_machine, &to_machine, err);
+    if (rc)
+        return rc;
+    if (!f->sync_clock)
+        to->private_clock = true;
+    struct clock_reading edge[] = {
+        {.clock = clock_in(e, f->clock, from_machine), .value = 0},
+        {.clock = clock_in(to, f->sync_clock, to_machine), .value = f->offset_ns},
+    };
+    uint32_t id = clock_graph_add_snapshot(m->im->clocks, edge, 2);
+    if (!vec_push(&m->edges, edge[0]) || !vec_push(&m->edges, edge[1]) || !vec_push(&m->edge_ids, id))
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    return 0;
+}
+
+static int apply_manifest(struct merge *m, struct error *err)
+{
+    const struct manifest *mf = &m->manifest;
+    struct strpool *strings = &m->im->st->strings;
+    if (mf->trace_clock) {
+        struct clock_id clock = {.id = mf->trace_clock};
+        const struct entry *e = mf->trace_file ? entry_of(m, mf->trace_file) : NULL;
+        if (e) {
+            if (!mf->trace_machine && is_multi_machine(e))
+                return fail(err, "'%s' is a multi-machine trace; also name the machine", e->name);
+            int rc = machine_row(m, e, mf->trace_machine, &clock.machine, err);
+            if (rc)
+                return rc;
+            clock.file = e->clock_file;
+        }
+        clock_graph_fix_trace_clock(m->im->clocks, clock);
+        metadata_int(m->im, NULL, METADATA_trace_time_clock_id, mf->trace_clock);
+    }
+    for (size_t i = 0; i < m->entries.n; i++) {
+        struct entry *e = &m->entries.p[i];
+        int rc = e->serial != NOT_A_TRACE && e->manifest && e->manifest->has_clocks ? relate(m, e, err) : 0;
+        if (rc)
+            return rc;
+    }
+    for (size_t i = 0; i < mf->n_attributes; i++) {
+        const struct manifest_attribute *a = &mf->attributes[i];
+        metadata_dynamic(m->im, NULL, strpool_printf(strings, "manifest_attribute.%s", a->key),
+                         a->text ? COL_NULL : a->number, a->text ? strpool_intern_str(strings, a->text) : 0);
+    }
+    return 0;
+}
+
+/* What the traces inside are about is the manifest's business: that the archive is refused. */
+static bool is_about_manifest(const struct error *e)
+{
+    return strncmp(e->text, "perfetto_manifest", strlen("perfetto_manifest")) == 0;
+}
+
+static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
+{
+    if (e->is_ctf)
+        return;
+    uint32_t row = trace_file_add(m->im, parent, import_str(m->im, e->name), e->format, (int64_t)e->bytes.len);
+    char why[128];
+    if (e->serial != NOT_A_TRACE) {
+        struct error before = m->im->error;
+        m->im->error = (struct error){0};
+        m->im->trace_file = row;
+        reader_begin_input(m->r,
+                           (struct trace_input){.serial = e->serial,
+                                                .clock_file = e->clock_file,
+                                                .base_machine = e->machine,
+                                                .private_clock = e->private_clock,
+                                                .pinned = e->manifest && e->manifest->has_clocks && !e->manifest->clock,
+                                                .manifest = e->manifest});
+        reader_note_bytes(m->r, e->bytes);
+        reader_read_proto(m->r, e->bytes, false);
+        proto_reader_finish_file(m->im->proto);
+        reader_metadata(m->r);
+        if (e->damage)
+            count_damage(m, row, e->damage);
+        else if (m->im->error.code && !is_about_manifest(&m->im->error))
+            count_damage(m, row, m->im->error.text);
+        if (!is_about_manifest(&m->im->error))
+            m->im->error = before;
+    } else if (e->damage) {
+        count_damage(m, row, e->damage);
+    } else if (e->format == FORMAT_UNKNOWN) {
+        count_damage(m, row, "Unknown trace type provided (ERR:fmt)");
+    } else if (e->format != FORMAT_MANIFEST && e->format != FORMAT_ZIP && e->format != FORMAT_TAR) {
+        snprintf(why, sizeof why, "traces of type %s cannot be imported", format_name(e->format));
+        count_damage(m, row, why);
+    }
+}
+
+static void merge_close(struct merge *m)
+{
+    vec_free(&m->entries);
+    vec_free(&m->edges);
+    vec_free(&m->edge_ids);
+    manifest_free(&m->manifest);
+    arena_free(&m->arena);
+}
+
+int merge_archive(struct reader *r, struct slice file, uint32_t row, struct error *err)
+{
+    struct merge m = {.r = r, .im = r->im, .room = unpack_limit(file.len)};
+    struct error local = {0};
+    if (!err)
+        err = &local;
+    sorter_force_full_sort(r->im->sorter); /* the traces overlap in time */
+    int rc = collect(&m, file, 0, row, err);
+    if (!rc)
+        rc = take_ctf(&m, row, err);
+    if (!rc)
+        rc = find_manifest(&m, err);
+    if (!rc && m.entries.n)
+        qsort(m.entries.p, m.entries.n, sizeof *m.entries.p, by_order);
+    if (!rc)
+        rc = place(&m, err);
+    if (!rc && m.has_manifest)
+        rc = apply_manifest(&m, err);
+    for (size_t i = 0; i < m.entries.n && !rc && !r->im->failed; i++)
+        read_entry(&m, &m.entries.p[i], row);
+    for (size_t i = 0; i < m.edge_ids.n && !rc; i++)
+        clock_graph_write_rows(r->im->clocks, &m.edges.p[2 * i], 2, m.edge_ids.p[i]);
+    r->im->input.manifest = NULL; /* it goes with the manifest */
+    merge_close(&m);
+    return rc;
+}
+
+int merge_manifest_alone(struct reader *r, struct slice text, struct error *err)
+{
+    struct manifest manifest;
+    if (r->inputs || r->has_manifest)
+        return fail(err, "perfetto_manifest file must be the first trace file in the input");
+    r->has_manifest = true;
+    int rc = manifest_parse(&manifest, text, err);
+    manifest_free(&manifest);
+    return rc;
+}

@@ -1,0 +1,119 @@
+/* Which stats of a trace are problems, where they are, and how to cure them. */
+#include "shell/commands/check.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const severities[] = {"info", "notice", "data_loss", "error"};
+enum { N_SEVERITIES = sizeof severities / sizeof *severities };
+
+enum counts_as { SAME, LOSS };
+
+static const struct {
+    const char *pattern;
+    enum counts_as counts_as;
+    const char *index;
+    const char *cure;
+} hints[] = {
+#define HINT(pattern, counts_as, index, cure) {pattern, counts_as, index, cure},
+#include "shell/hints.def"
+#undef HINT
+};
+
+static const char any_analysis[] = "The data contradicts itself or is damaged; trace_import_logs says where.";
+static const char any_trace[] = "The recorder noted this; look at the data source's own log and settings.";
+
+static int severity_of(const char *name, size_t len)
+{
+    for (int i = 0; i < N_SEVERITIES; i++)
+        if (strlen(severities[i]) == len && strncmp(severities[i], name, len) == 0)
+            return i;
+    return -1;
+}
+
+int check_rules_parse(struct check_rules *r, const char *fail_on, const struct text_list *allow, struct error *err)
+{
+    *r = (struct check_rules){.allow = allow};
+    for (const char *p = fail_on ? fail_on : "data_loss,error"; *p;) {
+        size_t len = strcspn(p, ",");
+        int s = severity_of(p, len);
+        if (s >= 0)
+            r->fail_on |= 1u << s;
+        else if (len && !(len == 4 && strncmp(p, "none", 4) == 0))
+            return error_set(err, -MRD_EINVALID, "--fail-on: '%.*s' is none of data_loss, error, notice, info, none",
+                             (int)len, p);
+        p += len;
+        p += *p == ',';
+    }
+    for (size_t i = 0; i < allow->n; i++) {
+        const char *value = strchr(allow->p[i], '=');
+        char *end;
+        errno = 0;
+        if (value && (strtoll(value + 1, &end, 10) < 0 || errno || *end || end == value + 1))
+            return error_set(err, -MRD_EINVALID, "--allow: '%s' is not NAME or NAME=N", allow->p[i]);
+    }
+    return 0;
+}
+
+static bool is_allowed(const struct tp_stat *s, const struct text_list *allow)
+{
+    for (size_t i = 0; i < allow->n; i++) {
+        const char *value = strchr(allow->p[i], '=');
+        char pattern[256];
+        snprintf(pattern, sizeof pattern, "%.*s", (int)(value ? value - allow->p[i] : (ptrdiff_t)strlen(allow->p[i])),
+                 allow->p[i]);
+        if (fnmatch(pattern, s->name, 0) == 0 && (!value || s->value <= strtoll(value + 1, NULL, 10)))
+            return true;
+    }
+    return false;
+}
+
+static void explain(struct problem *p)
+{
+    p->severity = p->stat.severity;
+    p->index = "index";
+    p->cure = strcmp(p->stat.source, "analysis") == 0 ? any_analysis : any_trace;
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (fnmatch(hints[i].pattern, p->stat.name, 0) == 0) {
+            if (hints[i].counts_as == LOSS)
+                p->severity = "data_loss";
+            if (hints[i].index[0])
+                p->index = hints[i].index;
+            p->cure = hints[i].cure;
+            return;
+        }
+}
+
+int check_collect(struct tp *tp, const struct check_rules *rules, struct problems *out)
+{
+    struct tp_stat s;
+    for (size_t it = 0; tp_stats_next(tp, &it, &s);) {
+        struct problem p = {.stat = s};
+        explain(&p);
+        int severity = severity_of(p.severity, strlen(p.severity));
+        bool fails = severity >= 0 && rules->fail_on & 1u << severity;
+        bool is_left_out = s.value > 0 && strcmp(s.name, "machine_not_recorded") == 0; /* said, whatever fails */
+        if (s.value <= 0 || (!fails && !is_left_out))
+            continue;
+        p.allowed = !fails || is_allowed(&s, rules->allow);
+        out->failing += !p.allowed;
+        if (!vec_push(out, p))
+            return -MRD_ENOMEM;
+    }
+    return 0;
+}
+
+void check_where(const struct problem *p, char *text, size_t size)
+{
+    char machine[32] = "host";
+    if (p->stat.machine)
+        snprintf(machine, sizeof machine, "machine %" PRIu32, p->stat.machine);
+    if (p->stat.indexed)
+        snprintf(text, size, "%s, %s %" PRId64, machine, p->index, p->stat.idx);
+    else
+        snprintf(text, size, "%s", machine);
+}

@@ -1,0 +1,50 @@
+/* Which stats of a trace are problems, where they are, and how to cure them. */
+#ifndef MERIDIAN_SHELL_COMMANDS_CHECK_H
+#define MERIDIAN_SHELL_COMMANDS_CHECK_H
+
+#include "meridian/tp.h"
+#include "shell/options.h"
+#include "shell/text_out.h"
+
+struct problem {
+    struct tp_stat stat;
+    const char *severity; /* as the check counts it: "data_loss", "error", "notice" or "info" */
+    const char *index;    /* what stat.idx numbers: "cpu", "buffer", "pid"; "index" when nobody knows */
+    const char *cure;
+    bool allowed;
+};
+
+/* What --fail-on and --allow ask for. */
+struct check_rules {
+    unsigned fail_on; /* set of 1 << severity: 0 info, 1 notice, 2 data_loss, 3 error */
+    const struct text_list *allow;
+};
+int check_rules_parse(struct check_rules *r, const char *fail_on, const struct text_list *allow, struct error *err);
+
+struct problems {
+    struct problem *p;
+    size_t n;
+    size_t cap;
+    size_t failing; /* those that are not allowed */
+};
+/* Collects the stats that fail by the rules, allowed ones included. -MRD_ENOMEM. */
+int check_collect(struct tp *tp, const struct check_rules *rules, struct problems *out);
+
+/* "cpu 3", "buffer 0 of machine 1", "host". */
+void check_where(const struct problem *p, char *text, size_t size);
+
+/* One trace's result: `failure` is the text of a load that failed, else NULL. */
+struct check_result {
+    const char *path;
+    const char *failure;
+    struct problems problems;
+};
+
+/* The report formats. */
+struct check_format {
+    const char *name;
+    void (*print)(struct text_out *o, const struct check_result *results, size_t n);
+};
+const struct check_format *check_format_find(const char *name);
+
+#endif

@@ -1,0 +1,184 @@
+/* Writes merged traces: a tar file of the manifest and the traces as they are. */
+#include "shell/commands/merge_plan.h"
+#include "shell/text_out.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { COPY_BYTES = 256 << 10 };
+
+/* --- the manifest ------------------------------------------------------------------------------------------------- */
+
+static void put_text(struct text_out *o, const char *before, const char *text)
+{
+    out_text(o, before);
+    out_json_string(o, text, strlen(text));
+}
+
+static void put_clocks(struct text_out *o, const struct merge_plan *p, const struct merge_file *f)
+{
+    const struct merge_file *to = &p->files.p[f->to];
+    const char *clock = merge_file_clock(f), *to_clock = merge_file_clock(to);
+    out_text(o, ",\n    \"clocks\": {");
+    if (clock)
+        put_text(o, "\"clock\": ", clock);
+    if (f->clock_machine)
+        put_text(o, ", \"machine\": ", f->clock_machine);
+    put_text(o, clock ? ", \"sync_to\": {\"file\": " : "\"sync_to\": {\"file\": ", to->member);
+    if (to_clock)
+        put_text(o, ", \"clock\": ", to_clock);
+    if (to->clock_machine)
+        put_text(o, ", \"machine\": ", to->clock_machine);
+    out_printf(o, "}, \"offset_ns\": %" PRId64 "}", f->offset_ns);
+}
+
+static void put_file(struct text_out *o, const struct merge_plan *p, const struct merge_file *f)
+{
+    put_text(o, "\n   {\"path\": ", f->member);
+    if (f->machine) {
+        put_text(o, ", \"machine\": {\"name\": ", f->machine);
+        out_text(o, "}");
+    }
+    for (size_t i = 0; i < f->machines.n; i++) {
+        out_printf(o, "%s{\"id\": %" PRId64, i ? ", " : ", \"machines\": [", f->machines.p[i].id);
+        put_text(o, ", \"name\": ", f->machines.p[i].name);
+        out_text(o, i + 1 < f->machines.n ? "}" : "}]");
+    }
+    if (f->has_offset)
+        put_clocks(o, p, f);
+    out_text(o, "}");
+}
+
+static bool is_integer(const char *s)
+{
+    char *end;
+    errno = 0;
+    strtoll(s, &end, 10);
+    return end != s && !*end && !errno && (s[0] == '-' || (s[0] >= '0' && s[0] <= '9')) &&
+           (s[s[0] == '-'] != '0' || !s[1 + (s[0] == '-')]);
+}
+
+static void put_manifest(struct text_out *o, const struct merge_plan *p)
+{
+    out_text(o, "{\"perfetto_manifest\": {\"version\": 1");
+    if (p->has_timeline) {
+        put_text(o, ",\n  \"trace_time\": {\"clock\": ", p->timeline_clock);
+        put_text(o, ", \"file\": ", p->files.p[p->timeline].member);
+        if (p->files.p[p->timeline].clock_machine)
+            put_text(o, ", \"machine\": ", p->files.p[p->timeline].clock_machine);
+        out_text(o, "}");
+    }
+    out_text(o, ",\n  \"files\": [");
+    for (size_t i = 0; i < p->files.n; i++) {
+        put_file(o, p, &p->files.p[i]);
+        out_text(o, i + 1 < p->files.n ? "," : "]");
+    }
+    for (size_t i = 0; i < p->attributes.n; i++) {
+        put_text(o, i ? ", " : ",\n  \"attributes\": {", p->attributes.p[i].key);
+        if (is_integer(p->attributes.p[i].value))
+            out_printf(o, ": %s", p->attributes.p[i].value);
+        else
+            put_text(o, ": ", p->attributes.p[i].value);
+    }
+    out_text(o, p->attributes.n ? "}}}\n" : "}}\n");
+}
+
+/* The manifest as a file in memory; -1 when there is none. */
+static int manifest_fd(const struct merge_plan *p, struct error *err)
+{
+    struct text_out *o = mem_alloc(sizeof *o);
+    int fd = o ? memfd_create("manifest", MFD_CLOEXEC) : -1;
+    if (fd < 0) {
+        error_set(err, -MRD_ENOMEM, "out of memory");
+    } else {
+        out_init(o, fd);
+        put_manifest(o, p);
+        if (out_flush(o, err) < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    mem_free(o);
+    return fd;
+}
+
+/* --- the archive -------------------------------------------------------------------------------------------------- */
+
+static int write_failed(struct archive *a, const char *path, struct error *err)
+{
+    return error_set(err, -MRD_EIO, "%s: %s", path, archive_error_string(a) ? archive_error_string(a) : "cannot write");
+}
+
+static int copy(struct archive *a, int fd, int64_t size, const char *from, const char *path, struct error *err)
+{
+    char *buf = mem_alloc(COPY_BYTES);
+    int rc = buf ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+    while (!rc && size > 0) {
+        ssize_t n = read(fd, buf, size < COPY_BYTES ? (size_t)size : COPY_BYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            rc = n < 0 ? error_set_errno(err, errno, "%s", from)
+                       : error_set(err, -MRD_EIO, "%s: it became shorter while it was read", from);
+        else if (archive_write_data(a, buf, (size_t)n) != n)
+            rc = write_failed(a, path, err);
+        size -= n;
+    }
+    mem_free(buf);
+    return rc;
+}
+
+static int add_member(struct archive *a, const char *name, int fd, const char *from, const char *path,
+                      struct error *err)
+{
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return error_set_errno(err, errno, "%s", from);
+    struct archive_entry *e = archive_entry_new();
+    if (!e)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    archive_entry_set_pathname(e, name);
+    archive_entry_set_size(e, st.st_size);
+    archive_entry_set_filetype(e, AE_IFREG);
+    archive_entry_set_perm(e, 0644);
+    int rc = archive_write_header(a, e) == ARCHIVE_OK ? 0 : write_failed(a, path, err);
+    archive_entry_free(e);
+    return rc ? rc : copy(a, fd, st.st_size, from, path, err);
+}
+
+static int add_members(struct archive *a, const struct merge_plan *p, const char *path, struct error *err)
+{
+    int fd = manifest_fd(p, err);
+    int rc = fd < 0 ? -MRD_ENOMEM : add_member(a, MERGE_MANIFEST, fd, "manifest", path, err);
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; i < p->files.n && !rc; i++) {
+        fd = open(p->files.p[i].path, O_RDONLY | O_CLOEXEC);
+        rc = add_member(a, p->files.p[i].member, fd, p->files.p[i].path, path, err);
+        if (fd >= 0)
+            close(fd);
+    }
+    return rc;
+}
+
+int merge_archive_write(const struct merge_plan *p, const char *path, struct error *err)
+{
+    struct archive *a = archive_write_new();
+    if (!a)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    archive_write_set_format_pax_restricted(a);
+    int rc =
+        archive_write_open_filename(a, path) == ARCHIVE_OK ? add_members(a, p, path, err) : write_failed(a, path, err);
+    if (archive_write_close(a) != ARCHIVE_OK && !rc)
+        rc = write_failed(a, path, err);
+    archive_write_free(a);
+    return rc;
+}

@@ -1,0 +1,227 @@
+/* The dot commands of the interactive shell. */
+#include "shell/repl/repl.h"
+#include "shell/suggest.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SCRIPT_BYTES = 64 << 20 };
+
+static void meta_help(struct repl *r, const char *arg);
+
+static void meta_quit(struct repl *r, const char *arg)
+{
+    (void)arg;
+    r->quit = true;
+}
+
+static void usage(const char *text)
+{
+    fprintf(stderr, "usage: %s\n", text);
+}
+
+static void meta_dump(struct repl *r, const char *arg)
+{
+    if (!arg[0])
+        usage(".dump FILE");
+    else if (tp_export_sqlite(r->sh->tp, arg) < 0)
+        fprintf(stderr, "%s\n", tp_error(r->sh->tp));
+    else
+        fprintf(stderr, "written: %s\n", arg);
+}
+
+static void meta_read(struct repl *r, const char *arg)
+{
+    char *text;
+    size_t len;
+    struct error err = {0};
+    if (!arg[0]) {
+        usage(".read FILE");
+        return;
+    }
+    if (file_read_all(arg, MAX_SCRIPT_BYTES, &text, &len, &err) < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return;
+    }
+    interrupt_target(r->sh->tp);
+    int rc = shell_run_sql(r->sh, arg, text, len, r->format == OUTPUT_TABLE ? OUTPUT_CSV : r->format, 0, &err);
+    interrupt_target(NULL);
+    interrupt_taken();
+    if (rc < 0)
+        fprintf(stderr, "%s\n", err.code == -MRD_ESQL ? tp_error(r->sh->tp) : err.text);
+    mem_free(text);
+}
+
+static void meta_reset(struct repl *r, const char *arg)
+{
+    (void)arg;
+    if (tp_restore_initial_tables(r->sh->tp) < 0)
+        fprintf(stderr, "%s\n", tp_error(r->sh->tp));
+}
+
+static void meta_width(struct repl *r, const char *arg)
+{
+    char *end;
+    long n = strtol(arg, &end, 10);
+    if (!arg[0] || *end || n < 1 || n > 10000)
+        usage(".width N (1 to 10000)");
+    else
+        r->width = (unsigned)n;
+}
+
+static void refuse_mode(const char *arg)
+{
+    struct error err = {0};
+    if (arg[0]) {
+        suggest_refuse(&err, ".mode", arg, output_format_names, OUTPUT_FORMATS);
+        fprintf(stderr, "%s\n", err.text);
+    }
+    usage(".mode table|csv|json|jsonl");
+}
+
+static void meta_mode(struct repl *r, const char *arg)
+{
+    int format = output_format_find(arg);
+    if (format < 0)
+        refuse_mode(arg);
+    else
+        r->format = (enum output_format)format;
+}
+
+static void meta_timer(struct repl *r, const char *arg)
+{
+    if (strcmp(arg, "on") == 0 || strcmp(arg, "off") == 0)
+        r->timer = arg[1] == 'n';
+    else
+        usage(".timer on|off");
+}
+
+/* Runs a query made of `fmt` with the argument as an SQL string in place of %s, and prints its first column. */
+static void print_column(struct repl *r, const char *before, const char *arg, const char *after, int per_line)
+{
+    size_t room = strlen(before) + 2 * strlen(arg) + strlen(after) + 1;
+    char *sql = mem_alloc(room), *p = sql;
+    if (!sql)
+        return;
+    p = stpcpy(p, before);
+    for (const char *a = arg; *a; a++) {
+        if (*a == '\'')
+            *p++ = '\'';
+        *p++ = *a;
+    }
+    stpcpy(p, after);
+    struct tp_result *result = NULL;
+    int rc = tp_query(r->sh->tp, sql, &result), n = 0;
+    while (rc == 0 && tp_step(result) == 1) {
+        const char *text = tp_text(result, 0, NULL);
+        printf(++n % per_line ? "%-38s " : "%s\n", text ? text : "");
+    }
+    if (n % per_line)
+        printf("\n");
+    if (rc < 0)
+        fprintf(stderr, "%s\n", tp_error(r->sh->tp));
+    else
+        tp_result_close(result);
+    if (rc == 0 && n == 0)
+        fprintf(stderr, "nothing matches '%s'\n", arg);
+    fflush(stdout);
+    mem_free(sql);
+}
+
+static void meta_tables(struct repl *r, const char *arg)
+{
+    if (arg[0])
+        print_column(r, "SELECT DISTINCT name FROM (" REPL_TABLE_NAMES ") WHERE name GLOB '", arg, "' ORDER BY name",
+                     2);
+    else
+        print_column(r, "SELECT DISTINCT name FROM (" REPL_TABLE_NAMES ") WHERE name NOT GLOB '_*'", "",
+                     " ORDER BY name", 2);
+}
+
+static void meta_schema(struct repl *r, const char *arg)
+{
+    if (!arg[0]) {
+        usage(".schema TABLE");
+        return;
+    }
+    /* What the standard library says of the object, and of each column, as far as it knows it. */
+    print_column(r, "WITH asked(x) AS (VALUES ('", arg,
+                 "')), object AS (SELECT description, cols FROM __intrinsic_stdlib_objects, asked WHERE name = x AND "
+                 "cols != '[]' LIMIT 1), "
+                 "known AS (SELECT value ->> 'name' AS name, value ->> 'type' AS type, value ->> 'description' AS doc "
+                 "FROM object, json_each(cols)) "
+                 "SELECT '-- ' || description FROM object WHERE description != '' UNION ALL "
+                 "SELECT rtrim(printf('%-24s %-26s %s', c.name, coalesce(k.type, c.type), coalesce(k.doc, ''))) "
+                 "FROM asked, pragma_table_info(x) AS c LEFT JOIN known AS k ON k.name = c.name",
+                 1);
+}
+
+static void meta_no_metrics(struct repl *r, const char *arg)
+{
+    (void)r, (void)arg;
+    fprintf(stderr, "%s\n", SHELL_NO_METRICS);
+}
+
+static const struct {
+    const char *name;
+    const char *argument;
+    const char *help;
+    void (*run)(struct repl *r, const char *arg);
+} metas[] = {
+    {".dump", "FILE", "write the tables as an SQLite database", meta_dump},
+    {".help", "", "this list", meta_help},
+    {".load-metrics-sql", "", "(not available yet: see tp_shell summarize)", meta_no_metrics},
+    {".mode", "table|csv|json|jsonl", "how to print", meta_mode},
+    {".q", "", "leave the shell", meta_quit},
+    {".quit", "", "leave the shell", meta_quit},
+    {".read", "FILE", "run the SQL of a file; results as CSV", meta_read},
+    {".reset", "", "forget all tables, views and functions made here", meta_reset},
+    {".run-metrics", "", "(not available yet: see tp_shell summarize)", meta_no_metrics},
+    {".schema", "TABLE", "the columns of a table", meta_schema},
+    {".tables", "[GLOB]", "the tables and views", meta_tables},
+    {".timer", "on|off", "say how long queries take", meta_timer},
+    {".width", "N", "columns of a table are N wide", meta_width},
+};
+
+const char *repl_meta_name(size_t i)
+{
+    return i < sizeof metas / sizeof *metas ? metas[i].name : NULL;
+}
+
+static void meta_help(struct repl *r, const char *arg)
+{
+    (void)r, (void)arg;
+    printf("A statement ends with ';' or an empty line. Ctrl-C stops a query, Ctrl-D leaves.\n");
+    for (size_t i = 0; i < sizeof metas / sizeof *metas; i++)
+        printf("  %-18s %-22s %s\n", metas[i].name, metas[i].argument, metas[i].help);
+    fflush(stdout);
+}
+
+void repl_meta(struct repl *r, const char *line)
+{
+    char name[64], arg[PATH_MAX];
+    size_t len = strcspn(line, " \t");
+    const char *rest = line + len + strspn(line + len, " \t");
+    size_t rest_len = strlen(rest);
+    while (rest_len && strchr(" \t;", rest[rest_len - 1]))
+        rest_len--;
+    snprintf(name, sizeof name, "%.*s", (int)len, line);
+    name[strcspn(name, ";")] = '\0';
+    snprintf(arg, sizeof arg, "%.*s", (int)rest_len, rest);
+    for (size_t i = 0; i < sizeof metas / sizeof *metas; i++)
+        if (strcmp(metas[i].name, name) == 0) {
+            metas[i].run(r, arg);
+            return;
+        }
+    struct suggestion s = suggest(name, strlen(name));
+    char near[80];
+    for (size_t i = 0; i < sizeof metas / sizeof *metas; i++)
+        suggest_among(&s, metas[i].name);
+    fprintf(stderr, "unknown command %s%s\n", name, suggest_text(&s, "", near, sizeof near));
+    if (!s.best)
+        meta_help(r, "");
+}

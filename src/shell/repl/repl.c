@@ -1,0 +1,169 @@
+/* The loop of the interactive shell (shell facts section 3). */
+#include "shell/repl/repl.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEFAULT_WIDTH = 20, WIDE_WIDTH = 40 };
+
+static bool more_rows(void *ctx)
+{
+    struct repl *r = ctx;
+    out_flush(r->out, NULL);
+    return !line_reader_ask(r->reader, "...\nType 'q' to stop, Enter for more records: ", 'q');
+}
+
+void repl_run_sql(struct repl *r, const char *sql, size_t len)
+{
+    struct output output = {.out = r->out, .format = r->format, .width = r->width};
+    if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && r->format == OUTPUT_TABLE) {
+        output.more = more_rows;
+        output.more_ctx = r;
+    }
+    struct tp_result *result = NULL;
+    size_t at = 0;
+    int64_t start = shell_now_ns(), first_row_ns = -1;
+    int rc;
+    interrupt_target(r->sh->tp);
+    while ((rc = tp_query_next(r->sh->tp, NULL, sql, len, &at, &result)) == 1) {
+        if (first_row_ns < 0)
+            first_row_ns = shell_now_ns() - start;
+        int64_t rows = output_result(&output, result);
+        tp_result_close(result);
+        rc = rows < 0 ? (int)rows : 0;
+        if (rc < 0)
+            break;
+    }
+    interrupt_target(NULL);
+    struct error err = {0};
+    if (out_flush(r->out, &err) < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        r->quit = true; /* nobody reads the answers any more */
+    }
+    if (rc == TP_INTERRUPTED)
+        fprintf(stderr, "Interrupted\n");
+    else if (rc < 0)
+        fprintf(stderr, "%s\n", tp_error(r->sh->tp));
+    interrupt_taken();
+    if (!r->timer)
+        return;
+    FILE *to = r->format == OUTPUT_TABLE ? stdout : stderr;
+    fprintf(to, "\nQuery executed in %.3f ms\n\n",
+            (double)(first_row_ns < 0 ? shell_now_ns() - start : first_row_ns) / 1e6);
+    fflush(to);
+}
+
+static bool is_blank(const char *s)
+{
+    while (isspace((unsigned char)*s))
+        s++;
+    return *s == '\0';
+}
+
+/* Runs what has been typed and begins anew. */
+static void run_statement(struct repl *r)
+{
+    if (r->statement.n == 0)
+        return;
+    if (vec_push(&r->statement, '\0')) {
+        line_reader_add_history(r->reader, r->statement.p);
+        repl_run_sql(r, r->statement.p, r->statement.n - 1);
+    }
+    vec_clear(&r->statement);
+}
+
+static bool append_line(struct repl *r, const char *line)
+{
+    size_t len = strlen(line);
+    if (!vec_reserve(&r->statement, r->statement.n + len + 2))
+        return false;
+    memcpy(r->statement.p + r->statement.n, line, len);
+    r->statement.n += len;
+    r->statement.p[r->statement.n++] = '\n';
+    r->statement.p[r->statement.n] = '\0';
+    return true;
+}
+
+/* A statement ends at a semicolon that is no part of a string or comment, or at an empty line. */
+static void take_line(struct repl *r, const char *line)
+{
+    bool fresh = r->statement.n == 0;
+    if (is_blank(line)) {
+        if (fresh && isatty(STDIN_FILENO))
+            fprintf(stderr, "If you want to quit either type .q or press CTRL-D (EOF)\n");
+        run_statement(r);
+        return;
+    }
+    const char *text = line;
+    while (isspace((unsigned char)*text))
+        text++;
+    if (fresh && *text == '.') {
+        line_reader_add_history(r->reader, text);
+        repl_meta(r, text);
+        return;
+    }
+    if (!append_line(r, line))
+        fprintf(stderr, "out of memory\n");
+    else if (sqlite3_complete(r->statement.p))
+        run_statement(r);
+}
+
+/* A trace that came through standard input has used it up: the terminal is where the user is. */
+static void reopen_terminal(const struct text_list *traces)
+{
+    bool piped = false;
+    for (size_t i = 0; i < traces->n; i++)
+        piped |= strcmp(traces->p[i], "-") == 0;
+    int fd = piped && !isatty(STDIN_FILENO) ? open("/dev/tty", O_RDWR | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        dup2(fd, STDIN_FILENO);
+        close(fd);
+    }
+}
+
+int repl_run(struct shell *sh, struct error *err)
+{
+    reopen_terminal(&sh->opt.positionals);
+    struct repl r = {
+        .sh = sh, .format = OUTPUT_TABLE, .timer = true, .width = sh->opt.wide ? WIDE_WIDTH : DEFAULT_WIDTH};
+    r.out = mem_alloc(sizeof *r.out);
+    r.reader = r.out ? line_reader_open(&r) : NULL;
+    if (!r.reader) {
+        mem_free(r.out);
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    }
+    out_init(r.out, STDOUT_FILENO);
+    interrupt_target(NULL);
+    if (isatty(STDIN_FILENO))
+        printf("A statement ends with ';' or an empty line; .help lists the commands.\n");
+    fflush(stdout);
+    while (!r.quit) {
+        const char *line;
+        int got = line_reader_next(r.reader, r.statement.n ? "...> " : "> ", &line);
+        if (got == 0)
+            break;
+        if (got < 0)
+            vec_clear(&r.statement);
+        else
+            take_line(&r, line);
+    }
+    if (!r.quit)
+        run_statement(&r); /* the last statement of a script needs no semicolon */
+    line_reader_close(r.reader);
+    vec_free(&r.statement);
+    mem_free(r.out);
+    return 0;
+}
+
+int cmd_interactive(struct shell *sh, struct error *err)
+{
+    const struct text_list *args = &sh->opt.positionals;
+    if (args->n == 0 && !sh->opt.remote)
+        return error_set(err, -MRD_EINVALID,
+                         "interactive: a trace file is needed, e.g. tp_shell interactive trace.pftrace");
+    int rc = session_load(sh, args->p, args->n, err);
+    return rc < 0 ? rc : repl_run(sh, err);
+}

@@ -1,0 +1,85 @@
+/* The interactive shell: a prompt, statements over several lines, dot commands, history and completion. */
+#ifndef MERIDIAN_SHELL_REPL_REPL_H
+#define MERIDIAN_SHELL_REPL_REPL_H
+
+#include "shell/output.h"
+#include "shell/shell.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+struct repl {
+    struct shell *sh;
+    struct line_reader *reader;
+    struct text_out *out;
+    enum output_format format;
+    unsigned width; /* of the table's columns */
+    bool timer;     /* say how long a query took */
+    bool quit;
+    VEC(char)
+    statement; /* the lines of an unfinished statement */
+};
+
+/* SQL for the names of all tables and views: what was created, and the virtual tables that need no CREATE; not SQLite's
+ * own modules. */
+#define REPL_TABLE_NAMES                                                                                               \
+    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') UNION SELECT name FROM pragma_module_list WHERE "  \
+    "name NOT GLOB 'fts[0-9]*' AND name NOT GLOB 'rtree*' AND name NOT GLOB 'pragma_*' AND name NOT GLOB 'json_*' "    \
+    "AND name NOT IN ('dbstat', 'sqlite_stmt', 'bytecode', 'tables_used', '__intrinsic_dataframe', "                   \
+    "'runtime_table_function')"
+
+/* Runs SQL and shows every result; failures are told on standard error. */
+void repl_run_sql(struct repl *r, const char *sql, size_t len);
+
+/* A line that begins with a dot. */
+void repl_meta(struct repl *r, const char *line);
+
+/* Names of dot commands for the completion; NULL at the end. */
+const char *repl_meta_name(size_t i);
+
+/* ---- lines: edited (libedit) when standard input is a terminal, plain otherwise ---- */
+
+struct line_reader;
+
+struct line_reader *line_reader_open(struct repl *r); /* NULL when out of memory */
+
+/* The next line without its end, valid until the next call. 1; 0 at the end; -1: Ctrl-C, what was typed is dropped. */
+int line_reader_next(struct line_reader *l, const char *prompt, const char **line);
+
+/* Remembers a statement. */
+void line_reader_add_history(struct line_reader *l, const char *text);
+void line_reader_close(struct line_reader *l); /* writes the history */
+
+/* Reads one line from the terminal as it is; true when it begins with `c` (or the terminal is gone). */
+bool line_reader_ask(struct line_reader *l, const char *question, char c);
+
+/* ---- completion ---- */
+
+/* All that the word before the cursor may become: `before` is the text up to the cursor, *word_at where the word
+ * begins. Candidates are mem_alloc()ed texts in a sorted list without duplicates. */
+struct candidates {
+    char **p;
+    size_t n;
+    size_t cap;
+};
+void complete_word(struct repl *r, const char *before, size_t *word_at, struct candidates *out);
+void candidates_free(struct candidates *c);
+
+/* ---- Ctrl-C ---- */
+
+/* From now on Ctrl-C interrupts the query of `tp`; NULL: only the line that is being typed. */
+void interrupt_target(struct tp *tp);
+/* For commands: the first Ctrl-C (or SIGTERM, SIGHUP) interrupts what `tp` does, so that no half of a file stays; a
+ * second one ends the program at once. */
+void interrupt_command(struct tp *tp);
+/* The command is over: a signal that came ends the program as if nobody had caught it. */
+void interrupt_end_command(void);
+/* Was it pressed since the last call? */
+bool interrupt_taken(void);
+/* Waiting for input without missing a Ctrl-C that comes just before: it is held, and let in by the wait alone. `before`
+ * keeps the signals as they were. False: it was pressed. */
+void interrupt_hold(sigset_t *before);
+bool interrupt_wait(int fd, const sigset_t *before);
+void interrupt_release(const sigset_t *before);
+
+#endif
