@@ -207,8 +207,32 @@ class Hostile(Case):
         got = self.read(c)
         self.assertEqual([first(p, 900) for p in got if first(p, 900)], [b"mine"])
         trace_stats = dict((n, v) for p in got if first(p, 35) for n, v in fields(first(p, 35)) if isinstance(v, int))
-        self.assertEqual(trace_stats[8], 11)  # chunks_discarded
+        self.assertEqual(trace_stats[8], 4)  # chunks_discarded: those that named a buffer of this session
         self.healthy()
+
+    def test_late_chunks_are_of_the_session_that_is_over(self):
+        """What comes for a session that has been read and freed is no loss of the one that runs then."""
+        source = field(2, field(1, field(1, "late")))
+        c = self.session(field(1, field(1, 1024)) + source)
+        late = Producer(self, "late", "late")
+        _, buffer = late.wait_start()
+        late.commit(move(buffer, chunk(1, 0, [field(900, b"in time")])))
+        self.assertIn(b"in time", [first(p, 900) for p in self.read(c)])
+        c.close()
+        self.peers.remove(c)
+        wait_for(lambda: "freed" in self.log())
+        c = self.consumer()
+        c.send(invoke(2, ENABLE, field(1, field(1, field(1, 1024)) + source)))
+        _, second = late.wait_start()
+        self.assertNotEqual(second, buffer)
+        for i in range(1, 4):
+            late.commit(move(buffer, chunk(1, i, [field(900, b"late")])))
+        late.commit(field(2, field(1, buffer) + field(2, 1) + field(3, 0) + field(4, field(1, 0) + field(2, b"abcd"))))
+        late.commit(move(second, b"short"))  # this one is its own
+        got = self.read(c)
+        stats = dict((n, v) for p in got if first(p, 35) for n, v in fields(first(p, 35)) if isinstance(v, int))
+        self.assertEqual((stats[8], stats[9]), (1, 0))  # chunks_discarded, patches_discarded
+        self.assertIn("no session has this buffer", self.log())
 
     def test_forged_fields(self):
         c = self.session(field(1, field(1, 1024)) + field(2, field(1, field(1, "liar"))))

@@ -1,5 +1,6 @@
 """Late and lossy links: twenty machines behind links that delay, stall and break. Nothing hangs, every loss is counted."""
 import collections
+import os
 import re
 import signal
 import subprocess
@@ -266,6 +267,57 @@ class Links(Case):
             time.sleep(wait)
             peer.send(invoke(request, 1, b"", service=2))
             self.assertTrue(peer.reply(request)[0])
+
+    def machine_packets(self, trace):
+        """{machine id: (SystemInfo packets, comparisons of clocks)}"""
+        out = collections.defaultdict(lambda: [0, 0])
+        for p in packets(trace.read_bytes()):
+            out[first(p, 98, 0)][0] += first(p, 45) is not None
+            out[first(p, 98, 0)][1] += first(p, 107) is not None
+        return out
+
+    def test_only_machines_that_were_connected(self):
+        """A machine that left before the recording is not in it; one that leaves or comes during it is."""
+        self.service()
+        before, during, late = [Machine(self, self.forwarder, i) for i in (1, 2, 3)]
+        self.machines = [before, during, late]
+        for m in before, during:
+            m.start_relay()
+            wait_for(lambda m=m: f"relay of machine {m.id} " in self.log(), what="a relay")
+        time.sleep(0.5)  # for comparisons of clocks
+        before.relay.terminate()
+        wait_for(lambda: re.search(f"relay of machine {before.id} .*disconnected", self.log()), what="its end")
+        p, trace = self.record("trace_all_machines: true" + CONFIG)
+        time.sleep(0.5)
+        during.relay.terminate()
+        wait_for(lambda: re.search(f"relay of machine {during.id} .*disconnected", self.log()), what="its end")
+        late.start_relay()
+        wait_for(lambda: f"relay of machine {late.id} " in self.log(), what="a relay")
+        time.sleep(1)
+        self.stop(p)
+        found = self.machine_packets(trace)
+        self.assertEqual(set(found) - {0}, {during.id, late.id})
+        for m in during, late:
+            self.assertEqual(found[m.id][0], 1)
+            self.assertGreater(found[m.id][1], 0, "comparisons")
+        again, trace = self.record("trace_all_machines: true" + CONFIG, "again")
+        self.stop(again)
+        self.assertEqual(set(self.machine_packets(trace)) - {0}, {late.id})
+
+    def test_names(self):
+        """The trace names every machine: as it was told, else by the name of its host."""
+        self.service()
+        told, untold = self.machines = [Machine(self, self.forwarder, i) for i in (1, 2)]
+        told.start_relay(PERFETTO_MACHINE_NAME="web1")
+        untold.start_relay(PERFETTO_MACHINE_NAME="")
+        self.produce([told, untold])
+        self.wait_present([told, untold])
+        p, trace = self.record("trace_all_machines: true" + CONFIG)
+        time.sleep(0.5)
+        self.stop(p)
+        names = {int(i): n for i, n in self.query(trace, "SELECT raw_id, name FROM machine")}
+        self.assertEqual((names.get(told.id), names.get(untold.id)), ("web1", os.uname().nodename))
+        self.assertEqual(names[0], os.environ.get("PERFETTO_MACHINE_NAME") or os.uname().nodename)
 
     def test_host_only(self):
         """Without trace_all_machines the trace names the machines that it leaves out, and so do the tools."""

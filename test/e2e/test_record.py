@@ -225,6 +225,16 @@ class Record(Case):
         self.assertGreater(b[7], 0)  # readaheads_succeeded
         self.assertGreater(b[5], 0)  # patches_succeeded
 
+    def test_a_streamed_recording_that_flushes(self):
+        """Flushes are counted as they happened, whoever asked for them: flush_period_ms is one way of several."""
+        self.start_traced()
+        for mode, fails in ("ENABLED", False), ("DISABLED", True):
+            with self.subTest(mode=mode):
+                extra = f"write_into_file: true file_write_period_ms: 200 write_flush_mode: WRITE_FLUSH_{mode}\n"
+                self.record(config(1024, extra=extra), "--packets", 200, "--pause-us", 8000)
+                self.assertEqual(self.in_sql("traced_flushes_succeeded") > 1, not fails)
+                self.assertEqual(self.in_sql("config_write_into_file_no_flush"), int(fails))
+
     def test_write_into_file(self):
         self.start_traced()
         extra = "write_into_file: true\nfile_write_period_ms: 100\n"

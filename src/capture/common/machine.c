@@ -30,6 +30,13 @@ void machine_name(char *buf, size_t size)
         snprintf(buf, size, "%s", uname(&u) == 0 ? u.sysname : "");
 }
 
+void machine_display_name(const char *name, char *buf, size_t size)
+{
+    struct utsname u;
+    bool is_default = uname(&u) == 0 && strcmp(name, u.sysname) == 0;
+    snprintf(buf, size, "%s", is_default ? u.nodename : name);
+}
+
 static bool read_boot_id(char *buf, size_t size)
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);

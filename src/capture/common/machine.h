@@ -9,6 +9,9 @@ enum { MACHINE_TEXT_MAX = 128 };
 /* The machine's name: PERFETTO_MACHINE_NAME, else `uname -s`. */
 void machine_name(char *buf, size_t size);
 
+/* A name for readers: `name`, or the host's where that is only the default. The trace carries it. */
+void machine_display_name(const char *name, char *buf, size_t size);
+
 /* The same for every process until this kernel goes down: boot_id, else a hash of when /dev was made and of uname, else
  * "" (spec ipc 8). */
 void machine_id_hint(char *buf, size_t size);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 enum { PHASE_PING = 1, PHASE_UPDATE = 2 };
+enum { SYSTEM_INFO_MACHINE_NAME = 17 };
 enum { PING_LATE_MAX_NS = 10000000 }; /* more: the clock was set meanwhile */
 enum { RECONNECT_MIN_MS = 1000, RECONNECT_MAX_MS = 30000 };
 
@@ -187,8 +188,11 @@ static void on_bound(void *ctx)
     c->reconnect_ms = RECONNECT_MIN_MS;
     ipc_client_time_receipts(c->client);
     struct pb_writer w = {0};
+    char name[MACHINE_TEXT_MAX];
+    machine_display_name(c->options.machine_name, name, sizeof name);
     size_t mark = pb_begin(&w, 1); /* system_info */
     machine_put_system_info(&w);
+    pb_put_str(&w, SYSTEM_INFO_MACHINE_NAME, name);
     pb_end(&w, mark);
     pb_put_varint(&w, RELAY_FIELD_PERIOD_MS, LONGEST_PAUSE_MS + 1000); /* a burst takes a while */
     put_lost(c, &w);

@@ -99,6 +99,8 @@ static struct session *copy_session(struct session *from, const Mrd__CloneSessio
     s->n_snapshots = from->n_snapshots;
     s->last_snapshot = from->last_snapshot;
     s->want_sync_marker = s->want_stats = true;
+    s->chunks_discarded = from->chunks_discarded;
+    s->patches_discarded = from->patches_discarded;
     s->invalid_packets = from->invalid_packets;
     s->flushes_requested = from->flushes_requested;
     s->flushes_succeeded = from->flushes_succeeded;

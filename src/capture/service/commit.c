@@ -7,6 +7,36 @@
 #define MAX_DATA    65536u /* spec ipc 5 */
 #define MAX_PATCHES 1024u
 
+/* The session whose buffer it is; NULL: none, or one that is over. */
+static struct session *session_of_buffer(struct service *svc, uint64_t buffer_id)
+{
+    for (size_t i = 0; i < svc->sessions.n; i++)
+        for (size_t k = 0; k < svc->sessions.p[i]->buffers.n; k++)
+            if (buffer_id && svc->sessions.p[i]->buffers.p[k].id == buffer_id)
+                return svc->sessions.p[i];
+    return NULL;
+}
+
+/* A chunk that was meant for this buffer is refused. It is a loss of the session that the buffer belongs to, and of no
+ * other: what comes late for a session that is over says nothing about those that run now. */
+static void discard_chunk(struct service_producer *p, uint64_t buffer_id, const char *why)
+{
+    struct session *s = session_of_buffer(p->service, buffer_id);
+    unsigned dropped;
+    if (s)
+        s->chunks_discarded++;
+    if (log_allowed(&p->service->log_limit, 10, &dropped))
+        log_line("traced: producer %u \"%s\": chunk for buffer %llu refused: %s", p->id, p->name,
+                 (unsigned long long)buffer_id, s ? why : "no session has this buffer, or has it any more");
+}
+
+static void discard_patches(struct service_producer *p, uint64_t buffer_id, size_t n)
+{
+    struct session *s = session_of_buffer(p->service, buffer_id);
+    if (s)
+        s->patches_discarded += n;
+}
+
 /* May this producer write to that buffer with that writer? Counts the refusal. */
 static struct trace_buffer *allowed_buffer(struct service_producer *p, uint64_t writer_id, uint64_t buffer_id)
 {
@@ -26,7 +56,7 @@ static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t
     uint32_t chunk_id;
     uint16_t writer_id, packets;
     if (size < SHM_CHUNK_HEADER) {
-        p->service->chunks_discarded++;
+        discard_chunk(p, buffer_id, "it is shorter than its header");
         return;
     }
     if ((uintptr_t)bytes % 4 == 0) { /* in shared memory: each field once, the count before the bytes it promises */
@@ -40,11 +70,7 @@ static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t
     }
     struct trace_buffer *buffer = allowed_buffer(p, writer_id, buffer_id);
     if (!buffer) {
-        unsigned dropped;
-        p->service->chunks_discarded++;
-        if (log_allowed(&p->service->log_limit, 10, &dropped))
-            log_line("traced: producer %u \"%s\": chunk of writer %u for buffer %llu refused", p->id, p->name,
-                     writer_id, (unsigned long long)buffer_id);
+        discard_chunk(p, buffer_id, "its writer may not write there");
         return;
     }
     const struct ipc_identity *id = ipc_peer_identity(p->peer);
@@ -95,14 +121,14 @@ static void move_chunk(struct service_producer *p, struct slice entry)
     }
     if (has_data) {
         if (c.bad || data.len > MAX_DATA)
-            p->service->chunks_discarded++;
+            discard_chunk(p, buffer, "it is damaged or too large");
         else
             store_chunk(p, data.p, data.len, buffer, !incomplete);
         return;
     }
     struct shm_page_header *h = page_at(p, page);
     if (c.bad || !h || chunk >= SHM_MAX_CHUNKS || !shm_transition(h, (unsigned)chunk, SHM_COMPLETE, SHM_BEING_READ)) {
-        p->service->chunks_discarded++;
+        discard_chunk(p, buffer, "there is no such chunk");
         return;
     }
     unsigned n = shm_layout_chunks(atomic_load_explicit(&h->bitmap, memory_order_relaxed));
@@ -112,7 +138,7 @@ static void move_chunk(struct service_producer *p, struct slice entry)
         store_chunk(p, bytes, size, buffer, true);
         memset(bytes, 0, SHM_CHUNK_HEADER);
     } else {
-        p->service->chunks_discarded++;
+        discard_chunk(p, buffer, "there is no such chunk");
     }
     shm_transition(h, (unsigned)chunk, SHM_BEING_READ, SHM_FREE);
 }
@@ -162,7 +188,7 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
     }
     struct trace_buffer *b = bad || c.bad || chunk > UINT32_MAX ? NULL : allowed_buffer(p, writer, buffer);
     if (!b) {
-        p->service->patches_discarded += total;
+        discard_patches(p, buffer, total);
         return;
     }
     trace_buffer_patch(b, p->id, (uint16_t)writer, (uint32_t)chunk, patches, n, has_more);

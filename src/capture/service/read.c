@@ -145,7 +145,9 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
     if (!s->config->builtin_data_sources || !s->config->builtin_data_sources->disable_system_info) {
         pb_writer_clear(&m);
         machine_put_system_info(&m);
-        pb_put_str(&m, 17, s->service->machine_name);
+        char name[MACHINE_TEXT_MAX];
+        machine_display_name(s->service->machine_name, name, sizeof name);
+        pb_put_str(&m, 17, name);
         session_put_trusted(s, w, true);
         pb_put_bytes(w, 45, m.p, m.n);
         session_emit(b, w);

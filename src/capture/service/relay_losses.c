@@ -22,6 +22,8 @@ void relay_producer_joined(struct session *s, const struct service_producer *p)
     struct machine_losses *l = losses_of(s, ipc_peer_identity(p->peer)->machine_id);
     if (!l)
         return;
+    int64_t machine = relay_machine_of(s->service, ipc_peer_identity(p->peer)->machine_id);
+    relay_name_machine(&s->service->machines.p[machine], ipc_peer_identity(p->peer));
     l->recorded = true;
     if (!l->away)
         return;
@@ -68,8 +70,10 @@ void relay_copy_losses(struct session *to, const struct session *from)
 {
     for (size_t i = 0; i < from->machines.n; i++) {
         struct session_machine *told = relay_told_of(to, i);
-        if (told)
-            told->losses = from->machines.p[i].losses;
+        if (!told)
+            continue;
+        told->present = from->machines.p[i].present;
+        told->losses = from->machines.p[i].losses;
     }
 }
 
@@ -87,7 +91,7 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
     for (size_t i = 0; i < s->service->machines.n; i++) {
         const struct service_machine *m = &s->service->machines.p[i];
         struct session_machine *told = relay_told_of(s, i);
-        if (!told || !(told->losses.recorded || (m->relays && s->config->n_data_sources)))
+        if (!told || !(told->losses.recorded || (told->present && s->config->n_data_sources)))
             continue;
         const struct machine_losses *l = &told->losses;
         const struct {

@@ -1,6 +1,8 @@
 /* Machines that relay their producers to us: who they are and what their clocks say (spec ipc 8). */
 #include "capture/service/service_internal.h"
 
+/* TracePacket.system_info, and fields of SystemInfo and Utsname (spec service 6). */
+enum { PACKET_SYSTEM_INFO = 45, SYSTEM_INFO_UTSNAME = 1, SYSTEM_INFO_MACHINE_NAME = 17, UTSNAME_SYSNAME = 1 };
 enum { PHASE_PING = 1, PHASE_UPDATE = 2, MACHINES_MAX = 4096 };
 
 /* Rounds closer together than this are one burst, of which the best are kept. */
@@ -47,6 +49,26 @@ int64_t relay_machine_of(struct service *svc, uint32_t id)
     return (int64_t)svc->machines.n - 1;
 }
 
+void relay_name_machine(struct service_machine *m, const struct ipc_identity *id)
+{
+    if (*id->machine_name)
+        snprintf(m->name, sizeof m->name, "%s", id->machine_name);
+}
+
+static void join_session(struct session *s, size_t machine)
+{
+    struct session_machine *told = relay_told_of(s, machine);
+    if (told)
+        told->present = true;
+}
+
+void relay_session_started(struct session *s)
+{
+    for (size_t i = 0; i < s->service->machines.n; i++)
+        if (s->service->machines.p[i].relays)
+            join_session(s, i);
+}
+
 static struct service_relay *relay_of(struct service *svc, struct ipc_peer *peer)
 {
     struct service_relay *r = ipc_peer_data(peer, &ipc_relay_port);
@@ -61,6 +83,10 @@ static struct service_relay *relay_of(struct service *svc, struct ipc_peer *peer
     r->peer = peer;
     r->machine = (uint32_t)machine;
     svc->machines.p[machine].relays++;
+    relay_name_machine(&svc->machines.p[machine], id);
+    for (size_t i = 0; i < svc->sessions.n; i++)
+        if (svc->sessions.p[i]->state == SESSION_STARTED)
+            join_session(svc->sessions.p[i], (size_t)machine);
     clock_readings_take(&r->first_at);
     ipc_peer_time_receipts(peer);
     ipc_peer_set_data(peer, &ipc_relay_port, r);
@@ -231,16 +257,44 @@ struct session_machine *relay_told_of(struct session *s, size_t machine)
     return &s->machines.p[machine];
 }
 
+/* Only machines that were connected while the session ran are in it. */
+static struct session_machine *machine_in_session(struct session *s, size_t i)
+{
+    struct session_machine *told = relay_told_of(s, i);
+    return told && (told->present || told->losses.recorded) ? told : NULL;
+}
+
+/* The name for readers. One that is no more than the kernel's ("Linux": nobody gave another) yields to the host's name,
+ * which our relays put into the SystemInfo. A name that was given stands, whatever the SystemInfo says. */
+static struct slice name_of(const struct service_machine *m)
+{
+    struct pb_field utsname, sysname, host;
+    struct slice name = slice_of((const uint8_t *)m->name, strlen(m->name));
+    if (!pb_find(m->system_info, SYSTEM_INFO_MACHINE_NAME, &host) || host.wire != PB_BYTES)
+        return name;
+    bool is_default =
+        !name.len || (pb_find(m->system_info, SYSTEM_INFO_UTSNAME, &utsname) &&
+                      pb_find(pb_bytes(&utsname), UTSNAME_SYSNAME, &sysname) && slice_eq(pb_bytes(&sysname), name));
+    return is_default ? pb_bytes(&host) : name;
+}
+
 void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer *w)
 {
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
     for (size_t i = 0; i < s->service->machines.n && !(c && c->disable_system_info); i++) {
         const struct service_machine *m = &s->service->machines.p[i];
-        struct session_machine *told = relay_told_of(s, i);
-        if (!told || told->told || !m->system_info.len || !(m->relays || told->losses.recorded))
+        struct session_machine *told = machine_in_session(s, i);
+        struct slice name = name_of(m);
+        bool name_only = !m->system_info.len; /* no relay of it has introduced itself: producers came straight */
+        if (!told || told->told || (name_only && (told->named || m->relays || !name.len)))
             continue;
-        told->told = true;
-        pb_put_bytes(w, 45, m->system_info.p, m->system_info.len);
+        told->told = !name_only;
+        told->named = true;
+        size_t mark = pb_begin(w, PACKET_SYSTEM_INFO);
+        pb_put_raw(w, m->system_info.p, m->system_info.len);
+        if (name.len)
+            pb_put_bytes(w, SYSTEM_INFO_MACHINE_NAME, name.p, name.len);
+        pb_end(w, mark);
         pb_put_varint(w, 98, m->id);
         pb_put_varint(w, 3, s->service->uid);
         pb_put_varint(w, 10, 1);
@@ -271,9 +325,9 @@ void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
     for (size_t i = 0; i < s->service->machines.n && !(c && c->disable_clock_snapshotting); i++) {
         struct service_machine *m = &s->service->machines.p[i];
-        struct session_machine *told = relay_told_of(s, i);
+        struct session_machine *told = machine_in_session(s, i);
         if (!told)
-            return;
+            continue;
         end_burst(m);
         uint64_t end = m->first_round + m->rounds.n;
         if (!told->synced) {

@@ -134,7 +134,9 @@ struct machine_losses {
 
 /* What a session has told about another machine, and has to tell. */
 struct session_machine {
+    bool present;        /* its relay was connected while the session ran */
     bool told;           /* its SystemInfo */
+    bool named;          /* its name, without more */
     bool synced;         /* a comparison of its clocks at least */
     uint64_t next_round; /* number of the first comparison that is not out yet */
     struct machine_losses losses;
@@ -186,6 +188,7 @@ struct session {
     VEC(struct session_machine) machines; /* what was emitted about other machines; by service.machines */
     struct u64map sequence_ids;           /* (machine, producer, writer) hashed → packet sequence id */
     uint32_t last_sequence_id;
+    uint64_t chunks_discarded, patches_discarded; /* meant for our buffers, and refused */
     uint64_t invalid_packets, flushes_requested, flushes_succeeded, flushes_failed;
     int final_flush_outcome;
     uint64_t uuid_msb, uuid_lsb;
@@ -227,6 +230,7 @@ enum { CLOCK_ROUNDS_KEPT = 4096 };
 struct service_machine {
     uint32_t id;
     unsigned relays;                /* control connections of it that are open */
+    char name[128];                 /* as its connections gave it; "" unknown */
     struct slice system_info;       /* serialized SystemInfo; mem_alloc()ed */
     VEC(struct clock_round) rounds; /* the best ones of each burst, oldest first */
     uint64_t first_round;           /* number of rounds.p[0] */
@@ -274,7 +278,6 @@ struct service {
     struct u64map buffers; /* global id → struct session_buffer's trace_buffer (as a number) */
     uint16_t last_producer_id, last_buffer_id;
     uint64_t producers_seen, last_instance_id, last_session_id, last_flush_id;
-    uint64_t chunks_discarded, patches_discarded;
     bool lockdown;
     VEC(struct trigger_record) trigger_history;
     VEC(struct named_start) named_starts;
@@ -314,6 +317,10 @@ void relay_free_machines(struct service *svc);
 int64_t relay_machine_of(struct service *svc, uint32_t id);
 /* The session's entry of a machine; NULL when memory is out. */
 struct session_machine *relay_told_of(struct session *s, size_t machine);
+/* The session begins: the machines that are connected are in it. */
+void relay_session_started(struct session *s);
+/* A machine's connection gives its name. */
+void relay_name_machine(struct service_machine *m, const struct ipc_identity *id);
 /* Adds what `w` holds as one packet, and clears it. */
 void relay_emit_packet(struct batch *b, struct pb_writer *w);
 /* Adds the packets about other machines that the session has not got yet: SystemInfo, and comparisons of clocks since

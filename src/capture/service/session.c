@@ -362,6 +362,7 @@ bool session_start(struct session *s)
         return false;
     session_set_state(s, SESSION_STARTED);
     s->started_realtime_ns = (int64_t)clock_real_ns();
+    relay_session_started(s);
     const Mrd__TraceConfig__BuiltinDataSource *b = c->builtin_data_sources;
     if (!b || !b->disable_clock_snapshotting) {
         clock_readings_take(&s->initial_snapshot);

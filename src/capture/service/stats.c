@@ -84,8 +84,8 @@ void session_put_stats(struct session *s, struct pb_writer *w)
     pb_put_varint(w, 5, svc->last_instance_id);
     pb_put_varint(w, 6, svc->sessions.n);
     pb_put_varint(w, 7, buffers);
-    pb_put_varint(w, 8, svc->chunks_discarded);
-    pb_put_varint(w, 9, svc->patches_discarded);
+    pb_put_varint(w, 8, s->chunks_discarded);
+    pb_put_varint(w, 9, s->patches_discarded);
     pb_put_varint(w, 10, s->invalid_packets);
     pb_put_varint(w, 12, s->flushes_requested);
     pb_put_varint(w, 13, s->flushes_succeeded);

@@ -228,6 +228,11 @@ void trace_stats_packet(struct packet *p)
     }
     stats_set(st, p->m->id, STAT_traced_final_flush_succeeded, final_flush == 1);
     stats_set(st, p->m->id, STAT_traced_final_flush_failed, final_flush == 2);
+    /* The service flushes by its own clock when it writes a file; the last flush comes at the end of every recording.
+     */
+    if (stats_get(st, p->m->id, STAT_traced_flushes_succeeded) > 1 &&
+        stats_get(st, p->m->id, STAT_config_write_into_file_no_flush))
+        stats_set(st, p->m->id, STAT_config_write_into_file_no_flush, 0);
     size_t it = 0;
     for (const struct u64map_slot *s; (s = u64map_next(&sums, &it));)
         stats_set_idx(st, p->m->id, (enum stat_key)(s->key >> 32), (int32_t)(uint32_t)s->key, (int64_t)s->value);
