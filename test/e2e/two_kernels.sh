@@ -34,13 +34,12 @@ cleanup() {
 	guest_stop "$cache" drifting
 	kill $(jobs -p) 2>/dev/null
 	wait 2>/dev/null
-	[ -n "${KEEP:-}" ] || rm -rf "$work" "$page"
+	[ -n "${KEEP:-}" ] || rm -rf "$work" "$pages"
 }
-page=$(mktemp /dev/shm/clockpage.XXXXXX)
+pages=$(mktemp -d /dev/shm/clockpage.XXXXXX)
 trap cleanup EXIT
 
 cat >"$work/guest.sh" <<'E2'
-echo boot_id $(cat /proc/sys/kernel/random/boot_id)
 PERFETTO_RELAY_SOCK_NAME=10.0.2.2:20001 tracebox traced_relay &
 sleep 0.5
 tracebox traced_probes &
@@ -50,7 +49,6 @@ kill %1 %2
 wait
 E2
 cat >"$work/drifting.sh" <<'E2'
-echo boot_id $(cat /proc/sys/kernel/random/boot_id)
 adjtimex -q -f 13107200 >/dev/null # 200 ppm
 PERFETTO_RELAY_SOCK_NAME=10.0.2.2:20001 PERFETTO_MACHINE_NAME=drifting tracebox traced_relay &
 clockpage guest 16
@@ -58,7 +56,7 @@ kill %1
 wait
 E2
 
-"$clockpage" host "$page" 60 &
+"$clockpage" host "$pages"/{guest,drifting} &
 
 # Step 1 and 2: the service, and the probes of the host.
 PERFETTO_PRODUCER_SOCK_NAME=0.0.0.0:20001 "$tracebox" traced --enable-relay-endpoint 2>"$work/traced.log" &
@@ -66,10 +64,10 @@ for i in $(seq 50); do ss -ltn 2>/dev/null | grep -q :20001 && break; sleep 0.1;
 PERFETTO_PRODUCER_SOCK_NAME=127.0.0.1:20001 "$tracebox" traced_probes 2>"$work/probes.log" &
 
 # Step 3 and 4: the relay and the probes of the guest.
-export GUEST_QEMU="-object memory-backend-file,id=page,share=on,mem-path=$page,size=1M -device ivshmem-plain,memdev=page"
+page() { echo "-object memory-backend-file,id=page,share=on,mem-path=$pages/$1,size=4M -device ivshmem-plain,memdev=page"; }
 "$calls" server 20003 &
-GUEST_CPUS=1 guest_start "$cache" drifting "$work/drifting.sh" "$tracebox" "$clockpage"
-guest_start "$cache" guest "$work/guest.sh" "$tracebox" "$clockpage" "$calls"
+GUEST_QEMU=$(page drifting) GUEST_CPUS=1 guest_start "$cache" drifting "$work/drifting.sh" "$tracebox" "$clockpage"
+GUEST_QEMU=$(page guest) guest_start "$cache" guest "$work/guest.sh" "$tracebox" "$clockpage" "$calls"
 for i in $(seq 300); do
 	"$tracebox" perfetto --query 2>/dev/null | grep -c linux.ftrace | grep -q '^[2-9]' && break
 	sleep 0.1
@@ -112,7 +110,7 @@ grep -q '^Started traced_relay, listening on /tmp/perfetto-producer, forwarding 
 	fail "the relay did not say that it started"
 
 # The clocks: what the page says, what the trace says, and by how much it claims to be off at most.
-python3 "$here/clock_truth.py" "$tp_shell" "$work/trace.pftrace" "$work"/{guest,drifting}-job.log || fail "the clocks"
+python3 "$here/clock_truth.py" "$tp_shell" "$work/trace.pftrace" "$pages"/{guest,drifting} || fail "the clocks"
 
 # Cause and effect: asked (guest), heard, replied (host), answered (guest).
 ask "

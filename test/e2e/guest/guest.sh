@@ -2,7 +2,9 @@
 #
 #   guest_need                 0 when guests can be booted here; else prints the reason and returns 77 (ctest: skipped)
 #   guest_image DIR            kernel and base files under DIR (kept between runs)
-#   guest_start DIR NAME JOB [FILE...]   boots NAME; JOB (a shell script) and FILEs are in its /, its console in DIR/NAME.log
+#   guest_start DIR NAME JOB [FILE...]   boots NAME; JOB (a shell script) and FILEs are in its /, its console in DIR/NAME.log:
+#       guest_initrd DIR NAME JOB [FILE...]   makes what it boots from
+#       guest_run DIR NAME                    … and boots it; does not return
 #   guest_wait NAME SECONDS    until it has powered off
 #   guest_stop NAME            at once
 #   guest_file DIR NAME FILE   copies out what the job left as /out/FILE (after guest_wait)
@@ -62,6 +64,7 @@ guest_image() {
 guest_program() {
 	local root=$1 program=$2 lib
 	cp "$program" "$root/bin/"
+	strip --strip-debug "$root/bin/$(basename "$program")" 2>/dev/null # of a sanitized program this is most
 	for lib in $(ldd "$program" 2>/dev/null | grep -o '/[^ ]*'); do
 		mkdir -p "$root$(dirname "$lib")"
 		cp -L "$lib" "$root$lib"
@@ -69,10 +72,16 @@ guest_program() {
 }
 
 guest_start() {
+	guest_initrd "$@"
+	guest_run "$1" "$2" &
+	echo $! >"$1/$2.pid"
+}
+
+guest_initrd() {
 	local dir=$1 name=$2 job=$3 root file
 	shift 3
 	root=$dir/$name.root
-	rm -rf "$root" "$dir/$name.disk" "$dir/$name.log"
+	rm -rf "$root"
 	cp -r "$dir/base" "$root"
 	mkdir -p "$root"/{proc,sys,dev,tmp,run,out,etc}
 	cp "$job" "$root/job"
@@ -98,13 +107,19 @@ guest_start() {
 	sed -i 's/^\t*//' "$root/init"
 	chmod +x "$root/init"
 	(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$dir/$name.initrd"
-	truncate -s 64M "$dir/$name.disk"
 	rm -rf "$root"
+}
+
+# GUEST_INITRD: another guest's; GUEST_NET, GUEST_MONITOR, GUEST_QEMU: arguments for QEMU.
+guest_run() {
+	local dir=$1 name=$2
+	rm -f "$dir/$name.disk" "$dir/$name.log"
+	truncate -s 64M "$dir/$name.disk"
 	# shellcheck disable=SC2086
-	qemu-system-x86_64 -accel tcg,thread=multi -cpu max -m 768 -smp "${GUEST_CPUS:-2}" -kernel "$dir/vmlinuz" -initrd "$dir/$name.initrd" \
-		-append "console=ttyS0 quiet panic=-1 no_timer_check" -display none -monitor none -serial "file:$dir/$name.log" -no-reboot \
-		-drive "file=$dir/$name.disk,format=raw,if=virtio" ${GUEST_NET--nic user,model=virtio-net-pci} ${GUEST_QEMU:-} &
-	echo $! >"$dir/$name.pid"
+	exec qemu-system-x86_64 -accel tcg,thread=multi -cpu max -m 768 -smp "${GUEST_CPUS:-2}" -kernel "$dir/vmlinuz" \
+		-initrd "${GUEST_INITRD:-$dir/$name.initrd}" -append "console=ttyS0 quiet panic=-1 no_timer_check" -display none \
+		-monitor "${GUEST_MONITOR:-none}" -serial "file:$dir/$name.log" -no-reboot \
+		-drive "file=$dir/$name.disk,format=raw,if=virtio" ${GUEST_NET--nic user,model=virtio-net-pci} ${GUEST_QEMU:-}
 }
 
 guest_wait() {
