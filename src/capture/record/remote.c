@@ -82,7 +82,7 @@ int remote_start(struct remote *r, const char *target, const struct remote_optio
         argv[n++] = (char *)(uintptr_t)options[i];
     if (o->relay_to) {
         snprintf(forward, sizeof forward, "%s.sock:%s", dir, o->relay_to);
-        argv[n++] = (char[]){"-R"};
+        argv[n++] = (char *)(uintptr_t) "-R"; /* a string, not a compound literal: it must outlive this block */
         argv[n++] = forward;
     }
     /* The login shell sees one word in single quotes, with newlines in it: any but csh takes that. */
