@@ -5,22 +5,71 @@
 #include "importer/clock/recordings.h"
 #include "importer/clock/remote_sync.h"
 #include "importer/core/bounds.h"
-#include "importer/core/context.h"
+#include "importer/core/sequence.h"
 #include "importer/ctf/ctf_import.h"
+#include "importer/ftrace/ftrace.h"
 #include "importer/input/reader.h"
+#include "importer/merge/merge.h"
+#include "importer/merge/relate.h"
 #include "importer/merge/write_merged.h"
+#include "importer/profiling/profiling.h"
 #include "importer/proto/trace_reader.h"
 #include "importer/sort/sorter.h"
+#include "importer/system/system.h"
 #include "importer/track/flow_tracker.h"
+#include "importer/track/process_tracker.h"
+#include "importer/track/sched_tracker.h"
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_tracker.h"
+#include "importer/track_event/track_event.h"
+
+static const struct packet_handler *const handlers[] = {
+    ftrace_packet_handlers,    track_event_packet_handlers, system_packet_handlers,
+    profiling_packet_handlers, proto_packet_handlers,
+};
+
+static bool open_machine(struct machine_ctx *m)
+{
+    bool ok = proto_machine_open(m) && (m->sequences = sequences_open(m)) && (m->processes = process_tracker_open(m)) &&
+              (m->sched = sched_tracker_open(m)) && (m->ftrace = ftrace_machine_open(m)) &&
+              (m->track_event = track_event_machine_open(m)) && (m->system = system_machine_open(m)) &&
+              (m->profiling = profiling_machine_open(m));
+    if (ok)
+        remote_sync_machine(m->im->remote, m);
+    return ok;
+}
+
+static void finish_machine(struct machine_ctx *m)
+{
+    ftrace_machine_finish(m->ftrace);
+    track_event_machine_finish(m->track_event);
+    system_machine_finish(m->system);
+    profiling_machine_finish(m->profiling);
+    sched_tracker_finish(m->sched);
+    process_tracker_finish(m->processes);
+}
+
+static void close_machine(struct machine_ctx *m)
+{
+    profiling_machine_close(m->profiling);
+    system_machine_close(m->system);
+    track_event_machine_close(m->track_event);
+    ftrace_machine_close(m->ftrace);
+    sched_tracker_close(m->sched);
+    process_tracker_close(m->processes);
+    sequences_close(m->sequences);
+}
+
+static const struct machine_parts machine_parts = {open_machine, close_machine};
 
 static bool open_parts(struct importer *im)
 {
     return (im->clocks = clock_graph_open(im->st)) && (im->remote = remote_sync_open(im)) &&
            (im->sorter = sorter_open(&im->st->stats, im->opt.full_sort)) && (im->tracks = track_tracker_open(im)) &&
            (im->slices = slice_tracker_open(im)) && (im->flows = flow_tracker_open(im)) &&
-           (im->proto = proto_reader_open(im)) && (im->reader = reader_open(im)) && importer_machine(im, 0);
+           (im->proto =
+                proto_reader_open(im, handlers, sizeof handlers / sizeof *handlers, track_event_early_handlers)) &&
+           (im->reader = reader_open(im, &merge_archives)) && importer_machine(im, 0);
 }
 
 int importer_open(struct importer **out, struct storage *st, const struct import_options *options, struct error *err)
@@ -29,6 +78,7 @@ int importer_open(struct importer **out, struct storage *st, const struct import
     struct importer *im = mem_zalloc(sizeof *im);
     if (im) {
         im->st = st;
+        im->parts = &machine_parts;
         if (options)
             im->opt = *options;
         if (open_parts(im)) {
@@ -49,7 +99,9 @@ static int check(const struct importer *im, int rc, struct error *err)
 
 int importer_add_file(struct importer *im, const char *path, struct error *err)
 {
-    int rc = reader_add_file(im->reader, path, err);
+    int rc = strcmp(path, "-") != 0 && ctf_is_trace(path) ? ctf_import_add(im, path, err)
+                                                          : reader_add_file(im->reader, path, err);
+    im->directory_bytes = ctf_import_bytes(im);
     proto_reader_finish_file(im->proto);
     return check(im, rc, err);
 }
@@ -66,13 +118,15 @@ uint64_t importer_bytes(const struct importer *im)
 
 int importer_finish(struct importer *im, struct error *err)
 {
-    int rc = reader_finish_all(im->reader, err);
+    int rc = reader_finish(im->reader, err), related = relate_recordings(im->reader, rc ? NULL : err);
+    rc = rc ? rc : related;
+    reader_read_pending(im->reader);
     proto_reader_finish_file(im->proto);
     int ctf_rc = ctf_import_finish(im, rc ? NULL : err);
     rc = rc ? rc : ctf_rc;
     sorter_drain(im->sorter);
     for (size_t i = 0; i < im->machines.n; i++)
-        machine_finish(im->machines.p[i]);
+        finish_machine(im->machines.p[i]);
     remote_sync_finish(im->remote);
     recordings_name_machines(im);
     slice_tracker_finish(im->slices);
@@ -90,7 +144,7 @@ int importer_finish(struct importer *im, struct error *err)
 
 uint64_t importer_directory_bytes(const struct importer *im)
 {
-    return ctf_import_bytes(im);
+    return im->directory_bytes;
 }
 
 int importer_write_merged(struct importer *im, const char *path, struct error *err)
@@ -105,6 +159,7 @@ void importer_close(struct importer *im)
     for (size_t i = im->machines.n; i-- > 0;)
         machine_close(im->machines.p[i]);
     vec_free(&im->machines);
+    vec_free(&im->generations);
     u64map_free(&im->machine_rows);
     u64map_free(&im->metadata_rows);
     reader_close(im->reader);

@@ -13,26 +13,8 @@
 #ifndef MERIDIAN_IMPORTER_IMPORTER_H
 #define MERIDIAN_IMPORTER_IMPORTER_H
 
+#include "importer/core/options.h"
 #include "storage/storage.h"
-
-enum import_clock_model {
-    CLOCK_MODEL_AUTO,       /* linear for a machine whose clock rounds come in several packets, else compatible */
-    CLOCK_MODEL_COMPATIBLE, /* the constant offset of the facts, bit for bit */
-    CLOCK_MODEL_LINEAR,     /* offset and drift with proven bounds */
-};
-
-struct import_options {
-    bool full_sort;                  /* --full-sort */
-    bool no_ftrace_raw;              /* --no-ftrace-raw: ftrace_event stays empty */
-    bool ignore_ftrace_parse_errors; /* dev flag: ftrace_parse_errors are counted, not fatal */
-    bool crop_track_events;          /* drop track events before the range of interest */
-    enum import_clock_model clock_model;
-    int sync_method;            /* enum sync_method: how recordings without a relay are brought onto one clock */
-    const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
-    unsigned threads;           /* workers for decompression and tokenizing; 0: as many as useful */
-    void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* may be NULL; total 0 when unknown */
-    void *progress_ctx;
-};
 
 struct importer;
 

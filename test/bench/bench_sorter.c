@@ -1,6 +1,7 @@
 /* Measures the sorter: its peak memory by windows and with --full-sort on the traces given, and the cost of an event by
  * the number of queues. */
 #include "importer/core/context.h"
+#include "importer/importer.h"
 #include "importer/sort/sorter.h"
 
 #include <stdio.h>

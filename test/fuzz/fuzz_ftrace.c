@@ -1,6 +1,7 @@
 /* Ftrace bundles: any bytes as the body of a bundle must import, and all args must decode. The first byte chooses the
  * sorter, and whether the bundle comes twice. */
 #include "importer/core/context.h"
+#include "importer/importer.h"
 #include "wire/pb_writer.h"
 
 #include "fuzz.h"

@@ -3,6 +3,7 @@
 #define MERIDIAN_TEST_FTRACE_TRACE_H
 
 #include "importer/ftrace/ftrace_internal.h"
+#include "importer/importer.h"
 #include "wire/pb_writer.h"
 
 #include <check.h>

@@ -2,7 +2,11 @@
 #ifndef MERIDIAN_IMPORTER_CLOCK_CLOCK_QUERIES_H
 #define MERIDIAN_IMPORTER_CLOCK_CLOCK_QUERIES_H
 
-#include "importer/importer.h"
+#include "importer/core/clock_id.h"
+
+#include <stdbool.h>
+
+struct importer;
 
 /* The builtin clock of a name ("BOOTTIME", any case), 0 when there is none. */
 uint32_t clock_by_name(const char *name);

@@ -1,6 +1,6 @@
 /* Owns machines that reboot and keep their id: which boot a comparison, and which boot a packet, is of. */
 #include "importer/clock/remote_private.h"
-#include "importer/proto/sequence.h"
+#include "importer/core/sequence.h"
 #include "wire/pb_cursor.h"
 
 enum { MAX_BOOTS = 64, SERVICE_SEQUENCE = 1 };

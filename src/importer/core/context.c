@@ -1,17 +1,6 @@
 /* Owns machines: their rows, their cpus, and the life of the trackers of each. */
 #include "importer/core/context.h"
 
-#include "importer/clock/remote_sync.h"
-#include "importer/core/packet.h"
-#include "importer/ftrace/ftrace.h"
-#include "importer/merge/manifest.h"
-#include "importer/profiling/profiling.h"
-#include "importer/proto/sequence.h"
-#include "importer/system/system.h"
-#include "importer/track/process_tracker.h"
-#include "importer/track/sched_tracker.h"
-#include "importer/track_event/track_event.h"
-
 enum { CPUS_PER_MACHINE = 4096, MAX_MACHINES = UINT16_MAX /* as many as stats can tell apart */ };
 
 void importer_fail(struct importer *im, int code, const char *fmt, ...)
@@ -48,45 +37,11 @@ void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t b
                                                              .arg_set_id = args});
 }
 
-static bool open_parts(struct machine_ctx *m)
-{
-    m->sequences = sequences_open(m);
-    bool ok = m->sequences != NULL;
-    ok = ok && (m->processes = process_tracker_open(m));
-    ok = ok && (m->sched = sched_tracker_open(m));
-    ok = ok && (m->ftrace = ftrace_machine_open(m));
-    ok = ok && (m->track_event = track_event_machine_open(m));
-    ok = ok && (m->system = system_machine_open(m));
-    ok = ok && (m->profiling = profiling_machine_open(m));
-    return ok;
-}
-
-void machine_finish(struct machine_ctx *m)
-{
-    ftrace_machine_finish(m->ftrace);
-    track_event_machine_finish(m->track_event);
-    system_machine_finish(m->system);
-    profiling_machine_finish(m->profiling);
-    sched_tracker_finish(m->sched);
-    process_tracker_finish(m->processes);
-}
-
 void machine_close(struct machine_ctx *m)
 {
     if (!m)
         return;
-    profiling_machine_close(m->profiling);
-    if (m->system)
-        system_machine_close(m->system);
-    if (m->track_event)
-        track_event_machine_close(m->track_event);
-    if (m->ftrace)
-        ftrace_machine_close(m->ftrace);
-    if (m->sched)
-        sched_tracker_close(m->sched);
-    if (m->processes)
-        process_tracker_close(m->processes);
-    sequences_close(m->sequences);
+    m->im->parts->close(m);
     mem_free(m);
 }
 
@@ -124,7 +79,7 @@ static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id, uin
         im->failed = true;
         return NULL;
     }
-    if (!insert_rows(m) || (!boot && !u64map_set(&im->machine_rows, raw_id, m->id)) || !open_parts(m)) {
+    if (!insert_rows(m) || (!boot && !u64map_set(&im->machine_rows, raw_id, m->id)) || !im->parts->open(m)) {
         im->machines.n--;
         if (!boot)
             u64map_del(&im->machine_rows, raw_id);
@@ -132,22 +87,19 @@ static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id, uin
         im->failed = true;
         return NULL;
     }
-    remote_sync_machine(im->remote, m);
     return m;
 }
 
 struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id)
 {
-    const struct manifest_file *mf = im->input.manifest;
-    if (mf) {
-        for (size_t i = 0; i < mf->n_machines; i++)
-            if (mf->machines[i].id == raw_id)
-                return importer_named_machine(im, mf->machines[i].name);
-        if (mf->n_machines && raw_id)
-            importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: undeclared machine id %u", raw_id);
-        else if (mf->machine && raw_id)
-            importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: '%s' is a multi-machine trace; use machines", mf->path);
-    }
+    const struct declared_trace *t = &im->input.declared;
+    for (size_t i = 0; i < t->n_machines; i++)
+        if (t->machines[i].id == raw_id)
+            return importer_named_machine(im, t->machines[i].name);
+    if (t->n_machines && raw_id)
+        importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: undeclared machine id %u", raw_id);
+    else if (t->machine && raw_id)
+        importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: '%s' is a multi-machine trace; use machines", t->path);
     if (!raw_id && im->input.base_machine)
         return im->machines.p[im->input.base_machine];
     uint64_t *row = u64map_get(&im->machine_rows, raw_id);

@@ -5,10 +5,12 @@
 #ifndef MERIDIAN_IMPORTER_CORE_CONTEXT_H
 #define MERIDIAN_IMPORTER_CORE_CONTEXT_H
 
-#include "importer/importer.h"
-
 #include "base/u64map.h"
 #include "base/vec.h"
+#include "importer/core/options.h"
+#include "storage/storage.h"
+
+struct seq_generation;
 
 struct machine_ctx {
     struct importer *im;
@@ -27,7 +29,8 @@ struct machine_ctx {
 
     uint64_t cpu_seen[4096 / 64]; /* whose row of `cpu` is visible */
 
-    struct sequences *sequences;             /* importer/proto */
+    uint32_t packet_queue;                   /* importer/proto: whole packets, in the sorter */
+    struct sequences *sequences;             /* sequence.h */
     struct process_tracker *processes;       /* importer/track */
     struct sched_tracker *sched;             /* importer/track: sched_slice and thread_state */
     struct ftrace_machine *ftrace;           /* importer/ftrace: per-cpu state, generic event descriptors */
@@ -36,19 +39,39 @@ struct machine_ctx {
     struct profiling_machine *profiling;     /* importer/profiling */
 };
 
+/* What a manifest declares about the machines of a trace. */
+struct declared_machine {
+    uint32_t id; /* as in the trace's packets */
+    const char *name;
+};
+struct declared_trace {
+    bool given;
+    const char *path;
+    const char *machine; /* the whole trace belongs to it; NULL when not given */
+    const struct declared_machine *machines;
+    size_t n_machines;
+};
+
 /* The trace that is being read, when there are several. */
-struct manifest_file;
 struct trace_input {
-    uint32_t serial;                      /* counts them; the file of its private clock and its sequences' clocks */
-    uint32_t clock_file;                  /* of its builtin clocks: 0 when they are the first trace's, else serial */
-    uint32_t base_machine;                /* row of the machine of packets without machine_id */
-    bool private_clock;                   /* packets that name no clock are on the trace's private clock */
-    bool pinned;                          /* the manifest relates it by one clock: it must not bring snapshots */
-    const struct manifest_file *manifest; /* what the manifest says about it; NULL: nothing */
+    uint32_t serial;       /* counts them; the file of its private clock and its sequences' clocks */
+    uint32_t clock_file;   /* of its builtin clocks: 0 when they are the first trace's, else serial */
+    uint32_t base_machine; /* row of the machine of packets without machine_id */
+    bool private_clock;    /* packets that name no clock are on the trace's private clock */
+    bool pinned;           /* the manifest relates it by one clock: it must not bring snapshots */
+    struct declared_trace declared;
+};
+
+/* The parts that each machine has of its own: opened with it, closed with it. open() cleans nothing up: close() does,
+ * whatever has been opened. */
+struct machine_parts {
+    bool (*open)(struct machine_ctx *m);
+    void (*close)(struct machine_ctx *m);
 };
 
 struct importer {
     struct storage *st;
+    const struct machine_parts *parts;
     struct trace_input input;
     struct import_options opt;
     struct clock_graph *clocks;    /* importer/clock */
@@ -58,11 +81,14 @@ struct importer {
     struct track_tracker *tracks;  /* importer/track: tracks by type and dimensions, for all machines */
     struct slice_tracker *slices;  /* importer/track: open slices of every track */
     struct flow_tracker *flows;    /* importer/track */
+    uint64_t directory_bytes;      /* of CTF traces in directories */
     struct reader *reader;         /* importer/input: formats, archives, blobs */
     struct ctf_import *ctf;        /* importer/ctf: CTF traces collected so far; NULL when there are none */
     VEC(struct machine_ctx *)
-    machines;                    /* by machine row */
-    struct proto_reader *proto;  /* importer/proto: the trace being read, and every seq_generation by index */
+    machines;                   /* by machine row */
+    struct proto_reader *proto; /* importer/proto: the trace being read */
+    VEC(struct seq_generation *)
+    generations;                 /* of all sequences: events in the sorter refer to theirs by index */
     struct u64map machine_rows;  /* TracePacket.machine_id -> machine row */
     struct u64map metadata_rows; /* metadata.c: hash of what a row is found by -> row */
     bool has_uuid;               /* the trace, not its bytes, says what its uuid is */
@@ -98,8 +124,7 @@ struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ct
 /* The machine that a manifest calls `name`, made when new. */
 struct machine_ctx *importer_named_machine(struct importer *im, const char *name);
 
-/* For importer_finish() and importer_close(). */
-void machine_finish(struct machine_ctx *m);
+/* For importer_close(). */
 void machine_close(struct machine_ctx *m);
 
 /* Notes an import problem: adds 1 to the stat and a row to trace_import_logs (ts may be COL_NULL, byte_offset -1). */

@@ -7,7 +7,7 @@
 #ifndef MERIDIAN_IMPORTER_CORE_PACKET_H
 #define MERIDIAN_IMPORTER_CORE_PACKET_H
 
-#include "importer/clock/clock_graph.h"
+#include "importer/core/clock_id.h"
 #include "importer/core/context.h"
 #include "wire/pb_cursor.h"
 
@@ -34,6 +34,9 @@ struct sequence {
     uint32_t clears;            /* of the incremental state so far */
     struct seq_generation *gen; /* current */
     void *track_event;          /* module state that lives across generations */
+
+    bool has_thread; /* a ThreadDescriptor or TrackDescriptor says which thread writes it */
+    int64_t pid, tid;
 
     /* Counted for the stats of the buffer that trace_stats names for this sequence. */
     uint32_t losses; /* packets that say that something before them is missing, but for the first */
@@ -72,13 +75,6 @@ enum tokenize_result {
 /* The generation that a queued event refers to. */
 struct seq_generation *generation_at(const struct importer *im, uint32_t index);
 
-/* The number of the machine's generic queue, for handlers that push a packet at a time of their own: a = address of the
- * packet, b = length << 32 | generation index. */
-uint32_t machine_packet_queue(const struct machine_ctx *m);
-
-/* Trace time of a value of `clock` (0: the sequence's or the trace's default clock) seen in packet `p`. False when
- * there is no conversion (counted). */
-bool packet_clock_to_trace(const struct packet *p, uint32_t clock, int64_t value, int64_t *trace_ns);
 /* A clock as the graph knows it: builtin, of the packet's sequence (64..127), or custom; on the packet's machine. */
 struct clock_id packet_clock(const struct packet *p, uint32_t clock);
 
@@ -90,12 +86,5 @@ struct packet_handler {
     /* In time order; NULL when tokenize never pushes. */
     void (*parse)(struct packet *p);
 };
-
-/* One table per folder, each ended by field_id 0. */
-extern const struct packet_handler ftrace_packet_handlers[];
-extern const struct packet_handler track_event_packet_handlers[];
-extern const struct packet_handler system_packet_handlers[];
-extern const struct packet_handler profiling_packet_handlers[];
-extern const struct packet_handler proto_packet_handlers[]; /* trace_config, trace_uuid, trigger, … */
 
 #endif

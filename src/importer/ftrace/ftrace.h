@@ -7,7 +7,7 @@
 #ifndef MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 #define MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 
-#include "importer/core/context.h"
+#include "importer/core/packet.h"
 
 /* Decoders of argument sets that are kept as payload bytes (args_set_decoder). */
 enum {
@@ -25,5 +25,7 @@ struct ftrace_machine *ftrace_machine_open(struct machine_ctx *m);
 /* Once no more events come (after sorter_drain(), before slice_tracker_finish()). */
 void ftrace_machine_finish(struct ftrace_machine *f);
 void ftrace_machine_close(struct ftrace_machine *f);
+
+extern const struct packet_handler ftrace_packet_handlers[];
 
 #endif

@@ -3,9 +3,7 @@
 
 #include "base/fnv.h"
 #include "importer/core/metadata.h"
-#include "importer/ctf/ctf_import.h"
 #include "importer/input/reader_private.h"
-#include "importer/merge/relate.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_reader.h"
 
@@ -144,12 +142,13 @@ static void inflate_packets(void *ctx, struct slice payload, bool zstd)
     proto_stream_end(&r->inner);
 }
 
-struct reader *reader_open(struct importer *im)
+struct reader *reader_open(struct importer *im, const struct reader_merging *merging)
 {
     struct reader *r = mem_zalloc(sizeof *r);
     if (!r)
         return NULL;
     r->im = im;
+    r->merging = merging;
     r->inner = (struct proto_stream){.im = im, .blocks = &r->blocks, .offset = -1};
     r->blocks.next_epoch = 1;
     sorter_on_released(im->sorter, released, r);
@@ -268,7 +267,7 @@ static int read_fd(struct reader *r, int fd, struct error *err)
 }
 
 /* The traces that wait, in their order. */
-static void read_pending(struct reader *r)
+void reader_read_pending(struct reader *r)
 {
     for (; r->n_read < r->pending.n; r->n_read++) {
         const struct pending_trace *t = &r->pending.p[r->n_read];
@@ -306,7 +305,7 @@ static int add_mapped(struct reader *r, struct mapped_file m, const char *path, 
         t.clock_file = t.serial && proto_outline(m.bytes).has_snapshots ? t.serial : 0;
         return t.name && vec_push(&r->pending, t) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
     }
-    read_pending(r);
+    reader_read_pending(r);
     r->taken_bytes += format == FORMAT_GZIP || format == FORMAT_ZSTD ? 0 : m.bytes.len;
     if (format != FORMAT_ZIP && format != FORMAT_TAR && format != FORMAT_MANIFEST)
         reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
@@ -318,9 +317,9 @@ static int add_mapped(struct reader *r, struct mapped_file m, const char *path, 
         return 0;
     case FORMAT_ZIP:
     case FORMAT_TAR:
-        return merge_archive(r, m.bytes, trace_file_add(im, UINT32_MAX, 0, format, (int64_t)m.bytes.len), err);
+        return r->merging->archive(r, m.bytes, trace_file_add(im, UINT32_MAX, 0, format, (int64_t)m.bytes.len), err);
     case FORMAT_MANIFEST:
-        return merge_manifest_alone(r, m.bytes, err);
+        return r->merging->manifest(r, m.bytes, err);
     default:
         return read_compressed(r, m.bytes, err);
     }
@@ -330,8 +329,6 @@ int reader_add_file(struct reader *r, const char *path, struct error *err)
 {
     if (strcmp(path, "-") == 0)
         return read_fd(r, STDIN_FILENO, err);
-    if (ctf_is_trace(path))
-        return ctf_import_add(r->im, path, err);
     struct mapped_file m;
     int rc = mapped_file_open(&m, path, err);
     if (rc == 0) {
@@ -355,7 +352,7 @@ int reader_add_file(struct reader *r, const char *path, struct error *err)
 int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *err)
 {
     if (!r->feeding) {
-        read_pending(r);
+        reader_read_pending(r);
         stream_close(&r->fed);
         stream_open(&r->fed, r->im, &r->blocks, 0, UINT32_MAX, 0);
         r->feeding = true;
@@ -377,13 +374,6 @@ int reader_finish(struct reader *r, struct error *err)
     int rc = r->feeding ? stream_end(&r->fed, err) : 0;
     r->feeding = false;
     return rc;
-}
-
-int reader_finish_all(struct reader *r, struct error *err)
-{
-    int rc = reader_finish(r, err), related = relate_recordings(r, rc ? NULL : err);
-    read_pending(r);
-    return rc ? rc : related;
 }
 
 int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out, size_t *len, uint64_t *room,
@@ -424,7 +414,7 @@ void reader_metadata(struct reader *r)
 {
     if (!r->im->has_uuid && r->head_len) /* a trace without one: a hash of its first bytes */
         trace_uuid_set(r->im, 0, fnv1a(FNV1A_BASIS, r->head, r->head_len));
-    uint64_t bytes = r->total_bytes + ctf_import_bytes(r->im);
+    uint64_t bytes = r->total_bytes + r->im->directory_bytes;
     if (bytes)
         metadata_int(r->im, NULL, METADATA_trace_size_bytes, (int64_t)bytes);
 }

@@ -5,11 +5,21 @@
 #ifndef MERIDIAN_IMPORTER_INPUT_READER_H
 #define MERIDIAN_IMPORTER_INPUT_READER_H
 
+#include "base/slice.h"
 #include "importer/core/context.h"
 
 struct reader;
 
-struct reader *reader_open(struct importer *im); /* NULL when out of memory */
+/* What reads files that hold several traces, or speak of them. */
+struct reader_merging {
+    /* A zip or tar file as a whole; `row` of trace_file. */
+    int (*archive)(struct reader *r, struct slice file, uint32_t row, struct error *err);
+    /* A manifest that is in no archive. */
+    int (*manifest)(struct reader *r, struct slice text, struct error *err);
+};
+
+/* NULL when out of memory. */
+struct reader *reader_open(struct importer *im, const struct reader_merging *merging);
 void reader_close(struct reader *r);
 
 int reader_add_file(struct reader *r, const char *path, struct error *err);
@@ -18,8 +28,8 @@ int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *e
 uint64_t reader_bytes(const struct reader *r);
 /* No more bytes come of what was fed. */
 int reader_finish(struct reader *r, struct error *err);
-/* Nothing more comes at all: relates recordings made apart, and reads those that waited for that. */
-int reader_finish_all(struct reader *r, struct error *err);
+/* Reads the traces that waited until recordings made apart were related. */
+void reader_read_pending(struct reader *r);
 
 /* Sets trace_size_bytes, and trace_uuid when the trace has none of its own. */
 void reader_metadata(struct reader *r);

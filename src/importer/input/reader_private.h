@@ -31,6 +31,7 @@ struct pending_trace {
 
 struct reader {
     struct importer *im;
+    const struct reader_merging *merging;
     VEC(struct pending_trace)
     pending;
     size_t n_read; /* of them */
@@ -73,9 +74,5 @@ void reader_begin_input(struct reader *r, struct trace_input input);
  * that. `room` is how much may still be unpacked, less what this takes. */
 int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out, size_t *len, uint64_t *room,
                        struct error *err);
-
-/* An archive, or a manifest alone: reads every trace in it. `row` of trace_file. */
-int merge_archive(struct reader *r, struct slice file, uint32_t row, struct error *err);
-int merge_manifest_alone(struct reader *r, struct slice text, struct error *err);
 
 #endif

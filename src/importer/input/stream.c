@@ -141,8 +141,8 @@ static int read_held(struct stream *s, struct error *err)
     struct reader *r = s->im->reader;
     r->inputs = 0; /* the stream itself is no trace, and it is the first */
     if (s->format == FORMAT_MANIFEST)
-        return merge_manifest_alone(r, bytes, err);
-    return merge_archive(r, bytes, s->file, err);
+        return r->merging->manifest(r, bytes, err);
+    return r->merging->archive(r, bytes, s->file, err);
 }
 
 /* The head is complete: chooses what to do with the bytes. */

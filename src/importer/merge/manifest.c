@@ -52,7 +52,7 @@ static int read_machines(struct manifest *m, struct manifest_file *f, const stru
             return wrong(err, "machines: id must be in [0, 4294967295]");
         if (!name || !*name)
             return wrong(err, "machine: name must be non-empty");
-        f->machines[f->n_machines++] = (struct manifest_machine){(uint32_t)id->number, name};
+        f->machines[f->n_machines++] = (struct declared_machine){(uint32_t)id->number, name};
     }
     return 0;
 }

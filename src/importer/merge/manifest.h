@@ -6,16 +6,12 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
-
-struct manifest_machine {
-    uint32_t id; /* as in the file's packets */
-    const char *name;
-};
+#include "importer/core/context.h"
 
 struct manifest_file {
     const char *path;
     const char *machine; /* the whole file belongs to it; NULL when not given */
-    struct manifest_machine *machines;
+    struct declared_machine *machines;
     size_t n_machines;
     bool has_clocks;
     uint32_t clock;            /* of this file, to be related; 0: the file has none of its own */

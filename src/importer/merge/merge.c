@@ -1,5 +1,8 @@
 /* Owns bringing the traces of an archive onto one timeline, as the manifest says or by default rules (facts: merging
  * several traces). */
+#include "importer/merge/merge.h"
+
+#include "importer/clock/clock_graph.h"
 #include "importer/core/metadata.h"
 #include "importer/ctf/ctf_import.h"
 #include "importer/input/reader_private.h"
@@ -367,6 +370,13 @@ static bool is_about_manifest(const struct error *e)
     return strncmp(e->text, "perfetto_manifest", strlen("perfetto_manifest")) == 0;
 }
 
+static struct declared_trace declared(const struct manifest_file *f)
+{
+    if (!f)
+        return (struct declared_trace){0};
+    return (struct declared_trace){true, f->path, f->machine, f->machines, f->n_machines};
+}
+
 static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
 {
     if (e->is_ctf)
@@ -383,7 +393,7 @@ static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
                                                 .base_machine = e->machine,
                                                 .private_clock = e->private_clock,
                                                 .pinned = e->manifest && e->manifest->has_clocks && !e->manifest->clock,
-                                                .manifest = e->manifest});
+                                                .declared = declared(e->manifest)});
         reader_note_bytes(m->r, e->bytes);
         reader_read_proto(m->r, e->bytes, false);
         proto_reader_finish_file(m->im->proto);
@@ -413,7 +423,7 @@ static void merge_close(struct merge *m)
     arena_free(&m->arena);
 }
 
-int merge_archive(struct reader *r, struct slice file, uint32_t row, struct error *err)
+static int merge_archive(struct reader *r, struct slice file, uint32_t row, struct error *err)
 {
     struct merge m = {.r = r, .im = r->im, .room = unpack_limit(file.len)};
     struct error local = {0};
@@ -435,12 +445,12 @@ int merge_archive(struct reader *r, struct slice file, uint32_t row, struct erro
         read_entry(&m, &m.entries.p[i], row);
     for (size_t i = 0; i < m.edge_ids.n && !rc; i++)
         clock_graph_write_rows(r->im->clocks, &m.edges.p[2 * i], 2, m.edge_ids.p[i]);
-    r->im->input.manifest = NULL; /* it goes with the manifest */
+    r->im->input.declared = (struct declared_trace){0}; /* it goes with the manifest */
     merge_close(&m);
     return rc;
 }
 
-int merge_manifest_alone(struct reader *r, struct slice text, struct error *err)
+static int merge_manifest_alone(struct reader *r, struct slice text, struct error *err)
 {
     struct manifest manifest;
     if (r->inputs || r->has_manifest)
@@ -450,3 +460,5 @@ int merge_manifest_alone(struct reader *r, struct slice text, struct error *err)
     manifest_free(&manifest);
     return rc;
 }
+
+const struct reader_merging merge_archives = {merge_archive, merge_manifest_alone};

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_PROFILING_PROFILING_H
 #define MERIDIAN_IMPORTER_PROFILING_PROFILING_H
 
-#include "importer/core/context.h"
+#include "importer/core/packet.h"
 
 struct profiling_machine;
 
@@ -10,5 +10,7 @@ struct profiling_machine *profiling_machine_open(struct machine_ctx *m); /* NULL
 /* Finishes dumps whose end never came, and puts readable names where obfuscated ones are. */
 void profiling_machine_finish(struct profiling_machine *s);
 void profiling_machine_close(struct profiling_machine *s);
+
+extern const struct packet_handler profiling_packet_handlers[];
 
 #endif

@@ -2,7 +2,6 @@
 #include "importer/profiling/profiling_internal.h"
 
 #include "importer/sort/sorter.h"
-#include "importer/track_event/track_event.h"
 
 static const char source[] = "chrome.cpu_profiler";
 
@@ -10,12 +9,11 @@ static void add_sample(struct profiling_machine *s, int64_t ts, uint64_t callsta
                        int32_t priority)
 {
     struct machine_ctx *m = s->m;
-    int64_t pid = 0, tid = 0;
     uint32_t callsite = stack_profile_interned(m, g, callstack);
     if (callsite == CALLSITE_NONE)
         return;
-    bool has_thread = track_event_sequence_thread(g, &pid, &tid);
-    uint32_t utid = has_thread ? process_tracker_update_thread(m->processes, tid, pid) : UTID_NONE;
+    bool has_thread = g->seq->has_thread;
+    uint32_t utid = has_thread ? process_tracker_update_thread(m->processes, g->seq->tid, g->seq->pid) : UTID_NONE;
     struct sample sample = {.ts = ts,
                             .source = source,
                             .upid = has_thread ? process_tracker_thread_process(m->processes, utid) : UPID_NONE,

@@ -1,7 +1,7 @@
 /* Owns ClockSnapshot and RemoteClockSync packets: their readings go to the clock graph and the clock_snapshot table. */
 #include "importer/clock/remote_sync.h"
 #include "importer/core/metadata.h"
-#include "importer/proto/sequence.h"
+#include "importer/core/sequence.h"
 #include "importer/proto/special_packets.h"
 
 /* One Clock of a ClockSnapshot. */

@@ -1,6 +1,6 @@
 /* Owns packets that say something about the trace as a whole: its config, uuid, triggers and attributes. */
 #include "importer/core/metadata.h"
-#include "importer/proto/sequence.h"
+#include "importer/core/sequence.h"
 #include "importer/proto/special_packets.h"
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_tracker.h"

@@ -1,6 +1,7 @@
 /* Owns the packets of the tracing service about itself: life-cycle events and TraceStats. */
+#include "importer/clock/clock_graph.h"
 #include "importer/core/metadata.h"
-#include "importer/proto/sequence.h"
+#include "importer/core/sequence.h"
 #include "importer/proto/special_packets.h"
 #include "importer/sort/sorter.h"
 

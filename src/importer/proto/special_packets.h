@@ -20,7 +20,5 @@ void trace_attributes_packet(struct packet *p);
 
 /* Sets metadata trace_uuid. */
 void trace_uuid_set(struct importer *im, uint64_t msb, uint64_t lsb);
-/* ExtensionDescriptor: message descriptors that the trace brings along (importer/track_event). */
-void extension_descriptor_packet(struct packet *p, struct slice extension);
 
 #endif

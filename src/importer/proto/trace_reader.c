@@ -2,8 +2,9 @@
  * order. */
 #include "importer/proto/trace_reader.h"
 
+#include "importer/clock/clock_graph.h"
 #include "importer/clock/remote_sync.h"
-#include "importer/proto/sequence.h"
+#include "importer/core/sequence.h"
 #include "importer/proto/special_packets.h"
 
 enum {
@@ -23,7 +24,6 @@ enum {
     FIELD_CLOCK_ID = 58,
     FIELD_DEFAULTS = 59,
     FIELD_SERVICE_EVENT = 69,
-    FIELD_EXTENSION_DESCRIPTOR = 72,
     FIELD_TRUSTED_PID = 79,
     FIELD_MACHINE_ID = 98,
     FIELD_REMOTE_CLOCK_SYNC = 107,
@@ -56,7 +56,7 @@ struct scan {
     struct slice clock_snapshot, trace_stats, remote_clock_sync, service_event, defaults, interned, attributes;
     struct slice compressed;
     bool zstd;
-    struct slice extension_descriptor;
+    struct pb_field early; /* p NULL: none */
     struct pb_field handled[MAX_FIELDS_PER_PACKET];
 };
 
@@ -74,8 +74,7 @@ struct proto_reader {
     uint8_t next[MAX_HANDLERS + 1];                          /* another handler of the same field, 0: none */
     uint8_t by_field[DIRECT_FIELDS];                         /* first handler of a field, 0: none */
     unsigned n_handlers;
-    VEC(struct seq_generation *)
-    generations;
+    unsigned first_early; /* handlers from here on are called before the packet's time is known */
     VEC(struct deferred)
     deferred;
     proto_inflate_fn inflate;
@@ -99,17 +98,17 @@ static void add_handlers(struct proto_reader *r, const struct packet_handler *ta
     }
 }
 
-struct proto_reader *proto_reader_open(struct importer *im)
+struct proto_reader *proto_reader_open(struct importer *im, const struct packet_handler *const *tables, size_t n,
+                                       const struct packet_handler *early)
 {
     struct proto_reader *r = mem_zalloc(sizeof *r);
     if (!r)
         return NULL;
     r->im = im;
-    add_handlers(r, ftrace_packet_handlers);
-    add_handlers(r, track_event_packet_handlers);
-    add_handlers(r, system_packet_handlers);
-    add_handlers(r, profiling_packet_handlers);
-    add_handlers(r, proto_packet_handlers);
+    for (size_t i = 0; i < n; i++)
+        add_handlers(r, tables[i]);
+    r->first_early = r->n_handlers + 1;
+    add_handlers(r, early);
     return r;
 }
 
@@ -117,7 +116,6 @@ void proto_reader_close(struct proto_reader *r)
 {
     if (!r)
         return;
-    vec_free(&r->generations);
     vec_free(&r->deferred);
     mem_free(r);
 }
@@ -136,18 +134,6 @@ bool proto_reader_damaged(const struct proto_reader *r)
 bool proto_reader_has_deferred(const struct proto_reader *r)
 {
     return r->deferred.n > 0;
-}
-
-bool proto_add_generation(struct importer *im, struct seq_generation *g)
-{
-    struct proto_reader *r = im->proto;
-    g->index = (uint32_t)r->generations.n;
-    return r->generations.n < UINT32_MAX && vec_push(&r->generations, g);
-}
-
-struct seq_generation *generation_at(const struct importer *im, uint32_t index)
-{
-    return im->proto->generations.p[index];
 }
 
 static void scan_packet(const struct proto_reader *r, struct slice bytes, struct scan *s)
@@ -214,48 +200,24 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
             s->compressed = pb_bytes(&f);
             s->zstd = f.id == FIELD_ZSTD_COMPRESSED;
             break;
-        case FIELD_EXTENSION_DESCRIPTOR:
-            s->extension_descriptor = pb_bytes(&f);
-            break;
         default:
-            if (f.id < DIRECT_FIELDS && r->by_field[f.id] && s->n_handled < MAX_FIELDS_PER_PACKET)
+            if (f.id >= DIRECT_FIELDS || !r->by_field[f.id])
+                break;
+            if (r->by_field[f.id] >= r->first_early)
+                s->early = f;
+            else if (s->n_handled < MAX_FIELDS_PER_PACKET)
                 s->handled[s->n_handled++] = f;
         }
     }
     s->bad = c.bad;
 }
 
-struct clock_id packet_clock(const struct packet *p, uint32_t clock)
-{
-    struct clock_id c = {.id = clock, .machine = p->m->id, .file = p->gen->clock_file};
-    if (clock >= CLOCK_ID_FIRST_SEQUENCE && clock <= CLOCK_ID_LAST_SEQUENCE) {
-        c.sequence = p->gen->seq->id;
-        c.file = p->gen->input;
-    } else if (clock == CLOCK_ID_TRACE_FILE) {
-        c.machine = p->m->im->input.base_machine;
-        c.file = p->gen->input;
-    }
-    return c;
-}
-
+/* The clock that a number in the packet means: 0 is the sequence's or the trace's default. 0: trace time itself. */
 static uint32_t effective_clock(const struct packet *p, uint32_t clock)
 {
     if (!clock)
         clock = p->gen->default_clock;
     return clock ? clock : p->m->sequences->default_clock;
-}
-
-bool packet_clock_to_trace(const struct packet *p, uint32_t clock, int64_t value, int64_t *trace_ns)
-{
-    clock = effective_clock(p, clock);
-    *trace_ns = value;
-    if (!clock)
-        return true;
-    struct clock_id c = packet_clock(p, clock);
-    if (clock_graph_to_trace_time(p->m->im->clocks, c, value, trace_ns) == 0)
-        return true;
-    clock_graph_record_failure(p->m->im->clocks, c, value, p->byte_offset);
-    return false;
 }
 
 static void skip(const struct packet *p, enum stat_key stat)
@@ -327,7 +289,7 @@ static void dispatch(struct proto_reader *r, struct packet *p, const struct scan
                 push |= r->handlers[h]->parse != NULL;
     }
     if (push)
-        sorter_push(r->im->sorter, p->m->sequences->packet_queue,
+        sorter_push(r->im->sorter, p->m->packet_queue,
                     (struct sort_event){p->ts, (uintptr_t)p->bytes.p, (uint64_t)p->bytes.len << 32 | p->gen->index});
 }
 
@@ -442,7 +404,7 @@ void proto_reader_look_ahead(struct proto_reader *r, struct slice file)
                 whole = false; /* there may be more inside */
         }
         uint64_t raw_id = machine_id;
-        if (rounds.p && machine_id && r->im->input.manifest) { /* perhaps it has another name there */
+        if (rounds.p && machine_id && r->im->input.declared.given) { /* perhaps it has another name there */
             const struct machine_ctx *m = importer_machine(r->im, machine_id);
             raw_id = m ? m->raw_id : 0;
         }
@@ -515,8 +477,10 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
         service_event_packet(&p, s.clock_id);
         return;
     }
-    if (s.extension_descriptor.p) {
-        extension_descriptor_packet(&p, s.extension_descriptor);
+    if (s.early.p) {
+        p.field_id = s.early.id;
+        p.field = pb_bytes(&s.early);
+        r->handlers[r->by_field[p.field_id]]->tokenize(&p);
         return;
     }
     if (!state_is_there(r, &p, seq, &s))
@@ -605,7 +569,7 @@ static void parse_packet(const struct proto_reader *r, const struct sort_event *
     struct scan s;
     struct packet p = {.bytes = slice_of((const uint8_t *)(uintptr_t)e->a, (size_t)(e->b >> 32)), .byte_offset = -1};
     scan_packet(r, p.bytes, &s);
-    p.gen = r->generations.p[(uint32_t)e->b];
+    p.gen = generation_at(r->im, (uint32_t)e->b);
     p.m = p.gen->machine;
     p.ts = e->ts;
     p.has_ts = s.has_timestamp;
@@ -622,9 +586,15 @@ static void parse_packet(const struct proto_reader *r, const struct sort_event *
     }
 }
 
-void proto_parse_packets(void *owner, const struct sort_event *events, size_t n)
+static void parse_packets(void *owner, const struct sort_event *events, size_t n)
 {
     const struct machine_ctx *m = owner;
     for (size_t i = 0; i < n; i++)
         parse_packet(m->im->proto, &events[i]);
+}
+
+bool proto_machine_open(struct machine_ctx *m)
+{
+    m->packet_queue = sorter_add_queue(m->im->sorter, parse_packets, m);
+    return m->packet_queue != UINT32_MAX;
 }

@@ -7,11 +7,14 @@
 
 struct proto_reader;
 
-struct proto_reader *proto_reader_open(struct importer *im);
+/* `n` tables of handlers, each ended by field_id 0. Handlers of `early` are called before the packet's time is known
+ * and its sequence's state is looked at, and end the packet. NULL when out of memory. */
+struct proto_reader *proto_reader_open(struct importer *im, const struct packet_handler *const *tables, size_t n,
+                                       const struct packet_handler *early);
 void proto_reader_close(struct proto_reader *r);
 
 /* Called for compressed packets: decompresses `payload` and hands what comes out to proto_reader_packets() with
- * byte_offset -1. Owned by importer/reader. */
+ * byte_offset -1. Owned by importer/input. */
 typedef void (*proto_inflate_fn)(void *ctx, struct slice payload, bool zstd);
 void proto_reader_on_compressed(struct proto_reader *r, proto_inflate_fn inflate, void *ctx);
 
@@ -42,10 +45,10 @@ bool proto_reader_has_deferred(const struct proto_reader *r);
 /* The end of a file: packets that waited for a clock are tried again. */
 void proto_reader_finish_file(struct proto_reader *r);
 
-/* The sorter's parse function of generic packets; owner is the machine_ctx. */
-void proto_parse_packets(void *owner, const struct sort_event *events, size_t n);
+/* Gives a machine its queue of packets. False when out of memory. */
+bool proto_machine_open(struct machine_ctx *m);
 
-/* Gives a generation its index. False when out of memory. */
-bool proto_add_generation(struct importer *im, struct seq_generation *g);
+/* What the recording tells of itself: trace_config, trace_uuid, trigger, … */
+extern const struct packet_handler proto_packet_handlers[];
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_SYSTEM_SYSTEM_H
 #define MERIDIAN_IMPORTER_SYSTEM_SYSTEM_H
 
-#include "importer/core/context.h"
+#include "importer/core/packet.h"
 
 /* State of a machine; NULL when out of memory. */
 struct system_machine *system_machine_open(struct machine_ctx *m);
@@ -12,5 +12,7 @@ void system_machine_close(struct system_machine *s);
 
 /* The gpu's row in `gpu` (its ugpu), made when new. */
 uint32_t system_gpu(struct machine_ctx *m, uint32_t gpu);
+
+extern const struct packet_handler system_packet_handlers[];
 
 #endif

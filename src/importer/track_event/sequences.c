@@ -34,16 +34,6 @@ struct te_generation *te_generation(struct track_event_machine *t, struct seq_ge
     return g->track_event = own;
 }
 
-bool track_event_sequence_thread(const struct seq_generation *g, int64_t *pid, int64_t *tid)
-{
-    const struct te_sequence *s = g->seq->track_event;
-    if (!s || !s->has_thread)
-        return false;
-    *pid = s->pid;
-    *tid = s->tid;
-    return true;
-}
-
 struct te_sequence *te_sequence(struct packet *p)
 {
     struct te_generation *own = te_generation(p->m->track_event, p->gen);
@@ -90,9 +80,9 @@ void te_set_thread_descriptor(struct packet *p, struct slice thread)
             break;
         }
     }
-    s->has_thread = true;
-    s->pid = pid;
-    s->tid = tid;
+    s->has_thread = p->gen->seq->has_thread = true;
+    s->pid = p->gen->seq->pid = pid;
+    s->tid = p->gen->seq->tid = tid;
     s->times_valid = true;
     s->losses = p->gen->seq->losses;
     s->broken = __builtin_mul_overflow(ts_us, 1000, &s->ts_ns);

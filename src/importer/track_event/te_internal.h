@@ -4,6 +4,7 @@
 #define MERIDIAN_IMPORTER_TRACK_EVENT_TE_INTERNAL_H
 
 #include "base/u64map.h"
+#include "importer/clock/clock_graph.h"
 #include "importer/core/metadata.h"
 #include "importer/core/packet.h"
 #include "importer/sort/sorter.h"

@@ -1,10 +1,10 @@
 /* Owns the table of packets about track events, and the state of a machine. */
-#include "importer/proto/special_packets.h"
 #include "importer/track_event/te_internal.h"
 
 #include <zlib.h>
 
 static enum tokenize_result tokenize_range_of_interest(struct packet *p);
+static enum tokenize_result tokenize_extension_descriptor(struct packet *p);
 
 const struct packet_handler track_event_packet_handlers[] = {
     {11, "track_event", te_tokenize_event, NULL},
@@ -17,6 +17,11 @@ const struct packet_handler track_event_packet_handlers[] = {
     {82, "translation_table", te_tokenize_translation, NULL},
     {90, "track_event_range_of_interest", tokenize_range_of_interest, NULL},
     {109, "chrome_trigger", NULL, te_parse_chrome_trigger},
+    {0, NULL, NULL, NULL},
+};
+
+const struct packet_handler track_event_early_handlers[] = {
+    {72, "extension_descriptor", tokenize_extension_descriptor, NULL},
     {0, NULL, NULL, NULL},
 };
 
@@ -94,10 +99,11 @@ static bool add_gzipped(struct schema *s, struct slice gz)
     return ok;
 }
 
-void extension_descriptor_packet(struct packet *p, struct slice extension)
+/* Message descriptors that the trace brings along. */
+static enum tokenize_result tokenize_extension_descriptor(struct packet *p)
 {
     struct schema *s = te_schema(p->m->im);
-    struct pb_cursor c = pb_cursor(extension);
+    struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
         bool ok = true;
@@ -108,6 +114,7 @@ void extension_descriptor_packet(struct packet *p, struct slice extension)
         if (!ok)
             stats_add(&p->m->st->stats, p->m->id, STAT_extra_parsing_descriptors_error, 1);
     }
+    return TOKENIZE_DONE;
 }
 
 static enum tokenize_result tokenize_range_of_interest(struct packet *p)

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_H
 #define MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_H
 
-#include "importer/core/context.h"
+#include "importer/core/packet.h"
 
 /* State of a machine; NULL when out of memory. */
 struct track_event_machine *track_event_machine_open(struct machine_ctx *m);
@@ -10,8 +10,7 @@ struct track_event_machine *track_event_machine_open(struct machine_ctx *m);
 void track_event_machine_finish(struct track_event_machine *t);
 void track_event_machine_close(struct track_event_machine *t);
 
-/* The thread that a sequence's ThreadDescriptor or TrackDescriptor says it is written by; false when none has come. */
-struct seq_generation;
-bool track_event_sequence_thread(const struct seq_generation *g, int64_t *pid, int64_t *tid);
+extern const struct packet_handler track_event_packet_handlers[];
+extern const struct packet_handler track_event_early_handlers[]; /* see proto_reader_open() */
 
 #endif

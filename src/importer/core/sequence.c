@@ -1,9 +1,7 @@
 /* Owns sequences and their incremental state. */
-#include "importer/proto/sequence.h"
+#include "importer/core/sequence.h"
 
 #include "base/hash.h"
-#include "importer/proto/trace_reader.h"
-#include "importer/sort/sorter.h"
 
 /* One interned message. */
 struct interned_entry {
@@ -92,11 +90,6 @@ struct sequences *sequences_open(struct machine_ctx *m)
         const struct sequences *host = im->machines.p[im->input.base_machine]->sequences;
         s->default_clock = host && host->input == s->input ? host->default_clock : 0;
     }
-    s->packet_queue = m->sequences ? m->sequences->packet_queue : sorter_add_queue(im->sorter, proto_parse_packets, m);
-    if (s->packet_queue == UINT32_MAX) {
-        mem_free(s);
-        return NULL;
-    }
     return s;
 }
 
@@ -133,9 +126,9 @@ void sequences_close(struct sequences *s)
     }
 }
 
-uint32_t machine_packet_queue(const struct machine_ctx *m)
+struct seq_generation *generation_at(const struct importer *im, uint32_t index)
 {
-    return m->sequences->packet_queue;
+    return im->generations.p[index];
 }
 
 /* A generation of `seq` after `before` (NULL: the first), made current. */
@@ -148,9 +141,9 @@ static struct seq_generation *add_generation(struct sequences *s, struct sequenc
     g->seq = seq;
     g->input = s->input;
     g->clock_file = s->clock_file;
-    if (!proto_add_generation(s->m->im, g))
-        return NULL;
-    return g;
+    struct importer *im = s->m->im;
+    g->index = (uint32_t)im->generations.n;
+    return im->generations.n < UINT32_MAX && vec_push(&im->generations, g) ? g : NULL;
 }
 
 bool sequences_has(const struct sequences *s, uint32_t id)

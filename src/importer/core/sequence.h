@@ -1,7 +1,7 @@
 /* The packet sequences of one machine: incremental state, generations, interned messages (facts: importer section 1,
  * "Sequence / incremental state"). */
-#ifndef MERIDIAN_IMPORTER_PROTO_SEQUENCE_H
-#define MERIDIAN_IMPORTER_PROTO_SEQUENCE_H
+#ifndef MERIDIAN_IMPORTER_CORE_SEQUENCE_H
+#define MERIDIAN_IMPORTER_CORE_SEQUENCE_H
 
 #include "importer/core/packet.h"
 
@@ -17,7 +17,6 @@ struct sequences {
     tables;                 /* to free */
     uint32_t default_clock; /* of packets that name none; 0: their timestamps are trace time */
     int64_t latest_ts;      /* of this machine's packets so far */
-    uint32_t packet_queue;  /* in the sorter: whole packets */
 
     bool streams_into_file; /* TraceConfig: write_into_file with a period that is meant to drain the buffers */
 };
