@@ -2,11 +2,13 @@
  *
  *     e2e_producer --packets N [--writers W] [--max-size B] [--policy drop|stall] [--shm KB] [--page KB] [--seed S]
  *                  [--pause-us U] [--flush-every K] [--stall-ms M] [--source NAME] [--hold] [--follow] [--where]
+ * [--times]
  *
  * Each packet: {8 timestamp, 900 {1 "<writer> <number> <padding>"}}. On the end one line a writer: "writer W packets N
  * dropped D chunks C marks M". --hold waits for the end of the session before it leaves; --stall-ms sleeps now and then
  * in the middle. --follow: when the recording ends or the connection is lost, goes on with the next one. --where says
- * of each packet "packet W N B E": it begins in the writer's chunk B and ends in E. */
+ * of each packet "packet W N B E": it begins in the writer's chunk B and ends in E. --times says of each packet that
+ * was written "wrote W N T" at once, T its timestamp: the truth about a producer that is killed. */
 #include "meridian/producer.h"
 
 #include <getopt.h>
@@ -20,7 +22,7 @@ struct options {
     unsigned long packets, writers, max_size, shm_kb, page_kb, seed, pause_us, flush_every, stall_ms;
     int policy;
     const char *source;
-    bool hold, follow, where;
+    bool hold, follow, where, times;
 };
 
 static uint64_t now_ns(void)
@@ -36,7 +38,8 @@ static unsigned long long chunk_of(const mrd_writer *w)
     return mrd_writer_get_stats(w).chunks;
 }
 
-static void write_packet(mrd_writer *w, unsigned long writer, unsigned long number, size_t size, bool where)
+static void write_packet(mrd_writer *w, unsigned long writer, unsigned long number, size_t size,
+                         const struct options *o)
 {
     static char text[1 << 20];
     int n = snprintf(text, sizeof text, "%lu %lu ", writer, number);
@@ -44,23 +47,26 @@ static void write_packet(mrd_writer *w, unsigned long writer, unsigned long numb
     memset(text + n, 'a' + (int)(number % 26), len - (size_t)n);
     mrd_packet_begin(w);
     unsigned long long begins = chunk_of(w);
-    mrd_put_varint(w, 8, now_ns());
+    uint64_t now = now_ns();
+    mrd_put_varint(w, 8, now);
     mrd_message_begin(w, 900);
     mrd_put_bytes(w, 1, text, len);
     mrd_message_end(w);
+    unsigned long long ends = chunk_of(w); /* before the end: then the library may hand the chunk over */
     mrd_packet_end(w);
-    if (where)
-        printf("packet %lu %lu %llu %llu\n", writer, number, begins, chunk_of(w));
+    if (o->times)
+        dprintf(STDOUT_FILENO, "wrote %lu %lu %llu\n", writer, number, (unsigned long long)now);
+    if (o->where)
+        printf("packet %lu %lu %llu %llu\n", writer, number, begins, ends);
 }
 
 static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option options[] = {
-        {"packets", 1, NULL, 'n'}, {"writers", 1, NULL, 'w'},     {"max-size", 1, NULL, 'm'},
-        {"policy", 1, NULL, 'p'},  {"shm", 1, NULL, 's'},         {"page", 1, NULL, 'g'},
-        {"seed", 1, NULL, 'r'},    {"pause-us", 1, NULL, 'u'},    {"hold", 0, NULL, 'h'},
-        {"follow", 0, NULL, 'o'},  {"flush-every", 1, NULL, 'f'}, {"stall-ms", 1, NULL, 'l'},
-        {"source", 1, NULL, 'd'},  {"where", 0, NULL, 'e'},       {0}};
+        {"packets", 1, NULL, 'n'}, {"writers", 1, NULL, 'w'}, {"max-size", 1, NULL, 'm'},    {"policy", 1, NULL, 'p'},
+        {"shm", 1, NULL, 's'},     {"page", 1, NULL, 'g'},    {"seed", 1, NULL, 'r'},        {"pause-us", 1, NULL, 'u'},
+        {"hold", 0, NULL, 'h'},    {"follow", 0, NULL, 'o'},  {"flush-every", 1, NULL, 'f'}, {"stall-ms", 1, NULL, 'l'},
+        {"source", 1, NULL, 'd'},  {"where", 0, NULL, 'e'},   {"times", 0, NULL, 't'},       {0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         unsigned long v = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (c) {
@@ -99,6 +105,9 @@ static int parse(int argc, char **argv, struct options *o)
             break;
         case 'e':
             o->where = true;
+            break;
+        case 't':
+            o->times = true;
             break;
         case 'h':
             o->hold = true;
@@ -157,7 +166,7 @@ int main(int argc, char **argv)
             size *= 20;
         if (!writers[k])
             continue;
-        write_packet(writers[k], k, next[k]++, size, o.where);
+        write_packet(writers[k], k, next[k]++, size, &o);
         if (o.flush_every && (unsigned long)rand_r(&seed) % o.flush_every == 0)
             mrd_writer_flush(writers[k]);
         if (o.stall_ms && rand_r(&seed) % 500 == 0)

@@ -1,16 +1,19 @@
 """Machines without kernels of their own: each a network namespace with a boot id of its own, behind a link that the test
 delays, stalls and cuts. (The kernel here has no netem: a forwarding thread does it.)"""
 import asyncio
+import collections
 import os
 import pathlib
 import random
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 import uuid
 
-from harness import TRACEBOX, first, varint  # noqa: F401 (varint: for callers)
+from harness import PRODUCER, TRACEBOX, Case, fields, first, packets, wait_for
 
 PORT = 20001  # of the service, in the namespace of the test
 LINK_PORT = 20002  # of the forwarder, at each machine's end of its link
@@ -202,3 +205,90 @@ class Machine:
     def relay_log(self):
         path = self.dir / "relay.log"
         return path.read_text(errors="replace") if path.exists() else ""
+
+
+CONFIG = """
+buffers { size_kb: 65536 }
+data_sources { config { name: "e2e.source" } }
+"""
+
+
+class LinkCase(Case):
+    """A service and machines that reach it over links."""
+
+    def setUp(self):
+        super().setUp()
+        self.forwarder = Forwarder()
+        self.machines = []
+
+    def tearDown(self):
+        for m in self.machines:
+            self.forwarder.heal(m.link)
+            self.forwarder.cut(m.link)
+        super().tearDown()
+        self.forwarder.close()
+
+    def service(self):
+        self.env["PERFETTO_PRODUCER_SOCK_NAME"] = f"0.0.0.0:{PORT}"
+        self.start_traced("--enable-relay-endpoint")
+
+    def join(self, n, **link):
+        first_number = len(self.machines) + 1
+        self.machines += [Machine(self, self.forwarder, first_number + i, **link) for i in range(n)]
+        for m in self.machines[first_number - 1:]:
+            m.start_relay()
+        return self.machines[first_number - 1:]
+
+    def produce(self, machines, packets=20000, pause_us=2000, max_size=100):
+        for m in machines:
+            wait_for(lambda m=m: (m.dir / "producer").exists(), what="a relay's socket")
+            m.producer = m.spawn(PRODUCER, "--follow", "--packets", packets, "--pause-us", pause_us, "--max-size", max_size, "--seed", m.number,
+                                 log="producer.log")
+
+    def present(self):
+        """Ids of the machines that have a producer."""
+        out = subprocess.run([TRACEBOX, "perfetto", "--query-raw"], env=self.env, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, timeout=20).stdout
+        return {first(v, 7) for n, v in fields(out) if n == 1 and first(v, 7)}
+
+    def wait_present(self, machines, seconds=20):
+        ids = {m.id for m in machines}
+        wait_for(lambda: ids <= self.present(), seconds, "every machine's producer")
+
+    def record(self, config=CONFIG, name="trace"):
+        trace = self.dir / name
+        p = self.perfetto("--txt", "-c", self.config(config, name + ".txt"), "-o", trace)
+        wait_for(lambda: "STARTED" in self.sessions().split("TRACING SESSIONS")[-1].replace("STARTED  NAME", ""),
+                 what="the recording")
+        return p, trace
+
+    def sessions(self):
+        return subprocess.run([TRACEBOX, "perfetto", "--query"], env=self.env, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, timeout=20).stdout.decode()
+
+    def stop(self, p, seconds=30):
+        began = time.monotonic()
+        p.send_signal(signal.SIGINT)
+        _, err = self.finish(p, seconds=seconds)
+        return time.monotonic() - began, err
+
+    def numbers(self, trace):
+        """{machine id: the numbers of its packets}"""
+        out = collections.defaultdict(list)
+        for p in packets(trace.read_bytes()):
+            test = first(p, 900)
+            if test is not None:
+                out[first(p, 98, 0)].append(int(first(test, 1).split()[1]))
+        return out
+
+    def stats(self, trace):
+        """{machine id: {stat: value}} of what the links of other machines lost."""
+        out = collections.defaultdict(dict)
+        for raw, name, value in self.query(trace, "SELECT m.raw_id, s.name, s.value FROM stats s JOIN machine m "
+                                                  "ON s.machine_id = m.id WHERE s.name GLOB 'machine_*' AND s.value > 0"):
+            out[int(raw)][name] = int(value)
+        return out
+
+    def swallow(self, m, action):
+        """What the machine says to the host goes nowhere, and nobody tells."""
+        subprocess.run([*m.enter(), "ip", "route", action, "blackhole", m.host.split(":")[0]], check=True)

@@ -213,7 +213,11 @@ class Transcripts(Case):
         self.assertEqual([first(first(v, 2), 1) for _, v in fields(sync)],
                          [first(first(v, 2), 1) for _, v in fields(next(first(x, 107) for x in want if first(x, 107)))])
         stats = lambda t: [v for n, v in fields(next(first(x, 35) for x in t if first(x, 35))) if n == 1]
-        self.assertEqual(stats(got), stats(want))
+        sizes = (1, 14)  # bytes_written, bytes_read: ours stores chunks at the size that they fill
+        counts = lambda t: [[f for f in fields(v) if f[0] not in sizes] for v in stats(t)]
+        self.assertEqual(counts(got), counts(want))
+        for mine, theirs in zip(stats(got), stats(want)):
+            self.assertLess(first(mine, 1), first(theirs, 1))
 
     def test_local_producer(self):
         """A producer over a unix socket: the same answers and commands; its memory comes with SetupTracing."""

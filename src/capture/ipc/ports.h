@@ -71,4 +71,9 @@ enum {
     RELAY_FIELD_PERIOD_MS = 992,  /* InitRelay: the host hears from us at least so often */
 };
 
+/* Likewise, of a producer on another machine in its CommitData. */
+enum {
+    COMMIT_FIELD_WHOLE_UNTIL = 990, /* BOOTTIME there: what was written before has been handed over with this */
+};
+
 #endif

@@ -193,6 +193,15 @@ static void on_flush(void *ctx, uint64_t request_id, const uint64_t *ids, size_t
     producer_flush_done(p->producer, request_id);
 }
 
+static bool on_hand_over(void *ctx)
+{
+    struct probes *p = ctx;
+    for (size_t k = 0; k < p->instances.n; k++)
+        if (p->instances.p[k]->writer)
+            trace_writer_flush(p->instances.p[k]->writer);
+    return true; /* they write on this thread */
+}
+
 static void on_clear(void *ctx, const uint64_t *ids, size_t n)
 {
     struct probes *p = ctx;
@@ -274,7 +283,8 @@ int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_option
                                             .start = on_start,
                                             .stop = on_stop,
                                             .flush = on_flush,
-                                            .clear_incremental_state = on_clear};
+                                            .clear_incremental_state = on_clear,
+                                            .hand_over = on_hand_over};
     struct producer_options po = {.name = "perfetto.traced_probes",
                                   .socket = options->socket,
                                   .shm_size_hint = SHM_SIZE_HINT,

@@ -3,6 +3,7 @@
 #include "capture/service/service_internal.h"
 
 #include "base/alloc.h"
+#include "capture/shm/chunk.h"
 
 #define MAX_DATA    65536u /* spec ipc 5 */
 #define MAX_PATCHES 1024u
@@ -73,6 +74,8 @@ static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t
         discard_chunk(p, buffer_id, "its writer may not write there");
         return;
     }
+    if (complete) /* else more may come into it, and it keeps its room */
+        size = shm_chunk_filled(bytes, size, packets & SHM_COUNT_MASK);
     const struct ipc_identity *id = ipc_peer_identity(p->peer);
     struct trace_chunk c = {
         .who = {p->id, writer_id, id->uid, id->pid, id->machine_id},
@@ -80,6 +83,7 @@ static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t
         .num_fragments = packets & SHM_COUNT_MASK,
         .flags = (uint8_t)(packets >> SHM_FLAGS_SHIFT & 7),
         .complete = complete,
+        .at_ns = p->commit_ns,
         .payload = slice_of(bytes + SHM_CHUNK_HEADER, size - SHM_CHUNK_HEADER),
     };
     trace_buffer_write(buffer, &c);
@@ -197,15 +201,20 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
 void commit_data(struct service_producer *p, struct slice request)
 {
     /* spec ipc 5: all moves, then all patches, then the acknowledgement */
-    uint64_t flush_id = 0;
+    uint64_t flush_id = 0, whole_until = 0;
     struct pb_cursor c = pb_cursor(request);
     struct pb_field f;
+    relay_producer_heard(p);
     while (pb_next(&c, &f)) {
         if (f.id == 1)
             move_chunk(p, pb_bytes(&f));
         else if (f.id == 3)
             flush_id = pb_u64(&f);
+        else if (f.id == COMMIT_FIELD_WHOLE_UNTIL)
+            whole_until = pb_u64(&f);
     }
+    if (whole_until > p->whole_until_ns)
+        p->whole_until_ns = whole_until;
     c = pb_cursor(request);
     while (pb_next(&c, &f))
         if (f.id == 2)

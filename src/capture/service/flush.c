@@ -62,6 +62,9 @@ static void finish(struct pending_flush *f, bool ok)
                      (unsigned long long)s->id, (unsigned long long)f->id, f->waiting.n);
             if (reason == FLUSH_REASON_STOP || reason == FLUSH_REASON_CLONE)
                 tell_slow(s, f);
+            for (size_t i = 0; reason == FLUSH_REASON_STOP && i < f->waiting.n; i++)
+                if (service_find_producer(s->service, f->waiting.p[i]))
+                    relay_producer_silent(s, service_find_producer(s->service, f->waiting.p[i]));
         }
     }
     if (ok)

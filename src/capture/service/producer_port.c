@@ -100,6 +100,7 @@ static void initialize(struct service *svc, struct ipc_call call, struct slice a
     svc->producers_seen = p->id;
     ipc_peer_set_data(call.peer, &ipc_producer_port, p);
     p->initialized = true;
+    p->connected_ns = clock_boot_ns();
     log_line("traced: producer %u \"%s\" connected: %s%s%s", p->id, p->name, ipc_peer_name(call.peer),
              id->machine_id ? ", machine " : "", id->machine_id ? id->machine_name : "");
     struct pb_writer *w = &svc->scratch;
@@ -235,6 +236,8 @@ static void notify(struct service_producer *p, struct ipc_call call, struct slic
             struct instance *in = s->instances.p[k];
             if (in->id != id || in->producer != p) /* only the owner may speak for an instance */
                 continue;
+            if (started)
+                relay_producer_heard(p);
             if (started)
                 session_instance_started(s, in);
             else

@@ -2,13 +2,14 @@
  *
  * A producer whose connection ends while it records takes with it what was on the way: the message that was cut (seen
  * here), packets that began in a chunk and never ended (seen by the buffers), and bytes that the relay had taken from
- * it and could not hand over (told by the relay when it comes back; a relay that was killed tells nothing). How long
- * the machine was away says what it could not even send. The numbers go into the trace in a packet of our own, beside
- * TraceStats; Perfetto's readers skip it. */
+ * it and could not hand over (told by the relay when it comes back; a relay that was killed tells nothing). From
+ * when to when the machine was away says what it could not even send (absence.c). The numbers go into the trace in a
+ * packet of our own, beside TraceStats; Perfetto's readers skip it. */
 #include "capture/service/service_internal.h"
 
 /* TracePacket field of ours; Perfetto uses none above 900. */
 enum { FIELD_MACHINE_LOSSES = 990 };
+enum { FIELD_ABSENCE = 9 }; /* in it: from when to when, and which sequences ended */
 
 static struct machine_losses *losses_of(struct session *s, uint32_t machine_id)
 {
@@ -17,31 +18,62 @@ static struct machine_losses *losses_of(struct session *s, uint32_t machine_id)
     return told ? &told->losses : NULL;
 }
 
-void relay_producer_joined(struct session *s, const struct service_producer *p)
+/* The machine's entry, after losses_of() has found the losses. */
+static struct service_machine *machine_of(struct session *s, const struct service_producer *p)
+{
+    return &s->service->machines.p[relay_machine_of(s->service, ipc_peer_identity(p->peer)->machine_id)];
+}
+
+void relay_producer_joined(struct session *s, struct service_producer *p)
 {
     struct machine_losses *l = losses_of(s, ipc_peer_identity(p->peer)->machine_id);
     if (!l)
         return;
-    int64_t machine = relay_machine_of(s->service, ipc_peer_identity(p->peer)->machine_id);
-    relay_name_machine(&s->service->machines.p[machine], ipc_peer_identity(p->peer));
+    relay_name_machine(machine_of(s, p), ipc_peer_identity(p->peer));
     l->recorded = true;
-    if (!l->away)
+    if (!absence_returns(l, p))
         return;
-    l->away--;
     l->producers_back++;
-    if (!l->away)
-        l->away_ns += clock_boot_ns() - l->away_since_ns;
+    p->returns = true;
+}
+
+void relay_producer_heard(struct service_producer *p)
+{
+    struct service *svc = p->service;
+    uint32_t machine_id = ipc_peer_identity(p->peer)->machine_id;
+    if (!machine_id)
+        return;
+    p->commit_ns = clock_boot_ns();
+    for (size_t i = 0; p->returns && i < svc->sessions.n; i++) {
+        struct machine_losses *l = losses_of(svc->sessions.p[i], machine_id);
+        if (l && l->absences.n)
+            absence_end(l, p);
+    }
+    p->returns = false;
 }
 
 void relay_producer_lost(struct session *s, const struct service_producer *p)
 {
     struct machine_losses *l = losses_of(s, ipc_peer_identity(p->peer)->machine_id);
-    if (!l || s->state != SESSION_STARTED)
+    if (!l || (s->state != SESSION_STARTED && s->state != SESSION_STOPPING))
         return;
     l->producers_lost++;
     l->unfinished_bytes += ipc_peer_unfinished(p->peer);
-    if (!l->away++)
-        l->away_since_ns = clock_boot_ns();
+    absence_begin(s, l, machine_of(s, p), p);
+}
+
+void relay_producer_silent(struct session *s, const struct service_producer *p)
+{
+    struct machine_losses *l = losses_of(s, ipc_peer_identity(p->peer)->machine_id);
+    if (l)
+        absence_begin(s, l, machine_of(s, p), p);
+}
+
+void relay_free_losses(struct session *s)
+{
+    for (size_t i = 0; i < s->machines.n; i++)
+        vec_free(&s->machines.p[i].losses.absences);
+    vec_free(&s->machines);
 }
 
 void relay_lost(struct service *svc, uint32_t machine_id)
@@ -73,7 +105,11 @@ void relay_copy_losses(struct session *to, const struct session *from)
         if (!told)
             continue;
         told->present = from->machines.p[i].present;
-        told->losses = from->machines.p[i].losses;
+        const struct machine_losses *l = &from->machines.p[i].losses;
+        told->losses = *l;
+        memset(&told->losses.absences, 0, sizeof told->losses.absences);
+        for (size_t k = 0; k < l->absences.n; k++)
+            vec_push(&told->losses.absences, l->absences.p[k]); /* out of memory: one less */
     }
 }
 
@@ -93,14 +129,14 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
         struct session_machine *told = relay_told_of(s, i);
         if (!told || !(told->losses.recorded || (told->present && s->config->n_data_sources)))
             continue;
-        const struct machine_losses *l = &told->losses;
+        struct machine_losses *l = &told->losses;
         const struct {
             uint32_t field;
             uint64_t value;
         } rows[] = {
             {1, l->producers_lost},
             {2, l->producers_back},
-            {3, l->away_ns + (l->away ? clock_boot_ns() - l->away_since_ns : 0)},
+            {3, absence_total_ns(l, s->stopped_boot_ns ? s->stopped_boot_ns : clock_boot_ns())},
             {4, l->unfinished_bytes},
             {5, l->producers_lost ? unfinished_packets(s, m->id) : 0}, /* a recording may end in a packet, too */
             {6, l->relay_bytes},
@@ -111,6 +147,7 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
             if (rows[k].value)
                 pb_put_varint(&body, rows[k].field, rows[k].value);
+        absence_put(s, l, &body, FIELD_ABSENCE);
         if (body.n) {
             pb_put_varint(w, 98, m->id);
             pb_put_varint(w, 3, s->service->uid);

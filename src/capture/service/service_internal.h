@@ -7,6 +7,7 @@
  *   write_file.c    sessions that write a file              trigger.c        start, stop and clone by trigger
  *   clone.c         read-only copies                        stats.c          TraceStats
  *   relay_port.c    machines that relay their producers     concurrent.c     what other sessions do meanwhile
+ *   relay_losses.c  what broken links cost                   absence.c        from when to when a machine was away
  *   priority.c      the service's own priority
  *
  * Everything runs on one loop. A session points to data source instances, an instance to its producer; when a producer
@@ -79,6 +80,10 @@ struct service_producer {
     uint32_t page_hint, size_hint;
     int given_fd; /* shared memory that the producer brought, until the first setup; -1 */
     bool initialized, emulated, tracing_set_up, scraping;
+    /* of other machines: */
+    uint64_t connected_ns, commit_ns; /* when it came, and handed something over last */
+    bool returns;                     /* a session waits to hear of it again */
+    uint64_t whole_until_ns;          /* BOOTTIME there: all that was written before has come; 0: it does not tell */
     VEC(struct registered_source) sources;
     struct u64map writers;         /* writer id → buffer id (global) */
     struct u64map allowed_buffers; /* global ids this producer may write to */
@@ -120,14 +125,21 @@ struct lifecycle_event {
     size_t body_len;
 };
 
-/* What a session has lost of another machine (relay_losses.c). */
+/* A producer of another machine was lost: nothing that it wrote between these times (of our BOOTTIME) need be here. */
+struct machine_absence {
+    char producer[64];
+    uint16_t producer_id, back_id; /* the lost one; the one that takes its place, 0: none yet */
+    uint64_t since_ns, until_ns;   /* until_ns 0: it is away still */
+};
+
+/* What a session has lost of another machine (relay_losses.c, absence.c). */
 struct machine_losses {
     bool recorded;           /* a producer of it had a part in the session */
-    unsigned away;           /* producers that were lost and have not come back */
     uint64_t relays_lost;    /* control connections that broke */
     uint64_t producers_lost; /* whose connection ended while they recorded */
     uint64_t producers_back;
-    uint64_t away_since_ns, away_ns;
+    VEC(struct machine_absence) absences;
+    bool absences_lost;        /* there were too many to tell each */
     uint64_t unfinished_bytes; /* of messages that were cut */
     uint64_t relay_bytes;      /* taken from producers and not handed over, as the relay tells */
 };
@@ -174,6 +186,7 @@ struct session {
     int open_handles;
     bool closing;
     int64_t started_realtime_ns;
+    uint64_t started_boot_ns, stopped_boot_ns; /* 0: not yet */
 
     /* reading */
     struct clock_readings initial_snapshot;
@@ -335,8 +348,13 @@ void relay_watch_end(struct service_relay *r);                      /* frees it 
 
 /* ---- relay_losses.c ---- */
 /* A producer got its part in a session; its connection ended while it had one. Nothing to do for those of the host. */
-void relay_producer_joined(struct session *s, const struct service_producer *p);
+void relay_producer_joined(struct session *s, struct service_producer *p);
 void relay_producer_lost(struct session *s, const struct service_producer *p);
+/* It was asked for what it holds, or to stop, and has not answered: the recording ends without its last words. */
+void relay_producer_silent(struct session *s, const struct service_producer *p);
+/* It says that it records, or hands something over. */
+void relay_producer_heard(struct service_producer *p);
+void relay_free_losses(struct session *s);
 /* The control connection of a machine's relay broke. */
 void relay_lost(struct service *svc, uint32_t machine_id);
 /* What a relay's request says about bytes that it lost. */
@@ -344,6 +362,19 @@ void relay_report_lost(struct service *svc, uint32_t machine_id, struct slice ar
 void relay_copy_losses(struct session *to, const struct session *from);
 /* One packet for each machine that lost something or was left out. */
 void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w);
+
+/* ---- absence.c ---- */
+enum { ABSENCE_PRODUCER = 1, ABSENCE_SINCE_NS = 2, ABSENCE_UNTIL_NS = 3, ABSENCE_SEQUENCE = 4 };
+enum { ABSENCE_SEQUENCE_ID = 1, ABSENCE_SEQUENCE_LAST_NS = 2 };
+void absence_begin(struct session *s, struct machine_losses *l, const struct service_machine *m,
+                   const struct service_producer *p);
+/* The producer takes the place of one of its name that is away; false: none is. */
+bool absence_returns(struct machine_losses *l, const struct service_producer *p);
+void absence_end(struct machine_losses *l, const struct service_producer *p);
+/* For how long at least one was away. */
+uint64_t absence_total_ns(struct machine_losses *l, uint64_t now_ns);
+/* One message `field` each. */
+void absence_put(struct session *s, const struct machine_losses *l, struct pb_writer *w, uint32_t field);
 
 /* ---- consumer_port.c ---- */
 void consumer_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);

@@ -101,7 +101,7 @@ void session_free(struct session *s)
     concurrent_free(s);
     vec_free(&s->packet.slices);
     u64map_free(&s->sequence_ids);
-    vec_free(&s->machines);
+    relay_free_losses(s);
     mem_free(s->detach_key);
     mem_free((void *)(uintptr_t)s->config_bytes.p);
     if (s->config)
@@ -362,6 +362,7 @@ bool session_start(struct session *s)
         return false;
     session_set_state(s, SESSION_STARTED);
     s->started_realtime_ns = (int64_t)clock_real_ns();
+    s->started_boot_ns = clock_boot_ns();
     relay_session_started(s);
     const Mrd__TraceConfig__BuiltinDataSource *b = c->builtin_data_sources;
     if (!b || !b->disable_clock_snapshotting) {
@@ -411,6 +412,7 @@ void session_stopped(struct session *s)
     for (size_t i = 0; i < svc->producers.n; i++)
         commit_scrape(svc->producers.p[i], s);
     session_lifecycle(s, LIFECYCLE_TRACING_DISABLED, true);
+    s->stopped_boot_ns = clock_boot_ns();
     s->want_stats = true;
     session_set_state(s, SESSION_DISABLED);
     priority_update(svc, &err);
@@ -437,6 +439,7 @@ static void on_stop_timeout(uv_timer_t *t)
         log_line("traced: session %llu: %s of \"%s\" has not stopped in time", (unsigned long long)s->id,
                  s->instances.p[i]->name, s->instances.p[i]->producer->name);
         s->instances.p[i]->state = INSTANCE_STOPPED;
+        relay_producer_silent(s, s->instances.p[i]->producer);
     }
     session_stopped(s);
 }

@@ -221,12 +221,17 @@ static void after_removal(struct session *s)
 void session_remove_producer(struct session *s, struct service_producer *p)
 {
     size_t before = s->instances.n;
-    for (size_t i = s->instances.n; i-- > 0;)
-        if (s->instances.p[i]->producer == p)
-            remove_instance(s, i);
+    bool recorded = false;
+    for (size_t i = s->instances.n; i-- > 0;) {
+        if (s->instances.p[i]->producer != p)
+            continue;
+        recorded |= s->instances.p[i]->state != INSTANCE_STOPPED; /* else it has said its last words */
+        remove_instance(s, i);
+    }
     if (s->instances.n == before)
         return;
-    relay_producer_lost(s, p);
+    if (recorded)
+        relay_producer_lost(s, p);
     log_line("traced: session %llu goes on without producer %u \"%s\"", (unsigned long long)s->id, p->id, p->name);
     flush_producer_gone(s, p);
     after_removal(s);

@@ -228,12 +228,12 @@ static bool make_room(struct trace_buffer *b, size_t size)
     return true;
 }
 
-/* A scraped chunk comes again with more in it, or whole (spec service 4). */
+/* A scraped chunk comes again with more in it, or whole (spec service 4), and then without the room that it left. */
 static void rewrite(struct trace_buffer *b, struct sequence *s, struct chunk_meta *m, const struct trace_chunk *c)
 {
     struct record *r = record_at(b, m->offset);
     const struct chunk_meta *next = sequence_find(s, c->chunk_id + 1);
-    if (r->payload != c->payload.len || c->num_fragments < m->num_fragments || (c->flags & m->flags) != m->flags) {
+    if (c->payload.len > r->payload || c->num_fragments < m->num_fragments || (c->flags & m->flags) != m->flags) {
         b->stats.abi_violations++;
         return;
     }
@@ -275,6 +275,8 @@ void trace_buffer_write(struct trace_buffer *b, const struct trace_chunk *chunk)
         b->stats.chunks_discarded++;
         return;
     }
+    s->stats.before_last_at_ns = s->stats.last_at_ns;
+    s->stats.last_at_ns = c.at_ns;
     struct chunk_meta *m = sequence_find(s, c.chunk_id);
     if (m) {
         rewrite(b, s, m, &c);

@@ -65,6 +65,7 @@ struct trace_sequence_stats {
     struct trace_writer_identity who;
     uint64_t histogram_counts[CHUNK_HISTOGRAM_BUCKETS];
     int64_t histogram_sums[CHUNK_HISTOGRAM_BUCKETS];
+    uint64_t last_at_ns, before_last_at_ns; /* when its last two chunks came, as they say */
 };
 
 /* A chunk to be stored. */
@@ -75,6 +76,7 @@ struct trace_chunk {
     uint8_t flags;          /* enum shm_chunk_flags */
     bool complete;          /* false: scraped while it was being written, its last fragment is not whole */
     struct slice payload;   /* what is behind the chunk's header */
+    uint64_t at_ns;         /* when it came; 0: nobody asks */
 };
 
 struct trace_packet {

@@ -2,6 +2,8 @@
 #include "capture/shm/arbiter.h"
 
 #include "base/vec.h"
+#include "capture/ipc/ports.h"
+#include "capture/shm/chunk.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -38,6 +40,7 @@ struct shm_arbiter {
     uint32_t page_size;
     unsigned n_pages;
     bool emulated;
+    uint16_t *scraped; /* emulation: a bit for each chunk of a page that the service has a copy of */
     enum shm_layout layout;
     const struct shm_arbiter_ops *ops;
     void *ctx;
@@ -49,6 +52,7 @@ struct shm_arbiter {
     size_t n_registrations; /* notes that are not yet sent and not `gone` */
     size_t pending_bytes;
     uint64_t flush_id;
+    uint64_t whole_until; /* to be told; 0: nothing new */
     uint64_t used_ids[(SHM_MAX_WRITER_ID + 64) / 64];
     uint16_t target_of[SHM_MAX_WRITER_ID + 1]; /* target buffer by writer id */
     uint16_t last_id;
@@ -58,8 +62,12 @@ struct shm_arbiter *shm_arbiter_new(struct shm_region *region, uint32_t page_siz
                                     enum shm_layout layout, const struct shm_arbiter_ops *ops, void *ctx)
 {
     struct shm_arbiter *a = mem_zalloc(sizeof *a);
-    if (!a)
+    uint16_t *scraped = a && emulated ? mem_zalloc(region->size / page_size * sizeof *scraped) : NULL;
+    if (!a || (emulated && !scraped)) {
+        mem_free(a);
         return NULL;
+    }
+    a->scraped = scraped;
     pthread_mutex_init(&a->lock, NULL);
     atomic_init(&a->refs, 1);
     a->region = *region;
@@ -88,6 +96,7 @@ void shm_arbiter_unref(struct shm_arbiter *a)
     vec_free(&a->moves);
     vec_free(&a->patches);
     vec_free(&a->notes);
+    mem_free(a->scraped);
     shm_region_close(&a->region);
     pthread_mutex_destroy(&a->lock);
     mem_free(a);
@@ -229,7 +238,17 @@ bool shm_arbiter_get_chunk(struct shm_arbiter *a, uint32_t chunk_id, uint16_t wr
     atomic_store_explicit(&h->chunk_id, chunk_id, memory_order_relaxed);
     atomic_store_explicit(&h->writer_id, writer_id, memory_order_relaxed);
     atomic_store_explicit(&h->packets, packets, memory_order_release);
+    if (a->emulated) /* what comes into it is to be handed over in time */
+        wake(a, false);
     return true;
+}
+
+unsigned shm_arbiter_chunks_out(struct shm_arbiter *a)
+{
+    pthread_mutex_lock(&a->lock);
+    unsigned n = a->out;
+    pthread_mutex_unlock(&a->lock);
+    return n;
 }
 
 void shm_arbiter_return_chunk(struct shm_arbiter *a, struct shm_chunk *c, uint16_t target_buffer)
@@ -264,6 +283,13 @@ void shm_arbiter_ack_flush(struct shm_arbiter *a, uint64_t request_id)
     wake(a, false);
 }
 
+void shm_arbiter_whole_until(struct shm_arbiter *a, uint64_t boottime_ns)
+{
+    pthread_mutex_lock(&a->lock);
+    a->whole_until = boottime_ns;
+    pthread_mutex_unlock(&a->lock);
+}
+
 void shm_arbiter_scrape(struct shm_arbiter *a)
 {
     if (!a->emulated)
@@ -290,6 +316,7 @@ void shm_arbiter_scrape(struct shm_arbiter *a)
                 mem_free(copy);
                 continue;
             }
+            a->scraped[page] |= (uint16_t)(1u << i);
             a->moves.p[a->moves.n++] =
                 (struct move){(uint16_t)page, (uint8_t)i, true, a->target_of[writer], copy, size};
         }
@@ -300,8 +327,21 @@ void shm_arbiter_scrape(struct shm_arbiter *a)
 
 static void free_chunk(struct shm_arbiter *a, const struct move *m, uint8_t *p)
 {
+    a->scraped[m->page] &= (uint16_t) ~(1u << m->chunk);
     memset(p, 0, SHM_CHUNK_HEADER);
     shm_transition(page_at(a, m->page), m->chunk, SHM_COMPLETE, SHM_FREE);
+}
+
+/* What was never filled is not sent. A chunk that was scraped keeps its size: the service stores it where its copy is.
+ */
+static uint32_t size_to_send(const struct shm_arbiter *a, const struct move *m, const uint8_t *p)
+{
+    const struct shm_chunk_header *h = (const void *)p;
+    if (a->scraped[m->page] >> m->chunk & 1)
+        return m->size;
+    uint16_t packets = atomic_load_explicit(&((struct shm_chunk_header *)(uintptr_t)h)->packets, memory_order_relaxed);
+    uint32_t size = ((uint32_t)shm_chunk_filled(p, m->size, packets & SHM_COUNT_MASK) + 3) & ~3u;
+    return size < m->size ? size : m->size;
 }
 
 /* Puts moves until the request is full; returns how many. */
@@ -312,6 +352,8 @@ static size_t put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start
         struct move *m = &a->moves.p[i];
         uint32_t size = m->size, unused;
         uint8_t *p = m->copy ? m->copy : a->emulated ? chunk_at(a, m->page, m->chunk, &unused) : NULL;
+        if (p && !m->copy)
+            size = size_to_send(a, m, p);
         if (w->n - start + (p ? size : 0) + 32 > COMMIT_MAX)
             break;
         uint8_t head[24];
@@ -336,7 +378,7 @@ static size_t put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start
         if (p && !m->copy)
             free_chunk(a, m, p);
         if (!m->copy)
-            a->pending_bytes -= size;
+            a->pending_bytes -= m->size;
         mem_free(m->copy);
     }
     if (i) {
@@ -411,11 +453,15 @@ enum shm_ipc shm_arbiter_next_commit(struct shm_arbiter *a, struct pb_writer *w)
         /* nobody to tell */
     } else if (a->n_registrations) { /* before the first chunk of the writer; goodbyes in front keep their turn */
         kind = put_note(a, w, 0);
-    } else if (a->moves.n || a->patches.n || a->flush_id) {
+    } else if (a->moves.n || a->patches.n || a->flush_id || a->whole_until) {
         kind = SHM_IPC_COMMIT;
         put_moves(a, w, start);
         if (!a->moves.n) /* a patch must not overtake its chunk */
             put_patches(a, w, start);
+        if (!a->moves.n && !a->patches.n && a->whole_until) {
+            pb_put_varint(w, COMMIT_FIELD_WHOLE_UNTIL, a->whole_until);
+            a->whole_until = 0;
+        }
         if (!a->moves.n && !a->patches.n && a->flush_id) {
             pb_put_varint(w, 3, a->flush_id);
             a->flush_id = 0;

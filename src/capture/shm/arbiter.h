@@ -51,6 +51,13 @@ enum shm_ipc shm_arbiter_next_commit(struct shm_arbiter *a, struct pb_writer *w)
 /* The next commits end with the acknowledgement of flush `request_id` and all before it. */
 void shm_arbiter_ack_flush(struct shm_arbiter *a, uint64_t request_id);
 
+/* Chunks that writers hold: what is in them would die with this process. */
+unsigned shm_arbiter_chunks_out(struct shm_arbiter *a);
+
+/* All that was written before `boottime_ns` has been handed over: the service is told behind it, so that it knows from
+ * when on something may be missing when this process or the link dies. */
+void shm_arbiter_whole_until(struct shm_arbiter *a, uint64_t boottime_ns);
+
 /* Emulation only: queues copies of the chunks that are being written, for a service that asked for scraping. */
 void shm_arbiter_scrape(struct shm_arbiter *a);
 

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Over slow links: unsent commits up to this stay in the socket's queue, the rest waits in the shared buffer, where the
@@ -31,6 +32,8 @@ struct sync {
 struct producer {
     uv_loop_t *loop;
     uv_timer_t retry;
+    uv_timer_t hand_over;
+    uint64_t hand_over_ns; /* BOOTTIME of the one under way; 0: none */
     uv_async_t async;
     uv_idle_t soon;      /* reports a connect that failed at once */
     uv_fs_event_t watch; /* on the folder of the service's socket, while there is no connection */
@@ -127,9 +130,50 @@ static void pump(struct producer *p)
     p->pumping = false;
 }
 
+static uint64_t boottime_ns(void)
+{
+    struct timespec ts = {0};
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void on_hand_over(uv_timer_t *t);
+
+static void arm_hand_over(struct producer *p)
+{
+    if (p->emulated && p->arbiter && p->ops->hand_over && !uv_is_active((uv_handle_t *)&p->hand_over) &&
+        shm_arbiter_chunks_out(p->arbiter))
+        uv_timer_start(&p->hand_over, on_hand_over, PRODUCER_HAND_OVER_MS, 0);
+}
+
+static void on_hand_over(uv_timer_t *t)
+{
+    struct producer *p = t->data;
+    pump(p);
+    if (p->arbiter && p->connected && ipc_client_queued(p->client) < QUEUE_HIGH) { /* else the link is behind anyway */
+        p->hand_over_ns =
+            p->hand_over_ns ? p->hand_over_ns : boottime_ns(); /* the last one may still wait for a writer */
+        if (p->ops->hand_over(p->ctx))
+            producer_handed_over(p);
+        pump(p);
+    }
+    arm_hand_over(p); /* for writers in the middle of a packet */
+}
+
+void producer_handed_over(struct producer *p)
+{
+    if (p->hand_over_ns && p->arbiter) {
+        shm_arbiter_whole_until(p->arbiter, p->hand_over_ns);
+        pump(p);
+    }
+    p->hand_over_ns = 0;
+}
+
 static void on_async(uv_async_t *a)
 {
-    pump(a->data);
+    struct producer *p = a->data;
+    pump(p);
+    arm_hand_over(p);
 }
 
 static void on_drained(void *ctx)
@@ -173,6 +217,7 @@ static void lost(struct producer *p, const char *why)
     ipc_client_close(p->client);
     p->client = NULL;
     p->connected = false;
+    p->hand_over_ns = 0;
     vec_clear(&p->syncs);
     drop_arbiter(p);
     if (!p->o.no_retry && !p->closing) {
@@ -384,6 +429,7 @@ void producer_close(struct producer *p)
     p->connected = false;
     drop_arbiter(p);
     uv_close((uv_handle_t *)&p->retry, on_handle_closed);
+    uv_close((uv_handle_t *)&p->hand_over, on_handle_closed);
     uv_close((uv_handle_t *)&p->async, on_handle_closed);
     uv_close((uv_handle_t *)&p->soon, on_handle_closed);
     uv_close((uv_handle_t *)&p->watch, on_handle_closed);
@@ -415,11 +461,12 @@ int producer_open(struct producer **out, uv_loop_t *loop, const struct producer_
         p->identity_bytes = slice_of(p->identity, o->identity->len);
     }
     uv_timer_init(loop, &p->retry);
+    uv_timer_init(loop, &p->hand_over);
     uv_async_init(loop, &p->async, on_async);
     uv_idle_init(loop, &p->soon);
     uv_fs_event_init(loop, &p->watch);
-    p->retry.data = p->async.data = p->soon.data = p->watch.data = p;
-    p->open_handles = 4;
+    p->retry.data = p->hand_over.data = p->async.data = p->soon.data = p->watch.data = p;
+    p->open_handles = 5;
     if (!p->name || !p->socket || (o->identity && !p->identity)) {
         producer_close(p);
         return error_set(err, -MRD_ENOMEM, "out of memory");

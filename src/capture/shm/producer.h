@@ -52,7 +52,14 @@ struct producer_ops {
      * at once. `flags`: FLUSH_… of ports.h. */
     void (*flush)(void *ctx, uint64_t request_id, const uint64_t *instance_ids, size_t n, uint64_t flags);
     void (*clear_incremental_state)(void *ctx, const uint64_t *instance_ids, size_t n);
+    /* Over a network, PRODUCER_HAND_OVER_MS after something was written at the latest: flush all writers that are
+     * between packets. There is no memory that outlives this process or the link, so a crash costs what was not handed
+     * over. False when a writer is in the middle of a packet: then flush it as soon as it is not, and call
+     * producer_handed_over(). */
+    bool (*hand_over)(void *ctx);
 };
+
+enum { PRODUCER_HAND_OVER_MS = 100 };
 
 struct producer_data_source {
     const char *name; /* copied */
@@ -86,6 +93,9 @@ void producer_notify_stopped(struct producer *p, uint64_t instance_id);
 
 /* What was flushed before this call counts as handed over for flush `request_id` and all before it. */
 void producer_flush_done(struct producer *p, uint64_t request_id);
+
+/* The writers that hand_over() could not flush have been flushed. */
+void producer_handed_over(struct producer *p);
 
 /* Asks for a reply that comes after everything sent so far was processed; `fn` is not called when the connection ends
  * first. False when not connected. */

@@ -41,6 +41,7 @@ struct mrd_producer {
     bool connected, quit, has_loop;
     uint64_t syncs_wanted, syncs_sent, syncs_done;
     uint64_t flush_request; /* waits for writers with an open packet; 0: none */
+    bool hands_over;        /* likewise */
     VEC(char *) triggers;
     VEC(mrd_data_source *) sources;
     VEC(mrd_writer *) writers;
@@ -146,6 +147,16 @@ static void on_flush(void *ctx, uint64_t request_id, const uint64_t *ids, size_t
         producer_flush_done(m->p, request_id);
 }
 
+static bool on_hand_over(void *ctx)
+{
+    mrd_producer *m = ctx;
+    pthread_mutex_lock(&m->lock);
+    bool done = flush_writers(m);
+    m->hands_over = !done;
+    pthread_mutex_unlock(&m->lock);
+    return done;
+}
+
 static void on_clear(void *ctx, const uint64_t *ids, size_t n)
 {
     mrd_producer *m = ctx;
@@ -191,6 +202,7 @@ static const struct producer_ops ops = {
     .stop = on_stop,
     .flush = on_flush,
     .clear_incremental_state = on_clear,
+    .hand_over = on_hand_over,
 };
 
 static void on_synced(void *ctx)
@@ -228,14 +240,19 @@ static void on_async(uv_async_t *a)
             mem_free(m->triggers.p[i]);
         vec_clear(&m->triggers);
     }
-    uint64_t flush = m->flush_request;
-    for (size_t i = 0; i < m->writers.n && flush; i++)
-        if (atomic_load(&m->writers.p[i]->flush_wanted))
-            flush = 0;
-    if (flush)
+    bool flushed = true;
+    for (size_t i = 0; i < m->writers.n && (m->flush_request || m->hands_over); i++)
+        flushed &= !atomic_load(&m->writers.p[i]->flush_wanted);
+    uint64_t flush = flushed ? m->flush_request : 0;
+    bool handed_over = flushed && m->hands_over;
+    if (flushed) {
         m->flush_request = 0;
+        m->hands_over = false;
+    }
     bool quit = m->quit;
     pthread_mutex_unlock(&m->lock);
+    if (handed_over)
+        producer_handed_over(m->p);
     if (flush)
         producer_flush_done(m->p, flush);
     if (quit) {
