@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check check-threads bench bench-operators bench-probes bench-relay bench-server bench-service docs install format tidy clean
+.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check tested-release check-threads bench bench-operators bench-probes bench-relay bench-server bench-service docs install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -22,9 +22,14 @@ release debug asan tsan fuzz coverage: deps
 demo: release
 	@scripts/demo.sh build/release/tp_shell test/data/mm-two-machines.pftrace.gz
 
-# Builds with address and undefined-behaviour sanitizers and runs every test.
-check: deps-tests asan
-	@ctest --test-dir build/asan --output-on-failure -j $(JOBS) --timeout 300 $(CTEST_ARGS)
+# Runs every test twice: with address and undefined-behaviour sanitizers, and on the release that users get.
+check: deps-tests asan tested-release
+	@scripts/run-tests.sh asan release -- $(CTEST_ARGS)
+
+# The release with its tests beside it.
+tested-release: deps
+	@$(CMAKE) --preset release $(CACHE) -DBUILD_TESTING=ON >/dev/null
+	@$(CMAKE) --build build/release -j $(JOBS)
 
 # Builds with the thread sanitizer and runs the tests that use threads: decompression, the server.
 check-threads: tsan

@@ -82,7 +82,8 @@ guest_initrd() {
 	shift 3
 	root=$dir/$name.root
 	rm -rf "$root"
-	cp -r "$dir/base" "$root"
+	mkdir -p "$root"
+	cp -r "$dir/base/." "$root"
 	mkdir -p "$root"/{proc,sys,dev,tmp,run,out,etc}
 	cp "$job" "$root/job"
 	for file in "$@"; do
