@@ -89,7 +89,7 @@ static int expand(struct fixture *f, const char *text)
 
 static void define(struct fixture *f, const char *name, const char *params, const char *body)
 {
-    struct slice p[8];
+    struct slice p[8] = {0};
     size_t n = 0;
     while (*params) {
         size_t len = strcspn(params, ",");

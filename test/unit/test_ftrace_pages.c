@@ -261,8 +261,8 @@ static void put_switch(uint32_t delta, const char *prev, int32_t prev_pid, int64
         char next_comm[16];
         int32_t next_pid, next_prio;
     } e = {ID_SWITCH, 0, 0, prev_pid, "", prev_pid, 120, state, "", next_pid, 119};
-    strncpy(e.prev_comm, prev, 15);
-    strncpy(e.next_comm, next, 15);
+    memcpy(e.prev_comm, prev, strnlen(prev, sizeof e.prev_comm - 1));
+    memcpy(e.next_comm, next, strnlen(next, sizeof e.next_comm - 1));
     put_event(delta, &e, sizeof e);
 }
 
