@@ -2,7 +2,7 @@
 
 INCLUDE PERFETTO MODULE intervals.overlap;
 
--- Threads that wait for a CPU.
+-- Threads that wait for a CPU after they were woken; those that another thread took the CPU from (R+) are not counted.
 CREATE PERFETTO TABLE sched_runnable_thread_count(
   -- When the number changed.
   ts TIMESTAMP,
@@ -11,7 +11,7 @@ CREATE PERFETTO TABLE sched_runnable_thread_count(
 ) AS
 SELECT ts, value AS runnable_thread_count
 FROM intervals_overlap_count!(
-  (SELECT ts, dur FROM thread_state WHERE state IN ('R', 'R+')), ts, dur
+  (SELECT ts, dur FROM thread_state WHERE state = 'R'), ts, dur
 );
 
 -- Threads in a sleep that signals do not end.

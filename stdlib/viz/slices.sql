@@ -25,11 +25,12 @@ FROM slice AS s
 JOIN track AS t ON t.id = s.track_id
 LEFT JOIN thread_or_process_slice AS x USING (id);
 
--- What stands on each slice and below, added up: (id, self_dur, self_count, parent_id, cumulative …).
+-- A tree of slices from its leaves up: (id, parentId, name, self_dur, self_count, simple_count). The leaf's own time is
+-- its dur; that of a slice above it is its dur without its children's.
 CREATE PERFETTO MACRO _viz_slice_ancestor_agg(
-  -- Slices to count: id, self_dur, self_count.
+  -- The leaves: id, dur.
   inits TableOrSubquery,
-  -- All slices: id, parent_id, name.
+  -- All slices: id, parent_id, name, dur.
   nodes TableOrSubquery
 )
 RETURNS TableOrSubquery AS
@@ -39,9 +40,21 @@ RETURNS TableOrSubquery AS
       SELECT id FROM $inits
       UNION
       SELECT n.parent_id FROM _vsa_reached AS r JOIN $nodes AS n USING (id) WHERE n.parent_id IS NOT NULL
-    )
-  SELECT n.id, n.parent_id, n.name, coalesce(i.self_dur, 0) AS self_dur, coalesce(i.self_count, 0) AS self_count
-  FROM _vsa_reached AS r
-  JOIN $nodes AS n USING (id)
-  LEFT JOIN $inits AS i USING (id)
+    ),
+    _vsa_nodes AS MATERIALIZED (
+      SELECT n.id, n.parent_id, n.name, coalesce(i.dur, n.dur) AS dur
+      FROM _vsa_reached AS r
+      JOIN $nodes AS n USING (id)
+      LEFT JOIN $inits AS i USING (id)
+    ),
+    _vsa_below AS (SELECT parent_id AS id, sum(dur) AS dur FROM _vsa_nodes WHERE parent_id IS NOT NULL GROUP BY parent_id)
+  SELECT
+    n.id,
+    n.parent_id AS parentId,
+    n.name,
+    n.dur - coalesce(b.dur, 0) AS self_dur,
+    1 AS self_count,
+    1 AS simple_count
+  FROM _vsa_nodes AS n
+  LEFT JOIN _vsa_below AS b USING (id)
 );

@@ -148,7 +148,7 @@ START_TEST(a_heap_that_shrinks_its_totals_is_malformed)
     put(w, "1{8:20 10:1 37{7:1 5{1:30 9:920 2{1:1 2:50 5:1}}}}");
     trace_fixture_load(&f);
     ck_assert_uint_eq(ROWS(heap_profile_allocation), 1);
-    ck_assert_str_eq(TEXT(heap_profile_allocation, heap_name, 0), "malloc");
+    ck_assert_str_eq(TEXT(heap_profile_allocation, heap_name, 0), "unknown");
     ck_assert_int_eq(STAT_AT(heapprofd_malformed_packet, (int)GET(heap_profile_allocation, upid, 0)), 1);
 }
 END_TEST

@@ -37,6 +37,7 @@ struct heap_dumps {
     struct u64map by_sequence; /* struct sequence * -> one of `sequences` + 1 */
     VEC(struct heap_sequence)
     sequences;
+    struct u64map profiles; /* hash of process, end, heap: those that have a row of heap_profile */
     struct u64map total_of; /* hash of sequence, process, heap, stack -> one of `totals` + 1 */
     VEC(struct totals)
     totals;
@@ -154,6 +155,27 @@ static bool trace_time(struct packet *p, int64_t coarse, int64_t *ts)
     return false;
 }
 
+/* A row of heap_profile: one for each process, end and heap, though a dump may come in several packets. */
+static void note_profile(struct packet *p, const struct dump *d)
+{
+    struct machine_ctx *m = p->m;
+    struct heap_profile_row row = {.ts = d->ts,
+                                   .ts_end = d->ts,
+                                   .upid = process_tracker_process(m->processes, d->pid),
+                                   .heap_name = d->heap};
+    uint64_t key = hash_combine(hash_combine(hash_u64((uint64_t)d->ts), row.upid), d->heap);
+    bool added = false;
+    if (!u64map_put(&m->profiling->dumps->profiles, key, &added))
+        m->im->failed = true;
+    if (!added)
+        return;
+    int64_t start;
+    if (d->start_ts != COL_NULL && trace_time(p, d->start_ts, &start) &&
+        !__builtin_sub_overflow(d->ts, start, &row.dur))
+        row.ts = start;
+    heap_profile_insert(m->st, &row);
+}
+
 static void add_dump(struct packet *p, struct heap_sequence *h, struct slice bytes)
 {
     struct machine_ctx *m = p->m;
@@ -187,19 +209,12 @@ static void add_dump(struct packet *p, struct heap_sequence *h, struct slice byt
             break;
         }
     }
-    if (!d.heap)
-        d.heap = import_str(m->im, "malloc"); /* recordings of before there were others do not say */
     if (!trace_time(p, d.ts, &d.ts))
         return;
     count_dump(p, &d);
-    int64_t dur;
-    if (d.start_ts != COL_NULL && trace_time(p, d.start_ts, &d.start_ts) &&
-        !__builtin_sub_overflow(d.ts, d.start_ts, &dur))
-        heap_profile_insert(m->st, &(struct heap_profile_row){.ts = d.start_ts,
-                                                              .ts_end = d.ts,
-                                                              .dur = dur,
-                                                              .upid = process_tracker_process(m->processes, d.pid),
-                                                              .heap_name = d.heap});
+    note_profile(p, &d);
+    if (!d.heap)
+        d.heap = import_str(m->im, "unknown"); /* recordings of before there were others do not say */
     for (c = pb_cursor(bytes); pb_next(&c, &f);)
         if (f.id == 2)
             add_heap_sample(p, h, &d, pb_bytes(&f));
@@ -304,6 +319,7 @@ void heap_profile_close(struct heap_dumps *d)
     u64map_free(&d->by_sequence);
     vec_free(&d->sequences);
     u64map_free(&d->total_of);
+    u64map_free(&d->profiles);
     vec_free(&d->totals);
     mem_free(d);
 }

@@ -1,4 +1,5 @@
-/* INTERNAL_LAYOUT(ts, dur): a window function that gives each span the lowest row that is free when it starts. */
+/* INTERNAL_LAYOUT(ts, dur): a window function that gives each span the lowest row that is free when it starts. An
+ * instant takes no room: several at one time share a row. */
 #include "sql/functions/functions.h"
 
 struct layout {
@@ -42,7 +43,8 @@ static void layout_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         }
         l->n++;
     }
-    l->ends[row] = dur == -1 ? INT64_MAX : ts + (dur ? dur : 1); /* an instant takes its place for a moment */
+    if (dur == -1 || __builtin_add_overflow(ts, dur, &l->ends[row])) /* -1: a slice that never ended */
+        l->ends[row] = dur < -1 ? INT64_MIN : INT64_MAX;
     l->depth = (int64_t)row;
 }
 

@@ -1,7 +1,8 @@
 /* __intrinsic_counter_per_track_agg(id, ts, track_id, value) and __intrinsic_counter_intervals('leading', end, tracks):
  * samples of counters to the spans in which each value held.
  *
- * Samples that repeat the value before them belong to its span. The last span of a track lasts to `end`. */
+ * Of a run of equal values the first two and the last are kept, the last only where another value follows: what lies
+ * between adds no knowledge. The last span of a track lasts to `end`. */
 #include "sql/operators/rows.h"
 #include "sql/operators/values.h"
 
@@ -83,6 +84,13 @@ static void final(sqlite3_context *ctx)
         s->t = NULL;
 }
 
+/* `end` comes from SQL and may be anything. */
+static int64_t span_length(int64_t ts, int64_t end)
+{
+    int64_t dur;
+    return __builtin_sub_overflow(end, ts, &dur) ? INT64_MAX : dur;
+}
+
 static int emit(struct table_builder *b, const struct track *t, const struct sample *at, const struct sample *next,
                 const struct sample *before, int64_t end, struct error *err)
 {
@@ -90,7 +98,7 @@ static int emit(struct table_builder *b, const struct track *t, const struct sam
     if (rc == 0)
         rc = table_builder_int(b, 1, at->ts, err);
     if (rc == 0)
-        rc = table_builder_int(b, 2, (next ? next->ts : end) - at->ts, err);
+        rc = table_builder_int(b, 2, span_length(at->ts, next ? next->ts : end), err);
     if (rc == 0)
         rc = table_builder_int(b, 3, t->id, err);
     if (rc == 0)
@@ -100,6 +108,17 @@ static int emit(struct table_builder *b, const struct track *t, const struct sam
     if (rc == 0 && before)
         rc = table_builder_double(b, 6, at->value - before->value, err);
     return rc ? rc : table_builder_commit(b, err);
+}
+
+/* The sample that is kept after the kept sample k; n when there is none. */
+static size_t next_kept(const struct sample *p, size_t k, size_t n)
+{
+    size_t next = k + 1;
+    if (next >= n || p[next].value != p[k].value || k == 0 || p[k - 1].value != p[k].value)
+        return next; /* another value, or the second of a run */
+    while (next < n && p[next].value == p[k].value)
+        next++;
+    return next == n || next - 1 == k ? next : next - 1;
 }
 
 static void intervals(sqlite3_context *ctx, int argc, sqlite3_value **argv)
@@ -125,11 +144,9 @@ static void intervals(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     for (size_t i = 0; i < t->list.n && rc == 0; i++) {
         const struct track *track = &t->list.p[i];
         const struct sample *p = track->samples.p, *before = NULL;
-        for (size_t k = 0; k < track->samples.n && rc == 0;) {
-            size_t next = k + 1;
-            while (next < track->samples.n && p[next].value == p[k].value)
-                next++;
-            rc = emit(&b, track, &p[k], next < track->samples.n ? &p[next] : NULL, before, end, &err);
+        for (size_t k = 0, n = track->samples.n; k < n && rc == 0;) {
+            size_t next = next_kept(p, k, n);
+            rc = emit(&b, track, &p[k], next < n ? &p[next] : NULL, before, end, &err);
             before = &p[k];
             k = next;
         }

@@ -85,12 +85,12 @@ static int take_flow(struct walk *w, uint32_t flow, uint8_t direction)
     if (w->seen_flow[flow])
         return 0;
     w->seen_flow[flow] = 1;
-    int64_t words[4];
+    int64_t words[5] = {w->out->n_rows}, *of_flow = words + 1; /* id of the row, then the columns of flow */
     for (uint32_t i = 0; i < 4; i++)
-        words[i] = table_get(w->flows, i, flow);
+        of_flow[i] = table_get(w->flows, i, flow);
     if (table_append(w->out, words) == UINT32_MAX)
         return -MRD_ENOMEM;
-    return push_family(w, (uint32_t)words[direction == OUTGOING ? flow_c_slice_in : flow_c_slice_out], direction);
+    return push_family(w, (uint32_t)of_flow[direction == OUTGOING ? flow_c_slice_in : flow_c_slice_out], direction);
 }
 
 static int connected(struct engine *e, sqlite3_value **args, struct table *out, struct error *err, uint8_t directions,
@@ -107,7 +107,7 @@ static int connected(struct engine *e, sqlite3_value **args, struct table *out, 
     if (rc == 0)
         rc = relatives ? push_family(&w, start, directions) : push(&w, start, directions);
     for (size_t i = 0; i < w.todo.n && rc == 0; i++)
-        for (int side = 0; side < 2 && rc == 0; side++) {
+        for (int side = 1; side >= 0 && rc == 0; side--) { /* what led to a slice stands before what follows */
             uint8_t direction = side ? INCOMING : OUTGOING;
             if (!(w.todo.p[i].directions & direction))
                 continue;
@@ -141,12 +141,13 @@ static int preceding(struct engine *e, sqlite3_value **args, struct table *out, 
 }
 
 static const struct column_def columns[] = {
+    {"id", COL_U32, 0, "Number of the row in this answer."},
     {"slice_out", COL_U32, 0, "Row of slice."},
     {"slice_in", COL_U32, 0, "Row of slice."},
     {"trace_id", COL_I64, COL_NULLABLE, ""},
     {"arg_set_id", COL_U32, COL_NULLABLE, ""},
 };
-static const struct table_def def = {"", columns, 4, ""};
+static const struct table_def def = {"", columns, 5, ""};
 
 const struct engine_table_function flow_table_functions[] = {
     {"directly_connected_flow", &def, 1, false, directly_connected},

@@ -266,8 +266,8 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
     c->rows.n = c->at = 0;
     if (step <= 0)
         return operator_error(base->pVtab, "mipmap: the step must be positive");
-    /* The web UI was made for an operator that gives one row of zeros when there are no slices at all. */
-    if (t->slices && t->levels.n == 0 && !vec_push(&c->rows, (struct mipmap_row){.count = 1}))
+    /* The web UI was made for an operator that gives one row of zeros when there is nothing at all. */
+    if (t->levels.n == 0 && !vec_push(&c->rows, (struct mipmap_row){.count = 1}))
         rc = SQLITE_NOMEM;
     for (size_t i = 0; i < t->levels.n && rc == SQLITE_OK; i++)
         rc = fill(c, t, &t->levels.p[i], start, end, step);

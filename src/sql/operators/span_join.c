@@ -119,11 +119,13 @@ static void set_segment(struct side *s, bool real, int64_t start, int64_t end, i
     s->adjusted = adjusted;
 }
 
-/* Stands on the row that is ready, as a span; it must not begin before the one before has ended. */
+/* Stands on the row that is ready, as a span. It must not begin before the one before has ended, but for the partitioned
+ * side of a join whose other side has no partitions: there slices that nest meet a window, and each is a span. */
 static int take_real(struct span_join_cursor *c, struct side *s)
 {
     struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
-    if (s->has_last && s->row_ts < s->last_end) {
+    bool may_overlap = s->in->part >= 0 && (t->in[0].part < 0 || t->in[1].part < 0);
+    if (s->has_last && s->row_ts < s->last_end && !may_overlap) {
         if (s->in->part >= 0)
             return operator_error(&t->base,
                                   "SPAN_JOIN: table %s has overlapping spans in partition %lld: one begins at %lld "

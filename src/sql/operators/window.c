@@ -1,30 +1,60 @@
 /* __intrinsic_window(start, dur, quantum): a span of time cut into pieces.
  *
  *     SELECT ts, dur FROM __intrinsic_window(trace_start(), trace_dur(), 1000000)
+ *     CREATE VIRTUAL TABLE w USING __intrinsic_window(start, dur, quantum)
  *     columns: rowid, quantum, window_start, window_dur HIDDEN; ts, dur, quantum_ts
  *
- * A quantum of 0 gives the whole window as one row; the last piece ends with the window. As a table made by CREATE
- * VIRTUAL TABLE, the hidden columns are constraints. */
+ * A quantum of 0 gives the whole window as one row. All pieces have the length of the quantum, the last one, too, which
+ * may reach beyond the window. What a query gives for the hidden columns of a made table stands in place of the
+ * arguments. */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "sql/operators/operators.h"
 
+enum { FIRST_ARGUMENT = 3 }; /* of CREATE VIRTUAL TABLE, after module, database and table */
 enum { C_ROWID, C_QUANTUM, C_START, C_DUR, C_TS, C_PIECE, C_QUANTUM_TS };
+
+struct window_table {
+    sqlite3_vtab base;
+    int64_t start, dur, quantum; /* arguments of CREATE VIRTUAL TABLE */
+};
 
 struct window_cursor {
     sqlite3_vtab_cursor base;
     int64_t start, dur, quantum, at, row;
 };
 
+/* Reads arguments `first` and after into start, dur, quantum; false when one is no integer. */
+static bool read_arguments(struct window_table *t, int argc, const char *const *argv)
+{
+    int64_t *to[3] = {&t->start, &t->dur, &t->quantum};
+    for (int i = FIRST_ARGUMENT; i < argc; i++) {
+        char *end;
+        errno = 0;
+        *to[i - FIRST_ARGUMENT] = strtoll(argv[i], &end, 10);
+        if (errno || end == argv[i] || *end)
+            return false;
+    }
+    return t->quantum >= 0;
+}
+
 static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **err)
 {
-    (void)aux, (void)argc, (void)argv, (void)err;
+    struct window_table made = {.dur = INT64_MAX};
+    (void)aux;
+    if (argc > FIRST_ARGUMENT + 3 || !read_arguments(&made, argc, argv)) {
+        *err = sqlite3_mprintf("__intrinsic_window: expected (start, dur, quantum): up to three integers, quantum >= 0");
+        return SQLITE_ERROR;
+    }
     int rc = sqlite3_declare_vtab(
         db, "CREATE TABLE x(rowid HIDDEN BIGINT, quantum HIDDEN BIGINT, window_start HIDDEN BIGINT, "
             "window_dur HIDDEN BIGINT, ts BIGINT, dur BIGINT, quantum_ts BIGINT)");
-    sqlite3_vtab *t = rc ? NULL : sqlite3_malloc(sizeof *t);
+    struct window_table *t = rc ? NULL : sqlite3_malloc(sizeof *t);
     if (!t)
         return rc ? rc : SQLITE_NOMEM;
-    memset(t, 0, sizeof *t);
-    *out = t;
+    *t = made;
+    *out = &t->base;
     return SQLITE_OK;
 }
 
@@ -81,8 +111,11 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int given, const char *plan,
     int64_t *to[3] = {&c->start, &c->dur, &c->quantum};
     int used = 0;
     (void)plan;
-    c->start = c->quantum = c->row = c->at = 0;
-    c->dur = INT64_MAX;
+    const struct window_table *t = (const struct window_table *)base->pVtab;
+    c->row = c->at = 0;
+    c->start = t->start;
+    c->dur = t->dur;
+    c->quantum = t->quantum;
     for (int i = 0; i < 3 && used < argc; i++)
         if (given & 1 << i)
             *to[i] = sqlite3_value_int64(argv[used++]);
@@ -111,10 +144,10 @@ static int cursor_eof(sqlite3_vtab_cursor *base)
 static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
 {
     const struct window_cursor *c = (const struct window_cursor *)base;
-    int64_t left = c->dur - c->at;
-    const int64_t values[] = {c->row, c->quantum,       c->start,
-                              c->dur, c->start + c->at, c->quantum == 0 || c->quantum > left ? left : c->quantum,
-                              c->row};
+    int64_t ts; /* saturates: start and dur are anything that SQL gives */
+    if (__builtin_add_overflow(c->start, c->at, &ts))
+        ts = INT64_MAX;
+    const int64_t values[] = {c->row, c->quantum, c->start, c->dur, ts, c->quantum ? c->quantum : c->dur, c->row};
     sqlite3_result_int64(ctx, values[column]);
     return SQLITE_OK;
 }

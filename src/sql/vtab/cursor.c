@@ -460,6 +460,8 @@ static int walk(struct cursor *c, struct span s, bool looked_up)
     }
     if (p->dedupe)
         n = order_dedupe(c->t, p->order, p->n_order, c->rows.p, n);
+    if (p->dedupe && p->grouped && !order_ascending(c->rows.p, n, engine_stop(c->v->engine))) /* as they first occur */
+        return engine_gave_up(c->v->engine);
     start(c, c->rows.p, 0, n);
     return SQLITE_OK;
 }

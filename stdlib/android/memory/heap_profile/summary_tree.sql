@@ -5,7 +5,11 @@ INCLUDE PERFETTO MODULE graphs.scan;
 
 CREATE PERFETTO TABLE _android_heap_profile_raw_callstacks AS
 SELECT *
-FROM _android_heap_profile_callstacks_for_allocations!((SELECT callsite_id, size FROM heap_profile_allocation));
+FROM _android_heap_profile_callstacks_for_allocations!((
+  -- freed memory is a negative size: what was asked for is the sum of the positive ones
+  SELECT callsite_id, size, count, max(size, 0) AS alloc_size, max(count, 0) AS alloc_count
+  FROM heap_profile_allocation
+));
 
 -- What each function asked for and did not give back, itself and with all that it called.
 CREATE PERFETTO TABLE android_heap_profile_summary_tree(
