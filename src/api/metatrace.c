@@ -1,5 +1,6 @@
 /* A record of what the library itself does, as a trace (PerfettoMetatrace packets on the boot clock). */
 #include "api/tp_internal.h"
+#include "base/clock.h"
 
 #include "wire/pb_writer.h"
 
@@ -27,9 +28,7 @@ int64_t tp_meta_now(const struct tp *tp, unsigned category)
 {
     if (!(tp->meta.categories & category))
         return 0;
-    struct timespec t;
-    clock_gettime(CLOCK_BOOTTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return clock_now_ns(CLOCK_BOOTTIME);
 }
 
 void tp_meta_record(struct tp *tp, unsigned category, const char *name, int64_t start_ns, const char *key,

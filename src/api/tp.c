@@ -2,8 +2,10 @@
 #include "api/remote.h"
 #include "api/tp_internal.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "rpc/wire.h"
+#include "sql/query_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,7 @@ struct tp_result {
     struct remote_rows *remote; /* instead of `r`, when a server has the trace */
     int64_t started_ns;         /* for the metatrace */
     char *sql;                  /* likewise; may be NULL */
+    uint64_t logged;            /* its number in the log of queries */
     bool hidden;                /* a void function, a result that asks not to be shown */
     struct tp_statements statements;
 };
@@ -317,16 +320,22 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
     res->tp = tp;
     res->started_ns = tp_meta_now(tp, TP_META_QUERY | TP_META_QUERY_DETAIL);
     size_t from = at ? *at : 0;
+    int64_t started = clock_now_ns(CLOCK_BOOTTIME);
+    if (!at)
+        res->logged = query_log_begin(tp->engine, sql, started);
     struct engine_script script = {.engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = from};
     if (at) {
         rc = engine_script_next(&script, &res->r, &tp->err);
         *at = script.at;
+        res->logged = query_log_begin(tp->engine, slice_of(sql.p + from, script.at - from), started);
         /* Rows of VOID are no output; a result without rows still shows the names of its columns. */
         res->hidden = res->r.row && script.n_statements_with_output == 0;
     } else {
         rc = engine_query(tp->engine, script.origin, sql, &res->r, &script, &tp->err);
     }
+    query_log_first_row(tp->engine, res->logged);
     if (rc < 0 || (at && rc == 0)) {
+        query_log_end(tp->engine, res->logged);
         mem_free(res);
         return rc < 0 ? tp_engine_done(tp, rc) : 0;
     }
@@ -428,6 +437,8 @@ void tp_result_close(struct tp_result *r)
         return;
     remote_rows_close(r->remote);
     engine_result_close(&r->r);
+    if (!r->remote && r->tp->engine)
+        query_log_end(r->tp->engine, r->logged);
     tp_meta_record(r->tp, TP_META_QUERY, "query", r->started_ns, "sql", r->sql, r->sql ? strlen(r->sql) : 0);
     mem_free(r->sql);
     mem_free(r);

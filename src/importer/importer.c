@@ -1,5 +1,6 @@
 /* Owns an import from its opening to the tables being ready for queries. */
 #include "importer/importer.h"
+#include "base/clock.h"
 
 #include "importer/clock/clock_graph.h"
 #include "importer/clock/recordings.h"
@@ -97,18 +98,29 @@ static int check(const struct importer *im, int rc, struct error *err)
     return rc;
 }
 
+/* Adds the time since `start` to what the import has taken. */
+static void note_duration(struct importer *im, int64_t start)
+{
+    stats_add(&im->st->stats, 0, STAT_parse_trace_duration_ns, clock_now_ns(CLOCK_MONOTONIC) - start);
+}
+
 int importer_add_file(struct importer *im, const char *path, struct error *err)
 {
+    int64_t start = clock_now_ns(CLOCK_MONOTONIC);
     int rc = strcmp(path, "-") != 0 && ctf_is_trace(path) ? ctf_import_add(im, path, err)
                                                           : reader_add_file(im->reader, path, err);
     im->directory_bytes = ctf_import_bytes(im);
     proto_reader_finish_file(im->proto);
+    note_duration(im, start);
     return check(im, rc, err);
 }
 
 int importer_feed(struct importer *im, const void *bytes, size_t len, struct error *err)
 {
-    return check(im, reader_feed(im->reader, bytes, len, err), err);
+    int64_t start = clock_now_ns(CLOCK_MONOTONIC);
+    int rc = reader_feed(im->reader, bytes, len, err);
+    note_duration(im, start);
+    return check(im, rc, err);
 }
 
 uint64_t importer_bytes(const struct importer *im)
@@ -118,6 +130,7 @@ uint64_t importer_bytes(const struct importer *im)
 
 int importer_finish(struct importer *im, struct error *err)
 {
+    int64_t start = clock_now_ns(CLOCK_MONOTONIC);
     int rc = reader_finish(im->reader, err), related = relate_recordings(im->reader, rc ? NULL : err);
     rc = rc ? rc : related;
     reader_read_pending(im->reader);
@@ -133,6 +146,7 @@ int importer_finish(struct importer *im, struct error *err)
     flow_tracker_finish(im->flows);
     reader_metadata(im->reader);
     trace_bounds_compute(im->st);
+    note_duration(im, start);
     storage_finalize(im->st);
     if (!rc && im->error.code) {
         if (err)

@@ -1,5 +1,6 @@
 /* Query results, encoded batch by batch while the rows are stepped: never more than one batch in memory. */
 #include "server/batches.h"
+#include "base/clock.h"
 
 #include "base/alloc.h"
 #include "rpc/wire.h"
@@ -20,13 +21,6 @@ void batch_pools_free(struct batch_pools *p)
     *p = (struct batch_pools){0};
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* ---- answers ---- */
 
 static char no_memory[] = "out of memory"; /* told even when there is none for a copy */
@@ -40,7 +34,7 @@ static void take_error(struct answer *a, const char *text)
 
 static bool begin(struct answer *a, struct tp *tp, struct slice sql)
 {
-    *a = (struct answer){.tp = tp, .start_ns = now_ns()};
+    *a = (struct answer){.tp = tp, .start_ns = clock_now_ns(CLOCK_MONOTONIC)};
     a->sql = mem_strndup((const char *)sql.p, sql.len);
     a->sql_len = sql.len;
     if (!tp || !a->sql)
@@ -77,7 +71,7 @@ void answer_statement(struct answer *a, struct tp *tp, struct slice sql, size_t 
 
 void answer_error(struct answer *a, const char *error)
 {
-    *a = (struct answer){.start_ns = now_ns()};
+    *a = (struct answer){.start_ns = clock_now_ns(CLOCK_MONOTONIC)};
     take_error(a, error);
 }
 
@@ -238,5 +232,5 @@ void answer_next(struct answer *a, struct batch_pools *p, struct pb_writer *w)
     put_batch(w, p, a->done);
     if (size_of(p) > MAX_KEPT_BYTES)
         batch_pools_free(p);
-    pb_put_double(w, QUERY_ELAPSED_MS, (double)(now_ns() - a->start_ns) / 1e6);
+    pb_put_double(w, QUERY_ELAPSED_MS, (double)(clock_now_ns(CLOCK_MONOTONIC) - a->start_ns) / 1e6);
 }

@@ -1,5 +1,6 @@
 /* The worker: sessions take turns, a batch or a request at a time. */
 #include "server/worker.h"
+#include "base/clock.h"
 
 #include "base/alloc.h"
 #include "server/routes.h"
@@ -7,13 +8,6 @@
 #include <time.h>
 
 enum { TURN_NS = 10000000 }; /* one session's, while others wait */
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* ---- what the loop calls ---- */
 
@@ -87,7 +81,7 @@ void worker_interrupt_gone(struct worker *w)
 int64_t worker_idle_ms(struct worker *w)
 {
     pthread_mutex_lock(&w->lock);
-    int64_t idle = w->busy || w->first_run ? 0 : (now_ns() - w->last_request_ns) / 1000000;
+    int64_t idle = w->busy || w->first_run ? 0 : (clock_now_ns(CLOCK_MONOTONIC) - w->last_request_ns) / 1000000;
     pthread_mutex_unlock(&w->lock);
     return idle;
 }
@@ -202,13 +196,13 @@ static enum turn look(const struct worker *w, const struct session *s, int64_t s
         return TURN_GONE;
     if (s->reply_bytes >= REPLY_ENOUGH_BYTES)
         return TURN_BLOCKED;
-    return w->first_run && now_ns() - start_ns > TURN_NS ? TURN_OVER : TURN_GO_ON;
+    return w->first_run && clock_now_ns(CLOCK_MONOTONIC) - start_ns > TURN_NS ? TURN_OVER : TURN_GO_ON;
 }
 
 /* A session's turn. */
 static void run_session(struct worker *w, struct session *s)
 {
-    int64_t start = now_ns();
+    int64_t start = clock_now_ns(CLOCK_MONOTONIC);
     for (;;) {
         pthread_mutex_lock(&w->lock);
         enum turn turn = look(w, s, start);
@@ -216,7 +210,7 @@ static void run_session(struct worker *w, struct session *s)
         if (turn != TURN_GO_ON || idle) {
             s->running = w->busy = false;
             s->blocked = turn == TURN_BLOCKED;
-            w->last_request_ns = now_ns();
+            w->last_request_ns = clock_now_ns(CLOCK_MONOTONIC);
             if (turn == TURN_OVER)
                 worker_queue(w, s);
         }
@@ -254,7 +248,7 @@ static void *run(void *ctx)
 void worker_init(struct worker *w, struct trace *trace, size_t max_held_bytes, void (*notify)(void *), void *ctx)
 {
     *w = (struct worker){.trace = trace, .max_held_bytes = max_held_bytes, .notify = notify, .notify_ctx = ctx};
-    w->last_request_ns = now_ns();
+    w->last_request_ns = clock_now_ns(CLOCK_MONOTONIC);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->wake, NULL);
 }

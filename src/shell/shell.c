@@ -1,5 +1,6 @@
 /* Finds the command of a command line and runs it (shell facts section 1). */
 #include "shell/shell.h"
+#include "base/clock.h"
 #include "shell/suggest.h"
 
 #include <stdio.h>
@@ -36,9 +37,7 @@ const struct command *command_find(const char *name)
 
 int64_t shell_now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return clock_now_ns(CLOCK_MONOTONIC);
 }
 
 static bool is_command(const char *arg)

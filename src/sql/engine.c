@@ -109,6 +109,7 @@ void engine_close(struct engine *e)
     if (e->all_args.def)
         table_free(&e->all_args);
     extract_cache_free(e);
+    query_log_free(e);
     vec_free(&e->known);
     vec_free(&e->functions);
     mem_free(e->error_text);

@@ -47,6 +47,7 @@ struct engine {
     struct table all_args; /* every argument set, decoded; rows appear on first use */
     bool all_args_ready;
     struct extract_cache *extract; /* functions_storage.c */
+    struct query_log *queries;     /* tables/query_log.c; NULL before the first */
 };
 
 /* For known tables. */
@@ -54,6 +55,7 @@ bool engine_know(struct engine *e, const char *name, const struct table *t, stru
 void engine_forget(struct engine *e, const struct vtab *v);
 
 void extract_cache_free(struct engine *e);
+void query_log_free(struct engine *e);
 
 static inline bool engine_is_interrupted(const struct engine *e)
 {

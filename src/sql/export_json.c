@@ -133,7 +133,7 @@ static const char *const queries[] = {
 
 /* Of the kernel's lines those that tell of threads: the others are slices and counters already. */
 static const char sched_lines[] =
-    "SELECT to_ftrace(id) FROM ftrace_event WHERE ucpu < 4096 AND (name GLOB 'sched_*' OR name GLOB 'task_*')";
+    "SELECT to_kernel_ftrace(id) FROM ftrace_event WHERE ucpu < 4096 AND (name GLOB 'sched_*' OR name GLOB 'task_*')";
 
 /* Viewers take the kernel's clock for that of the rest when they are told so. */
 static const char sched_head[] = ",\n\"systemTraceEvents\":\"# tracer: nop\\n#\\n";

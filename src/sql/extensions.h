@@ -9,6 +9,7 @@
     X(aggregate)                                                                                                       \
     X(functions_storage)                                                                                               \
     X(stats_table)                                                                                                     \
+    X(query_log)                                                                                                       \
     X(functions)                                                                                                       \
     X(operators)                                                                                                       \
     X(dialect)

@@ -1,8 +1,7 @@
 -- Slices as a table on screen shows them.
 
-INCLUDE PERFETTO MODULE graphs.scan;
-INCLUDE PERFETTO MODULE slices.with_context;
 
+-- Those of threads stand first, then those of processes, track by track; the rest as they began.
 CREATE PERFETTO VIEW _viz_slices_for_ui_table AS
 SELECT
   s.id,
@@ -12,18 +11,33 @@ SELECT
   s.name,
   s.track_id,
   t.name AS track_name,
-  x.thread_name,
-  x.utid,
-  x.tid,
-  x.process_name,
-  x.upid,
-  x.pid,
+  h.name AS thread_name,
+  h.utid,
+  h.tid,
+  p.name AS process_name,
+  h.upid,
+  p.pid,
   s.depth,
   s.parent_id,
   s.arg_set_id
+FROM thread_track AS t
+CROSS JOIN slice AS s ON s.track_id = t.id
+JOIN thread AS h USING (utid)
+LEFT JOIN process AS p USING (upid)
+UNION ALL
+SELECT
+  s.id, s.ts, s.dur, s.category, s.name, s.track_id, t.name, NULL, NULL, NULL, p.name, t.upid, p.pid, s.depth,
+  s.parent_id, s.arg_set_id
+FROM process_track AS t
+CROSS JOIN slice AS s ON s.track_id = t.id
+JOIN process AS p USING (upid)
+UNION ALL
+SELECT
+  s.id, s.ts, s.dur, s.category, s.name, s.track_id, t.name, NULL, NULL, NULL, NULL, NULL, NULL, s.depth,
+  s.parent_id, s.arg_set_id
 FROM slice AS s
-JOIN track AS t ON t.id = s.track_id
-LEFT JOIN thread_or_process_slice AS x USING (id);
+CROSS JOIN track AS t ON t.id = s.track_id
+WHERE s.track_id NOT IN (SELECT id FROM thread_track UNION ALL SELECT id FROM process_track);
 
 -- A tree of slices from its leaves up: (id, parentId, name, self_dur, self_count, simple_count). The leaf's own time is
 -- its dur; that of a slice above it is its dur without its children's.

@@ -3,6 +3,7 @@
  * libsystemd is opened at run time, so that the recorder runs on machines without it; there the data source says so in
  * the log and records nothing. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "capture/probes/data_source.h"
 #include "capture/probes/metatrace.h"
@@ -90,13 +91,6 @@ static bool listed(char *const *list, size_t n, bool have, struct slice value)
     return found;
 }
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Journal entries carry the monotonic clock; packets carry the boot clock, which has run on while the machine slept. */
 static bool timestamp_of(struct journald *s, uint64_t *timestamp)
 {
@@ -104,7 +98,7 @@ static bool timestamp_of(struct journald *s, uint64_t *timestamp)
     boot_id boot;
     if (s->api.get_monotonic_usec(s->journal, &usec, &boot) < 0)
         return false;
-    int64_t ns = (int64_t)usec * 1000 + clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+    int64_t ns = (int64_t)usec * 1000 + clock_now_ns(CLOCK_BOOTTIME) - clock_now_ns(CLOCK_MONOTONIC);
     *timestamp = ns > 0 ? (uint64_t)ns : 0;
     return true;
 }

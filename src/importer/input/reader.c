@@ -1,6 +1,7 @@
 /* Owns the way of a file into the importer: mapped and read in place, or streamed. */
 #include "importer/input/reader.h"
 
+#include "base/clock.h"
 #include "base/fnv.h"
 #include "importer/core/metadata.h"
 #include "importer/input/reader_private.h"
@@ -299,7 +300,9 @@ static int add_mapped(struct reader *r, struct mapped_file m, const char *path, 
         return 0;
     r->packed_bytes += m.bytes.len;
     size_t look = m.bytes.len < FORMAT_LOOKAHEAD ? m.bytes.len : FORMAT_LOOKAHEAD;
+    int64_t start = clock_now_ns(CLOCK_MONOTONIC);
     enum trace_format format = format_detect(slice_of(m.bytes.p, look));
+    stats_add(&im->st->stats, 0, STAT_guess_trace_type_duration_ns, clock_now_ns(CLOCK_MONOTONIC) - start);
     if (format == FORMAT_PROTO) {
         struct pending_trace t = {.bytes = m.bytes, .name = name_of(r, path), .serial = r->inputs++};
         t.clock_file = t.serial && proto_outline(m.bytes).has_snapshots ? t.serial : 0;

@@ -75,8 +75,11 @@ static void config_text(struct packet *p)
     text_print(&mrd__trace_config__descriptor, p->field, 0, &w);
     if (w.failed)
         p->m->im->failed = true;
-    else if (w.n)
-        metadata_str(p->m->im, NULL, METADATA_trace_config_pbtxt, import_slice(p->m->im, pb_written(&w)));
+    struct slice text = pb_written(&w);
+    if (text.len && text.p[text.len - 1] == '\n')
+        text.len--;
+    if (text.len && !w.failed)
+        metadata_str(p->m->im, NULL, METADATA_trace_config_pbtxt, import_slice(p->m->im, text));
     pb_writer_free(&w);
 }
 

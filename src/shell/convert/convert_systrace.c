@@ -109,7 +109,7 @@ int convert_systrace(struct shell *sh, struct out_file *out, struct error *err)
     int64_t shown = keep && s.events > TRUNCATED_EVENTS ? TRUNCATED_EVENTS : s.events;
     int64_t from = keep && strcmp(keep, "end") == 0 ? s.events - shown : 0;
     snprintf(sql, sizeof sql,
-             "select to_ftrace(id) from ftrace_event where ucpu between %" PRId64 " and %" PRId64 " limit %" PRId64
+             "select to_kernel_ftrace(id) from ftrace_event where ucpu between %" PRId64 " and %" PRId64 " limit %" PRId64
              " offset %" PRId64,
              s.machine * 4096, s.machine * 4096 + 4095, shown, from);
     rc = put_head(out, shown, &s);

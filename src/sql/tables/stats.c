@@ -5,6 +5,13 @@
 
 #include <stdlib.h>
 
+/* The trace that stats of machines belong to; NULL when several are merged: they share their counters. */
+static int64_t the_only_trace(const struct storage *st)
+{
+    const struct column *c = &st->t[T_metadata].columns[metadata_c_trace_id];
+    return c->min == c->max ? c->min : COL_NULL;
+}
+
 static int add_stat(struct storage *st, struct table *out, enum stat_key key, const int32_t *idx, int64_t value,
                     uint32_t machine)
 {
@@ -19,7 +26,7 @@ static int add_stat(struct storage *st, struct table *out, enum stat_key key, co
         [stats_c_value] = value,
         [stats_c_description] = strpool_intern_str(&st->strings, d->doc),
         [stats_c_machine_id] = global ? COL_NULL : machine,
-        [stats_c_trace_id] = COL_NULL,
+        [stats_c_trace_id] = global ? COL_NULL : the_only_trace(st),
     };
     return table_append(out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
 }

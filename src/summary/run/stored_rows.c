@@ -1,6 +1,7 @@
 /* Tables by the SQL that made them. */
 #include "summary/run/stored_rows.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <time.h>
@@ -73,9 +74,7 @@ void stored_rows_free(struct stored_rows *s)
 
 static double now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+    return (double)clock_now_ns(CLOCK_MONOTONIC) / 1e6;
 }
 
 /* The columns and the number of rows of a new table. */

@@ -17,12 +17,12 @@ SELECT
   max(iif(m.name = 'trace_size_bytes', m.int_value, NULL)) AS trace_size_bytes,
   max(iif(m.name = 'trace_trigger', m.str_value, NULL)) AS trace_trigger,
   (
-    SELECT group_concat(machine_id)
+    SELECT group_concat(name, ', ')
     FROM (
-      SELECT DISTINCT machine_id
-      FROM metadata AS x
-      WHERE x.trace_id = t.trace_id AND x.machine_id IS NOT NULL
-      ORDER BY machine_id
+      SELECT coalesce(k.name, k.sysname) AS name
+      FROM machine AS k
+      WHERE k.id IN (SELECT x.machine_id FROM metadata AS x WHERE x.trace_id = t.trace_id)
+      ORDER BY k.id
     )
   ) AS machines
 FROM (SELECT DISTINCT trace_id FROM metadata WHERE trace_id IS NOT NULL) AS t

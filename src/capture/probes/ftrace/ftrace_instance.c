@@ -1,5 +1,6 @@
 /* Owns setting up a tracefs instance for its sessions and leaving it as it was. */
 #include "capture/probes/ftrace/ftrace_instance.h"
+#include "base/clock.h"
 
 #include "capture/probes/ftrace/instance_setup.h"
 
@@ -252,9 +253,7 @@ void ftrace_instance_stop(struct ftrace_instance *in)
 void ftrace_instance_clock_pair(struct ftrace_instance *in, int64_t *ftrace_now, int64_t *boot_now)
 {
     struct tracefs_cpu_stats stats = {0};
-    struct timespec t;
     tracefs_cpu_stats(&in->fs, 0, &stats, NULL);
-    clock_gettime(CLOCK_BOOTTIME, &t);
-    *boot_now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    *boot_now = clock_now_ns(CLOCK_BOOTTIME);
     *ftrace_now = (int64_t)(stats.now_ts * 1e9);
 }
