@@ -83,12 +83,12 @@ START_TEST(counters_agree_with_a_search)
     for (uint32_t i = 0, n = random_below(25); i < n; i++)
         insert("INSERT INTO c VALUES(%u, %u, %u, %u)", i, i * 3 + random_below(3), random_below(3), random_below(3));
     f.st.trace_end_ns = 100;
-    /* a sample that repeats the one before adds nothing; a span lasts until the next that does not */
+    /* of a run of equal samples the first two stay, and the last where another value follows */
     agree(
         "SELECT id, ts, dur, track_id, value, next_value FROM counter_leading_intervals!(c) ORDER BY id",
-        "WITH r AS (SELECT *, (SELECT b.value FROM c b WHERE b.track_id = c.track_id AND b.ts < c.ts ORDER BY b.ts "
-        "DESC "
-        "LIMIT 1) AS b FROM c), k AS (SELECT * FROM r WHERE b IS NULL OR b != value) SELECT id, ts, coalesce((SELECT "
+        "WITH r AS (SELECT *, lag(value) OVER w AS b, lag(value, 2) OVER w AS bb, lead(value) OVER w AS a FROM c "
+        "WINDOW w AS (PARTITION BY track_id ORDER BY ts)), k AS (SELECT * FROM r WHERE b IS NOT value OR bb IS NOT "
+        "value OR a != value) SELECT id, ts, coalesce((SELECT "
         "min(n.ts) FROM k n WHERE n.track_id = k.track_id AND n.ts > k.ts), trace_end()) - ts, track_id, value * 1.0, "
         "(SELECT n.value * 1.0 FROM k n WHERE n.track_id = k.track_id AND n.ts > k.ts ORDER BY n.ts LIMIT 1) FROM k "
         "ORDER BY id");

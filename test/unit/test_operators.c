@@ -544,17 +544,34 @@ static const struct {
     {"SELECT id, ts, dur, value, next_value, delta_value FROM counter_leading_intervals!((SELECT 1 AS id, 10 AS ts, 1 "
      "AS "
      "track_id, 5 AS value UNION ALL SELECT 2, 20, 1, 5 UNION ALL SELECT 3, 30, 1, 7)) ORDER BY ts",
-     "1,10,20,5.0,7.0,-;3,30,-30,7.0,-,2.0"},
+     "1,10,10,5.0,5.0,-;2,20,10,5.0,7.0,0.0;3,30,-30,7.0,-,2.0"},
     {"SELECT ts, dur FROM _interval_create!((SELECT 1 AS ts UNION ALL SELECT 5 UNION ALL SELECT 9), (SELECT 3 AS ts "
      "UNION ALL "
      "SELECT 5 UNION ALL SELECT 8))",
      "1,2;5,3"},
-    {"SELECT ts, dur, quantum_ts FROM __intrinsic_window(100, 25, 10)", "100,10,0;110,10,1;120,5,2"},
+    {"SELECT ts, dur, quantum_ts FROM __intrinsic_window(100, 25, 10)", "100,10,0;110,10,1;120,10,2"},
     {"SELECT ts, dur FROM __intrinsic_window(100, 25, 0)", "100,25"},
     {"CREATE VIRTUAL TABLE w USING __intrinsic_window; SELECT ts, dur FROM w WHERE window_start = 5 AND window_dur = "
      "10 AND "
      "quantum = 6",
-     "5,6;11,4"},
+     "5,6;11,6"},
+    {"CREATE VIRTUAL TABLE w3 USING __intrinsic_window(100,50,20); SELECT * FROM w3",
+     "100,20,0;120,20,1;140,20,2"},
+    {"CREATE TABLE nested(ts BIGINT, dur BIGINT, p BIGINT); CREATE TABLE whole(ts BIGINT, dur BIGINT); INSERT INTO "
+     "nested VALUES(10, 10, 1), (12, 3, 1); INSERT INTO whole VALUES(0, 40); CREATE VIRTUAL TABLE nw USING "
+     "span_join(nested PARTITIONED p, whole); SELECT ts, dur, p FROM nw",
+     "10,10,1;12,3,1"},
+    {"SELECT internal_layout(ts, dur) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) FROM (SELECT "
+     "5 AS ts, 0 AS dur UNION ALL SELECT 5, 0 UNION ALL SELECT 5, 9223372036854775807 UNION ALL SELECT 6, -1 UNION ALL "
+     "SELECT 7, 0)",
+     "0;0;0;1;2"},
+    {"CREATE VIRTUAL TABLE none USING __intrinsic_counter_mipmap((SELECT 0 AS ts, 0.5 AS value WHERE 0)); SELECT "
+     "min_value, max_value, last_ts, last_value FROM none(10, 40, 10)",
+     "0.0,0.0,0,0.0"},
+    {"INCLUDE PERFETTO MODULE viz.slices; CREATE PERFETTO TABLE tree AS SELECT 1 AS id, NULL AS parent_id, 'a' AS name, "
+     "100 AS dur UNION ALL SELECT 2, 1, 'b', 30 UNION ALL SELECT 3, 1, 'c', 50; SELECT id, parentId, name, self_dur, "
+     "simple_count FROM _viz_slice_ancestor_agg!((SELECT id, dur FROM tree WHERE id > 1), tree) ORDER BY id",
+     "1,-,a,20,1;2,1,b,30,1;3,1,c,50,1"},
     {"CREATE VIRTUAL TABLE m USING __intrinsic_counter_mipmap((SELECT column1 AS ts, column2 AS value FROM (VALUES(0, "
      "9), (5, 1), "
      "(12, 4), (14, 2), (31, 7)))); SELECT min_value, max_value, last_ts, last_value FROM m(10, 40, 10)",
