@@ -5,26 +5,14 @@
 #ifndef MERIDIAN_WIRE_FTRACE_EVENTS_H
 #define MERIDIAN_WIRE_FTRACE_EVENTS_H
 
+#include "wire/fields.h" /* FTRACE_EVENT_SCHED_SWITCH and so on */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Field numbers of FtraceEvent that are not events, and of events with a shape of their own. */
-enum {
-    FTRACE_EVENT_TIMESTAMP = 1,
-    FTRACE_EVENT_PID = 2,
-    FTRACE_EVENT_COMMON_FLAGS = 5,
-    FTRACE_EVENT_PRINT = 3,
-    FTRACE_EVENT_SCHED_SWITCH = 4,
-    FTRACE_EVENT_SCHED_WAKING = 20,
-    FTRACE_EVENT_GENERIC = 327,
-    FTRACE_EVENT_SYS_ENTER = 329,
-    FTRACE_EVENT_SYS_EXIT = 330,
-    FTRACE_EVENT_FUNCGRAPH_ENTRY = 437,
-    FTRACE_EVENT_FUNCGRAPH_EXIT = 438,
-    FTRACE_EVENT_KPROBE = 542,
-    FTRACE_EVENT_FIRST_DYNAMIC = 65536, /* from here on: generic events with a descriptor in the bundle */
-};
+/* From this number on, fields of FtraceEvent are generic events with a descriptor in the bundle. */
+#define FTRACE_EVENT_FIRST_DYNAMIC 65536
 
 enum ftrace_field_type {
     FTRACE_FIELD_NONE, /* no such field */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum builtin_clock {
+enum {
     CLOCK_ID_REALTIME = 1,
     CLOCK_ID_REALTIME_COARSE = 2,
     CLOCK_ID_MONOTONIC = 3,

@@ -308,7 +308,7 @@ static inline void ftrace_counter(const struct ftrace_event *e, uint32_t track, 
     {                                                                                                                  \
         .key = (k), .kind = DIM_STR, .value = (int64_t)(v)                                                             \
     }
-uint32_t ftrace_track(const struct ftrace_event *e, enum track_event_type event_type, const char *type, strid name,
+uint32_t ftrace_track(const struct ftrace_event *e, enum track_kind event_type, const char *type, strid name,
                       const struct track_dim *dims, uint32_t n_dims);
 #define FTRACE_TRACK(e, event_type, type, name, ...)                                                                   \
     ftrace_track((e), (event_type), (type), (name), (const struct track_dim[]){__VA_ARGS__},                           \

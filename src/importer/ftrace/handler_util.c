@@ -56,7 +56,7 @@ uint32_t ftrace_thread_track(const struct ftrace_event *e, uint32_t utid)
     return track;
 }
 
-uint32_t ftrace_track(const struct ftrace_event *e, enum track_event_type event_type, const char *type, strid name,
+uint32_t ftrace_track(const struct ftrace_event *e, enum track_kind event_type, const char *type, strid name,
                       const struct track_dim *dims, uint32_t n_dims)
 {
     return track_intern(e->m->im->tracks, e->m->id,

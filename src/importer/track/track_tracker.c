@@ -229,7 +229,7 @@ static bool grow_hot(struct track_tracker *t)
     return true;
 }
 
-uint32_t track_intern_int(struct track_tracker *t, uint32_t machine, const char *type, enum track_event_type event_type,
+uint32_t track_intern_int(struct track_tracker *t, uint32_t machine, const char *type, enum track_kind event_type,
                           const char *dim_key, int64_t dim_value, strid name)
 {
     if (t->hot_n * 2 >= t->hot_cap && !grow_hot(t))

@@ -13,12 +13,12 @@ struct track_dim {
     int64_t value; /* integer or strid */
 };
 
-enum track_event_type { TRACK_SLICE, TRACK_COUNTER, TRACK_STATE };
+enum track_kind { TRACK_SLICE, TRACK_COUNTER, TRACK_STATE };
 
 /* How a track comes to be. Dimensions become args of dimension_arg_set_id (and the utid/upid columns). */
 struct track_spec {
     const char *type; /* track.type, a literal: "cpu_frequency" */
-    enum track_event_type event_type;
+    enum track_kind event_type;
     strid name;      /* 0: NULL */
     strid unit;      /* counter_unit, 0: NULL */
     uint32_t parent; /* track row, UINT32_MAX: none */
@@ -46,7 +46,7 @@ uint32_t track_tracker_no_memory(struct track_tracker *t);
 
 /* Hot paths: the track of a type with one integer dimension, found by (type pointer, machine, value) with one hash
  * probe. */
-uint32_t track_intern_int(struct track_tracker *t, uint32_t machine, const char *type, enum track_event_type event_type,
+uint32_t track_intern_int(struct track_tracker *t, uint32_t machine, const char *type, enum track_kind event_type,
                           const char *dim_key, int64_t dim_value, strid name);
 
 /* Adds a sample. A counter row has no state: this is an insert with the track's id. */

@@ -32,14 +32,8 @@ enum ftrace_status {
     FTRACE_STATUS_COUNT,
 };
 
-/* FtraceClock of the trace format. BOOT is not on the wire: it is the default clock of packets. */
-enum ftrace_clock {
-    FTRACE_CLOCK_BOOT = 0,
-    FTRACE_CLOCK_UNKNOWN = 1,
-    FTRACE_CLOCK_GLOBAL = 2,
-    FTRACE_CLOCK_LOCAL = 3,
-    FTRACE_CLOCK_MONO_RAW = 4,
-};
+/* The default clock of packets, which is not on the wire (enum ftrace_clock). */
+#define FTRACE_CLOCK_BOOT FTRACE_CLOCK_UNSPECIFIED
 
 /* The symbols of a session, shared by all its bundles. */
 struct symbol_output {

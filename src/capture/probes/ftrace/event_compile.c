@@ -350,7 +350,7 @@ int event_program_kprobe(struct event_program *p, const struct format_file *f, c
         return rc;
     size_t len = strlen(name);
     uint8_t *bytes = arena_alloc_bytes(a, len + 32);
-    if (!bytes || len > 1024 || set_identity(p, FTRACE_EVENT_KPROBE, group, f->name, a))
+    if (!bytes || len > 1024 || set_identity(p, FTRACE_EVENT_KPROBE_EVENT, group, f->name, a))
         return error_set(err, -MRD_ENOMEM, "out of memory for probe %s", name);
     uint8_t *q = encode_tag(bytes, 1, PB_BYTES);
     q = encode_bytes(q, name, len);

@@ -469,7 +469,7 @@ static int session_start(void *state, struct error *err)
     drain_all(d); /* what was recorded before belongs to the others only */
     if (!vec_reserve(&d->in.started, d->in.started.n + 1))
         return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
-    put_stats(s, &s->start_stats, FTRACE_STATS_START);
+    put_stats(s, &s->start_stats, FTRACE_STATS_PHASE_START_OF_TRACE);
     int rc = ftrace_instance_start(&d->in, err);
     if (rc)
         return rc;
@@ -496,7 +496,7 @@ static void session_flush(void *state)
     drain_all(s->instance);
     if (!s->start_stats.failed)
         packet_sink_write(&s->sink, pb_written(&s->start_stats));
-    put_stats(s, &w, FTRACE_STATS_END);
+    put_stats(s, &w, FTRACE_STATS_PHASE_END_OF_TRACE);
     if (!w.failed)
         packet_sink_write(&s->sink, pb_written(&w));
     pb_writer_free(&w);

@@ -34,7 +34,7 @@ static void put_kprobes(struct pb_writer *w, const struct ftrace_stats_input *in
             continue;
         for (size_t i = 0; i < in->selection->events.n; i++) {
             const struct kernel_event *e = in->selection->events.p[i];
-            if (e->program.proto_id == FTRACE_EVENT_KPROBE && strcmp(e->name, name) == 0) {
+            if (e->program.proto_id == FTRACE_EVENT_KPROBE_EVENT && strcmp(e->name, name) == 0) {
                 hits += h;
                 misses += m;
                 break;
@@ -59,7 +59,7 @@ void ftrace_stats_put(struct pb_writer *w, enum ftrace_stats_phase phase, const 
     }
     pb_put_varint(w, 3, in->symbols);
     pb_put_varint(w, 4, in->symbols_kb);
-    if (phase == FTRACE_STATS_START) {
+    if (phase == FTRACE_STATS_PHASE_START_OF_TRACE) {
         if (in->selection->atrace_errors)
             pb_put_str(w, 5, in->selection->atrace_errors);
         for (size_t i = 0; i < in->selection->unknown.n; i++)
@@ -82,7 +82,7 @@ void ftrace_stats_put(struct pb_writer *w, enum ftrace_stats_phase phase, const 
 void ftrace_stats_put_refusal(struct pb_writer *w, const char *source, const char *why, bool exclusive)
 {
     size_t message = pb_begin(w, 34);
-    pb_put_varint(w, 1, FTRACE_STATS_START);
+    pb_put_varint(w, 1, FTRACE_STATS_PHASE_START_OF_TRACE);
     if (exclusive) {
         pb_put_str(w, 13, why);
     } else {

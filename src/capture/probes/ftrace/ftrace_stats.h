@@ -3,9 +3,8 @@
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_FTRACE_STATS_H
 
 #include "capture/probes/ftrace/ftrace_instance.h"
+#include "wire/fields.h"
 #include "wire/pb_writer.h"
-
-enum ftrace_stats_phase { FTRACE_STATS_START = 1, FTRACE_STATS_END = 2 };
 
 struct ftrace_stats_input {
     struct ftrace_instance *instance;
