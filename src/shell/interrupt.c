@@ -1,5 +1,7 @@
 /* Ctrl-C: interrupts the query that runs; the prompt stays, a command ends when it has cleared up. */
-#include "shell/repl/repl.h"
+#include "shell/interrupt.h"
+
+#include "meridian/tp.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* Loads traces by the global flags, and says how it went. */
 #include "base/output_file.h"
-#include "shell/commands/server_name.h"
+#include "shell/server_name.h"
 #include "shell/shell.h"
 #include "shell/suggest.h"
 

@@ -46,7 +46,7 @@ struct engine {
     char *error_text;
     struct table all_args; /* every argument set, decoded; rows appear on first use */
     bool all_args_ready;
-    struct extract_cache *extract; /* functions_storage.c */
+    struct extract_cache *extract; /* functions/storage.c */
     struct query_log *queries;     /* tables/query_log.c; NULL before the first */
 };
 

@@ -8,7 +8,7 @@
 #define SQL_EXTENSIONS(X)                                                                                              \
     X(aggregate)                                                                                                       \
     X(functions_storage)                                                                                               \
-    X(stats_table)                                                                                                     \
+    X(tables)                                                                                                          \
     X(query_log)                                                                                                       \
     X(functions)                                                                                                       \
     X(operators)                                                                                                       \

@@ -4,7 +4,7 @@
  *
  * The command runs while recording (without one: for SECONDS). Needs root and tracefs; uses an instance of its own. */
 #include "base/alloc.h"
-#include "capture/probes/data_source.h"
+#include "capture/probes/common/data_source.h"
 #include "capture/probes/ftrace/ftrace_source.h"
 #include "wire/pb_writer.h"
 

@@ -1,15 +1,11 @@
 /* Background, notification, permissions. */
 #include "capture/common/daemon.h"
 
-#include "capture/ipc/addr.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 int daemon_detach(struct error *err)
@@ -42,23 +38,6 @@ void daemon_notify(const char *env)
     int fd = atoi(v);
     (void)!write(fd, "1", 1);
     close(fd);
-}
-
-int daemon_socket_permissions(const char *address, const char *group, const char *mode, struct error *err)
-{
-    struct ipc_addr a;
-    char *end;
-    if (ipc_addr_parse(&a, address, err) != 0 || !a.is_path)
-        return 0;
-    unsigned long bits = strtoul(mode, &end, 8);
-    if (*end || bits > 07777)
-        return error_set(err, -MRD_EINVALID, "%s is not an octal mode", mode);
-    const struct group *g = getgrnam(group);
-    if (!g)
-        return error_set(err, -MRD_ENOTFOUND, "there is no group %s", group);
-    if (chown(address, (uid_t)-1, g->gr_gid) != 0 || chmod(address, (mode_t)bits) != 0)
-        return error_set_errno(err, errno, "permissions of %s", address);
-    return 0;
 }
 
 void daemon_raise_fd_limit(void)

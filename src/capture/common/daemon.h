@@ -11,9 +11,6 @@ int daemon_detach(struct error *err);
 /* Writes "1" to the descriptor that the environment variable names, and closes it. */
 void daemon_notify(const char *env);
 
-/* Group and octal mode of a socket of the file system; nothing to do for other sockets. */
-int daemon_socket_permissions(const char *address, const char *group, const char *mode, struct error *err);
-
 /* As many descriptors as we may have: a producer costs up to three. */
 void daemon_raise_fd_limit(void);
 

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <grp.h>
 #include <limits.h>
 #include <linux/vm_sockets.h>
 #include <netdb.h>
@@ -261,4 +262,21 @@ void ipc_producer_socket_first(char *buf, size_t size)
 {
     const char *s = ipc_producer_socket();
     snprintf(buf, size, "%.*s", (int)strcspn(s, ","), s);
+}
+
+int ipc_addr_permissions(const char *address, const char *group, const char *mode, struct error *err)
+{
+    struct ipc_addr a;
+    char *end;
+    if (ipc_addr_parse(&a, address, err) != 0 || !a.is_path)
+        return 0;
+    unsigned long bits = strtoul(mode, &end, 8);
+    if (*end || bits > 07777)
+        return error_set(err, -MRD_EINVALID, "%s is not an octal mode", mode);
+    const struct group *g = getgrnam(group);
+    if (!g)
+        return error_set(err, -MRD_ENOTFOUND, "there is no group %s", group);
+    if (chown(address, (uid_t)-1, g->gr_gid) != 0 || chmod(address, (mode_t)bits) != 0)
+        return error_set_errno(err, errno, "permissions of %s", address);
+    return 0;
 }

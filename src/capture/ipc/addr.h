@@ -51,4 +51,7 @@ const char *ipc_consumer_socket(void);
 /* The one address of a producer: the first of the list in ipc_producer_socket(). */
 void ipc_producer_socket_first(char *buf, size_t size);
 
+/* Group and octal mode of a socket of the file system; nothing to do for other sockets. */
+int ipc_addr_permissions(const char *address, const char *group, const char *mode, struct error *err);
+
 #endif

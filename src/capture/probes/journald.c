@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/vec.h"
-#include "capture/probes/data_source.h"
-#include "capture/probes/metatrace.h"
+#include "capture/probes/common/data_source.h"
+#include "capture/probes/common/metatrace.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 

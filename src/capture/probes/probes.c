@@ -3,9 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "capture/probes/data_source.h"
+#include "capture/probes/common/data_source.h"
+#include "capture/probes/common/metatrace.h"
 #include "capture/probes/ftrace/ftrace_source.h"
-#include "capture/probes/metatrace.h"
 #include "capture/shm/producer.h"
 #include "wire/pb_cursor.h"
 

@@ -4,8 +4,8 @@
  * each. The kernel has the numbers in millionths: uAh, uWh, uA, uV. */
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "capture/probes/data_source.h"
-#include "capture/probes/metatrace.h"
+#include "capture/probes/common/data_source.h"
+#include "capture/probes/common/metatrace.h"
 #include "capture/probes/proc_text.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"

@@ -1,7 +1,7 @@
 /* The data source linux.system_info: the processors of this machine and, when asked for, the names of its interrupts.
  */
 #include "base/alloc.h"
-#include "capture/probes/data_source.h"
+#include "capture/probes/common/data_source.h"
 #include "capture/probes/proc_text.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"

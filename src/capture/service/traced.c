@@ -64,8 +64,8 @@ static int set_permissions(const struct service_options *o, char *spec, struct e
         return error_set(err, -MRD_EINVALID, "--set-socket-permissions needs group:mode:group:mode");
     int rc = 0;
     for (unsigned i = 0; i < o->n_producer_sockets && !rc; i++)
-        rc = daemon_socket_permissions(o->producer_sockets[i], part[0], part[1], err);
-    return rc ? rc : daemon_socket_permissions(o->consumer_socket, part[2], part[3], err);
+        rc = ipc_addr_permissions(o->producer_sockets[i], part[0], part[1], err);
+    return rc ? rc : ipc_addr_permissions(o->consumer_socket, part[2], part[3], err);
 }
 
 static bool parse_bytes(const char *text, uint64_t *bytes)

@@ -1,5 +1,5 @@
 /* tp_shell export: the tables as a file of another format. */
-#include "shell/repl/repl.h"
+#include "shell/interrupt.h"
 #include "shell/shell.h"
 #include "shell/suggest.h"
 

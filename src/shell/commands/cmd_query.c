@@ -1,6 +1,6 @@
 /* tp_shell query: SQL from an argument, a file or standard input; every result on standard output. */
+#include "shell/interrupt.h"
 #include "shell/output.h"
-#include "shell/repl/repl.h"
 #include "shell/shell.h"
 #include "shell/suggest.h"
 

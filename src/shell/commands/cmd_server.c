@@ -1,6 +1,6 @@
 /* tp_shell server: the traces for the Perfetto UI and for scripts (shell facts section 4). */
 #include "server/server.h"
-#include "shell/commands/server_name.h"
+#include "shell/server_name.h"
 #include "shell/shell.h"
 #include "shell/suggest.h"
 

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/output_file.h"
-#include "shell/repl/repl.h"
+#include "shell/interrupt.h"
 #include "shell/shell.h"
 
 #include <stdarg.h>

@@ -2,6 +2,7 @@
 #ifndef MERIDIAN_SHELL_REPL_REPL_H
 #define MERIDIAN_SHELL_REPL_REPL_H
 
+#include "shell/interrupt.h"
 #include "shell/output.h"
 #include "shell/shell.h"
 
@@ -64,22 +65,5 @@ struct candidates {
 };
 void complete_word(struct repl *r, const char *before, size_t *word_at, struct candidates *out);
 void candidates_free(struct candidates *c);
-
-/* ---- Ctrl-C ---- */
-
-/* From now on Ctrl-C interrupts the query of `tp`; NULL: only the line that is being typed. */
-void interrupt_target(struct tp *tp);
-/* For commands: the first Ctrl-C (or SIGTERM, SIGHUP) interrupts what `tp` does, so that no half of a file stays; a
- * second one ends the program at once. */
-void interrupt_command(struct tp *tp);
-/* The command is over: a signal that came ends the program as if nobody had caught it. */
-void interrupt_end_command(void);
-/* Was it pressed since the last call? */
-bool interrupt_taken(void);
-/* Waiting for input without missing a Ctrl-C that comes just before: it is held, and let in by the wait alone. `before`
- * keeps the signals as they were. False: it was pressed. */
-void interrupt_hold(sigset_t *before);
-bool interrupt_wait(int fd, const sigset_t *before);
-void interrupt_release(const sigset_t *before);
 
 #endif

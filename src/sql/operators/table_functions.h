@@ -8,10 +8,8 @@
 /* X(subject): each file defines subject_table_functions[] and subject_table_functions_n. */
 #define TABLE_FUNCTION_FILES(X)                                                                                        \
     X(flow)                                                                                                            \
-    X(info)                                                                                                            \
     X(layout)                                                                                                          \
     X(slice)                                                                                                           \
-    X(stdlib_docs)                                                                                                     \
     X(weighted)
 
 #define X(subject)                                                                                                     \

@@ -1,6 +1,6 @@
 /* Owns `stats` and `_trace_bounds`: tables made from the counters of the storage when they are asked for. */
 #include "sql/engine_private.h"
-#include "sql/extensions.h"
+#include "sql/tables/tables.h"
 #include "sql/vtab/vtab.h"
 
 #include <stdlib.h>
@@ -96,12 +96,8 @@ static const struct column_def bounds_columns[] = {{"start_ts", COL_I64, 0, "Fir
                                                    {"end_ts", COL_I64, 0, "Last event."}};
 static const struct table_def bounds_def = {"_trace_bounds", bounds_columns, 2, "The time that the trace covers."};
 
-static const struct engine_table_function tables[] = {
+const struct engine_table_function stats_table_functions[] = {
     {.name = "__intrinsic_stats", .def = &table_defs[T_stats], .row_ids = true, .compute = stats_compute},
     {.name = "_trace_bounds", .def = &bounds_def, .compute = bounds_compute},
 };
-
-int stats_table_attach(struct engine *e, struct error *err)
-{
-    return engine_register_table_functions(e, tables, sizeof tables / sizeof *tables, err);
-}
+const size_t stats_table_functions_n = sizeof stats_table_functions / sizeof *stats_table_functions;

@@ -5,7 +5,7 @@
  * module. */
 #include "sql/dialect/dialect.h"
 #include "sql/dialect/parse.h"
-#include "sql/operators/table_functions.h"
+#include "sql/tables/tables.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* PERFETTO_TABLE_INFO(name): the columns of one of our tables, built in or made by SQL. */
-#include "sql/operators/table_functions.h"
+#include "sql/tables/tables.h"
 
 static int table_info(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
 {

@@ -6,7 +6,7 @@
 #ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_BUNDLE_H
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_BUNDLE_H
 
-#include "capture/probes/data_source.h"
+#include "capture/probes/common/data_source.h"
 #include "capture/probes/ftrace/event_program.h"
 #include "capture/probes/ftrace/tid_tracker.h"
 

@@ -1,8 +1,8 @@
 /* Owns the sessions of linux.ftrace and when their buffers are read. */
 #include "capture/probes/ftrace/ftrace_source.h"
 
+#include "capture/probes/common/metatrace.h"
 #include "capture/probes/ftrace/ftrace_stats.h"
-#include "capture/probes/metatrace.h"
 
 #include <stdio.h>
 

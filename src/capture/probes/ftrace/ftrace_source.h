@@ -6,7 +6,7 @@
 #ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_FTRACE_SOURCE_H
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_FTRACE_SOURCE_H
 
-#include "capture/probes/data_source.h"
+#include "capture/probes/common/data_source.h"
 #include "capture/probes/ftrace/ring_reader.h"
 
 struct ftrace_source;

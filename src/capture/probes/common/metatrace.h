@@ -2,8 +2,8 @@
  *
  * One ring of a fixed size; when no session records, a span costs one load. What is overwritten before it is read is
  * told as has_overruns. */
-#ifndef MERIDIAN_CAPTURE_PROBES_METATRACE_H
-#define MERIDIAN_CAPTURE_PROBES_METATRACE_H
+#ifndef MERIDIAN_CAPTURE_PROBES_COMMON_METATRACE_H
+#define MERIDIAN_CAPTURE_PROBES_COMMON_METATRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Where the servers on Unix sockets are: the paths that a session's name stands for, and their pid files. */
-#ifndef MERIDIAN_SHELL_COMMANDS_SERVER_NAME_H
-#define MERIDIAN_SHELL_COMMANDS_SERVER_NAME_H
+#ifndef MERIDIAN_SHELL_SERVER_NAME_H
+#define MERIDIAN_SHELL_SERVER_NAME_H
 
 #include "base/error.h"
 

@@ -1,8 +1,8 @@
 /* The data source perfetto.metatrace: what this recorder itself spends its time on. */
-#include "capture/probes/metatrace.h"
+#include "capture/probes/common/metatrace.h"
 
 #include "base/alloc.h"
-#include "capture/probes/data_source.h"
+#include "capture/probes/common/data_source.h"
 #include "wire/pb_writer.h"
 
 #include <unistd.h>

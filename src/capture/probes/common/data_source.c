@@ -1,8 +1,8 @@
 /* Owns what all data sources share: the list of them, and time. */
-#include "capture/probes/data_source.h"
+#include "capture/probes/common/data_source.h"
 
 #include "base/alloc.h"
-#include "capture/probes/metatrace.h"
+#include "capture/probes/common/metatrace.h"
 
 #include <time.h>
 

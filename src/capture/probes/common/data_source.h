@@ -2,11 +2,11 @@
  *
  * A data source is a table of functions; each tracing session that asks for it makes an instance. Everything runs on
  * the one loop of the producer. */
-#ifndef MERIDIAN_CAPTURE_PROBES_DATA_SOURCE_H
-#define MERIDIAN_CAPTURE_PROBES_DATA_SOURCE_H
+#ifndef MERIDIAN_CAPTURE_PROBES_COMMON_DATA_SOURCE_H
+#define MERIDIAN_CAPTURE_PROBES_COMMON_DATA_SOURCE_H
 
 #include "base/error.h"
-#include "capture/probes/packet_sink.h"
+#include "capture/probes/common/packet_sink.h"
 
 #include <stdint.h>
 #include <uv.h>

@@ -1,5 +1,5 @@
 /* Names of servers on Unix sockets (shell facts 4.2). */
-#include "shell/commands/server_name.h"
+#include "shell/server_name.h"
 
 #include "base/alloc.h"
 #include "base/file.h"

@@ -3,9 +3,9 @@
 
 #include "base/alloc.h"
 #include "sql/aggregate/aggregate.h"
+#include "sql/engine/prelude.h"
 #include "sql/engine_private.h"
 #include "sql/extensions.h"
-#include "sql/prelude.h"
 #include "sql/vfs.h"
 #include "sql/vtab/vtab.h"
 

@@ -1,6 +1,6 @@
 /* Runs the SQL of the prelude: the views and tables that are there before a user writes anything. */
-#ifndef MERIDIAN_SQL_PRELUDE_H
-#define MERIDIAN_SQL_PRELUDE_H
+#ifndef MERIDIAN_SQL_ENGINE_PRELUDE_H
+#define MERIDIAN_SQL_ENGINE_PRELUDE_H
 
 #include "sql/engine.h"
 

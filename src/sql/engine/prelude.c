@@ -1,5 +1,5 @@
 /* Owns running the prelude. */
-#include "sql/prelude.h"
+#include "sql/engine/prelude.h"
 
 #include "sql/embedded.h"
 #include "sql/engine_private.h"
