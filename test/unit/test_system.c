@@ -369,6 +369,31 @@ START_TEST(interrupts_have_names)
 }
 END_TEST
 
+/* One field in front of the packet's, two in one packet, one very far behind, one that is no message. */
+START_TEST(a_field_is_found_wherever_it_stands)
+{
+    enum { FAR = 9 << 20 };
+    char *filler = malloc(FAR);
+    ck_assert_ptr_nonnull(filler);
+    memset(filler, 'x', FAR);
+    put(w, "1{8:1 500'padding' 130{1{1:1 2'one'}}}");
+    put(w, "1{130{1{1:2 2'two'}} 8:2 130{1{1:3 2'three'}} 501:7}");
+    size_t packet = pb_begin(w, 1);
+    pb_put_bytes(w, 500, filler, FAR);
+    put(w, "8:3 130{1{1:4 2'far'}}");
+    pb_end(w, packet);
+    put(w, "1{8:4 130:77}");
+    trace_fixture_load(&f);
+    free(filler);
+    ck_assert_uint_eq(ROWS(linux_interrupt_mapping), 4);
+    static const char *const names[] = {"one", "two", "three", "far"};
+    for (uint32_t i = 0; i < 4; i++) {
+        ck_assert_str_eq(TEXT(linux_interrupt_mapping, name, i), names[i]);
+        ck_assert_int_eq(GET(linux_interrupt_mapping, irq_id, i), i + 1);
+    }
+}
+END_TEST
+
 START_TEST(inodes_have_paths)
 {
     packet_begin(&f, 10);
@@ -520,6 +545,7 @@ Suite *system_suite(void)
     tcase_add_test(c, power_has_its_own_times);
     tcase_add_test(c, the_journal_is_a_log);
     tcase_add_test(c, interrupts_have_names);
+    tcase_add_test(c, a_field_is_found_wherever_it_stands);
     tcase_add_test(c, inodes_have_paths);
     tcase_add_test(c, captured_views_miss_their_strings);
     tcase_add_test(c, fingerprints_tell_the_android_version);

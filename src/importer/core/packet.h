@@ -58,11 +58,13 @@ struct packet {
     struct machine_ctx *m;
     struct seq_generation *gen; /* never NULL; sequence 0 has one too */
     int64_t ts;                 /* trace time, ns */
-    bool has_ts;                /* the packet had a timestamp of its own */
-    struct slice bytes;         /* the whole TracePacket */
     struct slice field;         /* payload of the field the handler is registered for */
     uint32_t field_id;
-    int64_t byte_offset;  /* of the packet in the file, -1 when inside compressed data */
+    int64_t byte_offset; /* of the packet in the file, -1 when inside compressed data */
+
+    /* While it is tokenized; a packet that is parsed is not looked through again. */
+    bool has_ts;          /* the packet had a timestamp of its own */
+    struct slice bytes;   /* the whole TracePacket */
     uint32_t trusted_pid; /* TracePacket.trusted_pid, 0 when absent */
     uint32_t trusted_uid;
 };

@@ -206,7 +206,7 @@ void reader_read_proto(struct reader *r, struct slice file, bool mapped)
     im->stable_first = (uintptr_t)file.p;
     im->stable_len = file.len;
     size_t at = 0, piece = PIECE_BYTES;
-    proto_reader_look_ahead(im->proto, file);
+    proto_reader_begin_file(im->proto, file);
     start_pool(r, file);
     while (at < file.len && !im->failed && !r->refused && !proto_reader_damaged(im->proto)) {
         size_t n = file.len - at < piece ? file.len - at : piece;

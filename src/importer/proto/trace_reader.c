@@ -36,6 +36,11 @@ enum {
     DIRECT_FIELDS = 1024, /* fields with a place of their own in the handler index */
     MAX_HANDLERS = 254,
     MAX_FIELDS_PER_PACKET = 8, /* handled fields in one packet: almost always one */
+
+    /* The upper half of sort_event.b for a queued packet: which handler its field is for and where the field begins;
+     * or, when that does not fit, the packet's length with this bit. */
+    QUEUED_HANDLER_BITS = 8,
+    QUEUED_OFFSET_MAX = (1 << (31 - QUEUED_HANDLER_BITS)) - 1,
 };
 
 /* What one pass over a packet finds. */
@@ -56,7 +61,8 @@ struct scan {
     struct slice clock_snapshot, trace_stats, remote_clock_sync, service_event, defaults, interned, attributes;
     struct slice compressed;
     bool zstd;
-    struct pb_field early; /* p NULL: none */
+    struct pb_field early;        /* p NULL: none */
+    const uint8_t *first_handled; /* its tag */
     struct pb_field handled[MAX_FIELDS_PER_PACKET];
 };
 
@@ -67,6 +73,8 @@ struct deferred {
     struct slice bytes;
     int64_t byte_offset;
 };
+
+#define QUEUED_WHOLE (UINT32_C(1) << 31)
 
 struct proto_reader {
     struct importer *im;
@@ -82,6 +90,7 @@ struct proto_reader {
     bool in_compressed;
     bool at_end; /* clocks that are unknown now stay unknown */
     bool damaged;
+    struct slice file; /* in memory as a whole, and not looked through for clock rounds yet */
 };
 
 static void add_handlers(struct proto_reader *r, const struct packet_handler *table)
@@ -141,7 +150,7 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
     memset(s, 0, offsetof(struct scan, handled));
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
-    while (pb_next(&c, &f)) {
+    for (const uint8_t *tag = c.p; pb_next(&c, &f); tag = c.p) {
         switch (f.id) {
         case FIELD_TRUSTED_UID:
             s->trusted_uid = pb_u32(&f);
@@ -205,8 +214,10 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
                 break;
             if (r->by_field[f.id] >= r->first_early)
                 s->early = f;
-            else if (s->n_handled < MAX_FIELDS_PER_PACKET)
+            else if (s->n_handled < MAX_FIELDS_PER_PACKET) {
+                s->first_handled = s->n_handled ? s->first_handled : tag;
                 s->handled[s->n_handled++] = f;
+            }
         }
     }
     s->bad = c.bad;
@@ -263,6 +274,15 @@ static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p,
     return RESOLVED;
 }
 
+/* What parse_packet() needs to find the packet's field again. */
+static uint32_t queued_place(const struct proto_reader *r, const struct packet *p, const struct scan *s)
+{
+    size_t offset = (size_t)(s->first_handled - p->bytes.p);
+    if (s->n_handled == 1 && offset <= QUEUED_OFFSET_MAX)
+        return (uint32_t)offset << QUEUED_HANDLER_BITS | r->by_field[s->handled[0].id];
+    return QUEUED_WHOLE | (uint32_t)p->bytes.len;
+}
+
 /* The last leg: time, then the handlers of the packet's fields. */
 static void dispatch(struct proto_reader *r, struct packet *p, const struct scan *s)
 {
@@ -289,8 +309,9 @@ static void dispatch(struct proto_reader *r, struct packet *p, const struct scan
                 push |= r->handlers[h]->parse != NULL;
     }
     if (push)
-        sorter_push(r->im->sorter, p->m->packet_queue,
-                    (struct sort_event){p->ts, (uintptr_t)p->bytes.p, (uint64_t)p->bytes.len << 32 | p->gen->index});
+        sorter_push(
+            r->im->sorter, p->m->packet_queue,
+            (struct sort_event){p->ts, (uintptr_t)p->bytes.p, (uint64_t)queued_place(r, p, s) << 32 | p->gen->index});
 }
 
 /* Counts losses, and brings the sequence's incremental state up to date. False when the packet is to be skipped. */
@@ -384,8 +405,13 @@ struct trace_outline proto_outline(struct slice file)
     return outline;
 }
 
-void proto_reader_look_ahead(struct proto_reader *r, struct slice file)
+/* Finds the clock rounds of remote machines, once it is known that there are any. */
+static void look_ahead(struct proto_reader *r)
 {
+    struct slice file = r->file;
+    if (!file.len)
+        return;
+    r->file = slice_of(NULL, 0);
     struct pb_cursor c = pb_cursor(file);
     struct pb_field f, g;
     bool whole = true;
@@ -414,6 +440,13 @@ void proto_reader_look_ahead(struct proto_reader *r, struct slice file)
     remote_sync_known(r->im->remote, whole);
 }
 
+void proto_reader_begin_file(struct proto_reader *r, struct slice file)
+{
+    r->file = file;
+    if (r->im->input.base_machine || r->im->input.declared.given)
+        look_ahead(r); /* packets without a machine id are a remote machine's */
+}
+
 static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
 {
     struct scan s;
@@ -430,6 +463,8 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
         }
         return;
     }
+    if (s.machine_id)
+        look_ahead(r);
     struct machine_ctx *m = importer_machine(r->im, s.machine_id);
     if (m && s.machine_id)
         m = remote_sync_boot(r->im->remote, m, s.sequence_id, bytes);
@@ -446,8 +481,12 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
     }
     struct sequences *seqs = machine_sequences(m);
     struct sequence *seq = seqs ? sequences_get(seqs, s.sequence_id) : NULL;
-    if (!seq || bytes.len > UINT32_MAX)
+    if (!seq)
         return;
+    if (bytes.len >= QUEUED_WHOLE) {
+        stats_add(&r->im->st->stats, m->id, STAT_tokenizer_skipped_packets, 1);
+        return;
+    }
     struct packet p = {.m = m,
                        .gen = seq->gen,
                        .bytes = bytes,
@@ -560,30 +599,47 @@ void proto_reader_finish_file(struct proto_reader *r)
         dispatch(r, &p, &s);
     }
     vec_clear(&r->deferred);
+    r->file = slice_of(NULL, 0);
     r->at_end = false;
     r->damaged = false; /* what comes next is another file */
 }
 
+static void parse_field(const struct proto_reader *r, struct packet *p, uint8_t handler, struct slice field)
+{
+    p->field_id = r->handlers[handler]->field_id;
+    p->field = field;
+    for (uint8_t h = handler; h; h = r->next[h])
+        if (r->handlers[h]->parse)
+            r->handlers[h]->parse(p);
+}
+
+/* The payload of the field whose tag is at `p`; scan_packet() has been here. */
+static struct slice queued_field(const uint8_t *p)
+{
+    enum { VARINT_MAX = 10 };
+    uint64_t tag, len;
+    bool is_message =
+        pb_varint(&p, p + VARINT_MAX, &tag) && (tag & 7) == PB_BYTES && pb_varint(&p, p + VARINT_MAX, &len);
+    return is_message ? slice_of(p, (size_t)len) : slice_of(NULL, 0);
+}
+
 static void parse_packet(const struct proto_reader *r, const struct sort_event *e)
 {
-    struct scan s;
-    struct packet p = {.bytes = slice_of((const uint8_t *)(uintptr_t)e->a, (size_t)(e->b >> 32)), .byte_offset = -1};
-    scan_packet(r, p.bytes, &s);
-    p.gen = generation_at(r->im, (uint32_t)e->b);
+    const uint8_t *bytes = (const uint8_t *)(uintptr_t)e->a;
+    uint32_t place = (uint32_t)(e->b >> 32);
+    struct packet p = {.gen = generation_at(r->im, (uint32_t)e->b), .ts = e->ts, .byte_offset = -1};
     p.m = p.gen->machine;
-    p.ts = e->ts;
-    p.has_ts = s.has_timestamp;
-    p.trusted_pid = s.trusted_pid;
-    p.trusted_uid = s.trusted_uid;
-    if (importer_bytes_stable(r->im, p.bytes.p))
-        p.byte_offset = (int64_t)((uintptr_t)p.bytes.p - r->im->stable_first);
-    for (unsigned i = 0; i < s.n_handled; i++) {
-        p.field_id = s.handled[i].id;
-        p.field = pb_bytes(&s.handled[i]);
-        for (uint8_t h = r->by_field[p.field_id]; h; h = r->next[h])
-            if (r->handlers[h]->parse)
-                r->handlers[h]->parse(&p);
+    if (importer_bytes_stable(r->im, bytes))
+        p.byte_offset = (int64_t)((uintptr_t)bytes - r->im->stable_first);
+    if (!(place & QUEUED_WHOLE)) {
+        uint8_t handler = place & ((1 << QUEUED_HANDLER_BITS) - 1);
+        parse_field(r, &p, handler, queued_field(bytes + (place >> QUEUED_HANDLER_BITS)));
+        return;
     }
+    struct scan s; /* several fields in one packet */
+    scan_packet(r, slice_of(bytes, place & ~QUEUED_WHOLE), &s);
+    for (unsigned i = 0; i < s.n_handled; i++)
+        parse_field(r, &p, r->by_field[s.handled[i].id], pb_bytes(&s.handled[i]));
 }
 
 static void parse_packets(void *owner, const struct sort_event *events, size_t n)

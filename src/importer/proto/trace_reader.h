@@ -33,8 +33,9 @@ struct trace_outline {
 
 struct trace_outline proto_outline(struct slice file);
 
-/* Before a file that is in memory as a whole is read: finds the clock rounds of remote machines in it. */
-void proto_reader_look_ahead(struct proto_reader *r, struct slice file);
+/* A file that is in memory as a whole is going to be read: when a remote machine turns up in it, all rounds between its
+ * clock and the host's are looked for before anything of that machine is converted. */
+void proto_reader_begin_file(struct proto_reader *r, struct slice file);
 
 /* Damage was found: the rest of the file cannot be read. */
 bool proto_reader_damaged(const struct proto_reader *r);
