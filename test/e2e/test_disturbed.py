@@ -27,11 +27,12 @@ PAGE_BYTES = 4 << 20  # guest/clockpage.c
 TRACEFS = "/sys/kernel/tracing"
 
 # A run: one recording, of the kind `clocks` (nothing may be lost) or `losses`. `before` and `during`: (seconds before or
-# after its start, who, what, with what). `loses`: guests that may lose events; `steps`: by how many seconds a guest's clock
-# is put back.
-Run = collections.namedtuple("Run", "kind name seconds before during loses steps config", defaults=((), (), (), {}, ""))
+# after its start, who, what, with what). `loses`: guests that may lose events, and from which second on; `steps`: by how
+# many seconds a guest's clock is put back.
+Run = collections.namedtuple("Run", "kind name seconds before during loses steps config", defaults=((), (), {}, {}, ""))
 PPM = 65536  # adjtimex -f
 HOUR = 3600
+HANDED_OVER_NS = 1_000_000_000  # what a crash may cost: one drain (a second at most), and what is under way
 RUNS = [
     Run("clocks", "undisturbed", 8),
     Run("clocks", "paused", 14, during=[(5, "a", "pause", 0.2), (6, "b", "pause", 3)], steps={"a": 0.2, "b": 3}),
@@ -42,9 +43,9 @@ RUNS = [
     Run("clocks", "wall_clock_set", 8, during=[(4, "a", "date", HOUR), (4, "b", "date", -HOUR)]),
     Run("clocks", "paused_before", 8, before=[(4, "a", "pause", 0.2), (7, "b", "pause", 3)]),  # relays that are up for a minute
     Run("losses", "cut", 70, during=[(8, "b", "link", False), (53, "b", "link", True),
-                                     (7, "a", "kill_relay", None), (13, "a", "start_relay", None)], loses="ab"),
-    Run("losses", "guest_killed", 10, during=[(6, "b", "kill", None)], loses="b"),
-    Run("losses", "service_killed", 10, during=[(6, "host", "kill_service", None)], loses="ab",
+                                     (7, "a", "kill_relay", None), (13, "a", "start_relay", None)], loses={"a": 7, "b": 8}),
+    Run("losses", "guest_killed", 10, during=[(6, "b", "kill", None)], loses={"b": 6}),
+    Run("losses", "service_killed", 10, during=[(6, "host", "kill_service", None)], loses={"a": 6, "b": 6},
         config="write_into_file: true file_write_period_ms: 1000 flush_period_ms: 1000"),
 ]
 
@@ -188,6 +189,41 @@ class Recording:
         return clock_truth.ask(TP_SHELL, self.trace, sql, *flags)
 
 
+def gaps(missing, produced):
+    """[(first, last)]: times of marks that are missing one after the other."""
+    out = []
+    for mark in missing:
+        if out and mark == out[-1][2] + 1:
+            out[-1][1:] = [produced[mark], mark]
+        else:
+            out.append([produced[mark], produced[mark], mark])
+    return [(first, last) for first, last, _ in out]
+
+
+def ledger(r, name, machine, turns, found):
+    """Produced = imported + what the trace says may be missing, and that is no more than what the disturbance explains."""
+    run, wrong = r.run, []
+    produced = {t.mark: t.told for t in turns if t.mark >= 0}
+    missing = sorted(set(produced) - set(found))
+    lost = gaps(missing, produced)
+    away = sum(int(v) for (v,) in r.ask(f"SELECT value FROM stats WHERE name = 'machine_away_ns' AND idx = {machine}"))
+    print(f"guest {name}: {len(produced)} marks produced, {len(set(produced) & set(found))} imported, {len(missing)} missing: "
+          f"{', '.join(f'{(a - r.began) / 1e9:.2f} to {(b - r.began) / 1e9:.2f} s' for a, b in lost)}; away {away / 1e9:.2f} s at most")
+    if not produced:
+        wrong.append("no marks were produced")
+    if not missing:
+        return wrong
+    if name not in run.loses:
+        wrong.append(f"{len(missing)} marks are missing, and nothing was disturbed that could have cost them")
+    elif lost[0][0] < r.began + run.loses[name] * 10 ** 9 - HANDED_OVER_NS:
+        wrong.append(f"marks are missing from {(lost[0][0] - r.began) / 1e9:.2f} s on, the disturbance came at {run.loses[name]} s")
+    if r.code == 0 and sum(b - a for a, b in lost) > away:
+        wrong.append(f"marks of {sum(b - a for a, b in lost) / 1e9:.2f} s are missing, the trace speaks of {away / 1e9:.2f} s at most")
+    if r.check_code == 0:
+        wrong.append("marks are missing, and check says that nothing was lost")
+    return wrong
+
+
 def judge(recording):
     """The complaints about a recording."""
     r, run, wrong = recording, recording.run, []
@@ -207,12 +243,7 @@ def judge(recording):
             if v.outside:
                 wrong.append(f"{run.name}: guest {name}: {what}: the truth of {len(v.outside)} of {len(v.errors)} times lies outside "
                              f"of its bound: (when, by how many ns, bound) {[(at - r.began, by, bound) for at, by, bound in v.outside[:5]]}")
-        produced = {t.mark: t.told for t in turns if t.mark >= 0}
-        missing = sorted(set(produced) - set(found))
-        print(f"guest {name}: {len(produced)} marks produced, {len(set(produced) & set(found))} imported, {len(missing)} missing" +
-              (f", of {(produced[missing[0]] - r.began) / 1e9:.2f} to {(produced[missing[-1]] - r.began) / 1e9:.2f} s" if missing else ""))
-        if missing and name not in run.loses:
-            wrong.append(f"{run.name}: guest {name}: {len(missing)} marks are missing, and nothing was lost")
+        wrong += [f"{run.name}: guest {name}: {w}" for w in ledger(r, name, machine, turns, found)]
     for row in r.ask("SELECT * FROM clock_sync"):
         print("clock_sync", row)
     for row in r.ask("SELECT name, idx, value FROM stats WHERE value != 0 AND (name GLOB 'machine_*' OR name GLOB 'clock_sync*')"):

@@ -23,6 +23,17 @@ def seconds_until_closed(s, limit=20):
     return time.time() - start
 
 
+def answer_head(s):
+    """The first line of the next answer, all of which is taken: it may come in pieces."""
+    f = s.makefile("rb")
+    line, length = f.readline().rstrip(), 0
+    while (header := f.readline().strip()):
+        name, _, value = header.partition(b":")
+        length = int(value) if name.lower() == b"content-length" else length
+    f.read(length)
+    return line
+
+
 class Limits(unittest.TestCase):
     def serve(self, **settings):
         flags = [f"--dev-flag={key.replace('_', '-')}={value}" for key, value in settings.items()]
@@ -63,7 +74,7 @@ class Limits(unittest.TestCase):
         server = self.serve(request_timeout_ms=2000)
         idle, quiet = WebSocket(server), server.connect()
         quiet.sendall(b"GET /status HTTP/1.1\r\n\r\n")
-        self.assertEqual(quiet.recv(65536).count(b"HTTP/1.1 200 OK"), 1)
+        self.assertEqual(answer_head(quiet), b"HTTP/1.1 200 OK")
         request = b"POST /query HTTP/1.1\r\nContent-Length: 10\r\n\r\n" + field(1, "select 1")
         with server.connect() as s:
             for i in range(0, len(request), 12):
@@ -73,7 +84,7 @@ class Limits(unittest.TestCase):
         time.sleep(2.5)
         self.assertEqual(idle.ask("select 2").cells, [2])
         quiet.sendall(b"GET /status HTTP/1.1\r\n\r\n")
-        self.assertEqual(quiet.recv(65536).count(b"HTTP/1.1 200 OK"), 1)
+        self.assertEqual(answer_head(quiet), b"HTTP/1.1 200 OK")
         idle.close()
         quiet.close()
 
