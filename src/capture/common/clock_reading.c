@@ -86,6 +86,15 @@ void clock_readings_forward_date(struct clock_readings *r, uint64_t late_ns, con
     shift(r, (int64_t)late_ns);
 }
 
+void clock_readings_drop_coarse(struct clock_readings *r)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->clock[i].id != CLOCK_REALTIME_COARSE_ID && r->clock[i].id != CLOCK_MONOTONIC_COARSE_ID)
+            r->clock[kept++] = r->clock[i];
+    r->n = kept;
+}
+
 uint64_t clock_readings_get(const struct clock_readings *r, uint32_t id)
 {
     for (uint32_t i = 0; i < r->n; i++)

@@ -5,7 +5,13 @@
 #include "wire/pb_writer.h"
 
 enum { CLOCK_READINGS_MAX = 7 };
-enum { CLOCK_REALTIME_ID = 1, CLOCK_BOOTTIME_ID = 6, CLOCK_TSC_ID = 9 };
+enum {
+    CLOCK_REALTIME_ID = 1,
+    CLOCK_REALTIME_COARSE_ID,
+    CLOCK_MONOTONIC_COARSE_ID = 4,
+    CLOCK_BOOTTIME_ID = 6,
+    CLOCK_TSC_ID = 9
+};
 
 struct clock_readings {
     struct {
@@ -27,6 +33,9 @@ void clock_readings_back_date(struct clock_readings *r, uint64_t age_ns, const s
 
 /* The other way: a reading of `late_ns` later, not after `next`. */
 void clock_readings_forward_date(struct clock_readings *r, uint64_t late_ns, const struct clock_readings *next);
+
+/* Without the coarse clocks: they jump by milliseconds, and say nothing about when a message came. */
+void clock_readings_drop_coarse(struct clock_readings *r);
 
 /* The value of a clock, 0 when it was not read. */
 uint64_t clock_readings_get(const struct clock_readings *r, uint32_t id);

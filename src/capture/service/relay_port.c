@@ -194,6 +194,10 @@ static void sync_clock(struct service_relay *r, struct slice args, const struct 
                                     .host = {r->ping_at, *host},
                                     .at_ns = clock_readings_get(host, CLOCK_BOOTTIME_ID)};
         clock_readings_forward_date(&round.client[0], q.ping_late_ns, &round.client[1]);
+        for (int k = 0; k < 2; k++) {
+            clock_readings_drop_coarse(&round.client[k]);
+            clock_readings_drop_coarse(&round.host[k]);
+        }
         add_round(&r->service->machines.p[r->machine], round);
     }
     r->ping.n = 0;
@@ -343,6 +347,8 @@ void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
             told->next_round = m->first_round;
         for (; told->next_round < end; told->next_round++) {
             told->synced = true;
+            if (!clock_order_add(&told->order, &m->rounds.p[told->next_round - m->first_round]))
+                continue;
             pb_put_varint(w, 98, m->id);
             pb_put_varint(w, 3, s->service->uid);
             put_round(&m->rounds.p[told->next_round - m->first_round], w);

@@ -7,6 +7,7 @@
  *   write_file.c    sessions that write a file              trigger.c        start, stop and clone by trigger
  *   clone.c         read-only copies                        stats.c          TraceStats
  *   relay_port.c    machines that relay their producers     concurrent.c     what other sessions do meanwhile
+ *   clock_order.c   which comparisons readers can follow
  *   relay_losses.c  what broken links cost                   absence.c        from when to when a machine was away
  *   priority.c      the service's own priority
  *
@@ -20,6 +21,7 @@
 #include "base/vec.h"
 #include "capture/ipc/host.h"
 #include "capture/service/batch.h"
+#include "capture/service/clock_order.h"
 #include "capture/service/clock_snapshot.h"
 #include "capture/service/service.h"
 #include "capture/service/trace_buffer.h"
@@ -151,6 +153,7 @@ struct session_machine {
     bool named;          /* its name, without more */
     bool synced;         /* a comparison of its clocks at least */
     uint64_t next_round; /* number of the first comparison that is not out yet */
+    struct clock_order order;
     struct machine_losses losses;
 };
 
@@ -227,14 +230,6 @@ struct service_consumer {
     uv_idle_t read_task;
     bool reading, gone;
     uint64_t attached_notifications;
-};
-
-/* One comparison of clocks with another machine: a PING and the UPDATE that followed its reply (spec ipc 8). Three
- * messages between the two clocks: client -> host, back, and client -> host again. */
-struct clock_round {
-    struct clock_readings client[2]; /* of PING and UPDATE */
-    struct clock_readings host[2];
-    uint64_t at_ns; /* the host's BOOTTIME at the UPDATE */
 };
 
 enum { CLOCK_ROUNDS_KEPT = 4096 };
