@@ -1,6 +1,8 @@
 /* Tests the producer's side of the shared memory: what trace writers write comes out of a trace buffer as it went in,
  * for every layout, over shared and over emulated memory, with and without losses. */
+#include "capture/ipc/ports.h"
 #include "capture/service/trace_buffer.h"
+#include "capture/shm/chunk.h"
 #include "capture/shm/trace_writer.h"
 #include "wire/pb_cursor.h"
 
@@ -39,19 +41,37 @@ static void store(struct service *s, const uint8_t *chunk, size_t size)
     trace_buffer_write(s->b, &c);
 }
 
+/* The fragments of a chunk, as its writer counts them, end where shm_chunk_filled() finds their end. */
+static void check_filled(const uint8_t *chunk, size_t size, size_t filled)
+{
+    uint16_t packets;
+    memcpy(&packets, chunk + 6, 2);
+    ck_assert_uint_le(filled, size);
+    ck_assert_uint_eq(shm_chunk_filled(chunk, size, packets & SHM_COUNT_MASK), filled);
+    ck_assert_uint_eq(shm_chunk_filled(chunk, filled, packets & SHM_COUNT_MASK), filled);
+    if (filled > SHM_CHUNK_HEADER) /* a length that leads beyond the end: the whole of it, for the reader to count */
+        ck_assert_uint_eq(shm_chunk_filled(chunk, filled - 1, packets & SHM_COUNT_MASK), filled - 1);
+}
+
 static void apply_move(struct service *s, struct slice entry)
 {
-    struct pb_field page, chunk, data;
+    struct pb_field page, chunk, data, filled;
     ck_assert(pb_find(entry, 1, &page) && pb_find(entry, 2, &chunk));
     if (s->emulated) {
         ck_assert(pb_find(entry, 4, &data));
+        uint16_t packets;
+        memcpy(&packets, data.p + 6, 2);
+        ck_assert_uint_le(data.u - shm_chunk_filled(data.p, (size_t)data.u, packets & SHM_COUNT_MASK), 3);
         store(s, data.p, (size_t)data.u);
         return;
     }
     struct shm_page_header *h = (void *)(s->base + page.u * s->page_size);
     ck_assert(shm_transition(h, (unsigned)chunk.u, SHM_COMPLETE, SHM_BEING_READ));
     uint32_t size = shm_chunk_size(s->page_size, shm_layout_chunks(h->bitmap));
-    store(s, (uint8_t *)h + SHM_PAGE_HEADER + chunk.u * size, size);
+    const uint8_t *bytes = (uint8_t *)h + SHM_PAGE_HEADER + chunk.u * size;
+    ck_assert(pb_find(entry, MOVE_FIELD_FILLED, &filled));
+    check_filled(bytes, size, (size_t)filled.u);
+    store(s, bytes, (size_t)filled.u);
     ck_assert(shm_transition(h, (unsigned)chunk.u, SHM_BEING_READ, SHM_FREE));
 }
 

@@ -71,9 +71,10 @@ enum {
     RELAY_FIELD_PERIOD_MS = 992,  /* InitRelay: the host hears from us at least so often */
 };
 
-/* Likewise, of a producer on another machine in its CommitData. */
+/* Likewise, of a producer in its CommitData. */
 enum {
-    COMMIT_FIELD_WHOLE_UNTIL = 990, /* BOOTTIME there: what was written before has been handed over with this */
+    COMMIT_FIELD_WHOLE_UNTIL = 990, /* of another machine, BOOTTIME there: what was written before came with this */
+    MOVE_FIELD_FILLED = 990,        /* in chunks_to_move, of shared memory: bytes of the chunk in use */
 };
 
 #endif

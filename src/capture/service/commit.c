@@ -74,8 +74,6 @@ static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t
         discard_chunk(p, buffer_id, "its writer may not write there");
         return;
     }
-    if (complete) /* else more may come into it, and it keeps its room */
-        size = shm_chunk_filled(bytes, size, packets & SHM_COUNT_MASK);
     const struct ipc_identity *id = ipc_peer_identity(p->peer);
     struct trace_chunk c = {
         .who = {p->id, writer_id, id->uid, id->pid, id->machine_id},
@@ -89,6 +87,16 @@ static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t
     trace_buffer_write(buffer, &c);
 }
 
+/* Bytes of a complete chunk that are in use. */
+static size_t chunk_filled(const uint8_t *bytes, size_t size)
+{
+    uint16_t packets;
+    if (size < SHM_CHUNK_HEADER)
+        return size;
+    memcpy(&packets, bytes + 6, sizeof packets);
+    return shm_chunk_filled(bytes, size, packets & SHM_COUNT_MASK);
+}
+
 static struct shm_page_header *page_at(struct service_producer *p, uint64_t page)
 {
     if (!p->shm.p || page >= p->shm.size / p->page_size)
@@ -100,7 +108,7 @@ static void move_chunk(struct service_producer *p, struct slice entry)
 {
     struct pb_cursor c = pb_cursor(entry);
     struct pb_field f;
-    uint64_t page = 0, chunk = 0, buffer = 0;
+    uint64_t page = 0, chunk = 0, buffer = 0, filled = 0;
     struct slice data = {0};
     bool has_data = false, incomplete = false;
     while (pb_next(&c, &f)) {
@@ -121,13 +129,16 @@ static void move_chunk(struct service_producer *p, struct slice entry)
         case 5:
             incomplete = pb_bool(&f);
             break;
+        case MOVE_FIELD_FILLED:
+            filled = pb_u64(&f);
+            break;
         }
     }
     if (has_data) {
         if (c.bad || data.len > MAX_DATA)
             discard_chunk(p, buffer, "it is damaged or too large");
         else
-            store_chunk(p, data.p, data.len, buffer, !incomplete);
+            store_chunk(p, data.p, incomplete ? data.len : chunk_filled(data.p, data.len), buffer, !incomplete);
         return;
     }
     struct shm_page_header *h = page_at(p, page);
@@ -139,7 +150,9 @@ static void move_chunk(struct service_producer *p, struct slice entry)
     if (chunk < n) { /* the producer may have changed the layout meanwhile: the numbers stay inside the page */
         uint32_t size = shm_chunk_size(p->page_size, n);
         uint8_t *bytes = (uint8_t *)h + SHM_PAGE_HEADER + chunk * size;
-        store_chunk(p, bytes, size, buffer, true);
+        if (filled < SHM_CHUNK_HEADER || filled > size) /* of a producer that does not tell: we look */
+            filled = chunk_filled(bytes, size);
+        store_chunk(p, bytes, filled, buffer, true);
         memset(bytes, 0, SHM_CHUNK_HEADER);
     } else {
         discard_chunk(p, buffer, "there is no such chunk");
@@ -257,7 +270,9 @@ void commit_scrape(struct service_producer *p, struct session *s)
                 continue;
             memcpy(copy, bytes, size);
             memcpy(copy + 6, &packets, sizeof packets); /* the count as of before the copy */
-            store_chunk(p, copy, size, *buffer, state == SHM_COMPLETE);
+            /* into one that is being written more may come: it keeps its room */
+            store_chunk(p, copy, state == SHM_COMPLETE ? chunk_filled(copy, size) : size, *buffer,
+                        state == SHM_COMPLETE);
         }
     }
     mem_free(copy);

@@ -3,7 +3,6 @@
 
 #include "base/vec.h"
 #include "capture/ipc/ports.h"
-#include "capture/shm/chunk.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -19,7 +18,7 @@ struct move {
     bool incomplete;
     uint16_t target_buffer;
     uint8_t *copy; /* a scraped chunk (emulation): mem_alloc()ed, `size` bytes */
-    uint32_t size;
+    uint32_t size, filled;
 };
 
 struct pending_patch {
@@ -251,12 +250,12 @@ unsigned shm_arbiter_chunks_out(struct shm_arbiter *a)
     return n;
 }
 
-void shm_arbiter_return_chunk(struct shm_arbiter *a, struct shm_chunk *c, uint16_t target_buffer)
+void shm_arbiter_return_chunk(struct shm_arbiter *a, struct shm_chunk *c, uint32_t filled, uint16_t target_buffer)
 {
     shm_transition(page_at(a, c->page), c->index, SHM_BEING_WRITTEN, SHM_COMPLETE);
     pthread_mutex_lock(&a->lock);
     a->out--;
-    a->moves.p[a->moves.n++] = (struct move){c->page, c->index, false, target_buffer, NULL, c->size};
+    a->moves.p[a->moves.n++] = (struct move){c->page, c->index, false, target_buffer, NULL, c->size, filled};
     a->pending_bytes += c->size;
     bool urgent = a->pending_bytes >= a->region.size / 2;
     pthread_mutex_unlock(&a->lock);
@@ -318,7 +317,7 @@ void shm_arbiter_scrape(struct shm_arbiter *a)
             }
             a->scraped[page] |= (uint16_t)(1u << i);
             a->moves.p[a->moves.n++] =
-                (struct move){(uint16_t)page, (uint8_t)i, true, a->target_of[writer], copy, size};
+                (struct move){(uint16_t)page, (uint8_t)i, true, a->target_of[writer], copy, size, size};
         }
     }
     pthread_mutex_unlock(&a->lock);
@@ -334,14 +333,10 @@ static void free_chunk(struct shm_arbiter *a, const struct move *m, uint8_t *p)
 
 /* What was never filled is not sent. A chunk that was scraped keeps its size: the service stores it where its copy is.
  */
-static uint32_t size_to_send(const struct shm_arbiter *a, const struct move *m, const uint8_t *p)
+static uint32_t size_to_send(const struct shm_arbiter *a, const struct move *m)
 {
-    const struct shm_chunk_header *h = (const void *)p;
-    if (a->scraped[m->page] >> m->chunk & 1)
-        return m->size;
-    uint16_t packets = atomic_load_explicit(&((struct shm_chunk_header *)(uintptr_t)h)->packets, memory_order_relaxed);
-    uint32_t size = ((uint32_t)shm_chunk_filled(p, m->size, packets & SHM_COUNT_MASK) + 3) & ~3u;
-    return size < m->size ? size : m->size;
+    uint32_t size = (m->filled + 3) & ~3u;
+    return a->scraped[m->page] >> m->chunk & 1 || size > m->size ? m->size : size;
 }
 
 /* Puts moves until the request is full; returns how many. */
@@ -353,10 +348,10 @@ static size_t put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start
         uint32_t size = m->size, unused;
         uint8_t *p = m->copy ? m->copy : a->emulated ? chunk_at(a, m->page, m->chunk, &unused) : NULL;
         if (p && !m->copy)
-            size = size_to_send(a, m, p);
+            size = size_to_send(a, m);
         if (w->n - start + (p ? size : 0) + 32 > COMMIT_MAX)
             break;
-        uint8_t head[24];
+        uint8_t head[32];
         size_t n = 0;
         head[n++] = 1 << 3;
         n += pb_encode_varint(head + n, m->page);
@@ -367,6 +362,9 @@ static size_t put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start
         if (p) {
             head[n++] = 4 << 3 | 2;
             n += pb_encode_varint(head + n, size);
+        } else {
+            n += pb_encode_varint(head + n, (uint64_t)MOVE_FIELD_FILLED << 3);
+            n += pb_encode_varint(head + n, m->filled);
         }
         pb_put_raw_varint(w, 1 << 3 | 2);
         pb_put_raw_varint(w, n + (p ? size : 0) + (m->incomplete ? 2 : 0));

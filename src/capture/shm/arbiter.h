@@ -85,8 +85,8 @@ void shm_arbiter_free_writer_id(struct shm_arbiter *a, uint16_t id);
 bool shm_arbiter_get_chunk(struct shm_arbiter *a, uint32_t chunk_id, uint16_t writer_id, uint16_t packets,
                            enum shm_policy policy, struct shm_chunk *c);
 
-/* The chunk is complete: its header and bytes do not change any more. */
-void shm_arbiter_return_chunk(struct shm_arbiter *a, struct shm_chunk *c, uint16_t target_buffer);
+/* The chunk is complete: its header and bytes do not change any more. `filled`: bytes of it in use, with the header. */
+void shm_arbiter_return_chunk(struct shm_arbiter *a, struct shm_chunk *c, uint32_t filled, uint16_t target_buffer);
 
 /* Length fields that have become known, of chunks returned before. */
 void shm_arbiter_add_patches(struct shm_arbiter *a, uint16_t target_buffer, uint16_t writer_id,

@@ -77,7 +77,7 @@ static void return_chunk(struct trace_writer *w)
     if (!w->chunk.p)
         return;
     w->stats.chunks++;
-    shm_arbiter_return_chunk(w->arbiter, &w->chunk, w->target_buffer);
+    shm_arbiter_return_chunk(w->arbiter, &w->chunk, (uint32_t)(w->cur - w->chunk.p), w->target_buffer);
 }
 
 static bool get_chunk(struct trace_writer *w, struct shm_chunk *c, uint16_t packets)
@@ -101,10 +101,12 @@ static void mark_loss(struct trace_writer *w)
 {
     if (w->frag_size) { /* the packet has begun here: its fragment becomes the mark */
         put_length(w->frag_size, SHM_DROP_PACKET_SIZE);
+        w->cur = w->frag_size;
     } else {
         put_length(w->cur, SHM_DROP_PACKET_SIZE);
         atomic_fetch_add_explicit(&header_of(w)->packets, 1, memory_order_release);
     }
+    w->cur += 4;
     w->stats.loss_marks++;
     w->owes_mark = false;
     return_chunk(w);
