@@ -237,6 +237,57 @@ class Links(LinkCase):
         self.assertEqual((names.get(told.id), names.get(untold.id)), ("web1", os.uname().nodename))
         self.assertEqual(names[0], os.environ.get("PERFETTO_MACHINE_NAME") or os.uname().nodename)
 
+    def times(self, trace):
+        """{machine id: the times of its packets, in seconds of its clock}"""
+        out = collections.defaultdict(list)
+        for p in packets(trace.read_bytes()):
+            if first(p, 900) is not None:
+                out[first(p, 98, 0)].append(first(p, 8) / 1e9)
+        return out
+
+    def test_a_chatty_machine_beside_a_quiet_one(self):
+        """In one ring the chatty one displaces the quiet one; with machine_size_kb each has a ring of its own."""
+        self.service()
+        quiet, chatty = self.join(2)
+        self.produce([quiet], pause_us=20000)
+        self.produce([chatty], packets=1000000, pause_us=100, max_size=1000)
+        self.wait_present([quiet, chatty])
+        for extra, keeps in ("machine_size_kb: 256", True), ("", False):
+            with self.subTest(extra=extra):
+                p, trace = self.record("trace_all_machines: true buffers { size_kb: 256 %s } "
+                                       'data_sources { config { name: "e2e.source" } }' % extra, "keeps" if keeps else "loses")
+                time.sleep(4)
+                self.stop(p)
+                seconds = {m: max(t) - min(t) for m, t in self.times(trace).items()}
+                self.assertLess(seconds[chatty.id], 2.5, "it displaces itself")
+                if keeps:
+                    self.assertGreater(seconds[quiet.id], 3)
+                    numbers = self.numbers(trace)[quiet.id]
+                    self.assertEqual(sorted(numbers), list(range(len(numbers))), "from its first packet on")
+                else:
+                    self.assertLess(seconds[quiet.id], 2.5)
+                size = self.query(trace, "SELECT value FROM stats WHERE name = 'traced_buf_buffer_size'")
+                self.assertEqual([int(v) for v, in size], [256 * 1024 * (3 if keeps else 1)])
+                # the ledger of the ring: what is not here was overwritten, and counted
+                overwritten = self.query(trace, "SELECT value FROM stats WHERE name = 'traced_buf_chunks_overwritten'")
+                self.assertGreater(int(overwritten[0][0]), 0)
+
+    def test_a_quiet_machine_that_is_flushed(self):
+        """A flush of a few bytes takes their room in the ring, not that of a chunk."""
+        self.service()
+        m, = self.join(1)
+        self.produce([m], pause_us=20000, max_size=10)
+        self.wait_present([m])
+        p, trace = self.record("trace_all_machines: true flush_period_ms: 100 buffers { size_kb: 16 } "
+                               'data_sources { config { name: "e2e.source" } }')
+        time.sleep(4)
+        self.stop(p)
+        numbers = self.numbers(trace)[m.id]
+        self.assertEqual(sorted(numbers), list(range(len(numbers))))
+        self.assertGreater(len(numbers), 50)
+        written = self.query(trace, "SELECT value FROM stats WHERE name = 'traced_buf_bytes_written'")
+        self.assertLess(int(written[0][0]), 16384)
+
     def test_host_only(self):
         """Without trace_all_machines the trace names the machines that it leaves out, and so do the tools."""
         self.service()

@@ -30,7 +30,7 @@ static const char usage[] =
     "  -m, --machine [USER@]HOST  a machine, as ssh takes it (keys or an agent: nobody is asked for a password)\n"
     "  -o, --out FILE             where the trace goes\n"
     "  -t, --time N[ms|s|m|h]     duration (10s)\n"
-    "  -b, --buffer N[kb|mb|gb]   buffer size (32mb)\n"
+    "  -b, --buffer N[kb|mb|gb]   buffer size, for each machine (32mb)\n"
     "  -c, --config FILE [--txt]  a config instead; it is asked of all machines\n"
     "      --no-host              leave this machine out\n"
     "      --direct               relays connect straight to this machine, not through ssh: quicker, with better "
@@ -235,6 +235,19 @@ static void wait_for_producers(struct record *r)
                 "record: not every machine has its probes up yet; those that come later are recorded from then on\n");
 }
 
+/* Each machine has the buffer's size for itself, unless the config says something else: a busy one does not push out
+ * what a quiet one has recorded. */
+static void give_machines_rings(Mrd__TraceConfig *config)
+{
+    for (size_t i = 0; i < config->n_buffers; i++) {
+        Mrd__TraceConfig__BufferConfig *b = config->buffers[i];
+        if (b->has_machine_size_kb)
+            continue;
+        b->has_machine_size_kb = true;
+        b->machine_size_kb = b->size_kb;
+    }
+}
+
 /* Every machine records what the config says. */
 static int record_now(struct record *r, struct error *err)
 {
@@ -243,6 +256,7 @@ static int record_now(struct record *r, struct error *err)
     if (rc)
         return rc;
     config->has_trace_all_machines = config->trace_all_machines = true;
+    give_machines_rings(config);
     fprintf(stderr, "record: recording %u machine%s\n", r->n + !r->no_host, r->n + !r->no_host == 1 ? "" : "s");
     int code = perfetto_record(&r->perfetto, config); /* signals are its own meanwhile: it saves what there is */
     mrd__trace_config__free_unpacked(config, NULL);

@@ -1,10 +1,10 @@
 /* From when to when a session may have nothing of a producer on another machine.
  *
  * A machine that dies, or whose link breaks, is noticed late: the time of the notice says nothing. What is told is an
- * upper bound. It begins where the last data that arrived ends: our producers say up to which time they have handed over
- * all that was written; of others, the sequence counts that was silent for longest, as each may hold a chunk, and a
- * reader has the time of its last packet. It ends
- * when a producer of that name says on that machine that it has begun, or hands something over. */
+ * upper bound. It begins where the last data that arrived ends: our producers say up to which time they have handed
+ * over all that was written; of others, the sequence counts that was silent for longest, as each may hold a chunk, and
+ * a reader has the time of its last packet. It ends when a producer of that name says on that machine that it has
+ * begun, or hands something over. */
 #include "capture/service/service_internal.h"
 
 #include <stdlib.h>
@@ -27,8 +27,8 @@ static uint64_t longest_silence(const struct session *s, const struct service_pr
 {
     uint64_t since = UINT64_MAX;
     for (size_t i = 0; i < s->buffers.n; i++) {
-        for (size_t k = 0; k < trace_buffer_sequence_count(s->buffers.p[i].buffer); k++) {
-            const struct trace_sequence_stats *q = trace_buffer_sequence(s->buffers.p[i].buffer, k);
+        for (size_t k = 0; k < session_ring_sequence_count(s->buffers.p[i].buffer); k++) {
+            const struct trace_sequence_stats *q = session_ring_sequence(s->buffers.p[i].buffer, k);
             if (q->who.producer_id == p->id && q->before_last_at_ns < since)
                 since = q->before_last_at_ns;
         }
@@ -109,7 +109,7 @@ static int by_begin(const void *a, const void *b)
 uint64_t absence_total_ns(struct machine_losses *l, uint64_t now_ns)
 {
     uint64_t total = 0, covered = 0; /* up to there */
-    if (l->absences.n) /* their order does not matter to anybody */
+    if (l->absences.n)               /* their order does not matter to anybody */
         qsort(l->absences.p, l->absences.n, sizeof *l->absences.p, by_begin);
     for (size_t i = 0; i < l->absences.n; i++) {
         const struct machine_absence *a = &l->absences.p[i];
@@ -125,8 +125,8 @@ uint64_t absence_total_ns(struct machine_losses *l, uint64_t now_ns)
 static void put_sequences(struct session *s, struct pb_writer *w, uint16_t producer_id)
 {
     for (size_t i = 0; i < s->buffers.n; i++) {
-        for (size_t k = 0; k < trace_buffer_sequence_count(s->buffers.p[i].buffer); k++) {
-            const struct trace_sequence_stats *q = trace_buffer_sequence(s->buffers.p[i].buffer, k);
+        for (size_t k = 0; k < session_ring_sequence_count(s->buffers.p[i].buffer); k++) {
+            const struct trace_sequence_stats *q = session_ring_sequence(s->buffers.p[i].buffer, k);
             if (q->who.producer_id != producer_id)
                 continue;
             size_t mark = pb_begin(w, ABSENCE_SEQUENCE);

@@ -37,13 +37,12 @@ static char *copy_text(const char *s)
 }
 
 /* The running session goes on with an empty buffer; the old one, which is the caller's now. NULL without memory. */
-static struct trace_buffer *take_buffer(struct session *s, size_t i)
+static struct session_ring *take_buffer(struct session *s, size_t i)
 {
-    struct trace_buffer *old = s->buffers.p[i].buffer;
-    struct trace_buffer *fresh =
-        trace_buffer_new(trace_buffer_get_stats(old)->buffer_size, trace_buffer_get_policy(old));
+    struct session_ring *old = s->buffers.p[i].buffer;
+    struct session_ring *fresh = session_ring_new_like(old);
     if (!fresh || !u64map_set(&s->service->buffers, s->buffers.p[i].id, (uint64_t)(uintptr_t)fresh)) {
-        trace_buffer_free(fresh);
+        session_ring_free(fresh);
         return NULL;
     }
     s->buffers.p[i].buffer = fresh;
@@ -55,7 +54,7 @@ static void clear_buffers(struct session *s)
 {
     for (size_t i = 0; i < s->config->n_buffers; i++)
         if (s->config->buffers[i]->clear_before_clone)
-            trace_buffer_free(take_buffer(s, i));
+            session_ring_free(take_buffer(s, i));
 }
 
 static bool copy_buffers(struct session *to, struct session *from)
@@ -63,9 +62,9 @@ static bool copy_buffers(struct session *to, struct session *from)
     for (size_t i = 0; i < from->buffers.n; i++) {
         bool transfer = from->config->buffers[i]->transfer_on_clone;
         struct session_buffer b = {.id = 0};
-        b.buffer = transfer ? take_buffer(from, i) : trace_buffer_clone(from->buffers.p[i].buffer);
+        b.buffer = transfer ? take_buffer(from, i) : session_ring_clone(from->buffers.p[i].buffer);
         if (!b.buffer || !vec_push(&to->buffers, b)) {
-            trace_buffer_free(b.buffer);
+            session_ring_free(b.buffer);
             return false;
         }
     }

@@ -39,7 +39,7 @@ static void discard_patches(struct service_producer *p, uint64_t buffer_id, size
 }
 
 /* May this producer write to that buffer with that writer? Counts the refusal. */
-static struct trace_buffer *allowed_buffer(struct service_producer *p, uint64_t writer_id, uint64_t buffer_id)
+static struct session_ring *allowed_buffer(struct service_producer *p, uint64_t writer_id, uint64_t buffer_id)
 {
     struct service *svc = p->service;
     uint64_t *registered = u64map_get(&p->writers, writer_id);
@@ -69,7 +69,7 @@ static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t
         memcpy(&writer_id, bytes + 4, 2);
         memcpy(&packets, bytes + 6, 2);
     }
-    struct trace_buffer *buffer = allowed_buffer(p, writer_id, buffer_id);
+    struct session_ring *buffer = allowed_buffer(p, writer_id, buffer_id);
     if (!buffer) {
         discard_chunk(p, buffer_id, "its writer may not write there");
         return;
@@ -84,7 +84,7 @@ static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t
         .at_ns = p->commit_ns,
         .payload = slice_of(bytes + SHM_CHUNK_HEADER, size - SHM_CHUNK_HEADER),
     };
-    trace_buffer_write(buffer, &c);
+    session_ring_write(buffer, &c);
 }
 
 /* Bytes of a complete chunk that are in use. */
@@ -203,12 +203,13 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
             break;
         }
     }
-    struct trace_buffer *b = bad || c.bad || chunk > UINT32_MAX ? NULL : allowed_buffer(p, writer, buffer);
+    struct session_ring *b = bad || c.bad || chunk > UINT32_MAX ? NULL : allowed_buffer(p, writer, buffer);
     if (!b) {
         discard_patches(p, buffer, total);
         return;
     }
-    trace_buffer_patch(b, p->id, (uint16_t)writer, (uint32_t)chunk, patches, n, has_more);
+    struct trace_writer_identity who = {p->id, (uint16_t)writer, .machine_id = ipc_peer_identity(p->peer)->machine_id};
+    session_ring_patch(b, &who, (uint32_t)chunk, patches, n, has_more);
 }
 
 void commit_data(struct service_producer *p, struct slice request)

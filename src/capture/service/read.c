@@ -122,10 +122,10 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
 
     pb_writer_clear(&m);
     for (size_t i = 0; i < s->buffers.n; i++) { /* trace_provenance: which producer wrote which sequence where */
-        const struct trace_buffer *buf = s->buffers.p[i].buffer;
+        const struct session_ring *buf = s->buffers.p[i].buffer;
         struct pb_writer list = {0};
-        for (size_t k = 0; k < trace_buffer_sequence_count(buf); k++) {
-            const struct trace_sequence_stats *q = trace_buffer_sequence(buf, k);
+        for (size_t k = 0; k < session_ring_sequence_count(buf); k++) {
+            const struct trace_sequence_stats *q = session_ring_sequence(buf, k);
             uint8_t e[24];
             size_t n = 0;
             e[n++] = 1 << 3;
@@ -204,8 +204,8 @@ static bool read_buffers(struct session *s, struct batch *b, size_t threshold)
 {
     bool final = s->state == SESSION_DISABLED || s->state == SESSION_CLONED;
     for (size_t i = 0; i < s->buffers.n; i++) {
-        trace_buffer_begin_read(s->buffers.p[i].buffer, final);
-        while (trace_buffer_read(s->buffers.p[i].buffer, &s->packet)) {
+        session_ring_begin_read(s->buffers.p[i].buffer, final);
+        while (session_ring_read(s->buffers.p[i].buffer, &s->packet)) {
             emit_data(s, b);
             if (b->bytes.n >= threshold)
                 return true;

@@ -118,7 +118,7 @@ static uint64_t unfinished_packets(const struct session *s, uint32_t machine_id)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < s->buffers.n; i++)
-        n += trace_buffer_unfinished(s->buffers.p[i].buffer, machine_id);
+        n += session_ring_unfinished(s->buffers.p[i].buffer, machine_id);
     return n;
 }
 

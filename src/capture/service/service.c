@@ -41,10 +41,10 @@ uint16_t service_new_buffer_id(struct service *svc)
     return 0;
 }
 
-struct trace_buffer *service_find_buffer(struct service *svc, uint64_t global_id)
+struct session_ring *service_find_buffer(struct service *svc, uint64_t global_id)
 {
     uint64_t *p = u64map_get(&svc->buffers, global_id);
-    return p ? (struct trace_buffer *)(uintptr_t)*p : NULL;
+    return p ? (struct session_ring *)(uintptr_t)*p : NULL;
 }
 
 /* What relay endpoints ask of other machines. */

@@ -9,6 +9,7 @@
  *   relay_port.c    machines that relay their producers     concurrent.c     what other sessions do meanwhile
  *   clock_order.c   which comparisons readers can follow
  *   relay_losses.c  what broken links cost                   absence.c        from when to when a machine was away
+ *   session_ring.c  one ring, or one for each machine
  *   priority.c      the service's own priority
  *
  * Everything runs on one loop. A session points to data source instances, an instance to its producer; when a producer
@@ -24,7 +25,7 @@
 #include "capture/service/clock_order.h"
 #include "capture/service/clock_snapshot.h"
 #include "capture/service/service.h"
-#include "capture/service/trace_buffer.h"
+#include "capture/service/session_ring.h"
 #include "capture/shm/region.h"
 #include "schema/service.pb-c.h"
 #include "wire/pb_cursor.h"
@@ -104,7 +105,7 @@ struct instance {
 
 struct session_buffer {
     uint16_t id; /* global */
-    struct trace_buffer *buffer;
+    struct session_ring *buffer;
 };
 
 struct pending_flush {
@@ -283,7 +284,7 @@ struct service {
     VEC(struct service_consumer *) consumers;
     VEC(struct service_machine) machines;
     VEC(struct session *) sessions;
-    struct u64map buffers; /* global id → struct session_buffer's trace_buffer (as a number) */
+    struct u64map buffers; /* global id → struct session_buffer's buffer (as a number) */
     uint16_t last_producer_id, last_buffer_id;
     uint64_t producers_seen, last_instance_id, last_session_id, last_flush_id;
     bool lockdown;
@@ -301,7 +302,7 @@ struct service {
 struct service_producer *service_find_producer(struct service *svc, uint16_t id);
 struct session *service_find_session(struct service *svc, uint64_t id);
 uint16_t service_new_buffer_id(struct service *svc); /* 0: none left */
-struct trace_buffer *service_find_buffer(struct service *svc, uint64_t global_id);
+struct session_ring *service_find_buffer(struct service *svc, uint64_t global_id);
 
 /* ---- producer_port.c ---- */
 extern const struct ipc_service_desc *const service_producer_desc;

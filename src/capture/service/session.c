@@ -65,7 +65,7 @@ static void free_buffers(struct session *s)
             for (size_t k = 0; k < svc->producers.n; k++)
                 u64map_del(&svc->producers.p[k]->allowed_buffers, id);
         }
-        trace_buffer_free(s->buffers.p[i].buffer);
+        session_ring_free(s->buffers.p[i].buffer);
     }
     vec_free(&s->buffers);
 }
@@ -240,11 +240,11 @@ static bool make_buffers(struct session *s)
         const Mrd__TraceConfig__BufferConfig *c = s->config->buffers[i];
         bool discard = c->fill_policy == MRD__TRACE_CONFIG__BUFFER_CONFIG__FILL_POLICY__DISCARD;
         struct session_buffer b = {.id = service_new_buffer_id(svc)};
-        b.buffer = b.id
-                       ? trace_buffer_new((size_t)c->size_kb * 1024, discard ? TRACE_BUFFER_DISCARD : TRACE_BUFFER_RING)
-                       : NULL;
+        b.buffer = b.id ? session_ring_new((size_t)c->size_kb * 1024, (size_t)c->machine_size_kb * 1024,
+                                           discard ? TRACE_BUFFER_DISCARD : TRACE_BUFFER_RING)
+                        : NULL;
         if (!b.buffer || !vec_push(&s->buffers, b)) {
-            trace_buffer_free(b.buffer);
+            session_ring_free(b.buffer);
             return false;
         }
         if (!u64map_set(&svc->buffers, b.id, (uint64_t)(uintptr_t)b.buffer))

@@ -58,6 +58,9 @@ static int check_buffers(const Config *c, struct error *err)
         total += b->size_kb;
         if (!bytes || bytes > UINT32_MAX)
             REFUSE("buffer %zu: size_kb %u is not possible", i, b->size_kb);
+        if (b->machine_size_kb >= UINT32_MAX / 1024)
+            REFUSE("buffer %zu: machine_size_kb %u is not possible", i, b->machine_size_kb);
+        total += b->machine_size_kb;
         for (size_t k = 0; k < i && b->name && *b->name; k++)
             if (c->buffers[k]->name && strcmp(c->buffers[k]->name, b->name) == 0)
                 REFUSE("buffer name \"%s\" is used twice", b->name);

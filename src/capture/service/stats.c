@@ -65,16 +65,17 @@ void session_put_stats(struct session *s, struct pb_writer *w)
         buffers += svc->sessions.p[i]->buffers.n;
     for (size_t i = 0; i < s->buffers.n; i++) {
         pb_writer_clear(&m);
-        put_buffer(&m, trace_buffer_get_stats(s->buffers.p[i].buffer));
+        struct trace_buffer_stats sum = session_ring_stats(s->buffers.p[i].buffer);
+        put_buffer(&m, &sum);
         pb_put_bytes(w, 1, m.p, m.n);
     }
     for (unsigned i = 0; histograms && i < CHUNK_HISTOGRAM_BUCKETS - 1; i++)
         pb_put_varint(w, 17, (uint64_t)chunk_histogram_def[i]);
     for (size_t i = 0; histograms && i < s->buffers.n; i++) {
-        const struct trace_buffer *b = s->buffers.p[i].buffer;
-        for (size_t k = 0; k < trace_buffer_sequence_count(b); k++) {
+        const struct session_ring *b = s->buffers.p[i].buffer;
+        for (size_t k = 0; k < session_ring_sequence_count(b); k++) {
             pb_writer_clear(&m);
-            put_writer(s, &m, trace_buffer_sequence(b, k), i);
+            put_writer(s, &m, session_ring_sequence(b, k), i);
             pb_put_bytes(w, 18, m.p, m.n);
         }
     }
