@@ -48,9 +48,15 @@ struct engine {
     bool all_args_ready;
     struct extract_cache *extract; /* functions/storage.c */
     struct query_log *queries;     /* tables/query_log.c; NULL before the first */
+    struct schema *schema;         /* planner/schema.c */
+    unsigned functions_made;       /* of those the planner knows: made anew by a statement */
+    bool planner_off;
 };
 
 /* For known tables. */
+/* The table of ours that SQLite calls by this name, connected now if need be; args may not be decoded yet. NULL: none.
+ * The pointer lasts until a table is connected or taken down. */
+const struct engine_known_table *engine_find_known(struct engine *e, const char *name);
 bool engine_know(struct engine *e, const char *name, const struct table *t, struct vtab *v);
 void engine_forget(struct engine *e, const struct vtab *v);
 

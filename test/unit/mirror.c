@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "sql/planner/planner.h"
 
 #include <check.h>
 #include <stdarg.h>
@@ -233,6 +234,45 @@ void mirror_compare(struct mirror *m, const char *query, uint32_t ordered)
                   theirs.text);
     vec_free(&ours.rows);
     vec_free(&theirs.rows);
+}
+
+/* Names, rows and the error of a query, one after the other; *planned: not by SQLite alone. */
+static uint64_t ask_all(struct engine *e, const char *query, bool *planned, struct text *shown)
+{
+    struct engine_result r = {0};
+    struct error err = {0};
+    uint64_t all = 0;
+    int rc = engine_query(e, "test", slice_str(query), &r, NULL, &err);
+    *planned = r.stmt && strstr(sqlite3_sql(r.stmt), "__intrinsic_");
+    for (int i = 0; r.stmt && i < r.n_columns; i++) {
+        const char *name = sqlite3_column_name(r.stmt, i);
+        all = hash_combine(all, hash_bytes(name, strlen(name)));
+        put(shown, "%s|", name);
+    }
+    for (uint32_t rows = 0; rc == 0 && (rc = engine_result_next(&r, &err)) == 1; rc = 0, rows++)
+        for (int i = 0; i < r.n_columns; i++) {
+            int type = sqlite3_column_type(r.stmt, i);
+            const char *text = (const char *)sqlite3_column_text(r.stmt, i);
+            all = hash_combine(all, hash_bytes(text, (size_t)sqlite3_column_bytes(r.stmt, i)) + (unsigned)type);
+            if (rows < 10)
+                put(shown, "%s%s", i ? "," : "\n", text ? text : "NULL");
+        }
+    if (rc < 0)
+        put(shown, "\n%s", err.text);
+    engine_result_close(&r);
+    return rc < 0 ? hash_bytes(err.text, strlen(err.text)) : all;
+}
+
+bool mirror_compare_planner(struct mirror *m, const char *query)
+{
+    struct text ours = {.n = 0}, theirs = {.n = 0};
+    bool planned, unplanned;
+    uint64_t a = ask_all(m->e, query, &planned, &ours);
+    planner_switch(m->e, false);
+    uint64_t b = ask_all(m->e, query, &unplanned, &theirs);
+    planner_switch(m->e, true);
+    ck_assert_msg(a == b, "%s\nplanned: %s\nSQLite: %s", query, ours.p, theirs.p);
+    return planned && !unplanned;
 }
 
 void mirror_compare_made(struct mirror *m, uint32_t (*make)(struct text *t), int n)

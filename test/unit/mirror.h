@@ -37,6 +37,10 @@ void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 
 /* Fails unless both give the same rows, in any order; by their `ordered` leading columns also in the same order. */
 void mirror_compare(struct mirror *m, const char *query, uint32_t ordered);
 
+/* Fails unless the planner gives the same rows in the same order under the same names as SQLite alone, or the same
+ * error. True when it had a plan. */
+bool mirror_compare_planner(struct mirror *m, const char *query);
+
 /* The same for n queries that `make` writes; it returns how many columns are ordered. */
 void mirror_compare_made(struct mirror *m, uint32_t (*make)(struct text *t), int n);
 

@@ -119,9 +119,10 @@ START_TEST(neighbours_are_native)
         {"select count(b) from (select lag(s.name) over (order by s.ts desc) as b from slice as s) where b > 'a'",
          true},
         {"SELECT lead(ts) OVER (ORDER BY ts) AS next, track_id FROM slice", true},
-        {"SELECT lead(ts) OVER (ORDER BY ts), track_id FROM slice", false}, /* its column is named after the text */
+        {"SELECT lead(ts) OVER (ORDER BY ts), track_id FROM slice", true}, /* its column is named after the text */
         {"SELECT max(g) FROM (SELECT lead(ts, 2) OVER (ORDER BY ts) - ts AS g FROM slice)", false},
-        {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts) - abs(ts) AS g FROM slice)", false},
+        {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts) - abs(ts) AS g FROM slice)", true},
+        {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts) - max(ts) AS g FROM slice)", false},
         {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts) - ts AS g FROM slice WHERE dur > 3)", false},
         {"SELECT max(g) FROM (SELECT lead(ts) OVER (ORDER BY ts) + lag(ts) OVER (ORDER BY dur) AS g FROM slice)",
          false},
@@ -178,6 +179,123 @@ START_TEST(aggregates_are_native)
     ck_assert_str_eq(engine_result_column_name(&r, 0), "track_id");
     ck_assert_str_eq(engine_result_column_name(&r, 1), "count( * )");
     engine_result_close(&r);
+    mirror_close(&m);
+}
+END_TEST
+
+static void must_fail(struct mirror *m, const char *sql, const char *part)
+{
+    struct engine_result r;
+    struct error err = {0};
+    int rc = engine_query(m->e, NULL, slice_str(sql), &r, NULL, &err);
+    if (rc == 0)
+        engine_result_close(&r);
+    ck_assert_msg(rc < 0, "%s", sql);
+    ck_assert_msg(strstr(engine_error_text(m->e), part) != NULL, "%s\n%s", sql, engine_error_text(m->e));
+}
+
+/* Anybody may call the table functions of plans. */
+START_TEST(what_is_no_plan_is_refused)
+{
+    static const char *const calls[] = {"('slice g:0 *:-1')", "(NULL)",         "(7)",
+                                        "(x'00112233')",      "('x', 1, 2, 3)", "(ts)"};
+    struct mirror m;
+    char sql[300];
+    mirror_open(&m, 5, 100);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (int k = 0; k < 2; k++) {
+            const char *name = k ? "neighbours" : "aggregate";
+            if (k && strchr(calls[i], ','))
+                continue;
+            snprintf(sql, sizeof sql, "SELECT f.c0 FROM v_slice, __intrinsic_%s%s f", name, calls[i]);
+            must_fail(&m, sql, "no plan");
+        }
+    must_fail(&m, "SELECT * FROM __intrinsic_aggregate", "no query solution");
+    must_fail(&m, "SELECT * FROM __intrinsic_neighbours", "no query solution");
+    mirror_close(&m);
+}
+END_TEST
+
+/* max - min + 2 wrapped round, and groups were written outside of their array. */
+START_TEST(columns_too_wide_for_groups_stay_with_sqlite)
+{
+    static const char make[] =
+        "CREATE PERFETTO TABLE wide AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
+        "SELECT CASE WHEN i % 2 THEN 9223372036854775807 ELSE -9223372036854775807 END AS a, i % 3 AS b FROM n; ";
+    struct mirror m;
+    struct engine_result r;
+    struct error err = {0};
+    mirror_open(&m, 5, 100);
+    ck_assert_msg(engine_run(m.e, NULL, make, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(
+        engine_query(m.e, NULL, slice_str("SELECT a, count(*) FROM wide GROUP BY a ORDER BY a"), &r, NULL, &err), 0);
+    ck_assert_ptr_null(strstr(sqlite3_sql(r.stmt), "__intrinsic_aggregate"));
+    ck_assert_int_eq(engine_result_next(&r, &err), 1);
+    ck_assert_int_eq(sqlite3_column_int64(r.stmt, 0), -9223372036854775807);
+    ck_assert_int_eq(sqlite3_column_int64(r.stmt, 1), 1501);
+    engine_result_close(&r);
+    ck_assert_int_eq(engine_query(m.e, NULL, slice_str("SELECT b, count(*) FROM wide GROUP BY b"), &r, NULL, &err), 0);
+    ck_assert_ptr_nonnull(strstr(sqlite3_sql(r.stmt), "__intrinsic_aggregate"));
+    engine_result_close(&r);
+    mirror_close(&m);
+}
+END_TEST
+
+/* A plan is held against what its table has become. */
+START_TEST(plans_outlive_their_tables)
+{
+    static const char make[] =
+        "CREATE OR REPLACE PERFETTO TABLE gone AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n "
+        "WHERE i < 3000) SELECT i AS a, i % 3 AS b FROM n; ";
+    static const char *const queries[] = {"SELECT b, count(*) FROM gone GROUP BY b",
+                                          "SELECT lead(a) OVER (ORDER BY a) AS x, b FROM gone"};
+    struct mirror m;
+    struct error err = {0};
+    mirror_open(&m, 5, 100);
+    for (size_t i = 0; i < 2; i++) {
+        struct engine_result r;
+        ck_assert_msg(engine_run(m.e, NULL, make, &err) == 0, "%s", err.text);
+        ck_assert_int_eq(engine_query(m.e, NULL, slice_str(queries[i]), &r, NULL, &err), 0);
+        ck_assert_ptr_nonnull(strstr(sqlite3_sql(r.stmt), "__intrinsic_"));
+        sqlite3_reset(r.stmt);
+        ck_assert_msg(engine_run(m.e, NULL, "DROP TABLE gone", &err) == 0, "%s", err.text);
+        r.row = r.done = false;
+        int rc = sqlite3_step(r.stmt);
+        ck_assert(rc == SQLITE_ROW || rc == SQLITE_ERROR); /* the rows are kept, or the name is gone */
+        engine_result_close(&r);
+    }
+    mirror_close(&m);
+}
+END_TEST
+
+/* Names mean what the schema says now. */
+START_TEST(names_follow_the_schema)
+{
+    static const char *const steps[] = {
+        "CREATE VIEW w AS SELECT ts AS a, dur AS b, ts + dur AS c FROM v_slice",
+        "CREATE TEMP VIEW v_slice AS SELECT 1 AS ts, 2 AS dur, 'x' AS name",
+        "DROP VIEW temp.v_slice",
+        "CREATE VIEW v_slice2 AS SELECT * FROM v_slice WHERE dur > 5",
+        "BEGIN; DROP VIEW w; CREATE VIEW w AS SELECT dur AS a, ts AS b FROM v_slice; ROLLBACK",
+        "DROP VIEW w; CREATE VIEW w AS SELECT count(*) AS a, ts AS b FROM v_slice",
+        "DROP VIEW w; CREATE VIEW w AS SELECT lead(ts) OVER (ORDER BY ts) AS c, ts AS a, ts AS b FROM v_slice",
+        "DROP VIEW w; CREATE VIEW w(b, a) AS SELECT ts, dur FROM v_slice",
+        "DROP VIEW w; CREATE VIEW w AS SELECT ts AS a, dur AS \"A\", depth AS b FROM v_slice",
+        "DROP VIEW w; CREATE VIEW w AS SELECT DISTINCT depth AS a, depth AS b FROM v_slice",
+        "DROP VIEW w; CREATE VIEW w AS SELECT x.depth a, (dur) b, * FROM v_slice AS x",
+        "CREATE PERFETTO FUNCTION sum(x LONG) RETURNS LONG AS SELECT 5",
+    };
+    static const char *const queries[] = {"SELECT count(*), sum(a), max(b) FROM w", "SELECT count(*) FROM v_slice",
+                                          "SELECT max(a), min(b) FROM w AS x WHERE x.b > 3",
+                                          "SELECT lead(a) OVER (ORDER BY a, b) AS l, b FROM w"};
+    struct mirror m;
+    struct error err = {0};
+    mirror_open(&m, 9, 2200);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        ck_assert_msg(engine_run(m.e, NULL, steps[i], &err) == 0, "%s: %s", steps[i], err.text);
+        for (size_t q = 0; q < sizeof queries / sizeof *queries; q++)
+            mirror_compare_planner(&m, queries[q]);
+    }
     mirror_close(&m);
 }
 END_TEST
@@ -266,6 +384,10 @@ Suite *sql_native_suite(void)
     tcase_add_test(t, aggregates_are_native);
     tcase_add_loop_test(t, neighbours_are_those_of_sqlite, 0, 3);
     tcase_add_test(t, neighbours_are_native);
+    tcase_add_test(t, what_is_no_plan_is_refused);
+    tcase_add_test(t, columns_too_wide_for_groups_stay_with_sqlite);
+    tcase_add_test(t, plans_outlive_their_tables);
+    tcase_add_test(t, names_follow_the_schema);
     tcase_add_test(t, mutated_statements_do_no_harm);
     tcase_add_test(t, aggregates_survive_failing_allocations);
     suite_add_tcase(s, t);

@@ -95,7 +95,7 @@ int exec_table(struct exec *x, const struct parsed *p)
     uint8_t *types = NULL;
     const char **names = NULL;
     char *name = name_of(p->name);
-    int rc = name ? exec_prepare(x, p->body, p->n_body, &stmt, NULL) : -MRD_ENOMEM;
+    int rc = name ? exec_plan(x, p->body, p->n_body, &stmt) : -MRD_ENOMEM;
     int n = stmt ? sqlite3_column_count(stmt) : 0;
     if (rc == 0 && n == 0)
         rc = exec_fail(x, p->body, "CREATE PERFETTO TABLE needs a statement that gives columns");
@@ -153,7 +153,7 @@ static int check_not_circular(struct exec *x, const char *name)
 static int make_view(struct exec *x, const struct sql_tokens *text, const char *name, bool replaces)
 {
     sqlite3_stmt *stmt;
-    int rc = exec_prepare(x, text->p, text->n, &stmt, NULL);
+    int rc = exec_prepare(x, text->p, text->n, &stmt);
     if (rc)
         return rc;
     rc = engine_step(x->d->e, stmt, x->err);
@@ -180,7 +180,7 @@ int exec_view(struct exec *x, const struct parsed *p)
     made.text = " AS ";
     made.len = (uint32_t)strlen(made.text);
     ok = ok && sql_tokens_append(&text, &made, 1) && sql_tokens_append(&text, p->body, p->n_body);
-    int rc = ok ? exec_prepare(x, p->body, p->n_body, &stmt, NULL) : -MRD_ENOMEM;
+    int rc = ok ? exec_prepare(x, p->body, p->n_body, &stmt) : -MRD_ENOMEM;
     for (size_t i = 0; rc == 0 && i < p->columns.n; i++)
         if (value_type_find(p->columns.p[i].type->text, p->columns.p[i].type->len) < 0)
             rc = exec_fail(x, p->columns.p[i].type, "Unknown column type: %.*s", (int)p->columns.p[i].type->len,

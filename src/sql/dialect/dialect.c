@@ -2,6 +2,7 @@
 #include "sql/dialect/exec.h"
 #include "sql/dialect/ordered.h"
 #include "sql/dialect/undo.h"
+#include "sql/planner/planner.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -69,16 +70,14 @@ int exec_fail_offset(struct exec *x, const struct sql_token *p, size_t n, int64_
     return dialect_report(x->d, &m, -MRD_ESQL, x->err);
 }
 
-int exec_prepare(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt, const char **sql)
+int exec_prepare(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt)
 {
     size_t len;
     struct error local = {0}, *caller = x->err;
-    char *text = sql_tokens_join(&x->run->arena, p, n, &len);
+    const char *text = sql_tokens_text(&x->run->arena, p, n, &len);
     *stmt = NULL;
     if (!text)
         return error_set(x->err, -MRD_ENOMEM, "out of memory");
-    if (sql)
-        *sql = text;
     if (!x->err)
         x->err = &local;
     int rc = engine_prepare(x->d->e, slice_of(text, len), stmt, NULL, x->err);
@@ -91,11 +90,17 @@ int exec_prepare(struct exec *x, const struct sql_token *p, size_t n, sqlite3_st
     return rc;
 }
 
+int exec_plan(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt)
+{
+    *stmt = planner_prepare(x->d->e, &x->run->arena, p, n);
+    return *stmt ? 0 : exec_prepare(x, p, n, stmt);
+}
+
 /* ---- one statement ---- */
 
 static int exec_sqlite(struct exec *x, const struct parsed *p)
 {
-    return exec_prepare(x, p->body, p->n_body, &x->stmt, NULL);
+    return exec_plan(x, p->body, p->n_body, &x->stmt);
 }
 
 static int (*const executors[])(struct exec *x, const struct parsed *p) = {
@@ -109,35 +114,46 @@ static int exec_nomem(struct exec *x)
     return error_set(x->err, -MRD_ENOMEM, "out of memory");
 }
 
-/* Executes source[from, to) of the run, which holds one statement. *blank: nothing stood there. */
-static int exec_statement(struct exec *x, size_t from, size_t to, bool *blank)
+/* The tokens of the statement at source[from], macros and orders of aggregates replaced, to run->tokens. *end is where
+ * the next one begins. */
+static int read_statement(struct exec *x, size_t from, size_t *end, enum statement_kind *kind)
 {
     struct text_run *run = x->run;
-    struct sql_tokens written = {0};
     struct macro_problem bad;
+    int rc = 0;
+    bool calls = false;
+    run->tokens.n = 0;
+    if (!statement_scan(&run->tokens, &run->frame, from, end))
+        return exec_nomem(x);
+    *kind = statement_classify(run->tokens.p, run->tokens.n);
+    if (*kind == STATEMENT_BLANK || *kind == STATEMENT_MACRO)
+        return 0;
+    for (size_t i = 0; i < run->tokens.n; i++)
+        calls |= run->tokens.p[i].kind == TOKEN_BANG;
+    if (calls) {
+        struct sql_tokens written = run->tokens;
+        run->tokens = (struct sql_tokens){0};
+        rc = macro_expand(&x->d->macros, &run->arena, written.p, written.n, &run->tokens, &bad);
+        if (rc == -MRD_ESQL)
+            rc = exec_fail(x, &bad.token, "%s", bad.text);
+        else if (rc)
+            rc = exec_nomem(x);
+        sql_tokens_free(&written);
+    }
+    return rc || ordered_rewrite(&run->tokens, &run->arena) ? rc : exec_nomem(x);
+}
+
+/* Executes the statement at source[from]. *blank: nothing stood there. */
+static int exec_statement(struct exec *x, size_t from, size_t *end, bool *blank)
+{
+    struct text_run *run = x->run;
     struct parse_problem problem = {0};
     struct parsed parsed = {0};
+    enum statement_kind kind = STATEMENT_BLANK;
     arena_free(&run->arena);
-    run->tokens.n = 0;
     run->stmt = NULL;
-    if (!sql_tokens_scan(&written, &run->frame, from, to)) {
-        sql_tokens_free(&written);
-        return exec_nomem(x);
-    }
-    int rc = 0;
-    enum statement_kind kind = statement_classify(written.p, written.n);
+    int rc = read_statement(x, from, end, &kind);
     *blank = kind == STATEMENT_BLANK;
-    if (kind == STATEMENT_MACRO)
-        rc = sql_tokens_append(&run->tokens, written.p, written.n) ? 0 : exec_nomem(x);
-    else if (!*blank)
-        rc = macro_expand(&x->d->macros, &run->arena, written.p, written.n, &run->tokens, &bad);
-    if (rc == 0 && kind != STATEMENT_MACRO && !ordered_rewrite(&run->tokens, &run->arena))
-        rc = -MRD_ENOMEM;
-    if (rc == -MRD_ESQL)
-        rc = exec_fail(x, &bad.token, "%s", bad.text);
-    else if (rc)
-        rc = exec_nomem(x);
-    sql_tokens_free(&written);
     if (rc || *blank)
         return rc;
     x->p = run->tokens.p;
@@ -208,13 +224,12 @@ int dialect_run_frame(struct dialect *d, const struct sql_frame *frame, const ch
     int rc = 0;
     for (size_t at = 0; rc == 0 && at < run->frame.source->len;) {
         struct exec x = {.d = d, .run = run, .err = err};
-        size_t body;
+        size_t end = at;
         bool blank;
-        size_t len = statement_length(run->frame.source->text + at, run->frame.source->len - at, &body);
-        rc = exec_statement(&x, at, at + body, &blank);
+        rc = exec_statement(&x, at, &end, &blank);
         if (rc == 0 && x.stmt)
             rc = step_to_end(&x, silent);
-        at += len;
+        at = end;
     }
     run_unref(run);
     return rc;
@@ -259,11 +274,10 @@ static int dialect_next(void *ctx, struct engine *e, const char *origin, struct 
     bool blank = true;
     while (rc == 0 && blank && *at < text.len) {
         struct exec x = {.d = d, .run = run, .err = err};
-        size_t body;
-        size_t len = statement_length(run->frame.source->text + *at, text.len - *at, &body);
-        rc = exec_statement(&x, *at, *at + body, &blank);
+        size_t end = *at;
+        rc = exec_statement(&x, *at, &end, &blank);
         out->stmt = x.stmt;
-        *at += len;
+        *at = end;
     }
     out->none = rc == 0 && blank;
     run_unref(run);

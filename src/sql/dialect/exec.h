@@ -92,8 +92,10 @@ int exec_fail(struct exec *x, const struct sql_token *at, const char *fmt, ...) 
 /* The same for a message that SQLite or the engine has put into x->err, at a place in the joined text of p[0, n). */
 int exec_fail_offset(struct exec *x, const struct sql_token *p, size_t n, int64_t offset);
 
-/* Prepares p[0, n) as one SQLite statement; errors come with a traceback. *sql (may be NULL): the joined text. */
-int exec_prepare(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt, const char **sql);
+/* Prepares p[0, n) as one SQLite statement; errors come with a traceback. */
+int exec_prepare(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt);
+/* The same for a statement whose rows are wanted now: the planner may have a faster way to them. */
+int exec_plan(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt);
 
 /* Compares a statement's result columns with a declared list. In any order, or (`ordered`) one by one. */
 int exec_check_columns(struct exec *x, sqlite3_stmt *stmt, const struct parsed_fields *columns, bool ordered,

@@ -181,7 +181,7 @@ static int call_user(struct expander *x, const struct sql_token *name, const str
     if (!frame)
         return -MRD_ENOMEM;
     *frame = (struct sql_frame){.source = m->source, .parent = name->frame, .call_at = name->at};
-    int rc = sql_tokens_scan(&body, frame, 0, m->source->len) ? 0 : -MRD_ENOMEM;
+    int rc = sql_tokens_scan(&body, frame) ? 0 : -MRD_ENOMEM;
     struct binding env = {m, args};
     if (rc == 0)
         rc = expand(x, &env, (struct span){body.p, body.n}, out);

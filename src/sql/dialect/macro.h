@@ -5,7 +5,7 @@
 #ifndef MERIDIAN_SQL_DIALECT_MACRO_H
 #define MERIDIAN_SQL_DIALECT_MACRO_H
 
-#include "sql/dialect/text.h"
+#include "sql/frontend/text.h"
 
 struct macro_param {
     const char *name;

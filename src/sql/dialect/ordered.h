@@ -5,7 +5,7 @@
 #ifndef MERIDIAN_SQL_DIALECT_ORDERED_H
 #define MERIDIAN_SQL_DIALECT_ORDERED_H
 
-#include "sql/dialect/text.h"
+#include "sql/frontend/text.h"
 
 enum { ORDERED_DESC = 1, ORDERED_NULLS_LAST = 2, ORDERED_NULLS_FIRST = 4 };
 

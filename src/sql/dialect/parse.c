@@ -41,34 +41,48 @@ static bool is_macro_type(const struct sql_token *t)
 
 /* ---- where statements end ---- */
 
-size_t statement_length(const char *text, size_t len, size_t *body)
+/* Semicolons in the body of CREATE [TEMP] TRIGGER do not end it; "; END ;" does. */
+struct ending {
+    enum { START, CREATE, TEMP, TRIGGER, OTHER } state;
+    bool after_semi, after_end; /* what stands before, inside a trigger */
+};
+
+/* Does the token end the statement? */
+static bool ends(struct ending *e, const struct sql_token *t)
 {
-    enum { START, CREATE, TEMP, TRIGGER, OTHER } state = START;
-    bool after_semi = false, after_end = false; /* what stands before, inside a trigger: it ends at "; END ;" */
-    size_t at = 0;
-    while (at < len) {
-        enum token_kind kind;
-        size_t n = token_next(text + at, len - at, &kind);
-        const char *t = text + at;
-        if (kind == TOKEN_SEMI && (state != TRIGGER || after_end)) {
-            *body = at;
-            return at + n;
+    if (t->kind == TOKEN_SEMI && (e->state != TRIGGER || e->after_end))
+        return true;
+    if (token_is_blank(t->kind) || e->state == OTHER)
+        return false;
+    bool word = t->kind == TOKEN_WORD;
+    e->after_end = e->after_semi && word && token_is(t->text, t->len, "end");
+    e->after_semi = t->kind == TOKEN_SEMI;
+    if (e->state == START)
+        e->state = word && token_is(t->text, t->len, "create") ? CREATE : OTHER;
+    else if (e->state != TRIGGER && token_is(t->text, t->len, "trigger"))
+        e->state = TRIGGER;
+    else if (e->state != TRIGGER)
+        e->state = e->state == CREATE && (token_is(t->text, t->len, "temp") || token_is(t->text, t->len, "temporary"))
+                       ? TEMP
+                       : OTHER;
+    return false;
+}
+
+bool statement_scan(struct sql_tokens *out, struct sql_frame *frame, size_t from, size_t *end)
+{
+    struct ending e = {START, false, false};
+    size_t len = frame->source->len;
+    for (size_t at = from; at < len;) {
+        if (!sql_tokens_scan_one(out, frame, &at))
+            return false;
+        if (ends(&e, vec_last(out))) {
+            out->n--;
+            *end = at;
+            return true;
         }
-        if (!token_is_blank(kind)) {
-            bool end = kind == TOKEN_WORD && token_is(t, n, "end");
-            after_end = after_semi && end;
-            after_semi = kind == TOKEN_SEMI;
-            if (state == START)
-                state = kind == TOKEN_WORD && token_is(t, n, "create") ? CREATE : OTHER;
-            else if (state == CREATE || state == TEMP)
-                state = token_is(t, n, "trigger")                                                    ? TRIGGER
-                        : state == CREATE && (token_is(t, n, "temp") || token_is(t, n, "temporary")) ? TEMP
-                                                                                                     : OTHER;
-        }
-        at += n;
     }
-    *body = at;
-    return at;
+    *end = len;
+    return true;
 }
 
 /* ---- the cursor ---- */

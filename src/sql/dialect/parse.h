@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_SQL_DIALECT_PARSE_H
 #define MERIDIAN_SQL_DIALECT_PARSE_H
 
-#include "sql/dialect/text.h"
+#include "sql/frontend/text.h"
 
 enum statement_kind {
     STATEMENT_BLANK,  /* nothing there */
@@ -53,9 +53,9 @@ struct parse_problem {
     char text[256];
 };
 
-/* Tells where the statement that begins at text[0] ends: the bytes up to and with its `;` (a trigger's body is one
- * statement). *body is without the `;`. */
-size_t statement_length(const char *text, size_t len, size_t *body);
+/* Appends the tokens of the statement that begins at frame->source[from], without its `;` (a trigger's body is one
+ * statement); *end is behind the `;`. False when out of memory. */
+bool statement_scan(struct sql_tokens *out, struct sql_frame *frame, size_t from, size_t *end);
 
 /* What kind of statement the tokens begin: enough to decide whether macros are expanded in it. */
 enum statement_kind statement_classify(const struct sql_token *p, size_t n);

@@ -2,6 +2,7 @@
 #include "sql/dialect/exec.h"
 #include "sql/dialect/pointer.h"
 #include "sql/dialect/undo.h"
+#include "sql/planner/planner.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -137,7 +138,7 @@ static int check_body(struct exec *x, const struct parsed *p, struct sql_functio
     sqlite3_stmt *stmt;
     int rc = sql_function_check_variables(x, p, f);
     if (rc == 0)
-        rc = exec_prepare(x, p->body, p->n_body, &stmt, NULL);
+        rc = exec_prepare(x, p->body, p->n_body, &stmt);
     if (rc)
         return rc;
     int n = sqlite3_column_count(stmt);
@@ -210,6 +211,7 @@ static int make_alias(struct exec *x, const struct engine_function *of, const ch
         return error_set(x->err, -MRD_ENOMEM, "out of memory");
     }
     alias->n_args = n_args;
+    planner_function_made(d->e, name);
     if (engine_register_functions(d->e, alias, 1, x->err)) {
         free_alias(d, alias);
         return exec_fail_offset(x, x->p, x->n, -1);
@@ -280,6 +282,7 @@ static int create_scalar(struct exec *x, const struct parsed *p, struct sql_func
     int rc = alias ? check_body(x, p, f) : 0;
     if (rc)
         return rc;
+    planner_function_made(d->e, f->name);
     /* known before its body is prepared, so that it may call itself */
     rc = sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8, f, call, NULL, NULL, NULL);
     if (rc) {

@@ -249,7 +249,7 @@ static int create_table(struct exec *x, const struct parsed *p, struct sql_funct
 {
     struct dialect *d = x->d;
     sqlite3_stmt *stmt;
-    int rc = exec_prepare(x, p->body, p->n_body, &stmt, NULL);
+    int rc = exec_prepare(x, p->body, p->n_body, &stmt);
     if (rc)
         return rc;
     rc = exec_check_columns(x, stmt, &p->columns, true, p->name);

@@ -2,10 +2,10 @@
 #include "sql/engine.h"
 
 #include "base/alloc.h"
-#include "sql/aggregate/aggregate.h"
 #include "sql/engine/prelude.h"
 #include "sql/engine_private.h"
 #include "sql/extensions.h"
+#include "sql/planner/planner.h"
 #include "sql/vfs.h"
 #include "sql/vtab/vtab.h"
 
@@ -104,6 +104,7 @@ void engine_close(struct engine *e)
         return;
     if (e->dialect.destroy)
         e->dialect.destroy(e->dialect.ctx);
+    planner_free(e);
     sqlite3_close_v2(e->db);
     vtab_free_runtime(e);
     if (e->all_args.def)
@@ -191,17 +192,8 @@ int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size
     int rc = sqlite3_prepare_v3(e->db, text, (int)sql.len, 0, stmt, &end);
     if (tail)
         *tail = end ? (size_t)(end - text) : sql.len;
-    if (rc == SQLITE_OK) {
-        struct slice statement = slice_of(text, end ? (size_t)(end - text) : sql.len);
-        sqlite3_stmt *native = *stmt ? aggregate_prepare(e, statement, *stmt) : NULL;
-        if (*stmt && !native)
-            native = neighbours_prepare(e, statement, *stmt);
-        if (native) {
-            sqlite3_finalize(*stmt);
-            *stmt = native;
-        }
+    if (rc == SQLITE_OK)
         return 0;
-    }
     e->error_offset = sqlite3_error_offset(e->db);
     return engine_sqlite_error(e, rc, err);
 }

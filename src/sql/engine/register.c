@@ -150,12 +150,12 @@ void engine_forget(struct engine *e, const struct vtab *v)
     }
 }
 
-static const struct engine_known_table *find_known(struct engine *e, const char *name)
+const struct engine_known_table *engine_find_known(struct engine *e, const char *name)
 {
     for (int tries = 0; tries < 2; tries++) {
         for (size_t i = e->known.n; i-- > 0;)
             if (sqlite3_stricmp(e->known.p[i].name, name) == 0)
-                return e->known.p[i].table != &e->all_args || args_all(e) == SQLITE_OK ? &e->known.p[i] : NULL;
+                return &e->known.p[i];
         if (tries)
             break;
         /* A table is connected when a query names it for the first time. */
@@ -167,6 +167,13 @@ static const struct engine_known_table *find_known(struct engine *e, const char 
         sqlite3_free(sql);
     }
     return NULL;
+}
+
+/* With its rows: those of all args are decoded now. */
+static const struct engine_known_table *find_known(struct engine *e, const char *name)
+{
+    const struct engine_known_table *k = engine_find_known(e, name);
+    return k && (k->table != &e->all_args || args_all(e) == SQLITE_OK) ? k : NULL;
 }
 
 const struct table *engine_find_table(struct engine *e, const char *name)

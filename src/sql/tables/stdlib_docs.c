@@ -165,7 +165,7 @@ static int add_module(struct docs *d, const struct sql_module *m)
     struct sql_frame frame = {.source = source};
     struct sql_tokens t = {0};
     struct sql_message doc = {0};
-    int rc = source && sql_tokens_scan(&t, &frame, 0, m->len) ? 0 : -MRD_ENOMEM;
+    int rc = source && sql_tokens_scan(&t, &frame) ? 0 : -MRD_ENOMEM;
     if (rc == 0) {
         module_comment(t.p, t.n, &doc);
         rc = add(d, m->name, strlen(m->name), "MODULE", &doc, NULL, NULL, NULL, NULL);

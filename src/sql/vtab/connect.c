@@ -48,6 +48,20 @@ static uint32_t sql_columns(const struct vtab_source *src)
            (uint32_t)(src->function ? src->function->n_args : 0);
 }
 
+const char *vtab_column_name(const struct vtab *v, uint32_t i, bool *hidden)
+{
+    const struct vtab_source *src = v->source;
+    *hidden = false;
+    if (src->implicit_id && i-- == 0)
+        return "id";
+    if (i < src->def->n_columns) {
+        *hidden = (src->def->columns[i].flags & COL_HIDDEN) != 0;
+        return src->def->columns[i].name;
+    }
+    *hidden = true;
+    return src->auto_id && i == src->def->n_columns ? "_auto_id" : "";
+}
+
 static void source_free(struct vtab_source *src)
 {
     if (!src)

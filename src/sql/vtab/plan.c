@@ -10,39 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const op_names[PLAN_OP_COUNT] = {
-    [PLAN_EQ] = "=",      [PLAN_NE] = "!=", [PLAN_LT] = "<",        [PLAN_LE] = "<=",        [PLAN_GT] = ">",
-    [PLAN_GE] = ">=",     [PLAN_IS] = "is", [PLAN_ISNOT] = "isnt",  [PLAN_ISNULL] = "null",  [PLAN_NOTNULL] = "notnull",
-    [PLAN_GLOB] = "glob", [PLAN_IN] = "in", [PLAN_LIMIT] = "limit", [PLAN_OFFSET] = "offset"};
+enum { NO_CONSTRAINT = -1 };
 
-static int plan_op_of(int op)
+static const struct {
+    const char *name;
+    int constraint; /* SQLite's number */
+} ops[PLAN_OP_COUNT] = {
+#define PLAN_OP(name, text, precedence, constraint) [PLAN_##name] = {text, constraint},
+#define SQL_OP(name, text, precedence)
+#include "sql/frontend/operators.def"
+#undef PLAN_OP
+#undef SQL_OP
+};
+
+static int plan_op_of(int constraint)
 {
-    switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ:
-        return PLAN_EQ;
-    case SQLITE_INDEX_CONSTRAINT_NE:
-        return PLAN_NE;
-    case SQLITE_INDEX_CONSTRAINT_LT:
-        return PLAN_LT;
-    case SQLITE_INDEX_CONSTRAINT_LE:
-        return PLAN_LE;
-    case SQLITE_INDEX_CONSTRAINT_GT:
-        return PLAN_GT;
-    case SQLITE_INDEX_CONSTRAINT_GE:
-        return PLAN_GE;
-    case SQLITE_INDEX_CONSTRAINT_IS:
-        return PLAN_IS;
-    case SQLITE_INDEX_CONSTRAINT_ISNOT:
-        return PLAN_ISNOT;
-    case SQLITE_INDEX_CONSTRAINT_ISNULL:
-        return PLAN_ISNULL;
-    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
-        return PLAN_NOTNULL;
-    case SQLITE_INDEX_CONSTRAINT_GLOB:
-        return PLAN_GLOB;
-    default:
-        return -1;
-    }
+    for (int op = 0; op < PLAN_OP_COUNT; op++)
+        if (ops[op].constraint == constraint)
+            return op;
+    return -1;
 }
 
 void plan_parse(struct plan *p, const char *text)
@@ -63,8 +49,8 @@ void plan_parse(struct plan *p, const char *text)
         } else if (p->n_terms < PLAN_MAX_TERMS) {
             long column = strtol(s, &end, 10);
             for (int op = 0; op < PLAN_OP_COUNT; op++)
-                if (strlen(op_names[op]) == len - (size_t)(end - s) &&
-                    memcmp(end, op_names[op], strlen(op_names[op])) == 0)
+                if (strlen(ops[op].name) == len - (size_t)(end - s) &&
+                    memcmp(end, ops[op].name, strlen(ops[op].name)) == 0)
                     p->terms[p->n_terms++] = (struct plan_term){(int16_t)column, (uint8_t)op};
         }
         s += len;
@@ -175,7 +161,7 @@ static void take(struct choice *c, int i, struct plan_term term, bool omit)
     struct sqlite3_index_constraint_usage *use = &c->info->aConstraintUsage[i];
     use->argvIndex = ++c->n_args;
     use->omit = omit;
-    sqlite3_str_appendf(c->text, "%s%d%s", sqlite3_str_length(c->text) ? " " : "", term.column, op_names[term.op]);
+    sqlite3_str_appendf(c->text, "%s%d%s", sqlite3_str_length(c->text) ? " " : "", term.column, ops[term.op].name);
 }
 
 static bool is_string_op(int op)

@@ -45,6 +45,10 @@ struct vtab_source {
     named;
 };
 
+struct vtab;
+/* The name of a column as SQL numbers them; "" of an argument. */
+const char *vtab_column_name(const struct vtab *v, uint32_t i, bool *hidden);
+
 struct vtab_columns { /* the columns of a source as SQL numbers them */
     uint32_t n;
     int16_t *at; /* column of the table, VTAB_ROW or VTAB_ARG - k */
@@ -74,20 +78,11 @@ struct vtab {
 /* ---- plan ---- */
 
 enum plan_op {
-    PLAN_EQ,
-    PLAN_NE,
-    PLAN_LT,
-    PLAN_LE,
-    PLAN_GT,
-    PLAN_GE,
-    PLAN_IS,
-    PLAN_ISNOT,
-    PLAN_ISNULL,
-    PLAN_NOTNULL,
-    PLAN_GLOB,
-    PLAN_IN,
-    PLAN_LIMIT,
-    PLAN_OFFSET,
+#define PLAN_OP(name, text, precedence, constraint) PLAN_##name,
+#define SQL_OP(name, text, precedence)
+#include "sql/frontend/operators.def"
+#undef PLAN_OP
+#undef SQL_OP
     PLAN_OP_COUNT
 };
 

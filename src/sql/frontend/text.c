@@ -1,5 +1,5 @@
 /* Sources, frames, token lists, and the traceback that is made from them. */
-#include "sql/dialect/text.h"
+#include "sql/frontend/text.h"
 
 #include <stdio.h>
 
@@ -35,20 +35,37 @@ void sql_source_unref(struct sql_source *s)
     mem_free(s);
 }
 
-bool sql_tokens_scan(struct sql_tokens *out, struct sql_frame *frame, size_t from, size_t to)
+static bool scan_one(struct sql_tokens *out, const char *text, size_t len, struct sql_frame *frame, size_t *at)
 {
-    const char *text = frame->source->text;
-    while (from < to) {
-        enum token_kind kind;
-        size_t len = token_next(text + from, to - from, &kind);
-        if (!vec_push(out, (struct sql_token){.text = text + from,
-                                              .frame = frame,
-                                              .len = (uint32_t)len,
-                                              .at = (uint32_t)from,
-                                              .kind = (uint8_t)kind}))
+    struct sql_token *t = vec_reserve(out, out->n + 1) ? &out->p[out->n] : NULL;
+    enum token_kind kind;
+    if (!t)
+        return false;
+    size_t n = token_next(text + *at, len - *at, &kind);
+    *t = (struct sql_token){text + *at, frame, (uint32_t)n, (uint32_t)*at, (uint8_t)kind, false};
+    out->n++;
+    *at += n;
+    return true;
+}
+
+bool sql_tokens_scan_one(struct sql_tokens *out, struct sql_frame *frame, size_t *at)
+{
+    return scan_one(out, frame->source->text, frame->source->len, frame, at);
+}
+
+bool sql_tokens_scan(struct sql_tokens *out, struct sql_frame *frame)
+{
+    for (size_t at = 0; at < frame->source->len;)
+        if (!sql_tokens_scan_one(out, frame, &at))
             return false;
-        from += len;
-    }
+    return true;
+}
+
+bool sql_tokens_scan_text(struct sql_tokens *out, const char *text, size_t len)
+{
+    for (size_t at = 0; at < len;)
+        if (!scan_one(out, text, len, NULL, &at))
+            return false;
     return true;
 }
 
@@ -84,6 +101,15 @@ char *sql_tokens_join(struct arena *a, const struct sql_token *p, size_t n, size
     *to = 0;
     *len = total;
     return text;
+}
+
+const char *sql_tokens_text(struct arena *a, const struct sql_token *p, size_t n, size_t *len)
+{
+    for (size_t i = 1; i < n; i++)
+        if (p[i - 1].text + p[i - 1].len != p[i].text)
+            return sql_tokens_join(a, p, n, len);
+    *len = n ? (size_t)(p[n - 1].text + p[n - 1].len - p[0].text) : 0;
+    return n ? p[0].text : "";
 }
 
 void sql_tokens_trim(const struct sql_token **p, size_t *n)

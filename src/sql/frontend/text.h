@@ -4,8 +4,8 @@
  * source: the text itself, or the body of a macro at one call. Every token knows its frame and its place in the frame's
  * source, so a place in an expanded statement can be traced back through macro calls to the user's text. Frames and
  * made-up texts live in an arena of one run of text; sources are counted. */
-#ifndef MERIDIAN_SQL_DIALECT_TEXT_H
-#define MERIDIAN_SQL_DIALECT_TEXT_H
+#ifndef MERIDIAN_SQL_FRONTEND_TEXT_H
+#define MERIDIAN_SQL_FRONTEND_TEXT_H
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -49,12 +49,19 @@ struct sql_tokens {
     size_t cap;
 };
 
-/* Appends the tokens of frame->source[from, to). False when out of memory. */
-bool sql_tokens_scan(struct sql_tokens *out, struct sql_frame *frame, size_t from, size_t to);
+/* Appends the tokens of frame->source. False when out of memory. */
+bool sql_tokens_scan(struct sql_tokens *out, struct sql_frame *frame);
+/* Appends the token at frame->source[*at], which is not its end, and moves *at behind it. */
+bool sql_tokens_scan_one(struct sql_tokens *out, struct sql_frame *frame, size_t *at);
+/* The same for a text that no frame stands for: a view of the schema. The tokens point into it. */
+bool sql_tokens_scan_text(struct sql_tokens *out, const char *text, size_t len);
 bool sql_tokens_append(struct sql_tokens *out, const struct sql_token *p, size_t n);
 void sql_tokens_free(struct sql_tokens *t);
 
-/* Tokens joined to one text, in the arena; NULL when out of memory. */
+/* Tokens as one text: where they stand beside each other in their source, or a copy in the arena. NULL when out of
+ * memory. */
+const char *sql_tokens_text(struct arena *a, const struct sql_token *p, size_t n, size_t *len);
+/* The same, always copied, with a NUL behind it. */
 char *sql_tokens_join(struct arena *a, const struct sql_token *p, size_t n, size_t *len);
 
 /* Drops blanks at both ends. */

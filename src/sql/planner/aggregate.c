@@ -1,15 +1,12 @@
-/* Owns __intrinsic_aggregate: groups and aggregates computed from packed columns.
+/* __intrinsic_aggregate: groups and aggregates computed from packed columns.
  *
- *     SELECT c0, c1 FROM __intrinsic_aggregate('__intrinsic_sched_slice g:5 s:1 ?:1:>', 0)
+ *     SELECT c0, c1 FROM __intrinsic_aggregate(plan, 0, 'abc')
  *
- * The first argument names the table and lists g: groups (with - for descending), then aggregates (*: count, c: count
- * of a column, s: sum, m: min, x: max), then ?: tests, whose values are the other arguments. Columns c0 ... are the
- * groups, then the aggregates. Rows come in the order of the groups. Made for aggregate_prepare() only. */
-#include "sql/aggregate/aggregate_private.h"
-#include "sql/extensions.h"
+ * The plan is a pointer (struct aggregate_plan) that aggregate_plan.c has bound; the other arguments are the values of
+ * its tests. Columns c0 … are the groups, then the aggregates. Rows come in the order of the groups. Anybody may call
+ * the function, with anything: what is no plan is refused, and a plan is held against the table as it is now. */
+#include "sql/planner/planner_private.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct group_column {
@@ -37,11 +34,11 @@ struct cursor {
     sqlite3_vtab_cursor base;
     struct engine *e;
     const struct table *t;
-    struct group_column groups[4];
+    struct group_column groups[AGGREGATE_MAX_GROUPED];
     uint32_t n_groups;
     struct aggregate aggregates[AGGREGATE_MAX_COLUMNS];
     uint32_t n_aggregates;
-    struct test tests[AGGREGATE_MAX_VALUES];
+    struct test tests[AGGREGATE_MAX_TESTS];
     uint32_t n_tests;
     int64_t *counts; /* rows by group */
     uint32_t *found; /* groups that have rows, in order */
@@ -61,87 +58,64 @@ static void clear(struct cursor *c)
     c->n_groups = c->n_aggregates = c->n_tests = c->n_found = c->at = 0;
 }
 
-/* ---- reading the specification ---- */
-
-static const char *const op_words[PLAN_OP_COUNT] = {
-    [PLAN_EQ] = "=",  [PLAN_NE] = "!=",     [PLAN_LT] = "<",        [PLAN_LE] = "<=",          [PLAN_GT] = ">",
-    [PLAN_GE] = ">=", [PLAN_GLOB] = "glob", [PLAN_ISNULL] = "null", [PLAN_NOTNULL] = "notnull"};
-
-static int op_of(const char *word, size_t len)
-{
-    for (int i = 0; i < PLAN_OP_COUNT; i++)
-        if (op_words[i] && strlen(op_words[i]) == len && memcmp(op_words[i], word, len) == 0)
-            return i;
-    return -1;
-}
+/* ---- from the plan ---- */
 
 /* 0, or an SQLite code; *nothing when no row can pass. */
-static int read_word(struct cursor *c, const char *word, size_t len, sqlite3_value **values, int n_values,
-                     bool *nothing)
+static int add_test(struct cursor *c, struct plan_term term, sqlite3_value *value, bool *nothing)
 {
-    char *end = NULL;
-    if (len < 3 || word[1] != ':')
+    if (!plan_column_is_valid(c->t, term.column))
         return SQLITE_ERROR;
-    long at = strtol(word + 2, &end, 10);
-    if (at >= (long)c->t->def->n_columns || at < VTAB_ROW)
-        return SQLITE_ERROR;
-    const struct column *column = at >= 0 ? &c->t->columns[at] : NULL;
-    if (word[0] == '?') {
-        int op = op_of(end + 1, (size_t)(word + len - end) - 1);
-        if (op < 0 || *end != ':' || c->n_tests >= AGGREGATE_MAX_VALUES || (int)c->n_tests >= n_values)
-            return SQLITE_ERROR;
-        int made = test_make(&c->tests[c->n_tests], (int16_t)at, column ? (enum col_type)column->type : COL_U32,
-                             (enum plan_op)op, values[c->n_tests], &c->e->storage->strings);
-        *nothing |= made == TEST_FAILS;
-        if (made != 1) { /* everything passes, or nothing does: a test of no effect keeps the count */
-            test_free(&c->tests[c->n_tests]);
-            c->tests[c->n_tests] = (struct test){.column = VTAB_ROW, .kind = TEST_NOT_NULL};
-        }
-        c->n_tests++;
-        return made == -MRD_ENOMEM ? SQLITE_NOMEM : SQLITE_OK;
+    enum col_type type = term.column >= 0 ? (enum col_type)c->t->columns[term.column].type : COL_U32;
+    struct test *test = &c->tests[c->n_tests];
+    int made = test_make(test, term.column, type, (enum plan_op)term.op, value, &c->e->storage->strings);
+    *nothing |= made == TEST_FAILS;
+    if (made != 1) { /* everything passes, or nothing does: a test of no effect keeps the count */
+        test_free(test);
+        *test = (struct test){.column = VTAB_ROW, .kind = TEST_NOT_NULL};
     }
-    if (word[0] == 'g') {
-        if (!column || column->type == COL_F64 || c->n_groups >= 4)
-            return SQLITE_ERROR;
-        bool empty = column->min > column->max;
-        c->groups[c->n_groups++] =
-            (struct group_column){column, (int16_t)at, (uint64_t)column->min,
-                                  empty ? 1 : (uint64_t)column->max - (uint64_t)column->min + 2, word[len - 1] == '-'};
-        return SQLITE_OK;
-    }
-    if (!memchr("*csmx", word[0], 5) || c->n_aggregates >= AGGREGATE_MAX_COLUMNS || (word[0] != '*' && !column))
-        return SQLITE_ERROR;
-    c->aggregates[c->n_aggregates++] = (struct aggregate){word[0] == '*' ? NULL : column, (int16_t)at, word[0], NULL};
-    return SQLITE_OK;
+    c->n_tests++;
+    return made == -MRD_ENOMEM ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-static int read_spec(struct cursor *c, const char *spec, sqlite3_value **values, int n_values, bool *nothing)
+/* False when the column has more values than groups are counted. */
+static bool add_group(struct cursor *c, int16_t at, bool desc)
 {
-    char name[200];
-    size_t len = strcspn(spec, " ");
-    if (len >= sizeof name)
+    if (at < 0 || !plan_column_is_valid(c->t, at) || c->t->columns[at].type == COL_F64)
+        return false;
+    const struct column *column = &c->t->columns[at];
+    uint64_t width = (uint64_t)column->max - (uint64_t)column->min; /* wraps only when all are NULL */
+    bool empty = column->min > column->max;
+    if (!empty && width >= AGGREGATE_MAX_GROUPS)
+        return false;
+    c->groups[c->n_groups++] = (struct group_column){column, at, (uint64_t)column->min, empty ? 1 : width + 2, desc};
+    uint64_t codes = c->n_codes * c->groups[c->n_groups - 1].n_codes; /* both are small */
+    c->n_codes = (uint32_t)codes;
+    return codes <= AGGREGATE_MAX_GROUPS;
+}
+
+static int read_plan(struct cursor *c, const struct aggregate_plan *plan, sqlite3_value **values, int n_values,
+                     bool *nothing)
+{
+    c->t = plan_table_rows(&plan->table, c->e);
+    if (!c->t || n_values < (int)plan->n_tests)
         return SQLITE_ERROR;
-    snprintf(name, sizeof name, "%.*s", (int)len, spec);
-    c->t = engine_find_table(c->e, name);
-    if (!c->t)
-        return SQLITE_ERROR;
-    if (!c->t->final)
-        table_finalize((struct table *)(uintptr_t)c->t);
-    for (const char *s = spec + len; *s;) {
-        s += strspn(s, " ");
-        len = strcspn(s, " ");
-        int rc = len ? read_word(c, s, len, values, n_values, nothing) : SQLITE_OK;
+    c->n_codes = 1;
+    for (uint32_t i = 0; i < plan->n_groups; i++)
+        if (!add_group(c, plan->groups[i].at, plan->groups[i].desc))
+            return SQLITE_ERROR;
+    for (uint32_t i = 0; i < plan->n_aggregates; i++) {
+        char function = plan->aggregates[i].function;
+        int16_t at = plan->aggregates[i].at;
+        if (function != '*' && (at < 0 || !plan_column_is_valid(c->t, at)))
+            return SQLITE_ERROR;
+        c->aggregates[c->n_aggregates++] =
+            (struct aggregate){function == '*' ? NULL : &c->t->columns[at], at, function, NULL};
+    }
+    for (uint32_t i = 0; i < plan->n_tests; i++) {
+        int rc = add_test(c, plan->tests[i], values[i], nothing);
         if (rc != SQLITE_OK)
             return rc;
-        s += len;
     }
-    uint64_t codes = 1;
-    for (uint32_t i = 0; i < c->n_groups; i++) {
-        codes = c->groups[i].n_codes > AGGREGATE_MAX_GROUPS ? UINT32_MAX : codes * c->groups[i].n_codes;
-        if (codes > AGGREGATE_MAX_GROUPS)
-            return SQLITE_ERROR;
-    }
-    c->n_codes = (uint32_t)codes;
     return SQLITE_OK;
 }
 
@@ -318,15 +292,25 @@ static int finish(struct cursor *c)
 
 /* ---- the virtual table ---- */
 
-int aggregate_connect(sqlite3 *db, struct engine *e, int columns, int values, sqlite3_vtab **out)
+struct aggregate_vtab {
+    sqlite3_vtab base;
+    struct engine *e;
+};
+
+enum { OUTPUTS = AGGREGATE_MAX_COLUMNS + AGGREGATE_MAX_GROUPED };
+
+static int x_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out, char **message)
 {
     struct aggregate_vtab *v = mem_zalloc(sizeof *v);
     sqlite3_str *s = sqlite3_str_new(NULL);
+    (void)argc;
+    (void)argv;
+    (void)message;
     sqlite3_str_appendall(s, "CREATE TABLE x(");
-    for (int i = 0; i < columns; i++)
+    for (int i = 0; i < OUTPUTS; i++)
         sqlite3_str_appendf(s, "c%d,", i);
-    sqlite3_str_appendall(s, "spec HIDDEN");
-    for (int i = 0; i < values; i++)
+    sqlite3_str_appendall(s, "plan HIDDEN");
+    for (int i = 0; i < AGGREGATE_MAX_TESTS; i++)
         sqlite3_str_appendf(s, ",v%d HIDDEN", i);
     sqlite3_str_appendall(s, ")");
     char *text = sqlite3_str_finish(s);
@@ -336,23 +320,15 @@ int aggregate_connect(sqlite3 *db, struct engine *e, int columns, int values, sq
         mem_free(v);
         return rc;
     }
-    v->e = e;
+    v->e = client;
     *out = &v->base;
     return SQLITE_OK;
 }
 
-int aggregate_disconnect(sqlite3_vtab *base)
+static int x_disconnect(sqlite3_vtab *base)
 {
     mem_free(base);
     return SQLITE_OK;
-}
-
-static int x_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out, char **message)
-{
-    (void)argc;
-    (void)argv;
-    (void)message;
-    return aggregate_connect(db, client, AGGREGATE_MAX_COLUMNS + 4, AGGREGATE_MAX_VALUES, out);
 }
 
 /* Arguments are all equalities on hidden columns, in their order. */
@@ -360,12 +336,12 @@ static int x_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     int n = 0;
     (void)base;
-    for (int column = AGGREGATE_MAX_COLUMNS + 4; column <= AGGREGATE_MAX_COLUMNS + 4 + AGGREGATE_MAX_VALUES; column++)
+    for (int column = OUTPUTS; column <= OUTPUTS + AGGREGATE_MAX_TESTS; column++)
         for (int i = 0; i < info->nConstraint; i++) {
             const struct sqlite3_index_constraint *k = &info->aConstraint[i];
             if (k->iColumn != column || k->op != SQLITE_INDEX_CONSTRAINT_EQ || info->aConstraintUsage[i].argvIndex)
                 continue;
-            if (!k->usable || n != column - AGGREGATE_MAX_COLUMNS - 4)
+            if (!k->usable || n != column - OUTPUTS)
                 return SQLITE_CONSTRAINT;
             info->aConstraintUsage[i].argvIndex = ++n;
             info->aConstraintUsage[i].omit = 1;
@@ -398,11 +374,13 @@ static int x_filter(sqlite3_vtab_cursor *base, int number, const char *text, int
     (void)number;
     (void)text;
     clear(c);
-    const char *spec = argc > 0 ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+    const struct aggregate_plan *plan = argc > 0 ? sqlite3_value_pointer(argv[0], AGGREGATE_PLAN) : NULL;
     bool nothing = false;
-    int rc = spec ? read_spec(c, spec, argv + 1, argc - 1, &nothing) : SQLITE_ERROR;
+    int rc = plan ? read_plan(c, plan, argv + 1, argc - 1, &nothing) : SQLITE_ERROR;
     if (rc == SQLITE_ERROR)
-        base->pVtab->zErrMsg = sqlite3_mprintf("__intrinsic_aggregate: what the statement was made for has changed");
+        base->pVtab->zErrMsg =
+            sqlite3_mprintf(plan ? "the table has changed since the statement was prepared; prepare it again"
+                                 : "__intrinsic_aggregate: no plan; this function is for the engine's own use");
     if (rc != SQLITE_OK)
         return rc;
     c->counts = mem_zalloc(((size_t)c->n_codes + 1) * sizeof *c->counts);
@@ -429,26 +407,12 @@ static int x_eof(sqlite3_vtab_cursor *base)
     return c->at >= c->n_found;
 }
 
-void aggregate_result(const struct engine *e, sqlite3_context *ctx, enum col_type type, int64_t word)
-{
-    if (word == column_null(type))
-        return;
-    if (type == COL_STR) {
-        struct slice s = strpool_view(&e->storage->strings, (strid)word);
-        sqlite3_result_text(ctx, (const char *)s.p, (int)s.len, SQLITE_STATIC);
-    } else if (type == COL_F64) {
-        sqlite3_result_double(ctx, column_f64(word));
-    } else {
-        sqlite3_result_int64(ctx, word);
-    }
-}
-
 static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
 {
     const struct cursor *c = (const struct cursor *)base;
     uint32_t group = c->found[c->at], at = (uint32_t)column;
     if (at < c->n_groups) {
-        aggregate_result(c->e, ctx, c->groups[at].column->type, word_of(c, group, at));
+        planner_result(c->e, ctx, c->groups[at].column->type, word_of(c, group, at));
         return SQLITE_OK;
     }
     at -= c->n_groups;
@@ -468,7 +432,7 @@ static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
         else
             sqlite3_result_int64(ctx, s->i);
     } else if (s->n) {
-        aggregate_result(c->e, ctx, a->column->type, a->column->type == COL_F64 ? column_f64_order(s->i) : s->i);
+        planner_result(c->e, ctx, a->column->type, a->column->type == COL_F64 ? column_f64_order(s->i) : s->i);
     }
     return SQLITE_OK;
 }
@@ -479,19 +443,13 @@ static int x_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
     return SQLITE_OK;
 }
 
-static const sqlite3_module aggregate_module = {.xConnect = x_connect,
-                                                .xBestIndex = x_best_index,
-                                                .xDisconnect = aggregate_disconnect,
-                                                .xOpen = x_open,
-                                                .xClose = x_close,
-                                                .xFilter = x_filter,
-                                                .xNext = x_next,
-                                                .xEof = x_eof,
-                                                .xColumn = x_column,
-                                                .xRowid = x_rowid};
-
-int aggregate_attach(struct engine *e, struct error *err)
-{
-    int rc = engine_register_module(e, "__intrinsic_aggregate", &aggregate_module, err);
-    return rc ? rc : engine_register_module(e, "__intrinsic_neighbours", &neighbours_module, err);
-}
+const sqlite3_module aggregate_module = {.xConnect = x_connect,
+                                         .xBestIndex = x_best_index,
+                                         .xDisconnect = x_disconnect,
+                                         .xOpen = x_open,
+                                         .xClose = x_close,
+                                         .xFilter = x_filter,
+                                         .xNext = x_next,
+                                         .xEof = x_eof,
+                                         .xColumn = x_column,
+                                         .xRowid = x_rowid};

@@ -1,14 +1,13 @@
-/* Owns __intrinsic_neighbours: rows in the order of a window, each beside the row before and behind it.
+/* __intrinsic_neighbours: rows in the order of a window, each beside the row before and behind it.
  *
- *     SELECT c0, c1 FROM __intrinsic_neighbours('__intrinsic_sched_slice p:5 o:0 v:5 >:0')
+ *     SELECT i0 AS ts, c1 FROM __intrinsic_neighbours(plan)
  *
- * The argument names the table and lists the columns that make a partition (p:) and order it (o:, with - when
- * descending), then the columns c0 … : values of the row (v:), of the one behind it (>:), of the one before it (<:) in
- * its partition. Made for window_prepare() only. */
-#include "sql/aggregate/aggregate_private.h"
+ * The plan is a pointer (struct neighbours_plan) that neighbours_plan.c has bound: the columns that make a partition
+ * and order it, and the outputs: a value of the row, of the one behind it, or of the one before it in its partition.
+ * Output 3 is c3, or i3, d3 or t3 when SQLite shall compare it as a column of integers, doubles or texts. Anybody may
+ * call the function, with anything: what is no plan is refused, and a plan is held against the table as it is now. */
+#include "sql/planner/planner_private.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { AHEAD_SHIFT = 8, AHEAD = 1 << AHEAD_SHIFT, NO_BLOCK = UINT32_MAX };
@@ -24,7 +23,7 @@ struct cursor {
     sqlite3_vtab_cursor base;
     struct engine *e;
     const struct table *t;
-    struct plan_order order[AGGREGATE_MAX_COLUMNS]; /* partition columns, then those of ORDER BY */
+    struct plan_order order[NEIGHBOURS_MAX_COLUMNS]; /* partition columns, then those of ORDER BY */
     uint32_t n_order, n_partition;
     struct output *outputs;
     uint32_t n_outputs;
@@ -33,44 +32,26 @@ struct cursor {
     uint32_t at;
 };
 
-static bool read_word(struct cursor *c, const char *word)
+static bool read_plan(struct cursor *c, const struct neighbours_plan *plan)
 {
-    char *end = NULL;
-    long at = word[0] && word[1] == ':' ? strtol(word + 2, &end, 10) : 0;
-    if (!end || at >= (long)c->t->def->n_columns || at < VTAB_ROW)
+    c->t = plan_table_rows(&plan->table, c->e);
+    if (!c->t)
         return false;
-    const char *kind = strchr("pov><", word[0]);
-    if (!kind)
-        return false;
-    if (word[0] == 'p' || word[0] == 'o') {
-        if (c->n_order == AGGREGATE_MAX_COLUMNS)
+    for (uint32_t i = 0; i < plan->n_order; i++) {
+        if (!plan_column_is_valid(c->t, plan->order[i].column))
             return false;
-        c->order[c->n_order++] = (struct plan_order){(int16_t)at, *end == '-'};
-        c->n_partition += word[0] == 'p';
-        return true;
+        c->order[c->n_order++] = plan->order[i];
     }
-    if (c->n_outputs == AGGREGATE_MAX_COLUMNS)
-        return false;
-    struct output *o = &c->outputs[c->n_outputs++];
-    o->at = (int16_t)at;
-    o->step = word[0] == '>' ? 1 : word[0] == '<' ? -1 : 0;
-    o->block = NO_BLOCK;
+    c->n_partition = plan->n_partition;
+    for (uint32_t i = 0; i < plan->n_outputs; i++) {
+        if (!plan_column_is_valid(c->t, plan->outputs[i].at))
+            return false;
+        struct output *o = &c->outputs[c->n_outputs++];
+        o->at = plan->outputs[i].at;
+        o->step = plan->outputs[i].step;
+        o->block = NO_BLOCK;
+    }
     return true;
-}
-
-static bool read_spec(struct cursor *c, const char *spec)
-{
-    char word[200];
-    for (bool first = true; *spec; first = false) {
-        size_t len = strcspn(spec, " ");
-        if (len >= sizeof word)
-            return false;
-        snprintf(word, sizeof word, "%.*s", (int)len, spec);
-        spec += len + strspn(spec + len, " ");
-        if (first ? !(c->t = engine_find_table(c->e, word)) : !read_word(c, word))
-            return false;
-    }
-    return c->t && c->n_outputs;
 }
 
 static void read_words(const struct cursor *c, int16_t at, const uint32_t *rows, uint32_t n, int64_t *words)
@@ -117,12 +98,44 @@ static void read_ahead(const struct cursor *c, struct output *o)
 
 /* ---- the virtual table ---- */
 
+enum { OUTPUTS = NEIGHBOURS_MAX_COLUMNS * NEIGHBOURS_TYPES };
+
+const char neighbours_letters[] = "cidt";
+
+struct neighbours_vtab {
+    sqlite3_vtab base;
+    struct engine *e;
+};
+
 static int x_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out, char **message)
 {
+    static const char *const types[NEIGHBOURS_TYPES] = {"", " INTEGER", " DOUBLE", " TEXT"};
+    struct neighbours_vtab *v = mem_zalloc(sizeof *v);
+    sqlite3_str *s = sqlite3_str_new(NULL);
     (void)argc;
     (void)argv;
     (void)message;
-    return aggregate_connect(db, client, AGGREGATE_MAX_COLUMNS, 0, out);
+    sqlite3_str_appendall(s, "CREATE TABLE x(");
+    for (int i = 0; i < OUTPUTS; i++)
+        sqlite3_str_appendf(s, "%c%d%s,", neighbours_letters[i / NEIGHBOURS_MAX_COLUMNS], i % NEIGHBOURS_MAX_COLUMNS,
+                            types[i / NEIGHBOURS_MAX_COLUMNS]);
+    sqlite3_str_appendall(s, "plan HIDDEN)");
+    char *text = sqlite3_str_finish(s);
+    int rc = v && text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    if (rc != SQLITE_OK) {
+        mem_free(v);
+        return rc;
+    }
+    v->e = client;
+    *out = &v->base;
+    return SQLITE_OK;
+}
+
+static int x_disconnect(sqlite3_vtab *base)
+{
+    mem_free(base);
+    return SQLITE_OK;
 }
 
 static int x_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
@@ -130,7 +143,7 @@ static int x_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     (void)base;
     for (int i = 0; i < info->nConstraint; i++) {
         const struct sqlite3_index_constraint *k = &info->aConstraint[i];
-        if (k->iColumn != AGGREGATE_MAX_COLUMNS || k->op != SQLITE_INDEX_CONSTRAINT_EQ || !k->usable)
+        if (k->iColumn != OUTPUTS || k->op != SQLITE_INDEX_CONSTRAINT_EQ || !k->usable)
             continue;
         info->aConstraintUsage[i].argvIndex = 1;
         info->aConstraintUsage[i].omit = 1;
@@ -144,13 +157,13 @@ static int x_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 static int x_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
     struct cursor *c = mem_zalloc(sizeof *c);
-    struct output *outputs = mem_zalloc(AGGREGATE_MAX_COLUMNS * sizeof *outputs);
+    struct output *outputs = mem_zalloc(NEIGHBOURS_MAX_COLUMNS * sizeof *outputs);
     if (!c || !outputs) {
         mem_free(c);
         mem_free(outputs);
         return SQLITE_NOMEM;
     }
-    c->e = ((struct aggregate_vtab *)base)->e;
+    c->e = ((struct neighbours_vtab *)base)->e;
     c->outputs = outputs;
     *out = &c->base;
     return SQLITE_OK;
@@ -170,15 +183,15 @@ static int x_filter(sqlite3_vtab_cursor *base, int number, const char *text, int
     struct cursor *c = (struct cursor *)base;
     (void)number;
     (void)text;
-    const char *spec = argc > 0 ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+    const struct neighbours_plan *plan = argc > 0 ? sqlite3_value_pointer(argv[0], NEIGHBOURS_PLAN) : NULL;
     c->at = c->n_order = c->n_partition = c->n_outputs = 0;
     vec_clear(&c->rows);
-    if (!spec || !read_spec(c, spec)) {
-        base->pVtab->zErrMsg = sqlite3_mprintf("__intrinsic_neighbours: what the statement was made for has changed");
+    if (!plan || !read_plan(c, plan)) {
+        base->pVtab->zErrMsg =
+            sqlite3_mprintf(plan ? "the table has changed since the statement was prepared; prepare it again"
+                                 : "__intrinsic_neighbours: no plan; this function is for the engine's own use");
         return SQLITE_ERROR;
     }
-    if (!c->t->final)
-        table_finalize((struct table *)(uintptr_t)c->t);
     if (!vec_reserve(&c->rows, c->t->n_rows + (size_t)1))
         return SQLITE_NOMEM;
     c->rows.n = c->t->n_rows;
@@ -205,12 +218,13 @@ static int x_eof(sqlite3_vtab_cursor *base)
 static int x_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
 {
     struct cursor *c = (struct cursor *)base;
-    if ((uint32_t)column >= c->n_outputs)
+    uint32_t at = (uint32_t)column % NEIGHBOURS_MAX_COLUMNS;
+    if (column >= OUTPUTS || at >= c->n_outputs)
         return SQLITE_OK;
-    struct output *o = &c->outputs[column];
+    struct output *o = &c->outputs[at];
     if (o->block != c->at >> AHEAD_SHIFT)
         read_ahead(c, o);
-    aggregate_result(c->e, ctx, type_of(c, o->at), o->words[c->at & (AHEAD - 1)]);
+    planner_result(c->e, ctx, type_of(c, o->at), o->words[c->at & (AHEAD - 1)]);
     return SQLITE_OK;
 }
 
@@ -222,7 +236,7 @@ static int x_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 
 const sqlite3_module neighbours_module = {.xConnect = x_connect,
                                           .xBestIndex = x_best_index,
-                                          .xDisconnect = aggregate_disconnect,
+                                          .xDisconnect = x_disconnect,
                                           .xOpen = x_open,
                                           .xClose = x_close,
                                           .xFilter = x_filter,

@@ -1,0 +1,108 @@
+/* The entry of the planner, and what its plans share. */
+#include "sql/extensions.h"
+#include "sql/planner/planner_private.h"
+
+#include <strings.h>
+
+static const struct {
+    const char *name;
+    unsigned bit;
+} functions[] = {{"count", FUNCTION_COUNT}, {"sum", FUNCTION_SUM},   {"min", FUNCTION_MIN},
+                 {"max", FUNCTION_MAX},     {"lead", FUNCTION_LEAD}, {"lag", FUNCTION_LAG}};
+
+unsigned planner_function(const struct planner *p, struct sql_name name)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (sql_name_is(name, functions[i].name))
+            return p->e->functions_made & functions[i].bit ? 0 : functions[i].bit;
+    return 0;
+}
+
+void planner_function_made(struct engine *e, const char *name)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strcasecmp(name, functions[i].name) == 0)
+            e->functions_made |= functions[i].bit;
+}
+
+void planner_switch(struct engine *e, bool on)
+{
+    e->planner_off = !on;
+}
+
+void planner_free(struct engine *e)
+{
+    schema_free(e);
+}
+
+static bool is_query(const struct sql_token *p, size_t n)
+{
+    size_t i = 0;
+    while (i < n && token_is_blank(p[i].kind))
+        i++;
+    return i < n && p[i].kind == TOKEN_WORD &&
+           (token_is(p[i].text, p[i].len, "select") || token_is(p[i].text, p[i].len, "with"));
+}
+
+sqlite3_stmt *planner_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n)
+{
+    struct sql_tree tree;
+    struct planner planner = {e, arena, &tree};
+    if (e->planner_off || !is_query(p, n) || !sql_tree_parse(&tree, arena, p, n) || tree.n_parameters)
+        return NULL;
+    return tree.n_windows ? neighbours_prepare(&planner) : aggregate_prepare(&planner);
+}
+
+/* ---- tables of plans ---- */
+
+bool plan_table_open(struct plan_table *t, struct engine *e, const char *name)
+{
+    const struct engine_known_table *known = engine_find_known(e, name);
+    *t = (struct plan_table){0};
+    if (!known)
+        return false;
+    struct runtime_table *runtime = known->vtab->source->runtime;
+    *t = (struct plan_table){mem_strdup(name), known->table, runtime ? runtime_table_ref(runtime) : NULL};
+    return t->name != NULL;
+}
+
+void plan_table_close(struct plan_table *t)
+{
+    runtime_table_unref(t->runtime);
+    mem_free(t->name);
+}
+
+const struct table *plan_table_rows(const struct plan_table *t, struct engine *e)
+{
+    const struct table *rows = t->runtime ? t->table : engine_find_table(e, t->name);
+    if (rows != t->table)
+        return NULL;
+    if (!rows->final)
+        table_finalize((struct table *)(uintptr_t)rows);
+    return rows;
+}
+
+bool plan_column_is_valid(const struct table *t, int at)
+{
+    return at >= VTAB_ROW && at < (int)t->def->n_columns;
+}
+
+void planner_result(const struct engine *e, sqlite3_context *ctx, enum col_type type, int64_t word)
+{
+    if (word == column_null(type))
+        return;
+    if (type == COL_STR) {
+        struct slice s = strpool_view(&e->storage->strings, (strid)word);
+        sqlite3_result_text(ctx, (const char *)s.p, (int)s.len, SQLITE_STATIC);
+    } else if (type == COL_F64) {
+        sqlite3_result_double(ctx, column_f64(word));
+    } else {
+        sqlite3_result_int64(ctx, word);
+    }
+}
+
+int planner_attach(struct engine *e, struct error *err)
+{
+    int rc = engine_register_module(e, "__intrinsic_aggregate", &aggregate_module, err);
+    return rc ? rc : engine_register_module(e, "__intrinsic_neighbours", &neighbours_module, err);
+}

@@ -1,0 +1,294 @@
+/* Resolves names: looks into SQLite's schema, parses views, and keeps what it has learned. */
+#include "sql/planner/schema.h"
+
+#include "sql/vtab/vtab.h"
+
+#include <strings.h>
+
+enum { MAX_VIEWS_DEEP = 20 };
+
+struct schema {
+    struct arena arena;
+    VEC(struct schema_table *) known;
+    sqlite3_stmt *version[2]; /* of the main and of the temporary schema */
+    sqlite3_stmt *find;
+    int64_t seen[2]; /* versions that `known` is true for */
+};
+
+static void forget(struct schema *s)
+{
+    s->known.n = 0;
+    arena_free(&s->arena);
+}
+
+void schema_free(struct engine *e)
+{
+    if (!e->schema)
+        return;
+    forget(e->schema);
+    vec_free(&e->schema->known);
+    for (int i = 0; i < 2; i++)
+        sqlite3_finalize(e->schema->version[i]);
+    sqlite3_finalize(e->schema->find);
+    mem_free(e->schema);
+    e->schema = NULL;
+}
+
+static struct schema *schema_open(struct engine *e)
+{
+    static const char *const versions[] = {"PRAGMA main.schema_version", "PRAGMA temp.schema_version"};
+    static const char find[] =
+        "SELECT type, sql FROM temp.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view') "
+        "UNION ALL "
+        "SELECT type, sql FROM main.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type IN ('table', 'view')";
+    struct schema *s = e->schema = mem_zalloc(sizeof *s);
+    bool ok = s != NULL;
+    for (int i = 0; ok && i < 2; i++)
+        ok = sqlite3_prepare_v3(e->db, versions[i], -1, SQLITE_PREPARE_PERSISTENT, &s->version[i], NULL) == SQLITE_OK;
+    ok = ok && sqlite3_prepare_v3(e->db, find, -1, SQLITE_PREPARE_PERSISTENT, &s->find, NULL) == SQLITE_OK;
+    if (!ok)
+        schema_free(e);
+    return e->schema;
+}
+
+/* Forgets everything when the schema has changed. In a transaction nothing is kept: ROLLBACK takes versions back. */
+static bool bring_up_to_date(struct engine *e)
+{
+    struct schema *s = e->schema ? e->schema : schema_open(e);
+    bool same = s && sqlite3_get_autocommit(e->db);
+    for (int i = 0; s && i < 2; i++) {
+        if (sqlite3_step(s->version[i]) != SQLITE_ROW) {
+            sqlite3_reset(s->version[i]);
+            return false;
+        }
+        int64_t now = sqlite3_column_int64(s->version[i], 0);
+        sqlite3_reset(s->version[i]);
+        same = same && now == s->seen[i];
+        s->seen[i] = now;
+    }
+    if (s && !same)
+        forget(s);
+    return s != NULL;
+}
+
+/* ---- what a view gives ---- */
+
+/* Functions of SQLite that look at their row only. */
+static const char *const rowwise[] = {"abs",    "coalesce", "format", "hex",       "ifnull", "iif",    "instr",
+                                      "length", "lower",    "ltrim",  "nullif",    "printf", "quote",  "replace",
+                                      "round",  "rtrim",    "substr", "substring", "trim",   "typeof", "upper"};
+
+bool schema_is_rowwise_call(struct engine *e, const struct sql_expr *f)
+{
+    char name[64];
+    if (f->star || f->distinct || f->filter || f->over || f->name.len >= sizeof name)
+        return false;
+    for (size_t i = 0; i < sizeof rowwise / sizeof *rowwise; i++)
+        if (sql_name_is(f->name, rowwise[i]))
+            return true;
+    memcpy(name, f->name.p, f->name.len);
+    name[f->name.len] = 0;
+    const struct engine_function *own = engine_find_function(e, name, -2);
+    return own && own->scalar && !own->step;
+}
+
+bool schema_is_rowwise(struct engine *e, const struct sql_expr *expr)
+{
+    if (expr->query || expr->in_table || (expr->kind == EXPR_FUNCTION && !schema_is_rowwise_call(e, expr)))
+        return false;
+    for (const struct sql_expr *a = expr->args; a; a = a->next)
+        if (!schema_is_rowwise(e, a))
+            return false;
+    return true;
+}
+
+/* The one core of a view that hands rows of one table on as they are; NULL when it is another. */
+static const struct sql_select *plain_core(const struct sql_query *q)
+{
+    const struct sql_select *s = q->selects;
+    if (q->ctes || q->order || q->limit || s->next || s->rows || s->distinct || s->where || s->group || s->having ||
+        s->windows || !s->from)
+        return NULL;
+    const struct sql_from *from = s->from;
+    return from->next || from->form != SOURCE_TABLE || from->schema.len || from->indexed ? NULL : s;
+}
+
+static const struct schema_table *find_deep(struct engine *e, struct sql_name name, int depth);
+
+static bool is_of(const struct sql_from *from, struct sql_name table)
+{
+    return !table.len || sql_name_equal(table, from->alias.len ? from->alias : from->name);
+}
+
+struct columns {
+    struct schema_column *p;
+    uint32_t n, cap;
+};
+
+static bool add_column(struct schema *s, struct columns *out, const char *name, const struct schema_column *from)
+{
+    if (out->n == out->cap) {
+        uint32_t cap = out->cap ? out->cap * 2 : 32;
+        struct schema_column *p = arena_alloc(&s->arena, cap * sizeof *p);
+        if (!p)
+            return false;
+        if (out->n)
+            memcpy(p, out->p, out->n * sizeof *p);
+        out->p = p;
+        out->cap = cap;
+    }
+    for (uint32_t i = 0; i < out->n; i++)
+        if (*name && strcasecmp(out->p[i].name, name) == 0)
+            return false; /* SQLite gives the second one another name */
+    out->p[out->n] = from ? *from : (struct schema_column){.at = SCHEMA_COMPUTED};
+    out->p[out->n].name = name;
+    out->p[out->n++].hidden = false;
+    return true;
+}
+
+static bool add_item(struct engine *e, struct columns *out, const struct sql_item *item, const struct sql_from *from,
+                     const struct schema_table *below)
+{
+    struct schema *s = e->schema;
+    if (item->star) {
+        bool ok = is_of(from, item->table);
+        for (uint32_t i = 0; ok && i < below->n_columns; i++)
+            if (!below->columns[i].hidden)
+                ok = add_column(s, out, below->columns[i].name, &below->columns[i]);
+        return ok;
+    }
+    const struct sql_expr *x = item->expr;
+    const struct schema_column *column = NULL;
+    const char *name = "";
+    if (x->kind == EXPR_COLUMN && !x->schema.len && is_of(from, x->table))
+        column = schema_column(below, x->name);
+    if (!column && !schema_is_rowwise(e, x))
+        return false;
+    if (item->alias.len)
+        name = arena_strndup(&s->arena, item->alias.p, item->alias.len);
+    else if (column)
+        name = column->name;
+    return name && add_column(s, out, name, column);
+}
+
+/* Behind CREATE VIEW: [IF NOT EXISTS] [schema.]name [(columns)] AS; where the SELECT begins, or 0. */
+static size_t view_body(const struct sql_tokens *t)
+{
+    int depth = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        depth += t->p[i].kind == TOKEN_LP ? 1 : t->p[i].kind == TOKEN_RP ? -1 : 0;
+        if (depth == 0 && t->p[i].kind == TOKEN_WORD && token_is(t->p[i].text, t->p[i].len, "as"))
+            return i + 1;
+        if (depth) /* (columns): such views are left to SQLite */
+            return 0;
+    }
+    return 0;
+}
+
+static void read_view(struct engine *e, struct schema_table *out, const char *sql, int depth)
+{
+    struct sql_tokens tokens = {0};
+    struct sql_tree tree;
+    struct columns columns = {0};
+    size_t body;
+    if (sql_tokens_scan_text(&tokens, sql, strlen(sql)) && (body = view_body(&tokens)) != 0 &&
+        sql_tree_parse(&tree, &e->schema->arena, tokens.p + body, tokens.n - body)) {
+        const struct sql_select *core = plain_core(tree.query);
+        const struct schema_table *below = core ? find_deep(e, core->from->name, depth + 1) : NULL;
+        bool ok = below != NULL;
+        for (const struct sql_item *item = core ? core->items : NULL; ok && item; item = item->next)
+            ok = add_item(e, &columns, item, core->from, below);
+        if (ok) {
+            out->table = below->table;
+            out->columns = columns.p;
+            out->n_columns = columns.n;
+        }
+    }
+    sql_tokens_free(&tokens);
+}
+
+/* ---- looking up ---- */
+
+static void read_table(struct engine *e, struct schema_table *out, bool in_schema)
+{
+    const struct engine_known_table *known = engine_find_known(e, out->name);
+    if (!known || in_schema != vtab_is_runtime(e, out->name))
+        return;
+    const struct vtab *v = known->vtab;
+    struct schema_column *columns = arena_alloc(&e->schema->arena, (v->columns.n + 1) * sizeof *columns);
+    if (!columns)
+        return;
+    for (uint32_t i = 0; i < v->columns.n; i++) {
+        bool hidden;
+        const char *name = arena_printf(&e->schema->arena, "%s", vtab_column_name(v, i, &hidden));
+        if (!name)
+            return;
+        int16_t at = v->columns.at[i];
+        uint8_t type = at >= 0 ? v->source->def->columns[at].type : COL_U32;
+        columns[i] = (struct schema_column){name, at >= VTAB_ROW ? at : (int16_t)SCHEMA_COMPUTED, type, hidden};
+    }
+    out->columns = columns;
+    out->n_columns = v->columns.n;
+    out->table = out->name;
+}
+
+static void read_schema(struct engine *e, struct schema_table *out, int depth)
+{
+    sqlite3_stmt *find = e->schema->find;
+    char *sql = NULL;
+    bool there = false, view = false;
+    sqlite3_bind_text(find, 1, out->name, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(find);
+    if (rc == SQLITE_ROW) {
+        const char *type = (const char *)sqlite3_column_text(find, 0);
+        const char *text = (const char *)sqlite3_column_text(find, 1);
+        there = true;
+        view = type && *type == 'v';
+        sql = view && text ? arena_strndup(&e->schema->arena, text, strlen(text)) : NULL;
+    }
+    sqlite3_reset(find); /* before others run, and change the schema perhaps */
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        e->schema->seen[0] = -1; /* interrupted, or out of memory: ask again next time */
+        return;
+    }
+    if (view && sql)
+        read_view(e, out, sql, depth);
+    else if (!view)
+        read_table(e, out, there);
+}
+
+static const struct schema_table *find_deep(struct engine *e, struct sql_name name, int depth)
+{
+    struct schema *s = e->schema;
+    for (size_t i = 0; i < s->known.n; i++)
+        if (sql_name_is(name, s->known.p[i]->name))
+            return s->known.p[i]->table ? s->known.p[i] : NULL;
+    struct schema_table *t = depth < MAX_VIEWS_DEEP ? arena_zalloc(&s->arena, sizeof *t) : NULL;
+    if (!t || !(t->name = arena_strndup(&s->arena, name.p, name.len)) || strlen(t->name) != name.len)
+        return NULL;
+    read_schema(e, t, depth);
+    if (s->arena.failed || !vec_push(&s->known, t))
+        return NULL;
+    return t->table ? t : NULL;
+}
+
+const struct schema_table *schema_find(struct engine *e, struct sql_name name)
+{
+    if (!bring_up_to_date(e))
+        return NULL;
+    const struct schema_table *t = find_deep(e, name, 0);
+    if (e->schema->arena.failed) { /* half of it may be missing */
+        forget(e->schema);
+        e->schema->seen[0] = -1;
+        return NULL;
+    }
+    return t;
+}
+
+const struct schema_column *schema_column(const struct schema_table *t, struct sql_name name)
+{
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (sql_name_is(name, t->columns[i].name))
+            return t->columns[i].at == SCHEMA_COMPUTED ? NULL : &t->columns[i];
+    return NULL;
+}

@@ -1,0 +1,42 @@
+/* What the names of a statement mean: tables of ours, and views that hand on columns of one.
+ *
+ * A view `SELECT a, b AS c, a + b AS d FROM t` is table t with its columns renamed; d is computed, and may not be named
+ * by who wants the table. Views over such views, too. What is a join, filters or groups is no table here. Views are
+ * parsed once: what they mean is kept until the schema changes. */
+#ifndef MERIDIAN_SQL_PLANNER_SCHEMA_H
+#define MERIDIAN_SQL_PLANNER_SCHEMA_H
+
+#include "sql/engine_private.h"
+#include "sql/frontend/select.h"
+
+enum { SCHEMA_COMPUTED = INT16_MIN };
+
+struct schema_column {
+    const char *name; /* as it is declared; "" of a computed one without a name */
+    int16_t at;       /* column of the table, VTAB_ROW, or SCHEMA_COMPUTED */
+    uint8_t type;     /* enum col_type */
+    bool hidden;      /* `*` does not stand for it */
+};
+
+struct schema_table {
+    const char *name;  /* asked for */
+    const char *table; /* the table behind it; NULL: it is none of ours */
+    const struct schema_column *columns;
+    uint32_t n_columns;
+};
+
+/* NULL when the name is no table of ours in that sense, or memory is short. Lasts until the next call. */
+const struct schema_table *schema_find(struct engine *e, struct sql_name name);
+
+/* The column of that name, unless it is computed; or NULL. */
+const struct schema_column *schema_column(const struct schema_table *t, struct sql_name name);
+
+/* Is the value of the expression one of its row alone, with no aggregate, window or query in it? */
+bool schema_is_rowwise(struct engine *e, const struct sql_expr *expr);
+
+/* The same of a call alone, whatever its arguments are. */
+bool schema_is_rowwise_call(struct engine *e, const struct sql_expr *call);
+
+void schema_free(struct engine *e); /* before SQLite is closed */
+
+#endif
