@@ -3,6 +3,7 @@
 #include "importer/track_event/json_args.h"
 #include "importer/track_event/reflect.h"
 #include "importer/track_event/te_internal.h"
+#include "wire/fields.h"
 
 enum {
     ARGS_KIND_TRACK_EVENT = 6,       /* payload: bytes of a TrackEvent; aux: generation */
@@ -20,19 +21,32 @@ struct marked { /* an event's bytes and marks, in the arena of the args */
 bool te_field_has_args(uint32_t field)
 {
     switch (field) {
-    case 4:  /* debug_annotations */
-    case 5:  /* task_execution */
-    case 21: /* log_message */
-    case 33: /* source_location */
-    case 34:
-    case 50: /* screenshot */
-    case 52: /* correlation_id */
-    case 53:
-    case 54:
+    case TRACK_EVENT_DEBUG_ANNOTATIONS:
+    case TRACK_EVENT_TASK_EXECUTION:
+    case TRACK_EVENT_LOG_MESSAGE:
+    case TRACK_EVENT_SOURCE_LOCATION:
+    case TRACK_EVENT_SOURCE_LOCATION_IID:
+    case TRACK_EVENT_SCREENSHOT:
+    case TRACK_EVENT_CORRELATION_ID:
+    case TRACK_EVENT_CORRELATION_ID_STR:
+    case TRACK_EVENT_CORRELATION_ID_STR_IID:
+    case TRACK_EVENT_CC_SCHEDULER_STATE:
+    case TRACK_EVENT_CHROME_USER_EVENT:
+    case TRACK_EVENT_CHROME_KEYED_SERVICE:
+    case TRACK_EVENT_CHROME_LEGACY_IPC:
+    case TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE:
+    case TRACK_EVENT_CHROME_LATENCY_INFO:
+    case TRACK_EVENT_CHROME_FRAME_REPORTER:
+    case TRACK_EVENT_CHROME_MESSAGE_PUMP:
+    case TRACK_EVENT_CHROME_MOJO_EVENT_INFO:
+    case TRACK_EVENT_CHROME_APPLICATION_STATE_INFO:
+    case TRACK_EVENT_CHROME_RENDERER_SCHEDULER_STATE:
+    case TRACK_EVENT_CHROME_WINDOW_HANDLE_EVENT_INFO:
+    case TRACK_EVENT_CHROME_CONTENT_SETTINGS_EVENT_INFO:
+    case TRACK_EVENT_CHROME_ACTIVE_PROCESSES:
         return true;
     default:
-        return (field >= 24 && field <= 29) || field == 32 || field == 35 || (field >= 38 && field <= 41) ||
-               field == 43 || field == 49;
+        return false;
     }
 }
 
@@ -52,9 +66,10 @@ struct annotation {
     bool has_proto, has_entries, has_elements;
 };
 
+/* The text is the second field of all interned messages. */
 static struct slice interned_text(struct seq_generation *g, uint32_t field, uint64_t iid)
 {
-    return strpool_view(&g->machine->st->strings, interned_string(g, field, iid, 2));
+    return strpool_view(&g->machine->st->strings, interned_string(g, field, iid, INTERNED_STRING_STR));
 }
 
 static struct annotation read_annotation(struct seq_generation *g, struct slice bytes)
@@ -64,37 +79,37 @@ static struct annotation read_annotation(struct seq_generation *g, struct slice 
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
-            a.name = interned_text(g, INTERNED_ANNOTATION_NAME, pb_u64(&f));
+        case DEBUG_ANNOTATION_NAME_IID:
+            a.name = interned_text(g, INTERNED_DATA_DEBUG_ANNOTATION_NAMES, pb_u64(&f));
             break;
-        case 10:
+        case DEBUG_ANNOTATION_NAME:
             a.name = pb_bytes(&f);
             break;
-        case 2:
-        case 3:
-        case 4:
-        case 5:
-        case 6:
-        case 7:
-        case 8:
-        case 9:
-        case 17:
+        case DEBUG_ANNOTATION_BOOL_VALUE:
+        case DEBUG_ANNOTATION_UINT_VALUE:
+        case DEBUG_ANNOTATION_INT_VALUE:
+        case DEBUG_ANNOTATION_DOUBLE_VALUE:
+        case DEBUG_ANNOTATION_STRING_VALUE:
+        case DEBUG_ANNOTATION_POINTER_VALUE:
+        case DEBUG_ANNOTATION_NESTED_VALUE:
+        case DEBUG_ANNOTATION_LEGACY_JSON_VALUE:
+        case DEBUG_ANNOTATION_STRING_VALUE_IID:
             a.value = f;
             break;
-        case 11:
+        case DEBUG_ANNOTATION_DICT_ENTRIES:
             a.has_entries = true;
             break;
-        case 12:
+        case DEBUG_ANNOTATION_ARRAY_VALUES:
             a.has_elements = true;
             break;
-        case 13:
+        case DEBUG_ANNOTATION_PROTO_TYPE_NAME_IID:
             a.type_iid = pb_u64(&f);
             break;
-        case 14:
+        case DEBUG_ANNOTATION_PROTO_VALUE:
             a.proto = pb_bytes(&f);
             a.has_proto = true;
             break;
-        case 16:
+        case DEBUG_ANNOTATION_PROTO_TYPE_NAME:
             a.type_name = pb_bytes(&f);
             break;
         }
@@ -115,17 +130,17 @@ static void write_nested(struct annotations *a, struct slice bytes)
     bool in_array = false;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 3: { /* dict_values go with dict_keys by order */
+        case DEBUG_ANNOTATION_NESTED_VALUE_DICT_VALUES: { /* dict_values go with dict_keys by order */
             do {
                 if (!pb_next(&keys, &key))
                     goto done;
-            } while (key.id != 2);
+            } while (key.id != DEBUG_ANNOTATION_NESTED_VALUE_DICT_KEYS);
             struct arg_mark m = arg_writer_push(w, pb_bytes(&key).p, pb_bytes(&key).len);
             write_nested(a, pb_bytes(&f));
             arg_writer_pop(w, m);
             break;
         }
-        case 4: {
+        case DEBUG_ANNOTATION_NESTED_VALUE_ARRAY_VALUES: {
             if (!in_array)
                 index = arg_writer_array_index(w);
             in_array = true;
@@ -135,16 +150,16 @@ static void write_nested(struct annotations *a, struct slice bytes)
             index++;
             break;
         }
-        case 5:
+        case DEBUG_ANNOTATION_NESTED_VALUE_INT_VALUE:
             arg_writer_add(w, ARG_INT, pb_i64(&f));
             break;
-        case 6:
+        case DEBUG_ANNOTATION_NESTED_VALUE_DOUBLE_VALUE:
             arg_writer_add(w, ARG_REAL, column_f64_word(pb_double(&f)));
             break;
-        case 7:
+        case DEBUG_ANNOTATION_NESTED_VALUE_BOOL_VALUE:
             arg_writer_add(w, ARG_BOOL, pb_bool(&f));
             break;
-        case 8:
+        case DEBUG_ANNOTATION_NESTED_VALUE_STRING_VALUE:
             arg_writer_add_bytes(w, ARG_STRING, pb_bytes(&f));
             break;
         }
@@ -182,7 +197,8 @@ static void write_children(struct annotations *a, struct slice bytes, uint32_t f
 
 static void write_proto(struct annotations *a, const struct annotation *v)
 {
-    struct slice name = v->type_iid ? interned_text(a->g, INTERNED_TYPE_NAME, v->type_iid) : v->type_name;
+    struct slice name =
+        v->type_iid ? interned_text(a->g, INTERNED_DATA_DEBUG_ANNOTATION_VALUE_TYPE_NAMES, v->type_iid) : v->type_name;
     if (name.len && name.p[0] == '.')
         name = slice_of(name.p + 1, name.len - 1);
     strid message = strpool_intern(a->w->args->strings, name.p, name.len);
@@ -215,32 +231,34 @@ static void write_annotation(struct annotations *a, struct slice bytes, bool nam
     }
     const struct pb_field *f = &v.value;
     switch (f->id) {
-    case 2:
+    case DEBUG_ANNOTATION_BOOL_VALUE:
         arg_writer_add(w, ARG_BOOL, pb_bool(f));
         break;
-    case 3:
+    case DEBUG_ANNOTATION_UINT_VALUE:
         arg_writer_add(w, ARG_UINT, pb_i64(f));
         break;
-    case 4:
+    case DEBUG_ANNOTATION_INT_VALUE:
         arg_writer_add(w, ARG_INT, pb_i64(f));
         break;
-    case 5:
+    case DEBUG_ANNOTATION_DOUBLE_VALUE:
         arg_writer_add(w, ARG_REAL, column_f64_word(pb_double(f)));
         break;
-    case 6:
+    case DEBUG_ANNOTATION_STRING_VALUE:
         arg_writer_add_bytes(w, ARG_STRING, pb_bytes(f));
         break;
-    case 7:
+    case DEBUG_ANNOTATION_POINTER_VALUE:
         arg_writer_add(w, ARG_POINTER, pb_i64(f));
         break;
-    case 8:
+    case DEBUG_ANNOTATION_NESTED_VALUE:
         write_nested(a, pb_bytes(f));
         break;
-    case 9:
+    case DEBUG_ANNOTATION_LEGACY_JSON_VALUE:
         json_args_write(w, pb_bytes(f));
         break;
-    case 17:
-        arg_writer_add(w, ARG_STRING, interned_string(a->g, INTERNED_ANNOTATION_STRING, pb_u64(f), 2));
+    case DEBUG_ANNOTATION_STRING_VALUE_IID:
+        arg_writer_add(
+            w, ARG_STRING,
+            interned_string(a->g, INTERNED_DATA_DEBUG_ANNOTATION_STRING_VALUES, pb_u64(f), INTERNED_STRING_STR));
         break;
     default:
         if (v.has_entries)
@@ -269,11 +287,11 @@ static void write_source_location(struct arg_writer *w, const char *prefix, stru
     struct pb_field f;
     struct arg_mark m = arg_writer_push(w, prefix, strlen(prefix));
     while (pb_next(&c, &f)) {
-        if (f.id == 2)
+        if (f.id == SOURCE_LOCATION_FILE_NAME)
             write_text(w, "file_name", pb_bytes(&f));
-        else if (f.id == 3)
+        else if (f.id == SOURCE_LOCATION_FUNCTION_NAME)
             write_text(w, "function_name", pb_bytes(&f));
-        else if (f.id == 4) {
+        else if (f.id == SOURCE_LOCATION_LINE_NUMBER) {
             struct arg_mark line = arg_writer_push(w, "line_number", 11);
             arg_writer_add(w, ARG_UINT, pb_u32(&f));
             arg_writer_pop(w, line);
@@ -289,11 +307,12 @@ static void write_log_message(struct arg_writer *w, struct seq_generation *g, st
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
-            write_source_location(w, "track_event.log_message", interned_find(g, INTERNED_SOURCE_LOCATION, pb_u64(&f)));
-        else if (f.id == 2)
-            write_text(w, "track_event.log_message", interned_text(g, INTERNED_LOG_BODY, pb_u64(&f)));
-        else if (f.id == 3 && pb_u64(&f) < sizeof priorities / sizeof *priorities)
+        if (f.id == LOG_MESSAGE_SOURCE_LOCATION_IID)
+            write_source_location(w, "track_event.log_message",
+                                  interned_find(g, INTERNED_DATA_SOURCE_LOCATIONS, pb_u64(&f)));
+        else if (f.id == LOG_MESSAGE_BODY_IID)
+            write_text(w, "track_event.log_message", interned_text(g, INTERNED_DATA_LOG_MESSAGE_BODY, pb_u64(&f)));
+        else if (f.id == LOG_MESSAGE_PRIO && pb_u64(&f) < sizeof priorities / sizeof *priorities)
             write_text(w, "track_event.priority", slice_str(priorities[pb_u64(&f)]));
     }
 }
@@ -361,7 +380,7 @@ static bool translate(void *ctx, struct arg_writer *w, strid message, strid fiel
         if (name)
             write_text(w, "name", strpool_view(strings, name));
     } else if (histogram && slice_eq_str(f, "name_iid")) {
-        struct slice interned = interned_text(h->g, INTERNED_HISTOGRAM_NAME, pb_u64(value));
+        struct slice interned = interned_text(h->g, INTERNED_DATA_HISTOGRAM_NAMES, pb_u64(value));
         bool has_name = false;
         strid key = strpool_intern_str(strings, "chrome_histogram_sample.name");
         for (size_t i = 0; i < w->out->n; i++)
@@ -384,34 +403,35 @@ void te_append_args(struct importer *im, struct seq_generation *g, struct slice 
     while (pb_next(&c, &f)) {
         struct arg_mark m;
         switch (f.id) {
-        case 4:
+        case TRACK_EVENT_DEBUG_ANNOTATIONS:
             m = arg_writer_push(&w, "debug", 5);
             write_annotation(&a, pb_bytes(&f), true);
             arg_writer_pop(&w, m);
             break;
-        case 5:
-            if (pb_find(pb_bytes(&f), 1, &g2))
-                write_source_location(&w, "task.posted_from", interned_find(g, INTERNED_SOURCE_LOCATION, pb_u64(&g2)));
+        case TRACK_EVENT_TASK_EXECUTION:
+            if (pb_find(pb_bytes(&f), TASK_EXECUTION_POSTED_FROM_IID, &g2))
+                write_source_location(&w, "task.posted_from",
+                                      interned_find(g, INTERNED_DATA_SOURCE_LOCATIONS, pb_u64(&g2)));
             break;
-        case 21:
+        case TRACK_EVENT_LOG_MESSAGE:
             write_log_message(&w, g, pb_bytes(&f));
             break;
-        case 33:
+        case TRACK_EVENT_SOURCE_LOCATION:
             write_source_location(&w, "source", pb_bytes(&f));
             break;
-        case 34:
-            write_source_location(&w, "source", interned_find(g, INTERNED_SOURCE_LOCATION, pb_u64(&f)));
+        case TRACK_EVENT_SOURCE_LOCATION_IID:
+            write_source_location(&w, "source", interned_find(g, INTERNED_DATA_SOURCE_LOCATIONS, pb_u64(&f)));
             break;
-        case 52:
+        case TRACK_EVENT_CORRELATION_ID:
             m = arg_writer_push(&w, "correlation_id", 14);
             arg_writer_add(&w, ARG_UINT, pb_i64(&f));
             arg_writer_pop(&w, m);
             break;
-        case 53:
+        case TRACK_EVENT_CORRELATION_ID_STR:
             write_text(&w, "correlation_id", pb_bytes(&f));
             break;
-        case 54:
-            write_text(&w, "correlation_id", interned_text(g, INTERNED_CORRELATION_ID, pb_u64(&f)));
+        case TRACK_EVENT_CORRELATION_ID_STR_IID:
+            write_text(&w, "correlation_id", interned_text(g, INTERNED_DATA_CORRELATION_ID_STR, pb_u64(&f)));
             break;
         default:
             reflect_field(&a.reflect, &w, track_event, &f);

@@ -2,6 +2,8 @@
  * says of its track), and told to the process tracker in time order. */
 #include "importer/track_event/te_internal.h"
 
+#include "wire/fields.h"
+
 static void count(struct packet *p, enum stat_key stat)
 {
     stats_add(&p->m->st->stats, p->m->id, stat, 1);
@@ -22,30 +24,30 @@ static void read_counter(struct packet *p, struct te_track *k, struct slice byte
     k->use = USE_COUNTER;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case COUNTER_DESCRIPTOR_TYPE:
             k->counter = pb_u64(&f) <= COUNTER_THREAD_INSTRUCTIONS ? (uint8_t)pb_u64(&f) : 0;
             if (k->counter == COUNTER_THREAD_TIME && !k->unit)
                 k->unit = import_str(p->m->im, "ns");
             else if (k->counter == COUNTER_THREAD_INSTRUCTIONS && !k->unit)
                 k->unit = import_str(p->m->im, "instructions");
             break;
-        case 2:
+        case COUNTER_DESCRIPTOR_CATEGORIES:
             k->category = import_slice(p->m->im, pb_bytes(&f));
             break;
-        case 3:
+        case COUNTER_DESCRIPTOR_UNIT:
             if (pb_u64(&f) && pb_u64(&f) < sizeof units / sizeof *units)
                 k->unit = import_str(p->m->im, units[pb_u64(&f)]);
             break;
-        case 4:
+        case COUNTER_DESCRIPTOR_UNIT_MULTIPLIER:
             k->multiplier = pb_i64(&f);
             break;
-        case 5:
+        case COUNTER_DESCRIPTOR_IS_INCREMENTAL:
             k->incremental = pb_bool(&f);
             break;
-        case 6:
+        case COUNTER_DESCRIPTOR_UNIT_NAME:
             k->unit = import_slice(p->m->im, pb_bytes(&f));
             break;
-        case 7:
+        case COUNTER_DESCRIPTOR_Y_AXIS_SHARE_KEY:
             k->share_key = import_slice(p->m->im, pb_bytes(&f));
             break;
         }
@@ -61,76 +63,76 @@ static void read_descriptor(struct packet *p, struct slice bytes, struct parsed 
     memset(d, 0, sizeof *d);
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case TRACK_DESCRIPTOR_UUID:
             d->uuid = pb_u64(&f);
             d->has_uuid = true;
             break;
-        case 2:
-        case 10:
-        case 13:
+        case TRACK_DESCRIPTOR_NAME:
+        case TRACK_DESCRIPTOR_STATIC_NAME:
+        case TRACK_DESCRIPTOR_ATRACE_NAME:
             k->name = import_slice(p->m->im, pb_bytes(&f));
             break;
-        case 3:
+        case TRACK_DESCRIPTOR_PROCESS:
             d->process = pb_bytes(&f);
             d->has_process = true;
             break;
-        case 4:
+        case TRACK_DESCRIPTOR_THREAD:
             d->thread = pb_bytes(&f);
             d->has_thread = true;
             break;
-        case 5:
+        case TRACK_DESCRIPTOR_PARENT_UUID:
             k->parent_uuid = pb_u64(&f);
             d->has_parent = true;
             break;
-        case 6:
+        case TRACK_DESCRIPTOR_CHROME_PROCESS:
             d->chrome_process = pb_bytes(&f);
             break;
-        case 7:
+        case TRACK_DESCRIPTOR_CHROME_THREAD:
             d->chrome_thread = pb_bytes(&f);
             break;
-        case 8:
+        case TRACK_DESCRIPTOR_COUNTER:
             read_counter(p, k, pb_bytes(&f));
             break;
-        case 9:
+        case TRACK_DESCRIPTOR_DISALLOW_MERGING_WITH_SYSTEM_TRACKS:
             k->own_track = pb_bool(&f);
             break;
-        case 11:
+        case TRACK_DESCRIPTOR_CHILD_ORDERING:
             if (pb_u64(&f) > 3)
                 count(p, STAT_track_descriptor_invalid_child_ordering);
             else
                 k->child_ordering = (uint8_t)pb_u64(&f);
             break;
-        case 12:
+        case TRACK_DESCRIPTOR_SIBLING_ORDER_RANK:
             k->rank = pb_i32(&f);
             k->has_rank = true;
             break;
-        case 14:
+        case TRACK_DESCRIPTOR_DESCRIPTION:
             k->description = import_slice(p->m->im, pb_bytes(&f));
             break;
-        case 15:
+        case TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR:
             behavior = pb_u64(&f);
             break;
-        case 16:
+        case TRACK_DESCRIPTOR_SIBLING_MERGE_KEY:
             k->merge_key = import_slice(p->m->im, pb_bytes(&f));
             break;
-        case 17:
+        case TRACK_DESCRIPTOR_SIBLING_MERGE_KEY_INT:
             k->merge_key_int = pb_i64(&f);
             k->merge = MERGE_BY_INT_KEY;
             break;
-        case 18:
+        case TRACK_DESCRIPTOR_STATE:
             k->use = USE_STATE;
             break;
-        case 19:
+        case TRACK_DESCRIPTOR_PROCESS_ORDERING:
             d->process_ordering = pb_u64(&f) == 1;
             break;
-        case 20:
+        case TRACK_DESCRIPTOR_THREAD_ORDERING:
             d->thread_ordering = pb_u64(&f) == 1;
             break;
         }
     }
-    if (behavior == 2)
+    if (behavior == TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR_NONE)
         k->merge = MERGE_NONE;
-    else if (behavior == 3)
+    else if (behavior == TRACK_DESCRIPTOR_SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY)
         k->merge = k->merge == MERGE_BY_INT_KEY ? MERGE_BY_INT_KEY : MERGE_BY_KEY;
     else
         k->merge = MERGE_BY_NAME;
@@ -142,10 +144,10 @@ static bool read_ids(struct slice bytes, bool is_thread, struct te_track *k)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1) {
+        if (f.id == THREAD_DESCRIPTOR_PID) {
             k->pid = pb_i32(&f);
             k->has_pid = true;
-        } else if (f.id == 2 && is_thread) {
+        } else if (f.id == THREAD_DESCRIPTOR_TID && is_thread) {
             k->tid = pb_i64(&f);
             k->has_tid = true;
         }
@@ -225,7 +227,7 @@ enum tokenize_result te_tokenize_descriptor(struct packet *p)
         count(p, STAT_track_descriptor_process_missing_pid);
         return TOKENIZE_DONE;
     }
-    d.k.first_packet = pb_find(p->bytes, 87, &f) && pb_bool(&f);
+    d.k.first_packet = pb_find(p->bytes, TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE, &f) && pb_bool(&f);
     keep(p, &d);
     return TOKENIZE_PUSH;
 }
@@ -251,14 +253,16 @@ static void add_row_arg(struct packet *p, bool is_thread, uint32_t row, const ch
 static void tell_thread(struct packet *p, uint32_t utid, struct slice thread, struct slice chrome)
 {
     struct pb_field f;
-    const char *type = chrome.len && pb_find(chrome, 1, &f) ? te_chrome_thread_name(pb_i32(&f)) : NULL;
+    const char *type = chrome.len && pb_find(chrome, CHROME_THREAD_DESCRIPTOR_THREAD_TYPE, &f)
+                           ? te_chrome_thread_name(pb_i32(&f))
+                           : NULL;
     if (type)
         process_tracker_thread_name(p->m->processes, utid, import_str(p->m->im, type),
                                     THREAD_NAME_TRACK_DESCRIPTOR_THREAD_TYPE);
-    if (pb_find(thread, 5, &f) && pb_bytes(&f).len)
+    if (pb_find(thread, THREAD_DESCRIPTOR_THREAD_NAME, &f) && pb_bytes(&f).len)
         process_tracker_thread_name(p->m->processes, utid, import_slice(p->m->im, pb_bytes(&f)),
                                     THREAD_NAME_TRACK_DESCRIPTOR);
-    if (pb_find(thread, 3, &f))
+    if (pb_find(thread, THREAD_DESCRIPTOR_LEGACY_SORT_INDEX, &f))
         add_row_arg(p, true, utid, "thread_sort_index_hint", pb_i32(&f));
 }
 
@@ -271,9 +275,9 @@ static void tell_process(struct packet *p, uint32_t upid, struct slice process, 
     size_t n = 0;
     strid name = 0;
     while (pb_next(&c, &f)) {
-        if (f.id == 6 && pb_bytes(&f).len) {
+        if (f.id == PROCESS_DESCRIPTOR_PROCESS_NAME && pb_bytes(&f).len) {
             name = import_slice(p->m->im, pb_bytes(&f));
-        } else if (f.id == 2) {
+        } else if (f.id == PROCESS_DESCRIPTOR_CMDLINE) {
             struct slice arg = pb_bytes(&f);
             if (n && n < sizeof cmdline)
                 cmdline[n++] = ' ';
@@ -281,19 +285,21 @@ static void tell_process(struct packet *p, uint32_t upid, struct slice process, 
             if (take)
                 memcpy(cmdline + n, arg.p, take);
             n += take;
-        } else if (f.id == 7) {
+        } else if (f.id == PROCESS_DESCRIPTOR_START_TIMESTAMP_NS) {
             int64_t ts;
             if (pb_i64(&f) > 0 &&
                 clock_graph_to_trace_time(p->m->im->clocks, packet_clock(p, CLOCK_ID_BOOTTIME), pb_i64(&f), &ts) == 0)
                 process_tracker_set_start_ts(processes, upid, ts);
-        } else if (f.id == 3) {
+        } else if (f.id == PROCESS_DESCRIPTOR_LEGACY_SORT_INDEX) {
             add_row_arg(p, false, upid, "process_sort_index_hint", pb_i32(&f));
         }
     }
     process_tracker_process_name(processes, upid, name, PROCESS_NAME_TRACK_DESCRIPTOR);
     if (n)
         ROW_SET(p->m->st, process, cmdline, upid, strpool_intern(&p->m->st->strings, cmdline, n));
-    const char *type = chrome.len && pb_find(chrome, 1, &f) ? te_chrome_process_name(pb_i32(&f)) : NULL;
+    const char *type = chrome.len && pb_find(chrome, CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE, &f)
+                           ? te_chrome_process_name(pb_i32(&f))
+                           : NULL;
     if (type)
         process_tracker_process_name(processes, upid, import_str(p->m->im, type), PROCESS_NAME_CHROME_LABEL);
 }

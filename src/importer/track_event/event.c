@@ -1,6 +1,8 @@
 /* Owns track events in time order: which track they belong to, and what they add to slice, counter, state and flow. */
 #include "importer/track_event/event.h"
 
+#include "wire/fields.h"
+
 static void count(const struct event *e, enum stat_key stat)
 {
     stats_add(&e->m->st->stats, e->m->id, stat, 1);
@@ -20,49 +22,49 @@ static void read_legacy(struct event *e, struct slice bytes)
         if (f.id < 32)
             l->has |= 1u << f.id;
         switch (f.id) {
-        case 1:
+        case TRACK_EVENT_LEGACY_EVENT_NAME_IID:
             l->name_iid = pb_u64(&f);
             break;
-        case 2:
+        case TRACK_EVENT_LEGACY_EVENT_PHASE:
             l->phase = pb_i32(&f);
             break;
-        case 3:
+        case TRACK_EVENT_LEGACY_EVENT_DURATION_US:
             l->duration_us = pb_i64(&f);
             break;
-        case 4:
+        case TRACK_EVENT_LEGACY_EVENT_THREAD_DURATION_US:
             l->thread_duration_us = pb_i64(&f);
             break;
-        case 6:
-        case 10:
-        case 11:
+        case TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID:
+        case TRACK_EVENT_LEGACY_EVENT_LOCAL_ID:
+        case TRACK_EVENT_LEGACY_EVENT_GLOBAL_ID:
             l->id = pb_u64(&f);
             l->id_field = (uint8_t)f.id;
             break;
-        case 7:
+        case TRACK_EVENT_LEGACY_EVENT_ID_SCOPE:
             l->id_scope = pb_bytes(&f);
             break;
-        case 8:
+        case TRACK_EVENT_LEGACY_EVENT_BIND_ID:
             l->bind_id = pb_u64(&f);
             break;
-        case 9:
+        case TRACK_EVENT_LEGACY_EVENT_USE_ASYNC_TTS:
             l->use_async_tts = pb_bool(&f);
             break;
-        case 12:
+        case TRACK_EVENT_LEGACY_EVENT_BIND_TO_ENCLOSING:
             l->bind_to_enclosing = pb_bool(&f);
             break;
-        case 13:
+        case TRACK_EVENT_LEGACY_EVENT_FLOW_DIRECTION:
             l->flow_direction = pb_u32(&f);
             break;
-        case 14:
+        case TRACK_EVENT_LEGACY_EVENT_INSTANT_EVENT_SCOPE:
             l->instant_scope = pb_u32(&f);
             break;
-        case 15:
+        case TRACK_EVENT_LEGACY_EVENT_THREAD_INSTRUCTION_DELTA:
             l->instruction_delta = pb_i64(&f);
             break;
-        case 18:
+        case TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE:
             l->pid_override = pb_i32(&f);
             break;
-        case 19:
+        case TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE:
             l->tid_override = pb_i32(&f);
             break;
         }
@@ -78,7 +80,7 @@ static bool read_event(struct event *e, struct slice bytes)
     struct slice category = {0};
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 3:
+        case TRACK_EVENT_CATEGORY_IIDS:
             if (f.wire == PB_BYTES) {
                 struct pb_cursor packed = pb_sub(&f);
                 while (pb_next_packed(&packed, &category_iid))
@@ -89,47 +91,47 @@ static bool read_event(struct event *e, struct slice bytes)
             }
             category = (struct slice){0};
             break;
-        case 22:
+        case TRACK_EVENT_CATEGORIES:
             category = pb_bytes(&f);
             e->n_categories++;
             break;
-        case 6:
+        case TRACK_EVENT_LEGACY_EVENT:
             read_legacy(e, pb_bytes(&f));
             break;
-        case 9:
+        case TRACK_EVENT_TYPE:
             e->type = pb_u32(&f);
             e->has_type = true;
             break;
-        case 10:
+        case TRACK_EVENT_NAME_IID:
             e->name_iid = pb_u64(&f);
             break;
-        case 23:
+        case TRACK_EVENT_NAME:
             e->name_text = pb_bytes(&f);
             e->has_name_text = true;
             break;
-        case 11:
+        case TRACK_EVENT_TRACK_UUID:
             e->track_uuid = pb_u64(&f);
             e->has_track = true;
             break;
-        case 21:
+        case TRACK_EVENT_LOG_MESSAGE:
             e->log_message = pb_bytes(&f);
             e->has_args = true;
             break;
-        case 30:
+        case TRACK_EVENT_COUNTER_VALUE:
             e->counter = pb_i64(&f);
             break;
-        case 44:
+        case TRACK_EVENT_DOUBLE_COUNTER_VALUE:
             e->counter_real = pb_double(&f);
             e->has_real = true;
             break;
-        case 36:
-        case 42:
-        case 47:
-        case 48:
+        case TRACK_EVENT_FLOW_IDS_OLD:
+        case TRACK_EVENT_TERMINATING_FLOW_IDS_OLD:
+        case TRACK_EVENT_FLOW_IDS:
+        case TRACK_EVENT_TERMINATING_FLOW_IDS:
             e->has_flows = true;
             break;
-        case 55:
-        case 56:
+        case TRACK_EVENT_CALLSTACK:
+        case TRACK_EVENT_CALLSTACK_IID:
             e->has_callstack = true;
             break;
         default:
@@ -138,7 +140,7 @@ static bool read_event(struct event *e, struct slice bytes)
             else if (f.id >= 60 && schema_field(te_schema(e->m->im), e->t->message, f.id))
                 e->has_args = true;
         }
-        if (f.id == 4)
+        if (f.id == TRACK_EVENT_DEBUG_ANNOTATIONS)
             e->has_args = true;
     }
     if (e->n_categories == 1)
@@ -147,7 +149,7 @@ static bool read_event(struct event *e, struct slice bytes)
         e->category = event_joined_categories(e, bytes);
     uint64_t iid = e->name_iid ? e->name_iid : e->legacy.name_iid;
     if (iid)
-        e->name = interned_string(e->g, INTERNED_EVENT_NAME, iid, 2);
+        e->name = interned_string(e->g, INTERNED_DATA_EVENT_NAMES, iid, EVENT_NAME_NAME);
     else if (e->has_name_text)
         e->name = import_slice(e->m->im, e->name_text);
     e->name = te_translate_slice_name(e->m->im, e->name);
@@ -156,7 +158,7 @@ static bool read_event(struct event *e, struct slice bytes)
 
 strid event_category(struct event *e, uint64_t iid)
 {
-    strid s = interned_string(e->g, INTERNED_CATEGORY, iid, 2);
+    strid s = interned_string(e->g, INTERNED_DATA_EVENT_CATEGORIES, iid, EVENT_CATEGORY_NAME);
     return s ? s : strpool_printf(&e->m->st->strings, "unknown(%u)", (unsigned)iid);
 }
 
@@ -174,7 +176,7 @@ strid event_joined_categories(struct event *e, struct slice bytes)
                 continue;
             struct pb_cursor packed = pb_sub(&f);
             uint64_t iid = f.u;
-            bool is_packed = field == 3 && f.wire == PB_BYTES;
+            bool is_packed = field == TRACK_EVENT_CATEGORY_IIDS && f.wire == PB_BYTES;
             while (!is_packed || pb_next_packed(&packed, &iid)) {
                 struct slice s = field == 22 ? pb_bytes(&f) : strpool_view(strings, event_category(e, iid));
                 if (n && n < sizeof text)
@@ -233,18 +235,19 @@ static void associate(struct event *e)
     }
     /* Events without a track fall back to the sequence's thread, if they are of the older kind or do not insist. */
     bool has_thread = s && s->has_thread;
-    bool fall_back =
-        ((!e->has_track || !e->has_type) && has_thread) || LEGACY_HAS(e, 18) || (LEGACY_HAS(e, 19) && has_thread);
+    bool fall_back = ((!e->has_track || !e->has_type) && has_thread) ||
+                     LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE) ||
+                     (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE) && has_thread);
     if (!fall_back) {
         on_described_track(e, 0);
         return;
     }
     int64_t pid = has_thread ? s->pid : 0, tid = has_thread ? s->tid : 0;
-    if (LEGACY_HAS(e, 18)) {
+    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE)) {
         pid = e->legacy.pid_override;
         tid = -1;
     }
-    if (LEGACY_HAS(e, 19))
+    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE))
         tid = e->legacy.tid_override;
     on_thread(e, pid, tid);
 }
@@ -283,15 +286,15 @@ static void one_flow(struct event *e, uint32_t slice, uint64_t id, bool terminat
 static void event_flows(struct event *e, uint32_t slice)
 {
     struct flow_tracker *flows = e->m->im->flows;
-    if (LEGACY_HAS(e, 8)) {
+    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_BIND_ID)) {
         switch (e->legacy.flow_direction) {
-        case 1:
+        case TRACK_EVENT_LEGACY_EVENT_FLOW_DIRECTION_FLOW_IN:
             flow_end_at(flows, e->m->id, slice, e->legacy.bind_id, false);
             break;
-        case 2:
+        case TRACK_EVENT_LEGACY_EVENT_FLOW_DIRECTION_FLOW_OUT:
             flow_begin_at(flows, e->m->id, slice, e->legacy.bind_id);
             break;
-        case 3:
+        case TRACK_EVENT_LEGACY_EVENT_FLOW_DIRECTION_FLOW_INOUT:
             flow_step_at(flows, e->m->id, slice, e->legacy.bind_id);
             break;
         default:
@@ -348,11 +351,12 @@ static void log_message(struct event *e)
     struct pb_cursor c = pb_cursor(e->log_message);
     struct pb_field f, file;
     while (pb_next(&c, &f)) {
-        if (f.id == 1 && pb_find(interned_find(e->g, INTERNED_SOURCE_LOCATION, pb_u64(&f)), 2, &file))
+        if (f.id == LOG_MESSAGE_SOURCE_LOCATION_IID &&
+            pb_find(interned_find(e->g, INTERNED_DATA_SOURCE_LOCATIONS, pb_u64(&f)), SOURCE_LOCATION_FILE_NAME, &file))
             row.tag = import_slice(m->im, pb_bytes(&file));
-        else if (f.id == 2)
-            row.msg = interned_string(e->g, INTERNED_LOG_BODY, pb_u64(&f), 2);
-        else if (f.id == 3)
+        else if (f.id == LOG_MESSAGE_BODY_IID)
+            row.msg = interned_string(e->g, INTERNED_DATA_LOG_MESSAGE_BODY, pb_u64(&f), LOG_MESSAGE_BODY_BODY);
+        else if (f.id == LOG_MESSAGE_PRIO)
             row.prio = pb_u32(&f);
     }
     if (!row.msg) {
@@ -405,9 +409,10 @@ void event_complete(struct event *e)
     }
     uint32_t track = event_track_row(e, AT_INSTANT);
     struct slice_row row = row_of(e, dur, track);
-    if (LEGACY_HAS(e, 4) && __builtin_mul_overflow(e->legacy.thread_duration_us, 1000, &row.thread_dur))
+    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_THREAD_DURATION_US) &&
+        __builtin_mul_overflow(e->legacy.thread_duration_us, 1000, &row.thread_dur))
         row.thread_dur = COL_NULL;
-    if (LEGACY_HAS(e, 15))
+    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_THREAD_INSTRUCTION_DELTA))
         row.thread_instruction_delta = e->legacy.instruction_delta;
     slice_extras(e, slice_push(e->m->im->slices, e->m->id, &row), AT_INSTANT);
 }
@@ -535,7 +540,7 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
     if (!own)
         return;
     e.sequence = own->sequence;
-    if (!read_event(&e, bytes) || (!e.type && !LEGACY_HAS(&e, 2))) {
+    if (!read_event(&e, bytes) || (!e.type && !LEGACY_HAS(&e, TRACK_EVENT_LEGACY_EVENT_PHASE))) {
         event_error(&e);
         return;
     }
@@ -544,7 +549,7 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
         return;
     }
     associate(&e);
-    if (LEGACY_HAS(&e, 2) && !legacy_associate(&e)) {
+    if (LEGACY_HAS(&e, TRACK_EVENT_LEGACY_EVENT_PHASE) && !legacy_associate(&e)) {
         event_error(&e);
         return;
     }

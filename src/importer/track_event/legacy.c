@@ -1,6 +1,7 @@
 /* Owns track events of the older kind, whose phase is a letter. */
 #include "base/hash.h"
 #include "importer/track_event/event.h"
+#include "wire/fields.h"
 
 enum { INSTANT_GLOBAL = 1, INSTANT_PROCESS = 2 };
 
@@ -10,7 +11,7 @@ static bool on_async_track(struct event *e)
     struct machine_ctx *m = e->m;
     if (!e->legacy.id_field)
         return false;
-    bool local = e->legacy.id_field == 10;
+    bool local = e->legacy.id_field == TRACK_EVENT_LEGACY_EVENT_LOCAL_ID;
     if (local && e->upid == UPID_NONE)
         return false;
     bool nestable = e->legacy.phase == 'b' || e->legacy.phase == 'e' || e->legacy.phase == 'n';
@@ -96,7 +97,8 @@ static void flow(struct event *e)
         stats_add(&e->m->st->stats, e->m->id, STAT_flow_invalid_id, 1);
         return;
     }
-    uint64_t source = e->legacy.id_field == 10 ? e->legacy.id ^ (uint64_t)e->upid << 32 : e->legacy.id;
+    uint64_t source =
+        e->legacy.id_field == TRACK_EVENT_LEGACY_EVENT_LOCAL_ID ? e->legacy.id ^ (uint64_t)e->upid << 32 : e->legacy.id;
     uint64_t id = flow_legacy_id(flows, source, e->category, e->name);
     if (e->legacy.phase == 's')
         flow_begin(flows, e->m->id, track, id);
@@ -145,7 +147,7 @@ static void raw_event(struct event *e)
     arg_list_str(&st->args, &list, "legacy_event.category", e->category);
     arg_list_str(&st->args, &list, "legacy_event.name", e->name);
     arg_list_str(&st->args, &list, "legacy_event.phase", import_str(e->m->im, phase));
-    if (LEGACY_HAS(e, 3))
+    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_DURATION_US))
         arg_list_int(&st->args, &list, "legacy_event.duration_ns", (int64_t)((uint64_t)e->legacy.duration_us * 1000));
     te_append_args(e->m->im, e->g, e->bytes, &list);
     chrome_raw_insert(st, &(struct chrome_raw_row){.ts = e->ts,

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/u64map.h"
 #include "base/vec.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 #include <stdio.h>
@@ -154,23 +155,23 @@ static bool read_field(struct schema *s, strid message, struct slice bytes)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case FIELD_DESCRIPTOR_PROTO_NAME:
             field.name = strpool_intern(s->strings, pb_bytes(&f).p, pb_bytes(&f).len);
             break;
-        case 2:
+        case FIELD_DESCRIPTOR_PROTO_EXTENDEE:
             if (!message)
                 message = without_dot(s, pb_bytes(&f));
             break;
-        case 3:
+        case FIELD_DESCRIPTOR_PROTO_NUMBER:
             number = pb_u32(&f);
             break;
-        case 4:
-            field.repeated = pb_u64(&f) == 3;
+        case FIELD_DESCRIPTOR_PROTO_LABEL:
+            field.repeated = pb_u64(&f) == FIELD_DESCRIPTOR_PROTO_LABEL_REPEATED;
             break;
-        case 5:
+        case FIELD_DESCRIPTOR_PROTO_TYPE:
             field.type = (uint8_t)(pb_u64(&f) <= SCHEMA_SINT64 ? pb_u64(&f) : 0);
             break;
-        case 6:
+        case FIELD_DESCRIPTOR_PROTO_TYPE_NAME:
             field.type_name = without_dot(s, pb_bytes(&f));
             break;
         }
@@ -183,12 +184,12 @@ static bool read_field(struct schema *s, strid message, struct slice bytes)
 static bool read_enum(struct schema *s, strid scope, struct slice bytes)
 {
     struct pb_field f, name, number;
-    strid full = pb_find(bytes, 1, &f) ? qualified(s, scope, pb_bytes(&f)) : 0;
+    strid full = pb_find(bytes, ENUM_DESCRIPTOR_PROTO_NAME, &f) ? qualified(s, scope, pb_bytes(&f)) : 0;
     struct pb_cursor c = pb_cursor(bytes);
     while (full && pb_next(&c, &f)) {
-        if (f.id != 2 || !pb_find(pb_bytes(&f), 1, &name))
+        if (f.id != ENUM_DESCRIPTOR_PROTO_VALUE || !pb_find(pb_bytes(&f), ENUM_VALUE_DESCRIPTOR_PROTO_NAME, &name))
             continue;
-        int32_t value = pb_find(pb_bytes(&f), 2, &number) ? pb_i32(&number) : 0;
+        int32_t value = pb_find(pb_bytes(&f), ENUM_VALUE_DESCRIPTOR_PROTO_NUMBER, &number) ? pb_i32(&number) : 0;
         add_enum_value(s, full, value, strpool_intern(s->strings, pb_bytes(&name).p, pb_bytes(&name).len));
     }
     return !c.bad;
@@ -197,7 +198,7 @@ static bool read_enum(struct schema *s, strid scope, struct slice bytes)
 static bool read_message(struct schema *s, strid scope, struct slice bytes, unsigned depth)
 {
     struct pb_field f;
-    strid full = pb_find(bytes, 1, &f) ? qualified(s, scope, pb_bytes(&f)) : 0;
+    strid full = pb_find(bytes, DESCRIPTOR_PROTO_NAME, &f) ? qualified(s, scope, pb_bytes(&f)) : 0;
     if (!full || depth > MAX_NESTING)
         return false;
     if (!u64map_set(&s->messages, full, 1))
@@ -205,13 +206,13 @@ static bool read_message(struct schema *s, strid scope, struct slice bytes, unsi
     bool ok = true;
     struct pb_cursor c = pb_cursor(bytes);
     while (pb_next(&c, &f)) {
-        if (f.id == 2)
+        if (f.id == DESCRIPTOR_PROTO_FIELD)
             ok &= read_field(s, full, pb_bytes(&f));
-        else if (f.id == 3)
+        else if (f.id == DESCRIPTOR_PROTO_NESTED_TYPE)
             ok &= read_message(s, full, pb_bytes(&f), depth + 1);
-        else if (f.id == 4)
+        else if (f.id == DESCRIPTOR_PROTO_ENUM_TYPE)
             ok &= read_enum(s, full, pb_bytes(&f));
-        else if (f.id == 6)
+        else if (f.id == DESCRIPTOR_PROTO_EXTENSION)
             ok &= read_field(s, 0, pb_bytes(&f));
     }
     return ok && !c.bad;
@@ -220,15 +221,17 @@ static bool read_message(struct schema *s, strid scope, struct slice bytes, unsi
 static bool read_file(struct schema *s, struct slice bytes)
 {
     struct pb_field f;
-    strid scope = pb_find(bytes, 2, &f) ? strpool_intern(s->strings, pb_bytes(&f).p, pb_bytes(&f).len) : 0;
+    strid scope = pb_find(bytes, FILE_DESCRIPTOR_PROTO_PACKAGE, &f)
+                      ? strpool_intern(s->strings, pb_bytes(&f).p, pb_bytes(&f).len)
+                      : 0;
     bool ok = true;
     struct pb_cursor c = pb_cursor(bytes);
     while (pb_next(&c, &f)) {
-        if (f.id == 4)
+        if (f.id == FILE_DESCRIPTOR_PROTO_MESSAGE_TYPE)
             ok &= read_message(s, scope, pb_bytes(&f), 0);
-        else if (f.id == 5)
+        else if (f.id == FILE_DESCRIPTOR_PROTO_ENUM_TYPE)
             ok &= read_enum(s, scope, pb_bytes(&f));
-        else if (f.id == 7)
+        else if (f.id == FILE_DESCRIPTOR_PROTO_EXTENSION)
             ok &= read_field(s, 0, pb_bytes(&f));
     }
     return ok && !c.bad;
@@ -240,7 +243,7 @@ bool schema_add(struct schema *s, struct slice file_descriptor_set)
     struct pb_cursor c = pb_cursor(file_descriptor_set);
     struct pb_field f;
     while (pb_next(&c, &f))
-        if (f.id == 1)
+        if (f.id == FILE_DESCRIPTOR_SET_FILE)
             ok &= read_file(s, pb_bytes(&f));
     return ok && !c.bad && !s->failed;
 }

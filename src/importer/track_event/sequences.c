@@ -1,10 +1,13 @@
 /* Owns what track events need to remember of their sequence: its thread, its running times, its defaults. */
 #include "importer/track_event/te_internal.h"
 
+#include "wire/fields.h"
+
 bool te_has_sequence(const struct packet *p)
 {
     struct pb_field f;
-    return p->gen->seq->id || pb_find(p->bytes, 10, &f); /* 0 is a number as well, if it is said */
+    return p->gen->seq->id ||
+           pb_find(p->bytes, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, &f); /* 0 is a number as well, if it is said */
 }
 
 struct te_generation *te_generation(struct track_event_machine *t, struct seq_generation *g)
@@ -63,19 +66,19 @@ void te_set_thread_descriptor(struct packet *p, struct slice thread)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case THREAD_DESCRIPTOR_PID:
             pid = pb_i32(&f);
             break;
-        case 2:
+        case THREAD_DESCRIPTOR_TID:
             tid = pb_i64(&f);
             break;
-        case 6:
+        case THREAD_DESCRIPTOR_REFERENCE_TIMESTAMP_US:
             ts_us = pb_i64(&f);
             break;
-        case 7:
+        case THREAD_DESCRIPTOR_REFERENCE_THREAD_TIME_US:
             thread_us = pb_i64(&f);
             break;
-        case 8:
+        case THREAD_DESCRIPTOR_REFERENCE_THREAD_INSTRUCTION_COUNT:
             instructions = pb_i64(&f);
             break;
         }
@@ -121,16 +124,16 @@ const struct te_defaults *te_defaults(struct track_event_machine *t, struct seq_
     struct pb_cursor c = pb_cursor(g->defaults);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id != 11) /* TracePacketDefaults.track_event_defaults */
+        if (f.id != TRACE_PACKET_DEFAULTS_TRACK_EVENT_DEFAULTS) /* TracePacketDefaults.track_event_defaults */
             continue;
         struct pb_cursor e = pb_sub(&f);
         while (pb_next(&e, &f)) {
-            if (f.id == 11) {
+            if (f.id == TRACK_EVENT_DEFAULTS_TRACK_UUID) {
                 d->track_uuid = pb_u64(&f);
                 d->has_track = true;
-            } else if (f.id == 31) {
+            } else if (f.id == TRACK_EVENT_DEFAULTS_EXTRA_COUNTER_TRACK_UUIDS) {
                 add_uuids(&f, d->extra, &d->n_extra);
-            } else if (f.id == 45) {
+            } else if (f.id == TRACK_EVENT_DEFAULTS_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS) {
                 add_uuids(&f, d->extra_double, &d->n_extra_double);
             }
         }

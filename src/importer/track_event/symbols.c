@@ -1,8 +1,7 @@
 /* Owns names that come into a trace after it was recorded: functions at addresses, classes behind obfuscated names. */
 #include "base/hash.h"
 #include "importer/track_event/te_internal.h"
-
-enum { INTERNED_BUILD_ID = 16, INTERNED_MAPPING = 19, INTERNED_UNSYMBOLIZED = 28 };
+#include "wire/fields.h"
 
 static uint64_t address_key(struct slice build_id, uint64_t address)
 {
@@ -13,11 +12,12 @@ enum tokenize_result te_tokenize_module_symbols(struct packet *p)
 {
     struct te_translations *t = te_translations(p->m->im);
     struct pb_field f, build_id, address, line, name;
-    struct slice id = pb_find(p->field, 2, &build_id) ? pb_bytes(&build_id) : slice_of(NULL, 0);
+    struct slice id = pb_find(p->field, MODULE_SYMBOLS_BUILD_ID, &build_id) ? pb_bytes(&build_id) : slice_of(NULL, 0);
     struct pb_cursor c = pb_cursor(p->field);
     while (t && pb_next(&c, &f)) {
-        if (f.id != 3 || !pb_find(pb_bytes(&f), 1, &address) || !pb_find(pb_bytes(&f), 2, &line) ||
-            !pb_find(pb_bytes(&line), 1, &name))
+        if (f.id != MODULE_SYMBOLS_ADDRESS_SYMBOLS || !pb_find(pb_bytes(&f), ADDRESS_SYMBOLS_ADDRESS, &address) ||
+            !pb_find(pb_bytes(&f), ADDRESS_SYMBOLS_LINES, &line) ||
+            !pb_find(pb_bytes(&line), LINE_FUNCTION_NAME, &name))
             continue;
         if (!u64map_set(&t->functions, address_key(id, pb_u64(&address)), import_slice(p->m->im, pb_bytes(&name))))
             p->m->im->failed = true;
@@ -31,7 +31,9 @@ enum tokenize_result te_tokenize_deobfuscation(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f, from, to;
     while (t && pb_next(&c, &f)) {
-        if (f.id != 3 || !pb_find(pb_bytes(&f), 1, &from) || !pb_find(pb_bytes(&f), 2, &to))
+        if (f.id != DEOBFUSCATION_MAPPING_OBFUSCATED_CLASSES ||
+            !pb_find(pb_bytes(&f), OBFUSCATED_CLASS_OBFUSCATED_NAME, &from) ||
+            !pb_find(pb_bytes(&f), OBFUSCATED_CLASS_DEOBFUSCATED_NAME, &to))
             continue;
         if (!u64map_set(&t->classes, import_slice(p->m->im, pb_bytes(&from)), import_slice(p->m->im, pb_bytes(&to))))
             p->m->im->failed = true;
@@ -43,10 +45,11 @@ strid te_function_name(const struct importer *im, struct seq_generation *g, uint
 {
     struct pb_field mapping, pc, build_id, bytes;
     const struct te_translations *t = te_translations(im);
-    struct slice location = interned_find(g, INTERNED_UNSYMBOLIZED, location_iid);
-    if (!t || !t->functions.n || !pb_find(location, 2, &mapping) || !pb_find(location, 3, &pc) ||
-        !pb_find(interned_find(g, INTERNED_MAPPING, pb_u64(&mapping)), 2, &build_id) ||
-        !pb_find(interned_find(g, INTERNED_BUILD_ID, pb_u64(&build_id)), 2, &bytes))
+    struct slice location = interned_find(g, INTERNED_DATA_UNSYMBOLIZED_SOURCE_LOCATIONS, location_iid);
+    if (!t || !t->functions.n || !pb_find(location, UNSYMBOLIZED_SOURCE_LOCATION_MAPPING_ID, &mapping) ||
+        !pb_find(location, UNSYMBOLIZED_SOURCE_LOCATION_REL_PC, &pc) ||
+        !pb_find(interned_find(g, INTERNED_DATA_MAPPINGS, pb_u64(&mapping)), MAPPING_BUILD_ID, &build_id) ||
+        !pb_find(interned_find(g, INTERNED_DATA_BUILD_IDS, pb_u64(&build_id)), INTERNED_STRING_STR, &bytes))
         return 0;
     const uint64_t *name = u64map_get(&t->functions, address_key(pb_bytes(&bytes), pb_u64(&pc)));
     return name ? (strid)*name : 0;

@@ -14,23 +14,11 @@
 #include "importer/track/track_compressor.h"
 #include "importer/track_event/schema.h"
 #include "importer/track_event/track_event.h"
+#include "wire/fields.h"
 
 enum {
     MAX_EXTRA_COUNTERS = 8,
     MAX_HIERARCHY = 100, /* parents of a track */
-};
-
-/* Fields of InternedData. */
-enum {
-    INTERNED_CATEGORY = 1,
-    INTERNED_EVENT_NAME = 2,
-    INTERNED_ANNOTATION_NAME = 3,
-    INTERNED_SOURCE_LOCATION = 4,
-    INTERNED_LOG_BODY = 20,
-    INTERNED_HISTOGRAM_NAME = 25,
-    INTERNED_TYPE_NAME = 27,
-    INTERNED_ANNOTATION_STRING = 29,
-    INTERNED_CORRELATION_ID = 43,
 };
 
 enum track_scope { SCOPE_GLOBAL, SCOPE_PROCESS, SCOPE_THREAD };

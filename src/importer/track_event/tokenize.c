@@ -2,6 +2,7 @@
  * on those before; then it goes to the sorter. */
 #include "importer/profiling/stack_profile.h"
 #include "importer/track_event/te_internal.h"
+#include "wire/fields.h"
 
 enum { TYPE_COUNTER = 4, TYPE_STATE = 5, EXTRA = UINT32_MAX };
 
@@ -39,51 +40,51 @@ static bool look(struct slice bytes, struct first_look *l)
     struct pb_field f;
     memset(l, 0, sizeof *l);
     while (pb_next(&c, &f)) {
-        if (f.id < 32)
+        if (f.id < TRACK_EVENT_CHROME_FRAME_REPORTER)
             l->has |= 1u << f.id;
         switch (f.id) {
-        case 1:
+        case TRACK_EVENT_TIMESTAMP_DELTA_US:
             l->delta_us = pb_i64(&f);
             break;
-        case 2:
+        case TRACK_EVENT_THREAD_TIME_DELTA_US:
             l->thread_delta_us = pb_i64(&f);
             break;
-        case 8:
+        case TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA:
             l->instructions_delta = pb_i64(&f);
             break;
-        case 9:
+        case TRACK_EVENT_TYPE:
             l->type = pb_u64(&f);
             break;
-        case 11:
+        case TRACK_EVENT_TRACK_UUID:
             l->track_uuid = pb_u64(&f);
             break;
-        case 12:
+        case TRACK_EVENT_EXTRA_COUNTER_VALUES:
             l->has_extra = true;
             break;
-        case 16:
+        case TRACK_EVENT_TIMESTAMP_ABSOLUTE_US:
             l->absolute_us = pb_i64(&f);
             break;
-        case 17:
+        case TRACK_EVENT_THREAD_TIME_ABSOLUTE_US:
             l->thread_absolute_us = pb_i64(&f);
             break;
-        case 20:
+        case TRACK_EVENT_THREAD_INSTRUCTION_COUNT_ABSOLUTE:
             l->instructions_absolute = pb_i64(&f);
             break;
-        case 30:
+        case TRACK_EVENT_COUNTER_VALUE:
             l->counter = pb_i64(&f);
             break;
-        case 31:
+        case TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS:
             add_uuids(&f, l->extra_uuids, &l->n_extra_uuids);
             break;
-        case 44:
+        case TRACK_EVENT_DOUBLE_COUNTER_VALUE:
             l->counter_real = pb_double(&f);
             l->has_real = true;
             break;
-        case 45:
+        case TRACK_EVENT_EXTRA_DOUBLE_COUNTER_TRACK_UUIDS:
             l->has_extra_real_uuids = true;
             add_uuids(&f, l->extra_real_uuids, &l->n_extra_real_uuids);
             break;
-        case 46:
+        case TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES:
             l->has_extra_real = true;
             break;
         }
@@ -97,7 +98,7 @@ static bool look(struct slice bytes, struct first_look *l)
 static bool timestamp(struct packet *p, const struct first_look *l, int64_t *ts)
 {
     struct te_sequence *s;
-    if (HAS(l, 1)) {
+    if (HAS(l, TRACK_EVENT_TIMESTAMP_DELTA_US)) {
         s = te_sequence(p);
         if (!s || !te_times_valid(s, p->gen->seq)) {
             count(p, STAT_track_event_skipped_timestamp_delta_without_valid_state);
@@ -110,7 +111,7 @@ static bool timestamp(struct packet *p, const struct first_look *l, int64_t *ts)
         *ts = te_monotonic(p, s->ts_ns);
         return true;
     }
-    if (HAS(l, 16) && l->absolute_us) {
+    if (HAS(l, TRACK_EVENT_TIMESTAMP_ABSOLUTE_US) && l->absolute_us) {
         int64_t ns;
         if (__builtin_mul_overflow(l->absolute_us, 1000, &ns)) {
             count(p, STAT_track_event_invalid_timestamp);
@@ -132,22 +133,23 @@ static bool thread_values(struct packet *p, const struct first_look *l, struct t
 {
     struct te_sequence *s = te_sequence(p);
     bool valid = s && te_times_valid(s, p->gen->seq);
-    if (HAS(l, 2)) {
+    if (HAS(l, TRACK_EVENT_THREAD_TIME_DELTA_US)) {
         if (!valid || !te_advance(s, &s->thread_ts_ns, l->thread_delta_us, 1000)) {
             count(p, STAT_track_event_skipped_thread_time_delta_without_valid_state);
             return false;
         }
         e->thread_ts = s->thread_ts_ns;
-    } else if (HAS(l, 17) && __builtin_mul_overflow(l->thread_absolute_us, 1000, &e->thread_ts)) {
+    } else if (HAS(l, TRACK_EVENT_THREAD_TIME_ABSOLUTE_US) &&
+               __builtin_mul_overflow(l->thread_absolute_us, 1000, &e->thread_ts)) {
         e->thread_ts = COL_NULL;
     }
-    if (HAS(l, 8)) {
+    if (HAS(l, TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA)) {
         if (!valid || !te_advance(s, &s->thread_instructions, l->instructions_delta, 1)) {
             count(p, STAT_track_event_skipped_thread_instruction_delta_without_valid_state);
             return false;
         }
         e->thread_instructions = s->thread_instructions;
-    } else if (HAS(l, 20)) {
+    } else if (HAS(l, TRACK_EVENT_THREAD_INSTRUCTION_COUNT_ABSOLUTE)) {
         e->thread_instructions = l->instructions_absolute;
     }
     return true;
@@ -198,9 +200,9 @@ static bool add_extra(struct packet *p, struct te_extra *e, const uint64_t *uuid
 static bool extra_counters(struct packet *p, const struct first_look *l, struct te_extra *e)
 {
     const struct te_defaults *d = te_defaults(p->m->track_event, p->gen);
-    const uint64_t *uuids = HAS(l, 31) ? l->extra_uuids : d->extra;
+    const uint64_t *uuids = HAS(l, TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS) ? l->extra_uuids : d->extra;
     const uint64_t *real_uuids = l->has_extra_real_uuids ? l->extra_real_uuids : d->extra_double;
-    uint32_t n = HAS(l, 31) ? l->n_extra_uuids : d->n_extra;
+    uint32_t n = HAS(l, TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS) ? l->n_extra_uuids : d->n_extra;
     uint32_t n_real = l->has_extra_real_uuids ? l->n_extra_real_uuids : d->n_extra_double;
     if ((l->has_extra && !n) || (l->has_extra_real && !n_real)) {
         count(p, STAT_track_event_extra_counter_missing_track_uuids);
@@ -210,10 +212,10 @@ static bool extra_counters(struct packet *p, const struct first_look *l, struct 
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id != 12 && f.id != 46)
+        if (f.id != TRACK_EVENT_EXTRA_COUNTER_VALUES && f.id != TRACK_EVENT_EXTRA_DOUBLE_COUNTER_VALUES)
             continue;
         struct pb_cursor packed = pb_sub(&f);
-        if (f.id == 12) {
+        if (f.id == TRACK_EVENT_EXTRA_COUNTER_VALUES) {
             uint64_t v = f.u;
             while (f.wire != PB_BYTES || pb_next_packed(&packed, &v)) {
                 if (!add_extra(p, e, uuids, n, i++, (double)(int64_t)v))
@@ -267,17 +269,17 @@ static bool extra_of(struct packet *p, const struct first_look *l, struct te_ext
     bool keep_value = false;
     if (l->type == TYPE_COUNTER || l->type == TYPE_STATE) {
         const struct te_defaults *d = te_defaults(t, p->gen);
-        if (!HAS(l, 11) && !d->has_track) {
+        if (!HAS(l, TRACK_EVENT_TRACK_UUID) && !d->has_track) {
             count(p, l->type == TYPE_COUNTER ? STAT_track_event_counter_missing_track_uuid
                                              : STAT_track_event_state_missing_track_uuid);
             return false;
         }
         if (l->type == TYPE_COUNTER) {
-            if (!HAS(l, 30) && !l->has_real) {
+            if (!HAS(l, TRACK_EVENT_COUNTER_VALUE) && !l->has_real) {
                 count(p, STAT_track_event_counter_missing_value);
                 return false;
             }
-            struct te_track *k = te_track_find(t, HAS(l, 11) ? l->track_uuid : d->track_uuid);
+            struct te_track *k = te_track_find(t, HAS(l, TRACK_EVENT_TRACK_UUID) ? l->track_uuid : d->track_uuid);
             if (l->has_real && k && k->use == USE_COUNTER) {
                 counter_value = l->counter_real;
             } else if (!absolute_value(p, k, (double)l->counter, &counter_value)) {
@@ -345,9 +347,10 @@ enum tokenize_result te_tokenize_event(struct packet *p)
 enum tokenize_result te_tokenize_streaming_profile(struct packet *p)
 {
     struct te_sequence *s = te_sequence(p);
-    struct pb_numbers stacks = pb_numbers(p->field, 1), deltas = pb_numbers(p->field, 2);
+    struct pb_numbers stacks = pb_numbers(p->field, STREAMING_PROFILE_PACKET_CALLSTACK_IID),
+                      deltas = pb_numbers(p->field, STREAMING_PROFILE_PACKET_TIMESTAMP_DELTA_US);
     struct pb_field f;
-    int32_t priority = pb_find(p->field, 3, &f) ? pb_i32(&f) : 0;
+    int32_t priority = pb_find(p->field, STREAMING_PROFILE_PACKET_PROCESS_PRIORITY, &f) ? pb_i32(&f) : 0;
     uint64_t stack, delta;
     while (s && pb_next_number(&deltas, &delta)) {
         if (!te_advance(s, &s->ts_ns, (int64_t)delta, 1000)) {

@@ -1,27 +1,29 @@
 /* Owns the table of packets about track events, and the state of a machine. */
 #include "importer/track_event/te_internal.h"
 
+#include "wire/fields.h"
+
 #include <zlib.h>
 
 static enum tokenize_result tokenize_range_of_interest(struct packet *p);
 static enum tokenize_result tokenize_extension_descriptor(struct packet *p);
 
 const struct packet_handler track_event_packet_handlers[] = {
-    {11, "track_event", te_tokenize_event, NULL},
-    {43, "process_descriptor", NULL, te_parse_process_descriptor},
-    {44, "thread_descriptor", te_tokenize_thread_descriptor, te_parse_thread_descriptor},
-    {54, "streaming_profile_packet", te_tokenize_streaming_profile, NULL},
-    {60, "track_descriptor", te_tokenize_descriptor, te_parse_descriptor},
-    {61, "module_symbols", te_tokenize_module_symbols, NULL},
-    {64, "deobfuscation_mapping", te_tokenize_deobfuscation, NULL},
-    {82, "translation_table", te_tokenize_translation, NULL},
-    {90, "track_event_range_of_interest", tokenize_range_of_interest, NULL},
-    {109, "chrome_trigger", NULL, te_parse_chrome_trigger},
+    {TRACE_PACKET_TRACK_EVENT, "track_event", te_tokenize_event, NULL},
+    {TRACE_PACKET_PROCESS_DESCRIPTOR, "process_descriptor", NULL, te_parse_process_descriptor},
+    {TRACE_PACKET_THREAD_DESCRIPTOR, "thread_descriptor", te_tokenize_thread_descriptor, te_parse_thread_descriptor},
+    {TRACE_PACKET_STREAMING_PROFILE_PACKET, "streaming_profile_packet", te_tokenize_streaming_profile, NULL},
+    {TRACE_PACKET_TRACK_DESCRIPTOR, "track_descriptor", te_tokenize_descriptor, te_parse_descriptor},
+    {TRACE_PACKET_MODULE_SYMBOLS, "module_symbols", te_tokenize_module_symbols, NULL},
+    {TRACE_PACKET_DEOBFUSCATION_MAPPING, "deobfuscation_mapping", te_tokenize_deobfuscation, NULL},
+    {TRACE_PACKET_TRANSLATION_TABLE, "translation_table", te_tokenize_translation, NULL},
+    {TRACE_PACKET_TRACK_EVENT_RANGE_OF_INTEREST, "track_event_range_of_interest", tokenize_range_of_interest, NULL},
+    {TRACE_PACKET_CHROME_TRIGGER, "chrome_trigger", NULL, te_parse_chrome_trigger},
     {0, NULL, NULL, NULL},
 };
 
 const struct packet_handler track_event_early_handlers[] = {
-    {72, "extension_descriptor", tokenize_extension_descriptor, NULL},
+    {TRACE_PACKET_EXTENSION_DESCRIPTOR, "extension_descriptor", tokenize_extension_descriptor, NULL},
     {0, NULL, NULL, NULL},
 };
 
@@ -107,9 +109,9 @@ static enum tokenize_result tokenize_extension_descriptor(struct packet *p)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         bool ok = true;
-        if (f.id == 1)
+        if (f.id == EXTENSION_DESCRIPTOR_EXTENSION_SET)
             ok = schema_add(s, pb_bytes(&f));
-        else if (f.id == 2)
+        else if (f.id == EXTENSION_DESCRIPTOR_EXTENSION_SET_GZIP)
             ok = add_gzipped(s, pb_bytes(&f));
         if (!ok)
             stats_add(&p->m->st->stats, p->m->id, STAT_extra_parsing_descriptors_error, 1);
@@ -120,7 +122,7 @@ static enum tokenize_result tokenize_extension_descriptor(struct packet *p)
 static enum tokenize_result tokenize_range_of_interest(struct packet *p)
 {
     struct pb_field f;
-    if (!pb_find(p->field, 1, &f)) {
+    if (!pb_find(p->field, TRACK_EVENT_RANGE_OF_INTEREST_START_US, &f)) {
         stats_add(&p->m->st->stats, p->m->id, STAT_track_event_range_of_interest_missing_start_us, 1);
         return TOKENIZE_DONE;
     }

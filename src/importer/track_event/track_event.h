@@ -1,4 +1,4 @@
-/* Track events and track descriptors of one machine (facts: importer section 6). */
+/* Track events and track descriptors of one machine. */
 #ifndef MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_H
 #define MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_H
 

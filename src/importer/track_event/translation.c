@@ -1,6 +1,8 @@
 /* Owns the trace's translation tables: names for hashes, and clear names for obfuscated ones. */
 #include "importer/track_event/te_internal.h"
 
+#include "wire/fields.h"
+
 /* One set of tables for the whole import: it hangs on the host's machine. */
 struct te_translations *te_translations(const struct importer *im)
 {
@@ -25,13 +27,19 @@ void te_translations_close(struct te_translations *t)
     mem_free(t);
 }
 
+/* The entries of all tables are alike. */
+enum {
+    ENTRY_KEY = CHROME_STUDY_TRANSLATION_TABLE_HASH_TO_NAME_ENTRY_KEY,
+    ENTRY_VALUE = CHROME_STUDY_TRANSLATION_TABLE_HASH_TO_NAME_ENTRY_VALUE,
+};
+
 /* The entries of field `field` of a table: {key, value} with a number or a string for a key. */
 static void read_entries(struct packet *p, struct slice table, uint32_t field, bool by_name, struct u64map *out)
 {
     struct pb_cursor c = pb_cursor(table);
     struct pb_field f, key, value;
     while (pb_next(&c, &f)) {
-        if (f.id != field || !pb_find(pb_bytes(&f), 1, &key) || !pb_find(pb_bytes(&f), 2, &value))
+        if (f.id != field || !pb_find(pb_bytes(&f), ENTRY_KEY, &key) || !pb_find(pb_bytes(&f), ENTRY_VALUE, &value))
             continue;
         uint64_t k = by_name ? import_slice(p->m->im, pb_bytes(&key)) : pb_u64(&key);
         if (!u64map_set(out, k, import_slice(p->m->im, pb_bytes(&value))))
@@ -47,24 +55,28 @@ enum tokenize_result te_tokenize_translation(struct packet *p)
     while (t && pb_next(&c, &f)) {
         struct slice table = pb_bytes(&f);
         switch (f.id) {
-        case 1:
-            read_entries(p, table, 1, false, &t->hashes[HASH_HISTOGRAM]);
+        case TRANSLATION_TABLE_CHROME_HISTOGRAM:
+            read_entries(p, table, CHROME_HISTORGRAM_TRANSLATION_TABLE_HASH_TO_NAME, false, &t->hashes[HASH_HISTOGRAM]);
             break;
-        case 2:
-            read_entries(p, table, 1, false, &t->hashes[HASH_USER_EVENT]);
+        case TRANSLATION_TABLE_CHROME_USER_EVENT:
+            read_entries(p, table, CHROME_USER_EVENT_TRANSLATION_TABLE_ACTION_HASH_TO_NAME, false,
+                         &t->hashes[HASH_USER_EVENT]);
             break;
-        case 3:
-            read_entries(p, table, 1, false, &t->hashes[HASH_MARK_SITE]);
-            read_entries(p, table, 2, false, &t->hashes[HASH_MARK]);
+        case TRANSLATION_TABLE_CHROME_PERFORMANCE_MARK:
+            read_entries(p, table, CHROME_PERFORMANCE_MARK_TRANSLATION_TABLE_SITE_HASH_TO_NAME, false,
+                         &t->hashes[HASH_MARK_SITE]);
+            read_entries(p, table, CHROME_PERFORMANCE_MARK_TRANSLATION_TABLE_MARK_HASH_TO_NAME, false,
+                         &t->hashes[HASH_MARK]);
             break;
-        case 4:
-            read_entries(p, table, 1, true, &t->slice_names);
+        case TRANSLATION_TABLE_SLICE_NAME:
+            read_entries(p, table, SLICE_NAME_TRANSLATION_TABLE_RAW_TO_DEOBFUSCATED_NAME, true, &t->slice_names);
             break;
-        case 5:
-            read_entries(p, table, 1, true, &t->track_names);
+        case TRANSLATION_TABLE_PROCESS_TRACK_NAME:
+            read_entries(p, table, PROCESS_TRACK_NAME_TRANSLATION_TABLE_RAW_TO_DEOBFUSCATED_NAME, true,
+                         &t->track_names);
             break;
-        case 6:
-            read_entries(p, table, 1, false, &t->hashes[HASH_STUDY]);
+        case TRANSLATION_TABLE_CHROME_STUDY:
+            read_entries(p, table, CHROME_STUDY_TRANSLATION_TABLE_HASH_TO_NAME, false, &t->hashes[HASH_STUDY]);
             break;
         }
     }
@@ -104,9 +116,9 @@ void te_parse_chrome_trigger(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1) {
+        if (f.id == CHROME_TRIGGER_TRIGGER_NAME) {
             arg_list_str(args, &list, "chrome_trigger.name", import_slice(m->im, pb_bytes(&f)));
-        } else if (f.id == 2) {
+        } else if (f.id == CHROME_TRIGGER_TRIGGER_NAME_HASH) {
             arg_list_uint(args, &list, "chrome_trigger.name_hash", pb_u32(&f));
             /* One row a trigger: several may have stopped the recording. */
             metadata_insert(m->st, &(struct metadata_row){.name = import_str(m->im, "cr-triggered_rule_name_hash"),
