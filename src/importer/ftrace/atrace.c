@@ -1,4 +1,4 @@
-/* Markers that programs (and some drivers) write in the form of systrace (facts: importer section 4). */
+/* Markers that programs (and some drivers) write in the form of systrace. */
 #include "importer/ftrace/ftrace_internal.h"
 
 /* A slice of S and F markers: they do not nest; S again while open is only noted. */

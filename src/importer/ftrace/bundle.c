@@ -1,22 +1,7 @@
-/* Splits ftrace bundles into events of per-cpu queues (facts: importer section 4). */
+/* Splits ftrace bundles into events of per-cpu queues. */
 #include "importer/core/metadata.h"
 #include "importer/ftrace/ftrace_internal.h"
-
-/* Fields of FtraceEventBundle (facts: service section 9). */
-enum {
-    BUNDLE_CPU = 1,
-    BUNDLE_EVENT = 2,
-    BUNDLE_LOST_EVENTS = 3,
-    BUNDLE_COMPACT_SCHED = 4,
-    BUNDLE_CLOCK = 5,
-    BUNDLE_FTRACE_TIMESTAMP = 6,
-    BUNDLE_BOOT_TIMESTAMP = 7,
-    BUNDLE_LAST_READ_TIMESTAMP = 9,
-    BUNDLE_PREVIOUS_END = 10,
-    BUNDLE_DESCRIPTORS = 11,
-};
-
-enum { CLOCK_UNSPECIFIED, CLOCK_UNKNOWN, CLOCK_GLOBAL, CLOCK_LOCAL, CLOCK_MONO_RAW };
+#include "wire/fields.h"
 
 /* What a bundle says about itself: everything but its events. */
 struct bundle {
@@ -36,38 +21,38 @@ static void read_head(struct slice bytes, struct bundle *b)
     *b = (struct bundle){0};
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case BUNDLE_CPU:
+        case FTRACE_EVENT_BUNDLE_CPU:
             b->has_cpu = true;
             b->cpu = pb_u32(&f);
             break;
-        case BUNDLE_LOST_EVENTS:
+        case FTRACE_EVENT_BUNDLE_LOST_EVENTS:
             b->lost = pb_bool(&f);
             break;
-        case BUNDLE_COMPACT_SCHED:
+        case FTRACE_EVENT_BUNDLE_COMPACT_SCHED:
             b->compact = pb_bytes(&f);
             break;
-        case BUNDLE_CLOCK:
+        case FTRACE_EVENT_BUNDLE_FTRACE_CLOCK:
             b->has_clock = true;
             b->clock = pb_u32(&f);
             break;
-        case BUNDLE_FTRACE_TIMESTAMP:
+        case FTRACE_EVENT_BUNDLE_FTRACE_TIMESTAMP:
             b->has_ftrace_ts = true;
             b->ftrace_ts = pb_i64(&f);
             break;
-        case BUNDLE_BOOT_TIMESTAMP:
+        case FTRACE_EVENT_BUNDLE_BOOT_TIMESTAMP:
             b->has_boot_ts = true;
             b->boot_ts = pb_i64(&f);
             break;
-        case BUNDLE_LAST_READ_TIMESTAMP:
+        case FTRACE_EVENT_BUNDLE_LAST_READ_EVENT_TIMESTAMP:
             if (!has_previous_end)
                 b->start = pb_i64(&f);
             b->has_start = true;
             break;
-        case BUNDLE_PREVIOUS_END:
+        case FTRACE_EVENT_BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP:
             b->start = pb_i64(&f);
             b->has_start = has_previous_end = true;
             break;
-        case BUNDLE_DESCRIPTORS:
+        case FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS:
             b->has_descriptors = true;
             break;
         }
@@ -81,14 +66,14 @@ static bool bundle_clock(struct packet *p, const struct bundle *b, struct clock_
     struct ftrace_machine *f = p->m->ftrace;
     struct clock_id boot = packet_clock(p, CLOCK_ID_BOOTTIME);
     *clock = boot;
-    if (!b->has_clock || b->clock == CLOCK_UNSPECIFIED)
+    if (!b->has_clock || b->clock == FTRACE_CLOCK_UNSPECIFIED)
         return true;
     switch (b->clock) {
-    case CLOCK_MONO_RAW:
+    case FTRACE_CLOCK_MONO_RAW:
         *clock = packet_clock(p, CLOCK_ID_MONOTONIC_RAW);
         break;
-    case CLOCK_GLOBAL:
-    case CLOCK_LOCAL: /* of one cpu each, but close enough together to be one clock of this sequence */
+    case FTRACE_CLOCK_GLOBAL:
+    case FTRACE_CLOCK_LOCAL: /* of one cpu each, but close enough together to be one clock of this sequence */
         *clock = packet_clock(p, CLOCK_ID_FIRST_SEQUENCE);
         break;
     default:
@@ -189,7 +174,7 @@ static void add_descriptors(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id != BUNDLE_DESCRIPTORS)
+        if (f.id != FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS)
             continue;
         struct pb_cursor d = pb_sub(&f);
         struct pb_field g;
@@ -235,7 +220,7 @@ enum tokenize_result ftrace_tokenize_bundle(struct packet *p)
     struct pb_cursor cursor = pb_cursor(p->field);
     struct pb_field field;
     while (pb_next(&cursor, &field))
-        if (field.id == BUNDLE_EVENT && field.wire == PB_BYTES)
+        if (field.id == FTRACE_EVENT_BUNDLE_EVENT && field.wire == PB_BYTES)
             push_event(p, c, clock, is_trace_ns, gen, pb_bytes(&field));
     if (cursor.bad)
         stats_add(stats, p->m->id, STAT_ftrace_bundle_tokenizer_errors, 1);

@@ -1,22 +1,10 @@
-/* Splits compact sched switches and wakings of a bundle into events of their queues (facts: service section 9). */
+/* Splits compact sched switches and wakings of a bundle into events of their queues. */
 #include "importer/ftrace/ftrace_internal.h"
 
-/* Fields of CompactSched: parallel packed arrays, timestamps as differences within the bundle. */
-enum {
-    SWITCH_TIMESTAMP = 1,
-    SWITCH_PREV_STATE = 2,
-    SWITCH_NEXT_PID = 3,
-    SWITCH_NEXT_PRIO = 4,
-    INTERN_TABLE = 5,
-    SWITCH_COMM_INDEX = 6,
-    WAKING_TIMESTAMP = 7,
-    WAKING_PID = 8,
-    WAKING_TARGET_CPU = 9,
-    WAKING_PRIO = 10,
-    WAKING_COMM_INDEX = 11,
-    WAKING_COMMON_FLAGS = 12,
-    COMPACT_FIELDS
-};
+#include "wire/fields.h"
+
+/* CompactSched has parallel packed arrays, timestamps as differences within the bundle. */
+enum { COMPACT_FIELDS = FTRACE_EVENT_BUNDLE_COMPACT_SCHED_WAKING_COMMON_FLAGS + 1 };
 
 enum { COLUMNS = 5 };
 
@@ -74,8 +62,11 @@ static void push_switches(struct packet *p, struct ftrace_cpu *c, struct clock_i
                           struct pb_cursor *columns)
 {
     enum { STATE = 1, PID, PRIO, COMM };
-    struct rows r = {.column = {columns[SWITCH_TIMESTAMP], columns[SWITCH_PREV_STATE], columns[SWITCH_NEXT_PID],
-                                columns[SWITCH_NEXT_PRIO], columns[SWITCH_COMM_INDEX]},
+    struct rows r = {.column = {columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_SWITCH_TIMESTAMP],
+                                columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_SWITCH_PREV_STATE],
+                                columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_SWITCH_NEXT_PID],
+                                columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_SWITCH_NEXT_PRIO],
+                                columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_SWITCH_NEXT_COMM_INDEX]},
                      .is_trace_ns = is_trace_ns};
     const strid *comms = c->f->comms.p;
     struct sorter *sorter = c->f->im->sorter;
@@ -91,10 +82,13 @@ static void push_wakings(struct packet *p, struct ftrace_cpu *c, struct clock_id
                          struct pb_cursor *columns)
 {
     enum { PID = 1, TARGET_CPU, PRIO, COMM };
-    struct rows r = {.column = {columns[WAKING_TIMESTAMP], columns[WAKING_PID], columns[WAKING_TARGET_CPU],
-                                columns[WAKING_PRIO], columns[WAKING_COMM_INDEX]},
+    struct rows r = {.column = {columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_WAKING_TIMESTAMP],
+                                columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_WAKING_PID],
+                                columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_WAKING_TARGET_CPU],
+                                columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_WAKING_PRIO],
+                                columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_WAKING_COMM_INDEX]},
                      .is_trace_ns = is_trace_ns};
-    struct pb_cursor *flag_column = &columns[WAKING_COMMON_FLAGS];
+    struct pb_cursor *flag_column = &columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_WAKING_COMMON_FLAGS];
     const strid *comms = c->f->comms.p;
     struct sorter *sorter = c->f->im->sorter;
     while (next_row(p, clock, COMM, &r)) {
@@ -120,7 +114,7 @@ void ftrace_tokenize_compact(struct packet *p, struct ftrace_cpu *c, struct cloc
     while (pb_next(&cursor, &field)) {
         if (field.wire != PB_BYTES)
             continue;
-        if (field.id == INTERN_TABLE) {
+        if (field.id == FTRACE_EVENT_BUNDLE_COMPACT_SCHED_INTERN_TABLE) {
             if (!vec_push(&f->comms, import_slice(f->im, pb_bytes(&field))))
                 f->im->failed = true;
         } else if (field.id < COMPACT_FIELDS) {

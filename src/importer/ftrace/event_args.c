@@ -1,20 +1,22 @@
 /* Rows of ftrace_event and their args: kept as payload bytes, decoded when a query asks (design rule 4). */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 /* Fields that hold the interned id of a kernel function. Without the interned string they are plain numbers. */
 static const struct symbol_field {
     uint16_t event;
     uint16_t field;
 } symbol_fields[] = {
-    {18, 2},  /* sched_blocked_reason.caller */
-    {56, 2},  /* workqueue_activate_work.function */
-    {57, 2},  /* workqueue_execute_end.function */
-    {58, 2},  /* workqueue_execute_start.function */
-    {59, 2},  /* workqueue_queue_work.function */
-    {437, 2}, /* funcgraph_entry.func */
-    {438, 3}, /* funcgraph_exit.func */
-    {443, 8}, /* mm_shrink_slab_start.shrink */
-    {553, 3}, /* hrtimer_expire_entry.function */
+    {FTRACE_EVENT_SCHED_BLOCKED_REASON, FTRACE_SCHED_BLOCKED_REASON_CALLER},
+    {FTRACE_EVENT_WORKQUEUE_ACTIVATE_WORK, FTRACE_WORKQUEUE_ACTIVATE_WORK_FUNCTION},
+    {FTRACE_EVENT_WORKQUEUE_EXECUTE_END, FTRACE_WORKQUEUE_EXECUTE_END_FUNCTION},
+    {FTRACE_EVENT_WORKQUEUE_EXECUTE_START, FTRACE_WORKQUEUE_EXECUTE_START_FUNCTION},
+    {FTRACE_EVENT_WORKQUEUE_QUEUE_WORK, FTRACE_WORKQUEUE_QUEUE_WORK_FUNCTION},
+    {FTRACE_EVENT_FUNCGRAPH_ENTRY, FTRACE_FUNCGRAPH_ENTRY_FUNC},
+    {FTRACE_EVENT_FUNCGRAPH_EXIT, FTRACE_FUNCGRAPH_EXIT_FUNC},
+    {FTRACE_EVENT_MM_SHRINK_SLAB_START, FTRACE_MM_SHRINK_SLAB_START_SHRINK},
+    {FTRACE_EVENT_HRTIMER_EXPIRE_ENTRY, FTRACE_HRTIMER_EXPIRE_ENTRY_FUNCTION},
 };
 
 /* aux of ARGS_KIND_FTRACE: generation + 1 << 10 | event; generation 0: none needed. */

@@ -3,7 +3,7 @@
  *
  * Tokenizing (bundle.c, compact.c, retime.c) splits bundles into per-cpu queues of the sorter; parsing (parse.c) sees
  * them in time order: it adds the ftrace_event row, whose args stay bytes until a query asks (event_args.c), and calls
- * the handler of the event's kind (handlers_*.c, one table of rows a family). Facts: importer section 4. */
+ * the handler of the event's kind (handlers_*.c, one table of rows a family). */
 #ifndef MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 #define MERIDIAN_IMPORTER_FTRACE_FTRACE_H
 

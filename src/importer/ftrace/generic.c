@@ -1,30 +1,10 @@
-/* Events that the program does not know: described in the trace itself, or carrying their names (facts: service
- * section 9, GenericEventDescriptor and GenericFtraceEvent); and the kernel track events among them. */
+/* Events that the program does not know: described in the trace itself, or carrying their names
+ * (GenericEventDescriptor, GenericFtraceEvent); and the kernel track events among them. */
 #include "importer/ftrace/ftrace_internal.h"
 
-enum { MAX_FIELDS = 32 }; /* a descriptor with a higher field number is taken for damage */
+#include "wire/fields.h"
 
-/* FieldDescriptorProto.type */
-enum {
-    TYPE_DOUBLE = 1,
-    TYPE_FLOAT,
-    TYPE_INT64,
-    TYPE_UINT64,
-    TYPE_INT32,
-    TYPE_FIXED64,
-    TYPE_FIXED32,
-    TYPE_BOOL,
-    TYPE_STRING,
-    TYPE_GROUP,
-    TYPE_MESSAGE,
-    TYPE_BYTES,
-    TYPE_UINT32,
-    TYPE_ENUM,
-    TYPE_SFIXED32,
-    TYPE_SFIXED64,
-    TYPE_SINT32,
-    TYPE_SINT64
-};
+enum { MAX_FIELDS = 32 }; /* a descriptor with a higher field number is taken for damage */
 
 enum scope { SCOPE_THREAD, SCOPE_PROCESS, SCOPE_CPU, SCOPE_CUSTOM, SCOPE_COUNT };
 
@@ -54,7 +34,8 @@ enum { AUX_ROW_BITS = 18, AUX_LEGACY = (1 << AUX_ROW_BITS) - 1, AUX_MACHINES = 1
 
 static bool plain_number(uint8_t type)
 {
-    return type == TYPE_INT64 || type == TYPE_UINT64 || type == TYPE_INT32 || type == TYPE_UINT32;
+    return type == FIELD_DESCRIPTOR_PROTO_TYPE_INT64 || type == FIELD_DESCRIPTOR_PROTO_TYPE_UINT64 ||
+           type == FIELD_DESCRIPTOR_PROTO_TYPE_INT32 || type == FIELD_DESCRIPTOR_PROTO_TYPE_UINT32;
 }
 
 /* The naming convention of kernel track events. */
@@ -63,7 +44,7 @@ static void find_shape(struct importer *im, struct descriptor *d)
     struct track_event_shape *s = &d->shape;
     for (uint8_t n = 1; n < MAX_FIELDS; n++) {
         struct slice name = strpool_view(&im->st->strings, d->names[n]);
-        bool number = plain_number(d->types[n]), text = d->types[n] == TYPE_STRING;
+        bool number = plain_number(d->types[n]), text = d->types[n] == FIELD_DESCRIPTOR_PROTO_TYPE_STRING;
         if (number && slice_eq_str(name, "track_event_type")) {
             s->slice_type = n;
         } else if (text && slice_eq_str(name, "slice_name")) {
@@ -90,20 +71,19 @@ static void bad_descriptor(struct generic_events *g)
 
 static bool add_field(struct generic_events *g, struct descriptor *d, struct slice message)
 {
-    enum { NAME = 1, NUMBER = 3, TYPE = 5 };
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     uint32_t number = 0, type = 0;
     struct slice name = {0};
     while (pb_next(&c, &f)) {
-        if (f.id == NAME)
+        if (f.id == FIELD_DESCRIPTOR_PROTO_NAME)
             name = pb_bytes(&f);
-        else if (f.id == NUMBER)
+        else if (f.id == FIELD_DESCRIPTOR_PROTO_NUMBER)
             number = pb_u32(&f);
-        else if (f.id == TYPE)
+        else if (f.id == FIELD_DESCRIPTOR_PROTO_TYPE)
             type = pb_u32(&f);
     }
-    if (number >= MAX_FIELDS || type > TYPE_SINT64)
+    if (number >= MAX_FIELDS || type > FIELD_DESCRIPTOR_PROTO_TYPE_SINT64)
         return false;
     d->types[number] = (uint8_t)type;
     d->names[number] = import_slice(g->f->im, name);
@@ -112,7 +92,6 @@ static bool add_field(struct generic_events *g, struct descriptor *d, struct sli
 
 void generic_events_add_descriptor(struct generic_events *g, uint32_t id, struct slice descriptor)
 {
-    enum { NAME = 1, FIELD = 2 };
     struct descriptor d = {0};
     struct pb_cursor c = pb_cursor(descriptor);
     struct pb_field f;
@@ -120,9 +99,9 @@ void generic_events_add_descriptor(struct generic_events *g, uint32_t id, struct
         return; /* every first bundle of a writer may bring it */
     d.name = import_str(g->f->im, "");
     while (pb_next(&c, &f)) {
-        if (f.id == NAME) {
+        if (f.id == DESCRIPTOR_PROTO_NAME) {
             d.name = import_slice(g->f->im, pb_bytes(&f));
-        } else if (f.id == FIELD && !add_field(g, &d, pb_bytes(&f))) {
+        } else if (f.id == DESCRIPTOR_PROTO_FIELD && !add_field(g, &d, pb_bytes(&f))) {
             bad_descriptor(g);
             return;
         }
@@ -141,34 +120,34 @@ void generic_events_add_descriptor(struct generic_events *g, uint32_t id, struct
 static void decode_value(struct args *a, strid key, uint8_t type, const struct pb_field *f, struct arg_list *out)
 {
     switch (type) {
-    case TYPE_INT64:
-    case TYPE_INT32:
-    case TYPE_BOOL:
-    case TYPE_ENUM:
-    case TYPE_SFIXED32:
-    case TYPE_SFIXED64:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_INT64:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_INT32:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_BOOL:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_ENUM:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_SFIXED32:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_SFIXED64:
         arg_list_add(a, out, key, key, ARG_INT, pb_i64(f));
         break;
-    case TYPE_UINT64:
-    case TYPE_UINT32:
-    case TYPE_FIXED32:
-    case TYPE_FIXED64:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_UINT64:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_UINT32:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_FIXED32:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_FIXED64:
         arg_list_add(a, out, key, key, ARG_UINT, pb_i64(f));
         break;
-    case TYPE_SINT32:
-    case TYPE_SINT64:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_SINT32:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_SINT64:
         arg_list_add(a, out, key, key, ARG_INT, pb_s64(f));
         break;
-    case TYPE_STRING:
-    case TYPE_BYTES: {
+    case FIELD_DESCRIPTOR_PROTO_TYPE_STRING:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_BYTES: {
         struct slice s = pb_bytes(f);
         arg_list_add(a, out, key, key, ARG_STRING, strpool_intern(a->strings, s.p, s.len));
         break;
     }
-    case TYPE_DOUBLE:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_DOUBLE:
         arg_list_add(a, out, key, key, ARG_REAL, column_f64_word(pb_double(f)));
         break;
-    case TYPE_FLOAT:
+    case FIELD_DESCRIPTOR_PROTO_TYPE_FLOAT:
         arg_list_add(a, out, key, key, ARG_REAL, column_f64_word((double)pb_float(f)));
         break;
     }
@@ -177,29 +156,28 @@ static void decode_value(struct args *a, strid key, uint8_t type, const struct p
 /* GenericFtraceEvent: each field is a message of a name and one value. */
 static void decode_legacy(struct args *a, struct slice payload, struct arg_list *out)
 {
-    enum { FIELD = 2, NAME = 1, STRING = 3, INT = 4, UINT = 5 };
     struct pb_cursor c = pb_cursor(payload);
     struct pb_field f, v;
     while (pb_next(&c, &f)) {
-        if (f.id != FIELD)
+        if (f.id != FTRACE_GENERIC_FIELD)
             continue;
         struct pb_cursor inner = pb_sub(&f);
         struct slice name = {0}, text = {0};
         int64_t number = 0;
         uint32_t which = 0;
         while (pb_next(&inner, &v)) {
-            if (v.id == NAME) {
+            if (v.id == GENERIC_FTRACE_EVENT_FIELD_NAME) {
                 name = pb_bytes(&v);
-            } else if (v.id == STRING) {
+            } else if (v.id == GENERIC_FTRACE_EVENT_FIELD_STR_VALUE) {
                 text = pb_bytes(&v);
-                which = STRING;
-            } else if (v.id == INT || v.id == UINT) {
+                which = GENERIC_FTRACE_EVENT_FIELD_STR_VALUE;
+            } else if (v.id == GENERIC_FTRACE_EVENT_FIELD_INT_VALUE || v.id == GENERIC_FTRACE_EVENT_FIELD_UINT_VALUE) {
                 number = pb_i64(&v);
                 which = v.id;
             }
         }
         strid key = strpool_intern(a->strings, name.p, name.len);
-        if (which == STRING)
+        if (which == GENERIC_FTRACE_EVENT_FIELD_STR_VALUE)
             arg_list_add(a, out, key, key, ARG_STRING, strpool_intern(a->strings, text.p, text.len));
         else if (which)
             arg_list_add(a, out, key, key, ARG_INT, number);
@@ -242,9 +220,8 @@ static void add_row(const struct ftrace_event *e, struct ftrace_cpu *c, strid na
 
 void generic_events_parse_legacy(const struct ftrace_event *e, struct ftrace_cpu *c, uint32_t common_flags)
 {
-    enum { EVENT_NAME = 1 };
     struct pb_field f;
-    struct slice name = pb_find(e->payload, EVENT_NAME, &f) ? pb_bytes(&f) : slice_of("", 0);
+    struct slice name = pb_find(e->payload, FTRACE_GENERIC_EVENT_NAME, &f) ? pb_bytes(&f) : slice_of("", 0);
     add_row(e, c, import_slice(e->m->im, name), AUX_LEGACY, common_flags);
 }
 

@@ -1,15 +1,15 @@
 /* What handlers of ftrace events share: tracks, names, kernel symbols, args. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-
-enum { INTERNED_KERNEL_SYMBOLS = 26, INTERNED_STRING = 2 };
 
 strid ftrace_symbol_of(const struct importer *im, uint32_t generation, uint64_t iid)
 {
     struct seq_generation *gen = generation_at(im, generation);
-    return gen ? interned_string(gen, INTERNED_KERNEL_SYMBOLS, iid, INTERNED_STRING) : 0;
+    return gen ? interned_string(gen, INTERNED_DATA_KERNEL_SYMBOLS, iid, INTERNED_STRING_STR) : 0;
 }
 
 uint64_t *ftrace_formatted(const struct ftrace_event *e, enum ftrace_formatted how, uint64_t what)

@@ -1,6 +1,7 @@
 /* Events of storage: block io, f2fs, android_fs, UFS. */
 #include "base/hash.h"
 #include "importer/ftrace/ftrace_internal.h"
+#include "wire/fields.h"
 
 struct block {
     struct u64map readers; /* hash of (inode, offset) -> tid that reads there */
@@ -23,8 +24,9 @@ static void block_io_start(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "sector", ARG_UINT, field_i64(&f, 2));
-    ftrace_begin(e, block_track(e, field_u64(&f, 1)), 0, ftrace_text(e, "block_io"), small_args_set(e, &args));
+    small_args_add(e, &args, "sector", ARG_UINT, field_i64(&f, FTRACE_BLOCK_IO_START_SECTOR));
+    ftrace_begin(e, block_track(e, field_u64(&f, FTRACE_BLOCK_IO_START_DEV)), 0, ftrace_text(e, "block_io"),
+                 small_args_set(e, &args));
 }
 
 static void block_io_done(const struct ftrace_event *e)
@@ -32,9 +34,9 @@ static void block_io_done(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "sector", ARG_UINT, field_i64(&f, 2));
+    small_args_add(e, &args, "sector", ARG_UINT, field_i64(&f, FTRACE_BLOCK_IO_DONE_SECTOR));
     struct arg_list list = small_args_list(&args);
-    ftrace_end(e, block_track(e, field_u64(&f, 1)), 0, ftrace_text(e, "block_io"), &list);
+    ftrace_end(e, block_track(e, field_u64(&f, FTRACE_BLOCK_IO_DONE_DEV)), 0, ftrace_text(e, "block_io"), &list);
 }
 
 /* --- f2fs -------------------------------------------------------------------------------------------------------- */
@@ -64,30 +66,54 @@ static void device_counters(const struct ftrace_event *e, const char *type, unsi
 static void f2fs_iostat(const struct ftrace_event *e)
 {
     static const struct counter_field counters[] = {
-        {8, "write_app_total"}, {3, "write_app_direct"},  {1, "write_app_buffered"}, {5, "write_app_mapped"},
-        {14, "write_fs_data"},  {22, "write_fs_node"},    {20, "write_fs_meta"},     {17, "write_gc_data"},
-        {18, "write_gc_node"},  {11, "write_cp_data"},    {13, "write_cp_node"},     {12, "write_cp_meta"},
-        {7, "read_app_total"},  {4, "read_app_direct"},   {2, "read_app_buffered"},  {6, "read_app_mapped"},
-        {16, "read_fs_data"},   {19, "read_fs_gdata"},    {10, "read_fs_cdata"},     {23, "read_fs_node"},
-        {21, "read_fs_meta"},   {15, "other_fs_discard"},
+        {FTRACE_F2FS_IOSTAT_APP_WIO, "write_app_total"},    {FTRACE_F2FS_IOSTAT_APP_DIO, "write_app_direct"},
+        {FTRACE_F2FS_IOSTAT_APP_BIO, "write_app_buffered"}, {FTRACE_F2FS_IOSTAT_APP_MIO, "write_app_mapped"},
+        {FTRACE_F2FS_IOSTAT_FS_DIO, "write_fs_data"},       {FTRACE_F2FS_IOSTAT_FS_NIO, "write_fs_node"},
+        {FTRACE_F2FS_IOSTAT_FS_MIO, "write_fs_meta"},       {FTRACE_F2FS_IOSTAT_FS_GC_DIO, "write_gc_data"},
+        {FTRACE_F2FS_IOSTAT_FS_GC_NIO, "write_gc_node"},    {FTRACE_F2FS_IOSTAT_FS_CP_DIO, "write_cp_data"},
+        {FTRACE_F2FS_IOSTAT_FS_CP_NIO, "write_cp_node"},    {FTRACE_F2FS_IOSTAT_FS_CP_MIO, "write_cp_meta"},
+        {FTRACE_F2FS_IOSTAT_APP_RIO, "read_app_total"},     {FTRACE_F2FS_IOSTAT_APP_DRIO, "read_app_direct"},
+        {FTRACE_F2FS_IOSTAT_APP_BRIO, "read_app_buffered"}, {FTRACE_F2FS_IOSTAT_APP_MRIO, "read_app_mapped"},
+        {FTRACE_F2FS_IOSTAT_FS_DRIO, "read_fs_data"},       {FTRACE_F2FS_IOSTAT_FS_GDRIO, "read_fs_gdata"},
+        {FTRACE_F2FS_IOSTAT_FS_CDRIO, "read_fs_cdata"},     {FTRACE_F2FS_IOSTAT_FS_NRIO, "read_fs_node"},
+        {FTRACE_F2FS_IOSTAT_FS_MRIO, "read_fs_meta"},       {FTRACE_F2FS_IOSTAT_FS_DISCARD, "other_fs_discard"},
     };
-    device_counters(e, "f2fs_iostat", 9, counters, sizeof counters / sizeof *counters);
+    device_counters(e, "f2fs_iostat", FTRACE_F2FS_IOSTAT_DEV, counters, sizeof counters / sizeof *counters);
 }
 
 static void f2fs_iostat_latency(const struct ftrace_event *e)
 {
     static const struct counter_field counters[] = {
-        {3, "read_data_peak"},         {1, "read_data_avg"},         {2, "read_data_cnt"},
-        {22, "read_node_peak"},        {20, "read_node_avg"},        {21, "read_node_cnt"},
-        {13, "read_meta_peak"},        {11, "read_meta_avg"},        {12, "read_meta_cnt"},
-        {9, "write_sync_data_peak"},   {7, "write_sync_data_avg"},   {8, "write_sync_data_cnt"},
-        {28, "write_sync_node_peak"},  {26, "write_sync_node_avg"},  {27, "write_sync_node_cnt"},
-        {19, "write_sync_meta_peak"},  {17, "write_sync_meta_avg"},  {18, "write_sync_meta_cnt"},
-        {6, "write_async_data_peak"},  {4, "write_async_data_avg"},  {5, "write_async_data_cnt"},
-        {25, "write_async_node_peak"}, {23, "write_async_node_avg"}, {24, "write_async_node_cnt"},
-        {16, "write_async_meta_peak"}, {14, "write_async_meta_avg"}, {15, "write_async_meta_cnt"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_D_RD_PEAK, "read_data_peak"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_D_RD_AVG, "read_data_avg"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_D_RD_CNT, "read_data_cnt"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_N_RD_PEAK, "read_node_peak"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_N_RD_AVG, "read_node_avg"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_N_RD_CNT, "read_node_cnt"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_M_RD_PEAK, "read_meta_peak"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_M_RD_AVG, "read_meta_avg"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_M_RD_CNT, "read_meta_cnt"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_D_WR_S_PEAK, "write_sync_data_peak"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_D_WR_S_AVG, "write_sync_data_avg"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_D_WR_S_CNT, "write_sync_data_cnt"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_N_WR_S_PEAK, "write_sync_node_peak"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_N_WR_S_AVG, "write_sync_node_avg"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_N_WR_S_CNT, "write_sync_node_cnt"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_M_WR_S_PEAK, "write_sync_meta_peak"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_M_WR_S_AVG, "write_sync_meta_avg"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_M_WR_S_CNT, "write_sync_meta_cnt"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_D_WR_AS_PEAK, "write_async_data_peak"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_D_WR_AS_AVG, "write_async_data_avg"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_D_WR_AS_CNT, "write_async_data_cnt"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_N_WR_AS_PEAK, "write_async_node_peak"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_N_WR_AS_AVG, "write_async_node_avg"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_N_WR_AS_CNT, "write_async_node_cnt"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_M_WR_AS_PEAK, "write_async_meta_peak"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_M_WR_AS_AVG, "write_async_meta_avg"},
+        {FTRACE_F2FS_IOSTAT_LATENCY_M_WR_AS_CNT, "write_async_meta_cnt"},
     };
-    device_counters(e, "f2fs_iostat_latency", 10, counters, sizeof counters / sizeof *counters);
+    device_counters(e, "f2fs_iostat_latency", FTRACE_F2FS_IOSTAT_LATENCY_DEV, counters,
+                    sizeof counters / sizeof *counters);
 }
 
 static void f2fs_write_checkpoint(const struct ftrace_event *e)
@@ -98,8 +124,8 @@ static void f2fs_write_checkpoint(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    uint32_t phase = field_u32(&f, 5);
-    int32_t reason = field_i32(&f, 4);
+    uint32_t phase = field_u32(&f, FTRACE_F2FS_WRITE_CHECKPOINT_PHASE);
+    int32_t reason = field_i32(&f, FTRACE_F2FS_WRITE_CHECKPOINT_REASON);
     if (phase != PHASE_START && phase != PHASE_FINISH)
         return;
     uint32_t upid = process_tracker_process(e->m->processes, (int32_t)e->pid);
@@ -108,7 +134,7 @@ static void f2fs_write_checkpoint(const struct ftrace_event *e)
     ftrace_end(e, track, 0, 0, NULL); /* a start also ends what was left open */
     if (phase == PHASE_FINISH)
         return;
-    small_args_add(e, &args, "dev", ARG_UINT, field_i64(&f, 1));
+    small_args_add(e, &args, "dev", ARG_UINT, field_i64(&f, FTRACE_F2FS_WRITE_CHECKPOINT_DEV));
     small_args_add(e, &args, "reason_int", ARG_INT, reason);
     if (reason == 0)
         small_args_add(e, &args, "reason_str", ARG_STRING, ftrace_text(e, "Unknown"));
@@ -136,12 +162,15 @@ static void dataread_start(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     if (!b)
         return;
-    if (!u64map_set(&b->readers, read_key(field_u64(&f, 4), field_i64(&f, 5)), e->pid))
+    if (!u64map_set(&b->readers,
+                    read_key(field_u64(&f, FTRACE_ANDROID_FS_DATAREAD_START_INO),
+                             field_i64(&f, FTRACE_ANDROID_FS_DATAREAD_START_OFFSET)),
+                    e->pid))
         e->m->im->failed = true;
     uint32_t set = ftrace_track_set(e, "android_fs", ftrace_text(e, "android_fs"), NULL, 0);
-    small_args_add(e, &args, "file_path", ARG_STRING, field_str(e, &f, 6));
-    small_args_add(e, &args, "offset_start", ARG_INT, field_i64(&f, 5));
-    small_args_add(e, &args, "bytes_read_start", ARG_INT, field_i32(&f, 1));
+    small_args_add(e, &args, "file_path", ARG_STRING, field_str(e, &f, FTRACE_ANDROID_FS_DATAREAD_START_PATHBUF));
+    small_args_add(e, &args, "offset_start", ARG_INT, field_i64(&f, FTRACE_ANDROID_FS_DATAREAD_START_OFFSET));
+    small_args_add(e, &args, "bytes_read_start", ARG_INT, field_i32(&f, FTRACE_ANDROID_FS_DATAREAD_START_BYTES));
     ftrace_begin(e, track_set_begin(e->m->im->tracks, set, e->pid), 0, ftrace_text(e, "android_fs_data_read"),
                  small_args_set(e, &args));
 }
@@ -152,15 +181,16 @@ static void dataread_end(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    uint64_t key = read_key(field_u64(&f, 2), field_i64(&f, 3));
+    uint64_t key = read_key(field_u64(&f, FTRACE_ANDROID_FS_DATAREAD_END_INO),
+                            field_i64(&f, FTRACE_ANDROID_FS_DATAREAD_END_OFFSET));
     const uint64_t *tid = b ? u64map_get(&b->readers, key) : NULL;
     if (!tid)
         return;
     uint32_t set = ftrace_track_set(e, "android_fs", ftrace_text(e, "android_fs"), NULL, 0);
     uint32_t track = track_set_end(e->m->im->tracks, set, (int64_t)*tid);
     u64map_del(&b->readers, key);
-    small_args_add(e, &args, "offset_end", ARG_INT, field_i64(&f, 3));
-    small_args_add(e, &args, "bytes_read_end", ARG_INT, field_i32(&f, 1));
+    small_args_add(e, &args, "offset_end", ARG_INT, field_i64(&f, FTRACE_ANDROID_FS_DATAREAD_END_OFFSET));
+    small_args_add(e, &args, "bytes_read_end", ARG_INT, field_i32(&f, FTRACE_ANDROID_FS_DATAREAD_END_BYTES));
     struct arg_list list = small_args_list(&args);
     ftrace_end(e, track, 0, 0, &list);
 }
@@ -214,14 +244,18 @@ static void ufshcd_command(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t doorbell = field_u32(&f, 2), tag = field_u32(&f, 7), stage = field_u32(&f, 10);
+    uint32_t doorbell = field_u32(&f, FTRACE_UFSHCD_COMMAND_DOORBELL), tag = field_u32(&f, FTRACE_UFSHCD_COMMAND_TAG),
+             stage = field_u32(&f, FTRACE_UFSHCD_COMMAND_STR_T);
     double busy = doorbell ? __builtin_popcount(doorbell) : stage == 1 ? 0 : 1;
     ftrace_counter(
         e, ftrace_track(e, TRACK_COUNTER, "ufs_command_count", ftrace_text(e, "io.ufs.command.count"), NULL, 0), busy);
     uint32_t track = FTRACE_TRACK(e, TRACK_SLICE, "ufs_command_tag", ftrace_name(e, "io.ufs.command.tag[%03u]", tag),
                                   DIM_I("ufs_tag", tag));
     if (stage == 0)
-        ftrace_begin(e, track, 0, ufs_command_name(e, field_u32(&f, 5), field_u32(&f, 9)), ARGSET_NONE);
+        ftrace_begin(e, track, 0,
+                     ufs_command_name(e, field_u32(&f, FTRACE_UFSHCD_COMMAND_OPCODE),
+                                      field_u32(&f, FTRACE_UFSHCD_COMMAND_GROUP_ID)),
+                     ARGSET_NONE);
     else
         ftrace_end(e, track, 0, 0, NULL);
 }
@@ -232,21 +266,21 @@ static void ufshcd_clk_gating(const struct ftrace_event *e)
     static const uint8_t order[] = {0, 3, 1, 2};
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t state = field_u32(&f, 2);
+    uint32_t state = field_u32(&f, FTRACE_UFSHCD_CLK_GATING_STATE);
     uint32_t track = ftrace_track(e, TRACK_COUNTER, "ufs_clkgating",
                                   ftrace_text(e, "io.ufs.clkgating (OFF:0/REQ_OFF/REQ_ON/ON:3)"), NULL, 0);
     ftrace_counter(e, track, state < sizeof order ? order[state] : 0);
 }
 
 const struct ftrace_handler ftrace_handlers_block[] = {
-    {272, "f2fs_write_checkpoint", f2fs_write_checkpoint},
-    {406, "ufshcd_command", ufshcd_command},
-    {407, "ufshcd_clk_gating", ufshcd_clk_gating},
-    {419, "f2fs_iostat", f2fs_iostat},
-    {420, "f2fs_iostat_latency", f2fs_iostat_latency},
-    {431, "android_fs_dataread_end", dataread_end},
-    {432, "android_fs_dataread_start", dataread_start},
-    {546, "block_io_start", block_io_start},
-    {547, "block_io_done", block_io_done},
+    {FTRACE_EVENT_F2FS_WRITE_CHECKPOINT, "f2fs_write_checkpoint", f2fs_write_checkpoint},
+    {FTRACE_EVENT_UFSHCD_COMMAND, "ufshcd_command", ufshcd_command},
+    {FTRACE_EVENT_UFSHCD_CLK_GATING, "ufshcd_clk_gating", ufshcd_clk_gating},
+    {FTRACE_EVENT_F2FS_IOSTAT, "f2fs_iostat", f2fs_iostat},
+    {FTRACE_EVENT_F2FS_IOSTAT_LATENCY, "f2fs_iostat_latency", f2fs_iostat_latency},
+    {FTRACE_EVENT_ANDROID_FS_DATAREAD_END, "android_fs_dataread_end", dataread_end},
+    {FTRACE_EVENT_ANDROID_FS_DATAREAD_START, "android_fs_dataread_start", dataread_start},
+    {FTRACE_EVENT_BLOCK_IO_START, "block_io_start", block_io_start},
+    {FTRACE_EVENT_BLOCK_IO_DONE, "block_io_done", block_io_done},
     {0, NULL, NULL},
 };

@@ -1,6 +1,8 @@
 /* Events of memory shared with devices: ION, DMA heaps, fastrpc. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 #include <stdio.h>
 
 /* `heap` 0: the kernel does not name heaps. */
@@ -21,10 +23,11 @@ static void ion_heap(const struct ftrace_event *e, bool grow)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    uint64_t len = field_u64(&f, 2);
+    uint64_t len = field_u64(&f, FTRACE_ION_HEAP_GROW_LEN);
     int64_t change = (int64_t)(grow ? len : 0 - len);
-    strid heap = field_has(&f, 1) ? field_str(e, &f, 1) : ftrace_text(e, "unknown");
-    ion_counters(e, heap, (int64_t)(field_u64(&f, 3) + (uint64_t)change), change);
+    strid heap = field_has(&f, FTRACE_ION_HEAP_GROW_HEAP_NAME) ? field_str(e, &f, FTRACE_ION_HEAP_GROW_HEAP_NAME)
+                                                               : ftrace_text(e, "unknown");
+    ion_counters(e, heap, (int64_t)(field_u64(&f, FTRACE_ION_HEAP_GROW_TOTAL_ALLOCATED) + (uint64_t)change), change);
 }
 
 static void ion_heap_grow(const struct ftrace_event *e)
@@ -52,9 +55,9 @@ static void ion_stat(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    int64_t len = field_i64(&f, 2);
-    ion_counters(e, 0, field_i64(&f, 3), len);
-    buffer_slice(e, "android_ion_allocations", "mem.ion_buffer", field_u32(&f, 1), len);
+    int64_t len = field_i64(&f, FTRACE_ION_STAT_LEN);
+    ion_counters(e, 0, field_i64(&f, FTRACE_ION_STAT_TOTAL_ALLOCATED), len);
+    buffer_slice(e, "android_ion_allocations", "mem.ion_buffer", field_u32(&f, FTRACE_ION_STAT_BUFFER_ID), len);
 }
 
 static void dma_heap_stat(const struct ftrace_event *e)
@@ -62,9 +65,9 @@ static void dma_heap_stat(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    int64_t inode = field_i64(&f, 1), len = field_i64(&f, 2);
+    int64_t inode = field_i64(&f, FTRACE_DMA_HEAP_STAT_INODE), len = field_i64(&f, FTRACE_DMA_HEAP_STAT_LEN);
     ftrace_counter(e, ftrace_track(e, TRACK_COUNTER, "android_dma_heap", ftrace_text(e, "mem.dma_heap"), NULL, 0),
-                   (double)field_u64(&f, 3));
+                   (double)field_u64(&f, FTRACE_DMA_HEAP_STAT_TOTAL_ALLOCATED));
     uint32_t change = track_intern_int(e->m->im->tracks, e->m->id, "android_dma_heap_change", TRACK_COUNTER, "utid",
                                        event_utid(e), ftrace_text(e, "mem.dma_heap_change"));
     small_args_add(e, &args, "inode", ARG_UINT, inode);
@@ -78,18 +81,18 @@ static void fastrpc_dma_stat(const struct ftrace_event *e)
     struct fields f;
     char domain[16];
     fields_read(e->payload, &f);
-    uint32_t cid = field_u32(&f, 1);
+    uint32_t cid = field_u32(&f, FTRACE_FASTRPC_DMA_STAT_CID);
     if (cid < sizeof domains / sizeof *domains)
         snprintf(domain, sizeof domain, "%s", domains[cid]);
     else
         snprintf(domain, sizeof domain, "%u", cid);
     uint32_t total = track_intern_int(e->m->im->tracks, e->m->id, "fastrpc", TRACK_COUNTER, "cid", cid,
                                       ftrace_name(e, "mem.fastrpc[%s]", domain));
-    ftrace_counter(e, total, (double)field_u64(&f, 3));
+    ftrace_counter(e, total, (double)field_u64(&f, FTRACE_FASTRPC_DMA_STAT_TOTAL_ALLOCATED));
     uint32_t utid = event_utid(e);
     uint32_t change = FTRACE_TRACK(e, TRACK_COUNTER, "fastrpc_change", ftrace_name(e, "mem.fastrpc_change[%s]", domain),
                                    DIM_I("cid", cid), DIM_I("utid", utid));
-    ftrace_counter(e, change, (double)field_i64(&f, 2));
+    ftrace_counter(e, change, (double)field_i64(&f, FTRACE_FASTRPC_DMA_STAT_LEN));
 }
 
 const struct ftrace_handler ftrace_handlers_dma[] = {

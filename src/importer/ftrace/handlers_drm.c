@@ -1,6 +1,7 @@
 /* Events of graphics scheduling: vblank, DRM scheduler rings, fences. */
 #include "base/hash.h"
 #include "importer/ftrace/ftrace_internal.h"
+#include "wire/fields.h"
 
 /* Jobs (or fences) that wait in order; the first has the open slice. */
 struct line {
@@ -89,14 +90,15 @@ static void drm_vblank_event(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    vblank(e, "signal", field_i32(&f, 1), field_u32(&f, 3));
+    vblank(e, "signal", field_i32(&f, FTRACE_DRM_VBLANK_EVENT_CRTC), field_u32(&f, FTRACE_DRM_VBLANK_EVENT_SEQ));
 }
 
 static void drm_vblank_event_delivered(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    vblank(e, "deliver", field_i32(&f, 1), field_u32(&f, 3));
+    vblank(e, "deliver", field_i32(&f, FTRACE_DRM_VBLANK_EVENT_DELIVERED_CRTC),
+           field_u32(&f, FTRACE_DRM_VBLANK_EVENT_DELIVERED_SEQ));
 }
 
 /* --- scheduler rings --------------------------------------------------------------------------------------------- */
@@ -171,21 +173,22 @@ static void drm_sched_job(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    schedule_job(e, field_bytes(&f, 6), field_u64(&f, 4));
+    schedule_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_NAME), field_u64(&f, FTRACE_DRM_SCHED_JOB_ID));
 }
 
 static void drm_run_job(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    run_job(e, field_bytes(&f, 6), field_u64(&f, 4), field_u64(&f, 2));
+    run_job(e, field_bytes(&f, FTRACE_DRM_RUN_JOB_NAME), field_u64(&f, FTRACE_DRM_RUN_JOB_ID),
+            field_u64(&f, FTRACE_DRM_RUN_JOB_FENCE));
 }
 
 static void drm_sched_process_job(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    job_done(e, field_u64(&f, 1));
+    job_done(e, field_u64(&f, FTRACE_DRM_SCHED_PROCESS_JOB_FENCE));
 }
 
 /* Kernels since 6.16 name jobs by their fence; its seqno is the job's number. */
@@ -198,21 +201,23 @@ static void drm_sched_job_queue(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    schedule_job(e, field_bytes(&f, 1), field_u64(&f, 6));
+    schedule_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_QUEUE_NAME),
+                 field_u64(&f, FTRACE_DRM_SCHED_JOB_QUEUE_FENCE_SEQNO));
 }
 
 static void drm_sched_job_run(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    run_job(e, field_bytes(&f, 1), field_u64(&f, 6), fence_key(&f, 5, 6));
+    run_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_RUN_NAME), field_u64(&f, FTRACE_DRM_SCHED_JOB_RUN_FENCE_SEQNO),
+            fence_key(&f, FTRACE_DRM_SCHED_JOB_RUN_FENCE_CONTEXT, FTRACE_DRM_SCHED_JOB_RUN_FENCE_SEQNO));
 }
 
 static void drm_sched_job_done(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    job_done(e, fence_key(&f, 1, 2));
+    job_done(e, fence_key(&f, FTRACE_DRM_SCHED_JOB_DONE_FENCE_CONTEXT, FTRACE_DRM_SCHED_JOB_DONE_FENCE_SEQNO));
 }
 
 /* --- fences ------------------------------------------------------------------------------------------------------ */
@@ -221,8 +226,8 @@ static void drm_sched_job_done(const struct ftrace_event *e)
 static struct line *timeline_of(const struct ftrace_event *e, const struct fields *f)
 {
     struct drm *d = drm_state(e);
-    struct slice name = field_bytes(f, 4);
-    uint32_t context = field_u32(f, 1);
+    struct slice name = field_bytes(f, FTRACE_DMA_FENCE_INIT_TIMELINE);
+    uint32_t context = field_u32(f, FTRACE_DMA_FENCE_INIT_CONTEXT);
     if (!d || slice_eq_str(name, "unbound"))
         return NULL;
     struct track_dim dims[] = {DIM_S("name", import_slice(e->m->im, name)), DIM_I("context", context)};
@@ -251,7 +256,7 @@ static void dma_fence_init(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     struct line *l = timeline_of(e, &f);
     if (l && !l->emits)
-        add_fence(e, l, field_u32(&f, 3));
+        add_fence(e, l, field_u32(&f, FTRACE_DMA_FENCE_INIT_SEQNO));
 }
 
 static void dma_fence_emit(const struct ftrace_event *e)
@@ -266,7 +271,7 @@ static void dma_fence_emit(const struct ftrace_event *e)
         l->head = l->waiting.n = 0;
     }
     l->emits = true;
-    add_fence(e, l, field_u32(&f, 3));
+    add_fence(e, l, field_u32(&f, FTRACE_DMA_FENCE_EMIT_SEQNO));
 }
 
 static void dma_fence_signaled(const struct ftrace_event *e)
@@ -274,7 +279,7 @@ static void dma_fence_signaled(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     struct line *l = timeline_of(e, &f);
-    if (!l || is_empty(l) || field_u32(&f, 3) < first_waiting(l))
+    if (!l || is_empty(l) || field_u32(&f, FTRACE_DMA_FENCE_SIGNALED_SEQNO) < first_waiting(l))
         return;
     take_first(l);
     ftrace_end(e, l->track, 0, 0, NULL);
@@ -287,8 +292,8 @@ static void dma_fence_wait_start(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "fence context", ARG_UINT, field_u32(&f, 1));
-    small_args_add(e, &args, "fence seqno", ARG_UINT, field_u32(&f, 3));
+    small_args_add(e, &args, "fence context", ARG_UINT, field_u32(&f, FTRACE_DMA_FENCE_WAIT_START_CONTEXT));
+    small_args_add(e, &args, "fence seqno", ARG_UINT, field_u32(&f, FTRACE_DMA_FENCE_WAIT_START_SEQNO));
     ftrace_begin(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "dma_fence_wait"),
                  small_args_set(e, &args));
 }
@@ -299,18 +304,18 @@ static void dma_fence_wait_end(const struct ftrace_event *e)
 }
 
 const struct ftrace_handler ftrace_handlers_drm[] = {
-    {409, "drm_vblank_event", drm_vblank_event},
-    {410, "drm_vblank_event_delivered", drm_vblank_event_delivered},
-    {411, "drm_sched_job", drm_sched_job},
-    {412, "drm_run_job", drm_run_job},
-    {413, "drm_sched_process_job", drm_sched_process_job},
-    {414, "dma_fence_init", dma_fence_init},
-    {415, "dma_fence_emit", dma_fence_emit},
-    {416, "dma_fence_signaled", dma_fence_signaled},
-    {417, "dma_fence_wait_start", dma_fence_wait_start},
-    {418, "dma_fence_wait_end", dma_fence_wait_end},
-    {592, "drm_sched_job_done", drm_sched_job_done},
-    {593, "drm_sched_job_queue", drm_sched_job_queue},
-    {594, "drm_sched_job_run", drm_sched_job_run},
+    {FTRACE_EVENT_DRM_VBLANK_EVENT, "drm_vblank_event", drm_vblank_event},
+    {FTRACE_EVENT_DRM_VBLANK_EVENT_DELIVERED, "drm_vblank_event_delivered", drm_vblank_event_delivered},
+    {FTRACE_EVENT_DRM_SCHED_JOB, "drm_sched_job", drm_sched_job},
+    {FTRACE_EVENT_DRM_RUN_JOB, "drm_run_job", drm_run_job},
+    {FTRACE_EVENT_DRM_SCHED_PROCESS_JOB, "drm_sched_process_job", drm_sched_process_job},
+    {FTRACE_EVENT_DMA_FENCE_INIT, "dma_fence_init", dma_fence_init},
+    {FTRACE_EVENT_DMA_FENCE_EMIT, "dma_fence_emit", dma_fence_emit},
+    {FTRACE_EVENT_DMA_FENCE_SIGNALED, "dma_fence_signaled", dma_fence_signaled},
+    {FTRACE_EVENT_DMA_FENCE_WAIT_START, "dma_fence_wait_start", dma_fence_wait_start},
+    {FTRACE_EVENT_DMA_FENCE_WAIT_END, "dma_fence_wait_end", dma_fence_wait_end},
+    {FTRACE_EVENT_DRM_SCHED_JOB_DONE, "drm_sched_job_done", drm_sched_job_done},
+    {FTRACE_EVENT_DRM_SCHED_JOB_QUEUE, "drm_sched_job_queue", drm_sched_job_queue},
+    {FTRACE_EVENT_DRM_SCHED_JOB_RUN, "drm_sched_job_run", drm_sched_job_run},
     {0, NULL, NULL},
 };

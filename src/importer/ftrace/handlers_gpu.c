@@ -1,6 +1,7 @@
 /* Events of GPUs: frequency, memory, power states, work. */
 #include "importer/ftrace/ftrace_internal.h"
 #include "importer/system/system.h"
+#include "wire/fields.h"
 
 struct gpu {
     struct u64map queued_by; /* adreno context -> tid that queued work */
@@ -40,7 +41,7 @@ static void gpu_frequency(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    frequency(e, field_u32(&f, 1), field_u32(&f, 2));
+    frequency(e, field_u32(&f, FTRACE_GPU_FREQUENCY_GPU_ID), field_u32(&f, FTRACE_GPU_FREQUENCY_STATE));
 }
 
 /* This driver tells a thousandth of what others do. */
@@ -48,7 +49,8 @@ static void kgsl_gpu_frequency(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    frequency(e, field_u32(&f, 2), (double)field_u32(&f, 1) * 1000.0);
+    frequency(e, field_u32(&f, FTRACE_KGSL_GPU_FREQUENCY_GPU_ID),
+              (double)field_u32(&f, FTRACE_KGSL_GPU_FREQUENCY_GPU_FREQ) * 1000.0);
 }
 
 /* Of pid 0: the total. Kernel threads may tell of processes that are gone; those are left alone. */
@@ -57,8 +59,8 @@ static void gpu_mem_total(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     struct process_tracker *p = e->m->processes;
-    uint32_t gpu = field_u32(&f, 1), upid = UPID_NONE;
-    int32_t pid = field_i32(&f, 2);
+    uint32_t gpu = field_u32(&f, FTRACE_GPU_MEM_TOTAL_GPU_ID), upid = UPID_NONE;
+    int32_t pid = field_i32(&f, FTRACE_GPU_MEM_TOTAL_PID);
     if (pid != 0) {
         if (process_tracker_find_thread(p, pid) == UTID_NONE)
             return;
@@ -67,17 +69,20 @@ static void gpu_mem_total(const struct ftrace_event *e)
             return;
     }
     const char *type = pid ? "process_gpu_memory" : "gpu_memory";
-    ftrace_counter(e, gpu_counter_track(e, type, "GPU Memory", "bytes", gpu, upid), (double)field_u64(&f, 3));
+    ftrace_counter(e, gpu_counter_track(e, type, "GPU Memory", "bytes", gpu, upid),
+                   (double)field_u64(&f, FTRACE_GPU_MEM_TOTAL_SIZE));
 }
 
 static void gpu_work_period(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    int64_t dur = (int64_t)(field_u64(&f, 4) - field_u64(&f, 3)), active = field_i64(&f, 5);
-    uint32_t gpu = field_u32(&f, 1);
+    int64_t dur = (int64_t)(field_u64(&f, FTRACE_GPU_WORK_PERIOD_END_TIME_NS) -
+                            field_u64(&f, FTRACE_GPU_WORK_PERIOD_START_TIME_NS)),
+            active = field_i64(&f, FTRACE_GPU_WORK_PERIOD_TOTAL_ACTIVE_DURATION_NS);
+    uint32_t gpu = field_u32(&f, FTRACE_GPU_WORK_PERIOD_GPU_ID);
     uint32_t track = FTRACE_TRACK(e, TRACK_SLICE, "android_gpu_work_period", 0, DIM_I("ugpu", system_gpu(e->m, gpu)),
-                                  DIM_I("gpu", gpu), DIM_I("uid", field_i32(&f, 2)));
+                                  DIM_I("gpu", gpu), DIM_I("uid", field_i32(&f, FTRACE_GPU_WORK_PERIOD_UID)));
     if (dur < 0) {
         stats_add(&e->m->st->stats, e->m->id, STAT_gpu_work_period_negative_duration, 1);
         return;
@@ -99,7 +104,7 @@ static void mali_gpu_power_state(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     uint32_t track =
         ftrace_track(e, TRACK_COUNTER, "mali_gpu_power_state", ftrace_text(e, "mali_gpu_power_state"), NULL, 0);
-    ftrace_counter(e, track, field_i32(&f, 3));
+    ftrace_counter(e, track, field_i32(&f, FTRACE_MALI_GPU_POWER_STATE_TO_STATE));
 }
 
 static void gpu_power_state(const struct ftrace_event *e)
@@ -107,7 +112,7 @@ static void gpu_power_state(const struct ftrace_event *e)
     static const char *const names[] = {"OFF", "PG", "ON"};
     struct fields f;
     fields_read(e->payload, &f);
-    int32_t state = field_i32(&f, 2);
+    int32_t state = field_i32(&f, FTRACE_GPU_POWER_STATE_NEW_STATE);
     uint32_t track =
         ftrace_track(e, TRACK_SLICE, "powervr_gpu_power_state", ftrace_text(e, "powervr_gpu_power_state"), NULL, 0);
     ftrace_end(e, track, 0, 0, NULL);
@@ -121,7 +126,8 @@ static void adreno_queued(const struct ftrace_event *e)
     struct gpu *g = gpu_state(e);
     struct fields f;
     fields_read(e->payload, &f);
-    if (g && !u64map_get(&g->queued_by, field_u32(&f, 1)) && !u64map_set(&g->queued_by, field_u32(&f, 1), e->pid))
+    if (g && !u64map_get(&g->queued_by, field_u32(&f, FTRACE_KGSL_ADRENO_CMDBATCH_QUEUED_ID)) &&
+        !u64map_set(&g->queued_by, field_u32(&f, FTRACE_KGSL_ADRENO_CMDBATCH_QUEUED_ID), e->pid))
         e->m->im->failed = true;
 }
 
@@ -143,8 +149,10 @@ static void adreno_retired(const struct ftrace_event *e)
     enum { TICKS_HZ = 19200000, NS = 1000000000 };
     struct fields f;
     fields_read(e->payload, &f);
-    uint64_t start = field_u64(&f, 6), retire = field_u64(&f, 7);
-    uint32_t context = field_u32(&f, 1), prio = field_u32(&f, 8);
+    uint64_t start = field_u64(&f, FTRACE_KGSL_ADRENO_CMDBATCH_RETIRED_START),
+             retire = field_u64(&f, FTRACE_KGSL_ADRENO_CMDBATCH_RETIRED_RETIRE);
+    uint32_t context = field_u32(&f, FTRACE_KGSL_ADRENO_CMDBATCH_RETIRED_ID),
+             prio = field_u32(&f, FTRACE_KGSL_ADRENO_CMDBATCH_RETIRED_PRIO);
     if (retire < start)
         return;
     __int128 dur = (__int128)(retire - start) * NS / TICKS_HZ;
@@ -165,13 +173,13 @@ static void adreno_retired(const struct ftrace_event *e)
 }
 
 const struct ftrace_handler ftrace_handlers_gpu[] = {
-    {332, "gpu_frequency", gpu_frequency},
-    {340, "gpu_mem_total", gpu_mem_total},
-    {488, "gpu_work_period", gpu_work_period},
-    {509, "kgsl_gpu_frequency", kgsl_gpu_frequency},
-    {534, "kgsl_adreno_cmdbatch_queued", adreno_queued},
-    {537, "kgsl_adreno_cmdbatch_retired", adreno_retired},
-    {548, "mali_gpu_power_state", mali_gpu_power_state},
-    {601, "gpu_power_state", gpu_power_state},
+    {FTRACE_EVENT_GPU_FREQUENCY, "gpu_frequency", gpu_frequency},
+    {FTRACE_EVENT_GPU_MEM_TOTAL, "gpu_mem_total", gpu_mem_total},
+    {FTRACE_EVENT_GPU_WORK_PERIOD, "gpu_work_period", gpu_work_period},
+    {FTRACE_EVENT_KGSL_GPU_FREQUENCY, "kgsl_gpu_frequency", kgsl_gpu_frequency},
+    {FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_QUEUED, "kgsl_adreno_cmdbatch_queued", adreno_queued},
+    {FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_RETIRED, "kgsl_adreno_cmdbatch_retired", adreno_retired},
+    {FTRACE_EVENT_MALI_GPU_POWER_STATE, "mali_gpu_power_state", mali_gpu_power_state},
+    {FTRACE_EVENT_GPU_POWER_STATE, "gpu_power_state", gpu_power_state},
     {0, NULL, NULL},
 };

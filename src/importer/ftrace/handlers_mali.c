@@ -1,6 +1,8 @@
 /* Events of Mali GPUs: interrupts, states of the microcontroller. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 struct mali {
     strid mcu_state; /* the open slice's name; 0: none */
 };
@@ -32,7 +34,7 @@ static void csf_interrupt_start(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "info_val", ARG_UINT, field_i64(&f, 3));
+    small_args_add(e, &args, "info_val", ARG_UINT, field_i64(&f, FTRACE_MALI_MALI_CSF_INTERRUPT_START_INFO_VAL));
     ftrace_begin(e, irq_track(e), 0, ftrace_text(e, "mali_CSF_INTERRUPT"), small_args_set(e, &args));
 }
 
@@ -41,40 +43,40 @@ static void csf_interrupt_end(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "info_val", ARG_UINT, field_i64(&f, 3));
+    small_args_add(e, &args, "info_val", ARG_UINT, field_i64(&f, FTRACE_MALI_MALI_CSF_INTERRUPT_END_INFO_VAL));
     struct arg_list list = small_args_list(&args);
     ftrace_end(e, irq_track(e), 0, ftrace_text(e, "mali_CSF_INTERRUPT"), &list);
 }
 
-#define MCU(id, state)                                                                                                 \
+#define MCU(state)                                                                                                     \
     {                                                                                                                  \
-        id, "mali_mali_PM_MCU_" state, mcu_state                                                                       \
+        FTRACE_EVENT_MALI_MALI_PM_MCU_##state, "mali_mali_PM_MCU_" #state, mcu_state                                   \
     }
 const struct ftrace_handler ftrace_handlers_mali[] = {
-    {482, "mali_mali_CSF_INTERRUPT_START", csf_interrupt_start},
-    {483, "mali_mali_CSF_INTERRUPT_END", csf_interrupt_end},
-    MCU(510, "HCTL_CORES_DOWN_SCALE_NOTIFY_PEND"),
-    MCU(511, "HCTL_CORES_NOTIFY_PEND"),
-    MCU(512, "HCTL_CORE_INACTIVE_PEND"),
-    MCU(513, "HCTL_MCU_ON_RECHECK"),
-    MCU(514, "HCTL_SHADERS_CORE_OFF_PEND"),
-    MCU(515, "HCTL_SHADERS_PEND_OFF"),
-    MCU(516, "HCTL_SHADERS_PEND_ON"),
-    MCU(517, "HCTL_SHADERS_READY_OFF"),
-    MCU(518, "IN_SLEEP"),
-    MCU(519, "OFF"),
-    MCU(520, "ON"),
-    MCU(521, "ON_CORE_ATTR_UPDATE_PEND"),
-    MCU(522, "ON_GLB_REINIT_PEND"),
-    MCU(523, "ON_HALT"),
-    MCU(524, "ON_HWCNT_DISABLE"),
-    MCU(525, "ON_HWCNT_ENABLE"),
-    MCU(526, "ON_PEND_HALT"),
-    MCU(527, "ON_PEND_SLEEP"),
-    MCU(528, "ON_SLEEP_INITIATE"),
-    MCU(529, "PEND_OFF"),
-    MCU(530, "PEND_ON_RELOAD"),
-    MCU(531, "POWER_DOWN"),
-    MCU(532, "RESET_WAIT"),
+    {FTRACE_EVENT_MALI_MALI_CSF_INTERRUPT_START, "mali_mali_CSF_INTERRUPT_START", csf_interrupt_start},
+    {FTRACE_EVENT_MALI_MALI_CSF_INTERRUPT_END, "mali_mali_CSF_INTERRUPT_END", csf_interrupt_end},
+    MCU(HCTL_CORES_DOWN_SCALE_NOTIFY_PEND),
+    MCU(HCTL_CORES_NOTIFY_PEND),
+    MCU(HCTL_CORE_INACTIVE_PEND),
+    MCU(HCTL_MCU_ON_RECHECK),
+    MCU(HCTL_SHADERS_CORE_OFF_PEND),
+    MCU(HCTL_SHADERS_PEND_OFF),
+    MCU(HCTL_SHADERS_PEND_ON),
+    MCU(HCTL_SHADERS_READY_OFF),
+    MCU(IN_SLEEP),
+    MCU(OFF),
+    MCU(ON),
+    MCU(ON_CORE_ATTR_UPDATE_PEND),
+    MCU(ON_GLB_REINIT_PEND),
+    MCU(ON_HALT),
+    MCU(ON_HWCNT_DISABLE),
+    MCU(ON_HWCNT_ENABLE),
+    MCU(ON_PEND_HALT),
+    MCU(ON_PEND_SLEEP),
+    MCU(ON_SLEEP_INITIATE),
+    MCU(PEND_OFF),
+    MCU(PEND_ON_RELOAD),
+    MCU(POWER_DOWN),
+    MCU(RESET_WAIT),
     {0, NULL, NULL},
 };

@@ -1,6 +1,8 @@
 /* Systrace markers: print events of trace_marker, and drivers' events that mimic them. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 static void print(const struct ftrace_event *e)
 {
     struct pb_cursor c = pb_cursor(e->payload);
@@ -10,7 +12,7 @@ static void print(const struct ftrace_event *e)
     if (utid != UTID_NONE)
         syscalls_truncate_write(e, utid);
     while (pb_next(&c, &f))
-        if (f.id == 2)
+        if (f.id == FTRACE_PRINT_BUF)
             buf = pb_bytes(&f);
     atrace_parse_line(e, buf);
 }
@@ -20,15 +22,16 @@ static void zero(const struct ftrace_event *e)
     enum { FLAG_BEGIN = 1, FLAG_END = 2, FLAG_COUNTER = 4 };
     struct fields f;
     fields_read(e->payload, &f);
-    int32_t flag = field_i32(&f, 1);
+    int32_t flag = field_i32(&f, FTRACE_ZERO_FLAG);
     char phase = flag & FLAG_BEGIN ? 'B' : flag & FLAG_END ? 'E' : flag & FLAG_COUNTER ? 'C' : 0;
     if (!phase) {
         stats_add(&e->m->st->stats, e->m->id, STAT_systrace_parse_failure, 1);
         return;
     }
-    atrace_point(e,
-                 &(struct atrace_point){
-                     .phase = phase, .tgid = field_u32(&f, 3), .name = field_bytes(&f, 2), .value = field_i64(&f, 4)});
+    atrace_point(e, &(struct atrace_point){.phase = phase,
+                                           .tgid = field_u32(&f, FTRACE_ZERO_PID),
+                                           .name = field_bytes(&f, FTRACE_ZERO_NAME),
+                                           .value = field_i64(&f, FTRACE_ZERO_VALUE)});
 }
 
 /* Where each driver's event keeps what a marker needs; 0: it has no such field. */
@@ -69,15 +72,15 @@ static void driver_mark(const struct ftrace_event *e)
 }
 
 const struct ftrace_handler ftrace_handlers_marker[] = {
-    {3, "print", print},
-    {80, "tracing_mark_write", driver_mark},
-    {331, "zero", zero},
-    {333, "sde_tracing_mark_write", driver_mark},
-    {348, "dpu_tracing_mark_write", driver_mark},
-    {349, "g2d_tracing_mark_write", driver_mark},
-    {350, "mali_tracing_mark_write", driver_mark},
-    {467, "lwis_tracing_mark_write", driver_mark},
-    {484, "samsung_tracing_mark_write", driver_mark},
-    {490, "panel_write_generic", driver_mark},
+    {FTRACE_EVENT_PRINT, "print", print},
+    {FTRACE_EVENT_TRACING_MARK_WRITE, "tracing_mark_write", driver_mark},
+    {FTRACE_EVENT_ZERO, "zero", zero},
+    {FTRACE_EVENT_SDE_TRACING_MARK_WRITE, "sde_tracing_mark_write", driver_mark},
+    {FTRACE_EVENT_DPU_TRACING_MARK_WRITE, "dpu_tracing_mark_write", driver_mark},
+    {FTRACE_EVENT_G2D_TRACING_MARK_WRITE, "g2d_tracing_mark_write", driver_mark},
+    {FTRACE_EVENT_MALI_TRACING_MARK_WRITE, "mali_tracing_mark_write", driver_mark},
+    {FTRACE_EVENT_LWIS_TRACING_MARK_WRITE, "lwis_tracing_mark_write", driver_mark},
+    {FTRACE_EVENT_SAMSUNG_TRACING_MARK_WRITE, "samsung_tracing_mark_write", driver_mark},
+    {FTRACE_EVENT_PANEL_WRITE_GENERIC, "panel_write_generic", driver_mark},
     {0, NULL, NULL},
 };

@@ -1,6 +1,7 @@
 /* Events of virtual media devices: virtio-gpu and virtio-video commands. */
 #include "base/hash.h"
 #include "importer/ftrace/ftrace_internal.h"
+#include "wire/fields.h"
 
 struct media {
     struct u64map started; /* queue << 32 | seqno of commands without a fence -> ts */
@@ -63,24 +64,25 @@ static void gpu_command(const struct ftrace_event *e, bool response)
     struct media *s = ftrace_family_state(e->f, FAMILY_MEDIA, sizeof *s, release);
     struct fields f;
     fields_read(e->payload, &f);
-    struct slice queue_name = field_bytes(&f, 5);
+    struct slice queue_name = field_bytes(&f, FTRACE_VIRTIO_GPU_CMD_QUEUE_NAME);
     int queue = slice_eq_str(queue_name, "control") ? 0 : slice_eq_str(queue_name, "cursor") ? 1 : -1;
     if (!s || queue < 0)
         return;
-    uint32_t seqno = field_u32(&f, 7);
+    uint32_t seqno = field_u32(&f, FTRACE_VIRTIO_GPU_CMD_QUEUE_SEQNO);
     uint64_t key = (uint64_t)queue << 32 | seqno;
     strid free_name = ftrace_name(e, "Virtgpu %s Free", queues[queue]);
     strid which = ftrace_text(e, queues[queue]);
     ftrace_counter(e, FTRACE_TRACK(e, TRACK_COUNTER, "virtgpu_num_free", free_name, DIM_S("virtgpu_name", which)),
-                   field_u32(&f, 6));
+                   field_u32(&f, FTRACE_VIRTIO_GPU_CMD_QUEUE_NUM_FREE));
     struct track_dim dim = DIM_S("virtgpu_name", which);
     uint32_t set =
         ftrace_track_set(e, "virtgpu_queue_event", ftrace_name(e, "Virtgpu %s Queue", queues[queue]), &dim, 1);
     if (!response) {
-        const char *name = find_name(gpu_names, sizeof gpu_names / sizeof *gpu_names, field_u32(&f, 8), "");
+        const char *name = find_name(gpu_names, sizeof gpu_names / sizeof *gpu_names,
+                                     field_u32(&f, FTRACE_VIRTIO_GPU_CMD_QUEUE_TYPE), "");
         ftrace_begin(e, track_set_begin(e->m->im->tracks, set, seqno), 0, ftrace_text(e, name), ARGSET_NONE);
         /* The host answers a command with a fence when it likes: that is no latency. */
-        if (!field_u64(&f, 3) && !u64map_set(&s->started, key, (uint64_t)e->ts))
+        if (!field_u64(&f, FTRACE_VIRTIO_GPU_CMD_QUEUE_FENCE_ID) && !u64map_set(&s->started, key, (uint64_t)e->ts))
             e->m->im->failed = true;
         return;
     }
@@ -112,12 +114,12 @@ static void video_command(const struct ftrace_event *e, bool response)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t stream = field_u32(&f, 1);
+    uint32_t stream = field_u32(&f, FTRACE_VIRTIO_VIDEO_CMD_STREAM_ID);
     const char *what = response ? "Responses" : "Requests";
     struct track_dim dims[] = {DIM_I("virtio_stream_id", stream), DIM_I("is_response", response)};
     uint32_t set = ftrace_track_set(e, "virtio_video_command",
                                     ftrace_name(e, "virtio_video stream #%u %s", stream, what), dims, 2);
-    const char *name = find_name(video_names, 1, field_u32(&f, 2), "Unknown");
+    const char *name = find_name(video_names, 1, field_u32(&f, FTRACE_VIRTIO_VIDEO_CMD_TYPE), "Unknown");
     slice_scoped(e->m->im->slices, e->m->id, e->ts, track_set_scoped(e->m->im->tracks, set, e->ts, COMMAND_NS), 0,
                  ftrace_text(e, name), COMMAND_NS, ARGSET_NONE);
 }
@@ -142,8 +144,9 @@ static void video_resource(const struct ftrace_event *e, bool done)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    int32_t stream = field_i32(&f, 7), resource = field_i32(&f, 6);
-    uint32_t type = field_u32(&f, 5);
+    int32_t stream = field_i32(&f, FTRACE_VIRTIO_VIDEO_RESOURCE_QUEUE_STREAM_ID),
+            resource = field_i32(&f, FTRACE_VIRTIO_VIDEO_RESOURCE_QUEUE_RESOURCE_ID);
+    uint32_t type = field_u32(&f, FTRACE_VIRTIO_VIDEO_RESOURCE_QUEUE_QUEUE_TYPE);
     strid queue = ftrace_text(e, video_queue_name(type));
     struct track_dim dims[] = {DIM_I("virtio_stream_id", (uint32_t)stream), DIM_I("virtio_queue_type", type)};
     uint32_t set = ftrace_track_set(
@@ -158,11 +161,11 @@ static void video_resource(const struct ftrace_event *e, bool done)
     small_args_add(e, &args, "stream_id", ARG_INT, stream);
     small_args_add(e, &args, "resource_id", ARG_INT, resource);
     small_args_add(e, &args, "queue_type", ARG_STRING, queue);
-    small_args_add(e, &args, "data_size0", ARG_INT, field_u32(&f, 1));
-    small_args_add(e, &args, "data_size1", ARG_INT, field_u32(&f, 2));
-    small_args_add(e, &args, "data_size2", ARG_INT, field_u32(&f, 3));
-    small_args_add(e, &args, "data_size3", ARG_INT, field_u32(&f, 4));
-    small_args_add(e, &args, "timestamp", ARG_UINT, field_i64(&f, 8));
+    small_args_add(e, &args, "data_size0", ARG_INT, field_u32(&f, FTRACE_VIRTIO_VIDEO_RESOURCE_QUEUE_DATA_SIZE0));
+    small_args_add(e, &args, "data_size1", ARG_INT, field_u32(&f, FTRACE_VIRTIO_VIDEO_RESOURCE_QUEUE_DATA_SIZE1));
+    small_args_add(e, &args, "data_size2", ARG_INT, field_u32(&f, FTRACE_VIRTIO_VIDEO_RESOURCE_QUEUE_DATA_SIZE2));
+    small_args_add(e, &args, "data_size3", ARG_INT, field_u32(&f, FTRACE_VIRTIO_VIDEO_RESOURCE_QUEUE_DATA_SIZE3));
+    small_args_add(e, &args, "timestamp", ARG_UINT, field_i64(&f, FTRACE_VIRTIO_VIDEO_RESOURCE_QUEUE_TIMESTAMP));
     struct arg_list list = small_args_list(&args);
     ftrace_end(e, track_set_end(e->m->im->tracks, set, cookie), 0, 0, &list);
 }
@@ -178,11 +181,12 @@ static void virtio_video_resource_queue_done(const struct ftrace_event *e)
 }
 
 const struct ftrace_handler ftrace_handlers_media[] = {
-    {439, "virtio_video_cmd", virtio_video_cmd},
-    {440, "virtio_video_cmd_done", virtio_video_cmd_done},
-    {441, "virtio_video_resource_queue", virtio_video_resource_queue},
-    {442, "virtio_video_resource_queue_done", virtio_video_resource_queue_done},
-    {468, "virtio_gpu_cmd_queue", virtio_gpu_cmd_queue},
-    {469, "virtio_gpu_cmd_response", virtio_gpu_cmd_response},
+    {FTRACE_EVENT_VIRTIO_VIDEO_CMD, "virtio_video_cmd", virtio_video_cmd},
+    {FTRACE_EVENT_VIRTIO_VIDEO_CMD_DONE, "virtio_video_cmd_done", virtio_video_cmd_done},
+    {FTRACE_EVENT_VIRTIO_VIDEO_RESOURCE_QUEUE, "virtio_video_resource_queue", virtio_video_resource_queue},
+    {FTRACE_EVENT_VIRTIO_VIDEO_RESOURCE_QUEUE_DONE, "virtio_video_resource_queue_done",
+     virtio_video_resource_queue_done},
+    {FTRACE_EVENT_VIRTIO_GPU_CMD_QUEUE, "virtio_gpu_cmd_queue", virtio_gpu_cmd_queue},
+    {FTRACE_EVENT_VIRTIO_GPU_CMD_RESPONSE, "virtio_gpu_cmd_response", virtio_gpu_cmd_response},
     {0, NULL, NULL},
 };

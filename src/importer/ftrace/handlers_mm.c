@@ -1,6 +1,8 @@
 /* Events of memory: process sizes, reclaim, contiguous allocations. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 enum { CMA_MIN_KERNEL = 5 << 16 | 10, CMA_FINISH_KERNEL = 6 << 16 | 1 };
 
 struct cma_migration {
@@ -78,21 +80,26 @@ static void rss_stat(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    rss(e, field_u32(&f, 1), field_i64(&f, 2), field_has(&f, 4), field_u32(&f, 4), field_u32(&f, 3) != 0);
+    rss(e, field_u32(&f, FTRACE_RSS_STAT_MEMBER), field_i64(&f, FTRACE_RSS_STAT_SIZE),
+        field_has(&f, FTRACE_RSS_STAT_MM_ID), field_u32(&f, FTRACE_RSS_STAT_MM_ID),
+        field_u32(&f, FTRACE_RSS_STAT_CURR) != 0);
 }
 
 static void rss_stat_throttled(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    rss(e, field_u32(&f, 2), field_i64(&f, 4), field_has(&f, 3), field_u32(&f, 3), field_u32(&f, 1) != 0);
+    rss(e, field_u32(&f, FTRACE_RSS_STAT_THROTTLED_MEMBER), field_i64(&f, FTRACE_RSS_STAT_THROTTLED_SIZE),
+        field_has(&f, FTRACE_RSS_STAT_THROTTLED_MM_ID), field_u32(&f, FTRACE_RSS_STAT_THROTTLED_MM_ID),
+        field_u32(&f, FTRACE_RSS_STAT_THROTTLED_CURR) != 0);
 }
 
 static void dmabuf_rss_stat(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    pending_counter(e, event_utid(e), PENDING_MEMORY, "dmabuf_rss", NULL, (double)field_u64(&f, 1));
+    pending_counter(e, event_utid(e), PENDING_MEMORY, "dmabuf_rss", NULL,
+                    (double)field_u64(&f, FTRACE_DMABUF_RSS_STAT_RSS));
 }
 
 /* Sixteen bits: old recorders wrote negative ones wrong above that. */
@@ -100,8 +107,9 @@ static void oom_score_adj_update(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t utid = process_tracker_thread(e->m->processes, field_i32(&f, 3));
-    pending_counter(e, utid, PENDING_OOM_SCORE_ADJ, NULL, NULL, (int16_t)field_i32(&f, 2));
+    uint32_t utid = process_tracker_thread(e->m->processes, field_i32(&f, FTRACE_OOM_SCORE_ADJ_UPDATE_PID));
+    pending_counter(e, utid, PENDING_OOM_SCORE_ADJ, NULL, NULL,
+                    (int16_t)field_i32(&f, FTRACE_OOM_SCORE_ADJ_UPDATE_OOM_SCORE_ADJ));
 }
 
 static void mm_event_record(const struct ftrace_event *e)
@@ -110,14 +118,14 @@ static void mm_event_record(const struct ftrace_event *e)
                                         "reclaim", "swp_flt", "kern_alloc"};
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t type = field_u32(&f, 4), utid = event_utid(e);
+    uint32_t type = field_u32(&f, FTRACE_MM_EVENT_RECORD_TYPE), utid = event_utid(e);
     if (type >= sizeof types / sizeof *types) {
         stats_add(&e->m->st->stats, e->m->id, STAT_mm_unknown_type, 1);
         return;
     }
-    pending_counter(e, utid, PENDING_MM_EVENT, types[type], "count", field_u32(&f, 2));
-    pending_counter(e, utid, PENDING_MM_EVENT, types[type], "max_lat", field_u32(&f, 3));
-    pending_counter(e, utid, PENDING_MM_EVENT, types[type], "avg_lat", field_u32(&f, 1));
+    pending_counter(e, utid, PENDING_MM_EVENT, types[type], "count", field_u32(&f, FTRACE_MM_EVENT_RECORD_COUNT));
+    pending_counter(e, utid, PENDING_MM_EVENT, types[type], "max_lat", field_u32(&f, FTRACE_MM_EVENT_RECORD_MAX_LAT));
+    pending_counter(e, utid, PENDING_MM_EVENT, types[type], "avg_lat", field_u32(&f, FTRACE_MM_EVENT_RECORD_AVG_LAT));
 }
 
 /* --- reclaim ----------------------------------------------------------------------------------------------------- */
@@ -138,9 +146,12 @@ static void direct_reclaim_begin(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "direct_reclaim_order", ARG_INT, field_i32(&f, 1));
-    small_args_add(e, &args, "direct_reclaim_may_writepage", ARG_INT, field_i32(&f, 2));
-    small_args_add(e, &args, "direct_reclaim_gfp_flags", ARG_UINT, field_u32(&f, 3));
+    small_args_add(e, &args, "direct_reclaim_order", ARG_INT,
+                   field_i32(&f, FTRACE_MM_VMSCAN_DIRECT_RECLAIM_BEGIN_ORDER));
+    small_args_add(e, &args, "direct_reclaim_may_writepage", ARG_INT,
+                   field_i32(&f, FTRACE_MM_VMSCAN_DIRECT_RECLAIM_BEGIN_MAY_WRITEPAGE));
+    small_args_add(e, &args, "direct_reclaim_gfp_flags", ARG_UINT,
+                   field_u32(&f, FTRACE_MM_VMSCAN_DIRECT_RECLAIM_BEGIN_GFP_FLAGS));
     ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_vmscan_direct_reclaim"), small_args_set(e, &args));
 }
 
@@ -149,7 +160,8 @@ static void direct_reclaim_end(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "direct_reclaim_nr_reclaimed", ARG_UINT, field_i64(&f, 1));
+    small_args_add(e, &args, "direct_reclaim_nr_reclaimed", ARG_UINT,
+                   field_i64(&f, FTRACE_MM_VMSCAN_DIRECT_RECLAIM_END_NR_RECLAIMED));
     end_with(e, &args);
 }
 
@@ -158,9 +170,11 @@ static void memcg_reclaim_begin(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "memcg_reclaim_order", ARG_INT, field_i32(&f, 1));
-    small_args_add(e, &args, "memcg_reclaim_may_writepage", ARG_INT, field_i32(&f, 2));
-    small_args_add(e, &args, "memcg_reclaim_gfp_flags", ARG_UINT, field_i64(&f, 3));
+    small_args_add(e, &args, "memcg_reclaim_order", ARG_INT, field_i32(&f, FTRACE_MM_VMSCAN_MEMCG_RECLAIM_BEGIN_ORDER));
+    small_args_add(e, &args, "memcg_reclaim_may_writepage", ARG_INT,
+                   field_i32(&f, FTRACE_MM_VMSCAN_MEMCG_RECLAIM_BEGIN_MAY_WRITEPAGE));
+    small_args_add(e, &args, "memcg_reclaim_gfp_flags", ARG_UINT,
+                   field_i64(&f, FTRACE_MM_VMSCAN_MEMCG_RECLAIM_BEGIN_GFP_FLAGS));
     ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_vmscan_memcg_reclaim"), small_args_set(e, &args));
 }
 
@@ -169,7 +183,8 @@ static void memcg_reclaim_end(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "memcg_reclaim_nr_reclaimed", ARG_UINT, field_i64(&f, 1));
+    small_args_add(e, &args, "memcg_reclaim_nr_reclaimed", ARG_UINT,
+                   field_i64(&f, FTRACE_MM_VMSCAN_MEMCG_RECLAIM_END_NR_RECLAIMED));
     end_with(e, &args);
 }
 
@@ -178,9 +193,10 @@ static void shrink_slab_start(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "shrink_name", ARG_STRING, ftrace_kernel_symbol(e, field_u64(&f, 8)));
-    small_args_add(e, &args, "total_scan", ARG_UINT, field_i64(&f, 9));
-    small_args_add(e, &args, "priority", ARG_INT, field_i32(&f, 11));
+    small_args_add(e, &args, "shrink_name", ARG_STRING,
+                   ftrace_kernel_symbol(e, field_u64(&f, FTRACE_MM_SHRINK_SLAB_START_SHRINK)));
+    small_args_add(e, &args, "total_scan", ARG_UINT, field_i64(&f, FTRACE_MM_SHRINK_SLAB_START_TOTAL_SCAN));
+    small_args_add(e, &args, "priority", ARG_INT, field_i32(&f, FTRACE_MM_SHRINK_SLAB_START_PRIORITY));
     ftrace_begin(e, own_track(e), 0, ftrace_text(e, "mm_vmscan_shrink_slab"), small_args_set(e, &args));
 }
 
@@ -189,7 +205,7 @@ static void shrink_slab_end(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "freed", ARG_INT, field_i32(&f, 2));
+    small_args_add(e, &args, "freed", ARG_INT, field_i32(&f, FTRACE_MM_SHRINK_SLAB_END_RETVAL));
     end_with(e, &args);
 }
 
@@ -228,7 +244,9 @@ static void migrate_range_info(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     if (kernel(e) >= CMA_FINISH_KERNEL)
-        note_migration(e, (struct cma_migration){field_u64(&f, 3), field_u64(&f, 4), field_u64(&f, 5)});
+        note_migration(e, (struct cma_migration){field_u64(&f, FTRACE_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_NR_MIGRATED),
+                                                 field_u64(&f, FTRACE_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_NR_RECLAIMED),
+                                                 field_u64(&f, FTRACE_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO_NR_MAPPED)});
 }
 
 static void add_cma_args(const struct ftrace_event *e, struct small_args *args, strid name, uint64_t pfn,
@@ -252,7 +270,8 @@ static void cma_alloc_finish(const struct ftrace_event *e)
         return;
     const uint64_t *at = u64map_get(&s->migrations, event_utid(e));
     struct cma_migration m = at ? s->cma.p[*at] : (struct cma_migration){0};
-    add_cma_args(e, &args, field_str(e, &f, 1), field_u64(&f, 2), field_u64(&f, 4), &m);
+    add_cma_args(e, &args, field_str(e, &f, FTRACE_CMA_ALLOC_FINISH_NAME), field_u64(&f, FTRACE_CMA_ALLOC_FINISH_PFN),
+                 field_u64(&f, FTRACE_CMA_ALLOC_FINISH_COUNT), &m);
     end_with(e, &args);
 }
 
@@ -263,29 +282,32 @@ static void cma_alloc_info(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     if (kernel(e) < CMA_MIN_KERNEL || kernel(e) >= CMA_FINISH_KERNEL)
         return;
-    struct cma_migration m = {field_u64(&f, 8), field_u64(&f, 9), field_u64(&f, 7)};
-    add_cma_args(e, &args, field_str(e, &f, 6), field_u64(&f, 10), field_u32(&f, 2), &m);
-    small_args_add(e, &args, "cma_nr_isolate_fail", ARG_UINT, field_u32(&f, 3));
-    small_args_add(e, &args, "cma_nr_migrate_fail", ARG_UINT, field_u32(&f, 4));
-    small_args_add(e, &args, "cma_nr_test_fail", ARG_UINT, field_u32(&f, 5));
+    struct cma_migration m = {field_u64(&f, FTRACE_CMA_ALLOC_INFO_NR_MIGRATED),
+                              field_u64(&f, FTRACE_CMA_ALLOC_INFO_NR_RECLAIMED),
+                              field_u64(&f, FTRACE_CMA_ALLOC_INFO_NR_MAPPED)};
+    add_cma_args(e, &args, field_str(e, &f, FTRACE_CMA_ALLOC_INFO_NAME), field_u64(&f, FTRACE_CMA_ALLOC_INFO_PFN),
+                 field_u32(&f, FTRACE_CMA_ALLOC_INFO_COUNT), &m);
+    small_args_add(e, &args, "cma_nr_isolate_fail", ARG_UINT, field_u32(&f, FTRACE_CMA_ALLOC_INFO_ERR_ISO));
+    small_args_add(e, &args, "cma_nr_migrate_fail", ARG_UINT, field_u32(&f, FTRACE_CMA_ALLOC_INFO_ERR_MIG));
+    small_args_add(e, &args, "cma_nr_test_fail", ARG_UINT, field_u32(&f, FTRACE_CMA_ALLOC_INFO_ERR_TEST));
     end_with(e, &args);
 }
 
 const struct ftrace_handler ftrace_handlers_mm[] = {
-    {46, "mm_vmscan_direct_reclaim_begin", direct_reclaim_begin},
-    {47, "mm_vmscan_direct_reclaim_end", direct_reclaim_end},
-    {313, "rss_stat", rss_stat},
-    {326, "oom_score_adj_update", oom_score_adj_update},
-    {328, "mm_event_record", mm_event_record},
-    {359, "rss_stat_throttled", rss_stat_throttled},
-    {443, "mm_shrink_slab_start", shrink_slab_start},
-    {444, "mm_shrink_slab_end", shrink_slab_end},
-    {465, "cma_alloc_start", cma_alloc_start},
-    {466, "cma_alloc_info", cma_alloc_info},
-    {576, "cma_alloc_finish", cma_alloc_finish},
-    {577, "mm_alloc_contig_migrate_range_info", migrate_range_info},
-    {579, "dmabuf_rss_stat", dmabuf_rss_stat},
-    {607, "mm_vmscan_memcg_reclaim_begin", memcg_reclaim_begin},
-    {608, "mm_vmscan_memcg_reclaim_end", memcg_reclaim_end},
+    {FTRACE_EVENT_MM_VMSCAN_DIRECT_RECLAIM_BEGIN, "mm_vmscan_direct_reclaim_begin", direct_reclaim_begin},
+    {FTRACE_EVENT_MM_VMSCAN_DIRECT_RECLAIM_END, "mm_vmscan_direct_reclaim_end", direct_reclaim_end},
+    {FTRACE_EVENT_RSS_STAT, "rss_stat", rss_stat},
+    {FTRACE_EVENT_OOM_SCORE_ADJ_UPDATE, "oom_score_adj_update", oom_score_adj_update},
+    {FTRACE_EVENT_MM_EVENT_RECORD, "mm_event_record", mm_event_record},
+    {FTRACE_EVENT_RSS_STAT_THROTTLED, "rss_stat_throttled", rss_stat_throttled},
+    {FTRACE_EVENT_MM_SHRINK_SLAB_START, "mm_shrink_slab_start", shrink_slab_start},
+    {FTRACE_EVENT_MM_SHRINK_SLAB_END, "mm_shrink_slab_end", shrink_slab_end},
+    {FTRACE_EVENT_CMA_ALLOC_START, "cma_alloc_start", cma_alloc_start},
+    {FTRACE_EVENT_CMA_ALLOC_INFO, "cma_alloc_info", cma_alloc_info},
+    {FTRACE_EVENT_CMA_ALLOC_FINISH, "cma_alloc_finish", cma_alloc_finish},
+    {FTRACE_EVENT_MM_ALLOC_CONTIG_MIGRATE_RANGE_INFO, "mm_alloc_contig_migrate_range_info", migrate_range_info},
+    {FTRACE_EVENT_DMABUF_RSS_STAT, "dmabuf_rss_stat", dmabuf_rss_stat},
+    {FTRACE_EVENT_MM_VMSCAN_MEMCG_RECLAIM_BEGIN, "mm_vmscan_memcg_reclaim_begin", memcg_reclaim_begin},
+    {FTRACE_EVENT_MM_VMSCAN_MEMCG_RECLAIM_END, "mm_vmscan_memcg_reclaim_end", memcg_reclaim_end},
     {0, NULL, NULL},
 };

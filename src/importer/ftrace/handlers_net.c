@@ -1,6 +1,8 @@
 /* Events of the network: bytes of interfaces, TCP states, dropped packets. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 enum { PROTO_TCP = 6, FAMILY_INET = 2, FAMILY_INET6 = 10, ETH_IP = 0x800, ETH_IPV6 = 0x86dd };
 
 /* The kernel's TCP states by number. */
@@ -65,7 +67,8 @@ static void netif_receive_skb(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     if (n)
-        bytes_counter(e, &n->received, "net_receive", "Received KB", field_bytes(&f, 2), field_u32(&f, 1));
+        bytes_counter(e, &n->received, "net_receive", "Received KB", field_bytes(&f, FTRACE_NETIF_RECEIVE_SKB_NAME),
+                      field_u32(&f, FTRACE_NETIF_RECEIVE_SKB_LEN));
 }
 
 static void net_dev_xmit(const struct ftrace_event *e)
@@ -73,8 +76,9 @@ static void net_dev_xmit(const struct ftrace_event *e)
     struct net *n = net_state(e);
     struct fields f;
     fields_read(e->payload, &f);
-    if (n && field_i32(&f, 3) == 0) /* the driver took it */
-        bytes_counter(e, &n->transmitted, "net_transmit", "Transmitted KB", field_bytes(&f, 2), field_u32(&f, 1));
+    if (n && field_i32(&f, FTRACE_NET_DEV_XMIT_RC) == 0) /* the driver took it */
+        bytes_counter(e, &n->transmitted, "net_transmit", "Transmitted KB", field_bytes(&f, FTRACE_NET_DEV_XMIT_NAME),
+                      field_u32(&f, FTRACE_NET_DEV_XMIT_LEN));
 }
 
 static void inet_sock_set_state(const struct ftrace_event *e)
@@ -83,12 +87,14 @@ static void inet_sock_set_state(const struct ftrace_event *e)
     struct fields f;
     bool added;
     fields_read(e->payload, &f);
-    uint32_t family = field_u32(&f, 3);
-    int32_t to = field_i32(&f, 4), from = field_i32(&f, 5);
-    if (!n || field_u32(&f, 6) != PROTO_TCP || (family != FAMILY_INET && family != FAMILY_INET6) || to < 0 ||
-        to >= TCP_STATES || from < 0 || from >= TCP_STATES)
+    uint32_t family = field_u32(&f, FTRACE_INET_SOCK_SET_STATE_FAMILY);
+    int32_t to = field_i32(&f, FTRACE_INET_SOCK_SET_STATE_NEWSTATE),
+            from = field_i32(&f, FTRACE_INET_SOCK_SET_STATE_OLDSTATE);
+    if (!n || field_u32(&f, FTRACE_INET_SOCK_SET_STATE_PROTOCOL) != PROTO_TCP ||
+        (family != FAMILY_INET && family != FAMILY_INET6) || to < 0 || to >= TCP_STATES || from < 0 ||
+        from >= TCP_STATES)
         return;
-    uint64_t *stream = u64map_put(&n->streams, field_u64(&f, 8), &added);
+    uint64_t *stream = u64map_put(&n->streams, field_u64(&f, FTRACE_INET_SOCK_SET_STATE_SKADDR), &added);
     if (!stream) {
         e->m->im->failed = true;
         return;
@@ -99,7 +105,8 @@ static void inet_sock_set_state(const struct ftrace_event *e)
     if (to == TCP_SYN_SENT)
         name = ftrace_name(e, "%s(pid=%u)", tcp_states[to], e->pid);
     else if (to == TCP_ESTABLISHED)
-        name = ftrace_name(e, "%s(sport=%u,dport=%u)", tcp_states[to], field_u32(&f, 9), field_u32(&f, 2));
+        name = ftrace_name(e, "%s(sport=%u,dport=%u)", tcp_states[to], field_u32(&f, FTRACE_INET_SOCK_SET_STATE_SPORT),
+                           field_u32(&f, FTRACE_INET_SOCK_SET_STATE_DPORT));
     else
         name = ftrace_text(e, tcp_states[to]);
     uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, "net_socket_set_state", TRACK_SLICE, "tcp_stream_idx",
@@ -115,7 +122,9 @@ static void tcp_retransmit_skb(const struct ftrace_event *e)
     uint32_t track =
         ftrace_track(e, TRACK_SLICE, "net_tcp_retransmit_skb", ftrace_text(e, "TCP Retransmit Skb"), NULL, 0);
     ftrace_instant(e, track, ftrace_text(e, "tcp_event"),
-                   ftrace_name(e, "sport=%u,dport=%u", field_u32(&f, 6), field_u32(&f, 2)), ARGSET_NONE);
+                   ftrace_name(e, "sport=%u,dport=%u", field_u32(&f, FTRACE_TCP_RETRANSMIT_SKB_SPORT),
+                               field_u32(&f, FTRACE_TCP_RETRANSMIT_SKB_DPORT)),
+                   ARGSET_NONE);
 }
 
 static uint32_t napi_track(const struct ftrace_event *e)
@@ -129,8 +138,9 @@ static void napi_gro_receive_entry(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "len", ARG_INT, field_u32(&f, 7));
-    ftrace_begin(e, napi_track(e), ftrace_text(e, "napi_gro"), field_str(e, &f, 10), small_args_set(e, &args));
+    small_args_add(e, &args, "len", ARG_INT, field_u32(&f, FTRACE_NAPI_GRO_RECEIVE_ENTRY_LEN));
+    ftrace_begin(e, napi_track(e), ftrace_text(e, "napi_gro"), field_str(e, &f, FTRACE_NAPI_GRO_RECEIVE_ENTRY_NAME),
+                 small_args_set(e, &args));
 }
 
 static void napi_gro_receive_exit(const struct ftrace_event *e)
@@ -138,7 +148,7 @@ static void napi_gro_receive_exit(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    small_args_add(e, &args, "ret", ARG_INT, field_i32(&f, 1));
+    small_args_add(e, &args, "ret", ARG_INT, field_i32(&f, FTRACE_NAPI_GRO_RECEIVE_EXIT_RET));
     struct arg_list list = small_args_list(&args);
     ftrace_end(e, napi_track(e), ftrace_text(e, "napi_gro"), 0, &list);
 }
@@ -149,7 +159,7 @@ static void kfree_skb(const struct ftrace_event *e)
     struct fields f;
     struct small_args args = {0};
     fields_read(e->payload, &f);
-    uint32_t protocol = field_u32(&f, 2);
+    uint32_t protocol = field_u32(&f, FTRACE_KFREE_SKB_PROTOCOL);
     if (!n || (protocol != ETH_IP && protocol != ETH_IPV6))
         return;
     uint32_t track = ftrace_track(e, TRACK_COUNTER, "net_kfree_skb", ftrace_text(e, "Kfree Skb IP Prot"), NULL, 0);
@@ -158,12 +168,12 @@ static void kfree_skb(const struct ftrace_event *e)
 }
 
 const struct ftrace_handler ftrace_handlers_net[] = {
-    {360, "netif_receive_skb", netif_receive_skb},
-    {361, "net_dev_xmit", net_dev_xmit},
-    {362, "inet_sock_set_state", inet_sock_set_state},
-    {363, "tcp_retransmit_skb", tcp_retransmit_skb},
-    {365, "napi_gro_receive_entry", napi_gro_receive_entry},
-    {366, "napi_gro_receive_exit", napi_gro_receive_exit},
-    {367, "kfree_skb", kfree_skb},
+    {FTRACE_EVENT_NETIF_RECEIVE_SKB, "netif_receive_skb", netif_receive_skb},
+    {FTRACE_EVENT_NET_DEV_XMIT, "net_dev_xmit", net_dev_xmit},
+    {FTRACE_EVENT_INET_SOCK_SET_STATE, "inet_sock_set_state", inet_sock_set_state},
+    {FTRACE_EVENT_TCP_RETRANSMIT_SKB, "tcp_retransmit_skb", tcp_retransmit_skb},
+    {FTRACE_EVENT_NAPI_GRO_RECEIVE_ENTRY, "napi_gro_receive_entry", napi_gro_receive_entry},
+    {FTRACE_EVENT_NAPI_GRO_RECEIVE_EXIT, "napi_gro_receive_exit", napi_gro_receive_exit},
+    {FTRACE_EVENT_KFREE_SKB, "kfree_skb", kfree_skb},
     {0, NULL, NULL},
 };

@@ -1,6 +1,8 @@
 /* Events of power management: suspend, wake locks, devices. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 enum suspend_state { SUSPEND_NONE, SUSPEND_ENTERED, SUSPEND_FREEZING };
 
 struct power {
@@ -55,14 +57,14 @@ static void suspend_resume(const struct ftrace_event *e)
     struct power *p = power_state(e);
     struct fields f;
     fields_read(e->payload, &f);
-    struct slice action = field_bytes(&f, 1);
+    struct slice action = field_bytes(&f, FTRACE_SUSPEND_RESUME_ACTION);
     bool enter = slice_eq_str(action, "suspend_enter");
     if (!p)
         return;
     /* The value of timekeeping_freeze is the cpu, which may change until the resume. */
-    int32_t value = slice_eq_str(action, "timekeeping_freeze") ? 0 : field_i32(&f, 2);
+    int32_t value = slice_eq_str(action, "timekeeping_freeze") ? 0 : field_i32(&f, FTRACE_SUSPEND_RESUME_VAL);
     strid name = ftrace_name(e, "%.*s(%d)", (int)action.len, (const char *)action.p, value);
-    if (field_u32(&f, 3)) {
+    if (field_u32(&f, FTRACE_SUSPEND_RESUME_START)) {
         if (enter) {
             p->suspend = SUSPEND_ENTERED;
             p->suspend_cookie = name;
@@ -87,7 +89,7 @@ static void suspend_resume_minimal(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     uint32_t track =
         ftrace_track(e, TRACK_SLICE, "suspend_resume_minimal", ftrace_text(e, "Suspend/Resume Minimal"), NULL, 0);
-    if (field_u32(&f, 1))
+    if (field_u32(&f, FTRACE_SUSPEND_RESUME_MINIMAL_START))
         ftrace_begin(e, track, 0, ftrace_text(e, "Suspended"), ARGSET_NONE);
     else
         ftrace_end(e, track, 0, 0, NULL);
@@ -118,7 +120,8 @@ static strid callback_phase(const struct ftrace_event *e, int32_t event, struct 
 
 static strid device_slice_name(const struct ftrace_event *e, const struct fields *f)
 {
-    struct slice device = field_bytes(f, 1), driver = field_bytes(f, 2);
+    struct slice device = field_bytes(f, FTRACE_DEVICE_PM_CALLBACK_START_DEVICE),
+                 driver = field_bytes(f, FTRACE_DEVICE_PM_CALLBACK_START_DRIVER);
     return ftrace_name(e, "%.*s %.*s", (int)device.len, (const char *)device.p, (int)driver.len,
                        (const char *)driver.p);
 }
@@ -127,9 +130,11 @@ static void device_pm_callback_start(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    strid phase = callback_phase(e, field_i32(&f, 5), field_bytes(&f, 4));
-    suspend_begin(e, device_slice_name(e, &f), "Device PM Suspend Event", field_str(e, &f, 1), field_str(e, &f, 2),
-                  phase);
+    strid phase = callback_phase(e, field_i32(&f, FTRACE_DEVICE_PM_CALLBACK_START_EVENT),
+                                 field_bytes(&f, FTRACE_DEVICE_PM_CALLBACK_START_PM_OPS));
+    suspend_begin(e, device_slice_name(e, &f), "Device PM Suspend Event",
+                  field_str(e, &f, FTRACE_DEVICE_PM_CALLBACK_START_DEVICE),
+                  field_str(e, &f, FTRACE_DEVICE_PM_CALLBACK_START_DRIVER), phase);
 }
 
 static void device_pm_callback_end(const struct ftrace_event *e)
@@ -157,7 +162,7 @@ static void wakeup_source_activate(const struct ftrace_event *e)
     struct power *p = power_state(e);
     struct fields f;
     fields_read(e->payload, &f);
-    struct slice lock = field_bytes(&f, 1);
+    struct slice lock = field_bytes(&f, FTRACE_WAKEUP_SOURCE_ACTIVATE_NAME);
     uint64_t *held = p ? u64map_put(&p->wakelocks, import_slice(e->m->im, lock), NULL) : NULL;
     if (held && (*held)++ == 0)
         ftrace_begin(e, wakelock_track(e, lock), 0, wakelock_name(e, lock), ARGSET_NONE);
@@ -168,7 +173,7 @@ static void wakeup_source_deactivate(const struct ftrace_event *e)
     struct power *p = power_state(e);
     struct fields f;
     fields_read(e->payload, &f);
-    struct slice lock = field_bytes(&f, 1);
+    struct slice lock = field_bytes(&f, FTRACE_WAKEUP_SOURCE_DEACTIVATE_NAME);
     uint64_t *held = p ? u64map_get(&p->wakelocks, import_slice(e->m->im, lock)) : NULL;
     if (held && *held && --*held == 0)
         ftrace_end(e, wakelock_track(e, lock), 0, 0, NULL);
@@ -184,8 +189,9 @@ static void rpm_status(const struct ftrace_event *e)
     struct power *p = power_state(e);
     struct fields f;
     fields_read(e->payload, &f);
-    int32_t status = field_i32(&f, 2);
-    uint32_t track = FTRACE_TRACK(e, TRACK_COUNTER, "linux_rpm", 0, DIM_S("linux_device", field_str(e, &f, 1)));
+    int32_t status = field_i32(&f, FTRACE_RPM_STATUS_STATUS);
+    uint32_t track =
+        FTRACE_TRACK(e, TRACK_COUNTER, "linux_rpm", 0, DIM_S("linux_device", field_str(e, &f, FTRACE_RPM_STATUS_NAME)));
     if (!p)
         return;
     if (u64map_del(&p->rpm_tracks, track))
@@ -204,24 +210,24 @@ static void devfreq_frequency(const struct ftrace_event *e)
     static const char mark[] = "devfreq_";
     struct fields f;
     fields_read(e->payload, &f);
-    struct slice device = field_bytes(&f, 1);
+    struct slice device = field_bytes(&f, FTRACE_DEVFREQ_FREQUENCY_DEV_NAME);
     const uint8_t *at = memmem(device.p, device.len, mark, sizeof mark - 1);
     strid name = at ? ftrace_name(e, "%.*s", (int)(device.p + device.len - at), (const char *)at)
                     : ftrace_name(e, "devfreq_%.*s", (int)device.len, (const char *)device.p);
     ftrace_counter(e,
                    FTRACE_TRACK(e, TRACK_COUNTER, "linux_device_frequency", name,
                                 DIM_S("linux_device", import_slice(e->m->im, device))),
-                   (double)field_u64(&f, 2));
+                   (double)field_u64(&f, FTRACE_DEVFREQ_FREQUENCY_FREQ));
 }
 
 const struct ftrace_handler ftrace_handlers_power[] = {
-    {113, "suspend_resume", suspend_resume},
-    {404, "wakeup_source_activate", wakeup_source_activate},
-    {405, "wakeup_source_deactivate", wakeup_source_deactivate},
-    {481, "suspend_resume_minimal", suspend_resume_minimal},
-    {489, "rpm_status", rpm_status},
-    {504, "device_pm_callback_start", device_pm_callback_start},
-    {505, "device_pm_callback_end", device_pm_callback_end},
-    {541, "devfreq_frequency", devfreq_frequency},
+    {FTRACE_EVENT_SUSPEND_RESUME, "suspend_resume", suspend_resume},
+    {FTRACE_EVENT_WAKEUP_SOURCE_ACTIVATE, "wakeup_source_activate", wakeup_source_activate},
+    {FTRACE_EVENT_WAKEUP_SOURCE_DEACTIVATE, "wakeup_source_deactivate", wakeup_source_deactivate},
+    {FTRACE_EVENT_SUSPEND_RESUME_MINIMAL, "suspend_resume_minimal", suspend_resume_minimal},
+    {FTRACE_EVENT_RPM_STATUS, "rpm_status", rpm_status},
+    {FTRACE_EVENT_DEVICE_PM_CALLBACK_START, "device_pm_callback_start", device_pm_callback_start},
+    {FTRACE_EVENT_DEVICE_PM_CALLBACK_END, "device_pm_callback_end", device_pm_callback_end},
+    {FTRACE_EVENT_DEVFREQ_FREQUENCY, "devfreq_frequency", devfreq_frequency},
     {0, NULL, NULL},
 };

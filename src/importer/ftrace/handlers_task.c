@@ -1,6 +1,8 @@
 /* Events of tasks: switching, waking, birth, renaming, death, signals, probes. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 enum { CLONE_THREAD = 0x00010000 /* linux/sched.h */ };
 
 /* One loop over the fields, without the detour of fields_read(): most of all events are these. */
@@ -13,22 +15,22 @@ void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c)
     int64_t prev_state = 0;
     while (pb_next(&cursor, &f)) {
         switch (f.id) {
-        case 1:
+        case FTRACE_SCHED_SWITCH_PREV_COMM:
             prev_comm = pb_bytes(&f);
             break;
-        case 2:
+        case FTRACE_SCHED_SWITCH_PREV_PID:
             prev_pid = pb_i32(&f);
             break;
-        case 4:
+        case FTRACE_SCHED_SWITCH_PREV_STATE:
             prev_state = pb_i64(&f);
             break;
-        case 5:
+        case FTRACE_SCHED_SWITCH_NEXT_COMM:
             next_comm = pb_bytes(&f);
             break;
-        case 6:
+        case FTRACE_SCHED_SWITCH_NEXT_PID:
             next_pid = pb_i32(&f);
             break;
-        case 7:
+        case FTRACE_SCHED_SWITCH_NEXT_PRIO:
             next_prio = pb_i32(&f);
             break;
         }
@@ -46,9 +48,9 @@ static void sched_waking(const struct ftrace_event *e)
     struct slice comm = slice_of("", 0);
     int32_t pid = 0;
     while (pb_next(&cursor, &f)) {
-        if (f.id == 1)
+        if (f.id == FTRACE_SCHED_WAKING_COMM)
             comm = pb_bytes(&f);
-        else if (f.id == 2)
+        else if (f.id == FTRACE_SCHED_WAKING_PID)
             pid = pb_i32(&f);
     }
     uint32_t wakee = process_tracker_thread(e->m->processes, pid);
@@ -60,16 +62,16 @@ static void sched_process_free(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    process_tracker_end_thread(e->m->processes, e->ts, field_i32(&f, 2));
+    process_tracker_end_thread(e->m->processes, e->ts, field_i32(&f, FTRACE_SCHED_PROCESS_FREE_PID));
 }
 
 static void sched_blocked_reason(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t utid = process_tracker_thread(e->m->processes, field_i32(&f, 1));
-    sched_tracker_blocked_reason(e->m->sched, utid, field_u32(&f, 3) != 0,
-                                 ftrace_symbol_of(e->m->im, e->gen, field_u32(&f, 2)));
+    uint32_t utid = process_tracker_thread(e->m->processes, field_i32(&f, FTRACE_SCHED_BLOCKED_REASON_PID));
+    sched_tracker_blocked_reason(e->m->sched, utid, field_u32(&f, FTRACE_SCHED_BLOCKED_REASON_IO_WAIT) != 0,
+                                 ftrace_symbol_of(e->m->im, e->gen, field_u32(&f, FTRACE_SCHED_BLOCKED_REASON_CALLER)));
 }
 
 static void task_newtask(const struct ftrace_event *e)
@@ -77,12 +79,12 @@ static void task_newtask(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     struct process_tracker *p = e->m->processes;
-    int32_t tid = field_i32(&f, 1);
-    strid comm = field_str(e, &f, 2);
+    int32_t tid = field_i32(&f, FTRACE_TASK_NEWTASK_PID);
+    strid comm = field_str(e, &f, FTRACE_TASK_NEWTASK_COMM);
     if (tid == 0) /* init makes the idle tasks of other cpus while the kernel boots */
         return;
     uint32_t utid, parent;
-    if (field_u64(&f, 3) & CLONE_THREAD) {
+    if (field_u64(&f, FTRACE_TASK_NEWTASK_CLONE_FLAGS) & CLONE_THREAD) {
         parent = event_utid(e);
         utid = process_tracker_start_thread(p, e->ts, tid);
         process_tracker_thread_name(p, utid, comm, THREAD_NAME_FTRACE);
@@ -99,8 +101,8 @@ static void task_rename(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     struct process_tracker *p = e->m->processes;
-    strid comm = field_str(e, &f, 3);
-    uint32_t utid = process_tracker_thread(p, field_i32(&f, 1));
+    strid comm = field_str(e, &f, FTRACE_TASK_RENAME_NEWCOMM);
+    uint32_t utid = process_tracker_thread(p, field_i32(&f, FTRACE_TASK_RENAME_PID));
     process_tracker_thread_name(p, utid, comm, THREAD_NAME_FTRACE);
     process_tracker_main_thread_name(p, utid, comm);
 }
@@ -117,21 +119,22 @@ static void signal_generate(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    signal_slice(e, process_tracker_thread(e->m->processes, field_i32(&f, 4)), "signal_generate", field_i32(&f, 6));
+    signal_slice(e, process_tracker_thread(e->m->processes, field_i32(&f, FTRACE_SIGNAL_GENERATE_PID)),
+                 "signal_generate", field_i32(&f, FTRACE_SIGNAL_GENERATE_SIG));
 }
 
 static void signal_deliver(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    signal_slice(e, event_utid(e), "signal_deliver", field_i32(&f, 3));
+    signal_slice(e, event_utid(e), "signal_deliver", field_i32(&f, FTRACE_SIGNAL_DELIVER_SIG));
 }
 
 static void mark_victim(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    uint32_t utid = process_tracker_thread(e->m->processes, field_i32(&f, 1));
+    uint32_t utid = process_tracker_thread(e->m->processes, field_i32(&f, FTRACE_MARK_VICTIM_PID));
     ftrace_instant(e, ftrace_thread_track(e, utid), 0, ftrace_text(e, "mem.oom_kill"), ARGSET_NONE);
 }
 
@@ -140,9 +143,9 @@ static void kprobe_event(const struct ftrace_event *e)
     enum { PROBE_BEGIN = 1, PROBE_END = 2, PROBE_INSTANT = 3 };
     struct fields f;
     fields_read(e->payload, &f);
-    strid name = field_str(e, &f, 1);
+    strid name = field_str(e, &f, FTRACE_KPROBE_EVENT_NAME);
     uint32_t track = ftrace_thread_track(e, event_utid(e));
-    switch (field_u32(&f, 2)) {
+    switch (field_u32(&f, FTRACE_KPROBE_EVENT_TYPE)) {
     case PROBE_BEGIN:
         ftrace_begin(e, track, 0, name, ARGSET_NONE);
         break;
@@ -169,7 +172,7 @@ static void funcgraph_entry(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    strid name = ftrace_kernel_symbol(e, field_u64(&f, 2));
+    strid name = ftrace_kernel_symbol(e, field_u64(&f, FTRACE_FUNCGRAPH_ENTRY_FUNC));
     ftrace_begin(e, funcgraph_track(e), 0, name, ARGSET_NONE);
 }
 
@@ -177,23 +180,23 @@ static void funcgraph_exit(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    strid name = ftrace_kernel_symbol(e, field_u64(&f, 3));
+    strid name = ftrace_kernel_symbol(e, field_u64(&f, FTRACE_FUNCGRAPH_EXIT_FUNC));
     ftrace_end(e, funcgraph_track(e), 0, name, NULL);
 }
 
 const struct ftrace_handler ftrace_handlers_task[] = {
-    {18, "sched_blocked_reason", sched_blocked_reason},
-    {20, "sched_waking", sched_waking},
-    {235, "task_newtask", task_newtask},
-    {236, "task_rename", task_rename},
-    {240, "sched_process_free", sched_process_free},
-    {324, "signal_deliver", signal_deliver},
-    {325, "signal_generate", signal_generate},
-    {329, "sys_enter", syscalls_enter},
-    {330, "sys_exit", syscalls_exit},
-    {334, "mark_victim", mark_victim},
-    {437, "funcgraph_entry", funcgraph_entry},
-    {438, "funcgraph_exit", funcgraph_exit},
-    {542, "kprobe_event", kprobe_event},
+    {FTRACE_EVENT_SCHED_BLOCKED_REASON, "sched_blocked_reason", sched_blocked_reason},
+    {FTRACE_EVENT_SCHED_WAKING, "sched_waking", sched_waking},
+    {FTRACE_EVENT_TASK_NEWTASK, "task_newtask", task_newtask},
+    {FTRACE_EVENT_TASK_RENAME, "task_rename", task_rename},
+    {FTRACE_EVENT_SCHED_PROCESS_FREE, "sched_process_free", sched_process_free},
+    {FTRACE_EVENT_SIGNAL_DELIVER, "signal_deliver", signal_deliver},
+    {FTRACE_EVENT_SIGNAL_GENERATE, "signal_generate", signal_generate},
+    {FTRACE_EVENT_SYS_ENTER, "sys_enter", syscalls_enter},
+    {FTRACE_EVENT_SYS_EXIT, "sys_exit", syscalls_exit},
+    {FTRACE_EVENT_MARK_VICTIM, "mark_victim", mark_victim},
+    {FTRACE_EVENT_FUNCGRAPH_ENTRY, "funcgraph_entry", funcgraph_entry},
+    {FTRACE_EVENT_FUNCGRAPH_EXIT, "funcgraph_exit", funcgraph_exit},
+    {FTRACE_EVENT_KPROBE_EVENT, "kprobe_event", kprobe_event},
     {0, NULL, NULL},
 };

@@ -1,6 +1,8 @@
 /* Events of temperature, cooling and battery protection. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 static void named_counter(const struct ftrace_event *e, int64_t ts, const char *type, const char *dimension,
                           struct slice what, const char *prefix, const char *suffix, double value)
 {
@@ -13,16 +15,17 @@ static void thermal_temperature(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    named_counter(e, e->ts, "thermal_temperature", "thermal_zone", field_bytes(&f, 4), "", "Temperature",
-                  field_i32(&f, 2));
+    named_counter(e, e->ts, "thermal_temperature", "thermal_zone",
+                  field_bytes(&f, FTRACE_THERMAL_TEMPERATURE_THERMAL_ZONE), "", "Temperature",
+                  field_i32(&f, FTRACE_THERMAL_TEMPERATURE_TEMP));
 }
 
 static void cdev_update(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    named_counter(e, e->ts, "cooling_device_counter", "linux_device", field_bytes(&f, 2), "", "Cooling Device",
-                  (double)field_u64(&f, 1));
+    named_counter(e, e->ts, "cooling_device_counter", "linux_device", field_bytes(&f, FTRACE_CDEV_UPDATE_TYPE), "",
+                  "Cooling Device", (double)field_u64(&f, FTRACE_CDEV_UPDATE_TARGET));
 }
 
 /* Zones of the Exynos power management firmware, by number. */
@@ -42,14 +45,19 @@ static void thermal_exynos_acpm_bulk(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    acpm(e, field_i64(&f, 11), field_u32(&f, 1), field_u32(&f, 2), field_u32(&f, 4));
+    acpm(e, field_i64(&f, FTRACE_THERMAL_EXYNOS_ACPM_BULK_TIMESTAMP),
+         field_u32(&f, FTRACE_THERMAL_EXYNOS_ACPM_BULK_TZ_ID),
+         field_u32(&f, FTRACE_THERMAL_EXYNOS_ACPM_BULK_CURRENT_TEMP),
+         field_u32(&f, FTRACE_THERMAL_EXYNOS_ACPM_BULK_CDEV_STATE));
 }
 
 static void thermal_exynos_acpm_high_overhead(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    acpm(e, e->ts, field_u32(&f, 1), field_u32(&f, 2), field_u32(&f, 4));
+    acpm(e, e->ts, field_u32(&f, FTRACE_THERMAL_EXYNOS_ACPM_HIGH_OVERHEAD_TZ_ID),
+         field_u32(&f, FTRACE_THERMAL_EXYNOS_ACPM_HIGH_OVERHEAD_CURRENT_TEMP),
+         field_u32(&f, FTRACE_THERMAL_EXYNOS_ACPM_HIGH_OVERHEAD_CDEV_STATE));
 }
 
 /* Counters of the battery current limiter; without throttling the limits read 0. */
@@ -61,13 +69,19 @@ static void bcl_irq_trigger(const struct ftrace_event *e)
         int8_t otherwise;
         const char *name;
     } counters[] = {
-        {1, true, -1, "bcl_irq_id"},  {2, false, 0, "bcl_irq_throttle"}, {3, true, 0, "bcl_irq_cpu0"},
-        {4, true, 0, "bcl_irq_cpu1"}, {5, true, 0, "bcl_irq_cpu2"},      {6, true, 0, "bcl_irq_tpu"},
-        {7, true, 0, "bcl_irq_gpu"},  {8, false, 0, "bcl_irq_voltage"},  {9, false, 0, "bcl_irq_capacity"},
+        {FTRACE_BCL_IRQ_TRIGGER_ID, true, -1, "bcl_irq_id"},
+        {FTRACE_BCL_IRQ_TRIGGER_THROTTLE, false, 0, "bcl_irq_throttle"},
+        {FTRACE_BCL_IRQ_TRIGGER_CPU0_LIMIT, true, 0, "bcl_irq_cpu0"},
+        {FTRACE_BCL_IRQ_TRIGGER_CPU1_LIMIT, true, 0, "bcl_irq_cpu1"},
+        {FTRACE_BCL_IRQ_TRIGGER_CPU2_LIMIT, true, 0, "bcl_irq_cpu2"},
+        {FTRACE_BCL_IRQ_TRIGGER_TPU_LIMIT, true, 0, "bcl_irq_tpu"},
+        {FTRACE_BCL_IRQ_TRIGGER_GPU_LIMIT, true, 0, "bcl_irq_gpu"},
+        {FTRACE_BCL_IRQ_TRIGGER_VOLTAGE, false, 0, "bcl_irq_voltage"},
+        {FTRACE_BCL_IRQ_TRIGGER_CAPACITY, false, 0, "bcl_irq_capacity"},
     };
     struct fields f;
     fields_read(e->payload, &f);
-    bool throttling = field_i32(&f, 2) != 0;
+    bool throttling = field_i32(&f, FTRACE_BCL_IRQ_TRIGGER_THROTTLE) != 0;
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
         strid name = ftrace_text(e, counters[i].name);
         bool shown = throttling || !counters[i].while_throttling;
@@ -77,10 +91,11 @@ static void bcl_irq_trigger(const struct ftrace_event *e)
 }
 
 const struct ftrace_handler ftrace_handlers_thermal[] = {
-    {341, "thermal_temperature", thermal_temperature},
-    {342, "cdev_update", cdev_update},
-    {506, "thermal_exynos_acpm_bulk", thermal_exynos_acpm_bulk},
-    {507, "thermal_exynos_acpm_high_overhead", thermal_exynos_acpm_high_overhead},
-    {533, "bcl_irq_trigger", bcl_irq_trigger},
+    {FTRACE_EVENT_THERMAL_TEMPERATURE, "thermal_temperature", thermal_temperature},
+    {FTRACE_EVENT_CDEV_UPDATE, "cdev_update", cdev_update},
+    {FTRACE_EVENT_THERMAL_EXYNOS_ACPM_BULK, "thermal_exynos_acpm_bulk", thermal_exynos_acpm_bulk},
+    {FTRACE_EVENT_THERMAL_EXYNOS_ACPM_HIGH_OVERHEAD, "thermal_exynos_acpm_high_overhead",
+     thermal_exynos_acpm_high_overhead},
+    {FTRACE_EVENT_BCL_IRQ_TRIGGER, "bcl_irq_trigger", bcl_irq_trigger},
     {0, NULL, NULL},
 };

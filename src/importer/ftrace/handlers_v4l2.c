@@ -1,6 +1,7 @@
 /* Events of Video4Linux buffers: instants of the thread, with a flow from queueing a buffer to getting it back. */
 #include "base/hash.h"
 #include "importer/ftrace/ftrace_internal.h"
+#include "wire/fields.h"
 
 struct v4l2 {
     struct u64map queued; /* hash of (minor, sequence, type, index) -> slice that queued the buffer */
@@ -101,8 +102,6 @@ static const struct layout {
     {422, "VIDIOC_QBUF", 4, 18, 1},      {423, "VIDIOC_DQBUF", 4, 18, 1}, {424, "vb2_v4l2_buf_queue", 0, 0, 0},
     {425, "vb2_v4l2_buf_done", 0, 0, 0}, {426, "vb2_v4l2_qbuf", 0, 0, 0}, {427, "vb2_v4l2_qbuf", 0, 0, 0},
 };
-enum { ID_QBUF = 422 };
-
 static void v4l2_event(const struct ftrace_event *e)
 {
     struct v4l2 *s = ftrace_family_state(e->f, FAMILY_V4L2, sizeof *s, release);
@@ -151,7 +150,7 @@ static void v4l2_event(const struct ftrace_event *e)
         return;
     uint64_t key = hash_combine(hash_u64((uint64_t)field_u32(&f, minor) << 32 | field_u32(&f, sequence)),
                                 (uint64_t)type << 32 | index);
-    if (e->id == ID_QBUF) {
+    if (e->id == FTRACE_EVENT_V4L2_QBUF) {
         if (!u64map_set(&s->queued, key, slice))
             e->m->im->failed = true;
         return;
@@ -164,11 +163,11 @@ static void v4l2_event(const struct ftrace_event *e)
 }
 
 const struct ftrace_handler ftrace_handlers_v4l2[] = {
-    {422, "v4l2_qbuf", v4l2_event},
-    {423, "v4l2_dqbuf", v4l2_event},
-    {424, "vb2_v4l2_buf_queue", v4l2_event},
-    {425, "vb2_v4l2_buf_done", v4l2_event},
-    {426, "vb2_v4l2_qbuf", v4l2_event},
-    {427, "vb2_v4l2_dqbuf", v4l2_event},
+    {FTRACE_EVENT_V4L2_QBUF, "v4l2_qbuf", v4l2_event},
+    {FTRACE_EVENT_V4L2_DQBUF, "v4l2_dqbuf", v4l2_event},
+    {FTRACE_EVENT_VB2_V4L2_BUF_QUEUE, "vb2_v4l2_buf_queue", v4l2_event},
+    {FTRACE_EVENT_VB2_V4L2_BUF_DONE, "vb2_v4l2_buf_done", v4l2_event},
+    {FTRACE_EVENT_VB2_V4L2_QBUF, "vb2_v4l2_qbuf", v4l2_event},
+    {FTRACE_EVENT_VB2_V4L2_DQBUF, "vb2_v4l2_dqbuf", v4l2_event},
     {0, NULL, NULL},
 };

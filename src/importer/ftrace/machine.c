@@ -1,6 +1,8 @@
 /* Owns the ftrace state of a machine: its cpus and queues, the table of kinds of events, and packet handlers. */
 #include "importer/ftrace/ftrace_internal.h"
 
+#include "wire/fields.h"
+
 const struct packet_handler ftrace_packet_handlers[] = {
     {.field_id = 1, .name = "ftrace_events", .tokenize = ftrace_tokenize_bundle},
     {.field_id = 34, .name = "ftrace_stats", .tokenize = ftrace_tokenize_stats},
@@ -17,7 +19,9 @@ const struct ftrace_handler *const ftrace_families[] = {
 };
 
 /* Recorded by the hypervisor, which knows no threads. */
-static const uint16_t of_hypervisor[] = {476, 477, 478, 479, 480, 578, 580};
+static const uint16_t of_hypervisor[] = {
+    FTRACE_EVENT_HYP_ENTER,      FTRACE_EVENT_HYP_EXIT,      FTRACE_EVENT_HOST_HCALL, FTRACE_EVENT_HOST_SMC,
+    FTRACE_EVENT_HOST_MEM_ABORT, FTRACE_EVENT_HOST_FFA_CALL, FTRACE_EVENT_IOMMU_IDMAP};
 
 static void fill_kinds(struct ftrace_machine *f)
 {

@@ -1,25 +1,10 @@
 /* Owns the decoding of recorded packet headers. */
 #include "importer/ftrace/packet_headers.h"
 
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 #include <endian.h>
-
-/* Fields of FtraceEventBundle, its descriptors, FtraceEvent and FieldDescriptorProto (facts: service section 9). */
-enum {
-    BUNDLE_EVENT = 2,
-    BUNDLE_CLOCK = 5,
-    BUNDLE_FTRACE_TIMESTAMP = 6,
-    BUNDLE_BOOT_TIMESTAMP = 7,
-    BUNDLE_DESCRIPTORS = 11,
-    DESCRIPTORS_ID = 1,
-    DESCRIPTORS_EVENT = 2,
-    EVENT_TIMESTAMP = 1,
-    MESSAGE_NAME = 1,
-    MESSAGE_FIELD = 2,
-    FIELD_NAME = 1,
-    FIELD_NUMBER = 3,
-};
 
 enum { HEAD, DATA, NETWORK_HEADER, FIRST_WORD };
 static const char *const names[PACKET_HEADER_NUMBERS] = {
@@ -31,7 +16,7 @@ enum { BYTES = PACKET_HEADER_WORDS * 8, IPV4_BYTES = 20, IPV6_BYTES = 40, TCP_TO
 static void describe_field(struct packet_event *e, struct slice field)
 {
     struct pb_field name, number;
-    if (!pb_find(field, FIELD_NAME, &name) || !pb_find(field, FIELD_NUMBER, &number))
+    if (!pb_find(field, FIELD_DESCRIPTOR_PROTO_NAME, &name) || !pb_find(field, FIELD_DESCRIPTOR_PROTO_NUMBER, &number))
         return;
     for (int i = 0; i < PACKET_HEADER_NUMBERS; i++)
         if (slice_eq_str(pb_bytes(&name), names[i]))
@@ -43,12 +28,13 @@ static void describe(struct packet_headers *h, struct slice descriptor)
 {
     struct pb_field id, message, name, f;
     struct packet_event e = {0};
-    if (!pb_find(descriptor, DESCRIPTORS_ID, &id) || !pb_find(descriptor, DESCRIPTORS_EVENT, &message) ||
-        !pb_find(pb_bytes(&message), MESSAGE_NAME, &name))
+    if (!pb_find(descriptor, FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_FIELD_ID, &id) ||
+        !pb_find(descriptor, FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_EVENT_DESCRIPTOR, &message) ||
+        !pb_find(pb_bytes(&message), DESCRIPTOR_PROTO_NAME, &name))
         return;
     struct pb_cursor c = pb_cursor(pb_bytes(&message));
     while (pb_next(&c, &f))
-        if (f.id == MESSAGE_FIELD)
+        if (f.id == DESCRIPTOR_PROTO_FIELD)
             describe_field(&e, pb_bytes(&f));
     for (int i = 0; i < PACKET_HEADER_NUMBERS; i++)
         if (!e.numbers[i])
@@ -124,9 +110,10 @@ static bool to_boot(struct slice bundle, int64_t *delta)
 {
     struct pb_field clock, ftrace, boot;
     *delta = 0;
-    if (!pb_find(bundle, BUNDLE_CLOCK, &clock) || pb_u32(&clock) == 0)
+    if (!pb_find(bundle, FTRACE_EVENT_BUNDLE_FTRACE_CLOCK, &clock) || pb_u32(&clock) == 0)
         return true;
-    if (!pb_find(bundle, BUNDLE_FTRACE_TIMESTAMP, &ftrace) || !pb_find(bundle, BUNDLE_BOOT_TIMESTAMP, &boot))
+    if (!pb_find(bundle, FTRACE_EVENT_BUNDLE_FTRACE_TIMESTAMP, &ftrace) ||
+        !pb_find(bundle, FTRACE_EVENT_BUNDLE_BOOT_TIMESTAMP, &boot))
         return false;
     return !__builtin_sub_overflow(pb_i64(&boot), pb_i64(&ftrace), delta);
 }
@@ -136,7 +123,7 @@ int packet_headers_bundle(struct packet_headers *h, struct slice bundle, packet_
     struct pb_field f, g, stamp;
     struct pb_cursor c = pb_cursor(bundle);
     while (pb_next(&c, &f))
-        if (f.id == BUNDLE_DESCRIPTORS)
+        if (f.id == FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS)
             describe(h, pb_bytes(&f));
     if (!h->events[PACKET_SENT].id && !h->events[PACKET_RECEIVED].id)
         return 0;
@@ -144,7 +131,7 @@ int packet_headers_bundle(struct packet_headers *h, struct slice bundle, packet_
     bool known = to_boot(bundle, &delta);
     int rc = 0;
     for (c = pb_cursor(bundle); !rc && pb_next(&c, &f);) {
-        if (f.id != BUNDLE_EVENT)
+        if (f.id != FTRACE_EVENT_BUNDLE_EVENT)
             continue;
         struct pb_cursor event = pb_sub(&f);
         while (!rc && pb_next(&event, &g)) {
@@ -155,7 +142,7 @@ int packet_headers_bundle(struct packet_headers *h, struct slice bundle, packet_
             struct packet_key key;
             if (direction < 0 || !decode(&h->events[direction], pb_bytes(&g), &key))
                 continue;
-            if (!known || !pb_find(pb_bytes(&f), EVENT_TIMESTAMP, &stamp) ||
+            if (!known || !pb_find(pb_bytes(&f), FTRACE_EVENT_TIMESTAMP, &stamp) ||
                 __builtin_add_overflow(pb_i64(&stamp), delta, &ts))
                 h->other_clocks++;
             else

@@ -1,5 +1,5 @@
 /* Counters of a thread's process. The process may become known only later, so that samples wait for their track until
- * the end (facts: importer section 4). */
+ * the end. */
 #include "importer/ftrace/ftrace_internal.h"
 #include "importer/track/process_memory.h"
 

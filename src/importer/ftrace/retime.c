@@ -1,16 +1,8 @@
 /* Events that tell when they really happened: they become a row at the time of recording, and are parsed at their own
- * time (facts: importer section 4, "Tokenizer re-times 7 events"). */
+ * time. */
 #include "importer/ftrace/ftrace_internal.h"
 
-enum {
-    GPU_WORK_PERIOD = 488,
-    THERMAL_EXYNOS_ACPM_BULK = 506,
-    ADRENO_SYNC = 536,
-    ADRENO_RETIRED = 537,
-    PARAM_SET_VALUE_CPM = 543,
-    FWTP_COUNTER = 596,
-    FWTP_SLICE = 600,
-};
+#include "wire/fields.h"
 
 /* The adreno GPU's timer: 19.2 MHz. */
 enum { ADRENO_HZ = 19200000, NS = 1000000000 };
@@ -56,17 +48,18 @@ static bool keep(struct packet *p, struct slice event, int64_t raw_ts, struct ft
 static void adreno_sync(struct packet *p, int64_t ts, const struct fields *f)
 {
     struct ftrace_machine *m = p->m->ftrace;
-    uint32_t key = field_u32(f, 2);
+    uint32_t key = field_u32(f, FTRACE_KGSL_ADRENO_CMDBATCH_SYNC_TIMESTAMP);
     uint64_t *waiting = u64map_get(&m->gpu_pending, key);
     if (waiting) { /* it was retired before we saw this */
         struct gpu_retired *r = &m->gpu_retired.p[*waiting];
         struct ftrace_cpu *c = m->cpus.p[r->cpu];
         push_row(c, r->at.raw_ts, r->at.bytes, r->at.len, r->at.gen);
-        push_at(c, ts + adreno_ns((int64_t)(r->start - field_u64(f, 3))), &r->at);
+        push_at(c, ts + adreno_ns((int64_t)(r->start - field_u64(f, FTRACE_KGSL_ADRENO_CMDBATCH_SYNC_TICKS))), &r->at);
         u64map_del(&m->gpu_pending, key);
         return;
     }
-    if (!vec_push(&m->gpu_sync_points, ((struct gpu_sync_point){ts, field_u64(f, 3)})) ||
+    if (!vec_push(&m->gpu_sync_points,
+                  ((struct gpu_sync_point){ts, field_u64(f, FTRACE_KGSL_ADRENO_CMDBATCH_SYNC_TICKS)})) ||
         !u64map_set(&m->gpu_sync, key, m->gpu_sync_points.n - 1))
         m->im->failed = true;
 }
@@ -76,8 +69,8 @@ static void adreno_retired(struct packet *p, struct ftrace_cpu *c, int64_t ts, c
 {
     struct ftrace_machine *m = p->m->ftrace;
     struct ftrace_retimed r;
-    uint32_t key = field_u32(f, 2);
-    uint64_t start = field_u64(f, 6);
+    uint32_t key = field_u32(f, FTRACE_KGSL_ADRENO_CMDBATCH_RETIRED_TIMESTAMP);
+    uint64_t start = field_u64(f, FTRACE_KGSL_ADRENO_CMDBATCH_RETIRED_START);
     if (!keep(p, event, ts, &r))
         return;
     push_row(c, ts, event.p, event.len, r.gen);
@@ -101,13 +94,13 @@ bool ftrace_retime(struct packet *p, struct ftrace_cpu *c, int64_t ts, uint32_t 
         uint8_t field;
         uint8_t clock;
     } kinds[] = {
-        {GPU_WORK_PERIOD, 3, CLOCK_ID_MONOTONIC_RAW},
-        {THERMAL_EXYNOS_ACPM_BULK, 11, 0},
-        {PARAM_SET_VALUE_CPM, 3, 0},
-        {FWTP_COUNTER, 1, 0},
-        {FWTP_SLICE, 1, 0},
-        {ADRENO_SYNC, 0, 0},
-        {ADRENO_RETIRED, 0, 0},
+        {FTRACE_EVENT_GPU_WORK_PERIOD, FTRACE_GPU_WORK_PERIOD_START_TIME_NS, CLOCK_ID_MONOTONIC_RAW},
+        {FTRACE_EVENT_THERMAL_EXYNOS_ACPM_BULK, FTRACE_THERMAL_EXYNOS_ACPM_BULK_TIMESTAMP, 0},
+        {FTRACE_EVENT_PARAM_SET_VALUE_CPM, FTRACE_PARAM_SET_VALUE_CPM_TIMESTAMP, 0},
+        {FTRACE_EVENT_FWTP_PERFETTO_COUNTER, FTRACE_FWTP_PERFETTO_COUNTER_TIMESTAMP, 0},
+        {FTRACE_EVENT_FWTP_PERFETTO_SLICE, FTRACE_FWTP_PERFETTO_SLICE_TIMESTAMP, 0},
+        {FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_SYNC, 0, 0},
+        {FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_RETIRED, 0, 0},
     };
     size_t k = 0;
     while (k < sizeof kinds / sizeof *kinds && kinds[k].id != id)
@@ -122,11 +115,11 @@ bool ftrace_retime(struct packet *p, struct ftrace_cpu *c, int64_t ts, uint32_t 
         return true;
     }
     fields_read(pb_bytes(&own), &f);
-    if (id == ADRENO_SYNC) {
+    if (id == FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_SYNC) {
         adreno_sync(p, ts, &f);
         return false;
     }
-    if (id == ADRENO_RETIRED) {
+    if (id == FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_RETIRED) {
         adreno_retired(p, c, ts, &f, event);
         return true;
     }

@@ -1,20 +1,7 @@
-/* FtraceStats: what the kernel's buffers held and lost at the start and the end (facts: importer section 4). */
+/* FtraceStats: what the kernel's buffers held and lost at the start and the end. */
 #include "importer/ftrace/ftrace_internal.h"
 
-/* Fields of FtraceStats, FtraceCpuStats and FtraceKprobeStats (facts: service section 9). */
-enum {
-    PHASE = 1,
-    CPU_STATS = 2,
-    ATRACE_ERRORS = 5,
-    UNKNOWN_EVENTS = 6,
-    FAILED_EVENTS = 7,
-    PRESERVE_BUFFER = 8,
-    PARSE_ERRORS = 9,
-    KPROBE_STATS = 10,
-    EXCLUSIVE_ERROR = 13
-};
-enum { PHASE_START = 1, PHASE_END = 2 };
-enum { ERROR_ZERO_DATA_LENGTH = 12 };
+#include "wire/fields.h"
 
 /* A field of FtraceCpuStats and its three stats. */
 static const struct cpu_stat {
@@ -28,15 +15,16 @@ static const struct cpu_stat {
         field, seconds, true, STAT_ftrace_cpu_##name##_begin, STAT_ftrace_cpu_##name##_end,                            \
             STAT_ftrace_cpu_##name##_delta                                                                             \
     }
-    ROW(2, false, entries),
-    ROW(3, false, overrun),
-    ROW(4, false, commit_overrun),
-    ROW(5, false, bytes),
-    ROW(8, false, dropped_events),
-    ROW(9, false, read_events),
+    ROW(FTRACE_CPU_STATS_ENTRIES, false, entries),
+    ROW(FTRACE_CPU_STATS_OVERRUN, false, overrun),
+    ROW(FTRACE_CPU_STATS_COMMIT_OVERRUN, false, commit_overrun),
+    ROW(FTRACE_CPU_STATS_BYTES_READ, false, bytes),
+    ROW(FTRACE_CPU_STATS_DROPPED_EVENTS, false, dropped_events),
+    ROW(FTRACE_CPU_STATS_READ_EVENTS, false, read_events),
 #undef ROW
-    {6, true, false, STAT_ftrace_cpu_oldest_event_ts_begin, STAT_ftrace_cpu_oldest_event_ts_end, 0},
-    {7, true, false, STAT_ftrace_cpu_now_ts_begin, STAT_ftrace_cpu_now_ts_end, 0},
+    {FTRACE_CPU_STATS_OLDEST_EVENT_TS, true, false, STAT_ftrace_cpu_oldest_event_ts_begin,
+     STAT_ftrace_cpu_oldest_event_ts_end, 0},
+    {FTRACE_CPU_STATS_NOW_TS, true, false, STAT_ftrace_cpu_now_ts_begin, STAT_ftrace_cpu_now_ts_end, 0},
 };
 
 /* Readings may be any double, also beyond what fits. */
@@ -55,7 +43,7 @@ static void one_cpu(struct packet *p, struct slice message, bool end)
     struct fields f;
     struct stats *stats = &p->m->st->stats;
     fields_read(message, &f);
-    int32_t cpu = field_i32(&f, 1);
+    int32_t cpu = field_i32(&f, FTRACE_CPU_STATS_CPU);
     for (size_t i = 0; i < sizeof cpu_stats / sizeof *cpu_stats; i++) {
         const struct cpu_stat *c = &cpu_stats[i];
         int64_t v = c->seconds ? ns_of_seconds(field_u64(&f, c->field)) : field_i64(&f, c->field);
@@ -71,7 +59,7 @@ static void kprobes(struct packet *p, struct slice message, bool end)
     struct fields f;
     struct stats *stats = &p->m->st->stats;
     fields_read(message, &f);
-    int64_t hits = field_i64(&f, 1), misses = field_i64(&f, 2);
+    int64_t hits = field_i64(&f, FTRACE_KPROBE_STATS_HITS), misses = field_i64(&f, FTRACE_KPROBE_STATS_MISSES);
     stats_set(stats, p->m->id, end ? STAT_ftrace_kprobe_hits_end : STAT_ftrace_kprobe_hits_begin, hits);
     stats_set(stats, p->m->id, end ? STAT_ftrace_kprobe_misses_end : STAT_ftrace_kprobe_misses_begin, misses);
     if (!end)
@@ -103,10 +91,10 @@ static void setup_errors(struct packet *p)
         uint32_t field;
         const char *what;
     } kinds[] = {
-        {FAILED_EVENTS, "Ftrace event failed: "},
-        {UNKNOWN_EVENTS, "Ftrace event unknown: "},
-        {ATRACE_ERRORS, "Atrace failures: "},
-        {EXCLUSIVE_ERROR, "Ftrace exclusive feature error: "},
+        {FTRACE_STATS_FAILED_FTRACE_EVENTS, "Ftrace event failed: "},
+        {FTRACE_STATS_UNKNOWN_FTRACE_EVENTS, "Ftrace event unknown: "},
+        {FTRACE_STATS_ATRACE_ERRORS, "Atrace failures: "},
+        {FTRACE_STATS_EXCLUSIVE_FEATURE_ERROR, "Ftrace exclusive feature error: "},
     };
     struct ftrace_machine *m = p->m->ftrace;
     uint32_t sequence = p->gen->seq->id;
@@ -116,7 +104,8 @@ static void setup_errors(struct packet *p)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct pb_cursor c = pb_cursor(p->field);
         struct pb_field f;
-        bool one_of_many = kinds[i].field == FAILED_EVENTS || kinds[i].field == UNKNOWN_EVENTS;
+        bool one_of_many =
+            kinds[i].field == FTRACE_STATS_FAILED_FTRACE_EVENTS || kinds[i].field == FTRACE_STATS_UNKNOWN_FTRACE_EVENTS;
         while (pb_next(&c, &f)) {
             if (f.id != kinds[i].field || f.wire != PB_BYTES || (!one_of_many && f.u == 0))
                 continue;
@@ -131,7 +120,7 @@ static void setup_errors(struct packet *p)
 /* The recorder met data that it could not read: what it wrote may be wrong, so the import as a whole fails. */
 static void parse_error(struct packet *p, uint64_t code)
 {
-    if (code == ERROR_ZERO_DATA_LENGTH) {
+    if (code == FTRACE_PARSE_STATUS_FTRACE_STATUS_ABI_ZERO_DATA_LENGTH) {
         stats_add(&p->m->st->stats, p->m->id, STAT_ftrace_abi_errors_skipped_zero_data_length, 1);
         return;
     }
@@ -148,24 +137,24 @@ enum tokenize_result ftrace_tokenize_stats(struct packet *p)
     uint64_t phase = 0;
     struct slice kprobe = {0};
     while (pb_next(&c, &f))
-        if (f.id == PHASE)
+        if (f.id == FTRACE_STATS_PHASE)
             phase = pb_u64(&f);
-        else if (f.id == KPROBE_STATS)
+        else if (f.id == FTRACE_STATS_KPROBE_STATS)
             kprobe = pb_bytes(&f);
-    if (phase != PHASE_START && phase != PHASE_END)
+    if (phase != FTRACE_STATS_PHASE_START_OF_TRACE && phase != FTRACE_STATS_PHASE_END_OF_TRACE)
         return TOKENIZE_DONE;
-    kprobes(p, kprobe, phase == PHASE_END);
+    kprobes(p, kprobe, phase == FTRACE_STATS_PHASE_END_OF_TRACE);
     c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
         uint64_t code;
         switch (f.id) {
-        case CPU_STATS:
-            one_cpu(p, pb_bytes(&f), phase == PHASE_END);
+        case FTRACE_STATS_CPU_STATS:
+            one_cpu(p, pb_bytes(&f), phase == FTRACE_STATS_PHASE_END_OF_TRACE);
             break;
-        case PRESERVE_BUFFER:
-            p->m->ftrace->preserve_buffer |= phase == PHASE_START && pb_bool(&f);
+        case FTRACE_STATS_PRESERVE_FTRACE_BUFFER:
+            p->m->ftrace->preserve_buffer |= phase == FTRACE_STATS_PHASE_START_OF_TRACE && pb_bool(&f);
             break;
-        case PARSE_ERRORS:
+        case FTRACE_STATS_FTRACE_PARSE_ERRORS:
             if (p->m->im->opt.ignore_ftrace_parse_errors)
                 break;
             if (f.wire == PB_BYTES) {
@@ -178,7 +167,7 @@ enum tokenize_result ftrace_tokenize_stats(struct packet *p)
             break;
         }
     }
-    if (phase == PHASE_START)
+    if (phase == FTRACE_STATS_PHASE_START_OF_TRACE)
         setup_errors(p);
     return TOKENIZE_DONE;
 }

@@ -1,11 +1,12 @@
-/* Syscall slices on the track of the thread, from sys_enter and sys_exit (facts: importer section 4). */
+/* Syscall slices on the track of the thread, from sys_enter and sys_exit. */
 #include "importer/ftrace/ftrace_internal.h"
+#include "wire/fields.h"
 #include "wire/pb_writer.h"
 #include "wire/syscall_names.h"
 
 /* The args of a call's slice are made once, when it returns: the args of sys_enter as they came (field 2, repeated),
  * and the result in a field of a number of its own. */
-enum { ENTER_ID = 1, ENTER_ARGS = 2, EXIT_ID = 1, EXIT_RET = 2, KEPT_RET = 15, KEPT_BYTES = 96, RET_BYTES = 11 };
+enum { KEPT_RET = 15, KEPT_BYTES = 96, RET_BYTES = 11 };
 
 /* A call that has not returned. */
 struct open_call {
@@ -92,9 +93,9 @@ static void decode_args(void *ctx, uint32_t aux, struct slice payload, struct ar
     strid flat = strpool_intern_str(a->strings, "args");
     while (pb_next(&c, &f)) {
         uint64_t v;
-        if (f.id == ENTER_ARGS && f.wire != PB_BYTES) {
+        if (f.id == FTRACE_SYS_ENTER_ARGS && f.wire != PB_BYTES) {
             arg_list_add(a, out, flat, strpool_printf(a->strings, "args[%u]", n++), ARG_UINT, pb_i64(&f));
-        } else if (f.id == ENTER_ARGS) {
+        } else if (f.id == FTRACE_SYS_ENTER_ARGS) {
             packed = pb_sub(&f);
             while (pb_next_packed(&packed, &v))
                 arg_list_add(a, out, flat, strpool_printf(a->strings, "args[%u]", n++), ARG_UINT, (int64_t)v);
@@ -128,9 +129,9 @@ void syscalls_enter(const struct ftrace_event *e)
         return;
     set_args(s, c, c->len);
     for (const uint8_t *at = cursor.p; pb_next(&cursor, &f); at = cursor.p) {
-        if (f.id == ENTER_ID)
+        if (f.id == FTRACE_SYS_ENTER_ID)
             number = pb_u32(&f);
-        else if (f.id == ENTER_ARGS && len + (size_t)(cursor.p - at) <= KEPT_BYTES - RET_BYTES) {
+        else if (f.id == FTRACE_SYS_ENTER_ARGS && len + (size_t)(cursor.p - at) <= KEPT_BYTES - RET_BYTES) {
             memcpy(c->bytes + len, at, (size_t)(cursor.p - at));
             len += (uint32_t)(cursor.p - at);
         }
@@ -151,7 +152,7 @@ void syscalls_exit(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     uint32_t utid = event_utid(e);
-    strid name = call_name(s, field_u32(&f, EXIT_ID));
+    strid name = call_name(s, field_u32(&f, FTRACE_SYS_EXIT_ID));
     struct open_call *c = open_call(s, utid);
     if (!name || !c)
         return;
@@ -165,17 +166,17 @@ void syscalls_exit(const struct ftrace_event *e)
         return;
     if (c->slice != row + 1) { /* of a call around this one: its args are set already */
         struct small_args ret = {0};
-        if (field_has(&f, EXIT_RET)) {
-            small_args_add(e, &ret, "ret", ARG_INT, field_i64(&f, EXIT_RET));
+        if (field_has(&f, FTRACE_SYS_EXIT_RET)) {
+            small_args_add(e, &ret, "ret", ARG_INT, field_i64(&f, FTRACE_SYS_EXIT_RET));
             struct arg_list list = small_args_list(&ret);
             slice_add_args(e->m->im->slices, row, &list);
         }
         return;
     }
     uint32_t len = c->len;
-    if (field_has(&f, EXIT_RET)) {
+    if (field_has(&f, FTRACE_SYS_EXIT_RET)) {
         c->bytes[len++] = KEPT_RET << 3 | PB_VARINT;
-        len += (uint32_t)pb_encode_varint(c->bytes + len, field_u64(&f, EXIT_RET));
+        len += (uint32_t)pb_encode_varint(c->bytes + len, field_u64(&f, FTRACE_SYS_EXIT_RET));
     }
     set_args(s, c, len);
 }
