@@ -193,7 +193,12 @@ struct tp_stat {
     int64_t idx;      /* a cpu, a buffer, a pid …, when `indexed` */
     uint32_t machine; /* row of the table machine; 0 is the host */
     bool indexed;
+    bool of_trace;            /* of the trace as a whole: `machine` says nothing */
+    const char *machine_name; /* NULL when it has none; valid until tp_close() */
 };
+
+/* The name of a row of the table machine; NULL when it has none. Valid until tp_close(). */
+const char *tp_machine_name(const struct tp *tp, uint32_t machine);
 
 /* Walks the stats that are not 0, sorted by name, machine and idx: start with *it = 0; false at the end. */
 bool tp_stats_next(struct tp *tp, size_t *it, struct tp_stat *out);

@@ -505,6 +505,14 @@ void tp_view_close(struct tp *tp, struct tp_view *view)
 
 /* ---- health ---- */
 
+const char *tp_machine_name(const struct tp *tp, uint32_t machine)
+{
+    const struct table *t = &tp->storage.t[T_machine];
+    if (machine >= t->n_rows)
+        return NULL;
+    return strpool_cstr(&tp->storage.strings, (strid)table_get(t, machine_c_name, machine));
+}
+
 static bool add_stat(struct tp *tp, enum stat_key key, uint32_t machine, bool indexed, int64_t idx, int64_t value)
 {
     const struct stat_def *d = &stat_defs[key];
@@ -515,7 +523,9 @@ static bool add_stat(struct tp *tp, enum stat_key key, uint32_t machine, bool in
                                                  .value = value,
                                                  .idx = idx,
                                                  .machine = machine,
-                                                 .indexed = indexed});
+                                                 .indexed = indexed,
+                                                 .of_trace = d->scope == STAT_GLOBAL,
+                                                 .machine_name = tp_machine_name(tp, machine)});
 }
 
 static int by_name_machine_idx(const void *a, const void *b)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,6 +48,17 @@ int file_write_all(int fd, const void *buf, size_t len, struct error *err)
     return 0;
 }
 
+/* The kernel grants a read lease only on a file that nobody has open for writing; to others than the owner it grants
+ * none. The lease is given back at once; until then SIGURG, which is ignored, would tell of a writer that comes. */
+static bool has_writer(int fd)
+{
+    fcntl(fd, F_SETSIG, SIGURG);
+    if (fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
+        return errno == EAGAIN;
+    fcntl(fd, F_SETLEASE, F_UNLCK);
+    return false;
+}
+
 int mapped_file_open(struct mapped_file *m, const char *path, struct error *err)
 {
     *m = (struct mapped_file){0};
@@ -68,6 +80,7 @@ int mapped_file_open(struct mapped_file *m, const char *path, struct error *err)
         } else {
             m->map = p;
             m->map_len = (size_t)st.st_size;
+            m->still_written = has_writer(fd);
             m->bytes = slice_of(p, m->map_len);
         }
     }

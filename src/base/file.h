@@ -28,6 +28,7 @@ struct mapped_file {
     struct slice bytes; /* p is NULL for an empty file */
     void *map;
     size_t map_len;
+    bool still_written; /* somebody has it open for writing; false when that cannot be known */
 };
 
 /* Maps a regular file read-only. -MRD_EUNSUPPORTED when `path` is not a regular file (a pipe, a device): then read it.

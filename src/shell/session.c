@@ -282,7 +282,9 @@ void session_report_health(struct tp *tp)
             fprintf(stderr, "    %s", s.name);
             if (s.indexed)
                 fprintf(stderr, "[%" PRId64 "]", s.idx);
-            if (s.machine)
+            if (s.machine_name)
+                fprintf(stderr, " on %s", s.machine_name);
+            else if (s.machine)
                 fprintf(stderr, " on machine %" PRIu32, s.machine);
             fprintf(stderr, ": %" PRId64 "%s%s\n", s.value, s.description[0] ? " | " : "", s.description);
         }

@@ -1,11 +1,44 @@
 """tp_shell check: what fails, rules, formats, hints."""
+import gzip
 import json
+import random
 import xml.etree.ElementTree
 
 import harness
 
 OVERRUN = harness.DATA / "linux-kernel-overrun.pftrace"
 GOOD = harness.DATA / "linux-sched.pftrace"
+
+
+def varint(n):
+    out = b""
+    while n > 0x7F:
+        out, n = out + bytes([n & 0x7F | 0x80]), n >> 7
+    return out + bytes([n])
+
+
+def field(number, value):
+    """A field of a protobuf message: a number, or bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def boundaries(trace):
+    """Where packets begin, and the end of the file."""
+    at, out = 0, [0]
+    while at < len(trace):
+        at += 1  # the tag of Trace.packet
+        shift = length = 0
+        while True:
+            byte = trace[at]
+            length |= (byte & 0x7F) << shift
+            at, shift = at + 1, shift + 7
+            if byte < 0x80:
+                break
+        at += length
+        out.append(at)
+    return out
 
 
 class Check(harness.Case):
@@ -50,6 +83,77 @@ class Check(harness.Case):
         out = self.check(GOOD, OVERRUN, code=1)
         self.assertIn(f"{GOOD}: ok", out)
         self.assertIn(f"{OVERRUN}: FAILED", out)
+
+    def check_cuts(self, trace, cuts):
+        """Each beginning of the trace fails the check, and says what is wrong with the file."""
+        paths = []
+        for n in cuts:
+            paths.append(self.dir / f"{n}.cut")
+            paths[-1].write_bytes(trace[:n])
+        doc = json.loads(self.check("--format", "json", *paths, code=1))
+        self.assertEqual(len(doc), len(paths))
+        for report, n in zip(doc, cuts):
+            self.assertFalse(report["ok"], f"{n} bytes of {len(trace)}")
+            names = [p["name"] for p in report["problems"]]
+            self.assertTrue({"trace_cut_bytes", "trace_end_missing"} & set(names), f"{n} bytes: {names}")
+        for path in paths:
+            path.unlink()
+
+    def test_a_trace_that_was_cut_off_is_not_ok_wherever_that_was(self):
+        trace = GOOD.read_bytes()
+        draw = random.Random(15)
+        cuts = [50, 100_000, 200_000, len(trace) - 1, 1, 2] + boundaries(trace)[1:-1]
+        self.check_cuts(trace, cuts + [draw.randrange(1, len(trace)) for _ in range(60)])
+
+    def test_a_compressed_trace_that_was_cut_off_is_not_ok(self):
+        for name in ("linux-deflate", "linux-zstd"):
+            trace = (harness.DATA / f"{name}.pftrace").read_bytes()
+            self.check_cuts(trace, boundaries(trace)[1:-1] + [len(trace) - 1, len(trace) // 2])
+        packed = self.dir / "cut.pftrace.gz"
+        packed.write_bytes(gzip.compress(GOOD.read_bytes())[:-100])
+        self.assertIn("cannot be loaded", self.check(packed, code=1))
+        packed.write_bytes(gzip.compress(GOOD.read_bytes()[:200_000]))
+        self.assertIn("trace_cut_bytes", self.check(packed, code=1))
+
+    def test_a_cut_trace_from_a_pipe_is_not_ok(self):
+        out = self.run_shell("check", "-", stdin=GOOD.read_bytes()[:-1], code=1).stdout
+        self.assertIn(b"trace_cut_bytes", out)
+
+    def test_a_stream_between_two_of_its_writes_is_not_ok(self):
+        """Statistics come with every tick of a session that writes into its file: the last ones say that it was disabled."""
+        service = field(3, 0) + field(10, 1)
+        config = field(1, field(33, field(8, 1)) + service)
+        life = field(1, field(69, field(2, 1)) + field(8, 5) + service)
+        stats = field(1, field(35, b"") + service)
+        ended = field(1, field(69, field(5, 1)) + field(8, 9) + service)
+        trace = self.dir / "stream.pftrace"
+        rules = ("--allow", "config_write_into_file_no_flush")
+        trace.write_bytes(config + life + stats)
+        self.assertIn("trace_end_missing", self.check(*rules, trace, code=1))
+        trace.write_bytes(config + life + stats + ended + stats)
+        self.assertIn("ok", self.check(*rules, trace, code=0))
+
+    def test_a_file_that_is_still_written_says_so(self):
+        trace = self.dir / "running.pftrace"
+        trace.write_bytes(GOOD.read_bytes()[:200_000])
+        with trace.open("ab"):
+            out = self.check(trace, code=1)
+        self.assertIn("trace_still_written", out)
+        self.assertIn("Wait until its recorder has ended", out)
+        self.assertNotIn("trace_still_written", self.check(trace, code=1))
+
+    def test_machines_are_called_by_their_names(self):
+        two = gzip.decompress((harness.DATA / "mm-two-machines.pftrace.gz").read_bytes())
+        guest = 3967572054
+        lost = field(1, field(1, field(1, 0) + field(3, 1)) + field(98, guest) + field(10, 77))
+        last = boundaries(two)[-3]
+        for name, shown in ((b"web1", "web1, cpu 0"), (b"we\nb1\x1b", "we?b1?, cpu 0"), (None, "machine 1, cpu 0")):
+            named = field(1, field(45, field(17, name)) + field(98, guest)) if name else b""
+            trace = self.dir / "named.pftrace"
+            trace.write_bytes(two[:last] + named + lost + two[last:])
+            self.assertIn(f" {shown} ", self.check(trace, code=1))
+        report = json.loads(self.check("--format", "json", trace, code=1))
+        self.assertIsNone(report[0]["problems"][0]["machine_name"])
 
     def test_trace_that_cannot_be_loaded(self):
         junk = self.dir / "junk"

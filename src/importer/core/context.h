@@ -59,6 +59,7 @@ struct trace_input {
     uint32_t base_machine; /* row of the machine of packets without machine_id */
     bool private_clock;    /* packets that name no clock are on the trace's private clock */
     bool pinned;           /* the manifest relates it by one clock: it must not bring snapshots */
+    bool still_written;    /* the file was open for writing when the import began */
     struct declared_trace declared;
 };
 

@@ -219,8 +219,10 @@ void reader_read_proto(struct reader *r, struct slice file, bool mapped)
             im->failed = true;
         at += used;
         piece = used ? PIECE_BYTES : piece * 2; /* a packet longer than a piece */
-        if (!used && n == file.len - at)
-            break; /* an incomplete packet at the end is silently ignored */
+        if (!used && n == file.len - at) {      /* an incomplete packet at the end */
+            proto_reader_note_tail(im->proto, n);
+            break;
+        }
         progress(r, at, file.len);
     }
     inflate_pool_close(r->pool);
@@ -272,8 +274,10 @@ void reader_read_pending(struct reader *r)
 {
     for (; r->n_read < r->pending.n; r->n_read++) {
         const struct pending_trace *t = &r->pending.p[r->n_read];
-        reader_begin_input(
-            r, (struct trace_input){.serial = t->serial, .clock_file = t->clock_file, .base_machine = t->machine});
+        reader_begin_input(r, (struct trace_input){.serial = t->serial,
+                                                   .clock_file = t->clock_file,
+                                                   .base_machine = t->machine,
+                                                   .still_written = t->still_written});
         reader_note_bytes(r, t->bytes);
         r->taken_bytes += t->bytes.len;
         trace_file_add(r->im, UINT32_MAX, 0, FORMAT_PROTO, (int64_t)t->bytes.len);
@@ -304,7 +308,8 @@ static int add_mapped(struct reader *r, struct mapped_file m, const char *path, 
     enum trace_format format = format_detect(slice_of(m.bytes.p, look));
     stats_add(&im->st->stats, 0, STAT_guess_trace_type_duration_ns, clock_now_ns(CLOCK_MONOTONIC) - start);
     if (format == FORMAT_PROTO) {
-        struct pending_trace t = {.bytes = m.bytes, .name = name_of(r, path), .serial = r->inputs++};
+        struct pending_trace t = {
+            .bytes = m.bytes, .name = name_of(r, path), .serial = r->inputs++, .still_written = m.still_written};
         t.clock_file = t.serial && proto_outline(m.bytes).has_snapshots ? t.serial : 0;
         return t.name && vec_push(&r->pending, t) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
     }

@@ -27,6 +27,7 @@ struct pending_trace {
     uint32_t clock_file;
     uint32_t recording; /* its number among the recordings, when there are several */
     uint32_t machine;   /* row of the machine that its packets belong to when they name none */
+    bool still_written; /* when it was opened, somebody had it open for writing */
 };
 
 struct reader {

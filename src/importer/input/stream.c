@@ -49,8 +49,11 @@ void proto_stream_commit(struct proto_stream *s, size_t n)
 
 void proto_stream_end(struct proto_stream *s)
 {
-    if (s->block)
-        s->start = s->block->n;
+    if (!s->block)
+        return;
+    if (!proto_reader_damaged(s->im->proto))
+        proto_reader_note_tail(s->im->proto, s->block->n - s->start);
+    s->start = s->block->n;
 }
 
 uint32_t trace_file_add(struct importer *im, uint32_t parent, strid name, enum trace_format format, int64_t size)

@@ -6,6 +6,7 @@
 #include "importer/clock/remote_sync.h"
 #include "importer/core/sequence.h"
 #include "importer/proto/special_packets.h"
+#include "importer/proto/trace_end.h"
 
 enum {
     FIELD_TRACE_PACKET = 1, /* of Trace */
@@ -53,6 +54,7 @@ struct scan {
     uint32_t machine_id;
     uint32_t trusted_uid;
     uint32_t trusted_pid;
+    bool trusted_uid_given;
     bool has_timestamp;
     bool cleared;
     bool sync_marker;
@@ -88,6 +90,7 @@ struct proto_reader {
     proto_inflate_fn inflate;
     void *inflate_ctx;
     bool in_compressed;
+    struct trace_end end;
     bool at_end; /* clocks that are unknown now stay unknown */
     bool damaged;
     struct slice file; /* in memory as a whole, and not looked through for clock rounds yet */
@@ -154,6 +157,7 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
         switch (f.id) {
         case FIELD_TRUSTED_UID:
             s->trusted_uid = pb_u32(&f);
+            s->trusted_uid_given = true;
             break;
         case FIELD_TIMESTAMP:
             s->timestamp = pb_u64(&f);
@@ -463,6 +467,7 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
         }
         return;
     }
+    trace_end_packet(&r->end, bytes, s.sequence_id, s.trusted_uid_given);
     if (s.machine_id)
         look_ahead(r);
     struct machine_ctx *m = importer_machine(r->im, s.machine_id);
@@ -582,8 +587,14 @@ size_t proto_reader_packets(struct proto_reader *r, struct slice bytes, int64_t 
     return r->damaged ? bytes.len : (size_t)(p - bytes.p);
 }
 
+void proto_reader_note_tail(struct proto_reader *r, uint64_t bytes)
+{
+    r->end.cut_bytes += bytes;
+}
+
 void proto_reader_finish_file(struct proto_reader *r)
 {
+    trace_end_file(&r->end, r->im);
     remote_sync_end_file(r->im->remote);
     r->at_end = true;
     for (size_t i = 0; i < r->deferred.n && !r->im->failed; i++) {

@@ -43,6 +43,9 @@ bool proto_reader_damaged(const struct proto_reader *r);
 /* True when a packet waits for a clock: its bytes must stay until proto_reader_finish_file(). */
 bool proto_reader_has_deferred(const struct proto_reader *r);
 
+/* So many bytes at the end of the file, or of a compressed packet, are no whole packet. */
+void proto_reader_note_tail(struct proto_reader *r, uint64_t bytes);
+
 /* The end of a file: packets that waited for a clock are tried again. */
 void proto_reader_finish_file(struct proto_reader *r);
 

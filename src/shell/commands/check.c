@@ -88,6 +88,48 @@ static void explain(struct problem *p)
         }
 }
 
+static void copy_shown(const char *from, char *to, size_t size)
+{
+    for (; *from && size > 1; from++, size--)
+        *to++ = (unsigned char)*from < 0x20 || *from == 0x7f ? '?' : *from;
+    *to = 0;
+}
+
+/* What people call a machine; its name comes from the trace, so that control characters are not shown. */
+static void machine_label(const struct tp *tp, int64_t machine, char *text, size_t size)
+{
+    const char *name = machine >= 0 && machine <= UINT32_MAX ? tp_machine_name(tp, (uint32_t)machine) : NULL;
+    if (name && *name)
+        copy_shown(name, text, size);
+    else if (machine == 0)
+        snprintf(text, size, "host");
+    else
+        snprintf(text, size, "machine %" PRId64, machine);
+}
+
+/* The machine, and what the index numbers there; when it numbers machines or files, that is all there is to say. */
+static void say_where(const struct tp *tp, struct problem *p)
+{
+    char machine[96];
+    if (strcmp(p->index, "machine") == 0) {
+        machine_label(tp, p->stat.idx, p->where, sizeof p->where);
+        return;
+    }
+    if (p->stat.of_trace && !p->stat.indexed) {
+        snprintf(p->where, sizeof p->where, "trace");
+        return;
+    }
+    if (strcmp(p->index, "file") == 0) {
+        snprintf(p->where, sizeof p->where, p->stat.idx ? "file %" PRId64 : "file", p->stat.idx);
+        return;
+    }
+    machine_label(tp, p->stat.machine, machine, sizeof machine);
+    if (p->stat.indexed)
+        snprintf(p->where, sizeof p->where, "%s, %s %" PRId64, machine, p->index, p->stat.idx);
+    else
+        snprintf(p->where, sizeof p->where, "%s", machine);
+}
+
 int check_collect(struct tp *tp, const struct check_rules *rules, struct problems *out)
 {
     struct tp_stat s;
@@ -99,21 +141,11 @@ int check_collect(struct tp *tp, const struct check_rules *rules, struct problem
         bool is_left_out = s.value > 0 && strcmp(s.name, "machine_not_recorded") == 0; /* said, whatever fails */
         if (s.value <= 0 || (!fails && !is_left_out))
             continue;
+        say_where(tp, &p);
         p.allowed = !fails || is_allowed(&s, rules->allow);
         out->failing += !p.allowed;
         if (!vec_push(out, p))
             return -MRD_ENOMEM;
     }
     return 0;
-}
-
-void check_where(const struct problem *p, char *text, size_t size)
-{
-    char machine[32] = "host";
-    if (p->stat.machine)
-        snprintf(machine, sizeof machine, "machine %" PRIu32, p->stat.machine);
-    if (p->stat.indexed)
-        snprintf(text, size, "%s, %s %" PRId64, machine, p->index, p->stat.idx);
-    else
-        snprintf(text, size, "%s", machine);
 }

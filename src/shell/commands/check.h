@@ -12,6 +12,7 @@ struct problem {
     const char *index;    /* what stat.idx numbers: "cpu", "buffer", "pid"; "index" when nobody knows */
     const char *cure;
     bool allowed;
+    char where[128]; /* "web1, cpu 3", "machine 2, pid 5", "host", "trace" */
 };
 
 /* What --fail-on and --allow ask for. */
@@ -29,9 +30,6 @@ struct problems {
 };
 /* Collects the stats that fail by the rules, allowed ones included. -MRD_ENOMEM. */
 int check_collect(struct tp *tp, const struct check_rules *rules, struct problems *out);
-
-/* "cpu 3", "buffer 0 of machine 1", "host". */
-void check_where(const struct problem *p, char *text, size_t size);
 
 /* One trace's result: `failure` is the text of a load that failed, else NULL. */
 struct check_result {

@@ -21,10 +21,8 @@ static void print_text(struct text_out *o, const struct check_result *results, s
         out_printf(o, "  %-10s %-44s %-22s %s\n", "severity", "what", "where", "how many");
         for (size_t i = 0; i < ps->n; i++) {
             const struct problem *p = &ps->p[i];
-            char where[64];
-            check_where(p, where, sizeof where);
-            out_printf(o, "  %-10s %-44s %-22s %8lld%s\n", p->severity, p->stat.name, where, (long long)p->stat.value,
-                       p->allowed ? "  (allowed)" : "");
+            out_printf(o, "  %-10s %-44s %-22s %8lld%s\n", p->severity, p->stat.name, p->where,
+                       (long long)p->stat.value, p->allowed ? "  (allowed)" : "");
         }
         out_text(o, "\n");
         for (size_t i = 0; i < ps->n; i++) {
@@ -61,7 +59,11 @@ static void print_json(struct text_out *o, const struct check_result *results, s
             json_text(o, p->severity);
             out_text(o, ", \"name\": ");
             json_text(o, p->stat.name);
-            out_printf(o, ", \"machine\": %u", p->stat.machine);
+            out_printf(o, ", \"machine\": %u, \"machine_name\": ", p->stat.machine);
+            if (p->stat.machine_name)
+                json_text(o, p->stat.machine_name);
+            else
+                out_text(o, "null");
             if (p->stat.indexed) {
                 out_text(o, ", ");
                 json_text(o, p->index);
@@ -119,11 +121,9 @@ static void print_junit(struct text_out *o, const struct check_result *results, 
         }
         for (size_t i = 0; i < r->problems.n; i++) {
             const struct problem *p = &r->problems.p[i];
-            char where[64];
-            check_where(p, where, sizeof where);
             out_text(o, "  <testcase classname=\"");
             xml_text(o, r->path);
-            out_printf(o, "\" name=\"%s (%s)\"", p->stat.name, where);
+            out_printf(o, "\" name=\"%s (%s)\"", p->stat.name, p->where);
             if (p->allowed) {
                 out_text(o, "/>\n");
                 continue;
@@ -160,13 +160,11 @@ static void print_github(struct text_out *o, const struct check_result *results,
         }
         for (size_t i = 0; i < r->problems.n; i++) {
             const struct problem *p = &r->problems.p[i];
-            char where[64];
-            check_where(p, where, sizeof where);
             out_text(o, p->allowed ? "::notice file=" : "::error file=");
             github_text(o, r->path, true);
             out_text(o, ",title=");
             github_text(o, p->severity, true);
-            out_printf(o, "::%s (%s): %lld. ", p->stat.name, where, (long long)p->stat.value);
+            out_printf(o, "::%s (%s): %lld. ", p->stat.name, p->where, (long long)p->stat.value);
             github_text(o, p->cure, false);
             out_char(o, '\n');
         }
