@@ -197,7 +197,7 @@ struct tp_stat {
     const char *machine_name; /* NULL when it has none; valid until tp_close() */
 };
 
-/* The name of a row of the table machine; NULL when it has none. Valid until tp_close(). */
+/* The name of a row of the table machine; NULL when it has none but that of its system. Valid until tp_close(). */
 const char *tp_machine_name(const struct tp *tp, uint32_t machine);
 
 /* Walks the stats that are not 0, sorted by name, machine and idx: start with *it = 0; false at the end. */

@@ -510,7 +510,9 @@ const char *tp_machine_name(const struct tp *tp, uint32_t machine)
     const struct table *t = &tp->storage.t[T_machine];
     if (machine >= t->n_rows)
         return NULL;
-    return strpool_cstr(&tp->storage.strings, (strid)table_get(t, machine_c_name, machine));
+    int64_t name = table_get(t, machine_c_name, machine);
+    bool own = name != table_get(t, machine_c_sysname, machine);
+    return own ? strpool_cstr(&tp->storage.strings, (strid)name) : NULL;
 }
 
 static bool add_stat(struct tp *tp, enum stat_key key, uint32_t machine, bool indexed, int64_t idx, int64_t value)

@@ -88,6 +88,23 @@ class Apart(unittest.TestCase):
                         "select name, count(*) from ftrace_event group by name", "select count(*) from machine"):
                 self.assertEqual(ask([A, B], sql), ask([merged], sql), sql)
 
+    def test_merged_file_keeps_names_and_its_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            merged = os.path.join(folder, "merged.pftrace")
+            self.assertEqual(run("sync", A, B, "-o", merged).returncode, 0)
+            names = "select id, name from machine order by id"
+            self.assertEqual(ask([merged], names), ask([A, B], names))
+            self.assertEqual(ask([merged], names), [["0", "apart-a"], ["1", "apart-b"]])
+            done = run("check", merged)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            cut = os.path.join(folder, "apart-b.pftrace")
+            with open(B, "rb") as whole, open(cut, "wb") as part:
+                part.write(whole.read()[:60_000])
+            self.assertEqual(run("sync", A, cut, "-o", merged).returncode, 0)
+            done = run("check", merged)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("trace_end_missing", done.stdout)
+
     def test_picture(self):
         with tempfile.TemporaryDirectory() as folder:
             svg = os.path.join(folder, "sync.svg")

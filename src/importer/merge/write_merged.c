@@ -10,6 +10,7 @@
 #include "base/output_file.h"
 #include "importer/clock/clock_queries.h"
 #include "importer/clock/recordings.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -195,6 +196,72 @@ static int put_comparisons(struct merged *m, uint32_t machine, struct error *err
     return flush(m, err);
 }
 
+/* The machines' names, as SystemInfo has them: those of the files, or what the recordings are called. */
+static void put_names(struct merged *m)
+{
+    const struct storage *st = m->im->st;
+    for (uint32_t row = 0; row < m->im->machines.n; row++) {
+        struct slice name = strpool_view(&st->strings, (strid)table_get(&st->t[T_machine], machine_c_name, row));
+        uint32_t id = machine_id(m, row);
+        if (!name.len)
+            continue;
+        size_t packet = pb_begin(&m->out, TRACE_PACKET), info = pb_begin(&m->out, TRACE_PACKET_SYSTEM_INFO);
+        pb_put_bytes(&m->out, SYSTEM_INFO_MACHINE_NAME, name.p, name.len);
+        pb_end(&m->out, info);
+        if (id)
+            pb_put_varint(&m->out, TRACE_PACKET_MACHINE_ID, id);
+        pb_end(&m->out, packet);
+    }
+}
+
+/* Copies the last packet of statistics to `out`; it stays empty when there is none. */
+static int find_last_stats(struct slice bytes, bool inside, struct pb_writer *out, struct error *err)
+{
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f, g;
+    while (pb_next(&c, &f)) {
+        if (f.id != TRACE_PACKET || f.wire != PB_BYTES)
+            continue;
+        struct slice packet = pb_bytes(&f);
+        bool deflate = !inside && pb_find(packet, TRACE_PACKET_COMPRESSED_PACKETS, &g);
+        if (deflate || (!inside && pb_find(packet, TRACE_PACKET_ZSTD_COMPRESSED_PACKETS, &g))) {
+            uint8_t *unpacked;
+            size_t len;
+            uint64_t room = unpack_limit(g.u);
+            int rc = reader_inflate_all(deflate ? FORMAT_GZIP : FORMAT_ZSTD, pb_bytes(&g), &unpacked, &len, &room, err);
+            rc = rc ? rc : find_last_stats(slice_of(unpacked, len), true, out, err);
+            mem_free(unpacked);
+            if (rc)
+                return rc;
+        } else if (pb_find(packet, TRACE_PACKET_TRACE_STATS, &g)) {
+            pb_writer_clear(out);
+            pb_put_bytes(out, TRACE_PACKET, packet.p, packet.len);
+        }
+    }
+    return out->failed ? error_set(err, -MRD_ENOMEM, "out of memory") : 0;
+}
+
+/* The end of the file is that of the reference: its statistics stand last again. When one of the files has lost its
+ * end, so has this one. */
+static int put_end(struct merged *m, struct error *err)
+{
+    const struct importer *im = m->im;
+    struct pb_writer stats = {0};
+    int rc = 0;
+    for (uint32_t file = 0; file < im->st->t[T_trace_file].n_rows; file++)
+        if (stats_get_idx(&im->st->stats, 0, STAT_trace_cut_bytes, (int32_t)file) ||
+            stats_get_idx(&im->st->stats, 0, STAT_trace_end_missing, (int32_t)file) ||
+            stats_get_idx(&im->st->stats, 0, STAT_trace_still_written, (int32_t)file))
+            return 0;
+    for (size_t i = 0; i < m->r->pending.n && !rc; i++)
+        if (m->r->pending.p[i].machine == m->reference)
+            rc = find_last_stats(m->r->pending.p[i].bytes, false, &stats, err);
+    if (!rc && stats.n)
+        pb_put_raw(&m->out, stats.p, stats.n);
+    pb_writer_free(&stats);
+    return rc;
+}
+
 static int write_all(struct merged *m, struct error *err)
 {
     const struct reader *r = m->r;
@@ -210,6 +277,10 @@ static int write_all(struct merged *m, struct error *err)
     for (size_t i = 0; i < r->pending.n && !rc; i++)
         if (r->pending.p[i].machine != m->reference)
             rc = copy_trace(m, r->pending.p[i].bytes, &r->pending.p[i], false, err);
+    if (!rc) {
+        put_names(m);
+        rc = put_end(m, err);
+    }
     return rc ? rc : flush(m, err);
 }
 
