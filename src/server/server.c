@@ -1,6 +1,6 @@
 /* The loop: opens the ways in, lets clients and worker do their work, and ends cleanly. */
 #include "server/loop.h"
-#include "server/stdio.h"
+#include "server/streams.h"
 
 #include <poll.h>
 #include <signal.h>

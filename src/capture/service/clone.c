@@ -1,5 +1,7 @@
 /* Clones: a read-only copy of a running session, made after a flush. */
-#include "capture/service/service_internal.h"
+#include "capture/service/relay.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /* What other sessions do meanwhile: told to sessions with builtin_data_sources.enable_concurrent_session_events. */
-#include "capture/service/service_internal.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #define MAX_KEPT 256 /* between two reads; the oldest go first */
 

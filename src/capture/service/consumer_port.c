@@ -1,5 +1,7 @@
 /* What consumers ask of the service. */
-#include "capture/service/service_internal.h"
+#include "capture/service/producer.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #include <unistd.h>
 

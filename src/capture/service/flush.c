@@ -1,5 +1,8 @@
 /* Flushes: producers are asked to hand over what they hold; the slow ones are not waited for for ever. */
-#include "capture/service/service_internal.h"
+#include "capture/service/producer.h"
+#include "capture/service/relay.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #define FLUSH_TIMEOUT_MS 5000
 #define MAX_PENDING      1000

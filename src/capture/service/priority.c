@@ -1,5 +1,6 @@
 /* The service's own scheduling priority: raised while a session asks for it (TraceConfig.priority_boost). */
-#include "capture/service/service_internal.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #include <errno.h>
 #include <sched.h>

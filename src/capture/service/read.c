@@ -1,7 +1,9 @@
 /* Which packets go out of a session, in which order (spec service 2). */
 #include "capture/common/machine.h"
 #include "capture/service/packet_check.h"
-#include "capture/service/service_internal.h"
+#include "capture/service/relay.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 static const uint8_t sync_marker[16] = {0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba,
                                         0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79};

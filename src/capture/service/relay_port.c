@@ -1,5 +1,7 @@
 /* Machines that relay their producers to us: who they are and what their clocks say (spec ipc 8). */
-#include "capture/service/service_internal.h"
+#include "capture/service/relay.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 /* TracePacket.system_info, and fields of SystemInfo and Utsname (spec service 6). */
 enum { PACKET_SYSTEM_INFO = 45, SYSTEM_INFO_UTSNAME = 1, SYSTEM_INFO_MACHINE_NAME = 17, UTSNAME_SYSNAME = 1 };

@@ -1,5 +1,8 @@
 /* The state machine of a session (spec service 1). */
-#include "capture/service/service_internal.h"
+#include "capture/service/session.h"
+#include "capture/service/producer.h"
+#include "capture/service/relay.h"
+#include "capture/service/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

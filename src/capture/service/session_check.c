@@ -1,5 +1,6 @@
 /* Which trace configs are refused, and why; in the order of spec service 1. */
-#include "capture/service/service_internal.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #include "base/hash.h"
 

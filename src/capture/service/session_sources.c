@@ -1,5 +1,8 @@
 /* The data sources of a session: which match its config, and the life of their instances. */
-#include "capture/service/service_internal.h"
+#include "capture/service/producer.h"
+#include "capture/service/relay.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #include <regex.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* QueryServiceState: who is connected, what they offer, who records. */
-#include "capture/service/service_internal.h"
+#include "capture/service/producer.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #define REPLY_MAX (128u * 1024 - 512)
 

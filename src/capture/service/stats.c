@@ -1,5 +1,7 @@
 /* TraceStats of a session (spec service 3). */
-#include "capture/service/service_internal.h"
+#include "capture/service/producer.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 static void put_nonzero(struct pb_writer *w, uint32_t id, uint64_t v)
 {

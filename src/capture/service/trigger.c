@@ -1,5 +1,6 @@
 /* Triggers: names that producers send, and what sessions do on them (spec service 1, "Triggers"). */
-#include "capture/service/service_internal.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #include "base/hash.h"
 

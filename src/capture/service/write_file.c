@@ -1,5 +1,6 @@
 /* Sessions that write into a file while they record. */
-#include "capture/service/service_internal.h"
+#include "capture/service/session.h"
+#include "capture/service/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

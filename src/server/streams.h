@@ -1,6 +1,6 @@
 /* Standard input and output as one socket. */
-#ifndef MERIDIAN_SERVER_STDIO_H
-#define MERIDIAN_SERVER_STDIO_H
+#ifndef MERIDIAN_SERVER_STREAMS_H
+#define MERIDIAN_SERVER_STREAMS_H
 
 #include "base/error.h"
 

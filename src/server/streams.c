@@ -1,6 +1,6 @@
 /* Standard input and output as a connection: whatever they are (pipes, files, a terminal), two threads carry their
  * bytes to and from a socket that the loop can wait for. */
-#include "server/stdio.h"
+#include "server/streams.h"
 
 #include "base/file.h"
 
