@@ -28,8 +28,10 @@ LAYERS = [
     "importer/merge",
     "importer",
     # SQL to rows
-    "sql",
-    "sql/vtab sql/dialect",
+    "sql sql/frontend",
+    "sql/vtab",
+    "sql/planner",
+    "sql/dialect",
     "sql/functions sql/tables",
     "sql/operators",
     "sql/engine",
