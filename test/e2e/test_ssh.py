@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from harness import TRACEBOX, Case, main, wait_for
+from harness import TRACEBOX, Case, first, main, packets, wait_for
 from links import Forwarder, Machine, enter_namespace
 
 STATIC = pathlib.Path(TRACEBOX).parent / "tracebox-static"
@@ -93,7 +93,12 @@ class Ssh(Case):
         a, b = self.machine(1, True), self.machine(2, True)
         p = self.start("--machine", self.address(a), "--machine", self.address(b), "-t", "1s", "sched/sched_switch")
         self.finish(p, seconds=60)
-        self.assertLessEqual({a.id, b.id, 0}, set(self.machines_of(self.dir / "trace")))
+        trace = self.dir / "trace"
+        self.assertLessEqual({a.id, b.id, 0}, set(self.machines_of(trace)))
+        names = {int(i): n for i, n in self.query(trace, "SELECT raw_id, name FROM machine")}
+        self.assertEqual([names[m.id] for m in (a, b)], [self.address(m).split("@")[1] for m in (a, b)])
+        config = next(first(p, 33) for p in packets(trace.read_bytes()) if first(p, 33))
+        self.assertEqual(first(first(config, 1), 1000), first(first(config, 1), 1), "a ring of its own for each machine")
         self.clean([a, b])
 
     def test_direct(self):

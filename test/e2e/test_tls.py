@@ -79,6 +79,7 @@ class Tls(Case):
         trace = self.record(1)
         self.assertGreater(trace.stat().st_size, 10000)
         self.assertTrue(self.query(trace, "SELECT * FROM clock_sync WHERE model = 'linear'"), "the clocks were compared")
+        self.assertEqual(self.query(trace, "SELECT name FROM machine WHERE raw_id != 0"), [["web1"]])
         # The same kernel under another name: an id belongs to the name that came with it first.
         self.relay("web2", self.dir / "keys/web2")
         self.logged('refused .*, machine "web2": another machine has this id')

@@ -193,13 +193,18 @@ static void on_flush(void *ctx, uint64_t request_id, const uint64_t *ids, size_t
     producer_flush_done(p->producer, request_id);
 }
 
-static bool on_hand_over(void *ctx)
+static uint64_t on_hand_over(void *ctx)
 {
     struct probes *p = ctx;
-    for (size_t k = 0; k < p->instances.n; k++)
-        if (p->instances.p[k]->writer)
-            trace_writer_flush(p->instances.p[k]->writer);
-    return true; /* they write on this thread */
+    uint64_t whole = probes_boot_ns();
+    for (size_t k = 0; k < p->instances.n; k++) {
+        struct probe_instance *i = p->instances.p[k];
+        uint64_t until = i->started && i->state && i->type->whole_until ? i->type->whole_until(i->state) : whole;
+        whole = until < whole ? until : whole;
+        if (i->writer)
+            trace_writer_flush(i->writer);
+    }
+    return whole;
 }
 
 static void on_clear(void *ctx, const uint64_t *ids, size_t n)

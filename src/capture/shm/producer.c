@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Over slow links: unsent commits up to this stay in the socket's queue, the rest waits in the shared buffer, where the
@@ -33,7 +32,6 @@ struct producer {
     uv_loop_t *loop;
     uv_timer_t retry;
     uv_timer_t hand_over;
-    uint64_t hand_over_ns; /* BOOTTIME of the one under way; 0: none */
     uv_async_t async;
     uv_idle_t soon;      /* reports a connect that failed at once */
     uv_fs_event_t watch; /* on the folder of the service's socket, while there is no connection */
@@ -130,13 +128,6 @@ static void pump(struct producer *p)
     p->pumping = false;
 }
 
-static uint64_t boottime_ns(void)
-{
-    struct timespec ts = {0};
-    clock_gettime(CLOCK_BOOTTIME, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void on_hand_over(uv_timer_t *t);
 
 static void arm_hand_over(struct producer *p)
@@ -151,22 +142,18 @@ static void on_hand_over(uv_timer_t *t)
     struct producer *p = t->data;
     pump(p);
     if (p->arbiter && p->connected && ipc_client_queued(p->client) < QUEUE_HIGH) { /* else the link is behind anyway */
-        p->hand_over_ns =
-            p->hand_over_ns ? p->hand_over_ns : boottime_ns(); /* the last one may still wait for a writer */
-        if (p->ops->hand_over(p->ctx))
-            producer_handed_over(p);
+        producer_handed_over(p, p->ops->hand_over(p->ctx));
         pump(p);
     }
     arm_hand_over(p); /* for writers in the middle of a packet */
 }
 
-void producer_handed_over(struct producer *p)
+void producer_handed_over(struct producer *p, uint64_t whole_until_ns)
 {
-    if (p->hand_over_ns && p->arbiter) {
-        shm_arbiter_whole_until(p->arbiter, p->hand_over_ns);
-        pump(p);
-    }
-    p->hand_over_ns = 0;
+    if (!whole_until_ns || !p->arbiter)
+        return;
+    shm_arbiter_whole_until(p->arbiter, whole_until_ns);
+    pump(p);
 }
 
 static void on_async(uv_async_t *a)
@@ -217,7 +204,6 @@ static void lost(struct producer *p, const char *why)
     ipc_client_close(p->client);
     p->client = NULL;
     p->connected = false;
-    p->hand_over_ns = 0;
     vec_clear(&p->syncs);
     drop_arbiter(p);
     if (!p->o.no_retry && !p->closing) {

@@ -54,9 +54,9 @@ struct producer_ops {
     void (*clear_incremental_state)(void *ctx, const uint64_t *instance_ids, size_t n);
     /* Over a network, PRODUCER_HAND_OVER_MS after something was written at the latest: flush all writers that are
      * between packets. There is no memory that outlives this process or the link, so a crash costs what was not handed
-     * over. False when a writer is in the middle of a packet: then flush it as soon as it is not, and call
-     * producer_handed_over(). */
-    bool (*hand_over)(void *ctx);
+     * over. Returns the BOOTTIME before which everything that happened has been handed over. 0: not yet, a writer is in
+     * the middle of a packet; flush it as soon as it is not, and call producer_handed_over(). */
+    uint64_t (*hand_over)(void *ctx);
 };
 
 enum { PRODUCER_HAND_OVER_MS = 100 };
@@ -94,8 +94,8 @@ void producer_notify_stopped(struct producer *p, uint64_t instance_id);
 /* What was flushed before this call counts as handed over for flush `request_id` and all before it. */
 void producer_flush_done(struct producer *p, uint64_t request_id);
 
-/* The writers that hand_over() could not flush have been flushed. */
-void producer_handed_over(struct producer *p);
+/* The writers that hand_over() could not flush have been flushed: what happened before that time is handed over. */
+void producer_handed_over(struct producer *p, uint64_t whole_until_ns);
 
 /* Asks for a reply that comes after everything sent so far was processed; `fn` is not called when the connection ends
  * first. False when not connected. */

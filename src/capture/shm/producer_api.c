@@ -41,7 +41,7 @@ struct mrd_producer {
     bool connected, quit, has_loop;
     uint64_t syncs_wanted, syncs_sent, syncs_done;
     uint64_t flush_request; /* waits for writers with an open packet; 0: none */
-    bool hands_over;        /* likewise */
+    uint64_t hand_over_ns;  /* BOOTTIME of a hand-over that waits likewise */
     VEC(char *) triggers;
     VEC(mrd_data_source *) sources;
     VEC(mrd_writer *) writers;
@@ -147,14 +147,17 @@ static void on_flush(void *ctx, uint64_t request_id, const uint64_t *ids, size_t
         producer_flush_done(m->p, request_id);
 }
 
-static bool on_hand_over(void *ctx)
+static uint64_t on_hand_over(void *ctx)
 {
     mrd_producer *m = ctx;
+    struct timespec ts = {0};
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+    uint64_t now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
     pthread_mutex_lock(&m->lock);
     bool done = flush_writers(m);
-    m->hands_over = !done;
+    m->hand_over_ns = done ? 0 : m->hand_over_ns ? m->hand_over_ns : now; /* one may still wait for a writer */
     pthread_mutex_unlock(&m->lock);
-    return done;
+    return done ? now : 0;
 }
 
 static void on_clear(void *ctx, const uint64_t *ids, size_t n)
@@ -188,6 +191,7 @@ static void on_disconnected(void *ctx, const char *why)
     m->connected = false;
     m->syncs_sent = m->syncs_done; /* asked again after the reconnect */
     m->flush_request = 0;
+    m->hand_over_ns = 0;
     for (size_t i = 0; i < m->sources.n; i++)
         while (m->sources.p[i]->n_instances)
             remove_instance(m, m->sources.p[i], m->sources.p[i]->n_instances - 1);
@@ -241,18 +245,17 @@ static void on_async(uv_async_t *a)
         vec_clear(&m->triggers);
     }
     bool flushed = true;
-    for (size_t i = 0; i < m->writers.n && (m->flush_request || m->hands_over); i++)
+    for (size_t i = 0; i < m->writers.n && (m->flush_request || m->hand_over_ns); i++)
         flushed &= !atomic_load(&m->writers.p[i]->flush_wanted);
     uint64_t flush = flushed ? m->flush_request : 0;
-    bool handed_over = flushed && m->hands_over;
+    uint64_t handed_over_ns = flushed ? m->hand_over_ns : 0;
     if (flushed) {
         m->flush_request = 0;
-        m->hands_over = false;
+        m->hand_over_ns = 0;
     }
     bool quit = m->quit;
     pthread_mutex_unlock(&m->lock);
-    if (handed_over)
-        producer_handed_over(m->p);
+    producer_handed_over(m->p, handed_over_ns);
     if (flush)
         producer_flush_done(m->p, flush);
     if (quit) {

@@ -50,7 +50,9 @@ struct data_source_type {
     int (*setup)(const struct probes_host *host, const struct data_source_config *config,
                  const struct packet_sink *sink, void **state, struct error *err);
     int (*start)(void *state, struct error *err);
-    void (*flush)(void *state);                                   /* may be NULL: everything is in the sink already */
+    void (*flush)(void *state); /* may be NULL: everything is in the sink already */
+    uint64_t (*whole_until)(
+        void *state); /* BOOTTIME: what happened before is in the sink. 0: unknown; NULL: always all */
     void (*clear_incremental)(void *state);                       /* may be NULL */
     void (*stop)(void *state);                                    /* writes what is left; may be NULL */
     void (*free)(void *state);                                    /* after stop(), or instead of start() */

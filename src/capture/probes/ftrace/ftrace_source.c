@@ -23,6 +23,7 @@ struct drained_instance {
     uint32_t n_polls;
     uint32_t users;
     uint32_t period_ms;
+    uint64_t drained_ns; /* BOOTTIME when the last drain began that read all there was */
 };
 
 struct ftrace_source {
@@ -166,6 +167,7 @@ static bool drain(struct drained_instance *d, uint32_t max)
     if (!d->in.readers || !d->in.started.n)
         return false;
     struct metatrace_span span = metatrace_begin(d->host->metatrace);
+    uint64_t began_ns = probes_boot_ns();
     if (d->in.clock != FTRACE_CLOCK_BOOT) {
         int64_t ftrace_now, boot_now;
         ftrace_instance_clock_pair(&d->in, &ftrace_now, &boot_now);
@@ -177,6 +179,8 @@ static bool drain(struct drained_instance *d, uint32_t max)
         more |= drain_cpu(d, cpu, max);
     for (size_t i = 0; i < d->in.started.n; i++)
         report_news(d->in.started.p[i]);
+    if (!more)
+        d->drained_ns = began_ns;
     metatrace_end(d->host->metatrace, span, "ftrace_drain");
     return more;
 }
@@ -502,6 +506,12 @@ static void session_flush(void *state)
     pb_writer_free(&w);
 }
 
+static uint64_t session_whole_until(void *state)
+{
+    const struct ftrace_session *s = state;
+    return s->instance ? s->instance->drained_ns : probes_boot_ns();
+}
+
 static void session_stop(void *state)
 {
     struct ftrace_session *s = state;
@@ -543,6 +553,7 @@ const struct data_source_type ftrace_data_source = {
     .setup = session_setup,
     .start = session_start,
     .flush = session_flush,
+    .whole_until = session_whole_until,
     .clear_incremental = session_clear,
     .stop = session_stop,
     .free = session_free,
@@ -554,6 +565,7 @@ const struct data_source_type frozen_ftrace_data_source = {
     .setup = frozen_setup,
     .start = session_start,
     .flush = session_flush,
+    .whole_until = session_whole_until,
     .stop = session_stop,
     .free = session_free,
 };
