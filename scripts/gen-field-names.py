@@ -78,6 +78,9 @@ def read_trace_fields(path, names):
             names.message(m[2], re.findall(r'\b[A-Z]+\((\d+), "(\w+)"', m[3]))
         elif m:
             names.enum(m[2], re.findall(r'\bV\((-?\d+), "(\w+)"', m[3]))
+        m = re.match(r'EXTEND\("([\w.]+)", (.*)\)$', line)
+        if m:
+            names.message(m[1], re.findall(r'\b[A-Z]+\((\d+), "(\w+)"', m[2]))
 
 
 def read_events(path, names):

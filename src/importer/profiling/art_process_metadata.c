@@ -1,6 +1,8 @@
 /* Owns ArtProcessMetadata: which process a managed heap was dumped of, and how it ran out of memory. */
 #include "importer/profiling/profiling_internal.h"
 
+#include "wire/fields.h"
+
 struct metadata {
     int32_t pid;
     int64_t uid; /* -1: not told */
@@ -18,32 +20,32 @@ static struct metadata read_metadata(struct packet *p)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case ART_PROCESS_METADATA_PID:
             d.pid = pb_i32(&f);
             break;
-        case 2:
+        case ART_PROCESS_METADATA_UID:
             d.uid = pb_u32(&f);
             break;
-        case 3:
+        case ART_PROCESS_METADATA_PROCESS_NAME:
             d.process_name = import_slice(im, pb_bytes(&f));
             break;
-        case 4:
+        case ART_PROCESS_METADATA_PACKAGE_NAME:
             d.package = import_slice(im, pb_bytes(&f));
             break;
-        case 5:
+        case ART_PROCESS_METADATA_OOM_ALLOCATION_SIZE:
             d.allocation_size = pb_i64(&f);
             d.ran_out = true;
             break;
-        case 6:
+        case ART_PROCESS_METADATA_OOM_TOTAL_BYTES_FREE:
             d.bytes_free = pb_i64(&f);
             break;
-        case 7:
+        case ART_PROCESS_METADATA_OOM_FREE_BYTES_UNTIL_OOM:
             d.until_oom = pb_i64(&f);
             break;
-        case 8:
+        case ART_PROCESS_METADATA_OOM_THREAD_JAVA_STACK:
             d.stack = pb_bytes(&f);
             break;
-        case 9:
+        case ART_PROCESS_METADATA_OOM_ERROR_MSG:
             d.error = import_slice(im, pb_bytes(&f));
             break;
         }
@@ -60,7 +62,7 @@ static uint32_t java_callsite(struct machine_ctx *m, struct slice stack)
     struct pb_cursor c = pb_cursor(stack);
     struct pb_field f;
     while (mapping != UINT32_MAX && pb_next(&c, &f)) {
-        if (f.id != 1)
+        if (f.id != JAVA_STACK_FRAMES)
             continue;
         struct source_line source = source_line_read(m, pb_bytes(&f));
         source.function = import_slice(m->im, java_method_name(strpool_view(&m->st->strings, source.function)));

@@ -6,6 +6,7 @@
 #include "importer/profiling/heap_graph.h"
 
 #include "base/hash.h"
+#include "wire/fields.h"
 
 enum {
     MAX_NAME = 4096,
@@ -78,11 +79,12 @@ static strid joined(struct deobfuscation *d, struct slice a, const char *between
 static void read_member(struct deobfuscation *d, struct u64map *map, strid package, struct slice class_message,
                         struct slice member)
 {
-    struct slice to = text_field(member, 2);
+    struct slice to = text_field(member, OBFUSCATED_MEMBER_DEOBFUSCATED_NAME);
     bool qualified = to.len && memchr(to.p, '.', to.len);
-    strid from = joined(d, text_field(class_message, 1), ".", text_field(member, 1));
-    strid name =
-        qualified ? strpool_intern(d->strings, to.p, to.len) : joined(d, text_field(class_message, 2), ".", to);
+    strid from = joined(d, text_field(class_message, OBFUSCATED_CLASS_OBFUSCATED_NAME), ".",
+                        text_field(member, OBFUSCATED_MEMBER_OBFUSCATED_NAME));
+    strid name = qualified ? strpool_intern(d->strings, to.p, to.len)
+                           : joined(d, text_field(class_message, OBFUSCATED_CLASS_DEOBFUSCATED_NAME), ".", to);
     strid other = get(map, name_key(package, from));
     if (other && other != name)
         name = joined(d, strpool_view(d->strings, other), " | ", strpool_view(d->strings, name));
@@ -92,23 +94,23 @@ static void read_member(struct deobfuscation *d, struct u64map *map, strid packa
 
 static void read_mapping(struct deobfuscation *d, struct slice mapping)
 {
-    struct slice package_name = text_field(mapping, 1);
+    struct slice package_name = text_field(mapping, DEOBFUSCATION_MAPPING_PACKAGE_NAME);
     strid package = strpool_intern(d->strings, package_name.p, package_name.len);
     struct pb_cursor c = pb_cursor(mapping);
     struct pb_field f, g;
     d->room += ROOM_PER_BYTE * mapping.len;
     while (pb_next(&c, &f)) {
-        if (f.id != 3)
+        if (f.id != DEOBFUSCATION_MAPPING_OBFUSCATED_CLASSES)
             continue;
-        struct slice class_message = pb_bytes(&f), from = text_field(class_message, 1),
-                     to = text_field(class_message, 2);
+        struct slice class_message = pb_bytes(&f), from = text_field(class_message, OBFUSCATED_CLASS_OBFUSCATED_NAME),
+                     to = text_field(class_message, OBFUSCATED_CLASS_DEOBFUSCATED_NAME);
         set(d, &d->names.classes, name_key(package, strpool_intern(d->strings, from.p, from.len)),
             strpool_intern(d->strings, to.p, to.len));
         struct pb_cursor members = pb_sub(&f);
         while (pb_next(&members, &g)) {
-            if (g.id == 3)
+            if (g.id == OBFUSCATED_CLASS_OBFUSCATED_MEMBERS)
                 read_member(d, &d->names.members, package, class_message, pb_bytes(&g));
-            else if (g.id == 4)
+            else if (g.id == OBFUSCATED_CLASS_OBFUSCATED_METHODS)
                 read_member(d, &d->names.methods, package, class_message, pb_bytes(&g));
         }
     }

@@ -2,6 +2,7 @@
 #include "importer/profiling/heap_graph.h"
 
 #include "base/hash.h"
+#include "wire/fields.h"
 
 enum { MAX_KIND = 11, MAX_ROOT_TYPE = 14, MAX_HEAP_TYPE = 3 };
 
@@ -62,27 +63,28 @@ static void add_object(struct packet *p, struct heap_graph *g, struct slice byte
                              .first_field = g->field_ids.n};
     uint64_t base = 0;
     struct pb_field f;
-    if (pb_find(bytes, 6, &f)) /* called reference_field_id_base, but meant for objects */
+    if (pb_find(bytes, HEAP_GRAPH_OBJECT_REFERENCE_FIELD_ID_BASE,
+                &f)) /* called reference_field_id_base, but meant for objects */
         base = pb_u64(&f);
     struct pb_cursor c = pb_cursor(bytes);
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case HEAP_GRAPH_OBJECT_ID:
             o.id = pb_u64(&f);
             break;
-        case 2:
+        case HEAP_GRAPH_OBJECT_TYPE_ID:
             o.type_id = pb_u64(&f);
             break;
-        case 3:
+        case HEAP_GRAPH_OBJECT_SELF_SIZE:
             o.self_size = pb_u64(&f);
             break;
-        case 7:
+        case HEAP_GRAPH_OBJECT_ID_DELTA:
             o.id = g->last_object_id + pb_u64(&f);
             break;
-        case 8:
+        case HEAP_GRAPH_OBJECT_NATIVE_ALLOCATION_REGISTRY_SIZE_FIELD:
             o.registry_size = pb_i64(&f);
             break;
-        case 9:
+        case HEAP_GRAPH_OBJECT_HEAP_TYPE_DELTA:
             o.heap_type = (uint8_t)(pb_u64(&f) <= MAX_HEAP_TYPE ? pb_u64(&f) : 0);
             break;
         }
@@ -122,26 +124,26 @@ static void add_type(struct packet *p, struct heap_graph *g, struct slice bytes)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case HEAP_GRAPH_TYPE_ID:
             t.id = pb_u64(&f);
             break;
-        case 2:
+        case HEAP_GRAPH_TYPE_LOCATION_ID:
             t.location_id = pb_u64(&f);
             t.has_location = true;
             break;
-        case 3:
+        case HEAP_GRAPH_TYPE_CLASS_NAME:
             t.name = import_slice(p->m->im, pb_bytes(&f));
             break;
-        case 4:
+        case HEAP_GRAPH_TYPE_OBJECT_SIZE:
             t.object_size = pb_u64(&f);
             break;
-        case 5:
+        case HEAP_GRAPH_TYPE_SUPERCLASS_ID:
             t.superclass_id = pb_u64(&f);
             break;
-        case 7:
+        case HEAP_GRAPH_TYPE_KIND:
             t.kind = (uint8_t)(pb_u64(&f) <= MAX_KIND ? pb_u64(&f) : 0);
             break;
-        case 8:
+        case HEAP_GRAPH_TYPE_CLASSLOADER_ID:
             t.classloader_id = (int64_t)(uint32_t)pb_u64(&f);
             break;
         }
@@ -160,8 +162,8 @@ static void add_type(struct packet *p, struct heap_graph *g, struct slice bytes)
 static struct slice numbered_string(const struct pb_field *f, uint64_t *iid)
 {
     struct pb_field g;
-    *iid = pb_find(pb_bytes(f), 1, &g) ? pb_u64(&g) : 0;
-    return pb_find(pb_bytes(f), 2, &g) ? pb_bytes(&g) : slice_of("", 0);
+    *iid = pb_find(pb_bytes(f), INTERNED_STRING_IID, &g) ? pb_u64(&g) : 0;
+    return pb_find(pb_bytes(f), INTERNED_STRING_STR, &g) ? pb_bytes(&g) : slice_of("", 0);
 }
 
 /* "int a.b": what the field holds, and its name with the class; the older kind has the name only. */
@@ -183,9 +185,9 @@ static void add_roots(struct packet *p, struct heap_graph *g, struct slice bytes
 {
     struct pb_field f;
     uint8_t type = 0;
-    if (pb_find(bytes, 2, &f) && pb_u64(&f) <= MAX_ROOT_TYPE)
+    if (pb_find(bytes, HEAP_GRAPH_ROOT_ROOT_TYPE, &f) && pb_u64(&f) <= MAX_ROOT_TYPE)
         type = (uint8_t)pb_u64(&f);
-    struct pb_numbers objects = pb_numbers(bytes, 1);
+    struct pb_numbers objects = pb_numbers(bytes, HEAP_GRAPH_ROOT_OBJECT_IDS);
     for (uint64_t id; pb_next_number(&objects, &id);)
         if (!vec_push(&g->roots, (struct graph_root){id, type}))
             p->m->im->failed = true;
@@ -222,44 +224,44 @@ void heap_graph_parse(struct packet *p)
     struct pb_field f;
     if (!g)
         return;
-    uint32_t upid = process_tracker_process(m->processes, pb_find(p->field, 1, &f) ? pb_i32(&f) : 0);
+    uint32_t upid = process_tracker_process(m->processes, pb_find(p->field, HEAP_GRAPH_PID, &f) ? pb_i32(&f) : 0);
     bool continued = false;
-    check_index(p, g, pb_find(p->field, 6, &f) ? pb_u64(&f) : 0);
+    check_index(p, g, pb_find(p->field, HEAP_GRAPH_INDEX, &f) ? pb_u64(&f) : 0);
     struct pb_cursor c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
         uint64_t iid;
         struct slice text;
         switch (f.id) {
-        case 2:
-        case 7:
+        case HEAP_GRAPH_OBJECTS:
+        case HEAP_GRAPH_ROOTS:
             if (!same_dump(p, g, upid))
                 stats_add(&m->st->stats, m->id, STAT_heap_graph_non_finalized_graph, 1);
-            else if (f.id == 2)
+            else if (f.id == HEAP_GRAPH_OBJECTS)
                 add_object(p, g, pb_bytes(&f));
             else
                 add_roots(p, g, pb_bytes(&f));
             break;
-        case 3: { /* a type as the first recorders told it */
+        case HEAP_GRAPH_TYPE_NAMES: { /* a type as the first recorders told it */
             text = numbered_string(&f, &iid);
             struct graph_type t = {.id = iid, .name = import_slice(m->im, text), .classloader_id = COL_NULL};
             if (is_new(p, &g->type_of, iid, g->types.n + 1) && !vec_push(&g->types, t))
                 m->im->failed = true;
             break;
         }
-        case 4:
+        case HEAP_GRAPH_FIELD_NAMES:
             add_field(p, g, &f);
             break;
-        case 5:
+        case HEAP_GRAPH_CONTINUED:
             continued = pb_bool(&f);
             break;
-        case 8:
+        case HEAP_GRAPH_LOCATION_NAMES:
             text = numbered_string(&f, &iid);
             is_new(p, &g->location_of, iid, import_slice(m->im, text));
             break;
-        case 9:
+        case HEAP_GRAPH_TYPES:
             add_type(p, g, pb_bytes(&f));
             break;
-        case 10:
+        case HEAP_GRAPH_HEAP_BYTES_ALLOCATED:
             g->heap_size = pb_i64(&f);
             break;
         }

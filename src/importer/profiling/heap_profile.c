@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "importer/clock/clock_graph.h"
+#include "wire/fields.h"
 
 struct totals {
     int64_t alloc_size, alloc_count, free_size, free_count;
@@ -69,7 +70,7 @@ static void keep_message(struct packet *p, struct heap_sequence *h, const struct
 {
     struct pb_field iid;
     struct slice kept = profiling_keep(p->m->profiling, pb_bytes(f));
-    if (!pb_find(kept, 1, &iid))
+    if (!pb_find(kept, INTERNED_STRING_IID, &iid))
         return;
     uint64_t *at = u64map_put(&h->own.index, (uint64_t)f->id << 56 ^ pb_u64(&iid), NULL);
     if (at && vec_push(&h->own.messages, kept))
@@ -132,7 +133,7 @@ static void add_heap_sample(struct packet *p, struct heap_sequence *h, const str
     while (pb_next(&c, &f)) {
         if (f.id < 16)
             v[f.id] = pb_u64(&f);
-        at_max |= f.id == 8;
+        at_max |= f.id == PROFILE_PACKET_HEAP_SAMPLE_SELF_MAX;
     }
     struct pending *a = vec_add(&h->pending);
     if (!a) {
@@ -159,10 +160,8 @@ static bool trace_time(struct packet *p, int64_t coarse, int64_t *ts)
 static void note_profile(struct packet *p, const struct dump *d)
 {
     struct machine_ctx *m = p->m;
-    struct heap_profile_row row = {.ts = d->ts,
-                                   .ts_end = d->ts,
-                                   .upid = process_tracker_process(m->processes, d->pid),
-                                   .heap_name = d->heap};
+    struct heap_profile_row row = {
+        .ts = d->ts, .ts_end = d->ts, .upid = process_tracker_process(m->processes, d->pid), .heap_name = d->heap};
     uint64_t key = hash_combine(hash_combine(hash_u64((uint64_t)d->ts), row.upid), d->heap);
     bool added = false;
     if (!u64map_put(&m->profiling->dumps->profiles, key, &added))
@@ -186,25 +185,25 @@ static void add_dump(struct packet *p, struct heap_sequence *h, struct slice byt
         if (f.id < 16)
             d.flags[f.id] = pb_u64(&f);
         switch (f.id) {
-        case 1:
+        case PROFILE_PACKET_PROCESS_HEAP_SAMPLES_PID:
             d.pid = pb_i64(&f);
             break;
-        case 5:
+        case PROFILE_PACKET_PROCESS_HEAP_SAMPLES_STATS:
             d.stats = pb_bytes(&f);
             break;
-        case 9:
+        case PROFILE_PACKET_PROCESS_HEAP_SAMPLES_TIMESTAMP:
             d.ts = pb_i64(&f);
             break;
-        case 11:
+        case PROFILE_PACKET_PROCESS_HEAP_SAMPLES_HEAP_NAME:
             d.heap = import_slice(m->im, pb_bytes(&f));
             break;
-        case 12:
+        case PROFILE_PACKET_PROCESS_HEAP_SAMPLES_SAMPLING_INTERVAL_BYTES:
             d.interval = pb_u64(&f);
             break;
-        case 13:
+        case PROFILE_PACKET_PROCESS_HEAP_SAMPLES_ORIG_SAMPLING_INTERVAL_BYTES:
             d.wanted_interval = pb_u64(&f);
             break;
-        case 15:
+        case PROFILE_PACKET_PROCESS_HEAP_SAMPLES_START_TIMESTAMP:
             d.start_ts = pb_i64(&f);
             break;
         }
@@ -216,7 +215,7 @@ static void add_dump(struct packet *p, struct heap_sequence *h, struct slice byt
     if (!d.heap)
         d.heap = import_str(m->im, "unknown"); /* recordings of before there were others do not say */
     for (c = pb_cursor(bytes); pb_next(&c, &f);)
-        if (f.id == 2)
+        if (f.id == PROFILE_PACKET_PROCESS_HEAP_SAMPLES_SAMPLES)
             add_heap_sample(p, h, &d, pb_bytes(&f));
 }
 
@@ -283,13 +282,13 @@ void heap_profile_parse(struct packet *p)
     if (!h)
         return;
     while (pb_next(&c, &f)) {
-        if (f.id == 6)
+        if (f.id == PROFILE_PACKET_CONTINUED)
             continued = pb_bool(&f);
-        else if (f.id == 7)
+        else if (f.id == PROFILE_PACKET_INDEX)
             index = pb_u64(&f);
-        else if (f.id <= 4)
+        else if (f.id <= PROFILE_PACKET_MAPPINGS)
             keep_message(p, h, &f);
-        else if (f.id == 5)
+        else if (f.id == PROFILE_PACKET_PROCESS_DUMPS)
             add_dump(p, h, pb_bytes(&f));
     }
     check_index(p, h, index);

@@ -1,6 +1,8 @@
 /* Owns PackagesList: the applications installed, and which runs under which uid. */
 #include "importer/profiling/profiling_internal.h"
 
+#include "wire/fields.h"
+
 void package_add(struct profiling_machine *s, strid name, int64_t uid, bool debuggable, bool profileable,
                  int64_t version)
 {
@@ -26,17 +28,17 @@ void packages_list_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f, g;
     while (pb_next(&c, &f)) {
-        if (f.id == 2 && pb_bool(&f))
+        if (f.id == PACKAGES_LIST_PARSE_ERROR && pb_bool(&f))
             stats_add(&m->st->stats, m->id, STAT_packages_list_has_parse_errors, 1);
-        else if (f.id == 3 && pb_bool(&f))
+        else if (f.id == PACKAGES_LIST_READ_ERROR && pb_bool(&f))
             stats_add(&m->st->stats, m->id, STAT_packages_list_has_read_errors, 1);
-        if (f.id != 1)
+        if (f.id != PACKAGES_LIST_PACKAGES)
             continue;
         struct slice name = {0};
         uint64_t v[6] = {0};
         struct pb_cursor package = pb_sub(&f);
         while (pb_next(&package, &g)) {
-            if (g.id == 1)
+            if (g.id == PACKAGES_LIST_PACKAGE_INFO_NAME)
                 name = pb_bytes(&g);
             else if (g.id < 6)
                 v[g.id] = pb_u64(&g);

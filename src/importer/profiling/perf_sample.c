@@ -2,6 +2,7 @@
 #include "importer/profiling/profiling_internal.h"
 
 #include "importer/track/track_tracker.h"
+#include "wire/fields.h"
 
 enum { MAX_FOLLOWERS = 32, MAX_CPUS = 4096 };
 
@@ -51,7 +52,10 @@ static const char *const unwind_errors[] = {
 struct event_fields {
     uint8_t counter, tracepoint, name;
 };
-static const struct event_fields timebase_fields = {4, 3, 10}, follower_fields = {1, 2, 4};
+static const struct event_fields timebase_fields = {PERF_EVENTS_TIMEBASE_COUNTER, PERF_EVENTS_TIMEBASE_TRACEPOINT,
+                                                    PERF_EVENTS_TIMEBASE_NAME};
+static const struct event_fields follower_fields = {FOLLOWER_EVENT_COUNTER, FOLLOWER_EVENT_TRACEPOINT,
+                                                    FOLLOWER_EVENT_NAME};
 
 static uint64_t counter_of(struct slice bytes, const struct event_fields *fields)
 {
@@ -67,7 +71,7 @@ static strid event_name(struct machine_ctx *m, struct slice bytes, const struct 
     struct pb_field f, t;
     if (pb_find(bytes, fields->name, &f) && pb_bytes(&f).len)
         return import_slice(m->im, pb_bytes(&f));
-    if (pb_find(bytes, fields->tracepoint, &f) && pb_find(pb_bytes(&f), 1, &t))
+    if (pb_find(bytes, fields->tracepoint, &f) && pb_find(pb_bytes(&f), PERF_EVENTS_TRACEPOINT_NAME, &t))
         return import_slice(m->im, pb_bytes(&t));
     return import_str(m->im, counters[counter_of(bytes, fields)].name);
 }
@@ -96,15 +100,17 @@ static const struct sampling *read_sampling(struct machine_ctx *m, const struct 
     struct sampling head = {.shard_count = -1, .shard = -1};
     struct pb_field f;
     /* TracePacketDefaults.perf_sample_defaults */
-    struct pb_cursor c = pb_find(g->defaults, 12, &f) ? pb_sub(&f) : pb_cursor(slice_of(NULL, 0));
+    struct pb_cursor c = pb_find(g->defaults, TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS, &f)
+                             ? pb_sub(&f)
+                             : pb_cursor(slice_of(NULL, 0));
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == PERF_SAMPLE_DEFAULTS_TIMEBASE)
             timebase = pb_bytes(&f);
-        else if (f.id == 2)
+        else if (f.id == PERF_SAMPLE_DEFAULTS_PROCESS_SHARD_COUNT)
             head.shard_count = pb_u32(&f);
-        else if (f.id == 3)
+        else if (f.id == PERF_SAMPLE_DEFAULTS_CHOSEN_PROCESS_SHARD)
             head.shard = pb_u32(&f);
-        else if (f.id == 4 && head.n_followers < MAX_FOLLOWERS)
+        else if (f.id == PERF_SAMPLE_DEFAULTS_FOLLOWERS && head.n_followers < MAX_FOLLOWERS)
             followers[head.n_followers++] = pb_bytes(&f);
     }
     head.timebase = event_name(m, timebase, &timebase_fields);
@@ -174,42 +180,42 @@ static void read_sample(struct slice bytes, struct perf_sample *x)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case PERF_SAMPLE_CPU:
             x->cpu = pb_u32(&f);
             break;
-        case 2:
+        case PERF_SAMPLE_PID:
             x->pid = pb_i32(&f);
             break;
-        case 3:
+        case PERF_SAMPLE_TID:
             x->tid = pb_i32(&f);
             break;
-        case 4:
+        case PERF_SAMPLE_CALLSTACK_IID:
             x->callstack = pb_u64(&f);
             x->has_callstack = true;
             break;
-        case 5:
+        case PERF_SAMPLE_CPU_MODE:
             x->mode = pb_u64(&f);
             break;
-        case 6:
+        case PERF_SAMPLE_TIMEBASE_COUNT:
             x->timebase_count = pb_u64(&f);
             x->has_timebase = true;
             break;
-        case 16:
+        case PERF_SAMPLE_UNWIND_ERROR:
             x->unwind_error = pb_u64(&f);
             x->has_unwind_error = true;
             break;
-        case 17:
+        case PERF_SAMPLE_KERNEL_RECORDS_LOST:
             x->lost = pb_u64(&f);
             break;
-        case 18:
+        case PERF_SAMPLE_SAMPLE_SKIPPED_REASON:
             x->skipped = pb_u64(&f);
             break;
-        case 19:
+        case PERF_SAMPLE_PRODUCER_EVENT:
             x->has_event = true;
             break;
         }
     }
-    struct pb_numbers counts = pb_numbers(bytes, 7);
+    struct pb_numbers counts = pb_numbers(bytes, PERF_SAMPLE_FOLLOWER_COUNTS);
     while (x->n_counts < MAX_FOLLOWERS && pb_next_number(&counts, &x->counts[x->n_counts]))
         x->n_counts++;
 }

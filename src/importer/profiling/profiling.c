@@ -1,16 +1,18 @@
 /* Owns the table of packets that tell of stacks and heaps, and the state of a machine. */
 #include "importer/profiling/profiling_internal.h"
 
+#include "wire/fields.h"
+
 const struct packet_handler profiling_packet_handlers[] = {
-    {37, "profile_packet", NULL, heap_profile_parse},
-    {47, "packages_list", NULL, packages_list_parse},
-    {56, "heap_graph", NULL, heap_graph_parse},
-    {61, "module_symbols", NULL, module_symbols_parse},
-    {64, "deobfuscation_mapping", deobfuscation_tokenize, NULL},
-    {66, "perf_sample", NULL, perf_sample_parse},
-    {68, "smaps_packet", NULL, smaps_parse},
-    {131, "art_process_metadata", NULL, art_process_metadata_parse},
-    {135, "stack_sample", NULL, stack_sample_parse},
+    {TRACE_PACKET_PROFILE_PACKET, "profile_packet", NULL, heap_profile_parse},
+    {TRACE_PACKET_PACKAGES_LIST, "packages_list", NULL, packages_list_parse},
+    {TRACE_PACKET_HEAP_GRAPH, "heap_graph", NULL, heap_graph_parse},
+    {TRACE_PACKET_MODULE_SYMBOLS, "module_symbols", NULL, module_symbols_parse},
+    {TRACE_PACKET_DEOBFUSCATION_MAPPING, "deobfuscation_mapping", deobfuscation_tokenize, NULL},
+    {TRACE_PACKET_PERF_SAMPLE, "perf_sample", NULL, perf_sample_parse},
+    {TRACE_PACKET_SMAPS_PACKET, "smaps_packet", NULL, smaps_parse},
+    {TRACE_PACKET_ART_PROCESS_METADATA, "art_process_metadata", NULL, art_process_metadata_parse},
+    {TRACE_PACKET_STACK_SAMPLE, "stack_sample", NULL, stack_sample_parse},
     {0, NULL, NULL, NULL},
 };
 

@@ -1,8 +1,10 @@
-/* What a machine keeps about profiles: stacks, samples, heaps (facts: importer section 5). */
+/* What a machine keeps about profiles: stacks, samples, heaps. */
 #ifndef MERIDIAN_IMPORTER_PROFILING_PROFILING_H
 #define MERIDIAN_IMPORTER_PROFILING_PROFILING_H
 
 #include "importer/core/packet.h"
+
+#include "wire/fields.h"
 
 struct profiling_machine;
 

@@ -1,6 +1,8 @@
 /* Owns SmapsPacket: the memory mappings of a process, one message each or packed into columns. */
 #include "importer/profiling/profiling_internal.h"
 
+#include "wire/fields.h"
+
 struct smaps_entry {
     uint64_t v[16]; /* scalars by field number of SmapsEntry */
     strid s[16];    /* strings by field number */
@@ -139,14 +141,14 @@ void smaps_parse(struct packet *p)
 {
     struct pb_field f, g;
     uint32_t pid = 0;
-    if (pb_find(p->field, 1, &f))
+    if (pb_find(p->field, SMAPS_PACKET_PID, &f))
         pid = pb_u32(&f);
     uint32_t upid = process_tracker_process(p->m->processes, pid);
     struct pb_cursor c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
-        if (f.id == 3)
+        if (f.id == SMAPS_PACKET_PACKED_ENTRIES)
             add_packed(p, upid, pb_bytes(&f));
-        if (f.id != 2)
+        if (f.id != SMAPS_PACKET_ENTRIES)
             continue;
         struct smaps_entry e = {0};
         struct pb_cursor entry = pb_sub(&f);

@@ -4,14 +4,20 @@
 #include "importer/profiling/profiling_internal.h"
 
 #include "base/hash.h"
+#include "wire/fields.h"
 
 /* Where the messages of a kind are: the field of InternedData, and of ProfilePacket. */
 enum message_kind { CALLSTACK, FRAME, MAPPING, FUNCTION_NAME, BUILD_ID, MAPPING_PATH, SOURCE_PATH, MESSAGE_KINDS };
 static const struct {
     uint8_t interned, own;
 } places[MESSAGE_KINDS] = {
-    [CALLSTACK] = {7, 3}, [FRAME] = {6, 2},         [MAPPING] = {19, 4},     [FUNCTION_NAME] = {5, 1},
-    [BUILD_ID] = {16, 1}, [MAPPING_PATH] = {17, 1}, [SOURCE_PATH] = {18, 1},
+    [CALLSTACK] = {INTERNED_DATA_CALLSTACKS, PROFILE_PACKET_CALLSTACKS},
+    [FRAME] = {INTERNED_DATA_FRAMES, PROFILE_PACKET_FRAMES},
+    [MAPPING] = {INTERNED_DATA_MAPPINGS, PROFILE_PACKET_MAPPINGS},
+    [FUNCTION_NAME] = {INTERNED_DATA_FUNCTION_NAMES, PROFILE_PACKET_STRINGS},
+    [BUILD_ID] = {INTERNED_DATA_BUILD_IDS, PROFILE_PACKET_STRINGS},
+    [MAPPING_PATH] = {INTERNED_DATA_MAPPING_PATHS, PROFILE_PACKET_STRINGS},
+    [SOURCE_PATH] = {INTERNED_DATA_SOURCE_PATHS, PROFILE_PACKET_STRINGS},
 };
 
 enum { MAX_PATH_BYTES = 4096 };
@@ -42,7 +48,7 @@ static struct slice text_of(const struct lookup *l, enum message_kind kind, uint
 {
     struct pb_field f;
     struct slice message = find(l, kind, iid);
-    if (pb_find(message, 2, &f))
+    if (pb_find(message, INTERNED_STRING_STR, &f))
         return pb_bytes(&f);
     if (iid && !message.p)
         count(l, STAT_stackprofile_invalid_string_id);
@@ -101,22 +107,22 @@ static uint32_t mapping_row(const struct lookup *l, uint64_t iid)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 2:
+        case MAPPING_BUILD_ID:
             build_id = text_of(l, BUILD_ID, pb_u64(&f));
             break;
-        case 3:
+        case MAPPING_START_OFFSET:
             row.start_offset = pb_i64(&f);
             break;
-        case 4:
+        case MAPPING_START:
             row.start = pb_i64(&f);
             break;
-        case 5:
+        case MAPPING_END:
             row.end = pb_i64(&f);
             break;
-        case 6:
+        case MAPPING_LOAD_BIAS:
             row.load_bias = pb_i64(&f);
             break;
-        case 7: { /* the parts of the path */
+        case MAPPING_PATH_STRING_IDS: { /* the parts of the path */
             struct slice part = text_of(l, MAPPING_PATH, pb_u64(&f));
             size_t take = part.len < MAX_PATH_BYTES - n ? part.len : MAX_PATH_BYTES - n;
             if (n < MAX_PATH_BYTES && take + 1 <= MAX_PATH_BYTES - n) {
@@ -127,7 +133,7 @@ static uint32_t mapping_row(const struct lookup *l, uint64_t iid)
             }
             break;
         }
-        case 8:
+        case MAPPING_EXACT_OFFSET:
             row.exact_offset = pb_i64(&f);
             break;
         }
@@ -158,26 +164,26 @@ static uint32_t frame_row(const struct lookup *l, uint64_t iid)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 2:
+        case FRAME_FUNCTION_NAME_ID:
             row.name = import_slice(m->im, text_of(l, FUNCTION_NAME, pb_u64(&f)));
             break;
-        case 3:
+        case FRAME_MAPPING_ID:
             mapping = pb_u64(&f);
             break;
-        case 4:
+        case FRAME_REL_PC:
             row.rel_pc = pb_i64(&f);
             break;
-        case 5:
+        case FRAME_SOURCE_PATH_IID:
             source.file = import_slice(m->im, text_of(l, SOURCE_PATH, pb_u64(&f)));
             break;
-        case 6:
+        case FRAME_LINE_NUMBER:
             source.line = pb_u32(&f);
             break;
-        case 7:
+        case FRAME_KIND:
             if (pb_u64(&f) < sizeof frame_kinds / sizeof *frame_kinds && frame_kinds[pb_u64(&f)])
                 row.type = import_str(m->im, frame_kinds[pb_u64(&f)]);
             break;
-        case 8:
+        case FRAME_KIND_STR:
             row.type = import_slice(m->im, pb_bytes(&f));
             break;
         }
@@ -206,7 +212,7 @@ uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g
         return CALLSITE_NONE;
     }
     uint32_t callsite = CALLSITE_NONE;
-    struct pb_numbers frames = pb_numbers(message, 2);
+    struct pb_numbers frames = pb_numbers(message, CALLSTACK_FRAME_IDS);
     for (uint64_t iid; pb_next_number(&frames, &iid);) {
         uint32_t frame = frame_row(&l, iid);
         if (frame == UINT32_MAX)
@@ -234,11 +240,11 @@ struct source_line source_line_read(struct machine_ctx *m, struct slice message)
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == LINE_FUNCTION_NAME)
             source.function = import_slice(m->im, pb_bytes(&f));
-        else if (f.id == 2)
+        else if (f.id == LINE_SOURCE_FILE_NAME)
             source.file = import_slice(m->im, pb_bytes(&f));
-        else if (f.id == 3 && pb_i32(&f) >= 0)
+        else if (f.id == LINE_LINE_NUMBER && pb_i32(&f) >= 0)
             source.line = pb_i32(&f);
     }
     return source;
@@ -250,7 +256,7 @@ uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack)
     struct pb_cursor c = pb_cursor(callstack);
     struct pb_field f;
     while (mapping != UINT32_MAX && pb_next(&c, &f)) {
-        if (f.id != 1)
+        if (f.id != TRACK_EVENT_INLINE_CALLSTACK_FRAMES)
             continue;
         struct source_line source = source_line_read(m, pb_bytes(&f));
         uint32_t row =

@@ -3,13 +3,9 @@
 
 #include "base/hash.h"
 #include "importer/track/track_tracker.h"
+#include "wire/fields.h"
 
 enum {
-    FIELD_DEFAULTS = 100, /* TracePacketDefaults.stack_sample_defaults */
-    INTERNED_TASK = 48,
-    INTERNED_EXECUTION = 49,
-    INTERNED_COUNTER = 50,
-    INTERNED_ASYNC = 51,
     MAX_FOLLOWERS = 32,
     MAX_PARENTS = 64, /* of an async context; more is a loop */
     MAX_CPUS = 4096,
@@ -63,48 +59,49 @@ static void read_parts(struct packet *p, struct parts *x)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case STACK_SAMPLE_TASK_CONTEXT:
             x->task = own_part(&f);
             break;
-        case 2:
-            x->task = interned_part(p, INTERNED_TASK, pb_u64(&f));
+        case STACK_SAMPLE_TASK_CONTEXT_IID:
+            x->task = interned_part(p, INTERNED_DATA_STACK_SAMPLE_TASK_CONTEXTS, pb_u64(&f));
             break;
-        case 3:
+        case STACK_SAMPLE_EXECUTION_CONTEXT:
             x->execution = own_part(&f);
             break;
-        case 4:
-            x->execution = interned_part(p, INTERNED_EXECUTION, pb_u64(&f));
+        case STACK_SAMPLE_EXECUTION_CONTEXT_IID:
+            x->execution = interned_part(p, INTERNED_DATA_STACK_SAMPLE_EXECUTION_CONTEXTS, pb_u64(&f));
             break;
-        case 5:
+        case STACK_SAMPLE_CALLSTACK:
             x->callstack = pb_bytes(&f);
             x->has_callstack = true;
             break;
-        case 6:
+        case STACK_SAMPLE_CALLSTACK_IID:
             x->callstack_iid = pb_u64(&f);
             x->has_callstack_iid = true;
             break;
-        case 7:
+        case STACK_SAMPLE_UNWIND_ERROR:
             x->unwind_error = pb_bytes(&f);
             break;
-        case 9:
+        case STACK_SAMPLE_PRIMARY_DESCRIPTOR:
             x->primary = own_part(&f);
             break;
-        case 10:
-            x->primary = interned_part(p, INTERNED_COUNTER, pb_u64(&f));
+        case STACK_SAMPLE_PRIMARY_DESCRIPTOR_IID:
+            x->primary = interned_part(p, INTERNED_DATA_STACK_SAMPLE_COUNTER_DESCRIPTORS, pb_u64(&f));
             break;
-        case 11:
+        case STACK_SAMPLE_PRIMARY_WEIGHT:
             x->primary_weight = pb_u64(&f);
             x->has_weight = true;
             break;
-        case 12:
+        case STACK_SAMPLE_FOLLOWER_DESCRIPTORS:
             add_descriptor(&x->followers, own_part(&f));
             break;
         }
     }
     struct followers *w = &x->followers;
-    struct pb_numbers iids = pb_numbers(p->field, 13), weights = pb_numbers(p->field, 14);
+    struct pb_numbers iids = pb_numbers(p->field, STACK_SAMPLE_FOLLOWER_DESCRIPTOR_IIDS),
+                      weights = pb_numbers(p->field, STACK_SAMPLE_FOLLOWER_WEIGHTS);
     for (uint64_t iid; pb_next_number(&iids, &iid);)
-        add_descriptor(w, interned_part(p, INTERNED_COUNTER, iid));
+        add_descriptor(w, interned_part(p, INTERNED_DATA_STACK_SAMPLE_COUNTER_DESCRIPTORS, iid));
     while (w->n_weights < MAX_FOLLOWERS && pb_next_number(&weights, &w->weights[w->n_weights]))
         w->n_weights++;
 }
@@ -145,13 +142,15 @@ static const struct sample_defaults *read_defaults(const struct packet *p)
     struct slice source = slice_of("stack_sample", 12), primary = {0}, followers[MAX_FOLLOWERS];
     uint32_t n_followers = 0;
     struct pb_field f;
-    struct pb_cursor c = pb_find(p->gen->defaults, FIELD_DEFAULTS, &f) ? pb_sub(&f) : pb_cursor(slice_of(NULL, 0));
+    struct pb_cursor c = pb_find(p->gen->defaults, TRACE_PACKET_DEFAULTS_STACK_SAMPLE_DEFAULTS, &f)
+                             ? pb_sub(&f)
+                             : pb_cursor(slice_of(NULL, 0));
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == STACK_SAMPLE_DEFAULTS_SOURCE)
             source = pb_bytes(&f);
-        else if (f.id == 2 && !primary.p)
+        else if (f.id == STACK_SAMPLE_DEFAULTS_PRIMARY_DESCRIPTOR && !primary.p)
             primary = pb_bytes(&f);
-        else if (f.id == 3 && n_followers < MAX_FOLLOWERS)
+        else if (f.id == STACK_SAMPLE_DEFAULTS_FOLLOWER_DESCRIPTORS && n_followers < MAX_FOLLOWERS)
             followers[n_followers++] = pb_bytes(&f);
     }
     struct sample_defaults *d = arena_zalloc(&p->m->profiling->arena, sizeof *d + n_followers * sizeof *d->followers);
@@ -191,7 +190,7 @@ static const char *add_defaults(const struct packet *p, struct parts *x)
 static int64_t async_context(struct packet *p, uint64_t iid, unsigned depth)
 {
     struct profiling_machine *s = p->m->profiling;
-    struct slice message = interned_find(p->gen, INTERNED_ASYNC, iid);
+    struct slice message = interned_find(p->gen, INTERNED_DATA_STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTORS, iid);
     if (!message.p || depth > MAX_PARENTS)
         return COL_NULL;
     uint64_t key = hash_combine((uint64_t)(uintptr_t)p->gen->interned, iid);
@@ -205,11 +204,11 @@ static int64_t async_context(struct packet *p, uint64_t iid, unsigned depth)
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 2)
+        if (f.id == STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTOR_NAME)
             row.name = import_slice(p->m->im, pb_bytes(&f));
-        else if (f.id == 3)
+        else if (f.id == STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTOR_KIND)
             row.kind = import_slice(p->m->im, pb_bytes(&f));
-        else if (f.id == 4)
+        else if (f.id == STACK_SAMPLE_ASYNC_CONTEXT_DESCRIPTOR_PARENT_IID)
             row.parent_id = async_context(p, pb_u64(&f), depth + 1);
     }
     uint32_t at = profiler_async_context_insert(p->m->st, &row);
@@ -232,11 +231,11 @@ static void read_task(struct machine_ctx *m, struct slice message, void *into)
     struct pb_field f;
     (void)m;
     while (pb_next(&c, &f)) {
-        if (f.id == 2) {
+        if (f.id == STACK_SAMPLE_TASK_CONTEXT_PID) {
             t->pid = pb_u32(&f);
-        } else if (f.id == 3) {
+        } else if (f.id == STACK_SAMPLE_TASK_CONTEXT_TID) {
             t->tid = pb_u32(&f);
-        } else if (f.id == 4) {
+        } else if (f.id == STACK_SAMPLE_TASK_CONTEXT_ASYNC_ID) {
             t->async = pb_u64(&f);
             t->has_async = true;
         }
@@ -270,9 +269,9 @@ static void read_execution(struct machine_ctx *m, struct slice message, void *in
     struct pb_field f;
     (void)m;
     while (pb_next(&c, &f)) {
-        if (f.id == 2 && pb_u64(&f) < MAX_CPUS)
+        if (f.id == STACK_SAMPLE_EXECUTION_CONTEXT_CPU && pb_u64(&f) < MAX_CPUS)
             x->cpu = (int64_t)pb_u64(&f);
-        else if (f.id == 3 && pb_u64(&f) < sizeof modes / sizeof *modes)
+        else if (f.id == STACK_SAMPLE_EXECUTION_CONTEXT_MODE && pb_u64(&f) < sizeof modes / sizeof *modes)
             x->mode = modes[pb_u64(&f)];
     }
 }
@@ -292,23 +291,23 @@ static void read_counter(struct machine_ctx *m, struct slice message, void *into
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 2:
+        case STACK_SAMPLE_COUNTER_DESCRIPTOR_NAME:
             k->name = import_slice(m->im, pb_bytes(&f));
             break;
-        case 3:
+        case STACK_SAMPLE_COUNTER_DESCRIPTOR_UNIT:
             if (pb_u64(&f) < sizeof units / sizeof *units && units[pb_u64(&f)])
                 k->unit = import_str(m->im, units[pb_u64(&f)]);
             break;
-        case 4:
+        case STACK_SAMPLE_COUNTER_DESCRIPTOR_UNIT_STR:
             k->unit = import_slice(m->im, pb_bytes(&f));
             break;
-        case 5:
+        case STACK_SAMPLE_COUNTER_DESCRIPTOR_UNIT_MULTIPLIER:
             k->multiplier = pb_u64(&f) ? pb_u64(&f) : 1;
             break;
-        case 6:
+        case STACK_SAMPLE_COUNTER_DESCRIPTOR_DESCRIPTION:
             k->description = import_slice(m->im, pb_bytes(&f));
             break;
-        case 7:
+        case STACK_SAMPLE_COUNTER_DESCRIPTOR_SCOPE:
             k->scope = pb_u64(&f);
             break;
         }

@@ -1,6 +1,8 @@
 /* Owns ModuleSymbols: the functions at addresses of a file, for frames that were recorded without. */
 #include "importer/profiling/profiling_internal.h"
 
+#include "wire/fields.h"
+
 enum { MAX_LINES = 64 /* functions inlined at one address */ };
 
 struct found {
@@ -21,7 +23,7 @@ static size_t read_lines(struct machine_ctx *m, struct slice address, struct sou
     struct pb_cursor c = pb_cursor(address);
     struct pb_field f;
     while (pb_next(&c, &f) && n < MAX_LINES)
-        if (f.id == 2)
+        if (f.id == ADDRESS_SYMBOLS_LINES)
             lines[n++] = source_line_read(m, pb_bytes(&f));
     return n;
 }
@@ -30,17 +32,17 @@ void module_symbols_parse(struct packet *p)
 {
     struct machine_ctx *m = p->m;
     struct pb_field f;
-    strid path = import_slice(m->im, pb_find(p->field, 1, &f) ? pb_bytes(&f) : slice_of("", 0));
-    strid build_id = build_id_text(m, pb_find(p->field, 2, &f) ? pb_bytes(&f) : slice_of("", 0));
+    strid path = import_slice(m->im, pb_find(p->field, MODULE_SYMBOLS_PATH, &f) ? pb_bytes(&f) : slice_of("", 0));
+    strid build_id = build_id_text(m, pb_find(p->field, MODULE_SYMBOLS_BUILD_ID, &f) ? pb_bytes(&f) : slice_of("", 0));
     struct pb_cursor c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
         struct pb_field address;
         struct source_line lines[MAX_LINES];
-        size_t n = f.id == 3 ? read_lines(m, pb_bytes(&f), lines) : 0;
+        size_t n = f.id == MODULE_SYMBOLS_ADDRESS_SYMBOLS ? read_lines(m, pb_bytes(&f), lines) : 0;
         if (!n)
             continue;
         struct found found = {m, stack_profile_symbols(m, lines, n), 0};
-        int64_t rel_pc = pb_find(pb_bytes(&f), 1, &address) ? pb_i64(&address) : 0;
+        int64_t rel_pc = pb_find(pb_bytes(&f), ADDRESS_SYMBOLS_ADDRESS, &address) ? pb_i64(&address) : 0;
         stack_profile_frames_at(m, path, build_id, rel_pc, name_frame, &found);
         if (!found.frames)
             stats_add(&m->st->stats, m->id, STAT_stackprofile_invalid_frame_id, 1);

@@ -1,6 +1,8 @@
 /* Owns CpuInfo packets: processor names, frequencies, capacities and clusters of the cpus. */
 #include "importer/system/system_internal.h"
 
+#include "wire/fields.h"
+
 enum { MAX_CPUS = 4096 };
 
 struct cpu_message {
@@ -58,10 +60,10 @@ static void add_cpu(struct machine_ctx *m, uint32_t number, struct slice bytes, 
     *cpu = (struct cpu_message){.first_freq = (uint32_t)m->system->cpu_freqs.n};
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case CPU_INFO_CPU_PROCESSOR:
             ROW_SET(m->st, cpu, processor, ucpu, import_slice(m->im, pb_bytes(&f)));
             break;
-        case 2:
+        case CPU_INFO_CPU_FREQUENCIES:
             if (f.wire == PB_BYTES) {
                 struct pb_cursor packed = pb_sub(&f);
                 uint64_t v;
@@ -71,14 +73,14 @@ static void add_cpu(struct machine_ctx *m, uint32_t number, struct slice bytes, 
                 add_freq(m, ucpu, pb_u32(&f), cpu);
             }
             break;
-        case 3:
+        case CPU_INFO_CPU_CAPACITY:
             cpu->capacity = pb_u32(&f);
             ROW_SET(m->st, cpu, capacity, ucpu, cpu->capacity);
             break;
-        case 4:
+        case CPU_INFO_CPU_ARM_IDENTIFIER:
             arm_identifier(m, pb_bytes(&f), &args);
             break;
-        case 5:
+        case CPU_INFO_CPU_FEATURES:
             features(m, pb_u64(&f), &args);
             break;
         }
@@ -105,7 +107,7 @@ void cpu_info_parse(struct packet *p)
     bool by_capacity = true;
     vec_clear(&m->system->cpu_freqs);
     while (pb_next(&c, &f)) {
-        if (f.id != 1 || cpus.n >= MAX_CPUS)
+        if (f.id != CPU_INFO_CPUS || cpus.n >= MAX_CPUS)
             continue;
         struct cpu_message *cpu = vec_add(&cpus);
         if (!cpu) {

@@ -1,6 +1,8 @@
 /* Owns the packets of kernels that are not Linux: task states, renames, the process tree, cpu frequencies. */
 #include "importer/system/system_internal.h"
 
+#include "wire/fields.h"
+
 enum task_state {
     TASK_UNKNOWN,
     TASK_CREATED,
@@ -134,19 +136,19 @@ void generic_task_state_parse(struct packet *p)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case GENERIC_KERNEL_TASK_STATE_EVENT_CPU:
             cpu = pb_u32(&f);
             break;
-        case 2:
+        case GENERIC_KERNEL_TASK_STATE_EVENT_COMM:
             comm = import_slice(m->im, pb_bytes(&f));
             break;
-        case 3:
+        case GENERIC_KERNEL_TASK_STATE_EVENT_TID:
             tid = pb_i64(&f);
             break;
-        case 4:
+        case GENERIC_KERNEL_TASK_STATE_EVENT_STATE:
             state = pb_u64(&f);
             break;
-        case 5:
+        case GENERIC_KERNEL_TASK_STATE_EVENT_PRIO:
             prio = pb_i32(&f);
             break;
         }
@@ -194,9 +196,9 @@ void generic_cpu_freq_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == GENERIC_KERNEL_CPU_FREQUENCY_EVENT_CPU)
             cpu = pb_u32(&f);
-        else if (f.id == 2)
+        else if (f.id == GENERIC_KERNEL_CPU_FREQUENCY_EVENT_FREQ_HZ)
             hz = pb_i64(&f);
     }
     if (cpu >= 4096)
@@ -214,9 +216,9 @@ void generic_task_rename_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == GENERIC_KERNEL_TASK_RENAME_EVENT_TID)
             tid = pb_i64(&f);
-        else if (f.id == 2)
+        else if (f.id == GENERIC_KERNEL_TASK_RENAME_EVENT_COMM)
             comm = import_slice(p->m->im, pb_bytes(&f));
     }
     uint32_t utid = process_tracker_thread(p->m->processes, tid);
@@ -230,11 +232,11 @@ static void add_process(struct machine_ctx *m, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == GENERIC_KERNEL_PROCESS_TREE_PROCESS_PID)
             pid = pb_i64(&f);
-        else if (f.id == 2)
+        else if (f.id == GENERIC_KERNEL_PROCESS_TREE_PROCESS_PPID)
             ppid = pb_i64(&f);
-        else if (f.id == 3)
+        else if (f.id == GENERIC_KERNEL_PROCESS_TREE_PROCESS_CMDLINE)
             cmdline = pb_bytes(&f);
     }
     const uint8_t *space = cmdline.len ? memchr(cmdline.p, ' ', cmdline.len) : NULL;
@@ -252,19 +254,19 @@ static void add_thread(struct machine_ctx *m, struct slice bytes)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case GENERIC_KERNEL_PROCESS_TREE_THREAD_TID:
             tid = pb_i64(&f);
             break;
-        case 2:
+        case GENERIC_KERNEL_PROCESS_TREE_THREAD_PID:
             pid = pb_i64(&f);
             break;
-        case 3:
+        case GENERIC_KERNEL_PROCESS_TREE_THREAD_COMM:
             comm = import_slice(m->im, pb_bytes(&f));
             break;
-        case 4:
+        case GENERIC_KERNEL_PROCESS_TREE_THREAD_IS_MAIN_THREAD:
             is_main = pb_bool(&f);
             break;
-        case 5:
+        case GENERIC_KERNEL_PROCESS_TREE_THREAD_IS_IDLE:
             is_idle = pb_bool(&f);
             break;
         }
@@ -280,9 +282,9 @@ void generic_process_tree_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == GENERIC_KERNEL_PROCESS_TREE_PROCESSES)
             add_process(p->m, pb_bytes(&f));
-        else if (f.id == 2)
+        else if (f.id == GENERIC_KERNEL_PROCESS_TREE_THREADS)
             add_thread(p->m, pb_bytes(&f));
     }
 }

@@ -1,11 +1,12 @@
 /* Owns what GPUs tell: which there are, their counters, frequency and memory. */
 #include "importer/system/system_internal.h"
 
+#include "wire/fields.h"
+
 #include <stdio.h>
 
 enum {
-    MAX_GPUS = 256, /* in one GpuInfo */
-    INTERNED_GPU_COUNTER_DESCRIPTORS = 47,
+    MAX_GPUS = 256,    /* in one GpuInfo */
     LOOKS_FORWARD = 2, /* GpuCounterSpec.ValueDirection */
 };
 
@@ -46,29 +47,32 @@ static void add_gpu(struct machine_ctx *m, uint32_t number, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        strid s = f.id == 5 ? hex_uuid(m, pb_bytes(&f)) : f.id == 6 ? 0 : import_slice(m->im, pb_bytes(&f));
+        strid s = f.id == GPU_INFO_GPU_UUID         ? hex_uuid(m, pb_bytes(&f))
+                  : f.id == GPU_INFO_GPU_EXTRA_INFO ? 0
+                                                    : import_slice(m->im, pb_bytes(&f));
         switch (f.id) {
-        case 1:
+        case GPU_INFO_GPU_NAME:
             ROW_SET(m->st, gpu, name, row, s);
             break;
-        case 2:
+        case GPU_INFO_GPU_VENDOR:
             ROW_SET(m->st, gpu, vendor, row, s);
             break;
-        case 3:
+        case GPU_INFO_GPU_MODEL:
             ROW_SET(m->st, gpu, model, row, s);
             break;
-        case 4:
+        case GPU_INFO_GPU_ARCHITECTURE:
             ROW_SET(m->st, gpu, architecture, row, s);
             break;
-        case 5:
+        case GPU_INFO_GPU_UUID:
             ROW_SET(m->st, gpu, uuid, row, s);
             break;
-        case 7:
+        case GPU_INFO_GPU_PCI_BDF:
             ROW_SET(m->st, gpu, pci_bdf, row, s);
             break;
-        case 6: {
+        case GPU_INFO_GPU_EXTRA_INFO: {
             struct pb_field key, value;
-            if (pb_find(pb_bytes(&f), 1, &key) && pb_find(pb_bytes(&f), 2, &value)) {
+            if (pb_find(pb_bytes(&f), GPU_INFO_GPU_KEY_VALUE_KEY, &key) &&
+                pb_find(pb_bytes(&f), GPU_INFO_GPU_KEY_VALUE_VALUE, &value)) {
                 strid k = import_slice(m->im, pb_bytes(&key));
                 arg_list_add(&m->st->args, &args, k, k, ARG_STRING, import_slice(m->im, pb_bytes(&value)));
             }
@@ -88,7 +92,7 @@ void gpu_info_parse(struct packet *p)
     struct pb_field f;
     uint32_t n = 0;
     while (pb_next(&c, &f))
-        if (f.id == 1 && n < MAX_GPUS)
+        if (f.id == GPU_INFO_GPUS && n < MAX_GPUS)
             add_gpu(p->m, n++, pb_bytes(&f));
 }
 
@@ -135,17 +139,17 @@ static void add_counter(struct machine_ctx *m, uint32_t gpu, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_SPEC_COUNTER_ID)
             id = pb_u32(&f);
-        else if (f.id == 2)
+        else if (f.id == GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_SPEC_NAME)
             name = import_slice(m->im, pb_bytes(&f));
-        else if (f.id == 3)
+        else if (f.id == GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_SPEC_DESCRIPTION)
             description = import_slice(m->im, pb_bytes(&f));
-        else if (f.id == 7)
+        else if (f.id == GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_SPEC_NUMERATOR_UNITS)
             append_units(unit, sizeof unit, &f, false, &numerator);
-        else if (f.id == 8)
+        else if (f.id == GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_SPEC_DENOMINATOR_UNITS)
             append_units(unit, sizeof unit, &f, true, &denominator);
-        else if (f.id == 11)
+        else if (f.id == GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_SPEC_VALUE_DIRECTION)
             direction = pb_u64(&f);
         seen |= f.id < 32 ? 1u << f.id : 0;
     }
@@ -176,7 +180,7 @@ static void add_counter(struct machine_ctx *m, uint32_t gpu, struct slice bytes)
     *slot = (uint64_t)track << 32 | (direction == LOOKS_FORWARD ? NO_LAST : 0);
     c = pb_cursor(bytes);
     while (pb_next(&c, &f)) {
-        if (f.id != 10)
+        if (f.id != GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_SPEC_GROUPS)
             continue;
         struct pb_cursor packed = pb_sub(&f);
         uint64_t group = f.u;
@@ -195,16 +199,16 @@ static void add_group(struct machine_ctx *m, uint32_t gpu, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_BLOCK_BLOCK_ID)
             row.group_id = pb_i32(&f);
-        else if (f.id == 2)
+        else if (f.id == GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_BLOCK_BLOCK_CAPACITY)
             row.name = import_slice(m->im, pb_bytes(&f));
-        else if (f.id == 3)
+        else if (f.id == GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_BLOCK_NAME)
             row.description = import_slice(m->im, pb_bytes(&f));
     }
     c = pb_cursor(bytes);
     while (pb_next(&c, &f)) {
-        if (f.id != 4)
+        if (f.id != GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_BLOCK_DESCRIPTION)
             continue;
         struct pb_cursor packed = pb_sub(&f);
         uint64_t id = f.u;
@@ -225,11 +229,11 @@ static void add_descriptor(struct machine_ctx *m, uint32_t gpu, struct slice byt
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f))
-        if (f.id == 1)
+        if (f.id == GPU_COUNTER_DESCRIPTOR_SPECS)
             add_counter(m, gpu, pb_bytes(&f));
     c = pb_cursor(bytes);
     while (pb_next(&c, &f))
-        if (f.id == 6)
+        if (f.id == GPU_COUNTER_DESCRIPTOR_COUNTER_GROUPS)
             add_group(m, gpu, pb_bytes(&f));
 }
 
@@ -241,11 +245,11 @@ static void push_value(struct packet *p, uint32_t gpu, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == GPU_COUNTER_EVENT_GPU_COUNTER_COUNTER_ID)
             id = pb_u32(&f);
-        else if (f.id == 2)
+        else if (f.id == GPU_COUNTER_EVENT_GPU_COUNTER_INT_VALUE)
             value = (double)pb_i64(&f);
-        else if (f.id == 3)
+        else if (f.id == GPU_COUNTER_EVENT_GPU_COUNTER_DOUBLE_VALUE)
             value = pb_double(&f);
     }
     uint64_t *slot = u64map_get(&m->system->gpu_counters, (uint64_t)gpu << 32 | id);
@@ -273,16 +277,16 @@ void gpu_counter_event_parse(struct packet *p)
     uint32_t gpu = 0;
     struct slice descriptor = {0};
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR)
             descriptor = pb_bytes(&f);
-        else if (f.id == 3)
+        else if (f.id == GPU_COUNTER_EVENT_GPU_ID)
             gpu = pb_u32(&f);
-        else if (f.id == 4) {
-            struct slice interned = interned_find(p->gen, INTERNED_GPU_COUNTER_DESCRIPTORS, pb_u64(&f));
+        else if (f.id == GPU_COUNTER_EVENT_COUNTER_DESCRIPTOR_IID) {
+            struct slice interned = interned_find(p->gen, INTERNED_DATA_GPU_COUNTER_DESCRIPTORS, pb_u64(&f));
             struct pb_field g;
-            if (pb_find(interned, 2, &g))
+            if (pb_find(interned, INTERNED_GPU_COUNTER_DESCRIPTOR_COUNTER_DESCRIPTOR, &g))
                 descriptor = pb_bytes(&g);
-            if (pb_find(interned, 3, &g))
+            if (pb_find(interned, INTERNED_GPU_COUNTER_DESCRIPTOR_GPU_ID, &g))
                 gpu = pb_u32(&g);
         }
     }
@@ -290,7 +294,7 @@ void gpu_counter_event_parse(struct packet *p)
         add_descriptor(m, gpu, descriptor);
     c = pb_cursor(p->field);
     while (pb_next(&c, &f))
-        if (f.id == 2)
+        if (f.id == GPU_COUNTER_EVENT_COUNTERS)
             push_value(p, gpu, pb_bytes(&f));
 }
 
@@ -302,9 +306,9 @@ void gpu_mem_total_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 2)
+        if (f.id == GPU_MEM_TOTAL_EVENT_PID)
             pid = pb_u32(&f);
-        else if (f.id == 3)
+        else if (f.id == GPU_MEM_TOTAL_EVENT_SIZE)
             size = pb_u64(&f);
     }
     uint32_t track;
@@ -324,9 +328,9 @@ void gpu_frequency_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == GENERIC_GPU_FREQUENCY_EVENT_GPU_ID)
             gpu = pb_u32(&f);
-        else if (f.id == 2)
+        else if (f.id == GENERIC_GPU_FREQUENCY_EVENT_FREQUENCY_KHZ)
             khz = pb_u32(&f);
     }
     struct track_dim dims[] = {{"ugpu", DIM_INT, system_gpu(p->m, gpu)}, {"gpu", DIM_INT, gpu}};

@@ -1,8 +1,16 @@
 /* Owns the systemd journal: entries into `logs`, its own losses into stats. */
 #include "importer/system/system_internal.h"
 
+#include "wire/fields.h"
+
 static const char *const arg_names[] = {
-    [3] = "uid", [4] = "gid", [8] = "comm", [9] = "exe", [10] = "systemd_unit", [11] = "hostname", [12] = "transport",
+    [SYSTEMD_JOURNALD_EVENT_UID] = "uid",
+    [SYSTEMD_JOURNALD_EVENT_GID] = "gid",
+    [SYSTEMD_JOURNALD_EVENT_COMM] = "comm",
+    [SYSTEMD_JOURNALD_EVENT_EXE] = "exe",
+    [SYSTEMD_JOURNALD_EVENT_SYSTEMD_UNIT] = "systemd_unit",
+    [SYSTEMD_JOURNALD_EVENT_HOSTNAME] = "hostname",
+    [SYSTEMD_JOURNALD_EVENT_TRANSPORT] = "transport",
 };
 
 void journald_parse(struct packet *p)
@@ -26,26 +34,26 @@ void journald_parse(struct packet *p)
             continue;
         }
         switch (f.id) {
-        case 1:
+        case SYSTEMD_JOURNALD_EVENT_PID:
             pid = pb_u32(&f);
             break;
-        case 2:
+        case SYSTEMD_JOURNALD_EVENT_TID:
             tid = pb_u32(&f);
             break;
-        case 5:
+        case SYSTEMD_JOURNALD_EVENT_PRIO:
             row.prio = pb_u32(&f);
             break;
-        case 6:
+        case SYSTEMD_JOURNALD_EVENT_TAG:
             row.tag = import_slice(m->im, pb_bytes(&f));
             break;
-        case 7:
+        case SYSTEMD_JOURNALD_EVENT_MESSAGE:
             row.msg = import_slice(m->im, pb_bytes(&f));
             break;
-        case 20:
+        case SYSTEMD_JOURNALD_EVENT_NUM_TOTAL:
             stats_set(&m->st->stats, m->id, STAT_systemd_journal_num_total, pb_i64(&f));
             is_stats = true;
             break;
-        case 21:
+        case SYSTEMD_JOURNALD_EVENT_NUM_FAILED:
             stats_set(&m->st->stats, m->id, STAT_systemd_journal_num_failed, pb_i64(&f));
             is_stats = true;
             break;

@@ -1,13 +1,15 @@
 /* Owns packets that mark what was there when the recording began: the display's state, Chrome's metadata. */
 #include "importer/system/system_internal.h"
 
+#include "wire/fields.h"
+
 #include <stdio.h>
 
 void display_state_parse(struct packet *p)
 {
     struct pb_field f;
     struct machine_ctx *m = p->m;
-    if (!pb_find(p->field, 1, &f))
+    if (!pb_find(p->field, INITIAL_DISPLAY_STATE_DISPLAY_STATE, &f))
         return;
     uint32_t track = system_counter_track(m, "screen_state", import_str(m->im, "ScreenState"), NULL, NULL, 0);
     counter_push(m->im, p->ts, track, (double)pb_i32(&f));
@@ -29,11 +31,13 @@ enum tokenize_result chrome_metadata_tokenize(struct packet *p)
     struct pb_field f, name, group;
     p->m->system->chrome_bundles++;
     while (pb_next(&c, &f)) {
-        if (f.id == 2) {
+        if (f.id == CHROME_METADATA_PACKET_CHROME_VERSION_CODE) {
             set_chrome(p, bundle, "playstore_version_code", pb_i32(&f), 0);
-        } else if (f.id == 3) {
+        } else if (f.id == CHROME_METADATA_PACKET_ENABLED_CATEGORIES) {
             set_chrome(p, bundle, "enabled_categories", COL_NULL, import_slice(p->m->im, pb_bytes(&f)));
-        } else if (f.id == 4 && pb_find(pb_bytes(&f), 1, &name) && pb_find(pb_bytes(&f), 2, &group)) {
+        } else if (f.id == CHROME_METADATA_PACKET_FIELD_TRIAL_HASHES &&
+                   pb_find(pb_bytes(&f), CHROME_METADATA_PACKET_FINCH_HASH_NAME, &name) &&
+                   pb_find(pb_bytes(&f), CHROME_METADATA_PACKET_FINCH_HASH_GROUP, &group)) {
             int k = snprintf(hashes + n, sizeof hashes - n, "{ name: %u, group: %u } ", pb_u32(&name), pb_u32(&group));
             n = n + (size_t)k < sizeof hashes ? n + (size_t)k : sizeof hashes - 1;
         }

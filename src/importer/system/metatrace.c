@@ -1,6 +1,8 @@
 /* Owns PerfettoMetatrace: what the tracing daemons and tp_shell record of themselves. */
 #include "importer/system/system_internal.h"
 
+#include "wire/fields.h"
+
 /* A string given in full, or as the number of one that this or an earlier packet of the sequence gave. */
 static strid text_of(struct packet *p, const struct pb_field *full, const struct pb_field *iid)
 {
@@ -17,7 +19,10 @@ static void add_arg(struct packet *p, struct slice bytes, struct arg_list *args)
     struct pb_field key = {0}, key_iid = {0}, value = {0}, value_iid = {0}, f;
     struct pb_cursor c = pb_cursor(bytes);
     while (pb_next(&c, &f))
-        *(f.id == 1 ? &key : f.id == 2 ? &value : f.id == 3 ? &key_iid : &value_iid) = f;
+        *(f.id == PERFETTO_METATRACE_ARG_KEY       ? &key
+          : f.id == PERFETTO_METATRACE_ARG_VALUE   ? &value
+          : f.id == PERFETTO_METATRACE_ARG_KEY_IID ? &key_iid
+                                                   : &value_iid) = f;
     strid k = text_of(p, &key, &key_iid);
     if (k)
         arg_list_add(&p->m->st->args, args, k, k, ARG_STRING, text_of(p, &value, &value_iid));
@@ -26,7 +31,8 @@ static void add_arg(struct packet *p, struct slice bytes, struct arg_list *args)
 static void learn_string(struct packet *p, struct slice bytes)
 {
     struct pb_field iid, value;
-    if (pb_find(bytes, 1, &iid) && pb_find(bytes, 2, &value) &&
+    if (pb_find(bytes, PERFETTO_METATRACE_INTERNED_STRING_IID, &iid) &&
+        pb_find(bytes, PERFETTO_METATRACE_INTERNED_STRING_VALUE, &value) &&
         !u64map_set(&p->m->system->metatrace_strings, (uint64_t)p->gen->seq->id << 32 ^ pb_u64(&iid),
                     import_slice(p->m->im, pb_bytes(&value))))
         p->m->im->failed = true;
@@ -43,41 +49,42 @@ void metatrace_parse(struct packet *p)
     struct arg_list args = {0};
     struct pb_cursor c = pb_cursor(p->field);
     while (pb_next(&c, &f))
-        if (f.id == 10)
+        if (f.id == PERFETTO_METATRACE_INTERNED_STRINGS)
             learn_string(p, pb_bytes(&f));
     c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
-        is_event |= f.id == 1 || f.id == 8 || f.id == 11;
-        is_counter |= f.id == 2 || f.id == 9;
+        is_event |= f.id == PERFETTO_METATRACE_EVENT_ID || f.id == PERFETTO_METATRACE_EVENT_NAME ||
+                    f.id == PERFETTO_METATRACE_EVENT_NAME_IID;
+        is_counter |= f.id == PERFETTO_METATRACE_COUNTER_ID || f.id == PERFETTO_METATRACE_COUNTER_NAME;
         switch (f.id) {
-        case 1:
+        case PERFETTO_METATRACE_EVENT_ID:
             event = pb_u64(&f);
             break;
-        case 2:
+        case PERFETTO_METATRACE_COUNTER_ID:
             counter = pb_u64(&f);
             break;
-        case 3:
+        case PERFETTO_METATRACE_EVENT_DURATION_NS:
             duration = pb_u64(&f);
             break;
-        case 4:
+        case PERFETTO_METATRACE_COUNTER_VALUE:
             value = pb_i32(&f);
             break;
-        case 5:
+        case PERFETTO_METATRACE_THREAD_ID:
             tid = pb_u32(&f);
             break;
-        case 6:
+        case PERFETTO_METATRACE_HAS_OVERRUNS:
             stats_add(&m->st->stats, m->id, STAT_metatrace_overruns, pb_bool(&f));
             break;
-        case 7:
+        case PERFETTO_METATRACE_ARGS:
             add_arg(p, pb_bytes(&f), &args);
             break;
-        case 8:
+        case PERFETTO_METATRACE_EVENT_NAME:
             name = f;
             break;
-        case 9:
+        case PERFETTO_METATRACE_COUNTER_NAME:
             counter_name = f;
             break;
-        case 11:
+        case PERFETTO_METATRACE_EVENT_NAME_IID:
             name_iid = f;
             break;
         }

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "importer/clock/clock_graph.h"
+#include "wire/fields.h"
 
 #include <math.h>
 
@@ -26,9 +27,9 @@ void battery_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 2)
+        if (f.id == BATTERY_COUNTERS_CAPACITY_PERCENT)
             percent = (double)pb_float(&f);
-        else if (f.id == 5)
+        else if (f.id == BATTERY_COUNTERS_NAME)
             battery = import_slice(p->m->im, pb_bytes(&f));
         else if (f.id < 8)
             v[f.id] = pb_i64(&f);
@@ -89,11 +90,11 @@ static void add_rail(struct packet *p, uint64_t session, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == POWER_RAILS_RAIL_DESCRIPTOR_INDEX)
             index = pb_u32(&f);
-        else if (f.id == 2)
+        else if (f.id == POWER_RAILS_RAIL_DESCRIPTOR_RAIL_NAME)
             rail = pb_bytes(&f);
-        else if (f.id == 3)
+        else if (f.id == POWER_RAILS_RAIL_DESCRIPTOR_SUBSYS_NAME)
             subsystem = pb_bytes(&f);
     }
     struct arg_list args = {0};
@@ -123,12 +124,12 @@ static void add_energy(struct packet *p, uint64_t session, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1) {
+        if (f.id == POWER_RAILS_ENERGY_DATA_INDEX) {
             index = pb_u32(&f);
-        } else if (f.id == 2) {
+        } else if (f.id == POWER_RAILS_ENERGY_DATA_TIMESTAMP_MS) {
             ms = pb_u64(&f);
             has_ms = true;
-        } else if (f.id == 3) {
+        } else if (f.id == POWER_RAILS_ENERGY_DATA_ENERGY) {
             energy = pb_u64(&f);
         }
     }
@@ -154,16 +155,16 @@ enum tokenize_result power_rails_tokenize(struct packet *p)
     struct pb_field f;
     uint64_t session = 0;
     bool any = false;
-    if (pb_find(p->field, 3, &f))
+    if (pb_find(p->field, POWER_RAILS_SESSION_UUID, &f))
         session = pb_u64(&f);
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == POWER_RAILS_RAIL_DESCRIPTOR)
             add_rail(p, session, pb_bytes(&f));
-        any |= f.id == 2;
+        any |= f.id == POWER_RAILS_ENERGY_DATA;
     }
     c = pb_cursor(p->field);
     while (pb_next(&c, &f))
-        if (f.id == 2)
+        if (f.id == POWER_RAILS_ENERGY_DATA)
             add_energy(p, session, pb_bytes(&f));
     if (!any)
         stats_add(&p->m->st->stats, 0, STAT_power_rail_empty_packet, 1); /* kept for the host, whoever sent it */
@@ -176,17 +177,17 @@ static void energy_descriptor(struct packet *p, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f, g;
     while (pb_next(&c, &f)) {
-        if (f.id != 1)
+        if (f.id != ANDROID_ENERGY_CONSUMER_DESCRIPTOR_ENERGY_CONSUMERS)
             continue;
         int32_t id = 0;
         strid name = 0;
         bool has_id = false;
         struct pb_cursor consumer = pb_sub(&f);
         while (pb_next(&consumer, &g)) {
-            if (g.id == 1) {
+            if (g.id == ANDROID_ENERGY_CONSUMER_ENERGY_CONSUMER_ID) {
                 id = pb_i32(&g);
                 has_id = true;
-            } else if (g.id == 4) {
+            } else if (g.id == ANDROID_ENERGY_CONSUMER_NAME) {
                 name = import_slice(m->im, pb_bytes(&g));
             }
         }
@@ -206,17 +207,17 @@ void energy_breakdown_parse(struct packet *p)
     bool has_consumer = false, has_total = false, any_uid = false;
     struct pb_cursor c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
-        if (f.id == 1) {
+        if (f.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_CONSUMER_DESCRIPTOR) {
             energy_descriptor(p, pb_bytes(&f));
             return;
         }
-        if (f.id == 2) {
+        if (f.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_CONSUMER_ID) {
             consumer = pb_i32(&f);
             has_consumer = true;
-        } else if (f.id == 3) {
+        } else if (f.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_UWS) {
             total = pb_i64(&f);
             has_total = true;
-        } else if (f.id == 4) {
+        } else if (f.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_PER_UID_BREAKDOWN) {
             any_uid = true;
         }
     }
@@ -232,15 +233,15 @@ void energy_breakdown_parse(struct packet *p)
                      (double)total);
     c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
-        if (f.id != 4)
+        if (f.id != ANDROID_ENERGY_ESTIMATION_BREAKDOWN_PER_UID_BREAKDOWN)
             continue;
         uint32_t seen = 0;
         int64_t energy = 0;
         struct pb_cursor entry = pb_sub(&f);
         while (pb_next(&entry, &g)) {
-            if (g.id == 1)
+            if (g.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_UID_BREAKDOWN_UID)
                 dims[1].value = pb_i32(&g);
-            else if (g.id == 2)
+            else if (g.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_UID_BREAKDOWN_ENERGY_UWS)
                 energy = pb_i64(&g);
             seen |= g.id < 32 ? 1u << g.id : 0;
         }
@@ -262,13 +263,13 @@ static void add_entity_state(struct machine_ctx *m, struct slice bytes)
     struct pb_field f;
     uint32_t seen = 0;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE_ENTITY_INDEX)
             entity = pb_i32(&f);
-        else if (f.id == 2)
+        else if (f.id == ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE_STATE_INDEX)
             state = pb_i32(&f);
-        else if (f.id == 3)
+        else if (f.id == ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE_ENTITY_NAME)
             entity_name = import_slice(m->im, pb_bytes(&f));
-        else if (f.id == 4)
+        else if (f.id == ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE_STATE_NAME)
             state_name = import_slice(m->im, pb_bytes(&f));
         seen |= f.id < 32 ? 1u << f.id : 0;
     }
@@ -288,11 +289,11 @@ static void add_residency(struct packet *p, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == ENTITY_STATE_RESIDENCY_STATE_RESIDENCY_ENTITY_INDEX)
             entity = pb_i32(&f);
-        else if (f.id == 2)
+        else if (f.id == ENTITY_STATE_RESIDENCY_STATE_RESIDENCY_STATE_INDEX)
             state = pb_i32(&f);
-        else if (f.id == 3)
+        else if (f.id == ENTITY_STATE_RESIDENCY_STATE_RESIDENCY_TOTAL_TIME_IN_STATE_MS)
             total_ms = pb_u64(&f);
         seen |= f.id < 32 ? 1u << f.id : 0;
     }
@@ -317,10 +318,10 @@ void entity_state_residency_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f))
-        if (f.id == 1)
+        if (f.id == ENTITY_STATE_RESIDENCY_POWER_ENTITY_STATE)
             add_entity_state(p->m, pb_bytes(&f));
     c = pb_cursor(p->field);
     while (pb_next(&c, &f))
-        if (f.id == 2)
+        if (f.id == ENTITY_STATE_RESIDENCY_RESIDENCY)
             add_residency(p, pb_bytes(&f));
 }

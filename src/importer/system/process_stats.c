@@ -1,6 +1,8 @@
 /* Owns ProcessStats packets: memory, oom score, run time and open files of processes. */
 #include "importer/system/system_internal.h"
 
+#include "wire/fields.h"
+
 enum value_kind { KIB, PLAIN };
 
 struct counter_def { /* by field number of ProcessStats.Process */
@@ -13,13 +15,15 @@ struct counter_def { /* by field number of ProcessStats.Process */
 };
 
 static const struct counter_def counters[] = {
-    [10] = {"oom_score_adj", "oom_score_adj", NULL, NULL, PLAIN},
-    [13] = {"chrome_process_stats", "chrome.private_footprint_kb", "chrome_process_stats_key", "private_footprint_kb",
-            KIB},
-    [14] = {"chrome_process_stats", "chrome.peak_resident_set_kb", "chrome_process_stats_key", "peak_resident_set_kb",
-            KIB},
-    [21] = {"proc_stat_runtime", "runtime.user_ns", "proc_stat_runtime_key", "user_ns", PLAIN},
-    [22] = {"proc_stat_runtime", "runtime.kernel_ns", "proc_stat_runtime_key", "kernel_ns", PLAIN},
+    [PROCESS_STATS_PROCESS_OOM_SCORE_ADJ] = {"oom_score_adj", "oom_score_adj", NULL, NULL, PLAIN},
+    [PROCESS_STATS_PROCESS_CHROME_PRIVATE_FOOTPRINT_KB] = {"chrome_process_stats", "chrome.private_footprint_kb",
+                                                           "chrome_process_stats_key", "private_footprint_kb", KIB},
+    [PROCESS_STATS_PROCESS_CHROME_PEAK_RESIDENT_SET_KB] = {"chrome_process_stats", "chrome.peak_resident_set_kb",
+                                                           "chrome_process_stats_key", "peak_resident_set_kb", KIB},
+    [PROCESS_STATS_PROCESS_RUNTIME_USER_MODE] = {"proc_stat_runtime", "runtime.user_ns", "proc_stat_runtime_key",
+                                                 "user_ns", PLAIN},
+    [PROCESS_STATS_PROCESS_RUNTIME_KERNEL_MODE] = {"proc_stat_runtime", "runtime.kernel_ns", "proc_stat_runtime_key",
+                                                   "kernel_ns", PLAIN},
 #define MEMORY(field, key, description)                                                                                \
     [field] = {"process_memory", "mem." key, "process_memory_key", key, KIB, description},
 #include "importer/track/process_memory.def"
@@ -50,9 +54,9 @@ static void add_fd(struct packet *p, int32_t pid, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == PROCESS_STATS_FD_INFO_FD)
             fd = pb_u64(&f);
-        else if (f.id == 2)
+        else if (f.id == PROCESS_STATS_FD_INFO_PATH)
             path = pb_bytes(&f);
     }
     filedescriptor_insert(p->m->st, &(struct filedescriptor_row){.ufd = p->m->st->t[T_filedescriptor].n_rows,
@@ -73,13 +77,13 @@ static void add_process(struct packet *p, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id == 1) {
+        if (f.id == PROCESS_STATS_PROCESS_PID) {
             pid = pb_i32(&f);
-        } else if (f.id == 11) {
+        } else if (f.id == PROCESS_STATS_PROCESS_THREADS) {
             struct pb_field tid;
-            if (pb_find(pb_bytes(&f), 1, &tid))
+            if (pb_find(pb_bytes(&f), PROCESS_STATS_THREAD_TID, &tid))
                 process_tracker_update_thread(m->processes, pb_i32(&tid), pid);
-        } else if (f.id == 15) {
+        } else if (f.id == PROCESS_STATS_PROCESS_FDS) {
             add_fd(p, pid, pb_bytes(&f));
         } else if (f.id < N_COUNTERS && counters[f.id].type) {
             int64_t v = pb_i64(&f);
@@ -103,6 +107,6 @@ void process_stats_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f))
-        if (f.id == 1)
+        if (f.id == PROCESS_STATS_PROCESSES)
             add_process(p, pb_bytes(&f));
 }

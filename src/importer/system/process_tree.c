@@ -1,7 +1,8 @@
-/* Owns ProcessTree packets: which processes and threads there are, as procfs told (facts: importer section 4). */
+/* Owns ProcessTree packets: which processes and threads there are, as procfs told. */
 #include "importer/system/system_internal.h"
 
 #include "importer/clock/clock_graph.h"
+#include "wire/fields.h"
 
 static size_t find_byte(struct slice s, char c)
 {
@@ -27,7 +28,7 @@ static strid join_cmdline(struct machine_ctx *m, struct slice process)
     struct pb_cursor c = pb_cursor(process);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id != 3)
+        if (f.id != PROCESS_TREE_PROCESS_CMDLINE)
             continue;
         struct slice arg = pb_bytes(&f);
         if (!first && n < sizeof text)
@@ -48,35 +49,35 @@ static void read_process(struct machine_ctx *m, struct slice bytes, struct proce
     memset(p, 0, sizeof *p);
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case PROCESS_TREE_PROCESS_PID:
             p->pid = pb_i32(&f);
             break;
-        case 2:
+        case PROCESS_TREE_PROCESS_PPID:
             p->ppid = pb_i32(&f);
             break;
-        case 3:
+        case PROCESS_TREE_PROCESS_CMDLINE:
             if (!p->n_cmdline++)
                 p->argv0 = pb_bytes(&f);
             p->has_cmdline = true;
             break;
-        case 5:
+        case PROCESS_TREE_PROCESS_UID:
             p->uid = pb_i32(&f);
             p->has_uid = true;
             break;
-        case 6:
+        case PROCESS_TREE_PROCESS_NSPID:
             p->inner_pid = pb_i32(&f);
             p->ns_level = p->has_ns ? p->ns_level + 1 : 0;
             p->has_ns = true;
             break;
-        case 7:
+        case PROCESS_TREE_PROCESS_PROCESS_START_FROM_BOOT:
             p->start_ns = pb_u64(&f);
             p->has_start = true;
             break;
-        case 8:
+        case PROCESS_TREE_PROCESS_IS_KTHREAD:
             p->is_kthread = pb_bool(&f);
             p->has_kthread = true;
             break;
-        case 9:
+        case PROCESS_TREE_PROCESS_CMDLINE_IS_COMM:
             p->is_comm = pb_bool(&f);
             break;
         }
@@ -137,17 +138,17 @@ static void add_thread(struct machine_ctx *m, struct slice bytes)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case PROCESS_TREE_THREAD_TID:
             tid = pb_i32(&f);
             break;
-        case 2:
+        case PROCESS_TREE_THREAD_NAME:
             name = pb_bytes(&f);
             has_name = true;
             break;
-        case 3:
+        case PROCESS_TREE_THREAD_TGID:
             tgid = pb_i32(&f);
             break;
-        case 4:
+        case PROCESS_TREE_THREAD_NSTID:
             inner = pb_i32(&f);
             level = has_ns ? level + 1 : 0;
             has_ns = true;
@@ -166,10 +167,10 @@ void process_tree_parse(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f))
-        if (f.id == 1)
+        if (f.id == PROCESS_TREE_PROCESSES)
             add_process(p->m, pb_bytes(&f));
     c = pb_cursor(p->field);
     while (pb_next(&c, &f))
-        if (f.id == 2)
+        if (f.id == PROCESS_TREE_THREADS)
             add_thread(p->m, pb_bytes(&f));
 }

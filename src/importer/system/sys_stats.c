@@ -2,6 +2,7 @@
 #include "importer/system/system_internal.h"
 
 #include "importer/system/sys_stats_names.h"
+#include "wire/fields.h"
 
 #include <stdio.h>
 
@@ -42,41 +43,50 @@ static void push_keyed(struct packet *p, const char *type, const char *name, con
 static void meminfo(struct packet *p, struct slice bytes)
 {
     struct sample s = read_sample(bytes);
-    if (s.v[1] >= sizeof meminfo_names / sizeof *meminfo_names || !meminfo_names[s.v[1]]) {
+    if (s.v[SYS_STATS_MEMINFO_VALUE_KEY] >= sizeof meminfo_names / sizeof *meminfo_names ||
+        !meminfo_names[s.v[SYS_STATS_MEMINFO_VALUE_KEY]]) {
         stats_add(&p->m->st->stats, p->m->id, STAT_meminfo_unknown_keys, 1);
         return;
     }
-    const char *name = meminfo_names[s.v[1]];
-    push_keyed(p, "meminfo", name, "bytes", "meminfo_key", name, (double)(int64_t)s.v[2] * 1024.0);
+    const char *name = meminfo_names[s.v[SYS_STATS_MEMINFO_VALUE_KEY]];
+    push_keyed(p, "meminfo", name, "bytes", "meminfo_key", name,
+               (double)(int64_t)s.v[SYS_STATS_MEMINFO_VALUE_VALUE] * 1024.0);
 }
 
 static void vmstat(struct packet *p, struct slice bytes)
 {
     struct sample s = read_sample(bytes);
-    if (s.v[1] >= sizeof vmstat_names / sizeof *vmstat_names || !vmstat_names[s.v[1]]) {
+    if (s.v[SYS_STATS_VMSTAT_VALUE_KEY] >= sizeof vmstat_names / sizeof *vmstat_names ||
+        !vmstat_names[s.v[SYS_STATS_VMSTAT_VALUE_KEY]]) {
         stats_add(&p->m->st->stats, p->m->id, STAT_vmstat_unknown_keys, 1);
         return;
     }
-    const char *name = vmstat_names[s.v[1]];
-    push_keyed(p, "vmstat", name, NULL, "vmstat_key", name, (double)(int64_t)s.v[2]);
+    const char *name = vmstat_names[s.v[SYS_STATS_VMSTAT_VALUE_KEY]];
+    push_keyed(p, "vmstat", name, NULL, "vmstat_key", name, (double)(int64_t)s.v[SYS_STATS_VMSTAT_VALUE_VALUE]);
 }
 
 static void cpu_times(struct packet *p, struct slice bytes)
 {
     static const char *const names[] = {
-        [2] = "user_ns",    [3] = "user_nice_ns", [4] = "system_mode_ns", [5] = "idle_ns",
-        [6] = "io_wait_ns", [7] = "irq_ns",       [8] = "softirq_ns",     [9] = "steal_ns",
+        [SYS_STATS_CPU_TIMES_USER_NS] = "user_ns",
+        [SYS_STATS_CPU_TIMES_USER_NICE_NS] = "user_nice_ns",
+        [SYS_STATS_CPU_TIMES_SYSTEM_MODE_NS] = "system_mode_ns",
+        [SYS_STATS_CPU_TIMES_IDLE_NS] = "idle_ns",
+        [SYS_STATS_CPU_TIMES_IO_WAIT_NS] = "io_wait_ns",
+        [SYS_STATS_CPU_TIMES_IRQ_NS] = "irq_ns",
+        [SYS_STATS_CPU_TIMES_SOFTIRQ_NS] = "softirq_ns",
+        [SYS_STATS_CPU_TIMES_STEAL_NS] = "steal_ns",
     };
     struct sample s = read_sample(bytes);
-    if (!(s.has >> 1 & 1) || s.v[1] >= 4096) {
+    if (!(s.has >> 1 & 1) || s.v[SYS_STATS_CPU_TIMES_CPU_ID] >= 4096) {
         stats_add(&p->m->st->stats, p->m->id, STAT_invalid_cpu_times, 1);
         return;
     }
-    machine_ucpu(p->m, (uint32_t)s.v[1]);
+    machine_ucpu(p->m, (uint32_t)s.v[SYS_STATS_CPU_TIMES_CPU_ID]);
     for (uint32_t i = 2; i < sizeof names / sizeof *names; i++) {
         char name[48];
         snprintf(name, sizeof name, "cpu.times.%s", names[i]);
-        struct track_dim dims[] = {{"cpu", DIM_INT, (int64_t)s.v[1]},
+        struct track_dim dims[] = {{"cpu", DIM_INT, (int64_t)s.v[SYS_STATS_CPU_TIMES_CPU_ID]},
                                    {"cpustat_key", DIM_STR, import_str(p->m->im, names[i])}};
         push(p, system_counter_track(p->m, "cpustat", import_str(p->m->im, name), NULL, dims, 2),
              (double)(int64_t)s.v[i]);
@@ -92,18 +102,21 @@ static void irq_count(struct packet *p, const char *type, struct slice bytes)
 {
     struct sample s = read_sample(bytes);
     push(p,
-         track_intern_int(p->m->im->tracks, p->m->id, type, TRACK_COUNTER, "irq", (int32_t)s.v[1],
-                          import_str(p->m->im, type)),
-         (double)s.v[2]);
+         track_intern_int(p->m->im->tracks, p->m->id, type, TRACK_COUNTER, "irq",
+                          (int32_t)s.v[SYS_STATS_INTERRUPT_COUNT_IRQ], import_str(p->m->im, type)),
+         (double)s.v[SYS_STATS_INTERRUPT_COUNT_COUNT]);
 }
 
 static void devfreq(struct packet *p, struct slice bytes)
 {
     struct sample s = read_sample(bytes);
-    struct track_dim dim = {"clock_name", DIM_STR, import_slice(p->m->im, s.s[1])};
-    strid name = strpool_printf(&p->m->st->strings, "%.*s Frequency", (int)(s.s[1].len < 255 ? s.s[1].len : 255),
-                                s.s[1].len ? (const char *)s.s[1].p : "");
-    push(p, system_counter_track(p->m, "clock_frequency", name, NULL, &dim, 1), (double)s.v[2]);
+    struct track_dim dim = {"clock_name", DIM_STR, import_slice(p->m->im, s.s[SYS_STATS_DEVFREQ_VALUE_KEY])};
+    strid name =
+        strpool_printf(&p->m->st->strings, "%.*s Frequency",
+                       (int)(s.s[SYS_STATS_DEVFREQ_VALUE_KEY].len < 255 ? s.s[SYS_STATS_DEVFREQ_VALUE_KEY].len : 255),
+                       s.s[SYS_STATS_DEVFREQ_VALUE_KEY].len ? (const char *)s.s[SYS_STATS_DEVFREQ_VALUE_KEY].p : "");
+    push(p, system_counter_track(p->m, "clock_frequency", name, NULL, &dim, 1),
+         (double)s.v[SYS_STATS_DEVFREQ_VALUE_VALUE]);
 }
 
 static void buddy_info(struct packet *p, struct slice bytes)
@@ -113,16 +126,19 @@ static void buddy_info(struct packet *p, struct slice bytes)
     struct pb_field f;
     unsigned order = 0;
     while (pb_next(&c, &f)) {
-        if (f.id != 3)
+        if (f.id != SYS_STATS_BUDDY_INFO_ORDER_PAGES)
             continue;
         struct pb_cursor packed = f.wire == PB_BYTES ? pb_sub(&f) : pb_cursor(slice_of(NULL, 0));
         uint64_t pages = f.u;
         while (order < 32 && (f.wire != PB_BYTES || pb_next_packed(&packed, &pages))) {
             uint64_t kib = ((uint64_t)p->m->system->page_size << order) / 1024;
             char key[160], name[192];
-            snprintf(key, sizeof key, "[%.*s][%.*s][%llu kB]", (int)(s.s[1].len < 60 ? s.s[1].len : 60),
-                     s.s[1].len ? (const char *)s.s[1].p : "", (int)(s.s[2].len < 60 ? s.s[2].len : 60),
-                     s.s[2].len ? (const char *)s.s[2].p : "", (unsigned long long)kib);
+            snprintf(key, sizeof key, "[%.*s][%.*s][%llu kB]",
+                     (int)(s.s[SYS_STATS_BUDDY_INFO_NODE].len < 60 ? s.s[SYS_STATS_BUDDY_INFO_NODE].len : 60),
+                     s.s[SYS_STATS_BUDDY_INFO_NODE].len ? (const char *)s.s[SYS_STATS_BUDDY_INFO_NODE].p : "",
+                     (int)(s.s[SYS_STATS_BUDDY_INFO_ZONE].len < 60 ? s.s[SYS_STATS_BUDDY_INFO_ZONE].len : 60),
+                     s.s[SYS_STATS_BUDDY_INFO_ZONE].len ? (const char *)s.s[SYS_STATS_BUDDY_INFO_ZONE].p : "",
+                     (unsigned long long)kib);
             snprintf(name, sizeof name, "mem.buddyinfo%s", key);
             push_keyed(p, "buddyinfo", name, NULL, "buddyinfo_key", key, (double)pages);
             order++;
@@ -138,17 +154,24 @@ static void disk_stat(struct packet *p, struct slice bytes)
         const char *name;
         double factor; /* sectors are of 512 bytes */
     } values[] = {
-        [2] = {"read_amount", 512}, [3] = {"read_time_ms", 1},     [4] = {"write_amount", 512},
-        [5] = {"write_time_ms", 1}, [6] = {"discard_amount", 512}, [7] = {"discard_time_ms", 1},
-        [8] = {"flush_count", 1},   [9] = {"flush_time_ms", 1},
+        [SYS_STATS_DISK_STAT_READ_SECTORS] = {"read_amount", 512},
+        [SYS_STATS_DISK_STAT_READ_TIME_MS] = {"read_time_ms", 1},
+        [SYS_STATS_DISK_STAT_WRITE_SECTORS] = {"write_amount", 512},
+        [SYS_STATS_DISK_STAT_WRITE_TIME_MS] = {"write_time_ms", 1},
+        [SYS_STATS_DISK_STAT_DISCARD_SECTORS] = {"discard_amount", 512},
+        [SYS_STATS_DISK_STAT_DISCARD_TIME_MS] = {"discard_time_ms", 1},
+        [SYS_STATS_DISK_STAT_FLUSH_COUNT] = {"flush_count", 1},
+        [SYS_STATS_DISK_STAT_FLUSH_TIME_MS] = {"flush_time_ms", 1},
     };
     struct sample s = read_sample(bytes);
     for (uint32_t i = 2; i < sizeof values / sizeof *values; i++) {
         if (!(s.has >> i & 1))
             continue;
         char key[160], name[192];
-        snprintf(key, sizeof key, "%.*s.%s", (int)(s.s[1].len < 100 ? s.s[1].len : 100),
-                 s.s[1].len ? (const char *)s.s[1].p : "", values[i].name);
+        snprintf(key, sizeof key, "%.*s.%s",
+                 (int)(s.s[SYS_STATS_DISK_STAT_DEVICE_NAME].len < 100 ? s.s[SYS_STATS_DISK_STAT_DEVICE_NAME].len : 100),
+                 s.s[SYS_STATS_DISK_STAT_DEVICE_NAME].len ? (const char *)s.s[SYS_STATS_DISK_STAT_DEVICE_NAME].p : "",
+                 values[i].name);
         snprintf(name, sizeof name, "diskstat.%s", key);
         push_keyed(p, "diskstat", name, NULL, "diskstat_key", key, (double)s.v[i] * values[i].factor);
     }
@@ -159,21 +182,24 @@ static void psi(struct packet *p, struct slice bytes)
     static const char *const resources[] = {NULL,      "cpu.some", "cpu.full", "io.some",
                                             "io.full", "mem.some", "mem.full", "irq.full"};
     struct sample s = read_sample(bytes);
-    if (!s.v[1] || s.v[1] >= sizeof resources / sizeof *resources) {
+    if (!s.v[SYS_STATS_PSI_SAMPLE_RESOURCE] ||
+        s.v[SYS_STATS_PSI_SAMPLE_RESOURCE] >= sizeof resources / sizeof *resources) {
         stats_add(&p->m->st->stats, p->m->id, STAT_psi_unknown_resource, 1);
         return;
     }
     char name[32];
-    snprintf(name, sizeof name, "psi.%s", resources[s.v[1]]);
-    push_keyed(p, "psi", name, NULL, "psi_resource", resources[s.v[1]], (double)s.v[2]);
+    snprintf(name, sizeof name, "psi.%s", resources[s.v[SYS_STATS_PSI_SAMPLE_RESOURCE]]);
+    push_keyed(p, "psi", name, NULL, "psi_resource", resources[s.v[SYS_STATS_PSI_SAMPLE_RESOURCE]],
+               (double)s.v[SYS_STATS_PSI_SAMPLE_TOTAL_NS]);
 }
 
 static void thermal_zone(struct packet *p, struct slice bytes)
 {
     struct sample s = read_sample(bytes);
-    strid type = import_slice(p->m->im, s.s[3]);
+    strid type = import_slice(p->m->im, s.s[SYS_STATS_THERMAL_ZONE_TYPE]);
     struct track_dim dim = {"thermal_zone", DIM_STR, type};
-    push(p, system_counter_track(p->m, "thermal_temperature_sys", type, "C", &dim, 1), (double)s.v[2]);
+    push(p, system_counter_track(p->m, "thermal_temperature_sys", type, "C", &dim, 1),
+         (double)s.v[SYS_STATS_THERMAL_ZONE_TEMP]);
 }
 
 static void cpuidle(struct packet *p, struct slice bytes)
@@ -182,17 +208,24 @@ static void cpuidle(struct packet *p, struct slice bytes)
     struct pb_field f;
     uint32_t cpu = 0;
     while (pb_next(&c, &f)) {
-        if (f.id == 1) {
+        if (f.id == SYS_STATS_CPU_IDLE_STATE_CPU_ID) {
             cpu = pb_u32(&f);
             if (cpu >= 4096)
                 return;
-        } else if (f.id == 2) {
+        } else if (f.id == SYS_STATS_CPU_IDLE_STATE_CPUIDLE_STATE_ENTRY) {
             struct sample s = read_sample(pb_bytes(&f));
-            struct track_dim dims[] = {{"state", DIM_STR, import_slice(p->m->im, s.s[1])}, {"cpu", DIM_INT, cpu}};
-            strid name =
-                strpool_printf(&p->m->st->strings, "cpuidle%u.%.*s", cpu, (int)(s.s[1].len < 100 ? s.s[1].len : 100),
-                               s.s[1].len ? (const char *)s.s[1].p : "");
-            push(p, system_counter_track(p->m, "cpu_idle_state", name, "us", dims, 2), (double)s.v[2]);
+            struct track_dim dims[] = {
+                {"state", DIM_STR, import_slice(p->m->im, s.s[SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE])},
+                {"cpu", DIM_INT, cpu}};
+            strid name = strpool_printf(&p->m->st->strings, "cpuidle%u.%.*s", cpu,
+                                        (int)(s.s[SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE].len < 100
+                                                  ? s.s[SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE].len
+                                                  : 100),
+                                        s.s[SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE].len
+                                            ? (const char *)s.s[SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE].p
+                                            : "");
+            push(p, system_counter_track(p->m, "cpu_idle_state", name, "us", dims, 2),
+                 (double)s.v[SYS_STATS_CPU_IDLE_STATE_ENTRY_DURATION_US]);
         }
     }
 }
@@ -206,10 +239,11 @@ static void gpu_freq(struct packet *p, uint32_t gpu, uint64_t mhz)
 static void slab_info(struct packet *p, struct slice bytes)
 {
     struct sample s = read_sample(bytes);
-    strid key = import_slice(p->m->im, s.s[1]);
+    strid key = import_slice(p->m->im, s.s[SYS_STATS_SLAB_INFO_NAME]);
     struct track_dim dim = {"slab_name", DIM_STR, key};
     push(p, system_counter_track(p->m, "slabinfo", key, "bytes", &dim, 1),
-         (double)s.v[2] * (double)s.v[3] * (double)p->m->system->page_size);
+         (double)s.v[SYS_STATS_SLAB_INFO_PAGES_PER_SLAB] * (double)s.v[SYS_STATS_SLAB_INFO_NUM_SLABS] *
+             (double)p->m->system->page_size);
 }
 
 static void cpu_freq(struct packet *p, uint32_t cpu, uint64_t khz)
@@ -244,55 +278,55 @@ void sys_stats_parse(struct packet *p)
     uint32_t cpu = 0, gpu = 0;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case SYS_STATS_MEMINFO:
             meminfo(p, pb_bytes(&f));
             break;
-        case 2:
+        case SYS_STATS_VMSTAT:
             vmstat(p, pb_bytes(&f));
             break;
-        case 3:
+        case SYS_STATS_CPU_STAT:
             cpu_times(p, pb_bytes(&f));
             break;
-        case 4:
+        case SYS_STATS_NUM_FORKS:
             total(p, "num_forks", &f);
             break;
-        case 5:
+        case SYS_STATS_NUM_IRQ_TOTAL:
             total(p, "num_irq_total", &f);
             break;
-        case 6:
+        case SYS_STATS_NUM_IRQ:
             irq_count(p, "num_irq", pb_bytes(&f));
             break;
-        case 7:
+        case SYS_STATS_NUM_SOFTIRQ_TOTAL:
             total(p, "num_softirq_total", &f);
             break;
-        case 8:
+        case SYS_STATS_NUM_SOFTIRQ:
             irq_count(p, "num_softirq", pb_bytes(&f));
             break;
-        case 10:
+        case SYS_STATS_DEVFREQ:
             devfreq(p, pb_bytes(&f));
             break;
-        case 11:
+        case SYS_STATS_CPUFREQ_KHZ:
             each_scalar(p, &f, &cpu, cpu_freq);
             break;
-        case 12:
+        case SYS_STATS_BUDDY_INFO:
             buddy_info(p, pb_bytes(&f));
             break;
-        case 13:
+        case SYS_STATS_DISK_STAT:
             disk_stat(p, pb_bytes(&f));
             break;
-        case 14:
+        case SYS_STATS_PSI:
             psi(p, pb_bytes(&f));
             break;
-        case 15:
+        case SYS_STATS_THERMAL_ZONE:
             thermal_zone(p, pb_bytes(&f));
             break;
-        case 16:
+        case SYS_STATS_CPUIDLE_STATE:
             cpuidle(p, pb_bytes(&f));
             break;
-        case 17:
+        case SYS_STATS_GPUFREQ_MHZ:
             each_scalar(p, &f, &gpu, gpu_freq);
             break;
-        case 18:
+        case SYS_STATS_SLAB_INFO:
             slab_info(p, pb_bytes(&f));
             break;
         }

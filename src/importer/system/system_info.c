@@ -1,6 +1,8 @@
 /* Owns SystemInfo packets: the machine's row, its metadata, and its kernel's version. */
 #include "importer/system/system_internal.h"
 
+#include "wire/fields.h"
+
 #include <stdlib.h>
 
 /* "6.1.0-56-cloud" gives 6 and 1; anything else leaves the version unknown. */
@@ -28,17 +30,17 @@ static void utsname(struct machine_ctx *m, struct slice bytes)
     while (pb_next(&c, &f)) {
         if (f.id < 5)
             text[f.id] = import_slice(m->im, pb_bytes(&f));
-        if (f.id == 3 && pb_bytes(&f).len)
+        if (f.id == UTSNAME_RELEASE && pb_bytes(&f).len)
             set_kernel_version(m, pb_bytes(&f));
     }
-    metadata_str(m->im, m, METADATA_system_name, text[1]);
-    metadata_str(m->im, m, METADATA_system_version, text[2]);
-    metadata_str(m->im, m, METADATA_system_release, text[3]);
-    metadata_str(m->im, m, METADATA_system_machine, text[4]);
-    ROW_SET(m->st, machine, sysname, m->id, text[1]);
-    ROW_SET(m->st, machine, version, m->id, text[2]);
-    ROW_SET(m->st, machine, release, m->id, text[3]);
-    ROW_SET(m->st, machine, arch, m->id, text[4]);
+    metadata_str(m->im, m, METADATA_system_name, text[UTSNAME_SYSNAME]);
+    metadata_str(m->im, m, METADATA_system_version, text[UTSNAME_VERSION]);
+    metadata_str(m->im, m, METADATA_system_release, text[UTSNAME_RELEASE]);
+    metadata_str(m->im, m, METADATA_system_machine, text[UTSNAME_MACHINE]);
+    ROW_SET(m->st, machine, sysname, m->id, text[UTSNAME_SYSNAME]);
+    ROW_SET(m->st, machine, version, m->id, text[UTSNAME_VERSION]);
+    ROW_SET(m->st, machine, release, m->id, text[UTSNAME_RELEASE]);
+    ROW_SET(m->st, machine, arch, m->id, text[UTSNAME_MACHINE]);
 }
 
 /* "brand/product/device:release/id/INCREMENTAL:type/keys" */
@@ -92,11 +94,15 @@ static const struct {
     uint32_t field;
     enum metadata_key key;
 } strings[] = {
-    {2, METADATA_android_build_fingerprint}, {4, METADATA_tracing_service_version},
-    {9, METADATA_android_soc_model},         {10, METADATA_android_hardware_revision},
-    {11, METADATA_android_storage_model},    {12, METADATA_android_ram_model},
-    {13, METADATA_android_guest_soc_model},  {14, METADATA_android_device_manufacturer},
-    {15, METADATA_android_serial_console},
+    {SYSTEM_INFO_ANDROID_BUILD_FINGERPRINT, METADATA_android_build_fingerprint},
+    {SYSTEM_INFO_TRACING_SERVICE_VERSION, METADATA_tracing_service_version},
+    {SYSTEM_INFO_ANDROID_SOC_MODEL, METADATA_android_soc_model},
+    {SYSTEM_INFO_ANDROID_HARDWARE_REVISION, METADATA_android_hardware_revision},
+    {SYSTEM_INFO_ANDROID_STORAGE_MODEL, METADATA_android_storage_model},
+    {SYSTEM_INFO_ANDROID_RAM_MODEL, METADATA_android_ram_model},
+    {SYSTEM_INFO_ANDROID_GUEST_SOC_MODEL, METADATA_android_guest_soc_model},
+    {SYSTEM_INFO_ANDROID_DEVICE_MANUFACTURER, METADATA_android_device_manufacturer},
+    {SYSTEM_INFO_ANDROID_SERIAL_CONSOLE, METADATA_android_serial_console},
 };
 
 enum tokenize_result system_info_tokenize(struct packet *p)
@@ -105,37 +111,37 @@ enum tokenize_result system_info_tokenize(struct packet *p)
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f, sdk;
     while (pb_next(&c, &f)) {
-        strid s = f.wire == PB_BYTES && f.id != 1 ? import_slice(m->im, pb_bytes(&f)) : 0;
+        strid s = f.wire == PB_BYTES && f.id != SYSTEM_INFO_UTSNAME ? import_slice(m->im, pb_bytes(&f)) : 0;
         for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
             if (strings[i].field == f.id)
                 metadata_str(m->im, m, strings[i].key, s);
         switch (f.id) {
-        case 1:
+        case SYSTEM_INFO_UTSNAME:
             utsname(m, pb_bytes(&f));
             break;
-        case 2:
+        case SYSTEM_INFO_ANDROID_BUILD_FINGERPRINT:
             ROW_SET(m->st, machine, android_build_fingerprint, m->id, s);
             incremental_build(m, pb_bytes(&f));
-            if (!pb_find(p->field, 5, &sdk))
+            if (!pb_find(p->field, SYSTEM_INFO_ANDROID_SDK_VERSION, &sdk))
                 sdk_of_fingerprint(m, pb_bytes(&f));
             break;
-        case 5:
+        case SYSTEM_INFO_ANDROID_SDK_VERSION:
             set_sdk_version(m, pb_i64(&f));
             break;
-        case 6:
+        case SYSTEM_INFO_PAGE_SIZE:
             if (pb_u32(&f) && pb_u32(&f) <= 1 << 20)
                 m->system->page_size = pb_u32(&f);
             break;
-        case 7:
+        case SYSTEM_INFO_TIMEZONE_OFF_MINS:
             metadata_int(m->im, m, METADATA_timezone_off_mins, pb_i32(&f));
             break;
-        case 8:
+        case SYSTEM_INFO_NUM_CPUS:
             ROW_SET(m->st, machine, num_cpus, m->id, pb_u32(&f));
             break;
-        case 14:
+        case SYSTEM_INFO_ANDROID_DEVICE_MANUFACTURER:
             ROW_SET(m->st, machine, android_device_manufacturer, m->id, s);
             break;
-        case 16: {
+        case SYSTEM_INFO_SYSTEM_RAM_BYTES: {
             int64_t bytes = pb_i64(&f), gb = (int64_t)(((double)bytes + 5e8) / 1e9);
             metadata_int(m->im, m, METADATA_system_ram_bytes, bytes);
             metadata_int(m->im, m, METADATA_system_ram_gb, gb);
@@ -143,7 +149,7 @@ enum tokenize_result system_info_tokenize(struct packet *p)
             ROW_SET(m->st, machine, system_ram_gb, m->id, gb);
             break;
         }
-        case 17:
+        case SYSTEM_INFO_MACHINE_NAME:
             if (!m->keeps_name)
                 ROW_SET(m->st, machine, name, m->id, s);
             break;
