@@ -20,7 +20,7 @@ enum stat_scope { STAT_GLOBAL, STAT_MACHINE };
 struct stat_def {
     const char *name;
     uint8_t type, severity, source, scope; /* enums above */
-    const char *doc;                       /* one sentence for the user: what it means and how to cure it; may be "" */
+    const char *doc;                       /* one sentence for the user: what it counts, never "" */
 };
 
 extern const struct stat_def stat_defs[STAT_COUNT];

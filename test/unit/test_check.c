@@ -3,6 +3,7 @@
 
 #include <check.h>
 #include <fnmatch.h>
+#include <string.h>
 
 static const char *const patterns[] = {
 #define HINT(pattern, counts_as, index, cure) pattern,
@@ -38,6 +39,15 @@ START_TEST(every_loss_has_a_cure)
 }
 END_TEST
 
+START_TEST(every_stat_is_described)
+{
+    for (size_t i = 0; i < STAT_COUNT; i++) {
+        size_t len = strlen(stat_defs[i].doc);
+        ck_assert_msg(len > 10 && stat_defs[i].doc[len - 1] == '.', "no sentence describes %s", stat_defs[i].name);
+    }
+}
+END_TEST
+
 Suite *check_suite(void);
 Suite *check_suite(void)
 {
@@ -45,6 +55,7 @@ Suite *check_suite(void)
     TCase *t = tcase_create("hints");
     tcase_add_test(t, every_pattern_is_used);
     tcase_add_test(t, every_loss_has_a_cure);
+    tcase_add_test(t, every_stat_is_described);
     suite_add_tcase(s, t);
     return s;
 }
