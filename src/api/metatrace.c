@@ -1,6 +1,7 @@
 /* A record of what the library itself does, as a trace (PerfettoMetatrace packets on the boot clock). */
 #include "api/tp_internal.h"
 #include "base/clock.h"
+#include "wire/fields.h"
 
 #include "wire/pb_writer.h"
 
@@ -11,17 +12,6 @@ enum {
     DEFAULT_RECORDS = 16384,
     MAX_TEXT = 4096, /* of an SQL statement */
     /* TracePacket and PerfettoMetatrace */
-    TRACE_PACKET = 1,
-    PACKET_TIMESTAMP = 8,
-    PACKET_SEQUENCE = 10,
-    PACKET_METATRACE = 49,
-    META_DURATION = 3,
-    META_THREAD = 5,
-    META_OVERRUNS = 6,
-    META_ARG = 7,
-    META_NAME = 8,
-    ARG_KEY = 1,
-    ARG_VALUE = 2,
 };
 
 int64_t tp_meta_now(const struct tp *tp, unsigned category)
@@ -74,18 +64,18 @@ void tp_metatrace_start(struct tp *tp, unsigned categories, size_t capacity)
 static void write_record(struct pb_writer *w, const struct meta_record *r, bool overran)
 {
     size_t packet = pb_begin(w, TRACE_PACKET);
-    pb_put_i64(w, PACKET_TIMESTAMP, r->start_ns);
-    pb_put_varint(w, PACKET_SEQUENCE, 1);
-    size_t meta = pb_begin(w, PACKET_METATRACE);
-    pb_put_str(w, META_NAME, r->name);
-    pb_put_i64(w, META_DURATION, r->dur_ns);
-    pb_put_varint(w, META_THREAD, (uint64_t)getpid());
+    pb_put_i64(w, TRACE_PACKET_TIMESTAMP, r->start_ns);
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, 1);
+    size_t meta = pb_begin(w, TRACE_PACKET_PERFETTO_METATRACE);
+    pb_put_str(w, PERFETTO_METATRACE_EVENT_NAME, r->name);
+    pb_put_i64(w, PERFETTO_METATRACE_EVENT_DURATION_NS, r->dur_ns);
+    pb_put_varint(w, PERFETTO_METATRACE_THREAD_ID, (uint64_t)getpid());
     if (overran)
-        pb_put_varint(w, META_OVERRUNS, 1);
+        pb_put_varint(w, PERFETTO_METATRACE_HAS_OVERRUNS, 1);
     if (r->text) {
-        size_t arg = pb_begin(w, META_ARG);
-        pb_put_str(w, ARG_KEY, r->key);
-        pb_put_str(w, ARG_VALUE, r->text);
+        size_t arg = pb_begin(w, PERFETTO_METATRACE_ARGS);
+        pb_put_str(w, PERFETTO_METATRACE_ARG_KEY, r->key);
+        pb_put_str(w, PERFETTO_METATRACE_ARG_VALUE, r->text);
         pb_end(w, arg);
     }
     pb_end(w, meta);

@@ -2,6 +2,7 @@
 #include "wire/packet_file.h"
 
 #include "base/alloc.h"
+#include "wire/fields.h"
 #include "wire/inflate.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
@@ -11,9 +12,6 @@
 #include <sys/stat.h>
 
 enum {
-    TRACE_PACKET = 1,
-    PACKET_COMPRESSED = 50,
-    PACKET_ZSTD_COMPRESSED = 133,
     MAX_RATIO = 200,       /* of what comes out to what went in: deflate cannot do much more with real packets */
     FREE_BYTES = 64 << 20, /* below this nobody counts */
     PIECE_BYTES = 256 << 10,
@@ -123,11 +121,13 @@ static int walk_packed(struct walk *w, const struct pb_field *packet)
     struct pb_writer out = {0};
     struct error err;
     while (pb_next(&c, &v))
-        if ((v.id == PACKET_COMPRESSED || v.id == PACKET_ZSTD_COMPRESSED) && v.wire == PB_BYTES)
+        if ((v.id == TRACE_PACKET_COMPRESSED_PACKETS || v.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS) &&
+            v.wire == PB_BYTES)
             packed = v;
     if (!packed.id || c.bad)
         return 1;
-    int rc = unpack(packed.id == PACKET_COMPRESSED ? INFLATE_DEFLATE : INFLATE_ZSTD, pb_bytes(&packed), &out, &err);
+    int rc = unpack(packed.id == TRACE_PACKET_COMPRESSED_PACKETS ? INFLATE_DEFLATE : INFLATE_ZSTD, pb_bytes(&packed),
+                    &out, &err);
     if (rc == -MRD_ENOMEM) {
         error_set(w->err, rc, "out of memory");
     } else if (rc < 0 || !is_whole(pb_written(&out))) {

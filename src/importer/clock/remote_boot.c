@@ -1,16 +1,12 @@
 /* Owns machines that reboot and keep their id: which boot a comparison, and which boot a packet, is of. */
 #include "importer/clock/remote_private.h"
 #include "importer/core/sequence.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 enum { MAX_BOOTS = 64, SERVICE_SEQUENCE = 1 };
 
 enum { /* fields of TracePacket, and of messages in it */
-       FIELD_FTRACE_EVENTS = 1,
-       FIELD_CLOCK_SNAPSHOT = 6,
-       FIELD_TIMESTAMP = 8,
-       FIELD_CLOCK_ID = 58,
-       FIELD_DEFAULTS = 59,
        BUNDLE_EVENT = 2,
        BUNDLE_COMPACT_SCHED = 4,
        EVENT_TIMESTAMP = 1,
@@ -93,11 +89,11 @@ static bool snapshot_moment(struct slice snapshot, int64_t *moment)
     while (pb_next(&c, &f)) {
         uint32_t id = 0;
         bool has_value = false;
-        struct pb_cursor clock = pb_cursor(f.id == 1 ? pb_bytes(&f) : slice_of(NULL, 0));
+        struct pb_cursor clock = pb_cursor(f.id == CLOCK_SNAPSHOT_CLOCKS ? pb_bytes(&f) : slice_of(NULL, 0));
         while (pb_next(&clock, &g)) {
-            if (g.id == 1)
+            if (g.id == CLOCK_SNAPSHOT_CLOCK_CLOCK_ID)
                 id = pb_u32(&g);
-            else if (g.id == 2) {
+            else if (g.id == CLOCK_SNAPSHOT_CLOCK_TIMESTAMP) {
                 *moment = pb_i64(&g);
                 has_value = true;
             }
@@ -139,18 +135,18 @@ static bool packet_moment(struct slice packet, int64_t *moment)
     uint32_t clock = 0;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case FIELD_CLOCK_SNAPSHOT:
+        case TRACE_PACKET_CLOCK_SNAPSHOT:
             return snapshot_moment(pb_bytes(&f), moment);
-        case FIELD_FTRACE_EVENTS:
+        case TRACE_PACKET_FTRACE_EVENTS:
             return bundle_moment(pb_bytes(&f), moment);
-        case FIELD_TIMESTAMP:
+        case TRACE_PACKET_TIMESTAMP:
             timestamp = pb_i64(&f);
             has_timestamp = true;
             break;
-        case FIELD_CLOCK_ID:
+        case TRACE_PACKET_TIMESTAMP_CLOCK_ID:
             clock = pb_u32(&f);
             break;
-        case FIELD_DEFAULTS:
+        case TRACE_PACKET_TRACE_PACKET_DEFAULTS:
             has_defaults = true;
             break;
         }

@@ -1,5 +1,6 @@
 /* Owns what is known about the clocks of remote machines: rounds, the model chosen for each machine, its line. */
 #include "importer/clock/remote_private.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 struct remote_sync *remote_sync_open(struct importer *im)
@@ -52,13 +53,13 @@ static struct clock_reading read_clock(struct slice message)
     struct clock_reading r = {.multiplier = 1};
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case CLOCK_SNAPSHOT_CLOCK_CLOCK_ID:
             r.clock.id = pb_u32(&f);
             break;
-        case 2:
+        case CLOCK_SNAPSHOT_CLOCK_TIMESTAMP:
             r.value = pb_i64(&f);
             break;
-        case 4:
+        case CLOCK_SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS:
             r.multiplier = pb_i64(&f);
             break;
         }
@@ -73,7 +74,7 @@ static size_t read_side(struct slice snapshot, struct clock_reading *out)
     struct pb_field f;
     size_t n = 0;
     while (pb_next(&c, &f))
-        if (f.id == 1 && n < CLOCK_ROUND_MAX)
+        if (f.id == CLOCK_SNAPSHOT_CLOCKS && n < CLOCK_ROUND_MAX)
             out[n++] = read_clock(pb_bytes(&f));
     return n;
 }
@@ -83,16 +84,16 @@ static bool read_rounds(struct slice payload, struct clock_rounds *rounds)
     struct pb_cursor c = pb_cursor(payload);
     struct pb_field f, side;
     while (pb_next(&c, &f)) {
-        if (f.id != 1)
+        if (f.id != REMOTE_CLOCK_SYNC_SYNCED_CLOCKS)
             continue;
         struct clock_round *r = vec_add(rounds);
         if (!r)
             return false;
         struct pb_cursor round = pb_sub(&f);
         while (pb_next(&round, &side)) {
-            if (side.id == 2)
+            if (side.id == REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_CLIENT_CLOCKS)
                 r->n_client = read_side(pb_bytes(&side), r->client);
-            else if (side.id == 3)
+            else if (side.id == REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_HOST_CLOCKS)
                 r->n_host = read_side(pb_bytes(&side), r->host);
         }
     }

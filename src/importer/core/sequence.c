@@ -2,6 +2,7 @@
 #include "importer/core/sequence.h"
 
 #include "base/hash.h"
+#include "wire/fields.h"
 
 /* One interned message. */
 struct interned_entry {
@@ -220,7 +221,7 @@ bool sequence_set_defaults(struct sequences *s, struct sequence *seq, struct sli
     struct pb_field f;
     struct pb_cursor c = pb_cursor(kept);
     while (pb_next(&c, &f))
-        if (f.id == 58) /* TracePacketDefaults.timestamp_clock_id */
+        if (f.id == TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID) /* TracePacketDefaults.timestamp_clock_id */
             g->default_clock = pb_u32(&f);
     seq->gen = g;
     return true;
@@ -253,7 +254,7 @@ bool sequence_intern(struct sequences *s, struct sequence *seq, struct slice int
     while (pb_next(&c, &f)) {
         if (f.wire != PB_BYTES || !f.p)
             continue;
-        if (!pb_find(pb_bytes(&f), 1, &iid)) { /* every interned message has its iid in field 1 */
+        if (!pb_find(pb_bytes(&f), INTERNED_STRING_IID, &iid)) { /* every interned message has its iid in field 1 */
             stats_add(&im->st->stats, s->m->id, STAT_interned_data_tokenizer_errors, 1);
             continue;
         }

@@ -7,6 +7,7 @@
 #include "importer/input/reader_private.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_reader.h"
+#include "wire/fields.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +42,11 @@ static void feed_pool(struct reader *r)
     struct pb_cursor c = pb_cursor(r->ahead);
     struct pb_field f, g;
     while (r->pool && inflate_pool_has_room(r->pool) && pb_next(&c, &f)) {
-        if (f.id == 1 && (pb_find(pb_bytes(&f), 50, &g) || pb_find(pb_bytes(&f), 133, &g)) && g.wire == PB_BYTES)
-            inflate_pool_submit(r->pool, pb_bytes(&g), g.id == 133);
+        if (f.id == TRACE_PACKET &&
+            (pb_find(pb_bytes(&f), TRACE_PACKET_COMPRESSED_PACKETS, &g) ||
+             pb_find(pb_bytes(&f), TRACE_PACKET_ZSTD_COMPRESSED_PACKETS, &g)) &&
+            g.wire == PB_BYTES)
+            inflate_pool_submit(r->pool, pb_bytes(&g), g.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS);
     }
     r->ahead = slice_of(c.p, (size_t)(c.end - c.p));
 }
@@ -98,7 +102,8 @@ static void start_pool(struct reader *r, struct slice file)
     struct pb_field f, g;
     bool compressed = false;
     for (int i = 0; i < LOOK && !compressed && pb_next(&c, &f); i++)
-        compressed = f.id == 1 && (pb_find(pb_bytes(&f), 50, &g) || pb_find(pb_bytes(&f), 133, &g));
+        compressed = f.id == TRACE_PACKET && (pb_find(pb_bytes(&f), TRACE_PACKET_COMPRESSED_PACKETS, &g) ||
+                                              pb_find(pb_bytes(&f), TRACE_PACKET_ZSTD_COMPRESSED_PACKETS, &g));
     if (!compressed || threads < 2) /* the reader is one of them */
         return;
     r->pool = inflate_pool_open(threads - 1);

@@ -5,6 +5,7 @@
 #include "importer/ctf/ctf_import.h"
 #include "importer/ftrace/packet_headers.h"
 #include "importer/proto/trace_reader.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 #include <stdio.h>
@@ -52,7 +53,7 @@ static int look_through(struct look *l, struct slice trace, int nested)
     struct pb_field f, g;
     int rc = 0;
     while (!rc && pb_next(&c, &f)) {
-        if (f.id != 1)
+        if (f.id != TRACE_PACKET)
             continue;
         struct pb_cursor packet = pb_sub(&f);
         struct slice bundle = {0};

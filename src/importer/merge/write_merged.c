@@ -16,16 +16,6 @@
 
 #include <stdio.h>
 
-/* Fields of TracePacket. */
-enum {
-    SEQUENCE_ID = 10,
-    COMPRESSED = 50,
-    TRACE_UUID = 89,
-    MACHINE_ID = 98,
-    REMOTE_CLOCK_SYNC = 107,
-    ZSTD_COMPRESSED = 133,
-};
-
 enum {
     SEQUENCE_BITS = 24, /* of a sequence id in its file; the file's number stands above */
     MAX_FILES = 1 << (32 - SEQUENCE_BITS),
@@ -69,21 +59,22 @@ static int copy_packet(struct merged *m, struct slice packet, const struct pendi
     struct pb_cursor c = pb_cursor(packet);
     struct pb_field f;
     uint32_t machine = machine_id(m, t->machine), sequence = 0;
-    size_t mark = pb_begin(&m->out, 1);
+    size_t mark = pb_begin(&m->out, TRACE_PACKET);
     for (const uint8_t *from = packet.p; pb_next(&c, &f); from = c.p) {
-        if (f.id == MACHINE_ID && pb_u32(&f))
+        if (f.id == TRACE_PACKET_MACHINE_ID && pb_u32(&f))
             machine = pb_u32(&f);
-        else if (f.id == SEQUENCE_ID)
+        else if (f.id == TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID)
             sequence = pb_u32(&f);
-        else if (f.id != MACHINE_ID)
+        else if (f.id != TRACE_PACKET_MACHINE_ID)
             pb_put_raw(&m->out, from, (size_t)(c.p - from));
     }
     if (sequence >> SEQUENCE_BITS)
         return error_set(err, -MRD_ELIMIT, "%s: sequence %u is too large a number to merge", t->name, sequence);
     if (sequence)
-        pb_put_varint(&m->out, SEQUENCE_ID, (uint64_t)t->serial << SEQUENCE_BITS | sequence);
+        pb_put_varint(&m->out, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID,
+                      (uint64_t)t->serial << SEQUENCE_BITS | sequence);
     if (machine)
-        pb_put_varint(&m->out, MACHINE_ID, machine);
+        pb_put_varint(&m->out, TRACE_PACKET_MACHINE_ID, machine);
     pb_end(&m->out, mark);
     return m->out.n >= FLUSH_BYTES || m->out.failed ? flush(m, err) : 0;
 }
@@ -96,7 +87,8 @@ static int copy_compressed(struct merged *m, const struct pb_field *f, const str
     uint8_t *bytes;
     size_t len;
     uint64_t room = unpack_limit(f->u);
-    int rc = reader_inflate_all(f->id == COMPRESSED ? FORMAT_GZIP : FORMAT_ZSTD, pb_bytes(f), &bytes, &len, &room, err);
+    int rc = reader_inflate_all(f->id == TRACE_PACKET_COMPRESSED_PACKETS ? FORMAT_GZIP : FORMAT_ZSTD, pb_bytes(f),
+                                &bytes, &len, &room, err);
     rc = rc ? error_prefix(err, "%s", t->name) : copy_trace(m, slice_of(bytes, len), t, true, err);
     mem_free(bytes);
     return rc;
@@ -111,12 +103,13 @@ static int copy_trace(struct merged *m, struct slice bytes, const struct pending
     struct pb_field f, g;
     int rc = 0;
     while (!rc && pb_next(&c, &f)) {
-        if (f.id != 1 || f.wire != PB_BYTES)
+        if (f.id != TRACE_PACKET || f.wire != PB_BYTES)
             continue;
         struct slice packet = pb_bytes(&f);
-        if (!inside && (pb_find(packet, COMPRESSED, &g) || pb_find(packet, ZSTD_COMPRESSED, &g)))
+        if (!inside && (pb_find(packet, TRACE_PACKET_COMPRESSED_PACKETS, &g) ||
+                        pb_find(packet, TRACE_PACKET_ZSTD_COMPRESSED_PACKETS, &g)))
             rc = copy_compressed(m, &g, t, err);
-        else if (!pb_find(packet, REMOTE_CLOCK_SYNC, &g) && !pb_find(packet, TRACE_UUID, &g))
+        else if (!pb_find(packet, TRACE_PACKET_REMOTE_CLOCK_SYNC, &g) && !pb_find(packet, TRACE_PACKET_TRACE_UUID, &g))
             rc = copy_packet(m, packet, t, err);
     }
     return rc;
@@ -166,9 +159,9 @@ static bool put_exchange(struct merged *m, uint32_t machine, int64_t x, int64_t 
         if (__builtin_sub_overflow(hi, later_lo, &wait) || __builtin_add_overflow(end, wait, &end))
             return false;
     }
-    size_t packet = pb_begin(&m->out, 1);
-    pb_put_varint(&m->out, MACHINE_ID, machine_id(m, machine));
-    size_t sync = pb_begin(&m->out, REMOTE_CLOCK_SYNC);
+    size_t packet = pb_begin(&m->out, TRACE_PACKET);
+    pb_put_varint(&m->out, TRACE_PACKET_MACHINE_ID, machine_id(m, machine));
+    size_t sync = pb_begin(&m->out, TRACE_PACKET_REMOTE_CLOCK_SYNC);
     put_round(&m->out, lo, x);
     put_round(&m->out, hi, end);
     pb_end(&m->out, sync);

@@ -3,6 +3,7 @@
 #include "importer/core/metadata.h"
 #include "importer/core/sequence.h"
 #include "importer/proto/special_packets.h"
+#include "wire/fields.h"
 
 /* One Clock of a ClockSnapshot. */
 static struct clock_reading read_clock(const struct packet *p, struct slice message)
@@ -13,16 +14,16 @@ static struct clock_reading read_clock(const struct packet *p, struct slice mess
     uint32_t id = 0;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case CLOCK_SNAPSHOT_CLOCK_CLOCK_ID:
             id = pb_u32(&f);
             break;
-        case 2:
+        case CLOCK_SNAPSHOT_CLOCK_TIMESTAMP:
             r.value = pb_i64(&f);
             break;
-        case 3:
+        case CLOCK_SNAPSHOT_CLOCK_IS_INCREMENTAL:
             r.incremental = pb_bool(&f);
             break;
-        case 4:
+        case CLOCK_SNAPSHOT_CLOCK_UNIT_MULTIPLIER_NS:
             r.multiplier = pb_i64(&f);
             break;
         }
@@ -41,9 +42,9 @@ void clock_snapshot_packet(struct packet *p)
     uint32_t primary = 0;
     bool has_boottime = false, has_trace_file = false;
     while (pb_next(&c, &f)) {
-        if (f.id == 2) {
+        if (f.id == CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK) {
             primary = pb_u32(&f);
-        } else if (f.id == 1) {
+        } else if (f.id == CLOCK_SNAPSHOT_CLOCKS) {
             struct clock_reading r = read_clock(p, pb_bytes(&f));
             if (r.clock.id >= CLOCK_ID_FIRST_SEQUENCE && r.clock.id <= CLOCK_ID_LAST_SEQUENCE && !p->gen->seq->id) {
                 importer_fail(im, -MRD_EFORMAT,

@@ -5,6 +5,7 @@
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_tracker.h"
 #include "schema/config.pb-c.h"
+#include "wire/fields.h"
 #include "wire/text_format.h"
 
 void trace_uuid_set(struct importer *im, uint64_t msb, uint64_t lsb)
@@ -21,9 +22,9 @@ static enum tokenize_result uuid_packet(struct packet *p)
     struct pb_field f;
     uint64_t msb = 0, lsb = 0;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == TRACE_UUID_MSB)
             msb = pb_u64(&f);
-        else if (f.id == 2)
+        else if (f.id == TRACE_UUID_LSB)
             lsb = pb_u64(&f);
     }
     trace_uuid_set(p->m->im, msb, lsb);
@@ -37,7 +38,7 @@ static void attributes(struct packet *p, struct slice message)
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id != 1)
+        if (f.id != TRACE_ATTRIBUTES_ATTRIBUTE)
             continue;
         struct pb_cursor attribute = pb_sub(&f);
         struct pb_field v;
@@ -45,11 +46,11 @@ static void attributes(struct packet *p, struct slice message)
         int64_t number = COL_NULL;
         strid text = 0;
         while (pb_next(&attribute, &v)) {
-            if (v.id == 1)
+            if (v.id == TRACE_ATTRIBUTES_ATTRIBUTE_KEY)
                 key = pb_bytes(&v);
-            else if (v.id == 2)
+            else if (v.id == TRACE_ATTRIBUTES_ATTRIBUTE_LONG_VALUE)
                 number = pb_i64(&v);
-            else if (v.id == 3)
+            else if (v.id == TRACE_ATTRIBUTES_ATTRIBUTE_STRING_VALUE)
                 text = import_slice(im, pb_bytes(&v));
         }
         if (!key.len || key.len > 4096 || (!text && number == COL_NULL))
@@ -94,34 +95,35 @@ static enum tokenize_result config_packet(struct packet *p)
     unsigned buffer = 0;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1: /* buffers */
-            if (buffer < 64 && pb_find(pb_bytes(&f), 4, &sub) && pb_u64(&sub) == FILL_DISCARD)
+        case TRACE_CONFIG_BUFFERS:
+            if (buffer < 64 && pb_find(pb_bytes(&f), TRACE_CONFIG_BUFFER_CONFIG_FILL_POLICY, &sub) &&
+                pb_u64(&sub) == FILL_DISCARD)
                 discard_buffers |= (uint64_t)1 << buffer;
             buffer++;
             break;
-        case 7: /* statsd_metadata */
-            if (pb_find(pb_bytes(&f), 4, &sub))
+        case TRACE_CONFIG_STATSD_METADATA:
+            if (pb_find(pb_bytes(&f), TRACE_CONFIG_STATSD_METADATA_TRIGGERING_SUBSCRIPTION_ID, &sub))
                 metadata_int(im, p->m, METADATA_statsd_triggering_subscription_id, pb_i64(&sub));
             break;
-        case 8:
+        case TRACE_CONFIG_WRITE_INTO_FILE:
             write_into_file = pb_bool(&f);
             break;
-        case 9:
+        case TRACE_CONFIG_FILE_WRITE_PERIOD_MS:
             write_period_ms = pb_u64(&f);
             break;
-        case 13:
+        case TRACE_CONFIG_FLUSH_PERIOD_MS:
             flush_period_ms = pb_u64(&f);
             break;
-        case 22:
+        case TRACE_CONFIG_UNIQUE_SESSION_NAME:
             metadata_str(im, p->m, METADATA_unique_session_name, import_slice(im, pb_bytes(&f)));
             break;
-        case 27:
+        case TRACE_CONFIG_TRACE_UUID_MSB:
             msb = pb_u64(&f);
             break;
-        case 28:
+        case TRACE_CONFIG_TRACE_UUID_LSB:
             lsb = pb_u64(&f);
             break;
-        case 48:
+        case TRACE_CONFIG_TRACE_ATTRIBUTES:
             attributes(p, pb_bytes(&f));
             break;
         }
@@ -149,11 +151,11 @@ static void trigger(struct packet *p, bool clone)
     struct arg_list list = {0};
     strid name = 0;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == TRIGGER_TRIGGER_NAME)
             name = import_slice(im, pb_bytes(&f));
-        else if (f.id == 2)
+        else if (f.id == TRIGGER_PRODUCER_NAME)
             arg_list_str(a, &list, "producer_name", import_slice(im, pb_bytes(&f)));
-        else if (f.id == 3)
+        else if (f.id == TRIGGER_TRUSTED_PRODUCER_UID)
             arg_list_int(a, &list, "trusted_producer_uid", pb_i32(&f));
     }
     uint32_t track = track_intern(im->tracks, p->m->id,
@@ -197,11 +199,12 @@ static enum tokenize_result ui_state_packet(struct packet *p)
 }
 
 const struct packet_handler proto_packet_handlers[] = {
-    {33, "trace_config", config_packet, NULL},
-    {46, "trigger", NULL, trigger_packet},
-    {78, "ui_state", ui_state_packet, NULL},
-    {89, "trace_uuid", uuid_packet, NULL},
-    {113, "clone_snapshot_trigger", NULL, clone_trigger_packet},
-    {990, "machine_losses", machine_losses_packet, NULL}, /* ours: capture/service/relay_losses.c */
+    {TRACE_PACKET_TRACE_CONFIG, "trace_config", config_packet, NULL},
+    {TRACE_PACKET_TRIGGER, "trigger", NULL, trigger_packet},
+    {TRACE_PACKET_UI_STATE, "ui_state", ui_state_packet, NULL},
+    {TRACE_PACKET_TRACE_UUID, "trace_uuid", uuid_packet, NULL},
+    {TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER, "clone_snapshot_trigger", NULL, clone_trigger_packet},
+    {TRACE_PACKET_MACHINE_LOSSES, "machine_losses", machine_losses_packet,
+     NULL}, /* ours: capture/service/relay_losses.c */
     {0, NULL, NULL, NULL},
 };

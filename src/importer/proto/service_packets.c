@@ -4,16 +4,20 @@
 #include "importer/core/sequence.h"
 #include "importer/proto/special_packets.h"
 #include "importer/sort/sorter.h"
+#include "wire/fields.h"
 
 static void slow_sources(struct packet *p, struct slice sources, bool starting)
 {
     struct pb_cursor c = pb_cursor(sources);
     struct pb_field f;
     while (pb_next(&c, &f)) {
-        if (f.id != 1)
+        if (f.id != TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE)
             continue;
         struct pb_field producer, source;
-        bool has_producer = pb_find(pb_bytes(&f), 1, &producer), has_source = pb_find(pb_bytes(&f), 2, &source);
+        bool has_producer =
+                 pb_find(pb_bytes(&f), TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_PRODUCER_NAME, &producer),
+             has_source =
+                 pb_find(pb_bytes(&f), TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_DATA_SOURCE_NAME, &source);
         struct slice who = has_producer ? pb_bytes(&producer) : slice_of("", 0);
         struct slice what = has_source ? pb_bytes(&source) : slice_of("", 0);
         if (starting)
@@ -34,29 +38,29 @@ void service_event_packet(struct packet *p, uint32_t clock)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_STARTED:
             metadata_int(im, p->m, METADATA_all_data_source_started_ns, ts);
             break;
-        case 2:
+        case TRACING_SERVICE_EVENT_TRACING_STARTED:
             metadata_int(im, p->m, METADATA_tracing_started_ns, ts);
             break;
-        case 3:
+        case TRACING_SERVICE_EVENT_ALL_DATA_SOURCES_FLUSHED:
             metadata_int(im, p->m, METADATA_all_data_source_flushed_ns, ts);
             sorter_on_flush(im->sorter);
             break;
-        case 4:
+        case TRACING_SERVICE_EVENT_READ_TRACING_BUFFERS_COMPLETED:
             sorter_on_read_buffers(im->sorter);
             break;
-        case 5:
+        case TRACING_SERVICE_EVENT_TRACING_DISABLED:
             metadata_int(im, p->m, METADATA_tracing_disabled_ns, ts);
             break;
-        case 7:
+        case TRACING_SERVICE_EVENT_SLOW_STARTING_DATA_SOURCES:
             slow_sources(p, pb_bytes(&f), true);
             break;
-        case 10:
+        case TRACING_SERVICE_EVENT_CLONE_STARTED:
             stats_set(&im->st->stats, p->m->id, STAT_traced_clone_started_timestamp_ns, ts);
             break;
-        case 11:
+        case TRACING_SERVICE_EVENT_BUFFER_CLONED:
             stats_set_idx(&im->st->stats, p->m->id, STAT_traced_buf_clone_done_timestamp_ns, (int32_t)pb_u32(&f), ts);
             break;
         }
@@ -69,44 +73,59 @@ struct field_stat {
 };
 
 static const struct field_stat buffer_stats[] = {
-    {1, STAT_traced_buf_bytes_written},
-    {2, STAT_traced_buf_chunks_written},
-    {3, STAT_traced_buf_chunks_overwritten},
-    {4, STAT_traced_buf_write_wrap_count},
-    {5, STAT_traced_buf_patches_succeeded},
-    {6, STAT_traced_buf_patches_failed},
-    {7, STAT_traced_buf_readaheads_succeeded},
-    {8, STAT_traced_buf_readaheads_failed},
-    {9, STAT_traced_buf_abi_violations},
-    {10, STAT_traced_buf_chunks_rewritten},
-    {11, STAT_traced_buf_chunks_committed_out_of_order},
-    {12, STAT_traced_buf_buffer_size},
-    {13, STAT_traced_buf_bytes_overwritten},
-    {14, STAT_traced_buf_bytes_read},
-    {15, STAT_traced_buf_padding_bytes_written},
-    {16, STAT_traced_buf_padding_bytes_cleared},
-    {17, STAT_traced_buf_chunks_read},
-    {18, STAT_traced_buf_chunks_discarded},
-    {19, STAT_traced_buf_trace_writer_packet_loss},
-    {20, STAT_traced_buf_chunks_relocated},
+    {TRACE_STATS_BUFFER_STATS_BYTES_WRITTEN, STAT_traced_buf_bytes_written},
+    {TRACE_STATS_BUFFER_STATS_CHUNKS_WRITTEN, STAT_traced_buf_chunks_written},
+    {TRACE_STATS_BUFFER_STATS_CHUNKS_OVERWRITTEN, STAT_traced_buf_chunks_overwritten},
+    {TRACE_STATS_BUFFER_STATS_WRITE_WRAP_COUNT, STAT_traced_buf_write_wrap_count},
+    {TRACE_STATS_BUFFER_STATS_PATCHES_SUCCEEDED, STAT_traced_buf_patches_succeeded},
+    {TRACE_STATS_BUFFER_STATS_PATCHES_FAILED, STAT_traced_buf_patches_failed},
+    {TRACE_STATS_BUFFER_STATS_READAHEADS_SUCCEEDED, STAT_traced_buf_readaheads_succeeded},
+    {TRACE_STATS_BUFFER_STATS_READAHEADS_FAILED, STAT_traced_buf_readaheads_failed},
+    {TRACE_STATS_BUFFER_STATS_ABI_VIOLATIONS, STAT_traced_buf_abi_violations},
+    {TRACE_STATS_BUFFER_STATS_CHUNKS_REWRITTEN, STAT_traced_buf_chunks_rewritten},
+    {TRACE_STATS_BUFFER_STATS_CHUNKS_COMMITTED_OUT_OF_ORDER, STAT_traced_buf_chunks_committed_out_of_order},
+    {TRACE_STATS_BUFFER_STATS_BUFFER_SIZE, STAT_traced_buf_buffer_size},
+    {TRACE_STATS_BUFFER_STATS_BYTES_OVERWRITTEN, STAT_traced_buf_bytes_overwritten},
+    {TRACE_STATS_BUFFER_STATS_BYTES_READ, STAT_traced_buf_bytes_read},
+    {TRACE_STATS_BUFFER_STATS_PADDING_BYTES_WRITTEN, STAT_traced_buf_padding_bytes_written},
+    {TRACE_STATS_BUFFER_STATS_PADDING_BYTES_CLEARED, STAT_traced_buf_padding_bytes_cleared},
+    {TRACE_STATS_BUFFER_STATS_CHUNKS_READ, STAT_traced_buf_chunks_read},
+    {TRACE_STATS_BUFFER_STATS_CHUNKS_DISCARDED, STAT_traced_buf_chunks_discarded},
+    {TRACE_STATS_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS, STAT_traced_buf_trace_writer_packet_loss},
+    {TRACE_STATS_BUFFER_STATS_CHUNKS_RELOCATED, STAT_traced_buf_chunks_relocated},
 };
 
 static const struct field_stat trace_stats[] = {
-    {2, STAT_traced_producers_connected}, {3, STAT_traced_producers_seen},    {4, STAT_traced_data_sources_registered},
-    {5, STAT_traced_data_sources_seen},   {6, STAT_traced_tracing_sessions},  {7, STAT_traced_total_buffers},
-    {8, STAT_traced_chunks_discarded},    {9, STAT_traced_patches_discarded}, {12, STAT_traced_flushes_requested},
-    {13, STAT_traced_flushes_succeeded},  {14, STAT_traced_flushes_failed},
+    {TRACE_STATS_PRODUCERS_CONNECTED, STAT_traced_producers_connected},
+    {TRACE_STATS_PRODUCERS_SEEN, STAT_traced_producers_seen},
+    {TRACE_STATS_DATA_SOURCES_REGISTERED, STAT_traced_data_sources_registered},
+    {TRACE_STATS_DATA_SOURCES_SEEN, STAT_traced_data_sources_seen},
+    {TRACE_STATS_TRACING_SESSIONS, STAT_traced_tracing_sessions},
+    {TRACE_STATS_TOTAL_BUFFERS, STAT_traced_total_buffers},
+    {TRACE_STATS_CHUNKS_DISCARDED, STAT_traced_chunks_discarded},
+    {TRACE_STATS_PATCHES_DISCARDED, STAT_traced_patches_discarded},
+    {TRACE_STATS_FLUSHES_REQUESTED, STAT_traced_flushes_requested},
+    {TRACE_STATS_FLUSHES_SUCCEEDED, STAT_traced_flushes_succeeded},
+    {TRACE_STATS_FLUSHES_FAILED, STAT_traced_flushes_failed},
 };
 
 static const struct field_stat filter_stats[] = {
-    {1, STAT_filter_input_packets}, {2, STAT_filter_input_bytes},   {3, STAT_filter_output_bytes},
-    {4, STAT_filter_errors},        {5, STAT_filter_time_taken_ns},
+    {TRACE_STATS_FILTER_STATS_INPUT_PACKETS, STAT_filter_input_packets},
+    {TRACE_STATS_FILTER_STATS_INPUT_BYTES, STAT_filter_input_bytes},
+    {TRACE_STATS_FILTER_STATS_OUTPUT_BYTES, STAT_filter_output_bytes},
+    {TRACE_STATS_FILTER_STATS_ERRORS, STAT_filter_errors},
+    {TRACE_STATS_FILTER_STATS_TIME_TAKEN_NS, STAT_filter_time_taken_ns},
 };
 
 static const struct field_stat machine_losses[] = {
-    {1, STAT_machine_producers_lost}, {2, STAT_machine_producers_back},     {3, STAT_machine_away_ns},
-    {4, STAT_machine_bytes_cut},      {5, STAT_machine_packets_unfinished}, {6, STAT_machine_relay_bytes_lost},
-    {7, STAT_machine_relay_lost},     {8, STAT_machine_not_recorded},
+    {MACHINE_LOSSES_PRODUCERS_LOST, STAT_machine_producers_lost},
+    {MACHINE_LOSSES_PRODUCERS_BACK, STAT_machine_producers_back},
+    {MACHINE_LOSSES_AWAY_NS, STAT_machine_away_ns},
+    {MACHINE_LOSSES_BYTES_CUT, STAT_machine_bytes_cut},
+    {MACHINE_LOSSES_PACKETS_UNFINISHED, STAT_machine_packets_unfinished},
+    {MACHINE_LOSSES_RELAY_BYTES_LOST, STAT_machine_relay_bytes_lost},
+    {MACHINE_LOSSES_RELAYS_LOST, STAT_machine_relay_lost},
+    {MACHINE_LOSSES_NOT_RECORDED, STAT_machine_not_recorded},
 };
 
 static const enum stat_key loss_stats[PACKET_LOSS_CAUSES] = {
@@ -144,7 +163,7 @@ static void one_buffer(struct packet *p, int32_t buffer, struct slice message)
         enum stat_key stat;
         if (FIND_STAT(buffer_stats, f.id, &stat))
             stats_set_idx(st, p->m->id, stat, buffer, pb_i64(&f));
-        if (f.id == 13)
+        if (f.id == TRACE_STATS_BUFFER_STATS_BYTES_OVERWRITTEN)
             overwritten = pb_u64(&f);
     }
     if (p->m->sequences->streams_into_file && overwritten) /* what is streamed into a file should never be */
@@ -167,9 +186,9 @@ static void writer_losses(struct packet *p, struct slice message, struct u64map 
     uint64_t id = 0;
     uint32_t buffer = 0;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == TRACE_STATS_WRITER_STATS_SEQUENCE_ID)
             id = pb_u64(&f);
-        else if (f.id == 4)
+        else if (f.id == TRACE_STATS_WRITER_STATS_BUFFER)
             buffer = pb_u32(&f);
     }
     uint64_t *found = u64map_get(&p->m->sequences->by_id, id);
@@ -193,12 +212,12 @@ static void filter(struct packet *p, struct slice message)
         enum stat_key stat;
         if (FIND_STAT(filter_stats, f.id, &stat)) {
             stats_set(st, p->m->id, stat, pb_i64(&f));
-        } else if (f.id == 20 && f.wire == PB_BYTES) {
+        } else if (f.id == TRACE_STATS_FILTER_STATS_BYTES_DISCARDED_PER_BUFFER && f.wire == PB_BYTES) {
             struct pb_cursor packed = pb_sub(&f);
             uint64_t v;
             while (pb_next_packed(&packed, &v))
                 stats_set_idx(st, p->m->id, STAT_traced_buf_bytes_filtered_out, buffer++, (int64_t)v);
-        } else if (f.id == 20) {
+        } else if (f.id == TRACE_STATS_FILTER_STATS_BYTES_DISCARDED_PER_BUFFER) {
             stats_set_idx(st, p->m->id, STAT_traced_buf_bytes_filtered_out, buffer++, pb_i64(&f));
         }
     }
@@ -218,13 +237,13 @@ void trace_stats_packet(struct packet *p)
         enum stat_key stat;
         if (FIND_STAT(trace_stats, f.id, &stat))
             stats_set(st, p->m->id, stat, pb_i64(&f));
-        else if (f.id == 1)
+        else if (f.id == TRACE_STATS_BUFFER_STATS)
             one_buffer(p, buffer++, pb_bytes(&f));
-        else if (f.id == 11)
+        else if (f.id == TRACE_STATS_FILTER_STATS)
             filter(p, pb_bytes(&f));
-        else if (f.id == 15)
+        else if (f.id == TRACE_STATS_FINAL_FLUSH_OUTCOME)
             final_flush = pb_u64(&f);
-        else if (f.id == 18)
+        else if (f.id == TRACE_STATS_WRITER_STATS)
             writer_losses(p, pb_bytes(&f), &sums);
     }
     stats_set(st, p->m->id, STAT_traced_final_flush_succeeded, final_flush == 1);

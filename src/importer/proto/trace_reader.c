@@ -7,30 +7,9 @@
 #include "importer/core/sequence.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_end.h"
+#include "wire/fields.h"
 
 enum {
-    FIELD_TRACE_PACKET = 1, /* of Trace */
-    /* of TracePacket */
-    FIELD_TRUSTED_UID = 3,
-    FIELD_CLOCK_SNAPSHOT = 6,
-    FIELD_TIMESTAMP = 8,
-    FIELD_SEQUENCE_ID = 10,
-    FIELD_INTERNED_DATA = 12,
-    FIELD_SEQUENCE_FLAGS = 13,
-    FIELD_TRACE_STATS = 35,
-    FIELD_SYNC_MARKER = 36,
-    FIELD_STATE_CLEARED = 41,
-    FIELD_PREVIOUS_DROPPED = 42,
-    FIELD_COMPRESSED = 50,
-    FIELD_CLOCK_ID = 58,
-    FIELD_DEFAULTS = 59,
-    FIELD_SERVICE_EVENT = 69,
-    FIELD_TRUSTED_PID = 79,
-    FIELD_MACHINE_ID = 98,
-    FIELD_REMOTE_CLOCK_SYNC = 107,
-    FIELD_ATTRIBUTES = 126,
-    FIELD_ZSTD_COMPRESSED = 133,
-
     FLAG_CLEARED = 1,
     FLAG_NEEDS_STATE = 2,
 
@@ -155,63 +134,63 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
     struct pb_field f;
     for (const uint8_t *tag = c.p; pb_next(&c, &f); tag = c.p) {
         switch (f.id) {
-        case FIELD_TRUSTED_UID:
+        case TRACE_PACKET_TRUSTED_UID:
             s->trusted_uid = pb_u32(&f);
             s->trusted_uid_given = true;
             break;
-        case FIELD_TIMESTAMP:
+        case TRACE_PACKET_TIMESTAMP:
             s->timestamp = pb_u64(&f);
             s->has_timestamp = true;
             break;
-        case FIELD_SEQUENCE_ID:
+        case TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
             s->sequence_id = pb_u32(&f);
             break;
-        case FIELD_SEQUENCE_FLAGS:
+        case TRACE_PACKET_SEQUENCE_FLAGS:
             s->flags = pb_u32(&f);
             break;
-        case FIELD_SYNC_MARKER:
+        case TRACE_PACKET_SYNCHRONIZATION_MARKER:
             s->sync_marker = true;
             break;
-        case FIELD_STATE_CLEARED:
+        case TRACE_PACKET_INCREMENTAL_STATE_CLEARED:
             s->cleared = pb_bool(&f);
             break;
-        case FIELD_PREVIOUS_DROPPED:
+        case TRACE_PACKET_PREVIOUS_PACKET_DROPPED:
             s->dropped = pb_u32(&f);
             break;
-        case FIELD_CLOCK_ID:
+        case TRACE_PACKET_TIMESTAMP_CLOCK_ID:
             s->clock_id = pb_u32(&f);
             break;
-        case FIELD_TRUSTED_PID:
+        case TRACE_PACKET_TRUSTED_PID:
             s->trusted_pid = pb_u32(&f);
             break;
-        case FIELD_MACHINE_ID:
+        case TRACE_PACKET_MACHINE_ID:
             s->machine_id = pb_u32(&f);
             break;
-        case FIELD_CLOCK_SNAPSHOT:
+        case TRACE_PACKET_CLOCK_SNAPSHOT:
             s->clock_snapshot = pb_bytes(&f);
             break;
-        case FIELD_TRACE_STATS:
+        case TRACE_PACKET_TRACE_STATS:
             s->trace_stats = pb_bytes(&f);
             break;
-        case FIELD_REMOTE_CLOCK_SYNC:
+        case TRACE_PACKET_REMOTE_CLOCK_SYNC:
             s->remote_clock_sync = pb_bytes(&f);
             break;
-        case FIELD_SERVICE_EVENT:
+        case TRACE_PACKET_SERVICE_EVENT:
             s->service_event = pb_bytes(&f);
             break;
-        case FIELD_DEFAULTS:
+        case TRACE_PACKET_TRACE_PACKET_DEFAULTS:
             s->defaults = pb_bytes(&f);
             break;
-        case FIELD_INTERNED_DATA:
+        case TRACE_PACKET_INTERNED_DATA:
             s->interned = pb_bytes(&f);
             break;
-        case FIELD_ATTRIBUTES:
+        case TRACE_PACKET_TRACE_ATTRIBUTES:
             s->attributes = pb_bytes(&f);
             break;
-        case FIELD_COMPRESSED:
-        case FIELD_ZSTD_COMPRESSED:
+        case TRACE_PACKET_COMPRESSED_PACKETS:
+        case TRACE_PACKET_ZSTD_COMPRESSED_PACKETS:
             s->compressed = pb_bytes(&f);
-            s->zstd = f.id == FIELD_ZSTD_COMPRESSED;
+            s->zstd = f.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
             break;
         default:
             if (f.id >= DIRECT_FIELDS || !r->by_field[f.id])
@@ -386,17 +365,17 @@ struct trace_outline proto_outline(struct slice file)
     struct pb_cursor c = pb_cursor(file);
     struct pb_field f, g;
     while (pb_next(&c, &f)) {
-        if (f.id != FIELD_TRACE_PACKET)
+        if (f.id != TRACE_PACKET)
             continue;
         struct pb_cursor packet = pb_sub(&f);
         uint32_t machine_id = 0;
         bool sealed = false;
         while (pb_next(&packet, &g)) {
-            if (g.id == FIELD_MACHINE_ID)
+            if (g.id == TRACE_PACKET_MACHINE_ID)
                 machine_id = pb_u32(&g);
-            else if (g.id == FIELD_CLOCK_SNAPSHOT)
+            else if (g.id == TRACE_PACKET_CLOCK_SNAPSHOT)
                 outline.has_snapshots = true;
-            else if (g.id == FIELD_COMPRESSED || g.id == FIELD_ZSTD_COMPRESSED)
+            else if (g.id == TRACE_PACKET_COMPRESSED_PACKETS || g.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS)
                 sealed = true;
         }
         outline.has_snapshots |= sealed; /* as likely as not */
@@ -420,17 +399,17 @@ static void look_ahead(struct proto_reader *r)
     struct pb_field f, g;
     bool whole = true;
     while (whole && pb_next(&c, &f)) {
-        if (f.id != FIELD_TRACE_PACKET)
+        if (f.id != TRACE_PACKET)
             continue;
         struct pb_cursor packet = pb_sub(&f);
         struct slice rounds = {0};
         uint32_t machine_id = 0;
         while (pb_next(&packet, &g)) {
-            if (g.id == FIELD_MACHINE_ID)
+            if (g.id == TRACE_PACKET_MACHINE_ID)
                 machine_id = pb_u32(&g);
-            else if (g.id == FIELD_REMOTE_CLOCK_SYNC)
+            else if (g.id == TRACE_PACKET_REMOTE_CLOCK_SYNC)
                 rounds = pb_bytes(&g);
-            else if (g.id == FIELD_COMPRESSED || g.id == FIELD_ZSTD_COMPRESSED)
+            else if (g.id == TRACE_PACKET_COMPRESSED_PACKETS || g.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS)
                 whole = false; /* there may be more inside */
         }
         uint64_t raw_id = machine_id;
@@ -557,7 +536,7 @@ static size_t next_field(const uint8_t *p, const uint8_t *end, struct slice *pac
             return end - at >= 10 ? SIZE_MAX : 0;
         if (len > (uint64_t)(end - at))
             return 0;
-        if (tag >> 3 == FIELD_TRACE_PACKET)
+        if (tag >> 3 == TRACE_PACKET)
             *packet = slice_of(at, (size_t)len);
         return (size_t)(at - p) + (size_t)len;
     default:
