@@ -178,6 +178,23 @@ END_TEST
 
 /* --- tasks ------------------------------------------------------------------------------------------------------- */
 
+START_TEST(processes_end_by_their_exit)
+{
+    struct pb_writer p = {0};
+    trace_bundle(&t, 0);
+    pb_put_varint(&p, FTRACE_TASK_NEWTASK_PID, 20);
+    trace_event(&t, 20, 10, FTRACE_EVENT_TASK_NEWTASK, &p);
+    pb_put_varint(&p, FTRACE_SCHED_PROCESS_EXIT_PID, 20);
+    trace_event(&t, 40, 20, FTRACE_EVENT_SCHED_PROCESS_EXIT, &p);
+    trace_bundle_end(&t);
+    pb_writer_free(&p);
+    trace_import(&t);
+    ck_assert_int_eq(CELL(&t, process, pid, 1), 20);
+    ck_assert_int_eq(CELL(&t, process, end_ts, 1), 40);
+    ck_assert_int_eq(CELL(&t, process, end_ts, 0), COL_NULL);
+}
+END_TEST
+
 START_TEST(new_tasks_are_threads_or_processes)
 {
     struct pb_writer p = {0};
@@ -439,6 +456,7 @@ Suite *ftrace_handlers_suite(void)
     tcase_add_test(c, async_markers_do_not_nest);
     tcase_add_loop_test(c, a_call_has_the_name_of_its_machine, 0, sizeof calls / sizeof *calls);
     tcase_add_test(c, a_marker_ends_the_write_that_carries_it);
+    tcase_add_test(c, processes_end_by_their_exit);
     tcase_add_test(c, new_tasks_are_threads_or_processes);
     tcase_add_loop_test(c, the_letters_of_a_state, 0, sizeof raw_states / sizeof *raw_states);
     tcase_add_test(c, wakeups_of_what_does_not_sleep_are_spurious);

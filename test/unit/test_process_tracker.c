@@ -72,6 +72,41 @@ START_TEST(a_process_dies_with_its_main_thread)
 }
 END_TEST
 
+START_TEST(exits_are_ends_when_nothing_else_tells)
+{
+    uint32_t main_utid = process_tracker_update_thread(t, 10, 10), worker = process_tracker_update_thread(t, 11, 10);
+    uint32_t survivor = process_tracker_update_thread(t, 21, 20);
+    uint32_t process = process_tracker_process(t, 10), other = process_tracker_process(t, 20);
+    process_tracker_exit_thread(t, 40, 10);
+    process_tracker_exit_thread(t, 50, 11); /* the main thread may go first */
+    process_tracker_exit_thread(t, 60, 20); /* 21 is alive: so is the process */
+    process_tracker_exit_thread(t, 60, 0);
+    process_tracker_exit_thread(t, 60, 99);
+    ck_assert_uint_eq(process_tracker_find_thread(t, 10), main_utid); /* it still runs for a moment */
+    process_tracker_finish(t);
+    ck_assert_int_eq(THREAD(end_ts, main_utid), 40);
+    ck_assert_int_eq(THREAD(end_ts, worker), 50);
+    ck_assert_int_eq(PROCESS(end_ts, process), 50);
+    ck_assert_int_eq(THREAD(end_ts, survivor), COL_NULL);
+    ck_assert_int_eq(PROCESS(end_ts, other), COL_NULL);
+    ck_assert_int_eq(THREAD(end_ts, 0), COL_NULL);
+    ck_assert_int_eq(PROCESS(end_ts, 0), COL_NULL);
+    ck_assert_uint_eq(process_tracker_find_thread(t, 99), UTID_NONE);
+}
+END_TEST
+
+START_TEST(where_ends_are_told_exits_are_none)
+{
+    uint32_t first = process_tracker_update_thread(t, 10, 10), second = process_tracker_update_thread(t, 20, 20);
+    process_tracker_exit_thread(t, 40, 10);
+    process_tracker_free_thread(t, 45, 10);
+    process_tracker_exit_thread(t, 50, 20); /* a zombie at the end */
+    process_tracker_finish(t);
+    ck_assert_int_eq(THREAD(end_ts, first), 45);
+    ck_assert_int_eq(THREAD(end_ts, second), COL_NULL);
+}
+END_TEST
+
 START_TEST(fork_makes_a_process_and_remembers_the_parent)
 {
     strid sh = fixture_str(&f, "sh");
@@ -178,6 +213,8 @@ Suite *process_tracker_suite(void)
     tcase_add_test(c, a_tid_of_many_processes_is_a_thread_of_each);
     tcase_add_test(c, ending_a_thread_nobody_knows_makes_none);
     tcase_add_test(c, a_process_dies_with_its_main_thread);
+    tcase_add_test(c, exits_are_ends_when_nothing_else_tells);
+    tcase_add_test(c, where_ends_are_told_exits_are_none);
     tcase_add_test(c, fork_makes_a_process_and_remembers_the_parent);
     tcase_add_test(c, threads_of_one_unknown_process_follow_each_other);
     tcase_add_test(c, a_name_gives_way_to_the_same_or_a_higher_priority);

@@ -63,7 +63,13 @@ static void sched_process_fork(const struct ctf_row *e, const char *rest)
 static void sched_process_free(const struct ctf_row *e, const char *rest)
 {
     (void)rest;
-    process_tracker_end_thread(e->m->processes, e->ts, integer(e, "tid"));
+    process_tracker_free_thread(e->m->processes, e->ts, integer(e, "tid"));
+}
+
+static void sched_process_exit(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    process_tracker_exit_thread(e->m->processes, e->ts, integer(e, "tid"));
 }
 
 /* The state dump at the start: one event a thread. */
@@ -160,6 +166,7 @@ static const struct lttng_handler handlers[] = {
     {"sched_wakeup", sched_waking, false},
     {"sched_wakeup_new", sched_waking, false},
     {"sched_process_fork", sched_process_fork, false},
+    {"sched_process_exit", sched_process_exit, false},
     {"sched_process_free", sched_process_free, false},
     {"lttng_statedump_process_state", statedump_process, false},
     {"irq_handler_entry", irq_entry, false},

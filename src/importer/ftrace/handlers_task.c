@@ -62,7 +62,14 @@ static void sched_process_free(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    process_tracker_end_thread(e->m->processes, e->ts, field_i32(&f, FTRACE_SCHED_PROCESS_FREE_PID));
+    process_tracker_free_thread(e->m->processes, e->ts, field_i32(&f, FTRACE_SCHED_PROCESS_FREE_PID));
+}
+
+static void sched_process_exit(const struct ftrace_event *e)
+{
+    struct fields f;
+    fields_read(e->payload, &f);
+    process_tracker_exit_thread(e->m->processes, e->ts, field_i32(&f, FTRACE_SCHED_PROCESS_EXIT_PID));
 }
 
 static void sched_blocked_reason(const struct ftrace_event *e)
@@ -189,6 +196,7 @@ const struct ftrace_handler ftrace_handlers_task[] = {
     {FTRACE_EVENT_SCHED_WAKING, "sched_waking", sched_waking},
     {FTRACE_EVENT_TASK_NEWTASK, "task_newtask", task_newtask},
     {FTRACE_EVENT_TASK_RENAME, "task_rename", task_rename},
+    {FTRACE_EVENT_SCHED_PROCESS_EXIT, "sched_process_exit", sched_process_exit},
     {FTRACE_EVENT_SCHED_PROCESS_FREE, "sched_process_free", sched_process_free},
     {FTRACE_EVENT_SIGNAL_DELIVER, "signal_deliver", signal_deliver},
     {FTRACE_EVENT_SIGNAL_GENERATE, "signal_generate", signal_generate},

@@ -42,6 +42,26 @@ uint64_t packet_flow(struct slice source, uint16_t source_port, struct slice des
     return h ? h : 1;
 }
 
+/* The least data offset that a TCP header has, in words of four bytes. */
+enum { LEAST_DATA_OFFSET = 5 };
+
+uint32_t packet_tcp_flags(uint32_t word)
+{
+    bool upside_down = word > 0xff && (word & 0xf0) == 0 && (word & 0xf) >= LEAST_DATA_OFFSET;
+    if (!upside_down)
+        return word & 0xff;
+    uint32_t flags = 0;
+    for (unsigned bit = 0; bit < 8; bit++)
+        flags |= (word >> (15 - bit) & 1) << bit;
+    return flags;
+}
+
+struct packet_key packet_key_short(const struct packet_key *key)
+{
+    return (struct packet_key){
+        .seq = key->seq, .ack = key->ack, .flags = packet_tcp_flags(key->flags), .family = PACKET_TCP};
+}
+
 static uint64_t key_hash(const struct packet_key *k)
 {
     uint64_t h = hash_combine(k->flow, (uint64_t)k->seq << 32 | k->ack);

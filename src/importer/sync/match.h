@@ -17,7 +17,7 @@ enum packet_direction { PACKET_SENT, PACKET_RECEIVED };
 /* Families never match each other: their fields come from different places of the packet. */
 enum packet_family {
     PACKET_TCP,       /* addresses, ports, seq, ack, flags (9 bits), IPv4 id */
-    PACKET_TCP_ADDON, /* seq, ack and the 16-bit word with the flags only */
+    PACKET_TCP_ADDON, /* seq, ack and a 16-bit word with the flags only */
     PACKET_PING,      /* a message of ours: an id in seq/ack */
 };
 
@@ -32,6 +32,14 @@ struct packet_key {
 
 /* Addresses are 4 or 16 bytes. */
 uint64_t packet_flow(struct slice source, uint16_t source_port, struct slice destination, uint16_t destination_port);
+
+/* The flags (FIN the lowest bit, CWR the highest) of what a layout calls flags: the 9 bits of the header; its 16-bit
+ * word with the data offset on top; or that of the addons, which has the offset lowest and the flags upside down above
+ * it. */
+uint32_t packet_tcp_flags(uint32_t word);
+
+/* The part of a key that every layout tells: seq, ack and flags. Keys of all layouts are comparable in this form. */
+struct packet_key packet_key_short(const struct packet_key *key);
 
 /* A message: sent at send_ts on the sender's clock, received at receive_ts on the receiver's. */
 typedef void (*match_fn)(void *ctx, uint32_t sender, int64_t send_ts, uint32_t receiver, int64_t receive_ts);

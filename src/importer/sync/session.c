@@ -31,6 +31,55 @@ static void message(void *ctx, uint32_t sender, int64_t send_ts, uint32_t receiv
         s->rc = rc;
 }
 
+/* How much the keys of a host tell, from the layout that its tracer writes. */
+enum key_form { KEYS_NONE, KEYS_OF_ADDON, KEYS_WITHOUT_ADDRESSES, KEYS_FULL };
+
+static enum key_form form_of(const struct packet_key *k)
+{
+    if (k->family == PACKET_PING)
+        return KEYS_NONE;
+    return k->flow ? KEYS_FULL : k->family == PACKET_TCP_ADDON ? KEYS_OF_ADDON : KEYS_WITHOUT_ADDRESSES;
+}
+
+struct host_keys {
+    enum key_form best;
+    bool has_id;
+};
+
+/* Keys of different layouts never equal each other. When a host has nothing but a poorer one, all are cut down to what
+ * every layout tells; hosts that all have the same keep their keys whole. */
+static int equalise_keys(struct sync_session *s, uint32_t n_hosts)
+{
+    struct host_keys *hosts = mem_zalloc((n_hosts ? n_hosts : 1) * sizeof *hosts);
+    if (!hosts)
+        return -MRD_ENOMEM;
+    for (size_t i = 0; i < s->events.n; i++) {
+        const struct packet_key *key = &s->events.p[i].key;
+        struct host_keys *h = &hosts[s->events.p[i].host];
+        h->best = form_of(key) > h->best ? form_of(key) : h->best;
+        h->has_id |= key->ip_id != 0;
+    }
+    enum key_form least = KEYS_FULL, most = KEYS_NONE;
+    bool some_have_ids = false, all_have_ids = true;
+    for (const struct host_keys *h = hosts; h < hosts + n_hosts; h++) {
+        if (h->best == KEYS_NONE)
+            continue;
+        least = h->best < least ? h->best : least;
+        most = h->best > most ? h->best : most;
+        some_have_ids |= h->has_id;
+        all_have_ids &= h->has_id;
+    }
+    mem_free(hosts);
+    for (size_t i = 0; i < s->events.n; i++) {
+        struct packet_key *key = &s->events.p[i].key;
+        if (least < most && key->family != PACKET_PING)
+            *key = packet_key_short(key);
+        else if (some_have_ids && !all_have_ids)
+            key->ip_id = 0;
+    }
+    return 0;
+}
+
 /* Counts the messages that the maps turn round, both times taken to the reference. */
 static void count_inverted(struct sync_session *s)
 {
@@ -55,6 +104,7 @@ int sync_session_solve(struct sync_session *s, uint32_t n_hosts, enum sync_metho
     s->matcher = matcher_open(method == SYNC_METHOD_TRACE_COMPASS ? -1 : RETIRE_NS, message, s);
     if (!s->matcher)
         return -MRD_ENOMEM;
+    s->rc = equalise_keys(s, n_hosts);
     if (s->events.n)
         qsort(s->events.p, s->events.n, sizeof *s->events.p, by_time);
     for (size_t i = 0; i < s->events.n && !s->rc; i++) {

@@ -17,6 +17,7 @@ struct thread_info {
     uint32_t upid;  /* UPID_NONE until known */
     bool ended;
     uint8_t name_priority;
+    int64_t exit_ts; /* when its exit was recorded, COL_NULL if not */
 };
 
 struct process_info {
@@ -51,6 +52,7 @@ struct process_tracker {
     struct u64map namespace_levels; /* pid -> levels of pid namespaces below the root */
     struct u64map by_inner_tid;     /* hash of (pid, level, tid inside) -> tid */
     uint32_t idle_utid;
+    bool seen_end; /* the trace tells when threads are gone, not only when they exit */
 };
 
 static void out_of_memory(struct process_tracker *t)
@@ -142,7 +144,7 @@ uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int
     uint32_t older = newest_utid(t, tid);
     while (older != UTID_NONE && !thread_alive(t, &t->threads.p[older])) /* the dead stay dead: look-ups stay short */
         older = t->threads.p[older].older;
-    t->threads.p[utid] = (struct thread_info){.tid = tid, .older = older, .upid = UPID_NONE};
+    t->threads.p[utid] = (struct thread_info){.tid = tid, .older = older, .upid = UPID_NONE, .exit_ts = COL_NULL};
     if (!set_newest_utid(t, tid, utid))
         out_of_memory(t);
     return utid;
@@ -331,6 +333,53 @@ void process_tracker_end_thread(struct process_tracker *t, int64_t ts, int64_t t
     u64map_del(&t->by_pid, (uint64_t)tid);
 }
 
+void process_tracker_free_thread(struct process_tracker *t, int64_t ts, int64_t tid)
+{
+    t->seen_end = true;
+    process_tracker_end_thread(t, ts, tid);
+}
+
+void process_tracker_exit_thread(struct process_tracker *t, int64_t ts, int64_t tid)
+{
+    uint32_t utid = find_alive(t, tid, -1);
+    if (tid != 0 && utid != UTID_NONE)
+        t->threads.p[utid].exit_ts = ts;
+}
+
+/* Takes the exits for the ends. A process has ended when all its threads have. */
+static void end_by_exits(struct process_tracker *t)
+{
+    struct storage *st = t->m->st;
+    for (uint32_t utid = 0; utid < t->threads.n; utid++) {
+        const struct thread_info *i = &t->threads.p[utid];
+        if (i->tid && !i->ended && i->exit_ts != COL_NULL) /* rows of other machines have no tid here */
+            ROW_SET(st, thread, end_ts, utid, i->exit_ts);
+    }
+    VEC(int64_t)
+    last = {0}; /* by upid: the latest end, COL_NULL before the first thread, INT64_MAX when one is alive */
+    for (uint32_t upid = 0; upid < t->processes.n; upid++)
+        if (!vec_push(&last, COL_NULL)) {
+            vec_free(&last);
+            out_of_memory(t);
+            return;
+        }
+    for (uint32_t utid = 0; utid < t->threads.n; utid++) {
+        const struct thread_info *i = &t->threads.p[utid];
+        if (!i->tid || i->upid == UPID_NONE)
+            continue;
+        int64_t end = ROW_GET(st, thread, end_ts, utid);
+        if (end == COL_NULL)
+            end = INT64_MAX;
+        if (last.p[i->upid] == COL_NULL || end > last.p[i->upid])
+            last.p[i->upid] = end;
+    }
+    for (uint32_t upid = 0; upid < t->processes.n; upid++)
+        if (t->processes.p[upid].pid && !t->processes.p[upid].ended && last.p[upid] != COL_NULL &&
+            last.p[upid] != INT64_MAX)
+            ROW_SET(st, process, end_ts, upid, last.p[upid]);
+    vec_free(&last);
+}
+
 void process_tracker_associate_threads(struct process_tracker *t, uint32_t utid, uint32_t other_utid)
 {
     uint32_t a = t->threads.p[utid].upid, b = t->threads.p[other_utid].upid;
@@ -490,6 +539,8 @@ void process_tracker_finish(struct process_tracker *t)
 {
     vec_clear(&t->pending);
     u64map_clear(&t->pending_on);
+    if (!t->seen_end)
+        end_by_exits(t);
 }
 
 void process_tracker_close(struct process_tracker *t)

@@ -31,7 +31,7 @@ enum process_name_priority {
 /* Makes the tracker of a machine, with the idle thread and process (tid 0, "swapper"). NULL when out of memory. */
 struct process_tracker *process_tracker_open(struct machine_ctx *m);
 void process_tracker_close(struct process_tracker *t);
-/* Resolves what was waiting (pending associations) once no more events come. */
+/* Resolves what was waiting (pending associations, exits) once no more events come. */
 void process_tracker_finish(struct process_tracker *t);
 
 /* The latest alive utid of a tid, made when there is none. A hit is one hash probe (a small direct table for low tids).
@@ -51,6 +51,12 @@ uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int
 uint32_t process_tracker_start_process(struct process_tracker *t, int64_t ts, int64_t parent_tid, int64_t pid,
                                        strid main_name, enum thread_name_priority priority);
 void process_tracker_end_thread(struct process_tracker *t, int64_t ts, int64_t tid);
+/* As above, for the kernel's word that a thread is gone (sched_process_free): a trace that has it does not need exits.
+ */
+void process_tracker_free_thread(struct process_tracker *t, int64_t ts, int64_t tid);
+/* sched_process_exit: the thread's last act; it runs on for a moment. Where nothing in the trace tells when threads are
+ * gone, these are their ends, and a process ends with the last of its threads. */
+void process_tracker_exit_thread(struct process_tracker *t, int64_t ts, int64_t tid);
 /* Puts `utid` into the process of `other_utid`, now or when that becomes known. */
 void process_tracker_associate_threads(struct process_tracker *t, uint32_t utid, uint32_t other_utid);
 
