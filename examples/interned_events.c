@@ -58,14 +58,14 @@ static void begin_anew(void *ctx, uint64_t instance)
 }
 
 struct sequence {
-    mrd_writer *w;
+    struct mrd_writer *w;
     unsigned number;
     unsigned clears;  /* as many as it has followed */
     bool sent[NAMES]; /* since then */
     bool sent_others; /* the category, the name of the annotation */
 };
 
-static void stamp(mrd_writer *w, unsigned flags)
+static void stamp(struct mrd_writer *w, unsigned flags)
 {
     struct timespec ts;
     clock_gettime(CLOCK_BOOTTIME, &ts);
@@ -100,7 +100,7 @@ static void clear_state(struct sequence *s)
     mrd_packet_end(s->w);
 }
 
-static void intern(mrd_writer *w, uint32_t kind, unsigned iid, const char *text)
+static void intern(struct mrd_writer *w, uint32_t kind, unsigned iid, const char *text)
 {
     mrd_message_begin(w, kind);
     mrd_put_varint(w, INTERNED_IID, iid);
@@ -148,11 +148,11 @@ int main(int argc, char **argv)
 {
     unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1000;
     unsigned pause_us = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 1000;
-    mrd_producer *p = mrd_producer_open(&(mrd_producer_options){.name = "example.interned_events"});
-    mrd_data_source *ds =
-        p ? mrd_data_source_register(p, &(mrd_data_source_options){.name = "example.interned_events",
-                                                                   .policy = MRD_STALL_THEN_DROP,
-                                                                   .clear_incremental_state = begin_anew})
+    struct mrd_producer *p = mrd_producer_open(&(struct mrd_producer_options){.name = "example.interned_events"});
+    struct mrd_data_source *ds =
+        p ? mrd_data_source_register(p, &(struct mrd_data_source_options){.name = "example.interned_events",
+                                                                          .policy = MRD_STALL_THEN_DROP,
+                                                                          .clear_incremental_state = begin_anew})
           : NULL;
     if (!ds || !mrd_data_source_wait_started(ds, 60000)) {
         fprintf(stderr, "nobody records example.interned_events\n");

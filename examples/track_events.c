@@ -35,7 +35,7 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void describe_track(mrd_writer *w, uint64_t uuid)
+static void describe_track(struct mrd_writer *w, uint64_t uuid)
 {
     mrd_packet_begin(w);
     mrd_put_varint(w, PACKET_TIMESTAMP, now_ns());
@@ -50,7 +50,7 @@ static void describe_track(mrd_writer *w, uint64_t uuid)
     mrd_packet_end(w);
 }
 
-static void event(mrd_writer *w, uint64_t uuid, int type, const char *name)
+static void event(struct mrd_writer *w, uint64_t uuid, int type, const char *name)
 {
     mrd_packet_begin(w);
     mrd_put_varint(w, PACKET_TIMESTAMP, now_ns());
@@ -69,16 +69,17 @@ int main(int argc, char **argv)
 {
     unsigned long slices = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
     unsigned long pause_us = argc > 2 ? strtoul(argv[2], NULL, 10) : 100;
-    mrd_producer *p = mrd_producer_open(&(mrd_producer_options){.name = "example.track_events"});
-    mrd_data_source *ds = p ? mrd_data_source_register(p, &(mrd_data_source_options){.name = "example.track_events",
-                                                                                     .policy = MRD_STALL_THEN_DROP})
-                            : NULL;
+    struct mrd_producer *p = mrd_producer_open(&(struct mrd_producer_options){.name = "example.track_events"});
+    struct mrd_data_source *ds =
+        p ? mrd_data_source_register(
+                p, &(struct mrd_data_source_options){.name = "example.track_events", .policy = MRD_STALL_THEN_DROP})
+          : NULL;
     if (!ds || !mrd_data_source_wait_started(ds, 60000)) {
         fprintf(stderr, "nobody records example.track_events\n");
         mrd_producer_close(p);
         return 1;
     }
-    mrd_writer *w = mrd_writer_open(ds);
+    struct mrd_writer *w = mrd_writer_open(ds);
     if (!w)
         return 1;
     uint64_t track = (uint64_t)getpid() << 32 | 1; /* one of its own in the whole trace */
@@ -91,7 +92,7 @@ int main(int argc, char **argv)
             usleep((useconds_t)pause_us);
         event(w, track, SLICE_END, NULL);
     }
-    mrd_writer_stats stats = mrd_writer_get_stats(w);
+    struct mrd_writer_stats stats = mrd_writer_get_stats(w);
     mrd_writer_close(w);
     mrd_producer_sync(p, 5000);
     mrd_producer_close(p);

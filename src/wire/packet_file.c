@@ -94,7 +94,7 @@ int packet_file_check(const struct packet_file *f, const char *path, struct erro
     return error_set(err, -MRD_EFORMAT, "%s: this is no trace of packets", path);
 }
 
-struct walk {
+struct packet_walk {
     int (*each)(void *ctx, struct slice field);
     void *ctx;
     struct packet_counts *counts;
@@ -102,7 +102,7 @@ struct walk {
 };
 
 /* Gives out the fields of a trace; `inside`: it came out of a packet. */
-static int walk_fields(struct walk *w, struct slice trace, bool inside);
+static int walk_fields(struct packet_walk *w, struct slice trace, bool inside);
 
 static bool is_whole(struct slice trace)
 {
@@ -114,7 +114,7 @@ static bool is_whole(struct slice trace)
 }
 
 /* The packets in a packet; 1 when it holds none, or any that cannot be read: then it is handed on as it is. */
-static int walk_packed(struct walk *w, const struct pb_field *packet)
+static int walk_packed(struct packet_walk *w, const struct pb_field *packet)
 {
     struct pb_cursor c = pb_sub(packet);
     struct pb_field v, packed = {0};
@@ -141,7 +141,7 @@ static int walk_packed(struct walk *w, const struct pb_field *packet)
     return rc;
 }
 
-static int walk_fields(struct walk *w, struct slice trace, bool inside)
+static int walk_fields(struct packet_walk *w, struct slice trace, bool inside)
 {
     struct pb_cursor c = pb_cursor(trace);
     struct pb_field v;
@@ -163,7 +163,7 @@ static int walk_fields(struct walk *w, struct slice trace, bool inside)
 int packet_file_walk(const struct packet_file *f, int (*each)(void *ctx, struct slice field), void *ctx,
                      struct packet_counts *counts, struct error *err)
 {
-    struct walk w = {each, ctx, counts, err};
+    struct packet_walk w = {each, ctx, counts, err};
     *counts = (struct packet_counts){0};
     return walk_fields(&w, f->bytes, false);
 }

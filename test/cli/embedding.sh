@@ -33,3 +33,29 @@ grep -q "none: No such file" "$dir/err"
 # shellcheck disable=SC2046
 "$@" "$source/examples/ask.c" $(pkg-config --cflags --libs meridian) -o "$dir/ask"
 [ "$("$dir/ask" "$trace" "select 6 * 7, 'x', null")" = "$(printf '42\tx\tNULL')" ]
+
+# The other library: the program of docs/producing.md, recorded by a service of its own, by the commands of that page.
+library=$(find "$dir/prefix" -name libmeridian-producer.a)
+if nm -g --defined-only "$library" |
+    awk 'NF == 3 && $3 !~ /^mrd_(producer|data_source|writer|packet|message|put)_/ { print; bad = 1 } END { exit !bad }'; then
+    echo "libmeridian-producer.a shows names that are not in its header"
+    exit 1
+fi
+page=$source/docs/producing.md
+sed -n '/^```c$/,/^```$/p' "$page" | sed '/^```/d' >"$dir/ticks.c"
+# shellcheck disable=SC2046
+"$@" -Wall -Werror "$dir/ticks.c" $(pkg-config --cflags --libs meridian-producer) -o "$dir/ticks"
+# shellcheck disable=SC2046
+"$@" -std=c11 -D_GNU_SOURCE "$source/examples/track_events.c" $(pkg-config --cflags --libs meridian-producer) -o "$dir/events"
+export PERFETTO_PRODUCER_SOCK_NAME="$dir/producer.sock" PERFETTO_CONSUMER_SOCK_NAME="$dir/consumer.sock"
+PATH=$dir/prefix/bin:$PATH
+tracebox traced &
+traced=$!
+trap 'kill $traced; rm -rf "$dir"' EXIT
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    [ -S "$PERFETTO_CONSUMER_SOCK_NAME" ] && break
+    sleep 0.3
+done
+sed -n '/^tracebox perfetto/,/^wait$/p' "$page" | sed 's/^wait$/wait $!/' >"$dir/record.sh"
+(cd "$dir" && sh -eu record.sh)
+[ "$(tp_shell query "$dir/ticks.pftrace" "select name, count(*) as n from slice group by name" 2>/dev/null | sed -n 2p)" = '"tick",100' ]

@@ -33,12 +33,12 @@ static uint64_t now_ns(void)
 }
 
 /* The chunk a writer is in: chunks are numbered from 0. */
-static unsigned long long chunk_of(const mrd_writer *w)
+static unsigned long long chunk_of(const struct mrd_writer *w)
 {
     return mrd_writer_get_stats(w).chunks;
 }
 
-static void write_packet(mrd_writer *w, unsigned long writer, unsigned long number, size_t size,
+static void write_packet(struct mrd_writer *w, unsigned long writer, unsigned long number, size_t size,
                          const struct options *o)
 {
     static char text[1 << 20];
@@ -122,7 +122,7 @@ static int parse(int argc, char **argv, struct options *o)
     return 0;
 }
 
-static void open_writers(mrd_writer **writers, unsigned long n, mrd_data_source *ds)
+static void open_writers(struct mrd_writer **writers, unsigned long n, struct mrd_data_source *ds)
 {
     for (unsigned long i = 0; i < n; i++) {
         if (writers[i])
@@ -141,18 +141,19 @@ int main(int argc, char **argv)
                         .source = "e2e.source"};
     if (parse(argc, argv, &o))
         return 2;
-    mrd_producer *p = mrd_producer_open(&(mrd_producer_options){.name = "e2e.producer",
-                                                                .shm_size_bytes = (uint32_t)o.shm_kb * 1024,
-                                                                .page_size_bytes = (uint32_t)o.page_kb * 1024});
-    mrd_data_source *ds =
-        p ? mrd_data_source_register(p, &(mrd_data_source_options){.name = o.source, .policy = o.policy}) : NULL;
+    struct mrd_producer *p =
+        mrd_producer_open(&(struct mrd_producer_options){.name = "e2e.producer",
+                                                         .shm_size_bytes = (uint32_t)o.shm_kb * 1024,
+                                                         .page_size_bytes = (uint32_t)o.page_kb * 1024});
+    struct mrd_data_source *ds =
+        p ? mrd_data_source_register(p, &(struct mrd_data_source_options){.name = o.source, .policy = o.policy}) : NULL;
     if (!ds || !mrd_data_source_wait_started(ds, 30000)) {
         fprintf(stderr, "e2e_producer: nobody records\n");
         mrd_producer_close(p);
         return 1;
     }
     unsigned seed = (unsigned)o.seed;
-    mrd_writer *writers[64] = {0};
+    struct mrd_writer *writers[64] = {0};
     unsigned long next[64] = {0};
     if (o.writers > 64)
         return 2;
@@ -184,7 +185,7 @@ int main(int argc, char **argv)
     for (unsigned long i = 0; i < o.writers; i++) {
         if (!writers[i])
             continue;
-        mrd_writer_stats s = mrd_writer_get_stats(writers[i]);
+        struct mrd_writer_stats s = mrd_writer_get_stats(writers[i]);
         printf("writer %lu packets %llu dropped %llu chunks %llu marks %llu\n", i, (unsigned long long)s.packets,
                (unsigned long long)s.dropped, (unsigned long long)s.chunks, (unsigned long long)s.loss_marks);
     }

@@ -28,12 +28,12 @@ static bool is_reserved(uint64_t field)
     }
 }
 
-struct walk {
+struct piece_cursor {
     const struct slice *piece, *end;
     size_t at; /* in *piece */
 };
 
-static bool at_end(struct walk *w)
+static bool at_end(struct piece_cursor *w)
 {
     while (w->piece < w->end && w->at == w->piece->len) {
         w->piece++;
@@ -42,7 +42,7 @@ static bool at_end(struct walk *w)
     return w->piece == w->end;
 }
 
-static bool take_varint(struct walk *w, uint64_t *v)
+static bool take_varint(struct piece_cursor *w, uint64_t *v)
 {
     *v = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -57,7 +57,7 @@ static bool take_varint(struct walk *w, uint64_t *v)
     return false;
 }
 
-static bool skip(struct walk *w, uint64_t n)
+static bool skip(struct piece_cursor *w, uint64_t n)
 {
     while (n) {
         if (at_end(w))
@@ -83,7 +83,7 @@ bool packet_check(const struct slice *pieces, size_t n)
 {
     if (n == 1)
         return check_one(*pieces);
-    struct walk w = {pieces, pieces + n, 0};
+    struct piece_cursor w = {pieces, pieces + n, 0};
     while (!at_end(&w)) {
         uint64_t tag, v;
         if (!take_varint(&w, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff || is_reserved(tag >> 3))

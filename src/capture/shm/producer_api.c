@@ -9,8 +9,8 @@
 #include <time.h>
 
 struct mrd_data_source {
-    mrd_producer *owner;
-    mrd_data_source_options o;
+    struct mrd_producer *owner;
+    struct mrd_data_source_options o;
     char *name;
     bool registered; /* announced to the loop's producer */
     struct instance {
@@ -24,7 +24,7 @@ struct mrd_data_source {
 struct mrd_writer {
     pthread_mutex_t lock; /* held while a packet is open, so that a flush of the service cannot cut into it */
     struct trace_writer *w;
-    mrd_data_source *ds;
+    struct mrd_data_source *ds;
     uint64_t instance;
     atomic_bool active;
     atomic_bool flush_wanted; /* the service asked while a packet was open */
@@ -43,13 +43,13 @@ struct mrd_producer {
     uint64_t flush_request; /* waits for writers with an open packet; 0: none */
     uint64_t hand_over_ns;  /* BOOTTIME of a hand-over that waits likewise */
     VEC(char *) triggers;
-    VEC(mrd_data_source *) sources;
-    VEC(mrd_writer *) writers;
+    VEC(struct mrd_data_source *) sources;
+    VEC(struct mrd_writer *) writers;
 };
 
 /* ---- on the loop's thread ---- */
 
-static mrd_data_source *source_named(mrd_producer *m, const char *name)
+static struct mrd_data_source *source_named(struct mrd_producer *m, const char *name)
 {
     for (size_t i = 0; i < m->sources.n; i++)
         if (strcmp(m->sources.p[i]->name, name) == 0)
@@ -59,14 +59,14 @@ static mrd_data_source *source_named(mrd_producer *m, const char *name)
 
 static void on_start(void *ctx, uint64_t id, const Mrd__DataSourceConfig *config)
 {
-    mrd_producer *m = ctx;
+    struct mrd_producer *m = ctx;
     struct shm_arbiter *old = NULL;
     pthread_mutex_lock(&m->lock);
     if (m->arbiter != producer_arbiter(m->p) && producer_arbiter(m->p)) {
         old = m->arbiter;
         m->arbiter = shm_arbiter_ref(producer_arbiter(m->p));
     }
-    mrd_data_source *ds = config->name ? source_named(m, config->name) : NULL;
+    struct mrd_data_source *ds = config->name ? source_named(m, config->name) : NULL;
     if (ds && ds->n_instances < sizeof ds->instances / sizeof *ds->instances) {
         int policy = config->buffer_exhausted_policy ? (int)config->buffer_exhausted_policy : ds->o.policy;
         ds->instances[ds->n_instances++] = (struct instance){id, (uint16_t)config->target_buffer, policy};
@@ -85,7 +85,7 @@ static void on_start(void *ctx, uint64_t id, const Mrd__DataSourceConfig *config
     producer_notify_started(m->p, id);
 }
 
-static void remove_instance(mrd_producer *m, mrd_data_source *ds, unsigned i)
+static void remove_instance(struct mrd_producer *m, struct mrd_data_source *ds, unsigned i)
 {
     uint64_t id = ds->instances[i].id;
     memmove(&ds->instances[i], &ds->instances[i + 1], (ds->n_instances - i - 1) * sizeof ds->instances[0]);
@@ -96,11 +96,11 @@ static void remove_instance(mrd_producer *m, mrd_data_source *ds, unsigned i)
 }
 
 /* Hands over what the writers of `m` hold; false when one has a packet open (it will do it itself). */
-static bool flush_writers(mrd_producer *m)
+static bool flush_writers(struct mrd_producer *m)
 {
     bool all = true;
     for (size_t i = 0; i < m->writers.n; i++) {
-        mrd_writer *w = m->writers.p[i];
+        struct mrd_writer *w = m->writers.p[i];
         atomic_store(&w->flush_wanted, true);
         if (pthread_mutex_trylock(&w->lock) == 0) {
             atomic_store(&w->flush_wanted, false);
@@ -115,8 +115,8 @@ static bool flush_writers(mrd_producer *m)
 
 static void on_stop(void *ctx, uint64_t id)
 {
-    mrd_producer *m = ctx;
-    mrd_data_source *found = NULL;
+    struct mrd_producer *m = ctx;
+    struct mrd_data_source *found = NULL;
     pthread_mutex_lock(&m->lock);
     flush_writers(m);
     for (size_t i = 0; i < m->sources.n; i++)
@@ -135,7 +135,7 @@ static void on_stop(void *ctx, uint64_t id)
 
 static void on_flush(void *ctx, uint64_t request_id, const uint64_t *ids, size_t n, uint64_t flags)
 {
-    mrd_producer *m = ctx;
+    struct mrd_producer *m = ctx;
     (void)ids;
     (void)n;
     (void)flags;
@@ -149,7 +149,7 @@ static void on_flush(void *ctx, uint64_t request_id, const uint64_t *ids, size_t
 
 static uint64_t on_hand_over(void *ctx)
 {
-    mrd_producer *m = ctx;
+    struct mrd_producer *m = ctx;
     struct timespec ts = {0};
     clock_gettime(CLOCK_BOOTTIME, &ts);
     uint64_t now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
@@ -162,10 +162,10 @@ static uint64_t on_hand_over(void *ctx)
 
 static void on_clear(void *ctx, const uint64_t *ids, size_t n)
 {
-    mrd_producer *m = ctx;
+    struct mrd_producer *m = ctx;
     for (size_t k = 0; k < n; k++) {
         for (size_t i = 0; i < m->sources.n; i++) {
-            mrd_data_source *ds = m->sources.p[i];
+            struct mrd_data_source *ds = m->sources.p[i];
             for (unsigned j = 0; j < ds->n_instances; j++)
                 if (ds->instances[j].id == ids[k] && ds->o.clear_incremental_state)
                     ds->o.clear_incremental_state(ds->o.ctx, ids[k]);
@@ -175,7 +175,7 @@ static void on_clear(void *ctx, const uint64_t *ids, size_t n)
 
 static void on_connected(void *ctx)
 {
-    mrd_producer *m = ctx;
+    struct mrd_producer *m = ctx;
     pthread_mutex_lock(&m->lock);
     m->connected = true;
     pthread_cond_broadcast(&m->changed);
@@ -185,7 +185,7 @@ static void on_connected(void *ctx)
 
 static void on_disconnected(void *ctx, const char *why)
 {
-    mrd_producer *m = ctx;
+    struct mrd_producer *m = ctx;
     (void)why;
     pthread_mutex_lock(&m->lock);
     m->connected = false;
@@ -211,7 +211,7 @@ static const struct producer_ops ops = {
 
 static void on_synced(void *ctx)
 {
-    mrd_producer *m = ctx;
+    struct mrd_producer *m = ctx;
     pthread_mutex_lock(&m->lock);
     m->syncs_done++;
     pthread_cond_broadcast(&m->changed);
@@ -221,10 +221,10 @@ static void on_synced(void *ctx)
 /* Does what other threads asked for. */
 static void on_async(uv_async_t *a)
 {
-    mrd_producer *m = a->data;
+    struct mrd_producer *m = a->data;
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < m->sources.n; i++) {
-        mrd_data_source *ds = m->sources.p[i];
+        struct mrd_data_source *ds = m->sources.p[i];
         if (ds->registered)
             continue;
         ds->registered = true;
@@ -278,8 +278,8 @@ static void deadline(struct timespec *ts, unsigned timeout_ms)
 }
 
 struct opening {
-    mrd_producer *m;
-    const mrd_producer_options *o;
+    struct mrd_producer *m;
+    const struct mrd_producer_options *o;
     uv_sem_t ready;
     bool ok;
 };
@@ -288,7 +288,7 @@ struct opening {
 static void open_and_run(void *arg)
 {
     struct opening *o = arg;
-    mrd_producer *m = o->m;
+    struct mrd_producer *m = o->m;
     o->ok = producer_open(&m->p, &m->loop,
                           &(struct producer_options){.name = o->o->name,
                                                      .socket = o->o->socket,
@@ -301,7 +301,7 @@ static void open_and_run(void *arg)
     uv_run(&m->loop, UV_RUN_DEFAULT);
 }
 
-static void free_producer(mrd_producer *m)
+static void free_producer(struct mrd_producer *m)
 {
     if (m->has_loop)
         uv_loop_close(&m->loop);
@@ -320,9 +320,9 @@ static void free_producer(mrd_producer *m)
     mem_free(m);
 }
 
-mrd_producer *mrd_producer_open(const mrd_producer_options *options)
+struct mrd_producer *mrd_producer_open(const struct mrd_producer_options *options)
 {
-    mrd_producer *m = mem_zalloc(sizeof *m);
+    struct mrd_producer *m = mem_zalloc(sizeof *m);
     if (!m)
         return NULL;
     pthread_mutex_init(&m->lock, NULL);
@@ -351,7 +351,7 @@ mrd_producer *mrd_producer_open(const mrd_producer_options *options)
     return NULL;
 }
 
-void mrd_producer_close(mrd_producer *p)
+void mrd_producer_close(struct mrd_producer *p)
 {
     if (!p)
         return;
@@ -363,12 +363,12 @@ void mrd_producer_close(mrd_producer *p)
     free_producer(p);
 }
 
-bool mrd_producer_connected(const mrd_producer *p)
+bool mrd_producer_connected(const struct mrd_producer *p)
 {
-    return mrd_producer_wait_connected((mrd_producer *)(uintptr_t)p, 0);
+    return mrd_producer_wait_connected((struct mrd_producer *)(uintptr_t)p, 0);
 }
 
-bool mrd_producer_wait_connected(mrd_producer *p, unsigned timeout_ms)
+bool mrd_producer_wait_connected(struct mrd_producer *p, unsigned timeout_ms)
 {
     struct timespec ts;
     deadline(&ts, timeout_ms);
@@ -380,7 +380,7 @@ bool mrd_producer_wait_connected(mrd_producer *p, unsigned timeout_ms)
     return ok;
 }
 
-bool mrd_producer_sync(mrd_producer *p, unsigned timeout_ms)
+bool mrd_producer_sync(struct mrd_producer *p, unsigned timeout_ms)
 {
     struct timespec ts;
     deadline(&ts, timeout_ms);
@@ -394,7 +394,7 @@ bool mrd_producer_sync(mrd_producer *p, unsigned timeout_ms)
     return ok;
 }
 
-void mrd_producer_activate_trigger(mrd_producer *p, const char *name)
+void mrd_producer_activate_trigger(struct mrd_producer *p, const char *name)
 {
     pthread_mutex_lock(&p->lock);
     char *copy = mem_strdup(name);
@@ -404,9 +404,9 @@ void mrd_producer_activate_trigger(mrd_producer *p, const char *name)
     uv_async_send(&p->async);
 }
 
-mrd_data_source *mrd_data_source_register(mrd_producer *p, const mrd_data_source_options *options)
+struct mrd_data_source *mrd_data_source_register(struct mrd_producer *p, const struct mrd_data_source_options *options)
 {
-    mrd_data_source *ds = mem_zalloc(sizeof *ds);
+    struct mrd_data_source *ds = mem_zalloc(sizeof *ds);
     char *name = mem_strdup(options->name);
     pthread_mutex_lock(&p->lock);
     bool ok = ds && name && !source_named(p, name) && vec_push(&p->sources, ds);
@@ -427,7 +427,7 @@ mrd_data_source *mrd_data_source_register(mrd_producer *p, const mrd_data_source
     return ds;
 }
 
-unsigned mrd_data_source_instances(const mrd_data_source *ds)
+unsigned mrd_data_source_instances(const struct mrd_data_source *ds)
 {
     pthread_mutex_lock(&ds->owner->lock);
     unsigned n = ds->n_instances;
@@ -435,7 +435,7 @@ unsigned mrd_data_source_instances(const mrd_data_source *ds)
     return n;
 }
 
-bool mrd_data_source_wait_started(mrd_data_source *ds, unsigned timeout_ms)
+bool mrd_data_source_wait_started(struct mrd_data_source *ds, unsigned timeout_ms)
 {
     struct timespec ts;
     deadline(&ts, timeout_ms);
@@ -447,10 +447,10 @@ bool mrd_data_source_wait_started(mrd_data_source *ds, unsigned timeout_ms)
     return ok;
 }
 
-mrd_writer *mrd_writer_open(mrd_data_source *ds)
+struct mrd_writer *mrd_writer_open(struct mrd_data_source *ds)
 {
-    mrd_producer *m = ds->owner;
-    mrd_writer *w = mem_zalloc(sizeof *w);
+    struct mrd_producer *m = ds->owner;
+    struct mrd_writer *w = mem_zalloc(sizeof *w);
     if (!w)
         return NULL;
     pthread_mutex_init(&w->lock, NULL);
@@ -475,11 +475,11 @@ mrd_writer *mrd_writer_open(mrd_data_source *ds)
     return NULL;
 }
 
-void mrd_writer_close(mrd_writer *w)
+void mrd_writer_close(struct mrd_writer *w)
 {
     if (!w)
         return;
-    mrd_producer *m = w->ds->owner;
+    struct mrd_producer *m = w->ds->owner;
     if (w->w->in_packet)
         mrd_packet_end(w);
     pthread_mutex_lock(&m->lock);
@@ -493,19 +493,19 @@ void mrd_writer_close(mrd_writer *w)
     mem_free(w);
 }
 
-bool mrd_writer_active(const mrd_writer *w)
+bool mrd_writer_active(const struct mrd_writer *w)
 {
     return atomic_load(&w->active);
 }
 
-void mrd_packet_begin(mrd_writer *w)
+void mrd_packet_begin(struct mrd_writer *w)
 {
     if (!w->w->in_packet)
         pthread_mutex_lock(&w->lock);
     trace_writer_begin_packet(w->w);
 }
 
-void mrd_packet_end(mrd_writer *w)
+void mrd_packet_end(struct mrd_writer *w)
 {
     if (!w->w->in_packet)
         return;
@@ -518,7 +518,7 @@ void mrd_packet_end(mrd_writer *w)
     uv_async_send(&w->ds->owner->async);
 }
 
-void mrd_writer_flush(mrd_writer *w)
+void mrd_writer_flush(struct mrd_writer *w)
 {
     if (w->w->in_packet)
         return;
@@ -527,42 +527,42 @@ void mrd_writer_flush(mrd_writer *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-void mrd_put_varint(mrd_writer *w, uint32_t field, uint64_t value)
+void mrd_put_varint(struct mrd_writer *w, uint32_t field, uint64_t value)
 {
     trace_writer_varint(w->w, field, value);
 }
-void mrd_put_fixed64(mrd_writer *w, uint32_t field, uint64_t value)
+void mrd_put_fixed64(struct mrd_writer *w, uint32_t field, uint64_t value)
 {
     trace_writer_fixed64(w->w, field, value);
 }
-void mrd_put_fixed32(mrd_writer *w, uint32_t field, uint32_t value)
+void mrd_put_fixed32(struct mrd_writer *w, uint32_t field, uint32_t value)
 {
     trace_writer_fixed32(w->w, field, value);
 }
-void mrd_put_double(mrd_writer *w, uint32_t field, double value)
+void mrd_put_double(struct mrd_writer *w, uint32_t field, double value)
 {
     trace_writer_double(w->w, field, value);
 }
-void mrd_put_string(mrd_writer *w, uint32_t field, const char *text)
+void mrd_put_string(struct mrd_writer *w, uint32_t field, const char *text)
 {
     trace_writer_str(w->w, field, text);
 }
-void mrd_message_begin(mrd_writer *w, uint32_t field)
+void mrd_message_begin(struct mrd_writer *w, uint32_t field)
 {
     trace_writer_begin(w->w, field);
 }
-void mrd_message_end(mrd_writer *w)
+void mrd_message_end(struct mrd_writer *w)
 {
     trace_writer_end(w->w);
 }
 
-void mrd_put_bytes(mrd_writer *w, uint32_t field, const void *bytes, size_t len)
+void mrd_put_bytes(struct mrd_writer *w, uint32_t field, const void *bytes, size_t len)
 {
     trace_writer_bytes(w->w, field, bytes, len);
 }
 
-mrd_writer_stats mrd_writer_get_stats(const mrd_writer *w)
+struct mrd_writer_stats mrd_writer_get_stats(const struct mrd_writer *w)
 {
     const struct trace_writer_stats *s = trace_writer_get_stats(w->w);
-    return (mrd_writer_stats){s->packets, s->dropped, s->chunks, s->loss_marks};
+    return (struct mrd_writer_stats){s->packets, s->dropped, s->chunks, s->loss_marks};
 }

@@ -35,7 +35,7 @@ static bool has_metadata(const char *dir)
     return join(path, sizeof path, dir, "metadata") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-struct walk {
+struct directory_walk {
     int (*fn)(void *ctx, const char *dir);
     void *ctx;
     unsigned seen; /* directories */
@@ -43,7 +43,7 @@ struct walk {
 
 /* Calls fn for every directory with metadata at or below `dir`, in order of names; stops when it returns non-zero.
  * -MRD_ELIMIT when there are too many to look at. */
-static int walk(struct walk *w, const char *dir, int level)
+static int walk(struct directory_walk *w, const char *dir, int level)
 {
     if (has_metadata(dir))
         return w->fn(w->ctx, dir);
@@ -71,7 +71,7 @@ static int found(void *ctx, const char *dir)
 
 bool ctf_is_trace(const char *path)
 {
-    struct walk w = {.fn = found};
+    struct directory_walk w = {.fn = found};
     return is_dir(path) && walk(&w, path, 0) > 0;
 }
 
@@ -189,7 +189,7 @@ static int open_next(void *ctx, const char *dir)
 int ctf_open_all(const char *path, ctf_traces *out, struct error *err)
 {
     struct opening o = {out, err, 0};
-    struct walk w = {.fn = open_next, .ctx = &o};
+    struct directory_walk w = {.fn = open_next, .ctx = &o};
     if (walk(&w, path, 0) == -MRD_ELIMIT && !o.rc)
         o.rc = error_set(err, -MRD_ELIMIT, "%s: more than %d directories", path, MAX_DIRECTORIES);
     return o.rc;

@@ -8,7 +8,7 @@
 
 /* ---- a walk over JSON text ---- */
 
-struct walk {
+struct json_scan {
     const uint8_t *p, *start, *end;
     sqlite3_str *out; /* NULL: only check */
     const char *indent;
@@ -18,26 +18,26 @@ struct walk {
 
 enum { MAX_DEPTH = 1000 };
 
-static void blanks(struct walk *w)
+static void blanks(struct json_scan *w)
 {
     while (w->p < w->end && strchr(" \t\r\n", *w->p) && *w->p)
         w->p++;
 }
 
-static bool stop(struct walk *w)
+static bool stop(struct json_scan *w)
 {
     if (!w->bad)
         w->bad = w->p;
     return false;
 }
 
-static void put(struct walk *w, const uint8_t *from)
+static void put(struct json_scan *w, const uint8_t *from)
 {
     if (w->out)
         sqlite3_str_append(w->out, (const char *)from, (int)(w->p - from));
 }
 
-static void line(struct walk *w)
+static void line(struct json_scan *w)
 {
     if (!w->out)
         return;
@@ -46,7 +46,7 @@ static void line(struct walk *w)
         sqlite3_str_appendall(w->out, w->indent);
 }
 
-static bool string(struct walk *w)
+static bool string(struct json_scan *w)
 {
     const uint8_t *from = w->p++;
     for (; w->p < w->end && *w->p != '"'; w->p++) {
@@ -68,7 +68,7 @@ static bool string(struct walk *w)
     return true;
 }
 
-static bool digits(struct walk *w)
+static bool digits(struct json_scan *w)
 {
     if (w->p >= w->end || !isdigit(*w->p))
         return stop(w);
@@ -77,7 +77,7 @@ static bool digits(struct walk *w)
     return true;
 }
 
-static bool scalar(struct walk *w)
+static bool scalar(struct json_scan *w)
 {
     static const char *const words[] = {"true", "false", "null"};
     const uint8_t *from = w->p;
@@ -109,9 +109,9 @@ static bool scalar(struct walk *w)
     return true;
 }
 
-static bool value(struct walk *w);
+static bool value(struct json_scan *w);
 
-static bool members(struct walk *w, char close)
+static bool members(struct json_scan *w, char close)
 {
     bool any = false;
     if (w->out)
@@ -156,7 +156,7 @@ static bool members(struct walk *w, char close)
     return true;
 }
 
-static bool value(struct walk *w)
+static bool value(struct json_scan *w)
 {
     blanks(w);
     if (w->p >= w->end || w->depth > MAX_DEPTH)
@@ -168,7 +168,7 @@ static bool value(struct walk *w)
     return *w->p == '"' ? string(w) : scalar(w);
 }
 
-static bool document(struct walk *w)
+static bool document(struct json_scan *w)
 {
     if (!value(w))
         return false;
@@ -182,7 +182,7 @@ static void json_error_position(sqlite3_context *ctx, int argc, sqlite3_value **
     if (function_is_null(argv[0]))
         return;
     struct slice t = function_text(argv[0]);
-    struct walk w = {.p = t.p, .start = t.p, .end = t.p + t.len};
+    struct json_scan w = {.p = t.p, .start = t.p, .end = t.p + t.len};
     sqlite3_result_int64(ctx, document(&w) ? 0 : w.bad - w.start + 1);
 }
 
@@ -191,7 +191,7 @@ static void json_pretty(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     if (function_is_null(argv[0]))
         return;
     struct slice t = function_text(argv[0]);
-    struct walk w = {.p = t.p, .start = t.p, .end = t.p + t.len, .indent = "    "};
+    struct json_scan w = {.p = t.p, .start = t.p, .end = t.p + t.len, .indent = "    "};
     if (argc > 1 && !function_is_null(argv[1]))
         w.indent = (const char *)sqlite3_value_text(argv[1]);
     w.out = sqlite3_str_new(sqlite3_context_db_handle(ctx));
@@ -338,7 +338,7 @@ static void json_valid(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         function_error(ctx, "FLAGS parameter to json_valid() must be between 1 and 15");
     } else if (!function_is_null(argv[0])) {
         struct slice t = function_text(argv[0]);
-        struct walk w = {.p = t.p, .start = t.p, .end = t.p + t.len};
+        struct json_scan w = {.p = t.p, .start = t.p, .end = t.p + t.len};
         sqlite3_result_int(ctx, (flags & 3) && sqlite3_value_type(argv[0]) != SQLITE_BLOB && document(&w));
     }
 }

@@ -9,7 +9,7 @@ struct visit {
     uint8_t directions;
 };
 
-struct walk {
+struct flow_search {
     const struct table *flows, *slices;
     struct table *out;
     stop_flag *stop;
@@ -22,7 +22,7 @@ struct walk {
     bool relatives; /* children of what follows, ancestors of what precedes */
 };
 
-static int index_flows(struct walk *w)
+static int index_flows(struct flow_search *w)
 {
     uint32_t n = w->flows->n_rows;
     w->seen_flow = mem_zalloc(n + 1);
@@ -42,7 +42,7 @@ static int index_flows(struct walk *w)
     return 0;
 }
 
-static int push(struct walk *w, uint32_t slice, uint8_t directions)
+static int push(struct flow_search *w, uint32_t slice, uint8_t directions)
 {
     uint64_t *seen = u64map_put(&w->seen_slice, slice, NULL);
     if (stop_asked(w->stop))
@@ -59,7 +59,7 @@ static int push(struct walk *w, uint32_t slice, uint8_t directions)
 }
 
 /* The slice and, where wanted, those inside it or around it. */
-static int push_family(struct walk *w, uint32_t slice, uint8_t direction)
+static int push_family(struct flow_search *w, uint32_t slice, uint8_t direction)
 {
     int rc = push(w, slice, direction);
     if (!w->relatives || rc || slice >= w->slices->n_rows)
@@ -80,7 +80,7 @@ static int push_family(struct walk *w, uint32_t slice, uint8_t direction)
     return rc;
 }
 
-static int take_flow(struct walk *w, uint32_t flow, uint8_t direction)
+static int take_flow(struct flow_search *w, uint32_t flow, uint8_t direction)
 {
     if (w->seen_flow[flow])
         return 0;
@@ -97,7 +97,7 @@ static int connected(struct engine *e, sqlite3_value **args, struct table *out, 
                      bool relatives)
 {
     struct storage *st = engine_storage(e);
-    struct walk w = {
+    struct flow_search w = {
         .flows = &st->t[T_flow], .slices = &st->t[T_slice], .out = out, .stop = engine_stop(e), .relatives = relatives};
     uint32_t start;
     int rc = start_row(args[0], w.slices->n_rows, &start, err);

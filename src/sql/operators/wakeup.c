@@ -73,13 +73,13 @@ static const struct wake_node *node(const struct wake_graph *g, int64_t id)
     return at ? &g->nodes.p[*at] : NULL;
 }
 
-struct walk {
+struct path_writer {
     struct table_builder b;
     struct error err;
     int rc;
 };
 
-static void put(struct walk *w, const struct wake_node *root, int64_t depth, int64_t from, int64_t to,
+static void put(struct path_writer *w, const struct wake_node *root, int64_t depth, int64_t from, int64_t to,
                 const struct wake_node *on, const struct wake_node *parent)
 {
     const int64_t values[] = {root->id, depth, from, to - from, on->id, on->utid};
@@ -95,7 +95,7 @@ static void put(struct walk *w, const struct wake_node *root, int64_t depth, int
 
 enum { MAX_DEPTH = 1000 };
 
-static void walk_root(struct walk *w, const struct wake_graph *g, const struct wake_node *root)
+static void walk_root(struct path_writer *w, const struct wake_graph *g, const struct wake_node *root)
 {
     const struct wake_node *at = root;
     int64_t start = root->ts, lower = root->ts - (root->idle_dur > 0 ? root->idle_dur : 0);
@@ -119,7 +119,7 @@ static void critical_path(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     static const char *const names[] = {"root_id", "depth", "ts", "dur", "blocker_id", "blocker_utid", "parent_id"};
     struct wake_graph *g = sqlite3_value_pointer(argv[0], "WAKEUP_GRAPH");
     const struct array_value *roots = value_long_array(argv[1]);
-    struct walk w = {.rc = 0};
+    struct path_writer w = {.rc = 0};
     (void)argc;
     if (!g || !roots)
         return; /* no spans or no roots: no rows */

@@ -11,7 +11,7 @@ struct shared_query {
     bool walked;      /* what it uses has been counted */
 };
 
-struct walk {
+struct use_count {
     const struct structured_queries *shared;
     struct strpool ids;
     VEC(struct shared_query)
@@ -26,10 +26,10 @@ static int no_memory(struct error *err)
     return error_set(err, -MRD_ENOMEM, "out of memory");
 }
 
-static int use(struct walk *w, const ProtobufCMessage *message, size_t user, unsigned depth, struct error *err);
+static int use(struct use_count *w, const ProtobufCMessage *message, size_t user, unsigned depth, struct error *err);
 
 /* A user of the query `id`: the first one counts what that uses in its turn. */
-static int use_id(struct walk *w, const char *id, size_t user, unsigned depth, struct error *err)
+static int use_id(struct use_count *w, const char *id, size_t user, unsigned depth, struct error *err)
 {
     strid number = strpool_intern_str(&w->ids, id);
     if (!number || (number > w->queries.n && !vec_add(&w->queries)))
@@ -47,7 +47,7 @@ static int use_id(struct walk *w, const char *id, size_t user, unsigned depth, s
     return rc;
 }
 
-static int use(struct walk *w, const ProtobufCMessage *message, size_t user, unsigned depth, struct error *err)
+static int use(struct use_count *w, const ProtobufCMessage *message, size_t user, unsigned depth, struct error *err)
 {
     size_t from = w->found.n;
     int rc = query_ids_collect(message, &w->found) ? 0 : no_memory(err);
@@ -58,7 +58,7 @@ static int use(struct walk *w, const ProtobufCMessage *message, size_t user, uns
 }
 
 /* Metrics of a bundle run one query: that of the first. Its interned dimensions are messages inside it. */
-static int use_all(struct walk *w, const struct metric_set *set, const char *metadata_query, struct error *err)
+static int use_all(struct use_count *w, const struct metric_set *set, const char *metadata_query, struct error *err)
 {
     int rc = 0;
     for (size_t i = 0; i < set->bundles.n && rc == 0; i++)
@@ -103,7 +103,7 @@ static int store(struct shared_tables *t, struct summary_job *job, const char *i
 int shared_tables_store(struct shared_tables *t, struct summary_job *job, const struct metric_set *set,
                         const char *metadata_query, struct error *err)
 {
-    struct walk w = {.shared = job->shared};
+    struct use_count w = {.shared = job->shared};
     int rc = use_all(&w, set, metadata_query, err);
     for (size_t i = 0; i < w.order.n && rc == 0; i++)
         if (w.queries.p[w.order.p[i] - 1].users > 1)

@@ -316,13 +316,13 @@ struct step {
     size_t first_id, next_id;
 };
 
-struct walk {
+struct query_path {
     VEC(struct step)
     steps;
     struct query_ids ids;
 };
 
-static int enter(struct summarizer *s, struct walk *w, struct query *q, struct error *err)
+static int enter(struct summarizer *s, struct query_path *w, struct query *q, struct error *err)
 {
     size_t first = w->ids.n;
     q->visit = s->visits;
@@ -332,7 +332,7 @@ static int enter(struct summarizer *s, struct walk *w, struct query *q, struct e
 }
 
 /* Computes the query on top, which everything below uses. */
-static int leave(struct summarizer *s, struct walk *w, struct error *err)
+static int leave(struct summarizer *s, struct query_path *w, struct error *err)
 {
     struct step top = w->steps.p[--w->steps.n];
     struct query *q = &s->now.queries.p[top.query];
@@ -349,7 +349,7 @@ static int leave(struct summarizer *s, struct walk *w, struct error *err)
 /* Computes a query and what it uses, those first. A cycle of ids is left to the generator, which names it. */
 static int compute_all(struct summarizer *s, struct query *q, struct error *err)
 {
-    struct walk w = {0};
+    struct query_path w = {0};
     s->visits++;
     int rc = enter(s, &w, q, err);
     while (rc == 0 && w.steps.n) {

@@ -67,7 +67,7 @@ static bool each_entry(const struct event_set *set, const char *name, bool (*fn)
     return any;
 }
 
-struct walk {
+struct event_choice {
     struct event_selection *sel;
     struct event_set *set;
     const struct ftrace_config *config;
@@ -77,18 +77,18 @@ struct walk {
 
 static bool add_group_entry(void *ctx, const char *name)
 {
-    struct walk *w = ctx;
+    struct event_choice *w = ctx;
     return add_one(w->sel, w->set, w->config, w->group, name, true);
 }
 
 static bool add_by_name(void *ctx, const char *group)
 {
-    struct walk *w = ctx;
+    struct event_choice *w = ctx;
     return add_one(w->sel, w->set, w->config, group, w->name, false);
 }
 
 /* A name without a group: the typed events first, as they say which group is meant, then every group that has one. */
-static bool add_bare(struct walk *w)
+static bool add_bare(struct event_choice *w)
 {
     for (size_t i = 0; i < ftrace_event_count(); i++) {
         const struct ftrace_event_desc *d = ftrace_event_at(i);
@@ -99,7 +99,7 @@ static bool add_bare(struct walk *w)
     return each_entry(w->set, "events", add_by_name, w);
 }
 
-static void add_request(struct walk *w, const char *request, bool optional)
+static void add_request(struct event_choice *w, const char *request, bool optional)
 {
     char group[256], path[300];
     const char *slash = strpbrk(request, "/:");
@@ -134,7 +134,7 @@ static void atrace_error(struct event_selection *sel, const char *what, const ch
 }
 
 /* Categories stand for kernel events; what apps tell through Android's atrace has no counterpart here. */
-static void add_categories(struct walk *w)
+static void add_categories(struct event_choice *w)
 {
     const struct ftrace_config *c = w->config;
     for (size_t i = 0; i < c->atrace_categories.n && !c->atrace_userspace_only; i++) {
@@ -153,7 +153,7 @@ static void add_categories(struct walk *w)
 }
 
 /* Both events of system calls, of which only the named calls are kept. */
-static void add_calls(struct walk *w)
+static void add_calls(struct event_choice *w)
 {
     struct utsname u = {0};
     uname(&u);
@@ -183,7 +183,7 @@ static bool add_group(void *ctx, const char *group)
 
 /* What a buffer may hold that somebody else has filled: the events that are enabled in its instance and, when there are
  * none any more, all that the kernel has. Prints need no enabling. */
-static void add_frozen(struct walk *w)
+static void add_frozen(struct event_choice *w)
 {
     char *text, *save = NULL;
     size_t len, before = w->sel->events.n;
@@ -200,7 +200,7 @@ static void add_frozen(struct walk *w)
 int event_selection_resolve(struct event_selection *sel, struct event_set *set, const struct ftrace_config *config,
                             struct error *err)
 {
-    struct walk w = {.sel = sel, .set = set, .config = config};
+    struct event_choice w = {.sel = sel, .set = set, .config = config};
     for (size_t i = 0; i < config->events.n; i++)
         add_request(&w, config->events.p[i], false);
     add_categories(&w);
