@@ -133,9 +133,12 @@ START_TEST(dumps_of_a_heap_tell_what_changed)
     }
     /* a dump each, whether or not it says when it began */
     ck_assert_uint_eq(ROWS(heap_profile), 3);
-    ck_assert_int_eq(GET(heap_profile, dur, 0), 10);
-    ck_assert_int_eq(GET(heap_profile, dur, 1), 0);
-    ck_assert_int_eq(GET(heap_profile, ts, 1), GET(heap_profile, ts_end, 1));
+    ck_assert_int_eq(GET(heap_profile, ts, 0), GET(heap_profile, ts_end, 0));
+    ck_assert_int_eq(GET(heap_profile, dur, 0), 0);
+    ck_assert_int_eq(GET(heap_profile, ts, 1), 1010);
+    ck_assert_int_eq(GET(heap_profile, ts_end, 1), 1020);
+    ck_assert_int_eq(GET(heap_profile, dur, 1), 10);
+    ck_assert_int_eq(GET(heap_profile, dur, 2), 0);
     ck_assert_int_eq(STAT_AT(heapprofd_hit_guardrail, 30), 1);
     ck_assert_int_eq(STAT_AT(heapprofd_sampling_interval_adjusted, 30), 3072);
     ck_assert_int_eq(STAT(heapprofd_missing_packet), 1);        /* packet 3 */
