@@ -127,6 +127,46 @@ static size_t operator(const char *t, size_t n, enum token_kind *kind)
     return 1;
 }
 
+/* A comment at t[0], or 0. */
+static size_t comment(const char *t, size_t n)
+{
+    if (n > 1 && t[0] == '-' && t[1] == '-') {
+        const char *nl = memchr(t, '\n', n);
+        return nl ? (size_t)(nl - t) : n;
+    }
+    if (n < 3 || t[0] != '/' || t[1] != '*')
+        return 0;
+    for (size_t i = 3; i < n; i++)
+        if (t[i] == '/' && t[i - 1] == '*')
+            return i + 1;
+    return n; /* SQLite lets an open comment run to the end */
+}
+
+/* What begins with a sign. */
+static size_t sign(const char *t, size_t n, enum token_kind *kind)
+{
+    static const struct {
+        char sign;
+        uint8_t kind;
+    } single[] = {{'(', TOKEN_LP},   {')', TOKEN_RP},  {',', TOKEN_COMMA},
+                  {';', TOKEN_SEMI}, {'.', TOKEN_DOT}, {'*', TOKEN_STAR}};
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+        if (t[0] == single[i].sign) {
+            *kind = (enum token_kind)single[i].kind;
+            return 1;
+        }
+    size_t len = comment(t, n);
+    if (len) {
+        *kind = TOKEN_COMMENT;
+        return len;
+    }
+    if (t[0] == '!' && (n < 2 || t[1] != '=')) {
+        *kind = TOKEN_BANG;
+        return 1;
+    }
+    return operator(t, n, kind);
+}
+
 size_t token_next(const char *t, size_t n, enum token_kind *kind)
 {
     size_t i = 1;
@@ -152,31 +192,12 @@ size_t token_next(const char *t, size_t n, enum token_kind *kind)
     if (is_digit(t[0]) || (t[0] == '.' && n > 1 && is_digit(t[1])))
         return number(t, n, kind);
     switch (t[0]) {
-    case '-':
-        if (n > 1 && t[1] == '-') {
-            const char *nl = memchr(t, '\n', n);
-            *kind = TOKEN_COMMENT;
-            return nl ? (size_t)(nl - t) : n;
-        }
-        return operator(t, n, kind);
-    case '/':
-        if (n > 2 && t[1] == '*') {
-            *kind = TOKEN_COMMENT;
-            for (i = 3; i < n; i++)
-                if (t[i] == '/' && t[i - 1] == '*')
-                    return i + 1;
-            return n; /* SQLite lets an open comment run to the end */
-        }
-        return operator(t, n, kind);
     case '\'':
-        i = quoted(t, n, '\'', &closed);
-        *kind = closed ? TOKEN_STRING : TOKEN_ILLEGAL;
-        return i;
     case '"':
     case '`':
     case '[':
         i = quoted(t, n, t[0] == '[' ? ']' : t[0], &closed);
-        *kind = closed ? TOKEN_QUOTED : TOKEN_ILLEGAL;
+        *kind = !closed ? TOKEN_ILLEGAL : t[0] == '\'' ? TOKEN_STRING : TOKEN_QUOTED;
         return i;
     case '?':
     case '$':
@@ -184,31 +205,8 @@ size_t token_next(const char *t, size_t n, enum token_kind *kind)
     case '@':
     case '#':
         return variable(t, n, kind);
-    case '(':
-        *kind = TOKEN_LP;
-        return 1;
-    case ')':
-        *kind = TOKEN_RP;
-        return 1;
-    case ',':
-        *kind = TOKEN_COMMA;
-        return 1;
-    case ';':
-        *kind = TOKEN_SEMI;
-        return 1;
-    case '.':
-        *kind = TOKEN_DOT;
-        return 1;
-    case '*':
-        *kind = TOKEN_STAR;
-        return 1;
-    case '!':
-        if (n > 1 && t[1] == '=')
-            return operator(t, n, kind);
-        *kind = TOKEN_BANG;
-        return 1;
     default:
-        return operator(t, n, kind);
+        return sign(t, n, kind);
     }
 }
 

@@ -4,7 +4,7 @@
  * storage has got its rows. Text is run by engine_query(): every statement but the last runs to its end, the last one
  * is handed back as a result to step through. The dialect front end (dialect/) hooks in by engine_set_dialect() and
  * turns each statement into what SQLite understands. Virtual tables, functions and table functions are registered from
- * const tables by the attach functions of extensions.c.
+ * const tables by the attach functions of extensions.h.
  *
  * Not for use by several threads at once, except engine_interrupt(). */
 #ifndef MERIDIAN_SQL_ENGINE_H

@@ -322,6 +322,15 @@ END_TEST
 
 /* ---- graphs ---- */
 
+START_TEST(intervals_refuse_partitions_without_a_name)
+{
+    sql_must_fail(&f, "SELECT __intrinsic_interval_tree_intervals_agg(1, 2, 3, NULL, 4)",
+                  "the name of partition column 1 is NULL");
+    sql_must_fail(&f, "SELECT __intrinsic_interval_tree_intervals_agg(1, 2, 3, 'a', 4, NULL, 5)",
+                  "the name of partition column 2 is NULL");
+}
+END_TEST
+
 START_TEST(reachability_agrees_with_a_recursive_query)
 {
     seed = (uint64_t)_i + 1;
@@ -555,8 +564,7 @@ static const struct {
      "10 AND "
      "quantum = 6",
      "5,6;11,6"},
-    {"CREATE VIRTUAL TABLE w3 USING __intrinsic_window(100,50,20); SELECT * FROM w3",
-     "100,20,0;120,20,1;140,20,2"},
+    {"CREATE VIRTUAL TABLE w3 USING __intrinsic_window(100,50,20); SELECT * FROM w3", "100,20,0;120,20,1;140,20,2"},
     {"CREATE TABLE nested(ts BIGINT, dur BIGINT, p BIGINT); CREATE TABLE whole(ts BIGINT, dur BIGINT); INSERT INTO "
      "nested VALUES(10, 10, 1), (12, 3, 1); INSERT INTO whole VALUES(0, 40); CREATE VIRTUAL TABLE nw USING "
      "span_join(nested PARTITIONED p, whole); SELECT ts, dur, p FROM nw",
@@ -568,7 +576,8 @@ static const struct {
     {"CREATE VIRTUAL TABLE none USING __intrinsic_counter_mipmap((SELECT 0 AS ts, 0.5 AS value WHERE 0)); SELECT "
      "min_value, max_value, last_ts, last_value FROM none(10, 40, 10)",
      "0.0,0.0,0,0.0"},
-    {"INCLUDE PERFETTO MODULE viz.slices; CREATE PERFETTO TABLE tree AS SELECT 1 AS id, NULL AS parent_id, 'a' AS name, "
+    {"INCLUDE PERFETTO MODULE viz.slices; CREATE PERFETTO TABLE tree AS SELECT 1 AS id, NULL AS parent_id, 'a' AS "
+     "name, "
      "100 AS dur UNION ALL SELECT 2, 1, 'b', 30 UNION ALL SELECT 3, 1, 'c', 50; SELECT id, parentId, name, self_dur, "
      "simple_count FROM _viz_slice_ancestor_agg!((SELECT id, dur FROM tree WHERE id > 1), tree) ORDER BY id",
      "1,-,a,20,1;2,1,b,30,1;3,1,c,50,1"},
@@ -669,6 +678,7 @@ Suite *operators_suite(void)
     tcase_add_loop_test(t, intersections_agree_with_a_join, 0, 20);
     tcase_add_loop_test(t, merges_and_counts_agree_with_counting, 0, 20);
     tcase_add_test(t, intervals_refuse_what_is_unfinished);
+    tcase_add_test(t, intervals_refuse_partitions_without_a_name);
     tcase_add_loop_test(t, reachability_agrees_with_a_recursive_query, 0, 20);
     tcase_add_test(t, dominators_of_a_ring);
     tcase_add_loop_test(t, a_critical_path_covers_its_thread, 0, 20);

@@ -253,6 +253,34 @@ START_TEST(views_have_the_columns_of_the_facts)
 }
 END_TEST
 
+/* Keys of more parts than JSON nests: what lies below the last level keeps its value. */
+START_TEST(deep_args_keep_their_values)
+{
+    struct arg_list list = {0};
+    struct error err = {0};
+    char key[400] = "", sql[100], want[60];
+    open_all();
+    for (int i = 0; i < 100; i++)
+        strcat(key, "a.");
+    for (int i = 0; i < 2; i++) {
+        char *at = key + 200;
+        snprintf(at, 20, "leaf%d", i);
+        arg_list_int(&st.args, &list, key, 700 + i);
+    }
+    argset set = args_intern(&st.args, list.p, list.n);
+    arg_list_free(&list);
+    snprintf(sql, sizeof sql, "select __intrinsic_arg_set_to_json(%lld)", (long long)argset_cell(set));
+    const char *got = ask_text(sql, &err);
+    ck_assert_msg(got != NULL, "%s", err.text);
+    for (int i = 0; i < 2; i++) {
+        snprintf(want, sizeof want, "a.a.leaf%d\":%d", i, 700 + i);
+        ck_assert_msg(strstr(got, want) != NULL, "%s", got);
+    }
+    ck_assert_ptr_null(strstr(got, "{}"));
+    close_all();
+}
+END_TEST
+
 START_TEST(stats_answer_before_data)
 {
     struct error err = {0};
@@ -484,6 +512,7 @@ Suite *sql_engine_suite(void)
     tcase_add_loop_test(t, args_are_grouped_natively, 0, (int)(sizeof args_groups / sizeof *args_groups));
     tcase_add_loop_test(t, failures_are_told, 0, (int)(sizeof failures / sizeof *failures));
     tcase_add_test(t, views_have_the_columns_of_the_facts);
+    tcase_add_test(t, deep_args_keep_their_values);
     tcase_add_test(t, stats_answer_before_data);
     tcase_add_test(t, embedded_texts_are_sorted_and_whole);
     tcase_add_test(t, runtime_tables_are_tables);

@@ -183,6 +183,81 @@ START_TEST(aggregates_are_native)
 }
 END_TEST
 
+/* Expressions of every kind around windows, columns compared with values of other types, several selects. */
+static uint32_t make_wide(struct text *t)
+{
+    static const char *const outputs[] = {"%s - ts",
+                                          "%s",
+                                          "CASE WHEN %s IS NULL THEN name ELSE depth END",
+                                          "name = 12",
+                                          "name = '12' OR %s > 5",
+                                          "ts < '7'",
+                                          "%s IN (1, '2', NULL, name)",
+                                          "depth BETWEEN %s AND '100'",
+                                          "coalesce(%s, name, 'none') || x.category",
+                                          "CAST(%s AS TEXT) LIKE '%%1%%'",
+                                          "\"name\" COLLATE nocase = 'ABC'",
+                                          "-%s",
+                                          "x.parent_id",
+                                          "[dur]",
+                                          "max(%s, 3)",
+                                          "id"};
+    static const char *const wraps[][2] = {
+        {"", ""},
+        {"SELECT * FROM (", ") WHERE a = 12 OR c > '5'"},
+        {"SELECT a, count(*), min(b) FROM (", ") GROUP BY a"},
+        {"SELECT * FROM v_counter WHERE track_id IN (SELECT b % 40 FROM (", "))"},
+        {"WITH w(p, q, r) AS (", ") SELECT count(*), max(q), p = '12' FROM w GROUP BY 3"},
+        {"SELECT a, b, c FROM v_slice2 UNION ALL ", ""}};
+    static const char *const orders[] = {"ts, id", "x.name, id DESC", "depth DESC, \"id\""};
+    uint32_t w = pick(6);
+    const char *order = orders[pick(3)], *partition = pick(2) ? "PARTITION BY track_id " : "";
+    t->n = 0;
+    put(t, "%sSELECT ", wraps[w][0]);
+    for (int i = 0; i < 3; i++) {
+        char window[200];
+        snprintf(window, sizeof window, "%s(%s) OVER (%sORDER BY %s)", pick(2) ? "lead" : "Lag",
+                 (const char *[]){"ts", "name", "x.dur", "parent_id"}[pick(4)], partition, order);
+        const char *output = outputs[pick(16)], *hole = strstr(output, "%s");
+        for (const char *p = output; *p; p++)
+            if (p == hole) {
+                put(t, "%s", window);
+                p++;
+            } else if (p[0] != '%' || p[1] != '%') {
+                put(t, "%c", *p);
+            }
+        if (w || pick(2))
+            put(t, " AS %c", "abc"[i]);
+        put(t, "%s", i < 2 ? ", " : "");
+    }
+    put(t, " FROM v_slice x%s", wraps[w][1]);
+    return 0;
+}
+
+START_TEST(the_planner_changes_no_answer)
+{
+    static uint32_t (*const makers[])(struct text *) = {make_aggregate, make_neighbours, make_wide, make_wide};
+    struct mirror m;
+    struct error err = {0};
+    int planned = 0;
+    mirror_open(&m, 99 + (uint64_t)_i, 2500);
+    ck_assert_int_eq(engine_run(m.e, NULL,
+                                "CREATE VIEW v_slice2 AS SELECT lead(ts) OVER (ORDER BY ts, id) AS a, name AS b, "
+                                "dur AS c FROM v_slice LIMIT 50",
+                                &err),
+                     0);
+    for (int i = 0; i < 120; i++) {
+        struct text made, query = {.n = 0};
+        makers[i % 4](&made);
+        for (const char *s = made.p; *s; s++)
+            *s == '@' ? put(&query, "v_") : put(&query, "%c", *s);
+        planned += mirror_compare_planner(&m, query.p);
+    }
+    ck_assert_int_gt(planned, 50);
+    mirror_close(&m);
+}
+END_TEST
+
 static void must_fail(struct mirror *m, const char *sql, const char *part)
 {
     struct engine_result r;
@@ -384,6 +459,7 @@ Suite *sql_native_suite(void)
     tcase_add_test(t, aggregates_are_native);
     tcase_add_loop_test(t, neighbours_are_those_of_sqlite, 0, 3);
     tcase_add_test(t, neighbours_are_native);
+    tcase_add_loop_test(t, the_planner_changes_no_answer, 0, 4);
     tcase_add_test(t, what_is_no_plan_is_refused);
     tcase_add_test(t, columns_too_wide_for_groups_stay_with_sqlite);
     tcase_add_test(t, plans_outlive_their_tables);

@@ -117,16 +117,14 @@ static int emit(struct expander *x, struct sql_tokens *out, const struct sql_tok
     return sql_tokens_append(out, p, n) ? 0 : -MRD_ENOMEM;
 }
 
-/* A token that nobody wrote, at the place of `at`. */
-static int emit_made(struct expander *x, struct sql_tokens *out, const struct sql_token *at, enum token_kind kind,
-                     const char *text)
+/* Tokens that nobody wrote, at the place of `at`. */
+static int emit_made(struct expander *x, struct sql_tokens *out, const struct sql_token *at, const char *text)
 {
-    struct sql_token t = *at;
-    t.text = text;
-    t.len = (uint32_t)strlen(text);
-    t.kind = (uint8_t)kind;
-    t.made = true;
-    return emit(x, out, &t, 1);
+    size_t before = out->n;
+    if (!sql_tokens_add_made(out, at, text))
+        return -MRD_ENOMEM;
+    x->n_tokens += out->n - before;
+    return x->n_tokens > MACRO_MAX_TOKENS ? fail(x, at, "macro expansion grows beyond %d tokens", MACRO_MAX_TOKENS) : 0;
 }
 
 /* Splits at commas that stand outside parentheses. An empty list has no elements; an empty element is an error. */
@@ -228,7 +226,7 @@ static int call_stringify(struct expander *x, const struct sql_token *name, cons
     }
     text[to++] = '\'';
     text[to] = 0;
-    return emit_made(x, out, name, TOKEN_STRING, text);
+    return emit_made(x, out, name, text);
 }
 
 /* m!(a), m!(b)  or, with two lists, m!(a, c), m!(b, d). */
@@ -250,7 +248,7 @@ static int call_apply(struct expander *x, const struct intrinsic *in, const stru
     struct sql_tokens call = {0};
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (i || in->prefix)
-            rc = emit_made(x, out, name, TOKEN_OPERATOR, in->joiner);
+            rc = emit_made(x, out, name, in->joiner);
         call.n = 0;
         struct sql_token sign = macro.p[0];
         bool ok = sql_tokens_append(&call, &sign, 1);

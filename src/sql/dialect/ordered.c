@@ -69,14 +69,7 @@ static void put(struct output *o, const struct sql_token *p, size_t n)
 
 static void put_made(struct output *o, const char *text)
 {
-    struct sql_token t = *o->at;
-    t.text = text;
-    t.len = text ? (uint32_t)strlen(text) : 0;
-    t.kind = TOKEN_OPERATOR; /* only its text matters from here on */
-    t.made = true;
-    o->ok = o->ok && text;
-    if (o->ok)
-        put(o, &t, 1);
+    o->ok = o->ok && text && sql_tokens_add_made(&o->t, o->at, text);
 }
 
 /* One sort term, t[from, to): its expression and the words behind it. */

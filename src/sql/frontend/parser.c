@@ -130,7 +130,7 @@ static struct sql_name unquoted(struct parser *c, const struct sql_token *t)
 {
     struct sql_name name = {t->text, t->len, c->i};
     char close = t->text[0] == '[' ? ']' : t->text[0];
-    if (t->kind != TOKEN_QUOTED || t->len < 2)
+    if ((t->kind != TOKEN_QUOTED && t->kind != TOKEN_STRING) || t->len < 2)
         return name;
     name.p++;
     name.len -= 2;
@@ -156,6 +156,16 @@ struct sql_name parser_name(struct parser *c, enum name_place place)
         parser_advance(c);
     else
         parser_fail(c); /* also a name of no letters: "" */
+    return name;
+}
+
+struct sql_name parser_string_name(struct parser *c)
+{
+    struct sql_name name = unquoted(c, &c->p[c->i]);
+    if (name.len)
+        parser_advance(c);
+    else
+        parser_fail(c);
     return name;
 }
 

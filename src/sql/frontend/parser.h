@@ -42,6 +42,7 @@ void parser_expect_word(struct parser *c, enum sql_word word);
 enum name_place { NAME_OPERAND, NAME_MARKED, NAME_ALIAS };
 bool parser_at_name(const struct parser *c, enum name_place place);
 struct sql_name parser_name(struct parser *c, enum name_place place); /* fails when none is there */
+struct sql_name parser_string_name(struct parser *c);                 /* of the string that stands next */
 
 /* Zeroed, never NULL: when memory is short the parser fails, and a node to write to is given all the same. */
 void *parser_node(struct parser *c, size_t size);

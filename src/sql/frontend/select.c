@@ -148,7 +148,10 @@ static struct sql_expr *parse_names(struct parser *c)
 
 static struct sql_name parse_alias(struct parser *c)
 {
-    if (parser_accept_word(c, WORD_AS))
+    bool marked = parser_accept_word(c, WORD_AS);
+    if (c->kind == TOKEN_STRING) /* AS 'name' */
+        return parser_string_name(c);
+    if (marked)
         return parser_name(c, NAME_MARKED);
     if (parser_at_name(c, NAME_ALIAS))
         return parser_name(c, NAME_ALIAS);

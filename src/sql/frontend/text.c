@@ -69,6 +69,19 @@ bool sql_tokens_scan_text(struct sql_tokens *out, const char *text, size_t len)
     return true;
 }
 
+bool sql_tokens_add_made(struct sql_tokens *out, const struct sql_token *at, const char *text)
+{
+    size_t from = 0, len = strlen(text), first = out->n;
+    while (from < len)
+        if (!scan_one(out, text, len, at->frame, &from))
+            return false;
+    for (; first < out->n; first++) {
+        out->p[first].at = at->at;
+        out->p[first].made = true;
+    }
+    return true;
+}
+
 bool sql_tokens_append(struct sql_tokens *out, const struct sql_token *p, size_t n)
 {
     if (n == 0)

@@ -55,6 +55,8 @@ bool sql_tokens_scan(struct sql_tokens *out, struct sql_frame *frame);
 bool sql_tokens_scan_one(struct sql_tokens *out, struct sql_frame *frame, size_t *at);
 /* The same for a text that no frame stands for: a view of the schema. The tokens point into it. */
 bool sql_tokens_scan_text(struct sql_tokens *out, const char *text, size_t len);
+/* Appends the tokens of a text that nobody wrote, at the place of `at`. The text must outlive them. */
+bool sql_tokens_add_made(struct sql_tokens *out, const struct sql_token *at, const char *text);
 bool sql_tokens_append(struct sql_tokens *out, const struct sql_token *p, size_t n);
 void sql_tokens_free(struct sql_tokens *t);
 

@@ -85,9 +85,10 @@ static size_t chain_parts(struct json_item *items, size_t n, size_t *heads)
     size_t slots = 4, n_heads = 0;
     while (slots < 2 * n)
         slots *= 2;
-    size_t *table = mem_alloc(2 * slots * sizeof *table), *tails = table + slots; /* first and last item of a part */
+    size_t *table = mem_alloc(2 * slots * sizeof *table); /* first and last item of a part */
     if (!table)
         return 0;
+    size_t *tails = table + slots;
     memset(table, 0xff, slots * sizeof *table);
     for (size_t i = 0; i < n; i++) {
         struct slice rest, part = items[i].part = first_part(items[i].key, &rest);
@@ -105,39 +106,69 @@ static size_t chain_parts(struct json_item *items, size_t n, size_t *heads)
     return n_heads;
 }
 
-/* Items that share the parts before become one object or array; order is that of first appearance. */
-static void json_items(sqlite3_str *s, const struct storage *st, struct json_item *items, size_t n, int depth)
+/* Below the deepest level that is nested, what is left of the keys stays as it is: {"c.d": 1, "c.e": 2}. */
+static void json_flat_items(sqlite3_str *s, const struct storage *st, const struct json_item *items, size_t n)
 {
+    sqlite3_str_appendchar(s, 1, '{');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            sqlite3_str_appendchar(s, 1, ',');
+        json_text(s, items[i].key);
+        sqlite3_str_appendchar(s, 1, ':');
+        json_value(s, st, items[i].arg);
+    }
+    sqlite3_str_appendchar(s, 1, '}');
+}
+
+static bool json_items(sqlite3_str *s, const struct storage *st, struct json_item *items, size_t n, int depth);
+
+/* The value of the part that begins at items[head]; `inside` is room for as many items as there are. */
+static bool json_part(sqlite3_str *s, const struct storage *st, struct json_item *items, size_t head,
+                      struct json_item *inside, int depth)
+{
+    const struct arg *leaf = NULL;
+    size_t n_inside = 0;
+    for (size_t k = head; k != NO_ITEM; k = items[k].next) {
+        struct slice rest;
+        first_part(items[k].key, &rest);
+        if (rest.len == 0)
+            leaf = items[k].arg;
+        else
+            inside[n_inside++] = (struct json_item){.key = rest, .arg = items[k].arg};
+    }
+    if (n_inside)
+        return json_items(s, st, inside, n_inside, depth + 1);
+    json_value(s, st, leaf);
+    return true;
+}
+
+/* Items that share the parts before become one object or array; order is that of first appearance. False when out of
+ * memory. */
+static bool json_items(sqlite3_str *s, const struct storage *st, struct json_item *items, size_t n, int depth)
+{
+    if (depth >= MAX_JSON_DEPTH) {
+        json_flat_items(s, st, items, n);
+        return true;
+    }
     bool array = items[0].key.len && items[0].key.p[0] == '[';
     struct json_item *inside = mem_alloc(n * sizeof *inside);
     size_t *heads = mem_alloc(n * sizeof *heads);
-    size_t n_heads = inside && heads && depth < MAX_JSON_DEPTH ? chain_parts(items, n, heads) : 0;
+    size_t n_heads = inside && heads ? chain_parts(items, n, heads) : 0;
+    bool ok = n_heads > 0;
     sqlite3_str_appendchar(s, 1, array ? '[' : '{');
-    for (size_t i = 0; i < n_heads; i++) {
-        const struct arg *leaf = NULL;
-        size_t n_inside = 0;
-        for (size_t k = heads[i]; k != NO_ITEM; k = items[k].next) {
-            struct slice rest;
-            first_part(items[k].key, &rest);
-            if (rest.len == 0)
-                leaf = items[k].arg;
-            else
-                inside[n_inside++] = (struct json_item){.key = rest, .arg = items[k].arg};
-        }
+    for (size_t i = 0; ok && i < n_heads; i++) {
         if (i)
             sqlite3_str_appendchar(s, 1, ',');
         if (!array) {
             json_text(s, items[heads[i]].part);
             sqlite3_str_appendchar(s, 1, ':');
         }
-        if (n_inside)
-            json_items(s, st, inside, n_inside, depth + 1);
-        else
-            json_value(s, st, leaf);
+        ok = json_part(s, st, items, heads[i], inside, depth);
     }
     sqlite3_str_appendchar(s, 1, array ? ']' : '}');
     mem_free(inside);
     mem_free(heads);
+    return ok;
 }
 
 static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv)
@@ -154,14 +185,17 @@ static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv
         return;
     }
     args_values(&st->args, argset_of_cell(sqlite3_value_int64(argv[0])), &list);
-    for (size_t i = 0; i < list.n; i++)
+    bool ok = vec_reserve(&items, list.n);
+    for (size_t i = 0; ok && i < list.n; i++)
         vec_push(&items, (struct json_item){.key = strpool_view(&st->strings, list.p[i].key), .arg = &list.p[i]});
     if (items.n) {
         sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
-        json_items(s, st, items.p, items.n, 0);
+        ok = json_items(s, st, items.p, items.n, 0);
         int len = sqlite3_str_length(s);
         sqlite3_result_text(ctx, sqlite3_str_finish(s), len, sqlite3_free);
     }
+    if (!ok)
+        sqlite3_result_error_nomem(ctx);
     vec_free(&items);
     arg_list_free(&list);
 }

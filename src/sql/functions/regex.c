@@ -17,9 +17,10 @@ struct byte_set {
 struct node {
     uint8_t kind;
     bool lazy;
-    int group;    /* NODE_GROUP: number or -1; NODE_ASSERT: enum assert_kind */
-    int min, max; /* NODE_REPEAT; max -1: no end */
-    struct node *a, *b;
+    int group;         /* NODE_GROUP: number or -1; NODE_ASSERT: enum assert_kind */
+    int min, max;      /* NODE_REPEAT; max -1: no end */
+    struct node *a;    /* what is inside; of NODE_CAT and NODE_ALT the first of several */
+    struct node *next; /* the one behind it in the same sequence, or the next alternative */
     struct byte_set set;
 };
 
@@ -54,12 +55,12 @@ struct parser {
     const uint8_t *p, *end;
     struct arena arena;
     struct error *err;
-    int n_groups, depth;
+    int n_groups, depth, n_nodes;
     bool ignore_case;
     int rc;
 };
 
-enum { MAX_CODE = 50000, MAX_DEPTH = 200, MAX_REPEAT = 1000 };
+enum { MAX_CODE = 50000, MAX_NODES = 2 * MAX_CODE, MAX_DEPTH = 200, MAX_REPEAT = 1000 };
 
 static void set_add(struct byte_set *s, uint8_t c)
 {
@@ -80,6 +81,8 @@ static struct node *fail(struct parser *p, int code, const char *text)
 
 static struct node *new_node(struct parser *p, enum node_kind kind)
 {
+    if (++p->n_nodes > MAX_NODES)
+        return fail(p, -MRD_EINVALID, "the expression is too large");
     struct node *n = arena_zalloc(&p->arena, sizeof *n);
     if (!n)
         return fail(p, -MRD_ENOMEM, "out of memory");
@@ -309,7 +312,7 @@ static bool parse_counts(struct parser *p, int *min, int *max)
 static struct node *parse_repeat(struct parser *p)
 {
     struct node *n = parse_atom(p);
-    while (n && p->p < p->end) {
+    for (int deep = 0; n && p->p < p->end; deep++) {
         int min = 0, max = -1;
         if (*p->p == '*' || *p->p == '+' || *p->p == '?') {
             min = *p->p == '+';
@@ -320,6 +323,8 @@ static struct node *parse_repeat(struct parser *p)
         }
         if (min > MAX_REPEAT || max > MAX_REPEAT || (max >= 0 && max < min))
             return fail(p, -MRD_EINVALID, "bad count of repetitions");
+        if (deep >= MAX_DEPTH)
+            return fail(p, -MRD_EINVALID, "nested too deep");
         struct node *r = new_node(p, NODE_REPEAT);
         if (!r)
             return NULL;
@@ -335,22 +340,13 @@ static struct node *parse_repeat(struct parser *p)
     return n;
 }
 
-static struct node *join_nodes(struct parser *p, enum node_kind kind, struct node *a, struct node *b)
-{
-    struct node *n = new_node(p, kind);
-    if (n) {
-        n->a = a;
-        n->b = b;
-    }
-    return n;
-}
-
 static struct node *parse_sequence(struct parser *p)
 {
-    struct node *n = new_node(p, NODE_EMPTY);
+    struct node *n = new_node(p, NODE_CAT), **end = n ? &n->a : NULL;
     while (n && !p->rc && p->p < p->end && *p->p != '|' && *p->p != ')') {
-        struct node *next = parse_repeat(p);
-        n = next ? join_nodes(p, NODE_CAT, n, next) : NULL;
+        struct node *next = *end = parse_repeat(p);
+        if (next)
+            end = &next->next;
     }
     return n;
 }
@@ -359,11 +355,13 @@ static struct node *parse_alternatives(struct parser *p)
 {
     if (++p->depth > MAX_DEPTH)
         return fail(p, -MRD_EINVALID, "nested too deep");
-    struct node *n = parse_sequence(p);
-    while (n && !p->rc && p->p < p->end && *p->p == '|') {
+    struct node *n = new_node(p, NODE_ALT), **end = n ? &n->a : NULL;
+    while (n && !p->rc) {
+        struct node *next = *end = parse_sequence(p);
+        if (!next || p->rc || p->p >= p->end || *p->p != '|')
+            break;
+        end = &next->next;
         p->p++;
-        struct node *b = parse_sequence(p);
-        n = b ? join_nodes(p, NODE_ALT, n, b) : NULL;
     }
     p->depth--;
     return n;
@@ -413,9 +411,32 @@ static void compile_repeat(struct regex *r, struct parser *p, const struct node 
             aim(r, i, i + 1, (uint32_t)r->code.n, r->code.p[i].y);
 }
 
+/* One after the other, the first that matches counts; the jumps behind them are chained until their end is known. */
+static void compile_alternatives(struct regex *r, struct parser *p, const struct node *first)
+{
+    uint32_t last_jump = UINT32_MAX;
+    for (const struct node *n = first; n && !p->rc; n = n->next) {
+        if (!n->next) {
+            compile(r, p, n);
+            break;
+        }
+        uint32_t split = emit(r, p, OP_SPLIT, 0, 0);
+        compile(r, p, n);
+        uint32_t jump = emit(r, p, OP_JUMP, last_jump, 0);
+        if (p->rc)
+            return;
+        aim(r, split, split + 1, (uint32_t)r->code.n, false);
+        last_jump = jump;
+    }
+    while (!p->rc && last_jump != UINT32_MAX) {
+        uint32_t before = r->code.p[last_jump].x;
+        r->code.p[last_jump].x = (uint32_t)r->code.n;
+        last_jump = before;
+    }
+}
+
 static void compile(struct regex *r, struct parser *p, const struct node *n)
 {
-    uint32_t split, jump;
     if (p->rc)
         return;
     switch (n->kind) {
@@ -425,18 +446,11 @@ static void compile(struct regex *r, struct parser *p, const struct node *n)
         emit(r, p, OP_SET, (uint32_t)r->sets.n - 1, 0);
         break;
     case NODE_CAT:
-        compile(r, p, n->a);
-        compile(r, p, n->b);
+        for (const struct node *i = n->a; i && !p->rc; i = i->next)
+            compile(r, p, i);
         break;
     case NODE_ALT:
-        split = emit(r, p, OP_SPLIT, 0, 0);
-        compile(r, p, n->a);
-        jump = emit(r, p, OP_JUMP, 0, 0);
-        if (p->rc)
-            return;
-        aim(r, split, split + 1, (uint32_t)r->code.n, false);
-        compile(r, p, n->b);
-        r->code.p[jump].x = (uint32_t)r->code.n;
+        compile_alternatives(r, p, n->a);
         break;
     case NODE_REPEAT:
         compile_repeat(r, p, n);

@@ -96,6 +96,28 @@ struct agg_state {
     struct interval_set *s;
 };
 
+/* The set that the first row asks for; NULL: the error has been told. */
+static struct interval_set *new_set(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct interval_set *s = mem_zalloc(sizeof *s);
+    if (!s) {
+        sqlite3_result_error_nomem(ctx);
+        return NULL;
+    }
+    s->n_names = (argc - 3) / 2;
+    for (int i = 0; i < s->n_names; i++) {
+        const char *name = (const char *)sqlite3_value_text(argv[3 + 2 * i]);
+        if (!name) {
+            function_error(ctx, "INTERVAL_TREE_INTERVALS_AGG: the name of partition column %d is NULL; use a string",
+                           i + 1);
+            mem_free(s);
+            return NULL;
+        }
+        snprintf(s->names[i], sizeof s->names[i], "%s", name);
+    }
+    return s;
+}
+
 static void agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct agg_state *state = sqlite3_aggregate_context(ctx, sizeof *state);
@@ -110,16 +132,8 @@ static void agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     }
     struct interval_set *s = state->s;
-    if (!s) {
-        s = state->s = mem_zalloc(sizeof *s);
-        if (!s) {
-            sqlite3_result_error_nomem(ctx);
-            return;
-        }
-        s->n_names = (argc - 3) / 2;
-        for (int i = 0; i < s->n_names; i++)
-            snprintf(s->names[i], sizeof s->names[i], "%s", (const char *)sqlite3_value_text(argv[3 + 2 * i]));
-    }
+    if (!s && !(s = state->s = new_set(ctx, argc, argv)))
+        return;
     for (int i = 0; i < 3; i++)
         if (sqlite3_value_type(argv[i]) != SQLITE_INTEGER) {
             function_error(ctx, "Interval intersect requires id, ts and dur to be integers");

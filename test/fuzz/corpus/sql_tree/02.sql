@@ -1,0 +1,2 @@
+ -- a comment
+ SELECT /* another */ 1 -- and one

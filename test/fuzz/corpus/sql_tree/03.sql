@@ -1,0 +1,1 @@
+SELECT *, t.*, a AS b, c d, "e""f" AS 'g', [h], `i` FROM t

@@ -1,0 +1,1 @@
+SELECT DISTINCT a FROM t AS x, main.u y JOIN v ON x.a = v.a LEFT OUTER JOIN w USING (a, b) NATURAL JOIN z

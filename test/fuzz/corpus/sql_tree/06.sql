@@ -1,0 +1,1 @@
+SELECT a FROM t INDEXED BY i WHERE a > 1 GROUP BY a, 2 HAVING count(*) > 1

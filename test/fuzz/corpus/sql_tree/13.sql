@@ -1,0 +1,1 @@
+WITH recursive AS (SELECT 1) SELECT * FROM recursive

@@ -1,0 +1,1 @@
+SELECT count(*), count(DISTINCT a), sum(a) FILTER (WHERE a > 2), f(), f(ALL a, b)

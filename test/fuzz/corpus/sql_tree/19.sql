@@ -1,0 +1,1 @@
+SELECT a IN (1, 2), a NOT IN (SELECT b FROM t), a IN t, a IN main.t, a IN f(1), a IN ()

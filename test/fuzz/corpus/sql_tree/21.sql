@@ -1,0 +1,1 @@
+SELECT a LIKE 'b' ESCAPE '!', a NOT GLOB 'c', a REGEXP b, a MATCH b, a COLLATE nocase

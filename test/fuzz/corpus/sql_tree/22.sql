@@ -1,0 +1,1 @@
+SELECT ?, ?1, :a, @b, $c, x'0aff', 0x1F, 1e5, .5, 5., 'it''s', CURRENT_TIMESTAMP

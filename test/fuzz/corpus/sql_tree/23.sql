@@ -1,0 +1,1 @@
+SELECT a -> '$.b' ->> 'c' || d, ~a, - - 1, a ISNULL, a NOT NULL, a IS NOT DISTINCT FROM b

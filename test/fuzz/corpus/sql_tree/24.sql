@@ -1,0 +1,1 @@
+SELECT key, "select", replace(a, b, c), like(a, b), over, filter, window FROM current, row

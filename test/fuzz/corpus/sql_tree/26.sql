@@ -1,0 +1,1 @@
+SELECT t.a b FROM main.t AS t, ((SELECT 1)) WHERE t.desc = 1
