@@ -1,4 +1,4 @@
-/* Owns looking up the embedded SQL texts; the table is made by CMake. */
+/* Finds the embedded SQL texts; CMake makes the table. */
 #include "sql/embedded.h"
 
 #include <stdlib.h>

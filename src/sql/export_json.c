@@ -1,4 +1,4 @@
-/* Owns the queries that make events of Chrome's format, and their writer. */
+/* Exports events in Chrome's JSON format: the queries and the writer. */
 #include "sql/export_json.h"
 
 #include "base/utf8.h"

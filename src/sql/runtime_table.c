@@ -1,4 +1,4 @@
-/* Owns tables made by SQL: their description, detecting column types, reference counts. */
+/* Tables made by SQL: describes them, detects column types, counts references. */
 #include "sql/runtime_table.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ static int check_names(uint32_t n, const char *const *names, struct error *err)
                              "alphanumeric characters and underscores.",
                              names[i]);
         if (sqlite3_stricmp(names[i], "_auto_id") == 0)
-            return error_set(err, -MRD_ESQL, "Column name '_auto_id' is that of the row number of every table");
+            return error_set(err, -MRD_ESQL, "column name '_auto_id' is reserved for row numbers; use another name");
         for (uint32_t k = 0; k < i; k++)
             if (sqlite3_stricmp(names[i], names[k]) == 0)
                 return error_set(err, -MRD_ESQL, "multiple columns are named: %s", names[i]);

@@ -124,7 +124,7 @@ class Functions(harness.Case):
     def test_struct(self):
         self.assertEqual(self.query("select typeof(__intrinsic_struct('a', 'b', 1, 'x')) as t"), '"t"\n"null"\n')
         for args, text in (("", "expected the names"), ("'a'", "expected the names"), ("'a', 'a', 1, 2", "two fields"),
-                           ("1, 2", "should be a text")):
+                           ("1, 2", "must be a string")):
             self.fails("query", self.empty, f"select __intrinsic_struct({args})", text=text)
 
 

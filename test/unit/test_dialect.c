@@ -120,13 +120,13 @@ static const struct {
     {"CREATE PERFETTO TABLE slice AS SELECT 1 AS a", {"slice already exists", "line 1 col 23"}},
     {"CREATE PERFETTO FUNCTION sched() RETURNS TABLE(a LONG) AS SELECT 1 AS a", {"sched", "exists", "line 1 col 26"}},
     {"CREATE PERFETTO FUNCTION t(x LONG) RETURNS TABLE(a LONG, a LONG) AS SELECT 1 AS a, 2 AS a",
-     {"'a' stands twice", "line 1 col 58"}},
-    {"CREATE PERFETTO FUNCTION t(x LONG, x LONG) RETURNS LONG AS SELECT 1", {"'x' stands twice", "line 1 col 36"}},
+     {"'a' is declared twice", "line 1 col 58"}},
+    {"CREATE PERFETTO FUNCTION t(x LONG, x LONG) RETURNS LONG AS SELECT 1", {"'x' is declared twice", "line 1 col 36"}},
     {"CREATE PERFETTO FUNCTION g(x STRING) RETURNS LONG AS SELECT str_split($x, '', 0); SELECT g('a')",
      {"g: STR_SPLIT: delimiter must not be empty", "line 1 col 83"}},
     {"CREATE PERFETTO FUNCTION r(x LONG) RETURNS TABLE(a LONG) AS SELECT 1 AS a; CREATE OR REPLACE PERFETTO FUNCTION "
      "r(x LONG) RETURNS TABLE(a LONG) AS SELECT a FROM r($x); SELECT * FROM r(1)",
-     {"too deep", "r: functions", "line 1 col 168"}},
+     {"too deep", "r: function calls", "line 1 col 168"}},
     {"SELECT a FROM nowhere", {"no such table: nowhere", "File \"test\" line 1"}},
     {"SELECT 1,\n  missing\nFROM (SELECT 2 AS b)", {"no such column: missing", "line 2 col 3", "      ^"}},
     {"CREATE PERFETTO TABLE t(a LONG) AS SELECT 1 AS b", {"do not exist: a", "line 1 col 23"}},
@@ -154,7 +154,7 @@ static const struct {
     {"CREATE PERFETTO FUNCTION f(x LONG) RETURNS TABLE(a LONG, b LONG) AS SELECT 1 AS b, 2 AS a", {"order"}},
     {"CREATE PERFETTO FUNCTION f(x LONG) RETURNS TABLE(a LONG) AS SELECT 1 AS b", {"do not exist: a"}},
     {"CREATE PERFETTO FUNCTION f(x LONG) RETURNS TABLE(a LONG) AS SELECT 1 AS a; SELECT * FROM f()",
-     {"not all arguments"}},
+     {"an argument is missing"}},
     {"CREATE PERFETTO FUNCTION f(x LONG) RETURNS TABLE(a LONG) AS SELECT 1 AS a; SELECT * FROM f('q')", {"wrong type"}},
     {"CREATE PERFETTO FUNCTION f(a LONG) RETURNS LONG DELEGATES TO no_such_thing", {"no_such_thing", "line 1 col 62"}},
     {"CREATE PERFETTO MACRO m() RETURNS Expr AS m!(); SELECT m!()", {"nested too deep", "Macro \"m\""}},
@@ -188,7 +188,7 @@ static const struct {
     {"SELECT unhex('')", {"invalid hex"}},
     {"SELECT to_ftrace(99)", {"TO_FTRACE"}},
     {"CREATE PERFETTO FUNCTION g() RETURNS ANY AS SELECT __intrinsic_graph_agg(1, 2); SELECT __intrinsic_dfs(g(), g())",
-     {"cannot give a graph"}},
+     {"cannot return a graph"}},
 };
 
 START_TEST(bad_statements_point_at_the_place)

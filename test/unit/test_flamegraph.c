@@ -101,7 +101,7 @@ static const struct {
     {"SELECT * FROM " CALL("'filter', 'SHOW_STACK', '(', ''"), "not valid"},
     {"SELECT * FROM " CALL("'filter', 'SHOW_STACK'"), "takes 3 arguments"},
     {"SELECT * FROM " CALL("'colour', 'red'"), "unknown tag 'colour'"},
-    {"SELECT * FROM " CALL("'grouping', 5"), "should be a text"},
+    {"SELECT * FROM " CALL("'grouping', 5"), "must be a string"},
     {"SELECT __intrinsic_flamegraph_find(1, 'SUPER_ROOT')", "WHERE clause"},
     {"SELECT 1 FROM f(__intrinsic_flamegraph_config('value', 'value')) WHERE __intrinsic_flamegraph_find(_tree_id, "
      "NULL)",

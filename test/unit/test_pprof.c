@@ -179,8 +179,8 @@ static const struct {
     {"select stack_from_stack_profile_frame(99)", "there is no row 99"},
     {"select stack_from_stack_profile_callsite(-1)", "there is no row -1"},
     {"select stack_from_stack_profile_callsite('a')", "there is no row a"},
-    {"select stack_from_stack_profile_callsite()", "a callsite is needed"},
-    {"select cat_stacks(3)", "argument 1 is neither a stack nor a text"},
+    {"select stack_from_stack_profile_callsite()", "expected a callsite id"},
+    {"select cat_stacks(3)", "argument 1 must be a stack or a string"},
     {"select experimental_profile(x'0a02ffff')", "the first argument is not a stack"},
     {"select experimental_profile(x'0a021863')", "the first argument is not a stack"}, /* callsite 99 */
     {"select experimental_profile(x'0a022063')", "the first argument is not a stack"}, /* frame 99 */

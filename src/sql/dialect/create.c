@@ -48,7 +48,7 @@ int exec_check_columns(struct exec *x, sqlite3_stmt *stmt, const struct parsed_f
     else if (undeclared.n)
         rc = exec_fail(x, at, "the following columns are missing from the schema: %s", undeclared.p);
     else if (rc || (ordered && (size_t)n != columns->n))
-        rc = exec_fail(x, at, "the columns of the SELECT statement are not in the order of the declared ones");
+        rc = exec_fail(x, at, "the SELECT returns its columns in another order than they are declared in");
     vec_free(&absent);
     vec_free(&undeclared);
     return rc;
@@ -98,7 +98,7 @@ int exec_table(struct exec *x, const struct parsed *p)
     int rc = name ? exec_plan(x, p->body, p->n_body, &stmt) : -MRD_ENOMEM;
     int n = stmt ? sqlite3_column_count(stmt) : 0;
     if (rc == 0 && n == 0)
-        rc = exec_fail(x, p->body, "CREATE PERFETTO TABLE needs a statement that gives columns");
+        rc = exec_fail(x, p->body, "CREATE PERFETTO TABLE needs a statement that returns columns; use SELECT");
     if (rc == 0 && p->has_columns) {
         rc = exec_check_columns(x, stmt, &p->columns, false, p->name);
         types = mem_zalloc((size_t)n);

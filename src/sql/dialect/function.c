@@ -55,7 +55,7 @@ static int add_fields(struct exec *x, const struct parsed_fields *from, const ch
             return error_set(x->err, -MRD_ENOMEM, "out of memory");
         for (size_t k = 0; k < i; k++)
             if (strcasecmp((*p)[k].name, (*p)[i].name) == 0)
-                return exec_fail(x, f->name, "%s '%s' stands twice", what, (*p)[i].name);
+                return exec_fail(x, f->name, "%s '%s' is declared twice", what, (*p)[i].name);
         if (f->variadic && i + 1 < from->n)
             return exec_fail(x, f->name, "only the last argument may be variadic");
     }

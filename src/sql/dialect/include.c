@@ -39,7 +39,7 @@ static int include_module(struct dialect *d, struct sql_module *m, const struct 
         break;
     }
     if (d->include_depth >= DIALECT_MAX_INCLUDE_DEPTH)
-        return fail(d, parent, at, err, "INCLUDE: modules include each other too deep");
+        return fail(d, parent, at, err, "INCLUDE: modules are nested too deeply");
     struct sql_frame frame = {.source = sql_source_new(SOURCE_MODULE, m->name, slice_of(m->text, m->len)),
                               .parent = (struct sql_frame *)(uintptr_t)parent,
                               .call_at = at};

@@ -316,9 +316,9 @@ static int expand_call(struct expander *x, const struct binding *env, struct spa
             close = in.n;
     }
     if (close >= in.n)
-        return fail(x, &in.p[open], "the parenthesis of this macro call is not closed");
+        return fail(x, &in.p[open], "missing ) of this macro call");
     if (x->depth >= MACRO_MAX_DEPTH)
-        return fail(x, &in.p[at], "Macro \"%.*s\" is nested too deep (does it call itself?)", (int)in.p[at].len,
+        return fail(x, &in.p[at], "Macro \"%.*s\" is nested too deeply; check for endless recursion", (int)in.p[at].len,
                     in.p[at].text);
     if (++x->n_tokens > MACRO_MAX_TOKENS) /* calls that yield nothing count as well */
         return fail(x, &in.p[at], "macro expansion grows beyond %d tokens", MACRO_MAX_TOKENS);

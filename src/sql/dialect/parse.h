@@ -1,4 +1,4 @@
-/* The statements that PerfettoSQL adds to SQLite's, parsed from tokens (tables.md 6). */
+/* The statements that PerfettoSQL adds to SQLite's, parsed from tokens. */
 #ifndef MERIDIAN_SQL_DIALECT_PARSE_H
 #define MERIDIAN_SQL_DIALECT_PARSE_H
 

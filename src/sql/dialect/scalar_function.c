@@ -79,7 +79,7 @@ static void run_body(sqlite3_context *ctx, struct sql_function *f, sqlite3_stmt 
     }
     sqlite3_value *v = sqlite3_column_value(stmt, 0);
     if (value_is_pointer(v)) {
-        result_error(ctx, "%s: %s", f->name, "a function cannot give a graph, table or array");
+        result_error(ctx, "%s: %s", f->name, "a function cannot return a graph, table or array");
         return;
     }
     sqlite3_result_value(ctx, v);
@@ -116,7 +116,7 @@ static void call(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     }
     if (f->d->function_depth >= DIALECT_MAX_FUNCTION_DEPTH) {
-        result_error(ctx, "%s: %s", f->name, "functions call each other too deep (does it call itself without end?)");
+        result_error(ctx, "%s: %s", f->name, "function calls are nested too deeply; check for endless recursion");
         return;
     }
     if (sql_function_take(f, &stmt, &err)) {
@@ -144,7 +144,7 @@ static int check_body(struct exec *x, const struct parsed *p, struct sql_functio
     int n = sqlite3_column_count(stmt);
     sqlite3_finalize(stmt);
     if (n != 1)
-        return exec_fail(x, p->body, "function '%s' must return exactly one column, its body gives %d", f->name, n);
+        return exec_fail(x, p->body, "function '%s' must return exactly one column; its body returns %d", f->name, n);
     return 0;
 }
 

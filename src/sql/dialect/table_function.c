@@ -53,7 +53,7 @@ static int table_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
     struct dialect *d = engine_dialect_ctx(aux);
     struct sql_function *f = argc >= 3 ? find_table(d, argv[2]) : NULL;
     if (!f) {
-        *err = sqlite3_mprintf("runtime_table_function: made by CREATE PERFETTO FUNCTION only");
+        *err = sqlite3_mprintf("runtime_table_function: use CREATE PERFETTO FUNCTION ... RETURNS TABLE instead");
         return SQLITE_ERROR;
     }
     char *schema = table_schema(f);
@@ -162,7 +162,7 @@ static int cursor_next(sqlite3_vtab_cursor *base)
     struct function_cursor *c = (struct function_cursor *)base;
     struct sql_function *f = ((struct function_table *)base->pVtab)->f;
     if (f->d->function_depth >= DIALECT_MAX_FUNCTION_DEPTH)
-        return fail(base, f->name, "functions call each other too deep (does it call itself without end?)");
+        return fail(base, f->name, "function calls are nested too deeply; check for endless recursion");
     f->d->function_depth++;
     int rc = sqlite3_step(c->stmt);
     f->d->function_depth--;
@@ -181,7 +181,7 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
     c->eof = true;
     c->row = -1;
     if (number)
-        return fail(base, f->name, "not all arguments are given");
+        return fail(base, f->name, "an argument is missing");
     if (c->stmt) {
         sqlite3_reset(c->stmt);
     } else {

@@ -1,4 +1,4 @@
-/* Owns the engine: opening, running text statement by statement, errors, interruption. */
+/* The engine: opens it, runs text statement by statement, reports errors, interrupts. */
 #include "sql/engine.h"
 
 #include "base/alloc.h"

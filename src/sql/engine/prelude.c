@@ -1,4 +1,4 @@
-/* Owns running the prelude. */
+/* Runs the prelude: makes its tables and views. */
 #include "sql/engine/prelude.h"
 
 #include "sql/embedded.h"
@@ -98,7 +98,7 @@ static int run_statement(struct engine *e, const char *p, const char *end, struc
         return rc;
     }
     if (!parse(p, end, &s))
-        return error_set(err, -MRD_ESQL, "prelude: not a statement of it: %.40s", p);
+        return error_set(err, -MRD_ESQL, "prelude: unsupported statement: %.40s", p);
     return slice_eq_str(s.kind, "TABLE") ? lazy_table(e, &s, err) : view(e, &s, err);
 }
 

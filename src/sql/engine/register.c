@@ -1,4 +1,4 @@
-/* Owns what is registered with an engine: functions, modules, table functions, runtime tables and their names. */
+/* Registers functions, modules, table functions and runtime tables with an engine, and finds them by name. */
 #include "base/alloc.h"
 #include "sql/engine_private.h"
 #include "sql/vtab/vtab.h"

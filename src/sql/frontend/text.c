@@ -149,7 +149,7 @@ void sql_message_add(struct sql_message *m, const char *fmt, ...)
     m->n += (size_t)n;
 }
 
-enum { EXCERPT_BYTES = 128 }; /* tables.md 6: at most 128 characters of the line on either side */
+enum { EXCERPT_BYTES = 128 }; /* of the line, at most, on either side of the place */
 
 static void add_place(struct sql_message *m, const struct sql_frame *f, uint32_t at)
 {

@@ -1,4 +1,4 @@
-/* Owns profiles in the format of pprof: stacks of the trace become locations and functions, equal stacks one sample. */
+/* Writes profiles in pprof's format: stacks of the trace become locations and functions, equal stacks one sample. */
 #include "sql/functions/stacks.h"
 
 #include "base/hash.h"
@@ -372,7 +372,7 @@ static void profile_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     int64_t values[MAX_TYPES] = {1};
     size_t n = argc > 1 ? (size_t)(argc - 1) / 3 : 1;
     if (argc < 1 || (argc - 1) % 3 || n > MAX_TYPES) {
-        function_error(ctx, "EXPERIMENTAL_PROFILE: a stack is needed, then a type, a unit and a value for each kind");
+        function_error(ctx, "EXPERIMENTAL_PROFILE: expected a stack, then a type, a unit and a value for each kind");
         return;
     }
     if (!p)

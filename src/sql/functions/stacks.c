@@ -55,7 +55,7 @@ static void stack_of_callsite(sqlite3_context *ctx, int argc, sqlite3_value **ar
     struct pb_writer w = {0};
     uint64_t row;
     if (argc != 1 && argc != 2) {
-        function_error(ctx, "%s: a callsite is needed, and whether to annotate its frames", name);
+        function_error(ctx, "%s: expected a callsite id, then whether to annotate its frames", name);
         return;
     }
     if (!row_argument(ctx, name, argv[0], st->t[T_stack_profile_callsite].n_rows, &row))
@@ -86,7 +86,7 @@ static void cat_stacks(sqlite3_context *ctx, int argc, sqlite3_value **argv)
             break;
         }
         default:
-            function_error(ctx, "CAT_STACKS: argument %d is neither a stack nor a text", i + 1);
+            function_error(ctx, "CAT_STACKS: argument %d must be a stack or a string", i + 1);
             pb_writer_free(&w);
             return;
         }

@@ -1,4 +1,4 @@
-/* Owns the functions that read the storage: extract_arg, extract_metadata and its kin, trace_start/end/dur.
+/* Functions that read the storage: extract_arg, extract_metadata and its kin, trace_start/end/dur.
  *
  * extract_arg keeps what it found by (arg set, key): events share sets, and a query asks for the same few keys of all
  * of them. Per key there is one array over the set ids, filled as sets are met. */

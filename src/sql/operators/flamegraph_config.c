@@ -135,7 +135,7 @@ static const struct {
 static int read_tag(struct flame_config *c, int argc, sqlite3_value **argv, struct error *err)
 {
     if (sqlite3_value_type(argv[0]) != SQLITE_TEXT)
-        return error_set(err, -MRD_ESQL, "a tag should be a text");
+        return error_set(err, -MRD_ESQL, "a tag must be a string");
     const char *tag = (const char *)sqlite3_value_text(argv[0]);
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
         if (strcmp(tags[i].tag, tag) != 0)
@@ -144,7 +144,7 @@ static int read_tag(struct flame_config *c, int argc, sqlite3_value **argv, stru
             return error_set(err, -MRD_ESQL, "'%s' takes %d arguments", tag, tags[i].n_args);
         for (int k = 1; k <= tags[i].n_args; k++)
             if (sqlite3_value_type(argv[k]) != SQLITE_TEXT)
-                return error_set(err, -MRD_ESQL, "argument %d of '%s' should be a text", k, tag);
+                return error_set(err, -MRD_ESQL, "argument %d of '%s' must be a string", k, tag);
         int rc = tags[i].read(c, argv + 1, err);
         return rc < 0 ? rc : tags[i].n_args + 1;
     }

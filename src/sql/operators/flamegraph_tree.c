@@ -1,4 +1,4 @@
-/* Owns making the tree of a flame graph: filters one after the other, frames merged by name, children by size. */
+/* Makes the tree of a flame graph: filters one after the other, frames merged by name, children by size. */
 #include "base/hash.h"
 #include "base/u64map.h"
 #include "sql/operators/flamegraph.h"

@@ -1,4 +1,4 @@
-/* SPAN_JOIN, SPAN_LEFT_JOIN, SPAN_OUTER_JOIN: the intersection of two tables of spans (tables.md 4.2).
+/* SPAN_JOIN, SPAN_LEFT_JOIN, SPAN_OUTER_JOIN: the intersection of two tables of spans.
  *
  *     CREATE VIRTUAL TABLE x USING span_join(a PARTITIONED cpu, b PARTITIONED cpu)
  *     x: ts, dur, [cpu,] the other columns of a, the other columns of b
@@ -119,8 +119,9 @@ static void set_segment(struct side *s, bool real, int64_t start, int64_t end, i
     s->adjusted = adjusted;
 }
 
-/* Stands on the row that is ready, as a span. It must not begin before the one before has ended, but for the partitioned
- * side of a join whose other side has no partitions: there slices that nest meet a window, and each is a span. */
+/* Stands on the row that is ready, as a span. It must not begin before the one before has ended, but for the
+ * partitioned side of a join whose other side has no partitions: there slices that nest meet a window, and each is a
+ * span. */
 static int take_real(struct span_join_cursor *c, struct side *s)
 {
     struct span_join_table *t = (struct span_join_table *)c->base.pVtab;

@@ -21,7 +21,7 @@ static bool check_names(sqlite3_context *ctx, int n, sqlite3_value **names)
 {
     for (int i = 0; i < n; i++) {
         if (sqlite3_value_type(names[i]) != SQLITE_TEXT) {
-            function_error(ctx, "STRUCT: the name of field %d should be a text", i + 1);
+            function_error(ctx, "STRUCT: the name of field %d must be a string", i + 1);
             return false;
         }
         for (int k = 0; k < i; k++)
@@ -36,7 +36,7 @@ static bool check_names(sqlite3_context *ctx, int n, sqlite3_value **names)
 static void make(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     if (argc == 0 || argc % 2) {
-        function_error(ctx, "STRUCT: expected the names of the fields, and as many values behind them");
+        function_error(ctx, "STRUCT: expected the names of the fields, then one value for each");
         return;
     }
     if (!check_names(ctx, argc / 2, argv))

@@ -104,7 +104,7 @@ static int cursor_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-/* interval_intersect() speaks of id_0 … id_14 (tables.md 5.2) and makes as many columns as it has inputs; the others
+/* interval_intersect() speaks of id_0 … id_14 and makes as many columns as it has inputs; the others
  * are NULL. */
 static bool is_unused_id(const char *name)
 {

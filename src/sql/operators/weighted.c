@@ -78,7 +78,7 @@ static int weight_bounded(struct engine *e, sqlite3_value **args, struct table *
         if (!(a[i] = value_long_array(args[i])))
             return 0; /* no edges or no roots */
     if (a[0]->n != a[1]->n || a[0]->n != a[2]->n || a[3]->n != a[4]->n)
-        return error_set(err, -MRD_ESQL, "dfs_weight_bounded: the lists are not of one length");
+        return error_set(err, -MRD_ESQL, "dfs_weight_bounded: the lists differ in length");
     struct weighted w = {.g = mem_zalloc(sizeof *w.g), .weights = a[2], .stop = stop};
     bool ok = w.g != NULL;
     for (size_t i = 0; i < a[0]->n && ok; i++)

@@ -1,4 +1,4 @@
-/* Owns `stats` and `_trace_bounds`: tables made from the counters of the storage when they are asked for. */
+/* The tables `stats` and `_trace_bounds`, made from the counters of the storage when they are asked for. */
 #include "sql/engine_private.h"
 #include "sql/tables/tables.h"
 #include "sql/vtab/vtab.h"

@@ -1,4 +1,4 @@
-/* Owns rows of `args`: the values of argument sets, decoded into a table. */
+/* Makes the rows of `args`: the values of argument sets, decoded into a table. */
 #include "sql/engine_private.h"
 #include "sql/vtab/vtab.h"
 

@@ -1,4 +1,4 @@
-/* Owns connecting: the schema that SQLite sees, and the modules of built-in, runtime and computed tables. */
+/* Connects tables to SQLite: their schema, and the modules of built-in, runtime and computed tables. */
 #include "sql/engine_private.h"
 #include "sql/vtab/vtab.h"
 

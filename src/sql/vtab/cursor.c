@@ -1,4 +1,4 @@
-/* Owns cursors: running a plan on a table and walking the rows it leaves.
+/* Runs a plan on a table and walks the rows that it leaves.
  *
  * What is left of the table is, in this order of preference: one contiguous range of rows (walked without a list); a
  * range filtered chunk by chunk while it is walked; a list of rows, when they come from an index or are sorted. */

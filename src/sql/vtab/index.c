@@ -1,4 +1,4 @@
-/* Owns indexes: the rows of a column by value, made by one counting sort when lookups repeat. */
+/* Makes indexes: the rows of a column by value, by one counting sort when lookups repeat. */
 #include "sql/engine_private.h"
 #include "sql/vtab/vtab.h"
 

@@ -1,4 +1,4 @@
-/* Owns the indexes that CREATE PERFETTO INDEX makes: the rows of a table ordered by several columns.
+/* The indexes that CREATE PERFETTO INDEX makes: the rows of a table ordered by several columns.
  *
  * A lookup uses the leading columns that are tested for one value each, and a range on the column after them. */
 #include "sql/engine_private.h"

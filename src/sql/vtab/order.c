@@ -1,4 +1,4 @@
-/* Owns sorting selected rows: each sort column becomes a code that orders as SQL does, codes of several columns are
+/* Sorts selected rows: each sort column becomes a code that orders as SQL does, codes of several columns are
  * packed into one word, words are sorted by counting or radix sort. Strings are ranked once per distinct string.
  *
  * All sorts are stable, so trailing columns in which the rows stand in order already cost nothing. */

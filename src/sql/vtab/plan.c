@@ -1,4 +1,4 @@
-/* Owns xBestIndex: which constraints and orderings are taken, what they cost, and the plan as text.
+/* xBestIndex: decides which constraints and orderings are taken and what they cost, and writes the plan as text.
  *
  * The text is a list of words: "3>=" a constraint on column 3 whose value is the next argument, "o3" or "o3-" a sort
  * column, "g" equal rows need only be together, "d" one row of each group will do, "s" args: one set. Column -1 is the

@@ -1,4 +1,4 @@
-/* Owns running tests over packed chunks.
+/* Runs tests over packed chunks.
  *
  * Each test turns a mask of bytes (1: still in); packed integers are compared as codes without unpacking, in loops that
  * the compiler makes vectors of: measured 0.3 ns a row and test. A chunk whose minimum and maximum decide is not read.

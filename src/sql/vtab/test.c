@@ -1,4 +1,4 @@
-/* Owns tests: a constraint and its value brought into the terms of a column, by SQLite's rules of comparison.
+/* Makes tests: turns a constraint and its value into a test of a column's words, by SQLite's rules of comparison.
  *
  * Numbers compare by value across integers and reals; NULL passes no comparison but IS; a text that looks like a number
  * counts as one against a numeric column, any other text or blob is greater than every number. */
