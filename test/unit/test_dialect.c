@@ -95,7 +95,7 @@ END_TEST
 START_TEST(errors_of_recursive_functions)
 {
     sql_must_fail(&f, "CREATE PERFETTO FUNCTION f(x LONG) RETURNS LONG AS SELECT f($x + 1); SELECT f(1)",
-                  "f: functions");
+                  "f: function calls");
     ck_assert_ptr_null(strstr(engine_error_text(f.e), "f: f: "));
     sql_must_fail(&f,
                   "CREATE PERFETTO FUNCTION g(x LONG) RETURNS LONG AS SELECT iif($x = 0, str_split('a', '', 0), "

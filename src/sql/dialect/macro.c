@@ -316,7 +316,7 @@ static int expand_call(struct expander *x, const struct binding *env, struct spa
             close = in.n;
     }
     if (close >= in.n)
-        return fail(x, &in.p[open], "missing ) of this macro call");
+        return fail(x, &in.p[open], "this macro call is not closed; add a )");
     if (x->depth >= MACRO_MAX_DEPTH)
         return fail(x, &in.p[at], "Macro \"%.*s\" is nested too deeply; check for endless recursion", (int)in.p[at].len,
                     in.p[at].text);
