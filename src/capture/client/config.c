@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "capture/client/perfetto.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/text_format.h"
 
@@ -54,9 +55,9 @@ static bool parse_size(const char *text, uint64_t *bytes)
 
 static void put_source(struct pb_writer *w, const char *name, struct slice extra)
 {
-    size_t ds = pb_begin(w, 2), config = pb_begin(w, 1);
-    pb_put_str(w, 1, name);
-    pb_put_varint(w, 2, 0);
+    size_t ds = pb_begin(w, TRACE_CONFIG_DATA_SOURCES), config = pb_begin(w, TRACE_CONFIG_DATA_SOURCE_CONFIG);
+    pb_put_str(w, DATA_SOURCE_CONFIG_NAME, name);
+    pb_put_varint(w, DATA_SOURCE_CONFIG_TARGET_BUFFER, 0);
     pb_put_raw(w, extra.p, extra.len);
     pb_end(w, config);
     pb_end(w, ds);
@@ -66,7 +67,7 @@ static void put_source(struct pb_writer *w, const char *name, struct slice extra
 static void put_ftrace(const struct perfetto_options *o, struct pb_writer *w, bool hypervisor)
 {
     struct pb_writer x = {0};
-    size_t m = pb_begin(&x, 100);
+    size_t m = pb_begin(&x, DATA_SOURCE_CONFIG_FTRACE_CONFIG);
     unsigned n = 0;
     for (unsigned i = 0; i < o->n_categories; i++) {
         const char *c = o->categories[i];
@@ -77,13 +78,13 @@ static void put_ftrace(const struct perfetto_options *o, struct pb_writer *w, bo
         if (!hyp)
             pb_put_str(&x, strchr(c, '/') ? 1 : 2, c);
         else
-            pb_put_str(&x, 1, "hyp/*");
+            pb_put_str(&x, FTRACE_CONFIG_FTRACE_EVENTS, "hyp/*");
     }
     for (unsigned i = 0; i < o->n_apps && !hypervisor; i++, n++)
-        pb_put_str(&x, 3, o->apps[i]);
-    pb_put_varint(&x, 13, 1); /* symbolize_ksyms */
+        pb_put_str(&x, FTRACE_CONFIG_ATRACE_APPS, o->apps[i]);
+    pb_put_varint(&x, FTRACE_CONFIG_SYMBOLIZE_KSYMS, 1);
     if (hypervisor)
-        pb_put_str(&x, 25, "hyp");
+        pb_put_str(&x, FTRACE_CONFIG_INSTANCE_NAME, "hyp");
     pb_end(&x, m);
     if (n)
         put_source(w, "linux.ftrace", pb_written(&x));
@@ -100,14 +101,14 @@ int perfetto_light_config(const struct perfetto_options *o, struct pb_writer *w,
         return error_set(err, -MRD_EINVALID, "--buffer %s: expected a number with kb, mb or gb", o->buffer);
     if (o->size && !parse_size(o->size, &size))
         return error_set(err, -MRD_EINVALID, "--size %s: expected a number with kb, mb or gb", o->size);
-    size_t b = pb_begin(w, 1);
-    pb_put_varint(w, 1, buffer >> 10);
+    size_t b = pb_begin(w, TRACE_CONFIG_BUFFERS);
+    pb_put_varint(w, TRACE_CONFIG_BUFFER_CONFIG_SIZE_KB, buffer >> 10);
     pb_end(w, b);
-    pb_put_varint(w, 3, ms);
-    pb_put_varint(w, 13, 30000); /* flush_period_ms */
+    pb_put_varint(w, TRACE_CONFIG_DURATION_MS, ms);
+    pb_put_varint(w, TRACE_CONFIG_FLUSH_PERIOD_MS, 30000);
     if (size) {
-        pb_put_varint(w, 8, 1);
-        pb_put_varint(w, 10, size);
+        pb_put_varint(w, TRACE_CONFIG_WRITE_INTO_FILE, 1);
+        pb_put_varint(w, TRACE_CONFIG_MAX_FILE_SIZE_BYTES, size);
     }
     put_ftrace(o, w, false);
     put_ftrace(o, w, true);
@@ -116,8 +117,8 @@ int perfetto_light_config(const struct perfetto_options *o, struct pb_writer *w,
     for (unsigned i = 0; i < o->n_categories; i++) {
         struct pb_writer x = {0};
         if (strcmp(o->categories[i], "disk") == 0) {
-            size_t m = pb_begin(&x, 104);
-            pb_put_varint(&x, 10, 1000); /* diskstat_period_ms */
+            size_t m = pb_begin(&x, DATA_SOURCE_CONFIG_SYS_STATS_CONFIG);
+            pb_put_varint(&x, SYS_STATS_CONFIG_DISKSTAT_PERIOD_MS, 1000);
             pb_end(&x, m);
             put_source(w, "linux.sys_stats", pb_written(&x));
         } else if (strcmp(o->categories[i], "gfx") == 0) {

@@ -1,6 +1,7 @@
 /* Finds machines that are connected and that a config leaves out. */
 #include "capture/client/left_out.h"
 
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 #include <stdio.h>
@@ -9,10 +10,11 @@ static void on_state(void *ctx, bool success, bool has_more, struct slice reply)
 {
     struct left_out *l = ctx;
     struct pb_field state, producer, id;
-    if (!success || !pb_find(reply, 1, &state))
+    if (!success || !pb_find(reply, QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE, &state))
         return;
     for (struct pb_cursor c = pb_sub(&state); pb_next(&c, &producer);)
-        if (producer.id == 1 && pb_find(pb_bytes(&producer), 7, &id) && id.u)
+        if (producer.id == TRACING_SERVICE_STATE_PRODUCERS &&
+            pb_find(pb_bytes(&producer), TRACING_SERVICE_STATE_PRODUCER_MACHINE_ID, &id) && id.u)
             u64map_set(&l->ids, pb_u64(&id), 1);
     if (!has_more && l->ids.n)
         fprintf(stderr,

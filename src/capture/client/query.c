@@ -5,6 +5,7 @@
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
 #include "schema/service.pb-c.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -24,7 +25,7 @@ static void on_reply(void *ctx, bool success, bool has_more, struct slice reply)
 {
     struct question *q = ctx;
     struct pb_field f;
-    if (success && pb_find(reply, 1, &f))
+    if (success && pb_find(reply, QUERY_SERVICE_STATE_RESPONSE_SERVICE_STATE, &f))
         pb_put_raw(&q->state, f.p, (size_t)f.u);
     if (has_more)
         return;

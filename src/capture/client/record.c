@@ -7,6 +7,7 @@
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
 #include "schema/service.pb-c.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -257,9 +258,9 @@ static void on_stats(void *ctx, bool success, bool has_more, struct slice reply)
         return;
     uint64_t bytes = 0, overwritten = 0;
     for (struct pb_cursor c = pb_sub(&f); pb_next(&c, &f);) {
-        for (struct pb_cursor m = pb_sub(&f); f.id == 1 && pb_next(&m, &b);) {
-            bytes += b.id == 1 ? pb_u64(&b) : 0;
-            overwritten += b.id == 13 ? pb_u64(&b) : 0;
+        for (struct pb_cursor m = pb_sub(&f); f.id == TRACE_STATS_BUFFER_STATS && pb_next(&m, &b);) {
+            bytes += b.id == TRACE_STATS_BUFFER_STATS_BYTES_WRITTEN ? pb_u64(&b) : 0;
+            overwritten += b.id == TRACE_STATS_BUFFER_STATS_BYTES_OVERWRITTEN ? pb_u64(&b) : 0;
         }
     }
     r->recorded_bytes = bytes - overwritten;

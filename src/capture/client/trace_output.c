@@ -2,6 +2,7 @@
 #include "capture/client/trace_output.h"
 
 #include "base/file.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 #include <errno.h>
@@ -32,18 +33,18 @@ static void add_slice(struct trace_output *o, struct slice message)
     struct slice data = {0};
     bool last = false;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == READ_BUFFERS_RESPONSE_SLICE_DATA)
             data = pb_bytes(&f);
-        else if (f.id == 2)
+        else if (f.id == READ_BUFFERS_RESPONSE_SLICE_LAST_SLICE_FOR_PACKET)
             last = pb_bool(&f);
     }
     if (last && !o->packet.n) {
-        pb_put_bytes(&o->out, 1, data.p, data.len);
+        pb_put_bytes(&o->out, TRACE_PACKET, data.p, data.len);
         return;
     }
     pb_put_raw(&o->packet, data.p, data.len);
     if (last) {
-        pb_put_bytes(&o->out, 1, o->packet.p, o->packet.n);
+        pb_put_bytes(&o->out, TRACE_PACKET, o->packet.p, o->packet.n);
         pb_writer_clear(&o->packet);
     }
     o->out.failed |= o->packet.failed;
@@ -54,7 +55,7 @@ int trace_output_add(struct trace_output *o, struct slice response, struct error
     struct pb_cursor c = pb_cursor(response);
     struct pb_field f;
     while (pb_next(&c, &f))
-        if (f.id == 2)
+        if (f.id == READ_BUFFERS_RESPONSE_SLICES)
             add_slice(o, pb_bytes(&f));
     int rc =
         o->out.failed ? error_set(err, -MRD_ENOMEM, "out of memory") : file_write_all(o->fd, o->out.p, o->out.n, err);

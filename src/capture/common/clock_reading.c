@@ -1,6 +1,8 @@
 /* Owns the reading of all clocks. */
 #include "capture/common/clock_reading.h"
 
+#include "wire/fields.h"
+
 #include <time.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -10,8 +12,12 @@ static const struct {
     uint32_t id;
     clockid_t clock;
 } clocks[] = {
-    {6, CLOCK_BOOTTIME}, {2, CLOCK_REALTIME_COARSE}, {4, CLOCK_MONOTONIC_COARSE},
-    {1, CLOCK_REALTIME}, {3, CLOCK_MONOTONIC},       {5, CLOCK_MONOTONIC_RAW},
+    {BUILTIN_CLOCK_BOOTTIME, CLOCK_BOOTTIME},
+    {BUILTIN_CLOCK_REALTIME_COARSE, CLOCK_REALTIME_COARSE},
+    {BUILTIN_CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_COARSE},
+    {BUILTIN_CLOCK_REALTIME, CLOCK_REALTIME},
+    {BUILTIN_CLOCK_MONOTONIC, CLOCK_MONOTONIC},
+    {BUILTIN_CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC_RAW},
 };
 
 void clock_readings_take(struct clock_readings *r)
@@ -107,8 +113,8 @@ void clock_readings_put(const struct clock_readings *r, struct pb_writer *w, uin
 {
     for (uint32_t i = 0; i < r->n; i++) {
         size_t mark = pb_begin(w, field);
-        pb_put_varint(w, 1, r->clock[i].id);
-        pb_put_varint(w, 2, r->clock[i].value);
+        pb_put_varint(w, CLOCK_SNAPSHOT_CLOCK_CLOCK_ID, r->clock[i].id);
+        pb_put_varint(w, CLOCK_SNAPSHOT_CLOCK_TIMESTAMP, r->clock[i].value);
         pb_end(w, mark);
     }
 }

@@ -2,6 +2,7 @@
 #include "capture/common/machine.h"
 
 #include "base/fnv.h"
+#include "wire/fields.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -76,20 +77,20 @@ void machine_put_system_info(struct pb_writer *w)
 {
     struct utsname u;
     if (uname(&u) == 0) {
-        size_t mark = pb_begin(w, 1); /* utsname */
-        pb_put_str(w, 1, u.sysname);
-        pb_put_str(w, 2, u.version);
-        pb_put_str(w, 3, u.release);
-        pb_put_str(w, 4, u.machine);
+        size_t mark = pb_begin(w, SYSTEM_INFO_UTSNAME);
+        pb_put_str(w, UTSNAME_SYSNAME, u.sysname);
+        pb_put_str(w, UTSNAME_VERSION, u.version);
+        pb_put_str(w, UTSNAME_RELEASE, u.release);
+        pb_put_str(w, UTSNAME_MACHINE, u.machine);
         pb_end(w, mark);
     }
-    pb_put_str(w, 4, machine_software_version);
-    pb_put_varint(w, 6, (uint64_t)sysconf(_SC_PAGESIZE));
-    pb_put_i64(w, 7, timezone_off_mins());
+    pb_put_str(w, SYSTEM_INFO_TRACING_SERVICE_VERSION, machine_software_version);
+    pb_put_varint(w, SYSTEM_INFO_PAGE_SIZE, (uint64_t)sysconf(_SC_PAGESIZE));
+    pb_put_i64(w, SYSTEM_INFO_TIMEZONE_OFF_MINS, timezone_off_mins());
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
     if (cpus > 0)
-        pb_put_varint(w, 8, (uint64_t)cpus);
+        pb_put_varint(w, SYSTEM_INFO_NUM_CPUS, (uint64_t)cpus);
     struct sysinfo info;
     if (sysinfo(&info) == 0)
-        pb_put_varint(w, 16, (uint64_t)info.totalram * info.mem_unit);
+        pb_put_varint(w, SYSTEM_INFO_SYSTEM_RAM_BYTES, (uint64_t)info.totalram * info.mem_unit);
 }

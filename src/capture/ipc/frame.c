@@ -1,18 +1,8 @@
 /* Decodes and encodes IPC frames. */
 #include "capture/ipc/frame.h"
 
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
-
-/* IPCFrame fields (spec ipc 1) */
-enum {
-    F_REQUEST_ID = 2,
-    F_BIND = 3,
-    F_BIND_REPLY = 4,
-    F_INVOKE = 5,
-    F_INVOKE_REPLY = 6,
-    F_ERROR = 7,
-    F_PEER_IDENTITY = 8,
-};
 
 static bool decode_message(struct ipc_frame *f, struct slice body)
 {
@@ -20,41 +10,41 @@ static bool decode_message(struct ipc_frame *f, struct slice body)
     struct pb_field p;
     while (pb_next(&c, &p)) {
         switch ((unsigned)f->kind << 8 | (p.id & 0xff)) {
-        case IPC_BIND << 8 | 1:
-        case IPC_REQUEST_ERROR << 8 | 1:
+        case IPC_BIND << 8 | IPC_FRAME_BIND_SERVICE_SERVICE_NAME:
+        case IPC_REQUEST_ERROR << 8 | IPC_FRAME_REQUEST_ERROR_ERROR:
             f->name = pb_bytes(&p);
             break;
-        case IPC_BIND_REPLY << 8 | 1:
-        case IPC_INVOKE_REPLY << 8 | 1:
+        case IPC_BIND_REPLY << 8 | IPC_FRAME_BIND_SERVICE_REPLY_SUCCESS:
+        case IPC_INVOKE_REPLY << 8 | IPC_FRAME_INVOKE_METHOD_REPLY_SUCCESS:
             f->success = pb_bool(&p);
             break;
-        case IPC_BIND_REPLY << 8 | 2:
-        case IPC_INVOKE << 8 | 1:
+        case IPC_BIND_REPLY << 8 | IPC_FRAME_BIND_SERVICE_REPLY_SERVICE_ID:
+        case IPC_INVOKE << 8 | IPC_FRAME_INVOKE_METHOD_SERVICE_ID:
             f->service_id = pb_u32(&p);
             break;
-        case IPC_INVOKE << 8 | 2:
+        case IPC_INVOKE << 8 | IPC_FRAME_INVOKE_METHOD_METHOD_ID:
             f->method_id = pb_u32(&p);
             break;
-        case IPC_INVOKE << 8 | 3:
-        case IPC_INVOKE_REPLY << 8 | 3:
+        case IPC_INVOKE << 8 | IPC_FRAME_INVOKE_METHOD_ARGS_PROTO:
+        case IPC_INVOKE_REPLY << 8 | IPC_FRAME_INVOKE_METHOD_REPLY_REPLY_PROTO:
             f->payload = pb_bytes(&p);
             break;
-        case IPC_INVOKE << 8 | 4:
+        case IPC_INVOKE << 8 | IPC_FRAME_INVOKE_METHOD_DROP_REPLY:
             f->drop_reply = pb_bool(&p);
             break;
-        case IPC_INVOKE_REPLY << 8 | 2:
+        case IPC_INVOKE_REPLY << 8 | IPC_FRAME_INVOKE_METHOD_REPLY_HAS_MORE:
             f->has_more = pb_bool(&p);
             break;
-        case IPC_PEER_IDENTITY << 8 | 1:
+        case IPC_PEER_IDENTITY << 8 | IPC_FRAME_SET_PEER_IDENTITY_PID:
             f->pid = pb_i32(&p);
             break;
-        case IPC_PEER_IDENTITY << 8 | 2:
+        case IPC_PEER_IDENTITY << 8 | IPC_FRAME_SET_PEER_IDENTITY_UID:
             f->uid = pb_i32(&p);
             break;
-        case IPC_PEER_IDENTITY << 8 | 3:
+        case IPC_PEER_IDENTITY << 8 | IPC_FRAME_SET_PEER_IDENTITY_MACHINE_ID_HINT:
             f->name = pb_bytes(&p);
             break;
-        case IPC_PEER_IDENTITY << 8 | 4:
+        case IPC_PEER_IDENTITY << 8 | IPC_FRAME_SET_PEER_IDENTITY_MACHINE_NAME:
             f->name2 = pb_bytes(&p);
             break;
         }
@@ -67,18 +57,18 @@ static bool decode_message(struct ipc_frame *f, struct slice body)
 bool ipc_frame_decode(struct slice bytes, struct ipc_frame *f)
 {
     static const uint8_t kinds[] = {
-        [F_BIND] = IPC_BIND,           [F_BIND_REPLY] = IPC_BIND_REPLY,
-        [F_INVOKE] = IPC_INVOKE,       [F_INVOKE_REPLY] = IPC_INVOKE_REPLY,
-        [F_ERROR] = IPC_REQUEST_ERROR, [F_PEER_IDENTITY] = IPC_PEER_IDENTITY,
+        [IPC_FRAME_MSG_BIND_SERVICE] = IPC_BIND,           [IPC_FRAME_MSG_BIND_SERVICE_REPLY] = IPC_BIND_REPLY,
+        [IPC_FRAME_MSG_INVOKE_METHOD] = IPC_INVOKE,        [IPC_FRAME_MSG_INVOKE_METHOD_REPLY] = IPC_INVOKE_REPLY,
+        [IPC_FRAME_MSG_REQUEST_ERROR] = IPC_REQUEST_ERROR, [IPC_FRAME_SET_PEER_IDENTITY] = IPC_PEER_IDENTITY,
     };
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field p;
     struct slice body = {0};
     *f = (struct ipc_frame){.pid = -1, .uid = -1};
     while (pb_next(&c, &p)) {
-        if (p.id == F_REQUEST_ID) {
+        if (p.id == IPC_FRAME_REQUEST_ID) {
             f->request_id = pb_u64(&p);
-        } else if (p.id >= F_BIND && p.id <= F_PEER_IDENTITY && p.wire == PB_BYTES) {
+        } else if (p.id >= IPC_FRAME_MSG_BIND_SERVICE && p.id <= IPC_FRAME_SET_PEER_IDENTITY && p.wire == PB_BYTES) {
             f->kind = kinds[p.id]; /* of a oneof the last one counts */
             body = pb_bytes(&p);
         }
@@ -91,14 +81,14 @@ bool ipc_frame_next_method(struct slice *at, uint32_t *id, struct slice *name)
     struct pb_cursor c = pb_cursor(*at);
     struct pb_field p, q;
     while (pb_next(&c, &p)) {
-        if (p.id != 3 || p.wire != PB_BYTES)
+        if (p.id != IPC_FRAME_BIND_SERVICE_REPLY_METHODS || p.wire != PB_BYTES)
             continue;
         *id = 0;
         *name = slice_of(NULL, 0);
         for (struct pb_cursor m = pb_sub(&p); pb_next(&m, &q);) {
-            if (q.id == 1)
+            if (q.id == IPC_FRAME_BIND_SERVICE_REPLY_METHOD_INFO_ID)
                 *id = pb_u32(&q);
-            else if (q.id == 2)
+            else if (q.id == IPC_FRAME_BIND_SERVICE_REPLY_METHOD_INFO_NAME)
                 *name = pb_bytes(&q);
         }
         *at = slice_of(c.p, (size_t)(c.end - c.p));
@@ -123,9 +113,9 @@ static void put_tag(struct pb_writer *w, uint32_t id, size_t len)
 
 void ipc_put_bind(struct pb_writer *w, uint64_t request_id, const char *service)
 {
-    pb_put_varint(w, F_REQUEST_ID, request_id);
-    put_tag(w, F_BIND, 1 + varint_size(strlen(service)) + strlen(service));
-    pb_put_str(w, 1, service);
+    pb_put_varint(w, IPC_FRAME_REQUEST_ID, request_id);
+    put_tag(w, IPC_FRAME_MSG_BIND_SERVICE, 1 + varint_size(strlen(service)) + strlen(service));
+    pb_put_str(w, IPC_FRAME_BIND_SERVICE_SERVICE_NAME, service);
 }
 
 void ipc_put_bind_reply(struct pb_writer *w, uint64_t request_id, uint32_t service_id, const char *const *methods,
@@ -138,23 +128,23 @@ void ipc_put_bind_reply(struct pb_writer *w, uint64_t request_id, uint32_t servi
     }
     if (service_id)
         len += 2 + 1 + varint_size(service_id);
-    pb_put_varint(w, F_REQUEST_ID, request_id);
+    pb_put_varint(w, IPC_FRAME_REQUEST_ID, request_id);
     /* the other implementation leaves four bytes for the length of all but the shortest messages: so do we, to the byte
      */
     size_t mark = 0;
     if (len > 126)
-        mark = pb_begin(w, F_BIND_REPLY);
+        mark = pb_begin(w, IPC_FRAME_MSG_BIND_SERVICE_REPLY);
     else
-        put_tag(w, F_BIND_REPLY, len);
+        put_tag(w, IPC_FRAME_MSG_BIND_SERVICE_REPLY, len);
     if (service_id) {
-        pb_put_varint(w, 1, 1);
-        pb_put_varint(w, 2, service_id);
+        pb_put_varint(w, IPC_FRAME_BIND_SERVICE_REPLY_SUCCESS, 1);
+        pb_put_varint(w, IPC_FRAME_BIND_SERVICE_REPLY_SERVICE_ID, service_id);
     }
     for (unsigned i = 0; service_id && i < n_methods; i++) {
         size_t name = strlen(methods[i]);
-        put_tag(w, 3, 1 + varint_size(i + 1) + 1 + varint_size(name) + name);
-        pb_put_varint(w, 1, i + 1);
-        pb_put_bytes(w, 2, methods[i], name);
+        put_tag(w, IPC_FRAME_BIND_SERVICE_REPLY_METHODS, 1 + varint_size(i + 1) + 1 + varint_size(name) + name);
+        pb_put_varint(w, IPC_FRAME_BIND_SERVICE_REPLY_METHOD_INFO_ID, i + 1);
+        pb_put_bytes(w, IPC_FRAME_BIND_SERVICE_REPLY_METHOD_INFO_NAME, methods[i], name);
     }
     if (len > 126)
         pb_end(w, mark);
@@ -164,44 +154,44 @@ void ipc_put_invoke(struct pb_writer *w, uint64_t request_id, uint32_t service_i
                     struct slice args, bool drop_reply)
 {
     size_t len = 1 + varint_size(service_id) + 1 + varint_size(method_id) + 1 + varint_size(args.len) + args.len + 2;
-    pb_put_varint(w, F_REQUEST_ID, request_id);
-    put_tag(w, F_INVOKE, len);
-    pb_put_varint(w, 1, service_id);
-    pb_put_varint(w, 2, method_id);
-    pb_put_bytes(w, 3, args.p, args.len);
-    pb_put_varint(w, 4, drop_reply);
+    pb_put_varint(w, IPC_FRAME_REQUEST_ID, request_id);
+    put_tag(w, IPC_FRAME_MSG_INVOKE_METHOD, len);
+    pb_put_varint(w, IPC_FRAME_INVOKE_METHOD_SERVICE_ID, service_id);
+    pb_put_varint(w, IPC_FRAME_INVOKE_METHOD_METHOD_ID, method_id);
+    pb_put_bytes(w, IPC_FRAME_INVOKE_METHOD_ARGS_PROTO, args.p, args.len);
+    pb_put_varint(w, IPC_FRAME_INVOKE_METHOD_DROP_REPLY, drop_reply);
 }
 
 void ipc_put_invoke_reply(struct pb_writer *w, uint64_t request_id, bool success, bool has_more, struct slice reply)
 {
     size_t len = 4 + (success ? 1 + varint_size(reply.len) + reply.len : 0);
-    pb_put_varint(w, F_REQUEST_ID, request_id);
-    put_tag(w, F_INVOKE_REPLY, len);
-    pb_put_varint(w, 1, success);
-    pb_put_varint(w, 2, has_more);
+    pb_put_varint(w, IPC_FRAME_REQUEST_ID, request_id);
+    put_tag(w, IPC_FRAME_MSG_INVOKE_METHOD_REPLY, len);
+    pb_put_varint(w, IPC_FRAME_INVOKE_METHOD_REPLY_SUCCESS, success);
+    pb_put_varint(w, IPC_FRAME_INVOKE_METHOD_REPLY_HAS_MORE, has_more);
     if (success)
-        pb_put_bytes(w, 3, reply.p, reply.len);
+        pb_put_bytes(w, IPC_FRAME_INVOKE_METHOD_REPLY_REPLY_PROTO, reply.p, reply.len);
 }
 
 void ipc_put_request_error(struct pb_writer *w, uint64_t request_id, const char *text)
 {
-    pb_put_varint(w, F_REQUEST_ID, request_id);
-    put_tag(w, F_ERROR, 1 + varint_size(strlen(text)) + strlen(text));
-    pb_put_str(w, 1, text);
+    pb_put_varint(w, IPC_FRAME_REQUEST_ID, request_id);
+    put_tag(w, IPC_FRAME_MSG_REQUEST_ERROR, 1 + varint_size(strlen(text)) + strlen(text));
+    pb_put_str(w, IPC_FRAME_REQUEST_ERROR_ERROR, text);
 }
 
 void ipc_put_peer_identity(struct pb_writer *w, int32_t pid, int32_t uid, const char *machine_id_hint,
                            const char *machine_name)
 {
     struct pb_writer m = {0};
-    pb_put_i64(&m, 1, pid);
-    pb_put_i64(&m, 2, uid);
+    pb_put_i64(&m, IPC_FRAME_SET_PEER_IDENTITY_PID, pid);
+    pb_put_i64(&m, IPC_FRAME_SET_PEER_IDENTITY_UID, uid);
     if (machine_id_hint && *machine_id_hint)
-        pb_put_str(&m, 3, machine_id_hint);
+        pb_put_str(&m, IPC_FRAME_SET_PEER_IDENTITY_MACHINE_ID_HINT, machine_id_hint);
     if (machine_name && *machine_name)
-        pb_put_str(&m, 4, machine_name);
-    pb_put_varint(w, F_REQUEST_ID, 0);
-    pb_put_bytes(w, F_PEER_IDENTITY, m.p, m.n);
+        pb_put_str(&m, IPC_FRAME_SET_PEER_IDENTITY_MACHINE_NAME, machine_name);
+    pb_put_varint(w, IPC_FRAME_REQUEST_ID, 0);
+    pb_put_bytes(w, IPC_FRAME_SET_PEER_IDENTITY, m.p, m.n);
     w->failed |= m.failed;
     pb_writer_free(&m);
 }

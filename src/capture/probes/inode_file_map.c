@@ -8,6 +8,7 @@
 #include "capture/probes/common/data_source.h"
 #include "capture/probes/common/metatrace.h"
 #include "capture/probes/proc_text.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -131,10 +132,10 @@ static void packet_begin(struct inode_file_map *s)
     pb_writer_clear(&s->w);
     s->w.failed = false;
     s->n_entries = 0;
-    pb_put_varint(&s->w, 8, probes_boot_ns());
-    s->message = pb_begin(&s->w, 4);
-    pb_put_varint(&s->w, 1, s->device);
-    pb_put_str(&s->w, 2, s->mount);
+    pb_put_varint(&s->w, TRACE_PACKET_TIMESTAMP, probes_boot_ns());
+    s->message = pb_begin(&s->w, TRACE_PACKET_INODE_FILE_MAP);
+    pb_put_varint(&s->w, INODE_FILE_MAP_BLOCK_DEVICE_ID, s->device);
+    pb_put_str(&s->w, INODE_FILE_MAP_MOUNT_POINTS, s->mount);
 }
 
 static void packet_end(struct inode_file_map *s)
@@ -147,10 +148,10 @@ static void packet_end(struct inode_file_map *s)
 static void put_entry(struct inode_file_map *s, uint64_t inode, const char *path, bool is_directory)
 {
     enum { FILE_ENTRY = 1, DIRECTORY_ENTRY = 2, PACKET_MAX = 32 << 10 };
-    size_t entry = pb_begin(&s->w, 3);
-    pb_put_varint(&s->w, 1, inode);
-    pb_put_str(&s->w, 2, path);
-    pb_put_varint(&s->w, 3, is_directory ? DIRECTORY_ENTRY : FILE_ENTRY);
+    size_t entry = pb_begin(&s->w, INODE_FILE_MAP_ENTRIES);
+    pb_put_varint(&s->w, INODE_FILE_MAP_ENTRY_INODE_NUMBER, inode);
+    pb_put_str(&s->w, INODE_FILE_MAP_ENTRY_PATHS, path);
+    pb_put_varint(&s->w, INODE_FILE_MAP_ENTRY_TYPE, is_directory ? DIRECTORY_ENTRY : FILE_ENTRY);
     pb_end(&s->w, entry);
     s->n_entries++;
     if (s->w.n > PACKET_MAX) {
@@ -291,9 +292,9 @@ static void read_mapping(struct inode_file_map *s, const struct pb_field *f)
     struct mapping *m = vec_add(&s->mappings);
     while (m && pb_next(&c, &g)) {
         char *text = copy_text(&g);
-        if (g.id == 1 && text && !m->mount)
+        if (g.id == INODE_FILE_CONFIG_MOUNT_POINT_MAPPING_ENTRY_MOUNTPOINT && text && !m->mount)
             m->mount = text;
-        else if (g.id != 2 || !text || !vec_push(&m->roots, text))
+        else if (g.id != INODE_FILE_CONFIG_MOUNT_POINT_MAPPING_ENTRY_SCAN_ROOTS || !text || !vec_push(&m->roots, text))
             mem_free(text);
     }
     if (m && !m->mount)
@@ -310,24 +311,24 @@ static void read_config(struct inode_file_map *s, struct slice bytes)
     s->batch = SCAN_BATCH;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case INODE_FILE_CONFIG_SCAN_INTERVAL_MS:
             s->interval_ms = pb_u32(&f) ? pb_u32(&f) : SCAN_INTERVAL_MS;
             break;
-        case 2:
+        case INODE_FILE_CONFIG_SCAN_DELAY_MS:
             s->delay_ms = pb_u32(&f);
             break;
-        case 3:
+        case INODE_FILE_CONFIG_SCAN_BATCH_SIZE:
             s->batch = pb_u32(&f) ? pb_u32(&f) : SCAN_BATCH;
             break;
-        case 4:
+        case INODE_FILE_CONFIG_DO_NOT_SCAN:
             s->do_not_scan = pb_bool(&f);
             break;
-        case 5:
+        case INODE_FILE_CONFIG_SCAN_MOUNT_POINTS:
             text = copy_text(&f);
             if (text && !vec_push(&s->only_mounts, text))
                 mem_free(text);
             break;
-        case 6:
+        case INODE_FILE_CONFIG_MOUNT_POINT_MAPPING:
             read_mapping(s, &f);
             break;
         default:

@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "capture/probes/common/data_source.h"
 #include "capture/probes/common/metatrace.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -110,12 +111,18 @@ static void put_entry(struct journald *s)
         const char *name;
         bool is_number;
     } rows[] = {
-        {1, "_PID", true},        {2, "TID", true},
-        {3, "_UID", true},        {4, "_GID", true},
-        {5, "PRIORITY", true},    {6, "SYSLOG_IDENTIFIER", false},
-        {7, "MESSAGE", false},    {8, "_COMM", false},
-        {9, "_EXE", false},       {10, "_SYSTEMD_UNIT", false},
-        {11, "_HOSTNAME", false}, {12, "_TRANSPORT", false},
+        {SYSTEMD_JOURNALD_EVENT_PID, "_PID", true},
+        {SYSTEMD_JOURNALD_EVENT_TID, "TID", true},
+        {SYSTEMD_JOURNALD_EVENT_UID, "_UID", true},
+        {SYSTEMD_JOURNALD_EVENT_GID, "_GID", true},
+        {SYSTEMD_JOURNALD_EVENT_PRIO, "PRIORITY", true},
+        {SYSTEMD_JOURNALD_EVENT_TAG, "SYSLOG_IDENTIFIER", false},
+        {SYSTEMD_JOURNALD_EVENT_MESSAGE, "MESSAGE", false},
+        {SYSTEMD_JOURNALD_EVENT_COMM, "_COMM", false},
+        {SYSTEMD_JOURNALD_EVENT_EXE, "_EXE", false},
+        {SYSTEMD_JOURNALD_EVENT_SYSTEMD_UNIT, "_SYSTEMD_UNIT", false},
+        {SYSTEMD_JOURNALD_EVENT_HOSTNAME, "_HOSTNAME", false},
+        {SYSTEMD_JOURNALD_EVENT_TRANSPORT, "_TRANSPORT", false},
     };
     struct slice identifier = {0}, unit = {0}, text;
     uint64_t timestamp, number, prio = PRIORITY_ALL;
@@ -134,8 +141,8 @@ static void put_entry(struct journald *s)
     }
     pb_writer_clear(&s->w);
     s->w.failed = false;
-    pb_put_varint(&s->w, 8, timestamp);
-    size_t message = pb_begin(&s->w, 132);
+    pb_put_varint(&s->w, TRACE_PACKET_TIMESTAMP, timestamp);
+    size_t message = pb_begin(&s->w, TRACE_PACKET_JOURNALD_EVENT);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].is_number && get_number(s, rows[i].name, &number))
             pb_put_varint(&s->w, rows[i].field, number);
@@ -212,11 +219,11 @@ static int setup(const struct probes_host *host, const struct data_source_config
     s->sink = *sink;
     s->min_prio = PRIORITY_ALL;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == SYSTEMD_JOURNALD_CONFIG_MIN_PRIO)
             s->min_prio = pb_u32(&f);
-        else if (f.id == 2)
+        else if (f.id == SYSTEMD_JOURNALD_CONFIG_FILTER_IDENTIFIERS)
             add_text(&s->identifiers, &f);
-        else if (f.id == 3)
+        else if (f.id == SYSTEMD_JOURNALD_CONFIG_FILTER_UNITS)
             add_text(&s->units, &f);
     }
     *state = s;
@@ -258,10 +265,10 @@ static void flush(void *state)
     read_new(s);
     pb_writer_clear(&s->w);
     s->w.failed = false;
-    pb_put_varint(&s->w, 8, probes_boot_ns());
-    size_t message = pb_begin(&s->w, 132);
-    pb_put_varint(&s->w, 20, s->n_total);
-    pb_put_varint(&s->w, 21, s->n_failed);
+    pb_put_varint(&s->w, TRACE_PACKET_TIMESTAMP, probes_boot_ns());
+    size_t message = pb_begin(&s->w, TRACE_PACKET_JOURNALD_EVENT);
+    pb_put_varint(&s->w, SYSTEMD_JOURNALD_EVENT_NUM_TOTAL, s->n_total);
+    pb_put_varint(&s->w, SYSTEMD_JOURNALD_EVENT_NUM_FAILED, s->n_failed);
     pb_end(&s->w, message);
     if (!s->w.failed)
         packet_sink_write(&s->sink, pb_written(&s->w));

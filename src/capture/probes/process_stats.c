@@ -10,6 +10,7 @@
 #include "capture/probes/common/metatrace.h"
 #include "capture/probes/proc_status.h"
 #include "capture/probes/proc_text.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -58,9 +59,9 @@ static void begin_packet(struct process_stats *s, uint64_t timestamp)
 {
     pb_writer_clear(&s->w);
     s->w.failed = false;
-    pb_put_varint(&s->w, 8, timestamp);
+    pb_put_varint(&s->w, TRACE_PACKET_TIMESTAMP, timestamp);
     if (s->cleared)
-        pb_put_varint(&s->w, 41, 1);
+        pb_put_varint(&s->w, TRACE_PACKET_INCREMENTAL_STATE_CLEARED, 1);
 }
 
 static void emit(struct process_stats *s)
@@ -76,7 +77,7 @@ static void tree_begin(struct process_stats *s)
     if (s->in_tree)
         return;
     begin_packet(s, probes_boot_ns());
-    s->tree = pb_begin(&s->w, 2);
+    s->tree = pb_begin(&s->w, TRACE_PACKET_PROCESS_TREE);
     s->in_tree = true;
 }
 
@@ -84,7 +85,7 @@ static void tree_end(struct process_stats *s)
 {
     if (!s->in_tree)
         return;
-    pb_put_varint(&s->w, 3, probes_boot_ns());
+    pb_put_varint(&s->w, PROCESS_TREE_COLLECTION_END_TIMESTAMP, probes_boot_ns());
     pb_end(&s->w, s->tree);
     emit(s);
     s->in_tree = false;
@@ -104,13 +105,13 @@ static void put_cmdline(struct process_stats *s, const struct proc_status *p)
     snprintf(path, sizeof path, "/proc/%d/cmdline", p->pid);
     int len = text_read_once(path, text, sizeof text);
     if (len <= 0) {
-        pb_put_str(&s->w, 3, p->name);
-        pb_put_varint(&s->w, 9, 1);
+        pb_put_str(&s->w, PROCESS_TREE_PROCESS_CMDLINE, p->name);
+        pb_put_varint(&s->w, PROCESS_TREE_PROCESS_CMDLINE_IS_COMM, 1);
         return;
     }
     for (int at = 0; at < len;) { /* arguments end with NUL; a process that changed its title may have none */
         size_t n = strnlen(text + at, (size_t)(len - at));
-        pb_put_bytes(&s->w, 3, text + at, n);
+        pb_put_bytes(&s->w, PROCESS_TREE_PROCESS_CMDLINE, text + at, n);
         at += (int)n + 1;
     }
 }
@@ -119,30 +120,30 @@ static void put_process(struct process_stats *s, const struct proc_status *p)
 {
     struct proc_times times;
     tree_begin(s);
-    size_t message = pb_begin(&s->w, 1);
-    pb_put_i64(&s->w, 1, p->tgid);
-    pb_put_i64(&s->w, 2, p->ppid);
+    size_t message = pb_begin(&s->w, PROCESS_TREE_PROCESSES);
+    pb_put_i64(&s->w, PROCESS_TREE_PROCESS_PID, p->tgid);
+    pb_put_i64(&s->w, PROCESS_TREE_PROCESS_PPID, p->ppid);
     put_cmdline(s, p);
-    pb_put_i64(&s->w, 5, (int32_t)p->uid);
+    pb_put_i64(&s->w, PROCESS_TREE_PROCESS_UID, (int32_t)p->uid);
     for (uint32_t i = 1; i < p->n_ns; i++)
-        pb_put_i64(&s->w, 6, p->ns_pid[i]);
+        pb_put_i64(&s->w, PROCESS_TREE_PROCESS_NSPID, p->ns_pid[i]);
     if (s->age && proc_times_read(p->tgid, &times))
-        pb_put_varint(&s->w, 7, times.start_from_boot_ns);
+        pb_put_varint(&s->w, PROCESS_TREE_PROCESS_PROCESS_START_FROM_BOOT, times.start_from_boot_ns);
     if (p->kthread >= 0)
-        pb_put_varint(&s->w, 8, (uint64_t)p->kthread);
+        pb_put_varint(&s->w, PROCESS_TREE_PROCESS_IS_KTHREAD, (uint64_t)p->kthread);
     pb_end(&s->w, message);
 }
 
 static void put_thread(struct process_stats *s, const struct proc_status *p)
 {
     tree_begin(s);
-    size_t message = pb_begin(&s->w, 2);
-    pb_put_i64(&s->w, 1, p->pid);
+    size_t message = pb_begin(&s->w, PROCESS_TREE_THREADS);
+    pb_put_i64(&s->w, PROCESS_TREE_THREAD_TID, p->pid);
     if (s->thread_names)
-        pb_put_str(&s->w, 2, p->name);
-    pb_put_i64(&s->w, 3, p->tgid);
+        pb_put_str(&s->w, PROCESS_TREE_THREAD_NAME, p->name);
+    pb_put_i64(&s->w, PROCESS_TREE_THREAD_TGID, p->tgid);
     for (uint32_t i = 1; i < p->n_ns; i++)
-        pb_put_i64(&s->w, 4, p->ns_pid[i]);
+        pb_put_i64(&s->w, PROCESS_TREE_THREAD_NSTID, p->ns_pid[i]);
     pb_end(&s->w, message);
 }
 
@@ -244,9 +245,9 @@ static void put_fd(struct process_stats *s, int32_t pid, const char *directory, 
     uint64_t key = hash_combine(hash_bytes(target, (size_t)len), (uint64_t)pid << 32 | (uint64_t)atol(name));
     if (!u64map_put(&s->seen_fds, key, &added) || !added)
         return;
-    size_t message = pb_begin(&s->w, 15);
-    pb_put_varint(&s->w, 1, (uint64_t)atol(name));
-    pb_put_bytes(&s->w, 2, target, (size_t)len);
+    size_t message = pb_begin(&s->w, PROCESS_STATS_PROCESS_FDS);
+    pb_put_varint(&s->w, PROCESS_STATS_FD_INFO_FD, (uint64_t)atol(name));
+    pb_put_bytes(&s->w, PROCESS_STATS_FD_INFO_PATH, target, (size_t)len);
     pb_end(&s->w, message);
 }
 
@@ -280,8 +281,8 @@ static void put_counters(struct process_stats *s, int32_t pid)
     if (!c)
         return;
     size_t start = s->w.n;
-    size_t message = pb_begin(&s->w, 1);
-    pb_put_i64(&s->w, 1, pid);
+    size_t message = pb_begin(&s->w, PROCESS_STATS_PROCESSES);
+    pb_put_i64(&s->w, PROCESS_STATS_PROCESS_PID, pid);
     size_t empty = s->w.n;
     for (unsigned i = 0; i < PROC_MEMORY_COUNT; i++) {
         bool known = c->memory_present >> i & 1;
@@ -292,15 +293,15 @@ static void put_counters(struct process_stats *s, int32_t pid)
         c->memory_present |= 1u << i;
     }
     if (proc_oom_score_adj(pid, &oom) && (!c->has_oom || c->oom_score_adj != oom)) {
-        pb_put_i64(&s->w, 10, oom);
+        pb_put_i64(&s->w, PROCESS_STATS_PROCESS_OOM_SCORE_ADJ, oom);
         c->oom_score_adj = oom;
         c->has_oom = true;
     }
     if (s->runtime && proc_times_read(pid, &times)) {
         if (times.user_ns != c->user_ns)
-            pb_put_varint(&s->w, 21, times.user_ns);
+            pb_put_varint(&s->w, PROCESS_STATS_PROCESS_RUNTIME_USER_MODE, times.user_ns);
         if (times.kernel_ns != c->kernel_ns)
-            pb_put_varint(&s->w, 22, times.kernel_ns);
+            pb_put_varint(&s->w, PROCESS_STATS_PROCESS_RUNTIME_KERNEL_MODE, times.kernel_ns);
         c->user_ns = times.user_ns;
         c->kernel_ns = times.kernel_ns;
     }
@@ -326,11 +327,11 @@ static void poll_counters(struct process_stats *s)
         clear_cache(s);
     s->ticks++;
     begin_packet(s, probes_boot_ns());
-    size_t message = pb_begin(&s->w, 9);
+    size_t message = pb_begin(&s->w, TRACE_PACKET_PROCESS_STATS);
     size_t empty = s->w.n;
     each_number("/proc", put_counters, s);
     if (s->w.n > empty) {
-        pb_put_varint(&s->w, 2, probes_boot_ns());
+        pb_put_varint(&s->w, PROCESS_STATS_COLLECTION_END_TIMESTAMP, probes_boot_ns());
         pb_end(&s->w, message);
         emit(s);
     }
@@ -353,13 +354,13 @@ static void read_config(struct process_stats *s, struct slice bytes)
         uint32_t field;
         size_t at; /* of a bool */
     } flags[] = {
-        {2, offsetof(struct process_stats, scan_all)},
-        {3, offsetof(struct process_stats, thread_names)},
-        {9, offsetof(struct process_stats, fds)},
-        {10, offsetof(struct process_stats, smaps)},
-        {11, offsetof(struct process_stats, age)},
-        {12, offsetof(struct process_stats, runtime)},
-        {14, offsetof(struct process_stats, skip_main_thread)},
+        {PROCESS_STATS_CONFIG_SCAN_ALL_PROCESSES_ON_START, offsetof(struct process_stats, scan_all)},
+        {PROCESS_STATS_CONFIG_RECORD_THREAD_NAMES, offsetof(struct process_stats, thread_names)},
+        {PROCESS_STATS_CONFIG_RESOLVE_PROCESS_FDS, offsetof(struct process_stats, fds)},
+        {PROCESS_STATS_CONFIG_SCAN_SMAPS_ROLLUP, offsetof(struct process_stats, smaps)},
+        {PROCESS_STATS_CONFIG_RECORD_PROCESS_AGE, offsetof(struct process_stats, age)},
+        {PROCESS_STATS_CONFIG_RECORD_PROCESS_RUNTIME, offsetof(struct process_stats, runtime)},
+        {PROCESS_STATS_CONFIG_SKIP_MAIN_THREAD_MESSAGE, offsetof(struct process_stats, skip_main_thread)},
     };
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;

@@ -8,6 +8,7 @@
 #include "capture/probes/common/metatrace.h"
 #include "capture/probes/proc_text.h"
 #include "schema/config.pb-c.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -85,8 +86,8 @@ static const struct chosen_counter *find_counter(const struct chosen_counter *li
 static void put_key_value(struct sys_stats *s, uint32_t field, uint32_t key, uint64_t value)
 {
     size_t message = pb_begin(&s->w, field);
-    pb_put_varint(&s->w, 1, key);
-    pb_put_varint(&s->w, 2, value);
+    pb_put_varint(&s->w, SYS_STATS_MEMINFO_VALUE_KEY, key);
+    pb_put_varint(&s->w, SYS_STATS_MEMINFO_VALUE_VALUE, value);
     pb_end(&s->w, message);
 }
 
@@ -101,7 +102,7 @@ static void poll_meminfo(struct sys_stats *s)
         *value++ = 0;
         const struct chosen_counter *c = find_counter(s->meminfo.p, s->meminfo.n, line);
         if (c && text_u64(&value, &v))
-            put_key_value(s, 1, c->key, v);
+            put_key_value(s, SYS_STATS_MEMINFO, c->key, v);
     }
 }
 
@@ -116,15 +117,15 @@ static void poll_vmstat(struct sys_stats *s)
         *value++ = 0;
         const struct chosen_counter *c = find_counter(s->vmstat.p, s->vmstat.n, line);
         if (c && text_u64(&value, &v))
-            put_key_value(s, 2, c->key, v);
+            put_key_value(s, SYS_STATS_VMSTAT, c->key, v);
     }
 }
 
 static void put_cpu_times(struct sys_stats *s, uint64_t cpu, char *p)
 {
-    size_t message = pb_begin(&s->w, 3);
+    size_t message = pb_begin(&s->w, SYS_STATS_CPU_STAT);
     uint64_t ticks;
-    pb_put_varint(&s->w, 1, cpu);
+    pb_put_varint(&s->w, SYS_STATS_CPU_TIMES_CPU_ID, cpu);
     for (uint32_t field = 2; field <= 9 && text_u64(&p, &ticks); field++)
         pb_put_varint(&s->w, field, ticks * s->ns_per_tick);
     pb_end(&s->w, message);
@@ -159,7 +160,7 @@ static void poll_stat(struct sys_stats *s)
         } else if (strcmp(key, "softirq") == 0 && s->stat_counters & 1u << STAT_SOFTIRQ_COUNTS) {
             put_interrupts(s, p, 7, 8);
         } else if (strcmp(key, "processes") == 0 && s->stat_counters & 1u << STAT_FORK_COUNT && text_u64(&p, &v)) {
-            pb_put_varint(&s->w, 4, v);
+            pb_put_varint(&s->w, SYS_STATS_NUM_FORKS, v);
         }
     }
 }
@@ -176,11 +177,11 @@ static void poll_buddyinfo(struct sys_stats *s)
         if (!zone || strcmp(word, "Node") != 0)
             continue;
         node[strcspn(node, ",")] = 0;
-        size_t message = pb_begin(&s->w, 12);
-        pb_put_str(&s->w, 1, node);
-        pb_put_str(&s->w, 2, zone);
+        size_t message = pb_begin(&s->w, SYS_STATS_BUDDY_INFO);
+        pb_put_str(&s->w, SYS_STATS_BUDDY_INFO_NODE, node);
+        pb_put_str(&s->w, SYS_STATS_BUDDY_INFO_ZONE, zone);
         while (text_u64(&p, &v))
-            pb_put_varint(&s->w, 3, v);
+            pb_put_varint(&s->w, SYS_STATS_BUDDY_INFO_ORDER_PAGES, v);
         pb_end(&s->w, message);
     }
 }
@@ -205,8 +206,8 @@ static void poll_diskstat(struct sys_stats *s)
             used |= v[n++] != 0;
         if (!name || !used)
             continue;
-        size_t message = pb_begin(&s->w, 13);
-        pb_put_str(&s->w, 1, name);
+        size_t message = pb_begin(&s->w, SYS_STATS_DISK_STAT);
+        pb_put_str(&s->w, SYS_STATS_DISK_STAT_DEVICE_NAME, name);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             if (rows[i].column < n)
                 pb_put_varint(&s->w, rows[i].field, v[rows[i].column]);
@@ -246,10 +247,10 @@ static void poll_slab(struct sys_stats *s)
         data += strlen(": slabdata");
         if (!text_u64(&data, &v) || !text_u64(&data, &slabs))
             continue;
-        size_t message = pb_begin(&s->w, 18);
-        pb_put_str(&s->w, 1, name);
-        pb_put_varint(&s->w, 2, pages);
-        pb_put_varint(&s->w, 3, slabs);
+        size_t message = pb_begin(&s->w, SYS_STATS_SLAB_INFO);
+        pb_put_str(&s->w, SYS_STATS_SLAB_INFO_NAME, name);
+        pb_put_varint(&s->w, SYS_STATS_SLAB_INFO_PAGES_PER_SLAB, pages);
+        pb_put_varint(&s->w, SYS_STATS_SLAB_INFO_NUM_SLABS, slabs);
         pb_end(&s->w, message);
     }
 }
@@ -297,9 +298,9 @@ static void put_devfreq(struct sys_stats *s, const char *path, const char *name)
     snprintf(file, sizeof file, "%s/cur_freq", path);
     if (!read_number(s, file, &v))
         return;
-    size_t message = pb_begin(&s->w, 10);
-    pb_put_str(&s->w, 1, name);
-    pb_put_varint(&s->w, 2, v);
+    size_t message = pb_begin(&s->w, SYS_STATS_DEVFREQ);
+    pb_put_str(&s->w, SYS_STATS_DEVFREQ_VALUE_KEY, name);
+    pb_put_varint(&s->w, SYS_STATS_DEVFREQ_VALUE_VALUE, v);
     pb_end(&s->w, message);
 }
 
@@ -321,7 +322,7 @@ static void put_cpufreq(struct sys_stats *s, const char *path, const char *name)
         return;
     snprintf(file, sizeof file, "%s/cpufreq/scaling_cur_freq", path);
     (void)read_number(s, file, &v);
-    pb_put_varint(&s->w, 11, v); /* the n-th value is cpu n: 0 where it is not known */
+    pb_put_varint(&s->w, SYS_STATS_CPUFREQ_KHZ, v); /* the n-th value is cpu n: 0 where it is not known */
 }
 
 static void poll_cpufreq(struct sys_stats *s)
@@ -337,11 +338,11 @@ static void put_thermal(struct sys_stats *s, const char *path, const char *name)
     if (!read_number(s, file, &v))
         return;
     snprintf(file, sizeof file, "%s/type", path);
-    size_t message = pb_begin(&s->w, 15);
-    pb_put_str(&s->w, 1, name);
-    pb_put_varint(&s->w, 2, v / 1000);
+    size_t message = pb_begin(&s->w, SYS_STATS_THERMAL_ZONE);
+    pb_put_str(&s->w, SYS_STATS_THERMAL_ZONE_NAME, name);
+    pb_put_varint(&s->w, SYS_STATS_THERMAL_ZONE_TEMP, v / 1000);
     if (text_read_once(path_of(s, buf, sizeof buf, file), type, sizeof type) > 0)
-        pb_put_str(&s->w, 3, text_trim(type));
+        pb_put_str(&s->w, SYS_STATS_THERMAL_ZONE_TYPE, text_trim(type));
     pb_end(&s->w, message);
 }
 
@@ -359,10 +360,10 @@ static void put_idle_state(struct sys_stats *s, const char *path, const char *na
     if (!read_number(s, file, &v))
         return;
     snprintf(file, sizeof file, "%s/name", path);
-    size_t message = pb_begin(&s->w, 2);
+    size_t message = pb_begin(&s->w, SYS_STATS_CPU_IDLE_STATE_CPUIDLE_STATE_ENTRY);
     if (text_read_once(path_of(s, buf, sizeof buf, file), text, sizeof text) > 0)
-        pb_put_str(&s->w, 1, text_trim(text));
-    pb_put_varint(&s->w, 2, v);
+        pb_put_str(&s->w, SYS_STATS_CPU_IDLE_STATE_ENTRY_STATE, text_trim(text));
+    pb_put_varint(&s->w, SYS_STATS_CPU_IDLE_STATE_ENTRY_DURATION_US, v);
     pb_end(&s->w, message);
 }
 
@@ -373,7 +374,7 @@ static void put_cpuidle(struct sys_stats *s, const char *path, const char *name)
         return;
     snprintf(directory, sizeof directory, "%s/cpuidle", path);
     size_t start = s->w.n;
-    size_t message = pb_begin(&s->w, 16);
+    size_t message = pb_begin(&s->w, SYS_STATS_CPUIDLE_STATE);
     pb_put_varint(&s->w, 1, strtoull(name + 3, NULL, 10));
     size_t empty = s->w.n;
     each_entry(s, directory, "state", put_idle_state);
@@ -397,7 +398,7 @@ static void put_gpufreq(struct sys_stats *s, const char *path, const char *name)
         return;
     snprintf(file, sizeof file, "%s/gt_act_freq_mhz", path);
     if (read_number(s, file, &v)) {
-        pb_put_varint(&s->w, 17, v);
+        pb_put_varint(&s->w, SYS_STATS_GPUFREQ_MHZ, v);
         return;
     }
     snprintf(file, sizeof file, "%s/device/pp_dpm_sclk", path);
@@ -406,7 +407,7 @@ static void put_gpufreq(struct sys_stats *s, const char *path, const char *name)
     for (char *line; (line = text_line(&p));) {
         char *value = strchr(line, ':');
         if (value++ && strchr(value, '*') && text_u64(&value, &v))
-            pb_put_varint(&s->w, 17, v);
+            pb_put_varint(&s->w, SYS_STATS_GPUFREQ_MHZ, v);
     }
 }
 
@@ -419,10 +420,18 @@ static const struct {
     uint32_t period_field; /* of SysStatsConfig */
     void (*poll)(struct sys_stats *s);
 } pollers[POLLERS] = {
-    [POLL_MEMINFO] = {1, poll_meminfo},    [POLL_VMSTAT] = {3, poll_vmstat},    [POLL_STAT] = {5, poll_stat},
-    [POLL_DEVFREQ] = {7, poll_devfreq},    [POLL_CPUFREQ] = {8, poll_cpufreq},  [POLL_BUDDYINFO] = {9, poll_buddyinfo},
-    [POLL_DISKSTAT] = {10, poll_diskstat}, [POLL_PSI] = {11, poll_psi},         [POLL_THERMAL] = {12, poll_thermal},
-    [POLL_CPUIDLE] = {13, poll_cpuidle},   [POLL_GPUFREQ] = {14, poll_gpufreq}, [POLL_SLAB] = {15, poll_slab},
+    [POLL_MEMINFO] = {SYS_STATS_CONFIG_MEMINFO_PERIOD_MS, poll_meminfo},
+    [POLL_VMSTAT] = {SYS_STATS_CONFIG_VMSTAT_PERIOD_MS, poll_vmstat},
+    [POLL_STAT] = {SYS_STATS_CONFIG_STAT_PERIOD_MS, poll_stat},
+    [POLL_DEVFREQ] = {SYS_STATS_CONFIG_DEVFREQ_PERIOD_MS, poll_devfreq},
+    [POLL_CPUFREQ] = {SYS_STATS_CONFIG_CPUFREQ_PERIOD_MS, poll_cpufreq},
+    [POLL_BUDDYINFO] = {SYS_STATS_CONFIG_BUDDYINFO_PERIOD_MS, poll_buddyinfo},
+    [POLL_DISKSTAT] = {SYS_STATS_CONFIG_DISKSTAT_PERIOD_MS, poll_diskstat},
+    [POLL_PSI] = {SYS_STATS_CONFIG_PSI_PERIOD_MS, poll_psi},
+    [POLL_THERMAL] = {SYS_STATS_CONFIG_THERMAL_PERIOD_MS, poll_thermal},
+    [POLL_CPUIDLE] = {SYS_STATS_CONFIG_CPUIDLE_PERIOD_MS, poll_cpuidle},
+    [POLL_GPUFREQ] = {SYS_STATS_CONFIG_GPUFREQ_PERIOD_MS, poll_gpufreq},
+    [POLL_SLAB] = {SYS_STATS_CONFIG_SLAB_PERIOD_MS, poll_slab},
 };
 
 /* ---- ticks ---- */
@@ -432,15 +441,15 @@ static void on_tick(uv_timer_t *timer)
     struct sys_stats *s = timer->data;
     struct metatrace_span span = metatrace_begin(s->host->metatrace);
     pb_writer_clear(&s->w);
-    pb_put_varint(&s->w, 8, probes_boot_ns());
-    size_t message = pb_begin(&s->w, 7);
+    pb_put_varint(&s->w, TRACE_PACKET_TIMESTAMP, probes_boot_ns());
+    size_t message = pb_begin(&s->w, TRACE_PACKET_SYS_STATS);
     size_t empty = s->w.n;
     for (int i = 0; i < POLLERS; i++)
         if (s->period_ms[i] && s->ticks % (s->period_ms[i] / s->tick_ms) == 0)
             pollers[i].poll(s);
     s->ticks++;
     if (s->w.n > empty) {
-        pb_put_varint(&s->w, 9, probes_boot_ns());
+        pb_put_varint(&s->w, SYS_STATS_COLLECTION_END_TIMESTAMP, probes_boot_ns());
         pb_end(&s->w, message);
     }
     if (s->w.n > empty && !s->w.failed)
@@ -523,9 +532,9 @@ static bool read_config(struct sys_stats *s, struct slice bytes)
         for (int i = 0; i < POLLERS; i++)
             if (pollers[i].period_field == f.id)
                 s->period_ms[i] = pb_u32(&f);
-        if (f.id == 2 || f.id == 4)
-            ok = add_counter(s, f.id == 2, pb_u32(&f));
-        else if (f.id == 6 && pb_u32(&f) < 32)
+        if (f.id == SYS_STATS_CONFIG_MEMINFO_COUNTERS || f.id == SYS_STATS_CONFIG_VMSTAT_COUNTERS)
+            ok = add_counter(s, f.id == SYS_STATS_CONFIG_MEMINFO_COUNTERS, pb_u32(&f));
+        else if (f.id == SYS_STATS_CONFIG_STAT_COUNTERS && pb_u32(&f) < 32)
             s->stat_counters |= 1u << pb_u32(&f);
     }
     if (s->period_ms[POLL_MEMINFO] && !s->meminfo.n)

@@ -7,6 +7,7 @@
 #include "capture/probes/common/data_source.h"
 #include "capture/probes/common/metatrace.h"
 #include "capture/probes/proc_text.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -80,8 +81,8 @@ static void put_battery(struct sysfs_power *s, const struct battery *b)
     char text[32], *end;
     pb_writer_clear(&s->w);
     s->w.failed = false;
-    pb_put_varint(&s->w, 8, probes_boot_ns());
-    size_t message = pb_begin(&s->w, 38), empty = s->w.n;
+    pb_put_varint(&s->w, TRACE_PACKET_TIMESTAMP, probes_boot_ns());
+    size_t message = pb_begin(&s->w, TRACE_PACKET_BATTERY), empty = s->w.n;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!(s->counters >> rows[i].counter & 1) || !read_file(s, b->name, rows[i].file, text, sizeof text))
             continue;
@@ -128,9 +129,9 @@ static int setup(const struct probes_host *host, const struct data_source_config
     s->host = host;
     s->sink = *sink;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == ANDROID_POWER_CONFIG_BATTERY_POLL_MS)
             s->poll_ms = pb_u32(&f);
-        else if (f.id == 2 && pb_u32(&f) <= COUNTER_VOLTAGE)
+        else if (f.id == ANDROID_POWER_CONFIG_BATTERY_COUNTERS && pb_u32(&f) <= COUNTER_VOLTAGE)
             s->counters |= 1u << pb_u32(&f);
         else if (f.id >= ANDROID_FIELDS)
             s->android |= pb_bool(&f);

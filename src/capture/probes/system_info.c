@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "capture/probes/common/data_source.h"
 #include "capture/probes/proc_text.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -39,7 +40,7 @@ static void put_frequencies(struct pb_writer *w, const struct system_info *s, ui
         if (text_read_once(path, text, sizeof text) <= 0)
             continue;
         while (text_u64(&p, &khz))
-            pb_put_varint(w, 2, khz);
+            pb_put_varint(w, CPU_INFO_CPU_FREQUENCIES, khz);
     }
 }
 
@@ -49,24 +50,24 @@ static void put_cpu(struct pb_writer *w, const struct system_info *s, const stru
     uint64_t capacity;
     if (!c->any)
         return;
-    size_t message = pb_begin(w, 1);
-    pb_put_str(w, 1, c->name);
+    size_t message = pb_begin(w, CPU_INFO_CPUS);
+    pb_put_str(w, CPU_INFO_CPU_PROCESSOR, c->name);
     put_frequencies(w, s, c->number);
     snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%llu/cpu_capacity", s->sysroot,
              (unsigned long long)c->number);
     if (text_read_once(path, text, sizeof text) > 0 && text_u64(&p, &capacity))
-        pb_put_varint(w, 3, capacity);
+        pb_put_varint(w, CPU_INFO_CPU_CAPACITY, capacity);
     if (c->has_arm) {
-        size_t arm = pb_begin(w, 4);
-        pb_put_varint(w, 1, c->implementer);
-        pb_put_varint(w, 2, c->architecture);
-        pb_put_varint(w, 3, c->variant);
-        pb_put_varint(w, 4, c->part);
-        pb_put_varint(w, 5, c->revision);
+        size_t arm = pb_begin(w, CPU_INFO_CPU_ARM_IDENTIFIER);
+        pb_put_varint(w, CPU_INFO_ARM_CPU_IDENTIFIER_IMPLEMENTER, c->implementer);
+        pb_put_varint(w, CPU_INFO_ARM_CPU_IDENTIFIER_ARCHITECTURE, c->architecture);
+        pb_put_varint(w, CPU_INFO_ARM_CPU_IDENTIFIER_VARIANT, c->variant);
+        pb_put_varint(w, CPU_INFO_ARM_CPU_IDENTIFIER_PART, c->part);
+        pb_put_varint(w, CPU_INFO_ARM_CPU_IDENTIFIER_REVISION, c->revision);
         pb_end(w, arm);
     }
     if (c->features)
-        pb_put_varint(w, 5, c->features);
+        pb_put_varint(w, CPU_INFO_CPU_FEATURES, c->features);
     pb_end(w, message);
 }
 
@@ -135,9 +136,9 @@ static void put_interrupts(struct pb_writer *w, char *text)
         p++;
         while (text_u64(&p, &count))
             ;
-        size_t message = pb_begin(w, 1);
-        pb_put_varint(w, 1, irq);
-        pb_put_str(w, 2, text_trim(p));
+        size_t message = pb_begin(w, INTERRUPT_INFO_IRQ_MAPPING);
+        pb_put_varint(w, INTERRUPT_INFO_INTERRUPT_MAPPING_IRQ_ID, irq);
+        pb_put_str(w, INTERRUPT_INFO_INTERRUPT_MAPPING_NAME, text_trim(p));
         pb_end(w, message);
     }
 }
@@ -149,7 +150,7 @@ static void put_packet(struct system_info *s, const char *file, uint32_t field, 
     struct pb_writer w = {0};
     snprintf(path, sizeof path, "%s%s", s->sysroot, file);
     char *text = text_file_read(&f, path);
-    pb_put_varint(&w, 8, probes_boot_ns());
+    pb_put_varint(&w, TRACE_PACKET_TIMESTAMP, probes_boot_ns());
     size_t message = pb_begin(&w, field);
     if (text && cpus)
         put_cpus(&w, s, text);
@@ -171,7 +172,7 @@ static int setup(const struct probes_host *host, const struct data_source_config
         return error_set(err, -MRD_ENOMEM, "out of memory for system_info");
     s->sink = *sink;
     s->sysroot = host->sysroot ? host->sysroot : "";
-    s->irq_names = pb_find(config->specific, 1, &f) && pb_bool(&f);
+    s->irq_names = pb_find(config->specific, SYSTEM_INFO_CONFIG_IRQ_NAMES, &f) && pb_bool(&f);
     *state = s;
     return 0;
 }
@@ -180,9 +181,9 @@ static int start(void *state, struct error *err)
 {
     struct system_info *s = state;
     (void)err;
-    put_packet(s, "/proc/cpuinfo", 67, true);
+    put_packet(s, "/proc/cpuinfo", TRACE_PACKET_CPU_INFO, true);
     if (s->irq_names)
-        put_packet(s, "/proc/interrupts", 130, false);
+        put_packet(s, "/proc/interrupts", TRACE_PACKET_INTERRUPT_INFO, false);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "capture/client/perfetto.h"
 #include "capture/common/applet.h"
 #include "capture/record/remote.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -217,7 +218,7 @@ static unsigned count_producers(struct record *r)
     child_stop(&c, SIGTERM, 1000);
     struct pb_field f;
     for (struct pb_cursor q = pb_cursor(pb_written(&state)); pb_next(&q, &f);)
-        n += f.id == 1;
+        n += f.id == TRACING_SERVICE_STATE_PRODUCERS;
     pb_writer_free(&state);
     return n;
 }

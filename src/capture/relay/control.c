@@ -7,6 +7,7 @@
 #include "capture/ipc/client.h"
 #include "capture/ipc/frame.h"
 #include "capture/relay/send_time.h"
+#include "wire/fields.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 enum { PHASE_PING = 1, PHASE_UPDATE = 2 };
-enum { SYSTEM_INFO_MACHINE_NAME = 17 };
 enum { PING_LATE_MAX_NS = 10000000 }; /* more: the clock was set meanwhile */
 enum { RECONNECT_MIN_MS = 1000, RECONNECT_MAX_MS = 30000 };
 
@@ -110,8 +110,8 @@ static void lost_told(struct relay_control *c, bool success)
 static void send_sync(struct relay_control *c, unsigned phase, const struct clock_readings *clocks, ipc_reply_fn reply)
 {
     struct pb_writer w = {0};
-    pb_put_varint(&w, 1, phase);
-    clock_readings_put(clocks, &w, 2);
+    pb_put_varint(&w, SYNC_CLOCK_REQUEST_PHASE, phase);
+    clock_readings_put(clocks, &w, SYNC_CLOCK_REQUEST_CLOCKS);
     if (phase == PHASE_UPDATE && c->ping_late_ns)
         pb_put_varint(&w, RELAY_FIELD_PING_LATE, c->ping_late_ns);
     put_lost(c, &w);
@@ -190,7 +190,7 @@ static void on_bound(void *ctx)
     struct pb_writer w = {0};
     char name[MACHINE_TEXT_MAX];
     machine_display_name(c->options.machine_name, name, sizeof name);
-    size_t mark = pb_begin(&w, 1); /* system_info */
+    size_t mark = pb_begin(&w, INIT_RELAY_REQUEST_SYSTEM_INFO);
     machine_put_system_info(&w);
     pb_put_str(&w, SYSTEM_INFO_MACHINE_NAME, name);
     pb_end(&w, mark);

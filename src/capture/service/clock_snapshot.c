@@ -1,6 +1,8 @@
 /* Compares and writes clock snapshots. */
 #include "capture/service/clock_snapshot.h"
 
+#include "wire/fields.h"
+
 #include <time.h>
 
 #define DRIFT_NS 10000000
@@ -36,6 +38,6 @@ bool clock_snapshot_drifted(const struct clock_readings *before, const struct cl
 
 void clock_snapshot_put(struct pb_writer *w, const struct clock_readings *r, uint32_t primary)
 {
-    pb_put_varint(w, 2, primary);
-    clock_readings_put(r, w, 1);
+    pb_put_varint(w, CLOCK_SNAPSHOT_PRIMARY_TRACE_CLOCK, primary);
+    clock_readings_put(r, w, CLOCK_SNAPSHOT_CLOCKS);
 }

@@ -2,6 +2,7 @@
 #include "capture/service/relay.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 #include <unistd.h>
 
@@ -20,13 +21,13 @@ struct pending_clone {
 static void answer(const struct ipc_call *call, const struct session *clone, const char *error, bool into_file)
 {
     struct pb_writer w = {0};
-    pb_put_varint(&w, 1, clone != NULL);
+    pb_put_varint(&w, CLONE_SESSION_RESPONSE_SUCCESS, clone != NULL);
     if (error)
-        pb_put_str(&w, 2, error);
+        pb_put_str(&w, CLONE_SESSION_RESPONSE_ERROR, error);
     if (clone) {
-        pb_put_varint(&w, 3, clone->uuid_msb);
-        pb_put_varint(&w, 4, clone->uuid_lsb);
-        pb_put_varint(&w, 5, into_file);
+        pb_put_varint(&w, CLONE_SESSION_RESPONSE_UUID_MSB, clone->uuid_msb);
+        pb_put_varint(&w, CLONE_SESSION_RESPONSE_UUID_LSB, clone->uuid_lsb);
+        pb_put_varint(&w, CLONE_SESSION_RESPONSE_WAS_WRITE_INTO_FILE, into_file);
     }
     if (!w.failed)
         ipc_reply(call, true, false, pb_written(&w), -1);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "capture/shm/chunk.h"
+#include "wire/fields.h"
 
 #define MAX_DATA    65536u /* spec ipc 5 */
 #define MAX_PATCHES 1024u
@@ -116,20 +117,20 @@ static void move_chunk(struct service_producer *p, struct slice entry)
     bool has_data = false, incomplete = false;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_PAGE:
             page = pb_u64(&f);
             break;
-        case 2:
+        case COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_CHUNK:
             chunk = pb_u64(&f);
             break;
-        case 3:
+        case COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_TARGET_BUFFER:
             buffer = pb_u64(&f);
             break;
-        case 4:
+        case COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_DATA:
             data = pb_bytes(&f);
             has_data = true;
             break;
-        case 5:
+        case COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_CHUNK_INCOMPLETE:
             incomplete = pb_bool(&f);
             break;
         case MOVE_FIELD_FILLED:
@@ -173,24 +174,24 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
     bool has_more = false, bad = false;
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case 1:
+        case COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_TARGET_BUFFER:
             buffer = pb_u64(&f);
             break;
-        case 2:
+        case COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_WRITER_ID:
             writer = pb_u64(&f);
             break;
-        case 3:
+        case COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_CHUNK_ID:
             chunk = pb_u64(&f);
             break;
-        case 4: {
+        case COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCHES: {
             struct slice data = {0};
             uint64_t offset = 0;
             total++;
             struct pb_cursor pc = pb_sub(&f);
             while (pb_next(&pc, &q)) {
-                if (q.id == 1)
+                if (q.id == COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCH_OFFSET)
                     offset = pb_u64(&q);
-                else if (q.id == 2)
+                else if (q.id == COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCH_DATA)
                     data = pb_bytes(&q);
             }
             if (pc.bad || data.len != 4 || offset > UINT32_MAX || n == MAX_PATCHES) {
@@ -201,7 +202,7 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
             memcpy(patches[n++].bytes, data.p, 4);
             break;
         }
-        case 5:
+        case COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_HAS_MORE_PATCHES:
             has_more = pb_bool(&f);
             break;
         }
@@ -223,9 +224,9 @@ void commit_data(struct service_producer *p, struct slice request)
     struct pb_field f;
     relay_producer_heard(p);
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE)
             move_chunk(p, pb_bytes(&f));
-        else if (f.id == 3)
+        else if (f.id == COMMIT_DATA_REQUEST_FLUSH_REQUEST_ID)
             flush_id = pb_u64(&f);
         else if (f.id == COMMIT_FIELD_WHOLE_UNTIL)
             whole_until = pb_u64(&f);
@@ -234,7 +235,7 @@ void commit_data(struct service_producer *p, struct slice request)
         p->whole_until_ns = whole_until;
     c = pb_cursor(request);
     while (pb_next(&c, &f))
-        if (f.id == 2)
+        if (f.id == COMMIT_DATA_REQUEST_CHUNKS_TO_PATCH)
             patch_chunk(p, pb_bytes(&f));
     if (flush_id)
         flush_acknowledged(p, flush_id);

@@ -1,6 +1,7 @@
 /* What other sessions do meanwhile: told to sessions with builtin_data_sources.enable_concurrent_session_events. */
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 #define MAX_KEPT 256 /* between two reads; the oldest go first */
 
@@ -45,15 +46,16 @@ void concurrent_emit(struct session *s, struct batch *b, struct pb_writer *w)
     for (size_t i = 0; i < s->concurrent.n; i++) {
         const struct concurrent_event *e = &s->concurrent.p[i];
         struct pb_writer m = {0};
-        pb_put_varint(&m, 1, (uint64_t)e->state + 1); /* ConcurrentSessionEvent.State, in our order */
+        pb_put_varint(&m, CONCURRENT_SESSION_EVENT_STATE,
+                      (uint64_t)e->state + 1); /* ConcurrentSessionEvent.State, in our order */
         if (e->name)
-            pb_put_str(&m, 2, e->name);
-        pb_put_varint(&m, 3, e->session_id);
-        pb_put_i64(&m, 4, (int32_t)e->uid);
-        pb_put_varint(&m, 5, e->n_sources);
-        pb_put_varint(w, 8, e->ts);
+            pb_put_str(&m, CONCURRENT_SESSION_EVENT_SESSION_NAME, e->name);
+        pb_put_varint(&m, CONCURRENT_SESSION_EVENT_SESSION_ID, e->session_id);
+        pb_put_i64(&m, CONCURRENT_SESSION_EVENT_CONSUMER_UID, (int32_t)e->uid);
+        pb_put_varint(&m, CONCURRENT_SESSION_EVENT_NUM_DATA_SOURCES, e->n_sources);
+        pb_put_varint(w, TRACE_PACKET_TIMESTAMP, e->ts);
         session_put_trusted(s, w, true);
-        pb_put_bytes(w, 134, m.p, m.n);
+        pb_put_bytes(w, TRACE_PACKET_CONCURRENT_SESSION_EVENT, m.p, m.n);
         session_emit(b, w);
         pb_writer_free(&m);
     }

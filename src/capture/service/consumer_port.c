@@ -2,6 +2,7 @@
 #include "capture/service/producer.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 #include <unistd.h>
 
@@ -62,9 +63,9 @@ static struct service_consumer *consumer_of(struct service *svc, struct ipc_peer
 void consumer_notify_disabled(struct service_consumer *c, const char *error)
 {
     struct pb_writer w = {0};
-    pb_put_varint(&w, 1, 1);
+    pb_put_varint(&w, ENABLE_TRACING_RESPONSE_DISABLED, 1);
     if (error && *error)
-        pb_put_str(&w, 3, error);
+        pb_put_str(&w, ENABLE_TRACING_RESPONSE_ERROR, error);
     struct ipc_call call = c->enable_call;
     c->enable_call.peer = NULL;
     if (!w.failed)
@@ -233,7 +234,7 @@ static void attach(struct service_consumer *c, struct ipc_call call, struct slic
     found->consumer = c;
     c->session = found;
     struct pb_writer w = {0};
-    pb_put_bytes(&w, 1, found->config_bytes.p, found->config_bytes.len);
+    pb_put_bytes(&w, ATTACH_RESPONSE_TRACE_CONFIG, found->config_bytes.p, found->config_bytes.len);
     ipc_reply(&call, !w.failed, false, pb_written(&w), -1);
     pb_writer_free(&w);
 }
@@ -257,8 +258,8 @@ static void send_batch(struct service_consumer *c, const struct batch *b, bool m
             size_t h = pb_encode_varint(head, n), inner = 1 + h + n + 2;
             pb_put_raw_varint(&w, 2 << 3 | 2);
             pb_put_raw_varint(&w, inner);
-            pb_put_bytes(&w, 1, p, n);
-            pb_put_varint(&w, 2, n == left);
+            pb_put_bytes(&w, READ_BUFFERS_RESPONSE_SLICE_DATA, p, n);
+            pb_put_varint(&w, READ_BUFFERS_RESPONSE_SLICE_LAST_SLICE_FOR_PACKET, n == left);
             p += n;
             left -= n;
         } while (left);
@@ -318,7 +319,7 @@ static void get_stats(struct service_consumer *c, struct ipc_call call)
         return;
     }
     session_put_stats(c->session, &m);
-    pb_put_bytes(&w, 1, m.p, m.n);
+    pb_put_bytes(&w, GET_TRACE_STATS_RESPONSE_TRACE_STATS, m.p, m.n);
     ipc_reply(&call, !w.failed && !m.failed, false, pb_written(&w), -1);
     pb_writer_free(&m);
     pb_writer_free(&w);
@@ -366,13 +367,13 @@ static void query_state(struct service_consumer *c, struct ipc_call call, struct
 static void query_capabilities(struct ipc_call call)
 {
     struct pb_writer w = {0};
-    size_t m = pb_begin(&w, 1);
-    pb_put_varint(&w, 1, 1);
-    pb_put_varint(&w, 2, 1);
-    pb_put_varint(&w, 2, 2);
-    pb_put_varint(&w, 2, 4);
-    pb_put_varint(&w, 3, 1);
-    pb_put_varint(&w, 4, 1);
+    size_t m = pb_begin(&w, QUERY_CAPABILITIES_RESPONSE_CAPABILITIES);
+    pb_put_varint(&w, TRACING_SERVICE_CAPABILITIES_HAS_QUERY_CAPABILITIES, 1);
+    pb_put_varint(&w, TRACING_SERVICE_CAPABILITIES_OBSERVABLE_EVENTS, 1);
+    pb_put_varint(&w, TRACING_SERVICE_CAPABILITIES_OBSERVABLE_EVENTS, 2);
+    pb_put_varint(&w, TRACING_SERVICE_CAPABILITIES_OBSERVABLE_EVENTS, 4);
+    pb_put_varint(&w, TRACING_SERVICE_CAPABILITIES_HAS_TRACE_CONFIG_OUTPUT_PATH, 1);
+    pb_put_varint(&w, TRACING_SERVICE_CAPABILITIES_HAS_CLONE_SESSION, 1);
     pb_end(&w, m);
     ipc_reply(&call, !w.failed, false, pb_written(&w), -1);
     pb_writer_free(&w);
@@ -381,8 +382,8 @@ static void query_capabilities(struct ipc_call call)
 static void save_for_bugreport(struct ipc_call call)
 {
     struct pb_writer w = {0};
-    pb_put_varint(&w, 1, 0);
-    pb_put_str(&w, 2, "not supported: use CloneSession");
+    pb_put_varint(&w, SAVE_TRACE_FOR_BUGREPORT_RESPONSE_SUCCESS, 0);
+    pb_put_str(&w, SAVE_TRACE_FOR_BUGREPORT_RESPONSE_MSG, "not supported: use CloneSession");
     ipc_reply(&call, !w.failed, false, pb_written(&w), -1);
     pb_writer_free(&w);
 }

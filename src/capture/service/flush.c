@@ -3,6 +3,7 @@
 #include "capture/service/relay.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 #define FLUSH_TIMEOUT_MS 5000
 #define MAX_PENDING      1000
@@ -36,9 +37,9 @@ static void tell_slow(struct session *s, const struct pending_flush *f)
             slow |= f->waiting.p[k] == in->producer->id;
         if (!slow || in->no_flush || n == MAX_SLOW_SOURCES)
             continue;
-        size_t m = pb_begin(&w, 1);
-        pb_put_str(&w, 1, in->producer->name);
-        pb_put_str(&w, 2, in->name);
+        size_t m = pb_begin(&w, TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE);
+        pb_put_str(&w, TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_PRODUCER_NAME, in->producer->name);
+        pb_put_str(&w, TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_DATA_SOURCE_NAME, in->name);
         pb_end(&w, m);
         n++;
     }
@@ -100,12 +101,12 @@ static void ask_producer(struct session *s, struct pending_flush *f, struct serv
     for (size_t i = 0; i < s->instances.n; i++) {
         const struct instance *in = s->instances.p[i];
         if (in->producer == p && !in->no_flush && (in->state == INSTANCE_STARTED || in->state == INSTANCE_STARTING))
-            pb_put_varint(&w, 1, in->id);
+            pb_put_varint(&w, GET_ASYNC_COMMAND_RESPONSE_FLUSH_DATA_SOURCE_IDS, in->id);
     }
-    pb_put_varint(&w, 2, f->id);
-    pb_put_varint(&w, 3, f->flags);
+    pb_put_varint(&w, GET_ASYNC_COMMAND_RESPONSE_FLUSH_REQUEST_ID, f->id);
+    pb_put_varint(&w, GET_ASYNC_COMMAND_RESPONSE_FLUSH_FLAGS, f->flags);
     if (!w.failed && vec_push(&f->waiting, p->id))
-        producer_send_command(p, 5, pb_written(&w), -1);
+        producer_send_command(p, GET_ASYNC_COMMAND_RESPONSE_FLUSH, pb_written(&w), -1);
     pb_writer_free(&w);
 }
 
@@ -220,10 +221,11 @@ static void on_clear_period(uv_timer_t *t)
         for (size_t k = 0; k < s->instances.n; k++) {
             const struct instance *in = s->instances.p[k];
             if (in->producer == svc->producers.p[i] && in->handles_clear)
-                pb_put_varint(&w, 1, in->id);
+                pb_put_varint(&w, GET_ASYNC_COMMAND_RESPONSE_CLEAR_INCREMENTAL_STATE_DATA_SOURCE_IDS, in->id);
         }
         if (w.n && !w.failed)
-            producer_send_command(svc->producers.p[i], 7, pb_written(&w), -1);
+            producer_send_command(svc->producers.p[i], GET_ASYNC_COMMAND_RESPONSE_CLEAR_INCREMENTAL_STATE,
+                                  pb_written(&w), -1);
         pb_writer_free(&w);
     }
     session_arm_clear(s);

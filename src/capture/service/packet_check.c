@@ -1,6 +1,7 @@
 /* Walks the top level of a packet that may be in pieces. */
 #include "capture/service/packet_check.h"
 
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 #define MAX_LENGTH ((1u << 28) - 1)
@@ -10,18 +11,18 @@
 static bool is_reserved(uint64_t field)
 {
     switch (field) {
-    case 3:
-    case 10:
-    case 33:
-    case 35:
-    case 36:
-    case 50:
-    case 69:
-    case 79:
-    case 98:
-    case 124:
-    case 125:
-    case 133:
+    case TRACE_PACKET_TRUSTED_UID:
+    case TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID:
+    case TRACE_PACKET_TRACE_CONFIG:
+    case TRACE_PACKET_TRACE_STATS:
+    case TRACE_PACKET_SYNCHRONIZATION_MARKER:
+    case TRACE_PACKET_COMPRESSED_PACKETS:
+    case TRACE_PACKET_SERVICE_EVENT:
+    case TRACE_PACKET_TRUSTED_PID:
+    case TRACE_PACKET_MACHINE_ID:
+    case TRACE_PACKET_TRACE_PROVENANCE:
+    case TRACE_PACKET_PROTOVMS:
+    case TRACE_PACKET_ZSTD_COMPRESSED_PACKETS:
         return true;
     default:
         return false;

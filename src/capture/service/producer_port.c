@@ -3,6 +3,7 @@
 #include "capture/service/relay.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 #include <unistd.h>
 
@@ -108,9 +109,9 @@ static void initialize(struct service *svc, struct ipc_call call, struct slice a
              id->machine_id ? ", machine " : "", id->machine_id ? id->machine_name : "");
     struct pb_writer *w = &svc->scratch;
     pb_writer_clear(w);
-    pb_put_varint(w, 1, p->shm.p != NULL);
-    pb_put_varint(w, 2, 1); /* direct_smb_patching_supported */
-    pb_put_varint(w, 3, p->emulated);
+    pb_put_varint(w, INITIALIZE_CONNECTION_RESPONSE_USING_SHMEM_PROVIDED_BY_PRODUCER, p->shm.p != NULL);
+    pb_put_varint(w, INITIALIZE_CONNECTION_RESPONSE_DIRECT_SMB_PATCHING_SUPPORTED, 1);
+    pb_put_varint(w, INITIALIZE_CONNECTION_RESPONSE_USE_SHMEM_EMULATION, p->emulated);
     ipc_reply(&call, true, false, pb_written(w), -1);
 }
 
@@ -205,9 +206,9 @@ static bool read_ids(struct slice args, uint64_t *a, uint64_t *b)
     struct pb_field f;
     *a = *b = 0;
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == REGISTER_TRACE_WRITER_REQUEST_TRACE_WRITER_ID)
             *a = pb_u64(&f);
-        else if (f.id == 2)
+        else if (f.id == REGISTER_TRACE_WRITER_REQUEST_TARGET_BUFFER)
             *b = pb_u64(&f);
     }
     return !c.bad;
@@ -408,5 +409,5 @@ void producer_setup_tracing(struct service_producer *p, const Mrd__TraceConfig *
     size_t n = 0;
     body[n++] = 1 << 3;
     n += pb_encode_varint(body + n, p->page_size / 1024);
-    producer_send_command(p, 3, slice_of(body, n), p->emulated ? -1 : p->shm.fd);
+    producer_send_command(p, GET_ASYNC_COMMAND_RESPONSE_SETUP_TRACING, slice_of(body, n), p->emulated ? -1 : p->shm.fd);
 }

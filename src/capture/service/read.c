@@ -4,6 +4,7 @@
 #include "capture/service/relay.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 static const uint8_t sync_marker[16] = {0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba,
                                         0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79};
@@ -25,10 +26,10 @@ uint32_t session_sequence_id(struct session *s, const struct trace_writer_identi
 /* Who wrote it, and that its timestamps are of BOOTTIME. */
 void session_put_trusted(const struct session *s, struct pb_writer *w, bool clock)
 {
-    pb_put_varint(w, 3, s->service->uid);
-    pb_put_varint(w, 10, 1);
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_UID, s->service->uid);
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, 1);
     if (clock)
-        pb_put_varint(w, 58, CLOCK_ID_BOOTTIME);
+        pb_put_varint(w, TRACE_PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_BOOTTIME);
 }
 
 void session_emit(struct batch *b, struct pb_writer *w)
@@ -46,7 +47,7 @@ static void emit_snapshot(struct session *s, struct batch *b, struct pb_writer *
     struct pb_writer m = {0};
     clock_snapshot_put(&m, snap,
                        c && c->primary_trace_clock ? (uint32_t)c->primary_trace_clock : (uint32_t)CLOCK_ID_BOOTTIME);
-    pb_put_bytes(w, 6, m.p, m.n);
+    pb_put_bytes(w, TRACE_PACKET_CLOCK_SNAPSHOT, m.p, m.n);
     session_put_trusted(s, w, true);
     session_emit(b, w);
     pb_writer_free(&m);
@@ -64,18 +65,18 @@ static void emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
     if (s->want_sync_marker) {
         s->want_sync_marker = false;
         session_put_trusted(s, w, false);
-        pb_put_bytes(w, 36, sync_marker, sizeof sync_marker);
+        pb_put_bytes(w, TRACE_PACKET_SYNCHRONIZATION_MARKER, sync_marker, sizeof sync_marker);
         session_emit(b, w);
     }
 }
 
 static void put_trigger(struct pb_writer *w, const struct trigger_hit *t)
 {
-    pb_put_str(w, 1, t->name);
+    pb_put_str(w, TRIGGER_TRIGGER_NAME, t->name);
     if (t->producer_name)
-        pb_put_str(w, 2, t->producer_name);
-    pb_put_i64(w, 3, (int32_t)t->uid);
-    pb_put_varint(w, 4, t->stop_delay_ms);
+        pb_put_str(w, TRIGGER_PRODUCER_NAME, t->producer_name);
+    pb_put_i64(w, TRIGGER_TRUSTED_PRODUCER_UID, (int32_t)t->uid);
+    pb_put_varint(w, TRIGGER_STOP_DELAY_MS, t->stop_delay_ms);
 }
 
 static void emit_trigger(struct session *s, struct batch *b, struct pb_writer *w, const struct trigger_hit *t,
@@ -83,7 +84,7 @@ static void emit_trigger(struct session *s, struct batch *b, struct pb_writer *w
 {
     struct pb_writer m = {0};
     put_trigger(&m, t);
-    pb_put_varint(w, 8, t->ts);
+    pb_put_varint(w, TRACE_PACKET_TIMESTAMP, t->ts);
     session_put_trusted(s, w, true);
     pb_put_bytes(w, field, m.p, m.n);
     session_emit(b, w);
@@ -97,7 +98,7 @@ static void emit_config(struct session *s, struct batch *b, struct pb_writer *w)
     if (!s->did_config) {
         s->did_config = true;
         session_put_trusted(s, w, true);
-        pb_put_bytes(w, 33, s->config_bytes.p, s->config_bytes.len);
+        pb_put_bytes(w, TRACE_PACKET_TRACE_CONFIG, s->config_bytes.p, s->config_bytes.len);
         session_emit(b, w);
         if (s->clone_trigger)
             emit_trigger(s, b, w, s->clone_trigger, 113);
@@ -116,10 +117,10 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
         return;
     s->did_once = true;
     struct pb_writer m = {0};
-    pb_put_varint(&m, 2, s->uuid_lsb);
-    pb_put_varint(&m, 1, s->uuid_msb);
+    pb_put_varint(&m, TRACE_UUID_LSB, s->uuid_lsb);
+    pb_put_varint(&m, TRACE_UUID_MSB, s->uuid_msb);
     session_put_trusted(s, w, true);
-    pb_put_bytes(w, 89, m.p, m.n);
+    pb_put_bytes(w, TRACE_PACKET_TRACE_UUID, m.p, m.n);
     session_emit(b, w);
 
     pb_writer_clear(&m);
@@ -140,7 +141,7 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
         pb_writer_free(&list);
     }
     pb_put_varint(w, 8, clock_boot_ns());
-    pb_put_bytes(w, 124, m.p, m.n);
+    pb_put_bytes(w, TRACE_PACKET_TRACE_PROVENANCE, m.p, m.n);
     session_put_trusted(s, w, true);
     session_emit(b, w);
 
@@ -149,9 +150,9 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
         machine_put_system_info(&m);
         char name[MACHINE_TEXT_MAX];
         machine_display_name(s->service->machine_name, name, sizeof name);
-        pb_put_str(&m, 17, name);
+        pb_put_str(&m, SYSTEM_INFO_MACHINE_NAME, name);
         session_put_trusted(s, w, true);
-        pb_put_bytes(w, 45, m.p, m.n);
+        pb_put_bytes(w, TRACE_PACKET_SYSTEM_INFO, m.p, m.n);
         session_emit(b, w);
     }
     pb_writer_free(&m);
@@ -168,9 +169,9 @@ static void emit_lifecycle(struct session *s, struct batch *b, struct pb_writer 
                 pb_put_bytes(&m, e->field, e->body, e->body_len);
             else
                 pb_put_varint(&m, e->field, e->value);
-            pb_put_varint(w, 8, e->ts);
+            pb_put_varint(w, TRACE_PACKET_TIMESTAMP, e->ts);
             session_put_trusted(s, w, true);
-            pb_put_bytes(w, 69, m.p, m.n);
+            pb_put_bytes(w, TRACE_PACKET_SERVICE_EVENT, m.p, m.n);
             session_emit(b, w);
             pb_writer_free(&m);
         }
@@ -190,14 +191,14 @@ static void emit_data(struct session *s, struct batch *b)
     }
     uint8_t buf[64];
     struct pb_writer tail = {.p = buf, .cap = sizeof buf}; /* never grows: five fields of at most 12 bytes */
-    pb_put_i64(&tail, 3, (int32_t)p->who.uid);
-    pb_put_varint(&tail, 10, session_sequence_id(s, &p->who));
+    pb_put_i64(&tail, TRACE_PACKET_TRUSTED_UID, (int32_t)p->who.uid);
+    pb_put_varint(&tail, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, session_sequence_id(s, &p->who));
     if (p->who.pid >= 0)
-        pb_put_i64(&tail, 79, p->who.pid);
+        pb_put_i64(&tail, TRACE_PACKET_TRUSTED_PID, p->who.pid);
     if (p->who.machine_id)
-        pb_put_varint(&tail, 98, p->who.machine_id);
+        pb_put_varint(&tail, TRACE_PACKET_MACHINE_ID, p->who.machine_id);
     if (p->loss)
-        pb_put_varint(&tail, 42, p->loss);
+        pb_put_varint(&tail, TRACE_PACKET_PREVIOUS_PACKET_DROPPED, p->loss);
     batch_add(b, p->slices.p, p->slices.n, pb_written(&tail));
 }
 
@@ -254,7 +255,7 @@ bool session_read(struct session *s, struct batch *b, size_t threshold)
             session_put_stats(s, &m);
             relay_emit_losses(s, b, &w);
             session_put_trusted(s, &w, true);
-            pb_put_bytes(&w, 35, m.p, m.n);
+            pb_put_bytes(&w, TRACE_PACKET_TRACE_STATS, m.p, m.n);
             session_emit(b, &w);
             pb_writer_free(&m);
         }

@@ -9,6 +9,7 @@
 #include "capture/service/relay.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 /* TracePacket field of ours; Perfetto uses none above 900. */
 enum { FIELD_MACHINE_LOSSES = 990 };
@@ -137,14 +138,15 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
             uint32_t field;
             uint64_t value;
         } rows[] = {
-            {1, l->producers_lost},
-            {2, l->producers_back},
-            {3, absence_total_ns(l, s->stopped_boot_ns ? s->stopped_boot_ns : clock_boot_ns())},
-            {4, l->unfinished_bytes},
-            {5, l->producers_lost ? unfinished_packets(s, m->id) : 0}, /* a recording may end in a packet, too */
-            {6, l->relay_bytes},
-            {7, l->relays_lost},
-            {8, !l->recorded},
+            {MACHINE_LOSSES_PRODUCERS_LOST, l->producers_lost},
+            {MACHINE_LOSSES_PRODUCERS_BACK, l->producers_back},
+            {MACHINE_LOSSES_AWAY_NS, absence_total_ns(l, s->stopped_boot_ns ? s->stopped_boot_ns : clock_boot_ns())},
+            {MACHINE_LOSSES_BYTES_CUT, l->unfinished_bytes},
+            {MACHINE_LOSSES_PACKETS_UNFINISHED,
+             l->producers_lost ? unfinished_packets(s, m->id) : 0}, /* a recording may end in a packet, too */
+            {MACHINE_LOSSES_RELAY_BYTES_LOST, l->relay_bytes},
+            {MACHINE_LOSSES_RELAYS_LOST, l->relays_lost},
+            {MACHINE_LOSSES_NOT_RECORDED, !l->recorded},
         };
         struct pb_writer body = {0};
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
@@ -152,8 +154,8 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
                 pb_put_varint(&body, rows[k].field, rows[k].value);
         absence_put(s, l, &body, FIELD_ABSENCE);
         if (body.n) {
-            pb_put_varint(w, 98, m->id);
-            pb_put_varint(w, 3, s->service->uid);
+            pb_put_varint(w, TRACE_PACKET_MACHINE_ID, m->id);
+            pb_put_varint(w, TRACE_PACKET_TRUSTED_UID, s->service->uid);
             pb_put_bytes(w, FIELD_MACHINE_LOSSES, body.p, body.n);
             relay_emit_packet(b, w);
         }

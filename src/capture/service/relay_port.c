@@ -2,9 +2,8 @@
 #include "capture/service/relay.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
-/* TracePacket.system_info, and fields of SystemInfo and Utsname (spec service 6). */
-enum { PACKET_SYSTEM_INFO = 45, SYSTEM_INFO_UTSNAME = 1, SYSTEM_INFO_MACHINE_NAME = 17, UTSNAME_SYSNAME = 1 };
 enum { PHASE_PING = 1, PHASE_UPDATE = 2, MACHINES_MAX = 4096 };
 
 /* Rounds closer together than this are one burst, of which the best are kept. */
@@ -100,7 +99,7 @@ static struct service_relay *relay_of(struct service *svc, struct ipc_peer *peer
 static void init_relay(struct service_machine *m, struct slice args)
 {
     struct pb_field f;
-    if (!pb_find(args, 1, &f) || f.wire != PB_BYTES)
+    if (!pb_find(args, INIT_RELAY_REQUEST_SYSTEM_INFO, &f) || f.wire != PB_BYTES)
         return;
     free_slice(&m->system_info);
     m->system_info = copy_of(pb_bytes(&f));
@@ -118,17 +117,17 @@ static bool parse_sync(struct slice args, struct sync_request *q)
     struct pb_field f, g;
     *q = (struct sync_request){0};
     while (pb_next(&c, &f)) {
-        if (f.id == 1)
+        if (f.id == SYNC_CLOCK_REQUEST_PHASE)
             q->phase = pb_u64(&f);
         if (f.id == RELAY_FIELD_PING_LATE)
             q->ping_late_ns = pb_u64(&f);
-        if (f.id != 2 || f.wire != PB_BYTES || q->clocks.n == CLOCK_READINGS_MAX)
+        if (f.id != SYNC_CLOCK_REQUEST_CLOCKS || f.wire != PB_BYTES || q->clocks.n == CLOCK_READINGS_MAX)
             continue;
         uint32_t k = q->clocks.n++;
         for (struct pb_cursor m = pb_sub(&f); pb_next(&m, &g);) {
-            if (g.id == 1)
+            if (g.id == SYNC_CLOCK_REQUEST_CLOCK_CLOCK_ID)
                 q->clocks.clock[k].id = pb_u32(&g);
-            else if (g.id == 2)
+            else if (g.id == SYNC_CLOCK_REQUEST_CLOCK_TIMESTAMP)
                 q->clocks.clock[k].value = pb_u64(&g);
         }
     }
@@ -296,28 +295,28 @@ void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer
             continue;
         told->told = !name_only;
         told->named = true;
-        size_t mark = pb_begin(w, PACKET_SYSTEM_INFO);
+        size_t mark = pb_begin(w, TRACE_PACKET_SYSTEM_INFO);
         pb_put_raw(w, m->system_info.p, m->system_info.len);
         if (name.len)
             pb_put_bytes(w, SYSTEM_INFO_MACHINE_NAME, name.p, name.len);
         pb_end(w, mark);
-        pb_put_varint(w, 98, m->id);
-        pb_put_varint(w, 3, s->service->uid);
-        pb_put_varint(w, 10, 1);
+        pb_put_varint(w, TRACE_PACKET_MACHINE_ID, m->id);
+        pb_put_varint(w, TRACE_PACKET_TRUSTED_UID, s->service->uid);
+        pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, 1);
         relay_emit_packet(b, w);
     }
 }
 
 static void put_round(const struct clock_round *r, struct pb_writer *w)
 {
-    size_t sync = pb_begin(w, 107);
+    size_t sync = pb_begin(w, TRACE_PACKET_REMOTE_CLOCK_SYNC);
     for (int k = 0; k < 2; k++) {
-        size_t one = pb_begin(w, 1);
-        size_t client = pb_begin(w, 2);
-        clock_readings_put(&r->client[k], w, 1);
+        size_t one = pb_begin(w, REMOTE_CLOCK_SYNC_SYNCED_CLOCKS);
+        size_t client = pb_begin(w, REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_CLIENT_CLOCKS);
+        clock_readings_put(&r->client[k], w, CLOCK_SNAPSHOT_CLOCKS);
         pb_end(w, client);
-        size_t host = pb_begin(w, 3);
-        clock_readings_put(&r->host[k], w, 1);
+        size_t host = pb_begin(w, REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_HOST_CLOCKS);
+        clock_readings_put(&r->host[k], w, CLOCK_SNAPSHOT_CLOCKS);
         pb_end(w, host);
         pb_end(w, one);
     }
@@ -351,8 +350,8 @@ void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
             told->synced = true;
             if (!clock_order_add(&told->order, &m->rounds.p[told->next_round - m->first_round]))
                 continue;
-            pb_put_varint(w, 98, m->id);
-            pb_put_varint(w, 3, s->service->uid);
+            pb_put_varint(w, TRACE_PACKET_MACHINE_ID, m->id);
+            pb_put_varint(w, TRACE_PACKET_TRUSTED_UID, s->service->uid);
             put_round(&m->rounds.p[told->next_round - m->first_round], w);
             relay_emit_packet(b, w);
         }

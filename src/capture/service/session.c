@@ -3,6 +3,7 @@
 #include "capture/service/producer.h"
 #include "capture/service/relay.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -192,9 +193,9 @@ void session_lifecycle(struct session *s, enum lifecycle field, bool snapshot)
 
 static void put_source_name(struct pb_writer *w, const struct instance *i)
 {
-    size_t m = pb_begin(w, 1);
-    pb_put_str(w, 1, i->producer->name);
-    pb_put_str(w, 2, i->name);
+    size_t m = pb_begin(w, TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE);
+    pb_put_str(w, TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_PRODUCER_NAME, i->producer->name);
+    pb_put_str(w, TRACING_SERVICE_EVENT_DATA_SOURCES_DATA_SOURCE_DATA_SOURCE_NAME, i->name);
     pb_end(w, m);
 }
 

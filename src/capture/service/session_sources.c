@@ -3,6 +3,7 @@
 #include "capture/service/relay.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -86,8 +87,8 @@ static bool pack_config(struct session *s, struct instance *in, const Mrd__DataS
 static void send_config(struct instance *in, unsigned field)
 {
     struct pb_writer w = {0};
-    pb_put_varint(&w, 1, in->id);
-    pb_put_bytes(&w, 2, in->config, in->config_len);
+    pb_put_varint(&w, GET_ASYNC_COMMAND_RESPONSE_SETUP_DATA_SOURCE_NEW_INSTANCE_ID, in->id);
+    pb_put_bytes(&w, GET_ASYNC_COMMAND_RESPONSE_SETUP_DATA_SOURCE_CONFIG, in->config, in->config_len);
     if (!w.failed)
         producer_send_command(in->producer, field, pb_written(&w), -1);
     pb_writer_free(&w);
@@ -96,7 +97,7 @@ static void send_config(struct instance *in, unsigned field)
 void session_start_instance(struct session *s, struct instance *in)
 {
     in->state = in->will_notify_on_start ? INSTANCE_STARTING : INSTANCE_STARTED;
-    send_config(in, 1);
+    send_config(in, GET_ASYNC_COMMAND_RESPONSE_START_DATA_SOURCE);
     if (in->state == INSTANCE_STARTED)
         consumer_notify_instance(s, in);
 }
@@ -127,7 +128,7 @@ static void setup_instance(struct session *s, unsigned source, struct service_pr
     }
     relay_producer_joined(s, p);
     producer_setup_tracing(p, s->config);
-    send_config(in, 6);
+    send_config(in, GET_ASYNC_COMMAND_RESPONSE_SETUP_DATA_SOURCE);
     if (s->state == SESSION_STARTED)
         session_start_instance(s, in);
 }
@@ -195,7 +196,7 @@ void session_stop_instance(struct session *s, struct instance *in, bool immediat
     in->state = wait ? INSTANCE_STOPPING : INSTANCE_STOPPED;
     body[n++] = 1 << 3;
     n += pb_encode_varint(body + n, in->id);
-    producer_send_command(in->producer, 2, slice_of(body, n), -1);
+    producer_send_command(in->producer, GET_ASYNC_COMMAND_RESPONSE_STOP_DATA_SOURCE, slice_of(body, n), -1);
     if (!wait)
         consumer_notify_instance(s, in);
 }

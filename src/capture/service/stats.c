@@ -2,6 +2,7 @@
 #include "capture/service/producer.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 static void put_nonzero(struct pb_writer *w, uint32_t id, uint64_t v)
 {
@@ -11,29 +12,29 @@ static void put_nonzero(struct pb_writer *w, uint32_t id, uint64_t v)
 
 static void put_buffer(struct pb_writer *w, const struct trace_buffer_stats *b)
 {
-    pb_put_varint(w, 12, b->buffer_size);
+    pb_put_varint(w, TRACE_STATS_BUFFER_STATS_BUFFER_SIZE, b->buffer_size);
     const struct {
         uint32_t id;
         uint64_t v;
     } rows[] = {
-        {1, b->bytes_written},
-        {13, b->bytes_overwritten},
-        {14, b->bytes_read},
-        {15, b->padding_bytes_written},
-        {16, b->padding_bytes_cleared},
-        {2, b->chunks_written},
-        {10, b->chunks_rewritten},
-        {3, b->chunks_overwritten},
-        {18, b->chunks_discarded},
-        {17, b->chunks_read},
-        {11, b->chunks_committed_out_of_order},
-        {4, b->write_wrap_count},
-        {5, b->patches_succeeded},
-        {6, b->patches_failed},
-        {7, b->readaheads_succeeded},
-        {8, b->readaheads_failed},
-        {9, b->abi_violations},
-        {19, b->trace_writer_packet_loss},
+        {TRACE_STATS_BUFFER_STATS_BYTES_WRITTEN, b->bytes_written},
+        {TRACE_STATS_BUFFER_STATS_BYTES_OVERWRITTEN, b->bytes_overwritten},
+        {TRACE_STATS_BUFFER_STATS_BYTES_READ, b->bytes_read},
+        {TRACE_STATS_BUFFER_STATS_PADDING_BYTES_WRITTEN, b->padding_bytes_written},
+        {TRACE_STATS_BUFFER_STATS_PADDING_BYTES_CLEARED, b->padding_bytes_cleared},
+        {TRACE_STATS_BUFFER_STATS_CHUNKS_WRITTEN, b->chunks_written},
+        {TRACE_STATS_BUFFER_STATS_CHUNKS_REWRITTEN, b->chunks_rewritten},
+        {TRACE_STATS_BUFFER_STATS_CHUNKS_OVERWRITTEN, b->chunks_overwritten},
+        {TRACE_STATS_BUFFER_STATS_CHUNKS_DISCARDED, b->chunks_discarded},
+        {TRACE_STATS_BUFFER_STATS_CHUNKS_READ, b->chunks_read},
+        {TRACE_STATS_BUFFER_STATS_CHUNKS_COMMITTED_OUT_OF_ORDER, b->chunks_committed_out_of_order},
+        {TRACE_STATS_BUFFER_STATS_WRITE_WRAP_COUNT, b->write_wrap_count},
+        {TRACE_STATS_BUFFER_STATS_PATCHES_SUCCEEDED, b->patches_succeeded},
+        {TRACE_STATS_BUFFER_STATS_PATCHES_FAILED, b->patches_failed},
+        {TRACE_STATS_BUFFER_STATS_READAHEADS_SUCCEEDED, b->readaheads_succeeded},
+        {TRACE_STATS_BUFFER_STATS_READAHEADS_FAILED, b->readaheads_failed},
+        {TRACE_STATS_BUFFER_STATS_ABI_VIOLATIONS, b->abi_violations},
+        {TRACE_STATS_BUFFER_STATS_TRACE_WRITER_PACKET_LOSS, b->trace_writer_packet_loss},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         put_nonzero(w, rows[i].id, rows[i].v);
@@ -46,10 +47,10 @@ static void put_writer(struct session *s, struct pb_writer *w, const struct trac
         pb_put_raw_varint(&counts, q->histogram_counts[i]);
         pb_put_raw_varint(&sums, (uint64_t)q->histogram_sums[i]);
     }
-    pb_put_varint(w, 1, session_sequence_id(s, &q->who));
-    pb_put_varint(w, 4, buffer);
-    pb_put_bytes(w, 2, counts.p, counts.n);
-    pb_put_bytes(w, 3, sums.p, sums.n);
+    pb_put_varint(w, TRACE_STATS_WRITER_STATS_SEQUENCE_ID, session_sequence_id(s, &q->who));
+    pb_put_varint(w, TRACE_STATS_WRITER_STATS_BUFFER, buffer);
+    pb_put_bytes(w, TRACE_STATS_WRITER_STATS_CHUNK_PAYLOAD_HISTOGRAM_COUNTS, counts.p, counts.n);
+    pb_put_bytes(w, TRACE_STATS_WRITER_STATS_CHUNK_PAYLOAD_HISTOGRAM_SUM, sums.p, sums.n);
     pb_writer_free(&counts);
     pb_writer_free(&sums);
 }
@@ -69,32 +70,32 @@ void session_put_stats(struct session *s, struct pb_writer *w)
         pb_writer_clear(&m);
         struct trace_buffer_stats sum = session_ring_stats(s->buffers.p[i].buffer);
         put_buffer(&m, &sum);
-        pb_put_bytes(w, 1, m.p, m.n);
+        pb_put_bytes(w, TRACE_STATS_BUFFER_STATS, m.p, m.n);
     }
     for (unsigned i = 0; histograms && i < CHUNK_HISTOGRAM_BUCKETS - 1; i++)
-        pb_put_varint(w, 17, (uint64_t)chunk_histogram_def[i]);
+        pb_put_varint(w, TRACE_STATS_CHUNK_PAYLOAD_HISTOGRAM_DEF, (uint64_t)chunk_histogram_def[i]);
     for (size_t i = 0; histograms && i < s->buffers.n; i++) {
         const struct session_ring *b = s->buffers.p[i].buffer;
         for (size_t k = 0; k < session_ring_sequence_count(b); k++) {
             pb_writer_clear(&m);
             put_writer(s, &m, session_ring_sequence(b, k), i);
-            pb_put_bytes(w, 18, m.p, m.n);
+            pb_put_bytes(w, TRACE_STATS_WRITER_STATS, m.p, m.n);
         }
     }
-    pb_put_varint(w, 2, svc->producers.n);
-    pb_put_varint(w, 3, svc->producers_seen);
-    pb_put_varint(w, 4, sources);
-    pb_put_varint(w, 5, svc->last_instance_id);
-    pb_put_varint(w, 6, svc->sessions.n);
-    pb_put_varint(w, 7, buffers);
-    pb_put_varint(w, 8, s->chunks_discarded);
-    pb_put_varint(w, 9, s->patches_discarded);
-    pb_put_varint(w, 10, s->invalid_packets);
-    pb_put_varint(w, 12, s->flushes_requested);
-    pb_put_varint(w, 13, s->flushes_succeeded);
-    pb_put_varint(w, 14, s->flushes_failed);
+    pb_put_varint(w, TRACE_STATS_PRODUCERS_CONNECTED, svc->producers.n);
+    pb_put_varint(w, TRACE_STATS_PRODUCERS_SEEN, svc->producers_seen);
+    pb_put_varint(w, TRACE_STATS_DATA_SOURCES_REGISTERED, sources);
+    pb_put_varint(w, TRACE_STATS_DATA_SOURCES_SEEN, svc->last_instance_id);
+    pb_put_varint(w, TRACE_STATS_TRACING_SESSIONS, svc->sessions.n);
+    pb_put_varint(w, TRACE_STATS_TOTAL_BUFFERS, buffers);
+    pb_put_varint(w, TRACE_STATS_CHUNKS_DISCARDED, s->chunks_discarded);
+    pb_put_varint(w, TRACE_STATS_PATCHES_DISCARDED, s->patches_discarded);
+    pb_put_varint(w, TRACE_STATS_INVALID_PACKETS, s->invalid_packets);
+    pb_put_varint(w, TRACE_STATS_FLUSHES_REQUESTED, s->flushes_requested);
+    pb_put_varint(w, TRACE_STATS_FLUSHES_SUCCEEDED, s->flushes_succeeded);
+    pb_put_varint(w, TRACE_STATS_FLUSHES_FAILED, s->flushes_failed);
     if (s->final_flush_outcome)
-        pb_put_varint(w, 15, (uint64_t)s->final_flush_outcome);
+        pb_put_varint(w, TRACE_STATS_FINAL_FLUSH_OUTCOME, (uint64_t)s->final_flush_outcome);
     w->failed |= m.failed;
     pb_writer_free(&m);
 }

@@ -3,6 +3,7 @@
 
 #include "base/vec.h"
 #include "capture/ipc/ports.h"
+#include "wire/fields.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -372,7 +373,7 @@ static size_t put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start
         if (p)
             pb_put_raw(w, p, size);
         if (m->incomplete)
-            pb_put_varint(w, 5, 1);
+            pb_put_varint(w, COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_CHUNK_INCOMPLETE, 1);
         if (p && !m->copy)
             free_chunk(a, m, p);
         if (!m->copy)
@@ -402,9 +403,9 @@ static size_t put_patches(struct shm_arbiter *a, struct pb_writer *w, size_t sta
             n++;
         const struct pending_patch *first = &a->patches.p[i];
         struct pb_writer entry = {0};
-        pb_put_varint(&entry, 1, first->target_buffer);
-        pb_put_varint(&entry, 2, first->writer_id);
-        pb_put_varint(&entry, 3, first->patch.chunk_id);
+        pb_put_varint(&entry, COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_TARGET_BUFFER, first->target_buffer);
+        pb_put_varint(&entry, COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_WRITER_ID, first->writer_id);
+        pb_put_varint(&entry, COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_CHUNK_ID, first->patch.chunk_id);
         for (size_t k = 0; k < n; k++) {
             uint8_t buf[16];
             size_t len = 0;
@@ -413,11 +414,11 @@ static size_t put_patches(struct shm_arbiter *a, struct pb_writer *w, size_t sta
             buf[len++] = 2 << 3 | 2;
             buf[len++] = 4;
             memcpy(buf + len, first[k].patch.bytes, 4);
-            pb_put_bytes(&entry, 4, buf, len + 4);
+            pb_put_bytes(&entry, COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCHES, buf, len + 4);
         }
         if (!first[n - 1].patch.last_of_chunk)
-            pb_put_varint(&entry, 5, 1);
-        pb_put_bytes(w, 2, entry.p, entry.n);
+            pb_put_varint(&entry, COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_HAS_MORE_PATCHES, 1);
+        pb_put_bytes(w, COMMIT_DATA_REQUEST_CHUNKS_TO_PATCH, entry.p, entry.n);
         w->failed |= entry.failed;
         pb_writer_free(&entry);
         i += n;
@@ -434,10 +435,10 @@ static enum shm_ipc put_note(struct shm_arbiter *a, struct pb_writer *w, size_t 
     struct writer_note n = a->notes.p[i];
     memmove(&a->notes.p[i], &a->notes.p[i + 1], (a->notes.n - i - 1) * sizeof n);
     a->notes.n--;
-    pb_put_varint(w, 1, n.id);
+    pb_put_varint(w, REGISTER_TRACE_WRITER_REQUEST_TRACE_WRITER_ID, n.id);
     if (n.gone)
         return SHM_IPC_UNREGISTER_WRITER;
-    pb_put_varint(w, 2, n.target_buffer);
+    pb_put_varint(w, REGISTER_TRACE_WRITER_REQUEST_TARGET_BUFFER, n.target_buffer);
     a->n_registrations--;
     return SHM_IPC_REGISTER_WRITER;
 }
@@ -461,7 +462,7 @@ enum shm_ipc shm_arbiter_next_commit(struct shm_arbiter *a, struct pb_writer *w)
             a->whole_until = 0;
         }
         if (!a->moves.n && !a->patches.n && a->flush_id) {
-            pb_put_varint(w, 3, a->flush_id);
+            pb_put_varint(w, COMMIT_DATA_REQUEST_FLUSH_REQUEST_ID, a->flush_id);
             a->flush_id = 0;
         }
     } else if (a->notes.n) {

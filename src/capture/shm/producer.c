@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
+#include "wire/fields.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -223,15 +224,15 @@ static void on_disconnected(void *ctx, const char *why)
 
 static void put_descriptor(struct pb_writer *w, const struct producer_data_source *ds)
 {
-    pb_put_str(w, 1, ds->name);
+    pb_put_str(w, DATA_SOURCE_DESCRIPTOR_NAME, ds->name);
     if (ds->will_notify_on_stop)
-        pb_put_varint(w, 2, 1);
+        pb_put_varint(w, DATA_SOURCE_DESCRIPTOR_WILL_NOTIFY_ON_STOP, 1);
     if (ds->will_notify_on_start)
-        pb_put_varint(w, 3, 1);
+        pb_put_varint(w, DATA_SOURCE_DESCRIPTOR_WILL_NOTIFY_ON_START, 1);
     if (ds->handles_incremental_state_clear)
-        pb_put_varint(w, 4, 1);
+        pb_put_varint(w, DATA_SOURCE_DESCRIPTOR_HANDLES_INCREMENTAL_STATE_CLEAR, 1);
     if (ds->no_flush)
-        pb_put_varint(w, 9, 1);
+        pb_put_varint(w, DATA_SOURCE_DESCRIPTOR_NO_FLUSH, 1);
     pb_put_raw(w, ds->extra.p, ds->extra.len);
 }
 
@@ -247,7 +248,7 @@ static void announce(struct producer *p, const struct source *s, unsigned method
 {
     struct pb_writer d = {0};
     put_descriptor(&d, &s->ds);
-    pb_put_bytes(&p->args, 1, d.p, d.n);
+    pb_put_bytes(&p->args, REGISTER_DATA_SOURCE_REQUEST_DATA_SOURCE_DESCRIPTOR, d.p, d.n);
     if (!d.failed && !p->args.failed)
         ipc_client_invoke(p->client, method, pb_written(&p->args), -1, on_nothing, NULL);
     pb_writer_clear(&p->args);
@@ -351,12 +352,12 @@ static void on_bound(void *ctx)
     struct pb_writer *w = &p->args;
     pb_writer_clear(w);
     if (p->o.page_size_hint)
-        pb_put_varint(w, 1, p->o.page_size_hint);
+        pb_put_varint(w, INITIALIZE_CONNECTION_REQUEST_SHARED_MEMORY_PAGE_SIZE_HINT_BYTES, p->o.page_size_hint);
     if (p->o.shm_size_hint)
-        pb_put_varint(w, 2, p->o.shm_size_hint);
-    pb_put_str(w, 3, p->name);
-    pb_put_varint(w, 4, p->o.scraping_enabled ? 1 : 2);
-    pb_put_str(w, 8, "Meridian v" MERIDIAN_VERSION);
+        pb_put_varint(w, INITIALIZE_CONNECTION_REQUEST_SHARED_MEMORY_SIZE_HINT_BYTES, p->o.shm_size_hint);
+    pb_put_str(w, INITIALIZE_CONNECTION_REQUEST_PRODUCER_NAME, p->name);
+    pb_put_varint(w, INITIALIZE_CONNECTION_REQUEST_SMB_SCRAPING_MODE, p->o.scraping_enabled ? 1 : 2);
+    pb_put_str(w, INITIALIZE_CONNECTION_REQUEST_SDK_VERSION, "Meridian v" MERIDIAN_VERSION);
     ipc_client_invoke(p->client, PRODUCER_INITIALIZE_CONNECTION, pb_written(w), -1, on_initialized, p);
     ipc_client_invoke(p->client, PRODUCER_GET_ASYNC_COMMAND, slice_of(NULL, 0), -1, on_command, p);
     pb_writer_clear(w);
@@ -507,7 +508,7 @@ void producer_unregister(struct producer *p, const char *name)
         return;
     if (p->connected) {
         pump(p);
-        pb_put_str(&p->args, 1, name);
+        pb_put_str(&p->args, UNREGISTER_DATA_SOURCE_REQUEST_DATA_SOURCE_NAME, name);
         call(p, PRODUCER_UNREGISTER_DATA_SOURCE);
     }
     free_source(s);
@@ -537,7 +538,7 @@ static void notify(struct producer *p, unsigned method, uint64_t instance_id)
     if (!p->connected)
         return;
     pump(p); /* what was written before must not arrive after */
-    pb_put_varint(&p->args, 1, instance_id);
+    pb_put_varint(&p->args, NOTIFY_DATA_SOURCE_STARTED_REQUEST_DATA_SOURCE_ID, instance_id);
     call(p, method);
 }
 
@@ -557,7 +558,7 @@ void producer_flush_done(struct producer *p, uint64_t request_id)
         shm_arbiter_ack_flush(p->arbiter, request_id);
         pump(p);
     } else if (p->connected) {
-        pb_put_varint(&p->args, 3, request_id);
+        pb_put_varint(&p->args, COMMIT_DATA_REQUEST_FLUSH_REQUEST_ID, request_id);
         call(p, PRODUCER_COMMIT_DATA);
     }
 }
@@ -591,7 +592,7 @@ void producer_activate_triggers(struct producer *p, const char *const *names, si
     if (!p->connected)
         return;
     for (size_t i = 0; i < n; i++)
-        pb_put_str(&p->args, 1, names[i]);
+        pb_put_str(&p->args, ACTIVATE_TRIGGERS_REQUEST_TRIGGER_NAMES, names[i]);
     call(p, PRODUCER_ACTIVATE_TRIGGERS);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "capture/probes/common/data_source.h"
+#include "wire/fields.h"
 #include "wire/pb_writer.h"
 
 #include <unistd.h>
@@ -61,18 +62,18 @@ static int start(void *state, struct error *err)
  */
 static void put(struct pb_writer *w, const struct metatrace_record *r, bool overrun)
 {
-    pb_put_varint(w, 8, r->begin_ns);
-    size_t message = pb_begin(w, 49);
+    pb_put_varint(w, TRACE_PACKET_TIMESTAMP, r->begin_ns);
+    size_t message = pb_begin(w, TRACE_PACKET_PERFETTO_METATRACE);
     if (r->is_counter) {
-        pb_put_str(w, 9, r->name);
-        pb_put_i64(w, 4, r->value);
+        pb_put_str(w, PERFETTO_METATRACE_COUNTER_NAME, r->name);
+        pb_put_i64(w, PERFETTO_METATRACE_COUNTER_VALUE, r->value);
     } else {
-        pb_put_str(w, 8, r->name);
-        pb_put_varint(w, 3, r->duration_ns);
+        pb_put_str(w, PERFETTO_METATRACE_EVENT_NAME, r->name);
+        pb_put_varint(w, PERFETTO_METATRACE_EVENT_DURATION_NS, r->duration_ns);
     }
-    pb_put_varint(w, 5, (uint64_t)getpid());
+    pb_put_varint(w, PERFETTO_METATRACE_THREAD_ID, (uint64_t)getpid());
     if (overrun)
-        pb_put_varint(w, 6, 1);
+        pb_put_varint(w, PERFETTO_METATRACE_HAS_OVERRUNS, 1);
     pb_end(w, message);
 }
 

@@ -6,6 +6,7 @@
 #include "capture/probes/ftrace/compact_sched.h"
 #include "capture/probes/ftrace/encode.h"
 #include "capture/probes/ftrace/event_filter.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -103,20 +104,21 @@ static void put_symbols(struct ftrace_bundle *b, struct pb_writer *w)
     if (!s || !s->addresses.unsent.n)
         return;
     if (s->kernel) {
-        size_t data = pb_begin(w, 12);
+        size_t data = pb_begin(w, TRACE_PACKET_INTERNED_DATA);
         uint64_t iid = s->addresses.next - s->addresses.unsent.n;
         for (size_t i = 0; i < s->addresses.unsent.n; i++) {
             const char *name = kernel_symbols_find(s->kernel, s->addresses.unsent.p[i]);
             iid++;
             if (!name)
                 continue;
-            size_t entry = pb_begin(w, 26);
-            pb_put_varint(w, 1, iid);
-            pb_put_str(w, 2, name);
+            size_t entry = pb_begin(w, INTERNED_DATA_KERNEL_SYMBOLS);
+            pb_put_varint(w, INTERNED_STRING_IID, iid);
+            pb_put_str(w, INTERNED_STRING_STR, name);
             pb_end(w, entry);
         }
         pb_end(w, data);
-        pb_put_varint(w, 13, s->announced ? 2 : 1); /* needs incremental state; cleared the first time */
+        pb_put_varint(w, TRACE_PACKET_SEQUENCE_FLAGS,
+                      s->announced ? 2 : 1); /* needs incremental state; cleared the first time */
         s->announced = true;
     }
     vec_clear(&s->addresses.unsent);
@@ -125,25 +127,26 @@ static void put_symbols(struct ftrace_bundle *b, struct pb_writer *w)
 /* Everything of the bundle but the events and the compact lists. */
 static void put_header(struct ftrace_bundle *b, struct pb_writer *w)
 {
-    pb_put_varint(w, 1, b->cpu);
+    pb_put_varint(w, FTRACE_EVENT_BUNDLE_CPU, b->cpu);
     if (b->lost)
-        pb_put_varint(w, 3, 1);
+        pb_put_varint(w, FTRACE_EVENT_BUNDLE_LOST_EVENTS, 1);
     if (b->clock != FTRACE_CLOCK_BOOT) {
-        pb_put_varint(w, 5, b->clock);
-        pb_put_i64(w, 6, b->ftrace_now);
-        pb_put_i64(w, 7, b->boot_now);
+        pb_put_varint(w, FTRACE_EVENT_BUNDLE_FTRACE_CLOCK, b->clock);
+        pb_put_i64(w, FTRACE_EVENT_BUNDLE_FTRACE_TIMESTAMP, b->ftrace_now);
+        pb_put_i64(w, FTRACE_EVENT_BUNDLE_BOOT_TIMESTAMP, b->boot_now);
     }
     for (uint32_t i = 0; i < b->n_errors; i++) {
-        size_t error = pb_begin(w, 8);
-        pb_put_varint(w, 1, b->errors[i].timestamp);
-        pb_put_varint(w, 2, b->errors[i].status);
+        size_t error = pb_begin(w, FTRACE_EVENT_BUNDLE_ERROR);
+        pb_put_varint(w, FTRACE_EVENT_BUNDLE_FTRACE_ERROR_TIMESTAMP, b->errors[i].timestamp);
+        pb_put_varint(w, FTRACE_EVENT_BUNDLE_FTRACE_ERROR_STATUS, b->errors[i].status);
         pb_end(w, error);
     }
-    pb_put_varint(w, 10, *b->previous_end);
+    pb_put_varint(w, FTRACE_EVENT_BUNDLE_PREVIOUS_BUNDLE_END_TIMESTAMP, *b->previous_end);
     for (uint32_t i = 0; i < b->n_descriptors; i++)
-        pb_put_bytes(w, 11, b->descriptors[i]->descriptor.p, b->descriptors[i]->descriptor.len);
+        pb_put_bytes(w, FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS, b->descriptors[i]->descriptor.p,
+                     b->descriptors[i]->descriptor.len);
     if (b->broken_page.len)
-        pb_put_bytes(w, 512, b->broken_page.p, b->broken_page.len);
+        pb_put_bytes(w, FTRACE_EVENT_BUNDLE_BROKEN_ABI_TRACE_PAGE, b->broken_page.p, b->broken_page.len);
 }
 
 static void emit(struct ftrace_bundle *b)

@@ -1,6 +1,7 @@
 /* Owns compiling programs: which kernel field becomes which protobuf field, and how. */
 #include "capture/probes/ftrace/encode.h"
 #include "capture/probes/ftrace/event_program.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 
@@ -273,10 +274,10 @@ static int compile_generic(struct event_program *p, const struct format_file *f,
 {
     bool user_space = strcmp(group, "syscalls") == 0;
     struct pb_writer w = {0};
-    pb_put_varint(&w, 1, p->proto_id);
-    pb_put_str(&w, 3, group);
-    size_t message = pb_begin(&w, 2);
-    pb_put_bytes(&w, 1, f->name.p, f->name.len);
+    pb_put_varint(&w, FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_FIELD_ID, p->proto_id);
+    pb_put_str(&w, FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_GROUP_NAME, group);
+    size_t message = pb_begin(&w, FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTOR_EVENT_DESCRIPTOR);
+    pb_put_bytes(&w, DESCRIPTOR_PROTO_NAME, f->name.p, f->name.len);
     uint32_t number = 0;
     for (size_t i = f->n_common; i < f->n_fields; i++) {
         const struct format_field *field = &f->fields[i];
@@ -287,16 +288,16 @@ static int compile_generic(struct event_program *p, const struct format_file *f,
         if (legacy && !name)
             break;
         add_step(p, field, &k, ++number, false, name);
-        size_t entry = pb_begin(&w, 2);
-        pb_put_bytes(&w, 1, field->name.p, field->name.len);
-        pb_put_varint(&w, 3, number);
-        pb_put_varint(&w, 5, descriptor_type(&k));
+        size_t entry = pb_begin(&w, DESCRIPTOR_PROTO_FIELD);
+        pb_put_bytes(&w, FIELD_DESCRIPTOR_PROTO_NAME, field->name.p, field->name.len);
+        pb_put_varint(&w, FIELD_DESCRIPTOR_PROTO_NUMBER, number);
+        pb_put_varint(&w, FIELD_DESCRIPTOR_PROTO_TYPE, descriptor_type(&k));
         pb_end(&w, entry);
     }
     pb_end(&w, message);
     if (legacy) {
         pb_writer_clear(&w);
-        pb_put_bytes(&w, 1, f->name.p, f->name.len);
+        pb_put_bytes(&w, FTRACE_GENERIC_EVENT_NAME, f->name.p, f->name.len);
     }
     uint8_t *bytes = w.failed ? NULL : arena_alloc_bytes(a, w.n);
     if (bytes) {

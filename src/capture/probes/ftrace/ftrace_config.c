@@ -1,6 +1,7 @@
 /* Owns reading FtraceConfig. */
 #include "capture/probes/ftrace/ftrace_config.h"
 
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 enum { DRAIN_MIN_MS = 1, DRAIN_MAX_MS = 60000, DRAIN_DEFAULT_MS = 100 };
@@ -52,7 +53,7 @@ static void add_option(struct ftrace_config *c, const struct pb_field *f)
 static void read_compact(struct ftrace_config *c, const struct pb_field *f)
 {
     struct pb_field enabled;
-    c->compact_sched = pb_find(pb_bytes(f), 1, &enabled) && pb_bool(&enabled);
+    c->compact_sched = pb_find(pb_bytes(f), FTRACE_CONFIG_COMPACT_SCHED_CONFIG_ENABLED, &enabled) && pb_bool(&enabled);
 }
 
 /* tids_to_trace, packed or not. */
@@ -74,16 +75,16 @@ static void add_print_rule(struct ftrace_config *c, struct slice rule)
     struct pb_cursor m = pb_cursor(rule);
     struct pb_field f, g;
     while (pb_next(&m, &f)) {
-        if (f.id == 1) {
+        if (f.id == FTRACE_CONFIG_PRINT_FILTER_RULE_PREFIX) {
             r.prefix = text_of(c, &f);
             r.type = NULL;
-        } else if (f.id == 2) {
+        } else if (f.id == FTRACE_CONFIG_PRINT_FILTER_RULE_ALLOW) {
             r.allow = pb_bool(&f);
-        } else if (f.id == 3) {
+        } else if (f.id == FTRACE_CONFIG_PRINT_FILTER_RULE_ATRACE_MSG) {
             r.type = r.prefix = "";
-            if (pb_find(pb_bytes(&f), 1, &g))
+            if (pb_find(pb_bytes(&f), FTRACE_CONFIG_PRINT_FILTER_RULE_ATRACE_MESSAGE_TYPE, &g))
                 r.type = text_of(c, &g);
-            if (pb_find(pb_bytes(&f), 2, &g))
+            if (pb_find(pb_bytes(&f), FTRACE_CONFIG_PRINT_FILTER_RULE_ATRACE_MESSAGE_PREFIX, &g))
                 r.prefix = text_of(c, &g);
         }
     }
@@ -96,7 +97,7 @@ static void add_print_filter(struct ftrace_config *c, const struct pb_field *f)
     struct pb_cursor m = pb_sub(f);
     struct pb_field g;
     while (pb_next(&m, &g))
-        if (g.id == 1)
+        if (g.id == FTRACE_CONFIG_PRINT_FILTER_RULES)
             add_print_rule(c, pb_bytes(&g));
 }
 
@@ -121,36 +122,36 @@ static const struct {
     void (*read)(struct ftrace_config *c, const struct pb_field *f);
 } fields[] = {
 #define AT(member) offsetof(struct ftrace_config, member), NULL
-    {1, LIST, AT(events)},
-    {2, LIST, AT(atrace_categories)},
-    {3, LIST, AT(atrace_apps)},
-    {10, U32, AT(buffer_size_kb)},
-    {11, U32, AT(drain_period_ms)},
-    {12, READ, 0, read_compact},
-    {13, BOOL, AT(symbolize_ksyms)},
-    {15, BOOL, AT(throttle_rss_stat)},
-    {16, BOOL, AT(disable_generic_events)},
-    {17, READ, 0, read_ksyms_policy},
-    {18, LIST, AT(syscalls)},
-    {19, BOOL, AT(function_graph)},
-    {20, LIST, AT(function_filters)},
-    {21, LIST, AT(function_graph_roots)},
-    {22, READ, 0, add_print_filter},
-    {23, BOOL, AT(preserve_ftrace_buffer)},
-    {24, BOOL, AT(use_monotonic_raw_clock)},
-    {25, TEXT, AT(instance_name)},
-    {27, BOOL, AT(buffer_size_lower_bound)},
-    {28, LIST, AT(prefer_sdk)},
-    {29, U32, AT(drain_buffer_percent)},
-    {30, READ, 0, add_kprobe},
-    {31, BOOL, AT(debug_ftrace_abi)},
-    {32, READ, 0, read_generic_encoding},
-    {33, U32, AT(function_graph_max_depth)},
-    {34, BOOL, AT(atrace_userspace_only)},
-    {35, READ, 0, add_tids},
-    {36, READ, 0, add_option},
-    {37, TEXT, AT(tracing_cpumask)},
-    {1000, BOOL, AT(packet_headers)},
+    {FTRACE_CONFIG_FTRACE_EVENTS, LIST, AT(events)},
+    {FTRACE_CONFIG_ATRACE_CATEGORIES, LIST, AT(atrace_categories)},
+    {FTRACE_CONFIG_ATRACE_APPS, LIST, AT(atrace_apps)},
+    {FTRACE_CONFIG_BUFFER_SIZE_KB, U32, AT(buffer_size_kb)},
+    {FTRACE_CONFIG_DRAIN_PERIOD_MS, U32, AT(drain_period_ms)},
+    {FTRACE_CONFIG_COMPACT_SCHED, READ, 0, read_compact},
+    {FTRACE_CONFIG_SYMBOLIZE_KSYMS, BOOL, AT(symbolize_ksyms)},
+    {FTRACE_CONFIG_THROTTLE_RSS_STAT, BOOL, AT(throttle_rss_stat)},
+    {FTRACE_CONFIG_DISABLE_GENERIC_EVENTS, BOOL, AT(disable_generic_events)},
+    {FTRACE_CONFIG_KSYMS_MEM_POLICY, READ, 0, read_ksyms_policy},
+    {FTRACE_CONFIG_SYSCALL_EVENTS, LIST, AT(syscalls)},
+    {FTRACE_CONFIG_ENABLE_FUNCTION_GRAPH, BOOL, AT(function_graph)},
+    {FTRACE_CONFIG_FUNCTION_FILTERS, LIST, AT(function_filters)},
+    {FTRACE_CONFIG_FUNCTION_GRAPH_ROOTS, LIST, AT(function_graph_roots)},
+    {FTRACE_CONFIG_PRINT_FILTER, READ, 0, add_print_filter},
+    {FTRACE_CONFIG_PRESERVE_FTRACE_BUFFER, BOOL, AT(preserve_ftrace_buffer)},
+    {FTRACE_CONFIG_USE_MONOTONIC_RAW_CLOCK, BOOL, AT(use_monotonic_raw_clock)},
+    {FTRACE_CONFIG_INSTANCE_NAME, TEXT, AT(instance_name)},
+    {FTRACE_CONFIG_BUFFER_SIZE_LOWER_BOUND, BOOL, AT(buffer_size_lower_bound)},
+    {FTRACE_CONFIG_ATRACE_CATEGORIES_PREFER_SDK, LIST, AT(prefer_sdk)},
+    {FTRACE_CONFIG_DRAIN_BUFFER_PERCENT, U32, AT(drain_buffer_percent)},
+    {FTRACE_CONFIG_KPROBE_EVENTS, READ, 0, add_kprobe},
+    {FTRACE_CONFIG_DEBUG_FTRACE_ABI, BOOL, AT(debug_ftrace_abi)},
+    {FTRACE_CONFIG_DENSER_GENERIC_EVENT_ENCODING, READ, 0, read_generic_encoding},
+    {FTRACE_CONFIG_FUNCTION_GRAPH_MAX_DEPTH, U32, AT(function_graph_max_depth)},
+    {FTRACE_CONFIG_ATRACE_USERSPACE_ONLY, BOOL, AT(atrace_userspace_only)},
+    {FTRACE_CONFIG_TIDS_TO_TRACE, READ, 0, add_tids},
+    {FTRACE_CONFIG_TRACEFS_OPTIONS, READ, 0, add_option},
+    {FTRACE_CONFIG_TRACING_CPUMASK, TEXT, AT(tracing_cpumask)},
+    {FTRACE_CONFIG_PACKET_HEADERS, BOOL, AT(packet_headers)},
 #undef AT
 };
 
