@@ -7,8 +7,8 @@
  *     struct pb_field f;
  *     while (pb_next(&c, &f)) {
  *         switch (f.id) {
- *         case 1: ts = f.u; break;
- *         case 2: name = pb_bytes(&f); break;
+ *         case TRACE_PACKET_TIMESTAMP: ts = f.u; break;
+ *         case TRACE_PACKET_TRACE_UUID: uuid = pb_bytes(&f); break;
  *         }
  *     }
  *     if (c.bad) ...

@@ -37,7 +37,7 @@ static void on_reply(void *ctx, bool success, bool has_more, struct slice reply)
 static void on_bound(void *ctx)
 {
     struct question *q = ctx;
-    static const uint8_t all[] = {1 << 3, 0}; /* sessions_only: false */
+    static const uint8_t all[] = {QUERY_SERVICE_STATE_REQUEST_SESSIONS_ONLY << 3, 0};
     if (!ipc_client_invoke(q->client, CONSUMER_QUERY_SERVICE_STATE, slice_of(all, sizeof all), -1, on_reply, q)) {
         q->failed = q->done = true;
         uv_stop(q->loop);

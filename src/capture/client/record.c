@@ -163,7 +163,7 @@ static void on_disabled(void *ctx, bool success, bool has_more, struct slice rep
     if (r->done)
         return;
     uv_timer_stop(&r->status);
-    if (success && pb_find(reply, 3, &f) && f.u) {
+    if (success && pb_find(reply, ENABLE_TRACING_RESPONSE_ERROR, &f) && f.u) {
         fprintf(stderr, "perfetto: the service refused the session: %.*s\n", (int)f.u, (const char *)f.p);
         notify(r, 1);
         finish(r, EXIT_OK); /* spec service 7: refusals have exit code 0 */
@@ -215,9 +215,9 @@ static void stop_recording(struct recorder *r)
     if (r->stopping || r->done)
         return;
     r->stopping = true;
-    args[n++] = 1 << 3; /* timeout_ms 0: the session's */
+    args[n++] = FLUSH_REQUEST_TIMEOUT_MS << 3; /* 0: the session's */
     args[n++] = 0;
-    args[n++] = 2 << 3;
+    args[n++] = FLUSH_REQUEST_FLAGS << 3;
     n += pb_encode_varint(args + n, FLUSH_REASON_STOP | FLUSH_BY_PERFETTO);
     if (!call(r, CONSUMER_FLUSH, slice_of(args, n), -1, on_flushed))
         return;
@@ -254,7 +254,7 @@ static void on_stats(void *ctx, bool success, bool has_more, struct slice reply)
     struct recorder *r = ctx;
     (void)has_more;
     struct pb_field f, b;
-    if (!success || !pb_find(reply, 1, &f))
+    if (!success || !pb_find(reply, GET_TRACE_STATS_RESPONSE_TRACE_STATS, &f))
         return;
     uint64_t bytes = 0, overwritten = 0;
     for (struct pb_cursor c = pb_sub(&f); pb_next(&c, &f);) {
@@ -302,7 +302,7 @@ static void observe(struct recorder *r, unsigned bits)
     size_t n = 0;
     for (unsigned b = 1; b <= bits; b <<= 1) {
         if (bits & b) {
-            args[n++] = 1 << 3;
+            args[n++] = OBSERVE_EVENTS_REQUEST_EVENTS_TO_OBSERVE << 3;
             args[n++] = (uint8_t)b;
         }
     }
@@ -330,7 +330,7 @@ static void on_put_back(void *ctx, bool success, bool has_more, struct slice rep
 static void send_key(struct recorder *r, unsigned method, const char *key, ipc_reply_fn fn)
 {
     struct pb_writer w = {0};
-    pb_put_str(&w, 1, key);
+    pb_put_str(&w, DETACH_REQUEST_KEY, key);
     if (!w.failed)
         call(r, method, pb_written(&w), -1, fn);
     pb_writer_free(&w);
@@ -409,14 +409,14 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
         send_key(r, CONSUMER_DETACH, r->o->is_detached, on_detached);
         return;
     }
-    if (pb_find(reply, 1, &f) && pb_find(pb_bytes(&f), 8, &g))
+    if (pb_find(reply, ATTACH_RESPONSE_TRACE_CONFIG, &f) && pb_find(pb_bytes(&f), TRACE_CONFIG_WRITE_INTO_FILE, &g))
         r->service_writes = pb_bool(&g);
     if (!r->service_writes && r->out.fd < 0) {
         fprintf(stderr, "perfetto: the session is not written into a file by the service: --out is needed\n");
         send_key(r, CONSUMER_DETACH, r->o->attach, on_put_back);
         return;
     }
-    static const uint8_t notification_only[] = {2 << 3, 1};
+    static const uint8_t notification_only[] = {ENABLE_TRACING_REQUEST_ATTACH_NOTIFICATION_ONLY << 3, 1};
     call(r, CONSUMER_ENABLE_TRACING, slice_of(notification_only, 2), -1, on_disabled);
     r->started_ns = uv_hrtime();
     if (r->task == TASK_STOP)

@@ -375,7 +375,7 @@ static void put_cpuidle(struct sys_stats *s, const char *path, const char *name)
     snprintf(directory, sizeof directory, "%s/cpuidle", path);
     size_t start = s->w.n;
     size_t message = pb_begin(&s->w, SYS_STATS_CPUIDLE_STATE);
-    pb_put_varint(&s->w, 1, strtoull(name + 3, NULL, 10));
+    pb_put_varint(&s->w, SYS_STATS_CPU_IDLE_STATE_CPU_ID, strtoull(name + 3, NULL, 10));
     size_t empty = s->w.n;
     each_entry(s, directory, "state", put_idle_state);
     if (s->w.n == empty)

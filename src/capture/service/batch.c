@@ -1,6 +1,9 @@
 /* Collects packets, and compresses them. */
 #include "capture/service/batch.h"
 
+#include "wire/fields.h"
+#include "wire/pb_cursor.h"
+
 #include <zlib.h>
 #include <zstd.h>
 
@@ -14,7 +17,7 @@ void batch_add(struct batch *b, const struct slice *pieces, size_t n, struct sli
         len += pieces[i].len;
     struct pb_writer *w = &b->bytes;
     size_t before = w->n;
-    pb_put_raw_varint(w, 1 << 3 | 2);
+    pb_put_raw_varint(w, TRACE_PACKET << 3 | PB_BYTES);
     pb_put_raw_varint(w, len);
     size_t at = w->n;
     for (size_t i = 0; i < n; i++)

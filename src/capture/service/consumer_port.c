@@ -3,6 +3,7 @@
 #include "capture/service/session.h"
 #include "capture/service/state.h"
 #include "wire/fields.h"
+#include "wire/pb_cursor.h"
 
 #include <unistd.h>
 
@@ -256,7 +257,7 @@ static void send_batch(struct service_consumer *c, const struct batch *b, bool m
             }
             uint8_t head[8];
             size_t h = pb_encode_varint(head, n), inner = 1 + h + n + 2;
-            pb_put_raw_varint(&w, 2 << 3 | 2);
+            pb_put_raw_varint(&w, READ_BUFFERS_RESPONSE_SLICES << 3 | PB_BYTES);
             pb_put_raw_varint(&w, inner);
             pb_put_bytes(&w, READ_BUFFERS_RESPONSE_SLICE_DATA, p, n);
             pb_put_varint(&w, READ_BUFFERS_RESPONSE_SLICE_LAST_SLICE_FOR_PACKET, n == left);

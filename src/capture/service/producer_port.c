@@ -407,7 +407,7 @@ void producer_setup_tracing(struct service_producer *p, const Mrd__TraceConfig *
     }
     uint8_t body[8];
     size_t n = 0;
-    body[n++] = 1 << 3;
+    body[n++] = GET_ASYNC_COMMAND_RESPONSE_SETUP_TRACING_SHARED_BUFFER_PAGE_SIZE_KB << 3;
     n += pb_encode_varint(body + n, p->page_size / 1024);
     producer_send_command(p, GET_ASYNC_COMMAND_RESPONSE_SETUP_TRACING, slice_of(body, n), p->emulated ? -1 : p->shm.fd);
 }

@@ -107,7 +107,7 @@ static void emit_config(struct session *s, struct batch *b, struct pb_writer *w)
         if (s->triggers.p[i].emitted)
             continue;
         s->triggers.p[i].emitted = true;
-        emit_trigger(s, b, w, &s->triggers.p[i], 46);
+        emit_trigger(s, b, w, &s->triggers.p[i], TRACE_PACKET_TRIGGER);
     }
 }
 
@@ -131,16 +131,16 @@ static void emit_once(struct session *s, struct batch *b, struct pb_writer *w)
             const struct trace_sequence_stats *q = session_ring_sequence(buf, k);
             uint8_t e[24];
             size_t n = 0;
-            e[n++] = 1 << 3;
+            e[n++] = TRACE_PROVENANCE_SEQUENCE_ID << 3;
             n += pb_encode_varint(e + n, session_sequence_id(s, &q->who));
-            e[n++] = 2 << 3;
+            e[n++] = TRACE_PROVENANCE_SEQUENCE_PRODUCER_ID << 3;
             n += pb_encode_varint(e + n, q->who.producer_id);
-            pb_put_bytes(&list, 1, e, n);
+            pb_put_bytes(&list, TRACE_PROVENANCE_BUFFER_SEQUENCES, e, n);
         }
-        pb_put_bytes(&m, 2, list.p, list.n);
+        pb_put_bytes(&m, TRACE_PROVENANCE_BUFFERS, list.p, list.n);
         pb_writer_free(&list);
     }
-    pb_put_varint(w, 8, clock_boot_ns());
+    pb_put_varint(w, TRACE_PACKET_TIMESTAMP, clock_boot_ns());
     pb_put_bytes(w, TRACE_PACKET_TRACE_PROVENANCE, m.p, m.n);
     session_put_trusted(s, w, true);
     session_emit(b, w);

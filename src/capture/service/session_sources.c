@@ -194,7 +194,7 @@ void session_stop_instance(struct session *s, struct instance *in, bool immediat
         return;
     bool wait = in->will_notify_on_stop && in->state != INSTANCE_CONFIGURED && !immediately;
     in->state = wait ? INSTANCE_STOPPING : INSTANCE_STOPPED;
-    body[n++] = 1 << 3;
+    body[n++] = GET_ASYNC_COMMAND_RESPONSE_STOP_DATA_SOURCE_INSTANCE_ID << 3;
     n += pb_encode_varint(body + n, in->id);
     producer_send_command(in->producer, GET_ASYNC_COMMAND_RESPONSE_STOP_DATA_SOURCE, slice_of(body, n), -1);
     if (!wait)

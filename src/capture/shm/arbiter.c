@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "capture/ipc/ports.h"
 #include "wire/fields.h"
+#include "wire/pb_cursor.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -354,20 +355,20 @@ static size_t put_moves(struct shm_arbiter *a, struct pb_writer *w, size_t start
             break;
         uint8_t head[32];
         size_t n = 0;
-        head[n++] = 1 << 3;
+        head[n++] = COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_PAGE << 3;
         n += pb_encode_varint(head + n, m->page);
-        head[n++] = 2 << 3;
+        head[n++] = COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_CHUNK << 3;
         n += pb_encode_varint(head + n, m->chunk);
-        head[n++] = 3 << 3;
+        head[n++] = COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_TARGET_BUFFER << 3;
         n += pb_encode_varint(head + n, m->target_buffer);
         if (p) {
-            head[n++] = 4 << 3 | 2;
+            head[n++] = COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE_DATA << 3 | PB_BYTES;
             n += pb_encode_varint(head + n, size);
         } else {
             n += pb_encode_varint(head + n, (uint64_t)MOVE_FIELD_FILLED << 3);
             n += pb_encode_varint(head + n, m->filled);
         }
-        pb_put_raw_varint(w, 1 << 3 | 2);
+        pb_put_raw_varint(w, COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE << 3 | PB_BYTES);
         pb_put_raw_varint(w, n + (p ? size : 0) + (m->incomplete ? 2 : 0));
         pb_put_raw(w, head, n);
         if (p)
@@ -409,9 +410,9 @@ static size_t put_patches(struct shm_arbiter *a, struct pb_writer *w, size_t sta
         for (size_t k = 0; k < n; k++) {
             uint8_t buf[16];
             size_t len = 0;
-            buf[len++] = 1 << 3;
+            buf[len++] = COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCH_OFFSET << 3;
             len += pb_encode_varint(buf + len, first[k].patch.offset);
-            buf[len++] = 2 << 3 | 2;
+            buf[len++] = COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCH_DATA << 3 | PB_BYTES;
             buf[len++] = 4;
             memcpy(buf + len, first[k].patch.bytes, 4);
             pb_put_bytes(&entry, COMMIT_DATA_REQUEST_CHUNK_TO_PATCH_PATCHES, buf, len + 4);

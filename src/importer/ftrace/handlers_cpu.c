@@ -105,10 +105,16 @@ static void clock_state(const struct ftrace_event *e)
 }
 
 const struct ftrace_handler ftrace_handlers_cpu[] = {
-    {11, "cpu_frequency", cpu_frequency}, {12, "cpu_frequency_limits", cpu_frequency_limits},
-    {13, "cpu_idle", cpu_idle},           {14, "clock_enable", clock_state},
-    {15, "clock_disable", clock_state},   {16, "clock_set_rate", clock_set_rate},
-    {343, "cpuhp_exit", cpuhp_exit},      {344, "cpuhp_multi_enter", cpuhp_enter},
-    {345, "cpuhp_enter", cpuhp_enter},    {421, "sched_cpu_util_cfs", sched_cpu_util_cfs},
-    {508, "dcvsh_freq", dcvsh_freq},      {0, NULL, NULL},
+    {FTRACE_EVENT_CPU_FREQUENCY, "cpu_frequency", cpu_frequency},
+    {FTRACE_EVENT_CPU_FREQUENCY_LIMITS, "cpu_frequency_limits", cpu_frequency_limits},
+    {FTRACE_EVENT_CPU_IDLE, "cpu_idle", cpu_idle},
+    {FTRACE_EVENT_CLOCK_ENABLE, "clock_enable", clock_state},
+    {FTRACE_EVENT_CLOCK_DISABLE, "clock_disable", clock_state},
+    {FTRACE_EVENT_CLOCK_SET_RATE, "clock_set_rate", clock_set_rate},
+    {FTRACE_EVENT_CPUHP_EXIT, "cpuhp_exit", cpuhp_exit},
+    {FTRACE_EVENT_CPUHP_MULTI_ENTER, "cpuhp_multi_enter", cpuhp_enter},
+    {FTRACE_EVENT_CPUHP_ENTER, "cpuhp_enter", cpuhp_enter},
+    {FTRACE_EVENT_SCHED_CPU_UTIL_CFS, "sched_cpu_util_cfs", sched_cpu_util_cfs},
+    {FTRACE_EVENT_DCVSH_FREQ, "dcvsh_freq", dcvsh_freq},
+    {0, NULL, NULL},
 };

@@ -96,6 +96,10 @@ static void fastrpc_dma_stat(const struct ftrace_event *e)
 }
 
 const struct ftrace_handler ftrace_handlers_dma[] = {
-    {314, "ion_heap_shrink", ion_heap_shrink},   {315, "ion_heap_grow", ion_heap_grow}, {335, "ion_stat", ion_stat},
-    {347, "fastrpc_dma_stat", fastrpc_dma_stat}, {351, "dma_heap_stat", dma_heap_stat}, {0, NULL, NULL},
+    {FTRACE_EVENT_ION_HEAP_SHRINK, "ion_heap_shrink", ion_heap_shrink},
+    {FTRACE_EVENT_ION_HEAP_GROW, "ion_heap_grow", ion_heap_grow},
+    {FTRACE_EVENT_ION_STAT, "ion_stat", ion_stat},
+    {FTRACE_EVENT_FASTRPC_DMA_STAT, "fastrpc_dma_stat", fastrpc_dma_stat},
+    {FTRACE_EVENT_DMA_HEAP_STAT, "dma_heap_stat", dma_heap_stat},
+    {0, NULL, NULL},
 };

@@ -1,6 +1,7 @@
 /* Owns format detection: one table, first match wins. */
 #include "importer/input/format.h"
 
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 struct magic {
@@ -75,7 +76,7 @@ static enum trace_format detect_text(struct slice head)
 /* Whether the first packet begins with module_symbols. */
 static bool is_symbols(struct slice head)
 {
-    enum { MODULE_SYMBOLS_TAG = 61 << 3 | PB_BYTES };
+    enum { MODULE_SYMBOLS_TAG = TRACE_PACKET_MODULE_SYMBOLS << 3 | PB_BYTES };
     const uint8_t *p = head.p + 1, *end = head.p + head.len;
     uint64_t len, tag = 0;
     return pb_varint(&p, end, &len) && pb_varint(&p, end, &tag) && tag == MODULE_SYMBOLS_TAG;

@@ -80,7 +80,7 @@ static strid event_name(struct machine_ctx *m, struct slice bytes, const struct 
 static strid event_unit(struct machine_ctx *m, struct slice timebase)
 {
     struct pb_field f;
-    if (pb_find(timebase, timebase_fields.tracepoint, &f) || pb_find(timebase, 5 /* raw_event */, &f))
+    if (pb_find(timebase, timebase_fields.tracepoint, &f) || pb_find(timebase, PERF_EVENTS_TIMEBASE_RAW_EVENT, &f))
         return 0;
     const char *unit = counters[counter_of(timebase, &timebase_fields)].unit;
     return unit ? import_str(m->im, unit) : 0;

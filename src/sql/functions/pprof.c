@@ -2,18 +2,9 @@
 #include "sql/functions/stacks.h"
 
 #include "base/hash.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
-
-/* Fields of profile.proto. */
-enum {
-    PROFILE_SAMPLE_TYPE = 1,
-    PROFILE_SAMPLE = 2,
-    PROFILE_MAPPING = 3,
-    PROFILE_LOCATION = 4,
-    PROFILE_FUNCTION = 5,
-    PROFILE_STRING = 6,
-};
 
 struct pprof_type {
     strid type, unit;
@@ -103,11 +94,11 @@ static uint64_t function(struct pprof *p, uint64_t name, uint64_t file)
     uint64_t id = number(p, &p->functions, name << 32 | file, p->n_functions + 1, &added);
     if (added) {
         p->n_functions++;
-        size_t f = pb_begin(&p->out, PROFILE_FUNCTION);
-        pb_put_varint(&p->out, 1, id);
-        pb_put_varint(&p->out, 2, name);
-        pb_put_varint(&p->out, 3, name);
-        pb_put_varint(&p->out, 4, file);
+        size_t f = pb_begin(&p->out, PPROF_PROFILE_FUNCTION);
+        pb_put_varint(&p->out, PPROF_FUNCTION_ID, id);
+        pb_put_varint(&p->out, PPROF_FUNCTION_NAME, name);
+        pb_put_varint(&p->out, PPROF_FUNCTION_SYSTEM_NAME, name);
+        pb_put_varint(&p->out, PPROF_FUNCTION_FILENAME, file);
         pb_end(&p->out, f);
     }
     return id;
@@ -120,14 +111,16 @@ static uint64_t mapping(struct pprof *p, uint32_t row)
     bool added;
     uint64_t id = number(p, &p->mappings, row, (uint64_t)row + 1, &added);
     if (added) {
-        size_t m = pb_begin(&p->out, PROFILE_MAPPING);
-        pb_put_varint(&p->out, 1, id);
-        pb_put_i64(&p->out, 2, ROW_GET(st, stack_profile_mapping, start, row));
-        pb_put_i64(&p->out, 3, ROW_GET(st, stack_profile_mapping, end, row));
-        pb_put_i64(&p->out, 4, ROW_GET(st, stack_profile_mapping, exact_offset, row));
-        pb_put_varint(&p->out, 5, text_number(p, trace_text(p, ROW_GET(st, stack_profile_mapping, name, row))));
-        pb_put_varint(&p->out, 6, text_number(p, trace_text(p, ROW_GET(st, stack_profile_mapping, build_id, row))));
-        pb_put_varint(&p->out, 7, 1); /* what has names has them in the profile */
+        size_t m = pb_begin(&p->out, PPROF_PROFILE_MAPPING);
+        pb_put_varint(&p->out, PPROF_MAPPING_ID, id);
+        pb_put_i64(&p->out, PPROF_MAPPING_MEMORY_START, ROW_GET(st, stack_profile_mapping, start, row));
+        pb_put_i64(&p->out, PPROF_MAPPING_MEMORY_LIMIT, ROW_GET(st, stack_profile_mapping, end, row));
+        pb_put_i64(&p->out, PPROF_MAPPING_FILE_OFFSET, ROW_GET(st, stack_profile_mapping, exact_offset, row));
+        pb_put_varint(&p->out, PPROF_MAPPING_FILENAME,
+                      text_number(p, trace_text(p, ROW_GET(st, stack_profile_mapping, name, row))));
+        pb_put_varint(&p->out, PPROF_MAPPING_BUILD_ID,
+                      text_number(p, trace_text(p, ROW_GET(st, stack_profile_mapping, build_id, row))));
+        pb_put_varint(&p->out, PPROF_MAPPING_HAS_FUNCTIONS, 1); /* what has names has them in the profile */
         pb_end(&p->out, m);
     }
     return id;
@@ -193,17 +186,17 @@ static size_t frame_lines(struct pprof *p, uint32_t frame, struct slice annotati
 static void put_location(struct pprof *p, uint64_t id, uint64_t map, uint64_t addr, const struct pprof_line *lines,
                          size_t n)
 {
-    size_t location = pb_begin(&p->out, PROFILE_LOCATION);
-    pb_put_varint(&p->out, 1, id);
+    size_t location = pb_begin(&p->out, PPROF_PROFILE_LOCATION);
+    pb_put_varint(&p->out, PPROF_LOCATION_ID, id);
     if (map)
-        pb_put_varint(&p->out, 2, map);
+        pb_put_varint(&p->out, PPROF_LOCATION_MAPPING_ID, map);
     if (addr)
-        pb_put_varint(&p->out, 3, addr);
+        pb_put_varint(&p->out, PPROF_LOCATION_ADDRESS, addr);
     for (size_t i = 0; i < n; i++) {
-        size_t line = pb_begin(&p->out, 4);
-        pb_put_varint(&p->out, 1, lines[i].function);
+        size_t line = pb_begin(&p->out, PPROF_LOCATION_LINE);
+        pb_put_varint(&p->out, PPROF_LINE_FUNCTION_ID, lines[i].function);
         if (lines[i].line != COL_NULL)
-            pb_put_i64(&p->out, 2, lines[i].line);
+            pb_put_i64(&p->out, PPROF_LINE_LINE, lines[i].line);
         pb_end(&p->out, line);
     }
     pb_end(&p->out, location);
@@ -338,18 +331,18 @@ struct slice pprof_write(struct pprof *p)
 {
     struct pb_writer *w = &p->out;
     for (size_t i = 0; i < p->types.n; i++) {
-        size_t type = pb_begin(w, PROFILE_SAMPLE_TYPE);
-        pb_put_varint(w, 1, p->types.p[i].type);
-        pb_put_varint(w, 2, p->types.p[i].unit);
+        size_t type = pb_begin(w, PPROF_PROFILE_SAMPLE_TYPE);
+        pb_put_varint(w, PPROF_VALUE_TYPE_TYPE, p->types.p[i].type);
+        pb_put_varint(w, PPROF_VALUE_TYPE_UNIT, p->types.p[i].unit);
         pb_end(w, type);
     }
     for (size_t i = 0; i < p->list.n; i++) {
         const struct pprof_sample *s = &p->list.p[i];
-        size_t sample = pb_begin(w, PROFILE_SAMPLE), packed = pb_begin(w, 1);
+        size_t sample = pb_begin(w, PPROF_PROFILE_SAMPLE), packed = pb_begin(w, PPROF_SAMPLE_LOCATION_ID);
         for (size_t k = s->n_locations; k-- > 0;) /* pprof wants the innermost first */
             pb_put_raw_varint(w, p->stacks.p[s->first_location + k]);
         pb_end(w, packed);
-        packed = pb_begin(w, 2);
+        packed = pb_begin(w, PPROF_SAMPLE_VALUE);
         for (size_t k = 0; k < p->types.n; k++)
             pb_put_raw_varint(w, (uint64_t)p->values.p[s->first_value + k]);
         pb_end(w, packed);
@@ -357,7 +350,7 @@ struct slice pprof_write(struct pprof *p)
     }
     for (strid id = 0; id <= p->strings.n; id++) {
         struct slice text = strpool_view(&p->strings, id);
-        pb_put_bytes(w, PROFILE_STRING, text.p, text.len);
+        pb_put_bytes(w, PPROF_PROFILE_STRING_TABLE, text.p, text.len);
     }
     return p->failed || w->failed || p->strings.failed ? slice_of(NULL, 0) : pb_written(w);
 }

@@ -2,6 +2,8 @@
 #include "capture/probes/ftrace/event_program.h"
 
 #include "capture/probes/ftrace/encode.h"
+#include "wire/fields.h"
+#include "wire/pb_cursor.h"
 
 static inline uint8_t *put_tag(uint8_t *q, const struct program_step *s)
 {
@@ -132,15 +134,17 @@ static uint8_t *run_legacy(const struct event_program *p, const struct program_c
         struct slice text = {NULL, 0};
         if (s->code > STEP_ADDRESS && !bytes_of(s, ctx, event, size, &text))
             return NULL;
-        *q++ = 2 << 3 | 2;
+        *q++ = FTRACE_GENERIC_FIELD << 3 | PB_BYTES;
         uint8_t *length = q++;
-        *q++ = 1 << 3 | 2;
+        *q++ = GENERIC_FTRACE_EVENT_FIELD_NAME << 3 | PB_BYTES;
         q = encode_bytes(q, s->name, strlen(s->name));
         if (s->code > STEP_ADDRESS) {
-            *q++ = 3 << 3 | 2;
+            *q++ = GENERIC_FTRACE_EVENT_FIELD_STR_VALUE << 3 | PB_BYTES;
             q = encode_bytes(q, text.p, text.len);
         } else {
-            *q++ = (s->code >= STEP_S8 && s->code <= STEP_S64 ? 4 : 5) << 3;
+            *q++ = (s->code >= STEP_S8 && s->code <= STEP_S64 ? GENERIC_FTRACE_EVENT_FIELD_INT_VALUE
+                                                              : GENERIC_FTRACE_EVENT_FIELD_UINT_VALUE)
+                   << 3;
             q = encode_varint(q, integer(s, ctx, event + s->offset));
         }
         q = encode_end(length, q);
@@ -153,7 +157,7 @@ uint8_t *event_program_run(const struct event_program *p, const struct program_c
 {
     if (__builtin_expect(size < p->min_size, 0))
         return NULL;
-    *q++ = 2 << 3 | 2; /* FtraceEventBundle.event */
+    *q++ = FTRACE_EVENT_BUNDLE_EVENT << 3 | PB_BYTES;
     uint8_t *outer = q++;
     *q++ = FTRACE_EVENT_TIMESTAMP << 3;
     q = encode_varint(q, timestamp);

@@ -19,7 +19,7 @@ static void add_text(struct ftrace_config *c, string_list *list, const struct pb
         c->strings.failed = true;
 }
 
-/* A message of {1 text, 2 number}. */
+/* A KprobeEvent or a TracefsOption: a text and a number. */
 static void read_pair(struct ftrace_config *c, const struct pb_field *f, const char **text, uint32_t *number)
 {
     struct pb_cursor m = pb_sub(f);
@@ -27,9 +27,9 @@ static void read_pair(struct ftrace_config *c, const struct pb_field *f, const c
     *text = "";
     *number = 0;
     while (pb_next(&m, &g)) {
-        if (g.id == 1)
+        if (g.id == FTRACE_CONFIG_KPROBE_EVENT_PROBE)
             *text = text_of(c, &g);
-        else if (g.id == 2)
+        else if (g.id == FTRACE_CONFIG_KPROBE_EVENT_TYPE)
             *number = pb_u32(&g);
     }
 }
@@ -205,7 +205,7 @@ int ftrace_config_parse_frozen(struct ftrace_config *c, struct slice bytes, stru
     struct pb_field name;
     int rc = ftrace_config_parse(c, slice_of(NULL, 0), err);
     c->frozen = c->preserve_ftrace_buffer = true;
-    if (!rc && pb_find(bytes, 1, &name))
+    if (!rc && pb_find(bytes, FROZEN_FTRACE_CONFIG_INSTANCE_NAME, &name))
         c->instance_name = text_of(c, &name);
     if (!rc && !*c->instance_name)
         rc = error_set(err, -MRD_EINVALID, "frozen_ftrace_config needs the instance_name of what is to be read");
