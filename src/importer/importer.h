@@ -13,7 +13,7 @@
 #ifndef MERIDIAN_IMPORTER_IMPORTER_H
 #define MERIDIAN_IMPORTER_IMPORTER_H
 
-#include "importer/core/options.h"
+#include "importer/core/import_options.h"
 #include "storage/storage.h"
 
 struct importer;

@@ -1,5 +1,5 @@
 /* Fuzzes the reader of the kernel's type descriptions, and the event probes made of them. */
-#include "capture/probes/ftrace/packet_headers.h"
+#include "capture/probes/ftrace/packet_events.h"
 
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /* Tests the reader of BTF and the event probes that record packet headers. */
 #include "capture/probes/ftrace/btf.h"
-#include "capture/probes/ftrace/packet_headers.h"
+#include "capture/probes/ftrace/packet_events.h"
 
 #include "base/file.h"
 #include "base/vec.h"

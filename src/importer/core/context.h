@@ -7,7 +7,7 @@
 
 #include "base/u64map.h"
 #include "base/vec.h"
-#include "importer/core/options.h"
+#include "importer/core/import_options.h"
 #include "storage/storage.h"
 
 struct seq_generation;

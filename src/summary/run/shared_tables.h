@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_SUMMARY_RUN_SHARED_TABLES_H
 #define MERIDIAN_SUMMARY_RUN_SHARED_TABLES_H
 
-#include "summary/run/bundle.h"
+#include "summary/run/metric_bundle.h"
 
 struct shared_tables {
     VEC(struct runner_table)

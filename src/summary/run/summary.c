@@ -1,8 +1,8 @@
 /* Makes summaries: reads the specs, stores what several metrics share, then one bundle after the other. */
 #include "summary/run/summary.h"
 
-#include "summary/run/bundle.h"
 #include "summary/run/cells.h"
+#include "summary/run/metric_bundle.h"
 #include "summary/run/shared_tables.h"
 #include "wire/text_format.h"
 

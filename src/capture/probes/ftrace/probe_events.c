@@ -2,7 +2,7 @@
  * back through the undo log. */
 #include "base/file.h"
 #include "capture/probes/ftrace/instance_setup.h"
-#include "capture/probes/ftrace/packet_headers.h"
+#include "capture/probes/ftrace/packet_events.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* One bundle of metrics: its query runs once, its rows become a TraceMetricV2Bundle. */
-#ifndef MERIDIAN_SUMMARY_RUN_BUNDLE_H
-#define MERIDIAN_SUMMARY_RUN_BUNDLE_H
+#ifndef MERIDIAN_SUMMARY_RUN_METRIC_BUNDLE_H
+#define MERIDIAN_SUMMARY_RUN_METRIC_BUNDLE_H
 
 #include "summary/run/metric_set.h"
 #include "summary/run/runner.h"

@@ -1,5 +1,5 @@
 /* Rows of a bundle's query, their dimensions and values, and the interned dimensions that go with them. */
-#include "summary/run/bundle.h"
+#include "summary/run/metric_bundle.h"
 
 #include "summary/run/cells.h"
 #include "summary/run/message.h"

@@ -1,5 +1,5 @@
 /* Owns the definitions of the event probes that record packet headers. */
-#include "capture/probes/ftrace/packet_headers.h"
+#include "capture/probes/ftrace/packet_events.h"
 
 #include "capture/probes/ftrace/btf.h"
 

@@ -4,8 +4,8 @@
  * The kernel's own network events carry no headers. Two event probes read them through the events' pointer to the
  * packet: the first bytes from skb->data on, and where skb->head, skb->data and the network header lie (the lower 16
  * bits: enough for the distance, and no address of the kernel gets out). The reader is importer/ftrace/packets.c. */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_PACKET_HEADERS_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_PACKET_HEADERS_H
+#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_PACKET_EVENTS_H
+#define MERIDIAN_CAPTURE_PROBES_FTRACE_PACKET_EVENTS_H
 
 #include "base/error.h"
 #include "base/slice.h"

@@ -1,6 +1,6 @@
 /* What a user chooses about an import. */
-#ifndef MERIDIAN_IMPORTER_CORE_OPTIONS_H
-#define MERIDIAN_IMPORTER_CORE_OPTIONS_H
+#ifndef MERIDIAN_IMPORTER_CORE_IMPORT_OPTIONS_H
+#define MERIDIAN_IMPORTER_CORE_IMPORT_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
