@@ -1,4 +1,4 @@
-/* Owns the comparison of an import with the simulation it came from. */
+/* Compares an import with the simulation it came from. */
 #include "clock_measure.h"
 
 #include "importer/clock/remote_sync.h"
@@ -12,6 +12,12 @@ static void must(bool ok)
 {
     if (!ok)
         abort();
+}
+
+/* Whether clocks were compared after the event: before that its order is not promised. */
+static bool compared(const struct simulation *s, const struct sim_event *e)
+{
+    return !e->machine || e->at < s->m[e->machine].last;
 }
 
 /* Imports the simulation's trace and compares every event with the truth. */
@@ -51,7 +57,7 @@ void measure(const struct simulation *s, enum import_clock_model model, bool by_
             f->missing++;
             continue;
         }
-        f->inverted += e->cause >= 0 && ts[i] < ts[e->cause];
+        f->inverted += e->cause >= 0 && ts[i] < ts[e->cause] && compared(s, e) && compared(s, &s->events.p[e->cause]);
         int64_t error = llabs(ts[i] - e->true_host), bound;
         if (!e->machine)
             continue;
@@ -59,6 +65,7 @@ void measure(const struct simulation *s, enum import_clock_model model, bool by_
             f->unbound++;
         } else {
             f->outside += error > bound;
+            vec_push(&f->bounds, bound);
             f->bound = bound > f->bound ? bound : f->bound;
         }
         vec_push(&f->errors, error);
@@ -76,10 +83,21 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+#define PERCENTILE(vec, percent)                                                                                       \
+    ((vec)->n ? (qsort((vec)->p, (vec)->n, sizeof *(vec)->p, by_value), (vec)->p[((vec)->n - 1) * (percent) / 100]) : 0)
+
 int64_t error_percentile(struct figures *f, unsigned percent)
 {
-    if (!f->errors.n)
-        return 0;
-    qsort(f->errors.p, f->errors.n, sizeof *f->errors.p, by_value);
-    return f->errors.p[(f->errors.n - 1) * percent / 100];
+    return PERCENTILE(&f->errors, percent);
+}
+
+int64_t bound_percentile(struct figures *f, unsigned percent)
+{
+    return PERCENTILE(&f->bounds, percent);
+}
+
+void figures_free(struct figures *f)
+{
+    vec_free(&f->errors);
+    vec_free(&f->bounds);
 }

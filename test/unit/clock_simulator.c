@@ -1,4 +1,4 @@
-/* Owns the simulation of clocks, networks and relays. */
+/* Simulates clocks, networks and relays. */
 #include "clock_simulator.h"
 
 #include <math.h>
@@ -25,6 +25,51 @@ static int64_t between(struct simulation *s, int64_t lo, int64_t hi)
     return lo + (int64_t)(uniform(s) * (double)(hi - lo));
 }
 
+static void add_bend(struct sim_machine *m, int64_t at, double drift_ppb, int64_t jump_ns)
+{
+    if (m->n_bends < SIM_MAX_BENDS)
+        m->bends[m->n_bends++] = (struct sim_bend){at, drift_ppb, jump_ns};
+}
+
+static int by_bend(const void *a, const void *b)
+{
+    const struct sim_bend *x = a, *y = b;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* A few seconds, most of them a fraction of one, too. */
+static int64_t some_time(struct simulation *s)
+{
+    double u = uniform(s);
+    return (int64_t)(4e9 * u * u * u) + 1000;
+}
+
+/* What happens to the clock of a machine; steps are at least `apart` apart: more than the model asks for. */
+static void disturb(struct simulation *s, struct sim_machine *m)
+{
+    const struct sim_options *o = &s->o;
+    const int64_t apart = o->interval_ns ? o->interval_ns * 9 : SIM_SECOND;
+    /* The last comparisons come after the last step: what happens behind them nobody can know. */
+    const int64_t end = o->span_ns - 8 * SIM_SECOND - 3 * o->interval_ns;
+    for (int64_t t = between(s, 0, o->span_ns / 2); t < end; t += apart + between(s, 0, o->span_ns / 2)) {
+        unsigned kinds = (unsigned)between(s, 0, 100);
+        if (kinds < 30 && m->n_pauses < o->pauses) {
+            struct sim_pause p = {t, some_time(s)};
+            m->pauses[m->n_pauses++] = p;
+            t += p.length_ns;
+        } else if (kinds < 45 && o->jumps) {
+            add_bend(m, t, 0, some_time(s));
+        } else if (kinds < 75 && o->rate_steps) {
+            add_bend(m, t, (double)between(s, -500000, 500000), 0);
+        } else if (o->rate_steps) {
+            double slew = (double)between(s, -10000000, 10000000);
+            add_bend(m, t, slew, 0);
+            t += apart + some_time(s);
+            add_bend(m, t, -slew, 0);
+        }
+    }
+}
+
 static void make_machine(struct simulation *s, unsigned i, uint32_t raw_id, int64_t born, int64_t dies)
 {
     struct sim_machine *m = &s->m[i];
@@ -41,21 +86,52 @@ static void make_machine(struct simulation *s, unsigned i, uint32_t raw_id, int6
         vec_push(&m->drift, drift);
         vec_push(&m->ahead, ahead);
         double change = (double)o->wander_ppb_s * (uniform(s) * 2 - 1);
+        if (o->disciplined && k % 16 == 0 && m->n_bends < SIM_MAX_BENDS / 2 && o->rate_steps) /* a poll of NTP */
+            add_bend(m, (int64_t)k * SIM_STEP_NS, (uniform(s) * 2 - 1) * 3000, 0);
+        if (o->disciplined)
+            drift += (uniform(s) * 2 - 1) * 20;
         ahead += (long double)SIM_STEP_NS * (drift + change / 2) * 1e-9L;
         drift += change;
     }
+    if ((o->pauses || o->jumps || o->rate_steps) && (i == 0) == o->disturbed_host)
+        disturb(s, m);
+    qsort(m->bends, m->n_bends, sizeof *m->bends, by_bend);
+}
+
+/* The moment from which on a machine does something that is due at t: the end of its pause. */
+static int64_t awake(const struct simulation *s, unsigned i, int64_t t)
+{
+    const struct sim_machine *m = &s->m[i];
+    for (unsigned k = 0; k < m->n_pauses; k++)
+        if (t >= m->pauses[k].at && t < m->pauses[k].at + m->pauses[k].length_ns)
+            t = m->pauses[k].at + m->pauses[k].length_ns;
+    return t;
+}
+
+/* How long a machine has been paused until t. */
+static int64_t asleep(const struct sim_machine *m, int64_t t)
+{
+    int64_t slept = 0;
+    for (unsigned n = 0; n < m->n_pauses && m->pauses[n].at < t; n++)
+        slept += t < m->pauses[n].at + m->pauses[n].length_ns ? t - m->pauses[n].at : m->pauses[n].length_ns;
+    return slept;
 }
 
 /* What machine i's clock shows at true time t. */
 static int64_t clock_at(const struct simulation *s, unsigned i, int64_t t)
 {
     const struct sim_machine *m = &s->m[i];
-    size_t k = (size_t)(t / SIM_STEP_NS);
+    long double bent = 0;
+    int64_t lived = t - asleep(m, t);
+    for (unsigned n = 0; n < m->n_bends && m->bends[n].at <= t; n++)
+        bent += (long double)(lived - (m->bends[n].at - asleep(m, m->bends[n].at))) * m->bends[n].drift_ppb * 1e-9L +
+                (long double)m->bends[n].jump_ns;
+    size_t k = (size_t)(lived / SIM_STEP_NS);
     if (k + 1 >= m->drift.n)
         k = m->drift.n - 2;
-    long double dt = (long double)(t - (int64_t)k * SIM_STEP_NS);
+    long double dt = (long double)(lived - (int64_t)k * SIM_STEP_NS);
     long double bend = (m->drift.p[k + 1] - m->drift.p[k]) / SIM_STEP_NS / 2;
-    return t + m->offset + (int64_t)floorl(m->ahead.p[k] + (m->drift.p[k] * dt + bend * dt * dt) * 1e-9L);
+    return lived + m->offset + (int64_t)floorl(m->ahead.p[k] + (m->drift.p[k] * dt + bend * dt * dt) * 1e-9L + bent);
 }
 
 static int64_t delay(struct simulation *s, bool to_host)
@@ -116,12 +192,11 @@ static void write_rounds(struct simulation *s, const struct sim_machine *m, cons
  * (src/capture/relay/control.c); after a lost one, which costs it the connection, when it has connected again: a
  * second later (ipc facts, section 8). */
 struct schedule {
-    unsigned burst, left;
+    unsigned left; /* of a burst */
 };
 
 static int64_t next_exchange(const struct sim_options *o, struct schedule *at, bool lost)
 {
-    static const int64_t pauses_ms[] = {250, 500, 1000, 2000, 5000};
     if (lost) {
         *at = (struct schedule){0};
         return SIM_SECOND;
@@ -129,12 +204,8 @@ static int64_t next_exchange(const struct sim_options *o, struct schedule *at, b
     if (o->interval_ns)
         return o->interval_ns + o->interval_ns / 1000;
     if (at->left == 0)
-        at->left = 5;
-    if (--at->left)
-        return SIM_SECOND / 100;
-    int64_t pause = pauses_ms[at->burst] * (SIM_SECOND / 1000);
-    at->burst += at->burst + 1 < sizeof pauses_ms / sizeof *pauses_ms;
-    return pause;
+        at->left = 4;
+    return --at->left ? SIM_SECOND / 100000 : SIM_SECOND / 8;
 }
 
 /* The relay of machine i: a ping, and when it is answered an update. */
@@ -145,18 +216,19 @@ static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t un
     VEC(struct round)
     rounds = {0};
     m->ready = until;
-    for (int64_t t = from + between(s, 0, SIM_SECOND), again = t; t < until;) {
+    for (int64_t t = from + between(s, 0, SIM_SECOND), again = t; (t = awake(s, i, t)) < until;) {
         bool lost = m->ready < until && uniform(s) * 100 < s->o.loss_percent; /* the first gets through */
         again = t;
         if (!lost || uniform(s) < 0.5) {
-            int64_t arrives = t + delay(s, true);
+            int64_t arrives = awake(s, 0, t + delay(s, true));
             vec_push(&rounds, (struct round){clock_at(s, i, t), clock_at(s, 0, arrives), arrives});
             if (!lost) {
-                int64_t answered = arrives + delay(s, false);
-                int64_t updated = answered + delay(s, true);
+                int64_t answered = awake(s, i, arrives + delay(s, false));
+                int64_t updated = awake(s, 0, answered + delay(s, true));
                 vec_push(&rounds, (struct round){clock_at(s, i, answered), clock_at(s, 0, updated), updated});
-                again = updated + delay(s, false);
+                again = awake(s, i, updated + delay(s, false));
                 m->ready = m->ready < again ? m->ready : again;
+                m->last = answered;
             }
         }
         t = again + next_exchange(&s->o, &schedule, lost);
@@ -169,7 +241,7 @@ static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t un
 
 static void add_event(struct simulation *s, unsigned machine, int64_t t, int32_t cause)
 {
-    struct sim_event e = {machine, clock_at(s, 0, t), clock_at(s, machine, t), cause};
+    struct sim_event e = {machine, t, clock_at(s, 0, t), clock_at(s, machine, t), cause};
     char name[24];
     snprintf(name, sizeof name, "%zu", s->events.n);
     vec_push(&s->events, e);
@@ -190,11 +262,13 @@ static void add_event(struct simulation *s, unsigned machine, int64_t t, int32_t
 static void run_events(struct simulation *s, unsigned i, int64_t from, int64_t until)
 {
     for (unsigned k = 0; k < s->o.events; k++) {
-        int64_t t = between(s, from, until);
+        int64_t t = awake(s, i, between(s, from, until));
+        if (t >= until)
+            continue;
         add_event(s, i, t, -1);
         int32_t cause = (int32_t)s->events.n - 1;
         unsigned to = (unsigned)between(s, 0, s->n_machines);
-        int64_t arrives = t + (i ? delay(s, true) : 0) + (to ? delay(s, false) : 0);
+        int64_t arrives = awake(s, to, t + (i ? delay(s, true) : 0) + (to ? delay(s, false) : 0));
         if (to != i && arrives > s->m[to].ready && arrives < s->m[to].dies)
             add_event(s, to, arrives, cause);
     }
@@ -213,6 +287,48 @@ static void write_trace(struct simulation *s)
     qsort(s->packets.p, s->packets.n, sizeof *s->packets.p, by_time);
     for (size_t i = 0; i < s->packets.n; i++)
         pb_put_raw(&s->trace, bytes + s->packets.p[i].first, s->packets.p[i].len);
+}
+
+struct sim_options sim_random_options(uint64_t seed, bool disturbed)
+{
+    uint64_t state = seed, r = next_random(&state), q = next_random(&state);
+    bool bursts = r % 4 == 0 || (disturbed && r % 2 == 0);
+    struct sim_options o = {
+        .seed = seed,
+        .machines = 2 + (unsigned)(r >> 2) % 7,
+        .span_ns = SIM_SECOND * (60 + (int64_t)(r >> 5) % 540),
+        .interval_ns = SIM_SECOND * (1 + (int64_t)(r >> 15) % 30),
+        .base_delay_ns = 20000 + (int64_t)(r >> 20) % 400000,
+        .jitter_ns = (int64_t)(r >> 40) % 40000,
+        .drift_ppb = (int64_t)(q & 0xfffffff) % 200000,
+        .wander_ppb_s = (int64_t)(q >> 28) % 10, /* of each of two clocks */
+        .offset_ns = seed % 3 ? INT64_C(1000000000000000) : 0,
+        .loss_percent = (unsigned)(q >> 32) % 40,
+        .reboot = seed % 5 == 0,
+        .same_id = seed % 2 == 0,
+        .events = 20,
+        .rounds_packet = 1 + (unsigned)(q >> 40) % 4,
+    };
+    o.asymmetry_ns = o.base_delay_ns * (int64_t)((q >> 44) % 3) / 4;
+    if (o.reboot && o.interval_ns > o.span_ns / 16) /* its clock repeats itself: both boots are compared some times */
+        o.interval_ns = o.span_ns / 16;
+    if (bursts) { /* many comparisons a second: shorter */
+        o.interval_ns = 0;
+        o.span_ns = SIM_SECOND * (10 + (int64_t)(r >> 5) % 20);
+        o.machines = 2 + (unsigned)(r >> 2) % 3;
+        o.reboot = false; /* a boot of some seconds is told from the one before by its place in the file alone */
+    }
+    if (disturbed) {
+        o.reboot = false;
+        o.loss_percent = 0; /* it makes pauses between comparisons, of which steps are to be some apart */
+        o.pauses = (unsigned)(q >> 48) % 3;
+        o.jumps = (q >> 50) % 2;
+        o.rate_steps = (q >> 51) % 4 > 0;
+        o.disciplined = (q >> 53) % 2;
+        o.disturbed_host = (q >> 54) % 4 == 0; /* or the others: steps of a pair of clocks are some apart */
+        o.events = 60;
+    }
+    return o;
 }
 
 void simulate(struct simulation *s, const struct sim_options *options)

@@ -5,39 +5,25 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-/* 1,000 runs, 20 a test: everything at random within what the model assumes. */
+/* 1,000 runs, 20 a test: everything at random within what the model assumes, every second one with steps of time and
+ * rate. `clock_figures 0 10000` (test/bench) does more of them. */
 START_TEST(the_true_time_lies_within_the_bound)
 {
     for (uint64_t seed = (uint64_t)_i * 20; seed < (uint64_t)_i * 20 + 20; seed++) {
-        uint64_t r = seed * 0x9e3779b97f4a7c15 >> 20;
-        struct sim_options o = {
-            .seed = seed,
-            .machines = 2 + (unsigned)(r % 7),
-            .span_ns = SIM_SECOND * (60 + (int64_t)(r >> 3) % 540),
-            .interval_ns = seed % 4 ? SIM_SECOND * (1 + (int64_t)(r >> 5) % 30) : 0,
-            .base_delay_ns = 20000 + (int64_t)(r >> 7) % 400000,
-            .jitter_ns = (int64_t)(r >> 9) % 40000,
-            .drift_ppb = (int64_t)(r >> 11) % 200000,
-            .wander_ppb_s = (int64_t)(r >> 13) % 10, /* of each of two clocks */
-            .offset_ns = seed % 3 ? INT64_C(1000000000000000) : 0,
-            .loss_percent = (unsigned)(r >> 15) % 40,
-            .reboot = seed % 5 == 0,
-            .same_id = seed % 2 == 0,
-            .events = 20,
-            .rounds_packet = 1 + (unsigned)(r >> 17) % 4,
-        };
-        o.asymmetry_ns = o.base_delay_ns * (int64_t)(r % 3) / 4;
+        bool disturbed = seed % 2;
+        struct sim_options o = sim_random_options(seed, disturbed);
         struct simulation s;
         struct figures f = {0};
         simulate(&s, &o);
         measure(&s, CLOCK_MODEL_LINEAR, seed / 2 % 2, &f);
         ck_assert_msg(!f.missing, "seed %d: %zu events missing", (int)seed, f.missing);
         ck_assert_msg(!f.unbound, "seed %d: %zu events without a bound", (int)seed, f.unbound);
-        ck_assert_msg(!f.inverted, "seed %d: %zu effects before their cause", (int)seed, f.inverted);
+        ck_assert_msg(disturbed || !f.inverted, "seed %d: %zu effects before their cause", (int)seed, f.inverted);
         ck_assert_msg(!f.outside, "seed %d: %zu events outside their bound", (int)seed, f.outside);
-        vec_free(&f.errors);
+        figures_free(&f);
         simulation_free(&s);
     }
 }
@@ -73,8 +59,8 @@ START_TEST(ten_minutes_at_ten_ppm)
     ck_assert_uint_eq(linear.inverted, 0);
     ck_assert_int_lt(error_percentile(&linear, 50), 25000);
     ck_assert_int_gt(constant.worst, 1000000); /* what a constant offset would have given */
-    vec_free(&linear.errors);
-    vec_free(&constant.errors);
+    figures_free(&linear);
+    figures_free(&constant);
     simulation_free(&s);
 }
 END_TEST
@@ -214,6 +200,7 @@ START_TEST(a_clock_set_back_is_not_a_reboot)
     put_bundle(&t.w, 4, 86400 + 55);
     import_boots(&t);
     ck_assert_uint_eq(t.st.t[T_machine].n_rows, 2);
+    ck_assert_uint_eq(t.st.t[T_ftrace_event].n_rows, 1);
     ck_assert_ptr_nonnull(stats_get_idx(&t.st.stats, 1, STAT_clock_sync_rounds_rejected, 1));
     free_boots(&t);
 }
@@ -286,6 +273,146 @@ START_TEST(hostile_rounds_are_survived)
 }
 END_TEST
 
+/* ---- steps of the time and of the rate ---- */
+
+/* A machine that is compared eight times a second for 20 s, four exchanges of 100 us at a time; at 10 s something
+ * happens to its clock. */
+struct stepping {
+    int64_t pause_ns;     /* it stands still for so long */
+    int64_t rate_ppb;     /* it runs so much faster … */
+    int64_t rate_time_ns; /* … for so long */
+};
+
+static const int64_t step_at = 10 * SIM_SECOND + 33 * SIM_SECOND / 1000, offset = 777 * SIM_SECOND;
+
+/* What the remote clock shows at a host time. */
+static int64_t remote_at(const struct stepping *w, int64_t host)
+{
+    int64_t remote = host + offset + host / 50000;
+    if (host > step_at)
+        remote -= host - step_at < w->pause_ns ? host - step_at : w->pause_ns;
+    if (host > step_at)
+        remote += (int64_t)((__int128)(host - step_at < w->rate_time_ns ? host - step_at : w->rate_time_ns) *
+                            w->rate_ppb / 1000000000);
+    return remote;
+}
+
+static void compare_clocks(struct clock_line *l, const struct stepping *w)
+{
+    uint64_t random = 12345;
+    for (int64_t burst = 0; burst < 20 * SIM_SECOND; burst += SIM_SECOND / 8) {
+        if (burst > step_at && burst < step_at + w->pause_ns)
+            continue; /* nothing is sent while it stands still */
+        int64_t host = burst;
+        for (int i = 0; i < 8; i++) { /* readings that are sent, and answered */
+            random = random * 6364136223846793005 + 1442695040888963407;
+            int64_t there = 50000 + (int64_t)(random >> 44) % 30000, back = 50000 + (int64_t)(random >> 50) % 10000;
+            ck_assert(clock_line_add(l, remote_at(w, host), host + there));
+            host += there + back;
+        }
+    }
+    ck_assert_int_eq(clock_line_fit(l), 0);
+}
+
+static const struct stepping steppings[] = {
+    {0, 0, 0},
+    {200 * SIM_SECOND / 1000, 0, 0},
+    {3 * SIM_SECOND, 0, 0},
+    {SIM_SECOND / 1000, 0, 0},
+    {0, 200000, 100 * SIM_SECOND},
+    {0, -200000, 100 * SIM_SECOND},
+    {0, 500000, 100 * SIM_SECOND},
+    {0, -500000, 100 * SIM_SECOND},
+    {0, 10000000, 3 * SIM_SECOND},
+    {0, -10000000, 3 * SIM_SECOND},
+    {0, 80000000, 2 * SIM_SECOND},
+};
+
+START_TEST(a_step_is_found_and_the_bound_holds)
+{
+    const struct stepping *w = &steppings[_i];
+    struct clock_line l = {0};
+    size_t far = 0, wide_ones = 0;
+    compare_clocks(&l, w);
+    ck_assert_uint_eq(l.rejected, 0);
+    ck_assert_uint_eq(l.steps.n, w->pause_ns != 0);
+    ck_assert_uint_eq(l.spans.n, 1 + l.steps.n);
+    for (size_t i = 0; i < l.steps.n; i++) {
+        ck_assert_int_le(llabs(l.steps.p[i].by_ns - w->pause_ns), 120000);
+        ck_assert_int_le(l.steps.p[i].x[0], remote_at(w, step_at));
+        ck_assert_int_ge(l.steps.p[i].x[1], remote_at(w, step_at));
+    }
+    for (int64_t host = SIM_SECOND / 100; host < 19900 * SIM_SECOND / 1000; host += 999983) {
+        if (host > step_at && host <= step_at + w->pause_ns)
+            continue; /* its clock shows one time all the while */
+        int64_t remote = remote_at(w, host), error = clock_line_error(&l, remote);
+        ck_assert_msg(llabs(clock_line_to_host(&l, remote) - host) <= error, "at %lld: off by %lld, bound %lld",
+                      (long long)host, (long long)(clock_line_to_host(&l, remote) - host), (long long)error);
+        ck_assert_int_ge(error, 50000); /* half of the quickest possible round trip */
+        far += llabs(host - step_at) > 5 * SIM_SECOND;
+        wide_ones += llabs(host - step_at) > 5 * SIM_SECOND && error > 80000;
+    }
+    ck_assert_uint_lt(wide_ones * 8, far); /* at the ends of the recording, but no more than that */
+    clock_line_free(&l);
+}
+END_TEST
+
+/* The guest is paused for a second: a row says when and how far, a stat that `check` shows counts it. */
+START_TEST(a_step_is_a_row_and_a_stat)
+{
+    struct boots_trace t = {0};
+    put_host(&t.w);
+    for (int64_t s = 0; s < 60; s += 2)
+        put_comparison(&t.w, s, 86400 + s - (s > 30));
+    put_bundle(&t.w, 4, 86400 + 55);
+    import_boots(&t);
+    uint32_t steps = 0;
+    for (uint32_t i = 0; i < t.st.t[T_clock_sync].n_rows; i++) {
+        const char *model = strpool_cstr(&t.st.strings, (strid)ROW_GET(&t.st, clock_sync, model, i));
+        int64_t start = ROW_GET(&t.st, clock_sync, start_ts, i), end = ROW_GET(&t.st, clock_sync, end_ts, i);
+        if (strcmp(model, "step") != 0) {
+            ck_assert_int_eq(ROW_GET(&t.st, clock_sync, step_ns, i), COL_NULL);
+            continue;
+        }
+        steps++;
+        ck_assert_int_lt(llabs(ROW_GET(&t.st, clock_sync, step_ns, i) + SIM_SECOND), 1000000);
+        ck_assert_int_lt(llabs(start - (HOST_AT + 30) * SIM_SECOND), SIM_SECOND / 1000);
+        ck_assert_int_lt(llabs(end - (HOST_AT + 32) * SIM_SECOND), SIM_SECOND / 1000);
+        ck_assert_int_ge(ROW_GET(&t.st, clock_sync, max_error_ns, i), SIM_SECOND * 9 / 10);
+    }
+    ck_assert_uint_eq(steps, 1);
+    ck_assert_ptr_nonnull(stats_get_idx(&t.st.stats, 1, STAT_clock_sync_steps, 1));
+    free_boots(&t);
+}
+END_TEST
+
+/* What the packets hold is in clock_snapshot under the linear model, too. */
+START_TEST(clock_snapshot_has_the_comparisons)
+{
+    struct boots_trace t = {0};
+    uint32_t remote = 0, together = 0;
+    put_host(&t.w);
+    for (int64_t s = 0; s < 20; s += 2)
+        put_comparison(&t.w, s, 86400 + s);
+    put_bundle(&t.w, 4, 86400 + 15);
+    import_boots(&t);
+    for (uint32_t i = 0; i < t.st.t[T_clock_snapshot].n_rows; i++) {
+        if (ROW_GET(&t.st, clock_snapshot, machine_id, i) != 1)
+            continue;
+        remote++;
+        int64_t value = ROW_GET(&t.st, clock_snapshot, clock_value, i), ts = ROW_GET(&t.st, clock_snapshot, ts, i);
+        ck_assert_int_lt(llabs((ts - HOST_AT * SIM_SECOND) - (value - 86400 * SIM_SECOND)), 200000);
+        if (i && ROW_GET(&t.st, clock_snapshot, snapshot_id, i) == ROW_GET(&t.st, clock_snapshot, snapshot_id, i - 1)) {
+            together++;
+            ck_assert_int_eq(ROW_GET(&t.st, clock_snapshot, machine_id, i - 1), 0);
+        }
+    }
+    ck_assert_uint_eq(together, 10); /* next to the host's, once a packet */
+    ck_assert_uint_eq(remote, 20);
+    free_boots(&t);
+}
+END_TEST
+
 Suite *clock_line_suite(void);
 Suite *clock_line_suite(void)
 {
@@ -297,6 +424,9 @@ Suite *clock_line_suite(void)
     tcase_add_test(t, a_reboot_makes_a_machine_of_its_own);
     tcase_add_test(t, a_clock_set_back_is_not_a_reboot);
     tcase_add_loop_test(t, no_round_is_inverted_and_the_map_goes_up, 0, 50);
+    tcase_add_loop_test(t, a_step_is_found_and_the_bound_holds, 0, sizeof steppings / sizeof *steppings);
+    tcase_add_test(t, a_step_is_a_row_and_a_stat);
+    tcase_add_test(t, clock_snapshot_has_the_comparisons);
     tcase_add_loop_test(t, hostile_rounds_are_survived, 0, 60);
     suite_add_tcase(s, t);
     return s;

@@ -195,7 +195,7 @@ START_TEST(windows_follow_changing_drift)
         ck_assert_int_eq(sync_windows_add(&w, SYNC_ABOVE, s * 1000000000ll, truth[s] + 20000 + (int64_t)rnd(30000)), 0);
         ck_assert_int_eq(sync_windows_add(&w, SYNC_BELOW, s * 1000000000ll, truth[s] - 20000 - (int64_t)rnd(30000)), 0);
     }
-    ck_assert_int_eq(sync_windows_solve(&w, &(struct sync_limits){1000000}), 0);
+    ck_assert_int_eq(sync_windows_solve(&w, &(struct sync_limits){.slope_ppb = 1000000}), 0);
     ck_assert_int_ge(w.windows.n, 3);
     ck_assert_int_le(w.windows.n, 6);
     int64_t before = INT64_MIN;
@@ -218,7 +218,7 @@ START_TEST(slope_limit_bounds_what_messages_do_not)
     sync_hull_add(&h, SYNC_BELOW, 1000, 4000);
     ck_assert_int_eq(sync_hull_solve(&h, NULL), 0);
     ck_assert_int_eq(h.quality, SYNC_INCOMPLETE);
-    ck_assert_int_eq(sync_hull_solve(&h, &(struct sync_limits){1000000}), 0);
+    ck_assert_int_eq(sync_hull_solve(&h, &(struct sync_limits){.slope_ppb = 1000000}), 0);
     ck_assert_int_eq(h.quality, SYNC_ACCURATE);
     int64_t lo, hi;
     ck_assert(sync_hull_range(&h, 1001000, &lo, &hi));

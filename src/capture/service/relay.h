@@ -12,7 +12,7 @@ struct service;
 struct service_producer;
 struct session;
 
-enum { CLOCK_ROUNDS_KEPT = 4096 };
+enum { CLOCK_ROUNDS_KEPT = 8192 };
 
 /* Another machine, known by its id for as long as the service runs: it may leave and come back. */
 struct service_machine {

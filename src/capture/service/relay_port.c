@@ -7,11 +7,11 @@
 enum { PHASE_PING = 1, PHASE_UPDATE = 2, MACHINES_MAX = 4096 };
 
 /* Rounds closer together than this are one burst, of which the best are kept. */
-#define BURST_NS 200000000u
+#define BURST_NS 80000000u
 enum { BURST_MAX = 64 };
 
 /* So many comparisons from before its start belong to a session, too. */
-enum { ROUNDS_BEFORE_START = 9 };
+enum { ROUNDS_BEFORE_START = 96 };
 
 static struct slice copy_of(struct slice s)
 {
@@ -307,11 +307,10 @@ void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer
     }
 }
 
-static void put_round(const struct clock_round *r, struct pb_writer *w)
+static void put_round(const struct clock_round *r, struct pb_writer *w, uint32_t field)
 {
-    size_t sync = pb_begin(w, TRACE_PACKET_REMOTE_CLOCK_SYNC);
     for (int k = 0; k < 2; k++) {
-        size_t one = pb_begin(w, REMOTE_CLOCK_SYNC_SYNCED_CLOCKS);
+        size_t one = pb_begin(w, field);
         size_t client = pb_begin(w, REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_CLIENT_CLOCKS);
         clock_readings_put(&r->client[k], w, CLOCK_SNAPSHOT_CLOCKS);
         pb_end(w, client);
@@ -320,11 +319,25 @@ static void put_round(const struct clock_round *r, struct pb_writer *w)
         pb_end(w, host);
         pb_end(w, one);
     }
-    pb_end(w, sync);
 }
 
-/* One packet a round: readers average over neighbouring exchanges of one packet, and only a PING and its UPDATE are
- * a round trip. */
+/* A packet with the rounds [first, end) of a machine. The last one is for all readers, those before it for ours: they
+ * prove something, but readers that average would see time run backwards. */
+static void emit_rounds(struct session *s, const struct service_machine *m, uint64_t first, uint64_t end,
+                        struct batch *b, struct pb_writer *w)
+{
+    pb_put_varint(w, TRACE_PACKET_MACHINE_ID, m->id);
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_UID, s->service->uid);
+    size_t sync = pb_begin(w, TRACE_PACKET_REMOTE_CLOCK_SYNC);
+    for (uint64_t i = first; i < end; i++)
+        put_round(&m->rounds.p[i - m->first_round], w,
+                  i + 1 < end ? REMOTE_CLOCK_SYNC_MORE_CLOCKS : REMOTE_CLOCK_SYNC_SYNCED_CLOCKS);
+    pb_end(w, sync);
+    relay_emit_packet(b, w);
+}
+
+/* One packet a round that is for all readers: they average over neighbouring exchanges of one packet, and only a PING
+ * and its UPDATE are a round trip. */
 void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
 {
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
@@ -346,14 +359,12 @@ void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
         }
         if (told->next_round < m->first_round)
             told->next_round = m->first_round;
-        for (; told->next_round < end; told->next_round++) {
-            told->synced = true;
-            if (!clock_order_add(&told->order, &m->rounds.p[told->next_round - m->first_round]))
+        for (uint64_t k = told->next_round; k < end; k++) {
+            if (!clock_order_add(&told->order, &m->rounds.p[k - m->first_round]))
                 continue;
-            pb_put_varint(w, TRACE_PACKET_MACHINE_ID, m->id);
-            pb_put_varint(w, TRACE_PACKET_TRUSTED_UID, s->service->uid);
-            put_round(&m->rounds.p[told->next_round - m->first_round], w);
-            relay_emit_packet(b, w);
+            told->synced = true;
+            emit_rounds(s, m, told->next_round, k + 1, b, w);
+            told->next_round = k + 1;
         }
     }
 }

@@ -205,7 +205,7 @@ static bool is_sequence_clock(struct clock_id c)
 static bool add_edge(struct clock_graph *g, uint32_t from, struct edge e)
 {
     struct node *n = &g->nodes.p[from];
-    if (n->non_monotonic)
+    if (n->non_monotonic && !e.map.ops)
         return true;
     struct clock_id target = g->nodes.p[e.to].clock;
     size_t at = 0;
@@ -233,6 +233,16 @@ static bool add_edge(struct clock_graph *g, uint32_t from, struct edge e)
     n->edges.p[at] = e;
     n->edges.n++;
     return true;
+}
+
+/* A clock that went backwards: its snapshots lead nowhere any more. A map knows about that. */
+static void keep_maps(struct node *n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n->edges.n; i++)
+        if (n->edges.p[i].map.ops)
+            n->edges.p[kept++] = n->edges.p[i];
+    n->edges.n = kept;
 }
 
 /* Notes one reading of a snapshot. False when the rules forbid it: the rest of the snapshot is to be ignored. */
@@ -267,7 +277,7 @@ static bool note_reading(struct clock_graph *g, int node, const struct clock_rea
             if (is_trace_clock)
                 return false;
             n->non_monotonic = true;
-            vec_clear(&n->edges);
+            keep_maps(n);
         }
     }
     if (!vec_push(&s->values, ns))
@@ -320,6 +330,11 @@ uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_read
                 g->failed = true;
     }
     return snapshot;
+}
+
+uint32_t clock_graph_new_snapshot(struct clock_graph *g)
+{
+    return g->next_snapshot++;
 }
 
 bool clock_graph_add_map(struct clock_graph *g, struct clock_id remote, struct clock_id host, struct clock_map map)

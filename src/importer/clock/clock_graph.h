@@ -20,6 +20,9 @@ struct clock_graph *clock_graph_open(struct storage *st);
  * snapshot id. */
 uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_reading *readings, size_t n);
 
+/* The id of a snapshot that is to be shown and relates nothing. */
+uint32_t clock_graph_new_snapshot(struct clock_graph *g);
+
 /* Converts to trace time. 0 on success; -MRD_ENOTFOUND when there is no path (nothing is counted: the caller decides
  * whether to retry at the end of the file or to record the failure with clock_graph_record_failure()). A cached hit
  * costs a few ns. */

@@ -1,12 +1,13 @@
-/* A remote clock drawn against the host's: a piecewise linear map with a proven bound of its error everywhere.
+/* A remote clock drawn against the host's: a piecewise linear map, and a proven bound of its error everywhere.
  *
  * Each round of the relay gives one-way messages: a reading c of the remote clock was taken before the host read h (c
- * maps to at most h), and the next reading of the remote clock was taken after it (it maps to at least h). What is
- * assumed besides: the slope stays within 1 +- 1000 ppm, and changes by at most 20 ppb a second (what temperature does
- * to a quartz; docs/clock-sync.md). Then the tangent at any moment satisfies every message, relaxed by the square of
- * the distance in time; the region of lines that do is solved exactly (importer/sync/hull.h) at the readings, which
- * gives intervals there. The map goes through the middles of these intervals, so it inverts no round, never
- * decreases, and its error is at most half an interval plus what the drift may bend in between. */
+ * maps to at most h), and the next reading of the remote clock was taken after it (it maps to at least h).
+ *
+ * The map and its bound are two things. The map is the best guess: it goes through the middles of what all comparisons
+ * near by allow, so it inverts no round and never decreases. The bound is what is proven although at any moment the
+ * rate or the time of either clock may have stepped: docs/clock-sync.md states the assumptions and the proof.
+ *
+ * Rounds come in bursts. Remote time is cut into cells: a burst, the gap to the next one, and so on. */
 #ifndef MERIDIAN_IMPORTER_CLOCK_CLOCK_LINE_H
 #define MERIDIAN_IMPORTER_CLOCK_CLOCK_LINE_H
 
@@ -14,8 +15,22 @@
 #include "importer/sync/transform.h"
 
 enum {
-    CLOCK_SLOPE_LIMIT_PPB = 1000000, /* |slope - 1| */
-    CLOCK_WANDER_PPB_PER_S = 20,     /* how fast the slope may change */
+    CLOCK_RATE_LIMIT_PPB = 110000000, /* |slope - 1|: the kernel's 10 % of tick and 500 ppm of frequency */
+    CLOCK_RATE_STEP_PPB = 11000000,   /* how far the rate may step where no comparison follows or precedes */
+    CLOCK_HIDDEN_STEP_PPB = 1000000,  /* … where the comparisons do not show it */
+    CLOCK_WANDER_PPB_PER_S = 20,      /* how fast the rate may change between two steps */
+    CLOCK_NOISE_PPB = 100,            /* … and how far it may leave that, as a clock does that is being disciplined */
+};
+
+/* Two steps are at least so long apart, and so many pauses between comparisons: as a rule, and where the comparisons
+ * show that the clock is not quiet. */
+enum clock_mood_id { CLOCK_QUIET, CLOCK_RESTLESS, CLOCK_MOODS };
+static const struct clock_mood {
+    int64_t apart_ns;
+    int apart_pauses;
+} clock_moods[CLOCK_MOODS] = {
+    [CLOCK_QUIET] = {INT64_C(5000000000), 8},
+    [CLOCK_RESTLESS] = {INT64_C(900000000), 4},
 };
 
 /* One exchange as the host noted it. */
@@ -24,7 +39,7 @@ struct clock_sample {
     int64_t host;   /* the host's clock when it received */
 };
 
-/* A reading of the remote clock and what is proven about the host's time then: lo <= host <= hi. */
+/* A reading of the remote clock and what the comparisons around it say about the host's time then. */
 struct clock_knot {
     int64_t x;
     int64_t lo;
@@ -35,28 +50,55 @@ struct clock_knot {
 struct clock_burst {
     size_t first, end;
     size_t above; /* the sample that bounds the map most from above */
-    size_t below; /* … and, with the one after it, from below; `end` when none does */
+    size_t below; /* … and from below */
+};
+
+/* A burst or the gap between two: what is proven at its ends. In between, the chords hold but for clock_bulge(). */
+struct clock_cell {
+    int64_t x[2];
+    int64_t lo[2];
+    int64_t hi[2];
+};
+
+/* Bursts between which the clock did not step. */
+struct clock_span {
+    size_t first, end;  /* bursts */
+    int64_t min_rtt_ns; /* the quickest round trip in them */
+};
+
+/* A step of the clock: the host's time went on by so much more (or less) than the remote clock's. */
+struct clock_step {
+    int64_t x[2]; /* the readings that it lies between */
+    int64_t by_ns;
 };
 
 struct clock_line {
     VEC(struct clock_sample)
     samples; /* sorted by remote once fitted */
+    VEC(struct clock_sample)
+    aside; /* samples that contradict others whatever the clocks did; the bound covers them, too */
     VEC(struct clock_burst)
     bursts; /* of the samples, in their order */
+    VEC(struct clock_cell)
+    cells; /* burst 0, the gap behind it, burst 1, … */
+    VEC(struct clock_span)
+    spans; /* cut at the steps */
+    VEC(struct clock_step)
+    steps;
     VEC(struct clock_knot)
     knots; /* by x */
     VEC(struct sync_transform)
     pieces;               /* piece i holds from knot i (the first: from ever) to knot i + 1 (the last: for ever) */
     int64_t end_slope[2]; /* bounds of the error's growth per 2^30 ns before the first and behind the last knot */
-    uint32_t rejected;    /* samples that contradict others */
-    uint32_t splits;      /* knots where samples far away had to be left out because no line fits them all */
+    uint32_t rejected;    /* readings out of range, and those aside */
+    uint32_t splits;      /* gaps in which the rate changed faster than it wanders */
 };
 
 /* Adds a sample; duplicates are fine. False when out of memory or out of range (counted in rejected). */
 bool clock_line_add(struct clock_line *l, int64_t remote, int64_t host);
 
-/* Computes the map from all samples. 0; -MRD_ENOTFOUND when they do not bound it (fewer than two that belong together);
- * -MRD_ENOMEM. */
+/* Computes the map and the bounds from all samples. 0; -MRD_ENOTFOUND when they do not bound it (fewer than two that
+ * belong together); -MRD_ENOMEM. */
 int clock_line_fit(struct clock_line *l);
 
 /* Remote to host and back; only after a fit. Monotonic, saturating. */
@@ -66,8 +108,11 @@ int64_t clock_line_to_remote(const struct clock_line *l, int64_t host);
 /* The piece that holds at `remote`, and [*first, *end) where it does. */
 const struct sync_transform *clock_line_piece(const struct clock_line *l, int64_t remote, int64_t *first, int64_t *end);
 
-/* |to_host(remote) - true host time| is at most this. */
+/* |to_host(remote) - true host time| is at most this; never less than half of the quickest round trip of the span. */
 int64_t clock_line_error(const struct clock_line *l, int64_t remote);
+
+/* The largest such error in [first, end]. */
+int64_t clock_line_worst(const struct clock_line *l, int64_t first, int64_t end);
 
 void clock_line_free(struct clock_line *l);
 

@@ -152,6 +152,7 @@ static void write_windows(struct importer *im, const struct recording *r)
                 .max_error_ns = worst == INT64_MAX ? COL_NULL : worst,
                 .rounds = (int64_t)w->n,
                 .min_rtt_ns = COL_NULL,
+                .step_ns = COL_NULL,
                 .model = strpool_intern_str(strings, "packets")});
     }
 }

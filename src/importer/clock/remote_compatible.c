@@ -1,4 +1,4 @@
-/* Owns the constant offset between a remote machine's clocks and the host's. */
+/* Computes the constant offset between a remote machine's clocks and the host's. */
 #include "importer/clock/remote_private.h"
 
 static const int64_t longest_round_ns = 30 * INT64_C(1000000000); /* facts: pairs further apart are not used */
@@ -49,13 +49,11 @@ static void add_pair(struct offset_sum *s, int64_t t1c, int64_t t1h, int64_t t2c
     s->count += 2;
 }
 
-void remote_sync_compatible(struct importer *im, struct clock_id remote, struct clock_id host,
-                            const struct clock_rounds *rounds)
+/* Sums up the offsets of each clock over the rounds of a packet; returns how many clocks there are, in the order of
+ * their emission. */
+static size_t sum_up(const struct clock_rounds *rounds, struct offset_sum sums[CLOCK_ROUND_MAX])
 {
-    struct offset_sum sums[CLOCK_ROUND_MAX];
     size_t n = 0;
-    for (size_t i = 0; i < rounds->n; i++)
-        clock_graph_add_snapshot(im->clocks, rounds->p[i].client, rounds->p[i].n_client);
     for (size_t i = 1; i < rounds->n; i++) {
         const struct clock_round *a = &rounds->p[i - 1], *b = &rounds->p[i];
         const int64_t *ta = round_value(a->client, a->n_client, CLOCK_ID_BOOTTIME);
@@ -87,19 +85,50 @@ void remote_sync_compatible(struct importer *im, struct clock_id remote, struct 
         struct offset_sum s = sums[next];
         sums[next] = sums[done];
         sums[done] = s;
-        if (!s.count)
-            continue;
-        __int128 client = s.anchor + s.sum / s.count;
-        if (client > INT64_MAX || client < INT64_MIN) {
-            stats_add(&im->st->stats, 0, STAT_invalid_clock_snapshots, 1);
-            continue;
-        }
-        host.id = remote.id = s.clock;
-        struct clock_reading edge[] = {
-            {.clock = host, .value = s.anchor},
-            {.clock = remote, .value = (int64_t)client},
-        };
-        uint32_t snapshot = clock_graph_add_snapshot(im->clocks, edge, 2);
-        clock_graph_write_rows(im->clocks, edge, 2, snapshot);
     }
+    return n;
+}
+
+/* Both clocks at one moment. False when there is none that numbers hold. */
+static bool pair_of(struct importer *im, const struct offset_sum *s, struct clock_id remote, struct clock_id host,
+                    struct clock_reading pair[2])
+{
+    if (!s->count)
+        return false;
+    __int128 client = s->anchor + s->sum / s->count;
+    if (client > INT64_MAX || client < INT64_MIN) {
+        stats_add(&im->st->stats, 0, STAT_invalid_clock_snapshots, 1);
+        return false;
+    }
+    host.id = remote.id = s->clock;
+    pair[0] = (struct clock_reading){.clock = host, .value = s->anchor};
+    pair[1] = (struct clock_reading){.clock = remote, .value = (int64_t)client};
+    return true;
+}
+
+void remote_sync_compatible(struct importer *im, struct clock_id remote, struct clock_id host,
+                            const struct clock_rounds *rounds)
+{
+    struct offset_sum sums[CLOCK_ROUND_MAX];
+    struct clock_reading pair[2];
+    for (size_t i = 0; i < rounds->n; i++)
+        clock_graph_add_snapshot(im->clocks, rounds->p[i].client, rounds->p[i].n_client);
+    size_t n = sum_up(rounds, sums);
+    for (size_t i = 0; i < n; i++)
+        if (pair_of(im, &sums[i], remote, host, pair))
+            clock_graph_write_rows(im->clocks, pair, 2, clock_graph_add_snapshot(im->clocks, pair, 2));
+}
+
+void remote_sync_rows(struct importer *im, struct clock_id remote, struct clock_id host,
+                      const struct clock_rounds *rounds)
+{
+    struct offset_sum sums[CLOCK_ROUND_MAX];
+    struct clock_reading pair[2];
+    size_t n = sum_up(rounds, sums);
+    for (size_t i = 0; i < n; i++)
+        if (pair_of(im, &sums[i], remote, host, pair))
+            clock_graph_write_rows(im->clocks, pair, 2, clock_graph_new_snapshot(im->clocks));
+    const struct clock_round *last = rounds->n ? &rounds->p[rounds->n - 1] : NULL;
+    if (last)
+        clock_graph_write_rows(im->clocks, last->client, last->n_client, clock_graph_new_snapshot(im->clocks));
 }

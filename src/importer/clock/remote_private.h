@@ -13,6 +13,7 @@ struct remote_machine {
     uint32_t host;       /* row of the machine it was compared with */
     uint32_t clock_file; /* of both machines' clocks */
     unsigned packets;    /* counted at the first boot */
+    bool more;           /* our service's own comparisons are among them */
     unsigned boot;
     struct remote_machine *next_boot; /* the same machine after its clock started anew; NULL: this is the latest */
     struct remote_machine *current;   /* at the first boot: the one whose comparisons came last in file order */
@@ -56,5 +57,10 @@ const int64_t *round_value(const struct clock_reading *r, size_t n, uint32_t clo
  * clocks these are (their id is ignored). */
 void remote_sync_compatible(struct importer *im, struct clock_id remote, struct clock_id host,
                             const struct clock_rounds *rounds);
+
+/* The same rows where a line relates the clocks, for the queries that look for them; and the machine's own clocks as
+ * the last round has them. */
+void remote_sync_rows(struct importer *im, struct clock_id remote, struct clock_id host,
+                      const struct clock_rounds *rounds);
 
 #endif

@@ -1,4 +1,4 @@
-/* Owns what is known about the clocks of remote machines: rounds, the model chosen for each machine, its line. */
+/* Keeps what is known about the clocks of remote machines: rounds, the model chosen for each machine, its line. */
 #include "importer/clock/remote_private.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
@@ -83,12 +83,16 @@ static bool read_rounds(struct slice payload, struct clock_rounds *rounds)
 {
     struct pb_cursor c = pb_cursor(payload);
     struct pb_field f, side;
+    bool first = true;
     while (pb_next(&c, &f)) {
-        if (f.id != REMOTE_CLOCK_SYNC_SYNCED_CLOCKS)
+        if (f.id != REMOTE_CLOCK_SYNC_SYNCED_CLOCKS && f.id != REMOTE_CLOCK_SYNC_MORE_CLOCKS)
             continue;
         struct clock_round *r = vec_add(rounds);
         if (!r)
             return false;
+        r->extra = f.id == REMOTE_CLOCK_SYNC_MORE_CLOCKS;
+        r->first = first;
+        first = false;
         struct pb_cursor round = pb_sub(&f);
         while (pb_next(&round, &side)) {
             if (side.id == REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_CLIENT_CLOCKS)
@@ -125,7 +129,13 @@ static bool append_rounds(struct remote_machine *r, const struct clock_rounds *r
 static bool wants_line(const struct remote_sync *s, const struct remote_machine *r)
 {
     enum import_clock_model model = s->im->opt.clock_model;
-    return model == CLOCK_MODEL_LINEAR || (model == CLOCK_MODEL_AUTO && (r->packets > 1 || r->boot));
+    return model == CLOCK_MODEL_LINEAR || (model == CLOCK_MODEL_AUTO && (r->packets > 1 || r->boot || r->more));
+}
+
+static void note_more(struct remote_machine *r, const struct clock_rounds *rounds)
+{
+    for (size_t i = 0; i < rounds->n; i++)
+        r->more |= rounds->p[i].extra;
 }
 
 void remote_sync_note(struct remote_sync *s, uint64_t raw_id, struct slice payload)
@@ -135,8 +145,9 @@ void remote_sync_note(struct remote_sync *s, uint64_t raw_id, struct slice paylo
     if (!r)
         return;
     r->packets++;
-    if (!read_rounds(payload, &rounds) ||
-        !remote_deal_rounds(s, r, &rounds, wants_line(s, r) && !r->decided, append_rounds))
+    bool ok = read_rounds(payload, &rounds);
+    note_more(r, &rounds);
+    if (!ok || !remote_deal_rounds(s, r, &rounds, wants_line(s, r) && !r->decided, append_rounds))
         s->im->failed = true;
     vec_free(&rounds);
 }
@@ -217,6 +228,7 @@ static void forget(struct remote_sync *s)
         if (r->decided)
             continue;
         r->packets = 0;
+        r->more = false;
         r->next_boot = NULL;
         r->current = r;
         r->seen = false;
@@ -257,6 +269,11 @@ void remote_sync_machine(struct remote_sync *s, struct machine_ctx *m)
 
 static void compatible(struct remote_sync *s, struct remote_machine *r, struct clock_rounds *rounds)
 {
+    size_t n = 0;
+    for (size_t i = 0; i < rounds->n; i++)
+        if (!rounds->p[i].extra)
+            rounds->p[n++] = rounds->p[i];
+    rounds->n = n;
     set_machine(r, rounds);
     struct clock_id remote = {.machine = (uint32_t)r->machine, .file = r->clock_file};
     remote_sync_compatible(s->im, remote, (struct clock_id){.machine = r->host, .file = r->clock_file}, rounds);
@@ -289,6 +306,7 @@ void remote_sync_packet(struct remote_sync *s, struct machine_ctx *m, struct sli
         s->im->failed = true;
     } else if (remote_sync_waits(s, m)) {
         r->packets++;
+        note_more(r, &rounds);
         if (!remote_deal_rounds(s, r, &rounds, wants_line(s, r), keep_rounds))
             s->im->failed = true;
     } else if (!r->linear && !r->next_boot) {
@@ -361,44 +379,65 @@ static int64_t to_trace(struct remote_sync *s, const struct remote_machine *r, i
 
 /* One row a window: between two exchanges one straight line holds (within an exchange too, but that is too short to
  * tell). */
+static void write_window(struct remote_sync *s, const struct remote_machine *r, int64_t first, int64_t end)
+{
+    const struct clock_line *l = &r->line;
+    struct strpool *strings = &s->im->st->strings;
+    int64_t y0 = clock_line_to_host(l, first), y1 = clock_line_to_host(l, end), rtt;
+    uint32_t n = count_samples(l, first, end, &rtt);
+    double drift = end > first ? (double)((y1 - y0) - (end - first)) / (double)(end - first) * 1e9 : 0;
+    clock_sync_insert(s->im->st, &(struct clock_sync_row){.machine_id = r->machine,
+                                                          .clock = strpool_intern_str(strings, "BOOTTIME"),
+                                                          .start_ts = to_trace(s, r, y0),
+                                                          .end_ts = to_trace(s, r, y1),
+                                                          .offset_ns = first - y0,
+                                                          .drift_ppb = -drift,
+                                                          .max_error_ns = clock_line_worst(l, first, end),
+                                                          .rounds = n,
+                                                          .min_rtt_ns = rtt == INT64_MAX ? COL_NULL : rtt,
+                                                          .step_ns = COL_NULL,
+                                                          .model = strpool_intern_str(strings, "linear")});
+}
+
+static void write_step(struct remote_sync *s, const struct remote_machine *r, const struct clock_step *step)
+{
+    const struct clock_line *l = &r->line;
+    struct strpool *strings = &s->im->st->strings;
+    int64_t y0 = clock_line_to_host(l, step->x[0]), y1 = clock_line_to_host(l, step->x[1]);
+    clock_sync_insert(s->im->st, &(struct clock_sync_row){.machine_id = r->machine,
+                                                          .clock = strpool_intern_str(strings, "BOOTTIME"),
+                                                          .start_ts = to_trace(s, r, y0),
+                                                          .end_ts = to_trace(s, r, y1),
+                                                          .offset_ns = step->x[0] - y0,
+                                                          .drift_ppb = 0,
+                                                          .max_error_ns = clock_line_worst(l, step->x[0], step->x[1]),
+                                                          .rounds = 2,
+                                                          .min_rtt_ns = COL_NULL,
+                                                          .step_ns = -step->by_ns,
+                                                          .model = strpool_intern_str(strings, "step")});
+}
+
+/* Windows of a second and more, cut at the steps of the clock; and the steps. */
 static void write_windows(struct remote_sync *s, const struct remote_machine *r)
 {
     static const int64_t shortest = INT64_C(1000000000);
     const struct clock_line *l = &r->line;
-    struct strpool *strings = &s->im->st->strings;
-    for (size_t i = 0; i < l->knots.n;) {
-        size_t next = i + 1;
-        while (next + 1 < l->knots.n && l->knots.p[next].x - l->knots.p[i].x < shortest)
-            next++;
-        if (next >= l->knots.n && i > 0)
-            break; /* the last knot ends the window before it */
-        int64_t first = l->knots.p[i].x, end = next < l->knots.n ? l->knots.p[next].x : first;
-        int64_t y0 = clock_line_to_host(l, first), y1 = clock_line_to_host(l, end);
-        int64_t error = 0, rtt;
-        for (int k = 0; k <= 4; k++) { /* the bound is largest at an end or in the middle of a piece */
-            int64_t e = clock_line_error(l, first + (end - first) / 4 * k);
-            error = e > error ? e : error;
-        }
-        for (size_t k = i; k < next && k + 1 < l->knots.n; k++) {
-            int64_t e = clock_line_error(l, l->knots.p[k].x + (l->knots.p[k + 1].x - l->knots.p[k].x) / 2);
-            error = e > error ? e : error;
-        }
-        uint32_t n = count_samples(l, first, end, &rtt);
-        double drift = end > first ? (double)((y1 - y0) - (end - first)) / (double)(end - first) * 1e9 : 0;
-        clock_sync_insert(s->im->st, &(struct clock_sync_row){.machine_id = r->machine,
-                                                              .clock = strpool_intern_str(strings, "BOOTTIME"),
-                                                              .start_ts = to_trace(s, r, y0),
-                                                              .end_ts = to_trace(s, r, y1),
-                                                              .offset_ns = first - y0,
-                                                              .drift_ppb = -drift,
-                                                              .max_error_ns = error,
-                                                              .rounds = n,
-                                                              .min_rtt_ns = rtt == INT64_MAX ? COL_NULL : rtt,
-                                                              .model = strpool_intern_str(strings, "linear")});
-        if (next >= l->knots.n - 1)
-            break;
-        i = next;
+    const struct clock_knot *k = l->knots.p;
+    const size_t n = l->knots.n;
+    size_t first = 0, step = 0;
+    for (size_t i = 1; i < n; i++) {
+        bool stepped = step < l->steps.n && k[i].x >= l->steps.p[step].x[1];
+        size_t last = stepped ? i - 1 : i;
+        if (!stepped && i + 1 < n && k[i].x - k[first].x < shortest)
+            continue;
+        if (last > first)
+            write_window(s, r, k[first].x, k[last].x);
+        first = i;
+        for (; step < l->steps.n && k[i].x >= l->steps.p[step].x[1]; step++)
+            write_step(s, r, &l->steps.p[step]);
     }
+    if (n == 1)
+        write_window(s, r, k[0].x, k[0].x);
 }
 
 static void write_constant(struct remote_sync *s, const struct remote_machine *r)
@@ -418,7 +457,25 @@ static void write_constant(struct remote_sync *s, const struct remote_machine *r
                                                           .max_error_ns = COL_NULL,
                                                           .rounds = (int64_t)r->rounds.n,
                                                           .min_rtt_ns = COL_NULL,
+                                                          .step_ns = COL_NULL,
                                                           .model = strpool_intern_str(strings, "constant")});
+}
+
+/* Rows of clock_snapshot for the packets of a machine. */
+static void write_snapshots(struct remote_sync *s, const struct remote_machine *r)
+{
+    struct clock_id remote = {.machine = (uint32_t)r->machine, .file = r->clock_file};
+    struct clock_rounds packet = {0};
+    for (size_t i = 0; i < r->rounds.n; i++) {
+        const struct clock_round *round = &r->rounds.p[i];
+        if (!round->extra && !vec_push(&packet, *round))
+            s->im->failed = true;
+        if (i + 1 == r->rounds.n || round[1].first) {
+            remote_sync_rows(s->im, remote, host_clock(r), &packet);
+            vec_clear(&packet);
+        }
+    }
+    vec_free(&packet);
 }
 
 void remote_sync_finish(struct remote_sync *s)
@@ -429,14 +486,17 @@ void remote_sync_finish(struct remote_sync *s)
         if (r->machine <= 0)
             continue;
         uint32_t machine = (uint32_t)r->machine;
-        if (r->linear)
+        if (r->linear) {
             write_windows(s, r);
-        else if (r->synced)
+            write_snapshots(s, r);
+        } else if (r->synced)
             write_constant(s, r);
         else if ((r->raw_id <= UINT32_MAX || r->packets) && !s->im->machines.p[machine]->clock_related)
             stats_set_idx(st, machine, STAT_clock_sync_missing, (int32_t)machine, 1);
         if (r->line.rejected)
             stats_set_idx(st, machine, STAT_clock_sync_rounds_rejected, (int32_t)machine, r->line.rejected);
+        if (r->linear && r->line.steps.n)
+            stats_set_idx(st, machine, STAT_clock_sync_steps, (int32_t)machine, (int64_t)r->line.steps.n);
         if (r->line.splits)
             stats_set_idx(st, machine, STAT_clock_sync_windows_split, (int32_t)machine, r->line.splits);
     }

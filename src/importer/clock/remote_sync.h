@@ -20,6 +20,8 @@ struct clock_round {
     struct clock_reading host[CLOCK_ROUND_MAX];
     size_t n_client;
     size_t n_host;
+    bool first; /* of its packet */
+    bool extra; /* our service's own: not for averages */
 };
 
 struct clock_rounds {

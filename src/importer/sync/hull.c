@@ -174,7 +174,8 @@ static bool add_limit_corners(struct sync_hull *h, int64_t slope_e9)
 static int collect_corners(struct sync_hull *h, const struct sync_limits *limits)
 {
     int64_t ppb = limits ? limits->slope_ppb : 0;
-    struct sync_line steep = {{0, 0}, 1000000000, 1000000000 + ppb}, flat = {{0, 0}, 1000000000, 1000000000 - ppb};
+    int64_t one = 1000000000 + (limits ? limits->centre_ppb : 0);
+    struct sync_line steep = {{0, 0}, 1000000000, one + ppb}, flat = {{0, 0}, 1000000000, one - ppb};
     bool cut_max = ppb && (!h->has_max || sync_slope_cmp(h->max, steep) > 0);
     bool cut_min = ppb && (!h->has_min || sync_slope_cmp(h->min, flat) < 0);
     if (ppb &&
@@ -184,8 +185,8 @@ static int collect_corners(struct sync_hull *h, const struct sync_limits *limits
     }
     if ((!h->has_max && !cut_max) || (!h->has_min && !cut_min) || !h->chain[0].n || !h->chain[1].n)
         return 0;
-    bool ok = cut_max ? add_limit_corners(h, 1000000000 + ppb) : vec_push(&h->corners, h->max);
-    ok = ok && (cut_min ? add_limit_corners(h, 1000000000 - ppb) : vec_push(&h->corners, h->min));
+    bool ok = cut_max ? add_limit_corners(h, one + ppb) : vec_push(&h->corners, h->max);
+    ok = ok && (cut_min ? add_limit_corners(h, one - ppb) : vec_push(&h->corners, h->min));
     struct sync_line hi = cut_max ? steep : h->max, lo = cut_min ? flat : h->min;
     for (int kind = 0; kind < 2; kind++) {
         const sync_points *chain = &h->chain[kind];
@@ -219,6 +220,27 @@ int sync_hull_solve(struct sync_hull *h, const struct sync_limits *limits)
     else
         h->quality = h->has_max || h->has_min ? SYNC_APPROXIMATE : SYNC_INCOMPLETE;
     return h->quality == SYNC_FAIL ? 0 : collect_corners(h, limits);
+}
+
+int sync_hull_limit(struct sync_hull *h, const struct sync_limits *limits)
+{
+    vec_clear(&h->corners);
+    return h->quality == SYNC_FAIL ? 0 : collect_corners(h, limits);
+}
+
+bool sync_hull_slopes(const struct sync_hull *h, int64_t *least_ppb, int64_t *most_ppb)
+{
+    *least_ppb = INT64_MAX;
+    *most_ppb = INT64_MIN;
+    for (size_t i = 0; i < h->corners.n; i++) {
+        const struct sync_line *l = &h->corners.p[i];
+        wide excess = ((wide)l->dy - l->dx) * 1000000000, least = divide_floor(excess, l->dx);
+        int64_t ppb = sync_saturate(least);
+        *least_ppb = ppb < *least_ppb ? ppb : *least_ppb;
+        ppb = sync_saturate(least + 1);
+        *most_ppb = ppb > *most_ppb ? ppb : *most_ppb;
+    }
+    return h->quality == SYNC_ACCURATE && h->corners.n > 0;
 }
 
 bool sync_hull_range(const struct sync_hull *h, int64_t x, int64_t *lo, int64_t *hi)

@@ -73,11 +73,18 @@ int sync_hull_add(struct sync_hull *h, enum sync_kind kind, int64_t x, int64_t y
  * that would be APPROXIMATE or INCOMPLETE as long as there are messages in both directions. Applies to the corners
  * only. */
 struct sync_limits {
-    int64_t slope_ppb; /* 0: none */
+    int64_t slope_ppb;  /* 0: none */
+    int64_t centre_ppb; /* … of what the slope is to keep to: 1 + centre_ppb / 1e9 +- slope_ppb / 1e9 */
 };
 
 /* Computes the chains, the extreme lines, the quality and the corners. O(n log n) for new points. -MRD_ENOMEM. */
 int sync_hull_solve(struct sync_hull *h, const struct sync_limits *limits);
+
+/* The corners under other limits, once solved. -MRD_ENOMEM. */
+int sync_hull_limit(struct sync_hull *h, const struct sync_limits *limits);
+
+/* The slopes of the corners, minus one, in ppb: rounded outwards. Only when there are corners. */
+bool sync_hull_slopes(const struct sync_hull *h, int64_t *least_ppb, int64_t *most_ppb);
 
 /* The smallest and the largest y that a line of the polygon takes at x, rounded outwards. Only when quality is
  * ACCURATE; false otherwise. Values outside int64 saturate. */
