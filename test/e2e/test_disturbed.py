@@ -19,7 +19,7 @@ import time
 import clock_truth
 from guests import AGENT, Guest, need, shell
 from harness import TP_SHELL, TRACEBOX, wait_for
-from links import PORT, enter_namespace
+from links import PORT, enter_namespace, machine_id
 
 CLOCKPAGE = os.environ["CLOCKPAGE"]
 CACHE = pathlib.Path(os.environ["GUEST_CACHE"])
@@ -45,6 +45,7 @@ RUNS = [
     Run("losses", "cut", 70, during=[(8, "b", "link", False), (53, "b", "link", True),
                                      (7, "a", "kill_relay", None), (13, "a", "start_relay", None)], loses={"a": 7, "b": 8}),
     Run("losses", "guest_killed", 10, during=[(6, "b", "kill", None)], loses={"b": 6}),
+    Run("losses", "booted_again", 4),  # nothing of the guest that was killed before
     Run("losses", "service_killed", 10, during=[(6, "host", "kill_service", None)], loses={"a": 5, "b": 5},  # the file gets what came once a second
         config="write_into_file: true file_write_period_ms: 1000 flush_period_ms: 1000"),
 ]
@@ -224,12 +225,20 @@ def ledger(r, name, machine, turns, found):
     return wrong
 
 
+def machines(r):
+    """Complaints about the machines of a recording: the host and the guests that were connected, by their names."""
+    got = {int(raw): name for raw, name in r.ask("SELECT raw_id, name FROM machine WHERE id != 0")}
+    want = {machine_id(boot_id): f"guest-{name}" for name, (boot_id, _) in r.pages.items()}
+    return [] if got == want else [f"the machines are {got}, not {want}"]
+
+
 def judge(recording):
     """The complaints about a recording."""
     r, run, wrong = recording, recording.run, []
     print(f"--- {run.name}: perfetto ended with {r.code}: {r.said.strip()}\n{r.check.strip()}\n(check: {r.check_code})", flush=True)
     if not r.trace.exists():
         return [f"{run.name}: there is no file"]
+    wrong += [f"{run.name}: {w}" for w in machines(r)]
     for name, (boot_id, turns) in r.pages.items():
         machine = clock_truth.machine_of(TP_SHELL, r.trace, boot_id)
         if machine is None:
