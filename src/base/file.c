@@ -33,13 +33,20 @@ void file_set_write_hook(file_write_fn fn)
     write_hook = fn;
 }
 
+ssize_t file_write(int fd, const void *buf, size_t len)
+{
+    ssize_t n;
+    do {
+        n = write_hook ? write_hook(fd, buf, len) : write(fd, buf, len);
+    } while (n < 0 && errno == EINTR);
+    return n;
+}
+
 int file_write_all(int fd, const void *buf, size_t len, struct error *err)
 {
     const char *p = buf;
     while (len) {
-        ssize_t n = write_hook ? write_hook(fd, p, len) : write(fd, p, len);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = file_write(fd, p, len);
         if (n < 0)
             return error_set_errno(err, errno, "write");
         p += n;

@@ -21,6 +21,9 @@ ssize_t file_read(int fd, void *buf, size_t len);
 typedef ssize_t (*file_write_fn)(int fd, const void *buf, size_t len);
 void file_set_write_hook(file_write_fn fn);
 
+/* write(2) through the hook, restarted on EINTR. */
+ssize_t file_write(int fd, const void *buf, size_t len);
+
 /* Writes everything, restarting on EINTR and short writes. */
 int file_write_all(int fd, const void *buf, size_t len, struct error *err);
 

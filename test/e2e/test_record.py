@@ -284,7 +284,7 @@ class Record(Case):
         extra = ('trigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 500 '
                  'triggers { name: "stop" stop_delay_ms: 100 } }\n')
         trace = self.dir / "out.pftrace"
-        self.finish(self.perfetto("-c", self.config(config(extra=extra)), "--txt", "-o", trace))
+        self.finish(self.perfetto("-c", self.config(config(extra=extra)), "--txt", "-o", trace), 3)
         self.assertFalse(trace.exists() and trace.stat().st_size)
 
     def test_clone(self):
@@ -361,7 +361,7 @@ class Record(Case):
                           (config(extra='trigger_config { trigger_mode: STOP_TRACING }'), "trigger_timeout_ms")):
             with self.subTest(why=why):
                 trace = self.dir / "refused"
-                _, err = self.finish(self.perfetto("-c", self.config(text), "--txt", "-o", trace))
+                _, err = self.finish(self.perfetto("-c", self.config(text), "--txt", "-o", trace), 1)
                 self.assertIn(why, err)
                 self.assertFalse(trace.exists())
 

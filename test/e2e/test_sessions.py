@@ -209,7 +209,7 @@ class Sessions(Case):
         wait_for(lambda: copy.exists() and copy.stat().st_size)
         self.assertIsNone(perf.poll())
         perf.send_signal(signal.SIGINT)
-        self.finish(perf)
+        self.finish(perf, 3)  # nobody offers e2e.source
 
     # ---- clones ----
 

@@ -40,7 +40,7 @@ class Symptoms(Case):
     def relay_says(self, text):
         wait_for(lambda: text in (self.dir / "relay.log").read_text(), what=f"{text}: {(self.dir / 'relay.log').read_text()}")
 
-    def record(self, seconds=1, config=CONFIG, producer="relay"):
+    def record(self, seconds=1, config=CONFIG, producer="relay", code=0):
         if producer:
             self.procs.append(subprocess.Popen(
                 [PRODUCER, "--packets", "100000", "--pause-us", "500", "--follow"], stdout=subprocess.DEVNULL,
@@ -49,7 +49,7 @@ class Symptoms(Case):
         p = self.perfetto("--txt", "-c", self.config(config), "-o", self.dir / "trace")
         time.sleep(seconds)
         p.send_signal(signal.SIGINT)
-        return self.finish(p)[1]
+        return self.finish(p, code)[1]
 
     def check(self):
         return subprocess.run([TP_SHELL, "check", self.dir / "trace"], stdout=subprocess.PIPE,
@@ -77,11 +77,11 @@ class Symptoms(Case):
         self.relay_says("the host has no relay endpoint: start it with traced --enable-relay-endpoint")
 
     def test_taken(self):
-        self.named("`somebody listens on …`")
+        self.named("is in use; run traced or traced_relay, not both")
         self.service("--enable-relay-endpoint")
         p = self.relay(PERFETTO_PRODUCER_SOCK_NAME=str(self.dir / "host"))
         self.assertEqual(p.wait(10), 1)
-        self.relay_says("somebody listens on")
+        self.relay_says("is in use; run traced or traced_relay, not both")
 
     def test_wrong_socket_of_the_probes(self):
         """A producer that looks elsewhere: its machine has a row, and no data."""
@@ -92,7 +92,7 @@ class Symptoms(Case):
         p = subprocess.Popen([PRODUCER, "--packets", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                              env={**self.env, "PERFETTO_PRODUCER_SOCK_NAME": str(self.dir / "elsewhere")})
         self.procs.append(p)
-        self.record(0.5, producer=None)
+        self.record(0.5, producer=None, code=3)
         self.assertEqual(len(self.query(self.dir / "trace", "SELECT id FROM machine")), 2)
         self.assertIn("machine_not_recorded", self.check())
         p.kill()
@@ -101,7 +101,7 @@ class Symptoms(Case):
         self.named("other machine is connected but not recorded", "`machine_not_recorded`")
         self.service("--enable-relay-endpoint")
         self.relay()
-        err = self.record(0.5, CONFIG.replace("trace_all_machines: true", ""))
+        err = self.record(0.5, CONFIG.replace("trace_all_machines: true", ""), code=3)
         self.assertIn("1 other machine is connected but not recorded: add \"trace_all_machines: true\"", err)
         self.assertIn("machine_not_recorded", self.check())
 

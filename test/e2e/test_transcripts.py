@@ -353,8 +353,19 @@ class Transcripts(Case):
         relay.send_signal(signal.SIGTERM)
         self.finish(relay)
 
-    def fake_service(self, name, frames, on_frame=None):
-        """Listens where the service would and answers as recorded; collects what the client says."""
+    @staticmethod
+    def method(body):
+        return first(first(body, 5), 2) if first(body, 5) is not None else None
+
+    @staticmethod
+    def renumbered(body, request):
+        """The frame with another request id."""
+        return body if first(body, 2) == request else b"".join(field(n, request if n == 2 else v) for n, v in fields(body))
+
+    def fake_service(self, name, frames, recorded=None):
+        """Listens where the service would and answers as recorded; collects what the client says. `recorded`: what the
+        client said then: methods that it did not call are refused, and left out of what is collected."""
+        known = {self.method(body) for body in recorded} if recorded else None
         path = self.env[name]
         server = socket.socket(socket.AF_UNIX)
         server.bind(path)
@@ -366,6 +377,7 @@ class Transcripts(Case):
                 sock, _ = server.accept()
                 buf = b""
                 replies = list(connection)
+                extra = 0  # requests that were refused: ids are ahead of the recorded ones by so many
                 while True:
                     data, got, _, _ = socket.recv_fds(sock, 1 << 17, 4)
                     fds.extend(got)
@@ -375,10 +387,14 @@ class Transcripts(Case):
                     while len(buf) >= 4 and len(buf) >= 4 + struct.unpack("<I", buf[:4])[0]:
                         n = struct.unpack("<I", buf[:4])[0]
                         body, buf = buf[4:4 + n], buf[4 + n:]
-                        said.append(body)
                         request = first(body, 2)
-                        while replies and first(replies[0], 2) == request:
-                            sock.sendall(frame(replies.pop(0)))
+                        if known and self.method(body) not in known:
+                            extra += 1
+                            sock.sendall(frame(field(2, request) + field(6, field(1, 0))))
+                            continue
+                        said.append(self.renumbered(body, request - extra))
+                        while replies and first(replies[0], 2) == request - extra:
+                            sock.sendall(frame(self.renumbered(replies.pop(0), request)))
                 sock.close()
             server.close()
 
@@ -394,7 +410,7 @@ class Transcripts(Case):
     def test_consumer(self):
         """The service's side against our perfetto: it says what Perfetto's says, and writes the same file."""
         rec = load("consumer.jsonl.gz")
-        said, _, t = self.fake_service("PERFETTO_CONSUMER_SOCK_NAME", [rec[1, "s>c"]])
+        said, _, t = self.fake_service("PERFETTO_CONSUMER_SOCK_NAME", [rec[1, "s>c"]], rec[1, "c>s"])
         out = self.dir / "out.pftrace"
         self.finish(self.perfetto("--txt", "-c", TRANSCRIPTS / "relay-session.pbtx", "-o", out))
         t.join(10)
@@ -407,7 +423,7 @@ class Transcripts(Case):
     def test_consumer_file(self):
         """write_into_file: our perfetto passes the file's descriptor with EnableTracing."""
         rec = load("consumer-file.jsonl")
-        said, fds, t = self.fake_service("PERFETTO_CONSUMER_SOCK_NAME", [rec[1, "s>c"]])
+        said, fds, t = self.fake_service("PERFETTO_CONSUMER_SOCK_NAME", [rec[1, "s>c"]], rec[1, "c>s"])
         out = self.dir / "out.pftrace"
         p = self.perfetto("--txt", "-c", TRANSCRIPTS / "local-session.pbtx", "-o", out)
         self.finish(p)

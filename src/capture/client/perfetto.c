@@ -40,6 +40,8 @@ static const char usage[] =
     "Other:\n"
     "      --add-attribute K[=V], --alert-id N, --config-id N, --config-uid N, --subscription-id N\n"
     "      --no-guardrails, --reset-guardrails, --version, -h, --help\n"
+    "Exit status: 0 the trace is there; 1 it is not (also when the service refuses the session), or is not whole;\n"
+    "  2 no such detached session; 3 the trace is there, but nothing that was asked for could start.\n"
     "Examples:\n"
     "  perfetto -t 10s -b 64mb -o trace.pftrace sched/sched_switch sched/sched_waking\n"
     "  perfetto --txt -c config.txt -o trace.pftrace      until the config's duration_ms, or Ctrl-C\n"
@@ -120,6 +122,12 @@ struct words {
     VEC(const char *) triggers;
 };
 
+static int out_of_memory(void)
+{
+    fprintf(stderr, "perfetto: out of memory\n");
+    return EXIT_FAILED;
+}
+
 /* -1: go on; else the exit code. */
 static int parse_options(int argc, char **argv, struct perfetto_options *o, struct words *words)
 {
@@ -151,7 +159,8 @@ static int parse_options(int argc, char **argv, struct perfetto_options *o, stru
             o->light = true;
             break;
         case 'a':
-            (void)vec_push(&words->apps, optarg);
+            if (!vec_push(&words->apps, optarg))
+                return out_of_memory();
             o->light = true;
             break;
         case OPT_TXT:
@@ -215,7 +224,8 @@ static int parse_options(int argc, char **argv, struct perfetto_options *o, stru
             o->query_long = true;
             break;
         case OPT_ATTRIBUTE:
-            (void)vec_push(&words->attributes, optarg);
+            if (!vec_push(&words->attributes, optarg))
+                return out_of_memory();
             break;
         case OPT_VERSION:
             printf("Meridian v%s\n", MERIDIAN_VERSION);
@@ -227,7 +237,8 @@ static int parse_options(int argc, char **argv, struct perfetto_options *o, stru
             o->no_clobber = true;
             break;
         case OPT_TRIGGER:
-            (void)vec_push(&words->triggers, optarg);
+            if (!vec_push(&words->triggers, optarg))
+                return out_of_memory();
             break;
         default:
             fputs(usage, stderr);
@@ -246,58 +257,68 @@ static int parse_options(int argc, char **argv, struct perfetto_options *o, stru
     return -1;
 }
 
-static void add_attributes(const struct perfetto_options *o, Mrd__TraceConfig *c)
+/* Memory of what follows is freed by protobuf-c. False: there was not enough. */
+static bool add_attribute(Mrd__TraceAttributes *a, const char *text)
 {
-    for (unsigned i = 0; i < o->n_attributes; i++) {
-        if (!c->trace_attributes) {
-            c->trace_attributes = malloc(sizeof *c->trace_attributes); /* freed by protobuf-c */
-            if (!c->trace_attributes)
-                return;
-            mrd__trace_attributes__init(c->trace_attributes);
-        }
-        Mrd__TraceAttributes *a = c->trace_attributes;
-        void *list = realloc(a->attribute, (a->n_attribute + 1) * sizeof *a->attribute);
-        Mrd__TraceAttributes__Attribute *one = malloc(sizeof *one);
-        if (list)
-            a->attribute = list;
-        if (!list || !one) {
-            free(one);
-            return;
-        }
-        mrd__trace_attributes__attribute__init(one);
-        const char *eq = strchr(o->attributes[i], '=');
-        one->key = eq ? strndup(o->attributes[i], (size_t)(eq - o->attributes[i])) : strdup(o->attributes[i]);
-        if (eq) {
-            one->value_case = MRD__TRACE_ATTRIBUTES__ATTRIBUTE__VALUE_STRING_VALUE;
-            one->string_value = strdup(eq + 1);
-        }
-        a->attribute[a->n_attribute++] = one;
+    const char *eq = strchr(text, '=');
+    void *list = realloc(a->attribute, (a->n_attribute + 1) * sizeof *a->attribute);
+    if (!list)
+        return false;
+    a->attribute = list;
+    Mrd__TraceAttributes__Attribute *one = malloc(sizeof *one);
+    if (!one)
+        return false;
+    mrd__trace_attributes__attribute__init(one);
+    a->attribute[a->n_attribute++] = one;
+    one->key = strndup(text, eq ? (size_t)(eq - text) : strlen(text));
+    if (eq) {
+        one->value_case = MRD__TRACE_ATTRIBUTES__ATTRIBUTE__VALUE_STRING_VALUE;
+        one->string_value = strdup(eq + 1);
     }
+    return one->key && (!eq || one->string_value);
 }
 
-/* What the command always says in a config. */
-static void complete_config(const struct perfetto_options *o, Mrd__TraceConfig *c)
+static bool add_attributes(const struct perfetto_options *o, Mrd__TraceConfig *c)
+{
+    if (o->n_attributes && !c->trace_attributes) {
+        c->trace_attributes = malloc(sizeof *c->trace_attributes);
+        if (!c->trace_attributes)
+            return false;
+        mrd__trace_attributes__init(c->trace_attributes);
+    }
+    for (unsigned i = 0; i < o->n_attributes; i++)
+        if (!add_attribute(c->trace_attributes, o->attributes[i]))
+            return false;
+    return true;
+}
+
+/* What the command always says in a config. False: out of memory. */
+static bool complete_config(const struct perfetto_options *o, Mrd__TraceConfig *c)
 {
     if (!c->has_enable_extra_guardrails || o->no_guardrails) {
         c->has_enable_extra_guardrails = true;
         c->enable_extra_guardrails = false;
     }
-    if (!c->statsd_metadata && (c->statsd_metadata = malloc(sizeof *c->statsd_metadata)) != NULL)
+    if (!c->statsd_metadata) {
+        c->statsd_metadata = malloc(sizeof *c->statsd_metadata);
+        if (!c->statsd_metadata)
+            return false;
         mrd__trace_config__statsd_metadata__init(c->statsd_metadata);
+    }
     Mrd__TraceConfig__StatsdMetadata *m = c->statsd_metadata;
-    if (m && o->has_alert_id) {
+    if (o->has_alert_id) {
         m->has_triggering_alert_id = true;
         m->triggering_alert_id = o->alert_id;
     }
-    if (m && o->has_config_id) {
+    if (o->has_config_id) {
         m->has_triggering_config_id = true;
         m->triggering_config_id = o->config_id;
     }
-    if (m && o->has_config_uid) {
+    if (o->has_config_uid) {
         m->has_triggering_config_uid = true;
         m->triggering_config_uid = o->config_uid;
     }
-    if (m && o->has_subscription_id) {
+    if (o->has_subscription_id) {
         m->has_triggering_subscription_id = true;
         m->triggering_subscription_id = o->subscription_id;
     }
@@ -312,7 +333,7 @@ static void complete_config(const struct perfetto_options *o, Mrd__TraceConfig *
         c->trace_uuid_msb = (int64_t)((r[0] & ~0xf000ull) | 0x4000);
         c->trace_uuid_lsb = (int64_t)((r[1] & ~(3ull << 62)) | 1ull << 63);
     }
-    add_attributes(o, c);
+    return add_attributes(o, c);
 }
 
 /* Forks; the child returns -1 and goes on, the parent gets its exit code. */
@@ -384,7 +405,10 @@ static int record(struct perfetto_options *o)
             mrd__trace_config__free_unpacked(config, NULL);
             return rc;
         }
-        complete_config(o, config);
+        if (!complete_config(o, config)) {
+            mrd__trace_config__free_unpacked(config, NULL);
+            return out_of_memory();
+        }
     }
     bool path = config && config->output_path && *config->output_path;
     const Mrd__TraceConfig__CmdTraceStartDelay *delay = config ? config->cmd_trace_start_delay : NULL;

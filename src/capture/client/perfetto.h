@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_ATTACH_FAILED = 2 };
+/* EXIT_NOTHING: the trace is there, but nothing that was asked for could start. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_ATTACH_FAILED = 2, EXIT_NOTHING = 3 };
 
 /* Ends what is said when the service cannot be reached. */
 #define NO_SERVICE_HINT "; does it run? It is started by: tracebox traced"

@@ -3,6 +3,7 @@
 #include "base/vec.h"
 #include "capture/client/left_out.h"
 #include "capture/client/perfetto.h"
+#include "capture/client/report.h"
 #include "capture/client/trace_output.h"
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
@@ -10,6 +11,7 @@
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
+#include "wire/recording_problem.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +26,7 @@
 #define CONNECT_GRACE_MS 60000 /* spec service 7: the expected duration and a minute */
 #define DATA_STALL_MS    3000
 #define CLONE_TIMEOUT_MS 30000
+#define REPORT_DELAY_MS  300 /* a producer that has just begun may still come */
 
 enum task { TASK_RECORD, TASK_ATTACH, TASK_STOP, TASK_DETACH, TASK_IS_DETACHED, TASK_CLONE };
 
@@ -40,7 +43,8 @@ struct recorder {
     enum task task;
     Mrd__TraceConfig *config; /* borrowed; NULL for attach and clone */
     struct ipc_client *client;
-    uv_timer_t timeout, stall, status;
+    uv_timer_t timeout, stall, status, announce;
+    struct report report;
     uv_signal_t signals[2];
     bool has_signals;
     struct trace_output out;
@@ -105,12 +109,19 @@ static void finish(struct recorder *r, int code)
     r->exit_code = code;
     if (on_terminal(r) && r->started_ns)
         fprintf(stderr, "\r\033[K");
-    trace_output_close(&r->out, r->service_writes);
+    trace_output_close(&r->out, r->service_writes, code == EXIT_OK || code == EXIT_NOTHING);
     notify(r, code == EXIT_OK ? 0 : 1);
     uv_timer_stop(&r->timeout);
     uv_timer_stop(&r->stall);
     uv_timer_stop(&r->status);
+    uv_timer_stop(&r->announce);
     maybe_stop_loop(r);
+}
+
+/* The recording has ended and all of it is in the file. */
+static void finish_whole(struct recorder *r)
+{
+    finish(r, report_nothing_started(&r->report) ? EXIT_NOTHING : EXIT_OK);
 }
 
 /* ---- the trace ---- */
@@ -141,7 +152,7 @@ static void on_data(void *ctx, bool success, bool has_more, struct slice reply)
     if (has_more)
         uv_timer_start(&r->stall, on_stall, DATA_STALL_MS, 0);
     else
-        finish(r, EXIT_OK);
+        finish_whole(r);
 }
 
 static void read_trace(struct recorder *r)
@@ -155,6 +166,22 @@ static void read_trace(struct recorder *r)
 
 /* ---- the end of the recording ---- */
 
+/* The session's statistics after its end; then the trace. */
+static void on_final_stats(void *ctx, bool success, bool has_more, struct slice reply)
+{
+    struct recorder *r = ctx;
+    struct pb_field stats;
+    (void)has_more;
+    if (r->done)
+        return;
+    if (success && pb_find(reply, GET_TRACE_STATS_RESPONSE_TRACE_STATS, &stats))
+        report_losses(pb_bytes(&stats), r->service_writes);
+    if (r->service_writes || r->out.fd < 0)
+        finish_whole(r);
+    else
+        read_trace(r);
+}
+
 static void on_disabled(void *ctx, bool success, bool has_more, struct slice reply)
 {
     struct recorder *r = ctx;
@@ -163,19 +190,26 @@ static void on_disabled(void *ctx, bool success, bool has_more, struct slice rep
     if (r->done)
         return;
     uv_timer_stop(&r->status);
-    if (success && pb_find(reply, ENABLE_TRACING_RESPONSE_ERROR, &f) && f.u) {
-        fprintf(stderr, "perfetto: the service refused the session: %.*s\n", (int)f.u, (const char *)f.p);
-        notify(r, 1);
-        finish(r, EXIT_OK); /* spec service 7: refusals have exit code 0 */
-        return;
+    uv_timer_stop(&r->announce);
+    if (on_terminal(r) && r->started_ns)
+        fprintf(stderr, "\r\033[K");
+    bool has_run = success && pb_find(reply, ENABLE_TRACING_RESPONSE_REPORT, &f);
+    if (has_run) {
+        report_take(&r->report, pb_bytes(&f));
+        report_print(&r->report);
     }
-    if (!success) {
-        fprintf(stderr, "perfetto: the service did not understand the config\n");
+    struct slice error = success && pb_find(reply, ENABLE_TRACING_RESPONSE_ERROR, &f) ? pb_bytes(&f) : slice_of(NULL, 0);
+    if (error.len || !success) {
+        fprintf(stderr, "perfetto: %s%.*s\n",
+                !success  ? "the service did not understand the config"
+                : has_run ? ""
+                          : "the service refused the session: ",
+                (int)error.len, error.len ? (const char *)error.p : "");
+        notify(r, 1);
         finish(r, EXIT_FAILED);
-    } else if (r->service_writes || r->out.fd < 0) {
-        finish(r, EXIT_OK);
     } else {
-        read_trace(r);
+        if (!ipc_client_invoke(r->client, CONSUMER_GET_TRACE_STATS, slice_of(NULL, 0), -1, on_final_stats, r))
+            on_final_stats(r, false, false, slice_of(NULL, 0)); /* an old service: the trace is worth having */
     }
 }
 
@@ -282,31 +316,47 @@ static void on_status(uv_timer_t *t)
 
 static void start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTriggerHit *hit);
 
+static void on_announce(uv_timer_t *t)
+{
+    struct recorder *r = t->data;
+    if (on_terminal(r))
+        fprintf(stderr, "\r\033[K");
+    report_print(&r->report);
+}
+
 static void on_event(void *ctx, bool success, bool has_more, struct slice reply)
 {
     struct recorder *r = ctx;
+    struct pb_field f;
     (void)has_more;
     Mrd__ObserveEventsResponse *m = success ? mrd__observe_events_response__unpack(NULL, reply.len, reply.p) : NULL;
     if (!m)
         return;
+    if (pb_find(reply, OBSERVE_EVENTS_RESPONSE_REPORT, &f)) {
+        report_take(&r->report, pb_bytes(&f));
+        if (!r->done && !r->stopping && !uv_is_active((uv_handle_t *)&r->announce))
+            uv_timer_start(&r->announce, on_announce, REPORT_DELAY_MS, 0);
+    }
+    for (size_t i = 0; m->events && i < m->events->n_instance_state_changes; i++)
+        report_instance(&r->report, m->events->instance_state_changes[i]);
     if (m->events && m->events->all_data_sources_started)
-        notify(r, 0);
+        notify(r, report_nothing_started(&r->report) ? 1 : 0);
     if (m->events && m->events->clone_trigger_hit)
         start_clone(r, m->events->clone_trigger_hit);
     mrd__observe_events_response__free_unpacked(m, NULL);
 }
 
+enum { OBSERVE_INSTANCES = 1, OBSERVE_ALL_STARTED = 2, OBSERVE_CLONE_TRIGGERS = 4 };
+
 static void observe(struct recorder *r, unsigned bits)
 {
-    uint8_t args[8];
-    size_t n = 0;
-    for (unsigned b = 1; b <= bits; b <<= 1) {
-        if (bits & b) {
-            args[n++] = OBSERVE_EVENTS_REQUEST_EVENTS_TO_OBSERVE << 3;
-            args[n++] = (uint8_t)b;
-        }
-    }
-    call(r, CONSUMER_OBSERVE_EVENTS, slice_of(args, n), -1, on_event);
+    struct pb_writer w = {0};
+    for (unsigned b = 1; b <= bits; b <<= 1)
+        if (bits & b)
+            pb_put_varint(&w, OBSERVE_EVENTS_REQUEST_EVENTS_TO_OBSERVE, b);
+    if (!w.failed && ipc_client_has_method(r->client, CONSUMER_OBSERVE_EVENTS)) /* old services have it not */
+        call(r, CONSUMER_OBSERVE_EVENTS, pb_written(&w), -1, on_event);
+    pb_writer_free(&w);
 }
 
 static void on_detached(void *ctx, bool success, bool has_more, struct slice reply)
@@ -369,13 +419,13 @@ static void enable(struct recorder *r)
     mem_free(bytes);
     if (!ok)
         return;
-    unsigned bits = 0;
+    unsigned bits = r->task == TASK_DETACH ? 0 : OBSERVE_INSTANCES | OBSERVE_RECORDING_REPORT;
     if (r->o->notify_fd >= 0)
-        bits |= 2;
+        bits |= OBSERVE_ALL_STARTED;
     const Mrd__TraceConfig__TriggerConfig *t = c->trigger_config;
     if (t && (t->trigger_mode == MRD__TRACE_CONFIG__TRIGGER_CONFIG__TRIGGER_MODE__CLONE_SNAPSHOT ||
               t->use_clone_snapshot_if_available)) /* this service can clone */
-        bits |= 4;
+        bits |= OBSERVE_CLONE_TRIGGERS;
     if (bits)
         observe(r, bits);
     if (r->task == TASK_DETACH) {
@@ -383,6 +433,7 @@ static void enable(struct recorder *r)
         return;
     }
     left_out_ask(&r->left_out, r->client, c);
+    report_ask(&r->report, r->client);
     r->started_ns = uv_hrtime();
     if (on_terminal(r))
         uv_timer_start(&r->status, on_status, 1000, 1000);
@@ -416,6 +467,7 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
         send_key(r, CONSUMER_DETACH, r->o->attach, on_put_back);
         return;
     }
+    observe(r, OBSERVE_RECORDING_REPORT);
     static const uint8_t notification_only[] = {ENABLE_TRACING_REQUEST_ATTACH_NOTIFICATION_ONLY << 3, 1};
     call(r, CONSUMER_ENABLE_TRACING, slice_of(notification_only, 2), -1, on_disabled);
     r->started_ns = uv_hrtime();
@@ -512,8 +564,8 @@ static void init(struct recorder *r, uv_loop_t *loop, const struct perfetto_opti
     r->o = o;
     r->task = task;
     r->out.fd = -1;
-    uv_timer_t *timers[] = {&r->timeout, &r->stall, &r->status, &r->delay};
-    for (unsigned i = 0; i < 4; i++) {
+    uv_timer_t *timers[] = {&r->timeout, &r->stall, &r->status, &r->delay, &r->announce};
+    for (unsigned i = 0; i < sizeof timers / sizeof *timers; i++) {
         uv_timer_init(loop, timers[i]);
         timers[i]->data = r;
     }
@@ -587,12 +639,13 @@ static void free_recorder(struct recorder *r)
 {
     ipc_client_close(r->client);
     uv_handle_t *handles[] = {(uv_handle_t *)&r->timeout, (uv_handle_t *)&r->stall, (uv_handle_t *)&r->status,
-                              (uv_handle_t *)&r->delay};
-    for (unsigned i = 0; i < 4; i++)
+                              (uv_handle_t *)&r->delay, (uv_handle_t *)&r->announce};
+    for (unsigned i = 0; i < sizeof handles / sizeof *handles; i++)
         uv_close(handles[i], NULL);
     for (int i = 0; i < 2 && r->has_signals; i++)
         uv_close((uv_handle_t *)&r->signals[i], NULL);
     left_out_free(&r->left_out);
+    report_free(&r->report);
     if (r->trigger) {
         mem_free(r->trigger->name);
         mem_free(r->trigger->producer);
@@ -617,6 +670,8 @@ int perfetto_record(const struct perfetto_options *o, Mrd__TraceConfig *config)
     uv_loop_init(&loop);
     init(&r, &loop, o, task_of(o));
     r.config = config;
+    r.report.config = config;
+    r.report.short_form = o->light;
     r.service_writes = config && config->write_into_file;
     bool service_opens = config && config->output_path && *config->output_path;
     signal(SIGPIPE, SIG_IGN);

@@ -65,7 +65,7 @@ int trace_output_add(struct trace_output *o, struct slice response, struct error
     return rc;
 }
 
-void trace_output_close(struct trace_output *o, bool service_wrote)
+void trace_output_close(struct trace_output *o, bool service_wrote, bool whole)
 {
     struct stat st;
     pb_writer_free(&o->packet);
@@ -80,5 +80,6 @@ void trace_output_close(struct trace_output *o, bool service_wrote)
     if (o->written == 0 && o->path[0] && is_file)
         unlink(o->path); /* nothing came: leave nothing behind */
     else
-        fprintf(stderr, "Wrote %llu bytes into %s\n", (unsigned long long)o->written, o->path[0] ? o->path : "stdout");
+        fprintf(stderr, "Wrote %llu bytes into %s%s\n", (unsigned long long)o->written, o->path[0] ? o->path : "stdout",
+                whole ? "" : ", which are not the whole trace");
 }

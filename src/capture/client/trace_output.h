@@ -24,6 +24,6 @@ int trace_output_add(struct trace_output *o, struct slice response, struct error
 
 /* Says how many bytes went where; a file that nothing came for is removed. `service_wrote`: the service had the
  * descriptor and wrote itself. Frees what the output holds. */
-void trace_output_close(struct trace_output *o, bool service_wrote);
+void trace_output_close(struct trace_output *o, bool service_wrote, bool whole);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <linux/vm_sockets.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -144,6 +146,56 @@ static int open_socket(const struct ipc_addr *a, const char *text, struct error 
     return fd;
 }
 
+/* Locks the folder of a socket file until the descriptor is closed: two daemons that start together must not both find
+ * the socket stale. -1: cannot be locked; then nothing else is lost. */
+static int lock_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash > path ? (int)(slash - path) : 1, slash ? path : ".");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        flock(fd, LOCK_EX);
+    return fd;
+}
+
+static int in_use(const char *text, int pid, struct error *err)
+{
+    char by[48] = "another process";
+    if (pid > 0)
+        snprintf(by, sizeof by, "process %d", pid);
+    return error_set(
+        err, -MRD_EEXISTS,
+        "%s is in use by %s: a machine runs one traced or one traced_relay; stop that one, or choose other "
+        "sockets with PERFETTO_PRODUCER_SOCK_NAME and PERFETTO_CONSUMER_SOCK_NAME",
+        text, by);
+}
+
+/* Removes a socket file that nobody listens on. */
+static int remove_stale(const char *text, const struct ipc_addr *a, struct error *err)
+{
+    struct stat st;
+    struct ucred cred = {0};
+    socklen_t n = sizeof cred;
+    if (lstat(text, &st) != 0)
+        return 0;
+    if (!S_ISSOCK(st.st_mode))
+        return error_set(err, -MRD_EEXISTS, "%s exists and is not a socket", text);
+    int fd = open_socket(a, text, err);
+    if (fd < 0)
+        return fd;
+    int rc = connect(fd, (const struct sockaddr *)&a->addr, a->len) == 0 ? 0 : errno;
+    if (rc == 0)
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n); /* of whoever listens */
+    close(fd);
+    if (rc == 0 || rc == EAGAIN || rc == EINPROGRESS)
+        return in_use(text, cred.pid, err);
+    if (rc != ECONNREFUSED && rc != ENOENT)
+        return error_set_errno(err, rc, "%s exists and cannot be replaced", text);
+    unlink(text);
+    return 0;
+}
+
 int ipc_addr_listen(const char *text, struct ipc_addr *out, struct error *err)
 {
     struct ipc_addr a;
@@ -155,18 +207,14 @@ int ipc_addr_listen(const char *text, struct ipc_addr *out, struct error *err)
         return fd;
     if (a.family != AF_UNIX)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (a.is_path) {
-        struct stat st;
-        if (lstat(text, &st) == 0) {
-            if (!S_ISSOCK(st.st_mode)) {
-                close(fd);
-                return error_set(err, -MRD_EEXISTS, "%s exists and is not a socket", text);
-            }
-            unlink(text);
-        }
-    }
-    if (bind(fd, (struct sockaddr *)&a.addr, a.len) != 0 || listen(fd, SOMAXCONN) != 0) {
-        rc = error_set_errno(err, errno, "cannot listen on %s", text);
+    int lock = a.is_path ? lock_folder(text) : -1;
+    if (a.is_path)
+        rc = remove_stale(text, &a, err);
+    if (!rc && (bind(fd, (struct sockaddr *)&a.addr, a.len) != 0 || listen(fd, SOMAXCONN) != 0))
+        rc = errno == EADDRINUSE ? in_use(text, 0, err) : error_set_errno(err, errno, "cannot listen on %s", text);
+    if (lock >= 0)
+        close(lock);
+    if (rc) {
         close(fd);
         return rc;
     }

@@ -24,8 +24,9 @@ int ipc_addr_parse(struct ipc_addr *a, const char *text, struct error *err);
 /* TCP that others than this machine can reach. */
 bool ipc_addr_is_exposed(const struct ipc_addr *a);
 
-/* A listening, non-blocking, close-on-exec socket. A stale socket file is removed first; a file that is not a socket is
- * not touched (-MRD_EEXISTS). TCP gets SO_REUSEADDR and TCP_NODELAY, vsock SO_REUSEADDR. Negative -MRD_E… on failure.
+/* A listening, non-blocking, close-on-exec socket. A stale socket file is removed first; one that somebody listens on,
+ * and a file that is not a socket, are not touched (-MRD_EEXISTS). TCP gets SO_REUSEADDR and TCP_NODELAY, vsock
+ * SO_REUSEADDR. Negative -MRD_E… on failure.
  */
 int ipc_addr_listen(const char *text, struct ipc_addr *out, struct error *err);
 

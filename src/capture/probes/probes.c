@@ -8,6 +8,8 @@
 #include "capture/probes/ftrace/ftrace_source.h"
 #include "capture/shm/producer.h"
 #include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
+#include "wire/recording_problem.h"
 
 #include <stdio.h>
 
@@ -22,6 +24,7 @@ struct probe_instance {
     uint64_t id;
     uint64_t session_id;
     void *state;                 /* NULL: setting up failed; the session goes on without */
+    struct error failure;        /* why setting up or starting failed; the service is told when it starts us */
     struct trace_writer *writer; /* made when first needed; NULL when there is no memory: packets are dropped */
     bool started;
 };
@@ -30,6 +33,7 @@ struct probes {
     struct producer *producer;
     struct probes_host host;
     struct metatrace metatrace;
+    bool waited; /* for a service, and said so */
     VEC(struct probe_instance *)
     instances;
 };
@@ -40,11 +44,13 @@ static void log_line(void *ctx, const char *text)
     fprintf(stderr, "traced_probes: %s\n", text);
 }
 
-static void log_error(const struct probe_instance *i, const char *what, const struct error *err)
+/* Remembers why the instance cannot record. */
+static void fail(struct probe_instance *i, const char *what, const struct error *err)
 {
     char line[700];
     snprintf(line, sizeof line, "%s: %s: %s", i->type->name, what, err->text);
     log_line(NULL, line);
+    i->failure = *err;
 }
 
 static void sink_write(void *ctx, const struct slice *pieces, size_t n)
@@ -108,7 +114,7 @@ static void set_up_state(struct probes *p, struct probe_instance *i, const Mrd__
     struct pb_field f;
     if (!bytes) {
         error_set(&err, -MRD_ENOMEM, "out of memory");
-        log_error(i, "setting up", &err);
+        fail(i, "setting up", &err);
         return;
     }
     mrd__data_source_config__pack(config, bytes);
@@ -121,7 +127,7 @@ static void set_up_state(struct probes *p, struct probe_instance *i, const Mrd__
     i->session_id = c.session_id;
     if (i->type->setup(&p->host, &c, &sink, &i->state, &err)) {
         i->state = NULL;
-        log_error(i, "setting up", &err);
+        fail(i, "setting up", &err);
     }
     mem_free(bytes);
 }
@@ -148,6 +154,26 @@ static void on_setup(void *ctx, uint64_t id, const Mrd__DataSourceConfig *config
     set_up_state(p, i, config);
 }
 
+static void put_incomplete(void *ctx, const char *text)
+{
+    pb_put_text(ctx, NOTIFY_STARTED_INCOMPLETE, slice_str(text));
+}
+
+/* Tells the service that the instance has started, or why not, or what it cannot record. */
+static void report_started(struct probes *p, const struct probe_instance *i)
+{
+    struct pb_writer report = {0};
+    if (!i->state)
+        pb_put_text(&report, NOTIFY_STARTED_FAILURE,
+                    slice_str(i->failure.code ? i->failure.text : "it could not be set up"));
+    else if (i->type->tell_incomplete)
+        i->type->tell_incomplete(i->state, put_incomplete, &report);
+    if (report.failed)
+        pb_writer_clear(&report);
+    producer_report_started(p->producer, i->id, pb_written(&report));
+    pb_writer_free(&report);
+}
+
 static void on_start(void *ctx, uint64_t id, const Mrd__DataSourceConfig *config)
 {
     struct probes *p = ctx;
@@ -161,11 +187,11 @@ static void on_start(void *ctx, uint64_t id, const Mrd__DataSourceConfig *config
         return;
     i->started = true;
     if (i->state && i->type->start(i->state, &err)) {
-        log_error(i, "starting", &err);
+        fail(i, "starting", &err);
         i->type->free(i->state);
         i->state = NULL;
     }
-    producer_notify_started(p->producer, id);
+    report_started(p, i);
 }
 
 static void on_stop(void *ctx, uint64_t id)
@@ -221,6 +247,24 @@ static void end_all(struct probes *p)
 {
     while (p->instances.n)
         end_instance(p, p->instances.p[p->instances.n - 1]);
+}
+
+static void on_unreachable(void *ctx, const char *socket, const char *why)
+{
+    struct probes *p = ctx;
+    char line[700];
+    p->waited = true;
+    snprintf(line, sizeof line, "no tracing service at %s (%s): waiting for one; it is started by: tracebox traced",
+             socket, why);
+    log_line(NULL, line);
+}
+
+static void on_connected(void *ctx)
+{
+    struct probes *p = ctx;
+    if (p->waited)
+        log_line(NULL, "connected to the tracing service");
+    p->waited = false;
 }
 
 static void on_disconnected(void *ctx, const char *why)
@@ -283,7 +327,9 @@ static int register_all(struct probes *p, struct error *err)
 
 int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_options *options, struct error *err)
 {
-    static const struct producer_ops ops = {.disconnected = on_disconnected,
+    static const struct producer_ops ops = {.connected = on_connected,
+                                            .disconnected = on_disconnected,
+                                            .unreachable = on_unreachable,
                                             .setup = on_setup,
                                             .start = on_start,
                                             .stop = on_stop,

@@ -44,6 +44,9 @@ static const char usage[] =
     "      --ssh COMMAND          instead of ssh: \"ssh -p 2222 -i key\"\n"
     "  -h, --help                 this text\n"
     "\n"
+    "Exit status: 0 the trace is there; 1 it is not, or is not whole; 3 it is, but nothing that was asked for could "
+    "start.\n"
+    "\n"
     "Example:\n"
     "  tracebox record --machine root@guest --machine root@other -t 10s -o trace.pftrace sched/sched_switch\n";
 
@@ -63,6 +66,7 @@ struct record {
     struct child traced, probes;
     struct remote remotes[REMOTES_MAX];
     unsigned n_remotes; /* started */
+    bool nothing;       /* of what was asked for has started */
     const char *categories[256];
 };
 
@@ -267,7 +271,8 @@ static int record_now(struct record *r, struct error *err)
     for (unsigned i = 0; i < r->n; i++)
         if (r->remotes[i].state == REMOTE_FAILED)
             fprintf(stderr, "record: %s: %s: the trace has what came until then\n", r->targets[i], r->remotes[i].why);
-    return code == EXIT_OK ? 0 : error_set(err, -MRD_EIO, "the recording failed");
+    r->nothing = code == EXIT_NOTHING;
+    return code == EXIT_OK || r->nothing ? 0 : error_set(err, -MRD_EIO, "the recording failed");
 }
 
 static void remove_file(const char *dir, const char *name)
@@ -355,7 +360,7 @@ static int run(struct record *r)
         fprintf(stderr, "record: %s%s\n", err.text,
                 strcmp(err.text, "the recording failed") == 0 ? "" : "; nothing was recorded");
     clean_up(r, rc && !interrupted);
-    return rc ? 1 : 0;
+    return rc ? EXIT_FAILED : r->nothing ? EXIT_NOTHING : EXIT_OK;
 }
 
 enum { OPT_TXT = 256, OPT_NO_HOST, OPT_DIRECT, OPT_BINARY, OPT_ALWAYS_COPY, OPT_SSH };

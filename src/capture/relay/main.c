@@ -95,7 +95,7 @@ static int run(const char *listen, const char *host, const char *tls, bool backg
         return 1;
     }
     if (is_taken(listen)) {
-        fprintf(stderr, "traced_relay: somebody listens on %s: a machine runs either traced or traced_relay\n", listen);
+        fprintf(stderr, "traced_relay: %s is in use; run traced or traced_relay, not both\n", listen);
         tls_keys_free(uplink.keys);
         return 1;
     }

@@ -108,6 +108,8 @@ static struct session *copy_session(struct session *from, const Mrd__CloneSessio
     s->flushes_succeeded = from->flushes_succeeded;
     s->flushes_failed = from->flushes_failed;
     relay_copy_losses(s, from);
+    problems_copy(s, from);
+    problems_conclude(s);
     for (size_t i = 0; i < from->events.n; i++) {
         struct lifecycle_event e = from->events.p[i];
         if (e.body && (e.body = mem_alloc(e.body_len + 1)) != NULL)
@@ -166,7 +168,9 @@ static void after_flush(void *ctx, struct session *from, bool ok)
             write_clone(clone, pc->fd);
             pc->fd = -1;
         }
-        answer(&pc->call, clone, clone ? NULL : err.text, into_file);
+        bool whole = clone && !clone->file_error.code;
+        const char *why = clone && !whole ? clone->file_error.text : err.text;
+        answer(&pc->call, whole ? clone : NULL, whole ? NULL : why, into_file);
     }
     if (pc->fd >= 0)
         close(pc->fd);

@@ -61,12 +61,16 @@ static struct service_consumer *consumer_of(struct service *svc, struct ipc_peer
 
 /* ---- replies that come later ---- */
 
-void consumer_notify_disabled(struct service_consumer *c, const char *error)
+void consumer_notify_disabled(struct service_consumer *c, const struct session *s, const char *error)
 {
     struct pb_writer w = {0};
+    if (s && s->file_error.code)
+        error = s->file_error.text;
     pb_put_varint(&w, ENABLE_TRACING_RESPONSE_DISABLED, 1);
     if (error && *error)
         pb_put_str(&w, ENABLE_TRACING_RESPONSE_ERROR, error);
+    if (s && c->observing & OBSERVE_RECORDING_REPORT)
+        problems_put_report(s, &w, ENABLE_TRACING_RESPONSE_REPORT);
     struct ipc_call call = c->enable_call;
     c->enable_call.peer = NULL;
     if (!w.failed)
@@ -134,13 +138,13 @@ static void enable(struct service_consumer *c, struct ipc_call call, struct slic
         if (fd >= 0)
             close(fd);
         if (c->session && c->session->state == SESSION_DISABLED)
-            consumer_notify_disabled(c, NULL);
+            consumer_notify_disabled(c, c->session, NULL);
         return;
     }
     struct error err = {0};
     if (!session_enable(c->service, c, config, fd, &err)) {
         log_line("traced: session of uid %u refused: %s", ipc_peer_identity(c->peer)->uid, err.text);
-        consumer_notify_disabled(c, err.text);
+        consumer_notify_disabled(c, NULL, err.text);
     }
 }
 
@@ -351,6 +355,7 @@ static void observe(struct service_consumer *c, struct ipc_call call, struct sli
     for (size_t i = 0; i < s->instances.n; i++)
         consumer_notify_instance(s, s->instances.p[i]);
     if (s->did_all_started) {
+        problems_announce(s);
         Mrd__ObservableEvents e = MRD__OBSERVABLE_EVENTS__INIT;
         e.has_all_data_sources_started = e.all_data_sources_started = true;
         consumer_observe(c, &e, 2);

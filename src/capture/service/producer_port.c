@@ -243,7 +243,7 @@ static void notify(struct service_producer *p, struct ipc_call call, struct slic
             if (started)
                 relay_producer_heard(p);
             if (started)
-                session_instance_started(s, in);
+                session_instance_started(s, in, args);
             else
                 session_instance_stopped(s, in);
             return;

@@ -247,6 +247,7 @@ bool session_read(struct session *s, struct batch *b, size_t threshold)
     relay_emit_clocks(s, b, &w);
     bool more = read_buffers(s, b, threshold);
     if (!more) {
+        problems_emit(s, b, &w);
         session_lifecycle(s, LIFECYCLE_READ_COMPLETED, false);
         emit_lifecycle(s, b, &w);
         if (s->want_stats) {

@@ -103,6 +103,7 @@ void session_free(struct session *s)
     vec_free(&s->events);
     vec_free(&s->triggers);
     concurrent_free(s);
+    problems_free(s);
     vec_free(&s->packet.slices);
     u64map_free(&s->sequence_ids);
     relay_free_losses(s);
@@ -215,6 +216,7 @@ static void on_start_timeout(uv_timer_t *t)
     if (n && !w.failed)
         session_lifecycle_body(s, LIFECYCLE_SLOW_STARTING, pb_written(&w));
     pb_writer_free(&w);
+    problems_announce(s);
 }
 
 void session_check_started(struct session *s)
@@ -227,6 +229,7 @@ void session_check_started(struct session *s)
     s->did_all_started = true;
     uv_timer_stop(&s->timers[TIMER_START]);
     session_lifecycle(s, LIFECYCLE_ALL_STARTED, true);
+    problems_announce(s);
     if (s->consumer) {
         Mrd__ObservableEvents e = MRD__OBSERVABLE_EVENTS__INIT;
         e.has_all_data_sources_started = true;
@@ -418,6 +421,7 @@ void session_stopped(struct session *s)
     session_lifecycle(s, LIFECYCLE_TRACING_DISABLED, true);
     s->stopped_boot_ns = clock_boot_ns();
     s->want_stats = true;
+    problems_conclude(s);
     session_set_state(s, SESSION_DISABLED);
     priority_update(svc, &err);
     for (size_t i = s->instances.n; i-- > 0;)
@@ -429,7 +433,7 @@ void session_stopped(struct session *s)
         return;
     flush_abandon(s);
     if (s->consumer)
-        consumer_notify_disabled(s->consumer, NULL);
+        consumer_notify_disabled(s->consumer, s, NULL);
     else if (s->config->write_into_file)
         session_free(s); /* detached, and all is in the file */
 }

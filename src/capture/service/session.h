@@ -8,6 +8,7 @@
 #include "capture/ipc/host.h"
 #include "capture/service/batch.h"
 #include "capture/service/clock_snapshot.h"
+#include "capture/service/problems.h"
 #include "capture/service/relay.h"
 #include "capture/service/session_ring.h"
 #include "schema/service.pb-c.h"
@@ -147,6 +148,8 @@ struct session {
     unsigned write_period_ms;
     unsigned flush_period_ms;
     bool flush_before_write, write_pending;
+    struct error file_error; /* why the file is not whole; code 0: it is */
+    struct session_problems problems;
 };
 
 struct service_consumer {
@@ -163,7 +166,8 @@ struct service_consumer {
 /* ---- consumer_port.c ---- */
 void consumer_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);
 void consumer_port_disconnected(void *ctx, struct ipc_peer *peer);
-void consumer_notify_disabled(struct service_consumer *c, const char *error);
+/* `s`: the session that has ended; NULL: none was made, because of `error`. */
+void consumer_notify_disabled(struct service_consumer *c, const struct session *s, const char *error);
 void consumer_observe(struct service_consumer *c, const Mrd__ObservableEvents *events, uint64_t type);
 void consumer_notify_instance(struct session *s, const struct instance *i);
 
@@ -177,7 +181,8 @@ void session_flush_and_disable(struct session *s);
 void session_free(struct session *s);
 void session_add_source(struct session *s, struct service_producer *p, const struct registered_source *r);
 void session_add_all_sources(struct session *s);
-void session_instance_started(struct session *s, struct instance *i);
+/* `report`: what the producer said with it, empty when it is not asked. */
+void session_instance_started(struct session *s, struct instance *i, struct slice report);
 void session_instance_stopped(struct session *s, struct instance *i);
 void session_remove_producer(struct session *s, struct service_producer *p);
 void session_remove_source(struct session *s, struct service_producer *p, const char *name);

@@ -98,8 +98,10 @@ void session_start_instance(struct session *s, struct instance *in)
 {
     in->state = in->will_notify_on_start ? INSTANCE_STARTING : INSTANCE_STARTED;
     send_config(in, GET_ASYNC_COMMAND_RESPONSE_START_DATA_SOURCE);
-    if (in->state == INSTANCE_STARTED)
-        consumer_notify_instance(s, in);
+    if (in->state != INSTANCE_STARTED)
+        return;
+    problems_instance_started(s, in, slice_of(NULL, 0));
+    consumer_notify_instance(s, in);
 }
 
 static void setup_instance(struct session *s, unsigned source, struct service_producer *p,
@@ -126,6 +128,7 @@ static void setup_instance(struct session *s, unsigned source, struct service_pr
         session_free_instance(in);
         return;
     }
+    problems_instance_made(s, in);
     relay_producer_joined(s, p);
     producer_setup_tracing(p, s->config);
     send_config(in, GET_ASYNC_COMMAND_RESPONSE_SETUP_DATA_SOURCE);
@@ -159,11 +162,12 @@ void session_add_all_sources(struct session *s)
                 add_if_matching(s, i, svc->producers.p[p], &svc->producers.p[p]->sources.p[k]);
 }
 
-void session_instance_started(struct session *s, struct instance *in)
+void session_instance_started(struct session *s, struct instance *in, struct slice report)
 {
     if (in->state != INSTANCE_STARTING)
         return;
     in->state = INSTANCE_STARTED;
+    problems_instance_started(s, in, report);
     consumer_notify_instance(s, in);
     session_check_started(s);
 }
@@ -192,6 +196,7 @@ void session_stop_instance(struct session *s, struct instance *in, bool immediat
     size_t n = 0;
     if (in->state == INSTANCE_STOPPED || in->state == INSTANCE_STOPPING)
         return;
+    problems_instance_ended(s, in, false);
     bool wait = in->will_notify_on_stop && in->state != INSTANCE_CONFIGURED && !immediately;
     in->state = wait ? INSTANCE_STOPPING : INSTANCE_STOPPED;
     body[n++] = GET_ASYNC_COMMAND_RESPONSE_STOP_DATA_SOURCE_INSTANCE_ID << 3;
@@ -204,6 +209,7 @@ void session_stop_instance(struct session *s, struct instance *in, bool immediat
 static void remove_instance(struct session *s, size_t i)
 {
     struct instance *in = s->instances.p[i];
+    problems_instance_ended(s, in, true);
     if (in->state != INSTANCE_STOPPED) {
         in->state = INSTANCE_STOPPED;
         consumer_notify_instance(s, in);

@@ -10,7 +10,7 @@
  *   clock_order.c   which comparisons readers can follow
  *   relay_losses.c  what broken links cost                   absence.c        from when to when a machine was away
  *   session_ring.c  one ring, or one for each machine
- *   priority.c      the service's own priority
+ *   priority.c      the service's own priority               problems.c       what could not be recorded, and why
  *
  * Everything runs on one loop. A session points to data source instances, an instance to its producer; when a producer
  * goes, its instances go from every session. */

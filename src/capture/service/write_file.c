@@ -1,4 +1,5 @@
 /* Sessions that write into a file while they record. */
+#include "base/file.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
 
@@ -14,23 +15,21 @@
 #define BATCH_BYTES         (1u << 20)
 #define PIPE_WAIT_MS        200 /* for the reader of a pipe; the service must not wait longer */
 
-/* Writes all or fails. */
-static int write_out(int fd, const uint8_t *p, size_t len)
+/* Writes all or fails. A pipe's reader gets PIPE_WAIT_MS. */
+static int write_out(int fd, const uint8_t *p, size_t len, struct error *err)
 {
     while (len) {
-        ssize_t r = write(fd, p, len);
-        if (r < 0 && errno == EINTR)
-            continue;
-        if (r < 0 && errno == EAGAIN) {
+        ssize_t n = file_write(fd, p, len);
+        if (n < 0 && errno == EAGAIN) {
             struct pollfd pfd = {.fd = fd, .events = POLLOUT};
             if (poll(&pfd, 1, PIPE_WAIT_MS) > 0)
                 continue;
             errno = ETIMEDOUT;
         }
-        if (r <= 0)
-            return -errno;
-        p += r;
-        len -= (size_t)r;
+        if (n <= 0)
+            return error_set_errno(err, n ? errno : EIO, "the service cannot write the trace file");
+        p += n;
+        len -= (size_t)n;
     }
     return 0;
 }
@@ -72,17 +71,20 @@ static bool write_pass(struct session *s)
         more = session_read(s, b, BATCH_BYTES);
         bool limit = s->max_file_bytes && s->bytes_in_file + b->bytes.n >= s->max_file_bytes;
         size_t n = fitting(s, b);
-        int rc = write_out(s->fd, b->bytes.p, n);
-        if (rc) {
-            log_line("traced: session %llu: cannot write its file: %s", (unsigned long long)s->id, strerror(-rc));
+        if (write_out(s->fd, b->bytes.p, n, &s->file_error) != 0) {
+            log_line("traced: session %llu: %s", (unsigned long long)s->id, s->file_error.text);
             return false;
         }
         s->bytes_in_file += n;
         if (limit)
             return false;
     }
-    if (s->config->fflush_post_write == MRD__TRACE_CONFIG__FFLUSH_MODE__FFLUSH_ENABLED)
-        fdatasync(s->fd);
+    if (s->config->fflush_post_write == MRD__TRACE_CONFIG__FFLUSH_MODE__FFLUSH_ENABLED && fdatasync(s->fd) != 0 &&
+        errno != EINVAL && errno != EROFS) { /* those: a pipe or a device, which have nothing to sync */
+        error_set_errno(&s->file_error, errno, "the service cannot write the trace file");
+        log_line("traced: session %llu: %s", (unsigned long long)s->id, s->file_error.text);
+        return false;
+    }
     return true;
 }
 

@@ -47,6 +47,8 @@ struct producer {
     struct ipc_client *client;
     struct shm_arbiter *arbiter;
     bool connected, emulated, closing, pumping;
+    bool told_unreachable;   /* since the last connection */
+    struct error open_error; /* of the connect that failed at once */
     unsigned retry_ms;
     uint32_t page_size;
     VEC(struct source) sources;
@@ -202,6 +204,9 @@ static void watch_socket(struct producer *p)
 static void lost(struct producer *p, const char *why)
 {
     bool was = p->connected;
+    if (!was && !p->o.no_retry && !p->closing && !p->told_unreachable && p->ops->unreachable)
+        p->ops->unreachable(p->ctx, p->socket, why);
+    p->told_unreachable = !was;
     ipc_client_close(p->client);
     p->client = NULL;
     p->connected = false;
@@ -339,6 +344,7 @@ static void on_initialized(void *ctx, bool success, bool has_more, struct slice 
     p->emulated = m->use_shmem_emulation;
     mrd__initialize_connection_response__free_unpacked(m, NULL);
     p->connected = true;
+    p->told_unreachable = false;
     p->retry_ms = RETRY_MIN_MS;
     for (size_t i = 0; i < p->sources.n; i++)
         announce(p, &p->sources.p[i], PRODUCER_REGISTER_DATA_SOURCE);
@@ -369,13 +375,14 @@ static const struct ipc_client_ops client_ops = {
 static void on_soon(uv_idle_t *i)
 {
     uv_idle_stop(i);
-    lost(i->data, "cannot connect");
+    struct producer *p = i->data;
+    lost(p, p->open_error.code ? p->open_error.text : "cannot connect");
 }
 
 static void try_connect(struct producer *p)
 {
     const struct slice *id = p->identity ? &p->identity_bytes : NULL;
-    if (ipc_client_open(&p->client, p->loop, p->socket, &ipc_producer_port, id, &client_ops, p, NULL) != 0) {
+    if (ipc_client_open(&p->client, p->loop, p->socket, &ipc_producer_port, id, &client_ops, p, &p->open_error) != 0) {
         p->client = NULL;
         uv_idle_start(&p->soon, on_soon);
     }
@@ -533,23 +540,29 @@ struct shm_arbiter *producer_arbiter(struct producer *p)
     return p->arbiter;
 }
 
-static void notify(struct producer *p, unsigned method, uint64_t instance_id)
+static void notify(struct producer *p, unsigned method, uint64_t instance_id, struct slice report)
 {
     if (!p->connected)
         return;
     pump(p); /* what was written before must not arrive after */
     pb_put_varint(&p->args, NOTIFY_DATA_SOURCE_STARTED_REQUEST_DATA_SOURCE_ID, instance_id);
+    pb_put_raw(&p->args, report.p, report.len);
     call(p, method);
 }
 
 void producer_notify_started(struct producer *p, uint64_t instance_id)
 {
-    notify(p, PRODUCER_NOTIFY_DATA_SOURCE_STARTED, instance_id);
+    notify(p, PRODUCER_NOTIFY_DATA_SOURCE_STARTED, instance_id, slice_of(NULL, 0));
+}
+
+void producer_report_started(struct producer *p, uint64_t instance_id, struct slice report)
+{
+    notify(p, PRODUCER_NOTIFY_DATA_SOURCE_STARTED, instance_id, report);
 }
 
 void producer_notify_stopped(struct producer *p, uint64_t instance_id)
 {
-    notify(p, PRODUCER_NOTIFY_DATA_SOURCE_STOPPED, instance_id);
+    notify(p, PRODUCER_NOTIFY_DATA_SOURCE_STOPPED, instance_id, slice_of(NULL, 0));
 }
 
 void producer_flush_done(struct producer *p, uint64_t request_id)

@@ -42,6 +42,8 @@ struct producer_options {
 struct producer_ops {
     void (*connected)(void *ctx); /* the service accepted us; registered data sources are being announced */
     void (*disconnected)(void *ctx, const char *why);
+    /* The first attempt since the last connection has failed; it goes on trying. Not called with no_retry. */
+    void (*unreachable)(void *ctx, const char *socket, const char *why);
     /* A data source is in a session's config; nothing is written yet. */
     void (*setup)(void *ctx, uint64_t instance_id, const Mrd__DataSourceConfig *config);
     /* Begin to write. With will_notify_on_start, call producer_notify_started() when it has begun. */
@@ -89,6 +91,8 @@ struct trace_writer *producer_new_writer(struct producer *p, uint16_t target_buf
 struct shm_arbiter *producer_arbiter(struct producer *p);
 
 void producer_notify_started(struct producer *p, uint64_t instance_id);
+/* The same with fields NOTIFY_STARTED_… (wire/recording_problem.h): what could not start, or only in part. */
+void producer_report_started(struct producer *p, uint64_t instance_id, struct slice report);
 void producer_notify_stopped(struct producer *p, uint64_t instance_id);
 
 /* What was flushed before this call counts as handed over for flush `request_id` and all before it. */

@@ -6,6 +6,7 @@
 #include "importer/track/track_tracker.h"
 #include "schema/config.pb-c.h"
 #include "wire/fields.h"
+#include "wire/recording_problem.h"
 #include "wire/text_format.h"
 
 void trace_uuid_set(struct importer *im, uint64_t msb, uint64_t lsb)
@@ -206,5 +207,6 @@ const struct packet_handler proto_packet_handlers[] = {
     {TRACE_PACKET_CLONE_SNAPSHOT_TRIGGER, "clone_snapshot_trigger", NULL, clone_trigger_packet},
     {TRACE_PACKET_MACHINE_LOSSES, "machine_losses", machine_losses_packet,
      NULL}, /* ours: capture/service/relay_losses.c */
+    {TRACE_PACKET_RECORDING_PROBLEM, "recording_problem", recording_problem_packet, NULL}, /* ours */
     {0, NULL, NULL, NULL},
 };

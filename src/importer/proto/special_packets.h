@@ -12,6 +12,8 @@ void remote_clock_sync_packet(struct packet *p);
 void trace_stats_packet(struct packet *p);
 /* MachineLosses (ours): what broken links to the packet's machine lost, as machine_* stats. */
 enum tokenize_result machine_losses_packet(struct packet *p);
+/* RecordingProblem (ours): what could not be recorded, as recording_* stats and a row of trace_diagnostics. */
+enum tokenize_result recording_problem_packet(struct packet *p);
 /* TracingServiceEvent: life of the recording as metadata; drives windowed sorting. `clock` is the packet's
  * timestamp_clock_id (0: BOOTTIME), p->ts its raw timestamp. */
 void service_event_packet(struct packet *p, uint32_t clock);

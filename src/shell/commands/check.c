@@ -149,3 +149,26 @@ int check_collect(struct tp *tp, const struct check_rules *rules, struct problem
     }
     return 0;
 }
+
+char *check_diagnostics(struct tp *tp)
+{
+    static const char sql[] = "SELECT title || '; ' || remediation FROM __intrinsic_trace_diagnostics ORDER BY id";
+    struct tp_result *r = NULL;
+    char *lines = NULL;
+    size_t n = 0, len;
+    if (tp_query(tp, sql, &r) != 0)
+        return NULL;
+    while (tp_step(r) == 1) {
+        const char *text = tp_text(r, 0, &len);
+        char *longer = text ? mem_realloc(lines, n + len + 6) : NULL;
+        if (!longer)
+            break;
+        lines = longer;
+        memcpy(lines + n, "    ", 4);
+        memcpy(lines + n + 4, text, len);
+        memcpy(lines + n + 4 + len, "\n", 2);
+        n += len + 5;
+    }
+    tp_result_close(r);
+    return lines;
+}

@@ -36,7 +36,11 @@ struct check_result {
     const char *path;
     const char *failure;
     struct problems problems;
+    char *diagnostics; /* what the recorder said could not be recorded, lines; NULL: nothing */
 };
+
+/* The rows of trace_diagnostics as lines "  what; what to do"; NULL: none. For mem_free(). */
+char *check_diagnostics(struct tp *tp);
 
 /* The report formats. */
 struct check_format {

@@ -31,6 +31,8 @@ static void print_text(struct text_out *o, const struct check_result *results, s
                 continue;
             out_printf(o, "  %s:\n    %s\n", p->stat.name, p->cure);
         }
+        if (r->diagnostics)
+            out_printf(o, "\n  The recorder said:\n%s", r->diagnostics);
     }
 }
 

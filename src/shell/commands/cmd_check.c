@@ -21,6 +21,7 @@ static int check_one(struct shell *sh, const char *path, const struct check_rule
         rc = result->failure ? 0 : -MRD_ENOMEM;
     } else {
         rc = check_collect(sh->tp, rules, &result->problems);
+        result->diagnostics = check_diagnostics(sh->tp);
     }
     tp_close(sh->tp); /* names and texts of stats are constants */
     sh->tp = NULL;
@@ -72,6 +73,7 @@ int cmd_check(struct shell *sh, struct error *err)
         rc = write_report(sh, format, results, args->n, err);
     for (size_t i = 0; i < args->n && results; i++) {
         mem_free((char *)results[i].failure);
+        mem_free(results[i].diagnostics);
         vec_free(&results[i].problems);
     }
     mem_free(results);

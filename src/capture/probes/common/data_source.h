@@ -50,6 +50,8 @@ struct data_source_type {
     int (*setup)(const struct probes_host *host, const struct data_source_config *config,
                  const struct packet_sink *sink, void **state, struct error *err);
     int (*start)(void *state, struct error *err);
+    /* After start(): tells what of the config cannot be recorded, one text each; may be NULL. */
+    void (*tell_incomplete)(void *state, void (*tell)(void *ctx, const char *text), void *ctx);
     void (*flush)(void *state); /* may be NULL: everything is in the sink already */
     uint64_t (*whole_until)(
         void *state); /* BOOTTIME: what happened before is in the sink. 0: unknown; NULL: always all */

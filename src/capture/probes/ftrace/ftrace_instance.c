@@ -78,6 +78,20 @@ int ftrace_instance_open(struct ftrace_instance *in, const char *name, const str
     return rc;
 }
 
+bool ftrace_instance_is_foreign(const struct ftrace_instance *in, char *who, size_t size)
+{
+    uint64_t on = 0;
+    char *text;
+    size_t len;
+    if (in->n_sessions || tracefs_read_u64(&in->fs, "tracing_on", &on, NULL) != 0 || !on ||
+        tracefs_read(&in->fs, "set_event", &text, &len, NULL) != 0)
+        return false;
+    size_t n = strcspn(text, "\n");
+    snprintf(who, size, "%.*s", (int)n, text);
+    mem_free(text);
+    return n > 0;
+}
+
 int ftrace_instance_close(struct ftrace_instance *in, struct error *err)
 {
     int rc = 0;

@@ -48,6 +48,10 @@ struct ftrace_instance_options {
 int ftrace_instance_open(struct ftrace_instance *in, const char *name, const struct ftrace_instance_options *options,
                          bool *recovered, struct error *err);
 
+/* Whether somebody else records in an instance that no session is set up in: tracing is on and events are enabled.
+ * `who` gets the first of them. */
+bool ftrace_instance_is_foreign(const struct ftrace_instance *in, char *who, size_t size);
+
 /* Takes everything back and closes. */
 int ftrace_instance_close(struct ftrace_instance *in, struct error *err);
 

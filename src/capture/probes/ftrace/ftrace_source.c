@@ -5,6 +5,7 @@
 #include "capture/probes/ftrace/ftrace_stats.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 enum {
     MAX_PAGES_PER_TICK = 256, /* of one cpu, so that one busy cpu does not starve the loop */
@@ -254,9 +255,9 @@ static void instance_release(struct drained_instance *d)
 }
 
 static int instance_get(struct ftrace_source *source, const struct probes_host *host,
-                        const struct ftrace_config *config, struct drained_instance **out, struct error *err)
+                        const struct ftrace_config *config, const char *name, struct drained_instance **out,
+                        struct error *err)
 {
-    const char *name = config->instance_name;
     bool recovered;
     for (size_t i = 0; i < source->instances.n; i++) {
         if (strcmp(source->instances.p[i]->in.name, name) == 0) {
@@ -327,11 +328,52 @@ static int load_symbols(struct ftrace_session *s, struct error *err)
     return 0;
 }
 
+/* What the session asks for exists in the top instance only: its buffer as it is, the function tracer, and what
+ * programs write to its trace_marker. */
+static bool needs_top(const struct ftrace_config *c)
+{
+    bool prints = c->print_rules.n > 0;
+    for (size_t i = 0; i < c->events.n; i++) {
+        const char *e = c->events.p[i];
+        prints |= strncmp(e, "ftrace/", 7) == 0 || strncmp(e, "ftrace:", 7) == 0 || strcmp(e, "print") == 0;
+    }
+    return prints || c->function_graph || c->preserve_ftrace_buffer || c->frozen;
+}
+
+/* The instance that the config names; for the top instance, when another recorder uses it, one of our own. */
+static int choose_instance(struct ftrace_session *s, struct drained_instance **out, struct error *err)
+{
+    const char *name = s->config.instance_name;
+    char other[200] = "another recorder of ours", own[64], line[500];
+    int rc = instance_get(s->source, s->host, &s->config, name, out, err);
+    bool is_top = !*name, foreign = false;
+    if (!rc && is_top && (*out)->users == 1 && !s->config.preserve_ftrace_buffer && !s->config.frozen)
+        foreign = ftrace_instance_is_foreign(&(*out)->in, other, sizeof other);
+    if (rc != -MRD_EEXISTS && !foreign)
+        return rc;
+    if (foreign) {
+        instance_release(*out);
+        rc = error_set(err, -MRD_EEXISTS,
+                       "another program records in the top tracefs instance (tracing is on, with %s and maybe more): "
+                       "end it, or leave out of this config what needs the top instance (ftrace/print, the function "
+                       "tracer); what a crashed one left goes with traced_probes --reset-ftrace",
+                       other);
+    }
+    if (!is_top || needs_top(&s->config))
+        return rc;
+    snprintf(own, sizeof own, "meridian-%d", (int)getpid());
+    snprintf(line, sizeof line, "linux.ftrace: %s uses the top tracefs instance: recording in instances/%s", other,
+             own);
+    s->host->log(s->host->ctx, line);
+    struct error second = {0};
+    return instance_get(s->source, s->host, &s->config, own, out, &second) == 0 ? 0 : rc;
+}
+
 /* Brings the session into its instance. */
 static int enter_instance(struct ftrace_session *s, struct error *err)
 {
     struct drained_instance *d = NULL;
-    int rc = instance_get(s->source, s->host, &s->config, &d, err);
+    int rc = choose_instance(s, &d, err);
     if (rc)
         return rc;
     rc = ftrace_instance_add(&d->in, &s->config, &s->selection, err);
@@ -464,6 +506,35 @@ static void set_period(struct drained_instance *d)
         uv_timer_stop(&d->timer);
 }
 
+/* None of the events that the config names is there: the trace carries the statistics, which say so, and no more. */
+static int tell_no_events(struct ftrace_session *s, struct error *err)
+{
+    const string_list *list = s->selection.unknown.n ? &s->selection.unknown : &s->selection.failed;
+    char names[300];
+    size_t n = 0, i = 0;
+    if (!s->start_stats.failed)
+        packet_sink_write(&s->sink, pb_written(&s->start_stats));
+    for (; i < list->n && n + strlen(list->p[i]) + 3 < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", list->p[i]);
+    return error_set(err, -MRD_ENOTFOUND, "%s: %.*s%s",
+                     s->selection.unknown.n ? "the kernel has none of these events" : "no event can be recorded",
+                     (int)n, names, i < list->n ? ", ..." : "");
+}
+
+static void session_tell_incomplete(void *state, void (*tell)(void *ctx, const char *text), void *ctx)
+{
+    const struct ftrace_session *s = state;
+    char text[700];
+    for (size_t i = 0; i < s->selection.unknown.n; i++) {
+        snprintf(text, sizeof text, "the kernel has no event %s", s->selection.unknown.p[i]);
+        tell(ctx, text);
+    }
+    for (size_t i = 0; i < s->selection.failed.n; i++)
+        tell(ctx, s->selection.failed.p[i]);
+    if (s->selection.atrace_errors)
+        tell(ctx, s->selection.atrace_errors);
+}
+
 static int session_start(void *state, struct error *err)
 {
     struct ftrace_session *s = state;
@@ -474,6 +545,8 @@ static int session_start(void *state, struct error *err)
     if (!vec_reserve(&d->in.started, d->in.started.n + 1))
         return error_set(err, -MRD_ENOMEM, "out of memory for ftrace");
     put_stats(s, &s->start_stats, FTRACE_STATS_PHASE_START_OF_TRACE);
+    if (!s->selection.events.n && (s->selection.unknown.n || s->selection.failed.n))
+        return tell_no_events(s, err);
     int rc = ftrace_instance_start(&d->in, err);
     if (rc)
         return rc;
@@ -552,6 +625,7 @@ const struct data_source_type ftrace_data_source = {
     .config_field = 100,
     .setup = session_setup,
     .start = session_start,
+    .tell_incomplete = session_tell_incomplete,
     .flush = session_flush,
     .whole_until = session_whole_until,
     .clear_incremental = session_clear,
@@ -564,6 +638,7 @@ const struct data_source_type frozen_ftrace_data_source = {
     .config_field = 136,
     .setup = frozen_setup,
     .start = session_start,
+    .tell_incomplete = session_tell_incomplete,
     .flush = session_flush,
     .whole_until = session_whole_until,
     .stop = session_stop,

@@ -133,7 +133,11 @@ int undo_log_open_file(struct undo_log *log, const char *file, struct error *err
     if (flock(fd, LOCK_EX | LOCK_NB)) {
         int e = errno;
         close(fd);
-        return e == EWOULDBLOCK ? error_set(err, -MRD_EEXISTS, "another recorder uses this tracefs instance (%s)", file)
+        return e == EWOULDBLOCK ? error_set(err, -MRD_EEXISTS,
+                                            "another recorder uses this tracefs instance (it holds %s): give this "
+                                            "session an instance_name of its own, or "
+                                            "end the other recorder",
+                                            file)
                                 : error_set_errno(err, e, "locking %s", file);
     }
     log->fd = fd;
