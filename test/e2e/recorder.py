@@ -87,13 +87,13 @@ class Recorder:
         (self.dir / out).unlink(missing_ok=True)
         return self.spawn("perfetto", "--txt", "-c", path, "-o", self.dir / out, log="perfetto.log")
 
-    def record(self, config, during=None, out="trace.pftrace"):
-        """Records; `during` runs meanwhile. Returns the trace's path."""
+    def record(self, config, during=None, out="trace.pftrace", code=0):
+        """Records; `during` runs meanwhile. Returns the trace's path. `code`: 3 where nothing can start."""
         p = self.record_begin(config, out)
         try:
             if during:
                 during()
-            if p.wait(60) != 0:
+            if p.wait(60) != code:
                 raise AssertionError(self.log("perfetto.log"))
         finally:
             if p.poll() is None:

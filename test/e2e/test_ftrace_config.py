@@ -118,7 +118,7 @@ class FtraceConfig(unittest.TestCase):
                 p = r.record_begin(config(plain + first, 1500), "first.pftrace")
                 r.wait_for("the recording", r.instances)
                 time.sleep(0.3)
-                trace = r.record(config(plain + second, 500))
+                trace = r.record(config(plain + second, 500), code=3)
                 self.assertEqual(p.wait(30), 0)
                 errors = self.setup_errors(r, trace)
                 self.assertEqual(len(errors), 1)
@@ -204,7 +204,7 @@ class FtraceConfig(unittest.TestCase):
                 # refused: no name, no such instance
                 for config_text, reason in (("", "needs the instance_name"),
                                             (f'instance_name: "{r.instance}x"', "there is no tracefs instance")):
-                    trace = r.record(frozen % config_text)
+                    trace = r.record(frozen % config_text, code=3)
                     self.assertIn(reason, r.log("probes.log"))
                     self.assertIn(reason, self.setup_errors(r, trace)[0])
             finally:

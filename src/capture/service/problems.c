@@ -4,6 +4,7 @@
 #include "capture/service/producer.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "wire/fields.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -261,8 +262,8 @@ void problems_emit(struct session *s, struct batch *b, struct pb_writer *w)
             continue;
         p->emitted = true;
         if (p->machine_id)
-            pb_put_varint(w, 98, p->machine_id); /* machine_id */
-        pb_put_varint(w, 3, s->service->uid);    /* trusted_uid */
+            pb_put_varint(w, TRACE_PACKET_MACHINE_ID, p->machine_id);
+        pb_put_varint(w, TRACE_PACKET_TRUSTED_UID, s->service->uid);
         pb_put_bytes(w, TRACE_PACKET_RECORDING_PROBLEM, body.p, (size_t)body.u);
         relay_emit_packet(b, w);
     }
