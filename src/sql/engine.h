@@ -120,6 +120,9 @@ int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size
 /* Byte offset in the text of the last engine_prepare() that failed, or -1. */
 int engine_error_offset(const struct engine *e);
 
+/* How deep operators that run statements are within each other; `change` is added first. */
+int engine_operator_depth(struct engine *e, int change);
+
 /* sqlite3_step: 1 row, 0 done, negative error. */
 int engine_step(struct engine *e, sqlite3_stmt *stmt, struct error *err);
 

@@ -2,6 +2,7 @@
 #include "sql/engine.h"
 
 #include "base/alloc.h"
+#include "sql/engine/heap.h"
 #include "sql/engine/prelude.h"
 #include "sql/engine_private.h"
 #include "sql/extensions.h"
@@ -51,16 +52,29 @@ static int must_stop(void *engine)
     return engine_is_interrupted(engine);
 }
 
+/* SQL comes from browser tabs and from whoever reaches the port: what no trace needs is off. FTS3's tokenizer function
+ * calls whatever address it is given; a schema that may be written makes SQLite run what nobody has parsed; an
+ * extension is a program of its own. Statements as deep as these limits need little of the stack. */
+static void harden(sqlite3 *db)
+{
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_TRIGGER_DEPTH, 100);
+    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 4);
+}
+
 static int open_sqlite(struct engine *e, struct error *err)
 {
-    /* No effect once SQLite runs; saves a lock and a count at each allocation. */
-    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sql_heap_install();
     sqlite3_config(SQLITE_CONFIG_MEMDB_MAXSIZE, (sqlite3_int64)1 << 40);
     int rc = sqlite3_open_v2(":memory:", &e->db,
                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
                              sql_vfs_name());
     if (rc != SQLITE_OK)
         return error_set(err, -MRD_ENOMEM, "SQLite: %s", sqlite3_errstr(rc));
+    harden(e->db);
     sqlite3_extended_result_codes(e->db, 0);
     sqlite3_progress_handler(e->db, STEPS_BETWEEN_CHECKS, must_stop, e);
     sqlite3_db_config(e->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 200);
@@ -69,6 +83,11 @@ static int open_sqlite(struct engine *e, struct error *err)
         e->db, "PRAGMA temp_store=1; PRAGMA cache_size=-1500; PRAGMA journal_mode=memory; PRAGMA synchronous=off", NULL,
         NULL, NULL);
     return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+}
+
+int engine_operator_depth(struct engine *e, int change)
+{
+    return e->operator_depth += change;
 }
 
 int engine_open(struct engine **out, struct storage *st, struct error *err)

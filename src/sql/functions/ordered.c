@@ -17,6 +17,7 @@ struct ordered {
     uint8_t flags[16];
     struct ordered_row *rows;
     size_t n, cap;
+    bool failed; /* a value could not be copied: the rows are not to be looked at */
 };
 
 /* SQLite's order of values: NULL, numbers, texts, blobs. */
@@ -65,11 +66,16 @@ static int compare_rows(const void *a, const void *b)
 static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct ordered *o = sqlite3_aggregate_context(ctx, sizeof *o);
-    int n_args = sqlite3_value_int(argv[1]), n_keys = (argc - 2 - n_args) / 2;
+    int n_args = argc > 2 ? sqlite3_value_int(argv[1]) : 0;
+    int n_keys = n_args > 0 && n_args < argc ? (argc - 2 - n_args) / 2 : 0;
     if (!o)
         return;
-    if (argc < 2 || n_args < 1 || n_keys < 1 || n_keys > (int)sizeof o->flags || argc != 2 + n_args + 2 * n_keys) {
+    if (n_keys < 1 || n_keys > (int)sizeof o->flags || argc != 2 + n_args + 2 * n_keys || function_is_null(argv[0])) {
         function_error(ctx, "an aggregate with ORDER BY has too many terms");
+        return;
+    }
+    if (o->n_args && o->n_args != n_args) { /* anybody may call this, with another number for each row */
+        function_error(ctx, "an aggregate with ORDER BY has one number of arguments for all rows");
         return;
     }
     if (!o->n_args) {
@@ -100,6 +106,12 @@ static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         values[n_args + k] = sqlite3_value_dup(argv[2 + n_args + 2 * k]);
     o->rows[o->n] = (struct ordered_row){values, o, (uint32_t)o->n};
     o->n++;
+    for (int i = 0; i < n_args + n_keys; i++)
+        if (!values[i]) {
+            o->failed = true;
+            sqlite3_result_error_nomem(ctx);
+            return;
+        }
 }
 
 static void text_result(sqlite3_context *ctx, sqlite3_str *s)
@@ -158,7 +170,9 @@ static void final(sqlite3_context *ctx)
     if (!o)
         return;
     struct engine *e = sqlite3_user_data(ctx);
-    if (!stop_sort(o->rows, o->n, sizeof *o->rows, compare_rows, engine_stop(e)))
+    if (o->failed) /* step() has said why */
+        ;
+    else if (!stop_sort(o->rows, o->n, sizeof *o->rows, compare_rows, engine_stop(e)))
         sqlite3_result_error_code(ctx, engine_gave_up(e));
     else if (strstr(o->name, "_array") || strstr(o->name, "_ARRAY"))
         json(ctx, o, "[]");

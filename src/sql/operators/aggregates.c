@@ -168,8 +168,14 @@ static void rows_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     }
     int rc = 0;
     if (!s->open) {
-        for (int i = 0; i < argc; i += 2)
+        for (int i = 0; i < argc; i += 2) {
             names[i / 2] = (const char *)sqlite3_value_text(argv[i]);
+            if (!names[i / 2]) {
+                function_error(ctx, "ROW_DATAFRAME_AGG: a column name is NULL");
+                s->failed = true;
+                return;
+            }
+        }
         rc = table_builder_init(&s->b, &engine_storage(e)->strings, (uint32_t)argc / 2, names, NULL, &err);
         s->open = rc == 0;
         s->b.stop = engine_stop(e);

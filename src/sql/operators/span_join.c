@@ -351,11 +351,28 @@ static int side_open(struct span_join_cursor *c, int side, const char *plan, int
     return next_row(c, s);
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
+/* Span joins read span joins, by views also themselves: the stack is not for those. */
+enum { DEEPEST_JOIN = 16 };
+
+static int enter(struct span_join_cursor *c)
 {
-    struct span_join_cursor *c = (struct span_join_cursor *)base;
-    struct span_join_table *t = (struct span_join_table *)base->pVtab;
-    (void)number;
+    struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
+    if (engine_operator_depth(t->e, 1) <= DEEPEST_JOIN)
+        return SQLITE_OK;
+    engine_operator_depth(t->e, -1);
+    return operator_error(&t->base, "SPAN_JOIN: %s and %s are joins of joins, or of themselves, more than %d deep",
+                          t->in[0].table, t->in[1].table, DEEPEST_JOIN);
+}
+
+static int leave(const struct span_join_cursor *c, int rc)
+{
+    engine_operator_depth(((const struct span_join_table *)c->base.pVtab)->e, -1);
+    return rc;
+}
+
+static int filter(struct span_join_cursor *c, const char *plan, int argc, sqlite3_value **argv)
+{
+    struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
     sides_close(c);
     c->eof = false;
     c->partition = NO_PARTITION;
@@ -374,11 +391,22 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
     return rc ? rc : settle(c);
 }
 
+static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
+{
+    struct span_join_cursor *c = (struct span_join_cursor *)base;
+    (void)number;
+    int rc = enter(c);
+    return rc ? rc : leave(c, filter(c, plan, argc, argv));
+}
+
 static int cursor_next(sqlite3_vtab_cursor *base)
 {
     struct span_join_cursor *c = (struct span_join_cursor *)base;
-    int rc = next_segment(c, earliest(c));
-    return rc ? rc : settle(c);
+    int rc = enter(c);
+    if (rc)
+        return rc;
+    rc = next_segment(c, earliest(c));
+    return leave(c, rc ? rc : settle(c));
 }
 
 static int cursor_eof(sqlite3_vtab_cursor *base)

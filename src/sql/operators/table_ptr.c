@@ -27,6 +27,9 @@ struct ptr_cursor {
     int column[N_COLUMNS]; /* of t; -1: not bound */
 };
 
+/* A column in idxStr: 32 characters from here on are all ASCII. */
+enum { FIRST_LETTER = 'A' };
+
 static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **err)
 {
     (void)argc, (void)argv, (void)err;
@@ -57,7 +60,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
             later |= !c->usable;
             info->aConstraintUsage[i].argvIndex = ++used;
             info->aConstraintUsage[i].omit = 1;
-            sqlite3_str_appendchar(plan, 1, (char)('a' + c->iColumn));
+            sqlite3_str_appendchar(plan, 1, (char)(FIRST_LETTER + c->iColumn));
         }
     }
     info->idxStr = sqlite3_str_finish(plan);
@@ -139,7 +142,7 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
         if (at < 0)
             return operator_error(base->pVtab, "__intrinsic_table_ptr: column '%s' does not exist in the table",
                                   name ? name : "NULL");
-        c->column[plan[i - 1] - 'a'] = at;
+        c->column[plan[i - 1] - FIRST_LETTER] = at;
     }
     return SQLITE_OK;
 }
