@@ -88,6 +88,7 @@ int mapped_file_open(struct mapped_file *m, const char *path, struct error *err)
             m->map = p;
             m->map_len = (size_t)st.st_size;
             m->still_written = has_writer(fd);
+            m->guard = map_guard_add(p, m->map_len);
             m->bytes = slice_of(p, m->map_len);
         }
     }
@@ -95,8 +96,14 @@ int mapped_file_open(struct mapped_file *m, const char *path, struct error *err)
     return rc;
 }
 
+bool mapped_file_shrank(const struct mapped_file *m)
+{
+    return map_guard_hit(m->guard);
+}
+
 void mapped_file_close(struct mapped_file *m)
 {
+    map_guard_remove(m->guard);
     if (m->map)
         munmap(m->map, m->map_len);
     *m = (struct mapped_file){0};

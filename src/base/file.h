@@ -4,6 +4,7 @@
 #define MERIDIAN_BASE_FILE_H
 
 #include "base/error.h"
+#include "base/map_guard.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -31,13 +32,18 @@ struct mapped_file {
     struct slice bytes; /* p is NULL for an empty file */
     void *map;
     size_t map_len;
+    struct map_guard *guard;
     bool still_written; /* somebody has it open for writing; false when that cannot be known */
 };
 
-/* Maps a regular file read-only. -MRD_EUNSUPPORTED when `path` is not a regular file (a pipe, a device): then read it.
+/* Maps a regular file read-only. When the file is cut while it is mapped, what is gone reads as zeros.
+ * -MRD_EUNSUPPORTED when `path` is not a regular file (a pipe, a device): then read it.
  */
 int mapped_file_open(struct mapped_file *m, const char *path, struct error *err);
 void mapped_file_close(struct mapped_file *m);
+
+/* Something of it was gone when it was read. */
+bool mapped_file_shrank(const struct mapped_file *m);
 
 /* Reads the whole of `path` ("-" is standard input) up to `max` bytes into mem_alloc()ed memory, NUL-terminated. */
 int file_read_all(const char *path, size_t max, char **text, size_t *len, struct error *err);

@@ -138,6 +138,8 @@ int importer_finish(struct importer *im, struct error *err)
     int ctf_rc = ctf_import_finish(im, rc ? NULL : err);
     rc = rc ? rc : ctf_rc;
     sorter_drain(im->sorter);
+    reader_note_shrunk(im->reader);
+    ctf_import_note_shrunk(im);
     for (size_t i = 0; i < im->machines.n; i++)
         finish_machine(im->machines.p[i]);
     remote_sync_finish(im->remote);
@@ -153,6 +155,10 @@ int importer_finish(struct importer *im, struct error *err)
             *err = im->error;
         rc = im->error.code;
     }
+    if (rc && stats_get(&im->st->stats, 0, STAT_file_shrank) > 0)
+        error_set(
+            err, rc,
+            "a file became shorter while it was read: another program writes it; load it again when that has ended");
     return check(im, rc, err);
 }
 

@@ -1,7 +1,11 @@
 """tp_shell check: what fails, rules, formats, hints."""
 import gzip
 import json
+import os
 import random
+import shutil
+import subprocess
+import time
 import xml.etree.ElementTree
 
 import harness
@@ -196,6 +200,36 @@ class Check(harness.Case):
 
     def test_format_error(self):
         self.fails("check", "--format", "csv", OVERRUN, text="text, json, junit, github")
+
+
+class Shrinking(harness.Case):
+    def load(self, left):
+        """Loads a trace and a pipe. The trace is mapped when the pipe is opened; it is cut to `left` bytes before that one
+        ends."""
+        trace, pipe = self.dir / f"shrinks{left}.pftrace", self.dir / f"pipe{left}"
+        os.mkfifo(pipe)
+        shutil.copy(GOOD, trace)
+        sql = "select value from stats where name = 'file_shrank'"
+        p = subprocess.Popen([harness.SHELL, "query", str(trace), str(pipe), sql], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 30
+        while p.poll() is None and time.monotonic() < end:  # it opens the pipe twice: to look at it, and to read
+            try:
+                fd = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:  # nobody reads it now
+                time.sleep(0.01)
+                continue
+            os.truncate(trace, left)
+            os.close(fd)
+        out, err = p.communicate(timeout=60)
+        return p.returncode, out, err
+
+    def test_shrinking(self):
+        for left in (0, 50_000, 200_000):
+            with self.subTest(left):
+                code, out, err = self.load(left)
+                self.assertEqual((code, out), (1, ""), err)
+                self.assertIn("became shorter while it was read", err)
 
 
 if __name__ == "__main__":

@@ -148,13 +148,19 @@ class Doc(unittest.TestCase):
         rows = self.run_section("linux.sys_stats")[0]
         names = {row["name"] for row in rows}
         self.assertTrue({"num_forks", "pgfault"} & names, names)
+        times = [row for row in rows if row["name"].startswith("cpu.times")]
+        self.assertTrue(times)
+        for row in times:  # in 1.5 s, and what starting takes, a cpu cannot have worked longer
+            self.assertGreaterEqual(int(row["cpu"]), 0)
+            self.assertLess(float(row["change"]), 6e9, row)
 
     def test_system_info(self):
         rows = self.run_section("linux.system_info")[0]
         self.assertTrue(rows[0]["processor"])
 
     def test_inode_file_map(self):
-        self.run_section("linux.inode_file_map")
+        rows = self.run_section("linux.inode_file_map")[0]
+        self.assertTrue(all(row["path"].startswith("/") and int(row["pages"]) > 0 for row in rows), rows)
 
     def test_metatrace(self):
         rows = self.run_section("perfetto.metatrace")[0]

@@ -386,6 +386,12 @@ int ctf_import_finish(struct importer *im, struct error *err)
     return rc ? error_set(err, rc, "%s", error_code_text(rc)) : 0;
 }
 
+void ctf_import_note_shrunk(struct importer *im)
+{
+    for (size_t i = 0; im->ctf && i < im->ctf->traces.n; i++)
+        stats_add(&im->st->stats, 0, STAT_file_shrank, ctf_trace_shrank(im->ctf->traces.p[i]));
+}
+
 void ctf_import_close(struct importer *im)
 {
     struct ctf_import *c = im->ctf;

@@ -29,6 +29,8 @@ int ctf_import_prepare(struct importer *im, bool alone);
 /* Pushes all events to the sorter. Nothing when there are no traces. */
 int ctf_import_finish(struct importer *im, struct error *err);
 
+/* Counts the files that shrank while they were read. */
+void ctf_import_note_shrunk(struct importer *im);
 void ctf_import_close(struct importer *im);
 
 #endif

@@ -205,6 +205,14 @@ const char *ctf_trace_clock_uuid(const struct ctf_trace *t)
     return t->metadata.clocks.n ? t->metadata.clocks.p[0].uuid : "";
 }
 
+int64_t ctf_trace_shrank(const struct ctf_trace *t)
+{
+    int64_t n = mapped_file_shrank(&t->metadata_file);
+    for (size_t i = 0; i < t->streams.n; i++)
+        n += mapped_file_shrank(&t->streams.p[i]);
+    return n;
+}
+
 void ctf_trace_close(struct ctf_trace *t)
 {
     if (!t)

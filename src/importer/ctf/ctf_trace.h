@@ -43,4 +43,7 @@ const char *ctf_trace_clock_uuid(const struct ctf_trace *t);
 
 void ctf_trace_close(struct ctf_trace *t);
 
+/* How many of its files shrank while they were read. */
+int64_t ctf_trace_shrank(const struct ctf_trace *t);
+
 #endif

@@ -382,6 +382,12 @@ uint64_t reader_bytes(const struct reader *r)
     return r->packed_bytes;
 }
 
+void reader_note_shrunk(struct reader *r)
+{
+    for (size_t i = 0; i < r->maps.n; i++)
+        stats_add(&r->im->st->stats, 0, STAT_file_shrank, mapped_file_shrank(&r->maps.p[i]));
+}
+
 int reader_finish(struct reader *r, struct error *err)
 {
     int rc = r->feeding ? stream_end(&r->fed, err) : 0;

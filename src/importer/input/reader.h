@@ -28,6 +28,8 @@ int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *e
 uint64_t reader_bytes(const struct reader *r);
 /* No more bytes come of what was fed. */
 int reader_finish(struct reader *r, struct error *err);
+/* Counts the files that shrank while they were read. */
+void reader_note_shrunk(struct reader *r);
 /* Reads the traces that waited until recordings made apart were related. */
 void reader_read_pending(struct reader *r);
 

@@ -66,6 +66,8 @@ static int finish(struct packet_file *in, struct out_file *out, int rc, struct e
 {
     if (rc == -MRD_ENOMEM)
         error_set(err, rc, "out of memory");
+    if (rc >= 0 && mapped_file_shrank(&in->map))
+        rc = error_set(err, -MRD_EIO, "the file became shorter while it was read: another program writes it");
     packet_file_close(in);
     return out_file_finish(out, rc, err);
 }

@@ -1,0 +1,88 @@
+"""Every query in the documentation is run, and its answer makes sense. A new one needs a row below: it fails without."""
+import csv
+import io
+import pathlib
+import re
+import unittest
+
+import harness
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+SCHED = harness.DATA / "linux-sched.pftrace"
+TWO = harness.DATA / "mm-two-machines.pftrace.gz"
+RING = harness.DATA / "linux-ring-overwritten.pftrace"
+
+
+def blocks():
+    """{(page, first line): SQL} of all blocks of SQL and of the queries that shell blocks hand to tp_shell."""
+    out = {}
+    for path in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]:
+        if path.name in ("sql-tables.md", "stdlib.md"):  # made from the sources
+            continue
+        for kind, body in re.findall(r"^```(\w*)\n(.*?)^```", path.read_text(), re.M | re.S):
+            sql = [body] if kind == "sql" or (kind == "" and body.startswith("select")) else []
+            if kind == "sh":
+                sql = [q for _, q in re.findall(r"""tp_shell query .*?(['"])(select .*?)\1""", body)]
+            for q in sql:
+                out[(path.name, q.strip().split("\n")[0])] = q
+    return out
+
+
+def number(row, name):
+    return float(row[name])
+
+
+# Answers of several statements come one after the other; `rows` are those of the last one.
+CASES = {
+    ("README.md", "select name, count(*) from slice group by name"):
+        (SCHED, lambda rows: sum(number(r, "count(*)") for r in rows) > 1000),
+    ("recording.md", "select * from sched limit 10"): (SCHED, lambda rows: len(rows) == 10 and all(r["utid"] for r in rows)),
+    ("server.md", "select count(*) from sched"): (SCHED, lambda rows: number(rows[0], "count(*)") > 10000),
+    ("buffers.md", "select name, idx, value, severity from stats where name glob 'traced_*' and value != 0"):
+        (RING, lambda rows: any(r["name"] == "traced_buf_chunks_overwritten" and number(r, "value") > 0 for r in rows)),
+    ("multi-machine.md", "SELECT id, raw_id, sysname, release, arch, num_cpus FROM machine;   -- two rows; id 0 is the host"):
+        (TWO, lambda rows: len(rows) == 2 and all(number(r, "num_events") > 1000 for r in rows)),
+    ("profiles.md", "SELECT f.name, sum(a.size) AS bytes"): (SCHED, lambda rows: rows == []),
+    ("profiles.md", "SELECT c.name, count() AS objects, sum(o.self_size + o.native_size) AS bytes"): (SCHED, lambda rows: rows == []),
+    ("profiles.md", "SELECT __intrinsic_file_write('cpu.pprof', experimental_profile("): (SCHED, lambda rows: len(rows) == 1),
+    ("recording.md", "select extract_arg(arg_set_id, 'message') from _trace_import_logs where name = 'ftrace_setup_errors'"):
+        (SCHED, lambda rows: rows == []),
+    ("sql-syntax.md", "CREATE PERFETTO TABLE busy AS SELECT utid, sum(dur) AS dur FROM sched WHERE dur > 0 GROUP BY utid;"):
+        (SCHED, lambda rows: rows == [{"ok": "1"}]),
+    ("sql-syntax.md", "CREATE VIRTUAL TABLE both USING span_join(a PARTITIONED cpu, b PARTITIONED cpu);"):
+        (SCHED, lambda rows: rows == [{"ok": "1"}]),
+}
+# What a block builds on, and what is asked of it afterwards.
+BEFORE = {"CREATE VIRTUAL TABLE both": "create perfetto view a as select ts, dur, cpu, utid from sched where dur > 0;"
+                                       "create perfetto view b as select ts, dur, cpu, priority from sched where dur > 0;"}
+AFTER = {"CREATE PERFETTO TABLE busy": "select busy_of(utid) = dur and rows_of!(slices_of(utid)) > 0 and (select count(*) from typed) ="
+                                       " (select count(*) from named) as ok from busy order by dur limit 1",
+         "CREATE VIRTUAL TABLE both": "select count(*) > 1000 and sum(dur) = (select sum(dur) from a) as ok from both"}
+FLAGS = {"SELECT __intrinsic_file_write": ["--allow-sql-file-access"]}
+
+
+def extra(table, sql, default):
+    return next((v for k, v in table.items() if sql.startswith(k)), default)
+
+
+class Docs(harness.Case):
+    def test_every_query_has_a_test(self):
+        recorded = {q.strip() for part in (ROOT / "docs" / "recording.md").read_text().split("\n## ")[1:]
+                    if "```config" in part for q in re.findall(r"```sql\n(.*?)```", part, re.S)}  # test_recording_doc.py runs these
+        found = {key for key, sql in blocks().items() if sql.strip() not in recorded}
+        self.assertGreater(len(recorded), 9)
+        self.assertEqual(found, set(CASES))
+
+    def test_answers(self):
+        every = blocks()
+        for key, (trace, sense) in CASES.items():
+            with self.subTest(key):
+                sql = every[key]
+                text = extra(BEFORE, sql, "") + sql.rstrip().rstrip(";") + ";\n" + extra(AFTER, sql, "")
+                out = self.query(text, *extra(FLAGS, sql, []), trace=trace, cwd=self.dir)
+                last = re.split(r"\n\s*\n", out.strip())[-1]
+                self.assertTrue(sense(list(csv.DictReader(io.StringIO(last)))), out)
+
+
+if __name__ == "__main__":
+    unittest.main()
