@@ -155,7 +155,7 @@ int importer_finish(struct importer *im, struct error *err)
             *err = im->error;
         rc = im->error.code;
     }
-    if (rc && stats_get(&im->st->stats, 0, STAT_file_shrank) > 0)
+    if (rc && stats_get_idx(&im->st->stats, 0, STAT_file_shrank, 0))
         error_set(
             err, rc,
             "a file became shorter while it was read: another program writes it; load it again when that has ended");

@@ -388,8 +388,11 @@ int ctf_import_finish(struct importer *im, struct error *err)
 
 void ctf_import_note_shrunk(struct importer *im)
 {
+    int64_t n = 0;
     for (size_t i = 0; im->ctf && i < im->ctf->traces.n; i++)
-        stats_add(&im->st->stats, 0, STAT_file_shrank, ctf_trace_shrank(im->ctf->traces.p[i]));
+        n += ctf_trace_shrank(im->ctf->traces.p[i]);
+    if (n)
+        stats_add_idx(&im->st->stats, 0, STAT_file_shrank, 0, n);
 }
 
 void ctf_import_close(struct importer *im)

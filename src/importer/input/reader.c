@@ -385,7 +385,8 @@ uint64_t reader_bytes(const struct reader *r)
 void reader_note_shrunk(struct reader *r)
 {
     for (size_t i = 0; i < r->maps.n; i++)
-        stats_add(&r->im->st->stats, 0, STAT_file_shrank, mapped_file_shrank(&r->maps.p[i]));
+        if (mapped_file_shrank(&r->maps.p[i]))
+            stats_add_idx(&r->im->st->stats, 0, STAT_file_shrank, 0, 1);
 }
 
 int reader_finish(struct reader *r, struct error *err)
