@@ -9,6 +9,7 @@ import harness
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 SCHED = harness.DATA / "linux-sched.pftrace"
+SDK = harness.DATA / "sdk.pftrace"
 TWO = harness.DATA / "mm-two-machines.pftrace.gz"
 RING = harness.DATA / "linux-ring-overwritten.pftrace"
 
@@ -36,6 +37,9 @@ def number(row, name):
 CASES = {
     ("README.md", "select name, count(*) from slice group by name"):
         (SCHED, lambda rows: sum(number(r, "count(*)") for r in rows) > 1000),
+    ("producing.md", "select name, count(*) from slice group by name"):
+        (SDK, lambda rows: sum(number(r, "count(*)") for r in rows) == 103 and all(r["name"] for r in rows)),
+    ("recording.md", "select key, title, remediation from __intrinsic_trace_diagnostics"): (SCHED, lambda rows: rows == []),
     ("recording.md", "select * from sched limit 10"): (SCHED, lambda rows: len(rows) == 10 and all(r["utid"] for r in rows)),
     ("server.md", "select count(*) from sched"): (SCHED, lambda rows: number(rows[0], "count(*)") > 10000),
     ("buffers.md", "select name, idx, value, severity from stats where name glob 'traced_*' and value != 0"):
