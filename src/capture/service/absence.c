@@ -71,8 +71,7 @@ void absence_begin(struct session *s, struct machine_losses *l, const struct ser
     snprintf(a.producer, sizeof a.producer, "%s", p->name);
     if (l->absences.n < ABSENCES_MAX && vec_push(&l->absences, a))
         return;
-    l->absences_lost = true; /* the last one stands for all that follow */
-    if (l->absences.n) {
+    if (l->absences.n) { /* too many: the last one stands for all that follow */
         struct machine_absence *last = vec_last(&l->absences);
         last->since_ns = a.since_ns < last->since_ns ? a.since_ns : last->since_ns;
         last->until_ns = 0;

@@ -52,7 +52,6 @@ struct machine_losses {
     uint64_t producers_lost; /* whose connection ended while they recorded */
     uint64_t producers_back;
     VEC(struct machine_absence) absences;
-    bool absences_lost;        /* there were too many to tell each */
     uint64_t unfinished_bytes; /* of messages that were cut */
     uint64_t relay_bytes;      /* taken from producers and not handed over, as the relay tells */
 };
