@@ -225,6 +225,27 @@ class Record(Case):
         self.assertGreater(b[7], 0)  # readaheads_succeeded
         self.assertGreater(b[5], 0)  # patches_succeeded
 
+    def test_a_producer_that_is_killed(self):
+        """What it wrote is in the shared memory, which outlives it: of each writer the packet being written is lost at most."""
+        self.start_traced()
+        trace = self.dir / "out.pftrace"
+        perf = self.perfetto("-c", self.config(config(1024)), "--txt", "-o", trace)
+        p = self.spawn(PRODUCER, "--packets", 1000000, "--pause-us", 5000, "--writers", 3, "--times")
+        lines = [p.stdout.readline() for _ in range(100)]
+        p.kill()
+        lines += p.stdout.read().split(b"\n")
+        written = [tuple(map(int, line.split()[1:3])) for line in lines if line.startswith(b"wrote ") and len(line.split()) == 4]
+        p.stdout.close()
+        p.stderr.close()
+        wait_for(lambda: "disconnected" in self.log())
+        perf.send_signal(signal.SIGINT)
+        self.finish(perf)
+        found = {w: [n for n, _ in packets_of] for w, packets_of in ledger(trace.read_bytes()).items()}
+        for writer in range(3):
+            numbers = [n for w, n in written if w == writer]
+            self.assertEqual(found[writer], list(range(len(found[writer]))))
+            self.assertGreaterEqual(len(found[writer]), len(numbers) - 1)
+
     def test_a_streamed_recording_that_flushes(self):
         """Flushes are counted as they happened, whoever asked for them: flush_period_ms is one way of several."""
         self.start_traced()

@@ -71,6 +71,11 @@ enum {
     RELAY_FIELD_PERIOD_MS = 992,  /* InitRelay: the host hears from us at least so often */
 };
 
+/* Likewise, of a producer in its InitializeConnection. */
+enum {
+    INITIALIZE_FIELD_SCRAPE_AT_END = 990, /* 1: what is in the shared memory when the connection ends may be taken */
+};
+
 /* Likewise, of a producer in its CommitData. */
 enum {
     COMMIT_FIELD_WHOLE_UNTIL = 990, /* of another machine, BOOTTIME there: what was written before came with this */

@@ -249,9 +249,10 @@ static bool buffer_in_session(const struct session *s, uint64_t id)
     return false;
 }
 
-void commit_scrape(struct service_producer *p, struct session *s)
+void commit_scrape(struct service_producer *p, struct session *s, bool at_end)
 {
-    if (!p->scraping || !p->shm.p)
+    bool over = s->state == SESSION_DISABLED || s->state == SESSION_CLONED; /* what comes later is not of it */
+    if (!(p->scraping || (at_end && p->scrape_at_end && !over)) || !p->shm.p)
         return;
     size_t pages = p->shm.size / p->page_size;
     uint8_t *copy = mem_alloc(p->page_size);
