@@ -1,4 +1,4 @@
-/* Writes what is loaded as an SQLite database that any SQLite tool reads (shell facts section 3, "SQLite export"), and
+/* Writes what is loaded as an SQLite database that any SQLite tool reads, and
  * as JSON for other viewers. */
 #include "api/tp_internal.h"
 #include "base/output_file.h"

@@ -1,4 +1,4 @@
-/* Rows of an answer that comes in batches (shell facts 4.4). */
+/* Rows of an answer that comes in batches. */
 #include "api/remote_internal.h"
 
 #include <inttypes.h>

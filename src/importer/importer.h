@@ -8,8 +8,8 @@
  *     importer_close(im);
  *
  * Bad data in a trace never fails the import: it is counted in storage.stats and noted in trace_import_logs. What
- * fails: an unknown format, a file that cannot be read, memory that runs out, and the errors that the facts call import
- * errors; even then everything imported so far stays queryable after importer_finish(). */
+ * fails: an unknown format, a file that cannot be read, memory that runs out, and the errors that importer_fail()
+ * reports; even then everything imported so far stays queryable after importer_finish(). */
 #ifndef MERIDIAN_IMPORTER_IMPORTER_H
 #define MERIDIAN_IMPORTER_IMPORTER_H
 

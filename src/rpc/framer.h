@@ -1,5 +1,5 @@
-/* Cuts a byte stream into TraceProcessorRpc messages: tag 0x0a, a length of up to 2^28 - 1, the message (shell facts
- * 4.2). Bytes come in pieces of any size; memory grows only with bytes that have come. */
+/* Cuts a byte stream into TraceProcessorRpc messages: tag 0x0a, a length of up to 2^28 - 1, the message. Bytes come in
+ * pieces of any size; memory grows only with bytes that have come. */
 #ifndef MERIDIAN_RPC_FRAMER_H
 #define MERIDIAN_RPC_FRAMER_H
 

@@ -1,4 +1,4 @@
-/* Field numbers and methods of Perfetto's TraceProcessorRpc messages (shell facts 4.3), for the server and the client.
+/* Field numbers and methods of Perfetto's TraceProcessorRpc messages, for the server and the client.
  */
 #ifndef MERIDIAN_RPC_WIRE_H
 #define MERIDIAN_RPC_WIRE_H

@@ -1,4 +1,4 @@
-/* A query's answer as QueryResult messages, one batch of cells at a time (shell facts 4.4). */
+/* A query's answer as QueryResult messages, one batch of cells at a time. */
 #ifndef MERIDIAN_SERVER_BATCHES_H
 #define MERIDIAN_SERVER_BATCHES_H
 

@@ -1,4 +1,4 @@
-/* The HTTP routes (shell facts 4.1). */
+/* The HTTP routes. */
 #ifndef MERIDIAN_SERVER_ROUTES_H
 #define MERIDIAN_SERVER_ROUTES_H
 

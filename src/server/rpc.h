@@ -1,4 +1,4 @@
-/* The methods of TraceProcessorRpc, on the worker's thread (shell facts 4.2, 4.3). */
+/* The methods of TraceProcessorRpc, on the worker's thread. */
 #ifndef MERIDIAN_SERVER_RPC_H
 #define MERIDIAN_SERVER_RPC_H
 

@@ -1,5 +1,5 @@
-/* The server: one set of traces for many clients, over HTTP and WebSocket, a Unix socket or standard streams (shell
- * facts section 4; docs/server.md).
+/* The server: one set of traces for many clients, over HTTP and WebSocket, a Unix socket or standard streams
+ * (docs/server.md).
  *
  * Two threads. The loop (libuv) owns sockets: it reads, cuts bytes into requests, writes answers, and answers /status
  * itself. The worker owns the traces and runs the requests, one at a time and those of one client in order; between the

@@ -1,4 +1,4 @@
-/* Results as text (shell facts sections 2 and 3). */
+/* Results as text. */
 #include "shell/output.h"
 
 #include "base/alloc.h"

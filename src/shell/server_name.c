@@ -1,4 +1,4 @@
-/* Names of servers on Unix sockets (shell facts 4.2). */
+/* Names of servers on Unix sockets. */
 #include "shell/server_name.h"
 
 #include "base/alloc.h"

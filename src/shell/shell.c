@@ -1,4 +1,4 @@
-/* Finds the command of a command line and runs it (shell facts section 1). */
+/* Finds the command of a command line and runs it. */
 #include "shell/shell.h"
 #include "base/clock.h"
 #include "shell/suggest.h"

@@ -190,7 +190,7 @@ static void write_rounds(struct simulation *s, const struct sim_machine *m, cons
 
 /* When the relay compares next: after an exchange at regular intervals, or in the bursts of our own relay
  * (src/capture/relay/control.c); after a lost one, which costs it the connection, when it has connected again: a
- * second later (ipc facts, section 8). */
+ * second later. */
 struct schedule {
     unsigned left; /* of a burst */
 };

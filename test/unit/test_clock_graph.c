@@ -14,7 +14,7 @@ static uint64_t next_random(uint64_t *state)
 
 enum { CLOCKS = 7, MAX_SNAPSHOTS = 200, MAX_HOPS = 4 };
 
-/* The list of snapshots as they were given, and the rules of the facts applied to it literally. */
+/* The list of snapshots as they were given, and the rules applied to it literally. */
 struct slow {
     struct {
         int n;

@@ -44,7 +44,7 @@ static int by_ts_then_arrival(const void *a, const void *b)
     return x->arrival < y->arrival ? -1 : x->arrival > y->arrival;
 }
 
-/* The rule of the facts, slowly: the queue with the smallest head (the first of them) gives events while they are not
+/* The rule, slowly: the queue with the smallest head (the first of them) gives events while they are not
  * later than the smallest head of the others. */
 static size_t merge_slowly(struct record **queues, const size_t *n, size_t n_queues, struct record *out)
 {

@@ -146,7 +146,7 @@ START_TEST(transform_never_falls_and_inverts)
 }
 END_TEST
 
-/* The golden vectors of the synchronisation facts: the exact method step by step; step 9 is a contradiction. */
+/* Golden vectors: the exact method step by step; step 9 is a contradiction. */
 START_TEST(golden_steps)
 {
     static const struct {

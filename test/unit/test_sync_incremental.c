@@ -1,4 +1,4 @@
-/* The incremental hull against the golden vectors of Trace Compass (synchronisation facts, section 8). */
+/* The incremental hull against the golden vectors of Trace Compass. */
 #include "importer/sync/incremental.h"
 
 #include <check.h>

@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CONNECT_GRACE_MS 60000 /* spec service 7: the expected duration and a minute */
+#define CONNECT_GRACE_MS 60000 /* to connect, and beyond the expected duration */
 #define DATA_STALL_MS    3000
 #define CLONE_TIMEOUT_MS 30000
 #define REPORT_DELAY_MS  300 /* a producer that has just begun may still come */

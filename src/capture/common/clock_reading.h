@@ -21,7 +21,7 @@ struct clock_readings {
     uint32_t n;
 };
 
-/* Reads them one right after the other, in the order of the protocol (spec ipc 8), TSC last where there is one. */
+/* Reads them one right after the other, in the order of the protocol, TSC last where there is one. */
 void clock_readings_take(struct clock_readings *r);
 
 /* The same, as of the end: reading them all takes a while where the clock is a device (guests, some boards), and a

@@ -13,10 +13,10 @@ void machine_name(char *buf, size_t size);
 void machine_display_name(const char *name, char *buf, size_t size);
 
 /* The same for every process until this kernel goes down: boot_id, else a hash of when /dev was made and of uname, else
- * "" (spec ipc 8). */
+ * "". */
 void machine_id_hint(char *buf, size_t size);
 
-/* The id that a host gives to a hint: the low half of FNV-1a 64, never 0 (spec ipc 2). */
+/* The id that a host gives to a hint: the low half of FNV-1a 64, never 0. */
 uint32_t machine_id_of_hint(const char *hint, size_t len);
 
 /* Appends the fields of SystemInfo (without machine_name) to the message that is open in w. */

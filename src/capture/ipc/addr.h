@@ -1,6 +1,6 @@
 /* Socket addresses as traced, traced_probes and perfetto write them, and the sockets behind them.
  *
- * The form decides the family, in this order (spec ipc 2): "@name" abstract unix, "vsock://CID:PORT", "[v6]:port" and
+ * The form decides the family, in this order: "@name" abstract unix, "vsock://CID:PORT", "[v6]:port" and
  * "host:port" TCP, anything else a path of the filesystem. */
 #ifndef MERIDIAN_CAPTURE_IPC_ADDR_H
 #define MERIDIAN_CAPTURE_IPC_ADDR_H
@@ -38,7 +38,7 @@ int ipc_addr_connect(const char *text, bool *in_progress, struct ipc_addr *out, 
 void ipc_addr_notice_death(int fd, unsigned silent_ms);
 
 /* The text of the local end of a connected socket without its port: the machine id of a peer without a hint is the hash
- * of it (spec ipc 2). */
+ * of it. */
 void ipc_addr_local_name(int fd, char *buf, size_t size);
 
 /* A readable name of the other end for logs: "unix uid=0 pid=12", "10.0.0.2:4511", "vsock 3:1024". */

@@ -1,4 +1,4 @@
-/* The frames of the IPC protocol (spec ipc 1): a little-endian u32 length, then that many bytes of an IPCFrame.
+/* The frames of the IPC protocol: a little-endian u32 length, then that many bytes of an IPCFrame.
  *
  * Frames are walked and written by hand, not through protobuf-c: a commit costs no allocation this way. */
 #ifndef MERIDIAN_CAPTURE_IPC_FRAME_H

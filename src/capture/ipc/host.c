@@ -213,7 +213,7 @@ static void on_frame(void *ctx, struct slice bytes)
     struct ipc_frame f;
     ipc_guard_count(&p->visitor, bytes.len);
     if (p->kicked || !ipc_frame_decode(bytes, &f))
-        return; /* spec ipc 1: dropped silently */
+        return; /* what cannot be decoded is dropped: the protocol has no answer to it */
     if (p->host->is_guarded && !p->id.frozen && f.kind != IPC_PEER_IDENTITY) {
         ipc_peer_kick(p, "it did not say which machine it is");
         return;

@@ -24,7 +24,7 @@ struct ipc_call {
     bool drop_reply; /* replies are swallowed */
 };
 
-/* Who is at the other end (spec ipc 2, "Peer identity"). */
+/* Who is at the other end. */
 struct ipc_identity {
     uint32_t uid;
     int32_t pid;            /* -1 unknown */

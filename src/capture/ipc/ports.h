@@ -1,4 +1,4 @@
-/* The services of the protocol and their methods, in the order that gives them their ids (spec ipc 3, 4, 8). */
+/* The services of the protocol and their methods, in the order that gives them their ids. */
 #ifndef MERIDIAN_CAPTURE_IPC_PORTS_H
 #define MERIDIAN_CAPTURE_IPC_PORTS_H
 
@@ -59,7 +59,7 @@ extern const struct ipc_service_desc ipc_producer_port;
 extern const struct ipc_service_desc ipc_consumer_port;
 extern const struct ipc_service_desc ipc_relay_port;
 
-/* Flush flags (spec ipc 4): reason in bits 0-3, initiator in bits 4-7, clone target in bits 8-11. */
+/* Flush flags: reason in bits 0-3, initiator in bits 4-7, clone target in bits 8-11. */
 enum { FLUSH_REASON_PERIODIC = 1, FLUSH_REASON_STOP = 2, FLUSH_REASON_CLONE = 3, FLUSH_REASON_EXPLICIT = 4 };
 enum { FLUSH_BY_TRACED = 1 << 4, FLUSH_BY_PERFETTO = 2 << 4 };
 enum { FLUSH_CLONE_BUGREPORT = 1 << 8 };

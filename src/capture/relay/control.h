@@ -1,6 +1,6 @@
 /* The relay's own connection to the host: tells what machine this is, and compares the clocks again and again.
  *
- * A round is a PING and an UPDATE (spec ipc 8): two trips to the host and one back, each a one-way message between the
+ * A round is a PING and an UPDATE: two trips to the host and one back, each a one-way message between the
  * two clocks. Rounds come in bursts, because only the quickest of several says much about the offset; bursts are
  * frequent at first, so that a short recording is synchronised, and then every few seconds, so that drift can be
  * followed. */

@@ -304,7 +304,7 @@ static bool open_pipe(struct flow *f)
     return true;
 }
 
-/* The first bytes on the way up: the frame that names the producer (spec ipc 8). */
+/* The first bytes on the way up: the frame that names the producer. */
 static bool put_identity(struct link *l)
 {
     struct ucred cred = {.pid = -1, .uid = (uid_t)-1};

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* One comparison of clocks with another machine: a PING and the UPDATE that followed its reply (spec ipc 8). Three
+/* One comparison of clocks with another machine: a PING and the UPDATE that followed its reply. Three
  * messages between the two clocks: client -> host, back, and client -> host again. */
 struct clock_round {
     struct clock_readings client[2]; /* of PING and UPDATE */

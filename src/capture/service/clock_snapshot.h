@@ -12,8 +12,8 @@ enum { CLOCK_ID_BOOTTIME = 6 };
 uint64_t clock_boot_ns(void);
 uint64_t clock_real_ns(void);
 
-/* True when some clock has moved at least 10 ms more or less than BOOTTIME since `before` (TSC: its ticks, as they are:
- * spec service 2). */
+/* True when some clock has moved at least 10 ms more or less than BOOTTIME since `before` (TSC: its ticks, as they
+ * are). */
 bool clock_snapshot_drifted(const struct clock_readings *before, const struct clock_readings *now);
 
 /* Appends the fields of a ClockSnapshot message. */

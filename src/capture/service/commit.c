@@ -9,7 +9,7 @@
 #include "capture/shm/chunk.h"
 #include "wire/fields.h"
 
-#define MAX_DATA    65536u /* spec ipc 5 */
+#define MAX_DATA    65536u /* payload of one chunk; more is refused */
 #define MAX_PATCHES 1024u
 
 /* The session whose buffer it is; NULL: none, or one that is over. */
@@ -218,7 +218,7 @@ static void patch_chunk(struct service_producer *p, struct slice entry)
 
 void commit_data(struct service_producer *p, struct slice request)
 {
-    /* spec ipc 5: all moves, then all patches, then the acknowledgement */
+    /* The order of the protocol: all moves, then all patches, then the acknowledgement */
     uint64_t flush_id = 0, whole_until = 0;
     struct pb_cursor c = pb_cursor(request);
     struct pb_field f;

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-/* spec ipc 4: one read task, one reply, one slice */
+/* The most in one read task, in one reply, in one slice of a packet. */
 #define READ_BYTES_PER_TASK (32u * 1024)
 #define REPLY_MAX           (128u * 1024 - 512)
 #define SLICE_MAX           (64u * 1024)

@@ -193,7 +193,7 @@ void flush_abandon(struct session *s)
 
 /* ---- periodic ---- */
 
-/* The next tick, so that ticks of all sessions fall together (spec service 1). */
+/* The next tick, so that ticks of all sessions fall together. */
 static uint64_t until_next(unsigned period_ms)
 {
     return period_ms - clock_real_ns() / 1000000 % period_ms;

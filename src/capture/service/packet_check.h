@@ -1,4 +1,4 @@
-/* Checks a packet that came out of a buffer before it goes into a trace (spec ipc 7). */
+/* Checks a packet that came out of a buffer before it goes into a trace. */
 #ifndef MERIDIAN_CAPTURE_SERVICE_PACKET_CHECK_H
 #define MERIDIAN_CAPTURE_SERVICE_PACKET_CHECK_H
 

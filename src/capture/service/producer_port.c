@@ -356,7 +356,8 @@ void producer_send_command(struct service_producer *p, unsigned field, struct sl
     w->failed = false;
 }
 
-/* spec ipc 3, "SMB setup rules" */
+/* The config's entry for the producer goes before the producer's own hints, and those before the defaults. Sizes that
+ * do not fit each other become the defaults. */
 static void choose_sizes(const struct service_producer *p, const Mrd__TraceConfig *config, uint32_t *page,
                          uint32_t *size)
 {

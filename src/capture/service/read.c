@@ -1,4 +1,4 @@
-/* Which packets go out of a session, in which order (spec service 2). */
+/* Which packets go out of a session, in which order. */
 #include "capture/common/machine.h"
 #include "capture/service/packet_check.h"
 #include "capture/service/relay.h"

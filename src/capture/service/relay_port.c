@@ -1,4 +1,4 @@
-/* Machines that relay their producers to us: who they are and what their clocks say (spec ipc 8). */
+/* Machines that relay their producers to us: who they are and what their clocks say. */
 #include "capture/service/relay.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"

@@ -1,4 +1,4 @@
-/* The state machine of a session (spec service 1). */
+/* The state machine of a session. */
 #include "capture/service/session.h"
 #include "capture/service/producer.h"
 #include "capture/service/relay.h"

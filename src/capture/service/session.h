@@ -17,7 +17,7 @@
 enum session_state { SESSION_DISABLED, SESSION_CONFIGURED, SESSION_STARTED, SESSION_STOPPING, SESSION_CLONED };
 enum instance_state { INSTANCE_CONFIGURED, INSTANCE_STARTING, INSTANCE_STARTED, INSTANCE_STOPPING, INSTANCE_STOPPED };
 
-/* TracingServiceEvent fields (spec service 2) that are kept per session. */
+/* TracingServiceEvent fields that are kept per session. */
 enum lifecycle {
     LIFECYCLE_ALL_STARTED = 1,
     LIFECYCLE_TRACING_STARTED = 2,

@@ -1,4 +1,4 @@
-/* Which trace configs are refused, and why; in the order of spec service 1. */
+/* Which trace configs are refused, and why: the first check that fails gives the reason. */
 #include "capture/service/session.h"
 #include "capture/service/state.h"
 

@@ -59,7 +59,7 @@ static bool producer_matches(const Mrd__TraceConfig__DataSource *ds, const struc
     return false;
 }
 
-/* The config as the producer gets it (spec service 1, "Config handed to producers"). */
+/* The config as the producer gets it. */
 static bool pack_config(struct session *s, struct instance *in, const Mrd__DataSourceConfig *from, uint16_t buffer_id)
 {
     Mrd__DataSourceConfig c = *from; /* a flat copy: only scalars change */

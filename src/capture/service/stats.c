@@ -1,4 +1,4 @@
-/* TraceStats of a session (spec service 3). */
+/* TraceStats of a session. */
 #include "capture/service/producer.h"
 #include "capture/service/session.h"
 #include "capture/service/state.h"

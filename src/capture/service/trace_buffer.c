@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MAX_RECORD 65520u /* spec service 4: sizes are 16 bits there */
+#define MAX_RECORD 65520u /* the size of a record has 16 bits */
 
 const int64_t chunk_histogram_def[CHUNK_HISTOGRAM_BUCKETS - 1] = {8,    32,   128,  512,   1024,
                                                                   2048, 4096, 8192, 12288, 16384};
@@ -92,7 +92,7 @@ static struct sequence *get_sequence(struct trace_buffer *b, const struct trace_
     }
     s->stats.who = *who;
     s->index = (uint32_t)b->all.n;
-    s->loss = LOSS_PRESENT; /* spec ipc 7: set on the first packet of each sequence, too */
+    s->loss = LOSS_PRESENT; /* set on the first packet of each sequence, too */
     b->all.p[b->all.n++] = s;
     size_t at = b->order.n++;
     for (; at > 0; at--) {
@@ -228,7 +228,7 @@ static bool make_room(struct trace_buffer *b, size_t size)
     return true;
 }
 
-/* A scraped chunk comes again with more in it, or whole (spec service 4), and then without the room that it left. */
+/* A scraped chunk comes again with more in it, or whole, and then without the room that it left. */
 static void rewrite(struct trace_buffer *b, struct sequence *s, struct chunk_meta *m, const struct trace_chunk *c)
 {
     struct record *r = record_at(b, m->offset);

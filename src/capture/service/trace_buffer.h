@@ -2,7 +2,7 @@
  *
  * Chunks come in any order and may come twice (first scraped half-written, then whole); packets go out whole, first in
  * first out within a sequence, one sequence after the other. Fragmented packets are put together again, lengths that
- * arrive late are patched in. Nothing from a chunk is trusted. All numbers of BufferStats are kept (spec service 3, 4).
+ * arrive late are patched in. Nothing from a chunk is trusted. All numbers of BufferStats are kept.
  *
  * Two things are done better than in Perfetto's first buffer, where they lose data without need:
  * - whether packets were lost before one is known per sequence, so that a chunk that was overwritten after it was read
@@ -20,7 +20,7 @@
 
 enum trace_buffer_policy { TRACE_BUFFER_RING, TRACE_BUFFER_DISCARD };
 
-/* Why packets are missing before a packet: the bits of TracePacket.previous_packet_dropped (spec ipc 7). */
+/* Why packets are missing before a packet: the bits of TracePacket.previous_packet_dropped. */
 enum trace_loss {
     LOSS_PRESENT = 1,
     LOSS_READ_GAP = 2,
@@ -47,7 +47,7 @@ struct trace_buffer_stats {
     uint64_t trace_writer_packet_loss;
 };
 
-/* Payload bytes of the chunks read, by size: at most 8, 32, … (spec service 3); the last bucket takes the rest. */
+/* Payload bytes of the chunks read, by size: at most 8, 32, …; the last bucket takes the rest. */
 #define CHUNK_HISTOGRAM_BUCKETS 11
 extern const int64_t chunk_histogram_def[CHUNK_HISTOGRAM_BUCKETS - 1];
 

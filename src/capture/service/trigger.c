@@ -1,4 +1,4 @@
-/* Triggers: names that producers send, and what sessions do on them (spec service 1, "Triggers"). */
+/* Triggers: names that producers send, and what sessions do on them. */
 #include "capture/service/session.h"
 #include "capture/service/state.h"
 

@@ -1,4 +1,4 @@
-/* The layout of the memory that a producer shares with the service (spec ipc 6).
+/* The layout of the memory that a producer shares with the service.
  *
  * N pages; each page: u32 header bitmap (atomic), u32 reserved, then equal chunks. Bits 30:28 of the bitmap are the
  * layout (how many chunks), bits 2i+1:2i the state of chunk i. Each chunk: u32 chunk id, u16 writer id, u16 packet
@@ -88,7 +88,7 @@ static inline bool shm_transition(struct shm_page_header *page, unsigned chunk, 
     return false;
 }
 
-/* spec ipc 3, "SMB setup rules": a multiple of 4 KiB by a power of two, at most 32 KiB. */
+/* A multiple of 4 KiB by a power of two, at most 32 KiB. */
 static inline bool shm_page_size_ok(uint32_t page_size)
 {
     uint32_t units = page_size / SHM_PAGE_UNIT;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define COMMIT_MAX (128u * 1024 - 512) /* spec ipc 5 */
-#define MAX_STALLS 300                 /* spec ipc 6 */
+#define COMMIT_MAX (128u * 1024 - 512) /* one request fits a frame of 128 KiB */
+#define MAX_STALLS 300                 /* waits for a free chunk, then the writer gives up */
 
 struct move {
     uint16_t page;

@@ -12,7 +12,7 @@
 #include "capture/shm/region.h"
 #include "wire/pb_writer.h"
 
-/* What a writer does when no chunk is free (spec ipc 6; the values are those of BufferExhaustedPolicy). */
+/* What a writer does when no chunk is free (the values are those of BufferExhaustedPolicy). */
 enum shm_policy {
     SHM_POLICY_DEFAULT = 0, /* = DROP */
     SHM_DROP = 1,

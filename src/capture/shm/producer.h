@@ -30,7 +30,7 @@ struct producer_options {
     const char *socket;      /* NULL: the environment's, see ipc_producer_socket() */
     uint32_t shm_size_hint;  /* bytes; 0: the service's default of 256 KiB */
     uint32_t page_size_hint; /* bytes; 0: 4096 */
-    bool scraping_enabled;   /* let the service read chunks that were never committed (see spec ipc 6) */
+    bool scraping_enabled;   /* let the service read chunks that were never committed */
     enum shm_layout layout;  /* chunks a page; 0: as many as it takes, see shm_arbiter_new() */
     const struct slice
         *identity;         /* a SetPeerIdentity frame to send first, for TCP without a relay; copied; may be NULL */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A packet is not begun with fewer bytes left: four for its length, eight for something useful (spec ipc 6). */
+/* A packet is not begun with fewer bytes left: four for its length, eight for something useful. */
 #define MIN_TO_BEGIN 12
 /* Kept free at the end of a chunk, for the mark "a packet was dropped here". */
 #define TAIL 4
@@ -233,7 +233,7 @@ void trace_writer_begin_packet(struct trace_writer *w)
         drop_packet(w);
         return;
     }
-    /* counted before it is written: a scraper knows that the last packet is not whole (spec ipc 6) */
+    /* counted before it is written: a scraper knows that the last packet is not whole */
     atomic_fetch_add_explicit(&header_of(w)->packets, 1, memory_order_release);
     w->frag_size = w->cur;
     w->cur += 4;

@@ -539,7 +539,7 @@ void clock_graph_own_domain(struct clock_graph *g, struct clock_id clock)
     first_use(g, clock);
 }
 
-/* Relates the clocks of a file on a machine to trace time by the fallbacks of the facts, if they are not yet: both
+/* Relates the clocks of a file on a machine to trace time if nothing else does: both
  * sides' REALTIME are equal, else equal clocks are equal. */
 static void relate_domain(struct clock_graph *g, uint32_t file, uint32_t machine)
 {

@@ -1,4 +1,4 @@
-/* Converts timestamps between clocks: a graph of clock domains joined by snapshots (facts: importer section 2). */
+/* Converts timestamps between clocks: a graph of clock domains joined by snapshots. */
 #ifndef MERIDIAN_IMPORTER_CLOCK_CLOCK_GRAPH_H
 #define MERIDIAN_IMPORTER_CLOCK_CLOCK_GRAPH_H
 

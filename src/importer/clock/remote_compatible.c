@@ -1,7 +1,7 @@
 /* Computes the constant offset between a remote machine's clocks and the host's. */
 #include "importer/clock/remote_private.h"
 
-static const int64_t longest_round_ns = 30 * INT64_C(1000000000); /* facts: pairs further apart are not used */
+static const int64_t longest_round_ns = 30 * INT64_C(1000000000); /* pairs further apart are not used */
 
 const int64_t *round_value(const struct clock_reading *r, size_t n, uint32_t clock)
 {

@@ -1,5 +1,4 @@
-/* Relates the clocks of remote machines to the host's by the rounds of RemoteClockSync (facts: importer section 2,
- * "Remote machines").
+/* Relates the clocks of remote machines to the host's by the rounds of RemoteClockSync.
  *
  * Compatible model: one constant offset a clock, the average over the rounds of a packet, bit for bit. Linear model:
  * all rounds of a machine together make a clock_line. A line needs all rounds before the first event is converted, so

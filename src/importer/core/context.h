@@ -98,8 +98,9 @@ struct importer {
     uint32_t trace_file;         /* row of `trace_file` being read */
     uintptr_t stable_first;      /* where the mapped file lies: see importer_bytes_stable() */
     size_t stable_len;
-    bool failed;        /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
-    struct error error; /* the first import error (one that the facts call fatal), reported by importer_finish() */
+    bool failed; /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
+    struct error
+        error; /* the first import error (one that makes the import as a whole fail), reported by importer_finish() */
 };
 
 /* True when the bytes at p stay mapped as long as the importer is open, so that a payload need not be copied. Bytes
@@ -116,8 +117,7 @@ void importer_fail(struct importer *im, int code, const char *fmt, ...) __attrib
 uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);
 
 /* The context of a machine by TracePacket.machine_id, made (with all its trackers and its machine row) when new. NULL
- * when out of memory (im->failed) or at 65,535 machines. Rules of adoption: importer facts section 2, "Remote
- * machines". */
+ * when out of memory (im->failed) or at 65,535 machines. */
 struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id);
 /* The context of a later boot of a machine, made when there is none. */
 struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ctx *m, uint32_t boot);

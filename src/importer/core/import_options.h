@@ -7,7 +7,7 @@
 
 enum import_clock_model {
     CLOCK_MODEL_AUTO,       /* linear for a machine whose clock rounds come in several packets, else compatible */
-    CLOCK_MODEL_COMPATIBLE, /* the constant offset of the facts, bit for bit */
+    CLOCK_MODEL_COMPATIBLE, /* a constant offset, bit for bit that of the public tool */
     CLOCK_MODEL_LINEAR,     /* offset and drift with proven bounds */
 };
 

@@ -1,5 +1,4 @@
-/* The packet sequences of one machine: incremental state, generations, interned messages (facts: importer section 1,
- * "Sequence / incremental state"). */
+/* The packet sequences of one machine: incremental state, generations, interned messages. */
 #ifndef MERIDIAN_IMPORTER_CORE_SEQUENCE_H
 #define MERIDIAN_IMPORTER_CORE_SEQUENCE_H
 

@@ -1,5 +1,5 @@
 /* What the metadata of a CTF 1.8 trace declares: types, streams, events, clocks. Read from TSDL by tsdl_parse().
- * Everything lives in one arena and is immutable once parsed. Facts: synchronisation facts section 9. */
+ * Everything lives in one arena and is immutable once parsed. */
 #ifndef MERIDIAN_IMPORTER_CTF_CTF_TYPES_H
 #define MERIDIAN_IMPORTER_CTF_CTF_TYPES_H
 

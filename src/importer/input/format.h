@@ -1,4 +1,4 @@
-/* Tells formats apart by their first bytes (facts: importer section 1, "Format detection"). */
+/* Tells formats apart by their first bytes. */
 #ifndef MERIDIAN_IMPORTER_INPUT_FORMAT_H
 #define MERIDIAN_IMPORTER_INPUT_FORMAT_H
 

@@ -1,5 +1,4 @@
-/* The manifest of a set of traces: which machine a file belongs to, how clocks relate, which clock is the timeline
- * (facts: merging several traces). */
+/* The manifest of a set of traces: which machine a file belongs to, how clocks relate, which clock is the timeline. */
 #ifndef MERIDIAN_IMPORTER_MERGE_MANIFEST_H
 #define MERIDIAN_IMPORTER_MERGE_MANIFEST_H
 

@@ -3,7 +3,7 @@
  * A queue belongs to a stream (ftrace of one cpu, compact switches of one cpu, generic packets, …) and keeps 24-byte
  * events in arrival order; while timestamps do not fall it costs nothing to sort, else the tail from the first
  * out-of-order event is sorted, stably. Across queues with equal timestamps the queue made first goes first, and a
- * queue's run goes on while its events are not later than the next queue's earliest (facts: importer section 3).
+ * queue's run goes on while its events are not later than the next queue's earliest.
  *
  * The meaning of a and b is the queue owner's. Typically a = pointer to payload bytes, b = length << 32 | generation
  * index. */

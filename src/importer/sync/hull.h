@@ -5,7 +5,7 @@
  * (SYNC_BELOW) reference -> other: (x = send, y = receive) lies on or above the line     (SYNC_ABOVE) All lines that
  * satisfy every message form a convex polygon in (a, b). Its corners are lines through two points: the steepest, the
  * flattest, and the edges of the two hulls between their points of contact. Everything here is exact: int64
- * coordinates, differences in __int128, no floating point. Source of the rules: synchronisation facts, section 3.
+ * coordinates, differences in __int128, no floating point.
  *
  * Coordinates are to lie within +-2^62; sync_hull_add() refuses others. */
 #ifndef MERIDIAN_IMPORTER_SYNC_HULL_H

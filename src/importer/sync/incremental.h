@@ -1,7 +1,6 @@
 /* The incremental convex-hull synchronisation of Trace Compass, rule for rule, for results that agree with it
  * (`--method=trace-compass`). Its bounds are sound but not always the tightest, and it keeps the last good formula once
- * the hulls contradict each other; the exact method of hull.h has neither weakness (synchronisation facts, 3.2
- * and 3.3). */
+ * the hulls contradict each other; the exact method of hull.h has neither weakness. */
 #ifndef MERIDIAN_IMPORTER_SYNC_INCREMENTAL_H
 #define MERIDIAN_IMPORTER_SYNC_INCREMENTAL_H
 

@@ -1,7 +1,7 @@
 /* A linear map between two clocks in exact integers: y = y0 + dx + floor(dx * slope_minus_one / 2^62), dx = x - x0.
  *
- * Anchoring near the data keeps the error of a rounded slope below a nanosecond over hours (synchronisation facts,
- * section 4). The map never decreases; its inverse is the exact lower adjoint: the smallest x that maps to at least y.
+ * Anchoring near the data keeps the error of a rounded slope below a nanosecond over hours. The map never decreases;
+ * its inverse is the exact lower adjoint: the smallest x that maps to at least y.
  */
 #ifndef MERIDIAN_IMPORTER_SYNC_TRANSFORM_H
 #define MERIDIAN_IMPORTER_SYNC_TRANSFORM_H

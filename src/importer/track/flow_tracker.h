@@ -1,4 +1,4 @@
-/* Flows: arrows from slice to slice, known by a number that producers choose (facts: importer section 6). */
+/* Flows: arrows from slice to slice, known by a number that producers choose. */
 #ifndef MERIDIAN_IMPORTER_TRACK_FLOW_TRACKER_H
 #define MERIDIAN_IMPORTER_TRACK_FLOW_TRACKER_H
 

@@ -1,5 +1,4 @@
-/* Threads and processes of one machine: which utid a tid means at a time (facts: importer section 4, "Process
- * tracker").
+/* Threads and processes of one machine: which utid a tid means at a time.
  *
  * utid and upid are row numbers of `thread` and `process`. A tid has several utids over time; the latest that is alive
  * counts. */

@@ -68,7 +68,7 @@ static struct cpu_run *cpu_run(struct sched_tracker *t, uint32_t cpu)
 
 /* --- the text of a raw state ------------------------------------------------------------------------------------- */
 
-/* Bits 0..5 are the same in every kernel; the rest moved (facts: importer section 4, "prev_state decode"). The text
+/* Bits 0..5 are the same in every kernel; the rest moved. The text
  * has the letters in the order of this table. */
 static const struct state_bit {
     char letter;
@@ -107,7 +107,7 @@ strid sched_tracker_state(struct sched_tracker *t, int64_t prev_state)
     uint16_t raw = (uint16_t)prev_state;
     uint32_t version = t->m->kernel_major << 16 | t->m->kernel_minor;
     if (version == 0)
-        version = 4u << 16 | 4; /* what the facts take when the kernel is unknown */
+        version = 4u << 16 | 4; /* taken when the kernel is unknown */
     if (__builtin_expect(version != t->version, 0)) {
         memset(t->state_text, 0, sizeof t->state_text);
         memset(t->state_invalid, 0, sizeof t->state_invalid);

@@ -1,4 +1,4 @@
-/* Scheduling of one machine: sched_slice, thread_state, spurious_sched_wakeup (facts: importer section 4). */
+/* Scheduling of one machine: sched_slice, thread_state, spurious_sched_wakeup. */
 #ifndef MERIDIAN_IMPORTER_TRACK_SCHED_TRACKER_H
 #define MERIDIAN_IMPORTER_TRACK_SCHED_TRACKER_H
 

@@ -1,4 +1,4 @@
-/* Nested slices: a stack of open slices per track (facts: importer section 6, "Slice tracker"). */
+/* Nested slices: a stack of open slices per track. */
 #ifndef MERIDIAN_IMPORTER_TRACK_SLICE_TRACKER_H
 #define MERIDIAN_IMPORTER_TRACK_SLICE_TRACKER_H
 

@@ -23,7 +23,7 @@ struct thread_states {
 void thread_states_init(struct thread_states *s, struct machine_ctx *m);
 void thread_states_free(struct thread_states *s);
 
-/* The rules are those of importer facts section 4, "thread_state rules". */
+/* What scheduling events do to the states of the threads that they name: each ends a state and begins the next. */
 void thread_states_switch(struct thread_states *s, int64_t ts, int64_t ucpu, uint32_t prev, strid prev_state,
                           uint32_t next);
 void thread_states_waking(struct thread_states *s, int64_t ts, uint32_t wakee, uint32_t waker, uint32_t common_flags);

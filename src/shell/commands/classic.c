@@ -1,4 +1,4 @@
-/* The form without a command, as older scripts use it: its flags choose a command (shell facts section 1.3). */
+/* The form without a command, as older scripts use it: its flags choose a command. */
 #include "shell/shell.h"
 
 #include <string.h>

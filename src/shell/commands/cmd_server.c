@@ -1,4 +1,4 @@
-/* tp_shell server: the traces for the Perfetto UI and for scripts (shell facts section 4). */
+/* tp_shell server: the traces for the Perfetto UI and for scripts. */
 #include "server/server.h"
 #include "shell/server_name.h"
 #include "shell/shell.h"

@@ -1,4 +1,4 @@
-/* The program under the name traceconv: its modes are commands here (shell facts section 1). */
+/* The program under the name traceconv: its modes are commands here. */
 #include "shell/shell.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* The loop of the interactive shell (shell facts section 3). */
+/* The loop of the interactive shell. */
 #include "shell/repl/repl.h"
 
 #include <ctype.h>
