@@ -37,10 +37,9 @@ void trace_end_packet(struct trace_end *t, struct slice packet, uint32_t sequenc
         case TRACE_PACKET_TRACE_STATS:
             t->by_service = t->stats_last = true;
             break;
-        case TRACE_PACKET_CLOCK_SNAPSHOT:
         case TRACE_PACKET_SYNCHRONIZATION_MARKER:
         case TRACE_PACKET_TRACE_UUID:
-        case TRACE_PACKET_SYSTEM_INFO:
+        case TRACE_PACKET_TIMESTAMP_CLOCK_ID: /* what services since version 58 say in all their packets */
             t->by_service = true;
             break;
         }
