@@ -123,48 +123,59 @@ static void run(struct machine_ctx *m, struct generic_kernel *g, int64_t ts, uin
     t->cpu = cpu + 1;
 }
 
-void generic_task_state_parse(struct packet *p)
+/* What an event says. */
+struct task_event {
+    uint32_t cpu;
+    int64_t tid;
+    uint64_t state;
+    int32_t prio;
+    strid comm;
+};
+
+static struct task_event read_task_event(const struct packet *p)
 {
-    struct machine_ctx *m = p->m;
-    struct generic_kernel *g = state_of(m);
-    uint32_t cpu = UINT32_MAX;
-    int64_t tid = 0;
-    uint64_t state = 0;
-    int32_t prio = 0;
-    strid comm = 0;
+    struct task_event e = {.cpu = UINT32_MAX};
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
         switch (f.id) {
         case GENERIC_KERNEL_TASK_STATE_EVENT_CPU:
-            cpu = pb_u32(&f);
+            e.cpu = pb_u32(&f);
             break;
         case GENERIC_KERNEL_TASK_STATE_EVENT_COMM:
-            comm = import_slice(m->im, pb_bytes(&f));
+            e.comm = import_slice(p->m->im, pb_bytes(&f));
             break;
         case GENERIC_KERNEL_TASK_STATE_EVENT_TID:
-            tid = pb_i64(&f);
+            e.tid = pb_i64(&f);
             break;
         case GENERIC_KERNEL_TASK_STATE_EVENT_STATE:
-            state = pb_u64(&f);
+            e.state = pb_u64(&f);
             break;
         case GENERIC_KERNEL_TASK_STATE_EVENT_PRIO:
-            prio = pb_i32(&f);
+            e.prio = pb_i32(&f);
             break;
         }
     }
-    if (!g || state == TASK_UNKNOWN || state >= TASK_STATES) {
+    return e;
+}
+
+void generic_task_state_parse(struct packet *p)
+{
+    struct machine_ctx *m = p->m;
+    struct generic_kernel *g = state_of(m);
+    struct task_event e = read_task_event(p);
+    if (!g || e.state == TASK_UNKNOWN || e.state >= TASK_STATES) {
         stats_add(&m->st->stats, m->id, STAT_task_state_invalid, 1);
         return;
     }
-    uint32_t utid = state == TASK_CREATED ? process_tracker_start_thread(m->processes, p->ts, tid)
-                                          : process_tracker_thread(m->processes, tid);
-    process_tracker_thread_name(m->processes, utid, comm, THREAD_NAME_FTRACE);
-    if (state == TASK_DESTROYED)
-        process_tracker_end_thread(m->processes, p->ts, tid);
-    if (state == TASK_RUNNING) {
-        if (cpu < 4096)
-            run(m, g, p->ts, utid, cpu, prio);
+    uint32_t utid = e.state == TASK_CREATED ? process_tracker_start_thread(m->processes, p->ts, e.tid)
+                                            : process_tracker_thread(m->processes, e.tid);
+    process_tracker_thread_name(m->processes, utid, e.comm, THREAD_NAME_FTRACE);
+    if (e.state == TASK_DESTROYED)
+        process_tracker_end_thread(m->processes, p->ts, e.tid);
+    if (e.state == TASK_RUNNING) {
+        if (e.cpu < 4096)
+            run(m, g, p->ts, utid, e.cpu, e.prio);
         else
             stats_add(&m->st->stats, m->id, STAT_task_state_invalid, 1);
         return;
@@ -174,7 +185,7 @@ void generic_task_state_parse(struct packet *p)
         m->im->failed = true;
         return;
     }
-    strid name = import_str(m->im, state_names[state]);
+    strid name = import_str(m->im, state_names[e.state]);
     if (t->cpu) { /* it ran until now */
         stop(m, g, &g->cpus.p[t->cpu - 1], p->ts, name);
     } else if (t->preempted && t->ts == p->ts) { /* why it lost its cpu comes after who took it */

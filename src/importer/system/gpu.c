@@ -129,6 +129,25 @@ struct gpu_counter { /* value of system_machine.gpu_counters: track << 32 | last
 
 enum { NO_LAST = UINT32_MAX }; /* counters that look forward: the value holds from its sample on */
 
+/* The groups that a counter is in. */
+static void add_counter_groups(struct machine_ctx *m, uint32_t track, struct slice spec)
+{
+    struct pb_cursor c = pb_cursor(spec);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (f.id != GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_SPEC_GROUPS)
+            continue;
+        struct pb_cursor packed = pb_sub(&f);
+        uint64_t group = f.u;
+        while (f.wire != PB_BYTES || pb_next_packed(&packed, &group)) {
+            gpu_counter_group_insert(m->st,
+                                     &(struct gpu_counter_group_row){.group_id = (int32_t)group, .track_id = track});
+            if (f.wire != PB_BYTES)
+                break;
+        }
+    }
+}
+
 static void add_counter(struct machine_ctx *m, uint32_t gpu, struct slice bytes)
 {
     uint32_t id = 0, seen = 0;
@@ -178,19 +197,7 @@ static void add_counter(struct machine_ctx *m, uint32_t gpu, struct slice bytes)
     arg_list_free(&args);
     uint32_t track = track_intern(m->im->tracks, m->id, &spec);
     *slot = (uint64_t)track << 32 | (direction == LOOKS_FORWARD ? NO_LAST : 0);
-    c = pb_cursor(bytes);
-    while (pb_next(&c, &f)) {
-        if (f.id != GPU_COUNTER_DESCRIPTOR_GPU_COUNTER_SPEC_GROUPS)
-            continue;
-        struct pb_cursor packed = pb_sub(&f);
-        uint64_t group = f.u;
-        while (f.wire != PB_BYTES || pb_next_packed(&packed, &group)) {
-            gpu_counter_group_insert(m->st,
-                                     &(struct gpu_counter_group_row){.group_id = (int32_t)group, .track_id = track});
-            if (f.wire != PB_BYTES)
-                break;
-        }
-    }
+    add_counter_groups(m, track, bytes);
 }
 
 static void add_group(struct machine_ctx *m, uint32_t gpu, struct slice bytes)

@@ -38,70 +38,82 @@ static void learn_string(struct packet *p, struct slice bytes)
         p->m->im->failed = true;
 }
 
-void metatrace_parse(struct packet *p)
+/* What a packet says. */
+struct meta_packet {
+    struct pb_field name, name_iid, counter_name;
+    uint64_t event, counter, duration;
+    bool is_event, is_counter;
+    int32_t value;
+    uint32_t tid;
+    struct arg_list args;
+};
+
+static void read_packet(struct packet *p, struct meta_packet *e)
 {
-    struct machine_ctx *m = p->m;
-    struct pb_field name = {0}, name_iid = {0}, counter_name = {0}, f;
-    uint64_t event = 0, counter = 0, duration = 0;
-    bool is_event = false, is_counter = false;
-    int32_t value = 0;
-    uint32_t tid = 0;
-    struct arg_list args = {0};
     struct pb_cursor c = pb_cursor(p->field);
-    while (pb_next(&c, &f))
-        if (f.id == PERFETTO_METATRACE_INTERNED_STRINGS)
-            learn_string(p, pb_bytes(&f));
-    c = pb_cursor(p->field);
+    struct pb_field f;
     while (pb_next(&c, &f)) {
-        is_event |= f.id == PERFETTO_METATRACE_EVENT_ID || f.id == PERFETTO_METATRACE_EVENT_NAME ||
-                    f.id == PERFETTO_METATRACE_EVENT_NAME_IID;
-        is_counter |= f.id == PERFETTO_METATRACE_COUNTER_ID || f.id == PERFETTO_METATRACE_COUNTER_NAME;
+        e->is_event |= f.id == PERFETTO_METATRACE_EVENT_ID || f.id == PERFETTO_METATRACE_EVENT_NAME ||
+                       f.id == PERFETTO_METATRACE_EVENT_NAME_IID;
+        e->is_counter |= f.id == PERFETTO_METATRACE_COUNTER_ID || f.id == PERFETTO_METATRACE_COUNTER_NAME;
         switch (f.id) {
         case PERFETTO_METATRACE_EVENT_ID:
-            event = pb_u64(&f);
+            e->event = pb_u64(&f);
             break;
         case PERFETTO_METATRACE_COUNTER_ID:
-            counter = pb_u64(&f);
+            e->counter = pb_u64(&f);
             break;
         case PERFETTO_METATRACE_EVENT_DURATION_NS:
-            duration = pb_u64(&f);
+            e->duration = pb_u64(&f);
             break;
         case PERFETTO_METATRACE_COUNTER_VALUE:
-            value = pb_i32(&f);
+            e->value = pb_i32(&f);
             break;
         case PERFETTO_METATRACE_THREAD_ID:
-            tid = pb_u32(&f);
+            e->tid = pb_u32(&f);
             break;
         case PERFETTO_METATRACE_HAS_OVERRUNS:
-            stats_add(&m->st->stats, m->id, STAT_metatrace_overruns, pb_bool(&f));
+            stats_add(&p->m->st->stats, p->m->id, STAT_metatrace_overruns, pb_bool(&f));
             break;
         case PERFETTO_METATRACE_ARGS:
-            add_arg(p, pb_bytes(&f), &args);
+            add_arg(p, pb_bytes(&f), &e->args);
             break;
         case PERFETTO_METATRACE_EVENT_NAME:
-            name = f;
+            e->name = f;
             break;
         case PERFETTO_METATRACE_COUNTER_NAME:
-            counter_name = f;
+            e->counter_name = f;
             break;
         case PERFETTO_METATRACE_EVENT_NAME_IID:
-            name_iid = f;
+            e->name_iid = f;
             break;
         }
     }
-    uint32_t utid = is_event || is_counter ? process_tracker_thread(m->processes, tid) : UTID_NONE;
-    if (is_event) {
-        strid s = text_of(p, &name, &name_iid);
+}
+
+void metatrace_parse(struct packet *p)
+{
+    struct machine_ctx *m = p->m;
+    struct meta_packet e = {0};
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.id == PERFETTO_METATRACE_INTERNED_STRINGS)
+            learn_string(p, pb_bytes(&f));
+    read_packet(p, &e);
+    uint32_t utid = e.is_event || e.is_counter ? process_tracker_thread(m->processes, e.tid) : UTID_NONE;
+    if (e.is_event) {
+        strid s = text_of(p, &e.name, &e.name_iid);
         if (!s)
-            s = strpool_printf(&m->st->strings, "Event %llu", (unsigned long long)event);
+            s = strpool_printf(&m->st->strings, "Event %llu", (unsigned long long)e.event);
         uint32_t track = track_intern_int(m->im->tracks, m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0);
-        slice_scoped(m->im->slices, m->id, p->ts, track, import_str(m->im, "metatrace"), s, (int64_t)duration,
-                     args_intern(&m->st->args, args.p, args.n));
-    } else if (is_counter) {
-        strid s = counter_name.id ? import_slice(m->im, pb_bytes(&counter_name))
-                                  : strpool_printf(&m->st->strings, "Counter %llu", (unsigned long long)counter);
+        slice_scoped(m->im->slices, m->id, p->ts, track, import_str(m->im, "metatrace"), s, (int64_t)e.duration,
+                     args_intern(&m->st->args, e.args.p, e.args.n));
+    } else if (e.is_counter) {
+        strid s = e.counter_name.id ? import_slice(m->im, pb_bytes(&e.counter_name))
+                                    : strpool_printf(&m->st->strings, "Counter %llu", (unsigned long long)e.counter);
         struct track_dim dims[] = {{"utid", DIM_INT, utid}, {"name", DIM_STR, s}};
-        counter_push(m->im, p->ts, system_counter_track(m, "metatrace_counter", s, NULL, dims, 2), (double)value);
+        counter_push(m->im, p->ts, system_counter_track(m, "metatrace_counter", s, NULL, dims, 2), (double)e.value);
     }
-    arg_list_free(&args);
+    arg_list_free(&e.args);
 }
