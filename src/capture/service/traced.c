@@ -96,108 +96,114 @@ static bool enable_relay(struct service_options *o, const char *socket)
     return found;
 }
 
-int traced_main(int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"background", no_argument, NULL, 'b'},
-        {"version", no_argument, NULL, 'v'},
-        {"set-socket-permissions", required_argument, NULL, 'p'},
-        {"enable-relay-endpoint", no_argument, NULL, 'r'},
-        {"enable-relay-endpoint-on", required_argument, NULL, 'R'},
-        {"relay-tls", required_argument, NULL, 'T'},
-        {"relay-allow", required_argument, NULL, 'A'},
-        {"relay-max-connections", required_argument, NULL, 'C'},
-        {"relay-max-bytes", required_argument, NULL, 'B'},
-        {"dev-flag", required_argument, NULL, 'D'},
-        {"help", no_argument, NULL, 'h'},
-        {0},
-    };
-    struct error err = {0};
-    bool background = false;
-    bool relay_all = false;
-    struct dev_settings dev = {0};
-    struct service_options o = {.consumer_socket = ipc_consumer_socket()};
+/* What the command line asks for. */
+struct arguments {
+    struct service_options o;
+    struct dev_settings dev;
+    bool background, relay_all;
     const char *relay_on[SERVICE_MAX_SOCKETS];
-    unsigned n_relay_on = 0;
-    char *permissions = NULL;
-    optind = 1;
-    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        switch (c) {
-        case 'b':
-            background = true;
-            break;
-        case 'v':
-            printf("Meridian v%s\n", MERIDIAN_VERSION);
-            return 0;
-        case 'p':
-            permissions = optarg;
-            break;
-        case 'r':
-            relay_all = true;
-            break;
-        case 'R':
-            if (n_relay_on == SERVICE_MAX_SOCKETS) {
-                fprintf(stderr, "traced: too many --enable-relay-endpoint-on\n");
-                return 1;
-            }
-            relay_on[n_relay_on++] = optarg;
-            break;
-        case 'T':
-            o.relay_tls = optarg;
-            break;
-        case 'A':
-            o.guard.allow = optarg;
-            break;
-        case 'C':
-            if (!parse_count(optarg, &o.guard.max_connections)) {
-                fprintf(stderr, "traced: --relay-max-connections %s: expected a number\n", optarg);
-                return 1;
-            }
-            break;
-        case 'B':
-            if (!parse_bytes(optarg, &o.guard.max_bytes_per_s)) {
-                fprintf(stderr, "traced: --relay-max-bytes %s: expected a number, with k, m or g\n", optarg);
-                return 1;
-            }
-            break;
-        case 'D':
-            if (dev_flag_set(dev_flags, sizeof dev_flags / sizeof *dev_flags, &dev, optarg, &err) <= 0) {
-                fprintf(stderr, "traced: %s\n", err.code ? err.text : "no such --dev-flag");
-                return 1;
-            }
-            break;
-        default:
-            fputs(usage, stderr);
+    unsigned n_relay_on;
+    char *permissions;
+};
+
+enum { GO_ON = -1 };
+
+static const struct option options[] = {
+    {"background", no_argument, NULL, 'b'},
+    {"version", no_argument, NULL, 'v'},
+    {"set-socket-permissions", required_argument, NULL, 'p'},
+    {"enable-relay-endpoint", no_argument, NULL, 'r'},
+    {"enable-relay-endpoint-on", required_argument, NULL, 'R'},
+    {"relay-tls", required_argument, NULL, 'T'},
+    {"relay-allow", required_argument, NULL, 'A'},
+    {"relay-max-connections", required_argument, NULL, 'C'},
+    {"relay-max-bytes", required_argument, NULL, 'B'},
+    {"dev-flag", required_argument, NULL, 'D'},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+/* One option, by its letter. GO_ON, or the exit status. */
+static int take_option(struct arguments *a, int option, char *value)
+{
+    struct error err = {0};
+    switch (option) {
+    case 'b':
+        a->background = true;
+        return GO_ON;
+    case 'v':
+        printf("Meridian v%s\n", MERIDIAN_VERSION);
+        return 0;
+    case 'p':
+        a->permissions = value;
+        return GO_ON;
+    case 'r':
+        a->relay_all = true;
+        return GO_ON;
+    case 'R':
+        if (a->n_relay_on == SERVICE_MAX_SOCKETS) {
+            fprintf(stderr, "traced: too many --enable-relay-endpoint-on\n");
             return 1;
         }
+        a->relay_on[a->n_relay_on++] = value;
+        return GO_ON;
+    case 'T':
+        a->o.relay_tls = value;
+        return GO_ON;
+    case 'A':
+        a->o.guard.allow = value;
+        return GO_ON;
+    case 'C':
+        if (parse_count(value, &a->o.guard.max_connections))
+            return GO_ON;
+        fprintf(stderr, "traced: --relay-max-connections %s: expected a number\n", value);
+        return 1;
+    case 'B':
+        if (parse_bytes(value, &a->o.guard.max_bytes_per_s))
+            return GO_ON;
+        fprintf(stderr, "traced: --relay-max-bytes %s: expected a number, with k, m or g\n", value);
+        return 1;
+    case 'D':
+        if (dev_flag_set(dev_flags, sizeof dev_flags / sizeof *dev_flags, &a->dev, value, &err) > 0)
+            return GO_ON;
+        fprintf(stderr, "traced: %s\n", err.code ? err.text : "no such --dev-flag");
+        return 1;
+    default:
+        fputs(usage, stderr);
+        return 1;
     }
-    o.silent_ms = (unsigned)dev.silent_ms;
-    char list[4096];
-    snprintf(list, sizeof list, "%s", ipc_producer_socket());
-    o.n_producer_sockets = split(list, o.producer_sockets, SERVICE_MAX_SOCKETS);
-    if (!o.n_producer_sockets) {
+}
+
+/* The sockets that producers come to, cut out of `list`, and which of them relays may use. False after a message. */
+static bool choose_sockets(struct arguments *a, char *list, size_t size)
+{
+    struct service_options *o = &a->o;
+    snprintf(list, size, "%s", ipc_producer_socket());
+    o->n_producer_sockets = split(list, o->producer_sockets, SERVICE_MAX_SOCKETS);
+    if (!o->n_producer_sockets) {
         fprintf(stderr, "traced: no producer socket\n");
-        return 1;
+        return false;
     }
-    for (unsigned i = 0; i < o.n_producer_sockets; i++)
-        o.relay_endpoint[i] = relay_all;
-    for (unsigned i = 0; i < n_relay_on; i++) {
-        if (!enable_relay(&o, relay_on[i])) {
-            fprintf(stderr, "traced: %s is not a producer socket\n", relay_on[i]);
-            return 1;
+    for (unsigned i = 0; i < o->n_producer_sockets; i++)
+        o->relay_endpoint[i] = a->relay_all;
+    for (unsigned i = 0; i < a->n_relay_on; i++)
+        if (!enable_relay(o, a->relay_on[i])) {
+            fprintf(stderr, "traced: %s is not a producer socket\n", a->relay_on[i]);
+            return false;
         }
-    }
-    if (background && daemon_detach(&err) != 0) {
-        fprintf(stderr, "traced: %s\n", err.text);
-        return 1;
-    }
-    daemon_raise_fd_limit();
-    signal(SIGPIPE, SIG_IGN);
+    return true;
+}
+
+/* Runs until a signal ends it. The exit status. */
+static int serve(const struct arguments *a)
+{
+    const struct service_options *o = &a->o;
+    struct error err = {0};
     uv_loop_t loop;
     struct service *svc = NULL;
     uv_signal_t sig[2];
     uv_loop_init(&loop);
-    if (service_open(&svc, &loop, &o, &err) != 0 || (permissions && set_permissions(&o, permissions, &err) != 0)) {
+    if (service_open(&svc, &loop, o, &err) != 0 || (a->permissions && set_permissions(o, a->permissions, &err) != 0)) {
         fprintf(stderr, "traced: %s\n", err.text);
         service_close(svc);
         uv_run(&loop, UV_RUN_NOWAIT);
@@ -208,9 +214,9 @@ int traced_main(int argc, char **argv)
         uv_signal_init(&loop, &sig[i]);
         uv_signal_start(&sig[i], on_signal, i ? SIGTERM : SIGINT);
     }
-    for (unsigned i = 0; i < o.n_producer_sockets; i++)
-        log_line("traced: producers at %s", o.producer_sockets[i]);
-    log_line("traced: consumers at %s; ready", o.consumer_socket);
+    for (unsigned i = 0; i < o->n_producer_sockets; i++)
+        log_line("traced: producers at %s", o->producer_sockets[i]);
+    log_line("traced: consumers at %s; ready", o->consumer_socket);
     daemon_notify("TRACED_NOTIFY_FD");
     uv_run(&loop, UV_RUN_DEFAULT);
     log_line("traced: going down");
@@ -220,4 +226,27 @@ int traced_main(int argc, char **argv)
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_loop_close(&loop);
     return 0;
+}
+
+int traced_main(int argc, char **argv)
+{
+    struct arguments a = {.o.consumer_socket = ipc_consumer_socket()};
+    struct error err = {0};
+    char list[4096];
+    optind = 1;
+    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        int status = take_option(&a, c, optarg);
+        if (status != GO_ON)
+            return status;
+    }
+    a.o.silent_ms = (unsigned)a.dev.silent_ms;
+    if (!choose_sockets(&a, list, sizeof list))
+        return 1;
+    if (a.background && daemon_detach(&err) != 0) {
+        fprintf(stderr, "traced: %s\n", err.text);
+        return 1;
+    }
+    daemon_raise_fd_limit();
+    signal(SIGPIPE, SIG_IGN);
+    return serve(&a);
 }
