@@ -62,6 +62,7 @@ static void parse_nested(struct parser *s, const ProtobufCFieldDescriptor *f)
     s->depth--;
 }
 
+/* Long: one case a type. */
 static void parse_value(struct parser *s, const ProtobufCFieldDescriptor *f)
 {
     struct pb_writer text = {0};

@@ -128,7 +128,7 @@ static int out_of_memory(void)
     return EXIT_FAILED;
 }
 
-/* -1: go on; else the exit code. */
+/* -1: go on; else the exit code. Long: one case an option. */
 static int parse_options(int argc, char **argv, struct perfetto_options *o, struct words *words)
 {
     optind = 1;

@@ -52,6 +52,7 @@ static bool parse_number(const char *text, uint32_t *number)
     return end != text && !*end && text[0] != '-' && v <= UINT32_MAX;
 }
 
+/* Long: one case an option. */
 static int parse(struct arguments *a, int argc, char **argv)
 {
     enum { SOCKET = 256, TRACEFS, SYSROOT, RING, BACKGROUND, MEMORY, CLEANUP, RESET, DEV_FLAG, VERSION, HELP };

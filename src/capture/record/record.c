@@ -381,6 +381,7 @@ static const struct option options[] = {
     {0},
 };
 
+/* Long: one case an option, then one call. */
 int record_main(int argc, char **argv)
 {
     static struct record r; /* large: not for the stack */

@@ -408,6 +408,7 @@ static void clone_session(struct service_consumer *c, struct ipc_call call, stru
     reply_refused(call);
 }
 
+/* Long: one case a method. */
 void consumer_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args)
 {
     struct service_consumer *c = consumer_of(ctx, call.peer);

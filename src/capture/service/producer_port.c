@@ -54,6 +54,7 @@ static void free_producer(struct service_producer *p)
     mem_free(p);
 }
 
+/* Long: what a producer says of itself, each part checked before the next. */
 static void initialize(struct service *svc, struct ipc_call call, struct slice args)
 {
     const struct ipc_identity *id = ipc_peer_identity(call.peer);

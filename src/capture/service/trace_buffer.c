@@ -254,6 +254,7 @@ static void rewrite(struct trace_buffer *b, struct sequence *s, struct chunk_met
     forget_skip(s, at, at);
 }
 
+/* Long: what a chunk may be, in the order in which it has to be asked. */
 void trace_buffer_write(struct trace_buffer *b, const struct trace_chunk *chunk)
 {
     struct trace_chunk c = *chunk;

@@ -127,6 +127,7 @@ bool proto_reader_has_deferred(const struct proto_reader *r)
     return r->deferred.n > 0;
 }
 
+/* Long: one case a field, in the one pass over a packet. */
 static void scan_packet(const struct proto_reader *r, struct slice bytes, struct scan *s)
 {
     memset(s, 0, offsetof(struct scan, handled));
@@ -430,6 +431,7 @@ void proto_reader_begin_file(struct proto_reader *r, struct slice file)
         look_ahead(r); /* packets without a machine id are a remote machine's */
 }
 
+/* Long: the order in which the fields of a packet take effect stands in one place. */
 static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
 {
     struct scan s;

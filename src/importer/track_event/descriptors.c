@@ -54,6 +54,7 @@ static void read_counter(struct packet *p, struct te_track *k, struct slice byte
     }
 }
 
+/* Long: one case a field. */
 static void read_descriptor(struct packet *p, struct slice bytes, struct parsed *d)
 {
     struct te_track *k = &d->k;

@@ -71,7 +71,7 @@ static void read_legacy(struct event *e, struct slice bytes)
     }
 }
 
-/* Reads the event's fields. False when its bytes are damaged. */
+/* Reads the event's fields. False when its bytes are damaged. Long: one case a field. */
 static bool read_event(struct event *e, struct slice bytes)
 {
     struct pb_cursor c = pb_cursor(bytes);

@@ -42,6 +42,7 @@ static uint64_t absolute(uint64_t stamp, uint64_t running)
     return stamp;
 }
 
+/* Long: one loop over the events of a page, with a case a kind of record. */
 uint32_t page_view_parse(struct page_view *v, const struct program_table *programs, struct ftrace_bundle *b)
 {
     const uint8_t *p = v->data + v->begin, *end = v->data + v->end;
