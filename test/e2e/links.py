@@ -266,10 +266,10 @@ class LinkCase(Case):
         return subprocess.run([TRACEBOX, "perfetto", "--query"], env=self.env, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, timeout=20).stdout.decode()
 
-    def stop(self, p, seconds=30):
+    def stop(self, p, seconds=30, code=0):
         began = time.monotonic()
         p.send_signal(signal.SIGINT)
-        _, err = self.finish(p, seconds=seconds)
+        _, err = self.finish(p, code, seconds=seconds)
         return time.monotonic() - began, err
 
     def numbers(self, trace):

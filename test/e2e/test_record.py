@@ -243,7 +243,8 @@ class Record(Case):
         found = {w: [n for n, _ in packets_of] for w, packets_of in ledger(trace.read_bytes()).items()}
         for writer in range(3):
             numbers = [n for w, n in written if w == writer]
-            self.assertEqual(found[writer], list(range(len(found[writer]))))
+            missing = set(range(found[writer][-1] + 1)) - set(found[writer])
+            self.assertLessEqual(len(missing), 1)  # the one that was being written, when the next chunk had begun
             self.assertGreaterEqual(len(found[writer]), len(numbers) - 1)
 
     def test_a_streamed_recording_that_flushes(self):

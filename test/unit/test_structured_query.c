@@ -340,7 +340,7 @@ static const struct row_case {
        "5), (1, 20, 1, 5), (2, 30, 1, 7), (3, 40, 2, 1)) SELECT * FROM t' } } } filters { column_name: 'next_value' "
        "op: "
        "IS_NOT_NULL }"),
-     "id,ts,dur,track_id,value,next_value,delta_value;0,10,20,1,5,7,-"},
+     "id,ts,dur,track_id,value,next_value,delta_value;0,10,10,1,5,5,-;1,20,10,1,5,7,0"},
 };
 
 START_TEST(test_rows)
