@@ -219,7 +219,7 @@ class Links(LinkCase):
             self.assertEqual(found[m.id][0], 1)
             self.assertGreater(found[m.id][1], 0, "comparisons")
         again, trace = self.record("trace_all_machines: true" + CONFIG, "again")
-        self.stop(again)
+        self.stop(again, code=3)
         self.assertEqual(set(self.machine_packets(trace)) - {0}, {late.id})
 
     def test_names(self):
@@ -304,7 +304,8 @@ class Links(LinkCase):
         self.assertEqual({i: s for i, s in self.stats(trace).items()}, {m.id: {"machine_not_recorded": 1} for m in machines})
         check = subprocess.run([TP_SHELL, "check", trace], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)
-        self.assertEqual(check.returncode, 0, check.stdout)
+        self.assertEqual(check.returncode, 1, check.stdout)  # what was asked for did not start
+        self.assertIn(b"recording_source_not_started", check.stdout)
         self.assertIn(b"machine_not_recorded", check.stdout)
         self.assertIn(b"trace_all_machines", check.stdout)
 

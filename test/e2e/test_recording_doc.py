@@ -159,7 +159,14 @@ class Doc(unittest.TestCase):
         self.assertTrue(rows[0]["processor"])
 
     def test_inode_file_map(self):
-        rows = self.run_section("linux.inode_file_map")[0]
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            def during():
+                work()
+                for n in range(20):  # pages of files that are new: others may be in memory already
+                    pathlib.Path(folder, f"file{n}").write_bytes(b"x" * 65536)
+                    time.sleep(0.02)
+
+            rows = self.run_section("linux.inode_file_map", during)[0]
         self.assertTrue(all(row["path"].startswith("/") and int(row["pages"]) > 0 for row in rows), rows)
 
     def test_metatrace(self):
