@@ -198,7 +198,8 @@ static void on_disabled(void *ctx, bool success, bool has_more, struct slice rep
         report_take(&r->report, pb_bytes(&f));
         report_print(&r->report);
     }
-    struct slice error = success && pb_find(reply, ENABLE_TRACING_RESPONSE_ERROR, &f) ? pb_bytes(&f) : slice_of(NULL, 0);
+    struct slice error =
+        success && pb_find(reply, ENABLE_TRACING_RESPONSE_ERROR, &f) ? pb_bytes(&f) : slice_of(NULL, 0);
     if (error.len || !success) {
         fprintf(stderr, "perfetto: %s%.*s\n",
                 !success  ? "the service did not understand the config"

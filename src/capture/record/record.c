@@ -1,4 +1,5 @@
 /* The record applet: one command for a recording of many machines. */
+#include "base/clock.h"
 #include "capture/client/perfetto.h"
 #include "capture/common/applet.h"
 #include "capture/record/remote.h"
@@ -168,9 +169,7 @@ static unsigned count_state(const struct record *r, enum remote_state state)
 
 static int64_t now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return clock_now_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 /* All machines at once; the first that fails ends it. */

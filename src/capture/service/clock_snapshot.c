@@ -1,6 +1,7 @@
 /* Compares and writes clock snapshots. */
 #include "capture/service/clock_snapshot.h"
 
+#include "base/clock.h"
 #include "wire/fields.h"
 
 #include <time.h>
@@ -9,9 +10,7 @@
 
 static uint64_t read_ns(clockid_t id)
 {
-    struct timespec ts = {0};
-    clock_gettime(id, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    return (uint64_t)clock_now_ns(id);
 }
 
 uint64_t clock_boot_ns(void)

@@ -2,6 +2,7 @@
 #include "capture/probes/common/data_source.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "capture/probes/common/metatrace.h"
 
 #include <time.h>
@@ -16,9 +17,7 @@ const struct data_source_type *const data_source_types[] = {
 
 static uint64_t now_ns(clockid_t clock)
 {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return (uint64_t)clock_now_ns(clock);
 }
 
 uint64_t probes_boot_ns(void)
