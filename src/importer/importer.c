@@ -9,6 +9,7 @@
 #include "importer/core/sequence.h"
 #include "importer/ctf/ctf_import.h"
 #include "importer/ftrace/ftrace.h"
+#include "importer/input/format_reader.h"
 #include "importer/input/reader.h"
 #include "importer/merge/merge.h"
 #include "importer/merge/relate.h"
@@ -27,6 +28,11 @@
 static const struct packet_handler *const handlers[] = {
     ftrace_packet_handlers,    track_event_packet_handlers, system_packet_handlers,
     profiling_packet_handlers, proto_packet_handlers,
+};
+
+/* What reads other formats than packets. */
+static const struct format_reader *const format_readers[] = {
+    NULL,
 };
 
 static bool open_machine(struct machine_ctx *m)
@@ -70,7 +76,7 @@ static bool open_parts(struct importer *im)
            (im->slices = slice_tracker_open(im)) && (im->flows = flow_tracker_open(im)) &&
            (im->proto =
                 proto_reader_open(im, handlers, sizeof handlers / sizeof *handlers, track_event_early_handlers)) &&
-           (im->reader = reader_open(im, &merge_archives)) && importer_machine(im, 0);
+           (im->reader = reader_open(im, &merge_archives, format_readers)) && importer_machine(im, 0);
 }
 
 int importer_open(struct importer **out, struct storage *st, const struct import_options *options, struct error *err)

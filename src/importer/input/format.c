@@ -56,8 +56,10 @@ static bool starts(const char *text, size_t len, const char *prefix)
 
 static enum trace_format detect_text(struct slice head)
 {
-    char squeezed[FORMAT_LOOKAHEAD];
-    size_t n = squeeze(head, squeezed, sizeof squeezed);
+    enum { JSON_LOOKAHEAD = 128 };
+    char squeezed[JSON_LOOKAHEAD];
+    size_t n =
+        squeeze(slice_of(head.p, head.len < JSON_LOOKAHEAD ? head.len : JSON_LOOKAHEAD), squeezed, sizeof squeezed);
     if (starts(squeezed, n, "{\"perfetto_manifest\""))
         return FORMAT_MANIFEST;
     if (starts(squeezed, n, "{\"") || starts(squeezed, n, "[{\""))

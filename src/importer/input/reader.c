@@ -148,13 +148,15 @@ static void inflate_packets(void *ctx, struct slice payload, bool zstd)
     proto_stream_end(&r->inner);
 }
 
-struct reader *reader_open(struct importer *im, const struct reader_merging *merging)
+struct reader *reader_open(struct importer *im, const struct reader_merging *merging,
+                           const struct format_reader *const *formats)
 {
     struct reader *r = mem_zalloc(sizeof *r);
     if (!r)
         return NULL;
     r->im = im;
     r->merging = merging;
+    r->formats = formats;
     r->inner = (struct proto_stream){.im = im, .blocks = &r->blocks, .offset = -1};
     r->blocks.next_epoch = 1;
     sorter_on_released(im->sorter, released, r);
@@ -167,6 +169,9 @@ void reader_close(struct reader *r)
     if (!r)
         return;
     stream_close(&r->fed);
+    for (size_t i = 0; i < r->others.n; i++)
+        r->others.p[i].format->close(r->others.p[i].self);
+    vec_free(&r->others);
     inflater_close(r->inflaters[0]);
     inflater_close(r->inflaters[1]);
     blocks_free(&r->blocks);
@@ -323,6 +328,11 @@ static int add_mapped(struct reader *r, struct mapped_file m, const char *path, 
     if (format != FORMAT_ZIP && format != FORMAT_TAR && format != FORMAT_MANIFEST)
         reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
     reader_note_bytes(r, m.bytes);
+    const struct format_reader *other = format_reader_find(r->formats, format);
+    if (other) {
+        trace_file_add(im, UINT32_MAX, 0, format, (int64_t)m.bytes.len);
+        return format_reader_run(im, other, m.bytes, err);
+    }
     switch (format) {
     case FORMAT_SYMBOLS:
         trace_file_add(im, UINT32_MAX, 0, format, (int64_t)m.bytes.len);

@@ -9,6 +9,7 @@
 #include "importer/core/context.h"
 
 struct reader;
+struct format_reader;
 
 /* What reads files that hold several traces, or speak of them. */
 struct reader_merging {
@@ -19,7 +20,8 @@ struct reader_merging {
 };
 
 /* NULL when out of memory. */
-struct reader *reader_open(struct importer *im, const struct reader_merging *merging);
+struct reader *reader_open(struct importer *im, const struct reader_merging *merging,
+                           const struct format_reader *const *formats);
 void reader_close(struct reader *r);
 
 int reader_add_file(struct reader *r, const char *path, struct error *err);

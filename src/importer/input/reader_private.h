@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "importer/input/archive.h"
+#include "importer/input/format_reader.h"
 #include "importer/input/inflate_pool.h"
 #include "importer/input/stream.h"
 
@@ -30,9 +31,18 @@ struct pending_trace {
     bool still_written; /* when it was opened, somebody had it open for writing */
 };
 
+/* A reader of another format, and what it was opened as. */
+struct open_format {
+    const struct format_reader *format;
+    void *self;
+};
+
 struct reader {
     struct importer *im;
     const struct reader_merging *merging;
+    const struct format_reader *const *formats; /* other than packets; NULL at the end */
+    VEC(struct open_format)
+    others; /* the files read by them so far */
     VEC(struct pending_trace)
     pending;
     size_t n_read; /* of them */

@@ -124,9 +124,10 @@ static int unsupported(enum trace_format format, struct error *err)
     return error_set(err, -MRD_EUNSUPPORTED, "traces of type %s cannot be imported", format_name(format));
 }
 
-static bool is_held(enum trace_format format)
+static bool is_held(const struct stream *s)
 {
-    return format == FORMAT_ZIP || format == FORMAT_TAR || format == FORMAT_MANIFEST;
+    enum trace_format format = s->format;
+    return (s->other && s->other->whole) || format == FORMAT_ZIP || format == FORMAT_TAR || format == FORMAT_MANIFEST;
 }
 
 static int hold(struct stream *s, struct slice bytes, struct error *err)
@@ -142,10 +143,29 @@ static int read_held(struct stream *s, struct error *err)
 {
     struct slice bytes = slice_of(s->held.p, s->held.n);
     struct reader *r = s->im->reader;
+    if (s->other) {
+        int rc = s->other->write(s->other_self, bytes, err);
+        return rc ? rc : s->other->end(s->other_self, err);
+    }
     r->inputs = 0; /* the stream itself is no trace, and it is the first */
     if (s->format == FORMAT_MANIFEST)
         return r->merging->manifest(r, bytes, err);
     return r->merging->archive(r, bytes, s->file, err);
+}
+
+static int write_other(struct stream *s, struct slice bytes, struct error *err)
+{
+    return is_held(s) ? hold(s, bytes, err) : s->other->write(s->other_self, bytes, err);
+}
+
+/* A format that has a reader of its own begins. */
+static int begin_other(struct stream *s, struct error *err)
+{
+    s->file = trace_file_add(s->im, s->file, 0, s->format, 0);
+    s->other_self = format_reader_begin(s->im, s->other);
+    if (!s->other_self)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    return write_other(s, slice_of(s->head, s->head_len), err);
 }
 
 /* The head is complete: chooses what to do with the bytes. */
@@ -153,6 +173,9 @@ static int sniff(struct stream *s, struct error *err)
 {
     s->sniffed = true;
     s->format = format_detect(slice_of(s->head, s->head_len));
+    s->other = format_reader_find(s->im->reader->formats, s->format);
+    if (s->other)
+        return begin_other(s, err);
     switch (s->format) {
     case FORMAT_PROTO:
     case FORMAT_SYMBOLS:
@@ -204,7 +227,9 @@ int stream_write(struct stream *s, struct slice bytes, struct error *err)
         return write_compressed(s, bytes, err);
     if (s->format == FORMAT_PROTO || s->format == FORMAT_SYMBOLS)
         return write_proto(&s->proto, bytes, err);
-    if (is_held(s->format))
+    if (s->other)
+        return write_other(s, bytes, err);
+    if (is_held(s))
         return hold(s, bytes, err);
     return unsupported(s->format, err);
 }
@@ -223,6 +248,8 @@ int stream_end(struct stream *s, struct error *err)
     }
     if (!rc && s->held.n)
         rc = read_held(s, err);
+    else if (!rc && s->other_self)
+        rc = s->other->end(s->other_self, err);
     proto_stream_end(&s->proto);
     return rc;
 }

@@ -41,8 +41,10 @@ struct stream {
     struct inflater *inflater;
     struct stream *inner; /* what comes out of the inflater */
     uint8_t *scratch;
+    const struct format_reader *other; /* than packets; NULL: the stream is none of them */
+    void *other_self;
     VEC(uint8_t)
-    held; /* an archive: it is read when all of it has come */
+    held; /* an archive, or a format that is read as a whole */
 };
 
 /* `parent`: row of trace_file of what this is inside of, or UINT32_MAX; `name` 0 for none. */

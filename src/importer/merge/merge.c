@@ -274,9 +274,11 @@ static int place(struct merge *m, struct error *err)
         bool container = e->format == FORMAT_ZIP || e->format == FORMAT_TAR || e->format == FORMAT_MANIFEST;
         if (container && e->manifest && (e->manifest->has_clocks || e->manifest->machine || e->manifest->n_machines))
             return fail(err, "'%s' is itself an archive or a manifest: nothing of it can be overridden", e->name);
-        if (e->format != FORMAT_PROTO)
+        bool other = format_reader_find(m->r->formats, e->format) != NULL;
+        if (e->format != FORMAT_PROTO && !other)
             continue;
-        e->outline = proto_outline(e->bytes);
+        if (!other)
+            e->outline = proto_outline(e->bytes);
         e->serial = m->r->inputs++;
         e->clock_file =
             e->serial && (e->outline.has_snapshots || (e->manifest && e->manifest->has_clocks)) ? e->serial : 0;
@@ -376,6 +378,20 @@ static struct declared_trace declared(const struct manifest_file *f)
     return (struct declared_trace){true, f->path, f->machine, f->machines, f->n_machines};
 }
 
+static void read_trace(struct merge *m, const struct entry *e)
+{
+    const struct format_reader *other = format_reader_find(m->r->formats, e->format);
+    struct error err = {0};
+    if (!other) {
+        reader_read_proto(m->r, e->bytes, false);
+        proto_reader_finish_file(m->im->proto);
+        return;
+    }
+    int rc = format_reader_run(m->im, other, e->bytes, &err);
+    if (rc)
+        importer_fail(m->im, rc, "%s", err.text);
+}
+
 static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
 {
     if (e->is_ctf)
@@ -394,8 +410,7 @@ static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
                                                 .pinned = e->manifest && e->manifest->has_clocks && !e->manifest->clock,
                                                 .declared = declared(e->manifest)});
         reader_note_bytes(m->r, e->bytes);
-        reader_read_proto(m->r, e->bytes, false);
-        proto_reader_finish_file(m->im->proto);
+        read_trace(m, e);
         reader_metadata(m->r);
         if (e->damage)
             count_damage(m, row, e->damage);
