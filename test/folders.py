@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Includes between the folders of src/ go one way: no circle, and none from a folder to one above it.
+"""Includes between the folders of src/ go one way: no circle, and none from a folder to one above it. The names of
+headers are unique, so that a name alone says which file is meant.
 
 Usage: folders.py REPOSITORY
 """
@@ -108,12 +109,30 @@ def problems(graph):
     return out
 
 
+def headers(repository):
+    """Paths of all headers of the product."""
+    return [os.path.relpath(os.path.join(folder, name), repository)
+            for top in ("src", "include")
+            for folder, _, files in os.walk(os.path.join(repository, top))
+            for name in files if name.endswith(".h")]
+
+
+def same_names(paths):
+    """Complaints about headers in different folders that have one name."""
+    by_name = {}
+    for path in sorted(paths):
+        by_name.setdefault(os.path.basename(path), []).append(path)
+    return [f"{' and '.join(p)} have the same name; rename one of them" for p in by_name.values() if len(p) > 1]
+
+
 def check_the_check():
     """What is wrong must be found."""
     assert not problems({"wire": {"base": "a.c:1"}, "new": {"wire": "b.c:1"}})
     assert any("each other" in p for p in problems({"x": {"y": "a.c:1"}, "y": {"z": "b.c:1"}, "z": {"x": "c.c:1"}}))
     assert any("above or beside" in p for p in problems({"base": {"wire": "a.c:1"}}))
     assert any("above or beside" in p for p in problems({"storage": {"wire": "a.c:1"}}))
+    assert not same_names(["src/a/x.h", "src/b/y.h"])
+    assert same_names(["src/a/x.h", "src/b/x.h"])[0].startswith("src/a/x.h and src/b/x.h")
     assert any("only" in p for p in problems({"importer/core": {"new": "a.c:1"}}))
 
 
@@ -123,7 +142,7 @@ def main():
     graph = includes(root)
     level = [folder for row in LAYERS for folder in row.split()]
     out = [f"test/folders.py names src/{f}, which is not there" for f in level if not os.path.isdir(os.path.join(root, f))]
-    out += problems(graph)
+    out += problems(graph) + same_names(headers(sys.argv[1]))
     for p in out:
         print(p)
     print(f"{len(graph)} folders, {sum(len(t) for t in graph.values())} arrows, {len(out)} wrong")

@@ -5,8 +5,8 @@
 #include "base/vec.h"
 #include "rpc/framer.h"
 #include "rpc/http.h"
+#include "server/client_session.h"
 #include "server/server.h"
-#include "server/session.h"
 #include "server/worker.h"
 
 #include <uv.h>

@@ -3,8 +3,8 @@
 
 #include "rpc/http.h"
 #include "rpc/wire.h"
+#include "server/client_session.h"
 #include "server/rpc_summary.h"
-#include "server/session.h"
 #include "server/worker.h"
 #include "wire/pb_cursor.h"
 

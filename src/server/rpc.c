@@ -4,8 +4,8 @@
 #include "base/vec.h"
 #include "rpc/http.h"
 #include "rpc/wire.h"
+#include "server/client_session.h"
 #include "server/rpc_summary.h"
-#include "server/session.h"
 #include "server/worker.h"
 #include "wire/pb_cursor.h"
 

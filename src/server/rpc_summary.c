@@ -3,7 +3,7 @@
 
 #include "base/vec.h"
 #include "rpc/wire.h"
-#include "server/session.h"
+#include "server/client_session.h"
 #include "server/worker.h"
 #include "wire/pb_cursor.h"
 

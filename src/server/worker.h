@@ -3,7 +3,7 @@
 #define MERIDIAN_SERVER_WORKER_H
 
 #include "server/batches.h"
-#include "server/session.h"
+#include "server/client_session.h"
 #include "server/trace.h"
 
 #include <stdatomic.h>

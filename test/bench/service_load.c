@@ -5,7 +5,7 @@
  * Records as data source "load". COMMITS commits in all, each with packets of together BYTES bytes; at most 8 of a
  * producer are unanswered. Says "ready", waits for a line, works, says "commits N bytes B seconds S", waits again. */
 #include "capture/ipc/ports.h"
-#include "capture/shm/producer.h"
+#include "capture/shm/producer_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>

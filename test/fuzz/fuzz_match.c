@@ -1,6 +1,6 @@
 /* Fuzzes the matching of packets and what is made of them: eight bytes an event (host and direction, key, a step of the
  * host's clock that may be a jump back or years). Whatever the clocks do, counts add up and maps never decrease. */
-#include "importer/sync/session.h"
+#include "importer/sync/sync_session.h"
 
 #include "fuzz.h"
 

@@ -3,7 +3,7 @@
 #ifndef MERIDIAN_TEST_NETWORK_SIMULATOR_H
 #define MERIDIAN_TEST_NETWORK_SIMULATOR_H
 
-#include "importer/sync/session.h"
+#include "importer/sync/sync_session.h"
 
 enum { SIMULATED_HOSTS_MAX = 64 };
 

@@ -1,5 +1,5 @@
 /* Tests linux.ftrace against this machine's kernel, in instances of its own. */
-#include "trace_text.h"
+#include "ftrace_lines.h"
 
 #include "base/file.h"
 #include "capture/probes/ftrace/ftrace_instance.h"

@@ -1,6 +1,6 @@
 /* --trigger: connects as a producer, fires triggers, leaves. */
 #include "capture/client/perfetto.h"
-#include "capture/shm/producer.h"
+#include "capture/shm/producer_link.h"
 
 #include <stdio.h>
 

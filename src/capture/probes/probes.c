@@ -6,7 +6,7 @@
 #include "capture/probes/common/data_source.h"
 #include "capture/probes/common/metatrace.h"
 #include "capture/probes/ftrace/ftrace_source.h"
-#include "capture/shm/producer.h"
+#include "capture/shm/producer_link.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 #include "wire/recording_problem.h"

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "capture/client/perfetto.h"
 #include "capture/common/applet.h"
-#include "capture/record/remote.h"
+#include "capture/record/ssh_machine.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"

@@ -5,10 +5,10 @@
  * over all that was written; of others, the sequence counts that was silent for longest, as each may hold a chunk, and
  * a reader has the time of its last packet. It ends when a producer of that name says on that machine that it has
  * begun, or hands something over. */
-#include "capture/service/producer.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 
 #include <stdlib.h>
 

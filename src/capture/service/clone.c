@@ -1,7 +1,7 @@
 /* Clones: a read-only copy of a running session, made after a flush. */
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /* Moves chunks from the producers into the buffers. Everything in a commit and in the shared memory is untrusted: the
  * other side may write while we read. */
-#include "capture/service/producer.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 
 #include "base/alloc.h"
 #include "capture/shm/chunk.h"

@@ -1,6 +1,6 @@
 /* What other sessions do meanwhile: told to sessions with builtin_data_sources.enable_concurrent_session_events. */
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 #define MAX_KEPT 256 /* between two reads; the oldest go first */

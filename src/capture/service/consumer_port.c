@@ -1,7 +1,7 @@
 /* What consumers ask of the service. */
-#include "capture/service/producer.h"
-#include "capture/service/session.h"
+#include "capture/service/producers.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 

@@ -1,8 +1,8 @@
 /* Flushes: producers are asked to hand over what they hold; the slow ones are not waited for for ever. */
-#include "capture/service/producer.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 #define FLUSH_TIMEOUT_MS 5000

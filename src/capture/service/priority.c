@@ -1,6 +1,6 @@
 /* The service's own scheduling priority: raised while a session asks for it (TraceConfig.priority_boost). */
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,9 +1,9 @@
 /* Finds out which data sources of a session did not start, and tells consumers and the trace. */
 #include "capture/service/problems.h"
 
-#include "capture/service/producer.h"
-#include "capture/service/session.h"
+#include "capture/service/producers.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* What producers ask of the service. */
-#include "capture/service/producer.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 #include <unistd.h>

@@ -2,8 +2,8 @@
 #include "capture/common/machine.h"
 #include "capture/service/packet_check.h"
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 static const uint8_t sync_marker[16] = {0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba,

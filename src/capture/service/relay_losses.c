@@ -5,10 +5,10 @@
  * it and could not hand over (told by the relay when it comes back; a relay that was killed tells nothing). From
  * when to when the machine was away says what it could not even send (absence.c). The numbers go into the trace in a
  * packet of our own, beside TraceStats; Perfetto's readers skip it. */
-#include "capture/service/producer.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 /* TracePacket field of ours; Perfetto uses none above 900. */

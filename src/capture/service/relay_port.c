@@ -1,7 +1,7 @@
 /* Machines that relay their producers to us: who they are and what their clocks say. */
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 enum { PHASE_PING = 1, PHASE_UPDATE = 2, MACHINES_MAX = 4096 };

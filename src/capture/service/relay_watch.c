@@ -4,7 +4,7 @@
  *
  * Silence is counted in looks and not by the clock: when it was us who stood still, one look has passed, and what the
  * machine has said meanwhile is read before the next. */
-#include "capture/service/producer.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
 #include "capture/service/state.h"
 #include "wire/pb_cursor.h"

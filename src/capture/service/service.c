@@ -1,8 +1,8 @@
 /* Life of the service: sockets, ids, the lists of producers and sessions. */
-#include "capture/service/producer.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 
 #include "base/log.h"
 #include "capture/common/machine.h"

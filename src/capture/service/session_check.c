@@ -1,6 +1,6 @@
 /* Which trace configs are refused, and why: the first check that fails gives the reason. */
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 
 #include "base/hash.h"
 

@@ -1,8 +1,8 @@
 /* The data sources of a session: which match its config, and the life of their instances. */
-#include "capture/service/producer.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 #include <regex.h>

@@ -2,7 +2,7 @@
  *
  *   service.c       life of the service, ids, counters      producer_port.c  what producers ask for
  *   commit.c        chunks and patches into the buffers     consumer_port.c  what consumers ask for
- *   session.c       the state machine of a session          session_check.c  which configs are refused
+ *   tracing_session.c the state machine of a session        session_check.c  which configs are refused
  *   flush.c         flushes and their acknowledgements       read.c           which packets go out, in which order
  *   write_file.c    sessions that write a file              trigger.c        start, stop and clone by trigger
  *   clone.c         read-only copies                        stats.c          TraceStats

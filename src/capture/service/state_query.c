@@ -1,7 +1,7 @@
 /* QueryServiceState: who is connected, what they offer, who records. */
-#include "capture/service/producer.h"
-#include "capture/service/session.h"
+#include "capture/service/producers.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 #define REPLY_MAX (128u * 1024 - 512)

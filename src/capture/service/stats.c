@@ -1,7 +1,7 @@
 /* TraceStats of a session. */
-#include "capture/service/producer.h"
-#include "capture/service/session.h"
+#include "capture/service/producers.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 static void put_nonzero(struct pb_writer *w, uint32_t id, uint64_t v)

@@ -1,6 +1,6 @@
 /* Triggers: names that producers send, and what sessions do on them. */
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 
 #include "base/hash.h"
 

@@ -1,7 +1,7 @@
 /* Sessions that write into a file while they record. */
 #include "base/file.h"
-#include "capture/service/session.h"
 #include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 
 #include <errno.h>
 #include <fcntl.h>

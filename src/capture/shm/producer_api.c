@@ -2,7 +2,7 @@
 #include "meridian/producer.h"
 
 #include "base/vec.h"
-#include "capture/shm/producer.h"
+#include "capture/shm/producer_link.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "importer/clock/clock_graph.h"
 #include "importer/core/context.h"
-#include "importer/sync/session.h"
+#include "importer/sync/sync_session.h"
 
 /* Adds a recording; its number goes to *number. The name is what --reference chooses it by. -MRD_ENOMEM, -MRD_ELIMIT.
  */

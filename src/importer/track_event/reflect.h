@@ -3,7 +3,7 @@
 #define MERIDIAN_IMPORTER_TRACK_EVENT_REFLECT_H
 
 #include "importer/track_event/arg_writer.h"
-#include "importer/track_event/schema.h"
+#include "importer/track_event/message_schema.h"
 #include "wire/pb_cursor.h"
 
 /* Called for each field that is not a message, at the key of its message: before it is written (true: it is not to be,

@@ -12,7 +12,7 @@
 #include "importer/track/process_tracker.h"
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_compressor.h"
-#include "importer/track_event/schema.h"
+#include "importer/track_event/message_schema.h"
 #include "importer/track_event/track_event.h"
 #include "wire/fields.h"
 

@@ -1,6 +1,6 @@
 /* Sessions, and the consumers that own them: states, data source instances, buffers, flushes, what is read out. */
-#ifndef MERIDIAN_CAPTURE_SERVICE_SESSION_H
-#define MERIDIAN_CAPTURE_SERVICE_SESSION_H
+#ifndef MERIDIAN_CAPTURE_SERVICE_TRACING_SESSION_H
+#define MERIDIAN_CAPTURE_SERVICE_TRACING_SESSION_H
 
 #include "base/log.h"
 #include "base/u64map.h"
@@ -171,7 +171,7 @@ void consumer_notify_disabled(struct service_consumer *c, const struct session *
 void consumer_observe(struct service_consumer *c, const Mrd__ObservableEvents *events, uint64_t type);
 void consumer_notify_instance(struct session *s, const struct instance *i);
 
-/* ---- session.c ---- */
+/* ---- tracing_session.c ---- */
 /* Takes `config` over in every case. NULL and err on refusal. `fd` (or -1) is taken over, too. */
 struct session *session_enable(struct service *svc, struct service_consumer *c, Mrd__TraceConfig *config, int fd,
                                struct error *err);

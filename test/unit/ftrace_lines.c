@@ -1,5 +1,5 @@
 /* Owns comparing decoded events with the kernel's text trace. */
-#include "trace_text.h"
+#include "ftrace_lines.h"
 
 #include "capture/probes/ftrace/event_program.h"
 

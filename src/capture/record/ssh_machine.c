@@ -1,5 +1,5 @@
 /* The script at the far end, and the conversation with it. */
-#include "capture/record/remote.h"
+#include "capture/record/ssh_machine.h"
 
 #include <ctype.h>
 #include <errno.h>

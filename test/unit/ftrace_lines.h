@@ -1,6 +1,6 @@
 /* Decoded ftrace events and lines of the kernel's text trace, side by side. */
-#ifndef MERIDIAN_TEST_TRACE_TEXT_H
-#define MERIDIAN_TEST_TRACE_TEXT_H
+#ifndef MERIDIAN_TEST_FTRACE_LINES_H
+#define MERIDIAN_TEST_FTRACE_LINES_H
 
 #include "probes_fixture.h"
 #include "wire/ftrace_events.h"

@@ -1,5 +1,5 @@
 /* The lists between the loop and the worker. */
-#include "server/session.h"
+#include "server/client_session.h"
 
 #include "base/alloc.h"
 #include "server/worker.h"

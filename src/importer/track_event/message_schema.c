@@ -1,5 +1,5 @@
 /* Owns message descriptors by name. */
-#include "importer/track_event/schema.h"
+#include "importer/track_event/message_schema.h"
 
 #include "base/hash.h"
 #include "base/u64map.h"

@@ -1,5 +1,5 @@
 /* Owns a run of synchronisation after the fact. */
-#include "importer/sync/session.h"
+#include "importer/sync/sync_session.h"
 
 #include <stdlib.h>
 

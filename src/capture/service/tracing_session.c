@@ -1,6 +1,6 @@
 /* The state machine of a session. */
-#include "capture/service/session.h"
-#include "capture/service/producer.h"
+#include "capture/service/tracing_session.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
 #include "capture/service/state.h"
 #include "wire/fields.h"

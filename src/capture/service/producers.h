@@ -1,6 +1,6 @@
 /* Producers: what they have registered, their shared memory, and what they hand over. */
-#ifndef MERIDIAN_CAPTURE_SERVICE_PRODUCER_H
-#define MERIDIAN_CAPTURE_SERVICE_PRODUCER_H
+#ifndef MERIDIAN_CAPTURE_SERVICE_PRODUCERS_H
+#define MERIDIAN_CAPTURE_SERVICE_PRODUCERS_H
 
 #include "base/u64map.h"
 #include "base/vec.h"

@@ -1,5 +1,5 @@
 /* The producer's end of the ProducerPort. */
-#include "capture/shm/producer.h"
+#include "capture/shm/producer_link.h"
 
 #include "base/vec.h"
 #include "capture/ipc/addr.h"

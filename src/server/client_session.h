@@ -2,8 +2,8 @@
  *
  * Lists and counts are guarded by the worker's lock. The loop opens a session and lets it go with session_leave(); it
  * is freed by the worker, which may be in the middle of a request. */
-#ifndef MERIDIAN_SERVER_SESSION_H
-#define MERIDIAN_SERVER_SESSION_H
+#ifndef MERIDIAN_SERVER_CLIENT_SESSION_H
+#define MERIDIAN_SERVER_CLIENT_SESSION_H
 
 #include "server/rpc.h"
 #include "wire/pb_writer.h"

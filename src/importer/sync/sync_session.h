@@ -2,8 +2,8 @@
  * of it.
  *
  * Used by every source of packet events (CTF, ftrace). Hosts are numbered by the caller. */
-#ifndef MERIDIAN_IMPORTER_SYNC_SESSION_H
-#define MERIDIAN_IMPORTER_SYNC_SESSION_H
+#ifndef MERIDIAN_IMPORTER_SYNC_SYNC_SESSION_H
+#define MERIDIAN_IMPORTER_SYNC_SYNC_SESSION_H
 
 #include "importer/sync/match.h"
 #include "importer/sync/network.h"

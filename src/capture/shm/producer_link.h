@@ -15,8 +15,8 @@
  * comes and all instances are void: free their writers, without notifying. Reconnecting starts after 100 ms and backs
  * off to 30 s (or to `retry_max_ms`), or happens as soon as the service's socket file appears; a failed connect is
  * retried for ever unless `no_retry`. */
-#ifndef MERIDIAN_CAPTURE_SHM_PRODUCER_H
-#define MERIDIAN_CAPTURE_SHM_PRODUCER_H
+#ifndef MERIDIAN_CAPTURE_SHM_PRODUCER_LINK_H
+#define MERIDIAN_CAPTURE_SHM_PRODUCER_LINK_H
 
 #include "capture/shm/trace_writer.h"
 #include "schema/service.pb-c.h"

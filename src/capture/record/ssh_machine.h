@@ -1,8 +1,8 @@
 /* One other machine of a recording, over one ssh connection: the recorder's own relay link goes through it, a script at
  * its far end starts the relay and the probes, and ends them and leaves nothing behind when its input ends, which it
  * does whatever happens here. */
-#ifndef MERIDIAN_CAPTURE_RECORD_REMOTE_H
-#define MERIDIAN_CAPTURE_RECORD_REMOTE_H
+#ifndef MERIDIAN_CAPTURE_RECORD_SSH_MACHINE_H
+#define MERIDIAN_CAPTURE_RECORD_SSH_MACHINE_H
 
 #include "capture/record/child.h"
 

@@ -1,7 +1,7 @@
 /* Message descriptors known by name: those built in, and those that a trace brings along. Made from bytes of a
  * FileDescriptorSet; used to turn messages into args by the names of their fields. */
-#ifndef MERIDIAN_IMPORTER_TRACK_EVENT_SCHEMA_H
-#define MERIDIAN_IMPORTER_TRACK_EVENT_SCHEMA_H
+#ifndef MERIDIAN_IMPORTER_TRACK_EVENT_MESSAGE_SCHEMA_H
+#define MERIDIAN_IMPORTER_TRACK_EVENT_MESSAGE_SCHEMA_H
 
 #include "base/slice.h"
 #include "base/strpool.h"
