@@ -13,7 +13,7 @@ import sys
 LAYERS = [
     "base",
     "wire storage",
-    "rpc",
+    "kernel rpc",
     # capture
     "capture/common capture/probes/common",
     "capture/ipc",

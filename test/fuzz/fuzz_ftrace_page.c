@@ -1,8 +1,8 @@
 /* Kernel pages and format files: whatever they say, programs compile or are refused, pages parse or end with an error,
  * and every packet that comes out is well-formed protobuf. Input: parts separated by "\xff\xfe"; all but the last are
  * format files ("GROUP\n" in front), the last is one page. */
-#include "capture/probes/ftrace/event_filter.h"
-#include "capture/probes/ftrace/page_parser.h"
+#include "kernel/event_filter.h"
+#include "kernel/page_parser.h"
 #include "wire/pb_cursor.h"
 
 #include "fuzz.h"

@@ -1,7 +1,7 @@
 /* Owns comparing decoded events with the kernel's text trace. */
 #include "ftrace_lines.h"
 
-#include "capture/probes/ftrace/event_program.h"
+#include "kernel/event_program.h"
 
 #include <stdlib.h>
 

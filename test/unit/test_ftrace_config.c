@@ -1,5 +1,5 @@
 /* Tests reading FtraceConfig, and what sessions keep of the events they asked for. */
-#include "capture/probes/ftrace/event_filter.h"
+#include "kernel/event_filter.h"
 #include "capture/probes/ftrace/ftrace_config.h"
 #include "schema/config.pb-c.h"
 #include "wire/pb_writer.h"

@@ -1,5 +1,5 @@
 /* Tests format files and the programs compiled from them. */
-#include "capture/probes/ftrace/event_program.h"
+#include "kernel/event_program.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Tests the walk over kernel pages and the bundles that come of it, with pages made by hand. */
 #include "probes_fixture.h"
 
-#include "capture/probes/ftrace/page_parser.h"
+#include "kernel/page_parser.h"
 
 #define COMMON                                                                                                         \
     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                                             \

@@ -6,18 +6,14 @@
 #define MERIDIAN_CAPTURE_PROBES_COMMON_DATA_SOURCE_H
 
 #include "base/error.h"
-#include "capture/probes/common/packet_sink.h"
+#include "kernel/bundle.h"
+#include "kernel/packet_sink.h"
 
 #include <stdint.h>
 #include <uv.h>
 
 struct ftrace_source;
 struct metatrace;
-
-struct inode_key {
-    uint64_t device; /* as the C library has it, see makedev() */
-    uint64_t inode;
-};
 
 struct probes_host {
     uv_loop_t *loop;

@@ -4,10 +4,10 @@
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_EVENT_SET_H
 
 #include "base/vec.h"
-#include "capture/probes/ftrace/event_filter.h"
-#include "capture/probes/ftrace/event_program.h"
 #include "capture/probes/ftrace/ftrace_config.h"
 #include "capture/probes/ftrace/tracefs.h"
+#include "kernel/event_filter.h"
+#include "kernel/event_program.h"
 
 struct kernel_event {
     const char *group, *name;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/vec.h"
+#include "kernel/event_filter.h"
 
 enum kprobe_kind {
     KPROBE_UNKNOWN,
@@ -17,13 +18,6 @@ enum kprobe_kind {
 struct kprobe_request {
     const char *probe;
     uint32_t kind; /* enum kprobe_kind */
-};
-
-/* One rule of print_filter: "PREFIX…" or, for an atrace message, "TYPE|PID|PREFIX…". */
-struct print_rule {
-    const char *prefix;
-    const char *type; /* of an atrace message, "" for any; NULL: the rule is about the bare text */
-    bool allow;
 };
 
 struct tracefs_option {

@@ -8,8 +8,8 @@
 #ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_RING_READER_H
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_RING_READER_H
 
-#include "capture/probes/ftrace/page_parser.h"
 #include "capture/probes/ftrace/tracefs.h"
+#include "kernel/page_parser.h"
 
 enum ring_mode { RING_READ, RING_MAPPED };
 

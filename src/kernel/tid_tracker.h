@@ -1,8 +1,8 @@
 /* Which threads a session has met in its events: one bit a thread id, and a list of those met since the last look.
  *
  * The page parser calls tid_tracker_saw() for each event, so the common case (known already) is one load and a test. */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_TID_TRACKER_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_TID_TRACKER_H
+#ifndef MERIDIAN_KERNEL_TID_TRACKER_H
+#define MERIDIAN_KERNEL_TID_TRACKER_H
 
 #include "base/vec.h"
 

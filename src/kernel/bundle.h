@@ -3,12 +3,12 @@
  * Events are encoded once, straight behind each other; the compact lists of sched_switch and sched_waking grow beside
  * them. A bundle goes out when the cpu's batch ends, when it is big enough for one shared-memory chunk, when the comm
  * table is full, and in front of a page that follows a loss (so that lost_events marks the right place). */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_BUNDLE_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_BUNDLE_H
+#ifndef MERIDIAN_KERNEL_BUNDLE_H
+#define MERIDIAN_KERNEL_BUNDLE_H
 
-#include "capture/probes/common/data_source.h"
-#include "capture/probes/ftrace/event_program.h"
-#include "capture/probes/ftrace/tid_tracker.h"
+#include "kernel/event_program.h"
+#include "kernel/packet_sink.h"
+#include "kernel/tid_tracker.h"
 
 /* FtraceParseStatus of the trace format. */
 enum ftrace_status {
@@ -34,6 +34,12 @@ enum ftrace_status {
 
 /* The default clock of packets, which is not on the wire (enum ftrace_clock). */
 #define FTRACE_CLOCK_BOOT FTRACE_CLOCK_UNSPECIFIED
+
+/* A file as events name it. */
+struct inode_key {
+    uint64_t device; /* as the C library has it, see makedev() */
+    uint64_t inode;
+};
 
 /* The symbols of a session, shared by all its bundles. */
 struct symbol_output {

@@ -3,12 +3,12 @@
  * A program is a list of steps {where in the event, how wide, which field of the message}; nothing is looked up by name
  * at run time. Three sorts: typed (a row of wire/ftrace_events.def matches), generic (field numbers 1.. in the order
  * of the format file, described by a descriptor in the bundle), and kprobes (a constant message). */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_EVENT_PROGRAM_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_EVENT_PROGRAM_H
+#ifndef MERIDIAN_KERNEL_EVENT_PROGRAM_H
+#define MERIDIAN_KERNEL_EVENT_PROGRAM_H
 
 #include "base/arena.h"
-#include "capture/probes/ftrace/format_file.h"
-#include "capture/probes/ftrace/symbols.h"
+#include "kernel/format_file.h"
+#include "kernel/symbols.h"
 #include "wire/ftrace_events.h"
 
 enum step_code {

@@ -1,6 +1,6 @@
 /* Owns compiling programs: which kernel field becomes which protobuf field, and how. */
-#include "capture/probes/ftrace/encode.h"
-#include "capture/probes/ftrace/event_program.h"
+#include "kernel/encode.h"
+#include "kernel/event_program.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"

@@ -1,7 +1,7 @@
 /* Bare reading and protobuf writing at a pointer, for the hot path: the caller has made sure that there is room (for
  * writing, and 8 bytes more). */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_ENCODE_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_ENCODE_H
+#ifndef MERIDIAN_KERNEL_ENCODE_H
+#define MERIDIAN_KERNEL_ENCODE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,11 +3,18 @@
  *
  * The kernel filters system calls too, which saves the writes; but sessions of an instance share its filter, and each
  * gets its own calls only by looking again here. */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_EVENT_FILTER_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_EVENT_FILTER_H
+#ifndef MERIDIAN_KERNEL_EVENT_FILTER_H
+#define MERIDIAN_KERNEL_EVENT_FILTER_H
 
-#include "capture/probes/ftrace/ftrace_config.h"
+#include "base/slice.h"
 #include "wire/syscall_names.h"
+
+/* One rule of print_filter: "PREFIX…" or, for an atrace message, "TYPE|PID|PREFIX…". */
+struct print_rule {
+    const char *prefix;
+    const char *type; /* of an atrace message, "" for any; NULL: the rule is about the bare text */
+    bool allow;
+};
 
 /* System calls by number. */
 struct call_set {

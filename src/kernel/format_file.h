@@ -2,8 +2,8 @@
  *
  * The text comes from a kernel, but nothing here relies on that: a line that does not parse, a field that lies outside
  * any event, or too many fields make the whole file an error, so that one bad event cannot harm another. */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_FORMAT_FILE_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_FORMAT_FILE_H
+#ifndef MERIDIAN_KERNEL_FORMAT_FILE_H
+#define MERIDIAN_KERNEL_FORMAT_FILE_H
 
 #include "base/error.h"
 #include "base/slice.h"

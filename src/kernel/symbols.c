@@ -1,5 +1,5 @@
 /* Owns the tables from kernel addresses to numbers, names and strings. */
-#include "capture/probes/ftrace/symbols.h"
+#include "kernel/symbols.h"
 
 #include "base/file.h"
 

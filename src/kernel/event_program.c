@@ -1,7 +1,7 @@
 /* Owns running programs: one kernel event in, one FtraceEvent out. */
-#include "capture/probes/ftrace/event_program.h"
+#include "kernel/event_program.h"
 
-#include "capture/probes/ftrace/encode.h"
+#include "kernel/encode.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 

@@ -1,7 +1,7 @@
 /* Owns the walk over a kernel ring-buffer page. */
-#include "capture/probes/ftrace/page_parser.h"
+#include "kernel/page_parser.h"
 
-#include "capture/probes/ftrace/encode.h"
+#include "kernel/encode.h"
 
 enum {
     RECORD_PADDING = 29,

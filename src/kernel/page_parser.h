@@ -3,10 +3,10 @@
  * Page: u64 timestamp, commit word (its low 20 bits are the length of the data, bit 31 says that events were lost in
  * front, bit 30 that their number is stored behind the data), then records of a 32-bit head (5 bits type or length, 27
  * bits time delta) and a payload. A page is untrusted: whatever does not fit ends it with a status, nothing else. */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_PAGE_PARSER_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_PAGE_PARSER_H
+#ifndef MERIDIAN_KERNEL_PAGE_PARSER_H
+#define MERIDIAN_KERNEL_PAGE_PARSER_H
 
-#include "capture/probes/ftrace/bundle.h"
+#include "kernel/bundle.h"
 
 struct page_view {
     struct slice page;       /* all of it */

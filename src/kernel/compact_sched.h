@@ -1,8 +1,8 @@
 /* The compact encoding of sched_switch and sched_waking: parallel packed lists and a table of comms, per bundle. */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_COMPACT_SCHED_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_COMPACT_SCHED_H
+#ifndef MERIDIAN_KERNEL_COMPACT_SCHED_H
+#define MERIDIAN_KERNEL_COMPACT_SCHED_H
 
-#include "capture/probes/ftrace/event_program.h"
+#include "kernel/event_program.h"
 
 enum {
     COMPACT_MAX_EVENTS = 2048, /* of either kind in one bundle */

@@ -1,5 +1,5 @@
 /* Owns the parser of tracefs `format` files. */
-#include "capture/probes/ftrace/format_file.h"
+#include "kernel/format_file.h"
 
 #include <ctype.h>
 

@@ -1,11 +1,11 @@
 /* Owns the bundle of events of one cpu. */
-#include "capture/probes/ftrace/bundle.h"
+#include "kernel/bundle.h"
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "capture/probes/ftrace/compact_sched.h"
-#include "capture/probes/ftrace/encode.h"
-#include "capture/probes/ftrace/event_filter.h"
+#include "kernel/compact_sched.h"
+#include "kernel/encode.h"
+#include "kernel/event_filter.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"

@@ -3,8 +3,8 @@
  * A trace never carries a kernel address (that would give away the kernel's layout); each distinct address gets the
  * next number of its session, and the names of numbers go out as InternedData.kernel_symbols. Also the strings that
  * events refer to by address (`printk_formats`). */
-#ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_SYMBOLS_H
-#define MERIDIAN_CAPTURE_PROBES_FTRACE_SYMBOLS_H
+#ifndef MERIDIAN_KERNEL_SYMBOLS_H
+#define MERIDIAN_KERNEL_SYMBOLS_H
 
 #include "base/arena.h"
 #include "base/error.h"

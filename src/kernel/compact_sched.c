@@ -1,8 +1,8 @@
 /* Owns the compact lists of scheduler events. */
-#include "capture/probes/ftrace/compact_sched.h"
+#include "kernel/compact_sched.h"
 
 #include "base/hash.h"
-#include "capture/probes/ftrace/encode.h"
+#include "kernel/encode.h"
 #include "wire/pb_cursor.h"
 
 static inline void put(struct compact_sched *c, enum compact_list_no list, uint64_t value)

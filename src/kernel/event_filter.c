@@ -1,5 +1,5 @@
 /* Owns deciding which system calls and which printed texts a session keeps. */
-#include "capture/probes/ftrace/event_filter.h"
+#include "kernel/event_filter.h"
 
 /* Takes `prefix` off the front. */
 static bool skip(struct slice *text, const char *prefix)

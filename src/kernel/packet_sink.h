@@ -1,6 +1,6 @@
 /* Where a data source puts its packets: one function, so that a test can stand in for the shared memory. */
-#ifndef MERIDIAN_CAPTURE_PROBES_COMMON_PACKET_SINK_H
-#define MERIDIAN_CAPTURE_PROBES_COMMON_PACKET_SINK_H
+#ifndef MERIDIAN_KERNEL_PACKET_SINK_H
+#define MERIDIAN_KERNEL_PACKET_SINK_H
 
 #include "base/slice.h"
 

@@ -1,5 +1,5 @@
 /* Owns the set of threads that a session has met. */
-#include "capture/probes/ftrace/tid_tracker.h"
+#include "kernel/tid_tracker.h"
 
 #include <sys/mman.h>
 
