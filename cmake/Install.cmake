@@ -30,3 +30,12 @@ mrd_installed_library(meridian-producer PARTS capture schema wire base LINK -u m
   SHOW mrd_producer_* mrd_data_source_* mrd_writer_* mrd_packet_* mrd_message_* mrd_put_*)
 install(FILES include/meridian/tp.h include/meridian/producer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meridian)
 install(TARGETS tp_shell tracebox RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# Made from the tables of flags, see docs/CMakeLists.txt.
+install(FILES ${MERIDIAN_PAGES}/tp_shell.1 ${MERIDIAN_PAGES}/tracebox.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+foreach(program tp_shell tracebox)
+  install(FILES ${MERIDIAN_PAGES}/${program}.bash RENAME ${program}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${MERIDIAN_PAGES}/_${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${MERIDIAN_PAGES}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endforeach()

@@ -1,8 +1,8 @@
 /* Loads traces by the global flags, and says how it went. */
 #include "base/output_file.h"
+#include "base/suggest.h"
 #include "shell/server_name.h"
 #include "shell/shell.h"
-#include "shell/suggest.h"
 
 #include <inttypes.h>
 #include <stdio.h>

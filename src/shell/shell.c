@@ -1,7 +1,7 @@
 /* Finds the command of a command line and runs it. */
 #include "shell/shell.h"
 #include "base/clock.h"
-#include "shell/suggest.h"
+#include "base/suggest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,28 +9,17 @@
 #include <unistd.h>
 
 const struct command commands[] = {
-    {"query", IN_QUERY, "TRACE... [SQL]", "Run SQL over traces and print every result", cmd_query, NULL},
-    {"interactive", IN_INTERACTIVE, "TRACE...", "Ask questions at a prompt (the default)", cmd_interactive, NULL},
-    {"check", IN_CHECK, "TRACE...", "Fail when a trace has lost data or shows errors, and say how to cure them",
-     cmd_check, NULL},
-    {"export", IN_EXPORT, "sqlite TRACE... -o FILE", "Write the tables as an SQLite database", cmd_export, NULL},
-    {"sync", IN_SYNC, "TRACE...", "Relate the clocks of recordings made apart, and say how well that went", cmd_sync,
-     NULL},
-    {"convert", IN_CONVERT, "FORMAT [TRACE] [OUT]",
-     "Write a trace in another format: json, systrace, ctrace, text, profile, firefox", cmd_convert, NULL},
-    {"summarize", IN_SUMMARIZE, "TRACE [SPEC...]", "Compute the metrics of specs, as one message", cmd_summarize, NULL},
-    {"bundle", IN_OTHER, "IN OUT", "Pack a trace with its symbols", NULL, "bundles are not available yet"},
-    {"util", IN_UTIL, "merge -o FILE TRACE...",
-     "Small tools over trace files: merge makes one file of several traces and checks it", cmd_util, NULL},
-    {"server", IN_SERVER, "http|stdio|unix|kill [TRACE...]", "Serve the Perfetto UI and scripts", cmd_server, NULL},
-    {"metrics", IN_METRICS, "TRACE", "Compute metrics", NULL, SHELL_NO_METRICS},
+#define COMMAND(name, where, arguments, summary, words, details, examples, run, later)                                 \
+    {{#name, arguments, summary, words, details, examples}, where, run, later},
+#include "shell/commands.def"
+#undef COMMAND
 };
 const size_t n_commands = sizeof commands / sizeof *commands;
 
 const struct command *command_find(const char *name)
 {
     for (size_t i = 0; i < n_commands; i++)
-        if (strcmp(commands[i].name, name) == 0)
+        if (strcmp(commands[i].text.name, name) == 0)
             return &commands[i];
     return NULL;
 }
@@ -50,7 +39,7 @@ static const char *nearest_command(const char *word, char *text, size_t room)
 {
     struct suggestion s = suggest(word, strlen(word));
     for (size_t i = 0; i < n_commands; i++)
-        suggest_among(&s, commands[i].name);
+        suggest_among(&s, commands[i].text.name);
     suggest_among(&s, "help");
     return suggest_text(&s, "", text, room);
 }
@@ -90,7 +79,8 @@ static int run_parsed(struct shell *sh, const struct command *cmd, int parsed, s
     if (!cmd->run)
         return error_set(err, -MRD_EUNSUPPORTED, "%s", cmd->later);
     if (parsed < 0)
-        return error_set(err, parsed, "%s: %s (tp_shell help %s explains)", cmd->name, refusal.text, cmd->name);
+        return error_set(err, parsed, "%s: %s (tp_shell help %s explains)", cmd->text.name, refusal.text,
+                         cmd->text.name);
     int rc = dev_settings_read(&sh->dev, &sh->opt.dev_flag, cmd->where, err);
     return rc < 0 ? rc : cmd->run(sh, err);
 }
@@ -105,14 +95,14 @@ static int dispatch(struct shell *sh, int n, char **argv, int at, struct error *
         return run_help(n - at - 1, argv + at + 1, err);
     memmove(argv + at, argv + at + 1, (size_t)(n - at - 1) * sizeof *argv);
     const struct command *cmd = command_find(name);
-    int parsed = options_parse(&sh->opt, cmd->where, n - 1, argv, err);
+    int parsed = flags_parse(&shell_flags, &sh->opt, cmd->where, n - 1, argv, err);
     return run_parsed(sh, cmd, parsed, err);
 }
 
 static int dispatch_classic(struct shell *sh, int n, char **argv, struct error *err)
 {
     const struct command *cmd = NULL;
-    int rc = options_parse(&sh->opt, IN_CLASSIC, n, argv, err);
+    int rc = flags_parse(&shell_flags, &sh->opt, IN_CLASSIC, n, argv, err);
     if (sh->opt.help_classic) {
         help_classic();
         return 0;
@@ -138,7 +128,7 @@ static int dispatch_classic(struct shell *sh, int n, char **argv, struct error *
 
 static int dispatch_traceconv(struct shell *sh, int n, char **argv, struct error *err)
 {
-    int at = options_find_positional(n, argv, traceconv_is_mode);
+    int at = flags_find_positional(&shell_flags, n, argv, traceconv_is_mode);
     if (at < 0) {
         help_command(command_find("convert"));
         return n == 0 ? 0 : error_set(err, -MRD_EINVALID, "no format was given");
@@ -162,7 +152,7 @@ int shell_main(int argc, char **argv)
         rc = dispatch_traceconv(&sh, argc > 0 ? argc - 1 : 0, argv + 1, &err);
     else if (argc <= 1)
         rc = run_help(0, NULL, &err);
-    else if ((at = options_find_positional(argc - 1, argv + 1, is_command)) >= 0)
+    else if ((at = flags_find_positional(&shell_flags, argc - 1, argv + 1, is_command)) >= 0)
         rc = dispatch(&sh, argc - 1, argv + 1, at, &err);
     else
         rc = dispatch_classic(&sh, argc - 1, argv + 1, &err);
@@ -177,7 +167,7 @@ int shell_main(int argc, char **argv)
         rc = -1;
     }
     tp_close(sh.tp);
-    options_free(&sh.opt);
+    flags_free(&shell_flags, &sh.opt);
     if (fflush(stdout) != 0)
         rc = 1;
     return rc ? 1 : 0;

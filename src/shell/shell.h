@@ -19,10 +19,8 @@ struct shell {
 };
 
 struct command {
-    const char *name;
+    struct command_text text;
     int where; /* whose flags it takes: one of IN_* */
-    const char *arguments;
-    const char *summary;
     /* 0: exit 0; 1: exit 1, everything has been said; negative: exit 1 with the error's text. NULL: see `later`. */
     int (*run)(struct shell *sh, struct error *err);
     const char *later;

@@ -69,8 +69,8 @@ static void put_ftrace(const struct perfetto_options *o, struct pb_writer *w, bo
     struct pb_writer x = {0};
     size_t m = pb_begin(&x, DATA_SOURCE_CONFIG_FTRACE_CONFIG);
     unsigned n = 0;
-    for (unsigned i = 0; i < o->n_categories; i++) {
-        const char *c = o->categories[i];
+    for (size_t i = 0; i < o->categories.n; i++) {
+        const char *c = o->categories.p[i];
         bool hyp = strcmp(c, "hyp") == 0 || strcmp(c, "hypervisor") == 0;
         if (hyp != hypervisor)
             continue;
@@ -80,8 +80,8 @@ static void put_ftrace(const struct perfetto_options *o, struct pb_writer *w, bo
         else
             pb_put_str(&x, FTRACE_CONFIG_FTRACE_EVENTS, "hyp/*");
     }
-    for (unsigned i = 0; i < o->n_apps && !hypervisor; i++, n++)
-        pb_put_str(&x, FTRACE_CONFIG_ATRACE_APPS, o->apps[i]);
+    for (size_t i = 0; i < o->apps.n && !hypervisor; i++, n++)
+        pb_put_str(&x, FTRACE_CONFIG_ATRACE_APPS, o->apps.p[i]);
     pb_put_varint(&x, FTRACE_CONFIG_SYMBOLIZE_KSYMS, 1);
     if (hypervisor)
         pb_put_str(&x, FTRACE_CONFIG_INSTANCE_NAME, "hyp");
@@ -114,14 +114,14 @@ int perfetto_light_config(const struct perfetto_options *o, struct pb_writer *w,
     put_ftrace(o, w, true);
     put_source(w, "linux.process_stats", slice_of(NULL, 0));
     put_source(w, "linux.system_info", slice_of(NULL, 0));
-    for (unsigned i = 0; i < o->n_categories; i++) {
+    for (size_t i = 0; i < o->categories.n; i++) {
         struct pb_writer x = {0};
-        if (strcmp(o->categories[i], "disk") == 0) {
+        if (strcmp(o->categories.p[i], "disk") == 0) {
             size_t m = pb_begin(&x, DATA_SOURCE_CONFIG_SYS_STATS_CONFIG);
             pb_put_varint(&x, SYS_STATS_CONFIG_DISKSTAT_PERIOD_MS, 1000);
             pb_end(&x, m);
             put_source(w, "linux.sys_stats", pb_written(&x));
-        } else if (strcmp(o->categories[i], "gfx") == 0) {
+        } else if (strcmp(o->categories.p[i], "gfx") == 0) {
             put_source(w, "android.surfaceflinger.frametimeline", slice_of(NULL, 0));
         }
         w->failed |= x.failed;

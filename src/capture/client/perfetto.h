@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_CAPTURE_CLIENT_PERFETTO_H
 #define MERIDIAN_CAPTURE_CLIENT_PERFETTO_H
 
-#include "base/error.h"
+#include "base/flags.h"
 #include "schema/config.pb-c.h"
 
 #include <stdbool.h>
@@ -15,32 +15,12 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_ATTACH_FAILED = 2, EXIT_NOTHING = 3 };
 #define NO_SERVICE_HINT "; does it run? It is started by: tracebox traced"
 
 struct perfetto_options {
-    const char *config_path; /* "-" standard input, ":test" built in */
-    const char *out;         /* "-" standard output */
-    bool text, text_lossy, no_clobber, no_guardrails;
-    bool background, background_wait;
-    int notify_fd; /* -1 */
-    /* instead of a config */
-    bool light;
-    const char *time, *buffer, *size;
-    const char *const *apps;
-    unsigned n_apps;
-    const char *const *categories;
-    unsigned n_categories;
-    /* other things to do than to record */
-    const char *detach, *attach, *is_detached;
-    bool stop;
-    const char *clone_id, *clone_name;
-    bool clone_for_bugreport;
-    bool query, query_raw, query_long;
-    const char *const *triggers; /* --trigger */
-    unsigned n_triggers;
-    /* added to the config */
-    int64_t alert_id, config_id, subscription_id;
-    int32_t config_uid;
-    bool has_alert_id, has_config_id, has_subscription_id, has_config_uid;
-    const char *const *attributes; /* k or k=v */
-    unsigned n_attributes;
+#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
+#include "capture/client/perfetto_flags.def"
+#undef FLAG
+    struct text_list categories; /* the other arguments: atrace categories, events as GROUP/EVENT */
+    bool light;                  /* no config is given, but what to record */
+    int notify_fd;               /* -1: none */
 };
 
 /* Reads (or, in the short form, makes) the config; mrd__trace_config__free_unpacked() frees it. Errors of a text say

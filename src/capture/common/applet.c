@@ -1,36 +1,44 @@
-/* The table of applets and the dispatch by name. */
+/* The table of applets, the dispatch by name, and what their command lines share. */
 #include "capture/common/applet.h"
+#include "base/suggest.h"
 
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
-/* Sorted by name; a new daemon is a new row. */
-static const struct applet applets[] = {
-    {"perfetto", perfetto_main, "record a trace, or ask the service about one"},
-    {"record", record_main, "records this machine and others, over ssh, with one command"},
-    {"relay-keys", relay_keys_main, "makes certificates for links between machines"},
-    {"traced", traced_main, "the tracing service"},
-    {"traced_probes", traced_probes_main, "offers this machine's data sources to the service"},
-    {"traced_relay", traced_relay_main, "forwards the producers of this machine to the service of another"},
+static const struct applet {
+    struct command_text text;
+    int (*main)(int argc, char **argv);
+} applets[] = {
+#define APPLET(main, name, arguments, summary, details, examples)                                                      \
+    {{name, arguments, summary, NULL, details, examples}, main##_main},
+#include "capture/common/applets.def"
+#undef APPLET
 };
 
 static const struct applet *find(const char *name)
 {
     for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
-        if (strcmp(applets[i].name, name) == 0)
+        if (strcmp(applets[i].text.name, name) == 0)
             return &applets[i];
     return NULL;
 }
 
-static void print_usage(FILE *to)
+static void print_overview(FILE *to)
 {
-    fprintf(to, "Usage: tracebox APPLET [arguments]\n\nApplets:\n");
+    fprintf(to, "Usage: tracebox APPLET [flags] [arguments]\n\nApplets:\n");
     for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
-        fprintf(to, "  %-14s %s\n", applets[i].name, applets[i].help);
+        fprintf(to, "  %-14s %s\n", applets[i].text.name, applets[i].text.summary);
     fprintf(to, "\nEach explains itself with --help. Example:\n"
                 "  tracebox traced & tracebox traced_probes &\n"
                 "  tracebox perfetto -t 5s -o trace.pftrace sched/sched_switch\n");
+}
+
+static void complain(const char *word)
+{
+    struct suggestion s = suggest(word, strlen(word));
+    char text[80];
+    for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
+        suggest_among(&s, applets[i].text.name);
+    fprintf(stderr, "tracebox: no applet is called '%s'%s\n\n", word, suggest_text(&s, "", text, sizeof text));
 }
 
 int tracebox_main(int argc, char **argv)
@@ -47,7 +55,40 @@ int tracebox_main(int argc, char **argv)
     }
     bool asked = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
     if (argc > 1 && !asked)
-        fprintf(stderr, "tracebox: no applet is called '%s'\n\n", argv[1]);
-    print_usage(asked ? stdout : stderr);
+        complain(argv[1]);
+    print_overview(asked ? stdout : stderr);
     return asked ? 0 : 1;
+}
+
+void applet_help(FILE *to, const char *name, const struct flag_table *t)
+{
+    command_help(to, "", &find(name)->text, t, ~0, 0);
+}
+
+void applet_usage(const char *name)
+{
+    const char *arguments = find(name)->text.arguments;
+    fprintf(stderr, "Usage: %s [flags]%s%s (%s --help explains)\n", name, *arguments ? " " : "", arguments, name);
+}
+
+bool applet_flags(const char *name, const struct flag_table *t, void *values, int argc, char **argv)
+{
+    struct error err = {0};
+    if (flags_parse(t, values, ~0, argc - 1, argv + 1, &err) == 0)
+        return true;
+    fprintf(stderr, "%s: %s\n", name, err.text);
+    applet_usage(name);
+    return false;
+}
+
+bool applet_flags_only(const char *name, const struct flag_table *t, void *values, int argc, char **argv)
+{
+    if (!applet_flags(name, t, values, argc, argv))
+        return false;
+    const struct text_list *l = (const struct text_list *)(const void *)((const char *)values + t->positionals);
+    if (l->n == 0)
+        return true;
+    fprintf(stderr, "%s: unexpected argument '%s'\n", name, l->p[0]);
+    applet_usage(name);
+    return false;
 }

@@ -1,46 +1,39 @@
 /* The applet traced_probes: its command line, signals and life. */
 #include "base/dev_flags.h"
+#include "capture/common/applet.h"
 #include "capture/probes/ftrace/ftrace_instance.h"
 #include "capture/probes/probes.h"
 #include "capture/probes/watchdog.h"
 
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "Usage: traced_probes [options]\n"
-    "\n"
-    "Offers this machine's data sources (ftrace, /proc, /sys ...) to the tracing service.\n"
-    "\n"
-    "  --socket ADDRESS   where the service listens (default: $PERFETTO_PRODUCER_SOCK_NAME or the usual place)\n"
-    "  --tracefs DIR      use the tracefs mounted there\n"
-    "  --ring read|map    how to take pages from the kernel (default: read)\n"
-    "  --sysroot DIR      where the /proc and /sys of counters, processors and batteries are (default: /)\n"
-    "  --background       go on in the background\n"
-    "  --max-memory MB    end when more memory than this is in use (default: 256; 0: no limit)\n"
-    "  --cleanup-after-crash\n"
-    "                     take back what a recorder that was killed has left in tracefs, and exit\n"
-    "  --reset-ftrace     the same, then switch tracing and all events of the top instance off, whoever uses it\n"
-    "  --version, --help\n"
-    "\n"
-    "Example: tracebox traced_probes --socket 10.0.0.1:20001 --max-memory 64\n";
-
 /* A recorder that stands still this long is stuck: reading, and waiting for a slow service, take seconds at most. */
 enum { MEMORY_DEFAULT_MB = 256, STUCK_MS = 120000, WATCH_PERIOD_MS = 2000 };
 
 struct arguments {
+#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
+#include "capture/probes/probes_flags.def"
+#undef FLAG
+    struct text_list none;
     struct probes_options probes;
-    bool cleanup, reset, background;
     uint32_t max_memory_mb;
     int64_t stuck_ms;
 };
 
+static const struct flag flag_rows[] = {
+#define FLAG(...) FLAG_ROW(struct arguments, __VA_ARGS__),
+#include "capture/probes/probes_flags.def"
+#undef FLAG
+};
+static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *flag_rows,
+                                        offsetof(struct arguments, none)};
+
 /* For tests: docs/contributing.md. */
-static const struct dev_flag dev_flags[] = {
+static const struct dev_flag settings[] = {
     {"stuck-ms", DEV_NUMBER, offsetof(struct arguments, stuck_ms)},
 };
 
@@ -52,76 +45,23 @@ static bool parse_number(const char *text, uint32_t *number)
     return end != text && !*end && text[0] != '-' && v <= UINT32_MAX;
 }
 
-/* Long: one case an option. */
-static int parse(struct arguments *a, int argc, char **argv)
+/* What the values of the flags mean. -MRD_EINVALID: nothing. */
+static int read_values(struct arguments *a, struct error *err)
 {
-    enum { SOCKET = 256, TRACEFS, SYSROOT, RING, BACKGROUND, MEMORY, CLEANUP, RESET, DEV_FLAG, VERSION, HELP };
-    static const struct option options[] = {
-        {"socket", required_argument, NULL, SOCKET},
-        {"tracefs", required_argument, NULL, TRACEFS},
-        {"sysroot", required_argument, NULL, SYSROOT},
-        {"ring", required_argument, NULL, RING},
-        {"background", no_argument, NULL, BACKGROUND},
-        {"max-memory", required_argument, NULL, MEMORY},
-        {"cleanup-after-crash", no_argument, NULL, CLEANUP},
-        {"reset-ftrace", no_argument, NULL, RESET},
-        {"dev-flag", required_argument, NULL, DEV_FLAG},
-        {"version", no_argument, NULL, VERSION},
-        {"help", no_argument, NULL, HELP},
-        {NULL, 0, NULL, 0},
-    };
-    struct error err = {0};
-    int opt;
-    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        switch (opt) {
-        case SOCKET:
-            a->probes.socket = optarg;
-            break;
-        case TRACEFS:
-            a->probes.tracefs_root = optarg;
-            break;
-        case SYSROOT:
-            a->probes.sysroot = optarg;
-            break;
-        case RING:
-            if (strcmp(optarg, "read") != 0 && strcmp(optarg, "map") != 0) {
-                fprintf(stderr, "--ring is read or map\n");
-                return 1;
-            }
-            a->probes.mode = strcmp(optarg, "map") == 0 ? RING_MAPPED : RING_READ;
-            break;
-        case BACKGROUND:
-            a->background = true;
-            break;
-        case MEMORY:
-            if (!parse_number(optarg, &a->max_memory_mb)) {
-                fprintf(stderr, "--max-memory is a number of megabytes\n");
-                return 1;
-            }
-            break;
-        case CLEANUP:
-            a->cleanup = true;
-            break;
-        case RESET:
-            a->reset = true;
-            break;
-        case DEV_FLAG:
-            if (dev_flag_set(dev_flags, sizeof dev_flags / sizeof *dev_flags, a, optarg, &err) <= 0) {
-                fprintf(stderr, "traced_probes: %s\n", err.code ? err.text : "no such --dev-flag");
-                return 1;
-            }
-            break;
-        case VERSION:
-            printf("Meridian v%s\n", MERIDIAN_VERSION);
-            return -1;
-        case HELP:
-            fputs(usage, stdout);
-            return -1;
-        default:
-            fputs(usage, stderr);
-            return 1;
-        }
+    bool map = a->ring && strcmp(a->ring, "map") == 0;
+    if (a->ring && !map && strcmp(a->ring, "read") != 0)
+        return error_set(err, -MRD_EINVALID, "--ring is read or map");
+    if (a->max_memory && !parse_number(a->max_memory, &a->max_memory_mb))
+        return error_set(err, -MRD_EINVALID, "--max-memory is a number of megabytes");
+    for (size_t i = 0; i < a->dev_flags.n; i++) {
+        int rc = dev_flag_set(settings, sizeof settings / sizeof *settings, a, a->dev_flags.p[i], err);
+        if (rc <= 0)
+            return rc < 0 ? rc : error_set(err, -MRD_EINVALID, "no such --dev-flag: '%s'", a->dev_flags.p[i]);
     }
+    a->probes.socket = a->socket;
+    a->probes.tracefs_root = a->tracefs;
+    a->probes.sysroot = a->sysroot;
+    a->probes.mode = map ? RING_MAPPED : RING_READ;
     return 0;
 }
 
@@ -173,21 +113,25 @@ static int run(const struct arguments *a)
     return rc || watchdog.tripped ? 1 : 0;
 }
 
-int traced_probes_main(int argc, char **argv)
+static int run_flags(struct arguments *a)
 {
-    struct arguments a = {.max_memory_mb = MEMORY_DEFAULT_MB, .stuck_ms = STUCK_MS};
     struct error err = {0};
     char directory[PATH_MAX];
-    int rc = parse(&a, argc, argv);
-    if (rc)
-        return rc < 0 ? 0 : rc;
-    if (undo_log_directory(directory, &err)) {
+    if (a->help) {
+        applet_help(stdout, "traced_probes", &flags);
+        return 0;
+    }
+    if (a->version) {
+        printf("Meridian v%s\n", MERIDIAN_VERSION);
+        return 0;
+    }
+    if (read_values(a, &err) < 0 || undo_log_directory(directory, &err)) {
         fprintf(stderr, "traced_probes: %s\n", err.text);
         return 1;
     }
-    a.probes.run_directory = directory;
-    if (a.reset) {
-        rc = ftrace_reset(a.probes.tracefs_root, directory, &err);
+    a->probes.run_directory = directory;
+    if (a->reset) {
+        int rc = ftrace_reset(a->probes.tracefs_root, directory, &err);
         if (rc)
             fprintf(stderr, "traced_probes: %s\n", err.text);
         return rc ? 1 : 0;
@@ -197,11 +141,19 @@ int traced_probes_main(int argc, char **argv)
         fprintf(stderr,
                 "traced_probes: a recorder that was killed had left tracefs set up (%d instance%s): taken back%s%s\n",
                 found, found == 1 ? "" : "s", err.code ? ", except: " : "", err.text);
-    if (a.cleanup)
+    if (a->cleanup)
         return err.code ? 1 : 0;
-    if (a.background && daemon(0, 0)) {
+    if (a->background && daemon(0, 0)) {
         perror("traced_probes: going to the background");
         return 1;
     }
-    return run(&a);
+    return run(a);
+}
+
+int traced_probes_main(int argc, char **argv)
+{
+    struct arguments a = {.max_memory_mb = MEMORY_DEFAULT_MB, .stuck_ms = STUCK_MS};
+    int rc = applet_flags_only("traced_probes", &flags, &a, argc, argv) ? run_flags(&a) : 1;
+    flags_free(&flags, &a);
+    return rc;
 }

@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,41 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "Usage: record --machine [USER@]HOST [--machine ...] [options] -o FILE [GROUP/EVENT | CATEGORY ...]\n"
-    "\n"
-    "Records this machine and others into one trace, over ssh: starts what each of them needs, records, collects, and "
-    "ends\n"
-    "and removes everything, whatever happens. Ctrl-C ends the recording and saves what is there.\n"
-    "\n"
-    "  -m, --machine [USER@]HOST  a machine, as ssh takes it (keys or an agent: nobody is asked for a password)\n"
-    "  -o, --out FILE             where the trace goes\n"
-    "  -t, --time N[ms|s|m|h]     duration (10s)\n"
-    "  -b, --buffer N[kb|mb|gb]   buffer size, for each machine (32mb)\n"
-    "  -c, --config FILE [--txt]  a config instead; it is asked of all machines\n"
-    "      --no-host              leave this machine out\n"
-    "      --direct               relays connect straight to this machine, not through ssh: quicker, with better "
-    "clocks;\n"
-    "                             neither encrypted nor authenticated\n"
-    "      --binary FILE          a static tracebox (cmake target tracebox-static) for machines that have none; "
-    "without\n"
-    "                             this option tracebox-static is looked for beside this program\n"
-    "      --always-copy          copy it also to machines that have a tracebox\n"
-    "      --ssh COMMAND          instead of ssh: \"ssh -p 2222 -i key\"\n"
-    "  -h, --help                 this text\n"
-    "\n"
-    "Exit status: 0 the trace is there; 1 it is not, or is not whole; 3 it is, but nothing that was asked for could "
-    "start.\n"
-    "\n"
-    "Example:\n"
-    "  tracebox record --machine root@guest --machine root@other -t 10s -o trace.pftrace sched/sched_switch\n";
-
 enum { START_TIMEOUT_MS = 60000, PRODUCERS_TIMEOUT_MS = 10000 };
 
 struct record {
     struct perfetto_options perfetto;
     struct remote_options remote;
-    const char *targets[REMOTES_MAX];
+    const char *const *targets;
     unsigned n;
     bool no_host, direct;
     char self[PATH_MAX], binary[PATH_MAX + 16];
@@ -68,7 +38,6 @@ struct record {
     struct remote remotes[REMOTES_MAX];
     unsigned n_remotes; /* started */
     bool nothing;       /* of what was asked for has started */
-    const char *categories[256];
 };
 
 static volatile sig_atomic_t interrupted;
@@ -362,89 +331,75 @@ static int run(struct record *r)
     return rc ? EXIT_FAILED : r->nothing ? EXIT_NOTHING : EXIT_OK;
 }
 
-enum { OPT_TXT = 256, OPT_NO_HOST, OPT_DIRECT, OPT_BINARY, OPT_ALWAYS_COPY, OPT_SSH };
-
-static const struct option options[] = {
-    {"machine", required_argument, NULL, 'm'},
-    {"out", required_argument, NULL, 'o'},
-    {"time", required_argument, NULL, 't'},
-    {"buffer", required_argument, NULL, 'b'},
-    {"config", required_argument, NULL, 'c'},
-    {"txt", no_argument, NULL, OPT_TXT},
-    {"no-host", no_argument, NULL, OPT_NO_HOST},
-    {"direct", no_argument, NULL, OPT_DIRECT},
-    {"binary", required_argument, NULL, OPT_BINARY},
-    {"always-copy", no_argument, NULL, OPT_ALWAYS_COPY},
-    {"ssh", required_argument, NULL, OPT_SSH},
-    {"help", no_argument, NULL, 'h'},
-    {0},
+/* What the command line says. */
+struct record_flags {
+#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
+#include "capture/record/record_flags.def"
+#undef FLAG
+    struct text_list events;
 };
 
-/* Long: one case an option, then one call. */
-int record_main(int argc, char **argv)
+static const struct flag flag_rows[] = {
+#define FLAG(...) FLAG_ROW(struct record_flags, __VA_ARGS__),
+#include "capture/record/record_flags.def"
+#undef FLAG
+};
+static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *flag_rows,
+                                        offsetof(struct record_flags, events)};
+
+/* What is wrong with the command line, NULL: nothing. */
+static const char *check_flags(const struct record_flags *f)
+{
+    for (size_t i = 0; i < f->machines.n; i++)
+        if (!*f->machines.p[i] || *f->machines.p[i] == '-') /* ssh would take -… for an option */
+            return "--machine: '-' is how flags begin, not names of machines";
+    return !f->machines.n                    ? "--machine is needed"
+           : f->machines.n > REMOTES_MAX     ? "too many machines"
+           : !f->out                         ? "--out is needed"
+           : f->config_path && f->events.n   ? "--config and events exclude each other"
+           : !f->config_path && !f->events.n ? "say what to record: sched/sched_switch, say"
+                                             : NULL;
+}
+
+static int run_flags(const struct record_flags *f)
 {
     static struct record r; /* large: not for the stack */
-    struct perfetto_options *p = &r.perfetto;
-    p->notify_fd = -1;
-    optind = 1;
-    for (int o; (o = getopt_long(argc, argv, "m:o:t:b:c:h", options, NULL)) != -1;) {
-        switch (o) {
-        case 'm':
-            if (!*optarg || *optarg == '-' || r.n == REMOTES_MAX) { /* ssh would take -… for an option */
-                fprintf(stderr, "record: --machine %s: %s\n", optarg,
-                        r.n == REMOTES_MAX ? "too many machines" : "no name of a machine");
-                return 1;
-            }
-            r.targets[r.n++] = optarg;
-            break;
-        case 'o':
-            p->out = optarg;
-            break;
-        case 't':
-            p->time = optarg;
-            break;
-        case 'b':
-            p->buffer = optarg;
-            break;
-        case 'c':
-            p->config_path = optarg;
-            break;
-        case OPT_TXT:
-            p->text = true;
-            break;
-        case OPT_NO_HOST:
-            r.no_host = true;
-            break;
-        case OPT_DIRECT:
-            r.direct = true;
-            break;
-        case OPT_BINARY:
-            r.remote.binary = optarg;
-            break;
-        case OPT_ALWAYS_COPY:
-            r.remote.always_copy = true;
-            break;
-        case OPT_SSH:
-            r.remote.ssh = optarg;
-            break;
-        default:
-            fputs(usage, o == 'h' ? stdout : stderr);
-            return o == 'h' ? 0 : 1;
-        }
-    }
-    for (; optind < argc && p->n_categories < sizeof r.categories / sizeof *r.categories; optind++)
-        r.categories[p->n_categories++] = argv[optind];
-    p->categories = r.categories;
-    p->light = !p->config_path;
-    const char *missing = !r.n                                ? "--machine is needed"
-                          : !p->out                           ? "--out is needed"
-                          : optind < argc                     ? "too many events"
-                          : p->config_path && p->n_categories ? "--config and events exclude each other"
-                          : p->light && !p->n_categories      ? "say what to record: sched/sched_switch, say"
-                                                              : NULL;
-    if (missing) {
-        fprintf(stderr, "record: %s\n\n%s", missing, usage);
-        return 1;
-    }
+    r.perfetto = (struct perfetto_options){.notify_fd = -1,
+                                           .out = f->out,
+                                           .time = f->time,
+                                           .buffer = f->buffer,
+                                           .config_path = f->config_path,
+                                           .text = f->text,
+                                           .categories = f->events,
+                                           .light = !f->config_path};
+    r.targets = f->machines.p;
+    r.n = (unsigned)f->machines.n;
+    r.no_host = f->no_host;
+    r.direct = f->direct;
+    r.remote.binary = f->binary;
+    r.remote.always_copy = f->always_copy;
+    r.remote.ssh = f->ssh;
     return run(&r);
+}
+
+int record_main(int argc, char **argv)
+{
+    struct record_flags f = {0};
+    int rc = 1;
+    bool good = applet_flags("record", &flags, &f, argc, argv);
+    const char *wrong = good ? check_flags(&f) : NULL;
+    if (good && f.help) {
+        applet_help(stdout, "record", &flags);
+        rc = 0;
+    } else if (good && f.version) {
+        printf("Meridian v%s\n", MERIDIAN_VERSION);
+        rc = 0;
+    } else if (wrong) {
+        fprintf(stderr, "record: %s\n", wrong);
+        applet_usage("record");
+    } else if (good) {
+        rc = run_flags(&f);
+    }
+    flags_free(&flags, &f);
+    return rc;
 }

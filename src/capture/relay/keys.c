@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
@@ -16,21 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "Usage: relay-keys DIR [--machine NAME]...\n"
-    "\n"
-    "Makes the keys for TLS between machines (traced --relay-tls, traced_relay --tls). The first time it makes an\n"
-    "authority (DIR/ca.crt, DIR/ca.key) and the host's keys (DIR/host); with --machine those of a machine (DIR/NAME).\n"
-    "Copy DIR/NAME to that machine, and nothing else. Run it again, with the same DIR, when a machine is added.\n"
-    "\n"
-    "  -m, --machine NAME  the name of the machine in traces; may be given several times\n"
-    "  -d, --days N        how long certificates hold (default 3650)\n"
-    "\n"
-    "Example:\n"
-    "  tracebox relay-keys keys --machine web1 --machine web2\n"
-    "  scp -r keys/web1 root@web1:/etc/tracebox-keys\n"
-    "  tracebox traced --enable-relay-endpoint --relay-tls keys/host\n"
-    "  PERFETTO_RELAY_SOCK_NAME=host:20001 tracebox traced_relay --tls /etc/tracebox-keys   # on web1\n";
+enum { MAX_DAYS = 36500 };
 
 struct authority {
     X509 *cert;
@@ -162,31 +147,25 @@ static int make_keys(const char *dir, const char *name, enum role role, const st
     return rc;
 }
 
-int relay_keys_main(int argc, char **argv)
+struct keys_flags {
+#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
+#include "capture/relay/keys_flags.def"
+#undef FLAG
+    struct text_list dirs;
+};
+
+static const struct flag flag_rows[] = {
+#define FLAG(...) FLAG_ROW(struct keys_flags, __VA_ARGS__),
+#include "capture/relay/keys_flags.def"
+#undef FLAG
+};
+static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *flag_rows,
+                                        offsetof(struct keys_flags, dirs)};
+
+static int make_all(const struct keys_flags *f)
 {
-    static const struct option options[] = {{"machine", required_argument, NULL, 'm'},
-                                            {"days", required_argument, NULL, 'd'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    const char *machines[256];
-    unsigned n = 0;
-    int days = 3650;
-    optind = 1;
-    for (int o; (o = getopt_long(argc, argv, "m:d:h", options, NULL)) != -1;) {
-        if (o == 'm' && n < sizeof machines / sizeof *machines) {
-            machines[n++] = optarg;
-        } else if (o == 'd' && atoi(optarg) > 0) {
-            days = atoi(optarg);
-        } else {
-            fputs(usage, o == 'h' ? stdout : stderr);
-            return o == 'h' ? 0 : 1;
-        }
-    }
-    if (optind + 1 != argc) {
-        fputs(usage, stderr);
-        return 1;
-    }
-    const char *dir = argv[optind];
+    const char *dir = f->dirs.p[0];
+    int days = f->days.given ? (int)f->days.value : 3650;
     char ca[4096];
     struct error err = {0};
     struct authority a = {0};
@@ -197,11 +176,41 @@ int relay_keys_main(int argc, char **argv)
         rc = is_new ? make_authority(dir, &a, days, &err) : load_authority(dir, &a, &err);
     if (!rc && is_new)
         rc = make_keys(dir, "host", ROLE_HOST, &a, days, &err);
-    for (unsigned i = 0; i < n && !rc; i++)
-        rc = make_keys(dir, machines[i], ROLE_MACHINE, &a, days, &err);
+    for (size_t i = 0; i < f->machines.n && !rc; i++)
+        rc = make_keys(dir, f->machines.p[i], ROLE_MACHINE, &a, days, &err);
     if (rc)
         fprintf(stderr, "relay-keys: %s\n", err.text);
     X509_free(a.cert);
     EVP_PKEY_free(a.key);
     return rc ? 1 : 0;
+}
+
+static int run_flags(const struct keys_flags *f)
+{
+    if (f->help) {
+        applet_help(stdout, "relay-keys", &flags);
+        return 0;
+    }
+    if (f->version) {
+        printf("Meridian v%s\n", MERIDIAN_VERSION);
+        return 0;
+    }
+    if (f->days.given && (f->days.value < 1 || f->days.value > MAX_DAYS)) {
+        fprintf(stderr, "relay-keys: --days: use a number from 1 to %d\n", MAX_DAYS);
+        return 1;
+    }
+    if (f->dirs.n != 1) {
+        fprintf(stderr, "relay-keys: give one directory for the keys\n");
+        applet_usage("relay-keys");
+        return 1;
+    }
+    return make_all(f);
+}
+
+int relay_keys_main(int argc, char **argv)
+{
+    struct keys_flags f = {0};
+    int rc = applet_flags("relay-keys", &flags, &f, argc, argv) ? run_flags(&f) : 1;
+    flags_free(&flags, &f);
+    return rc;
 }

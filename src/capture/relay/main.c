@@ -5,36 +5,10 @@
 #include "capture/relay/control.h"
 #include "capture/relay/proxy.h"
 
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static void usage(FILE *to)
-{
-    fprintf(
-        to,
-        "Usage: PERFETTO_RELAY_SOCK_NAME=HOST:PORT traced_relay [options]\n"
-        "\n"
-        "Forwards the producers of this machine (traced_probes, applications) to the traced of a host.\n"
-        "\n"
-        "  -b, --background  go to the background once listening\n"
-        "  --tls DIR         with TLS, by the keys in DIR (tracebox relay-keys); the name in the certificate becomes "
-        "the\n"
-        "                    machine's\n"
-        "  -h, --help        this text\n"
-        "  -V, --version     the version\n"
-        "\n"
-        "Environment:\n"
-        "  PERFETTO_RELAY_SOCK_NAME     where the host listens: HOST:PORT, [IPV6]:PORT or vsock://CID:PORT\n"
-        "  PERFETTO_PRODUCER_SOCK_NAME  where local producers connect (default %s)\n"
-        "  PERFETTO_MACHINE_NAME        the name of this machine in the trace (default: uname -s)\n"
-        "\n"
-        "Example (the host runs: PERFETTO_PRODUCER_SOCK_NAME=0.0.0.0:20001 tracebox traced --enable-relay-endpoint):\n"
-        "  PERFETTO_RELAY_SOCK_NAME=192.168.1.10:20001 tracebox traced_relay\n",
-        ipc_producer_socket());
-}
 
 struct relay {
     struct relay_proxy *proxy;
@@ -127,40 +101,47 @@ static int run(const char *listen, const char *host, const char *tls, bool backg
     return rc ? 1 : 0;
 }
 
-int traced_relay_main(int argc, char **argv)
+struct relay_flags {
+#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
+#include "capture/relay/relay_flags.def"
+#undef FLAG
+    struct text_list none;
+};
+
+static const struct flag flag_rows[] = {
+#define FLAG(...) FLAG_ROW(struct relay_flags, __VA_ARGS__),
+#include "capture/relay/relay_flags.def"
+#undef FLAG
+};
+static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *flag_rows,
+                                        offsetof(struct relay_flags, none)};
+
+static int run_flags(const struct relay_flags *f)
 {
-    static const struct option options[] = {
-        {"background", no_argument, NULL, 'b'},
-        {"tls", required_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {0},
-    };
-    bool background = false;
-    const char *tls = NULL;
-    optind = 1;
-    for (int o; (o = getopt_long(argc, argv, "bhV", options, NULL)) != -1;) {
-        if (o == 'b') {
-            background = true;
-        } else if (o == 't') {
-            tls = optarg;
-        } else if (o == 'V') {
-            printf("%s\n", machine_software_version);
-            return 0;
-        } else {
-            usage(o == 'h' ? stdout : stderr);
-            return o == 'h' ? 0 : 1;
-        }
+    if (f->help) {
+        applet_help(stdout, "traced_relay", &flags);
+        return 0;
+    }
+    if (f->version) {
+        printf("%s\n", machine_software_version);
+        return 0;
     }
     const char *host = getenv("PERFETTO_RELAY_SOCK_NAME");
-    if (!host || !*host || optind < argc) {
-        fprintf(stderr, "traced_relay: %s\n\n",
-                optind < argc ? "unexpected argument" : "PERFETTO_RELAY_SOCK_NAME is not set");
-        usage(stderr);
+    if (!host || !*host) {
+        fprintf(stderr, "traced_relay: PERFETTO_RELAY_SOCK_NAME is not set\n\n");
+        applet_help(stderr, "traced_relay", &flags);
         return 1;
     }
     signal(SIGPIPE, SIG_IGN);
     char listen[256];
     ipc_producer_socket_first(listen, sizeof listen);
-    return run(listen, host, tls, background);
+    return run(listen, host, f->tls, f->background);
+}
+
+int traced_relay_main(int argc, char **argv)
+{
+    struct relay_flags f = {0};
+    int rc = applet_flags_only("traced_relay", &flags, &f, argc, argv) ? run_flags(&f) : 1;
+    flags_free(&flags, &f);
+    return rc;
 }

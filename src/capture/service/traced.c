@@ -6,36 +6,16 @@
 #include "capture/ipc/addr.h"
 #include "capture/service/service.h"
 
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "Usage: traced [options]\n"
-    "  --background                         return to the shell, go on as a daemon\n"
-    "  --version                            print the version\n"
-    "  --set-socket-permissions P:M:C:M     group and mode (octal) of the producer and of the consumer socket\n"
-    "  --enable-relay-endpoint              other machines may relay their producers, to all producer sockets\n"
-    "  --enable-relay-endpoint-on SOCKET    … to this one (repeatable)\n"
-    "  --relay-tls DIR                      relays over TCP and vsock need a certificate (tracebox relay-keys makes "
-    "DIR)\n"
-    "  --relay-allow NAME[,NAME...]         only machines of these names\n"
-    "  --relay-max-connections N            a machine may have so many connections (its relay, and one a producer)\n"
-    "  --relay-max-bytes N[k|m|g]           … and send so many bytes a second; more is read more slowly\n"
-    "\n"
-    "Sockets: PERFETTO_PRODUCER_SOCK_NAME (a list, with commas) and PERFETTO_CONSUMER_SOCK_NAME: a path, @abstract,\n"
-    "host:port, [v6]:port or vsock://CID:PORT. TRACED_NOTIFY_FD: a descriptor that gets a \"1\" when all are open.\n"
-    "\n"
-    "Example: PERFETTO_PRODUCER_SOCK_NAME=/run/perfetto/traced-producer.sock,0.0.0.0:20001 \\\n"
-    "         traced --set-socket-permissions tracing:0660:tracing:0660 --enable-relay-endpoint-on 0.0.0.0:20001\n";
-
 /* For tests: docs/contributing.md. */
 struct dev_settings {
     int64_t silent_ms;
 };
-static const struct dev_flag dev_flags[] = {
+static const struct dev_flag settings[] = {
     {"silent-machine-ms", DEV_NUMBER, offsetof(struct dev_settings, silent_ms)},
 };
 
@@ -54,8 +34,10 @@ static unsigned split(char *list, const char **out, unsigned max)
     return n;
 }
 
-static int set_permissions(const struct service_options *o, char *spec, struct error *err)
+static int set_permissions(const struct service_options *o, const char *text, struct error *err)
 {
+    char spec[256];
+    snprintf(spec, sizeof spec, "%s", text);
     char *part[4], *save = NULL;
     unsigned n = 0;
     for (char *s = strtok_r(spec, ":", &save); s && n < 4; s = strtok_r(NULL, ":", &save))
@@ -98,80 +80,39 @@ static bool enable_relay(struct service_options *o, const char *socket)
 
 /* What the command line asks for. */
 struct arguments {
+#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
+#include "capture/service/traced_flags.def"
+#undef FLAG
+    struct text_list none;
     struct service_options o;
     struct dev_settings dev;
-    bool background, relay_all;
-    const char *relay_on[SERVICE_MAX_SOCKETS];
-    unsigned n_relay_on;
-    char *permissions;
 };
 
-enum { GO_ON = -1 };
-
-static const struct option options[] = {
-    {"background", no_argument, NULL, 'b'},
-    {"version", no_argument, NULL, 'v'},
-    {"set-socket-permissions", required_argument, NULL, 'p'},
-    {"enable-relay-endpoint", no_argument, NULL, 'r'},
-    {"enable-relay-endpoint-on", required_argument, NULL, 'R'},
-    {"relay-tls", required_argument, NULL, 'T'},
-    {"relay-allow", required_argument, NULL, 'A'},
-    {"relay-max-connections", required_argument, NULL, 'C'},
-    {"relay-max-bytes", required_argument, NULL, 'B'},
-    {"dev-flag", required_argument, NULL, 'D'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
+static const struct flag flag_rows[] = {
+#define FLAG(...) FLAG_ROW(struct arguments, __VA_ARGS__),
+#include "capture/service/traced_flags.def"
+#undef FLAG
 };
+static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *flag_rows,
+                                        offsetof(struct arguments, none)};
 
-/* One option, by its letter. GO_ON, or the exit status. */
-static int take_option(struct arguments *a, int option, char *value)
+/* What the values of the flags mean. -MRD_EINVALID: nothing. */
+static int read_values(struct arguments *a, struct error *err)
 {
-    struct error err = {0};
-    switch (option) {
-    case 'b':
-        a->background = true;
-        return GO_ON;
-    case 'v':
-        printf("Meridian v%s\n", MERIDIAN_VERSION);
-        return 0;
-    case 'p':
-        a->permissions = value;
-        return GO_ON;
-    case 'r':
-        a->relay_all = true;
-        return GO_ON;
-    case 'R':
-        if (a->n_relay_on == SERVICE_MAX_SOCKETS) {
-            fprintf(stderr, "traced: too many --enable-relay-endpoint-on\n");
-            return 1;
-        }
-        a->relay_on[a->n_relay_on++] = value;
-        return GO_ON;
-    case 'T':
-        a->o.relay_tls = value;
-        return GO_ON;
-    case 'A':
-        a->o.guard.allow = value;
-        return GO_ON;
-    case 'C':
-        if (parse_count(value, &a->o.guard.max_connections))
-            return GO_ON;
-        fprintf(stderr, "traced: --relay-max-connections %s: expected a number\n", value);
-        return 1;
-    case 'B':
-        if (parse_bytes(value, &a->o.guard.max_bytes_per_s))
-            return GO_ON;
-        fprintf(stderr, "traced: --relay-max-bytes %s: expected a number, with k, m or g\n", value);
-        return 1;
-    case 'D':
-        if (dev_flag_set(dev_flags, sizeof dev_flags / sizeof *dev_flags, &a->dev, value, &err) > 0)
-            return GO_ON;
-        fprintf(stderr, "traced: %s\n", err.code ? err.text : "no such --dev-flag");
-        return 1;
-    default:
-        fputs(usage, stderr);
-        return 1;
+    const char *connections = a->relay_max_connections, *bytes = a->relay_max_bytes;
+    a->o.relay_tls = a->relay_tls;
+    a->o.guard.allow = a->relay_allow;
+    if (connections && !parse_count(connections, &a->o.guard.max_connections))
+        return error_set(err, -MRD_EINVALID, "--relay-max-connections %s: expected a number", connections);
+    if (bytes && !parse_bytes(bytes, &a->o.guard.max_bytes_per_s))
+        return error_set(err, -MRD_EINVALID, "--relay-max-bytes %s: expected a number, with k, m or g", bytes);
+    for (size_t i = 0; i < a->dev_flags.n; i++) {
+        int rc = dev_flag_set(settings, sizeof settings / sizeof *settings, &a->dev, a->dev_flags.p[i], err);
+        if (rc <= 0)
+            return rc < 0 ? rc : error_set(err, -MRD_EINVALID, "no such --dev-flag: '%s'", a->dev_flags.p[i]);
     }
+    a->o.silent_ms = (unsigned)a->dev.silent_ms;
+    return 0;
 }
 
 /* The sockets that producers come to, cut out of `list`, and which of them relays may use. False after a message. */
@@ -186,9 +127,9 @@ static bool choose_sockets(struct arguments *a, char *list, size_t size)
     }
     for (unsigned i = 0; i < o->n_producer_sockets; i++)
         o->relay_endpoint[i] = a->relay_all;
-    for (unsigned i = 0; i < a->n_relay_on; i++)
-        if (!enable_relay(o, a->relay_on[i])) {
-            fprintf(stderr, "traced: %s is not a producer socket\n", a->relay_on[i]);
+    for (size_t i = 0; i < a->relay_on.n; i++)
+        if (!enable_relay(o, a->relay_on.p[i])) {
+            fprintf(stderr, "traced: %s is not a producer socket\n", a->relay_on.p[i]);
             return false;
         }
     return true;
@@ -228,25 +169,36 @@ static int serve(const struct arguments *a)
     return 0;
 }
 
-int traced_main(int argc, char **argv)
+static int run_flags(struct arguments *a)
 {
-    struct arguments a = {.o.consumer_socket = ipc_consumer_socket()};
     struct error err = {0};
     char list[4096];
-    optind = 1;
-    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        int status = take_option(&a, c, optarg);
-        if (status != GO_ON)
-            return status;
+    if (a->help) {
+        applet_help(stdout, "traced", &flags);
+        return 0;
     }
-    a.o.silent_ms = (unsigned)a.dev.silent_ms;
-    if (!choose_sockets(&a, list, sizeof list))
+    if (a->version) {
+        printf("Meridian v%s\n", MERIDIAN_VERSION);
+        return 0;
+    }
+    int rc = read_values(a, &err);
+    if (rc == 0 && !choose_sockets(a, list, sizeof list))
         return 1;
-    if (a.background && daemon_detach(&err) != 0) {
+    if (rc == 0 && a->background)
+        rc = daemon_detach(&err);
+    if (rc < 0) {
         fprintf(stderr, "traced: %s\n", err.text);
         return 1;
     }
     daemon_raise_fd_limit();
     signal(SIGPIPE, SIG_IGN);
-    return serve(&a);
+    return serve(a);
+}
+
+int traced_main(int argc, char **argv)
+{
+    struct arguments a = {.o.consumer_socket = ipc_consumer_socket()};
+    int rc = applet_flags_only("traced", &flags, &a, argc, argv) ? run_flags(&a) : 1;
+    flags_free(&flags, &a);
+    return rc;
 }

@@ -1,8 +1,8 @@
 /* tp_shell check: for CI: exit 1 when a trace has lost data or shows errors. */
 #include "base/output_file.h"
+#include "base/suggest.h"
 #include "shell/commands/check.h"
 #include "shell/shell.h"
-#include "shell/suggest.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* tp_shell export: the tables as a file of another format. */
+#include "base/suggest.h"
 #include "shell/interrupt.h"
 #include "shell/shell.h"
-#include "shell/suggest.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* tp_shell query: SQL from an argument, a file or standard input; every result on standard output. */
+#include "base/suggest.h"
 #include "shell/interrupt.h"
 #include "shell/output.h"
 #include "shell/shell.h"
-#include "shell/suggest.h"
 
 #include "base/file.h"
 #include "summary/query/spec.h"

@@ -1,8 +1,8 @@
 /* tp_shell server: the traces for the Perfetto UI and for scripts. */
+#include "base/suggest.h"
 #include "server/server.h"
 #include "shell/server_name.h"
 #include "shell/shell.h"
-#include "shell/suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* tp_shell util: finds the mode and runs it. */
+#include "base/suggest.h"
 #include "shell/commands/util.h"
 #include "shell/convert/packet_tools.h"
-#include "shell/suggest.h"
 
 #include <string.h>
 

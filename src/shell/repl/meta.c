@@ -1,6 +1,6 @@
 /* The dot commands of the interactive shell. */
+#include "base/suggest.h"
 #include "shell/repl/repl.h"
-#include "shell/suggest.h"
 
 #include "base/file.h"
 

@@ -1,5 +1,5 @@
-/* Owns guessing what a misspelt word was meant to be. */
-#include "shell/suggest.h"
+/* Guesses what a misspelt word was meant to be. */
+#include "base/suggest.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* "did you mean": the known word nearest to one that is not known. */
-#ifndef MERIDIAN_SHELL_SUGGEST_H
-#define MERIDIAN_SHELL_SUGGEST_H
+#ifndef MERIDIAN_BASE_SUGGEST_H
+#define MERIDIAN_BASE_SUGGEST_H
 
 #include "base/error.h"
 
