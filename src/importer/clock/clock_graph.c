@@ -725,3 +725,8 @@ struct clock_id clock_graph_trace_clock(const struct clock_graph *g)
 {
     return g->trace_clock;
 }
+
+bool clock_graph_trace_clock_given(const struct clock_graph *g)
+{
+    return g->trace_clock_set;
+}

@@ -55,6 +55,8 @@ int clock_graph_set_trace_clock(struct clock_graph *g, struct clock_id clock);
 /* The manifest's word comes before all others; call it before anything is converted. */
 void clock_graph_fix_trace_clock(struct clock_graph *g, struct clock_id clock);
 struct clock_id clock_graph_trace_clock(const struct clock_graph *g);
+/* Whether a trace or a manifest has said which clock it is. */
+bool clock_graph_trace_clock_given(const struct clock_graph *g);
 
 /* What a clock shows at a trace time: the way back. -MRD_ENOTFOUND when there is no path. */
 int clock_graph_from_trace_time(struct clock_graph *g, int64_t trace_ns, struct clock_id to, int64_t *value);
