@@ -145,7 +145,8 @@ static void decode_compact(struct slice compact, uint32_t cpu, decoded_list *out
                 ck_assert(next_of(&lists[i], &v));
                 add_field(e, kinds[k].fields[i].name, strlen(kinds[k].fields[i].name), false, v, slice_of(NULL, 0));
             }
-            ck_assert(next_of(&comm, &v) && v < comms.n);
+            ck_assert(next_of(&comm, &v));
+            ck_assert_uint_lt(v, comms.n);
             add_field(e, kinds[k].comm_name, strlen(kinds[k].comm_name), true, 0, comms.p[v]);
         }
     }

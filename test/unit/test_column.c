@@ -135,11 +135,15 @@ static void check_summary(struct table *t, const int64_t *model, uint32_t n, boo
         min = w < min ? w : min;
         max = w > max ? w : max;
     }
-    ck_assert(c->min <= min && c->max >= max);
+    ck_assert_int_le(c->min, min);
+    ck_assert_int_ge(c->max, max);
     ck_assert(!has_null || c->has_null);
     ck_assert(!c->sorted || sorted);
     if (exact) {
-        ck_assert(c->min == min && c->max == max && c->has_null == has_null && c->sorted == sorted);
+        ck_assert_int_eq(c->min, min);
+        ck_assert_int_eq(c->max, max);
+        ck_assert_int_eq(c->has_null, has_null);
+        ck_assert_int_eq(c->sorted, sorted);
     }
 }
 
@@ -157,7 +161,7 @@ START_TEST(packed_values_come_back)
     }
     check_all(&t, model, ROWS);
     check_summary(&t, model, ROWS, true);
-    ck_assert(column_memory(&t.columns[0]) <= 9u * ROWS);
+    ck_assert_uint_le(column_memory(&t.columns[0]), 9u * ROWS);
     table_free(&t);
 }
 END_TEST
@@ -314,7 +318,7 @@ START_TEST(equal_argument_sets_share_an_id)
     args_values(&st.args, sets[7], &out);
     ck_assert_uint_eq(out.n, 2);
     ck_assert_int_eq(out.p[0].word, 7);
-    ck_assert(column_f64(out.p[1].word) == 3.5);
+    ck_assert_double_eq(column_f64(out.p[1].word), 3.5);
     args_values(&st.args, argset_of_cell(50), &out); /* unknown */
     args_values(&st.args, ARGSET_NONE, &out);
     ck_assert_uint_eq(out.n, 2);
@@ -338,7 +342,8 @@ START_TEST(payloads_are_decoded_on_demand)
     ck_assert_int_eq(storage_init(&st), 0);
     args_set_decoder(&st.args, 3, decode_bytes, &st.args);
     argset a = args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), false, true, &was_new);
-    ck_assert(!argset_is_none(a) && was_new);
+    ck_assert(!argset_is_none(a));
+    ck_assert(was_new);
     ck_assert(argset_eq(args_intern_bytes(&st.args, 3, 100, slice_of(payload, 3), true, true, &was_new), a));
     ck_assert(!was_new);
     ck_assert(!argset_eq(args_intern_bytes(&st.args, 3, 101, slice_of(payload, 3), true, true, NULL), a));

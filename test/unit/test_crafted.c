@@ -148,7 +148,7 @@ START_TEST(a_context_is_none_of_its_parents)
     put(&f.w, "1{8:1 10:1 13:1 12{48{1:1 2:7 3:7 4:1} 51{1:1 2'a' 4:2} 51{1:2 2'b' 4:1}}} 1{8:2 10:1 135{2:1}}");
     trace_fixture_load(&f);
     ck_assert_uint_eq(f.st.t[T_profiler_async_context].n_rows, 2);
-    ck_assert(ROW_GET(&f.st, profiler_async_context, parent_id, 0) == COL_NULL); /* b's, which is a's */
+    ck_assert_int_eq(ROW_GET(&f.st, profiler_async_context, parent_id, 0), COL_NULL); /* b's, which is a's */
     ck_assert_int_eq(ROW_GET(&f.st, profiler_async_context, parent_id, 1), 0);
     trace_fixture_close(&f);
 }

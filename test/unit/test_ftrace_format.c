@@ -1,6 +1,8 @@
 /* Tests format files and the programs compiled from them. */
 #include "kernel/event_program.h"
 
+#include "ck_slice.h"
+
 #include <check.h>
 #include <stdio.h>
 
@@ -29,18 +31,25 @@ START_TEST(a_format_file_is_read)
                            "\nprint fmt: \"field:int lie;\toffset:0;\tsize:4;\"",
                            NULL),
                      0);
-    ck_assert(slice_eq_str(file.name, "sched_thing"));
+    ck_assert_slice_eq(file.name, "sched_thing");
     ck_assert_uint_eq(file.id, 372);
     ck_assert_uint_eq(file.n_common, 4);
     ck_assert_uint_eq(file.n_fields, 9);
     const struct format_field *f = format_file_field(&file, "args");
-    ck_assert(slice_eq_str(f->type, "unsigned long") && f->is_array && f->count == 6 && f->size == 48);
+    ck_assert_slice_eq(f->type, "unsigned long");
+    ck_assert(f->is_array);
+    ck_assert_uint_eq(f->count, 6);
+    ck_assert_uint_eq(f->size, 48);
     f = format_file_field(&file, "name");
-    ck_assert(slice_eq_str(f->type, "__data_loc char[]") && !f->is_array && f->offset == 24);
+    ck_assert_slice_eq(f->type, "__data_loc char[]");
+    ck_assert(!f->is_array);
+    ck_assert_int_eq(f->offset, 24);
     f = format_file_field(&file, "file");
-    ck_assert(slice_eq_str(f->type, "const char *"));
+    ck_assert_slice_eq(f->type, "const char *");
     f = format_file_field(&file, "buf");
-    ck_assert(f->is_array && f->size == 0 && f->count == 0);
+    ck_assert(f->is_array);
+    ck_assert_uint_eq(f->size, 0);
+    ck_assert_uint_eq(f->count, 0);
     ck_assert_ptr_null(format_file_field(&file, "lie"));
 }
 END_TEST
@@ -167,10 +176,13 @@ START_TEST(compact_offsets_need_the_known_shape)
     char text[1024];
     snprintf(text, sizeof text, fmt, "long", 8, 16);
     ck_assert_int_eq(parse(text, NULL), 0);
-    ck_assert(compact_switch_offsets(&file, &o) && o.prev_state_is_64 && o.next_comm == 24);
+    ck_assert(compact_switch_offsets(&file, &o));
+    ck_assert(o.prev_state_is_64);
+    ck_assert_uint_eq(o.next_comm, 24);
     snprintf(text, sizeof text, fmt, "int", 4, 16);
     ck_assert_int_eq(parse(text, NULL), 0);
-    ck_assert(compact_switch_offsets(&file, &o) && !o.prev_state_is_64);
+    ck_assert(compact_switch_offsets(&file, &o));
+    ck_assert(!o.prev_state_is_64);
     snprintf(text, sizeof text, fmt, "long", 8, 32);
     ck_assert_int_eq(parse(text, NULL), 0);
     ck_assert(!compact_switch_offsets(&file, &o));

@@ -1,4 +1,5 @@
 /* Tests the walk over kernel pages and the bundles that come of it, with pages made by hand. */
+#include "ck_slice.h"
 #include "probes_fixture.h"
 
 #include "kernel/page_parser.h"
@@ -306,7 +307,7 @@ START_TEST(compact_lists)
     ck_assert_uint_eq(packed_at(message_bytes(c, 2), 1), 256);
     ck_assert_uint_eq(packed_at(message_bytes(c, 3), 0), 20);
     ck_assert_uint_eq(packed_at(message_bytes(c, 4), 0), 119);
-    ck_assert(slice_eq_str(message_bytes(c, 5), "worker"));
+    ck_assert_slice_eq(message_bytes(c, 5), "worker");
     ck_assert_uint_eq(packed_at(message_bytes(c, 6), 1), 1);
     ck_assert_uint_eq(packed_at(message_bytes(c, 7), 0), 5003);
     ck_assert_uint_eq(packed_at(message_bytes(c, 8), 0), 20);
@@ -390,14 +391,14 @@ START_TEST(generic_events_carry_their_descriptor)
     run();
     struct slice event = message_bytes(event_at(bundle(0), 1), 65540);
     ck_assert_int_eq((int64_t)message_u64(event, 1), -5);
-    ck_assert(slice_eq_str(message_bytes(event, 2), "hello"));
+    ck_assert_slice_eq(message_bytes(event, 2), "hello");
     ck_assert_uint_eq(message_u64(event, 3), 1); /* the first address of the session */
     struct slice d = message_bytes(bundle(0), 11);
     ck_assert_uint_eq(message_u64(d, 1), 65540);
-    ck_assert(slice_eq_str(message_bytes(d, 3), "mine"));
-    ck_assert(slice_eq_str(message_bytes(message_bytes(d, 2), 1), "my_event"));
+    ck_assert_slice_eq(message_bytes(d, 3), "mine");
+    ck_assert_slice_eq(message_bytes(message_bytes(d, 2), 1), "my_event");
     struct slice field = message_bytes(message_bytes(d, 2), 2);
-    ck_assert(slice_eq_str(message_bytes(field, 1), "number"));
+    ck_assert_slice_eq(message_bytes(field, 1), "number");
     ck_assert_uint_eq(message_u64(field, 3), 1);
     ck_assert_uint_eq(message_u64(field, 5), 3);
 }
@@ -412,9 +413,9 @@ START_TEST(generic_events_in_the_old_encoding)
     page_end(0);
     run();
     struct slice event = message_bytes(event_at(bundle(0), 0), 327);
-    ck_assert(slice_eq_str(message_bytes(event, 1), "my_event"));
+    ck_assert_slice_eq(message_bytes(event, 1), "my_event");
     struct slice field = message_bytes(event, 2);
-    ck_assert(slice_eq_str(message_bytes(field, 1), "number"));
+    ck_assert_slice_eq(message_bytes(field, 1), "number");
     ck_assert_int_eq((int64_t)message_u64(field, 4), -5);
 }
 END_TEST
@@ -601,7 +602,7 @@ START_TEST(symbols_go_out_once_with_their_numbers)
     ck_assert_uint_eq(memory_sink_count(&t.sink), 2);
     struct slice symbol = message_bytes(memory_sink_field(&t.sink, 0, 12), 26);
     ck_assert_uint_eq(message_u64(symbol, 1), 1);
-    ck_assert(slice_eq_str(message_bytes(symbol, 2), "do_thing"));
+    ck_assert_slice_eq(message_bytes(symbol, 2), "do_thing");
     ck_assert_uint_eq(message_u64(memory_sink_packet(&t.sink, 0), 13), 1);
     ck_assert(!message_has(memory_sink_packet(&t.sink, 1), 12));
     kernel_symbols_free(&kernel);

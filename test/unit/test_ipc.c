@@ -5,6 +5,8 @@
 #include "capture/ipc/host.h"
 #include "wire/pb_cursor.h"
 
+#include "ck_slice.h"
+
 #include <check.h>
 #include <fcntl.h>
 #include <linux/vm_sockets.h>
@@ -21,18 +23,23 @@ START_TEST(the_form_of_an_address_decides)
     struct ipc_addr a;
     struct error err;
     ck_assert_int_eq(ipc_addr_parse(&a, "/run/x.sock", &err), 0);
-    ck_assert(a.family == AF_UNIX && a.is_path);
+    ck_assert_int_eq(a.family, AF_UNIX);
+    ck_assert(a.is_path);
     ck_assert_int_eq(ipc_addr_parse(&a, "@name", &err), 0);
-    ck_assert(a.family == AF_UNIX && !a.is_path && a.len == offsetof(struct sockaddr_un, sun_path) + 5);
+    ck_assert_int_eq(a.family, AF_UNIX);
+    ck_assert(!a.is_path);
+    ck_assert_uint_eq(a.len, offsetof(struct sockaddr_un, sun_path) + 5);
     ck_assert_int_eq(((struct sockaddr_un *)&a.addr)->sun_path[0], 0);
     ck_assert_int_eq(ipc_addr_parse(&a, "vsock://3:1024", &err), 0);
-    ck_assert(a.family == AF_VSOCK && ((struct sockaddr_vm *)&a.addr)->svm_cid == 3);
+    ck_assert_int_eq(a.family, AF_VSOCK);
+    ck_assert_uint_eq(((struct sockaddr_vm *)&a.addr)->svm_cid, 3);
     ck_assert_int_eq(ipc_addr_parse(&a, "127.0.0.1:20001", &err), 0);
-    ck_assert(a.family == AF_INET && ntohs(((struct sockaddr_in *)&a.addr)->sin_port) == 20001);
+    ck_assert_int_eq(a.family, AF_INET);
+    ck_assert_uint_eq(ntohs(((struct sockaddr_in *)&a.addr)->sin_port), 20001);
     ck_assert_int_eq(ipc_addr_parse(&a, "[::1]:7", &err), 0);
-    ck_assert(a.family == AF_INET6);
+    ck_assert_int_eq(a.family, AF_INET6);
     ck_assert_int_eq(ipc_addr_parse(&a, "name:with:colons", &err), 0);
-    ck_assert(a.family == AF_UNIX);
+    ck_assert_int_eq(a.family, AF_UNIX);
     ck_assert_int_lt(ipc_addr_parse(&a, "", &err), 0);
     ck_assert_int_lt(ipc_addr_parse(&a, "vsock://3", &err), 0);
     ck_assert_int_lt(ipc_addr_parse(&a, "vsock://x:1", &err), 0);
@@ -62,24 +69,34 @@ START_TEST(frames_read_back)
     struct ipc_frame f;
     ipc_put_invoke(&w, 300, 1, 4, slice_str("args"), true);
     ck_assert(ipc_frame_decode(pb_written(&w), &f));
-    ck_assert(f.kind == IPC_INVOKE && f.request_id == 300 && f.service_id == 1 && f.method_id == 4 && f.drop_reply);
-    ck_assert(slice_eq_str(f.payload, "args"));
+    ck_assert_int_eq(f.kind, IPC_INVOKE);
+    ck_assert_uint_eq(f.request_id, 300);
+    ck_assert_uint_eq(f.service_id, 1);
+    ck_assert_uint_eq(f.method_id, 4);
+    ck_assert(f.drop_reply);
+    ck_assert_slice_eq(f.payload, "args");
     pb_writer_clear(&w);
     ipc_put_invoke_reply(&w, 5, true, true, slice_str("reply"));
     ck_assert(ipc_frame_decode(pb_written(&w), &f));
-    ck_assert(f.kind == IPC_INVOKE_REPLY && f.success && f.has_more && slice_eq_str(f.payload, "reply"));
+    ck_assert_int_eq(f.kind, IPC_INVOKE_REPLY);
+    ck_assert(f.success);
+    ck_assert(f.has_more);
+    ck_assert_slice_eq(f.payload, "reply");
     pb_writer_clear(&w);
     ipc_put_peer_identity(&w, 12, 34, "hint", "guest");
     ck_assert(ipc_frame_decode(pb_written(&w), &f));
-    ck_assert(f.kind == IPC_PEER_IDENTITY && f.pid == 12 && f.uid == 34);
-    ck_assert(slice_eq_str(f.name, "hint") && slice_eq_str(f.name2, "guest"));
+    ck_assert_int_eq(f.kind, IPC_PEER_IDENTITY);
+    ck_assert_int_eq(f.pid, 12);
+    ck_assert_int_eq(f.uid, 34);
+    ck_assert_slice_eq(f.name, "hint");
+    ck_assert_slice_eq(f.name2, "guest");
     pb_writer_clear(&w);
     ipc_put_bind_reply(&w, 1, 1, ipc_producer_port.methods, ipc_producer_port.n_methods);
     ck_assert(ipc_frame_decode(pb_written(&w), &f));
     struct slice at = f.payload, name;
     uint32_t id, n = 0;
     while (ipc_frame_next_method(&at, &id, &name)) {
-        ck_assert(slice_eq_str(name, ipc_producer_port.methods[n]));
+        ck_assert_slice_eq(name, ipc_producer_port.methods[n]);
         ck_assert_uint_eq(id, ++n);
     }
     ck_assert_uint_eq(n, PRODUCER_METHOD_COUNT);
@@ -193,14 +210,19 @@ START_TEST(calls_and_streams)
     open_world(&w, addresses[_i], &ipc_producer_port);
     ck_assert(ipc_client_invoke(w.client, PRODUCER_SYNC, slice_str("hello"), -1, on_reply, &w));
     uv_run(&w.loop, UV_RUN_DEFAULT);
-    ck_assert(w.replies == 1 && w.bytes == 5 && w.last && !w.failed);
+    ck_assert_uint_eq(w.replies, 1);
+    ck_assert_uint_eq(w.bytes, 5);
+    ck_assert(w.last);
+    ck_assert(!w.failed);
     ck_assert(ipc_client_invoke(w.client, PRODUCER_COMMIT_DATA, slice_of(NULL, 0), -1, on_reply, &w));
     while (w.replies < 5)
         uv_run(&w.loop, UV_RUN_DEFAULT);
-    ck_assert(w.last && w.bytes == 5 + 300000 + 3);
+    ck_assert(w.last);
+    ck_assert_uint_eq(w.bytes, 5 + 300000 + 3);
     ck_assert(ipc_client_invoke(w.client, PRODUCER_UPDATE_DATA_SOURCE, slice_of(NULL, 0), -1, on_reply, &w));
     uv_run(&w.loop, UV_RUN_DEFAULT);
-    ck_assert(w.failed && w.last);
+    ck_assert(w.failed);
+    ck_assert(w.last);
     static uint8_t big[IPC_FRAME_MAX];
     ck_assert(!ipc_client_invoke(w.client, PRODUCER_SYNC, slice_of(big, sizeof big), -1, on_reply, &w));
     close_world(&w);
@@ -218,7 +240,9 @@ START_TEST(descriptors_travel_both_ways)
     ck_assert_int_ge(w.fd, 0);
     ck_assert_int_ne(w.fd, fd);
     struct stat a, b;
-    ck_assert(fstat(fd, &a) == 0 && fstat(w.fd, &b) == 0 && a.st_rdev == b.st_rdev);
+    ck_assert_int_eq(fstat(fd, &a), 0);
+    ck_assert_int_eq(fstat(w.fd, &b), 0);
+    ck_assert_uint_eq(a.st_rdev, b.st_rdev);
     close(fd);
     close(w.fd);
     ck_assert(ipc_client_invoke(w.client, PRODUCER_GET_ASYNC_COMMAND, slice_of(NULL, 0), -1, on_reply, &w));

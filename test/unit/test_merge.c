@@ -171,7 +171,8 @@ START_TEST(the_manifest_places_traces)
     ck_assert_int_eq(time_of(&l, "two", &right), 510);
     ck_assert_int_eq(time_of(&l, "three", &centre), 893);
     ck_assert_int_eq(time_of(&l, "four", &again), 901);
-    ck_assert(centre != left && centre != right);
+    ck_assert_int_ne(centre, left);
+    ck_assert_int_ne(centre, right);
     ck_assert_int_ne(left, right);
     ck_assert_int_eq(left, again);
     ck_assert_str_eq(strpool_cstr(&l.st.strings, (strid)ROW_GET(&l.st, machine, name, (uint32_t)left)), "left");

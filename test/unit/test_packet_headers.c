@@ -104,7 +104,7 @@ START_TEST(the_probes_are_written)
                                 "network_header=+26($skbaddr):x16 b0=+0(+8($skbaddr)):x64 b1=+8(+8($skbaddr)):x64";
     ck_assert_msg(strncmp(command, begin, sizeof begin - 1) == 0, "%s", command);
     ck_assert_int_eq(packet_headers_command(make(bytes), 1, command, NULL), 0);
-    ck_assert(strstr(command, "e:meridian/packet_received net/netif_receive_skb ") == command);
+    ck_assert_ptr_eq(strstr(command, "e:meridian/packet_received net/netif_receive_skb "), command);
     ck_assert(strstr(command, " b9=+72(+8($skbaddr)):x64"));
 }
 END_TEST

@@ -1,4 +1,5 @@
 /* Call stacks as values of SQL, and the profiles made of them, read back by hand. */
+#include "ck_slice.h"
 #include "sql_fixture.h"
 #include "wire/pb_cursor.h"
 
@@ -149,9 +150,10 @@ START_TEST(equal_stacks_are_one_sample)
     ck_assert_int_eq(value_of(&p, 1, 0), -2);
     ck_assert_ptr_null(nth(whole(&p), 2, 2).p);
     struct slice type = nth(whole(&p), 1, 0), unit = nth(whole(&p), 6, (unsigned)number_in(type, 2));
-    ck_assert(slice_eq_str(nth(whole(&p), 6, (unsigned)number_in(type, 1)), "time") && slice_eq_str(unit, "ns"));
+    ck_assert_slice_eq(nth(whole(&p), 6, (unsigned)number_in(type, 1)), "time");
+    ck_assert_slice_eq(unit, "ns");
     struct slice file = numbered(&p, 3, 1);
-    ck_assert(slice_eq_str(nth(whole(&p), 6, (unsigned)number_in(file, 5)), "/bin/app"));
+    ck_assert_slice_eq(nth(whole(&p), 6, (unsigned)number_in(file, 5)), "/bin/app");
     ck_assert_uint_eq(number_in(file, 2), 8192);
     ck_assert_uint_eq(nth(whole(&p), 6, 0).len, 0); /* string 0 is the empty one */
 }

@@ -1,4 +1,5 @@
 /* Tests the data sources that read /proc and /sys, on this machine and on made-up files. */
+#include "ck_slice.h"
 #include "made_up_files.h"
 #include "probes_fixture.h"
 
@@ -210,7 +211,7 @@ START_TEST(each_setting_of_process_stats)
             ck_assert_int_eq(close(open("/proc/self/status", O_RDONLY)), 0);
         for (volatile int i = 0; i < 100000; i++)
             ;
-        ck_assert(times(&used) != (clock_t)-1);
+        ck_assert_int_ne(times(&used), (clock_t)-1);
     }
     uint32_t setting = process_settings[_i].setting, list = process_settings[_i].list;
     uint32_t entry = process_settings[_i].entry, field = process_settings[_i].field;
@@ -341,16 +342,16 @@ START_TEST(every_group_of_sys_stats)
     ck_assert_uint_eq(message_u64(m, 7), 9);
     ck_assert_uint_eq(count(m, 8), 2);
     ck_assert_uint_ge(message_u64(m, 9), message_u64(memory_sink_packet(&s.sink, 0), 8));
-    ck_assert(slice_eq_str(message_bytes(nth(m, 10, 0), 1), "gpu"));
+    ck_assert_slice_eq(message_bytes(nth(m, 10, 0), 1), "gpu");
     ck_assert_uint_eq(message_u64(nth(m, 10, 0), 2), 800000);
     ck_assert_uint_eq(count(m, 11), 3); /* cpu0, cpu1 (unknown: 0), cpu10; not "cpufreq" */
     struct slice buddy = nth(m, 12, 0);
-    ck_assert(slice_eq_str(message_bytes(buddy, 1), "0"));
-    ck_assert(slice_eq_str(message_bytes(buddy, 2), "DMA32"));
+    ck_assert_slice_eq(message_bytes(buddy, 1), "0");
+    ck_assert_slice_eq(message_bytes(buddy, 2), "DMA32");
     ck_assert_uint_eq(count(buddy, 3), 3);
     ck_assert_uint_eq(count(m, 13), 1); /* the disk that was used */
     struct slice disk = nth(m, 13, 0);
-    ck_assert(slice_eq_str(message_bytes(disk, 1), "vda"));
+    ck_assert_slice_eq(message_bytes(disk, 1), "vda");
     static const uint64_t numbers[] = {300, 4, 700, 8, 1400, 15, 16, 17};
     for (uint32_t i = 0; i < 8; i++)
         ck_assert_uint_eq(message_u64(disk, 2 + i), numbers[i]);
@@ -358,7 +359,7 @@ START_TEST(every_group_of_sys_stats)
     ck_assert_uint_eq(message_u64(nth(m, 14, 1), 1), 2);
     ck_assert_uint_eq(message_u64(nth(m, 14, 0), 2), 12000);
     ck_assert_uint_eq(message_u64(nth(m, 15, 0), 2), 45);
-    ck_assert(slice_eq_str(message_bytes(nth(m, 15, 0), 3), "x86_pkg_temp"));
+    ck_assert_slice_eq(message_bytes(nth(m, 15, 0), 3), "x86_pkg_temp");
     ck_assert_uint_eq(count(m, 16), 1);
     ck_assert_uint_eq(message_u64(nth(nth(m, 16, 0), 2, 0), 2), 123456);
     ck_assert_uint_eq(message_u64(m, 17), 350);
@@ -414,11 +415,11 @@ START_TEST(processors_and_interrupts)
     ck_assert_uint_eq(message_u64(message_bytes(cpu, 4), 1), 0x41);
     ck_assert_uint_eq(message_u64(message_bytes(cpu, 4), 4), 0xd0c);
     ck_assert_uint_eq(message_u64(cpu, 5), 3); /* mte, mte3 */
-    ck_assert(slice_eq_str(message_bytes(nth(info, 1, 1), 1), "Fast One"));
+    ck_assert_slice_eq(message_bytes(nth(info, 1, 1), 1), "Fast One");
     ck_assert(!message_has(nth(info, 1, 1), 5));
     struct slice irqs = memory_sink_field(&s.sink, 1, 130);
     ck_assert_uint_eq(count(irqs, 1), 1);
-    ck_assert(slice_eq_str(message_bytes(nth(irqs, 1, 0), 2), "IO-APIC   1-edge      i8042"));
+    ck_assert_slice_eq(message_bytes(nth(irqs, 1, 0), 2), "IO-APIC   1-edge      i8042");
     end_source(&s, t, &c);
     remove_root();
 }
@@ -609,7 +610,7 @@ START_TEST(paths_of_inodes)
     struct slice map = memory_sink_field(&s.sink, 0, 4);
     ck_assert_uint_eq(message_u64(map, 1), st.st_dev);
     ck_assert_uint_eq(message_u64(message_bytes(map, 3), 1), st.st_ino);
-    ck_assert(slice_eq_str(message_bytes(message_bytes(map, 3), 2), path));
+    ck_assert_slice_eq(message_bytes(message_bytes(map, 3), 2), path);
     ck_assert_uint_eq(message_u64(message_bytes(map, 3), 3), 1);
     end_source(&s, t, &c);
     remove_root();
@@ -630,7 +631,7 @@ START_TEST(metatrace_tells_spans_and_overruns)
     s.type->flush(s.state);
     ck_assert_uint_eq(memory_sink_count(&s.sink), 2);
     struct slice m = memory_sink_field(&s.sink, 0, 49);
-    ck_assert(slice_eq_str(message_bytes(m, 8), "work"));
+    ck_assert_slice_eq(message_bytes(m, 8), "work");
     ck_assert(message_has(m, 3));
     ck_assert_int_eq((int32_t)message_u64(memory_sink_field(&s.sink, 1, 49), 4), -3);
     for (int i = 0; i < METATRACE_RING + 10; i++)

@@ -241,8 +241,8 @@ START_TEST(stack_samples_bring_tasks_and_counters)
     ck_assert_str_eq(TEXT(profiler_async_context, name, async), "query");
     ck_assert_str_eq(TEXT(profiler_async_context, kind, (uint32_t)GET(profiler_async_context, parent_id, async)),
                      "http");
-    ck_assert(last_value(&f, "cycles") == 500);
-    ck_assert(last_value(&f, "bytes") == 2048);
+    ck_assert_double_eq(last_value(&f, "cycles"), 500);
+    ck_assert_double_eq(last_value(&f, "bytes"), 2048);
     ck_assert_uint_eq(ROWS(profiler_counter_set), 2);
     ck_assert_int_eq(GET(profiler_sample, callsite_id, 1), COL_NULL);
     ck_assert_int_eq(GET(profiler_sample, execution_context_id, 1), COL_NULL);

@@ -5,7 +5,10 @@
 #include "capture/ipc/frame.h"
 #include "wire/pb_cursor.h"
 
+#include "ck_slice.h"
+
 #include <arpa/inet.h>
+
 #include <check.h>
 #include <poll.h>
 #include <signal.h>
@@ -110,8 +113,8 @@ static void check_identity(const struct ipc_frame *f, pid_t pid)
     char hint[MACHINE_TEXT_MAX];
     machine_id_hint(hint, sizeof hint);
     ck_assert_int_eq(f->kind, IPC_PEER_IDENTITY);
-    ck_assert(slice_eq_str(f->name, hint));
-    ck_assert(slice_eq_str(f->name2, "guest"));
+    ck_assert_slice_eq(f->name, hint);
+    ck_assert_slice_eq(f->name2, "guest");
     ck_assert_int_eq(f->pid, pid);
     ck_assert_int_eq(f->uid, (int)getuid());
 }
@@ -185,7 +188,7 @@ START_TEST(compares_clocks)
     check_identity(&f, r.relay);
     f = read_frame(c, buf, sizeof buf);
     ck_assert_int_eq(f.kind, IPC_BIND);
-    ck_assert(slice_eq_str(f.name, "RelayPort"));
+    ck_assert_slice_eq(f.name, "RelayPort");
     ipc_put_bind_reply(&w, f.request_id, 2, methods, 2);
     send_frame(c, &w);
     f = read_frame(c, buf, sizeof buf);

@@ -56,7 +56,8 @@ static void check_filled(const uint8_t *chunk, size_t size, size_t filled)
 static void apply_move(struct service *s, struct slice entry)
 {
     struct pb_field page, chunk, data, filled;
-    ck_assert(pb_find(entry, 1, &page) && pb_find(entry, 2, &chunk));
+    ck_assert(pb_find(entry, 1, &page));
+    ck_assert(pb_find(entry, 2, &chunk));
     if (s->emulated) {
         ck_assert(pb_find(entry, 4, &data));
         uint16_t packets;
@@ -78,7 +79,8 @@ static void apply_move(struct service *s, struct slice entry)
 static void apply_patches(struct service *s, struct slice entry)
 {
     struct pb_field writer, chunk, more, f, g;
-    ck_assert(pb_find(entry, 2, &writer) && pb_find(entry, 3, &chunk));
+    ck_assert(pb_find(entry, 2, &writer));
+    ck_assert(pb_find(entry, 3, &chunk));
     bool has_more = pb_find(entry, 5, &more) && more.u;
     struct trace_patch patches[1024];
     size_t n = 0;
@@ -87,7 +89,8 @@ static void apply_patches(struct service *s, struct slice entry)
             continue;
         ck_assert(pb_find(pb_bytes(&f), 1, &g));
         patches[n].offset = (uint32_t)g.u;
-        ck_assert(pb_find(pb_bytes(&f), 2, &g) && g.u == 4);
+        ck_assert(pb_find(pb_bytes(&f), 2, &g));
+        ck_assert_uint_eq(g.u, 4);
         memcpy(patches[n++].bytes, g.p, 4);
     }
     ck_assert(trace_buffer_patch(s->b, 1, (uint16_t)writer.u, (uint32_t)chunk.u, patches, n, has_more));
@@ -189,11 +192,15 @@ static uint32_t check_packet(const struct trace_packet *p, size_t (*size_of)(uin
     uint32_t n = (uint32_t)f.u;
     ck_assert(pb_find(pb_written(&whole), 11, &m));
     struct slice message = pb_bytes(&m);
-    ck_assert(pb_find(message, 4, &f) && f.u == n * 3);
-    ck_assert(pb_find(message, 6, &f) && f.u == n);
+    ck_assert(pb_find(message, 4, &f));
+    ck_assert_uint_eq(f.u, n * 3);
+    ck_assert(pb_find(message, 6, &f));
+    ck_assert_uint_eq(f.u, n);
     ck_assert(pb_find(message, 5, &m));
-    ck_assert(pb_find(pb_bytes(&m), 1, &f) && f.u == n + 1);
-    ck_assert(pb_find(pb_bytes(&m), 2, &f) && f.u == size_of(n));
+    ck_assert(pb_find(pb_bytes(&m), 1, &f));
+    ck_assert_uint_eq(f.u, n + 1);
+    ck_assert(pb_find(pb_bytes(&m), 2, &f));
+    ck_assert_uint_eq(f.u, size_of(n));
     bool same = true; /* an assertion a byte would be a system call a byte */
     for (size_t i = 0; i < f.u; i++)
         same &= f.p[i] == 'a' + n % 26;

@@ -188,8 +188,8 @@ START_TEST(flows_join_slices)
     ck_assert_int_eq(STAT(flow_step_without_start), 1);
 
     uint64_t id = flow_legacy_id(flows, 5, fixture_str(&f, "cat"), fixture_str(&f, "name"));
-    ck_assert(id == flow_legacy_id(flows, 5, fixture_str(&f, "cat"), fixture_str(&f, "name")));
-    ck_assert(id != flow_legacy_id(flows, 5, fixture_str(&f, "cat"), fixture_str(&f, "other")));
+    ck_assert_uint_eq(id, flow_legacy_id(flows, 5, fixture_str(&f, "cat"), fixture_str(&f, "name")));
+    ck_assert_uint_ne(id, flow_legacy_id(flows, 5, fixture_str(&f, "cat"), fixture_str(&f, "other")));
     flow_begin(flows, 0, track, id);
     flow_end(flows, 0, t2, id, false, false); /* ends at the next slice of the track */
     ck_assert_uint_eq(f.st.t[T_flow].n_rows, 1);

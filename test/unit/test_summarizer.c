@@ -76,7 +76,7 @@ START_TEST(stores_when_asked)
     ck_assert_uint_eq(t.n_columns, 2);
     ck_assert_str_eq(t.columns[0], "v");
     ck_assert_str_eq(t.columns[1], "w");
-    ck_assert(t.duration_ms > 0);
+    ck_assert_double_gt(t.duration_ms, 0);
     ck_assert_str_eq(t.text, "id: \"q\"\nsql {\n  sql: \"select 42 as v, 1 as w\"\n}\n");
     ck_assert_msg(strstr(t.sql, "select 42 as v") != NULL, "%s", t.sql);
     char sql[4096];
@@ -224,7 +224,8 @@ START_TEST(long_chains)
     ck_assert_int_eq(count(OUR_TABLES), MOST);
     memcpy(strstr(text, "select 1"), "select 2", 8);
     ck_assert_msg(tp_summarizer_update(summarizer, &spec, &changes, &n) == 0, "%s", tp_error(tp));
-    ck_assert(changes[0].updated && changes[MOST - 1].updated);
+    ck_assert(changes[0].updated);
+    ck_assert(changes[MOST - 1].updated);
     at += (size_t)sprintf(text + at, "query { id: 'one' inner_query_id: 'more' } ");
     const struct tp_spec longer = {.bytes = text, .len = at, .format = TP_SPEC_TEXT};
     ck_assert_int_lt(tp_summarizer_update(summarizer, &longer, &changes, &n), 0);
@@ -305,7 +306,8 @@ START_TEST(several_do_not_meet)
     char *b = table_of("q");
     ck_assert_str_ne(a, b);
     tp_summarizer_close(other);
-    ck_assert(readable(a) && !readable(b));
+    ck_assert(readable(a));
+    ck_assert(!readable(b));
     summarizer = mine;
     tp_summarizer_close(NULL);
     free(a);

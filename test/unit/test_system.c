@@ -107,13 +107,13 @@ START_TEST(system_counters_have_names_and_units)
     pb_end(w, s);
     packet_end(&f);
     trace_fixture_load(&f);
-    ck_assert(last_value(&f, "MemFree") == 102400);
-    ck_assert(last_value(&f, "nr_free_pages") == 7);
-    ck_assert(last_value(&f, "psi.cpu.some") == 50);
-    ck_assert(last_value(&f, "num_forks") == 12);
-    ck_assert(last_value(&f, "cpufreq") == 2000000);
-    ck_assert(last_value(&f, "mem.buddyinfo[0][DMA][8 kB]") == 6);
-    ck_assert(last_value(&f, "diskstat.vda.read_amount") == 1536);
+    ck_assert_double_eq(last_value(&f, "MemFree"), 102400);
+    ck_assert_double_eq(last_value(&f, "nr_free_pages"), 7);
+    ck_assert_double_eq(last_value(&f, "psi.cpu.some"), 50);
+    ck_assert_double_eq(last_value(&f, "num_forks"), 12);
+    ck_assert_double_eq(last_value(&f, "cpufreq"), 2000000);
+    ck_assert_double_eq(last_value(&f, "mem.buddyinfo[0][DMA][8 kB]"), 6);
+    ck_assert_double_eq(last_value(&f, "diskstat.vda.read_amount"), 1536);
     ck_assert_int_eq(STAT(meminfo_unknown_keys), 1);
     ck_assert_int_eq(STAT(vmstat_unknown_keys), 1);
     ck_assert_int_eq(STAT(psi_unknown_resource), 1);
@@ -185,8 +185,8 @@ START_TEST(process_statistics_are_counters_and_files)
     pb_end(w, s);
     packet_end(&f);
     trace_fixture_load(&f);
-    ck_assert(last_value(&f, "mem.rss") == 10240);
-    ck_assert(last_value(&f, "oom_score_adj") == -900);
+    ck_assert_double_eq(last_value(&f, "mem.rss"), 10240);
+    ck_assert_double_eq(last_value(&f, "oom_score_adj"), -900);
     ck_assert_uint_eq(ROWS(filedescriptor), 1);
     ck_assert_str_eq(TEXT(filedescriptor, path, 0), "/dev/null");
     ck_assert_int_eq(STAT(proc_stat_unknown_counters), 1);
@@ -241,7 +241,7 @@ START_TEST(memory_of_processes_is_described)
             continue;
         }
         ck_assert_str_eq(TEXT(track, name, i), want[at].name);
-        ck_assert(last_value(&f, want[at].name) == want[at].field * 1024.0);
+        ck_assert_double_eq(last_value(&f, want[at].name), want[at].field * 1024.0);
         ck_assert_uint_eq(list.n, 1);
         ck_assert_str_eq(strpool_cstr(&f.st.strings, list.p[0].key), "description");
         const char *description = strpool_cstr(&f.st.strings, (strid)list.p[0].word);
@@ -284,9 +284,9 @@ START_TEST(gpu_counters_tell_of_the_time_before)
     }
     trace_fixture_load(&f);
     ck_assert_uint_eq(ROWS(counter), 3);
-    ck_assert(column_f64(GET(counter, value, 0)) == 101);
-    ck_assert(column_f64(GET(counter, value, 1)) == 102);
-    ck_assert(column_f64(GET(counter, value, 2)) == 0);
+    ck_assert_double_eq(column_f64(GET(counter, value, 0)), 101);
+    ck_assert_double_eq(column_f64(GET(counter, value, 1)), 102);
+    ck_assert_double_eq(column_f64(GET(counter, value, 2)), 0);
     ck_assert_uint_eq(ROWS(gpu_counter_group), 1);
     ck_assert_int_eq(STAT(gpu_counters_invalid_spec), 1);
     ck_assert_int_eq(STAT(gpu_counters_missing_spec), 3);
@@ -320,9 +320,9 @@ START_TEST(power_has_its_own_times)
     pb_end(w, b);
     packet_end(&f);
     trace_fixture_load(&f);
-    ck_assert(last_value(&f, "power.RAIL_uws") == 500); /* the later one */
-    ck_assert(last_value(&f, "batt.power_mw") == 5);
-    ck_assert(last_value(&f, "batt.charge_uah") == 2);
+    ck_assert_double_eq(last_value(&f, "power.RAIL_uws"), 500); /* the later one */
+    ck_assert_double_eq(last_value(&f, "batt.power_mw"), 5);
+    ck_assert_double_eq(last_value(&f, "batt.charge_uah"), 2);
     ck_assert_int_eq(STAT(power_rail_unknown_index), 1);
 }
 END_TEST
@@ -456,7 +456,7 @@ START_TEST(daemons_record_themselves)
     ck_assert_uint_eq(ROWS(slice), 1);
     ck_assert_str_eq(TEXT(slice, name, 0), "drain");
     ck_assert_int_eq(GET(slice, dur, 0), 25);
-    ck_assert(last_value(&f, "Counter 3") == 12);
+    ck_assert_double_eq(last_value(&f, "Counter 3"), 12);
     ck_assert_int_eq(STAT(metatrace_overruns), 1);
 }
 END_TEST
@@ -488,8 +488,8 @@ START_TEST(perf_samples_bring_counters)
     pb_end(w, s);
     packet_end(&f);
     trace_fixture_load(&f);
-    ck_assert(last_value(&f, "cpu-cycles") == 1000);
-    ck_assert(last_value(&f, "misses") == 5);
+    ck_assert_double_eq(last_value(&f, "cpu-cycles"), 1000);
+    ck_assert_double_eq(last_value(&f, "misses"), 5);
     ck_assert_uint_eq(ROWS(profiler_sample), 1);
     ck_assert_uint_eq(ROWS(profiler_counter_set), 2);
     ck_assert_str_eq(TEXT(profiler_execution_context, cpu_mode, 0), "kernel");

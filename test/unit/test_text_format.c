@@ -41,9 +41,9 @@ START_TEST(a_config_in_all_its_forms)
     ck_assert_str_eq(d->ftrace_config->ftrace_events[1], "c/d");
     ck_assert_str_eq(d->ftrace_config->ftrace_events[2], "e/f\n");
     ck_assert(d->ftrace_config->compact_sched->enabled);
-    ck_assert(c->trace_uuid_msb == INT64_MIN);
+    ck_assert_int_eq(c->trace_uuid_msb, INT64_MIN);
     ck_assert_uint_eq(c->duration_ms, UINT32_MAX);
-    ck_assert(c->trigger_config->triggers[0]->skip_probability == 0.25);
+    ck_assert_double_eq(c->trigger_config->triggers[0]->skip_probability, 0.25);
     mrd__trace_config__free_unpacked(c, NULL);
 }
 END_TEST

@@ -98,7 +98,10 @@ START_TEST(stats_are_walked_in_order)
         ck_assert_int_le(strcmp(last, s.name), 0);
         snprintf(last, sizeof last, "%s", s.name);
         if (strcmp(s.name, "ftrace_cpu_has_data_loss") == 0) {
-            ck_assert(s.indexed && s.machine == 0 && s.value == 1 && s.idx == (int64_t)losses);
+            ck_assert(s.indexed);
+            ck_assert_int_eq(s.machine, 0);
+            ck_assert_int_eq(s.value, 1);
+            ck_assert_int_eq(s.idx, (int64_t)losses);
             ck_assert_str_eq(s.severity, "data_loss");
             ck_assert_str_eq(s.source, "trace");
             losses++;

@@ -11,8 +11,8 @@ static void check_field(const struct trace_message *m, const struct trace_field 
     ck_assert_ptr_eq(trace_field_by_number(m, f->number), f);
     ck_assert_ptr_eq(trace_field_by_name(m, f->name, strlen(f->name)), f);
     ck_assert(!f->packed || f->repeated);
-    ck_assert((trace_field_message(f) != NULL) == (f->type == TRACE_TYPE_MESSAGE));
-    ck_assert((trace_field_enum(f) != NULL) == (f->type == TRACE_TYPE_ENUM));
+    ck_assert_int_eq((trace_field_message(f) != NULL), (f->type == TRACE_TYPE_MESSAGE));
+    ck_assert_int_eq((trace_field_enum(f) != NULL), (f->type == TRACE_TYPE_ENUM));
 }
 
 START_TEST(every_row_is_found_by_number_and_by_name)

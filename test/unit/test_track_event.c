@@ -176,7 +176,7 @@ START_TEST(counters_add_up)
     event_end();
     load();
     ck_assert_uint_eq(ROWS(counter), 3);
-    ck_assert(column_f64(ROW_GET(&st, counter, value, 2)) == 60);
+    ck_assert_double_eq(column_f64(ROW_GET(&st, counter, value, 2)), 60);
     uint32_t track = (uint32_t)ROW_GET(&st, counter, track_id, 0);
     ck_assert_str_eq(text(ROW_GET(&st, track, counter_unit, track)), "requests");
     ck_assert_str_eq(track_type(track), "process_counter_track_event");
