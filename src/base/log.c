@@ -1,5 +1,6 @@
 /* Writes log lines. */
 #include "base/log.h"
+#include "base/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,12 +10,12 @@
 void log_line(const char *fmt, ...)
 {
     char buf[1024];
-    struct timespec ts;
+    int64_t now = clock_now_ns(CLOCK_REALTIME);
+    time_t second = now / NS_PER_S;
     struct tm tm;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    localtime_r(&ts.tv_sec, &tm);
-    int n =
-        snprintf(buf, sizeof buf, "[%02d:%02d:%02d.%03ld] ", tm.tm_hour, tm.tm_min, tm.tm_sec, ts.tv_nsec / 1000000);
+    localtime_r(&second, &tm);
+    int n = snprintf(buf, sizeof buf, "[%02d:%02d:%02d.%03d] ", tm.tm_hour, tm.tm_min, tm.tm_sec,
+                     (int)(now % NS_PER_S / 1000000));
     va_list ap;
     va_start(ap, fmt);
     int m = vsnprintf(buf + n, sizeof buf - (size_t)n - 1, fmt, ap);
@@ -31,10 +32,9 @@ void log_line(const char *fmt, ...)
 
 int log_allowed(struct log_limit *l, unsigned burst, unsigned *dropped)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-    if (ts.tv_sec != l->second) {
-        l->second = ts.tv_sec;
+    int64_t second = clock_now_ns(CLOCK_MONOTONIC_COARSE) / NS_PER_S;
+    if (second != l->second) {
+        l->second = second;
         l->used = 0;
     }
     if (l->used >= burst) {

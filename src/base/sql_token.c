@@ -110,21 +110,25 @@ static size_t variable(const char *t, size_t n, enum token_kind *kind)
     return i;
 }
 
-/* Signs that are not in the switch below, longest first. */
+/* The operators; words among them do not come here. */
 static const char *const operators[] = {
-    "->>", "->", "||", "<<", "<=", "<>", ">>", ">=", "==", "!=", "<", ">", "=", "+", "-", "/", "%", "&", "|", "~"};
+#define PLAN_OP(name, text, precedence, constraint) text,
+#define SQL_OP(name, text, precedence)              text,
+#define SQL_ALIAS(name, text)                       text,
+#include "base/sql_operators.def"
+};
 
+/* The longest that stands at t[0]. */
 static size_t operator(const char *t, size_t n, enum token_kind *kind)
 {
+    size_t longest = 0;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         size_t len = strlen(operators[i]);
-        if (len <= n && memcmp(t, operators[i], len) == 0) {
-            *kind = TOKEN_OPERATOR;
-            return len;
-        }
+        if (operators[i][0] == t[0] && len > longest && len <= n && memcmp(t, operators[i], len) == 0)
+            longest = len;
     }
-    *kind = TOKEN_ILLEGAL;
-    return 1;
+    *kind = longest ? TOKEN_OPERATOR : TOKEN_ILLEGAL;
+    return longest ? longest : 1;
 }
 
 /* A comment at t[0], or 0. */

@@ -3,21 +3,21 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/probe.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 static uint32_t *find_slot(const struct strpool *s, const void *text, size_t len, uint32_t hash)
 {
-    uint32_t mask = s->slot_cap - 1;
-    for (uint32_t at = hash & mask;; at = (at + 1) & mask) {
-        uint32_t id = s->slots[at];
-        if (!id)
-            return &s->slots[at];
-        const struct strpool_entry *e = &s->entries[id];
+    uint32_t at;
+    probe_each(at, hash, s->slot_cap, s->slots[at])
+    {
+        const struct strpool_entry *e = &s->entries[s->slots[at]];
         if (e->hash == hash && e->len == len && (len == 0 || memcmp(e->text, text, len) == 0))
-            return &s->slots[at];
+            break;
     }
+    return &s->slots[at];
 }
 
 static bool grow(struct strpool *s)
@@ -38,9 +38,8 @@ static bool grow(struct strpool *s)
     s->slot_cap = slot_cap;
     s->cap = cap;
     for (uint32_t id = 1; id <= s->n; id++) {
-        uint32_t at = s->entries[id].hash & (slot_cap - 1);
-        while (slots[at])
-            at = (at + 1) & (slot_cap - 1);
+        uint32_t at;
+        probe_free(at, s->entries[id].hash, slot_cap, slots[at]);
         slots[at] = id;
     }
     return true;

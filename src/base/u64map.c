@@ -3,13 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/probe.h"
 
 #include <string.h>
-
-static size_t home(const struct u64map *m, uint64_t key)
-{
-    return hash_u64(key) & (m->capacity - 1);
-}
 
 static bool rehash(struct u64map *m, size_t capacity)
 {
@@ -23,9 +19,8 @@ static bool rehash(struct u64map *m, size_t capacity)
     for (size_t i = 0; i < m->capacity; i++) {
         if (!m->used[i])
             continue;
-        size_t at = home(&bigger, m->slots[i].key);
-        while (bigger.used[at])
-            at = (at + 1) & (capacity - 1);
+        size_t at;
+        probe_free(at, hash_u64(m->slots[i].key), capacity, bigger.used[at]);
         bigger.used[at] = 1;
         bigger.slots[at] = m->slots[i];
     }
@@ -38,9 +33,8 @@ uint64_t *u64map_get(const struct u64map *m, uint64_t key)
 {
     if (!m->n)
         return NULL;
-    for (size_t at = home(m, key); m->used[at]; at = (at + 1) & (m->capacity - 1))
-        if (m->slots[at].key == key)
-            return &m->slots[at].value;
+    size_t at;
+    probe_each(at, hash_u64(key), m->capacity, m->used[at]) if (m->slots[at].key == key) return &m->slots[at].value;
     return NULL;
 }
 
@@ -48,8 +42,9 @@ uint64_t *u64map_put(struct u64map *m, uint64_t key, bool *added)
 {
     if (m->n * 4 >= m->capacity * 3 && !rehash(m, m->capacity ? m->capacity * 2 : 16))
         return NULL;
-    size_t at = home(m, key);
-    for (; m->used[at]; at = (at + 1) & (m->capacity - 1)) {
+    size_t at;
+    probe_each(at, hash_u64(key), m->capacity, m->used[at])
+    {
         if (m->slots[at].key == key) {
             if (added)
                 *added = false;
@@ -79,11 +74,12 @@ bool u64map_del(struct u64map *m, uint64_t key)
     if (!v)
         return false;
     size_t hole = (size_t)((struct u64map_slot *)((char *)v - offsetof(struct u64map_slot, value)) - m->slots);
-    size_t mask = m->capacity - 1;
+    size_t at, mask = m->capacity - 1;
     /* Move later entries of the run back so that no probe meets a gap before its key. */
-    for (size_t at = (hole + 1) & mask; m->used[at]; at = (at + 1) & mask) {
-        size_t h = home(m, m->slots[at].key);
-        if (((at - h) & mask) >= ((at - hole) & mask)) {
+    probe_each(at, hole + 1, m->capacity, m->used[at])
+    {
+        size_t home = hash_u64(m->slots[at].key) & mask;
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
             m->slots[hole] = m->slots[at];
             hole = at;
         }

@@ -2,6 +2,7 @@
 #include "sql/export_json.h"
 
 #include "base/utf8.h"
+#include "storage/ucpu.h"
 
 #include <string.h>
 
@@ -39,7 +40,7 @@ static const char *const queries[] = {
                                       "(upid)",
     "SELECT json_object('ph', iif(s.dur = 0, 'n', 'b'), 'id', s.track_id, " SLICE
     ", " PROCESS("a") ", " ARGS ") FROM slice s JOIN track a ON a.id = s.track_id LEFT JOIN process_track k ON k.id = "
-                                "s.track_id LEFT JOIN process "
+                      "s.track_id LEFT JOIN process "
                       "p USING (upid) WHERE s.track_id NOT IN (SELECT id FROM thread_track)",
     "SELECT json_object('ph', 'e', 'id', s.track_id, 'ts', " MICROSECONDS("(s.ts + s.dur)") ", 'cat', "
                                                                                             "coalesce(s.category, ''), "
@@ -62,7 +63,7 @@ static const char *const queries[] = {
                                                                                                      "thread_track)",
     "SELECT json_object('ph', e.ph, 'bp', 'e', 'id', f.id, 'ts', " MICROSECONDS(
         "s.ts") ", 'cat', 'flow', 'name', 'flow', " THREAD ") FROM flow f JOIN (SELECT 's' AS ph UNION ALL SELECT 'f') "
-                                                           "e JOIN slice s ON s.id = iif(e.ph = 's', f.slice_out, "
+                "e JOIN slice s ON s.id = iif(e.ph = 's', f.slice_out, "
                 "f.slice_in) JOIN thread_track k ON k.id = s.track_id JOIN thread t USING (utid) LEFT JOIN process p "
                 "USING (upid)",
     /* A counter is known by its process and name: those that share both get the number of their track. */
@@ -120,20 +121,21 @@ static const char *const queries[] = {
     /* The scheduling of other machines. */
     "SELECT json_object('ph', 'M', 'name', 'process_name', 'pid', m.id * 10000000 + 9999999, 'tid', 0, 'args', "
     "json_object('name', 'CPUs [' || " LABEL
-    " || ']')) FROM machine m WHERE m.id > 0 AND EXISTS (SELECT 1 FROM sched WHERE sched.ucpu / 4096 = m.id)",
+    " || ']')) FROM machine m WHERE m.id > 0 AND EXISTS (SELECT 1 FROM sched WHERE sched.ucpu / " CPUS_PER_MACHINE_SQL
+    " = m.id)",
     "SELECT json_object('ph', 'M', 'name', 'thread_name', 'pid', machine_id * 10000000 + 9999999, 'tid', cpu, 'args', "
     "json_object('name', 'CPU ' || cpu)) FROM cpu WHERE machine_id > 0",
     "SELECT json_object('ph', 'X', 'ts', " MICROSECONDS("s.ts") ", 'dur', " MICROSECONDS(
         "s.dur") ", 'cat', 'sched', 'name', coalesce(t.name, t.tid), 'pid', t.machine_id * 10000000 + 9999999, 'tid', "
-                 "s.ucpu % 4096, "
+                 "s.ucpu % " CPUS_PER_MACHINE_SQL ", "
                  "'args', json_object('tid', t.tid, 'priority', s.priority, 'end_state', s.end_state)) FROM sched s "
                  "JOIN thread t "
                  "USING (utid) WHERE t.machine_id > 0 AND t.tid > 0 AND s.dur >= 0",
 };
 
 /* Of the kernel's lines those that tell of threads: the others are slices and counters already. */
-static const char sched_lines[] =
-    "SELECT to_kernel_ftrace(id) FROM ftrace_event WHERE ucpu < 4096 AND (name GLOB 'sched_*' OR name GLOB 'task_*')";
+static const char sched_lines[] = "SELECT to_kernel_ftrace(id) FROM ftrace_event WHERE ucpu < " CPUS_PER_MACHINE_SQL
+                                  " AND (name GLOB 'sched_*' OR name GLOB 'task_*')";
 
 /* Viewers take the kernel's clock for that of the rest when they are told so. */
 static const char sched_head[] = ",\n\"systemTraceEvents\":\"# tracer: nop\\n#\\n";

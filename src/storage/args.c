@@ -2,6 +2,7 @@
 #include "storage/args.h"
 
 #include "base/hash.h"
+#include "base/probe.h"
 
 struct args_slot {
     uint32_t hash;
@@ -75,9 +76,8 @@ static bool grow_slots(struct args *a)
     for (uint32_t i = 0; i < a->slot_cap; i++) {
         if (argset_is_none(a->slots[i].set))
             continue;
-        uint32_t at = a->slots[i].hash & (cap - 1);
-        while (!argset_is_none(slots[at].set))
-            at = (at + 1) & (cap - 1);
+        uint32_t at;
+        probe_free(at, a->slots[i].hash, cap, !argset_is_none(slots[at].set));
         slots[at] = a->slots[i];
     }
     mem_free(a->slots);
@@ -101,8 +101,9 @@ argset args_intern(struct args *a, const struct arg *list, size_t n)
         return ARGSET_NONE;
     if (a->n_slots * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
         goto failed;
-    uint32_t hash = hash_values(list, n), mask = a->slot_cap - 1, at = hash & mask;
-    for (; !argset_is_none(a->slots[at].set); at = (at + 1) & mask) {
+    uint32_t hash = hash_values(list, n), at;
+    probe_each(at, hash, a->slot_cap, !argset_is_none(a->slots[at].set))
+    {
         const struct arg_set *s = set_at(a, a->slots[at].set);
         if (a->slots[at].hash == hash && s->kind_aux == ARGS_READY && s->len == n &&
             same_values(view_ready(a, s).p, list, n))
@@ -135,8 +136,9 @@ argset args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct sli
         if (a->n_slots * 4 >= (size_t)a->slot_cap * 3 && !grow_slots(a))
             goto failed;
         hash = (uint32_t)hash_combine(hash_bytes(payload.p, payload.len), kind_aux);
-        uint32_t mask = a->slot_cap - 1, at = hash & mask;
-        for (; !argset_is_none(a->slots[at].set); at = (at + 1) & mask) {
+        uint32_t at;
+        probe_each(at, hash, a->slot_cap, !argset_is_none(a->slots[at].set))
+        {
             if (a->slots[at].hash != hash)
                 continue;
             const struct arg_set *s = set_at(a, a->slots[at].set);

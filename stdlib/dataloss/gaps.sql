@@ -12,7 +12,7 @@ CREATE PERFETTO TABLE dataloss_sched_gaps(
   -- Row of machine.
   machine_id JOINID(machine.id)
 ) AS
-SELECT ts, dur, ucpu, ucpu / 4096 AS machine_id
+SELECT ts, dur, ucpu, _machine_of_ucpu!(ucpu) AS machine_id
 FROM (
   SELECT
     ts + dur AS ts,

@@ -36,7 +36,7 @@ FROM (
   SELECT
     id,
     ts,
-    ucpu / 4096 AS machine_id,
+    _machine_of_ucpu!(ucpu) AS machine_id,
     iif(name = 'net_dev_xmit', 'send', 'receive') AS direction,
     extract_arg(arg_set_id, 'name') AS device,
     extract_arg(arg_set_id, 'len') AS length,

@@ -27,11 +27,11 @@ CREATE PERFETTO TABLE machine_overview(
 ) AS
 WITH
   s AS (
-    SELECT ucpu / 4096 AS machine_id, count() AS n, min(ts) AS first_ts, max(ts + max(dur, 0)) AS last_ts
+    SELECT _machine_of_ucpu!(ucpu) AS machine_id, count() AS n, min(ts) AS first_ts, max(ts + max(dur, 0)) AS last_ts
     FROM sched
     GROUP BY 1
   ),
-  f AS (SELECT ucpu / 4096 AS machine_id, count() AS n FROM ftrace_event GROUP BY 1),
+  f AS (SELECT _machine_of_ucpu!(ucpu) AS machine_id, count() AS n FROM ftrace_event GROUP BY 1),
   t AS (SELECT machine_id, count() AS n FROM thread GROUP BY 1),
   p AS (SELECT machine_id, count() AS n FROM process GROUP BY 1),
   c AS (SELECT machine_id, count(DISTINCT snapshot_id) AS n FROM clock_snapshot GROUP BY 1)

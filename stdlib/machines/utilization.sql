@@ -25,7 +25,7 @@ SELECT
   coalesce(sum(s.dur), 0) * 1.0 / (max(count(DISTINCT s.ucpu), 1) * max(trace_dur(), 1)) AS utilization,
   coalesce(sum(s.dur), 0) * 1.0 / max(trace_dur(), 1) AS unnormalized_utilization
 FROM machine AS m
-LEFT JOIN _sched_without_id AS s ON s.ucpu / 4096 = m.id
+LEFT JOIN _sched_without_id AS s ON _machine_of_ucpu!(s.ucpu) = m.id
 GROUP BY m.id;
 
 -- In pieces of a given length, one row for each machine and piece.
@@ -45,9 +45,9 @@ RETURNS TABLE(
 ) AS
 WITH
   numbered AS (SELECT row_number() OVER () AS id, ts, dur, ucpu FROM _sched_without_id),
-  cpus AS (SELECT ucpu / 4096 AS machine_id, count(DISTINCT ucpu) AS n FROM sched GROUP BY 1),
+  cpus AS (SELECT _machine_of_ucpu!(ucpu) AS machine_id, count(DISTINCT ucpu) AS n FROM sched GROUP BY 1),
   pieces AS (
-    SELECT ii.id_0 AS ts, ii.dur, n.ucpu / 4096 AS machine_id
+    SELECT ii.id_0 AS ts, ii.dur, _machine_of_ucpu!(n.ucpu) AS machine_id
     FROM _interval_intersect!(
       ((SELECT ts AS id, ts, ts_end - ts AS dur FROM _partitions($interval)), (SELECT id, ts, dur FROM numbered)),
       ()

@@ -1,6 +1,7 @@
 /* Owns the reading of all clocks. */
 #include "capture/common/clock_reading.h"
 
+#include "base/clock.h"
 #include "wire/fields.h"
 
 #include <time.h>
@@ -22,19 +23,18 @@ static const struct {
 
 void clock_readings_take(struct clock_readings *r)
 {
-    struct timespec ts[sizeof clocks / sizeof *clocks];
-    int rc[sizeof clocks / sizeof *clocks];
+    int64_t now[sizeof clocks / sizeof *clocks];
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
-        rc[i] = clock_gettime(clocks[i].clock, &ts[i]);
+        now[i] = clock_now_ns(clocks[i].clock);
 #if defined(__x86_64__)
     uint64_t tsc = __rdtsc();
 #endif
     r->n = 0;
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
-        if (rc[i] != 0)
-            continue;
+        if (!now[i])
+            continue; /* not on this machine */
         r->clock[r->n].id = clocks[i].id;
-        r->clock[r->n++].value = (uint64_t)ts[i].tv_sec * 1000000000u + (uint64_t)ts[i].tv_nsec;
+        r->clock[r->n++].value = (uint64_t)now[i];
     }
 #if defined(__x86_64__)
     r->clock[r->n].id = CLOCK_TSC_ID;
@@ -59,13 +59,11 @@ static void set_tsc(struct clock_readings *r, uint64_t tsc)
 
 void clock_readings_take_last(struct clock_readings *r)
 {
-    struct timespec ts;
     clock_readings_take(r);
-    clock_gettime(CLOCK_BOOTTIME, &ts);
+    int64_t now = clock_now_ns(CLOCK_BOOTTIME);
 #if defined(__x86_64__)
     set_tsc(r, __rdtsc());
 #endif
-    int64_t now = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
     shift(r, now - (int64_t)clock_readings_get(r, CLOCK_BOOTTIME_ID));
 }
 

@@ -2,6 +2,7 @@
 #include "capture/ipc/conn.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "capture/ipc/frame.h"
 
 #include <errno.h>
@@ -313,9 +314,7 @@ void ipc_conn_time_receipts(struct ipc_conn *c)
 uint64_t ipc_conn_receipt_age_ns(const struct ipc_conn *c)
 {
     static const int64_t plausible_ns = 1000000000; /* more: the clock was set meanwhile */
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t age = ((int64_t)now.tv_sec - c->received_at.tv_sec) * 1000000000 + now.tv_nsec - c->received_at.tv_nsec;
+    int64_t age = clock_now_ns(CLOCK_REALTIME) - timespec_ns(&c->received_at);
     return c->received_at.tv_sec && age > 0 && age < plausible_ns ? (uint64_t)age : 0;
 }
 

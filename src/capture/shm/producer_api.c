@@ -1,6 +1,7 @@
 /* The public producer API: a producer on a thread of its own. */
 #include "meridian/producer.h"
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "capture/shm/producer_link.h"
 
@@ -150,9 +151,7 @@ static void on_flush(void *ctx, uint64_t request_id, const uint64_t *ids, size_t
 static uint64_t on_hand_over(void *ctx)
 {
     struct mrd_producer *m = ctx;
-    struct timespec ts = {0};
-    clock_gettime(CLOCK_BOOTTIME, &ts);
-    uint64_t now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    uint64_t now = (uint64_t)clock_now_ns(CLOCK_BOOTTIME);
     pthread_mutex_lock(&m->lock);
     bool done = flush_writers(m);
     m->hand_over_ns = done ? 0 : m->hand_over_ns ? m->hand_over_ns : now; /* one may still wait for a writer */
@@ -268,13 +267,8 @@ static void on_async(uv_async_t *a)
 
 static void deadline(struct timespec *ts, unsigned timeout_ms)
 {
-    clock_gettime(CLOCK_REALTIME, ts);
-    ts->tv_sec += timeout_ms / 1000;
-    ts->tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    if (ts->tv_nsec >= 1000000000) {
-        ts->tv_sec++;
-        ts->tv_nsec -= 1000000000;
-    }
+    int64_t at = clock_now_ns(CLOCK_REALTIME) + (int64_t)timeout_ms * 1000000;
+    *ts = (struct timespec){.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
 }
 
 struct opening {

@@ -1,7 +1,7 @@
 /* Owns machines: their rows, their cpus, and the life of the trackers of each. */
 #include "importer/core/context.h"
 
-enum { CPUS_PER_MACHINE = 4096, MAX_MACHINES = UINT16_MAX /* as many as stats can tell apart */ };
+enum { MAX_MACHINES = UINT16_MAX /* as many as stats can tell apart */ };
 
 void importer_fail(struct importer *im, int code, const char *fmt, ...)
 {
@@ -15,7 +15,7 @@ void importer_fail(struct importer *im, int code, const char *fmt, ...)
 
 uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu)
 {
-    uint32_t ucpu = m->id * CPUS_PER_MACHINE + (cpu & (CPUS_PER_MACHINE - 1));
+    uint32_t ucpu = ucpu_of(m->id, cpu);
     uint64_t bit = (uint64_t)1 << (cpu & 63);
     uint64_t *word = &m->cpu_seen[cpu / 64 & (CPUS_PER_MACHINE / 64 - 1)];
     if (!(*word & bit)) {

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "importer/core/import_options.h"
 #include "storage/storage.h"
+#include "storage/ucpu.h"
 
 struct seq_generation;
 
@@ -27,7 +28,7 @@ struct machine_ctx {
     bool keeps_name;     /* a manifest named it, and finds it by that name: SystemInfo does not replace it */
     bool clock_related;  /* its clock was related to the others without a relay: no comparisons are missed */
 
-    uint64_t cpu_seen[4096 / 64]; /* whose row of `cpu` is visible */
+    uint64_t cpu_seen[CPUS_PER_MACHINE / 64]; /* whose row of `cpu` is visible */
 
     uint32_t packet_queue;                   /* importer/proto: whole packets, in the sorter */
     struct sequences *sequences;             /* sequence.h */
@@ -113,7 +114,7 @@ static inline bool importer_bytes_stable(const struct importer *im, const void *
 /* Notes an error that makes the import fail at its end (the first one is kept); what was imported stays. */
 void importer_fail(struct importer *im, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* ucpu = machine row * 4096 + cpu; also makes the cpu row visible (its `cpu` column is set). cpu < 4096. */
+/* The ucpu of a cpu (storage/ucpu.h); also makes its row of the table cpu visible (its column `cpu` is set). */
 uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu);
 
 /* The context of a machine by TracePacket.machine_id, made (with all its trackers and its machine row) when new. NULL

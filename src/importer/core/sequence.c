@@ -2,6 +2,7 @@
 #include "importer/core/sequence.h"
 
 #include "base/hash.h"
+#include "base/probe.h"
 #include "wire/fields.h"
 
 /* One interned message. */
@@ -26,12 +27,10 @@ static uint64_t hash_of(uint32_t field, uint64_t iid)
 
 static struct interned_entry *probe(const struct interned *t, uint32_t field, uint64_t iid)
 {
-    uint32_t mask = t->cap - 1;
-    for (uint32_t at = (uint32_t)hash_of(field, iid) & mask;; at = (at + 1) & mask) {
-        struct interned_entry *e = &t->slots[at];
-        if (!e->bytes.p || (e->iid == iid && e->field == field))
-            return e;
-    }
+    uint32_t at;
+    probe_each(at, (uint32_t)hash_of(field, iid), t->cap,
+               t->slots[at].bytes.p) if (t->slots[at].iid == iid && t->slots[at].field == field) break;
+    return &t->slots[at];
 }
 
 static bool grow(struct interned *t)

@@ -1,5 +1,6 @@
 /* Owns the walk over packets and events of a CTF stream file. */
 #include "importer/ctf/ctf_stream.h"
+#include "storage/ucpu.h"
 
 enum { PACKET_MAGIC = 0xC1FC1FC1 };
 
@@ -105,7 +106,7 @@ static bool open_packet(struct ctf_stream *s)
     s->packet_bytes = packet_bits / 8;
     s->r.end = content_bits;
     count_gaps(s);
-    s->cpu = ctf_item_int(&s->scratch, "cpu_id", &v) && v >= 0 && v < 4096 ? (uint32_t)v : 0;
+    s->cpu = ctf_item_int(&s->scratch, "cpu_id", &v) && v >= 0 && v < CPUS_PER_MACHINE ? (uint32_t)v : 0;
     if (ctf_item_int(&s->scratch, "timestamp_begin", &v))
         s->cycles = (uint64_t)v;
     s->in_packet = true;

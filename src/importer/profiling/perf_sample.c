@@ -4,7 +4,7 @@
 #include "importer/track/track_tracker.h"
 #include "wire/fields.h"
 
-enum { MAX_FOLLOWERS = 32, MAX_CPUS = 4096 };
+enum { MAX_FOLLOWERS = 32 };
 
 static const char source[] = "linux.perf";
 
@@ -234,7 +234,7 @@ void perf_sample_parse(struct packet *p)
     struct stats *stats = &m->st->stats;
     struct perf_sample x = {0};
     read_sample(p->field, &x);
-    if (x.cpu >= MAX_CPUS)
+    if (x.cpu >= CPUS_PER_MACHINE)
         return;
     if (x.lost)
         stats_add_idx(stats, m->id, STAT_perf_cpu_lost_records, (int32_t)x.cpu, (int64_t)x.lost);

@@ -8,7 +8,6 @@
 enum {
     MAX_FOLLOWERS = 32,
     MAX_PARENTS = 64, /* of an async context; more is a loop */
-    MAX_CPUS = 4096,
     SCOPE_GLOBAL = 1,
 };
 
@@ -269,7 +268,7 @@ static void read_execution(struct machine_ctx *m, struct slice message, void *in
     struct pb_field f;
     (void)m;
     while (pb_next(&c, &f)) {
-        if (f.id == STACK_SAMPLE_EXECUTION_CONTEXT_CPU && pb_u64(&f) < MAX_CPUS)
+        if (f.id == STACK_SAMPLE_EXECUTION_CONTEXT_CPU && pb_u64(&f) < CPUS_PER_MACHINE)
             x->cpu = (int64_t)pb_u64(&f);
         else if (f.id == STACK_SAMPLE_EXECUTION_CONTEXT_MODE && pb_u64(&f) < sizeof modes / sizeof *modes)
             x->mode = modes[pb_u64(&f)];

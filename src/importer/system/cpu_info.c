@@ -3,8 +3,6 @@
 
 #include "wire/fields.h"
 
-enum { MAX_CPUS = 4096 };
-
 struct cpu_message {
     uint32_t first_freq, n_freqs; /* in system_machine.cpu_freqs */
     uint32_t capacity;            /* 0: unknown */
@@ -107,7 +105,7 @@ void cpu_info_parse(struct packet *p)
     bool by_capacity = true;
     vec_clear(&m->system->cpu_freqs);
     while (pb_next(&c, &f)) {
-        if (f.id != CPU_INFO_CPUS || cpus.n >= MAX_CPUS)
+        if (f.id != CPU_INFO_CPUS || cpus.n >= CPUS_PER_MACHINE)
             continue;
         struct cpu_message *cpu = vec_add(&cpus);
         if (!cpu) {
@@ -132,7 +130,7 @@ void cpu_info_parse(struct packet *p)
                 any = true;
             }
         }
-        if (!any || cluster >= MAX_CPUS)
+        if (!any || cluster >= CPUS_PER_MACHINE)
             break;
         for (size_t i = 0; i < cpus.n; i++)
             if (cluster_key(&cpus.p[i], by_capacity) == next)

@@ -174,7 +174,7 @@ void generic_task_state_parse(struct packet *p)
     if (e.state == TASK_DESTROYED)
         process_tracker_end_thread(m->processes, p->ts, e.tid);
     if (e.state == TASK_RUNNING) {
-        if (e.cpu < 4096)
+        if (e.cpu < CPUS_PER_MACHINE)
             run(m, g, p->ts, utid, e.cpu, e.prio);
         else
             stats_add(&m->st->stats, m->id, STAT_task_state_invalid, 1);
@@ -212,7 +212,7 @@ void generic_cpu_freq_parse(struct packet *p)
         else if (f.id == GENERIC_KERNEL_CPU_FREQUENCY_EVENT_FREQ_HZ)
             hz = pb_i64(&f);
     }
-    if (cpu >= 4096)
+    if (cpu >= CPUS_PER_MACHINE)
         return;
     machine_ucpu(p->m, cpu);
     uint32_t track = track_intern_int(p->m->im->tracks, p->m->id, "cpu_frequency", TRACK_COUNTER, "cpu", cpu,

@@ -78,7 +78,7 @@ static void cpu_times(struct packet *p, struct slice bytes)
         [SYS_STATS_CPU_TIMES_STEAL_NS] = "steal_ns",
     };
     struct sample s = read_sample(bytes);
-    if (!(s.has >> 1 & 1) || s.v[SYS_STATS_CPU_TIMES_CPU_ID] >= 4096) {
+    if (!(s.has >> 1 & 1) || s.v[SYS_STATS_CPU_TIMES_CPU_ID] >= CPUS_PER_MACHINE) {
         stats_add(&p->m->st->stats, p->m->id, STAT_invalid_cpu_times, 1);
         return;
     }
@@ -210,7 +210,7 @@ static void cpuidle(struct packet *p, struct slice bytes)
     while (pb_next(&c, &f)) {
         if (f.id == SYS_STATS_CPU_IDLE_STATE_CPU_ID) {
             cpu = pb_u32(&f);
-            if (cpu >= 4096)
+            if (cpu >= CPUS_PER_MACHINE)
                 return;
         } else if (f.id == SYS_STATS_CPU_IDLE_STATE_CPUIDLE_STATE_ENTRY) {
             struct sample s = read_sample(pb_bytes(&f));
@@ -248,7 +248,7 @@ static void slab_info(struct packet *p, struct slice bytes)
 
 static void cpu_freq(struct packet *p, uint32_t cpu, uint64_t khz)
 {
-    if (cpu >= 4096)
+    if (cpu >= CPUS_PER_MACHINE)
         return;
     machine_ucpu(p->m, cpu);
     push(p,

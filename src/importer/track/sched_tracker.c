@@ -8,7 +8,7 @@
 
 #define NO_ROW UINT32_MAX
 
-enum { MAX_CPUS = 4096, STATE_CACHE = 8192 };
+enum { STATE_CACHE = 8192 };
 
 struct cpu_run {
     int64_t start_ts;   /* of the open slice */
@@ -57,8 +57,8 @@ static struct cpu_run *cpu_run(struct sched_tracker *t, uint32_t cpu)
 {
     if (__builtin_expect(cpu < t->cpus.n, 1))
         return &t->cpus.p[cpu];
-    if (cpu >= MAX_CPUS || !vec_reserve(&t->cpus, cpu + 1)) {
-        t->m->im->failed |= cpu < MAX_CPUS;
+    if (cpu >= CPUS_PER_MACHINE || !vec_reserve(&t->cpus, cpu + 1)) {
+        t->m->im->failed |= cpu < CPUS_PER_MACHINE;
         return NULL;
     }
     while (t->cpus.n <= cpu)

@@ -2,9 +2,9 @@
 #include "importer/track/track_tracker.h"
 
 #include "base/hash.h"
+#include "base/probe.h"
 #include "importer/track/track_compressor.h"
 
-enum { MAX_CPUS = 4096 /* of a machine */ };
 enum { MAX_DIMS = 8, KEY_WORDS = 3 + 2 * MAX_DIMS };
 
 static const char *const event_type_names[] = {"slice", "counter", "state"};
@@ -73,9 +73,8 @@ static bool grow(struct track_tracker *t)
     for (uint32_t i = 0; i < t->slot_cap; i++) {
         if (!t->slots[i].id)
             continue;
-        uint32_t at = t->slots[i].hash & (cap - 1);
-        while (slots[at].id)
-            at = (at + 1) & (cap - 1);
+        uint32_t at;
+        probe_free(at, t->slots[i].hash, cap, slots[at].id);
         slots[at] = t->slots[i];
     }
     mem_free(t->slots);
@@ -107,7 +106,8 @@ uint32_t track_insert_row(struct track_tracker *t, uint32_t machine, const struc
             utid = d->value;
         else if (strcmp(d->key, "upid") == 0)
             upid = d->value;
-        else if (strcmp(d->key, "cpu") == 0 && machine < t->im->machines.n && d->value >= 0 && d->value < MAX_CPUS)
+        else if (strcmp(d->key, "cpu") == 0 && machine < t->im->machines.n && d->value >= 0 &&
+                 d->value < CPUS_PER_MACHINE)
             machine_ucpu(t->im->machines.p[machine], (uint32_t)d->value); /* a cpu that has a track exists */
     }
     argset set = args_intern(&st->args, dims, n);
@@ -150,8 +150,9 @@ static struct slot *find_slot(struct track_tracker *t, const uint64_t *key, uint
     uint32_t hash = (uint32_t)h;
     if (t->n * 4 >= t->slot_cap * 3 && !grow(t))
         return NULL;
-    uint32_t at = hash & (t->slot_cap - 1);
-    for (; t->slots[at].id; at = (at + 1) & (t->slot_cap - 1)) {
+    uint32_t at;
+    probe_each(at, hash, t->slot_cap, t->slots[at].id)
+    {
         const struct slot *s = &t->slots[at];
         if (s->hash == hash && s->key_n == n && memcmp(t->words.p + s->key_at, key, n * sizeof *key) == 0)
             return &t->slots[at];
@@ -207,10 +208,10 @@ struct track_compressor *track_tracker_compressor(struct track_tracker *t)
 static uint32_t hot_at(const struct track_tracker *t, uint32_t machine, const char *type, int64_t value)
 {
     uint64_t h = hash_combine(hash_u64((uint64_t)(uintptr_t)type), (uint64_t)value ^ (uint64_t)machine << 48);
-    uint32_t at = (uint32_t)h & (t->hot_cap - 1);
-    for (; t->hot[at].track; at = (at + 1) & (t->hot_cap - 1))
-        if (t->hot[at].type == type && t->hot[at].value == value && t->hot[at].machine == machine)
-            break;
+    uint32_t at;
+    probe_each(at, (uint32_t)h, t->hot_cap, t->hot[at].track) if (t->hot[at].type == type &&
+                                                                  t->hot[at].value == value &&
+                                                                  t->hot[at].machine == machine) break;
     return at;
 }
 

@@ -4,26 +4,19 @@
 #include "storage/column.h"
 #include "wire/pb_cursor.h"
 
+#include <nettle/base64.h>
 #include <stdlib.h>
 
 static void add_base64(struct arg_writer *w, struct slice bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t n = bytes.len, out = 0;
-    char *text = n < SIZE_MAX / 2 ? mem_alloc((n + 2) / 3 * 4 + 1) : NULL;
+    size_t len = BASE64_ENCODE_RAW_LENGTH(bytes.len);
+    char *text = mem_alloc(len ? len : 1);
     if (!text) {
         w->args->failed = true;
         return;
     }
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t v = (uint32_t)bytes.p[i] << 16 | (i + 1 < n ? (uint32_t)bytes.p[i + 1] << 8 : 0) |
-                     (i + 2 < n ? bytes.p[i + 2] : 0);
-        text[out++] = digits[v >> 18];
-        text[out++] = digits[v >> 12 & 63];
-        text[out++] = i + 1 < n ? digits[v >> 6 & 63] : '=';
-        text[out++] = i + 2 < n ? digits[v & 63] : '=';
-    }
-    arg_writer_add_bytes(w, ARG_STRING, slice_of(text, out));
+    base64_encode_raw(text, bytes.len, bytes.p);
+    arg_writer_add_bytes(w, ARG_STRING, slice_of(text, len));
     mem_free(text);
 }
 

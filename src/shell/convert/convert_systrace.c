@@ -51,7 +51,7 @@ static int choose_machine(struct shell *sh, struct scope *s, struct error *err)
     s->wanted = sh->opt.of_machine;
     s->machine = -1;
     if (!s->wanted)
-        return convert_rows(sh, "select min(ucpu / 4096) from ftrace_event", first_machine, s, err);
+        return convert_rows(sh, "select _machine_of_ucpu!(min(ucpu)) from ftrace_event", first_machine, s, err);
     int rc = convert_rows(sh, "select cast(id as text), name from machine", match_machine, s, err);
     if (rc == 0 && s->machine < 0)
         rc = error_set(err, -MRD_ENOTFOUND, "--machine: '%s' is no machine of this trace", s->wanted);
@@ -65,8 +65,9 @@ static int find_scope(struct shell *sh, struct scope *s, struct error *err)
     if (rc < 0)
         return rc;
     snprintf(sql, sizeof sql,
-             "select sum(ucpu / 4096 = %" PRId64 "), count(distinct iif(ucpu / 4096 = %" PRId64
-             ", ucpu, NULL)), sum(ucpu / 4096 != %" PRId64 ") from ftrace_event",
+             "select sum(machine = %" PRId64 "), count(distinct iif(machine = %" PRId64
+             ", ucpu, NULL)), sum(machine != %" PRId64
+             ") from (select ucpu, _machine_of_ucpu!(ucpu) as machine from ftrace_event)",
              s->machine, s->machine, s->machine);
     return convert_rows(sh, sql, read_scope, s, err);
 }
@@ -109,9 +110,9 @@ int convert_systrace(struct shell *sh, struct out_file *out, struct error *err)
     int64_t shown = keep && s.events > TRUNCATED_EVENTS ? TRUNCATED_EVENTS : s.events;
     int64_t from = keep && strcmp(keep, "end") == 0 ? s.events - shown : 0;
     snprintf(sql, sizeof sql,
-             "select to_kernel_ftrace(id) from ftrace_event where ucpu between %" PRId64 " and %" PRId64 " limit %" PRId64
-             " offset %" PRId64,
-             s.machine * 4096, s.machine * 4096 + 4095, shown, from);
+             "select to_kernel_ftrace(id) from ftrace_event where ucpu >= _ucpu!(%" PRId64
+             ", 0) and ucpu < _ucpu!(%" PRId64 ", 0) limit %" PRId64 " offset %" PRId64,
+             s.machine, s.machine + 1, shown, from);
     rc = put_head(out, shown, &s);
     if (rc == 0)
         rc = convert_rows(sh, sql, put_line, out, err);

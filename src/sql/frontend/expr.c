@@ -1,7 +1,8 @@
 /* Expressions: precedence climbing over SQLite's operators.
  *
  * parse_binary(c, least) reads an operand and every operator behind it that binds at least as tightly as `least`; the
- * numbers are those of operators.def. A prefix NOT takes all that binds tighter than NOT, wherever it stands. */
+ * numbers are those of base/sql_operators.def. A prefix NOT takes all that binds tighter than NOT, wherever it stands.
+ */
 #include "sql/frontend/parser.h"
 
 #include <strings.h>
@@ -14,9 +15,18 @@ static const struct {
 } operators[SQL_OP_COUNT] = {
 #define PLAN_OP(name, text, precedence, constraint) [SQL_##name] = {text, precedence},
 #define SQL_OP(name, text, precedence)              [SQL_##name] = {text, precedence},
-#include "sql/frontend/operators.def"
-#undef PLAN_OP
-#undef SQL_OP
+#define SQL_ALIAS(name, text)
+#include "base/sql_operators.def"
+};
+
+static const struct {
+    const char *text;
+    enum sql_op op;
+} aliases[] = {
+#define PLAN_OP(name, text, precedence, constraint)
+#define SQL_OP(name, text, precedence)
+#define SQL_ALIAS(name, text) {text, SQL_##name},
+#include "base/sql_operators.def"
 };
 
 const char *sql_op_text(enum sql_op op)
@@ -361,10 +371,9 @@ static enum sql_op sign(const struct parser *c)
         return SQL_MULTIPLY;
     if (c->kind != TOKEN_OPERATOR)
         return SQL_OP_COUNT;
-    if (t->len == 2 && memcmp(t->text, "==", 2) == 0)
-        return SQL_EQ;
-    if (t->len == 2 && memcmp(t->text, "<>", 2) == 0)
-        return SQL_NE;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strlen(aliases[i].text) == t->len && memcmp(aliases[i].text, t->text, t->len) == 0)
+            return aliases[i].op;
     for (int op = 0; op < SQL_OP_COUNT; op++)
         if (operators[op].precedence && strlen(operators[op].text) == t->len &&
             memcmp(operators[op].text, t->text, t->len) == 0)

@@ -19,9 +19,8 @@ enum { SQL_TREE_MAX_DEPTH = 200, SQL_TREE_MAX_HEIGHT = 1000 };
 enum sql_op {
 #define PLAN_OP(name, text, precedence, constraint) SQL_##name,
 #define SQL_OP(name, text, precedence)              SQL_##name,
-#include "sql/frontend/operators.def"
-#undef PLAN_OP
-#undef SQL_OP
+#define SQL_ALIAS(name, text)
+#include "base/sql_operators.def"
     SQL_OP_COUNT
 };
 

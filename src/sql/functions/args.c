@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/probe.h"
 
 #include <math.h>
 #include <string.h>
@@ -92,9 +93,9 @@ static size_t chain_parts(struct json_item *items, size_t n, size_t *heads)
     memset(table, 0xff, slots * sizeof *table);
     for (size_t i = 0; i < n; i++) {
         struct slice rest, part = items[i].part = first_part(items[i].key, &rest);
-        size_t slot = (size_t)hash_bytes(part.p, part.len) & (slots - 1);
-        while (table[slot] != NO_ITEM && !slice_eq(items[table[slot]].part, part))
-            slot = (slot + 1) & (slots - 1);
+        size_t slot;
+        probe_each(slot, (size_t)hash_bytes(part.p, part.len), slots,
+                   table[slot] != NO_ITEM) if (slice_eq(items[table[slot]].part, part)) break;
         items[i].next = NO_ITEM;
         if (table[slot] == NO_ITEM)
             heads[n_heads++] = table[slot] = i;

@@ -2,69 +2,62 @@
 #include "base/output_file.h"
 #include "sql/functions/functions.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
+#include <nettle/base64.h>
 #include <stdlib.h>
 #include <zstd.h>
 
-static const char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static void base64_encode(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+static void to_base64(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc;
     if (function_is_null(argv[0]))
         return;
     struct slice in = function_bytes(argv[0]);
-    char *out = sqlite3_malloc64((in.len + 2) / 3 * 4 + 1);
-    size_t n = 0;
+    size_t len = BASE64_ENCODE_RAW_LENGTH(in.len);
+    char *out = sqlite3_malloc64(len + 1);
     if (!out) {
         sqlite3_result_error_nomem(ctx);
         return;
     }
-    for (size_t i = 0; i < in.len; i += 3) {
-        size_t left = in.len - i;
-        uint32_t w =
-            (uint32_t)in.p[i] << 16 | (left > 1 ? (uint32_t)in.p[i + 1] << 8 : 0) | (left > 2 ? in.p[i + 2] : 0);
-        out[n++] = digits64[w >> 18];
-        out[n++] = digits64[w >> 12 & 63];
-        out[n++] = left > 1 ? digits64[w >> 6 & 63] : '=';
-        out[n++] = left > 2 ? digits64[w & 63] : '=';
-    }
-    sqlite3_result_text(ctx, out, (int)n, sqlite3_free);
+    base64_encode_raw(out, in.len, in.p);
+    sqlite3_result_text64(ctx, out, len, sqlite3_free, SQLITE_UTF8);
 }
 
-/* Also the URL alphabet; NULL when the text is no base64. */
-static void base64_decode(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+/* In the alphabet of base64, which that of URLs is turned into; false: there are other characters. */
+static bool base64_alphabet(char *out, struct slice in)
+{
+    for (size_t i = 0; i < in.len; i++) {
+        char c = (char)in.p[i];
+        out[i] = c == '-' ? '+' : c == '_' ? '/' : c;
+        if (!isalnum((unsigned char)out[i]) && out[i] != '+' && out[i] != '/')
+            return false;
+    }
+    return true;
+}
+
+/* Also the URL alphabet, with `=` at the end or without; NULL when the text is no base64. */
+static void from_base64(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc;
     if (function_is_null(argv[0]))
         return;
     struct slice in = function_text(argv[0]);
-    uint8_t *out = sqlite3_malloc64(in.len / 4 * 3 + 4);
-    size_t n = 0;
-    uint32_t w = 0;
-    int bits = 0;
-    if (!out) {
-        sqlite3_result_error_nomem(ctx);
-        return;
-    }
     while (in.len && in.p[in.len - 1] == '=')
         in.len--;
-    bool bad = in.len % 4 == 1;
-    for (size_t i = 0; i < in.len && !bad; i++) {
-        char c = in.p[i] == '-' ? '+' : in.p[i] == '_' ? '/' : (char)in.p[i];
-        const char *at = c ? strchr(digits64, c) : NULL;
-        bad = !at;
-        w = w << 6 | (at ? (uint32_t)(at - digits64) : 0);
-        bits += 6;
-        if (bits >= 8) {
-            bits -= 8;
-            out[n++] = (uint8_t)(w >> bits);
-        }
+    uint8_t *out = sqlite3_malloc64(BASE64_DECODE_LENGTH(in.len) + 1);
+    char *text = sqlite3_malloc64(in.len + 1);
+    struct base64_decode_ctx decode;
+    size_t n = BASE64_DECODE_LENGTH(in.len);
+    base64_decode_init(&decode);
+    if (!out || !text) {
+        sqlite3_result_error_nomem(ctx);
+    } else if (in.len % 4 != 1 && base64_alphabet(text, in) && base64_decode_update(&decode, &n, out, in.len, text)) {
+        sqlite3_result_blob64(ctx, out, n, sqlite3_free);
+        out = NULL;
     }
-    if (bad)
-        sqlite3_free(out);
-    else
-        sqlite3_result_blob(ctx, out, (int)n, sqlite3_free);
+    sqlite3_free(out);
+    sqlite3_free(text);
 }
 
 /* A hexadecimal number as an integer: blanks around it and 0x in front are fine. */
@@ -203,10 +196,10 @@ static void file_write(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 static const struct engine_function rows[] = {
-    {.name = "base64_encode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = base64_encode},
-    {.name = "__intrinsic_base64_encode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = base64_encode},
-    {.name = "base64_decode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = base64_decode},
-    {.name = "__intrinsic_base64_decode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = base64_decode},
+    {.name = "base64_encode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = to_base64},
+    {.name = "__intrinsic_base64_encode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = to_base64},
+    {.name = "base64_decode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = from_base64},
+    {.name = "__intrinsic_base64_decode", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = from_base64},
     {.name = "unhex", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = unhex},
     {.name = "__intrinsic_unhex", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = unhex},
     {.name = "unhex", .n_args = 2, .flags = SQLITE_DETERMINISTIC, .scalar = unhex_bytes},

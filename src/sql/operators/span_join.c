@@ -312,7 +312,8 @@ static char *side_sql(const struct span_join_table *t, int side, const char *pla
         while (span_join_ops[op].letter != p[3])
             op++;
         const char *column = input == 0 ? "ts" : input == 2 ? in->partition : in->columns[input - 3];
-        sqlite3_str_appendf(s, " %s \"%w\" %s ?%d", any ? "AND" : "WHERE", column, span_join_ops[op].sql, k + 1);
+        sqlite3_str_appendf(s, " %s \"%w\" %s ?%d", any ? "AND" : "WHERE", column, sql_op_text(span_join_ops[op].sql),
+                            k + 1);
         any = true;
     }
     sqlite3_str_appendall(s, " ORDER BY ");

@@ -2,6 +2,7 @@
 #ifndef MERIDIAN_SQL_OPERATORS_SPAN_JOIN_H
 #define MERIDIAN_SQL_OPERATORS_SPAN_JOIN_H
 
+#include "sql/frontend/select.h"
 #include "sql/operators/operators.h"
 
 enum { SHADOW_NONE = 0, SHADOW_LEFT = 1, SHADOW_RIGHT = 2 };
@@ -32,7 +33,7 @@ enum { SPAN_JOIN_SOURCE_GEQ = SQLITE_INDEX_CONSTRAINT_FUNCTION };
 struct span_join_op {
     int op;
     char letter;
-    const char *sql;
+    enum sql_op sql;
 };
 extern const struct span_join_op span_join_ops[];
 extern const int span_join_n_ops;

@@ -205,10 +205,10 @@ int span_join_connect(sqlite3 *db, struct engine *e, int argc, const char *const
 /* ---- planning ---- */
 
 const struct span_join_op span_join_ops[] = {
-    {SQLITE_INDEX_CONSTRAINT_EQ, '=', "="}, {SQLITE_INDEX_CONSTRAINT_NE, '!', "!="},
-    {SQLITE_INDEX_CONSTRAINT_LT, '<', "<"}, {SQLITE_INDEX_CONSTRAINT_LE, 'l', "<="},
-    {SQLITE_INDEX_CONSTRAINT_GT, '>', ">"}, {SQLITE_INDEX_CONSTRAINT_GE, 'g', ">="},
-    {SPAN_JOIN_SOURCE_GEQ, 's', ">="},
+    {SQLITE_INDEX_CONSTRAINT_EQ, '=', SQL_EQ}, {SQLITE_INDEX_CONSTRAINT_NE, '!', SQL_NE},
+    {SQLITE_INDEX_CONSTRAINT_LT, '<', SQL_LT}, {SQLITE_INDEX_CONSTRAINT_LE, 'l', SQL_LE},
+    {SQLITE_INDEX_CONSTRAINT_GT, '>', SQL_GT}, {SQLITE_INDEX_CONSTRAINT_GE, 'g', SQL_GE},
+    {SPAN_JOIN_SOURCE_GEQ, 's', SQL_GE},
 };
 const int span_join_n_ops = sizeof span_join_ops / sizeof *span_join_ops;
 

@@ -18,9 +18,8 @@ static const struct {
 } ops[PLAN_OP_COUNT] = {
 #define PLAN_OP(name, text, precedence, constraint) [PLAN_##name] = {text, constraint},
 #define SQL_OP(name, text, precedence)
-#include "sql/frontend/operators.def"
-#undef PLAN_OP
-#undef SQL_OP
+#define SQL_ALIAS(name, text)
+#include "base/sql_operators.def"
 };
 
 static int plan_op_of(int constraint)

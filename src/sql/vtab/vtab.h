@@ -80,9 +80,8 @@ struct vtab {
 enum plan_op {
 #define PLAN_OP(name, text, precedence, constraint) PLAN_##name,
 #define SQL_OP(name, text, precedence)
-#include "sql/frontend/operators.def"
-#undef PLAN_OP
-#undef SQL_OP
+#define SQL_ALIAS(name, text)
+#include "base/sql_operators.def"
     PLAN_OP_COUNT
 };
 

@@ -1,4 +1,5 @@
 /* Owns what a query does to its source: filters, groups and their aggregates, columns, order, limit. */
+#include "sql/frontend/select.h"
 #include "summary/query/generator.h"
 
 #include <inttypes.h>
@@ -17,17 +18,13 @@ enum { MAX_COLUMNS = 2000 }; /* SQLite takes no more */
 static const struct filter_operator {
     Mrd__PerfettoSqlStructuredQuery__Filter__Operator op;
     bool unary;
-    const char *sql;
+    enum sql_op sql;
 } filter_operators[] = {
-    {OPERATOR(EQUAL), false, "="},
-    {OPERATOR(NOT_EQUAL), false, "!="},
-    {OPERATOR(LESS_THAN), false, "<"},
-    {OPERATOR(LESS_THAN_EQUAL), false, "<="},
-    {OPERATOR(GREATER_THAN), false, ">"},
-    {OPERATOR(GREATER_THAN_EQUAL), false, ">="},
-    {OPERATOR(GLOB), false, "GLOB"},
-    {OPERATOR(IS_NULL), true, "IS NULL"},
-    {OPERATOR(IS_NOT_NULL), true, "IS NOT NULL"},
+    {OPERATOR(EQUAL), false, SQL_EQ},           {OPERATOR(NOT_EQUAL), false, SQL_NE},
+    {OPERATOR(LESS_THAN), false, SQL_LT},       {OPERATOR(LESS_THAN_EQUAL), false, SQL_LE},
+    {OPERATOR(GREATER_THAN), false, SQL_GT},    {OPERATOR(GREATER_THAN_EQUAL), false, SQL_GE},
+    {OPERATOR(GLOB), false, SQL_GLOB},          {OPERATOR(IS_NULL), true, SQL_ISNULL},
+    {OPERATOR(IS_NOT_NULL), true, SQL_NOTNULL},
 };
 
 static const struct filter_operator *find_operator(const query_filter *f)
@@ -65,7 +62,7 @@ static int put_alternatives(struct query_text *t, const query_filter *f, const s
     for (size_t i = 0; i < n && rc == 0; i++) {
         put_sql(t, "%s", i ? " OR " : "");
         rc = put_operand(t, "column_name", f->column_name);
-        put_sql(t, " %s%s", op->sql, op->unary ? "" : " ");
+        put_sql(t, " %s%s", sql_op_text(op->sql), op->unary ? "" : " ");
         if (rc == 0 && !op->unary)
             rc = put_value(t, f, i);
     }

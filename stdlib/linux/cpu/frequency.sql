@@ -25,7 +25,7 @@ SELECT
   i.ts,
   i.dur,
   CAST(i.value AS INT) AS freq,
-  t.machine_id * 4096 + t.cpu AS ucpu,
+  _ucpu!(t.machine_id, t.cpu) AS ucpu,
   t.cpu
 FROM counter_leading_intervals!((
   SELECT c.id, c.ts, c.track_id, c.value

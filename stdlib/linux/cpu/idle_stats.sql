@@ -18,7 +18,7 @@ CREATE PERFETTO TABLE cpu_idle_stats(
   idle_percent DOUBLE
 ) AS
 SELECT
-  t.machine_id * 4096 + c.cpu AS cpu,
+  _ucpu!(t.machine_id, c.cpu) AS cpu,
   c.idle AS state,
   count() AS count,
   sum(c.dur) AS dur,

@@ -1,5 +1,25 @@
 -- CPUs and what ran on them.
 
+-- The number of a CPU that is unique over all machines.
+CREATE PERFETTO MACRO _ucpu(
+  -- Row of machine.
+  machine_id Expr,
+  -- Number of the CPU on its machine.
+  cpu Expr
+)
+RETURNS Expr
+AS
+(($machine_id) * 4096 + ($cpu));
+
+-- The row of machine that a CPU is part of.
+CREATE PERFETTO MACRO _machine_of_ucpu(
+  -- Number of the CPU, unique over all machines.
+  ucpu Expr
+)
+RETURNS Expr
+AS
+(($ucpu) / 4096);
+
 -- CPUs of all machines.
 CREATE PERFETTO VIEW cpu(
   -- The same as ucpu.

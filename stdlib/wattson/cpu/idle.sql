@@ -33,7 +33,7 @@ FROM (
     SELECT s.ts, s.ucpu AS cpu, iif(t.is_idle, (SELECT idle FROM _deepest_idle), -1) AS idle
     FROM sched AS s
     JOIN thread AS t USING (utid)
-    WHERE s.ucpu < 4096 AND NOT EXISTS (SELECT 1 FROM _wattson_cpuidle_counters_exist)
+    WHERE s.ucpu < _ucpu!(1, 0) AND NOT EXISTS (SELECT 1 FROM _wattson_cpuidle_counters_exist)
   )
 )
 WHERE idle != before;
