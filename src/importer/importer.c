@@ -18,6 +18,7 @@
 #include "importer/proto/trace_reader.h"
 #include "importer/sort/sorter.h"
 #include "importer/system/system.h"
+#include "importer/trace_dat/trace_dat.h"
 #include "importer/track/flow_tracker.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
@@ -32,6 +33,7 @@ static const struct packet_handler *const handlers[] = {
 
 /* What reads other formats than packets. */
 static const struct format_reader *const format_readers[] = {
+    &trace_dat_reader,
     NULL,
 };
 
@@ -76,7 +78,8 @@ static bool open_parts(struct importer *im)
            (im->slices = slice_tracker_open(im)) && (im->flows = flow_tracker_open(im)) &&
            (im->proto =
                 proto_reader_open(im, handlers, sizeof handlers / sizeof *handlers, track_event_early_handlers)) &&
-           (im->reader = reader_open(im, &merge_archives, format_readers)) && importer_machine(im, 0);
+           (im->trace_dat = trace_dat_open()) && (im->reader = reader_open(im, &merge_archives, format_readers)) &&
+           importer_machine(im, 0);
 }
 
 int importer_open(struct importer **out, struct storage *st, const struct import_options *options, struct error *err)
@@ -197,6 +200,7 @@ void importer_close(struct importer *im)
     if (im->tracks)
         track_tracker_close(im->tracks);
     ctf_import_close(im);
+    trace_dat_close(im->trace_dat);
     recordings_close(im);
     sorter_close(im->sorter);
     clock_graph_close(im->clocks);

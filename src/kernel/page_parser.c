@@ -9,29 +9,60 @@ enum {
     RECORD_TIME_STAMP = 31,
     COMMIT_LENGTH_MASK = 0xfffff,
     DELTA_BITS = 27,
+    DELTA_MASK = (1 << DELTA_BITS) - 1,
 };
 #define COMMIT_LOST   (1u << 31)
 #define COMMIT_STORED (1u << 30)
 /* An absolute timestamp has room for 59 bits; the kernel keeps the top 5 of the running one. */
 #define STAMP_TOP (0x1full << 59)
 
-enum ftrace_status page_view_open(struct page_view *v, const struct page_format *format, const uint8_t *page,
-                                  size_t size)
+static inline uint32_t u32_at(const uint8_t *p, bool swap)
+{
+    uint32_t v = load_u32(p);
+    return swap ? __builtin_bswap32(v) : v;
+}
+
+static inline uint64_t u64_at(const uint8_t *p, bool swap)
+{
+    uint64_t v = load_u64(p);
+    return swap ? __builtin_bswap64(v) : v;
+}
+
+/* A word of the kernel that wrote the page. */
+static inline uint64_t long_at(const uint8_t *p, const struct page_format *format, bool swap)
+{
+    return format->commit_size == 4 ? u32_at(p, swap) : u64_at(p, swap);
+}
+
+static inline enum ftrace_status view_open(struct page_view *v, const struct page_format *format, const uint8_t *page,
+                                           size_t size, bool swap)
 {
     *v = (struct page_view){.page = slice_of(page, size)};
     if (size < format->data_offset)
         return FTRACE_STATUS_ABI_INVALID_PAGE_HEADER;
-    uint32_t commit = load_u32(page + 8); /* the upper half of a 64-bit word is sign extension */
+    uint32_t commit = (uint32_t)long_at(page + 8, format, swap); /* the upper half of a 64-bit word is sign extension */
     uint32_t length = commit & COMMIT_LENGTH_MASK;
     v->data = page + format->data_offset;
-    v->timestamp = v->page_timestamp = load_u64(page);
+    v->timestamp = v->page_timestamp = u64_at(page, swap);
     if (length > size - format->data_offset)
         return FTRACE_STATUS_ABI_INVALID_PAGE_HEADER;
     v->end = length;
     v->lost = (commit & COMMIT_LOST) != 0;
-    if (v->lost && (commit & COMMIT_STORED) && size - format->data_offset - length >= 8)
-        v->lost_count = load_u64(v->data + length);
+    if (v->lost && (commit & COMMIT_STORED) && size - format->data_offset - length >= format->commit_size)
+        v->lost_count = long_at(v->data + length, format, swap);
     return FTRACE_STATUS_OK;
+}
+
+enum ftrace_status page_view_open(struct page_view *v, const struct page_format *format, const uint8_t *page,
+                                  size_t size)
+{
+    return view_open(v, format, page, size, false);
+}
+
+enum ftrace_status page_view_open_swapped(struct page_view *v, const struct page_format *format, const uint8_t *page,
+                                          size_t size)
+{
+    return view_open(v, format, page, size, true);
 }
 
 static uint64_t absolute(uint64_t stamp, uint64_t running)
@@ -42,9 +73,31 @@ static uint64_t absolute(uint64_t stamp, uint64_t running)
     return stamp;
 }
 
-/* Long: one loop over the events of a page, with a case a kind of record. */
-uint32_t page_view_parse(struct page_view *v, const struct program_table *programs, struct ftrace_bundle *b)
+/* Hands an event of another machine on. */
+static void foreign_event(struct page_foreign *foreign, const struct event_program *program, struct ftrace_bundle *b,
+                          uint16_t id, const uint8_t *event, uint32_t size, uint64_t ts)
 {
+    if (!program || (foreign->swap && (!foreign->by_id[id] || size > sizeof foreign->event))) {
+        foreign->unknown++;
+        return;
+    }
+    if (foreign->swap) {
+        memcpy(foreign->event, event, size);
+        swap_program_run(foreign->by_id[id], foreign->event, size);
+        event = foreign->event;
+    }
+    if (foreign->seen)
+        foreign->seen(foreign->seen_ctx, program);
+    ftrace_bundle_event(b, program, event, size, foreign->time ? foreign->time(foreign->ctx, ts) : ts);
+}
+
+/* Long: one loop over the events of a page, with a case a kind of record. `foreign` is NULL or not when this is
+ * compiled: pages of this machine cost nothing for it. */
+static inline __attribute__((always_inline)) uint32_t view_parse(struct page_view *v,
+                                                                 const struct program_table *programs,
+                                                                 struct ftrace_bundle *b, struct page_foreign *foreign)
+{
+    const bool swap = foreign && foreign->swap;
     const uint8_t *p = v->data + v->begin, *end = v->data + v->end;
     const struct event_program *const *by_id = programs->by_id;
     uint64_t ts = v->timestamp;
@@ -59,8 +112,8 @@ uint32_t page_view_parse(struct page_view *v, const struct program_table *progra
         uint32_t size;
         if (end - p < 4)
             FAIL(ABI_SHORT_EVENT_HEADER);
-        uint32_t head = load_u32(p);
-        uint32_t type = head & 31, delta = head >> 5;
+        uint32_t head = u32_at(p, swap);
+        uint32_t type = swap ? head >> DELTA_BITS : head & 31, delta = swap ? head & DELTA_MASK : head >> 5;
         p += 4;
         ts += delta;
         if (__builtin_expect(type - 1u >= 28, 0)) {
@@ -69,7 +122,7 @@ uint32_t page_view_parse(struct page_view *v, const struct program_table *progra
                     FAIL(ABI_NULL_PADDING);
                 if (end - p < 4)
                     FAIL(ABI_SHORT_PADDING_LENGTH);
-                size = load_u32(p);
+                size = u32_at(p, swap);
                 if (size < 4 || size > (size_t)(end - p))
                     FAIL(ABI_INVALID_PADDING_LENGTH);
                 p += size;
@@ -81,7 +134,7 @@ uint32_t page_view_parse(struct page_view *v, const struct program_table *progra
                                                         : FTRACE_STATUS_ABI_SHORT_TIME_STAMP;
                     goto out;
                 }
-                uint64_t high = (uint64_t)load_u32(p) << DELTA_BITS;
+                uint64_t high = (uint64_t)u32_at(p, swap) << DELTA_BITS;
                 ts = type == RECORD_TIME_EXTEND ? ts + high : absolute(high + delta, ts - delta);
                 p += 4;
                 continue;
@@ -89,7 +142,7 @@ uint32_t page_view_parse(struct page_view *v, const struct program_table *progra
             /* type 0: the next word is the size, itself included */
             if (end - p < 4)
                 FAIL(ABI_SHORT_DATA_LENGTH);
-            size = load_u32(p);
+            size = u32_at(p, swap);
             if (size == 0)
                 FAIL(ABI_ZERO_DATA_LENGTH);
             if (size < 4)
@@ -105,8 +158,12 @@ uint32_t page_view_parse(struct page_view *v, const struct program_table *progra
             FAIL(ABI_SHORT_EVENT_ID);
         uint16_t id;
         memcpy(&id, p, 2);
+        if (swap)
+            id = __builtin_bswap16(id);
         n++;
-        if (id < programs->n && by_id[id])
+        if (foreign)
+            foreign_event(foreign, id < programs->n ? by_id[id] : NULL, b, id, p, size, ts);
+        else if (id < programs->n && by_id[id])
             ftrace_bundle_event(b, by_id[id], p, size, ts);
         p += size;
     }
@@ -120,4 +177,15 @@ out:
     v->timestamp = ts;
     ftrace_bundle_seen(b, ts);
     return n;
+}
+
+uint32_t page_view_parse(struct page_view *v, const struct program_table *programs, struct ftrace_bundle *b)
+{
+    return view_parse(v, programs, b, NULL);
+}
+
+uint32_t page_view_parse_foreign(struct page_view *v, const struct program_table *programs, struct ftrace_bundle *b,
+                                 struct page_foreign *foreign)
+{
+    return view_parse(v, programs, b, foreign);
 }

@@ -7,6 +7,7 @@
 #define MERIDIAN_KERNEL_PAGE_PARSER_H
 
 #include "kernel/bundle.h"
+#include "kernel/foreign.h"
 
 struct page_view {
     struct slice page;       /* all of it */
@@ -21,6 +22,9 @@ struct page_view {
 /* Reads the header of a page of `size` bytes. FTRACE_STATUS_OK or FTRACE_STATUS_ABI_INVALID_PAGE_HEADER. */
 enum ftrace_status page_view_open(struct page_view *v, const struct page_format *format, const uint8_t *page,
                                   size_t size);
+/* The same for a page in the other byte order. */
+enum ftrace_status page_view_open_swapped(struct page_view *v, const struct page_format *format, const uint8_t *page,
+                                          size_t size);
 
 /* Programs by event id; NULL for what this session does not want. */
 struct program_table {
@@ -31,5 +35,8 @@ struct program_table {
 /* Parses [begin, end) of the page; `b` gets the events and, on damage, the error. On return the view is at the end and
  * its timestamp is that of the last record. Returns the number of data records seen, wanted or not. */
 uint32_t page_view_parse(struct page_view *v, const struct program_table *programs, struct ftrace_bundle *b);
+/* The same for pages of another machine. */
+uint32_t page_view_parse_foreign(struct page_view *v, const struct program_table *programs, struct ftrace_bundle *b,
+                                 struct page_foreign *foreign);
 
 #endif

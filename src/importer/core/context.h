@@ -7,6 +7,7 @@
 
 #include "base/u64map.h"
 #include "base/vec.h"
+#include "importer/core/clock_id.h"
 #include "importer/core/import_options.h"
 #include "storage/storage.h"
 #include "storage/ucpu.h"
@@ -61,6 +62,9 @@ struct trace_input {
     bool private_clock;    /* packets that name no clock are on the trace's private clock */
     bool pinned;           /* the manifest relates it by one clock: it must not bring snapshots */
     bool still_written;    /* the file was open for writing when the import began */
+    bool has_ftrace_clock; /* bundles of kernel events that name no clock are in this one, not in BOOTTIME */
+    struct clock_id ftrace_clock;
+    bool ftrace_rows_only; /* kernel events become rows of ftrace_event, and nothing else */
     struct declared_trace declared;
 };
 
@@ -76,16 +80,17 @@ struct importer {
     const struct machine_parts *parts;
     struct trace_input input;
     struct import_options opt;
-    struct clock_graph *clocks;    /* importer/clock */
-    struct remote_sync *remote;    /* importer/clock: how remote machines' clocks relate to the host's */
-    struct recordings *recordings; /* importer/clock: recordings made apart; NULL when none was added */
-    struct sorter *sorter;         /* importer/sort */
-    struct track_tracker *tracks;  /* importer/track: tracks by type and dimensions, for all machines */
-    struct slice_tracker *slices;  /* importer/track: open slices of every track */
-    struct flow_tracker *flows;    /* importer/track */
-    uint64_t directory_bytes;      /* of CTF traces in directories */
-    struct reader *reader;         /* importer/input: formats, archives, blobs */
-    struct ctf_import *ctf;        /* importer/ctf: CTF traces collected so far; NULL when there are none */
+    struct clock_graph *clocks;        /* importer/clock */
+    struct remote_sync *remote;        /* importer/clock: how remote machines' clocks relate to the host's */
+    struct recordings *recordings;     /* importer/clock: recordings made apart; NULL when none was added */
+    struct sorter *sorter;             /* importer/sort */
+    struct track_tracker *tracks;      /* importer/track: tracks by type and dimensions, for all machines */
+    struct slice_tracker *slices;      /* importer/track: open slices of every track */
+    struct flow_tracker *flows;        /* importer/track */
+    uint64_t directory_bytes;          /* of CTF traces in directories */
+    struct reader *reader;             /* importer/input: formats, archives, blobs */
+    struct trace_dat_files *trace_dat; /* importer/trace_dat: files of trace-cmd, hosts and guests */
+    struct ctf_import *ctf;            /* importer/ctf: CTF traces collected so far; NULL when there are none */
     VEC(struct machine_ctx *)
     machines;                   /* by machine row */
     struct proto_reader *proto; /* importer/proto: the trace being read */

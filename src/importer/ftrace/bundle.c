@@ -64,8 +64,9 @@ static void read_head(struct slice bytes, struct bundle *b)
 static bool bundle_clock(struct packet *p, const struct bundle *b, struct clock_id *clock)
 {
     struct ftrace_machine *f = p->m->ftrace;
+    const struct trace_input *input = &p->m->im->input;
     struct clock_id boot = packet_clock(p, CLOCK_ID_BOOTTIME);
-    *clock = boot;
+    *clock = input->has_ftrace_clock ? input->ftrace_clock : boot;
     if (!b->has_clock || b->clock == FTRACE_CLOCK_UNSPECIFIED)
         return true;
     switch (b->clock) {
@@ -145,6 +146,8 @@ static void push_event(struct packet *p, struct ftrace_cpu *c, struct clock_id c
         return;
     if (flags)
         q = event.p;
+    if (__builtin_expect(p->m->im->input.ftrace_rows_only, 0))
+        flags |= EVENT_ROW_ONLY;
     sorter_push(p->m->im->sorter, c->queue_events,
                 (struct sort_event){.ts = ts, .a = (uintptr_t)q, .b = (uint64_t)(end - q) << 32 | gen << 8 | flags});
 }
@@ -157,7 +160,7 @@ static void note_start(struct packet *p, struct ftrace_cpu *c, const struct bund
     if (c->seen_bundle)
         return;
     c->seen_bundle = true;
-    if (!b->has_start)
+    if (!b->has_start || p->m->im->input.has_ftrace_clock) /* recorders of others start all cpus before the events */
         return;
     if (clock_graph_to_trace_time(p->m->im->clocks, clock, b->start, &ts) != 0) {
         clock_graph_record_failure(p->m->im->clocks, clock, b->start, p->byte_offset);

@@ -31,4 +31,7 @@ void *format_reader_begin(struct importer *im, const struct format_reader *forma
 /* Reads a file in memory that stays until the end of the import. */
 int format_reader_run(struct importer *im, const struct format_reader *format, struct slice file, struct error *err);
 
+/* Hands on a packet that was made of a file's bytes: `pieces` are the fields of a TracePacket of that sequence. */
+void format_reader_packet(struct importer *im, uint32_t sequence, const struct slice *pieces, size_t n);
+
 #endif

@@ -158,6 +158,7 @@ struct reader *reader_open(struct importer *im, const struct reader_merging *mer
     r->merging = merging;
     r->formats = formats;
     r->inner = (struct proto_stream){.im = im, .blocks = &r->blocks, .offset = -1};
+    r->made = (struct proto_stream){.im = im, .blocks = &r->blocks, .offset = -1};
     r->blocks.next_epoch = 1;
     sorter_on_released(im->sorter, released, r);
     proto_reader_on_compressed(im->proto, inflate_packets, r);

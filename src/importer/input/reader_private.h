@@ -53,6 +53,7 @@ struct reader {
     VEC(struct mapped_file)
     maps;
     struct blocks blocks;
+    struct proto_stream made;  /* packets that readers of other formats make */
     struct proto_stream inner; /* where compressed packets come out */
     struct inflater *inflaters[2];
     struct inflate_pool *pool; /* NULL: none is wanted or needed */

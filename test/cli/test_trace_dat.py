@@ -1,0 +1,200 @@
+"""Recordings of trace-cmd beside what `trace-cmd report -t` says of them: every event with its CPU, time and thread, the
+fields of all those whose text tells them, the losses, and the times of guests. NAME.report.gz holds the report."""
+import csv
+import glob
+import gzip
+import io
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+SHELL = os.environ["TP_SHELL"]
+HERE = os.path.join(os.environ["MERIDIAN_DATA"], "trace-cmd")
+SHARED = os.path.join(os.environ["MERIDIAN_DATA"], "..", "..", "..", "shared", "data", "trace-cmd")
+
+LINE = re.compile(r"^ *(?:(?P<where>\S+): +)?(?P<comm>\S.*?)-(?P<tid>\d+) +\[(?P<cpu>\d+)\] \S* +(?:(?P<s>\d+)\.)?(?P<ns>\d+): (?P<name>\w+): *(?P<text>.*)$")
+SWITCH = re.compile(r"^(?P<prev_comm>.*):(?P<prev_pid>\d+) \[(?P<prev_prio>\d+)\] \S+ ==> (?P<next_comm>.*):(?P<next_pid>\d+) \[(?P<next_prio>\d+)\]$")
+PAIR = re.compile(r"\b(\w+)=(-?(?:0x[0-9a-f]+|\d+))(?=[ ,\]]|$)")
+
+
+def query(sql, *files):
+    done = subprocess.run([SHELL, "query", *files, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, text=True)
+    if done.returncode:
+        raise AssertionError(f"{sql}: {done.stderr}")
+    rows = list(csv.DictReader(io.StringIO(done.stdout.replace('Query execution time', '\nQuery execution time').split("\nQuery execution")[0])))
+    return rows
+
+
+class Event:
+    def __init__(self, m):
+        self.where, self.cpu, self.tid, self.name, self.text = m["where"], int(m["cpu"]), int(m["tid"]), m["name"], m["text"]
+        self.ts = int(m["s"] or 0) * 10**9 + int(m["ns"])
+
+    def key(self):
+        return (self.ts, self.cpu, self.tid, self.name)
+
+
+def report(path):
+    """(events, [counts of losses], other lines)"""
+    events, losses, strange = [], [], []
+    with gzip.open(path, "rt", errors="replace") as f:
+        for line in f.read().splitlines():
+            m = LINE.match(line)
+            if m:
+                events.append(Event(m))
+            elif "EVENTS DROPPED" in line:
+                n = re.search(r"\[(\d+) EVENTS", line)
+                losses.append(int(n.group(1)) if n else 0)
+            elif line and not line.startswith("cpus=") and not re.match(r"^\S+: *cpus=", line.strip()):
+                strange.append(line)
+    return events, losses, strange
+
+
+def samples():
+    found = {}
+    for folder in (SHARED, HERE):
+        for path in glob.glob(os.path.join(folder, "*.report.gz")):
+            found[os.path.basename(path)[:-len(".report.gz")]] = folder
+    return found
+
+
+def data(name):
+    return os.path.join(samples()[name], name + ".dat")
+
+
+class TraceDat(unittest.TestCase):
+    def rows(self, path, wall=False):
+        """Our events as the report has them: the wall clock where the file has a date."""
+        time = "to_realtime(e.ts)" if wall else "e.ts"
+        return query(f"SELECT {time} AS ts, c.cpu AS cpu, t.tid AS tid, e.name AS name, e.arg_set_id AS args FROM ftrace_event e "
+                     "JOIN cpu c USING (ucpu) JOIN thread t USING (utid)", path)
+
+    def test_every_event_of_every_sample(self):
+        checked = 0
+        for name in sorted(samples()):
+            if name == "guests-all" or "latency" in name:
+                continue
+            with self.subTest(name):
+                events, losses, _ = report(os.path.join(samples()[name], name + ".report.gz"))
+                ours = self.rows(data(name), wall="date" in name)
+                got = sorted((int(r["ts"]), int(r["cpu"]), int(r["tid"]), r["name"]) for r in ours)
+                want = sorted(e.key() for e in events)
+                if "graph" in name:  # the report makes a call that calls nothing, and its return, one line
+                    self.assertLessEqual({w for w in want if w[3] == "funcgraph_exit"}, set(got))
+                    want, got = ([w for w in side if w[3] != "funcgraph_exit"] for side in (want, got))
+                self.assertEqual(len(got), len(want))
+                self.assertEqual(got, want)
+                told = query("SELECT ifnull(sum(value), 0) AS n FROM stats WHERE name = 'trace_dat_lost_events'", data(name))
+                self.assertEqual(int(told[0]["n"]), sum(losses))
+                lossy = query("SELECT count(*) AS n FROM stats WHERE name = 'ftrace_cpu_has_data_loss' AND value > 0", data(name))
+                self.assertEqual(int(lossy[0]["n"]) > 0, bool(losses))
+                checked += len(want)
+        self.assertGreater(checked, 3000)
+
+    def test_switches_field_by_field(self):
+        checked = 0
+        for name in sorted(samples()):
+            if name == "guests-all" or "latency" in name or "instance" in name:
+                continue
+            with self.subTest(name):
+                events, _, _ = report(os.path.join(samples()[name], name + ".report.gz"))
+                time = "to_realtime(e.ts)" if "date" in name else "e.ts"
+                fields = ["prev_comm", "prev_pid", "prev_prio", "next_comm", "next_pid", "next_prio"]
+                columns = ", ".join(f"extract_arg(e.arg_set_id, '{f}') AS {f}" for f in fields)
+                ours = query(f"SELECT {time} AS ts, c.cpu AS cpu, {columns} FROM ftrace_event e JOIN cpu c USING (ucpu) WHERE e.name = 'sched_switch'", data(name))
+                got = {(int(r["ts"]), int(r["cpu"])): [r[f] for f in fields] for r in ours}
+                for e in events:
+                    m = SWITCH.match(e.text) if e.name == "sched_switch" else None
+                    if m:
+                        self.assertEqual(got[(e.ts, e.cpu)], [m[f] for f in fields])
+                        checked += 1
+        self.assertGreater(checked, 200)
+
+    def test_fields_that_the_text_names(self):
+        """name=number in the report's text is an arg of that name; system calls have their last argument in hex."""
+        checked = 0
+        for name in sorted(samples()):
+            if name == "guests-all" or "latency" in name:
+                continue
+            with self.subTest(name):
+                events, _, _ = report(os.path.join(samples()[name], name + ".report.gz"))
+                time = "to_realtime(e.ts)" if "date" in name else "e.ts"
+                ours = {}
+                for r in query(f"SELECT {time} AS ts, c.cpu AS cpu, e.name AS name, a.key AS key, a.int_value AS v FROM ftrace_event e "
+                               "JOIN cpu c USING (ucpu) JOIN args a USING (arg_set_id) WHERE a.int_value IS NOT NULL", data(name)):
+                    ours.setdefault((int(r["ts"]), int(r["cpu"]), r["name"]), {}).setdefault(r["key"], []).append(int(r["v"]))
+                for e in events:
+                    args = ours.get((e.ts, e.cpu, e.name), {})
+                    for key, value in PAIR.findall(e.text):
+                        if key in args and key != "clone_flags" and not re.match("0x[f]{4}|0x[0-9a-f]{16}", value):  # addresses have numbers of their own
+                            self.assertIn(int(value, 16 if value.startswith("0x") else 10), [v & (1 << 64) - 1 if value.startswith("0x") else v for v in args[key]], f"{key} of {e.name} at {e.ts}")
+                            checked += 1
+                    call = re.match(r"NR (\d+) \((.*)\)$", e.text) if e.name == "sys_enter" else None
+                    if call:
+                        self.assertIn(int(call.group(1)), args["id"])
+                        # Perfetto's rule: of a repeated field the last value is the arg.
+                        self.assertIn(int(call.group(2).split(", ")[-1], 16), [v & (1 << 64) - 1 for v in args["args"]])
+                        checked += 1
+        self.assertGreater(checked, 1000)
+
+    def test_host_and_guests_are_one_timeline(self):
+        names = ["guests-host", "guests-guest1", "guests-guest2"]
+        events, _, _ = report(os.path.join(samples()["guests-all"], "guests-all.report.gz"))
+        sql = ("SELECT e.ts AS ts, c.cpu AS cpu, t.tid AS tid, e.name AS name, c.machine_id AS m FROM ftrace_event e "
+               "JOIN cpu c USING (ucpu) JOIN thread t USING (utid)")
+        for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
+            with self.subTest(order):
+                rows = query(sql, *[data(names[i]) for i in order])
+                for machine, i in enumerate(order):
+                    want = sorted(e.key() for e in events if e.where == names[i] + ".dat")
+                    got = sorted((int(r["ts"]), int(r["cpu"]), int(r["tid"]), r["name"]) for r in rows if int(r["m"]) == machine)
+                    self.assertEqual(got, want)
+                vcpus = query("SELECT v.machine_id AS guest, c.cpu AS cpu, t.tid AS tid, t.machine_id AS host FROM guest_vcpu v "
+                              "JOIN cpu c USING (ucpu) JOIN thread t ON t.utid = v.host_utid", *[data(names[i]) for i in order])
+                self.assertEqual(len(vcpus), 4)
+                self.assertEqual({int(r["host"]) for r in vcpus}, {order.index(0)})
+
+    def test_compressed_and_in_archives(self):
+        import tarfile
+        with tempfile.TemporaryDirectory() as d:
+            packed, tar = os.path.join(d, "x.gz"), os.path.join(d, "x.tar")
+            path = data("synthetic-be32-v6")
+            with gzip.open(packed, "wb") as out, open(path, "rb") as f:
+                out.write(f.read())
+            with tarfile.open(tar, "w") as t:
+                t.add(data("guests-host"), "a.dat")
+                t.add(data("guests-guest1"), "b.dat")
+            n = "SELECT count(*) AS n FROM ftrace_event"
+            self.assertEqual(query(n, packed), query(n, path))
+            both = sum(int(query(n, data(x))[0]["n"]) for x in ("guests-host", "guests-guest1"))
+            self.assertEqual(int(query(n, tar)[0]["n"]), both)
+
+    def test_cut_anywhere(self):
+        """A file that breaks off keeps what came before, and the loss is told; it never crashes."""
+        with open(data("synthetic-le32-v7-zlib"), "rb") as f:
+            whole = f.read()
+        all_events = int(query("SELECT count(*) AS n FROM ftrace_event", data("synthetic-le32-v7-zlib"))[0]["n"])
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, "cut.dat")
+            for at in list(range(10, 400, 13)) + list(range(400, len(whole), 331)):
+                with open(path, "wb") as f:
+                    f.write(whole[:at])
+                done = subprocess.run([SHELL, "query", path, "SELECT (SELECT count(*) FROM ftrace_event) AS n, (SELECT count(*) FROM stats WHERE name "
+                                       "GLOB 'trace_dat_*' AND value > 0 AND severity IN ('data_loss', 'error')) AS told"],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, text=True)
+                self.assertIn(done.returncode, (0, 1), f"cut at {at}: {done.stderr}")
+                if done.returncode == 0:
+                    n, told = map(int, done.stdout.splitlines()[1].split(","))
+                    self.assertTrue(n == all_events or told > 0, f"cut at {at}: {n} events and no word")
+                else:
+                    self.assertRegex(done.stderr, r"trace\.dat|ERR:fmt")
+
+    def test_latency_text_is_told(self):
+        got = query("SELECT value FROM stats WHERE name = 'trace_dat_latency_text'", data("synthetic-latency-v6"))
+        self.assertEqual(got[0]["value"], "1")
+
+
+if __name__ == "__main__":
+    unittest.main()
