@@ -60,7 +60,7 @@ static void close_reader(void *self)
 static void stat(struct trace_dat *t, enum stat_key key, uint64_t n)
 {
     if (n)
-        stats_add(&t->im->st->stats, t->m->id, key, (int64_t)n);
+        stats_add_idx(&t->im->st->stats, t->m->id, key, (int32_t)t->im->trace_file, (int64_t)n);
 }
 
 /* A bundle is done: a packet like any other. */
