@@ -2,7 +2,7 @@
 #include "shell/text_out.h"
 
 #include "base/file.h"
-#include "base/utf8.h"
+#include "base/json_writer.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,34 +81,14 @@ void out_repeat(struct text_out *o, char c, size_t n)
         out_char(o, c);
 }
 
+int out_put(void *o, const void *bytes, size_t len)
+{
+    out_bytes(o, bytes, len);
+    return 0;
+}
+
 void out_json_string(struct text_out *o, const char *s, size_t len)
 {
-    static const char named[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: byte, letter behind the backslash */
-    out_char(o, '"');
-    for (size_t i = 0; i < len;) {
-        size_t plain = i; /* most text needs no care */
-        while (plain < len && s[plain] >= 0x20 && s[plain] < 0x7f && s[plain] != '"' && s[plain] != '\\')
-            plain++;
-        out_bytes(o, s + i, plain - i);
-        i = plain;
-        if (i == len)
-            break;
-        const char *pair = NULL;
-        for (const char *p = named; *p && !pair; p += 2)
-            if (*p == s[i])
-                pair = p;
-        size_t n = utf8_sequence(s + i, len - i);
-        if (pair) {
-            out_char(o, '\\');
-            out_char(o, pair[1]);
-        } else if (n == 0) {
-            out_text(o, "\\ufffd");
-        } else if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f) {
-            out_printf(o, "\\u%04x", (unsigned char)s[i]);
-        } else {
-            out_bytes(o, s + i, n);
-        }
-        i += n ? n : 1;
-    }
-    out_char(o, '"');
+    struct json_writer w = {.put = out_put, .ctx = o};
+    json_put_bytes(&w, s, len);
 }

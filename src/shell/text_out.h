@@ -31,6 +31,9 @@ static inline void out_char(struct text_out *o, char c)
     o->buf[o->n++] = c;
 }
 
+/* out_bytes() as writers of JSON call it (base/json_writer.h): errors show in out_flush(). */
+int out_put(void *o, const void *bytes, size_t len);
+
 /* A JSON string: quoted, escaped; bytes that are not UTF-8 become U+FFFD. */
 void out_json_string(struct text_out *o, const char *s, size_t len);
 

@@ -1,7 +1,7 @@
 /* Exports events in Chrome's JSON format: the queries and the writer. */
 #include "sql/export_json.h"
 
-#include "base/utf8.h"
+#include "base/json_writer.h"
 #include "storage/ucpu.h"
 
 #include <string.h>
@@ -137,104 +137,68 @@ static const char *const queries[] = {
 static const char sched_lines[] = "SELECT to_kernel_ftrace(id) FROM ftrace_event WHERE ucpu < " CPUS_PER_MACHINE_SQL
                                   " AND (name GLOB 'sched_*' OR name GLOB 'task_*')";
 
+static const char sched_head[] = "# tracer: nop\n#\n";
 /* Viewers take the kernel's clock for that of the rest when they are told so. */
-static const char sched_head[] = ",\n\"systemTraceEvents\":\"# tracer: nop\\n#\\n";
 static const char sched_end[] =
-    "<...>-1     (-----) [000] .... 0.000000: tracing_mark_write: trace_event_clock_sync: parent_ts=0\\n\"";
+    "<...>-1     (-----) [000] .... 0.000000: tracing_mark_write: trace_event_clock_sync: parent_ts=0\n";
 
-struct writer {
-    sqlite3 *db;
-    export_json_write write;
-    void *ctx;
-};
-
-static int put(struct writer *w, const char *text)
-{
-    return w->write(w->ctx, text, strlen(text));
-}
-
-/* Names are bytes of the trace: what is not UTF-8 becomes U+FFFD. JSON that was made around them stays as it is. */
-static int put_json(struct writer *w, const char *text, size_t len)
-{
-    int rc = 0;
-    while (len && !rc) {
-        size_t good = utf8_prefix(text, len);
-        if (good)
-            rc = w->write(w->ctx, text, good);
-        text += good;
-        len -= good;
-        if (len && !rc) {
-            rc = put(w, "\xef\xbf\xbd");
-            text++;
-            len--;
-        }
-    }
-    return rc;
-}
-
-/* The inside of a JSON string. */
-static int put_escaped(struct writer *w, const char *text, size_t len)
-{
-    int rc = 0;
-    while (len && !rc) {
-        size_t plain = 0;
-        while (plain < len && (unsigned char)text[plain] >= 0x20 && text[plain] != '"' && text[plain] != '\\')
-            plain++;
-        rc = put_json(w, text, plain);
-        if (plain < len && !rc) {
-            char code[8];
-            sqlite3_snprintf(sizeof code, code, "\\u%04x", (unsigned)(unsigned char)text[plain]);
-            rc = put(w, code);
-            plain++;
-        }
-        text += plain;
-        len -= plain;
-    }
-    return rc;
-}
-
-/* Calls put_row with the text of each row. */
-static int each_row(struct writer *w, const char *sql,
-                    int (*put_row)(struct writer *w, const char *text, size_t len, bool *begun), bool *begun)
+/* Calls put_row with the text of each row; *n counts them. */
+static int each_row(struct json_writer *w, sqlite3 *db, const char *sql,
+                    void (*put_row)(struct json_writer *w, const char *text, size_t len, size_t *n), size_t *n)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(w->db, sql, -1, &stmt, NULL);
+    int rc = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
     while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(stmt, 0);
-        rc = text ? put_row(w, text, (size_t)sqlite3_column_bytes(stmt, 0), begun) : SQLITE_NOMEM;
+        if (text)
+            put_row(w, text, (size_t)sqlite3_column_bytes(stmt, 0), n);
+        rc = text ? w->rc : SQLITE_NOMEM;
     }
     sqlite3_finalize(stmt);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int put_event(struct writer *w, const char *text, size_t len, bool *begun)
+static void put_event(struct json_writer *w, const char *text, size_t len, size_t *n)
 {
-    int rc = put(w, *begun ? ",\n" : "\n");
-    *begun = true;
-    return rc ? rc : put_json(w, text, len);
+    (*n)++;
+    json_put_break(w, "\n");
+    json_put_raw(w, text, len);
 }
 
-static int put_line(struct writer *w, const char *text, size_t len, bool *begun)
+static void put_line(struct json_writer *w, const char *text, size_t len, size_t *n)
 {
-    int rc = *begun ? 0 : put(w, sched_head);
-    *begun = true;
-    if (!rc)
-        rc = put_escaped(w, text, len);
-    return rc ? rc : put(w, "\\n");
+    if (!(*n)++) {
+        json_put_break(w, "\n");
+        json_put_key(w, "systemTraceEvents");
+        json_put_text_open(w);
+        json_put_escaped(w, sched_head, strlen(sched_head));
+    }
+    json_put_escaped(w, text, len);
+    json_put_escaped(w, "\n", 1);
 }
 
 int export_json(sqlite3 *db, export_json_write write, void *ctx)
 {
-    struct writer w = {db, write, ctx};
-    bool events = false, lines = false;
-    int rc = put(&w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    struct json_writer w = {.put = write, .ctx = ctx};
+    size_t events = 0, lines = 0;
+    int rc = 0;
+    json_put_open(&w, '{');
+    json_put_key(&w, "displayTimeUnit");
+    json_put_str(&w, "ns");
+    json_put_key(&w, "traceEvents");
+    json_put_open(&w, '[');
     for (size_t i = 0; !rc && i < sizeof queries / sizeof *queries; i++)
-        rc = each_row(&w, queries[i], put_event, &events);
+        rc = each_row(&w, db, queries[i], put_event, &events);
+    json_put_break(&w, "\n");
+    json_put_close(&w, ']');
     if (!rc)
-        rc = put(&w, "\n]");
-    if (!rc)
-        rc = each_row(&w, sched_lines, put_line, &lines);
-    if (!rc && lines)
-        rc = put(&w, sched_end);
-    return rc ? rc : put(&w, "}\n");
+        rc = each_row(&w, db, sched_lines, put_line, &lines);
+    if (lines) {
+        json_put_escaped(&w, sched_end, strlen(sched_end));
+        json_put_text_close(&w);
+    }
+    json_put_close(&w, '}');
+    if (!rc && !w.rc)
+        w.rc = write(ctx, "\n", 1);
+    return rc ? rc : w.rc;
 }

@@ -1,4 +1,5 @@
 /* The check's report as text, JSON, JUnit XML and GitHub workflow commands. */
+#include "base/json_writer.h"
 #include "shell/commands/check.h"
 
 #include <string.h>
@@ -36,50 +37,58 @@ static void print_text(struct text_out *o, const struct check_result *results, s
     }
 }
 
-static void json_text(struct text_out *o, const char *s)
+static void put_problem(struct json_writer *w, const struct problem *p)
 {
-    out_json_string(o, s, strlen(s));
+    json_put_break(w, "\n  ");
+    json_put_open(w, '{');
+    json_put_key(w, "severity");
+    json_put_str(w, p->severity);
+    json_put_key(w, "name");
+    json_put_str(w, p->stat.name);
+    json_put_key(w, "machine");
+    json_put_uint(w, p->stat.machine);
+    json_put_key(w, "machine_name");
+    json_put_str(w, p->stat.machine_name);
+    if (p->stat.indexed) {
+        json_put_key(w, p->index);
+        json_put_int(w, p->stat.idx);
+    }
+    json_put_key(w, "value");
+    json_put_int(w, p->stat.value);
+    json_put_key(w, "source");
+    json_put_str(w, p->stat.source);
+    json_put_key(w, "allowed");
+    json_put_bool(w, p->allowed);
+    json_put_key(w, "hint");
+    json_put_str(w, p->cure);
+    json_put_close(w, '}');
 }
 
 static void print_json(struct text_out *o, const struct check_result *results, size_t n)
 {
-    out_text(o, "[");
+    struct json_writer w = {.put = out_put, .ctx = o, .spaced = true};
+    json_put_open(&w, '[');
     for (size_t t = 0; t < n; t++) {
         const struct check_result *r = &results[t];
-        out_text(o, t ? ",\n {\"trace\": " : "\n {\"trace\": ");
-        json_text(o, r->path);
-        out_printf(o, ", \"ok\": %s", !r->failure && r->problems.failing == 0 ? "true" : "false");
-        out_text(o, ", \"error\": ");
-        if (r->failure)
-            json_text(o, r->failure);
-        else
-            out_text(o, "null");
-        out_text(o, ", \"problems\": [");
-        for (size_t i = 0; i < r->problems.n; i++) {
-            const struct problem *p = &r->problems.p[i];
-            out_text(o, i ? ",\n  {\"severity\": " : "\n  {\"severity\": ");
-            json_text(o, p->severity);
-            out_text(o, ", \"name\": ");
-            json_text(o, p->stat.name);
-            out_printf(o, ", \"machine\": %u, \"machine_name\": ", p->stat.machine);
-            if (p->stat.machine_name)
-                json_text(o, p->stat.machine_name);
-            else
-                out_text(o, "null");
-            if (p->stat.indexed) {
-                out_text(o, ", ");
-                json_text(o, p->index);
-                out_printf(o, ": %lld", (long long)p->stat.idx);
-            }
-            out_printf(o,
-                       ", \"value\": %lld, \"source\": \"%s\", \"allowed\": %s, \"hint\": ", (long long)p->stat.value,
-                       p->stat.source, p->allowed ? "true" : "false");
-            json_text(o, p->cure);
-            out_text(o, "}");
-        }
-        out_text(o, r->problems.n ? "\n ]}" : "]}");
+        json_put_break(&w, "\n ");
+        json_put_open(&w, '{');
+        json_put_key(&w, "trace");
+        json_put_str(&w, r->path);
+        json_put_key(&w, "ok");
+        json_put_bool(&w, !r->failure && r->problems.failing == 0);
+        json_put_key(&w, "error");
+        json_put_str(&w, r->failure);
+        json_put_key(&w, "problems");
+        json_put_open(&w, '[');
+        for (size_t i = 0; i < r->problems.n; i++)
+            put_problem(&w, &r->problems.p[i]);
+        json_put_break(&w, r->problems.n ? "\n " : "");
+        json_put_close(&w, ']');
+        json_put_close(&w, '}');
     }
-    out_text(o, n ? "\n]\n" : "]\n");
+    json_put_break(&w, n ? "\n" : "");
+    json_put_close(&w, ']');
+    out_text(o, "\n");
 }
 
 static void xml_text(struct text_out *o, const char *s)

@@ -1,4 +1,5 @@
 /* Writes merged traces: a tar file of the manifest and the traces as they are. */
+#include "base/json_writer.h"
 #include "shell/commands/merge_plan.h"
 #include "shell/text_out.h"
 
@@ -17,44 +18,62 @@ enum { COPY_BYTES = 256 << 10 };
 
 /* --- the manifest ------------------------------------------------------------------------------------------------- */
 
-static void put_text(struct text_out *o, const char *before, const char *text)
+static void put_member(struct json_writer *w, const char *key, const char *text)
 {
-    out_text(o, before);
-    out_json_string(o, text, strlen(text));
+    json_put_key(w, key);
+    json_put_str(w, text);
 }
 
-static void put_clocks(struct text_out *o, const struct merge_plan *p, const struct merge_file *f)
+static void put_clocks(struct json_writer *w, const struct merge_plan *p, const struct merge_file *f)
 {
     const struct merge_file *to = &p->files.p[f->to];
     const char *clock = merge_file_clock(f), *to_clock = merge_file_clock(to);
-    out_text(o, ",\n    \"clocks\": {");
+    json_put_break(w, "\n    ");
+    json_put_key(w, "clocks");
+    json_put_open(w, '{');
     if (clock)
-        put_text(o, "\"clock\": ", clock);
+        put_member(w, "clock", clock);
     if (f->clock_machine)
-        put_text(o, ", \"machine\": ", f->clock_machine);
-    put_text(o, clock ? ", \"sync_to\": {\"file\": " : "\"sync_to\": {\"file\": ", to->member);
+        put_member(w, "machine", f->clock_machine);
+    json_put_key(w, "sync_to");
+    json_put_open(w, '{');
+    put_member(w, "file", to->member);
     if (to_clock)
-        put_text(o, ", \"clock\": ", to_clock);
+        put_member(w, "clock", to_clock);
     if (to->clock_machine)
-        put_text(o, ", \"machine\": ", to->clock_machine);
-    out_printf(o, "}, \"offset_ns\": %" PRId64 "}", f->offset_ns);
+        put_member(w, "machine", to->clock_machine);
+    json_put_close(w, '}');
+    json_put_key(w, "offset_ns");
+    json_put_int(w, f->offset_ns);
+    json_put_close(w, '}');
 }
 
-static void put_file(struct text_out *o, const struct merge_plan *p, const struct merge_file *f)
+static void put_file(struct json_writer *w, const struct merge_plan *p, const struct merge_file *f)
 {
-    put_text(o, "\n   {\"path\": ", f->member);
+    json_put_break(w, "\n   ");
+    json_put_open(w, '{');
+    put_member(w, "path", f->member);
     if (f->machine) {
-        put_text(o, ", \"machine\": {\"name\": ", f->machine);
-        out_text(o, "}");
+        json_put_key(w, "machine");
+        json_put_open(w, '{');
+        put_member(w, "name", f->machine);
+        json_put_close(w, '}');
     }
-    for (size_t i = 0; i < f->machines.n; i++) {
-        out_printf(o, "%s{\"id\": %" PRId64, i ? ", " : ", \"machines\": [", f->machines.p[i].id);
-        put_text(o, ", \"name\": ", f->machines.p[i].name);
-        out_text(o, i + 1 < f->machines.n ? "}" : "}]");
+    if (f->machines.n) {
+        json_put_key(w, "machines");
+        json_put_open(w, '[');
+        for (size_t i = 0; i < f->machines.n; i++) {
+            json_put_open(w, '{');
+            json_put_key(w, "id");
+            json_put_int(w, f->machines.p[i].id);
+            put_member(w, "name", f->machines.p[i].name);
+            json_put_close(w, '}');
+        }
+        json_put_close(w, ']');
     }
     if (f->has_offset)
-        put_clocks(o, p, f);
-    out_text(o, "}");
+        put_clocks(w, p, f);
+    json_put_close(w, '}');
 }
 
 static bool is_integer(const char *s)
@@ -66,29 +85,56 @@ static bool is_integer(const char *s)
            (s[s[0] == '-'] != '0' || !s[1 + (s[0] == '-')]);
 }
 
+static void put_timeline(struct json_writer *w, const struct merge_plan *p)
+{
+    const struct merge_file *f = &p->files.p[p->timeline];
+    json_put_break(w, "\n  ");
+    json_put_key(w, "trace_time");
+    json_put_open(w, '{');
+    put_member(w, "clock", p->timeline_clock);
+    put_member(w, "file", f->member);
+    if (f->clock_machine)
+        put_member(w, "machine", f->clock_machine);
+    json_put_close(w, '}');
+}
+
+static void put_attributes(struct json_writer *w, const struct merge_plan *p)
+{
+    json_put_break(w, "\n  ");
+    json_put_key(w, "attributes");
+    json_put_open(w, '{');
+    for (size_t i = 0; i < p->attributes.n; i++) {
+        const char *value = p->attributes.p[i].value;
+        json_put_key(w, p->attributes.p[i].key);
+        if (is_integer(value))
+            json_put_raw(w, value, strlen(value));
+        else
+            json_put_str(w, value);
+    }
+    json_put_close(w, '}');
+}
+
 static void put_manifest(struct text_out *o, const struct merge_plan *p)
 {
-    out_text(o, "{\"perfetto_manifest\": {\"version\": 1");
-    if (p->has_timeline) {
-        put_text(o, ",\n  \"trace_time\": {\"clock\": ", p->timeline_clock);
-        put_text(o, ", \"file\": ", p->files.p[p->timeline].member);
-        if (p->files.p[p->timeline].clock_machine)
-            put_text(o, ", \"machine\": ", p->files.p[p->timeline].clock_machine);
-        out_text(o, "}");
-    }
-    out_text(o, ",\n  \"files\": [");
-    for (size_t i = 0; i < p->files.n; i++) {
-        put_file(o, p, &p->files.p[i]);
-        out_text(o, i + 1 < p->files.n ? "," : "]");
-    }
-    for (size_t i = 0; i < p->attributes.n; i++) {
-        put_text(o, i ? ", " : ",\n  \"attributes\": {", p->attributes.p[i].key);
-        if (is_integer(p->attributes.p[i].value))
-            out_printf(o, ": %s", p->attributes.p[i].value);
-        else
-            put_text(o, ": ", p->attributes.p[i].value);
-    }
-    out_text(o, p->attributes.n ? "}}}\n" : "}}\n");
+    struct json_writer w = {.put = out_put, .ctx = o, .spaced = true};
+    json_put_open(&w, '{');
+    json_put_key(&w, "perfetto_manifest");
+    json_put_open(&w, '{');
+    json_put_key(&w, "version");
+    json_put_int(&w, 1);
+    if (p->has_timeline)
+        put_timeline(&w, p);
+    json_put_break(&w, "\n  ");
+    json_put_key(&w, "files");
+    json_put_open(&w, '[');
+    for (size_t i = 0; i < p->files.n; i++)
+        put_file(&w, p, &p->files.p[i]);
+    json_put_close(&w, ']');
+    if (p->attributes.n)
+        put_attributes(&w, p);
+    json_put_close(&w, '}');
+    json_put_close(&w, '}');
+    out_text(o, "\n");
 }
 
 /* The manifest as a file in memory; -1 when there is none. */

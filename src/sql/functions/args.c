@@ -8,48 +8,39 @@
 #include <math.h>
 #include <string.h>
 
-static void json_text(sqlite3_str *s, struct slice t)
-{
-    sqlite3_str_appendchar(s, 1, '"');
-    for (size_t i = 0; i < t.len; i++)
-        if (t.p[i] == '"' || t.p[i] == '\\')
-            sqlite3_str_appendf(s, "\\%c", t.p[i]);
-        else if (t.p[i] < 0x20)
-            sqlite3_str_appendf(s, "\\u%04x", t.p[i]);
-        else
-            sqlite3_str_append(s, (const char *)t.p + i, 1);
-    sqlite3_str_appendchar(s, 1, '"');
-}
-
-static void json_value(sqlite3_str *s, const struct storage *st, const struct arg *a)
+static void json_value(struct json_writer *w, const struct storage *st, const struct arg *a)
 {
     bool is_text = a->type == ARG_STRING || a->type == ARG_JSON; /* else the word is no string id */
     struct slice text = is_text ? strpool_view(&st->strings, (strid)a->word) : slice_of("", 0);
+    char number[40];
     switch (a->type) {
     case ARG_INT:
-        sqlite3_str_appendf(s, "%lld", (long long)a->word);
+        json_put_int(w, a->word);
         break;
     case ARG_UINT:
-        sqlite3_str_appendf(s, "%llu", (unsigned long long)a->word);
+        json_put_uint(w, (uint64_t)a->word);
         break;
     case ARG_POINTER:
-        sqlite3_str_appendf(s, "\"0x%llx\"", (unsigned long long)a->word);
+        sqlite3_snprintf(sizeof number, number, "0x%llx", (unsigned long long)a->word);
+        json_put_str(w, number);
         break;
     case ARG_BOOL:
-        sqlite3_str_appendall(s, a->word ? "true" : "false");
+        json_put_bool(w, a->word != 0);
         break;
     case ARG_REAL:
-        if (isfinite(column_f64(a->word)))
-            sqlite3_str_appendf(s, "%!.17g", column_f64(a->word));
-        else
-            sqlite3_str_appendall(s, "null"); /* JSON has no infinity */
+        if (isfinite(column_f64(a->word))) {
+            sqlite3_snprintf(sizeof number, number, "%!.17g", column_f64(a->word));
+            json_put_raw(w, number, strlen(number));
+        } else {
+            json_put_null(w); /* JSON has no infinity */
+        }
         break;
     case ARG_STRING:
     case ARG_JSON: /* a text that should have been JSON: what is JSON has become args */
-        json_text(s, text);
+        json_put_bytes(w, text.p, text.len);
         break;
     default:
-        sqlite3_str_appendall(s, "null");
+        json_put_null(w);
     }
 }
 
@@ -108,23 +99,20 @@ static size_t chain_parts(struct json_item *items, size_t n, size_t *heads)
 }
 
 /* Below the deepest level that is nested, what is left of the keys stays as it is: {"c.d": 1, "c.e": 2}. */
-static void json_flat_items(sqlite3_str *s, const struct storage *st, const struct json_item *items, size_t n)
+static void json_flat_items(struct json_writer *w, const struct storage *st, const struct json_item *items, size_t n)
 {
-    sqlite3_str_appendchar(s, 1, '{');
+    json_put_open(w, '{');
     for (size_t i = 0; i < n; i++) {
-        if (i)
-            sqlite3_str_appendchar(s, 1, ',');
-        json_text(s, items[i].key);
-        sqlite3_str_appendchar(s, 1, ':');
-        json_value(s, st, items[i].arg);
+        json_put_key_bytes(w, items[i].key.p, items[i].key.len);
+        json_value(w, st, items[i].arg);
     }
-    sqlite3_str_appendchar(s, 1, '}');
+    json_put_close(w, '}');
 }
 
-static bool json_items(sqlite3_str *s, const struct storage *st, struct json_item *items, size_t n, int depth);
+static bool json_items(struct json_writer *w, const struct storage *st, struct json_item *items, size_t n, int depth);
 
 /* The value of the part that begins at items[head]; `inside` is room for as many items as there are. */
-static bool json_part(sqlite3_str *s, const struct storage *st, struct json_item *items, size_t head,
+static bool json_part(struct json_writer *w, const struct storage *st, struct json_item *items, size_t head,
                       struct json_item *inside, int depth)
 {
     const struct arg *leaf = NULL;
@@ -138,17 +126,17 @@ static bool json_part(sqlite3_str *s, const struct storage *st, struct json_item
             inside[n_inside++] = (struct json_item){.key = rest, .arg = items[k].arg};
     }
     if (n_inside)
-        return json_items(s, st, inside, n_inside, depth + 1);
-    json_value(s, st, leaf);
+        return json_items(w, st, inside, n_inside, depth + 1);
+    json_value(w, st, leaf);
     return true;
 }
 
 /* Items that share the parts before become one object or array; order is that of first appearance. False when out of
  * memory. */
-static bool json_items(sqlite3_str *s, const struct storage *st, struct json_item *items, size_t n, int depth)
+static bool json_items(struct json_writer *w, const struct storage *st, struct json_item *items, size_t n, int depth)
 {
     if (depth >= MAX_JSON_DEPTH) {
-        json_flat_items(s, st, items, n);
+        json_flat_items(w, st, items, n);
         return true;
     }
     bool array = items[0].key.len && items[0].key.p[0] == '[';
@@ -156,17 +144,13 @@ static bool json_items(sqlite3_str *s, const struct storage *st, struct json_ite
     size_t *heads = mem_alloc(n * sizeof *heads);
     size_t n_heads = inside && heads ? chain_parts(items, n, heads) : 0;
     bool ok = n_heads > 0;
-    sqlite3_str_appendchar(s, 1, array ? '[' : '{');
+    json_put_open(w, array ? '[' : '{');
     for (size_t i = 0; ok && i < n_heads; i++) {
-        if (i)
-            sqlite3_str_appendchar(s, 1, ',');
-        if (!array) {
-            json_text(s, items[heads[i]].part);
-            sqlite3_str_appendchar(s, 1, ':');
-        }
-        ok = json_part(s, st, items, heads[i], inside, depth);
+        if (!array)
+            json_put_key_bytes(w, items[heads[i]].part.p, items[heads[i]].part.len);
+        ok = json_part(w, st, items, heads[i], inside, depth);
     }
-    sqlite3_str_appendchar(s, 1, array ? ']' : '}');
+    json_put_close(w, array ? ']' : '}');
     mem_free(inside);
     mem_free(heads);
     return ok;
@@ -191,7 +175,8 @@ static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv
         vec_push(&items, (struct json_item){.key = strpool_view(&st->strings, list.p[i].key), .arg = &list.p[i]});
     if (items.n) {
         sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
-        ok = json_items(s, st, items.p, items.n, 0);
+        struct json_writer w = function_json_writer(s);
+        ok = json_items(&w, st, items.p, items.n, 0);
         int len = sqlite3_str_length(s);
         sqlite3_result_text(ctx, sqlite3_str_finish(s), len, sqlite3_free);
     }

@@ -3,6 +3,7 @@
 #ifndef MERIDIAN_SQL_FUNCTIONS_FUNCTIONS_H
 #define MERIDIAN_SQL_FUNCTIONS_FUNCTIONS_H
 
+#include "base/json_writer.h"
 #include "sql/engine.h"
 
 int functions_attach(struct engine *e, struct error *err);
@@ -45,6 +46,9 @@ bool function_files_allowed(sqlite3 *db);
 
 /* A value as JSON; what is JSON already stays as it is. */
 void function_append_json(sqlite3_str *s, sqlite3_value *v);
+
+/* A writer of JSON into a sqlite3_str, which keeps its own errors. */
+struct json_writer function_json_writer(sqlite3_str *s);
 
 static inline bool function_is_null(sqlite3_value *v)
 {

@@ -261,33 +261,28 @@ struct group {
     sqlite3_str *s;
 };
 
+static int append(void *str, const void *bytes, size_t len)
+{
+    sqlite3_str_append(str, bytes, (int)len);
+    return 0;
+}
+
+struct json_writer function_json_writer(sqlite3_str *s)
+{
+    return (struct json_writer){.put = append, .ctx = s};
+}
+
 void function_append_json(sqlite3_str *s, sqlite3_value *v)
 {
-    struct slice t;
-    switch (sqlite3_value_type(v)) {
-    case SQLITE_NULL:
-        sqlite3_str_appendall(s, "null");
-        break;
-    case SQLITE_TEXT:
-        t = function_text(v);
-        if (sqlite3_value_subtype(v) == 'J') {
-            sqlite3_str_append(s, (const char *)t.p, (int)t.len);
-            break;
-        }
-        sqlite3_str_appendchar(s, 1, '"');
-        for (size_t i = 0; i < t.len; i++)
-            if (t.p[i] == '"' || t.p[i] == '\\')
-                sqlite3_str_appendf(s, "\\%c", t.p[i]);
-            else if (t.p[i] < 0x20)
-                sqlite3_str_appendf(s, "\\u%04x", t.p[i]);
-            else
-                sqlite3_str_append(s, (const char *)t.p + i, 1);
-        sqlite3_str_appendchar(s, 1, '"');
-        break;
-    default:
-        t = function_text(v);
-        sqlite3_str_append(s, (const char *)t.p, (int)t.len);
-    }
+    struct json_writer w = function_json_writer(s);
+    int type = sqlite3_value_type(v);
+    struct slice t = type == SQLITE_NULL ? slice_of("", 0) : function_text(v);
+    if (type == SQLITE_NULL)
+        json_put_null(&w);
+    else if (type == SQLITE_TEXT && sqlite3_value_subtype(v) != 'J')
+        json_put_bytes(&w, t.p, t.len);
+    else
+        json_put_raw(&w, t.p, t.len);
 }
 
 static void group_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)

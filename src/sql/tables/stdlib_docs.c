@@ -3,6 +3,7 @@
  * A comment that stands right in front of a CREATE PERFETTO statement describes the object; one in front of a column or
  * an argument describes that, and one in front of RETURNS the result. The comment at the top of a file describes the
  * module. */
+#include "base/json_writer.h"
 #include "sql/dialect/dialect.h"
 #include "sql/dialect/parse.h"
 #include "sql/tables/tables.h"
@@ -29,23 +30,17 @@ static void comment_before(const struct sql_token *p, size_t at, struct sql_mess
     }
 }
 
-static void add_json_text(struct sql_message *out, const char *t, size_t n)
+static int add_bytes(void *message, const void *bytes, size_t len)
 {
-    sql_message_add(out, "\"");
-    for (size_t i = 0; i < n; i++)
-        if (t[i] == '"' || t[i] == '\\')
-            sql_message_add(out, "\\%c", t[i]);
-        else if ((unsigned char)t[i] < 0x20)
-            sql_message_add(out, "\\u%04x", t[i]);
-        else
-            sql_message_add(out, "%c", t[i]);
-    sql_message_add(out, "\"");
+    sql_message_add(message, "%.*s", (int)len, (const char *)bytes);
+    return 0;
 }
 
 /* [{"name":…,"type":…,"description":…}, …] */
 static void fields_json(const struct sql_token *p, size_t n, const struct parsed_fields *f, struct sql_message *out)
 {
-    sql_message_add(out, "[");
+    struct json_writer w = {.put = add_bytes, .ctx = out};
+    json_put_open(&w, '[');
     for (size_t i = 0; i < f->n; i++) {
         const struct sql_token *name = f->p[i].name, *end = f->p[i].type + 1;
         struct sql_message doc = {0};
@@ -53,16 +48,17 @@ static void fields_json(const struct sql_token *p, size_t n, const struct parsed
         if (end < p + n && end->kind == TOKEN_LP) /* JOINID(thread.id) */
             while (end < p + n && (end++)->kind != TOKEN_RP)
                 ;
-        sql_message_add(out, "%s{\"name\":", i ? "," : "");
-        add_json_text(out, name->text, name->len);
-        sql_message_add(out, ",\"type\":");
-        add_json_text(out, f->p[i].type->text, (size_t)(end[-1].text + end[-1].len - f->p[i].type->text));
-        sql_message_add(out, ",\"description\":");
-        add_json_text(out, doc.p ? doc.p : "", doc.n);
-        sql_message_add(out, "}");
+        json_put_open(&w, '{');
+        json_put_key(&w, "name");
+        json_put_bytes(&w, name->text, name->len);
+        json_put_key(&w, "type");
+        json_put_bytes(&w, f->p[i].type->text, (size_t)(end[-1].text + end[-1].len - f->p[i].type->text));
+        json_put_key(&w, "description");
+        json_put_bytes(&w, doc.p ? doc.p : "", doc.n);
+        json_put_close(&w, '}');
         vec_free(&doc);
     }
-    sql_message_add(out, "]");
+    json_put_close(&w, ']');
 }
 
 enum {
