@@ -29,7 +29,7 @@ static void clock_error(sqlite3_context *c, int n, sqlite3_value **v)
     uint32_t machine;
     int64_t error;
     if (sqlite3_value_type(v[0]) != SQLITE_NULL && machine_arg(v[1], &machine) &&
-        clock_query_error(sqlite3_user_data(c), machine, sqlite3_value_int64(v[0]), &error))
+        clock_query_error(function_data(c), machine, sqlite3_value_int64(v[0]), &error))
         sqlite3_result_int64(c, error);
 }
 
@@ -45,7 +45,7 @@ static void convert(sqlite3_context *c, sqlite3_value **v, convert_fn fn)
         sqlite3_result_error(c, "clock: a name such as 'BOOTTIME' or a clock id is wanted", -1);
         return;
     }
-    if (fn(sqlite3_user_data(c), sqlite3_value_int64(v[0]), machine, clock, &out))
+    if (fn(function_data(c), sqlite3_value_int64(v[0]), machine, clock, &out))
         sqlite3_result_int64(c, out);
 }
 
@@ -63,19 +63,13 @@ static void from_machine(sqlite3_context *c, int n, sqlite3_value **v)
 
 int tp_clock_functions(struct tp *tp)
 {
-    static const struct {
-        const char *name;
-        int n_args;
-        void (*fn)(sqlite3_context *, int, sqlite3_value **);
-    } functions[] = {
-        {"clock_error_ns", 2, clock_error},
-        {"to_machine_time", 3, to_machine},
-        {"from_machine_time", 3, from_machine},
+    void *im = tp->importer;
+    const struct engine_function functions[] = {
+        {.name = "clock_error_ns", .n_args = 2, .flags = SQLITE_DETERMINISTIC, .data = im, .scalar = clock_error},
+        {.name = "to_machine_time", .n_args = 3, .flags = SQLITE_DETERMINISTIC, .data = im, .scalar = to_machine},
+        {.name = "from_machine_time", .n_args = 3, .flags = SQLITE_DETERMINISTIC, .data = im, .scalar = from_machine},
     };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (sqlite3_create_function_v2(engine_db(tp->engine), functions[i].name, functions[i].n_args,
-                                       SQLITE_UTF8 | SQLITE_DETERMINISTIC, tp->importer, functions[i].fn, NULL, NULL,
-                                       NULL) != SQLITE_OK)
-            return error_set(&tp->err, -MRD_ENOMEM, "%s: cannot be registered", functions[i].name);
-    return 0;
+    _Static_assert(sizeof functions == sizeof tp->clock_functions, "one place for each");
+    memcpy(tp->clock_functions, functions, sizeof functions);
+    return engine_register_functions(tp->engine, tp->clock_functions, sizeof functions / sizeof *functions, &tp->err);
 }

@@ -203,17 +203,6 @@ int tp_feed(struct tp *tp, const void *bytes, size_t len)
     return tp_done(tp, importer_feed(tp->importer, bytes, len, &tp->err));
 }
 
-static int deny_files(void *ctx, int action, const char *a, const char *b, const char *c, const char *d)
-{
-    (void)ctx, (void)a, (void)b, (void)c, (void)d;
-    return action == SQLITE_ATTACH ? SQLITE_DENY : SQLITE_OK;
-}
-
-void tp_authorize(struct tp *tp)
-{
-    sqlite3_set_authorizer(engine_db(tp->engine), tp->config.allow_sql_file_access ? NULL : deny_files, NULL);
-}
-
 /* A new engine in place of tp->engine, which is closed; on failure all stays as it was. Opening takes some milliseconds
  * and is not interrupted: half of the tables are of no use to anybody. */
 static int open_engine(struct tp *tp)
@@ -228,7 +217,7 @@ static int open_engine(struct tp *tp)
     if (rc == 0)
         rc = engine_loaded(tp->engine, &tp->err);
     if (rc == 0) {
-        tp_authorize(tp);
+        engine_allow_files(tp->engine, tp->config.allow_sql_file_access);
         tp_interrupt_clear(tp); /* it was for what ran before */
         engine_share_interrupt(tp->engine, &tp->interrupted);
         query_runner_set_engine(&tp->view->runner, tp->engine);

@@ -50,6 +50,7 @@ struct tp {
     struct storage storage;
     struct importer *importer; /* open as long as the handle: it decodes args on demand */
     struct engine *engine;     /* of the view in use */
+    struct engine_function clock_functions[3];
     struct tp_view first;
     struct tp_view *view;    /* in use */
     atomic_bool interrupted; /* here and not with an engine: it may be set while one takes the place of another */
@@ -77,9 +78,6 @@ int tp_need_engine(struct tp *tp);
 
 /* Registers clock_error_ns() and its like with the engine. */
 int tp_clock_functions(struct tp *tp);
-
-/* SQL of users may open files only when the configuration allows it. */
-void tp_authorize(struct tp *tp);
 
 /* Adds every package to a new engine. */
 int tp_apply_packages(struct tp *tp);

@@ -47,6 +47,10 @@ void engine_share_interrupt(struct engine *e, atomic_bool *interrupted);
 sqlite3 *engine_db(struct engine *e);
 struct storage *engine_storage(struct engine *e);
 
+/* May statements name files (ATTACH, __intrinsic_file_write)? Not unless somebody says so. */
+void engine_allow_files(struct engine *e, bool allowed);
+bool engine_files_allowed(const struct engine *e);
+
 /* ---- running text ---- */
 
 /* One statement being stepped. Values are read with sqlite3_column_*(r.stmt, i). */
@@ -131,23 +135,30 @@ int engine_sqlite_error(struct engine *e, int sqlite_rc, struct error *err);
 
 /* ---- registration ---- */
 
-/* sqlite3_user_data() of every function is the engine. */
+/* What a function takes is looked at before it is called: see function_check.h for how `takes` is written. */
 struct engine_function {
     const char *name;
-    int n_args; /* -1: any */
-    int flags;  /* SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY ..., SQLITE_UTF8 is added */
+    int n_args;        /* -1: as `takes` says */
+    const char *takes; /* NULL: n_args values of any type */
+    int flags;         /* SQLITE_DETERMINISTIC ...; SQLITE_DIRECTONLY: not for views. SQLITE_UTF8 is added */
+    void *data;        /* function_data() of it */
     void (*scalar)(sqlite3_context *, int, sqlite3_value **);
     void (*step)(sqlite3_context *, int, sqlite3_value **); /* aggregates and windows */
     void (*final)(sqlite3_context *);
     void (*value)(sqlite3_context *); /* windows only */
     void (*inverse)(sqlite3_context *, int, sqlite3_value **);
 };
+struct engine *function_engine(sqlite3_context *ctx);
+void *function_data(sqlite3_context *ctx);
 int engine_register_functions(struct engine *e, const struct engine_function *fns, size_t n, struct error *err);
 /* A registered function by name (any case), or NULL; n_args -2: the first of that name. */
 const struct engine_function *engine_find_function(const struct engine *e, const char *name, int n_args);
 
 /* Forgets one; SQLite keeps its own entry. */
 void engine_forget_function(struct engine *e, const struct engine_function *f);
+
+/* sqlite3_declare_vtab() of a table that views may read, which is any of ours. */
+int engine_declare_vtab(sqlite3 *db, const char *schema);
 
 /* sqlite3_create_module_v2; the module's client data is the engine. */
 int engine_register_module(struct engine *e, const char *name, const sqlite3_module *module, struct error *err);

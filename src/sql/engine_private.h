@@ -43,6 +43,8 @@ struct engine {
     uint32_t generation;      /* grows when the storage has changed behind the indexes */
     bool loaded;              /* the views of a complete trace are there */
     int error_offset;
+    bool files_allowed; /* engine_allow_files() */
+    char refused[160];  /* why the authorizer refused the statement last */
     int operator_depth; /* operators that run statements, within each other */
     char *error_text;
     struct table all_args; /* every argument set, decoded; rows appear on first use */

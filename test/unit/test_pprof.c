@@ -181,7 +181,7 @@ static const struct {
     {"select stack_from_stack_profile_frame(99)", "there is no row 99"},
     {"select stack_from_stack_profile_callsite(-1)", "there is no row -1"},
     {"select stack_from_stack_profile_callsite('a')", "there is no row a"},
-    {"select stack_from_stack_profile_callsite()", "expected a callsite id"},
+    {"select stack_from_stack_profile_callsite()", "expected 1 to 2 arguments"},
     {"select cat_stacks(3)", "argument 1 must be a stack or a string"},
     {"select experimental_profile(x'0a02ffff')", "the first argument is not a stack"},
     {"select experimental_profile(x'0a021863')", "the first argument is not a stack"}, /* callsite 99 */

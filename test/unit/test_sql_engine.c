@@ -400,7 +400,7 @@ static void interrupting(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc;
     (void)argv;
-    engine_interrupt(sqlite3_user_data(ctx));
+    engine_interrupt(function_engine(ctx));
 }
 
 START_TEST(interrupts_end_the_query)

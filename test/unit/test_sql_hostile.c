@@ -20,15 +20,42 @@ static const struct {
 } refused[] = {
     {"SELECT fts3_tokenizer('x', x'4141414141414141')", "fts3"},
     {"SELECT load_extension('/lib/x86_64-linux-gnu/libc.so.6')", "load_extension"},
-    {"PRAGMA writable_schema = ON; DELETE FROM sqlite_master", "may not be modified"},
+    {"PRAGMA writable_schema = ON; DELETE FROM sqlite_master", "writable_schema"},
+    {"DELETE FROM sqlite_master", "may not be modified"},
+    {"PRAGMA temp_store_directory = '/tmp'", "temp_store_directory"},
+    {"PRAGMA data_store_directory", "data_store_directory"},
+    {"PRAGMA database_list", "database_list"},
+    {"SELECT * FROM pragma_database_list", "database_list"},
+    {"PRAGMA trusted_schema = ON", "trusted_schema"},
+    {"PRAGMA mmap_size = 1000000", "mmap_size"},
+    {"PRAGMA hard_heap_limit = 1", "hard_heap_limit"},
+    {"ATTACH '/tmp/x' AS x", "may not open files"},
+    {"ATTACH ':memory:' AS x", "may not open files"},
+    {"ATTACH '/tmp/' || 'x' AS x", "may not open files"},
+    {"VACUUM INTO '/tmp/hostile'", "may not open files"},
+    {"DETACH main", "may not open files"},
+    {"SELECT __intrinsic_file_write('/tmp/hostile', x'00')", "may not write files"},
+    {"CREATE VIRTUAL TABLE f USING fts5(a)", "no such module"},
+    {"CREATE VIRTUAL TABLE f USING fts4(a)", "no such module"},
+    {"CREATE VIRTUAL TABLE f USING rtree(a, b, c)", "no such module"},
+    {"SELECT * FROM dbstat", "dbstat"},
+    {"SELECT * FROM sqlite_stmt", "sqlite_stmt"},
+    {"SELECT sqlite_log(1, 'x')", "sqlite_log"},
+    {"CREATE VIEW v AS SELECT __intrinsic_file_write('/tmp/hostile', x'00'); SELECT * FROM v", "unsafe use"},
+    {"CREATE VIEW v AS SELECT import('slices.slices'); SELECT * FROM v", "unsafe use"},
     {"SELECT __intrinsic_ordered_agg('group_concat', n, 'a','b','c','d', 1, 0) FROM (SELECT 4 AS n UNION ALL SELECT 2)",
      "one number of arguments"},
-    {"SELECT __intrinsic_ordered_agg()", "too many terms"},
+    {"SELECT __intrinsic_ordered_agg()", "expected 2 arguments"},
     {"SELECT __intrinsic_ordered_agg('group_concat', 2147483647, 1, 1, 0)", "too many terms"},
     {"SELECT __intrinsic_ordered_agg('group_concat', -2147483648, 1, 1, 0)", "too many terms"},
-    {"SELECT __intrinsic_ordered_agg(NULL, 1, 1, 1, 0)", "too many terms"},
-    {"SELECT __intrinsic_row_dataframe_agg(NULL, NULL)", "column name is NULL"},
-    {"SELECT __intrinsic_tree_from_table(NULL, NULL)", "column name is NULL"},
+    {"SELECT __intrinsic_ordered_agg(NULL, 1, 1, 1, 0)", "argument 1 must be a text"},
+    {"SELECT __intrinsic_ordered_agg('x', '1', 1, 1, 0)", "argument 2 must be an integer"},
+    {"SELECT __intrinsic_row_dataframe_agg(NULL, NULL)", "argument 1 must be a text"},
+    {"SELECT __intrinsic_row_dataframe_agg('a', 1, 2, 2)", "argument 3 must be a text"},
+    {"SELECT __intrinsic_row_dataframe_agg('a', 1, 'b')", "groups of 2"},
+    {"SELECT __intrinsic_tree_from_table(NULL, NULL)", "argument 1 must be a text"},
+    {"SELECT __intrinsic_dfs(1, 2)", "argument 1 must be a pointer"},
+    {"SELECT stack_from_stack_profile_callsite(1, 2, 3)", "expected 1 to 2 arguments"},
     {"SELECT * FROM __intrinsic_aggregate('t g:0 *:-1')", "__intrinsic_aggregate"},
     {"CREATE TABLE s(ts BIGINT, dur BIGINT); CREATE TABLE t(ts BIGINT, dur BIGINT); CREATE VIEW v AS SELECT ts, dur "
      "FROM "
@@ -41,6 +68,77 @@ START_TEST(what_no_trace_needs_is_refused)
 {
     sql_must_fail(&f, refused[_i].sql, refused[_i].told);
     sql_expect(&f, "SELECT count(*) FROM slice", "0");
+}
+END_TEST
+
+/* As deep or wide as nobody writes: an answer at once, whichever. */
+START_TEST(statements_have_limits)
+{
+    static const struct {
+        const char *before, *again, *after, *told;
+        int times;
+    } wide[] = {
+        {"SELECT ", "(", "1", "", 100000},
+        {"SELECT 1", "+1", "", "too large", 100000},
+        {"SELECT 1", " UNION ALL SELECT 1", "", "too many terms", 100000},
+        {"SELECT 1", ",1", "", "too many columns", 100000},
+        {"SELECT concat(1", ",1", ")", "too many arguments", 1000},
+        {"SELECT 'a' LIKE '", "%_", "'", "too complex", 50000},
+        {"SELECT 1 IN (1", ",(SELECT 1)", ")", "", 20000},
+    };
+    const size_t n = sizeof wide / sizeof *wide;
+    for (size_t i = 0; i < n; i++) {
+        sqlite3_str *s = sqlite3_str_new(NULL);
+        sqlite3_str_appendall(s, wide[i].before);
+        for (int k = 0; k < wide[i].times; k++)
+            sqlite3_str_appendall(s, wide[i].again);
+        sqlite3_str_appendall(s, wide[i].after);
+        char *sql = sqlite3_str_finish(s);
+        char *got = sql_rows(&f, sql);
+        if (*wide[i].told) {
+            ck_assert_msg(!got, "%s%s... gave %.40s", wide[i].before, wide[i].again, got);
+            ck_assert_msg(strstr(engine_error_text(f.e), wide[i].told) != NULL, "%.500s", engine_error_text(f.e));
+        }
+        sqlite3_free(got);
+        sqlite3_free(sql);
+    }
+    sql_expect(&f, "SELECT count(*) FROM slice", "0");
+}
+END_TEST
+
+/* What a trace needs. */
+START_TEST(what_traces_need_stays)
+{
+    static const struct {
+        const char *sql, *rows;
+    } allowed[] = {
+        {"SELECT name FROM pragma_table_info('slice') LIMIT 1", "id"},
+        {"PRAGMA user_version", "0"},
+        {"SELECT value FROM json_each('[3]')", "3"},
+        {"CREATE VIEW v AS SELECT id, extract_arg(arg_set_id, 'x') FROM slice; SELECT count(*) FROM v", "0"},
+        {"CREATE PERFETTO FUNCTION g(a INT) RETURNS INT AS SELECT $a + 1; CREATE VIEW v AS SELECT g(1) AS x; SELECT x "
+         "FROM v",
+         "2"},
+        {"CREATE PERFETTO FUNCTION h(a INT) RETURNS TABLE(b INT) AS SELECT $a AS b; CREATE VIEW v AS SELECT b FROM "
+         "h(4); SELECT b FROM v",
+         "4"},
+        {"CREATE TABLE t(a); INSERT INTO t VALUES(1); CREATE INDEX i ON t(a); UPDATE t SET a = 2; ALTER TABLE t RENAME "
+         "TO u; SELECT a FROM u",
+         "2"},
+    };
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+        sql_expect(&f, allowed[i].sql, allowed[i].rows);
+        sqlite3_free(sql_rows(&f, "DROP VIEW IF EXISTS v"));
+    }
+}
+END_TEST
+
+START_TEST(files_are_opened_where_the_owner_says_so)
+{
+    engine_allow_files(f.e, true);
+    sql_expect(&f, "ATTACH ':memory:' AS x; CREATE TABLE x.t(a); SELECT count(*) FROM x.t", "0");
+    engine_allow_files(f.e, false);
+    sql_must_fail(&f, "DETACH x", "may not open files");
 }
 END_TEST
 
@@ -86,6 +184,9 @@ Suite *sql_hostile_suite(void)
     tcase_add_checked_fixture(t, open_engine, close_engine);
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, what_no_trace_needs_is_refused, 0, (int)(sizeof refused / sizeof *refused));
+    tcase_add_test(t, statements_have_limits);
+    tcase_add_test(t, what_traces_need_stays);
+    tcase_add_test(t, files_are_opened_where_the_owner_says_so);
     tcase_add_test(t, no_address_of_the_program_is_told);
     tcase_add_test(t, columns_of_table_pointers_have_32_letters);
     tcase_add_test(t, memory_has_a_limit);

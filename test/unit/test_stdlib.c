@@ -329,6 +329,7 @@ START_TEST(the_phone_is_exported_as_json)
     counter_insert(&f.st, &(struct counter_row){.ts = -1500,
                                                 .track_id = track("upid", 1, "early", "counter"),
                                                 .value = 7}); /* before the boot */
+    engine_allow_files(f.e, true);
     char *sql = sqlite3_mprintf("SELECT export_json(%Q)", path);
     sql_run(&f, sql);
     sqlite3_free(sql);

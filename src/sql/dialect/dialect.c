@@ -297,9 +297,11 @@ static void dialect_destroy(void *ctx)
     struct dialect *d = ctx;
     run_unref(d->run);
     for (size_t i = 0; i < d->scalars.n; i++)
-        sql_function_free(d->scalars.p[i]);
-    for (size_t i = 0; i < d->tables.n; i++)
-        sql_function_free(d->tables.p[i]);
+        sql_function_unref(d->scalars.p[i]);
+    for (size_t i = 0; i < d->tables.n; i++) { /* SQLite closes its tables later; no statement may be left by then */
+        sql_function_drop_body(d->tables.p[i]);
+        sql_function_unref(d->tables.p[i]);
+    }
     for (size_t i = 0; i < d->indexes.n; i++) {
         mem_free(d->indexes.p[i].name);
         mem_free(d->indexes.p[i].table);

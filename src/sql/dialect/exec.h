@@ -25,10 +25,12 @@ struct sql_function {
     char *sql;
     uint8_t returns; /* enum value_type */
     VEC(sqlite3_stmt *)
-    idle; /* prepared and reset; a call takes one, so that a function may call itself */
-    int depth;
+    idle;                /* prepared and reset; a call takes one, so that a function may call itself */
+    int refs;            /* the list it is in, and each table that SQLite has made of it */
+    int running;         /* calls of a scalar one that have not returned */
     uint64_t generation; /* counts replacements */
     bool memoize;
+    bool dropped;       /* sql_function_drop_body() */
     struct u64map memo; /* argument -> index of results + 1 */
     VEC(sqlite3_value *)
     results;
@@ -124,8 +126,11 @@ int exec_table_function(struct exec *x, const struct parsed *p, const char *name
 
 /* Fills f from the statement: parameters, columns, types. */
 int sql_function_describe(struct exec *x, const struct parsed *p, struct sql_function *f);
-void sql_function_clear(struct sql_function *f); /* all but the name */
-void sql_function_free(struct sql_function *f);
+void sql_function_clear(struct sql_function *f);                            /* all but the name */
+struct sql_function *sql_function_new(struct dialect *d, const char *name); /* one reference; NULL: out of memory */
+void sql_function_unref(struct sql_function *f);
+/* It stays as a name that fails when it is called: somebody still points to it. */
+void sql_function_drop_body(struct sql_function *f);
 /* Index of the parameter that `$name` (as in the text) means, or -1. */
 int sql_function_param(const struct sql_function *f, const char *variable);
 /* A prepared statement of the body that nobody uses. */

@@ -27,9 +27,32 @@ void sql_function_clear(struct sql_function *f)
     f->memoize = false;
 }
 
-void sql_function_free(struct sql_function *f)
+struct sql_function *sql_function_new(struct dialect *d, const char *name)
 {
-    if (!f)
+    struct sql_function *f = mem_zalloc(sizeof *f);
+    char *copy = f ? mem_strdup(name) : NULL;
+    if (copy) {
+        *f = (struct sql_function){.d = d, .name = copy, .refs = 1};
+        return f;
+    }
+    mem_free(f);
+    return NULL;
+}
+
+void sql_function_drop_body(struct sql_function *f)
+{
+    for (size_t i = 0; i < f->idle.n; i++)
+        sqlite3_finalize(f->idle.p[i]);
+    vec_free(&f->idle);
+    mem_free(f->sql);
+    f->sql = NULL;
+    f->dropped = true;
+    f->generation++;
+}
+
+void sql_function_unref(struct sql_function *f)
+{
+    if (!f || --f->refs)
         return;
     sql_function_clear(f);
     mem_free(f->name);

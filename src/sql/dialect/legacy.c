@@ -30,7 +30,7 @@ static bool texts(sqlite3_context *ctx, int argc, sqlite3_value **argv, const ch
 
 static void run(sqlite3_context *ctx, const char *origin, char *sql)
 {
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     struct dialect *d = engine_dialect_ctx(e);
     struct error err = {0};
     struct sql_frame frame = {0};
@@ -60,7 +60,7 @@ static void create_view_function(sqlite3_context *ctx, int argc, sqlite3_value *
 
 static void import(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     struct error err = {0};
     if (texts(ctx, argc, argv, "IMPORT"))
         void_result(ctx, e, dialect_include(e, (const char *)sqlite3_value_text(argv[0]), &err), &err);
@@ -68,7 +68,7 @@ static void import(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 static void memoize(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     struct dialect *d = engine_dialect_ctx(e);
     if (!texts(ctx, argc, argv, "EXPERIMENTAL_MEMOIZE"))
         return;
@@ -85,10 +85,10 @@ static void memoize(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 static const struct engine_function legacy[] = {
-    {.name = "create_function", .n_args = 3, .scalar = create_function},
-    {.name = "create_view_function", .n_args = 3, .scalar = create_view_function},
-    {.name = "import", .n_args = 1, .scalar = import},
-    {.name = "experimental_memoize", .n_args = 1, .scalar = memoize},
+    {.name = "create_function", .n_args = 3, .flags = SQLITE_DIRECTONLY, .scalar = create_function},
+    {.name = "create_view_function", .n_args = 3, .flags = SQLITE_DIRECTONLY, .scalar = create_view_function},
+    {.name = "import", .n_args = 1, .flags = SQLITE_DIRECTONLY, .scalar = import},
+    {.name = "experimental_memoize", .n_args = 1, .flags = SQLITE_DIRECTONLY, .scalar = memoize},
 };
 
 int legacy_functions_register(struct engine *e, struct error *err)

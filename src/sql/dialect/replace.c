@@ -69,7 +69,7 @@ static void give_back_function(struct dialect *d, struct replaced *r)
 static void forget(struct replaced *r)
 {
     runtime_table_unref(r->rows);
-    sql_function_free(r->f);
+    sql_function_unref(r->f);
     mem_free(r->name);
     mem_free(r->sql);
     *r = (struct replaced){0};

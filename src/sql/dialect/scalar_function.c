@@ -124,8 +124,10 @@ static void call(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     }
     f->d->function_depth++;
+    f->running++;
     if (bind_arguments(ctx, f, stmt, argc, argv))
         run_body(ctx, f, stmt, memo_key);
+    f->running--;
     f->d->function_depth--;
     sql_function_give(f, stmt, generation);
 }
@@ -172,7 +174,7 @@ static void free_scalar(struct dialect *d, struct sql_function *f)
             d->scalars.n--;
             break;
         }
-    sql_function_free(f);
+    sql_function_unref(f);
 }
 
 void exec_forget_function(struct dialect *d, const char *name, int n_args)
@@ -255,15 +257,17 @@ static void move_into(struct sql_function *f, struct sql_function *from)
     uint64_t generation = f->generation + 1;
     sql_function_clear(f);
     char *unused = from->name;
+    int refs = f->refs;
     *f = *from;
     f->name = name;
     f->d = d;
+    f->refs = refs;
     f->generation = generation;
     mem_free(unused);
     mem_free(from);
 }
 
-/* 1: f was taken over; else an error, and f is still the caller's. */
+/* 1: f was taken over; 0, or an error: the caller has its reference still. */
 static int create_scalar(struct exec *x, const struct parsed *p, struct sql_function *f)
 {
     struct dialect *d = x->d;
@@ -271,7 +275,9 @@ static int create_scalar(struct exec *x, const struct parsed *p, struct sql_func
     struct engine_function *alias = find_alias(d, f->name, (int)f->params.n);
     if (!old && !alias && find_builtin(d, f->name, (int)f->params.n))
         return exec_fail(x, p->name, "cannot redefine built-in function '%s'", f->name);
-    if ((old || alias) && !p->replace)
+    if (old && old->running)
+        return exec_fail(x, p->name, "function '%s' is running: what it calls cannot replace it", f->name);
+    if (((old && !old->dropped) || alias) && !p->replace)
         return exec_fail(x, p->name, "function '%s' already exists; CREATE OR REPLACE would replace it", f->name);
     if (old) {
         int rc = check_body(x, p, f);
@@ -282,26 +288,34 @@ static int create_scalar(struct exec *x, const struct parsed *p, struct sql_func
     int rc = alias ? check_body(x, p, f) : 0;
     if (rc)
         return rc;
+    if (!vec_push(&d->scalars, f))
+        return error_set(x->err, -MRD_ENOMEM, "out of memory");
+    f->refs++;
     planner_function_made(d->e, f->name);
     /* known before its body is prepared, so that it may call itself */
-    rc = sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8, f, call, NULL, NULL, NULL);
+    rc = sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8 | SQLITE_INNOCUOUS, f, call,
+                                    NULL, NULL, NULL);
     if (rc) {
         engine_sqlite_error(d->e, rc, x->err);
-        return exec_fail_offset(x, x->p, x->n, -1);
+        rc = exec_fail_offset(x, x->p, x->n, -1);
+        free_scalar(d, f);
+        return rc;
     }
     rc = alias ? 0 : check_body(x, p, f);
     if (rc == 0 && !alias)
         rc = undo_note(x, UNDO_FUNCTION, f->name, (int)f->params.n);
-    if (rc == 0 && !vec_push(&d->scalars, f))
-        rc = error_set(x->err, -MRD_ENOMEM, "out of memory");
-    if (rc) {
-        sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8, NULL, NULL, NULL, NULL,
-                                   NULL);
-        return rc;
+    if (rc == 0) {
+        if (alias)
+            free_alias(d, alias);
+        return 0;
     }
-    if (alias)
-        free_alias(d, alias);
-    return 1;
+    /* SQLite forgets no function while a statement is open: then the name stays, and its calls fail */
+    if (sqlite3_create_function_v2(engine_db(d->e), f->name, (int)f->params.n, SQLITE_UTF8, NULL, NULL, NULL, NULL,
+                                   NULL) == SQLITE_OK)
+        free_scalar(d, f);
+    else
+        sql_function_drop_body(f);
+    return rc;
 }
 
 int exec_function(struct exec *x, const struct parsed *p)
@@ -320,18 +334,15 @@ int exec_function(struct exec *x, const struct parsed *p)
         mem_free(name);
         return rc;
     }
-    struct sql_function *f = mem_zalloc(sizeof *f);
-    if (!f) {
-        mem_free(name);
+    struct sql_function *f = sql_function_new(x->d, name);
+    mem_free(name);
+    if (!f)
         return error_set(x->err, -MRD_ENOMEM, "out of memory");
-    }
-    f->d = x->d;
-    f->name = name;
     rc = sql_function_describe(x, p, f);
     if (rc == 0)
         rc = create_scalar(x, p, f);
     if (rc == 1) /* taken over */
         return 0;
-    sql_function_free(f);
+    sql_function_unref(f);
     return rc;
 }

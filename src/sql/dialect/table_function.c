@@ -57,7 +57,7 @@ static int table_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
         return SQLITE_ERROR;
     }
     char *schema = table_schema(f);
-    int rc = schema ? sqlite3_declare_vtab(db, schema) : SQLITE_NOMEM;
+    int rc = schema ? engine_declare_vtab(db, schema) : SQLITE_NOMEM;
     sqlite3_free(schema);
     if (rc)
         return rc;
@@ -65,12 +65,14 @@ static int table_connect(sqlite3 *db, void *aux, int argc, const char *const *ar
     if (!t)
         return SQLITE_NOMEM;
     *t = (struct function_table){.f = f};
+    f->refs++;
     *out = &t->base;
     return SQLITE_OK;
 }
 
 static int table_disconnect(sqlite3_vtab *base)
 {
+    sql_function_unref(((struct function_table *)base)->f);
     sqlite3_free(base);
     return SQLITE_OK;
 }
@@ -83,7 +85,7 @@ static int table_destroy(sqlite3_vtab *base)
         if (d->tables.p[i] == f) {
             d->tables.p[i] = *vec_last(&d->tables);
             d->tables.n--;
-            sql_function_free(f);
+            sql_function_unref(f);
             break;
         }
     return table_disconnect(base);
@@ -214,7 +216,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int co
     struct function_cursor *c = (struct function_cursor *)base;
     const struct sql_function *f = ((struct function_table *)base->pVtab)->f;
     int n = (int)f->columns.n, a = column - n;
-    if (column < n)
+    if (column < n && column < sqlite3_column_count(c->stmt)) /* a body SELECT * may have lost columns since */
         result_of_statement(ctx, sqlite3_column_value(c->stmt, column));
     else if (a == (int)f->params.n)
         sqlite3_result_int64(ctx, c->row);
@@ -283,12 +285,10 @@ static int create_table(struct exec *x, const struct parsed *p, struct sql_funct
 
 int exec_table_function(struct exec *x, const struct parsed *p, const char *name)
 {
-    struct sql_function *f = mem_zalloc(sizeof *f);
+    struct sql_function *f = sql_function_new(x->d, name);
     if (!f)
         return error_set(x->err, -MRD_ENOMEM, "out of memory");
-    f->d = x->d;
-    f->name = mem_strdup(name);
-    int rc = f->name ? sql_function_describe(x, p, f) : error_set(x->err, -MRD_ENOMEM, "out of memory");
+    int rc = sql_function_describe(x, p, f);
     if (rc == 0 && f->params.n > MAX_PARAMS)
         rc = exec_fail(x, p->name, "function '%s' has more than %d arguments", name, MAX_PARAMS);
     if (rc == 0)
@@ -296,6 +296,6 @@ int exec_table_function(struct exec *x, const struct parsed *p, const char *name
     if (rc == 0)
         rc = create_table(x, p, f);
     if (rc)
-        sql_function_free(f);
+        sql_function_unref(f);
     return rc;
 }

@@ -2,6 +2,7 @@
 #include "sql/engine.h"
 
 #include "base/alloc.h"
+#include "sql/engine/harden.h"
 #include "sql/engine/heap.h"
 #include "sql/engine/prelude.h"
 #include "sql/engine_private.h"
@@ -19,7 +20,9 @@ int engine_sqlite_error(struct engine *e, int sqlite_rc, struct error *err)
     int code = (sqlite_rc & 0xff) == SQLITE_NOMEM       ? -MRD_ENOMEM
                : (sqlite_rc & 0xff) == SQLITE_INTERRUPT ? -MRD_ECANCELLED
                                                         : -MRD_ESQL;
-    const char *text = code == -MRD_ENOMEM ? "out of memory" : sqlite3_errmsg(e->db);
+    const char *text = code == -MRD_ENOMEM                                ? "out of memory"
+                       : (sqlite_rc & 0xff) == SQLITE_AUTH && *e->refused ? e->refused
+                                                                          : sqlite3_errmsg(e->db);
     engine_set_error_text(e, text);
     return error_set(err, code, "%s", text);
 }
@@ -52,19 +55,6 @@ static int must_stop(void *engine)
     return engine_is_interrupted(engine);
 }
 
-/* SQL comes from browser tabs and from whoever reaches the port: what no trace needs is off. FTS3's tokenizer function
- * calls whatever address it is given; a schema that may be written makes SQLite run what nobody has parsed; an
- * extension is a program of its own. Statements as deep as these limits need little of the stack. */
-static void harden(sqlite3 *db)
-{
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_limit(db, SQLITE_LIMIT_TRIGGER_DEPTH, 100);
-    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 4);
-}
-
 static int open_sqlite(struct engine *e, struct error *err)
 {
     sql_heap_install();
@@ -74,7 +64,9 @@ static int open_sqlite(struct engine *e, struct error *err)
                              sql_vfs_name());
     if (rc != SQLITE_OK)
         return error_set(err, -MRD_ENOMEM, "SQLite: %s", sqlite3_errstr(rc));
-    harden(e->db);
+    rc = harden_connection(e->db);
+    if (rc != SQLITE_OK)
+        return engine_sqlite_error(e, rc, err);
     sqlite3_extended_result_codes(e->db, 0);
     sqlite3_progress_handler(e->db, STEPS_BETWEEN_CHECKS, must_stop, e);
     sqlite3_db_config(e->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 200);
@@ -110,6 +102,8 @@ int engine_open(struct engine **out, struct storage *st, struct error *err)
 #undef X
     if (rc == 0)
         rc = prelude_run(e, "prelude.before_eof.", err);
+    if (rc == 0)
+        harden_authorize(e);
     if (rc) {
         engine_close(e);
         *out = NULL;

@@ -64,7 +64,8 @@ void sql_heap_install(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     static atomic_flag begun = ATOMIC_FLAG_INIT;
-    if (atomic_flag_test_and_set(&begun) || sqlite3_config(SQLITE_CONFIG_GETMALLOC, &inner) != SQLITE_OK || !inner.xMalloc)
+    if (atomic_flag_test_and_set(&begun) || sqlite3_config(SQLITE_CONFIG_GETMALLOC, &inner) != SQLITE_OK ||
+        !inner.xMalloc)
         return; /* installed already, or SQLite runs in this process for somebody else */
     sqlite3_mem_methods ours = inner;
     ours.xMalloc = heap_malloc;

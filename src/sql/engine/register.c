@@ -1,23 +1,73 @@
 /* Registers functions, modules, table functions and runtime tables with an engine, and finds them by name. */
 #include "base/alloc.h"
+#include "sql/engine/function_check.h"
 #include "sql/engine_private.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
 
+/* A function as SQLite knows it: its user data, which it frees. */
+struct bound {
+    struct engine *engine;
+    struct engine_function f; /* its name lasts as long as the function is registered */
+    struct function_check check;
+};
+
+struct engine *function_engine(sqlite3_context *ctx)
+{
+    return ((struct bound *)sqlite3_user_data(ctx))->engine;
+}
+
+void *function_data(sqlite3_context *ctx)
+{
+    return ((struct bound *)sqlite3_user_data(ctx))->f.data;
+}
+
+static void checked_scalar(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    const struct bound *b = sqlite3_user_data(ctx);
+    if (function_check_call(&b->check, b->f.name, ctx, argc, argv))
+        b->f.scalar(ctx, argc, argv);
+}
+
+static void checked_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    const struct bound *b = sqlite3_user_data(ctx);
+    if (function_check_call(&b->check, b->f.name, ctx, argc, argv))
+        b->f.step(ctx, argc, argv);
+}
+
+/* What a window takes out is what came in; a row that was refused has ended the statement. */
+static int register_function(struct engine *e, const struct engine_function *f, struct error *err)
+{
+    struct bound *b = mem_zalloc(sizeof *b);
+    if (!b)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    *b = (struct bound){.engine = e, .f = *f};
+    if (!function_check_read(&b->check, f->takes, f->n_args)) {
+        mem_free(b);
+        return error_set(err, -MRD_EINVALID, "%s: what it takes is not described", f->name);
+    }
+    const bool any = b->check.any;
+    const int flags = f->flags | SQLITE_UTF8 | (f->flags & SQLITE_DIRECTONLY ? 0 : SQLITE_INNOCUOUS);
+    int rc;
+    if (f->value)
+        rc = sqlite3_create_window_function(e->db, f->name, f->n_args, flags, b, any ? f->step : checked_step, f->final,
+                                            f->value, f->inverse, mem_free);
+    else
+        rc = sqlite3_create_function_v2(e->db, f->name, f->n_args, flags, b,
+                                        f->scalar && !any ? checked_scalar : f->scalar,
+                                        f->step && !any ? checked_step : f->step, f->final, mem_free);
+    return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+}
+
 int engine_register_functions(struct engine *e, const struct engine_function *fns, size_t n, struct error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct engine_function *f = &fns[i];
-        int flags = f->flags | SQLITE_UTF8, rc;
-        if (f->value)
-            rc = sqlite3_create_window_function(e->db, f->name, f->n_args, flags, e, f->step, f->final, f->value,
-                                                f->inverse, NULL);
-        else
-            rc = sqlite3_create_function_v2(e->db, f->name, f->n_args, flags, e, f->scalar, f->step, f->final, NULL);
-        if (rc != SQLITE_OK)
-            return engine_sqlite_error(e, rc, err);
-        if (!vec_push(&e->functions, f))
+        int rc = register_function(e, &fns[i], err);
+        if (rc)
+            return rc;
+        if (!vec_push(&e->functions, &fns[i]))
             return error_set(err, -MRD_ENOMEM, "out of memory");
     }
     return 0;

@@ -158,7 +158,7 @@ static bool json_items(struct json_writer *w, const struct storage *st, struct j
 
 static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    const struct storage *st = engine_storage(sqlite3_user_data(ctx));
+    const struct storage *st = engine_storage(function_engine(ctx));
     struct arg_list list = {0};
     VEC(struct json_item)
     items = {0};

@@ -37,7 +37,7 @@ static bool argument(sqlite3_context *ctx, sqlite3_value *v, const char *name, i
         function_error(ctx, "%s: first argument should be timestamp", name);
         return false;
     }
-    return convert(engine_storage(sqlite3_user_data(ctx)), sqlite3_value_int64(v), clock_id, out);
+    return convert(engine_storage(function_engine(ctx)), sqlite3_value_int64(v), clock_id, out);
 }
 
 static void to_realtime(sqlite3_context *ctx, int argc, sqlite3_value **argv)

@@ -163,15 +163,6 @@ static void demangle(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         dlclose(lib);
 }
 
-/* May SQL touch files? Who forbids it forbids ATTACH (an authorizer), and this function goes by that. */
-bool function_files_allowed(sqlite3 *db)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(db, "ATTACH '' AS file_access_probe", -1, &stmt, NULL);
-    sqlite3_finalize(stmt);
-    return rc == SQLITE_OK;
-}
-
 /* Writes a blob to a new file. Direct use only: not from views of a foreign library. */
 static void file_write(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
@@ -179,7 +170,7 @@ static void file_write(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     (void)argc;
     if (function_is_null(argv[0]) || function_is_null(argv[1]))
         return;
-    if (!function_files_allowed(sqlite3_context_db_handle(ctx))) {
+    if (!engine_files_allowed(function_engine(ctx))) {
         function_error(ctx, "FILE_WRITE: SQL may not write files here");
         return;
     }

@@ -24,7 +24,7 @@ static void export_json_function(sqlite3_context *ctx, int argc, sqlite3_value *
         function_error(ctx, "EXPORT_JSON: the argument should be the path of a file");
         return;
     }
-    if (!function_files_allowed(db)) {
+    if (!engine_files_allowed(function_engine(ctx))) {
         function_error(ctx, "EXPORT_JSON: SQL may not write files here");
         return;
     }

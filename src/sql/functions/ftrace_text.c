@@ -291,7 +291,7 @@ static void append_head(struct line *l, uint32_t row)
 
 static void line_of_row(sqlite3_context *ctx, sqlite3_value *arg, bool kernel)
 {
-    struct line l = {.st = engine_storage(sqlite3_user_data(ctx)), .kernel = kernel};
+    struct line l = {.st = engine_storage(function_engine(ctx)), .kernel = kernel};
     const struct table *t = &l.st->t[T_ftrace_event];
     const char *function = kernel ? "TO_KERNEL_FTRACE" : "TO_FTRACE";
     char text[128];

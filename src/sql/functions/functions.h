@@ -41,9 +41,6 @@ FUNCTION_FILES(X)
 /* sqlite3_result_error with a format. */
 void function_error(sqlite3_context *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* May SQL write files? Not where others send it. */
-bool function_files_allowed(sqlite3 *db);
-
 /* A value as JSON; what is JSON already stays as it is. */
 void function_append_json(sqlite3_str *s, sqlite3_value *v);
 

@@ -345,7 +345,11 @@ static const struct engine_function rows[] = {
     {.name = "json_pretty", .n_args = 2, .flags = SQLITE_DETERMINISTIC, .scalar = json_pretty},
     {.name = "jsonb", .n_args = 1, .flags = SQLITE_DETERMINISTIC | SQLITE_SUBTYPE, .scalar = jsonb},
 #define X(fn, argc)                                                                                                    \
-    {.name = "jsonb_" #fn, .n_args = argc, .flags = SQLITE_DETERMINISTIC | SQLITE_SUBTYPE, .scalar = jsonb_##fn},
+    {.name = "jsonb_" #fn,                                                                                             \
+     .n_args = argc,                                                                                                   \
+     .takes = argc < 0 ? "*v" : NULL,                                                                                  \
+     .flags = SQLITE_DETERMINISTIC | SQLITE_SUBTYPE,                                                                   \
+     .scalar = jsonb_##fn},
     FORWARDS(X)
 #undef X
         {.name = "jsonb_group_array", .n_args = 1, .flags = SQLITE_SUBTYPE, .step = group_step, .final = array_final},

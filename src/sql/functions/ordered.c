@@ -169,7 +169,7 @@ static void final(sqlite3_context *ctx)
     struct ordered *o = sqlite3_aggregate_context(ctx, 0);
     if (!o)
         return;
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     if (o->failed) /* step() has said why */
         ;
     else if (!stop_sort(o->rows, o->n, sizeof *o->rows, compare_rows, engine_stop(e)))
@@ -190,7 +190,12 @@ static void final(sqlite3_context *ctx)
 }
 
 static const struct engine_function rows[] = {
-    {.name = "__intrinsic_ordered_agg", .n_args = -1, .flags = SQLITE_SUBTYPE, .step = step, .final = final},
+    {.name = "__intrinsic_ordered_agg",
+     .n_args = -1,
+     .takes = "ti*v",
+     .flags = SQLITE_SUBTYPE,
+     .step = step,
+     .final = final},
 };
 
 FUNCTION_ROWS(ordered, rows);

@@ -27,8 +27,8 @@ static int compare(const void *a, const void *b)
 /* False: the result of the function says why not. */
 static bool sort(sqlite3_context *ctx, struct percentile *s)
 {
-    if (!s->sorted && !stop_sort(s->p, s->n, sizeof *s->p, compare, engine_stop(sqlite3_user_data(ctx)))) {
-        sqlite3_result_error_code(ctx, engine_gave_up(sqlite3_user_data(ctx)));
+    if (!s->sorted && !stop_sort(s->p, s->n, sizeof *s->p, compare, engine_stop(function_engine(ctx)))) {
+        sqlite3_result_error_code(ctx, engine_gave_up(function_engine(ctx)));
         return false;
     }
     s->sorted = true;

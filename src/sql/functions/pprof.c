@@ -370,7 +370,7 @@ static void profile_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     }
     if (!p)
         return;
-    if (!*p && (*p = pprof_open(engine_storage(sqlite3_user_data(ctx))))) {
+    if (!*p && (*p = pprof_open(engine_storage(function_engine(ctx))))) {
         if (argc == 1)
             pprof_add_type(*p, slice_str("samples"), slice_str("count"));
         for (int i = 1; i + 2 < argc; i += 3)
@@ -401,7 +401,7 @@ static void profile_final(sqlite3_context *ctx)
 }
 
 static const struct engine_function rows[] = {
-    {.name = "experimental_profile", .n_args = -1, .step = profile_step, .final = profile_final},
+    {.name = "experimental_profile", .n_args = -1, .takes = "*v", .step = profile_step, .final = profile_final},
 };
 
 FUNCTION_ROWS(pprof, rows);

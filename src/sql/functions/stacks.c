@@ -38,7 +38,7 @@ static bool row_argument(sqlite3_context *ctx, const char *function, sqlite3_val
 
 static void stack_of_frame(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    const struct storage *st = engine_storage(sqlite3_user_data(ctx));
+    const struct storage *st = engine_storage(function_engine(ctx));
     struct pb_writer w = {0};
     uint64_t row;
     (void)argc;
@@ -51,7 +51,7 @@ static void stack_of_frame(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 static void stack_of_callsite(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     static const char name[] = "STACK_FROM_STACK_PROFILE_CALLSITE";
-    const struct storage *st = engine_storage(sqlite3_user_data(ctx));
+    const struct storage *st = engine_storage(function_engine(ctx));
     struct pb_writer w = {0};
     uint64_t row;
     if (argc != 1 && argc != 2) {
@@ -100,8 +100,8 @@ static void cat_stacks(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 static const struct engine_function rows[] = {
     {.name = "stack_from_stack_profile_frame", .n_args = 1, .scalar = stack_of_frame},
-    {.name = "stack_from_stack_profile_callsite", .n_args = -1, .scalar = stack_of_callsite},
-    {.name = "cat_stacks", .n_args = -1, .scalar = cat_stacks},
+    {.name = "stack_from_stack_profile_callsite", .n_args = -1, .takes = "v?v", .scalar = stack_of_callsite},
+    {.name = "cat_stacks", .n_args = -1, .takes = "*v", .scalar = cat_stacks},
 };
 
 FUNCTION_ROWS(stacks, rows);

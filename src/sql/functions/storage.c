@@ -104,7 +104,7 @@ static void result_string(struct engine *e, sqlite3_context *ctx, strid id)
 
 static void extract_arg(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     (void)argc;
     int type = sqlite3_value_type(argv[0]);
     if (type == SQLITE_NULL)
@@ -164,7 +164,7 @@ static void extract_arg(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 static void metadata_value(sqlite3_context *ctx, sqlite3_value *name, bool by_machine, int64_t machine, bool by_trace,
                            int64_t trace)
 {
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     struct storage *st = e->storage;
     const char *text = (const char *)sqlite3_value_text(name);
     strid id = text ? strpool_find(&st->strings, text, (size_t)sqlite3_value_bytes(name)) : 0;
@@ -221,19 +221,19 @@ static void trace_start(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc;
     (void)argv;
-    sqlite3_result_int64(ctx, ((struct engine *)sqlite3_user_data(ctx))->storage->trace_start_ns);
+    sqlite3_result_int64(ctx, function_engine(ctx)->storage->trace_start_ns);
 }
 
 static void trace_end(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc;
     (void)argv;
-    sqlite3_result_int64(ctx, ((struct engine *)sqlite3_user_data(ctx))->storage->trace_end_ns);
+    sqlite3_result_int64(ctx, function_engine(ctx)->storage->trace_end_ns);
 }
 
 static void trace_dur(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    const struct storage *st = ((struct engine *)sqlite3_user_data(ctx))->storage;
+    const struct storage *st = function_engine(ctx)->storage;
     (void)argc;
     (void)argv;
     sqlite3_result_int64(ctx, (int64_t)((uint64_t)st->trace_end_ns - (uint64_t)st->trace_start_ns));

@@ -53,7 +53,7 @@ static void array_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         function_error(ctx, "ARRAY_AGG: all values must have the same type");
         return;
     }
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     int64_t word;
     if (type == SQLITE_INTEGER)
         word = sqlite3_value_int64(argv[0]);
@@ -94,8 +94,8 @@ static void timestamps_final(sqlite3_context *ctx)
     struct array_value *a = s->a;
     size_t n = 0;
     s->a = NULL;
-    if (!stop_sort(a->words, a->n, sizeof *a->words, compare_i64, engine_stop(sqlite3_user_data(ctx)))) {
-        sqlite3_result_error_code(ctx, engine_gave_up(sqlite3_user_data(ctx)));
+    if (!stop_sort(a->words, a->n, sizeof *a->words, compare_i64, engine_stop(function_engine(ctx)))) {
+        sqlite3_result_error_code(ctx, engine_gave_up(function_engine(ctx)));
         array_free(a);
         return;
     }
@@ -138,11 +138,11 @@ static void graph_final(sqlite3_context *ctx)
     struct graph_state *s = sqlite3_aggregate_context(ctx, 0);
     if (!s || !s->g)
         return;
-    if (graph_build(s->g, engine_stop(sqlite3_user_data(ctx)))) {
+    if (graph_build(s->g, engine_stop(function_engine(ctx)))) {
         sqlite3_result_pointer(ctx, s->g, "GRAPH", graph_free);
     } else {
         graph_free(s->g);
-        sqlite3_result_error_code(ctx, engine_gave_up(sqlite3_user_data(ctx)));
+        sqlite3_result_error_code(ctx, engine_gave_up(function_engine(ctx)));
     }
     s->g = NULL;
 }
@@ -157,7 +157,7 @@ struct rows_state {
 static void rows_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct rows_state *s = sqlite3_aggregate_context(ctx, sizeof *s);
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     struct error err = {0};
     const char *names[64];
     if (!s || s->failed)
@@ -207,8 +207,8 @@ static const struct engine_function rows[] = {
     {.name = "repeatedfield", .n_args = 1, .step = array_step, .final = array_final}, /* as older modules call it */
     {.name = "__intrinsic_timestamp_set_agg", .n_args = 1, .step = array_step, .final = timestamps_final},
     {.name = "__intrinsic_graph_agg", .n_args = 2, .step = graph_step, .final = graph_final},
-    {.name = "__intrinsic_row_dataframe_agg", .n_args = -1, .step = rows_step, .final = rows_final},
-    {.name = "__intrinsic_tree_from_table", .n_args = -1, .step = rows_step, .final = rows_final},
+    {.name = "__intrinsic_row_dataframe_agg", .n_args = -1, .takes = "tv*tv", .step = rows_step, .final = rows_final},
+    {.name = "__intrinsic_tree_from_table", .n_args = -1, .takes = "tv*tv", .step = rows_step, .final = rows_final},
 };
 
 FUNCTION_ROWS(aggregates, rows);

@@ -156,7 +156,7 @@ static void intervals(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 static const struct engine_function rows[] = {
     {.name = "__intrinsic_counter_per_track_agg", .n_args = 4, .step = step, .final = final},
-    {.name = "__intrinsic_counter_intervals", .n_args = 3, .scalar = intervals},
+    {.name = "__intrinsic_counter_intervals", .n_args = 3, .takes = "tvp", .scalar = intervals},
 };
 
 FUNCTION_ROWS(counter_intervals, rows);

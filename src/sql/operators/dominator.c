@@ -148,7 +148,7 @@ static void final(sqlite3_context *ctx)
     struct table_builder b;
     if (!s || !s->g)
         return;
-    stop_flag *stop = engine_stop(sqlite3_user_data(ctx));
+    stop_flag *stop = engine_stop(function_engine(ctx));
     bool built = graph_build(s->g, stop);
     uint32_t n = s->g->n, *block = NULL;
     struct dominators d = {.g = s->g, .stop = stop};

@@ -185,7 +185,7 @@ static int declare(sqlite3 *db, const struct flame_source *s)
         sqlite3_str_appendf(schema, ", \"self_%w\", \"cumulative_%w\", \"%w\"", s->names[i], s->names[i], s->names[i]);
     sqlite3_str_appendall(schema, ", config HIDDEN)");
     char *text = sqlite3_str_finish(schema);
-    int rc = text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
+    int rc = text ? engine_declare_vtab(db, text) : SQLITE_NOMEM;
     sqlite3_free(text);
     return rc;
 }

@@ -179,7 +179,7 @@ static void flamegraph_find(sqlite3_context *ctx, int argc, sqlite3_value **argv
 }
 
 static const struct engine_function rows[] = {
-    {.name = "__intrinsic_flamegraph_config", .n_args = -1, .scalar = flamegraph_config},
+    {.name = "__intrinsic_flamegraph_config", .n_args = -1, .takes = "*v", .scalar = flamegraph_config},
     {.name = "__intrinsic_flamegraph_find", .n_args = 2, .scalar = flamegraph_find},
 };
 

@@ -128,8 +128,8 @@ static void bfs(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 static const struct engine_function rows[] = {
-    {.name = "__intrinsic_dfs", .n_args = 2, .scalar = dfs},
-    {.name = "__intrinsic_bfs", .n_args = 2, .scalar = bfs},
+    {.name = "__intrinsic_dfs", .n_args = 2, .takes = "pp", .scalar = dfs},
+    {.name = "__intrinsic_bfs", .n_args = 2, .takes = "pp", .scalar = bfs},
 };
 
 FUNCTION_ROWS(graph, rows);

@@ -213,7 +213,7 @@ static int run_layer(struct scan *s, sqlite3_stmt *stmt, struct runtime_table *t
 static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct error err = {0};
-    struct scan s = {.e = sqlite3_user_data(ctx), .g = value_graph(argv[0]), .err = &err};
+    struct scan s = {.e = function_engine(ctx), .g = value_graph(argv[0]), .err = &err};
     struct kept_rows rows = {0};
     struct table_builder out;
     sqlite3_stmt *stmt = NULL;
@@ -263,8 +263,8 @@ static void scan(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 static const struct engine_function rows[] = {
-    {.name = "__intrinsic_graph_scan", .n_args = 4, .scalar = scan},
-    {.name = "__intrinsic_graph_aggregating_scan", .n_args = 4, .scalar = scan},
+    {.name = "__intrinsic_graph_scan", .n_args = 4, .takes = "pptt", .scalar = scan},
+    {.name = "__intrinsic_graph_aggregating_scan", .n_args = 4, .takes = "pptt", .scalar = scan},
 };
 
 FUNCTION_ROWS(graph_scan, rows);

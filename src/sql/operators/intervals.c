@@ -121,7 +121,7 @@ static struct interval_set *new_set(sqlite3_context *ctx, int argc, sqlite3_valu
 static void agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct agg_state *state = sqlite3_aggregate_context(ctx, sizeof *state);
-    struct storage *st = engine_storage(sqlite3_user_data(ctx));
+    struct storage *st = engine_storage(function_engine(ctx));
     if (!state)
         return;
     if (argc < 3 || argc % 2 == 0 || argc > 3 + 2 * MAX_PARTITIONS) {
@@ -326,7 +326,7 @@ static void intersect(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     const char *names[2 + MAX_INPUTS + MAX_PARTITIONS] = {"ts", "dur"};
     char id_names[MAX_INPUTS][16];
     uint8_t types[2 + MAX_INPUTS + MAX_PARTITIONS];
-    struct intersection x = {.n_inputs = argc - 1, .stop = engine_stop(sqlite3_user_data(ctx))};
+    struct intersection x = {.n_inputs = argc - 1, .stop = engine_stop(function_engine(ctx))};
     struct table_builder b;
     struct error err = {0};
     const struct interval_set *any = NULL;
@@ -362,7 +362,7 @@ static void intersect(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     for (size_t i = 0; !empty && i < sets[0]->groups.n && rc == 0; i++) {
         rc = intersect_group(&x, sets, &sets[0]->groups.p[i]);
         if (rc == 0)
-            rc = emit_group(&x, &b, engine_storage(sqlite3_user_data(ctx)), &sets[0]->groups.p[i], n_keys, &err);
+            rc = emit_group(&x, &b, engine_storage(function_engine(ctx)), &sets[0]->groups.p[i], n_keys, &err);
     }
     value_builder_result(ctx, &b, rc, &err);
     vec_free(&x.a);
@@ -399,9 +399,13 @@ static void create(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 static const struct engine_function rows[] = {
-    {.name = "__intrinsic_interval_tree_intervals_agg", .n_args = -1, .step = agg_step, .final = agg_final},
-    {.name = "__intrinsic_interval_intersect", .n_args = -1, .scalar = intersect},
-    {.name = "__intrinsic_interval_create", .n_args = 2, .scalar = create},
+    {.name = "__intrinsic_interval_tree_intervals_agg",
+     .n_args = -1,
+     .takes = "vvv*vv",
+     .step = agg_step,
+     .final = agg_final},
+    {.name = "__intrinsic_interval_intersect", .n_args = -1, .takes = "pp*v", .scalar = intersect},
+    {.name = "__intrinsic_interval_create", .n_args = 2, .takes = "pp", .scalar = create},
 };
 
 FUNCTION_ROWS(intervals, rows);

@@ -206,7 +206,7 @@ const size_t slice_table_functions_n = sizeof slice_table_functions / sizeof *sl
 /* slice_is_ancestor(ancestor, descendant): on one track, above it, and around it. */
 static void slice_is_ancestor(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    const struct table *t = &engine_storage(sqlite3_user_data(ctx))->t[T_slice];
+    const struct table *t = &engine_storage(function_engine(ctx))->t[T_slice];
     (void)argc;
     if (sqlite3_value_type(argv[0]) != SQLITE_INTEGER || sqlite3_value_type(argv[1]) != SQLITE_INTEGER)
         return;

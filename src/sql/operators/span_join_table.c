@@ -192,7 +192,7 @@ int span_join_connect(sqlite3 *db, struct engine *e, int argc, const char *const
         rc = check_clashes(t, err);
     char *sql = rc == SQLITE_OK ? declare(t) : NULL;
     if (rc == SQLITE_OK)
-        rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
+        rc = sql ? engine_declare_vtab(db, sql) : SQLITE_NOMEM;
     sqlite3_free(sql);
     if (rc) {
         span_join_disconnect(&t->base);

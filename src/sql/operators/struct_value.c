@@ -58,7 +58,7 @@ static void make(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 static const struct engine_function rows[] = {
-    {.name = "__intrinsic_struct", .n_args = -1, .scalar = make},
+    {.name = "__intrinsic_struct", .n_args = -1, .takes = "*v", .scalar = make},
 };
 
 FUNCTION_ROWS(struct_value, rows);

@@ -33,9 +33,8 @@ enum { FIRST_LETTER = 'A' };
 static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out, char **err)
 {
     (void)argc, (void)argv, (void)err;
-    int rc =
-        sqlite3_declare_vtab(db, "CREATE TABLE x(c0,c1,c2,c3,c4,c5,c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,"
-                                 "c19,c20,c21,c22,c23,c24,c25,c26,c27,c28,c29,c30,c31,tab HIDDEN,row HIDDEN)");
+    int rc = engine_declare_vtab(db, "CREATE TABLE x(c0,c1,c2,c3,c4,c5,c6,c7,c8,c9,c10,c11,c12,c13,c14,c15,c16,c17,c18,"
+                                     "c19,c20,c21,c22,c23,c24,c25,c26,c27,c28,c29,c30,c31,tab HIDDEN,row HIDDEN)");
     struct ptr_table *t = rc ? NULL : sqlite3_malloc(sizeof *t);
     if (!t)
         return rc ? rc : SQLITE_NOMEM;
@@ -197,7 +196,7 @@ const sqlite3_module table_ptr_module = {
 };
 
 static const struct engine_function rows[] = {
-    {.name = "__intrinsic_table_ptr_bind", .n_args = 2, .scalar = bind},
+    {.name = "__intrinsic_table_ptr_bind", .n_args = 2, .takes = "vv", .scalar = bind},
 };
 
 FUNCTION_ROWS(table_ptr, rows);

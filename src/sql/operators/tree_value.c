@@ -73,7 +73,7 @@ static int number_rows(const struct table *t, const uint32_t *parent, const stru
 
 static void tree_to_table(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     struct runtime_table *tree = value_table(argv[0]);
     const char *names[MAX_COLUMNS + 2] = {"_tree_id", "_tree_parent_id"};
     uint8_t types[MAX_COLUMNS + 2] = {RUNTIME_LONG, RUNTIME_LONG};
@@ -225,8 +225,8 @@ static void tree_dominator_summary(sqlite3_context *ctx, int argc, sqlite3_value
 }
 
 static const struct engine_function rows[] = {
-    {.name = "__intrinsic_tree_to_table", .n_args = 1, .scalar = tree_to_table},
-    {.name = "__intrinsic_tree_dominator_summary", .n_args = 1, .scalar = tree_dominator_summary},
+    {.name = "__intrinsic_tree_to_table", .n_args = 1, .takes = "p", .scalar = tree_to_table},
+    {.name = "__intrinsic_tree_dominator_summary", .n_args = 1, .takes = "p", .scalar = tree_dominator_summary},
 };
 
 FUNCTION_ROWS(tree_value, rows);

@@ -20,7 +20,7 @@ struct runtime_table *value_table(sqlite3_value *v)
 bool value_builder(sqlite3_context *ctx, struct table_builder *b, uint32_t n, const char *const *names,
                    const uint8_t *types)
 {
-    struct engine *e = sqlite3_user_data(ctx);
+    struct engine *e = function_engine(ctx);
     struct error err = {0};
     uint8_t longs[64];
     memset(longs, RUNTIME_LONG, sizeof longs);

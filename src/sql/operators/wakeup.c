@@ -138,7 +138,7 @@ static void critical_path(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 /* perf_counter_for_sample(sample, name): the value of a counter that was read with the sample. */
 static void perf_counter(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    const struct storage *st = engine_storage(sqlite3_user_data(ctx));
+    const struct storage *st = engine_storage(function_engine(ctx));
     const struct table *samples = &st->t[T_profiler_sample], *sets = &st->t[T_profiler_counter_set];
     const struct table *counters = &st->t[T_counter], *tracks = &st->t[T_track];
     (void)argc;
@@ -167,8 +167,8 @@ static void perf_counter(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 static const struct engine_function rows[] = {
     {.name = "__intrinsic_wakeup_graph_agg", .n_args = 7, .step = step, .final = final},
-    {.name = "__intrinsic_critical_path_walk", .n_args = 2, .scalar = critical_path},
-    {.name = "__intrinsic_perf_counter_for_sample", .n_args = 2, .scalar = perf_counter},
+    {.name = "__intrinsic_critical_path_walk", .n_args = 2, .takes = "pp", .scalar = critical_path},
+    {.name = "__intrinsic_perf_counter_for_sample", .n_args = 2, .takes = "vv", .scalar = perf_counter},
 };
 
 FUNCTION_ROWS(wakeup, rows);

@@ -314,7 +314,7 @@ static int x_connect(sqlite3 *db, void *client, int argc, const char *const *arg
         sqlite3_str_appendf(s, ",v%d HIDDEN", i);
     sqlite3_str_appendall(s, ")");
     char *text = sqlite3_str_finish(s);
-    int rc = v && text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
+    int rc = v && text ? engine_declare_vtab(db, text) : SQLITE_NOMEM;
     sqlite3_free(text);
     if (rc != SQLITE_OK) {
         mem_free(v);

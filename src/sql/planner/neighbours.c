@@ -121,7 +121,7 @@ static int x_connect(sqlite3 *db, void *client, int argc, const char *const *arg
                             types[i / NEIGHBOURS_MAX_COLUMNS]);
     sqlite3_str_appendall(s, "plan HIDDEN)");
     char *text = sqlite3_str_finish(s);
-    int rc = v && text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
+    int rc = v && text ? engine_declare_vtab(db, text) : SQLITE_NOMEM;
     sqlite3_free(text);
     if (rc != SQLITE_OK) {
         mem_free(v);

@@ -62,9 +62,9 @@ const char *vtab_column_name(const struct vtab *v, uint32_t i, bool *hidden)
     return src->auto_id && i == src->def->n_columns ? "_auto_id" : "";
 }
 
-static void source_free(struct vtab_source *src)
+static void source_unref(struct vtab_source *src)
 {
-    if (!src)
+    if (!src || --src->refs)
         return;
     named_index_free(src);
     runtime_table_unref(src->runtime);
@@ -73,7 +73,7 @@ static void source_free(struct vtab_source *src)
 
 static void source_free_client(void *p)
 {
-    source_free(p);
+    source_unref(p);
 }
 
 static void vtab_free(struct vtab *v)
@@ -84,13 +84,12 @@ static void vtab_free(struct vtab *v)
     mem_free(v->indexes);
     mem_free(v->scanned);
     mem_free(v->columns.at);
-    if (v->owns_source)
-        source_free(v->source);
+    source_unref(v->source);
     mem_free(v);
 }
 
-/* Makes the vtab of a source. Takes over the source when `owns` and it succeeds. */
-static int connect_source(sqlite3 *db, struct vtab_source *src, const char *name, bool owns, sqlite3_vtab **out)
+/* Makes the vtab of a source; the caller keeps its own reference. */
+static int connect_source(sqlite3 *db, struct vtab_source *src, const char *name, sqlite3_vtab **out)
 {
     uint32_t n = sql_columns(src);
     struct vtab *v = mem_zalloc(sizeof *v);
@@ -98,12 +97,13 @@ static int connect_source(sqlite3 *db, struct vtab_source *src, const char *name
         return SQLITE_NOMEM;
     v->engine = src->engine;
     v->source = src;
+    src->refs++;
     v->columns.n = n;
     v->columns.at = mem_zalloc((n + 1) * sizeof *v->columns.at);
     v->indexes = mem_zalloc((src->def->n_columns + 1) * sizeof *v->indexes);
     v->scanned = mem_zalloc((src->def->n_columns + 1) * sizeof *v->scanned);
     char *schema = v->columns.at ? schema_text(src, v->columns.at) : NULL;
-    int rc = schema && v->indexes && v->scanned ? sqlite3_declare_vtab(db, schema) : SQLITE_NOMEM;
+    int rc = schema && v->indexes && v->scanned ? engine_declare_vtab(db, schema) : SQLITE_NOMEM;
     sqlite3_free(schema);
     const struct table *rows = src->is_args ? &src->engine->all_args : src->table;
     if (rc == SQLITE_OK && rows && !engine_know(src->engine, name, rows, v))
@@ -112,7 +112,6 @@ static int connect_source(sqlite3 *db, struct vtab_source *src, const char *name
         vtab_free(v);
         return rc;
     }
-    v->owns_source = owns;
     *out = &v->base;
     return SQLITE_OK;
 }
@@ -135,7 +134,7 @@ static int connect_eponymous(sqlite3 *db, void *client, int argc, const char *co
                              char **message)
 {
     (void)message;
-    return connect_source(db, client, argc > 2 ? argv[2] : "", false, out);
+    return connect_source(db, client, argc > 2 ? argv[2] : "", out);
 }
 
 static const sqlite3_module eponymous_module = {.iVersion = 0, .xConnect = connect_eponymous, GENERIC_METHODS};
@@ -152,6 +151,7 @@ static struct vtab_source *source_new(struct engine *e, const struct table_def *
 {
     struct vtab_source *src = mem_zalloc(sizeof *src);
     if (src) {
+        src->refs = 1;
         src->engine = e;
         src->def = def;
     }
@@ -174,7 +174,7 @@ int vtab_register_builtin(struct engine *e, struct error *err)
         if (i != T_stats) /* made by stats_table.c */
             rc = register_source(e, def->name, src, err);
         else
-            source_free(src);
+            source_unref(src);
     }
     return rc;
 }
@@ -206,7 +206,7 @@ bool vtab_is_runtime(const struct engine *e, const char *name)
 
 static void remove_runtime(struct engine *e, struct engine_runtime *r)
 {
-    source_free(r->source);
+    source_unref(r->source);
     mem_free(r->name);
     *r = *vec_last(&e->runtime);
     e->runtime.n--;
@@ -227,7 +227,7 @@ static int connect_runtime(sqlite3 *db, void *client, int argc, const char *cons
 {
     struct engine_runtime *r = argc > 2 ? find_runtime(client, argv[2]) : NULL;
     if (r)
-        return connect_source(db, r->source, r->name, false, out);
+        return connect_source(db, r->source, r->name, out);
     *message = sqlite3_mprintf("%s", missing_runtime);
     return SQLITE_ERROR;
 }
@@ -243,13 +243,13 @@ static int create_runtime(sqlite3 *db, void *client, int argc, const char *const
     struct engine_runtime r = {mem_strdup(argv[2]), source_new(e, &e->pending.t->def)};
     if (!r.name || !r.source || !vec_push(&e->runtime, r)) {
         mem_free(r.name);
-        source_free(r.source);
+        source_unref(r.source);
         return SQLITE_NOMEM;
     }
     r.source->runtime = runtime_table_ref(e->pending.t);
     r.source->table = &r.source->runtime->table;
     r.source->auto_id = true;
-    int rc = connect_source(db, r.source, r.name, false, out);
+    int rc = connect_source(db, r.source, r.name, out);
     if (rc != SQLITE_OK) {
         *message = sqlite3_mprintf("%s", sqlite3_errmsg(db));
         remove_runtime(e, vec_last(&e->runtime));
@@ -341,9 +341,8 @@ static int connect_lazy(sqlite3 *db, void *client, int argc, const char *const *
     src->runtime = t;
     src->table = &t->table;
     src->auto_id = true;
-    rc = connect_source(db, src, lazy->name, true, out);
-    if (rc != SQLITE_OK)
-        source_free(src);
+    rc = connect_source(db, src, lazy->name, out);
+    source_unref(src);
     return rc;
 }
 

@@ -33,6 +33,7 @@ struct named_index {
 /* Where the rows of a SQL name come from. Outlives the vtab, which SQLite takes down and connects again whenever a
  * statement that changes the schema fails. */
 struct vtab_source {
+    uint32_t refs; /* each vtab made of it has one: SQLite may keep an old vtab beside a new one */
     struct engine *engine;
     const struct table_def *def;
     struct table *table;                          /* the rows; NULL: computed at each xFilter */
@@ -67,7 +68,6 @@ struct vtab {
     sqlite3_vtab base;
     struct engine *engine;
     struct vtab_source *source; /* borrowed from the module, or owned */
-    bool owns_source;
     struct vtab_columns columns;
     struct column_index **indexes; /* by table column; NULL where there is none */
     uint64_t *scanned;             /* by table column: rows passed over for want of an index */
