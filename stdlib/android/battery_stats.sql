@@ -36,7 +36,7 @@ JOIN json_each(s.words) AS j;
 CREATE PERFETTO FUNCTION android_battery_stats_counter_to_string(
   -- Name of the track.
   track STRING,
-  -- Value.
+  -- Value of the counter.
   value DOUBLE
 )
 -- The word; for tracks without words, the number itself.
@@ -50,7 +50,7 @@ SELECT
 
 -- The spans of the counters.
 CREATE PERFETTO VIEW android_battery_stats_state(
-  -- Start.
+  -- When the state began.
   ts TIMESTAMP,
   -- Length; -1 when the trace ends before.
   dur DURATION,
@@ -82,7 +82,7 @@ FROM samples;
 -- The spans of the events: '+top=10215:"launcher"' to '-top=10215:"launcher"'. One of them alone reaches to the bounds
 -- of the trace.
 CREATE PERFETTO VIEW android_battery_stats_event_slices(
-  -- Start.
+  -- When the event began.
   ts TIMESTAMP,
   -- Length; -1 when it did not end.
   dur DURATION,

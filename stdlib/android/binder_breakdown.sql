@@ -78,9 +78,9 @@ CREATE PERFETTO TABLE android_binder_server_breakdown(
   binder_txn_id JOINID(slice.id),
   -- The server's slice that answers: row of slice.
   binder_reply_id JOINID(slice.id),
-  -- Start.
+  -- When the part of the call began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the part of the call in nanoseconds.
   dur DURATION,
   -- What the server's time went to.
   reason STRING
@@ -96,9 +96,9 @@ CREATE PERFETTO TABLE android_binder_client_breakdown(
   binder_txn_id JOINID(slice.id),
   -- The server's slice that answers: row of slice.
   binder_reply_id JOINID(slice.id),
-  -- Start.
+  -- When the part of the call began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the part of the call in nanoseconds.
   dur DURATION,
   -- What the client's time went to.
   reason STRING
@@ -128,9 +128,9 @@ CREATE PERFETTO TABLE android_binder_client_server_breakdown(
   binder_txn_id JOINID(slice.id),
   -- The server's slice that answers: row of slice.
   binder_reply_id JOINID(slice.id),
-  -- Start.
+  -- When the part of the call began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the part of the call in nanoseconds.
   dur DURATION,
   -- What the server's time went to.
   server_reason STRING,

@@ -23,9 +23,9 @@ CREATE PERFETTO TABLE android_bitmap_memory(
   id ID(counter.id),
   -- Row of process.
   upid JOINID(process.upid),
-  -- Start.
+  -- When the value began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the value in nanoseconds.
   dur DURATION,
   -- Row of track.
   track_id JOINID(counter.track_id),
@@ -40,9 +40,9 @@ CREATE PERFETTO TABLE android_bitmap_count(
   id ID(counter.id),
   -- Row of process.
   upid JOINID(process.upid),
-  -- Start.
+  -- When the value began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the value in nanoseconds.
   dur DURATION,
   -- Row of track.
   track_id JOINID(counter.track_id),
@@ -57,9 +57,9 @@ CREATE PERFETTO TABLE android_bitmap_counters_per_process(
   upid JOINID(process.upid),
   -- Name of the process.
   process_name STRING,
-  -- Start.
+  -- When the pair of values began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the pair of values in nanoseconds.
   dur DURATION,
   -- Bytes of bitmaps.
   bitmap_memory LONG,

@@ -8,9 +8,9 @@ CREATE PERFETTO TABLE android_desktop_mode_windows(
   raw_add_ts TIMESTAMP,
   -- When it was closed; NULL: it stayed.
   raw_remove_ts TIMESTAMP,
-  -- Start.
+  -- When the window began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the window in nanoseconds.
   dur DURATION,
   -- Number of the window.
   instance_id LONG,

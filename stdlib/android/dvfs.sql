@@ -6,11 +6,11 @@ INCLUDE PERFETTO MODULE counters.intervals;
 CREATE PERFETTO VIEW android_dvfs_counters(
   -- Name of the counter.
   name STRING,
-  -- Start.
+  -- When the value began.
   ts TIMESTAMP,
   -- Value of the counter.
   value DOUBLE,
-  -- Length.
+  -- Duration of the value in nanoseconds.
   dur DURATION
 ) AS
 SELECT t.name, i.ts, i.value, i.dur

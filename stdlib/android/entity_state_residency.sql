@@ -4,9 +4,9 @@
 CREATE PERFETTO TABLE android_entity_state_residency(
   -- Row of counter.
   id ID(counter.id),
-  -- Start.
+  -- When the span between the samples began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the span between the samples in nanoseconds.
   dur DURATION,
   -- The part of the hardware.
   entity_name STRING,

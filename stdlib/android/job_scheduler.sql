@@ -14,9 +14,9 @@ CREATE PERFETTO TABLE android_job_scheduler_events(
   track_id JOINID(track.id),
   -- Row of slice.
   id LONG,
-  -- Start.
+  -- When the job began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the job in nanoseconds.
   dur DURATION
 ) AS
 SELECT

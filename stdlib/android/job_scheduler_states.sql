@@ -78,9 +78,9 @@ WHERE state = 'STARTED' AND next_state IN ('FINISHED', 'SCHEDULED') AND next_ts 
 CREATE PERFETTO TABLE android_job_scheduler_states(
   -- Number of the span.
   id ID,
-  -- Start.
+  -- When the run of the job began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the run of the job in nanoseconds.
   dur DURATION,
   -- Row of slice.
   slice_id JOINID(slice.id),
@@ -193,7 +193,7 @@ JOIN android_screen_state AS s ON s.id = i.id_1;
 
 -- The same, cut where the screen or the charger changes.
 CREATE PERFETTO TABLE android_job_scheduler_with_screen_charging_states(
-  -- Start.
+  -- When the part of the run began.
   ts TIMESTAMP,
   -- Length of the part of the job with these states.
   dur DURATION,

@@ -25,9 +25,9 @@ WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);
 
 -- Time held between samples, and its part of the time awake.
 CREATE PERFETTO TABLE android_kernel_wakelocks(
-  -- Start.
+  -- When the span between the samples began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the span between the samples in nanoseconds.
   dur DURATION,
   -- The same as dur.
   awake_dur DURATION,

@@ -119,9 +119,9 @@ CREATE PERFETTO TABLE android_monitor_contention(
   process_name STRING,
   -- The wait: row of slice.
   id LONG,
-  -- Start.
+  -- When the wait began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the wait in nanoseconds.
   dur DURATION,
   -- Length, without the time asleep.
   monotonic_dur DURATION,
@@ -221,9 +221,9 @@ CREATE PERFETTO TABLE android_monitor_contention_chain(
   process_name STRING,
   -- The wait: row of slice.
   id LONG,
-  -- Start.
+  -- When the wait began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the wait in nanoseconds.
   dur DURATION,
   -- Length, without the time asleep.
   monotonic_dur DURATION,
@@ -266,9 +266,9 @@ LEFT JOIN _children AS c ON c.parent_id = m.id;
 CREATE PERFETTO TABLE android_monitor_contention_chain_thread_state(
   -- The wait: row of slice.
   id LONG,
-  -- Start.
+  -- When the state of the owner began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the state of the owner in nanoseconds.
   dur DURATION,
   -- The thread that holds the lock: row of thread.
   blocking_utid JOINID(thread.id),

@@ -4,9 +4,9 @@
 CREATE PERFETTO VIEW android_network_packets(
   -- Row of slice.
   id ID,
-  -- Start.
+  -- When the transfer began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the transfer in nanoseconds.
   dur DURATION,
   -- Name of the track.
   track_name STRING,

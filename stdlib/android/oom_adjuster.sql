@@ -28,7 +28,7 @@ SELECT
 
 -- The same; processes of the system are told by their number.
 CREATE PERFETTO FUNCTION android_oom_adj_score_to_detailed_bucket_name(
-  -- Value.
+  -- Score of the process.
   value LONG,
   -- Number of the application, without the user's part.
   android_appid LONG
@@ -49,9 +49,9 @@ JOIN process_counter_track AS t ON t.id = i.track_id;
 
 -- The spans in which a process kept its score.
 CREATE PERFETTO VIEW android_oom_adj_intervals(
-  -- Start.
+  -- When the score began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the score in nanoseconds.
   dur DURATION,
   -- Readiness to be ended: -1000 never, 1000 first.
   score LONG,

@@ -29,9 +29,9 @@ WHERE t.type = 'power_rails';
 CREATE PERFETTO TABLE android_power_rails_counters(
   -- Row of counter.
   id ID(counter.id),
-  -- Start.
+  -- When the span between the samples began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the span between the samples in nanoseconds.
   dur DURATION,
   -- Name of the rail's track.
   power_rail_name STRING,

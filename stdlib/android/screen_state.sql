@@ -6,9 +6,9 @@ INCLUDE PERFETTO MODULE counters.intervals;
 CREATE PERFETTO TABLE android_screen_state(
   -- Row of counter.
   id ID,
-  -- Start.
+  -- When the state of the screen began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the state of the screen in nanoseconds.
   dur DURATION,
   -- off, on, doze or unknown.
   simple_screen_state STRING,

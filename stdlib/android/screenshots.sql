@@ -4,9 +4,9 @@
 CREATE PERFETTO TABLE android_screenshots(
   -- Row of slice.
   id ID(slice.id),
-  -- Start.
+  -- When the screenshot began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the screenshot in nanoseconds.
   dur DURATION,
   -- Name of the slice.
   name STRING

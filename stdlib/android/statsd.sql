@@ -4,9 +4,9 @@
 CREATE PERFETTO VIEW android_statsd_atoms(
   -- Row of slice.
   id LONG,
-  -- Start.
+  -- When the atom began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the atom in nanoseconds.
   dur DURATION,
   -- Details: the set of args.
   arg_set_id ARGSETID,

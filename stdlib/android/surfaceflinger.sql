@@ -79,7 +79,7 @@ RETURNS Expr AS sum(iif(w.name GLOB $pattern, w.dur, NULL));
 -- What the compositor did in each turn: the time of its steps, of the hardware composer and of drawing. NULL where the
 -- trace has no such slice.
 CREATE PERFETTO TABLE android_surfaceflinger_workloads(
-  -- Start.
+  -- When the turn began.
   ts TIMESTAMP,
   -- Always "SurfaceFlinger".
   source STRING,

@@ -2,9 +2,9 @@
 
 -- Awake and suspended, one after the other.
 CREATE PERFETTO TABLE android_suspend_state(
-  -- Start.
+  -- When the state began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the state in nanoseconds.
   dur DURATION,
   -- awake or suspended.
   power_state STRING,

@@ -16,9 +16,9 @@ RETURNS TableOrSubquery AS
 
 -- When Chrome was given an input.
 CREATE PERFETTO TABLE chrome_deliver_android_input_event(
-  -- Start.
+  -- When the delivery began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the delivery in nanoseconds.
   dur DURATION,
   -- Row of thread.
   utid LONG,

@@ -22,9 +22,9 @@ WHERE name = 'Graphics.Pipeline';
 CREATE PERFETTO TABLE chrome_graphics_pipeline_surface_frame_steps(
   -- Row of slice.
   id LONG,
-  -- Start.
+  -- When the step began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the step in nanoseconds.
   dur DURATION,
   -- The step of the pipeline.
   step STRING,
@@ -43,9 +43,9 @@ WHERE surface_frame_trace_id IS NOT NULL;
 CREATE PERFETTO TABLE chrome_graphics_pipeline_display_frame_steps(
   -- Row of slice.
   id LONG,
-  -- Start.
+  -- When the step began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the step in nanoseconds.
   dur DURATION,
   -- The step of the pipeline.
   step STRING,

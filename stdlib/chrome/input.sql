@@ -35,9 +35,9 @@ CREATE PERFETTO TABLE chrome_input_pipeline_steps(
   latency_id LONG,
   -- Row of slice.
   slice_id LONG,
-  -- Start.
+  -- When the step began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the step in nanoseconds.
   dur DURATION,
   -- Row of thread.
   utid LONG,

@@ -12,9 +12,9 @@ CREATE PERFETTO TABLE chrome_interactions(
   type STRING,
   -- Name of the interaction.
   name STRING,
-  -- Start.
+  -- When the interaction began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the interaction in nanoseconds.
   dur DURATION
 ) AS
 SELECT id AS scoped_id, 'chrome_page_loads' AS type, 'PageLoad' AS name, navigation_start_ts AS ts, coalesce(lcp, fcp) AS dur

@@ -51,7 +51,7 @@ CREATE PERFETTO TABLE chrome_page_loads(
   mark_fully_visible_ts TIMESTAMP,
   -- When the page itself said that it can be used.
   mark_interactive_ts TIMESTAMP,
-  -- Address.
+  -- URL of the page or script.
   url STRING,
   -- The browser's process: row of process.
   browser_upid LONG

@@ -29,9 +29,9 @@ CREATE PERFETTO VIEW chrome_scheduler_tasks(
   type STRING,
   -- Its name.
   name STRING,
-  -- Start.
+  -- When the task began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the task in nanoseconds.
   dur DURATION,
   -- Row of thread.
   utid LONG,
@@ -99,9 +99,9 @@ CREATE PERFETTO VIEW chrome_tasks(
   process_name STRING,
   -- Row of process.
   upid LONG,
-  -- Start.
+  -- When the task began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the task in nanoseconds.
   dur DURATION,
   -- Row of track.
   track_id LONG,

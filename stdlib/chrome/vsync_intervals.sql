@@ -4,9 +4,9 @@
 CREATE PERFETTO TABLE chrome_vsync_intervals(
   -- Row of slice.
   slice_id LONG,
-  -- Start.
+  -- When the interval began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the interval in nanoseconds.
   dur DURATION,
   -- Row of track.
   track_id LONG,

@@ -4,9 +4,9 @@
 CREATE PERFETTO TABLE chrome_web_content_interactions(
   -- Row of slice.
   id LONG,
-  -- Start.
+  -- When the interaction began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the interaction in nanoseconds.
   dur DURATION,
   -- What was done.
   interaction_type STRING,

@@ -41,7 +41,7 @@ ORDER BY machine_id, clock_id;
 CREATE PERFETTO VIEW clock_problems(
   -- Name of the statistic.
   name STRING,
-  -- Index.
+  -- Index of the stat.
   idx LONG,
   -- Row of machine.
   machine_id JOINID(machine.id),

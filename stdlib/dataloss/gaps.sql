@@ -5,7 +5,7 @@
 CREATE PERFETTO TABLE dataloss_sched_gaps(
   -- Start: the end of the last span before.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the gap in nanoseconds.
   dur DURATION,
   -- Number of the CPU among all machines.
   ucpu LONG,

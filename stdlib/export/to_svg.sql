@@ -13,7 +13,7 @@ SELECT replace(replace(replace(replace($text, '&', '&amp;'), '<', '&lt;'), '>', 
 
 -- A time as people write it: "1.5ms".
 CREATE PERFETTO FUNCTION _format_duration(
-  -- ns.
+  -- Duration in nanoseconds.
   dur DURATION
 )
 RETURNS STRING AS
@@ -106,11 +106,11 @@ CREATE PERFETTO FUNCTION _svg_rect(
   x DOUBLE,
   -- Upper edge.
   y DOUBLE,
-  -- Width.
+  -- Width in pixels.
   width DOUBLE,
-  -- Height.
+  -- Height in pixels.
   height DOUBLE,
-  -- Colour.
+  -- Colour to fill with.
   fill STRING,
   -- The explanation.
   title STRING,
@@ -134,9 +134,9 @@ CREATE PERFETTO FUNCTION _slice_to_svg(
   x_pixel DOUBLE,
   -- Upper edge.
   y_pixel DOUBLE,
-  -- Width.
+  -- Width in pixels.
   width_pixel DOUBLE,
-  -- Height.
+  -- Height in pixels.
   height_pixel DOUBLE,
   -- Its name.
   name STRING,
@@ -166,9 +166,9 @@ CREATE PERFETTO FUNCTION _thread_state_to_svg(
   x_pixel DOUBLE,
   -- Upper edge.
   y_pixel DOUBLE,
-  -- Width.
+  -- Width in pixels.
   width_pixel DOUBLE,
-  -- Height.
+  -- Height in pixels.
   height_pixel DOUBLE,
   -- The state.
   state STRING,
@@ -196,7 +196,7 @@ CREATE PERFETTO FUNCTION _counter_to_svg(
   x_pixel DOUBLE,
   -- Upper edge of the curve.
   y_pixel DOUBLE,
-  -- Width.
+  -- Width in pixels.
   width_pixel DOUBLE,
   -- Height of the curve.
   height_pixel DOUBLE,

@@ -4,11 +4,11 @@ INCLUDE PERFETTO MODULE std.metasql.unparenthesize;
 
 -- How many spans are open from each moment at which that changes: (ts, value). Unfinished spans (-1) stay open.
 CREATE PERFETTO MACRO intervals_overlap_count(
-  -- Spans.
+  -- Table with the spans.
   segments TableOrSubquery,
-  -- Their start.
+  -- Column with the begin of the spans.
   ts_column ColumnName,
-  -- Their length.
+  -- Column with the duration of the spans.
   dur_column ColumnName
 )
 RETURNS TableOrSubquery AS
@@ -28,11 +28,11 @@ RETURNS TableOrSubquery AS
 
 -- The same within each group: (ts, value, group_name).
 CREATE PERFETTO MACRO intervals_overlap_count_by_group(
-  -- Spans.
+  -- Table with the spans.
   segments TableOrSubquery,
-  -- Their start.
+  -- Column with the begin of the spans.
   ts_column ColumnName,
-  -- Their length.
+  -- Column with the duration of the spans.
   dur_column ColumnName,
   -- What they are grouped by.
   group_column ColumnName

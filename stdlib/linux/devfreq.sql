@@ -25,9 +25,9 @@ FROM counter_leading_intervals!((
 CREATE PERFETTO TABLE linux_devfreq_dsu_counter(
   -- Row of counter.
   id LONG,
-  -- Start.
+  -- When the frequency began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the frequency in nanoseconds.
   dur DURATION,
   -- Frequency in kHz.
   dsu_freq LONG

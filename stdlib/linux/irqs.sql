@@ -2,9 +2,9 @@
 
 -- Handlers of hardware interrupts.
 CREATE PERFETTO VIEW linux_hard_irqs(
-  -- Start.
+  -- When the handler's run began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the handler's run in nanoseconds.
   dur DURATION,
   -- Name of the handler.
   name STRING,
@@ -20,9 +20,9 @@ WHERE t.type = 'cpu_irq';
 
 -- Handlers of soft interrupts.
 CREATE PERFETTO VIEW linux_soft_irqs(
-  -- Start.
+  -- When the handler's run began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the handler's run in nanoseconds.
   dur DURATION,
   -- Name of the vector.
   name STRING,
@@ -36,9 +36,9 @@ WHERE t.type = 'cpu_softirq';
 
 -- Both.
 CREATE PERFETTO VIEW linux_irqs(
-  -- Start.
+  -- When the handler's run began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the handler's run in nanoseconds.
   dur DURATION,
   -- Name of the handler or vector.
   name STRING,
@@ -63,7 +63,7 @@ CREATE PERFETTO VIEW linux_interrupt_mapping(
   irq_id LONG,
   -- Its name.
   name STRING,
-  -- Machine.
+  -- Row of machine.
   machine_id JOINID(machine.id)
 ) AS
 SELECT id, irq_id, name, machine_id

@@ -14,7 +14,7 @@ CREATE PERFETTO TABLE linux_kernel_threads(
   process_name STRING,
   -- Name of the thread.
   thread_name STRING,
-  -- Machine.
+  -- Row of machine.
   machine_id JOINID(machine.id)
 ) AS
 WITH

@@ -11,13 +11,13 @@ CREATE PERFETTO FUNCTION machine_critical_path(
   root_utid JOINID(thread.id),
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur DURATION
 )
 RETURNS TABLE(
-  -- Start.
+  -- When the stretch began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the stretch in nanoseconds.
   dur DURATION,
   -- The thread waited for.
   utid JOINID(thread.id),

@@ -16,7 +16,7 @@ CREATE PERFETTO TABLE machine_network_packets(
   direction STRING,
   -- Network device.
   device STRING,
-  -- Bytes.
+  -- Bytes of the packet.
   length LONG,
   -- Row of thread that was on the CPU.
   utid JOINID(thread.id),
@@ -62,7 +62,7 @@ CREATE PERFETTO TABLE machine_network_one_way(
   from_machine_id JOINID(machine.id),
   -- Who received it.
   to_machine_id JOINID(machine.id),
-  -- Bytes.
+  -- Bytes of the packet.
   length LONG
 ) AS
 WITH

@@ -14,9 +14,9 @@ CREATE PERFETTO TABLE machine_overview(
   sched_count LONG,
   -- Ftrace events.
   ftrace_event_count LONG,
-  -- Threads.
+  -- Number of threads.
   thread_count LONG,
-  -- Processes.
+  -- Number of processes.
   process_count LONG,
   -- First running span.
   first_ts TIMESTAMP,

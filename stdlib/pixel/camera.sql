@@ -7,9 +7,9 @@ INCLUDE PERFETTO MODULE linux.memory.process;
 CREATE PERFETTO TABLE pixel_camera_frames(
   -- Row of slice.
   id ID(slice.id),
-  -- Start.
+  -- When the work began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the work in nanoseconds.
   dur DURATION,
   -- Row of track.
   track_id JOINID(track.id),
@@ -65,9 +65,9 @@ FROM android_dmabuf_allocs;
 
 -- Memory of the three processes and of shared buffers, for the spans in which none changes.
 CREATE PERFETTO TABLE pixel_camera_memory_span(
-  -- Start.
+  -- When the set of values began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the set of values in nanoseconds.
   dur DURATION,
   -- The camera's application, bytes.
   gca_rss LONG,

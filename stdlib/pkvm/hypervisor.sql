@@ -6,9 +6,9 @@ CREATE PERFETTO VIEW pkvm_hypervisor_events(
   slice_id JOINID(slice.id),
   -- Number of the processor on its machine.
   cpu JOINID(cpu.cpu),
-  -- Start.
+  -- When the stay in the hypervisor began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the stay in the hypervisor in nanoseconds.
   dur DURATION,
   -- Why the hypervisor was entered.
   reason STRING

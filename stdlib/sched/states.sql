@@ -33,9 +33,9 @@ SELECT
 
 -- The same, told whether the thread waited for a device.
 CREATE PERFETTO FUNCTION sched_state_io_to_human_readable_string(
-  -- State.
+  -- State of the thread, in the kernel's letters.
   sched_state STRING,
-  -- Waiting for a device?
+  -- True when the thread waited for a device; NULL when unknown.
   io_wait BOOL
 )
 -- The name in words.

@@ -69,7 +69,7 @@ CREATE PERFETTO FUNCTION _thread_executing_span_critical_path(
   root_utid JOINID(thread.id),
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur DURATION
 )
 RETURNS TABLE(
@@ -79,9 +79,9 @@ RETURNS TABLE(
   root_id LONG,
   -- The span that the path stands on.
   id LONG,
-  -- Start.
+  -- When the stretch began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the stretch in nanoseconds.
   dur DURATION,
   -- Thread of the span.
   utid JOINID(thread.id)

@@ -11,7 +11,7 @@ CREATE PERFETTO TABLE sched_time_in_state_for_thread(
   utid JOINID(thread.id),
   -- All of its time in the trace.
   total_runtime LONG,
-  -- State.
+  -- State of the thread, in the kernel's letters.
   state STRING,
   -- Time in it.
   time_in_state LONG,
@@ -47,7 +47,7 @@ CREATE PERFETTO TABLE sched_percentage_of_time_in_state(
   runnable LONG,
   -- Waiting for one, having been pushed off.
   runnable_preempted LONG,
-  -- Sleeping.
+  -- Percentage of the time asleep.
   sleeping LONG,
   -- Sleeping in a way that signals do not end.
   uninterruptible_sleep LONG,
@@ -72,13 +72,13 @@ GROUP BY utid;
 CREATE PERFETTO FUNCTION sched_time_in_state_for_thread_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur DURATION,
   -- Row of thread.
   utid JOINID(thread.id)
 )
 RETURNS TABLE(
-  -- State.
+  -- State of the thread, in the kernel's letters.
   state STRING,
   -- Waiting for a device?
   io_wait BOOL,
@@ -100,17 +100,17 @@ ORDER BY dur DESC;
 CREATE PERFETTO FUNCTION sched_time_in_state_and_cpu_for_thread_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur DURATION,
   -- Row of thread.
   utid JOINID(thread.id)
 )
 RETURNS TABLE(
-  -- State.
+  -- State of the thread, in the kernel's letters.
   state STRING,
   -- Waiting for a device?
   io_wait BOOL,
-  -- CPU.
+  -- Number of the CPU.
   cpu LONG,
   -- Kernel function that it was blocked in.
   blocked_function LONG,
@@ -128,11 +128,11 @@ ORDER BY dur DESC;
 
 -- Time on a CPU within a window by the state in which threads left it.
 CREATE PERFETTO FUNCTION sched_time_in_state_for_cpu_in_interval(
-  -- CPU.
+  -- Number of the CPU.
   cpu LONG,
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur LONG
 )
 RETURNS TABLE(

@@ -4,9 +4,9 @@
 CREATE PERFETTO VIEW sched_with_thread_process(
   -- Row of sched.
   id ID(sched.id),
-  -- Start.
+  -- When the running span began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the running span in nanoseconds.
   dur DURATION,
   -- Row of thread.
   utid JOINID(thread.id),
@@ -16,7 +16,7 @@ CREATE PERFETTO VIEW sched_with_thread_process(
   upid JOINID(process.id),
   -- Name of the process.
   process_name STRING,
-  -- CPU.
+  -- Number of the CPU.
   cpu LONG,
   -- State of the thread when it left the CPU.
   end_state STRING,

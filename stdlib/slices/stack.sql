@@ -8,9 +8,9 @@ FROM __intrinsic_slice_stacks();
 CREATE PERFETTO VIEW slice_with_stack_id(
   -- Row of slice.
   id ID(slice.id),
-  -- Start.
+  -- When the slice began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the slice in nanoseconds.
   dur DURATION,
   -- Row of track.
   track_id JOINID(track.id),
@@ -22,7 +22,7 @@ CREATE PERFETTO VIEW slice_with_stack_id(
   depth LONG,
   -- The slice above it.
   parent_id JOINID(slice.id),
-  -- Details.
+  -- Args of the slice; NULL when it has none.
   arg_set_id ARGSETID,
   -- Start on the thread's own clock.
   thread_ts TIMESTAMP,
@@ -64,9 +64,9 @@ CREATE PERFETTO FUNCTION ancestor_slice_by_stack(
 RETURNS TABLE(
   -- Row of slice.
   id JOINID(slice.id),
-  -- Start.
+  -- When the slice began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the slice in nanoseconds.
   dur DURATION,
   -- Row of track.
   track_id JOINID(track.id),
@@ -78,7 +78,7 @@ RETURNS TABLE(
   depth LONG,
   -- The slice above it.
   parent_id JOINID(slice.id),
-  -- Details.
+  -- Args of the slice; NULL when it has none.
   arg_set_id ARGSETID,
   -- Start on the thread's own clock.
   thread_ts TIMESTAMP,
@@ -100,9 +100,9 @@ CREATE PERFETTO FUNCTION descendant_slice_by_stack(
 RETURNS TABLE(
   -- Row of slice.
   id JOINID(slice.id),
-  -- Start.
+  -- When the slice began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the slice in nanoseconds.
   dur DURATION,
   -- Row of track.
   track_id JOINID(track.id),
@@ -114,7 +114,7 @@ RETURNS TABLE(
   depth LONG,
   -- The slice above it.
   parent_id JOINID(slice.id),
-  -- Details.
+  -- Args of the slice; NULL when it has none.
   arg_set_id ARGSETID,
   -- Start on the thread's own clock.
   thread_ts TIMESTAMP,

@@ -4,7 +4,7 @@
 CREATE PERFETTO VIEW thread_slice(
   -- Row of slice.
   id ID(slice.id),
-  -- Start.
+  -- When the slice began.
   ts TIMESTAMP,
   -- Length; -1 when it did not end.
   dur DURATION,
@@ -34,7 +34,7 @@ CREATE PERFETTO VIEW thread_slice(
   depth LONG,
   -- The slice above it.
   parent_id JOINID(slice.id),
-  -- Details.
+  -- Args of the slice; NULL when it has none.
   arg_set_id ARGSETID,
   -- Start on the thread's own clock.
   thread_ts TIMESTAMP,
@@ -70,7 +70,7 @@ LEFT JOIN process USING (upid);
 CREATE PERFETTO VIEW process_slice(
   -- Row of slice.
   id ID(slice.id),
-  -- Start.
+  -- When the slice began.
   ts TIMESTAMP,
   -- Length; -1 when it did not end.
   dur DURATION,
@@ -92,7 +92,7 @@ CREATE PERFETTO VIEW process_slice(
   depth LONG,
   -- The slice above it.
   parent_id JOINID(slice.id),
-  -- Details.
+  -- Args of the slice; NULL when it has none.
   arg_set_id ARGSETID,
   -- Start on the thread's own clock.
   thread_ts TIMESTAMP,
@@ -123,7 +123,7 @@ JOIN process USING (upid);
 CREATE PERFETTO VIEW thread_or_process_slice(
   -- Row of slice.
   id JOINID(slice.id),
-  -- Start.
+  -- When the slice began.
   ts TIMESTAMP,
   -- Length; -1 when it did not end.
   dur DURATION,
@@ -151,7 +151,7 @@ CREATE PERFETTO VIEW thread_or_process_slice(
   depth LONG,
   -- The slice above it.
   parent_id JOINID(slice.id),
-  -- Details.
+  -- Args of the slice; NULL when it has none.
   arg_set_id ARGSETID
 ) AS
 SELECT

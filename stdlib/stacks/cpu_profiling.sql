@@ -7,7 +7,7 @@ INCLUDE PERFETTO MODULE callstacks.stack_profile;
 CREATE PERFETTO TABLE cpu_profiling_samples(
   -- Number of the sample.
   id LONG,
-  -- Time.
+  -- Time of the sample.
   ts TIMESTAMP,
   -- Row of thread.
   utid JOINID(thread.id),
@@ -49,11 +49,11 @@ FROM _callstacks_for_callsites!(cpu_profiling_samples);
 
 -- Call tree of the samples: how many stand on each node, and on it or below.
 CREATE PERFETTO TABLE cpu_profiling_summary_tree(
-  -- Node.
+  -- Id of the node.
   id LONG,
   -- The node that called it.
   parent_id LONG,
-  -- Function.
+  -- Name of the function.
   name STRING,
   -- File that it lies in.
   mapping_name STRING,

@@ -2,13 +2,13 @@
 
 -- How long each buffer took to be copied when the trace was cloned, from the start of the clone.
 CREATE PERFETTO TABLE traced_clone_flush_latency(
-  -- Buffer.
+  -- Number of the buffer.
   buffer_id LONG,
-  -- Length.
+  -- Duration of the copy in nanoseconds.
   duration_ns LONG,
-  -- Machine.
+  -- Row of machine.
   machine_id JOINID(machine.id),
-  -- Trace.
+  -- Row of trace_file.
   trace_id LONG
 ) AS
 SELECT d.idx AS buffer_id, d.value - s.value AS duration_ns, d.machine_id, d.trace_id
@@ -19,13 +19,13 @@ WHERE d.name = 'traced_buf_clone_done_timestamp_ns' AND d.value > 0 AND s.value 
 
 -- The same from the moment that the trigger came.
 CREATE PERFETTO TABLE traced_trigger_clone_flush_latency(
-  -- Buffer.
+  -- Number of the buffer.
   buffer_id LONG,
-  -- Length.
+  -- Duration of the copy in nanoseconds.
   duration_ns LONG,
-  -- Machine.
+  -- Row of machine.
   machine_id JOINID(machine.id),
-  -- Trace.
+  -- Row of trace_file.
   trace_id LONG
 ) AS
 SELECT d.idx AS buffer_id, d.value - s.value AS duration_ns, d.machine_id, d.trace_id

@@ -67,7 +67,7 @@ CREATE PERFETTO VIEW v8_wasm_script(
   v8_isolate_id LONG,
   -- V8's own number of the script.
   internal_script_id LONG,
-  -- Address.
+  -- URL of the page or script.
   url STRING,
   -- The module itself, where it was recorded.
   wire_bytes BYTES,

@@ -25,9 +25,9 @@ RETURNS Expr AS (sum(s.$rail * w.dur) / nullif(sum(w.dur), 0));
 
 -- All of them over a window.
 CREATE PERFETTO FUNCTION _windowed_system_state_mw(
-  -- Its start.
+  -- When the window begins.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur DURATION
 )
 RETURNS TABLE(

@@ -4,9 +4,9 @@ INCLUDE PERFETTO MODULE android.startup.startups;
 
 -- From a slice wattson_start to the next wattson_stop.
 CREATE PERFETTO VIEW wattson_window_markers(
-  -- Start.
+  -- When the window began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the window in nanoseconds.
   dur DURATION,
   -- Number of the window, from 1.
   period_id LONG
@@ -20,9 +20,9 @@ WHERE a.name = 'wattson_start';
 
 -- The whole trace.
 CREATE PERFETTO VIEW wattson_window_trace(
-  -- Start.
+  -- When the trace began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the trace in nanoseconds.
   dur DURATION,
   -- Number of the window, from 1.
   period_id LONG
@@ -31,9 +31,9 @@ SELECT trace_start() AS ts, trace_dur() AS dur, 1 AS period_id;
 
 -- Starts of applications.
 CREATE PERFETTO VIEW wattson_window_app_startup(
-  -- Start.
+  -- When the startup began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the startup in nanoseconds.
   dur DURATION,
   -- Number of the start.
   period_id LONG
@@ -42,9 +42,9 @@ SELECT ts, dur, startup_id AS period_id FROM android_startups;
 
 -- Slices that atrace has for the whole test.
 CREATE PERFETTO VIEW wattson_window_atrace_apps(
-  -- Start.
+  -- When the slice began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the slice in nanoseconds.
   dur DURATION,
   -- Number of the window, from 1.
   period_id LONG

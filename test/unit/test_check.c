@@ -1,5 +1,6 @@
-/* The check's hints fit the stats: no pattern without a stat, no loss without a cure of its own. */
+/* Tests what the tables of declarations say: hints fit the stats, and every stat, table and column is described. */
 #include "storage/stats.h"
+#include "storage/storage.h"
 
 #include <check.h>
 #include <fnmatch.h>
@@ -39,11 +40,31 @@ START_TEST(every_loss_has_a_cure)
 }
 END_TEST
 
+static bool is_sentence(const char *s)
+{
+    size_t len = strlen(s);
+    return len >= 8 && s[len - 1] == '.' && s[0] != ' ';
+}
+
 START_TEST(every_stat_is_described)
 {
-    for (size_t i = 0; i < STAT_COUNT; i++) {
-        size_t len = strlen(stat_defs[i].doc);
-        ck_assert_msg(len > 10 && stat_defs[i].doc[len - 1] == '.', "no sentence describes %s", stat_defs[i].name);
+    for (size_t i = 0; i < STAT_COUNT; i++)
+        ck_assert_msg(is_sentence(stat_defs[i].doc), "no sentence describes %s", stat_defs[i].name);
+}
+END_TEST
+
+/* A sentence of its own for each table and column, which says when the column is NULL if it can be. */
+START_TEST(every_column_is_described)
+{
+    for (size_t i = 0; i < T_COUNT; i++) {
+        const struct table_def *t = &table_defs[i];
+        ck_assert_msg(is_sentence(t->doc), "no sentence describes the table %s", t->name);
+        for (uint32_t k = 0; k < t->n_columns; k++) {
+            const struct column_def *c = &t->columns[k];
+            ck_assert_msg(is_sentence(c->doc), "no sentence describes %s.%s", t->name, c->name);
+            ck_assert_msg(!(c->flags & COL_NULLABLE) || strstr(c->doc, "NULL"), "%s.%s does not say when it is NULL",
+                          t->name, c->name);
+        }
     }
 }
 END_TEST
@@ -56,6 +77,7 @@ Suite *check_suite(void)
     tcase_add_test(t, every_pattern_is_used);
     tcase_add_test(t, every_loss_has_a_cure);
     tcase_add_test(t, every_stat_is_described);
+    tcase_add_test(t, every_column_is_described);
     suite_add_tcase(s, t);
     return s;
 }

@@ -466,7 +466,7 @@ START_TEST(the_library_is_documented)
         sqlite3_free(sql);
         sql =
             sqlite3_mprintf("SELECT module, o.name, c.value ->> 'name' %s AND coalesce(c.value ->> 'description', '') "
-                            "= '' ORDER BY 1, 2",
+                            "NOT LIKE '%% %%' ORDER BY 1, 2", /* a word alone, as "Start.", says nothing */
                             from);
         sql_expect(&f, sql, "");
         sqlite3_free(sql);

@@ -148,13 +148,16 @@ static void meta_schema(struct repl *r, const char *arg)
         usage(".schema TABLE");
         return;
     }
-    /* What the standard library says of the object, and of each column, as far as it knows it. */
+    /* What the standard library or, for a built-in table, tables.def says of the object and of each column. */
     print_column(r, "WITH asked(x) AS (VALUES ('", arg,
                  "')), object AS (SELECT description, cols FROM __intrinsic_stdlib_objects, asked WHERE name = x AND "
                  "cols != '[]' LIMIT 1), "
+                 "built_in AS (SELECT column_name AS name, description AS doc FROM _meridian_table_docs, asked "
+                 "WHERE table_name = x), "
                  "known AS (SELECT value ->> 'name' AS name, value ->> 'type' AS type, value ->> 'description' AS doc "
-                 "FROM object, json_each(cols)) "
+                 "FROM object, json_each(cols) UNION ALL SELECT name, NULL, doc FROM built_in WHERE name IS NOT NULL) "
                  "SELECT '-- ' || description FROM object WHERE description != '' UNION ALL "
+                 "SELECT '-- ' || doc FROM built_in WHERE name IS NULL UNION ALL "
                  "SELECT rtrim(printf('%-24s %-26s %s', c.name, coalesce(k.type, c.type), coalesce(k.doc, ''))) "
                  "FROM asked, pragma_table_info(x) AS c LEFT JOIN known AS k ON k.name = c.name",
                  1);

@@ -6,9 +6,9 @@ INCLUDE PERFETTO MODULE counters.intervals;
 CREATE PERFETTO TABLE android_charging_states(
   -- Row of counter.
   id LONG,
-  -- Start.
+  -- When the charging state began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the charging state in nanoseconds.
   dur DURATION,
   -- charging, discharging, not-charging, full or unknown.
   short_charging_state STRING,

@@ -19,9 +19,9 @@ RETURNS TableOrSubquery AS
 CREATE PERFETTO TABLE android_light_idle_state(
   -- Row of counter.
   id LONG,
-  -- Start.
+  -- When the light idle state began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the light idle state in nanoseconds.
   dur DURATION,
   -- State of light doze.
   light_idle_state STRING
@@ -45,9 +45,9 @@ FROM _doze_state!('DozeLightState');
 CREATE PERFETTO TABLE android_deep_idle_state(
   -- Row of counter.
   id LONG,
-  -- Start.
+  -- When the deep idle state began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the deep idle state in nanoseconds.
   dur DURATION,
   -- State of deep doze.
   deep_idle_state STRING

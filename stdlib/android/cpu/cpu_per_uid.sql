@@ -31,9 +31,9 @@ WHERE t.type = 'android_cpu_per_uid';
 CREATE PERFETTO VIEW android_cpu_per_uid_counter(
   -- Row of counter.
   id LONG,
-  -- Start.
+  -- When the span between the samples began.
   ts LONG,
-  -- Length.
+  -- Duration of the span between the samples in nanoseconds.
   dur LONG,
   -- Row of track.
   track_id LONG,

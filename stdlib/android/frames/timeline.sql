@@ -32,7 +32,7 @@ CREATE PERFETTO TABLE android_frames_choreographer_do_frame(
   ui_thread_utid JOINID(thread.id),
   -- Row of process.
   upid JOINID(process.id),
-  -- Start.
+  -- When the turn began.
   ts TIMESTAMP
 ) AS
 SELECT id, frame_id, utid AS ui_thread_utid, upid, ts
@@ -56,11 +56,11 @@ FROM _get_frame_table_with_id('DrawFrame*');
 CREATE PERFETTO TABLE android_frames_layers(
   -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
-  -- Start.
+  -- When the drawing of the layer began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the drawing of the layer in nanoseconds.
   dur DURATION,
-  -- End.
+  -- When the drawing of the layer ended.
   ts_end TIMESTAMP,
   -- The slice Choreographer#doFrame: row of slice.
   do_frame_id JOINID(slice.id),
@@ -146,9 +146,9 @@ SELECT * FROM _frame_timeline_by_frame!(expected_frame_timeline_slice);
 CREATE PERFETTO TABLE android_frames(
   -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
-  -- Start.
+  -- When the frame began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the frame in nanoseconds.
   dur DURATION,
   -- The slice Choreographer#doFrame: row of slice.
   do_frame_id JOINID(slice.id),
@@ -228,9 +228,9 @@ CREATE PERFETTO FUNCTION android_first_frame_after(
 RETURNS TABLE(
   -- Number of the frame, as the frame timeline counts them.
   frame_id LONG,
-  -- Start.
+  -- When the frame began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the frame in nanoseconds.
   dur DURATION,
   -- The slice Choreographer#doFrame: row of slice.
   do_frame_id JOINID(slice.id),

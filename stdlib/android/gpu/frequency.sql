@@ -4,9 +4,9 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- The spans in which a GPU kept its frequency.
 CREATE PERFETTO TABLE android_gpu_frequency(
-  -- Start.
+  -- When the frequency began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the frequency in nanoseconds.
   dur DURATION,
   -- Number of the GPU on its machine.
   gpu_id LONG,

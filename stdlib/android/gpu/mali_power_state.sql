@@ -4,9 +4,9 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- The spans in which the GPU kept its power state.
 CREATE PERFETTO TABLE android_mali_gpu_power_state(
-  -- Start.
+  -- When the power state began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the power state in nanoseconds.
   dur DURATION,
   -- The state.
   power_state LONG

@@ -4,9 +4,9 @@ INCLUDE PERFETTO MODULE counters.intervals;
 
 -- The spans in which it stayed the same, in bytes.
 CREATE PERFETTO TABLE android_gpu_memory_per_process(
-  -- Start.
+  -- When the value began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the value in nanoseconds.
   dur DURATION,
   -- Row of process.
   upid JOINID(process.id),

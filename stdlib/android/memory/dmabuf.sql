@@ -24,7 +24,7 @@ WHERE t.type = 'android_dma_heap_change';
 
 -- Allocations (positive) and releases (negative).
 CREATE PERFETTO TABLE android_dmabuf_allocs(
-  -- When.
+  -- Time of the allocation.
   ts TIMESTAMP,
   -- Bytes; negative when it was freed.
   buf_size LONG,
@@ -66,7 +66,7 @@ CREATE PERFETTO TABLE android_memory_cumulative_dmabuf(
   utid JOINID(thread.id),
   -- Name of the thread.
   thread_name STRING,
-  -- When.
+  -- Time of the value.
   ts TIMESTAMP,
   -- Bytes held from then on.
   value LONG

@@ -13,9 +13,9 @@ WHERE name IN ('mem.rss.anon', 'mem.rss.file', 'mem.rss.shmem', 'mem.swap', 'Hea
 CREATE PERFETTO TABLE android_process_memory_intervals(
   -- Row of counter.
   id JOINID(counter.id),
-  -- Start.
+  -- When the value began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the value in nanoseconds.
   dur DURATION,
   -- Name of the process.
   process_name STRING,
@@ -27,7 +27,7 @@ CREATE PERFETTO TABLE android_process_memory_intervals(
   memory_track_name STRING,
   -- Row of track.
   track_id JOINID(track.id),
-  -- Bytes.
+  -- The value, in bytes.
   value LONG,
   -- Bytes less what every application has of the zygote, 0 at least.
   zygote_adjusted_value LONG,
@@ -94,9 +94,9 @@ USING SPAN_LEFT_JOIN(_process_memory_by_track PARTITIONED track_id, _process_mem
 CREATE PERFETTO TABLE android_process_memory_intervals_by_oom_bucket(
   -- Number of the span.
   id LONG,
-  -- Start.
+  -- When the value began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the value in nanoseconds.
   dur DURATION,
   -- Name of the process.
   process_name STRING,
@@ -112,7 +112,7 @@ CREATE PERFETTO TABLE android_process_memory_intervals_by_oom_bucket(
   track_id JOINID(track.id),
   -- Row of counter.
   counter_id JOINID(counter.id),
-  -- Bytes.
+  -- The value, in bytes.
   value LONG,
   -- Bytes less what every application has of the zygote, 0 at least.
   zygote_adjusted_value LONG,

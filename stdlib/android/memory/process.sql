@@ -8,9 +8,9 @@ USING SPAN_OUTER_JOIN(android_oom_adj_intervals PARTITIONED upid, _memory_rss_an
 
 -- The spans in which both stayed the same.
 CREATE PERFETTO TABLE memory_oom_score_with_rss_and_swap_per_process(
-  -- Start.
+  -- When the set of values began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the set of values in nanoseconds.
   dur DURATION,
   -- Readiness to be ended: -1000 never, 1000 first.
   score LONG,

@@ -4,11 +4,11 @@ INCLUDE PERFETTO MODULE android.profiling_manager.util;
 
 -- To the first frame (TTFF), and to when the application says it can be used (TTI).
 CREATE PERFETTO TABLE android_profiling_manager_cold_startup(
-  -- Start.
+  -- When the start of the application began.
   ts TIMESTAMP,
   -- Name of the event.
   name STRING,
-  -- Length.
+  -- Duration of the start of the application in nanoseconds.
   dur DURATION,
   -- The point of the start that was reached.
   startup_checkpoint STRING

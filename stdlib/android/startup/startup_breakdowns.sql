@@ -45,9 +45,9 @@ CREATE PERFETTO TABLE android_startup_opinionated_breakdown(
   slice_id JOINID(slice.id),
   -- Row of thread_state; NULL: explained by a slice.
   thread_state_id JOINID(thread_state.id),
-  -- Start.
+  -- When the part of the startup began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the part of the startup in nanoseconds.
   dur DURATION,
   -- What the time went to.
   reason STRING

@@ -68,9 +68,9 @@ FROM _mipmap_startup_slice;
 
 -- What took most of each millisecond; milliseconds with the same are one row.
 CREATE PERFETTO TABLE _android_startup_mipmap_1ms(
-  -- Start.
+  -- When the stretch began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the stretch in nanoseconds.
   dur DURATION,
   -- The start of the application.
   startup_id JOINID(android_startups.startup_id),

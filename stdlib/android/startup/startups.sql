@@ -113,9 +113,9 @@ FROM _android_startups_raw AS r;
 CREATE PERFETTO VIEW android_startup_threads(
   -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
-  -- Start.
+  -- When the startup began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the startup in nanoseconds.
   dur DURATION,
   -- Row of process.
   upid JOINID(process.id),

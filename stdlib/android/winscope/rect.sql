@@ -8,9 +8,9 @@ CREATE PERFETTO VIEW android_winscope_rect(
   x DOUBLE,
   -- Upper edge.
   y DOUBLE,
-  -- Width.
+  -- Width in pixels.
   w DOUBLE,
-  -- Height.
+  -- Height in pixels.
   h DOUBLE
 ) AS
 SELECT id, x, y, w, h

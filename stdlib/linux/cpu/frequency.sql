@@ -8,9 +8,9 @@ CREATE PERFETTO TABLE cpu_frequency_counters(
   id LONG,
   -- Row of track.
   track_id JOINID(track.id),
-  -- Start.
+  -- When the frequency began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the frequency in nanoseconds.
   dur DURATION,
   -- Frequency in kHz.
   freq LONG,

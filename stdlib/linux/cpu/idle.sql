@@ -8,9 +8,9 @@ CREATE PERFETTO TABLE cpu_idle_counters(
   id LONG,
   -- Row of track.
   track_id JOINID(track.id),
-  -- Start.
+  -- When the idle state began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the idle state in nanoseconds.
   dur DURATION,
   -- State: 0 the lightest; -1 awake.
   idle LONG,

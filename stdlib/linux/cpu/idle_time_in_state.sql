@@ -19,11 +19,11 @@ WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);
 CREATE PERFETTO TABLE linux_per_cpu_idle_time_in_state_counters(
   -- Time of the sample.
   ts TIMESTAMP,
-  -- Machine.
+  -- Row of machine.
   machine_id JOINID(machine.id),
   -- Name of the state.
   state STRING,
-  -- CPU.
+  -- Number of the CPU.
   cpu LONG,
   -- Part of the time since the sample before, in per cent.
   idle_percentage DOUBLE,
@@ -60,7 +60,7 @@ ORDER BY ts;
 CREATE PERFETTO TABLE linux_cpu_idle_time_in_state_counters(
   -- Time of the sample.
   ts TIMESTAMP,
-  -- Machine.
+  -- Row of machine.
   machine_id JOINID(machine.id),
   -- Name of the state.
   state STRING,

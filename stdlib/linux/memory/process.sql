@@ -37,9 +37,9 @@ FROM _anon_rss_file_rss_shmem_swap_sj;
 
 -- Resident memory and swap of each process over time, in bytes.
 CREATE PERFETTO VIEW memory_rss_and_swap_per_process(
-  -- Start.
+  -- When the set of values began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the set of values in nanoseconds.
   dur DURATION,
   -- Row of process.
   upid JOINID(process.id),

@@ -23,7 +23,7 @@ CREATE PERFETTO VIEW linux_perf_sample_with_counters(
   ts TIMESTAMP,
   -- Row of thread.
   utid JOINID(thread.id),
-  -- CPU.
+  -- Number of the CPU.
   cpu LONG,
   -- User, kernel …
   cpu_mode STRING,

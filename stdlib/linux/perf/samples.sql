@@ -8,11 +8,11 @@ FROM _callstacks_for_callsites!((SELECT callsite_id FROM perf_sample WHERE calls
 
 -- Call tree of the samples: how many stand on each node, and on it or below.
 CREATE PERFETTO TABLE linux_perf_samples_summary_tree(
-  -- Node.
+  -- Id of the node.
   id LONG,
   -- The node that called it.
   parent_id LONG,
-  -- Function.
+  -- Name of the function.
   name STRING,
   -- File that it lies in.
   mapping_name STRING,

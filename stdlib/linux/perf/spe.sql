@@ -2,7 +2,7 @@
 
 -- One sampled operation a row; the flags are the bits of its event packet (Arm ARM, Statistical Profiling Extension).
 CREATE PERFETTO VIEW linux_perf_spe_record(
-  -- When.
+  -- Time of the operation.
   ts TIMESTAMP,
   -- Row of thread.
   utid JOINID(thread.id),

@@ -8,7 +8,7 @@ CREATE PERFETTO VIEW counter_track(
   name STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- What the track is of (a cpu, a thread …): rows of args.
   dimension_arg_set_id ARGSETID,
@@ -33,7 +33,7 @@ CREATE PERFETTO TABLE cpu_counter_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
@@ -61,7 +61,7 @@ CREATE PERFETTO TABLE gpu_counter_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
@@ -92,7 +92,7 @@ CREATE PERFETTO TABLE process_counter_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
@@ -120,7 +120,7 @@ CREATE PERFETTO TABLE thread_counter_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
@@ -148,7 +148,7 @@ CREATE PERFETTO TABLE perf_counter_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),

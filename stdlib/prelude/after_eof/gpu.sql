@@ -12,9 +12,9 @@ CREATE PERFETTO VIEW gpu(
   name STRING,
   -- Who made it.
   vendor STRING,
-  -- Model.
+  -- Model of the GPU; empty when unknown.
   model STRING,
-  -- Architecture.
+  -- Architecture of the GPU; empty when unknown.
   architecture STRING,
   -- Its UUID.
   uuid STRING,

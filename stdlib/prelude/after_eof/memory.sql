@@ -14,7 +14,7 @@ CREATE PERFETTO VIEW heap_graph_class(
   superclass_id JOINID(heap_graph_class.id),
   -- The class loader that brought it.
   classloader_id LONG,
-  -- Kind.
+  -- Kind of class.
   kind STRING
 )
 AS
@@ -167,7 +167,7 @@ CREATE PERFETTO VIEW memory_snapshot_node(
   parent_node_id JOINID(memory_snapshot_node.id),
   -- Names of the nodes it lies in and its own, separated by slashes.
   path STRING,
-  -- Bytes.
+  -- Bytes of the node, with its children.
   size LONG,
   -- Bytes after taking off what others own.
   effective_size LONG,

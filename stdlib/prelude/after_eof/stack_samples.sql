@@ -21,7 +21,7 @@ CREATE PERFETTO TABLE stack_sample_async_context(
   id ID,
   -- Its name.
   name STRING,
-  -- Kind.
+  -- What makes the work asynchronous.
   kind STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(stack_sample_async_context.id)
@@ -85,7 +85,7 @@ CREATE PERFETTO TABLE stack_sample_counter_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),

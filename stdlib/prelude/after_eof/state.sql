@@ -8,7 +8,7 @@ CREATE PERFETTO VIEW state_track(
   name STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- What the track is of (a cpu, a thread …): rows of args.
   dimension_arg_set_id ARGSETID,
@@ -28,7 +28,7 @@ CREATE PERFETTO TABLE process_state_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
@@ -51,7 +51,7 @@ CREATE PERFETTO TABLE thread_state_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),

@@ -30,7 +30,7 @@ CREATE PERFETTO TABLE thread_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
@@ -53,7 +53,7 @@ CREATE PERFETTO TABLE process_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
@@ -76,7 +76,7 @@ CREATE PERFETTO TABLE cpu_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),
@@ -99,7 +99,7 @@ CREATE PERFETTO TABLE gpu_track(
   id ID(track.id),
   -- Its name.
   name STRING,
-  -- Kind.
+  -- Kind of the track.
   type STRING,
   -- The one it belongs to; NULL: none.
   parent_id JOINID(track.id),

@@ -651,7 +651,7 @@ CREATE PERFETTO VIEW vulkan_memory_allocations(
   object_handle LONG,
   -- Where it lies.
   memory_address LONG,
-  -- Bytes.
+  -- Bytes of the memory.
   memory_size LONG,
   -- What it belongs to.
   scope STRING

@@ -122,7 +122,7 @@ DELEGATES TO to_realtime;
 
 -- A duration in groups that are easy to read: hours:minutes:seconds milli micro nano.
 CREATE PERFETTO FUNCTION to_timecode(
-  -- Nanoseconds.
+  -- The duration in nanoseconds.
   ts LONG
 )
 -- The text, for instance 01:02:03 004 005 006.

@@ -9,9 +9,9 @@ CREATE PERFETTO FUNCTION _get_rate(
   event STRING
 )
 RETURNS TABLE(
-  -- Start.
+  -- When the span between the samples began.
   ts TIMESTAMP,
-  -- Length.
+  -- Duration of the span between the samples in nanoseconds.
   dur DURATION,
   -- Events by ns.
   access_rate DOUBLE

@@ -58,7 +58,7 @@ JOIN _system_state_mw AS s ON s._auto_id = ii.id_1;
 CREATE PERFETTO FUNCTION _filter_idle_attribution(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur DURATION
 )
 RETURNS TABLE(

@@ -68,7 +68,7 @@ GROUP BY thread.upid;
 CREATE PERFETTO FUNCTION cpu_cycles_per_process_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur LONG
 )
 RETURNS TABLE(
@@ -104,7 +104,7 @@ FROM (
 CREATE PERFETTO FUNCTION cpu_process_utilization_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur LONG
 )
 RETURNS TABLE(

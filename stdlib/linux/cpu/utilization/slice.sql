@@ -46,7 +46,7 @@ GROUP BY s.id;
 CREATE PERFETTO FUNCTION cpu_cycles_per_thread_slice_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur DURATION
 )
 RETURNS TABLE(

@@ -56,7 +56,7 @@ FROM _cpu_freq_per_thread AS c;
 CREATE PERFETTO FUNCTION cpu_cycles_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur LONG
 )
 RETURNS TABLE(
@@ -86,7 +86,7 @@ FROM (
 CREATE PERFETTO FUNCTION cpu_utilization_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur LONG
 )
 RETURNS TABLE(
@@ -132,7 +132,7 @@ GROUP BY c.ucpu;
 CREATE PERFETTO FUNCTION cpu_cycles_per_cpu_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur LONG
 )
 RETURNS TABLE(

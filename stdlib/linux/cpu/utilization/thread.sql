@@ -66,7 +66,7 @@ GROUP BY c.utid;
 CREATE PERFETTO FUNCTION cpu_cycles_per_thread_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur LONG
 )
 RETURNS TABLE(
@@ -100,7 +100,7 @@ FROM (
 CREATE PERFETTO FUNCTION cpu_thread_utilization_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur LONG
 )
 RETURNS TABLE(

@@ -36,7 +36,7 @@ GROUP BY c.utid, c.ucpu;
 CREATE PERFETTO FUNCTION cpu_cycles_per_thread_per_cpu_in_interval(
   -- Start of the window.
   ts TIMESTAMP,
-  -- Its length.
+  -- Duration of the window in nanoseconds.
   dur LONG
 )
 RETURNS TABLE(
