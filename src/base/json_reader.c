@@ -203,7 +203,7 @@ bool json_read_number(struct json_reader *r, struct json_number *out)
     if (r->status != JSON_OK)
         return false;
     const uint8_t *p = scan_number(r->p, r->end, out, &problem);
-    if (p == r->end) /* it may go on */
+    if (p == r->end && !r->whole) /* it may go on */
         return more(r);
     if (problem)
         return json_fail(r, problem);

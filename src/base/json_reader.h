@@ -34,6 +34,7 @@ struct json_reader {
     uint8_t status;      /* enum json_status; once it is not JSON_OK everything returns false */
     bool comma_due;      /* a value has ended: a comma or the end of the container comes */
     bool lenient;        /* a comma may stand before the end of a container */
+    bool whole;          /* no more bytes come: a number may end where they do */
 };
 
 /* A string between its quotes. */
@@ -89,6 +90,7 @@ bool json_text_is(struct json_text text, const char *literal);
 
 enum json_unescape_mode {
     JSON_STRICT,   /* a raw control character or an unknown escape is an error */
+    JSON_CONTROLS, /* only the latter is */
     JSON_TOLERANT, /* they are kept, or vanish; \u escapes become UTF-8, lone surrogates U+FFFD */
 };
 

@@ -90,7 +90,7 @@ size_t json_unescape(struct json_text text, enum json_unescape_mode mode, char *
         } else if (*p == 'u' && (behind = unicode(p + 1, end, &c))) {
             out = put_utf8(out, c);
             p = behind;
-        } else if (mode == JSON_STRICT) {
+        } else if (mode != JSON_TOLERANT) {
             return SIZE_MAX;
         } else {
             p++;

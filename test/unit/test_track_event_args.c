@@ -48,6 +48,65 @@ START_TEST(annotations_nest)
 }
 END_TEST
 
+/* legacy_json_value: what the arg `key` becomes. Text that is not JSON stays as it is. */
+static const struct {
+    const char *json, *key, *text;
+} json_values[] = {
+    {"17", "debug.j", "17"},
+    {" -0.5e1 ", "debug.j", "-5"},
+    {"true", "debug.j", "1"},
+    {"\"x\"", "debug.j", "x"},
+    {"[18446744073709551615]", "debug.j[0]", "18446744073709551615"},
+    {"[-9223372036854775808, 1]", "debug.j[0]", "-9223372036854775808"},
+    {"[1, null, 3]", "debug.j[1]", "3"},
+    {"{\"a\\u0062\": {\"c\": false}}", "debug.j.ab.c", "0"},
+    {"\"tab\tand \\\"quote\\\"\"", "debug.j", "tab\tand \"quote\""},
+    {"\"\\ud83d\\ude00\"", "debug.j", "\xf0\x9f\x98\x80"},
+    {"\"\\x\"", "debug.j", "\"\\x\""},
+    {"1 2", "debug.j", "1 2"},
+    {"[1,]", "debug.j", "[1,]"},
+    {"007", "debug.j", "007"},
+    {"{\"a\" 1}", "debug.j", "{\"a\" 1}"},
+    {"\"open", "debug.j", "\"open"},
+};
+
+START_TEST(json_value)
+{
+    event(10, INSTANT, 1, "x");
+    size_t a = in(4);
+    pb_put_str(&trace, 10, "j");
+    pb_put_str(&trace, 9, json_values[_i].json);
+    out(a);
+    event_end();
+    load();
+    ck_assert_str_eq(arg_text(SLICE(arg_set_id, 0), json_values[_i].key), json_values[_i].text);
+}
+END_TEST
+
+/* A string with escapes that is longer than the room on the stack. */
+START_TEST(json_long_string)
+{
+    char json[3000], want[1001];
+    size_t n = 0;
+    json[n++] = '"';
+    for (int i = 0; i < 1000; i++) {
+        json[n++] = '\\';
+        json[n++] = 'n';
+        want[i] = '\n';
+    }
+    json[n++] = '"';
+    json[n] = want[1000] = '\0';
+    event(10, INSTANT, 1, "x");
+    size_t a = in(4);
+    pb_put_str(&trace, 10, "j");
+    pb_put_str(&trace, 9, json);
+    out(a);
+    event_end();
+    load();
+    ck_assert_str_eq(arg_text(SLICE(arg_set_id, 0), "debug.j"), want);
+}
+END_TEST
+
 /* A FieldDescriptorProto. */
 static void field(uint32_t in_field, const char *name, unsigned number, unsigned type, const char *type_name,
                   const char *extendee, bool repeated)
@@ -173,6 +232,8 @@ Suite *track_event_args_suite(void)
     TCase *c = tcase_create("core");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, annotations_nest);
+    tcase_add_loop_test(c, json_value, 0, sizeof json_values / sizeof *json_values);
+    tcase_add_test(c, json_long_string);
     tcase_add_test(c, messages_are_read_by_descriptors_in_the_trace);
     tcase_add_test(c, categories_join_and_unknown_ones_show);
     tcase_add_test(c, log_messages_are_logs);

@@ -130,7 +130,7 @@ enum { BEGIN = 1, END, INSTANT, COUNTER, STATE };
 /* The value of an arg as text; NULL when the set has no such key. */
 static inline const char *arg_text(int64_t set, const char *key)
 {
-    static char buffer[128];
+    static char buffer[2048];
     struct arg_list list = {0};
     const char *found = NULL;
     args_values(&st.args, argset_of_cell(set), &list);
@@ -142,6 +142,8 @@ static inline const char *arg_text(int64_t set, const char *key)
             snprintf(buffer, sizeof buffer, "%s", text(a->word));
         else if (a->type == ARG_REAL)
             snprintf(buffer, sizeof buffer, "%g", column_f64(a->word));
+        else if (a->type == ARG_UINT)
+            snprintf(buffer, sizeof buffer, "%llu", (unsigned long long)a->word);
         else
             snprintf(buffer, sizeof buffer, "%lld", (long long)a->word);
         found = buffer;

@@ -1,226 +1,134 @@
-/* Owns a recursive-descent parser of JSON with a limit on depth. */
+/* Reads a small JSON document into a tree, with a limit on depth. */
 #include "importer/merge/json.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include "base/json_reader.h"
 
 enum { MAX_DEPTH = 64 };
 
-struct parser {
+struct builder {
+    struct json_reader r;
     struct arena *arena;
-    const char *at;
-    const char *end;
-    const char *begin;
-    struct error *err;
-    int depth;
+    bool no_memory;
 };
 
-static struct json *fail(struct parser *p, const char *what)
-{
-    error_set(p->err, -MRD_EFORMAT, "JSON: %s at byte %zu", what, (size_t)(p->at - p->begin));
-    return NULL;
-}
+static struct json *value(struct builder *b, unsigned depth);
 
-static void skip_space(struct parser *p)
+/* A string without its escapes and NUL-terminated; NULL when it has none. */
+static const char *plain(struct builder *b, struct json_text t)
 {
-    while (p->at < p->end && (*p->at == ' ' || *p->at == '\t' || *p->at == '\n' || *p->at == '\r'))
-        p->at++;
-}
-
-static bool take(struct parser *p, char c)
-{
-    skip_space(p);
-    if (p->at >= p->end || *p->at != c)
-        return false;
-    p->at++;
-    return true;
-}
-
-static int hex4(struct parser *p)
-{
-    int v = 0;
-    for (int i = 0; i < 4; i++) {
-        char c = p->at < p->end ? *p->at++ : 0;
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
-        if (digit < 0)
-            return -1;
-        v = v * 16 + digit;
-    }
-    return v;
-}
-
-static char *put_utf8(char *out, unsigned c)
-{
-    if (c < 0x80) {
-        *out++ = (char)c;
-    } else if (c < 0x800) {
-        *out++ = (char)(0xc0 | c >> 6);
-        *out++ = (char)(0x80 | (c & 63));
-    } else if (c < 0x10000) {
-        *out++ = (char)(0xe0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 63));
-        *out++ = (char)(0x80 | (c & 63));
-    } else {
-        *out++ = (char)(0xf0 | c >> 18);
-        *out++ = (char)(0x80 | (c >> 12 & 63));
-        *out++ = (char)(0x80 | (c >> 6 & 63));
-        *out++ = (char)(0x80 | (c & 63));
-    }
-    return out;
-}
-
-/* The text of a string whose opening quote has been read. */
-static const char *string(struct parser *p)
-{
-    const char *from = p->at;
-    while (p->at < p->end && *p->at != '"')
-        p->at += *p->at == '\\' && p->at + 1 < p->end ? 2 : 1;
-    if (p->at >= p->end)
-        return (const char *)fail(p, "a string does not end");
-    const char *stop = p->at;
-    char *text = arena_alloc_bytes(p->arena, (size_t)(stop - from) + 1), *out = text; /* escapes only get shorter */
+    char *text = arena_alloc_bytes(b->arena, t.raw.len + 1); /* escapes only get shorter */
     if (!text) {
-        error_set(p->err, -MRD_ENOMEM, "out of memory");
+        b->no_memory = true;
         return NULL;
     }
-    for (p->at = from; p->at < stop;) {
-        char c = *p->at++;
-        if (c != '\\') {
-            *out++ = c;
-            continue;
-        }
-        static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-        c = *p->at++;
-        const char *known = c ? strchr(names, c) : NULL;
-        int u = c == 'u' ? hex4(p) : -1;
-        if (known) {
-            *out++ = values[known - names];
-        } else if (u >= 0xd800 && u < 0xdc00 && stop - p->at >= 6 && p->at[0] == '\\' && p->at[1] == 'u') {
-            p->at += 2;
-            int low = hex4(p);
-            if (low < 0xdc00 || low > 0xdfff)
-                return (const char *)fail(p, "a bad escape");
-            out = put_utf8(out, 0x10000 + ((unsigned)(u - 0xd800) << 10) + (unsigned)(low - 0xdc00));
-        } else if (u > 0) {
-            out = put_utf8(out, (unsigned)u);
-        } else {
-            return (const char *)fail(p, "a bad escape");
-        }
+    size_t n = json_unescape(t, JSON_STRICT, text);
+    if (n == SIZE_MAX || memchr(text, 0, n)) {
+        b->r.p = t.raw.p;
+        json_fail(&b->r, "a string has a character or an escape that is not JSON");
+        return NULL;
     }
-    *out = 0;
-    p->at = stop + 1;
+    text[n] = '\0';
     return text;
 }
 
-static struct json *value(struct parser *p);
-
-static struct json *members(struct parser *p, struct json *j, char close)
+static bool object(struct builder *b, struct json *j, unsigned depth)
 {
     struct json **link = &j->first;
-    if (++p->depth > MAX_DEPTH)
-        return fail(p, "too deep");
-    if (!take(p, close)) {
-        do {
-            const char *key = NULL;
-            if (j->type == JSON_OBJECT) {
-                if (!take(p, '"'))
-                    return fail(p, "a name was expected");
-                key = string(p);
-                if (!key)
-                    return NULL;
-                if (!take(p, ':'))
-                    return fail(p, "':' was expected");
-            }
-            *link = value(p);
-            if (!*link)
-                return NULL;
-            (*link)->key = key;
-            link = &(*link)->next;
-        } while (take(p, ','));
-        if (!take(p, close))
-            return fail(p, "',' or the end of a list was expected");
+    struct json_text key;
+    json_enter(&b->r, '{');
+    while (json_member(&b->r, &key)) {
+        const char *name = plain(b, key);
+        *link = name ? value(b, depth + 1) : NULL;
+        if (!*link)
+            return false;
+        (*link)->key = name;
+        link = &(*link)->next;
     }
-    p->depth--;
-    return j;
+    return b->r.status == JSON_OK;
 }
 
-static bool word(struct parser *p, const char *w)
+static bool array(struct builder *b, struct json *j, unsigned depth)
 {
-    size_t n = strlen(w);
-    if ((size_t)(p->end - p->at) < n || memcmp(p->at, w, n) != 0)
+    struct json **link = &j->first;
+    json_enter(&b->r, '[');
+    while (json_element(&b->r)) {
+        *link = value(b, depth + 1);
+        if (!*link)
+            return false;
+        link = &(*link)->next;
+    }
+    return b->r.status == JSON_OK;
+}
+
+static bool number(struct builder *b, struct json *j)
+{
+    struct json_number n;
+    if (!json_read_number(&b->r, &n))
         return false;
-    p->at += n;
+    j->type = n.integer ? JSON_INT : JSON_REAL;
+    j->too_large = n.integer && !json_number_i64(&n, false, &j->number);
+    if (j->too_large)
+        j->number = n.negative ? INT64_MIN : INT64_MAX;
+    j->text = arena_strndup(b->arena, n.text.p, n.text.len);
+    b->no_memory |= !j->text;
+    return j->text;
+}
+
+static bool literal(struct builder *b, struct json *j)
+{
+    int v;
+    if (!json_literal(&b->r, &v))
+        return false;
+    j->type = v < 0 ? JSON_NULL : JSON_BOOL;
+    j->number = v > 0;
     return true;
 }
 
-static struct json *number(struct parser *p, struct json *j)
+static bool string(struct builder *b, struct json *j)
 {
-    const char *from = p->at;
-    bool real = false;
-    while (p->at < p->end && *p->at && strchr("+-.0123456789eE", *p->at)) {
-        real |= strchr(".eE", *p->at) != NULL;
-        p->at++;
-    }
-    char *text = arena_strndup(p->arena, from, (size_t)(p->at - from)), *end;
-    if (!text) {
-        error_set(p->err, -MRD_ENOMEM, "out of memory");
-        return NULL;
-    }
-    errno = 0;
-    j->text = text;
-    j->type = real ? JSON_REAL : JSON_INT;
-    j->number = strtoll(text, &end, 10);
-    j->too_large = errno == ERANGE;
-    if (real)
-        strtod(text, &end);
-    return *text && !*end ? j : fail(p, "a bad number");
+    struct json_text t;
+    j->type = JSON_STRING;
+    j->text = json_string(&b->r, &t) ? plain(b, t) : NULL;
+    return j->text;
 }
 
-static struct json *value(struct parser *p)
+static struct json *value(struct builder *b, unsigned depth)
 {
-    struct json *j = arena_zalloc(p->arena, sizeof *j);
-    if (!j) {
-        error_set(p->err, -MRD_ENOMEM, "out of memory");
+    struct json *j = arena_zalloc(b->arena, sizeof *j);
+    int c = json_peek(&b->r);
+    bool ok;
+    if (!j || depth > MAX_DEPTH) {
+        b->no_memory |= !j;
+        json_fail(&b->r, "more than 64 levels of objects and arrays");
         return NULL;
     }
-    if (take(p, '{')) {
-        j->type = JSON_OBJECT;
-        return members(p, j, '}');
+    if (c == '{' || c == '[') {
+        j->type = c == '{' ? JSON_OBJECT : JSON_ARRAY;
+        ok = c == '{' ? object(b, j, depth) : array(b, j, depth);
+    } else if (c == '"') {
+        ok = string(b, j);
+    } else if (c == 't' || c == 'f' || c == 'n') {
+        ok = literal(b, j);
+    } else {
+        ok = c == '-' || (c >= '0' && c <= '9') ? number(b, j) : json_fail(&b->r, "a value is expected");
     }
-    if (take(p, '[')) {
-        j->type = JSON_ARRAY;
-        return members(p, j, ']');
-    }
-    if (take(p, '"')) {
-        j->type = JSON_STRING;
-        j->text = string(p);
-        return j->text ? j : NULL;
-    }
-    if (word(p, "null"))
-        return j;
-    j->type = JSON_BOOL;
-    if (word(p, "false"))
-        return j;
-    j->number = 1;
-    if (word(p, "true"))
-        return j;
-    if (p->at < p->end && (*p->at == '-' || (*p->at >= '0' && *p->at <= '9')))
-        return number(p, j);
-    return fail(p, "a value was expected");
+    return ok ? j : NULL;
 }
 
 struct json *json_parse(struct arena *a, struct slice text, struct error *err)
 {
-    const char *begin = (const char *)text.p;
-    struct parser p = {.arena = a, .at = begin, .end = begin + text.len, .begin = begin, .err = err};
-    struct json *j = value(&p);
-    if (!j)
-        return NULL;
-    skip_space(&p);
-    return p.at == p.end ? j : fail(&p, "something follows the document");
+    struct builder b = {.r = json_reader(text), .arena = a};
+    b.r.whole = true;
+    struct json *j = value(&b, 0);
+    if (j && (json_peek(&b.r) != 0 || b.r.p < b.r.end))
+        json_fail(&b.r, "something follows the document");
+    if (b.no_memory)
+        error_set(err, -MRD_ENOMEM, "out of memory");
+    else if (b.r.status != JSON_OK || !j)
+        error_set(err, -MRD_EFORMAT, "JSON: %s at byte %zu", json_error_text(&b.r), (size_t)(b.r.p - text.p));
+    else
+        return j;
+    return NULL;
 }
 
 const struct json *json_get(const struct json *j, const char *key)

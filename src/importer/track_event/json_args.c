@@ -1,245 +1,153 @@
-/* Owns reading JSON texts into args: checked whole first, then written. */
+/* Reads JSON texts into args: checked whole first, then written. */
 #include "importer/track_event/json_args.h"
 
+#include "base/json_reader.h"
 #include "storage/column.h"
 
-#include <stdlib.h>
-
-struct json {
-    const uint8_t *p, *end;
+struct walk {
+    struct json_reader r;
     struct arg_writer *w; /* NULL while checking */
 };
 
-static bool value(struct json *j, unsigned depth);
-
-static void skip_space(struct json *j)
-{
-    while (j->p < j->end && (*j->p == ' ' || *j->p == '\t' || *j->p == '\n' || *j->p == '\r'))
-        j->p++;
-}
-
-static bool take(struct json *j, char c)
-{
-    skip_space(j);
-    if (j->p == j->end || *j->p != (uint8_t)c)
-        return false;
-    j->p++;
-    return true;
-}
-
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 63));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 63));
-        out[2] = (char)(0x80 | (c & 63));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 63));
-    out[2] = (char)(0x80 | (c >> 6 & 63));
-    out[3] = (char)(0x80 | (c & 63));
-    return 4;
-}
-
-static bool hex4(struct json *j, uint32_t *c)
-{
-    *c = 0;
-    if (j->end - j->p < 4)
-        return false;
-    for (int i = 0; i < 4; i++) {
-        uint8_t d = *j->p++;
-        uint32_t v = d >= '0' && d <= '9' ? d - 48u : (d | 32u) >= 'a' && (d | 32u) <= 'f' ? (d | 32u) - 'a' + 10u : 16;
-        if (v > 15)
-            return false;
-        *c = *c << 4 | v;
-    }
-    return true;
-}
-
-/* Reads a string, the quote still to come; writes at most cap bytes of it. */
-static bool string(struct json *j, char *out, size_t cap, size_t *len)
-{
-    *len = 0;
-    if (!take(j, '"'))
-        return false;
-    while (j->p < j->end && *j->p != '"') {
-        char c[4];
-        size_t n = 1;
-        c[0] = (char)*j->p++;
-        if (c[0] == '\\') {
-            static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-            if (j->p == j->end)
-                return false;
-            uint8_t e = *j->p++;
-            const char *at = e ? strchr(from, e) : NULL;
-            uint32_t code, low;
-            if (at) {
-                c[0] = to[at - from];
-            } else if (e == 'u' && hex4(j, &code)) {
-                if (code >= 0xd800 && code < 0xdc00 && j->end - j->p >= 6 && j->p[0] == '\\' && j->p[1] == 'u') {
-                    j->p += 2;
-                    if (!hex4(j, &low))
-                        return false;
-                    code = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : 0xfffd;
-                }
-                n = put_utf8(c, code);
-            } else {
-                return false;
-            }
-        }
-        if (*len + n <= cap) {
-            memcpy(out + *len, c, n);
-            *len += n;
-        }
-    }
-    return take(j, '"');
-}
-
-static bool string_value(struct json *j)
-{
+/* A string without its escapes: a view of the JSON where it has none, else in `small` or in `owned`, which the caller
+ * frees. */
+struct plain {
+    struct slice text;
+    char *owned;
     char small[256];
-    size_t n, cap = j->w ? (size_t)(j->end - j->p) : 0;
-    char *text = cap <= sizeof small ? small : mem_alloc(cap);
-    if (!text)
+};
+
+static bool make_plain(struct json_text t, struct plain *out)
+{
+    out->text = t.raw;
+    out->owned = NULL;
+    if (!t.escaped)
+        return true;
+    if (t.raw.len > sizeof out->small && !(out->owned = mem_alloc(t.raw.len)))
         return false;
-    bool ok = string(j, text, cap, &n);
-    if (ok && j->w)
-        arg_writer_add_bytes(j->w, ARG_STRING, slice_of(text, n));
-    if (text != small)
-        mem_free(text);
-    return ok;
+    char *to = out->owned ? out->owned : out->small;
+    size_t n = json_unescape(t, JSON_CONTROLS, to);
+    if (n == SIZE_MAX)
+        mem_free(out->owned);
+    out->text = slice_of(to, n);
+    return n != SIZE_MAX;
 }
 
-static bool number(struct json *j)
+static bool value(struct walk *x, unsigned depth);
+
+static bool string(struct walk *x)
 {
-    char text[64];
-    size_t n = 0;
-    bool real = false;
-    while (j->p < j->end && n < sizeof text - 1 && *j->p && strchr("+-.0123456789eE", *j->p)) {
-        real |= *j->p == '.' || *j->p == 'e' || *j->p == 'E';
-        text[n++] = (char)*j->p++;
-    }
-    text[n] = 0;
-    char *end;
-    double d = strtod(text, &end);
-    if (!n || *end)
+    struct json_text t;
+    struct plain plain;
+    if (!json_string(&x->r, &t) || !make_plain(t, &plain))
         return false;
-    if (!j->w)
+    if (x->w)
+        arg_writer_add_bytes(x->w, ARG_STRING, plain.text);
+    mem_free(plain.owned);
+    return true;
+}
+
+static bool number(struct walk *x)
+{
+    struct json_number n;
+    int64_t v;
+    if (!json_read_number(&x->r, &n))
+        return false;
+    if (!x->w)
         return true;
-    if (real || d < -9.3e18 || d > 1.85e19)
-        arg_writer_add(j->w, ARG_REAL, column_f64_word(d));
-    else if (d > 9.2e18)
-        arg_writer_add(j->w, ARG_UINT, (int64_t)strtoull(text, NULL, 10));
+    if (n.integer && json_number_i64(&n, false, &v))
+        arg_writer_add(x->w, ARG_INT, v);
+    else if (n.integer && n.exact && !n.negative)
+        arg_writer_add(x->w, ARG_UINT, (int64_t)n.whole);
     else
-        arg_writer_add(j->w, ARG_INT, strtoll(text, NULL, 10));
+        arg_writer_add(x->w, ARG_REAL, column_f64_word(json_number_f64(&n)));
     return true;
 }
 
-static bool literal(struct json *j, const char *word)
+static bool literal(struct walk *x)
 {
-    size_t n = strlen(word);
-    if ((size_t)(j->end - j->p) < n || memcmp(j->p, word, n) != 0)
+    int v;
+    if (!json_literal(&x->r, &v))
         return false;
-    j->p += n;
+    if (x->w && v >= 0)
+        arg_writer_add(x->w, ARG_BOOL, v);
     return true;
 }
 
-static bool object(struct json *j, unsigned depth)
+static bool object(struct walk *x, unsigned depth)
 {
-    if (take(j, '}'))
-        return true;
-    do {
-        char name[256];
-        size_t n;
-        skip_space(j);
-        if (!string(j, name, sizeof name, &n) || !take(j, ':'))
-            return false;
+    enum { LONGEST_NAME = 256 };
+    struct json_text key;
+    struct plain name;
+    json_enter(&x->r, '{');
+    while (json_member(&x->r, &key)) {
         struct arg_mark m = {0};
-        if (j->w)
-            m = arg_writer_push(j->w, name, n);
-        if (!value(j, depth + 1))
+        if (!make_plain(key, &name))
             return false;
-        if (j->w)
-            arg_writer_pop(j->w, m);
-    } while (take(j, ','));
-    return take(j, '}');
+        if (x->w)
+            m = arg_writer_push(x->w, name.text.p, name.text.len < LONGEST_NAME ? name.text.len : LONGEST_NAME);
+        mem_free(name.owned);
+        if (!value(x, depth + 1))
+            return false;
+        if (x->w)
+            arg_writer_pop(x->w, m);
+    }
+    return x->r.status == JSON_OK;
 }
 
-static bool array(struct json *j, unsigned depth)
+static bool array(struct walk *x, unsigned depth)
 {
-    uint64_t index = j->w ? arg_writer_array_index(j->w) : 0;
-    if (take(j, ']'))
-        return true;
-    do {
+    uint64_t index = x->w ? arg_writer_array_index(x->w) : 0;
+    json_enter(&x->r, '[');
+    while (json_element(&x->r)) {
         struct arg_mark m = {0};
-        size_t before = j->w ? j->w->out->n : 0;
-        if (j->w)
-            m = arg_writer_push_index(j->w, index);
-        if (!value(j, depth + 1))
+        size_t before = x->w ? x->w->out->n : 0;
+        if (x->w)
+            m = arg_writer_push_index(x->w, index);
+        if (!value(x, depth + 1))
             return false;
-        if (j->w) {
-            arg_writer_pop(j->w, m);
-            index += j->w->out->n != before;
+        if (x->w) {
+            arg_writer_pop(x->w, m);
+            index += x->w->out->n != before;
         }
-    } while (take(j, ','));
-    if (j->w)
-        arg_writer_array_set(j->w, index);
-    return take(j, ']');
+    }
+    if (x->w)
+        arg_writer_array_set(x->w, index);
+    return x->r.status == JSON_OK;
 }
 
-static bool value(struct json *j, unsigned depth)
+static bool value(struct walk *x, unsigned depth)
 {
-    skip_space(j);
-    if (j->p == j->end || depth > ARG_MAX_DEPTH)
+    if (depth > ARG_MAX_DEPTH)
         return false;
-    switch (*j->p) {
+    switch (json_peek(&x->r)) {
     case '{':
-        j->p++;
-        return object(j, depth);
+        return object(x, depth);
     case '[':
-        j->p++;
-        return array(j, depth);
+        return array(x, depth);
     case '"':
-        return string_value(j);
+        return string(x);
     case 't':
-    case 'f': {
-        bool b = *j->p == 't';
-        if (!literal(j, b ? "true" : "false"))
-            return false;
-        if (j->w)
-            arg_writer_add(j->w, ARG_BOOL, b);
-        return true;
-    }
+    case 'f':
     case 'n':
-        return literal(j, "null");
+        return literal(x);
     default:
-        return number(j);
+        return number(x);
     }
+}
+
+/* One JSON value, and nothing behind it. */
+static bool document(struct slice json, struct arg_writer *w)
+{
+    struct walk x = {json_reader(json), w};
+    x.r.whole = true;
+    return value(&x, 0) && json_peek(&x.r) == 0 && x.r.p == x.r.end;
 }
 
 void json_args_write(struct arg_writer *w, struct slice json)
 {
-    if (!json.len) {
+    if (document(json, NULL))
+        document(json, w);
+    else
         arg_writer_add_bytes(w, ARG_JSON, json);
-        return;
-    }
-    struct json j = {json.p, json.p + json.len, NULL};
-    bool ok = value(&j, 0);
-    skip_space(&j);
-    if (!ok || j.p != j.end) {
-        arg_writer_add_bytes(w, ARG_JSON, json);
-        return;
-    }
-    j = (struct json){json.p, json.p + json.len, w};
-    value(&j, 0);
 }
