@@ -26,7 +26,7 @@ LAYERS = [
     "importer/clock importer/track",
     "importer/proto importer/profiling importer/system importer/ctf",
     "importer/ftrace importer/track_event importer/input",
-    "importer/merge importer/trace_dat",
+    "importer/json importer/merge importer/trace_dat",
     "importer",
     # SQL to rows
     "sql sql/frontend",

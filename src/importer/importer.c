@@ -11,6 +11,7 @@
 #include "importer/ftrace/ftrace.h"
 #include "importer/input/format_reader.h"
 #include "importer/input/reader.h"
+#include "importer/json/json_import.h"
 #include "importer/merge/merge.h"
 #include "importer/merge/relate.h"
 #include "importer/merge/write_merged.h"
@@ -33,6 +34,7 @@ static const struct packet_handler *const handlers[] = {
 
 /* What reads other formats than packets. */
 static const struct format_reader *const format_readers[] = {
+    &chrome_json_reader,
     &trace_dat_reader,
     NULL,
 };

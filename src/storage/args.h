@@ -79,7 +79,7 @@ static inline argset argset_of_cell(int64_t cell)
 /* Turns payload bytes into values, appended to *out. `aux` is what was given at args_intern_bytes(). */
 typedef void (*args_decode_fn)(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out);
 
-enum { ARGS_READY = 0, ARGS_MAX_DECODERS = 8, ARGS_AUX_BITS = 28 };
+enum { ARGS_READY = 0, ARGS_MAX_DECODERS = 16, ARGS_AUX_BITS = 28 };
 
 struct arg_set {
     union {

@@ -98,6 +98,8 @@ struct importer {
     generations;                 /* of all sequences: events in the sorter refer to theirs by index */
     struct u64map machine_rows;  /* TracePacket.machine_id -> machine row */
     struct u64map metadata_rows; /* metadata.c: hash of what a row is found by -> row */
+    bool has_idle;               /* some trace is of a kind whose process 0 is the idle one */
+    bool has_plain_zero;         /* some trace is not */
     bool has_uuid;               /* the trace, not its bytes, says what its uuid is */
     bool has_trigger;            /* metadata trace_trigger is set */
     bool host_seen;              /* the host has sent a packet: machine ids are not adopted any more */

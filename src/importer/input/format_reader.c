@@ -18,6 +18,8 @@ const struct format_reader *format_reader_find(const struct format_reader *const
 void *format_reader_begin(struct importer *im, const struct format_reader *format)
 {
     sorter_force_full_sort(im->sorter);
+    im->has_idle |= !format->no_idle;
+    im->has_plain_zero |= format->no_idle;
     void *self = format->open(im);
     if (!self || !vec_push(&im->reader->others, (struct open_format){format, self})) {
         if (self)

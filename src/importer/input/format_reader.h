@@ -11,6 +11,7 @@
 
 struct format_reader {
     enum trace_format format;
+    bool no_idle; /* process and thread 0 are like others there */
     bool whole; /* write() gets the whole file at once; else it comes in pieces cut anywhere */
     /* `im->input` and `im->trace_file` are those of the file. NULL when out of memory. */
     void *(*open)(struct importer *im);
@@ -24,6 +25,9 @@ struct format_reader {
 
 /* A table of readers, NULL at its end. */
 const struct format_reader *format_reader_find(const struct format_reader *const *table, enum trace_format format);
+
+/* Bytes of the file have been looked at: memory of a mapped one is given back, and the user sees how far it is. */
+void format_reader_used(struct importer *im, struct slice bytes);
 
 /* Opens a reader for a file that begins; it is closed with the importer. NULL when out of memory. */
 void *format_reader_begin(struct importer *im, const struct format_reader *format);

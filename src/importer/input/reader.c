@@ -201,6 +201,19 @@ static void progress(const struct reader *r, uint64_t done, uint64_t total)
         r->im->opt.progress(r->im->opt.progress_ctx, done, total);
 }
 
+void format_reader_used(struct importer *im, struct slice bytes)
+{
+    const struct reader *r = im->reader;
+    for (size_t i = r->maps.n; i-- > 0;) {
+        struct slice map = r->maps.p[i].bytes;
+        if ((uintptr_t)bytes.p - (uintptr_t)map.p >= map.len)
+            continue;
+        give_back(bytes);
+        progress(r, (uint64_t)(bytes.p + bytes.len - map.p), map.len);
+        return;
+    }
+}
+
 void reader_begin_input(struct reader *r, struct trace_input input)
 {
     r->im->input = input;

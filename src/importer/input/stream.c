@@ -66,6 +66,7 @@ uint32_t trace_file_add(struct importer *im, uint32_t parent, strid name, enum t
                                                            .trace_type = import_str(im, format_name(format)),
                                                            .processing_order = im->st->t[T_trace_file].n_rows,
                                                            .is_container = container});
+    im->has_idle |= format == FORMAT_PROTO;
     if (row == UINT32_MAX)
         im->failed = true;
     else if (!container) {

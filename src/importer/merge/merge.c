@@ -40,6 +40,7 @@ struct merge {
     entries;
     struct manifest manifest;
     bool has_manifest;
+    bool any_packets; /* one of the traces is made of packets */
     VEC(struct clock_reading)
     edges; /* pairs, written to clock_snapshot at the end */
     VEC(uint32_t)
@@ -409,9 +410,13 @@ static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
                                                 .private_clock = e->private_clock,
                                                 .pinned = e->manifest && e->manifest->has_clocks && !e->manifest->clock,
                                                 .declared = declared(e->manifest)});
-        reader_note_bytes(m->r, e->bytes);
+        bool packets = !format_reader_find(m->r->formats, e->format);
+        m->any_packets |= packets;
+        if (packets)
+            reader_note_bytes(m->r, e->bytes);
         read_trace(m, e);
-        reader_metadata(m->r);
+        if (packets)
+            reader_metadata(m->r);
         if (e->damage)
             count_damage(m, row, e->damage);
         else if (m->im->error.code && !is_about_manifest(&m->im->error))
@@ -459,6 +464,11 @@ static int merge_archive(struct reader *r, struct slice file, uint32_t row, stru
         read_entry(&m, &m.entries.p[i], row);
     for (size_t i = 0; i < m.edge_ids.n && !rc; i++)
         clock_graph_write_rows(r->im->clocks, &m.edges.p[2 * i], 2, m.edge_ids.p[i]);
+    if (!m.any_packets && !rc) { /* none has a uuid of its own: the archive has one */
+        r->head_len = 0;
+        r->total_bytes = 0;
+        reader_note_bytes(r, file);
+    }
     r->im->input.declared = (struct declared_trace){0}; /* it goes with the manifest */
     merge_close(&m);
     return rc;

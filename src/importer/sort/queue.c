@@ -10,7 +10,7 @@ enum {
     INSERTION_RUN = 24,
 };
 
-static struct sort_block describe(const struct sort_event *e, uint32_t n, uint64_t first, uint64_t epoch)
+static struct sort_block describe(const struct sort_event *e, uint32_t n, uint64_t first, uint64_t epoch, bool tied)
 {
     struct sort_block b = {
         .first = first, .epoch = epoch, .min_ts = e[0].ts, .first_ts = e[0].ts, .last_ts = e[n - 1].ts, .sorted = true};
@@ -18,13 +18,16 @@ static struct sort_block describe(const struct sort_event *e, uint32_t n, uint64
         b.sorted &= e[i].ts >= e[i - 1].ts;
         b.min_ts = e[i].ts < b.min_ts ? e[i].ts : b.min_ts;
     }
+    b.ties_sorted = true;
+    for (uint32_t i = 1; tied && i < n; i++)
+        b.ties_sorted &= e[i].ts != e[i - 1].ts || e[i].b >= e[i - 1].b;
     return b;
 }
 
 static bool add_block(struct sort_queue *q, const struct sort_event *e, uint32_t n, uint64_t first, uint64_t epoch,
                       size_t *bytes)
 {
-    struct sort_block b = describe(e, n, first, epoch);
+    struct sort_block b = describe(e, n, first, epoch, q->tied);
     b.events = packed_events_make(e, n);
     if (!b.events || !vec_push(&q->blocks, b)) {
         mem_free(b.events);
@@ -61,28 +64,34 @@ bool sort_queue_grow(struct sort_queue *q, uint64_t epoch, size_t *bytes)
     return true;
 }
 
+/* Whether x comes after y, which arrived later. `tie_from`: see sort_queue; INT64_MAX for none. */
+static inline bool comes_after(const struct sort_event *x, const struct sort_event *y, int64_t tie_from)
+{
+    return x->ts > y->ts || (x->ts == y->ts && x->ts >= tie_from && x->b > y->b);
+}
+
 /* Stable merge sort; `tmp` has room for n / 2 + 1. Parts that are in order already cost one comparison. */
-static void merge_sort(struct sort_event *e, size_t n, struct sort_event *tmp)
+static void merge_sort(struct sort_event *e, size_t n, struct sort_event *tmp, int64_t tie_from)
 {
     if (n <= INSERTION_RUN) {
         for (size_t i = 1; i < n; i++) {
             struct sort_event x = e[i];
             size_t j = i;
-            for (; j > 0 && e[j - 1].ts > x.ts; j--)
+            for (; j > 0 && comes_after(&e[j - 1], &x, tie_from); j--)
                 e[j] = e[j - 1];
             e[j] = x;
         }
         return;
     }
     size_t half = n / 2;
-    merge_sort(e, half, tmp);
-    merge_sort(e + half, n - half, tmp);
-    if (e[half - 1].ts <= e[half].ts)
+    merge_sort(e, half, tmp, tie_from);
+    merge_sort(e + half, n - half, tmp, tie_from);
+    if (!comes_after(&e[half - 1], &e[half], tie_from))
         return;
     memcpy(tmp, e, half * sizeof *e);
     size_t a = 0, b = half, out = 0;
     while (a < half && b < n)
-        e[out++] = e[b].ts < tmp[a].ts ? e[b++] : tmp[a++];
+        e[out++] = comes_after(&tmp[a], &e[b], tie_from) ? e[b++] : tmp[a++];
     memcpy(e + out, tmp + a, (half - a) * sizeof *e);
 }
 
@@ -114,7 +123,7 @@ static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, size_t *by
         epoch = q->blocks.p[k].epoch < epoch ? q->blocks.p[k].epoch : epoch;
     }
     sort_queue_rest(q);
-    merge_sort(all + skip, n - skip, tmp);
+    merge_sort(all + skip, n - skip, tmp, q->tied ? q->tie_from : INT64_MAX);
     mem_free(tmp);
     /* The new blocks take the places of the old ones: as many events in each as before. */
     bool ok = true;
@@ -128,12 +137,21 @@ static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, size_t *by
             break;
         *bytes = *bytes - packed_events_size(b->events) + packed_events_size(packed);
         mem_free(b->events);
-        *b = describe(all + done + gone, count - gone, first + done, epoch);
+        *b = describe(all + done + gone, count - gone, first + done, epoch, q->tied);
         b->events = packed;
         done += count;
     }
     mem_free(all);
     return ok;
+}
+
+/* Whether events of one time in block k, or there and in the block before, may be in another order than theirs. */
+static bool ties_out_of_order(const struct sort_queue *q, size_t k)
+{
+    const struct sort_block *b = &q->blocks.p[k];
+    if (!q->tied || b->last_ts < q->tie_from)
+        return false;
+    return !b->ties_sorted || (k > q->first_block && b->first_ts == b[-1].last_ts && b->first_ts >= q->tie_from);
 }
 
 bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes)
@@ -142,7 +160,8 @@ bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes)
     size_t end = q->first_block, bad = SIZE_MAX;
     int64_t min = INT64_MAX; /* of the blocks from the first bad one on */
     for (; end < q->blocks.n && b[end].first < q->limit; end++) {
-        if (bad == SIZE_MAX && (!b[end].sorted || (end > q->first_block && b[end].first_ts < b[end - 1].last_ts)))
+        if (bad == SIZE_MAX && (!b[end].sorted || (end > q->first_block && b[end].first_ts < b[end - 1].last_ts) ||
+                                ties_out_of_order(q, end)))
             bad = end;
         if (bad != SIZE_MAX && b[end].min_ts < min)
             min = b[end].min_ts;
@@ -153,7 +172,7 @@ bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes)
     if (bad == SIZE_MAX)
         return true;
     size_t from = bad; /* blocks before that are not later than any of these stay */
-    while (from > q->first_block && b[from - 1].last_ts > min)
+    while (from > q->first_block && (b[from - 1].last_ts > min || (q->tied && b[from - 1].last_ts == min)))
         from--;
     return sort_blocks(q, from, end, bytes);
 }

@@ -17,6 +17,7 @@ struct sort_block {
     int64_t first_ts;
     int64_t last_ts;
     bool sorted;
+    bool ties_sorted; /* events of one time by b, too; known in tied queues only */
 };
 
 struct sort_queue {
@@ -35,6 +36,8 @@ struct sort_queue {
     struct sort_event *front; /* the first block, unpacked; NULL when it is not */
     sort_parse_fn parse;
     void *owner;
+    bool tied;        /* events of one time go by b… */
+    int64_t tie_from; /* …from this time on */
 };
 
 static inline bool sort_queue_empty(const struct sort_queue *q)

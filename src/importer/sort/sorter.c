@@ -60,6 +60,22 @@ uint32_t sorter_add_queue(struct sorter *s, sort_parse_fn parse, void *owner)
     return (uint32_t)(s->queues.n - 1);
 }
 
+uint32_t sorter_add_tied_queue(struct sorter *s, sort_parse_fn parse, void *owner)
+{
+    uint32_t queue = sorter_add_queue(s, parse, owner);
+    if (queue != UINT32_MAX) {
+        s->queues.p[queue]->tied = true;
+        s->queues.p[queue]->tie_from = INT64_MAX;
+    }
+    return queue;
+}
+
+void sorter_set_tie_from(struct sorter *s, uint32_t queue, int64_t ts)
+{
+    if (queue < s->queues.n)
+        s->queues.p[queue]->tie_from = ts;
+}
+
 void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e)
 {
     if (__builtin_expect(e.ts < 0, 0)) {

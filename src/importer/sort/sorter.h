@@ -32,6 +32,11 @@ struct sorter *sorter_open(struct stats *stats, bool full_sort);
 /* A new queue; the number is its rank among equals. UINT32_MAX when out of memory. */
 uint32_t sorter_add_queue(struct sorter *s, sort_parse_fn parse, void *owner);
 
+/* As above for a queue whose events of one time go by b, then by arrival: of times from sorter_set_tie_from() on, none
+ * until that is called. */
+uint32_t sorter_add_tied_queue(struct sorter *s, sort_parse_fn parse, void *owner);
+void sorter_set_tie_from(struct sorter *s, uint32_t queue, int64_t ts);
+
 /* Appends an event. Negative timestamps and events older than what was already emitted are counted and dropped (stats
  * trace_sorter_negative_timestamp_dropped, sorter_push_event_out_of_order). */
 void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e);

@@ -73,6 +73,11 @@ static uint32_t enclosing_slice(struct flow_tracker *t, uint32_t machine, uint32
 static void add_row(struct flow_tracker *t, uint64_t id, uint32_t out, uint32_t in)
 {
     const uint64_t *args = u64map_get(&t->legacy_args, id);
+    if (ROW_GET(t->im->st, slice, ts, in) < ROW_GET(t->im->st, slice, ts, out)) { /* arrows go forward in time */
+        uint32_t later = out;
+        out = in;
+        in = later;
+    }
     flow_insert(t->im->st, &(struct flow_row){.slice_out = out,
                                               .slice_in = in,
                                               .trace_id = args ? (int64_t)(id & UINT32_MAX) : (int64_t)id,

@@ -51,6 +51,7 @@ struct process_tracker {
     struct u64map pending_on;       /* utid -> first that waits for it, index + 1 into pending */
     struct u64map namespace_levels; /* pid -> levels of pid namespaces below the root */
     struct u64map by_inner_tid;     /* hash of (pid, level, tid inside) -> tid */
+    struct u64map zero_threads;     /* tid -> utid, of the ordinary process 0 */
     uint32_t idle_utid;
     bool seen_end; /* the trace tells when threads are gone, not only when they exit */
 };
@@ -264,6 +265,42 @@ uint32_t process_tracker_process(struct process_tracker *t, int64_t pid)
         return t->threads.p[t->idle_utid].upid;
     process_tracker_update_thread(t, pid, pid);
     return upid;
+}
+
+/* The main thread of the ordinary process 0, which is not what tid 0 means elsewhere. */
+static uint32_t start_zero_main(struct process_tracker *t, uint32_t upid, uint32_t idle_utid)
+{
+    uint32_t utid = process_tracker_start_thread(t, COL_NULL, 0);
+    put_in_process(t, utid, upid);
+    if ((idle_utid != UTID_NONE && !set_newest_utid(t, 0, idle_utid)) || !u64map_set(&t->zero_threads, 0, utid))
+        out_of_memory(t);
+    return utid;
+}
+
+uint32_t process_tracker_zero_thread(struct process_tracker *t, int64_t tid)
+{
+    const uint64_t *known = u64map_get(&t->zero_threads, (uint64_t)tid);
+    if (known)
+        return (uint32_t)*known;
+    const uint64_t *idle = u64map_get(&t->by_pid, 0), *main_thread = u64map_get(&t->zero_threads, 0);
+    uint64_t idle_upid = idle ? *idle : UPID_NONE;
+    uint32_t idle_utid = newest_utid(t, 0), upid;
+    if (main_thread) {
+        upid = t->threads.p[*main_thread].upid;
+    } else {
+        upid = start_process_row(t, 0);
+        if (idle_upid != UPID_NONE && !u64map_set(&t->by_pid, 0, idle_upid)) /* pid 0 stays the idle one's elsewhere */
+            out_of_memory(t);
+        if (tid)
+            start_zero_main(t, upid, idle_utid);
+    }
+    uint32_t utid = tid ? process_tracker_start_thread(t, COL_NULL, tid) : start_zero_main(t, upid, idle_utid);
+    if (tid) {
+        put_in_process(t, utid, upid);
+        if (!u64map_set(&t->zero_threads, (uint64_t)tid, utid))
+            out_of_memory(t);
+    }
+    return utid;
 }
 
 uint32_t process_tracker_thread_process(const struct process_tracker *t, uint32_t utid)
@@ -537,6 +574,8 @@ struct process_tracker *process_tracker_open(struct machine_ctx *m)
 
 void process_tracker_finish(struct process_tracker *t)
 {
+    if (t->m->im->has_plain_zero && !t->m->im->has_idle) /* nothing idles in such traces */
+        ROW_SET(t->m->st, thread, name, t->idle_utid, 0);
     vec_clear(&t->pending);
     u64map_clear(&t->pending_on);
     if (!t->seen_end)
@@ -558,5 +597,6 @@ void process_tracker_close(struct process_tracker *t)
     u64map_free(&t->pending_on);
     u64map_free(&t->namespace_levels);
     u64map_free(&t->by_inner_tid);
+    u64map_free(&t->zero_threads);
     mem_free(t);
 }

@@ -44,6 +44,9 @@ uint32_t process_tracker_find_process(const struct process_tracker *t, int64_t p
 /* The thread `tid` of process `pid` (both made when new); associates them. */
 uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, int64_t pid);
 
+/* The thread `tid` of an ordinary process whose pid is 0: for files where that is not the idle one. */
+uint32_t process_tracker_zero_thread(struct process_tracker *t, int64_t tid);
+
 /* task_newtask: a new thread in the parent's process, or a new process (clone flags decide in the caller). ts COL_NULL
  * when unknown; parent_tid negative when unknown. Return the new utid. */
 uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int64_t tid);

@@ -76,11 +76,12 @@ static bool stack_room(struct stack *s)
 }
 
 /* Takes what is over by `ts` off the stack. An open slice inside a complete one that is over ends with it (its own end
- * would cross its parent's: counted as misplaced). `dur` is that of the event that comes. False when the event would
- * outlast the complete slice it lies in. */
-static bool close_stack(struct slice_tracker *t, uint32_t machine, struct stack *s, int64_t ts, int64_t dur)
+ * would cross its parent's: counted as misplaced). `dur` is that of the event that comes. The innermost complete slice
+ * that the event would outlast, SLICE_NONE when it fits. */
+static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct stack *s, int64_t ts, int64_t dur)
 {
-    bool open_child = false, fits = true;
+    bool open_child = false;
+    uint32_t outlasted = SLICE_NONE;
     for (uint32_t i = s->n; i-- > 0;) {
         struct open_slice *o = &s->p[i];
         if (o->dur < 0) {
@@ -106,23 +107,36 @@ static bool close_stack(struct slice_tracker *t, uint32_t machine, struct stack 
         }
         int64_t new_end;
         if (dur >= 0 && (__builtin_add_overflow(ts, dur, &new_end) || new_end > end))
-            fits = false;
+            outlasted = outlasted == SLICE_NONE ? o->row : outlasted;
     }
-    return fits;
+    return outlasted;
 }
 
-uint32_t slice_push(struct slice_tracker *t, uint32_t machine, struct slice_row *row)
+/* Notes a slice with too many open ones around it. */
+static void log_depth(struct slice_tracker *t, uint32_t machine, const struct stack *s, const struct slice_row *row)
+{
+    struct args *args = &t->im->st->args;
+    struct arg_list list = {0};
+    arg_list_str(args, &list, "parent_slice_name", s->p[s->n - 1].name);
+    arg_list_str(args, &list, "current_slice_name", row->name);
+    argset set = args_intern(args, list.p, list.n);
+    arg_list_free(&list);
+    import_log(t->im->machines.p[machine], STAT_slice_max_depth_exceeded, row->ts, -1, set);
+}
+
+uint32_t slice_push_fitting(struct slice_tracker *t, uint32_t machine, struct slice_row *row, uint32_t *conflict)
 {
     struct storage *st = t->im->st;
     struct stack *s = stack_of(t, (uint32_t)row->track_id);
+    *conflict = SLICE_NONE;
     if (!s)
         return SLICE_NONE;
-    if (s->n && !close_stack(t, machine, s, row->ts, row->dur)) {
-        stats_add(&st->stats, machine, STAT_slice_drop_overlapping_complete_event, 1);
+    if (s->n)
+        *conflict = close_stack(t, machine, s, row->ts, row->dur);
+    if (*conflict != SLICE_NONE)
         return SLICE_NONE;
-    }
     if (s->n >= MAX_DEPTH) {
-        stats_add(&st->stats, machine, STAT_slice_max_depth_exceeded, 1);
+        log_depth(t, machine, s, row);
         return SLICE_NONE;
     }
     row->depth = s->n;
@@ -136,6 +150,14 @@ uint32_t slice_push(struct slice_tracker *t, uint32_t machine, struct slice_row 
     if (t->im->flows)
         flow_tracker_slice_begun(t->im->flows, machine, (uint32_t)row->track_id, id);
     return id;
+}
+
+uint32_t slice_push(struct slice_tracker *t, uint32_t machine, struct slice_row *row)
+{
+    uint32_t conflict, slice = slice_push_fitting(t, machine, row, &conflict);
+    if (conflict != SLICE_NONE)
+        stats_add(&t->im->st->stats, machine, STAT_slice_drop_overlapping_complete_event, 1);
+    return slice;
 }
 
 static struct slice_row plain_row(int64_t ts, int64_t dur, uint32_t track, strid category, strid name, argset args)

@@ -21,6 +21,9 @@ uint32_t slice_scoped(struct slice_tracker *t, uint32_t machine, int64_t ts, uin
 /* As the two above with every column of the row the caller's (thread_ts …); depth and parent_id are set here. dur -1
  * means that an end will come. */
 uint32_t slice_push(struct slice_tracker *t, uint32_t machine, struct slice_row *row);
+/* As slice_push(), but a slice that would outlast a complete one around it is only told: *conflict is that one, else
+ * SLICE_NONE. */
+uint32_t slice_push_fitting(struct slice_tracker *t, uint32_t machine, struct slice_row *row, uint32_t *conflict);
 /* Closes the innermost open slice that matches (0 matches anything). `add` (may be NULL): more args to append to its
  * set. Returns its row or SLICE_NONE. */
 uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32_t track, strid category, strid name,
