@@ -32,6 +32,14 @@ static inline bool slice_eq_str(struct slice a, const char *s)
     return slice_eq(a, slice_str(s));
 }
 
+/* The order of bytes: below, at or above 0. */
+static inline int slice_cmp(struct slice a, struct slice b)
+{
+    size_t n = a.len < b.len ? a.len : b.len;
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+    return c ? c : (a.len > b.len) - (a.len < b.len);
+}
+
 static inline bool slice_starts(struct slice a, const char *prefix)
 {
     size_t n = strlen(prefix);

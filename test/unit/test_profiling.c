@@ -66,7 +66,7 @@ START_TEST(samples_stand_on_shared_stacks)
     ck_assert_str_eq(TEXT(stack_profile_frame, type, 2), "own");
     ck_assert_str_eq(TEXT(profiler_sample, unwind_error, 0), "memory_invalid");
     ck_assert_uint_eq(ROWS(profiler_task_context), 1);
-    ck_assert_str_eq(TEXT(profiler_session, timebase_unit, 0), "nanoseconds");
+    ck_assert_str_eq(TEXT(profiler_session, timebase_unit, 0), "ns");
 }
 END_TEST
 
@@ -177,18 +177,66 @@ START_TEST(symbols_name_the_functions_at_an_address)
 {
     put_stacks();
     put(w, "1{8:10 10:1 66{1:0 2:30 3:31 4:1}}");
-    put(w, "1{61{1'/bin/app' 2'\xab' 3{1:32 2{1'inner' 2'a.c' 3:7} 2{1'outer'}} 3{1:5 2{1'nobody'}}}}");
+    put(w, "1{61{1'/bin/app' 2'\xab' 3{1:32 2{1'inner' 2'a.c' 3:7} 2{1'outer' 2'' 3:9}} 3{1:5 2{1'nobody'}}}}");
     trace_fixture_load(&f);
     int64_t set = GET(stack_profile_frame, symbol_set_id, 1);
     ck_assert_int_eq(GET(stack_profile_frame, symbol_set_id, 0), COL_NULL);
     ck_assert_int_eq(set, 0);
     ck_assert_str_eq(TEXT(stack_profile_symbol, name, 0), "inner");
     ck_assert_int_eq(GET(stack_profile_symbol, line_number, 0), 7);
-    ck_assert_int_eq(GET(stack_profile_symbol, inlined, 0), 1);
+    ck_assert_int_eq(GET(stack_profile_symbol, inlined, 0), COL_NULL);
     ck_assert_str_eq(TEXT(stack_profile_symbol, name, 1), "outer");
-    ck_assert_int_eq(GET(stack_profile_symbol, inlined, 1), 0);
+    ck_assert_int_eq(GET(stack_profile_symbol, line_number, 1), COL_NULL); /* no file, no line */
     ck_assert_int_eq(GET(stack_profile_symbol, symbol_set_id, 1), 0);
     ck_assert_int_eq(STAT(stackprofile_invalid_frame_id), 1);
+}
+END_TEST
+
+static const struct {
+    const char *timebase, *name, *unit; /* unit NULL: none */
+} timebases[] = {
+    {"", "cpu-clock", "ns"},
+    {"4:3", "task-clock", "ns"},
+    {"4:19 12:2", "ref-cycles:k", "cycles"},
+    {"4:2 12:1 12:2", "page-faults:uk", "count"},
+    {"4:17", "stalled-cycles-frontend", "count"},
+    {"4:99", "unknown", "count"},
+    {"3{1'sched:sched_switch'}", "sched:sched_switch", "count"},
+    {"5{1:4 2:195 3:1 4:0} 12:3", "raw.0x4.0xc3.0x1.0x0:h", NULL},
+    {"4:10 10'mine' 12:1", "mine", "cycles"},
+};
+
+START_TEST(a_timebase_has_the_name_and_unit_of_what_it_counts)
+{
+    put(w, "1{8:1 10:1 13:1 59{12{1{%s}}}} 1{8:2 10:1 66{1:0 2:1 3:1 6:5}}", timebases[_i].timebase);
+    trace_fixture_load(&f);
+    ck_assert(last_value(&f, timebases[_i].name) == 5);
+    if (timebases[_i].unit)
+        ck_assert_str_eq(TEXT(profiler_session, timebase_unit, 0), timebases[_i].unit);
+    else
+        ck_assert_int_eq(GET(profiler_session, timebase_unit, 0), 0);
+}
+END_TEST
+
+/* Line 4 of a.b holds what was two methods; without a line both may be meant; nothing is known of line 9. */
+START_TEST(a_line_tells_which_methods_were_merged)
+{
+    put(w, "1{64{1'com.one' 3{1'a' 2'One' 4{1'b' 2'In.inner' 3:4 4:4 5:20 6:20} 4{1'b' 2'outer' 3:4 4:6 5:30 6:32}"
+           " 4{1'b' 2'after' 3:5 4:5}}}}");
+    put(w, "1{8:1 131{1:30 2:10001 3'com.one' 4'com.one' 5:1 8{1{1'a.b' 2'X.java' 3:4} 1{1'a.b' 2'X.java' 3:5}"
+           " 1{1'a.b' 2'X.java' 3:9} 1{1'a.b'}}}}");
+    trace_fixture_load(&f);
+    static const char *const names[] = {"One.outer", "One.after", "(null)", "In.inner | One.after | One.outer"};
+    ck_assert_uint_eq(ROWS(stack_profile_frame), 4);
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_str_eq(TEXT(stack_profile_frame, deobfuscated_name, i), names[i]);
+    uint32_t set = (uint32_t)GET(stack_profile_frame, symbol_set_id, 0);
+    ck_assert_str_eq(TEXT(stack_profile_symbol, name, set), "In.inner");
+    ck_assert_int_eq(GET(stack_profile_symbol, line_number, set), 20);
+    ck_assert_int_eq(GET(stack_profile_symbol, inlined, set), 1);
+    ck_assert_int_eq(GET(stack_profile_symbol, line_number, set + 1), 30);
+    ck_assert_int_eq(GET(stack_profile_symbol, inlined, set + 1), 0);
+    ck_assert_str_eq(TEXT(stack_profile_mapping, name, 0), "art_process_metadata");
 }
 END_TEST
 
@@ -235,7 +283,7 @@ START_TEST(stack_samples_bring_tasks_and_counters)
     ck_assert_str_eq(stack_text(GET(profiler_sample, callsite_id, 0)), "main > leaf");
     ck_assert_str_eq(TEXT(stack_profile_symbol, source_file, 0), "m.c");
     ck_assert_int_eq(GET(stack_profile_symbol, line_number, 0), 3);
-    ck_assert_str_eq(TEXT(profiler_session, timebase_unit, 0), "cpu_cycles");
+    ck_assert_str_eq(TEXT(profiler_session, timebase_unit, 0), "cycles");
     ck_assert_str_eq(TEXT(profiler_execution_context, cpu_mode, 0), "user");
     uint32_t async = (uint32_t)GET(profiler_task_context, async_context_id, 0);
     ck_assert_str_eq(TEXT(profiler_async_context, name, async), "query");
@@ -300,15 +348,14 @@ START_TEST(a_managed_heap_is_a_graph)
     uint32_t sub = (uint32_t)GET(heap_graph_object, type_id, 0);
     ck_assert_str_eq(TEXT(heap_graph_class, name, sub), "Sub");
     ck_assert_str_eq(TEXT(heap_graph_class, kind, sub), "KIND_NORMAL");
-    ck_assert_str_eq(TEXT(heap_graph_class, name, (uint32_t)GET(heap_graph_class, superclass_id, sub)), "Base");
-    ck_assert_int_eq(GET(heap_graph_object, self_size, 0), 32); /* its class's */
+    ck_assert_int_eq(GET(heap_graph_class, superclass_id, sub), COL_NULL); /* class objects would tell */
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 0), 32);            /* its class's */
     ck_assert_int_eq(GET(heap_graph_object, self_size, 1), 16);
     ck_assert_str_eq(TEXT(heap_graph_object, root_type, 0), "ROOT_THREAD_OBJECT");
     ck_assert_str_eq(TEXT(heap_graph_object, heap_type, 1), "HEAP_TYPE_APP");
     ck_assert_int_eq(GET(heap_graph_object, reachable, 1), 1);
-    ck_assert_int_eq(GET(heap_graph_object, root_distance, 1), 1);
     ck_assert_int_eq(GET(heap_graph_object, reachable, 2), 0);
-    ck_assert_int_eq(GET(heap_graph_object, root_distance, 2), -1);
+    ck_assert_int_eq(GET(heap_graph_object, root_distance, 0), -1);
     ck_assert_uint_eq(ROWS(heap_graph_reference), 3);
     ck_assert_str_eq(TEXT(heap_graph_reference, field_name, 0), "Sub.next");
     ck_assert_int_eq(GET(heap_graph_reference, owned_id, 0), COL_NULL);
@@ -335,6 +382,45 @@ START_TEST(a_heap_without_its_end_is_kept_as_far_as_it_goes)
 }
 END_TEST
 
+/* 1 refers to 5, of which nothing is told, and to 2, told later: rows are in the order of the first mention. */
+START_TEST(objects_have_rows_from_their_first_mention)
+{
+    put(w, "1{8:10 10:9 56{1:30 6:0 2{1:1 2:1 3:8 5:5 5:2 9:2} 2{1:2 2:1 3:9 11:70 13:640} 7{1:2 2:3} 7{1:2 2:1}"
+           " 7{1:2 2:5} 9{1:1 3'A' 7:4}}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(heap_graph_object), 3);
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 0), 8);
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 1), -1);
+    ck_assert_int_eq(GET(heap_graph_object, type_id, 1), 0);
+    ck_assert_int_eq(GET(heap_graph_object, self_size, 2), 9);
+    ck_assert_str_eq(TEXT(heap_graph_object, root_type, 0), "ROOT_VM_INTERNAL"); /* of the zygote's heap */
+    ck_assert_str_eq(TEXT(heap_graph_object, root_type, 2), "ROOT_STICKY_CLASS");
+    ck_assert_int_eq(GET(heap_graph_object, reachable, 1), 1);
+    ck_assert_int_eq(GET(heap_graph_reference, owned_id, 0), 1);
+    ck_assert_int_eq(GET(heap_graph_reference, field_name, 0), 0); /* an array's elements have no names */
+    ck_assert_int_eq(GET(heap_graph_object, object_data_id, 0), COL_NULL);
+    ck_assert_int_eq(GET(heap_graph_object, object_data_id, 2), 0);
+    ck_assert_uint_eq(ROWS(heap_graph_primitive), 2);
+    ck_assert_str_eq(TEXT(heap_graph_primitive, field_name, 0), "android.graphics.Bitmap.mId");
+    ck_assert_int_eq(GET(heap_graph_primitive, long_value, 0), 70);
+    ck_assert_int_eq(GET(heap_graph_primitive, int_value, 1), 640);
+}
+END_TEST
+
+/* The class objects of Sub and Base stand in Class.superClass of each other. */
+START_TEST(class_objects_tell_superclasses)
+{
+    put(w, "1{8:10 10:9 56{1:30 6:0 2{1:1 2:3 3:8 4:1 5:2} 2{1:2 2:4 3:8} 2{1:3 2:1 3:8}"
+           " 4{1:1 2'java.lang.Class java.lang.Class.superClass'} 8{1:1 2'/a.jar'}"
+           " 9{1:1 2:1 3'Sub' 7:1} 9{1:2 2:1 3'Base' 7:1} 9{1:3 2:1 3'java.lang.Class<Sub>' 7:5}"
+           " 9{1:4 2:1 3'java.lang.Class<Base>' 7:5}}}");
+    trace_fixture_load(&f);
+    uint32_t sub = (uint32_t)GET(heap_graph_object, type_id, 2);
+    ck_assert_str_eq(TEXT(heap_graph_class, name, sub), "Sub");
+    ck_assert_str_eq(TEXT(heap_graph_class, name, (uint32_t)GET(heap_graph_class, superclass_id, sub)), "Base");
+}
+END_TEST
+
 START_TEST(a_class_keeps_its_brackets_when_it_gets_its_name)
 {
     put(w, "1{2{1{1:30 2:1 3'com.one:service' 5:77}}}");
@@ -343,7 +429,7 @@ START_TEST(a_class_keeps_its_brackets_when_it_gets_its_name)
     put(w, "1{64{1'com.one' 3{1'a' 2'Long' 3{1'b' 2'name'}}}}");
     trace_fixture_load(&f);
     ck_assert_str_eq(TEXT(heap_graph_class, deobfuscated_name, 0), "java.lang.Class<Long[][]>");
-    ck_assert_int_eq(GET(heap_graph_class, deobfuscated_name, 1), 0);
+    ck_assert_int_eq(GET(heap_graph_class, deobfuscated_name, 1), 0); /* not in the mapping */
     ck_assert_str_eq(TEXT(heap_graph_reference, deobfuscated_field_name, 0), "Long.name");
 }
 END_TEST
@@ -423,6 +509,10 @@ Suite *profiling_suite(void)
     tcase_add_test(c, a_heap_that_shrinks_its_totals_is_malformed);
     tcase_add_test(c, a_dump_may_bring_its_own_strings);
     tcase_add_test(c, symbols_name_the_functions_at_an_address);
+    tcase_add_loop_test(c, a_timebase_has_the_name_and_unit_of_what_it_counts, 0, sizeof timebases / sizeof *timebases);
+    tcase_add_test(c, a_line_tells_which_methods_were_merged);
+    tcase_add_test(c, objects_have_rows_from_their_first_mention);
+    tcase_add_test(c, class_objects_tell_superclasses);
     tcase_add_test(c, breakpad_ids_are_text_already);
     tcase_add_test(c, short_names_mean_what_their_package_says);
     tcase_add_test(c, stack_samples_bring_tasks_and_counters);

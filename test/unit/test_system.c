@@ -327,6 +327,31 @@ START_TEST(power_has_its_own_times)
 }
 END_TEST
 
+/* The end of a rail's name tells its purpose; a sample says when its packet was made. */
+START_TEST(rails_say_what_they_feed)
+{
+    put(w, "1{8:5 40{1{1:1 2'S2M_VDD_CPUCL2' 3'soc'} 1{1:2 2'S3M_VDD_CPUCL1_M'} 2{1:1 3:7} 2{1:2 3:8}}}");
+    trace_fixture_load(&f);
+    ck_assert(last_value(&f, "power.rails.cpu.big") == 7);
+    ck_assert(last_value(&f, "power.rails.cpu.mid.mem") == 8);
+    ck_assert_str_eq(fixture_args(&f, ROW_ARGS(&f.st, counter, arg_set_id, 0)), "packet_ts=5");
+    ck_assert_str_eq(fixture_args(&f, ROW_ARGS(&f.st, track, source_arg_set_id, 0)),
+                     "raw_name=S2M_VDD_CPUCL2 subsystem_name=soc");
+}
+END_TEST
+
+START_TEST(energy_is_told_of_consumers_that_are_described)
+{
+    put(w, "1{8:5 77{2:1 3:100}} 1{8:6 77{2:9 3:100}}"); /* 9: nobody describes it */
+    put(w, "1{8:7 77{1{1{1:1 2:3 3'CPU' 4'big'}}}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(counter), 1);
+    ck_assert(last_value(&f, "big") == 100);
+    ck_assert_str_eq(fixture_args(&f, ROW_ARGS(&f.st, track, source_arg_set_id, 0)), "consumer_type=CPU ordinal=3");
+    ck_assert_int_eq(STAT(energy_breakdown_missing_values), 1);
+}
+END_TEST
+
 START_TEST(the_journal_is_a_log)
 {
     packet_begin(&f, 10);
@@ -543,6 +568,8 @@ Suite *system_suite(void)
     tcase_add_test(c, memory_of_processes_is_described);
     tcase_add_test(c, gpu_counters_tell_of_the_time_before);
     tcase_add_test(c, power_has_its_own_times);
+    tcase_add_test(c, rails_say_what_they_feed);
+    tcase_add_test(c, energy_is_told_of_consumers_that_are_described);
     tcase_add_test(c, the_journal_is_a_log);
     tcase_add_test(c, interrupts_have_names);
     tcase_add_test(c, a_field_is_found_wherever_it_stands);

@@ -57,6 +57,28 @@ static inline const char *fixture_text(const struct trace_fixture *f, int64_t id
     return id ? strpool_cstr(&f->st.strings, (strid)id) : "(null)";
 }
 
+/* A set of args as "key=value key=value"; valid until the next call. */
+static inline const char *fixture_args(struct trace_fixture *f, argset set)
+{
+    static char text[1024];
+    struct arg_list list = {0};
+    size_t n = 0;
+    text[0] = 0;
+    args_values(&f->st.args, set, &list);
+    for (size_t i = 0; i < list.n && n < sizeof text; i++) {
+        const struct arg *a = &list.p[i];
+        const char *key = fixture_text(f, a->key), *between = i ? " " : "";
+        if (a->type == ARG_STRING)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s=%s", between, key, fixture_text(f, a->word));
+        else if (a->type == ARG_REAL)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s=%g", between, key, column_f64(a->word));
+        else
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s=%lld", between, key, (long long)a->word);
+    }
+    arg_list_free(&list);
+    return text;
+}
+
 /* The last value of the counter track of a name; NAN when there is none. */
 static inline double last_value(struct trace_fixture *f, const char *track_name)
 {

@@ -291,8 +291,13 @@ static void counter_point(const struct ftrace_event *e, const struct atrace_poin
     if (slice_eq_str(p->name, "kill_one_process") && (uint32_t)p->value != 0)
         kill_mark(e, (uint32_t)p->value);
     uint32_t upid = process_tracker_process(e->m->processes, p->tgid);
-    ftrace_counter(e, FTRACE_TRACK(e, TRACK_COUNTER, "atrace_counter", name, DIM_I("upid", upid), DIM_S("name", name)),
-                   value);
+    struct small_args args = {0};
+    uint32_t utid = process_tracker_find_thread(e->m->processes, (int32_t)e->pid); /* who tells, where that is known */
+    if (utid != UTID_NONE)
+        small_args_put(&args, e->f->text[TEXT_UTID], ARG_UINT, utid);
+    ftrace_counter_args(
+        e, e->ts, FTRACE_TRACK(e, TRACK_COUNTER, "atrace_counter", name, DIM_I("upid", upid), DIM_S("name", name)),
+        value, small_args_set(e, &args));
 }
 
 void atrace_point(const struct ftrace_event *e, const struct atrace_point *p)

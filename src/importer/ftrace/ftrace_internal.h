@@ -29,6 +29,7 @@ enum {
     X(NAPI_GRO, "napi_gro")                                                                                            \
     X(RET, "ret")                                                                                                      \
     X(UNHANDLED, "unhandled")                                                                                          \
+    X(UTID, "utid")                                                                                                    \
     X(VEC, "vec")                                                                                                      \
     X(WORKQUEUE, "workqueue")
 enum ftrace_text {

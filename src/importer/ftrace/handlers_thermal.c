@@ -4,11 +4,11 @@
 #include "wire/fields.h"
 
 static void named_counter(const struct ftrace_event *e, int64_t ts, const char *type, const char *dimension,
-                          struct slice what, const char *prefix, const char *suffix, double value)
+                          struct slice what, const char *prefix, const char *suffix, double value, argset args)
 {
     strid name = ftrace_name(e, "%s%.*s %s", prefix, (int)what.len, (const char *)what.p, suffix);
     uint32_t track = FTRACE_TRACK(e, TRACK_COUNTER, type, name, DIM_S(dimension, import_slice(e->m->im, what)));
-    ftrace_counter_args(e, ts, track, value, ARGSET_NONE);
+    ftrace_counter_args(e, ts, track, value, args);
 }
 
 static void thermal_temperature(const struct ftrace_event *e)
@@ -17,7 +17,7 @@ static void thermal_temperature(const struct ftrace_event *e)
     fields_read(e->payload, &f);
     named_counter(e, e->ts, "thermal_temperature", "thermal_zone",
                   field_bytes(&f, FTRACE_THERMAL_TEMPERATURE_THERMAL_ZONE), "", "Temperature",
-                  field_i32(&f, FTRACE_THERMAL_TEMPERATURE_TEMP));
+                  field_i32(&f, FTRACE_THERMAL_TEMPERATURE_TEMP), ARGSET_NONE);
 }
 
 static void cdev_update(const struct ftrace_event *e)
@@ -25,7 +25,7 @@ static void cdev_update(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     named_counter(e, e->ts, "cooling_device_counter", "linux_device", field_bytes(&f, FTRACE_CDEV_UPDATE_TYPE), "",
-                  "Cooling Device", (double)field_u64(&f, FTRACE_CDEV_UPDATE_TARGET));
+                  "Cooling Device", (double)field_u64(&f, FTRACE_CDEV_UPDATE_TARGET), ARGSET_NONE);
 }
 
 /* Zones of the Exynos power management firmware, by number. */
@@ -37,8 +37,11 @@ static void acpm(const struct ftrace_event *e, int64_t ts, uint32_t zone, uint32
         return;
     }
     struct slice name = slice_str(zones[zone]);
-    named_counter(e, ts, "acpm_thermal_temperature", "thermal_zone", name, "", "Temperature", temperature);
-    named_counter(e, ts, "acpm_cooling_device_counter", "thermal_zone", name, "Tj-", "Cooling Device", cooling);
+    struct small_args args = {0};
+    small_args_add(e, &args, "thermal_zone_id", ARG_INT, zone);
+    argset set = small_args_set(e, &args);
+    named_counter(e, ts, "acpm_thermal_temperature", "thermal_zone", name, "", "Temperature", temperature, set);
+    named_counter(e, ts, "acpm_cooling_device_counter", "thermal_zone", name, "Tj-", "Cooling Device", cooling, set);
 }
 
 static void thermal_exynos_acpm_bulk(const struct ftrace_event *e)

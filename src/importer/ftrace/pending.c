@@ -62,7 +62,11 @@ void pending_counter(const struct ftrace_event *e, uint32_t utid, enum pending_k
 {
     struct pending_counters *p = e->f->pending;
     uint32_t k = key_index(p, kind, key, metric);
-    uint32_t row = counter_insert(e->m->st, &(struct counter_row){.ts = e->ts, .track_id = 0, .value = value});
+    struct small_args args = {0};
+    small_args_put(&args, e->f->text[TEXT_UTID], ARG_UINT, utid);
+    uint32_t row = counter_insert(
+        e->m->st,
+        &(struct counter_row){.ts = e->ts, .track_id = 0, .value = value, .arg_set_id = small_args_set(e, &args)});
     if (k == UINT32_MAX || row == UINT32_MAX || !vec_push(&p->samples, ((struct pending_sample){row, utid, k})))
         e->m->im->failed = true;
 }

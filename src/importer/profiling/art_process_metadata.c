@@ -58,7 +58,7 @@ static uint32_t java_callsite(struct machine_ctx *m, struct slice stack)
 {
     VEC(uint32_t)
     frames = {0};
-    uint32_t mapping = stack_profile_no_mapping(m), callsite = CALLSITE_NONE;
+    uint32_t mapping = stack_profile_no_mapping(m, "art_process_metadata"), callsite = CALLSITE_NONE;
     struct pb_cursor c = pb_cursor(stack);
     struct pb_field f;
     while (mapping != UINT32_MAX && pb_next(&c, &f)) {

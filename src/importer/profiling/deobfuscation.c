@@ -14,9 +14,19 @@ enum {
     UIDS_PER_USER = 100000,
 };
 
-/* package << 32 | short name -> long name */
+struct method {
+    strid name;
+    uint32_t next;               /* index + 1; 0: the last */
+    int64_t first, last;         /* lines of the shortened file, COL_NULL: any */
+    int64_t source, source_last; /* the lines they come from */
+};
+
+/* package << 32 | short name -> long name; classes and fields are there without a package (0), too */
 struct names {
-    struct u64map classes, members, methods;
+    struct u64map classes, members;
+    struct u64map methods; /* -> first << 32 | last of `all_methods`, each + 1: those that share a short name */
+    VEC(struct method)
+    all_methods;
 };
 
 struct deobfuscation {
@@ -26,7 +36,6 @@ struct deobfuscation {
     size_t room; /* bytes of names that may yet be put together */
     struct names names;
     struct u64map frame_package; /* frame -> package of a process that runs it */
-    struct u64map class_package; /* heap_graph_class -> package */
     struct u64map visited;       /* callsites: their frames, and those of their callers, have a package */
 };
 
@@ -74,22 +83,55 @@ static strid joined(struct deobfuscation *d, struct slice a, const char *between
                           (const char *)b.p);
 }
 
-/* A member's long name says its class itself when it came from another one. Several methods may share a short name:
- * then any of them may be meant. */
-static void read_member(struct deobfuscation *d, struct u64map *map, strid package, struct slice class_message,
-                        struct slice member)
+/* A member's long name says its class itself when it came from another one. */
+static strid member_name(struct deobfuscation *d, struct slice class_message, struct slice member)
 {
     struct slice to = text_field(member, OBFUSCATED_MEMBER_DEOBFUSCATED_NAME);
     bool qualified = to.len && memchr(to.p, '.', to.len);
+    return qualified ? strpool_intern(d->strings, to.p, to.len)
+                     : joined(d, text_field(class_message, OBFUSCATED_CLASS_DEOBFUSCATED_NAME), ".", to);
+}
+
+static int64_t line_field(struct slice member, uint32_t id)
+{
+    struct pb_field f;
+    return pb_find(member, id, &f) ? (int64_t)pb_u32(&f) : COL_NULL;
+}
+
+static void add_method(struct deobfuscation *d, uint64_t key, const struct method *method)
+{
+    uint64_t *list = u64map_put(&d->names.methods, key, NULL);
+    if (!list || d->names.all_methods.n >= UINT32_MAX - 1 || !vec_push(&d->names.all_methods, *method)) {
+        d->m->im->failed = true;
+        return;
+    }
+    uint32_t at = (uint32_t)d->names.all_methods.n;
+    if (*list)
+        d->names.all_methods.p[(uint32_t)*list - 1].next = at;
+    *list = (*list ? *list >> 32 : at) << 32 | at;
+}
+
+/* Both are also found without their package: fields whatever their class, methods in memory that no file names. */
+static void read_member(struct deobfuscation *d, bool is_method, strid package, struct slice class_message,
+                        struct slice member)
+{
     strid from = joined(d, text_field(class_message, OBFUSCATED_CLASS_OBFUSCATED_NAME), ".",
                         text_field(member, OBFUSCATED_MEMBER_OBFUSCATED_NAME));
-    strid name = qualified ? strpool_intern(d->strings, to.p, to.len)
-                           : joined(d, text_field(class_message, OBFUSCATED_CLASS_DEOBFUSCATED_NAME), ".", to);
-    strid other = get(map, name_key(package, from));
-    if (other && other != name)
-        name = joined(d, strpool_view(d->strings, other), " | ", strpool_view(d->strings, name));
-    if (from && name)
-        set(d, map, name_key(package, from), name);
+    struct method method = {.name = member_name(d, class_message, member),
+                            .first = line_field(member, OBFUSCATED_MEMBER_OBFUSCATED_LINE_START),
+                            .last = line_field(member, OBFUSCATED_MEMBER_OBFUSCATED_LINE_END),
+                            .source = line_field(member, OBFUSCATED_MEMBER_SOURCE_LINE_START),
+                            .source_last = line_field(member, OBFUSCATED_MEMBER_SOURCE_LINE_END)};
+    if (!from || !method.name)
+        return;
+    if (is_method) {
+        add_method(d, name_key(package, from), &method);
+        if (package)
+            add_method(d, name_key(0, from), &method);
+        return;
+    }
+    set(d, &d->names.members, name_key(package, from), method.name);
+    set(d, &d->names.members, name_key(0, from), method.name);
 }
 
 static void read_mapping(struct deobfuscation *d, struct slice mapping)
@@ -104,14 +146,15 @@ static void read_mapping(struct deobfuscation *d, struct slice mapping)
             continue;
         struct slice class_message = pb_bytes(&f), from = text_field(class_message, OBFUSCATED_CLASS_OBFUSCATED_NAME),
                      to = text_field(class_message, OBFUSCATED_CLASS_DEOBFUSCATED_NAME);
-        set(d, &d->names.classes, name_key(package, strpool_intern(d->strings, from.p, from.len)),
-            strpool_intern(d->strings, to.p, to.len));
+        strid from_name = strpool_intern(d->strings, from.p, from.len);
+        set(d, &d->names.classes, name_key(package, from_name), strpool_intern(d->strings, to.p, to.len));
+        set(d, &d->names.classes, name_key(0, from_name), strpool_intern(d->strings, to.p, to.len));
         struct pb_cursor members = pb_sub(&f);
         while (pb_next(&members, &g)) {
             if (g.id == OBFUSCATED_CLASS_OBFUSCATED_MEMBERS)
-                read_member(d, &d->names.members, package, class_message, pb_bytes(&g));
+                read_member(d, false, package, class_message, pb_bytes(&g));
             else if (g.id == OBFUSCATED_CLASS_OBFUSCATED_METHODS)
-                read_member(d, &d->names.methods, package, class_message, pb_bytes(&g));
+                read_member(d, true, package, class_message, pb_bytes(&g));
         }
     }
 }
@@ -185,6 +228,75 @@ static void note_stacks(struct deobfuscation *d)
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
+enum { MAX_METHODS = 64 /* of one short name: more are left out */ };
+
+struct methods {
+    const struct method *p[MAX_METHODS];
+    size_t n;
+};
+
+/* The methods that a short name may mean, on a line (COL_NULL: any), in the order of the mapping. */
+static void find_methods(const struct deobfuscation *d, uint64_t key, int64_t line, struct methods *out)
+{
+    const uint64_t *list = u64map_get(&d->names.methods, key);
+    out->n = 0;
+    for (uint32_t at = list ? (uint32_t)(*list >> 32) : 0; at && out->n < MAX_METHODS;) {
+        const struct method *m = &d->names.all_methods.p[at - 1];
+        at = m->next;
+        if (line == COL_NULL ||
+            ((m->first == COL_NULL || line >= m->first) && (m->last == COL_NULL || line <= m->last)))
+            out->p[out->n++] = m;
+    }
+}
+
+/* Without a line any of them may be meant: their names, each once, in order. */
+static strid any_of(struct deobfuscation *d, const struct methods *found)
+{
+    strid names[MAX_METHODS], all = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < found->n; i++) {
+        strid name = found->p[i]->name;
+        size_t at = 0;
+        while (at < n && slice_cmp(strpool_view(d->strings, names[at]), strpool_view(d->strings, name)) < 0)
+            at++;
+        if (at < n && names[at] == name)
+            continue;
+        memmove(names + at + 1, names + at, (n++ - at) * sizeof *names);
+        names[at] = name;
+    }
+    for (size_t i = 0; i < n; i++)
+        all = i ? joined(d, strpool_view(d->strings, all), " | ", strpool_view(d->strings, names[i])) : names[i];
+    return all;
+}
+
+static int64_t source_line(const struct method *m, int64_t line)
+{
+    bool parallel = m->source != COL_NULL && m->first != COL_NULL && m->last != COL_NULL && m->last > m->first &&
+                    m->source_last != COL_NULL && m->source_last - m->source == m->last - m->first;
+    return parallel ? m->source + line - m->first : m->source;
+}
+
+/* With a line they are what has been put into one another there, the innermost first. */
+static strid chain_of(struct deobfuscation *d, uint32_t frame, const struct methods *found, int64_t line)
+{
+    struct storage *st = d->m->st;
+    uint32_t set = st->t[T_stack_profile_symbol].n_rows;
+    for (size_t i = 0; i < found->n; i++)
+        stack_profile_symbol_insert(st,
+                                    &(struct stack_profile_symbol_row){.symbol_set_id = set,
+                                                                       .name = found->p[i]->name,
+                                                                       .line_number = source_line(found->p[i], line),
+                                                                       .inlined = i + 1 < found->n});
+    ROW_SET(st, stack_profile_frame, symbol_set_id, frame, set);
+    return found->p[found->n - 1]->name;
+}
+
+static int64_t line_of(const struct deobfuscation *d, uint32_t frame)
+{
+    int64_t set = ROW_GET(d->m->st, stack_profile_frame, symbol_set_id, frame);
+    return set == COL_NULL ? COL_NULL : ROW_GET(d->m->st, stack_profile_symbol, line_number, (uint32_t)set);
+}
+
 static void name_frames(struct deobfuscation *d)
 {
     struct storage *st = d->m->st;
@@ -192,22 +304,28 @@ static void name_frames(struct deobfuscation *d)
     for (size_t it = 0; (slot = u64map_next(&d->s->frames, &it));) {
         uint32_t frame = (uint32_t)slot->value;
         uint32_t mapping = (uint32_t)ROW_GET(st, stack_profile_frame, mapping, frame);
-        strid package = package_of_file(d, (strid)ROW_GET(st, stack_profile_mapping, name, mapping));
+        strid name = (strid)ROW_GET(st, stack_profile_frame, name, frame),
+              path = (strid)ROW_GET(st, stack_profile_mapping, name, mapping);
+        strid package = package_of_file(d, path);
         if (!package)
             package = get(&d->frame_package, frame);
-        strid name = get(&d->names.methods, name_key(package, (strid)ROW_GET(st, stack_profile_frame, name, frame)));
-        if (name)
-            ROW_SET(st, stack_profile_frame, deobfuscated_name, frame, name);
+        bool in_memory = slice_starts(strpool_view(d->strings, path), "/memfd:");
+        if (!name || (!package && !in_memory))
+            continue;
+        int64_t line = line_of(d, frame);
+        struct methods found;
+        find_methods(d, name_key(in_memory ? 0 : package, name), line, &found);
+        if (found.n)
+            ROW_SET(st, stack_profile_frame, deobfuscated_name, frame,
+                    line == COL_NULL ? any_of(d, &found) : chain_of(d, frame, &found, line));
     }
 }
 
-static void name_class(struct deobfuscation *d, uint32_t class_row, strid process_package)
+/* A class in a file that tells no package is found by its name alone. */
+static void name_class(struct deobfuscation *d, uint32_t class_row)
 {
     struct storage *st = d->m->st;
     strid package = package_of_file(d, (strid)ROW_GET(st, heap_graph_class, location, class_row));
-    if (!package)
-        package = process_package;
-    set(d, &d->class_package, class_row, package);
     struct slice name = strpool_view(d->strings, (strid)ROW_GET(st, heap_graph_class, name, class_row));
     if (name.len > MAX_NAME)
         return;
@@ -224,15 +342,11 @@ static void name_class(struct deobfuscation *d, uint32_t class_row, strid proces
 static void name_heap(struct deobfuscation *d, const struct heap_graphs *all, const struct graph_rows *graph)
 {
     struct storage *st = d->m->st;
-    strid package = package_of_process(d, graph->upid);
     for (uint32_t i = 0; i < graph->n_class_uses; i++)
         if (all->class_uses.p[graph->first_class_use + i] != UINT32_MAX)
-            name_class(d, all->class_uses.p[graph->first_class_use + i], package);
+            name_class(d, all->class_uses.p[graph->first_class_use + i]);
     for (uint32_t i = graph->first_reference; i < graph->first_reference + graph->n_references; i++) {
-        uint32_t owner = (uint32_t)ROW_GET(st, heap_graph_reference, owner_id, i);
-        strid of = get(&d->class_package, (uint64_t)ROW_GET(st, heap_graph_object, type_id, owner));
-        strid name = get(&d->names.members,
-                         name_key(of ? of : package, (strid)ROW_GET(st, heap_graph_reference, field_name, i)));
+        strid name = get(&d->names.members, name_key(0, (strid)ROW_GET(st, heap_graph_reference, field_name, i)));
         if (name)
             ROW_SET(st, heap_graph_reference, deobfuscated_field_name, i, name);
     }
@@ -256,7 +370,7 @@ void deobfuscation_finish(struct profiling_machine *s)
     u64map_free(&d.names.classes);
     u64map_free(&d.names.members);
     u64map_free(&d.names.methods);
+    vec_free(&d.names.all_methods);
     u64map_free(&d.frame_package);
-    u64map_free(&d.class_package);
     u64map_free(&d.visited);
 }

@@ -61,6 +61,8 @@ static void add_object(struct packet *p, struct heap_graph *g, struct slice byte
                              .heap_type = g->last_heap_type,
                              .first_ref = g->refs.n,
                              .first_field = g->field_ids.n};
+    struct graph_bitmap bitmap = {{COL_NULL, COL_NULL, COL_NULL, COL_NULL}};
+    bool is_bitmap = false;
     uint64_t base = 0;
     struct pb_field f;
     if (pb_find(bytes, HEAP_GRAPH_OBJECT_REFERENCE_FIELD_ID_BASE,
@@ -87,6 +89,13 @@ static void add_object(struct packet *p, struct heap_graph *g, struct slice byte
         case HEAP_GRAPH_OBJECT_HEAP_TYPE_DELTA:
             o.heap_type = (uint8_t)(pb_u64(&f) <= MAX_HEAP_TYPE ? pb_u64(&f) : 0);
             break;
+        case HEAP_GRAPH_OBJECT_BITMAP_ID_FIELD:
+        case HEAP_GRAPH_OBJECT_BITMAP_SOURCE_ID_FIELD:
+        case HEAP_GRAPH_OBJECT_BITMAP_WIDTH_FIELD:
+        case HEAP_GRAPH_OBJECT_BITMAP_HEIGHT_FIELD:
+            bitmap.field[f.id - HEAP_GRAPH_OBJECT_BITMAP_ID_FIELD] = pb_i64(&f);
+            is_bitmap = true;
+            break;
         }
     }
     bool ok = push_numbers(&g->field_ids, bytes, 4, 0) && push_numbers(&g->refs, bytes, 5, base);
@@ -98,6 +107,9 @@ static void add_object(struct packet *p, struct heap_graph *g, struct slice byte
         count(p, STAT_heap_graph_malformed_packet, g->upid);
         return;
     }
+    if (is_bitmap && vec_push(&g->bitmaps, bitmap))
+        o.bitmap = (uint32_t)g->bitmaps.n;
+    p->m->im->failed |= is_bitmap && !o.bitmap;
     g->last_object_id = o.id;
     g->last_heap_type = o.heap_type;
     if (!vec_push(&g->objects, o))
@@ -176,7 +188,7 @@ static void add_field(struct packet *p, struct heap_graph *g, const struct pb_fi
         type = slice_of(text.p, (size_t)(space - text.p));
         text = slice_of(space + 1, text.len - type.len - 1);
     }
-    struct graph_field field = {import_slice(p->m->im, type.p ? type : slice_of("", 0)), import_slice(p->m->im, text)};
+    struct graph_field field = {space ? import_slice(p->m->im, type) : 0, import_slice(p->m->im, text)};
     if (is_new(p, &g->field_of, iid, g->fields.n + 1) && !vec_push(&g->fields, field))
         p->m->im->failed = true;
 }
@@ -197,8 +209,10 @@ static void add_roots(struct packet *p, struct heap_graph *g, struct slice bytes
 
 static void check_index(struct packet *p, struct heap_graph *g, uint64_t index)
 {
-    if (index != (g->has_index ? g->last_index + 1 : 0))
+    if (index != (g->has_index ? g->last_index + 1 : 0)) {
         count(p, STAT_heap_graph_missing_packet, g->begun ? g->upid : 0);
+        g->truncated = true;
+    }
     g->last_index = index;
     g->has_index = true;
 }
@@ -209,6 +223,7 @@ static void forget(struct heap_graph *g)
     vec_free(&g->types);
     vec_free(&g->fields);
     vec_free(&g->roots);
+    vec_free(&g->bitmaps);
     vec_free(&g->refs);
     vec_free(&g->field_ids);
     u64map_free(&g->type_of);
@@ -271,7 +286,7 @@ void heap_graph_parse(struct packet *p)
     if (continued)
         return;
     if (g->begun)
-        heap_graph_tables(m->profiling, m->profiling->graphs, g, false);
+        heap_graph_tables(m->profiling, m->profiling->graphs, g);
     forget(g);
 }
 
@@ -296,7 +311,7 @@ void heap_graph_finish(struct profiling_machine *s)
         if (!g->begun)
             continue;
         stats_add(&s->m->st->stats, s->m->id, STAT_heap_graph_non_finalized_graph, 1);
-        heap_graph_tables(s, s->graphs, g, true);
+        heap_graph_tables(s, s->graphs, g);
         forget(g);
     }
 }

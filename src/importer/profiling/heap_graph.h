@@ -12,6 +12,7 @@ struct number_list { /* as VEC() makes it */
 struct graph_object {
     uint64_t id, type_id, self_size;
     int64_t registry_size;    /* of a NativeAllocationRegistry; COL_NULL: it is none */
+    uint32_t bitmap;          /* in `bitmaps` + 1; 0: it is none */
     size_t first_ref, n_refs; /* in `refs` */
     size_t first_internal;    /* in `refs`, from here on: held by the runtime, by no field */
     size_t first_field, n_fields;
@@ -28,6 +29,12 @@ struct graph_type {
     bool has_location;
 };
 
+/* The fields of an android.graphics.Bitmap. */
+enum { BITMAP_ID, BITMAP_SOURCE_ID, BITMAP_WIDTH, BITMAP_HEIGHT, BITMAP_FIELDS };
+struct graph_bitmap {
+    int64_t field[BITMAP_FIELDS]; /* COL_NULL: not told */
+};
+
 struct graph_field {
     strid type, name;
 };
@@ -39,8 +46,8 @@ struct graph_root {
 
 /* What the packets of one sequence have told since the last finished dump. */
 struct heap_graph {
-    bool begun; /* ts and upid are known */
-    bool has_index;
+    bool begun;                /* ts and upid are known */
+    bool has_index, truncated; /* packets are missing */
     uint64_t last_index, last_object_id;
     uint8_t last_heap_type;
     int64_t ts, heap_size; /* heap_size COL_NULL: not told */
@@ -53,6 +60,8 @@ struct heap_graph {
     fields;
     VEC(struct graph_root)
     roots;
+    VEC(struct graph_bitmap)
+    bitmaps;
     struct number_list refs, field_ids;
     struct u64map type_of, field_of, location_of; /* number -> index + 1, index + 1, strid */
 };
@@ -77,6 +86,40 @@ struct heap_graphs {
 };
 
 /* Makes the rows of a dump. */
-void heap_graph_tables(struct profiling_machine *s, struct heap_graphs *all, struct heap_graph *g, bool truncated);
+void heap_graph_tables(struct profiling_machine *s, struct heap_graphs *all, struct heap_graph *g);
+
+/* A dump whose rows are being made. Objects have rows in the order in which they are first told of, be it as what
+ * another one refers to; `told` are the objects by row, some of which only others spoke of. */
+struct graph_build {
+    struct profiling_machine *s;
+    struct heap_graphs *all;
+    struct heap_graph *g;
+    struct storage *st;
+    struct u64map row_of;  /* id -> row + 1, from first_object on */
+    uint32_t first_object; /* the first one's row */
+    VEC(uint32_t)
+    told; /* by row: index in g->objects + 1; 0: nothing is known of it */
+};
+
+/* Walks the numbers of an object's fields: its own list, or that of its class and, after it, of each superclass. */
+struct field_walk {
+    const struct graph_build *b;
+    const struct graph_type *type; /* NULL: the object's own list */
+    size_t at, end;                /* in field_ids */
+    unsigned superclasses;
+    bool lost; /* a superclass is not known */
+};
+struct field_walk graph_fields_of(const struct graph_build *b, const struct graph_object *o);
+bool graph_next_field(struct field_walk *w, uint64_t *id);
+const struct graph_field *graph_field_of(const struct graph_build *b, uint64_t id);
+struct graph_type *graph_type_of(const struct graph_build *b, uint64_t id);
+/* The row of an object, UINT32_MAX when none has this id; what was told of a row, NULL when nothing was. */
+uint32_t graph_row_of(const struct graph_build *b, uint64_t id);
+const struct graph_object *graph_object_at(const struct graph_build *b, uint32_t row);
+
+/* heap_graph_links.c: what follows from the references, once they have rows. */
+void graph_superclasses(struct graph_build *b);
+void graph_reachable(struct graph_build *b);
+void graph_native_sizes(struct graph_build *b);
 
 #endif

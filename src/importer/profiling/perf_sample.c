@@ -11,31 +11,31 @@ static const char source[] = "linux.perf";
 /* PerfSample.SampleSkipReason: those up to here lost the sample; not in scope means that only its counts are wanted. */
 enum { SKIP_NONE = 0, LAST_LOSS = 3 };
 
-/* PerfEvents.Counter: how perf calls it, and what it counts where that is a unit. */
+/* PerfEvents.Counter: how perf calls it, and the unit of its counts. */
 static const struct {
     const char *name, *unit;
 } counters[] = {
-    {"unknown-counter", NULL},
-    {"cpu-clock", "nanoseconds"},
-    {"page-faults", "page_faults"},
-    {"task-clock", "nanoseconds"},
-    {"context-switches", NULL},
-    {"cpu-migrations", NULL},
-    {"minor-faults", "page_faults"},
-    {"major-faults", "page_faults"},
-    {"alignment-faults", NULL},
-    {"emulation-faults", NULL},
-    {"cpu-cycles", "cpu_cycles"},
+    {"unknown", "count"},
+    {"cpu-clock", "ns"},
+    {"page-faults", "count"},
+    {"task-clock", "ns"},
+    {"context-switches", "count"},
+    {"cpu-migrations", "count"},
+    {"minor-faults", "count"},
+    {"major-faults", "count"},
+    {"alignment-faults", "count"},
+    {"emulation-faults", "count"},
+    {"cpu-cycles", "cycles"},
     {"instructions", "instructions"},
-    {"cache-references", "cache_references"},
-    {"cache-misses", "cache_misses"},
-    {"branch-instructions", NULL},
-    {"branch-misses", "branch_misses"},
-    {"bus-cycles", NULL},
-    {"stalled-cycles-frontend", "cpu_cycles"},
-    {"stalled-cycles-backend", "cpu_cycles"},
-    {"ref-cycles", "cpu_cycles"},
-    {"dummy", NULL},
+    {"cache-references", "count"},
+    {"cache-misses", "count"},
+    {"branch-instructions", "count"},
+    {"branch-misses", "count"},
+    {"bus-cycles", "cycles"},
+    {"stalled-cycles-frontend", "count"},
+    {"stalled-cycles-backend", "count"},
+    {"ref-cycles", "cycles"},
+    {"dummy", "count"},
 };
 enum { N_COUNTERS = sizeof counters / sizeof *counters, CPU_CLOCK = 1 };
 
@@ -50,40 +50,88 @@ static const char *const unwind_errors[] = {
 
 /* The fields of a timebase or a follower, whose numbers differ. */
 struct event_fields {
-    uint8_t counter, tracepoint, name;
+    uint8_t counter, tracepoint, raw, name, modifiers;
 };
 static const struct event_fields timebase_fields = {PERF_EVENTS_TIMEBASE_COUNTER, PERF_EVENTS_TIMEBASE_TRACEPOINT,
-                                                    PERF_EVENTS_TIMEBASE_NAME};
+                                                    PERF_EVENTS_TIMEBASE_RAW_EVENT, PERF_EVENTS_TIMEBASE_NAME,
+                                                    PERF_EVENTS_TIMEBASE_MODIFIERS};
 static const struct event_fields follower_fields = {FOLLOWER_EVENT_COUNTER, FOLLOWER_EVENT_TRACEPOINT,
-                                                    FOLLOWER_EVENT_NAME};
+                                                    FOLLOWER_EVENT_RAW_EVENT, FOLLOWER_EVENT_NAME,
+                                                    FOLLOWER_EVENT_MODIFIERS};
 
-static uint64_t counter_of(struct slice bytes, const struct event_fields *fields)
+/* What an event counts: the last field told of the three, or the clock of the cpu where none is. */
+struct event_kind {
+    uint8_t field; /* of event_fields; 0: none */
+    uint64_t counter;
+    struct slice message; /* of a tracepoint or raw event */
+};
+
+static struct event_kind event_kind(struct slice bytes, const struct event_fields *fields)
 {
+    struct event_kind k = {.counter = CPU_CLOCK};
+    struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
-    if (pb_find(bytes, fields->counter, &f) && pb_u64(&f) < N_COUNTERS)
-        return pb_u64(&f);
-    return CPU_CLOCK;
+    while (pb_next(&c, &f)) {
+        if (f.id != fields->counter && f.id != fields->tracepoint && f.id != fields->raw)
+            continue;
+        k = (struct event_kind){.field = (uint8_t)f.id};
+        if (f.id != fields->counter)
+            k.message = pb_bytes(&f);
+        else
+            k.counter = pb_u64(&f) < N_COUNTERS ? pb_u64(&f) : 0;
+    }
+    return k;
 }
 
-/* The name of a timebase or follower: given, of its tracepoint, or of its counter. */
+static uint64_t number_of(struct slice message, uint32_t field)
+{
+    struct pb_field f;
+    return pb_find(message, field, &f) ? pb_u64(&f) : 0;
+}
+
+/* The name of a timebase or follower as perf would give it: of its counter, its tracepoint, or the numbers of a raw
+ * event; behind it what it counts in, where only some modes count. */
+static strid made_name(struct machine_ctx *m, struct slice bytes, const struct event_fields *fields)
+{
+    struct strpool *strings = &m->st->strings;
+    struct event_kind k = event_kind(bytes, fields);
+    struct pb_field f;
+    strid name = import_str(m->im, counters[k.counter].name);
+    if (k.field && k.field == fields->tracepoint)
+        name = import_slice(m->im, pb_find(k.message, PERF_EVENTS_TRACEPOINT_NAME, &f) ? pb_bytes(&f) : slice_str(""));
+    else if (k.field && k.field == fields->raw)
+        name = strpool_printf(strings, "raw.0x%llx.0x%llx.0x%llx.0x%llx",
+                              (unsigned long long)(uint32_t)number_of(k.message, PERF_EVENTS_RAW_EVENT_TYPE),
+                              (unsigned long long)number_of(k.message, PERF_EVENTS_RAW_EVENT_CONFIG),
+                              (unsigned long long)number_of(k.message, PERF_EVENTS_RAW_EVENT_CONFIG1),
+                              (unsigned long long)number_of(k.message, PERF_EVENTS_RAW_EVENT_CONFIG2));
+    static const char letters[] = {[PERF_EVENTS_EVENT_MODIFIER_COUNT_USERSPACE] = 'u',
+                                   [PERF_EVENTS_EVENT_MODIFIER_COUNT_KERNEL] = 'k',
+                                   [PERF_EVENTS_EVENT_MODIFIER_COUNT_HYPERVISOR] = 'h'};
+    char text[sizeof letters + 1] = "";
+    size_t n = 0;
+    struct pb_numbers numbers = pb_numbers(bytes, fields->modifiers);
+    for (uint64_t v; n + 1 < sizeof text && pb_next_number(&numbers, &v);)
+        if (v < sizeof letters && letters[v])
+            text[n++] = letters[v];
+    return n ? strpool_printf(strings, "%s:%s", strpool_cstr(strings, name), text) : name;
+}
+
 static strid event_name(struct machine_ctx *m, struct slice bytes, const struct event_fields *fields)
 {
-    struct pb_field f, t;
+    struct pb_field f;
     if (pb_find(bytes, fields->name, &f) && pb_bytes(&f).len)
         return import_slice(m->im, pb_bytes(&f));
-    if (pb_find(bytes, fields->tracepoint, &f) && pb_find(pb_bytes(&f), PERF_EVENTS_TRACEPOINT_NAME, &t))
-        return import_slice(m->im, pb_bytes(&t));
-    return import_str(m->im, counters[counter_of(bytes, fields)].name);
+    return made_name(m, bytes, fields);
 }
 
-/* What samples are taken by; 0 when it is no counter whose unit is known. */
+/* The unit of what samples are taken by; 0 for raw events, whose meaning is not known. */
 static strid event_unit(struct machine_ctx *m, struct slice timebase)
 {
-    struct pb_field f;
-    if (pb_find(timebase, timebase_fields.tracepoint, &f) || pb_find(timebase, PERF_EVENTS_TIMEBASE_RAW_EVENT, &f))
+    struct event_kind k = event_kind(timebase, &timebase_fields);
+    if (k.field == timebase_fields.raw)
         return 0;
-    const char *unit = counters[counter_of(timebase, &timebase_fields)].unit;
-    return unit ? import_str(m->im, unit) : 0;
+    return import_str(m->im, k.field == timebase_fields.tracepoint ? "count" : counters[k.counter].unit);
 }
 
 /* What the sequence's defaults say about its samples. */

@@ -157,7 +157,7 @@ static uint32_t frame_row(const struct lookup *l, uint64_t iid)
         return UINT32_MAX;
     }
     struct machine_ctx *m = l->m;
-    struct stack_profile_frame_row row = {.name = import_str(m->im, "")};
+    struct stack_profile_frame_row row = {.name = l->own ? import_str(m->im, "") : 0}; /* its string 0 is '' */
     struct source_line source = {.line = COL_NULL};
     uint64_t mapping = 0;
     struct pb_cursor c = pb_cursor(message);
@@ -188,7 +188,7 @@ static uint32_t frame_row(const struct lookup *l, uint64_t iid)
             break;
         }
     }
-    uint32_t in = mapping ? mapping_row(l, mapping) : stack_profile_no_mapping(m);
+    uint32_t in = mapping ? mapping_row(l, mapping) : stack_profile_no_mapping(m, "");
     if (in == UINT32_MAX) {
         count(l, STAT_stackprofile_invalid_mapping_id);
         return remember_fault(l, FRAME, iid, STAT_stackprofile_invalid_mapping_id);
@@ -242,7 +242,7 @@ struct source_line source_line_read(struct machine_ctx *m, struct slice message)
     while (pb_next(&c, &f)) {
         if (f.id == LINE_FUNCTION_NAME)
             source.function = import_slice(m->im, pb_bytes(&f));
-        else if (f.id == LINE_SOURCE_FILE_NAME)
+        else if (f.id == LINE_SOURCE_FILE_NAME && pb_bytes(&f).len)
             source.file = import_slice(m->im, pb_bytes(&f));
         else if (f.id == LINE_LINE_NUMBER && pb_i32(&f) >= 0)
             source.line = pb_i32(&f);
@@ -250,9 +250,9 @@ struct source_line source_line_read(struct machine_ctx *m, struct slice message)
     return source;
 }
 
-uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack)
+uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack, const char *mapping_name)
 {
-    uint32_t callsite = CALLSITE_NONE, mapping = stack_profile_no_mapping(m);
+    uint32_t callsite = CALLSITE_NONE, mapping = stack_profile_no_mapping(m, mapping_name);
     struct pb_cursor c = pb_cursor(callstack);
     struct pb_field f;
     while (mapping != UINT32_MAX && pb_next(&c, &f)) {

@@ -64,10 +64,10 @@ uint32_t stack_profile_mapping(struct machine_ctx *m, const struct stack_profile
                       NULL);
 }
 
-uint32_t stack_profile_no_mapping(struct machine_ctx *m)
+uint32_t stack_profile_no_mapping(struct machine_ctx *m, const char *name)
 {
-    strid empty = import_str(m->im, "");
-    return stack_profile_mapping(m, &(struct stack_profile_mapping_row){.build_id = empty, .name = empty});
+    return stack_profile_mapping(m, &(struct stack_profile_mapping_row){
+                                        .build_id = import_str(m->im, ""), .end = -1, .name = import_str(m->im, name)});
 }
 
 uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_frame_row *r,
@@ -109,7 +109,7 @@ uint32_t stack_profile_symbols(struct machine_ctx *m, const struct source_line *
                                                                               .name = lines[i].function,
                                                                               .source_file = lines[i].file,
                                                                               .line_number = lines[i].line,
-                                                                              .inlined = i + 1 < n});
+                                                                              .inlined = COL_NULL});
     return set;
 }
 

@@ -18,8 +18,8 @@ struct source_line {
 
 /* The row of an equal mapping, made when new. UINT32_MAX when out of memory, as below. */
 uint32_t stack_profile_mapping(struct machine_ctx *m, const struct stack_profile_mapping_row *mapping);
-/* The mapping of frames that lie in no file. */
-uint32_t stack_profile_no_mapping(struct machine_ctx *m);
+/* The mapping of frames that lie in no file, by a name of ours for where they come from. */
+uint32_t stack_profile_no_mapping(struct machine_ctx *m, const char *name);
 
 /* The row of a frame by its name, mapping and rel_pc; `source` (NULL: not known) is part of what makes it another one,
  * and becomes its symbol. */
@@ -39,7 +39,7 @@ strid build_id_text(struct machine_ctx *m, struct slice raw);
 /* The callsite of an interned callstack, or of one written out where it is used (InlineCallstack). CALLSITE_NONE when
  * there is none; what is wrong with it is counted (stackprofile_*). */
 uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint64_t callstack_iid);
-uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack);
+uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack, const char *mapping);
 
 /* A sample of a StreamingProfilePacket, whose times are those of the sequence's track events: at `ts`, into time order.
  */

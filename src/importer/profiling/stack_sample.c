@@ -13,8 +13,8 @@ enum {
 
 /* StackSample.Mode and StackSample.Unit. */
 static const char *const modes[] = {NULL, "user", "kernel", "hypervisor", "guest_user", "guest_kernel"};
-static const char *const units[] = {NULL,          "nanoseconds",  "cpu_cycles",       "instructions",  "bytes",
-                                    "page_faults", "cache_misses", "cache_references", "branch_misses", "count"};
+static const char *const units[] = {NULL,          "ns",           "cycles",           "instructions",  "bytes",
+                                    "page-faults", "cache-misses", "cache-references", "branch-misses", "count"};
 
 /* A part of a sample: written out in it, or shared with others by number or by default. */
 struct part {
@@ -369,7 +369,7 @@ void stack_sample_parse(struct packet *p)
     x.session = sample_session(s, p->gen->seq, source, primary->unit, NULL);
     set_task(p, task, &x);
     if (parts.has_callstack)
-        x.callsite = stack_profile_inline(m, parts.callstack);
+        x.callsite = stack_profile_inline(m, parts.callstack, "stack_sample_inline");
     else if (parts.has_callstack_iid)
         x.callsite = stack_profile_interned(m, p->gen, parts.callstack_iid);
     if (parts.unwind_error.len)

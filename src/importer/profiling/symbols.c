@@ -22,9 +22,14 @@ static size_t read_lines(struct machine_ctx *m, struct slice address, struct sou
     size_t n = 0;
     struct pb_cursor c = pb_cursor(address);
     struct pb_field f;
-    while (pb_next(&c, &f) && n < MAX_LINES)
-        if (f.id == ADDRESS_SYMBOLS_LINES)
-            lines[n++] = source_line_read(m, pb_bytes(&f));
+    while (pb_next(&c, &f) && n < MAX_LINES) {
+        if (f.id != ADDRESS_SYMBOLS_LINES)
+            continue;
+        lines[n] = source_line_read(m, pb_bytes(&f));
+        if (!lines[n].file) /* symbolizers say line 0 for what they do not know */
+            lines[n].line = COL_NULL;
+        n++;
+    }
     return n;
 }
 

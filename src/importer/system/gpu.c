@@ -19,15 +19,7 @@ uint32_t system_gpu(struct machine_ctx *m, uint32_t gpu)
         return 0;
     }
     if (added) {
-        strid empty = import_str(m->im, "");
-        *row = gpu_insert(m->st, &(struct gpu_row){.gpu = gpu,
-                                                   .machine_id = m->id,
-                                                   .name = empty,
-                                                   .vendor = empty,
-                                                   .model = empty,
-                                                   .architecture = empty,
-                                                   .uuid = empty,
-                                                   .pci_bdf = empty});
+        *row = gpu_insert(m->st, &(struct gpu_row){.gpu = gpu, .machine_id = m->id});
     }
     return (uint32_t)*row;
 }

@@ -52,7 +52,7 @@ void battery_parse(struct packet *p)
     if (HAS(VOLTAGE))
         battery_counter(p, battery, "voltage_uv", true, (double)v[VOLTAGE]);
     if (HAS(CURRENT) && HAS(VOLTAGE)) /* uA times uV is 1e-12 W; the sign of the current depends on the driver */
-        battery_counter(p, battery, "power_mw", true, fabs((double)v[CURRENT] * (double)v[VOLTAGE] / 1e9));
+        battery_counter(p, battery, "power_mw", true, trunc(fabs((double)v[CURRENT] * (double)v[VOLTAGE] / 1e9)));
 #undef HAS
 }
 
@@ -61,22 +61,55 @@ static uint64_t rail_key(uint64_t session, uint32_t index)
     return hash_combine(hash_u64(session), index);
 }
 
-/* Rails whose purpose is known get a name that tells it. */
+/* Rails whose purpose is known get a name that tells it: the end of a rail's name decides, before it stands the
+ * regulator. */
 static const struct {
-    const char *rail;
+    const char *end;
     const char *name;
 } rail_names[] = {
-    {"S4M_VDD_CPUCL0", "cpu.little"}, {"S3M_VDD_CPUCL1", "cpu.mid"},
-    {"S2M_VDD_CPUCL2", "cpu.big"},    {"S2S_VDD_G3D", "gpu"},
-    {"S10M_VDD_TPU", "tpu"},          {"PPVAR_VSYS_PWR_DISP", "display"},
-    {"VSYS_PWR_MODEM", "modem"},      {"S1M_VDD_MIF", "memory.interface"},
+    {"M_VDD_CPUCL0", "cpu.little"},
+    {"M_VDD_CPUCL0_M", "cpu.little.mem"},
+    {"M_VDD_CPUCL1", "cpu.mid"},
+    {"M_VDD_CPUCL1_M", "cpu.mid.mem"},
+    {"M_VDD_CPUCL2", "cpu.big"},
+    {"M_VDD_INT", "system.fabric"},
+    {"M_VDD_TPU", "tpu"},
+    {"VSYS_PWR_DISP", "display"},
+    {"VSYS_PWR_DISPLAY", "display"},
+    {"M_DISP", "ldo.main.a.display"},
+    {"VSYS_PWR_MODEM", "modem"},
+    {"M_VDD_MIF", "memory.interface"},
     {"VSYS_PWR_WLAN_BT", "wifi.bt"},
+    {"VSYS_PWR_MMWAVE", "mmwave"},
+    {"S_VDD_AOC_RET", "aoc.memory"},
+    {"S_VDD_AOC", "aoc.logic"},
+    {"S_VDDQ_MEM", "ddr.a"},
+    {"S_VDD2L", "ddr.b"},
+    {"S_VDD2L_MEM", "ddr.b"},
+    {"S_VDD2H_MEM", "ddr.c"},
+    {"S_VDD_G3D", "gpu"},
+    {"S_VDD_G3D_L2", "gpu.l2"},
+    {"S_GNSS_CORE", "gps"},
+    {"VSYS_PWR_RFFE", "radio.frontend"},
+    {"VSYS_PWR_CAMERA", "camera"},
+    {"S_VDD_CAM", "multimedia"},
+    {"S_UDFPS", "udfps"},
+    {"S_PLL_MIPI_UFS", "ufs"},
+    {"M_LLDO1", "ldo.main.a"},
+    {"M_LLDO2", "ldo.main.b"},
+    {"S_LLDO1", "ldo.sub"},
 };
+
+static bool ends_with(struct slice text, const char *end)
+{
+    size_t n = strlen(end);
+    return text.len >= n && memcmp(text.p + text.len - n, end, n) == 0;
+}
 
 static strid rail_name(struct machine_ctx *m, struct slice rail)
 {
     for (size_t i = 0; i < sizeof rail_names / sizeof *rail_names; i++)
-        if (slice_eq_str(rail, rail_names[i].rail))
+        if (ends_with(rail, rail_names[i].end))
             return strpool_printf(&m->st->strings, "power.rails.%s", rail_names[i].name);
     return strpool_printf(&m->st->strings, "power.%.*s_uws", (int)(rail.len < 200 ? rail.len : 200),
                           rail.len ? (const char *)rail.p : "");
@@ -98,7 +131,8 @@ static void add_rail(struct packet *p, uint64_t session, struct slice bytes)
             subsystem = pb_bytes(&f);
     }
     struct arg_list args = {0};
-    if (subsystem.len)
+    arg_list_str(&m->st->args, &args, "raw_name", import_slice(m->im, rail));
+    if (subsystem.p)
         arg_list_str(&m->st->args, &args, "subsystem_name", import_slice(m->im, subsystem));
     struct track_dim dims[] = {{"name", DIM_STR, import_slice(m->im, rail)},
                                {"session_uuid", DIM_INT, (int64_t)session}};
@@ -146,7 +180,10 @@ static void add_energy(struct packet *p, uint64_t session, struct slice bytes)
         if (clock_graph_to_trace_time(m->im->clocks, boot, (int64_t)(ms * 1000000), &ts) != 0)
             ts = (int64_t)(ms * 1000000);
     }
-    system_counter_later(m->system, ts, (uint32_t)*track, (double)energy);
+    struct arg_list args = {0};
+    arg_list_int(&m->st->args, &args, "packet_ts", p->ts);
+    system_counter_later(m->system, ts, (uint32_t)*track, (double)energy, args_intern(&m->st->args, args.p, args.n));
+    arg_list_free(&args);
 }
 
 enum tokenize_result power_rails_tokenize(struct packet *p)
@@ -171,31 +208,65 @@ enum tokenize_result power_rails_tokenize(struct packet *p)
     return TOKENIZE_DONE;
 }
 
-static void energy_descriptor(struct packet *p, struct slice bytes)
+/* AndroidEnergyConsumer.type and .ordinal become args of the consumer's tracks. */
+static void add_consumer(struct machine_ctx *m, struct slice bytes)
 {
-    struct machine_ctx *m = p->m;
     struct pb_cursor c = pb_cursor(bytes);
-    struct pb_field f, g;
+    struct pb_field f;
+    struct arg_list args = {0};
+    struct energy_consumer consumer = {0};
+    int32_t id = 0, ordinal = 0;
+    strid type = 0;
+    bool has_id = false;
     while (pb_next(&c, &f)) {
-        if (f.id != ANDROID_ENERGY_CONSUMER_DESCRIPTOR_ENERGY_CONSUMERS)
-            continue;
-        int32_t id = 0;
-        strid name = 0;
-        bool has_id = false;
-        struct pb_cursor consumer = pb_sub(&f);
-        while (pb_next(&consumer, &g)) {
-            if (g.id == ANDROID_ENERGY_CONSUMER_ENERGY_CONSUMER_ID) {
-                id = pb_i32(&g);
-                has_id = true;
-            } else if (g.id == ANDROID_ENERGY_CONSUMER_NAME) {
-                name = import_slice(m->im, pb_bytes(&g));
-            }
+        if (f.id == ANDROID_ENERGY_CONSUMER_ENERGY_CONSUMER_ID) {
+            id = pb_i32(&f);
+            has_id = true;
+        } else if (f.id == ANDROID_ENERGY_CONSUMER_NAME) {
+            consumer.name = import_slice(m->im, pb_bytes(&f));
+        } else if (f.id == ANDROID_ENERGY_CONSUMER_TYPE) {
+            type = import_slice(m->im, pb_bytes(&f));
+        } else if (f.id == ANDROID_ENERGY_CONSUMER_ORDINAL) {
+            ordinal = pb_i32(&f);
         }
-        if (!has_id)
-            stats_add(&m->st->stats, m->id, STAT_energy_descriptor_invalid, 1);
-        else if (!u64map_set(&m->system->energy_consumers, (uint64_t)(uint32_t)id, name))
-            m->im->failed = true;
     }
+    if (!has_id) {
+        stats_add(&m->st->stats, m->id, STAT_energy_descriptor_invalid, 1);
+        return;
+    }
+    arg_list_str(&m->st->args, &args, "consumer_type", type);
+    arg_list_int(&m->st->args, &args, "ordinal", ordinal);
+    consumer.args = args_intern(&m->st->args, args.p, args.n);
+    arg_list_free(&args);
+    if (!vec_push(&m->system->energy, consumer) ||
+        !u64map_set(&m->system->energy_consumers, (uint64_t)(uint32_t)id, m->system->energy.n - 1))
+        m->im->failed = true;
+}
+
+/* The descriptor counts for the packets that stand before it in time, too. */
+enum tokenize_result energy_breakdown_tokenize(struct packet *p)
+{
+    struct pb_field f, g;
+    if (!pb_find(p->field, ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_CONSUMER_DESCRIPTOR, &f))
+        return TOKENIZE_PUSH;
+    struct pb_cursor c = pb_sub(&f);
+    while (pb_next(&c, &g))
+        if (g.id == ANDROID_ENERGY_CONSUMER_DESCRIPTOR_ENERGY_CONSUMERS)
+            add_consumer(p->m, pb_bytes(&g));
+    return TOKENIZE_DONE;
+}
+
+static uint32_t energy_track(struct machine_ctx *m, const char *type, const struct energy_consumer *consumer,
+                             const struct track_dim *dims, uint32_t n_dims)
+{
+    struct track_spec spec = {.type = type,
+                              .event_type = TRACK_COUNTER,
+                              .name = consumer->name,
+                              .parent = UINT32_MAX,
+                              .source_args = consumer->args,
+                              .dims = dims,
+                              .n_dims = n_dims};
+    return track_intern(m->im->tracks, m->id, &spec);
 }
 
 void energy_breakdown_parse(struct packet *p)
@@ -207,10 +278,6 @@ void energy_breakdown_parse(struct packet *p)
     bool has_consumer = false, has_total = false, any_uid = false;
     struct pb_cursor c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
-        if (f.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_CONSUMER_DESCRIPTOR) {
-            energy_descriptor(p, pb_bytes(&f));
-            return;
-        }
         if (f.id == ANDROID_ENERGY_ESTIMATION_BREAKDOWN_ENERGY_CONSUMER_ID) {
             consumer = pb_i32(&f);
             has_consumer = true;
@@ -221,16 +288,15 @@ void energy_breakdown_parse(struct packet *p)
             any_uid = true;
         }
     }
-    if (!has_consumer || (!has_total && !any_uid)) {
+    const uint64_t *known = u64map_get(&m->system->energy_consumers, (uint64_t)(uint32_t)consumer);
+    if (!has_consumer || !known || (!has_total && !any_uid)) {
         stats_add(&m->st->stats, m->id, STAT_energy_breakdown_missing_values, 1);
         return;
     }
-    const uint64_t *known = u64map_get(&m->system->energy_consumers, (uint64_t)(uint32_t)consumer);
-    strid name = known ? (strid)*known : 0;
+    const struct energy_consumer *of = &m->system->energy.p[*known];
     struct track_dim dims[] = {{"energy_consumer_id", DIM_INT, consumer}, {"uid", DIM_INT, 0}};
     if (has_total)
-        counter_push(m->im, p->ts, system_counter_track(m, "android_energy_estimation_breakdown", name, NULL, dims, 1),
-                     (double)total);
+        counter_push(m->im, p->ts, energy_track(m, "android_energy_estimation_breakdown", of, dims, 1), (double)total);
     c = pb_cursor(p->field);
     while (pb_next(&c, &f)) {
         if (f.id != ANDROID_ENERGY_ESTIMATION_BREAKDOWN_PER_UID_BREAKDOWN)
@@ -249,8 +315,7 @@ void energy_breakdown_parse(struct packet *p)
             stats_add(&m->st->stats, m->id, STAT_energy_uid_breakdown_missing_values, 1);
             continue;
         }
-        counter_push(m->im, p->ts,
-                     system_counter_track(m, "android_energy_estimation_breakdown_per_uid", name, NULL, dims, 2),
+        counter_push(m->im, p->ts, energy_track(m, "android_energy_estimation_breakdown_per_uid", of, dims, 2),
                      (double)energy);
     }
 }

@@ -18,7 +18,7 @@ const struct packet_handler system_packet_handlers[] = {
     {TRACE_PACKET_CPU_INFO, "cpu_info", NULL, cpu_info_parse},
     {TRACE_PACKET_INITIAL_DISPLAY_STATE, "initial_display_state", NULL, display_state_parse},
     {TRACE_PACKET_GPU_MEM_TOTAL_EVENT, "gpu_mem_total_event", NULL, gpu_mem_total_parse},
-    {TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN, "android_energy_estimation_breakdown", NULL,
+    {TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN, "android_energy_estimation_breakdown", energy_breakdown_tokenize,
      energy_breakdown_parse},
     {TRACE_PACKET_ENTITY_STATE_RESIDENCY, "entity_state_residency", NULL, entity_state_residency_parse},
     {TRACE_PACKET_WINSCOPE_EXTENSIONS, "winscope_extensions", NULL, winscope_extensions_parse},
@@ -56,6 +56,7 @@ void system_machine_close(struct system_machine *s)
         return;
     u64map_free(&s->rails);
     u64map_free(&s->energy_consumers);
+    vec_free(&s->energy);
     u64map_free(&s->entity_states);
     u64map_free(&s->gpus);
     u64map_free(&s->gpu_counters);
@@ -89,14 +90,18 @@ static void parse_samples(void *owner, const struct sort_event *events, size_t n
 {
     struct system_machine *s = owner;
     for (size_t i = 0; i < n; i++)
-        counter_push(s->m->im, events[i].ts, (uint32_t)events[i].a, column_f64((int64_t)events[i].b));
+        counter_insert(s->m->st, &(struct counter_row){.ts = events[i].ts,
+                                                       .track_id = (uint32_t)events[i].a,
+                                                       .value = column_f64((int64_t)events[i].b),
+                                                       .arg_set_id = {(uint32_t)(events[i].a >> 32)}});
 }
 
-void system_counter_later(struct system_machine *s, int64_t ts, uint32_t track, double value)
+void system_counter_later(struct system_machine *s, int64_t ts, uint32_t track, double value, argset args)
 {
     struct sorter *sorter = s->m->im->sorter;
     if (s->counter_queue == UINT32_MAX)
         s->counter_queue = sorter_add_queue(sorter, parse_samples, s);
     if (s->counter_queue != UINT32_MAX)
-        sorter_push(sorter, s->counter_queue, (struct sort_event){ts, track, (uint64_t)column_f64_word(value)});
+        sorter_push(sorter, s->counter_queue,
+                    (struct sort_event){ts, (uint64_t)args.plus_one << 32 | track, (uint64_t)column_f64_word(value)});
 }

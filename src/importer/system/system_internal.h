@@ -12,13 +12,20 @@
 
 #include "base/u64map.h"
 
+struct energy_consumer {
+    strid name;
+    argset args; /* of its tracks */
+};
+
 struct system_machine {
     struct machine_ctx *m;
     uint32_t page_size; /* 4096 until system_info says otherwise */
 
     uint32_t counter_queue; /* in the sorter: counter samples with timestamps of their own; UINT32_MAX until needed */
     struct u64map rails;    /* hash of (session, index) -> track */
-    struct u64map energy_consumers;  /* id -> name */
+    struct u64map energy_consumers; /* id -> index of energy */
+    VEC(struct energy_consumer)
+    energy;
     struct u64map entity_states;     /* entity << 32 | state -> entity name << 32 | state name */
     struct u64map gpus;              /* gpu number -> row of `gpu` */
     struct u64map gpu_counters;      /* gpu << 32 | counter id -> track */
@@ -36,7 +43,7 @@ uint32_t system_counter_track(struct machine_ctx *m, const char *type, strid nam
 uint32_t system_keyed_track(struct machine_ctx *m, const char *type, const char *name, const char *unit,
                             const char *dim_key, const char *key);
 /* Brings a sample with a timestamp of its own into time order. */
-void system_counter_later(struct system_machine *s, int64_t ts, uint32_t track, double value);
+void system_counter_later(struct system_machine *s, int64_t ts, uint32_t track, double value, argset args);
 
 void process_tree_parse(struct packet *p);
 void process_stats_parse(struct packet *p);
@@ -48,6 +55,7 @@ void inode_file_map_parse(struct packet *p);
 void interrupt_info_parse(struct packet *p);
 void battery_parse(struct packet *p);
 enum tokenize_result power_rails_tokenize(struct packet *p);
+enum tokenize_result energy_breakdown_tokenize(struct packet *p);
 void energy_breakdown_parse(struct packet *p);
 void entity_state_residency_parse(struct packet *p);
 void gpu_counter_event_parse(struct packet *p);

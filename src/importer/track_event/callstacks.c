@@ -31,7 +31,7 @@ void event_callstack(struct event *e, uint32_t slice, enum te_moment moment)
     struct pb_field f;
     while (pb_next(&c, &f)) {
         if (f.id == FIELD_INLINE)
-            callsite = stack_profile_inline(e->m, pb_bytes(&f));
+            callsite = stack_profile_inline(e->m, pb_bytes(&f), "");
         else if (f.id == FIELD_INTERNED)
             callsite = stack_profile_interned(e->m, e->g, pb_u64(&f));
         else if (f.id == FIELD_WEIGHT)

@@ -460,7 +460,11 @@ static void counter_event(struct event *e)
     }
     if (k->multiplier > 0 && !k->incremental && !e->has_real)
         value *= (double)k->multiplier;
-    counter_push(e->m->im, e->ts, te_track_own_row(e->t, k), value);
+    counter_insert(e->m->st,
+                   &(struct counter_row){.ts = e->ts,
+                                         .track_id = te_track_own_row(e->t, k),
+                                         .value = value,
+                                         .arg_set_id = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks)});
 }
 
 static void state_event(struct event *e)
