@@ -6,6 +6,7 @@
 #include "importer/core/metadata.h"
 #include "importer/input/reader_private.h"
 #include "importer/proto/special_packets.h"
+#include "importer/proto/trace_outline.h"
 #include "importer/proto/trace_reader.h"
 #include "wire/fields.h"
 

@@ -6,6 +6,7 @@
 #include "importer/ctf/ctf_import.h"
 #include "importer/input/reader_private.h"
 #include "importer/merge/manifest.h"
+#include "importer/proto/trace_outline.h"
 #include "importer/proto/trace_reader.h"
 
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "importer/core/sequence.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_end.h"
+#include "importer/proto/trace_outline.h"
 #include "wire/fields.h"
 
 enum {
@@ -360,68 +361,12 @@ static bool state_is_there(struct proto_reader *r, struct packet *p, struct sequ
     return false;
 }
 
-struct trace_outline proto_outline(struct slice file)
-{
-    struct trace_outline outline = {0};
-    struct pb_cursor c = pb_cursor(file);
-    struct pb_field f, g;
-    while (pb_next(&c, &f)) {
-        if (f.id != TRACE_PACKET)
-            continue;
-        struct pb_cursor packet = pb_sub(&f);
-        uint32_t machine_id = 0;
-        bool sealed = false;
-        while (pb_next(&packet, &g)) {
-            if (g.id == TRACE_PACKET_MACHINE_ID)
-                machine_id = pb_u32(&g);
-            else if (g.id == TRACE_PACKET_CLOCK_SNAPSHOT)
-                outline.has_snapshots = true;
-            else if (g.id == TRACE_PACKET_COMPRESSED_PACKETS || g.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS)
-                sealed = true;
-        }
-        outline.has_snapshots |= sealed; /* as likely as not */
-        if (machine_id && outline.first_machine && outline.first_machine != machine_id)
-            outline.several_machines = true;
-        outline.first_machine = machine_id ? machine_id : outline.first_machine;
-        outline.has_host |= !machine_id && !sealed;
-    }
-    outline.several_machines |= outline.has_host && outline.first_machine;
-    return outline;
-}
-
 /* Finds the clock rounds of remote machines, once it is known that there are any. */
 static void look_ahead(struct proto_reader *r)
 {
-    struct slice file = r->file;
-    if (!file.len)
-        return;
+    if (r->file.len)
+        clock_rounds_note(r->im, r->file);
     r->file = slice_of(NULL, 0);
-    struct pb_cursor c = pb_cursor(file);
-    struct pb_field f, g;
-    bool whole = true;
-    while (whole && pb_next(&c, &f)) {
-        if (f.id != TRACE_PACKET)
-            continue;
-        struct pb_cursor packet = pb_sub(&f);
-        struct slice rounds = {0};
-        uint32_t machine_id = 0;
-        while (pb_next(&packet, &g)) {
-            if (g.id == TRACE_PACKET_MACHINE_ID)
-                machine_id = pb_u32(&g);
-            else if (g.id == TRACE_PACKET_REMOTE_CLOCK_SYNC)
-                rounds = pb_bytes(&g);
-            else if (g.id == TRACE_PACKET_COMPRESSED_PACKETS || g.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS)
-                whole = false; /* there may be more inside */
-        }
-        uint64_t raw_id = machine_id;
-        if (rounds.p && machine_id && r->im->input.declared.given) { /* perhaps it has another name there */
-            const struct machine_ctx *m = importer_machine(r->im, machine_id);
-            raw_id = m ? m->raw_id : 0;
-        }
-        if (rounds.p && raw_id)
-            remote_sync_note(r->im->remote, raw_id, rounds);
-    }
-    remote_sync_known(r->im->remote, whole);
 }
 
 void proto_reader_begin_file(struct proto_reader *r, struct slice file)

@@ -23,16 +23,6 @@ void proto_reader_on_compressed(struct proto_reader *r, proto_inflate_fn inflate
  * skipped. `bytes` must live until what was pushed has been parsed. */
 size_t proto_reader_packets(struct proto_reader *r, struct slice bytes, int64_t byte_offset);
 
-/* What a look through a file tells without reading it. */
-struct trace_outline {
-    bool has_snapshots;     /* it brings ClockSnapshots */
-    bool has_host;          /* packets without a machine id */
-    bool several_machines;  /* packets of more than one machine */
-    uint32_t first_machine; /* a machine id, 0: none */
-};
-
-struct trace_outline proto_outline(struct slice file);
-
 /* A file that is in memory as a whole is going to be read: when a remote machine turns up in it, all rounds between its
  * clock and the host's are looked for before anything of that machine is converted. */
 void proto_reader_begin_file(struct proto_reader *r, struct slice file);
