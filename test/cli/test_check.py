@@ -193,6 +193,33 @@ class Check(harness.Case):
         for line in lines:
             self.assertRegex(line, r"^::error file=.*linux-kernel-overrun\.pftrace,title=data_loss::ftrace_cpu_\w+ \(host")
 
+    def test_every_form_tells_what_the_recorder_said(self):
+        reasons = [b"no <event> is \"sched/x\": 50 % & more", b"not\nmounted\x01"]
+        trace = self.dir / "said.pftrace"
+        problems = b"".join(field(1, field(991, field(1, 3) + field(2, i) + field(3, b"linux.ftrace") + field(4, b"probes") + field(7, r)))
+                            for i, r in enumerate(reasons))
+        trace.write_bytes(problems + GOOD.read_bytes())
+        said = ['could not start: no <event> is "sched/x": 50 % & more; correct what the reason says',
+                "could not start: not?mounted?; correct what the reason says"]
+        forms = {form: self.check("--format", form, trace, code=1) for form in ("text", "json", "junit", "github")}
+        (report,) = json.loads(forms["json"])
+        (case,) = xml.etree.ElementTree.fromstring(forms["junit"]).findall("testcase/system-out")
+        github = [line for line in forms["github"].splitlines() if "the recorder said" in line]
+        for lines in (forms["text"].partition("The recorder said:\n")[2].splitlines(), report["recorder"],
+                      case.text.splitlines()[1:]):
+            self.assertEqual(len(lines), 2)
+            for line, want in zip(lines, said):
+                self.assertIn(want, line)
+        for line, want in zip(github, said):
+            self.assertRegex(line, r"^::error file=.*said\.pftrace,title=the recorder said::data source ")
+            self.assertIn(want.replace("%", "%25"), line)
+        self.assertEqual(len(github), 2)
+        allowed = ("--allow", "recording_*", "--format")
+        self.assertIn("::notice ", self.check(*allowed, "github", trace, code=0))
+        self.assertEqual(len(json.loads(self.check(*allowed, "json", trace, code=0))[0]["recorder"]), 2)
+        self.assertEqual(json.loads(self.check("--format", "json", GOOD, code=0))[0]["recorder"], [])
+        self.assertIn("not?mounted?", self.check(*allowed, "junit", trace, code=0))
+
     def test_report_into_a_file(self):
         self.assertEqual(self.check("-o", self.dir / "r.json", "--format", "json", OVERRUN, code=1), "")
         self.assertFalse(json.loads((self.dir / "r.json").read_text())[0]["ok"])

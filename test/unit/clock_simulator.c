@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BOOTTIME = 6, TAIL_STEPS = 64 };
+enum { MONOTONIC_RAW = 5, BOOTTIME = 6, TAIL_STEPS = 64 };
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -37,11 +37,11 @@ static int by_bend(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* A few seconds, most of them a fraction of one, too. */
+/* A few seconds, most of them a fraction of one, too; the least is what the model takes for the least step. */
 static int64_t some_time(struct simulation *s)
 {
     double u = uniform(s);
-    return (int64_t)(4e9 * u * u * u) + 1000;
+    return (int64_t)(4e9 * u * u * u) + SIM_LEAST_STEP_NS;
 }
 
 /* What happens to the clock of a machine; steps are at least `apart` apart: more than the model asks for. */
@@ -58,7 +58,7 @@ static void disturb(struct simulation *s, struct sim_machine *m)
             m->pauses[m->n_pauses++] = p;
             t += p.length_ns;
         } else if (kinds < 45 && o->jumps) {
-            add_bend(m, t, 0, some_time(s));
+            add_bend(m, t, 0, uniform(s) < 0.8 ? some_time(s) : between(s, 0, SIM_SMALL_STEP_NS));
         } else if (kinds < 75 && o->rate_steps) {
             add_bend(m, t, (double)between(s, -500000, 500000), 0);
         } else if (o->rate_steps) {
@@ -117,15 +117,22 @@ static int64_t asleep(const struct sim_machine *m, int64_t t)
     return slept;
 }
 
-/* What machine i's clock shows at true time t. */
-static int64_t clock_at(const struct simulation *s, unsigned i, int64_t t)
+/* How far machine i's clock has been corrected until true time t, in which the machine has lived so long. */
+static long double corrected(const struct sim_machine *m, int64_t t, int64_t lived)
 {
-    const struct sim_machine *m = &s->m[i];
     long double bent = 0;
-    int64_t lived = t - asleep(m, t);
     for (unsigned n = 0; n < m->n_bends && m->bends[n].at <= t; n++)
         bent += (long double)(lived - (m->bends[n].at - asleep(m, m->bends[n].at))) * m->bends[n].drift_ppb * 1e-9L +
                 (long double)m->bends[n].jump_ns;
+    return bent;
+}
+
+/* What machine i's clock shows at true time t, or its MONOTONIC_RAW, which nobody corrects. */
+static int64_t read_at(const struct simulation *s, unsigned i, int64_t t, bool raw)
+{
+    const struct sim_machine *m = &s->m[i];
+    int64_t lived = t - asleep(m, t);
+    long double bent = raw ? 0 : corrected(m, t, lived);
     size_t k = (size_t)(lived / SIM_STEP_NS);
     if (k + 1 >= m->drift.n)
         k = m->drift.n - 2;
@@ -134,25 +141,50 @@ static int64_t clock_at(const struct simulation *s, unsigned i, int64_t t)
     return lived + m->offset + (int64_t)floorl(m->ahead.p[k] + (m->drift.p[k] * dt + bend * dt * dt) * 1e-9L + bent);
 }
 
+static int64_t clock_at(const struct simulation *s, unsigned i, int64_t t)
+{
+    return read_at(s, i, t, false);
+}
+
+/* All clocks of a machine, read one after the other; now and then something comes in between. */
+struct reading {
+    int64_t boottime, raw;
+};
+
+static struct reading read_clocks(struct simulation *s, unsigned i, int64_t t)
+{
+    double between_ns = 60 - log(1 - uniform(s)) * 200;
+    if (uniform(s) < 0.02)
+        between_ns -= log(1 - uniform(s)) * 30000;
+    return (struct reading){clock_at(s, i, t), read_at(s, i, t, true) + (int64_t)between_ns};
+}
+
 static int64_t delay(struct simulation *s, bool to_host)
 {
     int64_t d = s->o.base_delay_ns + (to_host ? s->o.asymmetry_ns : 0);
     return d + (int64_t)(-log(1 - uniform(s)) * (double)s->o.jitter_ns);
 }
 
-static void put_clock(struct pb_writer *w, uint32_t side, int64_t value)
+static void put_clock(struct pb_writer *w, uint32_t id, int64_t value)
 {
-    size_t snapshot = pb_begin(w, side);
     size_t clock = pb_begin(w, 1);
-    pb_put_varint(w, 1, BOOTTIME);
+    pb_put_varint(w, 1, id);
     pb_put_i64(w, 2, value);
     pb_end(w, clock);
+}
+
+static void put_side(struct pb_writer *w, uint32_t side, const struct reading *r, bool raw)
+{
+    size_t snapshot = pb_begin(w, side);
+    put_clock(w, BOOTTIME, r->boottime);
+    if (raw)
+        put_clock(w, MONOTONIC_RAW, r->raw);
     pb_end(w, snapshot);
 }
 
 struct round {
-    int64_t client;
-    int64_t host;
+    struct reading client;
+    struct reading host;
     int64_t at; /* true time at the host */
 };
 
@@ -180,8 +212,8 @@ static void write_rounds(struct simulation *s, const struct sim_machine *m, cons
     size_t sync = pb_begin(w, 107);
     for (size_t i = 0; i < n; i++) {
         size_t round = pb_begin(w, 1);
-        put_clock(w, 2, rounds[i].client);
-        put_clock(w, 3, rounds[i].host);
+        put_side(w, 2, &rounds[i].client, s->o.raw);
+        put_side(w, 3, &rounds[i].host, s->o.raw);
         pb_end(w, round);
     }
     pb_end(w, sync);
@@ -221,11 +253,11 @@ static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t un
         again = t;
         if (!lost || uniform(s) < 0.5) {
             int64_t arrives = awake(s, 0, t + delay(s, true));
-            vec_push(&rounds, (struct round){clock_at(s, i, t), clock_at(s, 0, arrives), arrives});
+            vec_push(&rounds, (struct round){read_clocks(s, i, t), read_clocks(s, 0, arrives), arrives});
             if (!lost) {
                 int64_t answered = awake(s, i, arrives + delay(s, false));
                 int64_t updated = awake(s, 0, answered + delay(s, true));
-                vec_push(&rounds, (struct round){clock_at(s, i, answered), clock_at(s, 0, updated), updated});
+                vec_push(&rounds, (struct round){read_clocks(s, i, answered), read_clocks(s, 0, updated), updated});
                 again = awake(s, i, updated + delay(s, false));
                 m->ready = m->ready < again ? m->ready : again;
                 m->last = answered;
@@ -308,6 +340,7 @@ struct sim_options sim_random_options(uint64_t seed, bool disturbed)
         .same_id = seed % 2 == 0,
         .events = 20,
         .rounds_packet = 1 + (unsigned)(q >> 40) % 4,
+        .raw = (q >> 57) % 4 > 0,
     };
     o.asymmetry_ns = o.base_delay_ns * (int64_t)((q >> 44) % 3) / 4;
     if (o.reboot && o.interval_ns > o.span_ns / 16) /* its clock repeats itself: both boots are compared some times */

@@ -17,7 +17,9 @@ enum {
     SIM_MAX_MACHINES = 8,
     SIM_MAX_BENDS = 64,
     SIM_MAX_PAUSES = 8,
-    SIM_STEP_NS = 1000000000 /* drift is linear within a step */
+    SIM_STEP_NS = 1000000000,   /* drift is linear within a step */
+    SIM_LEAST_STEP_NS = 500000, /* a clock jumps by so much, at least, */
+    SIM_SMALL_STEP_NS = 1000    /* … or by so much, at most */
 };
 
 struct sim_options {
@@ -41,6 +43,7 @@ struct sim_options {
     unsigned rate_steps;    /* of up to 500 ppm, or of the whole of it for a slew of up to 1 % for some seconds */
     bool disturbed_host;    /* this happens to the host's clock; else to the others */
     bool disciplined;       /* every second its rate is corrected by up to 50 ppb, and now and then by a few ppm */
+    bool raw;               /* comparisons hold MONOTONIC_RAW, too: it drifts, and nobody corrects it */
     bool once;              /* the first packet is the only one, as of a service that writes comparisons once */
 };
 

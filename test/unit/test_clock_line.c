@@ -65,6 +65,42 @@ START_TEST(ten_minutes_at_ten_ppm)
 }
 END_TEST
 
+/* Nothing steps, and the bound does not pay for what could have: the machines' MONOTONIC_RAW tell that no rate was
+ * corrected, and a pause would be longer than a round trip. */
+static const struct {
+    int64_t interval_ns, base_delay_ns, jitter_ns, most_ns;
+    bool raw;
+} quiet_networks[] = {
+    {0, 20000, 5000, 23000, true}, /* as our relay compares: half of the quickest round trip is 20 us */
+    {0, 50000, 40000, 60000, true},
+    {30 * SIM_SECOND, 20000, 5000, 50000, true},   /* as Perfetto's does */
+    {30 * SIM_SECOND, 20000, 5000, 110000, false}, /* BOOTTIME alone: any rate is possible in between */
+};
+
+START_TEST(without_a_step_the_bound_is_close_to_half_a_round_trip)
+{
+    struct sim_options o = office;
+    struct figures f = {0};
+    o.interval_ns = quiet_networks[_i].interval_ns;
+    o.base_delay_ns = quiet_networks[_i].base_delay_ns;
+    o.jitter_ns = quiet_networks[_i].jitter_ns;
+    o.raw = quiet_networks[_i].raw;
+    o.machines = 2;
+    if (!o.interval_ns)
+        o.span_ns = 60 * SIM_SECOND;
+    for (o.seed = 5; o.seed < 8; o.seed++) {
+        struct simulation s;
+        simulate(&s, &o);
+        measure(&s, CLOCK_MODEL_AUTO, false, &f);
+        simulation_free(&s);
+    }
+    ck_assert_uint_eq(f.outside + f.unbound + f.missing, 0);
+    ck_assert_int_ge(bound_percentile(&f, 1), o.base_delay_ns);
+    ck_assert_int_le(bound_percentile(&f, 50), quiet_networks[_i].most_ns);
+    figures_free(&f);
+}
+END_TEST
+
 /* ---- a machine that reboots and keeps its id ---- */
 
 enum { RAW_ID = 77, HOST_AT = 1000 /* seconds of the host's clock at the beginning */ };
@@ -219,13 +255,13 @@ START_TEST(no_round_is_inverted_and_the_map_goes_up)
         int64_t gap = i % 2 ? (int64_t)(seed >> 40) % 200000 + 20 : (int64_t)(seed >> 30) % 40000000000;
         x += gap;
         y += gap + gap / 100000 + (int64_t)(seed >> 50) % 15;
-        vec_push(&all, (struct clock_sample){x, y + (int64_t)(seed >> 45) % 20000});
+        vec_push(&all, (struct clock_sample){.remote = x, .host = y + (int64_t)(seed >> 45) % 20000});
     }
     for (size_t i = 1; i < all.n; i++) /* the host's clock does not go back */
         if (all.p[i].host < all.p[i - 1].host)
             all.p[i].host = all.p[i - 1].host + 1;
     for (size_t i = all.n; i-- > 0;)
-        ck_assert(clock_line_add(&l, all.p[i].remote, all.p[i].host));
+        ck_assert(clock_line_add(&l, &all.p[i]));
     ck_assert_int_eq(clock_line_fit(&l), 0);
     for (size_t i = 0; i < all.n && !l.rejected; i++) {
         ck_assert_int_le(clock_line_to_host(&l, all.p[i].remote), all.p[i].host);
@@ -256,7 +292,7 @@ START_TEST(hostile_rounds_are_survived)
         int64_t a = odd[(seed >> 33) % N], b = odd[(seed >> 40) % N];
         if (_i % 2)
             b = (int64_t)(seed >> 20);
-        clock_line_add(&l, a, b);
+        clock_line_add(&l, &(struct clock_sample){.remote = a, .host = b});
     }
     if (clock_line_fit(&l) == 0) {
         int64_t last = INT64_MIN;
@@ -307,7 +343,7 @@ static void compare_clocks(struct clock_line *l, const struct stepping *w)
         for (int i = 0; i < 8; i++) { /* readings that are sent, and answered */
             random = random * 6364136223846793005 + 1442695040888963407;
             int64_t there = 50000 + (int64_t)(random >> 44) % 30000, back = 50000 + (int64_t)(random >> 50) % 10000;
-            ck_assert(clock_line_add(l, remote_at(w, host), host + there));
+            ck_assert(clock_line_add(l, &(struct clock_sample){.remote = remote_at(w, host), .host = host + there}));
             host += there + back;
         }
     }
@@ -421,6 +457,8 @@ Suite *clock_line_suite(void)
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, the_true_time_lies_within_the_bound, 0, 50);
     tcase_add_loop_test(t, ten_minutes_at_ten_ppm, 0, 10);
+    tcase_add_loop_test(t, without_a_step_the_bound_is_close_to_half_a_round_trip, 0,
+                        sizeof quiet_networks / sizeof *quiet_networks);
     tcase_add_test(t, a_reboot_makes_a_machine_of_its_own);
     tcase_add_test(t, a_clock_set_back_is_not_a_reboot);
     tcase_add_loop_test(t, no_round_is_inverted_and_the_map_goes_up, 0, 50);

@@ -88,29 +88,37 @@ static int add_below(const struct clock_line *l, struct sync_hull *h, size_t i, 
     return sync_hull_add(h, SYNC_BELOW, s->remote, sync_saturate((wide)s[-1].host - relax));
 }
 
-int clock_burst_add(const struct clock_line *l, struct sync_hull *h, int64_t x, const struct clock_burst *b, bool all)
+int64_t clock_burst_start(const struct clock_line *l, size_t burst)
+{
+    return l->samples.p[l->bursts.p[burst].first].remote;
+}
+
+int64_t clock_burst_end(const struct clock_line *l, size_t burst)
+{
+    return l->samples.p[l->bursts.p[burst].end - 1].remote;
+}
+
+/* How far the clock may have left its tangent at x when it shows `remote`. */
+static int64_t relaxed(int64_t x, int64_t remote, const struct clock_kinks *kinks)
+{
+    wide most = 0;
+    for (size_t i = 0; kinks && i < kinks->n; i++) {
+        wide away = (wide)remote - kinks->p[i].at;
+        wide by = (away < 0 ? -away : away) * kinks->p[i].rate_ppb / 1000000000 + CLOCK_SMALL_STEP_NS + 1;
+        most = by > most ? by : most;
+    }
+    return sync_saturate(most + clock_bend((wide)remote - x));
+}
+
+int clock_burst_add(const struct clock_line *l, struct sync_hull *h, int64_t x, const struct clock_burst *b, bool all,
+                    const struct clock_kinks *kinks)
 {
     int rc = 0;
     for (size_t i = b->first; i < b->end && rc != -MRD_ENOMEM; i++) {
-        int64_t relax = clock_bend((wide)l->samples.p[i].remote - x);
+        int64_t relax = relaxed(x, l->samples.p[i].remote, kinks);
         if (all || i == b->above)
             rc = add_above(l, h, i, relax);
         if (rc != -MRD_ENOMEM && i > b->first && (all || i == b->below) && clock_sample_answers(l, i))
-            rc = add_below(l, h, i, relax);
-    }
-    return rc == -MRD_ENOMEM ? rc : 0;
-}
-
-int clock_burst_add_relaxed(const struct clock_line *l, struct sync_hull *h, int64_t x, const struct clock_burst *b,
-                            int64_t side)
-{
-    int rc = 0;
-    for (size_t i = b->first; i < b->end && rc != -MRD_ENOMEM; i++) {
-        wide away = (wide)l->samples.p[i].remote - side;
-        wide step = (away < 0 ? -away : away) * CLOCK_HIDDEN_STEP_PPB / 1000000000 + 1;
-        int64_t relax = sync_saturate(clock_bend((wide)l->samples.p[i].remote - x) + step);
-        rc = add_above(l, h, i, relax);
-        if (rc != -MRD_ENOMEM && i > b->first && clock_sample_answers(l, i))
             rc = add_below(l, h, i, relax);
     }
     return rc == -MRD_ENOMEM ? rc : 0;
@@ -143,7 +151,7 @@ static int agrees(const struct clock_line *l, struct sync_hull *h, const struct 
 {
     static const struct sync_limits limits = {.slope_ppb = CLOCK_RATE_LIMIT_PPB};
     sync_hull_clear(h);
-    int rc = clock_burst_add(l, h, l->samples.p[b->first].remote, b, true);
+    int rc = clock_burst_add(l, h, l->samples.p[b->first].remote, b, true, NULL);
     if (!rc)
         rc = sync_hull_solve(h, &limits);
     *agrees = h->quality != SYNC_FAIL;

@@ -10,13 +10,20 @@ enum {
 
 static const int64_t largest_value = INT64_C(1) << 61;
 
-bool clock_line_add(struct clock_line *l, int64_t remote, int64_t host)
+static bool in_range(int64_t value)
 {
-    if (remote > largest_value || remote < -largest_value || host > largest_value || host < -largest_value) {
+    return value <= largest_value && value >= -largest_value;
+}
+
+bool clock_line_add(struct clock_line *l, const struct clock_sample *sample)
+{
+    if (!in_range(sample->remote) || !in_range(sample->host)) {
         l->rejected++;
         return false;
     }
-    return vec_push(&l->samples, (struct clock_sample){remote, host});
+    struct clock_sample s = *sample;
+    s.has_raw &= in_range(s.ahead[0]) && in_range(s.ahead[1]);
+    return vec_push(&l->samples, s);
 }
 
 /* slope - 1 in units of 2^-62 of the line through two points; floor, so that no piece overshoots its end. */
@@ -39,12 +46,12 @@ static int fill(const struct clock_line *l, struct sync_hull *h, int64_t x, size
 {
     const struct clock_span *span = clock_span_of(l, own);
     sync_hull_clear(h);
-    int rc = clock_burst_add(l, h, x, &l->bursts.p[own], true);
+    int rc = clock_burst_add(l, h, x, &l->bursts.p[own], true, NULL);
     for (size_t k = 0, away = 1; k < reach && rc == 0; k++, away = clock_burst_away(away)) {
         if (own >= span->first + away)
-            rc = clock_burst_add(l, h, x, &l->bursts.p[own - away], false);
+            rc = clock_burst_add(l, h, x, &l->bursts.p[own - away], false, NULL);
         if (own + away < span->end && rc == 0)
-            rc = clock_burst_add(l, h, x, &l->bursts.p[own + away], false);
+            rc = clock_burst_add(l, h, x, &l->bursts.p[own + away], false, NULL);
     }
     if (!rc) /* as a rule clocks keep to a thousandth */
         rc = sync_hull_solve(h, &(struct sync_limits){.slope_ppb = CLOCK_HIDDEN_STEP_PPB});

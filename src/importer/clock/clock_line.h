@@ -20,6 +20,10 @@ enum {
     CLOCK_HIDDEN_STEP_PPB = 1000000,  /* … where the comparisons do not show it */
     CLOCK_WANDER_PPB_PER_S = 20,      /* how fast the rate may change between two steps */
     CLOCK_NOISE_PPB = 100,            /* … and how far it may leave that, as a clock does that is being disciplined */
+    CLOCK_LEAST_STEP_NS = 500000,     /* the time steps by at least so much, */
+    CLOCK_SMALL_STEP_NS = 1000,       /* … or by at most so much */
+    CLOCK_RAW_STEP_PPB = 500,         /* how far the rate of two MONOTONIC_RAW may step */
+    CLOCK_READING_NS = 5000,          /* how exactly the quickest reading of a burst relates two clocks of a machine */
 };
 
 /* Two steps are at least so long apart, and so many pauses between comparisons: as a rule, and where the comparisons
@@ -37,6 +41,9 @@ static const struct clock_mood {
 struct clock_sample {
     int64_t remote; /* the remote clock when it sent */
     int64_t host;   /* the host's clock when it received */
+    /* How far the two clocks were ahead of their machines' MONOTONIC_RAW, which nobody corrects, as read at once. */
+    int64_t ahead[2]; /* remote, host */
+    bool has_raw;
 };
 
 /* A reading of the remote clock and what the comparisons around it say about the host's time then. */
@@ -95,7 +102,7 @@ struct clock_line {
 };
 
 /* Adds a sample; duplicates are fine. False when out of memory or out of range (counted in rejected). */
-bool clock_line_add(struct clock_line *l, int64_t remote, int64_t host);
+bool clock_line_add(struct clock_line *l, const struct clock_sample *sample);
 
 /* Computes the map and the bounds from all samples. 0; -MRD_ENOTFOUND when they do not bound it (fewer than two that
  * belong together); -MRD_ENOMEM. */

@@ -152,6 +152,18 @@ void remote_sync_note(struct remote_sync *s, uint64_t raw_id, struct slice paylo
     vec_free(&rounds);
 }
 
+static void add_sample(struct remote_machine *r, const struct clock_round *round, int64_t client, int64_t host)
+{
+    const int64_t *client_raw = round_value(round->client, round->n_client, CLOCK_ID_MONOTONIC_RAW);
+    const int64_t *host_raw = round_value(round->host, round->n_host, CLOCK_ID_MONOTONIC_RAW);
+    struct clock_sample s = {.remote = client, .host = host};
+    if (client_raw && host_raw) {
+        s.has_raw = !__builtin_sub_overflow(client, *client_raw, &s.ahead[0]);
+        s.has_raw &= !__builtin_sub_overflow(host, *host_raw, &s.ahead[1]);
+    }
+    clock_line_add(&r->line, &s);
+}
+
 /* The machine's rounds as a line between the two BOOTTIMEs. */
 static bool fit(struct remote_machine *r)
 {
@@ -160,7 +172,7 @@ static bool fit(struct remote_machine *r)
         const int64_t *client = round_value(round->client, round->n_client, CLOCK_ID_BOOTTIME);
         const int64_t *host = round_value(round->host, round->n_host, CLOCK_ID_BOOTTIME);
         if (client && host)
-            clock_line_add(&r->line, *client, *host);
+            add_sample(r, round, *client, *host);
     }
     return clock_line_fit(&r->line) == 0;
 }

@@ -160,15 +160,32 @@ char *check_diagnostics(struct tp *tp)
         return NULL;
     while (tp_step(r) == 1) {
         const char *text = tp_text(r, 0, &len);
-        char *longer = text ? mem_realloc(lines, n + len + 6) : NULL;
+        char *longer = text ? mem_realloc(lines, n + len + 2) : NULL;
         if (!longer)
             break;
         lines = longer;
-        memcpy(lines + n, "    ", 4);
-        memcpy(lines + n + 4, text, len);
-        memcpy(lines + n + 4 + len, "\n", 2);
-        n += len + 5;
+        memcpy(lines + n, text, len);
+        for (size_t i = n; i < n + len; i++)
+            if ((unsigned char)lines[i] < 0x20 || lines[i] == 0x7f)
+                lines[i] = '?';
+        memcpy(lines + n + len, "\n", 2);
+        n += len + 1;
     }
     tp_result_close(r);
     return lines;
+}
+
+bool check_next_diagnostic(const char **lines, char **line)
+{
+    *line = NULL;
+    if (!*lines || !**lines)
+        return false;
+    size_t len = strcspn(*lines, "\n");
+    *line = mem_alloc(len + 1);
+    if (!*line)
+        return false;
+    memcpy(*line, *lines, len);
+    (*line)[len] = 0;
+    *lines += len + ((*lines)[len] == '\n');
+    return true;
 }

@@ -39,8 +39,11 @@ struct check_result {
     char *diagnostics; /* what the recorder said could not be recorded, lines; NULL: nothing */
 };
 
-/* The rows of trace_diagnostics as lines "  what; what to do"; NULL: none. For mem_free(). */
+/* The rows of trace_diagnostics as lines "what; what to do"; NULL: none. For mem_free(). */
 char *check_diagnostics(struct tp *tp);
+
+/* The next of the lines; false when there is none. For mem_free(). */
+bool check_next_diagnostic(const char **lines, char **line);
 
 /* The report formats. */
 struct check_format {

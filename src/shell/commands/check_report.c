@@ -4,6 +4,25 @@
 
 #include <string.h>
 
+/* What the recorder said, one line after the other: `before`, the line, `after`. */
+static void put_diagnostics(struct text_out *o, const struct check_result *r, const char *before, const char *after,
+                            void (*put)(struct text_out *o, const char *line))
+{
+    const char *lines = r->diagnostics;
+    for (char *line; check_next_diagnostic(&lines, &line); mem_free(line)) {
+        out_text(o, before);
+        put(o, line);
+        out_text(o, after);
+    }
+}
+
+static void say_diagnostics(struct text_out *o, const struct check_result *r)
+{
+    if (r->diagnostics)
+        out_text(o, "  The recorder said:\n");
+    put_diagnostics(o, r, "    ", "\n", out_text);
+}
+
 static void print_text(struct text_out *o, const struct check_result *results, size_t n)
 {
     for (size_t t = 0; t < n; t++) {
@@ -15,6 +34,7 @@ static void print_text(struct text_out *o, const struct check_result *results, s
         const struct problems *ps = &r->problems;
         if (ps->n == 0) {
             out_printf(o, "%s: ok: nothing was lost, no errors\n", r->path);
+            say_diagnostics(o, r);
             continue;
         }
         out_printf(o, "%s: %s: %zu problem%s, %zu allowed\n\n", r->path, ps->failing ? "FAILED" : "ok", ps->failing,
@@ -33,7 +53,8 @@ static void print_text(struct text_out *o, const struct check_result *results, s
             out_printf(o, "  %s:\n    %s\n", p->stat.name, p->cure);
         }
         if (r->diagnostics)
-            out_printf(o, "\n  The recorder said:\n%s", r->diagnostics);
+            out_text(o, "\n");
+        say_diagnostics(o, r);
     }
 }
 
@@ -64,6 +85,16 @@ static void put_problem(struct json_writer *w, const struct problem *p)
     json_put_close(w, '}');
 }
 
+static void put_diagnostic_list(struct json_writer *w, const struct check_result *r)
+{
+    const char *lines = r->diagnostics;
+    json_put_key(w, "recorder");
+    json_put_open(w, '[');
+    for (char *line; check_next_diagnostic(&lines, &line); mem_free(line))
+        json_put_str(w, line);
+    json_put_close(w, ']');
+}
+
 static void print_json(struct text_out *o, const struct check_result *results, size_t n)
 {
     struct json_writer w = {.put = out_put, .ctx = o, .spaced = true};
@@ -78,6 +109,7 @@ static void print_json(struct text_out *o, const struct check_result *results, s
         json_put_bool(&w, !r->failure && r->problems.failing == 0);
         json_put_key(&w, "error");
         json_put_str(&w, r->failure);
+        put_diagnostic_list(&w, r);
         json_put_key(&w, "problems");
         json_put_open(&w, '[');
         for (size_t i = 0; i < r->problems.n; i++)
@@ -104,6 +136,16 @@ static void xml_text(struct text_out *o, const char *s)
     }
 }
 
+/* What the recorder said about the trace, in its first test case. */
+static void junit_diagnostics(struct text_out *o, const struct check_result *r)
+{
+    if (!r->diagnostics)
+        return;
+    out_text(o, "    <system-out>The recorder said:\n");
+    put_diagnostics(o, r, "", "\n", xml_text);
+    out_text(o, "</system-out>\n");
+}
+
 static void print_junit(struct text_out *o, const struct check_result *results, size_t n)
 {
     size_t tests = 0, failures = 0, errors = 0;
@@ -127,21 +169,26 @@ static void print_junit(struct text_out *o, const struct check_result *results, 
                 xml_text(o, r->failure);
                 out_text(o, "\"/>\n  </testcase>\n");
             } else {
-                out_text(o, "/>\n");
+                out_text(o, ">\n");
+                junit_diagnostics(o, r);
+                out_text(o, "  </testcase>\n");
             }
         }
         for (size_t i = 0; i < r->problems.n; i++) {
             const struct problem *p = &r->problems.p[i];
             out_text(o, "  <testcase classname=\"");
             xml_text(o, r->path);
-            out_printf(o, "\" name=\"%s (%s)\"", p->stat.name, p->where);
-            if (p->allowed) {
-                out_text(o, "/>\n");
-                continue;
+            out_printf(o, "\" name=\"%s (", p->stat.name);
+            xml_text(o, p->where);
+            out_text(o, ")\">\n");
+            if (!p->allowed) {
+                out_printf(o, "    <failure type=\"%s\" message=\"%lld\">", p->severity, (long long)p->stat.value);
+                xml_text(o, p->cure);
+                out_text(o, "</failure>\n");
             }
-            out_printf(o, ">\n    <failure type=\"%s\" message=\"%lld\">", p->severity, (long long)p->stat.value);
-            xml_text(o, p->cure);
-            out_text(o, "</failure>\n  </testcase>\n");
+            if (i == 0)
+                junit_diagnostics(o, r);
+            out_text(o, "  </testcase>\n");
         }
     }
     out_text(o, "</testsuite>\n");
@@ -155,6 +202,18 @@ static void github_text(struct text_out *o, const char *s, bool property)
             out_printf(o, "%%%02X", (unsigned char)*s);
         else
             out_char(o, *s);
+    }
+}
+
+static void github_diagnostics(struct text_out *o, const struct check_result *r)
+{
+    const char *lines = r->diagnostics;
+    for (char *line; check_next_diagnostic(&lines, &line); mem_free(line)) {
+        out_text(o, r->problems.failing ? "::error file=" : "::notice file=");
+        github_text(o, r->path, true);
+        out_text(o, ",title=the recorder said::");
+        github_text(o, line, false);
+        out_char(o, '\n');
     }
 }
 
@@ -175,10 +234,13 @@ static void print_github(struct text_out *o, const struct check_result *results,
             github_text(o, r->path, true);
             out_text(o, ",title=");
             github_text(o, p->severity, true);
-            out_printf(o, "::%s (%s): %lld. ", p->stat.name, p->where, (long long)p->stat.value);
+            out_printf(o, "::%s (", p->stat.name);
+            github_text(o, p->where, false);
+            out_printf(o, "): %lld. ", (long long)p->stat.value);
             github_text(o, p->cure, false);
             out_char(o, '\n');
         }
+        github_diagnostics(o, r);
     }
 }
 
