@@ -97,7 +97,7 @@ void ftrace_bundle_end(struct ftrace_bundle *b);
 struct ftrace_bundle_counts {
     uint64_t events;  /* written, in either encoding */
     uint64_t bytes;   /* of packets */
-    uint64_t bundles; /* */
+    uint64_t bundles; /* packets */
     uint64_t errors[FTRACE_STATUS_COUNT];
 };
 

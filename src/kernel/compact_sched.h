@@ -6,7 +6,7 @@
 
 enum {
     COMPACT_MAX_EVENTS = 2048, /* of either kind in one bundle */
-    COMPACT_MAX_COMMS = 128,   /* */
+    COMPACT_MAX_COMMS = 128,   /* different names of threads in one bundle */
     COMPACT_SLOTS = 512,       /* of the hash index over comms */
 };
 

@@ -63,7 +63,7 @@ struct event_filter;
 struct event_program {
     uint8_t kind;           /* enum program_kind */
     uint8_t tag_len;        /* of the event's field in FtraceEvent */
-    uint8_t tag[4];         /* */
+    uint8_t tag[4];         /* as written: tag_len bytes */
     uint16_t kernel_id;     /* common_type */
     uint16_t min_size;      /* an event shorter than this is invalid */
     uint16_t pid_offset;    /* of common_pid */
@@ -75,7 +75,7 @@ struct event_program {
     uint16_t rss_size;                 /* and of size */
     bool throttled;                    /* written only when size has moved to another 512 KiB step */
     uint8_t tid_effect;                /* enum tid_effect */
-    uint16_t n_steps;                  /* */
+    uint16_t n_steps;                  /* length of `steps` */
     uint16_t constant_len;             /* bytes that begin the message */
     uint16_t n_dynamic;                /* steps whose output depends on the event's length */
     uint32_t max_fixed;                /* most bytes of everything else, FtraceEvent header included */

@@ -128,13 +128,6 @@ uint64_t address_table_number(struct address_table *t, uint64_t address)
     return *number;
 }
 
-void address_table_clear(struct address_table *t)
-{
-    u64map_clear(&t->index);
-    vec_clear(&t->unsent);
-    t->next = 0;
-}
-
 void address_table_free(struct address_table *t)
 {
     u64map_free(&t->index);

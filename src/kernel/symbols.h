@@ -45,7 +45,6 @@ struct address_table {
 
 /* The number of `address`; 0 for address 0 and when out of memory. */
 uint64_t address_table_number(struct address_table *t, uint64_t address);
-void address_table_clear(struct address_table *t);
 void address_table_free(struct address_table *t);
 
 /* Strings of the kernel's read-only data that events point to. */

@@ -101,14 +101,6 @@ bool session_is_full(struct session *s)
     return full;
 }
 
-bool session_is_idle(struct session *s)
-{
-    pthread_mutex_lock(&s->worker->lock);
-    bool idle = !s->first && !s->running && !s->queued && !s->blocked && !s->first_reply && s->reply_bytes == 0;
-    pthread_mutex_unlock(&s->worker->lock);
-    return idle;
-}
-
 static void forget_ready(struct worker *w, struct session *s)
 {
     struct session **at = &w->first_ready;

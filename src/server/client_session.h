@@ -112,9 +112,6 @@ void session_is_page(struct session *s);
 /* Is there enough waiting that reading should stop? */
 bool session_is_full(struct session *s);
 
-/* Is nothing waiting, running or on its way out? */
-bool session_is_idle(struct session *s);
-
 /* The client is gone: what it asked is interrupted, and the session is not to be used any more. */
 void session_leave(struct session *s);
 

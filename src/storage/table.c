@@ -109,10 +109,3 @@ uint32_t table_lower_bound(const struct table *t, uint32_t col, int64_t word, bo
     return first;
 }
 
-size_t table_memory(const struct table *t)
-{
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < t->def->n_columns; i++)
-        bytes += sizeof *t->columns + column_memory(&t->columns[i]) + t->tail_cap * sizeof(int64_t);
-    return bytes;
-}

@@ -75,6 +75,4 @@ void table_finalize(struct table *t);
 /* The first row whose value in the sorted column `col` is >= (or >, when `after`) word; n_rows when there is none. */
 uint32_t table_lower_bound(const struct table *t, uint32_t col, int64_t word, bool after);
 
-size_t table_memory(const struct table *t);
-
 #endif

@@ -213,12 +213,6 @@ bool trace_text_print(const struct trace_message *m, struct slice message, unsig
     return print_level(m, message, indent, 0, out);
 }
 
-void trace_text_print_message(const char *name, const struct trace_message *m, struct slice message, unsigned indent,
-                              struct pb_writer *out)
-{
-    put_message(name, m, message, indent, 0, out);
-}
-
 /* ---- parsing ---- */
 
 /* Which field a name was, the last time: events have 600 names. */

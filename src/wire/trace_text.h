@@ -17,10 +17,6 @@ enum { TRACE_TEXT_SKIP_UNKNOWN = 1 /* names that the table does not know are lef
  * stands before is printed. */
 bool trace_text_print(const struct trace_message *m, struct slice message, unsigned indent, struct pb_writer *out);
 
-/* Appends one field of a message. */
-void trace_text_print_message(const char *name, const struct trace_message *m, struct slice message, unsigned indent,
-                              struct pb_writer *out);
-
 /* Parses a text of messages of type `m`. `flush` (may be NULL) is called after each field of the outermost message and
  * may take what `out` holds; what it returns other than 0 ends the parsing. -MRD_EFORMAT: "line:column: what". */
 int trace_text_parse(const struct trace_message *m, struct slice text, unsigned flags, struct pb_writer *out,

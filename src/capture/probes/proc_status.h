@@ -38,9 +38,9 @@ struct proc_status {
     int32_t kthread; /* 1, 0, or -1 when the kernel does not say */
     uint32_t n_ns;
     int32_t ns_pid[PROC_MAX_NS];           /* NSpid: outermost first */
-    char name[64];                         /* */
+    char name[64];                         /* cut when it is longer */
     uint32_t memory_present;               /* bit per enum proc_memory */
-    uint64_t memory_kb[PROC_MEMORY_COUNT]; /* */
+    uint64_t memory_kb[PROC_MEMORY_COUNT]; /* by enum proc_memory, where memory_present has the bit */
 };
 
 /* Reads /proc/TID/status; false when the thread is gone. */

@@ -26,14 +26,6 @@ struct service_producer *service_find_producer(struct service *svc, uint16_t id)
     return NULL;
 }
 
-struct session *service_find_session(struct service *svc, uint64_t id)
-{
-    for (size_t i = 0; i < svc->sessions.n; i++)
-        if (svc->sessions.p[i]->id == id)
-            return svc->sessions.p[i];
-    return NULL;
-}
-
 uint16_t service_new_buffer_id(struct service *svc)
 {
     for (unsigned i = 0; i < UINT16_MAX; i++) {

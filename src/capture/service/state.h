@@ -68,7 +68,6 @@ struct service {
 
 /* ---- service.c ---- */
 struct service_producer *service_find_producer(struct service *svc, uint16_t id);
-struct session *service_find_session(struct service *svc, uint64_t id);
 uint16_t service_new_buffer_id(struct service *svc); /* 0: none left */
 struct session_ring *service_find_buffer(struct service *svc, uint64_t global_id);
 

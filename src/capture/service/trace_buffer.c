@@ -387,11 +387,6 @@ size_t trace_buffer_sequence_count(const struct trace_buffer *b)
 {
     return b->order.n;
 }
-bool trace_buffer_is_full(const struct trace_buffer *b)
-{
-    return b->full;
-}
-
 const struct trace_sequence_stats *trace_buffer_sequence(const struct trace_buffer *b, size_t i)
 {
     return &b->order.p[i]->stats;

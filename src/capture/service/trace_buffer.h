@@ -124,7 +124,4 @@ const struct trace_sequence_stats *trace_buffer_sequence(const struct trace_buff
  * as far as the reader has come. */
 size_t trace_buffer_unfinished(const struct trace_buffer *b, uint32_t machine_id);
 
-/* True when a write has been refused by DISCARD: nothing more gets in. */
-bool trace_buffer_is_full(const struct trace_buffer *b);
-
 #endif

@@ -509,28 +509,6 @@ int producer_register(struct producer *p, const struct producer_data_source *ds,
     return 0;
 }
 
-void producer_unregister(struct producer *p, const char *name)
-{
-    struct source *s = find_source(p, name);
-    if (!s)
-        return;
-    if (p->connected) {
-        pump(p);
-        pb_put_str(&p->args, UNREGISTER_DATA_SOURCE_REQUEST_DATA_SOURCE_NAME, name);
-        call(p, PRODUCER_UNREGISTER_DATA_SOURCE);
-    }
-    free_source(s);
-    *s = *vec_last(&p->sources);
-    p->sources.n--;
-}
-
-void producer_update(struct producer *p, const char *name, struct slice extra)
-{
-    struct source *s = find_source(p, name);
-    if (s && set_extra(s, extra) && p->connected)
-        announce(p, s, PRODUCER_UPDATE_DATA_SOURCE);
-}
-
 struct trace_writer *producer_new_writer(struct producer *p, uint16_t target_buffer, enum shm_policy policy)
 {
     return p->arbiter ? trace_writer_new(p->arbiter, target_buffer, policy) : NULL;
@@ -613,10 +591,6 @@ void producer_activate_triggers(struct producer *p, const char *const *names, si
 bool producer_is_connected(const struct producer *p)
 {
     return p->connected;
-}
-bool producer_is_emulated(const struct producer *p)
-{
-    return p->emulated;
 }
 void producer_commit_now(struct producer *p)
 {

@@ -79,9 +79,6 @@ void producer_close(struct producer *p);
 
 /* Announces a data source, now and after every reconnect. -MRD_EEXISTS for a name that is there. */
 int producer_register(struct producer *p, const struct producer_data_source *ds, struct error *err);
-void producer_unregister(struct producer *p, const char *name);
-/* Replaces the descriptor's `extra` of a registered data source. */
-void producer_update(struct producer *p, const char *name, struct slice extra);
 
 /* A trace writer for an instance's target buffer. NULL when there is no shared memory (yet), no memory or no id. */
 struct trace_writer *producer_new_writer(struct producer *p, uint16_t target_buffer, enum shm_policy policy);
@@ -108,7 +105,6 @@ bool producer_sync(struct producer *p, void (*fn)(void *ctx), void *ctx);
 void producer_activate_triggers(struct producer *p, const char *const *names, size_t n);
 
 bool producer_is_connected(const struct producer *p); /* InitializeConnection was answered */
-bool producer_is_emulated(const struct producer *p);
 
 /* Sends what waits, from the loop's thread; normally the loop does it. */
 void producer_commit_now(struct producer *p);

@@ -218,7 +218,6 @@ void ftrace_args_init(struct ftrace_machine *f);
 
 /* sched_switch and sched_waking with all their fields. */
 void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c);
-void ftrace_sched_waking(const struct ftrace_event *e);
 
 /* Events described in the trace itself (generic.c). */
 struct generic_events *generic_events_open(struct ftrace_machine *f);

@@ -1,11 +1,14 @@
 /* What one-way messages between two clocks prove about the line that joins them.
  *
  * x is the reference clock, y the other one; the unknown truth is y = a x + b with a > 0. A message sent by one and
- * received by the other is one inequality: other -> reference: (x = receive, y = send) lies on or below the line
- * (SYNC_BELOW) reference -> other: (x = send, y = receive) lies on or above the line     (SYNC_ABOVE) All lines that
- * satisfy every message form a convex polygon in (a, b). Its corners are lines through two points: the steepest, the
- * flattest, and the edges of the two hulls between their points of contact. Everything here is exact: int64
- * coordinates, differences in __int128, no floating point.
+ * received by the other is one inequality:
+ *
+ *     other -> reference: (x = receive, y = send) lies on or below the line (SYNC_BELOW)
+ *     reference -> other: (x = send, y = receive) lies on or above the line (SYNC_ABOVE)
+ *
+ * All lines that satisfy every message form a convex polygon in (a, b). Its corners are lines through two points: the
+ * steepest, the flattest, and the edges of the two hulls between their points of contact. Everything here is exact:
+ * int64 coordinates, differences in __int128, no floating point.
  *
  * Coordinates are to lie within +-2^62; sync_hull_add() refuses others. */
 #ifndef MERIDIAN_IMPORTER_SYNC_HULL_H

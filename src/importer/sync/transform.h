@@ -14,11 +14,6 @@ struct sync_transform {
     int64_t slope_minus_one; /* in units of 2^-62; > -2^62, so that the slope is positive */
 };
 
-static inline struct sync_transform sync_transform_offset(int64_t offset)
-{
-    return (struct sync_transform){0, offset, 0};
-}
-
 /* The average of the steepest and the flattest lines of a solved hull (a line of the polygon, so it inverts no message
  * that took longer than the nanosecond or two of rounding), anchored at x0. False when the hull is not ACCURATE or the
  * slope would not be within (0, 3). */

@@ -45,7 +45,6 @@ struct process_tracker {
     struct u64map by_tid;  /* the same for other tids */
     struct u64map by_pid;  /* upid */
     struct u64map by_both; /* hash of tid and upid -> latest utid; collisions hide what only a longer look would find */
-    struct u64map by_uuid; /* root-level pid of the producer that described a track */
     VEC(struct pending)
     pending;
     struct u64map pending_on;       /* utid -> first that waits for it, index + 1 into pending */
@@ -532,18 +531,6 @@ bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pi
     return true;
 }
 
-void process_tracker_set_trusted_pid(struct process_tracker *t, uint64_t track_uuid, int64_t pid)
-{
-    if (!u64map_set(&t->by_uuid, track_uuid, (uint64_t)pid))
-        out_of_memory(t);
-}
-
-int64_t process_tracker_trusted_pid(const struct process_tracker *t, uint64_t track_uuid)
-{
-    const uint64_t *v = u64map_get(&t->by_uuid, track_uuid);
-    return v ? (int64_t)*v : -1;
-}
-
 int64_t process_tracker_resolve_namespaced(const struct process_tracker *t, int64_t root_pid, int64_t tid)
 {
     const uint64_t *level = root_pid > 0 ? u64map_get(&t->namespace_levels, (uint64_t)root_pid) : NULL;
@@ -592,7 +579,6 @@ void process_tracker_close(struct process_tracker *t)
     u64map_free(&t->by_tid);
     u64map_free(&t->by_pid);
     u64map_free(&t->by_both);
-    u64map_free(&t->by_uuid);
     vec_free(&t->pending);
     u64map_free(&t->pending_on);
     u64map_free(&t->namespace_levels);

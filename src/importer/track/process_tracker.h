@@ -88,9 +88,6 @@ bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pi
                                            uint32_t level);
 /* The root-level tid of a tid as the process `root_pid` sees it; -1 when it is not known. */
 int64_t process_tracker_resolve_namespaced(const struct process_tracker *t, int64_t root_pid, int64_t tid);
-/* The trusted pid of the packet that described a track; -1 when unknown. */
-void process_tracker_set_trusted_pid(struct process_tracker *t, uint64_t track_uuid, int64_t pid);
-int64_t process_tracker_trusted_pid(const struct process_tracker *t, uint64_t track_uuid);
 
 /* The idle thread of this machine. Also what the functions above return when memory runs out. */
 uint32_t process_tracker_idle_utid(const struct process_tracker *t);

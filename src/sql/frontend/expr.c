@@ -34,11 +34,6 @@ const char *sql_op_text(enum sql_op op)
     return operators[op].text;
 }
 
-int sql_op_precedence(enum sql_op op)
-{
-    return operators[op].precedence;
-}
-
 static struct sql_expr *parse_binary(struct parser *c, int least);
 
 static struct sql_expr *new_expr(struct parser *c, enum expr_kind kind, uint32_t first)

@@ -185,6 +185,5 @@ const char *sql_tree_text(const struct sql_tree *t, struct arena *arena, struct 
 
 /* The text of an operator ("<="), and how tightly it binds; 0: it does not stand between operands. */
 const char *sql_op_text(enum sql_op op);
-int sql_op_precedence(enum sql_op op);
 
 #endif

@@ -1,8 +1,11 @@
 /* __intrinsic_flamegraph_config('tag', argument…, 'tag', …): what a query asks of a flame graph, as a pointer value.
  *
- *     'view', TOP_DOWN | BOTTOM_UP | PIVOT | FROM_FRAME      'view_pattern', regex, flags     the frames of the last
- * two 'value', column                                        'grouping', column 'filter', SHOW_STACK | HIDE_STACK |
- * HIDE_FRAME, regex, flags 'aggregate', SUM | ONE_OR_SUMMARY | CONCAT_WITH_COMMA, input column, output column */
+ *     'view', TOP_DOWN | BOTTOM_UP | PIVOT | FROM_FRAME
+ *     'view_pattern', regex, flags          the frames that PIVOT and FROM_FRAME start at
+ *     'value', column
+ *     'grouping', column
+ *     'filter', SHOW_STACK | HIDE_STACK | HIDE_FRAME, regex, flags
+ *     'aggregate', SUM | ONE_OR_SUMMARY | CONCAT_WITH_COMMA, input column, output column */
 #include "sql/operators/flamegraph.h"
 #include "sql/operators/rows.h"
 

@@ -1,7 +1,8 @@
-/* __intrinsic_interval_tree_intervals_agg(id, ts, dur[, 'p', p]…): spans, apart by the values of their partition
- * columns;
- * __intrinsic_interval_intersect(a, b, …, '(p, …)'): where all of them overlap, partition by partition;
- * __intrinsic_interval_create(starts, ends): each start with the first end behind it.
+/* Functions over spans:
+ *
+ *     __intrinsic_interval_tree_intervals_agg(id, ts, dur[, 'p', p]…): a set of spans, by their partition columns
+ *     __intrinsic_interval_intersect(a, b, …, '(p, …)'): where spans of all sets overlap, in each partition
+ *     __intrinsic_interval_create(starts, ends): each start with the first end behind it
  *
  * Spans are [ts, ts + dur). Two overlap when they share a moment; one of no length shares the moment it stands on. */
 #include "sql/operators/rows.h"

@@ -41,7 +41,7 @@ struct data_source_config {
 struct data_source_type {
     const char *name;
     uint32_t config_field;          /* of DataSourceConfig, for `specific`; 0: none */
-    bool handles_incremental_clear; /* */
+    bool handles_incremental_clear; /* announced to the service: clear_incremental() is called */
     /* Makes an instance; it must not write yet. `sink` is copied. */
     int (*setup)(const struct probes_host *host, const struct data_source_config *config,
                  const struct packet_sink *sink, void **state, struct error *err);
