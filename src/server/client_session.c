@@ -169,7 +169,7 @@ void session_reply_head(struct session *s, int status, const char *type, int64_t
     add_reply(s, (struct reply){.kind = REPLY_HEAD, .status = status, .type = type, .length = length});
 }
 
-void session_free(struct session *s)
+void client_session_free(struct session *s)
 {
     struct worker *w = s->worker;
     pthread_mutex_lock(&w->lock);

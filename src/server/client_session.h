@@ -117,7 +117,7 @@ void session_leave(struct session *s);
 
 /* ---- the worker's side: see worker.c ---- */
 
-void session_free(struct session *s);
+void client_session_free(struct session *s);
 
 /* Takes over the writer's buffer as a piece of the answer. */
 void session_reply_bytes(struct session *s, struct pb_writer *w);

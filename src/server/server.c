@@ -180,17 +180,50 @@ static int open_transport(struct server *s, pthread_t *output, struct error *err
     return 0;
 }
 
-/* Closes what is left open, and waits for the worker. */
-static void wind_up(struct server *s)
+static void close_any(uv_handle_t *handle, void *ctx)
+{
+    (void)ctx;
+    close_handle(handle);
+}
+
+/* Closes the loop with the handles that it still has. */
+static void close_loop(struct server *s)
+{
+    uv_walk(&s->loop, close_any, NULL);
+    while (uv_run(&s->loop, UV_RUN_DEFAULT))
+        ;
+    uv_loop_close(&s->loop);
+}
+
+/* Opens the loop with its handles, and starts the worker. After a failure nothing of them is left. */
+static int start(struct server *s)
+{
+    const struct server_config *config = s->config;
+    size_t max_bytes = config->max_request_bytes ? config->max_request_bytes : DEFAULT_MAX_REQUEST_BYTES;
+    int rc = uv_loop_init(&s->loop);
+    if (rc < 0)
+        return rc;
+    rc = open_handles(s);
+    if (rc == 0) {
+        worker_init(&s->worker, &s->trace, max_bytes, notify, &s->notify);
+        if (worker_start(&s->worker) < 0) {
+            worker_free(&s->worker);
+            rc = UV_EAGAIN;
+        }
+    }
+    if (rc < 0)
+        close_loop(s);
+    return rc;
+}
+
+/* Closes the connections, the worker and the loop, in this order. */
+static void finish(struct server *s)
 {
     server_stop(s);
     while (s->n_conns)
         uv_run(&s->loop, UV_RUN_ONCE);
     worker_close(&s->worker); /* calls notify() no more */
-    close_handle((uv_handle_t *)&s->notify);
-    while (uv_run(&s->loop, UV_RUN_DEFAULT))
-        ;
-    uv_loop_close(&s->loop);
+    close_loop(s);
 }
 
 int server_run(const struct server_config *config, struct error *err)
@@ -209,17 +242,11 @@ int server_run(const struct server_config *config, struct error *err)
     s->trace.prepare_ctx = config->prepare_ctx;
     signal(SIGPIPE, SIG_IGN);
     raise_descriptors(s);
-    size_t max_bytes = config->max_request_bytes ? config->max_request_bytes : DEFAULT_MAX_REQUEST_BYTES;
-    int rc = uv_loop_init(&s->loop);
-    if (rc == 0)
-        rc = open_handles(s);
-    worker_init(&s->worker, &s->trace, max_bytes, notify, &s->notify);
-    if (rc == 0 && worker_start(&s->worker) < 0)
-        rc = UV_EAGAIN;
+    int rc = start(s);
     if (rc < 0) {
         trace_free(&s->trace);
-        mem_free(s); /* the loop's few handles go with the program */
-        return error_set(err, -MRD_EIO, "the server's loop: %s", uv_strerror(rc));
+        mem_free(s);
+        return error_set(err, -MRD_EIO, "cannot start the server: %s", uv_strerror(rc));
     }
     rc = open_transport(s, &output, err);
     if (rc == 0) {
@@ -229,7 +256,7 @@ int server_run(const struct server_config *config, struct error *err)
         while (!s->stopping)
             uv_run(&s->loop, UV_RUN_ONCE);
     }
-    wind_up(s);
+    finish(s);
     if (rc == 0 && config->transport == SERVER_STDIO)
         pthread_join(output, NULL);
     trace_free(&s->trace);

@@ -216,7 +216,7 @@ static void run_session(struct worker *w, struct session *s)
         }
         pthread_mutex_unlock(&w->lock);
         if (turn == TURN_GONE)
-            session_free(s);
+            client_session_free(s);
         if (turn != TURN_GO_ON || idle)
             return;
         run_step(w, s);

@@ -49,7 +49,7 @@ static void run(struct worker *w, struct slice bytes)
             break;
     }
     framer_free(&framer);
-    session_free(s);
+    client_session_free(s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -281,6 +281,35 @@ START_TEST(deltas_need_a_thread_descriptor)
 }
 END_TEST
 
+/* Times and instructions of a thread that lie further apart than 64 bits can say. */
+START_TEST(thread_counts_may_be_too_far_apart)
+{
+    packet_begin(0, 1, 1);
+    size_t t = in(44);
+    pb_put_varint(&trace, 1, 100);
+    pb_put_varint(&trace, 2, 101);
+    out(t);
+    packet_end();
+    for (int end = 0; end < 2; end++) {
+        packet_begin(10 + end, 1, 0);
+        size_t e = in(11);
+        pb_put_varint(&trace, 9, end ? 2 : 1);
+        pb_put_varint(&trace, 17, (uint64_t)(end ? INT64_MAX / 1000 : INT64_MIN / 1000));
+        pb_put_varint(&trace, 20, (uint64_t)(end ? INT64_MAX : -5));
+        out(e);
+        packet_end();
+    }
+    load();
+    ck_assert_uint_eq(ROWS(slice), 1);
+    ck_assert_int_eq(SLICE(dur, 0), 1);
+    ck_assert_int_eq(SLICE(thread_ts, 0), INT64_MIN / 1000 * 1000);
+    ck_assert_int_eq(SLICE(thread_dur, 0), COL_NULL);
+    ck_assert_int_eq(SLICE(thread_instruction_count, 0), -5);
+    ck_assert_int_eq(SLICE(thread_instruction_delta, 0), COL_NULL);
+    ck_assert_int_eq(STAT(track_event_parser_errors), 2);
+}
+END_TEST
+
 Suite *track_event_suite(void);
 
 Suite *track_event_suite(void)
@@ -297,6 +326,7 @@ Suite *track_event_suite(void)
     tcase_add_test(c, extra_counters_must_fit_their_tracks);
     tcase_add_test(c, a_state_lasts_until_the_next);
     tcase_add_test(c, deltas_need_a_thread_descriptor);
+    tcase_add_test(c, thread_counts_may_be_too_far_apart);
     suite_add_tcase(s, c);
     return s;
 }

@@ -417,6 +417,16 @@ void event_complete(struct event *e)
     slice_extras(e, slice_push(e->m->im->slices, e->m->id, &row), AT_INSTANT);
 }
 
+/* What a count of the thread gained between begin and end; NULL, counted, when 64 bits do not hold it. */
+static int64_t gained(struct event *e, int64_t begin, int64_t end)
+{
+    int64_t difference;
+    if (!__builtin_sub_overflow(end, begin, &difference))
+        return difference;
+    count(e, STAT_track_event_parser_errors);
+    return COL_NULL;
+}
+
 void event_end(struct event *e)
 {
     struct machine_ctx *m = e->m;
@@ -438,12 +448,12 @@ void event_end(struct event *e)
     if (e->thread_ts != COL_NULL) {
         int64_t begin = ROW_GET(m->st, slice, thread_ts, slice);
         if (begin != COL_NULL)
-            ROW_SET(m->st, slice, thread_dur, slice, e->thread_ts - begin);
+            ROW_SET(m->st, slice, thread_dur, slice, gained(e, begin, e->thread_ts));
     }
     if (e->thread_instructions != COL_NULL) {
         int64_t begin = ROW_GET(m->st, slice, thread_instruction_count, slice);
         if (begin != COL_NULL)
-            ROW_SET(m->st, slice, thread_instruction_delta, slice, e->thread_instructions - begin);
+            ROW_SET(m->st, slice, thread_instruction_delta, slice, gained(e, begin, e->thread_instructions));
     }
     slice_extras(e, slice, AT_END);
 }
