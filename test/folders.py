@@ -27,6 +27,7 @@ LAYERS = [
     "importer/proto importer/profiling importer/system importer/ctf",
     "importer/ftrace importer/track_event importer/input",
     "importer/json importer/merge importer/trace_dat",
+    "importer/perf",
     "importer",
     # SQL to rows
     "sql sql/frontend",

@@ -15,6 +15,7 @@
 #include "importer/merge/merge.h"
 #include "importer/merge/relate.h"
 #include "importer/merge/write_merged.h"
+#include "importer/perf/perf_import.h"
 #include "importer/profiling/profiling.h"
 #include "importer/proto/trace_reader.h"
 #include "importer/sort/sorter.h"
@@ -36,6 +37,7 @@ static const struct packet_handler *const handlers[] = {
 static const struct format_reader *const format_readers[] = {
     &chrome_json_reader,
     &trace_dat_reader,
+    &perf_reader,
     NULL,
 };
 

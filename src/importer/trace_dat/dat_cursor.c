@@ -1,33 +1,34 @@
 /* Owns reading numbers in the byte order of a file. */
 #include "importer/trace_dat/dat_file.h"
 
-static uint64_t number(struct dat_cursor *c, unsigned size)
+static bool take(struct dat_cursor *c, void *to, unsigned size)
 {
-    uint64_t v = 0;
     if ((size_t)(c->end - c->p) < size) {
         c->bad = true;
         c->p = c->end;
-        return 0;
+        return false;
     }
-    for (unsigned i = 0; i < size; i++)
-        v = v << 8 | c->p[c->big ? i : size - 1 - i];
+    memcpy(to, c->p, size);
     c->p += size;
-    return v;
+    return true;
 }
 
 uint16_t dat_u16(struct dat_cursor *c)
 {
-    return (uint16_t)number(c, 2);
+    uint16_t v;
+    return !take(c, &v, sizeof v) ? 0 : c->big ? __builtin_bswap16(v) : v;
 }
 
 uint32_t dat_u32(struct dat_cursor *c)
 {
-    return (uint32_t)number(c, 4);
+    uint32_t v;
+    return !take(c, &v, sizeof v) ? 0 : c->big ? __builtin_bswap32(v) : v;
 }
 
 uint64_t dat_u64(struct dat_cursor *c)
 {
-    return number(c, 8);
+    uint64_t v;
+    return !take(c, &v, sizeof v) ? 0 : c->big ? __builtin_bswap64(v) : v;
 }
 
 struct slice dat_bytes(struct dat_cursor *c, uint64_t n)

@@ -207,9 +207,9 @@ static int read_options6(struct dat_file *f, struct dat_cursor *c, slice_list *i
     }
 }
 
-static int read_version6(struct dat_file *f, struct dat_cursor *c)
+/* What describes events: the same in version 6 and in what perf keeps of it. */
+static int read_descriptions(struct dat_file *f, struct dat_cursor *c)
 {
-    slice_list instances = {0};
     int rc = dat_read_head_info(f, c);
     if (!rc)
         rc = dat_read_ftrace_formats(f, c);
@@ -218,6 +218,13 @@ static int read_version6(struct dat_file *f, struct dat_cursor *c)
     f->kallsyms = dat_bytes(c, dat_u32(c));
     f->printk = dat_bytes(c, dat_u32(c));
     f->cmdlines = dat_bytes(c, dat_u64(c));
+    return rc;
+}
+
+static int read_version6(struct dat_file *f, struct dat_cursor *c)
+{
+    slice_list instances = {0};
+    int rc = read_descriptions(f, c);
     f->n_cpus = dat_u32(c);
     if (f->n_cpus > DAT_MAX_CPUS)
         c->bad = true;
@@ -258,11 +265,32 @@ static int read_version7(struct dat_file *f, struct dat_cursor *c, struct error 
     return c->bad ? 0 : dat_read_sections(f, options);
 }
 
+static const char magic[] = "\x17\x08\x44tracing";
+
+static bool has_magic(struct slice bytes)
+{
+    return bytes.len >= sizeof magic - 1 && memcmp(bytes.p, magic, sizeof magic - 1) == 0;
+}
+
+int dat_file_open_descriptions(struct dat_file *f, struct slice bytes)
+{
+    *f = (struct dat_file){.bytes = bytes};
+    if (!has_magic(bytes))
+        return -MRD_EFORMAT;
+    struct dat_cursor c = {bytes.p + sizeof magic - 1, bytes.p + bytes.len, false, false};
+    (void)dat_text(&c); /* version */
+    struct slice order = dat_bytes(&c, 2);
+    c.big = f->big = order.len == 2 && order.p[0] != 0;
+    f->page_size = dat_u32(&c);
+    int rc = c.bad ? -MRD_EFORMAT : read_descriptions(f, &c);
+    f->truncated = c.bad;
+    return rc;
+}
+
 int dat_file_open(struct dat_file *f, struct slice bytes, struct error *err)
 {
-    static const char magic[] = "\x17\x08\x44tracing";
     *f = (struct dat_file){.bytes = bytes};
-    if (bytes.len < sizeof magic - 1 || memcmp(bytes.p, magic, sizeof magic - 1) != 0)
+    if (!has_magic(bytes))
         return error_set(err, -MRD_EFORMAT, "not a trace.dat file");
     struct dat_cursor c = {bytes.p + sizeof magic - 1, bytes.p + bytes.len, false, false};
     struct slice version = dat_text(&c);

@@ -105,6 +105,9 @@ struct dat_file {
 /* Reads the head of a file whose bytes stay where they are. -MRD_EFORMAT when it is not a trace.dat of version 6 or 7,
  * -MRD_ENOMEM. To be closed in any case. */
 int dat_file_open(struct dat_file *f, struct slice bytes, struct error *err);
+/* The same of the descriptions of events that perf keeps in a perf.data: formats, kernel symbols, comms, and no data.
+ */
+int dat_file_open_descriptions(struct dat_file *f, struct slice bytes);
 void dat_file_close(struct dat_file *f);
 
 /* The clock that the events of the file were recorded with ("mono", "local", …): the one in brackets in option

@@ -1,0 +1,147 @@
+/* What perf writes: perf.data as a file or a stream, of machines of both byte orders, compressed or not.
+ *
+ * perf_file_open() reads the head: the events that were recorded (attrs), what the features say of machine and files,
+ * and where the records lie. perf_records_next() then yields the records, those out of compressed ones last. Nothing
+ * of it is believed: records and sections that reach beyond the bytes are counted and end the reading. */
+#ifndef MERIDIAN_IMPORTER_PERF_PERF_FILE_H
+#define MERIDIAN_IMPORTER_PERF_PERF_FILE_H
+
+#include "base/u64map.h"
+#include "importer/trace_dat/dat_file.h"
+
+/* Bits of perf_event_attr.sample_type. */
+enum {
+    PERF_IP = 1 << 0,
+    PERF_TID = 1 << 1,
+    PERF_TIME = 1 << 2,
+    PERF_ADDR = 1 << 3,
+    PERF_READ = 1 << 4,
+    PERF_CALLCHAIN = 1 << 5,
+    PERF_ID = 1 << 6,
+    PERF_CPU = 1 << 7,
+    PERF_PERIOD = 1 << 8,
+    PERF_STREAM_ID = 1 << 9,
+    PERF_RAW = 1 << 10,
+    PERF_IDENTIFIER = 1 << 16,
+};
+/* Bits of perf_event_attr.read_format. */
+enum { PERF_READ_ENABLED = 1, PERF_READ_RUNNING = 2, PERF_READ_ID = 4, PERF_READ_GROUP = 8, PERF_READ_LOST = 16 };
+/* Bits of the attr's flags. */
+enum { PERF_FLAG_FREQ = 10, PERF_FLAG_SAMPLE_ID_ALL = 18, PERF_FLAG_USE_CLOCKID = 25 };
+/* perf_event_attr.type. */
+enum { PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT };
+
+enum perf_record_type {
+    PERF_RECORD_MMAP = 1,
+    PERF_RECORD_LOST = 2,
+    PERF_RECORD_COMM = 3,
+    PERF_RECORD_EXIT = 4,
+    PERF_RECORD_THROTTLE = 5,
+    PERF_RECORD_UNTHROTTLE = 6,
+    PERF_RECORD_FORK = 7,
+    PERF_RECORD_SAMPLE = 9,
+    PERF_RECORD_MMAP2 = 10,
+    PERF_RECORD_ITRACE_START = 12,
+    PERF_RECORD_LOST_SAMPLES = 13,
+    PERF_RECORD_SWITCH = 14,
+    PERF_RECORD_SWITCH_CPU_WIDE = 15,
+    PERF_RECORD_LAST_KERNEL = 63,
+    PERF_RECORD_HEADER_ATTR = 64,
+    PERF_RECORD_HEADER_TRACING_DATA = 66,
+    PERF_RECORD_HEADER_BUILD_ID = 67,
+    PERF_RECORD_AUXTRACE = 71,
+    PERF_RECORD_EVENT_UPDATE = 78,
+    PERF_RECORD_HEADER_FEATURE = 80,
+    PERF_RECORD_COMPRESSED = 81,
+    PERF_RECORD_COMPRESSED2 = 83,
+};
+
+struct perf_attr {
+    uint32_t type;
+    uint64_t config, period, sample_type, read_format, flags;
+    int32_t clockid;
+    struct slice name; /* empty: nothing says */
+    bool has_ids;
+};
+
+/* What perf knew of the file at a path: feature BUILD_ID. */
+struct perf_build_id {
+    int32_t pid; /* -1: any */
+    struct slice name, id;
+};
+
+struct perf_record {
+    struct slice bytes; /* with the header */
+    uint16_t misc;
+    uint32_t type;
+};
+
+struct perf_file {
+    struct slice bytes;
+    bool big;
+    bool stream; /* written to a pipe: attrs and features are records */
+    struct slice data;
+    bool truncated;
+
+    VEC(struct perf_attr)
+    attrs;
+    struct u64map ids; /* event id -> attr */
+    struct slice features[256];
+    bool has_feature[256];
+    struct slice tracing_data; /* formats of tracepoints; empty: none */
+    VEC(struct perf_build_id)
+    build_ids;
+
+    /* Reading on. */
+    struct dat_cursor at;
+    struct slice rest;         /* what is still to come of the records, as they stand */
+    struct inflater *inflater; /* of the compressed records, one stream for all */
+    VEC(uint8_t)
+    plain; /* what came out of them */
+    bool in_plain;
+    uint64_t packed; /* bytes that went in */
+};
+
+enum perf_feature {
+    PERF_FEATURE_TRACING_DATA = 1,
+    PERF_FEATURE_BUILD_ID = 2,
+    PERF_FEATURE_HOSTNAME = 3,
+    PERF_FEATURE_OSRELEASE = 4,
+    PERF_FEATURE_VERSION = 5,
+    PERF_FEATURE_ARCH = 6,
+    PERF_FEATURE_NRCPUS = 7,
+    PERF_FEATURE_CPUDESC = 8,
+    PERF_FEATURE_TOTAL_MEM = 10,
+    PERF_FEATURE_CMDLINE = 11,
+    PERF_FEATURE_EVENT_DESC = 12,
+    PERF_FEATURE_CLOCK_DATA = 29,
+};
+
+/* The bytes stay where they are. -MRD_EFORMAT when it is no perf.data that can be read, -MRD_ENOMEM. To be closed in
+ * any case. */
+int perf_file_open(struct perf_file *f, struct slice bytes, struct error *err);
+void perf_file_close(struct perf_file *f);
+
+/* The next record. 0: none is left; 1: there is one; -MRD_ENOMEM. What describes the recording in a stream is taken in
+ * on the way and not yielded. The bytes of records stay until perf_file_close(), but for those out of compressed
+ * records, which may move until the last of them has been yielded. */
+int perf_records_next(struct perf_file *f, struct perf_record *r);
+
+/* A cursor over the body of a record. */
+struct dat_cursor perf_body(const struct perf_file *f, const struct perf_record *r);
+struct dat_cursor perf_cursor(const struct perf_file *f, struct slice bytes);
+
+static inline bool perf_flag(const struct perf_attr *a, unsigned bit)
+{
+    return a->flags >> bit & 1;
+}
+
+/* A text of a feature: HOSTNAME, OSRELEASE … Empty when it is not there. */
+struct slice perf_feature_text(const struct perf_file *f, enum perf_feature feature);
+
+/* For perf_head.c and perf_features.c. */
+int perf_add_attr(struct perf_file *f, struct slice attr, struct slice ids);
+int perf_read_feature(struct perf_file *f, unsigned bit, struct slice bytes);
+struct slice perf_text(struct dat_cursor *c);
+
+#endif

@@ -1,0 +1,75 @@
+/* Owns address spaces. */
+#include "importer/perf/perf_maps.h"
+
+struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid)
+{
+    bool added;
+    uint64_t *slot = u64map_put(&s->by_pid, pid, &added);
+    if (!slot)
+        return NULL;
+    if (added) {
+        *slot = s->list.n;
+        struct perf_space *fresh = vec_add(&s->list);
+        if (!fresh) {
+            u64map_del(&s->by_pid, pid);
+            return NULL;
+        }
+        fresh->dummy = UINT32_MAX;
+    }
+    return &s->list.p[*slot];
+}
+
+/* The first map that ends behind `address`. */
+static size_t first_behind(const struct perf_space *s, uint64_t address)
+{
+    size_t first = 0, end = s->maps.n;
+    while (first < end) {
+        size_t mid = first + (end - first) / 2;
+        if (s->maps.p[mid].end <= address)
+            first = mid + 1;
+        else
+            end = mid;
+    }
+    return first;
+}
+
+bool perf_space_map(struct perf_space *s, struct perf_map map)
+{
+    if (map.end <= map.start)
+        return true;
+    size_t from = first_behind(s, map.start), to = from;
+    while (to < s->maps.n && s->maps.p[to].start < map.end)
+        to++;
+    struct perf_map pieces[3];
+    size_t n = 0;
+    if (from < to && s->maps.p[from].start < map.start) {
+        pieces[n] = s->maps.p[from];
+        pieces[n++].end = map.start;
+    }
+    pieces[n++] = map;
+    if (from < to && s->maps.p[to - 1].end > map.end) {
+        pieces[n] = s->maps.p[to - 1];
+        pieces[n++].start = map.end;
+    }
+    if (!vec_reserve(&s->maps, s->maps.n + n))
+        return false;
+    memmove(s->maps.p + from + n, s->maps.p + to, (s->maps.n - to) * sizeof *s->maps.p);
+    memcpy(s->maps.p + from, pieces, n * sizeof *pieces);
+    s->maps.n = s->maps.n - (to - from) + n;
+    return true;
+}
+
+const struct perf_map *perf_space_find(const struct perf_space *s, uint64_t address)
+{
+    size_t i = first_behind(s, address);
+    return i < s->maps.n && s->maps.p[i].start <= address ? &s->maps.p[i] : NULL;
+}
+
+void perf_spaces_free(struct perf_spaces *s)
+{
+    vec_free(&s->kernel.maps);
+    for (size_t i = 0; i < s->list.n; i++)
+        vec_free(&s->list.p[i].maps);
+    vec_free(&s->list);
+    u64map_free(&s->by_pid);
+}

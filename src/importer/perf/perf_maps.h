@@ -1,0 +1,39 @@
+/* Which file lies where: the address spaces of the kernel and of processes. */
+#ifndef MERIDIAN_IMPORTER_PERF_PERF_MAPS_H
+#define MERIDIAN_IMPORTER_PERF_PERF_MAPS_H
+
+#include "base/u64map.h"
+#include "base/vec.h"
+#include "storage/storage.h"
+
+struct perf_map {
+    uint64_t start, end; /* [start, end) */
+    int64_t pc_offset;   /* of an address there to its rel_pc, less the address */
+    uint32_t mapping;    /* row of stack_profile_mapping */
+};
+
+struct perf_space {
+    VEC(struct perf_map)
+    maps;           /* by start; they do not overlap */
+    uint32_t dummy; /* row of the mapping of addresses that nothing is known of, UINT32_MAX until needed */
+};
+
+struct perf_spaces {
+    struct perf_space kernel;
+    struct u64map by_pid; /* pid -> one of `list` */
+    VEC(struct perf_space)
+    list;
+};
+
+/* The space of a process; NULL when out of memory. Lasts until the next call. */
+struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid);
+
+/* A file is mapped: older maps give way where they overlap. False when out of memory. */
+bool perf_space_map(struct perf_space *s, struct perf_map map);
+
+/* What lies at an address, NULL when nothing does. */
+const struct perf_map *perf_space_find(const struct perf_space *s, uint64_t address);
+
+void perf_spaces_free(struct perf_spaces *s);
+
+#endif

@@ -1,0 +1,219 @@
+/* Owns the records about threads, processes, mapped files, switches and losses. */
+#include "importer/perf/perf_internal.h"
+
+#include "importer/profiling/stack_profile.h"
+#include "importer/track/process_tracker.h"
+#include "importer/track/sched_tracker.h"
+
+enum {
+    MODE_MASK = 7,
+    MODE_KERNEL = 1,
+    MODE_GUEST_KERNEL = 4,
+    MISC_SWITCH_OUT = 1 << 13,
+    MISC_PREEMPTED = 1 << 14,
+    MISC_HAS_BUILD_ID = 1 << 14,
+    MISC_LOST_BY_FILTER = 1 << 15,
+    BUILD_ID_BYTES = 20,
+};
+
+static struct slice rest_text(struct dat_cursor *c)
+{
+    return slice_of(c->p, strnlen((const char *)c->p, (size_t)(c->end - c->p)));
+}
+
+static void comm(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    int64_t pid = dat_u32(&c), tid = dat_u32(&c);
+    struct process_tracker *t = p->m->processes;
+    (void)a;
+    (void)ts;
+    if (c.bad)
+        return;
+    uint32_t utid = process_tracker_update_thread(t, tid, pid);
+    strid name = import_slice(p->im, rest_text(&c));
+    process_tracker_thread_name(t, utid, name, THREAD_NAME_OTHER);
+    process_tracker_main_thread_name(t, utid, name);
+}
+
+static void fork_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    int64_t pid = dat_u32(&c), ppid = dat_u32(&c), tid = dat_u32(&c),
+            ptid = dat_u32(&c);
+    struct process_tracker *t = p->m->processes;
+    struct perf_where w;
+    if (c.bad)
+        return;
+    perf_trailer_read(&p->file, a, r, &w);
+    if (!w.time || (tid == pid && pid == ppid)) /* what was there when recording began, and a mark of perf's own */
+        (void)process_tracker_update_thread(t, tid, pid);
+    else if (pid == ppid)
+        process_tracker_associate_threads(t, process_tracker_start_thread(t, ts, tid), process_tracker_thread(t, ptid));
+    else
+        (void)process_tracker_start_process(t, ts, ptid, pid, 0, THREAD_NAME_OTHER);
+}
+
+static void exit_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    (void)a;
+    (void)dat_u64(&c); /* pid, ppid */
+    int64_t tid = dat_u32(&c);
+    if (!c.bad)
+        process_tracker_exit_thread(p->m->processes, ts, tid);
+}
+
+/* The build id of a mapped file: its own, or of feature BUILD_ID. */
+static strid build_id(struct perf_import *p, uint32_t pid, struct slice name, struct slice own)
+{
+    const struct perf_build_id *found = NULL;
+    for (size_t i = 0; i < p->file.build_ids.n && !own.len; i++) {
+        const struct perf_build_id *b = &p->file.build_ids.p[i];
+        if (!slice_eq(b->name, name))
+            continue;
+        if ((uint32_t)b->pid == pid)
+            own = b->id;
+        else if (b->pid == -1 && !found)
+            found = b;
+    }
+    if (!own.len && found)
+        own = found->id;
+    return own.len ? build_id_text(p->m, own) : 0;
+}
+
+static void mmap_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    uint32_t pid = dat_u32(&c);
+    (void)a;
+    (void)dat_u32(&c);
+    uint64_t start = dat_u64(&c), len = dat_u64(&c), offset = dat_u64(&c);
+    struct slice own = {0};
+    if (r->type == PERF_RECORD_MMAP2) {
+        struct dat_cursor inode = c;
+        (void)dat_bytes(&c, 24);
+        if (r->misc & MISC_HAS_BUILD_ID) {
+            uint32_t size = *inode.p < BUILD_ID_BYTES ? *inode.p : BUILD_ID_BYTES;
+            (void)dat_u32(&inode);
+            own = dat_bytes(&inode, size);
+        }
+        (void)dat_u64(&c); /* protection, flags */
+    }
+    if (c.bad) {
+        stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, (int32_t)r->type, 1);
+        return;
+    }
+    struct slice name = rest_text(&c);
+    unsigned mode = r->misc & MODE_MASK;
+    bool kernel = mode == MODE_KERNEL || mode == MODE_GUEST_KERNEL, image = slice_starts(name, "[kernel.kallsyms]");
+    if (kernel && slice_eq_str(name, "[bpf]") && len >= INT64_MAX)
+        return; /* all addresses there are: it says nothing */
+    if (image && p->has_kernel_map)
+        return;
+    p->has_kernel_map |= image;
+    offset = image ? 0 : offset;
+    struct stack_profile_mapping_row row = {.build_id = build_id(p, pid, name, own),
+                                            .exact_offset = (int64_t)offset,
+                                            .start = (int64_t)start,
+                                            .end = (int64_t)(start + len),
+                                            .name = import_slice(p->im, name)};
+    row.build_id = row.build_id ? row.build_id : import_str(p->im, "");
+    uint32_t mapping = stack_profile_mapping_insert(p->im->st, &row);
+    uint32_t upid = kernel ? UPID_NONE : process_tracker_process(p->m->processes, pid);
+    struct mmap_record_row m = {
+        .ts = ts, .upid = kernel ? COL_NULL : (int64_t)upid, .mapping_id = mapping, .file_id = COL_NULL};
+    struct perf_space *space = kernel ? &p->spaces.kernel : perf_space_of(&p->spaces, pid);
+    struct perf_map map = {start, start + len < start ? UINT64_MAX : start + len, (int64_t)(offset - start), mapping};
+    if (mapping == UINT32_MAX || mmap_record_insert(p->im->st, &m) == UINT32_MAX || !space ||
+        !perf_space_map(space, map))
+        p->im->failed = true;
+}
+
+static void lost(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    struct perf_where w;
+    (void)ts;
+    if (r->type == PERF_RECORD_LOST)
+        (void)dat_u64(&c);
+    else if (r->misc & MISC_LOST_BY_FILTER)
+        return;
+    uint64_t n = dat_u64(&c);
+    perf_trailer_read(&p->file, a, r, &w);
+    int32_t cpu = w.has_cpu && w.cpu < CPUS_PER_MACHINE ? (int32_t)w.cpu : 0;
+    if (!c.bad && n)
+        stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_cpu_lost_records, cpu,
+                      n < INT64_MAX ? (int64_t)n : INT64_MAX);
+}
+
+static void throttle(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct perf_where w;
+    (void)ts;
+    perf_trailer_read(&p->file, a, r, &w);
+    if (r->type == PERF_RECORD_THROTTLE)
+        stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_throttled,
+                      w.has_cpu && w.cpu < CPUS_PER_MACHINE ? (int32_t)w.cpu : 0, 1);
+}
+
+/* A context switch: in the wide form a record of the one who goes names the one who comes. */
+static void switch_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    struct process_tracker *t = p->m->processes;
+    struct perf_where w;
+    perf_trailer_read(&p->file, a, r, &w);
+    bool out = r->misc & MISC_SWITCH_OUT;
+    if (p->has_switches || !w.has_tid || !w.has_cpu || w.cpu >= CPUS_PER_MACHINE)
+        return;
+    strid state = r->misc & MISC_PREEMPTED ? import_str(p->im, "R+") : 0;
+    uint32_t utid = process_tracker_update_thread(t, w.tid, w.pid);
+    if (r->type == PERF_RECORD_SWITCH_CPU_WIDE && out) {
+        int64_t pid = dat_u32(&c), tid = dat_u32(&c);
+        uint32_t next = process_tracker_update_thread(t, tid, pid);
+        sched_tracker_switch_threads(p->m->sched, w.cpu, ts, utid, state, next, 0);
+    } else if (r->type == PERF_RECORD_SWITCH) {
+        sched_tracker_set_state(p->m->sched, ts, utid, out ? state : import_str(p->im, "Running"),
+                                out ? COL_NULL : (int64_t)machine_ucpu(p->m, w.cpu));
+    }
+}
+
+static void thread_known(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    int64_t pid = dat_u32(&c), tid = dat_u32(&c);
+    (void)a;
+    (void)ts;
+    if (!c.bad)
+        (void)process_tracker_update_thread(p->m->processes, tid, pid);
+}
+
+bool perf_parse_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    static const struct {
+        uint32_t type;
+        void (*parse)(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
+    } types[] = {
+        {PERF_RECORD_MMAP, mmap_record},
+        {PERF_RECORD_LOST, lost},
+        {PERF_RECORD_COMM, comm},
+        {PERF_RECORD_EXIT, exit_record},
+        {PERF_RECORD_THROTTLE, throttle},
+        {PERF_RECORD_UNTHROTTLE, throttle},
+        {PERF_RECORD_FORK, fork_record},
+        {PERF_RECORD_MMAP2, mmap_record},
+        {PERF_RECORD_ITRACE_START, thread_known},
+        {PERF_RECORD_LOST_SAMPLES, lost},
+        {PERF_RECORD_SWITCH, switch_record},
+        {PERF_RECORD_SWITCH_CPU_WIDE, switch_record},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (types[i].type != r->type)
+            continue;
+        if (p) /* NULL: only whether there is one */
+            types[i].parse(p, a, r, ts);
+        return true;
+    }
+    return false;
+}

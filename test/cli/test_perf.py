@@ -1,0 +1,203 @@
+"""perf.data beside what Perfetto makes of it (NAME.reference.gz, where it reads the file) and what `perf script` says
+(NAME.script.gz): samples, call stacks, mappings, counters; the fields of tracepoints; files cut anywhere."""
+import csv
+import glob
+import gzip
+import io
+import os
+import re
+import struct
+import subprocess
+import tempfile
+import unittest
+
+SHELL = os.environ["TP_SHELL"]
+HERE = os.path.join(os.environ["MERIDIAN_DATA"], "perf")
+SHARED = os.path.join(os.environ["MERIDIAN_DATA"], "..", "..", "..", "shared", "data", "perf")
+SAMPLE = re.compile(r"^ *(?P<comm>\S.*?) +(?P<pid>-?\d+)/(?P<tid>-?\d+) +(?:\[(?P<cpu>\d+)\] +)?(?P<s>\d+)\.(?P<ns>\d{9}): +(?P<period>\d+) +(?P<event>[\w:-]+): ?(?P<text>.*)$")
+SWITCH = re.compile(r"prev_comm=(?P<prev_comm>.*) prev_pid=(?P<prev_pid>\d+) prev_prio=(?P<prev_prio>\d+) prev_state=\S+ ==> next_comm=(?P<next_comm>.*) next_pid=(?P<next_pid>\d+) next_prio=(?P<next_prio>\d+)(?: |$)")
+# Perfetto loses side-band records that come last; ours keep them.
+ITS_OWN = {"overwrite"}
+
+
+def query(sql, path):
+    done = subprocess.run([SHELL, "query", path, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, text=True)
+    if done.returncode:
+        raise AssertionError(f"{path}: {sql}: {done.stderr}")
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+def samples():
+    return {os.path.basename(p)[:-5]: p for folder in (SHARED, HERE) for p in glob.glob(os.path.join(folder, "*.data")) if os.path.isfile(p)}
+
+
+def reference(path):
+    """{part: rows}, empty where Perfetto does not read the file."""
+    parts, name = {}, None
+    with gzip.open(path[:-5] + ".reference.gz", "rt") as f:
+        for line in f:
+            if line.startswith("## "):
+                parts[name := line[3:].strip()] = []
+            elif name:
+                parts[name].append(line)
+    return {k: list(csv.DictReader(v)) for k, v in parts.items()}
+
+
+def script(path):
+    with gzip.open(path[:-5] + ".script.gz", "rt", errors="replace") as f:
+        return [m for m in map(SAMPLE.match, f.read().splitlines()) if m and "PERF_RECORD" not in m.string]
+
+
+def stacks(mappings, frames, sites):
+    """{callsite: [(mapping, rel_pc), ...] from the root}"""
+    names = {m["id"]: (m["name"], m["start"]) for m in mappings}
+    frame = {f["id"]: (names[f["mapping"]], f["rel_pc"]) for f in frames}
+    out = {}
+    for s in sites:
+        out[s["id"]] = out.get(s["parent_id"], []) + [frame[s["frame_id"]]]
+    return out
+
+
+PARTS = {
+    "perf_sample": "SELECT s.id, s.ts, t.tid, p.pid, s.cpu, s.cpu_mode, s.callsite_id, s.perf_session_id FROM perf_sample s JOIN thread t USING (utid) LEFT JOIN process p USING (upid) ORDER BY s.id",
+    "mapping": "SELECT id, build_id, exact_offset, start_offset, start, end, load_bias, name FROM stack_profile_mapping",
+    "frame": "SELECT id, name, mapping, rel_pc FROM stack_profile_frame",
+    "callsite": "SELECT id, depth, parent_id, frame_id FROM stack_profile_callsite",
+    "counter": "SELECT c.ts, c.value, k.name FROM counter c JOIN track k ON c.track_id = k.id",
+    "perf_session": "SELECT id, cmdline FROM perf_session",
+}
+
+
+class Perf(unittest.TestCase):
+    def test_as_perfetto_reads_them(self):
+        checked = 0
+        for name, path in sorted(samples().items()):
+            want = reference(path)
+            if name in ITS_OWN or len(want.get("perf_sample", [])) == 0:
+                continue
+            with self.subTest(name):
+                got = {part: query(sql, path) for part, sql in PARTS.items()}
+                for part in ("mapping", "frame", "callsite", "perf_session", "counter"):
+                    self.assertEqual(len(got[part]), len(want[part]), part)
+                self.assertEqual([r["cmdline"] for r in got["perf_session"]], [r["cmdline"] for r in want["perf_session"]])
+                columns = [c for c in got["mapping"][0] if c != "id"]
+                self.assertEqual(sorted([r[c] for c in columns] for r in got["mapping"]), sorted([r[c] for c in columns] for r in want["mapping"]))
+                ours, theirs = (stacks(x["mapping"], x["frame"], x["callsite"]) for x in (got, want))
+                rows = [[[r[c] for c in ("ts", "tid", "pid", "cpu", "cpu_mode", "perf_session_id")] + [s.get(r["callsite_id"])] for r in x["perf_sample"]]
+                        for x, s in ((got, ours), (want, theirs))]
+                self.assertEqual(rows[0], rows[1])
+                self.assertEqual(sorted((r["ts"], float(r["value"])) for r in got["counter"]), sorted((r["ts"], float(r["value"])) for r in want["counter"]))
+                checked += len(rows[0])
+        self.assertGreater(checked, 300)
+
+    def test_every_sample_of_perf_script(self):
+        checked = 0
+        for name, path in sorted(samples().items()):
+            if name == "callgraph-dwarf":
+                continue  # perf script ended early there; the test above has all its samples
+            want = script(path)
+            with self.subTest(name):
+                got = query("SELECT s.ts, t.tid, p.pid, s.cpu FROM perf_sample s JOIN thread t USING (utid) LEFT JOIN process p USING (upid)", path)
+                times = sorted(int(m["s"]) * 10**9 + int(m["ns"]) for m in want)
+                if name.startswith("group"):  # perf script shows each value of a group as a line of its own
+                    self.assertEqual(sorted({int(r["ts"]) for r in got}), sorted(set(times)))
+                else:
+                    self.assertEqual(sorted((int(r["ts"]), int(r["tid"]), int(r["pid"])) for r in got),
+                                     sorted((int(m["s"]) * 10**9 + int(m["ns"]), int(m["tid"]) % 2**32, int(m["pid"]) % 2**32) for m in want))
+                checked += len(got)
+        self.assertGreater(checked, 500)
+
+    def test_tracepoints_are_kernel_events(self):
+        checked = 0
+        for name, path in sorted(samples().items()):
+            want = [m for m in script(path) if m["event"] == "sched:sched_switch"]
+            if not want:
+                continue
+            with self.subTest(name):
+                fields = ["prev_comm", "prev_pid", "prev_prio", "next_comm", "next_pid", "next_prio"]
+                columns = ", ".join(f"extract_arg(e.arg_set_id, '{f}') AS {f}" for f in fields)
+                got = query(f"SELECT e.ts, c.cpu, {columns} FROM ftrace_event e JOIN cpu c USING (ucpu) WHERE e.name = 'sched_switch'", path)
+                ours = sorted([int(r["ts"])] + [r[f] for f in fields] for r in got)
+                theirs = sorted([int(m["s"]) * 10**9 + int(m["ns"])] + [s[f] for f in fields] for m in want for s in [SWITCH.search(m["text"])])
+                self.assertEqual(ours, theirs)
+                slices = query("SELECT count(*) AS n FROM sched_slice", path)
+                self.assertGreater(int(slices[0]["n"]), len(want) / 2)
+                checked += len(want)
+        self.assertGreater(checked, 100)
+
+    def test_wall_clock(self):
+        path = samples()["clockid"]  # recorded with -k CLOCK_MONOTONIC: the file relates it to the wall clock
+        with open(path, "rb") as f:
+            data = f.read()
+        data_at, data_size = struct.unpack_from("<QQ", data, 40)
+        bits = [b for b in range(256) if data[72 + b // 8] >> b % 8 & 1]
+        at, _ = struct.unpack_from("<QQ", data, data_at + data_size + 16 * bits.index(29))
+        _, clock, wall, own = struct.unpack_from("<IIQQ", data, at)
+        self.assertEqual(clock, 1)
+        rows = query(f"SELECT to_realtime({own}) AS r, to_monotonic({own}) AS m", path)
+        self.assertEqual(rows[0], {"r": str(wall), "m": str(own)})
+
+    def test_machine(self):
+        rows = query("SELECT m.name, m.release, m.arch, m.num_cpus, m.system_ram_bytes FROM machine m", samples()["cpu-clock-g"])
+        self.assertEqual(len(rows), 1)
+        self.assertRegex(rows[0]["release"], r"^6\.1\.")
+        self.assertEqual((rows[0]["arch"], rows[0]["num_cpus"]), ("x86_64", "2"))
+        self.assertEqual(int(rows[0]["system_ram_bytes"]) % 1024, 0)
+
+    def test_both_byte_orders(self):
+        """One recording, written in both orders: the same rows."""
+        def written(order):
+            def p(fmt, *values):
+                return struct.pack(order + fmt, *values)
+
+            def record(kind, misc, body):
+                return p("IHH", kind, misc, len(body) + 8) + body
+            sample_type = 1 | 2 | 4 | 32 | 128 | 256  # IP, TID, TIME, CALLCHAIN, CPU, PERIOD
+            flags = 1 << 18  # sample_id_all; bit fields begin at the other end of a big-endian word
+            if order == ">":
+                flags = int(f"{flags:064b}"[::-1], 2)
+            attr = p("IIQQQQQ", 1, 64, 0, 1000, sample_type, 0, flags) + bytes(16)
+            trailer = p("IIQII", 7, 8, 1000, 1, 0)
+            records = record(3, 0, p("II", 7, 8) + b"worker\0\0" + trailer)
+            records += record(1, 2, p("IIQQQ", 7, 8, 0x400000, 0x10000, 0x1000) + b"/bin/x\0\0" + trailer)
+            for i in range(3):
+                chain = [2**64 - 512, 0x400100 + i, 0x400204]
+                records += record(9, 2, p("QIIQIIQQ", chain[1], 7, 8, 2000 + i, 1, 0, 500, len(chain)) + p(f"{len(chain)}Q", *chain))
+            head = 104 + len(attr) + 16
+            magic = b"PERFILE2" if order == "<" else b"2ELIFREP"
+            return (magic + p("QQ", 104, len(attr) + 16) + p("QQQQQQ", 104, len(attr) + 16, head, len(records), 0, 0) + bytes(32) +
+                    attr + p("QQ", 0, 0) + records)
+        answers = []
+        with tempfile.TemporaryDirectory() as d:
+            for order in "<>":
+                path = os.path.join(d, "x")
+                with open(path, "wb") as f:
+                    f.write(written(order))
+                answers.append([query(sql, path) for sql in PARTS.values()])
+        self.assertEqual(answers[0], answers[1])
+        self.assertEqual([(r["ts"], r["tid"], r["cpu"], r["cpu_mode"]) for r in answers[0][0]], [(str(2000 + i), "8", "1", "user") for i in range(3)])
+        self.assertEqual([r["rel_pc"] for r in answers[0][2]], [str(0x1203), str(0x1100), str(0x1101), str(0x1102)])
+
+    def test_cut_anywhere(self):
+        for name in ("cpu-clock-g", "zstd", "pipe"):
+            with open(samples()[name], "rb") as f:
+                whole = f.read()
+            n_all = int(query("SELECT count(*) AS n FROM perf_sample", samples()[name])[0]["n"])
+            with tempfile.TemporaryDirectory() as d:
+                path = os.path.join(d, "cut.data")
+                for at in list(range(8, 300, 61)) + list(range(300, len(whole), len(whole) // 12)):
+                    with open(path, "wb") as f:
+                        f.write(whole[:at])
+                    done = subprocess.run([SHELL, "query", path, "SELECT (SELECT count(*) FROM perf_sample) AS n, (SELECT count(*) FROM stats WHERE "
+                                           "name = 'perf_data_truncated') AS told"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, text=True)
+                    self.assertIn(done.returncode, (0, 1), f"{name} cut at {at}: {done.stderr}")
+                    if done.returncode == 0:
+                        n, told = map(int, done.stdout.splitlines()[1].split(","))
+                        whole_record = name == "pipe"  # the end of a stream is the end: between records nothing is missing
+                        self.assertTrue(n == n_all or told or whole_record, f"{name} cut at {at}: {n} samples and no word")
+                    else:
+                        self.assertRegex(done.stderr, r"perf\.data|ERR:fmt")
+
+
+if __name__ == "__main__":
+    unittest.main()
