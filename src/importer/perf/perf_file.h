@@ -11,18 +11,18 @@
 
 /* Bits of perf_event_attr.sample_type. */
 enum {
-    PERF_IP = 1 << 0,
-    PERF_TID = 1 << 1,
-    PERF_TIME = 1 << 2,
-    PERF_ADDR = 1 << 3,
-    PERF_READ = 1 << 4,
-    PERF_CALLCHAIN = 1 << 5,
-    PERF_ID = 1 << 6,
-    PERF_CPU = 1 << 7,
-    PERF_PERIOD = 1 << 8,
-    PERF_STREAM_ID = 1 << 9,
-    PERF_RAW = 1 << 10,
-    PERF_IDENTIFIER = 1 << 16,
+    PERF_IP = 0x1,
+    PERF_TID = 0x2,
+    PERF_TIME = 0x4,
+    PERF_ADDR = 0x8,
+    PERF_READ = 0x10,
+    PERF_CALLCHAIN = 0x20,
+    PERF_ID = 0x40,
+    PERF_CPU = 0x80,
+    PERF_PERIOD = 0x100,
+    PERF_STREAM_ID = 0x200,
+    PERF_RAW = 0x400,
+    PERF_IDENTIFIER = 0x10000,
 };
 /* Bits of perf_event_attr.read_format. */
 enum { PERF_READ_ENABLED = 1, PERF_READ_RUNNING = 2, PERF_READ_ID = 4, PERF_READ_GROUP = 8, PERF_READ_LOST = 16 };
