@@ -17,6 +17,7 @@
 #include "importer/merge/write_merged.h"
 #include "importer/perf/perf_import.h"
 #include "importer/profiling/profiling.h"
+#include "importer/proto/machine_losses.h"
 #include "importer/proto/trace_reader.h"
 #include "importer/sort/sorter.h"
 #include "importer/system/system.h"
@@ -197,6 +198,7 @@ void importer_close(struct importer *im)
     u64map_free(&im->metadata_rows);
     reader_close(im->reader);
     proto_reader_close(im->proto);
+    machine_losses_free(im->losses);
     if (im->flows)
         flow_tracker_close(im->flows);
     if (im->slices)

@@ -1,12 +1,11 @@
 /* Reads and writes problems of a recording, and puts them into words. */
 #include "wire/recording_problem.h"
 
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { KIND = 1, SOURCE_INDEX, SOURCE, PRODUCER, MACHINE_ID, MACHINE_NAME, REASON };
 
 static const struct {
     uint32_t kind;
@@ -22,12 +21,15 @@ void recording_problem_put(struct pb_writer *w, uint32_t field, const struct rec
     const struct {
         uint32_t id;
         struct slice text;
-    } texts[] = {{SOURCE, p->source}, {PRODUCER, p->producer}, {MACHINE_NAME, p->machine_name}, {REASON, p->reason}};
+    } texts[] = {{RECORDING_PROBLEM_SOURCE, p->source},
+                 {RECORDING_PROBLEM_PRODUCER, p->producer},
+                 {RECORDING_PROBLEM_MACHINE_NAME, p->machine_name},
+                 {RECORDING_PROBLEM_REASON, p->reason}};
     size_t m = pb_begin(w, field);
-    pb_put_varint(w, KIND, p->kind);
-    pb_put_varint(w, SOURCE_INDEX, p->source_index);
+    pb_put_varint(w, RECORDING_PROBLEM_KIND, p->kind);
+    pb_put_varint(w, RECORDING_PROBLEM_SOURCE_INDEX, p->source_index);
     if (p->machine_id)
-        pb_put_varint(w, MACHINE_ID, p->machine_id);
+        pb_put_varint(w, RECORDING_PROBLEM_MACHINE_ID, p->machine_id);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i].text.len)
             pb_put_text(w, texts[i].id, texts[i].text);
@@ -41,25 +43,25 @@ void recording_problem_read(struct recording_problem *p, struct slice message)
     *p = (struct recording_problem){0};
     while (pb_next(&c, &f)) {
         switch (f.id) {
-        case KIND:
+        case RECORDING_PROBLEM_KIND:
             p->kind = pb_u32(&f);
             break;
-        case SOURCE_INDEX:
+        case RECORDING_PROBLEM_SOURCE_INDEX:
             p->source_index = pb_u32(&f);
             break;
-        case SOURCE:
+        case RECORDING_PROBLEM_SOURCE:
             p->source = pb_bytes(&f);
             break;
-        case PRODUCER:
+        case RECORDING_PROBLEM_PRODUCER:
             p->producer = pb_bytes(&f);
             break;
-        case MACHINE_ID:
+        case RECORDING_PROBLEM_MACHINE_ID:
             p->machine_id = pb_u32(&f);
             break;
-        case MACHINE_NAME:
+        case RECORDING_PROBLEM_MACHINE_NAME:
             p->machine_name = pb_bytes(&f);
             break;
-        case REASON:
+        case RECORDING_PROBLEM_REASON:
             p->reason = pb_bytes(&f);
             break;
         }

@@ -25,7 +25,6 @@ enum recording_problem_kind {
 };
 
 enum {
-    TRACE_PACKET_RECORDING_PROBLEM = 991, /* RecordingProblem in TracePacket */
     ENABLE_TRACING_RESPONSE_REPORT = 990, /* RecordingReport in EnableTracingResponse */
     OBSERVE_EVENTS_RESPONSE_REPORT = 990, /* … in ObserveEventsResponse */
     OBSERVE_RECORDING_REPORT = 1 << 20,   /* the type of event that asks for it */

@@ -46,6 +46,10 @@ def boundaries(trace):
 
 
 class Check(harness.Case):
+    def ask(self, trace, sql):
+        out = self.run_shell("query", trace, sql).stdout.decode()
+        return [[cell.strip('"') for cell in line.split(",")] for line in out.splitlines()[1:]]
+
     def check(self, *args, code):
         return self.run_shell("check", *args, code=code).stdout.decode()
 
@@ -158,6 +162,31 @@ class Check(harness.Case):
             self.assertIn(f" {shown} ", self.check(trace, code=1))
         report = json.loads(self.check("--format", "json", trace, code=1))
         self.assertIsNone(report[0]["problems"][0]["machine_name"])
+
+    def test_absences_of_machines_are_rows_and_have_names_in_text(self):
+        two = gzip.decompress((harness.DATA / "mm-two-machines.pftrace.gz").read_bytes())
+        last = boundaries(two)[-3]
+        (start,), (end,) = self.ask(harness.DATA / "mm-two-machines.pftrace.gz", "select start_ts from trace_bounds union all select end_ts from trace_bounds")
+        start, end = int(start), int(end)
+
+        def losses(until):  # a service repeats what it said, and the last word counts
+            first = field(1, b"traced_probes") + field(2, start + 5) + (field(3, until) if until else b"")
+            sequences = field(4, field(1, 7) + field(2, start + 4)) + field(4, field(1, 9))
+            wrong = field(9, field(1, b"wrong") + field(2, end) + field(3, start)) + field(9, field(2, 2 ** 63 + 1))
+            body = field(1, 1) + field(9, first + sequences) + field(9, field(2, end)) + wrong
+            return field(1, field(990, body) + field(98, 3967572054) + field(3, 0))
+
+        trace = self.dir / "away.pftrace"
+        trace.write_bytes(two[:last] + losses(0) + losses(start + 1005) + two[last:])
+        self.assertEqual(self.ask(trace, f"select machine_id, ifnull(producer, '-'), ts - {start}, ifnull(dur, '-') from machine_absence order by ts"),
+                         [["1", "traced_probes", "5", "1000"], ["1", "-", str(end - start), "-"]])
+        self.assertEqual(self.ask(trace, f"select a.producer, s.sequence, ifnull(s.last_ts - {start}, '-') from machine_absence_sequence s "
+                                         "join machine_absence a on a.id = s.absence_id order by 2"),
+                         [["traced_probes", "7", "4"], ["traced_probes", "9", "-"]])
+        self.assertIn("machine_absences_dropped", self.check(trace, code=1))
+        text = self.run_shell("convert", "text", trace, "-").stdout.decode()
+        self.assertRegex(text, r"machine_losses \{\s+producers_lost: 1\s+absences \{\s+producer: \"traced_probes\"\s+since_ns: \d+\s+"
+                               r"sequences \{\s+id: 7\s+last_ns: \d+\s+\}")
 
     def test_trace_that_cannot_be_loaded(self):
         junk = self.dir / "junk"

@@ -9,6 +9,7 @@
 #include "capture/service/relay.h"
 #include "capture/service/state.h"
 #include "capture/service/tracing_session.h"
+#include "wire/fields.h"
 
 #include <stdlib.h>
 
@@ -131,9 +132,9 @@ static void put_sequences(struct session *s, struct pb_writer *w, uint16_t produ
             const struct trace_sequence_stats *q = session_ring_sequence(s->buffers.p[i].buffer, k);
             if (q->who.producer_id != producer_id)
                 continue;
-            size_t mark = pb_begin(w, ABSENCE_SEQUENCE);
-            pb_put_varint(w, ABSENCE_SEQUENCE_ID, session_sequence_id(s, &q->who));
-            pb_put_varint(w, ABSENCE_SEQUENCE_LAST_NS, q->last_at_ns);
+            size_t mark = pb_begin(w, MACHINE_LOSSES_ABSENCE_SEQUENCES);
+            pb_put_varint(w, MACHINE_LOSSES_ABSENCE_SEQUENCE_ID, session_sequence_id(s, &q->who));
+            pb_put_varint(w, MACHINE_LOSSES_ABSENCE_SEQUENCE_LAST_NS, q->last_at_ns);
             pb_end(w, mark);
         }
     }
@@ -145,10 +146,10 @@ void absence_put(struct session *s, const struct machine_losses *l, struct pb_wr
         const struct machine_absence *a = &l->absences.p[i];
         size_t mark = pb_begin(w, field);
         if (*a->producer)
-            pb_put_str(w, ABSENCE_PRODUCER, a->producer);
-        pb_put_varint(w, ABSENCE_SINCE_NS, a->since_ns);
+            pb_put_str(w, MACHINE_LOSSES_ABSENCE_PRODUCER, a->producer);
+        pb_put_varint(w, MACHINE_LOSSES_ABSENCE_SINCE_NS, a->since_ns);
         if (a->until_ns)
-            pb_put_varint(w, ABSENCE_UNTIL_NS, a->until_ns);
+            pb_put_varint(w, MACHINE_LOSSES_ABSENCE_UNTIL_NS, a->until_ns);
         put_sequences(s, w, a->producer_id);
         pb_end(w, mark);
     }

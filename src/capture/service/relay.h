@@ -109,8 +109,6 @@ void relay_copy_losses(struct session *to, const struct session *from);
 void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w);
 
 /* ---- absence.c ---- */
-enum { ABSENCE_PRODUCER = 1, ABSENCE_SINCE_NS = 2, ABSENCE_UNTIL_NS = 3, ABSENCE_SEQUENCE = 4 };
-enum { ABSENCE_SEQUENCE_ID = 1, ABSENCE_SEQUENCE_LAST_NS = 2 };
 void absence_begin(struct session *s, struct machine_losses *l, const struct service_machine *m,
                    const struct service_producer *p);
 /* The producer takes the place of one of its name that is away; false: none is. */

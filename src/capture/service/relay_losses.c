@@ -11,10 +11,6 @@
 #include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
-/* TracePacket field of ours; Perfetto uses none above 900. */
-enum { FIELD_MACHINE_LOSSES = 990 };
-enum { FIELD_ABSENCE = 9 }; /* in it: from when to when, and which sequences ended */
-
 static struct machine_losses *losses_of(struct session *s, uint32_t machine_id)
 {
     int64_t i = machine_id ? relay_machine_of(s->service, machine_id) : -1;
@@ -152,11 +148,11 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
             if (rows[k].value)
                 pb_put_varint(&body, rows[k].field, rows[k].value);
-        absence_put(s, l, &body, FIELD_ABSENCE);
+        absence_put(s, l, &body, MACHINE_LOSSES_ABSENCES);
         if (body.n) {
             pb_put_varint(w, TRACE_PACKET_MACHINE_ID, m->id);
             pb_put_varint(w, TRACE_PACKET_TRUSTED_UID, s->service->uid);
-            pb_put_bytes(w, FIELD_MACHINE_LOSSES, body.p, body.n);
+            pb_put_bytes(w, TRACE_PACKET_MACHINE_LOSSES, body.p, body.n);
             relay_emit_packet(b, w);
         }
         pb_writer_free(&body);

@@ -117,17 +117,6 @@ static const struct field_stat filter_stats[] = {
     {TRACE_STATS_FILTER_STATS_TIME_TAKEN_NS, STAT_filter_time_taken_ns},
 };
 
-static const struct field_stat machine_losses[] = {
-    {MACHINE_LOSSES_PRODUCERS_LOST, STAT_machine_producers_lost},
-    {MACHINE_LOSSES_PRODUCERS_BACK, STAT_machine_producers_back},
-    {MACHINE_LOSSES_AWAY_NS, STAT_machine_away_ns},
-    {MACHINE_LOSSES_BYTES_CUT, STAT_machine_bytes_cut},
-    {MACHINE_LOSSES_PACKETS_UNFINISHED, STAT_machine_packets_unfinished},
-    {MACHINE_LOSSES_RELAY_BYTES_LOST, STAT_machine_relay_bytes_lost},
-    {MACHINE_LOSSES_RELAYS_LOST, STAT_machine_relay_lost},
-    {MACHINE_LOSSES_NOT_RECORDED, STAT_machine_not_recorded},
-};
-
 static const enum stat_key loss_stats[PACKET_LOSS_CAUSES] = {
     STAT_traced_buf_data_loss_read_gap,
     STAT_traced_buf_data_loss_chunk_corrupted,
@@ -257,15 +246,4 @@ void trace_stats_packet(struct packet *p)
     for (const struct u64map_slot *s; (s = u64map_next(&sums, &it));)
         stats_set_idx(st, p->m->id, (enum stat_key)(s->key >> 32), (int32_t)(uint32_t)s->key, (int64_t)s->value);
     u64map_free(&sums);
-}
-
-enum tokenize_result machine_losses_packet(struct packet *p)
-{
-    struct pb_cursor c = pb_cursor(p->field);
-    struct pb_field f;
-    enum stat_key stat;
-    while (pb_next(&c, &f))
-        if (FIND_STAT(machine_losses, f.id, &stat))
-            stats_set_idx(&p->m->st->stats, p->m->id, stat, (int32_t)p->m->id, pb_i64(&f));
-    return TOKENIZE_DONE;
 }

@@ -5,6 +5,7 @@
 #include "importer/clock/clock_graph.h"
 #include "importer/clock/remote_sync.h"
 #include "importer/core/sequence.h"
+#include "importer/proto/machine_losses.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_end.h"
 #include "importer/proto/trace_outline.h"
@@ -536,6 +537,7 @@ void proto_reader_finish_file(struct proto_reader *r)
         dispatch(r, &p, &s);
     }
     vec_clear(&r->deferred);
+    machine_losses_end_file(r->im);
     r->file = slice_of(NULL, 0);
     r->at_end = false;
     r->damaged = false; /* what comes next is another file */
