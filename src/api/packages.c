@@ -27,8 +27,20 @@ static int apply(struct tp *tp, const struct tp_package *p)
 int tp_apply_packages(struct tp *tp)
 {
     int rc = 0;
-    for (size_t i = 0; i < tp->packages.n && rc == 0; i++)
-        rc = apply(tp, &tp->packages.p[i]);
+    size_t kept = 0;
+    for (size_t i = 0; i < tp->packages.n; i++) {
+        struct error first = tp->err;
+        int failed = apply(tp, &tp->packages.p[i]);
+        if (failed == 0) {
+            tp->packages.p[kept++] = tp->packages.p[i];
+            continue;
+        }
+        package_free(&tp->packages.p[i]);
+        if (rc)
+            tp->err = first;
+        rc = rc ? rc : failed;
+    }
+    tp->packages.n = kept;
     return rc;
 }
 

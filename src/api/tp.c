@@ -212,8 +212,8 @@ static int open_engine(struct tp *tp)
     int rc = engine_open(&tp->engine, &tp->storage, &tp->err);
     if (rc == 0)
         rc = tp_clock_functions(tp);
-    if (rc == 0)
-        rc = tp_apply_packages(tp);
+    int packages = rc == 0 ? tp_apply_packages(tp) : 0;
+    struct error refused = tp->err;
     if (rc == 0)
         rc = engine_loaded(tp->engine, &tp->err);
     if (rc == 0) {
@@ -222,12 +222,14 @@ static int open_engine(struct tp *tp)
         engine_share_interrupt(tp->engine, &tp->interrupted);
         query_runner_set_engine(&tp->view->runner, tp->engine);
         engine_close(before);
-    } else if (before) {
+        if (packages < 0)
+            tp->err = refused;
+    } else { /* half an engine is none: what asks for it later is told that nothing is loaded */
         engine_close(tp->engine);
         tp->engine = before;
     }
     tp_meta_record(tp, TP_META_DB, "open tables", start, NULL, NULL, 0);
-    return rc;
+    return rc < 0 ? rc : packages;
 }
 
 int tp_finish(struct tp *tp)

@@ -79,7 +79,7 @@ int tp_need_engine(struct tp *tp);
 /* Registers clock_error_ns() and its like with the engine. */
 int tp_clock_functions(struct tp *tp);
 
-/* Adds every package to a new engine. */
+/* Adds every package to a new engine. What cannot be added is forgotten: the first error is told, the rest is there. */
 int tp_apply_packages(struct tp *tp);
 void tp_free_packages(struct tp *tp);
 

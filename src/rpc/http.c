@@ -94,13 +94,37 @@ static int take_expect(struct http_request *r, struct slice value)
     return r->expects_continue ? 0 : -417;
 }
 
-/* A second one must not hide the first from whoever checks it. */
+/* A second one does not hide the first. */
 static int take_fetch_site(struct http_request *r, struct slice value)
 {
-    r->cross_site = slice_eq_str(value, "cross-site");
+    r->cross_site |= !slice_eq_str(value, "same-origin") && !slice_eq_str(value, "none");
+    r->browser = true;
     return 0;
 }
 
+static int take_referer(struct http_request *r, struct slice value)
+{
+    (void)value;
+    r->browser = true;
+    return 0;
+}
+
+static int take_agent(struct http_request *r, struct slice value)
+{
+    static const char browsers[] = "Mozilla/";
+    r->browser |= value.len >= strlen(browsers) && memcmp(value.p, browsers, strlen(browsers)) == 0;
+    return 0;
+}
+
+static int take_host(struct http_request *r, struct slice value)
+{
+    if (r->host.p)
+        return -400;
+    r->host = value;
+    return 0;
+}
+
+/* A second one must not hide the first from whoever checks it. */
 static int take_origin(struct http_request *r, struct slice value)
 {
     if (r->origin.p)
@@ -121,6 +145,31 @@ static int take_version(struct http_request *r, struct slice value)
     return 0;
 }
 
+static bool is_address(struct slice name)
+{
+    unsigned dots = 0;
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.p[i] == '.')
+            dots++;
+        else if (name.p[i] < '0' || name.p[i] > '9')
+            return false;
+    }
+    return dots == 3;
+}
+
+bool http_host_is_ours(struct slice host, const char *own)
+{
+    if (host.len && host.p[0] == '[') /* no name: an IPv6 address */
+        return true;
+    const uint8_t *colon = host.len ? memchr(host.p, ':', host.len) : NULL;
+    struct slice name = slice_of(host.p, colon ? (size_t)(colon - host.p) : host.len);
+    static const char local[] = ".localhost";
+    const size_t n = strlen(local);
+    bool dotless = !name.len || !memchr(name.p, '.', name.len);
+    return dotless || is_address(name) || (own && same_word(name, own)) ||
+           (name.len > n && same_word(slice_of(name.p + name.len - n, n), local));
+}
+
 static const struct {
     const char *name;
     int (*take)(struct http_request *r, struct slice value);
@@ -128,12 +177,15 @@ static const struct {
     {"connection", take_connection},
     {"content-length", take_length},
     {"expect", take_expect},
+    {"host", take_host},
     {"origin", take_origin},
+    {"referer", take_referer},
     {"sec-fetch-site", take_fetch_site},
     {"sec-websocket-key", take_key},
     {"sec-websocket-version", take_version},
     {"transfer-encoding", take_coding},
     {"upgrade", take_upgrade},
+    {"user-agent", take_agent},
 };
 
 static int take_header(struct http_request *r, struct slice line)

@@ -19,8 +19,10 @@ struct http_request {
     bool expects_continue; /* "Expect: 100-continue" */
     bool upgrade_websocket;
     uint64_t content_length;
-    bool cross_site; /* "Sec-Fetch-Site: cross-site": a browser asks for another site's page */
+    bool cross_site; /* Sec-Fetch-Site: a browser asks for a page that is not of this origin */
+    bool browser;    /* a browser sends it, not a script: Sec-Fetch-Site, Referer, or "User-Agent: Mozilla/…" */
     struct slice origin;
+    struct slice host;
     struct slice websocket_key;
     struct slice websocket_version;
 };
@@ -28,6 +30,10 @@ struct http_request {
 /* Reads the head at the beginning of `bytes`, which may be the beginning of one. Returns its length with the empty
  * line; 0: more is needed; negative: -(the status to refuse it with). */
 int http_parse_head(struct slice bytes, struct http_request *r);
+
+/* Is that the name of this machine? A page whose own name was made to point here (DNS rebinding) sends that name: only
+ * addresses, localhost, names without a dot and `own` (NULL: none) are ours. */
+bool http_host_is_ours(struct slice host, const char *own);
 
 /* A chunked body, piece by piece. A zeroed struct is ready. */
 struct http_chunks {

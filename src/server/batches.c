@@ -25,8 +25,14 @@ void batch_pools_free(struct batch_pools *p)
 
 static char no_memory[] = "out of memory"; /* told even when there is none for a copy */
 
+static const char blocked_others[] =
+    "interrupted: others have waited for this statement. Ask for less at once, or serve the trace to yourself "
+    "(tp_shell query, a server of your own)";
+
 static void take_error(struct answer *a, const char *text)
 {
+    if (a->overdue && atomic_load(a->overdue))
+        text = blocked_others;
     a->error = mem_strdup(text && text[0] ? text : "Unknown error");
     if (!a->error)
         a->error = no_memory;
@@ -34,7 +40,7 @@ static void take_error(struct answer *a, const char *text)
 
 static bool begin(struct answer *a, struct tp *tp, struct slice sql)
 {
-    *a = (struct answer){.tp = tp, .start_ns = clock_now_ns(CLOCK_MONOTONIC)};
+    *a = (struct answer){.overdue = a->overdue, .tp = tp, .start_ns = clock_now_ns(CLOCK_MONOTONIC)};
     a->sql = mem_strndup((const char *)sql.p, sql.len);
     a->sql_len = sql.len;
     if (!tp || !a->sql)
@@ -71,7 +77,7 @@ void answer_statement(struct answer *a, struct tp *tp, struct slice sql, size_t 
 
 void answer_error(struct answer *a, const char *error)
 {
-    *a = (struct answer){.start_ns = clock_now_ns(CLOCK_MONOTONIC)};
+    *a = (struct answer){.overdue = a->overdue, .start_ns = clock_now_ns(CLOCK_MONOTONIC)};
     take_error(a, error);
 }
 
@@ -90,7 +96,7 @@ void answer_free(struct answer *a)
     mem_free(a->sql);
     if (a->error != no_memory)
         mem_free(a->error);
-    *a = (struct answer){0};
+    *a = (struct answer){.overdue = a->overdue};
 }
 
 /* ---- batches ---- */

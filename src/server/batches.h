@@ -5,6 +5,8 @@
 #include "meridian/tp.h"
 #include "wire/pb_writer.h"
 
+#include <stdatomic.h>
+
 enum { BATCH_MAX_CELLS = 50000, BATCH_ENOUGH_BYTES = 128 << 10 };
 
 /* The cells of a batch while it is filled. Kept between batches: one for all answers. Zeroed is ready. */
@@ -27,6 +29,7 @@ struct answer {
     bool row;    /* a row stands ready that did not fit the last batch */
     bool done;   /* the last message has been written */
     struct tp_statements statements;
+    const atomic_bool *overdue; /* the statement was ended since others waited; stays from answer to answer */
 };
 
 /* Runs the text (all statements; the rows are those of the last). A failure is part of the answer. */

@@ -12,6 +12,7 @@ struct session *session_open(struct worker *w, void *conn)
     s->worker = w;
     s->conn = conn;
     s->rpc.file = -1;
+    s->rpc.answer.overdue = &w->overdue;
     pthread_mutex_lock(&w->lock);
     s->next_all = w->first_all;
     if (s->next_all)

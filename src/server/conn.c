@@ -282,15 +282,33 @@ static void notice_death(const struct conn *c)
         setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
 }
 
+enum { ROOM_AFTER_MS = 250 }; /* a client that has just come is about to ask */
+
+/* Makes room for one more: the client goes that asks nothing for the longest time, before its first request or in the
+ * middle of one. Crowds of half requests must not lock others out; a page (WebSocket) stays. */
+static bool make_room(struct server *s)
+{
+    const uint64_t now = uv_now(&s->loop);
+    struct conn *oldest = NULL;
+    for (struct conn *c = s->conns; c; c = c->next)
+        if (c->protocol == CONN_HTTP && c->http.stage != STAGE_REPLY && !c->writes && !c->closing &&
+            now - c->last_read_ms >= ROOM_AFTER_MS && (!oldest || c->last_read_ms < oldest->last_read_ms))
+            oldest = c;
+    if (oldest)
+        conn_close(oldest);
+    return oldest != NULL;
+}
+
 void conn_accept(struct server *s, uv_stream_t *from)
 {
     enum conn_protocol protocol = s->config->transport == SERVER_HTTP ? CONN_HTTP : CONN_STREAM;
+    bool room = s->n_conns < s->max_conns || make_room(s);
     struct conn *c = conn_new(s, protocol);
     if (!c) {
         s->accept_later = true; /* a listener whose client is not taken does not call again */
         return;
     }
-    if (uv_accept(from, &c->uv.stream) < 0 || s->stopping || s->n_conns > s->max_conns) {
+    if (uv_accept(from, &c->uv.stream) < 0 || s->stopping || !room) {
         conn_close(c);
         return;
     }

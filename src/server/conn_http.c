@@ -20,6 +20,19 @@ bool origin_allowed(const struct server_config *config, struct slice origin)
     return false;
 }
 
+/* "https://name:port" stands for the Host "name:port", too: who lets a page ask may have the server behind that name.
+ */
+static bool host_of_origins(const struct server_config *config, struct slice host)
+{
+    for (size_t i = 0; i < config->n_origins; i++) {
+        const char *name = strstr(config->origins[i], "://");
+        if (name && slice_eq_str(host, name + 3))
+            return true;
+    }
+    size_t n = config->host ? strlen(config->host) : 0;
+    return n && host.len >= n && memcmp(host.p, config->host, n) == 0 && (host.len == n || host.p[n] == ':');
+}
+
 /* ---- answers ---- */
 
 static void write_head(struct conn *c, int status, const char *type, int64_t length, bool preflight)
@@ -259,6 +272,10 @@ static void take_head(struct conn *c, const struct http_request *r)
         refuse(c, 403);
         return;
     }
+    if (r->host.p && !http_host_is_ours(r->host, c->server->own_name) && !host_of_origins(c->server->config, r->host)) {
+        refuse(c, 403); /* a page whose name was made to point here */
+        return;
+    }
     keep(h, r);
     h->route = route_find(r->path);
     if (r->method == HTTP_OPTIONS && !body) {
@@ -270,6 +287,8 @@ static void take_head(struct conn *c, const struct http_request *r)
         refuse(c, 404);
     } else if (r->cross_site && !r->origin.p && h->route->kind != ROUTE_HELP && h->route->kind != ROUTE_STATUS) {
         refuse(c, 403); /* an image or a link of some page names no origin, and could reset the tables */
+    } else if (h->route->acts && r->browser && !r->origin.p && r->method == HTTP_GET) {
+        refuse(c, 405); /* a link must not act; scripts may GET, as Perfetto's do */
     } else if (h->route->kind == ROUTE_WEBSOCKET) {
         int status = check_websocket(r);
         if (status)

@@ -96,6 +96,7 @@ struct server {
     struct worker worker;
     struct conn *conns;
     size_t n_conns, max_conns;
+    char own_name[256];   /* of this machine */
     uint64_t orphaned_ms; /* since when there is no client */
     bool accept_later;    /* a client waits for memory */
     bool stopping;

@@ -48,19 +48,19 @@ static void begin_export(struct worker *w, struct session *s, struct slice body)
 }
 
 const struct route routes[] = {
-    {"/", ROUTE_HELP, "this page", NULL, NULL},
-    {"/status", ROUTE_STATUS, "StatusResult: what is loaded", NULL, NULL},
-    {"/websocket", ROUTE_WEBSOCKET, "a stream of TraceProcessorRpc, both ways", NULL, NULL},
-    {"/rpc", ROUTE_RPC, "the same stream: the requests as body, the answers in chunks", NULL, NULL},
-    {"/parse", ROUTE_CALL, "bytes of a trace -> AppendTraceDataResult", rpc_append, NULL},
-    {"/notify_eof", ROUTE_CALL, "the trace is complete", notify_eof, NULL},
-    {"/restore_initial_tables", ROUTE_CALL, "forget what queries have created", rpc_restore, NULL},
-    {"/query", ROUTE_STREAM, "QueryArgs -> QueryResult, in batches", NULL, begin_query},
-    {"/export", ROUTE_STREAM, "ExportArgs -> a file", NULL, begin_export},
-    {"/compute_metric", ROUTE_CALL, "ComputeMetricArgs -> ComputeMetricResult", rpc_metric, NULL},
-    {"/trace_summary", ROUTE_CALL, "TraceSummaryArgs -> TraceSummaryResult", rpc_summary, NULL},
-    {"/enable_metatrace", ROUTE_CALL, "record what the server does", rpc_metatrace_start, NULL},
-    {"/disable_and_read_metatrace", ROUTE_CALL, "-> DisableAndReadMetatraceResult", rpc_metatrace_stop, NULL},
+    {"/", ROUTE_HELP, "this page", false, NULL, NULL},
+    {"/status", ROUTE_STATUS, "StatusResult: what is loaded", false, NULL, NULL},
+    {"/websocket", ROUTE_WEBSOCKET, "a stream of TraceProcessorRpc, both ways", false, NULL, NULL},
+    {"/rpc", ROUTE_RPC, "the same stream: the requests as body, the answers in chunks", true, NULL, NULL},
+    {"/parse", ROUTE_CALL, "bytes of a trace -> AppendTraceDataResult", true, rpc_append, NULL},
+    {"/notify_eof", ROUTE_CALL, "the trace is complete", true, notify_eof, NULL},
+    {"/restore_initial_tables", ROUTE_CALL, "forget what queries have created", true, rpc_restore, NULL},
+    {"/query", ROUTE_STREAM, "QueryArgs -> QueryResult, in batches", true, NULL, begin_query},
+    {"/export", ROUTE_STREAM, "ExportArgs -> a file", true, NULL, begin_export},
+    {"/compute_metric", ROUTE_CALL, "ComputeMetricArgs -> ComputeMetricResult", true, rpc_metric, NULL},
+    {"/trace_summary", ROUTE_CALL, "TraceSummaryArgs -> TraceSummaryResult", true, rpc_summary, NULL},
+    {"/enable_metatrace", ROUTE_CALL, "record what the server does", true, rpc_metatrace_start, NULL},
+    {"/disable_and_read_metatrace", ROUTE_CALL, "-> DisableAndReadMetatraceResult", true, rpc_metatrace_stop, NULL},
 };
 const size_t n_routes = sizeof routes / sizeof *routes;
 

@@ -4,6 +4,8 @@
 
 #include "base/slice.h"
 
+#include <stdbool.h>
+
 struct pb_writer;
 struct session;
 struct worker;
@@ -21,6 +23,7 @@ struct route {
     const char *path;
     enum route_kind kind;
     const char *help;
+    bool acts; /* changes what the server has, or costs: browsers are to POST it */
     /* ROUTE_CALL: writes the result; nothing written: an empty answer */
     void (*call)(struct worker *w, struct session *s, struct slice body, struct pb_writer *out);
     /* ROUTE_STREAM: begins the answer */

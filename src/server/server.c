@@ -6,12 +6,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum {
     TICK_MS = 200,
     DEFAULT_MAX_CONNECTIONS = 4096,
     DEFAULT_REQUEST_TIMEOUT_MS = 30000,
     DEFAULT_STALLED_WRITE_MS = 300000,
+    DEFAULT_BLOCKED_MS = 60000,
     DEFAULT_MAX_VIEWS = 32,  /* 0.3 MB each, beside what they create */
     LINGER_MS = 2000,        /* for a client to close after our last words */
     DESCRIPTORS_BESIDE = 64, /* of the trace, the library, the loop */
@@ -95,7 +97,7 @@ static void on_tick(uv_timer_t *timer)
 {
     struct server *s = timer->data;
     uint64_t now = uv_now(&s->loop);
-    worker_interrupt_gone(&s->worker);
+    worker_interrupt(&s->worker);
     if (s->accept_later) {
         s->accept_later = false;
         for (size_t i = 0; i < s->n_listeners; i++)
@@ -206,6 +208,9 @@ static int start(struct server *s)
     rc = open_handles(s);
     if (rc == 0) {
         worker_init(&s->worker, &s->trace, max_bytes, notify, &s->notify);
+    s->worker.blocked_ns = (config->blocked_ms ? config->blocked_ms : DEFAULT_BLOCKED_MS) * 1000000;
+    if (gethostname(s->own_name, sizeof s->own_name - 1) < 0)
+        s->own_name[0] = '\0';
         if (worker_start(&s->worker) < 0) {
             worker_free(&s->worker);
             rc = UV_EAGAIN;

@@ -46,6 +46,7 @@ struct server_config {
     size_t max_request_bytes;   /* held of requests that are coming or waiting, all clients together; 0: 1 GiB */
     int64_t request_timeout_ms; /* without a byte of a request that has begun; 0: 30 s */
     int64_t stalled_write_ms;   /* without a whole piece of an answer taken; 0: 5 minutes */
+    int64_t blocked_ms;         /* others wait for one statement that long, then it ends; 0: 60 s */
     size_t max_views;           /* pages with tables of their own; 0: 32 */
 };
 

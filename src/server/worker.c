@@ -17,10 +17,12 @@ void worker_queue(struct worker *w, struct session *s)
         return;
     s->queued = true;
     s->next_run = NULL;
-    if (w->last_run)
+    if (w->last_run) {
         w->last_run->next_run = s;
-    else
+    } else {
         w->first_run = s;
+        w->waiting_since_ns = clock_now_ns(CLOCK_MONOTONIC);
+    }
     w->last_run = s;
     pthread_cond_signal(&w->wake);
 }
@@ -70,10 +72,13 @@ void worker_release(struct worker *w, size_t bytes)
     pthread_mutex_unlock(&w->lock);
 }
 
-void worker_interrupt_gone(struct worker *w)
+void worker_interrupt(struct worker *w)
 {
     pthread_mutex_lock(&w->lock);
-    if (w->current && w->current->gone)
+    struct session *s = w->current;
+    if (s && w->first_run && clock_now_ns(CLOCK_MONOTONIC) - w->waiting_since_ns > w->blocked_ns)
+        w->overdue = true;
+    if (s && (s->gone || w->overdue))
         tp_interrupt(w->trace->tp);
     pthread_mutex_unlock(&w->lock);
 }
@@ -93,6 +98,7 @@ bool worker_begin_query(struct worker *w, struct session *s)
     pthread_mutex_lock(&w->lock);
     bool stays = !s->gone;
     w->current = stays ? s : NULL;
+    w->overdue = false;
     pthread_mutex_unlock(&w->lock);
     return stays;
 }
@@ -101,6 +107,7 @@ void worker_end_query(struct worker *w)
 {
     pthread_mutex_lock(&w->lock);
     w->current = NULL;
+    w->overdue = false;
     if (w->trace->tp)
         tp_interrupt_clear(w->trace->tp); /* it may have come too late for its own query */
     pthread_mutex_unlock(&w->lock);
@@ -235,6 +242,7 @@ static void *run(void *ctx)
             w->first_run = s->next_run;
             if (!w->first_run)
                 w->last_run = NULL;
+            w->waiting_since_ns = clock_now_ns(CLOCK_MONOTONIC);
             s->queued = false;
             s->running = w->busy = true;
         }

@@ -21,7 +21,10 @@ struct worker {
     size_t held_bytes, max_held_bytes;    /* of requests, all sessions together */
     void (*notify)(void *ctx);            /* sessions have become ready; from the worker's thread */
     void *notify_ctx;
-    int64_t last_request_ns; /* when the last one ended */
+    int64_t last_request_ns;  /* when the last one ended */
+    int64_t waiting_since_ns; /* of the first of those that can go on */
+    atomic_bool overdue;      /* they have: the statement is being ended */
+    int64_t blocked_ns;       /* so long others wait for a statement */
 
     /* the thread's own */
     struct trace *trace;
@@ -44,8 +47,9 @@ void worker_release(struct worker *w, size_t bytes);
 /* Calls `each` for every session with new answers, or with room for requests again. On the loop's thread. */
 void worker_each_ready(struct worker *w, void (*each)(struct session *s));
 
-/* Interrupts the query that runs when its client has left (again: an interrupt between two statements may be lost). */
-void worker_interrupt_gone(struct worker *w);
+/* Interrupts the query that runs when its client has left, or when others have waited long for it (again: an interrupt
+ * between two statements may be lost). */
+void worker_interrupt(struct worker *w);
 
 /* Time since the last request was answered; 0 while one runs. */
 int64_t worker_idle_ms(struct worker *w);

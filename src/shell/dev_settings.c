@@ -16,6 +16,7 @@ static const struct dev_flag of_servers[] = {
     {"max-request-bytes", DEV_NUMBER, AT(max_request_bytes)},
     {"request-timeout-ms", DEV_NUMBER, AT(request_timeout_ms)},
     {"stalled-write-ms", DEV_NUMBER, AT(stalled_write_ms)},
+    {"blocked-ms", DEV_NUMBER, AT(blocked_ms)},
     {"max-views", DEV_NUMBER, AT(max_views)},
 };
 

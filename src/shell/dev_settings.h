@@ -12,6 +12,7 @@ struct dev_settings {
     int64_t max_request_bytes;
     int64_t request_timeout_ms;
     int64_t stalled_write_ms;
+    int64_t blocked_ms;
     int64_t max_views;
 };
 

@@ -1,6 +1,8 @@
 """The server's limits of time and memory, made short and small: who exceeds them goes, the others are served."""
+import http.client
 import socket
 import struct
+import threading
 import time
 import unittest
 
@@ -213,6 +215,42 @@ class Limits(unittest.TestCase):
             ws.close()
         wait_for(lambda: connections(server) == 0)
         self.check_served()
+
+    def test_half_requests_make_room(self):
+        server = self.serve(max_connections=20)
+        page = WebSocket(server)
+        crowd = []
+        for i in range(60):
+            s = server.connect()
+            s.sendall(b"POST /query HTTP/1.1\r\nContent-Le" if i % 2 else b"POST /query HTTP/1.1\r\nContent-Length: 100\r\n\r\nhalf")
+            crowd.append(s)
+        deadline = time.time() + 20
+        while True:  # a new client is let in as soon as the crowd is older than a moment
+            try:
+                self.assertEqual(server.request("GET", "/status")[0], 200)
+                break
+            except (OSError, http.client.HTTPException):
+                self.assertLess(time.time(), deadline)
+        self.assertEqual(page.ask("select 1").cells, [1])
+        for s in crowd + [page]:
+            s.close()
+
+    def test_a_statement_that_never_ends_does_not_block_others(self):
+        server = self.serve(blocked_ms=500)
+        a, b = WebSocket(server), WebSocket(server)
+        answer = []
+        runaway = threading.Thread(target=lambda: answer.append(a.ask(FOREVER)))
+        runaway.start()
+        time.sleep(0.2)  # most likely it runs by now; if not, the others are served at once
+        self.assertEqual(server.ask("select 5").cells, [5])
+        if runaway.is_alive():
+            self.assertEqual(b.ask("select 5").cells, [5])
+        runaway.join(20)
+        self.assertIn("others have waited", answer[0].error)
+        self.assertEqual(b.ask("select 6").cells, [6])
+        self.assertEqual(a.ask("select 7").cells, [7])
+        a.close()
+        b.close()
 
     def test_settings_are_checked(self):
         for flag in "request-timeout-ms", "request-timeout-ms=x", "max-request-bytes=-1", "stalled-write-ms=1s", "=1":

@@ -603,6 +603,41 @@ class Life(unittest.TestCase):
         self.assertEqual(server.request("GET", "/restore_initial_tables")[0], 200)
         self.assertEqual(server.stop(), 0)
 
+    def test_a_page_by_a_name_that_points_here_is_refused(self):
+        """DNS rebinding: to the browser the page is of the server's own origin, and only the Host tells."""
+        server = Server(TRACE, "--additional-cors-origins", "http://traces.example:9001")
+        cases = [("evil.example:9001", 403), ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("localhost.evil.example", 403),
+                 ("1.2.3.evil", 403), ("", 200), ("localhost", 200), ("LOCALHOST:9001", 200), ("127.0.0.1:9001", 200),
+                 ("[::1]:9001", 200), ("192.168.0.7:9001", 200), ("a.localhost:9001", 200), ("mybox:9001", 200),
+                 ("traces.example:9001", 200), ("traces.example", 403), (socket.gethostname() + ":9001", 200)]
+        for host, want in cases:
+            for path in "/status", "/", "/restore_initial_tables":
+                with server.connect() as s:
+                    s.sendall(f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+                    self.assertEqual(s.recv(12), b"HTTP/1.1 %d" % want, (host, path))
+        with server.connect() as s:
+            s.sendall(b"GET /status HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
+            self.assertEqual(s.recv(12), b"HTTP/1.1 400")
+        with server.connect() as s:
+            s.sendall(b"GET /websocket HTTP/1.1\r\nHost: evil.example\r\nOrigin: https://ui.perfetto.dev\r\nUpgrade: websocket\r\n"
+                      b"Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n")
+            self.assertEqual(s.recv(12), b"HTTP/1.1 403")
+        self.assertEqual(server.stop(), 0)
+
+    def test_links_of_pages_do_not_act(self):
+        server = Server(TRACE)
+        acting = "/restore_initial_tables", "/notify_eof", "/enable_metatrace", "/disable_and_read_metatrace", "/query", "/export"
+        browsers = [({"Sec-Fetch-Site": "same-site"}, 403), ({"Sec-Fetch-Site": "nonsense"}, 403), ({"Sec-Fetch-Site": "none"}, 405),
+                    ({"Sec-Fetch-Site": "same-origin"}, 405), ({"Referer": "http://a/"}, 405), ({"User-Agent": "Mozilla/5.0 (X)"}, 405)]
+        server.ask("create perfetto table kept as select 7 as a")
+        for headers, want in browsers:
+            for path in acting:
+                self.assertEqual(server.request("GET", path, headers=headers)[0], want, (path, headers))
+            self.assertEqual(server.request("GET", "/status", headers=headers)[0], 200)
+        self.assertEqual(server.ask("select a from kept").cells, [7])
+        self.assertEqual(server.request("POST", "/restore_initial_tables", headers={"Sec-Fetch-Site": "same-origin"})[0], 200)
+        self.assertEqual(server.stop(), 0)
+
     def test_additional_origins(self):
         server = Server(TRACE, "--additional-cors-origins", "http://a.example,http://b.example:1")
         for origin, want in ("http://b.example:1", 200), ("http://a.example", 200), ("http://c.example", 403):

@@ -130,6 +130,32 @@ START_TEST(restore_forgets_what_queries_made)
 }
 END_TEST
 
+/* Modules that come before the trace are looked at when it is there: what is wrong with them spoils nothing else. */
+START_TEST(a_package_that_is_refused_spoils_nothing)
+{
+    static const struct tp_module bad[] = {{"other.one", "select 1", 8}};
+    static const struct tp_module good[] = {{"pack.one", "create perfetto table one as select 11 as x", 43}};
+    struct tp_summary summary = {.all_metrics = true};
+    struct tp_result *r;
+    struct tp *own;
+    void *bytes;
+    size_t len;
+    ck_assert_int_eq(tp_open(&own, NULL), 0);
+    ck_assert_int_eq(tp_feed(own, "\n\2@\1", 4), 0);
+    ck_assert_int_eq(tp_add_sql_modules(own, "pack2", bad, 1, false), 0);
+    ck_assert_int_eq(tp_add_sql_modules(own, "pack", good, 1, false), 0);
+    ck_assert_int_lt(tp_summarize(own, &summary, &bytes, &len), 0);
+    ck_assert_int_lt(tp_finish(own), 0);
+    ck_assert_ptr_nonnull(strstr(tp_error(own), "does not belong"));
+    tp_summarize(own, &summary, &bytes, &len);
+    tp_free(bytes);
+    ck_assert_int_eq(tp_query(own, "include perfetto module pack.one; select x from one", &r), 0);
+    tp_result_close(r);
+    ck_assert_int_eq(tp_restore_initial_tables(own), 0);
+    tp_close(own);
+}
+END_TEST
+
 static void *interrupt_soon(void *unused)
 {
     (void)unused;
@@ -289,6 +315,7 @@ Suite *tp_suite(void)
     tcase_add_test(t, statements_one_by_one);
     tcase_add_test(t, stats_are_walked_in_order);
     tcase_add_test(t, restore_forgets_what_queries_made);
+    tcase_add_test(t, a_package_that_is_refused_spoils_nothing);
     tcase_add_test(t, an_interrupt_ends_only_what_runs);
     tcase_add_test(t, views_keep_their_tables_apart);
     tcase_add_test(t, an_interrupt_leaves_the_initial_tables_whole);

@@ -100,6 +100,7 @@ static int parse_flags(struct serving *sv, struct error *err)
     c->max_request_bytes = (size_t)dev->max_request_bytes;
     c->request_timeout_ms = dev->request_timeout_ms;
     c->stalled_write_ms = dev->stalled_write_ms;
+    c->blocked_ms = dev->blocked_ms;
     c->max_views = (size_t)dev->max_views;
     int rc = parse_port(o->port, &c->port, err);
     if (rc == 0)
