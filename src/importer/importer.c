@@ -55,6 +55,7 @@ static bool open_machine(struct machine_ctx *m)
 
 static void finish_machine(struct machine_ctx *m)
 {
+    sequences_finish(m->sequences);
     ftrace_machine_finish(m->ftrace);
     track_event_machine_finish(m->track_event);
     system_machine_finish(m->system);

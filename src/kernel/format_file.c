@@ -69,6 +69,8 @@ static bool parse_declaration(struct slice text, struct format_field *f)
         size_t open = text.len - 1;
         while (open > 0 && text.p[open] != '[')
             open--;
+        if (text.p[open] != '[')
+            return false;
         f->is_array = true;
         uint32_t n = 0;
         if (parse_number(trim(slice_of(text.p + open + 1, text.len - open - 2)), &n))

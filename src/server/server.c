@@ -208,9 +208,9 @@ static int start(struct server *s)
     rc = open_handles(s);
     if (rc == 0) {
         worker_init(&s->worker, &s->trace, max_bytes, notify, &s->notify);
-    s->worker.blocked_ns = (config->blocked_ms ? config->blocked_ms : DEFAULT_BLOCKED_MS) * 1000000;
-    if (gethostname(s->own_name, sizeof s->own_name - 1) < 0)
-        s->own_name[0] = '\0';
+        s->worker.blocked_ns = (config->blocked_ms ? config->blocked_ms : DEFAULT_BLOCKED_MS) * 1000000;
+        if (gethostname(s->own_name, sizeof s->own_name - 1) < 0)
+            s->own_name[0] = '\0';
         if (worker_start(&s->worker) < 0) {
             worker_free(&s->worker);
             rc = UV_EAGAIN;

@@ -12,7 +12,7 @@ static uint8_t *room(struct pb_writer *w, size_t len)
         w->failed = true;
         return NULL;
     }
-    return w->p + w->n;
+    return w->p ? w->p + w->n : NULL; /* NULL: nothing was there, nothing comes */
 }
 
 size_t pb_encode_varint(uint8_t *p, uint64_t value)

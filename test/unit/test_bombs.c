@@ -1,6 +1,7 @@
 /* Little files that unpack to much: refused before they have taken much memory, however large they are themselves. */
 #include "base/alloc.h"
 #include "importer/importer.h"
+#include "wire/fields.h"
 #include "wire/pb_writer.h"
 
 #include <check.h>
@@ -98,7 +99,7 @@ static void compressed_packets(FILE *f)
     struct slice inside = piece(long_packet, sizeof long_packet, 15);
     struct pb_writer w = {0};
     for (int i = 0; i < PIECES; i++) {
-        size_t packet = pb_begin(&w, 1);
+        size_t packet = pb_begin(&w, TRACE_PACKET);
         pb_put_bytes(&w, 50, inside.p, inside.len);
         pb_end(&w, packet);
     }
@@ -143,12 +144,44 @@ START_TEST(bombs_take_little_memory)
 }
 END_TEST
 
+/* Ids of a few bytes that each would open trackers: as many as the bytes can be about. */
+START_TEST(made_up_machines_are_bounded)
+{
+    enum { MACHINES = 20000 };
+    struct storage st;
+    struct importer *im;
+    struct error err = {0};
+    struct pb_writer w = {0};
+    for (uint32_t i = 1; i <= MACHINES; i++) {
+        size_t packet = pb_begin(&w, TRACE_PACKET);
+        pb_put_varint(&w, TRACE_PACKET_MACHINE_ID, i);
+        pb_end(&w, packet);
+    }
+    ck_assert_int_eq(storage_init(&st), 0);
+    atomic_store(&taken, 0);
+    alloc_set_gate(count, NULL);
+    ck_assert_int_eq(importer_open(&im, &st, NULL, &err), 0);
+    ck_assert_int_eq(importer_feed(im, w.p, w.n, &err), 0);
+    importer_finish(im, &err);
+    alloc_set_gate(NULL, NULL);
+    ck_assert_uint_lt(st.t[T_machine].n_rows, 2000);
+    ck_assert_uint_gt(st.t[T_machine].n_rows, 500);
+    ck_assert_int_eq(stats_get(&st.stats, 0, STAT_tokenizer_skipped_packets),
+                     MACHINES + 1 - (int64_t)st.t[T_machine].n_rows);
+    ck_assert_uint_lt(atomic_load(&taken), (size_t)600 * MB);
+    importer_close(im);
+    storage_free(&st);
+    pb_writer_free(&w);
+}
+END_TEST
+
 Suite *bombs_suite(void);
 Suite *bombs_suite(void)
 {
     Suite *s = suite_create("bombs");
     TCase *c = tcase_create("bombs");
     tcase_add_loop_test(c, bombs_take_little_memory, 0, (int)(sizeof bombs / sizeof *bombs));
+    tcase_add_test(c, made_up_machines_are_bounded);
     suite_add_tcase(s, c);
     return s;
 }

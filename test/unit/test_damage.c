@@ -1,8 +1,11 @@
 /* Damaged recordings through the public API: what is before the damage is there, memory that runs out is an error. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "importer/importer.h"
 #include "meridian/tp.h"
+#include "wire/fields.h"
 #include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -199,6 +202,66 @@ START_TEST(failing_allocation)
 }
 END_TEST
 
+static void put_packet(struct pb_writer *w, uint32_t machine, uint32_t sequence, unsigned dropped)
+{
+    size_t packet = pb_begin(w, TRACE_PACKET);
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence);
+    if (machine)
+        pb_put_varint(w, TRACE_PACKET_MACHINE_ID, machine);
+    if (dropped)
+        pb_put_varint(w, TRACE_PACKET_PREVIOUS_PACKET_DROPPED, dropped);
+    pb_end(w, packet);
+}
+
+static void put_stats(struct pb_writer *w, uint32_t sequence)
+{
+    size_t packet = pb_begin(w, TRACE_PACKET), stats = pb_begin(w, TRACE_PACKET_TRACE_STATS);
+    size_t writer = pb_begin(w, TRACE_STATS_WRITER_STATS);
+    pb_put_varint(w, TRACE_STATS_WRITER_STATS_SEQUENCE_ID, sequence);
+    pb_end(w, writer);
+    pb_end(w, stats);
+    pb_end(w, packet);
+}
+
+/* A killed service writes no TraceStats, and earlier ones know nothing of what came after them: each gap counts, once.
+ */
+START_TEST(every_gap_counts)
+{
+    struct storage st;
+    struct importer *im;
+    struct error err = {0};
+    struct pb_writer w = {0};
+    put_packet(&w, 0, 7, 1); /* what was before the first packet was never meant to be there */
+    put_packet(&w, 0, 7, 3);
+    put_packet(&w, 0, 8, 0);
+    put_packet(&w, 0, 8, 3);
+    put_stats(&w, 7);
+    put_packet(&w, 0, 7, 0);
+    put_packet(&w, 0, 7, 3);
+    put_packet(&w, 5, 9, 0);
+    put_packet(&w, 5, 9, 3);
+    ck_assert_int_eq(storage_init(&st), 0);
+    ck_assert_int_eq(importer_open(&im, &st, NULL, &err), 0);
+    ck_assert_int_eq(importer_feed(im, w.p, w.n, &err), 0);
+    ck_assert_int_eq(importer_finish(im, &err), 0);
+    const int64_t *told = stats_get_idx(&st.stats, 0, STAT_traced_buf_sequence_packet_loss, 0);
+    ck_assert_ptr_nonnull(told);
+    ck_assert_int_eq(*told, 1);
+    static const struct {
+        uint32_t machine;
+        int32_t sequence;
+    } unlisted[] = {{0, 7}, {0, 8}, {1, 9}};
+    for (size_t i = 0; i < sizeof unlisted / sizeof *unlisted; i++) {
+        told = stats_get_idx(&st.stats, unlisted[i].machine, STAT_sequence_packet_loss_unlisted, unlisted[i].sequence);
+        ck_assert_ptr_nonnull(told);
+        ck_assert_int_eq(*told, 1);
+    }
+    importer_close(im);
+    storage_free(&st);
+    pb_writer_free(&w);
+}
+END_TEST
+
 Suite *damage_suite(void);
 Suite *damage_suite(void)
 {
@@ -210,6 +273,7 @@ Suite *damage_suite(void)
     tcase_add_loop_test(t, pieces_of_any_size_give_the_same, 0, 5);
     tcase_add_loop_test(t, odd_bytes, 0, sizeof odd / sizeof *odd);
     tcase_add_loop_test(t, failing_allocation, 0, 4);
+    tcase_add_test(t, every_gap_counts);
     suite_add_tcase(s, t);
     return s;
 }

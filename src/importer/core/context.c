@@ -1,7 +1,18 @@
 /* Owns machines: their rows, their cpus, and the life of the trackers of each. */
 #include "importer/core/context.h"
 
-enum { MAX_MACHINES = UINT16_MAX /* as many as stats can tell apart */ };
+enum {
+    MAX_MACHINES = UINT16_MAX, /* as many as stats can tell apart */
+    MACHINES_AT_ONCE = 512,    /* these are taken whatever the input's size */
+    BYTES_OF_A_MACHINE = 128,  /* the least that each further one brings: ids of six bytes would fill the memory */
+};
+
+/* A machine costs some 100 kB, of trackers and rows: so there are at most as many as the input can be about. */
+static size_t machines_allowed(const struct importer *im)
+{
+    uint64_t n = MACHINES_AT_ONCE + (im->input_bytes + im->directory_bytes) / BYTES_OF_A_MACHINE;
+    return n < MAX_MACHINES ? (size_t)n : MAX_MACHINES;
+}
 
 void importer_fail(struct importer *im, int code, const char *fmt, ...)
 {
@@ -61,7 +72,7 @@ static bool insert_rows(struct machine_ctx *m)
 
 static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id, uint32_t boot)
 {
-    if (im->machines.n >= MAX_MACHINES)
+    if (im->machines.n >= machines_allowed(im))
         return NULL;
     struct machine_ctx *m = mem_zalloc(sizeof *m);
     if (!m) {

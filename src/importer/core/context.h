@@ -87,6 +87,7 @@ struct importer {
     struct track_tracker *tracks;      /* importer/track: tracks by type and dimensions, for all machines */
     struct slice_tracker *slices;      /* importer/track: open slices of every track */
     struct flow_tracker *flows;        /* importer/track */
+    uint64_t input_bytes;              /* of the files that have come, packed as they are */
     uint64_t directory_bytes;          /* of CTF traces in directories */
     struct reader *reader;             /* importer/input: formats, archives, blobs */
     struct trace_dat_files *trace_dat; /* importer/trace_dat: files of trace-cmd, hosts and guests */

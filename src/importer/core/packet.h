@@ -39,7 +39,8 @@ struct sequence {
     int64_t pid, tid;
 
     /* Counted for the stats of the buffer that trace_stats names for this sequence. */
-    uint32_t losses; /* packets that say that something before them is missing, but for the first */
+    uint32_t losses;      /* packets that say that something before them is missing, but for the first */
+    uint32_t losses_told; /* of those, the ones that the stats have */
     uint32_t loss_causes[PACKET_LOSS_CAUSES];
     uint32_t needing;         /* packets that need incremental state */
     uint32_t needing_skipped; /* of those, the ones that came without it being valid */

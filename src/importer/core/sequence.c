@@ -106,6 +106,20 @@ struct sequences *machine_sequences(struct machine_ctx *m)
     return m->sequences = s;
 }
 
+void sequences_finish(struct sequences *s)
+{
+    for (; s; s = s->older) {
+        size_t at = 0;
+        for (const struct u64map_slot *slot; (slot = u64map_next(&s->by_id, &at)) != NULL;) {
+            struct sequence *seq = (struct sequence *)(uintptr_t)slot->value;
+            if (seq->losses > seq->losses_told)
+                stats_add_idx(&s->m->st->stats, s->m->id, STAT_sequence_packet_loss_unlisted, (int32_t)seq->id,
+                              seq->losses - seq->losses_told);
+            seq->losses_told = seq->losses;
+        }
+    }
+}
+
 static void close_one(struct sequences *s)
 {
     for (size_t i = 0; i < s->tables.n; i++) {

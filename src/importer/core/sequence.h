@@ -22,6 +22,8 @@ struct sequences {
 
 struct sequences *sequences_open(struct machine_ctx *m);
 void sequences_close(struct sequences *s);
+/* Counts the losses that no TraceStats counted: a killed service writes none, and an earlier one does not know them. */
+void sequences_finish(struct sequences *s);
 
 /* The machine's sequences in the trace that is being read: a new set when another trace has begun. NULL when out of
  * memory. */

@@ -46,7 +46,7 @@ static struct slice next_part(struct slice *line)
         n++;
     struct slice part = slice_of(line->p, n);
     size_t eaten = n < line->len ? n + 1 : n;
-    *line = slice_of(line->p + eaten, line->len - eaten);
+    *line = slice_of(line->p ? line->p + eaten : NULL, line->len - eaten);
     return part;
 }
 

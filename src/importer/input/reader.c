@@ -328,6 +328,7 @@ static int add_mapped(struct reader *r, struct mapped_file m, const char *path, 
     if (!m.bytes.len)
         return 0;
     r->packed_bytes += m.bytes.len;
+    r->im->input_bytes = r->packed_bytes;
     size_t look = m.bytes.len < FORMAT_LOOKAHEAD ? m.bytes.len : FORMAT_LOOKAHEAD;
     int64_t start = clock_now_ns(CLOCK_MONOTONIC);
     enum trace_format format = format_detect(slice_of(m.bytes.p, look));
@@ -397,6 +398,7 @@ int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *e
         reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
     }
     r->packed_bytes += len;
+    r->im->input_bytes = r->packed_bytes;
     r->taken_bytes += len;
     reader_note_bytes(r, slice_of(bytes, len));
     return stream_write(&r->fed, slice_of(bytes, len), err);

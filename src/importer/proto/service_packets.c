@@ -183,7 +183,8 @@ static void writer_losses(struct packet *p, struct slice message, struct u64map 
     uint64_t *found = u64map_get(&p->m->sequences->by_id, id);
     if (!found)
         return;
-    const struct sequence *seq = (const struct sequence *)(uintptr_t)*found;
+    struct sequence *seq = (struct sequence *)(uintptr_t)*found;
+    seq->losses_told = seq->losses;
     add_to(sums, (uint64_t)STAT_traced_buf_sequence_packet_loss << 32 | buffer, seq->losses);
     for (unsigned i = 0; i < PACKET_LOSS_CAUSES; i++)
         add_to(sums, (uint64_t)loss_stats[i] << 32 | buffer, seq->loss_causes[i]);

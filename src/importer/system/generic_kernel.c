@@ -1,6 +1,8 @@
 /* Owns the packets of kernels that are not Linux: task states, renames, the process tree, cpu frequencies. */
 #include "importer/system/system_internal.h"
 
+#include "base/saturate.h"
+
 #include "wire/fields.h"
 
 enum task_state {
@@ -75,7 +77,8 @@ static struct task *task_of(struct generic_kernel *g, uint32_t utid)
 static void open_state(struct machine_ctx *m, struct task *t, int64_t ts, uint32_t utid, strid state, int64_t ucpu)
 {
     if (t->state_row)
-        ROW_SET(m->st, thread_state, dur, t->state_row - 1, ts - ROW_GET(m->st, thread_state, ts, t->state_row - 1));
+        ROW_SET(m->st, thread_state, dur, t->state_row - 1,
+                saturating_sub(ts, ROW_GET(m->st, thread_state, ts, t->state_row - 1)));
     uint32_t row = thread_state_insert(m->st, &(struct thread_state_row){.ts = ts,
                                                                          .dur = -1,
                                                                          .utid = utid,
@@ -94,7 +97,7 @@ static void stop(struct machine_ctx *m, struct generic_kernel *g, struct running
 {
     uint32_t row = r->slice - 1, utid = r->utid;
     r->slice = 0;
-    ROW_SET(m->st, sched_slice, dur, row, ts - ROW_GET(m->st, sched_slice, ts, row));
+    ROW_SET(m->st, sched_slice, dur, row, saturating_sub(ts, ROW_GET(m->st, sched_slice, ts, row)));
     ROW_SET(m->st, sched_slice, end_state, row, state);
     struct task *t = &g->tasks.p[utid];
     open_state(m, t, ts, utid, state, COL_NULL);

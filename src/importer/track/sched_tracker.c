@@ -1,6 +1,8 @@
 /* Owns sched slices and what runs where on one machine; thread states are in thread_state.c. */
 #include "importer/track/sched_tracker.h"
 
+#include "base/saturate.h"
+
 #include "importer/track/process_tracker.h"
 #include "importer/track/thread_state.h"
 
@@ -19,14 +21,18 @@ struct cpu_run {
     int64_t ucpu;
 };
 
+struct state_cache {
+    strid text[STATE_CACHE];   /* of a raw state; 0: not made yet */
+    bool invalid[STATE_CACHE]; /* known to be */
+};
+
 struct sched_tracker {
     struct machine_ctx *m;
     struct thread_states states;
     VEC(struct cpu_run)
     cpus;
     uint32_t version;                /* kernel version that the cache below is for: major << 16 | minor */
-    strid state_text[STATE_CACHE];   /* text of a raw state; 0: not made yet */
-    bool state_invalid[STATE_CACHE]; /* known to be invalid */
+    struct state_cache *states_seen; /* made by the first state: many machines may have none */
 };
 
 struct sched_tracker *sched_tracker_open(struct machine_ctx *m)
@@ -49,6 +55,7 @@ void sched_tracker_close(struct sched_tracker *t)
     if (!t)
         return;
     vec_free(&t->cpus);
+    mem_free(t->states_seen);
     thread_states_free(&t->states);
     mem_free(t);
 }
@@ -109,21 +116,24 @@ strid sched_tracker_state(struct sched_tracker *t, int64_t prev_state)
     if (version == 0)
         version = 4u << 16 | 4; /* taken when the kernel is unknown */
     if (__builtin_expect(version != t->version, 0)) {
-        memset(t->state_text, 0, sizeof t->state_text);
-        memset(t->state_invalid, 0, sizeof t->state_invalid);
+        mem_free(t->states_seen);
+        t->states_seen = NULL;
         t->version = version;
     }
-    if (raw < STATE_CACHE && t->state_text[raw])
-        return t->state_text[raw];
+    if (__builtin_expect(!t->states_seen, 0))
+        t->states_seen = mem_zalloc(sizeof *t->states_seen);
+    struct state_cache *seen = raw < STATE_CACHE ? t->states_seen : NULL;
+    if (seen && seen->text[raw])
+        return seen->text[raw];
     char text[16];
     strid id = 0;
-    if (!(raw < STATE_CACHE && t->state_invalid[raw]) && state_text(raw, version, text))
+    if (!(seen && seen->invalid[raw]) && state_text(raw, version, text))
         id = import_str(t->m->im, text);
     else
         stats_add(&t->m->st->stats, t->m->id, STAT_task_state_invalid, 1);
-    if (raw < STATE_CACHE) {
-        t->state_text[raw] = id;
-        t->state_invalid[raw] = id == 0;
+    if (seen) {
+        seen->text[raw] = id;
+        seen->invalid[raw] = id == 0;
     }
     return id;
 }
@@ -134,7 +144,7 @@ static void close_slice(struct sched_tracker *t, struct cpu_run *c, int64_t ts, 
 {
     if (c->slice_row == NO_ROW)
         return;
-    ROW_SET(t->m->st, sched_slice, dur, c->slice_row, ts - c->start_ts);
+    ROW_SET(t->m->st, sched_slice, dur, c->slice_row, saturating_sub(ts, c->start_ts));
     ROW_SET(t->m->st, sched_slice, end_state, c->slice_row, (int64_t)end_state);
 }
 

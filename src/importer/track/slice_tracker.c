@@ -1,6 +1,7 @@
 /* Owns the stack of open slices of every track and the nesting rules of `slice`. */
 #include "importer/track/slice_tracker.h"
 
+#include "base/saturate.h"
 #include "base/u64map.h"
 #include "importer/track/flow_tracker.h"
 
@@ -96,7 +97,7 @@ static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct st
                 continue;
             stats_add(&t->im->st->stats, machine, STAT_misplaced_end_event, 1);
             for (uint32_t j = i + 1; j < s->n; j++)
-                ROW_SET(t->im->st, slice, dur, s->p[j].row, end - s->p[j].ts);
+                ROW_SET(t->im->st, slice, dur, s->p[j].row, saturating_sub(end, s->p[j].ts));
             s->n = i;
             open_child = false;
             continue;
@@ -204,7 +205,7 @@ uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32
         if (o->dur >= 0 || (category && category != o->category) || (name && o->name && name != o->name))
             continue;
         uint32_t row = o->row;
-        o->dur = ts - o->ts;
+        o->dur = saturating_sub(ts, o->ts);
         ROW_SET(t->im->st, slice, dur, row, o->dur);
         if (add && add->n)
             slice_add_args(t, row, add);

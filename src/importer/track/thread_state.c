@@ -1,6 +1,8 @@
 /* Owns the rows of thread_state and spurious_sched_wakeup. */
 #include "importer/track/thread_state.h"
 
+#include "base/saturate.h"
+
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
 
@@ -49,7 +51,7 @@ static inline bool is_blocked(const struct thread_states *s, strid state)
 static inline void close_state(struct thread_states *s, const struct thread_last *l, int64_t ts)
 {
     if (l->row)
-        ROW_SET(s->m->st, thread_state, dur, l->row - 1, ts - l->ts);
+        ROW_SET(s->m->st, thread_state, dur, l->row - 1, saturating_sub(ts, l->ts));
 }
 
 struct waker {

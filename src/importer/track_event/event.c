@@ -1,6 +1,8 @@
 /* Owns track events in time order: which track they belong to, and what they add to slice, counter, state and flow. */
 #include "importer/track_event/event.h"
 
+#include "base/saturate.h"
+
 #include "wire/fields.h"
 
 static void count(const struct event *e, enum stat_key stat)
@@ -487,7 +489,7 @@ static void state_event(struct event *e)
     }
     uint32_t track = te_track_own_row(e->t, k);
     if (k->state_row)
-        ROW_SET(st, state, dur, k->state_row - 1, e->ts - ROW_GET(st, state, ts, k->state_row - 1));
+        ROW_SET(st, state, dur, k->state_row - 1, saturating_sub(e->ts, ROW_GET(st, state, ts, k->state_row - 1)));
     k->state_row = 0;
     if (!e->name) /* the state before ends, no other begins */
         return;

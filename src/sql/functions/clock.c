@@ -4,6 +4,8 @@
  * to run alike from there. */
 #include "sql/functions/functions.h"
 
+#include "base/saturate.h"
+
 #include <stdio.h>
 #include <time.h>
 
@@ -23,7 +25,7 @@ static bool convert(const struct storage *st, int64_t ts, int64_t clock_id, int6
             continue;
         found = true;
         best_ts = at;
-        *out = table_get(t, clock_snapshot_c_clock_value, r) + (ts - at);
+        *out = saturating_add(table_get(t, clock_snapshot_c_clock_value, r), saturating_sub(ts, at));
     }
     return found;
 }

@@ -9,6 +9,7 @@
 #include "sql/operators/values.h"
 
 #include "base/hash.h"
+#include "base/saturate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -284,7 +285,7 @@ static int emit_group(struct intersection *x, struct table_builder *b, const str
         uint32_t column = 2;
         rc = table_builder_int(b, 0, o->ts, err);
         if (rc == 0)
-            rc = table_builder_int(b, 1, o->end - o->ts, err);
+            rc = table_builder_int(b, 1, saturating_sub(o->end, o->ts), err);
         for (int k = 0; k < x->n_inputs && rc == 0; k++)
             rc = table_builder_int(b, column++, x->ids.p[o->ids + (size_t)k], err);
         for (int k = 0; k < n_keys && rc == 0; k++) {
@@ -392,7 +393,7 @@ static void create(sqlite3_context *ctx, int argc, sqlite3_value **argv)
             break;
         rc = table_builder_int(&b, 0, starts->words[i], &err);
         if (rc == 0)
-            rc = table_builder_int(&b, 1, ends->words[k] - starts->words[i], &err);
+            rc = table_builder_int(&b, 1, saturating_sub(ends->words[k], starts->words[i]), &err);
         if (rc == 0)
             rc = table_builder_commit(&b, &err);
     }

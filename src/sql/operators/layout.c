@@ -1,5 +1,6 @@
 /* EXPERIMENTAL_SLICE_LAYOUT(tracks): the stacks of several tracks packed into one picture;
  * EXPERIMENTAL_FLAT_SLICE(start, end): what was deepest on each track at each moment. */
+#include "base/saturate.h"
 #include "base/u64map.h"
 #include "sql/operators/table_functions.h"
 
@@ -103,7 +104,7 @@ static int slice_layout(struct engine *e, sqlite3_value **args, struct table *ou
         if (rc)
             break;
         struct stack *s = &stacks.p[root[i]];
-        int64_t end = dur < 0 ? INT64_MAX : ts + (dur ? dur : 1);
+        int64_t end = dur < 0 ? INT64_MAX : saturating_add(ts, dur ? dur : 1);
         s->end = s->end > end ? s->end : end;
         s->height = s->height > depth + 1 ? s->height : depth + 1;
     }
@@ -207,7 +208,7 @@ static int flat_slice(struct engine *e, sqlite3_value **args, struct table *out,
         f.tracks.p[i].at = f.start;
     for (uint32_t r = 0; r < f.t->n_rows && rc == 0; r++) {
         int64_t ts = table_get(f.t, slice_c_ts, r), dur = table_get(f.t, slice_c_dur, r);
-        int64_t track = table_get(f.t, slice_c_track_id, r), end = dur < 0 ? f.end : ts + dur;
+        int64_t track = table_get(f.t, slice_c_track_id, r), end = dur < 0 ? f.end : saturating_add(ts, dur);
         if (stop_asked(engine_stop(e)))
             rc = -MRD_ECANCELLED;
         if (ts >= f.end || end <= f.start || track < 0 || track >= n_tracks)

@@ -2,6 +2,7 @@
  * EXPERIMENTAL_ANCESTOR_STACK_PROFILE_CALLSITE, EXPERIMENTAL_ANNOTATED_CALLSTACK; and the function SLICE_IS_ANCESTOR.
  */
 #include "base/fnv.h"
+#include "base/saturate.h"
 #include "sql/operators/rows.h"
 #include "sql/operators/table_functions.h"
 
@@ -216,7 +217,8 @@ static void slice_is_ancestor(sqlite3_context *ctx, int argc, sqlite3_value **ar
     uint32_t up = (uint32_t)a, down = (uint32_t)d;
     int64_t ts = table_get(t, slice_c_ts, up), dur = table_get(t, slice_c_dur, up);
     int64_t at = table_get(t, slice_c_ts, down), child = table_get(t, slice_c_dur, down);
-    bool inside = at >= ts && (dur < 0 || (at <= ts + dur && (child < 0 || at + child <= ts + dur)));
+    bool inside = at >= ts && (dur < 0 || (at <= saturating_add(ts, dur) &&
+                                           (child < 0 || saturating_add(at, child) <= saturating_add(ts, dur))));
     sqlite3_result_int(ctx, inside && table_get(t, slice_c_track_id, up) == table_get(t, slice_c_track_id, down) &&
                                 table_get(t, slice_c_depth, up) < table_get(t, slice_c_depth, down));
 }

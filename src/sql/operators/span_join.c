@@ -11,6 +11,8 @@
  * xBestIndex hands the pushed constraints on as text in idxStr: for each, side ('1', '2', 'b'oth), column number of the
  * side (2 digits of base 64), operator letter. */
 #include "sql/operators/span_join.h"
+
+#include "base/saturate.h"
 #include "sql/dialect/pointer.h"
 
 /* A side while it is read. */
@@ -80,8 +82,8 @@ static int load_row(struct span_join_cursor *c, struct side *s)
                               (long long)dur, (long long)s->row_ts);
     if (dur > 0 && s->row_ts > FOREVER - dur)
         dur = FOREVER - s->row_ts;
-    s->row_end = s->row_ts + dur;
-    s->row_adjusted = in->dur < 0 ? s->row_ts + 1 : dur < 0 ? s->row_ts : s->row_end;
+    s->row_end = saturating_add(s->row_ts, dur);
+    s->row_adjusted = in->dur < 0 ? saturating_add(s->row_ts, 1) : dur < 0 ? s->row_ts : s->row_end;
     return SQLITE_OK;
 }
 

@@ -6,6 +6,8 @@
  * A root's path covers the sleep before it and itself. Where the thread slept, the span that woke it is what counts,
  * back to that one's own beginning, and so on. Where nobody is known to have woken it, the thread waited for itself. */
 #include "sql/operators/rows.h"
+
+#include "base/saturate.h"
 #include "sql/operators/values.h"
 
 struct wake_node {
@@ -99,7 +101,7 @@ static void walk_root(struct path_writer *w, const struct wake_graph *g, const s
 {
     const struct wake_node *at = root;
     int64_t start = root->ts, lower = root->ts - (root->idle_dur > 0 ? root->idle_dur : 0);
-    put(w, root, 0, root->ts, root->ts + root->dur, root, NULL);
+    put(w, root, 0, root->ts, saturating_add(root->ts, root->dur), root, NULL);
     for (int64_t depth = 1; start > lower && w->rc == 0; depth++) {
         const struct wake_node *waker = at->has_waker && depth < MAX_DEPTH ? node(g, at->waker_id) : NULL;
         if (!waker) {
