@@ -37,6 +37,7 @@ static const struct packet_handler *const handlers[] = {
 /* What reads other formats than packets. */
 static const struct format_reader *const format_readers[] = {
     &chrome_json_reader,
+    &gecko_reader,
     &trace_dat_reader,
     &perf_reader,
     NULL,

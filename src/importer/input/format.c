@@ -64,6 +64,8 @@ static enum trace_format detect_text(struct slice head)
         squeeze(slice_of(head.p, head.len < JSON_LOOKAHEAD ? head.len : JSON_LOOKAHEAD), squeezed, sizeof squeezed);
     if (starts(squeezed, n, "{\"perfetto_manifest\""))
         return FORMAT_MANIFEST;
+    if (starts(squeezed, n, "{\"meta\"") || starts(squeezed, n, "{\"libs\""))
+        return FORMAT_GECKO;
     if (starts(squeezed, n, "{\"") || starts(squeezed, n, "[{\""))
         return FORMAT_JSON;
     if (slice_starts(head, "TRACE:\n") && head.len > 7 && head.p[7] == 0x78) /* a zlib stream follows */

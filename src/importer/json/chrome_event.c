@@ -334,10 +334,8 @@ static bool read_field(struct reading *x, enum field field)
     }
 }
 
-static uint32_t find_thread(struct reading *x)
+uint32_t chrome_thread_index(struct chrome *c, struct chrome_thread t)
 {
-    struct chrome *c = x->c;
-    struct chrome_thread t = {x->pid, x->tid, x->pid_name, x->tid_name, 0, 0, UINT32_MAX, false};
     if (!t.tid && t.pid) {
         t.tid = t.pid;
         t.tid_name = t.pid_name;
@@ -423,7 +421,9 @@ static void queue_event(struct reading *x)
     if (!file_clock_to_trace_time(&c->clock, e->ts, (int64_t)(c->base_offset + (uint64_t)(x->start - c->buffer)),
                                   &e->ts))
         return;
-    e->thread = find_thread(x);
+    e->thread = chrome_thread_index(
+        c, (struct chrome_thread){
+               .pid = x->pid, .tid = x->tid, .pid_name = x->pid_name, .tid_name = x->tid_name, .track = UINT32_MAX});
     if (e->phase == 'P') {
         v8_profile_event(c, x->start, x->r->p, e);
         return;

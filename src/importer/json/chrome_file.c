@@ -181,6 +181,27 @@ static bool document_error(struct chrome *c, const struct json_reader *r, const 
     return false;
 }
 
+static const uint8_t *memcpy_kept(struct chrome *c, struct slice bytes)
+{
+    uint8_t *copy = arena_alloc_bytes(&c->kept, bytes.len);
+    if (!copy)
+        c->im->failed = true;
+    return copy ? memcpy(copy, bytes.p, bytes.len) : NULL;
+}
+
+/* Keeps a member that a profile has. */
+static void keep_profile(struct chrome *c, struct json_text key, struct slice value)
+{
+    static const char *const names[V8_PARTS] = {
+        [V8_NODES] = "nodes", [V8_SAMPLES] = "samples", [V8_DELTAS] = "timeDeltas", [V8_START] = "startTime"};
+    for (int i = 0; i < V8_PARTS; i++) {
+        if (!json_text_is(key, names[i]))
+            continue;
+        const uint8_t *p = c->stable ? value.p : memcpy_kept(c, value);
+        c->profile[i] = slice_of(p, p ? value.len : 0);
+    }
+}
+
 /* A member whose value is no array of events. */
 static void take_member(struct chrome *c, struct json_text key, struct slice value)
 {
@@ -197,6 +218,8 @@ static void take_member(struct chrome *c, struct json_text key, struct slice val
         stats_add(&c->im->st->stats, c->m->id, STAT_json_display_time_unit, 1);
     } else if (json_text_is(key, "metadata") && first == '{') {
         chrome_document_metadata(c, value);
+    } else {
+        keep_profile(c, key, value);
     }
 }
 
@@ -339,8 +362,10 @@ static int chrome_end(void *self, struct error *err)
         c->any_error = true;
         chrome_text_error(c, rest.p, rest.p ? rest.p + rest.len : rest.p, "the text ends inside of an object");
     }
+    if (!c->n_events && c->profile[V8_NODES].len)
+        v8_profile_document(c, c->profile);
     sorter_set_tie_from(c->im->sorter, c->queue, c->seen_complete ? c->tie_from : INT64_MAX);
-    if (c->any_error && !c->n_events)
+    if (c->any_error && !c->n_events && !c->profile[V8_NODES].len)
         return error_set(err, -MRD_EFORMAT, "line %llu, column %llu: this is no JSON trace", // NOLINT
                          (unsigned long long)c->place.line, (unsigned long long)c->place.column);
     return check(c, err);

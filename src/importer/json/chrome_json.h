@@ -59,6 +59,9 @@ struct chrome_records; /* chrome_records.c */
 struct chrome_async;   /* chrome_async.c */
 struct v8_profiles;    /* v8_profile.c */
 
+/* Members of a document that is a V8 CPU profile itself. */
+enum v8_part { V8_NODES, V8_SAMPLES, V8_DELTAS, V8_START, V8_PARTS };
+
 /* Where in the document the reader stands. */
 enum chrome_place {
     PLACE_START,
@@ -113,7 +116,8 @@ struct chrome {
     lane_lists;
     argset source_chrome;
     struct v8_profiles *v8;
-    struct systrace *system; /* NULL until there is one */
+    struct slice profile[V8_PARTS]; /* of a document that is a profile; in bytes that stay, or in `kept` */
+    struct systrace *system;        /* NULL until there is one */
 };
 
 /* --- chrome_file.c --- */
@@ -130,6 +134,8 @@ strid chrome_string(struct chrome *c, struct json_text text);
 /* --- chrome_event.c --- */
 /* Reads the event at r->p, and queues it. False when the text is cut or wrong: see r->status. */
 bool chrome_event_read(struct chrome *c, struct json_reader *r);
+/* The index of a thread by its numbers. */
+uint32_t chrome_thread_index(struct chrome *c, struct chrome_thread t);
 /* Microseconds to ns; false when the number is no time. */
 bool chrome_time(const struct json_number *n, int64_t *ns);
 
@@ -187,6 +193,8 @@ void chrome_system_trace(struct chrome *c, struct json_text text);
 /* --- v8_profile.c --- */
 /* An event of phase P, whose text is [from, to). */
 void v8_profile_event(struct chrome *c, const uint8_t *from, const uint8_t *to, const struct chrome_event *e);
+/* A document that is one profile (.cpuprofile), by its members; its thread has no number. */
+void v8_profile_document(struct chrome *c, const struct slice parts[V8_PARTS]);
 /* The queue of samples: behind all others of the file. */
 bool v8_profiles_open(struct chrome *c);
 void v8_profiles_close(struct v8_profiles *v);

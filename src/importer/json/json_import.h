@@ -9,5 +9,7 @@
 #include "importer/input/format_reader.h"
 
 extern const struct format_reader chrome_json_reader;
+/* Profiles of Firefox: {"meta": …} or {"libs": …}. */
+extern const struct format_reader gecko_reader;
 
 #endif

@@ -141,7 +141,7 @@ static struct slice member(struct slice object, const char *name)
 static bool integer(struct slice value, int64_t *out)
 {
     struct json_number n;
-    return json_number_of(value, &n) && json_number_i64(&n, true, out);
+    return value.len && json_number_of(value, &n) && json_number_i64(&n, true, out);
 }
 
 static strid text_of(struct chrome *c, struct slice value)
@@ -293,6 +293,23 @@ static bool find_profile(struct chunk *k, uint64_t id, int64_t pid, bool start)
     return true;
 }
 
+/* Nodes and samples of an event or a document. */
+static void read_chunk(struct chunk *k)
+{
+    struct json_reader nodes = json_reader(k->nodes);
+    struct slice node;
+    if (is_array(k->nodes) && json_enter(&nodes, '['))
+        while (element(&nodes, &node))
+            read_node(k, node);
+    size_t n_samples = count_elements(k->samples);
+    if (n_samples != count_elements(k->deltas))
+        chrome_text_error(k->c, k->from, k->to, "a CPU profile has not as many time deltas as samples");
+    else if (!k->profile && n_samples)
+        chrome_text_error(k->c, k->from, k->to, "samples of a CPU profile that has not begun");
+    else if (k->profile)
+        read_samples(k);
+}
+
 void v8_profile_event(struct chrome *c, const uint8_t *from, const uint8_t *to, const struct chrome_event *e)
 {
     struct chunk k = {.c = c, .from = from, .to = to, .thread = e->thread, .index = UINT32_MAX};
@@ -301,7 +318,7 @@ void v8_profile_event(struct chrome *c, const uint8_t *from, const uint8_t *to, 
     if (e->id.kind == CHROME_NO_ID || !(e->flags & CHROME_HAS_ARGS) || !json_check(&check))
         return;
     if (e->id.kind == CHROME_ID_TEXT && !chrome_hex(strpool_view(&c->im->st->strings, (strid)e->id.value), &id)) {
-        chrome_text_log(c, STAT_json_tokenizer_failure, from, to, NULL);
+        chrome_text_error(c, from, to, "the id of a CPU profile is no hexadecimal number");
         return;
     }
     struct slice data = member(e->args, "data"), profile = member(data, "cpuProfile");
@@ -315,16 +332,24 @@ void v8_profile_event(struct chrome *c, const uint8_t *from, const uint8_t *to, 
     k.nodes = member(profile, "nodes");
     k.samples = member(profile, "samples");
     k.deltas = member(data, "timeDeltas");
-    struct json_reader nodes = json_reader(k.nodes);
-    struct slice node;
-    if (is_array(k.nodes) && json_enter(&nodes, '['))
-        while (element(&nodes, &node))
-            read_node(&k, node);
-    size_t n_samples = count_elements(k.samples);
-    if (n_samples != count_elements(k.deltas))
-        chrome_text_log(c, STAT_json_tokenizer_failure, from, to, NULL);
-    else if (!k.profile && n_samples)
-        chrome_text_log(c, STAT_json_tokenizer_failure, from, to, NULL);
-    else if (k.profile)
-        read_samples(&k);
+    read_chunk(&k);
+}
+
+void v8_profile_document(struct chrome *c, const struct slice parts[V8_PARTS])
+{
+    uint32_t thread = chrome_thread_index(c, (struct chrome_thread){.track = UINT32_MAX});
+    const uint8_t *end = c->buffer;
+    struct chunk k = {.c = c,
+                      .from = end,
+                      .to = end,
+                      .thread = thread,
+                      .nodes = parts[V8_NODES],
+                      .samples = parts[V8_SAMPLES],
+                      .deltas = parts[V8_DELTAS]};
+    if (!integer(parts[V8_START], &k.start_us))
+        k.start_us = 0;
+    if (!v8_profiles_open(c) || !find_profile(&k, 0, 0, true))
+        c->im->failed = true;
+    else
+        read_chunk(&k);
 }
