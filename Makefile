@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check tested-release check-threads bench bench-operators bench-probes bench-relay bench-server bench-service docs install format tidy clean
+.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service docs install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -59,6 +59,11 @@ bench-service: release
 bench-relay: release
 	@$(CMAKE) --build build/release -j $(JOBS) --target tracebox bench_producer
 	@python3 test/bench/bench_relay.py --build build/release $(BENCH_ARGS)
+
+# Reading 1 GB of JSON as Chrome and as PyTorch write it: MB a second of CPU, peak memory.
+bench-json: release
+	@$(CMAKE) --build build/release -j $(JOBS) --target json_trace
+	@python3 test/bench/bench_json.py build/release $(BENCH_ARGS)
 
 # A long answer over WebSocket, and the Perfetto UI's load.
 bench-server: release

@@ -121,6 +121,9 @@ static const struct {
     {"{\"traceEvents\":[" GOOD("1") "]", 1, 1, "the text ends inside of an object"},
     {"{\"traceEvents\":[" GOOD("1") "],\"x\":tru}", 1, 1, "line 1, column"},
     {"[" GOOD("1") ",\n  {\"ph\":\"X\",\"ts\":nope},\n" GOOD("3") "]", 2, 1, "line 2, column 18: true, false or null"},
+    {"[" GOOD("1") ",{\"ph\":\"X\",\"ts\":nope,\"args\":{\"a\":\"................................................\"}}"
+                   "," GOOD("3") "]",
+     2, 1, "line 1, column"},
     {"[" GOOD("1") ",\n{\"ph\":\"X\",\"ts\":01,\"dur\":1}," GOOD("3") "]", 2, 1, "line 2, column 16: a number begins"},
     {"[" GOOD("1") ",,," GOOD("3") "]", 2, 1, "an event is expected"},
     {"[" GOOD("1") ",null,5,\"x\",[1]," GOOD("3") "]", 2, 4, "an event is expected"},
@@ -222,6 +225,27 @@ START_TEST(events_become_rows)
 }
 END_TEST
 
+/* Ties go over the borders of the sorter's blocks. */
+START_TEST(many_events_of_one_time)
+{
+    enum { N = 5000, ROOM = 100 };
+    char *text = malloc(N * ROOM + ROOM), *p = text;
+    p += sprintf(p, "[");
+    for (int i = 0; i < N; i++)
+        p += sprintf(p, "%s{\"ph\":\"%c\",\"ts\":%d,\"dur\":%d,\"tid\":%d,\"name\":\"x\"}", i ? "," : "",
+                     i % 3 ? 'X' : 'B', i < 10 ? i : 10, i % 3 ? i + 1 : 0, i + 1);
+    load(text);
+    sql_expect(&f, "select count(*) from slice", "5000");
+    sql_expect(&f,
+               "select count(*) from (select ts, dur, lag(ts) over w as before, lag(dur) over w as longer from slice "
+               "window w as "
+               "(order by id)) where ts < before or (ts = before and dur > longer)",
+               "0");
+    close_all();
+    free(text);
+}
+END_TEST
+
 /* Nothing that a file says is taken in more than linear time or memory. */
 START_TEST(hostile_sizes)
 {
@@ -262,6 +286,7 @@ Suite *chrome_json_suite(void)
     tcase_add_loop_test(t, pieces_of_any_size_give_the_same, 0, COUNT(documents));
     tcase_add_loop_test(t, what_is_broken_is_counted_and_the_rest_stays, 0, COUNT(broken));
     tcase_add_loop_test(t, events_become_rows, 0, COUNT(cases));
+    tcase_add_test(t, many_events_of_one_time);
     tcase_add_test(t, hostile_sizes);
     suite_add_tcase(s, t);
     return s;

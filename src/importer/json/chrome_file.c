@@ -110,6 +110,10 @@ void chrome_event_error(struct chrome *c, enum stat_key stat, const struct chrom
 static bool skip_broken(struct chrome *c, struct json_reader *r, const uint8_t *start)
 {
     const uint8_t *behind = json_scan_container(start, r->end, '{', '}');
+    if (!behind && !c->final) { /* its end may come */
+        r->p = start;
+        return false;
+    }
     chrome_text_error(c, start, r->p, json_error_text(r));
     c->any_error = true;
     if (!behind) {
@@ -320,6 +324,7 @@ static int chrome_write(void *self, struct slice bytes, struct error *err)
     c->stable = importer_bytes_stable(c->im, bytes.p);
     if (c->stable) { /* a file as a whole */
         c->file_first = bytes.p;
+        c->final = true;
         size_t used = read_bytes(c, bytes);
         c->rest = slice_of(bytes.p + used, bytes.len - used);
         return check(c, err);
@@ -352,6 +357,7 @@ static int chrome_end(void *self, struct error *err)
     struct chrome *c = self;
     struct slice rest = c->stable ? c->rest : slice_of(c->carry.p, c->carry.n);
     if (rest.len && !c->stable && c->at != PLACE_DONE) { /* there may be more bytes than at the last try */
+        c->final = true;
         size_t used = read_bytes(c, rest);
         leave_buffer(c, used);
         rest = slice_of(rest.p + used, rest.len - used);

@@ -90,6 +90,7 @@ struct chrome {
     size_t carry_try;  /* bytes from which on another try is worth it */
     struct slice rest; /* of bytes that stay: what was cut */
     bool stable;
+    bool final;                /* no more bytes come */
     const uint8_t *file_first; /* of bytes that stay; args lie behind it */
     bool any_error;
 

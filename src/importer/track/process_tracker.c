@@ -266,12 +266,12 @@ uint32_t process_tracker_process(struct process_tracker *t, int64_t pid)
     return upid;
 }
 
-/* The main thread of the ordinary process 0, which is not what tid 0 means elsewhere. */
-static uint32_t start_zero_main(struct process_tracker *t, uint32_t upid, uint32_t idle_utid)
+/* A thread of the ordinary process 0. It is not what its tid means elsewhere. */
+static uint32_t start_zero_thread(struct process_tracker *t, int64_t tid, uint32_t upid)
 {
-    uint32_t utid = process_tracker_start_thread(t, COL_NULL, 0);
+    uint32_t before = newest_utid(t, tid), utid = process_tracker_start_thread(t, COL_NULL, tid);
     put_in_process(t, utid, upid);
-    if ((idle_utid != UTID_NONE && !set_newest_utid(t, 0, idle_utid)) || !u64map_set(&t->zero_threads, 0, utid))
+    if (!set_newest_utid(t, tid, before) || !u64map_set(&t->zero_threads, (uint64_t)tid, utid))
         out_of_memory(t);
     return utid;
 }
@@ -281,25 +281,16 @@ uint32_t process_tracker_zero_thread(struct process_tracker *t, int64_t tid)
     const uint64_t *known = u64map_get(&t->zero_threads, (uint64_t)tid);
     if (known)
         return (uint32_t)*known;
-    const uint64_t *idle = u64map_get(&t->by_pid, 0), *main_thread = u64map_get(&t->zero_threads, 0);
-    uint64_t idle_upid = idle ? *idle : UPID_NONE;
-    uint32_t idle_utid = newest_utid(t, 0), upid;
-    if (main_thread) {
-        upid = t->threads.p[*main_thread].upid;
-    } else {
-        upid = start_process_row(t, 0);
-        if (idle_upid != UPID_NONE && !u64map_set(&t->by_pid, 0, idle_upid)) /* pid 0 stays the idle one's elsewhere */
-            out_of_memory(t);
-        if (tid)
-            start_zero_main(t, upid, idle_utid);
-    }
-    uint32_t utid = tid ? process_tracker_start_thread(t, COL_NULL, tid) : start_zero_main(t, upid, idle_utid);
-    if (tid) {
-        put_in_process(t, utid, upid);
-        if (!u64map_set(&t->zero_threads, (uint64_t)tid, utid))
-            out_of_memory(t);
-    }
-    return utid;
+    const uint64_t *main_thread = u64map_get(&t->zero_threads, 0);
+    if (main_thread)
+        return start_zero_thread(t, tid, t->threads.p[*main_thread].upid);
+    uint32_t idle = process_tracker_find_process(t, 0), upid = start_process_row(t, 0);
+    if (upid == UPID_NONE)
+        return t->idle_utid;
+    if (idle != UPID_NONE && !u64map_set(&t->by_pid, 0, idle)) /* pid 0 stays the idle one's elsewhere */
+        out_of_memory(t);
+    uint32_t utid = start_zero_thread(t, 0, upid);
+    return tid ? start_zero_thread(t, tid, upid) : utid;
 }
 
 uint32_t process_tracker_thread_process(const struct process_tracker *t, uint32_t utid)
