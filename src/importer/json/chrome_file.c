@@ -4,6 +4,8 @@
 #include "importer/json/chrome_json.h"
 #include "importer/json/json_import.h"
 #include "importer/sort/sorter.h"
+
+#include <stdio.h>
 #if __has_include("importer/text/systrace.h")
 #include "importer/text/systrace.h"
 #else
@@ -81,10 +83,14 @@ void chrome_text_log(struct chrome *c, enum stat_key stat, const uint8_t *from, 
     }
     if (n)
         arg_list_str(args, &list, "raw_event", import_slice(c->im, slice_of(from, n < RAW_BYTES ? n : RAW_BYTES)));
-    if (problem)
-        arg_list_str(args, &list, "error",
-                     strpool_printf(&c->im->st->strings, "line %llu, column %llu: %s",
-                                    (unsigned long long)c->place.line, (unsigned long long)c->place.column, problem));
+    if (problem) {
+        char text[sizeof c->problem];
+        snprintf(text, sizeof text, "line %llu, column %llu: %s", (unsigned long long)c->place.line,
+                 (unsigned long long)c->place.column, problem);
+        arg_list_str(args, &list, "error", import_str(c->im, text));
+        if (!*c->problem)
+            memcpy(c->problem, text, sizeof text);
+    }
     argset set = args_intern(args, list.p, list.n);
     arg_list_free(&list);
     import_log(c->m, stat, COL_NULL, (int64_t)(c->base_offset + (uint64_t)(to - c->buffer)), set);
@@ -372,8 +378,7 @@ static int chrome_end(void *self, struct error *err)
         v8_profile_document(c, c->profile);
     sorter_set_tie_from(c->im->sorter, c->queue, c->seen_complete ? c->tie_from : INT64_MAX);
     if (c->any_error && !c->n_events && !c->profile[V8_NODES].len)
-        return error_set(err, -MRD_EFORMAT, "line %llu, column %llu: this is no JSON trace", // NOLINT
-                         (unsigned long long)c->place.line, (unsigned long long)c->place.column);
+        return error_set(err, -MRD_EFORMAT, "%s; no event could be read", c->problem);
     return check(c, err);
 }
 

@@ -93,6 +93,7 @@ struct chrome {
     bool final;                /* no more bytes come */
     const uint8_t *file_first; /* of bytes that stay; args lie behind it */
     bool any_error;
+    char problem[128]; /* the first one, with its place */
 
     /* chrome_event.c */
     struct arena kept; /* args of events out of bytes that go */
