@@ -448,9 +448,7 @@ static void gecko_parse(void *owner, const struct sort_event *events, size_t n)
             add_marker(g, events[i].ts, utid, e);
             continue;
         }
-        uint32_t row = profile_file_sample(g->m, events[i].ts, "gecko", utid, UPID_NONE, COL_NULL, e->callsite);
-        chrome_stack_sample_extras_insert(g->im->st,
-                                          &(struct chrome_stack_sample_extras_row){.profiler_sample_id = row});
+        profile_file_sample(g->m, events[i].ts, "gecko", utid, UPID_NONE, COL_NULL, e->callsite);
     }
 }
 

@@ -97,10 +97,7 @@ static void parse_samples(void *owner, const struct sort_event *events, size_t n
     for (size_t i = 0; i < n; i++) {
         struct v8_sample s = v->samples.p[events[i].a];
         const struct chrome_thread *t = chrome_thread_of(c, s.thread);
-        uint32_t row = profile_file_sample(c->m, events[i].ts, "legacy_v8", t->utid, t->upid, COL_NULL,
-                                           v->nodes.p[s.node].callsite);
-        chrome_stack_sample_extras_insert(c->im->st,
-                                          &(struct chrome_stack_sample_extras_row){.profiler_sample_id = row});
+        profile_file_sample(c->m, events[i].ts, "legacy_v8", t->utid, t->upid, COL_NULL, v->nodes.p[s.node].callsite);
     }
 }
 
