@@ -249,7 +249,7 @@ END_TEST
 /* Nothing that a file says is taken in more than linear time or memory. */
 START_TEST(hostile_sizes)
 {
-    enum { N = 1 << 20 };
+    enum { N = 1 << 18 };
     static const char *const frames[][2] = {
         {"[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"name\":\"", "\"}]"},
         {"[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"args\":{\"a\":", "}}]"},

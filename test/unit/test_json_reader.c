@@ -190,7 +190,7 @@ START_TEST(test_doubles_round_as_strtod)
 {
     static const char *const forms[] = {"%.17g", "%.6f", "%.3e", "%.25g", "%.1f"};
     uint64_t seed = 88172645463325252u;
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < 40000; i++) {
         seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
         double d;
         uint64_t bits = i % 3 ? seed : (seed & 0x000fffffffffffff) | 0x4300000000000000;
@@ -229,7 +229,7 @@ START_TEST(test_containers)
 {
     static const char alphabet[] = "{{}}[]\"\"\\\\ a,:";
     uint64_t seed = 1234567;
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < 60000; i++) {
         char text[300];
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         size_t n = 1 + (seed >> 33) % (sizeof text - 1), inside = 0;
