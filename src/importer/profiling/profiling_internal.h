@@ -4,6 +4,7 @@
 
 #include "importer/core/packet.h"
 #include "importer/profiling/profiling.h"
+#include "importer/profiling/samples.h"
 #include "importer/profiling/stack_profile.h"
 #include "importer/track/process_tracker.h"
 
@@ -82,26 +83,10 @@ struct source_line source_line_read(struct machine_ctx *m, struct slice message)
 uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, struct own_messages *own,
                                  uint64_t callstack_iid);
 
-/* --- samples.c --- */
-struct sample {
-    int64_t ts;
-    const char *source;
-    uint32_t upid, utid;   /* UPID_NONE, UTID_NONE: not known */
-    int64_t async_context; /* row of profiler_async_context, COL_NULL: none */
-    int64_t cpu;           /* COL_NULL: not known */
-    const char *mode;      /* NULL: not known */
-    uint32_t callsite;     /* CALLSITE_NONE: none */
-    strid unwind_error;
-    int64_t session;
-    int64_t counter_set; /* COL_NULL: none */
-};
-/* Adds the sample with the contexts it stands in; its row, UINT32_MAX when out of memory. */
-uint32_t sample_insert(struct profiling_machine *s, const struct sample *sample);
+/* --- samples.c: samples.h, and --- */
 /* The session of a sequence, made when new. */
 uint32_t sample_session(struct profiling_machine *s, const struct sequence *seq, const char *source, strid unit,
                         bool *added);
-/* Adds a counter sample to a set: *set is COL_NULL before the first. */
-void sample_counter(struct profiling_machine *s, int64_t *set, int64_t ts, uint32_t track, double value);
 
 /* --- java_names.c --- */
 /* A method as Java prints it, "int a.B.c(long)", without its result and parameters. */

@@ -1,0 +1,27 @@
+/* Samples of every profiler: what was running, where, and with which call stack. Their sessions are rows of
+ * profiler_session, which the caller inserts. */
+#ifndef MERIDIAN_IMPORTER_PROFILING_SAMPLES_H
+#define MERIDIAN_IMPORTER_PROFILING_SAMPLES_H
+
+#include "importer/core/context.h"
+
+struct profiling_machine;
+
+struct sample {
+    int64_t ts;
+    const char *source;
+    uint32_t upid, utid;   /* UPID_NONE, UTID_NONE: not known */
+    int64_t async_context; /* row of profiler_async_context, COL_NULL: none */
+    int64_t cpu;           /* COL_NULL: not known */
+    const char *mode;      /* NULL: not known */
+    uint32_t callsite;     /* CALLSITE_NONE: none */
+    strid unwind_error;
+    int64_t session;
+    int64_t counter_set; /* COL_NULL: none */
+};
+/* Adds the sample with the contexts it stands in; its row, UINT32_MAX when out of memory. */
+uint32_t sample_insert(struct profiling_machine *s, const struct sample *sample);
+/* Adds a counter sample to a set: *set is COL_NULL before the first. */
+void sample_counter(struct profiling_machine *s, int64_t *set, int64_t ts, uint32_t track, double value);
+
+#endif
