@@ -251,6 +251,11 @@ void sched_tracker_blocked_reason(struct sched_tracker *t, uint32_t utid, bool i
     thread_states_blocked_reason(&t->states, utid, io_wait, blocked_function);
 }
 
+void sched_tracker_set_state(struct sched_tracker *t, int64_t ts, uint32_t utid, strid state, int64_t ucpu)
+{
+    thread_states_set(&t->states, ts, utid, state, ucpu);
+}
+
 uint32_t sched_tracker_running(const struct sched_tracker *t, uint32_t cpu)
 {
     return cpu < t->cpus.n ? t->cpus.p[cpu].utid : UTID_NONE;

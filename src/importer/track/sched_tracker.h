@@ -39,6 +39,9 @@ void sched_tracker_new_task(struct sched_tracker *t, int64_t ts, uint32_t utid, 
 /* blocked_function: 0 when unknown. */
 void sched_tracker_blocked_reason(struct sched_tracker *t, uint32_t utid, bool io_wait, strid blocked_function);
 
+/* Closes the open state of a thread and opens another (`ucpu` COL_NULL: none), as sources without switches give it. */
+void sched_tracker_set_state(struct sched_tracker *t, int64_t ts, uint32_t utid, strid state, int64_t ucpu);
+
 /* The thread that runs on a cpu as far as known, UINT32_MAX before the first switch there. */
 uint32_t sched_tracker_running(const struct sched_tracker *t, uint32_t cpu);
 

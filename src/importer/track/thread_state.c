@@ -154,3 +154,11 @@ void thread_states_blocked_reason(struct thread_states *s, uint32_t utid, bool i
         ROW_SET(s->m->st, thread_state, blocked_function, row, (int64_t)function);
 }
 
+void thread_states_set(struct thread_states *s, int64_t ts, uint32_t utid, strid state, int64_t ucpu)
+{
+    struct thread_last *l;
+    if (is_idle(s, utid) || !(l = last_of(s, utid)))
+        return;
+    close_state(s, l, ts);
+    open_state(s, l, ts, utid, state, ucpu, &no_waker);
+}

@@ -29,5 +29,6 @@ void thread_states_switch(struct thread_states *s, int64_t ts, int64_t ucpu, uin
 void thread_states_waking(struct thread_states *s, int64_t ts, uint32_t wakee, uint32_t waker, uint32_t common_flags);
 void thread_states_new_task(struct thread_states *s, int64_t ts, uint32_t utid, uint32_t parent);
 void thread_states_blocked_reason(struct thread_states *s, uint32_t utid, bool io_wait, strid function);
+void thread_states_set(struct thread_states *s, int64_t ts, uint32_t utid, strid state, int64_t ucpu);
 
 #endif
