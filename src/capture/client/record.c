@@ -1,364 +1,17 @@
 /* Recording: one connection to the service from EnableTracing (or Attach, or CloneSession) to the last packet. */
 #include "base/alloc.h"
-#include "base/vec.h"
-#include "capture/client/left_out.h"
-#include "capture/client/perfetto.h"
-#include "capture/client/report.h"
-#include "capture/client/trace_output.h"
+#include "capture/client/record_private.h"
 #include "capture/ipc/addr.h"
-#include "capture/ipc/client.h"
-#include "schema/service.pb-c.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
 #include "wire/recording_problem.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define CONNECT_GRACE_MS 60000 /* to connect, and beyond the expected duration */
-#define DATA_STALL_MS    3000
-#define CLONE_TIMEOUT_MS 30000
-#define REPORT_DELAY_MS  300 /* a producer that has just begun may still come */
-
-enum task { TASK_RECORD, TASK_ATTACH, TASK_STOP, TASK_DETACH, TASK_IS_DETACHED, TASK_CLONE };
-
-/* What a clone on a trigger has to say about it. */
-struct clone_trigger {
-    char *name, *producer;
-    uint32_t uid;
-    uint64_t boot_time_ns, delay_ms;
-};
-
-struct recorder {
-    uv_loop_t *loop;
-    const struct perfetto_options *o;
-    enum task task;
-    Mrd__TraceConfig *config; /* borrowed; NULL for attach and clone */
-    struct ipc_client *client;
-    uv_timer_t timeout, stall, status, announce;
-    struct report report;
-    uv_signal_t signals[2];
-    bool has_signals;
-    struct trace_output out;
-    bool service_writes; /* write_into_file */
-    bool stopping, reading, done, notified;
-    int exit_code;
-    uint64_t started_ns, recorded_bytes;
-    uint64_t session_id;
-    struct left_out left_out;
-    struct clone_trigger *trigger;
-    struct recorder *parent; /* of a clone on a trigger */
-    struct recorder *children;
-    struct recorder *next; /* sibling */
-    unsigned n_children;
-    uv_timer_t delay; /* before connecting: cmd_trace_start_delay; of a clone, the trigger's */
-};
-
-static void finish(struct recorder *r, int code);
-
-static bool call(struct recorder *r, unsigned method, struct slice args, int fd, ipc_reply_fn fn)
-{
-    if (ipc_client_invoke(r->client, method, args, fd, fn, r))
-        return true;
-    fprintf(stderr, "perfetto: the service cannot be asked for this (request too large?)\n");
-    finish(r, EXIT_FAILED);
-    return false;
-}
-
-/* Tells who waits (--background-wait, --notify-fd) how it went: 0 started, 1 failed, 2 too late. */
-static void notify(struct recorder *r, char status)
-{
-    if (r->notified || r->parent)
-        return;
-    r->notified = true;
-    if (r->o->notify_fd >= 0) {
-        (void)!write(r->o->notify_fd, &status, 1);
-        close(r->o->notify_fd);
-    }
-}
-
-static bool on_terminal(const struct recorder *r)
-{
-    return isatty(STDERR_FILENO) && !r->o->background && !r->parent;
-}
-
-static void maybe_stop_loop(struct recorder *r)
-{
-    struct recorder *root = r->parent ? r->parent : r;
-    if (!root->done)
-        return;
-    for (struct recorder *c = root->children; c; c = c->next)
-        if (!c->done)
-            return;
-    uv_stop(root->loop);
-}
-
-static void finish(struct recorder *r, int code)
-{
-    if (r->done)
-        return;
-    r->done = true;
-    r->exit_code = code;
-    if (on_terminal(r) && r->started_ns)
-        fprintf(stderr, "\r\033[K");
-    trace_output_close(&r->out, r->service_writes, code == EXIT_OK || code == EXIT_NOTHING);
-    notify(r, code == EXIT_OK ? 0 : 1);
-    uv_timer_stop(&r->timeout);
-    uv_timer_stop(&r->stall);
-    uv_timer_stop(&r->status);
-    uv_timer_stop(&r->announce);
-    maybe_stop_loop(r);
-}
-
-/* The recording has ended and all of it is in the file. */
-static void finish_whole(struct recorder *r)
-{
-    finish(r, report_nothing_started(&r->report) ? EXIT_NOTHING : EXIT_OK);
-}
-
-/* ---- the trace ---- */
-
-static void on_stall(uv_timer_t *t)
-{
-    struct recorder *r = t->data;
-    fprintf(stderr, "perfetto: the service stopped sending in the middle of the trace\n");
-    finish(r, EXIT_FAILED);
-}
-
-static void on_data(void *ctx, bool success, bool has_more, struct slice reply)
-{
-    struct recorder *r = ctx;
-    if (r->done)
-        return;
-    if (!success) {
-        fprintf(stderr, "perfetto: the service refused to hand over the trace\n");
-        finish(r, EXIT_FAILED);
-        return;
-    }
-    struct error err = {0};
-    if (trace_output_add(&r->out, reply, &err) != 0) {
-        fprintf(stderr, "perfetto: cannot write the trace: %s\n", err.text);
-        finish(r, EXIT_FAILED);
-        return;
-    }
-    if (has_more)
-        uv_timer_start(&r->stall, on_stall, DATA_STALL_MS, 0);
-    else
-        finish_whole(r);
-}
-
-static void read_trace(struct recorder *r)
-{
-    if (r->reading || r->done)
-        return;
-    r->reading = true;
-    if (call(r, CONSUMER_READ_BUFFERS, slice_of(NULL, 0), -1, on_data))
-        uv_timer_start(&r->stall, on_stall, DATA_STALL_MS, 0);
-}
-
-/* ---- the end of the recording ---- */
-
-/* The session's statistics after its end; then the trace. */
-static void on_final_stats(void *ctx, bool success, bool has_more, struct slice reply)
-{
-    struct recorder *r = ctx;
-    struct pb_field stats;
-    (void)has_more;
-    if (r->done)
-        return;
-    if (success && pb_find(reply, GET_TRACE_STATS_RESPONSE_TRACE_STATS, &stats))
-        report_losses(pb_bytes(&stats), r->service_writes);
-    if (r->service_writes || r->out.fd < 0)
-        finish_whole(r);
-    else
-        read_trace(r);
-}
-
-static void on_disabled(void *ctx, bool success, bool has_more, struct slice reply)
-{
-    struct recorder *r = ctx;
-    (void)has_more;
-    struct pb_field f;
-    if (r->done)
-        return;
-    uv_timer_stop(&r->status);
-    uv_timer_stop(&r->announce);
-    if (on_terminal(r) && r->started_ns)
-        fprintf(stderr, "\r\033[K");
-    bool has_run = success && pb_find(reply, ENABLE_TRACING_RESPONSE_REPORT, &f);
-    if (has_run) {
-        report_take(&r->report, pb_bytes(&f));
-        report_print(&r->report);
-    }
-    struct slice error =
-        success && pb_find(reply, ENABLE_TRACING_RESPONSE_ERROR, &f) ? pb_bytes(&f) : slice_of(NULL, 0);
-    if (error.len || !success) {
-        fprintf(stderr, "perfetto: %s%.*s\n",
-                !success  ? "the service did not understand the config"
-                : has_run ? ""
-                          : "the service refused the session: ",
-                (int)error.len, error.len ? (const char *)error.p : "");
-        notify(r, 1);
-        finish(r, EXIT_FAILED);
-    } else {
-        if (!ipc_client_invoke(r->client, CONSUMER_GET_TRACE_STATS, slice_of(NULL, 0), -1, on_final_stats, r))
-            on_final_stats(r, false, false, slice_of(NULL, 0)); /* an old service: the trace is worth having */
-    }
-}
-
-static void on_disable_reply(void *ctx, bool success, bool has_more, struct slice reply)
-{
-    struct recorder *r = ctx;
-    (void)has_more;
-    (void)reply;
-    if (!success)
-        finish(r, EXIT_FAILED);
-    /* EnableTracing answers when all data sources have stopped */
-}
-
-static void on_flushed(void *ctx, bool success, bool has_more, struct slice reply)
-{
-    struct recorder *r = ctx;
-    (void)success; /* what is slow is counted in the trace; the rest is worth having */
-    (void)has_more;
-    (void)reply;
-    if (!r->done)
-        call(r, CONSUMER_DISABLE_TRACING, slice_of(NULL, 0), -1, on_disable_reply);
-}
-
-static void on_timeout(uv_timer_t *t)
-{
-    struct recorder *r = t->data;
-    fprintf(stderr, "perfetto: timed out\n");
-    notify(r, 2);
-    finish(r, EXIT_FAILED);
-}
-
-/* Flush, stop, read what there is. */
-static void stop_recording(struct recorder *r)
-{
-    uint8_t args[8];
-    size_t n = 0;
-    if (r->stopping || r->done)
-        return;
-    r->stopping = true;
-    args[n++] = FLUSH_REQUEST_TIMEOUT_MS << 3; /* 0: the session's */
-    args[n++] = 0;
-    args[n++] = FLUSH_REQUEST_FLAGS << 3;
-    n += pb_encode_varint(args + n, FLUSH_REASON_STOP | FLUSH_BY_PERFETTO);
-    if (!call(r, CONSUMER_FLUSH, slice_of(args, n), -1, on_flushed))
-        return;
-    uv_timer_start(&r->timeout, on_timeout, CONNECT_GRACE_MS, 0);
-}
-
-static void on_signal(uv_signal_t *h, int signum)
-{
-    struct recorder *r = h->data;
-    (void)signum;
-    if (r->stopping || !r->client || !ipc_client_has_method(r->client, CONSUMER_FLUSH)) {
-        finish(r, EXIT_FAILED); /* the second signal, or nothing to save yet */
-        return;
-    }
-    fprintf(stderr, "%sSIG%s received: saving the trace\n", on_terminal(r) ? "\r\033[K" : "",
-            signum == SIGINT ? "INT" : "TERM");
-    stop_recording(r);
-}
-
-/* ---- while it records ---- */
-
-static void print_status(const struct recorder *r)
-{
-    uint64_t s = (uv_hrtime() - r->started_ns) / 1000000000;
-    if (r->reading || r->done)
-        return;
-    fprintf(stderr, "\r\033[K%02llu:%02llu:%02llu  %.1f MB", (unsigned long long)(s / 3600),
-            (unsigned long long)(s / 60 % 60), (unsigned long long)(s % 60), (double)r->recorded_bytes / 1e6);
-    fflush(stderr);
-}
-
-static void on_stats(void *ctx, bool success, bool has_more, struct slice reply)
-{
-    struct recorder *r = ctx;
-    (void)has_more;
-    struct pb_field f, b;
-    if (!success || !pb_find(reply, GET_TRACE_STATS_RESPONSE_TRACE_STATS, &f))
-        return;
-    uint64_t bytes = 0, overwritten = 0;
-    for (struct pb_cursor c = pb_sub(&f); pb_next(&c, &f);) {
-        for (struct pb_cursor m = pb_sub(&f); f.id == TRACE_STATS_BUFFER_STATS && pb_next(&m, &b);) {
-            bytes += b.id == TRACE_STATS_BUFFER_STATS_BYTES_WRITTEN ? pb_u64(&b) : 0;
-            overwritten += b.id == TRACE_STATS_BUFFER_STATS_BYTES_OVERWRITTEN ? pb_u64(&b) : 0;
-        }
-    }
-    r->recorded_bytes = bytes - overwritten;
-    print_status(r);
-}
-
-static void on_status(uv_timer_t *t)
-{
-    struct recorder *r = t->data;
-    struct stat st;
-    if (!r->service_writes) {
-        ipc_client_invoke(r->client, CONSUMER_GET_TRACE_STATS, slice_of(NULL, 0), -1, on_stats, r);
-        return;
-    }
-    if (r->out.fd >= 0 && fstat(r->out.fd, &st) == 0)
-        r->recorded_bytes = (uint64_t)st.st_size;
-    print_status(r);
-}
-
-static void start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTriggerHit *hit);
-
-static void on_announce(uv_timer_t *t)
-{
-    struct recorder *r = t->data;
-    if (on_terminal(r))
-        fprintf(stderr, "\r\033[K");
-    report_print(&r->report);
-}
-
-static void on_event(void *ctx, bool success, bool has_more, struct slice reply)
-{
-    struct recorder *r = ctx;
-    struct pb_field f;
-    (void)has_more;
-    Mrd__ObserveEventsResponse *m = success ? mrd__observe_events_response__unpack(NULL, reply.len, reply.p) : NULL;
-    if (!m)
-        return;
-    if (pb_find(reply, OBSERVE_EVENTS_RESPONSE_REPORT, &f)) {
-        report_take(&r->report, pb_bytes(&f));
-        if (!r->done && !r->stopping && !uv_is_active((uv_handle_t *)&r->announce))
-            uv_timer_start(&r->announce, on_announce, REPORT_DELAY_MS, 0);
-    }
-    for (size_t i = 0; m->events && i < m->events->n_instance_state_changes; i++)
-        report_instance(&r->report, m->events->instance_state_changes[i]);
-    if (m->events && m->events->all_data_sources_started)
-        notify(r, report_nothing_started(&r->report) ? 1 : 0);
-    if (m->events && m->events->clone_trigger_hit)
-        start_clone(r, m->events->clone_trigger_hit);
-    mrd__observe_events_response__free_unpacked(m, NULL);
-}
-
-enum { OBSERVE_INSTANCES = 1, OBSERVE_ALL_STARTED = 2, OBSERVE_CLONE_TRIGGERS = 4 };
-
-static void observe(struct recorder *r, unsigned bits)
-{
-    struct pb_writer w = {0};
-    for (unsigned b = 1; b <= bits; b <<= 1)
-        if (bits & b)
-            pb_put_varint(&w, OBSERVE_EVENTS_REQUEST_EVENTS_TO_OBSERVE, b);
-    if (!w.failed && ipc_client_has_method(r->client, CONSUMER_OBSERVE_EVENTS)) /* old services have it not */
-        call(r, CONSUMER_OBSERVE_EVENTS, pb_written(&w), -1, on_event);
-    pb_writer_free(&w);
-}
 
 static void on_detached(void *ctx, bool success, bool has_more, struct slice reply)
 {
@@ -366,7 +19,7 @@ static void on_detached(void *ctx, bool success, bool has_more, struct slice rep
     (void)reply;
     if (!success)
         fprintf(stderr, "perfetto: the service refused to detach the session (key in use?)\n");
-    finish(ctx, success ? EXIT_OK : EXIT_FAILED);
+    record_finish(ctx, success ? EXIT_OK : EXIT_FAILED);
 }
 
 /* Attached in vain: the session is as it was. */
@@ -375,7 +28,7 @@ static void on_put_back(void *ctx, bool success, bool has_more, struct slice rep
     (void)success;
     (void)has_more;
     (void)reply;
-    finish(ctx, EXIT_FAILED);
+    record_finish(ctx, EXIT_FAILED);
 }
 
 static void send_key(struct recorder *r, unsigned method, const char *key, ipc_reply_fn fn)
@@ -383,7 +36,7 @@ static void send_key(struct recorder *r, unsigned method, const char *key, ipc_r
     struct pb_writer w = {0};
     pb_put_str(&w, DETACH_REQUEST_KEY, key);
     if (!w.failed)
-        call(r, method, pb_written(&w), -1, fn);
+        record_call(r, method, pb_written(&w), -1, fn);
     pb_writer_free(&w);
 }
 
@@ -412,11 +65,12 @@ static void enable(struct recorder *r)
     size_t len = mrd__enable_tracing_request__get_packed_size(&m);
     uint8_t *bytes = mem_alloc(len + 1);
     if (!bytes) {
-        finish(r, EXIT_FAILED);
+        record_finish(r, EXIT_FAILED);
         return;
     }
     mrd__enable_tracing_request__pack(&m, bytes);
-    bool ok = call(r, CONSUMER_ENABLE_TRACING, slice_of(bytes, len), r->service_writes ? r->out.fd : -1, on_disabled);
+    bool ok = record_call(r, CONSUMER_ENABLE_TRACING, slice_of(bytes, len), r->service_writes ? r->out.fd : -1,
+                          record_on_disabled);
     mem_free(bytes);
     if (!ok)
         return;
@@ -428,7 +82,7 @@ static void enable(struct recorder *r)
               t->use_clone_snapshot_if_available)) /* this service can clone */
         bits |= OBSERVE_CLONE_TRIGGERS;
     if (bits)
-        observe(r, bits);
+        record_observe(r, bits);
     if (r->task == TASK_DETACH) {
         send_key(r, CONSUMER_DETACH, r->o->detach, on_detached);
         return;
@@ -436,11 +90,11 @@ static void enable(struct recorder *r)
     left_out_ask(&r->left_out, r->client, c);
     report_ask(&r->report, r->client);
     r->started_ns = uv_hrtime();
-    if (on_terminal(r))
-        uv_timer_start(&r->status, on_status, 1000, 1000);
+    if (record_on_terminal(r))
+        uv_timer_start(&r->status, record_on_status, 1000, 1000);
     uint64_t ms = expected_ms(c);
     if (ms)
-        uv_timer_start(&r->timeout, on_timeout,
+        uv_timer_start(&r->timeout, record_on_timeout,
                        ms + CONNECT_GRACE_MS + (c->flush_timeout_ms ? c->flush_timeout_ms : 5000) +
                            (c->data_source_stop_timeout_ms ? c->data_source_stop_timeout_ms : 5000),
                        0);
@@ -454,7 +108,7 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
     if (!success) {
         if (r->task != TASK_IS_DETACHED)
             fprintf(stderr, "perfetto: there is no detached session \"%s\" of yours\n", r->o->attach);
-        finish(r, EXIT_ATTACH_FAILED);
+        record_finish(r, EXIT_ATTACH_FAILED);
         return;
     }
     if (r->task == TASK_IS_DETACHED) {
@@ -468,12 +122,12 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
         send_key(r, CONSUMER_DETACH, r->o->attach, on_put_back);
         return;
     }
-    observe(r, OBSERVE_RECORDING_REPORT);
+    record_observe(r, OBSERVE_RECORDING_REPORT);
     static const uint8_t notification_only[] = {ENABLE_TRACING_REQUEST_ATTACH_NOTIFICATION_ONLY << 3, 1};
-    call(r, CONSUMER_ENABLE_TRACING, slice_of(notification_only, 2), -1, on_disabled);
+    record_call(r, CONSUMER_ENABLE_TRACING, slice_of(notification_only, 2), -1, record_on_disabled);
     r->started_ns = uv_hrtime();
     if (r->task == TASK_STOP)
-        stop_recording(r);
+        record_stop(r);
 }
 
 static void on_cloned(void *ctx, bool success, bool has_more, struct slice reply)
@@ -483,10 +137,10 @@ static void on_cloned(void *ctx, bool success, bool has_more, struct slice reply
     Mrd__CloneSessionResponse *m = success ? mrd__clone_session_response__unpack(NULL, reply.len, reply.p) : NULL;
     if (!m || !m->success) {
         fprintf(stderr, "perfetto: cannot clone: %s\n", m && m->error ? m->error : "the service does not support it");
-        finish(r, EXIT_FAILED);
+        record_finish(r, EXIT_FAILED);
     } else {
         uv_timer_stop(&r->timeout);
-        read_trace(r);
+        record_read_trace(r);
     }
     if (m)
         mrd__clone_session_response__free_unpacked(m, NULL);
@@ -519,8 +173,8 @@ static void clone_now(struct recorder *r)
     uint8_t *bytes = mem_alloc(len + 1);
     if (bytes) {
         mrd__clone_session_request__pack(&m, bytes);
-        if (call(r, CONSUMER_CLONE_SESSION, slice_of(bytes, len), -1, on_cloned))
-            uv_timer_start(&r->timeout, on_timeout, CLONE_TIMEOUT_MS, 0);
+        if (record_call(r, CONSUMER_CLONE_SESSION, slice_of(bytes, len), -1, on_cloned))
+            uv_timer_start(&r->timeout, record_on_timeout, CLONE_TIMEOUT_MS, 0);
     }
     mem_free(bytes);
 }
@@ -552,9 +206,9 @@ static void on_disconnected(void *ctx, const char *why)
     struct recorder *r = ctx;
     if (r->done)
         return;
-    fprintf(stderr, "%sperfetto: %s: %s\n", on_terminal(r) ? "\r\033[K" : "",
+    fprintf(stderr, "%sperfetto: %s: %s\n", record_on_terminal(r) ? "\r\033[K" : "",
             r->started_ns || r->reading ? "the service went away" : "cannot connect to the service", why);
-    finish(r, EXIT_FAILED);
+    record_finish(r, EXIT_FAILED);
 }
 
 static const struct ipc_client_ops client_ops = {.bound = on_bound, .disconnected = on_disconnected};
@@ -581,7 +235,7 @@ static void connect_now(struct recorder *r)
         0)
         return;
     fprintf(stderr, "perfetto: %s" NO_SERVICE_HINT "\n", err.text);
-    finish(r, EXIT_FAILED);
+    record_finish(r, EXIT_FAILED);
 }
 
 static void on_delay(uv_timer_t *t)
@@ -601,7 +255,7 @@ static uint64_t start_delay_ms(const Mrd__TraceConfig *c)
 }
 
 /* A trigger asked for a copy of the session: on a connection of its own, into a file of its own. */
-static void start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTriggerHit *hit)
+void record_start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTriggerHit *hit)
 {
     struct error err = {0};
     char path[4096];
@@ -630,7 +284,7 @@ static void start_clone(struct recorder *r, const Mrd__ObservableEvents__CloneTr
     snprintf(path, sizeof path, "%.4000s.%u", r->out.path, r->n_children++);
     if (trace_output_open(&c->out, path, r->o->no_clobber, &err) != 0) {
         fprintf(stderr, "perfetto: %s\n", err.text);
-        finish(c, EXIT_FAILED);
+        record_finish(c, EXIT_FAILED);
         return;
     }
     uv_timer_start(&c->delay, on_delay, hit->trigger_delay_ms, 0);
@@ -678,13 +332,13 @@ int perfetto_record(const struct perfetto_options *o, Mrd__TraceConfig *config)
     signal(SIGPIPE, SIG_IGN);
     if (o->out && !service_opens && trace_output_open(&r.out, o->out, o->no_clobber, &err) != 0) {
         fprintf(stderr, "perfetto: %s\n", err.text);
-        finish(&r, EXIT_FAILED);
+        record_finish(&r, EXIT_FAILED);
     }
     r.has_signals = true;
     for (int i = 0; i < 2; i++) {
         uv_signal_init(&loop, &r.signals[i]);
         r.signals[i].data = &r;
-        uv_signal_start(&r.signals[i], on_signal, i ? SIGTERM : SIGINT);
+        uv_signal_start(&r.signals[i], record_on_signal, i ? SIGTERM : SIGINT);
     }
     uint64_t delay = start_delay_ms(config);
     if (delay)
@@ -692,7 +346,7 @@ int perfetto_record(const struct perfetto_options *o, Mrd__TraceConfig *config)
     else
         connect_now(&r);
     if (!r.done) {
-        uv_timer_start(&r.timeout, on_timeout, delay + CLONE_TIMEOUT_MS, 0);
+        uv_timer_start(&r.timeout, record_on_timeout, delay + CLONE_TIMEOUT_MS, 0);
         uv_run(&loop, UV_RUN_DEFAULT);
     }
     int code = r.exit_code;

@@ -1,0 +1,99 @@
+/* The inside of the clock graph; for clock_graph.c and clock_convert.c only. */
+#ifndef MERIDIAN_IMPORTER_CLOCK_CLOCK_GRAPH_PRIVATE_H
+#define MERIDIAN_IMPORTER_CLOCK_CLOCK_GRAPH_PRIVATE_H
+
+#include "base/hash.h"
+#include "importer/clock/clock_graph.h"
+#include "importer/sync/transform.h"
+
+enum { NO_NODE = -1 };
+
+/* Readings of one clock in snapshots of one type (the same clocks in the same order). */
+struct series {
+    uint64_t type; /* number of the list of clocks in the snapshot, by age: older types are searched first */
+    VEC(uint32_t)
+    snapshots; /* ascending */
+    VEC(int64_t)
+    values; /* ns, in step with snapshots; ascending unless the clock is non-monotonic */
+};
+
+/* A step to another clock: by the snapshots of a type, or by a map (type 0). */
+struct edge {
+    uint32_t to;
+    uint64_t type;
+    struct clock_map map; /* ops NULL: snapshots */
+    bool backwards;       /* from the host's clock to the remote one */
+};
+
+struct node {
+    struct clock_id clock;
+    int64_t multiplier;
+    int64_t last_ns; /* of an incremental clock: what deltas count from */
+    bool read;       /* has been in a snapshot */
+    bool incremental;
+    bool non_monotonic; /* no edges start here any more */
+    uint64_t visited;   /* number of the search that came by last */
+    VEC(struct series)
+    series;
+    VEC(struct edge)
+    edges; /* by clock of `to`, then type: the order of the search */
+
+    /* The last conversion to trace time, for [first, end) of this clock: value + delta, or when the path ends with a
+     * map: map(value + delta), by its straight piece when it has such. */
+    uint64_t cache_version; /* valid when equal to the graph's */
+    int64_t cache_first;
+    int64_t cache_end;
+    int64_t cache_delta;
+    const struct sync_transform *cache_piece;
+    struct clock_map cache_map;
+};
+
+/* A file's clocks on one machine, and whether they have been related to trace time if need be. */
+struct domain {
+    uint32_t file;
+    uint32_t machine;
+    bool related;
+};
+
+/* A step of a search. */
+struct step {
+    uint32_t node;
+    uint32_t before; /* index of the step that led here */
+    uint32_t depth;
+    struct edge edge;
+};
+
+struct clock_graph {
+    struct storage *st;
+    VEC(struct step)
+    steps; /* of the search that runs */
+    uint64_t searches;
+    VEC(struct node)
+    nodes;
+    struct u64map by_clock; /* hash of clock_id -> first node; collisions are told apart by a walk */
+    VEC(struct domain)
+    domains;
+    struct u64map types;  /* hash of a snapshot's clocks, in order -> type, from 1 (0 is for maps) */
+    struct u64map series; /* node << 32 | type -> index into the node's series */
+    uint32_t next_snapshot;
+    uint64_t version; /* changes with every snapshot and every change of the trace clock */
+    struct clock_id trace_clock;
+    bool trace_clock_set;
+    bool trace_clock_fixed; /* by a manifest */
+    bool used;              /* something was converted to trace time */
+    int last_node;
+    bool failed;
+};
+
+static inline bool same_clock(struct clock_id a, struct clock_id b)
+{
+    return a.id == b.id && a.sequence == b.sequence && a.machine == b.machine && a.file == b.file;
+}
+
+/* The node of a clock, or NO_NODE. */
+int clock_graph_find_node(struct clock_graph *g, struct clock_id c);
+
+/* What snapshots of a type say about a node; NULL: there is none. */
+struct series *clock_graph_find_series(const struct clock_graph *g, uint32_t node, uint64_t type);
+
+#endif
