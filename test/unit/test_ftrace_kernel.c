@@ -545,18 +545,18 @@ START_TEST(a_killed_recorder_is_cleaned_up_after)
     close(ready[1]);
     ck_assert_int_eq(read(ready[0], &byte, 1), 1);
     close(ready[0]);
-    ck_assert_int_eq(ftrace_recover_all(directory, &err), 0); /* it lives: hands off */
+    ck_assert_int_eq(ftrace_recover_all(NULL, directory, &err), 0); /* it lives: hands off */
     ck_assert_int_eq(access(instance_path, F_OK), 0);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    ck_assert_int_eq(ftrace_recover_all(directory, &err), 1);
+    ck_assert_int_eq(ftrace_recover_all(NULL, directory, &err), 1);
     ck_assert_msg(err.code == 0, "%s", err.text);
     if (foreign) {
         compare_snapshot(state);
         ck_assert_int_eq(rmdir(instance_path), 0);
     }
     ck_assert_int_ne(access(instance_path, F_OK), 0);
-    ck_assert_int_eq(ftrace_recover_all(directory, &err), 0);
+    ck_assert_int_eq(ftrace_recover_all(NULL, directory, &err), 0);
     ck_assert_int_eq(rmdir(directory), 0);
 }
 END_TEST
@@ -567,9 +567,9 @@ START_TEST(two_recorders_cannot_share_an_instance)
     struct undo_log a, b;
     struct error err = {0};
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    ck_assert_int_eq(undo_log_open(&a, directory, "x", &err), 0);
-    ck_assert_int_eq(undo_log_open(&b, directory, "x", &err), -MRD_EEXISTS);
-    ck_assert_int_eq(undo_log_open(&b, directory, "y", &err), 0);
+    ck_assert_int_eq(undo_log_open(&a, directory, "x", NULL, &err), 0);
+    ck_assert_int_eq(undo_log_open(&b, directory, "x", NULL, &err), -MRD_EEXISTS);
+    ck_assert_int_eq(undo_log_open(&b, directory, "y", NULL, &err), 0);
     undo_log_close(&a);
     undo_log_close(&b);
     ck_assert_int_eq(rmdir(directory), 0);

@@ -127,7 +127,7 @@ START_TEST(undo_takes_back_last_first)
     make_file("/list", "a:b\nc:d\n");
     make_file("/filter", "none\n");
     make_file("/odd", "tab\tand\\slash\n");
-    ck_assert_int_eq(undo_log_open(&log, made_up, "x", &err), 0);
+    ck_assert_int_eq(undo_log_open(&log, made_up, "x", made_up, &err), 0);
     ck_assert_int_eq(undo_log_change(&log, &fs, "clock", UNDO_WRITE, "boot", &err), 0);
     ck_assert_int_eq(undo_log_change(&log, &fs, "clock", UNDO_WRITE, "global", &err), 0);
     ck_assert_int_eq(undo_log_change(&log, &fs, "size", UNDO_WRITE, "64", &err), 0);
@@ -148,7 +148,7 @@ START_TEST(undo_takes_back_last_first)
     }
     mem_free(log.steps);
     struct undo_log next;
-    ck_assert_int_eq(undo_log_open_file(&next, file, &err), 0);
+    ck_assert_int_eq(undo_log_open_file(&next, file, made_up, &err), 0);
     ck_assert(next.stale);
     ck_assert_uint_eq(next.n, 5);
     ck_assert_int_eq(undo_log_restore(&next, &err), 0);
@@ -179,12 +179,100 @@ START_TEST(undo_ignores_a_line_that_was_cut_off)
     char text[300];
     snprintf(text, sizeof text, "W\t%s/a\told\nW\t%s/a\tnot wri", made_up, made_up);
     make_file("/ftrace-x.undo", text);
-    ck_assert_int_eq(undo_log_open_file(&log, file, &err), 0);
+    ck_assert_int_eq(undo_log_open_file(&log, file, made_up, &err), 0);
     ck_assert_uint_eq(log.n, 1);
     ck_assert_int_eq(undo_log_restore(&log, &err), 0);
     read_made_up("/a", text, sizeof text);
     ck_assert_str_eq(text, "old");
     undo_log_close(&log);
+    remove_root();
+}
+END_TEST
+
+/* What may be written, and what a journal that somebody else has written says. */
+START_TEST(undo_writes_into_tracefs_alone)
+{
+    struct undo_log log;
+    struct error err = {0};
+    char file[200], text[600], root[100];
+    make_root();
+    make_file("/victim", "mine");
+    make_file("/tracefs/a", "new");
+    snprintf(root, sizeof root, "%s/tracefs", made_up);
+    snprintf(file, sizeof file, "%s/ftrace-x.undo", made_up);
+    snprintf(text, sizeof text,
+             "W\t%s/a\told\nT\t%s/victim\towned\nW\t%s/../victim\towned\nA\t/proc/self/comm\towned\nR\t%s/empty\t\n",
+             root, made_up, root, made_up);
+    make_file("/ftrace-x.undo", text);
+    snprintf(text, sizeof text, "%s/empty", made_up);
+    ck_assert_int_eq(mkdir(text, 0755), 0);
+    ck_assert_int_eq(undo_log_open_file(&log, file, root, &err), 0);
+    ck_assert_int_eq(undo_log_restore(&log, &err), -MRD_EDENIED);
+    ck_assert_ptr_nonnull(strstr(err.text, "not in a tracefs"));
+    undo_log_close(&log);
+    ck_assert_int_eq(rmdir(text), 0);
+    read_made_up("/victim", text, sizeof text);
+    ck_assert_str_eq(text, "mine");
+    read_made_up("/tracefs/a", text, sizeof text);
+    ck_assert_str_eq(text, "old");
+    /* without a root of its own not even there */
+    snprintf(text, sizeof text, "W\t%s/a\towned\n", root);
+    make_file("/ftrace-x.undo", text);
+    ck_assert_int_eq(undo_log_open_file(&log, file, NULL, &err), 0);
+    ck_assert_int_eq(undo_log_restore(&log, &err), -MRD_EDENIED);
+    undo_log_close(&log);
+    read_made_up("/tracefs/a", text, sizeof text);
+    ck_assert_str_eq(text, "old");
+    remove_root();
+}
+END_TEST
+
+START_TEST(undo_refuses_what_others_can_have_written)
+{
+    struct undo_log log;
+    struct error err = {0};
+    char file[200], other[200], dir[PATH_MAX], text[64];
+    make_root();
+    snprintf(file, sizeof file, "%s/ftrace-x.undo", made_up);
+    snprintf(other, sizeof other, "%s/other", made_up);
+    make_file("/ftrace-x.undo", "W\t/a\tb\n");
+    ck_assert_int_eq(chmod(file, 0666), 0);
+    ck_assert_int_eq(undo_log_open_file(&log, file, NULL, &err), -MRD_EDENIED);
+    ck_assert_int_eq(chmod(file, 0600), 0);
+    ck_assert_int_eq(link(file, other), 0);
+    ck_assert_int_eq(undo_log_open_file(&log, file, NULL, &err), -MRD_EDENIED);
+    read_made_up("/ftrace-x.undo", text, sizeof text);
+    ck_assert_str_eq(text, "W\t/a\tb\n"); /* as it was */
+    ck_assert_int_eq(unlink(file), 0);
+    ck_assert_int_eq(symlink(other, file), 0);
+    ck_assert_int_ne(undo_log_open_file(&log, file, NULL, &err), 0);
+    ck_assert_int_eq(unlink(file), 0);
+    ck_assert_int_eq(mkfifo(file, 0600), 0);
+    ck_assert_int_eq(undo_log_open_file(&log, file, NULL, &err), -MRD_EDENIED);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(unlink(file), 0);
+        make_file("/ftrace-x.undo", "W\t/a\tb\n");
+        ck_assert_int_eq(chown(file, 65534, 65534), 0);
+        ck_assert_int_eq(undo_log_open_file(&log, file, NULL, &err), -MRD_EDENIED);
+    }
+    /* the directory */
+    setenv("MERIDIAN_RUN_DIR", made_up, 1);
+    ck_assert_int_eq(chmod(made_up, 0700), 0);
+    ck_assert_int_eq(undo_log_directory(dir, &err), 0);
+    ck_assert_int_eq(chmod(made_up, 0777), 0);
+    ck_assert_int_eq(undo_log_directory(dir, &err), -MRD_EDENIED);
+    ck_assert_ptr_nonnull(strstr(err.text, "MERIDIAN_RUN_DIR"));
+    ck_assert_int_eq(chmod(made_up, 0700), 0);
+    snprintf(text, sizeof text, "%s/link", made_up);
+    ck_assert_int_eq(symlink(made_up, text), 0);
+    setenv("MERIDIAN_RUN_DIR", text, 1);
+    ck_assert_int_eq(undo_log_directory(dir, &err), -MRD_EDENIED);
+    ck_assert_int_eq(unlink(text), 0);
+    if (geteuid() == 0) {
+        setenv("MERIDIAN_RUN_DIR", made_up, 1);
+        ck_assert_int_eq(chown(made_up, 65534, 65534), 0);
+        ck_assert_int_eq(undo_log_directory(dir, &err), -MRD_EDENIED);
+    }
     remove_root();
 }
 END_TEST
@@ -198,6 +286,8 @@ Suite *tracefs_suite(void)
     tcase_add_test(c, tracefs_that_is_not_there_says_what_to_do);
     tcase_add_loop_test(c, what_to_do_about_tracefs_is_told, 0, 2);
     tcase_add_test(c, undo_takes_back_last_first);
+    tcase_add_test(c, undo_writes_into_tracefs_alone);
+    tcase_add_test(c, undo_refuses_what_others_can_have_written);
     tcase_add_test(c, undo_ignores_a_line_that_was_cut_off);
     suite_add_tcase(s, c);
     return s;

@@ -136,11 +136,13 @@ static int run_flags(struct arguments *a)
             fprintf(stderr, "traced_probes: %s\n", err.text);
         return rc ? 1 : 0;
     }
-    int found = ftrace_recover_all(directory, &err);
+    int found = ftrace_recover_all(a->probes.tracefs_root, directory, &err);
     if (found)
         fprintf(stderr,
                 "traced_probes: a recorder that was killed had left tracefs set up (%d instance%s): taken back%s%s\n",
                 found, found == 1 ? "" : "s", err.code ? ", except: " : "", err.text);
+    else if (err.code)
+        fprintf(stderr, "traced_probes: %s\n", err.text);
     if (a->cleanup)
         return err.code ? 1 : 0;
     if (a->background && daemon(0, 0)) {

@@ -50,7 +50,7 @@ int ftrace_instance_open(struct ftrace_instance *in, const char *name, const str
     *recovered = false;
     int rc = tracefs_open(&in->fs, options->tracefs_root, name, err);
     if (!rc)
-        rc = undo_log_open(&in->undo, options->run_directory, name, err);
+        rc = undo_log_open(&in->undo, options->run_directory, name, options->tracefs_root, err);
     if (rc)
         return rc;
     if (in->undo.stale) {

@@ -80,7 +80,7 @@ void ftrace_instance_clock_pair(struct ftrace_instance *in, int64_t *ftrace_now,
 
 /* Takes back what crashed recorders have left in `run_directory`. Returns how many there were; `err` has the first
  * thing that could not be taken back. */
-int ftrace_recover_all(const char *run_directory, struct error *err);
+int ftrace_recover_all(const char *tracefs_root, const char *run_directory, struct error *err);
 
 /* --reset-ftrace: takes back what crashed recorders left, then switches tracing and all events off in the top instance,
  * and shrinks its buffer. */

@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <stdio.h>
 
-int ftrace_recover_all(const char *run_directory, struct error *err)
+int ftrace_recover_all(const char *tracefs_root, const char *run_directory, struct error *err)
 {
     int n = 0;
     DIR *dir = opendir(run_directory);
@@ -18,11 +18,16 @@ int ftrace_recover_all(const char *run_directory, struct error *err)
             continue;
         if (snprintf(file, sizeof file, "%s/%s", run_directory, d->d_name) >= (int)sizeof file)
             continue;
-        if (undo_log_open_file(&log, file, NULL)) /* its recorder lives */
+        struct error e = {0};
+        if (undo_log_open_file(&log, file, tracefs_root, &e)) {
+            if (e.code != -MRD_EEXISTS && !err->code) /* else its recorder lives */
+                *err = e;
             continue;
+        }
         if (log.stale) {
             n++;
-            undo_log_restore(&log, err);
+            if (undo_log_restore(&log, &e) != 0 && !err->code)
+                *err = e;
         }
         undo_log_close(&log);
     }
@@ -46,8 +51,8 @@ int ftrace_reset(const char *tracefs_root, const char *run_directory, struct err
     if (rc)
         return rc;
     struct error first = {0};
-    ftrace_recover_all(run_directory, &first);
-    rc = undo_log_open(&log, run_directory, NULL, err); /* not while a recorder works in it */
+    ftrace_recover_all(tracefs_root, run_directory, &first);
+    rc = undo_log_open(&log, run_directory, NULL, tracefs_root, err); /* not while a recorder works in it */
     for (size_t i = 0; !rc && i < sizeof writes / sizeof *writes; i++)
         if (tracefs_exists(&fs, writes[i].name))
             rc = tracefs_write(&fs, writes[i].name, writes[i].mode, writes[i].text, err);

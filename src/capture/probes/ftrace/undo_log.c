@@ -7,11 +7,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+/* Nobody but us (and root) can have written there. */
+static bool is_ours(const struct stat *st)
+{
+    return (st->st_uid == geteuid() || st->st_uid == 0) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
 
 int undo_log_directory(char dir[PATH_MAX], struct error *err)
 {
@@ -24,6 +32,17 @@ int undo_log_directory(char dir[PATH_MAX], struct error *err)
         snprintf(dir, PATH_MAX, "/tmp/meridian-%u", (unsigned)getuid());
     if (mkdir(dir, 0755) && errno != EEXIST)
         return error_set_errno(err, errno, "making %s", dir);
+    /* Who can put a file into it tells us what to write where: /tmp is anybody's, and so is a name in it that is free
+     */
+    struct stat st;
+    if (lstat(dir, &st))
+        return error_set_errno(err, errno, "%s", dir);
+    if (!S_ISDIR(st.st_mode) || !is_ours(&st))
+        return error_set(
+            err, -MRD_EDENIED,
+            "%s is not a directory that only this user can write to: remove it, or set MERIDIAN_RUN_DIR to "
+            "a directory of your own",
+            dir);
     return 0;
 }
 
@@ -93,7 +112,7 @@ static bool add_step(struct undo_log *log, char kind, char *path, char *text)
 }
 
 /* Reads the steps that a file holds. A last line without its newline was cut off by the crash: its change never reached
- * the kernel. Paths outside of a tracefs are not ours. */
+ * the kernel. */
 static int load(struct undo_log *log, struct error *err)
 {
     char *text;
@@ -122,38 +141,59 @@ static int load(struct undo_log *log, struct error *err)
     return rc;
 }
 
-int undo_log_open_file(struct undo_log *log, const char *file, struct error *err)
+/* Opens and locks the file. Its last user removes an empty one when it goes: then the name is another file's by now. */
+static int open_locked(const char *file, int *out, struct stat *st, struct error *err)
 {
+    for (;;) {
+        int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0600);
+        if (fd < 0)
+            return error_set_errno(err, errno, "%s", file);
+        if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, st)) {
+            int e = errno;
+            close(fd);
+            return e == EWOULDBLOCK ? error_set(err, -MRD_EEXISTS,
+                                                "another recorder uses this tracefs instance (it holds %s): give this "
+                                                "session an instance_name of its own, or "
+                                                "end the other recorder",
+                                                file)
+                                    : error_set_errno(err, e, "locking %s", file);
+        }
+        *out = fd;
+        if (st->st_nlink)
+            return 0;
+        close(fd);
+    }
+}
+
+int undo_log_open_file(struct undo_log *log, const char *file, const char *root, struct error *err)
+{
+    struct stat st;
     memset(log, 0, sizeof *log);
     log->fd = -1;
+    log->root = root;
     snprintf(log->file, sizeof log->file, "%s", file);
-    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return error_set_errno(err, errno, "%s", file);
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
-        int e = errno;
-        close(fd);
-        return e == EWOULDBLOCK ? error_set(err, -MRD_EEXISTS,
-                                            "another recorder uses this tracefs instance (it holds %s): give this "
-                                            "session an instance_name of its own, or "
-                                            "end the other recorder",
-                                            file)
-                                : error_set_errno(err, e, "locking %s", file);
+    int rc = open_locked(file, &log->fd, &st, err);
+    if (rc)
+        return rc;
+    if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || !is_ours(&st)) {
+        close(log->fd); /* and leave it as it is */
+        log->fd = -1;
+        return error_set(err, -MRD_EDENIED, "others than this user can have written %s: it is not replayed; remove it",
+                         file);
     }
-    log->fd = fd;
-    int rc = load(log, err);
+    rc = load(log, err);
     if (rc)
         undo_log_close(log);
     return rc;
 }
 
-int undo_log_open(struct undo_log *log, const char *dir, const char *instance, struct error *err)
+int undo_log_open(struct undo_log *log, const char *dir, const char *instance, const char *root, struct error *err)
 {
     char file[PATH_MAX];
     if (snprintf(file, sizeof file, "%s/ftrace-%s.undo", dir, instance && *instance ? instance : "top.") >=
         (int)sizeof file)
         return error_set(err, -MRD_ELIMIT, "path too long");
-    return undo_log_open_file(log, file, err);
+    return undo_log_open_file(log, file, root, err);
 }
 
 static bool noted(const struct undo_log *log, char kind, const char *path)
@@ -231,36 +271,65 @@ int undo_log_change(struct undo_log *log, const struct tracefs *fs, const char *
 }
 
 /* A list file: emptied, then one write a line. */
-static int restore_list(const struct undo_step *s, struct error *err)
+static int restore_list(const struct undo_step *s, const char *path, struct error *err)
 {
-    int rc = tracefs_write_path(s->path, TRACEFS_TRUNCATE, "", err);
+    int rc = tracefs_write_path(path, TRACEFS_TRUNCATE, "", err);
     for (char *p = s->text; *p && !rc;) {
         size_t n = strcspn(p, "\n");
         char *line = mem_strndup(p, n);
         if (!line)
             return error_set(err, -MRD_ENOMEM, "out of memory");
         if (n)
-            rc = tracefs_write_path(s->path, TRACEFS_APPEND, line, err);
+            rc = tracefs_write_path(path, TRACEFS_APPEND, line, err);
         mem_free(line);
         p += n + (p[n] == '\n');
     }
     return rc;
 }
 
-static int take_back(const struct undo_step *s, struct error *err)
+/* Only a tracefs is undone in: what else the journal may name is not ours, whoever wrote it. The file or directory
+ * (`fd`) that was looked at is the one that is written to. With a root of its own (--tracefs) that directory counts as
+ * well. */
+static bool in_tracefs(const struct undo_log *log, const char *path, int fd)
 {
-    switch (s->kind) {
-    case UNDO_RMDIR:
-        if (rmdir(s->path) == 0 || errno == ENOENT)
-            return 0;
-        return error_set_errno(err, errno, "removing %s", s->path);
-    case UNDO_TRUNCATE:
-        return restore_list(s, err);
-    case UNDO_APPEND:
-        return tracefs_write_path(s->path, TRACEFS_APPEND, s->text, err);
-    default:
-        return tracefs_write_path(s->path, TRACEFS_WRITE, s->text, err);
-    }
+    struct statfs fs;
+    size_t n = log->root ? strlen(log->root) : 0;
+    if (fstatfs(fd, &fs) != 0)
+        return false;
+    return fs.f_type == TRACEFS_MAGIC ||
+           (n && strncmp(path, log->root, n) == 0 && path[n] == '/' && !strstr(path + n, "/.."));
+}
+
+static int remove_instance(const struct undo_log *log, const struct undo_step *s, struct error *err)
+{
+    int fd = open(s->path, O_PATH | O_NOFOLLOW | O_CLOEXEC | O_DIRECTORY);
+    bool ours = fd >= 0 && in_tracefs(log, s->path, fd); /* a tracefs holds no way out of itself */
+    int e = errno;
+    if (fd >= 0)
+        close(fd);
+    if (!ours)
+        return fd < 0 ? error_set_errno(err, e, "removing %s", s->path)
+                      : error_set(err, -MRD_EDENIED, "%s in the undo log is not in a tracefs: left alone", s->path);
+    return rmdir(s->path) == 0 || errno == ENOENT ? 0 : error_set_errno(err, errno, "removing %s", s->path);
+}
+
+static int take_back(const struct undo_log *log, const struct undo_step *s, struct error *err)
+{
+    if (s->kind == UNDO_RMDIR)
+        return remove_instance(log, s, err);
+    int fd = open(s->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", s->path);
+    char path[64];
+    struct error why = {0};
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int rc = !in_tracefs(log, s->path, fd)
+                 ? error_set(&why, -MRD_EDENIED, "%s in the undo log is not in a tracefs: left alone", s->path)
+             : s->kind == UNDO_TRUNCATE
+                 ? restore_list(s, path, &why)
+                 : tracefs_write_path(path, s->kind == UNDO_APPEND ? TRACEFS_APPEND : TRACEFS_WRITE, s->text, &why);
+    close(fd);
+    return rc ? error_set(err, rc, "%s: %s", s->path, why.text) : 0;
 }
 
 /* The instance that goes away as a whole, or NULL: steps inside it need no undoing. */
@@ -284,7 +353,7 @@ int undo_log_restore(struct undo_log *log, struct error *err)
             bool inside = dir && s->kind != UNDO_RMDIR && strncmp(s->path, dir, strlen(dir)) == 0;
             if ((s->kind == UNDO_APPEND) != appended || inside || access(s->path, F_OK) != 0)
                 continue;
-            int rc = take_back(s, &e);
+            int rc = take_back(log, s, &e);
             if (rc == -MRD_ENOTFOUND && appended) /* the probe was refused when it was asked for */
                 rc = 0;
             if (rc && !first) {

@@ -25,19 +25,23 @@ struct undo_step {
 struct undo_log {
     int fd; /* -1 when closed */
     char file[PATH_MAX];
-    bool stale; /* undo_log_open() found steps of a recorder that is gone */
+    const char *root; /* besides a real tracefs, steps may be below this directory; NULL: not */
+    bool stale;       /* undo_log_open() found steps of a recorder that is gone */
     struct undo_step *steps;
     size_t n, cap;
 };
 
-/* The directory of undo files: $MERIDIAN_RUN_DIR, else /run/meridian, else /tmp/meridian-UID; made when missing. */
+/* The directory of undo files: $MERIDIAN_RUN_DIR, else /run/meridian, else /tmp/meridian-UID; made when missing. One
+ * that others could write to is refused (-MRD_EDENIED): its files say what is written where. */
 int undo_log_directory(char dir[PATH_MAX], struct error *err);
 
-/* Opens and locks the file of `instance` (NULL or "": the top). -MRD_EEXISTS when another recorder holds it. */
-int undo_log_open(struct undo_log *log, const char *dir, const char *instance, struct error *err);
+/* Opens and locks the file of `instance` (NULL or "": the top). -MRD_EEXISTS when another recorder holds it,
+ * -MRD_EDENIED when somebody else can have written it. `root`: where tracefs is said to be (it outlives the log); NULL:
+ * where the kernel has it. */
+int undo_log_open(struct undo_log *log, const char *dir, const char *instance, const char *root, struct error *err);
 
 /* The same for a file of the directory by its full name. */
-int undo_log_open_file(struct undo_log *log, const char *file, struct error *err);
+int undo_log_open_file(struct undo_log *log, const char *file, const char *root, struct error *err);
 
 /* Notes a step; the file has it when this returns 0. A second note of the same kind for the same path is ignored, as
  * the first holds what was there before us (except UNDO_APPEND, where each counts). */
@@ -48,8 +52,8 @@ int undo_log_note(struct undo_log *log, enum undo_kind kind, const char *path, c
 int undo_log_change(struct undo_log *log, const struct tracefs *fs, const char *name, enum undo_kind kind,
                     const char *text, struct error *err);
 
-/* Takes every step back, last first, and empties the file. Steps that fail do not keep the others from being tried; the
- * first failure is returned. */
+/* Takes every step back, last first, and empties the file. Paths that are in no tracefs are left alone. Steps that fail
+ * do not keep the others from being tried; the first failure is returned. */
 int undo_log_restore(struct undo_log *log, struct error *err);
 
 /* Unlocks, and removes the file when there is nothing in it. */
