@@ -134,48 +134,67 @@ static struct session *copy_session(struct session *from, const Mrd__CloneSessio
     return s;
 }
 
-/* A clone into a file is written in one go. */
-static void write_clone(struct session *s, int fd)
+static void free_pending(struct pending_clone *pc)
 {
-    s->fd = fd;
-    session_finish_file(s);
+    if (pc->fd >= 0)
+        close(pc->fd);
+    mrd__clone_session_request__free_unpacked(pc->req, NULL);
+    mem_free(pc);
+}
+
+static bool consumer_is_here(const struct pending_clone *pc)
+{
+    bool here = false;
+    for (size_t i = 0; i < pc->service->consumers.n; i++)
+        here |= pc->service->consumers.p[i] == pc->consumer && pc->consumer->peer == pc->peer;
+    return here;
+}
+
+/* All of the clone is in its file, or will never be. */
+static void on_written(void *ctx, struct session *clone)
+{
+    struct pending_clone *pc = ctx;
+    bool whole = !clone->file_error.code;
+    clone->written = NULL;
+    if (consumer_is_here(pc))
+        answer(&pc->call, whole ? clone : NULL, whole ? NULL : clone->file_error.text, true);
+    free_pending(pc);
 }
 
 static void after_flush(void *ctx, struct session *from, bool ok)
 {
     struct pending_clone *pc = ctx;
     struct error err = {0};
+    struct session *clone = NULL;
     (void)ok; /* what did not come in time is not in the clone; the stats tell */
-    bool here = false;
-    for (size_t i = 0; i < pc->service->consumers.n; i++)
-        here |= pc->service->consumers.p[i] == pc->consumer && pc->consumer->peer == pc->peer;
-    if (here) {
-        struct session *clone = NULL;
-        if (from->closing)
-            error_set(&err, -MRD_ENOTFOUND, "the session has ended");
-        else if (pc->consumer->session)
-            error_set(&err, -MRD_EINVALID, "this consumer has a session already");
-        else
-            clone = copy_session(from, pc->req, &err);
-        if (clone) {
-            clone->consumer = pc->consumer;
-            pc->consumer->session = clone;
-            log_line("traced: session %llu is a clone of %llu", (unsigned long long)clone->id,
-                     (unsigned long long)from->id);
-        }
-        bool into_file = clone && pc->fd >= 0;
-        if (into_file) {
-            write_clone(clone, pc->fd);
-            pc->fd = -1;
-        }
-        bool whole = clone && !clone->file_error.code;
-        const char *why = clone && !whole ? clone->file_error.text : err.text;
-        answer(&pc->call, whole ? clone : NULL, whole ? NULL : why, into_file);
+    if (!consumer_is_here(pc)) {
+        free_pending(pc);
+        return;
     }
-    if (pc->fd >= 0)
-        close(pc->fd);
-    mrd__clone_session_request__free_unpacked(pc->req, NULL);
-    mem_free(pc);
+    if (from->closing)
+        error_set(&err, -MRD_ENOTFOUND, "the session has ended");
+    else if (pc->consumer->session)
+        error_set(&err, -MRD_EINVALID, "this consumer has a session already");
+    else
+        clone = copy_session(from, pc->req, &err);
+    if (clone) {
+        clone->consumer = pc->consumer;
+        pc->consumer->session = clone;
+        log_line("traced: session %llu is a clone of %llu", (unsigned long long)clone->id,
+                 (unsigned long long)from->id);
+    }
+    if (!clone || pc->fd < 0) {
+        answer(&pc->call, clone, err.code ? err.text : NULL, false);
+        free_pending(pc);
+        return;
+    }
+    clone->fd = pc->fd;
+    pc->fd = -1;
+    clone->written = on_written;
+    clone->written_ctx = pc;
+    session_finish_file(clone);
+    if (!clone->out)
+        session_ended(clone);
 }
 
 static struct session *find_source(struct service_consumer *c, const Mrd__CloneSessionRequest *req)

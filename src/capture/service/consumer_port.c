@@ -305,7 +305,7 @@ static void on_read_task(uv_idle_t *idle)
 
 static void read_buffers(struct service_consumer *c, struct ipc_call call)
 {
-    if (!c->session || c->reading || c->session->fd >= 0) {
+    if (!c->session || c->reading || session_has_file(c->session)) {
         refuse(c, call, "ReadBuffers: no session, one that writes a file, or a reading under way");
         return;
     }
@@ -493,6 +493,6 @@ void consumer_port_disconnected(void *ctx, struct ipc_peer *peer)
     c->enable_call.peer = c->observe_call.peer = NULL;
     struct session *s = c->session;
     if (s)
-        session_free(s); /* without Detach a session dies with its consumer */
+        session_orphan(s);
     uv_close((uv_handle_t *)&c->read_task, on_idle_closed);
 }

@@ -233,6 +233,24 @@ static void compress(struct session *s, struct batch *b)
         log_line("traced: session %llu: %s", (unsigned long long)s->id, err.text);
 }
 
+/* What was lost until now, and the mark that everything up to here has been read. */
+static void emit_end(struct session *s, struct batch *b, struct pb_writer *w)
+{
+    problems_emit(s, b, w);
+    session_lifecycle(s, LIFECYCLE_READ_COMPLETED, false);
+    emit_lifecycle(s, b, w);
+    if (!s->want_stats)
+        return;
+    s->want_stats = false;
+    struct pb_writer m = {0};
+    session_put_stats(s, &m);
+    relay_emit_losses(s, b, w);
+    session_put_trusted(s, w, true);
+    pb_put_bytes(w, TRACE_PACKET_TRACE_STATS, m.p, m.n);
+    session_emit(b, w);
+    pb_writer_free(&m);
+}
+
 bool session_read(struct session *s, struct batch *b, size_t threshold)
 {
     struct pb_writer w = {0};
@@ -246,22 +264,18 @@ bool session_read(struct session *s, struct batch *b, size_t threshold)
     concurrent_emit(s, b, &w);
     relay_emit_clocks(s, b, &w);
     bool more = read_buffers(s, b, threshold);
-    if (!more) {
-        problems_emit(s, b, &w);
-        session_lifecycle(s, LIFECYCLE_READ_COMPLETED, false);
-        emit_lifecycle(s, b, &w);
-        if (s->want_stats) {
-            s->want_stats = false;
-            struct pb_writer m = {0};
-            session_put_stats(s, &m);
-            relay_emit_losses(s, b, &w);
-            session_put_trusted(s, &w, true);
-            pb_put_bytes(&w, TRACE_PACKET_TRACE_STATS, m.p, m.n);
-            session_emit(b, &w);
-            pb_writer_free(&m);
-        }
-    }
+    if (!more)
+        emit_end(s, b, &w);
     pb_writer_free(&w);
     compress(s, b);
     return more;
+}
+
+void session_read_tail(struct session *s, struct batch *b)
+{
+    struct pb_writer w = {0};
+    emit_lifecycle(s, b, &w);
+    emit_end(s, b, &w);
+    pb_writer_free(&w);
+    compress(s, b);
 }

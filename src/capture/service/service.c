@@ -15,6 +15,7 @@
 #define SEND_TIMEOUT_MS    10000
 #define PRODUCER_QUEUE_MAX (4u << 20)
 #define CONSUMER_QUEUE_MAX (64u << 20)
+#define LAST_WRITES_MS     (FILE_STALL_MS + 5000)
 
 const struct ipc_service_desc *const service_producer_desc = &ipc_producer_port;
 
@@ -123,6 +124,23 @@ int service_open(struct service **out, uv_loop_t *loop, const struct service_opt
     return 0;
 }
 
+/* Files get the time to be written; those that take nothing are left as they are. */
+static void end_sessions(struct service *svc)
+{
+    uint64_t until = uv_hrtime() + (uint64_t)LAST_WRITES_MS * 1000000;
+    for (size_t i = svc->sessions.n; i-- > 0;)
+        session_free(svc->sessions.p[i]);
+    while (svc->sessions.n && uv_hrtime() < until) {
+        uv_run(svc->loop, UV_RUN_NOWAIT);
+        uv_sleep(1);
+    }
+    while (svc->sessions.n) {
+        struct session *s = svc->sessions.p[svc->sessions.n - 1];
+        session_abandon_file(s);
+        session_ended(s);
+    }
+}
+
 void service_close(struct service *svc)
 {
     if (!svc || svc->closing)
@@ -133,8 +151,7 @@ void service_close(struct service *svc)
         ipc_host_close(svc->producer_hosts[i]);
     ipc_guard_close(svc->guard);
     tls_keys_free(svc->tls);
-    while (svc->sessions.n)
-        session_free(svc->sessions.p[svc->sessions.n - 1]);
+    end_sessions(svc);
     uv_run(svc->loop, UV_RUN_NOWAIT); /* close callbacks; they no longer need the service */
     u64map_free(&svc->buffers);
     vec_free(&svc->producers);

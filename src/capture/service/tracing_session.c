@@ -74,19 +74,11 @@ static void free_buffers(struct session *s)
     vec_free(&s->buffers);
 }
 
-void session_free(struct session *s)
+static void free_now(struct session *s)
 {
-    if (s->closing)
-        return;
-    s->closing = true;
     struct service *svc = s->service;
-    if (s->state == SESSION_STARTED || s->state == SESSION_CONFIGURED || s->state == SESSION_STOPPING)
-        session_disable(s, true);
-    flush_abandon(s);
     if (s->fd >= 0)
         close(s->fd);
-    if (s->consumer)
-        s->consumer->session = NULL;
     free_instances(s);
     free_buffers(s);
     for (size_t i = 0; i < s->events.n; i++)
@@ -107,7 +99,6 @@ void session_free(struct session *s)
     vec_free(&s->packet.slices);
     u64map_free(&s->sequence_ids);
     relay_free_losses(s);
-    mem_free(s->detach_key);
     mem_free((void *)(uintptr_t)s->config_bytes.p);
     if (s->config)
         mrd__trace_config__free_unpacked(s->config, NULL);
@@ -121,6 +112,23 @@ void session_free(struct session *s)
     log_line("traced: session %llu freed", (unsigned long long)s->id);
     for (unsigned i = 0; i < TIMER_COUNT; i++)
         uv_close((uv_handle_t *)&s->timers[i], on_handle_closed);
+}
+
+void session_free(struct session *s)
+{
+    if (s->closing)
+        return;
+    s->closing = true;
+    if (s->state == SESSION_STARTED || s->state == SESSION_CONFIGURED || s->state == SESSION_STOPPING)
+        session_disable(s, true);
+    flush_abandon(s);
+    if (s->consumer)
+        s->consumer->session = NULL;
+    s->consumer = NULL;
+    mem_free(s->detach_key);
+    s->detach_key = NULL;
+    if (!s->out)
+        free_now(s);
 }
 
 /* ---- clocks and lifecycle events ---- */
@@ -427,15 +435,36 @@ void session_stopped(struct session *s)
     for (size_t i = s->instances.n; i-- > 0;)
         session_free_instance(s->instances.p[i]);
     vec_clear(&s->instances);
-    session_finish_file(s);
     log_line("traced: session %llu disabled", (unsigned long long)s->id);
-    if (s->closing)
-        return;
-    flush_abandon(s);
-    if (s->consumer)
+    if (!s->closing)
+        flush_abandon(s);
+    session_finish_file(s);
+    if (!s->out && !s->closing)
+        session_ended(s);
+}
+
+void session_ended(struct session *s)
+{
+    if (s->written)
+        s->written(s->written_ctx, s);
+    else if (s->consumer)
         consumer_notify_disabled(s->consumer, s, NULL);
     else if (s->config->write_into_file)
-        session_free(s); /* detached, and all is in the file */
+        s->closing = true; /* detached, and all is in the file */
+    if (s->closing)
+        free_now(s);
+}
+
+void session_orphan(struct session *s)
+{
+    bool goes_on = session_has_file(s) && !s->written && !s->closing &&
+                   (s->state == SESSION_STARTED || s->state == SESSION_STOPPING || s->state == SESSION_DISABLED);
+    if (!goes_on) { /* without Detach a session dies with its consumer */
+        session_free(s);
+        return;
+    }
+    s->consumer = NULL;
+    session_flush_and_disable(s);
 }
 
 static void on_stop_timeout(uv_timer_t *t)

@@ -8,6 +8,7 @@
 #include "capture/ipc/host.h"
 #include "capture/service/batch.h"
 #include "capture/service/clock_snapshot.h"
+#include "capture/service/file_writer.h"
 #include "capture/service/problems.h"
 #include "capture/service/relay.h"
 #include "capture/service/session_ring.h"
@@ -142,8 +143,14 @@ struct session {
     bool triggered_start;
 
     /* writing into a file */
-    int fd; /* -1 */
-    uint64_t bytes_in_file;
+    int fd;                                        /* until its writer is there; -1 */
+    struct file_writer *out;                       /* NULL: not yet, or not any more */
+    bool file_more;                                /* a pass of writing is under way */
+    bool file_full;                                /* the limit is reached */
+    bool file_ended;                               /* all is queued */
+    void (*written)(void *ctx, struct session *s); /* of a clone: instead of telling its consumer that it ended */
+    void *written_ctx;
+    uint64_t bytes_in_file; /* and in the queue */
     uint64_t max_file_bytes;
     unsigned write_period_ms;
     unsigned flush_period_ms;
@@ -178,7 +185,10 @@ struct session *session_enable(struct service *svc, struct service_consumer *c, 
 bool session_start(struct session *s);
 void session_disable(struct session *s, bool immediately);
 void session_flush_and_disable(struct session *s);
+/* Ends it at once. It is gone after this, or, when there is a file, as soon as that is written. */
 void session_free(struct session *s);
+/* Its consumer is gone: what it has recorded for a file is still written. */
+void session_orphan(struct session *s);
 void session_add_source(struct session *s, struct service_producer *p, const struct registered_source *r);
 void session_add_all_sources(struct session *s);
 /* `report`: what the producer said with it, empty when it is not asked. */
@@ -195,6 +205,7 @@ struct session *session_alloc(struct service *svc, struct error *err);
 const char *session_state_name(enum session_state st);
 void session_check_started(struct session *s); /* says so when all data sources have started */
 void session_stopped(struct session *s);       /* all have stopped, or nobody waits for them any more */
+void session_ended(struct session *s);         /* … and its file is written: tells the consumer, or frees it */
 
 /* ---- session_sources.c ---- */
 void session_start_instance(struct session *s, struct instance *in);
@@ -223,6 +234,8 @@ void session_arm_clear(struct session *s);
 /* Puts packets into the batch until it holds about `threshold` bytes; true when there is more. `final`: nothing will be
  * written any more. */
 bool session_read(struct session *s, struct batch *b, size_t threshold);
+/* Only what tells of the session's end: events of its life, and TraceStats. */
+void session_read_tail(struct session *s, struct batch *b);
 uint32_t session_sequence_id(struct session *s, const struct trace_writer_identity *who);
 /* What every packet of the service itself carries, and the end of one. */
 void session_put_trusted(const struct session *s, struct pb_writer *w, bool clock);
@@ -230,9 +243,14 @@ void session_emit(struct batch *b, struct pb_writer *w);
 
 /* ---- write_file.c ---- */
 void session_start_file(struct session *s);
-/* Writes everything that can be read; at the limit it closes the file and disables the session. */
+/* Queues everything that can be read; at the limit it disables the session. The file is written beside (file_writer.h).
+ */
 void session_write_file(struct session *s);
+/* After the session is over: writes the rest; session_ended() when all is in the file, or at once without a file. */
 void session_finish_file(struct session *s);
+bool session_has_file(const struct session *s);
+/* The service goes down and the file takes nothing. */
+void session_abandon_file(struct session *s);
 
 /* ---- trigger.c ---- */
 void service_trigger(struct service *svc, const char *name, const char *producer_name, uint32_t uid);

@@ -1,107 +1,150 @@
 /* Sessions that write into a file while they record. */
-#include "base/file.h"
 #include "capture/service/state.h"
 #include "capture/service/tracing_session.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define WRITE_PERIOD_MS     5000
 #define MIN_WRITE_PERIOD_MS 100
 #define AUTO_FLUSH_MS       5000
 #define BATCH_BYTES         (1u << 20)
-#define PIPE_WAIT_MS        200 /* for the reader of a pipe; the service must not wait longer */
+#define QUEUE_MAX_BYTES     (4u << 20) /* for the file's thread; more waits in the session's buffers */
+#define TAIL_BYTES          4096u      /* of a file with a limit: kept for the packets that tell how it ended */
 
-/* Writes all or fails. A pipe's reader gets PIPE_WAIT_MS. */
-static int write_out(int fd, const uint8_t *p, size_t len, struct error *err)
+static void on_progress(void *ctx);
+
+bool session_has_file(const struct session *s)
 {
-    while (len) {
-        ssize_t n = file_write(fd, p, len);
-        if (n < 0 && errno == EAGAIN) {
-            struct pollfd pfd = {.fd = fd, .events = POLLOUT};
-            if (poll(&pfd, 1, PIPE_WAIT_MS) > 0)
-                continue;
-            errno = ETIMEDOUT;
-        }
-        if (n <= 0)
-            return error_set_errno(err, n ? errno : EIO, "the service cannot write the trace file");
-        p += n;
-        len -= (size_t)n;
+    return s->fd >= 0 || s->out;
+}
+
+/* The thread that writes; false: there is none, and the session's file has failed. */
+static bool open_writer(struct session *s)
+{
+    if (!s->out && s->fd >= 0) {
+        s->out = file_writer_open(s->service->loop, s->fd, on_progress, s, &s->file_error);
+        s->fd = -1;
     }
-    return 0;
+    return s->out != NULL;
 }
 
-static void close_file(struct session *s)
+static void let_go(struct session *s)
 {
-    if (s->fd < 0)
-        return;
-    close(s->fd);
-    s->fd = -1;
-    uv_timer_stop(&s->timers[TIMER_FILE]);
+    if (s->file_error.code)
+        log_line("traced: session %llu: %s", (unsigned long long)s->id, s->file_error.text);
     log_line("traced: session %llu: %llu bytes in its file", (unsigned long long)s->id,
-             (unsigned long long)s->bytes_in_file);
+             (unsigned long long)file_writer_written(s->out));
+    uv_timer_stop(&s->timers[TIMER_FILE]);
+    file_writer_close(s->out);
+    s->out = NULL;
 }
 
-/* How much of the batch fits the file, up to a packet's end. */
-static size_t fitting(const struct session *s, const struct batch *b)
+static bool is_over(const struct session *s)
+{
+    return s->state == SESSION_DISABLED || s->state == SESSION_CLONED;
+}
+
+/* How much of the batch fits below `max` (0: no limit), up to a packet's end. */
+static size_t fitting(const struct session *s, const struct batch *b, uint64_t max)
 {
     size_t fits = b->bytes.n;
-    if (!s->max_file_bytes || s->bytes_in_file + fits < s->max_file_bytes)
+    if (!max || s->bytes_in_file + fits < max)
         return fits;
     fits = 0;
     for (size_t i = 0; i < b->packets.n; i++) {
         size_t end = b->packets.p[i].at + b->packets.p[i].len;
-        if (s->bytes_in_file + end > s->max_file_bytes)
+        if (s->bytes_in_file + end > max)
             break;
         fits = end;
     }
     return fits;
 }
 
-/* False when the file is finished: full, or it cannot be written. */
-static bool write_pass(struct session *s)
+static void push(struct session *s, struct batch *b, size_t n)
+{
+    b->bytes.n = n;
+    if (b->bytes.failed || (n && !file_writer_push(s->out, &b->bytes))) {
+        error_set(&s->file_error, -MRD_ENOMEM, "the service has no memory for the trace file");
+        s->file_full = true; /* a packet less would not show */
+        return;
+    }
+    s->bytes_in_file += n;
+}
+
+/* Behind all that fits: how the recording ended, which readers need to tell an end from a cut. */
+static void push_tail(struct session *s)
 {
     struct batch *b = &s->service->batch;
-    bool more = true;
-    while (more) {
+    batch_clear(b);
+    session_read_tail(s, b);
+    push(s, b, fitting(s, b, s->max_file_bytes));
+}
+
+/* Queues what can be read, as long as the file takes it. */
+static void fill(struct session *s)
+{
+    struct batch *b = &s->service->batch;
+    uint64_t limit = s->max_file_bytes > 2 * TAIL_BYTES ? s->max_file_bytes - TAIL_BYTES : s->max_file_bytes;
+    while (s->file_more && !s->file_full && file_writer_queued(s->out) < QUEUE_MAX_BYTES) {
         batch_clear(b);
-        more = session_read(s, b, BATCH_BYTES);
-        bool limit = s->max_file_bytes && s->bytes_in_file + b->bytes.n >= s->max_file_bytes;
-        size_t n = fitting(s, b);
-        if (write_out(s->fd, b->bytes.p, n, &s->file_error) != 0) {
-            log_line("traced: session %llu: %s", (unsigned long long)s->id, s->file_error.text);
-            return false;
-        }
-        s->bytes_in_file += n;
-        if (limit)
-            return false;
+        s->file_more = session_read(s, b, BATCH_BYTES);
+        s->file_full = limit && s->bytes_in_file + b->bytes.n >= limit;
+        push(s, b, fitting(s, b, limit));
+        if (!s->file_more && s->config->fflush_post_write == MRD__TRACE_CONFIG__FFLUSH_MODE__FFLUSH_ENABLED)
+            file_writer_sync(s->out);
     }
-    if (s->config->fflush_post_write == MRD__TRACE_CONFIG__FFLUSH_MODE__FFLUSH_ENABLED && fdatasync(s->fd) != 0 &&
-        errno != EINVAL && errno != EROFS) { /* those: a pipe or a device, which have nothing to sync */
-        error_set_errno(&s->file_error, errno, "the service cannot write the trace file");
-        log_line("traced: session %llu: %s", (unsigned long long)s->id, s->file_error.text);
-        return false;
+    if (!is_over(s)) {
+        if (s->file_full)
+            session_disable(s, false); /* comes back here when it is over */
+        return;
     }
-    return true;
+    if (s->file_ended || (s->file_more && !s->file_full))
+        return;
+    if (s->file_full && !s->file_error.code)
+        push_tail(s);
+    s->file_ended = true;
+    file_writer_finish(s->out);
+}
+
+static void on_progress(void *ctx)
+{
+    struct session *s = ctx;
+    if (!file_writer_done(s->out)) {
+        fill(s);
+        return;
+    }
+    struct error err = file_writer_error(s->out);
+    if (err.code)
+        s->file_error = err;
+    let_go(s);
+    if (is_over(s))
+        session_ended(s);
+    else
+        session_disable(s, false);
 }
 
 void session_write_file(struct session *s)
 {
-    if (s->fd < 0 || write_pass(s))
+    if (!open_writer(s))
         return;
-    close_file(s);
-    session_disable(s, false);
+    s->file_more = true;
+    fill(s);
 }
 
 void session_finish_file(struct session *s)
 {
-    if (s->fd < 0)
-        return;
-    write_pass(s);
-    close_file(s);
+    if (open_writer(s)) {
+        s->file_more = true;
+        fill(s);
+    }
+}
+
+void session_abandon_file(struct session *s)
+{
+    if (s->out && !s->file_error.code)
+        error_set(&s->file_error, -MRD_ETIMEOUT, "the trace file takes nothing: its end is missing");
+    if (s->out)
+        let_go(s);
 }
 
 static void after_flush(void *ctx, struct session *s, bool ok)
@@ -133,9 +176,6 @@ static void arm(struct session *s)
 void session_start_file(struct session *s)
 {
     const Mrd__TraceConfig *c = s->config;
-    struct stat st;
-    if (fstat(s->fd, &st) == 0 && !S_ISREG(st.st_mode))
-        fcntl(s->fd, F_SETFL, fcntl(s->fd, F_GETFL) | O_NONBLOCK);
     s->max_file_bytes = c->max_file_size_bytes;
     s->write_period_ms = c->file_write_period_ms ? c->file_write_period_ms : WRITE_PERIOD_MS;
     if (s->write_period_ms < MIN_WRITE_PERIOD_MS)
