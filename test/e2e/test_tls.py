@@ -80,9 +80,11 @@ class Tls(Case):
         self.assertGreater(trace.stat().st_size, 10000)
         self.assertTrue(self.query(trace, "SELECT * FROM clock_sync WHERE model = 'linear'"), "the clocks were compared")
         self.assertEqual(self.query(trace, "SELECT name FROM machine WHERE raw_id != 0"), [["web1"]])
-        # The same kernel under another name: an id belongs to the name that came with it first.
+        # The same kernel, and so the same id as its relay says it, under another name: the certificate says who it is.
         self.relay("web2", self.dir / "keys/web2")
-        self.logged('refused .*, machine "web2": another machine has this id')
+        self.joined("web2")
+        ids = re.findall(r'relay of machine (\d+) "(web[12])" connected', self.log())
+        self.assertEqual(len({i for i, _ in ids}), 2, ids)
 
     def test_wrong_authority(self):
         self.service()

@@ -670,6 +670,49 @@ START_TEST(a_clone_reads_on_from_where_the_original_was)
 }
 END_TEST
 
+/* A producer that reconnects has new writers each time: their number is bounded, and what is lost by that is counted.
+ */
+START_TEST(writers_without_end)
+{
+    struct trace_buffer *b = trace_buffer_new(64u << 10, TRACE_BUFFER_RING);
+    const uint8_t payload[] = {2, 8, 1};
+    struct trace_packet p = {.bytes = 0};
+    size_t read = 0;
+    for (uint32_t i = 0; i < TRACE_BUFFER_MAX_SEQUENCES * 2; i++) {
+        struct trace_chunk c = {
+            .who = {.producer_id = (uint16_t)(1 + (i >> 14)), .writer_id = (uint16_t)(1 + (i & 16383))},
+            .num_fragments = 1,
+            .complete = true,
+            .payload = slice_of(payload, sizeof payload)};
+        trace_buffer_write(b, &c);
+        AGREE(trace_buffer_sequence_count(b) <= TRACE_BUFFER_MAX_SEQUENCES, "too many after %u", i);
+        for (trace_buffer_begin_read(b, false); i % 1024 == 0 && trace_buffer_read(b, &p);)
+            read++;
+    }
+    struct trace_buffer *clone = trace_buffer_clone(b);
+    ck_assert_ptr_nonnull(clone);
+    for (trace_buffer_begin_read(clone, true); trace_buffer_read(clone, &p);)
+        read++;
+    ck_assert_uint_eq(read, TRACE_BUFFER_MAX_SEQUENCES * 2);
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->chunks_discarded, 0);
+    trace_buffer_free(clone);
+    trace_buffer_free(b);
+    /* all of them with something unread: the next one is refused */
+    b = trace_buffer_new(16u << 20, TRACE_BUFFER_RING);
+    for (uint32_t i = 0; i <= TRACE_BUFFER_MAX_SEQUENCES; i++) {
+        struct trace_chunk c = {
+            .who = {.producer_id = (uint16_t)(1 + (i >> 14)), .writer_id = (uint16_t)(1 + (i & 16383))},
+            .num_fragments = 1,
+            .complete = true,
+            .payload = slice_of(payload, sizeof payload)};
+        trace_buffer_write(b, &c);
+    }
+    ck_assert_uint_eq(trace_buffer_get_stats(b)->chunks_discarded, 1);
+    vec_free(&p.slices);
+    trace_buffer_free(b);
+}
+END_TEST
+
 Suite *trace_buffer_suite(void);
 Suite *trace_buffer_suite(void)
 {
@@ -683,6 +726,7 @@ Suite *trace_buffer_suite(void)
     tcase_add_test(t, broken_chunks_are_counted);
     tcase_add_test(t, read_then_overwritten_is_no_loss);
     tcase_add_test(t, a_clone_reads_on_from_where_the_original_was);
+    tcase_add_test(t, writers_without_end);
     suite_add_tcase(s, t);
     TCase *m = tcase_create("model");
     tcase_set_timeout(m, 1200);

@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#define BLOCK_SIZE (64u * 1024)
+#define BLOCK_SIZE    (64u * 1024)
+#define HALF_FRAME_MS 30000 /* without a byte of a message that has begun: its memory is not held for ever */
 
 /* A piece of the send queue. A frame with a descriptor starts a block of its own, so that the descriptor travels with
  * its first byte. */
@@ -27,6 +29,7 @@ struct block {
 struct ipc_conn {
     uv_poll_t poll;
     uv_timer_t stall; /* running while the queue is not empty */
+    uv_timer_t half;  /* running while a frame has begun and is not whole */
     int open_handles; /* handles whose close callback is outstanding */
     int fd;
     const struct ipc_conn_ops *ops;
@@ -48,6 +51,20 @@ struct ipc_conn {
 static void on_poll(uv_poll_t *h, int status, int events);
 static void on_stall(uv_timer_t *t);
 
+/* Mapped, so that what peers have filled goes back to the system with them. */
+static bool get_input(struct ipc_conn *c)
+{
+    void *p = mmap(NULL, IPC_FRAME_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    c->in = p == MAP_FAILED ? NULL : p;
+    return c->in != NULL;
+}
+
+static void free_input(struct ipc_conn *c)
+{
+    if (c->in)
+        munmap(c->in, IPC_FRAME_MAX);
+}
+
 static void on_handle_closed(uv_handle_t *h)
 {
     struct ipc_conn *c = h->data;
@@ -63,7 +80,7 @@ static void on_handle_closed(uv_handle_t *h)
             close(b->fd);
         mem_free(b);
     }
-    mem_free(c->in);
+    free_input(c);
     mem_free(c);
 }
 
@@ -75,6 +92,7 @@ void ipc_conn_close(struct ipc_conn *c)
     shutdown(c->fd, SHUT_RDWR); /* the peer learns at once, also when the loop does not run again */
     uv_close((uv_handle_t *)&c->poll, on_handle_closed);
     uv_close((uv_handle_t *)&c->stall, on_handle_closed);
+    uv_close((uv_handle_t *)&c->half, on_handle_closed);
 }
 
 static void fail(struct ipc_conn *c, const char *why)
@@ -115,21 +133,22 @@ struct ipc_conn *ipc_conn_new(uv_loop_t *loop, int fd, bool connecting, const st
                               const struct ipc_conn_limits *limits, void *ctx)
 {
     struct ipc_conn *c = mem_zalloc(sizeof *c);
-    if (c)
-        c->in = mem_alloc(IPC_FRAME_MAX);
-    if (!c || !c->in || uv_poll_init(loop, &c->poll, fd) != 0) {
+    if (!c || !get_input(c) || uv_poll_init(loop, &c->poll, fd) != 0) {
         if (c)
-            mem_free(c->in);
+            free_input(c);
         mem_free(c);
         close(fd);
         return NULL;
     }
     uv_timer_init(loop, &c->stall);
-    c->poll.data = c->stall.data = c;
-    c->open_handles = 2;
+    uv_timer_init(loop, &c->half);
+    c->poll.data = c->stall.data = c->half.data = c;
+    c->open_handles = 3;
     c->fd = fd;
     c->ops = ops;
     c->limits = *limits;
+    if (!c->limits.half_frame_ms)
+        c->limits.half_frame_ms = HALF_FRAME_MS;
     c->ctx = ctx;
     c->connecting = connecting;
     c->received_fd = -1;
@@ -343,6 +362,15 @@ static void keep_control(struct ipc_conn *c, struct msghdr *m)
     }
 }
 
+static void on_half(uv_timer_t *t)
+{
+    struct ipc_conn *c = t->data;
+    if (c->paused) /* the rest may be there, and we do not look */
+        uv_timer_start(t, on_half, c->limits.half_frame_ms, 0);
+    else
+        fail(c, "half a message, and no more for too long");
+}
+
 /* Reads once and hands out the frames that are whole; returns NULL or why the connection must end. */
 static const char *read_frames(struct ipc_conn *c)
 {
@@ -383,6 +411,10 @@ static const char *read_frames(struct ipc_conn *c)
     c->in_n -= at;
     if (at && c->in_n)
         memmove(c->in, c->in + at, c->in_n);
+    if (c->in_n) /* begun anew with every piece */
+        uv_timer_start(&c->half, on_half, c->limits.half_frame_ms, 0);
+    else if (uv_is_active((uv_handle_t *)&c->half))
+        uv_timer_stop(&c->half);
     return NULL;
 }
 

@@ -3,8 +3,9 @@
  * Reading: whole frames are handed to the owner one by one; a frame over IPC_FRAME_MAX ends the connection. At most one
  * buffer is read per turn of the loop, so that a peer that floods does not starve the others.
  * Writing never blocks: what the socket does not take is queued. A queue that makes no progress for `send_timeout_ms`,
- * or grows over `queue_max_bytes`, ends the connection: a slow peer costs memory for a while, never time. (Perfetto's
- * service blocks instead, which is why it can wait no longer than 10 ms for a producer.) */
+ * or grows over `queue_max_bytes`, ends the connection; so does a frame that has begun and does not go on: a slow peer
+ * costs memory for a while, never time. (Perfetto's service blocks instead, which is why it can wait no longer than 10
+ * ms for a producer.) */
 #ifndef MERIDIAN_CAPTURE_IPC_CONN_H
 #define MERIDIAN_CAPTURE_IPC_CONN_H
 
@@ -26,6 +27,7 @@ struct ipc_conn_ops {
 struct ipc_conn_limits {
     unsigned send_timeout_ms;
     size_t queue_max_bytes;
+    unsigned half_frame_ms; /* without a byte of a frame that has begun; 0: 30 s */
 };
 
 /* Takes `fd` over (also on failure). `connecting`: a non-blocking connect is under way. NULL when out of memory. */

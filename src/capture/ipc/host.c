@@ -9,11 +9,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <linux/vm_sockets.h> /* after sys/socket.h */
+
+enum { REPLY_HEAD_MAX = 64 }; /* what is around an answer in its frame */
 
 struct ipc_peer {
     struct ipc_peer *next, *prev;
@@ -32,12 +37,15 @@ struct ipc_peer {
     struct ipc_visitor visitor;   /* of another machine */
 };
 
+enum { ADDRESS_BYTES = 16 };
+
 /* A connection whose TLS handshake is under way, or that TLS carries. */
 struct tls_peer {
     struct tls_peer *next, **prev;
     struct ipc_host *host;
     struct tls_link *link;
     int plain; /* until it is a peer's */
+    uint8_t from[ADDRESS_BYTES];
     char name[96];
 };
 
@@ -137,7 +145,12 @@ void ipc_reply(const struct ipc_call *call, bool success, bool has_more, struct 
     struct ipc_peer *p = call->peer;
     if (!p || call->drop_reply || p->kicked)
         return;
-    ipc_put_invoke_reply(&p->host->scratch, call->request_id, success, has_more, reply);
+    bool fits = reply.len + REPLY_HEAD_MAX <= IPC_FRAME_MAX;
+    if (!fits) /* nobody loses a session because of a long answer */
+        log_line("traced: %s: an answer to %s of %zu bytes does not fit a message", p->host->log_name, p->name,
+                 reply.len);
+    ipc_put_invoke_reply(&p->host->scratch, call->request_id, success && fits, has_more && fits,
+                         fits ? reply : slice_of(NULL, 0));
     send_scratch(p, fd);
 }
 
@@ -161,7 +174,11 @@ static void on_identity(struct ipc_peer *p, const struct ipc_frame *f)
     }
     p->id.pid = f->pid;
     p->id.uid = f->uid < 0 ? 0 : (uint32_t)f->uid;
-    p->id.machine_id = machine_id_of_hint((const char *)hint.p, hint.len);
+    /* A machine with a certificate is who its certificate says, whatever id it claims */
+    char certified[TLS_NAME_MAX + 8];
+    int n = snprintf(certified, sizeof certified, "tls:%s", p->certified);
+    p->id.machine_id =
+        *p->certified ? machine_id_of_hint(certified, (size_t)n) : machine_id_of_hint((const char *)hint.p, hint.len);
     copy_name(p->id.machine_name, sizeof p->id.machine_name, f->name2);
     p->id.frozen = true;
     const char *refused = ipc_guard_admit(p->host->guard, &p->visitor, p->id.machine_id, p->id.machine_name,
@@ -326,10 +343,52 @@ static void on_tls_closed(void *ctx, struct tls_link *l, const char *why)
     free_tls_peer(t);
 }
 
+static void address_of(int fd, uint8_t from[ADDRESS_BYTES])
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_vm vm;
+    } a = {0};
+    socklen_t len = sizeof a;
+    memset(from, 0, ADDRESS_BYTES);
+    if (getpeername(fd, &a.any, &len) != 0)
+        return;
+    if (a.any.sa_family == AF_INET6)
+        memcpy(from, &a.v6.sin6_addr, ADDRESS_BYTES);
+    else if (a.any.sa_family == AF_INET)
+        memcpy(from, &a.v4.sin_addr, sizeof a.v4.sin_addr);
+    else if (a.any.sa_family == AF_VSOCK)
+        memcpy(from, &a.vm.svm_cid, sizeof a.vm.svm_cid);
+}
+
+/* Whoever only connects must not keep others out: the oldest handshake of the address with the most of them goes. */
+static void end_idle_handshake(struct ipc_host *h)
+{
+    struct tls_peer *worst = NULL;
+    unsigned most = 0;
+    for (struct tls_peer *t = h->tls_peers; t; t = t->next) {
+        unsigned n = 0;
+        for (struct tls_peer *o = h->tls_peers; t->plain >= 0 && o; o = o->next)
+            n += o->plain >= 0 && memcmp(o->from, t->from, ADDRESS_BYTES) == 0;
+        if (n && n >= most) { /* the list has the oldest last */
+            most = n;
+            worst = t;
+        }
+    }
+    if (!worst)
+        return;
+    tls_link_close(worst->link);
+    free_tls_peer(worst);
+}
+
 static void start_tls(struct ipc_host *h, int fd)
 {
     static const struct tls_link_ops ops = {.established = on_tls_established, .closed = on_tls_closed};
     struct error err = {0};
+    if (h->n_handshakes >= HANDSHAKES_MAX)
+        end_idle_handshake(h);
     struct tls_peer *t = h->n_handshakes < HANDSHAKES_MAX ? mem_zalloc(sizeof *t) : NULL;
     if (!t) {
         close(fd);
@@ -337,6 +396,7 @@ static void start_tls(struct ipc_host *h, int fd)
     }
     t->host = h;
     ipc_addr_peer_name(fd, t->name, sizeof t->name);
+    address_of(fd, t->from);
     if (tls_link_open(&t->link, h->loop, h->tls, fd, true, &ops, t, &t->plain, &err) != 0) {
         mem_free(t);
         return;

@@ -8,6 +8,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -208,6 +209,13 @@ static bool wait_or_end(struct tls_link *l, int result)
     return false;
 }
 
+/* The CA may sign for other purposes, too: a certificate has to say that it is for this one. */
+static bool is_made_for(X509 *cert, uint32_t use)
+{
+    uint32_t uses = X509_get_extended_key_usage(cert);
+    return uses != UINT32_MAX && uses & use;
+}
+
 static bool shake_hands(struct tls_link *l)
 {
     int error = 0;
@@ -223,7 +231,16 @@ static bool shake_hands(struct tls_link *l)
     char name[TLS_NAME_MAX];
     X509 *cert = SSL_get1_peer_certificate(l->ssl);
     common_name(cert, name, sizeof name);
+    bool fits = is_made_for(cert, l->is_server ? XKU_SSL_CLIENT : XKU_SSL_SERVER);
     X509_free(cert);
+    if (!fits) {
+        end(l, l->is_server
+                   ? "its certificate is refused: it is not one for relays (extendedKeyUsage clientAuth); make it "
+                     "with tracebox relay-keys"
+                   : "its certificate is refused: it is not one for the host (extendedKeyUsage serverAuth); make "
+                     "it with tracebox relay-keys");
+        return false;
+    }
     l->established = true;
     uv_timer_stop(&l->timer);
     if (l->ops->established)

@@ -63,7 +63,8 @@ static int run(const char *listen, const char *host, const char *tls, bool backg
     struct error err = {0};
     struct relay r = {0};
     uv_loop_t loop;
-    struct relay_uplink uplink = {.loop = &loop, .host = host};
+    struct log_limit log = {0};
+    struct relay_uplink uplink = {.loop = &loop, .host = host, .log = &log};
     if (load_keys(tls, &uplink.keys, name, sizeof name, &err) != 0) {
         fprintf(stderr, "traced_relay: %s\n", err.text);
         return 1;

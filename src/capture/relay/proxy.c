@@ -266,8 +266,9 @@ static bool finish_connect(struct link *l)
     int error = 0;
     socklen_t len = sizeof error;
     if (getsockopt(l->fd[REMOTE], SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0) {
-        fprintf(stderr, "traced_relay: cannot reach the host at %s: %s\n", l->proxy->options.host.host,
-                strerror(error));
+        if (relay_may_say(l->proxy->options.host.log))
+            fprintf(stderr, "traced_relay: cannot reach the host at %s: %s\n", l->proxy->options.host.host,
+                    strerror(error));
         return false;
     }
     l->connecting = false;
@@ -365,7 +366,8 @@ static void open_link(struct relay_proxy *p, int local)
         ok = l->fd[REMOTE] >= 0 && start_polls(l);
     }
     if (!ok) {
-        fprintf(stderr, "traced_relay: a producer is turned away: %s\n", err.code ? err.text : "no resources");
+        if (relay_may_say(p->options.host.log))
+            fprintf(stderr, "traced_relay: a producer is turned away: %s\n", err.code ? err.text : "no resources");
         close_link(l);
     }
 }

@@ -5,11 +5,21 @@
 
 #include <stdio.h>
 
+enum { LINES_PER_SECOND = 5 };
+
+bool relay_may_say(struct log_limit *log)
+{
+    unsigned dropped;
+    bool may = log_allowed(log, LINES_PER_SECOND, &dropped);
+    if (may && dropped)
+        fprintf(stderr, "traced_relay: %u lines like the next were left out\n", dropped);
+    return may;
+}
+
 static void on_closed(void *ctx, struct tls_link *l, const char *why)
 {
-    (void)ctx;
     (void)l;
-    if (why)
+    if (why && relay_may_say(ctx))
         fprintf(stderr, "traced_relay: TLS with the host: %s\n", why);
 }
 
@@ -22,6 +32,6 @@ int relay_uplink_connect(const struct relay_uplink *u, bool *in_progress, struct
     if (fd < 0 || !u->keys)
         return fd;
     *in_progress = false;
-    int rc = tls_link_open(&link, u->loop, u->keys, fd, false, &ops, NULL, &plain, err);
+    int rc = tls_link_open(&link, u->loop, u->keys, fd, false, &ops, u->log, &plain, err);
     return rc ? rc : plain;
 }

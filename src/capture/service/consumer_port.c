@@ -323,7 +323,7 @@ static void get_stats(struct service_consumer *c, struct ipc_call call)
         reply_refused(call);
         return;
     }
-    session_put_stats(c->session, &m);
+    session_put_stats(c->session, &m, REPLY_MAX - 16);
     pb_put_bytes(&w, GET_TRACE_STATS_RESPONSE_TRACE_STATS, m.p, m.n);
     ipc_reply(&call, !w.failed && !m.failed, false, pb_written(&w), -1);
     pb_writer_free(&m);

@@ -243,7 +243,7 @@ static void emit_end(struct session *s, struct batch *b, struct pb_writer *w)
         return;
     s->want_stats = false;
     struct pb_writer m = {0};
-    session_put_stats(s, &m);
+    session_put_stats(s, &m, SIZE_MAX);
     relay_emit_losses(s, b, w);
     session_put_trusted(s, w, true);
     pb_put_bytes(w, TRACE_PACKET_TRACE_STATS, m.p, m.n);

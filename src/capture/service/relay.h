@@ -71,6 +71,8 @@ struct session_machine {
 void relay_port_invoke(void *ctx, unsigned method, struct ipc_call call, struct slice args);
 void relay_port_disconnected(void *ctx, struct ipc_peer *peer);
 void relay_free_machines(struct service *svc);
+/* Frees what is known of machines that are gone and that no session is about. */
+void relay_forget_idle(struct service *svc);
 /* The index in service.machines, made when new; -1 when there are too many or memory is out. */
 int64_t relay_machine_of(struct service *svc, uint32_t id);
 /* The session's entry of a machine; NULL when memory is out. */

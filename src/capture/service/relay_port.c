@@ -1,10 +1,12 @@
 /* Machines that relay their producers to us: who they are and what their clocks say. */
+#include "capture/service/producer.h"
 #include "capture/service/relay.h"
 #include "capture/service/state.h"
 #include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
 enum { PHASE_PING = 1, PHASE_UPDATE = 2, MACHINES_MAX = 4096 };
+enum { SYSTEM_INFO_MAX = 16384 }; /* of honest machines it has some hundred bytes */
 
 /* Rounds closer together than this are one burst, of which the best are kept. */
 #define BURST_NS 80000000u
@@ -27,15 +29,67 @@ static void free_slice(struct slice *s)
     *s = slice_of(NULL, 0);
 }
 
+/* Does a session need it? What has only looked in, without recording, may be forgotten when room is short. */
+static bool in_a_session(const struct service *svc, size_t machine, bool room_is_short)
+{
+    for (size_t i = 0; i < svc->sessions.n; i++) {
+        const struct session *s = svc->sessions.p[i];
+        const struct session_machine *told = machine < s->machines.n ? &s->machines.p[machine] : NULL;
+        if (told && (told->losses.recorded || (told->present && !room_is_short)))
+            return true;
+    }
+    return false;
+}
+
+/* Is anybody of it connected? */
+static bool is_here(const struct service *svc, const struct service_machine *m)
+{
+    for (size_t i = 0; !m->relays && i < svc->producers.n; i++)
+        if (ipc_peer_identity(svc->producers.p[i]->peer)->machine_id == m->id)
+            return true;
+    return m->relays > 0;
+}
+
+static void forget(struct service_machine *m)
+{
+    vec_free(&m->rounds);
+    vec_free(&m->burst);
+    free_slice(&m->system_info);
+}
+
 void relay_free_machines(struct service *svc)
+{
+    for (size_t i = 0; i < svc->machines.n; i++)
+        forget(&svc->machines.p[i]);
+    vec_free(&svc->machines);
+}
+
+void relay_forget_idle(struct service *svc)
 {
     for (size_t i = 0; i < svc->machines.n; i++) {
         struct service_machine *m = &svc->machines.p[i];
-        vec_free(&m->rounds);
-        vec_free(&m->burst);
-        free_slice(&m->system_info);
+        if ((m->system_info.len || m->rounds.n || m->burst.n) && !m->relays && !in_a_session(svc, i, false))
+            forget(m);
     }
-    vec_free(&svc->machines);
+}
+
+/* Ids can be made up without end: the place of a machine that is gone goes to the next one. */
+static struct service_machine *take_place(struct service *svc)
+{
+    for (size_t i = 0; i < svc->machines.n; i++) {
+        struct service_machine *m = &svc->machines.p[i];
+        if (m->relays || in_a_session(svc, i, true) || is_here(svc, m))
+            continue;
+        forget(m);
+        memset(m, 0, sizeof *m);
+        for (size_t k = 0; k < svc->sessions.n; k++)
+            if (i < svc->sessions.p[k]->machines.n) {
+                vec_free(&svc->sessions.p[k]->machines.p[i].losses.absences);
+                memset(&svc->sessions.p[k]->machines.p[i], 0, sizeof *svc->sessions.p[k]->machines.p);
+            }
+        return m;
+    }
+    return NULL;
 }
 
 int64_t relay_machine_of(struct service *svc, uint32_t id)
@@ -43,11 +97,11 @@ int64_t relay_machine_of(struct service *svc, uint32_t id)
     for (size_t i = 0; i < svc->machines.n; i++)
         if (svc->machines.p[i].id == id)
             return (int64_t)i;
-    struct service_machine *m = svc->machines.n < MACHINES_MAX ? vec_add(&svc->machines) : NULL;
+    struct service_machine *m = svc->machines.n < MACHINES_MAX ? vec_add(&svc->machines) : take_place(svc);
     if (!m)
         return -1;
     m->id = id;
-    return (int64_t)svc->machines.n - 1;
+    return m - svc->machines.p;
 }
 
 void relay_name_machine(struct service_machine *m, const struct ipc_identity *id)
@@ -101,6 +155,10 @@ static void init_relay(struct service_machine *m, struct slice args)
     struct pb_field f;
     if (!pb_find(args, INIT_RELAY_REQUEST_SYSTEM_INFO, &f) || f.wire != PB_BYTES)
         return;
+    if (pb_bytes(&f).len > SYSTEM_INFO_MAX) {
+        log_line("traced: machine %u \"%s\": a SystemInfo of %zu bytes is left out", m->id, m->name, pb_bytes(&f).len);
+        return;
+    }
     free_slice(&m->system_info);
     m->system_info = copy_of(pb_bytes(&f));
 }
@@ -242,6 +300,7 @@ void relay_port_disconnected(void *ctx, struct ipc_peer *peer)
              ipc_peer_identity(peer)->machine_name);
     r->service->machines.p[r->machine].relays--;
     relay_lost(r->service, r->service->machines.p[r->machine].id);
+    relay_forget_idle(r->service);
     relay_watch_end(r);
 }
 

@@ -22,6 +22,7 @@ struct service_options {
     const char *relay_tls;          /* directory of our keys; NULL: no TLS */
     struct ipc_guard_options guard; /* limits of each machine */
     unsigned silent_ms;             /* after which it counts as gone; 0: 30 s */
+    unsigned half_message_ms;       /* after which a message that was begun ends its connection; 0: 30 s */
 };
 
 /* Listens on all sockets. */

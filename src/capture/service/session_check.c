@@ -160,13 +160,17 @@ static int check_restart(struct service *svc, const Config *c, struct error *err
     return 0;
 }
 
-static int check_file(const Config *c, int fd, struct error *err)
+static int check_file(const struct service *svc, uint32_t uid, const Config *c, int fd, struct error *err)
 {
     bool path = c->output_path && *c->output_path;
     if (!c->write_into_file)
         return 0;
     if (path && fd >= 0)
         REFUSE("write_into_file: both a file descriptor and output_path");
+    if (path && uid != 0 && uid != svc->uid) /* the file would be made with our rights */
+        return error_set(err, -MRD_EDENIED,
+                         "output_path: only root and the service's own user may name a file; hand over an open one "
+                         "(perfetto -o)");
     if (!path && fd < 0)
         REFUSE("write_into_file: neither a file descriptor nor output_path");
     return 0;
@@ -196,6 +200,6 @@ int session_check(struct service *svc, struct service_consumer *consumer, const 
     if (!rc)
         rc = priority_check(c->priority_boost, err);
     if (!rc)
-        rc = check_file(c, fd, err);
+        rc = check_file(svc, ipc_peer_identity(consumer->peer)->uid, c, fd, err);
     return rc ? rc : check_restart(svc, c, err);
 }

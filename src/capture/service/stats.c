@@ -4,6 +4,8 @@
 #include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
+enum { TOTALS_BYTES = 256 }; /* at most, of what stands behind the writers */
+
 static void put_nonzero(struct pb_writer *w, uint32_t id, uint64_t v)
 {
     if (v)
@@ -55,7 +57,25 @@ static void put_writer(struct session *s, struct pb_writer *w, const struct trac
     pb_writer_free(&sums);
 }
 
-void session_put_stats(struct session *s, struct pb_writer *w)
+/* Of each writer how full its chunks were. */
+static void put_writers(struct session *s, struct pb_writer *w)
+{
+    struct pb_writer m = {0};
+    for (unsigned i = 0; i < CHUNK_HISTOGRAM_BUCKETS - 1; i++)
+        pb_put_varint(w, TRACE_STATS_CHUNK_PAYLOAD_HISTOGRAM_DEF, (uint64_t)chunk_histogram_def[i]);
+    for (size_t i = 0; i < s->buffers.n; i++) {
+        const struct session_ring *b = s->buffers.p[i].buffer;
+        for (size_t k = 0; k < session_ring_sequence_count(b); k++) {
+            pb_writer_clear(&m);
+            put_writer(s, &m, session_ring_sequence(b, k), i);
+            pb_put_bytes(w, TRACE_STATS_WRITER_STATS, m.p, m.n);
+        }
+    }
+    w->failed |= m.failed;
+    pb_writer_free(&m);
+}
+
+void session_put_stats(struct session *s, struct pb_writer *w, size_t max)
 {
     struct service *svc = s->service;
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
@@ -72,16 +92,11 @@ void session_put_stats(struct session *s, struct pb_writer *w)
         put_buffer(&m, &sum);
         pb_put_bytes(w, TRACE_STATS_BUFFER_STATS, m.p, m.n);
     }
-    for (unsigned i = 0; histograms && i < CHUNK_HISTOGRAM_BUCKETS - 1; i++)
-        pb_put_varint(w, TRACE_STATS_CHUNK_PAYLOAD_HISTOGRAM_DEF, (uint64_t)chunk_histogram_def[i]);
-    for (size_t i = 0; histograms && i < s->buffers.n; i++) {
-        const struct session_ring *b = s->buffers.p[i].buffer;
-        for (size_t k = 0; k < session_ring_sequence_count(b); k++) {
-            pb_writer_clear(&m);
-            put_writer(s, &m, session_ring_sequence(b, k), i);
-            pb_put_bytes(w, TRACE_STATS_WRITER_STATS, m.p, m.n);
-        }
-    }
+    pb_writer_clear(&m);
+    if (histograms)
+        put_writers(s, &m);
+    if (w->n + m.n + TOTALS_BYTES <= max)
+        pb_put_raw(w, m.p, m.n);
     pb_put_varint(w, TRACE_STATS_PRODUCERS_CONNECTED, svc->producers.n);
     pb_put_varint(w, TRACE_STATS_PRODUCERS_SEEN, svc->producers_seen);
     pb_put_varint(w, TRACE_STATS_DATA_SOURCES_REGISTERED, sources);

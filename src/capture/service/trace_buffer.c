@@ -34,9 +34,9 @@ void trace_buffer_free(struct trace_buffer *b)
     if (!b)
         return;
     munmap(b->ring, b->size);
-    for (size_t i = 0; i < b->all.n; i++) {
-        mem_free(b->all.p[i]->chunks);
-        mem_free(b->all.p[i]);
+    for (size_t i = 0; i < b->order.n; i++) {
+        mem_free(b->order.p[i]->chunks);
+        mem_free(b->order.p[i]);
     }
     vec_free(&b->all);
     vec_free(&b->order);
@@ -78,22 +78,54 @@ static struct sequence *find_sequence(struct trace_buffer *b, uint16_t producer_
     return i ? b->all.p[*i] : NULL;
 }
 
-static struct sequence *get_sequence(struct trace_buffer *b, const struct trace_writer_identity *who)
+/* Writers come and go without end (a producer that reconnects has new ones). When there are too many, those of which
+ * nothing is in the buffer make room: with them go their histograms, and the next chunk of one that lives begins its
+ * sequence anew. False: all have something. */
+static bool drop_empty_sequences(struct trace_buffer *b)
 {
-    struct sequence *s = find_sequence(b, who->producer_id, who->writer_id);
-    if (s)
-        return s;
+    size_t kept = 0;
+    for (size_t i = 0; i < b->order.n; i++) {
+        struct sequence *s = b->order.p[i];
+        if (s->n || (s->loss & ~(uint32_t)LOSS_PRESENT)) { /* the latter is still to be told */
+            b->order.p[kept++] = s;
+            continue;
+        }
+        u64map_del(&b->by_key, sequence_key(s->stats.who.producer_id, s->stats.who.writer_id));
+        b->all.p[s->index] = NULL;
+        mem_free(s->chunks);
+        mem_free(s);
+    }
+    bool any = kept < b->order.n;
+    b->order.n = kept;
+    b->at_sequence = 0;
+    return any;
+}
+
+/* A number in all[] that records may refer to: one that is free, else a new one. */
+static bool take_index(struct trace_buffer *b, size_t *index)
+{
+    if (b->order.n == b->all.n) {
+        *index = b->all.n;
+        return vec_push(&b->all, NULL);
+    }
+    while (b->all.p[b->free_from % b->all.n])
+        b->free_from++;
+    *index = b->free_from % b->all.n;
+    return true;
+}
+
+static struct sequence *add_sequence(struct trace_buffer *b, const struct trace_writer_identity *who, size_t index)
+{
     uint64_t key = sequence_key(who->producer_id, who->writer_id);
-    s = mem_zalloc(sizeof *s);
-    if (!s || !vec_reserve(&b->all, b->all.n + 1) || !vec_reserve(&b->order, b->order.n + 1) ||
-        !u64map_set(&b->by_key, key, b->all.n)) {
+    struct sequence *s = mem_zalloc(sizeof *s);
+    if (!s || !vec_reserve(&b->order, b->order.n + 1) || !u64map_set(&b->by_key, key, index)) {
         mem_free(s);
         return NULL;
     }
     s->stats.who = *who;
-    s->index = (uint32_t)b->all.n;
+    s->index = (uint32_t)index;
     s->loss = LOSS_PRESENT; /* set on the first packet of each sequence, too */
-    b->all.p[b->all.n++] = s;
+    b->all.p[index] = s;
     size_t at = b->order.n++;
     for (; at > 0; at--) {
         struct sequence *before = b->order.p[at - 1];
@@ -103,6 +135,16 @@ static struct sequence *get_sequence(struct trace_buffer *b, const struct trace_
     }
     b->order.p[at] = s;
     return s;
+}
+
+static struct sequence *get_sequence(struct trace_buffer *b, const struct trace_writer_identity *who)
+{
+    struct sequence *s = find_sequence(b, who->producer_id, who->writer_id);
+    size_t index;
+    if (s)
+        return s;
+    bool room = b->order.n < TRACE_BUFFER_MAX_SEQUENCES || drop_empty_sequences(b);
+    return room && take_index(b, &index) ? add_sequence(b, who, index) : NULL;
 }
 
 /* The chunk at position `at` changed: if it was among those done with, only `skip` of them are left. */
@@ -120,7 +162,7 @@ static struct chunk_meta *insert_chunk(struct sequence *s, uint32_t chunk_id)
         if (s->head > s->n / 2 + 8) {
             memmove(s->chunks, s->chunks + s->head, s->n * sizeof *s->chunks);
         } else {
-            uint32_t cap = s->cap ? s->cap * 2 : 16;
+            uint32_t cap = s->cap ? s->cap * 2 : 2; /* of many thousand writers most have one chunk here */
             struct chunk_meta *p = mem_alloc(cap * sizeof *p);
             if (!p)
                 return NULL;
@@ -178,7 +220,7 @@ static bool clear_way(struct trace_buffer *b, size_t size, bool erase, size_t *e
                 b->stats.padding_bytes_cleared += r->size;
         } else {
             struct sequence *s = b->all.p[r->sequence];
-            struct chunk_meta *m = sequence_find(s, r->chunk_id);
+            struct chunk_meta *m = s ? sequence_find(s, r->chunk_id) : NULL;
             bool unread = m && is_unread(m);
             if (unread && b->policy == TRACE_BUFFER_DISCARD)
                 return false;
@@ -356,12 +398,14 @@ struct trace_buffer *trace_buffer_clone(const struct trace_buffer *b)
     c->stats = b->stats;
     c->stats.bytes_read = c->stats.chunks_read = 0;
     c->stats.readaheads_succeeded = c->stats.readaheads_failed = 0;
-    for (size_t i = 0; i < b->all.n; i++) {
+    for (size_t i = 0; i < b->all.n; i++) { /* records refer to these numbers */
         const struct sequence *from = b->all.p[i];
-        struct sequence *to = get_sequence(c, &from->stats.who);
-        struct chunk_meta *chunks = mem_alloc((from->n ? from->n : 1) * sizeof *chunks);
-        if (!to || !chunks) {
-            mem_free(chunks);
+        bool room = vec_push(&c->all, NULL);
+        if (room && !from)
+            continue;
+        struct sequence *to = room ? add_sequence(c, &from->stats.who, i) : NULL;
+        struct chunk_meta *chunks = to ? mem_alloc((from->n ? from->n : 1) * sizeof *chunks) : NULL;
+        if (!chunks) {
             trace_buffer_free(c);
             return NULL;
         }

@@ -33,6 +33,9 @@ enum trace_loss {
     LOSS_SMB_FULL = 256,
 };
 
+/* Writers of one buffer; chunks of more are refused, and counted. */
+enum { TRACE_BUFFER_MAX_SEQUENCES = 131072 };
+
 struct trace_buffer_stats {
     uint64_t buffer_size;
     uint64_t bytes_written, chunks_written;

@@ -58,7 +58,8 @@ struct trace_buffer {
     bool full; /* DISCARD has refused a chunk */
     struct trace_buffer_stats stats;
     struct u64map by_key;         /* producer << 16 | writer → index in all */
-    VEC(struct sequence *) all;   /* in order of arrival; records refer to these numbers */
+    VEC(struct sequence *) all;   /* in order of arrival; records refer to these numbers; NULL: dropped */
+    size_t free_from;             /* where the next NULL is looked for */
     VEC(struct sequence *) order; /* by (producer, writer) */
     /* the pass of reading */
     bool final;

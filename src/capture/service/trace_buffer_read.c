@@ -231,8 +231,8 @@ static bool read_sequence(struct trace_buffer *b, struct sequence *s, struct tra
 size_t trace_buffer_unfinished(const struct trace_buffer *b, uint32_t machine_id)
 {
     size_t n = 0;
-    for (size_t i = 0; i < b->all.n; i++)
-        n += b->all.p[i]->stats.who.machine_id == machine_id && (b->all.p[i]->loss & ~(uint32_t)LOSS_PRESENT) != 0;
+    for (size_t i = 0; i < b->order.n; i++)
+        n += b->order.p[i]->stats.who.machine_id == machine_id && (b->order.p[i]->loss & ~(uint32_t)LOSS_PRESENT) != 0;
     return n;
 }
 

@@ -13,10 +13,11 @@
 
 /* For tests: docs/contributing.md. */
 struct dev_settings {
-    int64_t silent_ms;
+    int64_t silent_ms, half_message_ms;
 };
 static const struct dev_flag settings[] = {
     {"silent-machine-ms", DEV_NUMBER, offsetof(struct dev_settings, silent_ms)},
+    {"half-message-ms", DEV_NUMBER, offsetof(struct dev_settings, half_message_ms)},
 };
 
 static void on_signal(uv_signal_t *h, int signum)
@@ -112,6 +113,7 @@ static int read_values(struct arguments *a, struct error *err)
             return rc < 0 ? rc : error_set(err, -MRD_EINVALID, "no such --dev-flag: '%s'", a->dev_flags.p[i]);
     }
     a->o.silent_ms = (unsigned)a->dev.silent_ms;
+    a->o.half_message_ms = (unsigned)a->dev.half_message_ms;
     return 0;
 }
 

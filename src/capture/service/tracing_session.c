@@ -110,6 +110,7 @@ static void free_now(struct session *s)
         }
     }
     log_line("traced: session %llu freed", (unsigned long long)s->id);
+    relay_forget_idle(svc);
     for (unsigned i = 0; i < TIMER_COUNT; i++)
         uv_close((uv_handle_t *)&s->timers[i], on_handle_closed);
 }

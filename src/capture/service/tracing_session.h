@@ -277,7 +277,8 @@ int priority_update(struct service *svc, struct error *err);
 void session_clone(struct service_consumer *c, struct ipc_call call, const Mrd__CloneSessionRequest *req, int fd);
 
 /* ---- stats.c ---- */
-void session_put_stats(struct session *s, struct pb_writer *w);
+/* TraceStats in at most `max` bytes: the writers' part is left out when it does not fit. */
+void session_put_stats(struct session *s, struct pb_writer *w, size_t max);
 
 /* ---- state_query.c ---- */
 void service_query_state(struct service_consumer *c, struct ipc_call call, bool sessions_only);
