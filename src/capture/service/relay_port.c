@@ -1,5 +1,5 @@
 /* Machines that relay their producers to us: who they are and what their clocks say. */
-#include "capture/service/producer.h"
+#include "capture/service/producers.h"
 #include "capture/service/relay.h"
 #include "capture/service/state.h"
 #include "capture/service/tracing_session.h"
