@@ -338,6 +338,8 @@ int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_option
                                             .hand_over = on_hand_over};
     struct producer_options po = {.name = "perfetto.traced_probes",
                                   .socket = options->socket,
+                                  .check_service = true,
+                                  .service_uid = options->service_uid,
                                   .shm_size_hint = SHM_SIZE_HINT,
                                   .page_size_hint = PAGE_SIZE_HINT};
     struct ftrace_source_options fo = {options->tracefs_root, options->run_directory, options->mode};

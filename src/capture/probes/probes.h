@@ -14,6 +14,7 @@ struct probes;
 
 struct probes_options {
     const char *socket;        /* NULL: the environment's */
+    uint32_t service_uid;      /* the service may run as this user, besides root and us */
     const char *tracefs_root;  /* NULL: where tracefs is mounted */
     const char *run_directory; /* of undo logs */
     const char *sysroot;       /* in front of /proc and /sys, see probes_host; NULL: nothing */

@@ -1,10 +1,13 @@
 /* The applet traced_probes: its command line, signals and life. */
 #include "base/dev_flags.h"
+#include "base/sandbox.h"
 #include "capture/common/applet.h"
 #include "capture/probes/ftrace/ftrace_instance.h"
 #include "capture/probes/probes.h"
 #include "capture/probes/watchdog.h"
 
+#include <linux/capability.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +61,10 @@ static int read_values(struct arguments *a, struct error *err)
         if (rc <= 0)
             return rc < 0 ? rc : error_set(err, -MRD_EINVALID, "no such --dev-flag: '%s'", a->dev_flags.p[i]);
     }
+    struct passwd *user = a->service_user ? getpwnam(a->service_user) : NULL;
+    if (a->service_user && !user)
+        return error_set(err, -MRD_EINVALID, "--service-user: there is no user '%s'", a->service_user);
+    a->probes.service_uid = user ? user->pw_uid : 0;
     a->probes.socket = a->socket;
     a->probes.tracefs_root = a->tracefs;
     a->probes.sysroot = a->sysroot;
@@ -78,6 +85,10 @@ static void close_handle(uv_handle_t *handle, void *ctx)
         uv_close(handle, NULL);
 }
 
+/* Of root's capabilities those that reading other users' processes, files and symbols of the kernel needs. tracefs
+ * belongs to root's user id, which stays. */
+#define KEPT (SANDBOX_CAP(CAP_DAC_READ_SEARCH) | SANDBOX_CAP(CAP_SYS_PTRACE) | SANDBOX_CAP(CAP_SYSLOG))
+
 static int run(const struct arguments *a)
 {
     uv_loop_t loop;
@@ -88,7 +99,9 @@ static int run(const struct arguments *a)
     if (uv_loop_init(&loop))
         return 1;
     signal(SIGPIPE, SIG_IGN);
-    int rc = probes_open(&probes, &loop, &a->probes, &err);
+    int rc = sandbox_enter(KEPT, &err);
+    if (!rc)
+        rc = probes_open(&probes, &loop, &a->probes, &err);
     if (rc) {
         fprintf(stderr, "traced_probes: %s\n", err.text);
     } else {

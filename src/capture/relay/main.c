@@ -1,4 +1,5 @@
 /* The traced_relay applet: stands where traced would, and forwards this machine's producers to a host. */
+#include "base/sandbox.h"
 #include "capture/common/applet.h"
 #include "capture/common/machine.h"
 #include "capture/ipc/addr.h"
@@ -84,6 +85,8 @@ static int run(const char *listen, const char *host, const char *tls, bool backg
         relay_proxy_open(&r.proxy, &loop, &(struct relay_proxy_options){listen, uplink, hint, name, on_lost, &r}, &err);
     if (!rc)
         rc = relay_control_open(&r.control, &loop, &(struct relay_control_options){uplink, hint, name}, &err);
+    if (!rc)
+        rc = sandbox_enter(0, &err);
     if (rc) {
         fprintf(stderr, "traced_relay: %s\n", err.text);
         relay_proxy_close(r.proxy);

@@ -101,7 +101,7 @@ static void initialize(struct service *svc, struct ipc_call call, struct slice a
         struct error err;
         int fd = p->given_fd;
         p->given_fd = -1;
-        if (shm_region_map(&p->shm, fd, true, &err) != 0)
+        if (shm_region_map(&p->shm, fd, &err) != 0)
             log_line("traced: producer %u \"%s\": shared memory refused: %s", p->id, p->name, err.text);
     }
     svc->producers_seen = p->id;

@@ -1,11 +1,13 @@
 /* The traced applet: flags, sockets' permissions, signals, the loop. */
 #include "base/dev_flags.h"
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "capture/common/applet.h"
 #include "capture/common/daemon.h"
 #include "capture/ipc/addr.h"
 #include "capture/service/service.h"
 
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +139,9 @@ static bool choose_sockets(struct arguments *a, char *list, size_t size)
     return true;
 }
 
+/* Of root's capabilities: to raise its own priority, as configs ask for. */
+#define KEPT SANDBOX_CAP(CAP_SYS_NICE)
+
 /* Runs until a signal ends it. The exit status. */
 static int serve(const struct arguments *a)
 {
@@ -146,7 +151,8 @@ static int serve(const struct arguments *a)
     struct service *svc = NULL;
     uv_signal_t sig[2];
     uv_loop_init(&loop);
-    if (service_open(&svc, &loop, o, &err) != 0 || (a->permissions && set_permissions(o, a->permissions, &err) != 0)) {
+    if (service_open(&svc, &loop, o, &err) != 0 || (a->permissions && set_permissions(o, a->permissions, &err) != 0) ||
+        sandbox_enter(KEPT, &err) != 0) {
         fprintf(stderr, "traced: %s\n", err.text);
         service_close(svc);
         uv_run(&loop, UV_RUN_NOWAIT);

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Over slow links: unsent commits up to this stay in the socket's queue, the rest waits in the shared buffer, where the
@@ -270,8 +271,11 @@ static void setup_tracing(struct producer *p, const Mrd__GetAsyncCommandResponse
         goto bad;
     if (fd < 0 && !p->emulated)
         goto bad;
-    if (fd < 0 ? shm_region_private(&region, SHM_EMULATION_SIZE, &err) : shm_region_map(&region, fd, false, &err))
+    if (fd < 0 ? shm_region_private(&region, SHM_EMULATION_SIZE, &err) : shm_region_map(&region, fd, &err)) {
+        if (p->ops->unreachable)
+            p->ops->unreachable(p->ctx, p->socket, err.text);
         return;
+    }
     p->emulated = fd < 0;
     if (region.size % page_size == 0 && region.size >= page_size)
         p->arbiter = shm_arbiter_new(&region, page_size, p->emulated, p->o.layout, &arbiter_ops, p);
@@ -352,9 +356,26 @@ static void on_initialized(void *ctx, bool success, bool has_more, struct slice 
         p->ops->connected(p->ctx);
 }
 
+/* Whoever made the socket gets what we can read: it must be somebody who could read it anyway. */
+static bool is_trusted(const struct producer *p)
+{
+    struct ucred cred;
+    struct sockaddr_storage addr;
+    socklen_t n = sizeof cred, addr_n = sizeof addr;
+    int fd = ipc_client_socket(p->client);
+    if (!p->o.check_service || (getsockname(fd, (struct sockaddr *)&addr, &addr_n) == 0 && addr.ss_family != AF_UNIX))
+        return true; /* other machines: the user has named them */
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 &&
+           (cred.uid == 0 || cred.uid == geteuid() || cred.uid == p->o.service_uid);
+}
+
 static void on_bound(void *ctx)
 {
     struct producer *p = ctx;
+    if (!is_trusted(p)) {
+        lost(p, "it belongs to another user: it gets nothing (--service-user says whom else to trust)");
+        return;
+    }
     struct pb_writer *w = &p->args;
     pb_writer_clear(w);
     if (p->o.page_size_hint)

@@ -26,8 +26,10 @@
 struct producer;
 
 struct producer_options {
-    const char *name;        /* producer_name; copied */
-    const char *socket;      /* NULL: the environment's, see ipc_producer_socket() */
+    const char *name;   /* producer_name; copied */
+    const char *socket; /* NULL: the environment's, see ipc_producer_socket() */
+    bool check_service; /* on a local socket the service must be root's, ours, or `service_uid`'s */
+    uint32_t service_uid;
     uint32_t shm_size_hint;  /* bytes; 0: the service's default of 256 KiB */
     uint32_t page_size_hint; /* bytes; 0: 4096 */
     bool scraping_enabled;   /* let the service read chunks that were never committed */

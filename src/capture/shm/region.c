@@ -26,25 +26,13 @@ static int map_fd(struct shm_region *r, int fd, size_t size, struct error *err)
     return 0;
 }
 
-static int temp_file(void)
-{
-    char path[] = "/tmp/meridian-shm-XXXXXX";
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path);
-    return fd;
-}
-
 int shm_region_create(struct shm_region *r, size_t size, struct error *err)
 {
     *r = (struct shm_region){.fd = -1};
     int fd = memfd_create("perfetto_shmem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    bool memfd = fd >= 0;
-    if (!memfd)
-        fd = temp_file();
     if (fd < 0)
         return error_set_errno(err, errno, "cannot make shared memory");
-    if (ftruncate(fd, (off_t)size) != 0 || (memfd && fcntl(fd, F_ADD_SEALS, SEALS) != 0)) {
+    if (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
         int rc = error_set_errno(err, errno, "cannot size shared memory");
         close(fd);
         return rc;
@@ -63,7 +51,7 @@ int shm_region_private(struct shm_region *r, size_t size, struct error *err)
     return 0;
 }
 
-int shm_region_map(struct shm_region *r, int fd, bool need_seals, struct error *err)
+int shm_region_map(struct shm_region *r, int fd, struct error *err)
 {
     struct stat st;
     *r = (struct shm_region){.fd = -1};
@@ -71,12 +59,10 @@ int shm_region_map(struct shm_region *r, int fd, bool need_seals, struct error *
         close(fd);
         return error_set(err, -MRD_EFORMAT, "shared memory of an impossible size");
     }
-    if (need_seals) {
-        int seals = fcntl(fd, F_GET_SEALS);
-        if (seals < 0 || (seals & SEALS) != SEALS) {
-            close(fd);
-            return error_set(err, -MRD_EDENIED, "shared memory that is not sealed");
-        }
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & SEALS) != SEALS) {
+        close(fd);
+        return error_set(err, -MRD_EDENIED, "shared memory that is not sealed");
     }
     return map_fd(r, fd, (size_t)st.st_size, err);
 }

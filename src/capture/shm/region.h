@@ -13,15 +13,15 @@ struct shm_region {
     int fd; /* -1: private memory */
 };
 
-/* A sealed memfd of `size` bytes, mapped read-write; an unlinked temporary file where memfd is missing. */
+/* A sealed memfd of `size` bytes, mapped read-write. */
 int shm_region_create(struct shm_region *r, size_t size, struct error *err);
 
 /* Private memory with the same layout, for producers that cannot share any. */
 int shm_region_private(struct shm_region *r, size_t size, struct error *err);
 
-/* Maps what the other side made; takes `fd` over (also on failure). The size is that of the file. `need_seals`: refuse
- * a memfd that could still shrink under our feet. */
-int shm_region_map(struct shm_region *r, int fd, bool need_seals, struct error *err);
+/* Maps what the other side made; takes `fd` over (also on failure). The size is that of the file. Only a
+ * sealed memfd: what could still shrink would kill who looks at it. */
+int shm_region_map(struct shm_region *r, int fd, struct error *err);
 
 void shm_region_close(struct shm_region *r);
 

@@ -1,4 +1,5 @@
 /* tp_shell server: the traces for the Perfetto UI and for scripts. */
+#include "base/sandbox.h"
 #include "base/suggest.h"
 #include "server/server.h"
 #include "shell/server_name.h"
@@ -6,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,6 +198,8 @@ static int serve(struct serving *sv, struct error *err)
     int rc = parse_flags(sv, err);
     if (rc == 0 && sv->sh->opt.daemonize && (rc = daemonize(sv, err)) != 0)
         return rc < 0 ? rc : 0;
+    if (rc == 0) /* of root's capabilities: to read traces of others, and to listen on a low port */
+        rc = sandbox_enter(SANDBOX_CAP(CAP_DAC_READ_SEARCH) | SANDBOX_CAP(CAP_NET_BIND_SERVICE), err);
     if (rc == 0)
         rc = load(sv, err);
     if (rc < 0)
