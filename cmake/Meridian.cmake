@@ -12,6 +12,26 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_GREAT
 elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
   target_compile_options(meridian_flags INTERFACE -Werror=dangling)
 endif()
+# What makes a hole harder to use: checks of the C library's copies, canaries, programs and their tables at addresses that
+# nobody knows and nobody may write to, and indirect jumps that land where they should. Sanitizers see more than the first.
+include(CheckCCompilerFlag)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+target_compile_options(meridian_flags INTERFACE -fPIE -fstack-protector-strong) # -fPIC would keep calls from being inlined
+target_link_options(meridian_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+check_c_compiler_flag(-fcf-protection MERIDIAN_HAS_CF_PROTECTION)
+if(MERIDIAN_HAS_CF_PROTECTION AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(meridian_flags INTERFACE -fcf-protection)
+endif()
+if(NOT MERIDIAN_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "Rel")
+  # 3 knows the sizes of more objects; compilers that lack it take it for 2 and warn
+  set(level 2)
+  if((CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 12) OR
+     (CMAKE_C_COMPILER_ID MATCHES "Clang" AND CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 12))
+    set(level 3)
+  endif()
+  target_compile_options(meridian_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${level})
+endif()
 if(MERIDIAN_WERROR)
   target_compile_options(meridian_flags INTERFACE -Werror)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")

@@ -74,6 +74,7 @@ enum {
 /* Likewise, of a producer in its InitializeConnection. */
 enum {
     INITIALIZE_FIELD_SCRAPE_AT_END = 990, /* 1: what is in the shared memory when the connection ends may be taken */
+    SCRAPE_WHOLE_KNOWN = 2, /* … and the length of a fragment begins with 0 until the fragment is whole */
 };
 
 /* Likewise, of a producer in its CommitData. */

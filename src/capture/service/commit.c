@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "capture/shm/chunk.h"
 #include "wire/fields.h"
+#include "wire/pb_cursor.h"
 
 #define MAX_DATA    65536u /* payload of one chunk; more is refused */
 #define MAX_PATCHES 1024u
@@ -249,37 +250,140 @@ static bool buffer_in_session(const struct session *s, uint64_t id)
     return false;
 }
 
-void commit_scrape(struct service_producer *p, struct session *s, bool at_end)
+/* A chunk as its header says. */
+struct found_chunk {
+    uint8_t *bytes;
+    size_t size;
+    enum shm_chunk_state state;
+    uint16_t packets; /* with flags */
+    uint16_t writer;
+};
+
+/* Calls `take` for each chunk that somebody writes or has written. */
+static void each_chunk(struct service_producer *p, void (*take)(void *ctx, const struct found_chunk *c), void *ctx)
 {
-    bool over = s->state == SESSION_DISABLED || s->state == SESSION_CLONED; /* what comes later is not of it */
-    if (!(p->scraping || (at_end && p->scrape_at_end && !over)) || !p->shm.p)
-        return;
-    size_t pages = p->shm.size / p->page_size;
-    uint8_t *copy = mem_alloc(p->page_size);
-    for (size_t page = 0; copy && page < pages; page++) {
+    size_t pages = p->shm.p ? p->shm.size / p->page_size : 0;
+    for (size_t page = 0; page < pages; page++) {
         struct shm_page_header *h = page_at(p, page);
         uint32_t bitmap = atomic_load_explicit(&h->bitmap, memory_order_acquire);
         unsigned n = shm_layout_chunks(bitmap);
         for (unsigned i = 0; i < n; i++) {
-            enum shm_chunk_state state = shm_state(bitmap, i);
-            if (state == SHM_FREE)
+            struct found_chunk c = {.state = shm_state(bitmap, i), .size = shm_chunk_size(p->page_size, n)};
+            if (c.state == SHM_FREE)
                 continue;
-            uint32_t size = shm_chunk_size(p->page_size, n);
-            uint8_t *bytes = (uint8_t *)h + SHM_PAGE_HEADER + (size_t)i * size;
-            struct shm_chunk_header *ch = (struct shm_chunk_header *)(void *)bytes;
-            uint16_t packets = atomic_load_explicit(&ch->packets, memory_order_acquire);
-            uint16_t writer = atomic_load_explicit(&ch->writer_id, memory_order_relaxed);
-            uint64_t *buffer = u64map_get(&p->writers, writer);
-            if (!buffer || !buffer_in_session(s, *buffer))
-                continue;
-            if (state != SHM_COMPLETE && (packets & SHM_COUNT_MASK) < 2)
-                continue;
-            memcpy(copy, bytes, size);
-            memcpy(copy + 6, &packets, sizeof packets); /* the count as of before the copy */
-            /* into one that is being written more may come: it keeps its room */
-            store_chunk(p, copy, state == SHM_COMPLETE ? chunk_filled(copy, size) : size, *buffer,
-                        state == SHM_COMPLETE);
+            c.bytes = (uint8_t *)h + SHM_PAGE_HEADER + (size_t)i * c.size;
+            struct shm_chunk_header *ch = (struct shm_chunk_header *)(void *)c.bytes;
+            c.packets = atomic_load_explicit(&ch->packets, memory_order_acquire);
+            c.writer = atomic_load_explicit(&ch->writer_id, memory_order_relaxed);
+            take(ctx, &c);
         }
     }
-    mem_free(copy);
+}
+
+struct scrape {
+    struct service_producer *p;
+    struct session *s;
+    uint8_t *copy; /* of one page */
+    uint64_t chunks, unknown;
+};
+
+/* Stores a copy of the chunk: into one that is being written more may come, so it keeps its room. */
+static void store_copy(struct scrape *sc, const struct found_chunk *c, uint64_t buffer, bool complete)
+{
+    memcpy(sc->copy, c->bytes, c->size);
+    memcpy(sc->copy + 6, &c->packets, sizeof c->packets); /* the count as of before the copy */
+    store_chunk(sc->p, sc->copy, complete ? chunk_filled(sc->copy, c->size) : c->size, buffer, complete);
+    sc->chunks++;
+}
+
+static void scrape_chunk(void *ctx, const struct found_chunk *c)
+{
+    struct scrape *sc = ctx;
+    uint64_t *buffer = u64map_get(&sc->p->writers, c->writer);
+    bool complete = c->state == SHM_COMPLETE;
+    if (buffer && buffer_in_session(sc->s, *buffer) && (complete || (c->packets & SHM_COUNT_MASK) >= 2))
+        store_copy(sc, c, *buffer, complete);
+}
+
+void commit_scrape(struct service_producer *p, struct session *s)
+{
+    struct scrape sc = {.p = p, .s = s, .copy = p->scraping && p->shm.p ? mem_alloc(p->page_size) : NULL};
+    if (sc.copy)
+        each_chunk(p, scrape_chunk, &sc);
+    mem_free(sc.copy);
+}
+
+/* Is the last fragment whole? Its length begins with 0 until it is (shm/trace_writer.c). */
+static bool last_is_whole(const uint8_t *bytes, size_t size, unsigned fragments)
+{
+    const uint8_t *p = bytes + SHM_CHUNK_HEADER, *end = bytes + size;
+    for (unsigned i = 0; i < fragments; i++) {
+        uint64_t len;
+        if (p == end || (i + 1 == fragments && !*p) || !pb_varint(&p, end, &len))
+            return false;
+        if (len == SHM_DROP_PACKET_SIZE)
+            return true;
+        if (len > (uint64_t)(end - p))
+            return false;
+        p += len;
+    }
+    return true;
+}
+
+/* The buffer of a writer that had no time to register: when the producer may write to one of the session only, that. */
+static uint64_t only_buffer(const struct service_producer *p, const struct session *s)
+{
+    uint64_t found = 0;
+    for (size_t i = 0; i < s->buffers.n; i++) {
+        if (!u64map_get(&p->allowed_buffers, s->buffers.p[i].id))
+            continue;
+        if (found)
+            return 0;
+        found = s->buffers.p[i].id;
+    }
+    return found;
+}
+
+static void take_over_chunk(void *ctx, const struct found_chunk *c)
+{
+    struct scrape *sc = ctx;
+    uint64_t *registered = u64map_get(&sc->p->writers, c->writer);
+    uint64_t buffer = registered ? *registered : only_buffer(sc->p, sc->s);
+    unsigned count = c->packets & SHM_COUNT_MASK;
+    bool complete = c->state == SHM_COMPLETE;
+    if (!count || (registered && !buffer_in_session(sc->s, buffer)))
+        return;
+    if (!buffer || (!complete && !sc->p->scrape_at_end && !sc->p->scraping)) {
+        sc->unknown += count; /* nobody knows whose they are, or they are not for us to take */
+        return;
+    }
+    if (!complete && sc->p->whole_known)
+        complete = last_is_whole(c->bytes, c->size, count);
+    else if (!complete)
+        sc->unknown++;
+    if (complete || count >= 2)
+        store_copy(sc, c, buffer, complete);
+}
+
+void commit_take_over(struct service_producer *p, struct session *s)
+{
+    bool has_part = false;
+    for (size_t i = 0; i < s->instances.n; i++)
+        has_part |= s->instances.p[i]->producer == p;
+    /* after its end nothing is of the session any more */
+    if (!has_part || !p->shm.p || s->state == SESSION_DISABLED || s->state == SESSION_CLONED)
+        return;
+    struct scrape sc = {.p = p, .s = s, .copy = mem_alloc(p->page_size)};
+    if (sc.copy)
+        each_chunk(p, take_over_chunk, &sc);
+    mem_free(sc.copy);
+    if (!sc.chunks && !sc.unknown)
+        return; /* it has handed over everything before it went */
+    s->local_lost.producers++;
+    s->local_lost.packets_unknown += sc.unknown;
+    log_line("traced: session %llu: producer %u \"%s\" ended while it recorded: %llu chunks were taken out of its "
+             "memory, at "
+             "most %llu packets are lost",
+             (unsigned long long)s->id, p->id, p->name, (unsigned long long)sc.chunks, (unsigned long long)sc.unknown);
+    relay_name_lost(s, p);
 }

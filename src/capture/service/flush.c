@@ -59,7 +59,7 @@ static void finish(struct pending_flush *f, bool ok)
     uint64_t reason = f->flags & 15;
     if (!s->closing) {
         for (size_t i = 0; i < s->service->producers.n; i++)
-            commit_scrape(s->service->producers.p[i], s, false);
+            commit_scrape(s->service->producers.p[i], s);
         session_lifecycle(s, LIFECYCLE_ALL_FLUSHED, true);
         if (!ok) {
             log_line("traced: session %llu: flush %llu timed out, %zu producers have not answered",

@@ -94,6 +94,7 @@ static void initialize(struct service *svc, struct ipc_call call, struct slice a
         m->smb_scraping_mode == MRD__INITIALIZE_CONNECTION_REQUEST__PRODUCER_SMBSCRAPING_MODE__SMB_SCRAPING_ENABLED;
     struct pb_field at_end;
     p->scrape_at_end = pb_find(args, INITIALIZE_FIELD_SCRAPE_AT_END, &at_end) && pb_bool(&at_end);
+    p->whole_known = p->scrape_at_end && pb_u64(&at_end) >= SCRAPE_WHOLE_KNOWN;
     if (m->producer_provided_shmem && !p->emulated)
         p->given_fd = ipc_peer_take_fd(call.peer);
     mrd__initialize_connection_request__free_unpacked(m, NULL);
@@ -333,7 +334,7 @@ void producer_port_disconnected(void *ctx, struct ipc_peer *peer)
     ipc_peer_set_data(peer, &ipc_producer_port, NULL);
     p->commands.peer = NULL;
     for (size_t i = 0; i < svc->sessions.n; i++) {
-        commit_scrape(p, svc->sessions.p[i], true);
+        commit_take_over(p, svc->sessions.p[i]);
         session_remove_producer(svc->sessions.p[i], p);
     }
     for (size_t i = 0; i < svc->producers.n; i++) {

@@ -30,6 +30,7 @@ struct service_producer {
     uint32_t page_hint, size_hint;
     int given_fd; /* shared memory that the producer brought, until the first setup; -1 */
     bool initialized, emulated, tracing_set_up, scraping, scrape_at_end;
+    bool whole_known; /* its chunks tell which packets are whole, at any moment */
     /* of other machines: */
     uint64_t connected_ns, commit_ns; /* when it came, and handed something over last */
     bool returns;                     /* a session waits to hear of it again */
@@ -50,9 +51,10 @@ void producer_setup_tracing(struct service_producer *p, const Mrd__TraceConfig *
 
 /* ---- commit.c ---- */
 void commit_data(struct service_producer *p, struct slice request);
-/* Copies what producers have not committed; for the session's buffers only. `at_end`: the producer is gone, which more
- * of them allow. Those that hand over everything with a flush would only fill the ring with half-full chunks otherwise.
- */
-void commit_scrape(struct service_producer *p, struct session *s, bool at_end);
+/* Copies what producers have not committed; for the session's buffers only. Those that hand over everything with a
+ * flush would only fill the ring with half-full chunks: they do not allow it. */
+void commit_scrape(struct service_producer *p, struct session *s);
+/* The producer is gone: takes what it has left in its memory for the session, and counts what cannot be taken. */
+void commit_take_over(struct service_producer *p, struct session *s);
 
 #endif

@@ -101,6 +101,8 @@ void relay_producer_lost(struct session *s, const struct service_producer *p);
 void relay_producer_silent(struct session *s, const struct service_producer *p);
 /* It says that it records, or hands something over. */
 void relay_producer_heard(struct service_producer *p);
+/* A producer of this machine has ended with something in its memory. */
+void relay_name_lost(struct session *s, const struct service_producer *p);
 void relay_free_losses(struct session *s);
 /* The control connection of a machine's relay broke. */
 void relay_lost(struct service *svc, uint32_t machine_id);

@@ -11,6 +11,8 @@
 #include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
+enum { LOCAL_NAMES_MAX = 32 };
+
 static struct machine_losses *losses_of(struct session *s, uint32_t machine_id)
 {
     int64_t i = machine_id ? relay_machine_of(s->service, machine_id) : -1;
@@ -69,8 +71,47 @@ void relay_producer_silent(struct session *s, const struct service_producer *p)
         absence_begin(s, l, machine_of(s, p), p);
 }
 
+/* Sequences of the machine that ended with a packet begun and never finished. */
+static uint64_t unfinished_packets(const struct session *s, uint32_t machine_id)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < s->buffers.n; i++)
+        n += session_ring_unfinished(s->buffers.p[i].buffer, machine_id);
+    return n;
+}
+
+void relay_name_lost(struct session *s, const struct service_producer *p)
+{
+    char *name = s->local_lost.names.n < LOCAL_NAMES_MAX ? mem_strndup(p->name, 256) : NULL;
+    if (name && !vec_push(&s->local_lost.names, name))
+        mem_free(name);
+}
+
+/* Of this machine: who ended, and what nobody knows of. */
+static void emit_local(struct session *s, struct batch *b, struct pb_writer *w)
+{
+    const struct local_losses *l = &s->local_lost;
+    uint64_t unfinished = l->producers ? unfinished_packets(s, 0) : 0;
+    if (!l->producers)
+        return;
+    size_t m = pb_begin(w, TRACE_PACKET_MACHINE_LOSSES);
+    pb_put_varint(w, MACHINE_LOSSES_PRODUCERS_LOST, l->producers);
+    if (unfinished)
+        pb_put_varint(w, MACHINE_LOSSES_PACKETS_UNFINISHED, unfinished);
+    if (l->packets_unknown)
+        pb_put_varint(w, MACHINE_LOSSES_PACKETS_UNKNOWN, l->packets_unknown);
+    for (size_t i = 0; i < l->names.n; i++)
+        pb_put_text(w, MACHINE_LOSSES_LOST_PRODUCER, slice_str(l->names.p[i]));
+    pb_end(w, m);
+    session_put_trusted(s, w, false);
+    relay_emit_packet(b, w);
+}
+
 void relay_free_losses(struct session *s)
 {
+    for (size_t i = 0; i < s->local_lost.names.n; i++)
+        mem_free(s->local_lost.names.p[i]);
+    vec_free(&s->local_lost.names);
     for (size_t i = 0; i < s->machines.n; i++)
         vec_free(&s->machines.p[i].losses.absences);
     vec_free(&s->machines);
@@ -100,6 +141,13 @@ void relay_report_lost(struct service *svc, uint32_t machine_id, struct slice ar
 
 void relay_copy_losses(struct session *to, const struct session *from)
 {
+    to->local_lost.producers = from->local_lost.producers;
+    to->local_lost.packets_unknown = from->local_lost.packets_unknown;
+    for (size_t i = 0; i < from->local_lost.names.n; i++) {
+        char *name = mem_strdup(from->local_lost.names.p[i]);
+        if (name && !vec_push(&to->local_lost.names, name))
+            mem_free(name);
+    }
     for (size_t i = 0; i < from->machines.n; i++) {
         struct session_machine *told = relay_told_of(to, i);
         if (!told)
@@ -113,17 +161,9 @@ void relay_copy_losses(struct session *to, const struct session *from)
     }
 }
 
-/* Sequences of the machine that ended with a packet begun and never finished. */
-static uint64_t unfinished_packets(const struct session *s, uint32_t machine_id)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < s->buffers.n; i++)
-        n += session_ring_unfinished(s->buffers.p[i].buffer, machine_id);
-    return n;
-}
-
 void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
 {
+    emit_local(s, b, w);
     for (size_t i = 0; i < s->service->machines.n; i++) {
         const struct service_machine *m = &s->service->machines.p[i];
         struct session_machine *told = relay_told_of(s, i);

@@ -426,7 +426,7 @@ void session_stopped(struct session *s)
     for (unsigned i = 0; i < TIMER_COUNT; i++)
         uv_timer_stop(&s->timers[i]);
     for (size_t i = 0; i < svc->producers.n; i++)
-        commit_scrape(svc->producers.p[i], s, false);
+        commit_scrape(svc->producers.p[i], s);
     session_lifecycle(s, LIFECYCLE_TRACING_DISABLED, true);
     s->stopped_boot_ns = clock_boot_ns();
     s->want_stats = true;

@@ -103,6 +103,13 @@ struct trigger_hit {
     bool emitted;
 };
 
+/* Producers of this machine that ended while they recorded, with something in their memory. */
+struct local_losses {
+    uint64_t producers;
+    uint64_t packets_unknown; /* at most so many are lost */
+    VEC(char *) names;        /* of the first of them */
+};
+
 struct session {
     struct service *service;
     uint64_t id;
@@ -132,6 +139,7 @@ struct session {
     VEC(struct concurrent_event) concurrent;
     bool want_sync_marker, want_stats, did_config, did_once, did_all_started;
     VEC(struct session_machine) machines; /* what was emitted about other machines; by service.machines */
+    struct local_losses local_lost;       /* of this machine's producers */
     struct u64map sequence_ids;           /* (machine, producer, writer) hashed → packet sequence id */
     uint32_t last_sequence_id;
     uint64_t chunks_discarded, patches_discarded; /* meant for our buffers, and refused */

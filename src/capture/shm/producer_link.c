@@ -385,7 +385,7 @@ static void on_bound(void *ctx)
     pb_put_str(w, INITIALIZE_CONNECTION_REQUEST_PRODUCER_NAME, p->name);
     pb_put_varint(w, INITIALIZE_CONNECTION_REQUEST_SMB_SCRAPING_MODE, p->o.scraping_enabled ? 1 : 2);
     pb_put_str(w, INITIALIZE_CONNECTION_REQUEST_SDK_VERSION, "Meridian v" MERIDIAN_VERSION);
-    pb_put_varint(w, INITIALIZE_FIELD_SCRAPE_AT_END, 1);
+    pb_put_varint(w, INITIALIZE_FIELD_SCRAPE_AT_END, SCRAPE_WHOLE_KNOWN);
     ipc_client_invoke(p->client, PRODUCER_INITIALIZE_CONNECTION, pb_written(w), -1, on_initialized, p);
     ipc_client_invoke(p->client, PRODUCER_GET_ASYNC_COMMAND, slice_of(NULL, 0), -1, on_command, p);
     pb_writer_clear(w);

@@ -12,12 +12,19 @@
 /* Lengths up to this are rewritten as one byte when the message ends in the chunk it began in. */
 #define SHORT_LENGTH 126
 
+/* The first byte of a fragment's length is 0 until the fragment is whole: when this process is killed, the service
+ * knows which packets it can take. So that byte comes last, behind the rest and the flags. */
+static void set_first_byte(uint8_t *p, uint8_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
 static void put_length(uint8_t *p, uint32_t v) /* a varint of always four bytes */
 {
-    p[0] = (uint8_t)(v | 0x80);
     p[1] = (uint8_t)(v >> 7 | 0x80);
     p[2] = (uint8_t)(v >> 14 | 0x80);
     p[3] = (uint8_t)(v >> 21 & 0x7f);
+    set_first_byte(p, (uint8_t)(v | 0x80));
 }
 
 static struct shm_chunk_header *header_of(struct trace_writer *w)
@@ -204,11 +211,11 @@ static void next_chunk(struct trace_writer *w)
         return;
     }
     bool ok = open_lengths_to_patches(w, old_id);
-    put_length(w->frag_size, (uint32_t)(w->cur - w->frag));
     add_flags(w, SHM_LAST_CONTINUES);
+    put_length(w->frag_size, (uint32_t)(w->cur - w->frag));
     w->bytes_before += (uint64_t)(w->cur - w->frag);
     return_chunk(w);
-    use_chunk(w, &c);
+    use_chunk(w, &c); /* its first length is 0, see shm_arbiter_get_chunk() */
     w->frag_size = w->cur;
     w->cur += 4;
     w->frag = w->cur;
@@ -233,7 +240,8 @@ void trace_writer_begin_packet(struct trace_writer *w)
         drop_packet(w);
         return;
     }
-    /* counted before it is written: a scraper knows that the last packet is not whole */
+    /* counted before it is written: a scraper knows that the last packet may not be whole */
+    *w->cur = 0;
     atomic_fetch_add_explicit(&header_of(w)->packets, 1, memory_order_release);
     w->frag_size = w->cur;
     w->cur += 4;
@@ -261,7 +269,7 @@ void trace_writer_end_packet(struct trace_writer *w)
     size_t len = (size_t)(w->cur - w->frag);
     if (len <= SHORT_LENGTH && !w->fragmented) {
         memmove(w->frag_size + 1, w->frag, len);
-        w->frag_size[0] = (uint8_t)len;
+        set_first_byte(w->frag_size, (uint8_t)len);
         w->cur -= 3;
     } else {
         put_length(w->frag_size, (uint32_t)len);

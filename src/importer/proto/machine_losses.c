@@ -31,6 +31,7 @@ static const struct {
     {MACHINE_LOSSES_RELAY_BYTES_LOST, STAT_machine_relay_bytes_lost},
     {MACHINE_LOSSES_RELAYS_LOST, STAT_machine_relay_lost},
     {MACHINE_LOSSES_NOT_RECORDED, STAT_machine_not_recorded},
+    {MACHINE_LOSSES_PACKETS_UNKNOWN, STAT_machine_packets_unknown},
 };
 
 static bool keep_word(struct importer *im, const struct machine_ctx *m, struct slice payload)
