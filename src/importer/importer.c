@@ -17,6 +17,7 @@
 #include "importer/merge/write_merged.h"
 #include "importer/perf/perf_import.h"
 #include "importer/profiling/profiling.h"
+#include "importer/proto/diagnostics.h"
 #include "importer/proto/machine_losses.h"
 #include "importer/proto/trace_reader.h"
 #include "importer/sort/sorter.h"
@@ -158,6 +159,7 @@ int importer_finish(struct importer *im, struct error *err)
     ctf_import_note_shrunk(im);
     for (size_t i = 0; i < im->machines.n; i++)
         finish_machine(im->machines.p[i]);
+    diagnostics_finish(im);
     remote_sync_finish(im->remote);
     recordings_name_machines(im);
     slice_tracker_finish(im->slices);
@@ -200,6 +202,7 @@ void importer_close(struct importer *im)
     u64map_free(&im->metadata_rows);
     reader_close(im->reader);
     proto_reader_close(im->proto);
+    diagnostics_close(im);
     machine_losses_free(im->losses);
     if (im->flows)
         flow_tracker_close(im->flows);

@@ -76,6 +76,18 @@ int64_t stats_get(const struct stats *s, uint32_t machine, enum stat_key key)
     return at < s->single.n ? s->single.p[at] : 0;
 }
 
+bool stats_any(const struct stats *s, uint32_t machine, enum stat_key key)
+{
+    uint64_t first = index_key(machine, key, 0);
+    struct u64map_slot *slot;
+    if (stats_get(s, machine, key) > 0)
+        return true;
+    for (size_t it = 0; (slot = u64map_next(&s->indexed, &it));)
+        if (slot->key >> 32 == first >> 32 && (int64_t)slot->value > 0)
+            return true;
+    return false;
+}
+
 const int64_t *stats_get_idx(const struct stats *s, uint32_t machine, enum stat_key key, int32_t idx)
 {
     return (const int64_t *)u64map_get(&s->indexed, index_key(machine, key, idx));

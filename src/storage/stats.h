@@ -43,6 +43,8 @@ void stats_set_idx(struct stats *s, uint32_t machine, enum stat_key key, int32_t
 
 /* The value, 0 when never set. */
 int64_t stats_get(const struct stats *s, uint32_t machine, enum stat_key key);
+/* Whether any of its values, whatever the index, is above 0. */
+bool stats_any(const struct stats *s, uint32_t machine, enum stat_key key);
 /* NULL when never set. */
 const int64_t *stats_get_idx(const struct stats *s, uint32_t machine, enum stat_key key, int32_t idx);
 

@@ -93,9 +93,10 @@ struct importer {
     struct trace_dat_files *trace_dat; /* importer/trace_dat: files of trace-cmd, hosts and guests */
     struct ctf_import *ctf;            /* importer/ctf: CTF traces collected so far; NULL when there are none */
     VEC(struct machine_ctx *)
-    machines;                      /* by machine row */
-    struct proto_reader *proto;    /* importer/proto: the trace being read */
-    struct machine_losses *losses; /* importer/proto: what its service said about its machines; NULL: nothing */
+    machines;                        /* by machine row */
+    struct proto_reader *proto;      /* importer/proto: the trace being read */
+    struct diagnostics *diagnostics; /* importer/proto: configs; NULL when there are none */
+    struct machine_losses *losses;   /* importer/proto: what its service said about its machines; NULL: nothing */
     VEC(struct seq_generation *)
     generations;                 /* of all sequences: events in the sorter refer to theirs by index */
     struct u64map machine_rows;  /* TracePacket.machine_id -> machine row */

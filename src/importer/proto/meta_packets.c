@@ -1,6 +1,7 @@
 /* Owns packets that say something about the trace as a whole: its config, uuid, triggers and attributes. */
 #include "importer/core/metadata.h"
 #include "importer/core/sequence.h"
+#include "importer/proto/diagnostics.h"
 #include "importer/proto/special_packets.h"
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_tracker.h"
@@ -130,6 +131,7 @@ static enum tokenize_result config_packet(struct packet *p)
         }
     }
     config_text(p);
+    diagnostics_keep(p);
     seqs->streams_into_file = write_into_file && write_period_ms < ring_buffer_period_ms;
     for (int i = 0; i < 64; i++)
         if (write_into_file && discard_buffers >> i & 1)

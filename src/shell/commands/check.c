@@ -152,7 +152,8 @@ int check_collect(struct tp *tp, const struct check_rules *rules, struct problem
 
 char *check_diagnostics(struct tp *tp)
 {
-    static const char sql[] = "SELECT title || '; ' || remediation FROM __intrinsic_trace_diagnostics ORDER BY id";
+    static const char sql[] = "SELECT title || '; ' || remediation FROM __intrinsic_trace_diagnostics WHERE key GLOB "
+                              "'recording_*' ORDER BY id";
     struct tp_result *r = NULL;
     char *lines = NULL;
     size_t n = 0, len;
