@@ -239,6 +239,8 @@ int tp_finish(struct tp *tp)
         return 0;
     int64_t start = tp_meta_now(tp, TP_META_API);
     int rc = importer_finish(tp->importer, &tp->err);
+    if (!storage_failed(&tp->storage))
+        storage_number_args(&tp->storage);
     tp->finished = true;
     tp_meta_record(tp, TP_META_API, "finish", start, NULL, NULL, 0);
     struct error first = tp->err;

@@ -5,8 +5,9 @@
  *
  * In C a set is an `argset`, whose zeroed value is "none". In tables and in SQL it is a number from 0 on, or NULL.
  * Columns of type ARGS (tables.def) take an argset and store the number, ROW_ARGS() and ROW_SET_ARGS() read and change
- * it; whoever has a cell in hand asks argset_of_cell(). Nothing else converts, and as an argset is not a number the
- * compiler sees to that. When memory runs out the functions return none and latch `failed`. */
+ * it; whoever has a cell in hand asks argset_of_cell(), and after args_number() args_of_cell(). Nothing else converts,
+ * and as an argset is not a number the compiler sees to that. When memory runs out the functions return none and latch
+ * `failed`. */
 #ifndef MERIDIAN_STORAGE_ARGS_H
 #define MERIDIAN_STORAGE_ARGS_H
 
@@ -98,6 +99,8 @@ struct args {
     VEC(struct arg)
     ready;                   /* values of ready sets */
     struct args_slot *slots; /* hash index over sets, a power of two */
+    uint32_t *numbers;       /* by set, once args_number() was called: its cell; that of one more set */
+    uint32_t n_numbers;      /* sets that have one */
     uint32_t slot_cap;
     uint32_t n_slots; /* used; sets that nobody looks for have none */
     struct {
@@ -127,6 +130,15 @@ static inline uint32_t args_count(const struct args *a)
 {
     return (uint32_t)a->sets.n;
 }
+
+/* Gives each set the number of its first value in the list of all of them, as other importers do, so that numbers that
+ * a client has kept mean the same here. Values must be counted, and so decoded, for this: with more than
+ * ARGS_MAX_NUMBERED sets the cells stay what they are. True when cells have changed (storage_number_args()). */
+enum { ARGS_MAX_NUMBERED = 1 << 16 };
+bool args_number(struct args *a);
+/* The cell of a set (COL_NULL for none or one without values), and the set of a cell: none for what is no cell. */
+int64_t args_cell(const struct args *a, argset set);
+argset args_of_cell(const struct args *a, int64_t cell);
 
 /* Appending to a list. Names are interned. */
 void arg_list_add(struct args *a, struct arg_list *l, strid flat_key, strid key, enum arg_type type, int64_t word);

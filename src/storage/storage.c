@@ -3,6 +3,13 @@
 
 #define COL_ARGS COL_U32 /* numbers as any, once they are in a column */
 
+#define FLAG_U32  0
+#define FLAG_I32  0
+#define FLAG_I64  0
+#define FLAG_F64  0
+#define FLAG_STR  0
+#define FLAG_ARGS COL_ARG_SET
+
 #define DOC_U32
 #define DOC_I32
 #define DOC_I64
@@ -10,7 +17,7 @@
 #define DOC_STR
 #define DOC_ARGS "Number of a set of args."
 
-#define C_DEF(T, column, type, flags, doc) {#column, COL_##type, flags, DOC_##type doc},
+#define C_DEF(T, column, type, flags, doc) {#column, COL_##type, (flags) | FLAG_##type, DOC_##type doc},
 #define X(T, name, COLUMNS, doc)           static const struct column_def T##_columns[] = {COLUMNS(C_DEF, T)};
 TABLES(X)
 #undef X
@@ -59,6 +66,30 @@ void storage_finalize(struct storage *st)
 {
     for (int i = 0; i < T_COUNT; i++)
         table_finalize(&st->t[i]);
+}
+
+void storage_number_args(struct storage *st)
+{
+    enum { MAX_ROWS = 1 << 18 }; /* beyond that it would cost time that few would want to give */
+    for (int i = 0; i < T_COUNT; i++)
+        if (st->t[i].n_rows > MAX_ROWS)
+            return;
+    if (!args_number(&st->args))
+        return;
+    for (int i = 0; i < T_COUNT; i++) {
+        struct table *t = &st->t[i];
+        for (uint32_t c = 0; c < t->def->n_columns; c++) {
+            if (!(t->def->columns[c].flags & COL_ARG_SET))
+                continue;
+            t->final = false;
+            for (uint32_t row = 0; row < t->n_rows; row++) {
+                int64_t cell = table_get(t, c, row);
+                if (cell != COL_NULL)
+                    table_set(t, c, row, args_cell(&st->args, argset_of_cell(cell)));
+            }
+        }
+        table_finalize(t);
+    }
 }
 
 int storage_find_table(const char *name)

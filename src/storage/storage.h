@@ -86,6 +86,10 @@ bool storage_failed(const struct storage *st);
 /* Once no more rows come: summaries of every table. Trace bounds are computed by the importer before. */
 void storage_finalize(struct storage *st);
 
+/* After that: gives sets of args the numbers that others give them (args_number()), in all tables, unless those are
+ * large. Nothing may be inserted from here on. */
+void storage_number_args(struct storage *st);
+
 /* The number of a built-in table by its SQL name, or -1. */
 int storage_find_table(const char *name);
 

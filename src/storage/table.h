@@ -10,9 +10,10 @@
 
 enum col_flag {
     COL_NULLABLE = 1,
-    COL_SORTED = 2, /* declared to be non-decreasing; what really holds is in column.sorted */
-    COL_SET_ID = 4, /* sorted; rows of one set are adjacent */
-    COL_HIDDEN = 8, /* not part of SELECT * */
+    COL_SORTED = 2,   /* declared to be non-decreasing; what really holds is in column.sorted */
+    COL_SET_ID = 4,   /* sorted; rows of one set are adjacent */
+    COL_HIDDEN = 8,   /* not part of SELECT * */
+    COL_ARG_SET = 16, /* sets of args: ROW_ARGS() */
 };
 
 struct column_def {

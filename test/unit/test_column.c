@@ -333,6 +333,11 @@ static void decode_bytes(void *ctx, uint32_t aux, struct slice bytes, struct arg
     arg_list_int(ctx, out, "sum", aux + bytes.p[0]);
 }
 
+static void decode_nothing(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+{
+    (void)ctx, (void)aux, (void)bytes, (void)out;
+}
+
 START_TEST(payloads_are_decoded_on_demand)
 {
     struct storage st;
@@ -352,6 +357,44 @@ START_TEST(payloads_are_decoded_on_demand)
     args_values(&st.args, a, &out);
     ck_assert_uint_eq(out.n, 1);
     ck_assert_int_eq(out.p[0].word, 105);
+    arg_list_free(&out);
+    storage_free(&st);
+}
+END_TEST
+
+/* A set's number is where its first value stands among all values; a payload counts as what it decodes to. */
+START_TEST(sets_are_numbered_by_their_first_value)
+{
+    struct storage st;
+    struct arg_list list = {0}, out = {0};
+    argset sets[4];
+    static const int64_t numbers[] = {0, 3, COL_NULL, 4}; /* of sizes 3, 1, 0, 2 */
+    ck_assert_int_eq(storage_init(&st), 0);
+    args_set_decoder(&st.args, 3, decode_bytes, &st.args);
+    args_set_decoder(&st.args, 4, decode_nothing, &st.args);
+    for (int i = 0; i < 3; i++)
+        arg_list_int(&st.args, &list, i == 0 ? "a" : i == 1 ? "b" : "c", i);
+    sets[0] = args_intern(&st.args, list.p, 3);
+    sets[1] = args_intern_bytes(&st.args, 3, 1, slice_str("x"), false, true, NULL);
+    sets[2] = args_intern_bytes(&st.args, 4, 1, slice_str("x"), false, true, NULL);
+    sets[3] = args_intern(&st.args, list.p, 2);
+    for (int i = 0; i < 4; i++)
+        counter_insert(&st, &(struct counter_row){.ts = i, .arg_set_id = sets[i]});
+    counter_insert(&st, &(struct counter_row){.ts = 4});
+    storage_finalize(&st);
+    storage_number_args(&st);
+    for (uint32_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(ROW_GET(&st, counter, arg_set_id, i), numbers[i]);
+        if (numbers[i] != COL_NULL)
+            ck_assert(argset_eq(args_of_cell(&st.args, numbers[i]), sets[i]));
+    }
+    ck_assert_int_eq(ROW_GET(&st, counter, arg_set_id, 4), COL_NULL);
+    static const int64_t none[] = {-1, 1, 2, 5, 6, 7, INT64_MAX, COL_NULL}; /* inside of a set, or beyond all */
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        ck_assert(argset_is_none(args_of_cell(&st.args, none[i])));
+    args_values(&st.args, args_of_cell(&st.args, 4), &out);
+    ck_assert_uint_eq(out.n, 2);
+    arg_list_free(&list);
     arg_list_free(&out);
     storage_free(&st);
 }
@@ -405,6 +448,7 @@ Suite *column_suite(void)
     tcase_add_test(t, opening_storage_survives_failing_allocations);
     tcase_add_test(t, equal_argument_sets_share_an_id);
     tcase_add_test(t, payloads_are_decoded_on_demand);
+    tcase_add_test(t, sets_are_numbered_by_their_first_value);
     tcase_add_test(t, stats_keep_their_scope);
     tcase_add_test(t, every_table_is_well_formed);
     suite_add_tcase(s, t);

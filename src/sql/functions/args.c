@@ -169,7 +169,7 @@ static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv
         function_error(ctx, "ARG_SET_TO_JSON: 1st argument should be arg set id");
         return;
     }
-    args_values(&st->args, argset_of_cell(sqlite3_value_int64(argv[0])), &list);
+    args_values(&st->args, args_of_cell(&st->args, sqlite3_value_int64(argv[0])), &list);
     bool ok = vec_reserve(&items, list.n);
     for (size_t i = 0; ok && i < list.n; i++)
         vec_push(&items, (struct json_item){.key = strpool_view(&st->strings, list.p[i].key), .arg = &list.p[i]});

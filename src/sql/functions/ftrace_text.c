@@ -305,7 +305,7 @@ static void line_of_row(sqlite3_context *ctx, sqlite3_value *arg, bool kernel)
     }
     uint32_t row = (uint32_t)id;
     l.s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
-    args_values(&l.st->args, ROW_ARGS(l.st, ftrace_event, arg_set_id, row), &l.args);
+    args_values(&l.st->args, args_of_cell(&l.st->args, ROW_GET(l.st, ftrace_event, arg_set_id, row)), &l.args);
     append_head(&l, row);
     append_args(&l, strpool_cstr(&l.st->strings, (strid)table_get(t, ftrace_event_c_name, row)));
     int len = sqlite3_str_length(l.s);

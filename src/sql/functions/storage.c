@@ -15,7 +15,7 @@ enum { FOUND_UNKNOWN, FOUND_NOTHING, FOUND_INTEGER, FOUND_TEXT, FOUND_REAL };
 
 struct extract_key {
     strid key;
-    uint8_t *state; /* [arg_set_id] */
+    uint8_t *state; /* by set */
     int64_t *words;
     uint32_t n;
     uint32_t used; /* for choosing which to give up */
@@ -138,17 +138,19 @@ static void extract_arg(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     }
     uint32_t n_sets = args_count(&e->storage->args);
-    if (id < 0 || id >= n_sets)
+    argset set = args_of_cell(&e->storage->args, id);
+    if (argset_is_none(set) || set.plus_one > n_sets)
         return;
+    uint32_t at = set.plus_one - 1;
     int64_t word = 0;
     uint8_t found;
     if (cache_room(k, n_sets)) {
-        if (k->state[id] == FOUND_UNKNOWN)
-            k->state[id] = find_arg(e, argset_of_cell(id), key, &k->words[id]);
-        found = k->state[id];
-        word = k->words[id];
+        if (k->state[at] == FOUND_UNKNOWN)
+            k->state[at] = find_arg(e, set, key, &k->words[at]);
+        found = k->state[at];
+        word = k->words[at];
     } else {
-        found = find_arg(e, argset_of_cell(id), key, &word);
+        found = find_arg(e, set, key, &word);
     }
     if (found == FOUND_INTEGER)
         sqlite3_result_int64(ctx, word);

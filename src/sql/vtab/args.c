@@ -36,7 +36,7 @@ static int append_set(const struct storage *st, argset set, const struct type_id
     for (size_t i = 0; i < scratch->n; i++) {
         const struct arg *a = &scratch->p[i];
         int64_t words[args_n_columns] = {
-            [args_c_arg_set_id] = argset_cell(set),
+            [args_c_arg_set_id] = args_cell(&st->args, set),
             [args_c_flat_key] = a->flat_key,
             [args_c_key] = a->key,
             [args_c_int_value] = COL_NULL,
@@ -69,7 +69,7 @@ int args_all(struct engine *e)
     int rc = SQLITE_OK;
     for (uint32_t id = 0; rc == SQLITE_OK && id < args_count(&e->storage->args); id++)
         rc = engine_is_interrupted(e) ? SQLITE_INTERRUPT
-                                      : append_set(e->storage, argset_of_cell(id), &types, &scratch, &e->all_args);
+                                      : append_set(e->storage, (argset){id + 1}, &types, &scratch, &e->all_args);
     arg_list_free(&scratch);
     e->all_args_ready = rc == SQLITE_OK;
     return rc;

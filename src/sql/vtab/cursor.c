@@ -154,7 +154,7 @@ static int args_rows(struct cursor *c, sqlite3_value **argv)
                 return rc;
             c->t = &c->own;
             bool is_null = sqlite3_value_numeric_type(argv[i]) == SQLITE_NULL;
-            argset set = is_null ? ARGSET_NONE : argset_of_cell(sqlite3_value_int64(argv[i]));
+            argset set = is_null ? ARGSET_NONE : args_of_cell(&e->storage->args, sqlite3_value_int64(argv[i]));
             return args_one(e, set, &c->arg_values, &c->own);
         }
     }
