@@ -1,9 +1,12 @@
 """The standard library beside Perfetto's, from the list of objects that its shell gave to the UI: every public object must
-be here with the same arguments, columns and types, but for those named in library-missing.txt. Descriptions are our own."""
+be here with the same arguments, columns and types, but for those named in library-missing.txt. Descriptions are our own.
+Private objects that the UI names in recorded sessions must be here with the same arguments, and with the columns that are
+declared there."""
 import gzip
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -34,6 +37,52 @@ def public(columns, rows):
     return out
 
 
+def words_of_sessions():
+    """Every word of the statements that the UI sent."""
+    words = set()
+    for path in sorted((SHARED / "ui").glob("*.request.bin.gz")):
+        for message in rpc.results(gzip.decompress(path.read_bytes())):
+            sql = rpc.get(message[103], 1, b"") if 103 in message else b""
+            words.update(re.findall(r"[A-Za-z_]\w*", sql.decode()))
+    return words
+
+
+def columns_of(module, name, args):
+    """What SELECT * gives, or the error."""
+    call = f"{name}({', '.join(['NULL'] * len(args))})" if args is not None else name
+    sql = f"INCLUDE PERFETTO MODULE {module}; SELECT * FROM (SELECT 1) LEFT JOIN {call} ON 0"
+    run = subprocess.run([rpc.SHELL, "query", "--format", "json", str(rpc.DATA / "linux-sched.pftrace"), sql],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return set(json.loads(run.stdout)[0]) if run.returncode == 0 else run.stderr.decode().strip().splitlines()[-1]
+
+
+def private_complaints(answer, rows):
+    """What the UI would miss of the private objects that it names."""
+    named = words_of_sessions()
+    ours = {(r["module"], r["name"]): r for r in rows}
+    seen = 0
+    for row in answer.rows:
+        want = dict(zip(answer.columns, row))
+        key = want["module"], want["name"]
+        if want["exposed"] or want["object_type"] == "MODULE" or want["name"] not in named:
+            continue
+        seen += 1
+        if key not in ours:
+            yield f"private {'.'.join(key)}: not here"
+            continue
+        names = [[f["name"] for f in json.loads(r["args"] or "[]")] for r in (want, ours[key])]
+        if names[0] != names[1]:
+            yield f"private {'.'.join(key)}: arguments {names[1]}, expected {names[0]}"
+        declared = {f["name"] for f in json.loads(want["cols"] or "[]")}
+        if not declared or want["object_type"] in ("FUNCTION", "MACRO"):
+            continue
+        have = columns_of(*key, names[0] if want["object_type"] == "TABLE_FUNCTION" else None)
+        if isinstance(have, str) or not declared <= have:
+            yield f"private {'.'.join(key)}: {have}, expected {sorted(declared)}"
+    if seen < 20:
+        yield f"only {seen} private objects in the recorded sessions: they were not read"
+
+
 def main():
     recorded = SHARED / "ui" / "load.response.bin.gz"
     if not recorded.exists():
@@ -52,6 +101,7 @@ def main():
     bad += [f"listed as missing, but here: {name}" for name in sorted(listed - missing)]
     bad += [f"{key[0]}.{key[1]}: {ours[key]}, expected {want}" for key, want in sorted(theirs.items())
             if key in ours and ours[key] != want]
+    bad += private_complaints(answer, rows)
     print("\n".join(bad))
     print(f"{len(theirs)} public objects, {len(missing)} not here, {len(bad)} complaints")
     return bool(bad)
