@@ -194,6 +194,8 @@ void page_write_fish(FILE *to, const struct page_program *p)
 {
     const struct flag *f;
     fprintf(to, "# Completion of %s for fish; made from the tables of its flags.\n", p->name);
+    if (*p->commands[p->n - 1].text.name) /* there is no form without a command: no files in its place */
+        fprintf(to, "complete -c %s -n __fish_use_subcommand -f\n", p->name);
     for (size_t i = 0; i < p->n; i++) {
         const struct page_command *c = &p->commands[i];
         if (*c->text.name) {

@@ -68,7 +68,8 @@ static int unknown_name(const struct flag_table *t, int where, const char *name,
         return error_set(err, -MRD_EINVALID, "'--%.*s' may be %s", (int)len, name, several);
     const struct flag *other = find_name(t, ~0, name, len);
     if (other && strlen(other->name) == len)
-        return error_set(err, -MRD_EINVALID, "--%s is a flag of other commands (%s)", other->name, other->help);
+        return error_set(err, -MRD_EINVALID, "--%s is a flag of other commands%s%s%s", other->name,
+                         other->help ? " (" : "", other->help ? other->help : "", other->help ? ")" : "");
     return error_set(err, -MRD_EINVALID, "unknown flag '--%.*s'%s", (int)(len < 100 ? len : 100), name,
                      suggest_text(&s, "--", text, sizeof text));
 }

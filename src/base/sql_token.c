@@ -111,10 +111,13 @@ static size_t variable(const char *t, size_t n, enum token_kind *kind)
 }
 
 /* The operators; words among them do not come here. */
-static const char *const operators[] = {
-#define PLAN_OP(name, text, precedence, constraint) text,
-#define SQL_OP(name, text, precedence)              text,
-#define SQL_ALIAS(name, text)                       text,
+static const struct {
+    const char *text;
+    size_t len;
+} operators[] = {
+#define PLAN_OP(name, text, precedence, constraint) {text, sizeof(text) - 1},
+#define SQL_OP(name, text, precedence)              {text, sizeof(text) - 1},
+#define SQL_ALIAS(name, text)                       {text, sizeof(text) - 1},
 #include "base/sql_operators.def"
 };
 
@@ -123,8 +126,8 @@ static size_t operator(const char *t, size_t n, enum token_kind *kind)
 {
     size_t longest = 0;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        size_t len = strlen(operators[i]);
-        if (operators[i][0] == t[0] && len > longest && len <= n && memcmp(t, operators[i], len) == 0)
+        size_t len = operators[i].len;
+        if (operators[i].text[0] == t[0] && len > longest && len <= n && memcmp(t, operators[i].text, len) == 0)
             longest = len;
     }
     *kind = longest ? TOKEN_OPERATOR : TOKEN_ILLEGAL;

@@ -88,7 +88,7 @@ class Flags(unittest.TestCase):
         for args, says in ((["perfetto", "--alert-id", "x"], b"--alert-id: 'x' is not a number"),
                            (["relay-keys", "--days", "0", "d"], b"--days: use a number from 1"),
                            (["relay-keys"], b"one directory"), (["record", "-o", "x"], b"--machine is needed"),
-                           (["record", "-o", "x", "-m", "-oProxyCommand=x", "a/b"], b"'-' is how flags begin"),
+                           (["record", "-o", "x", "-m", "-oProxyCommand=x", "a/b"], b"is empty or begins with '-'"),
                            (["traced_probes", "--ring", "x"], b"--ring is read or map"),
                            (["traced_probes", "--max-memory", "-1"], b"number of megabytes")):
             p = run(TRACEBOX, *args)
@@ -179,6 +179,13 @@ class Completions(unittest.TestCase):
                     self.assertTrue(any(seen in x and f" -l {f.name}{letter} " in x for x in lines), (command, f.name))
             if shutil.which("fish"):
                 self.assertEqual(run("fish", "--no-execute", PAGES / f"{program}.fish").stdout, b"")
+        if shutil.which("fish"):
+            for line, words in (("tp_shell qu", {"query"}), ("tp_shell query --clock-model ", {"auto", "compatible", "linear"}),
+                                ("tp_shell query --full-s", {"--full-sort"}), ("tp_shell --full-s", {"--full-sort"}),
+                                ("tp_shell server u", {"unix"}), ("tracebox traced_p", {"traced_probes"}),
+                                ("tracebox traced_probes --ring ", {"read", "map"})):
+                p = run("fish", "--no-config", "-c", f"source {PAGES}/{line.split()[0]}.fish; complete -C '{line}'")
+                self.assertEqual({x.split("\t")[0] for x in p.stdout.decode().splitlines()}, words, line)
 
 
 if __name__ == "__main__":

@@ -352,7 +352,7 @@ static const char *check_flags(const struct record_flags *f)
 {
     for (size_t i = 0; i < f->machines.n; i++)
         if (!*f->machines.p[i] || *f->machines.p[i] == '-') /* ssh would take -… for an option */
-            return "--machine: '-' is how flags begin, not names of machines";
+            return "--machine: the name of a machine is empty or begins with '-'";
     return !f->machines.n                    ? "--machine is needed"
            : f->machines.n > REMOTES_MAX     ? "too many machines"
            : !f->out                         ? "--out is needed"
