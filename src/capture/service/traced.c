@@ -40,7 +40,8 @@ static unsigned split(char *list, const char **out, unsigned max)
 static int set_permissions(const struct service_options *o, const char *text, struct error *err)
 {
     char spec[256];
-    snprintf(spec, sizeof spec, "%s", text);
+    if ((size_t)snprintf(spec, sizeof spec, "%s", text) >= sizeof spec)
+        return error_set(err, -MRD_EINVALID, "--set-socket-permissions: the names of the groups are too long");
     char *part[4], *save = NULL;
     unsigned n = 0;
     for (char *s = strtok_r(spec, ":", &save); s && n < 4; s = strtok_r(NULL, ":", &save))
