@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service docs install format tidy clean
+.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service docs install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -13,6 +13,11 @@ deps:
 # … and what the end-to-end tests need on top.
 deps-tests:
 	@scripts/install-deps.sh --tests
+
+# Each fuzz target for FUZZ_MINUTES: docs/security.md has the table of what came of it.
+FUZZ_MINUTES ?= 10
+fuzz-all: fuzz
+	@scripts/fuzz-all.sh build/fuzz $(FUZZ_MINUTES) $(FUZZ_TARGETS)
 
 release debug asan tsan fuzz coverage: deps
 	@[ -f build/$@/build.ninja ] || $(CMAKE) --preset $@ $(CACHE)

@@ -3,10 +3,12 @@
 #include "server/worker.h"
 
 #include "base/alloc.h"
-#include "fuzz.h"
+#include "changes.h"
 #include "wire/pb_cursor.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/time.h>
 
 enum { MAX_PIECES = 200 }; /* of one answer */
 
@@ -52,15 +54,69 @@ static void run(struct worker *w, struct slice bytes)
     client_session_free(s);
 }
 
+static const struct tp_config config = {.threads = 1};
+static struct trace loaded; /* once for all inputs that leave it as it is */
+
+static bool load(void)
+{
+    trace_init(&loaded, NULL, NULL, &config);
+    loaded.max_views = 4;
+    return trace_reset(&loaded, NULL) == 0 &&
+           tp_load(loaded.tp, MERIDIAN_SOURCE_DIR "/test/data/track-events.pftrace") == 0 && trace_finish(&loaded) == 0;
+}
+
+static void forget(void)
+{
+    trace_free(&loaded);
+}
+
+/* SQL may count forever. */
+static void on_alarm(int signal_number)
+{
+    (void)signal_number;
+    if (loaded.tp)
+        tp_interrupt(loaded.tp);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    if (!load())
+        exit(1);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_alarm, .sa_flags = SA_RESTART}, NULL);
+    atexit(forget);
+    return 0;
+}
+
+/* A client's bytes for a server without a trace, or with one. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct tp_config config = {.threads = 1};
-    struct trace trace;
+    const bool empty = size && data[size - 1] & 1;
+    struct trace none;
     struct worker w;
-    trace_init(&trace, NULL, NULL, &config);
-    worker_init(&w, &trace, 1 << 20, nobody, NULL);
+    struct trace *t = empty ? &none : &loaded;
+    if (empty)
+        trace_init(&none, NULL, NULL, &config);
+    struct tp *before = loaded.tp;
+    worker_init(&w, t, 1 << 20, nobody, NULL);
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_interval = {.tv_usec = 100000}, .it_value = {.tv_usec = 100000}},
+              NULL);
     run(&w, slice_of(data, size));
-    trace_free(&trace);
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
     worker_free(&w);
+    if (empty) {
+        trace_free(&none);
+        return 0;
+    }
+    if (loaded.tp != before || !loaded.finished) {
+        trace_free(&loaded);
+        if (!load())
+            abort();
+    } else {
+        summarizers_clear(&loaded.summarizers);
+        tp_interrupt_clear(loaded.tp);
+        if (fuzz_changes(data, size))
+            tp_restore_initial_tables(loaded.tp);
+    }
     return 0;
 }

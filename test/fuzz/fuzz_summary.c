@@ -2,7 +2,7 @@
  * queries or says why not, and no table of theirs stays behind. */
 #include "meridian/tp.h"
 
-#include "fuzz.h"
+#include "changes.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
-    if (tp_open(&tp, NULL) != 0 || tp_load(tp, MERIDIAN_SOURCE_DIR "/test/data/linux-deflate.pftrace") != 0 ||
+    if (tp_open(&tp, NULL) != 0 || tp_load(tp, MERIDIAN_SOURCE_DIR "/test/data/track-events.pftrace") != 0 ||
         tp_finish(tp) != 0) {
         fprintf(stderr, "%s\n", tp_error(tp));
         exit(1);
@@ -114,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tp_interrupt_clear(tp);
     tp_summarizer_close(s);
     check_tables();
-    tp_restore_initial_tables(tp);
+    if (fuzz_changes(data, size))
+        tp_restore_initial_tables(tp);
     return 0;
 }
