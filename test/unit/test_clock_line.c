@@ -226,6 +226,35 @@ START_TEST(a_reboot_makes_a_machine_of_its_own)
 }
 END_TEST
 
+/* One comparison a boot: the machine shows 100 s, and 60 s later 20 s. It ran for 40 s more at most, so that 150 s is
+ * of the second boot, however near the first one's comparison is; 120 s can be of either, which is counted. */
+START_TEST(a_boot_that_had_ended_sent_nothing)
+{
+    static const struct {
+        int64_t shown;
+        uint32_t machine;
+        bool sure;
+    } cases[] = {{110, 1, false}, {139, 1, false}, {150, 2, true}, {30, 2, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct boots_trace t = {0};
+        put_host(&t.w);
+        put_comparison(&t.w, 0, 100);
+        put_comparison(&t.w, 60, 20);
+        put_bundle(&t.w, 4, cases[i].shown);
+        import_boots(&t);
+        ck_assert_uint_eq(t.st.t[T_ftrace_event].n_rows, 1);
+        uint32_t thread = (uint32_t)ROW_GET(&t.st, ftrace_event, utid, 0);
+        int64_t at = ROW_GET(&t.st, ftrace_event, ts, 0) - HOST_AT * SIM_SECOND;
+        int64_t want = (cases[i].machine == 1 ? cases[i].shown - 100 : cases[i].shown + 40) * SIM_SECOND;
+        ck_assert_int_eq(ROW_GET(&t.st, thread, machine_id, thread), cases[i].machine);
+        ck_assert_int_lt(llabs(at - want), SIM_SECOND);
+        uint32_t machine = cases[i].machine;
+        ck_assert(!stats_get_idx(&t.st.stats, machine, STAT_clock_sync_boot_unsure, (int32_t)machine) == cases[i].sure);
+        free_boots(&t);
+    }
+}
+END_TEST
+
 /* A clock that is set back has not started anew: it shows more than the time that has gone by. */
 START_TEST(a_clock_set_back_is_not_a_reboot)
 {
@@ -460,6 +489,7 @@ Suite *clock_line_suite(void)
     tcase_add_loop_test(t, without_a_step_the_bound_is_close_to_half_a_round_trip, 0,
                         sizeof quiet_networks / sizeof *quiet_networks);
     tcase_add_test(t, a_reboot_makes_a_machine_of_its_own);
+    tcase_add_test(t, a_boot_that_had_ended_sent_nothing);
     tcase_add_test(t, a_clock_set_back_is_not_a_reboot);
     tcase_add_loop_test(t, no_round_is_inverted_and_the_map_goes_up, 0, 50);
     tcase_add_loop_test(t, a_step_is_found_and_the_bound_holds, 0, sizeof steppings / sizeof *steppings);

@@ -166,17 +166,40 @@ static uint64_t distance(const struct remote_sync *s, const struct remote_machin
     return !s->known && !r->next_boot && behind < longest_wait_ns ? 0 : behind;
 }
 
-/* The boot in whose time the packet lies best; where that cannot be told, the one that the file has come to. */
-static const struct remote_machine *boot_of(const struct remote_sync *s, const struct remote_machine *first,
-                                            struct slice packet)
+/* Whether the machine's clock can have shown so much in this boot: it had ended when the next one began, by what that
+ * one's first comparison shows (clocks run within 1,000 ppm of each other). */
+static bool can_show(const struct remote_machine *r, int64_t moment)
 {
-    const struct remote_machine *best = first->current;
+    const struct remote_machine *next = r->next_boot;
+    if (!r->seen || !next || !next->seen)
+        return r->seen;
+    __int128 left = (__int128)next->first_host - r->last_host - next->first_remote;
+    __int128 slack = ((__int128)next->first_host - r->last_host + next->first_remote) / 1000 + 1;
+    return moment <= r->last_remote + left + slack;
+}
+
+/* The boot in whose time the packet lies best; where that cannot be told, the one that the file has come to. *sure says
+ * that no other boot can have sent it, or that it lies among the comparisons of this one alone. */
+static const struct remote_machine *boot_of(const struct remote_sync *s, const struct remote_machine *first,
+                                            struct slice packet, bool *sure)
+{
+    const struct remote_machine *best = NULL;
+    unsigned possible = 0, among = 0;
     int64_t moment;
-    if (packet_moment(packet, &moment))
-        for (const struct remote_machine *r = first; r; r = r->next_boot)
-            if (r->seen && distance(s, r, moment) < distance(s, best, moment))
-                best = r;
-    return best;
+    *sure = true;
+    if (!packet_moment(packet, &moment))
+        return first->current;
+    for (const struct remote_machine *r = first; r; r = r->next_boot) {
+        if (!can_show(r, moment))
+            continue;
+        possible++;
+        among += moment >= r->first_remote && moment <= r->last_remote;
+        if (!best || distance(s, r, moment) < distance(s, best, moment) ||
+            (r == first->current && distance(s, r, moment) == distance(s, best, moment)))
+            best = r;
+    }
+    *sure = possible <= 1 || among == 1;
+    return best ? best : first->current;
 }
 
 struct machine_ctx *remote_sync_boot(struct remote_sync *s, struct machine_ctx *m, uint32_t sequence,
@@ -196,5 +219,10 @@ struct machine_ctx *remote_sync_boot(struct remote_sync *s, struct machine_ctx *
         if (known && sequences_has(known, sequence))
             return boot;
     }
-    return importer_machine_boot(s->im, m, boot_of(s, first, packet)->boot);
+    bool sure;
+    const struct remote_machine *r = boot_of(s, first, packet, &sure);
+    struct machine_ctx *boot = importer_machine_boot(s->im, m, r->boot);
+    if (!sure && boot && sequence > SERVICE_SEQUENCE)
+        stats_add_idx(&s->im->st->stats, boot->id, STAT_clock_sync_boot_unsure, (int32_t)boot->id, 1);
+    return boot;
 }
