@@ -22,12 +22,12 @@ LAYERS = [
     "capture/probes capture/record",
     "capture",
     # file to storage
-    "importer/core importer/sort importer/sync",
+    "importer/core importer/lines importer/sort importer/sync",
     "importer/clock importer/track",
     "importer/proto importer/profiling importer/system importer/ctf",
     "importer/ftrace importer/track_event importer/input",
-    "importer/json importer/merge importer/trace_dat",
-    "importer/perf",
+    "importer/merge importer/text importer/trace_dat",
+    "importer/json importer/perf",
     "importer",
     # SQL to rows
     "sql sql/frontend",

@@ -57,6 +57,7 @@ enum tp_sync_method {
 struct tp_config {
     bool full_sort;                  /* sort the whole trace instead of windows between flushes */
     bool no_ftrace_raw;              /* leave the table ftrace_event empty: less memory */
+    bool all_text_events;            /* events of ftrace's text fill all tables that binary ones do */
     bool crop_track_events;          /* drop track events before the range of interest */
     bool ignore_ftrace_parse_errors; /* count them, do not fail the load */
     bool allow_sql_file_access;      /* SQL may open files (ATTACH) */

@@ -84,6 +84,7 @@ int tp_open(struct tp **out, const struct tp_config *config)
     struct import_options opt = {
         .full_sort = tp->config.full_sort,
         .no_ftrace_raw = tp->config.no_ftrace_raw,
+        .all_text_events = tp->config.all_text_events,
         .sync_method = (int)tp->config.sync_method,
         .sync_reference = tp->config.sync_reference,
         .ignore_ftrace_parse_errors = tp->config.ignore_ftrace_parse_errors,

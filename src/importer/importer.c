@@ -22,6 +22,8 @@
 #include "importer/proto/trace_reader.h"
 #include "importer/sort/sorter.h"
 #include "importer/system/system.h"
+#include "importer/text/systrace.h"
+#include "importer/text/text_formats.h"
 #include "importer/trace_dat/trace_dat.h"
 #include "importer/track/flow_tracker.h"
 #include "importer/track/process_tracker.h"
@@ -41,6 +43,16 @@ static const struct format_reader *const format_readers[] = {
     &gecko_reader,
     &trace_dat_reader,
     &perf_reader,
+    &systrace_format_reader,
+    &strace_format_reader,
+    &perf_text_format_reader,
+    &collapsed_format_reader,
+    &ninja_format_reader,
+    &pprof_format_reader,
+    &simpleperf_format_reader,
+    &primes_format_reader,
+    &art_method_format_reader,
+    &logcat_format_reader,
     NULL,
 };
 

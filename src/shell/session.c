@@ -55,6 +55,7 @@ static int make_config(const struct shell *sh, struct tp_config *config, struct 
     *config = (struct tp_config){
         .full_sort = o->full_sort,
         .no_ftrace_raw = o->no_ftrace_raw,
+        .all_text_events = o->all_text_events,
         .crop_track_events = o->crop_track_events,
         .allow_sql_file_access = o->allow_sql_file_access,
         .ignore_ftrace_parse_errors = sh->dev.ignore_ftrace_parse_errors,

@@ -106,6 +106,8 @@ struct importer {
     bool has_uuid;               /* the trace, not its bytes, says what its uuid is */
     bool has_trigger;            /* metadata trace_trigger is set */
     bool host_seen;              /* the host has sent a packet: machine ids are not adopted any more */
+    uint32_t idle_files;         /* files in which thread 0 is the idle one; */
+    uint32_t other_files;        /* and in which it is not */
     uint32_t trace_file;         /* row of `trace_file` being read */
     uintptr_t stable_first;      /* where the mapped file lies: see importer_bytes_stable() */
     size_t stable_len;

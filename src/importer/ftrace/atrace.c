@@ -5,6 +5,7 @@
 struct async_open {
     int64_t last_begin_ts;
     uint32_t begin_count;
+    bool open;
 };
 
 struct atrace {
@@ -129,7 +130,7 @@ void atrace_parse_line(const struct ftrace_event *e, struct slice line)
         return;
     }
     p.phase = (char)phase.p[0];
-    bool has_tgid = parse_number(next_part(&line), &tgid) && tgid >= 0 && tgid <= UINT32_MAX;
+    bool has_tgid = parse_number(next_part(&line), &tgid); /* wraps, as strtoul's does */
     p.tgid = has_tgid ? (uint32_t)tgid : 0;
     if (read_rest(line, has_tgid, &p))
         atrace_point(e, &p);
@@ -182,10 +183,18 @@ static void low_memory_kill(const struct ftrace_event *e, struct slice name)
 /* The emitting thread, in the process that the marker names; its main thread comes into being too. */
 static uint32_t thread_of_process(const struct ftrace_event *e, uint32_t tgid)
 {
-    uint32_t utid = process_tracker_update_thread(e->m->processes, (int32_t)e->pid, tgid);
-    if (e->pid != tgid && process_tracker_find_thread(e->m->processes, tgid) == UTID_NONE)
-        process_tracker_update_thread(e->m->processes, tgid, tgid);
-    return utid;
+    return process_tracker_update_thread_and_main(e->m->processes, (int32_t)e->pid, (int32_t)tgid);
+}
+
+/* The thread that wrote the marker, as an arg; none when it is not known. */
+static argset writer_args(const struct ftrace_event *e)
+{
+    uint32_t utid = process_tracker_find_thread(e->m->processes, (int32_t)e->pid);
+    struct small_args args = {0};
+    if (utid == UTID_NONE)
+        return ARGSET_NONE;
+    small_args_put(&args, e->f->text[TEXT_UTID], ARG_UINT, utid);
+    return small_args_set(e, &args);
 }
 
 /* A tgid of 0 comes from interrupts and says nothing about the process. */
@@ -196,7 +205,9 @@ static uint32_t point_thread(const struct ftrace_event *e, uint32_t tgid)
 
 static void thread_end(const struct ftrace_event *e, uint32_t tgid)
 {
-    uint32_t utid = tgid ? thread_of_process(e, tgid) : process_tracker_find_thread(e->m->processes, (int32_t)e->pid);
+    uint32_t utid = tgid             ? thread_of_process(e, tgid)
+                    : e->line_thread ? e->line_thread - 1
+                                     : process_tracker_find_thread(e->m->processes, (int32_t)e->pid);
     if (utid != UTID_NONE)
         ftrace_end(e, ftrace_thread_track(e, utid), 0, 0, NULL);
 }
@@ -214,11 +225,11 @@ static void async_begin(const struct ftrace_event *e, uint32_t track, strid name
         *at = a->asyncs.n - 1;
     struct async_open *o = &a->asyncs.p[*at];
     o->last_begin_ts = e->ts;
-    if (slice_top(e->m->im->slices, track) != SLICE_NONE && o->begin_count) {
-        o->begin_count++;
+    o->begin_count++; /* of the track, however many slices it has had */
+    bool open = o->open && slice_top(e->m->im->slices, track) != SLICE_NONE;
+    o->open = true;
+    if (open)
         return;
-    }
-    o->begin_count = 1;
     struct small_args args = {0};
     small_args_add(e, &args, "cookie", ARG_INT, cookie);
     ftrace_begin(e, track, 0, name, small_args_set(e, &args));
@@ -229,11 +240,11 @@ static void async_end(const struct ftrace_event *e, uint32_t track)
     struct atrace *a = e->f->atrace;
     const uint64_t *at = u64map_get(&a->open, track);
     struct small_args args = {0};
-    if (at && a->asyncs.p[*at].begin_count) {
+    if (at && a->asyncs.p[*at].open) {
         struct async_open *o = &a->asyncs.p[*at];
         small_args_add(e, &args, "legacy_unnestable_begin_count", ARG_INT, o->begin_count);
         small_args_add(e, &args, "legacy_unnestable_last_begin_ts", ARG_INT, o->last_begin_ts);
-        o->begin_count = 0;
+        o->open = false;
     }
     struct arg_list list = small_args_list(&args);
     ftrace_end(e, track, 0, 0, &list);
@@ -265,13 +276,19 @@ static void track_point(const struct ftrace_event *e, const struct atrace_point 
     uint32_t set = ftrace_track_set(e, "atrace_async_slice_for_track", track_name, dims, 2);
     switch (p->phase) {
     case 'N':
-        ftrace_instant(e, track_set_scoped(tracks, set, e->ts, 0), 0, name, ARGSET_NONE);
+        ftrace_instant(e, track_set_scoped(tracks, set, e->ts, 0), 0, name, writer_args(e));
         break;
     case 'G':
-        ftrace_begin(e, track_set_begin(tracks, set, p->value), 0, name, ARGSET_NONE);
+        ftrace_begin(e, track_set_begin(tracks, set, p->value), 0, name, writer_args(e));
         break;
-    default:
-        ftrace_end(e, track_set_end(tracks, set, p->value), 0, 0, NULL);
+    default: {
+        uint32_t utid = process_tracker_find_thread(e->m->processes, (int32_t)e->pid);
+        struct small_args args = {0};
+        if (utid != UTID_NONE)
+            small_args_add(e, &args, "end_utid", ARG_UINT, utid);
+        struct arg_list list = small_args_list(&args);
+        ftrace_end(e, track_set_end(tracks, set, p->value), 0, 0, &list);
+    }
     }
 }
 
@@ -291,13 +308,8 @@ static void counter_point(const struct ftrace_event *e, const struct atrace_poin
     if (slice_eq_str(p->name, "kill_one_process") && (uint32_t)p->value != 0)
         kill_mark(e, (uint32_t)p->value);
     uint32_t upid = process_tracker_process(e->m->processes, p->tgid);
-    struct small_args args = {0};
-    uint32_t utid = process_tracker_find_thread(e->m->processes, (int32_t)e->pid); /* who tells, where that is known */
-    if (utid != UTID_NONE)
-        small_args_put(&args, e->f->text[TEXT_UTID], ARG_UINT, utid);
-    ftrace_counter_args(
-        e, e->ts, FTRACE_TRACK(e, TRACK_COUNTER, "atrace_counter", name, DIM_I("upid", upid), DIM_S("name", name)),
-        value, small_args_set(e, &args));
+    uint32_t track = FTRACE_TRACK(e, TRACK_COUNTER, "atrace_counter", name, DIM_I("upid", upid), DIM_S("name", name));
+    ftrace_counter_args(e, e->ts, track, value, writer_args(e));
 }
 
 void atrace_point(const struct ftrace_event *e, const struct atrace_point *p)

@@ -47,8 +47,9 @@ struct ftrace_event {
     struct slice payload; /* the message of the event's own type */
     uint32_t id;          /* field number in FtraceEvent */
     uint32_t cpu;
-    uint32_t pid; /* common_pid: the thread that was running */
-    uint32_t gen; /* index of the generation, for interned kernel symbols */
+    uint32_t pid;         /* common_pid: the thread that was running */
+    uint32_t gen;         /* index of the generation, for interned kernel symbols */
+    uint32_t line_thread; /* utid + 1 that a line of text gives for pid; 0: not from text */
 };
 
 struct ftrace_handler {
@@ -58,11 +59,11 @@ struct ftrace_handler {
 };
 
 /* The families, each ended by fn NULL. */
-extern const struct ftrace_handler ftrace_handlers_block[], ftrace_handlers_cpu[], ftrace_handlers_device[],
-    ftrace_handlers_dma[], ftrace_handlers_drm[], ftrace_handlers_gpu[], ftrace_handlers_irq[], ftrace_handlers_mali[],
-    ftrace_handlers_marker[], ftrace_handlers_media[], ftrace_handlers_mm[], ftrace_handlers_net[],
-    ftrace_handlers_power[], ftrace_handlers_task[], ftrace_handlers_thermal[], ftrace_handlers_trusty[],
-    ftrace_handlers_v4l2[];
+extern const struct ftrace_handler ftrace_handlers_binder[], ftrace_handlers_block[], ftrace_handlers_cpu[],
+    ftrace_handlers_device[], ftrace_handlers_dma[], ftrace_handlers_drm[], ftrace_handlers_gpu[],
+    ftrace_handlers_irq[], ftrace_handlers_mali[], ftrace_handlers_marker[], ftrace_handlers_media[],
+    ftrace_handlers_mm[], ftrace_handlers_net[], ftrace_handlers_power[], ftrace_handlers_task[],
+    ftrace_handlers_thermal[], ftrace_handlers_trusty[], ftrace_handlers_v4l2[];
 extern const struct ftrace_handler *const ftrace_families[]; /* ended by NULL */
 
 /* What is known of each kind of event while it is parsed. */
@@ -149,6 +150,7 @@ struct ftrace_machine {
     struct syscalls *syscalls;        /* syscalls.c */
     struct pending_counters *pending; /* pending.c */
     struct atrace *atrace;            /* atrace.c */
+    struct line_kinds *lines;         /* line_kinds.c: NULL until there is text */
     void *family[16];                 /* state of handler families, by enum ftrace_family; freed by family_free */
     void (*family_free[16])(void *);
 };
@@ -165,6 +167,7 @@ enum ftrace_family {
     FAMILY_MEDIA,
     FAMILY_BLOCK,
     FAMILY_V4L2,
+    FAMILY_BINDER,
     FAMILY_COUNT
 };
 
@@ -272,7 +275,7 @@ static inline strid field_str(const struct ftrace_event *e, const struct fields 
 /* The thread that was running, made when new. */
 static inline uint32_t event_utid(const struct ftrace_event *e)
 {
-    return process_tracker_thread(e->m->processes, (int32_t)e->pid);
+    return e->line_thread ? e->line_thread - 1 : process_tracker_thread(e->m->processes, (int32_t)e->pid);
 }
 
 /* The track of a thread's own slices. */
@@ -365,6 +368,9 @@ void pending_counters_resolve(struct pending_counters *p);
 /* key: of memory ("rss.anon"), or of the mm_event type; metric: of mm_event; literals. */
 void pending_counter(const struct ftrace_event *e, uint32_t utid, enum pending_kind kind, const char *key,
                      const char *metric, double value);
+
+/* Events as text (line_kinds.c). */
+void line_kinds_close(struct line_kinds *k);
 
 /* Syscall slices (syscalls.c). */
 struct syscalls *syscalls_open(struct ftrace_machine *f);

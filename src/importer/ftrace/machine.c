@@ -10,12 +10,25 @@ const struct packet_handler ftrace_packet_handlers[] = {
 };
 
 const struct ftrace_handler *const ftrace_families[] = {
-    ftrace_handlers_block,  ftrace_handlers_cpu,  ftrace_handlers_device,
-    ftrace_handlers_dma,    ftrace_handlers_drm,  ftrace_handlers_gpu,
-    ftrace_handlers_irq,    ftrace_handlers_mali, ftrace_handlers_marker,
-    ftrace_handlers_media,  ftrace_handlers_mm,   ftrace_handlers_net,
-    ftrace_handlers_power,  ftrace_handlers_task, ftrace_handlers_thermal,
-    ftrace_handlers_trusty, ftrace_handlers_v4l2, NULL,
+    ftrace_handlers_binder,
+    ftrace_handlers_block,
+    ftrace_handlers_cpu,
+    ftrace_handlers_device,
+    ftrace_handlers_dma,
+    ftrace_handlers_drm,
+    ftrace_handlers_gpu,
+    ftrace_handlers_irq,
+    ftrace_handlers_mali,
+    ftrace_handlers_marker,
+    ftrace_handlers_media,
+    ftrace_handlers_mm,
+    ftrace_handlers_net,
+    ftrace_handlers_power,
+    ftrace_handlers_task,
+    ftrace_handlers_thermal,
+    ftrace_handlers_trusty,
+    ftrace_handlers_v4l2,
+    NULL,
 };
 
 /* Recorded by the hypervisor, which knows no threads. */
@@ -94,6 +107,7 @@ void ftrace_machine_close(struct ftrace_machine *f)
     syscalls_close(f->syscalls);
     pending_counters_close(f->pending);
     atrace_close(f->atrace);
+    line_kinds_close(f->lines);
     for (size_t i = 0; i < FAMILY_COUNT; i++) {
         if (f->family[i] && f->family_free[i])
             f->family_free[i](f->family[i]);

@@ -1,8 +1,13 @@
 /* Owns format detection: one table, first match wins. */
 #include "importer/input/format.h"
 
+#include "importer/input/format_text.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
+
+#include <strings.h>
+
+enum { TEXT_LOOKAHEAD = 128 /* where the marks of text lie */ };
 
 struct magic {
     uint8_t format;
@@ -35,6 +40,21 @@ const char *format_name(enum trace_format format)
     return names[format];
 }
 
+bool format_has_idle_thread(enum trace_format format)
+{
+    switch (format) {
+    case FORMAT_PROTO:
+    case FORMAT_SYMBOLS:
+    case FORMAT_SYSTRACE:
+    case FORMAT_PERF:
+    case FORMAT_TRACE_DAT:
+    case FORMAT_FUCHSIA:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* The text without white space, up to what fits. */
 static size_t squeeze(struct slice head, char *out, size_t cap)
 {
@@ -56,6 +76,38 @@ static bool starts(const char *text, size_t len, const char *prefix)
     return len >= n && memcmp(text, prefix, n) == 0;
 }
 
+size_t ctrace_payload(struct slice head)
+{
+    static const char mark[] = "TRACE:\n\x78\x9c"; /* the zlib header of the usual level */
+    size_t look = head.len < TEXT_LOOKAHEAD ? head.len : TEXT_LOOKAHEAD;
+    const uint8_t *m = look ? memmem(head.p, look, mark, sizeof mark - 1) : NULL;
+    return m ? (size_t)(m - head.p) + sizeof mark - 3 : 0;
+}
+
+static bool is_systrace(struct slice head)
+{
+    if (head.len > TEXT_LOOKAHEAD)
+        head.len = TEXT_LOOKAHEAD;
+    const char *text = (const char *)head.p;
+    return contains(head, "# tracer") || contains(head, "TRACE:\n") || slice_starts(head, "cpus=") ||
+           slice_starts(head, " ") || (head.len >= 15 && strncasecmp(text, "<!doctype html>", 15) == 0) ||
+           (head.len >= 6 && strncasecmp(text, "<html>", 6) == 0);
+}
+
+static bool is_ninja_log(struct slice head)
+{
+    return slice_starts(head, "# ninja log");
+}
+
+/* Behind JSON, in the order of detection. */
+static const struct {
+    enum trace_format format;
+    bool (*is)(struct slice head);
+} texts[] = {
+    {FORMAT_NINJA_LOG, is_ninja_log}, {FORMAT_LOGCAT, is_logcat}, {FORMAT_COLLAPSED, is_collapsed},
+    {FORMAT_PERF_TEXT, is_perf_text}, {FORMAT_STRACE, is_strace}, {FORMAT_SYSTRACE, is_systrace},
+};
+
 static enum trace_format detect_text(struct slice head)
 {
     enum { JSON_LOOKAHEAD = 128 };
@@ -68,14 +120,13 @@ static enum trace_format detect_text(struct slice head)
         return FORMAT_GECKO;
     if (starts(squeezed, n, "{\"") || starts(squeezed, n, "[{\""))
         return FORMAT_JSON;
-    if (slice_starts(head, "TRACE:\n") && head.len > 7 && head.p[7] == 0x78) /* a zlib stream follows */
+    if (is_instruments(head))
+        return FORMAT_INSTRUMENTS;
+    if (ctrace_payload(head))
         return FORMAT_CTRACE;
-    if (slice_starts(head, "# ninja log"))
-        return FORMAT_NINJA_LOG;
-    if (contains(head, "# tracer") || slice_starts(head, "TRACE:\n") || slice_starts(head, "cpus=") ||
-        slice_starts(head, "<!doctype html>") || slice_starts(head, "<!DOCTYPE html>") ||
-        slice_starts(head, "<html>") || slice_starts(head, " "))
-        return FORMAT_SYSTRACE;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].is(head))
+            return texts[i].format;
     return FORMAT_UNKNOWN;
 }
 
@@ -95,10 +146,21 @@ enum trace_format format_detect(struct slice head)
         if (head.len >= (size_t)m->offset + m->len && memcmp(head.p + m->offset, m->bytes, m->len) == 0)
             return m->format;
     }
-    enum trace_format text = detect_text(head);
+    enum { PRIMES_FIRST = PRIMES_TRACE_ID << 3 | PB_FIXED64 };
+    enum trace_format art = art_method_format(head);
+    if (art != FORMAT_UNKNOWN)
+        return art;
+    bool bom = slice_starts(head, "\xef\xbb\xbf"); /* some editors put it in front of text */
+    enum trace_format text = detect_text(bom ? slice_of(head.p + 3, head.len - 3) : head);
     if (text != FORMAT_UNKNOWN)
         return text;
+    if (head.len && head.p[0] == 0x0a && is_symbols(head))
+        return FORMAT_SYMBOLS;
+    if (is_pprof(head))
+        return FORMAT_PPROF;
     if (head.len && head.p[0] == 0x0a)
-        return is_symbols(head) ? FORMAT_SYMBOLS : FORMAT_PROTO;
-    return FORMAT_UNKNOWN;
+        return FORMAT_PROTO;
+    if (head.len && head.p[0] == PRIMES_FIRST)
+        return FORMAT_PRIMES;
+    return is_dumpstate(head) ? FORMAT_DUMPSTATE : FORMAT_UNKNOWN;
 }

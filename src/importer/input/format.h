@@ -48,6 +48,12 @@ enum { FORMAT_LOOKAHEAD = 4096 /* bytes that detection may want to see */ };
 /* The format of what begins with `head`, which is the first FORMAT_LOOKAHEAD bytes or all there is. */
 enum trace_format format_detect(struct slice head);
 
+/* Whether thread 0 of such a file is the idle thread: files of kernels and of Perfetto. */
+bool format_has_idle_thread(enum trace_format format);
+
+/* Where the zlib stream of a ctrace begins, 0 for what is none. */
+size_t ctrace_payload(struct slice head);
+
 /* "proto", "gzip", …; "unknown". */
 const char *format_name(enum trace_format format);
 

@@ -58,7 +58,8 @@ void proto_stream_end(struct proto_stream *s)
 
 uint32_t trace_file_add(struct importer *im, uint32_t parent, strid name, enum trace_format format, int64_t size)
 {
-    bool container = format == FORMAT_GZIP || format == FORMAT_ZSTD || format == FORMAT_ZIP || format == FORMAT_TAR;
+    bool container = format == FORMAT_GZIP || format == FORMAT_ZSTD || format == FORMAT_CTRACE ||
+                     format == FORMAT_ZIP || format == FORMAT_TAR;
     uint32_t row =
         trace_file_insert(im->st, &(struct trace_file_row){.parent_id = parent == UINT32_MAX ? COL_NULL : parent,
                                                            .name = name,
@@ -70,6 +71,10 @@ uint32_t trace_file_add(struct importer *im, uint32_t parent, strid name, enum t
     if (row == UINT32_MAX)
         im->failed = true;
     else if (!container) {
+        if (format_has_idle_thread(format))
+            im->idle_files++;
+        else
+            im->other_files++;
         im->trace_file = row;
         metadata_str(im, NULL, METADATA_trace_type, import_str(im, format_name(format)));
     }
@@ -172,11 +177,14 @@ static int begin_other(struct stream *s, struct error *err)
 /* The head is complete: chooses what to do with the bytes. */
 static int sniff(struct stream *s, struct error *err)
 {
+    size_t packed_from = 0;
     s->sniffed = true;
     s->format = format_detect(slice_of(s->head, s->head_len));
     s->other = format_reader_find(s->im->reader->formats, s->format);
     if (s->other)
         return begin_other(s, err);
+    if (s->format == FORMAT_CTRACE)
+        packed_from = ctrace_payload(slice_of(s->head, s->head_len));
     switch (s->format) {
     case FORMAT_PROTO:
     case FORMAT_SYMBOLS:
@@ -184,9 +192,10 @@ static int sniff(struct stream *s, struct error *err)
         return write_proto(&s->proto, slice_of(s->head, s->head_len), err);
     case FORMAT_GZIP:
     case FORMAT_ZSTD:
+    case FORMAT_CTRACE:
         if (s->depth == MAX_DEPTH)
             return error_set(err, -MRD_ELIMIT, "compressed more than %d times", MAX_DEPTH);
-        s->inflater = inflater_open(s->format == FORMAT_GZIP ? INFLATE_DEFLATE : INFLATE_ZSTD);
+        s->inflater = inflater_open(s->format == FORMAT_ZSTD ? INFLATE_ZSTD : INFLATE_DEFLATE);
         s->inner = mem_zalloc(sizeof *s->inner);
         s->scratch = mem_alloc(SCRATCH_BYTES);
         if (!s->inflater || !s->inner || !s->scratch)
@@ -194,7 +203,7 @@ static int sniff(struct stream *s, struct error *err)
         s->file = trace_file_add(s->im, s->file, 0, s->format, 0);
         stream_open(s->inner, s->im, s->blocks, s->depth + 1, s->file, 0);
         s->inner->source_bytes = s->source_bytes;
-        return write_compressed(s, slice_of(s->head, s->head_len), err);
+        return write_compressed(s, slice_of(s->head + packed_from, s->head_len - packed_from), err);
     case FORMAT_ZIP:
     case FORMAT_TAR:
         s->file = trace_file_add(s->im, s->file, 0, s->format, 0);
@@ -224,7 +233,7 @@ int stream_write(struct stream *s, struct slice bytes, struct error *err)
     }
     if (!bytes.len)
         return 0;
-    if (s->format == FORMAT_GZIP || s->format == FORMAT_ZSTD)
+    if (s->inner)
         return write_compressed(s, bytes, err);
     if (s->format == FORMAT_PROTO || s->format == FORMAT_SYMBOLS)
         return write_proto(&s->proto, bytes, err);

@@ -94,9 +94,14 @@ uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_f
 
 uint32_t stack_profile_callsite(struct machine_ctx *m, uint32_t parent, uint32_t frame)
 {
+    return stack_profile_callsite_from(m, parent, frame, 0);
+}
+
+uint32_t stack_profile_callsite_from(struct machine_ctx *m, uint32_t parent, uint32_t frame, uint32_t first)
+{
     struct profiling_machine *s = m->profiling;
     bool root = parent == CALLSITE_NONE;
-    int64_t depth = root ? 0 : ROW_GET(m->st, stack_profile_callsite, depth, parent) + 1;
+    int64_t depth = root ? first : ROW_GET(m->st, stack_profile_callsite, depth, parent) + 1;
     int64_t words[] = {depth, root ? COL_NULL : (int64_t)parent, frame};
     return row_intern(s, &s->callsites, &m->st->t[T_stack_profile_callsite], words, 3, 0, NULL);
 }

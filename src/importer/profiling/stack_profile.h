@@ -28,6 +28,8 @@ uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_f
 
 /* The row of `frame` as called by `parent` (CALLSITE_NONE: the stack's first frame). */
 uint32_t stack_profile_callsite(struct machine_ctx *m, uint32_t parent, uint32_t frame);
+/* The same in files that count the depth of a stack's first frame from `first`. */
+uint32_t stack_profile_callsite_from(struct machine_ctx *m, uint32_t parent, uint32_t frame, uint32_t first);
 
 /* Adds the functions at one address, the innermost inlined one first; the symbol_set_id for frames. */
 uint32_t stack_profile_symbols(struct machine_ctx *m, const struct source_line *lines, size_t n);

@@ -494,6 +494,12 @@ void process_tracker_set_start_ts(struct process_tracker *t, uint32_t upid, int6
         ROW_SET(t->m->st, process, start_ts, upid, ts);
 }
 
+void process_tracker_without_idle(struct process_tracker *t)
+{
+    if (newest_utid(t, 0) == t->idle_utid && !set_newest_utid(t, 0, UTID_NONE))
+        out_of_memory(t);
+}
+
 uint32_t process_tracker_idle_utid(const struct process_tracker *t)
 {
     return t->idle_utid;
@@ -556,6 +562,8 @@ void process_tracker_finish(struct process_tracker *t)
         ROW_SET(t->m->st, thread, name, t->idle_utid, 0);
     vec_clear(&t->pending);
     u64map_clear(&t->pending_on);
+    if (t->m->im->other_files && !t->m->im->idle_files) /* nothing in the trace is idle */
+        ROW_SET(t->m->st, thread, name, t->idle_utid, 0);
     if (!t->seen_end)
         end_by_exits(t);
 }
@@ -576,4 +584,19 @@ void process_tracker_close(struct process_tracker *t)
     u64map_free(&t->by_inner_tid);
     u64map_free(&t->zero_threads);
     mem_free(t);
+}
+
+uint32_t process_tracker_update_thread_and_main(struct process_tracker *t, int64_t tid, int64_t pid)
+{
+    bool has_main = tid == pid || process_tracker_find_thread(t, pid) != UTID_NONE;
+    uint32_t now = has_main ? UTID_NONE : process_tracker_find_thread(t, tid);
+    if (now != UTID_NONE && process_tracker_thread_process(t, now) != UPID_NONE &&
+        process_tracker_thread_process(t, now) != process_tracker_find_process(t, pid)) { /* it will be a new thread */
+        process_tracker_update_thread(t, pid, pid);
+        has_main = true;
+    }
+    uint32_t utid = process_tracker_update_thread(t, tid, pid);
+    if (!has_main)
+        process_tracker_update_thread(t, pid, pid);
+    return utid;
 }

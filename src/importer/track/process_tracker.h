@@ -47,6 +47,9 @@ uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, i
 /* The thread `tid` of an ordinary process whose pid is 0: for files where that is not the idle one. */
 uint32_t process_tracker_zero_thread(struct process_tracker *t, int64_t tid);
 
+/* As above; the main thread of the process comes into being too, before a thread that moves to another process. */
+uint32_t process_tracker_update_thread_and_main(struct process_tracker *t, int64_t tid, int64_t pid);
+
 /* task_newtask: a new thread in the parent's process, or a new process (clone flags decide in the caller). ts COL_NULL
  * when unknown; parent_tid negative when unknown. Return the new utid. */
 uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int64_t tid);
@@ -88,6 +91,9 @@ bool process_tracker_set_namespaced_thread(struct process_tracker *t, int64_t pi
                                            uint32_t level);
 /* The root-level tid of a tid as the process `root_pid` sees it; -1 when it is not known. */
 int64_t process_tracker_resolve_namespaced(const struct process_tracker *t, int64_t root_pid, int64_t tid);
+
+/* From now on tid 0 is a thread like others: for traces in which nothing is idle. */
+void process_tracker_without_idle(struct process_tracker *t);
 
 /* The idle thread of this machine. Also what the functions above return when memory runs out. */
 uint32_t process_tracker_idle_utid(const struct process_tracker *t);

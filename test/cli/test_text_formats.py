@@ -1,0 +1,133 @@
+"""Files of other tools, beside counts that this test makes with expressions of its own; damaged ones; several at once."""
+import collections
+import csv
+import gzip
+import io
+import re
+import unittest
+import zipfile
+import zlib
+
+from harness import DATA, Case
+
+TEXT = DATA / "text"
+SWITCH = ("{comm:>16}-{pid:<6} [00{cpu}] d..2. {at:.6f}: sched_switch: prev_comm={comm} prev_pid={pid} prev_prio=120 "
+          "prev_state=S ==> next_comm={next} next_pid={npid} next_prio=120\n")
+
+
+class Formats(Case):
+    def rows(self, sql, trace, *flags):
+        return list(csv.reader(io.StringIO(self.query(sql, *flags, trace=trace))))[1:]
+
+    def number(self, sql, trace, *flags):
+        return int(self.rows(sql, trace, *flags)[0][0])
+
+    def file(self, name, content):
+        path = self.dir / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def test_strace(self):
+        """Every call is a slice of its thread; those that were interrupted by another thread have their duration."""
+        calls, threads = collections.Counter(), set()
+        for line in (TEXT / "strace.txt").read_text(errors="replace").splitlines():
+            pid, rest = line.split(" ", 1)
+            m = re.match(r"[\d.]+ (\w+)\(", rest)
+            if m and (" = " in rest or "<unfinished" in rest):
+                calls[m[1]] += 1
+                threads.add(pid)
+        got = {name: int(n) for name, n in self.rows("select name, count(*) from slice group by 1", TEXT / "strace.txt")}
+        self.assertEqual(got, dict(calls))
+        self.assertGreater(sum(calls.values()), 100)
+        self.assertEqual({r[0] for r in self.rows("select tid from thread where utid in (select utid from thread_track)",
+                                                  TEXT / "strace.txt")}, threads)
+
+    def test_strace_durations(self):
+        """strace -T says how long calls took: with --all-text-events they are so long."""
+        text = (TEXT / "strace.txt").read_text(errors="replace")
+        want = collections.Counter(round(float(m[1]) * 1e9) for m in
+                                   re.finditer(r"^\d+ [\d.]+ \w+\((?!.*unfinished).*<([\d.]+)>$", text, re.M))
+        got = collections.Counter(int(r[0]) for r in self.rows("select dur from slice", TEXT / "strace.txt",
+                                                               "--all-text-events"))
+        self.assertGreater(len(want), 20)
+        self.assertEqual(want - got, collections.Counter())
+
+    def test_perf_script(self):
+        samples, frames = 0, 0
+        for block in (TEXT / "perf-script.txt").read_text().split("\n\n"):
+            lines = block.strip("\n").splitlines()
+            if len(lines) > 1:
+                samples += 1
+                frames += len(lines) - 1
+        self.assertGreater(samples, 20)
+        trace = TEXT / "perf-script.txt"
+        self.assertEqual(self.number("select count(*) from __intrinsic_profiler_sample", trace), samples)
+        self.assertEqual(self.number("select sum(depth) from __intrinsic_profiler_sample s join stack_profile_callsite c "
+                                     "on c.id = s.callsite_id", trace), frames)
+        self.assertEqual(self.number("select value from stats where name = 'perf_text_parse_failure'", trace), 0)
+
+    def test_ninja(self):
+        jobs = {}
+        for line in (TEXT / "ninja_log").read_text().splitlines()[1:]:
+            start, end, _, name, key = line.split("\t")
+            jobs.setdefault((key, start, end), []).append(name)
+        got = self.rows("select name, ts / 1000000, dur / 1000000 from slice", TEXT / "ninja_log")
+        self.assertEqual(sum(len(r[0].split()) for r in got), sum(map(len, jobs.values())))
+        self.assertEqual(sorted((r[1], str(int(r[1]) + int(r[2]))) for r in got if " " not in r[0])[:1],
+                         sorted((k[1], k[2]) for k in jobs)[:1])
+        newer = self.file("n7", (TEXT / "ninja_log").read_text().replace("v5", "v7"))
+        self.assertEqual(self.rows("select name, ts, dur from slice order by 1, 2", newer),
+                         self.rows("select name, ts, dur from slice order by 1, 2", TEXT / "ninja_log"))
+
+    def ftrace(self, n=200):
+        names = ["a", "my prog", "c"]
+        return "# tracer: nop\n" + "".join(
+            SWITCH.format(comm=names[i % 3], pid=10 + i % 3, cpu=i % 2, at=1 + i / 1000, next=names[(i + 1) % 3],
+                          npid=10 + (i + 1) % 3) for i in range(n))
+
+    def test_ftrace(self):
+        text = self.ftrace()
+        plain = self.file("t.txt", text)
+        self.assertEqual(self.number("select count(*) from sched", plain), 200)
+        self.assertEqual(self.number("select count(*) from ftrace_event", plain), 0)
+        self.assertEqual(self.number("select count(*) from ftrace_event", plain, "--all-text-events"), 200)
+        self.assertEqual([r[0] for r in self.rows("select name from thread where tid = 11", plain, "--all-text-events")],
+                         ["my prog"])
+        same = "select ts, dur, utid, cpu, end_state from sched order by ts"
+        want = self.rows(same, plain)
+        for name, content in (("t.gz", gzip.compress(text.encode())),
+                              ("t.ctrace", b"TRACE:\n" + zlib.compress(text.encode())),
+                              ("t.crlf", text.replace("\n", "\r\n")), ("t.bom", "\ufeff" + text),
+                              ("t.adb", "capturing trace... done\nTRACE:\n" + text)):
+            self.assertEqual(self.rows(same, self.file(name, content)), want, name)
+
+    def test_damaged(self):
+        """What comes before the damage is there, and the loss is counted."""
+        text = self.ftrace()
+        bad = self.file("bad.txt", text + "x" * 100_000_000 + "\n" + "no line\0of a trace\n" + text.split("\n", 1)[1])
+        self.assertEqual(self.number("select count(*) from sched", bad), 400)
+        self.assertEqual(self.number("select value from stats where name = 'systrace_parse_failure'", bad), 2)
+
+    def test_cut_at_every_byte(self):
+        """Whole lines are read wherever the file ends."""
+        text = self.ftrace(3)
+        for end in range(len("# tracer: nop\n"), len(text) + 1, 7):
+            cut = self.file("cut.txt", text[:end])
+            self.assertEqual(self.number("select count(*) from sched", cut), text[:end].count("\n") - 1)
+
+    def test_archive(self):
+        """Text beside a recording: one timeline, each with its own row of trace_file."""
+        path = self.dir / "all.zip"
+        with zipfile.ZipFile(path, "w") as z:
+            z.write(DATA / "linux-sched.pftrace", "a.pftrace")
+            z.writestr("b.txt", self.ftrace())
+            z.write(TEXT / "ninja_log", "c")
+        alone = self.number("select count(*) from sched", DATA / "linux-sched.pftrace")
+        both = self.number("select count(*) from sched", path)
+        self.assertIn(both - alone, (200, 201, 202))  # what runs at the end of the text goes on until the recording begins
+        self.assertEqual(sorted(r[0] for r in self.rows("select trace_type from __intrinsic_trace_file", path)),
+                         ["ninja_log", "proto", "systrace", "zip"])
+
+
+if __name__ == "__main__":
+    unittest.main()
