@@ -165,10 +165,10 @@ START_TEST(made_up_machines_are_bounded)
     importer_finish(im, &err);
     alloc_set_gate(NULL, NULL);
     ck_assert_uint_lt(st.t[T_machine].n_rows, 2000);
-    ck_assert_uint_gt(st.t[T_machine].n_rows, 500);
+    ck_assert_uint_gt(st.t[T_machine].n_rows, 500); /* the first id is adopted by the machine that is there */
     ck_assert_int_eq(stats_get(&st.stats, 0, STAT_tokenizer_skipped_packets),
-                     MACHINES + 1 - (int64_t)st.t[T_machine].n_rows);
-    ck_assert_uint_lt(atomic_load(&taken), (size_t)600 * MB);
+                     MACHINES - (int64_t)st.t[T_machine].n_rows);
+    ck_assert_uint_lt(atomic_load(&taken), (size_t)1500 * MB);
     importer_close(im);
     storage_free(&st);
     pb_writer_free(&w);
