@@ -20,7 +20,8 @@ FOR_TESTS = set("""
 # The readers of other formats use these; a name goes when they do.
 AWAITED = set("""
     file_clock_open file_clock_to_trace_time json_check json_error_text json_number_i64 json_number_of
-    json_number_scaled json_place_advance json_text_is json_unescape sched_tracker_switch_threads
+    json_number_scaled json_place_advance json_text_is json_unescape profile_file_mapping
+    sched_tracker_switch_threads
 """.split())
 
 # Comments go, the text of strings goes: a name in them is no use.

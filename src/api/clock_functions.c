@@ -42,7 +42,7 @@ static void convert(sqlite3_context *c, sqlite3_value **v, convert_fn fn)
     if (sqlite3_value_type(v[0]) == SQLITE_NULL || !machine_arg(v[1], &machine))
         return;
     if (!clock_arg(v[2], &clock)) {
-        sqlite3_result_error(c, "clock: a name such as 'BOOTTIME' or a clock id is wanted", -1);
+        sqlite3_result_error(c, "clock: use a name such as 'BOOTTIME', or a clock id", -1);
         return;
     }
     if (fn(function_data(c), sqlite3_value_int64(v[0]), machine, clock, &out))

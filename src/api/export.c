@@ -153,8 +153,7 @@ static int attach(struct export *x)
     detach(x);
     if (sqlite3_db_filename(x->db, "perfetto_export"))
         return error_set(&x->tp->err, -MRD_EINVALID,
-                         "%s: a result that is open holds the export before: read or close it, and export again",
-                         x->path);
+                         "%s: an open result still uses the previous export; close it and export again", x->path);
     char *sql = sqlite3_mprintf("ATTACH DATABASE '%q' AS perfetto_export; PRAGMA perfetto_export.journal_mode=OFF; "
                                 "PRAGMA perfetto_export.synchronous=OFF",
                                 x->part);
@@ -167,7 +166,7 @@ int tp_export_sqlite(struct tp *tp, const char *path)
 {
     if (!tp->engine)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID,
-                                     tp->remote ? "a server has the trace: export it there" : "no trace is loaded"));
+                                     tp->remote ? "the trace is on a server; export it there" : "no trace is loaded"));
     tp_done(tp, 0);
     int64_t start = tp_meta_now(tp, TP_META_API);
     struct export x = {.tp = tp, .db = engine_db(tp->engine), .path = path};
@@ -204,7 +203,7 @@ int tp_export_json(struct tp *tp, int (*write)(void *ctx, const void *bytes, siz
 {
     if (!tp->engine)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID,
-                                     tp->remote ? "a server has the trace: export it there" : "no trace is loaded"));
+                                     tp->remote ? "the trace is on a server; export it there" : "no trace is loaded"));
     tp_done(tp, 0);
     int64_t start = tp_meta_now(tp, TP_META_API);
     struct json_sink sink = {write, ctx};

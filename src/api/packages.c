@@ -74,7 +74,7 @@ static int add(struct tp *tp, struct tp_package p, bool whole)
     tp_done(tp, 0);
     int rc = whole ? 0 : -MRD_ENOMEM;
     if (rc == 0 && tp->remote)
-        rc = error_set(&tp->err, -MRD_EUNSUPPORTED, "a server has the trace: give it the modules");
+        rc = error_set(&tp->err, -MRD_EUNSUPPORTED, "the trace is on a server; add the modules there");
     if (rc == 0 && tp->engine)
         rc = apply(tp, &p);
     if (rc == 0 && tp->engine)

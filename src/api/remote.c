@@ -74,7 +74,8 @@ static int failed(struct remote *r, int rc, struct error *err)
     if (atomic_load(&r->interrupted))
         return error_set(err, -MRD_ECANCELLED, "interrupted");
     return rc < 0 ? error_prefix(err, "%s", r->address)
-                  : error_set(err, -MRD_ECLOSED, "%s: the server has gone before the end of its answer", r->address);
+                  : error_set(err, -MRD_ECLOSED, "%s: the server closed the connection before the end of its reply",
+                              r->address);
 }
 
 int exchange_begin(struct exchange *x, struct remote *r, int method, struct slice args, struct error *err)

@@ -62,7 +62,7 @@ static int take_result(struct remote_rows *w, struct slice result, struct error 
         switch (f.id) {
         case QUERY_COLUMN_NAMES:
             if (w->row) /* it has room for the columns of the first message */
-                return error_set(err, -MRD_EFORMAT, "the server's answer is broken: columns amid the rows");
+                return error_set(err, -MRD_EFORMAT, "the server's reply is malformed: column names between rows");
             name = mem_strndup((const char *)pb_bytes(&f).p, pb_bytes(&f).len);
             if (!name || !vec_push(&w->names, name)) {
                 mem_free(name);
@@ -86,7 +86,7 @@ static int take_result(struct remote_rows *w, struct slice result, struct error 
             break;
         }
     }
-    return c.bad ? error_set(err, -MRD_EFORMAT, "the server's answer is broken") : 0;
+    return c.bad ? error_set(err, -MRD_EFORMAT, "the server's reply is malformed") : 0;
 }
 
 static int take_statement(struct remote_rows *w, struct slice result, struct error *err)
@@ -194,7 +194,7 @@ int remote_step(struct remote_rows *w, struct error *err)
     }
     for (size_t i = 0; i < n; i++)
         if (!take_cell(w, &w->row[i], w->kinds.p[i]))
-            return error_set(err, -MRD_EFORMAT, "the server's answer is broken: a cell is missing");
+            return error_set(err, -MRD_EFORMAT, "the server's reply is malformed: a cell is missing");
     w->kinds.p += n;
     w->kinds.len -= n;
     return 1;

@@ -153,7 +153,7 @@ static int need_view(struct tp_summarizer *s)
 {
     int rc = tp_need_engine(s->tp);
     if (rc == 0 && s->tp->view != s->view)
-        rc = error_set(&s->tp->err, -MRD_EINVALID, "the summarizer is one of another view");
+        rc = error_set(&s->tp->err, -MRD_EINVALID, "the summarizer belongs to another view");
     return rc;
 }
 

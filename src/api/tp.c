@@ -179,7 +179,7 @@ int tp_load(struct tp *tp, const char *path)
 {
     begin(tp);
     if (tp->finished)
-        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: the load is finished already", path));
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: loading has already finished", path));
     struct stat st;
     bool regular = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
     int64_t start = tp_meta_now(tp, TP_META_API);
@@ -199,7 +199,7 @@ int tp_feed(struct tp *tp, const void *bytes, size_t len)
 {
     begin(tp);
     if (tp->finished)
-        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "the load is finished already"));
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "loading has already finished"));
     tp->bytes += len;
     return tp_done(tp, importer_feed(tp->importer, bytes, len, &tp->err));
 }
@@ -260,9 +260,9 @@ int tp_write_merged(struct tp *tp, const char *path)
 {
     begin(tp);
     if (tp->remote)
-        return tp_done(tp, error_set(&tp->err, -MRD_EUNSUPPORTED, "%s: a server has the trace", path));
+        return tp_done(tp, error_set(&tp->err, -MRD_EUNSUPPORTED, "%s: the trace is on a server", path));
     if (!tp->finished)
-        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: tp_finish() comes first", path));
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: call tp_finish() first", path));
     return tp_done(tp, importer_write_merged(tp->importer, path, &tp->err));
 }
 
@@ -272,8 +272,8 @@ int tp_need_engine(struct tp *tp)
 {
     begin(tp);
     if (tp->remote)
-        return error_set(&tp->err, -MRD_EUNSUPPORTED, "a server has the trace: that is not asked over a connection");
-    return tp->engine ? 0 : error_set(&tp->err, -MRD_EINVALID, "no trace is loaded: tp_finish() comes first");
+        return error_set(&tp->err, -MRD_EUNSUPPORTED, "the trace is on a server; this call works on local traces only");
+    return tp->engine ? 0 : error_set(&tp->err, -MRD_EINVALID, "no trace is loaded; call tp_finish() first");
 }
 
 static struct tp_statements describe(const struct engine_script *s)

@@ -11,14 +11,19 @@ static bool read_number(const char *text, int64_t *number)
     char *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno)
+        return false;
     *number = v;
-    return text[0] >= '0' && text[0] <= '9' && !*end && errno == 0;
+    return true;
 }
 
 static bool read_bool(const char *text, bool *value)
 {
-    *value = strcmp(text, "true") == 0;
-    return *value || strcmp(text, "false") == 0;
+    bool is_true = strcmp(text, "true") == 0;
+    if (!is_true && strcmp(text, "false") != 0)
+        return false;
+    *value = is_true;
+    return true;
 }
 
 int dev_flag_set(const struct dev_flag *flags, size_t n, void *settings, const char *text, struct error *err)
@@ -32,7 +37,7 @@ int dev_flag_set(const struct dev_flag *flags, size_t n, void *settings, const c
             continue;
         void *at = (char *)settings + flags[i].offset;
         if (flags[i].kind == DEV_BOOL)
-            return read_bool(value, at) ? 1 : error_set(err, -MRD_EINVALID, "--dev-flag %s: true or false", text);
+            return read_bool(value, at) ? 1 : error_set(err, -MRD_EINVALID, "--dev-flag %s: use true or false", text);
         return read_number(value, at) ? 1 : error_set(err, -MRD_EINVALID, "--dev-flag %s: not a number", text);
     }
     return 0;

@@ -20,7 +20,7 @@ static int connect_unix(struct link *l, const char *path, struct error *err)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof a.sun_path)
-        return error_set(err, -MRD_EINVALID, "%s: the path of a socket is shorter", path);
+        return error_set(err, -MRD_EINVALID, "%s: the socket path is too long", path);
     memcpy(a.sun_path, path, strlen(path));
     l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (l->fd < 0 || connect(l->fd, (struct sockaddr *)&a, sizeof a) < 0)
@@ -129,14 +129,14 @@ static int read_head(struct link *l, struct error *err)
         if (rc <= 0)
             return rc < 0 ? rc : error_set(err, -MRD_ECLOSED, "the server has closed the connection");
         if (n == HTTP_MAX_HEAD || l->in.p[0] == '\0')
-            return error_set(err, -MRD_EFORMAT, "the server does not speak HTTP");
+            return error_set(err, -MRD_EFORMAT, "the server does not use HTTP");
         head[n++] = (char)*l->in.p++;
         head[n] = '\0';
         l->in.len--;
     }
     int status = strncmp(head, "HTTP/1.", 7) == 0 ? atoi(head + 8) : 0;
     if (status != 200)
-        return error_set(err, -MRD_EIO, "the server answers %.*s", (int)strcspn(head, "\r\n"), head);
+        return error_set(err, -MRD_EIO, "the server replied %.*s", (int)strcspn(head, "\r\n"), head);
     struct slice coding = header(head, "\ntransfer-encoding:"), length = header(head, "\ncontent-length:");
     l->chunked = coding.len == 7 && strncasecmp((const char *)coding.p, "chunked", 7) == 0;
     l->until_close = !l->chunked && !length.p;
@@ -175,7 +175,7 @@ static int take_body(struct link *l, struct slice *bytes, struct error *err)
         case HTTP_CHUNKS_END:
             return 0;
         case HTTP_CHUNKS_BROKEN:
-            return error_set(err, -MRD_EFORMAT, "the server's answer is broken");
+            return error_set(err, -MRD_EFORMAT, "the server's reply is malformed");
         }
     }
     if (!l->until_close && l->body_left == 0)

@@ -83,9 +83,10 @@ struct session {
 
     /* the worker's own */
     struct rpc rpc;
-    struct tp_view *view; /* a page's own tables; NULL: those that all share */
-    bool asked;           /* it has run a query, or begun with the initial tables */
-    const char *bereft; /* who took away the tables that it has asked, as an error for all it asks now; NULL: nobody */
+    struct tp_view *view;          /* a page's own tables; NULL: those that all share */
+    bool asked;                    /* it has run a query, or begun with the initial tables */
+    const char *tables_gone_error; /* who took away the tables that it has asked, as an error for all it asks now; NULL:
+                                      nobody */
 };
 
 /* ---- the loop's side ---- */

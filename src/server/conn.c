@@ -58,7 +58,7 @@ static void linger(struct conn *c)
 
 void conn_part(struct conn *c)
 {
-    c->parting = true;
+    c->close_when_written = true;
     conn_read(c, true); /* its bytes are not looked at */
     if (c->writes == 0 && !c->closing)
         linger(c);
@@ -81,7 +81,7 @@ static void on_written(uv_write_t *request, int status)
         conn_close(c);
     else if (c->writes || c->closing)
         return;
-    else if (c->parting)
+    else if (c->close_when_written)
         linger(c);
     else if (c->protocol == CONN_HTTP)
         conn_http_written(c);
@@ -138,7 +138,7 @@ static void send_reply(struct conn *c, struct reply *r)
 void conn_flush(struct conn *c)
 {
     struct reply *r;
-    while (!c->closing && !c->parting && (r = session_take_reply(c->session)))
+    while (!c->closing && !c->close_when_written && (r = session_take_reply(c->session)))
         send_reply(c, r);
     if (!c->closing && session_is_cut(c->session))
         conn_close(c);
@@ -186,9 +186,9 @@ static void on_end(struct conn *c)
 {
     conn_read(c, false);
     c->ended = true;
-    if (c->parting && c->writes == 0)
+    if (c->close_when_written && c->writes == 0)
         linger(c);
-    else if (!c->parting && !session_push(c->session, REQUEST_END, NULL, NULL, 0))
+    else if (!c->close_when_written && !session_push(c->session, REQUEST_END, NULL, NULL, 0))
         conn_close(c);
 }
 
@@ -209,9 +209,9 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         return;
     }
     c->last_read_ms = uv_now(&c->server->loop);
-    if (!c->parting && n > 0)
+    if (!c->close_when_written && n > 0)
         take[c->protocol](c, slice_of(buf->base, (size_t)n));
-    if (!c->closing && !c->parting && c->protocol != CONN_HTTP && session_is_full(c->session))
+    if (!c->closing && !c->close_when_written && c->protocol != CONN_HTTP && session_is_full(c->session))
         conn_read(c, false);
 }
 

@@ -379,7 +379,7 @@ static void keep_behind(struct conn *c, struct slice bytes)
 
 void conn_http_take(struct conn *c, struct slice bytes)
 {
-    while (bytes.len && !c->closing && !c->parting) {
+    while (bytes.len && !c->closing && !c->close_when_written) {
         if (c->protocol != CONN_HTTP) {
             conn_websocket_take(c, bytes);
             return;

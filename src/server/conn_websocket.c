@@ -22,7 +22,7 @@ static void refuse(struct conn *c, int status)
 static void on_data(void *ctx, struct slice bytes)
 {
     struct conn *c = ctx;
-    if (c->closing || c->parting)
+    if (c->closing || c->close_when_written)
         return;
     if (!conn_take_messages(c, bytes))
         refuse(c, WEBSOCKET_NO_RESOURCES);
@@ -31,7 +31,7 @@ static void on_data(void *ctx, struct slice bytes)
 static void on_control(void *ctx, enum websocket_opcode opcode, struct slice payload)
 {
     struct conn *c = ctx;
-    if (c->closing || c->parting)
+    if (c->closing || c->close_when_written)
         return;
     if (opcode == WEBSOCKET_PING) {
         if (c->writes < ENOUGH_WRITES) /* else it does not read: its pongs would pile up */
@@ -69,7 +69,7 @@ void conn_websocket_begin(struct conn *c, const struct http_request *r)
 void conn_websocket_take(struct conn *c, struct slice bytes)
 {
     int refused = websocket_take(c->websocket, bytes);
-    if (refused && !c->closing && !c->parting)
+    if (refused && !c->closing && !c->close_when_written)
         refuse(c, refused);
 }
 

@@ -54,7 +54,8 @@ static void say_where(const char *host, int port, bool everybody)
 {
     if (everybody)
         fprintf(stderr,
-                "warning: %s is not only this machine: whoever reaches the port reads the trace and runs SQL here.\n"
+                "warning: %s accepts connections from other machines: anyone who can connect can read the trace and "
+                "run SQL.\n"
                 "         For another machine's browser, ssh -L %d:127.0.0.1:%d is safer.\n",
                 host, port, port);
     fprintf(stderr, "Serving at http://%s:%d: open https://ui.perfetto.dev there. Ctrl-C ends.\n",
@@ -102,14 +103,14 @@ static int clear_stale(const char *path, struct error *err)
     if (lstat(path, &st) < 0)
         return 0; /* nothing is there; what else may be wrong, bind() tells */
     if (!S_ISSOCK(st.st_mode))
-        return error_set(err, -MRD_EEXISTS, "%s: is there already, and is no socket", path);
+        return error_set(err, -MRD_EEXISTS, "%s exists and is not a socket", path);
     snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool taken = fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0;
     if (fd >= 0)
         close(fd);
     if (taken)
-        return error_set(err, -MRD_EEXISTS, "%s: another server listens there (tp_shell server kill ends it)", path);
+        return error_set(err, -MRD_EEXISTS, "%s: another server listens there; end it with tp_shell server kill", path);
     unlink(path);
     return 0;
 }

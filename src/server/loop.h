@@ -62,13 +62,13 @@ struct conn {
     enum conn_protocol protocol;
     bool reading;
     bool closing;
-    bool parting;      /* closes once everything is written */
-    bool shut;         /* and that has been done: the client's turn to close */
-    bool answers_eof;  /* the end of its requests is no reason to drop their answers */
-    bool ended;        /* and that end has come */
-    unsigned writes;   /* on their way */
-    unsigned requests; /* that have come whole */
-    size_t held;       /* bytes of unfinished requests, accounted with the worker */
+    bool close_when_written; /* closes once everything is written */
+    bool shut;               /* and that has been done: the client's turn to close */
+    bool answers_eof;        /* the end of its requests is no reason to drop their answers */
+    bool ended;              /* and that end has come */
+    unsigned writes;         /* on their way */
+    unsigned requests;       /* that have come whole */
+    size_t held;             /* bytes of unfinished requests, accounted with the worker */
     uv_shutdown_t shutdown;
     uint64_t last_read_ms;
     uint64_t last_write_ms;

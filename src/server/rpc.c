@@ -51,7 +51,7 @@ static int restore(struct worker *w, struct session *s)
         return 0;
     s->asked = true; /* it will, and counts on these tables */
     if (s->page && !s->view && worker_has_other_pages(w, s)) {
-        s->bereft = NULL;
+        s->tables_gone_error = NULL;
         summarizers_leave(&t->summarizers, s); /* they are on the tables that it leaves */
         return trace_open_view(t, &s->view);
     }
@@ -153,7 +153,9 @@ static void register_package(struct worker *w, struct session *s, struct slice a
 const char *rpc_begin_asking(struct worker *w, struct session *s)
 {
     s->asked = true;
-    return s->bereft ? s->bereft : worker_begin_query(w, s) ? NULL : "the client has left";
+    return s->tables_gone_error       ? s->tables_gone_error
+           : worker_begin_query(w, s) ? NULL
+                                      : "the client has disconnected";
 }
 
 /* Around a query of a session: false when it is not to run, and its answer says why. */
@@ -202,8 +204,8 @@ int rpc_export_file(struct worker *w, struct session *s, struct slice args, char
         snprintf(error, room, "only the export format SQLITE is available");
         return -1;
     }
-    if (s->bereft || !w->trace->tp || !w->trace->finished) {
-        snprintf(error, room, "%s", s->bereft ? s->bereft : "no trace is loaded");
+    if (s->tables_gone_error || !w->trace->tp || !w->trace->finished) {
+        snprintf(error, room, "%s", s->tables_gone_error ? s->tables_gone_error : "no trace is loaded");
         return -1;
     }
     const char *dir = getenv("TMPDIR");
@@ -440,7 +442,7 @@ static void continue_http_query(struct worker *w, struct session *s)
 static void continue_query(struct worker *w, struct session *s)
 {
     if (!worker_begin_query(w, s))
-        answer_cut(&s->rpc.answer, "the client has left");
+        answer_cut(&s->rpc.answer, "the client has disconnected");
     if (s->rpc.active == ANSWER_HTTP_QUERY)
         continue_http_query(w, s);
     else

@@ -108,7 +108,7 @@ static void on_tick(uv_timer_t *timer)
         check_conn(s, c, now);
     }
     if (is_idle_long(s, now)) {
-        fprintf(stderr, "Nobody has asked for %lld s: good bye.\n", (long long)(s->config->idle_timeout_ms / 1000));
+        fprintf(stderr, "idle for %lld s; shutting down\n", (long long)(s->config->idle_timeout_ms / 1000));
         server_stop(s);
     }
 }

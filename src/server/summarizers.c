@@ -57,10 +57,10 @@ struct summarizer_place *summarizers_make(struct summarizers *l, struct tp *tp, 
             id = slice_str(chosen);
     }
     if (!*why && summarizers_find(l, owner, id))
-        *why = "a summarizer with this id is there already";
+        *why = "a summarizer with this id exists";
     struct summarizer_place *p = *why ? NULL : take_place(l);
     if (!*why && !p)
-        *why = "too many summarizers: some must be destroyed first";
+        *why = "too many summarizers; destroy some first";
     if (!*why && tp_summarizer_open(tp, &s) < 0)
         *why = tp_error(tp);
     if (*why)

@@ -123,9 +123,9 @@ void worker_tables_gone(struct worker *w, struct session *by, enum tables_gone w
             answer_cut(&s->rpc.answer, error);
         s->view = NULL; /* gone with the trace */
         if (s != by && s->page && s->asked)
-            s->bereft = error;
+            s->tables_gone_error = error;
     }
-    by->bereft = NULL;
+    by->tables_gone_error = NULL;
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -134,7 +134,7 @@ bool worker_has_other_pages(struct worker *w, const struct session *than)
     bool found = false;
     pthread_mutex_lock(&w->lock);
     for (const struct session *s = w->first_all; s && !found; s = s->next_all)
-        found = s != than && s->page && s->asked && !s->view && !s->bereft && !s->gone;
+        found = s != than && s->page && s->asked && !s->view && !s->tables_gone_error && !s->gone;
     pthread_mutex_unlock(&w->lock);
     return found;
 }

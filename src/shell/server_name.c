@@ -37,8 +37,8 @@ int server_name_resolve(struct server_name *n, const char *name, const char *pat
     char dir[256], socket_path[512];
     name = name ? name : "default";
     if (!name[0] || strchr(name, '/') || strlen(name) >= sizeof n->session)
-        return error_set(err, -MRD_EINVALID, "--name: '%s' is no name (letters, no '/', less than %zu of them)", name,
-                         sizeof n->session);
+        return error_set(err, -MRD_EINVALID, "--name: invalid name '%s': use no '/', and less than %zu characters",
+                         name, sizeof n->session);
     snprintf(n->session, sizeof n->session, "%s", name);
     snprintf(dir, sizeof dir, "%s/perfetto", runtime && runtime[0] ? runtime : "/tmp");
     if (path)
@@ -94,15 +94,15 @@ int server_name_kill(const struct server_name *n, struct error *err)
     char *text = NULL;
     size_t len;
     if (file_read_all(n->pid_path, 64, &text, &len, err) < 0)
-        return error_set(err, -MRD_ENOTFOUND, "no server of that name runs (%s is not there)", n->pid_path);
+        return error_set(err, -MRD_ENOTFOUND, "no server with that name is running (%s does not exist)", n->pid_path);
     long pid = strtol(text, NULL, 10);
     mem_free(text);
     if (pid <= 1 || listener(n->socket_path) != pid || kill((pid_t)pid, SIGTERM) < 0)
-        return error_set(err, -MRD_ENOTFOUND, "no server of that name runs any more");
+        return error_set(err, -MRD_ENOTFOUND, "the server with that name has ended");
     const struct timespec pause = {0, KILL_PAUSE_NS};
     for (int i = 0; i < KILL_TRIES && access(n->pid_path, F_OK) == 0; i++)
         nanosleep(&pause, NULL);
     return access(n->pid_path, F_OK) == 0
-               ? error_set(err, -MRD_ETIMEOUT, "the server (pid %ld) is asked to end, and has not yet", pid)
+               ? error_set(err, -MRD_ETIMEOUT, "asked the server (pid %ld) to end; it is still running", pid)
                : 0;
 }

@@ -115,7 +115,7 @@ static int parse_meta_categories(const char *list, unsigned *out, struct error *
         while (i < n && (strlen(meta_categories[i].name) != len || strncmp(meta_categories[i].name, p, len) != 0))
             i++;
         if (i == n)
-            return error_set(err, -MRD_EINVALID, "--metatrace-categories: '%.*s' is no category", (int)len, p);
+            return error_set(err, -MRD_EINVALID, "--metatrace-categories: unknown category '%.*s'", (int)len, p);
         *out |= meta_categories[i].categories;
         p += len;
         p += *p == ',';
@@ -192,8 +192,8 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
     if (sh->opt.remote)
         return n == 0 ? connect_server(sh, err)
                       : error_set(err, -MRD_EINVALID,
-                                  "--remote: the server has the trace; here are only query [SQL], interactive and "
-                                  "summarize [SPEC...]");
+                                  "--remote: the trace is on the server; only query [SQL], interactive and "
+                                  "summarize [SPEC...] work");
     struct tp_config config;
     struct progress progress = {.last_ns = shell_now_ns()};
     int rc = make_config(sh, &config, err);
@@ -291,5 +291,5 @@ void session_report_health(struct tp *tp)
         }
     }
     if (any)
-        fprintf(stderr, "  (tp_shell check says how to cure them)\n");
+        fprintf(stderr, "  (run tp_shell check for what to do)\n");
 }

@@ -37,7 +37,7 @@ static int unpack(enum inflate_kind kind, struct slice in, struct pb_writer *out
             rc = error_set(err, -MRD_ELIMIT, "it unpacks to more than %d times its size", MAX_RATIO);
     }
     if (rc == 0 && !inflater_at_end(z))
-        rc = error_set(err, -MRD_EFORMAT, "its packed data breaks off");
+        rc = error_set(err, -MRD_EFORMAT, "compressed data is truncated");
     mem_free(piece);
     inflater_close(z);
     return rc;
@@ -91,7 +91,7 @@ int packet_file_check(const struct packet_file *f, const char *path, struct erro
     struct pb_field v;
     if (f->bytes.len == 0 || (pb_next(&c, &v) && v.id == TRACE_PACKET && v.wire == PB_BYTES))
         return 0;
-    return error_set(err, -MRD_EFORMAT, "%s: this is no trace of packets", path);
+    return error_set(err, -MRD_EFORMAT, "%s: not a Perfetto trace", path);
 }
 
 struct packet_walk {

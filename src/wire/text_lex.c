@@ -85,7 +85,7 @@ static void put_escape(struct text_lexer *s, struct pb_writer *w)
 {
     static const char names[] = "abfnrtv\\'\"?", values[] = "\a\b\f\n\r\t\v\\'\"?";
     if (s->p == s->end) {
-        text_fail(s, s->p, "string without an end");
+        text_fail(s, s->p, "unterminated string");
         return;
     }
     char c = *s->p++;
@@ -130,7 +130,7 @@ void text_string(struct text_lexer *s, struct pb_writer *w)
             }
         }
         if (s->p == s->end || *s->p != quote)
-            text_fail(s, start, "string without an end");
+            text_fail(s, start, "unterminated string");
         else
             s->p++;
     }

@@ -465,7 +465,7 @@ static void read_field(struct reader *r, const struct trace_message *m)
             number = *end ? 0 : number;
         }
         if (number == 0 || number > 0x1fffffff) {
-            text_fail(&r->lex, at, "no number of a field");
+            text_fail(&r->lex, at, "not a field number");
             return;
         }
         text_accept(&r->lex, ':');

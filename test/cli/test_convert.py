@@ -202,7 +202,7 @@ class Systrace(Case):
         self.assertEqual(len(self.parse(p.stdout.decode())[1]), int(per["0"]))
         body = self.parse(self.convert("systrace", MACHINES, "--machine", "1").decode())[1]
         self.assertEqual(len(body), int(per["1"]))
-        self.fails("convert", "systrace", MACHINES, self.dir / "x", "--machine", "nobody", text="'nobody' is no machine")
+        self.fails("convert", "systrace", MACHINES, self.dir / "x", "--machine", "nobody", text="no machine 'nobody'")
 
     def test_nothing_to_tell(self):
         head, body = self.parse(self.convert("systrace", self.empty).decode())
@@ -262,7 +262,7 @@ class Text(Case):
         self.assertIn("timestamp: 5", p.stdout.decode())
         self.assertIn('compressed_packets: "no zlib"', p.stdout.decode())
         self.assertIn("1 packets hold packed ones that cannot be read", p.stderr.decode())
-        self.assertIn("2 bytes at the end are no whole packet", p.stderr.decode())
+        self.assertIn("2 bytes at the end are not a whole packet", p.stderr.decode())
         out = self.run_shell("util", "decompress_packets", cut).stdout
         self.assertEqual(out, cut.read_bytes())
 
@@ -275,7 +275,7 @@ class Text(Case):
             p = self.run_shell("util", "decompress_packets", trace, out)
             self.assertEqual(out.read_bytes(), packets + b"\x0a")
             self.assertIn("1 packets hold packed ones that cannot be read", p.stderr.decode())
-            self.assertIn("1 bytes at the end are no whole packet", p.stderr.decode())
+            self.assertIn("1 bytes at the end are not a whole packet", p.stderr.decode())
             text = self.convert("text", trace)
             out.write_bytes(self.binary(text))
             self.assertEqual(self.convert("text", out), text)
@@ -287,7 +287,7 @@ class Text(Case):
         self.fails("util", "text_to_binary", bad, out, text='bad.txt: 2:3: TracePacket has no field "when"')
         self.assertFalse(out.exists())
         self.assertEqual(self.run_shell("util", "text_to_binary", bad, "--skip-unknown").stdout[:1], b"\x0a")
-        self.fails("convert", "text", bad, text="this is no trace of packets")
+        self.fails("convert", "text", bad, text="not a Perfetto trace")
         self.fails("util", "decompress_packets", "/nonexistent", text="/nonexistent")
         bomb = self.dir / "bomb"
         bomb.write_bytes(gzip.compress(bytes(100 << 20)))
@@ -423,7 +423,7 @@ class Files(Case):
     def test_what_was_there_stays(self):
         out = self.dir / "kept.txt"
         out.write_text("before")
-        self.fails("convert", "systrace", SCHED, out, "--machine", "nobody", text="is no machine")
+        self.fails("convert", "systrace", SCHED, out, "--machine", "nobody", text="has no machine")
         self.fails("convert", "json", "/nonexistent", out, text="/nonexistent")
         self.assertEqual(out.read_text(), "before")
         self.fails("convert", "json", SCHED, self.dir / "no" / "x", text="No such file or directory")

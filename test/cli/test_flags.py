@@ -89,7 +89,7 @@ class Flags(unittest.TestCase):
                            (["relay-keys", "--days", "0", "d"], b"--days: use a number from 1"),
                            (["relay-keys"], b"one directory"), (["record", "-o", "x"], b"--machine is needed"),
                            (["record", "-o", "x", "-m", "-oProxyCommand=x", "a/b"], b"is empty or begins with '-'"),
-                           (["traced_probes", "--ring", "x"], b"--ring is read or map"),
+                           (["traced_probes", "--ring", "x"], b"--ring: use read or map"),
                            (["traced_probes", "--max-memory", "-1"], b"number of megabytes")):
             p = run(TRACEBOX, *args)
             self.assertEqual((p.returncode, says in p.stdout), (1, True), p.stdout)

@@ -44,7 +44,7 @@ class Sources(harness.Case):
 
     def test_a_missing_trace_is_no_sql(self):
         trace = harness.DATA / "linux-deflate.pftrace"
-        self.fails("query", trace, "missing.pftrace", stdin=b"select 1", text="missing.pftrace: no such file, and no SQL")
+        self.fails("query", trace, "missing.pftrace", stdin=b"select 1", text="missing.pftrace' is neither a file nor SQL")
 
     def test_unknown_format(self):
         junk = self.dir / "junk"
@@ -91,8 +91,8 @@ class StructuredQuery(harness.Case):
         ask(*good, text="--summary-spec needs a --structured-query-id")
         ask("--structured-query-id", "x", *good, text="no spec has a query 'x'")
         ask("--structured-query-id", "names", *good, *self.spec("again.txt", self.SPEC % "spans"),
-            text="again.txt: query 'spans': there are two of that id")
-        ask("--structured-query-id", "names", *self.spec("c.txt", self.SPEC % "names"), text="a cycle: 'names' reads itself")
+            text="again.txt: query 'spans': two queries have this id")
+        ask("--structured-query-id", "names", *self.spec("c.txt", self.SPEC % "names"), text="a cycle: 'names' depends on itself")
         ask("--structured-query-id", "names", *self.spec("e.txt", "query { id: 5 }"), text="e.txt: 1:13: expected a string")
         ask("--structured-query-id", "names", *self.spec("e.pb", "\x12\x09"), text="e.pb: TraceSummarySpec is damaged")
         ask("--structured-query-id", "names", "--summary-spec", "/nonexistent", text="/nonexistent")

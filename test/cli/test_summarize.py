@@ -57,7 +57,7 @@ class Summarize(harness.Case):
     def test_nothing_asked_for(self):
         p = self.run_shell("summarize", self.empty, self.spec)
         self.assertEqual(p.stdout, b"")
-        self.assertIn(b"nothing is asked for", p.stderr)
+        self.assertIn(b"nothing is selected", p.stderr)
         self.assertEqual(self.summarize(self.empty, "--metrics-v2", "all"), "")
 
     def test_binary(self):
@@ -99,14 +99,14 @@ class Summarize(harness.Case):
             self.assertEqual(got, want)
         self.fails("--summary", self.empty, self.spec, text="--summary takes one trace file")
         self.fails("--summary", text="a trace file is needed")
-        self.fails("--summary", "--summary-format", "json", self.empty, text="none of text, binary")
+        self.fails("--summary", "--summary-format", "json", self.empty, text="use text or binary")
 
     def test_errors(self):
         self.fails("summarize", text="a trace file is needed")
         self.fails("summarize", self.empty, self.dir / "nothing", "--metrics-v2", "all", text="nothing")
-        self.fails("summarize", self.empty, self.spec, "--format", "json", text="none of text, binary")
+        self.fails("summarize", self.empty, self.spec, "--format", "json", text="use text or binary")
         self.fails("summarize", self.empty, self.spec, "--metrics-v2", "one,nobody", text="metric 'nobody': no spec has it")
-        self.fails("summarize", self.empty, self.spec, "--metrics-v2", "one,all", text="'all' is no metric's id")
+        self.fails("summarize", self.empty, self.spec, "--metrics-v2", "one,all", text="'all' selects all metrics")
         self.fails("summarize", self.empty, self.spec, "--metadata-query", "nobody", text="no spec has it")
         self.fails("summarize", self.dir / "nothing", self.spec, text="nothing")
         bad = self.dir / "bad.textproto"

@@ -128,18 +128,18 @@ class Merge(harness.Case):
             self.assertEqual(t.getnames()[1:], ["a", "2-a"])
         self.assertIn(("again", "5000", "second"), self.events())
         self.out.unlink()
-        self.mistake("may be any of several traces", other, "--machine", "a=x")
+        self.mistake("matches several traces", other, "--machine", "a=x")
 
     def test_mistakes(self):
-        for text, *args in (("is none of the traces given", "--machine", "z=x"),
+        for text, *args in (("is not one of the given traces", "--machine", "z=x"),
                             ("is not FILE=NAME", "--machine", "a"),
-                            ("is no time; write it like", "--offset", "a=soon"),
-                            ("is no time", "--offset", "a=10h@b"),
-                            ("cannot be placed by itself", "--offset", "a=10"),
-                            ("is none of the traces given", "--offset", "b=10@z"),
-                            ("is no clock; use one of REALTIME", "--clock", "a=TAI"),
-                            ("is no clock", "--timeline", "a=TAI"),
-                            ("is none of the traces given", "--timeline", "z"),
+                            ("write it like", "--offset", "a=soon"),
+                            ("invalid duration", "--offset", "a=10h@b"),
+                            ("cannot be relative to itself", "--offset", "a=10"),
+                            ("is not one of the given traces", "--offset", "b=10@z"),
+                            ("is not a clock; use one of REALTIME", "--clock", "a=TAI"),
+                            ("is not a clock", "--timeline", "a=TAI"),
+                            ("is not one of the given traces", "--timeline", "z"),
                             ("is not KEY=VALUE", "--attribute", "x"),
                             ("is given twice", self.a)):
             self.mistake(text, *args)

@@ -56,7 +56,7 @@ class Command(Case):
                 (1, ["-t", "10x", "-o", x], "--time 10x"), (1, ["-b", "1tb", "-o", x], "--buffer 1tb"),
                 (1, ["-s", "-3mb", "-o", x], "--size -3mb"), (1, ["--stop"], "--stop needs --attach"),
                 (1, ["--attach", "a", "--detach", "b"], "exclude each other"), (1, ["--clone", "1"], "--out is needed"),
-                (1, ["--clone", "1", "-t", "1s", "-o", x], "no sense"),
+                (1, ["--clone", "1", "-t", "1s", "-o", x], "leave the config out"),
                 # and what needs one
                 (1, ["--txt", "-c", text, "-o", x], "cannot connect"), (1, ["--query"], "cannot"),
                 (1, ["--attach", "k", "-o", x], "cannot connect"), (1, ["--trigger", "t"], "cannot reach")):
@@ -142,7 +142,7 @@ class Command(Case):
         text, x, fifo = self.config("buffers { }\n"), self.dir / "x", self.dir / "fifo"
         os.mkfifo(fifo)
         for out in (x, fifo):
-            self.expect(1, "--txt", "-c", text, "-o", out, says="size_kb 0 is not possible")
+            self.expect(1, "--txt", "-c", text, "-o", out, says="size_kb 0 is out of range")
         self.assertFalse(x.exists())
         self.assertTrue(fifo.exists())
 

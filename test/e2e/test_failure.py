@@ -188,7 +188,7 @@ class Failure(Case):
 
     def test_refused_session(self):
         self.start_traced()
-        self.record("buffers { }\n", FAILED, "the service refused the session", "size_kb 0 is not possible", check=None)
+        self.record("buffers { }\n", FAILED, "the service refused the session", "size_kb 0 is out of range", check=None)
         self.assertFalse((self.dir / "trace").exists())
 
     def small_disk(self):
@@ -316,7 +316,7 @@ class Failure(Case):
                                  stderr=log)
         self.procs.append(p)
         said = lambda: (self.dir / "probes.log").read_text()
-        wait_for(lambda: "waiting for one; it is started by: tracebox traced" in said())
+        wait_for(lambda: "waiting. Start one with: tracebox traced" in said())
         time.sleep(1.5)
         self.assertEqual(said().count("no tracing service at"), 1)
         self.start_traced()

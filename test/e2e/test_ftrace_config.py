@@ -202,7 +202,7 @@ class FtraceConfig(unittest.TestCase):
                 self.assertGreater(int(r.one(trace, "select count(*) from sched where dur > 0")), 20)
                 self.assertEqual(self.setup_errors(r, trace), [])
                 # refused: no name, no such instance
-                for config_text, reason in (("", "needs the instance_name"),
+                for config_text, reason in (("", "instance_name is missing"),
                                             (f'instance_name: "{r.instance}x"', "there is no tracefs instance")):
                     trace = r.record(frozen % config_text, code=3)
                     self.assertIn(reason, r.log("probes.log"))

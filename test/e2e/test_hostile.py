@@ -161,7 +161,7 @@ class Hostile(Case):
         except (TimeoutError, ConnectionError, BrokenPipeError):
             pass
         self.healthy()
-        wait_for(lambda: "queue of unsent bytes too long" in self.log() or "does not read" in self.log(), 30)
+        wait_for(lambda: "too many unsent bytes" in self.log() or "does not read" in self.log(), 30)
 
     def test_consumer_that_does_not_read(self):
         buffers = field(1, field(1, 8192))
@@ -232,7 +232,7 @@ class Hostile(Case):
         got = self.read(c)
         stats = dict((n, v) for p in got if first(p, 35) for n, v in fields(first(p, 35)) if isinstance(v, int))
         self.assertEqual((stats[8], stats[9]), (1, 0))  # chunks_discarded, patches_discarded
-        self.assertIn("no session has this buffer", self.log())
+        self.assertIn("no session uses this buffer", self.log())
 
     def test_forged_fields(self):
         c = self.session(field(1, field(1, 1024)) + field(2, field(1, field(1, "liar"))))
@@ -377,7 +377,7 @@ class Hostile(Case):
     def clones_and_attaches(self):
         stranger = self.consumer()
         stranger.send(invoke(2, CLONE, field(1, 1)))
-        assert b"belongs to somebody else" in first(stranger.reply(2)[2], 2), "cloned"
+        assert b"belongs to another user" in first(stranger.reply(2)[2], 2), "cloned"
         stranger.send(invoke(3, ATTACH, field(1, "key")))
         assert not stranger.reply(3)[0], "attached"
 

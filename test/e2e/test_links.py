@@ -145,7 +145,7 @@ class Links(LinkCase):
     def test_a_relay_that_hangs(self):
         """Its kernel acknowledges every byte, but the relay says nothing any more."""
         self.check_lost(*self.silence(lambda m: m.relay.send_signal(signal.SIGSTOP), lambda m: m.relay.send_signal(signal.SIGCONT)))
-        self.assertIn("has said nothing for", self.log())
+        self.assertIn("sent nothing for", self.log())
 
     def test_a_machine_that_is_cut_off(self):
         """Nothing comes back from it, not even that it is away."""

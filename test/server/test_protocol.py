@@ -238,7 +238,7 @@ class Messages(Loaded):
         ws.send(query("select a.*, b.* from sched a, sched b"))
         ws.next()
         self.assertEqual(tables(export()), alone)
-        self.assertIn(b"close it, and export again", export()[0][2])
+        self.assertIn(b"close it and export again", export()[0][2])
         ws.close()
         wait_for(lambda: 2 not in export()[0])
 
@@ -565,7 +565,7 @@ class Life(unittest.TestCase):
         self.assertNotIn(b"warning", server.log)
         self.assertEqual(server.stop(), 0)
         server = Server(TRACE, "--ip-address", "0.0.0.0")
-        self.assertIn(b"warning: 0.0.0.0 is not only this machine", server.log)
+        self.assertIn(b"warning: 0.0.0.0 accepts connections from other machines", server.log)
         self.assertEqual(server.stop(), 0)
 
     def test_both_families_of_addresses(self):
@@ -713,7 +713,7 @@ class Life(unittest.TestCase):
             file.write_text("kept")
             p = subprocess.run([SHELL, "server", "unix", "--path", str(file), TRACE], capture_output=True, timeout=20)
             self.assertEqual((p.returncode, file.read_text()), (1, "kept"), p.stderr)
-            self.assertIn(b"no socket", p.stderr)
+            self.assertIn(b"not a socket", p.stderr)
             with subprocess.Popen(["sleep", "60"]) as bystander:  # has got the number that a pid file still names
                 pathlib.Path(f"{path}.pid").write_text(f"{bystander.pid}\n")
                 with socket.socket(socket.AF_UNIX) as stale:

@@ -62,7 +62,7 @@ class Remote(unittest.TestCase):
             got = self.shell("query", "--remote", a, "select * from nowhere", code=1).stderr.decode()
             self.assertEqual(got[got.index("Traceback"):], local[local.index("Traceback"):])
         self.assertIn(b"--remote", self.shell("query", "--remote", "localhost:1", "select 1", code=1).stderr)
-        self.assertIn(b"has the trace", self.shell("sync", "--remote", a, TRACE, code=1).stderr)
+        self.assertIn(b"the trace is on", self.shell("sync", "--remote", a, TRACE, code=1).stderr)
         self.assertIn(b"No valid SQL", self.shell("query", "--remote", a, "/* nothing */", code=1).stderr)
 
     def test_interactive(self):
@@ -110,7 +110,7 @@ class Remote(unittest.TestCase):
 
     def test_a_server_that_is_none(self):
         err = self.ask_impostor(b"220 mail.example ESMTP\r\n\r\n" + b"x" * 100)
-        self.assertIn(b"the server answers 220", err)
+        self.assertIn(b"the server replied 220", err)
 
     def test_a_server_that_finds_more_columns_amid_the_rows(self):
         def http(body):
@@ -122,7 +122,7 @@ class Remote(unittest.TestCase):
         batch = field(3, field(1, b"\1" * 1000))
         rows = part(field(1, "one"), batch) + part(field(1, "more") * 1000, batch, batch)
         err = self.ask_impostor(http(field(1, field(3, STATUS) + field(210, b""))), http(rows))
-        self.assertIn(b"columns amid the rows", err)
+        self.assertIn(b"column names between rows", err)
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ class Summaries(Loaded):
 class Summarizers(Loaded):
     def check_life(self, client):
         self.assertEqual(client.create("life"), "life")
-        self.assertIn("there already", client.create("life"))
+        self.assertIn("with this id exists", client.create("life"))
         q = sql_query("q", "select 42 as v, 'x' as w")
         self.assertEqual(client.update("life", q, filtered("f", "q", 41)), {"q": "updated", "f": "updated"})
         self.assertEqual(self.count(OURS), 0)

@@ -226,7 +226,7 @@ static const struct {
     {M("\"version\": 1, \"attributes\": {\"k\": 1.5}"), "attributes: 'k' must be a string or an integer"},
     {M("\"version\": 1, \"attributes\": {\"\": 1}"), "attributes: keys must be non-empty"},
     {M("\"version\": 1, \"files\": [{\"path\": \"m.json\", \"machine\": {\"name\": \"x\"}}]"),
-     "'m.json' is itself an archive or a manifest: nothing of it can be overridden"},
+     "'m.json' is an archive or a manifest; its settings cannot be overridden"},
 };
 
 START_TEST(mistakes_in_the_manifest_are_told)

@@ -297,7 +297,8 @@ static const struct {
 #define KEY "key_column_spec { name: 't' type: STRING } "
     {INTERNED(ROWS), "spec: metric 'm': interned_dimension_specs[0]: key_column_spec: missing"},
     {INTERNED("key_column_spec { name: 't' } " ROWS), "key_column_spec 't': type: missing"},
-    {INTERNED("key_column_spec { name: 'd' type: DOUBLE } " ROWS), "key_column_spec 'd': no dimension of the metric"},
+    {INTERNED("key_column_spec { name: 'd' type: DOUBLE } " ROWS),
+     "key_column_spec 'd': not a dimension of the metric"},
     {INTERNED(KEY), "interned_dimension_specs[0]: query: missing"},
     {INTERNED(KEY "data_column_specs { name: 't' type: STRING } " ROWS), "data_column_specs 't': named twice"},
     {INTERNED(KEY ROWS " } interned_dimension_specs { " KEY ROWS),
@@ -420,13 +421,13 @@ START_TEST(chooses_from_several_specs)
     ck_assert_str_eq(got, "");
     tp_free(got);
     ck_assert_ptr_null(choose(specs, 2, all, 2, NULL));
-    ck_assert_str_eq(tp_error(tp), "'all' is no metric's id: it stands for all, without others");
+    ck_assert_str_eq(tp_error(tp), "'all' selects all metrics; pass it alone");
     ck_assert_ptr_null(choose(specs, 2, none, 2, NULL));
     ck_assert_str_eq(tp_error(tp), "metric 'nobody': no spec has it");
     ck_assert_ptr_null(choose(specs, 2, NULL, 0, "nobody"));
     ck_assert_str_eq(tp_error(tp), "metadata query 'nobody': no spec has it");
     ck_assert_ptr_null(choose(specs, 2, NULL, 0, "other"));
-    ck_assert_str_eq(tp_error(tp), "metadata query 'other': the key of a row is no string");
+    ck_assert_str_eq(tp_error(tp), "metadata query 'other': the key of a row is not a string");
     ck_assert_ptr_null(choose(specs, 2, NULL, 0, "three"));
     ck_assert_str_eq(tp_error(tp),
                      "metadata query 'three': the query has 3 columns; metadata are the columns key and value");

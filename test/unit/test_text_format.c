@@ -62,7 +62,7 @@ static const struct {
     {"buffers { fill_policy: RING }", "1:24: \"RING\" is not a value of FillPolicy"},
     {"buffers { size_kb: 1", "1:21: expected '}' at the end of BufferConfig, found end of text"},
     {"buffers ( )", "1:9: expected '{' after buffers, found '('"},
-    {"unique_session_name: \"x", "1:22: string without an end"},
+    {"unique_session_name: \"x", "1:22: unterminated string"},
     {"unique_session_name: \"\\q\"", "1:24: unknown escape"},
     {"unique_session_name: 5", "1:22: expected a string, found '5'"},
     {"buffers { size_kb: 1 >", "1:22: expected the name of a field of BufferConfig, found '>'"},

@@ -62,8 +62,8 @@ static const struct {
     {"packet { timestamp 1 }", "1:20: expected ':' after timestamp, found '1'"},
     {"packet { timestamp: 1", "1:22: expected '}', found end of text"},
     {"packet 5", "1:8: expected a string, found '5'"},
-    {"0: 1", "1:1: no number of a field"},
-    {"536870912: 1", "1:1: no number of a field"},
+    {"0: 1", "1:1: not a field number"},
+    {"536870912: 1", "1:1: not a field number"},
     {"packet { 77: 99999999999999999999 }", "1:14: expected an integer, found \"99999999999999999999\""},
     {"}", "1:1: expected the name of a field, found '}'"},
 };

@@ -183,7 +183,7 @@ static int record(struct perfetto_options *o)
     if ((o->attach != NULL) + (o->detach != NULL) + (o->is_detached != NULL) + clone > 1)
         return fail("--attach, --detach, --is_detached and --clone exclude each other");
     if (no_config && (o->config_path || o->light))
-        return fail("a config makes no sense here");
+        return fail("leave the config out: it is not used here");
     if (clone && !o->out)
         return fail("--out is needed");
     if (!no_config) {

@@ -107,7 +107,7 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
     struct pb_field f, g;
     if (!success) {
         if (r->task != TASK_IS_DETACHED)
-            fprintf(stderr, "perfetto: there is no detached session \"%s\" of yours\n", r->o->attach);
+            fprintf(stderr, "perfetto: you have no detached session \"%s\"\n", r->o->attach);
         record_finish(r, EXIT_ATTACH_FAILED);
         return;
     }

@@ -73,7 +73,7 @@ static void on_bind_reply(struct ipc_client *c, const struct ipc_frame *f)
     if (f->request_id != c->bind_request_id || c->bound)
         return;
     if (!f->success) {
-        give_up(c, "the service is not there");
+        give_up(c, "no connection to the service");
         return;
     }
     c->service_id = f->service_id;

@@ -264,7 +264,7 @@ bool ipc_conn_send(struct ipc_conn *c, struct slice frame, int fd)
         return true;
     }
     if (c->queued + total > c->limits.queue_max_bytes) {
-        break_off(c, "queue of unsent bytes too long");
+        break_off(c, "too many unsent bytes");
         if (own >= 0)
             close(own);
         return true;
@@ -392,7 +392,7 @@ static const char *read_frames(struct ipc_conn *c)
     if (m.msg_flags & MSG_CTRUNC)
         return "too many descriptors in one message";
     if (r == 0)
-        return "closed by the other side";
+        return "closed by the peer";
     c->in_n += (size_t)r;
     size_t at = 0;
     while (c->in_n - at >= IPC_HEADER_SIZE) {
@@ -421,7 +421,7 @@ static const char *read_frames(struct ipc_conn *c)
 static void on_stall(uv_timer_t *t)
 {
     struct ipc_conn *c = t->data;
-    fail(c, c->broken ? c->broken : c->connecting ? "connect timed out" : "the other side does not read");
+    fail(c, c->broken ? c->broken : c->connecting ? "connect timed out" : "the peer does not read");
 }
 
 /* The loop stops watching a socket with an error; when it is only the kernel's note of a send time that came late

@@ -14,10 +14,10 @@ struct guarded_machine {
     struct ipc_guard *guard;
     uint32_t id;
     char name[NAME_MAX_BYTES]; /* certified, or what the first connection claimed */
-    struct ipc_visitor *visitors;
-    unsigned n_visitors;
+    struct ipc_guarded_conn *conns;
+    unsigned n_conns;
     int64_t budget; /* bytes that may still come before the next refill */
-    bool certified, paused, slow_told;
+    bool certified, paused, slow_logged;
 };
 
 struct ipc_guard {
@@ -54,7 +54,7 @@ void ipc_guard_close(struct ipc_guard *g)
         uv_close((uv_handle_t *)&g->refill, on_closed);
 }
 
-bool ipc_guard_is_picky(const struct ipc_guard *g)
+bool ipc_guard_needs_name(const struct ipc_guard *g)
 {
     return g && g->o.allow;
 }
@@ -109,7 +109,7 @@ static bool is_of_another(const struct ipc_guard *g, uint32_t id, const char *na
 static void forget_strays(struct ipc_guard *g)
 {
     for (struct guarded_machine **p = &g->machines, *m; (m = *p) != NULL;) {
-        if (m->certified || m->n_visitors || m->budget < share(g)) {
+        if (m->certified || m->n_conns || m->budget < share(g)) {
             p = &m->next;
         } else {
             *p = m->next;
@@ -118,7 +118,7 @@ static void forget_strays(struct ipc_guard *g)
     }
 }
 
-const char *ipc_guard_admit(struct ipc_guard *g, struct ipc_visitor *v, uint32_t machine_id, const char *name,
+const char *ipc_guard_admit(struct ipc_guard *g, struct ipc_guarded_conn *v, uint32_t machine_id, const char *name,
                             const char *certified)
 {
     if (certified && strcmp(certified, name) != 0)
@@ -126,32 +126,32 @@ const char *ipc_guard_admit(struct ipc_guard *g, struct ipc_visitor *v, uint32_t
     if (!g)
         return NULL;
     if (g->o.allow && !listed(g->o.allow, name))
-        return "its name is not in the list of --relay-allow";
+        return "its name is not in --relay-allow";
     if (certified && is_of_another(g, machine_id, name))
         return "another machine has this id";
     struct guarded_machine *m = machine_of(g, machine_id, name, certified != NULL);
     if (!m)
         return "out of memory";
-    if (g->o.max_connections && m->n_visitors >= g->o.max_connections)
-        return "it has as many connections as --relay-max-connections allows";
+    if (g->o.max_connections && m->n_conns >= g->o.max_connections)
+        return "it has reached the limit of --relay-max-connections";
     v->machine = m;
-    v->next = m->visitors;
-    v->prev = &m->visitors;
+    v->next = m->conns;
+    v->prev = &m->conns;
     if (v->next)
         v->next->prev = &v->next;
-    m->visitors = v;
-    m->n_visitors++;
+    m->conns = v;
+    m->n_conns++;
     if (m->paused)
         v->pause(v, true);
     return NULL;
 }
 
-void ipc_guard_leave(struct ipc_visitor *v)
+void ipc_guard_leave(struct ipc_guarded_conn *v)
 {
     if (!v->machine)
         return;
     struct ipc_guard *g = v->machine->guard;
-    v->machine->n_visitors--;
+    v->machine->n_conns--;
     *v->prev = v->next;
     if (v->next)
         v->next->prev = v->prev;
@@ -162,7 +162,7 @@ void ipc_guard_leave(struct ipc_visitor *v)
 static void pause_all(struct guarded_machine *m, bool paused)
 {
     m->paused = paused;
-    for (struct ipc_visitor *v = m->visitors; v; v = v->next)
+    for (struct ipc_guarded_conn *v = m->conns; v; v = v->next)
         v->pause(v, paused);
 }
 
@@ -183,7 +183,7 @@ static void on_refill(uv_timer_t *t)
         uv_timer_stop(t);
 }
 
-void ipc_guard_count(struct ipc_visitor *v, uint64_t bytes)
+void ipc_guard_count(struct ipc_guarded_conn *v, uint64_t bytes)
 {
     struct guarded_machine *m = v->machine;
     if (!m || !m->guard->o.max_bytes_per_s)
@@ -195,9 +195,8 @@ void ipc_guard_count(struct ipc_visitor *v, uint64_t bytes)
     }
     if (m->budget > 0 || m->paused)
         return;
-    if (!m->slow_told)
-        log_line("traced: machine %u \"%s\" sends more than --relay-max-bytes allows: it is read more slowly", m->id,
-                 m->name);
-    m->slow_told = true;
+    if (!m->slow_logged)
+        log_line("traced: machine %u \"%s\" exceeds --relay-max-bytes; reading from it more slowly", m->id, m->name);
+    m->slow_logged = true;
     pause_all(m, true);
 }

@@ -17,25 +17,26 @@ struct ipc_guard_options {
 };
 
 struct ipc_guard *ipc_guard_new(uv_loop_t *loop, const struct ipc_guard_options *o); /* NULL when memory is out */
-void ipc_guard_close(struct ipc_guard *g); /* after the last visitor has left; run the loop afterwards; NULL is fine */
+void ipc_guard_close(
+    struct ipc_guard *g); /* after the last connection was left; run the loop afterwards; NULL is fine */
 
 /* Whether names matter: then who does not give one is not let in. NULL is fine. */
-bool ipc_guard_is_picky(const struct ipc_guard *g);
+bool ipc_guard_needs_name(const struct ipc_guard *g);
 
 /* One connection of a machine. Zero it before use. */
-struct ipc_visitor {
-    struct ipc_visitor *next, **prev; /* of its machine */
-    struct guarded_machine *machine;  /* NULL: not admitted */
-    void (*pause)(struct ipc_visitor *v, bool paused);
+struct ipc_guarded_conn {
+    struct ipc_guarded_conn *next, **prev; /* of its machine */
+    struct guarded_machine *machine;       /* NULL: not admitted */
+    void (*pause)(struct ipc_guarded_conn *v, bool paused);
 };
 
 /* NULL when the machine may come in, else why not. `certified` is the name its certificate proves, NULL without TLS.
  * With a NULL guard everybody may whose name is the certified one. */
-const char *ipc_guard_admit(struct ipc_guard *g, struct ipc_visitor *v, uint32_t machine_id, const char *name,
+const char *ipc_guard_admit(struct ipc_guard *g, struct ipc_guarded_conn *v, uint32_t machine_id, const char *name,
                             const char *certified);
-void ipc_guard_leave(struct ipc_visitor *v); /* not admitted: nothing happens */
+void ipc_guard_leave(struct ipc_guarded_conn *v); /* not admitted: nothing happens */
 
 /* It has sent so many bytes: all of its machine's connections are paused when that was too much. */
-void ipc_guard_count(struct ipc_visitor *v, uint64_t bytes);
+void ipc_guard_count(struct ipc_guarded_conn *v, uint64_t bytes);
 
 #endif

@@ -33,8 +33,8 @@ struct ipc_peer {
     void (*drained)(void *ctx);
     void *drained_ctx;
     char name[96];
-    char certified[TLS_NAME_MAX]; /* the name that its certificate proves; "" without TLS */
-    struct ipc_visitor visitor;   /* of another machine */
+    char certified[TLS_NAME_MAX];    /* the name that its certificate proves; "" without TLS */
+    struct ipc_guarded_conn guarded; /* of another machine */
 };
 
 enum { ADDRESS_BYTES = 16 };
@@ -98,11 +98,11 @@ static void peer_gone(struct ipc_peer *p, const char *why)
     if (p->next)
         p->next->prev = p->prev;
     unsigned dropped;
-    if (why && strcmp(why, "closed by the other side") != 0 && log_allowed(&h->log_limit, 20, &dropped))
+    if (why && strcmp(why, "closed by the peer") != 0 && log_allowed(&h->log_limit, 20, &dropped))
         log_line("traced: %s: dropped %s: %s", h->log_name, p->name, why);
     p->kicked = true;
     p->drained = NULL;
-    ipc_guard_leave(&p->visitor);
+    ipc_guard_leave(&p->guarded);
     for (unsigned i = 0; i < h->n_services; i++)
         if (p->bound[i] && h->services[i].disconnected)
             h->services[i].disconnected(h->services[i].ctx, p);
@@ -181,7 +181,7 @@ static void on_identity(struct ipc_peer *p, const struct ipc_frame *f)
         *p->certified ? machine_id_of_hint(certified, (size_t)n) : machine_id_of_hint((const char *)hint.p, hint.len);
     copy_name(p->id.machine_name, sizeof p->id.machine_name, f->name2);
     p->id.frozen = true;
-    const char *refused = ipc_guard_admit(p->host->guard, &p->visitor, p->id.machine_id, p->id.machine_name,
+    const char *refused = ipc_guard_admit(p->host->guard, &p->guarded, p->id.machine_id, p->id.machine_name,
                                           p->host->tls ? p->certified : NULL);
     if (refused) {
         log_line("traced: %s: refused %s, machine \"%s\": %s", p->host->log_name, p->name, p->id.machine_name, refused);
@@ -206,7 +206,7 @@ static void on_bind(struct ipc_peer *p, const struct ipc_frame *f)
     }
     unsigned dropped;
     if (log_allowed(&h->log_limit, 20, &dropped))
-        log_line("traced: %s: %s asked for a service that is not here: %.*s", h->log_name, p->name,
+        log_line("traced: %s: %s asked for an unknown service: %.*s", h->log_name, p->name,
                  (int)(f->name.len < 64 ? f->name.len : 64), (const char *)f->name.p);
     ipc_put_bind_reply(&h->scratch, f->request_id, 0, NULL, 0);
     send_scratch(p, -1);
@@ -228,11 +228,11 @@ static void on_frame(void *ctx, struct slice bytes)
 {
     struct ipc_peer *p = ctx;
     struct ipc_frame f;
-    ipc_guard_count(&p->visitor, bytes.len);
+    ipc_guard_count(&p->guarded, bytes.len);
     if (p->kicked || !ipc_frame_decode(bytes, &f))
         return; /* what cannot be decoded is dropped: the protocol has no answer to it */
     if (p->host->is_guarded && !p->id.frozen && f.kind != IPC_PEER_IDENTITY) {
-        ipc_peer_kick(p, "it did not say which machine it is");
+        ipc_peer_kick(p, "it did not send its machine name");
         return;
     }
     switch (f.kind) {
@@ -260,9 +260,9 @@ static void on_drained(void *ctx)
 
 static const struct ipc_conn_ops conn_ops = {.frame = on_frame, .closed = on_closed, .drained = on_drained};
 
-static void pause_visitor(struct ipc_visitor *v, bool paused)
+static void pause_conn(struct ipc_guarded_conn *v, bool paused)
 {
-    struct ipc_peer *p = (struct ipc_peer *)((char *)v - offsetof(struct ipc_peer, visitor));
+    struct ipc_peer *p = (struct ipc_peer *)((char *)v - offsetof(struct ipc_peer, guarded));
     ipc_conn_pause(p->conn, paused);
 }
 
@@ -282,7 +282,7 @@ static void add_peer(struct ipc_host *h, int fd, const struct tls_peer *tls, con
     else
         ipc_addr_peer_name(fd, p->name, sizeof p->name);
     snprintf(p->certified, sizeof p->certified, "%s", certified);
-    p->visitor.pause = pause_visitor;
+    p->guarded.pause = pause_conn;
     p->host = h;
     p->id.pid = -1;
     p->id.local = h->addr.family == AF_UNIX;
@@ -461,7 +461,7 @@ int ipc_host_open(struct ipc_host **out, uv_loop_t *loop, const char *address, c
     h->max_peers = o->max_peers;
     h->tls = o->tls;
     h->guard = o->guard;
-    h->is_guarded = o->tls || ipc_guard_is_picky(o->guard);
+    h->is_guarded = o->tls || ipc_guard_needs_name(o->guard);
     uv_poll_init(loop, &h->poll, h->fd);
     h->poll.data = h;
     uv_poll_start(&h->poll, UV_READABLE, on_acceptable);

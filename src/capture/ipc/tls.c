@@ -88,7 +88,7 @@ static int load(struct tls_keys *k, const char *dir, struct error *err)
     if (SSL_CTX_use_PrivateKey_file(k->ctx, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(k->ctx) != 1)
         return tls_error(err, key);
     common_name(SSL_CTX_get0_certificate(k->ctx), k->name, sizeof k->name);
-    return *k->name ? 0 : error_set(err, -MRD_EINVALID, "%s names nobody", cert);
+    return *k->name ? 0 : error_set(err, -MRD_EINVALID, "%s: certificate has no common name", cert);
 }
 
 int tls_keys_load(struct tls_keys **out, const char *dir, struct error *err)
@@ -177,17 +177,18 @@ static void failure(const struct tls_link *l, int ssl_error, char *why, size_t s
     socklen_t len = sizeof socket_error;
     getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &socket_error, &len);
     if (verify != X509_V_OK)
-        snprintf(why, size, "its certificate is refused: %s", X509_verify_cert_error_string(verify));
+        snprintf(why, size, "its certificate was rejected: %s", X509_verify_cert_error_string(verify));
     else if (e && ERR_GET_REASON(e) == SSL_R_WRONG_VERSION_NUMBER)
-        snprintf(why, size, "the other side does not speak TLS");
+        snprintf(why, size, "the peer does not use TLS");
     else if (e && ERR_GET_REASON(e) == SSL_R_UNEXPECTED_EOF_WHILE_READING && !l->established)
-        snprintf(why, size, "the other side hung up in the handshake");
+        snprintf(why, size, "the peer closed the connection during the TLS handshake");
     else if (reason)
         snprintf(why, size, "%s", reason);
     else if (ssl_error == SSL_ERROR_SYSCALL && socket_error)
         snprintf(why, size, "%s", strerror(socket_error));
     else
-        snprintf(why, size, "%s", l->established ? "broken off" : "the other side hung up in the handshake");
+        snprintf(why, size, "%s",
+                 l->established ? "connection aborted" : "the peer closed the connection during the TLS handshake");
     ERR_clear_error();
 }
 
@@ -216,7 +217,7 @@ static bool is_made_for(X509 *cert, uint32_t use)
     return uses != UINT32_MAX && uses & use;
 }
 
-static bool shake_hands(struct tls_link *l)
+static bool do_handshake(struct tls_link *l)
 {
     int error = 0;
     socklen_t len = sizeof error;
@@ -235,9 +236,9 @@ static bool shake_hands(struct tls_link *l)
     X509_free(cert);
     if (!fits) {
         end(l, l->is_server
-                   ? "its certificate is refused: it is not one for relays (extendedKeyUsage clientAuth); make it "
+                   ? "its certificate was rejected: it is not one for relays (extendedKeyUsage clientAuth); make it "
                      "with tracebox relay-keys"
-                   : "its certificate is refused: it is not one for the host (extendedKeyUsage serverAuth); make "
+                   : "its certificate was rejected: it is not one for the host (extendedKeyUsage serverAuth); make "
                      "it with tracebox relay-keys");
         return false;
     }
@@ -353,7 +354,7 @@ static void say_goodbye(struct tls_link *l)
 static void pump(struct tls_link *l)
 {
     l->wants = 0;
-    if (!l->established && !shake_hands(l))
+    if (!l->established && !do_handshake(l))
         return;
     for (bool moved = l->established; moved;) {
         moved = false;
@@ -386,7 +387,7 @@ static void on_event(uv_poll_t *h, int status, int events)
 
 static void on_handshake_timeout(uv_timer_t *t)
 {
-    end(t->data, "the handshake took too long: does the other side speak TLS?");
+    end(t->data, "the TLS handshake timed out; does the peer use TLS?");
 }
 
 int tls_link_open(struct tls_link **out, uv_loop_t *loop, struct tls_keys *keys, int fd, bool is_server,

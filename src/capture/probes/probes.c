@@ -164,8 +164,7 @@ static void report_started(struct probes *p, const struct probe_instance *i)
 {
     struct pb_writer report = {0};
     if (!i->state)
-        pb_put_text(&report, NOTIFY_STARTED_FAILURE,
-                    slice_str(i->failure.code ? i->failure.text : "it could not be set up"));
+        pb_put_text(&report, NOTIFY_STARTED_FAILURE, slice_str(i->failure.code ? i->failure.text : "setup failed"));
     else if (i->type->tell_incomplete)
         i->type->tell_incomplete(i->state, put_incomplete, &report);
     if (report.failed)
@@ -254,8 +253,7 @@ static void on_unreachable(void *ctx, const char *socket, const char *why)
     struct probes *p = ctx;
     char line[700];
     p->waited = true;
-    snprintf(line, sizeof line, "no tracing service at %s (%s): waiting for one; it is started by: tracebox traced",
-             socket, why);
+    snprintf(line, sizeof line, "no tracing service at %s (%s): waiting. Start one with: tracebox traced", socket, why);
     log_line(NULL, line);
 }
 
@@ -272,7 +270,7 @@ static void on_disconnected(void *ctx, const char *why)
     struct probes *p = ctx;
     if (p->instances.n) {
         char line[300];
-        snprintf(line, sizeof line, "the connection to the service is lost (%s): all data sources stopped", why);
+        snprintf(line, sizeof line, "lost the connection to the service (%s); all data sources stopped", why);
         log_line(NULL, line);
     }
     end_all(p);

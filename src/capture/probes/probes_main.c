@@ -53,9 +53,9 @@ static int read_values(struct arguments *a, struct error *err)
 {
     bool map = a->ring && strcmp(a->ring, "map") == 0;
     if (a->ring && !map && strcmp(a->ring, "read") != 0)
-        return error_set(err, -MRD_EINVALID, "--ring is read or map");
+        return error_set(err, -MRD_EINVALID, "--ring: use read or map");
     if (a->max_memory && !parse_number(a->max_memory, &a->max_memory_mb))
-        return error_set(err, -MRD_EINVALID, "--max-memory is a number of megabytes");
+        return error_set(err, -MRD_EINVALID, "--max-memory: use a number of megabytes");
     for (size_t i = 0; i < a->dev_flags.n; i++) {
         int rc = dev_flag_set(settings, sizeof settings / sizeof *settings, a, a->dev_flags.p[i], err);
         if (rc <= 0)

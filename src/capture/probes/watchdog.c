@@ -35,7 +35,7 @@ static void on_slice(int number, siginfo_t *info, void *unused)
 }
 
 /* The time without a turn of the loop begins anew. */
-static void wind_up(struct watchdog *w)
+static void restart_slices(struct watchdog *w)
 {
     uint32_t ms = w->limits.stuck_ms / SLICES;
     struct timespec slice = {ms / 1000, (long)(ms % 1000) * 1000000};
@@ -47,13 +47,13 @@ static void wind_up(struct watchdog *w)
 static void on_look(uv_timer_t *timer)
 {
     struct watchdog *w = timer->data;
-    wind_up(w);
+    restart_slices(w);
     uint32_t mb = w->limits.memory_mb ? watchdog_memory_mb() : 0;
     w->over = mb > w->limits.memory_mb ? w->over + 1 : 0;
     if (w->over < LOOKS || w->tripped)
         return;
     fprintf(stderr,
-            "traced_probes: %u MiB of memory in use, more than the %u allowed (--max-memory): all recording ends\n", mb,
+            "traced_probes: %u MiB of memory in use, more than the %u allowed (--max-memory): recording stops\n", mb,
             w->limits.memory_mb);
     w->tripped = true;
     uv_stop(timer->loop);

@@ -204,8 +204,7 @@ static void wait_for_producers(struct record *r)
         remotes_step(r->remotes, r->n, 50);
     }
     if (!interrupted)
-        fprintf(stderr,
-                "record: not every machine has its probes up yet; those that come later are recorded from then on\n");
+        fprintf(stderr, "record: some machines are not ready yet; they are recorded from when they are\n");
 }
 
 /* Each machine has the buffer's size for itself, unless the config says something else: a busy one does not push out
@@ -357,7 +356,7 @@ static const char *check_flags(const struct record_flags *f)
            : f->machines.n > REMOTES_MAX     ? "too many machines"
            : !f->out                         ? "--out is needed"
            : f->config_path && f->events.n   ? "--config and events exclude each other"
-           : !f->config_path && !f->events.n ? "say what to record: sched/sched_switch, say"
+           : !f->config_path && !f->events.n ? "give the events to record, e.g. sched/sched_switch"
                                              : NULL;
 }
 

@@ -44,7 +44,7 @@ struct relay_control {
     unsigned bursts_done;       /* of that row */
     unsigned rounds_left;       /* of this burst */
     uint64_t lost_bytes;        /* that the host has not acknowledged to know of */
-    uint64_t lost_told;         /* … of which the request under way tells */
+    uint64_t lost_reported;     /* … of which the request under way tells */
     struct clock_readings ping; /* our clocks when the PING was made */
     uint64_t ping_late_ns;      /* how much later the kernel sent it; 0: unknown */
     bool closing;
@@ -75,7 +75,8 @@ static const char *advice(const char *why)
     static const struct {
         const char *why, *advice;
     } rows[] = {
-        {"the service is not there", "; the host has no relay endpoint: start it with traced --enable-relay-endpoint"},
+        {"no connection to the service",
+         "; the host has no relay endpoint: start it with traced --enable-relay-endpoint"},
         {"Connection refused",
          "; nothing listens there: does traced run, with this address in PERFETTO_PRODUCER_SOCK_NAME "
          "(0.0.0.0 for all networks)?"},
@@ -97,15 +98,15 @@ static void on_disconnected(void *ctx, const char *why)
 
 static void put_lost(struct relay_control *c, struct pb_writer *w)
 {
-    c->lost_told = c->lost_bytes;
-    if (c->lost_told)
-        pb_put_varint(w, RELAY_FIELD_LOST_BYTES, c->lost_told);
+    c->lost_reported = c->lost_bytes;
+    if (c->lost_reported)
+        pb_put_varint(w, RELAY_FIELD_LOST_BYTES, c->lost_reported);
 }
 
-static void lost_told(struct relay_control *c, bool success)
+static void lost_reported(struct relay_control *c, bool success)
 {
-    c->lost_bytes -= success ? c->lost_told : 0;
-    c->lost_told = 0;
+    c->lost_bytes -= success ? c->lost_reported : 0;
+    c->lost_reported = 0;
 }
 
 /* Sends one SyncClock with the given clocks. */
@@ -118,7 +119,7 @@ static void send_sync(struct relay_control *c, unsigned phase, const struct cloc
         pb_put_varint(&w, RELAY_FIELD_PING_LATE, c->ping_late_ns);
     put_lost(c, &w);
     if (w.failed || !ipc_client_invoke(c->client, RELAY_SYNC_CLOCK, pb_written(&w), -1, reply, c))
-        fprintf(stderr, "traced_relay: the clock round could not be sent\n");
+        fprintf(stderr, "traced_relay: cannot send a clock comparison\n");
     pb_writer_free(&w);
 }
 
@@ -128,7 +129,7 @@ static void on_update_reply(void *ctx, bool success, bool has_more, struct slice
     (void)reply;
     if (has_more)
         return;
-    lost_told(c, success);
+    lost_reported(c, success);
     if (c->rounds_left > 1) {
         c->rounds_left--;
         start_round(c);
@@ -148,7 +149,7 @@ static void on_ping_reply(void *ctx, bool success, bool has_more, struct slice r
     (void)reply;
     if (has_more)
         return;
-    lost_told(c, success);
+    lost_reported(c, success);
     /* The time of the UPDATE is that of the reply's receipt by the kernel: on the way from there to us it would only
      * grow. The age first: it must not count the time that reading the clocks takes. */
     uint64_t age_ns = ipc_client_receipt_age_ns(c->client);
@@ -177,8 +178,8 @@ static void on_init_reply(void *ctx, bool success, bool has_more, struct slice r
     if (has_more)
         return;
     if (!success)
-        fprintf(stderr, "traced_relay: the host refused to learn about this machine\n");
-    lost_told(c, success);
+        fprintf(stderr, "traced_relay: the host rejected the description of this machine\n");
+    lost_reported(c, success);
     c->burst = c->bursts_done = 0;
     c->rounds_left = bursts[0].rounds;
     start_round(c);

@@ -109,7 +109,7 @@ static int load_authority(const char *dir, struct authority *a, struct error *er
     a->key = f ? PEM_read_PrivateKey(f, NULL, NULL, NULL) : NULL;
     if (f)
         fclose(f);
-    return a->key ? 0 : error_set(err, -MRD_EINVALID, "%s: the authority cannot be read", dir);
+    return a->key ? 0 : error_set(err, -MRD_EINVALID, "%s: cannot read the certificate authority", dir);
 }
 
 static int make_authority(const char *dir, struct authority *a, int days, struct error *err)
@@ -117,7 +117,7 @@ static int make_authority(const char *dir, struct authority *a, int days, struct
     a->key = EVP_EC_gen("P-256");
     a->cert = a->key ? make_certificate("tracebox relay authority", a->key, ROLE_CA, NULL, days) : NULL;
     return a->cert ? save(dir, "ca.crt", "ca.key", a->cert, a->key, err)
-                   : error_set(err, -MRD_EIO, "no key could be made");
+                   : error_set(err, -MRD_EIO, "cannot create a key");
 }
 
 /* DIR/NAME with everything that machine needs. */
@@ -126,14 +126,14 @@ static int make_keys(const char *dir, const char *name, enum role role, const st
 {
     char sub[4096], path[4200];
     if (!*name || strchr(name, '/') || name[0] == '.' || strlen(name) > 64)
-        return error_set(err, -MRD_EINVALID, "\"%s\" is no name for a machine", name);
+        return error_set(err, -MRD_EINVALID, "\"%s\" is not a valid machine name", name);
     snprintf(sub, sizeof sub, "%s/%s", dir, name);
     if (mkdir(sub, 0700) != 0)
         return error_set_errno(err, errno, "%s", sub);
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *cert = key ? make_certificate(name, key, role, by, days) : NULL;
     int rc = cert ? save(sub, "cert.pem", "key.pem", cert, key, err)
-                  : error_set(err, -MRD_EIO, "no certificate could be made");
+                  : error_set(err, -MRD_EIO, "cannot create a certificate");
     X509_free(cert);
     EVP_PKEY_free(key);
     snprintf(path, sizeof path, "%s/ca.crt", sub);

@@ -37,7 +37,7 @@ struct link {
     bool connecting;     /* the connection to the host is under way */
     bool remote_gone;    /* the host's side has ended, not the producer's */
     bool hung_up[2];     /* a side has left; told once */
-    bool parting;        /* the host has got all there was, and been told so */
+    bool host_finished;  /* the host has got all there was, and been told so */
     bool closing;
     int open_handles, polls;
 };
@@ -140,7 +140,7 @@ static void start_linger(struct link *l)
 /* The producer has ended and the host has got all: it hears so, and ends its half in its own time. */
 static void part(struct link *l)
 {
-    l->parting = true;
+    l->host_finished = true;
     shutdown(l->fd[REMOTE], SHUT_WR);
     start_linger(l);
 }
@@ -230,7 +230,7 @@ static bool pump(struct link *l, enum side s)
     }
     if (!f->ended || f->held)
         return true;
-    if (s == LOCAL && !l->parting)
+    if (s == LOCAL && !l->host_finished)
         part(l);
     return s == LOCAL; /* the host's end takes the link with it, once its last bytes are through */
 }
@@ -367,7 +367,7 @@ static void open_link(struct relay_proxy *p, int local)
     }
     if (!ok) {
         if (relay_may_say(p->options.host.log))
-            fprintf(stderr, "traced_relay: a producer is turned away: %s\n", err.code ? err.text : "no resources");
+            fprintf(stderr, "traced_relay: refused a producer: %s\n", err.code ? err.text : "no resources");
         close_link(l);
     }
 }
@@ -434,7 +434,7 @@ void relay_proxy_close(struct relay_proxy *p)
         shutdown(l->fd[LOCAL], SHUT_RD); /* what it has said is still sent, more it cannot say */
         if (!l->open_handles)
             close_link(l);
-        else if (!l->parting)
+        else if (!l->host_finished)
             start_linger(l);
     }
     uv_poll_stop(&p->listen_poll);

@@ -225,7 +225,7 @@ void session_clone(struct service_consumer *c, struct ipc_call call, const Mrd__
     const char *why = c->session ? "this consumer has a session already"
                       : !from    ? "there is no such session"
                       : from->consumer_uid != uid && uid != 0 && uid != c->service->uid
-                          ? "the session belongs to somebody else"
+                          ? "the session belongs to another user"
                           : NULL;
     struct pending_clone *pc = why ? NULL : mem_zalloc(sizeof *pc);
     if (pc) { /* an own copy of the request */

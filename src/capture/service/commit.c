@@ -33,7 +33,7 @@ static void discard_chunk(struct service_producer *p, uint64_t buffer_id, const 
         s->chunks_discarded++;
     if (log_allowed(&p->service->log_limit, 10, &dropped))
         log_line("traced: producer %u \"%s\": chunk for buffer %llu refused: %s", p->id, p->name,
-                 (unsigned long long)buffer_id, s ? why : "no session has this buffer, or has it any more");
+                 (unsigned long long)buffer_id, s ? why : "no session uses this buffer any more");
 }
 
 static void discard_patches(struct service_producer *p, uint64_t buffer_id, size_t n)
@@ -76,7 +76,7 @@ static void store_chunk(struct service_producer *p, const uint8_t *bytes, size_t
     }
     struct session_ring *buffer = allowed_buffer(p, writer_id, buffer_id);
     if (!buffer) {
-        discard_chunk(p, buffer_id, "its writer may not write there");
+        discard_chunk(p, buffer_id, "its writer may not write to this buffer");
         return;
     }
     const struct ipc_identity *id = ipc_peer_identity(p->peer);

@@ -188,8 +188,8 @@ static void conclude_machines(struct session *s)
 {
     for (size_t i = 0; i < s->machines.n && i < s->service->machines.n; i++) {
         const struct service_machine *m = &s->service->machines.p[i];
-        const struct session_machine *told = &s->machines.p[i];
-        bool asked = told->losses.recorded || (told->present && s->config->trace_all_machines);
+        const struct session_machine *sm = &s->machines.p[i];
+        bool asked = sm->losses.recorded || (sm->present && s->config->trace_all_machines);
         if (!asked || delivered(s, false, m->id))
             continue;
         struct recording_problem p = {

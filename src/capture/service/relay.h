@@ -59,8 +59,8 @@ struct machine_losses {
 /* What a session has told about another machine, and has to tell. */
 struct session_machine {
     bool present;        /* its relay was connected while the session ran */
-    bool told;           /* its SystemInfo */
-    bool named;          /* its name, without more */
+    bool described;      /* its SystemInfo was written */
+    bool named;          /* its name was written, maybe without more */
     bool synced;         /* a comparison of its clocks at least */
     uint64_t next_round; /* number of the first comparison that is not out yet */
     struct clock_order order;
@@ -76,7 +76,7 @@ void relay_forget_idle(struct service *svc);
 /* The index in service.machines, made when new; -1 when there are too many or memory is out. */
 int64_t relay_machine_of(struct service *svc, uint32_t id);
 /* The session's entry of a machine; NULL when memory is out. */
-struct session_machine *relay_told_of(struct session *s, size_t machine);
+struct session_machine *relay_session_machine(struct session *s, size_t machine);
 /* The session begins: the machines that are connected are in it. */
 void relay_session_started(struct session *s);
 /* A machine's connection gives its name. */

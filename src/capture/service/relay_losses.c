@@ -16,8 +16,8 @@ enum { LOCAL_NAMES_MAX = 32 };
 static struct machine_losses *losses_of(struct session *s, uint32_t machine_id)
 {
     int64_t i = machine_id ? relay_machine_of(s->service, machine_id) : -1;
-    struct session_machine *told = i < 0 ? NULL : relay_told_of(s, (size_t)i);
-    return told ? &told->losses : NULL;
+    struct session_machine *sm = i < 0 ? NULL : relay_session_machine(s, (size_t)i);
+    return sm ? &sm->losses : NULL;
 }
 
 /* The machine's entry, after losses_of() has found the losses. */
@@ -149,15 +149,15 @@ void relay_copy_losses(struct session *to, const struct session *from)
             mem_free(name);
     }
     for (size_t i = 0; i < from->machines.n; i++) {
-        struct session_machine *told = relay_told_of(to, i);
-        if (!told)
+        struct session_machine *sm = relay_session_machine(to, i);
+        if (!sm)
             continue;
-        told->present = from->machines.p[i].present;
+        sm->present = from->machines.p[i].present;
         const struct machine_losses *l = &from->machines.p[i].losses;
-        told->losses = *l;
-        memset(&told->losses.absences, 0, sizeof told->losses.absences);
+        sm->losses = *l;
+        memset(&sm->losses.absences, 0, sizeof sm->losses.absences);
         for (size_t k = 0; k < l->absences.n; k++)
-            vec_push(&told->losses.absences, l->absences.p[k]); /* out of memory: one less */
+            vec_push(&sm->losses.absences, l->absences.p[k]); /* out of memory: one less */
     }
 }
 
@@ -166,10 +166,10 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
     emit_local(s, b, w);
     for (size_t i = 0; i < s->service->machines.n; i++) {
         const struct service_machine *m = &s->service->machines.p[i];
-        struct session_machine *told = relay_told_of(s, i);
-        if (!told || !(told->losses.recorded || (told->present && s->config->n_data_sources)))
+        struct session_machine *sm = relay_session_machine(s, i);
+        if (!sm || !(sm->losses.recorded || (sm->present && s->config->n_data_sources)))
             continue;
-        struct machine_losses *l = &told->losses;
+        struct machine_losses *l = &sm->losses;
         const struct {
             uint32_t field;
             uint64_t value;

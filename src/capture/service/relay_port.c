@@ -112,9 +112,9 @@ void relay_name_machine(struct service_machine *m, const struct ipc_identity *id
 
 static void join_session(struct session *s, size_t machine)
 {
-    struct session_machine *told = relay_told_of(s, machine);
-    if (told)
-        told->present = true;
+    struct session_machine *sm = relay_session_machine(s, machine);
+    if (sm)
+        sm->present = true;
 }
 
 void relay_session_started(struct session *s)
@@ -313,7 +313,7 @@ void relay_emit_packet(struct batch *b, struct pb_writer *w)
     pb_writer_clear(w);
 }
 
-struct session_machine *relay_told_of(struct session *s, size_t machine)
+struct session_machine *relay_session_machine(struct session *s, size_t machine)
 {
     while (s->machines.n <= machine)
         if (!vec_add(&s->machines))
@@ -324,8 +324,8 @@ struct session_machine *relay_told_of(struct session *s, size_t machine)
 /* Only machines that were connected while the session ran are in it. */
 static struct session_machine *machine_in_session(struct session *s, size_t i)
 {
-    struct session_machine *told = relay_told_of(s, i);
-    return told && (told->present || told->losses.recorded) ? told : NULL;
+    struct session_machine *sm = relay_session_machine(s, i);
+    return sm && (sm->present || sm->losses.recorded) ? sm : NULL;
 }
 
 /* The name for readers. One that is no more than the kernel's ("Linux": nobody gave another) yields to the host's name,
@@ -347,13 +347,13 @@ void relay_emit_system_info(struct session *s, struct batch *b, struct pb_writer
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
     for (size_t i = 0; i < s->service->machines.n && !(c && c->disable_system_info); i++) {
         const struct service_machine *m = &s->service->machines.p[i];
-        struct session_machine *told = machine_in_session(s, i);
+        struct session_machine *sm = machine_in_session(s, i);
         struct slice name = name_of(m);
         bool name_only = !m->system_info.len; /* no relay of it has introduced itself: producers came straight */
-        if (!told || told->told || (name_only && (told->named || m->relays || !name.len)))
+        if (!sm || sm->described || (name_only && (sm->named || m->relays || !name.len)))
             continue;
-        told->told = !name_only;
-        told->named = true;
+        sm->described = !name_only;
+        sm->named = true;
         size_t mark = pb_begin(w, TRACE_PACKET_SYSTEM_INFO);
         pb_put_raw(w, m->system_info.p, m->system_info.len);
         if (name.len)
@@ -402,28 +402,28 @@ void relay_emit_clocks(struct session *s, struct batch *b, struct pb_writer *w)
     const Mrd__TraceConfig__BuiltinDataSource *c = s->config->builtin_data_sources;
     for (size_t i = 0; i < s->service->machines.n && !(c && c->disable_clock_snapshotting); i++) {
         struct service_machine *m = &s->service->machines.p[i];
-        struct session_machine *told = machine_in_session(s, i);
-        if (!told)
+        struct session_machine *sm = machine_in_session(s, i);
+        if (!sm)
             continue;
         end_burst(m);
         uint64_t end = m->first_round + m->rounds.n;
-        if (!told->synced) {
+        if (!sm->synced) {
             uint64_t start_ns = clock_readings_get(&s->initial_snapshot, CLOCK_BOOTTIME_ID);
             uint64_t first = end;
             while (first > m->first_round && m->rounds.p[first - 1 - m->first_round].at_ns >= start_ns)
                 first--;
             for (int back = 0; back < ROUNDS_BEFORE_START && first > m->first_round; back++)
                 first--;
-            told->next_round = first;
+            sm->next_round = first;
         }
-        if (told->next_round < m->first_round)
-            told->next_round = m->first_round;
-        for (uint64_t k = told->next_round; k < end; k++) {
-            if (!clock_order_add(&told->order, &m->rounds.p[k - m->first_round]))
+        if (sm->next_round < m->first_round)
+            sm->next_round = m->first_round;
+        for (uint64_t k = sm->next_round; k < end; k++) {
+            if (!clock_order_add(&sm->order, &m->rounds.p[k - m->first_round]))
                 continue;
-            told->synced = true;
-            emit_rounds(s, m, told->next_round, k + 1, b, w);
-            told->next_round = k + 1;
+            sm->synced = true;
+            emit_rounds(s, m, sm->next_round, k + 1, b, w);
+            sm->next_round = k + 1;
         }
     }
 }

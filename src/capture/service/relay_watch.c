@@ -15,7 +15,7 @@ static void kick_producers(struct service *svc, uint32_t machine_id)
 {
     for (size_t i = 0; i < svc->producers.n; i++)
         if (ipc_peer_identity(svc->producers.p[i]->peer)->machine_id == machine_id)
-            ipc_peer_kick(svc->producers.p[i]->peer, "its machine is silent");
+            ipc_peer_kick(svc->producers.p[i]->peer, "its machine stopped answering");
 }
 
 static void on_look(uv_timer_t *t)
@@ -25,7 +25,7 @@ static void on_look(uv_timer_t *t)
     if (r->silent_looks <= LOOKS)
         return;
     const struct service_machine *m = &r->service->machines.p[r->machine];
-    log_line("traced: machine %u has said nothing for %u s: its connections are ended", m->id, r->silent_ms / 1000);
+    log_line("traced: machine %u sent nothing for %u s; closing its connections", m->id, r->silent_ms / 1000);
     if (m->relays == 1) /* else it has come back already, and this relay is what it left behind */
         kick_producers(r->service, m->id);
     ipc_peer_kick(r->peer, "silent");

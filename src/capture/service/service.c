@@ -77,10 +77,10 @@ static int open_producer_socket(struct service *svc, unsigned i, const struct ip
     if (!rc)
         rc = ipc_host_open(&svc->producer_hosts[i], svc->loop, address, &po, err);
     if (!rc && !po.tls && ipc_addr_is_exposed(&addr))
-        log_line(
-            "traced: warning: whoever reaches %s can send events and read configs; --relay-tls lets only machines with "
-            "a certificate in",
-            address);
+        log_line("traced: warning: anyone who can connect to %s can send events and read configs; --relay-tls lets "
+                 "only machines with "
+                 "a certificate in",
+                 address);
     svc->n_producer_hosts += rc == 0;
     return rc;
 }

@@ -58,9 +58,9 @@ static int check_buffers(const Config *c, struct error *err)
         uint64_t bytes = (uint64_t)b->size_kb * 1024;
         total += b->size_kb;
         if (!bytes || bytes > UINT32_MAX)
-            REFUSE("buffer %zu: size_kb %u is not possible", i, b->size_kb);
+            REFUSE("buffer %zu: size_kb %u is out of range", i, b->size_kb);
         if (b->machine_size_kb >= UINT32_MAX / 1024)
-            REFUSE("buffer %zu: machine_size_kb %u is not possible", i, b->machine_size_kb);
+            REFUSE("buffer %zu: machine_size_kb %u is out of range", i, b->machine_size_kb);
         total += b->machine_size_kb;
         for (size_t k = 0; k < i && b->name && *b->name; k++)
             if (c->buffers[k]->name && strcmp(c->buffers[k]->name, b->name) == 0)
@@ -89,7 +89,7 @@ static int check_sources(const Config *c, struct error *err)
     for (size_t i = 0; i < c->n_data_sources; i++) {
         const Mrd__DataSourceConfig *d = c->data_sources[i]->config;
         if (d && session_target_buffer(c, d) < 0)
-            REFUSE("data source \"%s\": target buffer %u \"%s\" is not there", d->name ? d->name : "", d->target_buffer,
+            REFUSE("data source \"%s\": there is no target buffer %u \"%s\"", d->name ? d->name : "", d->target_buffer,
                    d->target_buffer_name ? d->target_buffer_name : "");
     }
     return 0;
@@ -154,7 +154,7 @@ static int check_restart(struct service *svc, const Config *c, struct error *err
         if (svc->named_starts.p[i].name_hash == hash)
             REFUSE("guardrail: a session named \"%s\" began less than %u s ago", name, RESTART_PAUSE_S);
     if (keep == MAX_NAMED_STARTS)
-        REFUSE("guardrail: too many sessions of different names began lately");
+        REFUSE("guardrail: too many sessions with different names started recently");
     if (!vec_push(&svc->named_starts, (struct named_start){hash, now}))
         return error_set(err, -MRD_ENOMEM, "out of memory");
     return 0;

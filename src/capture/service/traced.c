@@ -169,7 +169,7 @@ static int serve(const struct arguments *a)
     log_line("traced: consumers at %s; ready", o->consumer_socket);
     daemon_notify("TRACED_NOTIFY_FD");
     uv_run(&loop, UV_RUN_DEFAULT);
-    log_line("traced: going down");
+    log_line("traced: shutting down");
     for (int i = 0; i < 2; i++)
         uv_close((uv_handle_t *)&sig[i], NULL);
     service_close(svc);

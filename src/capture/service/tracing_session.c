@@ -332,7 +332,7 @@ struct session *session_enable(struct service *svc, struct service_consumer *con
         s->config_bytes = slice_of(bytes, len);
     }
     if (!bytes || !make_buffers(s)) {
-        error_set(err, -MRD_ENOMEM, "no memory for the buffers");
+        error_set(err, -MRD_ENOMEM, "out of memory for the buffers");
         session_free(s);
         return NULL;
     }

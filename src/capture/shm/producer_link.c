@@ -48,8 +48,8 @@ struct producer {
     struct ipc_client *client;
     struct shm_arbiter *arbiter;
     bool connected, emulated, closing, pumping;
-    bool told_unreachable;   /* since the last connection */
-    struct error open_error; /* of the connect that failed at once */
+    bool reported_unreachable; /* since the last connection */
+    struct error open_error;   /* of the connect that failed at once */
     unsigned retry_ms;
     uint32_t page_size;
     VEC(struct source) sources;
@@ -205,9 +205,9 @@ static void watch_socket(struct producer *p)
 static void lost(struct producer *p, const char *why)
 {
     bool was = p->connected;
-    if (!was && !p->o.no_retry && !p->closing && !p->told_unreachable && p->ops->unreachable)
+    if (!was && !p->o.no_retry && !p->closing && !p->reported_unreachable && p->ops->unreachable)
         p->ops->unreachable(p->ctx, p->socket, why);
-    p->told_unreachable = !was;
+    p->reported_unreachable = !was;
     ipc_client_close(p->client);
     p->client = NULL;
     p->connected = false;
@@ -348,7 +348,7 @@ static void on_initialized(void *ctx, bool success, bool has_more, struct slice 
     p->emulated = m->use_shmem_emulation;
     mrd__initialize_connection_response__free_unpacked(m, NULL);
     p->connected = true;
-    p->told_unreachable = false;
+    p->reported_unreachable = false;
     p->retry_ms = RETRY_MIN_MS;
     for (size_t i = 0; i < p->sources.n; i++)
         announce(p, &p->sources.p[i], PRODUCER_REGISTER_DATA_SOURCE);

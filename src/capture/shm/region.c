@@ -31,7 +31,7 @@ int shm_region_create(struct shm_region *r, size_t size, struct error *err)
     *r = (struct shm_region){.fd = -1};
     int fd = memfd_create("perfetto_shmem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
-        return error_set_errno(err, errno, "cannot make shared memory");
+        return error_set_errno(err, errno, "cannot create shared memory");
     if (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
         int rc = error_set_errno(err, errno, "cannot size shared memory");
         close(fd);
@@ -57,12 +57,12 @@ int shm_region_map(struct shm_region *r, int fd, struct error *err)
     *r = (struct shm_region){.fd = -1};
     if (fstat(fd, &st) != 0 || st.st_size <= 0 || (uint64_t)st.st_size > SHM_MAX_SIZE) {
         close(fd);
-        return error_set(err, -MRD_EFORMAT, "shared memory of an impossible size");
+        return error_set(err, -MRD_EFORMAT, "the size of the shared memory is invalid");
     }
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & SEALS) != SEALS) {
         close(fd);
-        return error_set(err, -MRD_EDENIED, "shared memory that is not sealed");
+        return error_set(err, -MRD_EDENIED, "the shared memory is not sealed");
     }
     return map_fd(r, fd, (size_t)st.st_size, err);
 }

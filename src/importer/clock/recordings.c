@@ -61,7 +61,7 @@ int recordings_check_reference(const struct importer *im, struct error *err)
     const struct recordings *all = im->recordings;
     if (!im->opt.sync_reference || !all || all->hosts.n < 2 || chosen_reference(im, -1) >= 0)
         return 0;
-    return error_set(err, -MRD_EINVALID, "no host is called '%s' (reference): they are '%s', '%s'%s",
+    return error_set(err, -MRD_EINVALID, "there is no host '%s' (reference); the hosts are '%s', '%s'%s",
                      im->opt.sync_reference, all->hosts.p[0]->name, all->hosts.p[1]->name,
                      all->hosts.n > 2 ? " and more" : "");
 }

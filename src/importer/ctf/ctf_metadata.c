@@ -34,7 +34,7 @@ int ctf_metadata_text(struct slice file, struct arena *arena, char **text, size_
         if (p[32] || p[33])
             return error_set(err, -MRD_EUNSUPPORTED, "metadata packet at byte %zu: compressed or encrypted", at);
         if (content < PACKET_HEADER_BYTES || size < content || size > file.len - at)
-            return error_set(err, -MRD_EFORMAT, "metadata packet at byte %zu: impossible size", at);
+            return error_set(err, -MRD_EFORMAT, "metadata packet at byte %zu: invalid size", at);
         memcpy(out + *len, p + PACKET_HEADER_BYTES, content - PACKET_HEADER_BYTES);
         *len += content - PACKET_HEADER_BYTES;
         at += size;

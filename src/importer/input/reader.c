@@ -141,7 +141,7 @@ static void inflate_packets(void *ctx, struct slice payload, bool zstd)
         proto_stream_commit(&r->inner, written);
     } while (!rc && !im->failed && (payload.len || written == room));
     if (!rc && !inflater_at_end(*z))
-        rc = error_set(&err, -MRD_EFORMAT, "the data ends too early");
+        rc = error_set(&err, -MRD_EFORMAT, "the data is truncated");
     if (rc == -MRD_ENOMEM)
         im->failed = true;
     else if (rc)
@@ -452,7 +452,7 @@ int reader_inflate_all(enum trace_format format, struct slice in, uint8_t **out,
             break;
     }
     if (!rc && !inflater_at_end(z))
-        rc = error_set(err, -MRD_EFORMAT, "%s: the compressed data ends too early", format_name(format));
+        rc = error_set(err, -MRD_EFORMAT, "%s: compressed data is truncated", format_name(format));
     inflater_close(z);
     return rc;
 }

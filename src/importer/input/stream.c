@@ -254,7 +254,7 @@ int stream_end(struct stream *s, struct error *err)
         if (!rc)
             rc = rc_inner;
         if (!rc && !inflater_at_end(s->inflater))
-            rc = error_set(err, -MRD_EFORMAT, "%s: the compressed data ends too early", format_name(s->format));
+            rc = error_set(err, -MRD_EFORMAT, "%s: compressed data is truncated", format_name(s->format));
     }
     if (!rc && s->held.n)
         rc = read_held(s, err);

@@ -137,7 +137,7 @@ static int collect(struct merge *m, struct slice file, int depth, uint32_t row, 
         struct entry e = {.index = m->entries.n, .serial = NOT_A_TRACE};
         e.name = m->r->members.p[i].name;
         e.bytes = slice_of(m->r->members.p[i].bytes, m->r->members.p[i].len);
-        e.damage = m->r->members.p[i].damaged ? "the archive's data of it is damaged" : NULL;
+        e.damage = m->r->members.p[i].damaged ? "its data in the archive is damaged" : NULL;
         if (!e.bytes.len && !e.damage)
             continue;
         e.outer = e.format = detect(e.bytes);
@@ -275,7 +275,7 @@ static int place(struct merge *m, struct error *err)
         e->manifest = m->has_manifest ? manifest_find(&m->manifest, e->name) : NULL;
         bool container = e->format == FORMAT_ZIP || e->format == FORMAT_TAR || e->format == FORMAT_MANIFEST;
         if (container && e->manifest && (e->manifest->has_clocks || e->manifest->machine || e->manifest->n_machines))
-            return fail(err, "'%s' is itself an archive or a manifest: nothing of it can be overridden", e->name);
+            return fail(err, "'%s' is an archive or a manifest; its settings cannot be overridden", e->name);
         bool other = format_reader_find(m->r->formats, e->format) != NULL;
         if (e->format != FORMAT_PROTO && !other)
             continue;

@@ -69,7 +69,7 @@ static int copy_packet(struct merged *m, struct slice packet, const struct pendi
             pb_put_raw(&m->out, from, (size_t)(c.p - from));
     }
     if (sequence >> SEQUENCE_BITS)
-        return error_set(err, -MRD_ELIMIT, "%s: sequence %u is too large a number to merge", t->name, sequence);
+        return error_set(err, -MRD_ELIMIT, "%s: sequence id %u is too large to merge", t->name, sequence);
     if (sequence)
         pb_put_varint(&m->out, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID,
                       (uint64_t)t->serial << SEQUENCE_BITS | sequence);
@@ -175,7 +175,7 @@ static int put_comparisons(struct merged *m, uint32_t machine, struct error *err
     int64_t begin = m->im->st->trace_start_ns, end = m->im->st->trace_end_ns;
     int64_t length;
     if (__builtin_sub_overflow(end, begin, &length) || length < 0)
-        return error_set(err, -MRD_ELIMIT, "the traces span more than any clock can: they cannot be merged");
+        return error_set(err, -MRD_ELIMIT, "the traces are too far apart in time to be merged");
     int64_t n = length / exchange_every_ns;
     n = n < EXCHANGES_MIN ? EXCHANGES_MIN : n > EXCHANGES_MAX ? EXCHANGES_MAX : n;
     int64_t written = 0, step = length / n, next = INT64_MIN;
@@ -185,7 +185,8 @@ static int put_comparisons(struct merged *m, uint32_t machine, struct error *err
             written++;
     }
     if (written < 2)
-        return error_set(err, -MRD_ENOTFOUND, "nothing bounds the clock of machine %u: it cannot be merged", machine);
+        return error_set(err, -MRD_ENOTFOUND, "cannot merge: the clock of machine %u is not related to the others",
+                         machine);
     return flush(m, err);
 }
 

@@ -49,7 +49,7 @@ int cmd_convert(struct shell *sh, struct error *err)
     if (i == n)
         return error_set(err, -MRD_EINVALID, "convert: unknown format '%s' (" FORMATS ")", args->p[0]);
     if (args->n > 3)
-        return error_set(err, -MRD_EINVALID, "convert: one trace and one file to write are enough");
+        return error_set(err, -MRD_EINVALID, "convert: give one trace and one file to write");
     if (args->n == 1 && isatty(STDIN_FILENO))
         return error_set(err, -MRD_EINVALID, "convert: a trace file is needed");
     if (!formats[i].convert)

@@ -88,7 +88,7 @@ static int find_sql(struct shell *sh, struct query_source *src, size_t *n_traces
     } else if (args->n >= 2 && access(args->p[args->n - 1], F_OK) != 0) {
         const char *last = args->p[args->n - 1];
         if (!strpbrk(last, " \t\r\n();") && strpbrk(last, "./")) /* no statement looks like that */
-            return error_set(err, -MRD_ENOTFOUND, "query: %s: no such file, and no SQL", last);
+            return error_set(err, -MRD_ENOTFOUND, "query: '%s' is neither a file nor SQL", last);
         src->sql = args->p[args->n - 1];
         --*n_traces;
     }

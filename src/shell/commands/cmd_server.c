@@ -35,7 +35,7 @@ static int parse_port(const char *text, int *port, struct error *err)
     if (!text)
         return 0;
     if (end == text || *end || v < 0 || v > 65535)
-        return error_set(err, -MRD_EINVALID, "--port: '%s' is no port (0 to 65535; 0 takes a free one)", text);
+        return error_set(err, -MRD_EINVALID, "--port: invalid port '%s': use 0 to 65535; 0 takes a free one", text);
     *port = (int)v;
     return 0;
 }
@@ -57,7 +57,8 @@ static int parse_idle_timeout(const char *text, bool unix_socket, int64_t *ms, s
             *ms = v * units[i].ms;
             return 0;
         }
-    return error_set(err, -MRD_EINVALID, "--idle-timeout: '%s' is no time (auto, or as 90s, 30m, 2h; 0: never)", text);
+    return error_set(err, -MRD_EINVALID,
+                     "--idle-timeout: invalid duration '%s': use auto, or a number with s, m or h; 0: never", text);
 }
 
 static int parse_idle_start(const char *text, enum server_idle_start *start, struct error *err)
@@ -141,7 +142,7 @@ static int daemonize(struct serving *sv, struct error *err)
     close(fds[1]);
     ssize_t n = read(fds[0], &byte, 1);
     close(fds[0]);
-    return n == 1 ? 1 : error_set(err, -MRD_EIO, "the server in the background has failed");
+    return n == 1 ? 1 : error_set(err, -MRD_EIO, "the background server failed");
 }
 
 /* Clients can come. */

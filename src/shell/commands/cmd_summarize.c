@@ -56,7 +56,7 @@ static int choose_format(struct summarizing *sm, const char *format, struct erro
     sm->what.text = !format || strcmp(format, "text") == 0;
     if (sm->what.text || strcmp(format, "binary") == 0)
         return 0;
-    return error_set(err, -MRD_EINVALID, "--format: '%s' is none of text, binary", format);
+    return error_set(err, -MRD_EINVALID, "--format: unknown format '%s': use text or binary", format);
 }
 
 /* Over a connection every argument is a spec; else the first is the trace. */
@@ -68,7 +68,7 @@ static int read_arguments(struct summarizing *sm, struct error *err)
         return error_set(err, -MRD_EINVALID,
                          "a trace file is needed, e.g. tp_shell summarize trace.pftrace spec.textproto");
     if (!o->metrics_v2 && !o->metadata_query) /* as Perfetto's shell, which says nothing */
-        fprintf(stderr, "note: nothing is asked for: --metrics-v2 IDS or all, --metadata-query ID\n");
+        fprintf(stderr, "note: nothing is selected: use --metrics-v2 IDS (or all), or --metadata-query ID\n");
     int rc = choose_format(sm, o->format, err);
     if (rc == 0)
         rc = choose_metrics(sm, o->metrics_v2, err);

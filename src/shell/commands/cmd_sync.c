@@ -118,7 +118,7 @@ int cmd_sync(struct shell *sh, struct error *err)
                          "sync: no pair of hosts exchanged packets that both recorded; record net_dev_queue and "
                          "net_if_receive_skb (LTTng) or with packet_headers: true (ftrace) on each");
     if (rc == 0 && good < pairs && sh->opt.output)
-        return error_set(err, -MRD_ENOTFOUND, "sync: %s is not written: of %d pairs %d could not be related",
+        return error_set(err, -MRD_ENOTFOUND, "sync: %s is not written: of %d pairs, %d could not be related",
                          sh->opt.output, pairs, pairs - good);
     return rc == 0 && good < pairs ? 1 : rc;
 }

@@ -32,8 +32,8 @@ static int find_file(const struct merge_plan *p, const char *flag, const char *t
     if (found == 1)
         return 0;
     return error_set(err, -MRD_EINVALID,
-                     found ? "%s: '%.*s' may be any of several traces; write its whole path"
-                           : "%s: '%.*s' is none of the traces given",
+                     found ? "%s: '%.*s' matches several traces; give the whole path"
+                           : "%s: '%.*s' is not one of the given traces",
                      flag, (int)len, text);
 }
 
@@ -94,7 +94,7 @@ static int check_clock(const char *flag, const char *name, struct error *err)
         if (strcmp(clock_names[i], name) == 0)
             return 0;
     return error_set(err, -MRD_EINVALID,
-                     "%s: '%s' is no clock; use one of REALTIME, REALTIME_COARSE, MONOTONIC, MONOTONIC_COARSE, "
+                     "%s: '%s' is not a clock; use one of REALTIME, REALTIME_COARSE, MONOTONIC, MONOTONIC_COARSE, "
                      "MONOTONIC_RAW, BOOTTIME",
                      flag, name);
 }
@@ -155,12 +155,12 @@ static int read_offset(struct merge_plan *p, const char *text, struct error *err
     const char *at = strchr(value, '@');
     struct merge_file *f = &p->files.p[file];
     if (!read_time(value, at ? (size_t)(at - value) : strlen(value), &f->offset_ns))
-        return error_set(err, -MRD_EINVALID, "--offset: '%s' is no time; write it like -1500, 20us, 3.5ms or 2s",
+        return error_set(err, -MRD_EINVALID, "--offset: invalid duration '%s'; write it like -1500, 20us, 3.5ms or 2s",
                          value);
     if (at)
         rc = find_file(p, "--offset", at + 1, strlen(at + 1), &other, err);
     if (!rc && other == file)
-        rc = error_set(err, -MRD_EINVALID, "--offset: %s cannot be placed by itself; name another trace behind '@'",
+        rc = error_set(err, -MRD_EINVALID, "--offset: %s cannot be relative to itself; name another trace after '@'",
                        f->member);
     f->to = other;
     f->has_offset = true;

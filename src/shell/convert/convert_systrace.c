@@ -54,7 +54,7 @@ static int choose_machine(struct shell *sh, struct scope *s, struct error *err)
         return convert_rows(sh, "select _machine_of_ucpu!(min(ucpu)) from ftrace_event", first_machine, s, err);
     int rc = convert_rows(sh, "select cast(id as text), name from machine", match_machine, s, err);
     if (rc == 0 && s->machine < 0)
-        rc = error_set(err, -MRD_ENOTFOUND, "--machine: '%s' is no machine of this trace", s->wanted);
+        rc = error_set(err, -MRD_ENOTFOUND, "--machine: this trace has no machine '%s'", s->wanted);
     return rc;
 }
 
@@ -118,7 +118,8 @@ int convert_systrace(struct shell *sh, struct out_file *out, struct error *err)
         rc = convert_rows(sh, sql, put_line, out, err);
     if (rc == 0 && s.others)
         fprintf(stderr,
-                "note: %" PRId64 " events of other machines are left out: the format knows one machine (--machine NAME "
+                "note: %" PRId64
+                " events of other machines are left out: the format has room for one machine (--machine NAME "
                 "chooses)\n",
                 s.others);
     return rc;

@@ -36,7 +36,7 @@ static void tell(const struct packet_counts *c, const char *tail)
                 "note: %" PRIu64 " packets hold packed ones that cannot be read; they are written as they are\n",
                 c->damaged);
     if (c->tail)
-        fprintf(stderr, "note: %zu bytes at the end are no whole packet; they are %s\n", c->tail, tail);
+        fprintf(stderr, "note: %zu bytes at the end are not a whole packet; they are %s\n", c->tail, tail);
 }
 
 /* The arguments from positional 1 on: [IN] [OUT]. */
@@ -44,7 +44,7 @@ static int open_both(struct shell *sh, struct packet_file *in, struct out_file *
 {
     const struct text_list *args = &sh->opt.positionals;
     if (args->n > 3)
-        return error_set(err, -MRD_EINVALID, "%s: one file to read and one to write are enough", args->p[0]);
+        return error_set(err, -MRD_EINVALID, "%s: give one file to read and one to write", args->p[0]);
     if (args->n == 1 && isatty(STDIN_FILENO))
         return error_set(err, -MRD_EINVALID, "%s: a file to read is needed", args->p[0]);
     int rc = packet_file_open(in, args->n > 1 ? args->p[1] : "-", err);

@@ -182,11 +182,11 @@ static const struct {
     {".q", "", "leave the shell", meta_quit},
     {".quit", "", "leave the shell", meta_quit},
     {".read", "FILE", "run the SQL of a file; results as CSV", meta_read},
-    {".reset", "", "forget all tables, views and functions made here", meta_reset},
+    {".reset", "", "delete all tables, views and functions made here", meta_reset},
     {".run-metrics", "", "(not available yet: see tp_shell summarize)", meta_no_metrics},
     {".schema", "TABLE", "the columns of a table", meta_schema},
     {".tables", "[GLOB]", "the tables and views", meta_tables},
-    {".timer", "on|off", "say how long queries take", meta_timer},
+    {".timer", "on|off", "print how long queries take", meta_timer},
     {".width", "N", "columns of a table are N wide", meta_width},
 };
 

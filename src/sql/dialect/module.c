@@ -119,7 +119,7 @@ int module_registry_add(struct module_registry *r, const char *package, const st
         const char *other = r->packages.p[i].name;
         if (starts_with_parts(other, package) || starts_with_parts(package, other))
             return error_set(err, -MRD_EEXISTS,
-                             "SQL package '%s' clashes with package '%s', which is there already; choose another name "
+                             "SQL package '%s' clashes with package '%s', which exists; choose another name "
                              "or override it",
                              package, other);
     }

@@ -38,7 +38,7 @@ static const struct filter_operator *find_operator(const query_filter *f)
 static int put_double(struct query_text *t, double v)
 {
     if (!isfinite(v))
-        return query_fail(t->g, -MRD_EINVALID, "double_rhs", "%f is no number to compare with", v);
+        return query_fail(t->g, -MRD_EINVALID, "double_rhs", "%f cannot be compared with", v);
     put_sql(t, "%.17g", v);
     return 0;
 }
@@ -79,7 +79,7 @@ static int put_filter(struct query_text *t, const query_filter *f)
     size_t n = f->n_string_rhs ? f->n_string_rhs : f->n_double_rhs ? f->n_double_rhs : f->n_int64_rhs;
     int rc = 0;
     if (!op)
-        return query_fail(g, -MRD_EINVALID, "op", f->has_op ? "%d is no operator" : "is missing", (int)f->op);
+        return query_fail(g, -MRD_EINVALID, "op", f->has_op ? "%d is not an operator" : "is missing", (int)f->op);
     if (!op->unary && !n)
         return query_fail(g, -MRD_EINVALID, NULL, "no value: one of string_rhs, double_rhs, int64_rhs is needed");
     if (op->unary || n == 1 || op->op != OPERATOR(EQUAL))
@@ -198,7 +198,7 @@ static int put_aggregate(struct query_text *t, const query_aggregate *a)
         if (a->has_op && aggregate_functions[i].op == a->op)
             f = &aggregate_functions[i];
     if (!f)
-        return query_fail(t->g, -MRD_EINVALID, "op", a->has_op ? "%d is no aggregate" : "is missing", (int)a->op);
+        return query_fail(t->g, -MRD_EINVALID, "op", a->has_op ? "%d is not an aggregate" : "is missing", (int)a->op);
     put_sql(t, "%s", f->before);
     if (f->op == AGGREGATE(COUNT) && !(a->column_name && *a->column_name)) {
         put_sql(t, "*)");
@@ -299,7 +299,7 @@ static int put_grouped_columns(struct query_text *t, const structured_query *q, 
     }
     if (rc == 0 && !n)
         return query_fail(t->g, -MRD_EINVALID, "group_by",
-                          s->all ? "has no columns" : "select_columns names none of its columns");
+                          s->all ? "has no columns" : "none of the select_columns exist");
     return rc;
 }
 
@@ -357,7 +357,7 @@ static int put_order(struct query_text *t, const structured_query *q)
         if (rc == 0)
             rc = put_operand(t, "column_name", s->column_name);
         if (rc == 0 && s->has_direction && s->direction > DIRECTION(DESC))
-            rc = query_fail(t->g, -MRD_EINVALID, "direction", "%d is no direction", (int)s->direction);
+            rc = query_fail(t->g, -MRD_EINVALID, "direction", "%d is not a direction", (int)s->direction);
         if (rc < 0)
             return rc;
         put_sql(t, "%s", s->has_direction && s->direction == DIRECTION(DESC) ? " DESC" : "");

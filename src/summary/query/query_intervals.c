@@ -23,13 +23,14 @@ static int check_partition(struct query_text *t, const struct partition *p)
         return query_fail(t->g, -MRD_ELIMIT, field, "more than %d", MAX_PARTITIONS);
     for (size_t i = 0; i < p->n; i++) {
         if (!is_plain_name(p->columns[i]))
-            return query_fail(t->g, -MRD_EINVALID, field, "'%.100s' is no name of a column", p->columns[i]);
+            return query_fail(t->g, -MRD_EINVALID, field, "'%.100s' is not a column name", p->columns[i]);
         for (size_t r = 0; r < sizeof reserved / sizeof *reserved; r++)
             if (strcasecmp(p->columns[i], reserved[r]) == 0)
-                return query_fail(t->g, -MRD_EINVALID, field, "'%.100s' cannot part intervals", p->columns[i]);
+                return query_fail(t->g, -MRD_EINVALID, field, "intervals cannot be partitioned by '%.100s'",
+                                  p->columns[i]);
         for (size_t k = 0; k < i; k++)
             if (strcasecmp(p->columns[i], p->columns[k]) == 0)
-                return query_fail(t->g, -MRD_EINVALID, field, "'%.100s' is there twice", p->columns[i]);
+                return query_fail(t->g, -MRD_EINVALID, field, "'%.100s' is given twice", p->columns[i]);
     }
     return 0;
 }

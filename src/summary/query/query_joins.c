@@ -59,7 +59,7 @@ int put_join(struct query_text *t, const structured_query *q)
     if (rc == 0)
         rc = nested_query(t->g, "right_query", -1, j->right_query, USED_ONCE, &right);
     if (rc == 0 && !join_word(j))
-        rc = query_fail(t->g, -MRD_EINVALID, "type", "%d is no type of join", (int)j->type);
+        rc = query_fail(t->g, -MRD_EINVALID, "type", "%d is not a type of join", (int)j->type);
     if (rc == 0 && j->condition_case == CONDITION(JOIN, _NOT_SET))
         rc = query_fail(t->g, -MRD_EINVALID, NULL, "equality_columns or freeform_condition is needed");
     if (rc == 0 && free_form)

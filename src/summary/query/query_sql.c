@@ -43,7 +43,7 @@ static int check_dependency(struct query_text *t, const Mrd__PerfettoSqlStructur
     int rc = check_name(t->g, "alias", d->alias);
     uint32_t unit;
     if (rc == 0 && strpool_find(&aliases->names, d->alias, strlen(d->alias)))
-        rc = query_fail(t->g, -MRD_EINVALID, "alias", "'%.100s' is there twice", d->alias);
+        rc = query_fail(t->g, -MRD_EINVALID, "alias", "'%.100s' is given twice", d->alias);
     if (rc == 0)
         rc = nested_query(t->g, "query", -1, d->query, USED_IN_SQL, &unit);
     if (rc == 0 && (!strpool_intern_str(&aliases->names, d->alias) || !vec_push(&aliases->units, unit)))

@@ -116,7 +116,7 @@ int put_whole(struct query_text *t, const char *field, struct slice sql, const s
         size_t n = token_next(text + at, sql.len - at, &kind);
         int64_t unit = kind == TOKEN_VARIABLE ? find_alias(aliases, text + at, n) : -1;
         if (kind == TOKEN_ILLEGAL)
-            return query_fail(t->g, -MRD_EINVALID, field, "at byte %zu: this is no SQL: %.20s", at + 1, text + at);
+            return query_fail(t->g, -MRD_EINVALID, field, "at byte %zu: invalid SQL: %.20s", at + 1, text + at);
         if (kind == TOKEN_SEMI)
             return query_fail(t->g, -MRD_EINVALID, field, "at byte %zu: ';' in an expression", at + 1);
         if (kind == TOKEN_RP && !open)

@@ -46,9 +46,9 @@ static struct shared_entry *find_entry(const struct structured_queries *s, const
 int structured_queries_add(struct structured_queries *s, const structured_query *q, struct error *err)
 {
     if (!q->id || !*q->id)
-        return error_set(err, -MRD_EINVALID, "a shared query without an id: nothing could refer to it");
+        return error_set(err, -MRD_EINVALID, "a shared query needs an id");
     if (find_entry(s, q->id))
-        return error_set(err, -MRD_EEXISTS, "query '%.100s': there are two of that id", q->id);
+        return error_set(err, -MRD_EEXISTS, "query '%.100s': two queries have this id", q->id);
     if (!vec_push(&s->entries, (struct shared_entry){q, NULL}))
         return error_set(err, -MRD_ENOMEM, "out of memory");
     if (strpool_intern_str(&s->ids, q->id) != s->entries.n) {
@@ -140,7 +140,7 @@ int need_module(struct generator *g, const char *field, const char *module)
 {
     size_t len = strlen(module);
     if (!len || strspn(module, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.*") != len)
-        return query_fail(g, -MRD_EINVALID, field, "'%.100s' is no name of a module", module);
+        return query_fail(g, -MRD_EINVALID, field, "'%.100s' is not a module name", module);
     return strpool_intern(&g->out->modules, module, len) ? 0 : query_fail(g, -MRD_ENOMEM, NULL, "out of memory");
 }
 
@@ -231,7 +231,7 @@ int shared_query(struct generator *g, const char *id, uint32_t *unit, const char
     *table = NULL;
     for (size_t i = 0; i < g->path.n; i++)
         if (g->path.p[i].id && strcmp(g->path.p[i].id, id) == 0)
-            return query_fail(g, -MRD_EINVALID, field, "a cycle: '%.100s' reads itself", id);
+            return query_fail(g, -MRD_EINVALID, field, "a cycle: '%.100s' depends on itself", id);
     if (!e)
         return query_fail(g, -MRD_ENOTFOUND, field, "there is no query '%.100s'", id);
     if (e->table) {

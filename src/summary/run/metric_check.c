@@ -58,7 +58,7 @@ static int check_interned(const interned_spec *s, const struct strpool *dimensio
         const char *key = s->key_column_spec->name;
         rc = check_column(s->key_column_spec, "key_column_spec", keys, err);
         if (rc == 0 && !strpool_find(dimensions, key, strlen(key)))
-            rc = error_set(err, -MRD_EINVALID, "key_column_spec '%.100s': no dimension of the metric", key);
+            rc = error_set(err, -MRD_EINVALID, "key_column_spec '%.100s': not a dimension of the metric", key);
     }
     for (size_t i = 0; i < s->n_data_column_specs && rc == 0; i++)
         rc = check_column(s->data_column_specs[i], "data_column_specs", &names, err);

@@ -214,8 +214,7 @@ int metric_set_choose(struct metric_set *set, const struct metric_choice *c, str
     int rc = 0;
     for (size_t i = 0; i < c->n_ids && !c->all; i++) {
         if (strcasecmp(c->ids[i], "all") == 0)
-            return error_set(err, -MRD_EINVALID, "'%.100s' is no metric's id: it stands for all, without others",
-                             c->ids[i]);
+            return error_set(err, -MRD_EINVALID, "'%.100s' selects all metrics; pass it alone", c->ids[i]);
         strid number = strpool_intern_str(&set->ids, c->ids[i]);
         if (!number || (number > set->metrics.n && !vec_add(&set->metrics)))
             return no_memory(err);

@@ -9,13 +9,13 @@ void query_runner_set_engine(struct query_runner *r, struct engine *engine)
     r->engine = engine;
     r->generation++;
     preambles_free(&r->preambles);
-    vec_clear(&r->doomed); /* gone with their engine */
+    vec_clear(&r->pending_drops); /* gone with their engine */
 }
 
 void query_runner_free(struct query_runner *r)
 {
     preambles_free(&r->preambles);
-    vec_free(&r->doomed);
+    vec_free(&r->pending_drops);
 }
 
 int query_runner_failed(struct query_runner *r, const char *origin, int rc, struct error *err)
@@ -47,13 +47,13 @@ static int drop(struct query_runner *r, const struct runner_table *t)
 }
 
 /* Tables that somebody was reading: perhaps no more. */
-static void drop_doomed(struct query_runner *r)
+static void retry_drops(struct query_runner *r)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < r->doomed.n; i++)
-        if (drop(r, &r->doomed.p[i]) < 0)
-            r->doomed.p[kept++] = r->doomed.p[i];
-    r->doomed.n = kept;
+    for (size_t i = 0; i < r->pending_drops.n; i++)
+        if (drop(r, &r->pending_drops.p[i]) < 0)
+            r->pending_drops.p[kept++] = r->pending_drops.p[i];
+    r->pending_drops.n = kept;
 }
 
 void query_runner_drop(struct query_runner *r, struct runner_table *t)
@@ -62,9 +62,9 @@ void query_runner_drop(struct query_runner *r, struct runner_table *t)
         return;
     const char *whole = engine_error_text(r->engine);
     char *text = whole[0] ? mem_strdup(whole) : NULL;
-    drop_doomed(r);
+    retry_drops(r);
     if (drop(r, t) < 0)
-        (void)!vec_push(&r->doomed, *t);
+        (void)!vec_push(&r->pending_drops, *t);
     engine_set_error_text(r->engine, text ? text : "");
     mem_free(text);
     t->name[0] = '\0';

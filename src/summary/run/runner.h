@@ -22,7 +22,7 @@ struct query_runner {
     struct preambles preambles; /* that have run on it */
     uint64_t n_tables;          /* named so far */
     VEC(struct runner_table)
-    doomed; /* tables to drop that somebody was reading */
+    pending_drops; /* tables to drop that somebody was reading */
 };
 
 /* From now on on `engine` (NULL: the one that was there is closing). */

@@ -74,7 +74,7 @@ static int put_metadata_rows(struct summary_job *job, struct engine_result *r, c
     while ((rc = engine_result_next(r, err)) == 1) {
         int key_cell = sqlite3_column_type(r->stmt, key), value_cell = sqlite3_column_type(r->stmt, value);
         if (key_cell != SQLITE_TEXT || (value_cell != SQLITE_TEXT && value_cell != SQLITE_NULL))
-            return error_set(err, -MRD_EINVALID, "%s: the %s of a row is no string", origin,
+            return error_set(err, -MRD_EINVALID, "%s: the %s of a row is not a string", origin,
                              key_cell != SQLITE_TEXT ? "key" : "value");
         if (value_cell == SQLITE_NULL)
             continue;

@@ -86,7 +86,7 @@ static int open_btf(struct btf *b, struct slice file, struct error *err)
     uint32_t header = load(file, 4);
     if (magic != MAGIC || !section(file, header, load(file, 8), load(file, 12), &b->types) ||
         !section(file, header, load(file, 16), load(file, 20), &b->strings))
-        return error_set(err, -MRD_EFORMAT, "this is no BTF of this machine's byte order");
+        return error_set(err, -MRD_EFORMAT, "the BTF data has another byte order than this machine");
     return index_types(b, err);
 }
 

@@ -145,7 +145,7 @@ static void add_categories(struct event_choice *w)
             add_request(w, *list, true);
     }
     if (c->atrace_userspace_only && c->atrace_categories.n)
-        atrace_error(w->sel, "atrace_userspace_only", "there is no atrace of userspace but on Android");
+        atrace_error(w->sel, "atrace_userspace_only", "atrace categories of userspace exist on Android only");
     if (c->atrace_apps.n)
         atrace_error(w->sel, "atrace_apps", "apps are traced on Android only; use track_event here");
     if (c->prefer_sdk.n)

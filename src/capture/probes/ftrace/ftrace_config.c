@@ -208,7 +208,7 @@ int ftrace_config_parse_frozen(struct ftrace_config *c, struct slice bytes, stru
     if (!rc && pb_find(bytes, FROZEN_FTRACE_CONFIG_INSTANCE_NAME, &name))
         c->instance_name = text_of(c, &name);
     if (!rc && !*c->instance_name)
-        rc = error_set(err, -MRD_EINVALID, "frozen_ftrace_config needs the instance_name of what is to be read");
+        rc = error_set(err, -MRD_EINVALID, "frozen_ftrace_config: instance_name is missing");
     return rc;
 }
 

@@ -38,7 +38,7 @@ static int change_lines(struct ftrace_instance *in, const char *name, const char
         char line[300];
         /* without its newline the kernel looks at a line only when the file is closed, where it can refuse no more */
         if (snprintf(line, sizeof line, "%s\n", lines[i]) >= (int)sizeof line)
-            return error_set(err, -MRD_ELIMIT, "%.60s… is no name of a function", lines[i]);
+            return error_set(err, -MRD_ELIMIT, "'%.60s…' is not a function name", lines[i]);
         rc = tracefs_write(&in->fs, name, TRACEFS_APPEND, line, err);
     }
     return rc;
@@ -164,16 +164,17 @@ int instance_join(struct ftrace_instance *in, const struct ftrace_config *config
 {
     const char *mine = exclusive_setting(config);
     if (in->frozen || config->frozen)
-        return error_set(err, -MRD_EEXISTS, "linux.frozen_ftrace reads a tracefs instance that nobody records in");
+        return error_set(err, -MRD_EEXISTS, "linux.frozen_ftrace needs a tracefs instance that no session records in");
     if (in->exclusive)
         return error_set(err, -MRD_EEXISTS,
                          "another session has set %s for the whole tracefs instance: give one of them an instance_name",
                          in->exclusive);
     if (mine)
-        return error_set(err, -MRD_EEXISTS,
-                         "%s is for a session alone, and another records in this tracefs instance: give one of them an "
-                         "instance_name",
-                         mine);
+        return error_set(
+            err, -MRD_EEXISTS,
+            "%s needs a tracefs instance of its own, and another session records in this one: give one of them an "
+            "instance_name",
+            mine);
     return 0;
 }
 

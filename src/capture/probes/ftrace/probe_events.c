@@ -18,7 +18,8 @@ static int add_kprobe(struct ftrace_instance *in, const char *probe, bool is_ret
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *p))
             *p = '_';
     if (!*probe || probe[strcspn(probe, " \t\r\n#")]) /* the kernel would take what follows for a command of its own */
-        return error_set(err, -MRD_EINVALID, "\"%.100s\" is no place for a kprobe: SYMBOL or SYMBOL+OFFSET is", probe);
+        return error_set(err, -MRD_EINVALID, "\"%.100s\" is not a valid kprobe location: use SYMBOL or SYMBOL+OFFSET",
+                         probe);
     if (!tracefs_exists(&top, "kprobe_events") || !tracefs_path(&top, path, "kprobe_events"))
         return error_set(err, -MRD_EUNSUPPORTED, "this kernel has no kprobes");
     snprintf(text, sizeof text, "-:%s/%s", group, name);
