@@ -64,7 +64,7 @@ class Apart(unittest.TestCase):
     def test_reference_that_is_not_there(self):
         done = run("sync", "--reference", "apart-c", A, B)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("they are 'apart-a', 'apart-b'", done.stderr)
+        self.assertIn("the hosts are 'apart-a', 'apart-b'", done.stderr)
 
     def test_order_does_not_matter(self):
         """The middle of the region is not quite the same place seen from the other clock."""
@@ -81,7 +81,7 @@ class Apart(unittest.TestCase):
             packets, bound = self.offset([A, B], 1, self.at)
             exact, merged_bound = self.offset([merged], 1, self.at)
             self.assertLessEqual(abs(packets - exact), 10)
-            self.assertLess(merged_bound, 2 * bound)
+            self.assertLess(merged_bound, 3 * bound)  # comparisons say less than the packets they were made of
             constant = ask([merged], f"select to_machine_time({self.at}, 1, 'BOOTTIME') - {self.at}", "--clock-model", "compatible")
             self.assertLess(abs(int(constant[0][0]) - packets), 50_000)  # it leaves out a drift of 2 ppm over 9 s
             for sql in ("select count(*) from sched", "select count(*) from ftrace_event", "select count(*) from thread",

@@ -22,6 +22,7 @@ static inline void importer_fixture_open(struct importer_fixture *f)
     f->im.st = &f->st;
     f->m.im = &f->im;
     f->m.st = &f->st;
+    ck_assert(vec_push(&f->im.machines, &f->m));
     f->im.tracks = track_tracker_open(&f->im);
     f->im.slices = slice_tracker_open(&f->im);
     f->im.flows = flow_tracker_open(&f->im);
@@ -38,6 +39,7 @@ static inline void importer_fixture_close(struct importer_fixture *f)
     flow_tracker_close(f->im.flows);
     slice_tracker_close(f->im.slices);
     track_tracker_close(f->im.tracks);
+    vec_free(&f->im.machines);
     u64map_free(&f->im.metadata_rows);
     ck_assert(!f->im.failed);
     storage_free(&f->st);

@@ -27,7 +27,7 @@ static const struct marker {
     {"B|5|a|b|c", 1, 0, 0, "thread_execution", "a|b|c"},
     {"B|5|", 1, 0, 0, "thread_execution", "[empty slice name]"},
     {"B||x", 0, 0, 1, NULL, NULL},
-    {"B|-5|x", 0, 0, 1, NULL, NULL},
+    {"B|-5|x", 1, 0, 0, "thread_execution", "x"}, /* wraps, as strtoul's number does */
     {"E|5", 0, 0, 0, NULL, NULL},
     {"E", 0, 0, 0, NULL, NULL},
     {"C|5|n|-7", 0, 1, 0, "atrace_counter", NULL},

@@ -199,6 +199,7 @@ static struct sql_fixture f;
 static void fill(void)
 {
     sql_open(&f);
+    engine_allow_files(f.e, true);
     for (uint32_t i = 0; i < 5000; i++)
         process_insert(&f.st, &(struct process_row){.pid = i, .name = strpool_intern(&f.st.strings, "p", 1)});
     struct error err = {0};

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 /* What is in the trace, and how one of them becomes a profile. `list` gives: upid (-1: none), machine, pid, a row's id,
- * time, label. `profile` takes of these %1$d upid, %2$d machine, %3$d the id, %4$d the time, %5$d: annotate frames? */
+ * time, label. `profile` takes of these $1 upid, $2 machine, $3 the id, $4 the time, $5: annotate frames? */
 static const struct {
     const char *name;
     size_t flag; /* in struct options */
@@ -22,18 +22,17 @@ static const struct {
      "select coalesce(t.upid, -1), coalesce(t.machine_id, 0), coalesce(p.pid, 0), 0, 0, '' from perf_sample join "
      "thread t "
      "using (utid) left join process p using (upid) where callsite_id is not null group by 1, 2 order by 2, 3, 1",
-     "select experimental_profile(cat_stacks(t.name, stack_from_stack_profile_callsite(callsite_id, %5$" PRId64
-     ")), 'samples', 'count', 1) from perf_sample join thread t using (utid) where callsite_id is not null and "
-     "coalesce(t.upid, -1) = %1$" PRId64 " and coalesce(t.machine_id, 0) = %2$" PRId64},
+     "select experimental_profile(cat_stacks(t.name, stack_from_stack_profile_callsite(callsite_id, $5)), 'samples', "
+     "'count', 1) from perf_sample join thread t using (utid) where callsite_id is not null and "
+     "coalesce(t.upid, -1) = $1 and coalesce(t.machine_id, 0) = $2"},
     {"heap", offsetof(struct options, alloc),
      "select a.upid, coalesce(p.machine_id, 0), coalesce(p.pid, 0), min(a.id), a.ts, a.heap_name from "
      "heap_profile_allocation a left join process p using (upid) group by a.upid, a.heap_name, a.ts order by 2, 3, 6, "
      "5",
-     "select experimental_profile(stack_from_stack_profile_callsite(callsite_id, %5$" PRId64
-     "), 'Total malloc count', 'count', max(count, 0), 'Total malloc size', 'bytes', max(size, 0), 'Unreleased malloc "
+     "select experimental_profile(stack_from_stack_profile_callsite(callsite_id, $5), 'Total malloc count', 'count', "
+     "max(count, 0), 'Total malloc size', 'bytes', max(size, 0), 'Unreleased malloc "
      "count', 'count', count, 'Unreleased malloc size', 'bytes', size) from heap_profile_allocation where upid = "
-     "%1$" PRId64 " and ts <= %4$" PRId64
-     " and heap_name = (select heap_name from heap_profile_allocation where id = %3$" PRId64 ")"},
+     "$1 and ts <= $4 and heap_name = (select heap_name from heap_profile_allocation where id = $3)"},
     {"java", offsetof(struct options, java_heap),
      "select o.upid, coalesce(p.machine_id, 0), coalesce(p.pid, 0), 0, o.graph_sample_ts, '' from heap_graph_object o "
      "left "
@@ -41,8 +40,8 @@ static const struct {
      "include perfetto module android.memory.heap_graph.class_summary_tree; with recursive path(id, stack, n, size) as "
      "(select id, cat_stacks(name), self_count, self_size from android_heap_graph_class_summary_tree where parent_id "
      "is "
-     "null and upid = %1$" PRId64 " and graph_sample_ts = %4$" PRId64
-     " union all select t.id, cat_stacks(path.stack, t.name), t.self_count, t.self_size from path join "
+     "null and upid = $1 and graph_sample_ts = $4 union all select t.id, cat_stacks(path.stack, t.name), t.self_count, "
+     "t.self_size from path join "
      "android_heap_graph_class_summary_tree t on t.parent_id = path.id) select experimental_profile(stack, 'objects', "
      "'count', n, 'size', 'bytes', size) from path"},
 };
@@ -121,6 +120,21 @@ static int put_profile(void *ctx, struct tp_result *r)
     return bytes ? out_file_write(ctx, bytes, len) : 0;
 }
 
+/* Writes a query with its numbers: `$1` stands for values[0], and so on. */
+static void fill_in(char *out, size_t room, const char *query, const int64_t *values)
+{
+    size_t n = 0;
+    for (const char *p = query; *p && n + 1 < room; p++) {
+        if (*p == '$' && p[1] >= '1' && p[1] <= '9') {
+            int len = snprintf(out + n, room - n, "%" PRId64, values[*++p - '1']);
+            n = n + (size_t)len < room ? n + (size_t)len : room - 1;
+        } else {
+            out[n++] = *p;
+        }
+    }
+    out[n] = 0;
+}
+
 static int write_dump(struct shell *sh, const struct dump *d, size_t number, const char *dir, struct error *err)
 {
     char path[4096], machine[32] = "", sql[2048];
@@ -130,8 +144,8 @@ static int write_dump(struct shell *sh, const struct dump *d, size_t number, con
                        machine, d->pid, d->label[0] ? "." : "", d->label);
     if (len >= (int)sizeof path)
         return error_set(err, -MRD_EINVALID, "--output-dir: the name is too long");
-    snprintf(sql, sizeof sql, kinds[d->kind].profile, d->upid, d->machine, d->id, d->ts,
-             (int64_t)!sh->opt.no_annotations);
+    const int64_t values[] = {d->upid, d->machine, d->id, d->ts, !sh->opt.no_annotations};
+    fill_in(sql, sizeof sql, kinds[d->kind].profile, values);
     struct out_file *out = out_file_open(path, sh->tp, err);
     if (!out)
         return err->code;
