@@ -17,13 +17,6 @@ FOR_TESTS = set("""
     column_memory
 """.split())
 
-# The readers of other formats use these; a name goes when they do.
-AWAITED = set("""
-    file_clock_open file_clock_to_trace_time json_check json_error_text json_number_i64 json_number_of
-    json_number_scaled json_place_advance json_text_is json_unescape profile_file_mapping
-    sched_tracker_switch_threads
-""".split())
-
 # Comments go, the text of strings goes: a name in them is no use.
 NOISE = re.compile(r"""/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.S)
 DECLARED = re.compile(r"^(?!#|static|typedef|enum)[A-Za-z_][\w \*]*?[ \*](\w+)\([^;{}]*\)[^;{}]*;", re.M)
@@ -59,7 +52,7 @@ def main():
         names = [(n, 2) for n in DECLARED.findall(text)] + [(n, 1) for n in INLINE.findall(text)]
         for name, own in names:
             seen += 1
-            if name in public or name in AWAITED or any(name.endswith(s) for s in suffixes):
+            if name in public or any(name.endswith(s) for s in suffixes):
                 continue
             where = f"{path.relative_to(root)}: {name}()"
             if count[name] > own:

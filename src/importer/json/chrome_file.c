@@ -4,17 +4,9 @@
 #include "importer/json/chrome_json.h"
 #include "importer/json/json_import.h"
 #include "importer/sort/sorter.h"
+#include "importer/text/systrace.h"
 
 #include <stdio.h>
-#if __has_include("importer/text/systrace.h")
-#include "importer/text/systrace.h"
-#else
-struct systrace;
-#define systrace_open(im, fn, c, b) ((void)(fn), (struct systrace *)calloc(1, 1))
-#define systrace_close(s)           free(s)
-#define systrace_add_line(s, l)     true
-#include <stdlib.h>
-#endif
 
 enum {
     GIVE_BACK_BYTES = 4 << 20, /* of a mapped file, at a time */

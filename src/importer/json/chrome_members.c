@@ -1,15 +1,7 @@
 /* What the document says beside its events: metadata, and the kernel's trace as text. */
 #include "importer/core/metadata.h"
 #include "importer/json/chrome_json.h"
-#if __has_include("importer/text/systrace.h")
 #include "importer/text/systrace.h"
-#else
-struct systrace;
-#define systrace_open(im, fn, c, b) ((void)(fn), (struct systrace *)calloc(1, 1))
-#define systrace_close(s)           free(s)
-#define systrace_add_line(s, l)     true
-#include <stdlib.h>
-#endif
 
 /* The row of a metadata value: an integer, or a text. False when there is none, or it is malformed. */
 static bool metadata_value(struct chrome *c, struct json_reader *r, int64_t *number, strid *text)
