@@ -122,10 +122,15 @@ class Guest:
         self.monitor.until(rb"\(qemu\) ", 20)
 
     def pause(self, seconds):
-        """The guest stands still, as in a suspended virtual machine or a live migration: its clocks do not see it."""
+        """The guest stands still, as in a suspended virtual machine or a live migration: its clocks do not see it. Returns how
+        long it stood at least and at most: a busy host is late."""
+        asked = time.monotonic()
         self.tell("stop")
+        stopped = time.monotonic()
         time.sleep(seconds)
+        again = time.monotonic()
         self.tell("cont")
+        return again - stopped, time.monotonic() - asked
 
     def link(self, up):
         self.tell(f"set_link net {'on' if up else 'off'}")
