@@ -1,4 +1,5 @@
 """Replays what Perfetto's own binaries said to each other: each side against ours."""
+import fcntl
 import gzip
 import json
 import mmap
@@ -150,6 +151,14 @@ class RecordedService:
 
 
 @unittest.skipUnless(TRANSCRIPTS.exists(), "the transcripts are not here")
+def sealed_memory(size):
+    """What a service sends: memory that nobody can make larger or smaller any more."""
+    memory = os.memfd_create("smb", os.MFD_ALLOW_SEALING)
+    os.ftruncate(memory, size)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return memory
+
+
 class Transcripts(Case):
     def enable(self, consumer_frames):
         """A consumer that says what the recorded one said, up to EnableTracing."""
@@ -263,8 +272,7 @@ class Transcripts(Case):
     def test_service_and_our_producer(self):
         """The service's side against our producer library: its packets are in the memory that the service sent."""
         service = self.recorded_service("local-producer.jsonl", 1, self.env["PERFETTO_PRODUCER_SOCK_NAME"])
-        memory = os.memfd_create("smb", os.MFD_ALLOW_SEALING)
-        os.ftruncate(memory, 2 << 20)
+        memory = sealed_memory(2 << 20)
         producer = self.spawn(PRODUCER, "--source", "linux.sys_stats", "--packets", 400, "--max-size", 3000, "--hold")
         service.wait_for(REGISTER)
         service.command(3, 6, 1, fd=memory)  # SetupTracing with the memory, SetupDataSource, StartDataSource
@@ -303,8 +311,7 @@ class Transcripts(Case):
         theirs = load("local-producer.jsonl")[1, "c>s"]
         service = self.recorded_service("local-producer.jsonl", 1, self.env["PERFETTO_PRODUCER_SOCK_NAME"])
         self.env["MERIDIAN_RUN_DIR"] = str(self.dir / "run")
-        memory = os.memfd_create("smb", os.MFD_ALLOW_SEALING)
-        os.ftruncate(memory, 2 << 20)
+        memory = sealed_memory(2 << 20)
         probes = self.spawn(TRACEBOX, "traced_probes")
         said = lambda number: [args(b) for b in theirs if method(b) == number]
         sources = lambda calls: {first(d, 1): [(n, v) for n, v in fields(d) if n <= 4] for d in (first(a, 1) for a in calls)}

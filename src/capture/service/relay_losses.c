@@ -11,7 +11,7 @@
 #include "capture/service/tracing_session.h"
 #include "wire/fields.h"
 
-enum { LOCAL_NAMES_MAX = 32 };
+enum { LOCAL_NAMES_MAX = 32, LOCAL_NAME_BYTES = 256 };
 
 static struct machine_losses *losses_of(struct session *s, uint32_t machine_id)
 {
@@ -82,7 +82,8 @@ static uint64_t unfinished_packets(const struct session *s, uint32_t machine_id)
 
 void relay_name_lost(struct session *s, const struct service_producer *p)
 {
-    char *name = s->local_lost.names.n < LOCAL_NAMES_MAX ? mem_strndup(p->name, 256) : NULL;
+    char *name =
+        s->local_lost.names.n < LOCAL_NAMES_MAX ? mem_strndup(p->name, strnlen(p->name, LOCAL_NAME_BYTES)) : NULL;
     if (name && !vec_push(&s->local_lost.names, name))
         mem_free(name);
 }

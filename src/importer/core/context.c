@@ -39,7 +39,10 @@ uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu)
 
 void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, argset args)
 {
-    stats_add(&m->st->stats, m->id, stat, 1);
+    if (stat_defs[stat].type == STAT_INDEXED)
+        stats_add_idx(&m->st->stats, m->id, stat, (int32_t)m->im->trace_file, 1);
+    else
+        stats_add(&m->st->stats, m->id, stat, 1);
     trace_import_logs_insert(m->st,
                              &(struct trace_import_logs_row){.trace_id = m->im->trace_file,
                                                              .ts = ts,

@@ -141,7 +141,8 @@ struct machine_ctx *importer_named_machine(struct importer *im, const char *name
 /* For importer_close(). */
 void machine_close(struct machine_ctx *m);
 
-/* Notes an import problem: adds 1 to the stat and a row to trace_import_logs (ts may be COL_NULL, byte_offset -1). */
+/* Notes an import problem: adds 1 to the stat (an indexed one: that of the trace) and a row to trace_import_logs (ts
+ * may be COL_NULL, byte_offset -1). */
 void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, argset args);
 
 static inline strid import_str(struct importer *im, const char *text)

@@ -235,7 +235,7 @@ static int write_file(void *self, struct slice file, struct error *err)
         if (f.id == PPROF_PROFILE_SAMPLE && f.wire == PB_BYTES)
             read_sample(p, pb_bytes(&f));
     if (c.bad)
-        stats_add(&p->im->st->stats, p->m->id, STAT_pprof_truncated, 1);
+        stats_add_idx(&p->im->st->stats, p->m->id, STAT_pprof_truncated, (int32_t)p->im->trace_file, 1);
     return p->im->failed ? error_set(err, -MRD_ENOMEM, "out of memory") : 0;
 }
 
