@@ -64,7 +64,7 @@ class Formats(Case):
         self.assertEqual(self.number("select count(*) from __intrinsic_profiler_sample", trace), samples)
         self.assertEqual(self.number("select sum(depth) from __intrinsic_profiler_sample s join stack_profile_callsite c "
                                      "on c.id = s.callsite_id", trace), frames)
-        self.assertEqual(self.number("select value from stats where name = 'perf_text_parse_failure'", trace), 0)
+        self.assertEqual(self.number("select count(*) from stats where name = 'perf_text_parse_failure'", trace), 0)
 
     def test_ninja(self):
         jobs = {}

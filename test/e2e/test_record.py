@@ -378,7 +378,7 @@ class Record(Case):
 
     def test_refusals(self):
         self.start_traced()
-        for text, why in (("duration_ms: 4000000000", "too long"), ("buffers { }", "not possible"),
+        for text, why in (("duration_ms: 4000000000", "too long"), ("buffers { }", "out of range"),
                           (config(ds_extra="target_buffer: 7"), "target buffer 7"),
                           (config(extra='trigger_config { trigger_mode: STOP_TRACING }'), "trigger_timeout_ms")):
             with self.subTest(why=why):
