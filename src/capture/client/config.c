@@ -76,7 +76,7 @@ static void put_ftrace(const struct perfetto_options *o, struct pb_writer *w, bo
             continue;
         n++;
         if (!hyp)
-            pb_put_str(&x, strchr(c, '/') ? 1 : 2, c);
+            pb_put_str(&x, strchr(c, '/') ? FTRACE_CONFIG_FTRACE_EVENTS : FTRACE_CONFIG_ATRACE_CATEGORIES, c);
         else
             pb_put_str(&x, FTRACE_CONFIG_FTRACE_EVENTS, "hyp/*");
     }
