@@ -87,7 +87,7 @@ class Flags(unittest.TestCase):
             self.assertEqual((p.returncode, b"unexpected argument 'surplus'" in p.stdout), (1, True), p.stdout)
         for args, says in ((["perfetto", "--alert-id", "x"], b"--alert-id: 'x' is not a number"),
                            (["relay-keys", "--days", "0", "d"], b"--days: use a number from 1"),
-                           (["relay-keys"], b"one directory"), (["record", "-o", "x"], b"--machine is needed"),
+                           (["relay-keys"], b"one directory"), (["record", "-t", "1s"], b"--out is needed"),
                            (["record", "-o", "x", "-m", "-oProxyCommand=x", "a/b"], b"is empty or begins with '-'"),
                            (["traced_probes", "--ring", "x"], b"--ring: use read or map"),
                            (["traced_probes", "--max-memory", "-1"], b"number of megabytes")):

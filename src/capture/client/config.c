@@ -112,8 +112,13 @@ int perfetto_light_config(const struct perfetto_options *o, struct pb_writer *w,
     }
     put_ftrace(o, w, false);
     put_ftrace(o, w, true);
-    put_source(w, "linux.process_stats", slice_of(NULL, 0));
-    put_source(w, "linux.system_info", slice_of(NULL, 0));
+    if (o->standard_sources) {
+        put_source(w, "linux.process_stats", slice_of(NULL, 0));
+        put_source(w, "linux.system_info", slice_of(NULL, 0));
+    }
+    int rc = o->sources ? text_parse(&mrd__trace_config__descriptor, slice_str(o->sources), 0, w, err) : 0;
+    if (rc)
+        return rc;
     for (size_t i = 0; i < o->categories.n; i++) {
         struct pb_writer x = {0};
         if (strcmp(o->categories.p[i], "disk") == 0) {

@@ -227,7 +227,7 @@ static int record(struct perfetto_options *o)
 
 int perfetto_main(int argc, char **argv)
 {
-    struct perfetto_options o = {.notify_fd = -1};
+    struct perfetto_options o = {.notify_fd = -1, .until_fd = -1, .standard_sources = true};
     umask(0);
     int rc = parse_options(argc, argv, &o);
     if (rc < 0)

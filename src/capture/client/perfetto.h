@@ -20,7 +20,10 @@ struct perfetto_options {
 #undef FLAG
     struct text_list categories; /* the other arguments: atrace categories, events as GROUP/EVENT */
     bool light;                  /* no config is given, but what to record */
+    const char *sources;         /* more data sources of the short form: a TraceConfig in text form; NULL: none */
+    bool standard_sources;       /* the short form has those that always come along, too */
     int notify_fd;               /* -1: none */
+    int until_fd;                /* the recording ends when it can be read; -1: none */
 };
 
 /* Reads (or, in the short form, makes) the config; mrd__trace_config__free_unpacked() frees it. Errors of a text say

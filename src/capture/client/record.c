@@ -299,6 +299,8 @@ static void free_recorder(struct recorder *r)
         uv_close(handles[i], NULL);
     for (int i = 0; i < 2 && r->has_signals; i++)
         uv_close((uv_handle_t *)&r->signals[i], NULL);
+    if (r->has_until)
+        uv_close((uv_handle_t *)&r->until, NULL);
     left_out_free(&r->left_out);
     report_free(&r->report);
     if (r->trigger) {
@@ -339,6 +341,11 @@ int perfetto_record(const struct perfetto_options *o, Mrd__TraceConfig *config)
         uv_signal_init(&loop, &r.signals[i]);
         r.signals[i].data = &r;
         uv_signal_start(&r.signals[i], record_on_signal, i ? SIGTERM : SIGINT);
+    }
+    if (o->until_fd >= 0 && uv_poll_init(&loop, &r.until, o->until_fd) == 0) {
+        r.has_until = true;
+        r.until.data = &r;
+        uv_poll_start(&r.until, UV_READABLE, record_on_until);
     }
     uint64_t delay = start_delay_ms(config);
     if (delay)

@@ -216,3 +216,14 @@ void record_on_signal(uv_signal_t *h, int signum)
             signum == SIGINT ? "INT" : "TERM");
     record_stop(r);
 }
+
+void record_on_until(uv_poll_t *h, int status, int events)
+{
+    struct recorder *r = h->data;
+    (void)status, (void)events;
+    uv_poll_stop(h);
+    if (r->client && ipc_client_has_method(r->client, CONSUMER_FLUSH))
+        record_stop(r);
+    else
+        record_finish(r, EXIT_FAILED);
+}

@@ -35,6 +35,8 @@ struct recorder {
     struct report report;
     uv_signal_t signals[2];
     bool has_signals;
+    uv_poll_t until;
+    bool has_until;
     struct trace_output out;
     bool service_writes; /* write_into_file */
     bool stopping, reading, done, notified;
@@ -79,5 +81,7 @@ void record_stop(struct recorder *r);
 void record_on_disabled(void *ctx, bool success, bool has_more, struct slice reply);
 void record_on_timeout(uv_timer_t *t);
 void record_on_signal(uv_signal_t *h, int signum);
+/* What the recording was made for has ended. */
+void record_on_until(uv_poll_t *h, int status, int events);
 
 #endif

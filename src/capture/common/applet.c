@@ -27,9 +27,8 @@ static void print_overview(FILE *to)
     fprintf(to, "Usage: tracebox APPLET [flags] [arguments]\n\nApplets:\n");
     for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
         fprintf(to, "  %-14s %s\n", applets[i].text.name, applets[i].text.summary);
-    fprintf(to, "\nEach explains itself with --help. Example:\n"
-                "  tracebox traced & tracebox traced_probes &\n"
-                "  tracebox perfetto -t 5s -o trace.pftrace sched/sched_switch\n");
+    fprintf(to, "\nEach explains itself with --help. Flags without an applet are those of record. Example:\n"
+                "  tracebox record -o trace.pftrace -t 5s\n");
 }
 
 static void complain(const char *word)
@@ -53,6 +52,8 @@ int tracebox_main(int argc, char **argv)
         printf("Meridian v%s\n", MERIDIAN_VERSION);
         return 0;
     }
+    if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "-h") != 0 && strcmp(argv[1], "--help") != 0)
+        return find("record")->main(argc, argv); /* tracebox -t 5s … */
     bool asked = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
     if (argc > 1 && !asked)
         complain(argv[1]);

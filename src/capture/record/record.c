@@ -1,11 +1,11 @@
-/* The record applet: one command for a recording of many machines. */
+/* The record applet: one command for a recording of this machine, or of many. */
 #include "base/clock.h"
 #include "capture/client/perfetto.h"
 #include "capture/common/applet.h"
+#include "capture/record/daemons.h"
+#include "capture/record/presets.h"
 #include "capture/record/ssh_machine.h"
-#include "wire/fields.h"
-#include "wire/pb_cursor.h"
-#include "wire/pb_writer.h"
+#include "capture/record/workload.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 enum { START_TIMEOUT_MS = 60000, PRODUCERS_TIMEOUT_MS = 10000 };
+enum { FILE_WRITE_PERIOD_MS = 500, FLUSH_PERIOD_MS = 2500 }; /* of a recording of this machine */
 
 struct record {
     struct perfetto_options perfetto;
@@ -29,16 +30,36 @@ struct record {
     const char *const *targets;
     unsigned n;
     bool no_host, direct;
-    char self[PATH_MAX], binary[PATH_MAX + 16];
-    char dir[64];      /* our scratch directory */
+    bool shared;          /* a service that runs here anyway does it */
+    bool timed;           /* the user has said how long */
+    char *const *command; /* NULL: none */
+    char binary[PATH_MAX + 16];
     uint64_t random;   /* makes names that nobody else has */
     char scratch[32];  /* such a name, for a machine */
     char relay_to[32]; /* where relays connect to, here */
-    struct child traced, probes;
+    struct daemons daemons;
+    struct presets presets;
+    struct workload workload;
     struct remote remotes[REMOTES_MAX];
     unsigned n_remotes; /* started */
     bool nothing;       /* of what was asked for has started */
 };
+
+/* What the command line says. */
+struct record_flags {
+#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
+#include "capture/record/record_flags.def"
+#undef FLAG
+    struct text_list events;
+};
+
+static const struct flag flag_rows[] = {
+#define FLAG(...) FLAG_ROW(struct record_flags, __VA_ARGS__),
+#include "capture/record/record_flags.def"
+#undef FLAG
+};
+static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *flag_rows,
+                                        offsetof(struct record_flags, events)};
 
 static volatile sig_atomic_t interrupted;
 
@@ -89,43 +110,12 @@ static unsigned relay_addresses(bool direct, char *list, size_t size)
 
 static int start_service(struct record *r, struct error *err)
 {
-    char producers[192], addresses[64] = "", notify[32], log[96];
-    int ready[2];
-    unsigned port = relay_addresses(r->direct, addresses, sizeof addresses);
-    if (pipe(ready) != 0)
-        return error_set_errno(err, errno, "pipe");
-    fcntl(ready[0], F_SETFD, FD_CLOEXEC);
+    char addresses[64] = "";
+    unsigned port = r->n ? relay_addresses(r->direct, addresses, sizeof addresses) : 0;
     snprintf(r->relay_to, sizeof r->relay_to, "127.0.0.1:%u", port);
     r->remote.direct_port = port;
     r->remote.relay_to = r->direct ? NULL : r->relay_to;
-    snprintf(producers, sizeof producers, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer,%s", r->dir, addresses);
-    snprintf(notify, sizeof notify, "TRACED_NOTIFY_FD=%d", ready[1]);
-    snprintf(log, sizeof log, "%s/traced.log", r->dir);
-    int rc = child_start(&r->traced,
-                         &(struct child_options){
-                             .argv = (char *[]){r->self, (char[]){"traced"}, (char[]){"--enable-relay-endpoint"}, NULL},
-                             .env = (const char *[]){producers, notify, NULL},
-                             .log = log},
-                         err);
-    close(ready[1]);
-    struct pollfd p = {.fd = ready[0], .events = POLLIN};
-    char one = 0;
-    if (!rc && (poll(&p, 1, 10000) <= 0 || read(ready[0], &one, 1) != 1))
-        rc = error_set(err, -MRD_EIO, "the service does not start; see %s", log);
-    close(ready[0]);
-    return rc;
-}
-
-static int start_probes(struct record *r, struct error *err)
-{
-    char producer[128], log[96];
-    snprintf(producer, sizeof producer, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer", r->dir);
-    snprintf(log, sizeof log, "%s/probes.log", r->dir);
-    return child_start(&r->probes,
-                       &(struct child_options){.argv = (char *[]){r->self, (char[]){"traced_probes"}, NULL},
-                                               .env = (const char *[]){producer, NULL},
-                                               .log = log},
-                       err);
+    return daemons_start_service(&r->daemons, r->n ? addresses : NULL, err);
 }
 
 static unsigned count_state(const struct record *r, enum remote_state state)
@@ -166,45 +156,17 @@ static int start_machines(struct record *r, struct error *err)
                        : error_set(err, -MRD_EIO, "not all machines were ready within %d s", START_TIMEOUT_MS / 1000);
 }
 
-/* Producers that are connected, as the service tells. */
-static unsigned count_producers(struct record *r)
-{
-    struct error err = {0};
-    struct child c;
-    struct pb_writer state = {0};
-    unsigned n = 0;
-    if (child_start(
-            &c,
-            &(struct child_options){.argv = (char *[]){r->self, (char[]){"perfetto"}, (char[]){"--query-raw"}, NULL},
-                                    .pipes = true},
-            &err) != 0)
-        return 0;
-    for (;;) {
-        char buf[4096];
-        struct pollfd p = {.fd = c.out, .events = POLLIN};
-        ssize_t got = poll(&p, 1, 2000) > 0 ? read(c.out, buf, sizeof buf) : 0;
-        if (got <= 0)
-            break;
-        pb_put_raw(&state, buf, (size_t)got);
-    }
-    child_stop(&c, SIGTERM, 1000);
-    struct pb_field f;
-    for (struct pb_cursor q = pb_cursor(pb_written(&state)); pb_next(&q, &f);)
-        n += f.id == TRACING_SERVICE_STATE_PRODUCERS;
-    pb_writer_free(&state);
-    return n;
-}
-
 static void wait_for_producers(struct record *r)
 {
     unsigned want = r->n + !r->no_host;
     for (int64_t until = now_ms() + PRODUCERS_TIMEOUT_MS; now_ms() < until && !interrupted;) {
-        if (count_producers(r) >= want)
+        if (daemons_count_producers(&r->daemons) >= want)
             return;
         remotes_step(r->remotes, r->n, 50);
     }
     if (!interrupted)
-        fprintf(stderr, "record: some machines are not ready yet; they are recorded from when they are\n");
+        fprintf(stderr, "record: %s not ready yet; the recording has it from when it is\n",
+                r->n ? "a machine is" : "the program that reads the kernel's events is");
 }
 
 /* Each machine has the buffer's size for itself, unless the config says something else: a busy one does not push out
@@ -220,16 +182,41 @@ static void give_machines_rings(Mrd__TraceConfig *config)
     }
 }
 
+/* Everything that happens goes into the file, however long it takes; a config of the user's says itself what it wants.
+ */
+static void write_while_recording(Mrd__TraceConfig *config)
+{
+    config->has_write_into_file = config->write_into_file = true;
+    config->has_file_write_period_ms = true;
+    config->file_write_period_ms = FILE_WRITE_PERIOD_MS;
+    config->has_flush_period_ms = true;
+    config->flush_period_ms = FLUSH_PERIOD_MS;
+}
+
 /* Every machine records what the config says. */
 static int record_now(struct record *r, struct error *err)
 {
     Mrd__TraceConfig *config = NULL;
     int rc = perfetto_load_config(&r->perfetto, &config, err);
-    if (rc)
+    if (!rc && r->command)
+        rc = workload_start(&r->workload, r->command, err);
+    if (rc) {
+        if (config)
+            mrd__trace_config__free_unpacked(config, NULL);
         return rc;
-    config->has_trace_all_machines = config->trace_all_machines = true;
-    give_machines_rings(config);
-    fprintf(stderr, "record: recording %u machine%s\n", r->n + !r->no_host, r->n + !r->no_host == 1 ? "" : "s");
+    }
+    if (r->command) {
+        r->perfetto.notify_fd = r->workload.go; /* which closes it */
+        r->workload.go = -1;
+        r->perfetto.until_fd = r->workload.end;
+    }
+    if (r->n) {
+        config->has_trace_all_machines = config->trace_all_machines = true;
+        give_machines_rings(config);
+        fprintf(stderr, "record: recording %u machine%s\n", r->n + !r->no_host, r->n + !r->no_host == 1 ? "" : "s");
+    } else if (!r->perfetto.config_path) {
+        write_while_recording(config);
+    }
     int code = perfetto_record(&r->perfetto, config); /* signals are its own meanwhile: it saves what there is */
     mrd__trace_config__free_unpacked(config, NULL);
     signal(SIGINT, SIG_IGN); /* the rest is short and must be whole */
@@ -242,48 +229,35 @@ static int record_now(struct record *r, struct error *err)
     return code == EXIT_OK || r->nothing ? 0 : error_set(err, -MRD_EIO, "the recording failed");
 }
 
-static void remove_file(const char *dir, const char *name)
+/* What the command made of itself: its exit status. A recording that was interrupted ends it. */
+static int end_command(struct record *r)
 {
-    char path[96];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    unlink(path);
+    struct pollfd p = {.fd = r->workload.end, .events = POLLIN};
+    int status = 0;
+    if (!r->command)
+        return 0;
+    bool runs = r->workload.supervisor && poll(&p, 1, 0) == 0;
+    if (runs && r->timed)
+        fprintf(stderr, "record: the recording is over; waiting for %s to end\n", r->command[0]);
+    if (!workload_end(&r->workload, runs && !r->timed, &status))
+        return 0;
+    if (status)
+        fprintf(stderr, "record: %s ended with status %d\n", r->command[0], status);
+    return status;
 }
 
-/* The end of the service's log: the last words before a failure. */
-static void show_log(const struct record *r)
+static void say_what_next(const char *out)
 {
-    char path[96], text[2048];
-    snprintf(path, sizeof path, "%s/traced.log", r->dir);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-    ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof text, size > (off_t)sizeof text ? size - (off_t)sizeof text : 0);
-    if (n > 0)
-        fprintf(stderr, "record: the service said:\n%.*s", (int)n, text);
-    if (fd >= 0)
-        close(fd);
+    fprintf(stderr,
+            "record: next:  tp_shell check %s          # was anything lost?\n"
+            "               tp_shell %s                # ask it, in SQL\n"
+            "               tp_shell server http %s    # see it, on https://ui.perfetto.dev\n",
+            out, out, out);
 }
 
-static void clean_up(struct record *r, bool failed)
+static int find_binary(struct record *r, struct error *err)
 {
-    remotes_stop(r->remotes, r->n_remotes);
-    child_stop(&r->probes, SIGTERM, 5000);
-    child_stop(&r->traced, SIGTERM, 5000);
-    remove_file(r->dir, "producer");
-    remove_file(r->dir, "consumer");
-    if (failed)
-        show_log(r);
-    remove_file(r->dir, "traced.log");
-    remove_file(r->dir, "probes.log");
-    rmdir(r->dir);
-}
-
-static int prepare(struct record *r, struct error *err)
-{
-    ssize_t n = readlink("/proc/self/exe", r->self, sizeof r->self - 1);
-    if (n <= 0 || getrandom(&r->random, sizeof r->random, 0) != sizeof r->random)
-        return error_set_errno(err, errno, "/proc/self/exe");
-    r->self[n] = 0;
-    snprintf(r->binary, sizeof r->binary, "%s-static", r->self);
+    snprintf(r->binary, sizeof r->binary, "%s-static", r->daemons.self);
     if (!r->remote.binary && access(r->binary, R_OK) == 0)
         r->remote.binary = r->binary;
     if (r->remote.always_copy && !r->remote.binary)
@@ -291,22 +265,70 @@ static int prepare(struct record *r, struct error *err)
             err, -MRD_ENOTFOUND,
             "there is no %s: build it with cmake --build … --target tracebox-static, or name it with --binary",
             r->binary);
-    r->remote.scratch = r->scratch;
-    snprintf(r->dir, sizeof r->dir, "/tmp/tracebox-record.XXXXXX");
-    if (!mkdtemp(r->dir))
-        return error_set_errno(err, errno, "%s", r->dir);
-    char consumer[80];
-    snprintf(consumer, sizeof consumer, "%s/consumer", r->dir);
-    setenv("PERFETTO_CONSUMER_SOCK_NAME", consumer, 1);
     return 0;
 }
 
-static int run(struct record *r)
+/* Chooses what to record, and who does it. */
+static int choose_events(struct record *r, const struct record_flags *f, struct error *err)
+{
+    const struct text_list usual = {.p = (const char *[]){"sched"}, .n = 1};
+    bool none = !f->events.n && !f->presets.n, here = !f->machines.n;
+    bool open = !here || r->shared || presets_kernel_is_open();
+    if (f->config_path)
+        return 0;
+    if (!open && !none)
+        return error_set(
+            err, -MRD_EIO,
+            "the kernel's events are for root: run it with sudo; or leave out events and presets to record "
+            "processes and the figures of /proc");
+    if (!open) {
+        fprintf(stderr, "record: not root: recording processes, CPU time, memory and disks from /proc; for what the "
+                        "kernel does, run it with sudo\n");
+        r->perfetto.sources = presets_unprivileged;
+        return 0;
+    }
+    int rc = presets_expand(&r->presets, none ? &usual : &f->presets, &f->events, here, err);
+    r->perfetto.categories = r->presets.events;
+    r->perfetto.sources = r->presets.sources;
+    r->perfetto.standard_sources = true;
+    return rc;
+}
+
+static int prepare(struct record *r, const struct record_flags *f, struct error *err)
+{
+    if (getrandom(&r->random, sizeof r->random, 0) != sizeof r->random)
+        return error_set_errno(err, errno, "getrandom");
+    int rc = daemons_init(&r->daemons, err);
+    if (!rc)
+        rc = find_binary(r, err);
+    r->remote.scratch = r->scratch;
+    r->shared = !rc && !r->n && daemons_offered(&r->daemons, "linux.ftrace");
+    return rc ? rc : choose_events(r, f, err);
+}
+
+/* Starts what is needed, here and elsewhere. */
+static int start(struct record *r, struct error *err)
+{
+    if (r->shared) {
+        fprintf(stderr, "record: recording with the service that runs here\n");
+        return 0;
+    }
+    int rc = start_service(r, err);
+    if (!rc && !r->no_host)
+        rc = daemons_start_probes(&r->daemons, err);
+    if (!rc)
+        rc = start_machines(r, err);
+    if (!rc)
+        wait_for_producers(r);
+    return rc;
+}
+
+static int run(struct record *r, const struct record_flags *f)
 {
     struct error err = {0};
-    if (prepare(r, &err) != 0) {
+    if (prepare(r, f, &err) != 0) {
         fprintf(stderr, "record: %s\n", err.text);
-        return 1;
+        return EXIT_FAILED;
     }
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
@@ -314,37 +336,19 @@ static int run(struct record *r)
     struct sigaction hangup;
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* unless under nohup */
         sigaction(SIGHUP, &(struct sigaction){.sa_handler = on_hangup}, NULL);
-    int rc = start_service(r, &err);
-    if (!rc && !r->no_host)
-        rc = start_probes(r, &err);
-    if (!rc)
-        rc = start_machines(r, &err);
-    if (!rc)
-        wait_for_producers(r);
+    int rc = start(r, &err);
     if (!rc)
         rc = interrupted ? error_set(&err, -MRD_EIO, "interrupted") : record_now(r, &err);
+    int status = end_command(r);
     if (rc)
         fprintf(stderr, "record: %s%s\n", err.text,
                 strcmp(err.text, "the recording failed") == 0 ? "" : "; nothing was recorded");
-    clean_up(r, rc && !interrupted);
-    return rc ? EXIT_FAILED : r->nothing ? EXIT_NOTHING : EXIT_OK;
+    else if (!r->nothing)
+        say_what_next(r->perfetto.out);
+    remotes_stop(r->remotes, r->n_remotes);
+    daemons_stop(&r->daemons, rc && !interrupted);
+    return rc ? EXIT_FAILED : r->nothing ? EXIT_NOTHING : status;
 }
-
-/* What the command line says. */
-struct record_flags {
-#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
-#include "capture/record/record_flags.def"
-#undef FLAG
-    struct text_list events;
-};
-
-static const struct flag flag_rows[] = {
-#define FLAG(...) FLAG_ROW(struct record_flags, __VA_ARGS__),
-#include "capture/record/record_flags.def"
-#undef FLAG
-};
-static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *flag_rows,
-                                        offsetof(struct record_flags, events)};
 
 /* What is wrong with the command line, NULL: nothing. */
 static const char *check_flags(const struct record_flags *f)
@@ -352,25 +356,29 @@ static const char *check_flags(const struct record_flags *f)
     for (size_t i = 0; i < f->machines.n; i++)
         if (!*f->machines.p[i] || *f->machines.p[i] == '-') /* ssh would take -… for an option */
             return "--machine: the name of a machine is empty or begins with '-'";
-    return !f->machines.n                    ? "--machine is needed"
-           : f->machines.n > REMOTES_MAX     ? "too many machines"
-           : !f->out                         ? "--out is needed"
-           : f->config_path && f->events.n   ? "--config and events exclude each other"
-           : !f->config_path && !f->events.n ? "give the events to record, e.g. sched/sched_switch"
-                                             : NULL;
+    return f->machines.n > REMOTES_MAX      ? "too many machines"
+           : f->no_host && !f->machines.n   ? "--no-host needs --machine"
+           : !f->out                        ? "--out is needed: the trace goes there"
+           : f->config_path && f->events.n  ? "--config and events exclude each other"
+           : f->config_path && f->presets.n ? "--config and --preset exclude each other"
+                                            : NULL;
 }
 
-static int run_flags(const struct record_flags *f)
+static int run_flags(const struct record_flags *f, char *const *command)
 {
     static struct record r; /* large: not for the stack */
     r.perfetto = (struct perfetto_options){.notify_fd = -1,
+                                           .until_fd = -1,
                                            .out = f->out,
-                                           .time = f->time,
+                                           .time = f->time   ? f->time
+                                                   : command ? "0"
+                                                             : NULL,
                                            .buffer = f->buffer,
                                            .config_path = f->config_path,
                                            .text = f->text,
-                                           .categories = f->events,
                                            .light = !f->config_path};
+    r.timed = f->time != NULL;
+    r.command = command;
     r.targets = f->machines.p;
     r.n = (unsigned)f->machines.n;
     r.no_host = f->no_host;
@@ -378,14 +386,19 @@ static int run_flags(const struct record_flags *f)
     r.remote.binary = f->binary;
     r.remote.always_copy = f->always_copy;
     r.remote.ssh = f->ssh;
-    return run(&r);
+    int rc = run(&r, f);
+    presets_free(&r.presets);
+    return rc;
 }
 
 int record_main(int argc, char **argv)
 {
     struct record_flags f = {0};
-    int rc = 1;
-    bool good = applet_flags("record", &flags, &f, argc, argv);
+    int rc = 1, n = 1;
+    while (n < argc && strcmp(argv[n], "--") != 0) /* behind it: the command */
+        n++;
+    char *const *command = n + 1 < argc ? argv + n + 1 : NULL;
+    bool good = applet_flags("record", &flags, &f, n, argv);
     const char *wrong = good ? check_flags(&f) : NULL;
     if (good && f.help) {
         applet_help(stdout, "record", &flags);
@@ -397,7 +410,7 @@ int record_main(int argc, char **argv)
         fprintf(stderr, "record: %s\n", wrong);
         applet_usage("record");
     } else if (good) {
-        rc = run_flags(&f);
+        rc = run_flags(&f, command);
     }
     flags_free(&flags, &f);
     return rc;

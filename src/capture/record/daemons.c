@@ -1,0 +1,171 @@
+/* A service and probes of our own: start, wait, ask, end. */
+#include "capture/record/daemons.h"
+
+#include "wire/fields.h"
+#include "wire/pb_cursor.h"
+#include "wire/pb_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SERVICE_TIMEOUT_MS = 10000, ANSWER_TIMEOUT_MS = 2000 };
+
+int daemons_init(struct daemons *d, struct error *err)
+{
+    ssize_t n = readlink("/proc/self/exe", d->self, sizeof d->self - 1);
+    if (n <= 0)
+        return error_set_errno(err, errno, "/proc/self/exe");
+    d->self[n] = 0;
+    return 0;
+}
+
+static int make_directory(struct daemons *d, struct error *err)
+{
+    char consumer[80];
+    snprintf(d->dir, sizeof d->dir, "/tmp/tracebox-record.XXXXXX");
+    if (!mkdtemp(d->dir)) {
+        int rc = error_set_errno(err, errno, "%s", d->dir);
+        d->dir[0] = 0;
+        return rc;
+    }
+    snprintf(consumer, sizeof consumer, "%s/consumer", d->dir);
+    setenv("PERFETTO_CONSUMER_SOCK_NAME", consumer, 1);
+    return 0;
+}
+
+int daemons_start_service(struct daemons *d, const char *relay_addresses, struct error *err)
+{
+    char producers[192], notify[32], log[96];
+    int ready[2];
+    int rc = make_directory(d, err);
+    if (rc)
+        return rc;
+    if (pipe(ready) != 0)
+        return error_set_errno(err, errno, "pipe");
+    fcntl(ready[0], F_SETFD, FD_CLOEXEC);
+    snprintf(producers, sizeof producers, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer%s%s", d->dir,
+             relay_addresses ? "," : "", relay_addresses ? relay_addresses : "");
+    snprintf(notify, sizeof notify, "TRACED_NOTIFY_FD=%d", ready[1]);
+    snprintf(log, sizeof log, "%s/traced.log", d->dir);
+    char relay[] = "--enable-relay-endpoint";
+    rc = child_start(
+        &d->traced,
+        &(struct child_options){.argv = (char *[]){d->self, (char[]){"traced"}, relay_addresses ? relay : NULL, NULL},
+                                .env = (const char *[]){producers, notify, NULL},
+                                .log = log},
+        err);
+    close(ready[1]);
+    struct pollfd p = {.fd = ready[0], .events = POLLIN};
+    char one = 0;
+    if (!rc && (poll(&p, 1, SERVICE_TIMEOUT_MS) <= 0 || read(ready[0], &one, 1) != 1))
+        rc = error_set(err, -MRD_EIO, "the service does not start; see %s", log);
+    close(ready[0]);
+    return rc;
+}
+
+int daemons_start_probes(struct daemons *d, struct error *err)
+{
+    char producer[128], log[96];
+    snprintf(producer, sizeof producer, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer", d->dir);
+    snprintf(log, sizeof log, "%s/probes.log", d->dir);
+    return child_start(&d->probes,
+                       &(struct child_options){.argv = (char *[]){d->self, (char[]){"traced_probes"}, NULL},
+                                               .env = (const char *[]){producer, NULL},
+                                               .log = log},
+                       err);
+}
+
+/* The state of the service, a TracingServiceState; empty when nobody answers. */
+static void query_state(const struct daemons *d, struct pb_writer *state)
+{
+    struct error err = {0};
+    struct child c;
+    char self[PATH_MAX];
+    snprintf(self, sizeof self, "%s", d->self);
+    if (child_start(
+            &c,
+            &(struct child_options){.argv = (char *[]){self, (char[]){"perfetto"}, (char[]){"--query-raw"}, NULL},
+                                    .log = "/dev/null",
+                                    .pipes = true},
+            &err) != 0)
+        return;
+    for (;;) {
+        char buf[4096];
+        struct pollfd p = {.fd = c.out, .events = POLLIN};
+        ssize_t got = poll(&p, 1, ANSWER_TIMEOUT_MS) > 0 ? read(c.out, buf, sizeof buf) : 0;
+        if (got <= 0)
+            break;
+        pb_put_raw(state, buf, (size_t)got);
+    }
+    child_stop(&c, SIGTERM, 1000);
+}
+
+bool daemons_offered(const struct daemons *d, const char *data_source)
+{
+    struct pb_writer state = {0};
+    struct pb_field f, descriptor, name;
+    bool offered = false;
+    query_state(d, &state);
+    for (struct pb_cursor c = pb_cursor(pb_written(&state)); pb_next(&c, &f);)
+        offered |= f.id == TRACING_SERVICE_STATE_DATA_SOURCES &&
+                   pb_find(pb_bytes(&f), TRACING_SERVICE_STATE_DATA_SOURCE_DS_DESCRIPTOR, &descriptor) &&
+                   pb_find(pb_bytes(&descriptor), DATA_SOURCE_DESCRIPTOR_NAME, &name) &&
+                   slice_eq(pb_bytes(&name), slice_str(data_source));
+    pb_writer_free(&state);
+    return offered;
+}
+
+unsigned daemons_count_producers(const struct daemons *d)
+{
+    struct pb_writer state = {0};
+    struct pb_field f;
+    unsigned n = 0;
+    query_state(d, &state);
+    for (struct pb_cursor c = pb_cursor(pb_written(&state)); pb_next(&c, &f);)
+        n += f.id == TRACING_SERVICE_STATE_PRODUCERS;
+    pb_writer_free(&state);
+    return n;
+}
+
+static void remove_file(const char *dir, const char *name)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    unlink(path);
+}
+
+/* The end of the service's log: the last words before a failure. */
+static void show_log(const struct daemons *d)
+{
+    char path[96], text[2048];
+    snprintf(path, sizeof path, "%s/traced.log", d->dir);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof text, size > (off_t)sizeof text ? size - (off_t)sizeof text : 0);
+    if (n > 0)
+        fprintf(stderr, "record: the service said:\n%.*s", (int)n, text);
+    if (fd >= 0)
+        close(fd);
+}
+
+void daemons_stop(struct daemons *d, bool tell)
+{
+    if (!d->dir[0])
+        return;
+    child_stop(&d->probes, SIGTERM, 5000);
+    child_stop(&d->traced, SIGTERM, 5000);
+    remove_file(d->dir, "producer");
+    remove_file(d->dir, "consumer");
+    if (tell)
+        show_log(d);
+    remove_file(d->dir, "traced.log");
+    remove_file(d->dir, "probes.log");
+    rmdir(d->dir);
+    d->dir[0] = 0;
+}

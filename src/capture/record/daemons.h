@@ -1,0 +1,32 @@
+/* A service and probes of our own: in a scratch directory, for one recording, gone with it. */
+#ifndef MERIDIAN_CAPTURE_RECORD_DAEMONS_H
+#define MERIDIAN_CAPTURE_RECORD_DAEMONS_H
+
+#include "capture/record/child.h"
+
+#include <limits.h>
+
+struct daemons {
+    char self[PATH_MAX]; /* this program */
+    char dir[64];        /* their sockets and logs; empty: none */
+    struct child traced, probes;
+};
+
+/* Finds this program. */
+int daemons_init(struct daemons *d, struct error *err);
+
+/* True when the service that PERFETTO_CONSUMER_SOCK_NAME (or its default) names runs and offers a data source. */
+bool daemons_offered(const struct daemons *d, const char *data_source);
+
+/* Starts a service with a relay endpoint on `relay_addresses` (a list, with commas; NULL: none), and sets
+ * PERFETTO_CONSUMER_SOCK_NAME to it. It is ready on return. */
+int daemons_start_service(struct daemons *d, const char *relay_addresses, struct error *err);
+int daemons_start_probes(struct daemons *d, struct error *err);
+
+/* Producers that are connected to the service. */
+unsigned daemons_count_producers(const struct daemons *d);
+
+/* Ends both and removes the directory. `tell`: shows the end of the service's log first. */
+void daemons_stop(struct daemons *d, bool tell);
+
+#endif
