@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 #include "shell/server_name.h"
 #include "shell/shell.h"
+#include "shell/text_width.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -267,7 +268,7 @@ static const struct {
 
 void session_report_health(struct tp *tp)
 {
-    bool colour = isatty(STDERR_FILENO), any = false;
+    bool colour = text_colours(STDERR_FILENO), any = false;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         bool titled = false;
         struct tp_stat s;

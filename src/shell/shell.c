@@ -2,6 +2,7 @@
 #include "shell/shell.h"
 #include "base/clock.h"
 #include "base/suggest.h"
+#include "shell/did_you_mean.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -158,8 +159,10 @@ int shell_main(int argc, char **argv)
         rc = dispatch_classic(&sh, argc - 1, argv + 1, &err);
     if (rc < 0) {
         /* A failed statement's text may be longer than an error value: the handle has all of it. */
-        const char *whole = sh.tp && err.code == -MRD_ESQL ? tp_error(sh.tp) : "";
-        fprintf(stderr, "%s\n", whole[0] ? whole : err.text[0] ? err.text : error_code_text(rc));
+        if (sh.tp && err.code == -MRD_ESQL && tp_error(sh.tp)[0])
+            shell_tell_error(sh.tp);
+        else
+            fprintf(stderr, "%s\n", err.text[0] ? err.text : error_code_text(rc));
     }
     struct error meta_err = {0};
     if (session_write_metatrace(&sh, &meta_err) < 0) {

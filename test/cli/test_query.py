@@ -1,4 +1,6 @@
 """tp_shell query: where the SQL comes from, the output formats to the byte, errors."""
+import csv
+import io
 import json
 import os
 import pathlib
@@ -50,6 +52,40 @@ class Sources(harness.Case):
         junk = self.dir / "junk"
         junk.write_bytes(b"\xfe\xed\xfa\xce" * 64)
         self.fails("query", junk, "select 1", text="junk")
+
+
+class ForOthers(harness.Case):
+    """Formats that other programs read: every value comes back as it was."""
+    SQL = "select 1 as a, 'x,\"q\"' || char(10) || '|' as \"t,x\", null as n, 0.1 as d, '' as e, '[NULL]' as s, x'01ff' as b, " \
+          "1e300 * 1e300 as inf"
+
+    def test_csv(self):
+        out = self.query(self.SQL, "--format", "csv")
+        self.assertEqual(out, 'a,"t,x",n,d,e,s,b,inf\n1,"x,""q""\n|",,0.1,"",[NULL],01ff,Inf\n')
+        rows = list(csv.reader(io.StringIO(out)))
+        self.assertEqual(rows[1][:2], ["1", 'x,"q"\n|'])
+
+    def test_floats_come_back(self):
+        rows = self.query("select 1 / 3.0 as x union all select 123456789.123456789 union all select 5e-324 union all select 0.1 + 0.2",
+                          "--format", "csv").split()[1:]
+        self.assertEqual([float(r) for r in rows], [1 / 3, 123456789.123456789, 5e-324, 0.1 + 0.2])
+
+    def test_several_answers(self):
+        self.assertEqual(self.query("select 1 as a; select 2 as b", "--format", "csv"), "a\n1\n\nb\n2\n")
+
+    def test_markdown(self):
+        self.assertEqual(self.query("select 'a|b' as x, 12345 as y", "--format", "markdown"),
+                         "| x    | y     |\n| ---- | ----- |\n| a\\|b | 12345 |\n")
+
+    def test_line(self):
+        self.assertEqual(self.query("select 1 as a, 'x' as bcd union all select 2, null", "--format", "line"),
+                         "  a = 1\nbcd = x\n\n  a = 2\nbcd = [NULL]\n")
+
+    def test_box(self):
+        self.assertEqual(self.query("select 'é日' as x", "--format", "box"), "┌──────┐\n│ x    │\n├──────┤\n│ é日  │\n└──────┘\n")
+
+    def test_the_form_without_a_name_is_classic(self):
+        self.assertEqual(self.query("select null as n"), self.query("select null as n", "--format", "classic"))
 
 
 class StructuredQuery(harness.Case):

@@ -146,7 +146,7 @@ int cmd_query(struct shell *sh, struct error *err)
 {
     struct query_source src;
     size_t n_traces;
-    const char *name = sh->opt.format ? sh->opt.format : "csv";
+    const char *name = sh->opt.format ? sh->opt.format : "classic";
     int format = output_format_find(name);
     if (format < 0)
         return suggest_refuse(err, "--format", name, output_format_names, OUTPUT_FORMATS);

@@ -1,7 +1,10 @@
 /* What Tab offers: dot commands, keywords, tables, and the columns of tables that the statement names. */
+#include "shell/names.h"
 #include "shell/repl/repl.h"
 
 #include <ctype.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -79,29 +82,116 @@ static void drop_duplicates(struct candidates *c)
     c->n = kept;
 }
 
-void complete_word(struct repl *r, const char *before, size_t *word_at, struct candidates *out)
+/* Names of functions and macros with what they take: "name(" and, behind CANDIDATE_NOTE, the arguments. */
+static void offer_functions(struct repl *r, const char *word, size_t word_len, struct candidates *out)
 {
-    size_t len = strlen(before), at = len;
-    while (at > 0 && is_word_byte(before[at - 1]))
+    offer_rows(r,
+               "SELECT DISTINCT name || '(' FROM (" SHELL_FUNCTION_NAMES ") WHERE name NOT GLOB '_*' AND name NOT IN "
+               "(SELECT name FROM __intrinsic_stdlib_objects WHERE object_type GLOB '*FUNCTION')",
+               word, word_len, out);
+    offer_rows(r,
+               "SELECT name || iif(object_type = 'MACRO', '!(', '(') || '" CANDIDATE_NOTE "' || coalesce((SELECT "
+               "group_concat(value ->> 'name' || ' ' || (value ->> 'type'), ', ') FROM json_each(args)), '') || ')' "
+               "FROM __intrinsic_stdlib_objects WHERE name NOT GLOB '_*' AND (object_type GLOB '*FUNCTION' OR "
+               "object_type = 'MACRO')",
+               word, word_len, out);
+}
+
+/* Files below the directory that the word names. */
+static void offer_files(const char *word, size_t word_len, struct candidates *out)
+{
+    char pattern[512];
+    glob_t files;
+    snprintf(pattern, sizeof pattern, "%.*s*", (int)word_len, word);
+    if (glob(pattern, GLOB_MARK | GLOB_TILDE, NULL, &files) != 0)
+        return;
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        offer(out, files.gl_pathv[i], word, word_len);
+    globfree(&files);
+}
+
+static void offer_columns_of(struct repl *r, const char *before, size_t at, const char *after, size_t after_len,
+                             const char *word, size_t word_len, struct candidates *out)
+{
+    size_t n = out->n;
+    offer_columns(r, r->statement.p, r->statement.n, word, word_len, out);
+    offer_columns(r, before, at, word, word_len, out);
+    offer_columns(r, after, after_len, word, word_len, out);
+    if (out->n == n && word_len > 0) /* no table is named yet: of any */
+        offer_rows(r,
+                   "SELECT DISTINCT column_name FROM _meridian_table_docs WHERE table_name NOT GLOB '_*' AND "
+                   "column_name IS NOT NULL",
+                   word, word_len, out);
+}
+
+/* What the argument of a dot command may be. */
+static void offer_arguments(struct repl *r, const char *before, const char *word, size_t word_len,
+                            struct candidates *out)
+{
+    static const char *const of_files[] = {".dump", ".once", ".output", ".read"};
+    before += strspn(before, " \t");
+    size_t n = strcspn(before, " \t");
+    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++) {
+        if (strlen(of_files[i]) == n && memcmp(before, of_files[i], n) == 0) {
+            offer_files(word, word_len, out);
+            return;
+        }
+    }
+    if (n == 5 && memcmp(before, ".mode", n) == 0) {
+        for (int i = 0; i < OUTPUT_FORMATS; i++)
+            offer(out, output_format_names[i], word, word_len);
+        return;
+    }
+    offer_rows(r, "SELECT name FROM (" SHELL_TABLE_NAMES ")", word, word_len, out);
+    if (n == 5 && memcmp(before, ".docs", n) == 0)
+        offer_rows(r, "SELECT name FROM __intrinsic_stdlib_objects WHERE exposed", word, word_len, out);
+}
+
+/* Where a word of the kind begins that `also` (bytes beside letters and digits) may be part of. */
+static size_t word_start(const char *before, size_t at, const char *also)
+{
+    while (at > 0 && (is_word_byte(before[at - 1]) || strchr(also, before[at - 1])))
         at--;
-    if (r->statement.n == 0 && at > 0 && before[at - 1] == '.' && strspn(before, " \t") == at - 1)
-        at--; /* a dot command */
-    else if (r->statement.n == 0 && len > 0 && before[strspn(before, " \t")] == '.')
-        while (at > 0 && (is_word_byte(before[at - 1]) || before[at - 1] == '-' || before[at - 1] == '.'))
-            at--;
+    return at;
+}
+
+/* Does the text end with "MODULE " before `at`? */
+static bool names_module(const char *before, size_t at)
+{
+    while (at > 0 && isspace((unsigned char)before[at - 1]))
+        at--;
+    return at >= 6 && strncasecmp(before + at - 6, "module", 6) == 0;
+}
+
+void complete_word(struct repl *r, const char *before, const char *after, size_t after_len, size_t *word_at,
+                   struct candidates *out)
+{
+    size_t len = strlen(before), at = word_start(before, len, ""), blanks = strspn(before, " \t");
+    bool command = r->statement.n == 0 && before[blanks] == '.';
+    bool in_command = command && strcspn(before + blanks, " \t") == len - blanks;
+    size_t dotted = word_start(before, len, ".");
+    if (in_command)
+        at = blanks;
+    else if (command)
+        at = word_start(before, len, "-./~");
+    else if (names_module(before, dotted))
+        at = dotted;
     *word_at = at;
-    const char *word = before + at;
+    const char *word = before + at, *name;
     size_t word_len = len - at;
-    if (word[0] == '.') {
-        const char *name;
+    if (in_command) {
         for (size_t i = 0; (name = repl_meta_name(i)); i++)
             offer(out, name, word, word_len);
+    } else if (command) {
+        offer_arguments(r, before, word, word_len, out);
+    } else if (names_module(before, dotted)) {
+        offer_rows(r, SHELL_MODULE_NAMES, word, word_len, out);
     } else {
-        bool qualified = at > 0 && before[at - 1] == '.';
-        offer_columns(r, r->statement.p, r->statement.n, word, word_len, out);
-        offer_columns(r, before, at, word, word_len, out);
-        if (!qualified) {
-            offer_rows(r, "SELECT name FROM (" REPL_TABLE_NAMES ")", word, word_len, out);
+        offer_columns_of(r, before, at, after, after_len, word, word_len, out);
+        if (at == 0 || before[at - 1] != '.') {
+            offer_rows(r, "SELECT name FROM (" SHELL_TABLE_NAMES ")", word, word_len, out);
+            if (word_len > 0)
+                offer_functions(r, word, word_len, out);
             for (size_t i = 0; i < sizeof keywords / sizeof *keywords && word_len > 0; i++)
                 offer(out, keywords[i], word, word_len);
         }

@@ -1,5 +1,7 @@
 /* Lines from a terminal (libedit: editing, history, completion) or from a pipe. */
+#include "shell/repl/paste.h"
 #include "shell/repl/repl.h"
+#include "shell/text_width.h"
 
 #include <errno.h>
 #include <histedit.h>
@@ -18,8 +20,10 @@ struct line_reader {
     History *history;
     const char *prompt;
     char *history_file;
-    sigset_t signals; /* outside of the editor, where Ctrl-C is held */
-    char *line;       /* getline()'s buffer */
+    struct paste paste;
+    bool marks_pastes; /* the terminal knows how */
+    sigset_t signals;  /* outside of the editor, where Ctrl-C is held */
+    char *line;        /* getline()'s buffer */
     size_t line_cap;
 };
 
@@ -38,13 +42,9 @@ static int read_character(EditLine *el, wchar_t *out)
     char byte;
     el_get(el, EL_CLIENTDATA, &l);
     for (;;) {
-        if (!interrupt_wait(STDIN_FILENO, &l->signals)) {
-            errno = EINTR;
-            return -1;
-        }
-        ssize_t n = read(STDIN_FILENO, &byte, 1);
+        int n = paste_read(&l->paste, &l->signals, &byte);
         if (n <= 0)
-            return n == 0 ? 0 : -1;
+            return n;
         size_t used = mbrtowc(out, &byte, 1, &state);
         if (used <= 1)
             return 1;
@@ -57,7 +57,7 @@ static int read_character(EditLine *el, wchar_t *out)
 
 static size_t common_prefix(const struct candidates *c)
 {
-    size_t n = strlen(c->p[0]);
+    size_t n = strcspn(c->p[0], CANDIDATE_NOTE);
     for (size_t i = 1; i < c->n; i++)
         for (size_t k = 0; k < n; k++)
             if (c->p[i][k] != c->p[0][k])
@@ -65,17 +65,29 @@ static size_t common_prefix(const struct candidates *c)
     return n;
 }
 
+/* With its note, which stands right behind it. */
+static void print_candidate(const char *text, size_t width, bool last)
+{
+    size_t n = strcspn(text, CANDIDATE_NOTE);
+    const char *note = text + n + (text[n] != '\0');
+    int blanks = (int)(width - n - strlen(note));
+    printf("%.*s%s%*s", (int)n, text, note, last ? 0 : blanks, "");
+    if (last)
+        printf("\n");
+}
+
 static void list_candidates(const struct candidates *c)
 {
-    enum { SCREEN = 78, MOST = 120 };
+    enum { MOST = 120 };
+    const size_t screen = text_screen(STDOUT_FILENO);
     size_t widest = 0, shown = c->n < MOST ? c->n : MOST;
     for (size_t i = 0; i < shown; i++)
         if (strlen(c->p[i]) > widest)
             widest = strlen(c->p[i]);
-    size_t columns = widest + 2 < SCREEN ? SCREEN / (widest + 2) : 1;
+    size_t columns = widest + 2 < screen ? screen / (widest + 2) : 1;
     printf("\n");
     for (size_t i = 0; i < shown; i++)
-        printf("%-*s%s", (int)widest + 2, c->p[i], (i + 1) % columns == 0 || i + 1 == shown ? "\n" : "");
+        print_candidate(c->p[i], widest + 2, (i + 1) % columns == 0 || i + 1 == shown);
     if (shown < c->n)
         printf("... and %zu more\n", c->n - shown);
     fflush(stdout);
@@ -92,7 +104,7 @@ static unsigned char on_tab(EditLine *el, int key)
     if (!before)
         return CC_ERROR;
     struct candidates c = {0};
-    complete_word(l->repl, before, &word_at, &c);
+    complete_word(l->repl, before, info->cursor, (size_t)(info->lastchar - info->cursor), &word_at, &c);
     unsigned char what = CC_ERROR;
     size_t typed = before_len - word_at;
     size_t common = c.n ? common_prefix(&c) : 0;
@@ -100,7 +112,7 @@ static unsigned char on_tab(EditLine *el, int key)
         char *rest = mem_strndup(c.p[0], common);
         /* the case of what was typed gives way to the name's own */
         el_deletestr(el, (int)typed);
-        if (rest && el_insertstr(el, rest) == 0 && c.n == 1)
+        if (rest && el_insertstr(el, rest) == 0 && c.n == 1 && !strchr("(!/", rest[common - 1]))
             el_insertstr(el, " ");
         mem_free(rest);
         what = CC_REFRESH;
@@ -135,6 +147,9 @@ static char *find_history_file(void)
 static void open_editor(struct line_reader *l)
 {
     HistEvent event;
+    const char *term = getenv("TERM");
+    l->marks_pastes = term && strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO);
+    l->paste = (struct paste){.fd = STDIN_FILENO};
     setlocale(LC_CTYPE, "");
     l->el = el_init("tp_shell", stdin, stdout, stderr);
     l->history = history_init();
@@ -187,7 +202,11 @@ int line_reader_next(struct line_reader *l, const char *prompt, const char **lin
     int n = 0;
     el_set(l->el, EL_PREP_TERM, 1); /* before the prompt: what is typed as soon as it shows must reach the editor */
     interrupt_hold(&l->signals);
+    if (l->marks_pastes)
+        paste_ask(true);
     const char *got = el_gets(l->el, &n);
+    if (l->marks_pastes)
+        paste_ask(false);
     interrupt_release(&l->signals);
     if (interrupt_taken()) {
         el_reset(l->el);
@@ -201,27 +220,31 @@ int line_reader_next(struct line_reader *l, const char *prompt, const char **lin
     l->line = mem_strndup(got, (size_t)n);
     if (!l->line)
         return 0;
-    l->line[strcspn(l->line, "\r\n")] = '\0';
+    n = (int)strlen(l->line);
+    while (n > 0 && strchr("\r\n", l->line[n - 1])) /* those within are of a statement out of the history */
+        l->line[--n] = '\0';
     *line = l->line;
     return 1;
+}
+
+bool line_reader_pasted(const struct line_reader *l)
+{
+    return l->el && l->paste.line;
 }
 
 void line_reader_add_history(struct line_reader *l, const char *text)
 {
     if (!l->history)
         return;
-    char *one_line = mem_strdup(text); /* so that it can be edited again; a comment would swallow what follows it */
-    if (!one_line)
+    char *whole = mem_strdup(text); /* with its lines: a comment ends where it did */
+    if (!whole)
         return;
-    size_t n = strlen(one_line);
-    while (n > 0 && one_line[n - 1] == '\n')
-        one_line[--n] = '\0';
-    for (char *p = one_line; *p && !strstr(text, "--"); p++)
-        if (*p == '\n')
-            *p = ' ';
+    size_t n = strlen(whole);
+    while (n > 0 && whole[n - 1] == '\n')
+        whole[--n] = '\0';
     HistEvent event;
-    history(l->history, &event, H_ENTER, one_line);
-    mem_free(one_line);
+    history(l->history, &event, H_ENTER, whole);
+    mem_free(whole);
 }
 
 bool line_reader_ask(struct line_reader *l, const char *question, char c)

@@ -1,5 +1,7 @@
 /* The dot commands of the interactive shell. */
 #include "base/suggest.h"
+#include "shell/did_you_mean.h"
+#include "shell/names.h"
 #include "shell/repl/repl.h"
 
 #include "base/file.h"
@@ -24,14 +26,33 @@ static void usage(const char *text)
     fprintf(stderr, "usage: %s\n", text);
 }
 
+static void tell_failure(struct repl *r, const struct error *err)
+{
+    if (err->code == -MRD_ESQL)
+        shell_tell_error(r->sh->tp);
+    else
+        fprintf(stderr, "%s\n", err->text);
+}
+
+/* Ctrl-C ends it and leaves no half of a file. */
+static void export_tables(struct repl *r, const char *path)
+{
+    interrupt_target(r->sh->tp);
+    int rc = tp_export_sqlite(r->sh->tp, path);
+    interrupt_target(NULL);
+    interrupt_taken();
+    if (rc < 0)
+        fprintf(stderr, "%s\n", tp_error(r->sh->tp));
+    else
+        fprintf(stderr, "written: %s\n", path);
+}
+
 static void meta_dump(struct repl *r, const char *arg)
 {
     if (!arg[0])
         usage(".dump FILE");
-    else if (tp_export_sqlite(r->sh->tp, arg) < 0)
-        fprintf(stderr, "%s\n", tp_error(r->sh->tp));
     else
-        fprintf(stderr, "written: %s\n", arg);
+        export_tables(r, arg);
 }
 
 static void meta_read(struct repl *r, const char *arg)
@@ -48,11 +69,11 @@ static void meta_read(struct repl *r, const char *arg)
         return;
     }
     interrupt_target(r->sh->tp);
-    int rc = shell_run_sql(r->sh, arg, text, len, r->format == OUTPUT_TABLE ? OUTPUT_CSV : r->format, 0, &err);
+    int rc = shell_run_sql(r->sh, arg, text, len, r->format == OUTPUT_TABLE ? OUTPUT_CLASSIC : r->format, 0, &err);
     interrupt_target(NULL);
     interrupt_taken();
     if (rc < 0)
-        fprintf(stderr, "%s\n", err.code == -MRD_ESQL ? tp_error(r->sh->tp) : err.text);
+        tell_failure(r, &err);
     mem_free(text);
 }
 
@@ -67,11 +88,15 @@ static void meta_width(struct repl *r, const char *arg)
 {
     char *end;
     long n = strtol(arg, &end, 10);
-    if (!arg[0] || *end || n < 1 || n > 10000)
-        usage(".width N (1 to 10000)");
+    if (strcmp(arg, "auto") == 0)
+        r->width = 0;
+    else if (!arg[0] || *end || n < 1 || n > 10000)
+        usage(".width auto|N (1 to 10000)");
     else
         r->width = (unsigned)n;
 }
+
+#define MODES "table|box|markdown|line|csv|json|jsonl|classic"
 
 static void refuse_mode(const char *arg)
 {
@@ -80,7 +105,7 @@ static void refuse_mode(const char *arg)
         suggest_refuse(&err, ".mode", arg, output_format_names, OUTPUT_FORMATS);
         fprintf(stderr, "%s\n", err.text);
     }
-    usage(".mode table|csv|json|jsonl");
+    usage(".mode " MODES);
 }
 
 static void meta_mode(struct repl *r, const char *arg)
@@ -135,10 +160,10 @@ static void print_column(struct repl *r, const char *before, const char *arg, co
 static void meta_tables(struct repl *r, const char *arg)
 {
     if (arg[0])
-        print_column(r, "SELECT DISTINCT name FROM (" REPL_TABLE_NAMES ") WHERE name GLOB '", arg, "' ORDER BY name",
+        print_column(r, "SELECT DISTINCT name FROM (" SHELL_TABLE_NAMES ") WHERE name GLOB '", arg, "' ORDER BY name",
                      2);
     else
-        print_column(r, "SELECT DISTINCT name FROM (" REPL_TABLE_NAMES ") WHERE name NOT GLOB '_*'", "",
+        print_column(r, "SELECT DISTINCT name FROM (" SHELL_TABLE_NAMES ") WHERE name NOT GLOB '_*'", "",
                      " ORDER BY name", 2);
 }
 
@@ -163,6 +188,52 @@ static void meta_schema(struct repl *r, const char *arg)
                  1);
 }
 
+static void meta_output(struct repl *r, const char *arg)
+{
+    repl_output(r, arg, false);
+}
+
+static void meta_once(struct repl *r, const char *arg)
+{
+    if (arg[0])
+        repl_output(r, arg, true);
+    else
+        usage(".once FILE");
+}
+
+static void meta_pager(struct repl *r, const char *arg)
+{
+    if (strcmp(arg, "off") == 0)
+        r->pager.command = NULL;
+    else if (strcmp(arg, "on") == 0)
+        pager_find(&r->pager);
+    else
+        usage(".pager on|off (PAGER in the environment says which)");
+}
+
+/* What the library and the built-in tables say of an object, whatever it is. */
+static void meta_docs(struct repl *r, const char *arg)
+{
+    if (!arg[0]) {
+        usage(".docs NAME (a table, view, function, macro or module)");
+        return;
+    }
+    print_column(
+        r, "WITH asked(x) AS (VALUES ('", arg,
+        "')), object AS (SELECT * FROM __intrinsic_stdlib_objects, asked WHERE name = x OR module = x), "
+        "member(what, list) AS (VALUES ('  argument ', 1), ('  column ', 2)) "
+        "SELECT lower(replace(object_type, '_', ' ')) || ' ' || name || iif(module LIKE 'prelude%', '', '    "
+        "INCLUDE PERFETTO MODULE ' || module || ';') || char(10) || description || "
+        "coalesce((SELECT group_concat(char(10) || what || (value ->> 'name') || '  ' || (value ->> 'type') || '  ' || "
+        "coalesce(value ->> 'description', ''), '') FROM member, json_each(iif(list = 1, args, cols)) WHERE name = "
+        "(SELECT x FROM asked)), '') || iif(return_type != '', char(10) || '  returns ' || return_type || '  ' || "
+        "return_description, '') || char(10) FROM object WHERE object_type != 'MODULE' OR name = (SELECT x FROM asked) "
+        "UNION ALL SELECT iif(column_name IS NULL, 'table ' || table_name || char(10) || description, '  column ' || "
+        "column_name || '  ' || description) FROM _meridian_table_docs, asked WHERE table_name = x AND NOT EXISTS "
+        "(SELECT 1 FROM object)",
+        1);
+}
+
 static void meta_no_metrics(struct repl *r, const char *arg)
 {
     (void)r, (void)arg;
@@ -175,10 +246,14 @@ static const struct {
     const char *help;
     void (*run)(struct repl *r, const char *arg);
 } metas[] = {
+    {".docs", "NAME", "what a table, function, macro or module is for", meta_docs},
     {".dump", "FILE", "write the tables as an SQLite database", meta_dump},
     {".help", "", "this list", meta_help},
     {".load-metrics-sql", "", "(not available yet: see tp_shell summarize)", meta_no_metrics},
-    {".mode", "table|csv|json|jsonl", "how to print", meta_mode},
+    {".mode", MODES, "how to print", meta_mode},
+    {".once", "FILE", "the next answer goes into a file", meta_once},
+    {".output", "[FILE]", "answers go into a file; without one: to the terminal again", meta_output},
+    {".pager", "on|off", "long answers go through a pager", meta_pager},
     {".q", "", "leave the shell", meta_quit},
     {".quit", "", "leave the shell", meta_quit},
     {".read", "FILE", "run the SQL of a file; results as CSV", meta_read},
@@ -187,7 +262,7 @@ static const struct {
     {".schema", "TABLE", "the columns of a table", meta_schema},
     {".tables", "[GLOB]", "the tables and views", meta_tables},
     {".timer", "on|off", "print how long queries take", meta_timer},
-    {".width", "N", "columns of a table are N wide", meta_width},
+    {".width", "auto|N", "columns of a table are N wide, or as their content and the terminal want", meta_width},
 };
 
 const char *repl_meta_name(size_t i)

@@ -1,10 +1,14 @@
 /* The loop of the interactive shell. */
 #include "shell/repl/repl.h"
+#include "shell/did_you_mean.h"
+#include "shell/text_width.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { DEFAULT_WIDTH = 20, WIDE_WIDTH = 40 };
@@ -16,44 +20,93 @@ static bool more_rows(void *ctx)
     return !line_reader_ask(r->reader, "...\nType 'q' to stop, Enter for more records: ", 'q');
 }
 
-void repl_run_sql(struct repl *r, const char *sql, size_t len)
+void repl_output(struct repl *r, const char *path, bool once)
 {
-    struct output output = {.out = r->out, .format = r->format, .width = r->width};
-    if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && r->format == OUTPUT_TABLE) {
+    struct error err = {0};
+    out_flush(r->out, &err);
+    if (r->out->fd != STDOUT_FILENO)
+        close(r->out->fd);
+    out_init(r->out, STDOUT_FILENO);
+    r->once = false;
+    if (!*path)
+        return;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return;
+    }
+    out_init(r->out, fd);
+    r->once = once;
+}
+
+/* Every statement's answer; the rows of all, or what failed. */
+static int64_t show_answers(struct repl *r, const char *sql, size_t len, int64_t start, int64_t *first_row_ns)
+{
+    bool shown = r->terminal && r->out->fd == STDOUT_FILENO, paged = shown && pager_begin(&r->pager);
+    struct output output = {
+        .out = r->out, .format = r->format, .width = r->width, .screen = shown ? text_screen(STDOUT_FILENO) : 0};
+    if (paged) {
+        out_flush(r->out, NULL);
+        r->out->fd = r->pager.fd;
+    } else if (shown && (r->format == OUTPUT_TABLE || r->format == OUTPUT_BOX || r->format == OUTPUT_LINE)) {
         output.more = more_rows;
         output.more_ctx = r;
     }
     struct tp_result *result = NULL;
     size_t at = 0;
-    int64_t start = shell_now_ns(), first_row_ns = -1;
+    int64_t all = 0;
     int rc;
-    interrupt_target(r->sh->tp);
     while ((rc = tp_query_next(r->sh->tp, NULL, sql, len, &at, &result)) == 1) {
-        if (first_row_ns < 0)
-            first_row_ns = shell_now_ns() - start;
+        if (*first_row_ns < 0)
+            *first_row_ns = shell_now_ns() - start;
         int64_t rows = output_result(&output, result);
         tp_result_close(result);
-        rc = rows < 0 ? (int)rows : 0;
-        if (rc < 0)
+        if (rows < 0) {
+            rc = (int)rows;
             break;
+        }
+        all += rows;
+        if (r->out->error)
+            break; /* nobody reads on */
     }
+    if (paged) {
+        out_flush(r->out, NULL); /* a pager that was left early is no error */
+        out_init(r->out, STDOUT_FILENO);
+        pager_end(&r->pager);
+    }
+    return rc < 0 ? rc : all;
+}
+
+static void tell_time(struct repl *r, int64_t rows, int64_t ns)
+{
+    FILE *to = r->format == OUTPUT_TABLE && !r->terminal ? stdout : stderr;
+    fprintf(to, "\nQuery executed in %.3f ms", (double)ns / 1e6);
+    if (r->terminal && rows >= 0)
+        fprintf(to, ", %lld row%s", (long long)rows, rows == 1 ? "" : "s");
+    fprintf(to, "\n\n");
+    fflush(to);
+}
+
+void repl_run_sql(struct repl *r, const char *sql, size_t len)
+{
+    int64_t start = shell_now_ns(), first_row_ns = -1;
+    interrupt_target(r->sh->tp);
+    int64_t rows = show_answers(r, sql, len, start, &first_row_ns);
     interrupt_target(NULL);
     struct error err = {0};
     if (out_flush(r->out, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
         r->quit = true; /* nobody reads the answers any more */
     }
-    if (rc == TP_INTERRUPTED)
+    if (rows == TP_INTERRUPTED)
         fprintf(stderr, "Interrupted\n");
-    else if (rc < 0)
-        fprintf(stderr, "%s\n", tp_error(r->sh->tp));
+    else if (rows < 0)
+        shell_tell_error(r->sh->tp);
     interrupt_taken();
-    if (!r->timer)
-        return;
-    FILE *to = r->format == OUTPUT_TABLE ? stdout : stderr;
-    fprintf(to, "\nQuery executed in %.3f ms\n\n",
-            (double)(first_row_ns < 0 ? shell_now_ns() - start : first_row_ns) / 1e6);
-    fflush(to);
+    if (r->timer)
+        tell_time(r, rows, first_row_ns < 0 ? shell_now_ns() - start : first_row_ns);
+    if (r->once)
+        repl_output(r, "", false);
 }
 
 static bool is_blank(const char *s)
@@ -61,6 +114,13 @@ static bool is_blank(const char *s)
     while (isspace((unsigned char)*s))
         s++;
     return *s == '\0';
+}
+
+/* A line of one word, with or without a semicolon. */
+static bool is_word(const char *line, const char *word)
+{
+    size_t n = strlen(word);
+    return strncasecmp(line, word, n) == 0 && line[n + strspn(line + n, " \t;")] == '\0';
 }
 
 /* Runs what has been typed and begins anew. */
@@ -90,8 +150,10 @@ static bool append_line(struct repl *r, const char *line)
 /* A statement ends at a semicolon that is no part of a string or comment, or at an empty line. */
 static void take_line(struct repl *r, const char *line)
 {
-    bool fresh = r->statement.n == 0;
+    bool fresh = r->statement.n == 0, pasted = line_reader_pasted(r->reader);
     if (is_blank(line)) {
+        if (pasted)
+            return;
         if (fresh && isatty(STDIN_FILENO))
             fprintf(stderr, "If you want to quit either type .q or press CTRL-D (EOF)\n");
         run_statement(r);
@@ -103,6 +165,10 @@ static void take_line(struct repl *r, const char *line)
     if (fresh && *text == '.') {
         line_reader_add_history(r->reader, text);
         repl_meta(r, text);
+        return;
+    }
+    if (fresh && (is_word(text, "exit") || is_word(text, "quit"))) {
+        r->quit = true;
         return;
     }
     if (!append_line(r, line))
@@ -127,8 +193,15 @@ static void reopen_terminal(const struct text_list *traces)
 int repl_run(struct shell *sh, struct error *err)
 {
     reopen_terminal(&sh->opt.positionals);
-    struct repl r = {
-        .sh = sh, .format = OUTPUT_TABLE, .timer = true, .width = sh->opt.wide ? WIDE_WIDTH : DEFAULT_WIDTH};
+    bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    struct repl r = {.sh = sh,
+                     .format = OUTPUT_TABLE,
+                     .timer = true,
+                     .terminal = terminal,
+                     .width = sh->opt.wide ? WIDE_WIDTH
+                              : terminal   ? 0
+                                           : DEFAULT_WIDTH};
+    pager_find(&r.pager);
     r.out = mem_alloc(sizeof *r.out);
     r.reader = r.out ? line_reader_open(&r) : NULL;
     if (!r.reader) {
@@ -152,6 +225,7 @@ int repl_run(struct shell *sh, struct error *err)
     }
     if (!r.quit)
         run_statement(&r); /* the last statement of a script needs no semicolon */
+    repl_output(&r, "", false);
     line_reader_close(r.reader);
     vec_free(&r.statement);
     mem_free(r.out);

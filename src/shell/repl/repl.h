@@ -4,6 +4,7 @@
 
 #include "shell/interrupt.h"
 #include "shell/output.h"
+#include "shell/repl/pager.h"
 #include "shell/shell.h"
 
 #include <signal.h>
@@ -13,21 +14,19 @@ struct repl {
     struct shell *sh;
     struct line_reader *reader;
     struct text_out *out;
+    struct pager pager;
     enum output_format format;
-    unsigned width; /* of the table's columns */
+    unsigned width; /* of the table's columns; 0: by their content and the terminal */
+    bool terminal;  /* questions and answers are on one */
     bool timer;     /* say how long a query took */
+    bool once;      /* the next answer goes into the file, the ones behind it not */
     bool quit;
     VEC(char)
     statement; /* the lines of an unfinished statement */
 };
 
-/* SQL for the names of all tables and views: what was created, and the virtual tables that need no CREATE; not SQLite's
- * own modules. */
-#define REPL_TABLE_NAMES                                                                                               \
-    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') UNION SELECT name FROM pragma_module_list WHERE "  \
-    "name NOT GLOB 'fts[0-9]*' AND name NOT GLOB 'rtree*' AND name NOT GLOB 'pragma_*' AND name NOT GLOB 'json_*' "    \
-    "AND name NOT IN ('dbstat', 'sqlite_stmt', 'bytecode', 'tables_used', '__intrinsic_dataframe', "                   \
-    "'runtime_table_function')"
+/* Answers go into a file from now on, or again to where they went at first (`path` empty). */
+void repl_output(struct repl *r, const char *path, bool once);
 
 /* Runs SQL and shows every result; failures are told on standard error. */
 void repl_run_sql(struct repl *r, const char *sql, size_t len);
@@ -47,6 +46,9 @@ struct line_reader *line_reader_open(struct repl *r); /* NULL when out of memory
 /* The next line without its end, valid until the next call. 1; 0 at the end; -1: Ctrl-C, what was typed is dropped. */
 int line_reader_next(struct line_reader *l, const char *prompt, const char **line);
 
+/* Was the end of the last line pasted? */
+bool line_reader_pasted(const struct line_reader *l);
+
 /* Remembers a statement. */
 void line_reader_add_history(struct line_reader *l, const char *text);
 void line_reader_close(struct line_reader *l); /* writes the history */
@@ -56,14 +58,17 @@ bool line_reader_ask(struct line_reader *l, const char *question, char c);
 
 /* ---- completion ---- */
 
-/* All that the word before the cursor may become: `before` is the text up to the cursor, *word_at where the word
- * begins. Candidates are mem_alloc()ed texts in a sorted list without duplicates. */
+/* All that the word before the cursor may become: `before` is the text up to the cursor, after[0, after_len) the rest
+ * of the line, *word_at where the word begins. Candidates are mem_alloc()ed texts in a sorted list without duplicates;
+ * what stands behind CANDIDATE_NOTE is shown and not inserted. */
+#define CANDIDATE_NOTE "\t"
 struct candidates {
     char **p;
     size_t n;
     size_t cap;
 };
-void complete_word(struct repl *r, const char *before, size_t *word_at, struct candidates *out);
+void complete_word(struct repl *r, const char *before, const char *after, size_t after_len, size_t *word_at,
+                   struct candidates *out);
 void candidates_free(struct candidates *c);
 
 #endif

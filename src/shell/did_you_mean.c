@@ -1,0 +1,107 @@
+/* What was meant by a name that does not exist. */
+#include "shell/did_you_mean.h"
+
+#include "base/alloc.h"
+#include "base/suggest.h"
+#include "shell/names.h"
+#include "shell/text_width.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What an error says before the name, and the names of that kind. */
+static const struct {
+    const char *says, *names;
+    bool of_tables; /* columns: of the tables that the statement names */
+} kinds[] = {
+    {"no such table: ", "SELECT name FROM (" SHELL_TABLE_NAMES ") WHERE name NOT GLOB '_*'", false},
+    {"no such column: ", NULL, true},
+    {"no such function: ", SHELL_FUNCTION_NAMES, false},
+    {"unknown module '", SHELL_MODULE_NAMES, false},
+};
+
+static bool is_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Names that come and go while rows are read are kept: the best so far. */
+static void among_rows(struct tp *tp, const char *sql, struct suggestion *s, char *best, size_t room)
+{
+    struct tp_result *r = NULL;
+    if (tp_query(tp, sql, &r) != 0)
+        return;
+    while (tp_step(r) == 1) {
+        const char *name = tp_text(r, 0, NULL), *before = s->best;
+        if (!name)
+            continue;
+        suggest_among(s, name);
+        if (s->best == before)
+            continue;
+        snprintf(best, room, "%s", name);
+        s->best = best;
+    }
+    tp_result_close(r);
+}
+
+/* Columns of every table that is named in a text. */
+static void among_columns(struct tp *tp, const char *text, struct suggestion *s, char *best, size_t room)
+{
+    for (const char *p = text; *p;) {
+        size_t n = 0;
+        while (is_name(p[n]))
+            n++;
+        if (n > 1 && n < 100 && !isdigit((unsigned char)*p)) {
+            char sql[200];
+            snprintf(sql, sizeof sql, "SELECT name FROM pragma_table_info('%.*s')", (int)n, p);
+            among_rows(tp, sql, s, best, room);
+        }
+        p += n ? n : 1;
+    }
+}
+
+const char *did_you_mean(struct tp *tp, const char *error, char *text, size_t room)
+{
+    char best[128], said[160];
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const char *at = strstr(error, kinds[i].says);
+        if (!at)
+            continue;
+        const char *word = at + strlen(kinds[i].says);
+        size_t len = strcspn(word, "'\n");
+        for (const char *dot; kinds[i].of_tables && (dot = memchr(word, '.', len)) != NULL;) { /* t.name */
+            len -= (size_t)(dot + 1 - word);
+            word = dot + 1;
+        }
+        struct suggestion s = suggest(word, len);
+        if (kinds[i].of_tables)
+            among_columns(tp, error, &s, best, sizeof best);
+        else
+            among_rows(tp, kinds[i].names, &s, best, sizeof best);
+        suggest_text(&s, "", said, sizeof said);
+        if (*said) /* " (did you mean 'x'?)": a line of its own here */
+            snprintf(text, room, "%.*s", (int)strlen(said) - 3, said + 2);
+        return text;
+    }
+    return text;
+}
+
+void shell_tell_error(struct tp *tp)
+{
+    char *error = mem_strdup(tp_error(tp)), text[160];
+    bool colours = text_colours(STDERR_FILENO);
+    if (!error) {
+        fprintf(stderr, "%s\n", tp_error(tp));
+        return;
+    }
+    const char *last = strrchr(error, '\n'); /* what is wrong; before it, where */
+    last = last ? last + 1 : error;
+    fprintf(stderr, "%.*s%s%s%s\n", (int)(last - error), error, colours ? "\033[1;31m" : "", last,
+            colours ? "\033[0m" : "");
+    if (*did_you_mean(tp, error, text, sizeof text))
+        fprintf(stderr, "%s\n", text);
+    mem_free(error);
+}
