@@ -81,8 +81,14 @@ static int run(const char *listen, const char *host, const char *tls, bool backg
     }
     if (uv_loop_init(&loop) != 0)
         return 1;
-    int rc =
-        relay_proxy_open(&r.proxy, &loop, &(struct relay_proxy_options){listen, uplink, hint, name, on_lost, &r}, &err);
+    int rc = relay_proxy_open(&r.proxy, &loop,
+                              &(struct relay_proxy_options){.listen = listen,
+                                                            .host = uplink,
+                                                            .machine_id_hint = hint,
+                                                            .machine_name = name,
+                                                            .lost = on_lost,
+                                                            .ctx = &r},
+                              &err);
     if (!rc)
         rc = relay_control_open(&r.control, &loop, &(struct relay_control_options){uplink, hint, name}, &err);
     if (!rc)

@@ -359,15 +359,18 @@ static void open_link(struct relay_proxy *p, int local)
     p->links = l;
     p->open_links++;
     struct error err = {0};
-    bool ok = p->open_links <= RELAY_MAX_CONNECTIONS && open_pipe(&l->from[LOCAL]) && open_pipe(&l->from[REMOTE]) &&
-              put_identity(l);
+    bool too_many = p->open_links > p->options.max_connections;
+    bool ok = !too_many && open_pipe(&l->from[LOCAL]) && open_pipe(&l->from[REMOTE]) && put_identity(l);
     if (ok) {
         l->fd[REMOTE] = relay_uplink_connect(&p->options.host, &l->connecting, &err);
         ok = l->fd[REMOTE] >= 0 && start_polls(l);
     }
     if (!ok) {
         if (relay_may_say(p->options.host.log))
-            fprintf(stderr, "traced_relay: refused a producer: %s\n", err.code ? err.text : "no resources");
+            fprintf(stderr, "traced_relay: refused a producer: %s\n",
+                    err.code   ? err.text
+                    : too_many ? "too many connections"
+                               : "no descriptors or memory left");
         close_link(l);
     }
 }
@@ -394,6 +397,8 @@ int relay_proxy_open(struct relay_proxy **out, uv_loop_t *loop, const struct rel
         return error_set(err, -MRD_ENOMEM, "out of memory");
     p->loop = loop;
     p->options = *options;
+    if (!p->options.max_connections)
+        p->options.max_connections = RELAY_MAX_CONNECTIONS;
     struct ipc_addr addr;
     p->buffer = mem_alloc(RELAY_WINDOW_BYTES);
     p->listen_fd =

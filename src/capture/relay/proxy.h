@@ -20,6 +20,7 @@ struct relay_proxy_options {
     struct relay_uplink host; /* where to forward to */
     const char *machine_id_hint;
     const char *machine_name;
+    unsigned max_connections;                /* 0: RELAY_MAX_CONNECTIONS */
     void (*lost)(void *ctx, uint64_t bytes); /* taken from a producer and not handed over; may be NULL */
     void *ctx;
 };

@@ -88,8 +88,8 @@ bool absence_returns(struct machine_losses *l, const struct service_producer *p)
             return false; /* one producer fills one gap, however many data sources it has */
     for (size_t i = 0; i < l->absences.n; i++) {
         struct machine_absence *a = &l->absences.p[i];
-        if (a->until_ns || a->back_id || strcmp(a->producer, p->name) != 0)
-            continue;
+        if (a->until_ns || a->back_id || strncmp(a->producer, p->name, sizeof a->producer - 1) != 0)
+            continue; /* a longer name is kept as far as it fits */
         a->back_id = p->id;
         return true;
     }

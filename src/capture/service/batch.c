@@ -62,6 +62,7 @@ static int squeeze(struct slice raw, enum batch_compression how, int level, uint
 
 int batch_compress(struct batch *b, enum batch_compression how, int level, struct error *err)
 {
+    uint32_t field = how == BATCH_DEFLATE ? TRACE_PACKET_COMPRESSED_PACKETS : TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
     struct batch out = {0};
     int rc = 0;
     for (size_t i = 0; i < b->packets.n && !rc;) {
@@ -74,7 +75,7 @@ int batch_compress(struct batch *b, enum batch_compression how, int level, struc
         rc = squeeze(slice_of(b->bytes.p + start, end - start), how, level, &z, &len);
         if (!rc) {
             uint8_t head[16];
-            size_t n = pb_encode_varint(head, (how == BATCH_DEFLATE ? 50u : 133u) << 3 | 2);
+            size_t n = pb_encode_varint(head, field << 3 | PB_BYTES);
             n += pb_encode_varint(head + n, len);
             struct slice pieces[] = {slice_of(head, n), slice_of(z, len)};
             batch_add(&out, pieces, 2, slice_of(NULL, 0));
