@@ -8,7 +8,8 @@
  * dropped D chunks C marks M". --hold waits for the end of the session before it leaves; --stall-ms sleeps now and then
  * in the middle. --follow: when the recording ends or the connection is lost, goes on with the next one. --where says
  * of each packet "packet W N B E": it begins in the writer's chunk B and ends in E. --times says of each packet that
- * was written "wrote W N T" at once, T its timestamp: the truth about a producer that is killed. */
+ * was written "wrote W N T" at once, T its timestamp: the truth about a producer that is killed. --ledger is --times of what
+ * is written while somebody records, and nothing is written else. */
 #include "meridian/producer.h"
 
 #include <getopt.h>
@@ -22,7 +23,7 @@ struct options {
     unsigned long packets, writers, max_size, shm_kb, page_kb, seed, pause_us, flush_every, stall_ms;
     int policy;
     const char *source;
-    bool hold, follow, where, times;
+    bool hold, follow, where, times, ledger;
 };
 
 static uint64_t now_ns(void)
@@ -54,7 +55,7 @@ static void write_packet(struct mrd_writer *w, unsigned long writer, unsigned lo
     mrd_message_end(w);
     unsigned long long ends = chunk_of(w); /* before the end: then the library may hand the chunk over */
     mrd_packet_end(w);
-    if (o->times)
+    if (o->times && (!o->ledger || mrd_writer_active(w)))
         dprintf(STDOUT_FILENO, "wrote %lu %lu %llu\n", writer, number, (unsigned long long)now);
     if (o->where)
         printf("packet %lu %lu %llu %llu\n", writer, number, begins, ends);
@@ -66,7 +67,8 @@ static int parse(int argc, char **argv, struct options *o)
         {"packets", 1, NULL, 'n'}, {"writers", 1, NULL, 'w'}, {"max-size", 1, NULL, 'm'},    {"policy", 1, NULL, 'p'},
         {"shm", 1, NULL, 's'},     {"page", 1, NULL, 'g'},    {"seed", 1, NULL, 'r'},        {"pause-us", 1, NULL, 'u'},
         {"hold", 0, NULL, 'h'},    {"follow", 0, NULL, 'o'},  {"flush-every", 1, NULL, 'f'}, {"stall-ms", 1, NULL, 'l'},
-        {"source", 1, NULL, 'd'},  {"where", 0, NULL, 'e'},   {"times", 0, NULL, 't'},       {0}};
+        {"source", 1, NULL, 'd'},  {"where", 0, NULL, 'e'},   {"times", 0, NULL, 't'},
+        {"ledger", 0, NULL, 'L'},  {0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         unsigned long v = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (c) {
@@ -108,6 +110,9 @@ static int parse(int argc, char **argv, struct options *o)
             break;
         case 't':
             o->times = true;
+            break;
+        case 'L':
+            o->ledger = o->times = true;
             break;
         case 'h':
             o->hold = true;
@@ -167,6 +172,12 @@ int main(int argc, char **argv)
             size *= 20;
         if (!writers[k])
             continue;
+        if (o.ledger && !mrd_writer_active(writers[k])) {
+            if (!mrd_data_source_instances(ds))
+                break;
+            usleep(1000);
+            continue;
+        }
         write_packet(writers[k], k, next[k]++, size, &o);
         if (o.flush_every && (unsigned long)rand_r(&seed) % o.flush_every == 0)
             mrd_writer_flush(writers[k]);

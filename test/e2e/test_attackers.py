@@ -375,5 +375,126 @@ class HostileRelay(Attack):
         wait_for(lambda: "extendedKeyUsage clientAuth" in self.log(), what=self.log())
 
 
+class FakeService:
+    """Speaks the producers' protocol as a service would, and keeps what is asked of it."""
+
+    METHODS = ["InitializeConnection", "RegisterDataSource", "UnregisterDataSource", "CommitData", "GetAsyncCommand",
+               "RegisterTraceWriter", "UnregisterTraceWriter", "NotifyDataSourceStarted", "NotifyDataSourceStopped",
+               "ActivateTriggers", "Sync", "UpdateDataSource"]
+
+    def __init__(self, path):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        os.chmod(path, 0o777)
+        self.listener.listen(4)
+        self.seen = []
+
+    def serve(self, on_registered, seconds=5):
+        """Answers one producer until it goes, or for so long. `on_registered(send_command)` once it offers process_stats."""
+        self.listener.settimeout(seconds)
+        sock, _ = self.listener.accept()
+        peer = Peer(sock)
+        sock.settimeout(seconds)
+        commands = None
+        try:
+            while True:
+                body = peer.recv()
+                if body is None:
+                    return
+                request, bind_to, call = first(body, 2, 0), first(body, 3), first(body, 5)
+                if bind_to is not None:
+                    methods = b"".join(field(3, field(1, i + 1) + field(2, n)) for i, n in enumerate(self.METHODS))
+                    peer.send(frame(field(2, request) + field(4, field(1, 1) + field(2, 1) + methods)))
+                if call is None:
+                    continue
+                name, args = self.METHODS[first(call, 2) - 1], first(call, 3, b"")
+                self.seen.append(name)
+                if name == "GetAsyncCommand":
+                    commands = request
+                elif not first(call, 4, 0):
+                    peer.send(frame(field(2, request) + field(6, field(1, 1) + field(3, b""))))
+                if name == "RegisterDataSource" and b"linux.process_stats" in args and commands:
+                    on_registered(lambda c, fds=(): peer.send(
+                        frame(field(2, commands) + field(6, field(1, 1) + field(2, 1) + field(3, c))), fds))
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            peer.close()
+
+
+class HostileService(Attack):
+    """A process that made the producers' socket first, and poses as the service.
+
+    - of another user: the probes of root ask it for nothing and give it nothing, until it is named by --service-user
+    - shared memory that can still shrink, that shrinks, that is no memory
+    - commands with sizes, ids and configs that make no sense
+    """
+
+    START = field(6, field(1, 1) + field(2, field(1, "linux.process_stats") + field(2, 1) + field(103, field(2, 1)))) \
+        , field(1, field(1, 1) + field(2, field(1, "linux.process_stats") + field(2, 1) + field(103, field(2, 1))))
+
+    def probes(self, *args):
+        with open(self.dir / "probes.log", "wb") as log:
+            p = subprocess.Popen([TRACEBOX, "traced_probes", "--socket", str(self.dir / "producer"), *args], env={
+                **self.env, "MERIDIAN_RUN_DIR": str(self.dir)}, stderr=log)
+        self.procs.append(p)
+        return p
+
+    def said(self):
+        return (self.dir / "probes.log").read_text(errors="replace")
+
+    @unittest.skipIf(os.getuid() != 0, "needs root to be somebody else")
+    def test_of_another_user(self):
+        os.chmod(self.dir, 0o777)
+        r, w = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+                fake = FakeService(str(self.dir / "producer"))
+                os.write(w, b"1")
+                fake.serve(lambda send: None, 3)
+                os._exit(1 if fake.seen else 0)
+            finally:
+                os._exit(2)
+        os.read(r, 1)
+        os.close(r)
+        os.close(w)
+        os.chmod(self.dir, 0o755)
+        probes = self.probes()
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        wait_for(lambda: "belongs to another user" in self.said(), what=self.said())
+        self.assertIsNone(probes.poll())
+
+    def test_memory_and_commands_that_make_no_sense(self):
+        open_memory = os.memfd_create("x", os.MFD_ALLOW_SEALING)
+        os.ftruncate(open_memory, 1 << 18)
+        null = os.open("/dev/null", os.O_RDWR)
+        self.addCleanup(os.close, open_memory)
+        self.addCleanup(os.close, null)
+
+        def attack(send):
+            for fd in (open_memory, null):
+                send(field(3, field(1, 4)), [fd])
+            wait_for(lambda: self.said().count("shared memory") == 2, what=self.said())
+            os.ftruncate(open_memory, 0)
+            for c in (field(3, field(1, 0)), field(3, field(1, 3)), field(3, field(1, 1 << 31)), field(6, field(1, 1)),
+                      field(1, field(1, 5)), field(2, field(1, 999)), field(5, field(2, (1 << 64) - 1)), field(7, field(1, 1)),
+                      field(6, b"\xff" * 10), field(6, field(1, 1) + field(2, field(1, "no.such"))), *self.START,
+                      field(5, field(1, 1) + field(2, 1))):
+                send(c)
+        fake = FakeService(str(self.dir / "producer"))
+        probes = self.probes()
+        fake.serve(attack, 2)
+        fake.listener.close()
+        self.assertIn("RegisterDataSource", fake.seen)
+        self.assertIsNone(probes.poll(), self.said())
+        self.assertIn("not sealed", self.said())
+        probes.terminate()
+        self.assertEqual(probes.wait(20), 0, self.said())
+
+
 if __name__ == "__main__":
     unittest.main()
