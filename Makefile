@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service docs install format tidy clean
+.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service deb docs install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -78,6 +78,10 @@ bench-server: release
 PREFIX ?= /usr/local
 install: release
 	@$(CMAKE) --install build/release --prefix $(PREFIX)
+
+# Packages for Debian and Ubuntu, in build/release (needs dpkg-dev).
+deb: release
+	@cd build/release && cpack -G DEB
 
 # Pages made from the sources.
 docs: release

@@ -19,8 +19,8 @@ function(mrd_installed_library name)
     DEPENDS ${ARG_PARTS} VERBATIM COMMENT "lib${name}.a")
   add_custom_target(${name} ALL DEPENDS ${archive})
   configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
-  install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 endfunction()
 
 # The file finds the rest from where it stands, wherever that has been installed or moved to.
@@ -28,14 +28,59 @@ file(RELATIVE_PATH MERIDIAN_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE
 mrd_installed_library(meridian PARTS api rpc summary sql importer storage kernel wire schema base LINK --whole-archive SHOW tp_*)
 mrd_installed_library(meridian-producer PARTS capture schema wire base LINK -u mrd_producer_open
   SHOW mrd_producer_* mrd_data_source_* mrd_writer_* mrd_packet_* mrd_message_* mrd_put_*)
-install(FILES include/meridian/tp.h include/meridian/producer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meridian)
-install(TARGETS tp_shell tracebox RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-# Made from the tables of flags, see docs/CMakeLists.txt.
-install(FILES ${MERIDIAN_PAGES}/tp_shell.1 ${MERIDIAN_PAGES}/tracebox.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-foreach(program tp_shell tracebox)
-  install(FILES ${MERIDIAN_PAGES}/${program}.bash RENAME ${program}
+# libmeridian.so, of the same object: what the header declares, as versioned symbols. Sanitized builds have none: a
+# program that loads it would have to begin with the sanitizer.
+file(STRINGS include/meridian/tp.h declared REGEX "^[a-z].*[ *]tp_[a-z_0-9]+\\(")
+list(TRANSFORM declared REPLACE ".*[ *](tp_[a-z_0-9]+)\\(.*" "\\1")
+list(JOIN declared "$<SEMICOLON> " declared)
+if(NOT MERIDIAN_SANITIZE AND NOT MERIDIAN_FUZZ)
+  set(map ${CMAKE_BINARY_DIR}/libmeridian.map)
+  file(GENERATE OUTPUT ${map} CONTENT "MERIDIAN_${PROJECT_VERSION_MAJOR} {\n  global: ${declared}$<SEMICOLON>\n  local: *$<SEMICOLON>\n}$<SEMICOLON>\n")
+  set(soname libmeridian.so.${PROJECT_VERSION_MAJOR})
+  set(shared ${CMAKE_BINARY_DIR}/libmeridian.so.${PROJECT_VERSION})
+  add_custom_command(OUTPUT ${shared}
+    COMMAND ${CMAKE_C_COMPILER} -shared -o ${shared} -Wl,-soname,${soname} -Wl,--version-script=${map} -Wl,-Bsymbolic -Wl,-z,defs
+      -Wl,-z,relro,-z,now,-z,text -Wl,--whole-archive ${CMAKE_BINARY_DIR}/libmeridian.a -Wl,--no-whole-archive
+      ${SQLITE3_LINK_LIBRARIES} ${ZLIB_LIBRARIES} ${ZSTD_LINK_LIBRARIES} ${ARCHIVE_LINK_LIBRARIES} ${NETTLE_LINK_LIBRARIES}
+      ${PROTOBUF_C_LINK_LIBRARIES} -lm -ldl -lpthread
+    COMMAND ${CMAKE_COMMAND} -E create_symlink libmeridian.so.${PROJECT_VERSION} ${CMAKE_BINARY_DIR}/${soname}
+    COMMAND ${CMAKE_COMMAND} -E create_symlink ${soname} ${CMAKE_BINARY_DIR}/libmeridian.so
+    DEPENDS meridian ${map} VERBATIM COMMENT "${soname}")
+  add_custom_target(meridian-shared ALL DEPENDS ${shared})
+  add_dependencies(meridian-shared meridian)
+  install(FILES ${shared} ${CMAKE_BINARY_DIR}/${soname} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  install(FILES ${CMAKE_BINARY_DIR}/libmeridian.so DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+endif()
+
+install(FILES include/meridian/tp.h include/meridian/producer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meridian
+  COMPONENT dev)
+
+# Each program with its pages, made from the tables of flags (docs/CMakeLists.txt).
+foreach(pair "tp_shell tools" "tracebox record")
+  separate_arguments(pair)
+  list(GET pair 0 program)
+  list(GET pair 1 part)
+  install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${part})
+  install(FILES ${MERIDIAN_PAGES}/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT ${part})
+  install(FILES ${MERIDIAN_PAGES}/${program}.bash RENAME ${program} COMPONENT ${part}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES ${MERIDIAN_PAGES}/_${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES ${MERIDIAN_PAGES}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(FILES ${MERIDIAN_PAGES}/_${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT ${part})
+  install(FILES ${MERIDIAN_PAGES}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+    COMPONENT ${part})
 endforeach()
+
+# Units name the program where it is installed to. They are not enabled.
+install(CODE "
+  file(GLOB units ${CMAKE_SOURCE_DIR}/systemd/*.service)
+  foreach(unit IN LISTS units)
+    get_filename_component(name \${unit} NAME)
+    file(READ \${unit} text)
+    string(REPLACE /usr/bin/ \${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/ text \"\${text}\")
+    file(WRITE \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/systemd/system/\${name} \"\${text}\")
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \${CMAKE_INSTALL_PREFIX}/lib/systemd/system/\${name})
+  endforeach()" COMPONENT record)
+
+install(DIRECTORY python/meridian DESTINATION lib/python3/dist-packages COMPONENT python FILES_MATCHING PATTERN "*.py")
+
+include(cmake/Packages.cmake)

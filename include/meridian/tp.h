@@ -141,6 +141,24 @@ double tp_double(const struct tp_result *r, int column);
 const char *tp_text(const struct tp_result *r, int column, size_t *len);
 const void *tp_blob(const struct tp_result *r, int column, size_t *len);
 
+/* Many rows at once, for callers to whom a call costs more than a cell (bindings, columns of data frames). All zero to
+ * begin with; the memory is used again by the next call, and given back by tp_cells_free(). The cell of a row and a
+ * column is at [column * stride + row] of each array. */
+struct tp_cells {
+    size_t rows, stride;
+    uint8_t *types;  /* enum tp_type */
+    int64_t *values; /* the number; the bits of a double; where a text or blob begins in `bytes` */
+    uint32_t *lens;  /* of a text or blob */
+    char *bytes;     /* a NUL stands behind each text */
+    size_t n_bytes;
+    size_t cells_cap, bytes_cap; /* its own */
+};
+
+/* The next rows, at most `max` (1 or more): 1 there are some, 0 there are no more, negative: failure, and `rows` are
+ * those before it. */
+int tp_step_many(struct tp_result *r, size_t max, struct tp_cells *cells);
+void tp_cells_free(struct tp_cells *cells);
+
 void tp_result_close(struct tp_result *r); /* NULL is fine */
 
 /* Drops every table, view, function and module that queries made (in the view in use). It takes some milliseconds and

@@ -11,6 +11,8 @@ mv "$dir/moved" "$dir/prefix" # the pkg-config file must not mind
 PKG_CONFIG_PATH=$(dirname "$(find "$dir/prefix" -name meridian.pc)")
 export PKG_CONFIG_PATH
 library=$(find "$dir/prefix" -name libmeridian.a)
+LD_LIBRARY_PATH=$(dirname "$library") # where ldconfig would have found it
+export LD_LIBRARY_PATH
 if nm -g --defined-only "$library" | awk 'NF == 3 && $3 !~ /^tp_/ { print; bad = 1 } END { exit !bad }'; then
     echo "libmeridian.a shows names that do not begin with tp_"
     exit 1
