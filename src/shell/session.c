@@ -147,6 +147,9 @@ int session_write_metatrace(struct shell *sh, struct error *err)
     return rc;
 }
 
+/* What the importer says of it, in the words that clients know. */
+#define UNKNOWN_TYPE "Unknown trace type"
+
 /* Called often while loading: a line a tenth of a second is enough. */
 struct progress {
     int64_t last_ns;
@@ -219,13 +222,20 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
         tp_metatrace_start(sh->tp, categories, (size_t)sh->opt.metatrace_buffer_capacity);
     if (rc == 0)
         rc = add_packages(sh->tp, &sh->opt);
-    for (size_t i = 0; i < n && rc == 0; i++)
+    const char *unknown = NULL;
+    for (size_t i = 0; i < n && rc == 0; i++) {
         rc = tp_load(sh->tp, paths[i]);
+        if (rc == TP_FORMAT && strstr(tp_error(sh->tp), UNKNOWN_TYPE))
+            unknown = paths[i];
+    }
     if (rc == 0)
         rc = tp_finish(sh->tp);
     sh->load_ns = shell_now_ns() - start;
     if (progress.shown)
         fprintf(stderr, "\r%60s\r", "");
+    if (unknown)
+        return error_set(err, -MRD_EFORMAT, "%s: not a trace in a format that is known (docs/formats.md lists them)",
+                         unknown);
     if (rc < 0)
         return session_error(sh, rc, err);
     double mb = (double)tp_loaded_bytes(sh->tp) / 1e6, s = (double)sh->load_ns / 1e9;

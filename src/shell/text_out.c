@@ -22,11 +22,11 @@ int out_flush(struct text_out *o, struct error *err)
         int rc = file_write_all(o->fd, o->buf, o->n, &e);
         if (rc < 0) {
             o->error = rc;
-            error_set(err, rc, "cannot write the answer: %s", e.text);
+            snprintf(o->why, sizeof o->why, "%.99s", e.text);
         }
-    } else if (o->error) {
-        error_set(err, o->error, "cannot write the answer");
     }
+    if (o->error)
+        error_set(err, o->error, "cannot write the answer: %s", o->why);
     o->n = 0;
     return o->error;
 }

@@ -10,7 +10,8 @@
 struct text_out {
     int fd;
     size_t n;
-    int error; /* of the first write that failed, as error_set() wants it; 0: none */
+    int error;     /* of the first write that failed, as error_set() wants it; 0: none */
+    char why[100]; /* what it said */
     char buf[1 << 16];
 };
 

@@ -165,7 +165,7 @@ class TraceDat(unittest.TestCase):
                     n, told = map(int, done.stdout.splitlines()[1].split(","))
                     self.assertTrue(n == all_events or told > 0, f"cut at {at}: {n} events and no word")
                 else:
-                    self.assertRegex(done.stderr, r"trace\.dat|ERR:fmt")
+                    self.assertRegex(done.stderr, r"trace\.dat|format that is known")
 
     def test_latency_text_is_told(self):
         got = query("SELECT value FROM stats WHERE name = 'trace_dat_latency_text'", data("synthetic-latency-v6"))

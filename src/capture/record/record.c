@@ -346,7 +346,7 @@ static int run(struct record *r, const struct record_flags *f)
     else if (!r->nothing)
         say_what_next(r->perfetto.out);
     remotes_stop(r->remotes, r->n_remotes);
-    daemons_stop(&r->daemons, rc && !interrupted);
+    daemons_stop(&r->daemons, rc && !interrupted && child_ended(&r->daemons.traced, NULL));
     return rc ? EXIT_FAILED : r->nothing ? EXIT_NOTHING : status;
 }
 

@@ -138,7 +138,7 @@ static int run_flags(const struct relay_flags *f)
     }
     const char *host = getenv("PERFETTO_RELAY_SOCK_NAME");
     if (!host || !*host) {
-        fprintf(stderr, "traced_relay: PERFETTO_RELAY_SOCK_NAME is not set\n\n");
+        fprintf(stderr, "traced_relay: PERFETTO_RELAY_SOCK_NAME is not set: it says where the host listens, e.g. 192.168.1.10:20001\n\n");
         applet_help(stderr, "traced_relay", &flags);
         return 1;
     }

@@ -2,6 +2,7 @@
 #include "shell/shell.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* Puts a word in front of the positional arguments. */
 static int prepend(struct options *o, const char *word)
@@ -31,8 +32,10 @@ static int check_combinations(const struct options *o, struct error *err)
 
 int classic_choose(struct options *o, const struct command **cmd, struct error *err)
 {
-    const char *name = "interactive";
+    const char *name = "interactive", *last = o->positionals.n > 1 ? o->positionals.p[o->positionals.n - 1] : "";
     int rc = check_combinations(o, err);
+    if (rc == 0 && strpbrk(last, " ;") && access(last, F_OK) != 0)
+        rc = error_set(err, -MRD_EINVALID, "'%.100s' is not a file; to run SQL: tp_shell query TRACE 'SQL'", last);
     if (rc < 0)
         return rc;
     if (o->httpd || o->stdiod) {
