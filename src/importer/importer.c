@@ -53,6 +53,8 @@ static const struct format_reader *const format_readers[] = {
     &primes_format_reader,
     &art_method_format_reader,
     &logcat_format_reader,
+    &instruments_format_reader,
+    &dumpstate_format_reader,
     NULL,
 };
 

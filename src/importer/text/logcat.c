@@ -7,7 +7,7 @@
 #include "importer/text/text_formats.h"
 #include "importer/track/process_tracker.h"
 
-enum { SHORTEST = 30, FIRST_YEAR = 1970 };
+enum { SHORTEST = 30 };
 
 struct log_entry {
     int64_t pid, tid;
@@ -19,6 +19,7 @@ struct logcat {
     struct importer *im;
     struct machine_ctx *m;
     struct file_clock *clock;
+    int64_t zone_ns;
     uint32_t queue;
     VEC(struct log_entry)
     entries;
@@ -98,7 +99,7 @@ static bool read_when(struct slice date, struct slice time, int year, int64_t *n
             return false;
         fraction += (time.p[i] - '0') * scale;
     }
-    if (y < FIRST_YEAR || y > 2200)
+    if (y < LOGCAT_FIRST_YEAR || y > 2200)
         return false;
     *ns = ((days_of(y, month, day) * 24 + hour) * 60 + minute) * 60 * 1000000000 + second * 1000000000 + fraction;
     return true;
@@ -114,6 +115,17 @@ static struct slice next_word(struct slice *s)
     struct slice word = slice_to(*s, n);
     *s = slice_from(*s, n);
     return word;
+}
+
+bool logcat_time(struct slice text, int year, int64_t *ns)
+{
+    struct slice date = next_word(&text);
+    return read_when(date, next_word(&text), year, ns);
+}
+
+void logcat_zone(struct logcat *l, int64_t ns)
+{
+    l->zone_ns = ns;
 }
 
 static uint32_t priority_of(uint8_t letter)
@@ -166,7 +178,7 @@ void logcat_line(struct logcat *l, struct slice line, int year)
     e.prio = priority_of(word.p[0]);
     read_message(l, rest, &e);
     int64_t ts;
-    if (!file_clock_to_trace_time(l->clock, ns, -1, &ts))
+    if (!file_clock_to_trace_time(l->clock, ns - l->zone_ns, -1, &ts))
         return;
     if (vec_push(&l->entries, e))
         sorter_push(l->im->sorter, l->queue, (struct sort_event){.ts = ts, .a = l->entries.n - 1});
@@ -188,7 +200,7 @@ static bool each_line(void *ctx, struct slice line, int64_t end, bool in_place)
     struct logcat_file *f = ctx;
     (void)end;
     (void)in_place;
-    logcat_line(f->log, line, FIRST_YEAR);
+    logcat_line(f->log, line, LOGCAT_FIRST_YEAR);
     return true;
 }
 
