@@ -79,6 +79,84 @@ class Formats(Case):
         self.assertEqual(self.rows("select name, ts, dur from slice order by 1, 2", newer),
                          self.rows("select name, ts, dur from slice order by 1, 2", TEXT / "ninja_log"))
 
+    def instruments(self, samples):
+        """An export with `samples` of (time, tid, core, addresses): what was told before is repeated by its number."""
+        ids, out = {}, []
+
+        def element(name, key, text, attributes=""):
+            if (name, key) in ids:
+                return f'<{name} ref="{ids[name, key]}"/>'
+            ids[name, key] = len(ids) + 1
+            return f'<{name} id="{ids[name, key]}"{attributes}>{text()}</{name}>'
+
+        for t, tid, core, stack in samples:
+            out.append("<row>" + element("sample-time", t, lambda: t) + element(
+                "thread", tid, lambda: element("tid", tid, lambda: tid) + element(
+                    "process", 7, lambda: element("pid", 7, lambda: 7), ' fmt="P &amp; Q"'), f' fmt="T{tid}"') +
+                element("core", core, lambda: core) + element(
+                    "tagged-backtrace", stack, lambda: element("backtrace", stack, lambda: "".join(element(
+                        "frame", a, lambda: element("binary", "b", lambda: "", ' UUID="0A-0B" load-addr="0x1000" path="/b"'),
+                        f' name="f{a:x}" addr="{a:#x}"') for a in stack))) + "</row>\n")
+        return '<?xml version="1.0"?>\n<trace-query-result>\n<node>' + "".join(out) + "</node></trace-query-result>\n"
+
+    def test_instruments(self):
+        samples = [(1000 * (i + 1), 20 + i % 3, i % 2, (0x1010 + i % 4, 0x1020, 0x1030)) for i in range(40)]
+        text = self.instruments(samples)
+        trace = self.file("i.xml", text)
+        sql = "select s.ts, t.tid, s.cpu, f.name, f.rel_pc from instruments_sample s join thread t using (utid) join " \
+              "stack_profile_callsite c on c.id = s.callsite_id join stack_profile_frame f on f.id = c.frame_id order by 1"
+        want = [[str(t), str(tid), str(core), f"f{s[0]:x}", str(s[0] - 0x1000)] for t, tid, core, s in samples]
+        self.assertEqual(self.rows(sql, trace), want)
+        self.assertEqual(self.rows("select name, build_id, start, end from stack_profile_mapping", trace),
+                         [["/b", "0a0b", str(0x1000), str(0x1030)]])
+        self.assertEqual(self.rows("select name from process where pid = 7", trace), [["P & Q"]])
+        self.fails("query", self.file("cut.xml", text[:len(text) // 2]), sql, text="what came before is there")
+        self.fails("query", self.file("bomb.xml", text.replace(
+            "?>\n<trace", '?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>\n<trace', 1)), sql, text="document type")
+
+    BATTERY = ("9,0,i,vers,36,1,a,b\n9,hsp,1,1000,\"a \\\"b\\\", c\"\n9,h,5,+S\n9,h,0:RESET:TIME:1656000000000\n"
+               "9,h,100,Bl=50,+S,Pcn=lte,Bs=c,+w=1,+Etp=1,Xy=3\n9,h,200,-w=1,-S,Bs=q,Etp=9\n9,h,x\n")
+
+    def dumpstate(self, log):
+        rule = "=" * 56
+        return (f"{rule}\n== dumpstate: 2022-06-24 18:24:37\n{rule}\n------ SYSTEM LOG (logcat -d) ------\n"
+                f"--------- beginning of main\n{log}------ CHECKIN BATTERYSTATS (dumpsys) ------\n{self.BATTERY}"
+                f"------ DUMPSYS (x) ------\n{'-' * 79}\nDUMP OF SERVICE alarm:\n"
+                "  nowRTC=1656080677123=2022-06-24 18:24:37.123 nowELAPSED=1\n")
+
+    def test_dumpstate(self):
+        line = "06-24 18:24:{}  1000   100   101 I Tag: {} of the log\n".format
+        log = line("37.123", "first") + line("37.123", "first") + line("38.000", "second")
+        report = self.dumpstate(log)
+        plain, bare = self.file("d.txt", report), self.file("checkin.txt", self.BATTERY)
+        logs = "select ts, msg from android_logs order by 1, 2"
+        at = 1656080677123000000  # two hours before the local time
+        want = [[str(at), "first of the log"]] * 2 + [[str(at + 877000000), "second of the log"]]
+        self.assertEqual(self.rows(logs, plain), want)
+        counters = "select c.ts / 1000000 - 1656000000000, t.name, cast(value as int) from counter c join counter_track t " \
+                   "on t.id = c.track_id order by 1, 2"
+        for trace in plain, bare:
+            self.assertEqual(self.rows(counters, trace), [
+                ["100", "BatteryStatus", "2"], ["100", "ScreenState", "2"], ["100", "batt.capacity_pct", "50"],
+                ["100", "battery_stats.data_conn", "13"], ["100", "battery_stats.screen", "1"],
+                ["300", "ScreenState", "1"], ["300", "battery_stats.screen", "0"]])
+            self.assertEqual(self.rows("select replace(replace(s.name, char(34), char(39)), ',', ';'), s.dur, t.name from slice s "
+                                       "join track t on t.id = s.track_id "
+                                       "order by 2", trace),
+                             [["+top=1000:'a 'b'; c'", "0", "battery_stats.top"],
+                              ["a 'b'; c", "200000000", "WakeLocks"]])
+            # before the first date (its screen counts twice); Bs=q; Etp=9; h,x
+            self.assertEqual(self.rows("select value from stats where name = 'battery_history_errors'", trace), [["5"]])
+        self.assertEqual(self.rows("select section, service, count(*) from android_dumpstate group by 1, 2", plain)[-1],
+                         ["SYSTEM LOG (logcat -d)", "[NULL]", "4"])
+        path = self.dir / "bugreport.zip"
+        with zipfile.ZipFile(path, "w") as z:
+            z.writestr("bugreport-a-b-2022-06-24-18-24-37.txt", report)
+            z.writestr("FS/data/misc/logd/logcat.1", log + line("39.000", "third"))
+            z.writestr("version.txt", "2.0")
+        self.assertEqual(self.rows(logs, path), want + [[str(at + 1877000000), "third of the log"]])
+        self.assertEqual(self.rows("select value from stats where name = 'archive_member_damaged'", path), [])
+
     def ftrace(self, n=200):
         names = ["a", "my prog", "c"]
         return "# tracer: nop\n" + "".join(

@@ -50,6 +50,7 @@ struct ftrace_event {
     uint32_t pid;         /* common_pid: the thread that was running */
     uint32_t gen;         /* index of the generation, for interned kernel symbols */
     uint32_t line_thread; /* utid + 1 that a line of text gives for pid; 0: not from text */
+    uint32_t line_file;   /* serial of the text's file; 0: the first one, or not from text */
 };
 
 struct ftrace_handler {
@@ -111,6 +112,7 @@ struct ftrace_machine {
     cpus; /* by number; grown to the highest seen */
     VEC(uint32_t)
     thread_tracks; /* by utid: track + 1 of the thread's own slices; 0: not made yet */
+    struct u64map file_tracks; /* serial of a file of text and utid -> its track of that thread */
     struct ftrace_kind kinds[FTRACE_MAX_EVENT];
     struct arena arena;
 

@@ -10,6 +10,7 @@ struct ftrace_line {
     int32_t pid;
     uint32_t utid; /* of pid */
     uint32_t common_flags;
+    uint32_t file; /* serial of the file: those behind the first have tracks of their own; 0: the first */
     uint32_t kind; /* ftrace_line_kind() of EVENT */
     struct slice args;
 };

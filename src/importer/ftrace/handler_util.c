@@ -42,9 +42,31 @@ strid ftrace_name(const struct ftrace_event *e, const char *fmt, ...)
     return strpool_intern(&e->m->st->strings, text, len);
 }
 
+/* Slices of a later file of text do not nest into those of the files before it. */
+static uint32_t file_thread_track(const struct ftrace_event *e, uint32_t utid)
+{
+    bool added;
+    uint64_t *track = u64map_put(&e->f->file_tracks, (uint64_t)e->line_file << 32 | utid, &added);
+    if (!track) {
+        e->m->im->failed = true;
+        return UINT32_MAX;
+    }
+    struct track_dim dim = {"utid", DIM_INT, utid};
+    if (added)
+        *track = track_insert_row(e->m->im->tracks, e->m->id,
+                                  &(struct track_spec){.type = "thread_execution",
+                                                       .event_type = TRACK_SLICE,
+                                                       .parent = UINT32_MAX,
+                                                       .dims = &dim,
+                                                       .n_dims = 1});
+    return (uint32_t)*track;
+}
+
 uint32_t ftrace_thread_track(const struct ftrace_event *e, uint32_t utid)
 {
     struct ftrace_machine *f = e->f;
+    if (e->line_file)
+        return file_thread_track(e, utid);
     if (utid < f->thread_tracks.n && f->thread_tracks.p[utid])
         return f->thread_tracks.p[utid] - 1;
     uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0);

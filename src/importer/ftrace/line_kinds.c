@@ -244,7 +244,8 @@ void ftrace_line_parse(struct machine_ctx *m, const struct ftrace_line *l)
                              .cpu = l->cpu,
                              .pid = (uint32_t)l->pid,
                              .id = k->desc ? k->desc->id : 0,
-                             .line_thread = l->utid + 1};
+                             .line_thread = l->utid + 1,
+                             .line_file = l->file};
     struct line_args a;
     a.utid = l->utid;
     a.text = l->args;

@@ -95,6 +95,7 @@ void ftrace_machine_close(struct ftrace_machine *f)
         mem_free(f->cpus.p[i]);
     vec_free(&f->cpus);
     vec_free(&f->thread_tracks);
+    u64map_free(&f->file_tracks);
     vec_free(&f->comms);
     vec_free(&f->retimed);
     vec_free(&f->gpu_sync_points);

@@ -18,8 +18,9 @@ struct reading {
     struct chrome_event e;
     int64_t pid, tid;
     strid pid_name, tid_name;
-    bool has_ts, bad_time;
-    const uint8_t *bad_id2; /* where a malformed id2 ended; NULL: none */
+    bool has_ts;
+    const uint8_t *bad_time; /* behind a duration or thread time that is no number; NULL: none */
+    const uint8_t *bad_id2;  /* where a malformed id2 ended; NULL: none */
 };
 
 bool chrome_time(const struct json_number *n, int64_t *ns)
@@ -179,7 +180,8 @@ static bool read_flag(struct reading *x, uint32_t flag)
 static bool read_span(struct reading *x, int64_t *to, uint32_t flag)
 {
     enum value v = read_time(x, to);
-    x->bad_time |= v == VALUE_OTHER;
+    if (v == VALUE_OTHER && !x->bad_time)
+        x->bad_time = json_peek(x->r) == ',' ? x->r->p + 1 : x->r->p;
     x->e.flags |= flag;
     return v != VALUE_ERROR;
 }
@@ -413,7 +415,7 @@ static void queue_event(struct reading *x)
         return;
     }
     if (x->bad_time) {
-        chrome_text_error(c, x->start, x->r->p, "a duration or thread time is no number");
+        chrome_text_error(c, x->start, x->bad_time, NULL);
         return;
     }
     if (!x->has_ts)

@@ -5,6 +5,7 @@
 #include "importer/core/metadata.h"
 #include "importer/ctf/ctf_import.h"
 #include "importer/input/reader_private.h"
+#include "importer/merge/bugreport.h"
 #include "importer/merge/manifest.h"
 #include "importer/proto/trace_outline.h"
 #include "importer/proto/trace_reader.h"
@@ -41,6 +42,7 @@ struct merge {
     entries;
     struct manifest manifest;
     bool has_manifest;
+    bool is_bugreport;
     bool any_packets; /* one of the traces is made of packets */
     VEC(struct clock_reading)
     edges; /* pairs, written to clock_snapshot at the end */
@@ -61,6 +63,7 @@ static int priority_of(enum trace_format f)
     case FORMAT_ZSTD:
         return 1;
     case FORMAT_SYMBOLS:
+    case FORMAT_LOGCAT: /* the text of a bug report tells their time zone */
         return 3;
     default:
         return 2;
@@ -153,6 +156,7 @@ static int collect(struct merge *m, struct slice file, int depth, uint32_t row, 
         }
         if (!rc && !vec_push(&m->entries, e))
             rc = error_set(err, -MRD_ENOMEM, "out of memory");
+        m->is_bugreport |= depth == 0 && bugreport_is_text(e.name, &m->im->bugreport_year);
     }
     return rc;
 }
@@ -396,7 +400,7 @@ static void read_trace(struct merge *m, const struct entry *e)
 
 static void read_entry(struct merge *m, const struct entry *e, uint32_t parent)
 {
-    if (e->is_ctf)
+    if (e->is_ctf || (m->is_bugreport && !bugreport_has_use(e->name, e->format)))
         return;
     uint32_t row = trace_file_add(m->im, parent, import_str(m->im, e->name), e->format, (int64_t)e->bytes.len);
     char why[128];
@@ -471,6 +475,8 @@ static int merge_archive(struct reader *r, struct slice file, uint32_t row, stru
         reader_note_bytes(r, file);
     }
     r->im->input.declared = (struct declared_trace){0}; /* it goes with the manifest */
+    r->im->bugreport_year = 0;
+    r->im->log_zone_ns = 0;
     merge_close(&m);
     return rc;
 }

@@ -46,12 +46,12 @@ struct word_list {
 };
 
 static const struct word_list data_connections = {
-    {"oos", "gprs", "edge", "umts", "cdma", "evdo_0", "evdo_A", "1xrtt", "hsdpa", "hsupa", "hspa", "iden", "evdo_b",
-     "lte", "ehrpd", "hspap", "gsm", "td_scdma", "iwlan", "lte_ca", "nr", "emngcy", "other"}};
+    {"oos",    "gprs", "edge",  "umts",  "cdma", "evdo_0",   "evdo_A", "1xrtt",  "hsdpa", "hsupa",  "hspa", "iden",
+     "evdo_b", "lte",  "ehrpd", "hspap", "gsm",  "td_scdma", "iwlan",  "lte_ca", "nr",    "emngcy", "other"}};
 static const struct word_list phone_states = {{"in", "out", "em", "off"}};
 static const struct word_list device_idle = {{"off", "light", "full", "???"}};
-static const struct word_list supplicants = {{"inv", "dsc", "dis", "inact", "scan", "auth", "ascing", "asced", "4-way",
-                                              "group", "compl", "dorm", "uninit"}};
+static const struct word_list supplicants = {
+    {"inv", "dsc", "dis", "inact", "scan", "auth", "ascing", "asced", "4-way", "group", "compl", "dorm", "uninit"}};
 static const struct word_list gps_qualities = {{"poor", "good", "none"}};
 static const struct word_list nr_states = {{"none", "restricted", "not_restricted", "connected"}};
 static const struct word_list no_words = {{NULL}};
@@ -102,11 +102,12 @@ static const struct {
 static const struct {
     const char *key, *name;
 } events[] = {
-    {"Enl", "null"},        {"Epr", "proc"},        {"Efg", "fg"},      {"Etp", "top"},          {"Esy", "sync"},
-    {"Ewl", "wake_lock_in"}, {"Ejb", "job"},        {"Eur", "user"},    {"Euf", "userfg"},       {"Ecn", "conn"},
-    {"Eac", "active"},      {"Epi", "pkginst"},     {"Epu", "pkgunin"}, {"Eal", "alarm"},        {"Est", "stats"},
-    {"Eai", "pkginactive"}, {"Eaa", "pkgactive"},   {"Etw", "tmpwhitelist"}, {"Esw", "screenwake"}, {"Ewa", "wakeupap"},
-    {"Elw", "longwake"},    {"Eec", "est_capacity"}, {"Esc", "state"},
+    {"Enl", "null"},      {"Epr", "proc"},         {"Efg", "fg"},         {"Etp", "top"},
+    {"Esy", "sync"},      {"Ewl", "wake_lock_in"}, {"Ejb", "job"},        {"Eur", "user"},
+    {"Euf", "userfg"},    {"Ecn", "conn"},         {"Eac", "active"},     {"Epi", "pkginst"},
+    {"Epu", "pkgunin"},   {"Eal", "alarm"},        {"Est", "stats"},      {"Eai", "pkginactive"},
+    {"Eaa", "pkgactive"}, {"Etw", "tmpwhitelist"}, {"Esw", "screenwake"}, {"Ewa", "wakeupap"},
+    {"Elw", "longwake"},  {"Eec", "est_capacity"}, {"Esc", "state"},
 };
 
 /* Values of the battery itself. */
@@ -126,13 +127,10 @@ static const struct {
 static uint32_t track_of(struct battery_stats *b, const char *type, enum track_kind kind, strid name,
                          const struct track_dim *dims, uint32_t n)
 {
-    return track_intern(b->im->tracks, b->m->id,
-                        &(struct track_spec){.type = type,
-                                             .event_type = kind,
-                                             .name = name,
-                                             .parent = UINT32_MAX,
-                                             .dims = dims,
-                                             .n_dims = n});
+    return track_intern(
+        b->im->tracks, b->m->id,
+        &(struct track_spec){
+            .type = type, .event_type = kind, .name = name, .parent = UINT32_MAX, .dims = dims, .n_dims = n});
 }
 
 static uint32_t counter_of(struct battery_stats *b, const struct battery_mark *k)
@@ -299,8 +297,7 @@ static void read_wakelock(struct battery_stats *b, char sign, struct slice value
         return;
     }
     if (b->all_wakelocks)
-        push(b, (struct battery_mark){
-                    .kind = sign == '-' ? MARK_UNLOCK : MARK_LOCK, .name = t->text, .value = index});
+        push(b, (struct battery_mark){.kind = sign == '-' ? MARK_UNLOCK : MARK_LOCK, .name = t->text, .value = index});
 }
 
 static void read_state(struct battery_stats *b, size_t which, char sign, struct slice value)

@@ -13,12 +13,8 @@ static const struct {
     const char *prefix;
     enum section section;
 } sections[] = {
-    {"DUMPSYS", SECTION_SERVICES},
-    {"SYSTEM LOG", SECTION_LOG},
-    {"EVENT LOG", SECTION_LOG},
-    {"RADIO LOG", SECTION_LOG},
-    {"BLOCK STAT", SECTION_BLOCKS},
-    {"CHECKIN BATTERYSTATS", SECTION_BATTERY},
+    {"DUMPSYS", SECTION_SERVICES}, {"SYSTEM LOG", SECTION_LOG},    {"EVENT LOG", SECTION_LOG},
+    {"RADIO LOG", SECTION_LOG},    {"BLOCK STAT", SECTION_BLOCKS}, {"CHECKIN BATTERYSTATS", SECTION_BATTERY},
 };
 
 struct dumpstate {
@@ -165,6 +161,8 @@ static void *open_file(struct importer *im)
     if (!d)
         return NULL;
     *d = (struct dumpstate){.im = im, .lines = {.each = each_line, .ctx = d}, .year = LOGCAT_FIRST_YEAR};
+    if (im->bugreport_year)
+        d->year = im->bugreport_year;
     file_clock_open(&d->clock, im, CLOCK_ID_REALTIME);
     d->log = logcat_open(im, &d->clock);
     d->battery = d->log ? battery_stats_open(im, &d->clock) : NULL;
@@ -186,6 +184,8 @@ static int end_file(void *self, struct error *err)
 {
     struct dumpstate *d = self;
     line_reader_end(&d->lines);
+    if (d->im->bugreport_year)
+        d->im->log_zone_ns = d->zone_ns;
     logcat_zone(d->log, d->zone_ns);
     for (size_t i = 0; i < d->logs.n; i++)
         logcat_line(d->log, d->logs.p[i], d->year);

@@ -141,11 +141,12 @@ static uint32_t callsite_of(struct instruments *s, const struct item *backtrace)
         uint64_t pc = (uint64_t)frame->number - (binary ? (uint64_t)binary->number : 0);
         if (pc && i) /* an address of return: the call is in front of it */
             pc--;
-        uint32_t row = stack_profile_frame(
-            s->m,
-            &(struct stack_profile_frame_row){
-                .name = frame->name, .mapping = mapping_of(s, binary), .rel_pc = (int64_t)pc, .symbol_set_id = COL_NULL},
-            NULL);
+        uint32_t row = stack_profile_frame(s->m,
+                                           &(struct stack_profile_frame_row){.name = frame->name,
+                                                                             .mapping = mapping_of(s, binary),
+                                                                             .rel_pc = (int64_t)pc,
+                                                                             .symbol_set_id = COL_NULL},
+                                           NULL);
         callsite = stack_profile_callsite(s->m, callsite, row);
     }
     return callsite;
@@ -287,8 +288,7 @@ static uint32_t item_for(struct instruments *s, enum item_kind kind, const char 
     const char *ref = attribute(attributes, "ref"), *id = attribute(attributes, "id");
     int64_t number;
     if (ref) {
-        const uint64_t *at =
-            number_decimal(slice_str(ref), &number) ? u64map_get(&s->by_id, (uint64_t)number) : NULL;
+        const uint64_t *at = number_decimal(slice_str(ref), &number) ? u64map_get(&s->by_id, (uint64_t)number) : NULL;
         return at && s->items.p[*at - 1].kind == kind ? (uint32_t)(*at - 1) : ITEM_NONE;
     }
     if (s->items.n >= ITEM_NONE || !vec_push(&s->items, item_of(s, kind, attributes))) {

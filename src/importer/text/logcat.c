@@ -20,10 +20,29 @@ struct logcat {
     struct machine_ctx *m;
     struct file_clock *clock;
     int64_t zone_ns;
+    bool repeats; /* what other logs have told, too */
     uint32_t queue;
     VEC(struct log_entry)
     entries;
 };
+
+/* Whether a log before this one has told of an entry already: `own` of `events` up to `i` have its time and text. */
+static bool is_repeated(const struct logcat *l, const struct sort_event *events, size_t i, uint32_t utid)
+{
+    enum { LOOK = 256 /* entries of one millisecond */ };
+    const struct storage *st = l->im->st;
+    const struct log_entry *e = &l->entries.p[events[i].a];
+    size_t own = 1, told = 0;
+    for (size_t k = i; k-- > 0 && i - k < LOOK && events[k].ts == events[i].ts;) {
+        const struct log_entry *before = &l->entries.p[events[k].a];
+        own += before->tid == e->tid && before->prio == e->prio && before->tag == e->tag && before->msg == e->msg;
+    }
+    uint32_t rows = st->t[T_logs].n_rows;
+    for (uint32_t row = rows; row-- > 0 && rows - row < LOOK && ROW_GET(st, logs, ts, row) == events[i].ts;)
+        told += ROW_GET(st, logs, utid, row) == utid && ROW_GET(st, logs, prio, row) == e->prio &&
+                ROW_GET(st, logs, tag, row) == e->tag && ROW_GET(st, logs, msg, row) == e->msg;
+    return told >= own;
+}
 
 static void parse_entries(void *owner, const struct sort_event *events, size_t n)
 {
@@ -32,13 +51,13 @@ static void parse_entries(void *owner, const struct sort_event *events, size_t n
     for (size_t i = 0; i < n; i++) {
         const struct log_entry *e = &l->entries.p[events[i].a];
         process_tracker_process(l->m->processes, e->pid);
-        logs_insert(l->im->st,
-                    &(struct logs_row){.ts = events[i].ts,
-                                       .utid = process_tracker_update_thread(l->m->processes, e->tid, e->pid),
-                                       .prio = e->prio,
-                                       .log_source = source,
-                                       .tag = e->tag,
-                                       .msg = e->msg});
+        uint32_t utid = process_tracker_update_thread(l->m->processes, e->tid, e->pid);
+        if (l->repeats && is_repeated(l, events, i, utid))
+            continue;
+        logs_insert(
+            l->im->st,
+            &(struct logs_row){
+                .ts = events[i].ts, .utid = utid, .prio = e->prio, .log_source = source, .tag = e->tag, .msg = e->msg});
     }
 }
 
@@ -47,7 +66,7 @@ struct logcat *logcat_open(struct importer *im, struct file_clock *clock)
     struct logcat *l = mem_zalloc(sizeof *l);
     if (!l)
         return NULL;
-    *l = (struct logcat){.im = im, .m = text_machine(im), .clock = clock};
+    *l = (struct logcat){.im = im, .m = text_machine(im), .clock = clock, .repeats = im->bugreport_year != 0};
     l->queue = sorter_add_queue(im->sorter, parse_entries, l);
     return l;
 }
@@ -191,6 +210,7 @@ void logcat_line(struct logcat *l, struct slice line, int year)
 struct logcat_file {
     struct importer *im;
     struct logcat *log;
+    int year;
     struct file_clock clock;
     struct line_reader lines;
 };
@@ -200,7 +220,7 @@ static bool each_line(void *ctx, struct slice line, int64_t end, bool in_place)
     struct logcat_file *f = ctx;
     (void)end;
     (void)in_place;
-    logcat_line(f->log, line, LOGCAT_FIRST_YEAR);
+    logcat_line(f->log, line, f->year);
     return true;
 }
 
@@ -220,9 +240,12 @@ static void *open_file(struct importer *im)
     f->im = im;
     f->lines = (struct line_reader){.each = each_line, .ctx = f};
     file_clock_open(&f->clock, im, CLOCK_ID_REALTIME);
+    f->year = im->bugreport_year ? im->bugreport_year : LOGCAT_FIRST_YEAR;
     f->log = logcat_open(im, &f->clock);
-    if (f->log)
+    if (f->log) {
+        logcat_zone(f->log, im->log_zone_ns);
         return f;
+    }
     close_file(f);
     return NULL;
 }

@@ -24,6 +24,7 @@ struct systrace {
     systrace_clock_fn to_ns;
     void *ctx;
     uint32_t queue;
+    uint32_t file; /* serial */
     bool tid0_is_thread;
     struct arena arena;
 };
@@ -52,6 +53,7 @@ static void parse_lines(void *owner, const struct sort_event *events, size_t n)
                                    .cpu = l->cpu,
                                    .pid = l->pid,
                                    .common_flags = l->flags,
+                                   .file = s->file,
                                    .kind = l->kind,
                                    .args = slice_of(l->args, l->args_len)};
         line.utid = thread_of(s, l);
@@ -64,8 +66,12 @@ struct systrace *systrace_open(struct importer *im, systrace_clock_fn to_ns, voi
     struct systrace *s = mem_zalloc(sizeof *s);
     if (!s)
         return NULL;
-    *s = (struct systrace){
-        .im = im, .m = text_machine(im), .to_ns = to_ns, .ctx = ctx, .tid0_is_thread = tid0_is_thread};
+    *s = (struct systrace){.im = im,
+                           .m = text_machine(im),
+                           .to_ns = to_ns,
+                           .ctx = ctx,
+                           .file = im->input.serial,
+                           .tid0_is_thread = tid0_is_thread};
     s->queue = sorter_add_queue(im->sorter, parse_lines, s);
     return s;
 }
