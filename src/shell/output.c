@@ -87,6 +87,13 @@ size_t output_cell(const struct tp_result *r, int column, char *to, size_t room)
     return (size_t)n < room ? (size_t)n : room - 1;
 }
 
+const char *output_name(const struct tp_result *r, int column, char to[OUTPUT_NAME_MAX])
+{
+    const char *name = tp_column_name(r, column);
+    plain_text(name, strlen(name), to, OUTPUT_NAME_MAX);
+    return to;
+}
+
 int64_t output_result(struct output *o, struct tp_result *r)
 {
     static int64_t (*const shows[OUTPUT_FORMATS])(struct output *, struct tp_result *) = {

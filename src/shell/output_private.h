@@ -20,4 +20,8 @@ void output_hex(struct text_out *o, const struct tp_result *r, int column);
  * NUL. */
 size_t output_cell(const struct tp_result *r, int column, char *to, size_t room);
 
+/* A column's name likewise. */
+enum { OUTPUT_NAME_MAX = 256 };
+const char *output_name(const struct tp_result *r, int column, char to[OUTPUT_NAME_MAX]);
+
 #endif

@@ -58,22 +58,23 @@ static char *row_text(struct page *page, const struct tp_result *r, bool first)
     return fits ? fits : row;
 }
 
-/* Text in exactly `width` columns: filled with blanks, or cut, with "…" where there is room for it. */
+/* Text in exactly `width` columns: filled with blanks, or cut, with "…" where there is room for it. A number is not cut
+ * without that mark: it would look like another number. */
 static void put_cell(struct text_out *o, const char *s, unsigned width, bool right, bool mark)
 {
     unsigned columns = text_width(s), taken = columns;
     size_t len = strlen(s);
-    bool cut = columns > width;
+    bool cut = columns > width && (mark || !right);
     if (cut)
         len = text_fit(s, mark && width > 1 ? width - 1 : width, &taken);
-    if (right && !cut)
+    if (right && columns < width)
         out_repeat(o, ' ', width - columns);
     out_bytes(o, s, len);
     if (cut && mark && width > 1) {
         out_text(o, "…");
         taken++;
     }
-    if (!right || cut)
+    if ((!right || cut) && taken < width)
         out_repeat(o, ' ', width - taken);
 }
 
@@ -115,8 +116,9 @@ static void shrink(struct page *page, unsigned screen)
 static void fit_widths(struct page *page, const struct tp_result *r, int n_rows, unsigned screen)
 {
     unsigned most = screen || page->style == &markdown ? CELL : MAX_WIDTH;
+    char name[OUTPUT_NAME_MAX];
     for (int c = 0; c < page->n_columns; c++) { /* never narrower than on the page before */
-        unsigned width = text_width(tp_column_name(r, c));
+        unsigned width = text_width(output_name(r, c, name));
         if (width > page->widths[c])
             page->widths[c] = width;
     }
@@ -140,9 +142,9 @@ static void put_header(struct output *o, const struct page *page, const struct t
 {
     put_line(o->out, page, page->style->top, page->style->rule);
     for (int c = 0; c < page->n_columns; c++) {
-        const char *name = tp_column_name(r, c);
+        char name[OUTPUT_NAME_MAX];
         out_text(o->out, c ? page->style->between : page->style->left);
-        put_cell(o->out, name, page->widths[c], false, !o->width);
+        put_cell(o->out, output_name(r, c, name), page->widths[c], false, !o->width);
     }
     out_text(o->out, page->style->right);
     out_char(o->out, '\n');
@@ -226,21 +228,21 @@ int64_t output_table(struct output *o, struct tp_result *r)
 
 int64_t output_line(struct output *o, struct tp_result *r)
 {
-    char cell[1 << 14];
+    char cell[1 << 14], name[OUTPUT_NAME_MAX];
     unsigned widest = 0;
     int n = tp_columns(r), rc;
     int64_t rows = 0;
     for (int c = 0; c < n; c++)
-        if (text_width(tp_column_name(r, c)) > widest)
-            widest = text_width(tp_column_name(r, c));
+        if (text_width(output_name(r, c, name)) > widest)
+            widest = text_width(name);
     for (; (rc = tp_step(r)) == 1; rows++) {
         if (rows && rows % ROWS_PER_PAGE == 0 && o->more && !o->more(o->more_ctx))
             return rows;
         if (rows)
             out_char(o->out, '\n');
         for (int c = 0; c < n; c++) {
-            out_repeat(o->out, ' ', widest - text_width(tp_column_name(r, c)));
-            out_text(o->out, tp_column_name(r, c));
+            out_repeat(o->out, ' ', widest - text_width(output_name(r, c, name)));
+            out_text(o->out, name);
             out_text(o->out, " = ");
             out_bytes(o->out, cell, output_cell(r, c, cell, sizeof cell));
             out_char(o->out, '\n');

@@ -65,6 +65,8 @@ Mrd__TraceConfig *config_of(const char *text);
 
 void consumer_join(struct consumer *c, struct world *w);
 void consumer_leave(struct consumer *c);
+/* Makes the service take it for a process of another user. */
+void consumer_is(struct consumer *c, uint32_t uid);
 /* Calls a method and waits for its (last) answer; args as put() of pb_text.h writes them. */
 struct replies consumer_call(struct consumer *c, unsigned method, const char *args);
 bool consumer_ok(struct consumer *c, unsigned method, const char *args); /* … whether it went well */
@@ -82,7 +84,7 @@ bool has_text(const struct pb_writer *trace, const char *text);
 void producer_join(struct producer *p, struct world *w, const char *name, const char *descriptor);
 void producer_leave(struct producer *p);
 bool producer_ok(struct producer *p, unsigned method, const char *args);
-/* How many commands of a kind have come; the last one's body; a number of it. */
+/* How many commands of a kind have come; the last one's body, which is waited for; a number of it. */
 unsigned producer_count(const struct producer *p, uint32_t command);
 struct slice producer_last(const struct producer *p, uint32_t command);
 uint64_t producer_number(const struct producer *p, uint32_t command, uint32_t field);

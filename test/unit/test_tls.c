@@ -27,7 +27,7 @@ static char root[64]; /* two authorities: root/a and root/b, each with host, web
 
 static const char *path_of(const char *name)
 {
-    static char paths[8][128];
+    static char paths[8][256];
     static unsigned next;
     char *p = paths[next++ % 8];
     snprintf(p, sizeof paths[0], "%s/%s", root, name);
@@ -36,7 +36,7 @@ static const char *path_of(const char *name)
 
 static void make_keys(const char *dir)
 {
-    char words[4][128] = {"relay-keys", "", "web1", "web2"};
+    char words[4][256] = {"relay-keys", "", "web1", "web2"};
     char *argv[] = {words[0], words[1], (char[]){"--machine"}, words[2], (char[]){"--machine"}, words[3], NULL};
     snprintf(words[1], sizeof words[1], "%s", path_of(dir));
     ck_assert_int_eq(relay_keys_main(6, argv), 0);
