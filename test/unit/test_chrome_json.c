@@ -127,7 +127,7 @@ static const struct {
     {"[" GOOD("1") ",\n{\"ph\":\"X\",\"ts\":01,\"dur\":1}," GOOD("3") "]", 2, 1, "line 2, column 16: a number begins"},
     {"[" GOOD("1") ",,," GOOD("3") "]", 2, 1, "an event is expected"},
     {"[" GOOD("1") ",null,5,\"x\",[1]," GOOD("3") "]", 2, 4, "an event is expected"},
-    {"[" GOOD("1") ",{\"ph\":\"X\",\"ts\":2,\"dur\":\"long\",\"tid\":1}," GOOD("3") "]", 2, 1, "no number"},
+    {"[" GOOD("1") ",{\"ph\":\"X\",\"ts\":2,\"dur\":\"long\",\"tid\":1}," GOOD("3") "]", 2, 1, "\"long\","},
     {"[" GOOD("1") ",{\"ph\":\"X\",\"dur\":1,\"tid\":1}," GOOD("3") "]", 2, 1, NULL},
     {"[" GOOD("1") "]]]]", 1, 0, NULL},
     {"[" GOOD("1") " // comment\n]", 1, 1, "an event is expected"},
