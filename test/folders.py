@@ -33,6 +33,7 @@ LAYERS = [
     "sql sql/frontend",
     "sql/vtab",
     "sql/planner",
+    "sql/plan",
     "sql/dialect",
     "sql/functions sql/tables",
     "sql/operators",

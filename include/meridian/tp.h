@@ -60,6 +60,7 @@ struct tp_config {
     bool all_text_events;            /* events of ftrace's text fill all tables that binary ones do */
     bool crop_track_events;          /* drop track events before the range of interest */
     bool ignore_ftrace_parse_errors; /* count them, do not fail the load */
+    bool no_native_plans;            /* SQLite runs every statement: for comparisons */
     bool allow_sql_file_access;      /* SQL may open files (ATTACH) */
     bool no_mmap;                    /* read files in pieces instead of mapping them */
     unsigned threads;                /* workers of the import; 0: as many as useful */

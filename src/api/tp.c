@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "rpc/wire.h"
+#include "sql/planner/planner.h"
 #include "sql/query_log.h"
 
 #include <errno.h>
@@ -219,6 +220,7 @@ static int open_engine(struct tp *tp)
         rc = engine_loaded(tp->engine, &tp->err);
     if (rc == 0) {
         engine_allow_files(tp->engine, tp->config.allow_sql_file_access);
+        planner_switch(tp->engine, !tp->config.no_native_plans);
         tp_interrupt_clear(tp); /* it was for what ran before */
         engine_share_interrupt(tp->engine, &tp->interrupted);
         query_runner_set_engine(&tp->view->runner, tp->engine);

@@ -19,8 +19,8 @@ static bool read_number(const char *text, int64_t *number)
 
 static bool read_bool(const char *text, bool *value)
 {
-    bool is_true = strcmp(text, "true") == 0;
-    if (!is_true && strcmp(text, "false") != 0)
+    bool is_true = strcmp(text, "true") == 0 || strcmp(text, "on") == 0;
+    if (!is_true && strcmp(text, "false") != 0 && strcmp(text, "off") != 0)
         return false;
     *value = is_true;
     return true;

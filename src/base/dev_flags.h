@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 enum dev_flag_kind {
-    DEV_BOOL,   /* a bool: true or false */
+    DEV_BOOL,   /* a bool: true or false, on or off */
     DEV_NUMBER, /* an int64_t, not negative */
 };
 

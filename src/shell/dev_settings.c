@@ -9,6 +9,7 @@
 
 static const struct dev_flag everywhere[] = {
     {"ignore-ftrace-parse-errors", DEV_BOOL, AT(ignore_ftrace_parse_errors)},
+    {"native-plan", DEV_BOOL, AT(native_plan)},
 };
 
 static const struct dev_flag of_servers[] = {
@@ -22,7 +23,7 @@ static const struct dev_flag of_servers[] = {
 
 int dev_settings_read(struct dev_settings *d, const struct text_list *given, int where, struct error *err)
 {
-    *d = (struct dev_settings){0};
+    *d = (struct dev_settings){.native_plan = true};
     for (size_t i = 0; i < given->n; i++) {
         const char *text = given->p[i];
         int rc = dev_flag_set(everywhere, sizeof everywhere / sizeof *everywhere, d, text, err);

@@ -4,9 +4,10 @@
 
 #include "shell/options.h"
 
-/* 0 or false: not given. */
+/* 0 or false: not given, but for native_plan. */
 struct dev_settings {
     bool ignore_ftrace_parse_errors;
+    bool native_plan;
     /* of a server: see struct server_config */
     int64_t max_connections;
     int64_t max_request_bytes;

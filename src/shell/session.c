@@ -60,6 +60,7 @@ static int make_config(const struct shell *sh, struct tp_config *config, struct 
         .crop_track_events = o->crop_track_events,
         .allow_sql_file_access = o->allow_sql_file_access,
         .ignore_ftrace_parse_errors = sh->dev.ignore_ftrace_parse_errors,
+        .no_native_plans = !sh->dev.native_plan,
         .no_mmap = no_mmap && no_mmap[0] == '1',
         .threads = (unsigned)o->threads,
     };

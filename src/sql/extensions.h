@@ -7,6 +7,7 @@
 /* int x_attach(struct engine *e, struct error *err): registers what the part has; 0 or an error. */
 #define SQL_EXTENSIONS(X)                                                                                              \
     X(planner)                                                                                                         \
+    X(plan)                                                                                                            \
     X(functions_storage)                                                                                               \
     X(tables)                                                                                                          \
     X(query_log)                                                                                                       \

@@ -2,7 +2,7 @@
 #include "sql/dialect/exec.h"
 #include "sql/dialect/ordered.h"
 #include "sql/dialect/undo.h"
-#include "sql/planner/planner.h"
+#include "sql/plan/plan.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -92,7 +92,7 @@ int exec_prepare(struct exec *x, const struct sql_token *p, size_t n, sqlite3_st
 
 int exec_plan(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt)
 {
-    *stmt = planner_prepare(x->d->e, &x->run->arena, p, n);
+    *stmt = plan_prepare(x->d->e, &x->run->arena, p, n);
     return *stmt ? 0 : exec_prepare(x, p, n, stmt);
 }
 

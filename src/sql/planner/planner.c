@@ -20,9 +20,53 @@ unsigned planner_function(const struct planner *p, struct sql_name name)
 
 void planner_function_made(struct engine *e, const char *name)
 {
+    static const char *const others[] = {"abs",
+                                         "avg",
+                                         "cast",
+                                         "coalesce",
+                                         "group_concat",
+                                         "glob",
+                                         "hex",
+                                         "ifnull",
+                                         "iif",
+                                         "instr",
+                                         "length",
+                                         "like",
+                                         "lower",
+                                         "ltrim",
+                                         "median",
+                                         "ntile",
+                                         "nullif",
+                                         "rank",
+                                         "total",
+                                         "replace",
+                                         "round",
+                                         "percentile_cont",
+                                         "percentile_disc",
+                                         "percentile",
+                                         "rtrim",
+                                         "row_number",
+                                         "substr",
+                                         "trim",
+                                         "typeof",
+                                         "upper",
+                                         "substring",
+                                         "first_value",
+                                         "last_value",
+                                         "printf",
+                                         "dense_rank",
+                                         "quote",
+                                         "char",
+                                         "format",
+                                         "nth_value",
+                                         "cume_dist",
+                                         "percent_rank"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(name, others[i]) == 0)
+            e->functions_made |= FUNCTION_OTHER;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (strcasecmp(name, functions[i].name) == 0)
-            e->functions_made |= functions[i].bit;
+            e->functions_made |= functions[i].bit | FUNCTION_OTHER;
 }
 
 void planner_switch(struct engine *e, bool on)
@@ -44,13 +88,9 @@ static bool is_query(const struct sql_token *p, size_t n)
            (token_is(p[i].text, p[i].len, "select") || token_is(p[i].text, p[i].len, "with"));
 }
 
-sqlite3_stmt *planner_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n)
+bool planner_parse(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n, struct sql_tree *tree)
 {
-    struct sql_tree tree;
-    struct planner planner = {e, arena, &tree};
-    if (e->planner_off || !is_query(p, n) || !sql_tree_parse(&tree, arena, p, n) || tree.n_parameters)
-        return NULL;
-    return tree.n_windows ? neighbours_prepare(&planner) : aggregate_prepare(&planner);
+    return !e->planner_off && is_query(p, n) && sql_tree_parse(tree, arena, p, n) && !tree->n_parameters;
 }
 
 /* ---- tables of plans ---- */

@@ -21,9 +21,8 @@
 
 enum { PLANNER_MIN_ROWS = 2000 }; /* smaller tables are not worth it */
 
-/* A statement that gives what p[0, n) gives, to be sqlite3_finalize()d; NULL: SQLite shall have the text. What is
- * needed only now is taken from the arena. */
-sqlite3_stmt *planner_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n);
+/* The tree of a statement that may be planned; false: SQLite shall have the text. */
+bool planner_parse(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n, struct sql_tree *tree);
 
 /* Says that a function by this name has been made by a statement: what the planner thinks it means is not so. */
 void planner_function_made(struct engine *e, const char *name);

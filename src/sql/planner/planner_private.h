@@ -70,6 +70,7 @@ struct planner {
     const struct sql_tree *tree;
 };
 
+/* A statement that gives what the tree says, to be sqlite3_finalize()d; NULL: not of the shape. */
 sqlite3_stmt *aggregate_prepare(struct planner *p);
 sqlite3_stmt *neighbours_prepare(struct planner *p);
 
@@ -80,7 +81,8 @@ enum {
     FUNCTION_MIN = 4,
     FUNCTION_MAX = 8,
     FUNCTION_LEAD = 16,
-    FUNCTION_LAG = 32
+    FUNCTION_LAG = 32,
+    FUNCTION_OTHER = 64 /* any that sql/plan knows */
 };
 unsigned planner_function(const struct planner *p, struct sql_name name); /* one of those, or 0 */
 

@@ -172,7 +172,7 @@ static bool add_item(struct engine *e, struct columns *out, const struct sql_ite
 }
 
 /* Behind CREATE VIEW: [IF NOT EXISTS] [schema.]name [(columns)] AS; where the SELECT begins, or 0. */
-static size_t view_body(const struct sql_tokens *t)
+size_t schema_view_body(const struct sql_tokens *t)
 {
     int depth = 0;
     for (size_t i = 0; i < t->n; i++) {
@@ -191,7 +191,7 @@ static void read_view(struct engine *e, struct schema_table *out, const char *sq
     struct sql_tree tree;
     struct columns columns = {0};
     size_t body;
-    if (sql_tokens_scan_text(&tokens, sql, strlen(sql)) && (body = view_body(&tokens)) != 0 &&
+    if (sql_tokens_scan_text(&tokens, sql, strlen(sql)) && (body = schema_view_body(&tokens)) != 0 &&
         sql_tree_parse(&tree, &e->schema->arena, tokens.p + body, tokens.n - body)) {
         const struct sql_select *core = plain_core(tree.query);
         const struct schema_table *below = core ? find_deep(e, core->from->name, depth + 1) : NULL;
@@ -291,4 +291,20 @@ const struct schema_column *schema_column(const struct schema_table *t, struct s
         if (sql_name_is(name, t->columns[i].name))
             return t->columns[i].at == SCHEMA_COMPUTED ? NULL : &t->columns[i];
     return NULL;
+}
+
+const char *schema_view(struct engine *e, struct arena *arena, struct sql_name name)
+{
+    if (!bring_up_to_date(e))
+        return NULL;
+    sqlite3_stmt *find = e->schema->find;
+    const char *out = NULL;
+    sqlite3_bind_text(find, 1, name.p, (int)name.len, SQLITE_STATIC);
+    if (sqlite3_step(find) == SQLITE_ROW) {
+        const char *type = (const char *)sqlite3_column_text(find, 0);
+        const char *text = (const char *)sqlite3_column_text(find, 1);
+        out = type && *type == 'v' && text ? arena_strndup(arena, text, strlen(text)) : NULL;
+    }
+    sqlite3_reset(find);
+    return out;
 }

@@ -28,6 +28,11 @@ struct schema_table {
 /* NULL when the name is no table of ours in that sense, or memory is short. Lasts until the next call. */
 const struct schema_table *schema_find(struct engine *e, struct sql_name name);
 
+/* The text of the view of that name, in the arena; NULL when it is none. */
+const char *schema_view(struct engine *e, struct arena *arena, struct sql_name name);
+/* Behind CREATE VIEW name AS: where the SELECT begins, or 0. */
+size_t schema_view_body(const struct sql_tokens *t);
+
 /* The column of that name, unless it is computed; or NULL. */
 const struct schema_column *schema_column(const struct schema_table *t, struct sql_name name);
 

@@ -1,0 +1,39 @@
+/* One aggregate over all groups. */
+#ifndef MERIDIAN_SQL_PLAN_AGGREGATE_H
+#define MERIDIAN_SQL_PLAN_AGGREGATE_H
+
+#include "sql/plan/plan_private.h"
+
+struct sum {
+    int64_t i; /* sum of integers, or the extreme word */
+    double d;  /* sum as SQLite adds it up for averages */
+    int64_t n; /* values that are not NULL */
+};
+
+struct growing_text {
+    char *p;
+    uint32_t n, cap;
+    bool any;
+};
+
+struct accumulator {
+    const struct plan_aggregate *of;
+    struct sum *sums;
+    uint64_t *sizes;            /* avg and total of integers: sum of their sizes */
+    struct growing_text *texts; /* group_concat */
+    uint32_t n_texts;
+    struct pair *set; /* count(DISTINCT): groups and words seen */
+    uint64_t n_set, set_mask;
+    VEC(double) values; /* percentile: all, and their groups */
+    VEC(uint32_t) groups;
+};
+
+enum plan_type accumulator_type(const struct accumulator *a);
+bool accumulator_grow(struct accumulator *a, struct run *r, uint32_t from, uint32_t to);
+/* Adds the rows of a batch to the groups `ids`. `changed` (may be NULL): rows that bare columns are to come from. */
+void accumulate(struct accumulator *a, struct run *r, const struct batch *b, const uint32_t *ids, uint8_t *changed);
+/* A word by group, to be mem_free()d; NULL: r->rc. */
+int64_t *accumulator_results(struct accumulator *a, struct run *r, uint32_t n_groups);
+void accumulator_free(struct accumulator *a);
+
+#endif

@@ -1,0 +1,503 @@
+/* Expressions of the tree as expressions of a plan: names become columns, and each gets its one type. What could have
+ * several types, or compares unlike ones, is not understood. */
+#include "sql/plan/plan_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making ---- */
+
+int64_t plan_null(enum plan_type type)
+{
+    return type == PLAN_TEXT ? 0 : type == PLAN_REAL ? COL_NULL_F64 : COL_NULL;
+}
+
+enum col_type plan_col_type(enum plan_type type)
+{
+    return type == PLAN_TEXT ? COL_STR : type == PLAN_REAL ? COL_F64 : COL_I64;
+}
+
+enum plan_type plan_type_of(enum col_type type)
+{
+    return type == COL_STR ? PLAN_TEXT : type == COL_F64 ? PLAN_REAL : PLAN_INT;
+}
+
+struct plan_expr *plan_expr_new(struct query_plan *p, enum expr_op op, enum plan_type type, uint32_t n_args)
+{
+    struct plan_expr *x = arena_zalloc(&p->arena, sizeof *x);
+    struct plan_expr **args = n_args ? arena_zalloc(&p->arena, n_args * sizeof(struct plan_expr *)) : NULL;
+    if (!x || (n_args && !args))
+        return NULL;
+    *x = (struct plan_expr){.op = (uint8_t)op,
+                            .type = (uint8_t)type,
+                            .letter = 'c',
+                            .n_args = (uint16_t)n_args,
+                            .args = args,
+                            .slot = p->n_slots++};
+    return x;
+}
+
+struct plan_expr *plan_const(struct query_plan *p, enum plan_type type, int64_t word)
+{
+    struct plan_expr *x = plan_expr_new(p, X_CONST, type, 0);
+    if (x)
+        x->word = word;
+    return x;
+}
+
+struct plan_expr *plan_column(struct query_plan *p, uint8_t source, int16_t column, enum plan_type type)
+{
+    struct plan_expr *x = plan_expr_new(p, X_COLUMN, type, 0);
+    if (!x)
+        return NULL;
+    x->source = source;
+    x->column = column;
+    x->sources = 1u << source;
+    x->letter = type == PLAN_TEXT ? 't' : type == PLAN_REAL ? 'd' : 'i';
+    return x;
+}
+
+bool plan_expr_equal(const struct plan_expr *a, const struct plan_expr *b)
+{
+    if (a == b)
+        return true;
+    if (a->op != b->op || a->type != b->type || a->sql != b->sql || a->negated != b->negated ||
+        a->source != b->source || a->column != b->column || a->n_args != b->n_args || a->word != b->word ||
+        a->n_list != b->n_list || a->list_has_null != b->list_has_null || a->text != b->text)
+        return false;
+    if (a->n_list && memcmp(a->list, b->list, a->n_list * sizeof *a->list) != 0)
+        return false;
+    for (uint32_t i = 0; i < a->n_args; i++)
+        if (!plan_expr_equal(a->args[i], b->args[i]))
+            return false;
+    return true;
+}
+
+static struct plan_expr *with(struct plan_expr *x, uint32_t n, struct plan_expr *a, struct plan_expr *b)
+{
+    struct plan_expr *args[] = {a, b};
+    for (uint32_t i = 0; x && i < n; i++) {
+        x->args[i] = args[i];
+        x->sources |= args[i]->sources;
+    }
+    return x;
+}
+
+static struct plan_expr *unary(struct reader *r, enum expr_op op, enum plan_type type, struct plan_expr *a)
+{
+    return a ? with(plan_expr_new(r->plan, op, type, 1), 1, a, NULL) : NULL;
+}
+
+static struct plan_expr *binary(struct reader *r, enum expr_op op, enum plan_type type, uint8_t sql,
+                                struct plan_expr *a, struct plan_expr *b)
+{
+    struct plan_expr *x = a && b ? with(plan_expr_new(r->plan, op, type, 2), 2, a, b) : NULL;
+    if (x)
+        x->sql = sql;
+    return x;
+}
+
+static bool is_number(const struct plan_expr *x)
+{
+    return x && x->type <= PLAN_REAL;
+}
+
+static bool is_integer(const struct plan_expr *x)
+{
+    return x && x->type <= PLAN_INT;
+}
+
+/* ---- constants ---- */
+
+/* Does the text of the expression mean the same alone: no names, no queries, only functions of their arguments? */
+static bool is_constant(struct reader *r, const struct sql_expr *x)
+{
+    if (x->kind == EXPR_COLUMN || x->kind == EXPR_PARAMETER || x->kind == EXPR_CURRENT || x->query || x->in_table ||
+        x->kind == EXPR_BLOB || x->kind == EXPR_ROW || x->kind == EXPR_COLLATE)
+        return false;
+    if (x->kind == EXPR_FUNCTION && !schema_is_rowwise_call(r->planner->e, x))
+        return false;
+    for (const struct sql_expr *a = x->args; a; a = a->next)
+        if (!is_constant(r, a))
+            return false;
+    return true;
+}
+
+static struct plan_expr *read_digits(struct reader *r, const struct sql_expr *x)
+{
+    const struct sql_token *t = &r->tree->tokens[x->at.first];
+    int64_t v = 0;
+    if (x->at.end != x->at.first + 1 || t->len > 18)
+        return NULL;
+    for (uint32_t i = 0; i < t->len; i++) {
+        if (t->text[i] < '0' || t->text[i] > '9')
+            return NULL;
+        v = v * 10 + (t->text[i] - '0');
+    }
+    return plan_const(r->plan, PLAN_INT, v);
+}
+
+struct plan_expr *read_constant(struct reader *r, const struct sql_expr *x)
+{
+    struct engine *e = r->planner->e;
+    struct plan_expr *out = NULL;
+    sqlite3_stmt *stmt = NULL;
+    size_t len;
+    if (x->kind == EXPR_NULL)
+        return plan_const(r->plan, PLAN_NULL, COL_NULL);
+    if (x->kind == EXPR_INTEGER && (out = read_digits(r, x)) != NULL)
+        return out;
+    if (!is_constant(r, x))
+        return NULL;
+    const char *text = sql_tree_text(r->tree, r->planner->arena, x->at, &len);
+    char *sql = text ? sqlite3_mprintf("SELECT %s", text) : NULL;
+    if (sql && sqlite3_prepare_v2(e->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+        int64_t i = sqlite3_column_int64(stmt, 0);
+        switch (sqlite3_column_type(stmt, 0)) {
+        case SQLITE_INTEGER:
+            out = i == COL_NULL ? NULL : plan_const(r->plan, PLAN_INT, i);
+            break;
+        case SQLITE_FLOAT:
+            out = plan_const(r->plan, PLAN_REAL, column_f64_word(sqlite3_column_double(stmt, 0)));
+            break;
+        case SQLITE_TEXT: {
+            const void *p = sqlite3_column_text(stmt, 0);
+            strid id = strpool_intern(&e->storage->strings, p, (size_t)sqlite3_column_bytes(stmt, 0));
+            out = id ? plan_const(r->plan, PLAN_TEXT, id) : NULL;
+            break;
+        }
+        case SQLITE_NULL:
+            out = plan_const(r->plan, PLAN_NULL, COL_NULL);
+            break;
+        default:
+            break;
+        }
+    }
+    sqlite3_finalize(stmt);
+    sqlite3_free(sql);
+    return out;
+}
+
+/* ---- columns ---- */
+
+/* A name that no table has: an alias of the list behind SELECT. */
+static struct plan_expr *read_alias(struct reader *r, const struct sql_expr *x)
+{
+    const struct sql_item *found = NULL;
+    if (x->table.len || !r->core)
+        return NULL;
+    for (const struct sql_item *i = r->core->items; i; i = i->next)
+        if (i->alias.len && sql_name_equal(i->alias, x->name)) {
+            if (found)
+                return NULL;
+            found = i;
+        }
+    if (!found || r->depth >= PLAN_MAX_DEPTH * 4)
+        return NULL;
+    struct reader deeper = *r;
+    deeper.depth += PLAN_MAX_DEPTH; /* an alias within its own expression */
+    return read_expr(&deeper, found->expr);
+}
+
+static struct plan_expr *read_column(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *out = NULL;
+    int found = scope_find(r, x, &out);
+    if (found > 0)
+        return out;
+    if (found < 0)
+        return NULL;
+    if (!x->table.len && !x->quoted && (sql_name_is(x->name, "true") || sql_name_is(x->name, "false")))
+        return plan_const(r->plan, PLAN_INT, sql_name_is(x->name, "true"));
+    return x->quoted ? NULL : read_alias(r, x);
+}
+
+/* ---- operators ---- */
+
+static struct plan_expr *read_arithmetic(struct reader *r, uint8_t op, struct plan_expr *a, struct plan_expr *b)
+{
+    bool both = is_integer(a) && is_integer(b);
+    if (!is_number(a) || !is_number(b) || (op == SQL_REMAINDER && !both))
+        return NULL;
+    if (a->type == PLAN_NULL || b->type == PLAN_NULL)
+        return plan_const(r->plan, PLAN_NULL, COL_NULL);
+    if (both)
+        return binary(r, X_ARITHMETIC, PLAN_INT, op, a, b);
+    a = a->type == PLAN_INT ? unary(r, X_TO_REAL, PLAN_REAL, a) : a;
+    b = b->type == PLAN_INT ? unary(r, X_TO_REAL, PLAN_REAL, b) : b;
+    return binary(r, X_ARITHMETIC, PLAN_REAL, op, a, b);
+}
+
+/* Both numbers, or both texts: an affinity changes neither. */
+static bool compare_alike(const struct plan_expr *a, const struct plan_expr *b)
+{
+    if (!a || !b)
+        return false;
+    return a->type == PLAN_NULL || b->type == PLAN_NULL || (a->type == PLAN_TEXT) == (b->type == PLAN_TEXT);
+}
+
+static struct plan_expr *read_compare(struct reader *r, uint8_t op, struct plan_expr *a, struct plan_expr *b)
+{
+    if (!compare_alike(a, b))
+        return NULL;
+    if ((op == SQL_IS || op == SQL_ISNOT) && (b->type == PLAN_NULL || a->type == PLAN_NULL)) {
+        struct plan_expr *x = unary(r, X_IS_NULL, PLAN_INT, b->type == PLAN_NULL ? a : b);
+        if (x)
+            x->negated = op == SQL_ISNOT;
+        return x;
+    }
+    if (a->type == PLAN_NULL || b->type == PLAN_NULL)
+        return plan_const(r->plan, PLAN_NULL, COL_NULL);
+    return binary(r, X_COMPARE, PLAN_INT, op, a, b);
+}
+
+static bool is_truth_word(const struct sql_expr *x)
+{
+    return x->kind == EXPR_COLUMN && !x->table.len && (sql_name_is(x->name, "true") || sql_name_is(x->name, "false"));
+}
+
+static struct plan_expr *call_text(struct reader *r, enum plan_type type, const char *text, struct plan_expr *a,
+                                   struct plan_expr *b)
+{
+    struct plan_expr *args[] = {a, b};
+    return a && b ? plan_make_call(r->plan, type, text, args, 2) : NULL;
+}
+
+static struct plan_expr *read_binary(struct reader *r, const struct sql_expr *x)
+{
+    if ((x->op == SQL_IS || x->op == SQL_ISNOT) && is_truth_word(x->args->next))
+        return NULL; /* IS TRUE asks for more than equality */
+    struct plan_expr *a = read_expr(r, x->args), *b = a ? read_expr(r, x->args->next) : NULL;
+    if (!a || !b)
+        return NULL;
+    switch (x->op) {
+    case SQL_AND:
+    case SQL_OR:
+        return is_number(a) && is_number(b) ? binary(r, x->op == SQL_AND ? X_AND : X_OR, PLAN_INT, 0, a, b) : NULL;
+    case SQL_ADD:
+    case SQL_SUBTRACT:
+    case SQL_MULTIPLY:
+    case SQL_DIVIDE:
+    case SQL_REMAINDER:
+        return read_arithmetic(r, x->op, a, b);
+    case SQL_BIT_AND:
+    case SQL_BIT_OR:
+    case SQL_SHIFT_LEFT:
+    case SQL_SHIFT_RIGHT:
+        return is_integer(a) && is_integer(b) ? binary(r, X_ARITHMETIC, PLAN_INT, x->op, a, b) : NULL;
+    case SQL_CONCAT:
+        return call_text(r, PLAN_TEXT, "SELECT ?1 || ?2", a, b);
+    case SQL_IS:
+    case SQL_ISNOT: {
+        uint8_t op = x->op;
+        if (x->distinct) /* IS DISTINCT FROM is IS NOT */
+            op = op == SQL_IS ? SQL_ISNOT : SQL_IS;
+        return read_compare(r, op, a, b);
+    }
+    default:
+        return x->op <= SQL_GE ? read_compare(r, x->op, a, b) : NULL;
+    }
+}
+
+static struct plan_expr *read_unary(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *a = read_expr(r, x->args), *out;
+    if (!a)
+        return NULL;
+    switch (x->op) {
+    case SQL_ADD:
+        return is_number(a) && a->op != X_COLUMN ? a : NULL; /* +column has no affinity; numbers show it nowhere */
+    case SQL_SUBTRACT:
+        return is_number(a) ? unary(r, X_NEGATE, (enum plan_type)a->type, a) : NULL;
+    case SQL_BIT_NOT:
+        return is_integer(a) ? unary(r, X_BIT_NOT, PLAN_INT, a) : NULL;
+    case SQL_NOT:
+        return is_number(a) ? unary(r, X_NOT, PLAN_INT, a) : NULL;
+    case SQL_ISNULL:
+    case SQL_NOTNULL:
+        out = unary(r, X_IS_NULL, PLAN_INT, a);
+        if (out)
+            out->negated = x->op == SQL_NOTNULL;
+        return out;
+    default:
+        return NULL;
+    }
+}
+
+static struct plan_expr *read_between(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *v = read_expr(r, x->args), *lo = v ? read_expr(r, x->args->next) : NULL;
+    struct plan_expr *hi = lo ? read_expr(r, x->args->next->next) : NULL;
+    struct plan_expr *a = read_compare(r, SQL_GE, v, lo), *b = a ? read_compare(r, SQL_LE, v, hi) : NULL;
+    struct plan_expr *both = binary(r, X_AND, PLAN_INT, 0, a, b);
+    return both && x->negated ? unary(r, X_NOT, PLAN_INT, both) : both;
+}
+
+static int by_word(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* IN (literal, …) of the value's own type. */
+static struct plan_expr *read_in(struct reader *r, const struct sql_expr *x)
+{
+    if (x->query || x->in_table || x->n_args < 2)
+        return NULL;
+    struct plan_expr *v = read_expr(r, x->args);
+    struct plan_expr *out = v && v->type != PLAN_REAL && v->type != PLAN_NULL ? unary(r, X_IN, PLAN_INT, v) : NULL;
+    if (!out)
+        return NULL;
+    out->list = arena_alloc(&r->plan->arena, x->n_args * sizeof *out->list);
+    out->negated = x->negated;
+    for (const struct sql_expr *a = x->args->next; out->list && a; a = a->next) {
+        struct plan_expr *c = read_constant(r, a);
+        if (!c || (c->type != PLAN_NULL && c->type != v->type))
+            return NULL;
+        if (c->type == PLAN_NULL)
+            out->list_has_null = true;
+        else
+            out->list[out->n_list++] = c->word;
+    }
+    if (!out->list)
+        return NULL;
+    qsort(out->list, out->n_list, sizeof *out->list, by_word);
+    return out;
+}
+
+/* One type of all of them, NULLs aside; false when there are two. */
+static bool common_type(enum plan_type *type, const struct plan_expr *x)
+{
+    if (x->type == PLAN_NULL)
+        return true;
+    if (*type != PLAN_NULL && *type != x->type)
+        return false;
+    *type = (enum plan_type)x->type;
+    return true;
+}
+
+static struct plan_expr *read_case(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *base = NULL, *args[2 * PLAN_MAX_ITEMS + 2];
+    uint32_t n = 0;
+    enum plan_type type = PLAN_NULL;
+    const struct sql_expr *a = x->args;
+    if (x->n_args > 2 * PLAN_MAX_ITEMS || (x->has_base && !(base = read_expr(r, a))))
+        return NULL;
+    if (x->has_base)
+        a = a->next;
+    for (; a && a->next; a = a->next->next) {
+        struct plan_expr *when = read_expr(r, a), *then = when ? read_expr(r, a->next) : NULL;
+        if (when && base)
+            when = read_compare(r, SQL_EQ, base, when);
+        if (!when || !then || !is_number(when) || !common_type(&type, then))
+            return NULL;
+        args[n++] = when;
+        args[n++] = then;
+    }
+    struct plan_expr *other = a ? read_expr(r, a) : plan_const(r->plan, PLAN_NULL, COL_NULL);
+    if (!other || !common_type(&type, other))
+        return NULL;
+    args[n++] = other;
+    struct plan_expr *out = plan_expr_new(r->plan, X_CASE, type, n);
+    for (uint32_t i = 0; out && i < n; i++) {
+        out->args[i] = args[i];
+        out->sources |= args[i]->sources;
+    }
+    return out;
+}
+
+static struct plan_expr *read_cast(struct reader *r, const struct sql_expr *x)
+{
+    static const struct {
+        const char *name;
+        enum plan_type type;
+        const char *call;
+    } types[] = {
+        {"int", PLAN_INT, "SELECT CAST(?1 AS INTEGER)"},    {"integer", PLAN_INT, "SELECT CAST(?1 AS INTEGER)"},
+        {"bigint", PLAN_INT, "SELECT CAST(?1 AS INTEGER)"}, {"long", PLAN_NULL, NULL},
+        {"real", PLAN_REAL, "SELECT CAST(?1 AS REAL)"},     {"double", PLAN_REAL, "SELECT CAST(?1 AS REAL)"},
+        {"float", PLAN_REAL, "SELECT CAST(?1 AS REAL)"},    {"text", PLAN_TEXT, "SELECT CAST(?1 AS TEXT)"}};
+    struct plan_expr *a = read_expr(r, x->args), *out = NULL;
+    const struct sql_token *t = &r->tree->tokens[x->type.first];
+    if (!a || x->type.end != x->type.first + 1)
+        return NULL;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (!token_is(t->text, t->len, types[i].name) || !types[i].call)
+            continue;
+        enum plan_type to = types[i].type;
+        if (a->type == to || a->type == PLAN_NULL)
+            out = to == PLAN_INT ? unary(r, X_TO_INT, to, a) : to == PLAN_REAL ? unary(r, X_TO_REAL, to, a) : NULL;
+        else if (to == PLAN_REAL && a->type == PLAN_INT)
+            out = unary(r, X_TO_REAL, to, a);
+        else if (to == PLAN_INT && a->type == PLAN_REAL)
+            out = unary(r, X_TO_INT, to, a);
+        else
+            out = plan_make_call(r->plan, to, types[i].call, &a, 1);
+        if (out)
+            out->letter = to == PLAN_INT ? 'i' : to == PLAN_REAL ? 'd' : 't';
+    }
+    return out;
+}
+
+static struct plan_expr *read_match(struct reader *r, const struct sql_expr *x)
+{
+    if ((x->op != SQL_LIKE && x->op != SQL_GLOB) || x->n_args != 2)
+        return NULL;
+    struct plan_expr *v = read_expr(r, x->args), *pattern = v ? read_expr(r, x->args->next) : NULL;
+    if (!pattern || v->type != PLAN_TEXT || pattern->type != PLAN_TEXT)
+        return NULL;
+    struct plan_expr *out =
+        call_text(r, PLAN_INT, x->op == SQL_LIKE ? "SELECT ?1 LIKE ?2" : "SELECT ?1 GLOB ?2", v, pattern);
+    return out && x->negated ? unary(r, X_NOT, PLAN_INT, out) : out;
+}
+
+struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *out = read_constant(r, x);
+    if (out)
+        return out;
+    switch (x->kind) {
+    case EXPR_COLUMN:
+        return read_column(r, x);
+    case EXPR_UNARY:
+        return read_unary(r, x);
+    case EXPR_BINARY:
+        return read_binary(r, x);
+    case EXPR_BETWEEN:
+        return read_between(r, x);
+    case EXPR_IN:
+        return read_in(r, x);
+    case EXPR_CASE:
+        return read_case(r, x);
+    case EXPR_CAST:
+        return read_cast(r, x);
+    case EXPR_MATCH:
+        return read_match(r, x);
+    case EXPR_FUNCTION:
+        return x->over ? read_window(r, x) : read_function(r, x);
+    default:
+        return NULL;
+    }
+}
+
+bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n)
+{
+    if (x->kind == EXPR_BINARY && x->op == SQL_AND)
+        return read_conjunction(r, x->args, terms, n) && read_conjunction(r, x->args->next, terms, n);
+    if (x->kind == EXPR_BETWEEN && !x->negated) {
+        struct plan_expr *v = read_expr(r, x->args), *lo = v ? read_expr(r, x->args->next) : NULL;
+        struct plan_expr *hi = lo ? read_expr(r, x->args->next->next) : NULL;
+        struct plan_expr *a = read_compare(r, SQL_GE, v, lo), *b = a ? read_compare(r, SQL_LE, v, hi) : NULL;
+        if (!b || *n + 2 > PLAN_MAX_TESTS)
+            return false;
+        terms[(*n)++] = a;
+        terms[(*n)++] = b;
+        return true;
+    }
+    struct plan_expr *term = read_expr(r, x);
+    if (!term || !is_number(term) || *n == PLAN_MAX_TESTS)
+        return false;
+    terms[(*n)++] = term;
+    return true;
+}

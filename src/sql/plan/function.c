@@ -1,0 +1,424 @@
+/* Calls of functions: aggregates, windows, those computed here, and those that SQLite computes once for each text. */
+#include "sql/plan/plan_private.h"
+
+#include <string.h>
+
+/* ---- of one row ---- */
+
+struct plan_expr *plan_make_call(struct query_plan *p, enum plan_type type, const char *text, struct plan_expr **args,
+                                 uint32_t n)
+{
+    struct plan_expr *x = plan_expr_new(p, X_CALL, type, n);
+    uint32_t varying = 0;
+    for (uint32_t i = 0; x && i < n; i++) {
+        x->args[i] = args[i];
+        x->sources |= args[i]->sources;
+        varying += args[i]->op != X_CONST;
+    }
+    if (!x || varying > 2)
+        return NULL;
+    x->text = text;
+    return x;
+}
+
+/* What SQLite computes: the type of the result, and how many arguments. */
+static const struct {
+    const char *name;
+    enum plan_type type;
+    uint8_t least, most;
+    bool of_text; /* its first argument must be text */
+} calls[] = {
+    {"upper", PLAN_TEXT, 1, 1, true},  {"lower", PLAN_TEXT, 1, 1, true},     {"length", PLAN_INT, 1, 1, true},
+    {"substr", PLAN_TEXT, 2, 3, true}, {"substring", PLAN_TEXT, 2, 3, true}, {"replace", PLAN_TEXT, 3, 3, true},
+    {"trim", PLAN_TEXT, 1, 2, true},   {"ltrim", PLAN_TEXT, 1, 2, true},     {"rtrim", PLAN_TEXT, 1, 2, true},
+    {"instr", PLAN_INT, 2, 2, true},   {"hex", PLAN_TEXT, 1, 1, true},       {"typeof", PLAN_TEXT, 1, 1, true}};
+
+static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, size_t at)
+{
+    struct plan_expr *args[3] = {NULL};
+    uint32_t n = 0;
+    if (x->n_args < calls[at].least || x->n_args > calls[at].most || !schema_is_rowwise_call(r->planner->e, x))
+        return NULL;
+    for (const struct sql_expr *a = x->args; a; a = a->next)
+        if (!(args[n++] = read_expr(r, a)))
+            return NULL;
+    if (calls[at].of_text && args[0]->type != PLAN_TEXT)
+        return NULL;
+    const char *text =
+        arena_printf(&r->plan->arena, "SELECT %s(?1%s%s)", calls[at].name, n > 1 ? ",?2" : "", n > 2 ? ",?3" : "");
+    return text ? plan_make_call(r->plan, calls[at].type, text, args, n) : NULL;
+}
+
+/* Arguments of one type, as the arguments of an expression. */
+static struct plan_expr *read_alike(struct reader *r, const struct sql_expr *x, enum expr_op op)
+{
+    struct plan_expr *out = plan_expr_new(r->plan, op, PLAN_NULL, x->n_args);
+    uint32_t n = 0;
+    for (const struct sql_expr *a = x->args; out && a; a = a->next) {
+        struct plan_expr *v = read_expr(r, a);
+        if (!v || (v->type != PLAN_NULL && out->type != PLAN_NULL && v->type != out->type))
+            return NULL;
+        out->type = v->type != PLAN_NULL ? v->type : out->type;
+        out->args[n++] = v;
+        out->sources |= v->sources;
+    }
+    return out;
+}
+
+static struct plan_expr *read_iif(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *when = read_expr(r, x->args);
+    struct plan_expr *then = when ? read_expr(r, x->args->next) : NULL;
+    struct plan_expr *other = then ? read_expr(r, x->args->next->next) : NULL;
+    if (!other || when->type == PLAN_TEXT ||
+        (then->type != other->type && then->type != PLAN_NULL && other->type != PLAN_NULL))
+        return NULL;
+    struct plan_expr *out =
+        plan_expr_new(r->plan, X_CASE, (enum plan_type)(then->type != PLAN_NULL ? then->type : other->type), 3);
+    if (!out)
+        return NULL;
+    out->args[0] = when;
+    out->args[1] = then;
+    out->args[2] = other;
+    out->sources = when->sources | then->sources | other->sources;
+    return out;
+}
+
+static struct plan_expr *read_scalar(struct reader *r, const struct sql_expr *x)
+{
+    if (x->distinct || x->filter || x->star)
+        return NULL;
+    if (x->n_args >= 2 && (sql_name_is(x->name, "coalesce") || (sql_name_is(x->name, "ifnull") && x->n_args == 2)))
+        return read_alike(r, x, X_COALESCE);
+    if (x->n_args == 3 && sql_name_is(x->name, "iif"))
+        return read_iif(r, x);
+    bool least = sql_name_is(x->name, "min");
+    if (x->n_args == 2 && (least || sql_name_is(x->name, "max"))) {
+        struct plan_expr *out = read_alike(r, x, X_LEAST);
+        if (!out || out->type == PLAN_TEXT)
+            return NULL;
+        out->negated = !least;
+        return out;
+    }
+    if (x->n_args == 1 && sql_name_is(x->name, "abs")) {
+        struct plan_expr *out = read_alike(r, x, X_ABS);
+        return out && out->type != PLAN_TEXT ? out : NULL;
+    }
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (sql_name_is(x->name, calls[i].name))
+            return read_call(r, x, i);
+    return NULL;
+}
+
+/* ---- of groups ---- */
+
+static const struct {
+    const char *name;
+    uint8_t kind;
+    uint8_t n_args;
+} aggregates[] = {{"count", AGG_COUNT, 1},
+                  {"sum", AGG_SUM, 1},
+                  {"total", AGG_TOTAL, 1},
+                  {"avg", AGG_AVG, 1},
+                  {"min", AGG_MIN, 1},
+                  {"max", AGG_MAX, 1},
+                  {"group_concat", AGG_CONCAT, 1},
+                  {"group_concat", AGG_CONCAT, 2},
+                  {"percentile", AGG_PERCENTILE, 2},
+                  {"percentile_cont", AGG_PERCENTILE, 2},
+                  {"percentile_disc", AGG_PERCENTILE_DISC, 2},
+                  {"median", AGG_PERCENTILE, 1}};
+
+static enum plan_type aggregate_type(uint8_t kind, enum plan_type of)
+{
+    switch (kind) {
+    case AGG_COUNT_ROWS:
+    case AGG_COUNT:
+    case AGG_COUNT_DISTINCT:
+        return PLAN_INT;
+    case AGG_SUM:
+    case AGG_MIN:
+    case AGG_MAX:
+        return of;
+    case AGG_CONCAT:
+        return PLAN_TEXT;
+    default:
+        return PLAN_REAL;
+    }
+}
+
+/* The second argument of percentile() and group_concat(), which must be a constant. */
+static bool read_second(struct reader *r, const struct sql_expr *x, struct plan_aggregate *a)
+{
+    struct plan_expr *second = x->n_args == 2 ? read_constant(r, x->args->next) : NULL;
+    if (x->n_args == 2 && !second)
+        return false;
+    if (a->kind == AGG_CONCAT) {
+        a->separator = slice_of(",", 1);
+        if (second && second->type != PLAN_TEXT)
+            return false;
+        if (second)
+            a->separator = strpool_view(&r->planner->e->storage->strings, (strid)second->word);
+        return true;
+    }
+    if (a->kind < AGG_PERCENTILE)
+        return x->n_args == 1;
+    a->fraction = 0.5;
+    if (second) {
+        double v = second->type == PLAN_INT ? (double)second->word : column_f64(second->word);
+        a->fraction = sql_name_is(x->name, "percentile") ? v / 100 : v;
+        if (second->type == PLAN_TEXT || second->type == PLAN_NULL)
+            return false;
+    }
+    return a->fraction >= 0 && a->fraction <= 1;
+}
+
+static bool same_aggregate(const struct plan_aggregate *a, const struct plan_aggregate *b)
+{
+    return a->kind == b->kind && a->fraction == b->fraction && a->separator.p == b->separator.p &&
+           a->separator.len == b->separator.len && !a->arg == !b->arg && !a->filter == !b->filter &&
+           (!a->arg || plan_expr_equal(a->arg, b->arg)) && (!a->filter || plan_expr_equal(a->filter, b->filter));
+}
+
+static struct plan_expr *add_aggregate(struct reader *r, const struct plan_aggregate *a, enum plan_type type)
+{
+    struct query_plan *p = r->plan;
+    uint32_t at = 0;
+    while (at < p->n_aggregates && !same_aggregate(&p->aggregates[at], a))
+        at++;
+    if (at == PLAN_MAX_AGGREGATES)
+        return NULL;
+    p->aggregates[at] = *a;
+    p->n_aggregates += at == p->n_aggregates;
+    p->grouped = true;
+    struct plan_expr *out = plan_column(p, PLAN_GROUPS, (int16_t)(PLAN_MAX_ITEMS + at), type);
+    if (out)
+        out->letter = 'c';
+    return out;
+}
+
+static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr *x, size_t at)
+{
+    struct plan_aggregate a = {.kind = at == SIZE_MAX ? AGG_COUNT_ROWS : aggregates[at].kind};
+    if (!r->aggregates_allowed || r->in_aggregate)
+        return NULL;
+    r->in_aggregate = true;
+    bool ok = true;
+    if (a.kind != AGG_COUNT_ROWS) {
+        a.arg = read_expr(r, x->args);
+        ok = a.arg && read_second(r, x, &a);
+    }
+    if (ok && x->filter) {
+        a.filter = read_expr(r, x->filter);
+        ok = a.filter && a.filter->type != PLAN_TEXT;
+    }
+    r->in_aggregate = false;
+    if (!ok)
+        return NULL;
+    enum plan_type of = a.arg ? (enum plan_type)a.arg->type : PLAN_NULL;
+    bool numeric = a.kind == AGG_SUM || a.kind == AGG_TOTAL || a.kind == AGG_AVG || a.kind >= AGG_PERCENTILE;
+    if (a.arg && (of == PLAN_NULL || (numeric && of == PLAN_TEXT)))
+        return NULL;
+    if (x->distinct) {
+        if (a.kind != AGG_COUNT)
+            return NULL;
+        a.kind = AGG_COUNT_DISTINCT;
+    }
+    return add_aggregate(r, &a, aggregate_type(a.kind, of));
+}
+
+struct plan_expr *read_function(struct reader *r, const struct sql_expr *x)
+{
+    if (sql_name_is(x->name, "count") && (x->star || x->n_args == 0))
+        return x->distinct ? NULL : read_aggregate(r, x, SIZE_MAX);
+    for (size_t i = 0; i < sizeof aggregates / sizeof *aggregates; i++)
+        if (x->n_args == aggregates[i].n_args && sql_name_is(x->name, aggregates[i].name))
+            return x->star ? NULL : read_aggregate(r, x, i);
+    return read_scalar(r, x);
+}
+
+/* ---- of windows ---- */
+
+static const struct {
+    const char *name;
+    uint8_t kind;
+    uint8_t least, most; /* arguments */
+} windows[] = {{"row_number", WIN_ROW_NUMBER, 0, 0},
+               {"rank", WIN_RANK, 0, 0},
+               {"dense_rank", WIN_DENSE_RANK, 0, 0},
+               {"percent_rank", WIN_PERCENT_RANK, 0, 0},
+               {"cume_dist", WIN_CUME_DIST, 0, 0},
+               {"ntile", WIN_NTILE, 1, 1},
+               {"lag", WIN_LAG, 1, 3},
+               {"lead", WIN_LEAD, 1, 3},
+               {"first_value", WIN_FIRST, 1, 1},
+               {"last_value", WIN_LAST, 1, 1},
+               {"nth_value", WIN_NTH, 2, 2},
+               {"count", WIN_COUNT, 1, 1},
+               {"sum", WIN_SUM, 1, 1},
+               {"total", WIN_TOTAL, 1, 1},
+               {"avg", WIN_AVG, 1, 1},
+               {"min", WIN_MIN, 1, 1},
+               {"max", WIN_MAX, 1, 1}};
+
+/* n of `n PRECEDING`, as a distance from the row; false when it is no plain number. */
+static bool read_bound(struct reader *r, const struct sql_bound *b, int64_t *out)
+{
+    *out = 0;
+    if (b->kind == BOUND_CURRENT)
+        return true;
+    if (b->kind != BOUND_PRECEDING && b->kind != BOUND_FOLLOWING)
+        return false;
+    struct plan_expr *n = read_constant(r, b->offset);
+    if (!n || n->type != PLAN_INT || n->word < 0 || n->word > UINT32_MAX)
+        return false;
+    *out = b->kind == BOUND_PRECEDING ? -n->word : n->word;
+    return true;
+}
+
+static bool is_unbounded(const struct sql_bound *b, enum frame_end side)
+{
+    return b->kind == BOUND_UNBOUNDED && b->side == side;
+}
+
+static bool read_frame(struct reader *r, const struct sql_window *w, struct plan_window *out)
+{
+    out->frame = w->order ? FRAME_PEERS : FRAME_WHOLE;
+    if (!w->frame.len)
+        return true;
+    if (w->exclude.len && !sql_name_is(w->exclude, "no"))
+        return false;
+    bool rows = sql_name_is(w->frame, "rows"), from_start = is_unbounded(&w->from, FRAME_PRECEDING);
+    bool to_row = w->to.kind == BOUND_CURRENT || w->to.kind == BOUND_NONE;
+    if (from_start && is_unbounded(&w->to, FRAME_FOLLOWING)) {
+        out->frame = FRAME_WHOLE;
+        return true;
+    }
+    if (from_start && to_row) {
+        if (rows)
+            out->frame = FRAME_ROWS;
+        return true;
+    }
+    if (!rows)
+        return false;
+    out->frame = FRAME_SLIDING;
+    return read_bound(r, &w->from, &out->from) && (w->to.kind == BOUND_NONE || read_bound(r, &w->to, &out->to)) &&
+           out->from <= out->to;
+}
+
+static const struct sql_window *named_window(const struct reader *r, const struct sql_window *w)
+{
+    if (!w->name.len)
+        return w;
+    for (const struct sql_window *n = r->core ? r->core->windows : NULL; n; n = n->next)
+        if (sql_name_equal(n->name, w->name))
+            return n->base.len ? NULL : n;
+    return NULL;
+}
+
+/* PARTITION BY and ORDER BY as columns of the stage; of a second window they must be the same. */
+static bool read_window_order(struct reader *r, const struct sql_window *w)
+{
+    struct query_plan *p = r->plan;
+    struct plan_order order[PLAN_MAX_ORDER];
+    uint32_t n = 0, n_partition;
+    for (const struct sql_expr *x = w->partition; x; x = x->next) {
+        struct plan_expr *v = read_expr(r, x);
+        int at = v && n < PLAN_MAX_ORDER ? plan_stage_column(p, &p->window_rows, v) : -1;
+        if (at < 0)
+            return false;
+        order[n++] = (struct plan_order){(int16_t)at, false};
+    }
+    n_partition = n;
+    for (const struct sql_order *o = w->order; o; o = o->next) {
+        struct plan_expr *v = read_expr(r, o->expr);
+        int at = v && n < PLAN_MAX_ORDER && !o->nulls_first && !o->nulls_last ? plan_stage_column(p, &p->window_rows, v)
+                                                                              : -1;
+        if (at < 0)
+            return false;
+        order[n++] = (struct plan_order){(int16_t)at, o->desc};
+    }
+    if (p->n_windows == 0) {
+        memcpy(p->window_order, order, n * sizeof *order);
+        p->n_window_order = n;
+        p->n_window_partition = n_partition;
+        return true;
+    }
+    bool same = p->n_window_order == n && p->n_window_partition == n_partition;
+    for (uint32_t i = 0; same && i < n; i++)
+        same = p->window_order[i].column == order[i].column && p->window_order[i].desc == order[i].desc;
+    return same;
+}
+
+static enum plan_type window_type(uint8_t kind, enum plan_type of)
+{
+    if (kind == WIN_PERCENT_RANK || kind == WIN_CUME_DIST || kind == WIN_TOTAL || kind == WIN_AVG)
+        return PLAN_REAL;
+    if (kind <= WIN_NTILE || kind == WIN_COUNT || kind == WIN_COUNT_ROWS)
+        return PLAN_INT;
+    return of;
+}
+
+/* The other arguments: how many rows away, and what stands where there is none. */
+static bool read_window_args(struct reader *r, const struct sql_expr *x, struct plan_window *w, enum plan_type *of)
+{
+    struct query_plan *p = r->plan;
+    const struct sql_expr *arg = x->args;
+    bool neighbour = w->kind == WIN_LAG || w->kind == WIN_LEAD;
+    if (w->kind != WIN_NTILE && arg) {
+        struct plan_expr *v = read_expr(r, arg);
+        int at = v && v->type != PLAN_NULL ? plan_stage_column(p, &p->window_rows, v) : -1;
+        if (at < 0 || (v->type == PLAN_TEXT && w->kind >= WIN_SUM))
+            return false;
+        *of = (enum plan_type)v->type;
+        w->arg = (int16_t)at;
+        arg = arg->next;
+    }
+    if (arg) {
+        struct plan_expr *n = read_constant(r, arg);
+        if (!n || n->type != PLAN_INT || n->word < !neighbour || n->word > UINT32_MAX)
+            return false;
+        w->offset = n->word;
+        arg = arg->next;
+    }
+    if (arg) {
+        struct plan_expr *v = read_expr(r, arg);
+        int at = v && v->type == *of ? plan_stage_column(p, &p->window_rows, v) : -1;
+        if (at < 0)
+            return false;
+        w->fallback = (int16_t)at;
+    }
+    return true;
+}
+
+struct plan_expr *read_window(struct reader *r, const struct sql_expr *x)
+{
+    struct query_plan *p = r->plan;
+    const struct sql_window *over = named_window(r, x->over);
+    struct plan_window w = {.arg = -1, .fallback = -1, .offset = 1};
+    enum plan_type of = PLAN_NULL;
+    size_t at = 0;
+    if (!r->windows_allowed || !over || over->base.len || x->distinct || x->filter ||
+        p->n_windows == PLAN_MAX_AGGREGATES)
+        return NULL;
+    bool star = sql_name_is(x->name, "count") && (x->star || x->n_args == 0);
+    while (at < sizeof windows / sizeof *windows && !sql_name_is(x->name, windows[at].name))
+        at++;
+    if (at == sizeof windows / sizeof *windows || (!star && (x->star || x->n_args < windows[at].least)) ||
+        x->n_args > windows[at].most)
+        return NULL;
+    w.kind = star ? WIN_COUNT_ROWS : windows[at].kind;
+    r->windows_allowed = false;
+    bool ok = read_window_args(r, x, &w, &of) && read_window_order(r, over) && read_frame(r, over, &w);
+    r->windows_allowed = true;
+    if (!ok)
+        return NULL;
+    w.type = (uint8_t)window_type(w.kind, of);
+    struct plan_expr *out = plan_expr_new(p, X_RESULT, (enum plan_type)w.type, 0);
+    if (out) {
+        out->column = (int16_t)p->n_windows;
+        out->sources = 1u << PLAN_WINDOWS;
+        p->windows[p->n_windows++] = w;
+    }
+    return out;
+}

@@ -1,0 +1,168 @@
+/* What order rows come in when SQLite runs a query: its planner chooses how loops lie within each other, and says so in
+ * EXPLAIN QUERY PLAN. Rows are ordered by the rows of the outermost loop, then by those of the next. */
+#include "sql/plan/plan_private.h"
+
+#include <string.h>
+
+enum { MAX_LINES = 120 };
+
+struct line {
+    int id, parent;
+    const char *text;
+};
+
+struct loops {
+    struct planner *planner;
+    const char *text;
+    bool loaded;
+    struct line lines[MAX_LINES];
+    int n;
+};
+
+struct loops *loops_new(struct planner *planner, const char *text)
+{
+    struct loops *l = arena_zalloc(planner->arena, sizeof *l);
+    if (l) {
+        l->planner = planner;
+        l->text = text;
+    }
+    return l;
+}
+
+/* Most plans need no look at SQLite's. */
+static void load(struct loops *l)
+{
+    if (l->loaded)
+        return;
+    char *sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", l->text);
+    sqlite3_stmt *stmt = NULL;
+    int rc = sql ? sqlite3_prepare_v2(l->planner->e->db, sql, -1, &stmt, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    l->loaded = true;
+    while (rc == SQLITE_OK && stmt && (rc = sqlite3_step(stmt)) == SQLITE_ROW && l->n < MAX_LINES) {
+        const char *detail = (const char *)sqlite3_column_text(stmt, 3);
+        const char *copy = detail ? arena_strndup(l->planner->arena, detail, strlen(detail)) : NULL;
+        rc = copy ? SQLITE_OK : SQLITE_NOMEM;
+        if (copy)
+            l->lines[l->n++] = (struct line){sqlite3_column_int(stmt, 0), sqlite3_column_int(stmt, 1), copy};
+    }
+    sqlite3_finalize(stmt);
+    if (rc != SQLITE_DONE)
+        l->n = 0;
+}
+
+int loops_parent(const struct reader *r)
+{
+    if (!r->loop_up)
+        return 0;
+    int parent = loops_parent(r->loop_up), child = loops_child(r->loops, parent, r->loop_name);
+    return child < 0 && r->loop_flat ? parent : child;
+}
+
+/* The name behind a verb, when the line begins with it. */
+static bool name_behind(const char *text, const char *verb, struct sql_name *out)
+{
+    size_t n = strlen(verb);
+    if (strncmp(text, verb, n) != 0)
+        return false;
+    out->p = text + n;
+    out->len = (uint32_t)strcspn(out->p, " ");
+    return true;
+}
+
+int loops_child(struct loops *l, int parent, struct sql_name name)
+{
+    int found = -1;
+    load(l);
+    for (int i = 0; parent >= 0 && i < l->n; i++) {
+        struct sql_name is;
+        if (l->lines[i].parent != parent ||
+            (!name_behind(l->lines[i].text, "CO-ROUTINE ", &is) && !name_behind(l->lines[i].text, "MATERIALIZE ", &is)))
+            continue;
+        if (!sql_name_equal(is, name))
+            continue;
+        if (found >= 0)
+            return -1;
+        found = l->lines[i].id;
+    }
+    return found;
+}
+
+bool loops_distinct_in_order(struct loops *l, int parent)
+{
+    load(l);
+    for (int i = 0; i < l->n; i++)
+        if (l->lines[i].parent == parent && strcmp(l->lines[i].text, "USE TEMP B-TREE FOR DISTINCT") == 0)
+            return true;
+    return false;
+}
+
+/* The source that SQLite prints by this name; -1: none, -2: several. */
+static int source_named(const struct query_plan *p, struct sql_name name)
+{
+    int found = -1;
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        if (sql_name_equal(p->sources[i].printed, name))
+            found = found == -1 ? (int)i : -2;
+    return found;
+}
+
+static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
+{
+    for (int i = 0; i < l->n; i++) {
+        struct sql_name name;
+        if (l->lines[i].parent != parent)
+            continue;
+        if (strncmp(l->lines[i].text, "MULTI-INDEX OR", 14) == 0 || strncmp(l->lines[i].text, "COMPOUND", 8) == 0)
+            return false;
+        if (!name_behind(l->lines[i].text, "SCAN ", &name) && !name_behind(l->lines[i].text, "SEARCH ", &name))
+            continue;
+        int source = source_named(p, name);
+        if (source >= 0) {
+            if (p->n_loops == PLAN_MAX_SOURCES)
+                return false;
+            p->loops[p->n_loops++] = (uint8_t)source;
+            continue;
+        }
+        int child = source == -1 && depth < PLAN_MAX_DEPTH ? loops_child(l, parent, name) : -1;
+        if (child < 0 || !walk(l, child, p, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+bool loops_order(struct loops *l, int parent, struct query_plan *p)
+{
+    p->n_loops = 0;
+    if (p->n_sources == 1) {
+        p->loops[p->n_loops++] = 0;
+        return true;
+    }
+    load(l);
+    return parent >= 0 && walk(l, parent, p, 0) && p->n_loops == p->n_sources;
+}
+
+/* Without the sources that have one row at most for each row of those before them. */
+static uint32_t reduce(const struct query_plan *p, const uint8_t *order, uint32_t n, uint8_t *out)
+{
+    uint32_t placed = 0, kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool determined = false;
+        for (uint32_t k = 0; k < p->n_steps && i; k++)
+            if (p->steps[k].source == order[i] && p->steps[k].by_row)
+                determined = (p->steps[k].keys[0]->sources & ~placed) == 0;
+        if (!determined)
+            out[kept++] = order[i];
+        placed |= 1u << order[i];
+    }
+    return kept;
+}
+
+bool loops_agree(const struct query_plan *p)
+{
+    uint8_t steps[PLAN_MAX_SOURCES], a[PLAN_MAX_SOURCES], b[PLAN_MAX_SOURCES];
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        steps[i] = p->steps[i].source;
+    uint32_t n = reduce(p, steps, p->n_steps, a);
+    return n == reduce(p, p->loops, p->n_loops, b) && memcmp(a, b, n) == 0;
+}

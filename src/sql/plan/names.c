@@ -1,0 +1,386 @@
+/* What stands behind FROM, and what its names mean. Views, WITH tables and queries that only hand rows on are taken
+ * apart: their sources become the plan's own. */
+#include "sql/plan/plan_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- columns by name ---- */
+
+static bool matches(const struct scope_column *c, struct sql_name name)
+{
+    return sql_name_equal(c->name, name);
+}
+
+static const struct scope_column *find_in(const struct scope_entry *e, struct sql_name name, bool joined)
+{
+    for (uint32_t i = 0; i < e->n_columns; i++)
+        if (matches(&e->columns[i], name) && (joined || !e->columns[i].joined))
+            return &e->columns[i];
+    return NULL;
+}
+
+const struct scope_column *scope_column_of(const struct reader *r, const struct sql_expr *x)
+{
+    for (uint32_t i = 0; i < r->scope->n_entries; i++) {
+        const struct scope_entry *e = &r->scope->entries[i];
+        const struct scope_column *c = NULL;
+        if (!x->table.len || sql_name_equal(x->table, e->alias))
+            c = find_in(e, x->name, x->table.len != 0);
+        if (c)
+            return c;
+    }
+    return NULL;
+}
+
+int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_expr **out)
+{
+    const struct scope_column *found = NULL;
+    if (x->schema.len)
+        return -1;
+    for (uint32_t i = 0; i < r->scope->n_entries; i++) {
+        const struct scope_entry *e = &r->scope->entries[i];
+        if (x->table.len && !sql_name_equal(x->table, e->alias))
+            continue;
+        const struct scope_column *c = find_in(e, x->name, x->table.len != 0);
+        if (c && found)
+            return -1;
+        found = c ? c : found;
+    }
+    if (!found)
+        return 0;
+    *out = found->expr;
+    return found->expr ? 1 : -1;
+}
+
+static struct scope_entry *add_entry(struct reader *r, struct sql_name alias, uint32_t n_columns)
+{
+    struct scope *s = r->scope;
+    if (s->n_entries == PLAN_MAX_SOURCES)
+        return NULL;
+    struct scope_entry *e = &s->entries[s->n_entries];
+    *e = (struct scope_entry){.alias = alias};
+    e->columns = arena_zalloc(r->planner->arena, (n_columns + 1) * sizeof *e->columns);
+    if (!e->columns)
+        return NULL;
+    s->n_entries++;
+    return e;
+}
+
+/* SQLite calls the second column x of a query x:1. */
+static bool add_column(struct reader *r, struct scope_entry *e, struct sql_name name, struct plan_expr *x)
+{
+    char *made = NULL;
+    for (int again = 1; find_in(e, name, true); again++) {
+        if (again > 3 || memchr(name.p, ':', name.len))
+            return false;
+        made = arena_printf(r->planner->arena, "%.*s:%d", (int)name.len, name.p, again);
+        if (!made)
+            return false;
+        struct sql_name numbered = {made, (uint32_t)strlen(made), name.at};
+        if (!find_in(e, numbered, true)) {
+            name = numbered;
+            break;
+        }
+    }
+    e->columns[e->n_columns++] = (struct scope_column){.name = name, .expr = x};
+    return true;
+}
+
+/* ---- tables ---- */
+
+static struct plan_source *add_source(struct reader *r, struct sql_name printed, bool left)
+{
+    struct query_plan *p = r->plan;
+    if (p->n_sources == PLAN_MAX_SOURCES)
+        return NULL;
+    struct plan_source *s = &p->sources[p->n_sources];
+    *s = (struct plan_source){.printed = printed, .left = left};
+    return s;
+}
+
+static struct sql_name copy_name(struct reader *r, const char *name)
+{
+    const char *copy = arena_strndup(r->planner->arena, name, strlen(name));
+    return (struct sql_name){copy, copy ? (uint32_t)strlen(copy) : 0, 0};
+}
+
+static bool add_table(struct reader *r, const struct schema_table *t, struct sql_name alias, bool left)
+{
+    struct query_plan *p = r->plan;
+    struct plan_source *s = add_source(r, alias, left);
+    struct scope_entry *e = s ? add_entry(r, alias, t->n_columns) : NULL;
+    if (!e)
+        return false;
+    uint32_t n = t->n_columns;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct schema_column *c = &t->columns[i];
+        struct sql_name name = copy_name(r, c->name);
+        struct plan_expr *x = NULL;
+        if (c->at != SCHEMA_COMPUTED)
+            x = plan_column(p, (uint8_t)p->n_sources, c->at, plan_type_of((enum col_type)c->type));
+        if (!name.p)
+            return false;
+        e->columns[e->n_columns++] = (struct scope_column){.name = name, .expr = x, .hidden = c->hidden};
+    }
+    struct engine *engine = r->planner->e;
+    const struct table *rows = engine_find_table(engine, t->table); /* decodes all args */
+    if (!rows || !plan_table_open(&s->table, engine, t->table))
+        return false;
+    p->n_sources++;
+    if (!s->table.runtime && s->table.table != rows)
+        return false;
+    if (s->table.table->n_rows > *r->rows)
+        *r->rows = s->table.table->n_rows;
+    return true;
+}
+
+/* ---- queries ---- */
+
+static bool has_call(struct reader *r, const struct sql_expr *x)
+{
+    if (!x)
+        return false;
+    if (x->kind == EXPR_FUNCTION && !schema_is_rowwise_call(r->planner->e, x)) {
+        static const char *const scalar[] = {"min", "max", "iif", "sqrt"};
+        bool known = false;
+        for (size_t i = 0; i < sizeof scalar / sizeof *scalar; i++)
+            known |= sql_name_is(x->name, scalar[i]) && (i > 1 || x->n_args > 1) && !x->over;
+        if (!known)
+            return true;
+    }
+    for (const struct sql_expr *a = x->args; a; a = a->next)
+        if (has_call(r, a))
+            return true;
+    return false;
+}
+
+static bool hands_rows_on(struct reader *r, const struct sql_query *q, bool left)
+{
+    const struct sql_select *s = q->selects;
+    if (q->order || q->limit || q->recursive || s->next || s->rows || s->distinct || s->group || s->having ||
+        s->windows || !s->from)
+        return false;
+    if (left && (s->where || s->from->next))
+        return false;
+    for (const struct sql_item *i = s->items; i; i = i->next)
+        if (!i->star && has_call(r, i->expr))
+            return false;
+    return true;
+}
+
+static struct sql_name item_name(struct reader *r, const struct sql_item *i)
+{
+    size_t len = 0;
+    if (i->alias.len)
+        return i->alias;
+    if (i->expr->kind == EXPR_COLUMN)
+        return i->expr->name;
+    const char *text = sql_tree_text(r->tree, r->planner->arena, i->at, &len);
+    return (struct sql_name){text, (uint32_t)len, 0};
+}
+
+/* Columns of the inner query become those of an entry of the outer scope. */
+static bool hand_on_columns(struct reader *outer, struct reader *inner, struct sql_name alias, bool left)
+{
+    uint32_t n = inner->core->n_items, source = outer->plan->n_sources - 1;
+    for (uint32_t i = 0; i < inner->scope->n_entries; i++)
+        n += inner->scope->entries[i].n_columns;
+    struct scope_entry *e = add_entry(outer, alias, n);
+    for (const struct sql_item *i = inner->core->items; e && i; i = i->next) {
+        if (!i->star) {
+            struct plan_expr *x = read_expr(inner, i->expr);
+            if (!x)
+                return false;
+            if (left && x->op != X_COLUMN) {
+                struct plan_expr *wrapped = plan_expr_new(outer->plan, X_NULL_ROW, (enum plan_type)x->type, 1);
+                if (!wrapped)
+                    return false;
+                wrapped->args[0] = x;
+                wrapped->source = (uint8_t)source;
+                wrapped->sources = x->sources | 1u << source;
+                x = wrapped;
+            }
+            if (!add_column(outer, e, item_name(inner, i), x))
+                return false;
+            continue;
+        }
+        for (uint32_t k = 0; k < inner->scope->n_entries; k++) {
+            const struct scope_entry *from = &inner->scope->entries[k];
+            if (i->table.len && !sql_name_equal(i->table, from->alias))
+                continue;
+            for (uint32_t c = 0; c < from->n_columns; c++)
+                if (!from->columns[c].hidden && (i->table.len || !from->columns[c].joined) &&
+                    (!from->columns[c].expr || !add_column(outer, e, from->columns[c].name, from->columns[c].expr)))
+                    return false;
+        }
+    }
+    return e != NULL;
+}
+
+static bool take_apart(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                       const struct cte_scope *ctes, struct sql_name alias, bool left)
+{
+    struct scope *scope = arena_zalloc(outer->planner->arena, sizeof *scope);
+    struct cte_scope own = {q, tree, ctes};
+    struct reader inner = *outer;
+    inner.tree = tree;
+    inner.ctes = &own;
+    inner.scope = scope;
+    inner.core = q->selects;
+    inner.depth++;
+    inner.loop_up = outer;
+    inner.loop_name = alias;
+    inner.loop_flat = true;
+    inner.aggregates_allowed = inner.windows_allowed = inner.in_aggregate = false;
+    uint32_t first = outer->plan->n_sources;
+    if (!scope || inner.depth > PLAN_MAX_DEPTH || !read_from(&inner, q->selects->from))
+        return false;
+    if (left) {
+        if (outer->plan->n_sources != first + 1)
+            return false;
+        outer->plan->sources[first].left = true;
+    }
+    if (q->selects->where && !read_conjunction(&inner, q->selects->where, outer->plan->where, &outer->plan->n_where))
+        return false;
+    return hand_on_columns(outer, &inner, alias, left);
+}
+
+static bool add_query(struct reader *r, const struct sql_query *q, const struct sql_tree *tree,
+                      const struct cte_scope *ctes, struct sql_name alias, bool left)
+{
+    if (r->depth >= PLAN_MAX_DEPTH)
+        return false;
+    if (hands_rows_on(r, q, left))
+        return take_apart(r, q, tree, ctes, alias, left);
+    struct plan_source *s = add_source(r, alias, left);
+    struct reader inner = *r;
+    inner.loop_up = r;
+    inner.loop_name = alias;
+    inner.loop_flat = false;
+    struct query_plan *sub = s ? plan_build(&inner, q, tree, ctes) : NULL;
+    if (!sub)
+        return false;
+    s = add_source(r, alias, left);
+    s->sub = sub;
+    r->plan->n_sources++;
+    struct scope_entry *e = add_entry(r, alias, sub->n_items);
+    bool ok = e != NULL;
+    for (uint32_t i = 0; ok && i < sub->n_items; i++) {
+        const struct plan_expr *of = sub->items[i].expr;
+        struct plan_expr *x =
+            plan_column(r->plan, (uint8_t)(r->plan->n_sources - 1), (int16_t)i, (enum plan_type)of->type);
+        if (x)
+            x->letter = of->letter;
+        ok = x && add_column(r, e, copy_name(r, sub->items[i].name), x);
+    }
+    return ok;
+}
+
+/* ---- names of tables ---- */
+
+static const struct sql_cte *find_cte(const struct cte_scope *s, struct sql_name name, const struct cte_scope **where)
+{
+    for (; s; s = s->up)
+        for (const struct sql_cte *c = s->query->ctes; c; c = c->next)
+            if (sql_name_equal(c->name, name)) {
+                *where = s;
+                return c;
+            }
+    return NULL;
+}
+
+/* A view's text as a tree whose tokens lie in the statement's arena. */
+static struct sql_tree *view_tree(struct reader *r, struct sql_name name)
+{
+    struct arena *arena = r->planner->arena;
+    const char *sql = schema_view(r->planner->e, arena, name);
+    struct sql_tree *tree = sql ? arena_zalloc(arena, sizeof *tree) : NULL;
+    struct sql_tokens tokens = {0};
+    size_t body = 0;
+    bool ok = tree && sql_tokens_scan_text(&tokens, sql, strlen(sql)) && (body = schema_view_body(&tokens)) != 0;
+    struct sql_token *kept = ok ? arena_alloc(arena, tokens.n * sizeof *kept) : NULL;
+    if (kept)
+        memcpy(kept, tokens.p, tokens.n * sizeof *kept);
+    ok = kept && sql_tree_parse(tree, arena, kept + body, tokens.n - body);
+    sql_tokens_free(&tokens);
+    return ok ? tree : NULL;
+}
+
+static bool add_name(struct reader *r, const struct sql_from *f, bool left)
+{
+    struct sql_name alias = f->alias.len ? f->alias : f->name;
+    const struct cte_scope *where = NULL;
+    const struct sql_cte *cte = find_cte(r->ctes, f->name, &where);
+    if (cte)
+        return !cte->columns && !where->query->recursive && add_query(r, cte->query, where->tree, where, alias, left);
+    const struct sql_tree *tree = view_tree(r, f->name);
+    if (tree)
+        return !tree->n_parameters && add_query(r, tree->query, tree, NULL, alias, left);
+    const struct schema_table *t = schema_find(r->planner->e, f->name);
+    return t && sql_name_is(f->name, t->table) && add_table(r, t, alias, left);
+}
+
+/* ---- joins ---- */
+
+static bool add_equality(struct reader *r, struct plan_expr *a, struct plan_expr *b, struct plan_expr **terms,
+                         uint32_t *n)
+{
+    if ((a->type == PLAN_TEXT) != (b->type == PLAN_TEXT) || *n == PLAN_MAX_TESTS)
+        return false;
+    struct plan_expr *x = plan_expr_new(r->plan, X_COMPARE, PLAN_INT, 2);
+    if (!x)
+        return false;
+    x->sql = SQL_EQ;
+    x->args[0] = a;
+    x->args[1] = b;
+    x->sources = a->sources | b->sources;
+    terms[(*n)++] = x;
+    return true;
+}
+
+/* USING (column, …): the first table on the left that has it. */
+static bool read_using(struct reader *r, const struct sql_from *f, struct plan_expr **terms, uint32_t *n)
+{
+    struct scope_entry *right = &r->scope->entries[r->scope->n_entries - 1];
+    for (const struct sql_expr *x = f->using_columns; x; x = x->next) {
+        const struct scope_column *left = NULL;
+        struct scope_column *own = NULL;
+        for (uint32_t i = 0; i + 1 < r->scope->n_entries && !left; i++)
+            left = find_in(&r->scope->entries[i], x->name, false);
+        for (uint32_t i = 0; i < right->n_columns && !own; i++)
+            own = matches(&right->columns[i], x->name) ? &right->columns[i] : NULL;
+        if (!left || !own || !left->expr || !own->expr || !add_equality(r, left->expr, own->expr, terms, n))
+            return false;
+        own->joined = true;
+    }
+    return true;
+}
+
+static bool read_join(struct reader *r, const struct sql_from *f, bool left)
+{
+    struct query_plan *p = r->plan;
+    struct plan_source *s = &p->sources[p->n_sources - 1];
+    struct plan_expr **terms = left ? s->on : p->where;
+    uint32_t *n = left ? &s->n_on : &p->n_where;
+    if (f->using_columns && !read_using(r, f, terms, n))
+        return false;
+    return !f->on || read_conjunction(r, f->on, terms, n);
+}
+
+bool read_from(struct reader *r, const struct sql_from *from)
+{
+    for (const struct sql_from *f = from; f; f = f->next) {
+        bool left = (f->join & JOIN_LEFT) != 0;
+        bool ok = !(f->join & (JOIN_RIGHT | JOIN_NATURAL)) && !f->indexed && !f->schema.len;
+        if (ok && f->form == SOURCE_TABLE)
+            ok = add_name(r, f, left);
+        else if (ok && f->form == SOURCE_QUERY)
+            ok = add_query(r, f->query, r->tree, r->ctes, f->alias, left);
+        else
+            ok = false;
+        if (!ok || !read_join(r, f, left))
+            return false;
+    }
+    return r->scope->n_entries > 0;
+}

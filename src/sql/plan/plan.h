@@ -1,0 +1,16 @@
+/* Queries run over packed columns by operators of our own; docs/plans.md explains them, with a picture.
+ *
+ * plan_prepare() is given every statement whose rows are wanted. What can be planned, in whole or a query within it,
+ * becomes a table function __intrinsic_plan that holds the plan; SQLite runs what is left. Answers, names, types and
+ * the order of rows are those of SQLite alone, which the tests compare. A plan that meets something it has not foreseen
+ * (an integer that overflows, more memory than it may take) asks SQLite for its whole answer, before it gives a row. */
+#ifndef MERIDIAN_SQL_PLAN_PLAN_H
+#define MERIDIAN_SQL_PLAN_PLAN_H
+
+#include "sql/engine.h"
+#include "sql/frontend/select.h"
+
+/* A statement that gives what p[0, n) gives, to be sqlite3_finalize()d; NULL: SQLite shall have the text. */
+sqlite3_stmt *plan_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n);
+
+#endif

@@ -1,0 +1,369 @@
+/* What the parts of a plan share.
+ *
+ * A plan answers one core of a SELECT, with the ORDER BY and LIMIT of its query. Its life: names.c and expr.c read the
+ * tree (what is not understood ends the attempt), build.c makes operators of it, and each time the statement runs
+ * run.c drives them into a table. Everything of a plan lies in its own arena, since statements outlive their text. */
+#ifndef MERIDIAN_SQL_PLAN_PLAN_PRIVATE_H
+#define MERIDIAN_SQL_PLAN_PLAN_PRIVATE_H
+
+#include "sql/plan/plan.h"
+#include "sql/planner/planner_private.h"
+
+enum {
+    PLAN_MAX_SOURCES = 16,
+    PLAN_MAX_ITEMS = 64,
+    PLAN_MAX_TESTS = 24,
+    PLAN_MAX_KEYS = 8,
+    PLAN_MAX_AGGREGATES = 40,
+    PLAN_MAX_DEPTH = 12,            /* queries within queries */
+    PLAN_GROUPS = PLAN_MAX_SOURCES, /* sources that are stages of the plan itself */
+    PLAN_WINDOWS = PLAN_MAX_SOURCES + 1,
+    PLAN_ALL_SOURCES,
+    BATCH = COL_CHUNK_ROWS,
+    NO_ROW = -1 /* in a batch, as uint32_t: the row of a left join that found none */
+};
+
+#define PLAN_MAX_BYTES (768ull << 20) /* that one run may hold; SQLite answers beyond */
+
+/* A type is known before a row is seen; each value is a word as in a column of that type. */
+enum plan_type { PLAN_NULL, PLAN_INT, PLAN_REAL, PLAN_TEXT };
+
+enum expr_op {
+    X_CONST,
+    X_COLUMN,   /* of a source; VTAB_ROW: its row number */
+    X_RESULT,   /* of a window, by the place of the row */
+    X_NULL_ROW, /* the argument, NULL where the source of a left join has no row */
+    X_NEGATE,
+    X_BIT_NOT,
+    X_NOT,
+    X_IS_NULL,
+    X_ARITHMETIC, /* sql: SQL_ADD … */
+    X_COMPARE,    /* sql: SQL_EQ … SQL_ISNOT */
+    X_AND,
+    X_OR,
+    X_IN,   /* list */
+    X_CASE, /* when, then, …, else */
+    X_COALESCE,
+    X_TO_REAL,
+    X_TO_INT,
+    X_ABS,
+    X_LEAST, /* of two; negated: the greatest */
+    X_CALL,  /* SQLite computes text; results are kept by argument */
+};
+
+struct plan_expr {
+    uint8_t op;   /* enum expr_op */
+    uint8_t type; /* enum plan_type */
+    uint8_t sql;  /* enum sql_op */
+    bool negated, list_has_null;
+    char letter; /* the affinity that SQLite would see: 'i', 'd', 't', or 'c' for none */
+    uint8_t source;
+    int16_t column;
+    uint16_t n_args;
+    uint32_t n_list;
+    uint32_t sources; /* bit by source it looks at */
+    uint32_t slot;    /* of its values while running */
+    int64_t word;
+    struct plan_expr **args;
+    int64_t *list;    /* sorted */
+    const char *text; /* X_CALL: SELECT f(?1, …) */
+};
+
+/* A source of rows: a table, or a plan whose answer is one. */
+struct plan_source {
+    struct plan_table table; /* name NULL: `sub` or a stage */
+    struct query_plan *sub;
+    struct sql_name printed; /* as EXPLAIN QUERY PLAN calls it */
+    bool left;               /* of a left join: rows before it stay without one of it */
+    struct plan_expr *on[PLAN_MAX_TESTS];
+    uint32_t n_on;
+};
+
+/* One step that adds a source to the rows: the first scans, the others join. */
+struct plan_step {
+    uint8_t source;
+    bool by_row;                           /* keys[0] is the row number */
+    struct plan_expr *keys[PLAN_MAX_KEYS]; /* over the sources before */
+    int16_t columns[PLAN_MAX_KEYS];        /* equal to them */
+    uint32_t n_keys;
+    struct plan_expr *tests[PLAN_MAX_TESTS]; /* of this source alone */
+    uint32_t n_tests;
+    struct plan_expr *after[PLAN_MAX_TESTS]; /* of the ON of a left join, over several sources */
+    uint32_t n_after;
+    struct plan_expr *where[PLAN_MAX_TESTS]; /* what can be checked from here on */
+    uint32_t n_where;
+};
+
+enum aggregate_kind {
+    AGG_COUNT_ROWS,
+    AGG_COUNT,
+    AGG_SUM,
+    AGG_TOTAL,
+    AGG_AVG,
+    AGG_MIN,
+    AGG_MAX,
+    AGG_COUNT_DISTINCT,
+    AGG_CONCAT,
+    AGG_PERCENTILE, /* `fraction` */
+    AGG_PERCENTILE_DISC,
+    AGG_KINDS
+};
+
+struct plan_aggregate {
+    uint8_t kind;
+    struct plan_expr *arg, *filter;
+    double fraction;
+    struct slice separator;
+};
+
+/* A table between two parts of a core: groups, or rows with windows. Columns are expressions over what comes before,
+ * then what the part computes. */
+struct plan_stage {
+    struct plan_expr *columns[PLAN_MAX_ITEMS];
+    uint32_t n_columns;
+};
+
+enum window_kind {
+    WIN_ROW_NUMBER,
+    WIN_RANK,
+    WIN_DENSE_RANK,
+    WIN_PERCENT_RANK,
+    WIN_CUME_DIST,
+    WIN_NTILE,
+    WIN_LAG,
+    WIN_LEAD,
+    WIN_FIRST,
+    WIN_LAST,
+    WIN_NTH,
+    WIN_COUNT_ROWS,
+    WIN_COUNT,
+    WIN_SUM,
+    WIN_TOTAL,
+    WIN_AVG,
+    WIN_MIN,
+    WIN_MAX,
+    WIN_KINDS
+};
+
+enum window_frame {
+    FRAME_PEERS,  /* from the first row of the partition to the last equal one */
+    FRAME_ROWS,   /* to the row itself */
+    FRAME_WHOLE,  /* the partition */
+    FRAME_SLIDING /* ROWS BETWEEN n PRECEDING AND m FOLLOWING */
+};
+
+struct plan_window {
+    uint8_t kind, frame, type;
+    int16_t arg, fallback; /* columns of the stage; -1: none */
+    int64_t offset;        /* of lag, lead, ntile, nth_value */
+    int64_t from, to;      /* FRAME_SLIDING: relative to the row */
+};
+
+struct plan_item {
+    struct plan_expr *expr;
+    char *name; /* as SQLite names the column */
+};
+
+struct query_plan {
+    struct engine *e;
+    struct arena arena;
+    struct plan_source sources[PLAN_ALL_SOURCES];
+    uint32_t n_sources;
+    struct plan_expr *where[PLAN_MAX_TESTS];
+    uint32_t n_where;
+    struct plan_step steps[PLAN_MAX_SOURCES];
+    uint32_t n_steps;
+    bool restore_order;              /* rows are to be sorted by the rows of `loops` */
+    uint8_t loops[PLAN_MAX_SOURCES]; /* sources from the outermost loop of SQLite to the innermost */
+    uint32_t n_loops;
+    bool unordered; /* the order of rows is not known, and must not matter */
+
+    bool grouped; /* aggregates or GROUP BY */
+    struct plan_expr *keys[PLAN_MAX_KEYS];
+    bool keys_desc[PLAN_MAX_KEYS];
+    uint32_t n_keys;
+    struct plan_aggregate aggregates[PLAN_MAX_AGGREGATES];
+    uint32_t n_aggregates;
+    int extreme;              /* the min() or max() whose row gives bare columns, or -1 */
+    struct plan_stage groups; /* keys, bare columns; aggregates behind them */
+    struct plan_expr *having;
+
+    struct plan_window windows[PLAN_MAX_AGGREGATES];
+    uint32_t n_windows;
+    struct plan_stage window_rows;
+    struct plan_order window_order[PLAN_MAX_ORDER];
+    uint32_t n_window_order, n_window_partition;
+
+    struct plan_item items[PLAN_MAX_ITEMS];
+    uint32_t n_items;
+    bool distinct;
+    struct plan_expr *orders[PLAN_MAX_ORDER];
+    bool orders_desc[PLAN_MAX_ORDER];
+    uint32_t n_orders;
+    int64_t limit, offset; /* limit -1: none */
+    uint32_t n_slots;
+
+    const char *text; /* the statement SQLite answers when the plan gives up */
+};
+
+void plan_free(void *plan);
+
+/* ---- names.c, expr.c: from the tree ---- */
+
+struct scope_column {
+    struct sql_name name;
+    struct plan_expr *expr;
+    bool hidden; /* `*` does not stand for it */
+    bool joined; /* of USING, on the right: `*` and bare names do not mean it */
+};
+
+struct scope_entry {
+    struct sql_name alias;
+    struct scope_column *columns;
+    uint32_t n_columns;
+};
+
+struct scope {
+    struct scope_entry entries[PLAN_MAX_SOURCES];
+    uint32_t n_entries;
+};
+
+/* WITH tables that a query sees. */
+struct cte_scope {
+    const struct sql_query *query;
+    const struct sql_tree *tree;
+    const struct cte_scope *up;
+};
+
+struct reader {
+    struct query_plan *plan;
+    struct planner *planner; /* its engine, and the arena of the statement */
+    const struct sql_tree *tree;
+    const struct cte_scope *ctes;
+    struct scope *scope;
+    const struct sql_select *core;
+    int depth;
+    bool in_aggregate, aggregates_allowed, windows_allowed;
+    struct loops *loops;          /* what SQLite would do */
+    const struct reader *loop_up; /* the query around this one; NULL: none */
+    struct sql_name loop_name;    /* how that one calls it */
+    bool loop_flat;               /* SQLite may have taken it apart */
+    uint32_t *rows;               /* of the largest table; for all plans */
+};
+
+struct plan_expr *plan_expr_new(struct query_plan *p, enum expr_op op, enum plan_type type, uint32_t n_args);
+struct plan_expr *plan_const(struct query_plan *p, enum plan_type type, int64_t word);
+struct plan_expr *plan_column(struct query_plan *p, uint8_t source, int16_t column, enum plan_type type);
+bool plan_expr_equal(const struct plan_expr *a, const struct plan_expr *b);
+int64_t plan_null(enum plan_type type);
+enum col_type plan_col_type(enum plan_type type);
+enum plan_type plan_type_of(enum col_type type);
+
+/* NULL: not understood. */
+struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x);
+struct plan_expr *read_function(struct reader *r, const struct sql_expr *x);
+struct plan_expr *read_window(struct reader *r, const struct sql_expr *x);
+struct plan_expr *plan_make_call(struct query_plan *p, enum plan_type type, const char *text, struct plan_expr **args,
+                                 uint32_t n);
+/* A literal or a text of SQL without columns as a constant. */
+struct plan_expr *read_constant(struct reader *r, const struct sql_expr *x);
+
+bool read_from(struct reader *r, const struct sql_from *from);
+const struct scope_column *scope_column_of(const struct reader *r, const struct sql_expr *x);
+/* The column that a name means: 1, 0 (none), -1 (not clear). */
+int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_expr **out);
+/* The column of a stage that holds an expression, added when there is none; -1: too many. */
+int plan_stage_column(struct query_plan *p, struct plan_stage *s, struct plan_expr *x);
+/* Adds a conjunction term by term; false: not understood, or too many. */
+bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_expr **terms, uint32_t *n);
+
+/* ---- build.c ---- */
+
+/* The plan of a query; NULL: not understood. */
+struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                              const struct cte_scope *ctes);
+/* Chooses the steps from the sources and conditions. */
+bool plan_steps(struct query_plan *p);
+
+/* ---- loops.c: the order of SQLite's loops, from EXPLAIN QUERY PLAN ---- */
+
+struct loops *loops_new(struct planner *planner, const char *text);
+/* The step in which SQLite runs the query that is being read; -1: not known. */
+int loops_parent(const struct reader *r);
+/* The step in which SQLite computes the query of that name; -1: not known. */
+int loops_child(struct loops *l, int parent, struct sql_name name);
+/* Does SQLite drop equal rows as they come (and not sort them)? */
+bool loops_distinct_in_order(struct loops *l, int parent);
+/* Fills p->loops; false when SQLite's order cannot be told. */
+bool loops_order(struct loops *l, int parent, struct query_plan *p);
+/* True when the rows that the steps give are in that order. */
+bool loops_agree(const struct query_plan *p);
+
+/* ---- running ---- */
+
+struct batch {
+    uint32_t n;
+    uint32_t at; /* place of the first row, for X_RESULT */
+    uint64_t serial;
+    const uint32_t *rows[PLAN_ALL_SOURCES]; /* by source */
+};
+
+enum { RUN_GAVE_UP = -1 }; /* SQLite shall answer */
+
+struct run {
+    struct engine *e;
+    const struct query_plan *plan;
+    int rc; /* 0, RUN_GAVE_UP or an SQLite code; once set, nothing more is done */
+    const struct table *tables[PLAN_ALL_SOURCES];
+    struct table *made[PLAN_ALL_SOURCES]; /* of those: ours */
+    int64_t **values;                     /* by slot: BATCH words */
+    uint64_t *serials;                    /* by slot: of which batch */
+    struct call_memo **memos;             /* by slot */
+    int64_t **results;                    /* by window */
+    uint64_t serial, bytes;
+};
+
+bool run_alloc(struct run *r, uint64_t bytes); /* counts memory; false when it is too much */
+bool run_stopped(struct run *r);
+
+/* The words of an expression for the rows of a batch, which last until the next batch. Check r->rc afterwards. */
+const int64_t *eval(struct run *r, const struct plan_expr *x, const struct batch *b);
+/* Keeps the rows of the batch that pass; rows are moved in `kept`. */
+uint32_t eval_filter(struct run *r, struct plan_expr *const *tests, uint32_t n, const struct batch *b, uint32_t *keep);
+void call_memo_free(struct call_memo *m);
+void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
+
+/* The rows of the sources, joined and filtered, are handed to `push`, in batches. */
+struct sink {
+    bool (*push)(struct sink *s, const struct batch *b); /* false: no more are wanted */
+};
+int join_run(struct run *r, struct sink *sink);
+
+/* A table whose columns have these types. */
+struct table *stage_new(struct run *r, const enum plan_type *types, uint32_t n);
+void stage_free(struct table *t);
+bool stage_append(struct run *r, struct table *t, const int64_t *const *columns, uint32_t n);
+
+struct sink *group_open(struct run *r);
+struct table *group_finish(struct sink *s); /* NULL: r->rc */
+void group_close(struct sink *s);
+
+struct sink *window_open(struct run *r);
+/* Computes the windows; the order of the rows of the stage, `n` of them. */
+uint32_t *window_finish(struct sink *s, uint32_t *n);
+void window_close(struct sink *s);
+
+struct answer {
+    struct table *table;
+    uint32_t *rows; /* the order; NULL: as they are */
+    uint32_t first, n;
+};
+
+/* 0, RUN_GAVE_UP, or an SQLite code. */
+int plan_run(const struct query_plan *p, struct answer *out);
+void plan_answer_free(struct answer *a);
+
+extern const sqlite3_module plan_module;
+#define PLAN_POINTER "meridian-plan"
+
+#endif

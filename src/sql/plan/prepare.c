@@ -1,0 +1,127 @@
+/* The entry: finds what can be planned in a statement, and writes the statement that asks __intrinsic_plan for it. */
+#include "sql/extensions.h"
+#include "sql/plan/plan_private.h"
+
+#include <string.h>
+
+/* What EXPLAIN QUERY PLAN shows: the steps, then the parts. */
+static void describe(sqlite3_str *out, const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct plan_step *s = &p->steps[i];
+        const struct plan_source *source = &p->sources[s->source];
+        const char *how = i == 0 ? "scan" : s->by_row ? "join by row" : s->n_keys ? "join by hash" : "cross join";
+        sqlite3_str_appendf(out, "%s%s ", i ? "; " : "", how);
+        if (source->sub) {
+            sqlite3_str_appendall(out, "(");
+            describe(out, source->sub);
+            sqlite3_str_appendall(out, ")");
+        } else {
+            sqlite3_str_appendall(out, source->table.name);
+        }
+        if (s->n_tests + s->n_where)
+            sqlite3_str_appendall(out, " filtered");
+    }
+    if (p->restore_order)
+        sqlite3_str_appendall(out, "; sort as SQLite's loops");
+    if (p->grouped)
+        sqlite3_str_appendf(out, "; group by %u keys, %u aggregates", p->n_keys, p->n_aggregates);
+    if (p->n_windows)
+        sqlite3_str_appendf(out, "; %u windows", p->n_windows);
+    if (p->distinct)
+        sqlite3_str_appendall(out, "; distinct");
+    if (p->n_orders)
+        sqlite3_str_appendall(out, "; order");
+    if (p->limit >= 0)
+        sqlite3_str_appendall(out, "; limit");
+}
+
+/* SELECT i0 AS "utid", … FROM __intrinsic_plan(?1) AS "native plan: …" */
+static void put_select(sqlite3_str *out, const struct query_plan *p, int number)
+{
+    for (uint32_t i = 0; i < p->n_items; i++)
+        sqlite3_str_appendf(out, "%s%c%u AS \"%w\"", i ? ", " : "SELECT ", p->items[i].expr->letter, i,
+                            p->items[i].name);
+    sqlite3_str *shown = sqlite3_str_new(NULL);
+    describe(shown, p);
+    char *text = sqlite3_str_finish(shown);
+    sqlite3_str_appendf(out, " FROM __intrinsic_plan(?%d) AS \"native plan: %w\"", number, text ? text : "");
+    sqlite3_free(text);
+}
+
+static sqlite3_stmt *prepare_plan(struct planner *planner, struct query_plan *p, bool explain)
+{
+    sqlite3_stmt *stmt = NULL;
+    sqlite3_str *out = sqlite3_str_new(NULL);
+    if (explain)
+        sqlite3_str_appendall(out, "EXPLAIN QUERY PLAN ");
+    put_select(out, p, 1);
+    char *text = sqlite3_str_finish(out);
+    bool ok = text && sqlite3_prepare_v2(planner->e->db, text, -1, &stmt, NULL) == SQLITE_OK;
+    sqlite3_free(text);
+    if (!ok) {
+        plan_free(p);
+        return NULL;
+    }
+    if (sqlite3_bind_pointer(stmt, 1, p, PLAN_POINTER, plan_free) == SQLITE_OK) /* frees it when it fails */
+        return stmt;
+    sqlite3_finalize(stmt);
+    return NULL;
+}
+
+static sqlite3_stmt *prepare_whole(struct planner *planner, bool explain)
+{
+    const struct sql_tree *tree = planner->tree;
+    uint32_t largest = 0;
+    size_t len;
+    const char *text = sql_tree_text(tree, planner->arena, tree->query->at, &len);
+    struct loops *loops = text ? loops_new(planner, text) : NULL;
+    struct reader r = {.planner = planner, .tree = tree, .loops = loops, .rows = &largest};
+    struct query_plan *p = loops ? plan_build(&r, tree->query, tree, NULL) : NULL;
+    if (!p)
+        return NULL;
+    p->text = arena_strndup(&p->arena, text, len);
+    if (largest < PLANNER_MIN_ROWS || !p->text) {
+        plan_free(p);
+        return NULL;
+    }
+    return prepare_plan(planner, p, explain);
+}
+
+/* Takes EXPLAIN QUERY PLAN off the front. */
+static bool skip_explain(const struct sql_token **p, size_t *n)
+{
+    static const char *const words[] = {"explain", "query", "plan"};
+    size_t at = 0, found = 0;
+    while (at < *n && found < 3) {
+        const struct sql_token *t = &(*p)[at++];
+        if (token_is_blank(t->kind))
+            continue;
+        if (!token_is(t->text, t->len, words[found++]))
+            return false;
+    }
+    *p += at;
+    *n -= at;
+    return found == 3;
+}
+
+sqlite3_stmt *plan_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n)
+{
+    struct sql_tree tree;
+    struct planner planner = {e, arena, &tree};
+    const struct sql_token *body = p;
+    size_t n_body = n;
+    bool explain = skip_explain(&body, &n_body);
+    if (!explain) {
+        body = p;
+        n_body = n;
+    }
+    if (!planner_parse(e, arena, body, n_body, &tree))
+        return NULL;
+    sqlite3_stmt *stmt = tree.n_windows || explain ? NULL : aggregate_prepare(&planner);
+    if (!stmt && !(e->functions_made & FUNCTION_OTHER))
+        stmt = prepare_whole(&planner, explain);
+    if (!stmt && tree.n_windows && !explain)
+        stmt = neighbours_prepare(&planner);
+    return stmt;
+}

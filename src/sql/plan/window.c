@@ -1,0 +1,376 @@
+/* Window functions: the rows are kept as a table and sorted by partition and order; each function then goes over the
+ * partitions once. */
+#include "sql/plan/plan_private.h"
+
+#include <string.h>
+
+enum { MAX_SLIDING_EXTREME = 1024 };
+
+struct windows {
+    struct sink base;
+    struct run *r;
+    struct table *t;
+    uint32_t *rows, n;
+    uint8_t *starts; /* by place: 1 a partition begins, 2 rows that are no equals of those before */
+};
+
+static bool fail(struct run *r, int rc)
+{
+    if (!r->rc)
+        r->rc = rc;
+    return false;
+}
+
+static bool push(struct sink *s, const struct batch *b)
+{
+    struct windows *w = (struct windows *)s;
+    const struct query_plan *p = w->r->plan;
+    const int64_t *columns[PLAN_MAX_ITEMS];
+    for (uint32_t k = 0; k < p->window_rows.n_columns; k++)
+        columns[k] = eval(w->r, p->window_rows.columns[k], b);
+    return !w->r->rc && stage_append(w->r, w->t, columns, b->n);
+}
+
+struct sink *window_open(struct run *r)
+{
+    const struct query_plan *p = r->plan;
+    struct windows *w = mem_zalloc(sizeof *w);
+    enum plan_type types[PLAN_MAX_ITEMS];
+    for (uint32_t k = 0; k < p->window_rows.n_columns; k++)
+        types[k] = (enum plan_type)p->window_rows.columns[k]->type;
+    if (w)
+        w->t = stage_new(r, types, p->window_rows.n_columns);
+    if (!w || !w->t) {
+        mem_free(w);
+        fail(r, SQLITE_NOMEM);
+        return NULL;
+    }
+    w->base.push = push;
+    w->r = r;
+    return &w->base;
+}
+
+void window_close(struct sink *s)
+{
+    struct windows *w = (struct windows *)s;
+    if (!w)
+        return;
+    mem_free(w->starts);
+    mem_free(w->rows);
+    stage_free(w->t);
+    mem_free(w);
+}
+
+/* ---- partitions ---- */
+
+/* The words of a column in the order of the rows. */
+static int64_t *sorted_words(struct windows *w, int column)
+{
+    int64_t *out = NULL;
+    if (run_alloc(w->r, w->n * 8ull))
+        out = mem_alloc(((size_t)w->n + 1) * sizeof *out);
+    if (!out) {
+        fail(w->r, SQLITE_NOMEM);
+        return NULL;
+    }
+    for (uint32_t at = 0; at < w->n && !run_stopped(w->r); at += BATCH)
+        column_gather(&w->t->columns[column], w->rows + at, w->n - at < BATCH ? w->n - at : BATCH, out + at);
+    return out;
+}
+
+static bool find_starts(struct windows *w)
+{
+    const struct query_plan *p = w->r->plan;
+    w->starts = run_alloc(w->r, w->n) ? mem_zalloc((size_t)w->n + 1) : NULL;
+    if (!w->starts)
+        return fail(w->r, SQLITE_NOMEM);
+    for (uint32_t k = 0; k < p->n_window_order; k++) {
+        int64_t *words = sorted_words(w, p->window_order[k].column);
+        uint8_t mark = k < p->n_window_partition ? 3 : 2;
+        if (!words)
+            return false;
+        if (w->t->columns[p->window_order[k].column].type == COL_F64)
+            for (uint32_t i = 0; i < w->n; i++)
+                words[i] = words[i] == column_f64_word(-0.0) ? 0 : words[i];
+        for (uint32_t i = 1; i < w->n; i++)
+            w->starts[i] |= words[i] != words[i - 1] ? mark : 0;
+        mem_free(words);
+    }
+    if (w->n)
+        w->starts[0] = 3;
+    return true;
+}
+
+/* ---- functions ---- */
+
+struct partition {
+    struct windows *w;
+    const struct plan_window *of;
+    const int64_t *args, *fallbacks;
+    int64_t null, *out;
+    uint32_t from, to; /* rows [from, to) */
+};
+
+static uint32_t peers_end(const struct partition *p, uint32_t at)
+{
+    while (++at < p->to && !(p->w->starts[at] & 2))
+        ;
+    return at;
+}
+
+/* rank and its like: one value for rows that are equal. */
+static void rank_rows(const struct partition *p)
+{
+    uint32_t n = p->to - p->from;
+    int64_t dense = 0;
+    for (uint32_t at = p->from, end; at < p->to; at = end) {
+        end = peers_end(p, at);
+        int64_t v = at - p->from + 1;
+        dense++;
+        if (p->of->kind == WIN_DENSE_RANK)
+            v = dense;
+        else if (p->of->kind == WIN_PERCENT_RANK)
+            v = column_f64_word(n > 1 ? (double)(at - p->from) / (double)(n - 1) : 0.0);
+        else if (p->of->kind == WIN_CUME_DIST)
+            v = column_f64_word((double)(end - p->from) / (double)n);
+        for (uint32_t i = at; i < end; i++)
+            p->out[i] = v;
+    }
+}
+
+static void number_rows(const struct partition *p)
+{
+    int64_t n = p->to - p->from, parts = p->of->offset, size = n / parts, large = n - parts * size;
+    int64_t small_from = large * (size + 1);
+    for (uint32_t i = p->from; i < p->to; i++) {
+        int64_t row = i - p->from;
+        if (p->of->kind == WIN_ROW_NUMBER || size == 0)
+            p->out[i] = row + 1;
+        else
+            p->out[i] = 1 + (row < small_from ? row / (size + 1) : large + (row - small_from) / size);
+    }
+}
+
+static void look_aside(const struct partition *p)
+{
+    int64_t step = p->of->kind == WIN_LAG ? -p->of->offset : p->of->offset;
+    for (uint32_t i = p->from; i < p->to; i++) {
+        int64_t at = (int64_t)i + step;
+        bool there = at >= p->from && at < p->to;
+        p->out[i] = there ? p->args[at] : p->fallbacks ? p->fallbacks[i] : p->null;
+    }
+}
+
+/* The frame of a row, [*lo, *hi). */
+static void frame_of(const struct partition *p, uint32_t i, uint32_t *end, int64_t *lo, int64_t *hi)
+{
+    *lo = p->from;
+    *hi = p->to;
+    switch (p->of->frame) {
+    case FRAME_PEERS:
+        if (i >= *end)
+            *end = peers_end(p, i);
+        *hi = *end;
+        break;
+    case FRAME_ROWS:
+        *hi = (int64_t)i + 1;
+        break;
+    case FRAME_SLIDING:
+        *lo = (int64_t)i + p->of->from > *lo ? (int64_t)i + p->of->from : *lo;
+        *hi = (int64_t)i + p->of->to + 1 < *hi ? (int64_t)i + p->of->to + 1 : *hi;
+        *hi = *hi < *lo ? *lo : *hi;
+        break;
+    default:
+        break;
+    }
+}
+
+static void pick_rows(const struct partition *p)
+{
+    uint32_t end = p->from;
+    for (uint32_t i = p->from; i < p->to; i++) {
+        int64_t lo, hi, at;
+        frame_of(p, i, &end, &lo, &hi);
+        at = p->of->kind == WIN_FIRST ? lo : p->of->kind == WIN_LAST ? hi - 1 : lo + p->of->offset - 1;
+        p->out[i] = at >= lo && at < hi ? p->args[at] : p->null;
+    }
+}
+
+static bool less(const struct partition *p, int64_t a, int64_t b)
+{
+    return p->of->type == PLAN_REAL ? column_f64(a) < column_f64(b) : a < b;
+}
+
+static void keep_extremes(const struct partition *p)
+{
+    int64_t best = p->null, done = p->from;
+    bool sliding = p->of->frame == FRAME_SLIDING, largest = p->of->kind == WIN_MAX;
+    uint32_t end = p->from;
+    if (sliding && p->of->to - p->of->from > MAX_SLIDING_EXTREME) {
+        fail(p->w->r, RUN_GAVE_UP);
+        return;
+    }
+    for (uint32_t i = p->from; i < p->to; i++) {
+        int64_t lo, hi;
+        frame_of(p, i, &end, &lo, &hi);
+        if (sliding) {
+            best = p->null;
+            done = lo;
+        }
+        for (; done < hi; done++) {
+            int64_t v = p->args[done];
+            if (v != p->null && (best == p->null || (largest ? less(p, best, v) : less(p, v, best))))
+                best = v;
+        }
+        p->out[i] = best;
+    }
+}
+
+struct running {
+    __int128 i;
+    double d, sizes;
+    int64_t n;
+};
+
+static void add(struct running *s, const struct partition *p, bool real, int64_t word, int sign)
+{
+    if (p->args && word == (real ? COL_NULL_F64 : p->of->kind == WIN_COUNT ? p->null : COL_NULL))
+        return;
+    s->n += sign;
+    if (!p->args || p->of->kind == WIN_COUNT)
+        return;
+    if (real) {
+        s->d += column_f64(word);
+    } else {
+        s->i += sign * (__int128)word;
+        s->d += sign * (double)word;
+        s->sizes += word < 0 ? -(double)word : (double)word;
+    }
+}
+
+static int64_t running_result(const struct running *s, const struct partition *p, bool real)
+{
+    switch (p->of->kind) {
+    case WIN_COUNT:
+    case WIN_COUNT_ROWS:
+        return s->n;
+    case WIN_TOTAL:
+        return column_f64_word(s->d);
+    case WIN_AVG:
+        return s->n ? column_f64_word(s->d / (double)s->n) : COL_NULL_F64;
+    default:
+        if (real)
+            return s->n ? column_f64_word(s->d) : COL_NULL_F64;
+        if (s->n && (s->i > INT64_MAX || s->i <= INT64_MIN))
+            fail(p->w->r, RUN_GAVE_UP);
+        return s->n ? (int64_t)s->i : COL_NULL;
+    }
+}
+
+/* Adds rows as the frame takes them in; takes out those that leave it. */
+static void sum_up(const struct partition *p, bool real)
+{
+    struct running s = {0};
+    int64_t in = p->from, out = p->from;
+    uint32_t end = p->from;
+    bool counts = p->of->kind == WIN_COUNT || p->of->kind == WIN_COUNT_ROWS, sliding = p->of->frame == FRAME_SLIDING;
+    if (sliding && real && !counts) { /* the order of additions shows */
+        fail(p->w->r, RUN_GAVE_UP);
+        return;
+    }
+    for (uint32_t i = p->from; i < p->to && !p->w->r->rc; i++) {
+        int64_t lo, hi;
+        frame_of(p, i, &end, &lo, &hi);
+        for (; in < hi; in++)
+            add(&s, p, real, p->args ? p->args[in] : 0, 1);
+        for (; out < lo && out < in; out++)
+            add(&s, p, real, p->args ? p->args[out] : 0, -1);
+        if (in < lo) /* the frame lies behind all rows so far */
+            in = out = lo;
+        p->out[i] = running_result(&s, p, real);
+    }
+    if (sliding && !counts && s.sizes >= 9007199254740992.0)
+        fail(p->w->r, RUN_GAVE_UP);
+}
+
+static void run_partition(const struct partition *p, enum plan_type arg)
+{
+    switch (p->of->kind) {
+    case WIN_ROW_NUMBER:
+    case WIN_NTILE:
+        number_rows(p);
+        break;
+    case WIN_RANK:
+    case WIN_DENSE_RANK:
+    case WIN_PERCENT_RANK:
+    case WIN_CUME_DIST:
+        rank_rows(p);
+        break;
+    case WIN_LAG:
+    case WIN_LEAD:
+        look_aside(p);
+        break;
+    case WIN_FIRST:
+    case WIN_LAST:
+    case WIN_NTH:
+        pick_rows(p);
+        break;
+    case WIN_MIN:
+    case WIN_MAX:
+        keep_extremes(p);
+        break;
+    default:
+        sum_up(p, arg == PLAN_REAL);
+        break;
+    }
+}
+
+static bool run_window(struct windows *w, uint32_t at)
+{
+    const struct plan_window *of = &w->r->plan->windows[at];
+    int64_t *args = NULL, *fallbacks = NULL;
+    enum plan_type arg = PLAN_INT;
+    if (of->arg >= 0) {
+        arg = plan_type_of((enum col_type)w->t->columns[of->arg].type);
+        args = sorted_words(w, of->arg);
+    }
+    if (of->fallback >= 0)
+        fallbacks = sorted_words(w, of->fallback);
+    if (run_alloc(w->r, w->n * 8ull) && !(w->r->results[at] = mem_alloc(((size_t)w->n + 1) * sizeof(int64_t))))
+        fail(w->r, SQLITE_NOMEM);
+    struct partition p = {
+        .w = w, .of = of, .args = args, .fallbacks = fallbacks, .null = plan_null(arg), .out = w->r->results[at]};
+    for (uint32_t from = 0; from < w->n && !run_stopped(w->r); from = p.to) {
+        p.from = from;
+        p.to = from + 1;
+        while (p.to < w->n && !(w->starts[p.to] & 1))
+            p.to++;
+        run_partition(&p, arg);
+    }
+    mem_free(args);
+    mem_free(fallbacks);
+    return !w->r->rc;
+}
+
+uint32_t *window_finish(struct sink *s, uint32_t *n)
+{
+    struct windows *w = (struct windows *)s;
+    struct run *r = w->r;
+    w->n = *n = w->t->n_rows;
+    table_finalize(w->t);
+    w->rows = run_alloc(r, w->n * 16ull) ? mem_alloc(((size_t)w->n + 1) * sizeof *w->rows) : NULL;
+    if (!w->rows) {
+        fail(r, SQLITE_NOMEM);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < w->n; i++)
+        w->rows[i] = i;
+    if (r->plan->n_window_order && !order_rows(w->t, &r->e->storage->strings, r->plan->window_order,
+                                               r->plan->n_window_order, false, 0, w->rows, w->n, engine_stop(r->e)))
+        fail(r, engine_gave_up(r->e));
+    bool ok = !r->rc && find_starts(w);
+    for (uint32_t at = 0; ok && at < r->plan->n_windows; at++)
+        ok = run_window(w, at);
+    r->tables[PLAN_WINDOWS] = w->t;
+    return ok ? w->rows : NULL;
+}

@@ -1,0 +1,490 @@
+/* Statements made from a grammar: joins, groups, windows, expressions over rows with many NULLs and numbers that
+ * overflow. With plans and without them the rows, their order, the names and the errors must be the same.
+ *
+ * MERIDIAN_PLAN_STATEMENTS in the environment makes that many; MERIDIAN_PLAN_SEED begins elsewhere. */
+#include "mirror.h"
+
+#include "sql/planner/planner.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 2600, WORDS_IN_ALL = 16 };
+
+/* What stands behind FROM, and what its columns are. */
+static const struct source {
+    const char *from;
+    const char *ints[8], *reals[4], *texts[4];
+} sources[] = {
+    {"v_slice s",
+     {"s.ts", "s.dur", "s.depth", "s.parent_id", "s.thread_ts", "s.id", "s.track_id"},
+     {0},
+     {"s.name", "category"}},
+    {"v_counter c", {"c.ts", "track_id", "c.id", "c.arg_set_id"}, {"c.value", "value"}, {0}},
+    {"v_slice s JOIN v_thread t ON t.id = s.depth",
+     {"s.ts", "dur", "t.tid", "t.upid", "parent_id", "s.thread_ts", "t.start_ts"},
+     {0},
+     {"t.name", "s.name", "category"}},
+    {"v_slice AS s LEFT JOIN v_thread t ON t.id = s.depth AND t.tid > 5",
+     {"s.ts", "s.dur", "t.tid", "t.upid", "depth", "t.id"},
+     {0},
+     {"t.name", "s.name"}},
+    {"v_slice s JOIN v_counter c ON c.track_id = s.track_id AND c.ts = s.ts",
+     {"s.ts", "s.dur", "s.depth", "c.arg_set_id", "c.id"},
+     {"c.value"},
+     {"s.name"}},
+    {"v_counter c LEFT JOIN v_slice s ON s.id = c.track_id * 7 WHERE_",
+     {"c.ts", "s.dur", "c.track_id", "s.parent_id"},
+     {"value"},
+     {"s.name", "s.category"}},
+    {"v_slice a JOIN v_slice b ON a.parent_id = b.id JOIN v_thread t ON t.id = b.track_id",
+     {"a.ts", "b.ts", "a.depth", "b.track_id", "t.upid"},
+     {0},
+     {"a.name", "b.name", "t.name"}},
+    {"(SELECT track_id AS k, count(*) AS n, max(dur) AS m, avg(depth) AS r, name AS w FROM v_slice WHERE dur >= 0 "
+     "GROUP BY 1) g "
+     "JOIN v_thread t ON t.id = g.k",
+     {"k", "n", "m", "t.tid"},
+     {"r"},
+     {"t.name"}},
+    {"(SELECT ts, dur + depth AS x, name, lag(dur) OVER (PARTITION BY track_id ORDER BY ts, id) AS p FROM v_slice) q",
+     {"ts", "x", "p"},
+     {0},
+     {"name", "q.name"}},
+    {"v_thread t JOIN v_slice s USING (id)", {"id", "s.ts", "tid", "upid", "dur"}, {0}, {"s.name", "t.name"}},
+    {"v_machine m, v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > 100000",
+     {"m.id", "m.raw_id", "t.tid", "s.dur", "s.ts"},
+     {0},
+     {"m.name", "s.name"}},
+};
+enum { SOURCES = sizeof sources / sizeof *sources };
+
+static const struct source *at;
+
+static const char *one_of(const char *const *list, uint32_t n)
+{
+    uint32_t have = 0;
+    while (have < n && list[have])
+        have++;
+    return have ? list[pick(have)] : NULL;
+}
+
+static void put_int(struct text *t, int depth);
+
+static void put_text(struct text *t, int depth)
+{
+    const char *column = one_of(at->texts, 4);
+    uint32_t kind = depth > 0 ? pick(9) : 0;
+    if (!column || kind == 8) {
+        put(t, "'%s'", pick_word());
+        return;
+    }
+    switch (kind) {
+    case 1:
+        put(t, "upper(%s)", column);
+        break;
+    case 2:
+        put(t, "substr(%s, 1, %u)", column, pick(3));
+        break;
+    case 3:
+        put(t, "%s || ", column);
+        put_text(t, 0);
+        break;
+    case 4:
+        put(t, "coalesce(%s, 'none')", column);
+        break;
+    case 5:
+        put(t, "CASE WHEN ");
+        put_int(t, 0);
+        put(t, " > %u THEN %s END", pick(200), column);
+        break;
+    default:
+        put(t, "%s", column);
+        break;
+    }
+}
+
+static void put_real(struct text *t, int depth)
+{
+    const char *column = one_of(at->reals, 4);
+    switch (depth > 0 ? pick(6) : 0) {
+    case 1:
+        put_int(t, depth - 1);
+        put(t, " / %u.0", pick(4));
+        break;
+    case 2:
+        put(t, "(");
+        put_real(t, depth - 1);
+        put(t, " %c ", "+-*/"[pick(4)]);
+        put_int(t, depth - 1);
+        put(t, ")");
+        break;
+    case 3:
+        put(t, "abs(");
+        put_real(t, 0);
+        put(t, ")");
+        break;
+    default:
+        if (column)
+            put(t, "%s", column);
+        else
+            put(t, "CAST(%s AS REAL)", one_of(at->ints, 8));
+        break;
+    }
+}
+
+static void put_condition(struct text *t, int depth);
+
+static void put_int(struct text *t, int depth)
+{
+    static const char *const operators[] = {"+", "-", "*", "/", "%", "&", "|", "<<", ">>"};
+    switch (depth > 0 ? pick(13) : pick(3)) {
+    case 0:
+        put(t, "%u", pick(500));
+        break;
+    case 3:
+    case 4:
+    case 5:
+        put(t, "(");
+        put_int(t, depth - 1);
+        put(t, " %s ", operators[pick(pick(2) ? 4 : 9)]);
+        put_int(t, depth - 1);
+        put(t, ")");
+        break;
+    case 6:
+        put(t, "-");
+        put(t, "%s", one_of(at->ints, 8));
+        break;
+    case 7:
+        put(t, "CASE WHEN ");
+        put_condition(t, depth - 1);
+        put(t, " THEN ");
+        put_int(t, depth - 1);
+        put(t, pick(2) ? " ELSE 0 END" : " END");
+        break;
+    case 8:
+        put(t, "coalesce(%s, ", one_of(at->ints, 8));
+        put_int(t, depth - 1);
+        put(t, ")");
+        break;
+    case 9:
+        put(t, "CAST(");
+        put_real(t, depth - 1);
+        put(t, " AS INT)");
+        break;
+    case 10:
+        put(t, "length(");
+        put_text(t, 1);
+        put(t, ")");
+        break;
+    case 11:
+        put(t, "%s(%s, %u)", pick(2) ? "min" : "max", one_of(at->ints, 8), pick(1000));
+        break;
+    default:
+        put(t, "%s", one_of(at->ints, 8));
+        break;
+    }
+}
+
+static void put_condition(struct text *t, int depth)
+{
+    static const char *const compare[] = {"=", "!=", "<", "<=", ">", ">=", "IS", "IS NOT"};
+    switch (pick(depth > 0 ? 11 : 5)) {
+    case 0:
+        put_text(t, 1);
+        put(t, " %s ", compare[pick(8)]);
+        put_text(t, 0);
+        break;
+    case 1:
+        put(t, "%s IS %sNULL", one_of(at->ints, 8), pick(2) ? "NOT " : "");
+        break;
+    case 2:
+        put_real(t, 1);
+        put(t, " %s ", compare[pick(8)]);
+        put_int(t, 1);
+        break;
+    case 5:
+        put(t, "(");
+        put_condition(t, depth - 1);
+        put(t, pick(2) ? " OR " : " AND ");
+        put_condition(t, depth - 1);
+        put(t, ")");
+        break;
+    case 6:
+        put(t, "NOT ");
+        put_condition(t, depth - 1);
+        break;
+    case 7:
+        put_int(t, 1);
+        put(t, " %sBETWEEN %u AND %u", pick(3) ? "" : "NOT ", pick(100), pick(2000));
+        break;
+    case 8:
+        put(t, "%s %sIN (%u, %u, %s)", one_of(at->ints, 8), pick(3) ? "" : "NOT ", pick(30), pick(30),
+            pick(3) ? "7" : "NULL");
+        break;
+    case 9:
+        put_text(t, 0);
+        put(t, " %s '%s'", pick(2) ? "LIKE" : "GLOB", pick(2) ? "%a%" : "*a*");
+        break;
+    default:
+        put_int(t, depth > 0 ? 1 : 0);
+        put(t, " %s ", compare[pick(8)]);
+        put_int(t, 0);
+        break;
+    }
+}
+
+static void put_any(struct text *t, int depth)
+{
+    switch (pick(5)) {
+    case 0:
+        put_text(t, depth);
+        break;
+    case 1:
+        put_real(t, depth);
+        break;
+    default:
+        put_int(t, depth);
+        break;
+    }
+}
+
+static void put_from(struct text *t)
+{
+    char from[600];
+    snprintf(from, sizeof from, "%s", at->from);
+    char *mark = strstr(from, " WHERE_");
+    if (mark)
+        *mark = 0;
+    put(t, " FROM %s", from);
+    for (int i = 0; pick(3) && i < 3; i++) {
+        put(t, i ? " AND " : " WHERE ");
+        put_condition(t, 2);
+    }
+}
+
+static void put_aggregate(struct text *t)
+{
+    static const char *const of_numbers[] = {"sum", "avg", "total", "min", "max", "count", "median"};
+    switch (pick(9)) {
+    case 0:
+        put(t, "count(*)");
+        break;
+    case 1:
+        put(t, "count(DISTINCT ");
+        put_any(t, 1);
+        put(t, ")");
+        break;
+    case 2:
+        put(t, "%s(", pick(2) ? "min" : "max");
+        put_text(t, 1);
+        put(t, ")");
+        break;
+    case 3:
+        put(t, "group_concat(");
+        put_any(t, 0);
+        put(t, pick(2) ? ")" : ", '; ')");
+        break;
+    case 4:
+        put(t, "percentile(");
+        put_int(t, 1);
+        put(t, ", %u)", pick(101));
+        break;
+    case 5:
+        put(t, "%s(", of_numbers[pick(7)]);
+        put_real(t, 1);
+        put(t, ")");
+        break;
+    default:
+        put(t, "%s(", of_numbers[pick(7)]);
+        put_int(t, 2);
+        put(t, ")");
+        if (pick(6) == 0) {
+            put(t, " FILTER (WHERE ");
+            put_condition(t, 1);
+            put(t, ")");
+        }
+        break;
+    }
+}
+
+/* ORDER BY places of the list, LIMIT. */
+static void put_tail(struct text *t, uint32_t n_items)
+{
+    uint32_t n = pick(4);
+    for (uint32_t i = 0; i < n; i++)
+        put(t, "%s%u%s", i ? ", " : " ORDER BY ", 1 + pick(n_items), pick(3) ? "" : " DESC");
+    if (pick(3) == 0)
+        put(t, " LIMIT %u", pick(40));
+    else if (pick(8) == 0)
+        put(t, " LIMIT 20 OFFSET %u", pick(30));
+}
+
+static uint32_t put_groups(struct text *t)
+{
+    uint32_t keys = pick(4), n = 0;
+    put(t, "SELECT ");
+    for (; n < keys; n++) {
+        put(t, n ? ", " : "");
+        pick(3) ? (void)put(t, "%s", pick(2) && at->texts[0] ? one_of(at->texts, 4) : one_of(at->ints, 8))
+                : put_any(t, 1);
+        put(t, " AS k%u", n);
+    }
+    for (uint32_t i = 0; i < 1 + pick(4); i++, n++) {
+        put(t, n ? ", " : "");
+        put_aggregate(t);
+    }
+    if (pick(5) == 0) {
+        put(t, ", ");
+        put_any(t, 1);
+        n++;
+    }
+    put_from(t);
+    for (uint32_t i = 0; i < keys; i++)
+        put(t, "%s%u", i ? ", " : " GROUP BY ", i + 1);
+    if (keys && pick(4) == 0)
+        put(t, " HAVING count(*) > %u", pick(5));
+    return n;
+}
+
+static uint32_t put_rows(struct text *t)
+{
+    uint32_t n = 1 + pick(4);
+    put(t, "SELECT %s", pick(6) ? "" : "DISTINCT ");
+    for (uint32_t i = 0; i < n; i++) {
+        put(t, i ? ", " : "");
+        put_any(t, 2);
+        if (pick(2))
+            put(t, " AS r%u", i);
+    }
+    put_from(t);
+    return n;
+}
+
+static void put_over(struct text *t, const char *over)
+{
+    static const char *const frames[] = {"",
+                                         "",
+                                         " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+                                         " ROWS BETWEEN 3 PRECEDING AND CURRENT ROW",
+                                         " ROWS BETWEEN 2 PRECEDING AND 4 FOLLOWING",
+                                         " RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+                                         " ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING"};
+    static const char *const alone[] = {"row_number()", "rank()",   "dense_rank()", "percent_rank()",
+                                        "cume_dist()",  "ntile(3)", "count(*)"};
+    static const char *const of[] = {"lag", "lead", "first_value", "last_value"};
+    static const char *const sums[] = {"sum", "avg", "total", "count", "min", "max"};
+    switch (pick(3)) {
+    case 0:
+        put(t, "%s", alone[pick(7)]);
+        break;
+    case 1:
+        put(t, "%s(", of[pick(4)]);
+        put_any(t, 1);
+        put(t, ")");
+        break;
+    default:
+        put(t, "%s(", sums[pick(6)]);
+        pick(4) ? put_int(t, 1) : put_real(t, 1);
+        put(t, ")");
+        break;
+    }
+    put(t, " OVER (%s%s)", over, frames[pick(7)]);
+}
+
+static uint32_t put_windows(struct text *t)
+{
+    struct text over = {.n = 0};
+    uint32_t n = 1 + pick(3);
+    if (pick(3))
+        put(&over, "PARTITION BY %s", pick(2) && at->texts[0] ? one_of(at->texts, 4) : one_of(at->ints, 8));
+    if (pick(5)) {
+        put(&over, " ORDER BY ");
+        put_any(&over, 0);
+        put(&over, "%s", pick(3) ? "" : " DESC");
+        if (pick(2))
+            put(&over, ", %s", one_of(at->ints, 8));
+    }
+    put(t, "SELECT ");
+    for (uint32_t i = 0; i < n; i++) {
+        put(t, i ? ", " : "");
+        put_over(t, over.n ? over.p : "");
+        if (pick(3) == 0) {
+            put(t, " - ");
+            put_int(t, 1);
+        }
+    }
+    put(t, ", ");
+    put_any(t, 1);
+    put_from(t);
+    return n + 1;
+}
+
+static void make_statement(struct text *t)
+{
+    t->n = 0;
+    t->p[0] = 0;
+    at = &sources[pick(SOURCES)];
+    uint32_t n;
+    switch (pick(8)) {
+    case 0:
+    case 1:
+        n = put_rows(t);
+        break;
+    case 2:
+    case 3:
+        n = put_windows(t);
+        break;
+    case 4:
+        put(t, "SELECT count(*), a, max(b) FROM (SELECT ");
+        put_int(t, 1);
+        put(t, " AS a, ");
+        put_any(t, 1);
+        put(t, " AS b");
+        put_from(t);
+        put(t, ") GROUP BY a");
+        n = 3;
+        break;
+    default:
+        n = put_groups(t);
+        break;
+    }
+    put_tail(t, n);
+}
+
+static int from_environment(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : otherwise;
+}
+
+START_TEST(plans_change_no_answer)
+{
+    struct mirror m;
+    int n = from_environment("MERIDIAN_PLAN_STATEMENTS", 400), planned = 0;
+    mirror_open(&m, (uint64_t)from_environment("MERIDIAN_PLAN_SEED", 2027) + (uint64_t)_i, ROWS);
+    for (int i = 0; i < n; i++) {
+        struct text query;
+        make_statement(&query);
+        planned += mirror_compare_planner(&m, query.p);
+    }
+    ck_assert_int_gt(planned, n / 3);
+    if (getenv("MERIDIAN_PLAN_STATEMENTS"))
+        fprintf(stderr, "%d of %d statements had a plan\n", planned, n);
+    mirror_close(&m);
+}
+END_TEST
+
+Suite *sql_plan_suite(void);
+Suite *sql_plan_suite(void)
+{
+    Suite *s = suite_create("sql_plan");
+    TCase *t = tcase_create("plans");
+    tcase_set_timeout(t, 0);
+    tcase_add_loop_test(t, plans_change_no_answer, 0, 2);
+    suite_add_tcase(s, t);
+    return s;
+}
