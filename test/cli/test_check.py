@@ -135,11 +135,13 @@ class Check(harness.Case):
         stats = field(1, field(35, b"") + service)
         ended = field(1, field(69, field(5, 1)) + field(8, 9) + service)
         trace = self.dir / "stream.pftrace"
-        rules = ("--allow", "config_write_into_file_no_flush")
         trace.write_bytes(config + life + stats)
-        self.assertIn("trace_end_missing", self.check(*rules, trace, code=1))
+        self.assertIn("trace_end_missing", self.check(trace, code=1))
         trace.write_bytes(config + life + stats + ended + stats)
-        self.assertIn("ok", self.check(*rules, trace, code=0))
+        out = self.check(trace, code=0)
+        self.assertIn("ok", out)
+        self.assertIn("config_write_into_file_no_flush", out, "what a config may lose is said, and is no loss")
+        self.check("--fail-on", "notice", trace, code=1)
 
     def test_a_file_that_is_still_written_says_so(self):
         trace = self.dir / "running.pftrace"

@@ -79,6 +79,14 @@ class Crashes(LinkCase):
         """check_ledger() has seen that the bound holds; it is also no wider than it must be."""
         self.assertGreater(absences[0][0], died_ns - HAND_OVER_NS - SLOW_NS)
 
+    def check_says(self, trace, *stats):
+        """check fails for these; without any it ends well."""
+        p = subprocess.run([TP_SHELL, "check", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        text = p.stdout.decode()
+        self.assertEqual(p.returncode, 1 if stats else 0, text)
+        for s in stats:
+            self.assertIn(s, text)
+
     def recording(self, m, config=ALL):
         self.wait_present([m])
         p, trace = self.record(config)
@@ -104,6 +112,21 @@ class Crashes(LinkCase):
         self.assertEqual(len(absences), 1)
         self.check_bound(absences, killed)
         self.assertIsNone(absences[0][1])
+        self.check_says(trace, "machine_producers_cut")
+
+    def test_a_producer_ends(self):
+        """It has handed over everything, and says so: nothing is lost. Its packets are larger than one message of its link."""
+        self.service()
+        m = self.machine()
+        self.write(m, "--writers", 3, "--packets", 40, "--max-size", 20000, pause_us=10000)
+        p, trace, began = self.recording(m)
+        wait_for(lambda: m.producer.poll() is not None, what="its end")
+        self.assertEqual(m.producer.returncode, 0)
+        wait_for(lambda: m.id not in self.present(), what="its end for the service")
+        self.stop(p)
+        self.assertEqual(len(self.recorded(trace, m)), 40)
+        self.assertEqual(self.stats(trace)[m.id].get("machine_producers_lost"), 1)
+        self.check_says(trace)
 
     def test_a_relay_is_killed(self):
         self.service()
@@ -146,6 +169,7 @@ class Crashes(LinkCase):
         self.assertEqual(len(absences), 1)
         self.check_bound(absences, killed)
         self.assertIsNone(absences[0][1])
+        self.check_says(trace, "machine_producers_cut")
 
     def test_a_link_is_cut(self):
         """Noticed late, and counted from the last data that came; what the producer drops meanwhile is in the time."""
@@ -169,6 +193,7 @@ class Crashes(LinkCase):
         self.assertEqual(len(absences), 1)
         self.check_bound(absences, cut)
         self.assertGreater(self.stats(trace)[m.id]["machine_away_ns"], missing[-1][0] - missing[0][0])
+        self.check_says(trace, "machine_producers_cut")
 
     def test_the_service_is_killed(self):
         """What was written into the file can be read, and check says that its end is missing."""
@@ -186,8 +211,7 @@ class Crashes(LinkCase):
             if began <= packet[0] < killed - HAND_OVER_NS - 200_000_000 - SLOW_NS:
                 self.assertIn(packet, here)
         self.query(trace, "SELECT 1")
-        check = subprocess.run([TP_SHELL, "check", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.assertEqual(check.returncode, 1, check.stdout)
+        self.check_says(trace, "trace_end_missing")
 
 
 if __name__ == "__main__":

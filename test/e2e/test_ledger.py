@@ -24,7 +24,7 @@ AT_ONCE = 4
 # What a trace may say although every finished packet is in it, by what was done to the run: a bound, not a count.
 BOUNDS = {
     "producer": {"machine_packets_unfinished", "machine_packets_unknown", "machine_away_ns", "machine_bytes_cut",
-                 "traced_buf_sequence_packet_loss", "traced_buf_data_loss_*"},
+                 "machine_producers_cut", "traced_buf_sequence_packet_loss", "traced_buf_data_loss_*"},
     "relay": {"machine_*", "traced_buf_*"},
     "service": {"trace_end_missing", "trace_cut_bytes"},
     "consumer": {"trace_end_missing", "trace_cut_bytes"},
@@ -181,6 +181,8 @@ class Run:
             key = (first(p, 79), writer)
             if number <= order.get(key, -1):
                 return f"packet {number} of {key} behind {order[key]}"
+            if number > order.get(key, number - 1) + 1 and not first(p, 42, 0):  # previous_packet_dropped
+                return f"SILENT: a gap in {key} between {order[key]} and {number} without a flag"
             order[key] = number
             got.setdefault(first(p, 79), set()).add((writer, number))
         missing = made = 0

@@ -74,12 +74,15 @@ enum {
 /* Likewise, of a producer in its InitializeConnection. */
 enum {
     INITIALIZE_FIELD_SCRAPE_AT_END = 990, /* 1: what is in the shared memory when the connection ends may be taken */
-    SCRAPE_WHOLE_KNOWN = 2, /* … and the length of a fragment begins with 0 until the fragment is whole */
+    SCRAPE_WHOLE_KNOWN = 2,            /* … and the length of a fragment begins with 0 until the fragment is whole */
+    SCRAPE_TELLS_END = 3,              /* … and its last CommitData has COMMIT_FIELD_FINISHED, or it was cut off */
+    INITIALIZE_FIELD_READS_MORE = 991, /* bool: it holds more than is in its memory, such as the kernel's buffers */
 };
 
 /* Likewise, of a producer in its CommitData. */
 enum {
     COMMIT_FIELD_WHOLE_UNTIL = 990, /* of another machine, BOOTTIME there: what was written before came with this */
+    COMMIT_FIELD_FINISHED = 991,    /* bool: it ends now and has handed over everything */
     MOVE_FIELD_FILLED = 990,        /* in chunks_to_move, of shared memory: bytes of the chunk in use */
 };
 

@@ -337,6 +337,7 @@ int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_option
     struct producer_options po = {.name = "perfetto.traced_probes",
                                   .socket = options->socket,
                                   .check_service = true,
+                                  .reads_more = true,
                                   .service_uid = options->service_uid,
                                   .shm_size_hint = SHM_SIZE_HINT,
                                   .page_size_hint = PAGE_SIZE_HINT};

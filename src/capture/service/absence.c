@@ -58,7 +58,7 @@ static bool is_of(const struct machine_absence *a, const struct service_producer
     return a->producer_id == p->id || a->back_id == p->id;
 }
 
-void absence_begin(struct session *s, struct machine_losses *l, const struct service_machine *m,
+bool absence_begin(struct session *s, struct machine_losses *l, const struct service_machine *m,
                    const struct service_producer *p)
 {
     for (size_t i = 0; i < l->absences.n; i++) {
@@ -66,12 +66,12 @@ void absence_begin(struct session *s, struct machine_losses *l, const struct ser
         if (a->until_ns || !is_of(a, p))
             continue;
         a->back_id = 0; /* it was on its way back, or this is told already */
-        return;
+        return false;
     }
     struct machine_absence a = {.producer_id = p->id, .since_ns = missing_since(s, m, p)};
     snprintf(a.producer, sizeof a.producer, "%s", p->name);
     if (l->absences.n < ABSENCES_MAX && vec_push(&l->absences, a))
-        return;
+        return true;
     if (l->absences.n) { /* too many: the last one stands for all that follow */
         struct machine_absence *last = vec_last(&l->absences);
         last->since_ns = a.since_ns < last->since_ns ? a.since_ns : last->since_ns;
@@ -79,6 +79,7 @@ void absence_begin(struct session *s, struct machine_losses *l, const struct ser
         last->back_id = 0;
         *last->producer = 0;
     }
+    return true;
 }
 
 bool absence_returns(struct machine_losses *l, const struct service_producer *p)

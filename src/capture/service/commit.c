@@ -224,6 +224,7 @@ void commit_data(struct service_producer *p, struct slice request)
     struct pb_cursor c = pb_cursor(request);
     struct pb_field f;
     relay_producer_heard(p);
+    p->finished = false;
     while (pb_next(&c, &f)) {
         if (f.id == COMMIT_DATA_REQUEST_CHUNKS_TO_MOVE)
             move_chunk(p, pb_bytes(&f));
@@ -231,6 +232,8 @@ void commit_data(struct service_producer *p, struct slice request)
             flush_id = pb_u64(&f);
         else if (f.id == COMMIT_FIELD_WHOLE_UNTIL)
             whole_until = pb_u64(&f);
+        else if (f.id == COMMIT_FIELD_FINISHED)
+            p->finished = pb_bool(&f);
     }
     if (whole_until > p->whole_until_ns)
         p->whole_until_ns = whole_until;
@@ -367,9 +370,11 @@ static void take_over_chunk(void *ctx, const struct found_chunk *c)
 
 void commit_take_over(struct service_producer *p, struct session *s)
 {
-    bool has_part = false;
-    for (size_t i = 0; i < s->instances.n; i++)
+    bool has_part = false, records = false;
+    for (size_t i = 0; i < s->instances.n; i++) {
         has_part |= s->instances.p[i]->producer == p;
+        records |= s->instances.p[i]->producer == p && s->instances.p[i]->state != INSTANCE_STOPPED;
+    }
     /* after its end nothing is of the session any more */
     if (!has_part || !p->shm.p || s->state == SESSION_DISABLED || s->state == SESSION_CLONED)
         return;
@@ -377,9 +382,11 @@ void commit_take_over(struct service_producer *p, struct session *s)
     if (sc.copy)
         each_chunk(p, take_over_chunk, &sc);
     mem_free(sc.copy);
-    if (!sc.chunks && !sc.unknown)
+    bool cut = records && p->reads_more && !p->finished;
+    if (!sc.chunks && !sc.unknown && !cut)
         return; /* it has handed over everything before it went */
     s->local_lost.producers++;
+    s->local_lost.producers_cut += cut;
     s->local_lost.packets_unknown += sc.unknown;
     log_line("traced: session %llu: producer %u \"%s\" ended while it recorded: %llu chunks were taken out of its "
              "memory, at "

@@ -50,6 +50,7 @@ struct machine_losses {
     bool recorded;           /* a producer of it had a part in the session */
     uint64_t relays_lost;    /* control connections that broke */
     uint64_t producers_lost; /* whose connection ended while they recorded */
+    uint64_t producers_cut;  /* of those: before they had handed over everything, as far as is known */
     uint64_t producers_back;
     VEC(struct machine_absence) absences;
     uint64_t unfinished_bytes; /* of messages that were cut */
@@ -113,7 +114,8 @@ void relay_copy_losses(struct session *to, const struct session *from);
 void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w);
 
 /* ---- absence.c ---- */
-void absence_begin(struct session *s, struct machine_losses *l, const struct service_machine *m,
+/* False: it was away already. */
+bool absence_begin(struct session *s, struct machine_losses *l, const struct service_machine *m,
                    const struct service_producer *p);
 /* The producer takes the place of one of its name that is away; false: none is. */
 bool absence_returns(struct machine_losses *l, const struct service_producer *p);

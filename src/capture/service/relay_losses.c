@@ -54,6 +54,15 @@ void relay_producer_heard(struct service_producer *p)
     p->returns = false;
 }
 
+/* Its words have an end here. Of producers that do not say when they have handed over everything we know it when they
+ * have no writers any more. */
+static void begin_absence(struct session *s, struct machine_losses *l, const struct service_producer *p)
+{
+    bool complete = p->tells_end ? p->finished : !p->writers.n;
+    if (absence_begin(s, l, machine_of(s, p), p) && !complete)
+        l->producers_cut++;
+}
+
 void relay_producer_lost(struct session *s, const struct service_producer *p)
 {
     struct machine_losses *l = losses_of(s, ipc_peer_identity(p->peer)->machine_id);
@@ -61,14 +70,14 @@ void relay_producer_lost(struct session *s, const struct service_producer *p)
         return;
     l->producers_lost++;
     l->unfinished_bytes += ipc_peer_unfinished(p->peer);
-    absence_begin(s, l, machine_of(s, p), p);
+    begin_absence(s, l, p);
 }
 
 void relay_producer_silent(struct session *s, const struct service_producer *p)
 {
     struct machine_losses *l = losses_of(s, ipc_peer_identity(p->peer)->machine_id);
     if (l)
-        absence_begin(s, l, machine_of(s, p), p);
+        begin_absence(s, l, p);
 }
 
 /* Sequences of the machine that ended with a packet begun and never finished. */
@@ -97,6 +106,8 @@ static void emit_local(struct session *s, struct batch *b, struct pb_writer *w)
         return;
     size_t m = pb_begin(w, TRACE_PACKET_MACHINE_LOSSES);
     pb_put_varint(w, MACHINE_LOSSES_PRODUCERS_LOST, l->producers);
+    if (l->producers_cut)
+        pb_put_varint(w, MACHINE_LOSSES_PRODUCERS_CUT, l->producers_cut);
     if (unfinished)
         pb_put_varint(w, MACHINE_LOSSES_PACKETS_UNFINISHED, unfinished);
     if (l->packets_unknown)
@@ -143,6 +154,7 @@ void relay_report_lost(struct service *svc, uint32_t machine_id, struct slice ar
 void relay_copy_losses(struct session *to, const struct session *from)
 {
     to->local_lost.producers = from->local_lost.producers;
+    to->local_lost.producers_cut = from->local_lost.producers_cut;
     to->local_lost.packets_unknown = from->local_lost.packets_unknown;
     for (size_t i = 0; i < from->local_lost.names.n; i++) {
         char *name = mem_strdup(from->local_lost.names.p[i]);
@@ -177,6 +189,7 @@ void relay_emit_losses(struct session *s, struct batch *b, struct pb_writer *w)
         } rows[] = {
             {MACHINE_LOSSES_PRODUCERS_LOST, l->producers_lost},
             {MACHINE_LOSSES_PRODUCERS_BACK, l->producers_back},
+            {MACHINE_LOSSES_PRODUCERS_CUT, l->producers_cut},
             {MACHINE_LOSSES_AWAY_NS, absence_total_ns(l, s->stopped_boot_ns ? s->stopped_boot_ns : clock_boot_ns())},
             {MACHINE_LOSSES_BYTES_CUT, l->unfinished_bytes},
             {MACHINE_LOSSES_PACKETS_UNFINISHED,

@@ -106,6 +106,7 @@ struct trigger_hit {
 /* Producers of this machine that ended while they recorded, with something in their memory. */
 struct local_losses {
     uint64_t producers;
+    uint64_t producers_cut;   /* of those: they held more than what is in their memory */
     uint64_t packets_unknown; /* at most so many are lost */
     VEC(char *) names;        /* of the first of them */
 };

@@ -54,6 +54,8 @@ struct shm_arbiter {
     size_t pending_bytes;
     uint64_t flush_id;
     uint64_t whole_until; /* to be told; 0: nothing new */
+    bool finished;        /* likewise */
+    bool ends;            /* no chunk is handed out any more */
     uint64_t used_ids[(SHM_MAX_WRITER_ID + 64) / 64];
     uint16_t target_of[SHM_MAX_WRITER_ID + 1]; /* target buffer by writer id */
     uint16_t last_id;
@@ -200,7 +202,8 @@ static bool try_get(struct shm_arbiter *a, struct shm_chunk *c)
     bool ok = false;
     pthread_mutex_lock(&a->lock);
     a->out++;
-    if (!atomic_load(&a->shut) && vec_reserve(&a->moves, a->moves.n + a->out)) { /* so that returning it cannot fail */
+    if (!atomic_load(&a->shut) && !a->ends &&
+        vec_reserve(&a->moves, a->moves.n + a->out)) { /* so that returning it cannot fail */
         for (unsigned i = 0; i < a->n_pages && !ok; i++) {
             unsigned page = (a->next_page + i) % a->n_pages;
             ok = take_from_page(a, page, c);
@@ -214,13 +217,21 @@ static bool try_get(struct shm_arbiter *a, struct shm_chunk *c)
     return ok;
 }
 
+static bool ends(struct shm_arbiter *a)
+{
+    pthread_mutex_lock(&a->lock);
+    bool yes = a->ends;
+    pthread_mutex_unlock(&a->lock);
+    return yes;
+}
+
 bool shm_arbiter_get_chunk(struct shm_arbiter *a, uint32_t chunk_id, uint16_t writer_id, uint16_t packets,
                            enum shm_policy policy, struct shm_chunk *c)
 {
     unsigned stalls = 0;
     long wait_us = 0;
     while (!try_get(a, c)) {
-        if (atomic_load(&a->shut) || policy == SHM_DROP || policy == SHM_POLICY_DEFAULT)
+        if (atomic_load(&a->shut) || ends(a) || policy == SHM_DROP || policy == SHM_POLICY_DEFAULT)
             return false;
         a->ops->stalled(a->ctx);
         if (stalls++ == MAX_STALLS) {
@@ -289,6 +300,14 @@ void shm_arbiter_whole_until(struct shm_arbiter *a, uint64_t boottime_ns)
 {
     pthread_mutex_lock(&a->lock);
     a->whole_until = boottime_ns;
+    pthread_mutex_unlock(&a->lock);
+}
+
+void shm_arbiter_finish(struct shm_arbiter *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->ends = true;
+    a->finished = !a->out;
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -454,7 +473,7 @@ enum shm_ipc shm_arbiter_next_commit(struct shm_arbiter *a, struct pb_writer *w)
         /* nobody to tell */
     } else if (a->n_registrations) { /* before the first chunk of the writer; goodbyes in front keep their turn */
         kind = put_note(a, w, 0);
-    } else if (a->moves.n || a->patches.n || a->flush_id || a->whole_until) {
+    } else if (a->moves.n || a->patches.n || a->flush_id || a->whole_until || a->finished) {
         kind = SHM_IPC_COMMIT;
         put_moves(a, w, start);
         if (!a->moves.n) /* a patch must not overtake its chunk */
@@ -462,6 +481,10 @@ enum shm_ipc shm_arbiter_next_commit(struct shm_arbiter *a, struct pb_writer *w)
         if (!a->moves.n && !a->patches.n && a->whole_until) {
             pb_put_varint(w, COMMIT_FIELD_WHOLE_UNTIL, a->whole_until);
             a->whole_until = 0;
+        }
+        if (!a->moves.n && !a->patches.n && a->finished) {
+            pb_put_varint(w, COMMIT_FIELD_FINISHED, 1);
+            a->finished = false;
         }
         if (!a->moves.n && !a->patches.n && a->flush_id) {
             pb_put_varint(w, COMMIT_DATA_REQUEST_FLUSH_REQUEST_ID, a->flush_id);

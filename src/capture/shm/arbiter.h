@@ -58,6 +58,10 @@ unsigned shm_arbiter_chunks_out(struct shm_arbiter *a);
  * when on something may be missing when this process or the link dies. */
 void shm_arbiter_whole_until(struct shm_arbiter *a, uint64_t boottime_ns);
 
+/* The producer ends: writers get no chunks any more. When none holds one, the service is told, behind the last chunk,
+ * that it has got everything; else it takes what was being written for lost. */
+void shm_arbiter_finish(struct shm_arbiter *a);
+
 /* Emulation only: queues copies of the chunks that are being written, for a service that asked for scraping. */
 void shm_arbiter_scrape(struct shm_arbiter *a);
 

@@ -253,6 +253,8 @@ static void on_async(uv_async_t *a)
         m->hand_over_ns = 0;
     }
     bool quit = m->quit;
+    if (quit)
+        flush_writers(m);
     pthread_mutex_unlock(&m->lock);
     producer_handed_over(m->p, handed_over_ns);
     if (flush)

@@ -16,6 +16,8 @@
  * writers' policies know what to do when it is full. */
 #define QUEUE_HIGH (1u << 20)
 
+#define LAST_WAIT_MS      100
+#define LAST_WAITS        50 /* 5 s in all */
 #define RETRY_MIN_MS      100
 #define SOCKET_SETTLES_MS 10 /* from the socket's file to listen() */
 
@@ -385,7 +387,9 @@ static void on_bound(void *ctx)
     pb_put_str(w, INITIALIZE_CONNECTION_REQUEST_PRODUCER_NAME, p->name);
     pb_put_varint(w, INITIALIZE_CONNECTION_REQUEST_SMB_SCRAPING_MODE, p->o.scraping_enabled ? 1 : 2);
     pb_put_str(w, INITIALIZE_CONNECTION_REQUEST_SDK_VERSION, "Meridian v" MERIDIAN_VERSION);
-    pb_put_varint(w, INITIALIZE_FIELD_SCRAPE_AT_END, SCRAPE_WHOLE_KNOWN);
+    pb_put_varint(w, INITIALIZE_FIELD_SCRAPE_AT_END, SCRAPE_TELLS_END);
+    if (p->o.reads_more)
+        pb_put_varint(w, INITIALIZE_FIELD_READS_MORE, 1);
     ipc_client_invoke(p->client, PRODUCER_INITIALIZE_CONNECTION, pb_written(w), -1, on_initialized, p);
     ipc_client_invoke(p->client, PRODUCER_GET_ASYNC_COMMAND, slice_of(NULL, 0), -1, on_command, p);
     pb_writer_clear(w);
@@ -432,13 +436,31 @@ static void on_handle_closed(uv_handle_t *h)
     mem_free(p);
 }
 
+/* The last chunks, and that they are the last. The other side has its time as long as it takes something at all. */
+static void hand_over_rest(struct producer *p)
+{
+    if (!p->client)
+        return;
+    if (p->arbiter) {
+        shm_arbiter_finish(p->arbiter);
+    } else if (p->connected) {
+        pb_put_varint(&p->args, COMMIT_FIELD_FINISHED, 1);
+        call(p, PRODUCER_COMMIT_DATA);
+    }
+    for (unsigned i = 0; i < LAST_WAITS; i++) {
+        pump(p);
+        size_t before = ipc_client_queued(p->client);
+        bool empty = ipc_client_drain(p->client, LAST_WAIT_MS);
+        if (empty ? before == 0 : ipc_client_queued(p->client) >= before)
+            break;
+    }
+}
+
 void producer_close(struct producer *p)
 {
     if (!p || p->closing)
         return;
-    pump(p);
-    if (p->client)
-        ipc_client_drain(p->client, 100); /* the last chunks, if the other side reads at all */
+    hand_over_rest(p);
     p->closing = true;
     ipc_client_close(p->client);
     p->client = NULL;

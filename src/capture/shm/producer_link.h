@@ -36,6 +36,7 @@ struct producer_options {
     enum shm_layout layout;  /* chunks a page; 0: as many as it takes, see shm_arbiter_new() */
     const struct slice
         *identity;         /* a SetPeerIdentity frame to send first, for TCP without a relay; copied; may be NULL */
+    bool reads_more;       /* it holds what is not in the shared memory: when it is killed, that is lost */
     bool no_retry;         /* `disconnected` is final */
     uint32_t retry_max_ms; /* 0: 30000 */
 };
@@ -75,8 +76,9 @@ struct producer_data_source {
 int producer_open(struct producer **out, uv_loop_t *loop, const struct producer_options *o,
                   const struct producer_ops *ops, void *ctx, struct error *err);
 
-/* Ends the connection and frees the producer (after the loop has run on). Writers must be freed by their owner, before
- * or after. NULL is fine. */
+/* Hands over what has been flushed, as long as the other side takes it, ends the connection, and frees the producer
+ * (after the loop has run on). Writers must be freed by their owner, before or after: what those hold that are not
+ * flushed is lost, and the trace says so. NULL is fine. */
 void producer_close(struct producer *p);
 
 /* Announces a data source, now and after every reconnect. -MRD_EEXISTS for a name that is there. */

@@ -25,6 +25,7 @@ static const struct {
 } stats_of[] = {
     {MACHINE_LOSSES_PRODUCERS_LOST, STAT_machine_producers_lost},
     {MACHINE_LOSSES_PRODUCERS_BACK, STAT_machine_producers_back},
+    {MACHINE_LOSSES_PRODUCERS_CUT, STAT_machine_producers_cut},
     {MACHINE_LOSSES_AWAY_NS, STAT_machine_away_ns},
     {MACHINE_LOSSES_BYTES_CUT, STAT_machine_bytes_cut},
     {MACHINE_LOSSES_PACKETS_UNFINISHED, STAT_machine_packets_unfinished},

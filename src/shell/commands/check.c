@@ -11,7 +11,7 @@
 static const char *const severities[] = {"info", "notice", "data_loss", "error"};
 enum { N_SEVERITIES = sizeof severities / sizeof *severities };
 
-enum counts_as { SAME, LOSS };
+enum counts_as { SAME, LOSS, TOLD };
 
 static const struct {
     const char *pattern;
@@ -72,7 +72,8 @@ static bool is_allowed(const struct tp_stat *s, const struct text_list *allow)
     return false;
 }
 
-static void explain(struct problem *p)
+/* True: it is said, whatever fails. */
+static bool explain(struct problem *p)
 {
     p->severity = p->stat.severity;
     p->index = "index";
@@ -83,9 +84,12 @@ static void explain(struct problem *p)
                 p->severity = "data_loss";
             if (hints[i].index[0])
                 p->index = hints[i].index;
+            if (hints[i].counts_as == TOLD)
+                p->severity = "notice";
             p->cure = hints[i].cure;
-            return;
+            return hints[i].counts_as == TOLD;
         }
+    return false;
 }
 
 static void copy_shown(const char *from, char *to, size_t size)
@@ -135,11 +139,10 @@ int check_collect(struct tp *tp, const struct check_rules *rules, struct problem
     struct tp_stat s;
     for (size_t it = 0; tp_stats_next(tp, &it, &s);) {
         struct problem p = {.stat = s};
-        explain(&p);
+        bool told = explain(&p);
         int severity = severity_of(p.severity, strlen(p.severity));
         bool fails = severity >= 0 && rules->fail_on & 1u << severity;
-        bool is_left_out = s.value > 0 && strcmp(s.name, "machine_not_recorded") == 0; /* said, whatever fails */
-        if (s.value <= 0 || (!fails && !is_left_out))
+        if (s.value <= 0 || (!fails && !told))
             continue;
         say_where(tp, &p);
         p.allowed = !fails || is_allowed(&s, rules->allow);
