@@ -97,6 +97,7 @@ static void print_value(struct walk *w, const struct ctf_type *t)
 {
     switch (t->kind) {
     case CTF_INTEGER:
+    case CTF_VARIABLE:
         print_number(t, w->at++);
         break;
     case CTF_ENUM:
@@ -106,6 +107,8 @@ static void print_value(struct walk *w, const struct ctf_type *t)
         printf("%g", w->at++->d);
         break;
     case CTF_STRING:
+    case CTF_TEXT:
+    case CTF_BLOB:
         print_text(w->at++->text);
         break;
     case CTF_STRUCT:
@@ -119,6 +122,10 @@ static void print_value(struct walk *w, const struct ctf_type *t)
     case CTF_ARRAY:
     case CTF_SEQUENCE:
         print_list(w, t);
+        break;
+    case CTF_OPTIONAL:
+        if (w->at->type == t->list.element)
+            print_value(w, t->list.element);
         break;
     }
 }

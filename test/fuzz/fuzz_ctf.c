@@ -21,8 +21,11 @@ static void read_stream(struct ctf_metadata *m, struct slice file)
         if (layout)
             (void)ctf_packet_of(layout, e, &direction, &key);
         (void)ctf_fields_position_free(m, e->class);
+        for (size_t i = 0; i < e->fields.n; i++)
+            mem_free(ctf_text_utf8(&e->fields.p[i]));
         for (size_t i = 0; i < e->fields.n; i++) /* texts lie in the file */
-            if (e->fields.p[i].kind == CTF_ITEM_TEXT && e->fields.p[i].text.len &&
+            if ((e->fields.p[i].kind == CTF_ITEM_TEXT || e->fields.p[i].kind == CTF_ITEM_BLOB) &&
+                e->fields.p[i].text.len &&
                 (e->fields.p[i].text.p < file.p || e->fields.p[i].text.p + e->fields.p[i].text.len > file.p + file.len))
                 __builtin_trap();
         if (++n > file.len * 8)
@@ -39,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t len = size >= HEAD ? (size_t)(data[0] | data[1] << 8) : 0;
     if (size < HEAD || len > size - HEAD)
         return 0;
-    if (tsdl_parse(&m, (const char *)data + HEAD, len, NULL) == 0)
+    const char *text = (const char *)data + HEAD;
+    if ((ctf2_is_metadata(text, len) ? ctf2_parse : tsdl_parse)(&m, text, len, NULL) == 0)
         read_stream(&m, slice_of(data + HEAD + len, size - HEAD - len));
     ctf_metadata_free(&m);
     return 0;

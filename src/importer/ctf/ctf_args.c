@@ -21,16 +21,16 @@ static const struct ctf_summary *summary_of(struct ctf_metadata *m, struct ctf_t
     if (!s)
         return NULL;
     bool compound = t->kind == CTF_STRUCT || t->kind == CTF_VARIANT,
-         list = t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE;
+         list = t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE || t->kind == CTF_OPTIONAL;
     s->align = t->align;
-    if (t->kind == CTF_VARIANT || t->kind == CTF_SEQUENCE)
+    if (t->path_slot != CTF_NO_SLOT)
         note(s, s->used, t->path_slot);
     for (uint32_t i = 0; i < (compound ? t->compound.n : list); i++) {
         if (compound)
             note(s, s->set, t->compound.fields[i].slot);
         struct ctf_type *inside = compound ? t->compound.fields[i].type : t->list.element;
         s->align = inside->align > s->align ? inside->align : s->align;
-        if (inside->kind < CTF_STRUCT)
+        if (inside->kind < CTF_STRUCT && inside->path_slot == CTF_NO_SLOT)
             continue;
         const struct ctf_summary *part = summary_of(m, inside);
         if (!part)
@@ -66,6 +66,65 @@ struct key_level {
     bool is_list;
 };
 
+/* All labels of a value, or of its bits, joined by commas; the length. */
+static size_t labels_of(const struct ctf_type *t, int64_t value, char *out, size_t size)
+{
+    size_t n = 0;
+    out[0] = 0;
+    for (uint32_t i = 0; i < t->integer.n_ranges && n + 1 < size; i++) {
+        const struct ctf_range *r = &t->integer.ranges[i];
+        bool fits = false;
+        for (int64_t bit = r->lo; t->integer.is_flags && bit <= r->hi && bit < 64 && bit >= 0; bit++)
+            fits |= (uint64_t)value >> bit & 1;
+        if (!t->integer.is_flags)
+            fits = ctf_in_range(t, value, r->lo, r->hi);
+        if (fits)
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "," : "", r->label);
+    }
+    return n < size ? n : size - 1;
+}
+
+/* CTF 2: the number, and its labels under a key below. */
+static void push_number_and_labels(struct args *a, struct arg_list *out, const char *key, const char *flat_key,
+                                   const struct ctf_item *item)
+{
+    char text[KEY_MAX], below[KEY_MAX + 8], flat_below[KEY_MAX + 8], hex[24];
+    const char *what = item->type->integer.is_flags ? "flags" : "name";
+    strid k = strpool_intern_str(a->strings, key), f = strpool_intern_str(a->strings, flat_key);
+    if (item->type->integer.is_flags) {
+        snprintf(hex, sizeof hex, "0x%llx", (unsigned long long)item->u);
+        arg_list_add(a, out, f, k, ARG_STRING, strpool_intern_str(a->strings, hex));
+    } else {
+        arg_list_add(a, out, f, k, item->kind == CTF_ITEM_INT ? ARG_INT : ARG_UINT, item->i);
+    }
+    if (!labels_of(item->type, item->i, text, sizeof text))
+        return;
+    snprintf(below, sizeof below, "%s.%s", key, what);
+    snprintf(flat_below, sizeof flat_below, "%s.%s", flat_key, what);
+    arg_list_add(a, out, strpool_intern_str(a->strings, flat_below), strpool_intern_str(a->strings, below), ARG_STRING,
+                 strpool_intern_str(a->strings, text));
+}
+
+/* Hexadecimal digits of a short blob; of a longer one what it is. */
+static strid blob_text(struct args *a, const struct ctf_item *item)
+{
+    enum { SHOWN = 64 };
+    char text[SHOWN * 2 + 1] = "";
+    if (item->text.len > SHOWN)
+        snprintf(text, sizeof text, "%zu bytes of %.80s", item->text.len, item->type->text.media_type);
+    for (size_t i = 0; item->text.len <= SHOWN && i < item->text.len; i++)
+        snprintf(text + 2 * i, 3, "%02x", item->text.p[i]);
+    return strpool_intern_str(a->strings, text);
+}
+
+static strid text_of(struct args *a, const struct ctf_item *item)
+{
+    char *utf8 = ctf_text_utf8(item);
+    strid id = utf8 ? strpool_intern_str(a->strings, utf8) : strpool_intern(a->strings, item->text.p, item->text.len);
+    mem_free(utf8);
+    return id;
+}
+
 static void push_arg(struct args *a, struct arg_list *out, const char *key, const char *flat_key,
                      const struct ctf_item *item)
 {
@@ -74,12 +133,19 @@ static void push_arg(struct args *a, struct arg_list *out, const char *key, cons
     const char *label;
     switch (item->kind) {
     case CTF_ITEM_TEXT:
-        arg_list_add(a, out, f, k, ARG_STRING, strpool_intern(a->strings, item->text.p, item->text.len));
+        arg_list_add(a, out, f, k, ARG_STRING, text_of(a, item));
+        break;
+    case CTF_ITEM_BLOB:
+        arg_list_add(a, out, f, k, ARG_STRING, blob_text(a, item));
         break;
     case CTF_ITEM_REAL:
         arg_list_add(a, out, f, k, ARG_REAL, column_f64_word(item->d));
         break;
     default:
+        if (item->type->integer.names_apart && item->type->integer.n_ranges) {
+            push_number_and_labels(a, out, key, flat_key, item);
+            break;
+        }
         label = item->type->kind == CTF_ENUM ? ctf_enum_label(item->type, item->i) : NULL;
         if (label)
             arg_list_add(a, out, f, k, ARG_STRING, strpool_intern_str(a->strings, label));
@@ -123,17 +189,32 @@ void ctf_items_to_args(struct args *a, const ctf_items *items, struct arg_list *
     }
 }
 
+/* What is the same for all events of a class. */
+static void push_class_args(struct args *a, const struct ctf_event_class *class, struct arg_list *out)
+{
+    const struct {
+        const char *key, *value;
+    } all[] = {{"log_level", class->log_level}, {"emf_uri", class->emf_uri}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        strid key = all[i].value ? strpool_intern_str(a->strings, all[i].key) : 0;
+        if (all[i].value)
+            arg_list_add(a, out, key, key, ARG_STRING, strpool_intern_str(a->strings, all[i].value));
+    }
+}
+
 /* After this many payloads of a class, sharing goes on only if one in eight was there already. */
 enum { SHARE_TRIAL = 4096, SHARE_ONE_IN = 8 };
 
 argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields)
 {
     struct args *a = &im->st->args;
-    if (!fields->n)
+    const struct ctf_event_class *class = use->class;
+    if (!fields->n && !class->log_level && !class->emf_uri)
         return ARGSET_NONE;
     if (!use->on_demand || !payload.p) {
         struct arg_list list = {0};
         ctf_items_to_args(a, fields, &list);
+        push_class_args(a, class, &list);
         argset set = args_intern(a, list.p, list.n);
         arg_list_free(&list);
         return set;
@@ -158,5 +239,6 @@ void ctf_decode_args(void *ctx, uint32_t aux, struct slice bytes, struct arg_lis
     r.slots = slots;
     ctf_read(&r, use->class->fields, &items);
     ctf_items_to_args(&im->st->args, &items, out);
+    push_class_args(&im->st->args, use->class, out);
     vec_free(&items);
 }

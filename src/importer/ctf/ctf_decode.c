@@ -2,6 +2,7 @@
 #include "importer/ctf/ctf_decode.h"
 
 #include <endian.h>
+#include <math.h>
 
 uint64_t ctf_bits(const uint8_t *packet, uint64_t pos, unsigned bits, bool big_endian)
 {
@@ -61,13 +62,51 @@ static void put(struct ctf_reader *r, ctf_items *out, struct ctf_item item)
         r->bad = true;
 }
 
+static uint64_t reverse(uint64_t v, unsigned bits)
+{
+    uint64_t out = 0;
+    for (unsigned i = 0; i < bits; i++)
+        out |= (v >> i & 1) << (bits - 1 - i);
+    return out;
+}
+
 static int64_t read_integer(struct ctf_reader *r, const struct ctf_type *t)
 {
     if (!align_to(r, t->align) || !has_bits(r, t->integer.bits))
         return 0;
     uint64_t v = ctf_bits(r->packet, r->pos, t->integer.bits, t->integer.big_endian);
     r->pos += t->integer.bits;
+    if (t->integer.reversed)
+        v = reverse(v, t->integer.bits);
+    if (t->integer.is_bool)
+        return v != 0;
     return t->integer.is_signed ? sign_extend(v, t->integer.bits) : (int64_t)v;
+}
+
+/* LEB128: seven bits a byte, the low ones first. Bits beyond the 64th are let go. */
+static int64_t read_variable(struct ctf_reader *r, const struct ctf_type *t, uint8_t *bits)
+{
+    uint64_t v = 0;
+    unsigned n = 0;
+    uint8_t byte = 0x80;
+    if (!align_to(r, 8))
+        return 0;
+    for (; (byte & 0x80) && has_bits(r, 8); n += n < 70 ? 7 : 0, r->pos += 8) {
+        byte = r->packet[r->pos / 8];
+        v |= n < 64 ? (uint64_t)(byte & 0x7f) << n : 0;
+    }
+    *bits = n < 64 ? (uint8_t)n : 64;
+    return t->integer.is_signed && n > 0 && n < 64 ? sign_extend(v, n) : (int64_t)v;
+}
+
+/* IEEE 754 binary16. */
+static double half(uint32_t v)
+{
+    int exponent = v >> 10 & 31;
+    double sign = v & 0x8000 ? -1 : 1, fraction = v & 1023;
+    if (exponent == 31)
+        return fraction != 0 ? NAN : sign * INFINITY;
+    return exponent ? sign * ldexp(1 + fraction / 1024, exponent - 15) : sign * ldexp(fraction / 1024, -14);
 }
 
 static double read_real(struct ctf_reader *r, const struct ctf_type *t)
@@ -83,33 +122,65 @@ static double read_real(struct ctf_reader *r, const struct ctf_type *t)
         memcpy(&d, &v, 8);
         return d;
     }
+    if (t->real.bits == 16)
+        return half(low);
     memcpy(&f, &low, 4);
     return f;
 }
 
-static struct slice read_string(struct ctf_reader *r)
+/* Where the first zero code unit begins; SIZE_MAX: nowhere. */
+static size_t find_zero(const uint8_t *p, size_t len, size_t unit)
 {
+    static const uint8_t zero[4];
+    if (unit == 1) {
+        const uint8_t *nul = len ? memchr(p, 0, len) : NULL;
+        return nul ? (size_t)(nul - p) : SIZE_MAX;
+    }
+    for (size_t i = 0; i + unit <= len; i += unit)
+        if (memcmp(p + i, zero, unit) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+static struct slice read_string(struct ctf_reader *r, const struct ctf_type *t)
+{
+    size_t unit = t->text.unit ? t->text.unit : 1;
     if (!align_to(r, 8))
         return slice_of("", 0);
     const uint8_t *p = r->packet + r->pos / 8;
-    size_t left = (size_t)((r->end - r->pos) / 8);
-    const uint8_t *nul = left ? memchr(p, 0, left) : NULL;
-    if (!nul) {
+    size_t n = find_zero(p, (size_t)((r->end - r->pos) / 8), unit);
+    if (n == SIZE_MAX) {
         r->bad = true;
         return slice_of("", 0);
     }
-    r->pos += (uint64_t)(nul - p + 1) * 8;
-    return slice_of(p, (size_t)(nul - p));
+    r->pos += (uint64_t)(n + unit) * 8;
+    return slice_of(p, n);
 }
 
-static void read_value(struct ctf_reader *r, const struct ctf_type *t, const char *name, int slot, ctf_items *out);
+/* A text or blob of a length in bytes. */
+static struct slice read_bytes(struct ctf_reader *r, const struct ctf_type *t)
+{
+    uint64_t len = t->location ? (uint64_t)r->slots[t->path_slot] : t->text.length;
+    if (!align_to(r, 8) || len > (r->end - r->pos) / 8) {
+        r->bad = true;
+        return slice_of("", 0);
+    }
+    const uint8_t *p = r->packet + r->pos / 8;
+    r->pos += len * 8;
+    size_t zero = t->kind == CTF_TEXT ? find_zero(p, (size_t)len, t->text.unit) : SIZE_MAX;
+    return slice_of(p, zero < len ? zero : (size_t)len);
+}
+
+/* `f` says what the value is for and where it is remembered; NULL: neither. */
+static void read_value(struct ctf_reader *r, const struct ctf_type *t, const char *name, const struct ctf_field *f,
+                       ctf_items *out);
 
 static void read_struct(struct ctf_reader *r, const struct ctf_type *t, ctf_items *out)
 {
     if (!align_to(r, t->align))
         return;
     for (uint32_t i = 0; i < t->compound.n && !r->bad; i++)
-        read_value(r, t->compound.fields[i].type, t->compound.fields[i].name, t->compound.fields[i].slot, out);
+        read_value(r, t->compound.fields[i].type, t->compound.fields[i].name, &t->compound.fields[i], out);
 }
 
 /* An array or sequence: text when its elements are characters that stand byte by byte. */
@@ -119,8 +190,12 @@ static void read_list(struct ctf_reader *r, const struct ctf_type *t, const char
     uint64_t n = t->list.length;
     if (t->kind == CTF_SEQUENCE)
         n = (uint64_t)r->slots[t->path_slot];
-    if (!align_to(r, e->align))
+    if (!align_to(r, t->align > e->align ? t->align : e->align))
         return;
+    if (!e->min_bits && n > CTF_MAX_EMPTY) {
+        r->bad = true;
+        return;
+    }
     if (e->min_bits && n > (r->end - r->pos) / e->min_bits) {
         r->bad = true;
         return;
@@ -134,58 +209,87 @@ static void read_list(struct ctf_reader *r, const struct ctf_type *t, const char
     }
     put(r, out, (struct ctf_item){.name = name, .type = t, .kind = CTF_ITEM_OPEN});
     for (uint64_t i = 0; i < n && !r->bad; i++)
-        read_value(r, e, NULL, CTF_NO_SLOT, out);
+        read_value(r, e, NULL, NULL, out);
     put(r, out, (struct ctf_item){.name = name, .type = t, .kind = CTF_ITEM_CLOSE});
+}
+
+/* The choice that the value of a tag makes; NULL: none. */
+static const struct ctf_choice *choice_of(const struct ctf_reader *r, const struct ctf_type *t)
+{
+    int64_t v = r->slots[t->path_slot];
+    for (uint32_t i = 0; i < t->n_choices; i++)
+        if (ctf_in_range(t->tag_type, v, t->choices[i].lo, t->choices[i].hi))
+            return &t->choices[i];
+    return NULL;
 }
 
 static void read_variant(struct ctf_reader *r, const struct ctf_type *t, const char *name, ctf_items *out)
 {
-    const char *label = ctf_enum_label(t->tag_type, r->slots[t->path_slot]);
-    for (uint32_t i = 0; label && i < t->compound.n; i++) {
-        if (strcmp(t->compound.fields[i].name, label) == 0) {
-            read_value(r, t->compound.fields[i].type, name, CTF_NO_SLOT, out);
-            return;
-        }
-    }
-    r->bad = true;
+    const struct ctf_choice *c = choice_of(r, t);
+    if (c && c->option < t->compound.n)
+        read_value(r, t->compound.fields[c->option].type, name, &t->compound.fields[c->option], out);
+    else
+        r->bad = true;
 }
 
-static void read_value(struct ctf_reader *r, const struct ctf_type *t, const char *name, int slot, ctf_items *out)
+static void read_number(struct ctf_reader *r, const struct ctf_type *t, const char *name, const struct ctf_field *f,
+                        ctf_items *out)
 {
+    uint8_t bits = t->integer.bits;
+    int64_t v = t->kind == CTF_VARIABLE ? read_variable(r, t, &bits) : read_integer(r, t);
+    if (f && f->slot != CTF_NO_SLOT)
+        r->slots[f->slot] = v;
+    put(r, out,
+        (struct ctf_item){.name = name,
+                          .type = t,
+                          .kind = t->integer.is_signed ? CTF_ITEM_INT : CTF_ITEM_UINT,
+                          .role = f ? f->role : (uint8_t)CTF_ROLE_NONE,
+                          .bits = bits,
+                          .i = v});
+}
+
+static void read_value(struct ctf_reader *r, const struct ctf_type *t, const char *name, const struct ctf_field *f,
+                       ctf_items *out)
+{
+    struct ctf_item item = {.name = name, .type = t, .role = f ? f->role : (uint8_t)CTF_ROLE_NONE};
     switch (t->kind) {
     case CTF_INTEGER:
-    case CTF_ENUM: {
-        int64_t v = read_integer(r, t);
-        if (slot != CTF_NO_SLOT)
-            r->slots[slot] = v;
-        put(r, out,
-            (struct ctf_item){
-                .name = name, .type = t, .kind = t->integer.is_signed ? CTF_ITEM_INT : CTF_ITEM_UINT, .i = v});
+    case CTF_ENUM:
+    case CTF_VARIABLE:
+        read_number(r, t, name, f, out);
+        return;
+    case CTF_FLOAT:
+        item.kind = CTF_ITEM_REAL;
+        item.d = read_real(r, t);
         break;
-    }
-    case CTF_FLOAT: {
-        double d = read_real(r, t);
-        put(r, out, (struct ctf_item){.name = name, .type = t, .kind = CTF_ITEM_REAL, .d = d});
+    case CTF_STRING:
+        item.kind = CTF_ITEM_TEXT;
+        item.text = read_string(r, t);
         break;
-    }
-    case CTF_STRING: {
-        struct slice s = read_string(r);
-        put(r, out, (struct ctf_item){.name = name, .type = t, .kind = CTF_ITEM_TEXT, .text = s});
+    case CTF_TEXT:
+    case CTF_BLOB:
+        item.kind = t->kind == CTF_TEXT ? CTF_ITEM_TEXT : CTF_ITEM_BLOB;
+        item.text = read_bytes(r, t);
         break;
-    }
     case CTF_STRUCT:
-        put(r, out, (struct ctf_item){.name = name, .type = t, .kind = CTF_ITEM_OPEN});
+        item.kind = CTF_ITEM_OPEN;
+        put(r, out, item);
         read_struct(r, t, out);
-        put(r, out, (struct ctf_item){.name = name, .type = t, .kind = CTF_ITEM_CLOSE});
+        item.kind = CTF_ITEM_CLOSE;
         break;
     case CTF_VARIANT:
         read_variant(r, t, name, out);
-        break;
+        return;
     case CTF_ARRAY:
     case CTF_SEQUENCE:
         read_list(r, t, name, out);
-        break;
+        return;
+    case CTF_OPTIONAL:
+        if (choice_of(r, t))
+            read_value(r, t->list.element, name, f, out);
+        return;
     }
+    put(r, out, item);
 }
 
 void ctf_read(struct ctf_reader *r, const struct ctf_type *type, ctf_items *out)
@@ -195,13 +299,21 @@ void ctf_read(struct ctf_reader *r, const struct ctf_type *type, ctf_items *out)
     if (type->kind == CTF_STRUCT)
         read_struct(r, type, out);
     else
-        read_value(r, type, NULL, CTF_NO_SLOT, out);
+        read_value(r, type, NULL, NULL, out);
 }
 
 const struct ctf_item *ctf_item_find(const ctf_items *items, const char *name)
 {
     for (size_t i = 0; i < items->n; i++)
         if (items->p[i].name && items->p[i].kind != CTF_ITEM_CLOSE && strcmp(items->p[i].name, name) == 0)
+            return &items->p[i];
+    return NULL;
+}
+
+const struct ctf_item *ctf_item_of_role(const ctf_items *items, enum ctf_role role)
+{
+    for (size_t i = items->n; i-- > 0;)
+        if (items->p[i].role == role && (items->p[i].kind == CTF_ITEM_INT || items->p[i].kind == CTF_ITEM_UINT))
             return &items->p[i];
     return NULL;
 }
@@ -215,15 +327,16 @@ bool ctf_item_int(const ctf_items *items, const char *name, int64_t *value)
     return true;
 }
 
+bool ctf_in_range(const struct ctf_type *type, int64_t value, int64_t lo, int64_t hi)
+{
+    return type->integer.is_signed ? value >= lo && value <= hi
+                                   : (uint64_t)value >= (uint64_t)lo && (uint64_t)value <= (uint64_t)hi;
+}
+
 const char *ctf_enum_label(const struct ctf_type *type, int64_t value)
 {
-    for (uint32_t i = 0; i < type->integer.n_ranges; i++) {
-        const struct ctf_range *g = &type->integer.ranges[i];
-        bool inside = type->integer.is_signed
-                          ? value >= g->lo && value <= g->hi
-                          : (uint64_t)value >= (uint64_t)g->lo && (uint64_t)value <= (uint64_t)g->hi;
-        if (inside)
-            return g->label;
-    }
+    for (uint32_t i = 0; i < type->integer.n_ranges; i++)
+        if (ctf_in_range(type, value, type->integer.ranges[i].lo, type->integer.ranges[i].hi))
+            return type->integer.ranges[i].label;
     return NULL;
 }

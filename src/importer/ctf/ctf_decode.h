@@ -18,6 +18,7 @@ enum ctf_item_kind {
     CTF_ITEM_UINT,
     CTF_ITEM_REAL,
     CTF_ITEM_TEXT,
+    CTF_ITEM_BLOB,
     CTF_ITEM_OPEN,  /* a struct, array or sequence begins */
     CTF_ITEM_CLOSE, /* … and ends */
 };
@@ -27,11 +28,13 @@ struct ctf_item {
     const char *name;
     const struct ctf_type *type;
     enum ctf_item_kind kind;
+    uint8_t role; /* enum ctf_role */
+    uint8_t bits; /* of an integer, as it was stored */
     union {
         int64_t i;
         uint64_t u;
         double d;
-        struct slice text; /* bytes in the packet, without the NUL */
+        struct slice text; /* bytes in the packet, without the NUL; of a blob all */
     };
 };
 
@@ -47,8 +50,17 @@ bool ctf_item_int(const ctf_items *items, const char *name, int64_t *value);
 /* The first item of a name, NULL when there is none. */
 const struct ctf_item *ctf_item_find(const ctf_items *items, const char *name);
 
+/* The last integer item of a role; NULL when there is none. */
+const struct ctf_item *ctf_item_of_role(const ctf_items *items, enum ctf_role role);
+
+/* A text that is not in UTF-8 as UTF-8, to be given to mem_free(); what cannot be is U+FFFD. NULL: it is in UTF-8. */
+char *ctf_text_utf8(const struct ctf_item *item);
+
 /* The label of an enum's value, NULL when no range has it. */
 const char *ctf_enum_label(const struct ctf_type *type, int64_t value);
+
+/* Is a value of the type within [lo, hi], as its signedness reads them? */
+bool ctf_in_range(const struct ctf_type *type, int64_t value, int64_t lo, int64_t hi);
 
 /* `bits` (1..64) of an unsigned integer at a bit position that is known to be inside. */
 uint64_t ctf_bits(const uint8_t *packet, uint64_t pos, unsigned bits, bool big_endian);

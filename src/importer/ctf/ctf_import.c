@@ -28,7 +28,8 @@ struct ctf_queue {
 struct ctf_host {
     const struct ctf_trace *trace; /* the first one of the host */
     struct machine_ctx *m;
-    uint32_t recording; /* its number, when there are several */
+    uint32_t recording;    /* its number, when there are several */
+    struct clock_id clock; /* that its events show */
 };
 
 struct ctf_import {
@@ -143,6 +144,7 @@ static bool find_classes(struct ctf_import *c)
                                         .id = (uint32_t)c->classes.n,
                                         .on_demand = ctf_fields_position_free(&c->traces.p[i]->metadata, class),
                                         .share = true};
+            ust_choose(c->im, &use);
             if (!vec_push(&c->classes, use))
                 return false;
         }
@@ -150,9 +152,24 @@ static bool find_classes(struct ctf_import *c)
     return true;
 }
 
-/* The clocks of a host: what its traces show counts as REALTIME; LTTng's own clock is MONOTONIC with an offset. */
-static struct clock_id add_clocks(struct ctf_import *c, const struct ctf_host *h)
+/* Do the clocks count from the epoch, as far as they say? */
+static bool has_epoch(const struct ctf_metadata *meta)
 {
+    bool any = meta->clocks.n == 0;
+    for (size_t i = 0; i < meta->clocks.n; i++)
+        any |= !meta->clocks.p[i].no_epoch;
+    return any;
+}
+
+/* The clocks of a host: what its traces show counts as REALTIME; LTTng's own clock is MONOTONIC with an offset. A clock
+ * with an origin of its own is MONOTONIC, and nothing is known of the wall clock. */
+static struct clock_id add_clocks(struct ctf_import *c, struct ctf_host *h)
+{
+    h->clock = (struct clock_id){.id = CLOCK_ID_MONOTONIC, .machine = h->m->id};
+    if (!has_epoch(&h->trace->metadata)) {
+        clock_graph_own_domain(c->im->clocks, h->clock);
+        return h->clock;
+    }
     struct clock_id real = {.id = CLOCK_ID_REALTIME, .machine = h->m->id};
     const struct ctf_metadata *meta = &h->trace->metadata;
     const struct ctf_clock *clock = meta->clocks.n ? &meta->clocks.p[0] : NULL;
@@ -163,7 +180,7 @@ static struct clock_id add_clocks(struct ctf_import *c, const struct ctf_host *h
     bool is_monotonic = clock && strcmp(clock->name, "monotonic") == 0;
     clock_graph_add_snapshot(c->im->clocks, pair, is_monotonic ? 2 : 1);
     clock_graph_own_domain(c->im->clocks, real);
-    return real;
+    return h->clock = real;
 }
 
 /* `alone`: the first host is the first machine of the load. */
@@ -292,7 +309,7 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
     if (queue == UINT32_MAX || ctf_stream_open(&s, &t->metadata, t->streams.p[stream].bytes) != 0)
         return -MRD_ENOMEM;
     const struct ctf_event *e;
-    struct clock_id clock = {.id = CLOCK_ID_REALTIME, .machine = q->m->id};
+    struct clock_id clock = c->hosts.p[c->host_of.p[trace]].clock;
     while ((e = ctf_stream_next(&s))) {
         int64_t ts;
         if (clock_graph_to_trace_time(c->im->clocks, clock, e->ts_ns, &ts) != 0) {
@@ -308,20 +325,23 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
     return 0;
 }
 
-static void insert_event(struct ctf_queue *q, const struct ctf_row *row, struct ctf_class_use *use, uint64_t fields_at)
+static argset insert_event(struct ctf_queue *q, const struct ctf_row *row, struct ctf_class_use *use,
+                           uint64_t fields_at)
 {
-    if (q->c->im->opt.no_ftrace_raw)
-        return;
+    if (q->c->im->opt.no_ftrace_raw && use->ust == UST_NONE)
+        return ARGSET_NONE;
     struct slice payload = {0};
     if (fields_at % 8 == 0)
         payload = slice_of(q->r.packet + fields_at / 8, (size_t)((q->r.pos + 7) / 8 - fields_at / 8));
     argset args = ctf_args(q->c->im, use, payload, row->fields);
-    ftrace_event_insert(q->m->st, &(struct ftrace_event_row){.ts = row->ts,
-                                                             .name = use->name,
-                                                             .utid = row->utid,
-                                                             .arg_set_id = args,
-                                                             .common_flags = 0,
-                                                             .ucpu = machine_ucpu(q->m, row->cpu)});
+    if (!q->c->im->opt.no_ftrace_raw)
+        ftrace_event_insert(q->m->st, &(struct ftrace_event_row){.ts = row->ts,
+                                                                 .name = use->name,
+                                                                 .utid = row->utid,
+                                                                 .arg_set_id = args,
+                                                                 .common_flags = 0,
+                                                                 .ucpu = machine_ucpu(q->m, row->cpu)});
+    return args;
 }
 
 static void parse_one(struct ctf_queue *q, const struct sort_event *e)
@@ -352,10 +372,14 @@ static void parse_one(struct ctf_queue *q, const struct sort_event *e)
     int64_t tid;
     bool has_tid = ctf_item_int(&q->context, "tid", &tid) || ctf_item_int(&q->context, "vtid", &tid);
     uint32_t running = sched_tracker_running(q->m->sched, row.cpu);
-    row.utid = has_tid                ? process_tracker_thread(q->m->processes, tid)
-               : running != UTID_NONE ? running
-                                      : process_tracker_idle_utid(q->m->processes);
-    insert_event(q, &row, use, fields_at);
+    uint32_t of_user_space = use->user_space ? ust_thread(&row) : UTID_NONE;
+    row.utid = of_user_space != UTID_NONE ? of_user_space
+               : has_tid                  ? process_tracker_thread(q->m->processes, tid)
+               : running != UTID_NONE     ? running
+                                          : process_tracker_idle_utid(q->m->processes);
+    argset args = insert_event(q, &row, use, fields_at);
+    if (use->ust != UST_NONE && readable && has_tid)
+        ust_handle(&row, use, args);
     if (use->handler && readable)
         lttng_handle(use->handler, &row, use->class->name);
 }

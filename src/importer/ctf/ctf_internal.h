@@ -21,6 +21,18 @@ struct lttng_handler;
 const struct lttng_handler *lttng_handler_of(const char *event_name);
 void lttng_handle(const struct lttng_handler *h, const struct ctf_row *e, const char *event_name);
 
+/* What an event of user space becomes beside a row of ftrace_event. Events whose names pair are slices of their thread
+ * (`x_entry` and `x_exit`, `x_begin` and `x_end`, calls of -finstrument-functions), others instants; what the tracer
+ * says of itself is neither. */
+enum ust_kind { UST_NONE, UST_BEGIN, UST_END, UST_INSTANT };
+
+struct ctf_class_use;
+/* Finds out for a class of a trace; sets use->ust and use->slice_name. */
+void ust_choose(struct importer *im, struct ctf_class_use *use);
+void ust_handle(const struct ctf_row *e, const struct ctf_class_use *use, argset args);
+/* The thread of an event by its contexts vtid, vpid and procname; UTID_NONE without them. */
+uint32_t ust_thread(const struct ctf_row *e);
+
 /* Per event class of a trace. */
 struct ctf_class_use {
     const struct ctf_event_class *class;
@@ -28,6 +40,9 @@ struct ctf_class_use {
     const struct ctf_packet_layout *packet;
     const struct lttng_handler *handler;
     strid name;
+    strid slice_name; /* of user space */
+    uint8_t ust;      /* enum ust_kind */
+    bool user_space;
     uint32_t id;    /* in ctf_import.classes: aux of the args decoder */
     bool on_demand; /* fields can be decoded later from their bytes alone */
     bool share;     /* equal payloads are worth looking for */

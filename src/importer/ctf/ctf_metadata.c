@@ -3,7 +3,7 @@
 
 #include <endian.h>
 
-enum { METADATA_MAGIC = 0x75D11D57, PACKET_HEADER_BYTES = 37 };
+enum { METADATA_MAGIC = 0x75D11D57, PACKET_HEADER_BYTES = 37, CTF2_HEADER_BYTES = 44 };
 
 static uint32_t load32(const uint8_t *p, bool big_endian)
 {
@@ -33,10 +33,13 @@ int ctf_metadata_text(struct slice file, struct arena *arena, char **text, size_
         uint32_t content = load32(p + 24, big_endian) / 8, size = load32(p + 28, big_endian) / 8;
         if (p[32] || p[33])
             return error_set(err, -MRD_EUNSUPPORTED, "metadata packet at byte %zu: compressed or encrypted", at);
-        if (content < PACKET_HEADER_BYTES || size < content || size > file.len - at)
+        uint32_t header = PACKET_HEADER_BYTES; /* one of CTF 2 may say its own size, in bits, at its end */
+        if (file.len - at >= CTF2_HEADER_BYTES && p[35] == 2 && load32(p + 40, big_endian) == CTF2_HEADER_BYTES * 8)
+            header = CTF2_HEADER_BYTES;
+        if (content < header || size < content || size > file.len - at)
             return error_set(err, -MRD_EFORMAT, "metadata packet at byte %zu: invalid size", at);
-        memcpy(out + *len, p + PACKET_HEADER_BYTES, content - PACKET_HEADER_BYTES);
-        *len += content - PACKET_HEADER_BYTES;
+        memcpy(out + *len, p + header, content - header);
+        *len += content - header;
         at += size;
     }
     out[*len] = 0;

@@ -37,79 +37,53 @@ static void give_up(struct ctf_stream *s)
     s->in_packet = false;
 }
 
+/* How far a counter of so many bits has gone since `before`; 0 when it has begun anew. */
+static uint64_t gone(const struct ctf_item *item, uint64_t before)
+{
+    if (item->u >= before || item->bits >= 64)
+        return item->u > before ? item->u - before : 0;
+    uint64_t step = (item->u - before) & ((1ull << item->bits) - 1);
+    return step >> (item->bits - 1) ? 0 : step; /* by more than half of its range: back */
+}
+
 static void count_gaps(struct ctf_stream *s)
 {
-    int64_t v;
-    if (ctf_item_int(&s->scratch, "packet_seq_num", &v)) {
-        uint64_t seq = (uint64_t)v;
-        if (s->has_seq && seq > s->last_seq)
-            s->losses.packets_lost += seq - s->last_seq - 1;
-        s->last_seq = seq;
+    const struct ctf_item *item = ctf_item_of_role(&s->scratch, CTF_ROLE_SEQUENCE);
+    if (item) {
+        uint64_t step = s->has_seq ? gone(item, s->last_seq) : 0;
+        s->losses.packets_lost += step > 1 ? step - 1 : 0;
+        s->last_seq = item->u;
         s->has_seq = true;
     }
-    if (ctf_item_int(&s->scratch, "events_discarded", &v)) {
-        uint64_t discarded = (uint64_t)v; /* cumulative */
-        uint64_t before = s->has_discarded ? s->last_discarded : 0;
-        if (discarded > before)
-            s->losses.events_discarded += discarded - before;
-        s->last_discarded = discarded;
+    item = ctf_item_of_role(&s->scratch, CTF_ROLE_DISCARDED);
+    if (item) { /* cumulative */
+        s->losses.events_discarded += gone(item, s->has_discarded ? s->last_discarded : 0);
+        s->last_discarded = item->u;
         s->has_discarded = true;
     }
 }
 
-/* The stream class of a packet by its header; the only one there is when the header has no stream_id. */
+/* The stream class of a packet by its header; the only one there is when the header has no id. */
 static const struct ctf_stream_class *class_of(const struct ctf_stream *s)
 {
-    int64_t id = 0;
-    if (!ctf_item_int(&s->scratch, "stream_id", &id) && s->m->streams.n == 1)
+    const struct ctf_item *id = ctf_item_of_role(&s->scratch, CTF_ROLE_STREAM_ID);
+    if (!id && s->m->streams.n == 1)
         return s->m->streams.p[0];
-    return ctf_stream_class(s->m, (uint64_t)id);
+    return ctf_stream_class(s->m, id ? id->u : 0);
 }
 
-/* Reads the header and context of the packet at packet_at. False when there is none that can be read. */
-static bool open_packet(struct ctf_stream *s)
+/* Is it a packet, and of this trace? */
+static bool is_ours(const struct ctf_stream *s)
 {
-    if (s->packet_at >= s->file.len)
+    const struct ctf_item *magic = ctf_item_of_role(&s->scratch, CTF_ROLE_MAGIC);
+    if (magic && (uint32_t)magic->u != PACKET_MAGIC)
         return false;
-    uint64_t left = s->file.len - s->packet_at;
-    s->r.packet = s->file.p + s->packet_at;
-    s->r.pos = 0;
-    s->r.end = left * 8;
-    s->r.bad = false;
-    vec_clear(&s->scratch);
-    ctf_read(&s->r, s->m->packet_header, &s->scratch);
-    int64_t v;
-    if (s->r.bad || (ctf_item_int(&s->scratch, "magic", &v) && (uint32_t)v != PACKET_MAGIC)) {
-        give_up(s);
-        return false;
+    for (size_t i = 0; s->m->has_uuid_bytes && i < s->scratch.n; i++) {
+        const struct ctf_item *item = &s->scratch.p[i];
+        if (item->role == CTF_ROLE_UUID && item->kind == CTF_ITEM_BLOB && item->text.len == sizeof s->m->uuid_bytes &&
+            memcmp(item->text.p, s->m->uuid_bytes, sizeof s->m->uuid_bytes) != 0)
+            return false;
     }
-    s->class = class_of(s);
-    vec_clear(&s->scratch);
-    if (s->class)
-        ctf_read(&s->r, s->class->packet_context, &s->scratch);
-    uint64_t packet_bits = left * 8;
-    if (ctf_item_int(&s->scratch, "packet_size", &v))
-        packet_bits = (uint64_t)v;
-    uint64_t content_bits = ctf_item_int(&s->scratch, "content_size", &v) ? (uint64_t)v : packet_bits;
-    bool sane = s->class && !s->r.bad && packet_bits <= UINT32_MAX && /* positions travel in 32 bits */
-                packet_bits % 8 == 0 && packet_bits >= s->r.pos && content_bits >= s->r.pos &&
-                content_bits <= packet_bits && packet_bits > 0;
-    if (!sane) {
-        give_up(s);
-        return false;
-    }
-    if (packet_bits / 8 > left) { /* cut short: what is there is still good */
-        s->losses.packets_damaged++;
-        packet_bits = left * 8;
-        content_bits = content_bits < packet_bits ? content_bits : packet_bits;
-    }
-    s->packet_bytes = packet_bits / 8;
-    s->r.end = content_bits;
-    count_gaps(s);
-    s->cpu = ctf_item_int(&s->scratch, "cpu_id", &v) && v >= 0 && v < CPUS_PER_MACHINE ? (uint32_t)v : 0;
-    if (ctf_item_int(&s->scratch, "timestamp_begin", &v))
-        s->cycles = (uint64_t)v;
-    s->in_packet = true;
     return true;
 }
 
@@ -127,7 +101,73 @@ static void advance(struct ctf_stream *s, uint64_t stamp, unsigned bits)
     s->cycles = high | stamp;
 }
 
-/* The event header: the last `id` counts (the extended form follows the compact one), the last integer that maps a
+/* What the packet's context says of its clock, cpu and losses. */
+static void begin_packet(struct ctf_stream *s)
+{
+    static const struct ctf_clock none = {.name = "", .uuid = "", .freq = 1000000000};
+    int64_t v;
+    count_gaps(s);
+    s->cpu = ctf_item_int(&s->scratch, "cpu_id", &v) && v >= 0 && v < CPUS_PER_MACHINE ? (uint32_t)v : 0;
+    if (s->class->no_clock)
+        s->clock = &none;
+    else if (s->class->clock >= 0)
+        s->clock = &s->m->clocks.p[s->class->clock];
+    for (size_t i = 0; i < s->scratch.n; i++)
+        if (s->scratch.p[i].role == CTF_ROLE_CLOCK && s->scratch.p[i].kind == CTF_ITEM_UINT)
+            advance(s, s->scratch.p[i].u, s->scratch.p[i].bits);
+}
+
+/* The value of a role in the packet's context, or what it is without one. */
+static uint64_t context_value(const struct ctf_stream *s, enum ctf_role role, uint64_t otherwise)
+{
+    const struct ctf_item *item = ctf_item_of_role(&s->scratch, role);
+    return item ? item->u : otherwise;
+}
+
+/* Reads the header and context of the packet at packet_at. False when there is none that can be read. */
+static bool open_packet(struct ctf_stream *s)
+{
+    if (s->packet_at >= s->file.len)
+        return false;
+    uint64_t left = s->file.len - s->packet_at;
+    s->r.packet = s->file.p + s->packet_at;
+    s->r.pos = 0;
+    s->r.end = left * 8;
+    s->r.bad = false;
+    vec_clear(&s->scratch);
+    ctf_read(&s->r, s->m->packet_header, &s->scratch);
+    if (s->r.bad || !is_ours(s)) {
+        give_up(s);
+        return false;
+    }
+    s->class = class_of(s);
+    vec_clear(&s->scratch);
+    if (s->class)
+        ctf_read(&s->r, s->class->packet_context, &s->scratch);
+    uint64_t content_bits = context_value(s, CTF_ROLE_CONTENT_BITS, UINT64_MAX);
+    uint64_t packet_bits = context_value(s, CTF_ROLE_PACKET_BITS, content_bits == UINT64_MAX ? left * 8 : content_bits);
+    if (content_bits == UINT64_MAX)
+        content_bits = packet_bits;
+    bool sane = s->class && !s->r.bad && packet_bits <= UINT32_MAX && /* positions travel in 32 bits */
+                packet_bits % 8 == 0 && packet_bits >= s->r.pos && content_bits >= s->r.pos &&
+                content_bits <= packet_bits && packet_bits > 0;
+    if (!sane) {
+        give_up(s);
+        return false;
+    }
+    if (packet_bits / 8 > left) { /* cut short: what is there is still good */
+        s->losses.packets_damaged++;
+        packet_bits = left * 8;
+        content_bits = content_bits < packet_bits ? content_bits : packet_bits;
+    }
+    s->packet_bytes = packet_bits / 8;
+    s->r.end = content_bits;
+    begin_packet(s);
+    s->in_packet = true;
+    return true;
+}
+
+/* The event header: the last id counts (the extended form follows the compact one), the last integer that maps a
  * clock. */
 static bool read_header(struct ctf_stream *s, uint64_t *id)
 {
@@ -138,14 +178,13 @@ static bool read_header(struct ctf_stream *s, uint64_t *id)
         const struct ctf_item *item = &s->scratch.p[i];
         if (item->kind != CTF_ITEM_INT && item->kind != CTF_ITEM_UINT)
             continue;
-        if (item->type->integer.clock >= 0) {
-            s->clock = &s->m->clocks.p[item->type->integer.clock];
-            advance(s, item->u, item->type->integer.bits);
-        } else if (item->name && strcmp(item->name, "timestamp") == 0) {
-            advance(s, item->u, item->type->integer.bits);
-        } else if (item->name && strcmp(item->name, "id") == 0) {
+        if (item->role == CTF_ROLE_EVENT_ID)
             *id = item->u;
-        }
+        if (item->role != CTF_ROLE_CLOCK)
+            continue;
+        if (item->type->integer.clock >= 0)
+            s->clock = &s->m->clocks.p[item->type->integer.clock];
+        advance(s, item->u, item->bits);
     }
     return !s->r.bad;
 }

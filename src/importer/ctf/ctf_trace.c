@@ -121,7 +121,8 @@ static int read_metadata(struct ctf_trace *t, struct slice file, struct error *e
     size_t len;
     int rc = ctf_metadata_text(file, &text_arena, &text, &len, err);
     if (!rc)
-        rc = tsdl_parse(&t->metadata, text, len, err);
+        rc = ctf2_is_metadata(text, len) ? ctf2_parse(&t->metadata, text, len, err)
+                                         : tsdl_parse(&t->metadata, text, len, err);
     arena_free(&text_arena);
     return rc ? error_prefix(err, "%s", t->path) : 0;
 }
@@ -155,7 +156,7 @@ static int open_directory(const char *dir, ctf_traces *out, struct error *err)
 bool ctf_is_metadata(struct slice bytes)
 {
     static const uint8_t magic[2][4] = {{0x75, 0xD1, 0x1D, 0x57}, {0x57, 0x1D, 0xD1, 0x75}};
-    return slice_starts(bytes, "/* CTF 1") ||
+    return slice_starts(bytes, "/* CTF 1") || ctf2_is_metadata((const char *)bytes.p, bytes.len) ||
            (bytes.len >= 4 && (memcmp(bytes.p, magic[0], 4) == 0 || memcmp(bytes.p, magic[1], 4) == 0));
 }
 

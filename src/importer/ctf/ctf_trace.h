@@ -1,4 +1,4 @@
-/* A CTF 1.8 trace on disk: a directory with a `metadata` file and stream files beside it. */
+/* A CTF trace on disk: a directory with a `metadata` file and stream files beside it. */
 #ifndef MERIDIAN_IMPORTER_CTF_CTF_TRACE_H
 #define MERIDIAN_IMPORTER_CTF_CTF_TRACE_H
 
@@ -31,7 +31,7 @@ struct ctf_file {
     struct slice bytes;
 };
 
-/* True when these bytes begin like a CTF 1.8 metadata file. */
+/* True when these bytes begin like a CTF metadata file. */
 bool ctf_is_metadata(struct slice bytes);
 
 /* Opens a trace whose files are in memory; one of them is called "metadata". `path` is what errors call it. */

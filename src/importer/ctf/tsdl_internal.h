@@ -27,6 +27,7 @@ struct tsdl_parser {
     struct error *err;
     int rc; /* the first failure; then nothing moves any more */
     uint64_t work;
+    bool is_ctf2;
     VEC(struct tsdl_alias)
     aliases;
 };
@@ -43,10 +44,23 @@ const char *tsdl_path(struct tsdl_parser *p);
 bool tsdl_number(struct tsdl_parser *p, uint64_t *value, bool *negative);
 bool tsdl_attribute(struct tsdl_parser *p, const char **name, struct tsdl_value *v);
 
+/* Sorts the event classes of each stream by id. */
+void ctf_sort_events(struct ctf_metadata *m);
+
+/* The stream class of an id, made if need be; NULL once failed. */
+struct ctf_stream_class *ctf_stream_of(struct tsdl_parser *p, uint64_t id);
+
 /* tsdl_types.c */
+struct ctf_type *ctf_new_type(struct tsdl_parser *p, enum ctf_kind kind, uint32_t align);
+/* Fills depth, weight and min_bits once all parts are there; NULL once failed. */
+struct ctf_type *ctf_measured(struct tsdl_parser *p, struct ctf_type *t);
+bool ctf_valid_align(struct tsdl_parser *p, uint64_t align);
 struct ctf_type *tsdl_type(struct tsdl_parser *p, int depth); /* NULL once failed */
 void tsdl_typealias(struct tsdl_parser *p);
 void tsdl_typedef(struct tsdl_parser *p);
+
+/* ctf_roles.c: what the fields of the headers are for, by their names. */
+void ctf_roles_by_name(struct ctf_metadata *m);
 
 /* tsdl_resolve.c: finds what variant tags and sequence lengths refer to and gives those fields slots. */
 void tsdl_resolve(struct tsdl_parser *p);

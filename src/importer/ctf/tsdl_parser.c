@@ -14,8 +14,10 @@ int tsdl_fail(struct tsdl_parser *p, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    p->rc = error_set(p->err, p->m->arena.failed ? -MRD_ENOMEM : -MRD_EFORMAT, "metadata line %d column %d: %s",
-                      p->lex.token_line, p->lex.token_column, text);
+    int code = p->m->arena.failed ? -MRD_ENOMEM : -MRD_EFORMAT;
+    p->rc = p->is_ctf2 ? error_set(p->err, code, "metadata fragment %d: %s", p->lex.token_line, text)
+                       : error_set(p->err, code, "metadata line %d column %d: %s", p->lex.token_line,
+                                   p->lex.token_column, text);
     return p->rc;
 }
 
@@ -185,7 +187,7 @@ static void parse_clock(struct tsdl_parser *p)
         tsdl_fail(p, "out of memory");
 }
 
-static struct ctf_stream_class *stream_of(struct tsdl_parser *p, uint64_t id)
+struct ctf_stream_class *ctf_stream_of(struct tsdl_parser *p, uint64_t id)
 {
     tsdl_work(p, p->m->streams.n);
     for (size_t i = 0; i < p->m->streams.n && !p->rc; i++)
@@ -195,6 +197,7 @@ static struct ctf_stream_class *stream_of(struct tsdl_parser *p, uint64_t id)
     if (!s || !vec_push(&p->m->streams, s))
         return NULL;
     s->id = id;
+    s->clock = -1;
     return s;
 }
 
@@ -222,7 +225,7 @@ static void parse_stream(struct tsdl_parser *p)
             read.id = v.number;
         }
     }
-    struct ctf_stream_class *s = p->rc ? NULL : stream_of(p, read.id);
+    struct ctf_stream_class *s = p->rc ? NULL : ctf_stream_of(p, read.id);
     if (s) {
         s->packet_context = read.packet_context;
         s->event_header = read.event_header;
@@ -256,7 +259,7 @@ static void parse_event(struct tsdl_parser *p)
                 e->name = v.text;
         }
     }
-    struct ctf_stream_class *s = p->rc ? NULL : stream_of(p, stream_id);
+    struct ctf_stream_class *s = p->rc ? NULL : ctf_stream_of(p, stream_id);
     if (!s)
         return;
     e->stream = s;
@@ -315,6 +318,13 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
+void ctf_sort_events(struct ctf_metadata *m)
+{
+    for (size_t i = 0; i < m->streams.n; i++)
+        if (m->streams.p[i]->events.n)
+            qsort(m->streams.p[i]->events.p, m->streams.p[i]->events.n, sizeof *m->streams.p[i]->events.p, by_id);
+}
+
 int tsdl_parse(struct ctf_metadata *m, const char *text, size_t len, struct error *err)
 {
     *m = (struct ctf_metadata){0};
@@ -324,9 +334,9 @@ int tsdl_parse(struct ctf_metadata *m, const char *text, size_t len, struct erro
         parse_top(&p);
     if (!p.rc)
         tsdl_resolve(&p);
-    for (size_t i = 0; i < m->streams.n; i++)
-        if (m->streams.p[i]->events.n)
-            qsort(m->streams.p[i]->events.p, m->streams.p[i]->events.n, sizeof *m->streams.p[i]->events.p, by_id);
+    if (!p.rc)
+        ctf_roles_by_name(m);
+    ctf_sort_events(m);
     vec_free(&p.aliases);
     return p.rc;
 }

@@ -79,6 +79,52 @@ static struct found descend_root(struct tsdl_parser *p, const struct scope *scop
     return (struct found){visible ? descend(p, t, visible, path) : NULL, LEVEL_ROOT - (N_ROOTS - 1 - i)};
 }
 
+/* Follows the names of a CTF 2 location down from a type: through members of structs, the options of a variant (all
+ * that have the rest: their fields share a slot), into elements. NULL when it leads nowhere. */
+static struct ctf_field *descend_names(struct tsdl_parser *p, const struct ctf_type *t, uint32_t visible,
+                                       const char *const *names, uint32_t n)
+{
+    struct ctf_field *first = NULL;
+    while (t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE || t->kind == CTF_OPTIONAL)
+        t = t->list.element;
+    visible = t->kind == CTF_VARIANT || visible > t->compound.n ? t->compound.n : visible;
+    tsdl_work(p, t->kind >= CTF_STRUCT ? visible : 1);
+    for (uint32_t i = 0; t->kind == CTF_VARIANT && i < t->compound.n && !p->rc; i++) {
+        struct ctf_field *f = descend_names(p, t->compound.fields[i].type, UINT32_MAX, names, n);
+        if (f && first)
+            f->slot = first->slot = first->slot == CTF_NO_SLOT ? p->m->n_slots++ : first->slot;
+        first = first ? first : f;
+    }
+    for (uint32_t i = visible; t->kind == CTF_STRUCT && i-- > 0;) {
+        struct ctf_field *f = &t->compound.fields[i];
+        if (strcmp(f->name, names[0]) == 0)
+            return n == 1                       ? f
+                   : f->type->kind < CTF_STRUCT ? NULL
+                                                : descend_names(p, f->type, UINT32_MAX, names + 1, n - 1);
+    }
+    return first;
+}
+
+static struct found look_up_location(struct tsdl_parser *p, const struct scope *scope, const struct roots *roots,
+                                     const struct ctf_location *l)
+{
+    const struct scope *s = scope;
+    if (l->root < 0) {
+        for (uint32_t i = 0; s && i < l->climb; i++)
+            s = s->outer;
+        return (struct found){s ? descend_names(p, s->type, s->visible, l->names, l->n) : NULL,
+                              s ? s->level : LEVEL_INSIDE};
+    }
+    const struct ctf_type *t = roots->type[l->root];
+    uint32_t visible = t && t->kind == CTF_STRUCT ? t->compound.n : 0;
+    while (s && s->outer)
+        s = s->outer;
+    if (s && s->type == t)
+        visible = s->visible;
+    return (struct found){visible ? descend_names(p, t, visible, l->names, l->n) : NULL,
+                          LEVEL_ROOT - (N_ROOTS - 1 - l->root)};
+}
+
 static struct found look_up(struct tsdl_parser *p, const struct scope *scope, const struct roots *roots,
                             const char *path)
 {
@@ -100,27 +146,60 @@ static struct found look_up(struct tsdl_parser *p, const struct scope *scope, co
     return (struct found){NULL, LEVEL_INSIDE};
 }
 
+/* TSDL's variants choose by the labels of their tag: the same as ranges of its values. */
+static void choices_by_label(struct tsdl_parser *p, struct ctf_type *t, const struct ctf_type *tag)
+{
+    uint32_t n = tag->integer.n_ranges;
+    if (t->compound.n > CTF_MAX_CHOICES || n > CTF_MAX_CHOICES)
+        tsdl_fail(p, "a variant of more than %d choices", CTF_MAX_CHOICES);
+    t->choices = n && !p->rc ? tsdl_alloc(p, n * sizeof *t->choices) : NULL;
+    t->n_choices = t->choices ? n : 0;
+    for (uint32_t i = 0; i < t->n_choices; i++) {
+        const struct ctf_range *r = &tag->integer.ranges[i];
+        struct ctf_choice *c = &t->choices[i];
+        *c = (struct ctf_choice){r->lo, r->hi, UINT32_MAX};
+        tsdl_work(p, t->compound.n);
+        for (uint32_t k = t->compound.n; k-- > 0 && !p->rc;)
+            if (strcmp(t->compound.fields[k].name, r->label) == 0)
+                c->option = k;
+    }
+}
+
+static bool is_number(const struct ctf_type *t)
+{
+    return t->kind == CTF_INTEGER || t->kind == CTF_ENUM || t->kind == CTF_VARIABLE;
+}
+
 /* Returns the level of the field found, as all below do. */
 static int resolve_path(struct tsdl_parser *p, struct ctf_type *t, const struct scope *scope, const struct roots *roots)
 {
-    if (!t->path) {
+    if (!t->path && !t->location) {
         tsdl_fail(p, "a variant has no tag");
         return LEVEL_INSIDE;
     }
-    struct found found = look_up(p, scope, roots, t->path);
+    struct found found =
+        t->location ? look_up_location(p, scope, roots, t->location) : look_up(p, scope, roots, t->path);
     struct ctf_field *f = found.field;
-    if (!f || (t->kind == CTF_VARIANT ? f->type->kind != CTF_ENUM
-                                      : f->type->kind != CTF_INTEGER && f->type->kind != CTF_ENUM)) {
-        tsdl_fail(p, "'%s' is not %s field before its use", t->path, t->kind == CTF_VARIANT ? "an enum" : "an integer");
+    bool by_label = t->kind == CTF_VARIANT && !t->location;
+    if (!f || (by_label ? f->type->kind != CTF_ENUM : !is_number(f->type))) {
+        tsdl_fail(p, "'%s' is not %s field before its use",
+                  t->location ? t->location->names[t->location->n - 1] : t->path, by_label ? "an enum" : "an integer");
         return LEVEL_INSIDE;
     }
-    if (t->kind == CTF_VARIANT && (t->compound.n > CTF_MAX_CHOICES || f->type->integer.n_ranges > CTF_MAX_CHOICES))
-        tsdl_fail(p, "a variant of more than %d choices", CTF_MAX_CHOICES);
+    if (by_label)
+        choices_by_label(p, t, f->type);
     if (f->slot == CTF_NO_SLOT)
         f->slot = p->m->n_slots++;
     t->path_slot = f->slot;
     t->tag_type = f->type;
     return found.level;
+}
+
+/* Does reading a value take that of an earlier field? */
+static bool refers(const struct ctf_type *t)
+{
+    return t->kind == CTF_VARIANT || t->kind == CTF_SEQUENCE || t->kind == CTF_OPTIONAL ||
+           ((t->kind == CTF_TEXT || t->kind == CTF_BLOB) && t->location);
 }
 
 struct ctf_type *tsdl_copy_type(struct tsdl_parser *p, const struct ctf_type *t)
@@ -139,8 +218,8 @@ struct ctf_type *tsdl_copy_type(struct tsdl_parser *p, const struct ctf_type *t)
     tsdl_work(p, (uint64_t)t->compound.n * COPIED_FIELD);
     copy->compound.fields = p->rc ? NULL : tsdl_alloc(p, t->compound.n * sizeof *t->compound.fields);
     for (uint32_t i = 0; copy->compound.fields && i < t->compound.n; i++)
-        copy->compound.fields[i] =
-            (struct ctf_field){t->compound.fields[i].name, t->compound.fields[i].type, CTF_NO_SLOT};
+        copy->compound.fields[i] = (struct ctf_field){t->compound.fields[i].name, t->compound.fields[i].type,
+                                                      CTF_NO_SLOT, t->compound.fields[i].role};
     return p->rc ? NULL : copy;
 }
 
@@ -165,12 +244,12 @@ static int resolve(struct tsdl_parser *p, struct ctf_type **place, const struct 
     t->resolved = true;
     if (t->native_order && t->kind == CTF_FLOAT)
         t->real.big_endian = p->m->big_endian;
-    else if (t->native_order)
+    else if (t->native_order && t->kind < CTF_VARIABLE)
         t->integer.big_endian = p->m->big_endian;
     int lowest = LEVEL_INSIDE, level = scope ? scope->level : LEVEL_ROOT;
-    if (t->kind == CTF_VARIANT || t->kind == CTF_SEQUENCE)
+    if (refers(t))
         lowest = resolve_path(p, t, scope, roots);
-    if (t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE)
+    if (t->kind == CTF_ARRAY || t->kind == CTF_SEQUENCE || t->kind == CTF_OPTIONAL)
         lowest = lower(lowest, resolve(p, &t->list.element, scope, roots));
     for (uint32_t i = 0; (t->kind == CTF_STRUCT || t->kind == CTF_VARIANT) && i < t->compound.n && !p->rc; i++) {
         struct scope inside = {t, i, level + 1, scope};

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct ctf_type *new_type(struct tsdl_parser *p, enum ctf_kind kind, uint32_t align)
+struct ctf_type *ctf_new_type(struct tsdl_parser *p, enum ctf_kind kind, uint32_t align)
 {
     struct ctf_type *t = tsdl_alloc(p, sizeof *t);
     if (t) {
@@ -17,7 +17,7 @@ static struct ctf_type *new_type(struct tsdl_parser *p, enum ctf_kind kind, uint
 
 /* Fills depth, weight and min_bits once all parts are there. A few lines of metadata can nest empty structs into more
  * steps than a computer can make, so what costs no bits is counted and bounded. */
-static struct ctf_type *measured(struct tsdl_parser *p, struct ctf_type *t)
+struct ctf_type *ctf_measured(struct tsdl_parser *p, struct ctf_type *t)
 {
     uint64_t weight = 1, bits = 0;
     uint32_t depth = 0;
@@ -34,6 +34,17 @@ static struct ctf_type *measured(struct tsdl_parser *p, struct ctf_type *t)
     case CTF_STRING:
         bits = 8;
         break;
+    case CTF_VARIABLE:
+        bits = 8;
+        break;
+    case CTF_TEXT:
+    case CTF_BLOB:
+        bits = t->text.length * (uint64_t)8;
+        break;
+    case CTF_OPTIONAL:
+        depth = t->list.element->depth + 1;
+        weight += t->list.element->weight;
+        break;
     case CTF_ARRAY:
         bits = t->list.element->min_bits * t->list.length;
         depth = t->list.element->depth + 1;
@@ -42,7 +53,7 @@ static struct ctf_type *measured(struct tsdl_parser *p, struct ctf_type *t)
     case CTF_SEQUENCE:
         depth = t->list.element->depth + 1;
         weight += t->list.element->weight;
-        if (!t->list.element->min_bits)
+        if (!t->list.element->min_bits && !p->is_ctf2) /* there: see CTF_MAX_EMPTY */
             tsdl_fail(p, "a sequence of elements that take no space");
         break;
     case CTF_STRUCT:
@@ -71,7 +82,7 @@ static struct ctf_type *measured(struct tsdl_parser *p, struct ctf_type *t)
     return p->rc ? NULL : t;
 }
 
-static bool valid_align(struct tsdl_parser *p, uint64_t align)
+bool ctf_valid_align(struct tsdl_parser *p, uint64_t align)
 {
     if (align >= 1 && align <= 4096 && (align & (align - 1)) == 0)
         return true;
@@ -106,7 +117,7 @@ static bool is_true(const struct tsdl_value *v)
 
 static struct ctf_type *parse_integer(struct tsdl_parser *p)
 {
-    struct ctf_type *t = new_type(p, CTF_INTEGER, 0);
+    struct ctf_type *t = ctf_new_type(p, CTF_INTEGER, 0);
     if (!t || !tsdl_expect(p, '{'))
         return NULL;
     t->integer.clock = -1;
@@ -141,16 +152,16 @@ static struct ctf_type *parse_integer(struct tsdl_parser *p)
     }
     if (!align)
         align = size % 8 == 0 ? 8 : 1;
-    if (!valid_align(p, align))
+    if (!ctf_valid_align(p, align))
         return NULL;
     t->integer.bits = (uint8_t)size;
     t->align = (uint32_t)align;
-    return measured(p, t);
+    return ctf_measured(p, t);
 }
 
 static struct ctf_type *parse_float(struct tsdl_parser *p)
 {
-    struct ctf_type *t = new_type(p, CTF_FLOAT, 8);
+    struct ctf_type *t = ctf_new_type(p, CTF_FLOAT, 8);
     if (!t || !tsdl_expect(p, '{'))
         return NULL;
     t->native_order = true;
@@ -171,11 +182,11 @@ static struct ctf_type *parse_float(struct tsdl_parser *p)
     }
     if (!((exponent == 8 && mantissa == 24) || (exponent == 11 && mantissa == 53)))
         tsdl_fail(p, "only 32-bit and 64-bit IEEE floats are supported");
-    if (p->rc || !valid_align(p, align))
+    if (p->rc || !ctf_valid_align(p, align))
         return NULL;
     t->real.bits = exponent == 8 ? 32 : 64;
     t->align = (uint32_t)align;
-    return measured(p, t);
+    return ctf_measured(p, t);
 }
 
 static struct ctf_type *parse_string(struct tsdl_parser *p)
@@ -187,7 +198,7 @@ static struct ctf_type *parse_string(struct tsdl_parser *p)
             tsdl_attribute(p, &name, &v);
         }
     }
-    return p->rc ? NULL : measured(p, new_type(p, CTF_STRING, 8));
+    return p->rc ? NULL : ctf_measured(p, ctf_new_type(p, CTF_STRING, 8));
 }
 
 static struct ctf_type *find_alias(struct tsdl_parser *p, const char *name)
@@ -248,7 +259,7 @@ static struct ctf_type *parse_brackets(struct tsdl_parser *p, struct ctf_type *e
     }
     if (!tsdl_take(p, '['))
         return p->rc ? NULL : element;
-    struct ctf_type *t = new_type(p, CTF_ARRAY, 1);
+    struct ctf_type *t = ctf_new_type(p, CTF_ARRAY, 1);
     if (!t)
         return NULL;
     if (p->lex.token == TSDL_NUMBER) {
@@ -266,7 +277,7 @@ static struct ctf_type *parse_brackets(struct tsdl_parser *p, struct ctf_type *e
     if (!t->list.element)
         return NULL;
     t->align = t->list.element->align;
-    return measured(p, t);
+    return ctf_measured(p, t);
 }
 
 /* Fields of a struct or options of a variant, up to "}". */
@@ -296,7 +307,7 @@ static bool parse_fields(struct tsdl_parser *p, struct ctf_type *t, int depth)
                 break;
             if (type->align > t->align && t->kind == CTF_STRUCT)
                 t->align = type->align;
-            if (!vec_push(&fields, (struct ctf_field){name, type, CTF_NO_SLOT}))
+            if (!vec_push(&fields, (struct ctf_field){name, type, CTF_NO_SLOT, CTF_ROLE_NONE}))
                 tsdl_fail(p, "out of memory");
         } while (tsdl_take(p, ','));
         tsdl_expect(p, ';');
@@ -334,7 +345,7 @@ static struct ctf_type *parse_struct(struct tsdl_parser *p, int depth)
     const char *tag = parse_tag(p, "struct");
     if (!tsdl_take(p, '{'))
         return known(p, tag);
-    struct ctf_type *t = new_type(p, CTF_STRUCT, 1);
+    struct ctf_type *t = ctf_new_type(p, CTF_STRUCT, 1);
     size_t outer = p->aliases.n; /* aliases made inside end with it */
     if (!t || !parse_fields(p, t, depth))
         return NULL;
@@ -343,14 +354,14 @@ static struct ctf_type *parse_struct(struct tsdl_parser *p, int depth)
         uint64_t align;
         bool negative;
         if (!tsdl_expect(p, '(') || !tsdl_number(p, &align, &negative) || !tsdl_expect(p, ')') ||
-            !valid_align(p, align))
+            !ctf_valid_align(p, align))
             return NULL;
         if (align > t->align)
             t->align = (uint32_t)align;
     }
     if (*tag)
         add_alias(p, tag, t);
-    return measured(p, t);
+    return ctf_measured(p, t);
 }
 
 static struct ctf_type *parse_variant(struct tsdl_parser *p, int depth)
@@ -361,7 +372,7 @@ static struct ctf_type *parse_variant(struct tsdl_parser *p, int depth)
         if (!tsdl_expect(p, '>'))
             return NULL;
     }
-    struct ctf_type *t = new_type(p, CTF_VARIANT, 1);
+    struct ctf_type *t = ctf_new_type(p, CTF_VARIANT, 1);
     if (!t)
         return NULL;
     if (tsdl_take(p, '{')) {
@@ -381,7 +392,7 @@ static struct ctf_type *parse_variant(struct tsdl_parser *p, int depth)
     }
     if (*path)
         t->path = path;
-    return measured(p, t);
+    return ctf_measured(p, t);
 }
 
 static struct ctf_type *parse_enum(struct tsdl_parser *p, int depth)
@@ -399,7 +410,7 @@ static struct ctf_type *parse_enum(struct tsdl_parser *p, int depth)
         return known(p, tag);
     if (!container)
         container = known(p, "int");
-    struct ctf_type *t = container ? new_type(p, CTF_ENUM, container->align) : NULL;
+    struct ctf_type *t = container ? ctf_new_type(p, CTF_ENUM, container->align) : NULL;
     if (!t)
         return NULL;
     t->integer = container->integer;
@@ -443,7 +454,7 @@ static struct ctf_type *parse_enum(struct tsdl_parser *p, int depth)
     vec_free(&ranges);
     if (*tag)
         add_alias(p, tag, t);
-    return measured(p, t);
+    return ctf_measured(p, t);
 }
 
 struct ctf_type *tsdl_type(struct tsdl_parser *p, int depth)

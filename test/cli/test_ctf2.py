@@ -1,0 +1,282 @@
+"""CTF 2 beside another reader (actf): the same events, times and fields; LTTng's events in our tables; damage."""
+import csv
+import gzip
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import harness
+
+HERE = pathlib.Path(os.environ["MERIDIAN_DATA"]) / "ctf2"
+SHARED = pathlib.Path(os.environ.get("MERIDIAN_SHARED") or HERE.parent.parent.parent.parent / "shared") / "data" / "ctf2"
+
+
+class Reading:
+    """actf's text of one event: a value is a number, text, list, struct, or nil; labels follow numbers."""
+    TOKEN = re.compile(r'\s*(?:(?P<float>-?\d+\.\d+)|(?P<hex>0x[0-9a-f]+)|(?P<int>-?\d+)(?![0-9a-z])|(?P<nil>nil)|"(?P<text>(?:[^"\\]|\\.)*)"'
+                       r'|(?P<sign>[{}\[\],:])|(?P<word>[^\s:,{}\[\]]+))')
+
+    def __init__(self, line):
+        self.tokens, at = [], 0
+        while m := self.TOKEN.match(line, at):
+            self.tokens.append((m.lastgroup, m.group(m.lastgroup)))
+            at = m.end()
+        self.i = 0
+
+    def peek(self, k=0):
+        return self.tokens[self.i + k] if self.i + k < len(self.tokens) else (None, None)
+
+    def take(self):
+        self.i += 1
+        return self.tokens[self.i - 1]
+
+    def struct(self):
+        """[(key, value)]; "{" has been taken."""
+        out = []
+        while self.peek() != ("sign", "}"):
+            key = self.take()[1]
+            assert self.take() == ("sign", ":")
+            out.append((key, self.value()))
+            if self.peek() == ("sign", ","):
+                self.take()
+        self.take()
+        return out
+
+    def value(self):
+        kind, text = self.peek()
+        if (kind, text) in (("sign", ","), ("sign", "}")):
+            return ("blob", "")
+        self.take()
+        if (kind, text) == ("sign", "{"):
+            return ("struct", self.struct())
+        if (kind, text) == ("sign", "["):
+            items = []
+            while self.peek() != ("sign", "]"):
+                items.append(self.value())
+                if self.peek() == ("sign", ","):
+                    self.take()
+            self.take()
+            return ("list", items)
+        if kind in ("int", "hex"):
+            if kind == "int" and text.startswith("0") and len(text) > 1:
+                return ("octal or blob", text)
+            labels = None
+            if self.peek() == ("sign", ":"):
+                self.take()
+                labels = []
+                while True:
+                    label_kind, label = self.take()
+                    if label_kind != "nil":
+                        labels.append(label)
+                    if self.peek() != ("sign", ",") or self.peek(1)[0] != "text":
+                        break
+                    self.take()
+            return ("number", int(text, 0) if kind == "hex" else int(text), labels)
+        return (kind, text)
+
+
+def args_of(value, key, out):
+    """What the args of a value are: {key: what the reading says}."""
+    if value[0] == "struct":
+        for k, v in value[1]:
+            args_of(v, f"{key}.{k}" if key else k, out)
+    elif value[0] == "list":
+        for i, v in enumerate(value[1]):
+            args_of(v, f"{key}[{i}]", out)
+    elif value[0] != "nil":
+        out[key] = value
+    return out
+
+
+class Ctf2(harness.Case):
+    def folder(self, name):
+        for base in (HERE, SHARED):
+            if (base / name).exists():
+                return base / name
+        self.skipTest(f"{name} is not here")
+
+    def rows(self, trace, sql):
+        out = self.run_shell("query", "--format", "csv", str(trace), sql).stdout.decode()
+        return list(csv.DictReader(io.StringIO(out)))
+
+    def same(self, want, got, key, have):
+        kind = want[0]
+        if kind == "number":
+            if want[2] is not None and have.get(f"{key}.flags") is not None:
+                self.assertEqual(int(got["string_value"], 16), want[1])
+                self.assertEqual(set(have.pop(f"{key}.flags")["string_value"].split(",")), set(want[2]))
+                return
+            if want[1] % 2**64 != 2**63:  # the one number that args cannot hold
+                self.assertEqual(int(got["int_value"]) % 2**64, want[1] % 2**64, key)
+            labels = have.pop(f"{key}.name", None)
+            self.assertEqual(set(labels["string_value"].split(",")) if labels else set(), set(want[2] or []), key)
+        elif kind == "octal or blob":
+            self.assertIn(want[1], (got["string_value"], "0%o" % int(got["int_value"] or 0)), key)
+        elif kind == "float":
+            self.assertEqual("%.6f" % float(got["real_value"]), "%.6f" % float(want[1]), key)
+        else:
+            self.assertEqual(got["string_value"], want[1], key)
+
+    def check(self, name):
+        trace = self.folder(name)
+        lines = gzip.open(trace.parent / f"{name}.txt.gz", "rt").read().splitlines()
+        events = self.rows(trace, "select id, ts, name, arg_set_id, ucpu from ftrace_event order by ts, id")
+        args = {}
+        for row in self.rows(trace, "select arg_set_id, key, int_value, string_value, real_value from args"):
+            args.setdefault(row["arg_set_id"], {})[row["key"]] = row
+        self.assertEqual(len(events), len(lines))
+        wanted = []
+        for line in lines:
+            m = re.match(r"(?:\[(\d+)\.(\d{9})\] )?(.*?): \{ (.*)$", line)
+            parts = dict(Reading(m[4]).struct())
+            ts = int(m[1] or 0) * 10**9 + int(m[2] or 0)
+            payload = args_of(parts.get("event-payload", ("struct", [])), "", {})
+            wanted.append((ts, m[3], payload))
+        left = {}
+        for e in events:
+            left.setdefault((int(e["ts"]), e["name"]), []).append(e)
+        checked = 0
+        for ts, event, payload in wanted:
+            self.assertIn((ts, event), left, f"{name}: {event} at {ts}")
+            candidates = left[ts, event]
+            e = candidates.pop(0)  # of equal times and names the order is the file's
+            if not candidates:
+                del left[ts, event]
+            have = dict(args.get(e["arg_set_id"], {}))
+            for key, value in payload.items():
+                got = have.pop(key, None)
+                self.assertIsNotNone(got, f"{name}: {event} has no {key}: {sorted(have)}")
+                self.same(value, got, key, have)
+                checked += 1
+            self.assertEqual(set(have) - {"log_level", "emf_uri"}, set(), f"{name}: {event}")
+        self.assertEqual(left, {})
+        return checked
+
+    def test_every_field_class(self):
+        self.assertGreater(self.check("fields"), 90)
+
+    def test_metadata_in_packets(self):
+        self.assertGreater(self.check("kernel-packetized"), 1000)
+
+    def test_lttng_kernel(self):
+        self.assertGreater(self.check("lttng-kernel"), 6000)
+
+    def test_lttng_user_space(self):
+        self.assertGreater(self.check("lttng-ust"), 300)
+
+    def test_more_samples(self):
+        for name in ("kernel", "ust"):
+            with self.subTest(name):
+                self.check(name)
+
+    def test_losses(self):
+        rows = self.rows(self.folder("kernel-packetized"), "select name, value from stats where name glob 'ctf_*' and value")
+        self.assertEqual([(r["name"], r["value"]) for r in rows], [("ctf_events_discarded", "7"), ("ctf_packets_lost", "1")])
+
+    def test_kernel_tables(self):
+        trace = self.folder("lttng-kernel")
+        n = {r["name"]: int(r["n"]) for r in self.rows(trace, "select name, count(*) as n from ftrace_event group by name")}
+        one = lambda sql: int(self.rows(trace, sql)[0]["n"])
+        self.assertGreater(n["sched_switch"], 50)
+        self.assertAlmostEqual(one("select count(*) as n from sched"), n["sched_switch"], delta=4)
+        self.assertGreater(one("select count(*) as n from thread_state where state = 'S'"), 10)
+        self.assertGreater(one("select count(*) as n from slice where name glob 'sys_*' and dur > 0"), 50)
+        self.assertGreater(one("select count(*) as n from thread where name = 'ping'"), 0)
+        self.assertEqual(self.rows(trace, "select sysname, release from machine")[0]["sysname"], "Linux")
+
+    def test_user_space_slices(self):
+        trace = self.folder("lttng-ust")
+        rows = self.rows(trace, "select s.name, s.dur, t.name as thread, t.tid, p.pid from slice s join thread_track tt on s.track_id = tt.id "
+                                "join thread t using (utid) join process p using (upid)")
+        self.assertGreater(len(rows), 30)
+        self.assertEqual({r["pid"] for r in rows}, {"168"})
+        self.assertLess({"sample:request", "sample:reply"}, {r["name"] for r in rows})
+        self.assertFalse([r for r in rows if r["name"].startswith("lttng_ust_statedump")])
+
+    # ---- traces made here ----
+
+    def make(self, name, events, stream, domain="ust"):
+        """A trace of one stream whose records have a u8 id and a u64 time."""
+        u = lambda bits, **more: {"type": "fixed-length-unsigned-integer", "length": bits, "byte-order": "little-endian",
+                                  "alignment": 8, **more}
+        member = lambda n, c: {"name": n, "field-class": c}
+        text = {"type": "null-terminated-string"}
+        fragments = [
+            {"type": "preamble", "version": 2},
+            {"type": "trace-class", "environment": {"domain": domain, "hostname": "made", "sysname": "Linux"}},
+            {"type": "clock-class", "id": "c", "name": "monotonic", "frequency": 10**9, "origin": "unix-epoch"},
+            {"type": "data-stream-class", "default-clock-class-id": "c",
+             "event-record-header-field-class": {"type": "structure", "member-classes": [
+                 member("id", u(8, roles=["event-record-class-id"])), member("t", u(64, roles=["default-clock-timestamp"]))]},
+             "event-record-common-context-field-class": {"type": "structure", "member-classes": [
+                 member("vpid", u(32)), member("vtid", u(32)), member("procname", text)]}},
+        ] + [{"type": "event-record-class", "id": i, "name": n, **({"payload-field-class": {"type": "structure", "member-classes": [
+            member(k, u(64) if c is int else text) for k, c in fields]}} if fields else {})} for i, (n, fields) in enumerate(events)]
+        d = self.dir / name
+        d.mkdir()
+        (d / "metadata").write_text("".join("\x1e" + json.dumps(f) + "\n" for f in fragments))
+        (d / "stream").write_bytes(b"".join(bytes([i]) + t.to_bytes(8, "little") + (7).to_bytes(4, "little") +
+                                            (tid).to_bytes(4, "little") + b"prog\0" + payload for i, t, tid, payload in stream))
+        return d
+
+    def test_pairs_are_slices(self):
+        events = [("app:work_entry", [("n", int)]), ("app:work_exit", [("ret", int)]), ("app:io_begin", []), ("app:io_end", []),
+                  ("app:lonely_begin", []), ("lttng_ust_cyg_profile:func_entry", [("addr", int)]),
+                  ("lttng_ust_cyg_profile:func_exit", [("addr", int)])]
+        n = lambda v: v.to_bytes(8, "little")
+        d = self.make("pairs", events, [(0, 100, 8, n(5)), (2, 110, 8, b""), (5, 120, 9, n(0x1234)), (3, 150, 8, b""), (1, 200, 8, n(1)),
+                                        (4, 210, 8, b""), (6, 300, 9, n(0x1234))])
+        got = [(r["name"], r["ts"], r["dur"], r["depth"], r["tid"]) for r in self.rows(
+            d, "select s.*, t.tid from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) order by s.ts")]
+        self.assertEqual(got, [("app:work", "100", "100", "0", "8"), ("app:io", "110", "40", "1", "8"),
+                               ("0x1234", "120", "180", "0", "9"), ("app:lonely_begin", "210", "0", "0", "8")])
+        args = {r["key"]: r["int_value"] for r in self.rows(d, "select key, int_value from args join slice using (arg_set_id) where name = 'app:work'")}
+        self.assertEqual(args, {"n": "5", "ret": "1"})
+
+    def test_cut_everywhere(self):
+        """Cut at any byte: what came before is there, and the loss is told."""
+        d = self.make("whole", [("app:a", [("n", int), ("s", str)])],
+                      [(0, 100 + i, 8, i.to_bytes(8, "little") + b"text\0") for i in range(20)])
+        whole = (d / "stream").read_bytes()
+        size = len(whole) // 20
+        for cut in range(0, len(whole) + 1, 53):
+            (d / "stream").write_bytes(whole[:cut])
+            rows = self.rows(d, "select (select count(*) from ftrace_event) as n, (select sum(value) from stats where name = 'ctf_packets_damaged') as bad")
+            self.assertEqual(int(rows[0]["n"]), cut // size)
+            self.assertEqual(int(rows[0]["bad"] or 0), int(cut % size != 0))
+
+    def test_metadata_cut_everywhere(self):
+        source = self.folder("lttng-ust")
+        d = self.dir / "cut"
+        shutil.copytree(source, d)
+        os.chmod(d / "metadata", 0o644)
+        whole = (d / "metadata").read_bytes()
+        for cut in range(0, len(whole), len(whole) // 12):
+            (d / "metadata").write_bytes(whole[:cut])
+            p = subprocess.run([harness.SHELL, "query", d, "select count(*) from ftrace_event"], capture_output=True, timeout=60)
+            self.assertIn(p.returncode, (0, 1), p.stderr)
+            self.assertNotIn(b"Sanitizer", p.stderr)
+
+    def test_what_is_refused(self):
+        d = self.make("bad", [("app:a", [])], [(0, 1, 8, b"")])
+        good = (d / "metadata").read_text()
+        for old, new, says in (('"version": 2', '"version": 3', "version 3 of CTF is not known"),
+                               ('"version": 2}', '"version": 2, "extensions": {"some.org": {"x": {}}}}', "the extension 'some.org' is not known"),
+                               ('"default-clock-class-id": "c"', '"default-clock-class-id": "d"', "no clock class has the id 'd'"),
+                               ('"length": 8,', '"length": 65,', "integer of 65 bits"),
+                               ('"structure"', '"strukture"', "unknown field class type 'strukture'"),
+                               ('"frequency": 1000000000', '"frequency": 0', "has frequency 0"),
+                               ('"alignment": 8', '"alignment": 7', "alignment 7 is not a power of two"),
+                               ('"byte-order": "little-endian"', '"byte-order": "middle"', "byte-order 'middle'"),
+                               ("\x1e", "", "")):
+            with self.subTest(new):
+                (d / "metadata").write_text(good.replace(old, new, 1))
+                self.fails("query", d, "select 1", text=says)
+
+
+if __name__ == "__main__":
+    harness.main()
