@@ -40,6 +40,8 @@ CASES = {
     ("producing.md", "select name, count(*) from slice group by name"):
         (SDK, lambda rows: sum(number(r, "count(*)") for r in rows) == 103 and all(r["name"] for r in rows)),
     ("recording.md", "select key, title, remediation from __intrinsic_trace_diagnostics"): (SCHED, lambda rows: rows == []),
+    ("ctf.md", "select name, count(*) from ftrace_event group by name"):
+        (harness.DATA / "ctf2" / "lttng-kernel", lambda rows: {r["name"]: r["count(*)"] for r in rows}["sched_switch"] > "1"),
     ("recording.md", "select * from sched limit 10"): (SCHED, lambda rows: len(rows) == 10 and all(r["utid"] for r in rows)),
     ("server.md", "select count(*) from sched"): (SCHED, lambda rows: number(rows[0], "count(*)") > 10000),
     ("buffers.md", "select name, idx, value, severity from stats where name glob 'traced_*' and value != 0"):

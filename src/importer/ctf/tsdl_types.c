@@ -16,7 +16,7 @@ struct ctf_type *ctf_new_type(struct tsdl_parser *p, enum ctf_kind kind, uint32_
 }
 
 /* Fills depth, weight and min_bits once all parts are there. A few lines of metadata can nest empty structs into more
- * steps than a computer can make, so what costs no bits is counted and bounded. */
+ * steps than a computer can make, so what costs no bits is counted and bounded. Long: a case for each kind. */
 struct ctf_type *ctf_measured(struct tsdl_parser *p, struct ctf_type *t)
 {
     uint64_t weight = 1, bits = 0;
@@ -32,8 +32,6 @@ struct ctf_type *ctf_measured(struct tsdl_parser *p, struct ctf_type *t)
         bits = t->real.bits;
         break;
     case CTF_STRING:
-        bits = 8;
-        break;
     case CTF_VARIABLE:
         bits = 8;
         break;
