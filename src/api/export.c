@@ -215,7 +215,7 @@ int tp_export_json(struct tp *tp, int (*write)(void *ctx, const void *bytes, siz
     } else if (rc > 0) {
         rc = error_set(&tp->err, -MRD_ESQL, "%s", sqlite3_errmsg(engine_db(tp->engine)));
     } else if (rc < 0) {
-        error_set(&tp->err, rc, "the JSON could not be written");
+        error_set(&tp->err, rc, "cannot write the JSON");
     }
     return tp_done(tp, rc);
 }

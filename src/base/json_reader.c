@@ -23,7 +23,7 @@ static bool more(struct json_reader *r)
 
 const char *json_error_text(const struct json_reader *r)
 {
-    return r->status == JSON_MORE ? "the text ends inside of a value" : r->problem ? r->problem : "no error";
+    return r->status == JSON_MORE ? "the text ends inside a value" : r->problem ? r->problem : "no error";
 }
 
 int json_peek(struct json_reader *r)

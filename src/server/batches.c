@@ -26,7 +26,7 @@ void batch_pools_free(struct batch_pools *p)
 static char no_memory[] = "out of memory"; /* told even when there is none for a copy */
 
 static const char blocked_others[] =
-    "interrupted: others have waited for this statement. Ask for less at once, or serve the trace to yourself "
+    "interrupted: other clients were waiting for this statement. Query less at once, or load the trace yourself "
     "(tp_shell query, a server of your own)";
 
 static void take_error(struct answer *a, const char *text)

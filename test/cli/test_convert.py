@@ -261,7 +261,7 @@ class Text(Case):
         p = self.run_shell("convert", "text", cut)
         self.assertIn("timestamp: 5", p.stdout.decode())
         self.assertIn('compressed_packets: "no zlib"', p.stdout.decode())
-        self.assertIn("1 packets hold packed ones that cannot be read", p.stderr.decode())
+        self.assertIn("1 compressed packets cannot be read", p.stderr.decode())
         self.assertIn("2 bytes at the end are not a whole packet", p.stderr.decode())
         out = self.run_shell("util", "decompress_packets", cut).stdout
         self.assertEqual(out, cut.read_bytes())
@@ -274,7 +274,7 @@ class Text(Case):
             trace.write_bytes(packets + b"\x0a")
             p = self.run_shell("util", "decompress_packets", trace, out)
             self.assertEqual(out.read_bytes(), packets + b"\x0a")
-            self.assertIn("1 packets hold packed ones that cannot be read", p.stderr.decode())
+            self.assertIn("1 compressed packets cannot be read", p.stderr.decode())
             self.assertIn("1 bytes at the end are not a whole packet", p.stderr.decode())
             text = self.convert("text", trace)
             out.write_bytes(self.binary(text))

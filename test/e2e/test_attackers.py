@@ -465,7 +465,7 @@ class HostileService(Attack):
         os.chmod(self.dir, 0o755)
         probes = self.probes()
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
-        wait_for(lambda: "belongs to another user" in self.said(), what=self.said())
+        wait_for(lambda: "runs as another user" in self.said(), what=self.said())
         self.assertIsNone(probes.poll())
 
     def test_memory_and_commands_that_make_no_sense(self):

@@ -159,7 +159,7 @@ class Command(Case):
         self.expect(0, "--is_detached", "k")  # asking changes nothing
         other = self.config(config(), "other.txt")
         self.expect(1, "--txt", "-c", other, "--detach", "k", says="refused to detach")
-        self.expect(1, "--attach", "k", says="--out is needed")
+        self.expect(1, "--attach", "k", says="give --out")
         self.finish(self.spawn(PRODUCER, "--packets", 50))
         for args in (["--clone", "1"], ["--clone-by-name", "me"], ["--clone-for-bugreport"], ["--save-for-bugreport"],
                      ["--save-all-for-bugreport"]):

@@ -208,7 +208,7 @@ class Failure(Case):
         p = self.perfetto("--txt", "-c", self.config(text), "-o", folder / "trace")
         _, err = self.finish(p, FAILED, seconds=15)  # at once, not at the end of the 20 s
         self.assertIn("the service cannot write the trace file: No space left on device", err)
-        self.assertRegex(err, r"Wrote \d+ bytes into .*, which are not the whole trace")
+        self.assertRegex(err, r"Wrote \d+ bytes into .*; the trace is incomplete")
 
     def test_disk_full_for_the_command(self):
         folder = self.small_disk()
@@ -217,7 +217,7 @@ class Failure(Case):
         p = self.perfetto("--txt", "-c", self.config(config(duration=500, size_kb=8192)), "-o", folder / "trace")
         _, err = self.finish(p, FAILED)
         self.assertIn("No space left on device", err)
-        self.assertIn("which are not the whole trace", err)
+        self.assertIn("; the trace is incomplete", err)
 
     def test_a_service_that_talks_nonsense(self):
         """An old service without GetTraceStats and ObserveEvents, whose error is a number instead of a text."""

@@ -110,7 +110,7 @@ class OneCommand(unittest.TestCase):
     def test_a_service_that_runs_does_it(self):
         with recorder.Recorder() as r:
             says = self.record("record", "-o", self.out, "-t", "500ms", env=r.env)
-            self.assertIn("with the service that runs here", says)
+            self.assertIn("using the tracing service that runs on this machine", says)
         self.check()
         self.assertGreater(int(self.one("select count(*) from sched")), 5)
 
@@ -143,7 +143,7 @@ class OneCommand(unittest.TestCase):
                                text=True, timeout=120)
             self.assertEqual(p.returncode, code, p.stdout)
             return p.stdout
-        self.assertIn("the kernel's events are for root: run it with sudo", run("-t", "1s", "sched/sched_switch", code=1))
+        self.assertIn("kernel events need root: run it with sudo", run("-t", "1s", "sched/sched_switch", code=1))
         self.assertFalse(self.out.exists())
         self.assertIn("not root: recording processes", run("-t", "1s", code=0))
         self.check()

@@ -170,7 +170,7 @@ duration_ms: 1000 """, lambda: (stress(0.5), sizes.append(int(size.read_text()))
             done = r.spawn("traced_probes", "--cleanup-after-crash", log="cleanup.log")
             self.assertEqual(done.wait(20), 0)
             self.assertEqual(r.instances(), [])
-            self.assertIn("taken back", r.log("cleanup.log"))
+            self.assertIn("restored the tracefs settings", r.log("cleanup.log"))
             p.send_signal(signal.SIGINT)
             p.wait(30)
 
@@ -199,7 +199,7 @@ duration_ms: 1000 """, lambda: (stress(0.5), sizes.append(int(size.read_text()))
             (r.dir / "probes.log").unlink()
             r.start_probes()
             if left:  # else there may be a note of something that had not been done yet, or had been undone
-                self.assertIn("taken back", r.log("probes.log"))
+                self.assertIn("restored the tracefs settings", r.log("probes.log"))
         if "traced" in what:  # the session has ended with its service; else it goes on with the new probes
             r.wait_for("a clean tracefs", lambda: not r.instances())
         return left

@@ -63,9 +63,9 @@ class Sessions(Case):
                 (field(17, field(1, 2) + field(3, 1) + twice + twice), "used twice"),
                 (field(38, "a/b"), "bugreport_filename"), (field(33, field(1, b"x")), "trace_filter is not supported"),
                 (buffer() * 129, "too many buffers"), (buffer(extra=field(7, "n")) * 2, 'buffer name "n"'),
-                (buffer(200000) + field(4, 1), "guardrail: buffers"), (field(3, 90000000) + field(4, 1), "too long"),
+                (buffer(200000) + field(4, 1), "guardrail: the buffers"), (field(3, 90000000) + field(4, 1), "too long"),
                 (buffer() + source("s") + field(2, field(1, field(1, "t") + field(11, "nowhere"))), "there is no target buffer"),
-                (buffer() + field(8, 1), "neither a file descriptor nor output_path"),
+                (buffer() + field(8, 1), "needs a file descriptor or output_path"),
                 (buffer() + field(8, 1) + field(29, "/no/such/folder/x"), "cannot create output_path"),
                 (buffer() + field(40, field(1, 7)), "priority_boost: policy"),
                 (buffer() + field(40, field(1, 2) + field(2, 100)), "priority 100 is not between 1 and 99")):

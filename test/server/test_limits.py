@@ -246,7 +246,7 @@ class Limits(unittest.TestCase):
         if runaway.is_alive():
             self.assertEqual(b.ask("select 5").cells, [5])
         runaway.join(20)
-        self.assertIn("others have waited", answer[0].error)
+        self.assertIn("other clients were waiting", answer[0].error)
         self.assertEqual(b.ask("select 6").cells, [6])
         self.assertEqual(a.ask("select 7").cells, [7])
         a.close()

@@ -45,7 +45,7 @@ static char said[] = "buffers are too small; use \"larger\" ones\nline <two> & 1
 
 static const struct check_result results[] = {
     {.path = "good.pftrace"},
-    {.path = "bad <1>.pftrace", .failure = "not a trace: 50% of \"it\""},
+    {.path = "bad <1>,x:y.pftrace", .failure = "not a trace: 50% of \"it\""},
     {.path = "lossy.pftrace", .problems = {.p = some_problems, .n = 3, .failing = 2}, .diagnostics = said},
     {.path = "allowed.pftrace", .problems = {.p = some_problems + 1, .n = 1}},
 };
@@ -76,7 +76,7 @@ END_TEST
 START_TEST(as_text)
 {
     ck_assert_str_eq(report("text", 0, 2), "good.pftrace: ok: nothing was lost, no errors\n"
-                                           "bad <1>.pftrace: cannot be loaded\n  not a trace: 50% of \"it\"\n");
+                                           "bad <1>,x:y.pftrace: cannot be loaded\n  not a trace: 50% of \"it\"\n");
     const char *t = report("text", 2, 1);
     ck_assert_ptr_nonnull(strstr(t, "lossy.pftrace: FAILED: 2 problems, 1 allowed\n"));
     ck_assert_ptr_nonnull(strstr(t, "  data_loss  ftrace_lost "));
@@ -117,7 +117,7 @@ START_TEST(as_junit)
     const char *t = report("junit", 0, 4);
     ck_assert_ptr_nonnull(strstr(t, "<testsuite name=\"tp_shell check\" tests=\"6\" failures=\"2\" errors=\"1\">"));
     ck_assert_ptr_nonnull(strstr(t, "  <testcase classname=\"good.pftrace\" name=\"health\">\n  </testcase>\n"));
-    ck_assert_ptr_nonnull(strstr(t, "classname=\"bad &lt;1&gt;.pftrace\" name=\"health\">\n"
+    ck_assert_ptr_nonnull(strstr(t, "classname=\"bad &lt;1&gt;,x:y.pftrace\" name=\"health\">\n"
                                     "    <error message=\"not a trace: 50% of &quot;it&quot;\"/>\n"));
     ck_assert_ptr_nonnull(strstr(t, "name=\"ftrace_lost (web1, cpu 3)\">\n"
                                     "    <failure type=\"data_loss\" message=\"12\">Use larger buffers.</failure>\n"
@@ -140,7 +140,7 @@ START_TEST(as_github)
 {
     const char *t = report("github", 0, 4);
     ck_assert_str_eq(
-        t, "::error file=bad <1>.pftrace,title=trace cannot be loaded::not a trace: 50%25 of \"it\"\n"
+        t, "::error file=bad <1>%2Cx%3Ay.pftrace,title=trace cannot be loaded::not a trace: 50%25 of \"it\"\n"
            "::error file=lossy.pftrace,title=data_loss::ftrace_lost (web1, cpu 3): 12. Use larger buffers.\n"
            "::notice file=lossy.pftrace,title=data_loss::ftrace_lost (web1, cpu 4): 1. Use larger buffers.\n"
            "::error file=lossy.pftrace,title=error::odd (<&\"'%25:,%0A>): -5. Cure: 100%25,%0D%0A<now> & \"here\"\n"

@@ -106,8 +106,10 @@ START_TEST(a_sorted_list)
 {
     struct candidates c = {0};
     size_t at;
-    complete_word(&repl, "SELECT ", "", 0, &at, &c);
-    ck_assert_uint_eq(at, 7);
+    const char *line = "SELECT stripes, legs FROM zebra, zebra AS z WHERE ";
+    complete_word(&repl, line, "", 0, &at, &c);
+    ck_assert_uint_eq(at, strlen(line));
+    ck_assert(offered(&c, "stripes", 7));
     ck_assert_uint_gt(c.n, 50);
     for (size_t i = 1; i < c.n; i++)
         ck_assert_msg(strcmp(c.p[i - 1], c.p[i]) < 0, "%s, %s", c.p[i - 1], c.p[i]);

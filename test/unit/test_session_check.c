@@ -26,7 +26,7 @@ static const struct {
     {"buffers { size_kb: 4 name: 'x' } buffers { size_kb: 4 name: 'x' }", "buffer name \"x\" is used twice"},
     {"buffers { size_kb: 4 name: '' } buffers { size_kb: 4 name: '' }", NULL},
     {GUARDED "buffers { size_kb: 131072 }", NULL},
-    {GUARDED "buffers { size_kb: 131072 } buffers { size_kb: 4 }", "131076 KiB in all, at most 131072"},
+    {GUARDED "buffers { size_kb: 131072 } buffers { size_kb: 4 }", "131076 KiB in all; at most 131072 KiB"},
     {GUARDED "buffers { size_kb: 4 machine_size_kb: 131072 }", "131076 KiB"},
     {GUARDED "guardrail_overrides { max_tracing_buffer_size_kb: 200 } buffers { size_kb: 201 }", "at most 200"},
     /* data sources */
@@ -58,7 +58,7 @@ static const struct {
     {BUFFER "write_into_file: true trigger_config { trigger_mode: CLONE_SNAPSHOT trigger_timeout_ms: 1 }",
      "exclude each other"},
     /* files */
-    {BUFFER "write_into_file: true", "write_into_file: neither a file descriptor nor output_path"},
+    {BUFFER "write_into_file: true", "write_into_file needs a file descriptor or output_path"},
     {BUFFER "write_into_file: true output_path: '/nowhere/x'", NULL}, /* found out when it is opened */
     /* the rest */
     {BUFFER "bugreport_filename: 'trace-1_b.pftrace'", NULL},
@@ -117,7 +117,8 @@ START_TEST(the_consumer_hears_why)
     struct consumer c;
     world_open(&w);
     consumer_join(&c, &w);
-    ck_assert_str_eq(consumer_enable(&c, "buffers { size_kb: 0 }"), "buffer 0: size_kb 0 is out of range");
+    ck_assert_str_eq(consumer_enable(&c, "buffers { size_kb: 0 }"),
+                     "buffer 0: size_kb 0 is out of range; use 1 to 4194303");
     ck_assert_uint_eq(w.service->sessions.n, 0);
     ck_assert_str_eq(consumer_enable(&c, BUFFER "write_into_file: true output_path: '/nowhere/x'"),
                      "cannot create output_path /nowhere/x: No such file or directory");
@@ -141,7 +142,7 @@ START_TEST(only_its_own_user_names_a_file)
     consumer_join(&c, &w);
     Mrd__TraceConfig *config = config_of(BUFFER "write_into_file: true output_path: '/tmp/x'");
     ck_assert_int_lt(session_check(w.service, c.inside, config, 0, &err), 0);
-    ck_assert_str_eq(err.text, "write_into_file: both a file descriptor and output_path");
+    ck_assert_str_eq(err.text, "write_into_file: give a file descriptor or output_path, not both");
     ck_assert_int_eq(session_check(w.service, c.inside, config, -1, &err), 0);
     consumer_is(&c, getuid() + 1000); /* somebody else */
     ck_assert_int_eq(session_check(w.service, c.inside, config, -1, &err), -MRD_EDENIED);

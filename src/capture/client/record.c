@@ -18,7 +18,8 @@ static void on_detached(void *ctx, bool success, bool has_more, struct slice rep
     (void)has_more;
     (void)reply;
     if (!success)
-        fprintf(stderr, "perfetto: the service refused to detach the session (key in use?)\n");
+        fprintf(stderr,
+                "perfetto: the service refused to detach the session; choose another key if this one is in use\n");
     record_finish(ctx, success ? EXIT_OK : EXIT_FAILED);
 }
 
@@ -107,7 +108,7 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
     struct pb_field f, g;
     if (!success) {
         if (r->task != TASK_IS_DETACHED)
-            fprintf(stderr, "perfetto: you have no detached session \"%s\"\n", r->o->attach);
+            fprintf(stderr, "perfetto: there is no detached session of this user with the key \"%s\"\n", r->o->attach);
         record_finish(r, EXIT_ATTACH_FAILED);
         return;
     }
@@ -118,7 +119,7 @@ static void on_attached(void *ctx, bool success, bool has_more, struct slice rep
     if (pb_find(reply, ATTACH_RESPONSE_TRACE_CONFIG, &f) && pb_find(pb_bytes(&f), TRACE_CONFIG_WRITE_INTO_FILE, &g))
         r->service_writes = pb_bool(&g);
     if (!r->service_writes && r->out.fd < 0) {
-        fprintf(stderr, "perfetto: the session is not written into a file by the service: --out is needed\n");
+        fprintf(stderr, "perfetto: the service does not write this session into a file; give --out\n");
         send_key(r, CONSUMER_DETACH, r->o->attach, on_put_back);
         return;
     }

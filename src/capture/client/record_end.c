@@ -13,7 +13,7 @@ bool record_call(struct recorder *r, unsigned method, struct slice args, int fd,
 {
     if (ipc_client_invoke(r->client, method, args, fd, fn, r))
         return true;
-    fprintf(stderr, "perfetto: the service cannot be asked for this (request too large?)\n");
+    fprintf(stderr, "perfetto: cannot send the request to the service; the config may be too large\n");
     record_finish(r, EXIT_FAILED);
     return false;
 }

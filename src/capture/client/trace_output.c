@@ -81,5 +81,5 @@ void trace_output_close(struct trace_output *o, bool service_wrote, bool whole)
         unlink(o->path); /* nothing came: leave nothing behind */
     else
         fprintf(stderr, "Wrote %llu bytes into %s%s\n", (unsigned long long)o->written, o->path[0] ? o->path : "stdout",
-                whole ? "" : ", which are not the whole trace");
+                whole ? "" : "; the trace is incomplete");
 }

@@ -27,7 +27,7 @@ static void print_overview(FILE *to)
     fprintf(to, "Usage: tracebox APPLET [flags] [arguments]\n\nApplets:\n");
     for (size_t i = 0; i < sizeof applets / sizeof *applets; i++)
         fprintf(to, "  %-14s %s\n", applets[i].text.name, applets[i].text.summary);
-    fprintf(to, "\nEach explains itself with --help. Flags without an applet are those of record. Example:\n"
+    fprintf(to, "\nAPPLET --help explains an applet. Flags without an applet are those of record. Example:\n"
                 "  tracebox record -o trace.pftrace -t 5s\n");
 }
 

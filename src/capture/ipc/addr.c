@@ -78,7 +78,7 @@ static int parse_tcp(struct ipc_addr *a, const char *text, const char *colon, st
         n -= 2;
     }
     if (n == 0 || n >= sizeof host)
-        return error_set(err, -MRD_EINVALID, "bad host name in socket address");
+        return error_set(err, -MRD_EINVALID, "invalid host name in socket address");
     memcpy(host, text, n);
     host[n] = 0;
     struct addrinfo hints = {.ai_family = v6 ? AF_INET6 : AF_INET, .ai_socktype = SOCK_STREAM}, *res = NULL;

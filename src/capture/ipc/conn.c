@@ -368,7 +368,7 @@ static void on_half(uv_timer_t *t)
     if (c->paused) /* the rest may be there, and we do not look */
         uv_timer_start(t, on_half, c->limits.half_frame_ms, 0);
     else
-        fail(c, "half a message, and no more for too long");
+        fail(c, "timed out in the middle of a message");
 }
 
 /* Reads once and hands out the frames that are whole; returns NULL or why the connection must end. */

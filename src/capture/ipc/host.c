@@ -147,7 +147,7 @@ void ipc_reply(const struct ipc_call *call, bool success, bool has_more, struct 
         return;
     bool fits = reply.len + REPLY_HEAD_MAX <= IPC_FRAME_MAX;
     if (!fits) /* nobody loses a session because of a long answer */
-        log_line("traced: %s: an answer to %s of %zu bytes does not fit a message", p->host->log_name, p->name,
+        log_line("traced: %s: the reply to %s has %zu bytes; that does not fit a message", p->host->log_name, p->name,
                  reply.len);
     ipc_put_invoke_reply(&p->host->scratch, call->request_id, success && fits, has_more && fits,
                          fits ? reply : slice_of(NULL, 0));

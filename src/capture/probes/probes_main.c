@@ -152,7 +152,7 @@ static int run_flags(struct arguments *a)
     int found = ftrace_recover_all(a->probes.tracefs_root, directory, &err);
     if (found)
         fprintf(stderr,
-                "traced_probes: a recorder that was killed had left tracefs set up (%d instance%s): taken back%s%s\n",
+                "traced_probes: restored the tracefs settings that a killed recorder had left in %d instance%s%s%s\n",
                 found, found == 1 ? "" : "s", err.code ? ", except: " : "", err.text);
     else if (err.code)
         fprintf(stderr, "traced_probes: %s\n", err.text);

@@ -64,7 +64,7 @@ int daemons_start_service(struct daemons *d, const char *relay_addresses, struct
     struct pollfd p = {.fd = ready[0], .events = POLLIN};
     char one = 0;
     if (!rc && (poll(&p, 1, SERVICE_TIMEOUT_MS) <= 0 || read(ready[0], &one, 1) != 1))
-        rc = error_set(err, -MRD_EIO, "the service does not start; see %s", log);
+        rc = error_set(err, -MRD_EIO, "the service did not start; see %s", log);
     close(ready[0]);
     return rc;
 }

@@ -165,7 +165,7 @@ static void wait_for_producers(struct record *r)
         remotes_step(r->remotes, r->n, 50);
     }
     if (!interrupted)
-        fprintf(stderr, "record: %s not ready yet; the recording has it from when it is\n",
+        fprintf(stderr, "record: %s not ready yet; it is recorded from the moment it is ready\n",
                 r->n ? "a machine is" : "the program that reads the kernel's events is");
 }
 
@@ -224,7 +224,7 @@ static int record_now(struct record *r, struct error *err)
     remotes_step(r->remotes, r->n, 0);
     for (unsigned i = 0; i < r->n; i++)
         if (r->remotes[i].state == REMOTE_FAILED)
-            fprintf(stderr, "record: %s: %s: the trace has what came until then\n", r->targets[i], r->remotes[i].why);
+            fprintf(stderr, "record: %s: %s; the trace holds what arrived before\n", r->targets[i], r->remotes[i].why);
     r->nothing = code == EXIT_NOTHING;
     return code == EXIT_OK || r->nothing ? 0 : error_set(err, -MRD_EIO, "the recording failed");
 }
@@ -277,10 +277,9 @@ static int choose_events(struct record *r, const struct record_flags *f, struct 
     if (f->config_path)
         return 0;
     if (!open && !none)
-        return error_set(
-            err, -MRD_EIO,
-            "the kernel's events are for root: run it with sudo; or leave out events and presets to record "
-            "processes and the figures of /proc");
+        return error_set(err, -MRD_EIO,
+                         "kernel events need root: run it with sudo, or leave out events and presets to record "
+                         "processes and the figures of /proc");
     if (!open) {
         fprintf(stderr, "record: not root: recording processes, CPU time, memory and disks from /proc; for what the "
                         "kernel does, run it with sudo\n");
@@ -310,7 +309,7 @@ static int prepare(struct record *r, const struct record_flags *f, struct error 
 static int start(struct record *r, struct error *err)
 {
     if (r->shared) {
-        fprintf(stderr, "record: recording with the service that runs here\n");
+        fprintf(stderr, "record: using the tracing service that runs on this machine\n");
         return 0;
     }
     int rc = start_service(r, err);

@@ -12,7 +12,7 @@ bool relay_may_say(struct log_limit *log)
     unsigned dropped;
     bool may = log_allowed(log, LINES_PER_SECOND, &dropped);
     if (may && dropped)
-        fprintf(stderr, "traced_relay: %u lines like the next were left out\n", dropped);
+        fprintf(stderr, "traced_relay: %u similar lines were suppressed\n", dropped);
     return may;
 }
 

@@ -209,7 +209,7 @@ static void detach(struct service_consumer *c, struct ipc_call call, struct slic
     if (m)
         mrd__detach_request__free_unpacked(m, NULL);
     if (!key) {
-        refuse(c, call, "Detach: no session, or a session of this user has that key");
+        refuse(c, call, "Detach: the consumer has no session, or this user has a session with that key");
         return;
     }
     c->session->detach_key = key;
@@ -231,7 +231,8 @@ static void attach(struct service_consumer *c, struct ipc_call call, struct slic
     if (m)
         mrd__attach_request__free_unpacked(m, NULL);
     if (!found) {
-        refuse(c, call, "Attach: this user has no detached session of that key, or the consumer has a session already");
+        refuse(c, call,
+               "Attach: this user has no detached session with that key, or the consumer has a session already");
         return;
     }
     mem_free(found->detach_key);
@@ -306,7 +307,8 @@ static void on_read_task(uv_idle_t *idle)
 static void read_buffers(struct service_consumer *c, struct ipc_call call)
 {
     if (!c->session || c->reading || session_has_file(c->session)) {
-        refuse(c, call, "ReadBuffers: no session, one that writes a file, or a reading under way");
+        refuse(c, call,
+               "ReadBuffers: the consumer has no session, its session writes a file, or a read is in progress");
         return;
     }
     c->read_call = call;

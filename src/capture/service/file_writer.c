@@ -216,7 +216,7 @@ struct file_writer *file_writer_open(uv_loop_t *loop, int fd, void (*progress)(v
     if (uv_thread_create(&w->thread, run, w) != 0) {
         close(w->fd);
         uv_close((uv_handle_t *)&w->wake, on_closed);
-        error_set(err, -MRD_ENOMEM, "no thread to write the trace file with");
+        error_set(err, -MRD_ENOMEM, "cannot start the thread that writes the trace file");
         return NULL;
     }
     return w;

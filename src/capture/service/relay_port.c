@@ -156,7 +156,8 @@ static void init_relay(struct service_machine *m, struct slice args)
     if (!pb_find(args, INIT_RELAY_REQUEST_SYSTEM_INFO, &f) || f.wire != PB_BYTES)
         return;
     if (pb_bytes(&f).len > SYSTEM_INFO_MAX) {
-        log_line("traced: machine %u \"%s\": a SystemInfo of %zu bytes is left out", m->id, m->name, pb_bytes(&f).len);
+        log_line("traced: machine %u \"%s\": its SystemInfo of %zu bytes is too large and left out", m->id, m->name,
+                 pb_bytes(&f).len);
         return;
     }
     free_slice(&m->system_info);

@@ -58,9 +58,9 @@ static int check_buffers(const Config *c, struct error *err)
         uint64_t bytes = (uint64_t)b->size_kb * 1024;
         total += b->size_kb;
         if (!bytes || bytes > UINT32_MAX)
-            REFUSE("buffer %zu: size_kb %u is out of range", i, b->size_kb);
+            REFUSE("buffer %zu: size_kb %u is out of range; use 1 to 4194303", i, b->size_kb);
         if (b->machine_size_kb >= UINT32_MAX / 1024)
-            REFUSE("buffer %zu: machine_size_kb %u is out of range", i, b->machine_size_kb);
+            REFUSE("buffer %zu: machine_size_kb %u is out of range; use 0 to 4194302", i, b->machine_size_kb);
         total += b->machine_size_kb;
         for (size_t k = 0; k < i && b->name && *b->name; k++)
             if (c->buffers[k]->name && strcmp(c->buffers[k]->name, b->name) == 0)
@@ -70,7 +70,8 @@ static int check_buffers(const Config *c, struct error *err)
                          ? c->guardrail_overrides->max_tracing_buffer_size_kb
                          : MAX_GUARDED_BUFFER_KB;
     if (c->enable_extra_guardrails && total > limit)
-        REFUSE("guardrail: buffers of %llu KiB in all, at most %u", (unsigned long long)total, limit);
+        REFUSE("guardrail: the buffers take %llu KiB in all; at most %u KiB are allowed", (unsigned long long)total,
+               limit);
     return 0;
 }
 
@@ -166,13 +167,13 @@ static int check_file(const struct service *svc, uint32_t uid, const Config *c, 
     if (!c->write_into_file)
         return 0;
     if (path && fd >= 0)
-        REFUSE("write_into_file: both a file descriptor and output_path");
+        REFUSE("write_into_file: give a file descriptor or output_path, not both");
     if (path && uid != 0 && uid != svc->uid) /* the file would be made with our rights */
         return error_set(err, -MRD_EDENIED,
                          "output_path: only root and the service's own user may name a file; hand over an open one "
                          "(perfetto -o)");
     if (!path && fd < 0)
-        REFUSE("write_into_file: neither a file descriptor nor output_path");
+        REFUSE("write_into_file needs a file descriptor or output_path");
     return 0;
 }
 

@@ -298,7 +298,7 @@ static void abort_others(struct service *svc, const Mrd__TraceConfig *config)
         struct session *s = svc->sessions.p[i];
         if (s->state == SESSION_DISABLED || s->state == SESSION_CLONED)
             continue;
-        log_line("traced: session %llu ends for one with exclusive_prio %u", (unsigned long long)s->id,
+        log_line("traced: session %llu ends because a session with exclusive_prio %u starts", (unsigned long long)s->id,
                  config->exclusive_prio);
         session_disable(s, true);
     }

@@ -142,7 +142,7 @@ void session_finish_file(struct session *s)
 void session_abandon_file(struct session *s)
 {
     if (s->out && !s->file_error.code)
-        error_set(&s->file_error, -MRD_ETIMEOUT, "the trace file takes nothing: its end is missing");
+        error_set(&s->file_error, -MRD_ETIMEOUT, "the trace file could not be written in time; its end is missing");
     if (s->out)
         let_go(s);
 }

@@ -375,7 +375,7 @@ static void on_bound(void *ctx)
 {
     struct producer *p = ctx;
     if (!is_trusted(p)) {
-        lost(p, "it belongs to another user: it gets nothing (--service-user says whom else to trust)");
+        lost(p, "it runs as another user, which is not trusted (--service-user allows one more)");
         return;
     }
     struct pb_writer *w = &p->args;

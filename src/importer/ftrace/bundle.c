@@ -205,7 +205,7 @@ enum tokenize_result ftrace_tokenize_bundle(struct packet *p)
         return TOKENIZE_DONE;
     }
     if (b.cpu >= FTRACE_MAX_CPUS) {
-        importer_fail(p->m->im, -MRD_EFORMAT, "packet at byte %lld: ftrace bundle of cpu %u, more than there can be",
+        importer_fail(p->m->im, -MRD_EFORMAT, "packet at byte %lld: ftrace bundle of cpu %u: invalid cpu number",
                       (long long)p->byte_offset, b.cpu);
         return TOKENIZE_DONE;
     }

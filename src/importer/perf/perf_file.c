@@ -70,14 +70,14 @@ int perf_add_attr(struct perf_file *f, struct slice bytes, struct slice ids)
 static int read_attrs(struct perf_file *f, struct slice attrs, uint64_t attr_size, struct error *err)
 {
     if (attr_size < ATTR_LEAST + SECTION_BYTES || attr_size > UINT16_MAX)
-        return error_set(err, -MRD_EFORMAT, "perf.data: descriptions of events of %llu bytes",
+        return error_set(err, -MRD_EFORMAT, "perf.data: event descriptions of %llu bytes are not supported",
                          (unsigned long long)attr_size);
     for (; attrs.len >= attr_size; attrs = slice_of(attrs.p + attr_size, attrs.len - attr_size)) {
         struct dat_cursor c = perf_cursor(f, slice_of(attrs.p + attr_size - SECTION_BYTES, SECTION_BYTES));
         uint64_t offset = dat_u64(&c), size = dat_u64(&c);
         int rc = perf_add_attr(f, slice_of(attrs.p, attr_size - SECTION_BYTES), section(f, offset, size));
         if (rc)
-            return error_set(err, rc, "perf.data: a description of an event cannot be read");
+            return error_set(err, rc, "perf.data: cannot read an event description");
     }
     return 0;
 }
@@ -137,7 +137,7 @@ int perf_file_open(struct perf_file *f, struct slice bytes, struct error *err)
     } else if (size == HEADER_BYTES) {
         rc = read_header(f, &c, err);
     } else {
-        rc = error_set(err, -MRD_EFORMAT, "perf.data with a header of %llu bytes, of 104 or 16",
+        rc = error_set(err, -MRD_EFORMAT, "perf.data: header of %llu bytes; 104 or 16 are expected",
                        (unsigned long long)size);
     }
     f->rest = f->data;

@@ -369,7 +369,7 @@ static int write_file(void *self, struct slice bytes, struct error *err)
     if (page_format_parse(&t->page_format, t->file.header_page, NULL)) {
         if (t->file.truncated)
             return 0; /* told by the stat */
-        return error_set(err, -MRD_EFORMAT, "trace.dat does not say how its pages look (header_page)");
+        return error_set(err, -MRD_EFORMAT, "trace.dat does not describe its pages (header_page)");
     }
     set_clock(t);
     if (!prepare(t, err))

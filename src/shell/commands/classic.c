@@ -26,7 +26,7 @@ static int check_combinations(const struct options *o, struct error *err)
     if (o->summary && o->positionals.n > 1)
         return error_set(err, -MRD_EINVALID, "--summary takes one trace file; specs are given by --summary-spec");
     if (o->positionals.n == 0 && !o->httpd && !o->stdiod)
-        return error_set(err, -MRD_EINVALID, "a trace file is needed (tp_shell --help explains)");
+        return error_set(err, -MRD_EINVALID, "a trace file is needed (see tp_shell --help)");
     return 0;
 }
 

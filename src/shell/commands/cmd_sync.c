@@ -49,7 +49,7 @@ static void print_pair(const struct tp_result *r)
     printf("%s (machine %" PRId64 ") <==> %s (machine %" PRId64 ")\n", ref, tp_int64(r, C_REF_ID), other,
            tp_int64(r, C_OTHER_ID));
     printf("  quality    %s (%s)%s\n", tp_text(r, C_QUALITY, NULL), tp_text(r, C_METHOD, NULL),
-           tp_int64(r, C_IN_TREE) ? "" : "; not used: another way is better");
+           tp_int64(r, C_IN_TREE) ? "" : "; not used: another path is more accurate");
     if (tp_column_type(r, C_SLOPE) != TP_NULL)
         printf("  formula    t(%s) = %.16g * t(%s) %+.3f ns\n", ref, tp_double(r, C_SLOPE), other,
                tp_double(r, C_OFFSET));
@@ -78,7 +78,7 @@ static int report_islands(struct shell *sh, struct error *err)
         &r);
     while (rc == 0 && (rc = tp_step(r)) == 1) {
         printf("%s (machine %" PRId64
-               "): nothing relates its clock to the others: no packet that it exchanged with them "
+               "): its clock cannot be related to the others: no packet that it exchanged with them "
                "was recorded on both sides\n",
                host(r, 1), tp_int64(r, 0));
         rc = 0;

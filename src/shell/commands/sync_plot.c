@@ -156,7 +156,8 @@ int sync_plot(struct shell *sh, const char *path, struct error *err)
           p.f);
     rc = draw(sh, &p, err);
     fprintf(p.f,
-            "<text x='%d' y='%d' class='a'>How far each message lies from the map chosen (black). Red: sent by the "
+            "<text x='%d' y='%d' class='a'>Distance of each message from the clock relation found (black). Red: sent "
+            "by the "
             "reference; blue: to it; ringed: the hulls.</text>\n</svg>\n",
             LEFT, height - 12);
     if (fclose(p.f) != 0 && rc == 0)

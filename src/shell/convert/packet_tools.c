@@ -32,8 +32,7 @@ static int put_field(void *ctx, struct slice field)
 static void tell(const struct packet_counts *c, const char *tail)
 {
     if (c->damaged)
-        fprintf(stderr,
-                "note: %" PRIu64 " packets hold packed ones that cannot be read; they are written as they are\n",
+        fprintf(stderr, "note: %" PRIu64 " compressed packets cannot be read; they are written as they are\n",
                 c->damaged);
     if (c->tail)
         fprintf(stderr, "note: %zu bytes at the end are not a whole packet; they are %s\n", c->tail, tail);
@@ -46,7 +45,7 @@ static int open_both(struct shell *sh, struct packet_file *in, struct out_file *
     if (args->n > 3)
         return error_set(err, -MRD_EINVALID, "%s: give one file to read and one to write", args->p[0]);
     if (args->n == 1 && isatty(STDIN_FILENO))
-        return error_set(err, -MRD_EINVALID, "%s: a file to read is needed", args->p[0]);
+        return error_set(err, -MRD_EINVALID, "%s: give a file to read", args->p[0]);
     int rc = packet_file_open(in, args->n > 1 ? args->p[1] : "-", err);
     if (rc < 0)
         return rc;
@@ -67,7 +66,7 @@ static int finish(struct packet_file *in, struct out_file *out, int rc, struct e
     if (rc == -MRD_ENOMEM)
         error_set(err, rc, "out of memory");
     if (rc >= 0 && mapped_file_shrank(&in->map))
-        rc = error_set(err, -MRD_EIO, "the file became shorter while it was read: another program writes it");
+        rc = error_set(err, -MRD_EIO, "the file became shorter while it was read; another program writes it");
     packet_file_close(in);
     return out_file_finish(out, rc, err);
 }

@@ -46,7 +46,7 @@ static int register_function(struct engine *e, const struct engine_function *f, 
     *b = (struct bound){.engine = e, .f = *f};
     if (!function_check_read(&b->check, f->takes, f->n_args)) {
         mem_free(b);
-        return error_set(err, -MRD_EINVALID, "%s: what it takes is not described", f->name);
+        return error_set(err, -MRD_EINVALID, "%s: its arguments are not described", f->name);
     }
     const bool any = b->check.any;
     const int flags = f->flags | SQLITE_UTF8 | (f->flags & SQLITE_DIRECTONLY ? 0 : SQLITE_INNOCUOUS);

@@ -199,7 +199,7 @@ int instance_get(struct ftrace_source *source, const struct probes_host *host, c
         return rc;
     }
     if (recovered)
-        host->log(host->ctx, "a recorder that was killed had left tracefs set up: taken back");
+        host->log(host->ctx, "restored the tracefs settings that a killed recorder had left");
     d->source = source;
     d->host = host;
     d->users = 1;

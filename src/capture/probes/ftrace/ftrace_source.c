@@ -101,7 +101,7 @@ static int choose_instance(struct ftrace_session *s, struct drained_instance **o
         rc = error_set(err, -MRD_EEXISTS,
                        "another program records in the top tracefs instance (tracing is on, with %s and maybe more): "
                        "end it, or leave out of this config what needs the top instance (ftrace/print, the function "
-                       "tracer); what a crashed one left goes with traced_probes --reset-ftrace",
+                       "tracer); traced_probes --reset-ftrace removes what a crashed recorder left",
                        other);
     }
     if (!is_top || needs_top(&s->config))

@@ -178,8 +178,7 @@ int undo_log_open_file(struct undo_log *log, const char *file, const char *root,
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || !is_ours(&st)) {
         close(log->fd); /* and leave it as it is */
         log->fd = -1;
-        return error_set(err, -MRD_EDENIED, "others than this user can have written %s: it is not replayed; remove it",
-                         file);
+        return error_set(err, -MRD_EDENIED, "another user may have written %s; it is not replayed; remove it", file);
     }
     rc = load(log, err);
     if (rc)
@@ -309,7 +308,7 @@ static int remove_instance(const struct undo_log *log, const struct undo_step *s
         close(fd);
     if (!ours)
         return fd < 0 ? error_set_errno(err, e, "removing %s", s->path)
-                      : error_set(err, -MRD_EDENIED, "%s in the undo log is not in a tracefs: left alone", s->path);
+                      : error_set(err, -MRD_EDENIED, "%s in the undo log is not in a tracefs; ignored", s->path);
     return rmdir(s->path) == 0 || errno == ENOENT ? 0 : error_set_errno(err, errno, "removing %s", s->path);
 }
 
@@ -324,7 +323,7 @@ static int take_back(const struct undo_log *log, const struct undo_step *s, stru
     struct error why = {0};
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int rc = !in_tracefs(log, s->path, fd)
-                 ? error_set(&why, -MRD_EDENIED, "%s in the undo log is not in a tracefs: left alone", s->path)
+                 ? error_set(&why, -MRD_EDENIED, "%s in the undo log is not in a tracefs; ignored", s->path)
              : s->kind == UNDO_TRUNCATE
                  ? restore_list(s, path, &why)
                  : tracefs_write_path(path, s->kind == UNDO_APPEND ? TRACEFS_APPEND : TRACEFS_WRITE, s->text, &why);
