@@ -54,6 +54,8 @@ struct engine {
     struct schema *schema;         /* planner/schema.c */
     unsigned functions_made;       /* of those the planner knows: made anew by a statement */
     bool planner_off;
+    struct query_plan *plan; /* of plan_statement, the one made last: borrowed while it lives */
+    sqlite3_stmt *plan_statement;
 };
 
 /* For known tables. */

@@ -271,7 +271,7 @@ bool mirror_compare_planner(struct mirror *m, const char *query)
     planner_switch(m->e, false);
     uint64_t b = ask_all(m->e, query, &unplanned, &theirs);
     planner_switch(m->e, true);
-    ck_assert_msg(a == b, "%s\nplanned: %s\nSQLite: %s", query, ours.p, theirs.p);
+    ck_assert_msg(a == b, "%s\nplanned: %.900s\nSQLite: %.900s", query, ours.p, theirs.p);
     return planned && !unplanned;
 }
 

@@ -1,6 +1,7 @@
 /* CREATE PERFETTO TABLE, VIEW, MACRO. */
 #include "sql/dialect/replace.h"
 #include "sql/dialect/undo.h"
+#include "sql/plan/plan.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -95,7 +96,7 @@ int exec_table(struct exec *x, const struct parsed *p)
     uint8_t *types = NULL;
     const char **names = NULL;
     char *name = name_of(p->name);
-    int rc = name ? exec_plan(x, p->body, p->n_body, &stmt) : -MRD_ENOMEM;
+    int rc = name ? exec_plan_table(x, p->body, p->n_body, &stmt) : -MRD_ENOMEM;
     int n = stmt ? sqlite3_column_count(stmt) : 0;
     if (rc == 0 && n == 0)
         rc = exec_fail(x, p->body, "CREATE PERFETTO TABLE needs a statement that returns columns; use SELECT");
@@ -112,7 +113,11 @@ int exec_table(struct exec *x, const struct parsed *p)
         for (int i = 0; names && i < n; i++)
             names[i] = sqlite3_column_name(stmt, i);
         struct runtime_schema schema = {(uint32_t)n, names, types};
-        rc = engine_materialise(x->d->e, stmt, p->has_columns ? &schema : NULL, &t, x->err);
+        const struct runtime_schema *declared = p->has_columns ? &schema : NULL;
+        rc = plan_materialise(x->d->e, stmt, declared, &t, x->err);
+        if (rc == 0)
+            rc = engine_materialise(x->d->e, stmt, declared, &t, x->err);
+        rc = rc > 0 ? 0 : rc;
         if (rc)
             rc = exec_fail_offset(x, x->p, x->n, -1);
     }

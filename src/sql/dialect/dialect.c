@@ -96,6 +96,12 @@ int exec_plan(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt 
     return *stmt ? 0 : exec_prepare(x, p, n, stmt);
 }
 
+int exec_plan_table(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt)
+{
+    *stmt = plan_prepare_table(x->d->e, &x->run->arena, p, n);
+    return *stmt ? 0 : exec_prepare(x, p, n, stmt);
+}
+
 /* ---- one statement ---- */
 
 static int exec_sqlite(struct exec *x, const struct parsed *p)

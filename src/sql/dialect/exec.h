@@ -98,6 +98,8 @@ int exec_fail_offset(struct exec *x, const struct sql_token *p, size_t n, int64_
 int exec_prepare(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt);
 /* The same for a statement whose rows are wanted now: the planner may have a faster way to them. */
 int exec_plan(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt);
+/* The same for a statement whose rows become a table. */
+int exec_plan_table(struct exec *x, const struct sql_token *p, size_t n, sqlite3_stmt **stmt);
 
 /* Compares a statement's result columns with a declared list. In any order, or (`ordered`) one by one. */
 int exec_check_columns(struct exec *x, sqlite3_stmt *stmt, const struct parsed_fields *columns, bool ordered,

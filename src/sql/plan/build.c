@@ -15,6 +15,10 @@ void plan_free(void *plan)
         else
             plan_table_close(&p->sources[i].table);
     }
+    if (p->e && p->e->plan == p) {
+        p->e->plan = NULL;
+        p->e->plan_statement = NULL;
+    }
     arena_free(&p->arena);
     mem_free(p);
 }
@@ -299,11 +303,24 @@ static bool order_of_loops(struct reader *r)
     return loops_order(r->loops, r->plan->n_sources == 1 ? 0 : loops_parent(r), r->plan);
 }
 
+/* Does the order leave nothing open? SQLite sorts equal rows away in orders of its own. */
+static bool orders_all(const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        bool ordered = p->items[i].expr->op == X_CONST;
+        for (uint32_t k = 0; k < p->n_orders; k++)
+            ordered |= plan_expr_equal(p->items[i].expr, p->orders[k]);
+        if (!ordered || p->items[i].expr->type == PLAN_REAL)
+            return false;
+    }
+    return true;
+}
+
 static bool settle_order(struct reader *r)
 {
     struct query_plan *p = r->plan;
     bool shows = !p->grouped || groups_show_order(p);
-    if (p->distinct && !loops_distinct_in_order(r->loops, loops_parent(r)))
+    if (p->distinct && !orders_all(p))
         return false;
     if (!p->grouped && !p->n_windows && p->n_orders == 1 && p->orders_desc[0] && may_be_reversed(p, p->orders[0]))
         return false;
@@ -405,7 +422,7 @@ struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, c
     r.scope = scope;
     r.depth++;
     r.in_aggregate = r.aggregates_allowed = r.windows_allowed = false;
-    if (read_core(&r, s) && !p->arena.failed && is_worth_it(p, outer->plan != NULL))
+    if (read_core(&r, s) && !p->arena.failed && is_worth_it(p, outer->plan || outer->always))
         return p;
     plan_free(p);
     return NULL;

@@ -11,7 +11,7 @@ struct table_hash {
     uint32_t *next;  /* by place in rows: the next of the same key, + 1 */
     uint32_t *rows;
     int64_t *keys[PLAN_MAX_KEYS]; /* by place */
-    uint32_t n, mask;
+    uint32_t n, cap, mask;
     uint8_t *passes; /* by row number: for joins by row with tests; NULL: all do */
 };
 
@@ -180,15 +180,33 @@ static bool is_null_key(const struct plan_step *s, const int64_t *const *keys, u
     return false;
 }
 
-static bool reserve_hash(struct run *r, const struct plan_step *step, struct table_hash *h, uint32_t cap)
+static bool grow_array(struct run *r, void **p, uint64_t size)
 {
-    bool ok = alloc_rows(r, &h->rows, cap) && alloc_rows(r, &h->next, cap);
-    for (uint32_t k = 0; ok && k < step->n_keys; k++) {
-        ok = run_alloc(r, (uint64_t)cap * 8) && (h->keys[k] = mem_alloc(((size_t)cap + 1) * 8)) != NULL;
-        if (!ok && !r->rc)
-            r->rc = SQLITE_NOMEM;
+    void *bigger = run_alloc(r, size / 2) ? mem_realloc(*p, size) : NULL;
+    if (!bigger) {
+        r->rc = r->rc ? r->rc : SQLITE_NOMEM;
+        return false;
     }
-    uint32_t slots = 64;
+    *p = bigger;
+    return true;
+}
+
+/* Room for n more rows, and one batch beyond them. */
+static bool reserve_rows(struct run *r, const struct plan_step *step, struct table_hash *h, uint32_t n)
+{
+    if (h->n + n <= h->cap)
+        return true;
+    h->cap = h->cap ? h->cap * 2 : 4 * BATCH;
+    bool ok = grow_array(r, (void **)&h->rows, (uint64_t)h->cap * sizeof *h->rows);
+    for (uint32_t k = 0; ok && k < step->n_keys; k++)
+        ok = grow_array(r, (void **)&h->keys[k], (uint64_t)h->cap * sizeof(int64_t));
+    return ok;
+}
+
+static bool reserve_slots(struct run *r, struct table_hash *h)
+{
+    uint32_t slots = 64, cap = h->n;
+    bool ok = alloc_rows(r, &h->next, cap);
     while (slots < cap * 2ull && slots < 1u << 30)
         slots *= 2;
     h->mask = slots - 1;
@@ -230,16 +248,42 @@ static void link_rows(const struct plan_step *step, struct table_hash *h)
     }
 }
 
-static bool hash_build(struct run *r, const struct plan_step *step, struct table_hash *h)
+/* Keeps rows whose partner in a later join by row, which only they decide, passes that one's tests. */
+static uint32_t keep_partnered(struct join *j, const struct plan_step *step, uint32_t *rows, uint32_t n)
 {
+    const struct query_plan *p = j->r->plan;
+    for (uint32_t at = 1; at < p->n_steps && n; at++) {
+        const struct plan_step *s = &p->steps[at];
+        const struct table_hash *h = &j->steps[at].hash;
+        if (!s->by_row || !h->passes || s->keys[0]->sources != 1u << step->source || p->sources[s->source].left)
+            continue;
+        struct batch b = {.n = n, .serial = ++j->r->serial};
+        b.rows[step->source] = rows;
+        const int64_t *keys = eval(j->r, s->keys[0], &b);
+        int64_t n_rows = j->r->tables[s->source]->n_rows;
+        uint32_t left = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            rows[left] = rows[i];
+            left += keys[i] >= 0 && keys[i] < n_rows && h->passes[keys[i]];
+        }
+        n = left;
+    }
+    return n;
+}
+
+static bool hash_build(struct join *j, const struct plan_step *step, struct table_hash *h)
+{
+    struct run *r = j->r;
     struct scan scan;
     uint32_t rows[BATCH + 8], n;
     const struct table *t = r->tables[step->source];
+    bool inner = !r->plan->sources[step->source].left;
     scan_open(r, step, &scan);
-    if (!reserve_hash(r, step, h, scan.hi - scan.lo))
-        return false;
     while (scan_next(r, &scan, step->source, rows, &n)) {
         const int64_t *keys[PLAN_MAX_KEYS];
+        n = inner ? keep_partnered(j, step, rows, n) : n;
+        if (!reserve_rows(r, step, h, n))
+            return false;
         for (uint32_t k = 0; k < step->n_keys && n; k++) { /* those that are NULL are written over */
             int64_t *words = h->keys[k] + h->n;
             if (step->columns[k] == VTAB_ROW)
@@ -259,7 +303,7 @@ static bool hash_build(struct run *r, const struct plan_step *step, struct table
     }
     if (!step->n_keys && h->n > 64) /* every row with every row: SQLite may know better */
         r->rc = RUN_GAVE_UP;
-    if (!r->rc)
+    if (!r->rc && reserve_slots(r, h))
         link_rows(step, h);
     return !r->rc;
 }
@@ -422,10 +466,12 @@ static bool open_steps(struct join *j)
                 j->r->rc = SQLITE_NOMEM;
                 ok = false;
             }
-        if (ok && at)
-            ok = p->steps[at].by_row ? pass_build(j->r, &p->steps[at], &st->hash)
-                                     : hash_build(j->r, &p->steps[at], &st->hash);
+        if (ok && at && p->steps[at].by_row)
+            ok = pass_build(j->r, &p->steps[at], &st->hash);
     }
+    for (uint32_t at = 1; ok && at < p->n_steps; at++)
+        if (!p->steps[at].by_row)
+            ok = hash_build(j, &p->steps[at], &j->steps[at].hash);
     return ok;
 }
 

@@ -88,23 +88,26 @@ int loops_child(struct loops *l, int parent, struct sql_name name)
     return found;
 }
 
-bool loops_distinct_in_order(struct loops *l, int parent)
-{
-    load(l);
-    for (int i = 0; i < l->n; i++)
-        if (l->lines[i].parent == parent && strcmp(l->lines[i].text, "USE TEMP B-TREE FOR DISTINCT") == 0)
-            return true;
-    return false;
-}
-
 /* The source that SQLite prints by this name; -1: none, -2: several. */
 static int source_named(const struct query_plan *p, struct sql_name name)
 {
     int found = -1;
-    for (uint32_t i = 0; i < p->n_sources; i++)
-        if (sql_name_equal(p->sources[i].printed, name))
+    for (uint32_t i = 0; i < p->n_sources; i++) {
+        bool is = false;
+        for (uint32_t k = 0; k < p->sources[i].n_printed; k++)
+            is |= sql_name_equal(p->sources[i].printed[k], name);
+        if (is)
             found = found == -1 ? (int)i : -2;
+    }
     return found;
+}
+
+static bool is_by_row(const struct query_plan *p, uint8_t source)
+{
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        if (p->steps[i].source == source)
+            return p->steps[i].by_row;
+    return false;
 }
 
 static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
@@ -119,7 +122,9 @@ static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
             continue;
         int source = source_named(p, name);
         if (source >= 0) {
-            if (p->n_loops == PLAN_MAX_SOURCES)
+            /* an index that SQLite makes is sorted by all its columns; of one row at most that shows nothing */
+            if (p->n_loops == PLAN_MAX_SOURCES ||
+                (strstr(l->lines[i].text, " USING AUTOMATIC ") && !is_by_row(p, (uint8_t)source)))
                 return false;
             p->loops[p->n_loops++] = (uint8_t)source;
             continue;

@@ -95,7 +95,7 @@ static struct plan_source *add_source(struct reader *r, struct sql_name printed,
     if (p->n_sources == PLAN_MAX_SOURCES)
         return NULL;
     struct plan_source *s = &p->sources[p->n_sources];
-    *s = (struct plan_source){.printed = printed, .left = left};
+    *s = (struct plan_source){.printed = {printed}, .n_printed = 1, .left = left};
     return s;
 }
 
@@ -236,6 +236,9 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
     uint32_t first = outer->plan->n_sources;
     if (!scope || inner.depth > PLAN_MAX_DEPTH || !read_from(&inner, q->selects->from))
         return false;
+    struct plan_source *only = &outer->plan->sources[first];
+    if (outer->plan->n_sources == first + 1 && only->n_printed < 4)
+        only->printed[only->n_printed++] = alias;
     if (left) {
         if (outer->plan->n_sources != first + 1)
             return false;

@@ -13,4 +13,11 @@
 /* A statement that gives what p[0, n) gives, to be sqlite3_finalize()d; NULL: SQLite shall have the text. */
 sqlite3_stmt *plan_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n);
 
+/* The same for a statement whose rows become a table. */
+sqlite3_stmt *plan_prepare_table(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n);
+/* The rows of a statement that plan_prepare_table() has just made, as a table. 1: *out is there; 0: the statement is to
+ * be stepped; negative: error. As engine_materialise() otherwise. */
+int plan_materialise(struct engine *e, sqlite3_stmt *select, const struct runtime_schema *schema,
+                     struct runtime_table **out, struct error *err);
+
 #endif

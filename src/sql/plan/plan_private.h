@@ -73,8 +73,9 @@ struct plan_expr {
 struct plan_source {
     struct plan_table table; /* name NULL: `sub` or a stage */
     struct query_plan *sub;
-    struct sql_name printed; /* as EXPLAIN QUERY PLAN calls it */
-    bool left;               /* of a left join: rows before it stay without one of it */
+    struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
+    uint32_t n_printed;
+    bool left; /* of a left join: rows before it stay without one of it */
     struct plan_expr *on[PLAN_MAX_TESTS];
     uint32_t n_on;
 };
@@ -243,6 +244,7 @@ struct reader {
     struct scope *scope;
     const struct sql_select *core;
     int depth;
+    bool always; /* worth it, however simple */
     bool in_aggregate, aggregates_allowed, windows_allowed;
     struct loops *loops;          /* what SQLite would do */
     const struct reader *loop_up; /* the query around this one; NULL: none */
@@ -292,8 +294,6 @@ struct loops *loops_new(struct planner *planner, const char *text);
 int loops_parent(const struct reader *r);
 /* The step in which SQLite computes the query of that name; -1: not known. */
 int loops_child(struct loops *l, int parent, struct sql_name name);
-/* Does SQLite drop equal rows as they come (and not sort them)? */
-bool loops_distinct_in_order(struct loops *l, int parent);
 /* Fills p->loops; false when SQLite's order cannot be told. */
 bool loops_order(struct loops *l, int parent, struct query_plan *p);
 /* True when the rows that the steps give are in that order. */
@@ -353,15 +353,17 @@ struct sink *window_open(struct run *r);
 uint32_t *window_finish(struct sink *s, uint32_t *n);
 void window_close(struct sink *s);
 
-struct answer {
+struct plan_answer {
     struct table *table;
     uint32_t *rows; /* the order; NULL: as they are */
     uint32_t first, n;
 };
 
+/* The rows in their order, as a table with only the items; to be stage_free()d. */
+int plan_run_to_table(const struct query_plan *p, struct table **out);
 /* 0, RUN_GAVE_UP, or an SQLite code. */
-int plan_run(const struct query_plan *p, struct answer *out);
-void plan_answer_free(struct answer *a);
+int plan_run(const struct query_plan *p, struct plan_answer *out);
+void plan_answer_free(struct plan_answer *a);
 
 extern const sqlite3_module plan_module;
 #define PLAN_POINTER "meridian-plan"

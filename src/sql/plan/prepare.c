@@ -49,11 +49,13 @@ static void put_select(sqlite3_str *out, const struct query_plan *p, int number)
     sqlite3_free(text);
 }
 
-static sqlite3_stmt *prepare_plan(struct planner *planner, struct query_plan *p, bool explain)
+enum purpose { FOR_ROWS, FOR_TABLE, FOR_SHOW };
+
+static sqlite3_stmt *prepare_plan(struct planner *planner, struct query_plan *p, enum purpose purpose)
 {
     sqlite3_stmt *stmt = NULL;
     sqlite3_str *out = sqlite3_str_new(NULL);
-    if (explain)
+    if (purpose == FOR_SHOW)
         sqlite3_str_appendall(out, "EXPLAIN QUERY PLAN ");
     put_select(out, p, 1);
     char *text = sqlite3_str_finish(out);
@@ -63,20 +65,24 @@ static sqlite3_stmt *prepare_plan(struct planner *planner, struct query_plan *p,
         plan_free(p);
         return NULL;
     }
-    if (sqlite3_bind_pointer(stmt, 1, p, PLAN_POINTER, plan_free) == SQLITE_OK) /* frees it when it fails */
+    if (sqlite3_bind_pointer(stmt, 1, p, PLAN_POINTER, plan_free) == SQLITE_OK) { /* frees it when it fails */
+        planner->e->plan = p;
+        planner->e->plan_statement = stmt;
         return stmt;
+    }
     sqlite3_finalize(stmt);
     return NULL;
 }
 
-static sqlite3_stmt *prepare_whole(struct planner *planner, bool explain)
+static sqlite3_stmt *prepare_whole(struct planner *planner, enum purpose purpose)
 {
     const struct sql_tree *tree = planner->tree;
     uint32_t largest = 0;
     size_t len;
     const char *text = sql_tree_text(tree, planner->arena, tree->query->at, &len);
     struct loops *loops = text ? loops_new(planner, text) : NULL;
-    struct reader r = {.planner = planner, .tree = tree, .loops = loops, .rows = &largest};
+    struct reader r = {
+        .planner = planner, .tree = tree, .loops = loops, .rows = &largest, .always = purpose == FOR_TABLE};
     struct query_plan *p = loops ? plan_build(&r, tree->query, tree, NULL) : NULL;
     if (!p)
         return NULL;
@@ -85,7 +91,7 @@ static sqlite3_stmt *prepare_whole(struct planner *planner, bool explain)
         plan_free(p);
         return NULL;
     }
-    return prepare_plan(planner, p, explain);
+    return prepare_plan(planner, p, purpose);
 }
 
 /* Takes EXPLAIN QUERY PLAN off the front. */
@@ -105,23 +111,35 @@ static bool skip_explain(const struct sql_token **p, size_t *n)
     return found == 3;
 }
 
-sqlite3_stmt *plan_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n)
+static sqlite3_stmt *prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n,
+                             enum purpose purpose)
 {
     struct sql_tree tree;
     struct planner planner = {e, arena, &tree};
     const struct sql_token *body = p;
     size_t n_body = n;
-    bool explain = skip_explain(&body, &n_body);
-    if (!explain) {
+    if (purpose == FOR_ROWS && skip_explain(&body, &n_body)) {
+        purpose = FOR_SHOW;
+    } else {
         body = p;
         n_body = n;
     }
     if (!planner_parse(e, arena, body, n_body, &tree))
         return NULL;
-    sqlite3_stmt *stmt = tree.n_windows || explain ? NULL : aggregate_prepare(&planner);
+    sqlite3_stmt *stmt = tree.n_windows || purpose != FOR_ROWS ? NULL : aggregate_prepare(&planner);
     if (!stmt && !(e->functions_made & FUNCTION_OTHER))
-        stmt = prepare_whole(&planner, explain);
-    if (!stmt && tree.n_windows && !explain)
+        stmt = prepare_whole(&planner, purpose);
+    if (!stmt && tree.n_windows && purpose != FOR_SHOW)
         stmt = neighbours_prepare(&planner);
     return stmt;
+}
+
+sqlite3_stmt *plan_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n)
+{
+    return prepare(e, arena, p, n, FOR_ROWS);
+}
+
+sqlite3_stmt *plan_prepare_table(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n)
+{
+    return prepare(e, arena, p, n, FOR_TABLE);
 }

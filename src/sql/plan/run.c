@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { AHEAD = 1024 };
+
 /* ---- memory and time ---- */
 
 bool run_alloc(struct run *r, uint64_t bytes)
@@ -337,7 +339,7 @@ static void run_core(struct run *r, struct sink *to)
     window_close(windows);
 }
 
-static bool order_answer(struct run *r, struct answer *out)
+static bool order_answer(struct run *r, struct plan_answer *out)
 {
     const struct query_plan *p = r->plan;
     struct plan_order terms[PLAN_MAX_ORDER];
@@ -366,7 +368,7 @@ static bool order_answer(struct run *r, struct answer *out)
 /* ---- sources ---- */
 
 /* The rows of an answer as a table in their order. */
-static struct table *settle(struct run *r, struct answer *a, uint32_t n_items)
+static struct table *settle(struct run *r, struct plan_answer *a, uint32_t n_items)
 {
     if (!a->rows && a->first == 0 && a->n == a->table->n_rows) {
         struct table *t = a->table;
@@ -374,25 +376,44 @@ static struct table *settle(struct run *r, struct answer *a, uint32_t n_items)
         return t;
     }
     enum plan_type types[PLAN_MAX_ITEMS];
+    const int64_t *columns[PLAN_MAX_ITEMS];
+    uint32_t rows[AHEAD];
     for (uint32_t k = 0; k < n_items; k++)
         types[k] = plan_type_of((enum col_type)a->table->columns[k].type);
     struct table *t = stage_new(r, types, n_items);
-    int64_t *row = mem_alloc((n_items + 1) * sizeof *row);
-    const int64_t *columns[PLAN_MAX_ITEMS];
-    if (!row && !r->rc)
+    int64_t *words = mem_alloc((n_items + 1) * AHEAD * sizeof *words);
+    if (!words && !r->rc)
         r->rc = SQLITE_NOMEM;
-    for (uint32_t i = 0; t && row && i < a->n && !r->rc; i++) {
-        uint32_t from = a->rows ? a->rows[a->first + i] : a->first + i;
+    for (uint32_t at = 0; t && words && at < a->n && !run_stopped(r); at += AHEAD) {
+        uint32_t n = a->n - at < AHEAD ? a->n - at : AHEAD;
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = a->rows ? a->rows[a->first + at + i] : a->first + at + i;
         for (uint32_t k = 0; k < n_items; k++) {
-            row[k] = table_get(a->table, k, from);
-            columns[k] = &row[k];
+            column_gather(&a->table->columns[k], rows, n, words + k * AHEAD);
+            columns[k] = words + k * AHEAD;
         }
-        stage_append(r, t, columns, 1);
-        if (i % BATCH == 0)
-            run_stopped(r);
+        stage_append(r, t, columns, n);
     }
-    mem_free(row);
+    mem_free(words);
     return t;
+}
+
+int plan_run_to_table(const struct query_plan *p, struct table **out)
+{
+    struct run r = {.e = p->e, .plan = p};
+    struct plan_answer a = {0};
+    *out = NULL;
+    r.rc = plan_run(p, &a);
+    if (!r.rc)
+        *out = settle(&r, &a, p->n_items);
+    plan_answer_free(&a);
+    if (r.rc) {
+        stage_free(*out);
+        *out = NULL;
+    } else {
+        table_finalize(*out);
+    }
+    return r.rc;
 }
 
 static void open_sources(struct run *r)
@@ -406,7 +427,7 @@ static void open_sources(struct run *r)
                 r->rc = RUN_GAVE_UP;
             continue;
         }
-        struct answer a = {0};
+        struct plan_answer a = {0};
         r->rc = plan_run(s->sub, &a);
         if (!r->rc) {
             struct table *t = settle(r, &a, s->sub->n_items);
@@ -450,10 +471,10 @@ static void run_close(struct run *r)
     mem_free(r->results);
 }
 
-int plan_run(const struct query_plan *p, struct answer *out)
+int plan_run(const struct query_plan *p, struct plan_answer *out)
 {
     struct run r;
-    *out = (struct answer){0};
+    *out = (struct plan_answer){0};
     if (!run_open(&r, p))
         r.rc = SQLITE_NOMEM;
     if (!r.rc)
@@ -476,9 +497,9 @@ int plan_run(const struct query_plan *p, struct answer *out)
     return r.rc;
 }
 
-void plan_answer_free(struct answer *a)
+void plan_answer_free(struct plan_answer *a)
 {
     stage_free(a->table);
     mem_free(a->rows);
-    *a = (struct answer){0};
+    *a = (struct plan_answer){0};
 }

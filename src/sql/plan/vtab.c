@@ -21,7 +21,7 @@ struct cursor {
     sqlite3_vtab_cursor base;
     struct engine *e;
     const struct query_plan *plan;
-    struct answer answer;
+    struct plan_answer answer;
     sqlite3_stmt *stmt; /* SQLite's answer */
     uint32_t at;
     bool more;
