@@ -66,6 +66,8 @@ struct tp_config {
     unsigned threads;                /* workers of the import; 0: as many as useful */
     enum tp_clock_model clock_model;
     enum tp_sync_method sync_method;
+    const char *const *file_clocks; /* "FORMAT=CLOCK" each ("json=MONOTONIC"): files of a format are on that clock */
+    size_t n_file_clocks;
     const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
     void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* while loading; total 0: unknown */
     void *progress_ctx;

@@ -88,6 +88,8 @@ int tp_open(struct tp **out, const struct tp_config *config)
         .all_text_events = tp->config.all_text_events,
         .sync_method = (int)tp->config.sync_method,
         .sync_reference = tp->config.sync_reference,
+        .file_clocks = tp->config.file_clocks,
+        .n_file_clocks = tp->config.n_file_clocks,
         .ignore_ftrace_parse_errors = tp->config.ignore_ftrace_parse_errors,
         .crop_track_events = tp->config.crop_track_events,
         .clock_model = tp->config.clock_model == TP_CLOCKS_LINEAR       ? CLOCK_MODEL_LINEAR

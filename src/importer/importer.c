@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include "importer/clock/clock_graph.h"
+#include "importer/clock/clock_queries.h"
 #include "importer/clock/recordings.h"
 #include "importer/clock/remote_sync.h"
 #include "importer/core/bounds.h"
@@ -104,6 +105,31 @@ static bool open_parts(struct importer *im)
            importer_machine(im, 0);
 }
 
+/* --clock FORMAT=CLOCK: files that have no packets, whose clock nothing else tells. */
+static int choose_clock(struct importer *im, const char *text, struct error *err)
+{
+    const char *equals = strchr(text, '=');
+    size_t len = equals ? (size_t)(equals - text) : 0;
+    uint32_t clock = equals ? clock_by_name(equals + 1) : 0;
+    _Static_assert(FORMAT_UNKNOWN < sizeof im->file_clocks, "one a format");
+    if (!clock || clock > CLOCK_ID_BOOTTIME)
+        return error_set(err, -MRD_EINVALID,
+                         "--clock '%s': use FORMAT=CLOCK, where CLOCK is REALTIME, REALTIME_COARSE, MONOTONIC, "
+                         "MONOTONIC_COARSE, MONOTONIC_RAW or BOOTTIME",
+                         text);
+    for (const struct format_reader *const *r = format_readers; *r; r++) {
+        const char *name = format_name((*r)->format);
+        if ((*r)->fixed_clock || strlen(name) != len || strncmp(name, text, len) != 0)
+            continue;
+        im->file_clocks[(*r)->format] = (uint8_t)clock;
+        return 0;
+    }
+    return error_set(err, -MRD_EINVALID,
+                     "--clock '%s': there is no format of that name whose clock can be chosen; trace_type in "
+                     "__intrinsic_trace_file is the name of a file's format, json for instance",
+                     text);
+}
+
 int importer_open(struct importer **out, struct storage *st, const struct import_options *options, struct error *err)
 {
     *out = NULL;
@@ -113,11 +139,17 @@ int importer_open(struct importer **out, struct storage *st, const struct import
         im->parts = &machine_parts;
         if (options)
             im->opt = *options;
-        if (open_parts(im)) {
+        int rc = open_parts(im) ? 0 : -MRD_ENOMEM;
+        bool opened = rc == 0;
+        for (size_t i = 0; i < im->opt.n_file_clocks && !rc; i++)
+            rc = choose_clock(im, im->opt.file_clocks[i], err);
+        if (!rc) {
             *out = im;
             return 0;
         }
         importer_close(im);
+        if (opened)
+            return rc;
     }
     return error_set(err, -MRD_ENOMEM, "out of memory");
 }

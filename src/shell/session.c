@@ -63,6 +63,8 @@ static int make_config(const struct shell *sh, struct tp_config *config, struct 
         .no_native_plans = !sh->dev.native_plan,
         .no_mmap = no_mmap && no_mmap[0] == '1',
         .threads = (unsigned)o->threads,
+        .file_clocks = o->format_clock.p,
+        .n_file_clocks = o->format_clock.n,
     };
     if (o->override_stdlib && !o->dev)
         return error_set(err, -MRD_EINVALID, "--override-stdlib needs --dev");

@@ -193,6 +193,28 @@ class Formats(Case):
             cut = self.file("cut.txt", text[:end])
             self.assertEqual(self.number("select count(*) from sched", cut), text[:end].count("\n") - 1)
 
+    def test_clock(self):
+        """--clock puts JSON onto the timeline of a recording: PyTorch's with the time that its own count from."""
+        recording = DATA / "linux-sched.pftrace"
+        start, real, mono = map(int, self.rows("select trace_start(), to_realtime(trace_start()), "
+                                               "to_monotonic(trace_start())", recording)[0])
+        event = '{"ph":"X","ts":%s,"dur":2,"pid":1,"tid":1,"name":"here"}'
+        kineto = self.file("k.json", '{"schemaVersion":1,"traceEvents":[' + event % "5.5" +
+                           f'],"displayTimeUnit":"ms","baseTimeNanoseconds":{real}}}')
+        at = f"select name, ts - {start} from slice where name = 'here'"
+        self.assertEqual(self.rows(at, kineto), [["here", str(5500 - start)]])
+        self.assertEqual(self.rows(at, kineto, "--clock", "json=REALTIME", recording), [["here", "5500"]])
+        self.assertEqual(self.rows("select ts from slice", kineto, "--clock", "json=REALTIME"), [[str(real + 5500)]])
+        plain = self.file("m.json", "[" + event % f"{mono // 1000 + 7}.{mono % 1000:03d}" + "]")
+        self.assertEqual(self.rows(at, plain, "--clock", "json=MONOTONIC", recording), [["here", "7000"]])
+        self.assertEqual(self.rows(at, plain, recording), [["here", str(mono + 7000 - start)]])
+        late = self.file("k.json.gz", gzip.compress(kineto.read_bytes()))
+        self.assertEqual(self.rows("select value from stats where name = 'json_base_time_late'", late,
+                                   "--clock", "json=REALTIME"), [["1"]])
+        for wrong, text in (("json=NOON", "use FORMAT=CLOCK"), ("json", "use FORMAT=CLOCK"),
+                            ("pprof=REALTIME", "no format of that name"), ("x=REALTIME", "no format of that name")):
+            self.fails("query", "--clock", wrong, plain, "select 1", text=text)
+
     def test_archive(self):
         """Text beside a recording: one timeline, each with its own row of trace_file."""
         path = self.dir / "all.zip"

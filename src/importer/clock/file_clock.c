@@ -11,7 +11,9 @@ static bool same_clock(struct clock_id a, struct clock_id b)
 
 void file_clock_open(struct file_clock *c, struct importer *im, uint32_t id)
 {
-    *c = (struct file_clock){.im = im, .same = id == 0};
+    uint32_t chosen = im->file_clocks[im->file_format];
+    id = chosen ? chosen : id;
+    *c = (struct file_clock){.im = im, .same = id == 0, .chosen = chosen != 0};
     if (!id)
         return;
     if (im->input.private_clock)

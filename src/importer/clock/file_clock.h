@@ -14,6 +14,7 @@ struct file_clock {
     struct importer *im;
     struct clock_id clock; /* id 0: the file has none */
     bool ready;            /* it was related to trace time */
+    bool chosen;           /* the user said which it is */
     bool same;             /* it is trace time */
 };
 

@@ -103,6 +103,8 @@ struct importer {
     struct u64map metadata_rows; /* metadata.c: hash of what a row is found by -> row */
     int bugreport_year;          /* an archive of a bug report is being read: dates of logs are of this year; else 0 */
     int64_t log_zone_ns;         /* how far its local time is ahead of UTC, once that is known */
+    uint8_t file_clocks[64];     /* --clock: by format; 0: that of the format */
+    uint8_t file_format;         /* of the file that is being read (importer/input/format.h) */
     bool has_idle;               /* some trace is of a kind whose process 0 is the idle one */
     bool has_plain_zero;         /* some trace is not */
     bool has_uuid;               /* the trace, not its bytes, says what its uuid is */

@@ -3,6 +3,7 @@
 #define MERIDIAN_IMPORTER_CORE_IMPORT_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum import_clock_model {
@@ -19,6 +20,8 @@ struct import_options {
     bool crop_track_events;          /* drop track events before the range of interest */
     enum import_clock_model clock_model;
     int sync_method;            /* enum sync_method: how recordings without a relay are brought onto one clock */
+    const char *const *file_clocks; /* --clock: "FORMAT=CLOCK" each; files of a format are on that clock */
+    size_t n_file_clocks;
     const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
     unsigned threads;           /* workers for decompression and tokenizing; 0: as many as useful */
     void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* may be NULL; total 0 when unknown */

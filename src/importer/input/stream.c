@@ -76,6 +76,7 @@ uint32_t trace_file_add(struct importer *im, uint32_t parent, strid name, enum t
         else
             im->other_files++;
         im->trace_file = row;
+        im->file_format = (uint8_t)format;
         metadata_str(im, NULL, METADATA_trace_type, import_str(im, format_name(format)));
     }
     return row;

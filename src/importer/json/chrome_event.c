@@ -420,6 +420,8 @@ static void queue_event(struct reading *x)
     }
     if (!x->has_ts)
         e->ts = 0;
+    if (c->base_ns && e->ts >= 0 && __builtin_add_overflow(e->ts, c->base_ns, &e->ts))
+        e->ts = -1; /* beyond all times */
     if (!file_clock_to_trace_time(&c->clock, e->ts, (int64_t)(c->base_offset + (uint64_t)(x->start - c->buffer)),
                                   &e->ts))
         return;

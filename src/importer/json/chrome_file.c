@@ -204,6 +204,40 @@ static void keep_profile(struct chrome *c, struct json_text key, struct slice va
     }
 }
 
+/* PyTorch (Kineto) writes when times begin, behind the events: "baseTimeNanoseconds": 1700000000000000000. It counts
+ * when the user says on which clock the file is; by itself a file begins at 0. */
+static void take_base(struct chrome *c, struct slice value)
+{
+    int64_t base;
+    struct json_number n;
+    if (!c->clock.chosen || c->base_ns || !json_number_of(value, &n) || !json_number_scaled(&n, 0, &base))
+        return;
+    if (c->n_events)
+        stats_add_idx(&c->im->st->stats, c->m->id, STAT_json_base_time_late, (int32_t)c->im->trace_file, 1);
+    else
+        c->base_ns = base;
+}
+
+/* Looks for it near both ends of a file that is there as a whole. */
+static void find_base(struct chrome *c, struct slice file)
+{
+    static const char key[] = "\"baseTimeNanoseconds\":";
+    enum { NEAR = 64 << 10 };
+    struct slice parts[] = {slice_of(file.p, file.len < NEAR ? file.len : NEAR), file};
+    if (file.len > NEAR)
+        parts[1] = slice_of(file.p + file.len - NEAR, NEAR);
+    for (int i = 0; i < 2; i++) {
+        const uint8_t *at = memmem(parts[i].p, parts[i].len, key, sizeof key - 1), *end = file.p + file.len, *p;
+        if (!at)
+            continue;
+        for (at += sizeof key - 1; at < end && *at == ' ';)
+            at++;
+        for (p = at; p < end && *p >= '0' && *p <= '9';)
+            p++;
+        take_base(c, slice_of(at, (size_t)(p - at)));
+    }
+}
+
 /* A member whose value is no array of events. */
 static void take_member(struct chrome *c, struct json_text key, struct slice value)
 {
@@ -220,6 +254,8 @@ static void take_member(struct chrome *c, struct json_text key, struct slice val
         stats_add(&c->im->st->stats, c->m->id, STAT_json_display_time_unit, 1);
     } else if (json_text_is(key, "metadata") && first == '{') {
         chrome_document_metadata(c, value);
+    } else if (json_text_is(key, "baseTimeNanoseconds")) {
+        take_base(c, value);
     } else {
         keep_profile(c, key, value);
     }
@@ -323,6 +359,8 @@ static int chrome_write(void *self, struct slice bytes, struct error *err)
     if (c->stable) { /* a file as a whole */
         c->file_first = bytes.p;
         c->final = true;
+        if (c->clock.chosen)
+            find_base(c, bytes);
         size_t used = read_bytes(c, bytes);
         c->rest = slice_of(bytes.p + used, bytes.len - used);
         return check(c, err);

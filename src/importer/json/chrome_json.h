@@ -76,6 +76,7 @@ struct chrome {
     struct machine_ctx *m;
     struct file_clock clock;
     uint32_t queue;
+    int64_t base_ns; /* what times count from on a clock that the user chose */
 
     /* reading: chrome_file.c */
     enum chrome_place at;

@@ -100,5 +100,9 @@ static void close_file(void *self)
     mem_free(self);
 }
 
-const struct format_reader collapsed_format_reader = {
-    .format = FORMAT_COLLAPSED, .open = open_file, .write = write_file, .end = end_file, .close = close_file};
+const struct format_reader collapsed_format_reader = {.format = FORMAT_COLLAPSED,
+                                                      .fixed_clock = true,
+                                                      .open = open_file,
+                                                      .write = write_file,
+                                                      .end = end_file,
+                                                      .close = close_file};

@@ -185,5 +185,9 @@ static void close_file(void *self)
     mem_free(n);
 }
 
-const struct format_reader ninja_format_reader = {
-    .format = FORMAT_NINJA_LOG, .open = open_file, .write = write_file, .end = end_file, .close = close_file};
+const struct format_reader ninja_format_reader = {.format = FORMAT_NINJA_LOG,
+                                                  .fixed_clock = true,
+                                                  .open = open_file,
+                                                  .write = write_file,
+                                                  .end = end_file,
+                                                  .close = close_file};

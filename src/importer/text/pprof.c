@@ -261,6 +261,7 @@ static void close_file(void *self)
 }
 
 const struct format_reader pprof_format_reader = {.format = FORMAT_PPROF,
+                                                  .fixed_clock = true,
                                                   .whole = true,
                                                   .open = open_file,
                                                   .write = write_file,

@@ -386,6 +386,7 @@ static int end_file(void *self, struct error *err)
 
 const struct format_reader trace_dat_reader = {
     .format = FORMAT_TRACE_DAT,
+    .fixed_clock = true,
     .whole = true,
     .open = open_reader,
     .write = write_file,
