@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import time
+import xml.etree.ElementTree
 import zlib
 
 import harness
@@ -488,6 +489,60 @@ class Files(Case):
         self.fails("convert", "gif", SCHED, text="unknown format 'gif'")
         self.fails("convert", "json", SCHED, "a", "b", text="one trace and one file")
         self.assertIn("convert systrace", self.run_shell("help", "convert").stdout.decode())
+
+
+class Stacks(Case):
+    """Call stacks as lines and as a picture, from formats of other tools."""
+    LINES = {"main;a;b <c> & d": 7, "main;a": 2, "main;é": 5, "other": 1}
+
+    def setUp(self):
+        self.folded = self.dir / "in.folded"
+        self.folded.write_bytes("".join(f"{k} {v}\n" for k, v in self.LINES.items()).encode() + b"main;x\xff\x01y 3\n")
+
+    def collapsed(self, trace):
+        out = self.run_shell("convert", "collapsed", trace).stdout.decode()
+        return {k: int(v) for k, v in (line.rsplit(" ", 1) for line in out.splitlines())}
+
+    def test_there_and_back(self):
+        self.assertEqual(self.collapsed(self.folded), {**self.LINES, "main;x? y": 3})
+
+    def test_profile_of_node(self):
+        """Self values of a .cpuprofile, counted from its own nodes."""
+        trace = harness.DATA / "json" / "node.cpuprofile"
+        profile = json.loads(trace.read_text())
+        nodes = {n["id"]: n for n in profile["nodes"]}
+        parent = {c: n["id"] for n in profile["nodes"] for c in n.get("children", [])}
+        want = collections.Counter()
+        for sample in profile["samples"]:
+            path, at = [], sample
+            while at:
+                path.append(nodes[at]["callFrame"]["functionName"] or "[unknown]")
+                at = parent.get(at)
+            want[";".join(reversed(path))] += 1
+        self.assertEqual(self.collapsed(trace), dict(want))
+
+    def test_slices(self):
+        """Without call stacks: time in slices themselves."""
+        trace = self.dir / "s.json"
+        trace.write_text('[{"ph":"X","ts":0,"dur":10,"pid":1,"tid":2,"name":"a;b"},'
+                         '{"ph":"X","ts":2,"dur":3,"pid":1,"tid":2,"name":"c"},'
+                         '{"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"T"}}]')
+        self.assertEqual(self.collapsed(trace), {"T;a:b": 7000, "T;a:b;c": 3000})
+
+    def test_flame_graph(self):
+        svg = xml.etree.ElementTree.fromstring(self.run_shell("convert", "flamegraph", self.folded).stdout)
+        boxes = {g.find("{*}title").text: (float(g.find("{*}rect").get("x")), float(g.find("{*}rect").get("width")),
+                                           float(g.find("{*}rect").get("y"))) for g in svg.findall(".//{*}g")}
+        widths = {title.split(" (")[0]: round(w * 18 / 1180, 1) for title, (_, w, _) in boxes.items()}
+        self.assertEqual(widths, {"all": 18, "main": 17, "a": 9, "b <c> & d": 7, "é": 5, "x? y": 3, "other": 1})
+        title = {t.split(" (")[0]: t for t in boxes}
+        inner, outer = boxes[title["b <c> & d"]], boxes[title["a"]]
+        self.assertGreaterEqual(inner[0] + 0.01, outer[0])
+        self.assertLessEqual(inner[0] + inner[1], outer[0] + outer[1] + 0.01)
+        self.assertGreater(inner[2], outer[2])
+
+    def test_nothing(self):
+        self.fails("convert", "flamegraph", self.empty, text="neither call stacks nor slices")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,10 @@ int convert_json(struct shell *sh, struct out_file *out, struct error *err);
 int convert_systrace(struct shell *sh, struct out_file *out, struct error *err);
 int convert_ctrace(struct shell *sh, struct out_file *out, struct error *err);
 
+/* Call stacks as lines "a;b;c COUNT", and as a flame graph in SVG. */
+int convert_collapsed(struct shell *sh, struct out_file *out, struct error *err);
+int convert_flamegraph(struct shell *sh, struct out_file *out, struct error *err);
+
 int convert_firefox(struct shell *sh, struct out_file *out, struct error *err);
 
 /* Writes files of its own into --output-dir and prints their names; `out` is NULL. */
