@@ -6,10 +6,11 @@
  *
  * Each packet: {8 timestamp, 900 {1 "<writer> <number> <padding>"}}. On the end one line a writer: "writer W packets N
  * dropped D chunks C marks M". --hold waits for the end of the session before it leaves; --stall-ms sleeps now and then
- * in the middle. --follow: when the recording ends or the connection is lost, goes on with the next one. --where says
- * of each packet "packet W N B E": it begins in the writer's chunk B and ends in E. --times says of each packet that
- * was written "wrote W N T" at once, T its timestamp: the truth about a producer that is killed. --ledger is --times of what
- * is written while somebody records, and nothing is written else. */
+ * in the middle; --open-ms keeps each packet open for so long. --follow: when the recording ends or the connection is
+ * lost, goes on with the next one. --where says of each packet "packet W N B E": it begins in the writer's chunk B and
+ * ends in E. --times says of each packet that was written "wrote W N T" at once, T its timestamp: the truth about a
+ * producer that is killed. --ledger is --times of what is written while somebody records, and nothing is written else.
+ */
 #include "meridian/producer.h"
 
 #include <getopt.h>
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 struct options {
-    unsigned long packets, writers, max_size, shm_kb, page_kb, seed, pause_us, flush_every, stall_ms;
+    unsigned long packets, writers, max_size, shm_kb, page_kb, seed, pause_us, flush_every, stall_ms, open_ms;
     int policy;
     const char *source;
     bool hold, follow, where, times, ledger;
@@ -53,6 +54,8 @@ static void write_packet(struct mrd_writer *w, unsigned long writer, unsigned lo
     mrd_message_begin(w, 900);
     mrd_put_bytes(w, 1, text, len);
     mrd_message_end(w);
+    if (o->open_ms)
+        usleep((useconds_t)o->open_ms * 1000);
     unsigned long long ends = chunk_of(w); /* before the end: then the library may hand the chunk over */
     mrd_packet_end(w);
     if (o->times && (!o->ledger || mrd_writer_active(w)))
@@ -64,11 +67,12 @@ static void write_packet(struct mrd_writer *w, unsigned long writer, unsigned lo
 static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option options[] = {
-        {"packets", 1, NULL, 'n'}, {"writers", 1, NULL, 'w'}, {"max-size", 1, NULL, 'm'},    {"policy", 1, NULL, 'p'},
-        {"shm", 1, NULL, 's'},     {"page", 1, NULL, 'g'},    {"seed", 1, NULL, 'r'},        {"pause-us", 1, NULL, 'u'},
-        {"hold", 0, NULL, 'h'},    {"follow", 0, NULL, 'o'},  {"flush-every", 1, NULL, 'f'}, {"stall-ms", 1, NULL, 'l'},
-        {"source", 1, NULL, 'd'},  {"where", 0, NULL, 'e'},   {"times", 0, NULL, 't'},
-        {"ledger", 0, NULL, 'L'},  {0}};
+        {"packets", 1, NULL, 'n'}, {"writers", 1, NULL, 'w'},     {"max-size", 1, NULL, 'm'},
+        {"policy", 1, NULL, 'p'},  {"shm", 1, NULL, 's'},         {"page", 1, NULL, 'g'},
+        {"seed", 1, NULL, 'r'},    {"pause-us", 1, NULL, 'u'},    {"hold", 0, NULL, 'h'},
+        {"follow", 0, NULL, 'o'},  {"flush-every", 1, NULL, 'f'}, {"stall-ms", 1, NULL, 'l'},
+        {"source", 1, NULL, 'd'},  {"where", 0, NULL, 'e'},       {"times", 0, NULL, 't'},
+        {"ledger", 0, NULL, 'L'},  {"open-ms", 1, NULL, 'O'},     {0}};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         unsigned long v = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (c) {
@@ -110,6 +114,9 @@ static int parse(int argc, char **argv, struct options *o)
             break;
         case 't':
             o->times = true;
+            break;
+        case 'O':
+            o->open_ms = v;
             break;
         case 'L':
             o->ledger = o->times = true;

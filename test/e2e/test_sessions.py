@@ -50,6 +50,16 @@ class Sessions(Case):
         c.send(invoke(request, method, args))
         return c.reply(request)
 
+    def test_a_stop_in_the_middle_of_a_packet(self):
+        """Nobody asks for a flush before: the packets in front of the open one are handed over with it, and waited for."""
+        c = self.enable(buffer(256) + source("e2e.source"))
+        p = self.spawn(PRODUCER, "--ledger", "--open-ms", 200, "--max-size", 20)
+        wrote = [p.stdout.readline() for _ in range(3)]
+        time.sleep(0.05)  # it is in the next packet now; when it is not, nothing is tested, and nothing fails
+        here = {first(first(b, 900), 1).split()[1] for b in self.read(c) if first(b, 900) is not None}
+        wrote += p.communicate(timeout=30)[0].splitlines()
+        self.assertEqual({line.split()[2] for line in wrote if line.startswith(b"wrote")} - here, set())
+
     # ---- which sessions may be ----
 
     def test_refusals(self):

@@ -43,6 +43,7 @@ struct mrd_producer {
     uint64_t syncs_wanted, syncs_sent, syncs_done;
     uint64_t flush_request; /* waits for writers with an open packet; 0: none */
     uint64_t hand_over_ns;  /* BOOTTIME of a hand-over that waits likewise */
+    VEC(uint64_t) stopping; /* instances whose end waits likewise */
     VEC(char *) triggers;
     VEC(struct mrd_data_source *) sources;
     VEC(struct mrd_writer *) writers;
@@ -111,6 +112,8 @@ static bool flush_writers(struct mrd_producer *m)
             all = false;
         }
     }
+    if (all && (m->flush_request || m->hand_over_ns || m->stopping.n))
+        uv_async_send(&m->async); /* what waited for one of them need not wait for its next packet */
     return all;
 }
 
@@ -119,7 +122,6 @@ static void on_stop(void *ctx, uint64_t id)
     struct mrd_producer *m = ctx;
     struct mrd_data_source *found = NULL;
     pthread_mutex_lock(&m->lock);
-    flush_writers(m);
     for (size_t i = 0; i < m->sources.n; i++)
         for (unsigned k = 0; k < m->sources.p[i]->n_instances; k++)
             if (m->sources.p[i]->instances[k].id == id) {
@@ -127,11 +129,15 @@ static void on_stop(void *ctx, uint64_t id)
                 remove_instance(m, found, k);
                 break;
             }
+    /* behind it: a writer that is active after its packet knows that the packet is in. One in the middle of a packet
+     * has finished ones in front of it: they go out with it, and the service waits for them. */
+    bool done = flush_writers(m) || !vec_push(&m->stopping, id);
     pthread_cond_broadcast(&m->changed);
     pthread_mutex_unlock(&m->lock);
     if (found && found->o.stopped)
         found->o.stopped(found->o.ctx, id);
-    producer_notify_stopped(m->p, id);
+    if (done)
+        producer_notify_stopped(m->p, id);
 }
 
 static void on_flush(void *ctx, uint64_t request_id, const uint64_t *ids, size_t n, uint64_t flags)
@@ -191,6 +197,7 @@ static void on_disconnected(void *ctx, const char *why)
     m->syncs_sent = m->syncs_done; /* asked again after the reconnect */
     m->flush_request = 0;
     m->hand_over_ns = 0;
+    vec_clear(&m->stopping);
     for (size_t i = 0; i < m->sources.n; i++)
         while (m->sources.p[i]->n_instances)
             remove_instance(m, m->sources.p[i], m->sources.p[i]->n_instances - 1);
@@ -244,10 +251,16 @@ static void on_async(uv_async_t *a)
         vec_clear(&m->triggers);
     }
     bool flushed = true;
-    for (size_t i = 0; i < m->writers.n && (m->flush_request || m->hand_over_ns); i++)
+    for (size_t i = 0; i < m->writers.n && (m->flush_request || m->hand_over_ns || m->stopping.n); i++)
         flushed &= !atomic_load(&m->writers.p[i]->flush_wanted);
     uint64_t flush = flushed ? m->flush_request : 0;
     uint64_t handed_over_ns = flushed ? m->hand_over_ns : 0;
+    uint64_t *stopped = m->stopping.p;
+    size_t n_stopped = flushed ? m->stopping.n : 0;
+    if (n_stopped) { /* the list is ours now */
+        m->stopping.p = NULL;
+        m->stopping.n = m->stopping.cap = 0;
+    }
     if (flushed) {
         m->flush_request = 0;
         m->hand_over_ns = 0;
@@ -259,6 +272,10 @@ static void on_async(uv_async_t *a)
     producer_handed_over(m->p, handed_over_ns);
     if (flush)
         producer_flush_done(m->p, flush);
+    for (size_t i = 0; i < n_stopped; i++)
+        producer_notify_stopped(m->p, stopped[i]);
+    if (n_stopped)
+        mem_free(stopped);
     if (quit) {
         producer_close(m->p);
         uv_close((uv_handle_t *)a, NULL);
@@ -310,6 +327,7 @@ static void free_producer(struct mrd_producer *m)
     shm_arbiter_unref(m->arbiter);
     vec_free(&m->sources);
     vec_free(&m->triggers);
+    vec_free(&m->stopping);
     vec_free(&m->writers);
     pthread_mutex_destroy(&m->lock);
     pthread_cond_destroy(&m->changed);
