@@ -1,10 +1,17 @@
 /* The tracing service as a whole: two producers, one of them with its shared memory, and a consumer say and write
  * anything, in any order. The input is a program of operations; what the service answers is read and thrown away.
  *
+ * With -DWITHOUT_MEMORY (fuzz_service_memory) every program runs again and again, each time with another call of the
+ * service's allocator failing, once or from there on; afterwards the service must still record.
+ *
  * With libFuzzer add -close_fd_mask=2: the service logs. */
+#include "base/alloc.h"
 #include "capture/ipc/frame.h"
 #include "capture/ipc/ports.h"
+#include "capture/service/producers.h"
 #include "capture/service/service.h"
+#include "capture/service/state.h"
+#include "capture/service/tracing_session.h"
 #include "capture/shm/abi.h"
 #include "schema/service.pb-c.h"
 
@@ -32,6 +39,8 @@ struct world {
     struct peer peers[PEERS];
     uint8_t *memory; /* of the producer that got its memory last */
     struct pb_writer w;
+    unsigned calls, fail_at; /* of the service's allocator; 0: none fails */
+    bool for_good;           /* all fail from there on */
 };
 
 struct input {
@@ -62,12 +71,23 @@ static void map_memory(struct world *w, int fd)
     close(fd);
 }
 
+static bool gate(void *ctx, size_t size)
+{
+    struct world *w = ctx;
+    (void)size;
+    w->calls++;
+    return w->calls < w->fail_at || (!w->for_good && w->calls > w->fail_at);
+}
+
 /* Lets the service work, and takes what it sends. */
 static void turn(struct world *w)
 {
     static uint8_t buf[1 << 17];
+    if (w->fail_at)
+        alloc_set_gate(gate, w);
     for (int i = 0; i < 3; i++)
         uv_run(&w->loop, UV_RUN_NOWAIT);
+    alloc_set_gate(NULL, NULL);
     for (int i = 0; i < PEERS; i++) {
         union {
             struct cmsghdr h;
@@ -234,10 +254,29 @@ static struct world *open_world(void)
     return &w;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* With memory again: a session, a producer, a packet. */
+static void must_still_record(struct world *w)
+{
+    w->fail_at = 0;
+    for (unsigned i = 0; i < PEERS; i++) {
+        leave(w, i);
+        join(w, i);
+    }
+    size_t before = w->service->sessions.n;
+    invoke(w, CONSUMER, CONSUMER_ENABLE_TRACING, slice_str("\n\x11\n\2\b\4\n\4\b\4\x20\2\x12\5\n\3\n\1f"));
+    turn(w);
+    if (w->service->producers.n != PRODUCERS || w->service->sessions.n != before + 1 ||
+        w->service->sessions.p[before]->instances.n != PRODUCERS)
+        abort();
+}
+
+/* One program; returns how often the service asked for memory. */
+static unsigned run(const uint8_t *data, size_t size, unsigned fail_at, bool for_good)
 {
     struct input in = {data, data + size};
     struct world *w = open_world();
+    w->fail_at = fail_at;
+    w->for_good = for_good;
     for (unsigned i = 0; i < PEERS; i++)
         join(w, i);
     /* one ring and one buffer that discards, 4 KiB each, for data source "f" */
@@ -248,6 +287,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     invoke(w, CONSUMER, CONSUMER_DISABLE_TRACING, slice_of(NULL, 0));
     invoke(w, CONSUMER, CONSUMER_READ_BUFFERS, slice_of(NULL, 0));
     turn(w);
+    unsigned calls = w->calls;
+    if (fail_at)
+        must_still_record(w);
     for (unsigned i = 0; i < PEERS; i++)
         leave(w, i);
     service_close(w->service);
@@ -258,5 +300,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         munmap(w->memory, PAGES * PAGE);
     pb_writer_free(&w->w);
     memset(w, 0, sizeof *w);
+    return calls;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+#ifdef WITHOUT_MEMORY
+    for (unsigned k = 1; run(data, size, k, k % 2) >= k; k += 1 + k / 16)
+        ;
+#else
+    run(data, size, 0, false);
+#endif
     return 0;
 }
