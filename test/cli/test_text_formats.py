@@ -193,6 +193,17 @@ class Formats(Case):
             cut = self.file("cut.txt", text[:end])
             self.assertEqual(self.number("select count(*) from sched", cut), text[:end].count("\n") - 1)
 
+    def test_what_editors_put_in_front(self):
+        """A mark of byte order, lines that are empty: JSON of Chrome and of Firefox is read behind them."""
+        gecko = '{"meta": {"categories": []}, "libs": [], "threads": [{"name": "T", "tid": 1, "pid": 2, "stringArray": ["f"], ' \
+                '"frameTable": {"func": [0]}, "funcTable": {"name": [0]}, "stackTable": {"prefix": [null], "frame": [0]}, ' \
+                '"samples": {"stack": [0], "time": [1]}}]}'
+        for front in "", "\ufeff", "\r\n ", "\ufeff\n":
+            self.assertEqual(self.number("select count(*) from __intrinsic_profiler_sample",
+                                         self.file("g.json", front + gecko)), 1)
+            self.assertEqual(self.number("select count(*) from slice", self.file(
+                "c.json", front + '[{"ph":"X","ts":1,"dur":1,"tid":1,"name":"a"}]')), 1)
+
     def test_clock(self):
         """--clock puts JSON onto the timeline of a recording: PyTorch's with the time that its own count from."""
         recording = DATA / "linux-sched.pftrace"

@@ -36,7 +36,10 @@ bool is_collapsed(struct slice head)
     enum { LINES = 3 };
     struct slice line;
     int seen = 0;
-    while (seen < LINES && line_next(&head, &line, NULL)) {
+    bool whole;
+    while (seen < LINES && line_next(&head, &line, &whole)) {
+        if (seen && !whole) /* cut: it says nothing */
+            break;
         int64_t count;
         line = trim_space(line);
         if (!line.len || line.p[0] == '#')

@@ -304,6 +304,9 @@ static bool read_member(struct chrome *c, struct json_reader *r)
 
 static bool read_start(struct chrome *c, struct json_reader *r)
 {
+    static const uint8_t mark[] = {0xef, 0xbb, 0xbf}; /* of byte order: some editors write it */
+    if ((size_t)(r->end - r->p) >= sizeof mark && memcmp(r->p, mark, sizeof mark) == 0)
+        r->p += sizeof mark;
     int next = json_peek(r);
     if (!next)
         return false;

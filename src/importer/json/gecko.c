@@ -467,14 +467,19 @@ static void *gecko_open(struct importer *im)
 static int gecko_write(void *self, struct slice bytes, struct error *err)
 {
     struct gecko *g = self;
-    struct json_reader r = json_reader(bytes);
     struct json_place place = JSON_PLACE_START;
+    const uint8_t *start = bytes.p, *end = bytes.p + bytes.len;
+    if (slice_starts(bytes, "\xef\xbb\xbf")) /* a mark of byte order: some editors write it */
+        start += 3;
+    while (start < end && strchr(" \t\r\n", *start) && *start)
+        start++;
+    struct json_reader r = json_reader(slice_of(start, (size_t)(end - start)));
     if (!json_check(&r)) {
         json_place_advance(&place, slice_of(bytes.p, (size_t)(r.p - bytes.p)));
         return error_set(err, -MRD_EFORMAT, "line %llu, column %llu: %s", (unsigned long long)place.line,
                          (unsigned long long)place.column, json_error_text(&r));
     }
-    read_document(g, slice_of(bytes.p, (size_t)(r.p - bytes.p)));
+    read_document(g, slice_of(start, (size_t)(r.p - start)));
     g->im->failed |= g->failed;
     return g->failed ? error_set(err, -MRD_ENOMEM, "out of memory") : 0;
 }
