@@ -155,6 +155,21 @@ class Operations(Case):
         ours = [line for line in p.stderr.splitlines() if "meridian" in line]
         self.assertEqual((ours, p.returncode), ([], 0), p.stderr)
 
+    def test_the_capabilities_of_the_unit_are_enough(self):
+        """The service as the unit starts it: a socket for a group, a recording; and it keeps no more than the unit says."""
+        if os.getuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("needs root and setpriv")
+        unit = (SYSTEMD / "meridian-traced.service").read_text()
+        named = next(line.split("=")[1].split() for line in unit.splitlines() if line.startswith("CapabilityBoundingSet="))
+        bound = ",".join(["-all"] + ["+" + c.removeprefix("CAP_").lower() for c in named])
+        p = self.spawn("setpriv", "--bounding-set", bound, "--inh-caps", "-all", "--no-new-privs", TRACEBOX, "traced",
+                       "--set-socket-permissions", "daemon:0660:root:0600")
+        wait_for(lambda: self.connects("PRODUCER") and self.connects("CONSUMER"), what="the service")
+        self.assertEqual(os.stat(self.env["PERFETTO_PRODUCER_SOCK_NAME"]).st_gid, grp.getgrnam("daemon").gr_gid)
+        self.record()
+        kept = next(line.split()[1] for line in pathlib.Path(f"/proc/{p.pid}/status").read_text().splitlines() if line.startswith("CapEff"))
+        self.assertEqual(int(kept, 16), 1 << 23)  # CAP_SYS_NICE
+
 
 if __name__ == "__main__":
     main()
