@@ -255,7 +255,7 @@ class HostileProducer(Attack):
         for p in peers:
             self.assertTrue(p.closed())
         wait_for(lambda: self.memory_mb() < before + 20, what="memory given back")
-        self.assertIn("half a message", self.log())
+        self.assertIn("timed out in the middle of a message", self.log())
         whole.send(bind("ProducerPort", 2))
         self.assertIsNotNone(whole.recv())
         self.served()
