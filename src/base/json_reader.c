@@ -285,8 +285,8 @@ bool json_check(struct json_reader *r)
             kinds[r->depth] = (char)c;
         } else if (c && !json_skip(r, NULL)) {
             return false;
-        } else if (!c && r->p == r->end) {
-            return more(r);
+        } else if (!c) { /* a NUL, or the end of the bytes */
+            return r->p == r->end ? more(r) : json_fail(r, "a value is expected");
         }
         for (;;) {
             if (r->status != JSON_OK)

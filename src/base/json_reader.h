@@ -58,7 +58,7 @@ struct json_number {
 
 static inline struct json_reader json_reader(struct slice text)
 {
-    return (struct json_reader){.p = text.p, .end = text.p + text.len};
+    return (struct json_reader){.p = text.p, .end = text.len ? text.p + text.len : text.p};
 }
 
 /* The first byte of what comes next, white space passed over; 0 at the end of the bytes (no error). */

@@ -58,6 +58,16 @@ START_TEST(test_shapes)
 }
 END_TEST
 
+START_TEST(test_nul_is_no_value)
+{
+    static const char *const texts[] = {"[1,\0]", "{\"a\":\0}", "\0", "[\0"};
+    static const size_t lens[] = {5, 7, 1, 2};
+    struct json_reader r = json_reader(slice_of(texts[_i], lens[_i]));
+    ck_assert(!json_check(&r));
+    ck_assert_int_eq(r.status, JSON_BAD);
+}
+END_TEST
+
 START_TEST(test_every_prefix_wants_more)
 {
     static const char text[] = "{\"k\" : [1.5e3, true, \"a\\u00e9\\n\", {\"x\":{}}], \"z\":-12 }";
@@ -273,6 +283,7 @@ Suite *json_reader_suite(void)
     Suite *s = suite_create("json_reader");
     TCase *t = tcase_create("json_reader");
     tcase_add_loop_test(t, test_shapes, 0, COUNT(shapes));
+    tcase_add_loop_test(t, test_nul_is_no_value, 0, 4);
     tcase_add_test(t, test_every_prefix_wants_more);
     tcase_add_test(t, test_members);
     tcase_add_test(t, test_depth);
