@@ -1,4 +1,5 @@
-/* Owns what LTTng kernel events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls. */
+/* Owns what LTTng kernel events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls,
+ * frequencies and idle states of cpus, block io. */
 #include "importer/ctf/ctf_internal.h"
 
 #include "importer/track/irq_tracks.h"
@@ -158,6 +159,64 @@ static void syscall_exit(const struct ctf_row *e, const char *rest)
     arg_list_free(&args);
 }
 
+static void cpu_counter(const struct ctf_row *e, const char *type, const char *name)
+{
+    int64_t cpu, state;
+    if (!ctf_item_int(e->fields, "cpu_id", &cpu) || !ctf_item_int(e->fields, "state", &state) || cpu < 0 ||
+        cpu >= CPUS_PER_MACHINE)
+        return;
+    machine_ucpu(e->m, (uint32_t)cpu);
+    uint32_t track =
+        track_intern_int(e->m->im->tracks, e->m->id, type, TRACK_COUNTER, "cpu", cpu, import_str(e->m->im, name));
+    counter_push(e->m->im, e->ts, track, (double)(uint32_t)state);
+}
+
+static void power_cpu_frequency(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    cpu_counter(e, "cpu_frequency", "cpufreq");
+}
+
+/* The state 4294967295 says that the cpu has left its idle state. */
+static void power_cpu_idle(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    cpu_counter(e, "cpu_idle", "cpuidle");
+}
+
+/* The slices of ftrace's block_io_start and block_io_done, on the same track. False when the event has no device. */
+static bool block_io(const struct ctf_row *e, uint32_t *track, struct arg_list *args)
+{
+    int64_t dev, sector;
+    if (!ctf_item_int(e->fields, "dev", &dev))
+        return false;
+    *track = track_intern_int(e->m->im->tracks, e->m->id, "block_io", TRACK_COUNTER, "block_device", dev, 0);
+    if (ctf_item_int(e->fields, "sector", &sector))
+        arg_list_int(&e->m->st->args, args, "sector", sector);
+    return true;
+}
+
+static void block_io_start(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    struct arg_list args = {0};
+    uint32_t track;
+    if (block_io(e, &track, &args))
+        slice_begin(e->m->im->slices, e->m->id, e->ts, track, 0, import_str(e->m->im, "block_io"),
+                    args_intern(&e->m->st->args, args.p, args.n));
+    arg_list_free(&args);
+}
+
+static void block_io_done(const struct ctf_row *e, const char *rest)
+{
+    (void)rest;
+    struct arg_list args = {0};
+    uint32_t track;
+    if (block_io(e, &track, &args))
+        slice_end(e->m->im->slices, e->m->id, e->ts, track, 0, import_str(e->m->im, "block_io"), &args);
+    arg_list_free(&args);
+}
+
 /* In order: the first row that fits. LTTng 2.1 called system calls sys_* and exit_syscall, later ones syscall_entry_*.
  */
 static const struct lttng_handler handlers[] = {
@@ -175,6 +234,10 @@ static const struct lttng_handler handlers[] = {
     {"irq_softirq_exit", softirq_exit, false},
     {"softirq_entry", softirq_entry, false},
     {"softirq_exit", softirq_exit, false},
+    {"power_cpu_frequency", power_cpu_frequency, false},
+    {"power_cpu_idle", power_cpu_idle, false},
+    {"block_io_start", block_io_start, false},
+    {"block_io_done", block_io_done, false},
     {"exit_syscall", syscall_exit, false},
     {"syscall_entry_", syscall_entry, true},
     {"syscall_exit_", syscall_exit, true},
