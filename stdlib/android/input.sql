@@ -161,6 +161,101 @@ LEFT JOIN _input_event_frames AS e ON e.input_event_id = i.input_event_id AND e.
 WHERE d.sent AND d.thread_name = 'InputDispatcher'
 ORDER BY d.ts;
 
+-- The stages of every event: reading, sending, receipt, and the delivery to the application's view.
+CREATE PERFETTO TABLE _input_lifecycles AS
+WITH
+  readers AS (
+    SELECT regexp_extract(name, 'id=(0x[0-9a-f]+)') AS input_event_id, min(ts) AS ts, id, track_id, dur
+    FROM slice
+    WHERE name GLOB 'UnwantedInteractionBlocker::notifyMotion*'
+    GROUP BY 1
+  ),
+  consumers AS (
+    SELECT regexp_extract(name, 'id=(0x[0-9a-f]+)') AS input_event_id, upid, min(ts) AS ts, id, track_id, dur
+    FROM thread_slice
+    WHERE name GLOB 'deliverInputEvent src=*'
+    GROUP BY 1, 2
+  )
+SELECT
+  e.input_event_id AS input_id,
+  e.event_channel AS channel,
+  e.end_to_end_latency_dur AS total_latency,
+  a.ts AS ts_reader,
+  d.ts AS ts_dispatch,
+  r.ts AS ts_receive,
+  c.ts AS ts_consume,
+  a.id AS id_reader,
+  a.track_id AS track_reader,
+  a.dur AS dur_reader,
+  d.id AS id_dispatch,
+  d.track_id AS track_dispatch,
+  d.dur AS dur_dispatch,
+  r.id AS id_receive,
+  r.track_id AS track_receive,
+  r.dur AS dur_receive,
+  c.id AS id_consume,
+  c.track_id AS track_consume,
+  c.dur AS dur_consume,
+  e.is_speculative_frame
+FROM android_input_events AS e
+JOIN _input_messages AS d
+  ON d.track_id = e.dispatch_track_id AND d.ts = e.dispatch_ts AND d.event_seq = e.event_seq AND d.sent
+JOIN _input_messages AS r
+  ON r.track_id = e.receive_track_id AND r.ts = e.receive_ts AND r.event_seq = e.event_seq AND NOT r.sent
+LEFT JOIN readers AS a ON a.input_event_id = e.input_event_id
+LEFT JOIN consumers AS c ON c.input_event_id = e.input_event_id AND c.upid = e.upid;
+
+-- The whole way of the input event that a slice is a stage of.
+CREATE PERFETTO FUNCTION _android_input_lifecycle_by_slice_id(
+  -- Row of slice: any stage.
+  slice_id LONG
+)
+RETURNS TABLE(
+  -- Number of the input event.
+  input_id STRING,
+  -- Name of the channel.
+  channel STRING,
+  -- From reading to the end of the frame.
+  total_latency LONG,
+  -- Start of reading.
+  ts_reader LONG,
+  -- Start of sending.
+  ts_dispatch LONG,
+  -- Start of receipt.
+  ts_receive LONG,
+  -- Start of delivery.
+  ts_consume LONG,
+  -- Reading: row of slice.
+  id_reader LONG,
+  -- Reading: row of track.
+  track_reader LONG,
+  -- Length of reading.
+  dur_reader LONG,
+  -- Sending: row of slice.
+  id_dispatch LONG,
+  -- Sending: row of track.
+  track_dispatch LONG,
+  -- Length of sending.
+  dur_dispatch LONG,
+  -- Receipt: row of slice.
+  id_receive LONG,
+  -- Receipt: row of track.
+  track_receive LONG,
+  -- Length of receipt.
+  dur_receive LONG,
+  -- Delivery: row of slice.
+  id_consume LONG,
+  -- Delivery: row of track.
+  track_consume LONG,
+  -- Length of delivery.
+  dur_consume LONG,
+  -- Is the frame a guess?
+  is_speculative_frame BOOL
+) AS
+SELECT *
+FROM _input_lifecycles
+WHERE $slice_id IN (id_reader, id_dispatch, id_receive, id_consume);
+
 -- Keys, as the system handled them.
 CREATE PERFETTO VIEW android_key_events(
   -- Row of __intrinsic_android_key_events.

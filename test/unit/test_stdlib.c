@@ -221,6 +221,10 @@ static const struct {
      "SELECT dispatch_latency_dur, handling_latency_dur, ack_latency_dur, total_latency_dur, tid, process_name, "
      "event_type, event_action, event_channel, input_event_id, frame_id FROM android_input_events",
      "9,20,5,34,200,com.app,0x1,DOWN,w1 (server),0xabc,7"},
+    {"android.input",
+     "SELECT l.input_id, l.channel, l.ts_receive - l.ts_dispatch, l.id_dispatch = s.id, l.id_consume IS NOT NULL FROM "
+     "slice AS s JOIN _android_input_lifecycle_by_slice_id(s.id) AS l WHERE s.name GLOB 'sendMessage*'",
+     "0xabc,w1 (server),9,1,1"},
     {"android.frames.timeline",
      "SELECT frame_id, ts, dur, do_frame_id, draw_frame_id, render_thread_utid, ui_thread_utid, process_name FROM "
      "android_frames ORDER BY draw_frame_id",
