@@ -1,4 +1,4 @@
-/* Owns the SQL functions about clocks:
+/* The SQL functions about clocks:
  *     clock_error_ns(ts, machine_id)             the largest error that ts can have on that machine, NULL when unknown
  *     to_machine_time(ts, machine_id, clock)     what the machine's clock showed then ('BOOTTIME' or a clock id)
  *     from_machine_time(value, machine_id, clock) the trace time at which it showed that */

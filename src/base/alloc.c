@@ -1,4 +1,4 @@
-/* Owns the allocation hook. */
+/* The allocation hook. */
 #include "base/alloc.h"
 
 #include <stdlib.h>

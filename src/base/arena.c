@@ -1,4 +1,4 @@
-/* Owns the bump allocator. */
+/* The bump allocator. */
 #include "base/arena.h"
 
 #include "base/alloc.h"

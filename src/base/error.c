@@ -1,4 +1,4 @@
-/* Owns the texts of error values: formatting, prefixing, and the table of codes. */
+/* The texts of error values: formatting, prefixing, and the table of codes. */
 #include "base/error.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Owns whole-file input: mapping, reading, writing, and the hooks for tests. */
+/* Whole-file input: mapping, reading, writing, and the hooks for tests. */
 #include "base/file.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* Owns the byte-string hash: eight bytes at a time, folded multiplications. */
+/* The byte-string hash: eight bytes at a time, folded multiplications. */
 #include "base/hash.h"
 
 static uint64_t load64(const uint8_t *p)

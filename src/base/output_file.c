@@ -1,4 +1,4 @@
-/* Owns output that replaces a file in one step. */
+/* Writes output that replaces a file in one step. */
 #include "base/output_file.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* Owns sorting that can be told to end. */
+/* Sorts, and stops when it is told to. */
 #include "base/stop.h"
 
 #include "base/alloc.h"

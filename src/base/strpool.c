@@ -1,4 +1,4 @@
-/* Owns the string pool: interning by hash, dense ids. */
+/* The string pool: interning by hash, dense ids. */
 #include "base/strpool.h"
 
 #include "base/alloc.h"

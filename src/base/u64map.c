@@ -1,4 +1,4 @@
-/* Owns the 64-bit hash map. */
+/* The 64-bit hash map. */
 #include "base/u64map.h"
 
 #include "base/alloc.h"

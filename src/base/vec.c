@@ -1,4 +1,4 @@
-/* Owns the growth of arrays. */
+/* Grows arrays. */
 #include "base/vec.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Owns an import from its opening to the tables being ready for queries. */
+/* Runs an import, from opening it until the tables are ready for queries. */
 #include "importer/importer.h"
 #include "base/clock.h"
 

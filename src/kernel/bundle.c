@@ -1,4 +1,4 @@
-/* Owns the bundle of events of one cpu. */
+/* The bundle of events of one cpu. */
 #include "kernel/bundle.h"
 
 #include "base/alloc.h"

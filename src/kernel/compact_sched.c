@@ -1,4 +1,4 @@
-/* Owns the compact lists of scheduler events. */
+/* Decodes the compact lists of scheduler events. */
 #include "kernel/compact_sched.h"
 
 #include "base/hash.h"

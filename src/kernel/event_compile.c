@@ -1,4 +1,4 @@
-/* Owns compiling programs: which kernel field becomes which protobuf field, and how. */
+/* Compiles programs: which kernel field becomes which protobuf field, and how. */
 #include "kernel/encode.h"
 #include "kernel/event_program.h"
 #include "wire/fields.h"

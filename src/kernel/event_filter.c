@@ -1,4 +1,4 @@
-/* Owns deciding which system calls and which printed texts a session keeps. */
+/* Decides which system calls and which printed texts a session keeps. */
 #include "kernel/event_filter.h"
 
 /* Takes `prefix` off the front. */

@@ -1,4 +1,4 @@
-/* Owns running programs: one kernel event in, one FtraceEvent out. */
+/* Runs programs: one kernel event in, one FtraceEvent out. */
 #include "kernel/event_program.h"
 
 #include "kernel/encode.h"

@@ -1,4 +1,4 @@
-/* Owns turning events of the other byte order round. */
+/* Converts events of the other byte order. */
 #include "kernel/foreign.h"
 
 int swap_program_compile(struct swap_program *s, const struct format_file *f, struct arena *a, struct error *err)

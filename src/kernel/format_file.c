@@ -1,4 +1,4 @@
-/* Owns the parser of tracefs `format` files. */
+/* Parses tracefs `format` files. */
 #include "kernel/format_file.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* Owns the walk over a kernel ring-buffer page. */
+/* Walks over a kernel ring-buffer page. */
 #include "kernel/page_parser.h"
 
 #include "kernel/encode.h"

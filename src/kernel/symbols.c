@@ -1,4 +1,4 @@
-/* Owns the tables from kernel addresses to numbers, names and strings. */
+/* The tables from kernel addresses to numbers, names and strings. */
 #include "kernel/symbols.h"
 
 #include "base/file.h"

@@ -1,4 +1,4 @@
-/* Owns the set of threads that a session has met. */
+/* The set of threads that a session has met. */
 #include "kernel/tid_tracker.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* Owns argument sets: sharing equal ones, ready values and payloads decoded on demand. */
+/* Stores argument sets: equal ones once, as values or as payloads that are decoded on demand. */
 #include "storage/args.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* Owns the packing of columns: sealing chunks, changing packed values, summaries. */
+/* Packs columns: sealed chunks, changes of packed values, summaries. */
 #include "storage/column.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* Owns the counters of losses and errors. */
+/* The counters of losses and errors. */
 #include "storage/stats.h"
 
 const struct stat_def stat_defs[STAT_COUNT] = {

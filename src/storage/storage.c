@@ -1,4 +1,4 @@
-/* Owns the set of all tables of a trace, and their descriptions. */
+/* The set of all tables of a trace, and their descriptions. */
 #include "storage/storage.h"
 
 #define COL_ARGS COL_U32 /* numbers as any, once they are in a column */

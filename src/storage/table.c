@@ -1,4 +1,4 @@
-/* Owns tables: appending rows, finding in sorted columns. */
+/* Tables: appending rows, finding in sorted columns. */
 #include "storage/table.h"
 
 #include "base/alloc.h"

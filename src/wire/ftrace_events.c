@@ -1,4 +1,4 @@
-/* Owns the table of typed ftrace events and its lookups. */
+/* The table of typed ftrace events and its lookups. */
 #include "wire/ftrace_events.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Owns zlib's and zstd's streaming decoders. Their memory comes from the allocation hook like all other. */
+/* Zlib's and zstd's streaming decoders. Their memory comes from the allocation hook like all other. */
 #include "wire/inflate.h"
 
 #include "base/alloc.h"

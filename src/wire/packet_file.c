@@ -1,4 +1,4 @@
-/* Owns the walk over the packets of a file. */
+/* Walks over the packets of a file. */
 #include "wire/packet_file.h"
 
 #include "base/alloc.h"

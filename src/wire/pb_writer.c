@@ -1,4 +1,4 @@
-/* Owns the growable protobuf writer. */
+/* The growable protobuf writer. */
 #include "wire/pb_writer.h"
 
 #include "base/alloc.h"

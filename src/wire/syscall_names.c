@@ -1,4 +1,4 @@
-/* Owns the names of system calls. */
+/* The names of system calls. */
 #include "wire/syscall_names.h"
 
 #include <stddef.h>

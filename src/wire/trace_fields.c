@@ -1,4 +1,4 @@
-/* Owns the schema of a trace and its lookups. */
+/* The schema of a trace and its lookups. */
 #include "wire/trace_fields.h"
 
 #include "wire/pb_cursor.h"

@@ -1,4 +1,4 @@
-/* Owns the bytes of a trace as an application's SDK writes it. */
+/* The bytes of a trace as an application's SDK writes it. */
 #include "bench/sdk_trace.h"
 
 #include <stdio.h>

@@ -71,7 +71,7 @@ class Flags(harness.Case):
         self.fails("query", "--full-sort=1", self.empty, self.SQL, text="takes no value")
         self.fails("query", "--dev-flag", "x", self.empty, self.SQL, text="KEY=VALUE")
         self.fails("query", "--clock-model", "x", self.empty, self.SQL, text="auto, compatible, linear")
-        self.fails("query", "--format", "x", self.empty, self.SQL, text="csv, table, json, jsonl")
+        self.fails("query", "--format", "x", self.empty, self.SQL, text="none of classic, csv, table, box, markdown, line, json, jsonl")
         self.fails("query", "--override-stdlib", ".", self.empty, self.SQL, text="--dev")
         self.fails("-d", self.empty, text="unknown flag '-d'")
 
@@ -204,7 +204,7 @@ include perfetto module mine.a;
 .mode csv
 select x from mine_a;
 """)
-        self.assertIn(b'"x"\n1\n', p.stdout)
+        self.assertIn(b'\nx\n1\n', p.stdout)
 
     def test_override_stdlib(self):
         sql = "include perfetto module mine.a; select x from mine_a"

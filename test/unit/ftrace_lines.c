@@ -1,4 +1,4 @@
-/* Owns comparing decoded events with the kernel's text trace. */
+/* Comparing decoded events with the kernel's text trace. */
 #include "ftrace_lines.h"
 
 #include "kernel/event_program.h"

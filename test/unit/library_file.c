@@ -1,4 +1,4 @@
-/* Owns the reading of traces that are written down as rows. */
+/* Reads traces that are written down as rows. */
 #include "library_file.h"
 
 #include <check.h>

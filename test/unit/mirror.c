@@ -1,4 +1,4 @@
-/* Owns random rows in our tables and in SQLite's own, and the comparison of answers. */
+/* Random rows in our tables and in SQLite's own, and the comparison of answers. */
 #include "mirror.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* Owns simulated machines that send each other packets. */
+/* Simulated machines that send each other packets. */
 #include "network_simulator.h"
 
 static uint64_t next(struct simulated_network *n, uint64_t below)

@@ -1,4 +1,4 @@
-/* Owns the reading of all clocks. */
+/* Reads all clocks. */
 #include "capture/common/clock_reading.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* Owns what the machine tells about itself. */
+/* Reads what the machine tells about itself. */
 #include "capture/common/machine.h"
 
 #include "base/fnv.h"

@@ -1,4 +1,4 @@
-/* Owns the producer of the system's data sources and its instances. */
+/* The producer of the system's data sources and its instances. */
 #include "capture/probes/probes.h"
 
 #include "base/alloc.h"

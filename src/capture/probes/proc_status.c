@@ -1,4 +1,4 @@
-/* Owns reading the status of processes and threads. */
+/* Reads the status of processes and threads. */
 #include "capture/probes/proc_status.h"
 
 #include "capture/probes/proc_text.h"

@@ -1,4 +1,4 @@
-/* Owns reading small text files. */
+/* Reads small text files. */
 #include "capture/probes/proc_text.h"
 
 #include "base/alloc.h"

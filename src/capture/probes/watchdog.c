@@ -1,4 +1,4 @@
-/* Owns the limits of the recorder's own memory and time. */
+/* The limits of the recorder's own memory and time. */
 #include "capture/probes/watchdog.h"
 
 #include "capture/probes/proc_text.h"

@@ -1,4 +1,4 @@
-/* Owns the relay's control connection: introduction, clock rounds, reconnecting. */
+/* The relay's control connection: introduction, clock rounds, reconnecting. */
 #include "capture/relay/control.h"
 
 #include "base/alloc.h"

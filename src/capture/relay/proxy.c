@@ -1,4 +1,4 @@
-/* Owns the forwarding of producer connections. */
+/* Forwards producer connections. */
 #include "capture/relay/proxy.h"
 
 #include "base/alloc.h"

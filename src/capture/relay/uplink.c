@@ -1,4 +1,4 @@
-/* Owns the choice between plain and TLS connections to the host. */
+/* Connects to the host, plainly or with TLS. */
 #include "capture/relay/uplink.h"
 
 #include "capture/ipc/addr.h"

@@ -1,4 +1,4 @@
-/* Owns the clock graph: its nodes and edges, snapshots, the trace clock, rows. */
+/* The clock graph: its nodes and edges, snapshots, the trace clock, rows. */
 #include "importer/clock/clock_graph_private.h"
 #include "storage/storage.h"
 

@@ -1,4 +1,4 @@
-/* Owns the questions about clocks that SQL functions put. */
+/* Answers the questions about clocks that SQL functions ask. */
 #include "importer/clock/clock_queries.h"
 
 #include "importer/clock/recordings.h"

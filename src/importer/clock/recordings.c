@@ -1,4 +1,4 @@
-/* Owns the recordings of a load and what joins their clocks. */
+/* The recordings of a load and what joins their clocks. */
 #include "importer/clock/recordings.h"
 
 struct recording {

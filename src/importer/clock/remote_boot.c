@@ -1,4 +1,4 @@
-/* Owns machines that reboot and keep their id: which boot a comparison, and which boot a packet, is of. */
+/* Machines that reboot and keep their id: which boot a comparison, and which boot a packet, is of. */
 #include "importer/clock/remote_private.h"
 #include "importer/core/sequence.h"
 #include "wire/fields.h"

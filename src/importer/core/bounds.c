@@ -1,4 +1,4 @@
-/* Owns the bounds of the trace: the earliest start and the latest end of what was imported. */
+/* The bounds of the trace: the earliest start and the latest end of what was imported. */
 #include "importer/core/bounds.h"
 
 struct bounds {

@@ -1,4 +1,4 @@
-/* Owns machines: their rows, their cpus, and the life of the trackers of each. */
+/* Machines: their rows, their cpus, and the life of the trackers of each. */
 #include "importer/core/context.h"
 
 enum {

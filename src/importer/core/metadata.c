@@ -1,4 +1,4 @@
-/* Owns the rows of `metadata`. */
+/* The rows of `metadata`. */
 #include "importer/core/metadata.h"
 
 #include "base/hash.h"

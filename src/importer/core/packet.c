@@ -1,4 +1,4 @@
-/* Owns what a packet says of clocks. */
+/* Reads what a packet says about clocks. */
 #include "importer/core/packet.h"
 
 struct clock_id packet_clock(const struct packet *p, uint32_t clock)

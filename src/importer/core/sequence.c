@@ -1,4 +1,4 @@
-/* Owns sequences and their incremental state. */
+/* Sequences and their incremental state. */
 #include "importer/core/sequence.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* Owns the reading of JSON values of CTF 2 metadata. */
+/* Reads JSON values of CTF 2 metadata. */
 #include "importer/ctf/ctf2_internal.h"
 
 #include <string.h>

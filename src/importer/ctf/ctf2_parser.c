@@ -1,4 +1,4 @@
-/* Owns the fragments of CTF 2 metadata: clocks, streams, events. */
+/* The fragments of CTF 2 metadata: clocks, streams, events. */
 #include "importer/ctf/ctf2_internal.h"
 
 #include <stdio.h>

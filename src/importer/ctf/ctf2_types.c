@@ -1,4 +1,4 @@
-/* Owns the field classes of CTF 2: how each kind is read. */
+/* The field classes of CTF 2: how each kind is read. */
 #include "importer/ctf/ctf2_internal.h"
 
 #include <string.h>

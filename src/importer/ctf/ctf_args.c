@@ -1,4 +1,4 @@
-/* Owns the args of CTF events: kept as bytes where that is possible, decoded when a query asks. */
+/* The args of CTF events: kept as bytes where that is possible, decoded when a query asks. */
 #include "importer/ctf/ctf_internal.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Owns the reading of typed bits. */
+/* Reads typed bits. */
 #include "importer/ctf/ctf_decode.h"
 
 #include <endian.h>

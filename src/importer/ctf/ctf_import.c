@@ -1,4 +1,4 @@
-/* Owns the import of CTF traces: collecting them, relating their clocks, pushing and parsing events. */
+/* Imports CTF traces: collecting them, relating their clocks, pushing and parsing events. */
 #include "importer/ctf/ctf_internal.h"
 
 #include "importer/clock/recordings.h"

@@ -1,4 +1,4 @@
-/* Owns the text of a CTF metadata file: plain, or joined from its packets. */
+/* The text of a CTF metadata file: plain, or joined from its packets. */
 #include "importer/ctf/ctf_types.h"
 
 #include <endian.h>

@@ -1,4 +1,4 @@
-/* Owns the event layouts that packets are recognised by. */
+/* The event layouts that packets are recognised by. */
 #include "importer/ctf/ctf_packets.h"
 
 struct ctf_packet_layout {

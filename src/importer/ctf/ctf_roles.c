@@ -1,4 +1,4 @@
-/* Owns the meaning of the names that CTF 1.8 gives to fields of headers. */
+/* Gives meaning to the names that CTF 1.8 has for fields of headers. */
 #include "importer/ctf/tsdl_internal.h"
 
 #include <string.h>

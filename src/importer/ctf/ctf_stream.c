@@ -1,4 +1,4 @@
-/* Owns the walk over packets and events of a CTF stream file. */
+/* Walks over packets and events of a CTF stream file. */
 #include "importer/ctf/ctf_stream.h"
 #include "storage/ucpu.h"
 

@@ -1,4 +1,4 @@
-/* Owns texts of CTF 2 in UTF-16 and UTF-32. */
+/* Converts texts of CTF 2 from UTF-16 and UTF-32. */
 #include "importer/ctf/ctf_decode.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* Owns CTF traces as directories of mapped files. */
+/* CTF traces as directories of mapped files. */
 #include "importer/ctf/ctf_trace.h"
 
 #include <dirent.h>

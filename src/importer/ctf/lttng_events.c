@@ -1,5 +1,4 @@
-/* Owns what LTTng kernel events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls,
- * frequencies and idle states of cpus, block io. */
+/* What LTTng kernel events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls. */
 #include "importer/ctf/ctf_internal.h"
 
 #include "importer/track/irq_tracks.h"

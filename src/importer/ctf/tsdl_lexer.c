@@ -1,4 +1,4 @@
-/* Owns the tokens of TSDL. */
+/* The tokens of TSDL. */
 #include "importer/ctf/tsdl_lexer.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* Owns the grammar of TSDL: blocks, type declarations, aliases. */
+/* The grammar of TSDL: blocks, type declarations, aliases. */
 #include "importer/ctf/tsdl_internal.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Owns the references between fields: which earlier field a variant's tag or a sequence's length is.
+/* The references between fields: which earlier field a variant's tag or a sequence's length is.
  *
  * Types are shared: a type resolved once stays so, unless something in it refers to fields outside of it. Then each
  * place where it is used gets a copy of its own, since the fields found there differ. */

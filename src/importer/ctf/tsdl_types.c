@@ -1,4 +1,4 @@
-/* Owns the type declarations of TSDL: integers, floats, strings, enums, structs, variants, arrays, aliases. */
+/* The type declarations of TSDL: integers, floats, strings, enums, structs, variants, arrays, aliases. */
 #include "importer/ctf/tsdl_internal.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Owns what LTTng's events of user space become: slices and instants of their threads. */
+/* What LTTng's events of user space become: slices and instants of their threads. */
 #include "importer/ctf/ctf_internal.h"
 
 #include "importer/track/process_tracker.h"

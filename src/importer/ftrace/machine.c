@@ -1,4 +1,4 @@
-/* Owns the ftrace state of a machine: its cpus and queues, the table of kinds of events, and packet handlers. */
+/* The ftrace state of a machine: its cpus and queues, the table of kinds of events, and packet handlers. */
 #include "importer/ftrace/ftrace_internal.h"
 
 #include "wire/fields.h"

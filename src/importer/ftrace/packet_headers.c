@@ -1,4 +1,4 @@
-/* Owns the decoding of recorded packet headers. */
+/* Decodes recorded packet headers. */
 #include "importer/ftrace/packet_headers.h"
 
 #include "wire/fields.h"

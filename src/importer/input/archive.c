@@ -1,4 +1,4 @@
-/* Owns reading zip and tar files with libarchive. */
+/* Reads zip and tar files with libarchive. */
 #include "importer/input/archive.h"
 
 #include <archive.h>

@@ -1,4 +1,4 @@
-/* Owns the blocks of bytes that came from a pipe or a decompressor. */
+/* The blocks of bytes that came from a pipe or a decompressor. */
 #include "importer/input/blocks.h"
 
 struct block *blocks_add(struct blocks *b, size_t cap)

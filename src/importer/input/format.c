@@ -1,4 +1,4 @@
-/* Owns format detection: one table, first match wins. */
+/* Detects the format of a trace: one table, the first match wins. */
 #include "importer/input/format.h"
 
 #include "importer/input/format_text.h"

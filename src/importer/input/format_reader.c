@@ -1,4 +1,4 @@
-/* Owns the readers of formats other than Perfetto's packets. */
+/* The readers of formats other than Perfetto's packets. */
 #include "importer/input/format_reader.h"
 
 #include "importer/input/reader_private.h"

@@ -1,4 +1,4 @@
-/* Owns the threads that decompress ahead, and the ring of their jobs. */
+/* The threads that decompress ahead, and the ring of their jobs. */
 #include "importer/input/inflate_pool.h"
 
 #include "wire/inflate.h"

@@ -1,4 +1,4 @@
-/* Owns the way of a file into the importer: mapped and read in place, or streamed. */
+/* Feeds a file to the importer: mapped and read in place, or streamed. */
 #include "importer/input/reader.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* Owns reading front to back: sniffing, decompression, and packets across the borders of pieces. */
+/* Reads a trace front to back: detection, decompression, and packets across the borders of pieces. */
 #include "importer/input/stream.h"
 
 #include "importer/input/reader_private.h"

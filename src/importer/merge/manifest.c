@@ -1,4 +1,4 @@
-/* Owns reading and checking the manifest. */
+/* Reads and checks the manifest. */
 #include "importer/merge/manifest.h"
 
 #include "importer/clock/clock_queries.h"

@@ -1,4 +1,4 @@
-/* Owns bringing the traces of an archive onto one timeline, as the manifest says or by default rules. */
+/* Brings the traces of an archive onto one timeline, as the manifest says or by default rules. */
 #include "importer/merge/merge.h"
 
 #include "importer/clock/clock_graph.h"

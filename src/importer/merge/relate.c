@@ -1,4 +1,4 @@
-/* Owns the look through recordings for the packets that relate them. */
+/* Searches recordings for the packets that relate them. */
 #include "importer/merge/relate.h"
 
 #include "importer/clock/recordings.h"

@@ -1,4 +1,4 @@
-/* Owns writing recordings made apart as one proto trace.
+/* Writes separate recordings as one proto trace.
  *
  * The reference comes first, as it is. Packets of the others get a machine id and sequence ids of their own. What is
  * known of a machine's clock is written as comparisons like those of a relay (RemoteClockSync), one a moment x of the

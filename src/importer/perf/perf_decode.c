@@ -1,4 +1,4 @@
-/* Owns the layout of samples and trailers, which the attr decides. */
+/* The layout of samples and trailers, which the attr decides. */
 #include "importer/perf/perf_internal.h"
 
 enum { HEADER = 8 };

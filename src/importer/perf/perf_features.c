@@ -1,4 +1,4 @@
-/* Owns what the features of a perf.data say. */
+/* What the features of a perf.data say. */
 #include "importer/perf/perf_file.h"
 
 /* A text with its length in front, padded with NULs. */

@@ -1,4 +1,4 @@
-/* Owns the head of a perf.data, and the attrs. */
+/* The head of a perf.data, and the attrs. */
 #include "importer/perf/perf_file.h"
 
 #include "wire/inflate.h"

@@ -1,4 +1,4 @@
-/* Owns a perf.data on its way into the importer: machine, clock, sessions, and the order of records. */
+/* Imports a perf.data: its machine, clock, sessions, and the order of its records. */
 #include "importer/perf/perf_internal.h"
 
 #include "importer/clock/clock_graph.h"

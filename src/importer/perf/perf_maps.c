@@ -1,4 +1,4 @@
-/* Owns address spaces. */
+/* Address spaces. */
 #include "importer/perf/perf_maps.h"
 
 struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid)

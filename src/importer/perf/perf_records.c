@@ -1,4 +1,4 @@
-/* Owns the walk over the records, in the file and out of compressed ones. */
+/* Walks over the records, in the file and out of compressed ones. */
 #include "importer/perf/perf_file.h"
 
 #include "wire/inflate.h"

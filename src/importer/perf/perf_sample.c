@@ -1,4 +1,4 @@
-/* Owns samples: thread, call stack, counters. */
+/* Samples: thread, call stack, counters. */
 #include "importer/perf/perf_internal.h"
 
 #include "base/hash.h"

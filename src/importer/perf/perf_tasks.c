@@ -1,4 +1,4 @@
-/* Owns the records about threads, processes, mapped files, switches and losses. */
+/* The records about threads, processes, mapped files, switches and losses. */
 #include "importer/perf/perf_internal.h"
 
 #include "importer/profiling/stack_profile.h"

@@ -1,4 +1,4 @@
-/* Owns kernel events in samples: the raw bytes of a tracepoint are the kernel's event as in its trace buffers, so they
+/* Kernel events in samples: the raw bytes of a tracepoint are the kernel's event as in its trace buffers, so they
  * go the same way: programs make them fields of FtraceEventBundles. */
 #include "importer/perf/perf_internal.h"
 

@@ -1,4 +1,4 @@
-/* Owns ArtProcessMetadata: which process a managed heap was dumped of, and how it ran out of memory. */
+/* Imports ArtProcessMetadata: which process a managed heap was dumped of, and how it ran out of memory. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "wire/fields.h"

@@ -1,5 +1,5 @@
-/* Owns DeobfuscationMapping: the names that an application had before they were shortened, put beside those of frames,
- * classes and fields.
+/* Imports DeobfuscationMapping: the names that an application had before they were shortened, put beside those of
+ * frames, classes and fields.
  *
  * The same short names mean something else in each application, so what has a name is looked up under its package: that
  * of the file it lies in, else that of the process it was seen in. This happens once everything has been read. */

@@ -1,4 +1,4 @@
-/* Owns HeapGraph packets: objects, types, fields and roots of a managed heap, gathered until the dump is whole. */
+/* Imports HeapGraph packets: objects, types, fields and roots of a managed heap, gathered until the dump is whole. */
 #include "importer/profiling/heap_graph.h"
 
 #include "base/hash.h"

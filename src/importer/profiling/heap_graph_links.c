@@ -1,4 +1,4 @@
-/* Owns what follows from the references of a managed heap: superclasses, what is reachable, native memory held. */
+/* What follows from the references of a managed heap: superclasses, what is reachable, native memory held. */
 #include "importer/profiling/heap_graph.h"
 
 static const char *const root_types[] = {

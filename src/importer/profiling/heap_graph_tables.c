@@ -1,4 +1,4 @@
-/* Owns the tables of a managed heap: classes, objects and references. */
+/* The tables of a managed heap: classes, objects and references. */
 #include "importer/profiling/heap_graph.h"
 
 #include "base/hash.h"

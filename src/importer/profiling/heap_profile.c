@@ -1,4 +1,4 @@
-/* Owns ProfilePacket: dumps of native heaps, in one packet or continued over several.
+/* Imports ProfilePacket: dumps of native heaps, in one packet or continued over several.
  *
  * A dump gives totals since the start for each call stack; the table has what changed since the dump before. Stacks may
  * be explained by a later packet of the same dump, so allocations wait for its last one. */

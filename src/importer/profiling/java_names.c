@@ -1,4 +1,4 @@
-/* Owns how Java names are read: printed methods, wrapped classes, packages in the paths of files. */
+/* Reads Java names: printed methods, wrapped classes, packages in the paths of files. */
 #include "importer/profiling/profiling_internal.h"
 
 struct slice java_method_name(struct slice printed)

@@ -1,4 +1,4 @@
-/* Owns PackagesList: the applications installed, and which runs under which uid. */
+/* Imports PackagesList: the applications installed, and which runs under which uid. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "wire/fields.h"

@@ -1,4 +1,4 @@
-/* Owns PerfSample: what a cpu was doing when a perf event overflowed, with its call stack and counters. */
+/* Imports PerfSample: what a cpu was doing when a perf event overflowed, with its call stack and counters. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "importer/track/track_tracker.h"

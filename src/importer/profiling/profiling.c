@@ -1,4 +1,4 @@
-/* Owns the table of packets that tell of stacks and heaps, and the state of a machine. */
+/* The table of packets that tell of stacks and heaps, and the state of a machine. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "wire/fields.h"

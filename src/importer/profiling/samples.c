@@ -1,4 +1,4 @@
-/* Owns samples of every profiler: the sample's row, and the rows of what it was taken of and where. */
+/* Samples of every profiler: the sample's row, and the rows of what it was taken of and where. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "base/hash.h"

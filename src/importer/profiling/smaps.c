@@ -1,4 +1,4 @@
-/* Owns SmapsPacket: the memory mappings of a process, one message each or packed into columns. */
+/* Imports SmapsPacket: the memory mappings of a process, one message each or packed into columns. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "wire/fields.h"

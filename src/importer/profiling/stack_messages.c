@@ -1,4 +1,4 @@
-/* Owns the messages that tell of stacks (Callstack, Frame, Mapping and the strings they name): from numbers to rows.
+/* The messages that tell of stacks (Callstack, Frame, Mapping and the strings they name): from numbers to rows.
  *
  * They are interned on the sequence, or, in recordings of the first heap profilers, part of the ProfilePacket. */
 #include "importer/profiling/profiling_internal.h"

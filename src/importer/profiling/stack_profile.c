@@ -1,4 +1,4 @@
-/* Owns the tables of mappings, frames, callsites and symbols: one row for each that is different. */
+/* The tables of mappings, frames, callsites and symbols: one row for each that is different. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "base/hash.h"

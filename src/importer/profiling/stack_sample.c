@@ -1,4 +1,4 @@
-/* Owns StackSample: a sample of any profiler, with its task, its cpu and the counters it was taken by. */
+/* Imports StackSample: a sample of any profiler, with its task, its cpu and the counters it was taken by. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "base/hash.h"

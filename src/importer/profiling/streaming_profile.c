@@ -1,4 +1,4 @@
-/* Owns StreamingProfilePacket: the samples that Chrome takes of its own threads, many in a packet. */
+/* Imports StreamingProfilePacket: the samples that Chrome takes of its own threads, many in a packet. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "importer/sort/sorter.h"

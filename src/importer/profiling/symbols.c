@@ -1,4 +1,4 @@
-/* Owns ModuleSymbols: the functions at addresses of a file, for frames that were recorded without. */
+/* Imports ModuleSymbols: the functions at addresses of a file, for frames that were recorded without. */
 #include "importer/profiling/profiling_internal.h"
 
 #include "wire/fields.h"

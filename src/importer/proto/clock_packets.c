@@ -1,4 +1,5 @@
-/* Owns ClockSnapshot and RemoteClockSync packets: their readings go to the clock graph and the clock_snapshot table. */
+/* Imports ClockSnapshot and RemoteClockSync packets: their readings go to the clock graph and the clock_snapshot table.
+ */
 #include "importer/clock/remote_sync.h"
 #include "importer/core/metadata.h"
 #include "importer/core/sequence.h"

@@ -1,4 +1,4 @@
-/* Owns what a service says about broken links to its machines: stats, and the tables of absences. */
+/* What a service says about broken links to its machines: stats, and the tables of absences. */
 #include "importer/proto/machine_losses.h"
 
 #include "importer/clock/clock_graph.h"

@@ -1,4 +1,4 @@
-/* Owns packets that say something about the trace as a whole: its config, uuid, triggers and attributes. */
+/* Packets that say something about the trace as a whole: its config, uuid, triggers and attributes. */
 #include "importer/core/metadata.h"
 #include "importer/core/sequence.h"
 #include "importer/proto/diagnostics.h"

@@ -1,4 +1,4 @@
-/* Owns the packets of the tracing service about itself: life-cycle events and TraceStats. */
+/* The packets of the tracing service about itself: life-cycle events and TraceStats. */
 #include "importer/clock/clock_graph.h"
 #include "importer/core/metadata.h"
 #include "importer/core/sequence.h"

@@ -1,4 +1,4 @@
-/* Owns the walk over TracePackets: what comes before a packet reaches its handler, and the handler's turn in time
+/* Walks over TracePackets: what comes before a packet reaches its handler, and the handler's turn in time
  * order. */
 #include "importer/proto/trace_reader.h"
 

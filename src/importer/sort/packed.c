@@ -1,4 +1,4 @@
-/* Owns packing and unpacking runs of sort events. */
+/* Packs and unpacks runs of sort events. */
 #include "importer/sort/packed.h"
 
 #include "base/alloc.h"

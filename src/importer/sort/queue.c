@@ -1,4 +1,4 @@
-/* Owns the events of one source: gathering them into blocks, sorting what is out of order, giving up what was emitted.
+/* The events of one source: gathering them into blocks, sorting what is out of order, giving up what was emitted.
  */
 #include "importer/sort/queue.h"
 

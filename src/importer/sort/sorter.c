@@ -1,4 +1,4 @@
-/* Owns the merge of all queues into time order, whole or by windows. */
+/* Merges all queues into time order, whole or by windows. */
 #include "importer/sort/sorter.h"
 
 #include "importer/sort/queue.h"

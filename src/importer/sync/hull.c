@@ -1,4 +1,4 @@
-/* Owns the exact feasible region of one-way messages: hulls, critical tangents, corners. */
+/* The exact feasible region of one-way messages: hulls, critical tangents, corners. */
 #include "importer/sync/hull.h"
 
 #include "base/error.h"

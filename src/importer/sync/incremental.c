@@ -1,4 +1,4 @@
-/* Owns the incremental hull rules that agree with Trace Compass. */
+/* The incremental hull rules that agree with Trace Compass. */
 #include "importer/sync/incremental.h"
 
 #include "base/error.h"

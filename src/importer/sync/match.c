@@ -1,4 +1,4 @@
-/* Owns the pairing of sends and receives. */
+/* Pairs sends and receives. */
 #include "importer/sync/match.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* Owns the relation of many clocks: pairs, tree, composed maps and errors. */
+/* Relates many clocks: pairs, tree, composed maps and errors. */
 #include "importer/sync/network.h"
 
 #include "base/error.h"

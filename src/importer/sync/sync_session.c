@@ -1,4 +1,4 @@
-/* Owns a run of synchronisation after the fact. */
+/* Relates the clocks of recordings that are complete. */
 #include "importer/sync/sync_session.h"
 
 #include <stdlib.h>

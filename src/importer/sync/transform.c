@@ -1,4 +1,4 @@
-/* Owns exact, monotonic maps between two clocks. */
+/* Exact, monotonic maps between two clocks. */
 #include "importer/sync/transform.h"
 
 typedef __int128 wide;

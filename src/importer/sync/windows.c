@@ -1,4 +1,4 @@
-/* Owns the cutting of messages into windows that one line satisfies. */
+/* Cuts messages into windows that one line satisfies. */
 #include "importer/sync/windows.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Owns CpuInfo packets: processor names, frequencies, capacities and clusters of the cpus. */
+/* Imports CpuInfo packets: processor names, frequencies, capacities and clusters of the cpus. */
 #include "importer/system/system_internal.h"
 
 #include "wire/fields.h"

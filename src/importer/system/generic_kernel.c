@@ -1,4 +1,4 @@
-/* Owns the packets of kernels that are not Linux: task states, renames, the process tree, cpu frequencies. */
+/* The packets of kernels that are not Linux: task states, renames, the process tree, cpu frequencies. */
 #include "importer/system/system_internal.h"
 
 #include "base/saturate.h"

@@ -1,4 +1,4 @@
-/* Owns what GPUs tell: which there are, their counters, frequency and memory. */
+/* What GPUs tell: which there are, their counters, frequency and memory. */
 #include "importer/system/system_internal.h"
 
 #include "wire/fields.h"

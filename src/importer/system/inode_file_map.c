@@ -1,4 +1,4 @@
-/* Owns InodeFileMap packets: which files the inode numbers of events mean. */
+/* Imports InodeFileMap packets: which files the inode numbers of events mean. */
 #include "importer/system/system_internal.h"
 
 #include "wire/fields.h"

@@ -1,4 +1,4 @@
-/* Owns InterruptInfo packets: what interrupts are called. */
+/* Imports InterruptInfo packets: what interrupts are called. */
 #include "importer/system/system_internal.h"
 
 #include "wire/fields.h"

@@ -1,4 +1,4 @@
-/* Owns the systemd journal: entries into `logs`, its own losses into stats. */
+/* The systemd journal: entries into `logs`, its own losses into stats. */
 #include "importer/system/system_internal.h"
 
 #include "wire/fields.h"

@@ -1,4 +1,4 @@
-/* Owns packets that mark what was there when the recording began: the display's state, Chrome's metadata. */
+/* Packets that mark what was there when the recording began: the display's state, Chrome's metadata. */
 #include "importer/system/system_internal.h"
 
 #include "wire/fields.h"

@@ -1,4 +1,4 @@
-/* Owns PerfettoMetatrace: what the tracing daemons and tp_shell record of themselves. */
+/* Imports PerfettoMetatrace: what the tracing daemons and tp_shell record of themselves. */
 #include "importer/system/system_internal.h"
 
 #include "wire/fields.h"

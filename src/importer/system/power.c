@@ -1,4 +1,4 @@
-/* Owns battery counters, power rails, energy estimates and residency of power entities. */
+/* Battery counters, power rails, energy estimates and residency of power entities. */
 #include "importer/system/system_internal.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* Owns ProcessStats packets: memory, oom score, run time and open files of processes. */
+/* Imports ProcessStats packets: memory, oom score, run time and open files of processes. */
 #include "importer/system/system_internal.h"
 
 #include "wire/fields.h"

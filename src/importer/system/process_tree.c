@@ -1,4 +1,4 @@
-/* Owns ProcessTree packets: which processes and threads there are, as procfs told. */
+/* Imports ProcessTree packets: which processes and threads there are, as procfs told. */
 #include "importer/system/system_internal.h"
 
 #include "importer/clock/clock_graph.h"

@@ -1,4 +1,4 @@
-/* Owns SysStats packets: counters of the whole system, polled from procfs and sysfs. */
+/* Imports SysStats packets: counters of the whole system, polled from procfs and sysfs. */
 #include "importer/system/system_internal.h"
 
 #include "importer/system/sys_stats_names.h"

@@ -1,4 +1,4 @@
-/* Owns the table of packets that tell about the machine, and the state that their handlers keep. */
+/* The table of packets that tell about the machine, and the state that their handlers keep. */
 #include "importer/system/system_internal.h"
 
 #include "base/strpool.h"

@@ -1,4 +1,4 @@
-/* Owns SystemInfo packets: the machine's row, its metadata, and its kernel's version. */
+/* Imports SystemInfo packets: the machine's row, its metadata, and its kernel's version. */
 #include "importer/system/system_internal.h"
 
 #include "wire/fields.h"

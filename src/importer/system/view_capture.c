@@ -1,4 +1,4 @@
-/* Owns ViewCapture (in WinscopeExtensions): when the views of an application's window were captured. Of the views
+/* Imports ViewCapture (in WinscopeExtensions): when the views of an application's window were captured. Of the views
  * themselves only the strings they refer to are looked up: those that were lost are counted. */
 #include "importer/system/system_internal.h"
 

@@ -1,4 +1,4 @@
-/* Owns the conversion of time stamps. */
+/* Converts time stamps. */
 #include "importer/trace_dat/dat_clock.h"
 
 #include <stdlib.h>

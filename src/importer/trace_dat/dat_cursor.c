@@ -1,4 +1,4 @@
-/* Owns reading numbers in the byte order of a file. */
+/* Reads numbers in the byte order of a file. */
 #include "importer/trace_dat/dat_file.h"
 
 static bool take(struct dat_cursor *c, void *to, unsigned size)

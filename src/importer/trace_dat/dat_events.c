@@ -1,4 +1,4 @@
-/* Owns compiling the formats of a file. */
+/* Compiles the formats of a file. */
 #include "importer/trace_dat/dat_events.h"
 
 static int compile(struct dat_events *e, const struct dat_format *format, bool swap, uint32_t *next_dynamic_id)

@@ -1,4 +1,4 @@
-/* Owns the head of a trace.dat file, and the parts of version 6. */
+/* The head of a trace.dat file, and the parts of version 6. */
 #include "importer/trace_dat/dat_file.h"
 
 #include <stdlib.h>

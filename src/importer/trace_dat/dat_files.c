@@ -1,4 +1,4 @@
-/* Owns what the files of a load know of each other. */
+/* What the files of a load know of each other. */
 #include "importer/trace_dat/dat_files.h"
 
 #include "importer/trace_dat/trace_dat.h"

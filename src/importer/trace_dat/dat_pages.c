@@ -1,4 +1,4 @@
-/* Owns the way from a file to its pages. */
+/* Finds the pages of a file. */
 #include "importer/trace_dat/dat_pages.h"
 
 enum { MAX_CHUNK = 256 << 20, MAX_RATIO = 1000 };

@@ -1,4 +1,4 @@
-/* Owns the sections of version 7: options lead to them, and may be compressed as they may. */
+/* The sections of version 7: options lead to them, and may be compressed as they may. */
 #include "importer/trace_dat/dat_file.h"
 
 #include "wire/inflate.h"

@@ -1,4 +1,4 @@
-/* Owns reading `per_cpu/cpuN/stats`. */
+/* Reads `per_cpu/cpuN/stats`. */
 #include "importer/trace_dat/dat_stats.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Owns a trace.dat on its way into the importer: machine, clock, and the pages of each buffer. */
+/* Imports a trace.dat: its machine, clock, and the pages of each buffer. */
 #include "importer/trace_dat/trace_dat.h"
 
 #include "importer/clock/clock_graph.h"

@@ -1,4 +1,4 @@
-/* Owns the open flows and the rows of `flow`. */
+/* The open flows and the rows of `flow`. */
 #include "importer/track/flow_tracker.h"
 
 #include "base/hash.h"

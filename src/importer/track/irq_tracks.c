@@ -1,4 +1,4 @@
-/* Owns the tracks and names of interrupts. */
+/* The tracks and names of interrupts. */
 #include "importer/track/irq_tracks.h"
 
 #include "importer/track/track_tracker.h"

@@ -1,4 +1,4 @@
-/* Owns what the memory counters of processes are said to count. */
+/* What the memory counters of processes are said to count. */
 #include "importer/track/process_memory.h"
 
 #include <stddef.h>

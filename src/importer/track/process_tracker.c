@@ -1,4 +1,4 @@
-/* Owns which utid and upid a tid and a pid mean at a time, and what is known of threads and processes. */
+/* Which utid and upid a tid and a pid mean at a time, and what is known of threads and processes. */
 #include "importer/track/process_tracker.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* Owns sched slices and what runs where on one machine; thread states are in thread_state.c. */
+/* Sched slices and what runs where on one machine; thread states are in thread_state.c. */
 #include "importer/track/sched_tracker.h"
 
 #include "base/saturate.h"

@@ -1,4 +1,4 @@
-/* Owns the stack of open slices of every track and the nesting rules of `slice`. */
+/* The stack of open slices of every track and the nesting rules of `slice`. */
 #include "importer/track/slice_tracker.h"
 
 #include "base/saturate.h"

@@ -1,4 +1,4 @@
-/* Owns the rows of thread_state and spurious_sched_wakeup. */
+/* The rows of thread_state and spurious_sched_wakeup. */
 #include "importer/track/thread_state.h"
 
 #include "base/saturate.h"

@@ -1,4 +1,4 @@
-/* Owns the sets of tracks that asynchronous slices share, and which of them is free. */
+/* The sets of tracks that asynchronous slices share, and which of them is free. */
 #include "importer/track/track_compressor.h"
 
 #include "base/u64map.h"

@@ -1,4 +1,4 @@
-/* Owns the identity of tracks: one row of `track` for each type, machine, set of dimensions (and name). */
+/* The identity of tracks: one row of `track` for each type, machine, set of dimensions (and name). */
 #include "importer/track/track_tracker.h"
 
 #include "base/hash.h"

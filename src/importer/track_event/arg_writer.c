@@ -1,4 +1,4 @@
-/* Owns the building of dotted keys. */
+/* Builds dotted keys. */
 #include "importer/track_event/arg_writer.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Owns the args of track events: what in an event becomes an arg, when, and under which name. Most are decoded when a
+/* The args of track events: what in an event becomes an arg, when, and under which name. Most are decoded when a
  * query asks: the set keeps the event's bytes. */
 #include "importer/track_event/json_args.h"
 #include "importer/track_event/reflect.h"

@@ -1,4 +1,4 @@
-/* Owns the call stacks that track events bring: where a slice was begun, and where it was ended. */
+/* Imports the call stacks of track events: where a slice began, and where it ended. */
 #include "importer/profiling/stack_profile.h"
 #include "importer/track_event/event.h"
 

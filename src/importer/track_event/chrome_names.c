@@ -1,4 +1,4 @@
-/* Owns the names that Chrome's thread and process types stand for. */
+/* The names that Chrome's thread and process types stand for. */
 #include "importer/track_event/te_internal.h"
 
 const char *te_chrome_thread_name(int32_t type)

@@ -1,4 +1,4 @@
-/* Owns descriptors of tracks, threads and processes: read in file order (so that an event finds what any descriptor
+/* Descriptors of tracks, threads and processes: read in file order (so that an event finds what any descriptor
  * says of its track), and told to the process tracker in time order. */
 #include "importer/track_event/te_internal.h"
 

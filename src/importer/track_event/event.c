@@ -1,4 +1,4 @@
-/* Owns track events in time order: which track they belong to, and what they add to slice, counter, state and flow. */
+/* Track events in time order: which track they belong to, and what they add to slice, counter, state and flow. */
 #include "importer/track_event/event.h"
 
 #include "base/saturate.h"

@@ -1,4 +1,4 @@
-/* Owns track events of the older kind, whose phase is a letter. */
+/* Track events of the older kind, whose phase is a letter. */
 #include "base/hash.h"
 #include "importer/track_event/event.h"
 #include "wire/fields.h"

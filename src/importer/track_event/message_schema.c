@@ -1,4 +1,4 @@
-/* Owns message descriptors by name. */
+/* Message descriptors by name. */
 #include "importer/track_event/message_schema.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* Owns the walk of a message along its descriptor. */
+/* Walks a message along its descriptor. */
 #include "importer/track_event/reflect.h"
 
 #include "storage/column.h"

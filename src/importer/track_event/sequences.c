@@ -1,4 +1,4 @@
-/* Owns what track events need to remember of their sequence: its thread, its running times, its defaults. */
+/* What track events need to remember of their sequence: its thread, its running times, its defaults. */
 #include "importer/track_event/te_internal.h"
 
 #include "wire/fields.h"

@@ -1,4 +1,4 @@
-/* Owns names that come into a trace after it was recorded: functions at addresses, classes behind obfuscated names. */
+/* Names that come into a trace after it was recorded: functions at addresses, classes behind obfuscated names. */
 #include "base/hash.h"
 #include "importer/track_event/te_internal.h"
 #include "wire/fields.h"

@@ -1,4 +1,4 @@
-/* Owns the first pass over a track event, in file order: its timestamp, running times, and counter values that depend
+/* Makes the first pass over a track event, in file order: its timestamp, running times, and counter values that depend
  * on those before; then it goes to the sorter. */
 #include "importer/profiling/stack_profile.h"
 #include "importer/track_event/te_internal.h"

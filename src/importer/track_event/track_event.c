@@ -1,4 +1,4 @@
-/* Owns the table of packets about track events, and the state of a machine. */
+/* The table of packets about track events, and the state of a machine. */
 #include "importer/track_event/te_internal.h"
 
 #include "wire/fields.h"

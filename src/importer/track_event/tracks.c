@@ -1,4 +1,4 @@
-/* Owns what a track's uuid stands for: its thread or process, its parent, and its rows of `track`. */
+/* What a track's uuid stands for: its thread or process, its parent, and its rows of `track`. */
 #include "importer/track_event/te_internal.h"
 
 struct te_track *te_track_find(struct track_event_machine *t, uint64_t uuid)

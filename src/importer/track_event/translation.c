@@ -1,4 +1,4 @@
-/* Owns the trace's translation tables: names for hashes, and clear names for obfuscated ones. */
+/* The trace's translation tables: names for hashes, and original names for obfuscated ones. */
 #include "importer/track_event/te_internal.h"
 
 #include "wire/fields.h"

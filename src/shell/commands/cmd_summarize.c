@@ -87,7 +87,7 @@ static int run_post_query(struct shell *sh, struct error *err)
     int rc = file_read_all(path, MAX_SQL_BYTES, &sql, &len, err);
     if (rc < 0)
         return rc;
-    rc = shell_run_sql(sh, path, sql, len, OUTPUT_CSV, 0, err);
+    rc = shell_run_sql(sh, path, sql, len, OUTPUT_CLASSIC, 0, err);
     mem_free(sql);
     return rc;
 }

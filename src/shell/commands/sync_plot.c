@@ -1,4 +1,4 @@
-/* Owns the picture of related clocks. */
+/* Draws the picture of related clocks. */
 #include "shell/commands/sync_plot.h"
 
 #include "base/output_file.h"

@@ -1,4 +1,4 @@
-/* Owns what conversions write to. */
+/* The file that conversions write to. */
 #include "shell/convert/out_file.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* Owns what a query does to its source: filters, groups and their aggregates, columns, order, limit. */
+/* What a query does to its source: filters, groups and their aggregates, columns, order, limit. */
 #include "sql/frontend/select.h"
 #include "summary/query/generator.h"
 

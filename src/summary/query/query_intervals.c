@@ -1,4 +1,4 @@
-/* Owns the sources that make or cut spans of time: intersections, spans within others, between moments, of counters. */
+/* The sources that make or cut spans of time: intersections, spans within others, between moments, of counters. */
 #include "summary/query/generator.h"
 
 #include <inttypes.h>

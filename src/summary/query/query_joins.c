@@ -1,4 +1,4 @@
-/* Owns the sources that put rows of several queries together: joins, added columns, unions, rows that are in another.
+/* The sources that put rows of several queries together: joins, added columns, unions, rows that are in another.
  */
 #include "summary/query/generator.h"
 

@@ -1,4 +1,4 @@
-/* Owns where the rows of a query come from: one row of a table for each kind of source, and the plain ones. */
+/* Where the rows of a query come from: one row of a table for each kind of source, and the plain ones. */
 #include "summary/query/generator.h"
 
 #include <stdio.h>

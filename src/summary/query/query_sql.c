@@ -1,4 +1,4 @@
-/* Owns the source `sql`: the last statement becomes the rows, those before it a preamble, $alias another query. */
+/* The source `sql`: the last statement becomes the rows, those before it a preamble, $alias another query. */
 #include "base/sql_token.h"
 #include "summary/query/generator.h"
 

@@ -1,4 +1,4 @@
-/* Owns the text of queries: pieces put together within a limit, names and strings quoted, expressions looked over. */
+/* The text of queries: pieces put together within a limit, names and strings quoted, expressions looked over. */
 #include "base/sql_token.h"
 #include "summary/query/generator.h"
 

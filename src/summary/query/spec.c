@@ -1,4 +1,4 @@
-/* Owns reading trace summary specs: which format a file has, and what is refused before protobuf-c unpacks it. */
+/* Reads trace summary specs: which format a file has, and what is refused before protobuf-c unpacks it. */
 #include "summary/query/spec.h"
 
 #include "base/alloc.h"

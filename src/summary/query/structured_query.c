@@ -1,4 +1,4 @@
-/* Owns the walk over structured queries: shared ones by id, WITH clauses in order, where in the spec an error is. */
+/* Walks over structured queries: shared ones by id, WITH clauses in order, where in the spec an error is. */
 #include "summary/query/structured_query.h"
 
 #include "base/strpool.h"

@@ -1,4 +1,4 @@
-/* Owns what all data sources share: the list of them, and time. */
+/* What all data sources share: the list of them, and time. */
 #include "capture/probes/common/data_source.h"
 
 #include "base/alloc.h"

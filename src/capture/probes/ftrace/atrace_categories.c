@@ -1,4 +1,4 @@
-/* Owns the events that an atrace category stands for. */
+/* The events that an atrace category stands for. */
 #include "capture/probes/ftrace/event_set.h"
 
 enum { MAX_EVENTS = 12 };

@@ -1,4 +1,4 @@
-/* Owns reading BTF. */
+/* Reads BTF. */
 #include "capture/probes/ftrace/btf.h"
 
 #include "base/vec.h"

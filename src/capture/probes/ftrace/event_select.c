@@ -1,4 +1,4 @@
-/* Owns choosing events by the names of a config. */
+/* Chooses events by the names of a config. */
 #include "capture/probes/ftrace/event_set.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* Owns the events of an instance: formats, programs, and who uses them. */
+/* The events of an instance: formats, programs, and who uses them. */
 #include "capture/probes/ftrace/event_set.h"
 
 #include <stdio.h>

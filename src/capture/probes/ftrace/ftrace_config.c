@@ -1,4 +1,4 @@
-/* Owns reading FtraceConfig. */
+/* Reads FtraceConfig. */
 #include "capture/probes/ftrace/ftrace_config.h"
 
 #include "wire/fields.h"

@@ -1,4 +1,4 @@
-/* Owns setting up a tracefs instance for its sessions and leaving it as it was. */
+/* Sets up a tracefs instance for its sessions, and leaves it as it was. */
 #include "capture/probes/ftrace/ftrace_instance.h"
 #include "base/clock.h"
 

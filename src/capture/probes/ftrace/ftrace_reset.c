@@ -1,4 +1,4 @@
-/* Owns cleaning up after recorders that were killed. */
+/* Cleans up after recorders that were killed. */
 #include "capture/probes/ftrace/ftrace_instance.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* Owns the FtraceStats packet. */
+/* Imports the FtraceStats packet. */
 #include "capture/probes/ftrace/ftrace_stats.h"
 
 #include "wire/fields.h"

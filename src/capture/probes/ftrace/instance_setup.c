@@ -1,4 +1,4 @@
-/* Owns what the first session of a tracefs instance decides for all. */
+/* What the first session of a tracefs instance decides for all. */
 #include "capture/probes/ftrace/instance_setup.h"
 
 #include <stdio.h>

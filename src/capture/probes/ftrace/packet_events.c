@@ -1,4 +1,4 @@
-/* Owns the definitions of the event probes that record packet headers. */
+/* The definitions of the event probes that record packet headers. */
 #include "capture/probes/ftrace/packet_events.h"
 
 #include "capture/probes/ftrace/btf.h"

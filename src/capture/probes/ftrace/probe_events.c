@@ -1,4 +1,4 @@
-/* Owns the probes that a config asks for: made in the kernel, which has them as a whole and not an instance, and taken
+/* The probes that a config asks for: made in the kernel, which has them as a whole and not an instance, and taken
  * back through the undo log. */
 #include "base/file.h"
 #include "capture/probes/ftrace/instance_setup.h"

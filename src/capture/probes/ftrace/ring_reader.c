@@ -1,4 +1,4 @@
-/* Owns reading the kernel's ring buffer of one cpu. */
+/* Reads the kernel's ring buffer of one cpu. */
 #include "capture/probes/ftrace/ring_reader.h"
 
 #include "base/alloc.h"

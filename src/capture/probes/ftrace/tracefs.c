@@ -1,4 +1,4 @@
-/* Owns access to the files of tracefs. */
+/* Reads and writes the files of tracefs. */
 #include "capture/probes/ftrace/tracefs.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* Owns the journal of changes to tracefs. */
+/* The journal of changes to tracefs. */
 #include "capture/probes/ftrace/undo_log.h"
 
 #include "base/alloc.h"
