@@ -665,6 +665,27 @@ END_TEST
 
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 
+/* A text that becomes longer than values may be is an error, not the empty text. */
+START_TEST(texts_that_grow_too_long_are_errors)
+{
+    static const char *const queries[] = {
+        "select length(concat(a, a)) from (select printf('%.*c', 60000, 'x') as a)",
+        "select length(concat_ws('-', a, a)) from (select printf('%.*c', 60000, 'x') as a)",
+        "select length(string_agg(a, ',')) from (select printf('%.*c', 60000, 'x') as a union all select 'y' || "
+        "printf('%.*c', 60000, 'x'))",
+        "select length(string_agg(a, ',' order by a)) from (select printf('%.*c', 60000, 'x') as a union all select "
+        "'y' "
+        "|| printf('%.*c', 60000, 'x'))",
+        "select length(regexp_replace_simple(printf('%.*c', 60000, 'x'), 'x', 'xx'))",
+    };
+    sqlite3_limit(engine_db(f.e), SQLITE_LIMIT_LENGTH, 100000);
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        sql_must_fail(&f, queries[i], "too big");
+    sql_expect(&f, "select length(concat(a, 'b')) from (select printf('%.*c', 60000, 'x') as a)", "60001");
+    sql_expect(&f, "select concat(), concat(null), regexp_replace_simple('x', 'x', '')", ",,");
+}
+END_TEST
+
 Suite *operators_suite(void);
 Suite *operators_suite(void)
 {
@@ -673,6 +694,7 @@ Suite *operators_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, span_joins_agree_with_a_quadratic_one, 0, 27);
+    tcase_add_test(t, texts_that_grow_too_long_are_errors);
     tcase_add_test(t, span_joins_refuse_what_overlaps);
     tcase_add_test(t, span_joins_push_and_nest);
     tcase_add_loop_test(t, intersections_agree_with_a_join, 0, 20);

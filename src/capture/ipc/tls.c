@@ -337,7 +337,7 @@ static void on_linger(uv_timer_t *t)
 
 /* The user has ended and all it said is with the kernel. To close now, with input unread, would reset the connection,
  * and what is on its way would be lost: the other side hears that nothing more comes, and has its time to end, too. */
-static void say_goodbye(struct tls_link *l)
+static void start_shutdown(struct tls_link *l)
 {
     ERR_clear_error();
     int r = SSL_shutdown(l->ssl);
@@ -367,7 +367,7 @@ static void pump(struct tls_link *l)
         return;
     }
     if (l->out.ended && !l->out.n && !l->said_last)
-        say_goodbye(l);
+        start_shutdown(l);
     watch(l);
 }
 

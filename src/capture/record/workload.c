@@ -53,11 +53,11 @@ static void supervise(int go, int end, char *const *argv)
         run_command(argv);
     while (command > 0 && waitpid(command, &status, 0) < 0 && errno == EINTR)
         ;
-    int32_t told = command < 0           ? CANNOT_RUN
-                   : WIFEXITED(status)   ? WEXITSTATUS(status)
-                   : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-                                         : CANNOT_RUN;
-    _exit(write(end, &told, sizeof told) == sizeof told ? 0 : 1);
+    int32_t exit_status = command < 0           ? CANNOT_RUN
+                          : WIFEXITED(status)   ? WEXITSTATUS(status)
+                          : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                                : CANNOT_RUN;
+    _exit(write(end, &exit_status, sizeof exit_status) == sizeof exit_status ? 0 : 1);
 }
 
 int workload_start(struct workload *w, char *const *argv, struct error *err)
@@ -93,7 +93,7 @@ int workload_start(struct workload *w, char *const *argv, struct error *err)
 
 bool workload_end(struct workload *w, bool stop, int *status)
 {
-    int32_t told = 0;
+    int32_t exit_status = 0;
     bool ran = false;
     if (w->go >= 0)
         close(w->go);
@@ -103,7 +103,7 @@ bool workload_end(struct workload *w, bool stop, int *status)
         struct pollfd p = {.fd = w->end, .events = POLLIN}; /* a loop that has watched it made it non-blocking */
         while (poll(&p, 1, -1) < 0 && errno == EINTR)
             ;
-        ran = read(w->end, &told, sizeof told) == sizeof told;
+        ran = read(w->end, &exit_status, sizeof exit_status) == sizeof exit_status;
         while (waitpid(w->supervisor, NULL, 0) < 0 && errno == EINTR)
             ;
     }
@@ -111,6 +111,6 @@ bool workload_end(struct workload *w, bool stop, int *status)
         close(w->end);
     *w = (struct workload){.go = -1, .end = -1};
     if (ran && status)
-        *status = told;
+        *status = exit_status;
     return ran;
 }

@@ -138,7 +138,7 @@ static void start_linger(struct link *l)
 }
 
 /* The producer has ended and the host has got all: it hears so, and ends its half in its own time. */
-static void part(struct link *l)
+static void end_uplink(struct link *l)
 {
     l->host_finished = true;
     shutdown(l->fd[REMOTE], SHUT_WR);
@@ -231,7 +231,7 @@ static bool pump(struct link *l, enum side s)
     if (!f->ended || f->held)
         return true;
     if (s == LOCAL && !l->host_finished)
-        part(l);
+        end_uplink(l);
     return s == LOCAL; /* the host's end takes the link with it, once its last bytes are through */
 }
 

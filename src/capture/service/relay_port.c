@@ -34,8 +34,8 @@ static bool in_a_session(const struct service *svc, size_t machine, bool room_is
 {
     for (size_t i = 0; i < svc->sessions.n; i++) {
         const struct session *s = svc->sessions.p[i];
-        const struct session_machine *told = machine < s->machines.n ? &s->machines.p[machine] : NULL;
-        if (told && (told->losses.recorded || (told->present && !room_is_short)))
+        const struct session_machine *entry = machine < s->machines.n ? &s->machines.p[machine] : NULL;
+        if (entry && (entry->losses.recorded || (entry->present && !room_is_short)))
             return true;
     }
     return false;
@@ -199,7 +199,7 @@ static void thin_out(struct service_machine *m)
     size_t kept = 0;
     for (size_t i = 0; i < m->rounds.n; i += 2)
         m->rounds.p[kept++] = m->rounds.p[i];
-    m->first_round += m->rounds.n - kept; /* sessions that are behind lose some; none is told twice */
+    m->first_round += m->rounds.n - kept; /* sessions that are behind lose some; none is entry twice */
     m->rounds.n = kept;
 }
 

@@ -291,7 +291,7 @@ static int bound_quiet(struct clock_prover *b, uint8_t *loud)
 /* Whether a gap within the reach of burst or gap i is loud. */
 static bool is_restless(const struct clock_line *l, const uint8_t *loud, size_t i)
 {
-    const int64_t near = clock_moods[CLOCK_QUIET].apart_ns;
+    const int64_t near = clock_regimes[CLOCK_QUIET].apart_ns;
     for (size_t k = i;
          k + 1 < l->bursts.n && (k <= i + 1 || (wide)clock_burst_end(l, k) - clock_burst_end(l, i) <= near); k++)
         if (loud[k])

@@ -28,11 +28,11 @@ enum {
 
 /* Two steps are at least so long apart, and so many pauses between comparisons: as a rule, and where the comparisons
  * show that the clock is not quiet. */
-enum clock_mood_id { CLOCK_QUIET, CLOCK_RESTLESS, CLOCK_MOODS };
-static const struct clock_mood {
+enum clock_regime_id { CLOCK_QUIET, CLOCK_RESTLESS, CLOCK_REGIMES };
+static const struct clock_regime {
     int64_t apart_ns;
     int apart_pauses;
-} clock_moods[CLOCK_MOODS] = {
+} clock_regimes[CLOCK_REGIMES] = {
     [CLOCK_QUIET] = {INT64_C(5000000000), 8},
     [CLOCK_RESTLESS] = {INT64_C(900000000), 4},
 };

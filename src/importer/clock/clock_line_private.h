@@ -89,7 +89,7 @@ struct clock_prover {
 };
 
 /* The gap behind burst i, or burst i when the clock is restless; from x[0] to x[1]. 0 or -MRD_ENOMEM, as below. */
-int clock_proof_gap(struct clock_prover *b, const int64_t x[2], size_t i, enum clock_mood_id mood,
+int clock_proof_gap(struct clock_prover *b, const int64_t x[2], size_t i, enum clock_regime_id regime,
                     struct clock_proof *p);
 int clock_proof_burst(struct clock_prover *b, const int64_t x[2], size_t i, struct clock_proof *p);
 

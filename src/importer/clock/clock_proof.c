@@ -74,10 +74,10 @@ int clock_proof_together(struct clock_prover *b, size_t first, size_t last, int6
 }
 
 /* Within what time the clock steps once at most. `pause`: between the comparisons around. */
-static wide steps_apart(wide pause, enum clock_mood_id mood)
+static wide steps_apart(wide pause, enum clock_regime_id regime)
 {
-    wide apart = pause * clock_moods[mood].apart_pauses;
-    return apart > clock_moods[mood].apart_ns ? apart : clock_moods[mood].apart_ns;
+    wide apart = pause * clock_regimes[regime].apart_pauses;
+    return apart > clock_regimes[regime].apart_ns ? apart : clock_regimes[regime].apart_ns;
 }
 
 /* How many bursts on the two sides of [x[0], x[1]] lie within that time. */
@@ -172,13 +172,13 @@ static int own_rates(struct clock_prover *b, size_t i, struct clock_proof *p)
     return rc;
 }
 
-int clock_proof_gap(struct clock_prover *b, const int64_t x[2], size_t i, enum clock_mood_id mood,
+int clock_proof_gap(struct clock_prover *b, const int64_t x[2], size_t i, enum clock_regime_id regime,
                     struct clock_proof *p)
 {
     const struct clock_line *l = b->l;
     const size_t near[2] = {i, i + 1};
     *p = (struct clock_proof){0};
-    count_sides(l, x, steps_apart((wide)x[1] - x[0], mood), near, p->n);
+    count_sides(l, x, steps_apart((wide)x[1] - x[0], regime), near, p->n);
     for (int e = 0; e < 2; e++) {
         int rc = one_sided(l, b->h, near[0], -1, &p->n[0], x[e], &p->left[e]);
         if (!rc)
@@ -188,14 +188,14 @@ int clock_proof_gap(struct clock_prover *b, const int64_t x[2], size_t i, enum c
             p->has_rate[0] = sync_hull_slopes(b->h, &p->least_ppb[0], &p->most_ppb[0]);
         if (e == 1 && both)
             p->has_rate[1] = sync_hull_slopes(b->other, &p->least_ppb[1], &p->most_ppb[1]);
-        if (!rc && mood == CLOCK_QUIET && both)
+        if (!rc && regime == CLOCK_QUIET && both)
             rc = same_rate(b, x[e], &p->left_same[e], &p->right_same[e]);
-        if (!rc && mood == CLOCK_RESTLESS)
+        if (!rc && regime == CLOCK_RESTLESS)
             rc = clock_proof_together(b, i, i + 1, x[e], &p->both[e]);
         if (rc)
             return rc;
     }
-    return mood == CLOCK_QUIET ? own_rates(b, i, p) : 0;
+    return regime == CLOCK_QUIET ? own_rates(b, i, p) : 0;
 }
 
 int clock_proof_burst(struct clock_prover *b, const int64_t x[2], size_t i, struct clock_proof *p)

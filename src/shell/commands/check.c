@@ -72,7 +72,7 @@ static bool is_allowed(const struct tp_stat *s, const struct text_list *allow)
     return false;
 }
 
-/* True: it is said, whatever fails. */
+/* True: every check shows it, whatever --fail-on says. */
 static bool explain(struct problem *p)
 {
     p->severity = p->stat.severity;
@@ -139,10 +139,10 @@ int check_collect(struct tp *tp, const struct check_rules *rules, struct problem
     struct tp_stat s;
     for (size_t it = 0; tp_stats_next(tp, &it, &s);) {
         struct problem p = {.stat = s};
-        bool told = explain(&p);
+        bool always_shown = explain(&p);
         int severity = severity_of(p.severity, strlen(p.severity));
         bool fails = severity >= 0 && rules->fail_on & 1u << severity;
-        if (s.value <= 0 || (!fails && !told))
+        if (s.value <= 0 || (!fails && !always_shown))
             continue;
         say_where(tp, &p);
         p.allowed = !fails || is_allowed(&s, rules->allow);

@@ -3,12 +3,14 @@
 
 /* ---- string_agg(text, separator): a queue of texts, so that a window's leaving rows can be taken off its head ---- */
 
+struct text_item {
+    char *p; /* separator and text */
+    uint32_t sep, len;
+};
+
 struct texts {
-    struct text_item {
-        char *p; /* separator and text */
-        uint32_t sep, len;
-    } * items;
-    size_t head, n, cap;
+    VEC(struct text_item) items;
+    size_t head;
 };
 
 static void string_agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
@@ -17,18 +19,8 @@ static void string_agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv
     (void)argc;
     if (!t || function_is_null(argv[0]))
         return;
-    if (t->n == t->cap) {
-        size_t cap = t->cap ? 2 * t->cap : 16;
-        struct text_item *items = mem_realloc(t->items, cap * sizeof *items);
-        if (!items) {
-            sqlite3_result_error_nomem(ctx);
-            return;
-        }
-        t->items = items;
-        t->cap = cap;
-    }
     struct slice text = function_text(argv[0]), sep = function_text(argv[1]);
-    char *p = mem_alloc(text.len + sep.len + 1);
+    char *p = vec_reserve(&t->items, t->items.n + 1) ? mem_alloc(text.len + sep.len + 1) : NULL;
     if (!p) {
         sqlite3_result_error_nomem(ctx);
         return;
@@ -37,34 +29,29 @@ static void string_agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv
         memcpy(p, sep.p, sep.len);
     if (text.len)
         memcpy(p + sep.len, text.p, text.len);
-    t->items[t->n++] = (struct text_item){p, (uint32_t)sep.len, (uint32_t)text.len};
+    t->items.p[t->items.n++] = (struct text_item){p, (uint32_t)sep.len, (uint32_t)text.len};
 }
 
 static void string_agg_inverse(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct texts *t = sqlite3_aggregate_context(ctx, 0);
     (void)argc;
-    if (t && !function_is_null(argv[0]) && t->head < t->n)
-        mem_free(t->items[t->head++].p);
+    if (t && !function_is_null(argv[0]) && t->head < t->items.n)
+        mem_free(t->items.p[t->head++].p);
 }
 
 static void string_agg_value(sqlite3_context *ctx)
 {
     struct texts *t = sqlite3_aggregate_context(ctx, 0);
-    if (!t || t->head == t->n)
+    if (!t || t->head == t->items.n)
         return;
     sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
-    for (size_t i = t->head; i < t->n; i++) {
-        const struct text_item *item = &t->items[i];
+    for (size_t i = t->head; i < t->items.n; i++) {
+        const struct text_item *item = &t->items.p[i];
         uint32_t skip = i == t->head ? item->sep : 0;
         sqlite3_str_append(s, item->p + skip, (int)(item->sep + item->len - skip));
     }
-    int len = sqlite3_str_length(s);
-    char *out = sqlite3_str_finish(s);
-    if (out)
-        sqlite3_result_text(ctx, out, len, sqlite3_free);
-    else
-        sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
+    function_result_built(ctx, s);
 }
 
 static void string_agg_final(sqlite3_context *ctx)
@@ -73,9 +60,9 @@ static void string_agg_final(sqlite3_context *ctx)
     string_agg_value(ctx);
     if (!t)
         return;
-    while (t->head < t->n)
-        mem_free(t->items[t->head++].p);
-    mem_free(t->items);
+    while (t->head < t->items.n)
+        mem_free(t->items.p[t->head++].p);
+    vec_free(&t->items);
     *t = (struct texts){0};
 }
 

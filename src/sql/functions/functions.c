@@ -17,6 +17,22 @@ void function_error(sqlite3_context *ctx, const char *fmt, ...)
     sqlite3_free(m);
 }
 
+void function_result_built(sqlite3_context *ctx, sqlite3_str *s)
+{
+    int rc = sqlite3_str_errcode(s), len = sqlite3_str_length(s);
+    char *text = sqlite3_str_finish(s);
+    if (rc == SQLITE_TOOBIG)
+        sqlite3_result_error_toobig(ctx);
+    else if (rc)
+        sqlite3_result_error_nomem(ctx);
+    else if (text)
+        sqlite3_result_text(ctx, text, len, sqlite3_free);
+    else
+        sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
+    if (rc)
+        sqlite3_free(text);
+}
+
 int functions_attach(struct engine *e, struct error *err)
 {
     int rc = 0;

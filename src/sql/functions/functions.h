@@ -41,6 +41,10 @@ FUNCTION_FILES(X)
 /* sqlite3_result_error with a format. */
 void function_error(sqlite3_context *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The text that `s` has built becomes the result ("" for none), and frees it; an error when it ran out of memory or
+ * became too long. */
+void function_result_built(sqlite3_context *ctx, sqlite3_str *s);
+
 /* A value as JSON; what is JSON already stays as it is. */
 void function_append_json(sqlite3_str *s, sqlite3_value *v);
 

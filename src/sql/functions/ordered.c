@@ -15,8 +15,7 @@ struct ordered {
     char name[32];
     int n_args, n_keys;
     uint8_t flags[16];
-    struct ordered_row *rows;
-    size_t n, cap;
+    VEC(struct ordered_row) rows;
     bool failed; /* a value could not be copied: the rows are not to be looked at */
 };
 
@@ -85,17 +84,8 @@ static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         for (int k = 0; k < n_keys; k++)
             o->flags[k] = (uint8_t)sqlite3_value_int(argv[2 + n_args + 2 * k + 1]);
     }
-    if (o->n == o->cap) {
-        size_t cap = o->cap ? 2 * o->cap : 16;
-        struct ordered_row *rows = mem_realloc(o->rows, cap * sizeof *rows);
-        if (!rows) {
-            sqlite3_result_error_nomem(ctx);
-            return;
-        }
-        o->rows = rows;
-        o->cap = cap;
-    }
-    sqlite3_value **values = mem_zalloc((size_t)(n_args + n_keys) * sizeof *values);
+    sqlite3_value **values =
+        vec_reserve(&o->rows, o->rows.n + 1) ? mem_zalloc((size_t)(n_args + n_keys) * sizeof *values) : NULL;
     if (!values) {
         sqlite3_result_error_nomem(ctx);
         return;
@@ -104,8 +94,8 @@ static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         values[i] = sqlite3_value_dup(argv[2 + i]);
     for (int k = 0; k < n_keys; k++)
         values[n_args + k] = sqlite3_value_dup(argv[2 + n_args + 2 * k]);
-    o->rows[o->n] = (struct ordered_row){values, o, (uint32_t)o->n};
-    o->n++;
+    o->rows.p[o->rows.n] = (struct ordered_row){values, o, (uint32_t)o->rows.n};
+    o->rows.n++;
     for (int i = 0; i < n_args + n_keys; i++)
         if (!values[i]) {
             o->failed = true;
@@ -114,22 +104,12 @@ static void step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         }
 }
 
-static void text_result(sqlite3_context *ctx, sqlite3_str *s)
-{
-    int len = sqlite3_str_length(s);
-    char *out = sqlite3_str_finish(s);
-    if (out)
-        sqlite3_result_text(ctx, out, len, sqlite3_free);
-    else
-        sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
-}
-
 static void concat(sqlite3_context *ctx, const struct ordered *o)
 {
     sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
     bool any = false;
-    for (size_t i = 0; i < o->n; i++) {
-        sqlite3_value **v = o->rows[i].values;
+    for (size_t i = 0; i < o->rows.n; i++) {
+        sqlite3_value **v = o->rows.p[i].values;
         if (function_is_null(v[0]))
             continue;
         struct slice text = function_text(v[0]), sep = slice_of(",", 1);
@@ -141,7 +121,7 @@ static void concat(sqlite3_context *ctx, const struct ordered *o)
         any = true;
     }
     if (any)
-        text_result(ctx, s);
+        function_result_built(ctx, s);
     else
         sqlite3_free(sqlite3_str_finish(s));
 }
@@ -150,17 +130,17 @@ static void json(sqlite3_context *ctx, const struct ordered *o, const char *brac
 {
     sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
     sqlite3_str_append(s, brackets, 1);
-    for (size_t i = 0; i < o->n; i++) {
+    for (size_t i = 0; i < o->rows.n; i++) {
         if (i)
             sqlite3_str_appendchar(s, 1, ',');
         for (int a = 0; a < o->n_args; a++) {
             if (a)
                 sqlite3_str_appendchar(s, 1, ':');
-            function_append_json(s, o->rows[i].values[a]);
+            function_append_json(s, o->rows.p[i].values[a]);
         }
     }
     sqlite3_str_append(s, brackets + 1, 1);
-    text_result(ctx, s);
+    function_result_built(ctx, s);
     sqlite3_result_subtype(ctx, 'J');
 }
 
@@ -172,7 +152,7 @@ static void final(sqlite3_context *ctx)
     struct engine *e = function_engine(ctx);
     if (o->failed) /* step() has said why */
         ;
-    else if (!stop_sort(o->rows, o->n, sizeof *o->rows, compare_rows, engine_stop(e)))
+    else if (!stop_sort(o->rows.p, o->rows.n, sizeof *o->rows.p, compare_rows, engine_stop(e)))
         sqlite3_result_error_code(ctx, engine_gave_up(e));
     else if (strstr(o->name, "_array") || strstr(o->name, "_ARRAY"))
         json(ctx, o, "[]");
@@ -180,12 +160,12 @@ static void final(sqlite3_context *ctx)
         json(ctx, o, "{}");
     else
         concat(ctx, o);
-    for (size_t i = 0; i < o->n; i++) {
+    for (size_t i = 0; i < o->rows.n; i++) {
         for (int k = 0; k < o->n_args + o->n_keys; k++)
-            sqlite3_value_free(o->rows[i].values[k]);
-        mem_free(o->rows[i].values);
+            sqlite3_value_free(o->rows.p[i].values[k]);
+        mem_free(o->rows.p[i].values);
     }
-    mem_free(o->rows);
+    vec_free(&o->rows);
     *o = (struct ordered){0};
 }
 

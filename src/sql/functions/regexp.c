@@ -150,14 +150,10 @@ static void regexp_replace(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     }
     if (at < text.len)
         sqlite3_str_append(s, (const char *)text.p + at, (int)(text.len - at));
-    int len = sqlite3_str_length(s);
-    char *out = sqlite3_str_finish(s);
     if (rc < 0)
-        sqlite3_free(out);
-    else if (out)
-        sqlite3_result_text(ctx, out, len, sqlite3_free);
+        sqlite3_free(sqlite3_str_finish(s));
     else
-        sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
+        function_result_built(ctx, s);
     if (own)
         regex_free(r);
 }

@@ -64,12 +64,7 @@ static void join(sqlite3_context *ctx, struct slice sep, int argc, sqlite3_value
         sqlite3_str_append(s, (const char *)t.p, (int)t.len);
         any = true;
     }
-    int len = sqlite3_str_length(s);
-    char *out = sqlite3_str_finish(s);
-    if (out)
-        sqlite3_result_text(ctx, out, len, sqlite3_free);
-    else
-        sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
+    function_result_built(ctx, s);
 }
 
 static void concat(sqlite3_context *ctx, int argc, sqlite3_value **argv)

@@ -281,13 +281,8 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
-    struct flame_cursor *c = sqlite3_malloc(sizeof *c);
     (void)base;
-    if (!c)
-        return SQLITE_NOMEM;
-    memset(c, 0, sizeof *c);
-    *out = &c->base;
-    return SQLITE_OK;
+    return operator_open_cursor(sizeof(struct flame_cursor), out);
 }
 
 static int cursor_close(sqlite3_vtab_cursor *base)

@@ -14,6 +14,15 @@ int operator_error(sqlite3_vtab *t, const char *fmt, ...)
     return SQLITE_ERROR;
 }
 
+int operator_open_cursor(size_t size, sqlite3_vtab_cursor **out)
+{
+    *out = sqlite3_malloc64(size);
+    if (!*out)
+        return SQLITE_NOMEM;
+    memset(*out, 0, size);
+    return SQLITE_OK;
+}
+
 int operator_disconnect(sqlite3_vtab *t)
 {
     sqlite3_free(t);

@@ -18,6 +18,9 @@ extern const sqlite3_module flamegraph_module;
 /* Sets the text of a virtual table's error and returns SQLITE_ERROR. */
 int operator_error(sqlite3_vtab *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* xOpen: a zeroed struct of `size` bytes, which begins with a sqlite3_vtab_cursor. */
+int operator_open_cursor(size_t size, sqlite3_vtab_cursor **out);
+
 /* Shared by modules without state of their own: xDisconnect/xDestroy that only free. */
 int operator_disconnect(sqlite3_vtab *t);
 

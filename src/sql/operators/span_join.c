@@ -272,13 +272,8 @@ static int settle(struct span_join_cursor *c)
 
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
-    struct span_join_cursor *c = sqlite3_malloc(sizeof *c);
     (void)base;
-    if (!c)
-        return SQLITE_NOMEM;
-    memset(c, 0, sizeof *c);
-    *out = &c->base;
-    return SQLITE_OK;
+    return operator_open_cursor(sizeof(struct span_join_cursor), out);
 }
 
 static void sides_close(struct span_join_cursor *c)

@@ -90,13 +90,8 @@ static int find_function(sqlite3_vtab *base, int argc, const char *name,
 
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
-    struct ptr_cursor *c = sqlite3_malloc(sizeof *c);
     (void)base;
-    if (!c)
-        return SQLITE_NOMEM;
-    memset(c, 0, sizeof *c);
-    *out = &c->base;
-    return SQLITE_OK;
+    return operator_open_cursor(sizeof(struct ptr_cursor), out);
 }
 
 static int cursor_close(sqlite3_vtab_cursor *base)

@@ -44,7 +44,8 @@ static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sq
     struct window_table made = {.dur = INT64_MAX};
     (void)aux;
     if (argc > FIRST_ARGUMENT + 3 || !read_arguments(&made, argc, argv)) {
-        *err = sqlite3_mprintf("__intrinsic_window: expected (start, dur, quantum): up to three integers, quantum >= 0");
+        *err =
+            sqlite3_mprintf("__intrinsic_window: expected (start, dur, quantum): up to three integers, quantum >= 0");
         return SQLITE_ERROR;
     }
     int rc = sqlite3_declare_vtab(
@@ -90,13 +91,8 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
-    struct window_cursor *c = sqlite3_malloc(sizeof *c);
     (void)base;
-    if (!c)
-        return SQLITE_NOMEM;
-    memset(c, 0, sizeof *c);
-    *out = &c->base;
-    return SQLITE_OK;
+    return operator_open_cursor(sizeof(struct window_cursor), out);
 }
 
 static int cursor_close(sqlite3_vtab_cursor *base)
