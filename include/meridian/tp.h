@@ -47,7 +47,7 @@ enum tp_type { TP_NULL, TP_INT64, TP_DOUBLE, TP_TEXT, TP_BLOB };
 
 enum tp_clock_model { TP_CLOCKS_AUTO, TP_CLOCKS_COMPATIBLE, TP_CLOCKS_LINEAR };
 
-/* How recordings made apart are brought onto one clock by the packets that their hosts exchanged. */
+/* How separate recordings are brought onto one clock by the packets that their hosts exchanged. */
 enum tp_sync_method {
     TP_SYNC_EXACT,         /* the region that all messages prove: drift followed, error bounded */
     TP_SYNC_TRACE_COMPASS, /* its incremental convex hulls, number for number */
@@ -98,7 +98,7 @@ void tp_interrupt_clear(struct tp *tp);
 /* ---- loading ---- */
 
 /* Loads one trace (a file, a directory, or "-" for standard input). Several calls put several traces on one timeline.
- * Damaged data is no failure: it is counted in the stats. On failure, everything read before it is there after
+ * Damaged data is not a failure: it is counted in the stats. On failure, everything read before it is there after
  * tp_finish(). */
 int tp_load(struct tp *tp, const char *path);
 
@@ -319,7 +319,7 @@ int tp_export_sqlite(struct tp *tp, const char *path);
  * Pids and tids of other machines are moved up by 10,000,000 for each row of the table machine. */
 int tp_export_json(struct tp *tp, int (*write)(void *ctx, const void *bytes, size_t len), void *ctx);
 
-/* Writes recordings made apart that packets have related (see docs/clock-sync.md) as one proto trace at `path`, which
+/* Writes separate recordings that packets have related (see docs/clock-sync.md) as one proto trace at `path`, which
  * is replaced: a machine each, with what is known of their clocks. */
 int tp_write_merged(struct tp *tp, const char *path);
 

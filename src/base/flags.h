@@ -62,7 +62,7 @@ struct flag {
 struct flag_table {
     const struct flag *rows;
     size_t n;
-    size_t positionals; /* offset of the struct text_list that gets the arguments that are no flags */
+    size_t positionals; /* offset of the struct text_list that gets the arguments that are not flags */
 };
 
 /* Reads argv[0, n) for the flags of `where` into `values`. -MRD_EINVALID with a text for the user; -MRD_EUNSUPPORTED

@@ -21,7 +21,7 @@
 enum json_status {
     JSON_OK,
     JSON_MORE, /* the bytes end inside of a value */
-    JSON_BAD,  /* this is no JSON: `problem` at `p` */
+    JSON_BAD,  /* this is not JSON: `problem` at `p` */
 };
 
 enum { JSON_MAX_DEPTH = 512 };

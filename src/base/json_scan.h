@@ -29,7 +29,7 @@ static inline const uint8_t *json_scan_string(const uint8_t *p, const uint8_t *e
 
 const uint8_t *json_scan_space_slow(const uint8_t *p, const uint8_t *end);
 
-/* The first byte at or behind p that is no space, tab, CR or LF. */
+/* The first byte at or behind p that is not a space, tab, CR or LF. */
 static inline const uint8_t *json_scan_space(const uint8_t *p, const uint8_t *end)
 {
     if (p<end && * p> ' ')

@@ -36,7 +36,7 @@ int importer_finish(struct importer *im, struct error *err);
 /* Bytes of the directories that were imported. */
 uint64_t importer_directory_bytes(const struct importer *im);
 
-/* After importer_finish(): writes recordings made apart, which packets have related, as one proto trace at `path`: each
+/* After importer_finish(): writes separate recordings, which packets have related, as one proto trace at `path`: each
  * a machine, with comparisons of their clocks that say what is known of them. Proto traces in files only:
  * -MRD_EUNSUPPORTED otherwise; -MRD_ENOTFOUND when nothing relates one of them. */
 int importer_write_merged(struct importer *im, const char *path, struct error *err);

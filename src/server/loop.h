@@ -64,7 +64,7 @@ struct conn {
     bool closing;
     bool close_when_written; /* closes once everything is written */
     bool shut;               /* and that has been done: the client's turn to close */
-    bool answers_eof;        /* the end of its requests is no reason to drop their answers */
+    bool answers_eof;        /* the end of its requests is not a reason to drop their answers */
     bool ended;              /* and that end has come */
     unsigned writes;         /* on their way */
     unsigned requests;       /* that have come whole */

@@ -35,7 +35,7 @@ void rpc_free(struct rpc *r);
 /* Handles one message: answers it, or leaves rpc.active set. */
 void rpc_handle(struct worker *w, struct session *s, struct slice message);
 
-/* The stream is no RPC stream: says so and parts. */
+/* The stream is not an RPC stream: says so and parts. */
 void rpc_broken(struct session *s);
 
 /* The next piece of the answer that is on its way. */

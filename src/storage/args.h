@@ -136,7 +136,7 @@ static inline uint32_t args_count(const struct args *a)
  * ARGS_MAX_NUMBERED sets the cells stay what they are. True when cells have changed (storage_number_args()). */
 enum { ARGS_MAX_NUMBERED = 1 << 16 };
 bool args_number(struct args *a);
-/* The cell of a set (COL_NULL for none or one without values), and the set of a cell: none for what is no cell. */
+/* The cell of a set (COL_NULL for none or one without values), and the set of a cell: none for what is not a cell. */
 int64_t args_cell(const struct args *a, argset set);
 argset args_of_cell(const struct args *a, int64_t cell);
 

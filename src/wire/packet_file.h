@@ -15,7 +15,7 @@ struct packet_file {
 int packet_file_open(struct packet_file *f, const char *path, struct error *err);
 void packet_file_close(struct packet_file *f);
 
-/* -MRD_EFORMAT with a text when the file is no trace of packets. */
+/* -MRD_EFORMAT with a text when the file is not a trace of packets. */
 int packet_file_check(const struct packet_file *f, const char *path, struct error *err);
 
 struct packet_counts {

@@ -69,7 +69,7 @@ SELECT name AS raw_name, android_standardize_slice_name(name) AS name
 FROM (SELECT DISTINCT name FROM slice WHERE name IS NOT NULL)
 WHERE _is_relevant_blocking_call(name, 0);
 
--- Slices of those names. Waiting for a buffer is no work: it does not count for the drawing around it.
+-- Slices of those names. Waiting for a buffer is not work: it does not count for the drawing around it.
 CREATE PERFETTO TABLE _android_blocking_slices AS
 WITH
   waits AS (

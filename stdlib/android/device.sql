@@ -5,7 +5,7 @@ CREATE PERFETTO FUNCTION android_device_name_from_fingerprint(
   -- Fingerprint of the build.
   fingerprint STRING
 )
--- The codename; NULL: it is no fingerprint.
+-- The codename; NULL: it is not a fingerprint.
 RETURNS STRING AS
 SELECT str_split(str_split($fingerprint, '/', 2), ':', 0);
 

@@ -26,7 +26,7 @@ SELECT
     ELSE 'cached'
   END;
 
--- The same; processes of the system are told by their number.
+-- The same; processes of the system are named by their number.
 CREATE PERFETTO FUNCTION android_oom_adj_score_to_detailed_bucket_name(
   -- Score of the process.
   value LONG,

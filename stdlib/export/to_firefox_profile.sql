@@ -332,7 +332,7 @@ FROM thread AS t
 LEFT JOIN process AS p USING (upid)
 WHERE t.utid = $utid;
 
--- What the profile tells of itself. Times are counted from the trace's start, which is given in ms since 1970 where the
+-- What the profile tells about itself. Times are counted from the trace's start, which is given in ms since 1970 where the
 -- trace knows it.
 CREATE PERFETTO FUNCTION _firefox_meta()
 RETURNS STRING AS

@@ -1,4 +1,4 @@
--- What the tracing service tells of itself.
+-- What the tracing service tells about itself.
 
 -- How long each buffer took to be copied when the trace was cloned, from the start of the clone.
 CREATE PERFETTO TABLE traced_clone_flush_latency(

@@ -1,4 +1,4 @@
--- What V8, the JavaScript engine, tells of the code it made.
+-- What V8, the JavaScript engine, tells about the code it made.
 
 INCLUDE PERFETTO MODULE stack_trace.jit;
 

@@ -1,4 +1,4 @@
-"""Recordings made apart: two ftrace recordings of two kernels that exchanged packets, and what a relay between them measured
+"""Separate recordings: two ftrace recordings of two kernels that exchanged packets, and what a relay between them measured
 in the meantime (test/data/apart-*)."""
 import os
 import shutil

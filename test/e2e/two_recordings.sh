@@ -1,5 +1,5 @@
 #!/bin/bash
-# Two kernels, two recordings made apart: each guest records itself, with packet headers, and the packets that they
+# Two kernels, two separate recordings: each guest records itself, with packet headers, and the packets that they
 # exchanged bring both onto one clock. A relay measures the same clocks beside it, for comparison only.
 #
 #   two_recordings.sh TRACEBOX TP_SHELL CACHE_DIR

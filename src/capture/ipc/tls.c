@@ -192,7 +192,7 @@ static void failure(const struct tls_link *l, int ssl_error, char *why, size_t s
     ERR_clear_error();
 }
 
-/* What to make of a result of OpenSSL that is no success: true to go on, false when the link has ended. */
+/* What to make of a result of OpenSSL that is not a success: true to go on, false when the link has ended. */
 static bool wait_or_end(struct tls_link *l, int result)
 {
     char why[256];

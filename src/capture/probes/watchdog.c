@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOKS = 2 }; /* a peak between two looks is no leak */
+enum { LOOKS = 2 }; /* a peak between two looks is not a leak */
 enum { SLICES = 8 };
 
 uint32_t watchdog_memory_mb(void)

@@ -145,7 +145,7 @@ static void end_uplink(struct link *l)
     start_linger(l);
 }
 
-/* The producer does not listen any more. That is no reason to stop hearing it out. */
+/* The producer does not listen any more. That is not a reason to stop hearing it out. */
 static void drop_answers(struct link *l)
 {
     struct flow *f = &l->from[REMOTE];

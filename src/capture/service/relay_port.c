@@ -199,7 +199,7 @@ static void thin_out(struct service_machine *m)
     size_t kept = 0;
     for (size_t i = 0; i < m->rounds.n; i += 2)
         m->rounds.p[kept++] = m->rounds.p[i];
-    m->first_round += m->rounds.n - kept; /* sessions that are behind lose some; none is entry twice */
+    m->first_round += m->rounds.n - kept; /* sessions that are behind lose some; none is told twice */
     m->rounds.n = kept;
 }
 

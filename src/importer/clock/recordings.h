@@ -1,4 +1,4 @@
-/* Recordings made apart and loaded together: the clock of each, related by the packets that they exchanged.
+/* Separate recordings and loaded together: the clock of each, related by the packets that they exchanged.
  *
  * Whoever reads a recording adds it and its packets before anything of it is converted. Solving matches the packets of
  * all and gives every recording a map to the reference of its group; the maps go into the clock graph, the figures into

@@ -82,7 +82,7 @@ struct importer {
     struct import_options opt;
     struct clock_graph *clocks;        /* importer/clock */
     struct remote_sync *remote;        /* importer/clock: how remote machines' clocks relate to the host's */
-    struct recordings *recordings;     /* importer/clock: recordings made apart; NULL when none was added */
+    struct recordings *recordings;     /* importer/clock: separate recordings; NULL when none was added */
     struct sorter *sorter;             /* importer/sort */
     struct track_tracker *tracks;      /* importer/track: tracks by type and dimensions, for all machines */
     struct slice_tracker *slices;      /* importer/track: open slices of every track */

@@ -81,7 +81,7 @@ static void gpu_command(const struct ftrace_event *e, bool response)
         const char *name = find_name(gpu_names, sizeof gpu_names / sizeof *gpu_names,
                                      field_u32(&f, FTRACE_VIRTIO_GPU_CMD_QUEUE_TYPE), "");
         ftrace_begin(e, track_set_begin(e->m->im->tracks, set, seqno), 0, ftrace_text(e, name), ARGSET_NONE);
-        /* The host answers a command with a fence when it likes: that is no latency. */
+        /* The host answers a command with a fence when it likes: that is not a latency. */
         if (!field_u64(&f, FTRACE_VIRTIO_GPU_CMD_QUEUE_FENCE_ID) && !u64map_set(&s->started, key, (uint64_t)e->ts))
             e->m->im->failed = true;
         return;

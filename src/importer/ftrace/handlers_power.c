@@ -181,7 +181,7 @@ static void wakeup_source_deactivate(const struct ftrace_event *e)
 
 /* --- devices ----------------------------------------------------------------------------------------------------- */
 
-/* Slices of a device's runtime state; being suspended is no slice. The track is declared as one of counters. */
+/* Slices of a device's runtime state; being suspended is not a slice. The track is declared as one of counters. */
 static void rpm_status(const struct ftrace_event *e)
 {
     enum { RPM_SUSPENDED = 2 };

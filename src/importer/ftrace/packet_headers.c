@@ -55,7 +55,7 @@ static uint32_t load32(const uint8_t *p)
     return (uint32_t)load16(p) << 16 | load16(p + 2);
 }
 
-/* The key of a packet whose network header begins at `at`; false when it is no TCP packet, or a later fragment. */
+/* The key of a packet whose network header begins at `at`; false when it is not a TCP packet, or a later fragment. */
 static bool tcp_key(const uint8_t *bytes, unsigned at, struct packet_key *key)
 {
     unsigned tcp, address, address_bytes;

@@ -1,5 +1,5 @@
 /* Packets that a host sent and received, out of the events packet_sent and packet_received of its ftrace bundles (the
- * recorder's capture/probes/ftrace/packet_events.h): what relates recordings made apart. */
+ * recorder's capture/probes/ftrace/packet_events.h): what relates separate recordings. */
 #ifndef MERIDIAN_IMPORTER_FTRACE_PACKET_HEADERS_H
 #define MERIDIAN_IMPORTER_FTRACE_PACKET_HEADERS_H
 

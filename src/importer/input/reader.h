@@ -32,7 +32,7 @@ uint64_t reader_bytes(const struct reader *r);
 int reader_finish(struct reader *r, struct error *err);
 /* Counts the files that shrank while they were read. */
 void reader_note_shrunk(struct reader *r);
-/* Reads the traces that waited until recordings made apart were related. */
+/* Reads the traces that waited until separate recordings were related. */
 void reader_read_pending(struct reader *r);
 
 /* Sets trace_size_bytes, and trace_uuid when the trace has none of its own. */

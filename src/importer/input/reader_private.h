@@ -19,7 +19,7 @@ struct piece {
     struct slice bytes;
 };
 
-/* A mapped proto trace that waits until it is known what else is loaded: recordings made apart are related before the
+/* A mapped proto trace that waits until it is known what else is loaded: separate recordings are related before the
  * first of them is read. */
 struct pending_trace {
     struct slice bytes;

@@ -154,7 +154,7 @@ static int read_held(struct stream *s, struct error *err)
         int rc = s->other->write(s->other_self, bytes, err);
         return rc ? rc : s->other->end(s->other_self, err);
     }
-    r->inputs = 0; /* the stream itself is no trace, and it is the first */
+    r->inputs = 0; /* the stream itself is not a trace, and it is the first */
     if (s->format == FORMAT_MANIFEST)
         return r->merging->manifest(r, bytes, err);
     return r->merging->archive(r, bytes, s->file, err);

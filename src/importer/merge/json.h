@@ -21,7 +21,7 @@ struct json {
 /* The document, or NULL: err says where it is wrong. */
 struct json *json_parse(struct arena *a, struct slice text, struct error *err);
 
-/* A member of an object, the last one of that name; NULL when there is none or `j` is no object. */
+/* A member of an object, the last one of that name; NULL when there is none or `j` is not an object. */
 const struct json *json_get(const struct json *j, const char *key);
 
 #endif

@@ -1,4 +1,4 @@
-/* Before recordings made apart are read: whose packets meet whose. For importer/input and importer/merge only. */
+/* Before separate recordings are read: whose packets meet whose. For importer/input and importer/merge only. */
 #ifndef MERIDIAN_IMPORTER_MERGE_RELATE_H
 #define MERIDIAN_IMPORTER_MERGE_RELATE_H
 

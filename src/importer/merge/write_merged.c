@@ -94,8 +94,8 @@ static int copy_compressed(struct merged *m, const struct pb_field *f, const str
     return rc;
 }
 
-/* Packets of a trace that is not the reference. Its own comparisons of clocks were with a machine that is no host here:
- * they are in the maps already. */
+/* Packets of a trace that is not the reference. Its own comparisons of clocks were with a machine that is not a host
+ * here: they are in the maps already. */
 static int copy_trace(struct merged *m, struct slice bytes, const struct pending_trace *t, bool inside,
                       struct error *err)
 {

@@ -1,4 +1,4 @@
-/* Recordings made apart, written as one trace once their clocks are related. For importer only. */
+/* Separate recordings, written as one trace once their clocks are related. For importer only. */
 #ifndef MERIDIAN_IMPORTER_MERGE_WRITE_MERGED_H
 #define MERIDIAN_IMPORTER_MERGE_WRITE_MERGED_H
 

@@ -117,7 +117,7 @@ enum perf_feature {
     PERF_FEATURE_CLOCK_DATA = 29,
 };
 
-/* The bytes stay where they are. -MRD_EFORMAT when it is no perf.data that can be read, -MRD_ENOMEM. To be closed in
+/* The bytes stay where they are. -MRD_EFORMAT when it is not a perf.data that can be read, -MRD_ENOMEM. To be closed in
  * any case. */
 int perf_file_open(struct perf_file *f, struct slice bytes, struct error *err);
 void perf_file_close(struct perf_file *f);

@@ -1,7 +1,7 @@
 /* From the time stamps of a trace.dat to nanoseconds of its clock: guests to their host's clock, ticks to time.
  *
- * In this order: the samples of option TIME_SHIFT (piece by piece, a CPU at a time), TSC2NSEC, OFFSET. DATE is no part
- * of it: it relates the clock to the wall clock. */
+ * In this order: the samples of option TIME_SHIFT (piece by piece, a CPU at a time), TSC2NSEC, OFFSET. DATE is not a
+ * part of it: it relates the clock to the wall clock. */
 #ifndef MERIDIAN_IMPORTER_TRACE_DAT_DAT_CLOCK_H
 #define MERIDIAN_IMPORTER_TRACE_DAT_DAT_CLOCK_H
 
@@ -22,7 +22,7 @@ struct dat_shifts {
 
 struct dat_clock {
     const struct dat_file *file;
-    uint64_t peer; /* trace id of the host's file; 0: the file is no guest's */
+    uint64_t peer; /* trace id of the host's file; 0: the file is not a guest's */
     bool interpolate;
     bool scales; /* some scaling is not 1 */
     VEC(struct dat_shifts)

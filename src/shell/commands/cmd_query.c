@@ -65,7 +65,7 @@ static int find_structured(const struct options *o, char **sql, struct error *er
     return rc;
 }
 
-/* The last argument is SQL when it is no file (or when it is the second and nothing else gives the SQL). */
+/* The last argument is SQL when it is not a file (or when it is the second and nothing else gives the SQL). */
 static int find_sql(struct shell *sh, struct query_source *src, size_t *n_traces, struct error *err)
 {
     struct text_list *args = &sh->opt.positionals;

@@ -1,4 +1,4 @@
-/* tp_shell sync: relates the clocks of recordings made apart, and says how well that went. */
+/* tp_shell sync: relates the clocks of separate recordings, and says how well that went. */
 #include "shell/commands/sync_plot.h"
 #include "shell/shell.h"
 

@@ -116,7 +116,7 @@ static int read_clock(struct merge_plan *p, const char *text, struct error *err)
     return check_clock("--clock", clock, err);
 }
 
-/* "1500", "-2.5ms", "3s": nanoseconds. False when it is no time. */
+/* "1500", "-2.5ms", "3s": nanoseconds. False when it is not a time. */
 static bool read_time(const char *text, size_t len, int64_t *ns)
 {
     static const struct {

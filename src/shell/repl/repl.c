@@ -70,7 +70,7 @@ static int64_t show_answers(struct repl *r, const char *sql, size_t len, int64_t
             break; /* nobody reads on */
     }
     if (paged) {
-        out_flush(r->out, NULL); /* a pager that was left early is no error */
+        out_flush(r->out, NULL); /* a pager that was left early is not an error */
         out_init(r->out, STDOUT_FILENO);
         pager_end(&r->pager);
     }
@@ -147,7 +147,7 @@ static bool append_line(struct repl *r, const char *line)
     return true;
 }
 
-/* A statement ends at a semicolon that is no part of a string or comment, or at an empty line. */
+/* A statement ends at a semicolon that is not a part of a string or comment, or at an empty line. */
 static void take_line(struct repl *r, const char *line)
 {
     bool fresh = r->statement.n == 0, pasted = line_reader_pasted(r->reader);

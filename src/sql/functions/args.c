@@ -10,7 +10,7 @@
 
 static void json_value(struct json_writer *w, const struct storage *st, const struct arg *a)
 {
-    bool is_text = a->type == ARG_STRING || a->type == ARG_JSON; /* else the word is no string id */
+    bool is_text = a->type == ARG_STRING || a->type == ARG_JSON; /* else the word is not a string id */
     struct slice text = is_text ? strpool_view(&st->strings, (strid)a->word) : slice_of("", 0);
     char number[40];
     switch (a->type) {

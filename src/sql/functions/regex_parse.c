@@ -38,7 +38,7 @@ static bool in_class(char name, int c)
     }
 }
 
-/* \d \W … into the set; false when the letter is no class. */
+/* \d \W … into the set; false when the letter is not a class. */
 static bool add_class(struct byte_set *s, char letter)
 {
     char name = (char)tolower(letter);

@@ -301,7 +301,7 @@ static void unistr_quote(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_result_text(ctx, sqlite3_str_finish(s), len, sqlite3_free);
 }
 
-/* A message without content is no message. */
+/* A message without content is not a message. */
 static void null_if_empty(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc;

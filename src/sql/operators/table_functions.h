@@ -23,7 +23,7 @@ struct row_list {
     size_t n, cap;
 };
 
-/* The row that an argument names: UINT32_MAX for NULL; errors for what is no row. */
+/* The row that an argument names: UINT32_MAX for NULL; errors for what is not a row. */
 int start_row(sqlite3_value *v, uint32_t n_rows, uint32_t *row, struct error *err);
 
 /* Appends the slices inside a slice of its track, in order of rows. */

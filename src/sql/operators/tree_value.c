@@ -4,7 +4,7 @@
  *
  * __intrinsic_tree_dominator_summary(tree) takes (id, parent_id, self_size, native_size, self_count) and gives (id,
  * idom_id, dominated_obj_count, dominated_size_bytes, dominated_native_size_bytes, depth): sums over each subtree.
- * Roots have depth 1; what hangs on a cycle is no tree and left out. */
+ * Roots have depth 1; what hangs on a cycle is not a tree and left out. */
 #include "sql/operators/rows.h"
 #include "sql/operators/values.h"
 

@@ -25,7 +25,7 @@ struct window_cursor {
     int64_t start, dur, quantum, at, row;
 };
 
-/* Reads arguments `first` and after into start, dur, quantum; false when one is no integer. */
+/* Reads arguments `first` and after into start, dur, quantum; false when one is not an integer. */
 static bool read_arguments(struct window_table *t, int argc, const char *const *argv)
 {
     int64_t *to[3] = {&t->start, &t->dur, &t->quantum};

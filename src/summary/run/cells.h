@@ -37,7 +37,7 @@ typedef Mrd__TraceMetricV2Spec__DimensionType dimension_type;
 int cell_put_dimension(struct pb_writer *w, uint32_t id, sqlite3_stmt *row, int column, dimension_type type,
                        struct error *err);
 
-/* Writes a cell as field `id`, a Row.Value. -MRD_EINVALID: it is no number. */
+/* Writes a cell as field `id`, a Row.Value. -MRD_EINVALID: it is not a number. */
 int cell_put_value(struct pb_writer *w, uint32_t id, sqlite3_stmt *row, int column, struct error *err);
 
 /* The column of that name, or -1. The first of several. */

@@ -84,7 +84,7 @@ CREATE PERFETTO MACRO _cuj_number(
 )
 RETURNS Expr AS max(cast_int!(regexp_extract($name, $word || '#(-?[0-9]+)')));
 
--- What the marks tell of each journey.
+-- What the marks tell about each journey.
 CREATE PERFETTO TABLE _cuj_instant_events AS
 SELECT
   c.cuj_id,
@@ -215,13 +215,13 @@ CREATE PERFETTO TABLE android_jank_cuj(
   dur DURATION,
   -- 'completed', or NULL when the release does not tell.
   state STRING,
-  -- The thread whose frames count, when it is told.
+  -- The thread whose frames count, if known.
   ui_thread JOINID(thread.id),
-  -- The layer that it draws to, when it is told.
+  -- The layer that it draws to, if known.
   layer_id LONG,
-  -- Number of its first frame, when it is told.
+  -- Number of its first frame, if known.
   begin_vsync LONG,
-  -- Number of its last frame, when it is told.
+  -- Number of its last frame, if known.
   end_vsync LONG
 ) AS
 SELECT

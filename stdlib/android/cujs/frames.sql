@@ -12,7 +12,7 @@ INCLUDE PERFETTO MODULE android.surfaceflinger;
 CREATE PERFETTO MACRO _frame_dur_by_default()
 RETURNS Expr AS 16600000;
 
--- What the timeline tells of a journey's processes and layer, by frame of the application: (cuj_id, upid, vsync, and the
+-- What the timeline tells about a journey's processes and layer, by frame of the application: (cuj_id, upid, vsync, and the
 -- slice's columns).
 CREATE PERFETTO TABLE _cuj_actual_frames AS
 SELECT

@@ -29,11 +29,11 @@ CREATE PERFETTO TABLE android_sysui_jank_cujs(
   state STRING,
   -- The thread whose frames count.
   ui_thread JOINID(thread.id),
-  -- The layer that it draws to, when it is told.
+  -- The layer that it draws to, if known.
   layer_id LONG,
-  -- Number of its first frame, when it is told.
+  -- Number of its first frame, if known.
   begin_vsync LONG,
-  -- Number of its last frame, when it is told.
+  -- Number of its last frame, if known.
   end_vsync LONG
 ) AS
 WITH
@@ -140,11 +140,11 @@ CREATE PERFETTO TABLE android_jank_latency_cujs(
   state STRING,
   -- The thread whose frames count; of a journey judged by its time, the main one.
   ui_thread JOINID(thread.id),
-  -- The layer that it draws to, when it is told.
+  -- The layer that it draws to, if known.
   layer_id LONG,
-  -- Number of its first frame, when it is told.
+  -- Number of its first frame, if known.
   begin_vsync LONG,
-  -- Number of its last frame, when it is told.
+  -- Number of its last frame, if known.
   end_vsync LONG,
   -- 'jank' or 'latency'.
   cuj_type STRING

@@ -1,6 +1,6 @@
 -- Casts with the words of PerfettoSQL's types.
 
--- The value as an integer: 0 for text that is no number.
+-- The value as an integer: 0 for text that is not a number.
 CREATE PERFETTO MACRO cast_int(
   -- Any expression.
   value Expr
@@ -9,7 +9,7 @@ RETURNS Expr
 AS
 CAST($value AS INT);
 
--- The value as a floating point number: 0.0 for text that is no number.
+-- The value as a floating point number: 0.0 for text that is not a number.
 CREATE PERFETTO MACRO cast_double(
   -- Any expression.
   value Expr

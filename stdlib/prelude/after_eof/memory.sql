@@ -97,7 +97,7 @@ SELECT id, reference_set_id, owner_id, owned_id, field_name, field_type_name,
   deobfuscated_field_name
 FROM __intrinsic_heap_graph_reference;
 
--- Fields of objects in heap dumps that are no references.
+-- Fields of objects in heap dumps that are not references.
 CREATE PERFETTO VIEW heap_graph_primitive(
   -- Number of the row, from 0.
   id ID,
