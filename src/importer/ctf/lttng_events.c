@@ -1,4 +1,5 @@
-/* What LTTng kernel events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls. */
+/* What LTTng kernel events mean beyond a row of ftrace_event: scheduling, processes, interrupts, syscalls,
+ * frequencies and idle states of cpus, block io. */
 #include "importer/ctf/ctf_internal.h"
 
 #include "importer/track/irq_tracks.h"
