@@ -182,6 +182,9 @@ static bool has_star(const struct sql_select *s)
 static struct plan_expr *read_term(struct reader *r, const struct sql_select *s, const struct sql_expr *x, bool order)
 {
     int item = x->kind == EXPR_INTEGER || !has_star(s) ? item_of(r, s, x, order) : -1;
+    for (const struct sql_item *i = s->items; order && i && x->kind == EXPR_COLUMN && has_star(s); i = i->next)
+        if (i->alias.len && sql_name_equal(i->alias, x->name)) /* which it means, whatever * has */
+            return NULL;
     if (item == -2)
         return NULL;
     if (item < 0)
@@ -378,13 +381,19 @@ static bool read_core(struct reader *r, const struct sql_select *s)
 {
     struct query_plan *p = r->plan;
     r->core = s;
-    if (!read_from(r, s->from) || is_small(r) || (s->where && !read_conjunction(r, s->where, p->where, &p->n_where)))
+    r->aliases_allowed = false;
+    if (!read_from(r, s->from) || is_small(r))
+        return false;
+    r->aliases_allowed = true; /* not in the list itself */
+    if (s->where && !read_conjunction(r, s->where, p->where, &p->n_where))
         return false;
     if (!read_groups(r, s))
         return false;
     r->aggregates_allowed = r->windows_allowed = true;
+    r->aliases_allowed = false;
     if (!read_items(r, s))
         return false;
+    r->aliases_allowed = true;
     r->windows_allowed = false;
     if (s->having && (!(p->having = read_expr(r, s->having)) || p->having->type == PLAN_TEXT || !s->group))
         return false;

@@ -63,7 +63,8 @@ bool plan_expr_equal(const struct plan_expr *a, const struct plan_expr *b)
         return true;
     if (a->op != b->op || a->type != b->type || a->sql != b->sql || a->negated != b->negated ||
         a->source != b->source || a->column != b->column || a->n_args != b->n_args || a->word != b->word ||
-        a->n_list != b->n_list || a->list_has_null != b->list_has_null || a->text != b->text)
+        a->n_list != b->n_list || a->list_has_null != b->list_has_null || !a->text != !b->text ||
+        (a->text && strcmp(a->text, b->text) != 0))
         return false;
     if (a->n_list && memcmp(a->list, b->list, a->n_list * sizeof *a->list) != 0)
         return false;
@@ -184,7 +185,7 @@ struct plan_expr *read_constant(struct reader *r, const struct sql_expr *x)
 static struct plan_expr *read_alias(struct reader *r, const struct sql_expr *x)
 {
     const struct sql_item *found = NULL;
-    if (x->table.len || !r->core)
+    if (x->table.len || !r->core || !r->aliases_allowed)
         return NULL;
     for (const struct sql_item *i = r->core->items; i; i = i->next)
         if (i->alias.len && sql_name_equal(i->alias, x->name)) {
@@ -192,10 +193,10 @@ static struct plan_expr *read_alias(struct reader *r, const struct sql_expr *x)
                 return NULL;
             found = i;
         }
-    if (!found || r->depth >= PLAN_MAX_DEPTH * 4)
+    if (!found)
         return NULL;
     struct reader deeper = *r;
-    deeper.depth += PLAN_MAX_DEPTH; /* an alias within its own expression */
+    deeper.aliases_allowed = false;
     return read_expr(&deeper, found->expr);
 }
 
@@ -452,6 +453,43 @@ static struct plan_expr *read_match(struct reader *r, const struct sql_expr *x)
     return out && x->negated ? unary(r, X_NOT, PLAN_INT, out) : out;
 }
 
+static bool has_quoted(const struct reader *r, struct sql_span at)
+{
+    for (uint32_t i = at.first; i < at.end; i++)
+        if (r->tree->tokens[i].text[0] == '"')
+            return true;
+    return false;
+}
+
+/* (SELECT column …) that looks at nothing outside: SQLite computes it once in each run. Its type is that of the column,
+ * which must be declared. */
+static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
+{
+    size_t len;
+    sqlite3_stmt *stmt = NULL;
+    enum plan_type type = PLAN_NULL;
+    for (const struct cte_scope *s = r->ctes; s; s = s->up)
+        if (s->query->ctes)
+            return NULL;
+    if (x->query->ctes || r->tree->ctes || has_quoted(r, x->at))
+        return NULL;
+    const char *query = sql_tree_text(r->tree, r->planner->arena, x->at, &len);
+    char *text = query ? arena_printf(&r->plan->arena, "SELECT * FROM %s LIMIT 1", query) : NULL;
+    if (text && sqlite3_prepare_v2(r->planner->e->db, text, -1, &stmt, NULL) == SQLITE_OK &&
+        sqlite3_column_count(stmt) == 1) {
+        const char *declared = sqlite3_column_decltype(stmt, 0);
+        if (declared && (sqlite3_stricmp(declared, "BIGINT") == 0 || sqlite3_stricmp(declared, "INTEGER") == 0))
+            type = PLAN_INT;
+        else if (declared && sqlite3_stricmp(declared, "DOUBLE") == 0)
+            type = PLAN_REAL;
+        else if (declared && sqlite3_stricmp(declared, "TEXT") == 0)
+            type = PLAN_TEXT;
+    }
+    sqlite3_finalize(stmt);
+    text = type != PLAN_NULL ? arena_printf(&r->plan->arena, "SELECT %s", query) : NULL;
+    return text ? plan_make_call(r->plan, type, text, NULL, 0) : NULL;
+}
+
 struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
 {
     struct plan_expr *out = read_constant(r, x);
@@ -474,6 +512,8 @@ struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
         return read_cast(r, x);
     case EXPR_MATCH:
         return read_match(r, x);
+    case EXPR_SELECT:
+        return read_query(r, x);
     case EXPR_FUNCTION:
         return x->over ? read_window(r, x) : read_function(r, x);
     default:

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { FAR = 16 }; /* rows ahead, to fetch memory for */
+
 /* The rows of a source by key: rows of one key stand together, ascending. */
 struct table_hash {
     uint32_t *slots; /* first row of a key, + 1 */
@@ -29,6 +31,7 @@ struct join {
     struct sink *sink;
     struct step_state steps[PLAN_MAX_SOURCES];
     bool enough;
+    uint64_t pairs; /* looked at */
 };
 
 static bool alloc_rows(struct run *r, uint32_t **out, uint64_t n)
@@ -236,12 +239,14 @@ static uint32_t hash_find(const struct table_hash *h, uint32_t n_keys, const int
 }
 
 /* From the last row to the first, each in front of those of its key: they stand ascending then. */
-static void link_rows(const struct plan_step *step, struct table_hash *h)
+static void link_rows(struct run *r, const struct plan_step *step, struct table_hash *h)
 {
     const int64_t *keys[PLAN_MAX_KEYS];
     for (uint32_t k = 0; k < step->n_keys; k++)
         keys[k] = h->keys[k];
-    for (uint32_t i = h->n; i-- > 0;) {
+    for (uint32_t i = h->n; i-- > 0 && !(i % BATCH == 0 && run_stopped(r));) {
+        if (step->n_keys && i >= FAR) /* most of the time goes into waiting for memory */
+            __builtin_prefetch(&h->slots[(uint32_t)hash_keys(keys, step->n_keys, i - FAR) & h->mask], 1);
         uint32_t slot, first = step->n_keys ? hash_find(h, step->n_keys, keys, i, &slot) : h->slots[slot = 0];
         h->next[i] = first;
         h->slots[slot] = i + 1;
@@ -304,7 +309,7 @@ static bool hash_build(struct join *j, const struct plan_step *step, struct tabl
     if (!step->n_keys && h->n > 64) /* every row with every row: SQLite may know better */
         r->rc = RUN_GAVE_UP;
     if (!r->rc && reserve_slots(r, h))
-        link_rows(step, h);
+        link_rows(r, step, h);
     return !r->rc;
 }
 
@@ -421,11 +426,15 @@ static void join_by_hash(struct join *j, uint32_t at, const struct batch *b)
         memcpy(j->steps[at].keys[k], eval(j->r, s->keys[k], b), b->n * sizeof(int64_t));
     }
     for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
+        if (s->n_keys && i + FAR < b->n)
+            __builtin_prefetch(&h->slots[(uint32_t)hash_keys(keys, s->n_keys, i + FAR) & h->mask]);
         uint32_t slot, place = 0;
         bool any = false;
         if (!is_null_key(s, keys, i))
             place = s->n_keys ? hash_find(h, s->n_keys, keys, i, &slot) : h->slots[0];
         for (; place && !j->r->rc && !j->enough; place = h->next[place - 1]) {
+            if (++j->pairs % BATCH == 0 && run_stopped(j->r))
+                break;
             if (!pair_passes(j, at, b, i, h->rows[place - 1]))
                 continue;
             any = true;

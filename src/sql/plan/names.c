@@ -130,6 +130,8 @@ static bool add_table(struct reader *r, const struct schema_table *t, struct sql
     p->n_sources++;
     if (!s->table.runtime && s->table.table != rows)
         return false;
+    if (!rows->final) /* what is sorted is known then */
+        table_finalize((struct table *)(uintptr_t)rows);
     if (s->table.table->n_rows > *r->rows)
         *r->rows = s->table.table->n_rows;
     return true;
@@ -180,6 +182,19 @@ static struct sql_name item_name(struct reader *r, const struct sql_item *i)
     return (struct sql_name){text, (uint32_t)len, 0};
 }
 
+enum { MAX_UNFOLDED = 5000 };
+
+/* Views over views can name a column so often that its expression, written out, has no end. */
+static bool fits(const struct plan_expr *x, int *budget)
+{
+    if (--*budget < 0)
+        return false;
+    for (uint32_t i = 0; i < x->n_args; i++)
+        if (!fits(x->args[i], budget))
+            return false;
+    return true;
+}
+
 /* Columns of the inner query become those of an entry of the outer scope. */
 static bool hand_on_columns(struct reader *outer, struct reader *inner, struct sql_name alias, bool left)
 {
@@ -190,7 +205,8 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
     for (const struct sql_item *i = inner->core->items; e && i; i = i->next) {
         if (!i->star) {
             struct plan_expr *x = read_expr(inner, i->expr);
-            if (!x)
+            int budget = MAX_UNFOLDED;
+            if (!x || !fits(x, &budget))
                 return false;
             if (left && x->op != X_COLUMN) {
                 struct plan_expr *wrapped = plan_expr_new(outer->plan, X_NULL_ROW, (enum plan_type)x->type, 1);
@@ -232,7 +248,7 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
     inner.loop_up = outer;
     inner.loop_name = alias;
     inner.loop_flat = true;
-    inner.aggregates_allowed = inner.windows_allowed = inner.in_aggregate = false;
+    inner.aggregates_allowed = inner.windows_allowed = inner.in_aggregate = inner.aliases_allowed = false;
     uint32_t first = outer->plan->n_sources;
     if (!scope || inner.depth > PLAN_MAX_DEPTH || !read_from(&inner, q->selects->from))
         return false;
@@ -244,8 +260,10 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
             return false;
         outer->plan->sources[first].left = true;
     }
+    inner.aliases_allowed = true;
     if (q->selects->where && !read_conjunction(&inner, q->selects->where, outer->plan->where, &outer->plan->n_where))
         return false;
+    inner.aliases_allowed = false;
     return hand_on_columns(outer, &inner, alias, left);
 }
 

@@ -245,7 +245,7 @@ struct reader {
     const struct sql_select *core;
     int depth;
     bool always; /* worth it, however simple */
-    bool in_aggregate, aggregates_allowed, windows_allowed;
+    bool in_aggregate, aggregates_allowed, windows_allowed, aliases_allowed;
     struct loops *loops;          /* what SQLite would do */
     const struct reader *loop_up; /* the query around this one; NULL: none */
     struct sql_name loop_name;    /* how that one calls it */

@@ -1,0 +1,1 @@
+with w as (select utid, ts, dur, lead(ts) over (partition by utid order by ts) as next from thread_state) select utid, count(*), sum(next - ts) from w where next is not null and dur >= 0 group by utid order by 3 desc limit 20;
