@@ -30,6 +30,8 @@ const struct packet_handler system_packet_handlers[] = {
     {TRACE_PACKET_GPU_INFO, "gpu_info", NULL, gpu_info_parse},
     {TRACE_PACKET_GENERIC_GPU_FREQUENCY_EVENT, "generic_gpu_frequency_event", NULL, gpu_frequency_parse},
     {TRACE_PACKET_INTERRUPT_INFO, "interrupt_info", NULL, interrupt_info_parse},
+    {TRACE_PACKET_ANDROID_LOG, "android_log", android_log_tokenize, NULL},
+    {TRACE_PACKET_FRAME_TIMELINE_EVENT, "frame_timeline_event", NULL, frame_timeline_parse},
     {TRACE_PACKET_JOURNALD_EVENT, "journald_event", NULL, journald_parse},
     {0, NULL, NULL, NULL},
 };
@@ -63,6 +65,8 @@ void system_machine_close(struct system_machine *s)
     u64map_free(&s->metatrace_strings);
     vec_free(&s->cpu_freqs);
     generic_kernel_close(s->generic);
+    frames_close(s->frames);
+    android_log_close(s->android_log);
     mem_free(s);
 }
 

@@ -32,8 +32,10 @@ struct system_machine {
     uint32_t chrome_bundles;         /* chrome_metadata packets so far */
     struct u64map metatrace_strings; /* sequence << 32 ^ iid -> strid */
     VEC(uint32_t)
-    cpu_freqs;                      /* frequencies of every cpu, one list after another */
-    struct generic_kernel *generic; /* generic_kernel.c; NULL until needed */
+    cpu_freqs;                       /* frequencies of every cpu, one list after another */
+    struct generic_kernel *generic;  /* generic_kernel.c; NULL until needed */
+    struct frames *frames;           /* frame_timeline.c; likewise */
+    struct android_log *android_log; /* android_log.c; likewise */
 };
 
 /* A counter track of a machine with up to two dimensions more than its name: a shorthand. */
@@ -68,6 +70,10 @@ void generic_process_tree_parse(struct packet *p);
 void generic_kernel_close(struct generic_kernel *g);
 void metatrace_parse(struct packet *p);
 void journald_parse(struct packet *p);
+enum tokenize_result android_log_tokenize(struct packet *p);
+void android_log_close(struct android_log *l);
+void frame_timeline_parse(struct packet *p);
+void frames_close(struct frames *s);
 void display_state_parse(struct packet *p);
 void winscope_extensions_parse(struct packet *p);
 enum tokenize_result chrome_metadata_tokenize(struct packet *p);

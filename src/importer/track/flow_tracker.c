@@ -70,18 +70,28 @@ static uint32_t enclosing_slice(struct flow_tracker *t, uint32_t machine, uint32
     return slice;
 }
 
+static void insert_row(struct flow_tracker *t, struct flow_row row)
+{
+    if (ROW_GET(t->im->st, slice, ts, row.slice_in) < ROW_GET(t->im->st, slice, ts, row.slice_out)) {
+        int64_t later = row.slice_out; /* arrows go forward in time */
+        row.slice_out = row.slice_in;
+        row.slice_in = later;
+    }
+    flow_insert(t->im->st, &row);
+}
+
 static void add_row(struct flow_tracker *t, uint64_t id, uint32_t out, uint32_t in)
 {
     const uint64_t *args = u64map_get(&t->legacy_args, id);
-    if (ROW_GET(t->im->st, slice, ts, in) < ROW_GET(t->im->st, slice, ts, out)) { /* arrows go forward in time */
-        uint32_t later = out;
-        out = in;
-        in = later;
-    }
-    flow_insert(t->im->st, &(struct flow_row){.slice_out = out,
-                                              .slice_in = in,
-                                              .trace_id = args ? (int64_t)(id & UINT32_MAX) : (int64_t)id,
-                                              .arg_set_id = args ? argset_of_cell((int64_t)*args) : ARGSET_NONE});
+    insert_row(t, (struct flow_row){.slice_out = out,
+                                    .slice_in = in,
+                                    .trace_id = args ? (int64_t)(id & UINT32_MAX) : (int64_t)id,
+                                    .arg_set_id = args ? argset_of_cell((int64_t)*args) : ARGSET_NONE});
+}
+
+void flow_between(struct flow_tracker *t, uint32_t out, uint32_t in)
+{
+    insert_row(t, (struct flow_row){.slice_out = out, .slice_in = in, .trace_id = COL_NULL});
 }
 
 void flow_begin_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id)

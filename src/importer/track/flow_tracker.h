@@ -19,6 +19,9 @@ void flow_step_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint
 void flow_end_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id, bool close);
 bool flow_active(const struct flow_tracker *t, uint64_t id);
 
+/* An arrow between two slices at hand, without a number. */
+void flow_between(struct flow_tracker *t, uint32_t out, uint32_t in);
+
 /* The flow of a legacy event: known by its id, category and name (args of the flow's rows). */
 uint64_t flow_legacy_id(struct flow_tracker *t, uint64_t source_id, strid category, strid name);
 
