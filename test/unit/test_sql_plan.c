@@ -7,10 +7,13 @@
 #include "sql/planner/planner.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { ROWS = 2600, WORDS_IN_ALL = 16 };
 
@@ -523,6 +526,49 @@ START_TEST(tables_are_the_same)
 }
 END_TEST
 
+struct interrupter {
+    struct engine *e;
+    atomic_bool done;
+};
+
+/* Again and again: an interrupt that comes before the statement runs is for nobody. */
+static void *interrupt_soon(void *ctx)
+{
+    struct interrupter *i = ctx;
+    while (!atomic_load(&i->done)) {
+        nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL);
+        engine_interrupt(i->e);
+    }
+    return NULL;
+}
+
+/* Some 10^10 pairs of rows: without the interrupt the test would not end. */
+START_TEST(a_plan_is_interrupted)
+{
+    static const char forever[] =
+        "SELECT count(*), sum(a.dur) FROM v_slice a JOIN v_slice b ON a.track_id = b.track_id "
+        "JOIN v_slice c ON c.track_id = b.track_id JOIN v_slice d ON d.track_id = c.track_id "
+        "WHERE a.dur + b.dur + c.dur + d.dur < -100";
+    struct mirror m;
+    struct engine_result r = {0};
+    struct error err = {0};
+    pthread_t thread;
+    mirror_open(&m, 8, 20 * ROWS);
+    struct interrupter i = {.e = m.e};
+    ck_assert_int_eq(pthread_create(&thread, NULL, interrupt_soon, &i), 0);
+    int rc = engine_query(m.e, "test", slice_str(forever), &r, NULL, &err);
+    if (rc == 0) {
+        ck_assert_ptr_nonnull(strstr(sqlite3_sql(r.stmt), "__intrinsic_plan"));
+        rc = engine_result_next(&r, &err);
+    }
+    atomic_store(&i.done, true);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(rc, -MRD_ECANCELLED);
+    engine_result_close(&r);
+    mirror_close(&m);
+}
+END_TEST
+
 Suite *sql_plan_suite(void);
 Suite *sql_plan_suite(void)
 {
@@ -531,6 +577,7 @@ Suite *sql_plan_suite(void)
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, plans_change_no_answer, 0, 2);
     tcase_add_test(t, tables_are_the_same);
+    tcase_add_test(t, a_plan_is_interrupted);
     suite_add_tcase(s, t);
     return s;
 }
