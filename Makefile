@@ -14,10 +14,10 @@ deps:
 deps-tests:
 	@scripts/install-deps.sh --tests
 
-# Each fuzz target for FUZZ_MINUTES: docs/security.md has the table of what came of it.
-FUZZ_MINUTES ?= 10
+# Each fuzz target (or TARGETS, by name) for MINUTES: docs/security.md has the table of what came of it.
+MINUTES ?= 10
 fuzz-all: fuzz
-	@scripts/fuzz-all.sh build/fuzz $(FUZZ_MINUTES) $(FUZZ_TARGETS)
+	@scripts/fuzz-all.sh build/fuzz $(MINUTES) $(TARGETS)
 
 release debug asan tsan fuzz coverage: deps
 	@[ -f build/$@/build.ninja ] || $(CMAKE) --preset $@ $(CACHE)

@@ -17,7 +17,10 @@ function(mrd_installed_library name)
     COMMAND ${CMAKE_AR} rcs ${archive} ${object}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${object}
     DEPENDS ${ARG_PARTS} VERBATIM COMMENT "lib${name}.a")
-  add_custom_target(${name} ALL DEPENDS ${archive})
+  if(NOT MERIDIAN_FUZZ) # fuzz targets are what that build is for
+    set(all ALL)
+  endif()
+  add_custom_target(${name} ${all} DEPENDS ${archive})
   configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
   install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)

@@ -3,11 +3,8 @@
 
 #include <stdint.h>
 
-bool vec_reserve_(void **p, size_t *cap, size_t elem_size, size_t need)
+static bool grow(void **p, size_t *cap, size_t elem_size, size_t grown)
 {
-    size_t grown = *cap < 8 ? 8 : *cap + *cap / 2;
-    if (grown < need)
-        grown = need;
     if (grown > SIZE_MAX / 2 / elem_size)
         return false;
     void *q = mem_realloc(*p, grown * elem_size);
@@ -16,4 +13,19 @@ bool vec_reserve_(void **p, size_t *cap, size_t elem_size, size_t need)
     *p = q;
     *cap = grown;
     return true;
+}
+
+static size_t max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+bool vec_reserve_(void **p, size_t *cap, size_t elem_size, size_t need)
+{
+    return grow(p, cap, elem_size, max(need, *cap < 8 ? 8 : *cap + *cap / 2));
+}
+
+bool vec_reserve_small_(void **p, size_t *cap, size_t elem_size, size_t need)
+{
+    return grow(p, cap, elem_size, max(need, *cap + *cap / 2));
 }

@@ -22,6 +22,12 @@ bool vec_reserve_(void **p, size_t *cap, size_t elem_size, size_t need);
 
 #define vec_reserve(v, need) ((need) <= (v)->cap || vec_reserve_((void **)&(v)->p, &(v)->cap, sizeof *(v)->p, (need)))
 
+/* The same for arrays of which there are very many and most stay small: the first room is what is needed, no more. */
+bool vec_reserve_small_(void **p, size_t *cap, size_t elem_size, size_t need);
+
+#define vec_reserve_small(v, need)                                                                                     \
+    ((need) <= (v)->cap || vec_reserve_small_((void **)&(v)->p, &(v)->cap, sizeof *(v)->p, (need)))
+
 /* Appends one value; false when out of memory. */
 #define vec_push(v, ...) (vec_reserve((v), (v)->n + 1) ? ((v)->p[(v)->n++] = (__VA_ARGS__), true) : false)
 

@@ -144,7 +144,168 @@ START_TEST(bombs_take_little_memory)
 }
 END_TEST
 
-/* Ids of a few bytes that each would open trackers: as many as the bytes can be about. */
+/* Ids of a few bytes that each would open trackers: packets of one kind, about one id each, as many as fit into 1 MB.
+ */
+static void empty_packet(struct pb_writer *w, uint32_t i)
+{
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, i);
+    pb_put_varint(w, TRACE_PACKET_SEQUENCE_FLAGS, 1);
+}
+
+static void private_clocks(struct pb_writer *w, uint32_t i)
+{
+    enum { CLOCKS = 20 };
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, i);
+    size_t snapshot = pb_begin(w, TRACE_PACKET_CLOCK_SNAPSHOT);
+    for (uint32_t k = 0; k <= CLOCKS; k++) {
+        size_t clock = pb_begin(w, CLOCK_SNAPSHOT_CLOCKS);
+        pb_put_varint(w, CLOCK_SNAPSHOT_CLOCK_CLOCK_ID, k < CLOCKS ? 64 + k : 6);
+        pb_put_varint(w, CLOCK_SNAPSHOT_CLOCK_TIMESTAMP, i);
+        pb_end(w, clock);
+    }
+    pb_end(w, snapshot);
+}
+
+/* The clocks of two kinds of snapshots: their steps cannot be told by one list. */
+static void private_clocks_twice(struct pb_writer *w, uint32_t i)
+{
+    enum { CLOCKS = 20 };
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, i / 2 + 1);
+    size_t snapshot = pb_begin(w, TRACE_PACKET_CLOCK_SNAPSHOT);
+    for (uint32_t k = 0; k < CLOCKS + i % 2; k++) {
+        size_t clock = pb_begin(w, CLOCK_SNAPSHOT_CLOCKS);
+        pb_put_varint(w, CLOCK_SNAPSHOT_CLOCK_CLOCK_ID, 64 + k);
+        pb_put_varint(w, CLOCK_SNAPSHOT_CLOCK_TIMESTAMP, i);
+        pb_end(w, clock);
+    }
+    pb_end(w, snapshot);
+}
+
+/* A track, and an event on it, without which it has no row. */
+static void track(struct pb_writer *w, uint32_t i)
+{
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, 1);
+    pb_put_varint(w, TRACE_PACKET_TIMESTAMP, i);
+    if (i % 2) {
+        size_t descriptor = pb_begin(w, TRACE_PACKET_TRACK_DESCRIPTOR);
+        pb_put_varint(w, TRACK_DESCRIPTOR_UUID, i);
+        pb_put_bytes(w, TRACK_DESCRIPTOR_NAME, "t", 1);
+        pb_end(w, descriptor);
+        return;
+    }
+    size_t event = pb_begin(w, TRACE_PACKET_TRACK_EVENT);
+    pb_put_varint(w, TRACK_EVENT_TYPE, 3); /* an instant */
+    pb_put_varint(w, TRACK_EVENT_TRACK_UUID, i - 1);
+    pb_end(w, event);
+}
+
+static void process(struct pb_writer *w, uint32_t i)
+{
+    size_t tree = pb_begin(w, TRACE_PACKET_PROCESS_TREE), one = pb_begin(w, PROCESS_TREE_PROCESSES);
+    pb_put_varint(w, PROCESS_TREE_PROCESS_PID, i);
+    pb_put_varint(w, PROCESS_TREE_PROCESS_PPID, 1);
+    pb_end(w, one);
+    pb_end(w, tree);
+}
+
+/* A thread of its own cpu on one of many machines: what a machine notes by cpu. */
+static void cpu_of_machine(struct pb_writer *w, uint32_t i)
+{
+    pb_put_varint(w, TRACE_PACKET_MACHINE_ID, i % 500 + 1);
+    size_t bundle = pb_begin(w, TRACE_PACKET_FTRACE_EVENTS);
+    pb_put_varint(w, FTRACE_EVENT_BUNDLE_CPU, i / 500 % 1024);
+    pb_end(w, bundle);
+}
+
+/* A stack of a frame of its own, and a sample that refers to it. */
+static void callsite(struct pb_writer *w, uint32_t i)
+{
+    pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, 1);
+    pb_put_varint(w, TRACE_PACKET_TIMESTAMP, i);
+    pb_put_varint(w, TRACE_PACKET_SEQUENCE_FLAGS, i == 1 ? 3 : 2);
+    size_t interned = pb_begin(w, TRACE_PACKET_INTERNED_DATA), one;
+    if (i == 1) {
+        one = pb_begin(w, INTERNED_DATA_MAPPINGS);
+        pb_put_varint(w, MAPPING_IID, 1);
+        pb_end(w, one);
+    }
+    one = pb_begin(w, INTERNED_DATA_FRAMES);
+    pb_put_varint(w, FRAME_IID, i);
+    pb_put_varint(w, FRAME_MAPPING_ID, 1);
+    pb_put_varint(w, FRAME_REL_PC, i);
+    pb_end(w, one);
+    one = pb_begin(w, INTERNED_DATA_CALLSTACKS);
+    pb_put_varint(w, CALLSTACK_IID, i);
+    pb_put_varint(w, CALLSTACK_FRAME_IDS, i);
+    pb_end(w, one);
+    pb_end(w, interned);
+    one = pb_begin(w, TRACE_PACKET_PERF_SAMPLE);
+    pb_put_varint(w, PERF_SAMPLE_PID, 1);
+    pb_put_varint(w, PERF_SAMPLE_TID, 1);
+    pb_put_varint(w, PERF_SAMPLE_CALLSTACK_IID, i);
+    pb_end(w, one);
+}
+
+static const struct {
+    const char *name;
+    void (*write)(struct pb_writer *w, uint32_t i);
+    enum table_id rows; /* what one id is a row of; T_COUNT: of none */
+    unsigned times;     /* bytes of memory for each of the input, at most */
+} kinds[] = {
+    {"sequences", empty_packet, T_COUNT, 100},
+    {"clocks of sequences", private_clocks, T_clock_snapshot, 100},
+    {"clocks in two kinds of snapshots", private_clocks_twice, T_clock_snapshot, 100},
+    {"tracks", track, T_track, 100},
+    {"processes", process, T_process, 100},
+    {"cpus of machines", cpu_of_machine, T_machine, 150},
+    {"callsites", callsite, T_stack_profile_callsite, 100},
+};
+
+/* What this process holds, in KB: of one that was forked, whose peak is its parent's, only this tells. */
+static long held_kb(void)
+{
+    char line[128];
+    long kb = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "VmRSS: %ld", &kb) == 1)
+            break;
+    fclose(f);
+    return kb;
+}
+
+/* At the end of the import, when all that goes by ids is there. */
+START_TEST(memory_is_in_proportion_to_the_input)
+{
+    struct storage st;
+    struct importer *im;
+    struct error err = {0};
+    struct pb_writer w = {0};
+    for (uint32_t i = 1; w.n < MB; i++) {
+        size_t packet = pb_begin(&w, TRACE_PACKET);
+        kinds[_i].write(&w, i);
+        pb_end(&w, packet);
+    }
+    long before = held_kb();
+    ck_assert_int_eq(storage_init(&st), 0);
+    ck_assert_int_eq(importer_open(&im, &st, NULL, &err), 0);
+    ck_assert_int_eq(importer_feed(im, w.p, w.n, &err), 0);
+    ck_assert_int_eq(importer_finish(im, &err), 0);
+    long held = held_kb() - before, most = (long)kinds[_i].times * 1024 + 40 * 1024;
+#ifdef __SANITIZE_ADDRESS__
+    most *= 4; /* what lies around each block, and blocks that are kept back */
+#endif
+    if (kinds[_i].rows != T_COUNT)
+        ck_assert_msg(st.t[kinds[_i].rows].n_rows > 400, "%s: %u rows", kinds[_i].name, st.t[kinds[_i].rows].n_rows);
+    importer_close(im);
+    storage_free(&st);
+    ck_assert_msg(held < most, "%s: %ld KB for 1 MB", kinds[_i].name, held);
+    pb_writer_free(&w);
+}
+END_TEST
+
+/* Machines are as many as the bytes can be about. */
 START_TEST(made_up_machines_are_bounded)
 {
     enum { MACHINES = 20000 };
@@ -182,6 +343,7 @@ Suite *bombs_suite(void)
     TCase *c = tcase_create("bombs");
     tcase_add_loop_test(c, bombs_take_little_memory, 0, (int)(sizeof bombs / sizeof *bombs));
     tcase_add_test(c, made_up_machines_are_bounded);
+    tcase_add_loop_test(c, memory_is_in_proportion_to_the_input, 0, (int)(sizeof kinds / sizeof *kinds));
     suite_add_tcase(s, c);
     return s;
 }

@@ -22,9 +22,8 @@ static bool find_path(struct clock_graph *g, uint32_t from, uint32_t to, struct 
         g->failed = true;
     g->nodes.p[from].visited = mark;
     for (size_t i = 0; i < g->steps.n && !found && g->steps.p[i].depth < MAX_HOPS; i++) {
-        const struct node *n = &g->nodes.p[g->steps.p[i].node];
-        for (size_t k = 0; k < n->edges.n && !found; k++) {
-            struct edge e = n->edges.p[k];
+        struct edge e;
+        for (size_t at = 0; !found && clock_graph_next_edge(g, g->steps.p[i].node, &at, &e);) {
             if (g->nodes.p[e.to].visited == mark)
                 continue;
             g->nodes.p[e.to].visited = mark;
@@ -110,18 +109,19 @@ static bool walk(const struct clock_graph *g, const struct path *path, int64_t n
     *out = (struct conversion){.value = ns, .first = INT64_MIN, .end = INT64_MAX, .cacheable = true};
     for (unsigned h = 0; h < path->hops; h++) {
         const struct edge *e = &path->edge[h];
-        if (e->map.ops) {
+        const struct clock_map *map = edge_map(g, e);
+        if (map) {
             int64_t first, end;
             bool last = h + 1 == path->hops && !e->backwards;
             out->cacheable &= last;
             if (last) {
-                out->map = e->map;
-                out->piece = e->map.ops->piece ? e->map.ops->piece(e->map.map, out->value, &first, &end) : NULL;
+                out->map = *map;
+                out->piece = map->ops->piece ? map->ops->piece(map->map, out->value, &first, &end) : NULL;
                 if (out->piece && !narrow(out, total, first, end))
                     return false;
             }
-            out->value = e->backwards ? e->map.ops->to_remote(e->map.map, out->value)
-                                      : e->map.ops->to_host(e->map.map, out->value);
+            out->value =
+                e->backwards ? map->ops->to_remote(map->map, out->value) : map->ops->to_host(map->map, out->value);
             continue;
         }
         const struct series *src = clock_graph_find_series(g, path->from[h], e->type);
@@ -210,7 +210,7 @@ static void relate_domain(struct clock_graph *g, uint32_t file, uint32_t machine
     int node = clock_graph_find_node(g, source);
     for (size_t i = 0; node != NO_NODE && i < g->nodes.p[node].edges.n; i++) {
         struct clock_id host = g->nodes.p[g->nodes.p[node].edges.p[i].to].clock;
-        if (g->nodes.p[node].edges.p[i].map.ops && host.machine != machine && first_use(g, host))
+        if (g->nodes.p[node].edges.p[i].map && host.machine != machine && first_use(g, host))
             relate_domain(g, host.file, host.machine); /* a map leads to the host: it is the host that may be apart */
     }
     if (reaches_trace_time(g, source))

@@ -36,6 +36,10 @@ void clock_graph_close(struct clock_graph *g)
         vec_free(&n->series);
         vec_free(&n->edges);
     }
+    for (size_t i = 0; i < g->members.n; i++)
+        mem_free(g->members.p[i].nodes);
+    vec_free(&g->members);
+    vec_free(&g->maps);
     vec_free(&g->nodes);
     vec_free(&g->domains);
     u64map_free(&g->by_clock);
@@ -92,16 +96,16 @@ static int add_node(struct clock_graph *g, struct clock_id c)
     return (int)(g->nodes.n - 1);
 }
 
-struct series *clock_graph_find_series(const struct clock_graph *g, uint32_t node, uint64_t type)
+struct series *clock_graph_find_series(const struct clock_graph *g, uint32_t node, uint32_t type)
 {
     const uint64_t *at = u64map_get(&g->series, (uint64_t)node << 32 | type);
     return at ? &g->nodes.p[node].series.p[*at] : NULL;
 }
 
-static struct series *add_series(struct clock_graph *g, uint32_t node, uint64_t type)
+static struct series *add_series(struct clock_graph *g, uint32_t node, uint32_t type)
 {
     struct node *n = &g->nodes.p[node];
-    struct series *s = vec_add(&n->series);
+    struct series *s = vec_reserve_small(&n->series, n->series.n + 1) ? vec_add(&n->series) : NULL;
     if (!s || !u64map_set(&g->series, (uint64_t)node << 32 | type, n->series.n - 1)) {
         n->series.n -= s != NULL;
         return NULL;
@@ -115,32 +119,58 @@ static bool is_sequence_clock(struct clock_id c)
     return c.id >= CLOCK_ID_FIRST_SEQUENCE && c.id <= CLOCK_ID_LAST_SEQUENCE;
 }
 
-static bool add_edge(struct clock_graph *g, uint32_t from, struct edge e)
+bool clock_graph_next_edge(const struct clock_graph *g, uint32_t node, size_t *at, struct edge *e)
 {
-    struct node *n = &g->nodes.p[from];
-    if (n->non_monotonic && !e.map.ops)
-        return true;
-    struct clock_id target = g->nodes.p[e.to].clock;
+    const struct node *n = &g->nodes.p[node];
+    if (!n->only_type)
+        return *at < n->edges.n && (*e = n->edges.p[(*at)++], true);
+    const struct members *m = &g->members.p[n->only_type - 1];
+    while (*at < m->n && m->nodes[*at] == node)
+        ++*at;
+    if (*at >= m->n)
+        return false;
+    *e = (struct edge){.to = m->nodes[(*at)++], .type = n->only_type};
+    return true;
+}
+
+/* Where an edge is in the list, or belongs. */
+static size_t edge_place(const struct clock_graph *g, const struct node *n, const struct edge *e)
+{
+    struct clock_id target = g->nodes.p[e->to].clock;
     size_t at = 0;
     for (size_t end = n->edges.n; at < end;) {
         size_t mid = at + (end - at) / 2;
         int order = compare_clocks(g->nodes.p[n->edges.p[mid].to].clock, target);
-        if (order < 0 || (order == 0 && n->edges.p[mid].type < e.type))
+        if (order < 0 || (order == 0 && n->edges.p[mid].type < e->type))
             at = mid + 1;
         else
             end = mid;
     }
-    if (at < n->edges.n && n->edges.p[at].to == e.to && n->edges.p[at].type == e.type) {
+    return at;
+}
+
+static bool is_edge(const struct node *n, size_t at, const struct edge *e)
+{
+    return at < n->edges.n && n->edges.p[at].to == e->to && n->edges.p[at].type == e->type;
+}
+
+static bool list_edge(struct clock_graph *g, uint32_t from, struct edge e)
+{
+    struct node *n = &g->nodes.p[from];
+    if (n->non_monotonic && !e.map)
+        return true;
+    size_t at = edge_place(g, n, &e);
+    if (is_edge(n, at, &e)) {
         n->edges.p[at] = e;
         return true;
     }
-    if (is_sequence_clock(target) && n->edges.n >= MAX_SEQUENCE_EDGES)
+    if (is_sequence_clock(g->nodes.p[e.to].clock) && n->edges.n >= MAX_SEQUENCE_EDGES)
         return true;
     if (n->edges.n >= MAX_EDGES) {
         stats_add(&g->st->stats, 0, STAT_invalid_clock_snapshots, 1);
         return true;
     }
-    if (!vec_reserve(&n->edges, n->edges.n + 1))
+    if (!vec_reserve_small(&n->edges, n->edges.n + 1))
         return false;
     memmove(n->edges.p + at + 1, n->edges.p + at, (n->edges.n - at) * sizeof *n->edges.p);
     n->edges.p[at] = e;
@@ -148,19 +178,71 @@ static bool add_edge(struct clock_graph *g, uint32_t from, struct edge e)
     return true;
 }
 
+/* The list of what was said by a type alone. */
+static bool list_members(struct clock_graph *g, uint32_t from)
+{
+    struct node *n = &g->nodes.p[from];
+    struct edge e;
+    size_t at = 0;
+    if (!n->only_type)
+        return true;
+    if (!vec_reserve_small(&n->edges, g->members.p[n->only_type - 1].n))
+        return false;
+    while (clock_graph_next_edge(g, from, &at, &e))
+        n->edges.p[n->edges.n++] = e;
+    n->only_type = 0;
+    return true;
+}
+
+static bool add_map_edge(struct clock_graph *g, uint32_t from, uint32_t to, struct clock_map map, bool backwards)
+{
+    struct edge e = {.to = to, .backwards = backwards};
+    const struct node *n = &g->nodes.p[from];
+    if (!list_members(g, from))
+        return false;
+    size_t at = edge_place(g, n, &e);
+    if (is_edge(n, at, &e)) {
+        e.map = n->edges.p[at].map;
+        g->maps.p[e.map - 1] = map;
+    } else {
+        if (!vec_push(&g->maps, map))
+            return false;
+        e.map = (uint32_t)g->maps.n;
+    }
+    return list_edge(g, from, e);
+}
+
+/* Joins a node to the others of a type. */
+static bool add_type(struct clock_graph *g, uint32_t node, uint32_t type)
+{
+    struct node *n = &g->nodes.p[node];
+    const struct members *m = &g->members.p[type - 1];
+    if (n->non_monotonic || n->only_type == type)
+        return true;
+    if (!n->only_type && !n->edges.n) {
+        n->only_type = type;
+        return true;
+    }
+    bool good = list_members(g, node);
+    for (uint32_t i = 0; i < m->n && good; i++)
+        good = m->nodes[i] == node || list_edge(g, node, (struct edge){.to = m->nodes[i], .type = type});
+    return good;
+}
+
 /* A clock that went backwards: its snapshots lead nowhere any more. A map knows about that. */
 static void keep_maps(struct node *n)
 {
     size_t kept = 0;
+    n->only_type = 0;
     for (size_t i = 0; i < n->edges.n; i++)
-        if (n->edges.p[i].map.ops)
+        if (n->edges.p[i].map)
             n->edges.p[kept++] = n->edges.p[i];
     n->edges.n = kept;
 }
 
 /* Notes one reading of a snapshot. False when the rules forbid it: the rest of the snapshot is to be ignored. */
 static bool note_reading(struct clock_graph *g, int node, const struct clock_reading *r, uint32_t snapshot,
-                         uint64_t type)
+                         uint32_t type)
 {
     struct node *n = &g->nodes.p[node];
     int64_t multiplier = r->multiplier ? r->multiplier : 1;
@@ -193,37 +275,69 @@ static bool note_reading(struct clock_graph *g, int node, const struct clock_rea
             keep_maps(n);
         }
     }
-    if (!vec_push(&s->values, ns))
+    if (!vec_reserve_small(&s->values, s->values.n + 1) || !vec_reserve_small(&s->snapshots, s->snapshots.n + 1))
         goto no_memory;
-    if (!vec_push(&s->snapshots, snapshot)) {
-        s->values.n--;
-        goto no_memory;
-    }
+    s->values.p[s->values.n++] = ns;
+    s->snapshots.p[s->snapshots.n++] = snapshot;
     return true;
 no_memory:
     g->failed = true;
     return true;
 }
 
+/* The number of the type of snapshots with these clocks; 0 when out of memory. */
+static uint32_t snapshot_type(struct clock_graph *g, const struct clock_reading *readings, size_t n)
+{
+    uint64_t hash = n;
+    for (size_t i = 0; i < n; i++)
+        hash = hash_combine(hash, hash_clock(readings[i].clock));
+    const uint64_t *known = u64map_get(&g->types, hash);
+    if (known)
+        return (uint32_t)*known;
+    if (!vec_add(&g->members))
+        return 0;
+    if (!u64map_set(&g->types, hash, g->members.n)) {
+        g->members.n--;
+        return 0;
+    }
+    return (uint32_t)g->members.n;
+}
+
+/* Notes who the members of a type are, when it is seen as a whole for the first time. All clocks have nodes. */
+static bool note_members(struct clock_graph *g, uint32_t type, const struct clock_reading *readings, size_t n)
+{
+    struct members *m = &g->members.p[type - 1];
+    if (m->n)
+        return true;
+    uint32_t *nodes = mem_alloc(n * sizeof *nodes);
+    if (!nodes)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t node = (uint32_t)clock_graph_find_node(g, readings[i].clock);
+        size_t at = i;
+        for (; at && compare_clocks(g->nodes.p[nodes[at - 1]].clock, readings[i].clock) > 0; at--)
+            nodes[at] = nodes[at - 1];
+        nodes[at] = node;
+    }
+    *m = (struct members){nodes, (uint32_t)n};
+    return true;
+}
+
 uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_reading *readings, size_t n)
 {
     uint32_t snapshot = g->next_snapshot++;
-    uint64_t hash = n;
     g->version++;
     if (n > MAX_CLOCKS) {
         stats_add(&g->st->stats, 0, STAT_invalid_clock_snapshots, 1);
         n = MAX_CLOCKS;
     }
-    for (size_t i = 0; i < n; i++)
-        hash = hash_combine(hash, hash_clock(readings[i].clock));
-    uint64_t *slot = u64map_put(&g->types, hash, NULL);
-    if (!slot) {
+    if (!n)
+        return snapshot;
+    uint32_t type = snapshot_type(g, readings, n);
+    if (!type) {
         g->failed = true;
         return snapshot;
     }
-    if (!*slot)
-        *slot = g->types.n;
-    uint64_t type = *slot;
     for (size_t i = 0; i < n; i++) {
         int node = add_node(g, readings[i].clock);
         if (node == NO_NODE)
@@ -233,16 +347,17 @@ uint32_t clock_graph_add_snapshot(struct clock_graph *g, const struct clock_read
             return snapshot;
         }
     }
+    if (!note_members(g, type, readings, n)) {
+        g->failed = true;
+        return snapshot;
+    }
     for (size_t i = 0; i < n; i++) {
         uint32_t a = (uint32_t)clock_graph_find_node(g, readings[i].clock);
         struct series *s = clock_graph_find_series(g, a, type);
         if (s && s->snapshots.n > 1)
             continue; /* the edges of this type are there since its first snapshot, but for those removed for good */
-        for (size_t k = 0; k < n; k++)
-            if (k != i &&
-                !add_edge(g, a,
-                          (struct edge){.to = (uint32_t)clock_graph_find_node(g, readings[k].clock), .type = type}))
-                g->failed = true;
+        if (!add_type(g, a, type))
+            g->failed = true;
     }
     return snapshot;
 }
@@ -256,8 +371,8 @@ bool clock_graph_add_map(struct clock_graph *g, struct clock_id remote, struct c
 {
     int a = add_node(g, remote), b = add_node(g, host);
     g->version++;
-    return a != NO_NODE && b != NO_NODE && add_edge(g, (uint32_t)a, (struct edge){.to = (uint32_t)b, .map = map}) &&
-           add_edge(g, (uint32_t)b, (struct edge){.to = (uint32_t)a, .map = map, .backwards = true});
+    return a != NO_NODE && b != NO_NODE && add_map_edge(g, (uint32_t)a, (uint32_t)b, map, false) &&
+           add_map_edge(g, (uint32_t)b, (uint32_t)a, map, true);
 }
 
 /* Trace time of one reading of the snapshot added last; by the trace clock's own reading when that clock cannot be

@@ -10,7 +10,7 @@ enum { NO_NODE = -1 };
 
 /* Readings of one clock in snapshots of one type (the same clocks in the same order). */
 struct series {
-    uint64_t type; /* number of the list of clocks in the snapshot, by age: older types are searched first */
+    uint32_t type; /* number of the list of clocks in the snapshot, by age: older types are searched first */
     VEC(uint32_t)
     snapshots; /* ascending */
     VEC(int64_t)
@@ -20,9 +20,15 @@ struct series {
 /* A step to another clock: by the snapshots of a type, or by a map (type 0). */
 struct edge {
     uint32_t to;
-    uint64_t type;
-    struct clock_map map; /* ops NULL: snapshots */
-    bool backwards;       /* from the host's clock to the remote one */
+    uint32_t type;
+    uint32_t map;   /* number of the map, from 1; 0: snapshots */
+    bool backwards; /* from the host's clock to the remote one */
+};
+
+/* The nodes of a type of snapshots, by clock. */
+struct members {
+    uint32_t *nodes;
+    uint32_t n;
 };
 
 struct node {
@@ -35,6 +41,8 @@ struct node {
     uint64_t visited;   /* number of the search that came by last */
     VEC(struct series)
     series;
+    uint32_t
+        only_type; /* the edges are those to the other members of this type; there is no list of them. 0: `edges` */
     VEC(struct edge)
     edges; /* by clock of `to`, then type: the order of the search */
 
@@ -73,6 +81,10 @@ struct clock_graph {
     struct u64map by_clock; /* hash of clock_id -> first node; collisions are told apart by a walk */
     VEC(struct domain)
     domains;
+    VEC(struct clock_map)
+    maps;
+    VEC(struct members)
+    members;              /* of the types, from 1 */
     struct u64map types;  /* hash of a snapshot's clocks, in order -> type, from 1 (0 is for maps) */
     struct u64map series; /* node << 32 | type -> index into the node's series */
     uint32_t next_snapshot;
@@ -93,7 +105,16 @@ static inline bool same_clock(struct clock_id a, struct clock_id b)
 /* The node of a clock, or NO_NODE. */
 int clock_graph_find_node(struct clock_graph *g, struct clock_id c);
 
+/* The steps that a node offers, one after the other, in the order of the search: from *at = 0. */
+bool clock_graph_next_edge(const struct clock_graph *g, uint32_t node, size_t *at, struct edge *e);
+
+/* The map of an edge; NULL: it goes by snapshots. */
+static inline const struct clock_map *edge_map(const struct clock_graph *g, const struct edge *e)
+{
+    return e->map ? &g->maps.p[e->map - 1] : NULL;
+}
+
 /* What snapshots of a type say about a node; NULL: there is none. */
-struct series *clock_graph_find_series(const struct clock_graph *g, uint32_t node, uint64_t type);
+struct series *clock_graph_find_series(const struct clock_graph *g, uint32_t node, uint32_t type);
 
 #endif
