@@ -172,9 +172,9 @@ static void private_clocks_twice(struct pb_writer *w, uint32_t i)
     enum { CLOCKS = 20 };
     pb_put_varint(w, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, i / 2 + 1);
     size_t snapshot = pb_begin(w, TRACE_PACKET_CLOCK_SNAPSHOT);
-    for (uint32_t k = 0; k < CLOCKS + i % 2; k++) {
+    for (uint32_t k = 0; k <= CLOCKS + i % 2; k++) {
         size_t clock = pb_begin(w, CLOCK_SNAPSHOT_CLOCKS);
-        pb_put_varint(w, CLOCK_SNAPSHOT_CLOCK_CLOCK_ID, 64 + k);
+        pb_put_varint(w, CLOCK_SNAPSHOT_CLOCK_CLOCK_ID, k ? 63 + k : 6);
         pb_put_varint(w, CLOCK_SNAPSHOT_CLOCK_TIMESTAMP, i);
         pb_end(w, clock);
     }
@@ -189,21 +189,24 @@ static void track(struct pb_writer *w, uint32_t i)
     if (i % 2) {
         size_t descriptor = pb_begin(w, TRACE_PACKET_TRACK_DESCRIPTOR);
         pb_put_varint(w, TRACK_DESCRIPTOR_UUID, i);
-        pb_put_bytes(w, TRACK_DESCRIPTOR_NAME, "t", 1);
+        pb_put_bytes(w, TRACK_DESCRIPTOR_NAME, (const char *)&i, 3); /* tracks of one name would be one */
         pb_end(w, descriptor);
         return;
     }
     size_t event = pb_begin(w, TRACE_PACKET_TRACK_EVENT);
     pb_put_varint(w, TRACK_EVENT_TYPE, 3); /* an instant */
     pb_put_varint(w, TRACK_EVENT_TRACK_UUID, i - 1);
+    pb_put_bytes(w, TRACK_EVENT_NAME, "e", 1);
     pb_end(w, event);
 }
 
 static void process(struct pb_writer *w, uint32_t i)
 {
+    pb_put_varint(w, TRACE_PACKET_TIMESTAMP, i);
     size_t tree = pb_begin(w, TRACE_PACKET_PROCESS_TREE), one = pb_begin(w, PROCESS_TREE_PROCESSES);
     pb_put_varint(w, PROCESS_TREE_PROCESS_PID, i);
     pb_put_varint(w, PROCESS_TREE_PROCESS_PPID, 1);
+    pb_put_bytes(w, PROCESS_TREE_PROCESS_CMDLINE, "p", 1);
     pb_end(w, one);
     pb_end(w, tree);
 }

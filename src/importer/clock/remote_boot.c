@@ -70,7 +70,7 @@ bool remote_deal_rounds(struct remote_sync *s, struct remote_machine *first, con
         r->last_host = *host;
         r->seen = true;
     }
-    return each(r, &(struct clock_rounds){rounds->p + from, rounds->n - from, 0});
+    return each(r, &(struct clock_rounds){from ? rounds->p + from : rounds->p, rounds->n - from, 0});
 }
 
 struct remote_machine *remote_boot_at(struct remote_machine *first, int64_t host)

@@ -46,10 +46,10 @@ static void order(struct dat_shifts *s)
 
 int dat_clock_open(struct dat_clock *clock, const struct dat_file *f, bool *bad)
 {
-    struct dat_cursor c = {f->time_shift.p, f->time_shift.p + f->time_shift.len, f->big, false};
     *clock = (struct dat_clock){.file = f};
     if (!f->time_shift.len)
         return 0;
+    struct dat_cursor c = {f->time_shift.p, f->time_shift.p + f->time_shift.len, f->big, false};
     clock->peer = dat_u64(&c);
     clock->interpolate = dat_u32(&c) & FLAG_INTERPOLATE;
     uint32_t n = dat_u32(&c);
