@@ -2,7 +2,7 @@
  * query asks: the set keeps the event's bytes. */
 #include "importer/track_event/json_args.h"
 #include "importer/track_event/reflect.h"
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 #include "wire/fields.h"
 
 enum {
@@ -15,10 +15,10 @@ struct marked { /* an event's bytes and marks, in the arena of the args */
     const uint8_t *bytes;
     uint32_t len;
     uint32_t generation;
-    struct te_marks marks;
+    struct track_event_marks marks;
 };
 
-bool te_field_has_args(uint32_t field)
+bool track_event_field_has_args(uint32_t field)
 {
     switch (field) {
     case TRACK_EVENT_DEBUG_ANNOTATIONS:
@@ -363,20 +363,21 @@ static bool translate(void *ctx, struct arg_writer *w, strid message, strid fiel
     strid name = 0;
     if (before) {
         if (slice_eq_str(f, "mojo_interface_method_iid") && slice_eq_str(m, "perfetto.protos.ChromeMojoEventInfo") &&
-            (name = te_function_name(h->im, h->g, pb_u64(value))))
+            (name = track_event_function_name(h->im, h->g, pb_u64(value))))
             write_mojo_method(w, strpool_view(strings, name));
         else if (slice_eq_str(f, "class_name") && slice_eq_str(m, "perfetto.protos.AndroidView") &&
-                 (name = te_class_name(h->im, strpool_intern(strings, pb_bytes(value).p, pb_bytes(value).len))))
+                 (name =
+                      track_event_class_name(h->im, strpool_intern(strings, pb_bytes(value).p, pb_bytes(value).len))))
             write_text(w, "class_name", strpool_view(strings, name));
         return name != 0;
     }
     bool histogram = slice_eq_str(m, "perfetto.protos.ChromeHistogramSample");
     if (slice_eq_str(f, "action_hash") && slice_eq_str(m, "perfetto.protos.ChromeUserEvent")) {
-        name = te_hash_name(h->im, HASH_USER_EVENT, pb_u64(value));
+        name = track_event_hash_name(h->im, HASH_USER_EVENT, pb_u64(value));
         if (name)
             write_text(w, "action", strpool_view(strings, name));
     } else if (histogram && slice_eq_str(f, "name_hash")) {
-        name = te_hash_name(h->im, HASH_HISTOGRAM, pb_u64(value));
+        name = track_event_hash_name(h->im, HASH_HISTOGRAM, pb_u64(value));
         if (name)
             write_text(w, "name", strpool_view(strings, name));
     } else if (histogram && slice_eq_str(f, "name_iid")) {
@@ -391,12 +392,12 @@ static bool translate(void *ctx, struct arg_writer *w, strid message, strid fiel
     return false;
 }
 
-void te_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list)
+void track_event_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list)
 {
     struct arg_writer w;
     struct hook_ctx hook = {im, g};
     arg_writer_init(&w, &im->st->args, list);
-    struct annotations a = {&w, g, {te_schema(im), translate, &hook}};
+    struct annotations a = {&w, g, {track_event_schema(im), translate, &hook}};
     strid track_event = strpool_intern_str(&im->st->strings, "perfetto.protos.TrackEvent");
     struct pb_cursor c = pb_cursor(event);
     struct pb_field f, g2;
@@ -440,7 +441,7 @@ void te_append_args(struct importer *im, struct seq_generation *g, struct slice 
     arg_writer_free(&w);
 }
 
-static void append_marks(struct args *args, const struct te_marks *m, struct arg_list *list)
+static void append_marks(struct args *args, const struct track_event_marks *m, struct arg_list *list)
 {
     char phase[2] = {m->phase, 0};
     if (m->utid != UTID_NONE)
@@ -459,7 +460,7 @@ static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list 
 {
     struct importer *im = ctx;
     struct arg_list list = {0}; /* of its own: `out` may hold other sets, which this one is not to merge with */
-    te_append_args(im, generation_at(im, aux), bytes, &list);
+    track_event_append_args(im, generation_at(im, aux), bytes, &list);
     for (size_t i = 0; i < list.n; i++)
         arg_list_add(&im->st->args, out, list.p[i].flat_key, list.p[i].key, list.p[i].type, list.p[i].word);
     arg_list_free(&list);
@@ -477,14 +478,14 @@ static void decode_marked(void *ctx, uint32_t aux, struct slice bytes, struct ar
     decode(im, m.generation, slice_of(m.bytes, m.len), out);
 }
 
-void te_args_open(struct importer *im)
+void track_event_args_open(struct importer *im)
 {
     args_set_decoder(&im->st->args, ARGS_KIND_TRACK_EVENT, decode, im);
     args_set_decoder(&im->st->args, ARGS_KIND_TRACK_EVENT_MARKS, decode_marked, im);
 }
 
-argset te_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event, bool has_args,
-                     const struct te_marks *marks)
+argset track_event_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event,
+                              bool has_args, const struct track_event_marks *marks)
 {
     struct importer *im = t->m->im;
     struct args *args = &im->st->args;

@@ -23,7 +23,7 @@ static uint32_t row_of_slice(struct event *e, uint32_t slice)
     return (uint32_t)*row;
 }
 
-void event_callstack(struct event *e, uint32_t slice, enum te_moment moment)
+void event_callstack(struct event *e, uint32_t slice, enum track_event_moment moment)
 {
     uint32_t callsite = CALLSITE_NONE;
     double weight = column_f64(COL_NULL_F64);

@@ -1,7 +1,7 @@
 /* The names that Chrome's thread and process types stand for. */
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 
-const char *te_chrome_thread_name(int32_t type)
+const char *track_event_chrome_thread_name(int32_t type)
 {
     static const struct {
         int32_t type;
@@ -27,7 +27,7 @@ const char *te_chrome_thread_name(int32_t type)
     return NULL;
 }
 
-const char *te_chrome_process_name(int32_t type)
+const char *track_event_chrome_process_name(int32_t type)
 {
     static const char *const names[] = {NULL,  "Browser",     "Renderer",   "Utility", "Zygote", "SandboxHelper",
                                         "Gpu", "PpapiPlugin", "PpapiBroker"};

@@ -1,6 +1,6 @@
 /* Descriptors of tracks, threads and processes: read in file order (so that an event finds what any descriptor
  * says of its track), and told to the process tracker in time order. */
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 
 #include "wire/fields.h"
 
@@ -13,10 +13,10 @@ struct parsed {
     uint64_t uuid;
     bool has_uuid, has_parent, has_thread, has_process, process_ordering, thread_ordering;
     struct slice thread, process, chrome_thread, chrome_process;
-    struct te_track k;
+    struct track_event_track k;
 };
 
-static void read_counter(struct packet *p, struct te_track *k, struct slice bytes)
+static void read_counter(struct packet *p, struct track_event_track *k, struct slice bytes)
 {
     static const char *const units[] = {NULL, "ns", "count", "bytes"};
     struct pb_cursor c = pb_cursor(bytes);
@@ -57,7 +57,7 @@ static void read_counter(struct packet *p, struct te_track *k, struct slice byte
 /* Long: one case a field. */
 static void read_descriptor(struct packet *p, struct slice bytes, struct parsed *d)
 {
-    struct te_track *k = &d->k;
+    struct track_event_track *k = &d->k;
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     uint64_t behavior = 0;
@@ -140,7 +140,7 @@ static void read_descriptor(struct packet *p, struct slice bytes, struct parsed 
 }
 
 /* pid and tid of a ThreadDescriptor or ProcessDescriptor, false when one that is needed is missing. */
-static bool read_ids(struct slice bytes, bool is_thread, struct te_track *k)
+static bool read_ids(struct slice bytes, bool is_thread, struct track_event_track *k)
 {
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
@@ -156,7 +156,7 @@ static bool read_ids(struct slice bytes, bool is_thread, struct te_track *k)
     return k->has_pid && (!is_thread || k->has_tid);
 }
 
-static bool same_track(const struct te_track *a, const struct te_track *b)
+static bool same_track(const struct track_event_track *a, const struct track_event_track *b)
 {
     return a->parent_uuid == b->parent_uuid && a->has_pid == b->has_pid && a->pid == b->pid &&
            a->has_tid == b->has_tid && a->tid == b->tid && a->use == b->use && a->counter == b->counter &&
@@ -166,8 +166,8 @@ static bool same_track(const struct te_track *a, const struct te_track *b)
 static void keep(struct packet *p, const struct parsed *d)
 {
     struct track_event_machine *t = p->m->track_event;
-    struct te_track *k = te_track_get(t, d->uuid);
-    const struct te_track *n = &d->k;
+    struct track_event_track *k = track_event_track_get(t, d->uuid);
+    const struct track_event_track *n = &d->k;
     if (!k)
         return;
     if (k->described && !same_track(k, n)) {
@@ -175,7 +175,7 @@ static void keep(struct packet *p, const struct parsed *d)
         return;
     }
     if (!k->described) {
-        struct te_track fresh = *n;
+        struct track_event_track fresh = *n;
         fresh.uuid = d->uuid;
         fresh.described = true;
         fresh.utid = UTID_NONE;
@@ -201,7 +201,7 @@ static void keep(struct packet *p, const struct parsed *d)
     k->trusted_pid = p->trusted_pid;
 }
 
-enum tokenize_result te_tokenize_descriptor(struct packet *p)
+enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
 {
     struct parsed d;
     struct pb_field f;
@@ -223,7 +223,7 @@ enum tokenize_result te_tokenize_descriptor(struct packet *p)
             count(p, STAT_track_descriptor_thread_missing_pid_tid);
             return TOKENIZE_DONE;
         }
-        te_set_thread_descriptor(p, d.thread);
+        track_event_set_thread_descriptor(p, d.thread);
     } else if (d.has_process && !read_ids(d.process, false, &d.k)) {
         count(p, STAT_track_descriptor_process_missing_pid);
         return TOKENIZE_DONE;
@@ -255,7 +255,7 @@ static void tell_thread(struct packet *p, uint32_t utid, struct slice thread, st
 {
     struct pb_field f;
     const char *type = chrome.len && pb_find(chrome, CHROME_THREAD_DESCRIPTOR_THREAD_TYPE, &f)
-                           ? te_chrome_thread_name(pb_i32(&f))
+                           ? track_event_chrome_thread_name(pb_i32(&f))
                            : NULL;
     if (type)
         process_tracker_thread_name(p->m->processes, utid, import_str(p->m->im, type),
@@ -299,22 +299,22 @@ static void tell_process(struct packet *p, uint32_t upid, struct slice process, 
     if (n)
         ROW_SET(p->m->st, process, cmdline, upid, strpool_intern(&p->m->st->strings, cmdline, n));
     const char *type = chrome.len && pb_find(chrome, CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE, &f)
-                           ? te_chrome_process_name(pb_i32(&f))
+                           ? track_event_chrome_process_name(pb_i32(&f))
                            : NULL;
     if (type)
         process_tracker_process_name(processes, upid, import_str(p->m->im, type), PROCESS_NAME_CHROME_LABEL);
 }
 
-void te_parse_descriptor(struct packet *p)
+void track_event_parse_descriptor(struct packet *p)
 {
     struct track_event_machine *t = p->m->track_event;
     struct parsed d;
     read_descriptor(p, p->field, &d);
-    struct te_track *k = te_track_find(t, d.uuid);
+    struct track_event_track *k = track_event_track_find(t, d.uuid);
     if (!k)
         return;
     if (k->has_pid || d.has_thread || d.has_process)
-        te_track_resolve(t, k, 0);
+        track_event_track_resolve(t, k, 0);
     if (d.has_thread && read_ids(d.thread, true, &d.k)) {
         uint32_t utid = k->has_tid && k->pid == d.k.pid && k->tid == d.k.tid
                             ? k->utid
@@ -327,12 +327,12 @@ void te_parse_descriptor(struct packet *p)
         if (t->process_ordering && d.k.has_rank)
             add_row_arg(p, false, k->upid, "process_sort_index_hint", d.k.rank);
     }
-    te_track_renamed(t, k);
+    track_event_track_renamed(t, k);
 }
 
-enum tokenize_result te_tokenize_thread_descriptor(struct packet *p)
+enum tokenize_result track_event_tokenize_thread_descriptor(struct packet *p)
 {
-    if (!te_has_sequence(p)) {
+    if (!track_event_has_sequence(p)) {
         count(p, STAT_thread_descriptor_missing_sequence_id);
         return TOKENIZE_DONE;
     }
@@ -340,20 +340,20 @@ enum tokenize_result te_tokenize_thread_descriptor(struct packet *p)
         count(p, STAT_thread_descriptor_skipped_incremental_state_invalid);
         return TOKENIZE_DONE;
     }
-    te_set_thread_descriptor(p, p->field);
+    track_event_set_thread_descriptor(p, p->field);
     return TOKENIZE_PUSH;
 }
 
-void te_parse_thread_descriptor(struct packet *p)
+void track_event_parse_thread_descriptor(struct packet *p)
 {
-    struct te_track ids = {0};
+    struct track_event_track ids = {0};
     read_ids(p->field, true, &ids);
     tell_thread(p, process_tracker_update_thread(p->m->processes, ids.tid, ids.pid), p->field, slice_of(NULL, 0));
 }
 
-void te_parse_process_descriptor(struct packet *p)
+void track_event_parse_process_descriptor(struct packet *p)
 {
-    struct te_track ids = {0};
+    struct track_event_track ids = {0};
     read_ids(p->field, false, &ids);
     tell_process(p, process_tracker_process(p->m->processes, ids.pid), p->field, slice_of(NULL, 0));
 }

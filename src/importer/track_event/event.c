@@ -137,9 +137,9 @@ static bool read_event(struct event *e, struct slice bytes)
             e->has_callstack = true;
             break;
         default:
-            if (te_field_has_args(f.id))
+            if (track_event_field_has_args(f.id))
                 e->has_args = true;
-            else if (f.id >= 60 && schema_field(te_schema(e->m->im), e->t->message, f.id))
+            else if (f.id >= 60 && schema_field(track_event_schema(e->m->im), e->t->message, f.id))
                 e->has_args = true;
         }
         if (f.id == TRACK_EVENT_DEBUG_ANNOTATIONS)
@@ -154,7 +154,7 @@ static bool read_event(struct event *e, struct slice bytes)
         e->name = interned_string(e->g, INTERNED_DATA_EVENT_NAMES, iid, EVENT_NAME_NAME);
     else if (e->has_name_text)
         e->name = import_slice(e->m->im, e->name_text);
-    e->name = te_translate_slice_name(e->m->im, e->name);
+    e->name = track_event_translate_slice_name(e->m->im, e->name);
     return !c.bad;
 }
 
@@ -206,11 +206,11 @@ static void on_thread(struct event *e, int64_t pid, int64_t tid)
 
 static void on_described_track(struct event *e, uint64_t uuid)
 {
-    const struct te_sequence *s = e->sequence;
-    e->track = te_track_get(e->t, uuid);
+    const struct track_event_sequence *s = e->sequence;
+    e->track = track_event_track_get(e->t, uuid);
     if (!e->track)
         return;
-    te_track_resolve(e->t, e->track, e->name);
+    track_event_track_resolve(e->t, e->track, e->name);
     if (e->track->scope == SCOPE_THREAD) {
         e->utid = e->track->utid;
         e->upid = process_tracker_thread_process(e->m->processes, e->utid);
@@ -228,8 +228,8 @@ static void on_described_track(struct event *e, uint64_t uuid)
 
 static void associate(struct event *e)
 {
-    const struct te_defaults *d = te_defaults(e->t, e->g);
-    const struct te_sequence *s = e->sequence;
+    const struct track_event_defaults *d = track_event_defaults(e->t, e->g);
+    const struct track_event_sequence *s = e->sequence;
     uint64_t uuid = e->has_track ? e->track_uuid : d->has_track ? d->track_uuid : 0;
     if (uuid) {
         on_described_track(e, uuid);
@@ -254,7 +254,7 @@ static void associate(struct event *e)
     on_thread(e, pid, tid);
 }
 
-uint32_t event_track_row(struct event *e, enum te_moment moment)
+uint32_t event_track_row(struct event *e, enum track_event_moment moment)
 {
     struct track_tracker *tracks = e->m->im->tracks;
     if (e->set != TRACK_SET_NONE) {
@@ -269,7 +269,7 @@ uint32_t event_track_row(struct event *e, enum te_moment moment)
         e->row = track_intern_int(tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", e->utid, 0);
     if (e->row != UINT32_MAX)
         return e->row;
-    return te_track_row(e->t, e->track, moment);
+    return track_event_track_row(e->t, e->track, moment);
 }
 
 /* --- flows -------------------------------------------------------------------------------------------------------- */
@@ -333,7 +333,7 @@ static void event_flows(struct event *e, uint32_t slice)
 }
 
 /* What comes along with the event of a slice. */
-static void slice_extras(struct event *e, uint32_t slice, enum te_moment moment)
+static void slice_extras(struct event *e, uint32_t slice, enum track_event_moment moment)
 {
     if (slice == SLICE_NONE)
         return;
@@ -370,7 +370,7 @@ static void log_message(struct event *e)
 
 static struct slice_row row_of(struct event *e, int64_t dur, uint32_t track)
 {
-    argset set = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
+    argset set = track_event_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
     bool timed = !e->is_async || e->legacy.use_async_tts;
     return (struct slice_row){.ts = e->ts,
                               .dur = dur,
@@ -442,7 +442,7 @@ void event_end(struct event *e)
         argset have = ROW_ARGS(m->st, slice, arg_set_id, slice);
         e->t->args.n = 0;
         args_values(args, have, &e->t->args);
-        te_append_args(m->im, e->g, e->bytes, &e->t->args);
+        track_event_append_args(m->im, e->g, e->bytes, &e->t->args);
         argset set = args_intern(args, e->t->args.p, e->t->args.n);
         if (!argset_is_none(set))
             ROW_SET_ARGS(m->st, slice, arg_set_id, slice, set);
@@ -462,7 +462,7 @@ void event_end(struct event *e)
 
 static void counter_event(struct event *e)
 {
-    struct te_track *k = e->track;
+    struct track_event_track *k = e->track;
     double value = e->extra && k && k->incremental && !e->has_real ? e->extra->counter_value
                    : e->has_real                                   ? e->counter_real
                                                                    : (double)e->counter;
@@ -472,28 +472,28 @@ static void counter_event(struct event *e)
     }
     if (k->multiplier > 0 && !k->incremental && !e->has_real)
         value *= (double)k->multiplier;
-    counter_insert(e->m->st,
-                   &(struct counter_row){.ts = e->ts,
-                                         .track_id = te_track_own_row(e->t, k),
-                                         .value = value,
-                                         .arg_set_id = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks)});
+    counter_insert(e->m->st, &(struct counter_row){
+                                 .ts = e->ts,
+                                 .track_id = track_event_track_own_row(e->t, k),
+                                 .value = value,
+                                 .arg_set_id = track_event_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks)});
 }
 
 static void state_event(struct event *e)
 {
-    struct te_track *k = e->track;
+    struct track_event_track *k = e->track;
     struct storage *st = e->m->st;
     if (!k || k->use != USE_STATE) {
         event_error(e);
         return;
     }
-    uint32_t track = te_track_own_row(e->t, k);
+    uint32_t track = track_event_track_own_row(e->t, k);
     if (k->state_row)
         ROW_SET(st, state, dur, k->state_row - 1, saturating_sub(e->ts, ROW_GET(st, state, ts, k->state_row - 1)));
     k->state_row = 0;
     if (!e->name) /* the state before ends, no other begins */
         return;
-    argset set = te_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
+    argset set = track_event_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
     uint32_t row = state_insert(
         st,
         &(struct state_row){
@@ -504,7 +504,7 @@ static void state_event(struct event *e)
 /* Samples that come along with an event of another kind. */
 static void counters_along(struct event *e)
 {
-    const struct te_extra *x = e->extra;
+    const struct track_event_extra *x = e->extra;
     struct importer *im = e->m->im;
     uint32_t machine = e->m->id;
     if (e->utid != UTID_NONE && x->thread_ts != COL_NULL) {
@@ -522,22 +522,22 @@ static void counters_along(struct event *e)
                      (double)x->thread_instructions);
     }
     for (uint32_t i = 0; i < x->n_counters; i++) {
-        struct te_track *k = x->counters[i].track;
+        struct track_event_track *k = x->counters[i].track;
         double value = x->counters[i].value;
-        te_track_resolve(e->t, k, 0);
+        track_event_track_resolve(e->t, k, 0);
         bool of_thread = e->utid != UTID_NONE && k->utid == e->utid;
         if (of_thread && k->counter == COUNTER_THREAD_TIME && value > -9e18 && value < 9e18)
             e->thread_ts = (int64_t)value;
         else if (of_thread && k->counter == COUNTER_THREAD_INSTRUCTIONS && value > -9e18 && value < 9e18)
             e->thread_instructions = (int64_t)value;
-        counter_push(im, e->ts, te_track_own_row(e->t, k), value);
+        counter_push(im, e->ts, track_event_track_own_row(e->t, k), value);
     }
 }
 
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER, TYPE_STATE };
 
 static void parse_event(struct track_event_machine *t, int64_t ts, struct slice bytes, struct seq_generation *g,
-                        const struct te_extra *extra)
+                        const struct track_event_extra *extra)
 {
     struct event e = {.t = t,
                       .m = t->m,
@@ -552,7 +552,7 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
                       .thread_ts = COL_NULL,
                       .thread_instructions = COL_NULL,
                       .marks = {.utid = UTID_NONE}};
-    const struct te_generation *own = te_generation(t, g);
+    const struct track_event_generation *own = track_event_generation(t, g);
     if (!own)
         return;
     e.sequence = own->sequence;
@@ -595,7 +595,7 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
     }
 }
 
-void te_parse_events(void *owner, const struct sort_event *events, size_t n)
+void track_event_parse_events(void *owner, const struct sort_event *events, size_t n)
 {
     struct track_event_machine *t = owner;
     for (size_t i = 0; i < n; i++) {
@@ -606,7 +606,7 @@ void te_parse_events(void *owner, const struct sort_event *events, size_t n)
             parse_event(t, s->ts, bytes, generation_at(t->m->im, (uint32_t)s->b), NULL);
             continue;
         }
-        struct te_extra *x = (struct te_extra *)(uintptr_t)s->a;
+        struct track_event_extra *x = (struct track_event_extra *)(uintptr_t)s->a;
         parse_event(t, s->ts, slice_of(x->bytes, x->len), generation_at(t->m->im, x->generation), x);
         x->next_free = t->free_extras;
         t->free_extras = x;

@@ -2,7 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_EVENT_EVENT_H
 #define MERIDIAN_IMPORTER_TRACK_EVENT_EVENT_H
 
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 
 struct legacy_event {
     uint32_t has; /* bits of its fields */
@@ -20,10 +20,10 @@ struct event {
     struct track_event_machine *t;
     struct machine_ctx *m;
     struct seq_generation *g;
-    const struct te_sequence *sequence;
+    const struct track_event_sequence *sequence;
     int64_t ts;
     struct slice bytes;
-    const struct te_extra *extra;
+    const struct track_event_extra *extra;
 
     uint32_t type;
     bool has_type, has_track, has_real, has_args, has_flows, has_name_text, has_callstack;
@@ -37,26 +37,26 @@ struct event {
     struct legacy_event legacy;
 
     /* Where it goes: a described track, a row, or a set with the slice's cookie. */
-    struct te_track *track;
+    struct track_event_track *track;
     uint32_t row, set;
     int64_t cookie;
     uint32_t utid, upid; /* UTID_NONE, UPID_NONE when it has none */
     int64_t thread_ts, thread_instructions;
-    struct te_marks marks;
+    struct track_event_marks marks;
 };
 
 #define LEGACY_HAS(e, field) ((e)->legacy.has >> (field)&1)
 
 strid event_category(struct event *e, uint64_t iid);
 strid event_joined_categories(struct event *e, struct slice bytes);
-uint32_t event_track_row(struct event *e, enum te_moment moment);
+uint32_t event_track_row(struct event *e, enum track_event_moment moment);
 void event_begin(struct event *e);
 void event_end(struct event *e);
 void event_instant(struct event *e);
 void event_complete(struct event *e);
 void event_error(const struct event *e);
 /* callstacks.c: the stack that the event of a slice brings. */
-void event_callstack(struct event *e, uint32_t slice, enum te_moment moment);
+void event_callstack(struct event *e, uint32_t slice, enum track_event_moment moment);
 
 /* Phases of the older format may imply another track. False when the event cannot be placed. */
 bool legacy_associate(struct event *e);

@@ -42,7 +42,7 @@ static bool on_async_track(struct event *e)
     }
     e->set = (uint32_t)(*set - 1);
     e->cookie = (int64_t)e->legacy.id;
-    e->marks = (struct te_marks){
+    e->marks = (struct track_event_marks){
         .utid = e->utid, .has_source = true, .source_local = local, .source_id = (int64_t)e->legacy.id};
     e->is_async = true;
     return true;
@@ -114,7 +114,7 @@ static strid name_annotation(struct event *e)
     struct strpool *strings = &e->m->st->strings;
     struct arg_list list = {0};
     strid found = 0, key = strpool_intern_str(strings, "debug.name");
-    te_append_args(e->m->im, e->g, e->bytes, &list);
+    track_event_append_args(e->m->im, e->g, e->bytes, &list);
     for (size_t i = 0; i < list.n; i++)
         if (list.p[i].key == key && list.p[i].type == ARG_STRING)
             found = (strid)list.p[i].word;
@@ -149,7 +149,7 @@ static void raw_event(struct event *e)
     arg_list_str(&st->args, &list, "legacy_event.phase", import_str(e->m->im, phase));
     if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_DURATION_US))
         arg_list_int(&st->args, &list, "legacy_event.duration_ns", (int64_t)((uint64_t)e->legacy.duration_us * 1000));
-    te_append_args(e->m->im, e->g, e->bytes, &list);
+    track_event_append_args(e->m->im, e->g, e->bytes, &list);
     chrome_raw_insert(st, &(struct chrome_raw_row){.ts = e->ts,
                                                    .name = import_str(e->m->im, "track_event.legacy_event"),
                                                    .utid = e->utid,

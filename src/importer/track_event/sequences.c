@@ -1,24 +1,24 @@
 /* What track events need to remember of their sequence: its thread, its running times, its defaults. */
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 
 #include "wire/fields.h"
 
-bool te_has_sequence(const struct packet *p)
+bool track_event_has_sequence(const struct packet *p)
 {
     struct pb_field f;
     return p->gen->seq->id ||
            pb_find(p->bytes, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, &f); /* 0 is a number as well, if it is said */
 }
 
-struct te_generation *te_generation(struct track_event_machine *t, struct seq_generation *g)
+struct track_event_generation *track_event_generation(struct track_event_machine *t, struct seq_generation *g)
 {
     if (g->track_event)
         return g->track_event;
-    struct te_sequence *s = g->seq->track_event;
-    struct te_generation *own = arena_zalloc(&t->arena, sizeof *own);
+    struct track_event_sequence *s = g->seq->track_event;
+    struct track_event_generation *own = arena_zalloc(&t->arena, sizeof *own);
     if (own && (!s || s->epoch != g->seq->clears)) {
         /* After a clear the times are unknown again; the thread stays known. */
-        struct te_sequence *next = arena_zalloc(&t->arena, sizeof *next);
+        struct track_event_sequence *next = arena_zalloc(&t->arena, sizeof *next);
         if (next) {
             next->epoch = g->seq->clears;
             if (s) {
@@ -37,18 +37,18 @@ struct te_generation *te_generation(struct track_event_machine *t, struct seq_ge
     return g->track_event = own;
 }
 
-struct te_sequence *te_sequence(struct packet *p)
+struct track_event_sequence *track_event_sequence(struct packet *p)
 {
-    struct te_generation *own = te_generation(p->m->track_event, p->gen);
+    struct track_event_generation *own = track_event_generation(p->m->track_event, p->gen);
     return own ? own->sequence : NULL;
 }
 
-bool te_times_valid(const struct te_sequence *s, const struct sequence *seq)
+bool track_event_times_valid(const struct track_event_sequence *s, const struct sequence *seq)
 {
     return s->times_valid && s->losses == seq->losses;
 }
 
-bool te_advance(struct te_sequence *s, int64_t *ns, int64_t delta, int64_t unit)
+bool track_event_advance(struct track_event_sequence *s, int64_t *ns, int64_t delta, int64_t unit)
 {
     int64_t step;
     if (s->broken || __builtin_mul_overflow(delta, unit, &step) || __builtin_add_overflow(*ns, step, ns))
@@ -56,9 +56,9 @@ bool te_advance(struct te_sequence *s, int64_t *ns, int64_t delta, int64_t unit)
     return !s->broken;
 }
 
-void te_set_thread_descriptor(struct packet *p, struct slice thread)
+void track_event_set_thread_descriptor(struct packet *p, struct slice thread)
 {
-    struct te_sequence *s = te_sequence(p);
+    struct track_event_sequence *s = track_event_sequence(p);
     if (!s)
         return;
     int64_t pid = 0, tid = 0, ts_us = 0, thread_us = 0, instructions = 0;
@@ -93,7 +93,7 @@ void te_set_thread_descriptor(struct packet *p, struct slice thread)
     s->thread_instructions = instructions;
 }
 
-int64_t te_monotonic(struct packet *p, int64_t ns)
+int64_t track_event_monotonic(struct packet *p, int64_t ns)
 {
     int64_t ts;
     return clock_graph_to_trace_time(p->m->im->clocks, packet_clock(p, CLOCK_ID_MONOTONIC), ns, &ts) == 0 ? ts : ns;
@@ -111,16 +111,16 @@ static void add_uuids(const struct pb_field *f, uint64_t *uuids, uint32_t *n)
     }
 }
 
-const struct te_defaults *te_defaults(struct track_event_machine *t, struct seq_generation *g)
+const struct track_event_defaults *track_event_defaults(struct track_event_machine *t, struct seq_generation *g)
 {
-    static const struct te_defaults none;
-    struct te_generation *own = g->defaults.len ? te_generation(t, g) : NULL;
+    static const struct track_event_defaults none;
+    struct track_event_generation *own = g->defaults.len ? track_event_generation(t, g) : NULL;
     if (!own)
         return &none;
     if (own->defaults_read)
         return &own->defaults;
     own->defaults_read = true;
-    struct te_defaults *d = &own->defaults;
+    struct track_event_defaults *d = &own->defaults;
     struct pb_cursor c = pb_cursor(g->defaults);
     struct pb_field f;
     while (pb_next(&c, &f)) {

@@ -1,6 +1,6 @@
 /* Names that come into a trace after it was recorded: functions at addresses, classes behind obfuscated names. */
 #include "base/hash.h"
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 #include "wire/fields.h"
 
 static uint64_t address_key(struct slice build_id, uint64_t address)
@@ -8,9 +8,9 @@ static uint64_t address_key(struct slice build_id, uint64_t address)
     return hash_combine(hash_bytes(build_id.p, build_id.len), address);
 }
 
-enum tokenize_result te_tokenize_module_symbols(struct packet *p)
+enum tokenize_result track_event_tokenize_module_symbols(struct packet *p)
 {
-    struct te_translations *t = te_translations(p->m->im);
+    struct track_event_translations *t = track_event_translations(p->m->im);
     struct pb_field f, build_id, address, line, name;
     struct slice id = pb_find(p->field, MODULE_SYMBOLS_BUILD_ID, &build_id) ? pb_bytes(&build_id) : slice_of(NULL, 0);
     struct pb_cursor c = pb_cursor(p->field);
@@ -25,9 +25,9 @@ enum tokenize_result te_tokenize_module_symbols(struct packet *p)
     return TOKENIZE_DONE;
 }
 
-enum tokenize_result te_tokenize_deobfuscation(struct packet *p)
+enum tokenize_result track_event_tokenize_deobfuscation(struct packet *p)
 {
-    struct te_translations *t = te_translations(p->m->im);
+    struct track_event_translations *t = track_event_translations(p->m->im);
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f, from, to;
     while (t && pb_next(&c, &f)) {
@@ -41,10 +41,10 @@ enum tokenize_result te_tokenize_deobfuscation(struct packet *p)
     return TOKENIZE_DONE;
 }
 
-strid te_function_name(const struct importer *im, struct seq_generation *g, uint64_t location_iid)
+strid track_event_function_name(const struct importer *im, struct seq_generation *g, uint64_t location_iid)
 {
     struct pb_field mapping, pc, build_id, bytes;
-    const struct te_translations *t = te_translations(im);
+    const struct track_event_translations *t = track_event_translations(im);
     struct slice location = interned_find(g, INTERNED_DATA_UNSYMBOLIZED_SOURCE_LOCATIONS, location_iid);
     if (!t || !t->functions.n || !pb_find(location, UNSYMBOLIZED_SOURCE_LOCATION_MAPPING_ID, &mapping) ||
         !pb_find(location, UNSYMBOLIZED_SOURCE_LOCATION_REL_PC, &pc) ||
@@ -55,9 +55,9 @@ strid te_function_name(const struct importer *im, struct seq_generation *g, uint
     return name ? (strid)*name : 0;
 }
 
-strid te_class_name(const struct importer *im, strid obfuscated)
+strid track_event_class_name(const struct importer *im, strid obfuscated)
 {
-    const struct te_translations *t = te_translations(im);
+    const struct track_event_translations *t = track_event_translations(im);
     const uint64_t *name = t ? u64map_get(&t->classes, obfuscated) : NULL;
     return name ? (strid)*name : 0;
 }

@@ -1,7 +1,7 @@
 /* Makes the first pass over a track event, in file order: its timestamp, running times, and counter values that depend
  * on those before; then it goes to the sorter. */
 #include "importer/profiling/stack_profile.h"
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 #include "wire/fields.h"
 
 enum { TYPE_COUNTER = 4, TYPE_STATE = 5, EXTRA = UINT32_MAX };
@@ -97,18 +97,18 @@ static bool look(struct slice bytes, struct first_look *l)
 /* The timestamp of an event; false (counted) when it has none that is valid. */
 static bool timestamp(struct packet *p, const struct first_look *l, int64_t *ts)
 {
-    struct te_sequence *s;
+    struct track_event_sequence *s;
     if (HAS(l, TRACK_EVENT_TIMESTAMP_DELTA_US)) {
-        s = te_sequence(p);
-        if (!s || !te_times_valid(s, p->gen->seq)) {
+        s = track_event_sequence(p);
+        if (!s || !track_event_times_valid(s, p->gen->seq)) {
             count(p, STAT_track_event_skipped_timestamp_delta_without_valid_state);
             return false;
         }
-        if (!te_advance(s, &s->ts_ns, l->delta_us, 1000)) {
+        if (!track_event_advance(s, &s->ts_ns, l->delta_us, 1000)) {
             count(p, STAT_track_event_invalid_timestamp);
             return false;
         }
-        *ts = te_monotonic(p, s->ts_ns);
+        *ts = track_event_monotonic(p, s->ts_ns);
         return true;
     }
     if (HAS(l, TRACK_EVENT_TIMESTAMP_ABSOLUTE_US) && l->absolute_us) {
@@ -117,7 +117,7 @@ static bool timestamp(struct packet *p, const struct first_look *l, int64_t *ts)
             count(p, STAT_track_event_invalid_timestamp);
             return false;
         }
-        *ts = te_monotonic(p, ns);
+        *ts = track_event_monotonic(p, ns);
         return true;
     }
     if (!p->has_ts) {
@@ -129,12 +129,12 @@ static bool timestamp(struct packet *p, const struct first_look *l, int64_t *ts)
 }
 
 /* Thread time and instruction count of the older fields. */
-static bool thread_values(struct packet *p, const struct first_look *l, struct te_extra *e)
+static bool thread_values(struct packet *p, const struct first_look *l, struct track_event_extra *e)
 {
-    struct te_sequence *s = te_sequence(p);
-    bool valid = s && te_times_valid(s, p->gen->seq);
+    struct track_event_sequence *s = track_event_sequence(p);
+    bool valid = s && track_event_times_valid(s, p->gen->seq);
     if (HAS(l, TRACK_EVENT_THREAD_TIME_DELTA_US)) {
-        if (!valid || !te_advance(s, &s->thread_ts_ns, l->thread_delta_us, 1000)) {
+        if (!valid || !track_event_advance(s, &s->thread_ts_ns, l->thread_delta_us, 1000)) {
             count(p, STAT_track_event_skipped_thread_time_delta_without_valid_state);
             return false;
         }
@@ -144,7 +144,7 @@ static bool thread_values(struct packet *p, const struct first_look *l, struct t
         e->thread_ts = COL_NULL;
     }
     if (HAS(l, TRACK_EVENT_THREAD_INSTRUCTION_COUNT_DELTA)) {
-        if (!valid || !te_advance(s, &s->thread_instructions, l->instructions_delta, 1)) {
+        if (!valid || !track_event_advance(s, &s->thread_instructions, l->instructions_delta, 1)) {
             count(p, STAT_track_event_skipped_thread_instruction_delta_without_valid_state);
             return false;
         }
@@ -156,7 +156,7 @@ static bool thread_values(struct packet *p, const struct first_look *l, struct t
 }
 
 /* The value a counter has after being told `value`. False when it cannot be known. */
-static bool absolute_value(struct packet *p, struct te_track *k, double value, double *out)
+static bool absolute_value(struct packet *p, struct track_event_track *k, double value, double *out)
 {
     if (!k || k->use != USE_COUNTER)
         return false;
@@ -176,8 +176,8 @@ static bool absolute_value(struct packet *p, struct te_track *k, double value, d
 }
 
 /* One of the values of an event's further counters. */
-static bool add_extra(struct packet *p, struct te_extra *e, const uint64_t *uuids, uint32_t n_uuids, uint32_t index,
-                      double value)
+static bool add_extra(struct packet *p, struct track_event_extra *e, const uint64_t *uuids, uint32_t n_uuids,
+                      uint32_t index, double value)
 {
     if (index >= n_uuids) {
         count(p, STAT_track_event_extra_counter_track_uuid_mismatch);
@@ -187,19 +187,19 @@ static bool add_extra(struct packet *p, struct te_extra *e, const uint64_t *uuid
         count(p, STAT_track_event_extra_counter_exceeds_max);
         return false;
     }
-    struct te_track *k = te_track_find(p->m->track_event, uuids[index]);
+    struct track_event_track *k = track_event_track_find(p->m->track_event, uuids[index]);
     double absolute;
     if (!absolute_value(p, k, value, &absolute)) {
         count(p, STAT_track_event_extra_counter_invalid_track);
         return false;
     }
-    e->counters[e->n_counters++] = (struct te_counter_value){k, absolute};
+    e->counters[e->n_counters++] = (struct track_event_counter_value){k, absolute};
     return true;
 }
 
-static bool extra_counters(struct packet *p, const struct first_look *l, struct te_extra *e)
+static bool extra_counters(struct packet *p, const struct first_look *l, struct track_event_extra *e)
 {
-    const struct te_defaults *d = te_defaults(p->m->track_event, p->gen);
+    const struct track_event_defaults *d = track_event_defaults(p->m->track_event, p->gen);
     const uint64_t *uuids = HAS(l, TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS) ? l->extra_uuids : d->extra;
     const uint64_t *real_uuids = l->has_extra_real_uuids ? l->extra_real_uuids : d->extra_double;
     uint32_t n = HAS(l, TRACK_EVENT_EXTRA_COUNTER_TRACK_UUIDS) ? l->n_extra_uuids : d->n_extra;
@@ -237,9 +237,9 @@ static bool extra_counters(struct packet *p, const struct first_look *l, struct 
     return true;
 }
 
-static struct te_extra *take_extra(struct track_event_machine *t)
+static struct track_event_extra *take_extra(struct track_event_machine *t)
 {
-    struct te_extra *e = t->free_extras;
+    struct track_event_extra *e = t->free_extras;
     if (e)
         t->free_extras = e->next_free;
     else
@@ -254,7 +254,7 @@ static struct te_extra *take_extra(struct track_event_machine *t)
     return e;
 }
 
-static void give_back(struct track_event_machine *t, struct te_extra *e)
+static void give_back(struct track_event_machine *t, struct track_event_extra *e)
 {
     e->next_free = t->free_extras;
     t->free_extras = e;
@@ -262,13 +262,13 @@ static void give_back(struct track_event_machine *t, struct te_extra *e)
 
 /* Works out what the event's place in the file decides. False (counted) when the event is to be dropped. *out stays
  * NULL for events that need nothing of the kind. */
-static bool extra_of(struct packet *p, const struct first_look *l, struct te_extra **out)
+static bool extra_of(struct packet *p, const struct first_look *l, struct track_event_extra **out)
 {
     struct track_event_machine *t = p->m->track_event;
     double counter_value = 0;
     bool keep_value = false;
     if (l->type == TYPE_COUNTER || l->type == TYPE_STATE) {
-        const struct te_defaults *d = te_defaults(t, p->gen);
+        const struct track_event_defaults *d = track_event_defaults(t, p->gen);
         if (!HAS(l, TRACK_EVENT_TRACK_UUID) && !d->has_track) {
             count(p, l->type == TYPE_COUNTER ? STAT_track_event_counter_missing_track_uuid
                                              : STAT_track_event_state_missing_track_uuid);
@@ -279,7 +279,8 @@ static bool extra_of(struct packet *p, const struct first_look *l, struct te_ext
                 count(p, STAT_track_event_counter_missing_value);
                 return false;
             }
-            struct te_track *k = te_track_find(t, HAS(l, TRACK_EVENT_TRACK_UUID) ? l->track_uuid : d->track_uuid);
+            struct track_event_track *k =
+                track_event_track_find(t, HAS(l, TRACK_EVENT_TRACK_UUID) ? l->track_uuid : d->track_uuid);
             if (l->has_real && k && k->use == USE_COUNTER) {
                 counter_value = l->counter_real;
             } else if (!absolute_value(p, k, (double)l->counter, &counter_value)) {
@@ -292,7 +293,7 @@ static bool extra_of(struct packet *p, const struct first_look *l, struct te_ext
     enum { THREAD_FIELDS = 1 << 2 | 1 << 8 | 1 << 17 | 1 << 20 };
     if (!keep_value && !l->has_extra && !l->has_extra_real && !(l->has & THREAD_FIELDS))
         return true;
-    struct te_extra *e = take_extra(t);
+    struct track_event_extra *e = take_extra(t);
     if (!e)
         return false;
     e->counter_value = counter_value;
@@ -305,16 +306,16 @@ static bool extra_of(struct packet *p, const struct first_look *l, struct te_ext
     return true;
 }
 
-enum tokenize_result te_tokenize_event(struct packet *p)
+enum tokenize_result track_event_tokenize_event(struct packet *p)
 {
     struct track_event_machine *t = p->m->track_event;
     struct first_look l;
     int64_t ts;
-    if (!te_has_sequence(p)) {
+    if (!track_event_has_sequence(p)) {
         count(p, STAT_track_event_missing_sequence_id);
         return TOKENIZE_DONE;
     }
-    if (!te_generation(t, p->gen))
+    if (!track_event_generation(t, p->gen))
         return TOKENIZE_DONE;
     if (!look(p->field, &l) || p->field.len >= EXTRA) {
         count(p, STAT_track_event_tokenizer_errors);
@@ -322,11 +323,11 @@ enum tokenize_result te_tokenize_event(struct packet *p)
     }
     if (!timestamp(p, &l, &ts))
         return TOKENIZE_DONE;
-    struct te_extra *e = NULL;
+    struct track_event_extra *e = NULL;
     if (!extra_of(p, &l, &e))
         return TOKENIZE_DONE;
     if (t->queue == UINT32_MAX)
-        t->queue = sorter_add_queue(p->m->im->sorter, te_parse_events, t);
+        t->queue = sorter_add_queue(p->m->im->sorter, track_event_parse_events, t);
     if (t->queue == UINT32_MAX) {
         p->m->im->failed = true;
         return TOKENIZE_DONE;
@@ -344,21 +345,21 @@ enum tokenize_result te_tokenize_event(struct packet *p)
 }
 
 /* Its samples are as far apart as their deltas say, the first from the sequence's last event. */
-enum tokenize_result te_tokenize_streaming_profile(struct packet *p)
+enum tokenize_result track_event_tokenize_streaming_profile(struct packet *p)
 {
-    struct te_sequence *s = te_sequence(p);
+    struct track_event_sequence *s = track_event_sequence(p);
     struct pb_numbers stacks = pb_numbers(p->field, STREAMING_PROFILE_PACKET_CALLSTACK_IID),
                       deltas = pb_numbers(p->field, STREAMING_PROFILE_PACKET_TIMESTAMP_DELTA_US);
     struct pb_field f;
     int32_t priority = pb_find(p->field, STREAMING_PROFILE_PACKET_PROCESS_PRIORITY, &f) ? pb_i32(&f) : 0;
     uint64_t stack, delta;
     while (s && pb_next_number(&deltas, &delta)) {
-        if (!te_advance(s, &s->ts_ns, (int64_t)delta, 1000)) {
+        if (!track_event_advance(s, &s->ts_ns, (int64_t)delta, 1000)) {
             count(p, STAT_streaming_profile_invalid_timestamp);
             return TOKENIZE_DONE;
         }
         if (pb_next_number(&stacks, &stack))
-            streaming_profile_add(p, te_monotonic(p, s->ts_ns), stack, priority);
+            streaming_profile_add(p, track_event_monotonic(p, s->ts_ns), stack, priority);
         else
             count(p, STAT_stackprofile_parser_error);
     }

@@ -1,5 +1,5 @@
 /* The table of packets about track events, and the state of a machine. */
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 
 #include "wire/fields.h"
 
@@ -9,16 +9,17 @@ static enum tokenize_result tokenize_range_of_interest(struct packet *p);
 static enum tokenize_result tokenize_extension_descriptor(struct packet *p);
 
 const struct packet_handler track_event_packet_handlers[] = {
-    {TRACE_PACKET_TRACK_EVENT, "track_event", te_tokenize_event, NULL},
-    {TRACE_PACKET_PROCESS_DESCRIPTOR, "process_descriptor", NULL, te_parse_process_descriptor},
-    {TRACE_PACKET_THREAD_DESCRIPTOR, "thread_descriptor", te_tokenize_thread_descriptor, te_parse_thread_descriptor},
-    {TRACE_PACKET_STREAMING_PROFILE_PACKET, "streaming_profile_packet", te_tokenize_streaming_profile, NULL},
-    {TRACE_PACKET_TRACK_DESCRIPTOR, "track_descriptor", te_tokenize_descriptor, te_parse_descriptor},
-    {TRACE_PACKET_MODULE_SYMBOLS, "module_symbols", te_tokenize_module_symbols, NULL},
-    {TRACE_PACKET_DEOBFUSCATION_MAPPING, "deobfuscation_mapping", te_tokenize_deobfuscation, NULL},
-    {TRACE_PACKET_TRANSLATION_TABLE, "translation_table", te_tokenize_translation, NULL},
+    {TRACE_PACKET_TRACK_EVENT, "track_event", track_event_tokenize_event, NULL},
+    {TRACE_PACKET_PROCESS_DESCRIPTOR, "process_descriptor", NULL, track_event_parse_process_descriptor},
+    {TRACE_PACKET_THREAD_DESCRIPTOR, "thread_descriptor", track_event_tokenize_thread_descriptor,
+     track_event_parse_thread_descriptor},
+    {TRACE_PACKET_STREAMING_PROFILE_PACKET, "streaming_profile_packet", track_event_tokenize_streaming_profile, NULL},
+    {TRACE_PACKET_TRACK_DESCRIPTOR, "track_descriptor", track_event_tokenize_descriptor, track_event_parse_descriptor},
+    {TRACE_PACKET_MODULE_SYMBOLS, "module_symbols", track_event_tokenize_module_symbols, NULL},
+    {TRACE_PACKET_DEOBFUSCATION_MAPPING, "deobfuscation_mapping", track_event_tokenize_deobfuscation, NULL},
+    {TRACE_PACKET_TRANSLATION_TABLE, "translation_table", track_event_tokenize_translation, NULL},
     {TRACE_PACKET_TRACK_EVENT_RANGE_OF_INTEREST, "track_event_range_of_interest", tokenize_range_of_interest, NULL},
-    {TRACE_PACKET_CHROME_TRIGGER, "chrome_trigger", NULL, te_parse_chrome_trigger},
+    {TRACE_PACKET_CHROME_TRIGGER, "chrome_trigger", NULL, track_event_parse_chrome_trigger},
     {0, NULL, NULL, NULL},
 };
 
@@ -37,12 +38,12 @@ struct track_event_machine *track_event_machine_open(struct machine_ctx *m)
     t->message = strpool_intern_str(&m->st->strings, "perfetto.protos.TrackEvent");
     if (m->id == 0) {
         t->schema = schema_open(&m->st->strings);
-        t->translations = te_translations_open();
+        t->translations = track_event_translations_open();
         if (!t->schema || !t->translations) {
             track_event_machine_close(t);
             return NULL;
         }
-        te_args_open(m->im);
+        track_event_args_open(m->im);
     }
     return t;
 }
@@ -63,12 +64,12 @@ void track_event_machine_close(struct track_event_machine *t)
     u64map_free(&t->legacy_async);
     u64map_free(&t->callstack_rows);
     schema_close(t->schema);
-    te_translations_close(t->translations);
+    track_event_translations_close(t->translations);
     arg_list_free(&t->args);
     mem_free(t);
 }
 
-struct schema *te_schema(const struct importer *im)
+struct schema *track_event_schema(const struct importer *im)
 {
     return im->machines.p[0]->track_event->schema;
 }
@@ -104,7 +105,7 @@ static bool add_gzipped(struct schema *s, struct slice gz)
 /* Message descriptors that the trace brings along. */
 static enum tokenize_result tokenize_extension_descriptor(struct packet *p)
 {
-    struct schema *s = te_schema(p->m->im);
+    struct schema *s = track_event_schema(p->m->im);
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
@@ -129,7 +130,7 @@ static enum tokenize_result tokenize_range_of_interest(struct packet *p)
     int64_t ns;
     if (__builtin_mul_overflow(pb_i64(&f), 1000, &ns))
         return TOKENIZE_DONE;
-    p->m->track_event->range_start = te_monotonic(p, ns);
+    p->m->track_event->range_start = track_event_monotonic(p, ns);
     p->m->track_event->has_range = true;
     metadata_int(p->m->im, p->m, METADATA_range_of_interest_start_us, pb_i64(&f));
     return TOKENIZE_DONE;

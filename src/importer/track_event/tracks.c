@@ -1,17 +1,17 @@
 /* What a track's uuid stands for: its thread or process, its parent, and its rows of `track`. */
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 
-struct te_track *te_track_find(struct track_event_machine *t, uint64_t uuid)
+struct track_event_track *track_event_track_find(struct track_event_machine *t, uint64_t uuid)
 {
     if (t->last && t->last->uuid == uuid)
         return t->last;
     const uint64_t *at = u64map_get(&t->tracks, uuid);
-    return at ? t->last = (struct te_track *)(uintptr_t)*at : NULL;
+    return at ? t->last = (struct track_event_track *)(uintptr_t)*at : NULL;
 }
 
-struct te_track *te_track_get(struct track_event_machine *t, uint64_t uuid)
+struct track_event_track *track_event_track_get(struct track_event_machine *t, uint64_t uuid)
 {
-    struct te_track *k = te_track_find(t, uuid);
+    struct track_event_track *k = track_event_track_find(t, uuid);
     if (k)
         return k;
     k = arena_zalloc(&t->arena, sizeof *k);
@@ -27,7 +27,7 @@ struct te_track *te_track_get(struct track_event_machine *t, uint64_t uuid)
     return k;
 }
 
-static bool is_root(const struct te_track *k)
+static bool is_root(const struct track_event_track *k)
 {
     return k->has_pid && k->use == USE_SLICES;
 }
@@ -47,7 +47,7 @@ static bool claim(struct track_event_machine *t, struct u64map *owners, uint32_t
     return *owner == uuid;
 }
 
-static void resolve_root(struct track_event_machine *t, struct te_track *k)
+static void resolve_root(struct track_event_machine *t, struct track_event_track *k)
 {
     struct process_tracker *processes = t->m->processes;
     int64_t pid = k->pid, tid = k->tid;
@@ -83,16 +83,16 @@ static void count(struct track_event_machine *t, enum stat_key stat)
 }
 
 /* The parent of a track, NULL for none, or when following parents leads in a circle or too far. */
-static struct te_track *parent_of(struct track_event_machine *t, struct te_track *k)
+static struct track_event_track *parent_of(struct track_event_machine *t, struct track_event_track *k)
 {
     bool too_deep = false;
     if (!k->parent_uuid || k->uuid == 0)
         return NULL;
     /* One walk at full pace and one at half: they meet where parents go in a circle. */
-    struct te_track *fast = k, *slow = k;
-    for (int n = 1; (fast = fast->parent_uuid ? te_track_find(t, fast->parent_uuid) : NULL); n++) {
+    struct track_event_track *fast = k, *slow = k;
+    for (int n = 1; (fast = fast->parent_uuid ? track_event_track_find(t, fast->parent_uuid) : NULL); n++) {
         if (n % 2 == 0)
-            slow = te_track_find(t, slow->parent_uuid);
+            slow = track_event_track_find(t, slow->parent_uuid);
         if (fast == slow) {
             count(t, STAT_track_event_track_hierarchy_loop);
             return NULL;
@@ -105,17 +105,17 @@ static struct te_track *parent_of(struct track_event_machine *t, struct te_track
         count(t, STAT_track_event_track_hierarchy_too_deep);
         return NULL;
     }
-    return te_track_get(t, k->parent_uuid);
+    return track_event_track_get(t, k->parent_uuid);
 }
 
-void te_track_resolve(struct track_event_machine *t, struct te_track *k, strid event_name)
+void track_event_track_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name)
 {
     if (k->resolved)
         return;
     k->resolved = true;
-    struct te_track *parent = parent_of(t, k);
+    struct track_event_track *parent = parent_of(t, k);
     if (parent)
-        te_track_resolve(t, parent, 0);
+        track_event_track_resolve(t, parent, 0);
     if (k->has_pid) {
         resolve_root(t, k);
     } else if (parent) {
@@ -128,12 +128,12 @@ void te_track_resolve(struct track_event_machine *t, struct te_track *k, strid e
     k->parent_track = parent;
 }
 
-static strid translated(struct track_event_machine *t, const struct te_track *k)
+static strid translated(struct track_event_machine *t, const struct track_event_track *k)
 {
-    return k->scope == SCOPE_PROCESS ? te_translate_track_name(t->m->im, k->name) : k->name;
+    return k->scope == SCOPE_PROCESS ? track_event_translate_track_name(t->m->im, k->name) : k->name;
 }
 
-static argset source_args(struct track_event_machine *t, const struct te_track *k)
+static argset source_args(struct track_event_machine *t, const struct track_event_track *k)
 {
     static const char *const orders[] = {NULL, "lexicographic", "chronological", "explicit"};
     static const char *const builtin[] = {NULL, "thread_time", "thread_instruction_count"};
@@ -160,7 +160,7 @@ static argset source_args(struct track_event_machine *t, const struct te_track *
     return args_intern(args, l->p, l->n);
 }
 
-static void make_row(struct track_event_machine *t, struct te_track *k)
+static void make_row(struct track_event_machine *t, struct track_event_track *k)
 {
     /* [use][scope]; slices of plain tracks and of merged ones */
     static const char *const types[][3] = {
@@ -174,9 +174,9 @@ static void make_row(struct track_event_machine *t, struct te_track *k)
     struct track_dim dims[4];
     struct track_spec spec = {.parent = UINT32_MAX, .dims = dims};
     if (k->parent_track) {
-        struct te_track *parent = k->parent_track;
+        struct track_event_track *parent = k->parent_track;
         k->parent_track = NULL; /* a circle of parents was cut where it was found: never walk it here */
-        spec.parent = te_track_own_row(t, parent);
+        spec.parent = track_event_track_own_row(t, parent);
     }
     k->named = translated(t, k);
     if (is_root(k) && k->has_tid && !k->own_track) {
@@ -208,7 +208,8 @@ static void make_row(struct track_event_machine *t, struct te_track *k)
     k->set = track_set_intern(im->tracks, t->m->id, &spec);
 }
 
-uint32_t te_track_row(struct track_event_machine *t, struct te_track *k, enum te_moment moment)
+uint32_t track_event_track_row(struct track_event_machine *t, struct track_event_track *k,
+                               enum track_event_moment moment)
 {
     struct track_tracker *tracks = t->m->im->tracks;
     if (k->row == UINT32_MAX && k->set == TRACK_SET_NONE)
@@ -224,14 +225,14 @@ uint32_t te_track_row(struct track_event_machine *t, struct te_track *k, enum te
     return row;
 }
 
-uint32_t te_track_own_row(struct track_event_machine *t, struct te_track *k)
+uint32_t track_event_track_own_row(struct track_event_machine *t, struct track_event_track *k)
 {
     if (k->row == UINT32_MAX && k->set == TRACK_SET_NONE)
         make_row(t, k);
     return k->set == TRACK_SET_NONE ? k->row : track_set_first(t->m->im->tracks, k->set);
 }
 
-void te_track_renamed(struct track_event_machine *t, struct te_track *k)
+void track_event_track_renamed(struct track_event_machine *t, struct track_event_track *k)
 {
     /* Tracks that merge keep the name they merged by. */
     if (k->row != UINT32_MAX && k->merge == MERGE_NONE && k->name)

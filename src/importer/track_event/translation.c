@@ -1,20 +1,20 @@
 /* The trace's translation tables: names for hashes, and original names for obfuscated ones. */
-#include "importer/track_event/te_internal.h"
+#include "importer/track_event/track_event_internal.h"
 
 #include "wire/fields.h"
 
 /* One set of tables for the whole import: it hangs on the host's machine. */
-struct te_translations *te_translations(const struct importer *im)
+struct track_event_translations *track_event_translations(const struct importer *im)
 {
     return im->machines.n && im->machines.p[0]->track_event ? im->machines.p[0]->track_event->translations : NULL;
 }
 
-struct te_translations *te_translations_open(void)
+struct track_event_translations *track_event_translations_open(void)
 {
-    return mem_zalloc(sizeof(struct te_translations));
+    return mem_zalloc(sizeof(struct track_event_translations));
 }
 
-void te_translations_close(struct te_translations *t)
+void track_event_translations_close(struct track_event_translations *t)
 {
     if (!t)
         return;
@@ -47,9 +47,9 @@ static void read_entries(struct packet *p, struct slice table, uint32_t field, b
     }
 }
 
-enum tokenize_result te_tokenize_translation(struct packet *p)
+enum tokenize_result track_event_tokenize_translation(struct packet *p)
 {
-    struct te_translations *t = te_translations(p->m->im);
+    struct track_event_translations *t = track_event_translations(p->m->im);
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (t && pb_next(&c, &f)) {
@@ -89,26 +89,26 @@ static strid translate(const struct u64map *names, strid name)
     return v ? (strid)*v : name;
 }
 
-strid te_translate_slice_name(const struct importer *im, strid name)
+strid track_event_translate_slice_name(const struct importer *im, strid name)
 {
-    const struct te_translations *t = te_translations(im);
+    const struct track_event_translations *t = track_event_translations(im);
     return t ? translate(&t->slice_names, name) : name;
 }
 
-strid te_translate_track_name(const struct importer *im, strid name)
+strid track_event_translate_track_name(const struct importer *im, strid name)
 {
-    const struct te_translations *t = te_translations(im);
+    const struct track_event_translations *t = track_event_translations(im);
     return t ? translate(&t->track_names, name) : name;
 }
 
-strid te_hash_name(const struct importer *im, enum te_hash_kind kind, uint64_t hash)
+strid track_event_hash_name(const struct importer *im, enum track_event_hash_kind kind, uint64_t hash)
 {
-    const struct te_translations *t = te_translations(im);
+    const struct track_event_translations *t = track_event_translations(im);
     const uint64_t *v = t ? u64map_get(&t->hashes[kind], hash) : NULL;
     return v ? (strid)*v : 0;
 }
 
-void te_parse_chrome_trigger(struct packet *p)
+void track_event_parse_chrome_trigger(struct packet *p)
 {
     struct machine_ctx *m = p->m;
     struct args *args = &m->st->args;
@@ -126,7 +126,7 @@ void te_parse_chrome_trigger(struct packet *p)
                                                           .int_value = pb_u32(&f),
                                                           .machine_id = m->id,
                                                           .trace_id = m->im->trace_file});
-            strid name = te_hash_name(m->im, HASH_STUDY, pb_u32(&f));
+            strid name = track_event_hash_name(m->im, HASH_STUDY, pb_u32(&f));
             if (name)
                 arg_list_str(args, &list, "chrome_trigger.name", name);
         }

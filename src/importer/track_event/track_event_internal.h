@@ -1,7 +1,7 @@
 /* What the files of this folder share: state of a machine, a sequence, a generation; descriptors of tracks; events on
  * their way from tokenizing to parsing. */
-#ifndef MERIDIAN_IMPORTER_TRACK_EVENT_TE_INTERNAL_H
-#define MERIDIAN_IMPORTER_TRACK_EVENT_TE_INTERNAL_H
+#ifndef MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_INTERNAL_H
+#define MERIDIAN_IMPORTER_TRACK_EVENT_TRACK_EVENT_INTERNAL_H
 
 #include "base/u64map.h"
 #include "importer/clock/clock_graph.h"
@@ -27,7 +27,7 @@ enum merge_by { MERGE_BY_NAME, MERGE_BY_KEY, MERGE_BY_INT_KEY, MERGE_NONE };
 enum counter_kind { COUNTER_PLAIN, COUNTER_THREAD_TIME, COUNTER_THREAD_INSTRUCTIONS };
 
 /* A track as TrackDescriptors tell of it, known by uuid. */
-struct te_track {
+struct track_event_track {
     uint64_t uuid;
     uint64_t parent_uuid;
     strid name;
@@ -57,17 +57,17 @@ struct te_track {
     bool resolved;
     uint8_t scope; /* enum track_scope */
     strid named;   /* the name its row got */
-    struct te_track *parent_track;
+    struct track_event_track *parent_track;
     uint32_t utid, upid;
     uint32_t row;       /* of `track`; UINT32_MAX until made, or for tracks of a set */
     uint32_t set;       /* of the track compressor, TRACK_SET_NONE */
     uint32_t state_row; /* the open state, + 1 */
 };
 
-enum te_hash_kind { HASH_HISTOGRAM, HASH_USER_EVENT, HASH_MARK_SITE, HASH_MARK, HASH_STUDY, N_HASH_KINDS };
+enum track_event_hash_kind { HASH_HISTOGRAM, HASH_USER_EVENT, HASH_MARK_SITE, HASH_MARK, HASH_STUDY, N_HASH_KINDS };
 
 /* Names that the trace gives for hashes, obfuscated names and addresses; one set of tables for the whole import. */
-struct te_translations {
+struct track_event_translations {
     struct u64map hashes[N_HASH_KINDS]; /* hash -> strid */
     struct u64map slice_names;          /* strid -> strid */
     struct u64map track_names;
@@ -76,59 +76,59 @@ struct te_translations {
 };
 
 /* What a sequence's thread descriptor says, for events that name no track. */
-struct te_sequence {
+struct track_event_sequence {
     bool has_thread;
     bool times_valid; /* since the thread descriptor, unless `losses` moved on */
     bool broken;      /* a time ran over: the deltas after it mean nothing */
-    uint32_t epoch;   /* clears of the sequence's state before this: each has its own te_sequence */
+    uint32_t epoch;   /* clears of the sequence's state before this: each has its own track_event_sequence */
     uint32_t losses;
     int64_t pid, tid;
     int64_t ts_ns, thread_ts_ns, thread_instructions;
 };
 
 /* TrackEventDefaults of a generation. */
-struct te_defaults {
+struct track_event_defaults {
     bool has_track;
     uint64_t track_uuid;
     uint32_t n_extra, n_extra_double;
     uint64_t extra[MAX_EXTRA_COUNTERS], extra_double[MAX_EXTRA_COUNTERS];
 };
 
-struct te_generation { /* seq_generation.track_event */
-    struct te_sequence *sequence;
+struct track_event_generation { /* seq_generation.track_event */
+    struct track_event_sequence *sequence;
     bool defaults_read;
-    struct te_defaults defaults;
+    struct track_event_defaults defaults;
 };
 
-struct te_counter_value {
-    struct te_track *track;
+struct track_event_counter_value {
+    struct track_event_track *track;
     double value;
 };
 
 /* An event that needs more than its bytes: what tokenizing worked out in file order. From a free list. */
-struct te_extra {
-    struct te_extra *next_free;
+struct track_event_extra {
+    struct track_event_extra *next_free;
     const uint8_t *bytes;
     uint32_t len;
     uint32_t generation;
     int64_t thread_ts, thread_instructions; /* COL_NULL when absent */
     double counter_value;
     uint32_t n_counters;
-    struct te_counter_value counters[MAX_EXTRA_COUNTERS];
+    struct track_event_counter_value counters[MAX_EXTRA_COUNTERS];
 };
 
 struct track_event_machine {
     struct machine_ctx *m;
     uint32_t queue; /* in the sorter, UINT32_MAX until the first event */
     struct arena arena;
-    struct u64map tracks;  /* uuid -> struct te_track * */
-    struct te_track *last; /* looked up last */
-    struct te_extra *free_extras;
+    struct u64map tracks;           /* uuid -> struct track_event_track * */
+    struct track_event_track *last; /* looked up last */
+    struct track_event_extra *free_extras;
     struct u64map uuid_of_utid; /* the descriptor that claimed a thread or a process: a second one means reuse */
     struct u64map uuid_of_upid;
-    struct schema *schema;                /* of the host's machine; NULL on others */
-    struct te_translations *translations; /* likewise */
-    bool has_range;                       /* events before range_start may be cropped */
+    struct schema *schema;                         /* of the host's machine; NULL on others */
+    struct track_event_translations *translations; /* likewise */
+    bool has_range;                                /* events before range_start may be cropped */
     int64_t range_start;
     struct u64map callstack_rows;           /* slice that may still end -> row of track_event_callstacks */
     struct u64map legacy_async;             /* (id, scope, process) -> set of tracks + 1 */
@@ -140,45 +140,48 @@ struct track_event_machine {
 };
 
 /* --- sequences.c --- */
-bool te_has_sequence(const struct packet *p); /* it names its sequence */
-struct te_generation *te_generation(struct track_event_machine *t, struct seq_generation *g); /* NULL: out of memory */
-struct te_sequence *te_sequence(struct packet *p);
-const struct te_defaults *te_defaults(struct track_event_machine *t, struct seq_generation *g);
-bool te_times_valid(const struct te_sequence *s, const struct sequence *seq);
+bool track_event_has_sequence(const struct packet *p); /* it names its sequence */
+struct track_event_generation *track_event_generation(struct track_event_machine *t,
+                                                      struct seq_generation *g); /* NULL: out of memory */
+struct track_event_sequence *track_event_sequence(struct packet *p);
+const struct track_event_defaults *track_event_defaults(struct track_event_machine *t, struct seq_generation *g);
+bool track_event_times_valid(const struct track_event_sequence *s, const struct sequence *seq);
 /* Adds a delta in microseconds to *ns; false when that runs over (then the sequence is broken). */
-bool te_advance(struct te_sequence *s, int64_t *ns, int64_t delta, int64_t unit);
-void te_set_thread_descriptor(struct packet *p, struct slice thread);
+bool track_event_advance(struct track_event_sequence *s, int64_t *ns, int64_t delta, int64_t unit);
+void track_event_set_thread_descriptor(struct packet *p, struct slice thread);
 /* MONOTONIC to trace time; the value itself where no clock relates the two. */
-int64_t te_monotonic(struct packet *p, int64_t ns);
+int64_t track_event_monotonic(struct packet *p, int64_t ns);
 
 /* --- descriptors.c, tracks.c --- */
-struct te_track *te_track_find(struct track_event_machine *t, uint64_t uuid);
-struct te_track *te_track_get(struct track_event_machine *t, uint64_t uuid); /* made when new; NULL: out of memory */
+struct track_event_track *track_event_track_find(struct track_event_machine *t, uint64_t uuid);
+struct track_event_track *track_event_track_get(struct track_event_machine *t,
+                                                uint64_t uuid); /* made when new; NULL: out of memory */
 /* Gives the track its thread, process and parent. event_name: for tracks without a name. */
-void te_track_resolve(struct track_event_machine *t, struct te_track *k, strid event_name);
-enum te_moment { AT_BEGIN, AT_END, AT_INSTANT };
+void track_event_track_resolve(struct track_event_machine *t, struct track_event_track *k, strid event_name);
+enum track_event_moment { AT_BEGIN, AT_END, AT_INSTANT };
 /* The row of `track` for a slice of a resolved track. */
-uint32_t te_track_row(struct track_event_machine *t, struct te_track *k, enum te_moment moment);
+uint32_t track_event_track_row(struct track_event_machine *t, struct track_event_track *k,
+                               enum track_event_moment moment);
 /* The row that stands for the track itself: counters, states, parents. */
-uint32_t te_track_own_row(struct track_event_machine *t, struct te_track *k);
+uint32_t track_event_track_own_row(struct track_event_machine *t, struct track_event_track *k);
 /* Its name may have changed. */
-void te_track_renamed(struct track_event_machine *t, struct te_track *k);
-enum tokenize_result te_tokenize_descriptor(struct packet *p);
-void te_parse_descriptor(struct packet *p);
-enum tokenize_result te_tokenize_thread_descriptor(struct packet *p);
-void te_parse_thread_descriptor(struct packet *p);
-void te_parse_process_descriptor(struct packet *p);
-const char *te_chrome_thread_name(int32_t type);
-const char *te_chrome_process_name(int32_t type);
+void track_event_track_renamed(struct track_event_machine *t, struct track_event_track *k);
+enum tokenize_result track_event_tokenize_descriptor(struct packet *p);
+void track_event_parse_descriptor(struct packet *p);
+enum tokenize_result track_event_tokenize_thread_descriptor(struct packet *p);
+void track_event_parse_thread_descriptor(struct packet *p);
+void track_event_parse_process_descriptor(struct packet *p);
+const char *track_event_chrome_thread_name(int32_t type);
+const char *track_event_chrome_process_name(int32_t type);
 
 /* --- tokenize.c, event.c --- */
-enum tokenize_result te_tokenize_event(struct packet *p);
-enum tokenize_result te_tokenize_streaming_profile(struct packet *p);
-void te_parse_events(void *owner, const struct sort_event *events, size_t n);
+enum tokenize_result track_event_tokenize_event(struct packet *p);
+enum tokenize_result track_event_tokenize_streaming_profile(struct packet *p);
+void track_event_parse_events(void *owner, const struct sort_event *events, size_t n);
 
 /* --- args.c --- */
 /* What an event has beside its bytes that becomes args. */
-struct te_marks {
+struct track_event_marks {
     uint32_t utid;     /* of the thread that the event was written on when its track is not that thread's; UTID_NONE */
     char phase;        /* legacy_event.phase, 0: not told */
     bool has_source;   /* of a legacy asynchronous event */
@@ -186,34 +189,35 @@ struct te_marks {
     int64_t source_id;
 };
 /* The arg set of an event, 0 when it has none. `has_args`: its bytes hold any. */
-argset te_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event, bool has_args,
-                     const struct te_marks *marks);
+argset track_event_event_args(struct track_event_machine *t, struct seq_generation *g, struct slice event,
+                              bool has_args, const struct track_event_marks *marks);
 /* Appends the args of an event's bytes to a list that may have some already (arrays go on where those end). */
-void te_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list);
+void track_event_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list);
 /* Announces the decoders. */
-void te_args_open(struct importer *im);
+void track_event_args_open(struct importer *im);
 /* True for fields of TrackEvent that become args. */
-bool te_field_has_args(uint32_t field);
+bool track_event_field_has_args(uint32_t field);
 
 /* --- translation.c --- */
-struct te_translations *te_translations(const struct importer *im); /* NULL while there is no machine */
-struct te_translations *te_translations_open(void);
-void te_translations_close(struct te_translations *t);
-enum tokenize_result te_tokenize_translation(struct packet *p);
-strid te_translate_slice_name(const struct importer *im, strid name);
-strid te_translate_track_name(const struct importer *im, strid name);
+struct track_event_translations *
+track_event_translations(const struct importer *im); /* NULL while there is no machine */
+struct track_event_translations *track_event_translations_open(void);
+void track_event_translations_close(struct track_event_translations *t);
+enum tokenize_result track_event_tokenize_translation(struct packet *p);
+strid track_event_translate_slice_name(const struct importer *im, strid name);
+strid track_event_translate_track_name(const struct importer *im, strid name);
 /* The name of a hash, 0 when it is not in the trace's tables. */
-strid te_hash_name(const struct importer *im, enum te_hash_kind kind, uint64_t hash);
-void te_parse_chrome_trigger(struct packet *p);
+strid track_event_hash_name(const struct importer *im, enum track_event_hash_kind kind, uint64_t hash);
+void track_event_parse_chrome_trigger(struct packet *p);
 
 /* --- symbols.c --- */
-enum tokenize_result te_tokenize_module_symbols(struct packet *p);
-enum tokenize_result te_tokenize_deobfuscation(struct packet *p);
+enum tokenize_result track_event_tokenize_module_symbols(struct packet *p);
+enum tokenize_result track_event_tokenize_deobfuscation(struct packet *p);
 /* The function at an interned location, the class behind an obfuscated name; 0 when the trace does not tell. */
-strid te_function_name(const struct importer *im, struct seq_generation *g, uint64_t location_iid);
-strid te_class_name(const struct importer *im, strid obfuscated);
+strid track_event_function_name(const struct importer *im, struct seq_generation *g, uint64_t location_iid);
+strid track_event_class_name(const struct importer *im, strid obfuscated);
 
 /* The schema of the whole import. */
-struct schema *te_schema(const struct importer *im);
+struct schema *track_event_schema(const struct importer *im);
 
 #endif
