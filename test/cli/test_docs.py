@@ -9,6 +9,7 @@ import harness
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 SCHED = harness.DATA / "linux-sched.pftrace"
+SYSCALLS = harness.DATA / "linux-syscalls.pftrace.gz"
 SDK = harness.DATA / "sdk.pftrace"
 TWO = harness.DATA / "mm-two-machines.pftrace.gz"
 RING = harness.DATA / "linux-ring-overwritten.pftrace"
@@ -40,6 +41,20 @@ CASES = {
     ("producing.md", "select name, count(*) from slice group by name"):
         (SDK, lambda rows: sum(number(r, "count(*)") for r in rows) == 103 and all(r["name"] for r in rows)),
     ("recording.md", "select key, title, remediation from __intrinsic_trace_diagnostics"): (SCHED, lambda rows: rows == []),
+    ("tutorials.md", "select thread.name, state, count(*) as times, round(sum(dur) / 1e6, 1) as ms, round(max(dur) / 1e6, 1) as longest_ms"):
+        (SCHED, lambda rows: {"S", "R", "Running"} <= {r["state"] for r in rows}),
+    ("tutorials.md", "select slice.name, count(*) as calls, round(sum(slice.dur) / 1e6, 1) as ms, round(max(slice.dur) / 1e6, 1) as longest_ms"):
+        (SYSCALLS, lambda rows: rows[0]["name"] == "sys_read" and number(rows[0], "calls") > 100),
+    ("tutorials.md", "select thread.name, round(sum(dur) / 1e6, 1) as ms"):
+        (SCHED, lambda rows: len(rows) == 5 and number(rows[0], "ms") > 100),
+    ("tutorials.md", "include perfetto module sched.latency;"):
+        (SCHED, lambda rows: len(rows) == 5 and number(rows[0], "worst_us") >= number(rows[0], "average_us") > 0),
+    ("tutorials.md", "select waker.name as waker, thread_state.irq_context, count(*) as times,"):
+        (SCHED, lambda rows: rows[0]["waker"] == "ponger" and rows[0]["irq_context"] == "0"),
+    ("tutorials.md", "select machine.id as machine, thread.name, round(sum(sched.dur) / 1e6, 1) as ms"):
+        (TWO, lambda rows: {r["machine"] for r in rows} == {"0", "1"}),
+    ("tutorials.md", "select name, dur from slice where dur > 3e9"):
+        (SCHED, lambda rows: rows == []),
     ("ctf.md", "select name, count(*) from ftrace_event group by name"):
         (harness.DATA / "ctf2" / "lttng-kernel", lambda rows: {r["name"]: r["count(*)"] for r in rows}["sched_switch"] > "1"),
     ("recording.md", "select * from sched limit 10"): (SCHED, lambda rows: len(rows) == 10 and all(r["utid"] for r in rows)),
