@@ -102,8 +102,10 @@ bool plan_table_open(struct plan_table *t, struct engine *e, const char *name)
     if (!known)
         return false;
     struct runtime_table *runtime = known->vtab->source->runtime;
-    *t = (struct plan_table){mem_strdup(name), known->table, runtime ? runtime_table_ref(runtime) : NULL};
-    return t->name != NULL;
+    char *copy = mem_strdup(name);
+    if (copy) /* else nothing is held */
+        *t = (struct plan_table){copy, known->table, runtime ? runtime_table_ref(runtime) : NULL};
+    return copy != NULL;
 }
 
 void plan_table_close(struct plan_table *t)
