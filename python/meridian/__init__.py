@@ -49,7 +49,7 @@ class Trace:
     """Traces on one timeline. `paths` are files or directories; bytes and file objects are read to their end. Options
     are those of struct tp_config: full_sort, no_ftrace_raw, crop_track_events, threads."""
 
-    OPTIONS = {name for name, _ in lib.Config._fields_} - {"progress", "progress_ctx", "sync_reference"}
+    OPTIONS = {name for name, _ in lib.Config._fields_} - {"progress", "progress_ctx", "sync_reference", "file_clocks", "n_file_clocks"}
 
     def __init__(self, *paths, **options):
         unknown = set(options) - self.OPTIONS

@@ -1,5 +1,6 @@
 """The Python package: rows, columns, errors, several traces, a server, and the interface of Perfetto's."""
 import csv
+import ctypes
 import io
 import os
 import pathlib
@@ -17,11 +18,29 @@ if not os.path.exists(LIBRARY):
     print("skipped: this build has no shared library")
     sys.exit(77)
 
-from meridian import SqlError, Trace, TraceError  # noqa: E402
+from meridian import SqlError, Trace, TraceError, _library as library  # noqa: E402
 from meridian.trace_processor import TraceProcessor, TraceProcessorConfig  # noqa: E402
 
 
+HEADER = (pathlib.Path(__file__).resolve().parents[2] / "include" / "meridian" / "tp.h").read_text()
+SIZES = {"bool": 1, "unsigned": 4, "enum": 4, "uint32_t": 4, "size_t": 8, "int64_t": 8}
+
+
+def members(name):
+    """The members of a struct of the header, in order: (name, bytes)."""
+    body = re.sub(r"/\*.*?\*/", "", re.search(r"struct %s \{(.*?)\n\};" % name, HEADER, re.S).group(1), flags=re.S)
+    for declaration in filter(None, map(str.strip, body.split(";"))):
+        function = re.match(r"void \(\*(\w+)\)", declaration)
+        for n in [function.group(1)] if function else re.findall(r"(\w+)(?=,|$)", declaration):
+            yield n, 8 if "*" in declaration else SIZES[declaration.split()[0]]
+
+
 class Python(harness.Case):
+    def test_structs_are_those_of_the_header(self):
+        """A member that is missing here moves all that follow: the library would read what was never given."""
+        for name, struct in (("tp_config", library.Config), ("tp_cells", library.Cells), ("tp_stat", library.Stat)):
+            self.assertEqual([(n, ctypes.sizeof(t)) for n, t in struct._fields_], list(members(name)), name)
+
     def test_rows(self):
         with Trace(SCHED) as t:
             rows = list(t.query("select name, count(*) as n from thread where name is not null group by name order by n desc, name"))

@@ -175,8 +175,7 @@ class Ssh(Case):
         for args, reason in ((["--machine", "root@10.77.250.9"], "the ssh connection failed"),
                              (["--machine", self.address(m), "--binary", "/nonexistent"], "/nonexistent"),
                              (["--machine", self.address(m), "--binary", "/etc/hostname"], "the copy of tracebox does not run"),
-                             (["--machine", "-oProxyCommand=id"], "the name of a machine is empty or begins with"),
-                             ([], "--machine is needed")):
+                             (["--machine", "-oProxyCommand=id"], "the name of a machine is empty or begins with")):
             out, err = self.finish(self.start(*args, "sched/sched_switch"), code=1, seconds=60)
             self.assertIn(reason, err)
         self.assertFalse((self.dir / "trace").exists())
