@@ -41,6 +41,8 @@ RUNS = [
     Run("clocks", "rate_500", 14, during=[(6, "a", "rate", 500 * PPM), (6, "b", "rate", -500 * PPM)]),
     Run("clocks", "slewed", 14, during=[(5, "a", "tick", 10100), (8, "a", "tick", 10000),
                                         (5, "b", "tick", 9900), (8, "b", "tick", 10000)], steps=None),
+    Run("clocks", "clock_source", 9, during=[(s, g, "source", name) for s, name in ((4, "acpi_pm"), (7, "tsc")) for g in "ab"],
+        steps=None),
     Run("clocks", "wall_clock_set", 8, during=[(4, "a", "date", HOUR), (4, "b", "date", -HOUR)]),
     Run("clocks", "paused_before", 8, before=[(4, "a", "pause", 0.2), (7, "b", "pause", 3)], steps=None),  # relays that are up for a minute
     Run("losses", "cut", 70, during=[(8, "b", "link", False), (53, "b", "link", True),
@@ -125,6 +127,8 @@ class World:
             g.run(f"adjtimex -q -f {arg} >/dev/null")
         elif what == "tick":
             g.run(f"adjtimex -q -t {arg} >/dev/null")
+        elif what == "source":
+            g.run(f"echo {arg} >/sys/devices/system/clocksource/clocksource0/current_clocksource")
         elif what == "date":
             g.run(f"date -s @$(($(date +%s) + {arg})) >/dev/null")
         elif what == "link":

@@ -28,7 +28,20 @@ static int64_t between(struct simulation *s, int64_t lo, int64_t hi)
 static void add_bend(struct sim_machine *m, int64_t at, double drift_ppb, int64_t jump_ns)
 {
     if (m->n_bends < SIM_MAX_BENDS)
-        m->bends[m->n_bends++] = (struct sim_bend){at, drift_ppb, jump_ns};
+        m->bends[m->n_bends++] = (struct sim_bend){at, drift_ppb, jump_ns, false};
+}
+
+/* The kernel takes another clock source: it calibrates them as well as it can, and what goes by between the last
+ * reading of the one and the first of the other is lost, which is little unless a hypervisor comes in between. */
+static void change_source(struct simulation *s, struct sim_machine *m, int64_t at)
+{
+    double u = uniform(s);
+    double most = s->o.source_ppb ? (double)s->o.source_ppb : uniform(s) < 0.5 ? 100000 : 1000000;
+    add_bend(m, at, (uniform(s) * 2 - 1) * most, 0);
+    m->bends[m->n_bends - 1].of_source = true;
+    double most_lost = s->o.source_ppb ? 200000 : 20000000;
+    if (m->n_pauses < SIM_MAX_PAUSES && uniform(s) < 0.5)
+        m->pauses[m->n_pauses++] = (struct sim_pause){at, (int64_t)(most_lost * u * u * u * u)};
 }
 
 static int by_bend(const void *a, const void *b)
@@ -50,10 +63,14 @@ static void disturb(struct simulation *s, struct sim_machine *m)
     const struct sim_options *o = &s->o;
     const int64_t apart = o->interval_ns ? o->interval_ns * 9 : SIM_SECOND;
     /* The last comparisons come after the last step: what happens behind them nobody can know. */
-    const int64_t end = o->span_ns - 8 * SIM_SECOND - 3 * o->interval_ns;
+    const int64_t end = o->span_ns - (o->source_ppb ? SIM_SECOND / 2 : 8 * SIM_SECOND) - 3 * o->interval_ns;
+    unsigned sources = 0;
     for (int64_t t = between(s, 0, o->span_ns / 2); t < end; t += apart + between(s, 0, o->span_ns / 2)) {
         unsigned kinds = (unsigned)between(s, 0, 100);
-        if (kinds < 30 && m->n_pauses < o->pauses) {
+        if (sources < o->new_sources && uniform(s) < 0.5 && m->n_bends < SIM_MAX_BENDS) {
+            change_source(s, m, t);
+            sources++;
+        } else if (kinds < 30 && m->n_pauses < o->pauses) {
             struct sim_pause p = {t, some_time(s)};
             m->pauses[m->n_pauses++] = p;
             t += p.length_ns;
@@ -93,7 +110,7 @@ static void make_machine(struct simulation *s, unsigned i, uint32_t raw_id, int6
         ahead += (long double)SIM_STEP_NS * (drift + change / 2) * 1e-9L;
         drift += change;
     }
-    if ((o->pauses || o->jumps || o->rate_steps) && (i == 0) == o->disturbed_host)
+    if ((o->pauses || o->jumps || o->rate_steps || o->new_sources) && (i == 0) == o->disturbed_host)
         disturb(s, m);
     qsort(m->bends, m->n_bends, sizeof *m->bends, by_bend);
 }
@@ -117,14 +134,26 @@ static int64_t asleep(const struct sim_machine *m, int64_t t)
     return slept;
 }
 
-/* How far machine i's clock has been corrected until true time t, in which the machine has lived so long. */
-static long double corrected(const struct sim_machine *m, int64_t t, int64_t lived)
+/* How far machine i's clock has been corrected until true time t, in which the machine has lived so long; `raw`: its
+ * MONOTONIC_RAW. */
+static long double corrected(const struct sim_machine *m, int64_t t, int64_t lived, bool raw)
 {
     long double bent = 0;
-    for (unsigned n = 0; n < m->n_bends && m->bends[n].at <= t; n++)
-        bent += (long double)(lived - (m->bends[n].at - asleep(m, m->bends[n].at))) * m->bends[n].drift_ppb * 1e-9L +
-                (long double)m->bends[n].jump_ns;
+    for (unsigned n = 0; n < m->n_bends && m->bends[n].at <= t; n++) {
+        const struct sim_bend *b = &m->bends[n];
+        if (!raw || b->of_source)
+            bent += (long double)(lived - (b->at - asleep(m, b->at))) * b->drift_ppb * 1e-9L + (long double)b->jump_ns;
+    }
     return bent;
+}
+
+/* How many clock sources the kernel of machine i has had until true time t. */
+static unsigned sources_at(const struct simulation *s, unsigned i, int64_t t)
+{
+    unsigned n = 1;
+    for (unsigned k = 0; k < s->m[i].n_bends && s->m[i].bends[k].at <= t; k++)
+        n += s->m[i].bends[k].of_source;
+    return n;
 }
 
 /* What machine i's clock shows at true time t, or its MONOTONIC_RAW, which nobody corrects. */
@@ -132,7 +161,7 @@ static int64_t read_at(const struct simulation *s, unsigned i, int64_t t, bool r
 {
     const struct sim_machine *m = &s->m[i];
     int64_t lived = t - asleep(m, t);
-    long double bent = raw ? 0 : corrected(m, t, lived);
+    long double bent = corrected(m, t, lived, raw);
     size_t k = (size_t)(lived / SIM_STEP_NS);
     if (k + 1 >= m->drift.n)
         k = m->drift.n - 2;
@@ -185,7 +214,8 @@ static void put_side(struct pb_writer *w, uint32_t side, const struct reading *r
 struct round {
     struct reading client;
     struct reading host;
-    int64_t at; /* true time at the host */
+    int64_t at;      /* true time at the host */
+    unsigned period; /* of the two clock sources */
 };
 
 /* A packet of machine i that reaches the host at true time `at`; finish with end_packet(). */
@@ -214,6 +244,8 @@ static void write_rounds(struct simulation *s, const struct sim_machine *m, cons
         size_t round = pb_begin(w, 1);
         put_side(w, 2, &rounds[i].client, s->o.raw);
         put_side(w, 3, &rounds[i].host, s->o.raw);
+        if (s->o.sources_told)
+            pb_put_varint(w, 990, rounds[i].period);
         pb_end(w, round);
     }
     pb_end(w, sync);
@@ -253,14 +285,22 @@ static void run_relay(struct simulation *s, unsigned i, int64_t from, int64_t un
         again = t;
         if (!lost || uniform(s) < 0.5) {
             int64_t arrives = awake(s, 0, t + delay(s, true));
-            vec_push(&rounds, (struct round){read_clocks(s, i, t), read_clocks(s, 0, arrives), arrives});
+            struct round ping = {read_clocks(s, i, t), read_clocks(s, 0, arrives), arrives,
+                                 sources_at(s, i, t) + sources_at(s, 0, arrives)};
             if (!lost) {
                 int64_t answered = awake(s, i, arrives + delay(s, false));
                 int64_t updated = awake(s, 0, answered + delay(s, true));
-                vec_push(&rounds, (struct round){read_clocks(s, i, answered), read_clocks(s, 0, updated), updated});
+                struct round update = {read_clocks(s, i, answered), read_clocks(s, 0, updated), updated,
+                                       sources_at(s, i, answered) + sources_at(s, 0, updated)};
                 again = awake(s, i, updated + delay(s, false));
-                m->ready = m->ready < again ? m->ready : again;
-                m->last = answered;
+                if (!s->o.sources_told || update.period == ping.period) { /* as our service takes them */
+                    vec_push(&rounds, ping);
+                    vec_push(&rounds, update);
+                    m->ready = m->ready < again ? m->ready : again;
+                    m->last = answered;
+                }
+            } else {
+                vec_push(&rounds, ping);
             }
         }
         t = again + next_exchange(&s->o, &schedule, lost);
@@ -341,6 +381,7 @@ struct sim_options sim_random_options(uint64_t seed, bool disturbed)
         .events = 20,
         .rounds_packet = 1 + (unsigned)(q >> 40) % 4,
         .raw = (q >> 57) % 4 > 0,
+        .sources_told = (q >> 59) % 4 > 0,
     };
     o.asymmetry_ns = o.base_delay_ns * (int64_t)((q >> 44) % 3) / 4;
     if (o.reboot && o.interval_ns > o.span_ns / 16) /* its clock repeats itself: both boots are compared some times */
@@ -357,6 +398,7 @@ struct sim_options sim_random_options(uint64_t seed, bool disturbed)
         o.pauses = (unsigned)(q >> 48) % 3;
         o.jumps = (q >> 50) % 2;
         o.rate_steps = (q >> 51) % 4 > 0;
+        o.new_sources = o.sources_told ? (q >> 61) % 3 : 0;
         o.disciplined = (q >> 53) % 2;
         o.disturbed_host = (q >> 54) % 4 == 0; /* or the others: steps of a pair of clocks are some apart */
         o.events = 60;

@@ -41,9 +41,12 @@ struct sim_options {
     unsigned pauses;        /* of a machine, the host too: up to so many, of up to 4 s */
     unsigned jumps;         /* of its clock forward, of up to 4 s */
     unsigned rate_steps;    /* of up to 500 ppm, or of the whole of it for a slew of up to 1 % for some seconds */
+    unsigned new_sources;   /* its kernel takes another clock source so often: all its rates step, some time is lost */
+    int64_t source_ppb;     /* … by so much at most, and only that happens; 0: by up to 1000 ppm */
     bool disturbed_host;    /* this happens to the host's clock; else to the others */
     bool disciplined;       /* every second its rate is corrected by up to 50 ppb, and now and then by a few ppm */
     bool raw;               /* comparisons hold MONOTONIC_RAW, too: it drifts, and nobody corrects it */
+    bool sources_told;      /* … and the number of changes of clock sources */
     bool once;              /* the first packet is the only one, as of a service that writes comparisons once */
 };
 
@@ -60,6 +63,7 @@ struct sim_bend {
     int64_t at;
     double drift_ppb;
     int64_t jump_ns;
+    bool of_source; /* MONOTONIC_RAW bends, too */
 };
 
 struct sim_pause {

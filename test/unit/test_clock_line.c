@@ -69,12 +69,13 @@ END_TEST
  * corrected, and a pause would be longer than a round trip. */
 static const struct {
     int64_t interval_ns, base_delay_ns, jitter_ns, most_ns;
-    bool raw;
+    bool raw, sources_told;
 } quiet_networks[] = {
-    {0, 20000, 5000, 23000, true}, /* as our relay compares: half of the quickest round trip is 20 us */
-    {0, 50000, 40000, 60000, true},
-    {30 * SIM_SECOND, 20000, 5000, 50000, true},   /* as Perfetto's does */
-    {30 * SIM_SECOND, 20000, 5000, 110000, false}, /* BOOTTIME alone: any rate is possible in between */
+    {0, 20000, 5000, 23000, true, true}, /* as our relay compares: half of the quickest round trip is 20 us */
+    {0, 50000, 40000, 60000, true, true},
+    {30 * SIM_SECOND, 20000, 5000, 50000, true, true},
+    {30 * SIM_SECOND, 20000, 5000, 110000, true, false},  /* as Perfetto's does: */
+    {30 * SIM_SECOND, 20000, 5000, 110000, false, false}, /* any rate is possible in between */
 };
 
 START_TEST(without_a_step_the_bound_is_close_to_half_a_round_trip)
@@ -85,6 +86,7 @@ START_TEST(without_a_step_the_bound_is_close_to_half_a_round_trip)
     o.base_delay_ns = quiet_networks[_i].base_delay_ns;
     o.jitter_ns = quiet_networks[_i].jitter_ns;
     o.raw = quiet_networks[_i].raw;
+    o.sources_told = quiet_networks[_i].sources_told;
     o.machines = 2;
     if (!o.interval_ns)
         o.span_ns = 60 * SIM_SECOND;
@@ -97,6 +99,37 @@ START_TEST(without_a_step_the_bound_is_close_to_half_a_round_trip)
     ck_assert_uint_eq(f.outside + f.unbound + f.missing, 0);
     ck_assert_int_ge(bound_percentile(&f, 1), o.base_delay_ns);
     ck_assert_int_le(bound_percentile(&f, 50), quiet_networks[_i].most_ns);
+    figures_free(&f);
+}
+END_TEST
+
+/* Some seconds after the boot the kernel has calibrated its TSC anew and takes that: the rate steps by what the network
+ * hides for a while, and MONOTONIC_RAW with it. The machine is compared as our relay does; recordings begin just after
+ * the boot. */
+START_TEST(a_new_clock_source_is_a_step_that_raw_does_not_tell)
+{
+    struct sim_options o = {.machines = 2,
+                            .span_ns = 7 * SIM_SECOND,
+                            .base_delay_ns = 52000,
+                            .jitter_ns = 10000,
+                            .drift_ppb = 10000,
+                            .wander_ppb_s = 1,
+                            .offset_ns = INT64_C(1000000000000000),
+                            .rounds_packet = 2,
+                            .events = 1000,
+                            .raw = true,
+                            .sources_told = true,
+                            .new_sources = 1,
+                            .source_ppb = 80000};
+    struct figures f = {0};
+    for (o.seed = (uint64_t)_i * 20; o.seed < (uint64_t)_i * 20 + 20; o.seed++) {
+        struct simulation s;
+        simulate(&s, &o);
+        measure(&s, CLOCK_MODEL_AUTO, o.seed % 2, &f);
+        simulation_free(&s);
+    }
+    ck_assert_uint_eq(f.outside + f.unbound + f.missing, 0);
+    ck_assert_int_le(bound_percentile(&f, 50), 60000);
     figures_free(&f);
 }
 END_TEST
@@ -485,6 +518,7 @@ Suite *clock_line_suite(void)
     TCase *t = tcase_create("clock_line");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, the_true_time_lies_within_the_bound, 0, 50);
+    tcase_add_loop_test(t, a_new_clock_source_is_a_step_that_raw_does_not_tell, 0, 20);
     tcase_add_loop_test(t, ten_minutes_at_ten_ppm, 0, 10);
     tcase_add_loop_test(t, without_a_step_the_bound_is_close_to_half_a_round_trip, 0,
                         sizeof quiet_networks / sizeof *quiet_networks);

@@ -21,16 +21,30 @@ static const struct {
     {BUILTIN_CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC_RAW},
 };
 
+enum { N_CLOCKS = sizeof clocks / sizeof *clocks };
+enum { TOGETHER_NS = 20000, ATTEMPTS = 3 }; /* reading them takes a microsecond where nothing comes in between */
+
+/* All clocks; again when something came in between: what a comparison says of two clocks of a machine must be so. */
+static void read_together(int64_t now[N_CLOCKS], uint64_t *tsc)
+{
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        for (size_t i = 0; i < N_CLOCKS; i++)
+            now[i] = clock_now_ns(clocks[i].clock);
+#if defined(__x86_64__)
+        *tsc = __rdtsc();
+#endif
+        if (clock_now_ns(clocks[0].clock) - now[0] <= TOGETHER_NS)
+            return;
+    }
+}
+
 void clock_readings_take(struct clock_readings *r)
 {
-    int64_t now[sizeof clocks / sizeof *clocks];
-    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
-        now[i] = clock_now_ns(clocks[i].clock);
-#if defined(__x86_64__)
-    uint64_t tsc = __rdtsc();
-#endif
+    int64_t now[N_CLOCKS];
+    uint64_t tsc = 0;
+    read_together(now, &tsc);
     r->n = 0;
-    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+    for (size_t i = 0; i < N_CLOCKS; i++) {
         if (!now[i])
             continue; /* not on this machine */
         r->clock[r->n].id = clocks[i].id;

@@ -66,9 +66,11 @@ enum { FLUSH_CLONE_BUGREPORT = 1 << 8 };
 
 /* Fields of ours in the requests of a relay; a host that does not know them skips them. */
 enum {
-    RELAY_FIELD_LOST_BYTES = 990, /* InitRelay, SyncClock: lost with links since the last report */
-    RELAY_FIELD_PING_LATE = 991,  /* SyncClock UPDATE: the PING left so many ns later than its clocks say */
-    RELAY_FIELD_PERIOD_MS = 992,  /* InitRelay: the host hears from us at least so often */
+    RELAY_FIELD_LOST_BYTES = 990,   /* InitRelay, SyncClock: lost with links since the last report */
+    RELAY_FIELD_PING_LATE = 991,    /* SyncClock UPDATE: the PING left so many ns later than its clocks say */
+    RELAY_FIELD_CLOCK_SOURCE = 993, /* SyncClock: name of the kernel's clock source; before the clocks of a PING, behind
+                                       those of an UPDATE */
+    RELAY_FIELD_PERIOD_MS = 992,    /* InitRelay: the host hears from us at least so often */
 };
 
 /* Likewise, of a producer in its InitializeConnection. */

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "capture/common/clock_reading.h"
+#include "capture/common/clock_source.h"
 #include "capture/common/machine.h"
 #include "capture/ipc/client.h"
 #include "capture/ipc/frame.h"
@@ -46,7 +47,8 @@ struct relay_control {
     uint64_t lost_bytes;        /* that the host has not acknowledged to know of */
     uint64_t lost_reported;     /* … of which the request under way tells */
     struct clock_readings ping; /* our clocks when the PING was made */
-    uint64_t ping_late_ns;      /* how much later the kernel sent it; 0: unknown */
+    struct clock_source source;
+    uint64_t ping_late_ns; /* how much later the kernel sent it; 0: unknown */
     bool closing;
 };
 
@@ -117,6 +119,8 @@ static void send_sync(struct relay_control *c, unsigned phase, const struct cloc
     clock_readings_put(clocks, &w, SYNC_CLOCK_REQUEST_CLOCKS);
     if (phase == PHASE_UPDATE && c->ping_late_ns)
         pb_put_varint(&w, RELAY_FIELD_PING_LATE, c->ping_late_ns);
+    if (*c->source.name)
+        pb_put_str(&w, RELAY_FIELD_CLOCK_SOURCE, c->source.name);
     put_lost(c, &w);
     if (w.failed || !ipc_client_invoke(c->client, RELAY_SYNC_CLOCK, pb_written(&w), -1, reply, c))
         fprintf(stderr, "traced_relay: cannot send a clock comparison\n");
@@ -156,6 +160,7 @@ static void on_ping_reply(void *ctx, bool success, bool has_more, struct slice r
     struct clock_readings now;
     clock_readings_take(&now);
     clock_readings_back_date(&now, age_ns, &c->ping);
+    clock_source_read(&c->source);
     send_sync(c, PHASE_UPDATE, &now, on_update_reply);
 }
 
@@ -236,6 +241,7 @@ int relay_control_open(struct relay_control **out, uv_loop_t *loop, const struct
     c->loop = loop;
     c->options = *options;
     c->reconnect_ms = RECONNECT_MIN_MS;
+    clock_source_open(&c->source);
     uv_timer_init(loop, &c->timer);
     c->timer.data = c;
     *out = c;
@@ -261,5 +267,6 @@ void relay_control_close(struct relay_control *c)
     ipc_client_close(c->client);
     c->client = NULL;
     uv_timer_stop(&c->timer);
+    clock_source_close(&c->source);
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
 }

@@ -15,7 +15,8 @@
 struct clock_round {
     struct clock_readings client[2]; /* of PING and UPDATE */
     struct clock_readings host[2];
-    uint64_t at_ns; /* the host's BOOTTIME at the UPDATE */
+    uint64_t at_ns;         /* the host's BOOTTIME at the UPDATE */
+    uint32_t source_period; /* counts the changes of the two kernels' clock sources from 1 on; 0: unknown */
 };
 
 /* What a trace holds of a machine's clocks so far: the latest moments. Zeroed at first. */

@@ -3,6 +3,7 @@
 #define MERIDIAN_CAPTURE_SERVICE_RELAY_H
 
 #include "base/vec.h"
+#include "capture/common/clock_source.h"
 #include "capture/ipc/host.h"
 #include "capture/service/batch.h"
 #include "capture/service/clock_order.h"
@@ -17,25 +18,28 @@ enum { CLOCK_ROUNDS_KEPT = 8192 };
 /* Another machine, known by its id for as long as the service runs: it may leave and come back. */
 struct service_machine {
     uint32_t id;
-    unsigned relays;                /* control connections of it that are open */
-    char name[128];                 /* as its connections gave it; "" unknown */
-    struct slice system_info;       /* serialized SystemInfo; mem_alloc()ed */
-    VEC(struct clock_round) rounds; /* the best ones of each burst, oldest first */
-    uint64_t first_round;           /* number of rounds.p[0] */
-    VEC(struct clock_round) burst;  /* the one under way */
+    unsigned relays;                       /* control connections of it that are open */
+    char name[128];                        /* as its connections gave it; "" unknown */
+    struct slice system_info;              /* serialized SystemInfo; mem_alloc()ed */
+    VEC(struct clock_round) rounds;        /* the best ones of each burst, oldest first */
+    uint64_t first_round;                  /* number of rounds.p[0] */
+    VEC(struct clock_round) burst;         /* the one under way */
+    char source[2][CLOCK_SOURCE_NAME_MAX]; /* the clock sources of its kernel and of ours at the last comparison */
+    uint32_t source_period;                /* how many there have been */
 };
 
 /* A relay's own connection. */
 struct service_relay {
     struct service *service;
     struct ipc_peer *peer;
-    uint32_t machine;               /* index in service.machines */
-    struct clock_readings ping;     /* the client's clocks in a PING without its UPDATE yet; n 0: none */
-    struct clock_readings ping_at;  /* ours when it came */
-    struct clock_readings first_at; /* ours when the relay came */
-    uv_timer_t looks;               /* relay_watch.c */
-    unsigned silent_looks;          /* since it spoke last */
-    unsigned silent_ms;             /* how long it may be silent; 0: for ever */
+    uint32_t machine;                           /* index in service.machines */
+    struct clock_readings ping;                 /* the client's clocks in a PING without its UPDATE yet; n 0: none */
+    struct clock_readings ping_at;              /* ours when it came */
+    char ping_source[2][CLOCK_SOURCE_NAME_MAX]; /* the clock sources before the PING: its, ours */
+    struct clock_readings first_at;             /* ours when the relay came */
+    uv_timer_t looks;                           /* relay_watch.c */
+    unsigned silent_looks;                      /* since it spoke last */
+    unsigned silent_ms;                         /* how long it may be silent; 0: for ever */
 };
 
 /* A producer of another machine was lost: nothing that it wrote between these times (of our BOOTTIME) need be here. */

@@ -167,7 +167,8 @@ static void init_relay(struct service_machine *m, struct slice args)
 struct sync_request {
     uint64_t phase;
     struct clock_readings clocks;
-    uint64_t ping_late_ns; /* the PING left so much later than its clocks say; ours, see relay/control.c */
+    uint64_t ping_late_ns;              /* the PING left so much later than its clocks say; ours, see relay/control.c */
+    char source[CLOCK_SOURCE_NAME_MAX]; /* ours, too */
 };
 
 static bool parse_sync(struct slice args, struct sync_request *q)
@@ -180,6 +181,8 @@ static bool parse_sync(struct slice args, struct sync_request *q)
             q->phase = pb_u64(&f);
         if (f.id == RELAY_FIELD_PING_LATE)
             q->ping_late_ns = pb_u64(&f);
+        if (f.id == RELAY_FIELD_CLOCK_SOURCE && f.wire == PB_BYTES)
+            snprintf(q->source, sizeof q->source, "%.*s", (int)pb_bytes(&f).len, (const char *)pb_bytes(&f).p);
         if (f.id != SYNC_CLOCK_REQUEST_CLOCKS || f.wire != PB_BYTES || q->clocks.n == CLOCK_READINGS_MAX)
             continue;
         uint32_t k = q->clocks.n++;
@@ -244,26 +247,54 @@ static void add_round(struct service_machine *m, struct clock_round round)
     vec_push(&m->burst, round);
 }
 
+/* A kernel's clock source changed between the comparison before and this one: between two bursts, since rounds in which
+ * it changes are not taken. */
+static uint32_t source_period(struct service_machine *m, const char *remote, const char *host)
+{
+    if (!*remote || !*host)
+        return 0;
+    if (strcmp(m->source[0], remote) != 0 || strcmp(m->source[1], host) != 0) {
+        snprintf(m->source[0], sizeof m->source[0], "%s", remote);
+        snprintf(m->source[1], sizeof m->source[1], "%s", host);
+        m->source_period++;
+    }
+    return m->source_period;
+}
+
+/* The clocks of a whole round come from one source on each side: it was read before the first of them and behind the
+ * last. */
+static bool sources_stayed(const struct service_relay *r, const char *remote, const char *host)
+{
+    return strcmp(r->ping_source[0], remote) == 0 && strcmp(r->ping_source[1], host) == 0;
+}
+
 static void sync_clock(struct service_relay *r, struct slice args, const struct clock_readings *host)
 {
     struct sync_request q;
     if (!parse_sync(args, &q))
         return;
-    if (q.phase == PHASE_UPDATE && r->ping.n) {
+    struct service_machine *m = &r->service->machines.p[r->machine];
+    struct clock_source *own = &r->service->clock_source;
+    if (q.phase == PHASE_UPDATE)
+        clock_source_read(own);
+    if (q.phase == PHASE_UPDATE && r->ping.n && sources_stayed(r, q.source, own->name)) {
         struct clock_round round = {.client = {r->ping, q.clocks},
                                     .host = {r->ping_at, *host},
-                                    .at_ns = clock_readings_get(host, CLOCK_BOOTTIME_ID)};
+                                    .at_ns = clock_readings_get(host, CLOCK_BOOTTIME_ID),
+                                    .source_period = source_period(m, q.source, own->name)};
         clock_readings_forward_date(&round.client[0], q.ping_late_ns, &round.client[1]);
         for (int k = 0; k < 2; k++) {
             clock_readings_drop_coarse(&round.client[k]);
             clock_readings_drop_coarse(&round.host[k]);
         }
-        add_round(&r->service->machines.p[r->machine], round);
+        add_round(m, round);
     }
     r->ping.n = 0;
     if (q.phase == PHASE_PING) {
         r->ping = q.clocks;
         r->ping_at = *host;
+        memcpy(r->ping_source[0], q.source, sizeof q.source);
+        memcpy(r->ping_source[1], own->name, sizeof own->name);
     }
 }
 
@@ -377,6 +408,8 @@ static void put_round(const struct clock_round *r, struct pb_writer *w, uint32_t
         size_t host = pb_begin(w, REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_HOST_CLOCKS);
         clock_readings_put(&r->host[k], w, CLOCK_SNAPSHOT_CLOCKS);
         pb_end(w, host);
+        if (r->source_period)
+            pb_put_varint(w, REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_SOURCE_PERIOD, r->source_period);
         pb_end(w, one);
     }
 }

@@ -94,6 +94,7 @@ int service_open(struct service **out, uv_loop_t *loop, const struct service_opt
     svc->o = *o;
     svc->uid = geteuid();
     svc->pid = getpid();
+    clock_source_open(&svc->clock_source);
     svc->usual_niceness = getpriority(PRIO_PROCESS, 0);
     machine_name(svc->machine_name, sizeof svc->machine_name);
     struct ipc_service producer[2] = {
@@ -157,6 +158,7 @@ void service_close(struct service *svc)
     vec_free(&svc->producers);
     vec_free(&svc->consumers);
     relay_free_machines(svc);
+    clock_source_close(&svc->clock_source);
     vec_free(&svc->sessions);
     vec_free(&svc->trigger_history);
     vec_free(&svc->named_starts);

@@ -51,6 +51,7 @@ struct service {
     VEC(struct service_producer *) producers;
     VEC(struct service_consumer *) consumers;
     VEC(struct service_machine) machines;
+    struct clock_source clock_source; /* of this machine, for comparisons with others */
     VEC(struct session *) sessions;
     struct u64map buffers; /* global id → struct session_buffer's buffer (as a number) */
     uint16_t last_producer_id, last_buffer_id;

@@ -137,10 +137,11 @@ static void widen_kink(struct clock_cell *c, const struct clock_proof *p, int64_
  * agree with that. */
 static int bound_gap(struct clock_prover *b, size_t i, bool *quiet)
 {
+    const struct clock_line *l = b->l;
     struct clock_cell *c = &b->l->cells.p[2 * i + 1];
     const struct clock_proof *p = &b->gaps[i];
     const struct clock_hidden *hidden = &b->hidden[2 * i + 1];
-    *quiet = goes_together(p) && holds(p->left_same) && holds(p->right_same);
+    *quiet = !clock_source_changed(l, i, i + 1) && goes_together(p) && holds(p->left_same) && holds(p->right_same);
     for (int k = 0; k < 4 && *quiet; k++) {
         const bool time = k >= 2;
         struct clock_range r[2];
@@ -198,7 +199,8 @@ static int bound_burst(struct clock_prover *b, size_t i)
 {
     struct clock_line *l = b->l;
     struct clock_cell *c = &l->cells.p[2 * i];
-    const struct clock_cell *prev = i > 0 ? c - 1 : NULL, *next = i + 1 < l->bursts.n ? c + 1 : NULL;
+    const struct clock_cell *prev = i > 0 && !clock_source_changed(l, i - 1, i) ? c - 1 : NULL;
+    const struct clock_cell *next = i + 1 < l->bursts.n && !clock_source_changed(l, i, i + 1) ? c + 1 : NULL;
     wide length = (wide)c->x[1] - c->x[0], slack = 0, pace = length;
     if (prev && next) { /* the pace around it */
         wide rise = ((wide)next->lo[1] + next->hi[1] - prev->lo[0] - prev->hi[0]) / 2;
@@ -281,7 +283,7 @@ static int bound_quiet(struct clock_prover *b, uint8_t *loud)
     for (size_t i = 0; i + 1 < l->bursts.n && !rc; i++) {
         bool quiet;
         rc = bound_gap(b, i, &quiet);
-        loud[i] = !quiet;
+        loud[i] = !quiet && !clock_source_changed(l, i, i + 1);
     }
     for (size_t i = 0; i < l->bursts.n && !rc; i++)
         rc = bound_burst(b, i);
@@ -312,14 +314,14 @@ static int bound_restless(struct clock_prover *b, const uint8_t *loud)
         int rc = 0;
         if (!extend_span(l, i, stepped))
             return -MRD_ENOMEM;
-        if (is_restless(l, loud, i)) {
+        const bool restless = is_restless(l, loud, i), last = i + 1 == l->bursts.n;
+        if (restless)
             rc = bound_restless_burst(b, i);
-            if (!rc && i + 1 < l->bursts.n)
-                rc = bound_restless_gap(b, i, &step);
-        }
-        stepped = step != 0;
-        const int64_t *x = stepped ? l->cells.p[2 * i + 1].x : NULL;
-        if (!rc && stepped && !vec_push(&l->steps, (struct clock_step){{x[0], x[1]}, step}))
+        if (!rc && !last && (restless || clock_source_changed(l, i, i + 1)))
+            rc = bound_restless_gap(b, i, &step);
+        stepped = step != 0 || (!last && clock_source_changed(l, i, i + 1));
+        const int64_t *x = step ? l->cells.p[2 * i + 1].x : NULL;
+        if (!rc && step && !vec_push(&l->steps, (struct clock_step){{x[0], x[1]}, step}))
             rc = -MRD_ENOMEM;
         if (rc)
             return rc;

@@ -98,6 +98,12 @@ int64_t clock_burst_end(const struct clock_line *l, size_t burst)
     return l->samples.p[l->bursts.p[burst].end - 1].remote;
 }
 
+bool clock_source_changed(const struct clock_line *l, size_t burst, size_t other)
+{
+    const struct clock_sample *s = l->samples.p;
+    return s[l->bursts.p[burst].first].source_period != s[l->bursts.p[other].first].source_period;
+}
+
 /* How far the clock may have left its tangent at x when it shows `remote`. */
 static int64_t relaxed(int64_t x, int64_t remote, const struct clock_kinks *kinks)
 {
@@ -199,7 +205,8 @@ int clock_bursts_make(struct clock_line *l, struct sync_hull *h)
     size_t first = 0;
     int rc = 0;
     for (size_t i = 1; i <= l->samples.n && rc == 0; i++)
-        if (i == l->samples.n || i - first == BURST_SAMPLES || s[i].remote - s[i - 1].remote > pause) {
+        if (i == l->samples.n || i - first == BURST_SAMPLES || s[i].remote - s[i - 1].remote > pause ||
+            s[i].source_period != s[i - 1].source_period) {
             rc = keep(l, h, first, i);
             first = i;
         }

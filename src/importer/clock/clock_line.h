@@ -44,6 +44,9 @@ struct clock_sample {
     /* How far the two clocks were ahead of their machines' MONOTONIC_RAW, which nobody corrects, as read at once. */
     int64_t ahead[2]; /* remote, host */
     bool has_raw;
+    /* Counts the changes of the clock sources of the two kernels, of which MONOTONIC_RAW is made, too. 0: unknown, and
+     * then there is no `has_raw`. */
+    uint32_t source_period;
 };
 
 /* A reading of the remote clock and what the comparisons around it say about the host's time then. */

@@ -43,6 +43,10 @@ int clock_burst_add(const struct clock_line *l, struct sync_hull *h, int64_t x, 
 int64_t clock_burst_start(const struct clock_line *l, size_t burst);
 int64_t clock_burst_end(const struct clock_line *l, size_t burst);
 
+/* Whether a kernel's clock source changed between two bursts: any step of the rate and of the time is possible there,
+ * and comparisons say nothing about what lies beyond. */
+bool clock_source_changed(const struct clock_line *l, size_t burst, size_t other);
+
 /* The number of bursts to go away from one for the k-th of those that are asked: close ones all, then fewer and fewer.
  */
 size_t clock_burst_away(size_t away);

@@ -22,15 +22,16 @@ static int solve(struct sync_hull *h, int64_t slope_ppb, int64_t x, struct clock
     return rc;
 }
 
-/* How many bursts there are from `near` on in direction `dir`, up to `until`. */
+/* How many bursts there are from `near` on in direction `dir`, up to `until` and as long as the clock sources stay. */
 static size_t count_bursts(const struct clock_line *l, size_t near, int dir, wide until)
 {
     size_t n = 1;
     if (dir < 0)
-        while (n <= near && clock_burst_start(l, near - n) >= until)
+        while (n <= near && clock_burst_start(l, near - n) >= until && !clock_source_changed(l, near - n, near))
             n++;
     else
-        while (near + n < l->bursts.n && clock_burst_end(l, near + n) <= until)
+        while (near + n < l->bursts.n && clock_burst_end(l, near + n) <= until &&
+               !clock_source_changed(l, near + n, near))
             n++;
     return n;
 }

@@ -99,6 +99,8 @@ static bool read_rounds(struct slice payload, struct clock_rounds *rounds)
                 r->n_client = read_side(pb_bytes(&side), r->client);
             else if (side.id == REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_HOST_CLOCKS)
                 r->n_host = read_side(pb_bytes(&side), r->host);
+            else if (side.id == REMOTE_CLOCK_SYNC_SYNCED_CLOCKS_SOURCE_PERIOD)
+                r->source_period = pb_u32(&side);
         }
     }
     return true;
@@ -156,8 +158,8 @@ static void add_sample(struct remote_machine *r, const struct clock_round *round
 {
     const int64_t *client_raw = round_value(round->client, round->n_client, CLOCK_ID_MONOTONIC_RAW);
     const int64_t *host_raw = round_value(round->host, round->n_host, CLOCK_ID_MONOTONIC_RAW);
-    struct clock_sample s = {.remote = client, .host = host};
-    if (client_raw && host_raw) {
+    struct clock_sample s = {.remote = client, .host = host, .source_period = round->source_period};
+    if (client_raw && host_raw && s.source_period) {
         s.has_raw = !__builtin_sub_overflow(client, *client_raw, &s.ahead[0]);
         s.has_raw &= !__builtin_sub_overflow(host, *host_raw, &s.ahead[1]);
     }

@@ -19,8 +19,9 @@ struct clock_round {
     struct clock_reading host[CLOCK_ROUND_MAX];
     size_t n_client;
     size_t n_host;
-    bool first; /* of its packet */
-    bool extra; /* our service's own: not for averages */
+    uint32_t source_period; /* of the two kernels' clock sources; 0: unknown */
+    bool first;             /* of its packet */
+    bool extra;             /* our service's own: not for averages */
 };
 
 struct clock_rounds {
