@@ -24,7 +24,7 @@ LAYERS = [
     # file to storage
     "importer/core importer/lines importer/sort importer/sync",
     "importer/clock importer/track",
-    "importer/proto importer/profiling importer/system importer/ctf",
+    "importer/proto importer/profiling importer/system importer/android importer/ctf",
     "importer/ftrace importer/track_event importer/input",
     "importer/merge importer/text importer/trace_dat",
     "importer/json importer/perf",

@@ -2,6 +2,7 @@
 #include "importer/importer.h"
 #include "base/clock.h"
 
+#include "importer/android/android.h"
 #include "importer/clock/clock_graph.h"
 #include "importer/clock/clock_queries.h"
 #include "importer/clock/recordings.h"
@@ -27,6 +28,7 @@
 #include "importer/text/text_formats.h"
 #include "importer/trace_dat/trace_dat.h"
 #include "importer/track/flow_tracker.h"
+#include "importer/track/gpu_flows.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
 #include "importer/track/slice_tracker.h"
@@ -35,7 +37,7 @@
 
 static const struct packet_handler *const handlers[] = {
     ftrace_packet_handlers,    track_event_packet_handlers, system_packet_handlers,
-    profiling_packet_handlers, proto_packet_handlers,
+    profiling_packet_handlers, android_packet_handlers,     proto_packet_handlers,
 };
 
 /* What reads other formats than packets. */
@@ -64,7 +66,7 @@ static bool open_machine(struct machine_ctx *m)
     bool ok = proto_machine_open(m) && (m->sequences = sequences_open(m)) && (m->processes = process_tracker_open(m)) &&
               (m->sched = sched_tracker_open(m)) && (m->ftrace = ftrace_machine_open(m)) &&
               (m->track_event = track_event_machine_open(m)) && (m->system = system_machine_open(m)) &&
-              (m->profiling = profiling_machine_open(m));
+              (m->profiling = profiling_machine_open(m)) && (m->android = android_machine_open(m));
     if (ok)
         remote_sync_machine(m->im->remote, m);
     return ok;
@@ -77,12 +79,14 @@ static void finish_machine(struct machine_ctx *m)
     track_event_machine_finish(m->track_event);
     system_machine_finish(m->system);
     profiling_machine_finish(m->profiling);
+    android_machine_finish(m->android);
     sched_tracker_finish(m->sched);
     process_tracker_finish(m->processes);
 }
 
 static void close_machine(struct machine_ctx *m)
 {
+    android_machine_close(m->android);
     profiling_machine_close(m->profiling);
     system_machine_close(m->system);
     track_event_machine_close(m->track_event);
@@ -252,6 +256,7 @@ void importer_close(struct importer *im)
     machine_losses_free(im->losses);
     if (im->flows)
         flow_tracker_close(im->flows);
+    gpu_flows_close(im->gpu_flows);
     if (im->slices)
         slice_tracker_close(im->slices);
     if (im->tracks)

@@ -1,5 +1,58 @@
 -- The time that a table of spans leaves free.
 
+INCLUDE PERFETTO MODULE std.metasql.unparenthesize;
+
+CREATE PERFETTO MACRO __null_in_place_of(x Expr)
+RETURNS Expr AS NULL;
+
+-- The spans of each group, and rows without data for every gap between them from the start of the trace to its end:
+-- (ts, dur, the groups, the data), by ts. A group whose only row has no ts is one gap; so is a table without rows.
+CREATE PERFETTO MACRO _intervals_fill_gaps(
+  -- Columns whose values make a group, in parentheses; (NULL): all rows are one.
+  group_columns ExprList,
+  -- Columns that gaps leave empty, in parentheses.
+  data_columns ExprList,
+  -- Spans: ts, dur, the groups, the data.
+  intervals TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT ts, dur, metasql_unparenthesize_exprlist!($group_columns), metasql_unparenthesize_exprlist!($data_columns)
+  FROM $intervals
+  WHERE dur > 0
+  UNION ALL
+  SELECT
+    free_ts AS ts,
+    ts - free_ts AS dur,
+    metasql_unparenthesize_exprlist!($group_columns),
+    __intrinsic_token_apply!(__null_in_place_of, $data_columns)
+  FROM (
+    SELECT
+      *,
+      coalesce(
+        max(_end_ts) OVER (
+          PARTITION BY metasql_unparenthesize_exprlist!($group_columns)
+          ORDER BY ts, _end_ts
+          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ),
+        trace_start()
+      ) AS free_ts
+    FROM (
+      SELECT ts, ts + dur AS _end_ts, metasql_unparenthesize_exprlist!($group_columns)
+      FROM $intervals
+      WHERE dur > 0
+      UNION ALL
+      SELECT DISTINCT trace_end(), trace_end(), metasql_unparenthesize_exprlist!($group_columns)
+      FROM $intervals
+      UNION ALL
+      SELECT trace_end(), trace_end(), __intrinsic_token_apply!(__null_in_place_of, $group_columns)
+      WHERE NOT EXISTS (SELECT 1 FROM $intervals)
+    )
+  )
+  WHERE ts > free_ts
+  ORDER BY 1
+);
+
 -- The gaps between spans, from the start of the trace to its end: (ts, dur).
 CREATE PERFETTO MACRO _intervals_gaps(
   -- Spans: ts, dur; they may overlap.

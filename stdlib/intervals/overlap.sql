@@ -1,5 +1,7 @@
 -- How many spans overlap, and overlapping spans as one.
 
+INCLUDE PERFETTO MODULE intervals.intersect;
+
 INCLUDE PERFETTO MODULE std.metasql.unparenthesize;
 
 -- How many spans are open from each moment at which that changes: (ts, value). Unfinished spans (-1) stay open.
@@ -123,28 +125,113 @@ RETURNS TableOrSubquery AS
   ORDER BY ts
 );
 
--- What each nested set of spans covers by itself: spans that overlap are cut so that at each moment the one that began
--- last has it: (ts, dur, id).
-CREATE PERFETTO MACRO _intervals_flatten(
-  -- Spans: id, ts, dur; nested or disjoint.
+-- Whether any two spans overlap: (has_overlaps), 0 or 1. Unfinished spans (-1) are left out.
+CREATE PERFETTO MACRO _intervals_overlap_in_table(
+  -- Spans: ts, dur.
   intervals TableOrSubquery
 )
 RETURNS TableOrSubquery AS
 (
-  SELECT ts, dur, id
+  SELECT coalesce(max(next_ts < ts + dur), 0) AS has_overlaps
   FROM (
-    SELECT
-      ts,
-      dur,
-      id,
-      row_number() OVER (PARTITION BY group_id ORDER BY span_ts DESC, id DESC) AS place
-    FROM (
-      SELECT i.ts, i.dur, i.group_id, i.id, s.ts AS span_ts
-      FROM interval_self_intersect!($intervals) AS i
-      JOIN $intervals AS s USING (id)
-      WHERE i.interval_ends_at_ts = 0
-    )
+    SELECT ts, dur, lead(ts) OVER (ORDER BY ts, dur) AS next_ts FROM $intervals WHERE dur != -1
   )
-  WHERE place = 1
-  ORDER BY ts
+);
+
+-- The spans below each root, then the roots without any: (root_id, root_ts, root_dur, id, parent_id, ts, dur), of which
+-- the last four are NULL for those.
+CREATE PERFETTO MACRO _intervals_merge_root_and_children(
+  -- Roots: id, ts, dur.
+  roots TableOrSubquery,
+  -- Spans: root_id, id, parent_id, ts, dur; the parent of the outermost is the root.
+  children TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  WITH
+    _root AS (SELECT id AS root_id, ts AS root_ts, dur AS root_dur FROM $roots WHERE dur > 0),
+    _child AS (SELECT root_id, id, parent_id, ts, dur FROM $children WHERE dur > 0)
+  SELECT root_id, root_ts, root_dur, id, parent_id, ts, dur
+  FROM _root
+  JOIN _child USING (root_id)
+  UNION ALL
+  SELECT root_id, root_ts, root_dur, NULL, NULL, NULL, NULL
+  FROM _root
+  WHERE root_id NOT IN (SELECT parent_id FROM _child WHERE parent_id IS NOT NULL)
+);
+
+-- As above by time: the pieces of spans that lie inside a root of the same key:
+-- (ts, dur, id, parent_id, root_id, root_ts, root_dur, the key).
+CREATE PERFETTO MACRO _intervals_merge_root_and_children_by_intersection(
+  -- Roots: id, ts, dur, the key.
+  roots TableOrSubquery,
+  -- Spans: id, parent_id, ts, dur, the key; parent_id is NULL where that is the root.
+  children TableOrSubquery,
+  -- What must be equal: a track, a thread.
+  key_column ColumnName
+)
+RETURNS TableOrSubquery AS
+(
+  WITH
+    _root AS (SELECT id, ts, dur, $key_column FROM $roots WHERE dur > 0),
+    _child AS (SELECT id, parent_id, ts, dur, $key_column FROM $children WHERE dur > 0)
+  SELECT
+    i.ts,
+    i.dur,
+    c.id,
+    coalesce(c.parent_id, r.id) AS parent_id,
+    r.id AS root_id,
+    r.ts AS root_ts,
+    r.dur AS root_dur,
+    i.$key_column
+  FROM _interval_intersect!((_root, _child), ($key_column)) AS i
+  JOIN _root AS r ON r.id = i.id_0
+  JOIN _child AS c ON c.id = i.id_1
+  WHERE i.dur > 0
+);
+
+-- Which span has each moment of a root: the one that began last, its parent after its end, the root where there is
+-- none: (root_id, id, ts, dur).
+CREATE PERFETTO MACRO _intervals_flatten(
+  -- What the two macros above give.
+  children_with_roots TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  WITH
+    _all AS (SELECT root_id, root_ts, root_dur, id, parent_id, ts, dur FROM $children_with_roots),
+    _child AS (SELECT * FROM _all WHERE id IS NOT NULL),
+    _change AS (
+      SELECT root_id, ts, id, 1 AS is_begin, -dur AS order_key FROM _child
+      UNION ALL
+      SELECT root_id, ts + dur, parent_id, 0, dur FROM _child
+    ),
+    -- At one time, a begin counts before an end; of several, that of the innermost begin or the outermost end.
+    _last_change AS (
+      SELECT root_id, ts, id
+      FROM (
+        SELECT
+          root_id,
+          ts,
+          id,
+          row_number() OVER (PARTITION BY root_id, ts ORDER BY is_begin DESC, order_key DESC, id DESC) AS place
+        FROM _change
+      )
+      WHERE place = 1
+    ),
+    _piece AS (
+      SELECT root_id, id, ts, lead(ts) OVER (PARTITION BY root_id ORDER BY ts) - ts AS dur FROM _last_change
+    ),
+    _extent AS (
+      SELECT root_id, root_ts, root_ts + root_dur AS root_end, min(ts) AS first_ts, max(ts + dur) AS last_end
+      FROM _child
+      GROUP BY root_id
+    )
+  SELECT root_id, id, ts, dur FROM _piece WHERE dur > 0
+  UNION ALL
+  SELECT root_id, root_id, root_ts, first_ts - root_ts FROM _extent WHERE first_ts > root_ts
+  UNION ALL
+  SELECT root_id, root_id, last_end, root_end - last_end FROM _extent WHERE root_end > last_end
+  UNION ALL
+  SELECT DISTINCT root_id, root_id, root_ts, root_dur FROM _all WHERE id IS NULL
 );

@@ -39,6 +39,7 @@ struct machine_ctx {
     struct track_event_machine *track_event; /* importer/track_event */
     struct system_machine *system;           /* importer/system */
     struct profiling_machine *profiling;     /* importer/profiling */
+    struct android_machine *android;         /* importer/android */
 };
 
 /* What a manifest declares about the machines of a trace. */
@@ -87,6 +88,7 @@ struct importer {
     struct track_tracker *tracks;      /* importer/track: tracks by type and dimensions, for all machines */
     struct slice_tracker *slices;      /* importer/track: open slices of every track */
     struct flow_tracker *flows;        /* importer/track */
+    struct gpu_flows *gpu_flows;       /* importer/track: NULL until something names a stage of a GPU */
     uint64_t input_bytes;              /* of the files that have come, packed as they are */
     uint64_t directory_bytes;          /* of CTF traces in directories */
     struct reader *reader;             /* importer/input: formats, archives, blobs */

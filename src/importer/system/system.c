@@ -14,7 +14,12 @@ const struct packet_handler system_packet_handlers[] = {
     {TRACE_PACKET_SYSTEM_INFO, "system_info", system_info_tokenize, NULL},
     {TRACE_PACKET_PERFETTO_METATRACE, "perfetto_metatrace", NULL, metatrace_parse},
     {TRACE_PACKET_CHROME_METADATA, "chrome_metadata", chrome_metadata_tokenize, NULL},
-    {TRACE_PACKET_GPU_COUNTER_EVENT, "gpu_counter_event", NULL, gpu_counter_event_parse},
+    {TRACE_PACKET_GPU_COUNTER_EVENT, "gpu_counter_event", gpu_counter_event_tokenize, gpu_counter_event_parse},
+    {TRACE_PACKET_GPU_RENDER_STAGE_EVENT, "gpu_render_stage_event", NULL, gpu_render_stage_parse},
+    {TRACE_PACKET_CONCURRENT_SESSION_EVENT, "concurrent_session_event", NULL, concurrent_session_parse},
+    {TRACE_PACKET_GPU_LOG, "gpu_log", NULL, gpu_log_parse},
+    {TRACE_PACKET_VULKAN_API_EVENT, "vulkan_api_event", NULL, vulkan_api_event_parse},
+    {TRACE_PACKET_VULKAN_MEMORY_EVENT, "vulkan_memory_event", vulkan_memory_event_tokenize, vulkan_memory_event_parse},
     {TRACE_PACKET_CPU_INFO, "cpu_info", NULL, cpu_info_parse},
     {TRACE_PACKET_INITIAL_DISPLAY_STATE, "initial_display_state", NULL, display_state_parse},
     {TRACE_PACKET_GPU_MEM_TOTAL_EVENT, "gpu_mem_total_event", NULL, gpu_mem_total_parse},
@@ -62,11 +67,14 @@ void system_machine_close(struct system_machine *s)
     u64map_free(&s->entity_states);
     u64map_free(&s->gpus);
     u64map_free(&s->gpu_counters);
+    u64map_free(&s->gpu_descriptors);
+    u64map_free(&s->session_states);
     u64map_free(&s->metatrace_strings);
     vec_free(&s->cpu_freqs);
     generic_kernel_close(s->generic);
     frames_close(s->frames);
     android_log_close(s->android_log);
+    gpu_work_close(s->gpu_work);
     mem_free(s);
 }
 

@@ -28,7 +28,9 @@ struct system_machine {
     energy;
     struct u64map entity_states;     /* entity << 32 | state -> entity name << 32 | state name */
     struct u64map gpus;              /* gpu number -> row of `gpu` */
-    struct u64map gpu_counters;      /* gpu << 32 | counter id -> track */
+    struct u64map gpu_counters;      /* key of a counter's id -> track << 32 | its last row (gpu_counters.c) */
+    struct u64map session_states;    /* concurrent session -> row of its open state + 1, 0: none */
+    struct u64map gpu_descriptors;   /* interned descriptions of counters that were read */
     uint32_t chrome_bundles;         /* chrome_metadata packets so far */
     struct u64map metatrace_strings; /* sequence << 32 ^ iid -> strid */
     VEC(uint32_t)
@@ -36,6 +38,7 @@ struct system_machine {
     struct generic_kernel *generic;  /* generic_kernel.c; NULL until needed */
     struct frames *frames;           /* frame_timeline.c; likewise */
     struct android_log *android_log; /* android_log.c; likewise */
+    struct gpu_work *gpu_work;       /* gpu_render_stages.c; likewise */
 };
 
 /* A counter track of a machine with up to two dimensions more than its name: a shorthand. */
@@ -60,7 +63,15 @@ enum tokenize_result power_rails_tokenize(struct packet *p);
 enum tokenize_result energy_breakdown_tokenize(struct packet *p);
 void energy_breakdown_parse(struct packet *p);
 void entity_state_residency_parse(struct packet *p);
+enum tokenize_result gpu_counter_event_tokenize(struct packet *p);
 void gpu_counter_event_parse(struct packet *p);
+void gpu_render_stage_parse(struct packet *p);
+void gpu_work_close(struct gpu_work *w);
+void concurrent_session_parse(struct packet *p);
+void gpu_log_parse(struct packet *p);
+void vulkan_api_event_parse(struct packet *p);
+enum tokenize_result vulkan_memory_event_tokenize(struct packet *p);
+void vulkan_memory_event_parse(struct packet *p);
 void gpu_mem_total_parse(struct packet *p);
 void gpu_frequency_parse(struct packet *p);
 void generic_task_state_parse(struct packet *p);

@@ -2,6 +2,7 @@
 #include "importer/track_event/event.h"
 
 #include "base/saturate.h"
+#include "importer/track/gpu_flows.h"
 
 #include "wire/fields.h"
 
@@ -141,6 +142,7 @@ static bool read_event(struct event *e, struct slice bytes)
                 e->has_args = true;
             else if (f.id >= 60 && schema_field(track_event_schema(e->m->im), e->t->message, f.id))
                 e->has_args = true;
+            e->has_gpu |= f.id == TRACK_EVENT_GPU_CORRELATION;
         }
         if (f.id == TRACK_EVENT_DEBUG_ANNOTATIONS)
             e->has_args = true;
@@ -332,12 +334,31 @@ static void event_flows(struct event *e, uint32_t slice)
     }
 }
 
+/* The stages of a GPU's work that the slice submitted or waited for. */
+static void gpu_flows(struct event *e, uint32_t slice)
+{
+    struct pb_field f;
+    if (!pb_find(e->bytes, TRACK_EVENT_GPU_CORRELATION, &f))
+        return;
+    static const struct {
+        uint32_t field;
+        enum gpu_flow_side side;
+    } sides[] = {{GPU_CORRELATION_RENDER_STAGE_SUBMISSION_EVENT_IDS, GPU_FLOW_TO_STAGE},
+                 {GPU_CORRELATION_RENDER_STAGE_WAIT_EVENT_IDS, GPU_FLOW_FROM_STAGE}};
+    uint64_t stage;
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        for (struct pb_numbers n = pb_numbers(pb_bytes(&f), sides[i].field); pb_next_number(&n, &stage);)
+            gpu_flows_connect(e->m->im, stage, slice, sides[i].side);
+}
+
 /* What comes along with the event of a slice. */
 static void slice_extras(struct event *e, uint32_t slice, enum track_event_moment moment)
 {
     if (slice == SLICE_NONE)
         return;
     event_flows(e, slice);
+    if (e->has_gpu)
+        gpu_flows(e, slice);
     if (e->has_callstack)
         event_callstack(e, slice, moment);
 }

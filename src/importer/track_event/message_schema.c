@@ -15,18 +15,20 @@ struct schema {
     struct strpool *strings;
     VEC(struct schema_field)
     fields;
-    struct u64map messages;    /* strid -> 1 */
+    struct u64map messages;    /* strid -> index of the first field << 32 | fields + 1; 1 alone: those of a trace */
     struct u64map by_number;   /* message strid << 32 | number -> index of field */
     struct u64map enum_values; /* enum strid << 32 | value -> strid */
+    struct u64map enum_first;  /* enum strid -> strid of the value that stands first: what holds when none is set */
+    uint32_t loaded;           /* bits: enum schema_set */
     bool failed;
 };
 
 static const char package[] = "perfetto.protos.";
 
-static void add_field(struct schema *s, strid message, uint32_t number, struct schema_field f)
+static void add_field(struct schema *s, strid message, struct schema_field f)
 {
     bool added;
-    uint64_t *slot = u64map_put(&s->by_number, (uint64_t)message << 32 | number, &added);
+    uint64_t *slot = u64map_put(&s->by_number, (uint64_t)message << 32 | f.number, &added);
     if (!slot) {
         s->failed = true;
         return;
@@ -41,6 +43,11 @@ static void add_field(struct schema *s, strid message, uint32_t number, struct s
 static void add_enum_value(struct schema *s, strid enumeration, int32_t value, strid name)
 {
     bool added;
+    uint64_t *first = u64map_put(&s->enum_first, enumeration, &added);
+    if (!first)
+        s->failed = true;
+    else if (added)
+        *first = name;
     uint64_t *slot = u64map_put(&s->enum_values, (uint64_t)enumeration << 32 | (uint32_t)value, &added);
     if (!slot)
         s->failed = true;
@@ -50,45 +57,55 @@ static void add_enum_value(struct schema *s, strid enumeration, int32_t value, s
 
 enum { ROW_MESSAGE, ROW_FIELD, ROW_ENUM, ROW_VALUE };
 
-static const struct builtin {
+struct builtin {
     uint8_t row, type;
     bool repeated;
     int32_t number;
     const char *name, *type_name;
-} builtins[] = {
+};
+
 #define M(name)                                    {ROW_MESSAGE, 0, false, 0, name, ""},
 #define F(number, type, repeated, name, type_name) {ROW_FIELD, SCHEMA_##type, repeated, number, name, type_name},
 #define E(name)                                    {ROW_ENUM, 0, false, 0, name, ""},
 #define V(number, name)                            {ROW_VALUE, 0, false, number, name, ""},
+static const struct builtin in_track_events[] = {
 #include "importer/track_event/builtin_messages.def"
+};
+static const struct builtin of_winscope[] = {
+#include "importer/track_event/winscope_messages.def"
+};
 #undef M
 #undef F
 #undef E
 #undef V
-};
 
 static strid in_package(struct schema *s, const char *name)
 {
     return strpool_printf(s->strings, "%s%s", package, name);
 }
 
-static void add_builtins(struct schema *s)
+static void add_builtins(struct schema *s, const struct builtin *rows, size_t n)
 {
     strid scope = 0;
-    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
-        const struct builtin *b = &builtins[i];
+    uint64_t first = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct builtin *b = &rows[i];
         switch (b->row) {
         case ROW_MESSAGE:
             scope = in_package(s, b->name);
-            s->failed |= !u64map_set(&s->messages, scope, 1);
+            first = s->fields.n;
+            s->failed |= !u64map_set(&s->messages, scope, first << 32 | 1);
             break;
         case ROW_ENUM:
             scope = in_package(s, b->name);
             break;
         case ROW_FIELD:
-            add_field(s, scope, (uint32_t)b->number,
+            add_field(s, scope,
                       (struct schema_field){strpool_intern_str(s->strings, b->name),
-                                            b->type_name[0] ? in_package(s, b->type_name) : 0, b->type, b->repeated});
+                                            b->type_name[0] ? in_package(s, b->type_name) : 0, (uint32_t)b->number,
+                                            b->type, b->repeated});
+            if (!u64map_set(&s->messages, scope, first << 32 | (s->fields.n - first + 1)))
+                s->failed = true;
             break;
         default:
             add_enum_value(s, scope, b->number, strpool_intern_str(s->strings, b->name));
@@ -96,17 +113,23 @@ static void add_builtins(struct schema *s)
     }
 }
 
+bool schema_load(struct schema *s, enum schema_set set)
+{
+    if (s->loaded & set)
+        return true;
+    s->loaded |= set;
+    if (set == SCHEMA_TRACK_EVENT)
+        add_builtins(s, in_track_events, sizeof in_track_events / sizeof *in_track_events);
+    else
+        add_builtins(s, of_winscope, sizeof of_winscope / sizeof *of_winscope);
+    return !s->failed && !s->strings->failed;
+}
+
 struct schema *schema_open(struct strpool *strings)
 {
     struct schema *s = mem_zalloc(sizeof *s);
-    if (!s)
-        return NULL;
-    s->strings = strings;
-    add_builtins(s);
-    if (s->failed || strings->failed) {
-        schema_close(s);
-        return NULL;
-    }
+    if (s)
+        s->strings = strings;
     return s;
 }
 
@@ -118,6 +141,7 @@ void schema_close(struct schema *s)
     u64map_free(&s->messages);
     u64map_free(&s->by_number);
     u64map_free(&s->enum_values);
+    u64map_free(&s->enum_first);
     mem_free(s);
 }
 
@@ -150,7 +174,6 @@ static strid without_dot(struct schema *s, struct slice name)
 static bool read_field(struct schema *s, strid message, struct slice bytes)
 {
     struct schema_field field = {0};
-    uint32_t number = 0;
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     while (pb_next(&c, &f)) {
@@ -163,7 +186,7 @@ static bool read_field(struct schema *s, strid message, struct slice bytes)
                 message = without_dot(s, pb_bytes(&f));
             break;
         case FIELD_DESCRIPTOR_PROTO_NUMBER:
-            number = pb_u32(&f);
+            field.number = pb_u32(&f);
             break;
         case FIELD_DESCRIPTOR_PROTO_LABEL:
             field.repeated = pb_u64(&f) == FIELD_DESCRIPTOR_PROTO_LABEL_REPEATED;
@@ -176,8 +199,8 @@ static bool read_field(struct schema *s, strid message, struct slice bytes)
             break;
         }
     }
-    if (message && number && field.name && field.type)
-        add_field(s, message, number, field);
+    if (message && field.number && field.name && field.type)
+        add_field(s, message, field);
     return !c.bad;
 }
 
@@ -201,7 +224,7 @@ static bool read_message(struct schema *s, strid scope, struct slice bytes, unsi
     strid full = pb_find(bytes, DESCRIPTOR_PROTO_NAME, &f) ? qualified(s, scope, pb_bytes(&f)) : 0;
     if (!full || depth > MAX_NESTING)
         return false;
-    if (!u64map_set(&s->messages, full, 1))
+    if (!u64map_get(&s->messages, full) && !u64map_set(&s->messages, full, 1))
         s->failed = true;
     bool ok = true;
     struct pb_cursor c = pb_cursor(bytes);

@@ -31,14 +31,23 @@ enum schema_type {
 struct schema_field {
     strid name;
     strid type_name; /* full name without a leading dot, of messages and enums */
-    uint8_t type;    /* enum schema_type */
+    uint32_t number;
+    uint8_t type; /* enum schema_type */
     bool repeated;
 };
 
 struct schema;
 
-/* With the built-in messages in it. NULL when out of memory. */
+/* Sets of messages that are built in. */
+enum schema_set {
+    SCHEMA_TRACK_EVENT = 1, /* what is inside TrackEvent, with the extensions of Chrome, Android and GPUs */
+    SCHEMA_WINSCOPE = 2,    /* Android's windows, layers, input and views */
+};
+
+/* An empty one. NULL when out of memory. */
 struct schema *schema_open(struct strpool *strings);
+/* Adds a set unless it is there. False when out of memory. */
+bool schema_load(struct schema *s, enum schema_set set);
 void schema_close(struct schema *s);
 
 /* Adds a FileDescriptorSet. What was known keeps its meaning; false when the bytes are damaged (what came before the

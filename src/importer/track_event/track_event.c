@@ -71,7 +71,9 @@ void track_event_machine_close(struct track_event_machine *t)
 
 struct schema *track_event_schema(const struct importer *im)
 {
-    return im->machines.p[0]->track_event->schema;
+    struct schema *s = im->machines.p[0]->track_event->schema;
+    schema_load(s, SCHEMA_TRACK_EVENT); /* without memory it stays empty, and the strings tell */
+    return s;
 }
 
 /* Adds gzipped descriptors; a descriptor set is some 100 KB, so more than 64 MB is damage. */

@@ -1,0 +1,133 @@
+/* Imports atoms of statsd. Their messages are many and change with each Android; no description of them is built in, so
+ * fields are named by number and read by how they are written. */
+#include "importer/android/android_internal.h"
+
+#include <inttypes.h>
+#include <nettle/base64.h>
+#include <stdio.h>
+
+enum { KEY = 64, FIRST_OWN_ATOM = 100000 /* atoms from there on belong to the device's maker */ };
+
+struct statsd_atoms {
+    struct machine_ctx *m;
+    uint32_t queue;
+    VEC(struct statsd_atom)
+    list;
+};
+
+struct statsd_atom {
+    uint32_t number;
+    argset args;
+};
+
+void statsd_close(struct statsd_atoms *s)
+{
+    if (!s)
+        return;
+    vec_free(&s->list);
+    mem_free(s);
+}
+
+static void parse_atoms(void *owner, const struct sort_event *events, size_t n)
+{
+    struct statsd_atoms *s = owner;
+    uint32_t track = android_track(s->m, "statsd_atoms", TRACK_SLICE, "Statsd Atoms");
+    for (size_t i = 0; i < n; i++) {
+        const struct statsd_atom *a = &s->list.p[events[i].a];
+        slice_scoped(s->m->im->slices, s->m->id, events[i].ts, track, 0,
+                     strpool_printf(&s->m->st->strings, "atom_%" PRIu32, a->number), 0, a->args);
+    }
+}
+
+static struct statsd_atoms *atoms_of(struct machine_ctx *m)
+{
+    struct statsd_atoms *s = m->android->atoms;
+    if (s)
+        return s;
+    s = mem_zalloc(sizeof *s);
+    if (!s)
+        return NULL;
+    s->m = m;
+    s->queue = sorter_add_queue(m->im->sorter, parse_atoms, s);
+    if (s->queue == UINT32_MAX) {
+        mem_free(s);
+        return NULL;
+    }
+    return m->android->atoms = s;
+}
+
+static strid base64_text(struct machine_ctx *m, struct slice bytes)
+{
+    char *text = mem_alloc(BASE64_ENCODE_RAW_LENGTH(bytes.len) + 1);
+    if (!text) {
+        m->im->failed = true;
+        return 0;
+    }
+    base64_encode_raw(text, bytes.len, bytes.p);
+    strid s = import_slice(m->im, slice_of(text, BASE64_ENCODE_RAW_LENGTH(bytes.len)));
+    mem_free(text);
+    return s;
+}
+
+static argset atom_args(struct machine_ctx *m, struct slice bytes)
+{
+    struct args *args = &m->st->args;
+    struct arg_list list = {0};
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    char key[KEY];
+    while (pb_next(&c, &f)) {
+        const char *kind = f.wire == PB_FIXED32 ? "_assuming_float" : f.wire == PB_FIXED64 ? "_assuming_double" : "";
+        snprintf(key, sizeof key, "field_%" PRIu32 "%s", f.id, kind);
+        if (f.wire == PB_VARINT)
+            arg_list_int(args, &list, key, pb_i64(&f));
+        else if (f.wire == PB_FIXED32)
+            arg_list_real(args, &list, key, (double)pb_float(&f));
+        else if (f.wire == PB_FIXED64)
+            arg_list_real(args, &list, key, pb_double(&f));
+        else
+            arg_list_str(args, &list, key, base64_text(m, pb_bytes(&f)));
+    }
+    argset set = args_intern(args, list.p, list.n);
+    arg_list_free(&list);
+    return set;
+}
+
+static void add_atom(struct packet *p, struct statsd_atoms *s, int64_t ts, struct slice bytes)
+{
+    struct machine_ctx *m = p->m;
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    if (!pb_next(&c, &f)) /* the one field of an atom says which it is */
+        return;
+    if (f.id < FIRST_OWN_ATOM)
+        stats_add(&m->st->stats, m->id, STAT_atom_unknown, 1);
+    if (!vec_push(&s->list, (struct statsd_atom){f.id, atom_args(m, pb_bytes(&f))}))
+        m->im->failed = true;
+    else
+        sorter_push(m->im->sorter, s->queue, (struct sort_event){.ts = ts, .a = s->list.n - 1});
+}
+
+enum tokenize_result statsd_tokenize(struct packet *p)
+{
+    struct machine_ctx *m = p->m;
+    struct statsd_atoms *s = atoms_of(m);
+    if (!s) {
+        m->im->failed = true;
+        return TOKENIZE_DONE;
+    }
+    struct pb_numbers times = pb_numbers(p->field, STATSD_ATOM_TIMESTAMP_NANOS);
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f;
+    uint64_t ts;
+    while (pb_next(&c, &f)) {
+        if (f.id != STATSD_ATOM_ATOM)
+            continue;
+        if (!pb_next_number(&times, &ts)) {
+            stats_add(&m->st->stats, m->id, STAT_atom_timestamp_missing, 1);
+            ts = (uint64_t)p->ts;
+        }
+        add_atom(p, s, (int64_t)ts, pb_bytes(&f));
+    }
+    return TOKENIZE_DONE;
+}
