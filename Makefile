@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service deb docs install format tidy clean
+.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service deb tarball docs install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -82,6 +82,10 @@ install: release
 # Packages for Debian and Ubuntu, in build/release (needs dpkg-dev).
 deb: release
 	@cd build/release && cpack -G DEB
+
+# The recorder alone, static, for machines without packages of ours.
+tarball: release
+	@scripts/make-tarball.sh build/release
 
 # Pages made from the sources.
 docs: release

@@ -75,7 +75,7 @@ endforeach()
 
 # Units name the program where it is installed to. They are not enabled.
 install(CODE "
-  file(GLOB units ${CMAKE_SOURCE_DIR}/systemd/*.service)
+  file(GLOB units ${CMAKE_SOURCE_DIR}/systemd/*.service ${CMAKE_SOURCE_DIR}/systemd/*.socket)
   foreach(unit IN LISTS units)
     get_filename_component(name \${unit} NAME)
     file(READ \${unit} text)
@@ -83,6 +83,8 @@ install(CODE "
     file(WRITE \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/systemd/system/\${name} \"\${text}\")
     list(APPEND CMAKE_INSTALL_MANIFEST_FILES \${CMAKE_INSTALL_PREFIX}/lib/systemd/system/\${name})
   endforeach()" COMPONENT record)
+install(FILES systemd/meridian.sysusers RENAME meridian.conf DESTINATION lib/sysusers.d COMPONENT record)
+install(FILES systemd/meridian.tmpfiles RENAME meridian.conf DESTINATION lib/tmpfiles.d COMPONENT record)
 
 install(DIRECTORY python/meridian DESTINATION lib/python3/dist-packages COMPONENT python FILES_MATCHING PATTERN "*.py")
 

@@ -27,6 +27,8 @@ mrd_package(tools meridian-tools "" "SQL over Perfetto traces and their relative
 mrd_package(record meridian-record "" "Records what Linux machines do
  tracebox: the tracing service, the kernel probes, the relay between machines and the
  command that records, compatible with Perfetto's.")
+set(CPACK_DEBIAN_RECORD_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/systemd/deb/postinst ${CMAKE_SOURCE_DIR}/systemd/deb/prerm
+  ${CMAKE_SOURCE_DIR}/systemd/deb/postrm)
 mrd_package(library libmeridian0 "" "Library that reads traces and answers SQL about them")
 mrd_package(dev libmeridian-dev "libmeridian0 (= ${PROJECT_VERSION})" "Headers and archives of Meridian's libraries
  meridian reads traces, meridian-producer writes into a recording.")

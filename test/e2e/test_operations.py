@@ -146,14 +146,42 @@ class Operations(Case):
     def test_systemd_units(self):
         if not shutil.which("systemd-analyze"):
             self.skipTest("no systemd-analyze")
-        for unit in SYSTEMD.glob("*.service"):  # with our program where /usr/bin/tracebox will be
+        for unit in [*SYSTEMD.glob("*.service"), *SYSTEMD.glob("*.socket")]:  # with our program where /usr/bin/tracebox will be
             text = unit.read_text().replace("/usr/bin/tracebox", str(pathlib.Path(TRACEBOX).resolve()))
             (self.dir / unit.name).write_text(text)
-        units = sorted(self.dir.glob("*.service"))
-        self.assertEqual(len(units), 3)
+        units = sorted(self.dir.glob("meridian-*"))
+        self.assertEqual(len(units), 4)
         p = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, units)], capture_output=True, text=True, timeout=60)
         ours = [line for line in p.stderr.splitlines() if "meridian" in line]
         self.assertEqual((ours, p.returncode), ([], 0), p.stderr)
+
+    def test_sockets_of_systemd(self):
+        """Those of the unit, handed over as systemd does: the service takes them, unlinks nothing, and leaves them usable."""
+        paths = [self.env[f"PERFETTO_{name}_SOCK_NAME"] for name in ("CONSUMER", "PRODUCER")]  # not in the order of the service
+        listeners = [socket.socket(socket.AF_UNIX) for _ in paths]
+        for listener, path in zip(listeners, paths):
+            listener.bind(path)
+            listener.listen(16)
+        inodes = [os.stat(path).st_ino for path in paths]
+
+        def hand_over():
+            fds = [os.dup(listener.fileno()) for listener in listeners]  # out of the way of 3 and 4
+            for i, fd in enumerate(fds):
+                os.dup2(fd, 3 + i, inheritable=True)
+
+        for _ in range(2):  # started again, it finds the same sockets
+            p = subprocess.Popen(["sh", "-c", 'LISTEN_PID=$$ LISTEN_FDS=2 exec "$0" traced', TRACEBOX], env=self.env, close_fds=False,
+                                 preexec_fn=hand_over, stderr=subprocess.DEVNULL)
+            self.procs.append(p)
+            self.record()  # waits in the queue of the socket until the service is there
+            self.assertEqual([os.stat(path).st_ino for path in paths], inodes)
+            p.terminate()
+            p.wait(20)
+        for listener in listeners:
+            listener.close()
+        p = subprocess.Popen([TRACEBOX, "traced"], env={**self.env, "LISTEN_PID": "1", "LISTEN_FDS": "2"}, stderr=subprocess.DEVNULL)
+        self.procs.append(p)  # what was handed over to another process is not for this one: it makes sockets of its own
+        wait_for(lambda: self.connects("PRODUCER") and self.connects("CONSUMER"), what="the service on sockets of its own")
 
     def test_the_capabilities_of_the_unit_are_enough(self):
         """The service as the unit starts it: a socket for a group, a recording; and it keeps no more than the unit says."""

@@ -1,6 +1,8 @@
 /* Parses socket addresses and opens the sockets. */
 #include "capture/ipc/addr.h"
 
+#include "base/inherited_socket.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -202,7 +204,15 @@ int ipc_addr_listen(const char *text, struct ipc_addr *out, struct error *err)
     int rc = ipc_addr_parse(&a, text, err), one = 1;
     if (rc)
         return rc;
-    int fd = open_socket(&a, text, err);
+    int fd = inherited_socket((struct sockaddr *)&a.addr, a.len);
+    if (fd >= 0) {
+        if (a.family == AF_INET || a.family == AF_INET6)
+            ipc_addr_notice_death(fd, SILENT_MS);
+        if (out)
+            *out = a;
+        return fd;
+    }
+    fd = open_socket(&a, text, err);
     if (fd < 0)
         return fd;
     if (a.family != AF_UNIX)

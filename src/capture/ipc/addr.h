@@ -24,7 +24,8 @@ int ipc_addr_parse(struct ipc_addr *a, const char *text, struct error *err);
 /* TCP that others than this machine can reach. */
 bool ipc_addr_is_exposed(const struct ipc_addr *a);
 
-/* A listening, non-blocking, close-on-exec socket. A stale socket file is removed first; one that somebody listens on,
+/* A listening, non-blocking, close-on-exec socket: the one that systemd handed over for the address, else a new one. A
+ * stale socket file is removed first; one that somebody listens on,
  * and a file that is not a socket, are not touched (-MRD_EEXISTS). TCP gets SO_REUSEADDR and TCP_NODELAY, vsock
  * SO_REUSEADDR. Negative -MRD_E… on failure.
  */
