@@ -43,4 +43,8 @@ struct output {
  * suppress_query_output. The rows shown, or the negative code of tp_step() (the rows before the failure are out). */
 int64_t output_result(struct output *o, struct tp_result *r);
 
+/* A cell's text on one line, of whole characters and without controls, cut where `room` ends. The length without the
+ * NUL. */
+size_t output_cell(const struct tp_result *r, int column, char *to, size_t room);
+
 #endif

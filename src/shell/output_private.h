@@ -16,10 +16,6 @@ void output_double(struct text_out *o, double v);
 /* A blob as hexadecimal digits. */
 void output_hex(struct text_out *o, const struct tp_result *r, int column);
 
-/* A cell's text on one line, of whole characters and without controls, cut where `room` ends. The length without the
- * NUL. */
-size_t output_cell(const struct tp_result *r, int column, char *to, size_t room);
-
 /* A column's name likewise. */
 enum { OUTPUT_NAME_MAX = 256 };
 const char *output_name(const struct tp_result *r, int column, char to[OUTPUT_NAME_MAX]);

@@ -162,9 +162,8 @@ static void meta_tables(struct repl *r, const char *arg)
     if (arg[0])
         print_column(r, "SELECT DISTINCT name FROM (" SHELL_TABLE_NAMES ") WHERE name GLOB '", arg, "' ORDER BY name",
                      2);
-    else
-        print_column(r, "SELECT DISTINCT name FROM (" SHELL_TABLE_NAMES ") WHERE name NOT GLOB '_*'", "",
-                     " ORDER BY name", 2);
+    else if (repl_table_groups(r) < 0)
+        shell_tell_error(r->sh->tp);
 }
 
 static void meta_schema(struct repl *r, const char *arg)
@@ -254,13 +253,15 @@ static const struct {
     {".once", "FILE", "the next answer goes into a file", meta_once},
     {".output", "[FILE]", "answers go into a file; without one: to the terminal again", meta_output},
     {".pager", "on|off", "long answers go through a pager", meta_pager},
+    {".plot", "[KIND] [SELECT …]", "draw the last answer, or this one: bars, line, hist or spark", repl_plot},
     {".q", "", "leave the shell", meta_quit},
     {".quit", "", "leave the shell", meta_quit},
     {".read", "FILE", "run the SQL of a file; results as CSV", meta_read},
     {".reset", "", "delete all tables, views and functions made here", meta_reset},
     {".run-metrics", "", "(not available yet: see tp_shell summarize)", meta_no_metrics},
     {".schema", "TABLE", "the columns of a table", meta_schema},
-    {".tables", "[GLOB]", "the tables and views", meta_tables},
+    {".tables", "[GLOB]", "the tables that have rows, by what they are about; or the names of all that match",
+     meta_tables},
     {".timer", "on|off", "print how long queries take", meta_timer},
     {".width", "auto|N", "columns of a table are N wide, or as their content and the terminal want", meta_width},
 };

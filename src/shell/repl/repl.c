@@ -87,6 +87,17 @@ static void tell_time(struct repl *r, int64_t rows, int64_t ns)
     fflush(to);
 }
 
+/* For .plot; out of memory: it has nothing to draw. */
+static void remember(struct repl *r, const char *sql, size_t len)
+{
+    vec_clear(&r->last);
+    if (!vec_reserve(&r->last, len + 1))
+        return;
+    memcpy(r->last.p, sql, len);
+    r->last.p[len] = '\0';
+    r->last.n = len + 1;
+}
+
 void repl_run_sql(struct repl *r, const char *sql, size_t len)
 {
     int64_t start = shell_now_ns(), first_row_ns = -1;
@@ -102,6 +113,8 @@ void repl_run_sql(struct repl *r, const char *sql, size_t len)
         fprintf(stderr, "Interrupted\n");
     else if (rows < 0)
         shell_tell_error(r->sh->tp);
+    else if (first_row_ns >= 0)
+        remember(r, sql, len);
     interrupt_taken();
     if (r->timer)
         tell_time(r, rows, first_row_ns < 0 ? shell_now_ns() - start : first_row_ns);
@@ -228,6 +241,7 @@ int repl_run(struct shell *sh, struct error *err)
     repl_output(&r, "", false);
     line_reader_close(r.reader);
     vec_free(&r.statement);
+    vec_free(&r.last);
     mem_free(r.out);
     return 0;
 }

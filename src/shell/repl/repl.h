@@ -23,6 +23,8 @@ struct repl {
     bool quit;
     VEC(char)
     statement; /* the lines of an unfinished statement */
+    VEC(char)
+    last; /* the text that gave the last answer; ends with a NUL */
 };
 
 /* Answers go into a file from now on, or again to where they went at first (`path` empty). */
@@ -33,6 +35,12 @@ void repl_run_sql(struct repl *r, const char *sql, size_t len);
 
 /* A line that begins with a dot. */
 void repl_meta(struct repl *r, const char *line);
+
+/* .plot [KIND] [SELECT …]: a picture of that answer, or of the last one, whose statement runs again. */
+void repl_plot(struct repl *r, const char *arg);
+
+/* .tables: those with rows, by what they are about. 0, or a negative tp_code. */
+int repl_table_groups(struct repl *r);
 
 /* Names of dot commands for the completion; NULL at the end. */
 const char *repl_meta_name(size_t i);
