@@ -25,7 +25,7 @@ release debug asan tsan fuzz coverage: deps
 
 # Builds the release and answers a few questions about a bundled recording of two machines.
 demo: release
-	@scripts/demo.sh build/release/tp_shell test/data/mm-two-machines.pftrace.gz
+	@scripts/demo.sh build/release/tp_shell test/data/mm-calls.pftrace.gz
 
 # Runs every test twice: with address and undefined-behaviour sanitizers, and on the release that users get.
 check: deps-tests asan tested-release

@@ -3,6 +3,7 @@ import csv
 import io
 import pathlib
 import re
+import subprocess
 import unittest
 
 import harness
@@ -105,6 +106,16 @@ class Docs(harness.Case):
                 out = self.query(text, *extra(FLAGS, sql, []), trace=trace, cwd=self.dir)
                 last = re.split(r"\n\s*\n", out.strip())[-1]
                 self.assertTrue(sense(list(csv.DictReader(io.StringIO(last)))), out)
+
+    def test_the_demo_says_what_the_readme_shows(self):
+        p = subprocess.run(["sh", ROOT / "scripts" / "demo.sh", harness.SHELL, harness.DATA / "mm-calls.pftrace.gz"], capture_output=True, text=True,
+                           timeout=60)
+        said = [line.rstrip() for line in p.stdout.splitlines()]
+        self.assertEqual((p.returncode, p.stderr), (0, ""))
+        shown = re.search(r"^```\n(== .*?)^```", (ROOT / "README.md").read_text(), re.M | re.S).group(1).splitlines()
+        self.assertGreater(len(shown), 8)
+        self.assertEqual([line for line in shown if line not in said], [])
+        self.assertIn("ok: nothing was lost", p.stdout)
 
 
 if __name__ == "__main__":
