@@ -39,6 +39,8 @@ def number(row, name):
 CASES = {
     ("README.md", "select name, count(*) from slice group by name"):
         (SCHED, lambda rows: sum(number(r, "count(*)") for r in rows) > 1000),
+    ("README.md", "select * from machine"): (SCHED, lambda rows: len(rows) == 1 and rows[0]["sysname"] == "Linux"),
+    ("README.md", "select name, count(*) from slice group by name order by 2 desc limit 5"): (SYSCALLS, lambda rows: len(rows) == 5),
     ("producing.md", "select name, count(*) from slice group by name"):
         (SDK, lambda rows: sum(number(r, "count(*)") for r in rows) == 103 and all(r["name"] for r in rows)),
     ("recording.md", "select key, title, remediation from __intrinsic_trace_diagnostics"): (SCHED, lambda rows: rows == []),
