@@ -8,10 +8,12 @@
     "iif((value ->> 'description') = '', '', ': ' || (value ->> 'description')), char(10) || '  - ') "                 \
     "FROM json_each(" column "))"
 
-static const char query[] = "SELECT module, name, object_type, description, return_type, return_description, " FIELDS(
-    "args") ", " FIELDS("cols") " FROM __intrinsic_stdlib_objects WHERE exposed AND ";
+static const char query[] =
+    "SELECT module, name, object_type, description, return_type, return_description, " FIELDS("args") ", " FIELDS(
+        "cols") ", (SELECT min(o.name) FROM __intrinsic_stdlib_objects o WHERE o.module = s.module AND o.exposed AND "
+                "o.object_type IN ('TABLE', 'VIEW')) FROM __intrinsic_stdlib_objects s WHERE exposed AND ";
 
-enum { MODULE, NAME, TYPE, DESCRIPTION, RETURNS, RETURN_DOC, ARGS, COLS };
+enum { MODULE, NAME, TYPE, DESCRIPTION, RETURNS, RETURN_DOC, ARGS, COLS, SOME_TABLE };
 
 static const char *text(sqlite3_stmt *s, int i)
 {
@@ -19,7 +21,7 @@ static const char *text(sqlite3_stmt *s, int i)
     return t ? t : "";
 }
 
-static void object(FILE *out, sqlite3_stmt *s)
+static void object(FILE *out, sqlite3_stmt *s, example_fn example)
 {
     static const struct {
         const char *type, *word;
@@ -31,6 +33,8 @@ static void object(FILE *out, sqlite3_stmt *s)
     const char *type = text(s, TYPE);
     if (strcmp(type, "MODULE") == 0) {
         fprintf(out, "\n## %s\n\n%s\n", text(s, MODULE), text(s, DESCRIPTION));
+        if (example)
+            example(out, text(s, MODULE), text(s, SOME_TABLE));
         return;
     }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -49,13 +53,13 @@ static void object(FILE *out, sqlite3_stmt *s)
         fprintf(out, "- columns\n  - %s\n", text(s, COLS));
 }
 
-int describe_objects(FILE *out, struct engine *e, const char *condition, struct error *err)
+int describe_objects(FILE *out, struct engine *e, const char *condition, example_fn example, struct error *err)
 {
     struct engine_result r;
     char *sql = sqlite3_mprintf("%s%s", query, condition);
     int rc = sql ? engine_query(e, NULL, slice_str(sql), &r, NULL, err) : -MRD_ENOMEM;
     while (rc == 0 && (rc = engine_result_next(&r, err)) == 1) {
-        object(out, r.stmt);
+        object(out, r.stmt, example);
         rc = 0;
     }
     if (sql && rc == 0)

@@ -7,7 +7,11 @@
 
 #include <stdio.h>
 
-/* Writes the exposed objects for which the SQL condition holds, in its order: "package = 'x' ORDER BY name". */
-int describe_objects(FILE *out, struct engine *e, const char *condition, struct error *err);
+/* Writes what stands below the description of a module; `table` is a table or view of it, "" when it has none. */
+typedef void (*example_fn)(FILE *out, const char *module, const char *table);
+
+/* Writes the exposed objects for which the SQL condition holds, in its order: "package = 'x' ORDER BY name". `example`
+ * may be NULL. */
+int describe_objects(FILE *out, struct engine *e, const char *condition, example_fn example, struct error *err);
 
 #endif

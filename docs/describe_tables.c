@@ -40,7 +40,7 @@ static int describe_public(FILE *out)
     int rc = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && rc == 0; i++) {
         fputs(parts[i].heading, out);
-        rc = describe_objects(out, e, parts[i].condition, &err);
+        rc = describe_objects(out, e, parts[i].condition, NULL, &err);
     }
     if (rc)
         fprintf(stderr, "describe_tables: %s\n", err.text);

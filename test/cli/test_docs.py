@@ -109,6 +109,24 @@ class Docs(harness.Case):
                 last = re.split(r"\n\s*\n", out.strip())[-1]
                 self.assertTrue(sense(list(csv.DictReader(io.StringIO(last)))), out)
 
+    def test_every_module_of_the_library_has_an_example_that_runs(self):
+        sections = re.split(r"^## ", (ROOT / "docs" / "stdlib.md").read_text(), flags=re.M)[1:]
+        modules = [(text.split("\n")[0], "".join(re.findall(r"^```sql\n(.*?)^```", text, re.M | re.S))) for text in sections]
+        self.assertEqual([m for m, sql in modules if not sql.startswith(f"INCLUDE PERFETTO MODULE {m};")], [])
+        self.assertGreater(len(modules), 100)
+        trace_of = dict(re.findall(r"^-- @ (\S+) (\S+)$", (ROOT / "docs" / "stdlib_examples.sql").read_text(), re.M))
+        self.assertEqual(set(trace_of) - {m for m, _ in modules}, set())
+        for trace in set(trace_of.values()):  # one process for all of a trace
+            mine = [(m, sql) for m, sql in modules if trace_of.get(m, "linux-sched.pftrace") == trace]
+            text = "".join(f"{sql}\nselect '== {m}' as mark;\n" for m, sql in mine)
+            path = self.dir / "examples.sql"
+            path.write_text(text)
+            out = self.run_shell("query", "-f", path, harness.DATA / trace).stdout.decode()
+            answers = re.split(r'^"== (\S+)"\n', out, flags=re.M)
+            for answer, module in zip(answers[::2], answers[1::2]):
+                rows = [line for line in answer.splitlines() if line and line != '"mark"'][1:]
+                self.assertTrue(rows or module not in trace_of, f"{module}: no rows on {trace}")
+
     def test_the_demo_says_what_the_readme_shows(self):
         p = subprocess.run(["sh", ROOT / "scripts" / "demo.sh", harness.SHELL, harness.DATA / "mm-calls.pftrace.gz"], capture_output=True, text=True,
                            timeout=60)
