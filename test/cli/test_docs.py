@@ -3,6 +3,7 @@ import csv
 import io
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -126,6 +127,36 @@ class Docs(harness.Case):
             for answer, module in zip(answers[::2], answers[1::2]):
                 rows = [line for line in answer.splitlines() if line and line != '"mark"'][1:]
                 self.assertTrue(rows or module not in trace_of, f"{module}: no rows on {trace}")
+
+    def test_links_and_pictures(self):
+        wrong, shown = [], set()
+        for page in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CHANGELOG.md"]:
+            text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+            for picture, link in re.findall(r"(!?)\[[^]]*\]\(([^)\s]+)\)", text):
+                path, _, anchor = link.partition("#")
+                if re.match(r"[a-z]+:", link):
+                    continue
+                target = (page.parent / path).resolve() if path else page
+                if not target.exists():
+                    wrong.append((page.name, link))
+                elif anchor and target.suffix == ".md":
+                    heads = re.findall(r"^#+ (.*)$", target.read_text(), re.M)
+                    names = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in heads}
+                    wrong += [(page.name, link)] * (anchor not in names)
+                if picture:
+                    shown.add(target)
+        self.assertEqual(wrong, [])
+        self.assertEqual(shown, set((ROOT / "docs" / "images").iterdir()))
+        self.assertTrue(all(p.stat().st_size < 100_000 for p in shown))
+
+    def test_the_pictures_can_be_made(self):
+        if not shutil.which("chromium"):
+            self.skipTest("no chromium")
+        subprocess.run([ROOT / "scripts" / "make-images.sh", harness.SHELL, self.dir / "images"], check=True, timeout=100)
+        for picture in (ROOT / "docs" / "images").iterdir():
+            made = self.dir / "images" / picture.name
+            self.assertEqual(made.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+            self.assertGreater(made.stat().st_size, picture.stat().st_size // 3)  # not a blank page
 
     def test_the_demo_says_what_the_readme_shows(self):
         p = subprocess.run(["sh", ROOT / "scripts" / "demo.sh", harness.SHELL, harness.DATA / "mm-calls.pftrace.gz"], capture_output=True, text=True,
