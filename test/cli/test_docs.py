@@ -1,6 +1,7 @@
 """Every query in the documentation is run, and its answer makes sense. A new one needs a row below: it fails without."""
 import csv
 import io
+import os
 import pathlib
 import re
 import shutil
@@ -127,6 +128,38 @@ class Docs(harness.Case):
             for answer, module in zip(answers[::2], answers[1::2]):
                 rows = [line for line in answer.splitlines() if line and line != '"mark"'][1:]
                 self.assertTrue(rows or module not in trace_of, f"{module}: no rows on {trace}")
+
+    def test_commands_of_tp_shell(self):
+        """Blocks of shell that only read: as they stand, in a folder with what they name. The others are run by the tests of what
+        they start: test/e2e (recording, machines, producers), cli.embedding, cli.python, server."""
+        work = self.dir / "commands"
+        (work / "bin").mkdir(parents=True)
+        (work / "lttng-traces").mkdir()
+        (work / "metrics").mkdir()
+        for name, to in (("bin/tp_shell", pathlib.Path(harness.SHELL).resolve()), ("test", ROOT / "test"), ("trace.pftrace", SCHED),
+                         ("run.pftrace", SCHED), ("hostA.pftrace", harness.DATA / "apart-a.pftrace"), ("hostB.pftrace", harness.DATA / "apart-b.pftrace"),
+                         ("hostC.pftrace", SCHED), ("hostA", harness.DATA / "ctf2" / "lttng-kernel"), ("hostB", harness.DATA / "ctf2" / "lttng-ust"),
+                         ("lttng-traces/session-20260101", harness.DATA / "ctf2" / "lttng-kernel"), ("ticks.pftrace", SDK)):
+            (work / name).symlink_to(to)
+        spec = re.search(r"^```textproto\n(.*?)^```", (ROOT / "docs" / "summaries.md").read_text(), re.M | re.S).group(1)
+        for name in ("cpu.textproto", "metrics/cpu.textproto"):
+            (work / name).write_text(spec)
+        self.run_shell("summarize", work / "run.pftrace", work / "cpu.textproto", "--metrics-v2", "all")
+        ran = 0
+        env = {**os.environ, "PATH": f"{work / 'bin'}:{os.environ['PATH']}", "HOME": str(self.dir), "XDG_CONFIG_HOME": ""}
+        (work / "baseline.textproto").write_bytes(subprocess.run(
+            ["tp_shell", "summarize", "run.pftrace", "metrics/cpu.textproto", "--metrics-v2", "all"], cwd=work, env=env, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, check=True).stdout)
+        for page in sorted((ROOT / "docs").glob("*.md")):
+            for body in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.M | re.S):
+                words = {line.split()[0] for line in body.splitlines() if line.strip()}
+                if not words <= {"tp_shell", "diff"} and "$(tp_shell" not in body or "server http" in body or "--remote" in body:
+                    continue
+                with self.subTest(page=page.name, body=body):
+                    p = subprocess.run(["sh", "-e"], input=body.encode(), cwd=work, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100)
+                    self.assertEqual(p.returncode, 0, p.stdout.decode()[-500:] + p.stderr.decode()[-1500:])
+                    ran += 1
+        self.assertGreaterEqual(ran, 8)
 
     def test_links_and_pictures(self):
         wrong, shown = [], set()
