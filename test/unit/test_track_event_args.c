@@ -199,31 +199,6 @@ START_TEST(categories_join_and_unknown_ones_show)
 }
 END_TEST
 
-START_TEST(log_messages_are_logs)
-{
-    packet_begin(10, 1, 1);
-    size_t d = in(12), i = in(20);
-    pb_put_varint(&trace, 1, 3);
-    pb_put_str(&trace, 2, "disk is full");
-    out(i);
-    out(d);
-    size_t e = in(11), l;
-    pb_put_varint(&trace, 9, INSTANT);
-    pb_put_varint(&trace, 11, 1);
-    l = in(21);
-    pb_put_varint(&trace, 2, 3);
-    pb_put_varint(&trace, 3, 6);
-    out(l);
-    out(e);
-    packet_end();
-    load();
-    ck_assert_uint_eq(ROWS(logs), 1);
-    ck_assert_str_eq(text(ROW_GET(&st, logs, msg, 0)), "disk is full");
-    ck_assert_int_eq(ROW_GET(&st, logs, prio, 0), 6);
-    ck_assert_str_eq(arg_text(SLICE(arg_set_id, 0), "track_event.log_message"), "disk is full");
-}
-END_TEST
-
 Suite *track_event_args_suite(void);
 
 Suite *track_event_args_suite(void)
@@ -236,7 +211,6 @@ Suite *track_event_args_suite(void)
     tcase_add_test(c, json_long_string);
     tcase_add_test(c, messages_are_read_by_descriptors_in_the_trace);
     tcase_add_test(c, categories_join_and_unknown_ones_show);
-    tcase_add_test(c, log_messages_are_logs);
     suite_add_tcase(s, c);
     return s;
 }

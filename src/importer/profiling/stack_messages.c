@@ -234,6 +234,11 @@ uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g,
     return stack_messages_callsite(m, g, NULL, callstack_iid);
 }
 
+uint32_t stack_profile_interned_mapping(struct machine_ctx *m, struct seq_generation *g, uint64_t mapping_iid)
+{
+    return mapping_row(&(struct lookup){.m = m, .g = g}, mapping_iid);
+}
+
 struct source_line source_line_read(struct machine_ctx *m, struct slice message)
 {
     struct source_line source = {.function = import_str(m->im, ""), .line = COL_NULL};

@@ -42,6 +42,8 @@ strid build_id_text(struct machine_ctx *m, struct slice raw);
  * there is none; what is wrong with it is counted (stackprofile_*). */
 uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint64_t callstack_iid);
 uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack, const char *mapping);
+/* The row of an interned mapping, UINT32_MAX when there is none. */
+uint32_t stack_profile_interned_mapping(struct machine_ctx *m, struct seq_generation *g, uint64_t mapping_iid);
 
 /* A sample of a StreamingProfilePacket, whose times are those of the sequence's track events: at `ts`, into time order.
  */

@@ -5,6 +5,9 @@
 #include "importer/track_event/track_event_internal.h"
 #include "wire/fields.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 enum {
     ARGS_KIND_TRACK_EVENT = 6,       /* payload: bytes of a TrackEvent; aux: generation */
     ARGS_KIND_TRACK_EVENT_MARKS = 7, /* payload: struct marked */
@@ -281,40 +284,47 @@ static void write_text(struct arg_writer *w, const char *key, struct slice text)
     arg_writer_pop(w, m);
 }
 
+static void write_number(struct arg_writer *w, const char *key, enum arg_type type, uint64_t value)
+{
+    struct arg_mark m = arg_writer_push(w, key, strlen(key));
+    arg_writer_add(w, type, (int64_t)value);
+    arg_writer_pop(w, m);
+}
+
+/* Nothing for a location that is not known. The line is 0 when it is not told. */
 static void write_source_location(struct arg_writer *w, const char *prefix, struct slice location)
 {
-    struct pb_cursor c = pb_cursor(location);
     struct pb_field f;
+    uint64_t line = 0;
+    if (!location.p)
+        return;
     struct arg_mark m = arg_writer_push(w, prefix, strlen(prefix));
-    while (pb_next(&c, &f)) {
-        if (f.id == SOURCE_LOCATION_FILE_NAME)
-            write_text(w, "file_name", pb_bytes(&f));
-        else if (f.id == SOURCE_LOCATION_FUNCTION_NAME)
-            write_text(w, "function_name", pb_bytes(&f));
-        else if (f.id == SOURCE_LOCATION_LINE_NUMBER) {
-            struct arg_mark line = arg_writer_push(w, "line_number", 11);
-            arg_writer_add(w, ARG_UINT, pb_u32(&f));
-            arg_writer_pop(w, line);
-        }
-    }
+    if (pb_find(location, SOURCE_LOCATION_FILE_NAME, &f))
+        write_text(w, "file_name", pb_bytes(&f));
+    if (pb_find(location, SOURCE_LOCATION_FUNCTION_NAME, &f))
+        write_text(w, "function_name", pb_bytes(&f));
+    if (pb_find(location, SOURCE_LOCATION_LINE_NUMBER, &f))
+        line = pb_u32(&f);
+    write_number(w, "line_number", ARG_UINT, line);
     arg_writer_pop(w, m);
+}
+
+static struct slice location_of(struct seq_generation *g, uint64_t iid)
+{
+    return interned_find(g, INTERNED_DATA_SOURCE_LOCATIONS, iid);
 }
 
 static void write_log_message(struct arg_writer *w, struct seq_generation *g, struct slice bytes)
 {
     static const char *const priorities[] = {"UNSPECIFIED", "UNUSED", "VERBOSE", "DEBUG",
                                              "INFO",        "WARN",   "ERROR",   "FATAL"};
-    struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
-    while (pb_next(&c, &f)) {
-        if (f.id == LOG_MESSAGE_SOURCE_LOCATION_IID)
-            write_source_location(w, "track_event.log_message",
-                                  interned_find(g, INTERNED_DATA_SOURCE_LOCATIONS, pb_u64(&f)));
-        else if (f.id == LOG_MESSAGE_BODY_IID)
-            write_text(w, "track_event.log_message", interned_text(g, INTERNED_DATA_LOG_MESSAGE_BODY, pb_u64(&f)));
-        else if (f.id == LOG_MESSAGE_PRIO && pb_u64(&f) < sizeof priorities / sizeof *priorities)
-            write_text(w, "track_event.priority", slice_str(priorities[pb_u64(&f)]));
-    }
+    if (pb_find(bytes, LOG_MESSAGE_BODY_IID, &f))
+        write_text(w, "track_event.log_message.message", interned_text(g, INTERNED_DATA_LOG_MESSAGE_BODY, pb_u64(&f)));
+    if (pb_find(bytes, LOG_MESSAGE_SOURCE_LOCATION_IID, &f))
+        write_source_location(w, "track_event.log_message", location_of(g, pb_u64(&f)));
+    if (pb_find(bytes, LOG_MESSAGE_PRIO, &f) && pb_u64(&f) < sizeof priorities / sizeof *priorities)
+        write_text(w, "track_event.priority", slice_str(priorities[pb_u64(&f)]));
 }
 
 struct hook_ctx {
@@ -353,6 +363,25 @@ static void write_mojo_method(struct arg_writer *w, struct slice function)
     write_text(w, "mojo_interface_tag", slice_of(tag, n));
 }
 
+/* A field "x_location_iid" becomes the parts of the location, under its own message. */
+static bool write_location_field(struct arg_writer *w, struct seq_generation *g, struct slice field,
+                                 const struct pb_field *value)
+{
+    static const char ending[] = "location_iid";
+    size_t n = sizeof ending - 1;
+    if (field.len < n || memcmp(field.p + field.len - n, ending, n) != 0)
+        return false;
+    struct slice location = location_of(g, pb_u64(value));
+    char name[ARG_KEY_MAX];
+    size_t len = field.len - 4; /* "_iid" */
+    if (!location.p || len >= sizeof name)
+        return false;
+    memcpy(name, field.p, len);
+    name[len] = 0;
+    write_source_location(w, name, location);
+    return true;
+}
+
 /* Hashes, addresses and obfuscated names that the trace tells the meaning of, by message and field. */
 static bool translate(void *ctx, struct arg_writer *w, strid message, strid field, const struct pb_field *value,
                       bool before)
@@ -369,7 +398,7 @@ static bool translate(void *ctx, struct arg_writer *w, strid message, strid fiel
                  (name =
                       track_event_class_name(h->im, strpool_intern(strings, pb_bytes(value).p, pb_bytes(value).len))))
             write_text(w, "class_name", strpool_view(strings, name));
-        return name != 0;
+        return name != 0 || write_location_field(w, h->g, f, value);
     }
     bool histogram = slice_eq_str(m, "perfetto.protos.ChromeHistogramSample");
     if (slice_eq_str(f, "action_hash") && slice_eq_str(m, "perfetto.protos.ChromeUserEvent")) {
@@ -392,53 +421,78 @@ static bool translate(void *ctx, struct arg_writer *w, strid message, strid fiel
     return false;
 }
 
-void track_event_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list)
+/* Args come in this order, whatever that of the fields is. */
+enum arg_class { FROM_SOURCE, FROM_TASK, FROM_LOG, FROM_CORRELATION, FROM_TYPED, FROM_DEBUG, ARG_CLASSES };
+
+static enum arg_class class_of(uint32_t field)
 {
-    struct arg_writer w;
-    struct hook_ctx hook = {im, g};
-    arg_writer_init(&w, &im->st->args, list);
-    struct annotations a = {&w, g, {track_event_schema(im), translate, &hook}};
-    strid track_event = strpool_intern_str(&im->st->strings, "perfetto.protos.TrackEvent");
-    struct pb_cursor c = pb_cursor(event);
-    struct pb_field f, g2;
-    while (pb_next(&c, &f)) {
-        struct arg_mark m;
-        switch (f.id) {
-        case TRACK_EVENT_DEBUG_ANNOTATIONS:
-            m = arg_writer_push(&w, "debug", 5);
-            write_annotation(&a, pb_bytes(&f), true);
-            arg_writer_pop(&w, m);
-            break;
-        case TRACK_EVENT_TASK_EXECUTION:
-            if (pb_find(pb_bytes(&f), TASK_EXECUTION_POSTED_FROM_IID, &g2))
-                write_source_location(&w, "task.posted_from",
-                                      interned_find(g, INTERNED_DATA_SOURCE_LOCATIONS, pb_u64(&g2)));
-            break;
-        case TRACK_EVENT_LOG_MESSAGE:
-            write_log_message(&w, g, pb_bytes(&f));
-            break;
-        case TRACK_EVENT_SOURCE_LOCATION:
-            write_source_location(&w, "source", pb_bytes(&f));
-            break;
-        case TRACK_EVENT_SOURCE_LOCATION_IID:
-            write_source_location(&w, "source", interned_find(g, INTERNED_DATA_SOURCE_LOCATIONS, pb_u64(&f)));
-            break;
-        case TRACK_EVENT_CORRELATION_ID:
-            m = arg_writer_push(&w, "correlation_id", 14);
-            arg_writer_add(&w, ARG_UINT, pb_i64(&f));
-            arg_writer_pop(&w, m);
-            break;
-        case TRACK_EVENT_CORRELATION_ID_STR:
-            write_text(&w, "correlation_id", pb_bytes(&f));
-            break;
-        case TRACK_EVENT_CORRELATION_ID_STR_IID:
-            write_text(&w, "correlation_id", interned_text(g, INTERNED_DATA_CORRELATION_ID_STR, pb_u64(&f)));
-            break;
-        default:
-            reflect_field(&a.reflect, &w, track_event, &f);
-        }
+    switch (field) {
+    case TRACK_EVENT_DEBUG_ANNOTATIONS:
+        return FROM_DEBUG;
+    case TRACK_EVENT_SOURCE_LOCATION:
+    case TRACK_EVENT_SOURCE_LOCATION_IID:
+        return FROM_SOURCE;
+    case TRACK_EVENT_TASK_EXECUTION:
+        return FROM_TASK;
+    case TRACK_EVENT_LOG_MESSAGE:
+        return FROM_LOG;
+    case TRACK_EVENT_CORRELATION_ID:
+    case TRACK_EVENT_CORRELATION_ID_STR:
+    case TRACK_EVENT_CORRELATION_ID_STR_IID:
+        return FROM_CORRELATION;
+    default:
+        return FROM_TYPED;
     }
-    arg_writer_free(&w);
+}
+
+static void write_field(struct annotations *a, strid track_event, const struct pb_field *f)
+{
+    struct arg_writer *w = a->w;
+    struct seq_generation *g = a->g;
+    struct pb_field iid;
+    struct arg_mark m;
+    char text[32];
+    switch (f->id) {
+    case TRACK_EVENT_DEBUG_ANNOTATIONS:
+        m = arg_writer_push(w, "debug", 5);
+        write_annotation(a, pb_bytes(f), true);
+        arg_writer_pop(w, m);
+        break;
+    case TRACK_EVENT_TASK_EXECUTION:
+        if (pb_find(pb_bytes(f), TASK_EXECUTION_POSTED_FROM_IID, &iid))
+            write_source_location(w, "task.posted_from", location_of(g, pb_u64(&iid)));
+        break;
+    case TRACK_EVENT_LOG_MESSAGE:
+        write_log_message(w, g, pb_bytes(f));
+        break;
+    case TRACK_EVENT_SOURCE_LOCATION:
+        write_source_location(w, "source", pb_bytes(f));
+        break;
+    case TRACK_EVENT_SOURCE_LOCATION_IID:
+        write_source_location(w, "source", location_of(g, pb_u64(f)));
+        write_number(w, "source_location_iid", ARG_UINT, pb_u64(f));
+        break;
+    case TRACK_EVENT_CORRELATION_ID:
+        snprintf(text, sizeof text, "tp:#%" PRIu64, pb_u64(f));
+        write_text(w, "correlation_id", slice_str(text));
+        break;
+    case TRACK_EVENT_CORRELATION_ID_STR:
+        write_text(w, "correlation_id", pb_bytes(f));
+        break;
+    case TRACK_EVENT_CORRELATION_ID_STR_IID:
+        write_text(w, "correlation_id", interned_text(g, INTERNED_DATA_CORRELATION_ID_STR, pb_u64(f)));
+        break;
+    default:
+        reflect_field(&a->reflect, w, track_event, f);
+    }
+}
+
+static void append_source_id(struct args *args, const struct track_event_marks *m, struct arg_list *list)
+{
+    if (m->has_source)
+        arg_list_int(args, list, "legacy_trace_source_id", m->source_id);
+    if (m->source_local)
+        arg_list_bool(args, list, "legacy_trace_source_id_is_process_scoped", true);
 }
 
 static void append_marks(struct args *args, const struct track_event_marks *m, struct arg_list *list)
@@ -448,22 +502,56 @@ static void append_marks(struct args *args, const struct track_event_marks *m, s
         arg_list_uint(args, list, "legacy_event.passthrough_utid", m->utid);
     if (m->phase)
         arg_list_str(args, list, "legacy_event.phase", strpool_intern_str(args->strings, phase));
-    if (m->has_source)
-        arg_list_int(args, list, "legacy_trace_source_id", m->source_id);
-    if (m->source_local)
-        arg_list_bool(args, list, "legacy_trace_source_id_is_process_scoped", true);
+}
+
+/* `marks` (may be NULL): whose source id comes between what the event's fields say. */
+static void append_event(struct importer *im, struct seq_generation *g, struct slice event,
+                         const struct track_event_marks *marks, struct arg_list *list)
+{
+    struct arg_writer w;
+    struct hook_ctx hook = {im, g};
+    arg_writer_init(&w, &im->st->args, list);
+    struct annotations a = {&w, g, {track_event_schema(im), translate, &hook}};
+    strid track_event = strpool_intern_str(&im->st->strings, "perfetto.protos.TrackEvent");
+    struct pb_cursor c = pb_cursor(event);
+    struct pb_field f;
+    uint32_t classes = marks ? 1u << FROM_CORRELATION : 0;
+    while (pb_next(&c, &f))
+        classes |= 1u << class_of(f.id);
+    for (enum arg_class k = 0; k < ARG_CLASSES; k++) {
+        if (!(classes >> k & 1))
+            continue;
+        for (c = pb_cursor(event); pb_next(&c, &f);)
+            if (class_of(f.id) == k)
+                write_field(&a, track_event, &f);
+        if (k == FROM_CORRELATION && marks)
+            append_source_id(&im->st->args, marks, list);
+    }
+    arg_writer_free(&w);
+}
+
+void track_event_append_args(struct importer *im, struct seq_generation *g, struct slice event, struct arg_list *list)
+{
+    append_event(im, g, event, NULL, list);
 }
 
 /* --- sets that keep the bytes ------------------------------------------------------------------------------------ */
 
-static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+static void decode_event(struct importer *im, uint32_t generation, struct slice bytes,
+                         const struct track_event_marks *marks, struct arg_list *out)
 {
-    struct importer *im = ctx;
     struct arg_list list = {0}; /* of its own: `out` may hold other sets, which this one is not to merge with */
-    track_event_append_args(im, generation_at(im, aux), bytes, &list);
+    append_event(im, generation_at(im, generation), bytes, marks, &list);
+    if (marks)
+        append_marks(&im->st->args, marks, &list);
     for (size_t i = 0; i < list.n; i++)
         arg_list_add(&im->st->args, out, list.p[i].flat_key, list.p[i].key, list.p[i].type, list.p[i].word);
     arg_list_free(&list);
+}
+
+static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+{
+    decode_event(ctx, aux, bytes, NULL, out);
 }
 
 static void decode_marked(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
@@ -474,8 +562,7 @@ static void decode_marked(void *ctx, uint32_t aux, struct slice bytes, struct ar
     if (bytes.len != sizeof m)
         return;
     memcpy(&m, bytes.p, sizeof m);
-    append_marks(&im->st->args, &m.marks, out);
-    decode(im, m.generation, slice_of(m.bytes, m.len), out);
+    decode_event(im, m.generation, slice_of(m.bytes, m.len), &m.marks, out);
 }
 
 void track_event_args_open(struct importer *im)
@@ -494,6 +581,7 @@ argset track_event_event_args(struct track_event_machine *t, struct seq_generati
         if (!marked)
             return ARGSET_NONE;
         t->args.n = 0;
+        append_source_id(args, marks, &t->args);
         append_marks(args, marks, &t->args);
         return args_intern(args, t->args.p, t->args.n);
     }

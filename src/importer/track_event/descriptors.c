@@ -139,6 +139,14 @@ static void read_descriptor(struct packet *p, struct slice bytes, struct parsed 
         k->merge = MERGE_BY_NAME;
 }
 
+/* Threads in a sandbox have numbers of their own: those of two processes are not to be mixed up. */
+static void apply_sandbox(struct slice chrome_thread, struct track_event_track *k)
+{
+    struct pb_field f;
+    if (pb_find(chrome_thread, CHROME_THREAD_DESCRIPTOR_IS_SANDBOXED_TID, &f) && pb_bool(&f))
+        k->tid = (int64_t)((uint64_t)k->pid << 32 | (uint32_t)k->tid);
+}
+
 /* pid and tid of a ThreadDescriptor or ProcessDescriptor, false when one that is needed is missing. */
 static bool read_ids(struct slice bytes, bool is_thread, struct track_event_track *k)
 {
@@ -223,6 +231,7 @@ enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
             count(p, STAT_track_descriptor_thread_missing_pid_tid);
             return TOKENIZE_DONE;
         }
+        apply_sandbox(d.chrome_thread, &d.k);
         track_event_set_thread_descriptor(p, d.thread);
     } else if (d.has_process && !read_ids(d.process, false, &d.k)) {
         count(p, STAT_track_descriptor_process_missing_pid);
@@ -234,20 +243,26 @@ enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
 }
 
 /* Puts an arg into the set of a thread or process. */
-static void add_row_arg(struct packet *p, bool is_thread, uint32_t row, const char *key, int64_t value)
+static void add_row_args(struct packet *p, bool is_thread, uint32_t row, const struct arg_list *add)
 {
     struct storage *st = p->m->st;
     argset have = is_thread ? ROW_ARGS(st, thread, arg_set_id, row) : ROW_ARGS(st, process, arg_set_id, row);
-    struct arg_list all = {0}, add = {0};
-    arg_list_int(&st->args, &add, key, value);
+    struct arg_list all = {0};
     args_values(&st->args, have, &all);
-    arg_list_merge(&all, &add);
+    arg_list_merge(&all, add);
     argset set = args_intern(&st->args, all.p, all.n);
     if (!argset_is_none(set) && is_thread)
         ROW_SET_ARGS(st, thread, arg_set_id, row, set);
     else if (!argset_is_none(set))
         ROW_SET_ARGS(st, process, arg_set_id, row, set);
     arg_list_free(&all);
+}
+
+static void add_row_arg(struct packet *p, bool is_thread, uint32_t row, const char *key, int64_t value)
+{
+    struct arg_list add = {0};
+    arg_list_int(&p->m->st->args, &add, key, value);
+    add_row_args(p, is_thread, row, &add);
     arg_list_free(&add);
 }
 
@@ -265,6 +280,33 @@ static void tell_thread(struct packet *p, uint32_t utid, struct slice thread, st
                                     THREAD_NAME_TRACK_DESCRIPTOR);
     if (pb_find(thread, THREAD_DESCRIPTOR_LEGACY_SORT_INDEX, &f))
         add_row_arg(p, true, utid, "thread_sort_index_hint", pb_i32(&f));
+}
+
+/* What Chrome says of a process, and its labels, as args. */
+static void tell_process_args(struct packet *p, uint32_t upid, struct slice process, struct slice chrome)
+{
+    struct args *args = &p->m->st->args;
+    struct arg_list add = {0};
+    struct pb_field f;
+    if (chrome.p) { /* it is there, if only empty */
+        const char *type = pb_find(chrome, CHROME_PROCESS_DESCRIPTOR_PROCESS_TYPE, &f)
+                               ? track_event_chrome_process_name(pb_i32(&f))
+                               : NULL;
+        arg_list_str(args, &add, "chrome.process_type", type ? import_str(p->m->im, type) : 0);
+        if (pb_find(chrome, CHROME_PROCESS_DESCRIPTOR_HOST_APP_PACKAGE_NAME, &f))
+            arg_list_str(args, &add, "chrome.host_app_package_name", import_slice(p->m->im, pb_bytes(&f)));
+        if (pb_find(chrome, CHROME_PROCESS_DESCRIPTOR_CRASH_TRACE_ID, &f))
+            arg_list_uint(args, &add, "chrome.crash_trace_id", pb_u64(&f));
+    }
+    strid flat = import_str(p->m->im, "chrome.process_label");
+    struct pb_cursor c = pb_cursor(process);
+    for (unsigned i = 0; pb_next(&c, &f);)
+        if (f.id == PROCESS_DESCRIPTOR_PROCESS_LABELS)
+            arg_list_add(args, &add, flat, strpool_printf(&p->m->st->strings, "chrome.process_label[%u]", i++),
+                         ARG_STRING, import_slice(p->m->im, pb_bytes(&f)));
+    if (add.n)
+        add_row_args(p, false, upid, &add);
+    arg_list_free(&add);
 }
 
 static void tell_process(struct packet *p, uint32_t upid, struct slice process, struct slice chrome)
@@ -303,6 +345,8 @@ static void tell_process(struct packet *p, uint32_t upid, struct slice process, 
                            : NULL;
     if (type)
         process_tracker_process_name(processes, upid, import_str(p->m->im, type), PROCESS_NAME_CHROME_LABEL);
+    tell_process_args(p, upid, process, chrome);
+    track_event_process_described(p->m->track_event, p->ts, upid);
 }
 
 void track_event_parse_descriptor(struct packet *p)
@@ -316,6 +360,7 @@ void track_event_parse_descriptor(struct packet *p)
     if (k->has_pid || d.has_thread || d.has_process)
         track_event_track_resolve(t, k, 0);
     if (d.has_thread && read_ids(d.thread, true, &d.k)) {
+        apply_sandbox(d.chrome_thread, &d.k);
         uint32_t utid = k->has_tid && k->pid == d.k.pid && k->tid == d.k.tid
                             ? k->utid
                             : process_tracker_update_thread(p->m->processes, d.k.tid, d.k.pid);

@@ -2,6 +2,7 @@
 #include "importer/track_event/event.h"
 
 #include "base/saturate.h"
+#include "importer/profiling/stack_profile.h"
 #include "importer/track/gpu_flows.h"
 
 #include "wire/fields.h"
@@ -143,6 +144,8 @@ static bool read_event(struct event *e, struct slice bytes)
             else if (f.id >= 60 && schema_field(track_event_schema(e->m->im), e->t->message, f.id))
                 e->has_args = true;
             e->has_gpu |= f.id == TRACK_EVENT_GPU_CORRELATION;
+            e->lists_processes |= f.id == TRACK_EVENT_CHROME_ACTIVE_PROCESSES || f.id == TRACK_EVENT_ACTIVE_PROCESSES;
+            e->has_mojo |= f.id == TRACK_EVENT_CHROME_MOJO_EVENT_INFO;
         }
         if (f.id == TRACK_EVENT_DEBUG_ANNOTATIONS)
             e->has_args = true;
@@ -365,27 +368,32 @@ static void slice_extras(struct event *e, uint32_t slice, enum track_event_momen
 
 /* --- what the event is -------------------------------------------------------------------------------------------- */
 
+/* A line of a thread's log. */
 static void log_message(struct event *e)
 {
+    enum { DEFAULT_PRIO = 4 /* info */ };
     struct machine_ctx *m = e->m;
-    struct logs_row row = {.ts = e->ts,
-                           .utid = e->utid == UTID_NONE ? COL_NULL : (int64_t)e->utid,
-                           .log_source = import_str(m->im, "track_event")};
-    struct pb_cursor c = pb_cursor(e->log_message);
-    struct pb_field f, file;
-    while (pb_next(&c, &f)) {
-        if (f.id == LOG_MESSAGE_SOURCE_LOCATION_IID &&
-            pb_find(interned_find(e->g, INTERNED_DATA_SOURCE_LOCATIONS, pb_u64(&f)), SOURCE_LOCATION_FILE_NAME, &file))
-            row.tag = import_slice(m->im, pb_bytes(&file));
-        else if (f.id == LOG_MESSAGE_BODY_IID)
-            row.msg = interned_string(e->g, INTERNED_DATA_LOG_MESSAGE_BODY, pb_u64(&f), LOG_MESSAGE_BODY_BODY);
-        else if (f.id == LOG_MESSAGE_PRIO)
-            row.prio = pb_u32(&f);
-    }
-    if (!row.msg) {
+    struct pb_field f, file, line;
+    if (e->utid == UTID_NONE)
+        return;
+    struct logs_row row = {
+        .ts = e->ts, .utid = e->utid, .log_source = import_str(m->im, "android_logcat"), .prio = DEFAULT_PRIO};
+    bool has_location = pb_find(e->log_message, LOG_MESSAGE_SOURCE_LOCATION_IID, &f);
+    struct slice location =
+        has_location ? interned_find(e->g, INTERNED_DATA_SOURCE_LOCATIONS, pb_u64(&f)) : (struct slice){0};
+    if (pb_find(e->log_message, LOG_MESSAGE_BODY_IID, &f))
+        row.msg = interned_string(e->g, INTERNED_DATA_LOG_MESSAGE_BODY, pb_u64(&f), LOG_MESSAGE_BODY_BODY);
+    if (!row.msg || (has_location && !location.p)) {
         event_error(e);
         return;
     }
+    if (location.p) {
+        struct slice name = pb_find(location, SOURCE_LOCATION_FILE_NAME, &file) ? pb_bytes(&file) : slice_of("", 0);
+        uint32_t number = pb_find(location, SOURCE_LOCATION_LINE_NUMBER, &line) ? pb_u32(&line) : 0;
+        row.tag = strpool_printf(&m->st->strings, "%.*s:%u", (int)(name.len & INT32_MAX), (const char *)name.p, number);
+    }
+    if (pb_find(e->log_message, LOG_MESSAGE_PRIO, &f) && pb_u32(&f) > 1)
+        row.prio = pb_u32(&f);
     logs_insert(m->st, &row);
 }
 
@@ -488,7 +496,7 @@ static void counter_event(struct event *e)
                    : e->has_real                                   ? e->counter_real
                                                                    : (double)e->counter;
     if (!k || k->use != USE_COUNTER) {
-        event_error(e);
+        count(e, STAT_track_event_counter_invalid_track_uuid);
         return;
     }
     if (k->multiplier > 0 && !k->incremental && !e->has_real)
@@ -555,6 +563,17 @@ static void counters_along(struct event *e)
     }
 }
 
+/* The file that a mojo method's address lies in gets its row, as if a sample had been taken there. */
+static void mojo_mapping(struct event *e)
+{
+    struct pb_field mojo, f;
+    if (pb_find(e->bytes, TRACK_EVENT_CHROME_MOJO_EVENT_INFO, &mojo) &&
+        pb_find(pb_bytes(&mojo), CHROME_MOJO_EVENT_INFO_MOJO_INTERFACE_METHOD_IID, &f) &&
+        pb_find(interned_find(e->g, INTERNED_DATA_UNSYMBOLIZED_SOURCE_LOCATIONS, pb_u64(&f)),
+                UNSYMBOLIZED_SOURCE_LOCATION_MAPPING_ID, &f))
+        stack_profile_interned_mapping(e->m, e->g, pb_u64(&f));
+}
+
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER, TYPE_STATE };
 
 static void parse_event(struct track_event_machine *t, int64_t ts, struct slice bytes, struct seq_generation *g,
@@ -598,6 +617,10 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
         counters_along(&e);
     if (e.log_message.p)
         log_message(&e);
+    if (e.lists_processes)
+        track_event_processes_listed(t, ts, bytes);
+    if (e.has_mojo)
+        mojo_mapping(&e);
     switch (e.type) {
     case TYPE_BEGIN:
         event_begin(&e);

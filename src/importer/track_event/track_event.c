@@ -50,7 +50,7 @@ struct track_event_machine *track_event_machine_open(struct machine_ctx *m)
 
 void track_event_machine_finish(struct track_event_machine *t)
 {
-    (void)t; /* what is open stays open: its end was not recorded */
+    track_event_processes_finish(t); /* slices that are open stay so: their end was not recorded */
 }
 
 void track_event_machine_close(struct track_event_machine *t)
@@ -66,6 +66,7 @@ void track_event_machine_close(struct track_event_machine *t)
     schema_close(t->schema);
     track_event_translations_close(t->translations);
     arg_list_free(&t->args);
+    track_event_processes_close(t->chrome_processes);
     mem_free(t);
 }
 

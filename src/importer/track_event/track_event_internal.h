@@ -130,11 +130,12 @@ struct track_event_machine {
     struct track_event_translations *translations; /* likewise */
     bool has_range;                                /* events before range_start may be cropped */
     int64_t range_start;
-    struct u64map callstack_rows;           /* slice that may still end -> row of track_event_callstacks */
-    struct u64map legacy_async;             /* (id, scope, process) -> set of tracks + 1 */
-    strid message;                          /* "perfetto.protos.TrackEvent" */
-    bool process_ordering, thread_ordering; /* ranks of processes and threads count */
-    struct arg_list args;                   /* scratch */
+    struct u64map callstack_rows;              /* slice that may still end -> row of track_event_callstacks */
+    struct u64map legacy_async;                /* (id, scope, process) -> set of tracks + 1 */
+    strid message;                             /* "perfetto.protos.TrackEvent" */
+    bool process_ordering, thread_ordering;    /* ranks of processes and threads count */
+    struct chrome_processes *chrome_processes; /* chrome_processes.c; NULL until needed */
+    struct arg_list args;                      /* scratch */
     /* Whether payloads repeat: when they do not, looking for equal ones is given up. */
     uint32_t share_tried, share_hit;
 };
@@ -178,6 +179,15 @@ const char *track_event_chrome_process_name(int32_t type);
 enum tokenize_result track_event_tokenize_event(struct packet *p);
 enum tokenize_result track_event_tokenize_streaming_profile(struct packet *p);
 void track_event_parse_events(void *owner, const struct sort_event *events, size_t n);
+
+/* --- chrome_processes.c --- */
+/* A process described itself at `ts`. */
+void track_event_process_described(struct track_event_machine *t, int64_t ts, uint32_t upid);
+/* An event that may list processes. */
+void track_event_processes_listed(struct track_event_machine *t, int64_t ts, struct slice event);
+/* Fills the table of processes that lost data. */
+void track_event_processes_finish(struct track_event_machine *t);
+void track_event_processes_close(struct chrome_processes *c);
 
 /* --- args.c --- */
 /* What an event has beside its bytes that becomes args. */
