@@ -26,7 +26,7 @@ LAYERS = [
     "importer/clock importer/track",
     "importer/proto importer/profiling importer/system importer/android importer/ctf",
     "importer/ftrace importer/track_event importer/input",
-    "importer/merge importer/text importer/trace_dat",
+    "importer/merge importer/text importer/trace_dat importer/winscope",
     "importer/json importer/perf",
     "importer",
     # SQL to rows

@@ -34,10 +34,11 @@
 #include "importer/track/slice_tracker.h"
 #include "importer/track/track_tracker.h"
 #include "importer/track_event/track_event.h"
+#include "importer/winscope/winscope.h"
 
 static const struct packet_handler *const handlers[] = {
-    ftrace_packet_handlers,    track_event_packet_handlers, system_packet_handlers,
-    profiling_packet_handlers, android_packet_handlers,     proto_packet_handlers,
+    ftrace_packet_handlers,  track_event_packet_handlers, system_packet_handlers, profiling_packet_handlers,
+    android_packet_handlers, winscope_packet_handlers,    proto_packet_handlers,
 };
 
 /* What reads other formats than packets. */
@@ -66,7 +67,8 @@ static bool open_machine(struct machine_ctx *m)
     bool ok = proto_machine_open(m) && (m->sequences = sequences_open(m)) && (m->processes = process_tracker_open(m)) &&
               (m->sched = sched_tracker_open(m)) && (m->ftrace = ftrace_machine_open(m)) &&
               (m->track_event = track_event_machine_open(m)) && (m->system = system_machine_open(m)) &&
-              (m->profiling = profiling_machine_open(m)) && (m->android = android_machine_open(m));
+              (m->profiling = profiling_machine_open(m)) && (m->android = android_machine_open(m)) &&
+              (m->winscope = winscope_machine_open(m));
     if (ok)
         remote_sync_machine(m->im->remote, m);
     return ok;
@@ -80,12 +82,14 @@ static void finish_machine(struct machine_ctx *m)
     system_machine_finish(m->system);
     profiling_machine_finish(m->profiling);
     android_machine_finish(m->android);
+    winscope_machine_finish(m->winscope);
     sched_tracker_finish(m->sched);
     process_tracker_finish(m->processes);
 }
 
 static void close_machine(struct machine_ctx *m)
 {
+    winscope_machine_close(m->winscope);
     android_machine_close(m->android);
     profiling_machine_close(m->profiling);
     system_machine_close(m->system);

@@ -436,19 +436,6 @@ START_TEST(inodes_have_paths)
 }
 END_TEST
 
-START_TEST(captured_views_miss_their_strings)
-{
-    put(w, "1{8:1 10:1 13:1 12{38{1:1 2'com.one'} 39{1:2 2'Window'} 40{1:1 2'ID'}}}");
-    put(w, "1{8:10 10:1 112{4{1:1 2:2 3{1:0 4:1} 3{1:1 4:3 22:9}}}} 1{8:20 10:1 112{4{1:7}}} 1{8:30 10:1 112{1{}}}");
-    trace_fixture_load(&f);
-    ck_assert_uint_eq(ROWS(viewcapture), 2);
-    ck_assert_str_eq(TEXT(viewcapture, package_name, 0), "com.one");
-    ck_assert_str_eq(TEXT(viewcapture, window_name, 0), "Window");
-    ck_assert_str_eq(TEXT(viewcapture, window_name, 1), "");
-    ck_assert_int_eq(STAT(winscope_viewcapture_missing_interned_string_parse_errors), 3);
-}
-END_TEST
-
 START_TEST(fingerprints_tell_the_android_version)
 {
     put(w, "1{45{2'google/coral/coral:12/SP1A.210812.015/7679548:userdebug/dev-keys'}}");
@@ -574,7 +561,6 @@ Suite *system_suite(void)
     tcase_add_test(c, interrupts_have_names);
     tcase_add_test(c, a_field_is_found_wherever_it_stands);
     tcase_add_test(c, inodes_have_paths);
-    tcase_add_test(c, captured_views_miss_their_strings);
     tcase_add_test(c, fingerprints_tell_the_android_version);
     tcase_add_test(c, daemons_record_themselves);
     tcase_add_test(c, perf_samples_bring_counters);

@@ -40,6 +40,7 @@ struct machine_ctx {
     struct system_machine *system;           /* importer/system */
     struct profiling_machine *profiling;     /* importer/profiling */
     struct android_machine *android;         /* importer/android */
+    struct winscope_machine *winscope;       /* importer/winscope */
 };
 
 /* What a manifest declares about the machines of a trace. */

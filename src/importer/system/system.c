@@ -26,7 +26,6 @@ const struct packet_handler system_packet_handlers[] = {
     {TRACE_PACKET_ANDROID_ENERGY_ESTIMATION_BREAKDOWN, "android_energy_estimation_breakdown", energy_breakdown_tokenize,
      energy_breakdown_parse},
     {TRACE_PACKET_ENTITY_STATE_RESIDENCY, "entity_state_residency", NULL, entity_state_residency_parse},
-    {TRACE_PACKET_WINSCOPE_EXTENSIONS, "winscope_extensions", NULL, winscope_extensions_parse},
     {TRACE_PACKET_GENERIC_KERNEL_TASK_STATE_EVENT, "generic_kernel_task_state_event", NULL, generic_task_state_parse},
     {TRACE_PACKET_GENERIC_KERNEL_CPU_FREQ_EVENT, "generic_kernel_cpu_freq_event", NULL, generic_cpu_freq_parse},
     {TRACE_PACKET_GENERIC_KERNEL_TASK_RENAME_EVENT, "generic_kernel_task_rename_event", NULL,

@@ -86,7 +86,6 @@ void android_log_close(struct android_log *l);
 void frame_timeline_parse(struct packet *p);
 void frames_close(struct frames *s);
 void display_state_parse(struct packet *p);
-void winscope_extensions_parse(struct packet *p);
 enum tokenize_result chrome_metadata_tokenize(struct packet *p);
 
 #endif

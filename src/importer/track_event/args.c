@@ -511,7 +511,7 @@ static void append_event(struct importer *im, struct seq_generation *g, struct s
     struct arg_writer w;
     struct hook_ctx hook = {im, g};
     arg_writer_init(&w, &im->st->args, list);
-    struct annotations a = {&w, g, {track_event_schema(im), translate, &hook}};
+    struct annotations a = {&w, g, {.schema = track_event_schema(im), .hook = translate, .hook_ctx = &hook}};
     strid track_event = strpool_intern_str(&im->st->strings, "perfetto.protos.TrackEvent");
     struct pb_cursor c = pb_cursor(event);
     struct pb_field f;

@@ -142,6 +142,9 @@ void reflect_field(const struct reflect *r, struct arg_writer *w, strid message,
     const struct schema_field *known = schema_field(r->schema, message, f->id);
     if (!known || (is_length_delimited(known->type) && f->wire != PB_BYTES))
         return;
+    for (size_t i = 0; i < r->n_skip; i++)
+        if (r->skip[i].field == f->id && r->skip[i].message == message)
+            return;
     struct schema_field d = *known;
     bool hooked = r->hook && d.type != SCHEMA_MESSAGE;
     if (hooked && r->hook(r->hook_ctx, w, message, d.name, f, true))

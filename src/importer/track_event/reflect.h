@@ -11,8 +11,16 @@
 typedef bool (*reflect_hook)(void *ctx, struct arg_writer *w, strid message, strid field, const struct pb_field *value,
                              bool before);
 
+/* A field that is left out. */
+struct reflect_part {
+    strid message;
+    uint32_t field;
+};
+
 struct reflect {
     const struct schema *schema;
+    const struct reflect_part *skip; /* may be NULL */
+    size_t n_skip;
     reflect_hook hook; /* may be NULL */
     void *hook_ctx;
 };

@@ -13,4 +13,7 @@ void track_event_machine_close(struct track_event_machine *t);
 extern const struct packet_handler track_event_packet_handlers[];
 extern const struct packet_handler track_event_early_handlers[]; /* see proto_reader_open() */
 
+/* Descriptors of messages for the whole import, with those inside track events in it. */
+struct schema *track_event_schema(const struct importer *im);
+
 #endif

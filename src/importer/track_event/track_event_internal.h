@@ -227,7 +227,4 @@ enum tokenize_result track_event_tokenize_deobfuscation(struct packet *p);
 strid track_event_function_name(const struct importer *im, struct seq_generation *g, uint64_t location_iid);
 strid track_event_class_name(const struct importer *im, strid obfuscated);
 
-/* The schema of the whole import. */
-struct schema *track_event_schema(const struct importer *im);
-
 #endif

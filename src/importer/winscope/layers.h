@@ -1,0 +1,59 @@
+/* The layers of one snapshot of SurfaceFlinger, while it is imported. */
+#ifndef MERIDIAN_IMPORTER_WINSCOPE_LAYERS_H
+#define MERIDIAN_IMPORTER_WINSCOPE_LAYERS_H
+
+#include "importer/winscope/winscope_internal.h"
+
+#include "base/vec.h"
+
+enum { HIDDEN_FLAG = 1, OPAQUE_FLAG = 2, OFFSCREEN_ROOT = 0x7ffffffd };
+
+struct edges {
+    double left, top, right, bottom;
+};
+
+struct layer {
+    struct slice bytes;
+    int64_t id, parent, z, relative; /* COL_NULL when absent; z 0 */
+    uint32_t stack, flags;
+    bool has_color, has_screen_bounds;
+    double red, green, blue, alpha;
+    struct edges bounds, screen;
+    double radius[4]; /* tl, tr, bl, br */
+    /* Found by layers_resolve(). */
+    bool hidden, visible, placed;
+    int64_t hidden_by; /* an ancestor, COL_NULL: none */
+    argset extra;
+};
+
+struct display {
+    uint32_t stack;
+    bool on;
+    struct winscope_box rect, size;
+    struct winscope_matrix transform;
+};
+
+struct snapshot {
+    struct packet *p;
+    bool excludes_composition;
+    uint32_t row;
+    struct u64map by_id; /* id -> index */
+    VEC(struct layer)
+    layers;
+    VEC(struct display)
+    displays;
+    VEC(uint32_t)
+    order; /* indices, bottom to top */
+};
+
+static inline bool edges_empty(const struct edges *e)
+{
+    return !(e->right > e->left && e->bottom > e->top);
+}
+
+/* The layer with an id, NULL when there is none. */
+struct layer *layers_find(const struct snapshot *s, int64_t id);
+/* The drawing order, what can be seen, and why the rest cannot (args of each layer). */
+void layers_resolve(struct snapshot *s);
+
+#endif
