@@ -256,6 +256,49 @@ SELECT *
 FROM _input_lifecycles
 WHERE $slice_id IN (id_reader, id_dispatch, id_receive, id_consume);
 
+-- Compositions of SurfaceFlinger's main thread: "composite 123", by the number of the display's frame.
+CREATE PERFETTO TABLE _input_sf_composite AS
+SELECT id, track_id, ts, dur, cast_int!(regexp_extract(name, '^composite ([0-9]+)')) AS sf_vsync
+FROM thread_slice
+WHERE name GLOB 'composite [0-9]*' AND process_name GLOB '*surfaceflinger';
+
+-- The first composition that shows each frame of an application.
+CREATE PERFETTO TABLE _input_sf_resolved AS
+SELECT c.id, c.track_id, min(c.ts) AS ts, c.dur, c.sf_vsync, a.surface_frame_token AS app_vsync, a.upid AS app_upid
+FROM actual_frame_timeline_slice AS a
+JOIN _input_sf_composite AS c ON c.sf_vsync = a.display_frame_token
+WHERE a.surface_frame_token > 0
+GROUP BY app_vsync, app_upid;
+
+-- Frames of applications by their stages: the turn of the user interface's thread, the first drawing, the first composition.
+CREATE PERFETTO VIEW _android_input_frames AS
+WITH
+  drawn AS (
+    SELECT d.frame_id, d.upid, s.id, s.track_id, min(s.ts) AS ts, s.dur
+    FROM android_frames_draw_frame AS d
+    JOIN slice AS s USING (id)
+    GROUP BY d.frame_id, d.upid
+  )
+SELECT
+  f.frame_id,
+  f.upid,
+  s.id AS id_do_frame,
+  s.track_id AS track_do_frame,
+  s.ts AS ts_do_frame,
+  s.dur AS dur_do_frame,
+  d.id AS id_draw_frames,
+  d.track_id AS track_draw_frames,
+  d.ts AS ts_draw_frames,
+  d.dur AS dur_draw_frames,
+  c.id AS id_sf,
+  c.track_id AS track_sf,
+  c.ts AS ts_sf,
+  c.dur AS dur_sf
+FROM android_frames_choreographer_do_frame AS f
+JOIN slice AS s USING (id)
+LEFT JOIN drawn AS d ON d.frame_id = f.frame_id AND d.upid = f.upid
+LEFT JOIN _input_sf_resolved AS c ON c.app_vsync = f.frame_id AND c.app_upid = f.upid;
+
 -- Keys, as the system handled them.
 CREATE PERFETTO VIEW android_key_events(
   -- Row of __intrinsic_android_key_events.

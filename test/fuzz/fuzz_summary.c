@@ -87,7 +87,9 @@ static void store(struct tp_summarizer *s, const struct tp_spec *spec)
 static void check_tables(void)
 {
     struct tp_result *r;
-    if (tp_query(tp, "select count(*) from sqlite_master where name glob '_meridian_summary_*'", &r) != 0)
+    if (tp_query(tp,
+                 "select count(*) from sqlite_master where name glob '_meridian_summary_*' or name glob '_exp_mat_*'",
+                 &r) != 0)
         return; /* a spec's own SQL has made sqlite_master unreadable */
     if (tp_step(r) == 1 && tp_int64(r, 0) != 0)
         abort();

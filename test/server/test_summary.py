@@ -7,7 +7,7 @@ from rpc import *
 
 TRACE = DATA / "linux-sched.pftrace"
 SUMMARIZE, CREATE, UPDATE, ASK, DESTROY = 15, 16, 17, 18, 19
-OURS = "select count(*) from sqlite_master where name glob '_meridian_summary_*'"
+OURS = "select count(*) from sqlite_master where name glob '_meridian_summary_*' or name glob '_exp_mat_*'"
 FOREVER = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) as v from n where i < 0"
 
 
@@ -216,6 +216,25 @@ class Summarizers(Loaded):
         self.assertIn("too long", client.create("x" * 300))
         self.assertIn("NUL", client.create("a\0b"))
         client.ws.close()
+
+    def test_tables_have_the_names_that_recorded_sessions_ask_for(self):
+        server = Server(TRACE)
+        try:
+            ws = [Stream(server), Stream(server)]
+            names = [c.create() for c in ws]
+            for c, name in zip(ws, names):
+                c.update(name, sql_query("a", "select 1 as v"), sql_query("b", "select 2 as v"))
+            self.assertEqual(ws[0].table(names[0], "b"), "_exp_mat_0_0")
+            self.assertEqual(ws[1].table(names[1], "a"), "_exp_mat_1_0")
+            self.assertEqual(ws[0].table(names[0], "a"), "_exp_mat_0_1")
+            self.assertEqual(ws[0].table(names[0], "b"), "_exp_mat_0_0")
+            ws[0].update(names[0], sql_query("a", "select 1 as v"), sql_query("b", "select 3 as v"))
+            self.assertEqual(ws[0].table(names[0], "b"), "_exp_mat_0_2")
+            self.assertEqual(server.ask("select v from _exp_mat_0_2 union all select v from _exp_mat_1_0").cells, [3, 1])
+            for c in ws:
+                c.ws.close()
+        finally:
+            self.assertEqual(server.stop(), 0, server.log)
 
     def test_clients_do_not_meet_and_leave_nothing(self):
         a, b, post = Stream(self.server), Stream(self.server), self.posting()

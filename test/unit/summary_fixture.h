@@ -47,7 +47,7 @@ static inline int64_t count(const char *sql)
     return n;
 }
 
-#define OUR_TABLES "select count(*) from sqlite_master where name glob '_meridian_summary_*'"
+#define OUR_TABLES "select count(*) from sqlite_master where name glob '_meridian_summary_*' or name glob '_exp_mat_*'"
 
 #define SQL(text) "query { sql { sql: \"" text "\" } } "
 

@@ -126,11 +126,14 @@ int query_runner_open(struct query_runner *r, const char *origin, const char *sq
     return rc < 0 ? query_runner_failed(r, origin, rc, err) : 0;
 }
 
-int query_runner_store(struct query_runner *r, const char *origin, const char *sql, struct runner_table *out,
-                       struct error *err)
+int query_runner_store(struct query_runner *r, const char *origin, struct runner_names *names, const char *sql,
+                       struct runner_table *out, struct error *err)
 {
     struct arena mem = {0};
-    snprintf(out->name, sizeof out->name, "_meridian_summary_%" PRIu64, ++r->n_tables);
+    if (names)
+        snprintf(out->name, sizeof out->name, "_exp_mat_%" PRIu64 "_%" PRIu64, names->summarizer, names->n_tables++);
+    else
+        snprintf(out->name, sizeof out->name, "_meridian_summary_%" PRIu64, ++r->n_tables);
     const char *create = arena_printf(&mem, "CREATE PERFETTO TABLE %s AS %s", out->name, sql);
     int rc = create ? check_interrupt(r, err) : error_set(err, -MRD_ENOMEM, "out of memory");
     if (rc == 0)

@@ -20,7 +20,8 @@ struct query_runner {
     struct engine *engine;      /* NULL: none is open */
     unsigned generation;        /* of the engine: the tables of an earlier one have gone with it */
     struct preambles preambles; /* that have run on it */
-    uint64_t n_tables;          /* named so far */
+    uint64_t n_summarizers;     /* opened so far */
+    uint64_t n_tables;          /* of summaries, named so far */
     VEC(struct runner_table)
     pending_drops; /* tables to drop that somebody was reading */
 };
@@ -42,9 +43,16 @@ int query_runner_open(struct query_runner *r, const char *origin, const char *sq
 /* Names the failure of a row of that result: returns `rc`. */
 int query_runner_failed(struct query_runner *r, const char *origin, int rc, struct error *err);
 
+/* The names of a summarizer's tables: `_exp_mat_N_M`, table M of summarizer N, which are those that UIs of Perfetto and
+ * their recorded sessions expect. NULL in its place: `_meridian_summary_M`. */
+struct runner_names {
+    uint64_t summarizer;
+    uint64_t n_tables; /* named so far */
+};
+
 /* Stores the rows of `sql` as a table. */
-int query_runner_store(struct query_runner *r, const char *origin, const char *sql, struct runner_table *out,
-                       struct error *err);
+int query_runner_store(struct query_runner *r, const char *origin, struct runner_names *names, const char *sql,
+                       struct runner_table *out, struct error *err);
 
 /* Drops a table (one without a name is fine), at once or as soon as nobody reads it. The text of the engine's last
  * failure stays. */

@@ -83,7 +83,7 @@ static int store(struct shared_tables *t, struct summary_job *job, const char *i
         prepared = rc == 0;
     }
     if (rc == 0)
-        rc = query_runner_store(job->runner, origin, sql.sql, &table, &why);
+        rc = query_runner_store(job->runner, origin, NULL, sql.sql, &table, &why);
     structured_sql_free(&sql);
     arena_free(&mem);
     if (!prepared || rc == -MRD_ENOMEM || rc == -MRD_ECANCELLED) { /* a second try would find half a preamble done */

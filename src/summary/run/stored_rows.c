@@ -104,7 +104,7 @@ int stored_rows_add(struct stored_rows *s, struct query_runner *runner, const ch
     stored->sql = mem_strdup(whole_sql);
     int rc = stored->sql ? query_runner_prepare(runner, origin, sql, err) : no_memory(err);
     if (rc == 0)
-        rc = query_runner_store(runner, origin, sql->sql, &stored->table, err);
+        rc = query_runner_store(runner, origin, &s->names, sql->sql, &stored->table, err);
     stored->duration_ms = now_ms() - start;
     if (rc == 0)
         rc = describe(stored, runner->engine, err);

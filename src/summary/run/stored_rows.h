@@ -21,6 +21,7 @@ struct stored {
 struct stored_rows {
     struct stored *all;
     struct u64map by_sql; /* hash of the SQL -> struct stored */
+    struct runner_names names;
 };
 void stored_rows_free(struct stored_rows *s); /* when everything has been released */
 

@@ -92,6 +92,7 @@ int summarizer_open(struct query_runner *runner, struct summarizer **out)
         return -MRD_ENOMEM;
     s->runner = runner;
     s->generation = runner->generation;
+    s->rows.names.summarizer = runner->n_summarizers++;
     return 0;
 }
 

@@ -35,6 +35,13 @@ SELECT policy, dep_policy, min(dep_freq) AS dep_freq
 FROM _filtered_curves_2d
 GROUP BY policy, dep_policy;
 
+-- CPUs that depend on the cache that they share, whose policy is 255.
+CREATE PERFETTO TABLE _cpu_w_dsu_dependency AS
+SELECT DISTINCT m.cpu
+FROM _dev_cpu_policy_map AS m
+JOIN _policy_dependencies AS d USING (policy)
+WHERE d.dep_policy = 255;
+
 -- Caches and memory: (freq_khz, dep_policy, dep_freq, l3_hit, l3_miss).
 CREATE PERFETTO TABLE _filtered_curves_l3 AS
 SELECT c.freq_khz, c.dep_policy, c.dep_freq, c.l3_hit, c.l3_miss
