@@ -2,6 +2,8 @@
 'use strict';
 
 const APPEND = 1, FINALIZE = 2, QUERY = 3, RESTORE = 7;
+// Where the answer of each method stands, and where in it an error: queries, summaries, and the four of summarizers.
+const ERRORS = {3: [203, 2], 15: [214, 3], 16: [215, 2], 17: [216, 2], 18: [217, 6], 19: [218, 1]};
 
 function varint(n) {
   const out = [];
@@ -125,6 +127,22 @@ class Client {
       }
       if (done) resolve(all);
       return done;
+    });
+  }
+
+  // A recorded request: the text of the error that the answer has, or ''.
+  play(recorded) {
+    const m = [...fields(recorded)], method = Number(m.find(([id]) => id === 2)[1]);
+    const args = concat(...m.filter(([id]) => id > 100).map(([id, v]) => field(id, v)));
+    const [answer, failure] = ERRORS[method] ?? [];
+    return this.call(method, args, (reply, resolve) => {
+      let error = '', done = method !== QUERY;
+      for (const [id, v] of reply[answer] ? fields(reply[answer]) : []) {
+        if (id === failure) error = new TextDecoder().decode(v);
+        if (method === QUERY && id === 3) done = cellsOf(v).last;
+      }
+      if (done || error) resolve(error);
+      return done || error !== '';
     });
   }
 }

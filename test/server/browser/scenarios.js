@@ -63,6 +63,29 @@ const scenarios = {
     }
     return 'read';
   },
+
+  // Plays what somebody has clicked, as often as the plan has parts: between two of them the page is loaded anew in the middle
+  // of a query that never ends. The errors: [[part, place, text], ...].
+  async session(url, name) {
+    const part = Number(sessionStorage.getItem('part') ?? 0);
+    const errors = JSON.parse(sessionStorage.getItem('errors') ?? '[]');
+    const c = await Client.open(url);
+    const plan = new Uint8Array(await (await fetch(`plan/${name}/${part}`)).arrayBuffer());
+    let place = 0;
+    for (const [, request] of fields(plan)) {
+      const error = await c.play(request);
+      if (error) errors.push([part, place, error]);
+      place++;
+    }
+    const parts = Number(await (await fetch(`plan/${name}`)).text());
+    if (part + 1 === parts) return JSON.stringify(errors);
+    sessionStorage.setItem('part', part + 1);
+    sessionStorage.setItem('errors', JSON.stringify(errors));
+    c.query(FOREVER);
+    await new Promise((r) => setTimeout(r, 50));
+    location.reload();
+    return null;
+  },
 };
 
 async function main() {
@@ -70,7 +93,8 @@ async function main() {
   let text;
   window.onerror = (m) => fetch(`result/${name}`, {method: 'POST', body: `error: ${m}`});
   try {
-    text = await scenarios[name.split('-')[0]](url);
+    text = await scenarios[name.split('-')[0]](url, name);
+    if (text === null) return; // the page is loaded again
   } catch (e) {
     text = `error: ${e.stack}`;
   }
