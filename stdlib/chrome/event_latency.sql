@@ -14,6 +14,47 @@ WHERE
   )
 ORDER BY a.id, s.ts;
 
+-- Start of the first slice of a name below another.
+CREATE PERFETTO FUNCTION _descendant_slice_begin(
+  parent_id LONG,
+  child_name STRING
+)
+RETURNS LONG AS
+SELECT min(d.ts) FROM descendant_slice($parent_id) AS d WHERE d.name = $child_name;
+
+-- End of that slice; NULL for one that has none.
+CREATE PERFETTO FUNCTION _descendant_slice_end(
+  parent_id LONG,
+  child_name STRING
+)
+RETURNS LONG AS
+SELECT iif(d.dur = -1, NULL, d.ts + d.dur)
+FROM descendant_slice($parent_id) AS d
+WHERE d.name = $child_name
+ORDER BY d.ts
+LIMIT 1;
+
+-- Is there one?
+CREATE PERFETTO FUNCTION _has_descendant_slice_with_name(
+  id LONG,
+  descendant_name STRING
+)
+RETURNS BOOL AS
+SELECT EXISTS (SELECT 1 FROM descendant_slice($id) AS d WHERE d.name = $descendant_name);
+
+-- When the picture of an EventLatency was on the screen: the end of the part that names this, which is another one in older releases.
+CREATE PERFETTO FUNCTION _get_presentation_timestamp(
+  id LONG
+)
+RETURNS LONG AS
+SELECT
+  coalesce(
+    _descendant_slice_end($id, 'SwapEndToPresentationCompositorFrame'),
+    _descendant_slice_end($id, 'LatchToPresentation'),
+    _descendant_slice_end($id, 'SwapStartToPresentation'),
+    _descendant_slice_end($id, 'LatchToSwapEnd')
+  );
+
 -- Start, or end, of the part of that name.
 CREATE PERFETTO MACRO _latency_part(
   -- ts or ts_end.

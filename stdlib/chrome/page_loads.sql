@@ -14,6 +14,24 @@ FROM slice AS s
 JOIN process_track AS t ON t.id = s.track_id
 WHERE s.name GLOB 'PageLoadMetrics.*';
 
+-- The spans of one of Chrome's metrics of page loads, by its name.
+CREATE PERFETTO FUNCTION _page_load_metrics(
+  event_name STRING
+)
+RETURNS TABLE(
+  -- When the navigation began.
+  ts TIMESTAMP,
+  -- From there to the event.
+  dur DURATION,
+  -- Chrome's number of the navigation.
+  navigation_id LONG,
+  -- The browser's process: row of process.
+  browser_upid LONG
+) AS
+SELECT ts, dur, navigation_id, upid AS browser_upid
+FROM _chrome_page_load_marks
+WHERE name = $event_name;
+
 -- When a mark of a load ended.
 CREATE PERFETTO FUNCTION _chrome_page_load_end(
   navigation_id LONG,

@@ -140,3 +140,21 @@ SELECT
   id, name, task_type, thread_name, utid, process_name, upid, ts, dur, track_id, category, arg_set_id, thread_ts, thread_dur,
   name
 FROM others;
+
+-- Does a slice of a name lie around another?
+CREATE PERFETTO FUNCTION _has_parent_slice_with_name(
+  -- Row of slice.
+  id LONG,
+  -- The name.
+  parent_name STRING
+)
+RETURNS BOOL AS
+SELECT EXISTS (SELECT 1 FROM ancestor_slice($id) AS a WHERE a.name = $parent_name);
+
+-- The hash of the message that a task handles, as Mojo has it.
+CREATE PERFETTO FUNCTION _extract_mojo_ipc_hash(
+  -- Row of slice.
+  slice_id LONG
+)
+RETURNS LONG AS
+SELECT extract_arg(arg_set_id, 'chrome_mojo_event_info.ipc_hash') FROM slice WHERE id = $slice_id;

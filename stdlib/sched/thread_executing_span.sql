@@ -63,6 +63,100 @@ SELECT
 FROM _executing_span AS s
 ORDER BY s.id;
 
+-- The spans in which threads lead up to what they did in windows: (id).
+CREATE PERFETTO MACRO _intervals_to_roots(
+  -- Windows: ts, dur, utid.
+  _source_table TableOrSubQuery,
+  -- Spans, as _wakeup_graph has them.
+  _node_table TableOrSubQuery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT DISTINCT n.id
+  FROM $_source_table AS i
+  JOIN $_node_table AS n ON n.utid = i.utid
+  WHERE n.ts - coalesce(n.idle_dur, 0) < i.ts + i.dur AND n.ts + n.dur > i.ts
+);
+
+-- The critical paths that lead up to spans, one row a stretch, with the threads of both: (root_id, root_utid, depth, ts, dur, id,
+-- utid, parent_id).
+CREATE PERFETTO MACRO _critical_path_walk(
+  -- Spans: id.
+  _roots_table TableOrSubQuery,
+  -- Spans, as _wakeup_graph has them.
+  _node_table TableOrSubQuery
+)
+RETURNS TableOrSubquery AS
+(
+  WITH RECURSIVE
+    -- each step covers (lower, upper] of the root's time by a span, from its start on; what lies before goes to the waker
+    _cp_walk(root_id, root_utid, id, utid, parent_id, waker_id, lower, start, upper, depth) AS (
+      SELECT g.id, g.utid, g.id, g.utid, NULL, g.waker_id, g.ts - coalesce(g.idle_dur, 0), g.ts, g.ts + g.dur, 0
+      FROM $_roots_table AS r
+      JOIN $_node_table AS g USING (id)
+      UNION ALL
+      SELECT w.root_id, w.root_utid, n.id, n.utid, w.id, n.waker_id, w.lower, max(n.ts, w.lower), w.start, w.depth + 1
+      FROM _cp_walk AS w
+      JOIN $_node_table AS n ON n.id = w.waker_id
+      WHERE w.start > w.lower AND w.depth < 1000
+    )
+  SELECT root_id, root_utid, depth, start AS ts, upper - start AS dur, id, utid, parent_id
+  FROM _cp_walk
+  WHERE upper > start
+  UNION ALL
+  -- where no one is known to have woken it, the thread waited for itself (a timer, a device)
+  SELECT root_id, root_utid, depth, lower AS ts, start - lower AS dur, id, utid, parent_id
+  FROM _cp_walk
+  WHERE start > lower AND waker_id IS NULL
+);
+
+-- The same without the threads: (root_id, depth, ts, dur, id, parent_id). depth counts the wake-ups between; parent_id is the span
+-- woken, NULL at depth 0.
+CREATE PERFETTO MACRO _critical_path_with_depth_by_roots(
+  -- Spans: id.
+  _roots_table TableOrSubQuery,
+  -- Spans, as _wakeup_graph has them.
+  _node_table TableOrSubQuery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT root_id, depth, ts, dur, id, parent_id FROM _critical_path_walk!($_roots_table, $_node_table)
+);
+
+-- The same without the depth: (root_id, id, ts, dur).
+CREATE PERFETTO MACRO _critical_path_by_roots(
+  -- Spans: id.
+  _roots_table TableOrSubQuery,
+  -- Spans, as _wakeup_graph has them.
+  _node_table TableOrSubQuery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT root_id, id, ts, dur FROM _critical_path_walk!($_roots_table, $_node_table)
+);
+
+-- The critical paths of threads in windows: (root_utid, root_id, id, ts, dur, utid).
+CREATE PERFETTO MACRO _critical_path_by_intervals(
+  -- Windows: ts, dur, utid.
+  _intervals_table TableOrSubQuery,
+  -- Spans, as _wakeup_graph has them.
+  _node_table TableOrSubQuery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    p.root_utid,
+    p.root_id,
+    p.id,
+    max(p.ts, i.ts) AS ts,
+    min(p.ts + p.dur, i.ts + i.dur) - max(p.ts, i.ts) AS dur,
+    p.utid
+  FROM _critical_path_walk!(_intervals_to_roots!($_intervals_table, $_node_table), $_node_table) AS p
+  JOIN $_intervals_table AS i ON i.utid = p.root_utid
+  WHERE p.ts < i.ts + i.dur AND p.ts + p.dur > i.ts
+  ORDER BY 4
+);
+
 -- The critical path of a thread in a window, one row a stretch.
 CREATE PERFETTO FUNCTION _thread_executing_span_critical_path(
   -- Row of thread.
@@ -86,35 +180,5 @@ RETURNS TABLE(
   -- Thread of the span.
   utid JOINID(thread.id)
 ) AS
-WITH RECURSIVE
-  -- each step covers (lower, upper] of the root's time by a span, from its start on; what lies before goes to the waker
-  walk(root_id, id, utid, lower, start, upper, depth) AS (
-    SELECT g.id, g.id, g.utid, g.ts - coalesce(g.idle_dur, 0), g.ts, g.ts + g.dur, 0
-    FROM _wakeup_graph AS g
-    WHERE g.utid = $root_utid AND g.ts - coalesce(g.idle_dur, 0) < $ts + $dur AND g.ts + g.dur > $ts
-    UNION ALL
-    SELECT w.root_id, n.id, n.utid, w.lower, max(n.ts, w.lower), w.start, w.depth + 1
-    FROM walk AS w
-    JOIN _wakeup_graph AS g ON g.id = w.id
-    JOIN _wakeup_graph AS n ON n.id = g.waker_id
-    WHERE w.start > w.lower AND w.depth < 1000
-  ),
-  -- where no one is known to have woken it, the thread waited for itself (a timer, a device)
-  pieces AS (
-    SELECT root_id, id, utid, start AS ts, upper - start AS dur FROM walk
-    UNION ALL
-    SELECT w.root_id, w.id, w.utid, w.lower, w.start - w.lower
-    FROM walk AS w
-    JOIN _wakeup_graph AS g ON g.id = w.id
-    WHERE w.start > w.lower AND g.waker_id IS NULL
-  )
-SELECT
-  $root_utid AS root_utid,
-  root_id,
-  id,
-  max(ts, $ts) AS ts,
-  min(ts + dur, $ts + $dur) - max(ts, $ts) AS dur,
-  utid
-FROM pieces
-WHERE dur > 0 AND ts < $ts + $dur AND ts + dur > $ts
-ORDER BY ts;
+SELECT root_utid, root_id, id, ts, dur, utid
+FROM _critical_path_by_intervals!((SELECT $ts AS ts, $dur AS dur, $root_utid AS utid), _wakeup_graph);

@@ -3,6 +3,11 @@
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE sched.thread_executing_span;
 
+-- The critical paths of all threads: (root_id, id, ts, dur, utid, root_utid), utid being the thread that the path stands on.
+CREATE PERFETTO VIEW _critical_path_all AS
+SELECT root_id, id, ts, dur, utid, root_utid
+FROM _critical_path_walk!((SELECT id FROM _wakeup_graph), _wakeup_graph);
+
 -- The critical path cut where the state of the root or of the thread on the path changes: (id, ts, dur, root_state,
 -- path_state), rows of thread_state. path_state is NULL where the path stands on the root itself.
 CREATE PERFETTO FUNCTION _critical_path_stretches(

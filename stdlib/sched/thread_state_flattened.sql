@@ -46,3 +46,76 @@ WHERE
   f.utid = $utid
   AND f.slice_id IN (SELECT $slice_id UNION ALL SELECT d.id FROM descendant_slice($slice_id) AS d)
 ORDER BY 1;
+
+-- The same added up by slice: how long each was deepest, and in which states the thread was meanwhile.
+CREATE PERFETTO FUNCTION _get_flattened_thread_state_aggregated(
+  -- Row of slice.
+  slice_id JOINID(slice.id),
+  -- Row of thread.
+  utid JOINID(thread.id)
+)
+RETURNS TABLE(
+  -- Row of slice.
+  slice_id JOINID(slice.id),
+  -- Name of the slice.
+  slice_name STRING,
+  -- Asleep, not to be woken by signals, not for I/O, in ns.
+  uninterruptible_sleep_nonio LONG,
+  -- Asleep, not to be woken by signals, for I/O, in ns.
+  uninterruptible_sleep_io LONG,
+  -- Waiting for a CPU, in ns.
+  runnable LONG,
+  -- Asleep, in ns.
+  sleeping LONG,
+  -- Stopped, in ns.
+  stopped LONG,
+  -- Stopped by a debugger, in ns.
+  traced LONG,
+  -- Ended, in ns.
+  exit_dead LONG,
+  -- Ended, not yet collected, in ns.
+  exit_zombie LONG,
+  -- Ended, its task going, in ns.
+  task_dead LONG,
+  -- Asleep, to be woken by deadly signals, in ns.
+  wake_kill LONG,
+  -- Being woken, in ns.
+  waking LONG,
+  -- Parked, in ns.
+  parked LONG,
+  -- Asleep, not counted as load, in ns.
+  no_load LONG,
+  -- Put aside for another, in ns.
+  runnable_preempted LONG,
+  -- On a CPU, in ns.
+  running LONG,
+  -- Idle, in ns.
+  idle LONG,
+  -- All of it, in ns.
+  dur DURATION,
+  -- Depth of the slice.
+  depth LONG
+) AS
+SELECT
+  slice_id,
+  name AS slice_name,
+  sum(iif(state = 'D' AND NOT coalesce(io_wait, 0), dur, 0)) AS uninterruptible_sleep_nonio,
+  sum(iif(state = 'D' AND io_wait, dur, 0)) AS uninterruptible_sleep_io,
+  sum(iif(state = 'R', dur, 0)) AS runnable,
+  sum(iif(state = 'S', dur, 0)) AS sleeping,
+  sum(iif(state = 'T', dur, 0)) AS stopped,
+  sum(iif(state = 't', dur, 0)) AS traced,
+  sum(iif(state = 'X', dur, 0)) AS exit_dead,
+  sum(iif(state = 'Z', dur, 0)) AS exit_zombie,
+  sum(iif(state = 'x', dur, 0)) AS task_dead,
+  sum(iif(state = 'K', dur, 0)) AS wake_kill,
+  sum(iif(state = 'W', dur, 0)) AS waking,
+  sum(iif(state = 'P', dur, 0)) AS parked,
+  sum(iif(state = 'N', dur, 0)) AS no_load,
+  sum(iif(state = 'R+', dur, 0)) AS runnable_preempted,
+  sum(iif(state = 'Running', dur, 0)) AS running,
+  sum(iif(state = 'I', dur, 0)) AS idle,
+  sum(dur) AS dur,
+  depth
+FROM _get_flattened_thread_state($slice_id, $utid)
+GROUP BY slice_id;

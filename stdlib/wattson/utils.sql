@@ -40,3 +40,49 @@ RETURNS TableOrSubquery AS
   HAVING coalesce(min(s.ts), trace_end()) > trace_start()
   ORDER BY 1
 );
+
+-- The policy of the cache that CPUs share.
+CREATE PERFETTO MACRO _dsu_dep()
+RETURNS Expr AS 255;
+
+-- Eight conditions as the bits of a number.
+CREATE PERFETTO MACRO _bitmask8(
+  b0 Expr,
+  b1 Expr,
+  b2 Expr,
+  b3 Expr,
+  b4 Expr,
+  b5 Expr,
+  b6 Expr,
+  b7 Expr
+)
+RETURNS Expr AS
+(
+  iif($b0, 1, 0) | iif($b1, 2, 0) | iif($b2, 4, 0) | iif($b3, 8, 0)
+  | iif($b4, 16, 0) | iif($b5, 32, 0) | iif($b6, 64, 0) | iif($b7, 128, 0)
+);
+
+-- One bit of such a number.
+CREATE PERFETTO MACRO _extract_bit(
+  mask Expr,
+  -- 0 to 7.
+  bit Expr
+)
+RETURNS Expr AS (($mask >> $bit) & 1);
+
+-- Which of eight CPUs have a policy.
+CREATE PERFETTO MACRO _policy_mask(
+  target Expr,
+  p0 Expr,
+  p1 Expr,
+  p2 Expr,
+  p3 Expr,
+  p4 Expr,
+  p5 Expr,
+  p6 Expr,
+  p7 Expr
+)
+RETURNS Expr AS
+_bitmask8!(
+  $p0 = $target, $p1 = $target, $p2 = $target, $p3 = $target, $p4 = $target, $p5 = $target, $p6 = $target, $p7 = $target
+);

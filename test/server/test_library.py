@@ -1,7 +1,7 @@
 """The standard library beside Perfetto's, from the list of objects that its shell gave to the UI: every public object must
 be here with the same arguments, columns and types, but for those named in library-missing.txt. Descriptions are our own.
 Private objects that the UI names in recorded sessions must be here with the same arguments, and with the columns that are
-declared there."""
+declared there. All of our own answer as they are declared."""
 import gzip
 import json
 import os
@@ -83,6 +83,30 @@ def private_complaints(answer, rows):
         yield f"only {seen} private objects in the recorded sessions: they were not read"
 
 
+def own_complaints(rows):
+    """Every table, view, function and table function of our files is asked for its columns, of the module that has it."""
+    server = rpc.Server(rpc.DATA / "linux-sched.pftrace")
+    asked = 0
+    try:
+        for r in rows:
+            names = [f["name"] for f in json.loads(r["args"] or "[]")]
+            call = f"{r['name']}({', '.join(['NULL'] * len(names))})"
+            what = {"TABLE": f"* FROM {r['name']} LIMIT 0", "VIEW": f"* FROM {r['name']} LIMIT 0", "FUNCTION": f"{call} LIMIT 0",
+                    "TABLE_FUNCTION": f"* FROM (SELECT 1) LEFT JOIN {call} ON 0"}.get(r["object_type"])
+            if what is None:
+                continue
+            asked += 1
+            answer = server.ask(f"INCLUDE PERFETTO MODULE {r['module']}; SELECT {what}", timeout=200)
+            have = set(answer.columns)
+            declared = {f["name"] for f in json.loads(r["cols"] or "[]")}
+            if answer.error or r["object_type"] != "FUNCTION" and not declared <= have:
+                yield f"{r['module']}.{r['name']}: {answer.error or sorted(have)}, expected {sorted(declared)}"
+    finally:
+        server.stop()
+    if asked < 800:
+        yield f"only {asked} objects of the library were asked"
+
+
 def main():
     recorded = SHARED / "ui" / "load.response.bin.gz"
     if not recorded.exists():
@@ -102,6 +126,7 @@ def main():
     bad += [f"{key[0]}.{key[1]}: {ours[key]}, expected {want}" for key, want in sorted(theirs.items())
             if key in ours and ours[key] != want]
     bad += private_complaints(answer, rows)
+    bad += own_complaints(rows)
     print("\n".join(bad))
     print(f"{len(theirs)} public objects, {len(missing)} not here, {len(bad)} complaints")
     return bool(bad)

@@ -7,12 +7,14 @@ CREATE PERFETTO FUNCTION _android_generate_start_to_end_slices(
   inclusive BOOL
 )
 RETURNS TABLE(
+  name STRING,
   ts TIMESTAMP,
   dur DURATION
 ) AS
-SELECT ts, ts_end - ts AS dur
+SELECT name, ts, ts_end - ts AS dur
 FROM (
   SELECT
+    s.name,
     s.ts,
     (
       SELECT e.ts + iif($inclusive, e.dur, 0)

@@ -338,3 +338,11 @@ SELECT
 FROM chrome_frame_info_with_delay AS f
 LEFT JOIN janky AS j USING (scroll_id)
 GROUP BY f.scroll_id;
+
+-- Name of a slice.
+CREATE PERFETTO FUNCTION _slice_name_from_id(
+  -- Row of slice.
+  id LONG
+)
+RETURNS STRING AS
+SELECT name FROM slice WHERE id = $id;
