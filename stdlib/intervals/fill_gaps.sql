@@ -9,44 +9,44 @@ RETURNS Expr AS NULL;
 -- (ts, dur, the groups, the data), by ts. A group whose only row has no ts is one gap; so is a table without rows.
 CREATE PERFETTO MACRO _intervals_fill_gaps(
   -- Columns whose values make a group, in parentheses; (NULL): all rows are one.
-  group_columns ExprList,
+  group_cols ExprList,
   -- Columns that gaps leave empty, in parentheses.
-  data_columns ExprList,
+  data_cols ExprList,
   -- Spans: ts, dur, the groups, the data.
-  intervals TableOrSubquery
+  data TableOrSubquery
 )
 RETURNS TableOrSubquery AS
 (
-  SELECT ts, dur, metasql_unparenthesize_exprlist!($group_columns), metasql_unparenthesize_exprlist!($data_columns)
-  FROM $intervals
+  SELECT ts, dur, metasql_unparenthesize_exprlist!($group_cols), metasql_unparenthesize_exprlist!($data_cols)
+  FROM $data
   WHERE dur > 0
   UNION ALL
   SELECT
     free_ts AS ts,
     ts - free_ts AS dur,
-    metasql_unparenthesize_exprlist!($group_columns),
-    __intrinsic_token_apply!(__null_in_place_of, $data_columns)
+    metasql_unparenthesize_exprlist!($group_cols),
+    __intrinsic_token_apply!(__null_in_place_of, $data_cols)
   FROM (
     SELECT
       *,
       coalesce(
         max(_end_ts) OVER (
-          PARTITION BY metasql_unparenthesize_exprlist!($group_columns)
+          PARTITION BY metasql_unparenthesize_exprlist!($group_cols)
           ORDER BY ts, _end_ts
           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ),
         trace_start()
       ) AS free_ts
     FROM (
-      SELECT ts, ts + dur AS _end_ts, metasql_unparenthesize_exprlist!($group_columns)
-      FROM $intervals
+      SELECT ts, ts + dur AS _end_ts, metasql_unparenthesize_exprlist!($group_cols)
+      FROM $data
       WHERE dur > 0
       UNION ALL
-      SELECT DISTINCT trace_end(), trace_end(), metasql_unparenthesize_exprlist!($group_columns)
-      FROM $intervals
+      SELECT DISTINCT trace_end(), trace_end(), metasql_unparenthesize_exprlist!($group_cols)
+      FROM $data
       UNION ALL
-      SELECT trace_end(), trace_end(), __intrinsic_token_apply!(__null_in_place_of, $group_columns)
-      WHERE NOT EXISTS (SELECT 1 FROM $intervals)
+      SELECT trace_end(), trace_end(), __intrinsic_token_apply!(__null_in_place_of, $group_cols)
+      WHERE NOT EXISTS (SELECT 1 FROM $data)
     )
   )
   WHERE ts > free_ts

@@ -142,15 +142,15 @@ RETURNS TableOrSubquery AS
 -- the last four are NULL for those.
 CREATE PERFETTO MACRO _intervals_merge_root_and_children(
   -- Roots: id, ts, dur.
-  roots TableOrSubquery,
+  roots_table TableOrSubquery,
   -- Spans: root_id, id, parent_id, ts, dur; the parent of the outermost is the root.
-  children TableOrSubquery
+  children_table TableOrSubquery
 )
 RETURNS TableOrSubquery AS
 (
   WITH
-    _root AS (SELECT id AS root_id, ts AS root_ts, dur AS root_dur FROM $roots WHERE dur > 0),
-    _child AS (SELECT root_id, id, parent_id, ts, dur FROM $children WHERE dur > 0)
+    _root AS (SELECT id AS root_id, ts AS root_ts, dur AS root_dur FROM $roots_table WHERE dur > 0),
+    _child AS (SELECT root_id, id, parent_id, ts, dur FROM $children_table WHERE dur > 0)
   SELECT root_id, root_ts, root_dur, id, parent_id, ts, dur
   FROM _root
   JOIN _child USING (root_id)
@@ -164,17 +164,17 @@ RETURNS TableOrSubquery AS
 -- (ts, dur, id, parent_id, root_id, root_ts, root_dur, the key).
 CREATE PERFETTO MACRO _intervals_merge_root_and_children_by_intersection(
   -- Roots: id, ts, dur, the key.
-  roots TableOrSubquery,
+  roots_table TableOrSubquery,
   -- Spans: id, parent_id, ts, dur, the key; parent_id is NULL where that is the root.
-  children TableOrSubquery,
+  children_table TableOrSubquery,
   -- What must be equal: a track, a thread.
-  key_column ColumnName
+  key ColumnName
 )
 RETURNS TableOrSubquery AS
 (
   WITH
-    _root AS (SELECT id, ts, dur, $key_column FROM $roots WHERE dur > 0),
-    _child AS (SELECT id, parent_id, ts, dur, $key_column FROM $children WHERE dur > 0)
+    _root AS (SELECT id, ts, dur, $key FROM $roots_table WHERE dur > 0),
+    _child AS (SELECT id, parent_id, ts, dur, $key FROM $children_table WHERE dur > 0)
   SELECT
     i.ts,
     i.dur,
@@ -183,8 +183,8 @@ RETURNS TableOrSubquery AS
     r.id AS root_id,
     r.ts AS root_ts,
     r.dur AS root_dur,
-    i.$key_column
-  FROM _interval_intersect!((_root, _child), ($key_column)) AS i
+    i.$key
+  FROM _interval_intersect!((_root, _child), ($key)) AS i
   JOIN _root AS r ON r.id = i.id_0
   JOIN _child AS c ON c.id = i.id_1
   WHERE i.dur > 0
@@ -194,12 +194,12 @@ RETURNS TableOrSubquery AS
 -- none: (root_id, id, ts, dur).
 CREATE PERFETTO MACRO _intervals_flatten(
   -- What the two macros above give.
-  children_with_roots TableOrSubquery
+  children_with_roots_table TableOrSubquery
 )
 RETURNS TableOrSubquery AS
 (
   WITH
-    _all AS (SELECT root_id, root_ts, root_dur, id, parent_id, ts, dur FROM $children_with_roots),
+    _all AS (SELECT root_id, root_ts, root_dur, id, parent_id, ts, dur FROM $children_with_roots_table),
     _child AS (SELECT * FROM _all WHERE id IS NOT NULL),
     _change AS (
       SELECT root_id, ts, id, 1 AS is_begin, -dur AS order_key FROM _child
