@@ -1,6 +1,7 @@
 """What relays write of clocks can be read by Perfetto: it makes of each packet one pair of moments, the average over the
 packet's rounds, and gives up a trace in which such a moment is earlier than the one before. Twenty recordings of relays
 on a busy machine; read with Perfetto's model, every event keeps its time."""
+import pathlib
 import subprocess
 import time
 
@@ -11,6 +12,7 @@ RECORDINGS = 20
 MACHINES = 3
 MACHINE_ID, REMOTE_CLOCK_SYNC, SYNCED_CLOCKS, CLIENT_CLOCKS, HOST_CLOCKS, CLOCKS, CLOCK_ID, CLOCK_TIME = 98, 107, 1, 2, 3, 1, 1, 2
 BOOTTIME = 6
+SOURCE_PERIOD = 990  # of ours, in each round: how many clock sources the two kernels have had
 FAR_NS = 30_000_000_000  # rounds further apart are not compared with each other
 
 
@@ -44,6 +46,9 @@ def pairs_of(rounds):
     return {clock: (anchors[clock], anchors[clock] + average(o)) for clock, o in offsets.items()}
 
 
+CLOCK_SOURCE = pathlib.Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
 class Rounds(LinkCase):
     def join(self, n):
         """Straight to the service: a round takes a tenth of a millisecond, and what disturbs it is many times that."""
@@ -67,6 +72,7 @@ class Rounds(LinkCase):
                 continue
             count += 1
             machine, rounds = first(p, MACHINE_ID), rounds_of(sync)
+            self.assertEqual({first(r, SOURCE_PERIOD) for n, r in fields(sync) if n == SYNCED_CLOCKS}, {1 if CLOCK_SOURCE.exists() else None})
             for clock, (host, client) in pairs_of(rounds).items():
                 last = before.get((machine, clock), (0, 0))
                 wrong += [(count, clock, what, then - now) for what, now, then in
