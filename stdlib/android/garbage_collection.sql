@@ -1,5 +1,6 @@
 -- Garbage collections of the Java heap: how much they freed and what their thread did meanwhile.
 
+INCLUDE PERFETTO MODULE android.startup.startups;
 INCLUDE PERFETTO MODULE counters.intervals;
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.with_context;
@@ -144,3 +145,215 @@ JOIN heap AS h USING (gc_id)
 LEFT JOIN states AS s USING (gc_id)
 -- without a size of the heap nothing can be said about it
 WHERE h.max_heap_mb IS NOT NULL;
+
+-- From the first size of a heap to the last one; no row without.
+CREATE PERFETTO VIEW _gc_stats_window AS
+SELECT min(ts) AS ts, max(ts) - min(ts) AS dur
+FROM _gc_heap_counter
+HAVING count() > 0;
+
+-- What there is to add up, by process: its heap, its collections, and those while applications started.
+CREATE PERFETTO VIEW _gc_process_sums AS
+WITH
+  heaps AS (
+    SELECT
+      h.upid,
+      sum(h.value / 1e3 * (min(h.ts + h.dur, w.ts + w.dur) - h.ts) / 1e9) AS heap_size_mbs,
+      sum(max(coalesce(h.growth, 0), 0)) / 1e3 AS heap_allocated_mb
+    FROM (SELECT *, value - lag(value) OVER (PARTITION BY upid ORDER BY ts) AS growth FROM _gc_heap_counter) AS h
+    JOIN _gc_stats_window AS w
+    GROUP BY h.upid
+  ),
+  -- a collection answers for the time since the one before, or since the process or the window began
+  periods AS (
+    SELECT
+      e.*,
+      (
+        e.gc_ts
+        - coalesce(lag(e.gc_ts) OVER (PARTITION BY e.upid ORDER BY e.gc_ts), max(coalesce(p.start_ts, w.ts), w.ts))
+      ) / 1e9 AS period
+    FROM android_garbage_collection_events AS e
+    JOIN process AS p USING (upid)
+    JOIN _gc_stats_window AS w
+  ),
+  collections AS (
+    SELECT
+      upid,
+      sum(min_heap_mb * max(period, 0)) AS heap_live_mbs,
+      sum(max_heap_mb * max(period, 0)) AS heap_total_mbs,
+      sum(gc_running_dur) AS gc_running_dur
+    FROM periods
+    GROUP BY upid
+  ),
+  during_starts AS (
+    SELECT e.upid, sum(i.dur) AS dur
+    FROM _interval_intersect!((
+      (SELECT gc_id AS id, gc_ts AS ts, gc_dur AS dur FROM android_garbage_collection_events),
+      (SELECT startup_id AS id, ts, dur FROM android_startups WHERE dur > 0)
+    ), ()) AS i
+    JOIN android_garbage_collection_events AS e ON e.gc_id = i.id_0
+    GROUP BY e.upid
+  )
+SELECT
+  h.upid,
+  h.heap_size_mbs,
+  h.heap_allocated_mb,
+  c.heap_live_mbs,
+  c.heap_total_mbs,
+  c.gc_running_dur,
+  d.dur AS gc_during_android_startup_dur
+FROM heaps AS h
+LEFT JOIN collections AS c USING (upid)
+LEFT JOIN during_starts AS d USING (upid);
+
+-- The quotients of such sums.
+CREATE PERFETTO MACRO _gc_stats_of(
+  -- As _gc_process_sums, or sums of it.
+  sums TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  WITH
+    _gc_starts AS (SELECT sum(dur) AS total FROM android_startups WHERE dur > 0),
+    _gc_rates AS (
+      SELECT
+        s.*,
+        w.ts,
+        w.dur,
+        s.heap_size_mbs / w.dur * 1e9 AS heap_size_mb,
+        s.heap_allocated_mb / w.dur * 1e9 AS heap_allocation_rate,
+        s.heap_live_mbs / s.heap_total_mbs AS heap_utilization,
+        s.gc_running_dur * 1.0 / w.dur AS gc_running_rate,
+        t.total AS total_android_startup_dur,
+        s.gc_during_android_startup_dur * 1.0 / t.total AS gc_during_android_startup_rate
+      FROM $sums AS s
+      JOIN _gc_stats_window AS w
+      JOIN _gc_starts AS t
+    )
+  SELECT
+    *,
+    heap_allocation_rate * heap_utilization / (1 - heap_utilization) / gc_running_rate AS gc_running_efficiency,
+    heap_allocation_rate * heap_utilization / (1 - heap_utilization) / gc_during_android_startup_rate
+      AS gc_during_android_startup_efficiency
+  FROM _gc_rates
+);
+
+-- What collections cost each process, and what they were for.
+CREATE PERFETTO VIEW _android_garbage_collection_process_stats(
+  -- Row of process.
+  upid JOINID(process.id),
+  -- Start of the window.
+  ts TIMESTAMP,
+  -- Length of the window.
+  dur DURATION,
+  -- Size of the heap times how long it had it, in MB s.
+  heap_size_mbs DOUBLE,
+  -- Average size of the heap, in MB.
+  heap_size_mb DOUBLE,
+  -- What was allocated: the sum of all growth, in MB.
+  heap_allocated_mb DOUBLE,
+  -- The same in a second, in MB/s.
+  heap_allocation_rate DOUBLE,
+  -- What collections left times how long they had been waited for, in MB s.
+  heap_live_mbs DOUBLE,
+  -- What they found times the same, in MB s.
+  heap_total_mbs DOUBLE,
+  -- The one by the other: how much of the heap was in use.
+  heap_utilization DOUBLE,
+  -- Processor time of collections, in ns.
+  gc_running_dur DURATION,
+  -- The same by the length of the window.
+  gc_running_rate DOUBLE,
+  -- What was allocated for the processor time of collections, as if half of the heap were in use.
+  gc_running_efficiency DOUBLE,
+  -- Time of collections while any application started, in ns.
+  gc_during_android_startup_dur DURATION,
+  -- Time of all starts, in ns.
+  total_android_startup_dur DURATION,
+  -- The one by the other.
+  gc_during_android_startup_rate DOUBLE,
+  -- What was allocated for that rate, as if half of the heap were in use.
+  gc_during_android_startup_efficiency DOUBLE
+) AS
+SELECT
+  upid,
+  ts,
+  dur,
+  heap_size_mbs,
+  heap_size_mb,
+  heap_allocated_mb,
+  heap_allocation_rate,
+  heap_live_mbs,
+  heap_total_mbs,
+  heap_utilization,
+  gc_running_dur,
+  gc_running_rate,
+  gc_running_efficiency,
+  gc_during_android_startup_dur,
+  total_android_startup_dur,
+  gc_during_android_startup_rate,
+  gc_during_android_startup_efficiency
+FROM _gc_stats_of!(_gc_process_sums);
+
+-- The same for all processes together.
+CREATE PERFETTO VIEW _android_garbage_collection_stats(
+  -- Start of the window.
+  ts TIMESTAMP,
+  -- Length of the window.
+  dur DURATION,
+  -- Size of the heap times how long it had it, in MB s.
+  heap_size_mbs DOUBLE,
+  -- Average size of the heap, in MB.
+  heap_size_mb DOUBLE,
+  -- What was allocated: the sum of all growth, in MB.
+  heap_allocated_mb DOUBLE,
+  -- The same in a second, in MB/s.
+  heap_allocation_rate DOUBLE,
+  -- What collections left times how long they had been waited for, in MB s.
+  heap_live_mbs DOUBLE,
+  -- What they found times the same, in MB s.
+  heap_total_mbs DOUBLE,
+  -- The one by the other: how much of the heap was in use.
+  heap_utilization DOUBLE,
+  -- Processor time of collections, in ns.
+  gc_running_dur DURATION,
+  -- The same by the length of the window.
+  gc_running_rate DOUBLE,
+  -- What was allocated for the processor time of collections, as if half of the heap were in use.
+  gc_running_efficiency DOUBLE,
+  -- Time of collections while any application started, in ns.
+  gc_during_android_startup_dur DURATION,
+  -- Time of all starts, in ns.
+  total_android_startup_dur DURATION,
+  -- The one by the other.
+  gc_during_android_startup_rate DOUBLE,
+  -- What was allocated for that rate, as if half of the heap were in use.
+  gc_during_android_startup_efficiency DOUBLE
+) AS
+SELECT
+  ts,
+  dur,
+  heap_size_mbs,
+  heap_size_mb,
+  heap_allocated_mb,
+  heap_allocation_rate,
+  heap_live_mbs,
+  heap_total_mbs,
+  heap_utilization,
+  gc_running_dur,
+  gc_running_rate,
+  gc_running_efficiency,
+  gc_during_android_startup_dur,
+  total_android_startup_dur,
+  gc_during_android_startup_rate,
+  gc_during_android_startup_efficiency
+FROM _gc_stats_of!((
+  SELECT
+    sum(heap_size_mbs) AS heap_size_mbs,
+    sum(heap_allocated_mb) AS heap_allocated_mb,
+    sum(heap_live_mbs) AS heap_live_mbs,
+    sum(heap_total_mbs) AS heap_total_mbs,
+    sum(gc_running_dur) AS gc_running_dur,
+    sum(gc_during_android_startup_dur) AS gc_during_android_startup_dur
+  FROM _gc_process_sums
+));
