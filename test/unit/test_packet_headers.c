@@ -95,6 +95,36 @@ START_TEST(damage_is_refused)
 }
 END_TEST
 
+/* struct sk_buff { struct sk_buff; … }: MAX_NESTING levels of them would be walked for ever. */
+START_TEST(types_that_hold_themselves_end)
+{
+    enum { MEMBERS = 64, TYPE_WORDS = 3, WORDS = TYPE_WORDS * (MEMBERS + 1) };
+    uint32_t holder[WORDS] = {S_SK_BUFF, STRUCT | MEMBERS, 8}, offset;
+    uint32_t header[6] = {0x0001EB9F, 24, 0, sizeof holder, sizeof holder, sizeof strings};
+    uint8_t bytes[sizeof header + sizeof holder + sizeof strings];
+    for (size_t i = 0; i < MEMBERS; i++)
+        holder[TYPE_WORDS * (i + 1) + 1] = 1; /* without a name, of type 1 */
+    memcpy(bytes, header, sizeof header);
+    memcpy(bytes + sizeof header, holder, sizeof holder);
+    memcpy(bytes + sizeof header + sizeof holder, strings, sizeof strings);
+    struct slice file = slice_of(bytes, sizeof bytes);
+    ck_assert_int_eq(btf_member_offset(file, "sk_buff", "head", &offset, NULL), -MRD_ENOTFOUND);
+}
+END_TEST
+
+START_TEST(members_behind_the_types_are_refused)
+{
+    uint32_t cut[3] = {S_SK_BUFF, STRUCT | 1, 8}, offset; /* says a member, has none */
+    uint32_t header[6] = {0x0001EB9F, 24, 0, sizeof cut, sizeof cut, sizeof strings};
+    uint8_t bytes[sizeof header + sizeof cut + sizeof strings];
+    memcpy(bytes, header, sizeof header);
+    memcpy(bytes + sizeof header, cut, sizeof cut);
+    memcpy(bytes + sizeof header + sizeof cut, strings, sizeof strings);
+    struct slice file = slice_of(bytes, sizeof bytes);
+    ck_assert_int_eq(btf_member_offset(file, "sk_buff", "head", &offset, NULL), -MRD_EFORMAT);
+}
+END_TEST
+
 START_TEST(the_probes_are_written)
 {
     uint8_t bytes[ROOM];
@@ -135,6 +165,8 @@ Suite *packet_headers_suite(void)
     TCase *t = tcase_create("packet_headers");
     tcase_add_loop_test(t, members_are_found, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(t, damage_is_refused);
+    tcase_add_test(t, types_that_hold_themselves_end);
+    tcase_add_test(t, members_behind_the_types_are_refused);
     tcase_add_test(t, the_probes_are_written);
     tcase_add_test(t, this_kernel_is_read);
     suite_add_tcase(s, t);

@@ -74,6 +74,8 @@ static int index_types(struct btf *b, struct error *err)
         if (!vec_push(&b->at, (uint32_t)at))
             return error_set(err, -MRD_ENOMEM, "out of memory for BTF");
         at += TYPE_BYTES + extra[kind].fixed + (size_t)extra[kind].part * (info & 0xffff);
+        if (at > b->types.len)
+            return error_set(err, -MRD_EFORMAT, "BTF: type %zu ends behind the types", b->at.n);
     }
     return 0;
 }
@@ -90,26 +92,37 @@ static int open_btf(struct btf *b, struct slice file, struct error *err)
     return index_types(b, err);
 }
 
-/* Looks for a member in the struct or union at `at`, which lies `base` bits into the one asked for. */
-static bool find_member(const struct btf *b, uint32_t at, const char *name, uint64_t base, int depth, uint64_t *bits)
+/* A member by its name. Members of a struct of C, and of the anonymous ones inside it, have different names, so a
+ * search sees each member of the file once: one that sees more goes through types that hold themselves. */
+struct search {
+    const struct btf *btf;
+    const char *name;
+    size_t left;   /* members that it may still look at */
+    uint64_t bits; /* where the member was found */
+};
+
+/* Looks in the struct or union at `at`, which lies `base` bits into the one asked for. */
+static bool find_member(struct search *s, uint32_t at, uint64_t base, int depth)
 {
+    const struct btf *b = s->btf;
     uint32_t info = load(b->types, at + 4);
     bool has_bitfields = info >> 31;
-    for (uint32_t i = 0; i < (info & 0xffff); i++) {
+    for (uint32_t i = 0; i < (info & 0xffff) && s->left > 0; i++) {
         size_t member = at + TYPE_BYTES + (size_t)MEMBER_BYTES * i;
         const char *own = name_at(b, load(b->types, member));
         uint32_t type = load(b->types, member + 4), where = load(b->types, member + 8);
+        s->left--;
         if (has_bitfields && where >> 24)
             continue;
         uint64_t offset = base + (has_bitfields ? where & 0xffffff : where);
         if (*own) {
-            if (strcmp(own, name) == 0)
-                return *bits = offset, true;
+            if (strcmp(own, s->name) == 0)
+                return s->bits = offset, true;
             continue;
         }
         unsigned kind = type && type <= b->at.n ? kind_of(load(b->types, b->at.p[type - 1] + 4)) : 0;
         if ((kind == KIND_STRUCT || kind == KIND_UNION) && depth < MAX_NESTING &&
-            find_member(b, b->at.p[type - 1], name, offset, depth + 1, bits))
+            find_member(s, b->at.p[type - 1], offset, depth + 1))
             return true;
     }
     return false;
@@ -120,12 +133,12 @@ static int find_in_struct(const struct btf *b, const char *type, const char *mem
 {
     for (size_t i = 0; i < b->at.n; i++) {
         uint32_t at = b->at.p[i], info = load(b->types, at + 4);
-        uint64_t bits;
+        struct search s = {.btf = b, .name = member, .left = b->types.len / MEMBER_BYTES};
         if (kind_of(info) != KIND_STRUCT || strcmp(name_at(b, load(b->types, at)), type) != 0)
             continue;
-        if (!find_member(b, at, member, 0, 0, &bits) || bits % 8 || bits / 8 > UINT32_MAX)
+        if (!find_member(&s, at, 0, 0) || s.bits % 8 || s.bits / 8 > UINT32_MAX)
             return error_set(err, -MRD_ENOTFOUND, "this kernel's struct %s has no %s", type, member);
-        *offset = (uint32_t)(bits / 8);
+        *offset = (uint32_t)(s.bits / 8);
         return 0;
     }
     return error_set(err, -MRD_ENOTFOUND, "this kernel has no struct %s", type);
