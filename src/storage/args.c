@@ -188,6 +188,14 @@ void args_values(const struct args *a, argset set, struct arg_list *out)
     }
 }
 
+void args_values_by(const struct args *a, unsigned decoder, argset set, struct arg_list *out)
+{
+    const struct arg_set *s = set_at(a, set);
+    if (s && s->kind_aux >> ARGS_AUX_BITS != ARGS_READY && a->decoders[decoder].decode)
+        a->decoders[decoder].decode(a->decoders[decoder].ctx, s->kind_aux & ((1u << ARGS_AUX_BITS) - 1),
+                                    slice_of(s->bytes, s->len), out);
+}
+
 bool args_number(struct args *a)
 {
     uint32_t n = args_count(a);

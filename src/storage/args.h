@@ -80,7 +80,12 @@ static inline argset argset_of_cell(int64_t cell)
 /* Turns payload bytes into values, appended to *out. `aux` is what was given at args_intern_bytes(). */
 typedef void (*args_decode_fn)(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out);
 
-enum { ARGS_READY = 0, ARGS_MAX_DECODERS = 16, ARGS_AUX_BITS = 28 };
+enum {
+    ARGS_READY = 0,
+    ARGS_WITH_DEFAULTS = 15, /* messages of Android's window system, with the fields that are not set */
+    ARGS_MAX_DECODERS = 16,
+    ARGS_AUX_BITS = 28,
+};
 
 struct arg_set {
     union {
@@ -124,6 +129,9 @@ argset args_intern_bytes(struct args *a, unsigned kind, uint32_t aux, struct sli
 
 /* Appends the values of a set to *out (decoding if need be); nothing for none or an unknown one. */
 void args_values(const struct args *a, argset set, struct arg_list *out);
+
+/* As above by another decoder than that of the set; nothing for sets of ready values. */
+void args_values_by(const struct args *a, unsigned decoder, argset set, struct arg_list *out);
 
 /* How many sets there are; their cells are 0 .. count - 1. */
 static inline uint32_t args_count(const struct args *a)

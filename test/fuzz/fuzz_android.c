@@ -36,6 +36,8 @@ static const uint32_t fields[] = {
     104,  /* protolog_message */
     105,  /* protolog_viewer_config */
     112,  /* winscope_extensions */
+    5,    /* chrome_events */
+    48,   /* chrome_benchmark_metadata */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -131,6 +131,60 @@ START_TEST(processes_that_lost_data)
 }
 END_TEST
 
+START_TEST(processes_that_android_started)
+{
+    PACKET(1, "13:1 60{1:1 2'framework'}");
+    PACKET(5, "2{1{1:42 2:1 3'init'}}");
+    PACKET(10, "11{9:3 11:1 2010{1:10001 2:42 3'com.app' 4:7 5:8 6'com.app/.Main' 7:1 8:999 10:3 11:10001}}");
+    PACKET(20, "11{9:3 11:1 2010{2:42 12:1000}}");
+    PACKET(30, "11{9:3 11:1 2013{2:42}}");
+    PACKET(40, "11{9:3 11:1 2013{2:77}}"); /* of no process that is known */
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(android_track_event_process), 1);
+    ck_assert_int_eq(GET(android_track_event_process, fw_start_ts, 0), 10);
+    ck_assert_int_eq(GET(android_track_event_process, fw_end_ts, 0), 30);
+    ck_assert_int_eq(GET(android_track_event_process, start_seq_id, 0), 3);
+    ck_assert_int_eq(GET(android_track_event_process, caller_uid, 0), 1000);
+    ck_assert_int_eq(GET(android_track_event_process, defining_uid, 0), COL_NULL);
+    ck_assert_str_eq(TEXT(android_track_event_process, hosting_name, 0), "com.app/.Main");
+    ck_assert_str_eq(TEXT(android_track_event_process, trigger_type, 0), "999");
+    ck_assert_int_ne(TEXT(android_track_event_process, hosting_type, 0)[0], '1'); /* its name */
+}
+END_TEST
+
+/* The value of a metadata row by name: the text, or "(null)". */
+static const char *metadata_text(const char *name, int64_t *number)
+{
+    for (uint32_t i = 0; i < ROWS(metadata); i++)
+        if (strcmp(TEXT(metadata, name, i), name) == 0) {
+            *number = GET(metadata, int_value, i);
+            return TEXT(metadata, str_value, i);
+        }
+    return "none";
+}
+
+START_TEST(metadata_of_older_recordings)
+{
+    int64_t number;
+    PACKET(10, "5{2{1'os' 2'Linux'} 2{1'cpus' 4:8} 4'one,' 4'two' 5{2'[]'} 5{1:1 2'no'}}");
+    PACKET(20, "5{2{1'os' 2'other'}}");
+    PACKET(30, "48{1:5 3'speed' 7'a' 7'b' 9:1}");
+    trace_fixture_load(&f);
+    ck_assert_str_eq(metadata_text("cr-os", &number), "Linux");
+    ck_assert_str_eq(metadata_text("cr-2-os", &number), "other");
+    metadata_text("cr-cpus", &number);
+    ck_assert_int_eq(number, 8);
+    ck_assert_str_eq(metadata_text("benchmark_name", &number), "speed");
+    ck_assert_str_eq(metadata_text("benchmark_story_tags", &number), "a");
+    metadata_text("benchmark_had_failures", &number);
+    ck_assert_int_eq(number, 1);
+    ck_assert_uint_eq(ROWS(chrome_raw), 4);
+    ck_assert_str_eq(TEXT(chrome_raw, name, 0), "chrome_event.legacy_user_trace");
+    ck_assert_str_eq(ARGS(chrome_raw, arg_set_id, 1), "os=Linux cpus=8");
+    ck_assert_str_eq(ARGS(chrome_raw, arg_set_id, 2), "data=one,two");
+}
+END_TEST
+
 Suite *chrome_events_suite(void);
 
 Suite *chrome_events_suite(void)
@@ -144,6 +198,8 @@ Suite *chrome_events_suite(void)
     tcase_add_test(c, counters_on_other_tracks_are_counted);
     tcase_add_test(c, processes_tell_of_themselves);
     tcase_add_test(c, processes_that_lost_data);
+    tcase_add_test(c, processes_that_android_started);
+    tcase_add_test(c, metadata_of_older_recordings);
     suite_add_tcase(s, c);
     return s;
 }

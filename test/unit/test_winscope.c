@@ -332,6 +332,32 @@ START_TEST(views_and_their_strings)
 }
 END_TEST
 
+START_TEST(fields_that_are_not_set)
+{
+    PACKET(1, "13:1 12{38{1:1 2'com.app'}}");
+    PACKET(10, "112{4{1:1 3{1:5}}}");
+    PACKET(20, "96{1:1 14{1:1}}");
+    trace_fixture_load(&f);
+    struct arg_list list = {0};
+    args_values_by(&f.st.args, ARGS_WITH_DEFAULTS, (argset){(uint32_t)GET(viewcapture, base64_proto_id, 0) + 1}, &list);
+    ck_assert_uint_eq(list.n, 2); /* the views have rows of their own */
+    ck_assert_str_eq(fixture_text(&f, list.p[0].key), "package_name");
+    ck_assert_str_eq(fixture_text(&f, list.p[1].key), "window_name_iid");
+    ck_assert_int_eq(list.p[1].type, ARG_INT);
+    list.n = 0;
+    uint32_t proto = (uint32_t)GET(window_manager_shell_transition_protos, base64_proto_id, 0);
+    args_values_by(&f.st.args, ARGS_WITH_DEFAULTS, (argset){proto + 1}, &list);
+    bool bounds = false, time = false;
+    for (size_t i = 0; i < list.n; i++) {
+        const char *key = fixture_text(&f, list.p[i].key);
+        bounds |= strcmp(key, "changes[0].start_absolute_bounds") == 0 && list.p[i].type == ARG_NULL;
+        time |= strcmp(key, "send_time_ns") == 0 && list.p[i].type == ARG_INT && list.p[i].word == 0;
+    }
+    ck_assert(bounds && time);
+    arg_list_free(&list);
+}
+END_TEST
+
 Suite *winscope_suite(void);
 
 Suite *winscope_suite(void)
@@ -346,6 +372,7 @@ Suite *winscope_suite(void)
     tcase_add_test(c, layers_that_cover_others);
     tcase_add_test(c, input_and_input_methods);
     tcase_add_test(c, views_and_their_strings);
+    tcase_add_test(c, fields_that_are_not_set);
     suite_add_tcase(s, c);
     return s;
 }

@@ -13,6 +13,8 @@ const struct packet_handler system_packet_handlers[] = {
     {TRACE_PACKET_POWER_RAILS, "power_rails", power_rails_tokenize, NULL},
     {TRACE_PACKET_SYSTEM_INFO, "system_info", system_info_tokenize, NULL},
     {TRACE_PACKET_PERFETTO_METATRACE, "perfetto_metatrace", NULL, metatrace_parse},
+    {TRACE_PACKET_CHROME_EVENTS, "chrome_events", NULL, chrome_events_parse},
+    {TRACE_PACKET_CHROME_BENCHMARK_METADATA, "chrome_benchmark_metadata", chrome_benchmark_tokenize, NULL},
     {TRACE_PACKET_CHROME_METADATA, "chrome_metadata", chrome_metadata_tokenize, NULL},
     {TRACE_PACKET_GPU_COUNTER_EVENT, "gpu_counter_event", gpu_counter_event_tokenize, gpu_counter_event_parse},
     {TRACE_PACKET_GPU_RENDER_STAGE_EVENT, "gpu_render_stage_event", NULL, gpu_render_stage_parse},

@@ -32,6 +32,7 @@ struct system_machine {
     struct u64map session_states;    /* concurrent session -> row of its open state + 1, 0: none */
     struct u64map gpu_descriptors;   /* interned descriptions of counters that were read */
     uint32_t chrome_bundles;         /* chrome_metadata packets so far */
+    uint32_t metadata_bundles;       /* chrome_events packets with metadata so far */
     struct u64map metatrace_strings; /* sequence << 32 ^ iid -> strid */
     VEC(uint32_t)
     cpu_freqs;                       /* frequencies of every cpu, one list after another */
@@ -87,5 +88,7 @@ void frame_timeline_parse(struct packet *p);
 void frames_close(struct frames *s);
 void display_state_parse(struct packet *p);
 enum tokenize_result chrome_metadata_tokenize(struct packet *p);
+void chrome_events_parse(struct packet *p);
+enum tokenize_result chrome_benchmark_tokenize(struct packet *p);
 
 #endif

@@ -145,6 +145,7 @@ static bool read_event(struct event *e, struct slice bytes)
                 e->has_args = true;
             e->has_gpu |= f.id == TRACK_EVENT_GPU_CORRELATION;
             e->lists_processes |= f.id == TRACK_EVENT_CHROME_ACTIVE_PROCESSES || f.id == TRACK_EVENT_ACTIVE_PROCESSES;
+            e->has_process |= f.id == TRACK_EVENT_PROCESS_START_EVENT || f.id == TRACK_EVENT_BINDER_DIED_EVENT;
             e->has_mojo |= f.id == TRACK_EVENT_CHROME_MOJO_EVENT_INFO;
         }
         if (f.id == TRACK_EVENT_DEBUG_ANNOTATIONS)
@@ -576,6 +577,17 @@ static void mojo_mapping(struct event *e)
 
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER, TYPE_STATE };
 
+/* What an event says of processes and their files, beside what it shows. */
+static void tell_of_processes(struct event *e)
+{
+    if (e->lists_processes)
+        track_event_processes_listed(e->t, e->ts, e->bytes);
+    if (e->has_mojo)
+        mojo_mapping(e);
+    if (e->has_process && (e->type == TYPE_BEGIN || e->type == TYPE_INSTANT))
+        track_event_android_process(e->t, e->ts, e->bytes);
+}
+
 static void parse_event(struct track_event_machine *t, int64_t ts, struct slice bytes, struct seq_generation *g,
                         const struct track_event_extra *extra)
 {
@@ -617,10 +629,7 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
         counters_along(&e);
     if (e.log_message.p)
         log_message(&e);
-    if (e.lists_processes)
-        track_event_processes_listed(t, ts, bytes);
-    if (e.has_mojo)
-        mojo_mapping(&e);
+    tell_of_processes(&e);
     switch (e.type) {
     case TYPE_BEGIN:
         event_begin(&e);

@@ -287,3 +287,16 @@ strid schema_enum_name(const struct schema *s, strid enumeration, int32_t value)
     const uint64_t *at = u64map_get(&s->enum_values, (uint64_t)enumeration << 32 | (uint32_t)value);
     return at ? (strid)*at : 0;
 }
+
+strid schema_enum_first(const struct schema *s, strid enumeration)
+{
+    const uint64_t *at = u64map_get(&s->enum_first, enumeration);
+    return at ? (strid)*at : 0;
+}
+
+const struct schema_field *schema_fields(const struct schema *s, strid message, uint32_t *n)
+{
+    const uint64_t *at = u64map_get(&s->messages, message);
+    *n = at ? (uint32_t)*at - 1 : 0;
+    return *n ? &s->fields.p[*at >> 32] : NULL;
+}

@@ -61,4 +61,10 @@ const struct schema_field *schema_field(const struct schema *s, strid message, u
 /* The name of an enum's value, 0 when unknown. */
 strid schema_enum_name(const struct schema *s, strid enumeration, int32_t value);
 
+/* The name of the value that stands first in an enum, 0 when unknown. */
+strid schema_enum_first(const struct schema *s, strid enumeration);
+/* All fields of a message that is built in, by number; *n is 0 for others. Last until the next schema_add() or _load().
+ */
+const struct schema_field *schema_fields(const struct schema *s, strid message, uint32_t *n);
+
 #endif

@@ -137,14 +137,52 @@ static void add_repeated(const struct reflect *r, struct arg_writer *w, const st
     arg_writer_array_set(w, index);
 }
 
+static bool is_skipped(const struct reflect *r, strid message, uint32_t field)
+{
+    for (size_t i = 0; i < r->n_skip; i++)
+        if (r->skip[i].field == field && r->skip[i].message == message)
+            return true;
+    return false;
+}
+
+/* What a field is when it is not set. */
+static void add_default(const struct reflect *r, struct arg_writer *w, const struct schema_field *d)
+{
+    static const struct pb_field zero;
+    if (d->repeated || d->type == SCHEMA_MESSAGE)
+        arg_writer_add(w, ARG_NULL, 0);
+    else if (d->type == SCHEMA_STRING || d->type == SCHEMA_BYTES)
+        arg_writer_add_bytes(w, ARG_STRING, slice_of("", 0));
+    else if (d->type == SCHEMA_ENUM)
+        arg_writer_add(w, ARG_STRING, schema_enum_first(r->schema, d->type_name));
+    else if (d->type == SCHEMA_DOUBLE || d->type == SCHEMA_FLOAT)
+        arg_writer_add(w, ARG_REAL, column_f64_word(0));
+    else
+        add_scalar(r, w, d, &zero);
+}
+
+static void add_defaults(const struct reflect *r, struct arg_writer *w, strid message, struct slice bytes)
+{
+    uint32_t n;
+    const struct schema_field *fields = schema_fields(r->schema, message, &n);
+    struct pb_field f;
+    for (uint32_t i = 0; i < n; i++) {
+        if (pb_find(bytes, fields[i].number, &f) || is_skipped(r, message, fields[i].number))
+            continue;
+        struct slice name = strpool_view(w->args->strings, fields[i].name);
+        struct arg_mark m = arg_writer_push(w, name.p, name.len);
+        add_default(r, w, &fields[i]);
+        arg_writer_pop(w, m);
+    }
+}
+
 void reflect_field(const struct reflect *r, struct arg_writer *w, strid message, const struct pb_field *f)
 {
     const struct schema_field *known = schema_field(r->schema, message, f->id);
     if (!known || (is_length_delimited(known->type) && f->wire != PB_BYTES))
         return;
-    for (size_t i = 0; i < r->n_skip; i++)
-        if (r->skip[i].field == f->id && r->skip[i].message == message)
-            return;
+    if (is_skipped(r, message, f->id))
+        return;
     struct schema_field d = *known;
     bool hooked = r->hook && d.type != SCHEMA_MESSAGE;
     if (hooked && r->hook(r->hook_ctx, w, message, d.name, f, true))
@@ -169,5 +207,7 @@ void reflect_message(const struct reflect *r, struct arg_writer *w, strid messag
     struct pb_field f;
     while (pb_next(&c, &f))
         reflect_field(r, w, message, &f);
+    if (r->defaults)
+        add_defaults(r, w, message, bytes);
     w->depth--;
 }

@@ -21,6 +21,7 @@ struct reflect {
     const struct schema *schema;
     const struct reflect_part *skip; /* may be NULL */
     size_t n_skip;
+    bool defaults;     /* fields that are not set are written, too: what they are then, NULL for messages and lists */
     reflect_hook hook; /* may be NULL */
     void *hook_ctx;
 };

@@ -67,6 +67,7 @@ void track_event_machine_close(struct track_event_machine *t)
     track_event_translations_close(t->translations);
     arg_list_free(&t->args);
     track_event_processes_close(t->chrome_processes);
+    u64map_free(&t->android_processes);
     mem_free(t);
 }
 

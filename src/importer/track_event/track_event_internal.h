@@ -135,6 +135,7 @@ struct track_event_machine {
     strid message;                             /* "perfetto.protos.TrackEvent" */
     bool process_ordering, thread_ordering;    /* ranks of processes and threads count */
     struct chrome_processes *chrome_processes; /* chrome_processes.c; NULL until needed */
+    struct u64map android_processes;           /* upid -> row of android_track_event_process */
     struct arg_list args;                      /* scratch */
     /* Whether payloads repeat: when they do not, looking for equal ones is given up. */
     uint32_t share_tried, share_hit;
@@ -179,6 +180,10 @@ const char *track_event_chrome_process_name(int32_t type);
 enum tokenize_result track_event_tokenize_event(struct packet *p);
 enum tokenize_result track_event_tokenize_streaming_profile(struct packet *p);
 void track_event_parse_events(void *owner, const struct sort_event *events, size_t n);
+
+/* --- android_processes.c --- */
+/* An event that tells of the start or the death of a process. */
+void track_event_android_process(struct track_event_machine *t, int64_t ts, struct slice event);
 
 /* --- chrome_processes.c --- */
 /* A process described itself at `ts`. */

@@ -83,11 +83,9 @@ static const struct part {
              OF_TRANSACTION(MERGED_TRANSACTION_IDS)};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
-static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+static void decode_fields(struct importer *im, struct slice bytes, bool defaults, struct arg_list *out)
 {
-    struct importer *im = ctx;
     struct payload k;
-    (void)aux;
     if (bytes.len != sizeof k)
         return;
     memcpy(&k, bytes.p, sizeof k);
@@ -104,7 +102,8 @@ static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list 
     for (size_t i = 0; i < N_PARTS; i++)
         if (parts[i].root == ANY_ROOT || parts[i].root == (int)k.type)
             skip[n_skip++] = (struct reflect_part){import_str(im, parts[i].message), parts[i].field};
-    struct reflect r = {.schema = schema, .hook = resolve, .hook_ctx = &c, .skip = skip, .n_skip = n_skip};
+    struct reflect r = {
+        .schema = schema, .hook = resolve, .hook_ctx = &c, .skip = skip, .n_skip = n_skip, .defaults = defaults};
     arg_writer_init(&w, &im->st->args, &list);
     reflect_message(&r, &w, import_str(im, type_names[k.type]), slice_of(k.bytes, k.len));
     arg_writer_free(&w);
@@ -114,9 +113,22 @@ static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list 
     args_values(&im->st->args, (argset){k.extra}, out);
 }
 
+static void decode(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+{
+    (void)aux;
+    decode_fields(ctx, bytes, false, out);
+}
+
+static void decode_with_defaults(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)
+{
+    (void)aux;
+    decode_fields(ctx, bytes, true, out);
+}
+
 void winscope_args_open(struct importer *im)
 {
     args_set_decoder(&im->st->args, ARGS_KIND_WINSCOPE, decode, im);
+    args_set_decoder(&im->st->args, ARGS_WITH_DEFAULTS, decode_with_defaults, im);
 }
 
 argset winscope_args(struct packet *p, enum winscope_message type, struct slice bytes, argset extra)

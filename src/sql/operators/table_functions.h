@@ -10,7 +10,8 @@
     X(flow)                                                                                                            \
     X(layout)                                                                                                          \
     X(slice)                                                                                                           \
-    X(weighted)
+    X(weighted)                                                                                                        \
+    X(winscope)
 
 #define X(subject)                                                                                                     \
     extern const struct engine_table_function subject##_table_functions[];                                             \

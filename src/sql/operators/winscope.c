@@ -1,0 +1,202 @@
+/* Table functions about Android's window system: all fields of its messages, with those that are not set; and the way
+ * from the root of the layers down to each. */
+#include "sql/operators/rows.h"
+#include "sql/operators/table_functions.h"
+
+#include "base/hash.h"
+#include "base/u64map.h"
+
+/* --- __intrinsic_winscope_proto_to_args_with_defaults(table) ------------------------------------------------------ */
+
+static const struct column_def args_columns[] = {
+    {"base64_proto_id", COL_U32, 0, "Number of the message, as its table has it."},
+    {"flat_key", COL_STR, 0, ""},
+    {"key", COL_STR, 0, ""},
+    {"int_value", COL_I64, COL_NULLABLE, ""},
+    {"string_value", COL_STR, COL_NULLABLE, ""},
+    {"real_value", COL_F64, COL_NULLABLE, ""},
+    {"value_type", COL_STR, 0, ""},
+};
+static const struct table_def args_def = {"", args_columns, 7, ""};
+
+static const char *const type_texts[] = {
+#define X(name, text, column) text,
+    ARG_TYPES(X)
+#undef X
+};
+
+/* The table with messages of that name, with or without "__intrinsic_". */
+static const struct table *table_named(const struct storage *st, const char *name, uint32_t *proto_column)
+{
+    static const char prefix[] = "__intrinsic_";
+    for (uint32_t i = 0; i < T_COUNT; i++) {
+        const struct table_def *d = st->t[i].def;
+        const char *own = d->name;
+        if (strcmp(own, name) != 0 &&
+            (strncmp(own, prefix, sizeof prefix - 1) != 0 || strcmp(own + sizeof prefix - 1, name) != 0))
+            continue;
+        for (uint32_t c = 0; c < d->n_columns; c++)
+            if (strcmp(d->columns[c].name, "base64_proto_id") == 0) {
+                *proto_column = c;
+                return &st->t[i];
+            }
+    }
+    return NULL;
+}
+
+struct expansion {
+    struct storage *st;
+    struct table *out;
+    struct u64map taken; /* keys that messages of one transition share: set ones win */
+    struct arg_list set, all;
+};
+
+static int append_arg(struct expansion *x, uint32_t id, const struct arg *a)
+{
+    int64_t words[] = {id, a->flat_key, a->key, COL_NULL, 0, COL_NULL_F64, 0};
+    words[6] = strpool_intern_str(&x->st->strings, type_texts[a->type]);
+    if (a->type == ARG_STRING || a->type == ARG_JSON)
+        words[4] = a->word;
+    else if (a->type == ARG_REAL)
+        words[5] = a->word;
+    else if (a->type != ARG_NULL)
+        words[3] = a->word;
+    return table_append(x->out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
+}
+
+static bool has_key(const struct arg_list *l, strid key)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->p[i].key == key)
+            return true;
+    return false;
+}
+
+/* The fields of one message. `group` (COL_NULL: none): messages of one group give a default once, and only for what
+ * none of them sets. */
+static int expand(struct expansion *x, uint32_t id, int64_t group)
+{
+    int rc = 0;
+    argset set = {id + 1};
+    x->all.n = x->set.n = 0;
+    args_values_by(&x->st->args, ARGS_WITH_DEFAULTS, set, &x->all);
+    if (group != COL_NULL)
+        args_values(&x->st->args, set, &x->set);
+    for (size_t i = 0; i < x->all.n && rc == 0; i++) {
+        const struct arg *a = &x->all.p[i];
+        if (group != COL_NULL && !has_key(&x->set, a->key)) {
+            bool added = false;
+            if (!u64map_put(&x->taken, hash_combine(hash_u64((uint64_t)group), a->key), &added))
+                return -MRD_ENOMEM;
+            if (!added)
+                continue;
+        }
+        rc = append_arg(x, id, a);
+    }
+    return rc;
+}
+
+/* Notes what the messages of each transition set, before any default is given. */
+static int note_set_keys(struct expansion *x, const struct table *t, uint32_t proto_column)
+{
+    for (uint32_t row = 0; row < t->n_rows; row++) {
+        int64_t id = table_get(t, proto_column, row);
+        uint64_t group = (uint64_t)table_get(t, window_manager_shell_transition_protos_c_transition_id, row);
+        if (id == COL_NULL)
+            continue;
+        x->set.n = 0;
+        args_values(&x->st->args, (argset){(uint32_t)id + 1}, &x->set);
+        for (size_t i = 0; i < x->set.n; i++)
+            if (!u64map_set(&x->taken, hash_combine(hash_u64(group), x->set.p[i].key), 1))
+                return -MRD_ENOMEM;
+    }
+    return 0;
+}
+
+static int proto_to_args(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+{
+    const char *name = (const char *)sqlite3_value_text(args[0]);
+    uint32_t column = 0;
+    struct expansion x = {.st = engine_storage(e), .out = out};
+    const struct table *t = name ? table_named(x.st, name, &column) : NULL;
+    if (!t)
+        return error_set(err, -MRD_ESQL, "no table of messages is called '%s': use a name as surfaceflinger_layer",
+                         name ? name : "NULL");
+    bool grouped = t == &x.st->t[T_window_manager_shell_transition_protos];
+    int rc = grouped ? note_set_keys(&x, t, column) : 0;
+    for (uint32_t row = 0; row < t->n_rows && rc == 0; row++) {
+        int64_t id = table_get(t, column, row);
+        int64_t group = grouped ? table_get(t, window_manager_shell_transition_protos_c_transition_id, row) : COL_NULL;
+        if (id != COL_NULL && !stop_asked(engine_stop(e)))
+            rc = expand(&x, (uint32_t)id, group);
+    }
+    u64map_free(&x.taken);
+    arg_list_free(&x.set);
+    arg_list_free(&x.all);
+    return rc;
+}
+
+/* --- __intrinsic_winscope_surfaceflinger_hierarchy_path() --------------------------------------------------------- */
+
+static const struct column_def path_columns[] = {
+    {"snapshot_id", COL_U32, 0, "Row of surfaceflinger_layers_snapshot."},
+    {"layer_id", COL_U32, 0, "Number of the layer."},
+    {"ancestor_id", COL_U32, 0, "Number of a layer on the way to it, from the root down to itself."},
+};
+static const struct table_def path_def = {"", path_columns, 3, ""};
+
+enum { MAX_PATH = 512 };
+
+/* The layers of one snapshot: rows from..to. */
+static int append_paths(const struct table *t, uint32_t from, uint32_t to, struct table *out)
+{
+    struct u64map parents = {0};
+    uint32_t path[MAX_PATH];
+    int rc = 0;
+    for (uint32_t row = from; row < to && rc == 0; row++) {
+        int64_t id = table_get(t, surfaceflinger_layer_c_layer_id, row);
+        if (id != COL_NULL && !u64map_set(&parents, (uint64_t)id, row))
+            rc = -MRD_ENOMEM;
+    }
+    for (uint32_t row = from; row < to && rc == 0; row++) {
+        int64_t id = table_get(t, surfaceflinger_layer_c_layer_id, row);
+        if (id == COL_NULL)
+            continue;
+        uint32_t n = 0;
+        for (int64_t at = id; n < MAX_PATH;) {
+            path[n++] = (uint32_t)at;
+            const uint64_t *known = u64map_get(&parents, (uint64_t)at);
+            int64_t parent = known ? table_get(t, surfaceflinger_layer_c_parent, (uint32_t)*known) : COL_NULL;
+            if (parent == COL_NULL || !u64map_get(&parents, (uint64_t)parent))
+                break;
+            at = parent;
+        }
+        while (n-- > 0 && rc == 0) {
+            int64_t words[] = {table_get(t, surfaceflinger_layer_c_snapshot_id, row), (uint32_t)id, path[n]};
+            rc = table_append(out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
+        }
+    }
+    u64map_free(&parents);
+    return rc;
+}
+
+static int hierarchy_path(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
+{
+    const struct table *t = &engine_storage(e)->t[T_surfaceflinger_layer];
+    int rc = 0;
+    (void)args;
+    (void)err;
+    for (uint32_t from = 0, to; from < t->n_rows && rc == 0 && !stop_asked(engine_stop(e)); from = to) {
+        int64_t snapshot = table_get(t, surfaceflinger_layer_c_snapshot_id, from);
+        for (to = from + 1; to < t->n_rows && table_get(t, surfaceflinger_layer_c_snapshot_id, to) == snapshot; to++)
+            ;
+        rc = append_paths(t, from, to, out);
+    }
+    return rc;
+}
+
+const struct engine_table_function winscope_table_functions[] = {
+    {"__intrinsic_winscope_proto_to_args_with_defaults", &args_def, 1, false, proto_to_args},
+    {"__intrinsic_winscope_surfaceflinger_hierarchy_path", &path_def, 0, false, hierarchy_path},
+};
+const size_t winscope_table_functions_n = sizeof winscope_table_functions / sizeof *winscope_table_functions;
