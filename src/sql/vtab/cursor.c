@@ -439,8 +439,7 @@ static int walk(struct cursor *c, struct span s, bool looked_up)
         c->streaming = true;
         c->next_lo = s.lo;
         c->next_hi = s.hi;
-        next_batch(c);
-        return SQLITE_OK;
+        return next_batch(c);
     }
     if (!looked_up) {
         int rc = collect(c, s);

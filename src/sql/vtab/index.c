@@ -81,6 +81,8 @@ static bool build_sparse(struct column_index *x, const struct table *t, uint32_t
     if (word != null)
         x->rows[x->n_rows++] = row;
     struct plan_order order = {(int16_t)column, false};
+    if (stop_asked(stop)) /* also when there are too few rows to sort */
+        return false;
     return order_rows(t, NULL, &order, 1, true, x->n_rows, x->rows, x->n_rows, stop);
 }
 
