@@ -139,6 +139,9 @@ static void put_real(struct text *t, int depth)
     }
 }
 
+static const char *const aggregates[] = {"min", "max", "count", "sum", "avg", "total"};
+static const char *const summed[] = {"dur", "depth", "name", "ts - dur"};
+
 static void put_condition(struct text *t, int depth);
 
 static void put_int(struct text *t, int depth)
@@ -222,7 +225,11 @@ static void put_condition(struct text *t, int depth)
         break;
     case 7:
         put_int(t, 1);
-        put(t, " %sBETWEEN %u AND %u", pick(3) ? "" : "NOT ", pick(100), pick(2000));
+        if (pick(2))
+            put(t, " %sBETWEEN %u AND %u", pick(3) ? "" : "NOT ", pick(100), pick(2000));
+        else
+            put(t, " %s (SELECT %s(%s) FROM v_slice WHERE depth < %u)", compare[pick(8)], one_of(aggregates, 6),
+                one_of(summed, 4), pick(4));
         break;
     case 8:
         put(t, "%s %sIN (%u, %u, %s)", one_of(at->ints, 8), pick(3) ? "" : "NOT ", pick(30), pick(30),

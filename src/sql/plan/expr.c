@@ -461,8 +461,27 @@ static bool has_quoted(const struct reader *r, struct sql_span at)
     return false;
 }
 
+/* What an aggregate gives as a rule. Where it gives something else (max() of a text), the plan gives up when it runs.
+ */
+static enum plan_type usual_type(const struct sql_query *q)
+{
+    static const struct {
+        const char *name;
+        enum plan_type type;
+    } aggregates[] = {{"count", PLAN_INT}, {"min", PLAN_INT},  {"max", PLAN_INT},
+                      {"sum", PLAN_INT},   {"avg", PLAN_REAL}, {"total", PLAN_REAL}};
+    const struct sql_select *core = q->selects;
+    if (core->next || core->n_items != 1 || core->items->star || core->items->expr->kind != EXPR_FUNCTION ||
+        core->items->expr->over)
+        return PLAN_NULL;
+    for (size_t i = 0; i < sizeof aggregates / sizeof *aggregates; i++)
+        if (sql_name_is(core->items->expr->name, aggregates[i].name))
+            return aggregates[i].type;
+    return PLAN_NULL;
+}
+
 /* (SELECT column …) that looks at nothing outside: SQLite computes it once in each run. Its type is that of the column,
- * which must be declared. */
+ * which must be declared, or that of an aggregate. */
 static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
 {
     size_t len;
@@ -484,6 +503,8 @@ static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
             type = PLAN_REAL;
         else if (declared && sqlite3_stricmp(declared, "TEXT") == 0)
             type = PLAN_TEXT;
+        else if (!declared)
+            type = usual_type(x->query);
     }
     sqlite3_finalize(stmt);
     text = type != PLAN_NULL ? arena_printf(&r->plan->arena, "SELECT %s", query) : NULL;
