@@ -1,5 +1,7 @@
 /* Tests the virtual tables against plain SQLite tables of the same rows: seeded random queries, equal answers. */
 #include "mirror.h"
+#include "sql/planner/planner.h"
+#include "sql/vtab/vtab.h"
 
 #include <check.h>
 #include <string.h>
@@ -239,14 +241,43 @@ static const char *const cases[] = {
     "SELECT name, sysname FROM @machine WHERE name > 'm85' ORDER BY sysname DESC, name",
     "SELECT DISTINCT name, sysname FROM @machine ORDER BY name",
     "SELECT rowid FROM (SELECT id AS rowid FROM @slice) WHERE rowid > 40 AND rowid <= 45",
+    /* SQLite drops rows without a word, and then wants more than its LIMIT */
+    "SELECT id, depth FROM @slice WHERE name <= category ORDER BY depth, id LIMIT 20 OFFSET 22",
+    "SELECT id, dur FROM @slice WHERE dur > depth ORDER BY dur DESC, id LIMIT 30",
 };
 
 START_TEST(chosen_queries_answer_as_plain_tables)
 {
     struct mirror m;
     mirror_open(&m, 42, SMALL_ROWS * 7);
-    for (int repeat = 0; repeat < 3; repeat++) /* later rounds find indexes */
+    for (int repeat = 0; repeat < 4; repeat++) { /* later rounds find indexes */
+        planner_switch(m.e, repeat % 2);
         mirror_compare(&m, cases[_i], strstr(cases[_i], "ORDER BY") && !strstr(cases[_i], "OVER"));
+    }
+    mirror_close(&m);
+}
+END_TEST
+
+/* A sort that is interrupted says so, and leaves rows that are there: what is shown of them afterwards must be memory
+ * of the table. */
+START_TEST(an_interrupted_sort_leaves_rows)
+{
+    static const uint32_t sizes[] = {2, 100, 128, 129, 2000, 4000};
+    struct mirror m;
+    mirror_open(&m, 7, SMALL_ROWS * 7);
+    const struct table *t = &m.st.t[T_slice];
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        for (int16_t column = 0; column < (int16_t)t->def->n_columns; column++)
+            for (uint32_t limit = 0; limit < 20; limit += 10) {
+                uint32_t n = sizes[k], rows[4000];
+                stop_flag stop = true;
+                for (uint32_t i = 0; i < n; i++)
+                    rows[i] = n - 1 - i;
+                const struct plan_order order = {column, false};
+                order_rows(t, &m.st.strings, &order, 1, false, limit, rows, n, &stop);
+                for (uint32_t i = 0; i < n; i++)
+                    ck_assert_uint_eq(rows[i], n - 1 - i);
+            }
     mirror_close(&m);
 }
 END_TEST
@@ -258,6 +289,7 @@ Suite *sql_vtab_suite(void)
     TCase *t = tcase_create("differential");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, random_queries_answer_as_plain_tables, 0, LOOPS);
+    tcase_add_test(t, an_interrupted_sort_leaves_rows);
     tcase_add_loop_test(t, chosen_queries_answer_as_plain_tables, 0, (int)(sizeof cases / sizeof *cases));
     suite_add_tcase(s, t);
     return s;

@@ -30,12 +30,14 @@ struct cursor {
     uint32_t at, n;        /* place in the list, or row number in a range; at >= n: the end (of the batch) */
     const uint32_t *list;  /* NULL: consecutive rows */
     bool streaming;        /* more chunks stand behind this batch */
+    bool partial;          /* only the first `limit` rows are in order; all are in `whole` as they were found */
     bool reverse;
     bool decode_ahead;
     uint32_t next_lo, next_hi; /* streaming: rows not filtered yet */
     struct test tests[PLAN_MAX_TERMS];
     uint32_t n_tests;
-    VEC(uint32_t) rows;    /* memory of the list */
+    VEC(uint32_t) rows; /* memory of the list */
+    VEC(uint32_t) whole;
     const char *plan_text; /* what `plan` was read from */
     struct plan plan;
     uint32_t limit; /* how many sorted rows are wanted */
@@ -83,6 +85,7 @@ int vtab_close(sqlite3_vtab_cursor *base)
     forget_call(c);
     mem_free(c->call);
     vec_free(&c->rows);
+    vec_free(&c->whole);
     arg_list_free(&c->arg_values);
     for (uint32_t i = 0; i < c->v->columns.n; i++)
         mem_free(c->ahead[i].words);
@@ -423,12 +426,49 @@ static int collect(struct cursor *c, struct span s)
     return SQLITE_OK;
 }
 
+static bool sort_rows(struct cursor *c, uint32_t *rows, uint32_t n, uint32_t limit)
+{
+    const struct plan *p = &c->plan;
+    return order_rows(c->t, &c->v->engine->storage->strings, p->order, p->n_order, p->grouped, limit, rows, n,
+                      engine_stop(c->v->engine));
+}
+
+/* As many rows in order as SQLite says that it wants; and the means to give more, for it says so even where it drops
+ * rows on its own: by a comparison of two columns of ours, which it does not tell us of. */
+static int sort_first(struct cursor *c, uint32_t n)
+{
+    c->partial = c->limit > 0 && c->limit < n / 8;
+    if (c->partial) {
+        vec_clear(&c->whole);
+        if (!vec_reserve(&c->whole, n))
+            return SQLITE_NOMEM;
+        memcpy(c->whole.p, c->rows.p, n * sizeof *c->rows.p);
+        c->whole.n = n;
+    }
+    if (!sort_rows(c, c->rows.p, n, c->limit))
+        return engine_gave_up(c->v->engine);
+    start(c, c->rows.p, 0, c->partial ? c->limit : n);
+    return SQLITE_OK;
+}
+
+/* More rows than `limit` are wanted. */
+static int sort_whole(struct cursor *c)
+{
+    const uint32_t at = c->at;
+    c->partial = false;
+    if (!sort_rows(c, c->whole.p, (uint32_t)c->whole.n, UINT32_MAX))
+        return engine_gave_up(c->v->engine);
+    start(c, c->whole.p, 0, (uint32_t)c->whole.n);
+    c->at = at;
+    return SQLITE_OK;
+}
+
 static int walk(struct cursor *c, struct span s, bool looked_up)
 {
     const struct plan *p = &c->plan;
     bool natural = order_is_natural(c->t, p->order, p->n_order, p->grouped, &c->reverse);
     c->list = NULL;
-    c->streaming = false;
+    c->streaming = c->partial = false;
     if (natural && !p->dedupe && !looked_up) {
         if (!c->n_tests && !c->reverse) {
             start(c, NULL, s.lo, s.hi - s.lo);
@@ -453,8 +493,9 @@ static int walk(struct cursor *c, struct span s, bool looked_up)
             c->rows.p[i] = c->rows.p[n - 1 - i];
             c->rows.p[n - 1 - i] = row;
         }
-    } else if (!natural && !order_rows(c->t, &c->v->engine->storage->strings, p->order, p->n_order, p->grouped,
-                                       c->limit, c->rows.p, n, engine_stop(c->v->engine))) {
+    } else if (!natural && !p->dedupe) {
+        return sort_first(c, n);
+    } else if (!natural && !sort_rows(c, c->rows.p, n, UINT32_MAX)) {
         return engine_gave_up(c->v->engine);
     }
     if (p->dedupe)
@@ -508,7 +549,7 @@ int vtab_filter(sqlite3_vtab_cursor *base, int number, const char *text, int arg
     }
     drop_tests(c);
     c->at = c->n = 0;
-    c->streaming = false;
+    c->streaming = c->partial = false;
     c->rows.n = 0;
     if (one_row(c, argv))
         return SQLITE_OK;
@@ -542,7 +583,9 @@ int vtab_filter(sqlite3_vtab_cursor *base, int number, const char *text, int arg
 int vtab_next(sqlite3_vtab_cursor *base)
 {
     struct cursor *c = (struct cursor *)base;
-    return __builtin_expect(++c->at >= c->n, 0) && c->streaming ? next_batch(c) : SQLITE_OK;
+    if (__builtin_expect(++c->at < c->n, 1))
+        return SQLITE_OK;
+    return c->streaming ? next_batch(c) : c->partial ? sort_whole(c) : SQLITE_OK;
 }
 
 int vtab_eof(sqlite3_vtab_cursor *base)

@@ -186,23 +186,22 @@ static bool counting_sort(const struct coder *c, uint32_t *rows, uint32_t n, sto
     uint32_t *out = mem_alloc(((size_t)n + 1) * sizeof *out);
     uint32_t *starts = mem_zalloc(((size_t)n_codes + 1) * sizeof *starts);
     bool ok = codes && out && starts;
-    if (ok) {
-        for (uint32_t from = 0; from < n && !stop_asked(stop); from += BLOCK) {
-            uint64_t block[BLOCK];
-            uint32_t count = n - from < BLOCK ? n - from : BLOCK;
-            codes_of(c, rows + from, count, block);
-            for (uint32_t i = 0; i < count; i++) {
-                codes[from + i] = (uint16_t)block[i];
-                starts[block[i] + 1]++;
-            }
+    for (uint32_t from = 0; ok && from < n; from += BLOCK) {
+        uint64_t block[BLOCK];
+        uint32_t count = n - from < BLOCK ? n - from : BLOCK;
+        codes_of(c, rows + from, count, block);
+        for (uint32_t i = 0; i < count; i++) {
+            codes[from + i] = (uint16_t)block[i];
+            starts[block[i] + 1]++;
         }
         ok = !stop_asked(stop);
+    }
+    if (ok) {
         for (uint32_t k = 1; k <= n_codes; k++)
             starts[k] += starts[k - 1];
-        for (uint32_t i = 0; ok && i < n; i++)
+        for (uint32_t i = 0; i < n; i++)
             out[starts[codes[i]]++] = rows[i];
-        if (ok)
-            memcpy(rows, out, n * sizeof *rows);
+        memcpy(rows, out, n * sizeof *rows);
     }
     mem_free(codes);
     mem_free(out);
@@ -302,14 +301,15 @@ static bool key_sort(const struct coder *c, uint32_t n_coders, unsigned bits, ui
     struct keyed *keys = n <= SMALL ? small : mem_alloc((size_t)n * sizeof *keys);
     struct keyed *spare = n <= SMALL ? NULL : mem_alloc((size_t)n * sizeof *keys), *sorted = keys;
     bool ok = keys && (spare || n <= SMALL);
+    for (uint32_t from = 0; ok && from < n; from += BLOCK) {
+        uint64_t block[BLOCK];
+        uint32_t count = n - from < BLOCK ? n - from : BLOCK;
+        keys_of(c, n_coders, rows + from, count, block);
+        for (uint32_t i = 0; i < count; i++)
+            keys[from + i] = (struct keyed){block[i], rows[from + i], from + i};
+        ok = !stop_asked(stop);
+    }
     if (ok) {
-        for (uint32_t from = 0; from < n && !stop_asked(stop); from += BLOCK) {
-            uint64_t block[BLOCK];
-            uint32_t count = n - from < BLOCK ? n - from : BLOCK;
-            keys_of(c, n_coders, rows + from, count, block);
-            for (uint32_t i = 0; i < count; i++)
-                keys[from + i] = (struct keyed){block[i], rows[from + i], from + i};
-        }
         if (n <= SMALL)
             qsort(keys, n, sizeof *keys, by_key);
         else
