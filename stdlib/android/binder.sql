@@ -349,3 +349,57 @@ SELECT experimental_profile(cat_stacks(client_process, server_process), 'duratio
 FROM android_binder_txns
 WHERE client_oom_score BETWEEN $min_client_oom_score AND $max_client_oom_score
   AND server_oom_score BETWEEN $min_server_oom_score AND $max_server_oom_score;
+
+-- The same in parts, for queries that look at one kind of call.
+
+-- Slices of clients that call, with their threads.
+CREATE PERFETTO VIEW _binder_txn AS
+SELECT id AS binder_txn_id, process_name, thread_name, utid, tid, pid, upid, is_main_thread, ts, dur
+FROM thread_slice
+WHERE name = 'binder transaction';
+
+-- Slices of servers that answer.
+CREATE PERFETTO VIEW _binder_reply AS
+SELECT id AS binder_reply_id, process_name, thread_name, utid, tid, pid, upid, ts, dur
+FROM thread_slice
+WHERE name = 'binder reply';
+
+-- Calls that wait, with their answers and the name that the code in between wrote.
+CREATE PERFETTO TABLE _binder_txn_merged AS
+SELECT
+  i.name AS aidl_name,
+  i.ts AS aidl_ts,
+  i.dur AS aidl_dur,
+  x.binder_txn_id,
+  x.binder_reply_id
+FROM _binder_sync_txns AS x
+LEFT JOIN slice AS i ON i.id = x.interface_id;
+
+-- Calls that do not wait, and what received them.
+CREATE PERFETTO TABLE _binder_async_txn_raw AS
+SELECT binder_txn_id, binder_reply_id, interface_id FROM _binder_async_txns;
+
+-- The same with the name that the code in between wrote.
+CREATE PERFETTO TABLE _binder_async_txn AS
+SELECT i.name AS aidl_name, i.ts AS aidl_ts, i.dur AS aidl_dur, x.binder_txn_id, x.binder_reply_id
+FROM _binder_async_txn_raw AS x
+LEFT JOIN slice AS i ON i.id = x.interface_id;
+
+-- Slices of servers that receive calls without an answer, and the named slice behind each.
+CREATE PERFETTO TABLE _async_binder_reply AS
+SELECT r.id AS binder_reply_id, r.ts, r.dur, r.track_id, i.id AS aidl_id, i.name AS aidl_name, i.ts AS aidl_ts, i.dur AS aidl_dur
+FROM _binder_async_txn_raw AS x
+JOIN slice AS r ON r.id = x.binder_reply_id
+LEFT JOIN slice AS i ON i.id = x.interface_id;
+
+-- Scores of readiness to be ended, one row a span.
+CREATE PERFETTO TABLE _oom_score AS
+SELECT upid, ts, dur, score FROM _oom_adjuster_intervals;
+
+-- Both ends of each call that waits.
+CREATE PERFETTO VIEW _sync_binder_metrics_by_txn AS
+SELECT * FROM android_binder_txns WHERE is_sync;
+
+-- Both ends of each call that does not.
+CREATE PERFETTO VIEW _async_binder_metrics_by_txn AS
+SELECT * FROM android_binder_txns WHERE NOT is_sync;

@@ -4,73 +4,127 @@ INCLUDE PERFETTO MODULE android.binder;
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.flat_slices;
 
--- A slice that explains a delay, by its name; NULL when it does not.
-CREATE PERFETTO FUNCTION _binder_reason_of_slice(
-  name STRING
+-- Why a call took the time of a piece, by the deepest slice that says so and by the state of the thread: what slices tell comes
+-- first, then waits for a device, then the state. The slices of the call itself explain nothing.
+CREATE PERFETTO FUNCTION _binder_reason(
+  -- Name of the slice.
+  name STRING,
+  -- State of the thread.
+  state STRING,
+  -- Does it wait for a device?
+  io_wait LONG,
+  -- The client's slice of the call.
+  binder_txn_id LONG,
+  -- The server's.
+  binder_reply_id LONG,
+  -- Row of the slice that is named.
+  flat_id LONG
 )
 RETURNS STRING AS
 SELECT
   CASE
     WHEN $name = 'mm_vmscan_direct_reclaim' THEN 'kernel_memory_reclaim'
     WHEN $name GLOB 'GC: Wait For Completion*' THEN 'art_gc_wait'
-    WHEN $name GLOB 'Lock contention on*' THEN 'art_lock_contention'
-    WHEN $name GLOB 'monitor contention*' THEN 'monitor_contention'
-    WHEN $name = 'binder transaction' THEN 'binder'
-    WHEN $name GLOB 'waitForSurfaceFrame*' OR $name GLOB 'Contending for pthread mutex' THEN 'mutex_contention'
+    WHEN $state = 'S' AND $name GLOB 'monitor contention*' THEN 'monitor_contention'
+    WHEN $state = 'S' AND $name GLOB 'Lock contention on*' THEN 'art_lock_contention'
+    WHEN $state = 'S' AND $name IN ('binder transaction', 'binder reply')
+      AND $flat_id NOT IN ($binder_txn_id, $binder_reply_id) THEN 'binder'
+    WHEN $state = 'S' AND ($name GLOB 'waitForSurfaceFrame*' OR $name GLOB 'Contending for pthread mutex*')
+      THEN 'mutex_contention'
+    WHEN $io_wait THEN 'IO'
+    ELSE $state
   END;
 
--- The pieces of each call: the deepest slice that explains the delay, or the state of the thread.
-CREATE PERFETTO TABLE _binder_pieces AS
-WITH
-  states AS (
-    SELECT
-      row_number() OVER () AS id,
-      s.ts,
-      s.dur,
-      s.thread_state_type,
-      s.binder_txn_id,
-      b.binder_reply_id,
-      iif(s.thread_state_type = 'binder_txn', b.client_utid, b.server_utid) AS utid,
-      iif(s.state = 'D' AND s.io_wait, 'IO', s.state) AS state
-    FROM _binder_thread_states AS s
-    JOIN android_binder_txns AS b USING (binder_txn_id)
-  ),
-  inside AS (
-    SELECT row_number() OVER () AS id, f.ts, f.dur, t.utid, _binder_reason_of_slice(f.name) AS reason, f.slice_id
-    FROM _slice_flattened AS f
-    JOIN thread_track AS t ON t.id = f.track_id
-    WHERE _binder_reason_of_slice(f.name) IS NOT NULL AND f.dur > 0
-  ),
-  explained AS (
-    SELECT i.id_0 AS id, i.ts, i.dur, n.reason
-    FROM _interval_intersect!(((SELECT * FROM states), (SELECT * FROM inside)), (utid)) AS i
-    JOIN inside AS n ON n.id = i.id_1
-    JOIN states AS s ON s.id = i.id_0
-    -- the call itself explains nothing
-    WHERE n.slice_id NOT IN (s.binder_txn_id, s.binder_reply_id) AND i.dur > 0
-  ),
-  -- what is left of a state between the pieces that are explained
-  edges AS (
-    SELECT s.id, s.ts AS ts, e.ts AS until, 0 AS rank
-    FROM states AS s
-    JOIN (SELECT id, min(ts) AS ts FROM explained GROUP BY id) AS e USING (id)
-    UNION ALL
-    SELECT e.id, e.ts + e.dur, lead(e.ts, 1, s.ts + s.dur) OVER (PARTITION BY e.id ORDER BY e.ts), 1
-    FROM explained AS e
-    JOIN states AS s USING (id)
-  )
-SELECT s.binder_txn_id, s.binder_reply_id, s.thread_state_type, e.ts, e.dur, e.reason
-FROM explained AS e
-JOIN states AS s USING (id)
-UNION ALL
-SELECT s.binder_txn_id, s.binder_reply_id, s.thread_state_type, e.ts, e.until - e.ts, s.state
-FROM edges AS e
-JOIN states AS s USING (id)
-WHERE e.until > e.ts
-UNION ALL
-SELECT s.binder_txn_id, s.binder_reply_id, s.thread_state_type, s.ts, s.dur, s.state
-FROM states AS s
-WHERE s.id NOT IN (SELECT id FROM explained);
+-- What is deepest at each moment on the tracks that calls are on.
+CREATE PERFETTO TABLE _binder_flat_pieces AS
+SELECT row_number() OVER (ORDER BY ts) AS id, ts, dur, track_id, utid, slice_id, name
+FROM _slice_flattened
+WHERE dur > 0 AND utid IN (
+  SELECT client_utid FROM android_binder_txns WHERE is_sync UNION SELECT server_utid FROM android_binder_txns WHERE is_sync
+);
+
+-- Slices below one side of the calls that wait, flattened: (id, ts, dur, utid, flat_id, name, binder_txn_id, binder_reply_id). name
+-- is that of the deepest slice, of the side itself where nothing is inside it.
+CREATE PERFETTO MACRO _binder_flatten_descendants(
+  -- Column of android_binder_txns: the slice of that side.
+  id ColumnName,
+  -- When it began.
+  ts ColumnName,
+  -- Its duration.
+  dur ColumnName,
+  -- What to call it where nothing is inside it.
+  slice_name ColumnName
+)
+RETURNS TableOrSubQuery AS
+(
+  SELECT
+    row_number() OVER (ORDER BY i.ts, b.binder_txn_id) AS id,
+    i.ts,
+    i.dur,
+    f.utid,
+    f.slice_id AS flat_id,
+    iif(f.slice_id = b.$id, coalesce(b.$slice_name, f.name), f.name) AS name,
+    b.binder_txn_id,
+    b.binder_reply_id
+  FROM _interval_intersect!(
+    (
+      (
+        SELECT c.binder_txn_id AS id, c.$ts AS ts, c.$dur AS dur, s.track_id
+        FROM android_binder_txns AS c
+        JOIN slice AS s ON s.id = c.$id
+        WHERE c.is_sync AND c.$dur > 0
+      ),
+      _binder_flat_pieces
+    ),
+    (track_id)
+  ) AS i
+  JOIN android_binder_txns AS b ON b.binder_txn_id = i.id_0
+  JOIN _binder_flat_pieces AS f ON f.id = i.id_1
+  WHERE i.dur > 0
+);
+
+-- The clients' sides, by time.
+CREATE PERFETTO VIEW _binder_client_view AS
+SELECT binder_txn_id AS id, client_ts AS ts, client_dur AS dur, client_utid AS utid, binder_txn_id, binder_reply_id
+FROM android_binder_txns
+WHERE is_sync AND client_dur > 0
+ORDER BY client_ts;
+
+-- The servers' sides, by time.
+CREATE PERFETTO VIEW _binder_server_view AS
+SELECT binder_reply_id AS id, server_ts AS ts, server_dur AS dur, server_utid AS utid, binder_txn_id, binder_reply_id
+FROM android_binder_txns
+WHERE is_sync AND server_dur > 0
+ORDER BY server_ts;
+
+-- States of threads that last.
+CREATE PERFETTO VIEW _thread_state_view AS
+SELECT id, ts, iif(dur = -1, trace_end() - ts, dur) AS dur, utid, cpu, state, io_wait
+FROM thread_state
+WHERE dur != 0;
+
+-- What is deepest on the clients' sides.
+CREATE PERFETTO TABLE _binder_client_flat_descendants AS
+SELECT * FROM _binder_flatten_descendants!(binder_txn_id, client_ts, client_dur, aidl_name);
+
+-- The same on the servers' sides.
+CREATE PERFETTO TABLE _binder_server_flat_descendants AS
+SELECT * FROM _binder_flatten_descendants!(binder_reply_id, server_ts, server_dur, aidl_name);
+
+-- The same, cut where the state of the thread changes.
+CREATE PERFETTO TABLE _binder_client_flat_descendants_with_thread_state AS
+SELECT i.ts, i.dur, f.binder_txn_id, f.binder_reply_id, f.flat_id, f.name, t.state, t.io_wait
+FROM _interval_intersect!((_binder_client_flat_descendants, _thread_state_view), (utid)) AS i
+JOIN _binder_client_flat_descendants AS f ON f.id = i.id_0
+JOIN thread_state AS t ON t.id = i.id_1
+WHERE i.dur > 0;
+
+CREATE PERFETTO TABLE _binder_server_flat_descendants_with_thread_state AS
+SELECT i.ts, i.dur, f.binder_txn_id, f.binder_reply_id, f.flat_id, f.name, t.state, t.io_wait
+FROM _interval_intersect!((_binder_server_flat_descendants, _thread_state_view), (utid)) AS i
+JOIN _binder_server_flat_descendants AS f ON f.id = i.id_0
+JOIN thread_state AS t ON t.id = i.id_1
+WHERE i.dur > 0;
 
 -- On the server's side.
 CREATE PERFETTO TABLE android_binder_server_breakdown(
@@ -85,9 +139,13 @@ CREATE PERFETTO TABLE android_binder_server_breakdown(
   -- What the server's time went to.
   reason STRING
 ) AS
-SELECT binder_txn_id, binder_reply_id, ts, dur, reason
-FROM _binder_pieces
-WHERE thread_state_type = 'binder_reply'
+SELECT
+  binder_txn_id,
+  binder_reply_id,
+  ts,
+  dur,
+  _binder_reason(name, state, io_wait, binder_txn_id, binder_reply_id, flat_id) AS reason
+FROM _binder_server_flat_descendants_with_thread_state
 ORDER BY binder_txn_id, ts;
 
 -- On the client's side.
@@ -103,9 +161,13 @@ CREATE PERFETTO TABLE android_binder_client_breakdown(
   -- What the client's time went to.
   reason STRING
 ) AS
-SELECT binder_txn_id, binder_reply_id, ts, dur, reason
-FROM _binder_pieces
-WHERE thread_state_type = 'binder_txn'
+SELECT
+  binder_txn_id,
+  binder_reply_id,
+  ts,
+  dur,
+  _binder_reason(name, state, io_wait, binder_txn_id, binder_reply_id, flat_id) AS reason
+FROM _binder_client_flat_descendants_with_thread_state
 ORDER BY binder_txn_id, ts;
 
 CREATE PERFETTO VIEW _binder_client_breakdown_view AS

@@ -32,7 +32,7 @@ RETURNS LONG AS
 SELECT _pid_to_upid_on($pid, $event_ts, 0);
 
 -- The name of a reason to let it run again.
-CREATE PERFETTO FUNCTION _freezer_reason_name(
+CREATE PERFETTO FUNCTION _translate_unfreeze_reason(
   reason LONG
 )
 RETURNS STRING AS
@@ -114,6 +114,6 @@ SELECT
   ts,
   dur,
   next_reason AS unfreeze_reason_int,
-  _freezer_reason_name(next_reason) AS unfreeze_reason_str
+  _translate_unfreeze_reason(next_reason) AS unfreeze_reason_str
 FROM spans
 WHERE frozen;

@@ -25,6 +25,27 @@ WITH
   )
 SELECT pattern, standard FROM rules;
 
+-- The name of a handler's work without the lambda that it runs: what stands in front of the first '$'.
+CREATE PERFETTO FUNCTION _remove_lambda_name(
+  name STRING
+)
+RETURNS STRING AS
+SELECT iif(instr($name, '$') > 0, substr($name, 1, instr($name, '$') - 1), $name);
+
+-- The name of work for a frame without the number of its vsync ("Choreographer#doFrame 1234").
+CREATE PERFETTO FUNCTION _standardize_vsync_slice_name(
+  name STRING
+)
+RETURNS STRING AS
+SELECT regexp_replace_simple($name, '[ -]?[0-9]+$', '');
+
+-- The name of a wakelock without the numbers that each holder adds.
+CREATE PERFETTO FUNCTION _standardize_wakelock_slice_name(
+  name STRING
+)
+RETURNS STRING AS
+SELECT __intrinsic_strip_hex($name, 1);
+
 -- A name without numbers and places; handlers lose the name of the lambda.
 CREATE PERFETTO FUNCTION android_standardize_slice_name(
   -- Name of a slice.
@@ -35,6 +56,6 @@ RETURNS STRING AS
 SELECT
   coalesce(
     (SELECT standard FROM _android_slice_name_rules WHERE $name GLOB pattern LIMIT 1),
-    iif($name GLOB '*Handler: *$*', substr($name, 1, instr($name, '$') - 1), NULL),
+    iif($name GLOB '*Handler: *$*', _remove_lambda_name($name), NULL),
     __intrinsic_strip_hex($name, 2)
   );

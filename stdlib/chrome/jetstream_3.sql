@@ -30,6 +30,27 @@ WITH
   )
 SELECT pattern, n FROM counts;
 
+-- The benchmarks of the trace: their group, and how many of their runs count as the worst. top_level_name is NULL for one that is
+-- judged alone.
+CREATE PERFETTO VIEW _chrome_jetstream_3_benchmark_name(
+  -- The benchmark.
+  name STRING,
+  -- The group that it is judged with.
+  top_level_name STRING,
+  -- How many of its runs count as the worst.
+  worst_case_count LONG
+) AS
+SELECT
+  name,
+  CASE WHEN name GLOB '*-intl' THEN 'intl' WHEN name GLOB '*-SP' THEN 'Sunspider' END AS top_level_name,
+  coalesce((SELECT w.n FROM _chrome_jetstream_3_worst AS w WHERE names.name GLOB w.pattern LIMIT 1), 4) AS worst_case_count
+FROM (
+  SELECT DISTINCT regexp_extract(name, '^(.+)-iteration-[0-9]+$') AS name
+  FROM slice
+  WHERE category = 'blink.user_timing' AND dur > 0 AND name GLOB '?*-iteration-*'
+) AS names
+WHERE name IS NOT NULL;
+
 -- Runs, "NAME-iteration-N": (id, ts, dur, name, top_level_name, worst_case_count, iteration).
 CREATE PERFETTO TABLE _chrome_jetstream_3_measure_slice AS
 WITH
@@ -48,10 +69,11 @@ SELECT
   ts,
   dur,
   name,
-  CASE WHEN name GLOB '*-intl' THEN 'intl' WHEN name GLOB '*-SP' THEN 'Sunspider' ELSE name END AS top_level_name,
-  coalesce((SELECT w.n FROM _chrome_jetstream_3_worst AS w WHERE runs.name GLOB w.pattern LIMIT 1), 4) AS worst_case_count,
+  coalesce(b.top_level_name, name) AS top_level_name,
+  b.worst_case_count,
   iteration
 FROM runs
+JOIN _chrome_jetstream_3_benchmark_name AS b USING (name)
 WHERE iteration IS NOT NULL;
 
 -- The threads that it ran on.
@@ -64,6 +86,12 @@ SELECT DISTINCT t.utid
 FROM slice AS s
 JOIN thread_track AS t ON t.id = s.track_id
 WHERE s.category = 'blink.user_timing' AND s.name IN (SELECT name FROM _chrome_jetstream_3_measure_slice);
+
+-- The parts of WSL.
+CREATE PERFETTO VIEW _chrome_jetstream_3_wsl_slice AS
+SELECT id, ts, dur, name
+FROM slice
+WHERE category = 'blink.user_timing' AND dur > 0 AND name GLOB 'WSL-*';
 
 -- Times that count. Each is here once, though the worst ones count for the average too.
 CREATE PERFETTO TABLE chrome_jetstream_3_measure(
@@ -98,8 +126,23 @@ SELECT
 FROM ranked
 UNION ALL
 SELECT id, ts, dur, 'WSL', 'WSL', 0, name
-FROM slice
-WHERE category = 'blink.user_timing' AND dur > 0 AND name GLOB 'WSL-*';
+FROM _chrome_jetstream_3_wsl_slice;
+
+-- What the first, the worst and all times of each benchmark come to: 5000 by their mean in ms.
+CREATE PERFETTO VIEW _chrome_jetstream_3_subtest_score AS
+SELECT top_level_name, name, subtest, 5000.0 / (avg(dur) / 1e6) AS score
+FROM (
+  SELECT top_level_name, name, subtest, dur FROM chrome_jetstream_3_measure
+  UNION ALL
+  SELECT top_level_name, name, 'Average', dur FROM chrome_jetstream_3_measure WHERE subtest = 'Worst'
+)
+GROUP BY top_level_name, name, subtest;
+
+-- What each benchmark comes to: the geometric mean of those.
+CREATE PERFETTO VIEW _chrome_jetstream_3_leaf_benchmark_score AS
+SELECT top_level_name, name, exp(avg(ln(score))) AS score
+FROM _chrome_jetstream_3_subtest_score
+GROUP BY top_level_name, name;
 
 -- What each benchmark and group comes to: the geometric mean of its parts, which are 5000 by their mean time in ms.
 CREATE PERFETTO TABLE chrome_jetstream_3_benchmark_score(
@@ -108,18 +151,8 @@ CREATE PERFETTO TABLE chrome_jetstream_3_benchmark_score(
   -- What it comes to.
   score DOUBLE
 ) AS
-WITH
-  times AS (
-    SELECT top_level_name, name, subtest, dur FROM chrome_jetstream_3_measure
-    UNION ALL
-    SELECT top_level_name, name, 'Average', dur FROM chrome_jetstream_3_measure WHERE subtest = 'Worst'
-  ),
-  parts AS (
-    SELECT top_level_name, name, 5000.0 / (avg(dur) / 1e6) AS score FROM times GROUP BY top_level_name, name, subtest
-  ),
-  benchmarks AS (SELECT top_level_name, exp(avg(ln(score))) AS score FROM parts GROUP BY top_level_name, name)
 SELECT top_level_name, exp(avg(ln(score))) AS score
-FROM benchmarks
+FROM _chrome_jetstream_3_leaf_benchmark_score
 GROUP BY top_level_name;
 
 -- What the benchmark would show: the geometric mean of all.

@@ -3,66 +3,116 @@
 INCLUDE PERFETTO MODULE chrome.chrome_scrolls;
 INCLUDE PERFETTO MODULE chrome.chrome_scrolls_v4;
 
--- Tags of janky frames. A step is long from a frame of a 60 Hz screen on; handing over to the GPU and swapping should be quick, and
--- waiting for the system takes a frame even when all is well. With one input a frame or less, its time decides: a fifth more than
--- a frame apart is a hole in the input (for which Chrome itself answers in a fling), and else a wait of two thirds of a frame is
--- one for a CPU.
-CREATE PERFETTO MACRO _chrome_scroll_tags(
-  -- The frames.
-  frames TableOrSubquery
+-- The frames that were late, with the time between their input and the one before, in frames of the screen.
+CREATE PERFETTO MACRO _prepare_janky_scroll_frames(
+  -- All frames.
+  scroll_frames TableOrSubquery
 )
 RETURNS TableOrSubquery AS
 (
-  WITH
-    _jank_frames AS MATERIALIZED (
-      SELECT *, CAST(previous_last_input_to_first_input_generation_dur AS REAL) / vsync_interval_dur AS input_gap
-      FROM $frames
-      WHERE is_janky
-    )
-    SELECT id AS frame_id, 'long_generation_to_browser_main' AS tag FROM _jank_frames WHERE first_input_generation_to_browser_main_dur > 16000000
+  SELECT *, CAST(previous_last_input_to_first_input_generation_dur AS REAL) / vsync_interval_dur AS input_gap
+  FROM $scroll_frames
+  WHERE is_janky
+);
+
+-- The late frames that were in a stage for long: (frame_id, tag).
+CREATE PERFETTO MACRO _chrome_scroll_jank_tag_long_stage(
+  -- The late frames.
+  janky_scroll_frames TableOrSubquery,
+  -- Column with the time in the stage.
+  stage ColumnName,
+  -- What to call it.
+  tag Expr,
+  -- What is long, in milliseconds.
+  threshold_ms Expr
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT id AS frame_id, $tag AS tag FROM $janky_scroll_frames WHERE $stage > $threshold_ms * 1000000
+);
+
+-- What may have held up late frames: (frame_id, tag), none or several a frame. A step is long from a frame of a 60 Hz screen on;
+-- handing over to the GPU and swapping should be quick, and waiting for the system takes a frame even when all is well. With one
+-- input a frame or less, its time decides: a fifth more than a frame apart is a hole in the input (for which Chrome itself answers
+-- in a fling), and else a wait of two thirds of a frame is one for a CPU. A frame that did not move the page tells nothing of its
+-- input.
+CREATE PERFETTO MACRO _assign_scroll_jank_tags_to_frames(
+  -- The late frames, as _prepare_janky_scroll_frames! gives them.
+  janky_scroll_frames TableOrSubquery,
+  -- How far each moved the page; NULL: not known.
+  abs_scroll_delta Expr
+)
+RETURNS TableOrSubquery AS
+(
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, first_input_generation_to_browser_main_dur, 'long_generation_to_browser_main', 16)
     UNION ALL
-    SELECT id, 'long_touch_move' FROM _jank_frames WHERE first_input_touch_move_processing_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, first_input_touch_move_processing_dur, 'long_touch_move', 16)
     UNION ALL
-    SELECT id, 'long_browser_to_compositor' FROM _jank_frames WHERE first_input_browser_to_compositor_delay_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, first_input_browser_to_compositor_delay_dur, 'long_browser_to_compositor', 16)
     UNION ALL
-    SELECT id, 'long_compositor_dispatch' FROM _jank_frames WHERE first_input_compositor_dispatch_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, first_input_compositor_dispatch_dur, 'long_compositor_dispatch', 16)
     UNION ALL
-    SELECT id, 'long_wait_for_begin_frame' FROM _jank_frames WHERE first_input_compositor_dispatch_to_on_begin_frame_delay_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, first_input_compositor_dispatch_to_on_begin_frame_delay_dur, 'long_wait_for_begin_frame', 16)
     UNION ALL
-    SELECT id, 'long_on_begin_frame' FROM _jank_frames WHERE compositor_on_begin_frame_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, compositor_on_begin_frame_dur, 'long_on_begin_frame', 16)
     UNION ALL
-    SELECT id, 'long_on_begin_frame_to_generation' FROM _jank_frames WHERE compositor_on_begin_frame_to_generation_delay_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, compositor_on_begin_frame_to_generation_delay_dur, 'long_on_begin_frame_to_generation', 16)
     UNION ALL
-    SELECT id, 'long_generate_to_submit' FROM _jank_frames WHERE compositor_generate_frame_to_submit_frame_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, compositor_generate_frame_to_submit_frame_dur, 'long_generate_to_submit', 16)
     UNION ALL
-    SELECT id, 'long_submit_frame' FROM _jank_frames WHERE compositor_submit_frame_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, compositor_submit_frame_dur, 'long_submit_frame', 16)
     UNION ALL
-    SELECT id, 'long_compositor_to_viz' FROM _jank_frames WHERE compositor_to_viz_delay_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, compositor_to_viz_delay_dur, 'long_compositor_to_viz', 16)
     UNION ALL
-    SELECT id, 'long_viz_receive_frame' FROM _jank_frames WHERE viz_receive_compositor_frame_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, viz_receive_compositor_frame_dur, 'long_viz_receive_frame', 16)
     UNION ALL
-    SELECT id, 'long_viz_wait_for_draw' FROM _jank_frames WHERE viz_wait_for_draw_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, viz_wait_for_draw_dur, 'long_viz_wait_for_draw', 16)
     UNION ALL
-    SELECT id, 'long_viz_draw_and_swap' FROM _jank_frames WHERE viz_draw_and_swap_dur > 16000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, viz_draw_and_swap_dur, 'long_viz_draw_and_swap', 16)
     UNION ALL
-    SELECT id, 'long_viz_to_gpu' FROM _jank_frames WHERE viz_to_gpu_delay_dur > 6000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, viz_to_gpu_delay_dur, 'long_viz_to_gpu', 6)
     UNION ALL
-    SELECT id, 'long_viz_swap_buffers' FROM _jank_frames WHERE viz_swap_buffers_dur > 6000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, viz_swap_buffers_dur, 'long_viz_swap_buffers', 6)
     UNION ALL
-    SELECT id, 'long_viz_swap_to_latch' FROM _jank_frames WHERE viz_swap_buffers_to_latch_dur > 17000000
+    SELECT frame_id, tag FROM _chrome_scroll_jank_tag_long_stage!($janky_scroll_frames, viz_swap_buffers_to_latch_dur, 'long_viz_swap_to_latch', 17)
     UNION ALL
-    SELECT id, iif(is_inertial, 'inconsistent_fling_input', 'inconsistent_input') FROM _jank_frames WHERE input_gap >= 1.2
+    SELECT id, iif(is_inertial, 'inconsistent_fling_input', 'inconsistent_input')
+    FROM $janky_scroll_frames
+    WHERE input_gap >= 1.2 AND coalesce($abs_scroll_delta, 1) != 0
     UNION ALL
     SELECT id, 'infrequent_input_cc_scheduling'
-    FROM _jank_frames
+    FROM $janky_scroll_frames
     WHERE
       input_gap BETWEEN 0.75 AND 1.2
       AND first_input_compositor_dispatch_to_on_begin_frame_delay_dur > 0.66 * vsync_interval_dur
     UNION ALL
     SELECT id, 'infrequent_input_viz_scheduling'
-    FROM _jank_frames
+    FROM $janky_scroll_frames
     WHERE input_gap BETWEEN 0.75 AND 1.2 AND viz_wait_for_draw_dur > 0.66 * vsync_interval_dur
 );
+
+-- One row a late frame, its tags with commas: (frame_id, tagged, tags).
+CREATE PERFETTO MACRO _consolidate_tagged_janky_scroll_frames(
+  -- The late frames.
+  janky_scroll_frames TableOrSubquery,
+  -- Their tags: frame_id, tag.
+  jank_tags_table TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT f.id AS frame_id, max(t.tag) IS NOT NULL AS tagged, group_concat(t.tag ORDER BY t.tag) AS tags
+  FROM $janky_scroll_frames AS f
+  LEFT JOIN $jank_tags_table AS t ON t.frame_id = f.id
+  GROUP BY f.id
+);
+
+-- The late frames, as Chrome's first measure has it …
+CREATE PERFETTO TABLE _chrome_janky_scroll_frames AS
+SELECT * FROM _prepare_janky_scroll_frames!(chrome_scroll_frame_info);
+
+-- … and as the fourth has it.
+CREATE PERFETTO TABLE _chrome_janky_scroll_frames_v4 AS
+SELECT * FROM _prepare_janky_scroll_frames!(chrome_scroll_frame_info_v4);
 
 -- Frames that were late, each with what may have held it up.
 CREATE PERFETTO TABLE chrome_scroll_jank_tags(
@@ -71,7 +121,7 @@ CREATE PERFETTO TABLE chrome_scroll_jank_tags(
   -- What may have held it up.
   tag STRING
 ) AS
-SELECT frame_id, tag FROM _chrome_scroll_tags!(chrome_scroll_frame_info);
+SELECT frame_id, tag FROM _assign_scroll_jank_tags_to_frames!(_chrome_janky_scroll_frames, NULL);
 
 -- The same with one row a frame, also for those of which nothing is known.
 CREATE PERFETTO TABLE chrome_tagged_janky_scroll_frames(
@@ -82,11 +132,8 @@ CREATE PERFETTO TABLE chrome_tagged_janky_scroll_frames(
   -- All that may have held it up, with commas.
   tags STRING
 ) AS
-SELECT f.id AS frame_id, max(t.tag) IS NOT NULL AS tagged, group_concat(t.tag ORDER BY t.tag) AS tags
-FROM chrome_scroll_frame_info AS f
-LEFT JOIN chrome_scroll_jank_tags AS t ON t.frame_id = f.id
-WHERE f.is_janky
-GROUP BY f.id;
+SELECT frame_id, tagged, tags
+FROM _consolidate_tagged_janky_scroll_frames!(_chrome_janky_scroll_frames, chrome_scroll_jank_tags);
 
 -- Frames that were late, each with what may have held it up.
 CREATE PERFETTO TABLE chrome_scroll_jank_tags_v4(
@@ -95,7 +142,7 @@ CREATE PERFETTO TABLE chrome_scroll_jank_tags_v4(
   -- What may have held it up.
   tag STRING
 ) AS
-SELECT frame_id, tag FROM _chrome_scroll_tags!(chrome_scroll_frame_info_v4);
+SELECT frame_id, tag FROM _assign_scroll_jank_tags_to_frames!(_chrome_janky_scroll_frames_v4, NULL);
 
 -- The same with one row a frame, also for those of which nothing is known.
 CREATE PERFETTO TABLE chrome_tagged_janky_scroll_frames_v4(
@@ -106,8 +153,5 @@ CREATE PERFETTO TABLE chrome_tagged_janky_scroll_frames_v4(
   -- All that may have held it up, with commas.
   tags STRING
 ) AS
-SELECT f.id AS frame_id, max(t.tag) IS NOT NULL AS tagged, group_concat(t.tag ORDER BY t.tag) AS tags
-FROM chrome_scroll_frame_info_v4 AS f
-LEFT JOIN chrome_scroll_jank_tags_v4 AS t ON t.frame_id = f.id
-WHERE f.is_janky
-GROUP BY f.id;
+SELECT frame_id, tagged, tags
+FROM _consolidate_tagged_janky_scroll_frames!(_chrome_janky_scroll_frames_v4, chrome_scroll_jank_tags_v4);

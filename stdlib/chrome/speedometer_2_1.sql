@@ -13,6 +13,20 @@ SELECT
 FROM slice
 WHERE category = 'blink.user_timing' AND regexp('-TodoMVC[.][A-Za-z0-9]+-(start|sync-end|async-end)$', name);
 
+-- The marks that the trace has, by name.
+CREATE PERFETTO VIEW _chrome_speedometer_2_1_mark_name(
+  -- Name of the mark.
+  name STRING,
+  -- The suite.
+  suite_name STRING,
+  -- The test.
+  test_name STRING,
+  -- 'start', 'sync-end' or 'async-end'.
+  mark_type STRING
+) AS
+SELECT DISTINCT suite_name || '.' || test_name || '-' || kind AS name, suite_name, test_name, kind AS mark_type
+FROM _chrome_speedometer_2_1_marks;
+
 -- Times that count: from start to the end of the synchronous part, and from there to the end of the asynchronous one. Runs of a
 -- test that miss a mark are left out.
 CREATE PERFETTO TABLE chrome_speedometer_2_1_measure(

@@ -16,6 +16,21 @@ WHERE regexp(
   '^(TodoMVC-|NewsSite-|Editor-|Charts-|React-Stockcharts-SVG[.]|Perf-Dashboard[.]).*-(sync|async|start)$', name
 );
 
+-- The times of tests that the trace has, by name.
+CREATE PERFETTO VIEW _chrome_speedometer_3_measure_name(
+  -- Name of the slice.
+  name STRING,
+  -- The suite.
+  suite_name STRING,
+  -- The test.
+  test_name STRING,
+  -- 'sync' or 'async'.
+  measure_type STRING
+) AS
+SELECT DISTINCT name, suite_name, test_name, kind AS measure_type
+FROM _chrome_speedometer_3_marks
+WHERE kind IN ('sync', 'async');
+
 -- Runs: (ts, dur, name, iteration).
 CREATE PERFETTO TABLE _chrome_speedometer_3_iteration_slice AS
 SELECT ts, dur, name, cast_int!(substr(name, 11)) AS iteration

@@ -15,6 +15,19 @@ SELECT
 FROM thread_or_process_slice
 WHERE name GLOB 'Startup.*';
 
+-- What starts were caused by; told behind their beginning, under the same number of the activity.
+CREATE PERFETTO VIEW _launch_causes AS
+SELECT activity_id, launch_cause, ts, upid AS browser_upid
+FROM _chrome_startup_marks
+WHERE name = 'Startup.LaunchCause';
+
+-- What starts begin with, those without anything to see, too: the first thing known of each.
+CREATE PERFETTO VIEW _startup_start_events AS
+SELECT activity_id, name, min(ts) AS ts, dur, upid AS browser_upid
+FROM _chrome_startup_marks
+WHERE name = 'Startup.ActivityStart' OR name GLOB 'Startup.TimeToFirstVisibleContent*'
+GROUP BY upid, activity_id;
+
 -- From the first thing known of a start to the first thing seen.
 CREATE PERFETTO TABLE chrome_startups(
   -- Number of the start.
@@ -32,13 +45,6 @@ CREATE PERFETTO TABLE chrome_startups(
   -- The browser's process: row of process.
   browser_upid LONG
 ) AS
-WITH
-  begins AS (
-    SELECT activity_id, name, min(ts) AS ts, upid
-    FROM _chrome_startup_marks
-    WHERE name = 'Startup.ActivityStart' OR name GLOB 'Startup.TimeToFirstVisibleContent*'
-    GROUP BY upid, activity_id
-  )
 SELECT
   row_number() OVER (ORDER BY b.ts) AS id,
   b.activity_id,
@@ -47,14 +53,14 @@ SELECT
   (
     SELECT max(v.ts + v.dur)
     FROM _chrome_startup_marks AS v
-    WHERE v.name GLOB 'Startup.TimeToFirstVisibleContent*' AND v.upid = b.upid AND v.activity_id IS b.activity_id
+    WHERE v.name GLOB 'Startup.TimeToFirstVisibleContent*' AND v.upid = b.browser_upid AND v.activity_id IS b.activity_id
   ) AS first_visible_content_ts,
   (
     SELECT c.launch_cause
-    FROM _chrome_startup_marks AS c
-    WHERE c.name = 'Startup.LaunchCause' AND c.upid = b.upid AND c.activity_id IS b.activity_id
+    FROM _launch_causes AS c
+    WHERE c.browser_upid = b.browser_upid AND c.activity_id IS b.activity_id
     ORDER BY c.ts
     LIMIT 1
   ) AS launch_cause,
-  b.upid AS browser_upid
-FROM begins AS b;
+  b.browser_upid AS browser_upid
+FROM _startup_start_events AS b;

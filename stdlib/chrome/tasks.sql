@@ -21,6 +21,35 @@ SELECT
 FROM slice
 WHERE category = 'toplevel,viz' OR name GLOB '*ViewResourceAdapter*' OR name GLOB '*View.on*' OR name GLOB '*Layout.on*';
 
+-- Does a category name the outermost work of a thread ("toplevel", "toplevel,viz", …)?
+CREATE PERFETTO FUNCTION _any_top_level_category(
+  category STRING
+)
+RETURNS BOOL AS
+SELECT ',' || $category || ',' GLOB '*,toplevel,*';
+
+-- Does a category name Java's work only, not the outermost of a thread?
+CREATE PERFETTO FUNCTION _java_not_top_level_category(
+  category STRING
+)
+RETURNS BOOL AS
+SELECT ',' || $category || ',' GLOB '*,Java,*' AND NOT _any_top_level_category($category);
+
+-- Where a task was asked for, "FILE:FUNCTION"; NULL where its args do not say.
+CREATE PERFETTO FUNCTION _get_posted_from(
+  -- Details of the slice: the set of args.
+  arg_set_id LONG
+)
+RETURNS STRING AS
+SELECT extract_arg($arg_set_id, 'task.posted_from.file_name') || ':' || extract_arg($arg_set_id, 'task.posted_from.function_name');
+
+-- The name of a task of the scheduler, from where it was asked for.
+CREATE PERFETTO FUNCTION _format_scheduler_task_name(
+  task_name STRING
+)
+RETURNS STRING AS
+SELECT 'RunTask(posted_from=' || coalesce($task_name, '') || ')';
+
 -- Tasks of the scheduler: "RunTask(posted_from=function)". One inside another is part of it.
 CREATE PERFETTO VIEW chrome_scheduler_tasks(
   -- Row of slice.
@@ -61,10 +90,7 @@ CREATE PERFETTO VIEW chrome_scheduler_tasks(
 SELECT
   id,
   'chrome_scheduler_tasks' AS type,
-  'RunTask(posted_from=' || coalesce(
-    extract_arg(arg_set_id, 'task.posted_from.file_name') || ':' || extract_arg(arg_set_id, 'task.posted_from.function_name'),
-    ''
-  ) || ')' AS name,
+  _format_scheduler_task_name(_get_posted_from(arg_set_id)) AS name,
   ts,
   dur,
   utid,
@@ -78,8 +104,7 @@ SELECT
   arg_set_id,
   thread_ts,
   thread_dur,
-  extract_arg(arg_set_id, 'task.posted_from.file_name') || ':' || extract_arg(arg_set_id, 'task.posted_from.function_name')
-    AS posted_from
+  _get_posted_from(arg_set_id) AS posted_from
 FROM thread_slice
 WHERE category GLOB '*toplevel*' AND name IN ('ThreadControllerImpl::RunTask', 'ThreadPool_RunTask');
 
@@ -158,3 +183,105 @@ CREATE PERFETTO FUNCTION _extract_mojo_ipc_hash(
 )
 RETURNS LONG AS
 SELECT extract_arg(arg_set_id, 'chrome_mojo_event_info.ipc_hash') FROM slice WHERE id = $slice_id;
+
+-- Work for frames of Android.
+CREATE PERFETTO VIEW _chrome_choreographer_tasks AS
+SELECT id, 'Choreographer' AS kind, ts, dur, name
+FROM slice
+WHERE name GLOB 'Looper.dispatch: android.view.Choreographer$FrameHandler*' OR name GLOB 'Choreographer*';
+
+-- The work on frames of the main thread that holds operations with views.
+CREATE PERFETTO FUNCTION _select_begin_main_frame_java_slices(
+  -- Name of the slices.
+  name STRING
+)
+RETURNS TABLE(
+  -- Row of slice.
+  id LONG,
+  -- Kind of slice.
+  kind STRING,
+  -- When it began.
+  ts TIMESTAMP,
+  -- Its duration.
+  dur DURATION,
+  -- Its name.
+  name STRING
+) AS
+SELECT id, 'SingleThreadProxy::BeginMainFrame' AS kind, ts, dur, name
+FROM slice
+WHERE
+  name = $name
+  AND extract_arg(arg_set_id, 'task.posted_from.function_name') = 'ScheduledActionSendBeginMainFrame';
+
+-- The outermost operations with views that no library or system names.
+CREATE PERFETTO TABLE _chrome_java_views AS
+SELECT s.id, s.ts, s.dur, v.filtered_name AS name, v.is_software_screenshot, v.is_hardware_screenshot
+FROM chrome_java_views AS v
+JOIN slice AS s ON s.id = v.slice_id
+WHERE NOT EXISTS (
+  SELECT 1 FROM ancestor_slice(s.id) AS a WHERE a.id IN (SELECT slice_id FROM chrome_java_views)
+);
+
+-- Tasks that did something with views, and what those are called.
+CREATE PERFETTO VIEW _chrome_slices_with_java_views AS
+WITH
+  roots AS (
+    SELECT id, kind FROM _chrome_choreographer_tasks
+    UNION ALL
+    SELECT id, kind FROM _select_begin_main_frame_java_slices('SingleThreadProxy::BeginMainFrame')
+  )
+SELECT r.id, r.kind, group_concat(DISTINCT v.name) AS java_views
+FROM roots AS r
+JOIN descendant_slice(r.id) AS d
+JOIN _chrome_java_views AS v ON v.id = d.id
+GROUP BY r.id;
+
+-- Slices that receive a message of Mojo: the interface, the hash of the message, and whether it is one or the answer to one.
+CREATE PERFETTO TABLE _chrome_mojo_slices AS
+SELECT
+  coalesce(
+    extract_arg(arg_set_id, 'chrome_mojo_event_info.mojo_interface_tag'),
+    extract_arg(arg_set_id, 'mojo_interface_tag'),
+    regexp_extract(name, '^Receive ([^ ]+)$')
+  ) AS interface_name,
+  extract_arg(arg_set_id, 'chrome_mojo_event_info.ipc_hash') AS ipc_hash,
+  iif(
+    name GLOB '*reply' OR extract_arg(arg_set_id, 'chrome_mojo_event_info.is_reply'), 'reply', 'message'
+  ) AS message_type,
+  id
+FROM slice
+WHERE _any_top_level_category(category) AND (name GLOB 'Receive *' OR name = 'Connector::DispatchMessage');
+
+-- The message that a task handles: the first slice inside it that receives one.
+CREATE PERFETTO FUNCTION _get_descendant_mojo_slice_candidate(
+  -- Row of slice: the task.
+  slice_id LONG
+)
+RETURNS LONG AS
+SELECT min(d.id) FROM descendant_slice($slice_id) AS d JOIN _chrome_mojo_slices AS m ON m.id = d.id;
+
+-- The name that such a task has after its message; none for tasks without one.
+CREATE PERFETTO FUNCTION _descendant_mojo_slice(
+  -- Row of slice: the task.
+  slice_id LONG
+)
+RETURNS TABLE(
+  task_name STRING
+) AS
+SELECT coalesce(m.interface_name, '') || ' ' || m.message_type || ' (hash=' || coalesce(m.ipc_hash, '') || ')' AS task_name
+FROM _chrome_mojo_slices AS m
+WHERE m.id = _get_descendant_mojo_slice_candidate($slice_id);
+
+-- The tasks of the scheduler.
+CREATE PERFETTO TABLE _chrome_scheduler_tasks AS
+SELECT id, name AS task_name, posted_from, ts, dur, utid, upid
+FROM chrome_scheduler_tasks;
+
+-- All tasks: what a thread does at most one of at a time.
+CREATE PERFETTO TABLE _chrome_tasks AS
+SELECT
+  t.id,
+  t.name AS task_name,
+  t.task_type,
+  extract_arg(t.arg_set_id, 'current_task.task_queueing_time_us') * 1000 AS scheduling_delay
+FROM chrome_tasks AS t;

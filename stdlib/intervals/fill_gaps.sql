@@ -2,7 +2,7 @@
 
 INCLUDE PERFETTO MODULE std.metasql.unparenthesize;
 
-CREATE PERFETTO MACRO __null_in_place_of(x Expr)
+CREATE PERFETTO MACRO __ifg_null(x Expr)
 RETURNS Expr AS NULL;
 
 -- The spans of each group, and rows without data for every gap between them from the start of the trace to its end:
@@ -25,7 +25,7 @@ RETURNS TableOrSubquery AS
     free_ts AS ts,
     ts - free_ts AS dur,
     metasql_unparenthesize_exprlist!($group_cols),
-    __intrinsic_token_apply!(__null_in_place_of, $data_cols)
+    __intrinsic_token_apply!(__ifg_null, $data_cols)
   FROM (
     SELECT
       *,
@@ -45,7 +45,7 @@ RETURNS TableOrSubquery AS
       SELECT DISTINCT trace_end(), trace_end(), metasql_unparenthesize_exprlist!($group_cols)
       FROM $data
       UNION ALL
-      SELECT trace_end(), trace_end(), __intrinsic_token_apply!(__null_in_place_of, $group_cols)
+      SELECT trace_end(), trace_end(), __intrinsic_token_apply!(__ifg_null, $group_cols)
       WHERE NOT EXISTS (SELECT 1 FROM $data)
     )
   )

@@ -30,6 +30,26 @@ RETURNS TableOrSubquery AS
   ORDER BY b.id
 );
 
+-- From where to where the rows of each group reach, and how many buckets that takes: (the group, min_ts, max_ts_end, bucket_count).
+CREATE PERFETTO MACRO _mipmap_bucket_metadata(
+  -- Spans: ts, dur, the group.
+  _source_table TableOrSubQuery,
+  -- Column whose values make a group.
+  _partition_column ColumnName,
+  -- Length of a bucket in nanoseconds.
+  _bucket_duration_ns Expr
+)
+RETURNS TableOrSubQuery AS
+(
+  SELECT
+    $_partition_column,
+    min(ts) AS min_ts,
+    max(ts + dur) AS max_ts_end,
+    (max(ts + dur) - min(ts) + $_bucket_duration_ns - 1) / $_bucket_duration_ns AS bucket_count
+  FROM $_source_table
+  GROUP BY $_partition_column
+);
+
 -- Spans cut into buckets that begin where they do: (id, ts, dur, group_id), group_id being the id of the span. The last one of a
 -- span ends with it.
 CREATE PERFETTO MACRO _mipmap_buckets_table(

@@ -182,3 +182,68 @@ RETURNS TABLE(
 ) AS
 SELECT root_utid, root_id, id, ts, dur, utid
 FROM _critical_path_by_intervals!((SELECT $ts AS ts, $dur AS dur, $root_utid AS utid), _wakeup_graph);
+
+-- Does the trace come from Fuchsia?
+CREATE PERFETTO TABLE _is_fuchsia AS
+SELECT EXISTS (SELECT 1 FROM metadata WHERE name = 'trace_type' AND str_value = 'fuchsia') AS is_fuchsia;
+
+-- What follows are the states that the spans are made of, for queries that look at single wake-ups.
+
+-- Waits for a CPU after a wake-up by a thread, not by an interrupt.
+CREATE PERFETTO VIEW _runnable_state AS
+SELECT id, ts, dur, utid, state, waker_id, waker_utid, irq_context
+FROM thread_state
+WHERE _is_runnable_state!(state) AND waker_utid IS NOT NULL AND NOT coalesce(irq_context, 0);
+
+-- The first wait of each thread for a CPU, whoever woke it.
+CREATE PERFETTO VIEW _first_runnable_state AS
+SELECT id, min(ts) AS ts, dur, utid, state, waker_id, waker_utid, irq_context
+FROM thread_state
+WHERE _is_runnable_state!(state)
+GROUP BY utid;
+
+-- Sleeps, interruptible or not.
+CREATE PERFETTO VIEW _sleep_state AS
+SELECT id, ts, dur, utid, state, blocked_function
+FROM thread_state
+WHERE state IN ('S', 'D', 'I');
+
+-- The first sleep of each thread.
+CREATE PERFETTO VIEW _first_sleep_state AS
+SELECT id, min(ts) AS ts, dur, utid, state, blocked_function
+FROM _sleep_state
+GROUP BY utid;
+
+-- When each thread was last seen to run.
+CREATE PERFETTO VIEW _thread_end_ts AS
+SELECT utid, max(ts + iif(dur = -1, trace_end() - ts, dur)) AS end_ts
+FROM thread_state
+WHERE state = 'Running'
+GROUP BY utid;
+
+-- Wake-ups: a sleep, and the wait for a CPU that a thread ended it with. dur reaches to the next sleep, or to the end of the
+-- thread; prev_id is the sleep, idle_dur its duration.
+CREATE PERFETTO VIEW _wakeup AS
+SELECT
+  r.id,
+  r.utid,
+  r.ts,
+  coalesce(
+    (SELECT min(n.ts) FROM _sleep_state AS n WHERE n.utid = r.utid AND n.ts > r.ts),
+    (SELECT end_ts FROM _thread_end_ts AS e WHERE e.utid = r.utid)
+  ) - r.ts AS dur,
+  s.id AS prev_id,
+  s.state AS prev_state,
+  s.blocked_function,
+  s.dur AS idle_dur,
+  r.waker_id,
+  r.waker_utid
+FROM _runnable_state AS r
+JOIN _sleep_state AS s ON s.utid = r.utid AND s.ts + s.dur = r.ts;
+
+-- From a state in which a thread ran to the wait for a CPU in front of it.
+CREATE PERFETTO VIEW _wakeup_map AS
+SELECT r.id, w.id AS wakeup_id
+FROM thread_state AS r
+JOIN thread_state AS w ON w.utid = r.utid AND w.ts + w.dur = r.ts
+WHERE r.state = 'Running' AND _is_runnable_state!(w.state);

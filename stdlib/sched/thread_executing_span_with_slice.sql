@@ -2,6 +2,7 @@
 
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE sched.thread_executing_span;
+INCLUDE PERFETTO MODULE slices.pieces;
 
 -- The critical paths of all threads: (root_id, id, ts, dur, utid, root_utid), utid being the thread that the path stands on.
 CREATE PERFETTO VIEW _critical_path_all AS
@@ -226,3 +227,51 @@ RETURNS TABLE(
 ) AS
 SELECT pprof
 FROM _critical_path_graph($graph_title, $root_utid, $ts, $dur, 1, 1, 1, 1);
+
+-- What follows are the parts that the path with slices is made of, over all threads.
+
+-- States of threads that last.
+CREATE PERFETTO VIEW _span_thread_state_view AS
+SELECT id AS thread_state_id, ts, iif(dur = -1, trace_end() - ts, dur) AS dur, utid, state, blocked_function AS function, io_wait, cpu
+FROM thread_state
+WHERE dur != 0;
+
+-- The deepest slices of threads, by their number.
+CREATE PERFETTO VIEW _span_slice_view AS
+SELECT f.slice_id, s.depth AS slice_depth, f.ts, f.dur, t.utid
+FROM _slice_pieces!(slice) AS f
+JOIN slice AS s ON s.id = f.slice_id
+JOIN thread_track AS t ON t.id = f.track_id
+WHERE f.dur > 0;
+
+-- Both at once: states, cut where the deepest slice changes; slice_id is NULL outside of slices.
+CREATE VIRTUAL TABLE _span_thread_state_slice_sp
+USING SPAN_LEFT_JOIN(_span_thread_state_view PARTITIONED utid, _span_slice_view PARTITIONED utid);
+
+CREATE PERFETTO VIEW _span_thread_state_slice AS
+SELECT row_number() OVER (ORDER BY utid, ts) AS id, ts, dur, utid, thread_state_id, state, function, io_wait, cpu, slice_id, slice_depth
+FROM _span_thread_state_slice_sp;
+
+-- The same of the threads whose path is looked at.
+CREATE PERFETTO VIEW _self_view AS
+SELECT id, ts, dur, utid AS root_utid, thread_state_id AS self_thread_state_id, slice_id AS self_slice_id, slice_depth AS self_slice_depth
+FROM _span_thread_state_slice;
+
+-- The critical paths of all threads, cut where the state or the slice of the thread on the path changes.
+CREATE PERFETTO VIEW _critical_path_thread_state_slice_raw AS
+WITH
+  path AS MATERIALIZED (
+    SELECT row_number() OVER (ORDER BY root_utid, ts) AS id, root_id, root_utid, ts, dur, utid
+    FROM _critical_path_all
+    WHERE dur > 0
+  ),
+  layers AS MATERIALIZED (SELECT * FROM _span_thread_state_slice)
+SELECT i.ts, i.dur, p.root_id, p.root_utid, p.utid, s.thread_state_id, s.slice_id, s.slice_depth
+FROM _interval_intersect!((path, layers), (utid)) AS i
+JOIN path AS p ON p.id = i.id_0
+JOIN layers AS s ON s.id = i.id_1;
+
+-- The same, numbered, with what the path says of the thread beside the root.
+CREATE PERFETTO VIEW _critical_path_thread_state_slice AS
+SELECT row_number() OVER (ORDER BY root_utid, ts) AS id, ts, dur, root_id, root_utid, utid, thread_state_id, slice_id, slice_depth
+FROM _critical_path_thread_state_slice_raw;

@@ -64,3 +64,44 @@ JOIN thread AS t ON t.upid = p.upid AND t.name = $thread_name
 JOIN thread_track AS k ON k.utid = t.utid
 JOIN slice AS s ON s.track_id = k.id AND s.ts BETWEEN e.ts AND e.ts + e.dur
 WHERE e.id = $event_latency_id;
+
+-- What processes of a kind are called in traces of Chrome.
+CREATE PERFETTO FUNCTION _get_process_name(
+  -- 'Browser' or 'GPU'.
+  type STRING
+)
+RETURNS STRING AS
+SELECT process_name FROM _process_type_to_name WHERE process_type = $type;
+
+-- A pattern of what they are called in traces of Android.
+CREATE PERFETTO FUNCTION _get_process_glob(
+  -- 'Browser' or 'GPU'.
+  type STRING
+)
+RETURNS STRING AS
+SELECT process_glob FROM _process_type_to_name WHERE process_type = $type;
+
+-- The processes of a kind, on all machines; renderers belong to an input and are not among them.
+CREATE PERFETTO FUNCTION _get_process_id_by_type(
+  -- 'Browser' or 'GPU'.
+  type STRING
+)
+RETURNS TABLE(
+  upid JOINID(process.id)
+) AS
+SELECT upid
+FROM process
+WHERE name = _get_process_name($type) OR name GLOB _get_process_glob($type);
+
+-- Android's compositor; NULL without one.
+CREATE PERFETTO FUNCTION _get_process_id_for_surfaceflinger()
+RETURNS LONG AS
+SELECT min(upid) FROM process WHERE name GLOB '*surfaceflinger*';
+
+-- The renderer that an input belongs to.
+CREATE PERFETTO FUNCTION _get_renderer_upid_for_event_latency(
+  -- The slice of the input.
+  id LONG
+)
+RETURNS LONG AS
+SELECT upid FROM process_slice WHERE id = $id;
