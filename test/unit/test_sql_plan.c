@@ -143,13 +143,17 @@ static const char *const aggregates[] = {"min", "max", "count", "sum", "avg", "t
 static const char *const summed[] = {"dur", "depth", "name", "ts - dur"};
 
 static void put_condition(struct text *t, int depth);
+static void put_query_int(struct text *t);
 
 static void put_int(struct text *t, int depth)
 {
     static const char *const operators[] = {"+", "-", "*", "/", "%", "&", "|", "<<", ">>"};
-    switch (depth > 0 ? pick(13) : pick(3)) {
+    switch (depth > 0 ? pick(14) : pick(3)) {
     case 0:
         put(t, "%u", pick(500));
+        break;
+    case 13:
+        put_query_int(t);
         break;
     case 3:
     case 4:
@@ -195,10 +199,54 @@ static void put_int(struct text *t, int depth)
     }
 }
 
+/* A query within an expression that asks by a key of the row, or by none. */
+static void put_query_condition(struct text *t)
+{
+    static const char *const keys[] = {"z.id", "z.track_id", "z.depth", "z.dur", "z.parent_id"};
+    static const char *const wheres[] = {"", " AND z.dur > 300", " AND z.name IS NOT NULL", " AND z.depth < 3"};
+    const char *column = one_of(at->ints, 8), *text = one_of(at->texts, 4), *negated = pick(3) ? "" : "NOT ";
+    switch (pick(text ? 6 : 5)) {
+    case 0:
+        put(t, "%s %sIN (SELECT %s FROM v_slice z WHERE 1%s)", column, negated, keys[pick(5)], wheres[pick(4)]);
+        break;
+    case 1:
+        put(t, "%sEXISTS (SELECT 1 FROM v_slice z WHERE %s = %s%s)", negated, keys[pick(5)], column, wheres[pick(4)]);
+        break;
+    case 2:
+        put(t, "%sEXISTS (SELECT * FROM v_counter z WHERE z.value > %u)", negated, pick(2000));
+        break;
+    case 3:
+        put(t, "(SELECT count(*) FROM v_slice z WHERE %s = %s%s) > %u", column, keys[pick(5)], wheres[pick(4)],
+            pick(3));
+        break;
+    case 4:
+        put(t, "(%s, %s) %sIN (SELECT depth, max(track_id) FROM v_slice GROUP BY 1)", column, one_of(at->ints, 8),
+            negated);
+        break;
+    default:
+        put(t, "%s %sIN (SELECT z.name FROM v_thread z LEFT JOIN v_slice y ON y.depth = z.tid)", text, negated);
+        break;
+    }
+}
+
+/* The first row of a key, or an aggregate over its rows. */
+static void put_query_int(struct text *t)
+{
+    static const char *const values[] = {"max(z.dur)", "count(z.dur)", "count(*)",
+                                         "min(z.ts)",  "sum(z.depth)", "coalesce(max(z.id), 0)",
+                                         "z.dur",      "z.ts",         "sum(z.dur)"};
+    static const char *const keys[] = {"z.id", "z.track_id", "z.parent_id"};
+    put(t, "(SELECT %s FROM v_slice z WHERE %s = %s%s)", values[pick(9)], keys[pick(3)], one_of(at->ints, 8),
+        pick(2) ? "" : " AND z.depth > 1");
+}
+
 static void put_condition(struct text *t, int depth)
 {
     static const char *const compare[] = {"=", "!=", "<", "<=", ">", ">=", "IS", "IS NOT"};
-    switch (pick(depth > 0 ? 11 : 5)) {
+    switch (pick(depth > 0 ? 12 : 5)) {
+    case 11:
+        put_query_condition(t);
+        break;
     case 0:
         put_text(t, 1);
         put(t, " %s ", compare[pick(8)]);

@@ -15,6 +15,8 @@ void plan_free(void *plan)
         else
             plan_table_close(&p->sources[i].table);
     }
+    for (uint32_t i = 0; i < p->n_lookups; i++)
+        plan_free(p->lookups[i].sub);
     if (p->e && p->e->plan == p) {
         p->e->plan = NULL;
         p->e->plan_statement = NULL;
@@ -290,12 +292,15 @@ static bool groups_show_order(const struct query_plan *p)
     return false;
 }
 
-/* A column that is sorted already may be walked backwards: equal values then come in another order. */
+/* A column that is sorted already may be walked backwards: equal values then come in another order. A query that SQLite
+ * cannot take apart is computed first, in its own order. */
 static bool may_be_reversed(const struct query_plan *p, const struct plan_expr *x)
 {
     if (x->op == X_COLUMN && x->source < p->n_sources && x->column >= 0) {
         const struct plan_source *s = &p->sources[x->source];
-        return s->sub || s->table.table->columns[x->column].sorted;
+        if (s->sub)
+            return !s->sub->grouped && !s->sub->n_windows && s->sub->limit < 0;
+        return s->table.table->columns[x->column].sorted;
     }
     return false;
 }
@@ -322,10 +327,12 @@ static bool orders_all(const struct query_plan *p)
 static bool settle_order(struct reader *r)
 {
     struct query_plan *p = r->plan;
-    bool shows = !p->grouped || groups_show_order(p);
-    if (p->distinct && !orders_all(p))
+    bool open = r->any_order && p->limit < 0 && !p->offset && !p->n_windows;
+    bool shows = p->grouped ? groups_show_order(p) : !open;
+    if (p->distinct && !open && !orders_all(p))
         return false;
-    if (!p->grouped && !p->n_windows && p->n_orders == 1 && p->orders_desc[0] && may_be_reversed(p, p->orders[0]))
+    if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
+        may_be_reversed(p, p->orders[0]))
         return false;
     if (!p->grouped && p->n_windows && p->n_window_order == 1 && p->window_order[0].desc &&
         may_be_reversed(p, p->window_rows.columns[p->window_order[0].column]))
@@ -337,7 +344,7 @@ static bool settle_order(struct reader *r)
         p->unordered = p->n_sources > 1;
         return true;
     }
-    if (!order_of_loops(r))
+    if (p->order_unknown || !order_of_loops(r))
         return false;
     p->restore_order = !loops_agree(p);
     return true;
@@ -361,11 +368,12 @@ static bool settle_extreme(struct query_plan *p)
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- a core ---- */
 
 static bool is_worth_it(const struct query_plan *p, bool inner)
 {
-    return inner || p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders;
+    return inner || p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders ||
+           (p->n_lookups && p->limit < 0);
 }
 
 /* Small tables are not worth it, unless a larger one is there. */
@@ -410,8 +418,101 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     return lift_all(p) && plan_steps(p) && settle_extreme(p) && settle_order(r);
 }
 
-struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
-                              const struct cte_scope *ctes)
+/* ---- by keys ---- */
+
+/* Do the names of an expression mean nothing in this query? */
+static bool is_outside(const struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *found;
+    if (x->query || x->in_table || (x->kind == EXPR_COLUMN && scope_find(r, x, &found) != 0))
+        return false;
+    for (const struct sql_item *i = r->core->items; x->kind == EXPR_COLUMN && !x->table.len && i; i = i->next)
+        if (i->alias.len && sql_name_equal(i->alias, x->name))
+            return false;
+    for (const struct sql_expr *a = x->args; a; a = a->next)
+        if (!is_outside(r, a))
+            return false;
+    return true;
+}
+
+/* inner = outer, in either order. */
+static bool read_key(struct reader *r, struct reader *outer, const struct sql_expr *x, struct keyed *k)
+{
+    const struct sql_expr *sides[] = {x->args, x->args ? x->args->next : NULL};
+    for (int i = 0; i < 2 && x->kind == EXPR_BINARY && x->op == SQL_EQ && k->n < PLAN_MAX_KEYS; i++) {
+        if (!is_outside(r, sides[1 - i]))
+            continue;
+        struct plan_expr *inside = read_expr(r, sides[i]), *outside = inside ? read_expr(outer, sides[1 - i]) : NULL;
+        if (!outside || !inside->sources || !outside->sources || inside->type != outside->type ||
+            inside->type == PLAN_REAL || inside->type == PLAN_NULL)
+            return false;
+        k->inner[k->n] = inside;
+        k->outer[k->n++] = outside;
+        return true;
+    }
+    return false;
+}
+
+static bool read_keyed_where(struct reader *r, struct reader *outer, const struct sql_expr *x, struct keyed *k)
+{
+    struct query_plan *p = r->plan;
+    if (x->kind == EXPR_BINARY && x->op == SQL_AND)
+        return read_keyed_where(r, outer, x->args, k) && read_keyed_where(r, outer, x->args->next, k);
+    uint32_t before = p->n_where;
+    if (read_conjunction(r, x, p->where, &p->n_where))
+        return true;
+    p->n_where = before;
+    return read_key(r, outer, x, k);
+}
+
+/* The value is an aggregate by key, without another column, or a column. */
+static bool read_keyed_value(struct reader *r, const struct sql_select *s, struct keyed *k)
+{
+    struct query_plan *p = r->plan;
+    r->aggregates_allowed = true;
+    r->aliases_allowed = false;
+    if (!add_item(r, read_expr(r, k->value), "value", 5))
+        return false;
+    r->aliases_allowed = true;
+    r->aggregates_allowed = false;
+    if (!p->grouped)
+        return read_orders(r, s);
+    for (uint32_t i = 0; i < k->n; i++) {
+        for (uint32_t j = 0; j < i; j++)
+            if (plan_expr_equal(k->inner[i], k->inner[j]))
+                return false;
+        p->keys[p->n_keys++] = k->inner[i];
+    }
+    return !s->query->order && !s->query->limit;
+}
+
+static bool read_keyed_core(struct reader *r, struct reader *outer, const struct sql_select *s, struct keyed *k)
+{
+    struct query_plan *p = r->plan;
+    r->core = s;
+    r->aliases_allowed = false;
+    if (!read_from(r, s->from))
+        return false;
+    r->aliases_allowed = true;
+    if (s->where && !read_keyed_where(r, outer, s->where, k))
+        return false;
+    for (uint32_t i = 0; i < k->n; i++)
+        if (!add_item(r, k->inner[i], "key", 3))
+            return false;
+    if (!k->value && !k->n && !add_item(r, plan_const(p, PLAN_INT, 1), "any", 3))
+        return false;
+    if (k->value && !read_keyed_value(r, s, k))
+        return false;
+    p->limit = k->n ? -1 : 1; /* one will do */
+    if (!lift_all(p) || (p->grouped && p->groups.n_columns > p->n_keys))
+        return false;
+    return plan_steps(p) && settle_extreme(p) && settle_order(r);
+}
+
+/* ---- all of it ---- */
+
+static struct query_plan *build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                const struct cte_scope *ctes, struct keyed *k)
 {
     const struct sql_select *s = q->selects;
     struct cte_scope own = {q, tree, ctes};
@@ -431,8 +532,21 @@ struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, c
     r.scope = scope;
     r.depth++;
     r.in_aggregate = r.aggregates_allowed = r.windows_allowed = false;
-    if (read_core(&r, s) && !p->arena.failed && is_worth_it(p, outer->plan || outer->always))
+    bool ok = k ? read_keyed_core(&r, outer, s, k) : read_core(&r, s);
+    if (ok && !p->arena.failed && is_worth_it(p, outer->plan || outer->always))
         return p;
     plan_free(p);
     return NULL;
+}
+
+struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                              const struct cte_scope *ctes)
+{
+    return build(outer, q, tree, ctes, NULL);
+}
+
+struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query *q, struct keyed *k)
+{
+    const struct sql_select *s = q->selects;
+    return s->group || s->having || s->windows || s->distinct ? NULL : build(outer, q, outer->tree, outer->ctes, k);
 }

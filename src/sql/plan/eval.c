@@ -415,6 +415,9 @@ static void compute(struct run *r, const struct plan_expr *x, const struct batch
     case X_CALL:
         eval_call(r, x, b, out);
         break;
+    case X_LOOKUP:
+        eval_lookup(r, x, b, out);
+        break;
     default:
         eval_unary(r, x, b, out);
         break;

@@ -63,8 +63,8 @@ bool plan_expr_equal(const struct plan_expr *a, const struct plan_expr *b)
         return true;
     if (a->op != b->op || a->type != b->type || a->sql != b->sql || a->negated != b->negated ||
         a->source != b->source || a->column != b->column || a->n_args != b->n_args || a->word != b->word ||
-        a->n_list != b->n_list || a->list_has_null != b->list_has_null || !a->text != !b->text ||
-        (a->text && strcmp(a->text, b->text) != 0))
+        a->n_list != b->n_list || a->lookup != b->lookup || a->list_has_null != b->list_has_null ||
+        !a->text != !b->text || (a->text && strcmp(a->text, b->text) != 0))
         return false;
     if (a->n_list && memcmp(a->list, b->list, a->n_list * sizeof *a->list) != 0)
         return false;
@@ -343,7 +343,9 @@ static int by_word(const void *a, const void *b)
 /* IN (literal, …) of the value's own type. */
 static struct plan_expr *read_in(struct reader *r, const struct sql_expr *x)
 {
-    if (x->query || x->in_table || x->n_args < 2)
+    if (x->query)
+        return read_lookup(r, x);
+    if (x->in_table || x->n_args < 2)
         return NULL;
     struct plan_expr *v = read_expr(r, x->args);
     struct plan_expr *out = v && v->type != PLAN_REAL && v->type != PLAN_NULL ? unary(r, X_IN, PLAN_INT, v) : NULL;
@@ -533,8 +535,11 @@ struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
         return read_cast(r, x);
     case EXPR_MATCH:
         return read_match(r, x);
+    case EXPR_EXISTS:
+        return read_lookup(r, x);
     case EXPR_SELECT:
-        return read_query(r, x);
+        out = read_lookup(r, x);
+        return out ? out : read_query(r, x);
     case EXPR_FUNCTION:
         return x->over ? read_window(r, x) : read_function(r, x);
     default:

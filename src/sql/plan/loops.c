@@ -73,6 +73,8 @@ static bool name_behind(const char *text, const char *verb, struct sql_name *out
 int loops_child(struct loops *l, int parent, struct sql_name name)
 {
     int found = -1;
+    if (!l)
+        return -1;
     load(l);
     for (int i = 0; parent >= 0 && i < l->n; i++) {
         struct sql_name is;
@@ -102,12 +104,46 @@ static int source_named(const struct query_plan *p, struct sql_name name)
     return found;
 }
 
-static bool is_by_row(const struct query_plan *p, uint8_t source)
+/* The groups of a query: are these columns all of its keys? */
+static bool are_keys(const struct query_plan *sub, const int16_t *columns, uint32_t n)
 {
-    for (uint32_t i = 0; i < p->n_steps; i++)
-        if (p->steps[i].source == source)
-            return p->steps[i].by_row;
-    return false;
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < sub->n_keys; k++)
+        for (uint32_t i = 0; i < n; i++) {
+            const struct plan_expr *x = sub->items[columns[i]].expr;
+            if (x->op == X_COLUMN && x->source == PLAN_GROUPS && x->column == (int16_t)k) {
+                found++;
+                break;
+            }
+        }
+    return sub->grouped && !sub->n_windows && found == sub->n_keys;
+}
+
+/* The columns of a source that conditions make equal to others; n of them. */
+static uint32_t equal_columns(const struct query_plan *p, uint8_t source, uint32_t placed, int16_t *out)
+{
+    const struct plan_source *s = &p->sources[source];
+    struct plan_expr *const *terms = s->left ? s->on : p->where;
+    uint32_t n = 0, n_terms = s->left ? s->n_on : p->n_where;
+    for (uint32_t i = 0; i < n_terms && n < PLAN_MAX_KEYS; i++)
+        for (int side = 0; side < 2 && terms[i]->op == X_COMPARE && terms[i]->sql == SQL_EQ; side++) {
+            const struct plan_expr *own = terms[i]->args[side], *other = terms[i]->args[1 - side];
+            if (own->op == X_COLUMN && own->source == source && own->column >= VTAB_ROW && own->type == other->type &&
+                other->sources && !(other->sources & ~placed) && n < PLAN_MAX_KEYS)
+                out[n++] = own->column;
+        }
+    return n;
+}
+
+/* Has the source one row at most for each row of the sources before it? */
+static bool is_determined(const struct query_plan *p, uint8_t source, uint32_t placed)
+{
+    int16_t columns[PLAN_MAX_KEYS];
+    uint32_t n = equal_columns(p, source, placed, columns);
+    for (uint32_t i = 0; i < n; i++)
+        if (columns[i] == VTAB_ROW)
+            return true;
+    return n && p->sources[source].sub && are_keys(p->sources[source].sub, columns, n);
 }
 
 static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
@@ -123,8 +159,11 @@ static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
         int source = source_named(p, name);
         if (source >= 0) {
             /* an index that SQLite makes is sorted by all its columns; of one row at most that shows nothing */
+            uint32_t placed = 0;
+            for (uint32_t k = 0; k < p->n_loops; k++)
+                placed |= 1u << p->loops[k];
             if (p->n_loops == PLAN_MAX_SOURCES ||
-                (strstr(l->lines[i].text, " USING AUTOMATIC ") && !is_by_row(p, (uint8_t)source)))
+                (strstr(l->lines[i].text, " USING AUTOMATIC ") && !is_determined(p, (uint8_t)source, placed)))
                 return false;
             p->loops[p->n_loops++] = (uint8_t)source;
             continue;
@@ -143,6 +182,8 @@ bool loops_order(struct loops *l, int parent, struct query_plan *p)
         p->loops[p->n_loops++] = 0;
         return true;
     }
+    if (!l)
+        return false;
     load(l);
     return parent >= 0 && walk(l, parent, p, 0) && p->n_loops == p->n_sources;
 }
@@ -152,11 +193,7 @@ static uint32_t reduce(const struct query_plan *p, const uint8_t *order, uint32_
 {
     uint32_t placed = 0, kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        bool determined = false;
-        for (uint32_t k = 0; k < p->n_steps && i; k++)
-            if (p->steps[k].source == order[i] && p->steps[k].by_row)
-                determined = (p->steps[k].keys[0]->sources & ~placed) == 0;
-        if (!determined)
+        if (!i || !is_determined(p, order[i], placed))
             out[kept++] = order[i];
         placed |= 1u << order[i];
     }

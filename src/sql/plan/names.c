@@ -195,7 +195,8 @@ static bool fits(const struct plan_expr *x, int *budget)
     return true;
 }
 
-/* Columns of the inner query become those of an entry of the outer scope. */
+/* Columns of the inner query become those of an entry of the outer scope. What is not understood has no expression: it
+ * matters to those who ask for it only. */
 static bool hand_on_columns(struct reader *outer, struct reader *inner, struct sql_name alias, bool left)
 {
     uint32_t n = inner->core->n_items, source = outer->plan->n_sources - 1;
@@ -206,9 +207,9 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
         if (!i->star) {
             struct plan_expr *x = read_expr(inner, i->expr);
             int budget = MAX_UNFOLDED;
-            if (!x || !fits(x, &budget))
-                return false;
-            if (left && x->op != X_COLUMN) {
+            if (x && !fits(x, &budget))
+                x = NULL;
+            if (x && left && x->op != X_COLUMN) {
                 struct plan_expr *wrapped = plan_expr_new(outer->plan, X_NULL_ROW, (enum plan_type)x->type, 1);
                 if (!wrapped)
                     return false;
@@ -227,7 +228,7 @@ static bool hand_on_columns(struct reader *outer, struct reader *inner, struct s
                 continue;
             for (uint32_t c = 0; c < from->n_columns; c++)
                 if (!from->columns[c].hidden && (i->table.len || !from->columns[c].joined) &&
-                    (!from->columns[c].expr || !add_column(outer, e, from->columns[c].name, from->columns[c].expr)))
+                    !add_column(outer, e, from->columns[c].name, from->columns[c].expr))
                     return false;
         }
     }
@@ -278,7 +279,7 @@ static bool add_query(struct reader *r, const struct sql_query *q, const struct 
     struct reader inner = *r;
     inner.loop_up = r;
     inner.loop_name = alias;
-    inner.loop_flat = false;
+    inner.loop_flat = inner.any_order = false;
     struct query_plan *sub = s ? plan_build(&inner, q, tree, ctes) : NULL;
     if (!sub)
         return false;

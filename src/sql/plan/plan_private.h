@@ -15,6 +15,7 @@ enum {
     PLAN_MAX_TESTS = 24,
     PLAN_MAX_KEYS = 8,
     PLAN_MAX_AGGREGATES = 40,
+    PLAN_MAX_LOOKUPS = 12,
     PLAN_MAX_DEPTH = 12,            /* queries within queries */
     PLAN_GROUPS = PLAN_MAX_SOURCES, /* sources that are stages of the plan itself */
     PLAN_WINDOWS = PLAN_MAX_SOURCES + 1,
@@ -49,6 +50,21 @@ enum expr_op {
     X_ABS,
     X_LEAST, /* of two; negated: the greatest */
     X_CALL,  /* SQLite computes text; results are kept by argument */
+    X_LOOKUP /* in the rows of a query: are the arguments there, or which value stands beside them */
+};
+
+enum lookup_kind {
+    LOOKUP_IN,     /* the arguments, with what SQL says of NULL */
+    LOOKUP_EXISTS, /* 1 or 0 */
+    LOOKUP_VALUE   /* of the first row that has the arguments */
+};
+
+/* A query within an expression. Its rows are made once in each run: keys, then the value. */
+struct plan_lookup {
+    uint8_t kind; /* enum lookup_kind */
+    struct query_plan *sub;
+    uint32_t n_keys;
+    int64_t missing; /* the value where no row has the keys */
 };
 
 struct plan_expr {
@@ -67,6 +83,7 @@ struct plan_expr {
     struct plan_expr **args;
     int64_t *list;    /* sorted */
     const char *text; /* X_CALL: SELECT f(?1, …) */
+    const struct plan_lookup *lookup;
 };
 
 /* A source of rows: a table, or a plan whose answer is one. */
@@ -172,11 +189,14 @@ struct query_plan {
     uint32_t n_sources;
     struct plan_expr *where[PLAN_MAX_TESTS];
     uint32_t n_where;
+    struct plan_lookup lookups[PLAN_MAX_LOOKUPS];
+    uint32_t n_lookups;
     struct plan_step steps[PLAN_MAX_SOURCES];
     uint32_t n_steps;
     bool restore_order;              /* rows are to be sorted by the rows of `loops` */
     uint8_t loops[PLAN_MAX_SOURCES]; /* sources from the outermost loop of SQLite to the innermost */
     uint32_t n_loops;
+    bool order_unknown;
     bool unordered; /* the order of rows is not known, and must not matter */
 
     bool grouped; /* aggregates or GROUP BY */
@@ -246,7 +266,8 @@ struct reader {
     int depth;
     bool always; /* worth it, however simple */
     bool in_aggregate, aggregates_allowed, windows_allowed, aliases_allowed;
-    struct loops *loops;          /* what SQLite would do */
+    bool any_order;               /* of the rows will do */
+    struct loops *loops;          /* what SQLite would do; NULL: not known */
     const struct reader *loop_up; /* the query around this one; NULL: none */
     struct sql_name loop_name;    /* how that one calls it */
     bool loop_flat;               /* SQLite may have taken it apart */
@@ -265,6 +286,8 @@ enum plan_type plan_type_of(enum col_type type);
 struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_function(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_window(struct reader *r, const struct sql_expr *x);
+/* x IN (SELECT …), EXISTS (SELECT …), (SELECT …): lookup.c. */
+struct plan_expr *read_lookup(struct reader *r, const struct sql_expr *x);
 struct plan_expr *plan_make_call(struct query_plan *p, enum plan_type type, const char *text, struct plan_expr **args,
                                  uint32_t n);
 /* A literal or a text of SQL without columns as a constant. */
@@ -284,6 +307,13 @@ bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_ex
 /* The plan of a query; NULL: not understood. */
 struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
                               const struct cte_scope *ctes);
+/* What a core is asked for by keys: its conditions `inner = outer` have been taken out of it. */
+struct keyed {
+    struct plan_expr *outer[PLAN_MAX_KEYS], *inner[PLAN_MAX_KEYS];
+    uint32_t n;
+    const struct sql_expr *value; /* NULL: none */
+};
+struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query *q, struct keyed *k);
 /* Chooses the steps from the sources and conditions. */
 bool plan_steps(struct query_plan *p);
 
@@ -319,6 +349,7 @@ struct run {
     int64_t **values;                     /* by slot: BATCH words */
     uint64_t *serials;                    /* by slot: of which batch */
     struct call_memo **memos;             /* by slot */
+    struct lookup_rows **lookups;         /* by place in the plan */
     int64_t **results;                    /* by window */
     uint64_t serial, bytes;
 };
@@ -332,6 +363,8 @@ const int64_t *eval(struct run *r, const struct plan_expr *x, const struct batch
 uint32_t eval_filter(struct run *r, struct plan_expr *const *tests, uint32_t n, const struct batch *b, uint32_t *keep);
 void call_memo_free(struct call_memo *m);
 void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
+void lookup_rows_free(struct lookup_rows *l);
+void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out);
 
 /* The rows of the sources, joined and filtered, are handed to `push`, in batches. */
 struct sink {

@@ -449,8 +449,9 @@ static bool run_open(struct run *r, const struct query_plan *p)
     r->values = mem_zalloc((p->n_slots + 1) * sizeof *r->values);
     r->serials = mem_zalloc((p->n_slots + 1) * sizeof *r->serials);
     r->memos = mem_zalloc((p->n_slots + 1) * sizeof(struct call_memo *));
+    r->lookups = mem_zalloc((p->n_lookups + 1) * sizeof(struct lookup_rows *));
     r->results = mem_zalloc((p->n_windows + 1) * sizeof *r->results);
-    return r->values && r->serials && r->memos && r->results;
+    return r->values && r->serials && r->memos && r->lookups && r->results;
 }
 
 static void run_close(struct run *r)
@@ -461,6 +462,8 @@ static void run_close(struct run *r)
         if (r->memos)
             call_memo_free(r->memos[i]);
     }
+    for (uint32_t i = 0; r->lookups && i < r->plan->n_lookups; i++)
+        lookup_rows_free(r->lookups[i]);
     for (uint32_t i = 0; r->results && i < r->plan->n_windows; i++)
         mem_free(r->results[i]);
     for (uint32_t i = 0; i < PLAN_ALL_SOURCES; i++)
@@ -468,6 +471,7 @@ static void run_close(struct run *r)
     mem_free(r->values);
     mem_free(r->serials);
     mem_free(r->memos);
+    mem_free(r->lookups);
     mem_free(r->results);
 }
 

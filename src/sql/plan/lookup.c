@@ -1,0 +1,161 @@
+/* Queries within expressions. Each becomes a plan of its own, whose rows are looked up by keys:
+ *
+ *     x IN (SELECT a FROM …)                                  is x among the a?
+ *     EXISTS (SELECT … FROM t WHERE t.a = s.b AND …)          is s.b among the t.a of rows that pass the rest?
+ *     (SELECT max(v) FROM t WHERE t.a = s.b AND …)            the value beside s.b, of the groups by t.a
+ *
+ * Conditions that look outside in another way are not understood. */
+#include "sql/plan/plan_private.h"
+
+static struct plan_lookup *add_lookup(struct reader *r, enum lookup_kind kind, struct query_plan *sub, uint32_t n_keys)
+{
+    struct query_plan *p = r->plan;
+    if (!sub || p->n_lookups == PLAN_MAX_LOOKUPS) {
+        plan_free(sub);
+        return NULL;
+    }
+    struct plan_lookup *l = &p->lookups[p->n_lookups++];
+    *l = (struct plan_lookup){.kind = (uint8_t)kind, .sub = sub, .n_keys = n_keys};
+    return l;
+}
+
+static struct plan_expr *make(struct reader *r, const struct plan_lookup *l, enum plan_type type,
+                              struct plan_expr *const *args)
+{
+    struct plan_expr *x = l ? plan_expr_new(r->plan, X_LOOKUP, type, l->n_keys) : NULL;
+    for (uint32_t i = 0; x && i < l->n_keys; i++) {
+        x->args[i] = args[i];
+        x->sources |= args[i]->sources;
+    }
+    if (x)
+        x->lookup = l;
+    return x;
+}
+
+/* A reader for the query: SQLite runs it apart from the loops around it. */
+static struct reader inside(const struct reader *r, bool any_order)
+{
+    struct reader in = *r;
+    in.loop_up = NULL;
+    in.loops = NULL;
+    in.any_order = any_order;
+    return in;
+}
+
+static bool read_left(struct reader *r, const struct sql_expr *left, struct plan_expr **args, uint32_t *n)
+{
+    const struct sql_expr *x = left->kind == EXPR_ROW ? left->args : left;
+    for (*n = 0; x && *n < PLAN_MAX_KEYS; x = left->kind == EXPR_ROW ? x->next : NULL)
+        if (!(args[(*n)++] = read_expr(r, x)))
+            return false;
+    return !x;
+}
+
+static struct plan_expr *read_in_query(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *args[PLAN_MAX_KEYS];
+    uint32_t n;
+    struct reader in = inside(r, true);
+    if (!read_left(r, x->args, args, &n))
+        return NULL;
+    const struct plan_lookup *l = add_lookup(r, LOOKUP_IN, plan_build(&in, x->query, r->tree, r->ctes), n);
+    if (!l || l->sub->n_items != n)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t type = l->sub->items[i].expr->type;
+        if (type != args[i]->type || type == PLAN_REAL || type == PLAN_NULL)
+            return NULL;
+    }
+    r->plan->order_unknown |= n > 1; /* SQLite may go through the list, and look each row of it up */
+    struct plan_expr *out = make(r, l, PLAN_INT, args);
+    if (out)
+        out->negated = x->negated;
+    return out;
+}
+
+static bool is_one(struct reader *r, const struct sql_expr *limit)
+{
+    struct plan_expr *n = limit ? read_constant(r, limit) : NULL;
+    return n && n->type == PLAN_INT && n->word == 1;
+}
+
+/* SELECT 1, SELECT *: what EXISTS asks for is of no account, but names in it must be there. */
+static bool asks_for_nothing(const struct sql_select *s)
+{
+    const struct sql_item *i = s->items;
+    return !i->next && ((i->star && !i->table.len) || (!i->star && i->expr->kind == EXPR_INTEGER));
+}
+
+static struct plan_expr *read_exists(struct reader *r, const struct sql_expr *x)
+{
+    const struct sql_query *q = x->query;
+    struct reader in = inside(r, true);
+    struct keyed k = {0};
+    if (q->offset || q->order || (q->limit && !is_one(r, q->limit)) || !asks_for_nothing(q->selects))
+        return NULL;
+    struct query_plan *sub = plan_build_keyed(&in, q, &k);
+    return make(r, add_lookup(r, LOOKUP_EXISTS, sub, k.n), PLAN_INT, k.outer);
+}
+
+/* What the value is where there are no rows: NULL or 0 of one aggregate, or what coalesce() makes of it. */
+static bool of_no_rows(struct reader *r, const struct sql_expr *x, enum plan_type type, int64_t *out)
+{
+    static const char *const nulls[] = {"min",          "max",    "sum",        "avg",
+                                        "group_concat", "median", "percentile", "percentile_cont"};
+    *out = plan_null(type);
+    if (x->kind != EXPR_FUNCTION || x->over)
+        return false;
+    if (sql_name_is(x->name, "count") || sql_name_is(x->name, "total")) {
+        *out = type == PLAN_REAL ? column_f64_word(0) : 0;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
+        if (sql_name_is(x->name, nulls[i]) && (i > 1 || x->n_args == 1))
+            return true;
+    if (x->n_args != 2 || !(sql_name_is(x->name, "coalesce") || sql_name_is(x->name, "ifnull")) ||
+        !of_no_rows(r, x->args, type, out))
+        return false;
+    struct plan_expr *other = *out == plan_null(type) ? read_constant(r, x->args->next) : NULL;
+    if (other && other->type == type)
+        *out = other->word;
+    return *out != plan_null(type) || (other && other->type == PLAN_NULL);
+}
+
+static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
+{
+    const struct sql_query *q = x->query;
+    const struct sql_item *item = q->selects->items;
+    struct reader in = inside(r, false);
+    struct keyed k = {0};
+    if (q->selects->next || q->selects->rows || q->offset || (q->limit && !is_one(r, q->limit)) || !item ||
+        item->next || item->star)
+        return NULL;
+    k.value = item->expr;
+    struct query_plan *sub = plan_build_keyed(&in, q, &k);
+    struct plan_lookup *l = add_lookup(r, LOOKUP_VALUE, sub, k.n);
+    if (!l)
+        return NULL;
+    const struct plan_expr *value = l->sub->items[k.n].expr;
+    enum plan_type type = (enum plan_type)value->type;
+    if (type == PLAN_NULL || (!l->sub->grouped && k.n && l->sub->n_sources > 1))
+        return NULL;
+    l->missing = plan_null(type);
+    if (l->sub->grouped && k.n && !of_no_rows(r, k.value, type, &l->missing))
+        return NULL;
+    struct plan_expr *out = make(r, l, type, k.outer);
+    if (out)
+        out->letter = value->letter;
+    return out;
+}
+
+struct plan_expr *read_lookup(struct reader *r, const struct sql_expr *x)
+{
+    switch (x->kind) {
+    case EXPR_IN:
+        return read_in_query(r, x);
+    case EXPR_EXISTS:
+        return read_exists(r, x);
+    default:
+        return read_value(r, x);
+    }
+}
