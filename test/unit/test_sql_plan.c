@@ -57,6 +57,21 @@ static const struct source {
      {"ts", "x", "p"},
      {0},
      {"name", "q.name"}},
+    {"(SELECT ts AS a, name AS b, dur AS c FROM v_slice UNION ALL SELECT tid, name, upid FROM v_thread UNION ALL "
+     "SELECT track_id, NULL, ts FROM v_counter WHERE ts > 100) u",
+     {"a", "c", "u.a"},
+     {0},
+     {"b"}},
+    {"(SELECT depth AS k, count(*) AS n, name AS w FROM v_slice GROUP BY 1 UNION ALL SELECT track_id, max(ts), 'x' "
+     "FROM "
+     "v_counter GROUP BY 1) u JOIN v_thread t ON t.id = u.k",
+     {"k", "n", "t.tid"},
+     {0},
+     {"w", "t.name"}},
+    {"(SELECT ts AS a, name AS b FROM v_slice UNION SELECT tid, name FROM v_thread WHERE upid > 3) u",
+     {"a", "u.a"},
+     {0},
+     {"b"}},
     {"v_thread t JOIN v_slice s USING (id)", {"id", "s.ts", "tid", "upid", "dur"}, {0}, {"s.name", "t.name"}},
     {"v_machine m, v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > 100000",
      {"m.id", "m.raw_id", "t.tid", "s.dur", "s.ts"},
@@ -505,6 +520,18 @@ static void make_statement(struct text *t)
         put_from(t);
         put(t, ") GROUP BY a");
         n = 3;
+        break;
+    case 5:
+        n = 1 + pick(2);
+        for (uint32_t i = 0, arms = 2 + pick(2), all = pick(3); i < arms; i++) {
+            put(t, i ? (all ? " UNION ALL SELECT " : " UNION SELECT ") : "SELECT ");
+            for (uint32_t k = 0; k < n; k++) {
+                put(t, k ? ", " : "");
+                k ? put_text(t, 1) : put_int(t, 1);
+            }
+            put_from(t);
+            at = &sources[pick(SOURCES)];
+        }
         break;
     default:
         n = put_groups(t);

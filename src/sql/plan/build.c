@@ -17,87 +17,13 @@ void plan_free(void *plan)
     }
     for (uint32_t i = 0; i < p->n_lookups; i++)
         plan_free(p->lookups[i].sub);
+    plan_free(p->next_arm);
     if (p->e && p->e->plan == p) {
         p->e->plan = NULL;
         p->e->plan_statement = NULL;
     }
     arena_free(&p->arena);
     mem_free(p);
-}
-
-/* ---- stages ---- */
-
-int plan_stage_column(struct query_plan *p, struct plan_stage *s, struct plan_expr *x)
-{
-    (void)p;
-    for (uint32_t i = 0; i < s->n_columns; i++)
-        if (plan_expr_equal(s->columns[i], x))
-            return (int)i;
-    if (s->n_columns == PLAN_MAX_ITEMS)
-        return -1;
-    s->columns[s->n_columns] = x;
-    return (int)s->n_columns++;
-}
-
-/* The expression over the columns of a stage: what does not look at the stage itself becomes one of them. */
-static struct plan_expr *lift(struct query_plan *p, struct plan_stage *s, uint8_t source, const struct plan_expr *x)
-{
-    bool looks = (x->sources & (1u << source | 1u << PLAN_WINDOWS)) != 0;
-    if (!x->sources)
-        return (struct plan_expr *)(uintptr_t)x;
-    if (!looks) {
-        int at = plan_stage_column(p, s, (struct plan_expr *)(uintptr_t)x);
-        struct plan_expr *c = at < 0 ? NULL : plan_column(p, source, (int16_t)at, (enum plan_type)x->type);
-        if (c)
-            c->letter = x->letter;
-        return c;
-    }
-    if (x->n_args == 0)
-        return (struct plan_expr *)(uintptr_t)x;
-    struct plan_expr *copy = plan_expr_new(p, (enum expr_op)x->op, (enum plan_type)x->type, x->n_args);
-    if (!copy)
-        return NULL;
-    uint32_t slot = copy->slot;
-    struct plan_expr **args = copy->args;
-    *copy = *x;
-    copy->slot = slot;
-    copy->args = args;
-    copy->sources = 0;
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        if (!(args[i] = lift(p, s, source, x->args[i])))
-            return NULL;
-        copy->sources |= args[i]->sources;
-    }
-    return copy;
-}
-
-static bool lift_in_place(struct query_plan *p, struct plan_stage *s, uint8_t source, struct plan_expr **x)
-{
-    return !*x || (*x = lift(p, s, source, *x)) != NULL;
-}
-
-static bool lift_results(struct query_plan *p, struct plan_stage *s, uint8_t source)
-{
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < p->n_items; i++)
-        ok = lift_in_place(p, s, source, &p->items[i].expr);
-    for (uint32_t i = 0; ok && i < p->n_orders; i++)
-        ok = lift_in_place(p, s, source, &p->orders[i]);
-    return ok;
-}
-
-static bool lift_all(struct query_plan *p)
-{
-    if (p->grouped) {
-        for (uint32_t i = 0; i < p->n_keys; i++)
-            p->groups.columns[p->groups.n_columns++] = p->keys[i];
-        bool ok = lift_in_place(p, &p->groups, PLAN_GROUPS, &p->having) && lift_results(p, &p->groups, PLAN_GROUPS);
-        for (uint32_t i = 0; ok && i < p->window_rows.n_columns; i++)
-            ok = lift_in_place(p, &p->groups, PLAN_GROUPS, &p->window_rows.columns[i]);
-        if (!ok)
-            return false;
-    }
-    return !p->n_windows || lift_results(p, &p->window_rows, PLAN_WINDOWS);
 }
 
 /* ---- clauses ---- */
@@ -247,127 +173,6 @@ static bool read_limit(struct reader *r, const struct sql_query *q)
     return true;
 }
 
-/* ---- the order of rows ---- */
-
-static bool is_key_of_group(const struct query_plan *p, const struct plan_expr *x)
-{
-    for (uint32_t i = 0; i < p->n_keys; i++)
-        if (plan_expr_equal(p->keys[i], x))
-            return true;
-    return false;
-}
-
-/* Sources of which all rows of a group have the same row. */
-static uint32_t determined(const struct query_plan *p)
-{
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < p->n_keys; i++)
-        if (p->keys[i]->op == X_COLUMN && p->keys[i]->column == VTAB_ROW)
-            known |= p->keys[i]->sources;
-    for (uint32_t i = 0; i < p->n_steps; i++) {
-        const struct plan_step *s = &p->steps[i];
-        if (!s->by_row)
-            continue;
-        if (is_key_of_group(p, s->keys[0]) || (s->keys[0]->sources & ~known) == 0)
-            known |= 1u << s->source;
-    }
-    return known;
-}
-
-/* Do sums, lists or bare columns show in which order rows came? */
-static bool groups_show_order(const struct query_plan *p)
-{
-    uint32_t known = determined(p);
-    for (uint32_t i = 0; i < p->n_keys; i++)
-        if (p->keys[i]->type == PLAN_REAL)
-            return true;
-    for (uint32_t i = p->n_keys; i < p->groups.n_columns; i++)
-        if (p->groups.columns[i]->sources & ~known)
-            return true;
-    for (uint32_t i = 0; i < p->n_aggregates; i++) {
-        const struct plan_aggregate *a = &p->aggregates[i];
-        if (a->kind == AGG_CONCAT || (a->arg && a->arg->type == PLAN_REAL && a->kind >= AGG_SUM && a->kind <= AGG_MAX))
-            return true;
-    }
-    return false;
-}
-
-/* A column that is sorted already may be walked backwards: equal values then come in another order. A query that SQLite
- * cannot take apart is computed first, in its own order. */
-static bool may_be_reversed(const struct query_plan *p, const struct plan_expr *x)
-{
-    if (x->op == X_COLUMN && x->source < p->n_sources && x->column >= 0) {
-        const struct plan_source *s = &p->sources[x->source];
-        if (s->sub)
-            return !s->sub->grouped && !s->sub->n_windows && s->sub->limit < 0;
-        return s->table.table->columns[x->column].sorted;
-    }
-    return false;
-}
-
-/* Of one source there is nothing to ask. */
-static bool order_of_loops(struct reader *r)
-{
-    return loops_order(r->loops, r->plan->n_sources == 1 ? 0 : loops_parent(r), r->plan);
-}
-
-/* Does the order leave nothing open? SQLite sorts equal rows away in orders of its own. */
-static bool orders_all(const struct query_plan *p)
-{
-    for (uint32_t i = 0; i < p->n_items; i++) {
-        bool ordered = p->items[i].expr->op == X_CONST;
-        for (uint32_t k = 0; k < p->n_orders; k++)
-            ordered |= plan_expr_equal(p->items[i].expr, p->orders[k]);
-        if (!ordered || p->items[i].expr->type == PLAN_REAL)
-            return false;
-    }
-    return true;
-}
-
-static bool settle_order(struct reader *r)
-{
-    struct query_plan *p = r->plan;
-    bool open = r->any_order && p->limit < 0 && !p->offset && !p->n_windows;
-    bool shows = p->grouped ? groups_show_order(p) : !open;
-    if (p->distinct && !open && !orders_all(p))
-        return false;
-    if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
-        may_be_reversed(p, p->orders[0]))
-        return false;
-    if (!p->grouped && p->n_windows && p->n_window_order == 1 && p->window_order[0].desc &&
-        may_be_reversed(p, p->window_rows.columns[p->window_order[0].column]))
-        return false;
-    for (uint32_t i = 0; shows && i < p->n_keys; i++)
-        if (p->keys_desc[i])
-            return false;
-    if (!shows) {
-        p->unordered = p->n_sources > 1;
-        return true;
-    }
-    if (p->order_unknown || !order_of_loops(r))
-        return false;
-    p->restore_order = !loops_agree(p);
-    return true;
-}
-
-/* With one min() or max() bare columns come from its row; with several SQLite has rules of its own. */
-static bool settle_extreme(struct query_plan *p)
-{
-    int n = 0;
-    p->extreme = -1;
-    for (uint32_t i = 0; i < p->n_aggregates; i++)
-        if (p->aggregates[i].kind == AGG_MIN || p->aggregates[i].kind == AGG_MAX) {
-            p->extreme = (int)i;
-            n++;
-        }
-    bool bare = p->groups.n_columns > p->n_keys;
-    if (bare && (n > 1 || (n == 1 && (p->n_keys == 0 || p->aggregates[p->extreme].filter))))
-        return false;
-    if (!bare)
-        p->extreme = -1;
-    return true;
-}
-
 /* ---- a core ---- */
 
 static bool is_worth_it(const struct query_plan *p, bool inner)
@@ -382,7 +187,7 @@ static bool is_small(const struct reader *r)
     bool derived = false;
     for (uint32_t i = 0; i < r->plan->n_sources; i++)
         derived |= r->plan->sources[i].sub != NULL;
-    return !derived && r->depth == 1 && *r->rows < PLANNER_MIN_ROWS;
+    return !derived && !r->loop_arm && r->depth == 1 && *r->rows < PLANNER_MIN_ROWS;
 }
 
 static bool read_core(struct reader *r, const struct sql_select *s)
@@ -406,7 +211,8 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     if (s->having && (!(p->having = read_expr(r, s->having)) || p->having->type == PLAN_TEXT || !s->group))
         return false;
     r->windows_allowed = true;
-    if (!read_orders(r, s) || !read_limit(r, s->query))
+    p->limit = -1;
+    if (!r->loop_arm && (!read_orders(r, s) || !read_limit(r, s->query))) /* those are the compound's */
         return false;
     for (uint32_t i = 0; i < p->n_where; i++)
         if (p->where[i]->sources & (1u << PLAN_GROUPS | 1u << PLAN_WINDOWS))
@@ -415,7 +221,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     p->distinct = s->distinct;
     if (p->distinct && (p->grouped || p->n_windows))
         return false;
-    return lift_all(p) && plan_steps(p) && settle_extreme(p) && settle_order(r);
+    return plan_lift(p) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
 }
 
 /* ---- by keys ---- */
@@ -504,36 +310,143 @@ static bool read_keyed_core(struct reader *r, struct reader *outer, const struct
     if (k->value && !read_keyed_value(r, s, k))
         return false;
     p->limit = k->n ? -1 : 1; /* one will do */
-    if (!lift_all(p) || (p->grouped && p->groups.n_columns > p->n_keys))
+    if (!plan_lift(p) || (p->grouped && p->groups.n_columns > p->n_keys))
         return false;
-    return plan_steps(p) && settle_extreme(p) && settle_order(r);
+    return plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
+}
+
+/* ---- compounds ---- */
+
+/* A column that is NULL in one arm has the type of the others. */
+static bool agree_on_types(struct query_plan *arms)
+{
+    for (uint32_t k = 0; k < arms->n_items; k++) {
+        enum plan_type type = PLAN_NULL;
+        for (const struct query_plan *arm = arms; arm; arm = arm->next_arm) {
+            enum plan_type of = (enum plan_type)arm->items[k].expr->type;
+            if (of != PLAN_NULL && type != PLAN_NULL && of != type)
+                return false;
+            type = of != PLAN_NULL ? of : type;
+        }
+        for (struct query_plan *arm = arms; arm && type != PLAN_NULL; arm = arm->next_arm)
+            if (arm->items[k].expr->type == PLAN_NULL && !(arm->items[k].expr = plan_const(arm, type, plan_null(type))))
+                return false;
+    }
+    return true;
+}
+
+static struct query_plan *build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
+                                     const struct sql_tree *tree, const struct cte_scope *ctes, struct keyed *k);
+
+struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                   const struct cte_scope *ctes, enum compound kind)
+{
+    struct query_plan *arms = NULL, **end = &arms;
+    struct reader r = *outer;
+    bool ok = true;
+    for (const struct sql_select *s = q->selects; ok && s; s = s->next) {
+        ok = (s == q->selects || s->compound == kind) && ++r.loop_arm <= PLAN_MAX_ARMS;
+        *end = ok ? build_core(&r, q, s, tree, ctes, NULL) : NULL;
+        ok = *end && (*end)->n_items == arms->n_items;
+        end = *end ? &(*end)->next_arm : end;
+    }
+    if (ok && agree_on_types(arms))
+        return arms;
+    plan_free(arms);
+    return NULL;
+}
+
+/* ORDER BY of a compound names a column of the answer, by its place or by its name. */
+static struct plan_expr *read_column_order(struct reader *r, const struct sql_expr *x)
+{
+    const struct scope_entry *e = &r->scope->entries[0];
+    struct plan_expr *place = x->kind == EXPR_INTEGER ? read_constant(r, x) : NULL;
+    if (place)
+        return place->type == PLAN_INT && place->word >= 1 && place->word <= e->n_columns
+                   ? e->columns[place->word - 1].expr
+                   : NULL;
+    if (x->kind != EXPR_COLUMN || x->table.len || x->quoted)
+        return NULL;
+    for (uint32_t i = 0; i < e->n_columns; i++)
+        if (sql_name_equal(e->columns[i].name, x->name))
+            return e->columns[i].expr;
+    return NULL;
+}
+
+/* UNION gives each row once, in the order of all columns, those of ORDER BY first. */
+static bool make_union(struct query_plan *p)
+{
+    p->distinct = true;
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        bool ordered = false;
+        for (uint32_t k = 0; k < p->n_orders; k++)
+            ordered |= plan_expr_equal(p->items[i].expr, p->orders[k]);
+        if (ordered)
+            continue;
+        if (p->n_orders == PLAN_MAX_ORDER)
+            return false;
+        p->orders_desc[p->n_orders] = false;
+        p->orders[p->n_orders++] = p->items[i].expr;
+    }
+    return true;
+}
+
+static bool read_compound(struct reader *r, struct query_plan *arms, const struct sql_query *q, enum compound kind)
+{
+    struct query_plan *p = r->plan;
+    struct sql_name none = {"", 0, 0};
+    if (!read_from_plan(r, arms, none, false))
+        return false;
+    const struct scope_entry *e = &r->scope->entries[0];
+    for (uint32_t i = 0; i < e->n_columns; i++)
+        if (!add_item(r, e->columns[i].expr, arms->items[i].name, strlen(arms->items[i].name)))
+            return false;
+    for (const struct sql_order *o = q->order; o; o = o->next) {
+        struct plan_expr *x = p->n_orders < PLAN_MAX_ORDER ? read_column_order(r, o->expr) : NULL;
+        if (!x || o->nulls_first || o->nulls_last)
+            return false;
+        p->orders[p->n_orders] = x;
+        p->orders_desc[p->n_orders++] = o->desc;
+    }
+    if (kind == COMPOUND_UNION && !make_union(p))
+        return false;
+    return read_limit(r, q) && plan_steps(p) && plan_settle_order(r);
 }
 
 /* ---- all of it ---- */
 
-static struct query_plan *build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
-                                const struct cte_scope *ctes, struct keyed *k)
+/* A plan without anything in it, and a reader for it. */
+static struct query_plan *begin(struct reader *r, const struct reader *outer, const struct sql_tree *tree)
 {
-    const struct sql_select *s = q->selects;
-    struct cte_scope own = {q, tree, ctes};
-    if (s->next || s->rows || !s->from || outer->depth >= PLAN_MAX_DEPTH)
-        return NULL;
     struct query_plan *p = mem_zalloc(sizeof *p);
     struct scope *scope = arena_zalloc(outer->planner->arena, sizeof *scope);
-    struct reader r = *outer;
     if (!p || !scope) {
         mem_free(p);
         return NULL;
     }
+    *r = *outer;
     p->e = outer->planner->e;
-    r.plan = p;
-    r.tree = tree;
+    r->plan = p;
+    r->tree = tree;
+    r->scope = scope;
+    r->depth++;
+    r->in_aggregate = r->aggregates_allowed = r->windows_allowed = false;
+    return p;
+}
+
+static struct query_plan *build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
+                                     const struct sql_tree *tree, const struct cte_scope *ctes, struct keyed *k)
+{
+    struct cte_scope own = {q, tree, ctes};
+    struct reader r;
+    if (s->rows || !s->from || outer->depth >= PLAN_MAX_DEPTH)
+        return NULL;
+    struct query_plan *p = begin(&r, outer, tree);
+    if (!p)
+        return NULL;
     r.ctes = &own;
-    r.scope = scope;
-    r.depth++;
-    r.in_aggregate = r.aggregates_allowed = r.windows_allowed = false;
     bool ok = k ? read_keyed_core(&r, outer, s, k) : read_core(&r, s);
-    if (ok && !p->arena.failed && is_worth_it(p, outer->plan || outer->always))
+    if (ok && !p->arena.failed && is_worth_it(p, outer->plan || outer->always || outer->loop_arm))
         return p;
     plan_free(p);
     return NULL;
@@ -542,11 +455,28 @@ static struct query_plan *build(struct reader *outer, const struct sql_query *q,
 struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
                               const struct cte_scope *ctes)
 {
-    return build(outer, q, tree, ctes, NULL);
+    struct reader r;
+    if (!q->selects->next)
+        return build_core(outer, q, q->selects, tree, ctes, NULL);
+    enum compound kind = (enum compound)q->selects->next->compound;
+    bool known = kind == COMPOUND_UNION || kind == COMPOUND_UNION_ALL;
+    struct query_plan *arms = known ? plan_build_arms(outer, q, tree, ctes, kind) : NULL;
+    struct query_plan *p = arms ? begin(&r, outer, tree) : NULL;
+    if (!p) {
+        plan_free(arms);
+        return NULL;
+    }
+    r.ctes = ctes;
+    if (read_compound(&r, arms, q, kind) && !p->arena.failed)
+        return p;
+    plan_free(p);
+    return NULL;
 }
 
 struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query *q, struct keyed *k)
 {
     const struct sql_select *s = q->selects;
-    return s->group || s->having || s->windows || s->distinct ? NULL : build(outer, q, outer->tree, outer->ctes, k);
+    return s->next || s->group || s->having || s->windows || s->distinct
+               ? NULL
+               : build_core(outer, q, s, outer->tree, outer->ctes, k);
 }

@@ -38,6 +38,7 @@ static struct reader inside(const struct reader *r, bool any_order)
     struct reader in = *r;
     in.loop_up = NULL;
     in.loops = NULL;
+    in.loop_arm = 0;
     in.any_order = any_order;
     return in;
 }

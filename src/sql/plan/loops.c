@@ -51,12 +51,32 @@ static void load(struct loops *l)
         l->n = 0;
 }
 
+/* The step of an arm of the compound that is this step. */
+static int arm_of(struct loops *l, int parent, uint32_t arm)
+{
+    int compound = -1;
+    uint32_t n = 0;
+    load(l);
+    for (int i = 0; i < l->n; i++) {
+        if (l->lines[i].parent == parent && compound < 0 && strcmp(l->lines[i].text, "COMPOUND QUERY") == 0)
+            compound = l->lines[i].id;
+        else if (l->lines[i].parent == compound && ++n == arm)
+            return l->lines[i].id;
+    }
+    return -1;
+}
+
 int loops_parent(const struct reader *r)
 {
-    if (!r->loop_up)
-        return 0;
-    int parent = loops_parent(r->loop_up), child = loops_child(r->loops, parent, r->loop_name);
-    return child < 0 && r->loop_flat ? parent : child;
+    int parent = 0, child;
+    if (!r->loops)
+        return -1;
+    if (r->loop_up) {
+        parent = loops_parent(r->loop_up);
+        child = loops_child(r->loops, parent, r->loop_name);
+        parent = child < 0 && r->loop_flat ? parent : child;
+    }
+    return r->loop_arm && parent >= 0 ? arm_of(r->loops, parent, r->loop_arm) : parent;
 }
 
 /* The name behind a verb, when the line begins with it. */
@@ -116,7 +136,7 @@ static bool are_keys(const struct query_plan *sub, const int16_t *columns, uint3
                 break;
             }
         }
-    return sub->grouped && !sub->n_windows && found == sub->n_keys;
+    return sub->grouped && !sub->n_windows && !sub->next_arm && found == sub->n_keys;
 }
 
 /* The columns of a source that conditions make equal to others; n of them. */

@@ -249,6 +249,7 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
     inner.loop_up = outer;
     inner.loop_name = alias;
     inner.loop_flat = true;
+    inner.loop_arm = 0;
     inner.aggregates_allowed = inner.windows_allowed = inner.in_aggregate = inner.aliases_allowed = false;
     uint32_t first = outer->plan->n_sources;
     if (!scope || inner.depth > PLAN_MAX_DEPTH || !read_from(&inner, q->selects->from))
@@ -268,35 +269,44 @@ static bool take_apart(struct reader *outer, const struct sql_query *q, const st
     return hand_on_columns(outer, &inner, alias, left);
 }
 
+bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name alias, bool left)
+{
+    struct plan_source *s = sub ? add_source(r, alias, left) : NULL;
+    struct scope_entry *e = s ? add_entry(r, alias, sub->n_items) : NULL;
+    if (!e) {
+        plan_free(sub);
+        return false;
+    }
+    s->sub = sub;
+    r->plan->n_sources++;
+    for (uint32_t i = 0; i < sub->n_items; i++) {
+        const struct plan_expr *of = sub->items[i].expr;
+        struct plan_expr *x =
+            plan_column(r->plan, (uint8_t)(r->plan->n_sources - 1), (int16_t)i, (enum plan_type)of->type);
+        if (!x || !add_column(r, e, copy_name(r, sub->items[i].name), x))
+            return false;
+        x->letter = of->letter;
+    }
+    return true;
+}
+
 static bool add_query(struct reader *r, const struct sql_query *q, const struct sql_tree *tree,
                       const struct cte_scope *ctes, struct sql_name alias, bool left)
 {
-    if (r->depth >= PLAN_MAX_DEPTH)
+    if (r->depth >= PLAN_MAX_DEPTH || r->plan->n_sources == PLAN_MAX_SOURCES)
         return false;
     if (hands_rows_on(r, q, left))
         return take_apart(r, q, tree, ctes, alias, left);
-    struct plan_source *s = add_source(r, alias, left);
     struct reader inner = *r;
     inner.loop_up = r;
     inner.loop_name = alias;
     inner.loop_flat = inner.any_order = false;
-    struct query_plan *sub = s ? plan_build(&inner, q, tree, ctes) : NULL;
-    if (!sub)
-        return false;
-    s = add_source(r, alias, left);
-    s->sub = sub;
-    r->plan->n_sources++;
-    struct scope_entry *e = add_entry(r, alias, sub->n_items);
-    bool ok = e != NULL;
-    for (uint32_t i = 0; ok && i < sub->n_items; i++) {
-        const struct plan_expr *of = sub->items[i].expr;
-        struct plan_expr *x =
-            plan_column(r->plan, (uint8_t)(r->plan->n_sources - 1), (int16_t)i, (enum plan_type)of->type);
-        if (x)
-            x->letter = of->letter;
-        ok = x && add_column(r, e, copy_name(r, sub->items[i].name), x);
-    }
-    return ok;
+    inner.loop_arm = 0;
+    const struct sql_select *second = q->selects->next;
+    bool plain = second && second->compound == COMPOUND_UNION_ALL && !q->order && !q->limit;
+    struct query_plan *sub =
+        plain ? plan_build_arms(&inner, q, tree, ctes, COMPOUND_UNION_ALL) : plan_build(&inner, q, tree, ctes);
+    return read_from_plan(r, sub, alias, left);
 }
 
 /* ---- names of tables ---- */

@@ -16,6 +16,7 @@ enum {
     PLAN_MAX_KEYS = 8,
     PLAN_MAX_AGGREGATES = 40,
     PLAN_MAX_LOOKUPS = 12,
+    PLAN_MAX_ARMS = 40,             /* of a compound */
     PLAN_MAX_DEPTH = 12,            /* queries within queries */
     PLAN_GROUPS = PLAN_MAX_SOURCES, /* sources that are stages of the plan itself */
     PLAN_WINDOWS = PLAN_MAX_SOURCES + 1,
@@ -88,8 +89,8 @@ struct plan_expr {
 
 /* A source of rows: a table, or a plan whose answer is one. */
 struct plan_source {
-    struct plan_table table; /* name NULL: `sub` or a stage */
-    struct query_plan *sub;
+    struct plan_table table;    /* name NULL: `sub` or a stage */
+    struct query_plan *sub;     /* or a compound's: arms by next_arm */
     struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
     uint32_t n_printed;
     bool left; /* of a left join: rows before it stay without one of it */
@@ -184,6 +185,7 @@ struct plan_item {
 
 struct query_plan {
     struct engine *e;
+    struct query_plan *next_arm; /* its rows follow, in the source that both are of */
     struct arena arena;
     struct plan_source sources[PLAN_ALL_SOURCES];
     uint32_t n_sources;
@@ -271,6 +273,7 @@ struct reader {
     const struct reader *loop_up; /* the query around this one; NULL: none */
     struct sql_name loop_name;    /* how that one calls it */
     bool loop_flat;               /* SQLite may have taken it apart */
+    uint32_t loop_arm;            /* of a compound, from 1; 0: of none */
     uint32_t *rows;               /* of the largest table; for all plans */
 };
 
@@ -307,6 +310,11 @@ bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_ex
 /* The plan of a query; NULL: not understood. */
 struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
                               const struct cte_scope *ctes);
+/* The arms of a compound of one kind, with columns of the same types; NULL: not understood, or another kind. */
+struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
+                                   const struct cte_scope *ctes, enum compound kind);
+/* A source of that plan for the reader's query, whose name is `alias`. */
+bool read_from_plan(struct reader *r, struct query_plan *sub, struct sql_name alias, bool left);
 /* What a core is asked for by keys: its conditions `inner = outer` have been taken out of it. */
 struct keyed {
     struct plan_expr *outer[PLAN_MAX_KEYS], *inner[PLAN_MAX_KEYS];
@@ -316,6 +324,12 @@ struct keyed {
 struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query *q, struct keyed *k);
 /* Chooses the steps from the sources and conditions. */
 bool plan_steps(struct query_plan *p);
+/* Each expression to the part that computes it: lift.c. */
+bool plan_lift(struct query_plan *p);
+/* Decides how rows are to be ordered; false when SQLite's order shows and cannot be told: settle.c. */
+bool plan_settle_order(struct reader *r);
+/* Which min() or max() gives bare columns their row; false when SQLite has rules of its own. */
+bool plan_settle_extreme(struct query_plan *p);
 
 /* ---- loops.c: the order of SQLite's loops, from EXPLAIN QUERY PLAN ---- */
 

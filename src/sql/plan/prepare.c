@@ -12,13 +12,13 @@ static void describe(sqlite3_str *out, const struct query_plan *p)
         const struct plan_source *source = &p->sources[s->source];
         const char *how = i == 0 ? "scan" : s->by_row ? "join by row" : s->n_keys ? "join by hash" : "cross join";
         sqlite3_str_appendf(out, "%s%s ", i ? "; " : "", how);
-        if (source->sub) {
-            sqlite3_str_appendall(out, "(");
-            describe(out, source->sub);
+        for (const struct query_plan *arm = source->sub; arm; arm = arm->next_arm) {
+            sqlite3_str_appendall(out, arm == source->sub ? "(" : " + (");
+            describe(out, arm);
             sqlite3_str_appendall(out, ")");
-        } else {
-            sqlite3_str_appendall(out, source->table.name);
         }
+        if (!source->sub)
+            sqlite3_str_appendall(out, source->table.name);
         if (s->n_tests + s->n_where)
             sqlite3_str_appendall(out, " filtered");
     }

@@ -367,24 +367,15 @@ static bool order_answer(struct run *r, struct plan_answer *out)
 
 /* ---- sources ---- */
 
-/* The rows of an answer as a table in their order. */
-static struct table *settle(struct run *r, struct plan_answer *a, uint32_t n_items)
+/* Adds the rows of an answer to a table, in their order. */
+static void append_answer(struct run *r, struct table *t, const struct plan_answer *a)
 {
-    if (!a->rows && a->first == 0 && a->n == a->table->n_rows) {
-        struct table *t = a->table;
-        a->table = NULL;
-        return t;
-    }
-    enum plan_type types[PLAN_MAX_ITEMS];
     const int64_t *columns[PLAN_MAX_ITEMS];
-    uint32_t rows[AHEAD];
-    for (uint32_t k = 0; k < n_items; k++)
-        types[k] = plan_type_of((enum col_type)a->table->columns[k].type);
-    struct table *t = stage_new(r, types, n_items);
+    uint32_t rows[AHEAD], n_items = t->def->n_columns;
     int64_t *words = mem_alloc((n_items + 1) * AHEAD * sizeof *words);
     if (!words && !r->rc)
         r->rc = SQLITE_NOMEM;
-    for (uint32_t at = 0; t && words && at < a->n && !run_stopped(r); at += AHEAD) {
+    for (uint32_t at = 0; words && at < a->n && !run_stopped(r); at += AHEAD) {
         uint32_t n = a->n - at < AHEAD ? a->n - at : AHEAD;
         for (uint32_t i = 0; i < n; i++)
             rows[i] = a->rows ? a->rows[a->first + at + i] : a->first + at + i;
@@ -392,9 +383,31 @@ static struct table *settle(struct run *r, struct plan_answer *a, uint32_t n_ite
             column_gather(&a->table->columns[k], rows, n, words + k * AHEAD);
             columns[k] = words + k * AHEAD;
         }
-        stage_append(r, t, columns, n);
+        if (!stage_append(r, t, columns, n))
+            break;
     }
     mem_free(words);
+}
+
+static struct table *items_table(struct run *r, const struct query_plan *p)
+{
+    enum plan_type types[PLAN_MAX_ITEMS];
+    for (uint32_t k = 0; k < p->n_items; k++)
+        types[k] = (enum plan_type)p->items[k].expr->type;
+    return stage_new(r, types, p->n_items);
+}
+
+/* The rows of an answer as a table in their order. */
+static struct table *settle(struct run *r, struct plan_answer *a, const struct query_plan *p)
+{
+    if (!a->rows && a->first == 0 && a->n == a->table->n_rows) {
+        struct table *t = a->table;
+        a->table = NULL;
+        return t;
+    }
+    struct table *t = items_table(r, p);
+    if (t)
+        append_answer(r, t, a);
     return t;
 }
 
@@ -405,7 +418,7 @@ int plan_run_to_table(const struct query_plan *p, struct table **out)
     *out = NULL;
     r.rc = plan_run(p, &a);
     if (!r.rc)
-        *out = settle(&r, &a, p->n_items);
+        *out = settle(&r, &a, p);
     plan_answer_free(&a);
     if (r.rc) {
         stage_free(*out);
@@ -414,6 +427,30 @@ int plan_run_to_table(const struct query_plan *p, struct table **out)
         table_finalize(*out);
     }
     return r.rc;
+}
+
+static struct table *run_sub(struct run *r, const struct query_plan *sub)
+{
+    struct plan_answer a = {0};
+    r->rc = plan_run(sub, &a);
+    struct table *t = r->rc ? NULL : settle(r, &a, sub);
+    if (t)
+        run_alloc(r, (uint64_t)t->n_rows * t->def->n_columns * 4);
+    plan_answer_free(&a);
+    return t;
+}
+
+static struct table *run_arms(struct run *r, const struct query_plan *arms)
+{
+    struct table *t = items_table(r, arms);
+    for (const struct query_plan *arm = arms; t && arm && !r->rc; arm = arm->next_arm) {
+        struct plan_answer a = {0};
+        r->rc = plan_run(arm, &a);
+        if (!r->rc)
+            append_answer(r, t, &a);
+        plan_answer_free(&a);
+    }
+    return t;
 }
 
 static void open_sources(struct run *r)
@@ -427,17 +464,9 @@ static void open_sources(struct run *r)
                 r->rc = RUN_GAVE_UP;
             continue;
         }
-        struct plan_answer a = {0};
-        r->rc = plan_run(s->sub, &a);
-        if (!r->rc) {
-            struct table *t = settle(r, &a, s->sub->n_items);
-            r->tables[i] = r->made[i] = t;
-            if (t) {
-                table_finalize(t);
-                run_alloc(r, (uint64_t)t->n_rows * t->def->n_columns * 4);
-            }
-        }
-        plan_answer_free(&a);
+        r->tables[i] = r->made[i] = s->sub->next_arm ? run_arms(r, s->sub) : run_sub(r, s->sub);
+        if (r->made[i])
+            table_finalize(r->made[i]);
     }
 }
 

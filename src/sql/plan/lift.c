@@ -1,0 +1,76 @@
+/* Moves expressions to the part of a plan that can compute them: what does not look at groups or windows becomes a
+ * column of the stage before. */
+#include "sql/plan/plan_private.h"
+
+int plan_stage_column(struct query_plan *p, struct plan_stage *s, struct plan_expr *x)
+{
+    (void)p;
+    for (uint32_t i = 0; i < s->n_columns; i++)
+        if (plan_expr_equal(s->columns[i], x))
+            return (int)i;
+    if (s->n_columns == PLAN_MAX_ITEMS)
+        return -1;
+    s->columns[s->n_columns] = x;
+    return (int)s->n_columns++;
+}
+
+/* The expression over the columns of a stage: what does not look at the stage itself becomes one of them. */
+static struct plan_expr *lift(struct query_plan *p, struct plan_stage *s, uint8_t source, const struct plan_expr *x)
+{
+    bool looks = (x->sources & (1u << source | 1u << PLAN_WINDOWS)) != 0;
+    if (!x->sources)
+        return (struct plan_expr *)(uintptr_t)x;
+    if (!looks) {
+        int at = plan_stage_column(p, s, (struct plan_expr *)(uintptr_t)x);
+        struct plan_expr *c = at < 0 ? NULL : plan_column(p, source, (int16_t)at, (enum plan_type)x->type);
+        if (c)
+            c->letter = x->letter;
+        return c;
+    }
+    if (x->n_args == 0)
+        return (struct plan_expr *)(uintptr_t)x;
+    struct plan_expr *copy = plan_expr_new(p, (enum expr_op)x->op, (enum plan_type)x->type, x->n_args);
+    if (!copy)
+        return NULL;
+    uint32_t slot = copy->slot;
+    struct plan_expr **args = copy->args;
+    *copy = *x;
+    copy->slot = slot;
+    copy->args = args;
+    copy->sources = 0;
+    for (uint32_t i = 0; i < x->n_args; i++) {
+        if (!(args[i] = lift(p, s, source, x->args[i])))
+            return NULL;
+        copy->sources |= args[i]->sources;
+    }
+    return copy;
+}
+
+static bool lift_in_place(struct query_plan *p, struct plan_stage *s, uint8_t source, struct plan_expr **x)
+{
+    return !*x || (*x = lift(p, s, source, *x)) != NULL;
+}
+
+static bool lift_results(struct query_plan *p, struct plan_stage *s, uint8_t source)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < p->n_items; i++)
+        ok = lift_in_place(p, s, source, &p->items[i].expr);
+    for (uint32_t i = 0; ok && i < p->n_orders; i++)
+        ok = lift_in_place(p, s, source, &p->orders[i]);
+    return ok;
+}
+
+bool plan_lift(struct query_plan *p)
+{
+    if (p->grouped) {
+        for (uint32_t i = 0; i < p->n_keys; i++)
+            p->groups.columns[p->groups.n_columns++] = p->keys[i];
+        bool ok = lift_in_place(p, &p->groups, PLAN_GROUPS, &p->having) && lift_results(p, &p->groups, PLAN_GROUPS);
+        for (uint32_t i = 0; ok && i < p->window_rows.n_columns; i++)
+            ok = lift_in_place(p, &p->groups, PLAN_GROUPS, &p->window_rows.columns[i]);
+        if (!ok)
+            return false;
+    }
+    return !p->n_windows || lift_results(p, &p->window_rows, PLAN_WINDOWS);
+}

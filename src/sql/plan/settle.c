@@ -1,0 +1,124 @@
+/* The order of rows: whether the answer shows it, and whether it can be told which one SQLite would give. */
+#include "sql/plan/plan_private.h"
+
+static bool is_key_of_group(const struct query_plan *p, const struct plan_expr *x)
+{
+    for (uint32_t i = 0; i < p->n_keys; i++)
+        if (plan_expr_equal(p->keys[i], x))
+            return true;
+    return false;
+}
+
+/* Sources of which all rows of a group have the same row. */
+static uint32_t determined(const struct query_plan *p)
+{
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < p->n_keys; i++)
+        if (p->keys[i]->op == X_COLUMN && p->keys[i]->column == VTAB_ROW)
+            known |= p->keys[i]->sources;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct plan_step *s = &p->steps[i];
+        if (!s->by_row)
+            continue;
+        if (is_key_of_group(p, s->keys[0]) || (s->keys[0]->sources & ~known) == 0)
+            known |= 1u << s->source;
+    }
+    return known;
+}
+
+/* Do sums, lists or bare columns show in which order rows came? */
+static bool groups_show_order(const struct query_plan *p)
+{
+    uint32_t known = determined(p);
+    for (uint32_t i = 0; i < p->n_keys; i++)
+        if (p->keys[i]->type == PLAN_REAL)
+            return true;
+    for (uint32_t i = p->n_keys; i < p->groups.n_columns; i++)
+        if (p->groups.columns[i]->sources & ~known)
+            return true;
+    for (uint32_t i = 0; i < p->n_aggregates; i++) {
+        const struct plan_aggregate *a = &p->aggregates[i];
+        if (a->kind == AGG_CONCAT || (a->arg && a->arg->type == PLAN_REAL && a->kind >= AGG_SUM && a->kind <= AGG_MAX))
+            return true;
+    }
+    return false;
+}
+
+/* A column that is sorted already may be walked backwards: equal values then come in another order. A query that SQLite
+ * cannot take apart is computed first, in its own order. */
+static bool may_be_reversed(const struct query_plan *p, const struct plan_expr *x)
+{
+    if (x->op == X_COLUMN && x->source < p->n_sources && x->column >= 0) {
+        const struct plan_source *s = &p->sources[x->source];
+        bool computed = false;
+        for (const struct query_plan *arm = s->sub; arm; arm = arm->next_arm)
+            computed |= arm->grouped || arm->n_windows || arm->limit >= 0;
+        if (s->sub)
+            return !computed;
+        return s->table.table->columns[x->column].sorted;
+    }
+    return false;
+}
+
+/* Of one source there is nothing to ask. */
+static bool order_of_loops(struct reader *r)
+{
+    return loops_order(r->loops, r->plan->n_sources == 1 ? 0 : loops_parent(r), r->plan);
+}
+
+/* Does the order leave nothing open? SQLite sorts equal rows away in orders of its own. */
+static bool orders_all(const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        bool ordered = p->items[i].expr->op == X_CONST;
+        for (uint32_t k = 0; k < p->n_orders; k++)
+            ordered |= plan_expr_equal(p->items[i].expr, p->orders[k]);
+        if (!ordered || p->items[i].expr->type == PLAN_REAL)
+            return false;
+    }
+    return true;
+}
+
+bool plan_settle_order(struct reader *r)
+{
+    struct query_plan *p = r->plan;
+    bool open = r->any_order && p->limit < 0 && !p->offset && !p->n_windows;
+    bool shows = p->grouped ? groups_show_order(p) : !open;
+    if (p->distinct && !open && !orders_all(p))
+        return false;
+    if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
+        may_be_reversed(p, p->orders[0]))
+        return false;
+    if (!p->grouped && p->n_windows && p->n_window_order == 1 && p->window_order[0].desc &&
+        may_be_reversed(p, p->window_rows.columns[p->window_order[0].column]))
+        return false;
+    for (uint32_t i = 0; shows && i < p->n_keys; i++)
+        if (p->keys_desc[i])
+            return false;
+    if (!shows) {
+        p->unordered = p->n_sources > 1;
+        return true;
+    }
+    if (p->order_unknown || !order_of_loops(r))
+        return false;
+    p->restore_order = !loops_agree(p);
+    return true;
+}
+
+/* With one min() or max() bare columns come from its row; with several SQLite has rules of its own. */
+bool plan_settle_extreme(struct query_plan *p)
+{
+    int n = 0;
+    p->extreme = -1;
+    for (uint32_t i = 0; i < p->n_aggregates; i++)
+        if (p->aggregates[i].kind == AGG_MIN || p->aggregates[i].kind == AGG_MAX) {
+            p->extreme = (int)i;
+            n++;
+        }
+    bool bare = p->groups.n_columns > p->n_keys;
+    if (bare && (n > 1 || (n == 1 && (p->n_keys == 0 || p->aggregates[p->extreme].filter))))
+        return false;
+    if (!bare)
+        p->extreme = -1;
+    return true;
+}
