@@ -66,6 +66,10 @@ bool engine_know(struct engine *e, const char *name, const struct table *t, stru
 void engine_forget(struct engine *e, const struct vtab *v);
 
 void extract_cache_free(struct engine *e);
+
+/* What extract_arg() finds: the word is as in a column of that type. The key must be in the string pool. */
+enum arg_found { FOUND_UNKNOWN, FOUND_NOTHING, FOUND_INTEGER, FOUND_TEXT, FOUND_REAL, FOUND_NO_MEMORY };
+enum arg_found engine_find_arg(struct engine *e, int64_t id, strid key, int64_t *word);
 void query_log_free(struct engine *e);
 
 static inline bool engine_is_interrupted(const struct engine *e)

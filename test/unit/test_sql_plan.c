@@ -95,7 +95,16 @@ static void put_int(struct text *t, int depth);
 static void put_text(struct text *t, int depth)
 {
     const char *column = one_of(at->texts, 4);
-    uint32_t kind = depth > 0 ? pick(9) : 0;
+    uint32_t kind = depth > 0 ? pick(11) : 0;
+    if (kind == 9) {
+        put(t, "printf('%s', %s, %s)", pick(2) ? "%d:%s" : "%s%5.1f", one_of(at->ints, 8),
+            column ? column : one_of(at->ints, 8));
+        return;
+    }
+    if (kind == 10 && column) {
+        put(t, "nullif(%s, '%s')", column, pick_word());
+        return;
+    }
     if (!column || kind == 8) {
         put(t, "'%s'", pick_word());
         return;
@@ -128,10 +137,19 @@ static void put_text(struct text *t, int depth)
 static void put_real(struct text *t, int depth)
 {
     const char *column = one_of(at->reals, 4);
-    switch (depth > 0 ? pick(6) : 0) {
+    static const char *const of_one[] = {"sqrt", "ln", "log10", "exp", "round"};
+    switch (depth > 0 ? pick(8) : 0) {
     case 1:
         put_int(t, depth - 1);
         put(t, " / %u.0", pick(4));
+        break;
+    case 4:
+        put(t, "round(");
+        put_real(t, depth - 1);
+        put(t, ", %u)", pick(4));
+        break;
+    case 5:
+        put(t, "%s(%s)", one_of(of_one, 5), one_of(at->ints, 8));
         break;
     case 2:
         put(t, "(");
@@ -163,12 +181,18 @@ static void put_query_int(struct text *t);
 static void put_int(struct text *t, int depth)
 {
     static const char *const operators[] = {"+", "-", "*", "/", "%", "&", "|", "<<", ">>"};
-    switch (depth > 0 ? pick(14) : pick(3)) {
+    switch (depth > 0 ? pick(16) : pick(3)) {
     case 0:
         put(t, "%u", pick(500));
         break;
     case 13:
         put_query_int(t);
+        break;
+    case 14:
+        put(t, "%s(%s, %s, %u)", pick(2) ? "min" : "max", one_of(at->ints, 8), one_of(at->ints, 8), pick(1000));
+        break;
+    case 15:
+        put(t, "nullif(%s, %u)", one_of(at->ints, 8), pick(5));
         break;
     case 3:
     case 4:

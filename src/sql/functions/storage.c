@@ -11,8 +11,6 @@
 
 enum { EXTRACT_KEYS = 8, EXTRACT_MAX_SETS = 64 << 20 };
 
-enum { FOUND_UNKNOWN, FOUND_NOTHING, FOUND_INTEGER, FOUND_TEXT, FOUND_REAL };
-
 struct extract_key {
     strid key;
     uint8_t *state; /* by set */
@@ -78,7 +76,7 @@ static bool cache_room(struct extract_key *k, uint32_t n_sets)
     return true;
 }
 
-static uint8_t find_arg(struct engine *e, argset set, strid key, int64_t *word)
+static enum arg_found find_arg(struct engine *e, argset set, strid key, int64_t *word)
 {
     struct arg_list *list = &e->extract->list;
     list->n = 0;
@@ -100,6 +98,24 @@ static void result_string(struct engine *e, sqlite3_context *ctx, strid id)
 {
     struct slice s = strpool_view(&e->storage->strings, id);
     sqlite3_result_text(ctx, (const char *)s.p, (int)s.len, SQLITE_STATIC);
+}
+
+enum arg_found engine_find_arg(struct engine *e, int64_t id, strid key, int64_t *word)
+{
+    struct extract_key *k = cache_of(e, key);
+    if (!k)
+        return FOUND_NO_MEMORY;
+    uint32_t n_sets = args_count(&e->storage->args);
+    argset set = args_of_cell(&e->storage->args, id);
+    if (argset_is_none(set) || set.plus_one > n_sets)
+        return FOUND_NOTHING;
+    if (!cache_room(k, n_sets))
+        return find_arg(e, set, key, word);
+    uint32_t at = set.plus_one - 1;
+    if (k->state[at] == FOUND_UNKNOWN)
+        k->state[at] = (uint8_t)find_arg(e, set, key, &k->words[at]);
+    *word = k->words[at];
+    return (enum arg_found)k->state[at];
 }
 
 static void extract_arg(sqlite3_context *ctx, int argc, sqlite3_value **argv)
@@ -131,27 +147,10 @@ static void extract_arg(sqlite3_context *ctx, int argc, sqlite3_value **argv)
             sqlite3_set_auxdata(ctx, 1, known_key, mem_free);
         }
     }
-    sqlite3_int64 id = sqlite3_value_int64(argv[0]);
-    struct extract_key *k = cache_of(e, key);
-    if (!key || !k) {
-        sqlite3_result_error_nomem(ctx);
-        return;
-    }
-    uint32_t n_sets = args_count(&e->storage->args);
-    argset set = args_of_cell(&e->storage->args, id);
-    if (argset_is_none(set) || set.plus_one > n_sets)
-        return;
-    uint32_t at = set.plus_one - 1;
     int64_t word = 0;
-    uint8_t found;
-    if (cache_room(k, n_sets)) {
-        if (k->state[at] == FOUND_UNKNOWN)
-            k->state[at] = find_arg(e, set, key, &k->words[at]);
-        found = k->state[at];
-        word = k->words[at];
-    } else {
-        found = find_arg(e, set, key, &word);
-    }
+    enum arg_found found = key ? engine_find_arg(e, sqlite3_value_int64(argv[0]), key, &word) : FOUND_NO_MEMORY;
+    if (found == FOUND_NO_MEMORY)
+        sqlite3_result_error_nomem(ctx);
     if (found == FOUND_INTEGER)
         sqlite3_result_int64(ctx, word);
     else if (found == FOUND_TEXT)

@@ -7,7 +7,7 @@
 enum { FIRST_SLOTS = 1024, MAX_CALLS = 400000 };
 
 struct known {
-    int64_t args[2], result;
+    int64_t args[PLAN_MAX_VARYING], result;
     bool used;
 };
 
@@ -46,11 +46,13 @@ static struct call_memo *memo_of(struct run *r, const struct plan_expr *x)
     return m;
 }
 
-static struct known *find(struct call_memo *m, int64_t a, int64_t b)
+static struct known *find(struct call_memo *m, const int64_t *args)
 {
-    uint64_t hash = hash_combine(hash_combine(1, (uint64_t)a), (uint64_t)b);
+    uint64_t hash = 1;
+    for (int k = 0; k < PLAN_MAX_VARYING; k++)
+        hash = hash_combine(hash, (uint64_t)args[k]);
     uint32_t at = (uint32_t)(hash >> 32) & (m->cap - 1);
-    while (m->slots[at].used && (m->slots[at].args[0] != a || m->slots[at].args[1] != b))
+    while (m->slots[at].used && memcmp(m->slots[at].args, args, sizeof m->slots[at].args) != 0)
         at = (at + 1) & (m->cap - 1);
     return &m->slots[at];
 }
@@ -67,7 +69,7 @@ static bool grow(struct run *r, struct call_memo *m)
     }
     for (uint32_t i = 0; i < m->cap; i++)
         if (m->slots[i].used)
-            *find(&bigger, m->slots[i].args[0], m->slots[i].args[1]) = m->slots[i];
+            *find(&bigger, m->slots[i].args) = m->slots[i];
     mem_free(m->slots);
     m->slots = bigger.slots;
     m->cap = bigger.cap;
@@ -126,9 +128,17 @@ static int64_t call(struct run *r, const struct plan_expr *x, struct call_memo *
     return word;
 }
 
+/* Texts of more calls than that would fill the string pool, which never gives anything back. */
+static bool is_full(struct run *r, const struct plan_expr *x, const struct call_memo *m)
+{
+    if (m->n == MAX_CALLS && x->type == PLAN_TEXT)
+        r->rc = RUN_GAVE_UP;
+    return m->n == MAX_CALLS;
+}
+
 void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
 {
-    const int64_t *args[3] = {NULL}, *varying[2] = {NULL};
+    const int64_t *args[PLAN_MAX_CALL_ARGS] = {NULL}, *varying[PLAN_MAX_VARYING] = {NULL};
     uint32_t n_varying = 0;
     struct call_memo *m = memo_of(r, x);
     for (uint32_t k = 0; k < x->n_args; k++) {
@@ -137,19 +147,23 @@ void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, 
             varying[n_varying++] = args[k];
     }
     for (uint32_t i = 0; i < b->n && !r->rc; i++) {
-        int64_t first = n_varying > 0 ? varying[0][i] : 0, second = n_varying > 1 ? varying[1][i] : 0;
-        struct known *k = find(m, first, second);
-        if (!k->used) {
-            if (m->n == MAX_CALLS) {
-                r->rc = RUN_GAVE_UP;
-                return;
-            }
-            if (run_stopped(r) || (m->n * 2 >= m->cap && !grow(r, m)))
-                return;
-            k = find(m, first, second);
-            *k = (struct known){{first, second}, call(r, x, m, args, i), true};
-            m->n++;
+        int64_t key[PLAN_MAX_VARYING] = {0};
+        for (uint32_t k = 0; k < n_varying; k++)
+            key[k] = varying[k][i];
+        struct known *k = find(m, key);
+        if (k->used) {
+            out[i] = k->result;
+            continue;
         }
-        out[i] = k->result;
+        bool full = is_full(r, x, m);
+        if (r->rc || run_stopped(r) || (!full && m->n * 2 >= m->cap && !grow(r, m)))
+            return;
+        out[i] = call(r, x, m, args, i);
+        if (full)
+            continue;
+        k = find(m, key);
+        *k = (struct known){.result = out[i], .used = true};
+        memcpy(k->args, key, sizeof key);
+        m->n++;
     }
 }

@@ -367,6 +367,24 @@ static void eval_null_row(struct run *r, const struct plan_expr *x, const struct
         out[i] = rows[i] == (uint32_t)NO_ROW ? plan_null((enum plan_type)x->type) : a[i];
 }
 
+static void eval_arg(struct run *r, const struct plan_expr *x, const struct batch *batch, int64_t *out)
+{
+    static const enum plan_type types[] = {
+        [FOUND_INTEGER] = PLAN_INT, [FOUND_TEXT] = PLAN_TEXT, [FOUND_REAL] = PLAN_REAL};
+    const int64_t *sets = eval(r, x->args[0], batch);
+    for (uint32_t i = 0; i < batch->n && !r->rc; i++) {
+        int64_t word = 0;
+        enum arg_found found =
+            sets[i] == COL_NULL ? FOUND_NOTHING : engine_find_arg(r->e, sets[i], (strid)x->word, &word);
+        out[i] = found == FOUND_NOTHING ? plan_null((enum plan_type)x->type) : word;
+        if (found == FOUND_NO_MEMORY)
+            r->rc = SQLITE_NOMEM;
+        else if (found != FOUND_NOTHING && (types[found] != x->type || (found == FOUND_INTEGER && word == COL_NULL)))
+            give_up(r);
+    }
+    run_stopped(r);
+}
+
 /* ---- any ---- */
 
 static void compute(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
@@ -414,6 +432,9 @@ static void compute(struct run *r, const struct plan_expr *x, const struct batch
         break;
     case X_CALL:
         eval_call(r, x, b, out);
+        break;
+    case X_ARG:
+        eval_arg(r, x, b, out);
         break;
     case X_LOOKUP:
         eval_lookup(r, x, b, out);

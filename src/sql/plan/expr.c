@@ -237,7 +237,7 @@ static bool compare_alike(const struct plan_expr *a, const struct plan_expr *b)
     return a->type == PLAN_NULL || b->type == PLAN_NULL || (a->type == PLAN_TEXT) == (b->type == PLAN_TEXT);
 }
 
-static struct plan_expr *read_compare(struct reader *r, uint8_t op, struct plan_expr *a, struct plan_expr *b)
+struct plan_expr *read_compare(struct reader *r, uint8_t op, struct plan_expr *a, struct plan_expr *b)
 {
     if (!compare_alike(a, b))
         return NULL;

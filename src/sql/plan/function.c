@@ -15,38 +15,105 @@ struct plan_expr *plan_make_call(struct query_plan *p, enum plan_type type, cons
         x->sources |= args[i]->sources;
         varying += args[i]->op != X_CONST;
     }
-    if (!x || varying > 2)
+    if (!x || varying > PLAN_MAX_VARYING)
         return NULL;
     x->text = text;
     return x;
 }
 
-/* What SQLite computes: the type of the result, and how many arguments. */
+/* What SQLite computes: the type of the result (PLAN_NULL: that of the first argument), and how many arguments. */
 static const struct {
     const char *name;
     enum plan_type type;
     uint8_t least, most;
-    bool of_text; /* its first argument must be text */
+    char first, others; /* 't': must be text, 'n': numbers, 'f': a constant text; 0: any */
 } calls[] = {
-    {"upper", PLAN_TEXT, 1, 1, true},  {"lower", PLAN_TEXT, 1, 1, true},     {"length", PLAN_INT, 1, 1, true},
-    {"substr", PLAN_TEXT, 2, 3, true}, {"substring", PLAN_TEXT, 2, 3, true}, {"replace", PLAN_TEXT, 3, 3, true},
-    {"trim", PLAN_TEXT, 1, 2, true},   {"ltrim", PLAN_TEXT, 1, 2, true},     {"rtrim", PLAN_TEXT, 1, 2, true},
-    {"instr", PLAN_INT, 2, 2, true},   {"hex", PLAN_TEXT, 1, 1, true},       {"typeof", PLAN_TEXT, 1, 1, true}};
+    {"upper", PLAN_TEXT, 1, 1, 't', 0},   {"lower", PLAN_TEXT, 1, 1, 't', 0},     {"length", PLAN_INT, 1, 1, 't', 0},
+    {"substr", PLAN_TEXT, 2, 3, 't', 0},  {"substring", PLAN_TEXT, 2, 3, 't', 0}, {"replace", PLAN_TEXT, 3, 3, 't', 0},
+    {"trim", PLAN_TEXT, 1, 2, 't', 0},    {"ltrim", PLAN_TEXT, 1, 2, 't', 0},     {"rtrim", PLAN_TEXT, 1, 2, 't', 0},
+    {"instr", PLAN_INT, 2, 2, 't', 0},    {"hex", PLAN_TEXT, 1, 1, 't', 0},       {"typeof", PLAN_TEXT, 1, 1, 't', 0},
+    {"round", PLAN_REAL, 1, 2, 'n', 'n'}, {"ceil", PLAN_NULL, 1, 1, 'n', 0},      {"floor", PLAN_NULL, 1, 1, 'n', 0},
+    {"sqrt", PLAN_REAL, 1, 1, 'n', 0},    {"ln", PLAN_REAL, 1, 1, 'n', 0},        {"log", PLAN_REAL, 1, 2, 'n', 'n'},
+    {"log2", PLAN_REAL, 1, 1, 'n', 0},    {"log10", PLAN_REAL, 1, 1, 'n', 0},     {"exp", PLAN_REAL, 1, 1, 'n', 0},
+    {"pow", PLAN_REAL, 2, 2, 'n', 'n'},   {"power", PLAN_REAL, 2, 2, 'n', 'n'},   {"printf", PLAN_TEXT, 1, 6, 'f', 0},
+    {"format", PLAN_TEXT, 1, 6, 'f', 0}};
+
+static bool fits(const struct plan_expr *x, char what)
+{
+    switch (what) {
+    case 't':
+        return x->type == PLAN_TEXT;
+    case 'n':
+        return x->type == PLAN_INT || x->type == PLAN_REAL;
+    case 'f':
+        return x->type == PLAN_TEXT && x->op == X_CONST;
+    default:
+        return true;
+    }
+}
 
 static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, size_t at)
 {
-    struct plan_expr *args[3] = {NULL};
+    struct plan_expr *args[PLAN_MAX_CALL_ARGS] = {NULL};
     uint32_t n = 0;
     if (x->n_args < calls[at].least || x->n_args > calls[at].most || !schema_is_rowwise_call(r->planner->e, x))
         return NULL;
-    for (const struct sql_expr *a = x->args; a; a = a->next)
-        if (!(args[n++] = read_expr(r, a)))
+    for (const struct sql_expr *a = x->args; a; a = a->next, n++)
+        if (!(args[n] = read_expr(r, a)) || !fits(args[n], n ? calls[at].others : calls[at].first))
             return NULL;
-    if (calls[at].of_text && args[0]->type != PLAN_TEXT)
+    enum plan_type type = calls[at].type == PLAN_NULL ? (enum plan_type)args[0]->type : calls[at].type;
+    const char *text = "?1";
+    for (uint32_t i = 1; i < n && text; i++)
+        text = arena_printf(&r->plan->arena, "%s, ?%u", text, i + 1);
+    text = text ? arena_printf(&r->plan->arena, "SELECT %s(%s)", calls[at].name, text) : NULL;
+    return text ? plan_make_call(r->plan, type, text, args, n) : NULL;
+}
+
+/* nullif(a, b): CASE WHEN a = b THEN NULL ELSE a END */
+static struct plan_expr *read_nullif(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *a = read_expr(r, x->args), *b = a ? read_expr(r, x->args->next) : NULL;
+    struct plan_expr *same = b ? read_compare(r, SQL_EQ, a, b) : NULL;
+    struct plan_expr *out = same ? plan_expr_new(r->plan, X_CASE, (enum plan_type)a->type, 3) : NULL;
+    if (!out || !(out->args[1] = plan_const(r->plan, PLAN_NULL, COL_NULL)))
         return NULL;
-    const char *text =
-        arena_printf(&r->plan->arena, "SELECT %s(?1%s%s)", calls[at].name, n > 1 ? ",?2" : "", n > 2 ? ",?3" : "");
-    return text ? plan_make_call(r->plan, calls[at].type, text, args, n) : NULL;
+    out->args[0] = same;
+    out->args[2] = a;
+    out->sources = same->sources | a->sources;
+    return out;
+}
+
+enum { LOOK_AT_SETS = 4096 };
+
+/* The type of the values of a key, as the sets have it that are looked at; where one has another, the plan gives up. */
+static enum plan_type type_of_arg(struct engine *e, strid key)
+{
+    static const enum plan_type types[] = {
+        [FOUND_INTEGER] = PLAN_INT, [FOUND_TEXT] = PLAN_TEXT, [FOUND_REAL] = PLAN_REAL, [FOUND_NO_MEMORY] = PLAN_NULL};
+    uint32_t n = args_count(&e->storage->args), step = n / LOOK_AT_SETS + 1;
+    for (uint32_t i = 0; i < n; i += step) {
+        int64_t word;
+        enum arg_found found = engine_find_arg(e, args_cell(&e->storage->args, (argset){i + 1}), key, &word);
+        if (found > FOUND_NOTHING)
+            return types[found];
+    }
+    return PLAN_NULL;
+}
+
+static struct plan_expr *read_extract_arg(struct reader *r, const struct sql_expr *x)
+{
+    struct engine *e = r->planner->e;
+    struct plan_expr *set = read_expr(r, x->args), *key = set ? read_constant(r, x->args->next) : NULL;
+    if (!key || set->type != PLAN_INT || key->type != PLAN_TEXT || !engine_find_function(e, "extract_arg", 2))
+        return NULL;
+    enum plan_type type = type_of_arg(e, (strid)key->word);
+    struct plan_expr *out = type == PLAN_NULL ? NULL : plan_expr_new(r->plan, X_ARG, type, 1);
+    if (out) {
+        out->args[0] = set;
+        out->sources = set->sources;
+        out->word = key->word;
+    }
+    return out;
 }
 
 /* Arguments of one type, as the arguments of an expression. */
@@ -61,6 +128,23 @@ static struct plan_expr *read_alike(struct reader *r, const struct sql_expr *x, 
         out->type = v->type != PLAN_NULL ? v->type : out->type;
         out->args[n++] = v;
         out->sources |= v->sources;
+    }
+    return out;
+}
+
+/* min(a, b, …), max(a, b, …): two at a time. */
+static struct plan_expr *read_least(struct reader *r, const struct sql_expr *x)
+{
+    struct plan_expr *all = read_alike(r, x, X_LEAST), *out = all && all->type != PLAN_TEXT ? all->args[0] : NULL;
+    for (uint32_t i = 1; out && i < all->n_args; i++) {
+        struct plan_expr *two = plan_expr_new(r->plan, X_LEAST, (enum plan_type)all->type, 2);
+        if (!two)
+            return NULL;
+        two->args[0] = out;
+        two->args[1] = all->args[i];
+        two->sources = out->sources | all->args[i]->sources;
+        two->negated = sql_name_is(x->name, "max");
+        out = two;
     }
     return out;
 }
@@ -92,14 +176,12 @@ static struct plan_expr *read_scalar(struct reader *r, const struct sql_expr *x)
         return read_alike(r, x, X_COALESCE);
     if (x->n_args == 3 && sql_name_is(x->name, "iif"))
         return read_iif(r, x);
-    bool least = sql_name_is(x->name, "min");
-    if (x->n_args == 2 && (least || sql_name_is(x->name, "max"))) {
-        struct plan_expr *out = read_alike(r, x, X_LEAST);
-        if (!out || out->type == PLAN_TEXT)
-            return NULL;
-        out->negated = !least;
-        return out;
-    }
+    if (x->n_args >= 2 && (sql_name_is(x->name, "min") || sql_name_is(x->name, "max")))
+        return read_least(r, x);
+    if (x->n_args == 2 && sql_name_is(x->name, "nullif"))
+        return read_nullif(r, x);
+    if (x->n_args == 2 && sql_name_is(x->name, "extract_arg"))
+        return read_extract_arg(r, x);
     if (x->n_args == 1 && sql_name_is(x->name, "abs")) {
         struct plan_expr *out = read_alike(r, x, X_ABS);
         return out && out->type != PLAN_TEXT ? out : NULL;

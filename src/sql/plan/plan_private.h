@@ -16,6 +16,8 @@ enum {
     PLAN_MAX_KEYS = 8,
     PLAN_MAX_AGGREGATES = 40,
     PLAN_MAX_LOOKUPS = 12,
+    PLAN_MAX_CALL_ARGS = 6,
+    PLAN_MAX_VARYING = 4,           /* of those, that are no constants */
     PLAN_MAX_ARMS = 40,             /* of a compound */
     PLAN_MAX_DEPTH = 12,            /* queries within queries */
     PLAN_GROUPS = PLAN_MAX_SOURCES, /* sources that are stages of the plan itself */
@@ -51,6 +53,7 @@ enum expr_op {
     X_ABS,
     X_LEAST, /* of two; negated: the greatest */
     X_CALL,  /* SQLite computes text; results are kept by argument */
+    X_ARG,   /* of the set that the argument numbers; word: the key */
     X_LOOKUP /* in the rows of a query: are the arguments there, or which value stands beside them */
 };
 
@@ -289,6 +292,7 @@ enum plan_type plan_type_of(enum col_type type);
 struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_function(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_window(struct reader *r, const struct sql_expr *x);
+struct plan_expr *read_compare(struct reader *r, uint8_t op, struct plan_expr *a, struct plan_expr *b);
 /* x IN (SELECT …), EXISTS (SELECT …), (SELECT …): lookup.c. */
 struct plan_expr *read_lookup(struct reader *r, const struct sql_expr *x);
 struct plan_expr *plan_make_call(struct query_plan *p, enum plan_type type, const char *text, struct plan_expr **args,

@@ -60,7 +60,18 @@ void planner_function_made(struct engine *e, const char *name)
                                          "format",
                                          "nth_value",
                                          "cume_dist",
-                                         "percent_rank"};
+                                         "percent_rank",
+                                         "ceil",
+                                         "exp",
+                                         "extract_arg",
+                                         "floor",
+                                         "ln",
+                                         "log",
+                                         "log10",
+                                         "log2",
+                                         "pow",
+                                         "power",
+                                         "sqrt"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcasecmp(name, others[i]) == 0)
             e->functions_made |= FUNCTION_OTHER;

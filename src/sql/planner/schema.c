@@ -74,9 +74,10 @@ static bool bring_up_to_date(struct engine *e)
 /* ---- what a view gives ---- */
 
 /* Functions of SQLite that look at their row only. */
-static const char *const rowwise[] = {"abs",    "coalesce", "format", "hex",       "ifnull", "iif",    "instr",
-                                      "length", "lower",    "ltrim",  "nullif",    "printf", "quote",  "replace",
-                                      "round",  "rtrim",    "substr", "substring", "trim",   "typeof", "upper"};
+static const char *const rowwise[] = {
+    "abs",   "ceil",    "coalesce", "exp",  "floor",  "format",    "hex",    "ifnull", "iif",   "instr",  "length",
+    "ln",    "log",     "log10",    "log2", "lower",  "ltrim",     "nullif", "pow",    "power", "printf", "quote",
+    "round", "replace", "rtrim",    "sqrt", "substr", "substring", "trim",   "typeof", "upper"};
 
 bool schema_is_rowwise_call(struct engine *e, const struct sql_expr *f)
 {
