@@ -177,7 +177,12 @@ static bool read_limit(struct reader *r, const struct sql_query *q)
 
 static bool is_worth_it(const struct query_plan *p, bool inner)
 {
-    return inner || p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders ||
+    bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
+    if (inner)
+        return true;
+    if (first_rows && ((p->n_windows && p->n_window_partition) || (p->restore_order && !p->n_windows)))
+        return false;
+    return p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders ||
            (p->n_lookups && p->limit < 0);
 }
 

@@ -196,6 +196,11 @@ static void eval_compare(struct run *r, const struct plan_expr *x, const struct 
         return;
     }
     int64_t na = plan_null(ta), nb = plan_null(tb);
+    if (ta == PLAN_TEXT && (x->sql == SQL_EQ || x->sql == SQL_NE)) { /* equal texts have equal numbers */
+        for (uint32_t i = 0; i < batch->n; i++)
+            out[i] = a[i] == na || b[i] == nb ? COL_NULL : (a[i] == b[i]) == (x->sql == SQL_EQ);
+        return;
+    }
     for (uint32_t i = 0; i < batch->n; i++) {
         int order;
         if (a[i] == na || b[i] == nb) {

@@ -7,14 +7,18 @@
 
 enum { FAR = 16 }; /* rows ahead, to fetch memory for */
 
-/* The rows of a source by key: rows of one key stand together, ascending. */
+/* The rows of a source by key: rows of one key are chained, ascending. Most of the time goes into waiting for memory,
+ * so a slot holds a part of the hash beside the place, and the keys of a place lie side by side. */
 struct table_hash {
-    uint32_t *slots; /* first row of a key, + 1 */
+    uint64_t *slots; /* the upper half of the hash, then the place of the first row of a key, + 1 */
     uint32_t *next;  /* by place in rows: the next of the same key, + 1 */
     uint32_t *rows;
-    int64_t *keys[PLAN_MAX_KEYS]; /* by place */
+    int64_t *keys; /* by place, n_keys each */
     uint32_t n, cap, mask;
     uint8_t *passes; /* by row number: for joins by row with tests; NULL: all do */
+    int sorted_by;   /* the key by which the places ascend; -1: none, or looking by hash is quicker */
+    uint32_t at;     /* where the last one was found in that order */
+    uint64_t looked, jumped;
 };
 
 struct step_state {
@@ -22,7 +26,7 @@ struct step_state {
     uint32_t *out[PLAN_ALL_SOURCES]; /* rows of the batch being made */
     uint32_t n_out;
     uint32_t *filtered[PLAN_ALL_SOURCES]; /* rows of it that pass `where` */
-    int64_t *keys[PLAN_MAX_KEYS];         /* of the batch being joined; what follows evaluates, too */
+    int64_t *keys;                        /* of the batch being joined */
     uint32_t *keep;
 };
 
@@ -50,8 +54,7 @@ static void hash_free(struct table_hash *h)
     mem_free(h->next);
     mem_free(h->rows);
     mem_free(h->passes);
-    for (int i = 0; i < PLAN_MAX_KEYS; i++)
-        mem_free(h->keys[i]);
+    mem_free(h->keys);
     *h = (struct table_hash){0};
 }
 
@@ -167,18 +170,30 @@ static bool scan_next(struct run *r, struct scan *s, uint8_t source, uint32_t *r
 
 /* ---- hashing a source ---- */
 
-static uint64_t hash_keys(const int64_t *const *keys, uint32_t n_keys, uint32_t i)
+static inline uint64_t hash_key(const int64_t *key, uint32_t n_keys)
 {
-    uint64_t h = (uint64_t)keys[0][i] * 0x9e3779b97f4a7c15ull;
+    uint64_t h = (uint64_t)key[0] * 0x9e3779b97f4a7c15ull;
     for (uint32_t k = 1; k < n_keys; k++)
-        h = (h ^ (h >> 29) ^ (uint64_t)keys[k][i]) * 0x9e3779b97f4a7c15ull;
+        h = (h ^ (h >> 29) ^ (uint64_t)key[k]) * 0x9e3779b97f4a7c15ull;
     return h ^ h >> 32;
 }
 
-static bool is_null_key(const struct plan_step *s, const int64_t *const *keys, uint32_t i)
+/* The keys of the rows of a batch, side by side. */
+static void zip_keys(const int64_t *const *keys, uint32_t n_keys, uint32_t n, int64_t *out)
+{
+    if (n_keys == 1) {
+        memcpy(out, keys[0], n * sizeof *out);
+        return;
+    }
+    for (uint32_t k = 0; k < n_keys; k++)
+        for (uint32_t i = 0; i < n; i++)
+            out[(size_t)i * n_keys + k] = keys[k][i];
+}
+
+static inline bool is_null_key(const struct plan_step *s, const int64_t *key)
 {
     for (uint32_t k = 0; k < s->n_keys; k++)
-        if (keys[k][i] == plan_null((enum plan_type)s->keys[k]->type))
+        if (key[k] == plan_null((enum plan_type)s->keys[k]->type))
             return true;
     return false;
 }
@@ -200,10 +215,8 @@ static bool reserve_rows(struct run *r, const struct plan_step *step, struct tab
     if (h->n + n <= h->cap)
         return true;
     h->cap = h->cap ? h->cap * 2 : 4 * BATCH;
-    bool ok = grow_array(r, (void **)&h->rows, (uint64_t)h->cap * sizeof *h->rows);
-    for (uint32_t k = 0; ok && k < step->n_keys; k++)
-        ok = grow_array(r, (void **)&h->keys[k], (uint64_t)h->cap * sizeof(int64_t));
-    return ok;
+    return grow_array(r, (void **)&h->rows, (uint64_t)h->cap * sizeof *h->rows) &&
+           grow_array(r, (void **)&h->keys, ((uint64_t)h->cap * step->n_keys + 1) * sizeof *h->keys);
 }
 
 static bool reserve_slots(struct run *r, struct table_hash *h)
@@ -213,45 +226,108 @@ static bool reserve_slots(struct run *r, struct table_hash *h)
     while (slots < cap * 2ull && slots < 1u << 30)
         slots *= 2;
     h->mask = slots - 1;
-    ok = ok && alloc_rows(r, &h->slots, slots);
-    if (ok)
-        memset(h->slots, 0, slots * sizeof *h->slots);
-    return ok;
+    ok = ok && run_alloc(r, slots * sizeof *h->slots);
+    h->slots = ok ? mem_zalloc(slots * sizeof *h->slots) : NULL;
+    if (ok && !h->slots)
+        r->rc = SQLITE_NOMEM;
+    return h->slots != NULL;
 }
 
-static bool same_keys(const struct table_hash *h, uint32_t n_keys, uint32_t a, const int64_t *const *keys, uint32_t i)
+/* The slot of a key: of its first row, or a free one. */
+static inline uint64_t *hash_find(const struct table_hash *h, uint32_t n_keys, const int64_t *key, uint64_t hash)
 {
-    for (uint32_t k = 0; k < n_keys; k++)
-        if (h->keys[k][a] != keys[k][i])
-            return false;
-    return true;
-}
-
-/* The first place of the keys, + 1, or 0; *slot is where it is kept. */
-static uint32_t hash_find(const struct table_hash *h, uint32_t n_keys, const int64_t *const *keys, uint32_t i,
-                          uint32_t *slot)
-{
-    uint32_t at = (uint32_t)hash_keys(keys, n_keys, i) & h->mask;
-    while (h->slots[at] && !same_keys(h, n_keys, h->slots[at] - 1, keys, i))
-        at = (at + 1) & h->mask;
-    *slot = at;
-    return h->slots[at];
+    uint32_t at = (uint32_t)hash & h->mask;
+    uint64_t tag = hash >> 32;
+    for (;; at = (at + 1) & h->mask) {
+        uint64_t slot = h->slots[at];
+        if (!slot)
+            return &h->slots[at];
+        if (slot >> 32 != tag)
+            continue;
+        const int64_t *there = h->keys + (size_t)((uint32_t)slot - 1) * n_keys;
+        bool same = true;
+        for (uint32_t k = 0; k < n_keys; k++)
+            same &= there[k] == key[k];
+        if (same)
+            return &h->slots[at];
+    }
 }
 
 /* From the last row to the first, each in front of those of its key: they stand ascending then. */
 static void link_rows(struct run *r, const struct plan_step *step, struct table_hash *h)
 {
-    const int64_t *keys[PLAN_MAX_KEYS];
-    for (uint32_t k = 0; k < step->n_keys; k++)
-        keys[k] = h->keys[k];
+    uint32_t n_keys = step->n_keys;
     for (uint32_t i = h->n; i-- > 0 && !(i % BATCH == 0 && run_stopped(r));) {
-        if (step->n_keys && i >= FAR) /* most of the time goes into waiting for memory */
-            __builtin_prefetch(&h->slots[(uint32_t)hash_keys(keys, step->n_keys, i - FAR) & h->mask], 1);
-        uint32_t slot, first = step->n_keys ? hash_find(h, step->n_keys, keys, i, &slot) : h->slots[slot = 0];
-        h->next[i] = first;
-        h->slots[slot] = i + 1;
+        if (!n_keys) {
+            h->next[i] = (uint32_t)h->slots[0];
+            h->slots[0] = i + 1;
+            continue;
+        }
+        if (i >= FAR)
+            __builtin_prefetch(&h->slots[(uint32_t)hash_key(h->keys + (size_t)(i - FAR) * n_keys, n_keys) & h->mask],
+                               1);
+        const int64_t *key = h->keys + (size_t)i * n_keys;
+        uint64_t hash = hash_key(key, n_keys), *slot = hash_find(h, n_keys, key, hash);
+        h->next[i] = (uint32_t)*slot;
+        *slot = hash >> 32 << 32 | (i + 1);
     }
 }
+
+/* ---- keys in order ---- */
+
+/* The key by which the rows ascend as they stand (times, most often); -1: none. Of several keys, one that alone tells
+ * most rows apart. */
+static int find_order(const struct table_hash *h, uint32_t n_keys)
+{
+    for (uint32_t k = 0; k < n_keys; k++) {
+        uint32_t i = 1, runs = 1;
+        for (; i < h->n; i++) {
+            int64_t before = h->keys[(size_t)(i - 1) * n_keys + k], word = h->keys[(size_t)i * n_keys + k];
+            if (word < before)
+                break;
+            runs += word != before;
+        }
+        if (i >= h->n && h->n && (n_keys == 1 || runs * 8ull >= h->n))
+            return (int)k;
+    }
+    return -1;
+}
+
+/* The first place whose key is not below the word, from where the last one was: rows often come in the same order. */
+static uint32_t seek(struct table_hash *h, uint32_t n_keys, int64_t word)
+{
+    const int64_t *keys = h->keys + h->sorted_by;
+    uint32_t lo = 0, hi = h->n, step = 1, at = h->at;
+    h->looked++;
+    if (at < h->n && keys[(size_t)at * n_keys] < word) {
+        for (lo = at + 1; step < h->n - at; step *= 2) {
+            if (keys[(size_t)(at + step) * n_keys] >= word) {
+                hi = at + step;
+                break;
+            }
+            lo = at + step + 1;
+        }
+    } else {
+        for (hi = at; step <= at; step *= 2) {
+            if (keys[(size_t)(at - step) * n_keys] < word) {
+                lo = at - step + 1;
+                break;
+            }
+            hi = at - step;
+        }
+    }
+    h->jumped += step;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (keys[(size_t)mid * n_keys] < word)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return h->at = lo;
+}
+
+/* ---- joined rows ---- */
 
 /* Keeps rows whose partner in a later join by row, which only they decide, passes that one's tests. */
 static uint32_t keep_partnered(struct join *j, const struct plan_step *step, uint32_t *rows, uint32_t n)
@@ -284,31 +360,39 @@ static bool hash_build(struct join *j, const struct plan_step *step, struct tabl
     const struct table *t = r->tables[step->source];
     bool inner = !r->plan->sources[step->source].left;
     scan_open(r, step, &scan);
-    while (scan_next(r, &scan, step->source, rows, &n)) {
+    int64_t *words = mem_alloc((step->n_keys + 1) * (size_t)BATCH * 2 * sizeof *words);
+    if (!words)
+        r->rc = SQLITE_NOMEM;
+    while (words && scan_next(r, &scan, step->source, rows, &n)) {
         const int64_t *keys[PLAN_MAX_KEYS];
+        int64_t *zipped = words + (size_t)step->n_keys * BATCH;
         n = inner ? keep_partnered(j, step, rows, n) : n;
         if (!reserve_rows(r, step, h, n))
-            return false;
-        for (uint32_t k = 0; k < step->n_keys && n; k++) { /* those that are NULL are written over */
-            int64_t *words = h->keys[k] + h->n;
+            break;
+        for (uint32_t k = 0; k < step->n_keys && n; k++) {
+            int64_t *column = words + (size_t)k * BATCH;
             if (step->columns[k] == VTAB_ROW)
                 for (uint32_t i = 0; i < n; i++)
-                    words[i] = rows[i];
+                    column[i] = rows[i];
             else
-                column_gather(&t->columns[step->columns[k]], rows, n, words);
-            keys[k] = words;
+                column_gather(&t->columns[step->columns[k]], rows, n, column);
+            keys[k] = column;
         }
+        if (step->n_keys)
+            zip_keys(keys, step->n_keys, n, zipped);
         for (uint32_t i = 0; i < n; i++) {
-            if (is_null_key(step, keys, i))
+            const int64_t *key = zipped + (size_t)i * step->n_keys;
+            if (is_null_key(step, key))
                 continue;
-            for (uint32_t k = 0; k < step->n_keys; k++)
-                h->keys[k][h->n] = keys[k][i];
+            memcpy(h->keys + (size_t)h->n * step->n_keys, key, step->n_keys * sizeof *key);
             h->rows[h->n++] = rows[i];
         }
     }
+    mem_free(words);
     if (!step->n_keys && h->n > 64) /* every row with every row: SQLite may know better */
         r->rc = RUN_GAVE_UP;
-    if (!r->rc && reserve_slots(r, h))
+    h->sorted_by = r->rc ? -1 : find_order(h, step->n_keys);
+    if (!r->rc && h->sorted_by < 0 && reserve_slots(r, h))
         link_rows(r, step, h);
     return !r->rc;
 }
@@ -405,7 +489,7 @@ static void join_by_row(struct join *j, uint32_t at, const struct batch *b)
     const struct plan_step *s = &j->r->plan->steps[at];
     const struct plan_source *source = &j->r->plan->sources[s->source];
     const struct table_hash *h = &j->steps[at].hash;
-    int64_t *copy = j->steps[at].keys[0], n_rows = j->r->tables[s->source]->n_rows;
+    int64_t *copy = j->steps[at].keys, n_rows = j->r->tables[s->source]->n_rows;
     memcpy(copy, eval(j->r, s->keys[0], b), b->n * sizeof *copy);
     for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
         bool there = copy[i] >= 0 && copy[i] < n_rows && (!h->passes || h->passes[copy[i]]) &&
@@ -415,33 +499,95 @@ static void join_by_row(struct join *j, uint32_t at, const struct batch *b)
     }
 }
 
-static void join_by_hash(struct join *j, uint32_t at, const struct batch *b)
+/* Fetches what the probes of the rows ahead will touch: first slots, then the keys they point to. */
+static inline void fetch_ahead(const struct table_hash *h, uint32_t n_keys, const int64_t *keys, uint32_t i, uint32_t n)
+{
+    if (i + FAR < n)
+        __builtin_prefetch(&h->slots[(uint32_t)hash_key(keys + (size_t)(i + FAR) * n_keys, n_keys) & h->mask]);
+    if (i + FAR / 2 < n) {
+        uint64_t slot = h->slots[(uint32_t)hash_key(keys + (size_t)(i + FAR / 2) * n_keys, n_keys) & h->mask];
+        if (slot)
+            __builtin_prefetch(h->keys + (size_t)((uint32_t)slot - 1) * n_keys);
+    }
+}
+
+enum { FEW_STEPS = 64, ENOUGH_LOOKS = 4 * BATCH };
+
+/* Rows that come in another order are found by hash. */
+static void choose_hash(struct join *j, const struct plan_step *s, struct table_hash *h)
+{
+    if (h->sorted_by < 0 || h->looked < ENOUGH_LOOKS || h->jumped < h->looked * FEW_STEPS)
+        return;
+    h->sorted_by = -1;
+    if (reserve_slots(j->r, h))
+        link_rows(j->r, s, h);
+}
+
+/* The first place, + 1, that may have the key; 0: none. */
+static inline uint32_t first_place(struct table_hash *h, uint32_t n_keys, const int64_t *key)
+{
+    if (!n_keys)
+        return (uint32_t)h->slots[0];
+    if (h->sorted_by < 0)
+        return (uint32_t)*hash_find(h, n_keys, key, hash_key(key, n_keys));
+    uint32_t at = seek(h, n_keys, key[h->sorted_by]);
+    return at < h->n ? at + 1 : 0;
+}
+
+/* The place itself or the next, + 1, that has the key; 0: none. */
+static inline uint32_t next_place(const struct table_hash *h, uint32_t n_keys, const int64_t *key, uint32_t place)
+{
+    for (; h->sorted_by >= 0 && place; place = place < h->n ? place + 1 : 0) {
+        const int64_t *there = h->keys + (size_t)(place - 1) * n_keys;
+        if (there[h->sorted_by] != key[h->sorted_by])
+            return 0;
+        bool same = true;
+        for (uint32_t k = 0; k < n_keys; k++)
+            same &= there[k] == key[k];
+        if (same)
+            break;
+    }
+    return place;
+}
+
+/* The pairs of one row. */
+static void join_row(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const int64_t *key)
 {
     const struct plan_step *s = &j->r->plan->steps[at];
-    const struct plan_source *source = &j->r->plan->sources[s->source];
-    const struct table_hash *h = &j->steps[at].hash;
-    const int64_t *keys[PLAN_MAX_KEYS];
-    for (uint32_t k = 0; k < s->n_keys; k++) {
-        keys[k] = j->steps[at].keys[k];
-        memcpy(j->steps[at].keys[k], eval(j->r, s->keys[k], b), b->n * sizeof(int64_t));
-    }
-    for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
-        if (s->n_keys && i + FAR < b->n)
-            __builtin_prefetch(&h->slots[(uint32_t)hash_keys(keys, s->n_keys, i + FAR) & h->mask]);
-        uint32_t slot, place = 0;
-        bool any = false;
-        if (!is_null_key(s, keys, i))
-            place = s->n_keys ? hash_find(h, s->n_keys, keys, i, &slot) : h->slots[0];
-        for (; place && !j->r->rc && !j->enough; place = h->next[place - 1]) {
-            if (++j->pairs % BATCH == 0 && run_stopped(j->r))
-                break;
-            if (!pair_passes(j, at, b, i, h->rows[place - 1]))
-                continue;
+    struct table_hash *h = &j->steps[at].hash;
+    bool any = false;
+    uint32_t place = is_null_key(s, key) ? 0 : next_place(h, s->n_keys, key, first_place(h, s->n_keys, key));
+    while (place && !j->r->rc && !j->enough) {
+        if (++j->pairs % BATCH == 0 && run_stopped(j->r))
+            break;
+        if (pair_passes(j, at, b, i, h->rows[place - 1])) {
             any = true;
             put(j, at, b, i, h->rows[place - 1]);
         }
-        if (!any && source->left && !j->r->rc)
-            put(j, at, b, i, (uint32_t)NO_ROW);
+        if (h->sorted_by < 0)
+            place = h->next[place - 1];
+        else
+            place = next_place(h, s->n_keys, key, place < h->n ? place + 1 : 0);
+    }
+    if (!any && j->r->plan->sources[s->source].left && !j->r->rc)
+        put(j, at, b, i, (uint32_t)NO_ROW);
+}
+
+static void join_by_keys(struct join *j, uint32_t at, const struct batch *b)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    struct table_hash *h = &j->steps[at].hash;
+    const int64_t *columns[PLAN_MAX_KEYS];
+    int64_t *keys = j->steps[at].keys; /* what follows evaluates, too */
+    for (uint32_t k = 0; k < s->n_keys; k++)
+        columns[k] = eval(j->r, s->keys[k], b);
+    if (s->n_keys)
+        zip_keys(columns, s->n_keys, b->n, keys);
+    choose_hash(j, s, h);
+    for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
+        if (s->n_keys && h->sorted_by < 0)
+            fetch_ahead(h, s->n_keys, keys, i, b->n);
+        join_row(j, at, b, i, keys + (size_t)i * s->n_keys);
     }
 }
 
@@ -455,7 +601,7 @@ static void run_step(struct join *j, uint32_t at, const struct batch *b)
     if (p->steps[at].by_row)
         join_by_row(j, at, b);
     else
-        join_by_hash(j, at, b);
+        join_by_keys(j, at, b);
     /* Rows wait for a full batch here; the batch above is about to be overwritten, but they have been copied. */
 }
 
@@ -470,11 +616,10 @@ static bool open_steps(struct join *j)
             ok = alloc_rows(j->r, &st->out[source], BATCH + 8) && alloc_rows(j->r, &st->filtered[source], BATCH);
         }
         ok = ok && alloc_rows(j->r, &st->keep, BATCH);
-        for (uint32_t k = 0; ok && k < p->steps[at].n_keys; k++)
-            if (!(st->keys[k] = mem_alloc(BATCH * sizeof(int64_t)))) {
-                j->r->rc = SQLITE_NOMEM;
-                ok = false;
-            }
+        if (ok && !(st->keys = mem_alloc((p->steps[at].n_keys + 1) * (size_t)BATCH * sizeof *st->keys))) {
+            j->r->rc = SQLITE_NOMEM;
+            ok = false;
+        }
         if (ok && at && p->steps[at].by_row)
             ok = pass_build(j->r, &p->steps[at], &st->hash);
     }
@@ -489,8 +634,7 @@ static void close_steps(struct join *j)
     for (uint32_t at = 0; at < j->r->plan->n_steps; at++) {
         hash_free(&j->steps[at].hash);
         mem_free(j->steps[at].keep);
-        for (uint32_t k = 0; k < PLAN_MAX_KEYS; k++)
-            mem_free(j->steps[at].keys[k]);
+        mem_free(j->steps[at].keys);
         for (uint32_t k = 0; k < PLAN_ALL_SOURCES; k++) {
             mem_free(j->steps[at].out[k]);
             mem_free(j->steps[at].filtered[k]);

@@ -195,10 +195,27 @@ static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
     return true;
 }
 
+/* A condition with OR may be answered by several lookups, whose rows come one after the other. */
+static bool may_look_up_twice(struct loops *l, const struct query_plan *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->n_where; i++)
+        any |= p->where[i]->op == X_OR;
+    if (!any || !l)
+        return any;
+    load(l);
+    for (int i = 0; i < l->n; i++)
+        if (strncmp(l->lines[i].text, "MULTI-INDEX OR", 14) == 0)
+            return true;
+    return l->n == 0;
+}
+
 bool loops_order(struct loops *l, int parent, struct query_plan *p)
 {
     p->n_loops = 0;
     if (p->n_sources == 1) {
+        if (may_look_up_twice(l, p))
+            return false;
         p->loops[p->n_loops++] = 0;
         return true;
     }

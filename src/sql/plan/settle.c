@@ -26,13 +26,19 @@ static uint32_t determined(const struct query_plan *p)
     return known;
 }
 
+/* Zeros of both signs are one group, which shows that of its first row. */
+static bool has_real_key(const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_keys; i++)
+        if (p->keys[i]->type == PLAN_REAL)
+            return true;
+    return false;
+}
+
 /* Do sums, lists or bare columns show in which order rows came? */
 static bool groups_show_order(const struct query_plan *p)
 {
     uint32_t known = determined(p);
-    for (uint32_t i = 0; i < p->n_keys; i++)
-        if (p->keys[i]->type == PLAN_REAL)
-            return true;
     for (uint32_t i = p->n_keys; i < p->groups.n_columns; i++)
         if (p->groups.columns[i]->sources & ~known)
             return true;
@@ -83,7 +89,8 @@ bool plan_settle_order(struct reader *r)
 {
     struct query_plan *p = r->plan;
     bool open = r->any_order && p->limit < 0 && !p->offset && !p->n_windows;
-    bool shows = p->grouped ? groups_show_order(p) : !open;
+    bool groups = p->grouped && groups_show_order(p);
+    bool shows = p->grouped ? groups || has_real_key(p) : !open;
     if (p->distinct && !open && !orders_all(p))
         return false;
     if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
@@ -93,7 +100,7 @@ bool plan_settle_order(struct reader *r)
         may_be_reversed(p, p->window_rows.columns[p->window_order[0].column]))
         return false;
     for (uint32_t i = 0; shows && i < p->n_keys; i++)
-        if (p->keys_desc[i])
+        if (p->keys_desc[i] && (groups || may_be_reversed(p, p->keys[i])))
             return false;
     if (!shows) {
         p->unordered = p->n_sources > 1;
