@@ -2,14 +2,7 @@
 #include "storage/column.h"
 
 #include "base/alloc.h"
-
-/* The passes over 4,096 words are the cost of an append; wider vectors halve it where the machine has them. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
-    !defined(__SANITIZE_THREAD__)
-#define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
-#else
-#define VECTORISED
-#endif
+#include "base/vectorised.h"
 
 struct span {
     int64_t min, max; /* min > max: no value */
@@ -209,30 +202,46 @@ bool column_seal(struct column *c)
     return true;
 }
 
-void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *out)
-{
-    uint32_t chunk = first >> COL_CHUNK_SHIFT, at = first & COL_CHUNK_MASK;
-    if (chunk >= c->n_chunks) {
-        memcpy(out, c->tail + at, n * sizeof *out);
-        return;
+#define UNPACK(name, type)                                                                                             \
+    VECTORISED static void name(const type *v, uint32_t n, int64_t base, int64_t *out)                                 \
+    {                                                                                                                  \
+        for (uint32_t i = 0; i < n; i++)                                                                               \
+            out[i] = base + v[i];                                                                                      \
     }
-    const struct col_chunk *k = &c->chunks[chunk];
+UNPACK(unpack_u8, uint8_t)
+UNPACK(unpack_u16, uint16_t)
+UNPACK(unpack_u32, uint32_t)
+
+#define UNPACK_NULLS(name, type)                                                                                       \
+    VECTORISED static void name(const type *v, uint32_t n, int64_t base, int64_t *out)                                 \
+    {                                                                                                                  \
+        for (uint32_t i = 0; i < n; i++)                                                                               \
+            out[i] = v[i] == (type)-1 ? COL_NULL : base + v[i];                                                        \
+    }
+UNPACK_NULLS(unpack_u8n, uint8_t)
+UNPACK_NULLS(unpack_u16n, uint16_t)
+UNPACK_NULLS(unpack_u32n, uint32_t)
+
+static void unpack_chunk(const struct col_chunk *k, uint32_t at, uint32_t n, int64_t *out)
+{
     switch (k->kind) {
-    case CHUNK_CONST:
-        for (uint32_t i = 0; i < n; i++)
-            out[i] = k->base;
-        break;
     case CHUNK_U8:
-        for (uint32_t i = 0; i < n; i++)
-            out[i] = k->base + ((const uint8_t *)k->data)[at + i];
+        unpack_u8((const uint8_t *)k->data + at, n, k->base, out);
         break;
     case CHUNK_U16:
-        for (uint32_t i = 0; i < n; i++)
-            out[i] = k->base + ((const uint16_t *)k->data)[at + i];
+        unpack_u16((const uint16_t *)k->data + at, n, k->base, out);
         break;
     case CHUNK_U32:
-        for (uint32_t i = 0; i < n; i++)
-            out[i] = k->base + ((const uint32_t *)k->data)[at + i];
+        unpack_u32((const uint32_t *)k->data + at, n, k->base, out);
+        break;
+    case CHUNK_U8N:
+        unpack_u8n((const uint8_t *)k->data + at, n, k->base, out);
+        break;
+    case CHUNK_U16N:
+        unpack_u16n((const uint16_t *)k->data + at, n, k->base, out);
+        break;
+    case CHUNK_U32N:
+        unpack_u32n((const uint32_t *)k->data + at, n, k->base, out);
         break;
     case CHUNK_RAW:
         memcpy(out, (const int64_t *)k->data + at, n * sizeof *out);
@@ -241,6 +250,23 @@ void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *
         for (uint32_t i = 0; i < n; i++)
             out[i] = col_chunk_get(k, at + i);
     }
+}
+
+void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *out)
+{
+    uint32_t chunk = first >> COL_CHUNK_SHIFT, at = first & COL_CHUNK_MASK;
+    if (chunk >= c->n_chunks)
+        memcpy(out, c->tail + at, n * sizeof *out);
+    else
+        unpack_chunk(&c->chunks[chunk], at, n, out);
+}
+
+VECTORISED static bool is_run(const uint32_t *rows, uint32_t n)
+{
+    uint32_t differ = 0;
+    for (uint32_t i = 0; i < n; i++)
+        differ |= rows[i] ^ (rows[0] + i);
+    return !differ;
 }
 
 /* The rows from i on that lie in chunk `chunk`. */
@@ -252,6 +278,14 @@ void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *
 
 void column_gather(const struct column *c, const uint32_t *rows, uint32_t n, int64_t *out)
 {
+    if (n > 8 && rows[n - 1] - rows[0] == n - 1 && is_run(rows, n)) {
+        for (uint32_t i = 0; i < n;) {
+            uint32_t room = COL_CHUNK_ROWS - (rows[i] & COL_CHUNK_MASK), take = n - i < room ? n - i : room;
+            column_unpack(c, rows[i], take, out + i);
+            i += take;
+        }
+        return;
+    }
     for (uint32_t i = 0; i < n;) {
         uint32_t chunk = rows[i] >> COL_CHUNK_SHIFT;
         if (chunk >= c->n_chunks) {
@@ -273,6 +307,15 @@ void column_gather(const struct column *c, const uint32_t *rows, uint32_t n, int
             break;
         case CHUNK_RAW:
             GATHER_RUN(((const int64_t *)data)[at]);
+            break;
+        case CHUNK_U8N:
+            GATHER_RUN(((const uint8_t *)data)[at] == UINT8_MAX ? COL_NULL : base + ((const uint8_t *)data)[at]);
+            break;
+        case CHUNK_U16N:
+            GATHER_RUN(((const uint16_t *)data)[at] == UINT16_MAX ? COL_NULL : base + ((const uint16_t *)data)[at]);
+            break;
+        case CHUNK_U32N:
+            GATHER_RUN(((const uint32_t *)data)[at] == UINT32_MAX ? COL_NULL : base + ((const uint32_t *)data)[at]);
             break;
         default:
             GATHER_RUN(col_chunk_get(k, at));

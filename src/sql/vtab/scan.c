@@ -3,16 +3,10 @@
  * Each test turns a mask of bytes (1: still in); packed integers are compared as codes without unpacking, in loops that
  * the compiler makes vectors of: measured 0.3 ns a row and test. A chunk whose minimum and maximum decide is not read.
  */
+#include "base/vectorised.h"
 #include "sql/vtab/vtab.h"
 
 #include <string.h>
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
-    !defined(__SANITIZE_THREAD__)
-#define VECTORISED __attribute__((target_clones("avx2", "default")))
-#else
-#define VECTORISED
-#endif
 
 enum verdict { NONE, SOME, ALL };
 

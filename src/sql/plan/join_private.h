@@ -1,0 +1,50 @@
+/* What joins are made of: scans of tables, and indices of their rows by keys. */
+#ifndef MERIDIAN_SQL_PLAN_JOIN_PRIVATE_H
+#define MERIDIAN_SQL_PLAN_JOIN_PRIVATE_H
+
+#include "sql/plan/plan_private.h"
+
+/* A scan of a step's source: tests of packed values first, then those that must be computed. */
+struct scan {
+    struct test tests[PLAN_MAX_TESTS];
+    uint32_t n_tests;
+    struct plan_expr *others[PLAN_MAX_TESTS]; /* tests that the scan does not know */
+    uint32_t n_others;
+    uint32_t lo, hi;
+};
+
+void scan_open(struct run *r, const struct plan_step *step, struct scan *s);
+/* The rows of the next chunk that pass, in `rows` (BATCH of them, and some room); false at the end. */
+bool scan_next(struct run *r, struct scan *s, uint8_t source, uint32_t *rows, uint32_t *n);
+
+/* The rows of a source by key: rows of one key are chained, ascending. Most of the time goes into waiting for memory,
+ * so a slot holds a part of the hash beside the place, and the keys of a place lie side by side. */
+struct key_index {
+    uint64_t *slots; /* the upper half of the hash, then the place of the first row of a key, + 1 */
+    uint32_t *next;  /* by place in rows: the next of the same key, + 1 */
+    uint32_t *rows;
+    int64_t *keys; /* by place, n_keys each */
+    uint32_t n, cap, mask;
+    uint8_t *passes; /* by row number: for joins by row with tests; NULL: all do */
+    int sorted_by;   /* the key by which the places ascend; -1: none, or looking by hash is quicker */
+    uint32_t at;     /* where the last one was found in that order */
+    uint64_t looked, jumped;
+};
+
+void key_index_free(struct key_index *h);
+/* Room for n more rows with their keys, which the caller puts behind the others. False: r->rc. */
+bool key_index_room(struct run *r, const struct plan_step *step, struct key_index *h, uint32_t n);
+/* Makes the rows findable. */
+bool key_index_finish(struct run *r, const struct plan_step *step, struct key_index *h);
+/* Between batches: goes over to hashes when rows do not come in the order of the index. */
+void key_index_adapt(struct run *r, const struct plan_step *step, struct key_index *h);
+/* Fetches memory for the rows of a batch behind row i, whose keys lie side by side. */
+void key_index_fetch(const struct key_index *h, uint32_t n_keys, const int64_t *keys, uint32_t i, uint32_t n);
+/* The first place that has the key, + 1; 0: none. */
+uint32_t key_index_first(struct key_index *h, uint32_t n_keys, const int64_t *key);
+/* The next one behind that place. */
+uint32_t key_index_next(const struct key_index *h, uint32_t n_keys, const int64_t *key, uint32_t place);
+
+bool run_alloc_rows(struct run *r, uint32_t **out, uint64_t n);
+
+#endif

@@ -1,0 +1,101 @@
+/* Scans of tables: conditions on packed columns are tested without unpacking, ranges of sorted ones are searched. */
+#include "sql/plan/join_private.h"
+
+/* column OP constant as a test of packed values; false: it is to be computed. */
+static bool push_down(struct run *r, struct scan *s, const struct table *t, const struct plan_expr *x)
+{
+    struct test *test = &s->tests[s->n_tests];
+    const struct plan_expr *c = x->args ? x->args[0] : NULL, *v = x->n_args == 2 ? x->args[1] : NULL;
+    uint8_t op = x->sql;
+    *test = (struct test){.strings = &r->e->storage->strings};
+    if (x->op == X_IS_NULL && c->op == X_COLUMN && c->column >= 0) {
+        test->kind = x->negated ? TEST_NOT_NULL : TEST_NULL;
+    } else {
+        if (x->op != X_COMPARE)
+            return false;
+        if (c->op == X_CONST) {
+            const struct plan_expr *swap = c;
+            static const uint8_t turned[] = {[SQL_EQ] = SQL_EQ, [SQL_NE] = SQL_NE, [SQL_LT] = SQL_GT,
+                                             [SQL_LE] = SQL_GE, [SQL_GT] = SQL_LT, [SQL_GE] = SQL_LE};
+            c = v;
+            v = swap;
+            if (op > SQL_GE)
+                return false;
+            op = turned[op];
+        }
+        if (c->op != X_COLUMN || v->op != X_CONST || c->type != v->type || c->type == PLAN_REAL)
+            return false;
+        int64_t w = v->word;
+        if (c->type == PLAN_TEXT && op != SQL_EQ && op != SQL_NE)
+            return false;
+        test->kind = op == SQL_NE ? TEST_NE : TEST_RANGE;
+        test->lo = op == SQL_EQ || op == SQL_GE || op == SQL_NE ? w : op == SQL_GT ? w + 1 : INT64_MIN + 1;
+        test->hi = op == SQL_EQ || op == SQL_LE || op == SQL_NE ? w : op == SQL_LT ? w - 1 : INT64_MAX;
+        if (op > SQL_GE || (op == SQL_GT && w == INT64_MAX) || test->hi < test->lo)
+            return false;
+    }
+    test->column = c->column;
+    test->type = c->column == VTAB_ROW ? COL_U32 : t->columns[c->column].type;
+    return true;
+}
+
+/* Cuts the range of rows by tests on what is sorted. */
+static bool narrow(struct scan *s, const struct table *t, const struct test *test)
+{
+    if (test->kind != TEST_RANGE)
+        return false;
+    int64_t lo = test->lo, hi = test->hi;
+    if (test->column != VTAB_ROW) {
+        const struct column *c = &t->columns[test->column];
+        if (!c->sorted || test->type == COL_STR)
+            return false;
+        lo = lo <= c->min ? 0 : table_lower_bound(t, (uint32_t)test->column, lo, false);
+        hi = hi >= c->max ? t->n_rows : table_lower_bound(t, (uint32_t)test->column, hi, true);
+    } else {
+        lo = lo < 0 ? 0 : lo;
+        hi = hi >= t->n_rows ? t->n_rows : hi + 1;
+    }
+    if (lo > s->lo)
+        s->lo = lo > t->n_rows ? t->n_rows : (uint32_t)lo;
+    if (hi < s->hi)
+        s->hi = hi < 0 ? 0 : (uint32_t)hi;
+    if (s->hi < s->lo)
+        s->hi = s->lo;
+    return true;
+}
+
+void scan_open(struct run *r, const struct plan_step *step, struct scan *s)
+{
+    const struct table *t = r->tables[step->source];
+    *s = (struct scan){.hi = t->n_rows};
+    for (uint32_t i = 0; i < step->n_tests; i++) {
+        if (!push_down(r, s, t, step->tests[i]))
+            s->others[s->n_others++] = step->tests[i];
+        else if (!narrow(s, t, &s->tests[s->n_tests]))
+            s->n_tests++;
+    }
+}
+
+bool scan_next(struct run *r, struct scan *s, uint8_t source, uint32_t *rows, uint32_t *n)
+{
+    uint32_t keep[BATCH];
+    if (s->lo >= s->hi || run_stopped(r))
+        return false;
+    uint32_t hi = (s->lo | COL_CHUNK_MASK) + 1;
+    hi = hi > s->hi ? s->hi : hi;
+    *n = hi - s->lo;
+    if (s->n_tests)
+        *n = scan_chunk(r->tables[source], s->tests, s->n_tests, s->lo, hi, rows);
+    else
+        for (uint32_t i = 0; i < *n; i++)
+            rows[i] = s->lo + i;
+    s->lo = hi;
+    if (s->n_others && *n) {
+        struct batch b = {.n = *n, .serial = ++r->serial};
+        b.rows[source] = rows;
+        *n = eval_filter(r, s->others, s->n_others, &b, keep);
+        for (uint32_t i = 0; i < *n; i++)
+            rows[i] = rows[keep[i]];
+    }
+    return !r->rc;
+}
