@@ -371,8 +371,8 @@ static void put_aggregate(struct text *t)
         put(t, "count(*)");
         break;
     case 1:
-        put(t, "count(DISTINCT ");
-        put_any(t, 1);
+        put(t, "%s(DISTINCT ", of_numbers[pick(6)]);
+        pick(2) ? put_any(t, 1) : put_int(t, 1);
         put(t, ")");
         break;
     case 2:
@@ -450,7 +450,7 @@ static uint32_t put_groups(struct text *t)
 static uint32_t put_rows(struct text *t)
 {
     uint32_t n = 1 + pick(4);
-    put(t, "SELECT %s", pick(6) ? "" : "DISTINCT ");
+    put(t, "SELECT %s", pick(4) ? "" : "DISTINCT ");
     for (uint32_t i = 0; i < n; i++) {
         put(t, i ? ", " : "");
         put_any(t, 2);

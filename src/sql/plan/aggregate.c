@@ -22,7 +22,6 @@ enum plan_type accumulator_type(const struct accumulator *a)
     switch (a->of->kind) {
     case AGG_COUNT_ROWS:
     case AGG_COUNT:
-    case AGG_COUNT_DISTINCT:
         return PLAN_INT;
     case AGG_SUM:
     case AGG_MIN:
@@ -38,7 +37,7 @@ enum plan_type accumulator_type(const struct accumulator *a)
 /* Do averages depend on the order in which SQLite adds? */
 static bool watches_sizes(const struct accumulator *a, const struct run *r)
 {
-    return r->plan->unordered && a->of->arg && a->of->arg->type == PLAN_INT &&
+    return (r->plan->unordered || a->of->distinct) && a->of->arg && a->of->arg->type == PLAN_INT &&
            (a->of->kind == AGG_AVG || a->of->kind == AGG_TOTAL);
 }
 
@@ -172,12 +171,15 @@ static bool grow_set(struct accumulator *a, struct run *r)
     return true;
 }
 
-static void count_distinct(struct accumulator *a, struct run *r, const struct input *in)
+/* Which values are the first of their kind in their group. */
+static void find_first(struct accumulator *a, struct run *r, const struct input *in, int64_t *first)
 {
     int64_t minus_zero = a->of->arg->type == PLAN_REAL ? column_f64_word(-0.0) : in->null;
     for (uint32_t i = 0; i < in->n; i++) {
         int64_t word = in->words[i];
-        if (!is_in(in, i))
+        bool counts = is_in(in, i);
+        first[i] = 0;
+        if (!counts)
             continue;
         word = word == minus_zero ? 0 : word;
         if ((!a->set || a->n_set * 2 > a->set_mask) && !grow_set(a, r))
@@ -187,7 +189,7 @@ static void count_distinct(struct accumulator *a, struct run *r, const struct in
             continue;
         *p = (struct pair){word, in->ids[i] + 1};
         a->n_set++;
-        a->sums[in->ids[i]].n++;
+        first[i] = 1;
     }
 }
 
@@ -276,6 +278,12 @@ void accumulate(struct accumulator *a, struct run *r, const struct batch *b, con
     in.null = plan_null((enum plan_type)a->of->arg->type);
     if (r->rc)
         return;
+    if (a->of->distinct) {
+        find_first(a, r, &in, passed);
+        in.filter = passed;
+    }
+    if (r->rc)
+        return;
     switch (a->of->kind) {
     case AGG_COUNT:
         for (uint32_t i = 0; i < b->n; i++)
@@ -292,9 +300,6 @@ void accumulate(struct accumulator *a, struct run *r, const struct batch *b, con
     case AGG_MIN:
     case AGG_MAX:
         keep_extremes(a, r, &in, changed);
-        break;
-    case AGG_COUNT_DISTINCT:
-        count_distinct(a, r, &in);
         break;
     case AGG_CONCAT:
         concatenate(a, r, &in);
@@ -399,7 +404,6 @@ static int64_t result_of(struct accumulator *a, struct run *r, uint32_t g)
     switch (a->of->kind) {
     case AGG_COUNT_ROWS:
     case AGG_COUNT:
-    case AGG_COUNT_DISTINCT:
         return s->n;
     case AGG_TOTAL:
         return column_f64_word(s->d);

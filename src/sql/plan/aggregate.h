@@ -22,7 +22,7 @@ struct accumulator {
     uint64_t *sizes;            /* avg and total of integers: sum of their sizes */
     struct growing_text *texts; /* group_concat */
     uint32_t n_texts;
-    struct pair *set; /* count(DISTINCT): groups and words seen */
+    struct pair *set; /* DISTINCT: groups and words seen */
     uint64_t n_set, set_mask;
     VEC(double) values; /* percentile: all, and their groups */
     VEC(uint32_t) groups;

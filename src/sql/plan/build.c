@@ -226,6 +226,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     p->distinct = s->distinct;
     if (p->distinct && (p->grouped || p->n_windows))
         return false;
+    plan_settle_distinct(r);
     return plan_lift(p) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
 }
 

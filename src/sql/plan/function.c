@@ -216,7 +216,6 @@ static enum plan_type aggregate_type(uint8_t kind, enum plan_type of)
     switch (kind) {
     case AGG_COUNT_ROWS:
     case AGG_COUNT:
-    case AGG_COUNT_DISTINCT:
         return PLAN_INT;
     case AGG_SUM:
     case AGG_MIN:
@@ -257,9 +256,10 @@ static bool read_second(struct reader *r, const struct sql_expr *x, struct plan_
 
 static bool same_aggregate(const struct plan_aggregate *a, const struct plan_aggregate *b)
 {
-    return a->kind == b->kind && a->fraction == b->fraction && a->separator.p == b->separator.p &&
-           a->separator.len == b->separator.len && !a->arg == !b->arg && !a->filter == !b->filter &&
-           (!a->arg || plan_expr_equal(a->arg, b->arg)) && (!a->filter || plan_expr_equal(a->filter, b->filter));
+    return a->kind == b->kind && a->distinct == b->distinct && a->fraction == b->fraction &&
+           a->separator.p == b->separator.p && a->separator.len == b->separator.len && !a->arg == !b->arg &&
+           !a->filter == !b->filter && (!a->arg || plan_expr_equal(a->arg, b->arg)) &&
+           (!a->filter || plan_expr_equal(a->filter, b->filter));
 }
 
 static struct plan_expr *add_aggregate(struct reader *r, const struct plan_aggregate *a, enum plan_type type)
@@ -301,11 +301,10 @@ static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr 
     bool numeric = a.kind == AGG_SUM || a.kind == AGG_TOTAL || a.kind == AGG_AVG || a.kind >= AGG_PERCENTILE;
     if (a.arg && (of == PLAN_NULL || (numeric && of == PLAN_TEXT)))
         return NULL;
-    if (x->distinct) {
-        if (a.kind != AGG_COUNT)
-            return NULL;
-        a.kind = AGG_COUNT_DISTINCT;
-    }
+    /* for one aggregate with DISTINCT SQLite may sort the rows by its values: lists and sums of reals would show it */
+    if (x->distinct && (a.kind >= AGG_MIN || (numeric && of == PLAN_REAL)))
+        return NULL;
+    a.distinct = x->distinct;
     return add_aggregate(r, &a, aggregate_type(a.kind, of));
 }
 

@@ -124,7 +124,6 @@ enum aggregate_kind {
     AGG_AVG,
     AGG_MIN,
     AGG_MAX,
-    AGG_COUNT_DISTINCT,
     AGG_CONCAT,
     AGG_PERCENTILE, /* `fraction` */
     AGG_PERCENTILE_DISC,
@@ -133,6 +132,7 @@ enum aggregate_kind {
 
 struct plan_aggregate {
     uint8_t kind;
+    bool distinct; /* each value of a group once */
     struct plan_expr *arg, *filter;
     double fraction;
     struct slice separator;
@@ -207,6 +207,7 @@ struct query_plan {
     bool grouped; /* aggregates or GROUP BY */
     struct plan_expr *keys[PLAN_MAX_KEYS];
     bool keys_desc[PLAN_MAX_KEYS];
+    bool by_id; /* groups come in the order of text numbers, not of texts */
     uint32_t n_keys;
     struct plan_aggregate aggregates[PLAN_MAX_AGGREGATES];
     uint32_t n_aggregates;
@@ -330,6 +331,8 @@ struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query
 bool plan_steps(struct query_plan *p);
 /* Each expression to the part that computes it: lift.c. */
 bool plan_lift(struct query_plan *p);
+/* Turns DISTINCT into groups, before the expressions are lifted. */
+void plan_settle_distinct(const struct reader *r);
 /* Decides how rows are to be ordered; false when SQLite's order shows and cannot be told: settle.c. */
 bool plan_settle_order(struct reader *r);
 /* Which min() or max() gives bare columns their row; false when SQLite has rules of its own. */
@@ -389,6 +392,18 @@ struct sink {
     bool (*push)(struct sink *s, const struct batch *b); /* false: no more are wanted */
 };
 int join_run(struct run *r, struct sink *sink);
+
+/* Hands the rows of the sources to `to`, whose numbers `t` holds, in this order. */
+void run_replay(struct run *r, const struct table *t, const uint32_t *order, uint32_t n, struct sink *to);
+/* ORDER BY with LIMIT: the list behind SELECT is computed for the rows that are left. top.c */
+bool top_suits(const struct query_plan *p);
+struct plan_answer;
+void top_run(struct run *r, struct plan_answer *out);
+/* Is the answer in its order as the rows come, so that the first are enough? */
+bool top_comes_in_order(const struct run *r);
+void run_sources(struct run *r, struct sink *to);
+/* The part of `n` rows in `rows` that LIMIT and OFFSET leave, sorted by the columns of `t` from `first_order` on. */
+bool run_order(struct run *r, struct plan_answer *out, const struct table *t, uint32_t first_order);
 
 /* A table whose columns have these types. */
 struct table *stage_new(struct run *r, const enum plan_type *types, uint32_t n);

@@ -206,7 +206,7 @@ static bool collect(struct sink *s, const struct batch *b)
     return true;
 }
 
-static void replay(struct run *r, const struct table *t, const uint32_t *order, struct sink *to)
+void run_replay(struct run *r, const struct table *t, const uint32_t *order, uint32_t n, struct sink *to)
 {
     const struct query_plan *p = r->plan;
     int64_t *words = mem_alloc(BATCH * sizeof *words);
@@ -216,8 +216,8 @@ static void replay(struct run *r, const struct table *t, const uint32_t *order, 
         ok = (rows[k] = mem_alloc(BATCH * sizeof *rows[k])) != NULL;
     if (!ok)
         r->rc = SQLITE_NOMEM;
-    for (uint32_t at = 0; more && at < t->n_rows && !run_stopped(r); at += BATCH) {
-        struct batch b = {.n = t->n_rows - at < BATCH ? t->n_rows - at : BATCH, .serial = ++r->serial};
+    for (uint32_t at = 0; more && at < n && !run_stopped(r); at += BATCH) {
+        struct batch b = {.n = n - at < BATCH ? n - at : BATCH, .serial = ++r->serial};
         for (uint32_t k = 0; k < p->n_sources; k++) {
             column_gather(&t->columns[k], order + at, b.n, words);
             for (uint32_t i = 0; i < b.n; i++)
@@ -256,13 +256,13 @@ static void run_in_order(struct run *r, struct sink *to)
             !order_rows(c.t, &r->e->storage->strings, terms, p->n_loops, false, 0, order, n, engine_stop(r->e)))
             r->rc = engine_gave_up(r->e);
         if (order && !r->rc)
-            replay(r, c.t, order, to);
+            run_replay(r, c.t, order, n, to);
     }
     mem_free(order);
     stage_free(c.t);
 }
 
-static void run_sources(struct run *r, struct sink *to)
+void run_sources(struct run *r, struct sink *to)
 {
     if (r->plan->restore_order)
         run_in_order(r, to);
@@ -314,7 +314,7 @@ static void run_groups(struct run *r, struct sink *to)
     for (uint32_t k = 0; k < p->n_keys; k++)
         terms[k] = (struct plan_order){(int16_t)k, p->keys_desc[k]};
     if (rows && p->n_keys &&
-        !order_rows(t, &r->e->storage->strings, terms, p->n_keys, false, 0, rows, n, engine_stop(r->e)))
+        !order_rows(t, &r->e->storage->strings, terms, p->n_keys, p->by_id, 0, rows, n, engine_stop(r->e)))
         r->rc = engine_gave_up(r->e);
     if (rows && !r->rc)
         hand_on(r, PLAN_GROUPS, rows, n, p->having, to);
@@ -339,16 +339,16 @@ static void run_core(struct run *r, struct sink *to)
     window_close(windows);
 }
 
-static bool order_answer(struct run *r, struct plan_answer *out)
+bool run_order(struct run *r, struct plan_answer *out, const struct table *t, uint32_t first_order)
 {
     const struct query_plan *p = r->plan;
     struct plan_order terms[PLAN_MAX_ORDER];
-    uint32_t n = out->table->n_rows;
+    uint32_t n = t->n_rows;
     uint64_t end = p->limit < 0 ? n : (uint64_t)p->offset + (uint64_t)p->limit;
     end = end > n ? n : end;
     out->first = (uint64_t)p->offset > end ? (uint32_t)end : (uint32_t)p->offset;
     out->n = (uint32_t)end - out->first;
-    if (!p->n_orders)
+    if (!p->n_orders || top_comes_in_order(r))
         return true;
     out->rows = run_alloc(r, n * 20ull) ? mem_alloc(((size_t)n + 1) * sizeof *out->rows) : NULL;
     if (!out->rows) {
@@ -358,8 +358,8 @@ static bool order_answer(struct run *r, struct plan_answer *out)
     for (uint32_t i = 0; i < n; i++)
         out->rows[i] = i;
     for (uint32_t k = 0; k < p->n_orders; k++)
-        terms[k] = (struct plan_order){(int16_t)(p->n_items + k), p->orders_desc[k]};
-    if (!order_rows(out->table, &r->e->storage->strings, terms, p->n_orders, false, (uint32_t)end, out->rows, n,
+        terms[k] = (struct plan_order){(int16_t)(first_order + k), p->orders_desc[k]};
+    if (!order_rows(t, &r->e->storage->strings, terms, p->n_orders, false, (uint32_t)end, out->rows, n,
                     engine_stop(r->e)))
         r->rc = engine_gave_up(r->e);
     return !r->rc;
@@ -504,6 +504,23 @@ static void run_close(struct run *r)
     mem_free(r->results);
 }
 
+static void run_to_answer(struct run *r, struct plan_answer *out)
+{
+    const struct query_plan *p = r->plan;
+    if (!(out->table = answer_table(r)))
+        return;
+    struct emitter e = {.base = {emit}, .r = r, .t = out->table, .wanted = UINT64_MAX};
+    if (p->limit >= 0 && (!p->n_orders || top_comes_in_order(r)))
+        e.wanted = (uint64_t)p->limit + (uint64_t)p->offset;
+    if (e.wanted)
+        run_core(r, &e.base);
+    mem_free(e.seen);
+    if (r->rc)
+        return;
+    table_finalize(out->table);
+    run_order(r, out, out->table, p->n_items);
+}
+
 int plan_run(const struct query_plan *p, struct plan_answer *out)
 {
     struct run r;
@@ -512,18 +529,10 @@ int plan_run(const struct query_plan *p, struct plan_answer *out)
         r.rc = SQLITE_NOMEM;
     if (!r.rc)
         open_sources(&r);
-    if (!r.rc && (out->table = answer_table(&r)) != NULL) {
-        struct emitter e = {.base = {emit}, .r = &r, .t = out->table, .wanted = UINT64_MAX};
-        if (p->limit >= 0 && !p->n_orders)
-            e.wanted = (uint64_t)p->limit + (uint64_t)p->offset;
-        if (e.wanted)
-            run_core(&r, &e.base);
-        mem_free(e.seen);
-    }
-    if (!r.rc) {
-        table_finalize(out->table);
-        order_answer(&r, out);
-    }
+    if (!r.rc && top_suits(p) && !top_comes_in_order(&r))
+        top_run(&r, out);
+    else if (!r.rc)
+        run_to_answer(&r, out);
     run_close(&r);
     if (r.rc)
         plan_answer_free(out);

@@ -89,8 +89,7 @@ bool plan_settle_order(struct reader *r)
 {
     struct query_plan *p = r->plan;
     bool open = r->any_order && p->limit < 0 && !p->offset && !p->n_windows;
-    bool groups = p->grouped && groups_show_order(p);
-    bool shows = p->grouped ? groups || has_real_key(p) : !open;
+    bool shows = p->grouped ? groups_show_order(p) || has_real_key(p) : !open;
     if (p->distinct && !open && !orders_all(p))
         return false;
     if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
@@ -100,7 +99,7 @@ bool plan_settle_order(struct reader *r)
         may_be_reversed(p, p->window_rows.columns[p->window_order[0].column]))
         return false;
     for (uint32_t i = 0; shows && i < p->n_keys; i++)
-        if (p->keys_desc[i] && (groups || may_be_reversed(p, p->keys[i])))
+        if (p->keys_desc[i] && may_be_reversed(p, p->keys[i]))
             return false;
     if (!shows) {
         p->unordered = p->n_sources > 1;
@@ -128,4 +127,38 @@ bool plan_settle_extreme(struct query_plan *p)
     if (!bare)
         p->extreme = -1;
     return true;
+}
+
+/* DISTINCT as groups without aggregates, where rows come in the order of groups or in any. Of one table's columns
+ * SQLite has the equal ones together, by their numbers. */
+void plan_settle_distinct(const struct reader *r)
+{
+    struct query_plan *p = r->plan;
+    bool open = r->any_order && p->limit < 0 && !p->offset,
+         columns = p->n_sources == 1 && !p->sources[0].sub && !p->n_orders;
+    if (!p->distinct || p->grouped || p->n_windows || p->n_items > PLAN_MAX_KEYS)
+        return;
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        const struct plan_expr *x = p->items[i].expr;
+        columns &= x->op == X_COLUMN;
+        if (!x->sources || x->type == PLAN_REAL || x->type == PLAN_NULL)
+            return;
+        for (uint32_t k = 0; k < i; k++)
+            if (plan_expr_equal(x, p->items[k].expr))
+                return;
+    }
+    for (uint32_t k = 0; k < p->n_orders; k++) {
+        bool listed = false;
+        for (uint32_t i = 0; i < p->n_items; i++)
+            listed |= plan_expr_equal(p->orders[k], p->items[i].expr);
+        if (!listed)
+            return;
+    }
+    if (!open && !columns && !(p->n_orders && orders_all(p)))
+        return;
+    for (uint32_t i = 0; i < p->n_items; i++)
+        p->keys[p->n_keys++] = p->items[i].expr;
+    p->grouped = true;
+    p->distinct = false;
+    p->by_id = columns;
 }
