@@ -72,6 +72,16 @@ static const struct source {
      {"a", "u.a"},
      {0},
      {"b"}},
+    {"(SELECT depth AS k, median(dur) AS m, count(*) AS n FROM v_slice GROUP BY 1) JOIN v_thread t ON t.id = k",
+     {"k", "n", "t.tid", "t.upid"},
+     {"m"},
+     {"t.name"}},
+    {"v_thread t LEFT JOIN (SELECT track_id AS k, max(dur) AS m FROM v_slice GROUP BY 1) ON k = t.id LEFT JOIN (SELECT "
+     "depth "
+     "AS d, count(*) AS n FROM v_slice GROUP BY 1) ON d = t.tid",
+     {"k", "n", "m", "t.tid", "t.id"},
+     {0},
+     {"t.name"}},
     {"v_thread t JOIN v_slice s USING (id)", {"id", "s.ts", "tid", "upid", "dur"}, {0}, {"s.name", "t.name"}},
     {"v_machine m, v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > 100000",
      {"m.id", "m.raw_id", "t.tid", "s.dur", "s.ts"},
@@ -543,6 +553,14 @@ static void make_statement(struct text *t)
         put(t, " AS b");
         put_from(t);
         put(t, ") GROUP BY a");
+        n = 3;
+        break;
+    case 6:
+        put(t, "SELECT * FROM (SELECT %s AS a, ", one_of(at->ints, 8));
+        put_any(t, 0);
+        put(t, " AS b, row_number() OVER (PARTITION BY %s ORDER BY %s) AS c", one_of(at->ints, 8), one_of(at->ints, 8));
+        put_from(t);
+        put(t, ") WHERE c %s %u", pick(2) ? "<=" : "=", 1 + pick(3));
         n = 3;
         break;
     case 5:

@@ -182,6 +182,9 @@ static bool is_worth_it(const struct query_plan *p, bool inner)
         return true;
     if (first_rows && ((p->n_windows && p->n_window_partition) || (p->restore_order && !p->n_windows)))
         return false;
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        if (p->sources[i].sub)
+            return true;
     return p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders ||
            (p->n_lookups && p->limit < 0);
 }

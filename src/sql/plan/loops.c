@@ -90,6 +90,13 @@ static bool name_behind(const char *text, const char *verb, struct sql_name *out
     return true;
 }
 
+/* SQLite numbers the queries that have no name. */
+static bool is_unnamed(struct sql_name printed)
+{
+    static const char start[] = "(subquery-";
+    return printed.len >= sizeof start && memcmp(printed.p, start, sizeof start - 1) == 0;
+}
+
 int loops_child(struct loops *l, int parent, struct sql_name name)
 {
     int found = -1;
@@ -101,9 +108,9 @@ int loops_child(struct loops *l, int parent, struct sql_name name)
         if (l->lines[i].parent != parent ||
             (!name_behind(l->lines[i].text, "CO-ROUTINE ", &is) && !name_behind(l->lines[i].text, "MATERIALIZE ", &is)))
             continue;
-        if (!sql_name_equal(is, name))
+        if (!sql_name_equal(is, name) && (name.len || !is_unnamed(is)))
             continue;
-        if (found >= 0)
+        if (found >= 0) /* two of that name, or without one */
             return -1;
         found = l->lines[i].id;
     }
@@ -117,7 +124,7 @@ static int source_named(const struct query_plan *p, struct sql_name name)
     for (uint32_t i = 0; i < p->n_sources; i++) {
         bool is = false;
         for (uint32_t k = 0; k < p->sources[i].n_printed; k++)
-            is |= sql_name_equal(p->sources[i].printed[k], name);
+            is |= p->sources[i].printed[k].len ? sql_name_equal(p->sources[i].printed[k], name) : is_unnamed(name);
         if (is)
             found = found == -1 ? (int)i : -2;
     }

@@ -207,7 +207,6 @@ struct query_plan {
     bool grouped; /* aggregates or GROUP BY */
     struct plan_expr *keys[PLAN_MAX_KEYS];
     bool keys_desc[PLAN_MAX_KEYS];
-    bool by_id; /* groups come in the order of text numbers, not of texts */
     uint32_t n_keys;
     struct plan_aggregate aggregates[PLAN_MAX_AGGREGATES];
     uint32_t n_aggregates;

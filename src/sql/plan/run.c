@@ -314,7 +314,7 @@ static void run_groups(struct run *r, struct sink *to)
     for (uint32_t k = 0; k < p->n_keys; k++)
         terms[k] = (struct plan_order){(int16_t)k, p->keys_desc[k]};
     if (rows && p->n_keys &&
-        !order_rows(t, &r->e->storage->strings, terms, p->n_keys, p->by_id, 0, rows, n, engine_stop(r->e)))
+        !order_rows(t, &r->e->storage->strings, terms, p->n_keys, false, 0, rows, n, engine_stop(r->e)))
         r->rc = engine_gave_up(r->e);
     if (rows && !r->rc)
         hand_on(r, PLAN_GROUPS, rows, n, p->having, to);

@@ -121,7 +121,10 @@ bool plan_settle_extreme(struct query_plan *p)
             p->extreme = (int)i;
             n++;
         }
-    bool bare = p->groups.n_columns > p->n_keys;
+    uint32_t known = determined(p);
+    bool bare = false; /* a column that its group does not determine */
+    for (uint32_t i = p->n_keys; i < p->groups.n_columns; i++)
+        bare |= (p->groups.columns[i]->sources & ~known) != 0;
     if (bare && (n > 1 || (n == 1 && (p->n_keys == 0 || p->aggregates[p->extreme].filter))))
         return false;
     if (!bare)
@@ -140,7 +143,7 @@ void plan_settle_distinct(const struct reader *r)
         return;
     for (uint32_t i = 0; i < p->n_items; i++) {
         const struct plan_expr *x = p->items[i].expr;
-        columns &= x->op == X_COLUMN;
+        columns &= x->op == X_COLUMN && x->type == PLAN_INT;
         if (!x->sources || x->type == PLAN_REAL || x->type == PLAN_NULL)
             return;
         for (uint32_t k = 0; k < i; k++)
@@ -160,5 +163,4 @@ void plan_settle_distinct(const struct reader *r)
         p->keys[p->n_keys++] = p->items[i].expr;
     p->grouped = true;
     p->distinct = false;
-    p->by_id = columns;
 }
