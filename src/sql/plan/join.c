@@ -11,6 +11,7 @@ struct step_state {
     uint32_t *filtered[PLAN_ALL_SOURCES]; /* rows of it that pass `where` */
     int64_t *keys;                        /* of the batch being joined */
     uint32_t *keep;
+    uint32_t *found; /* of the batch being joined by row */
 };
 
 struct join {
@@ -216,7 +217,7 @@ static void join_by_row(struct join *j, uint32_t at, const struct batch *b)
     const struct plan_step *s = &j->r->plan->steps[at];
     const struct plan_source *source = &j->r->plan->sources[s->source];
     const struct key_index *h = &j->steps[at].index;
-    uint32_t n_rows = j->r->tables[s->source]->n_rows, found[BATCH];
+    uint32_t n_rows = j->r->tables[s->source]->n_rows, *found = j->steps[at].found;
     int64_t *keys = j->steps[at].keys; /* what follows evaluates, too */
     memcpy(keys, eval(j->r, s->keys[0], b), b->n * sizeof *keys);
     uint32_t n = find_partners(h, keys, b->n, n_rows, found);
@@ -293,7 +294,7 @@ static bool open_steps(struct join *j)
             ok =
                 run_alloc_rows(j->r, &st->out[source], BATCH + 8) && run_alloc_rows(j->r, &st->filtered[source], BATCH);
         }
-        ok = ok && run_alloc_rows(j->r, &st->keep, BATCH);
+        ok = ok && run_alloc_rows(j->r, &st->keep, BATCH) && run_alloc_rows(j->r, &st->found, BATCH);
         if (ok && !(st->keys = mem_alloc((p->steps[at].n_keys + 1) * (size_t)BATCH * sizeof *st->keys))) {
             j->r->rc = SQLITE_NOMEM;
             ok = false;
@@ -312,6 +313,7 @@ static void close_steps(struct join *j)
     for (uint32_t at = 0; at < j->r->plan->n_steps; at++) {
         key_index_free(&j->steps[at].index);
         mem_free(j->steps[at].keep);
+        mem_free(j->steps[at].found);
         mem_free(j->steps[at].keys);
         for (uint32_t k = 0; k < PLAN_ALL_SOURCES; k++) {
             mem_free(j->steps[at].out[k]);
