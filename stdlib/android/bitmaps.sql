@@ -3,7 +3,11 @@
 INCLUDE PERFETTO MODULE counters.intervals;
 INCLUDE PERFETTO MODULE intervals.intersect;
 
-CREATE PERFETTO MACRO _android_bitmap_counter(counter_name Expr)
+-- The spans of a counter of processes.
+CREATE PERFETTO MACRO _android_bitmap_counter_macro(
+  -- Its name.
+  name Expr
+)
 RETURNS TableOrSubquery AS
 (
   SELECT i.id, t.upid, i.ts, i.dur, i.track_id, CAST(i.value AS INT) AS value
@@ -11,7 +15,7 @@ RETURNS TableOrSubquery AS
     SELECT c.id, c.ts, c.track_id, c.value
     FROM counter AS c
     JOIN process_counter_track AS t ON t.id = c.track_id
-    WHERE t.name = $counter_name
+    WHERE t.name = $name
   )) AS i
   JOIN process_counter_track AS t ON t.id = i.track_id
   ORDER BY i.id
@@ -32,7 +36,7 @@ CREATE PERFETTO TABLE android_bitmap_memory(
   -- Bytes of bitmaps.
   value LONG
 ) AS
-SELECT * FROM _android_bitmap_counter!('Bitmap Memory');
+SELECT * FROM _android_bitmap_counter_macro!('Bitmap Memory');
 
 -- How many there are.
 CREATE PERFETTO TABLE android_bitmap_count(
@@ -49,7 +53,7 @@ CREATE PERFETTO TABLE android_bitmap_count(
   -- How many bitmaps.
   value LONG
 ) AS
-SELECT * FROM _android_bitmap_counter!('Bitmap Count');
+SELECT * FROM _android_bitmap_counter_macro!('Bitmap Count');
 
 -- Both, for the spans in which neither changes.
 CREATE PERFETTO TABLE android_bitmap_counters_per_process(

@@ -34,7 +34,16 @@ RETURNS Expr AS (
   AND NOT regexp('Choreographer|[Ii]nput|^android[.]os[.]Handler: #', $name)
 );
 
--- True when a slice of this name holds up the user interface.
+-- True when a slice of this name holds up the user interface; as a macro, which costs no call a row.
+CREATE PERFETTO MACRO _is_relevant_blocking_call_expr(
+  -- Name of the slice.
+  slice_name Expr
+)
+RETURNS Expr AS (
+  EXISTS (SELECT 1 FROM _android_blocking_call_patterns WHERE $slice_name GLOB pattern) OR _is_handler_callback!($slice_name)
+);
+
+-- The same as a function.
 CREATE PERFETTO FUNCTION _is_relevant_blocking_call(
   -- Name of the slice.
   name STRING,
@@ -42,8 +51,7 @@ CREATE PERFETTO FUNCTION _is_relevant_blocking_call(
   depth LONG
 )
 RETURNS BOOL AS
-SELECT
-  EXISTS (SELECT 1 FROM _android_blocking_call_patterns WHERE $name GLOB pattern) OR _is_handler_callback!($name);
+SELECT _is_relevant_blocking_call_expr!($name);
 
 -- True for the work that notifications make.
 CREATE PERFETTO FUNCTION _is_relevant_notifications_blocking_call(
@@ -67,17 +75,26 @@ SELECT
 CREATE PERFETTO TABLE _android_critical_blocking_call_names AS
 SELECT name AS raw_name, android_standardize_slice_name(name) AS name
 FROM (SELECT DISTINCT name FROM slice WHERE name IS NOT NULL)
-WHERE _is_relevant_blocking_call(name, 0);
+WHERE _is_relevant_blocking_call_expr!(name);
+
+-- Turns of the thread that draws …
+CREATE PERFETTO TABLE _android_critical_blocking_calls_draw_frames AS
+SELECT id, name, ts, dur, track_id FROM slice WHERE name GLOB 'DrawFrames*' AND dur > 0;
+
+-- … and the waits for a buffer in them: draw_frame_id is the turn.
+CREATE PERFETTO TABLE _android_critical_blocking_calls_wait_for_buffer_release AS
+SELECT w.id, w.ts, w.dur, a.id AS draw_frame_id
+FROM slice AS w
+JOIN ancestor_slice(w.id) AS a ON a.id IN (SELECT id FROM _android_critical_blocking_calls_draw_frames)
+WHERE w.name = 'waitForBufferRelease' AND w.dur > 0;
 
 -- Slices of those names. Waiting for a buffer is not work: it does not count for the drawing around it.
 CREATE PERFETTO TABLE _android_blocking_slices AS
 WITH
   waits AS (
-    SELECT a.id, sum(w.dur) AS dur
-    FROM slice AS w
-    JOIN ancestor_slice(w.id) AS a ON a.name GLOB 'DrawFrames*'
-    WHERE w.name = 'waitForBufferRelease' AND w.dur > 0
-    GROUP BY a.id
+    SELECT draw_frame_id AS id, sum(dur) AS dur
+    FROM _android_critical_blocking_calls_wait_for_buffer_release
+    GROUP BY draw_frame_id
   )
 SELECT
   s.id,

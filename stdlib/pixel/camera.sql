@@ -54,6 +54,31 @@ SELECT
 FROM process
 WHERE name GLOB '*GoogleCamera*' OR name GLOB '*camera.provider@*' OR name GLOB '*cameraserver';
 
+-- Memory of each of the three …
+CREATE PERFETTO VIEW _rss_gca AS
+SELECT m.ts, m.dur, m.rss_and_swap AS gca_rss
+FROM memory_rss_and_swap_per_process AS m
+JOIN _camera_processes AS p USING (upid)
+WHERE p.part = 'gca';
+
+CREATE PERFETTO VIEW _rss_camera_hal AS
+SELECT m.ts, m.dur, m.rss_and_swap AS hal_rss
+FROM memory_rss_and_swap_per_process AS m
+JOIN _camera_processes AS p USING (upid)
+WHERE p.part = 'hal';
+
+CREATE PERFETTO VIEW _rss_cameraserver AS
+SELECT m.ts, m.dur, m.rss_and_swap AS cameraserver_rss
+FROM memory_rss_and_swap_per_process AS m
+JOIN _camera_processes AS p USING (upid)
+WHERE p.part = 'cameraserver';
+
+-- … and of buffers shared with the hardware.
+CREATE PERFETTO VIEW _dma_span AS
+SELECT ts, lead(ts, 1, trace_end()) OVER (ORDER BY ts) - ts AS dur, dma
+FROM (SELECT ts, sum(buf_size) OVER (ORDER BY ts) AS dma FROM android_dmabuf_allocs)
+GROUP BY ts;
+
 -- The moments at which one of their sizes changes.
 CREATE PERFETTO TABLE _camera_memory_changes AS
 SELECT m.ts, p.part, m.rss_and_swap AS value

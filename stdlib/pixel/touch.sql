@@ -1,7 +1,7 @@
 -- Touches of Pixel phones: the two interrupts of the sensor, and the service that makes fingers of its pictures.
 
 -- The slices of the service: "twoshay … in_ts=…" for each frame of the sensor.
-CREATE PERFETTO TABLE _pixel_touch_frames AS
+CREATE PERFETTO TABLE _pixel_touch_twoshay_events AS
 SELECT
   id,
   ts,
@@ -12,11 +12,17 @@ SELECT
 FROM slice
 WHERE name GLOB '*in_ts=*';
 
--- The interrupts: the line itself, and the thread that it wakes.
-CREATE PERFETTO TABLE _pixel_touch_irqs AS
-SELECT id, ts, dur, track_id, name GLOB 'IRQ (*' AS is_top
+-- The interrupt itself …
+CREATE PERFETTO TABLE _pixel_touch_top_half_events AS
+SELECT id, ts, dur, track_id
 FROM slice
-WHERE name GLOB '*touch*' AND (name GLOB 'IRQ (*' OR name GLOB 'irq_thread*' OR name GLOB '*_irq_thread*');
+WHERE name GLOB '*touch*' AND name GLOB 'IRQ (*';
+
+-- … and the work of the thread that it wakes.
+CREATE PERFETTO TABLE _pixel_touch_bottom_half_events AS
+SELECT id, ts, dur, track_id
+FROM slice
+WHERE name GLOB '*touch*' AND name GLOB '*irq_thread*' AND name NOT GLOB 'IRQ (*';
 
 -- Each frame with the interrupts before it.
 CREATE PERFETTO TABLE pixel_touch_events(
@@ -53,16 +59,16 @@ WITH
   chained AS (
     SELECT
       f.*,
-      (SELECT b.id FROM _pixel_touch_irqs AS b WHERE NOT b.is_top AND b.ts <= f.ts ORDER BY b.ts DESC LIMIT 1) AS bh
-    FROM _pixel_touch_frames AS f
+      (SELECT b.id FROM _pixel_touch_bottom_half_events AS b WHERE b.ts <= f.ts ORDER BY b.ts DESC LIMIT 1) AS bh
+    FROM _pixel_touch_twoshay_events AS f
   ),
   topped AS (
     SELECT
       c.*,
       (
         SELECT t.id
-        FROM _pixel_touch_irqs AS t
-        WHERE t.is_top AND t.ts <= (SELECT b.ts FROM slice AS b WHERE b.id = c.bh)
+        FROM _pixel_touch_top_half_events AS t
+        WHERE t.ts <= (SELECT b.ts FROM slice AS b WHERE b.id = c.bh)
         ORDER BY t.ts DESC
         LIMIT 1
       ) AS th

@@ -27,6 +27,17 @@ WHERE
   OR extract_metadata('android_build_fingerprint') GLOB '*/' || device || ':*'
 LIMIT 1;
 
+-- Policies of a device whose traces do not tell them right: (device, cpu, policy); none. They count before what traces tell.
+CREATE PERFETTO TABLE _cpu_to_policy_map(
+  -- The model's name for the device.
+  device STRING,
+  -- The CPU.
+  cpu LONG,
+  -- Its policy.
+  policy LONG
+) AS
+SELECT '' AS device, 0 AS cpu, 0 AS policy WHERE 0;
+
 -- CPUs of the host and what they share a frequency with (policy): the first CPU of their cluster. Without clusters, those with
 -- the same frequencies belong together.
 CREATE PERFETTO VIEW _dev_cpu_policy_map(
@@ -47,9 +58,10 @@ WITH
     FROM cpu AS c
     WHERE c.machine_id = 0
   )
-SELECT a.cpu, min(a.cpu) OVER (PARTITION BY a.kind) AS policy
+SELECT a.cpu, coalesce(m.policy, min(a.cpu) OVER (PARTITION BY a.kind)) AS policy
 FROM alike AS a
-WHERE EXISTS (SELECT 1 FROM _wattson_device);
+JOIN _wattson_device AS d
+LEFT JOIN _cpu_to_policy_map AS m ON m.device = d.name AND m.cpu = a.cpu;
 
 -- Policies by number.
 CREATE PERFETTO VIEW _device_policies AS
@@ -69,3 +81,67 @@ SELECT '' AS device, 0 AS cpu, 0 AS offset_ns WHERE 0;
 -- The deepest state of idle CPUs that models tell apart.
 CREATE PERFETTO VIEW _deepest_idle AS
 SELECT 1 AS idle;
+
+-- CPUs by policy, as bits: (cpu, policy, policy_mask). Bit N stands for CPU N; a policy works as long as one of its CPUs does.
+CREATE PERFETTO VIEW _policy_masks AS
+SELECT m.cpu, m.policy, (SELECT sum(1 << o.cpu) FROM _dev_cpu_policy_map AS o WHERE o.policy = m.policy) AS policy_mask
+FROM _dev_cpu_policy_map AS m;
+
+-- Which of its GPUs a device's model means: (device, gpu_id); none: the first.
+CREATE PERFETTO TABLE _gpuid_map(
+  -- The model's name for the device.
+  device STRING,
+  -- The kernel's number of the GPU.
+  gpu_id LONG
+) AS
+SELECT '' AS device, 0 AS gpu_id WHERE 0;
+
+-- Idle states of devices that have more of them than models tell apart: (device, cpu, nominal_idle, override_idle); none.
+CREATE PERFETTO TABLE _idle_state_map(
+  -- The model's name for the device.
+  device STRING,
+  -- The CPU.
+  cpu LONG,
+  -- The state that the kernel tells.
+  nominal_idle LONG,
+  -- The state of the model that it counts as.
+  override_idle LONG
+) AS
+SELECT '' AS device, 0 AS cpu, 0 AS nominal_idle, 0 AS override_idle WHERE 0;
+
+-- Those of the host: (cpu, nominal_idle, override_idle).
+CREATE PERFETTO VIEW _idle_state_map_override AS
+SELECT m.cpu, m.nominal_idle, m.override_idle
+FROM _idle_state_map AS m
+JOIN _wattson_device AS d ON d.name = m.device;
+
+-- Devices whose shared unit has a frequency of its own, told by devfreq; none.
+CREATE PERFETTO TABLE _use_devfreq(
+  -- The model's name for the device.
+  device STRING
+) AS
+SELECT '' AS device WHERE 0;
+
+-- A row if the host is one of them …
+CREATE PERFETTO VIEW _use_devfreq_for_calc AS
+SELECT d.name AS device FROM _wattson_device AS d JOIN _use_devfreq AS u ON u.device = d.name;
+
+-- … and a row if not.
+CREATE PERFETTO VIEW _skip_devfreq_for_calc AS
+SELECT name AS device FROM _wattson_device WHERE NOT EXISTS (SELECT 1 FROM _use_devfreq_for_calc);
+
+-- CPUs whose policy decides by frequency, not by power, for those that depend on it: (device, cpu); none.
+CREATE PERFETTO TABLE _vote_by_freq(
+  -- The model's name for the device.
+  device STRING,
+  -- The CPU.
+  cpu LONG
+) AS
+SELECT '' AS device, 0 AS cpu WHERE 0;
+
+-- How each CPU of the host decides: (cpu, vote_by_freq).
+CREATE PERFETTO VIEW _dev_vote_by_freq AS
+SELECT m.cpu, v.cpu IS NOT NULL AS vote_by_freq
+FROM _dev_cpu_policy_map AS m
+JOIN _wattson_device AS d
+LEFT JOIN _vote_by_freq AS v ON v.device = d.name AND v.cpu = m.cpu;

@@ -3,6 +3,15 @@
 
 INCLUDE PERFETTO MODULE android.frames.timeline;
 
+-- Whether a slice is a journey's that counts: it lasts, has the name of one, and its process has a name.
+CREATE PERFETTO MACRO _is_jank_slice(
+  -- The slice.
+  slice TableOrSubquery,
+  -- Its process.
+  process TableOrSubquery
+)
+RETURNS Expr AS ($slice.dur > 0 AND $slice.name GLOB '[JL]<*>' AND $process.name IS NOT NULL);
+
 -- Slices of processes that span a journey, numbered by time.
 CREATE PERFETTO MACRO _cuj_slices(
   -- What their names look like.
@@ -22,7 +31,7 @@ RETURNS TableOrSubquery AS
   FROM slice AS s
   JOIN process_track AS t ON t.id = s.track_id
   JOIN process AS p USING (upid)
-  WHERE s.dur > 0 AND s.name GLOB $pattern
+  WHERE _is_jank_slice!(s, p) AND s.name GLOB $pattern
 );
 
 CREATE PERFETTO TABLE _jank_cujs_slices AS

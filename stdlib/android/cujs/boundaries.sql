@@ -133,28 +133,6 @@ SELECT cuj_id, min(vsync) AS vsync_min, max(vsync) AS vsync_max
 FROM _android_jank_cuj_sf_root_slice
 GROUP BY cuj_id;
 
--- The compositor's frames: from when they were planned to the end of "composite", or of the whole turn in old releases.
-CREATE PERFETTO TABLE _android_jank_cuj_sf_main_thread_frame_boundary AS
-WITH
-  turns AS (
-    SELECT a.cuj_id, a.utid, a.vsync, a.ts, b.ts_end
-    FROM _android_jank_cuj_sf_commit_slice AS a
-    JOIN _android_jank_cuj_sf_composite_slice AS b USING (cuj_id, utid, vsync)
-    UNION ALL
-    SELECT cuj_id, utid, vsync, ts, ts_end FROM _android_jank_cuj_sf_on_message_invalidate_slice
-  )
-SELECT
-  t.cuj_id,
-  t.utid,
-  t.vsync,
-  e.ts,
-  t.ts AS ts_main_thread_start,
-  t.ts_end,
-  t.ts_end - e.ts AS dur
-FROM turns AS t
-JOIN thread AS h USING (utid)
-JOIN expected_frame_timeline_slice AS e ON e.upid = h.upid AND cast_int!(e.name) = t.vsync;
-
 CREATE PERFETTO TABLE _android_jank_cuj_sf_main_thread_cuj_boundary AS
 SELECT * FROM _cuj_hull!(_android_jank_cuj_sf_main_thread_frame_boundary);
 

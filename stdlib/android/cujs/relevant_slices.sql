@@ -115,60 +115,6 @@ JOIN _cuj_fence_waits!(_android_jank_cuj_gpu_completion_thread, 'waiting for GPU
 JOIN slice AS s ON s.id = w.id
 LEFT JOIN _android_jank_cuj_hwc_release_slice AS h USING (cuj_id, vsync, draw_frame_slice_id);
 
--- The compositor's frames that showed the journeys' frames.
-CREATE PERFETTO TABLE _android_jank_cuj_app_sf_frame_timeline_match AS
-SELECT DISTINCT f.cuj_id, f.upid AS app_upid, m.app_vsync, m.sf_upid, m.sf_vsync
-FROM _android_jank_cuj_do_frames AS f
-JOIN android_app_to_sf_frame_timeline_match AS m ON m.app_vsync = f.vsync AND m.app_upid = f.upid;
-
--- The compositor's main thread by the numbers in its names: (track_id, utid, upid, id, vsync).
-CREATE PERFETTO TABLE _android_sf_turns AS
-SELECT m.track_id, m.utid, m.upid, s.id, _vsync_from_name(s.name) AS vsync
-FROM _android_sf_main_thread AS m
-JOIN slice AS s USING (track_id)
-WHERE s.dur > 0 AND (s.name GLOB 'commit *' OR s.name GLOB 'composite *' OR s.name GLOB 'onMessageInvalidate *');
-
--- Those for journeys.
-CREATE PERFETTO FUNCTION _find_android_jank_cuj_sf_main_thread_slice(
-  -- What the names look like.
-  slice_name_glob STRING
-)
-RETURNS TABLE(
-  -- The journey.
-  cuj_id LONG,
-  -- The compositor's main thread.
-  utid JOINID(thread.id),
-  -- Number of its frame.
-  vsync LONG,
-  -- The slice.
-  id JOINID(slice.id),
-  -- Its name.
-  name STRING,
-  -- Its start.
-  ts TIMESTAMP,
-  -- Its length.
-  dur DURATION,
-  -- Its end.
-  ts_end TIMESTAMP
-) AS
-WITH frames AS (SELECT DISTINCT cuj_id, sf_upid, sf_vsync FROM _android_jank_cuj_app_sf_frame_timeline_match)
-SELECT f.cuj_id, t.utid, t.vsync, s.id, s.name, s.ts, s.dur, s.ts + s.dur AS ts_end
-FROM frames AS f
-JOIN _android_sf_turns AS t ON t.upid = f.sf_upid AND t.vsync = f.sf_vsync
-JOIN slice AS s ON s.id = t.id
-WHERE s.name GLOB $slice_name_glob
-ORDER BY f.cuj_id, t.vsync, s.ts;
-
-CREATE PERFETTO TABLE _android_jank_cuj_sf_commit_slice AS
-SELECT * FROM _find_android_jank_cuj_sf_main_thread_slice('commit *');
-
-CREATE PERFETTO TABLE _android_jank_cuj_sf_composite_slice AS
-SELECT * FROM _find_android_jank_cuj_sf_main_thread_slice('composite *');
-
--- In old releases, all of a turn.
-CREATE PERFETTO TABLE _android_jank_cuj_sf_on_message_invalidate_slice AS
-SELECT * FROM _find_android_jank_cuj_sf_main_thread_slice('onMessageInvalidate *');
-
 CREATE PERFETTO VIEW _android_jank_cuj_sf_root_slice AS
 SELECT * FROM _android_jank_cuj_sf_commit_slice
 UNION ALL

@@ -64,12 +64,18 @@ FROM android_jank_cuj AS c
 JOIN ends AS e USING (cuj_id)
 ORDER BY e.ts;
 
+-- The tracks that are called as journeys are, where they leave marks: (track_id, upid, name).
+CREATE PERFETTO TABLE _latency_cuj_tracks AS
+SELECT id AS track_id, upid, name
+FROM process_track
+WHERE name GLOB 'L<*>';
+
 -- Marks on the journeys' tracks that they did not end well: (cuj_slice_id, marker_type).
 CREATE PERFETTO TABLE _latency_cuj_markers AS
 SELECT c.slice_id AS cuj_slice_id, s.name AS marker_type
 FROM _latency_cujs_slices AS c
-JOIN process_track AS t ON t.upid = c.upid AND t.name = c.cuj_slice_name
-JOIN slice AS s ON s.track_id = t.id
+JOIN _latency_cuj_tracks AS t ON t.upid = c.upid AND t.name = c.cuj_slice_name
+JOIN slice AS s USING (track_id)
 WHERE s.dur = 0 AND s.name IN ('cancel', 'timeout') AND s.ts BETWEEN c.ts AND c.ts_end;
 
 -- Journeys judged by their time.

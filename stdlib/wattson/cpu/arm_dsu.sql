@@ -33,8 +33,11 @@ SELECT ts, dur, access_rate AS l3_miss_rate FROM _get_rate('arm_dsu_0/bus_access
 CREATE PERFETTO TABLE _arm_l3_hit_rate AS
 SELECT ts, dur, access_rate AS l3_hit_rate FROM _get_rate('arm_dsu_0/l3d_cache/_cpu0');
 
--- Both: (ts, dur, l3_miss_rate, l3_hit_rate).
-CREATE VIRTUAL TABLE _arm_l3_rates USING span_outer_join(_arm_l3_miss_rate, _arm_l3_hit_rate);
+CREATE VIRTUAL TABLE _arm_l3_rates_joined USING span_outer_join(_arm_l3_miss_rate, _arm_l3_hit_rate);
+
+-- Both: (ts, dur, l3_hit_rate, l3_miss_rate).
+CREATE PERFETTO TABLE _arm_l3_rates AS
+SELECT ts, dur, l3_hit_rate, l3_miss_rate FROM _arm_l3_rates_joined;
 
 -- (ts, dur, dsu_freq); a row over the whole trace without a frequency when it is not told.
 CREATE PERFETTO TABLE _wattson_dsu_frequency AS

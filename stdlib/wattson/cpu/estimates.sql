@@ -73,3 +73,27 @@ JOIN _wattson_cpu_mw AS c ON c.piece = p.id
 LEFT JOIN _wattson_shared_mw AS s ON s.piece = p.id
 GROUP BY p.id
 ORDER BY p.ts;
+
+-- What each configuration of the CPUs draws: (config_hash, cpu0_mw .. cpu7_mw, dsu_scu_mw). Accesses to the cache count with their
+-- mean.
+CREATE PERFETTO VIEW _unique_estimates_mw AS
+SELECT
+  hash(
+    coalesce(s.freq_0, 0), coalesce(s.idle_0, -2), coalesce(s.freq_1, 0), coalesce(s.idle_1, -2),
+    coalesce(s.freq_2, 0), coalesce(s.idle_2, -2), coalesce(s.freq_3, 0), coalesce(s.idle_3, -2),
+    coalesce(s.freq_4, 0), coalesce(s.idle_4, -2), coalesce(s.freq_5, 0), coalesce(s.idle_5, -2),
+    coalesce(s.freq_6, 0), coalesce(s.idle_6, -2), coalesce(s.freq_7, 0), coalesce(s.idle_7, -2),
+    coalesce(s.dsu_freq, 0)
+  ) AS config_hash,
+  avg(e.cpu0_mw) AS cpu0_mw,
+  avg(e.cpu1_mw) AS cpu1_mw,
+  avg(e.cpu2_mw) AS cpu2_mw,
+  avg(e.cpu3_mw) AS cpu3_mw,
+  avg(e.cpu4_mw) AS cpu4_mw,
+  avg(e.cpu5_mw) AS cpu5_mw,
+  avg(e.cpu6_mw) AS cpu6_mw,
+  avg(e.cpu7_mw) AS cpu7_mw,
+  avg(e.dsu_scu_mw) AS dsu_scu_mw
+FROM _w_independent_cpus_calc AS s
+JOIN _cpu_estimates_mw AS e USING (ts)
+GROUP BY 1;

@@ -56,10 +56,12 @@ FROM _interval_intersect!(
 ) AS ii
 JOIN _idle_freq_materialized AS s ON s._auto_id = ii.id_1;
 
--- The CPU of each policy that draws most while it works in a piece: (piece, policy, freq). It decides for those that depend on it.
+-- The CPU of each policy that draws most while it works in a piece, or has the highest frequency where that decides: (piece, policy,
+-- freq). It decides for those that depend on it.
 CREATE PERFETTO TABLE _wattson_votes AS
-SELECT piece, policy, freq, max(coalesce(curve_value, 0)) AS curve_value
+SELECT piece, policy, freq, max(iif(vote_by_freq, freq, coalesce(curve_value, 0))) AS curve_value
 FROM _wattson_cpu_pieces
+JOIN _dev_vote_by_freq USING (cpu)
 WHERE idle = -1 AND policy IN (SELECT dep_policy FROM _policy_dependencies)
 GROUP BY piece, policy;
 
@@ -80,3 +82,116 @@ WITH
     LEFT JOIN _wattson_votes AS v ON v.piece = s.piece AND v.policy = d.dep_policy
   )
 SELECT piece, cpu, dep_policy, dep_freq FROM choices WHERE place = 1;
+
+-- What a CPU did over time, under names that tell it from others: (ts, dur, and the four columns).
+CREATE PERFETTO MACRO _cpu_stats_subquery(
+  -- The CPU.
+  cpu Expr,
+  -- What to call the column with what it draws,
+  curve_col ColumnName,
+  -- with what its cluster draws,
+  static_col ColumnName,
+  -- with its frequency,
+  freq_col ColumnName,
+  -- and with its idle state.
+  idle_col ColumnName
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT ts, dur, curve_value AS $curve_col, static AS $static_col, freq AS $freq_col, idle AS $idle_col
+  FROM _idle_freq_materialized
+  WHERE cpu = $cpu
+);
+
+-- Each CPU by itself …
+CREATE PERFETTO VIEW _stats_cpu0 AS
+SELECT ts, dur, cpu0_curve, static_0, freq_0, idle_0 FROM _cpu_stats_subquery!(0, cpu0_curve, static_0, freq_0, idle_0);
+
+CREATE PERFETTO VIEW _stats_cpu1 AS
+SELECT ts, dur, cpu1_curve, static_1, freq_1, idle_1 FROM _cpu_stats_subquery!(1, cpu1_curve, static_1, freq_1, idle_1);
+
+CREATE PERFETTO VIEW _stats_cpu2 AS
+SELECT ts, dur, cpu2_curve, static_2, freq_2, idle_2 FROM _cpu_stats_subquery!(2, cpu2_curve, static_2, freq_2, idle_2);
+
+CREATE PERFETTO VIEW _stats_cpu3 AS
+SELECT ts, dur, cpu3_curve, static_3, freq_3, idle_3 FROM _cpu_stats_subquery!(3, cpu3_curve, static_3, freq_3, idle_3);
+
+CREATE PERFETTO VIEW _stats_cpu4 AS
+SELECT ts, dur, cpu4_curve, static_4, freq_4, idle_4 FROM _cpu_stats_subquery!(4, cpu4_curve, static_4, freq_4, idle_4);
+
+CREATE PERFETTO VIEW _stats_cpu5 AS
+SELECT ts, dur, cpu5_curve, static_5, freq_5, idle_5 FROM _cpu_stats_subquery!(5, cpu5_curve, static_5, freq_5, idle_5);
+
+CREATE PERFETTO VIEW _stats_cpu6 AS
+SELECT ts, dur, cpu6_curve, static_6, freq_6, idle_6 FROM _cpu_stats_subquery!(6, cpu6_curve, static_6, freq_6, idle_6);
+
+CREATE PERFETTO VIEW _stats_cpu7 AS
+SELECT ts, dur, cpu7_curve, static_7, freq_7, idle_7 FROM _cpu_stats_subquery!(7, cpu7_curve, static_7, freq_7, idle_7);
+
+-- … a column of one in a piece …
+CREATE PERFETTO MACRO _wattson_of_cpu(
+  -- The column.
+  what ColumnName,
+  -- The CPU.
+  n Expr
+)
+RETURNS Expr AS max(iif(s.cpu = $n, s.$what, NULL));
+
+-- … and all beside each other, one row a piece.
+CREATE PERFETTO VIEW _all_stats AS
+SELECT
+  p.ts,
+  p.dur,
+  _wattson_of_cpu!(curve_value, 0) AS cpu0_curve, _wattson_of_cpu!(static, 0) AS static_0,
+  _wattson_of_cpu!(freq, 0) AS freq_0, _wattson_of_cpu!(idle, 0) AS idle_0,
+  _wattson_of_cpu!(curve_value, 1) AS cpu1_curve, _wattson_of_cpu!(static, 1) AS static_1,
+  _wattson_of_cpu!(freq, 1) AS freq_1, _wattson_of_cpu!(idle, 1) AS idle_1,
+  _wattson_of_cpu!(curve_value, 2) AS cpu2_curve, _wattson_of_cpu!(static, 2) AS static_2,
+  _wattson_of_cpu!(freq, 2) AS freq_2, _wattson_of_cpu!(idle, 2) AS idle_2,
+  _wattson_of_cpu!(curve_value, 3) AS cpu3_curve, _wattson_of_cpu!(static, 3) AS static_3,
+  _wattson_of_cpu!(freq, 3) AS freq_3, _wattson_of_cpu!(idle, 3) AS idle_3,
+  _wattson_of_cpu!(curve_value, 4) AS cpu4_curve, _wattson_of_cpu!(static, 4) AS static_4,
+  _wattson_of_cpu!(freq, 4) AS freq_4, _wattson_of_cpu!(idle, 4) AS idle_4,
+  _wattson_of_cpu!(curve_value, 5) AS cpu5_curve, _wattson_of_cpu!(static, 5) AS static_5,
+  _wattson_of_cpu!(freq, 5) AS freq_5, _wattson_of_cpu!(idle, 5) AS idle_5,
+  _wattson_of_cpu!(curve_value, 6) AS cpu6_curve, _wattson_of_cpu!(static, 6) AS static_6,
+  _wattson_of_cpu!(freq, 6) AS freq_6, _wattson_of_cpu!(idle, 6) AS idle_6,
+  _wattson_of_cpu!(curve_value, 7) AS cpu7_curve, _wattson_of_cpu!(static, 7) AS static_7,
+  _wattson_of_cpu!(freq, 7) AS freq_7, _wattson_of_cpu!(idle, 7) AS idle_7,
+  p.dsu_freq,
+  p.l3_hit_count,
+  p.l3_miss_count
+FROM _wattson_pieces AS p
+JOIN _wattson_cpu_pieces AS s ON s.piece = p.id
+GROUP BY p.id;
+
+-- The same with what is known without the other CPUs: which of them work, as bits, and whether all sleep deeply.
+CREATE PERFETTO VIEW _w_independent_cpus_calc AS
+SELECT
+  *,
+  ((coalesce(idle_0, 1) = -1) << 0) | ((coalesce(idle_1, 1) = -1) << 1) | ((coalesce(idle_2, 1) = -1) << 2) | ((coalesce(idle_3, 1) = -1) << 3)
+  | ((coalesce(idle_4, 1) = -1) << 4) | ((coalesce(idle_5, 1) = -1) << 5) | ((coalesce(idle_6, 1) = -1) << 6) | ((coalesce(idle_7, 1) = -1) << 7) AS active_mask,
+  min(coalesce(idle_0, 1), coalesce(idle_1, 1), coalesce(idle_2, 1), coalesce(idle_3, 1), coalesce(idle_4, 1), coalesce(idle_5, 1), coalesce(idle_6, 1), coalesce(idle_7, 1)) >= (SELECT idle FROM _deepest_idle)
+    AS is_deep_idle
+FROM _all_stats;
+
+-- The configurations that the CPUs had, each once, with a number to know them by.
+CREATE PERFETTO VIEW _w_dependent_cpus_unique AS
+SELECT DISTINCT
+  freq_0, idle_0, cpu0_curve, static_0,
+  freq_1, idle_1, cpu1_curve, static_1,
+  freq_2, idle_2, cpu2_curve, static_2,
+  freq_3, idle_3, cpu3_curve, static_3,
+  freq_4, idle_4, cpu4_curve, static_4,
+  freq_5, idle_5, cpu5_curve, static_5,
+  freq_6, idle_6, cpu6_curve, static_6,
+  freq_7, idle_7, cpu7_curve, static_7,
+  dsu_freq,
+  hash(
+    coalesce(freq_0, 0), coalesce(idle_0, -2), coalesce(freq_1, 0), coalesce(idle_1, -2),
+    coalesce(freq_2, 0), coalesce(idle_2, -2), coalesce(freq_3, 0), coalesce(idle_3, -2),
+    coalesce(freq_4, 0), coalesce(idle_4, -2), coalesce(freq_5, 0), coalesce(idle_5, -2),
+    coalesce(freq_6, 0), coalesce(idle_6, -2), coalesce(freq_7, 0), coalesce(idle_7, -2),
+    coalesce(dsu_freq, 0)
+  ) AS config_hash
+FROM _w_independent_cpus_calc;

@@ -36,3 +36,23 @@ FROM _interval_intersect!((freqs, states), ()) AS ii
 JOIN freqs AS f ON f.id = ii.id_0
 JOIN states AS s ON s.id = ii.id_1
 ORDER BY ii.ts;
+
+-- The frequency from the start of the trace to its end; NULL before the first sample.
+CREATE PERFETTO VIEW _gapless_gpu_freq AS
+SELECT trace_start() AS ts, min(ts) - trace_start() AS dur, NULL AS freq
+FROM android_gpu_frequency
+WHERE gpu_id = 0
+HAVING min(ts) > trace_start()
+UNION ALL
+SELECT ts, lead(ts, 1, trace_end()) OVER (ORDER BY ts) - ts AS dur, gpu_freq AS freq
+FROM android_gpu_frequency
+WHERE gpu_id = 0;
+
+-- The same of the power state.
+CREATE PERFETTO VIEW _gapless_gpu_power_state AS
+SELECT trace_start() AS ts, min(ts) - trace_start() AS dur, NULL AS power_state
+FROM _gpu_power_state
+HAVING min(ts) > trace_start()
+UNION ALL
+SELECT ts, lead(ts, 1, trace_end()) OVER (ORDER BY ts) - ts AS dur, power_state
+FROM _gpu_power_state;

@@ -7,7 +7,7 @@ INCLUDE PERFETTO MODULE wattson.utils;
 
 -- Spans of the idle thread in which a CPU is awake already or still, with the thread that they are there for: that before the first
 -- thread, and that behind it if it was the only one: (ts, dur, cpu, utid, upid).
-CREATE PERFETTO TABLE _idle_w_threads AS
+CREATE PERFETTO TABLE _idle_w_tasks AS
 WITH
   ran AS (
     SELECT ii.ts, ii.dur, ii.cpu, s.utid, t.upid, t.is_idle, ii.id_1 AS idle_group
@@ -46,12 +46,12 @@ SELECT
   END AS estimated_mw
 FROM _interval_intersect!(
   (
-    (SELECT _auto_id AS id, ts, dur, cpu FROM _idle_w_threads),
+    (SELECT _auto_id AS id, ts, dur, cpu FROM _idle_w_tasks),
     (SELECT s._auto_id AS id, s.ts, s.dur, m.cpu FROM _system_state_mw AS s JOIN _dev_cpu_policy_map AS m)
   ),
   (cpu)
 ) AS ii
-JOIN _idle_w_threads AS w ON w._auto_id = ii.id_0
+JOIN _idle_w_tasks AS w ON w._auto_id = ii.id_0
 JOIN _system_state_mw AS s ON s._auto_id = ii.id_1;
 
 -- The same over a window, in mWs: what threads have to answer for is taken off the idle thread of their CPU.

@@ -76,23 +76,23 @@ FROM _interval_intersect!((_ii_subquery!(_all_tasks_flattened_slices), _ii_subqu
 JOIN _all_tasks_flattened_slices AS a ON a._auto_id = ii.id_0
 LEFT JOIN thread AS t ON t.utid = a.utid AND NOT a.is_irq;
 
--- What ran, from the first thread of each waking on, or from its start when there was none: what woke the CPU up before that works
--- for the thread. The time between belongs to the idle thread: (ts, dur, cpu, utid).
+-- What ran from the first thread of each waking on, or from its start when there was none: what woke the CPU up before that works
+-- for the thread. The first row of each waking is what caused it: (ts, dur, cpu, utid, idle_group).
+CREATE PERFETTO TABLE _task_causing_idle_exit AS
+SELECT a.ts, a.dur, a.cpu, a.utid, a.idle_group
+FROM _active_state_w_tasks AS a
+JOIN (
+  SELECT idle_group, coalesce(min(iif(is_irq OR is_idle, NULL, ts)), min(ts)) AS ts
+  FROM _active_state_w_tasks
+  GROUP BY idle_group
+) AS s USING (idle_group)
+WHERE a.ts >= s.ts;
+
+-- The same without gaps: the time between belongs to the idle thread: (ts, dur, cpu, utid).
 CREATE PERFETTO TABLE _wattson_task_slices AS
 WITH
-  starts AS (
-    SELECT idle_group, coalesce(min(iif(is_irq OR is_idle, NULL, ts)), min(ts)) AS ts
-    FROM _active_state_w_tasks
-    GROUP BY idle_group
-  ),
-  tasks AS (
-    SELECT a.ts, a.dur, a.cpu, a.utid, a.idle_group
-    FROM _active_state_w_tasks AS a
-    JOIN starts AS s USING (idle_group)
-    WHERE a.ts >= s.ts
-  ),
   wakings AS (
-    SELECT cpu, min(ts) AS ts, max(ts + dur) AS ts_end FROM tasks GROUP BY cpu, idle_group
+    SELECT cpu, min(ts) AS ts, max(ts + dur) AS ts_end FROM _task_causing_idle_exit GROUP BY cpu, idle_group
   ),
   swapper AS (
     SELECT min(utid) AS utid FROM thread WHERE is_idle AND machine_id = 0 HAVING utid IS NOT NULL
@@ -105,7 +105,7 @@ WITH
     UNION ALL
     SELECT ts_end AS ts, lead(ts, 1, trace_end()) OVER (PARTITION BY cpu ORDER BY ts) - ts_end AS dur, cpu FROM wakings
   )
-SELECT ts, dur, cpu, utid FROM tasks
+SELECT ts, dur, cpu, utid FROM _task_causing_idle_exit
 UNION ALL
 SELECT s.ts, s.dur, s.cpu, i.utid FROM sleeps AS s JOIN swapper AS i WHERE s.dur > 0
 ORDER BY 1;
