@@ -19,6 +19,56 @@ SELECT s.id, s.upid, s.track_id, s.ts, s.dur, regexp_extract(s.name, k.expressio
 FROM kinds AS k
 JOIN thread_slice AS s ON s.name GLOB k.pattern;
 
+-- Processes that were started: the system's slice, and the first thing that the new process does.
+CREATE PERFETTO VIEW _proc_start AS
+SELECT
+  p.id AS proc_start_id,
+  p.ts AS proc_start_ts,
+  p.dur AS proc_start_dur,
+  b.id AS bind_app_id,
+  b.ts AS bind_app_ts,
+  b.dur AS bind_app_dur,
+  b.track_id,
+  b.upid,
+  b.pid,
+  b.process_name
+FROM thread_slice AS b
+JOIN slice AS p ON p.id = (
+  SELECT s.id
+  FROM slice AS s
+  WHERE s.name = 'Start proc: ' || b.process_name AND s.ts < b.ts
+  ORDER BY s.ts DESC
+  LIMIT 1
+)
+WHERE b.name = 'bindApplication' AND b.is_main_thread;
+
+-- What each of them was started for, where it says so: the first intent behind it.
+CREATE PERFETTO TABLE _cold_start AS
+SELECT
+  p.bind_app_id, i.id AS intent_id, i.track_id, i.ts AS intent_ts, i.dur AS intent_dur, i.intent, i.reason, p.upid
+FROM _proc_start AS p
+JOIN _app_first_intents AS i ON i.id = (
+  SELECT n.id FROM _app_first_intents AS n WHERE n.upid = p.upid AND n.ts >= p.bind_app_ts + p.bind_app_dur ORDER BY n.ts LIMIT 1
+);
+
+-- Those that do nothing of their own behind their start serve as providers.
+CREATE PERFETTO TABLE _provider_start AS
+SELECT bind_app_id, upid, bind_app_ts AS intent_ts, bind_app_dur AS intent_dur
+FROM _proc_start
+WHERE bind_app_id NOT IN (SELECT bind_app_id FROM _cold_start);
+
+-- Starts for activities, broadcasts and services with their processes …
+CREATE PERFETTO VIEW _cold_proc_start AS
+SELECT p.*, c.intent_id, c.track_id AS intent_track_id, c.intent_ts, c.intent_dur, c.intent, c.reason
+FROM _proc_start AS p
+JOIN _cold_start AS c USING (bind_app_id);
+
+-- … and those for providers.
+CREATE PERFETTO VIEW _provider_proc_start AS
+SELECT p.*, s.intent_ts, s.intent_dur, 'provider' AS reason
+FROM _proc_start AS p
+JOIN _provider_start AS s USING (bind_app_id);
+
 -- The starts. A process that does nothing of its own behind its start serves as a provider.
 CREATE PERFETTO TABLE android_app_process_starts(
   -- The slice bindApplication: row of slice.
@@ -52,38 +102,39 @@ CREATE PERFETTO TABLE android_app_process_starts(
   -- From the first of the three to the end of the last.
   total_dur LONG
 ) AS
-WITH
-  binds AS (
-    SELECT
-      b.*,
-      (
-        SELECT p.id
-        FROM slice AS p
-        WHERE p.name = 'Start proc: ' || b.process_name AND p.ts < b.ts
-        ORDER BY p.ts DESC
-        LIMIT 1
-      ) AS proc_start_id,
-      (SELECT i.id FROM _app_first_intents AS i WHERE i.upid = b.upid AND i.ts >= b.ts + b.dur ORDER BY i.ts LIMIT 1)
-        AS intent_id
-    FROM thread_slice AS b
-    WHERE b.name = 'bindApplication' AND b.is_main_thread
-  )
 SELECT
-  b.id AS start_id,
-  coalesce(i.id, b.id) AS id,
-  coalesce(i.track_id, b.track_id) AS track_id,
-  b.process_name,
-  b.pid,
-  b.upid,
-  i.intent,
-  coalesce(i.reason, 'provider') AS reason,
-  p.ts AS proc_start_ts,
-  p.dur AS proc_start_dur,
-  b.ts AS bind_app_ts,
-  b.dur AS bind_app_dur,
-  coalesce(i.ts, b.ts) AS intent_ts,
-  coalesce(i.dur, b.dur) AS intent_dur,
-  coalesce(i.ts + i.dur, b.ts + b.dur) - p.ts AS total_dur
-FROM binds AS b
-JOIN slice AS p ON p.id = b.proc_start_id
-LEFT JOIN _app_first_intents AS i ON i.id = b.intent_id;
+  bind_app_id AS start_id,
+  intent_id AS id,
+  intent_track_id AS track_id,
+  process_name,
+  pid,
+  upid,
+  intent,
+  reason,
+  proc_start_ts,
+  proc_start_dur,
+  bind_app_ts,
+  bind_app_dur,
+  intent_ts,
+  intent_dur,
+  intent_ts + intent_dur - proc_start_ts AS total_dur
+FROM _cold_proc_start
+UNION ALL
+SELECT
+  bind_app_id,
+  bind_app_id,
+  track_id,
+  process_name,
+  pid,
+  upid,
+  NULL,
+  reason,
+  proc_start_ts,
+  proc_start_dur,
+  bind_app_ts,
+  bind_app_dur,
+  intent_ts,
+  intent_dur,
+  intent_ts + intent_dur - proc_start_ts
+FROM _provider_proc_start
+ORDER BY 1;

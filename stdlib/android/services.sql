@@ -17,6 +17,36 @@ SELECT
 FROM thread_slice
 WHERE name GLOB 'requestServiceBinding*' OR name GLOB 'serviceBind:*';
 
+-- The requests …
+CREATE PERFETTO TABLE _bind_dispatch AS
+SELECT m.id, m.ts, m.dur, m.name, m.bind_seq, t.tid, t.name AS thread_name, p.pid, p.upid, m.utid, p.name AS process_name
+FROM _service_bind_marks AS m
+JOIN thread AS t USING (utid)
+JOIN process AS p USING (upid)
+WHERE m.is_request;
+
+-- … and what receives them.
+CREATE PERFETTO TABLE _bind_receive AS
+SELECT
+  m.id,
+  m.ts,
+  m.dur,
+  m.bind_seq,
+  regexp_extract(m.name, 'token=ServiceRecord\{([^ ]*)') AS token,
+  regexp_extract(m.name, 'act=([^ ]*)') AS act,
+  regexp_extract(m.name, 'cmp=([^ }]*)') AS cmp,
+  regexp_extract(m.name, 'flg=([^ }]*)') AS flg,
+  t.tid,
+  t.name AS thread_name,
+  p.pid,
+  p.upid,
+  m.utid,
+  p.name AS process_name
+FROM _service_bind_marks AS m
+JOIN thread AS t USING (utid)
+JOIN process AS p USING (upid)
+WHERE NOT m.is_request;
+
 CREATE PERFETTO FUNCTION _service_oom_score(
   upid LONG,
   ts TIMESTAMP
@@ -74,35 +104,30 @@ CREATE PERFETTO TABLE android_service_bindings(
   bind_seq LONG
 ) AS
 SELECT
-  _service_oom_score(cp.upid, c.ts) AS client_oom_score,
-  cp.name AS client_process,
-  ct.name AS client_thread,
-  cp.pid AS client_pid,
-  ct.tid AS client_tid,
-  cp.upid AS client_upid,
+  _service_oom_score(c.upid, c.ts) AS client_oom_score,
+  c.process_name AS client_process,
+  c.thread_name AS client_thread,
+  c.pid AS client_pid,
+  c.tid AS client_tid,
+  c.upid AS client_upid,
   c.utid AS client_utid,
   c.ts AS client_ts,
   c.dur AS client_dur,
-  _service_oom_score(sp.upid, s.ts) AS server_oom_score,
-  sp.name AS server_process,
-  st.name AS server_thread,
-  sp.pid AS server_pid,
-  st.tid AS server_tid,
-  sp.upid AS server_upid,
+  _service_oom_score(s.upid, s.ts) AS server_oom_score,
+  s.process_name AS server_process,
+  s.thread_name AS server_thread,
+  s.pid AS server_pid,
+  s.tid AS server_tid,
+  s.upid AS server_upid,
   s.utid AS server_utid,
   s.ts AS server_ts,
   s.dur AS server_dur,
-  regexp_extract(s.name, 'token=ServiceRecord\{([^ ]*)') AS token,
-  regexp_extract(s.name, 'act=([^ ]*)') AS act,
-  regexp_extract(s.name, 'cmp=([^ }]*)') AS cmp,
-  regexp_extract(s.name, 'flg=([^ }]*)') AS flg,
+  s.token,
+  s.act,
+  s.cmp,
+  s.flg,
   s.bind_seq
-FROM _service_bind_marks AS s
-JOIN _service_bind_marks AS c ON c.is_request AND c.bind_seq = s.bind_seq AND c.ts <= s.ts
-JOIN thread AS ct ON ct.utid = c.utid
-JOIN process AS cp ON cp.upid = ct.upid
-JOIN thread AS st ON st.utid = s.utid
-JOIN process AS sp ON sp.upid = st.upid
-WHERE NOT s.is_request
+FROM _bind_receive AS s
+JOIN _bind_dispatch AS c ON c.bind_seq = s.bind_seq AND c.ts <= s.ts
 GROUP BY s.id
 HAVING c.ts = max(c.ts);

@@ -46,3 +46,14 @@ SELECT
 FROM slice AS s
 JOIN track AS t ON t.id = s.track_id
 WHERE t.name = 'Statsd Atoms';
+
+-- Triggers of recordings that it reports, as the atom perfetto_trigger.
+CREATE PERFETTO TABLE _android_statsd_perfetto_triggers(
+  -- When it was reported.
+  ts TIMESTAMP,
+  -- Name of the trigger.
+  trigger_name STRING
+) AS
+SELECT ts, extract_arg(arg_set_id, 'perfetto_trigger.trigger_name') AS trigger_name
+FROM android_statsd_atoms
+WHERE name = 'perfetto_trigger';

@@ -103,3 +103,15 @@ SELECT
   ) AS total_memory_usage_kb
 FROM android_auto_multiuser_timing AS t
 JOIN usage AS u USING (event_end_name);
+
+-- What the user before (10, the first one of a car) still used of the processors …
+CREATE PERFETTO VIEW _android_auto_user_10_total_cpu_time AS
+SELECT event_end_name, user_id, total_cpu_time
+FROM android_auto_multiuser_timing_with_previous_user_resource_usage
+WHERE user_id = 10;
+
+-- … and of memory.
+CREATE PERFETTO VIEW _android_auto_user_10_total_memory AS
+SELECT event_end_name, user_id, total_memory_usage_kb
+FROM android_auto_multiuser_timing_with_previous_user_resource_usage
+WHERE user_id = 10;

@@ -1,5 +1,30 @@
 -- Memory maps of processes, from the section SHOW MAP of a bug report.
 
+-- Lines of those sections: (id, section, line).
+CREATE PERFETTO TABLE _show_maps AS
+SELECT id, section, trim(line) AS line
+FROM android_dumpstate
+WHERE section GLOB 'SHOW MAP*';
+
+-- Where the section of each process begins and ends: (section, pid, process_name, first_id, last_id).
+CREATE PERFETTO TABLE _show_maps_process_boundary AS
+SELECT
+  section,
+  cast_int!(regexp_extract(section, 'SHOW MAP ([0-9]+)')) AS pid,
+  regexp_extract(section, 'SHOW MAP [0-9]+:? *([^ ()]+)') AS process_name,
+  min(id) AS first_id,
+  max(id) AS last_id
+FROM _show_maps
+GROUP BY section;
+
+-- Lines that tell of a mapping, with their process: (id, pid, process_name, line).
+CREATE PERFETTO TABLE _show_maps_process AS
+SELECT m.id, b.pid, b.process_name, m.line
+FROM _show_maps AS m
+JOIN _show_maps_process_boundary AS b USING (section)
+WHERE m.line GLOB '[0-9]*'
+ORDER BY m.id;
+
 -- A row a mapping and process; sizes in kilobytes.
 CREATE PERFETTO TABLE android_dumpsys_show_map(
   -- The process.
@@ -45,12 +70,11 @@ WITH
   -- the words of a line, apart by one comma each; a line of a mapping begins with a number
   cells AS (
     SELECT
-      cast_int!(regexp_extract(section, 'SHOW MAP ([0-9]+)')) AS pid,
-      regexp_extract(section, 'SHOW MAP [0-9]+:? *([^ ()]+)') AS process_name,
-      regexp_replace_simple(trim(line), ' +', ',') AS words,
-      regexp_extract(trim(line), '^(?:[0-9]+ +){16}(.*)$') AS object
-    FROM android_dumpstate
-    WHERE section GLOB 'SHOW MAP*' AND trim(line) GLOB '[0-9]*'
+      pid,
+      process_name,
+      regexp_replace_simple(line, ' +', ',') AS words,
+      regexp_extract(line, '^(?:[0-9]+ +){16}(.*)$') AS object
+    FROM _show_maps_process
   )
 SELECT
   process_name,

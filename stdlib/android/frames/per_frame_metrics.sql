@@ -66,6 +66,40 @@ FROM android_app_vsync_delay_per_frame AS v
 JOIN android_frames_ui_time AS u USING (frame_id)
 JOIN drawing AS d USING (frame_id);
 
+-- The same of frames whose drawing is not known; 5 ms stand for it.
+CREATE PERFETTO TABLE _cpu_time_per_frame_fallback(
+  -- Number of the frame.
+  frame_id LONG,
+  -- The turn's time and those 5 ms, in nanoseconds.
+  estimated_cpu_time LONG
+) AS
+SELECT frame_id, ui_time + 5000000 AS estimated_cpu_time
+FROM android_frames_ui_time
+WHERE frame_id NOT IN (SELECT frame_id FROM android_cpu_time_per_frame);
+
+-- Both.
+CREATE PERFETTO TABLE _estimated_cpu_time_per_frame(
+  -- Number of the frame.
+  frame_id LONG,
+  -- What it took, in nanoseconds.
+  cpu_time LONG
+) AS
+SELECT frame_id, cpu_time FROM android_cpu_time_per_frame
+UNION ALL
+SELECT frame_id, estimated_cpu_time FROM _cpu_time_per_frame_fallback;
+
+-- How many slices the timeline has of each frame: what was seen …
+CREATE PERFETTO TABLE _frame_id_count_in_actual_timeline AS
+SELECT cast_int!(name) AS frame_id, count() AS count
+FROM actual_frame_timeline_slice
+GROUP BY 1;
+
+-- … and what was planned.
+CREATE PERFETTO TABLE _frame_id_count_in_expected_timeline AS
+SELECT cast_int!(name) AS frame_id, count() AS count
+FROM expected_frame_timeline_slice
+GROUP BY 1;
+
 -- The judgement on each frame. Where the drawing is not known, 5 ms stand for it.
 CREATE PERFETTO TABLE android_frame_stats(
   -- Number of the frame, as the frame timeline counts them.
@@ -87,9 +121,9 @@ CREATE PERFETTO TABLE android_frame_stats(
 ) AS
 WITH
   times AS (
-    SELECT u.frame_id, u.ui_time, coalesce(c.cpu_time, u.ui_time + 5000000) AS cpu_time
+    SELECT u.frame_id, u.ui_time, c.cpu_time
     FROM android_frames_ui_time AS u
-    LEFT JOIN android_cpu_time_per_frame AS c USING (frame_id)
+    JOIN _estimated_cpu_time_per_frame AS c USING (frame_id)
   )
 SELECT
   o.frame_id,

@@ -119,6 +119,20 @@ FROM slice
 WHERE name GLOB '*FT#Missed*Callback#*'
 GROUP BY vsync;
 
+-- What the timeline saw of each frame and layer of a process, once …
+CREATE PERFETTO TABLE _distinct_layer_actual_timeline_slice_per_process AS
+SELECT min(id) AS id, surface_frame_token AS frame_id, upid, layer_name, ts, dur
+FROM actual_frame_timeline_slice
+WHERE surface_frame_token > 0
+GROUP BY surface_frame_token, upid, layer_name;
+
+-- … and what it planned for each frame of a process.
+CREATE PERFETTO TABLE _distinct_from_expected_timeline_slice_per_process AS
+SELECT min(id) AS id, surface_frame_token AS frame_id, upid, ts, dur
+FROM expected_frame_timeline_slice
+WHERE surface_frame_token > 0
+GROUP BY surface_frame_token, upid;
+
 -- The timeline has a slice for each layer of a frame: one row a frame and process.
 CREATE PERFETTO MACRO _frame_timeline_by_frame(slices TableOrSubquery)
 RETURNS TableOrSubquery AS

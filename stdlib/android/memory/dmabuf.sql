@@ -22,6 +22,52 @@ FROM slice AS s
 JOIN track AS t ON t.id = s.track_id
 WHERE t.type = 'android_dma_heap_change';
 
+-- Answers of the allocator of graphics buffers to calls from other processes: it allocates for those who call it.
+CREATE PERFETTO TABLE _gralloc_binders AS
+SELECT r.id AS reply_id, r.ts, r.dur, rt.utid AS gralloc_utid, ct.utid AS client_utid
+FROM slice AS r
+JOIN thread_track AS rt ON rt.id = r.track_id
+JOIN thread AS h ON h.utid = rt.utid
+JOIN process AS p USING (upid)
+JOIN flow AS f ON f.slice_in = r.id
+JOIN slice AS c ON c.id = f.slice_out
+JOIN thread_track AS ct ON ct.id = c.track_id
+WHERE r.name = 'binder reply' AND r.dur >= 0 AND p.name GLOB '*graphics.allocator*';
+
+-- The events with the thread that they are for: the caller, where the allocator worked for one.
+CREATE PERFETTO TABLE _attributed_dmabufs AS
+SELECT
+  e.ts,
+  e.inode,
+  e.buf_size,
+  e.utid AS event_utid,
+  coalesce(
+    (
+      SELECT b.client_utid
+      FROM _gralloc_binders AS b
+      WHERE b.gralloc_utid = e.utid AND e.ts BETWEEN b.ts AND b.ts + b.dur
+      LIMIT 1
+    ),
+    e.utid
+  ) AS utid
+FROM _raw_dmabuf_events AS e;
+
+-- The thread that a buffer counts for: of an allocation its own; of a release the one that it was allocated for.
+CREATE PERFETTO FUNCTION _alloc_source(
+  -- Whether it is an allocation.
+  is_alloc BOOL,
+  -- The buffer's inode.
+  inode LONG,
+  -- When it was allocated or released.
+  ts TIMESTAMP
+)
+RETURNS LONG AS
+SELECT utid
+FROM _attributed_dmabufs
+WHERE inode = $inode AND buf_size > 0 AND iif($is_alloc, ts = $ts, ts < $ts)
+ORDER BY ts DESC
+LIMIT 1;
+
 -- Allocations (positive) and releases (negative).
 CREATE PERFETTO TABLE android_dmabuf_allocs(
   -- Time of the allocation.

@@ -45,8 +45,16 @@ FROM slice AS s
 JOIN track AS t ON t.id = s.track_id
 WHERE s.name GLOB 'lmk,*';
 
--- What older phones have instead: a counter with the number of the process.
-CREATE PERFETTO TABLE _android_lmk_counter AS
+-- The newest phones tell of a moment …
+CREATE PERFETTO TABLE _lmk_instant_events AS
+SELECT ts, pid, kill_reason_raw, oom_score_adj, machine_id FROM _android_lmk_marks WHERE dur = 0;
+
+-- … older ones of a span …
+CREATE PERFETTO TABLE _legacy_lmk_events AS
+SELECT ts, pid, kill_reason_raw, oom_score_adj, machine_id FROM _android_lmk_marks WHERE dur != 0;
+
+-- … and what those before have instead: a counter with the number of the process.
+CREATE PERFETTO TABLE _kill_one_process_events AS
 SELECT
   k.ts,
   cast_int!(k.value) AS pid,
@@ -62,6 +70,14 @@ SELECT
 FROM counter AS k
 JOIN track AS t ON t.id = k.track_id
 WHERE t.name = 'kill_one_process' AND k.value > 0;
+
+-- The best of the three that the trace has.
+CREATE PERFETTO VIEW _android_lmk_events AS
+SELECT * FROM _lmk_instant_events
+UNION ALL
+SELECT * FROM _legacy_lmk_events WHERE NOT EXISTS (SELECT 1 FROM _lmk_instant_events)
+UNION ALL
+SELECT * FROM _kill_one_process_events WHERE NOT EXISTS (SELECT 1 FROM _android_lmk_marks);
 
 -- Each process with the moment of its end; the best source that the trace has.
 CREATE PERFETTO TABLE android_lmk_events(
@@ -80,17 +96,6 @@ CREATE PERFETTO TABLE android_lmk_events(
   -- Why, as a number.
   kill_reason_raw LONG
 ) AS
-WITH
-  marked AS (
-    SELECT ts, pid, kill_reason_raw, oom_score_adj, machine_id
-    FROM _android_lmk_marks
-    WHERE (dur = 0) = (SELECT max(dur = 0) FROM _android_lmk_marks)
-  ),
-  kills AS (
-    SELECT * FROM marked
-    UNION ALL
-    SELECT * FROM _android_lmk_counter WHERE NOT EXISTS (SELECT 1 FROM marked)
-  )
 SELECT
   k.ts,
   p.upid,
@@ -99,7 +104,7 @@ SELECT
   k.oom_score_adj,
   _android_lmk_kill_reason_string(k.kill_reason_raw) AS kill_reason,
   k.kill_reason_raw
-FROM kills AS k
+FROM _android_lmk_events AS k
 LEFT JOIN process AS p
   ON p.upid = (
     SELECT o.upid

@@ -7,18 +7,38 @@ CREATE PERFETTO FUNCTION _bitmap_pid(
 RETURNS LONG AS
 SELECT $bitmap_id / 10000000;
 
--- Where its pixels lie, from the same.
-CREATE PERFETTO FUNCTION _bitmap_storage(
-  bitmap_id LONG
+-- Names of the kinds of storage; NULL for others.
+CREATE PERFETTO FUNCTION _android_bitmap_storage_type_name(
+  -- The kind.
+  storage_type LONG
 )
 RETURNS STRING AS
 SELECT
-  CASE $bitmap_id / 1000000 % 10
+  CASE $storage_type
     WHEN 0 THEN 'wrapped_pixel_ref'
     WHEN 1 THEN 'heap'
     WHEN 2 THEN 'ashmem'
     WHEN 3 THEN 'hardware'
   END;
+
+-- The process that had a number at a moment: the last one that did, of all machines.
+CREATE PERFETTO FUNCTION _android_bitmap_resolve_sender_upid(
+  -- The number.
+  pid LONG,
+  -- The moment.
+  at_ts TIMESTAMP
+)
+RETURNS LONG AS
+SELECT max(upid)
+FROM process
+WHERE pid = $pid AND coalesce(start_ts, $at_ts) <= $at_ts AND coalesce(end_ts, $at_ts) >= $at_ts;
+
+-- Where its pixels lie, from the same.
+CREATE PERFETTO FUNCTION _bitmap_storage(
+  bitmap_id LONG
+)
+RETURNS STRING AS
+SELECT _android_bitmap_storage_type_name($bitmap_id / 1000000 % 10);
 
 -- A field of an object, when the dump has values.
 CREATE PERFETTO FUNCTION _bitmap_field(

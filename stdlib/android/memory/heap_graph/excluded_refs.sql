@@ -1,6 +1,7 @@
 -- References that keep nothing alive: those that weak, soft, phantom and finalizer references hold.
 
-CREATE PERFETTO TABLE _excluded_refs AS
+-- Classes of such references, and those below them: (id).
+CREATE PERFETTO TABLE _ref_type_ids AS
 WITH RECURSIVE
   kinds(id) AS (
     SELECT id
@@ -11,8 +12,12 @@ WITH RECURSIVE
     UNION
     SELECT c.id FROM kinds AS k JOIN heap_graph_class AS c ON c.superclass_id = k.id
   )
+SELECT id FROM kinds;
+
+-- What they refer to: (id), rows of heap_graph_reference.
+CREATE PERFETTO TABLE _excluded_refs AS
 SELECT r.id
-FROM kinds AS k
+FROM _ref_type_ids AS k
 JOIN heap_graph_object AS o ON o.type_id = k.id
 JOIN heap_graph_reference AS r USING (reference_set_id)
 WHERE r.field_name = 'java.lang.ref.Reference.referent'

@@ -6,16 +6,16 @@ INCLUDE PERFETTO MODULE android.memory.process;
 INCLUDE PERFETTO MODULE android.oom_adjuster;
 
 -- The value of a table of spans (upid, ts, dur) when a heap was dumped, or the next within half a second.
-CREATE PERFETTO MACRO _heap_graph_at(
+CREATE PERFETTO MACRO _closest_value(
   upid Expr,
   ts Expr,
-  spans TableOrSubquery,
+  t TableOrSubquery,
   value ColumnName
 )
 RETURNS Expr AS
 (
   SELECT v.$value
-  FROM $spans AS v
+  FROM $t AS v
   WHERE v.upid = $upid AND v.ts + v.dur >= $ts AND v.ts <= $ts + 500000000
   ORDER BY v.ts
   LIMIT 1
@@ -80,9 +80,9 @@ SELECT
   h.reachable_heap_size,
   h.reachable_native AS reachable_native_alloc_registry_size,
   h.reachable_count AS reachable_obj_count,
-  _heap_graph_at!(h.upid, h.ts, android_oom_adj_intervals, score) AS oom_score_adj,
-  _heap_graph_at!(h.upid, h.ts, memory_oom_score_with_rss_and_swap_per_process, anon_rss_and_swap) AS anon_rss_and_swap_size,
-  _heap_graph_at!(h.upid, h.ts, _android_memory_cumulative_dmabuf_spans, value) AS dmabuf_rss_size,
+  _closest_value!(h.upid, h.ts, android_oom_adj_intervals, score) AS oom_score_adj,
+  _closest_value!(h.upid, h.ts, memory_oom_score_with_rss_and_swap_per_process, anon_rss_and_swap) AS anon_rss_and_swap_size,
+  _closest_value!(h.upid, h.ts, _android_memory_cumulative_dmabuf_spans, value) AS dmabuf_rss_size,
   -- what the runtime had given out and not taken back: the objects of its heap with those that are not reachable
   h.total_heap_size AS art_bytes_allocated,
   o.id IS NOT NULL AS is_out_of_memory_error,
