@@ -181,11 +181,17 @@ LEFT JOIN thread AS o
   ON o.upid = s.upid AND o.tid = android_extract_android_monitor_contention_blocking_tid(s.name)
 LEFT JOIN slice AS b ON b.id = (SELECT a.id FROM ancestor_slice(s.id) AS a WHERE a.name = 'binder reply' LIMIT 1);
 
+-- Waits, and those that their owners were in: one row for each of these.
 CREATE PERFETTO TABLE _children AS
 SELECT p.id AS parent_id, c.id AS child_id
 FROM android_monitor_contention AS c
 JOIN android_monitor_contention AS p
   ON p.blocked_utid = c.blocking_utid AND c.ts BETWEEN p.ts AND p.ts + p.dur;
+
+-- Of all that wait for one in a wait, the one that began first: (parent_id, child_id). A wait has any number of owners in waits
+-- before it, and of waits behind it; with all pairs of them the chain would explode.
+CREATE PERFETTO TABLE _child_of AS
+SELECT parent_id, min(child_id) AS child_id FROM _children GROUP BY parent_id;
 
 -- The same, with the wait that the owner itself is in (parent), and the one that waits for this one (child).
 CREATE PERFETTO TABLE android_monitor_contention_chain(
@@ -260,9 +266,33 @@ SELECT
   m.lock_name
 FROM android_monitor_contention AS m
 LEFT JOIN _children AS p ON p.child_id = m.id
-LEFT JOIN _children AS c ON c.parent_id = m.id;
+LEFT JOIN _child_of AS c ON c.parent_id = m.id;
 
--- What the owner did while it was waited for.
+-- The first of those who wait for a lock, up to when one of them gets it: another one may be quicker than the first.
+CREATE PERFETTO VIEW _first_blocked_contention AS
+SELECT
+  w.id,
+  w.blocking_utid,
+  w.ts,
+  min(w.dur, coalesce(min(o.ts + o.dur) - w.ts, w.dur)) AS dur
+FROM android_monitor_contention AS w
+LEFT JOIN android_monitor_contention AS o
+  ON o.blocking_utid = w.blocking_utid
+  AND o.blocking_src IS w.blocking_src
+  AND o.blocking_method = w.blocking_method
+  AND o.waiter_count > 0
+  AND o.ts >= w.ts
+  AND o.ts < w.ts + w.dur
+WHERE w.waiter_count = 0 AND w.dur >= 0
+GROUP BY w.id;
+
+-- States of the threads that they wait for.
+CREATE PERFETTO VIEW _blocking_thread_state AS
+SELECT utid AS blocking_utid, ts, dur, state, blocked_function
+FROM thread_state
+WHERE dur > 0 AND utid IN (SELECT blocking_utid FROM android_monitor_contention);
+
+-- What the owner did while the first one waited for it, and had the lock.
 CREATE PERFETTO TABLE android_monitor_contention_chain_thread_state(
   -- The wait: row of slice.
   id LONG,
@@ -284,9 +314,9 @@ SELECT
   c.blocking_utid,
   t.blocked_function,
   t.state
-FROM android_monitor_contention_chain AS c
-JOIN thread_state AS t ON t.utid = c.blocking_utid
-WHERE t.dur > 0 AND t.ts < c.ts + c.dur AND t.ts + t.dur > c.ts;
+FROM _first_blocked_contention AS c
+JOIN _blocking_thread_state AS t USING (blocking_utid)
+WHERE t.ts < c.ts + c.dur AND t.ts + t.dur > c.ts;
 
 -- The same added up by state.
 CREATE PERFETTO VIEW android_monitor_contention_chain_thread_state_by_txn(

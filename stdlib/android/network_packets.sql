@@ -68,6 +68,34 @@ JOIN track AS t ON t.id = s.track_id;
 CREATE PERFETTO MACRO _network_column(name ColumnName)
 RETURNS Expr AS $name;
 
+-- Rows with the number of the group of overlapping ones that they are in: all columns, max_end_so_far (the last end of those
+-- before, NULL for the first) and group_id. A group goes on as long as each begins before, or when, all before it have ended.
+CREATE PERFETTO MACRO _add_overlap_group_id(
+  -- Spans: ts, dur, the columns.
+  src TableOrSubquery,
+  -- Columns that spans must have in common, in parentheses.
+  partition_columns ColumnNameList
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    *,
+    sum(max_end_so_far IS NULL OR ts > max_end_so_far) OVER (
+      PARTITION BY __intrinsic_token_apply!(_network_column, $partition_columns)
+      ORDER BY ts
+    ) AS group_id
+  FROM (
+    SELECT
+      *,
+      max(ts + dur) OVER (
+        PARTITION BY __intrinsic_token_apply!(_network_column, $partition_columns)
+        ORDER BY ts
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      ) AS max_end_so_far
+    FROM $src
+  )
+);
+
 -- The spans in which a network was up, if it goes down when nothing has come for a time: (the columns, group_id, ts,
 -- dur, packet_count, packet_length).
 CREATE PERFETTO MACRO android_network_uptime_spans(
@@ -80,34 +108,22 @@ CREATE PERFETTO MACRO android_network_uptime_spans(
 )
 RETURNS TableOrSubquery AS
 (
-  WITH
-    _uptime_reach AS (
-      SELECT
-        *,
-        max(ts + dur + $timeout) OVER (
-          PARTITION BY __intrinsic_token_apply!(_network_column, $partition_columns)
-          ORDER BY ts
-          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS up_until
-      FROM $src
-    ),
-    _uptime_group AS (
-      SELECT
-        *,
-        sum(up_until IS NULL OR ts > up_until) OVER (
-          PARTITION BY __intrinsic_token_apply!(_network_column, $partition_columns)
-          ORDER BY ts
-        ) AS group_id
-      FROM _uptime_reach
-    )
   SELECT
     group_id,
     min(ts) AS ts,
-    max(ts + dur + $timeout) - min(ts) AS dur,
+    max(ts + dur) - min(ts) AS dur,
     sum(packet_count) AS packet_count,
     sum(packet_length) AS packet_length
     __intrinsic_token_apply_prefix!(_network_column, $partition_columns)
-  FROM _uptime_group
+  FROM _add_overlap_group_id!(
+    (
+      SELECT
+        ts, dur + $timeout AS dur, packet_count, packet_length
+        __intrinsic_token_apply_prefix!(_network_column, $partition_columns)
+      FROM $src
+    ),
+    $partition_columns
+  )
   GROUP BY __intrinsic_token_apply!(_network_column, $partition_columns), group_id
 );
 

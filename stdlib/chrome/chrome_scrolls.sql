@@ -564,11 +564,11 @@ WINDOW by_time AS (PARTITION BY i.scroll_id ORDER BY i.generation_ts)
 ORDER BY i.generation_ts;
 
 -- The same of the frame before in the scroll, taken away.
-CREATE PERFETTO MACRO _difference(
-  -- The time.
-  dur Expr
+CREATE PERFETTO MACRO _chrome_scroll_frame_stage_delta(
+  -- Column with the time.
+  name ColumnName
 )
-RETURNS Expr AS ($dur - lag($dur) OVER by_frame);
+RETURNS Expr AS ($name - lag($name) OVER by_frame);
 
 -- Frames that were shown, with the way of their first input.
 CREATE PERFETTO TABLE chrome_scroll_frame_info(
@@ -714,44 +714,44 @@ SELECT
   u.presentation_timestamp AS presentation_ts,
   u.browser_utid,
   u.generation_to_browser_main_dur AS first_input_generation_to_browser_main_dur,
-  _difference!(u.generation_to_browser_main_dur) AS first_input_generation_to_browser_main_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.generation_to_browser_main_dur) AS first_input_generation_to_browser_main_delta_dur,
   u.touch_move_processing_dur AS first_input_touch_move_processing_dur,
-  _difference!(u.touch_move_processing_dur) AS first_input_touch_move_processing_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.touch_move_processing_dur) AS first_input_touch_move_processing_delta_dur,
   u.compositor_utid,
   u.browser_to_compositor_delay_dur AS first_input_browser_to_compositor_delay_dur,
-  _difference!(u.browser_to_compositor_delay_dur) AS first_input_browser_to_compositor_delay_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.browser_to_compositor_delay_dur) AS first_input_browser_to_compositor_delay_delta_dur,
   u.compositor_dispatch_dur AS first_input_compositor_dispatch_dur,
-  _difference!(u.compositor_dispatch_dur) AS first_input_compositor_dispatch_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.compositor_dispatch_dur) AS first_input_compositor_dispatch_delta_dur,
   u.compositor_dispatch_to_on_begin_frame_delay_dur AS first_input_compositor_dispatch_to_on_begin_frame_delay_dur,
-  _difference!(u.compositor_dispatch_to_on_begin_frame_delay_dur) AS first_input_compositor_dispatch_to_on_begin_frame_delay_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.compositor_dispatch_to_on_begin_frame_delay_dur) AS first_input_compositor_dispatch_to_on_begin_frame_delay_delta_dur,
   u.compositor_on_begin_frame_dur,
-  _difference!(u.compositor_on_begin_frame_dur) AS compositor_on_begin_frame_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.compositor_on_begin_frame_dur) AS compositor_on_begin_frame_delta_dur,
   u.compositor_on_begin_frame_to_generation_delay_dur,
-  _difference!(u.compositor_on_begin_frame_to_generation_delay_dur) AS compositor_on_begin_frame_to_generation_delay_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.compositor_on_begin_frame_to_generation_delay_dur) AS compositor_on_begin_frame_to_generation_delay_delta_dur,
   u.compositor_generate_frame_to_submit_frame_dur,
-  _difference!(u.compositor_generate_frame_to_submit_frame_dur) AS compositor_generate_frame_to_submit_frame_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.compositor_generate_frame_to_submit_frame_dur) AS compositor_generate_frame_to_submit_frame_delta_dur,
   u.compositor_submit_frame_dur,
-  _difference!(u.compositor_submit_frame_dur) AS compositor_submit_frame_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.compositor_submit_frame_dur) AS compositor_submit_frame_delta_dur,
   u.viz_compositor_utid,
   u.compositor_to_viz_delay_dur,
-  _difference!(u.compositor_to_viz_delay_dur) AS compositor_to_viz_delay_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.compositor_to_viz_delay_dur) AS compositor_to_viz_delay_delta_dur,
   u.viz_receive_compositor_frame_dur,
-  _difference!(u.viz_receive_compositor_frame_dur) AS viz_receive_compositor_frame_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.viz_receive_compositor_frame_dur) AS viz_receive_compositor_frame_delta_dur,
   u.viz_wait_for_draw_dur,
-  _difference!(u.viz_wait_for_draw_dur) AS viz_wait_for_draw_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.viz_wait_for_draw_dur) AS viz_wait_for_draw_delta_dur,
   u.viz_draw_and_swap_dur,
-  _difference!(u.viz_draw_and_swap_dur) AS viz_draw_and_swap_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.viz_draw_and_swap_dur) AS viz_draw_and_swap_delta_dur,
   u.viz_gpu_thread_utid,
   u.viz_to_gpu_delay_dur,
-  _difference!(u.viz_to_gpu_delay_dur) AS viz_to_gpu_delay_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.viz_to_gpu_delay_dur) AS viz_to_gpu_delay_delta_dur,
   u.viz_swap_buffers_dur,
-  _difference!(u.viz_swap_buffers_dur) AS viz_swap_buffers_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.viz_swap_buffers_dur) AS viz_swap_buffers_delta_dur,
   u.viz_swap_buffers_to_latch_dur,
-  _difference!(u.viz_swap_buffers_to_latch_dur) AS viz_swap_buffers_to_latch_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.viz_swap_buffers_to_latch_dur) AS viz_swap_buffers_to_latch_delta_dur,
   u.buffer_available_to_ready_dur,
-  _difference!(u.buffer_available_to_ready_dur) AS buffer_available_to_ready_delta_dur,
+  _chrome_scroll_frame_stage_delta!(u.buffer_available_to_ready_dur) AS buffer_available_to_ready_delta_dur,
   u.viz_latch_to_presentation_dur,
-  _difference!(u.viz_latch_to_presentation_dur) AS viz_latch_to_presentation_delta_dur
+  _chrome_scroll_frame_stage_delta!(u.viz_latch_to_presentation_dur) AS viz_latch_to_presentation_delta_dur
 FROM firsts AS u
 JOIN moved AS d USING (frame_display_id)
 WHERE u.place = 1
@@ -792,3 +792,61 @@ WITH
       ('Presentation', 'presentation_timestamp', NULL)
   )
 SELECT step_name, ts_column_name, dur_column_name FROM steps;
+
+-- The two halves by input, without what is worked out of them: when it was where, and by which threads …
+CREATE PERFETTO VIEW _scroll_update_input_timestamps_and_metadata AS
+SELECT
+  id,
+  scroll_id,
+  presented_in_frame_id,
+  is_presented,
+  is_janky,
+  is_inertial,
+  is_first_scroll_update_in_scroll,
+  is_first_scroll_update_in_frame,
+  generation_ts,
+  browser_utid,
+  touch_move_received_slice_id,
+  touch_move_received_ts,
+  scroll_update_created_slice_id,
+  scroll_update_created_ts,
+  scroll_update_created_end_ts,
+  compositor_utid,
+  compositor_dispatch_slice_id,
+  compositor_dispatch_ts,
+  compositor_dispatch_end_ts,
+  compositor_coalesced_input_handled_slice_id,
+  compositor_coalesced_input_handled_ts,
+  compositor_coalesced_input_handled_end_ts
+FROM chrome_scroll_update_input_pipeline;
+
+-- … and by frame.
+CREATE PERFETTO VIEW _scroll_update_frame_timestamps_and_metadata AS
+SELECT
+  id,
+  display_trace_id,
+  vsync_interval_ms,
+  compositor_resample_slice_id,
+  compositor_resample_ts,
+  compositor_generate_compositor_frame_slice_id,
+  compositor_generate_compositor_frame_ts,
+  compositor_submit_compositor_frame_slice_id,
+  compositor_submit_compositor_frame_ts,
+  compositor_submit_compositor_frame_end_ts,
+  viz_compositor_utid,
+  viz_receive_compositor_frame_slice_id,
+  viz_receive_compositor_frame_ts,
+  viz_receive_compositor_frame_end_ts,
+  viz_draw_and_swap_slice_id,
+  viz_draw_and_swap_ts,
+  viz_send_buffer_swap_slice_id,
+  viz_send_buffer_swap_end_ts,
+  viz_gpu_thread_utid,
+  viz_swap_buffers_slice_id,
+  viz_swap_buffers_ts,
+  viz_swap_buffers_end_ts,
+  buffer_available_timestamp,
+  buffer_ready_timestamp,
+  latch_timestamp,
+  presentation_timestamp
+FROM chrome_scroll_update_frame_pipeline;

@@ -4,18 +4,25 @@ INCLUDE PERFETTO MODULE chrome.chrome_scrolls;
 INCLUDE PERFETTO MODULE chrome.scroll_jank_v4;
 
 -- What only the input of a finger has: NULL when Chrome made the first input up.
-CREATE PERFETTO MACRO _of_a_finger(
+CREATE PERFETTO MACRO _if_real_first_scroll_update(
   -- The value.
-  value Expr
+  expression Expr
 )
-RETURNS Expr AS iif(r.first_scroll_update_type = 'REAL', $value, NULL);
+RETURNS Expr AS iif(r.first_scroll_update_type = 'REAL', $expression, NULL);
 
 -- What only a frame that changed the screen has.
-CREATE PERFETTO MACRO _of_a_change(
+CREATE PERFETTO MACRO _if_damaging_frame(
   -- The value.
-  value Expr
+  expression Expr
 )
-RETURNS Expr AS iif(r.damage_type = 'DAMAGING', $value, NULL);
+RETURNS Expr AS iif(r.damage_type = 'DAMAGING', $expression, NULL);
+
+-- The time in a stage less that of the frame before in the scroll.
+CREATE PERFETTO MACRO _stage_dur_delta_v4(
+  -- Column with the time.
+  stage ColumnName
+)
+RETURNS Expr AS ($stage - lag($stage) OVER by_frame);
 
 -- The frames. What comes of the finger is NULL when Chrome made the first input up; what comes behind the compositor is NULL when
 -- the frame did not change the screen.
@@ -203,86 +210,86 @@ SELECT
   r.is_janky,
   r.real_max_abs_inertial_raw_delta_pixels IS NOT NULL AS is_inertial,
   row_number() OVER by_frame AS frame_index_in_scroll,
-  _of_a_finger!(r.real_abs_total_raw_delta_pixels) AS real_abs_total_raw_delta_pixels,
-  _of_a_finger!(r.real_total_raw_delta_pixels) AS real_total_raw_delta_pixels,
-  _of_a_finger!(u.browser_uptime_dur) AS browser_uptime_dur,
-  _of_a_finger!(u.generation_ts) AS first_input_generation_ts,
-  _of_a_finger!(u.input_reader_dur) AS input_reader_dur,
-  _of_a_finger!(u.input_dispatcher_dur) AS input_dispatcher_dur,
-  _of_a_finger!(u.generation_ts - max(r.real_last_input_generation_ts) OVER (by_frame ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS previous_last_input_to_first_input_generation_dur,
-  _of_a_finger!(u.browser_utid) AS browser_utid,
-  _of_a_finger!(u.generation_to_browser_main_dur) AS first_input_generation_to_browser_main_dur,
-  _of_a_finger!(_difference!(u.generation_to_browser_main_dur)) AS first_input_generation_to_browser_main_delta_dur,
-  _of_a_finger!(u.touch_move_received_slice_id) AS first_input_touch_move_received_slice_id,
-  _of_a_finger!(u.touch_move_received_ts) AS first_input_touch_move_received_ts,
-  _of_a_finger!(u.touch_move_processing_dur) AS first_input_touch_move_processing_dur,
-  _of_a_finger!(_difference!(u.touch_move_processing_dur)) AS first_input_touch_move_processing_delta_dur,
-  _of_a_finger!(u.scroll_update_created_slice_id) AS first_input_scroll_update_created_slice_id,
-  _of_a_finger!(u.scroll_update_created_ts) AS first_input_scroll_update_created_ts,
-  _of_a_finger!(u.scroll_update_processing_dur) AS first_input_scroll_update_processing_dur,
-  _of_a_finger!(_difference!(u.scroll_update_processing_dur)) AS first_input_scroll_update_processing_delta_dur,
-  _of_a_finger!(u.scroll_update_created_end_ts) AS first_input_scroll_update_created_end_ts,
-  _of_a_finger!(u.browser_to_compositor_delay_dur) AS first_input_browser_to_compositor_delay_dur,
-  _of_a_finger!(_difference!(u.browser_to_compositor_delay_dur)) AS first_input_browser_to_compositor_delay_delta_dur,
+  _if_real_first_scroll_update!(r.real_abs_total_raw_delta_pixels) AS real_abs_total_raw_delta_pixels,
+  _if_real_first_scroll_update!(r.real_total_raw_delta_pixels) AS real_total_raw_delta_pixels,
+  _if_real_first_scroll_update!(u.browser_uptime_dur) AS browser_uptime_dur,
+  _if_real_first_scroll_update!(u.generation_ts) AS first_input_generation_ts,
+  _if_real_first_scroll_update!(u.input_reader_dur) AS input_reader_dur,
+  _if_real_first_scroll_update!(u.input_dispatcher_dur) AS input_dispatcher_dur,
+  _if_real_first_scroll_update!(u.generation_ts - max(r.real_last_input_generation_ts) OVER (by_frame ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS previous_last_input_to_first_input_generation_dur,
+  _if_real_first_scroll_update!(u.browser_utid) AS browser_utid,
+  _if_real_first_scroll_update!(u.generation_to_browser_main_dur) AS first_input_generation_to_browser_main_dur,
+  _if_real_first_scroll_update!(_stage_dur_delta_v4!(u.generation_to_browser_main_dur)) AS first_input_generation_to_browser_main_delta_dur,
+  _if_real_first_scroll_update!(u.touch_move_received_slice_id) AS first_input_touch_move_received_slice_id,
+  _if_real_first_scroll_update!(u.touch_move_received_ts) AS first_input_touch_move_received_ts,
+  _if_real_first_scroll_update!(u.touch_move_processing_dur) AS first_input_touch_move_processing_dur,
+  _if_real_first_scroll_update!(_stage_dur_delta_v4!(u.touch_move_processing_dur)) AS first_input_touch_move_processing_delta_dur,
+  _if_real_first_scroll_update!(u.scroll_update_created_slice_id) AS first_input_scroll_update_created_slice_id,
+  _if_real_first_scroll_update!(u.scroll_update_created_ts) AS first_input_scroll_update_created_ts,
+  _if_real_first_scroll_update!(u.scroll_update_processing_dur) AS first_input_scroll_update_processing_dur,
+  _if_real_first_scroll_update!(_stage_dur_delta_v4!(u.scroll_update_processing_dur)) AS first_input_scroll_update_processing_delta_dur,
+  _if_real_first_scroll_update!(u.scroll_update_created_end_ts) AS first_input_scroll_update_created_end_ts,
+  _if_real_first_scroll_update!(u.browser_to_compositor_delay_dur) AS first_input_browser_to_compositor_delay_dur,
+  _if_real_first_scroll_update!(_stage_dur_delta_v4!(u.browser_to_compositor_delay_dur)) AS first_input_browser_to_compositor_delay_delta_dur,
   u.compositor_utid,
   u.compositor_dispatch_slice_id AS first_input_compositor_dispatch_slice_id,
   u.compositor_dispatch_ts AS first_input_compositor_dispatch_ts,
   u.compositor_dispatch_dur AS first_input_compositor_dispatch_dur,
-  _difference!(u.compositor_dispatch_dur) AS first_input_compositor_dispatch_delta_dur,
+  _stage_dur_delta_v4!(u.compositor_dispatch_dur) AS first_input_compositor_dispatch_delta_dur,
   u.compositor_dispatch_end_ts AS first_input_compositor_dispatch_end_ts,
-  _of_a_change!(u.compositor_dispatch_to_on_begin_frame_delay_dur) AS first_input_compositor_dispatch_to_on_begin_frame_delay_dur,
-  _of_a_change!(_difference!(u.compositor_dispatch_to_on_begin_frame_delay_dur)) AS first_input_compositor_dispatch_to_on_begin_frame_delay_delta_dur,
-  _of_a_change!(u.compositor_resample_slice_id) AS compositor_resample_slice_id,
-  _of_a_change!(u.compositor_coalesced_input_handled_slice_id) AS compositor_coalesced_input_handled_slice_id,
-  _of_a_change!(u.compositor_on_begin_frame_ts) AS compositor_on_begin_frame_ts,
-  _of_a_change!(u.compositor_on_begin_frame_dur) AS compositor_on_begin_frame_dur,
-  _of_a_change!(_difference!(u.compositor_on_begin_frame_dur)) AS compositor_on_begin_frame_delta_dur,
-  _of_a_change!(u.compositor_on_begin_frame_end_ts) AS compositor_on_begin_frame_end_ts,
-  _of_a_change!(u.compositor_on_begin_frame_to_generation_delay_dur) AS compositor_on_begin_frame_to_generation_delay_dur,
-  _of_a_change!(_difference!(u.compositor_on_begin_frame_to_generation_delay_dur)) AS compositor_on_begin_frame_to_generation_delay_delta_dur,
-  _of_a_change!(u.compositor_generate_compositor_frame_slice_id) AS compositor_generate_compositor_frame_slice_id,
-  _of_a_change!(u.compositor_generate_compositor_frame_ts) AS compositor_generate_compositor_frame_ts,
-  _of_a_change!(u.compositor_generate_frame_to_submit_frame_dur) AS compositor_generate_frame_to_submit_frame_dur,
-  _of_a_change!(_difference!(u.compositor_generate_frame_to_submit_frame_dur)) AS compositor_generate_frame_to_submit_frame_delta_dur,
-  _of_a_change!(u.compositor_submit_compositor_frame_slice_id) AS compositor_submit_compositor_frame_slice_id,
-  _of_a_change!(u.compositor_submit_compositor_frame_ts) AS compositor_submit_compositor_frame_ts,
-  _of_a_change!(u.compositor_submit_frame_dur) AS compositor_submit_frame_dur,
-  _of_a_change!(_difference!(u.compositor_submit_frame_dur)) AS compositor_submit_frame_delta_dur,
-  _of_a_change!(u.compositor_submit_compositor_frame_end_ts) AS compositor_submit_compositor_frame_end_ts,
-  _of_a_change!(u.viz_compositor_utid) AS viz_compositor_utid,
-  _of_a_change!(u.compositor_to_viz_delay_dur) AS compositor_to_viz_delay_dur,
-  _of_a_change!(_difference!(u.compositor_to_viz_delay_dur)) AS compositor_to_viz_delay_delta_dur,
-  _of_a_change!(u.viz_receive_compositor_frame_slice_id) AS viz_receive_compositor_frame_slice_id,
-  _of_a_change!(u.viz_receive_compositor_frame_ts) AS viz_receive_compositor_frame_ts,
-  _of_a_change!(u.viz_receive_compositor_frame_dur) AS viz_receive_compositor_frame_dur,
-  _of_a_change!(_difference!(u.viz_receive_compositor_frame_dur)) AS viz_receive_compositor_frame_delta_dur,
-  _of_a_change!(u.viz_receive_compositor_frame_end_ts) AS viz_receive_compositor_frame_end_ts,
-  _of_a_change!(u.viz_wait_for_draw_dur) AS viz_wait_for_draw_dur,
-  _of_a_change!(_difference!(u.viz_wait_for_draw_dur)) AS viz_wait_for_draw_delta_dur,
-  _of_a_change!(u.viz_draw_and_swap_slice_id) AS viz_draw_and_swap_slice_id,
-  _of_a_change!(u.viz_draw_and_swap_ts) AS viz_draw_and_swap_ts,
-  _of_a_change!(u.viz_draw_and_swap_dur) AS viz_draw_and_swap_dur,
-  _of_a_change!(_difference!(u.viz_draw_and_swap_dur)) AS viz_draw_and_swap_delta_dur,
-  _of_a_change!(u.viz_send_buffer_swap_slice_id) AS viz_send_buffer_swap_slice_id,
-  _of_a_change!(u.viz_send_buffer_swap_end_ts) AS viz_send_buffer_swap_end_ts,
-  _of_a_change!(u.viz_gpu_thread_utid) AS viz_gpu_thread_utid,
-  _of_a_change!(u.viz_to_gpu_delay_dur) AS viz_to_gpu_delay_dur,
-  _of_a_change!(_difference!(u.viz_to_gpu_delay_dur)) AS viz_to_gpu_delay_delta_dur,
-  _of_a_change!(u.viz_swap_buffers_slice_id) AS viz_swap_buffers_slice_id,
-  _of_a_change!(u.viz_swap_buffers_ts) AS viz_swap_buffers_ts,
-  _of_a_change!(u.viz_swap_buffers_dur) AS viz_swap_buffers_dur,
-  _of_a_change!(_difference!(u.viz_swap_buffers_dur)) AS viz_swap_buffers_delta_dur,
-  _of_a_change!(u.viz_swap_buffers_end_ts) AS viz_swap_buffers_end_ts,
-  _of_a_change!(u.viz_swap_buffers_to_latch_dur) AS viz_swap_buffers_to_latch_dur,
-  _of_a_change!(_difference!(u.viz_swap_buffers_to_latch_dur)) AS viz_swap_buffers_to_latch_delta_dur,
-  _of_a_change!(u.buffer_available_timestamp) AS buffer_available_timestamp,
-  _of_a_change!(u.buffer_available_to_ready_dur) AS buffer_available_to_ready_dur,
-  _of_a_change!(_difference!(u.buffer_available_to_ready_dur)) AS buffer_available_to_ready_delta_dur,
-  _of_a_change!(u.buffer_ready_timestamp) AS buffer_ready_timestamp,
-  _of_a_change!(u.latch_timestamp) AS latch_timestamp,
-  _of_a_change!(u.viz_latch_to_presentation_dur) AS viz_latch_to_presentation_dur,
-  _of_a_change!(_difference!(u.viz_latch_to_presentation_dur)) AS viz_latch_to_presentation_delta_dur,
-  _of_a_change!(u.presentation_timestamp) AS presentation_ts
+  _if_damaging_frame!(u.compositor_dispatch_to_on_begin_frame_delay_dur) AS first_input_compositor_dispatch_to_on_begin_frame_delay_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.compositor_dispatch_to_on_begin_frame_delay_dur)) AS first_input_compositor_dispatch_to_on_begin_frame_delay_delta_dur,
+  _if_damaging_frame!(u.compositor_resample_slice_id) AS compositor_resample_slice_id,
+  _if_damaging_frame!(u.compositor_coalesced_input_handled_slice_id) AS compositor_coalesced_input_handled_slice_id,
+  _if_damaging_frame!(u.compositor_on_begin_frame_ts) AS compositor_on_begin_frame_ts,
+  _if_damaging_frame!(u.compositor_on_begin_frame_dur) AS compositor_on_begin_frame_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.compositor_on_begin_frame_dur)) AS compositor_on_begin_frame_delta_dur,
+  _if_damaging_frame!(u.compositor_on_begin_frame_end_ts) AS compositor_on_begin_frame_end_ts,
+  _if_damaging_frame!(u.compositor_on_begin_frame_to_generation_delay_dur) AS compositor_on_begin_frame_to_generation_delay_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.compositor_on_begin_frame_to_generation_delay_dur)) AS compositor_on_begin_frame_to_generation_delay_delta_dur,
+  _if_damaging_frame!(u.compositor_generate_compositor_frame_slice_id) AS compositor_generate_compositor_frame_slice_id,
+  _if_damaging_frame!(u.compositor_generate_compositor_frame_ts) AS compositor_generate_compositor_frame_ts,
+  _if_damaging_frame!(u.compositor_generate_frame_to_submit_frame_dur) AS compositor_generate_frame_to_submit_frame_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.compositor_generate_frame_to_submit_frame_dur)) AS compositor_generate_frame_to_submit_frame_delta_dur,
+  _if_damaging_frame!(u.compositor_submit_compositor_frame_slice_id) AS compositor_submit_compositor_frame_slice_id,
+  _if_damaging_frame!(u.compositor_submit_compositor_frame_ts) AS compositor_submit_compositor_frame_ts,
+  _if_damaging_frame!(u.compositor_submit_frame_dur) AS compositor_submit_frame_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.compositor_submit_frame_dur)) AS compositor_submit_frame_delta_dur,
+  _if_damaging_frame!(u.compositor_submit_compositor_frame_end_ts) AS compositor_submit_compositor_frame_end_ts,
+  _if_damaging_frame!(u.viz_compositor_utid) AS viz_compositor_utid,
+  _if_damaging_frame!(u.compositor_to_viz_delay_dur) AS compositor_to_viz_delay_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.compositor_to_viz_delay_dur)) AS compositor_to_viz_delay_delta_dur,
+  _if_damaging_frame!(u.viz_receive_compositor_frame_slice_id) AS viz_receive_compositor_frame_slice_id,
+  _if_damaging_frame!(u.viz_receive_compositor_frame_ts) AS viz_receive_compositor_frame_ts,
+  _if_damaging_frame!(u.viz_receive_compositor_frame_dur) AS viz_receive_compositor_frame_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.viz_receive_compositor_frame_dur)) AS viz_receive_compositor_frame_delta_dur,
+  _if_damaging_frame!(u.viz_receive_compositor_frame_end_ts) AS viz_receive_compositor_frame_end_ts,
+  _if_damaging_frame!(u.viz_wait_for_draw_dur) AS viz_wait_for_draw_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.viz_wait_for_draw_dur)) AS viz_wait_for_draw_delta_dur,
+  _if_damaging_frame!(u.viz_draw_and_swap_slice_id) AS viz_draw_and_swap_slice_id,
+  _if_damaging_frame!(u.viz_draw_and_swap_ts) AS viz_draw_and_swap_ts,
+  _if_damaging_frame!(u.viz_draw_and_swap_dur) AS viz_draw_and_swap_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.viz_draw_and_swap_dur)) AS viz_draw_and_swap_delta_dur,
+  _if_damaging_frame!(u.viz_send_buffer_swap_slice_id) AS viz_send_buffer_swap_slice_id,
+  _if_damaging_frame!(u.viz_send_buffer_swap_end_ts) AS viz_send_buffer_swap_end_ts,
+  _if_damaging_frame!(u.viz_gpu_thread_utid) AS viz_gpu_thread_utid,
+  _if_damaging_frame!(u.viz_to_gpu_delay_dur) AS viz_to_gpu_delay_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.viz_to_gpu_delay_dur)) AS viz_to_gpu_delay_delta_dur,
+  _if_damaging_frame!(u.viz_swap_buffers_slice_id) AS viz_swap_buffers_slice_id,
+  _if_damaging_frame!(u.viz_swap_buffers_ts) AS viz_swap_buffers_ts,
+  _if_damaging_frame!(u.viz_swap_buffers_dur) AS viz_swap_buffers_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.viz_swap_buffers_dur)) AS viz_swap_buffers_delta_dur,
+  _if_damaging_frame!(u.viz_swap_buffers_end_ts) AS viz_swap_buffers_end_ts,
+  _if_damaging_frame!(u.viz_swap_buffers_to_latch_dur) AS viz_swap_buffers_to_latch_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.viz_swap_buffers_to_latch_dur)) AS viz_swap_buffers_to_latch_delta_dur,
+  _if_damaging_frame!(u.buffer_available_timestamp) AS buffer_available_timestamp,
+  _if_damaging_frame!(u.buffer_available_to_ready_dur) AS buffer_available_to_ready_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.buffer_available_to_ready_dur)) AS buffer_available_to_ready_delta_dur,
+  _if_damaging_frame!(u.buffer_ready_timestamp) AS buffer_ready_timestamp,
+  _if_damaging_frame!(u.latch_timestamp) AS latch_timestamp,
+  _if_damaging_frame!(u.viz_latch_to_presentation_dur) AS viz_latch_to_presentation_dur,
+  _if_damaging_frame!(_stage_dur_delta_v4!(u.viz_latch_to_presentation_dur)) AS viz_latch_to_presentation_delta_dur,
+  _if_damaging_frame!(u.presentation_timestamp) AS presentation_ts
 FROM chrome_scroll_jank_v4_results AS r
 LEFT JOIN chrome_scroll_update_info AS u ON u.id = r.first_event_latency_id
 WINDOW by_frame AS (PARTITION BY u.scroll_id ORDER BY r.ts)

@@ -29,6 +29,30 @@ FROM _chrome_input_steps
 WHERE latency_id != -1
 GROUP BY latency_id;
 
+-- Steps as they are told: input_type only where the step itself tells it.
+CREATE PERFETTO TABLE _chrome_input_pipeline_steps_no_input_type(
+  -- Chrome's number of the input.
+  latency_id LONG,
+  -- Row of slice.
+  slice_id LONG,
+  -- When it began.
+  ts TIMESTAMP,
+  -- How long it took.
+  dur DURATION,
+  -- The thread.
+  utid LONG,
+  -- The step.
+  step STRING,
+  -- The kind of input; NULL: the step does not tell.
+  input_type STRING,
+  -- When the task around it began.
+  task_start_time_ts TIMESTAMP
+) AS
+SELECT latency_id, id AS slice_id, ts, dur, utid, step, input_type, task_start_time_ts
+FROM _chrome_input_steps
+WHERE latency_id != -1
+ORDER BY ts;
+
 -- Their steps.
 CREATE PERFETTO TABLE chrome_input_pipeline_steps(
   -- Number that Chrome follows the input by.
@@ -48,8 +72,8 @@ CREATE PERFETTO TABLE chrome_input_pipeline_steps(
   -- Start of the task that the step is part of.
   task_start_time_ts TIMESTAMP
 ) AS
-SELECT s.latency_id, s.id AS slice_id, s.ts, s.dur, s.utid, s.step, i.input_type, s.task_start_time_ts
-FROM _chrome_input_steps AS s
+SELECT s.latency_id, s.slice_id, s.ts, s.dur, s.utid, s.step, i.input_type, s.task_start_time_ts
+FROM _chrome_input_pipeline_steps_no_input_type AS s
 JOIN chrome_inputs AS i USING (latency_id)
 ORDER BY s.ts;
 

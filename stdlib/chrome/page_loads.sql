@@ -43,6 +43,12 @@ SELECT max(ts + dur)
 FROM _chrome_page_load_marks
 WHERE navigation_id = $navigation_id AND upid = $upid AND name = $name;
 
+-- The first things painted: the loads that chrome_page_loads has.
+CREATE PERFETTO VIEW _fcp_metrics AS
+SELECT navigation_id, upid AS browser_upid, ts, dur, url
+FROM _chrome_page_load_marks
+WHERE name = 'PageLoadMetrics.NavigationToFirstContentfulPaint' AND dur >= 0;
+
 -- Loads that painted something. The last report of the largest thing painted counts.
 CREATE PERFETTO TABLE chrome_page_loads(
   -- Number of the page load.
@@ -76,9 +82,7 @@ CREATE PERFETTO TABLE chrome_page_loads(
 ) AS
 WITH
   loads AS (
-    SELECT navigation_id, upid, ts, dur, url
-    FROM _chrome_page_load_marks
-    WHERE name = 'PageLoadMetrics.NavigationToFirstContentfulPaint' AND dur >= 0
+    SELECT navigation_id, browser_upid AS upid, ts, dur, url FROM _fcp_metrics
   ),
   ends AS (
     SELECT

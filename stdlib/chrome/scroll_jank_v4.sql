@@ -24,27 +24,36 @@ SELECT
 FROM slice
 WHERE name = 'ScrollJankV4';
 
--- Slices that belong to them: (id, name, ts, dur), where id is that of the result. By the number of the result, where it is
--- told; in older releases by being below.
-CREATE PERFETTO TABLE _chrome_scroll_jank_v4_parts AS
-SELECT r.id, s.name, s.ts, s.dur
-FROM _chrome_scroll_jank_v4_slices AS r
-JOIN args AS a ON a.key = 'scroll_jank_v4.result_id' AND a.int_value = r.result_id
-JOIN slice AS s ON s.arg_set_id = a.arg_set_id AND s.id != r.id
-UNION ALL
-SELECT r.id, s.name, s.ts, s.dur
-FROM _chrome_scroll_jank_v4_slices AS r
-JOIN descendant_slice(r.id) AS s
-WHERE NOT EXISTS (SELECT 1 FROM _chrome_scroll_jank_v4_slices WHERE result_id IS NOT NULL);
+-- Whether releases tell the number of the result: (has_result_id).
+CREATE PERFETTO TABLE _chrome_scroll_jank_v4_has_result_id AS
+SELECT EXISTS (SELECT 1 FROM _chrome_scroll_jank_v4_slices WHERE result_id IS NOT NULL) AS has_result_id;
 
--- The first of those of a name for each result.
-CREATE PERFETTO MACRO _chrome_scroll_jank_v4_part(
-  -- What the names look like.
-  pattern Expr
+-- The first slice of some names for each result: (id, ts, dur), where id is that of the result. It belongs to the result by the
+-- number of that, where it is told; in older releases by being below.
+CREATE PERFETTO MACRO _chrome_scroll_jank_v4_sub_slice(
+  -- Results: id, result_id.
+  scroll_jank_v4_slice TableOrSubquery,
+  -- Whether the number is told: has_result_id.
+  has_result_id TableOrSubquery,
+  -- The names, in parentheses.
+  sub_slice_names Expr
 )
 RETURNS TableOrSubquery AS
 (
-  SELECT id, min(ts) AS ts, dur FROM _chrome_scroll_jank_v4_parts WHERE name GLOB $pattern GROUP BY id
+  SELECT id, min(ts) AS ts, dur
+  FROM (
+    SELECT r.id, s.ts, s.dur
+    FROM $scroll_jank_v4_slice AS r
+    JOIN args AS a ON a.key = 'scroll_jank_v4.result_id' AND a.int_value = r.result_id
+    JOIN slice AS s ON s.arg_set_id = a.arg_set_id AND s.id != r.id
+    WHERE (SELECT has_result_id FROM $has_result_id) AND s.name IN $sub_slice_names
+    UNION ALL
+    SELECT r.id, s.ts, s.dur
+    FROM $scroll_jank_v4_slice AS r
+    JOIN descendant_slice(r.id) AS s
+    WHERE NOT (SELECT has_result_id FROM $has_result_id) AND s.name IN $sub_slice_names
+  )
+  GROUP BY id
 );
 
 -- Frames with scrolls.
@@ -131,11 +140,21 @@ SELECT
   b.ts AS begin_frame_ts,
   p.ts AS presentation_ts
 FROM _chrome_scroll_jank_v4_slices AS r
-LEFT JOIN _chrome_scroll_jank_v4_part!('Real scroll update input generation') AS g ON g.id = r.id
-LEFT JOIN _chrome_scroll_jank_v4_part!('Extrapolated first synthetic scroll update input generation') AS x ON x.id = r.id
-LEFT JOIN _chrome_scroll_jank_v4_part!('First synthetic scroll update original begin frame') AS o ON o.id = r.id
-LEFT JOIN _chrome_scroll_jank_v4_part!('Begin frame') AS b ON b.id = r.id
-LEFT JOIN _chrome_scroll_jank_v4_part!('*[Pp]resentation') AS p ON p.id = r.id
+LEFT JOIN _chrome_scroll_jank_v4_sub_slice!(
+  _chrome_scroll_jank_v4_slices, _chrome_scroll_jank_v4_has_result_id, ('Real scroll update input generation')
+) AS g ON g.id = r.id
+LEFT JOIN _chrome_scroll_jank_v4_sub_slice!(
+  _chrome_scroll_jank_v4_slices, _chrome_scroll_jank_v4_has_result_id, ('Extrapolated first synthetic scroll update input generation')
+) AS x ON x.id = r.id
+LEFT JOIN _chrome_scroll_jank_v4_sub_slice!(
+  _chrome_scroll_jank_v4_slices, _chrome_scroll_jank_v4_has_result_id, ('First synthetic scroll update original begin frame')
+) AS o ON o.id = r.id
+LEFT JOIN _chrome_scroll_jank_v4_sub_slice!(
+  _chrome_scroll_jank_v4_slices, _chrome_scroll_jank_v4_has_result_id, ('Begin frame')
+) AS b ON b.id = r.id
+LEFT JOIN _chrome_scroll_jank_v4_sub_slice!(
+  _chrome_scroll_jank_v4_slices, _chrome_scroll_jank_v4_has_result_id, (SELECT n.name FROM slice AS n WHERE n.name GLOB '*[Pp]resentation')
+) AS p ON p.id = r.id
 ORDER BY r.ts;
 
 -- Why frames are janky; one may have several reasons.

@@ -47,6 +47,12 @@ CREATE PERFETTO TABLE _cpu_profiling_raw_callstacks AS
 SELECT *
 FROM _callstacks_for_callsites!(cpu_profiling_samples);
 
+-- Call sites by how many samples stand on them: (callsite_id, self_count).
+CREATE PERFETTO VIEW _cpu_profiling_self_callsites AS
+SELECT callsite_id, count() AS self_count
+FROM cpu_profiling_samples
+GROUP BY callsite_id;
+
 -- Call tree of the samples: how many stand on each node, and on it or below.
 CREATE PERFETTO TABLE cpu_profiling_summary_tree(
   -- Id of the node.

@@ -81,14 +81,15 @@ SELECT ts, dur, track_id, id AS counter_id, process_name, upid, pid, memory_trac
   track_has_spike_gt_100mib
 FROM android_process_memory_intervals;
 
-CREATE PERFETTO TABLE _process_memory_oom_by_track AS
+-- How ready Android was to end processes, by each of their tracks: what the spans below are joined with.
+CREATE PERFETTO TABLE _memory_breakdown_oom_intervals_prepared AS
 SELECT o.ts, o.dur, t.track_id, o.bucket
 FROM android_oom_adj_intervals AS o
 JOIN _process_memory_tracks AS t USING (upid)
 WHERE o.dur > 0;
 
 CREATE VIRTUAL TABLE _process_memory_oom_sj
-USING SPAN_LEFT_JOIN(_process_memory_by_track PARTITIONED track_id, _process_memory_oom_by_track PARTITIONED track_id);
+USING SPAN_LEFT_JOIN(_process_memory_by_track PARTITIONED track_id, _memory_breakdown_oom_intervals_prepared PARTITIONED track_id);
 
 -- The same, apart by how ready Android was to end the process.
 CREATE PERFETTO TABLE android_process_memory_intervals_by_oom_bucket(

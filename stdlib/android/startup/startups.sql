@@ -39,6 +39,22 @@ FROM slice AS s
 JOIN thread_track AS t ON t.id = s.track_id
 WHERE s.name IN ('bindApplication', 'activityStart', 'activityResume');
 
+-- How many of those marks of a name a thread made in a time.
+CREATE PERFETTO FUNCTION _startup_indicator_slice_count(
+  -- The time's start.
+  start_ts TIMESTAMP,
+  -- Its end.
+  end_ts TIMESTAMP,
+  -- The thread.
+  utid JOINID(thread.id),
+  -- The name.
+  name STRING
+)
+RETURNS LONG AS
+SELECT count()
+FROM _startup_indicator_slices
+WHERE utid = $utid AND name = $name AND ts BETWEEN $start_ts AND $end_ts;
+
 -- The processes that came to show an activity in each start; a process that died and was started again makes two.
 CREATE PERFETTO TABLE android_startup_processes(
   -- The start.

@@ -4,6 +4,47 @@ INCLUDE PERFETTO MODULE android.frames.timeline;
 INCLUDE PERFETTO MODULE android.startup.startups;
 INCLUDE PERFETTO MODULE slices.with_context;
 
+-- Starts with their processes, from "bindApplication" or, in a warm start, from what the launch began with.
+CREATE PERFETTO VIEW _startups_with_upid AS
+SELECT
+  s.startup_id,
+  p.upid,
+  coalesce(
+    (
+      SELECT min(b.slice_ts)
+      FROM android_thread_slices_for_all_startups AS b
+      WHERE b.startup_id = s.startup_id AND b.is_main_thread AND b.slice_name = 'bindApplication'
+    ),
+    s.ts
+  ) AS ts
+FROM android_startups AS s
+JOIN android_startup_processes AS p USING (startup_id);
+
+-- Drawings of applications: (upid, frame_id, ts, ts_end).
+CREATE PERFETTO TABLE _startup_drawings AS
+SELECT d.upid, d.frame_id, s.ts, s.ts + s.dur AS ts_end
+FROM android_frames_draw_frame AS d
+JOIN slice AS s USING (id)
+WHERE s.dur >= 0;
+
+-- From the start to the end of the first drawing.
+CREATE PERFETTO TABLE _ttid AS
+SELECT b.startup_id, b.upid, d.frame_id, min(d.ts_end) - b.ts AS ttid
+FROM _startups_with_upid AS b
+JOIN _startup_drawings AS d ON d.upid = b.upid AND d.ts >= b.ts
+GROUP BY b.startup_id, b.upid;
+
+-- From the start to the end of the first drawing that the application calls complete.
+CREATE PERFETTO TABLE _ttfd AS
+SELECT b.startup_id, b.upid, d.frame_id, min(d.ts_end) - b.ts AS ttfd
+FROM _startups_with_upid AS b
+JOIN _startup_drawings AS d
+  ON d.upid = b.upid
+  AND d.ts >= (
+    SELECT min(r.ts) FROM thread_slice AS r WHERE r.upid = b.upid AND r.name GLOB 'reportFullyDrawn*' AND r.ts >= b.ts
+  )
+GROUP BY b.startup_id, b.upid;
+
 -- From "bindApplication" (or what the launch began with in a warm start) to the end of the first drawing, and to the
 -- first drawing that the application calls complete ("reportFullyDrawn").
 CREATE PERFETTO TABLE android_startup_time_to_display(
@@ -20,47 +61,14 @@ CREATE PERFETTO TABLE android_startup_time_to_display(
   -- Row of process.
   upid JOINID(process.id)
 ) AS
-WITH
-  begins AS (
-    SELECT
-      s.startup_id,
-      p.upid,
-      coalesce(
-        (
-          SELECT min(b.slice_ts)
-          FROM android_thread_slices_for_all_startups AS b
-          WHERE b.startup_id = s.startup_id AND b.is_main_thread AND b.slice_name = 'bindApplication'
-        ),
-        s.ts
-      ) AS ts
-    FROM android_startups AS s
-    JOIN android_startup_processes AS p USING (startup_id)
-  ),
-  drawings AS (
-    SELECT d.upid, d.frame_id, s.ts, s.ts + s.dur AS ts_end
-    FROM android_frames_draw_frame AS d
-    JOIN slice AS s USING (id)
-    WHERE s.dur >= 0
-  ),
-  marks AS (
-    SELECT
-      b.*,
-      (SELECT min(d.ts_end) FROM drawings AS d WHERE d.upid = b.upid AND d.ts >= b.ts) AS first_end,
-      (
-        SELECT min(d.ts_end)
-        FROM drawings AS d
-        WHERE d.upid = b.upid AND d.ts >= (
-          SELECT min(r.ts) FROM thread_slice AS r WHERE r.upid = b.upid AND r.name GLOB 'reportFullyDrawn*' AND r.ts >= b.ts
-        )
-      ) AS full_end
-    FROM begins AS b
-  )
 SELECT
   s.startup_id,
-  m.first_end - m.ts AS time_to_initial_display,
-  m.full_end - m.ts AS time_to_full_display,
-  (SELECT d.frame_id FROM drawings AS d WHERE d.upid = m.upid AND d.ts_end = m.first_end) AS ttid_frame_id,
-  (SELECT d.frame_id FROM drawings AS d WHERE d.upid = m.upid AND d.ts_end = m.full_end) AS ttfd_frame_id,
-  m.upid
+  i.ttid AS time_to_initial_display,
+  f.ttfd AS time_to_full_display,
+  i.frame_id AS ttid_frame_id,
+  f.frame_id AS ttfd_frame_id,
+  p.upid
 FROM android_startups AS s
-LEFT JOIN marks AS m USING (startup_id);
+LEFT JOIN _startups_with_upid AS p USING (startup_id)
+LEFT JOIN _ttid AS i ON i.startup_id = p.startup_id AND i.upid = p.upid
+LEFT JOIN _ttfd AS f ON f.startup_id = p.startup_id AND f.upid = p.upid;

@@ -346,3 +346,8 @@ CREATE PERFETTO FUNCTION _slice_name_from_id(
 )
 RETURNS STRING AS
 SELECT name FROM slice WHERE id = $id;
+
+-- The scrolls that were shown, by another name.
+CREATE PERFETTO VIEW _presented_gesture_scrolls AS
+SELECT id, ts, dur, scroll_update_id, scroll_id, presentation_timestamp, event_type, last_presented_input_ts
+FROM chrome_presented_gesture_scrolls;
