@@ -39,6 +39,32 @@ FROM counter_leading_intervals!((
 )) AS i
 JOIN process_counter_track AS t ON t.id = i.track_id;
 
+-- The size of the heap behind each collection: that of the first counter at or behind its end.
+CREATE PERFETTO VIEW _gc_slice_with_final_heap AS
+SELECT
+  g.gc_id,
+  g.upid,
+  g.ts,
+  g.dur,
+  (SELECT h.value FROM _gc_heap_counter AS h WHERE h.upid = g.upid AND h.ts >= g.ts + g.dur ORDER BY h.ts LIMIT 1)
+    AS final_heap
+FROM _gc_slice AS g;
+
+-- The smallest and the largest size of the heap from the start of each collection to behind its end.
+CREATE PERFETTO TABLE _gc_slice_heap AS
+SELECT gc_id, min(value) / 1e3 AS min_heap_mb, max(value) / 1e3 AS max_heap_mb
+FROM (
+  SELECT i.id_0 AS gc_id, h.value
+  FROM _interval_intersect!((
+    (SELECT gc_id AS id, ts, dur, upid FROM _gc_slice),
+    (SELECT id, ts, dur, upid FROM _gc_heap_counter)
+  ), (upid)) AS i
+  JOIN _gc_heap_counter AS h ON h.id = i.id_1
+  UNION ALL
+  SELECT gc_id, final_heap FROM _gc_slice_with_final_heap
+)
+GROUP BY gc_id;
+
 -- The collections.
 CREATE PERFETTO TABLE android_garbage_collection_events(
   -- The kernel's number of the thread.
@@ -82,22 +108,6 @@ CREATE PERFETTO TABLE android_garbage_collection_events(
 ) AS
 WITH
   -- sizes while it ran, and the first one behind it
-  sizes AS (
-    SELECT i.id_0 AS gc_id, h.value
-    FROM _interval_intersect!((
-      (SELECT gc_id AS id, ts, dur, upid FROM _gc_slice),
-      (SELECT id, ts, dur, upid FROM _gc_heap_counter)
-    ), (upid)) AS i
-    JOIN _gc_heap_counter AS h ON h.id = i.id_1
-    UNION ALL
-    SELECT
-      g.gc_id,
-      (SELECT h.value FROM _gc_heap_counter AS h WHERE h.upid = g.upid AND h.ts >= g.ts + g.dur ORDER BY h.ts LIMIT 1)
-    FROM _gc_slice AS g
-  ),
-  heap AS (
-    SELECT gc_id, min(value) / 1e3 AS min_heap_mb, max(value) / 1e3 AS max_heap_mb FROM sizes GROUP BY gc_id
-  ),
   states AS (
     SELECT
       i.id_0 AS gc_id,
@@ -141,7 +151,7 @@ SELECT
   coalesce(s.waiting, 0) AS gc_unint_non_io_dur,
   coalesce(s.sleeping, 0) AS gc_int_dur
 FROM _gc_slice AS g
-JOIN heap AS h USING (gc_id)
+JOIN _gc_slice_heap AS h USING (gc_id)
 LEFT JOIN states AS s USING (gc_id)
 -- without a size of the heap nothing can be said about it
 WHERE h.max_heap_mb IS NOT NULL;
@@ -152,48 +162,49 @@ SELECT min(ts) AS ts, max(ts) - min(ts) AS dur
 FROM _gc_heap_counter
 HAVING count() > 0;
 
+-- Sizes of the heaps over time, and how much was allocated: the sum of all growth.
+CREATE PERFETTO TABLE _gc_heap_allocated AS
+SELECT
+  h.upid,
+  sum(h.value / 1e3 * (min(h.ts + h.dur, w.ts + w.dur) - h.ts) / 1e9) AS heap_size_mbs,
+  sum(max(coalesce(h.growth, 0), 0)) / 1e3 AS heap_allocated_mb
+FROM (SELECT *, value - lag(value) OVER (PARTITION BY upid ORDER BY ts) AS growth FROM _gc_heap_counter) AS h
+JOIN _gc_stats_window AS w
+GROUP BY h.upid;
+
+-- How much of the heaps was in use: what was left behind each collection, and what there was before it, times the time since the
+-- collection before; since the start of the process, or of the sizes, for the first one.
+CREATE PERFETTO TABLE _gc_heap_utilization AS
+SELECT
+  upid,
+  sum(min_heap_mb * max(period, 0)) AS heap_live_mbs,
+  sum(max_heap_mb * max(period, 0)) AS heap_total_mbs,
+  sum(gc_running_dur) AS gc_running_dur
+FROM (
+  SELECT
+    e.*,
+    (
+      e.gc_ts
+      - coalesce(lag(e.gc_ts) OVER (PARTITION BY e.upid ORDER BY e.gc_ts), max(coalesce(p.start_ts, w.ts), w.ts))
+    ) / 1e9 AS period
+  FROM android_garbage_collection_events AS e
+  JOIN process AS p USING (upid)
+  JOIN _gc_stats_window AS w
+)
+GROUP BY upid;
+
+-- The time of collections while applications started.
+CREATE PERFETTO TABLE _gc_during_android_startup AS
+SELECT e.upid, sum(i.dur) AS dur
+FROM _interval_intersect!((
+  (SELECT gc_id AS id, gc_ts AS ts, gc_dur AS dur FROM android_garbage_collection_events),
+  (SELECT startup_id AS id, ts, dur FROM android_startups WHERE dur > 0)
+), ()) AS i
+JOIN android_garbage_collection_events AS e ON e.gc_id = i.id_0
+GROUP BY e.upid;
+
 -- What there is to add up, by process: its heap, its collections, and those while applications started.
 CREATE PERFETTO VIEW _gc_process_sums AS
-WITH
-  heaps AS (
-    SELECT
-      h.upid,
-      sum(h.value / 1e3 * (min(h.ts + h.dur, w.ts + w.dur) - h.ts) / 1e9) AS heap_size_mbs,
-      sum(max(coalesce(h.growth, 0), 0)) / 1e3 AS heap_allocated_mb
-    FROM (SELECT *, value - lag(value) OVER (PARTITION BY upid ORDER BY ts) AS growth FROM _gc_heap_counter) AS h
-    JOIN _gc_stats_window AS w
-    GROUP BY h.upid
-  ),
-  -- a collection answers for the time since the one before, or since the process or the window began
-  periods AS (
-    SELECT
-      e.*,
-      (
-        e.gc_ts
-        - coalesce(lag(e.gc_ts) OVER (PARTITION BY e.upid ORDER BY e.gc_ts), max(coalesce(p.start_ts, w.ts), w.ts))
-      ) / 1e9 AS period
-    FROM android_garbage_collection_events AS e
-    JOIN process AS p USING (upid)
-    JOIN _gc_stats_window AS w
-  ),
-  collections AS (
-    SELECT
-      upid,
-      sum(min_heap_mb * max(period, 0)) AS heap_live_mbs,
-      sum(max_heap_mb * max(period, 0)) AS heap_total_mbs,
-      sum(gc_running_dur) AS gc_running_dur
-    FROM periods
-    GROUP BY upid
-  ),
-  during_starts AS (
-    SELECT e.upid, sum(i.dur) AS dur
-    FROM _interval_intersect!((
-      (SELECT gc_id AS id, gc_ts AS ts, gc_dur AS dur FROM android_garbage_collection_events),
-      (SELECT startup_id AS id, ts, dur FROM android_startups WHERE dur > 0)
-    ), ()) AS i
-    JOIN android_garbage_collection_events AS e ON e.gc_id = i.id_0
-    GROUP BY e.upid
-  )
 SELECT
   h.upid,
   h.heap_size_mbs,
@@ -202,9 +213,9 @@ SELECT
   c.heap_total_mbs,
   c.gc_running_dur,
   d.dur AS gc_during_android_startup_dur
-FROM heaps AS h
-LEFT JOIN collections AS c USING (upid)
-LEFT JOIN during_starts AS d USING (upid);
+FROM _gc_heap_allocated AS h
+LEFT JOIN _gc_heap_utilization AS c USING (upid)
+LEFT JOIN _gc_during_android_startup AS d USING (upid);
 
 -- The quotients of such sums.
 CREATE PERFETTO MACRO _gc_stats_of(

@@ -13,47 +13,48 @@ CREATE PERFETTO FUNCTION _job_field(
 RETURNS ANY AS
 SELECT extract_arg($arg_set_id, 'scheduled_job_state_changed.' || $name);
 
+-- The events: what became of a job, and its conditions.
+CREATE PERFETTO TABLE _job_states AS
+SELECT
+  id AS slice_id,
+  ts,
+  arg_set_id,
+  _job_field(arg_set_id, 'job_name') AS job_name,
+  coalesce(extract_arg(arg_set_id, 'scheduled_job_state_changed.attribution_node[0].uid'), _job_field(arg_set_id, 'uid'))
+    AS uid,
+  _job_field(arg_set_id, 'job_id') AS job_id,
+  _job_field(arg_set_id, 'state') AS state,
+  _job_field(arg_set_id, 'effective_priority') AS effective_priority,
+  _job_field(arg_set_id, 'has_battery_not_low_constraint') AS has_battery_not_low_constraint,
+  _job_field(arg_set_id, 'has_charging_constraint') AS has_charging_constraint,
+  _job_field(arg_set_id, 'has_connectivity_constraint') AS has_connectivity_constraint,
+  _job_field(arg_set_id, 'has_content_trigger_constraint') AS has_content_trigger_constraint,
+  _job_field(arg_set_id, 'has_deadline_constraint') AS has_deadline_constraint,
+  _job_field(arg_set_id, 'has_idle_constraint') AS has_idle_constraint,
+  _job_field(arg_set_id, 'has_storage_not_low_constraint') AS has_storage_not_low_constraint,
+  _job_field(arg_set_id, 'has_timing_delay_constraint') AS has_timing_delay_constraint,
+  _job_field(arg_set_id, 'is_prefetch') AS is_prefetch,
+  _job_field(arg_set_id, 'is_requested_expedited_job') AS is_requested_expedited_job,
+  _job_field(arg_set_id, 'is_running_as_expedited_job') AS is_running_as_expedited_job,
+  _job_field(arg_set_id, 'num_previous_attempts') AS num_previous_attempts,
+  _job_field(arg_set_id, 'requested_priority') AS requested_priority,
+  _job_field(arg_set_id, 'standby_bucket') AS standby_bucket,
+  _job_field(arg_set_id, 'is_periodic') AS is_periodic,
+  _job_field(arg_set_id, 'has_flexibility_constraint') AS has_flex_constraint,
+  _job_field(arg_set_id, 'is_requested_as_user_initiated_job') AS is_requested_as_user_initiated_job,
+  _job_field(arg_set_id, 'is_running_as_user_initiated_job') AS is_running_as_user_initiated_job,
+  _job_field(arg_set_id, 'deadline_ms') AS deadline_ms,
+  _job_field(arg_set_id, 'job_start_latency_ms') AS job_start_latency_ms,
+  _job_field(arg_set_id, 'num_uncompleted_work_items') AS num_uncompleted_work_items,
+  _job_field(arg_set_id, 'proc_state') AS proc_state,
+  _job_field(arg_set_id, 'internal_stop_reason') AS internal_stop_reason,
+  _job_field(arg_set_id, 'public_stop_reason') AS public_stop_reason
+FROM android_statsd_atoms
+WHERE name = 'scheduled_job_state_changed';
+
 -- A job's runs: from STARTED to the next event of the same job.
 CREATE PERFETTO TABLE _job_runs AS
 WITH
-  events AS (
-    SELECT
-      id AS slice_id,
-      ts,
-      arg_set_id,
-      _job_field(arg_set_id, 'job_name') AS job_name,
-      coalesce(extract_arg(arg_set_id, 'scheduled_job_state_changed.attribution_node[0].uid'), _job_field(arg_set_id, 'uid'))
-        AS uid,
-      _job_field(arg_set_id, 'job_id') AS job_id,
-      _job_field(arg_set_id, 'state') AS state,
-      _job_field(arg_set_id, 'effective_priority') AS effective_priority,
-      _job_field(arg_set_id, 'has_battery_not_low_constraint') AS has_battery_not_low_constraint,
-      _job_field(arg_set_id, 'has_charging_constraint') AS has_charging_constraint,
-      _job_field(arg_set_id, 'has_connectivity_constraint') AS has_connectivity_constraint,
-      _job_field(arg_set_id, 'has_content_trigger_constraint') AS has_content_trigger_constraint,
-      _job_field(arg_set_id, 'has_deadline_constraint') AS has_deadline_constraint,
-      _job_field(arg_set_id, 'has_idle_constraint') AS has_idle_constraint,
-      _job_field(arg_set_id, 'has_storage_not_low_constraint') AS has_storage_not_low_constraint,
-      _job_field(arg_set_id, 'has_timing_delay_constraint') AS has_timing_delay_constraint,
-      _job_field(arg_set_id, 'is_prefetch') AS is_prefetch,
-      _job_field(arg_set_id, 'is_requested_expedited_job') AS is_requested_expedited_job,
-      _job_field(arg_set_id, 'is_running_as_expedited_job') AS is_running_as_expedited_job,
-      _job_field(arg_set_id, 'num_previous_attempts') AS num_previous_attempts,
-      _job_field(arg_set_id, 'requested_priority') AS requested_priority,
-      _job_field(arg_set_id, 'standby_bucket') AS standby_bucket,
-      _job_field(arg_set_id, 'is_periodic') AS is_periodic,
-      _job_field(arg_set_id, 'has_flexibility_constraint') AS has_flex_constraint,
-      _job_field(arg_set_id, 'is_requested_as_user_initiated_job') AS is_requested_as_user_initiated_job,
-      _job_field(arg_set_id, 'is_running_as_user_initiated_job') AS is_running_as_user_initiated_job,
-      _job_field(arg_set_id, 'deadline_ms') AS deadline_ms,
-      _job_field(arg_set_id, 'job_start_latency_ms') AS job_start_latency_ms,
-      _job_field(arg_set_id, 'num_uncompleted_work_items') AS num_uncompleted_work_items,
-      _job_field(arg_set_id, 'proc_state') AS proc_state,
-      _job_field(arg_set_id, 'internal_stop_reason') AS internal_stop_reason,
-      _job_field(arg_set_id, 'public_stop_reason') AS public_stop_reason
-    FROM android_statsd_atoms
-    WHERE name = 'scheduled_job_state_changed'
-  ),
   paired AS (
     SELECT
       *,
@@ -61,7 +62,7 @@ WITH
       lead(state) OVER by_job AS next_state,
       lead(internal_stop_reason) OVER by_job AS next_internal_stop_reason,
       lead(public_stop_reason) OVER by_job AS next_public_stop_reason
-    FROM events
+    FROM _job_states
     WINDOW by_job AS (PARTITION BY uid, job_name, job_id ORDER BY ts)
   )
 SELECT
@@ -73,6 +74,10 @@ SELECT
   regexp_extract(job_name, '^@([^@]+)@') AS job_namespace
 FROM paired
 WHERE state = 'STARTED' AND next_state IN ('FINISHED', 'SCHEDULED') AND next_ts > ts;
+
+-- The runs by name, with how long each lasted.
+CREATE PERFETTO VIEW _job_started AS
+SELECT id, ts, dur, slice_id, job_name, uid, job_id, package_name, job_namespace FROM _job_runs;
 
 -- The runs with the conditions of the job.
 CREATE PERFETTO TABLE android_job_scheduler_states(
@@ -182,7 +187,8 @@ SELECT
   r.next_public_stop_reason AS public_stop_reason
 FROM _job_runs AS r;
 
-CREATE PERFETTO TABLE _job_screen_and_charging AS
+-- Whether the screen was on and the phone charged, in spans in which neither changes.
+CREATE PERFETTO TABLE _charging_screen_states AS
 SELECT row_number() OVER () AS id, i.ts, i.dur, c.charging_state, s.screen_state
 FROM _interval_intersect!((
   (SELECT id, ts, dur FROM android_charging_states WHERE dur > 0),
@@ -305,7 +311,7 @@ SELECT
   j.public_stop_reason
 FROM _interval_intersect!((
   (SELECT id, ts, dur FROM android_job_scheduler_states),
-  (SELECT id, ts, dur FROM _job_screen_and_charging)
+  (SELECT id, ts, dur FROM _charging_screen_states)
 ), ()) AS i
 JOIN android_job_scheduler_states AS j ON j.id = i.id_0
-JOIN _job_screen_and_charging AS x ON x.id = i.id_1;
+JOIN _charging_screen_states AS x ON x.id = i.id_1;

@@ -132,7 +132,14 @@ CREATE PERFETTO MACRO _firefox_string(
 )
 RETURNS Expr AS (SELECT x.idx FROM _firefox_strings AS x WHERE x.utid = $utid AND x.text = $text);
 
-CREATE PERFETTO FUNCTION _firefox_sample_table(
+-- Samples with the place where their stack ends, by call site: (utid, ts, sample_id, callsite_id, stack).
+CREATE PERFETTO TABLE _export_to_firefox_table AS
+SELECT s.utid, s.ts, s.id AS sample_id, s.callsite_id, e.idx AS stack
+FROM cpu_profiling_samples AS s
+JOIN _firefox_ends AS e ON e.utid = s.utid AND e.callsite_id = s.callsite_id
+ORDER BY s.callsite_id;
+
+CREATE PERFETTO FUNCTION _export_firefox_samples_table(
   -- The thread.
   utid JOINID(thread.id)
 )
@@ -146,14 +153,13 @@ SELECT
     'length', count()
   )
 FROM (
-  SELECT e.idx AS stack, _firefox_ms!(s.ts) AS time
-  FROM cpu_profiling_samples AS s
-  JOIN _firefox_ends AS e ON e.utid = s.utid AND e.callsite_id = s.callsite_id
+  SELECT s.stack, _firefox_ms!(s.ts) AS time
+  FROM _export_to_firefox_table AS s
   WHERE s.utid = $utid
-  ORDER BY s.ts, s.id
+  ORDER BY s.ts, s.sample_id
 );
 
-CREATE PERFETTO FUNCTION _firefox_stack_table(
+CREATE PERFETTO FUNCTION _export_firefox_stack_table(
   -- The thread.
   utid JOINID(thread.id)
 )
@@ -180,7 +186,7 @@ FROM (
   ORDER BY s.idx
 );
 
-CREATE PERFETTO FUNCTION _firefox_frame_table(
+CREATE PERFETTO FUNCTION _export_firefox_frame_table(
   -- The thread.
   utid JOINID(thread.id)
 )
@@ -208,7 +214,7 @@ FROM (
   ORDER BY f.idx
 );
 
-CREATE PERFETTO FUNCTION _firefox_func_table(
+CREATE PERFETTO FUNCTION _export_firefox_func_table(
   -- The thread.
   utid JOINID(thread.id)
 )
@@ -280,13 +286,35 @@ FROM (
   ORDER BY m.ts
 );
 
-CREATE PERFETTO FUNCTION _firefox_string_array(
+CREATE PERFETTO FUNCTION _export_firefox_string_array(
   -- The thread.
   utid JOINID(thread.id)
 )
 RETURNS STRING AS
 SELECT json_group_array(text)
 FROM (SELECT text FROM _firefox_strings WHERE utid = $utid ORDER BY idx);
+
+-- Tables without a row: symbols of native code, …
+CREATE PERFETTO FUNCTION _export_firefox_native_symbol_table()
+RETURNS STRING AS
+SELECT
+  json_object(
+    'libIndex', json_array(), 'address', json_array(), 'name', json_array(), 'functionSize', json_array(), 'length', 0
+  );
+
+-- … resources, …
+CREATE PERFETTO FUNCTION _export_firefox_resource_table()
+RETURNS STRING AS
+SELECT json_object('lib', json_array(), 'name', json_array(), 'host', json_array(), 'type', json_array(), 'length', 0);
+
+-- … and markers, for threads that have none.
+CREATE PERFETTO FUNCTION _export_firefox_thread_markers()
+RETURNS STRING AS
+SELECT
+  json_object(
+    'name', json_array(), 'startTime', json_array(), 'endTime', json_array(), 'phase', json_array(), 'category', json_array(),
+    'data', json_array(), 'length', 0
+  );
 
 -- Numbers of processes as texts; those of two machines are told apart.
 CREATE PERFETTO FUNCTION _firefox_pid(
@@ -298,7 +326,7 @@ CREATE PERFETTO FUNCTION _firefox_pid(
 RETURNS STRING AS
 SELECT coalesce($pid, 0) || iif($machine_id > 0, '@' || $machine_id, '');
 
-CREATE PERFETTO FUNCTION _firefox_thread(
+CREATE PERFETTO FUNCTION _export_firefox_thread(
   -- The thread.
   utid JOINID(thread.id)
 )
@@ -317,16 +345,26 @@ SELECT
     'isMainThread', json(iif(t.is_main_thread, 'true', 'false')),
     'pid', _firefox_pid(coalesce(p.pid, t.tid), t.machine_id),
     'tid', t.tid,
-    'samples', json(_firefox_sample_table(t.utid)),
-    'markers', json(_firefox_marker_table(t.utid)),
-    'stackTable', json(_firefox_stack_table(t.utid)),
-    'frameTable', json(_firefox_frame_table(t.utid)),
-    'funcTable', json(_firefox_func_table(t.utid)),
-    'resourceTable', json(_firefox_resource_table(t.utid)),
-    'nativeSymbols', json_object(
-      'libIndex', json_array(), 'address', json_array(), 'name', json_array(), 'functionSize', json_array(), 'length', 0
+    'samples', json(_export_firefox_samples_table(t.utid)),
+    'markers', json(
+      iif(
+        EXISTS (SELECT 1 FROM _firefox_markers AS m WHERE m.utid = t.utid),
+        _firefox_marker_table(t.utid),
+        _export_firefox_thread_markers()
+      )
     ),
-    'stringArray', json(_firefox_string_array(t.utid))
+    'stackTable', json(_export_firefox_stack_table(t.utid)),
+    'frameTable', json(_export_firefox_frame_table(t.utid)),
+    'funcTable', json(_export_firefox_func_table(t.utid)),
+    'resourceTable', json(
+      iif(
+        EXISTS (SELECT 1 FROM _firefox_resources AS r WHERE r.utid = t.utid),
+        _firefox_resource_table(t.utid),
+        _export_firefox_resource_table()
+      )
+    ),
+    'nativeSymbols', json(_export_firefox_native_symbol_table()),
+    'stringArray', json(_export_firefox_string_array(t.utid))
   )
 FROM thread AS t
 LEFT JOIN process AS p USING (upid)
@@ -334,7 +372,7 @@ WHERE t.utid = $utid;
 
 -- What the profile tells about itself. Times are counted from the trace's start, which is given in ms since 1970 where the
 -- trace knows it.
-CREATE PERFETTO FUNCTION _firefox_meta()
+CREATE PERFETTO FUNCTION _export_firefox_meta()
 RETURNS STRING AS
 SELECT
   json_object(
@@ -369,9 +407,9 @@ SELECT
   );
 
 -- Threads that have samples or slices, by process.
-CREATE PERFETTO FUNCTION _firefox_threads()
+CREATE PERFETTO FUNCTION _export_firefox_threads()
 RETURNS STRING AS
-SELECT json_group_array(json(_firefox_thread(utid)))
+SELECT json_group_array(json(_export_firefox_thread(utid)))
 FROM (
   SELECT t.utid
   FROM thread AS t
@@ -387,8 +425,8 @@ CREATE PERFETTO FUNCTION export_to_firefox_profile()
 RETURNS STRING AS
 SELECT
   json_object(
-    'meta', json(_firefox_meta()),
+    'meta', json(_export_firefox_meta()),
     'libs', json_array(),
     'pages', json_array(),
-    'threads', json(_firefox_threads())
+    'threads', json(_export_firefox_threads())
   );

@@ -2,6 +2,7 @@
 
 INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE wattson.cpu.estimates;
+INCLUDE PERFETTO MODULE wattson.device_infos;
 INCLUDE PERFETTO MODULE wattson.gpu.estimates;
 INCLUDE PERFETTO MODULE wattson.tpu.estimates;
 INCLUDE PERFETTO MODULE wattson.utils;
@@ -68,3 +69,47 @@ SELECT
   _mean_mw!(tpu_mw) AS tpu_mw
 FROM _interval_intersect_single!($ts, $dur, _ii_subquery!(_system_state_mw)) AS w
 JOIN _system_state_mw AS s ON s._auto_id = w.id;
+
+-- Policy of a CPU.
+CREATE PERFETTO MACRO _policy_of(
+  -- The CPU.
+  n Expr
+)
+RETURNS Expr AS (SELECT m.policy FROM _dev_cpu_policy_map AS m WHERE m.cpu = $n);
+
+-- Means of all parts in windows: (cpu0_poli .. cpu7_poli, cpu0_mw .. tpu_mw, period_dur, period_id).
+CREATE PERFETTO MACRO _wattson_base_components_avg_mw(
+  -- The windows: ts, dur, period_id.
+  window_table TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    _policy_of!(0) AS cpu0_poli,
+    _policy_of!(1) AS cpu1_poli,
+    _policy_of!(2) AS cpu2_poli,
+    _policy_of!(3) AS cpu3_poli,
+    _policy_of!(4) AS cpu4_poli,
+    _policy_of!(5) AS cpu5_poli,
+    _policy_of!(6) AS cpu6_poli,
+    _policy_of!(7) AS cpu7_poli,
+    _mean_mw!(cpu0_mw) AS cpu0_mw,
+    _mean_mw!(cpu1_mw) AS cpu1_mw,
+    _mean_mw!(cpu2_mw) AS cpu2_mw,
+    _mean_mw!(cpu3_mw) AS cpu3_mw,
+    _mean_mw!(cpu4_mw) AS cpu4_mw,
+    _mean_mw!(cpu5_mw) AS cpu5_mw,
+    _mean_mw!(cpu6_mw) AS cpu6_mw,
+    _mean_mw!(cpu7_mw) AS cpu7_mw,
+    _mean_mw!(dsu_scu_mw) AS dsu_scu_mw,
+    _mean_mw!(gpu_mw) AS gpu_mw,
+    _mean_mw!(tpu_mw) AS tpu_mw,
+    sum(w.dur) AS period_dur,
+    w.id_0 AS period_id
+  FROM _interval_intersect!(
+    ((SELECT period_id AS id, ts, dur FROM $window_table), _ii_subquery!(_system_state_mw)),
+    ()
+  ) AS w
+  JOIN _system_state_mw AS s ON s._auto_id = w.id_1
+  GROUP BY w.id_0
+);

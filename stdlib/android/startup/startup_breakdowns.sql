@@ -2,10 +2,12 @@
 
 INCLUDE PERFETTO MODULE android.startup.startups;
 INCLUDE PERFETTO MODULE intervals.intersect;
-INCLUDE PERFETTO MODULE slices.flat_slices;
+INCLUDE PERFETTO MODULE slices.hierarchy;
+INCLUDE PERFETTO MODULE slices.pieces;
+INCLUDE PERFETTO MODULE slices.with_context;
 
 -- The reason that a slice stands for, or NULL.
-CREATE PERFETTO FUNCTION _startup_reason_of_slice(
+CREATE PERFETTO FUNCTION _normalize_android_string(
   name STRING
 )
 RETURNS STRING AS
@@ -36,8 +38,114 @@ WITH
   )
 SELECT reason FROM rules WHERE $name GLOB pattern LIMIT 1;
 
--- Each moment with one reason: waiting for a disk, for memory or for a processor tells more than the slice around it;
--- the slice tells more than running or sleeping.
+-- Why a start took the time of a piece, by the deepest slice that says so and by the state of the thread: waiting for a disk, for a
+-- processor or for memory tells more than the slice around it; the slice tells more than running or sleeping.
+CREATE PERFETTO FUNCTION _startup_breakdown_reason(
+  -- The slice, as _normalize_android_string() calls it.
+  name STRING,
+  -- State of the thread.
+  state STRING,
+  -- Does it wait for a device?
+  io_wait LONG,
+  -- Was it woken by an interrupt?
+  irq_context LONG
+)
+RETURNS STRING AS
+SELECT
+  CASE
+    WHEN $name = 'kernel_memory_reclaim' THEN $name
+    WHEN $state = 'D' AND $io_wait THEN 'io'
+    WHEN $state IN ('R', 'R+') AND $irq_context THEN 'irq'
+    WHEN $state IN ('R', 'R+') THEN $state
+    ELSE coalesce($name, $state)
+  END;
+
+-- The starts by process, with a number of their own: those of several users have several processes.
+CREATE PERFETTO TABLE _startup_root_slices AS
+SELECT row_number() OVER (ORDER BY startup_id, upid) AS id, startup_id, ts, dur, upid, utid
+FROM android_startup_threads
+WHERE is_main_thread AND dur > 0;
+
+-- Slices of the main threads that overlap a start; name is that of the reason, NULL for none.
+CREATE PERFETTO TABLE _startup_relevant_slices AS
+SELECT DISTINCT
+  s.id,
+  s.parent_id,
+  s.depth,
+  s.ts,
+  iif(s.dur < 0, trace_end() - s.ts, s.dur) AS dur,
+  s.track_id,
+  s.utid,
+  _normalize_android_string(s.name) AS name
+FROM _startup_root_slices AS r
+JOIN thread_slice AS s USING (utid)
+WHERE s.ts < r.ts + r.dur AND (s.dur < 0 OR s.ts + s.dur > r.ts);
+
+-- Those with a reason, each below the next one above it that has one, too.
+CREATE PERFETTO TABLE _startup_normalized_slices AS
+SELECT k.id, iif(k.parent_id IN (SELECT id FROM _startup_relevant_slices WHERE name IS NOT NULL), k.parent_id, NULL) AS parent_id,
+  s.depth, k.name, s.ts, s.dur, s.track_id, s.utid
+FROM _slice_remove_nulls_and_reparent!((SELECT id, parent_id, depth, name FROM _startup_relevant_slices), name) AS k
+JOIN _startup_relevant_slices AS s USING (id);
+
+-- The same, cut to the starts: (root_id, startup_id, slice_id, ts, dur, utid, name).
+CREATE PERFETTO TABLE _startup_slices_breakdown AS
+SELECT
+  r.id AS root_id,
+  r.startup_id,
+  s.id AS slice_id,
+  max(s.ts, r.ts) AS ts,
+  min(s.ts + s.dur, r.ts + r.dur) - max(s.ts, r.ts) AS dur,
+  s.utid,
+  s.name
+FROM _startup_root_slices AS r
+JOIN _startup_normalized_slices AS s ON s.utid = r.utid AND s.ts < r.ts + r.dur AND s.ts + s.dur > r.ts;
+
+-- The deepest of them at each moment: (id, root_id, startup_id, slice_id, ts, dur, name).
+CREATE PERFETTO TABLE _startup_flat_slices_breakdown AS
+SELECT
+  row_number() OVER (ORDER BY r.id, p.ts) AS id,
+  r.id AS root_id,
+  r.startup_id,
+  p.slice_id,
+  max(p.ts, r.ts) AS ts,
+  min(p.ts + p.dur, r.ts + r.dur) - max(p.ts, r.ts) AS dur,
+  s.name
+FROM _slice_pieces!(_startup_normalized_slices) AS p
+JOIN _startup_normalized_slices AS s ON s.id = p.slice_id
+JOIN _startup_root_slices AS r ON r.utid = s.utid AND p.ts < r.ts + r.dur AND p.ts + p.dur > r.ts;
+
+-- States of the main threads, cut to the starts: (id, root_id, startup_id, thread_state_id, ts, dur, state, io_wait, irq_context).
+CREATE PERFETTO TABLE _startup_thread_states_breakdown AS
+SELECT
+  row_number() OVER (ORDER BY i.ts) AS id,
+  r.id AS root_id,
+  r.startup_id,
+  t.id AS thread_state_id,
+  i.ts,
+  i.dur,
+  t.state,
+  t.io_wait,
+  t.irq_context
+FROM _interval_intersect!((
+  _startup_root_slices,
+  (SELECT id, ts, iif(dur < 0, trace_end() - ts, dur) AS dur, utid FROM thread_state)
+), (utid)) AS i
+JOIN _startup_root_slices AS r ON r.id = i.id_0
+JOIN thread_state AS t ON t.id = i.id_1
+WHERE i.dur > 0;
+
+-- What of them stands beside the states.
+CREATE PERFETTO VIEW _startup_flat_slices_of_roots AS
+SELECT root_id, ts, dur, slice_id, name FROM _startup_flat_slices_breakdown;
+
+CREATE PERFETTO VIEW _startup_thread_states_of_roots AS
+SELECT root_id, ts, dur, startup_id, thread_state_id, state, io_wait, irq_context FROM _startup_thread_states_breakdown;
+
+CREATE VIRTUAL TABLE _startup_states_and_slices
+USING SPAN_LEFT_JOIN(_startup_thread_states_of_roots PARTITIONED root_id, _startup_flat_slices_of_roots PARTITIONED root_id);
+
+-- Each moment with one reason.
 CREATE PERFETTO TABLE android_startup_opinionated_breakdown(
   -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
@@ -52,59 +160,13 @@ CREATE PERFETTO TABLE android_startup_opinionated_breakdown(
   -- What the time went to.
   reason STRING
 ) AS
-WITH
-  mains AS (
-    SELECT startup_id AS id, ts, dur, utid FROM android_startup_threads WHERE is_main_thread AND dur > 0
-  ),
-  states AS (
-    SELECT row_number() OVER () AS id, i.id_0 AS startup_id, i.id_1 AS thread_state_id, i.ts, i.dur, i.utid
-    FROM _interval_intersect!((
-      mains,
-      (SELECT id, ts, iif(dur < 0, trace_end() - ts, dur) AS dur, utid FROM thread_state)
-    ), (utid)) AS i
-    WHERE i.dur > 0
-  ),
-  slices AS (
-    SELECT row_number() OVER () AS id, f.ts, f.dur, t.utid, f.slice_id, _startup_reason_of_slice(f.name) AS reason
-    FROM _slice_flattened AS f
-    JOIN thread_track AS t ON t.id = f.track_id
-    WHERE f.dur > 0 AND t.utid IN (SELECT utid FROM mains)
-  ),
-  both AS (
-    SELECT i.ts, i.dur, i.id_0 AS id, s.slice_id, s.reason
-    FROM _interval_intersect!((states, slices), (utid)) AS i
-    JOIN slices AS s ON s.id = i.id_1
-    WHERE i.dur > 0
-  ),
-  -- pieces of a state without a slice
-  bare AS (
-    SELECT b.id, lag(b.ts + b.dur, 1, s.ts) OVER (PARTITION BY b.id ORDER BY b.ts) AS ts, b.ts AS ts_end
-    FROM both AS b
-    JOIN states AS s USING (id)
-    UNION ALL
-    SELECT s.id, coalesce(max(b.ts + b.dur), s.ts), s.ts + s.dur
-    FROM states AS s
-    LEFT JOIN both AS b USING (id)
-    GROUP BY s.id
-  ),
-  pieces AS (
-    SELECT id, ts, dur, slice_id, reason FROM both
-    UNION ALL
-    SELECT id, ts, ts_end - ts, NULL, NULL FROM bare WHERE ts_end > ts
-  )
 SELECT
-  s.startup_id,
-  p.slice_id,
-  s.thread_state_id,
-  p.ts,
-  p.dur,
-  CASE
-    WHEN t.state = 'D' AND t.io_wait THEN 'io'
-    WHEN t.state IN ('R', 'R+') THEN t.state
-    WHEN t.state = 'D' THEN coalesce(p.reason, 'D')
-    ELSE coalesce(p.reason, t.state)
-  END AS reason
-FROM pieces AS p
-JOIN states AS s USING (id)
-JOIN thread_state AS t ON t.id = s.thread_state_id
-ORDER BY s.startup_id, p.ts;
+  startup_id,
+  slice_id,
+  thread_state_id,
+  ts,
+  dur,
+  _startup_breakdown_reason(name, state, io_wait, irq_context) AS reason
+FROM _startup_states_and_slices
+WHERE dur > 0
+ORDER BY startup_id, ts;

@@ -3,6 +3,13 @@
 INCLUDE PERFETTO MODULE android.memory.heap_graph.class_tree;
 INCLUDE PERFETTO MODULE android.memory.heap_graph.helpers;
 
+-- What hangs below each place, with itself: (id, cumulative_count, cumulative_size).
+CREATE PERFETTO TABLE _heap_graph_class_tree_cumulatives AS
+SELECT id, cumulative_count, cumulative_size
+FROM _heap_graph_tree_sums!(
+  (SELECT id, parent_id, self_count, self_size, 0 AS native_size FROM _heap_graph_class_tree)
+);
+
 -- The classes on those ways, with what hangs below each.
 CREATE PERFETTO TABLE android_heap_graph_class_summary_tree(
   -- When the heap was dumped.
@@ -38,7 +45,5 @@ SELECT
   s.cumulative_count,
   s.cumulative_size
 FROM _heap_graph_class_tree AS t
-JOIN _heap_graph_tree_sums!(
-  (SELECT id, parent_id, self_count, self_size, 0 AS native_size FROM _heap_graph_class_tree)
-) AS s USING (id)
+JOIN _heap_graph_class_tree_cumulatives AS s USING (id)
 ORDER BY t.id;

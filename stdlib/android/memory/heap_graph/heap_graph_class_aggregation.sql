@@ -12,23 +12,40 @@ SELECT $obj_name GLOB 'java.*' AND NOT $obj_name GLOB 'java.lang.Class<*>' OR
   $obj_name GLOB 'j$.*' OR $obj_name GLOB 'int\[*' OR $obj_name GLOB '*[[]]' OR $obj_name GLOB 'kotlin.*' OR
   $obj_name GLOB 'kotlinx.*' OR $obj_name GLOB 'libcore.*' OR $obj_name GLOB 'android.util.*Array*';
 
--- Objects that no object of their own class dominates: what these dominate is counted once.
-CREATE PERFETTO TABLE _heap_graph_topmost_of_class AS
+-- The node above all roots of the tree below: a number no object has.
+CREATE PERFETTO FUNCTION _partition_tree_super_root_fn()
+RETURNS LONG AS
+SELECT max(id) + 1 FROM heap_graph_object;
+
+-- The tree of dominators with that node above it, and the class of each: (id, parent_id, group_key).
+CREATE PERFETTO TABLE _heap_graph_dominator_tree_for_partition AS
+SELECT t.id, coalesce(t.idom_id, _partition_tree_super_root_fn()) AS parent_id, o.type_id AS group_key
+FROM heap_graph_dominator_tree AS t
+JOIN heap_graph_object AS o USING (id)
+UNION ALL
+SELECT _partition_tree_super_root_fn() AS id, NULL, (SELECT max(id) + 1 FROM heap_graph_class)
+WHERE EXISTS (SELECT 1 FROM heap_graph_dominator_tree);
+
+-- Objects, and whether what they dominate counts for their class: no object of their own class dominates them, so that it counts
+-- once.
+CREATE PERFETTO TABLE _heap_object_marked_for_dominated_stats AS
 WITH RECURSIVE
-  above(id, type_id, at) AS (
-    SELECT t.id, o.type_id, t.idom_id
-    FROM heap_graph_dominator_tree AS t
-    JOIN heap_graph_object AS o USING (id)
-    WHERE t.idom_id IS NOT NULL
+  above(id, group_key, at) AS (
+    SELECT id, group_key, parent_id FROM _heap_graph_dominator_tree_for_partition WHERE parent_id IS NOT NULL
     UNION ALL
-    SELECT a.id, a.type_id, t.idom_id
+    SELECT a.id, a.group_key, t.parent_id
     FROM above AS a
-    JOIN heap_graph_dominator_tree AS t ON t.id = a.at
-    JOIN heap_graph_object AS o ON o.id = a.at
-    WHERE o.type_id != a.type_id AND t.idom_id IS NOT NULL
+    JOIN _heap_graph_dominator_tree_for_partition AS t ON t.id = a.at
+    WHERE t.group_key != a.group_key AND t.parent_id IS NOT NULL
   ),
-  below AS (SELECT DISTINCT a.id FROM above AS a JOIN heap_graph_object AS o ON o.id = a.at WHERE o.type_id = a.type_id)
-SELECT id FROM heap_graph_dominator_tree WHERE id NOT IN (SELECT id FROM below);
+  below AS (
+    SELECT DISTINCT a.id
+    FROM above AS a
+    JOIN _heap_graph_dominator_tree_for_partition AS t ON t.id = a.at
+    WHERE t.group_key = a.group_key
+  )
+SELECT id, id NOT IN (SELECT id FROM below) AS marked
+FROM heap_graph_dominator_tree;
 
 -- Objects of each class, and what they keep alive.
 CREATE PERFETTO TABLE android_heap_graph_class_aggregation(
@@ -77,8 +94,8 @@ WITH
       sum(d.dominated_size_bytes) AS dominated_size_bytes,
       sum(d.dominated_native_size_bytes) AS dominated_native_size_bytes
     FROM heap_graph_object AS o
-    LEFT JOIN _heap_graph_topmost_of_class AS m USING (id)
-    LEFT JOIN heap_graph_dominator_tree AS d ON d.id = m.id
+    LEFT JOIN _heap_object_marked_for_dominated_stats AS m USING (id)
+    LEFT JOIN heap_graph_dominator_tree AS d ON d.id = m.id AND m.marked
     GROUP BY o.upid, o.graph_sample_ts, o.type_id
   )
 SELECT

@@ -46,3 +46,52 @@ RETURNS TableOrSubquery AS
   GROUP BY o.id
   ORDER BY total_cumulative_size DESC
 );
+
+-- Objects at places, with the other ends of their references: those that refer to them, or that they refer to.
+CREATE PERFETTO MACRO _heap_graph_neighbours_of(
+  -- Objects with their places: id, path_hash.
+  path_hashes TableOrSubquery,
+  -- The places: path_hash.
+  path_hash_values TableOrSubquery,
+  -- Column of the reference with the object.
+  this ColumnName,
+  -- Column of the reference with the other one.
+  that ColumnName
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT
+    h.path_hash,
+    coalesce(c.deobfuscated_name, c.name) AS class_name,
+    coalesce(r.deobfuscated_field_name, r.field_name) AS field_name,
+    r.field_type_name,
+    o.*
+  FROM $path_hash_values AS v
+  JOIN $path_hashes AS h USING (path_hash)
+  JOIN heap_graph_reference AS r ON r.$this = h.id
+  JOIN heap_graph_object AS o ON o.id = r.$that
+  JOIN heap_graph_class AS c ON c.id = o.type_id
+  ORDER BY o.self_size DESC
+);
+
+CREATE PERFETTO MACRO _heap_graph_incoming_references_agg(
+  -- Objects with their places.
+  path_hashes TableOrSubquery,
+  -- The places.
+  path_hash_values TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT * FROM _heap_graph_neighbours_of!($path_hashes, $path_hash_values, owned_id, owner_id)
+);
+
+CREATE PERFETTO MACRO _heap_graph_outgoing_references_agg(
+  -- Objects with their places.
+  path_hashes TableOrSubquery,
+  -- The places.
+  path_hash_values TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT * FROM _heap_graph_neighbours_of!($path_hashes, $path_hash_values, owner_id, owned_id)
+);

@@ -11,6 +11,27 @@ FROM _android_heap_profile_callstacks_for_allocations!((
   FROM heap_profile_allocation
 ));
 
+-- What each and all that it called asked for: (id, cumulative_size, cumulative_alloc_size).
+CREATE PERFETTO TABLE _android_heap_profile_cumulatives AS
+SELECT id, cumulative_size, cumulative_alloc_size
+FROM _graph_aggregating_scan!(
+  (
+    SELECT id AS source_node_id, parent_id AS dest_node_id
+    FROM _android_heap_profile_raw_callstacks
+    WHERE parent_id IS NOT NULL
+  ),
+  (
+    SELECT id, self_size AS cumulative_size, self_alloc_size AS cumulative_alloc_size
+    FROM _android_heap_profile_raw_callstacks
+  ),
+  (cumulative_size, cumulative_alloc_size),
+  (
+    SELECT id, sum(cumulative_size) AS cumulative_size, sum(cumulative_alloc_size) AS cumulative_alloc_size
+    FROM $table
+    GROUP BY id
+  )
+);
+
 -- What each function asked for and did not give back, itself and with all that it called.
 CREATE PERFETTO TABLE android_heap_profile_summary_tree(
   -- Number of the node.
@@ -46,21 +67,5 @@ SELECT
   n.self_alloc_size,
   c.cumulative_alloc_size
 FROM _android_heap_profile_raw_callstacks AS n
-JOIN _graph_aggregating_scan!(
-  (
-    SELECT id AS source_node_id, parent_id AS dest_node_id
-    FROM _android_heap_profile_raw_callstacks
-    WHERE parent_id IS NOT NULL
-  ),
-  (
-    SELECT id, self_size AS cumulative_size, self_alloc_size AS cumulative_alloc_size
-    FROM _android_heap_profile_raw_callstacks
-  ),
-  (cumulative_size, cumulative_alloc_size),
-  (
-    SELECT id, sum(cumulative_size) AS cumulative_size, sum(cumulative_alloc_size) AS cumulative_alloc_size
-    FROM $table
-    GROUP BY id
-  )
-) AS c USING (id)
+JOIN _android_heap_profile_cumulatives AS c USING (id)
 ORDER BY n.id;
