@@ -1,4 +1,5 @@
-/* Packets of Android and of GPUs: frames, buffers, wakelocks, networks, settings, windows, layers, render stages. */
+/* Packets of Android, GPUs, Chrome and Windows: frames, wakelocks, networks, windows, layers, render stages, code of V8,
+ * dumps of memory, files. */
 #include "fuzz_records.h"
 
 static const uint32_t fields[] = {
@@ -38,6 +39,18 @@ static const uint32_t fields[] = {
     112,  /* winscope_extensions */
     5,    /* chrome_events */
     48,   /* chrome_benchmark_metadata */
+    66,   /* perf_sample */
+    73,   /* memory_tracker_snapshot */
+    95,   /* etw_events */
+    99,   /* v8_js_code */
+    100,  /* v8_internal_code */
+    101,  /* v8_wasm_code */
+    102,  /* v8_reg_exp_code */
+    103,  /* v8_code_move */
+    110,  /* pixel_modem_events */
+    111,  /* pixel_modem_token_database */
+    124,  /* trace_provenance */
+    125,  /* protovms */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/dev_flags.h"
 #include "base/file.h"
+#include "base/range_map.h"
 #include "base/strpool.h"
 #include "base/suggest.h"
 #include "base/u64map.h"
@@ -336,6 +337,78 @@ START_TEST(settings_take_what_their_kind_says)
 }
 END_TEST
 
+/* ---- ranges ---- */
+
+/* Against an array that says what holds each number. */
+START_TEST(ranges_are_found_and_taken)
+{
+    enum { NUMBERS = 300, STEPS = 20000 };
+    struct arena arena = {0};
+    struct range_map map = {.arena = &arena};
+    int held[NUMBERS] = {0}, ids[STEPS], wrong = 0;
+    unsigned random = (unsigned)_i + 1;
+    for (int step = 1; step < STEPS; step++) {
+        random = random * 1103515245 + 12345;
+        uint64_t start = random >> 8 & 255, end = start + 1 + (random >> 16) % 40;
+        struct range r, out;
+        bool found = range_map_find(&map, start, &r);
+        wrong += (found ? *(int *)r.value : 0) != held[start];
+        while (range_map_take(&map, start, end, &out)) {
+            wrong += out.start >= end || out.end <= start;
+            for (uint64_t i = out.start; i < out.end; i++) {
+                wrong += held[i] != *(int *)out.value;
+                held[i] = 0;
+            }
+        }
+        for (uint64_t i = start; i < end; i++)
+            wrong += held[i] != 0;
+        if (random & 64)
+            continue;
+        ids[step] = step;
+        wrong += !range_map_add(&map, (struct range){start, end, &ids[step]});
+        for (uint64_t i = start; i < end; i++)
+            held[i] = step;
+    }
+    ck_assert_int_eq(wrong, 0);
+    ck_assert_uint_lt(arena.total_bytes, 1 << 20); /* places of what was taken are used again */
+    arena_free(&arena);
+}
+END_TEST
+
+START_TEST(ranges_in_order_do_not_make_a_list)
+{
+    enum { RANGES = 200000 };
+    struct arena arena = {0};
+    struct range_map map = {.arena = &arena};
+    struct range r;
+    int wrong = 0;
+    for (uint64_t i = 0; i < RANGES; i++)
+        wrong += !range_map_add(&map, (struct range){10 * i, 10 * i + 5, NULL});
+    for (uint64_t i = 0; i < RANGES; i++)
+        wrong += !range_map_find(&map, 10 * i + 4, &r) || range_map_find(&map, 10 * i + 5, &r);
+    ck_assert_int_eq(wrong, 0);
+    arena_free(&arena);
+}
+END_TEST
+
+START_TEST(ranges_without_memory_stay)
+{
+    struct arena arena = {0};
+    struct range_map map = {.arena = &arena};
+    struct range r;
+    ck_assert(range_map_add(&map, (struct range){1, 2, NULL}));
+    alloc_set_gate(gate, NULL);
+    allocations_left = 0;
+    bool added = true;
+    for (uint64_t i = 1; added && i < 100000; i++)
+        added = range_map_add(&map, (struct range){2 * i + 1, 2 * i + 2, NULL});
+    no_gate();
+    ck_assert(!added);
+    ck_assert(range_map_find(&map, 1, &r));
+    arena_free(&arena);
+}
+END_TEST
+
 Suite *base_suite(void);
 
 Suite *base_suite(void)
@@ -350,6 +423,9 @@ Suite *base_suite(void)
     tcase_add_test(t, a_map_holds_what_was_put);
     tcase_add_test(t, a_map_without_memory_keeps_what_it_has);
     tcase_add_test(t, a_vector_grows_or_stays_as_it_is);
+    tcase_add_loop_test(t, ranges_are_found_and_taken, 0, 4);
+    tcase_add_test(t, ranges_in_order_do_not_make_a_list);
+    tcase_add_test(t, ranges_without_memory_stay);
     tcase_add_loop_test(t, utf8_is_told_from_other_bytes, 0, sizeof utf8 / sizeof *utf8);
     tcase_add_test(t, a_file_is_read_whole_or_not_at_all);
     tcase_add_loop_test(t, the_nearest_word_is_suggested, 0, sizeof near_words / sizeof *near_words);

@@ -321,12 +321,15 @@ START_TEST(slices_know_where_they_began_and_ended)
     put(w, "1{8:30 10:1 11{9:3 11:7 23'moment' 56:2}} 1{8:40 10:1 11{9:3 11:7 23'lost' 56:9}}");
     trace_fixture_load(&f);
     ck_assert_uint_eq(ROWS(slice), 3);
-    ck_assert_uint_eq(ROWS(track_event_callstacks), 2);
+    ck_assert_uint_eq(ROWS(track_event_callstacks), 3); /* one for each event */
     ck_assert_str_eq(stack_text(GET(track_event_callstacks, callsite_id, 0)), "main > work");
-    ck_assert_str_eq(stack_text(GET(track_event_callstacks, end_callsite_id, 0)), "main");
-    ck_assert_int_eq(GET(track_event_callstacks, slice_id, 1), 1);
-    ck_assert_str_eq(stack_text(GET(track_event_callstacks, callsite_id, 1)), "main > idle");
-    ck_assert_int_eq(GET(track_event_callstacks, end_callsite_id, 1), COL_NULL);
+    ck_assert_int_eq(GET(track_event_callstacks, end_callsite_id, 0), COL_NULL);
+    ck_assert_int_eq(GET(track_event_callstacks, slice_id, 1), 0);
+    ck_assert_int_eq(GET(track_event_callstacks, callsite_id, 1), COL_NULL);
+    ck_assert_str_eq(stack_text(GET(track_event_callstacks, end_callsite_id, 1)), "main");
+    ck_assert_int_eq(GET(track_event_callstacks, slice_id, 2), 1);
+    ck_assert_str_eq(stack_text(GET(track_event_callstacks, callsite_id, 2)), "main > idle");
+    ck_assert_int_eq(GET(track_event_callstacks, end_callsite_id, 2), COL_NULL);
     ck_assert_int_eq(STAT(stackprofile_invalid_callstack_id), 1);
 }
 END_TEST

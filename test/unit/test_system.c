@@ -540,6 +540,28 @@ START_TEST(kernels_that_are_not_linux_schedule_too)
 }
 END_TEST
 
+START_TEST(states_that_cannot_follow_are_dropped)
+{
+    task_state(10, -1, 5, 1); /* created */
+    task_state(20, -1, 5, 1); /* again, while it is alive */
+    task_state(30, 0, 5, 3);
+    task_state(40, 1, 5, 3); /* runs already */
+    task_state(50, -1, 5, 7);
+    task_state(60, -1, 5, 4); /* after its death */
+    task_state(70, -1, 5, 8);
+    task_state(80, -1, 5, 1); /* another thread of that number */
+    trace_fixture_load(&f);
+    static const char *const states[] = {"Created", "Running", "Z", "X", "Created"};
+    ck_assert_uint_eq(ROWS(thread_state), 5);
+    for (uint32_t i = 0; i < 5; i++)
+        ck_assert_str_eq(TEXT(thread_state, state, i), states[i]);
+    ck_assert_uint_eq(ROWS(sched_slice), 1);
+    ck_assert_int_eq(GET(sched_slice, dur, 0), 20);
+    ck_assert_int_ne(GET(thread_state, utid, 4), GET(thread_state, utid, 3));
+    ck_assert_int_eq(STAT(generic_task_state_invalid_order), 3);
+}
+END_TEST
+
 Suite *system_suite(void);
 
 Suite *system_suite(void)
@@ -565,6 +587,7 @@ Suite *system_suite(void)
     tcase_add_test(c, daemons_record_themselves);
     tcase_add_test(c, perf_samples_bring_counters);
     tcase_add_test(c, kernels_that_are_not_linux_schedule_too);
+    tcase_add_test(c, states_that_cannot_follow_are_dropped);
     suite_add_tcase(s, c);
     return s;
 }

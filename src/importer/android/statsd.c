@@ -2,8 +2,9 @@
  * fields are named by number and read by how they are written. */
 #include "importer/android/android_internal.h"
 
+#include "importer/core/text_forms.h"
+
 #include <inttypes.h>
-#include <nettle/base64.h>
 #include <stdio.h>
 
 enum { KEY = 64, FIRST_OWN_ATOM = 100000 /* atoms from there on belong to the device's maker */ };
@@ -56,19 +57,6 @@ static struct statsd_atoms *atoms_of(struct machine_ctx *m)
     return m->android->atoms = s;
 }
 
-static strid base64_text(struct machine_ctx *m, struct slice bytes)
-{
-    char *text = mem_alloc(BASE64_ENCODE_RAW_LENGTH(bytes.len) + 1);
-    if (!text) {
-        m->im->failed = true;
-        return 0;
-    }
-    base64_encode_raw(text, bytes.len, bytes.p);
-    strid s = import_slice(m->im, slice_of(text, BASE64_ENCODE_RAW_LENGTH(bytes.len)));
-    mem_free(text);
-    return s;
-}
-
 static argset atom_args(struct machine_ctx *m, struct slice bytes)
 {
     struct args *args = &m->st->args;
@@ -86,7 +74,7 @@ static argset atom_args(struct machine_ctx *m, struct slice bytes)
         else if (f.wire == PB_FIXED64)
             arg_list_real(args, &list, key, pb_double(&f));
         else
-            arg_list_str(args, &list, key, base64_text(m, pb_bytes(&f)));
+            arg_list_str(args, &list, key, import_base64(m->im, pb_bytes(&f)));
     }
     argset set = args_intern(args, list.p, list.n);
     arg_list_free(&list);

@@ -236,7 +236,8 @@ static void commit(struct profiling_machine *s, const struct sequence *seq, stru
                    const struct pending *a)
 {
     struct machine_ctx *m = s->m;
-    uint32_t callsite = stack_messages_callsite(m, a->g, own->messages.n ? own : NULL, a->callstack);
+    uint32_t callsite = stack_messages_callsite(m, a->g, process_tracker_find_process(m->processes, a->pid),
+                                                own->messages.n ? own : NULL, a->callstack);
     if (callsite == CALLSITE_NONE)
         return;
     uint32_t upid = process_tracker_process(m->processes, a->pid);

@@ -308,15 +308,16 @@ void perf_sample_parse(struct packet *p)
     for (uint32_t i = 0; i < x.n_counts && i < s->n_followers; i++)
         sample_counter(m->profiling, &set, p->ts, counter_track(m, session, x.cpu, s->followers[i], false),
                        (double)x.counts[i]);
+    uint32_t upid = process_tracker_thread_process(m->processes, utid);
     struct sample sample = {
         .ts = p->ts,
         .source = source,
-        .upid = process_tracker_thread_process(m->processes, utid),
+        .upid = upid,
         .utid = utid,
         .async_context = COL_NULL,
         .cpu = x.cpu,
         .mode = x.mode < sizeof modes / sizeof *modes ? modes[x.mode] : NULL,
-        .callsite = x.has_callstack ? stack_profile_interned(m, p->gen, x.callstack) : CALLSITE_NONE,
+        .callsite = x.has_callstack ? stack_profile_interned(m, p->gen, upid, x.callstack) : CALLSITE_NONE,
         .unwind_error = unwind_error(m, &x),
         .session = session,
         .counter_set = set,

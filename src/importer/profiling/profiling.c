@@ -1,4 +1,5 @@
 /* The table of packets that tell of stacks and heaps, and the state of a machine. */
+#include "importer/profiling/jit.h"
 #include "importer/profiling/profiling_internal.h"
 
 #include "wire/fields.h"
@@ -13,6 +14,12 @@ const struct packet_handler profiling_packet_handlers[] = {
     {TRACE_PACKET_SMAPS_PACKET, "smaps_packet", NULL, smaps_parse},
     {TRACE_PACKET_ART_PROCESS_METADATA, "art_process_metadata", NULL, art_process_metadata_parse},
     {TRACE_PACKET_STACK_SAMPLE, "stack_sample", NULL, stack_sample_parse},
+    {TRACE_PACKET_MEMORY_TRACKER_SNAPSHOT, "memory_tracker_snapshot", NULL, memory_snapshot_parse},
+    {TRACE_PACKET_V8_JS_CODE, "v8_js_code", NULL, v8_js_code_parse},
+    {TRACE_PACKET_V8_INTERNAL_CODE, "v8_internal_code", NULL, v8_internal_code_parse},
+    {TRACE_PACKET_V8_WASM_CODE, "v8_wasm_code", NULL, v8_wasm_code_parse},
+    {TRACE_PACKET_V8_REG_EXP_CODE, "v8_reg_exp_code", NULL, v8_reg_exp_code_parse},
+    {TRACE_PACKET_V8_CODE_MOVE, "v8_code_move", NULL, v8_code_move_parse},
     {0, NULL, NULL, NULL},
 };
 
@@ -30,6 +37,7 @@ void profiling_machine_finish(struct profiling_machine *s)
 {
     heap_profile_finish(s);
     heap_graph_finish(s);
+    memory_snapshots_finish(s);
     deobfuscation_finish(s); /* names what all others have left */
 }
 
@@ -56,6 +64,9 @@ void profiling_machine_close(struct profiling_machine *s)
     vec_free(&s->obfuscation_maps);
     heap_profile_close(s->dumps);
     heap_graph_close(s->graphs);
+    memory_snapshots_close(s->memory);
+    jit_close(s->jit);
+    v8_close(s->v8);
     arena_free(&s->arena);
     mem_free(s);
 }

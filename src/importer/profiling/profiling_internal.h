@@ -23,6 +23,9 @@ struct row_lists {
 
 struct heap_dumps;
 struct heap_graphs;
+struct jit;
+struct v8;
+struct memory_snapshots;
 
 struct profiling_machine {
     struct machine_ctx *m;
@@ -47,8 +50,11 @@ struct profiling_machine {
 
     uint32_t sample_queue; /* in the sorter: samples with times of their own; UINT32_MAX until needed */
 
-    struct heap_dumps *dumps;   /* heap_profile.c; NULL until needed */
-    struct heap_graphs *graphs; /* heap_graph.c; NULL until needed */
+    struct heap_dumps *dumps;        /* heap_profile.c; NULL until needed */
+    struct heap_graphs *graphs;      /* heap_graph.c; NULL until needed */
+    struct jit *jit;                 /* jit.c; NULL while no process is known to make code as it runs */
+    struct v8 *v8;                   /* v8_interned.c; NULL until needed */
+    struct memory_snapshots *memory; /* memory_snapshot.c; NULL until needed */
 
     /* deobfuscation.c */
     VEC(struct slice)
@@ -70,6 +76,11 @@ uint32_t row_intern(struct profiling_machine *s, struct u64map *index, struct ta
 void stack_profile_frames_at(struct machine_ctx *m, strid path, strid build_id, int64_t rel_pc,
                              void (*each)(void *ctx, uint32_t frame), void *ctx);
 
+/* A frame that lies in code made while the program ran: two pieces of code have frames of their own, whatever their
+ * addresses. *added tells whether it is new. */
+uint32_t stack_profile_frame_of_code(struct machine_ctx *m, const struct stack_profile_frame_row *r, uint32_t code,
+                                     int64_t symbol_set, bool *added);
+
 /* --- stack_messages.c --- */
 /* Messages that a ProfilePacket brings itself instead of interning them; see stack_messages.c. */
 struct own_messages {
@@ -80,8 +91,8 @@ struct own_messages {
 };
 /* A message of three fields, whatever its name: 1 the function, 2 its file, 3 the line. */
 struct source_line source_line_read(struct machine_ctx *m, struct slice message);
-uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, struct own_messages *own,
-                                 uint64_t callstack_iid);
+uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, uint32_t upid,
+                                 struct own_messages *own, uint64_t callstack_iid);
 
 /* --- samples.c: samples.h, and --- */
 /* The session of a sequence, made when new. */
@@ -111,6 +122,15 @@ void package_add(struct profiling_machine *s, strid name, int64_t uid, bool debu
                  int64_t version);
 void art_process_metadata_parse(struct packet *p);
 void module_symbols_parse(struct packet *p);
+void v8_js_code_parse(struct packet *p);
+void v8_internal_code_parse(struct packet *p);
+void v8_wasm_code_parse(struct packet *p);
+void v8_reg_exp_code_parse(struct packet *p);
+void v8_code_move_parse(struct packet *p);
+void v8_close(struct v8 *v);
+void memory_snapshot_parse(struct packet *p);
+void memory_snapshots_finish(struct profiling_machine *s);
+void memory_snapshots_close(struct memory_snapshots *x);
 enum tokenize_result deobfuscation_tokenize(struct packet *p);
 void deobfuscation_finish(struct profiling_machine *s);
 

@@ -1,6 +1,7 @@
 /* The messages that tell of stacks (Callstack, Frame, Mapping and the strings they name): from numbers to rows.
  *
  * They are interned on the sequence, or, in recordings of the first heap profilers, part of the ProfilePacket. */
+#include "importer/profiling/jit.h"
 #include "importer/profiling/profiling_internal.h"
 
 #include "base/hash.h"
@@ -26,6 +27,9 @@ struct lookup {
     struct machine_ctx *m;
     struct seq_generation *g;
     struct own_messages *own; /* NULL: all is interned */
+    uint32_t upid;
+    uint32_t areas; /* where it makes code: rows that were read before it did are read anew */
+    bool *moving;   /* set when a frame lies in code that may be other code at another time */
 };
 
 static void count(const struct lookup *l, enum stat_key stat)
@@ -63,7 +67,8 @@ static struct u64map *rows_of(const struct lookup *l)
 
 static uint64_t row_key(const struct lookup *l, enum message_kind kind, uint64_t iid)
 {
-    return hash_combine(hash_combine((uint64_t)(uintptr_t)l->g->interned, kind), iid);
+    uint64_t key = hash_combine(hash_combine((uint64_t)(uintptr_t)l->g->interned, kind), iid);
+    return l->areas ? hash_combine(hash_combine(key, l->upid), l->areas) : key;
 }
 
 /* The row of a message read before; UINT32_MAX when it was at fault, which counts for each use. False: not yet read. */
@@ -194,15 +199,20 @@ static uint32_t frame_row(const struct lookup *l, uint64_t iid)
         return remember_fault(l, FRAME, iid, STAT_stackprofile_invalid_mapping_id);
     }
     row.mapping = in;
+    if (jit_covers(m->profiling, l->upid, in)) {
+        *l->moving = true;
+        return jit_frame(m->profiling, l->upid, &row);
+    }
     source.function = row.name;
     bool has_source = source.file || source.line != COL_NULL;
     return remember(l, FRAME, iid, stack_profile_frame(m, &row, has_source ? &source : NULL));
 }
 
-uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, struct own_messages *own,
-                                 uint64_t callstack_iid)
+uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g, uint32_t upid,
+                                 struct own_messages *own, uint64_t callstack_iid)
 {
-    struct lookup l = {m, g, own};
+    bool moving = false;
+    struct lookup l = {m, g, own, upid, jit_areas(m->profiling, upid), &moving};
     uint32_t known;
     if (recall(&l, CALLSTACK, callstack_iid, &known))
         return known;
@@ -223,15 +233,17 @@ uint32_t stack_messages_callsite(struct machine_ctx *m, struct seq_generation *g
         if (callsite == CALLSITE_NONE)
             return CALLSITE_NONE; /* out of memory */
     }
+    if (moving)
+        return callsite;
     if (callsite != CALLSITE_NONE)
         return remember(&l, CALLSTACK, callstack_iid, callsite);
     count(&l, STAT_stackprofile_empty_callstack);
     return remember_fault(&l, CALLSTACK, callstack_iid, STAT_stackprofile_empty_callstack);
 }
 
-uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint64_t callstack_iid)
+uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint32_t upid, uint64_t callstack_iid)
 {
-    return stack_messages_callsite(m, g, NULL, callstack_iid);
+    return stack_messages_callsite(m, g, upid, NULL, callstack_iid);
 }
 
 uint32_t stack_profile_interned_mapping(struct machine_ctx *m, struct seq_generation *g, uint64_t mapping_iid)

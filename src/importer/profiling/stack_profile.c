@@ -92,6 +92,18 @@ uint32_t stack_profile_frame(struct machine_ctx *m, const struct stack_profile_f
     return row;
 }
 
+uint32_t stack_profile_frame_of_code(struct machine_ctx *m, const struct stack_profile_frame_row *r, uint32_t code,
+                                     int64_t symbol_set, bool *added)
+{
+    struct profiling_machine *s = m->profiling;
+    int64_t words[stack_profile_frame_n_columns] = {r->name,    r->mapping,           r->rel_pc,
+                                                    symbol_set, r->deobfuscated_name, r->type};
+    uint64_t salt = hash_combine(hash_u64(1), code);
+    *added = false;
+    return row_intern(s, &s->frames, &m->st->t[T_stack_profile_frame], words, stack_profile_frame_c_symbol_set_id, salt,
+                      added);
+}
+
 uint32_t stack_profile_callsite(struct machine_ctx *m, uint32_t parent, uint32_t frame)
 {
     return stack_profile_callsite_from(m, parent, frame, 0);

@@ -39,8 +39,9 @@ uint32_t stack_profile_symbols(struct machine_ctx *m, const struct source_line *
 strid build_id_text(struct machine_ctx *m, struct slice raw);
 
 /* The callsite of an interned callstack, or of one written out where it is used (InlineCallstack). CALLSITE_NONE when
- * there is none; what is wrong with it is counted (stackprofile_*). */
-uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint64_t callstack_iid);
+ * there is none; what is wrong with it is counted (stackprofile_*). upid: the process whose stack it is, for code that
+ * it made itself; UPID_NONE when unknown. */
+uint32_t stack_profile_interned(struct machine_ctx *m, struct seq_generation *g, uint32_t upid, uint64_t callstack_iid);
 uint32_t stack_profile_inline(struct machine_ctx *m, struct slice callstack, const char *mapping);
 /* The row of an interned mapping, UINT32_MAX when there is none. */
 uint32_t stack_profile_interned_mapping(struct machine_ctx *m, struct seq_generation *g, uint64_t mapping_iid);

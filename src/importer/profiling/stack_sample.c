@@ -371,7 +371,7 @@ void stack_sample_parse(struct packet *p)
     if (parts.has_callstack)
         x.callsite = stack_profile_inline(m, parts.callstack, "stack_sample_inline");
     else if (parts.has_callstack_iid)
-        x.callsite = stack_profile_interned(m, p->gen, parts.callstack_iid);
+        x.callsite = stack_profile_interned(m, p->gen, x.upid, parts.callstack_iid);
     if (parts.unwind_error.len)
         x.unwind_error = import_slice(m->im, parts.unwind_error);
     if (parts.primary.message.p && parts.has_weight)

@@ -9,10 +9,11 @@ static void add_sample(struct profiling_machine *s, int64_t ts, uint64_t callsta
                        int32_t priority)
 {
     struct machine_ctx *m = s->m;
-    uint32_t callsite = stack_profile_interned(m, g, callstack);
+    bool has_thread = g->seq->has_thread;
+    uint32_t callsite = stack_profile_interned(
+        m, g, has_thread ? process_tracker_find_process(m->processes, g->seq->pid) : UPID_NONE, callstack);
     if (callsite == CALLSITE_NONE)
         return;
-    bool has_thread = g->seq->has_thread;
     uint32_t utid = has_thread ? process_tracker_update_thread(m->processes, g->seq->tid, g->seq->pid) : UTID_NONE;
     struct sample sample = {.ts = ts,
                             .source = source,

@@ -30,6 +30,7 @@ struct task {           /* by utid */
     uint32_t state_row; /* + 1 */
     uint32_t slice_row; /* + 1: the slice that ended at `ts` without a known state */
     uint32_t cpu;       /* where it runs, + 1 */
+    uint8_t state;      /* the last one; TASK_UNKNOWN: none */
     bool preempted;     /* its last state came from another task taking its cpu: still to be told */
 };
 
@@ -103,6 +104,7 @@ static void stop(struct machine_ctx *m, struct generic_kernel *g, struct running
     open_state(m, t, ts, utid, state, COL_NULL);
     t->slice_row = row + 1;
     t->preempted = !state;
+    t->state = TASK_UNKNOWN; /* until it is told */
     t->cpu = 0;
 }
 
@@ -123,6 +125,7 @@ static void run(struct machine_ctx *m, struct generic_kernel *g, int64_t ts, uin
     r->utid = utid;
     open_state(m, t, ts, utid, import_str(m->im, state_names[TASK_RUNNING]), ucpu);
     t->preempted = false;
+    t->state = TASK_RUNNING;
     t->cpu = cpu + 1;
 }
 
@@ -162,6 +165,18 @@ static struct task_event read_task_event(const struct packet *p)
     return e;
 }
 
+/* Can this state not follow what is known of the thread? */
+static bool out_of_order(struct machine_ctx *m, struct generic_kernel *g, const struct task_event *e)
+{
+    uint32_t utid = process_tracker_find_thread(m->processes, e->tid);
+    if (utid == UTID_NONE)
+        return false;
+    if (e->state == TASK_CREATED)
+        return ROW_GET(m->st, thread, end_ts, utid) == COL_NULL;
+    uint8_t last = utid < g->tasks.n ? g->tasks.p[utid].state : TASK_UNKNOWN;
+    return (last == TASK_DEAD && e->state != TASK_DESTROYED) || (last == TASK_RUNNING && e->state == TASK_RUNNING);
+}
+
 void generic_task_state_parse(struct packet *p)
 {
     struct machine_ctx *m = p->m;
@@ -169,6 +184,10 @@ void generic_task_state_parse(struct packet *p)
     struct task_event e = read_task_event(p);
     if (!g || e.state == TASK_UNKNOWN || e.state >= TASK_STATES) {
         stats_add(&m->st->stats, m->id, STAT_task_state_invalid, 1);
+        return;
+    }
+    if (out_of_order(m, g, &e)) {
+        stats_add(&m->st->stats, m->id, STAT_generic_task_state_invalid_order, 1);
         return;
     }
     uint32_t utid = e.state == TASK_CREATED ? process_tracker_start_thread(m->processes, p->ts, e.tid)
@@ -201,6 +220,7 @@ void generic_task_state_parse(struct packet *p)
         open_state(m, t, p->ts, utid, name, COL_NULL);
         t->preempted = false;
     }
+    t->state = (uint8_t)e.state;
 }
 
 void generic_cpu_freq_parse(struct packet *p)

@@ -39,6 +39,7 @@ const struct packet_handler system_packet_handlers[] = {
     {TRACE_PACKET_ANDROID_LOG, "android_log", android_log_tokenize, NULL},
     {TRACE_PACKET_FRAME_TIMELINE_EVENT, "frame_timeline_event", NULL, frame_timeline_parse},
     {TRACE_PACKET_JOURNALD_EVENT, "journald_event", NULL, journald_parse},
+    {TRACE_PACKET_ETW_EVENTS, "etw_events", etw_tokenize, NULL},
     {0, NULL, NULL, NULL},
 };
 
@@ -55,7 +56,7 @@ struct system_machine *system_machine_open(struct machine_ctx *m)
 
 void system_machine_finish(struct system_machine *s)
 {
-    (void)s; /* nothing waits for the end here */
+    etw_finish(s->etw); /* nothing else waits for the end here */
 }
 
 void system_machine_close(struct system_machine *s)
@@ -76,6 +77,7 @@ void system_machine_close(struct system_machine *s)
     frames_close(s->frames);
     android_log_close(s->android_log);
     gpu_work_close(s->gpu_work);
+    etw_close(s->etw);
     mem_free(s);
 }
 

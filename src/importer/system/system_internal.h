@@ -40,6 +40,7 @@ struct system_machine {
     struct frames *frames;           /* frame_timeline.c; likewise */
     struct android_log *android_log; /* android_log.c; likewise */
     struct gpu_work *gpu_work;       /* gpu_render_stages.c; likewise */
+    struct etw *etw;                 /* etw.c; likewise */
 };
 
 /* A counter track of a machine with up to two dimensions more than its name: a shorthand. */
@@ -89,6 +90,9 @@ void frames_close(struct frames *s);
 void display_state_parse(struct packet *p);
 enum tokenize_result chrome_metadata_tokenize(struct packet *p);
 void chrome_events_parse(struct packet *p);
+enum tokenize_result etw_tokenize(struct packet *p);
+void etw_finish(struct etw *e);
+void etw_close(struct etw *e);
 enum tokenize_result chrome_benchmark_tokenize(struct packet *p);
 
 #endif

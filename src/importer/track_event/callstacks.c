@@ -4,28 +4,13 @@
 
 enum { FIELD_INLINE = 55, FIELD_INTERNED = 56, FIELD_WEIGHT = 57 /* of TrackEvent */ };
 
-/* The row of a slice in track_event_callstacks, made when it has none. */
-static uint32_t row_of_slice(struct event *e, uint32_t slice)
-{
-    bool added = false;
-    uint64_t *row = u64map_put(&e->t->callstack_rows, slice, &added);
-    if (!row) {
-        e->m->im->failed = true;
-        return UINT32_MAX;
-    }
-    if (added)
-        *row = track_event_callstacks_insert(
-            e->m->st, &(struct track_event_callstacks_row){.slice_id = slice,
-                                                           .track_id = ROW_GET(e->m->st, slice, track_id, slice),
-                                                           .callsite_id = COL_NULL,
-                                                           .end_callsite_id = COL_NULL,
-                                                           .weight = column_f64(COL_NULL_F64)});
-    return (uint32_t)*row;
-}
-
 void event_callstack(struct event *e, uint32_t slice, enum track_event_moment moment)
 {
+    struct storage *st = e->m->st;
     uint32_t callsite = CALLSITE_NONE;
+    uint32_t upid = e->upid == UPID_NONE && e->utid != UTID_NONE
+                        ? process_tracker_thread_process(e->m->processes, e->utid)
+                        : e->upid;
     double weight = column_f64(COL_NULL_F64);
     struct pb_cursor c = pb_cursor(e->bytes);
     struct pb_field f;
@@ -33,19 +18,17 @@ void event_callstack(struct event *e, uint32_t slice, enum track_event_moment mo
         if (f.id == FIELD_INLINE)
             callsite = stack_profile_inline(e->m, pb_bytes(&f), "");
         else if (f.id == FIELD_INTERNED)
-            callsite = stack_profile_interned(e->m, e->g, pb_u64(&f));
+            callsite = stack_profile_interned(e->m, e->g, upid, pb_u64(&f));
         else if (f.id == FIELD_WEIGHT)
             weight = pb_double(&f);
     }
-    uint32_t row = callsite == CALLSITE_NONE ? UINT32_MAX : row_of_slice(e, slice);
-    if (row == UINT32_MAX)
+    if (callsite == CALLSITE_NONE)
         return;
-    if (moment == AT_END) {
-        ROW_SET(e->m->st, track_event_callstacks, end_callsite_id, row, callsite);
-    } else {
-        ROW_SET(e->m->st, track_event_callstacks, callsite_id, row, callsite);
-        ROW_SET(e->m->st, track_event_callstacks, weight, row, column_f64_word(weight));
-    }
-    if (moment != AT_BEGIN) /* nothing more comes for this slice */
-        u64map_del(&e->t->callstack_rows, slice);
+    bool ends = moment == AT_END;
+    track_event_callstacks_insert(
+        st, &(struct track_event_callstacks_row){.slice_id = slice,
+                                                 .track_id = ROW_GET(st, slice, track_id, slice),
+                                                 .callsite_id = ends ? COL_NULL : (int64_t)callsite,
+                                                 .end_callsite_id = ends ? (int64_t)callsite : COL_NULL,
+                                                 .weight = weight});
 }

@@ -130,7 +130,6 @@ struct track_event_machine {
     struct track_event_translations *translations; /* likewise */
     bool has_range;                                /* events before range_start may be cropped */
     int64_t range_start;
-    struct u64map callstack_rows;              /* slice that may still end -> row of track_event_callstacks */
     struct u64map legacy_async;                /* (id, scope, process) -> set of tracks + 1 */
     strid message;                             /* "perfetto.protos.TrackEvent" */
     bool process_ordering, thread_ordering;    /* ranks of processes and threads count */
