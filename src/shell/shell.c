@@ -50,10 +50,19 @@ static void print_version(void)
     printf("Meridian v%s\nTrace Processor RPC API version: 14\n", MERIDIAN_VERSION);
 }
 
+static bool is_any(const char *arg, const char *letter, const char *name)
+{
+    return strcmp(arg, letter) == 0 || strcmp(arg, name) == 0;
+}
+
 static int run_help(int n, char **argv, struct error *err)
 {
-    if (n == 0 || strcmp(argv[0], "help") == 0) {
+    if (n == 0 || strcmp(argv[0], "help") == 0 || is_any(argv[0], "-h", "--help")) {
         help_overview();
+        return 0;
+    }
+    if (is_any(argv[0], "-v", "--version")) {
+        print_version();
         return 0;
     }
     const struct command *cmd = command_find(argv[0]);
@@ -130,9 +139,12 @@ static int dispatch_classic(struct shell *sh, int n, char **argv, struct error *
 static int dispatch_traceconv(struct shell *sh, int n, char **argv, struct error *err)
 {
     int at = flags_find_positional(&shell_flags, n, argv, traceconv_is_mode);
+    if (at < 0 && n == 1 && is_any(argv[0], "-v", "--version"))
+        return run_help(n, argv, err);
     if (at < 0) {
+        bool asked = n == 0 || (n == 1 && is_any(argv[0], "-h", "--help"));
         help_command(command_find("convert"));
-        return n == 0 ? 0 : error_set(err, -MRD_EINVALID, "no format was given");
+        return asked ? 0 : error_set(err, -MRD_EINVALID, "no format was given");
     }
     char **words = mem_alloc((size_t)(n + 2) * sizeof *words);
     if (!words)

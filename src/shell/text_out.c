@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
+#include "shell/ticker.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 void out_init(struct text_out *o, int fd)
 {
     o->fd = fd;
+    o->ticker = NULL;
     o->n = 0;
     o->error = 0;
 }
@@ -18,6 +20,8 @@ void out_init(struct text_out *o, int fd)
 int out_flush(struct text_out *o, struct error *err)
 {
     struct error e = {0};
+    if (o->n)
+        ticker_stop(o->ticker);
     if (o->n && !o->error) {
         int rc = file_write_all(o->fd, o->buf, o->n, &e);
         if (rc < 0) {

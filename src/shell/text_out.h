@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ticker;
+
 struct text_out {
     int fd;
+    struct ticker *ticker; /* ended by the first write; NULL: none */
     size_t n;
     int error;     /* of the first write that failed, as error_set() wants it; 0: none */
     char why[100]; /* what it said */

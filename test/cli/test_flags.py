@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -36,7 +37,7 @@ class Flags(unittest.TestCase):
     def help_of(self, program, command):
         args = [command, "--help"] if command else ["--help-classic"]
         p = run(PROGRAMS[program], *args)
-        self.assertEqual(p.returncode, 1 if command == "perfetto" else 0)  # as Perfetto's
+        self.assertEqual(p.returncode, 0)
         return p.stdout.decode()
 
     def test_the_tables_have_all_commands(self):
@@ -107,6 +108,31 @@ class Flags(unittest.TestCase):
             overview = run(PROGRAMS[program], "--help").stdout.decode()
             for p, command in flags():
                 self.assertTrue(p != program or f"\n  {command}" in overview, command)
+
+    # What a command line can begin with: each command, and the modes below it; `""`: the program alone.
+    MODES = {"tp_shell": ["", "help", "util merge", "util text_to_binary", "util decompress_packets", "util symbolize", "server http",
+                          "server unix", "server stdio", "server kill", "convert json", "convert profile", "export sqlite"],
+             "tracebox": [""]}
+
+    def test_help_and_version_of_every_command_exit_with_0(self):
+        """On standard output, with an example; also under the names that links give the programs."""
+        commands = {program: modes + sorted(c for p, c in flags() if p == program and c) for program, modes in self.MODES.items()}
+        self.assertGreater(sum(map(len, commands.values())), 25)
+        lines = [(program, PROGRAMS[program], words.split()) for program, all_words in commands.items() for words in all_words]
+        with tempfile.TemporaryDirectory() as links:
+            for program, name in [("tp_shell", "traceconv")] + [("tracebox", c) for c in commands["tracebox"] if c]:
+                os.symlink(os.path.abspath(PROGRAMS[program]), os.path.join(links, name))
+                lines.append((name if program == "tp_shell" else program, os.path.join(links, name), []))
+            for program, path, words in lines:
+                for asked in (["--help", "-h"] if words != ["help"] else ["", "--help", "-h"]) + ["--version"]:
+                    with self.subTest(program=program, words=words, asked=asked):
+                        p = subprocess.run([path, *words, *filter(None, [asked])], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                           timeout=60)
+                        self.assertEqual((p.returncode, p.stderr), (0, ""))
+                        if asked == "--version":
+                            self.assertRegex(p.stdout, r"^Meridian v\d+\.\d+")
+                        else:
+                            self.assertRegex(p.stdout, r"(?m)^  (PERFETTO_\w+=\S+ )?(tp_shell|tracebox|\\$)")
 
     def test_man_pages_tell_of_each(self):
         for program in PROGRAMS:

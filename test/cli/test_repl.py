@@ -360,6 +360,35 @@ limit 3;
         self.ask(t, "select 'still here' as x;", "still here")
 
 
+class Progress(harness.Case):
+    def test_a_conversion_that_takes_long(self):
+        """Its reader is slow: a line a second says how far it is. Ctrl-C ends it."""
+        fifo = self.dir / "slow.json"
+        os.mkfifo(fifo)
+        t = Terminal("convert", "json", harness.DATA / "linux-sched.pftrace", fifo, home=self.dir)
+        self.addCleanup(lambda: os.path.exists(f"/proc/{t.pid}") and os.kill(t.pid, signal.SIGKILL))
+        with open(fifo, "rb") as reader:
+            t.expect(r"\rConverting: [1-9]\d* s, \d\.\d MB written \(Ctrl-C ends it\)\r", timeout=60)
+            t.send("\x03")
+            t.expect(r"\^C")
+            n = len(reader.read())
+        self.assertGreater(n, 1000)
+        t.expect(r"\r +\r.*interrupted", timeout=60)
+        self.assertEqual(t.wait(), 1)
+        whole = self.run_shell("convert", "json", harness.DATA / "linux-sched.pftrace")
+        self.assertGreater(len(whole.stdout), n)
+        self.assertNotIn(b"Converting", whole.stderr)
+
+    def test_queries_that_take_long(self):
+        """The line goes before rows come; nothing of it without a terminal on standard error."""
+        forever = "with recursive n(v) as (select 1 union all select v + 1 from n) select v from n where v < 0"
+        t = Terminal("query", self.empty, forever, home=self.dir)
+        self.addCleanup(lambda: os.path.exists(f"/proc/{t.pid}") and os.kill(t.pid, signal.SIGKILL))
+        t.expect(r"\rRunning: [1-9]\d* s \(Ctrl-C ends it\)\r", timeout=60)
+        t.send("\x03")
+        self.assertEqual(t.wait(), -signal.SIGINT)
+
+
 class PipedTrace(harness.Case):
     def test_trace_from_a_pipe_and_questions_from_the_terminal(self):
         pid, fd = pty.fork()

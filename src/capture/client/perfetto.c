@@ -29,14 +29,14 @@ static int out_of_memory(void)
     return EXIT_FAILED;
 }
 
-/* -1: go on; else the exit code. That of help is 1, as scripts know it. */
+/* -1: go on; else the exit code. */
 static int parse_options(int argc, char **argv, struct perfetto_options *o)
 {
     if (!applet_flags("perfetto", &flags, o, argc, argv))
         return EXIT_FAILED;
     if (argc < 2 || o->help) {
-        applet_help(stderr, "perfetto", &flags);
-        return EXIT_FAILED;
+        applet_help(o->help ? stdout : stderr, "perfetto", &flags);
+        return o->help ? EXIT_OK : EXIT_FAILED;
     }
     if (o->version)
         printf("Meridian v%s\n", MERIDIAN_VERSION);

@@ -2,6 +2,7 @@
 #include "base/suggest.h"
 #include "shell/interrupt.h"
 #include "shell/shell.h"
+#include "shell/ticker.h"
 
 #include <string.h>
 
@@ -30,8 +31,11 @@ int cmd_export(struct shell *sh, struct error *err)
     int rc = session_load(sh, args->p + 1, args->n - 1, err);
     if (rc < 0)
         return rc;
+    struct ticker ticker;
     interrupt_command(sh->tp);
+    ticker_start(&ticker, "Exporting", true);
     rc = tp_export_sqlite(sh->tp, sh->opt.output);
+    ticker_stop(&ticker);
     rc = rc < 0 ? session_error(sh, rc, err) : 0;
     interrupt_end_command();
     return rc;

@@ -3,6 +3,7 @@
 #include "shell/interrupt.h"
 #include "shell/output.h"
 #include "shell/shell.h"
+#include "shell/ticker.h"
 
 #include "base/file.h"
 #include "summary/query/spec.h"
@@ -116,7 +117,10 @@ int shell_run_sql(struct shell *sh, const char *origin, const char *sql, size_t 
     struct text_out *out = mem_alloc(sizeof *out);
     if (!out)
         return error_set(err, -MRD_ENOMEM, "out of memory");
+    struct ticker ticker;
     out_init(out, STDOUT_FILENO);
+    ticker_start(&ticker, "Running", false);
+    out->ticker = isatty(STDOUT_FILENO) ? &ticker : NULL; /* rows are a sign of life */
     struct output output = {.out = out, .format = (enum output_format)format, .width = width};
     struct tp_result *r;
     size_t at = 0, statements = 0;
@@ -133,6 +137,7 @@ int shell_run_sql(struct shell *sh, const char *origin, const char *sql, size_t 
         if (out->error)
             break;
     }
+    ticker_stop(&ticker);
     if (rc < 0 && !err->text[0])
         session_error(sh, rc, err);
     else if (rc == 0 && statements == 0)

@@ -1,6 +1,7 @@
 /* tp_shell summarize: metrics and metadata of a trace by specs, as one message on standard output. */
 #include "shell/output.h"
 #include "shell/shell.h"
+#include "shell/ticker.h"
 
 #include "base/file.h"
 
@@ -101,7 +102,10 @@ static int summarize(struct summarizing *sm, struct error *err)
     sm->what.metrics = sm->ids.p;
     sm->what.n_metrics = sm->ids.n;
     sm->what.metadata_query = sm->sh->opt.metadata_query;
+    struct ticker ticker;
+    ticker_start(&ticker, "Computing", false);
     int rc = tp_summarize(sm->sh->tp, &sm->what, &bytes, &len);
+    ticker_stop(&ticker);
     if (rc < 0)
         return session_error(sm->sh, rc, err);
     if (!sm->sh->opt.post_query && len && (fwrite(bytes, 1, len, stdout) != len || fflush(stdout) != 0))

@@ -1,6 +1,7 @@
 /* tp_shell sync: relates the clocks of separate recordings, and says how well that went. */
 #include "shell/commands/sync_plot.h"
 #include "shell/shell.h"
+#include "shell/ticker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,6 +88,16 @@ static int report_islands(struct shell *sh, struct error *err)
     return rc < 0 ? session_error(sh, rc, err) : 0;
 }
 
+static int write_merged(struct shell *sh)
+{
+    struct ticker ticker;
+    fflush(stdout); /* the pairs come first */
+    ticker_start(&ticker, "Writing", true);
+    int rc = tp_write_merged(sh->tp, sh->opt.output);
+    ticker_stop(&ticker);
+    return rc;
+}
+
 int cmd_sync(struct shell *sh, struct error *err)
 {
     const struct text_list *args = &sh->opt.positionals;
@@ -111,7 +122,7 @@ int cmd_sync(struct shell *sh, struct error *err)
     rc = report_islands(sh, err);
     if (rc == 0 && sh->opt.plot && pairs)
         rc = sync_plot(sh, sh->opt.plot, err);
-    if (rc == 0 && sh->opt.output && good == pairs && pairs && (rc = tp_write_merged(sh->tp, sh->opt.output)) < 0)
+    if (rc == 0 && sh->opt.output && good == pairs && pairs && (rc = write_merged(sh)) < 0)
         return session_error(sh, rc, err);
     if (rc == 0 && !pairs)
         return error_set(err, -MRD_ENOTFOUND,

@@ -2,6 +2,7 @@
 #include "base/output_file.h"
 #include "shell/commands/merge_plan.h"
 #include "shell/commands/util.h"
+#include "shell/ticker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,6 +42,16 @@ static int64_t one_number(struct shell *sh, const char *sql, int *rc)
     return v;
 }
 
+/* The first row is there when all events have been counted. */
+static int query_events(struct shell *sh, struct tp_result **r)
+{
+    struct ticker ticker;
+    ticker_start(&ticker, "Counting events", false);
+    int rc = tp_query(sh->tp, events_sql, r);
+    ticker_stop(&ticker);
+    return rc;
+}
+
 /* A handle of its own for each load. */
 static int load(struct shell *sh, const char *path, struct error *err)
 {
@@ -52,7 +63,7 @@ static int load(struct shell *sh, const char *path, struct error *err)
 static int count_events(struct shell *sh, struct merge_file *f, struct error *err)
 {
     struct tp_result *r;
-    int rc = tp_query(sh->tp, events_sql, &r);
+    int rc = query_events(sh, &r);
     while (!rc && (rc = tp_step(r)) == 1) {
         f->events += tp_int64(r, C_EVENTS);
         rc = 0;
@@ -120,8 +131,9 @@ static int print_result(struct shell *sh, const struct merge_plan *p, const char
         printf("  %-28s %12" PRId64 " %12" PRId64 "\n", p->files.p[i].member, p->files.p[i].bytes,
                p->files.p[i].events);
     printf("\n  %-28s %12s %16s %16s\n", "machine", "events", "from (s)", "to (s)");
+    fflush(stdout);
     struct tp_result *r;
-    int rc = tp_query(sh->tp, events_sql, &r);
+    int rc = query_events(sh, &r);
     while (!rc && (rc = tp_step(r)) == 1) {
         char name[64];
         if (*tp_text(r, C_NAME, NULL))
@@ -173,7 +185,10 @@ int util_merge(struct shell *sh, struct error *err)
         rc = look_at(sh, &p, &p.files.p[i], err);
     struct output_file out;
     if (!rc && !(rc = output_file_open(&out, path, err))) {
+        struct ticker ticker;
+        ticker_start(&ticker, "Merging", true);
         rc = merge_archive_write(&p, out.part, err);
+        ticker_stop(&ticker);
         if (!rc)
             rc = check_result(sh, &p, out.part, path, err);
         rc = output_file_close(&out, rc, err);

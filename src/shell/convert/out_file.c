@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/output_file.h"
 #include "shell/interrupt.h"
-#include "shell/shell.h"
+#include "shell/ticker.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,10 +19,9 @@ struct out_file {
     const char *path;        /* as messages name it */
     struct output_file file; /* not for standard output */
     bool is_file;
-    bool tells; /* progress on standard error */
-    int64_t last_told_ns;
-    uint64_t written;
-    struct error error; /* the first failure */
+    bool to_terminal;
+    struct ticker ticker; /* until bytes show there */
+    struct error error;   /* the first failure */
     bool packing;
     z_stream z;
     size_t n;
@@ -39,6 +38,8 @@ struct out_file *out_file_open(const char *path, struct tp *tp, struct error *er
     }
     memset(o, 0, offsetof(struct out_file, buf));
     if (!path || strcmp(path, "-") == 0) {
+        o->to_terminal = isatty(STDOUT_FILENO);
+        ticker_start(&o->ticker, "Converting", true);
         o->path = "standard output";
         return o; /* nothing is left behind: Ctrl-C may end the program */
     }
@@ -49,30 +50,20 @@ struct out_file *out_file_open(const char *path, struct tp *tp, struct error *er
         return NULL;
     }
     o->is_file = true;
-    o->tells = isatty(STDERR_FILENO);
-    o->last_told_ns = shell_now_ns();
+    ticker_start(&o->ticker, "Converting", true);
     return o;
-}
-
-static void tell(struct out_file *o)
-{
-    int64_t now = shell_now_ns();
-    if (!o->tells || now - o->last_told_ns < 100000000)
-        return;
-    o->last_told_ns = now;
-    fprintf(stderr, "\rWriting %s: %.2f MB\r", o->path, (double)o->written / 1e6);
 }
 
 static int put(struct out_file *o, const void *bytes, size_t len)
 {
+    if (o->to_terminal)
+        ticker_stop(&o->ticker);
     if (o->is_file && interrupt_taken())
         error_set(&o->error, -MRD_ECANCELLED, "interrupted");
     if (!o->error.code && o->is_file)
         output_file_write(&o->file, bytes, len, &o->error);
     else if (!o->error.code && file_write_all(STDOUT_FILENO, bytes, len, &o->error) < 0)
         error_prefix(&o->error, "%s", o->path);
-    o->written += len;
-    tell(o);
     return o->error.code;
 }
 
@@ -159,8 +150,7 @@ int out_file_finish(struct out_file *o, int rc, struct error *err)
         output_file_close(&o->file, o->error.code, &o->error);
         interrupt_command(NULL);
     }
-    if (o->tells && o->written)
-        fprintf(stderr, "\r%60s\r", "");
+    ticker_stop(&o->ticker);
     if (o->error.code) {
         rc = o->error.code;
         error_set(err, rc, "%s", o->error.text);

@@ -3,6 +3,7 @@
 #include "shell/did_you_mean.h"
 #include "shell/names.h"
 #include "shell/repl/repl.h"
+#include "shell/ticker.h"
 
 #include "base/file.h"
 
@@ -37,8 +38,11 @@ static void tell_failure(struct repl *r, const struct error *err)
 /* Ctrl-C ends it and leaves no half of a file. */
 static void export_tables(struct repl *r, const char *path)
 {
+    struct ticker ticker;
     interrupt_target(r->sh->tp);
+    ticker_start(&ticker, "Exporting", true);
     int rc = tp_export_sqlite(r->sh->tp, path);
+    ticker_stop(&ticker);
     interrupt_target(NULL);
     interrupt_taken();
     if (rc < 0)

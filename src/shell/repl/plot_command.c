@@ -4,6 +4,7 @@
 #include "shell/plot.h"
 #include "shell/repl/repl.h"
 #include "shell/text_width.h"
+#include "shell/ticker.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -103,11 +104,14 @@ static void draw(struct repl *r, const char *sql, int kind)
 {
     struct plot p = {.columns = text_screen(r->out->fd)};
     struct tp_result *result = NULL;
+    struct ticker ticker;
     p.columns = p.columns ? p.columns : USUAL_COLUMNS;
     interrupt_target(r->sh->tp);
+    ticker_start(&ticker, "Running", false);
     int rc = tp_query(r->sh->tp, sql, &result);
     if (rc == 0)
         rc = read_points(r, result, &p, kind);
+    ticker_stop(&ticker);
     if (rc == TP_INTERRUPTED)
         fprintf(stderr, "Interrupted\n");
     else if (rc < 0)

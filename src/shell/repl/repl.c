@@ -2,6 +2,7 @@
 #include "shell/repl/repl.h"
 #include "shell/did_you_mean.h"
 #include "shell/text_width.h"
+#include "shell/ticker.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -53,9 +54,12 @@ static int64_t show_answers(struct repl *r, const char *sql, size_t len, int64_t
         output.more_ctx = r;
     }
     struct tp_result *result = NULL;
+    struct ticker ticker;
     size_t at = 0;
     int64_t all = 0;
     int rc;
+    ticker_start(&ticker, "Running", false);
+    r->out->ticker = shown ? &ticker : NULL;
     while ((rc = tp_query_next(r->sh->tp, NULL, sql, len, &at, &result)) == 1) {
         if (*first_row_ns < 0)
             *first_row_ns = shell_now_ns() - start;
@@ -69,6 +73,8 @@ static int64_t show_answers(struct repl *r, const char *sql, size_t len, int64_t
         if (r->out->error)
             break; /* nobody reads on */
     }
+    ticker_stop(&ticker);
+    r->out->ticker = NULL;
     if (paged) {
         out_flush(r->out, NULL); /* a pager that was left early is not an error */
         out_init(r->out, STDOUT_FILENO);

@@ -2,6 +2,7 @@
 #include "shell/names.h"
 #include "shell/repl/repl.h"
 #include "shell/text_width.h"
+#include "shell/ticker.h"
 
 #include <string.h>
 
@@ -15,7 +16,8 @@ static const struct {
     {"Counters", "counter counters"},
     {"Tracks", "track *_track"},
     {"Events of the kernel, logs, arguments", "ftrace_event raw logs android_logs args inode_file"},
-    {"Samples and heaps", "perf_* cpu_profile_* stack_* heap_* profiler_* instruments_* vulkan_* memory_* process_memory_*"},
+    {"Samples and heaps",
+     "perf_* cpu_profile_* stack_* heap_* profiler_* instruments_* vulkan_* memory_* process_memory_*"},
     {"Machines and their clocks", "machine machine_* clock_* guest_vcpu"},
     {"The recording", "trace_bounds metadata stats"},
     {"Others", "*"},
@@ -114,8 +116,11 @@ int repl_table_groups(struct repl *r)
 {
     struct rows rows = {0};
     unsigned empty = 0, columns = text_screen(r->out->fd);
+    struct ticker ticker;
     interrupt_target(r->sh->tp);
+    ticker_start(&ticker, "Counting rows", false);
     int rc = read_names(r, &rows, &empty);
+    ticker_stop(&ticker);
     interrupt_target(NULL);
     interrupt_taken();
     for (int g = 0; g < GROUPS && rc == 0; g++)

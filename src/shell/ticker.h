@@ -1,0 +1,28 @@
+/* Says on a terminal that something long still runs: after a second, and once a second from then on. */
+#ifndef MERIDIAN_SHELL_TICKER_H
+#define MERIDIAN_SHELL_TICKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* All zero: it does not run. */
+struct ticker {
+    const char *what;
+    bool writes;
+    uint64_t written_before;
+    int64_t start_ns;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool running, over, shown;
+};
+
+/* A line "WHAT: 3 s, 12.5 MB written (Ctrl-C ends it)" on standard error while that is a terminal, by a thread of its
+ * own that takes no signals. `writes`: a file is made, so that the bytes this program writes say how far it is. */
+void ticker_start(struct ticker *t, const char *what, bool writes);
+
+/* Ends it and clears the line; before anything else is written to the terminal. Fine when it does not run, or NULL. */
+void ticker_stop(struct ticker *t);
+
+#endif
