@@ -36,6 +36,7 @@ mrd_package(python python3-meridian "python3, libmeridian0 (= ${PROJECT_VERSION}
  Loads traces or asks a server, with the interface of Perfetto's package, too.")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/python/deb/prerm)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 include(CPack)

@@ -101,10 +101,13 @@ class Trace:
             piece = bytes(piece)
             self._check(self._library.tp_feed(self._handle, piece, len(piece)))
 
-    def query(self, sql):
-        """Runs one or more statements; the rows of the last one."""
+    def _open(self):
         if not self._handle:
             raise TraceError("the trace is closed")
+
+    def query(self, sql):
+        """Runs one or more statements; the rows of the last one."""
+        self._open()
         result = ctypes.c_void_p()
         self._check(self._library.tp_query(self._handle, sql.encode(), ctypes.byref(result)))
         rows = QueryResult(self, result)
@@ -121,6 +124,41 @@ class Trace:
         while self._library.tp_stats_next(self._handle, ctypes.byref(at), ctypes.byref(stat)):
             out.append(Stat(stat))
         return out
+
+    def _bytes(self, code, data, length):
+        """What a call made, which is given back."""
+        self._check(code)
+        try:
+            return ctypes.string_at(data, length.value)
+        finally:
+            self._library.tp_free(data)
+
+    def summarize(self, specs, metrics=None, metadata_query=None, text=False):
+        """Metrics by specs (texts, or messages as bytes): a TraceSummary as bytes, or with `text` in text form. `metrics`: their
+        ids; None: all that the specs have."""
+        self._open()
+        encoded = [(s.encode(), lib.SPEC_TEXT) if isinstance(s, str) else (bytes(s), lib.SPEC_BINARY) for s in specs]
+        pieces = [ctypes.create_string_buffer(data, max(len(data), 1)) for data, _ in encoded]
+        spec_list = (lib.Spec * len(encoded))(*[lib.Spec(ctypes.cast(p, ctypes.c_void_p), len(data), form, None)
+                                                for p, (data, form) in zip(pieces, encoded)])
+        ids = [m.encode() for m in metrics or []]
+        what = lib.Summary(spec_list, len(encoded), (ctypes.c_char_p * len(ids))(*ids), len(ids), metrics is None,
+                           metadata_query.encode() if metadata_query else None, text)
+        data, length = ctypes.c_void_p(), ctypes.c_size_t()
+        out = self._bytes(self._library.tp_summarize(self._handle, ctypes.byref(what), ctypes.byref(data), ctypes.byref(length)),
+                          data, length)
+        return out.decode("utf-8", "replace") if text else out
+
+    def metatrace_start(self, categories=lib.META_ALL, capacity=0):
+        """Records what the library itself does, until metatrace_stop()."""
+        self._open()
+        self._library.tp_metatrace_start(self._handle, categories, capacity)
+
+    def metatrace_stop(self):
+        """What was recorded: a trace, as bytes."""
+        self._open()
+        data, length = ctypes.c_void_p(), ctypes.c_size_t()
+        return self._bytes(self._library.tp_metatrace_stop(self._handle, ctypes.byref(data), ctypes.byref(length)), data, length)
 
     def add_sql_package(self, directory, package=None, replace=False):
         """The .sql files below a directory become modules to INCLUDE."""

@@ -32,6 +32,19 @@ class Stat(ctypes.Structure):
                 ("machine_name", ctypes.c_char_p)]
 
 
+class Spec(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_void_p), ("len", ctypes.c_size_t), ("format", ctypes.c_int), ("name", ctypes.c_char_p)]
+
+
+class Summary(ctypes.Structure):
+    _fields_ = [("specs", ctypes.POINTER(Spec)), ("n_specs", ctypes.c_size_t), ("metrics", ctypes.POINTER(ctypes.c_char_p)),
+                ("n_metrics", ctypes.c_size_t), ("all_metrics", ctypes.c_bool), ("metadata_query", ctypes.c_char_p),
+                ("text", ctypes.c_bool)]
+
+
+SPEC_GUESS, SPEC_TEXT, SPEC_BINARY = range(3)
+META_ALL = 31
+
 _P, _S, _N = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
 _FUNCTIONS = {  # name: (result, arguments)
     "tp_open": (ctypes.c_int, [ctypes.POINTER(_P), ctypes.POINTER(Config)]),
@@ -52,6 +65,10 @@ _FUNCTIONS = {  # name: (result, arguments)
     "tp_add_sql_dir": (ctypes.c_int, [_P, _S, _S, ctypes.c_bool]),
     "tp_stats_next": (ctypes.c_bool, [_P, ctypes.POINTER(_N), ctypes.POINTER(Stat)]),
     "tp_export_sqlite": (ctypes.c_int, [_P, _S]),
+    "tp_summarize": (ctypes.c_int, [_P, ctypes.POINTER(Summary), ctypes.POINTER(_P), ctypes.POINTER(_N)]),
+    "tp_metatrace_start": (None, [_P, ctypes.c_uint, _N]),
+    "tp_metatrace_stop": (ctypes.c_int, [_P, ctypes.POINTER(_P), ctypes.POINTER(_N)]),
+    "tp_free": (None, [_P]),
     "tp_machine_name": (_S, [_P, ctypes.c_uint32]),
 }
 

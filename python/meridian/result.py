@@ -33,6 +33,8 @@ class Row:
     def __eq__(self, other):
         return tuple(self._values) == tuple(other)
 
+    __dict__ = property(lambda self: self.as_dict())  # vars(row), as Perfetto's rows
+
     def as_dict(self):
         return {name: self._values[i] for name, i in self._names.items()}
 
@@ -64,6 +66,8 @@ def _column(cells, text, column):
 class QueryResult:
     """An iterator over rows. What has been read of it is gone: ask again for more. The rows are read in batches, and the
     statement ends when the last is read, or with close()."""
+
+    Row = Row
 
     def __init__(self, trace, handle):
         self._trace, self._handle = trace, handle

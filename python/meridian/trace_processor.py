@@ -7,17 +7,25 @@
 """
 import dataclasses
 import typing
+import warnings
 
 from . import SqlError, Trace, TraceError
 from .result import QueryResult
+from .summary import TraceSummary
 
 TraceProcessorException = TraceError
 QueryResultIterator = QueryResult
 
 
+class SqlPackage(typing.NamedTuple):
+    """Modules of one's own: a folder, and the name of the package (None: the folder's)."""
+    path: str
+    package: typing.Optional[str] = None
+
+
 @dataclasses.dataclass
 class TraceProcessorConfig:
-    """Those fields that mean something here are used; what starts and finds Perfetto's program is accepted and left."""
+    """What starts and finds Perfetto's program is accepted and left; of extra_flags those in FLAGS are used."""
     bin_path: typing.Optional[str] = None
     unique_port: bool = True
     verbose: bool = False
@@ -29,7 +37,24 @@ class TraceProcessorConfig:
     add_sql_packages: typing.Optional[typing.List[typing.Any]] = None
 
 
+# Flags of trace_processor_shell: options of ours, None: always so here.
+FLAGS = {"--full-sort": "full_sort", "--no-ftrace-raw": "no_ftrace_raw", "--crop-track-events": "crop_track_events",
+         "--dev": None, "--extra-checks": None}
+
+
+def _options(config):
+    options = {"no_ftrace_raw": not config.ingest_ftrace_in_raw}
+    for flag in config.extra_flags or []:
+        if flag not in FLAGS:
+            warnings.warn("meridian: the flag %s means nothing here and is left out" % flag, stacklevel=4)
+        elif FLAGS[flag]:
+            options[FLAGS[flag]] = True
+    return options
+
+
 class TraceProcessor:
+    """A trace (a path, bytes, an open file, a generator of bytes), or the one that a server has at `addr` ("host:port")."""
+
     def __init__(self, trace=None, addr=None, config=None, file_path=None):
         if trace is None:
             trace = file_path
@@ -37,13 +62,14 @@ class TraceProcessor:
             raise TraceError("give a trace or an address, not both")
         self.config = config or TraceProcessorConfig()
         if addr is not None:
-            self._trace = Trace.connect(addr)
+            self._trace = Trace.connect(addr.removeprefix("http://").rstrip("/"))
         else:
-            self._trace = Trace(*([] if trace is None else [trace]), no_ftrace_raw=not self.config.ingest_ftrace_in_raw)
+            self._trace = Trace(*([] if trace is None else [trace]), **_options(self.config))
         for package in self.config.add_sql_packages or []:
             self._trace.add_sql_package(getattr(package, "path", package), getattr(package, "package", None))
 
     def query(self, sql):
+        """Rows of the last of the statements: an iterator, with as_pandas_dataframe()."""
         return self._trace.query(sql)
 
     def query_dict(self, sql):
@@ -52,8 +78,18 @@ class TraceProcessor:
     def metric(self, metrics):
         raise TraceError("metrics of the first generation are not computed: use trace summaries (tp_shell summarize)")
 
+    def trace_summary(self, specs, metric_ids=None, metadata_query_id=None):
+        """The metrics of specs (texts, or messages as bytes); all of them unless `metric_ids` names some."""
+        given = list(specs), metric_ids, metadata_query_id
+        return TraceSummary(self._trace.summarize(*given, text=True), self._trace.summarize(*given))
+
     def enable_metatrace(self):
-        raise TraceError("metatrace is recorded by tp_shell -m FILE")
+        """Records what the library itself does."""
+        self._trace.metatrace_start()
+
+    def disable_and_read_metatrace(self):
+        """What was recorded since: a trace, as bytes."""
+        return self._trace.metatrace_stop()
 
     def close(self):
         self._trace.close()
@@ -65,4 +101,5 @@ class TraceProcessor:
         self.close()
 
 
-__all__ = ["TraceProcessor", "TraceProcessorConfig", "TraceProcessorException", "QueryResultIterator", "SqlError"]
+__all__ = ["TraceProcessor", "TraceProcessorConfig", "TraceProcessorException", "QueryResultIterator", "SqlError", "SqlPackage",
+           "TraceSummary"]

@@ -67,6 +67,17 @@ done 3<"$dir/commands"
 [ "$n" -ge 10 ] || { echo "the README has $n commands"; exit 1; }
 [ -s "$root/work/trace.pftrace" ] && [ -s "$root/work/trace.db" ] && [ -s "$root/work/merged.pftrace" ]
 
+# Debian's Python, as a user has it: nothing is set.
+cat >"$root/work/program.py" <<'PROGRAM'
+import sys
+from perfetto.trace_processor import TraceProcessor
+with TraceProcessor(trace=sys.argv[1]) as tp:
+    print(next(tp.query("select count(*) > 1000 as many from sched")).many)
+PROGRAM
+in_root sh -c "cd /work && python3 -m meridian.as_perfetto program.py test/data/linux-sched.pftrace" >"$dir/out" 2>"$dir/err" ||
+    { cat "$dir/err"; exit 1; }
+[ "$(cat "$dir/out")" = 1 ] || { echo "the Python package says:"; cat "$dir/out" "$dir/err"; exit 1; }
+
 in_root apt-get -q purge -y meridian-tools meridian-record libmeridian-dev python3-meridian libmeridian0 >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
 in_root apt-get -q autoremove -y --purge >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
 files >"$dir/after"

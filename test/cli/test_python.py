@@ -19,7 +19,12 @@ if not os.path.exists(LIBRARY):
     sys.exit(77)
 
 from meridian import SqlError, Trace, TraceError, _library as library  # noqa: E402
-from meridian.trace_processor import TraceProcessor, TraceProcessorConfig  # noqa: E402
+from meridian.batch_trace_processor import BatchTraceProcessor  # noqa: E402
+from meridian.summary import REPEATED  # noqa: E402
+from meridian.trace_processor import SqlPackage, TraceProcessor, TraceProcessorConfig  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPEC = re.search(r"^```textproto\n(.*?)^```", (ROOT / "docs" / "summaries.md").read_text(), re.M | re.S).group(1)
 
 
 HEADER = (pathlib.Path(__file__).resolve().parents[2] / "include" / "meridian" / "tp.h").read_text()
@@ -38,7 +43,8 @@ def members(name):
 class Python(harness.Case):
     def test_structs_are_those_of_the_header(self):
         """A member that is missing here moves all that follow: the library would read what was never given."""
-        for name, struct in (("tp_config", library.Config), ("tp_cells", library.Cells), ("tp_stat", library.Stat)):
+        for name, struct in (("tp_config", library.Config), ("tp_cells", library.Cells), ("tp_stat", library.Stat), ("tp_spec", library.Spec),
+                             ("tp_summary", library.Summary)):
             self.assertEqual([(n, ctypes.sizeof(t)) for n, t in struct._fields_], list(members(name)), name)
 
     def test_rows(self):
@@ -125,7 +131,81 @@ class Python(harness.Case):
             with self.assertRaises(TraceError):
                 tp.metric(["android_cpu"])
 
-    def test_a_server(self):
+    def test_summaries_as_perfettos(self):
+        with TraceProcessor(trace=SCHED) as tp:
+            summary = tp.trace_summary([SPEC], metadata_query_id="machine")
+            self.assertEqual([b.bundle_id for b in summary.metric_bundles], ["cpu"])
+            cpus = {r.dimension[0].int64_value: [v.double_value for v in r.values] for r in summary.metric_bundles[0].row}
+            for row in tp.query("select cpu, sum(dur) as ns, count(*) as n from sched where utid > 0 and dur >= 0 group by cpu"):
+                self.assertEqual(cpus[row.cpu], [row.ns, row.n])
+            self.assertEqual(summary.metadata[0].key, "kernel")
+            self.assertFalse(summary.metric_bundles[0].HasField("nothing"))
+            self.assertTrue(summary.metric_bundles[0].specs[0].query.group_by.column_names == ["cpu"])
+            self.assertIn('bundle_id: "cpu"', str(summary))
+            self.assertEqual(summary.SerializeToString(), Trace(SCHED).summarize([SPEC], metadata_query="machine"))
+            self.assertEqual(tp.trace_summary([SPEC], metric_ids=["cpu_switches"]).metric_bundles[0].specs[0].id, "cpu_switches")
+            self.assertEqual(tp.trace_summary([], metric_ids=[]).metric_bundles, [])
+            with self.assertRaisesRegex(TraceError, "nonsense"):
+                tp.trace_summary(["nonsense"])
+            quoted = 'query { id: "q" sql { sql: "select \'k\' as key, \'a\\"\\\\\\n\u65e5\' as value" column_names: "key" column_names: "value" } }'
+            self.assertEqual(tp.trace_summary([quoted], metadata_query_id="q").metadata[0].value, 'a"\\\n\u65e5')
+
+    def test_repeated_fields_are_those_of_the_messages(self):
+        proto = "".join((ROOT / "proto" / f"{n}.proto").read_text() for n in ("summary", "structured_query"))
+        of_specs_alone = {"metric_spec", "metric_template_spec", "query", "value_column_specs", "value_columns"}
+        names = set(re.findall(r"repeated \S+ (\w+) =", proto)) - of_specs_alone
+        self.assertEqual(names - {"interval_intersect"}, set(REPEATED))
+
+    def test_metatrace_is_a_trace(self):
+        with TraceProcessor(trace=SCHED) as tp:
+            tp.enable_metatrace()
+            list(tp.query("select 1 as needle"))
+            data = tp.disable_and_read_metatrace()
+        with Trace(data) as t:
+            self.assertGreater(next(t.query("select count(*) as n from slice")).n, 0)
+
+    def test_config_and_flags(self):
+        (self.dir / "own").mkdir()
+        (self.dir / "own" / "two.sql").write_text("CREATE PERFETTO TABLE two AS SELECT 2 AS x;")
+        config = TraceProcessorConfig(bin_path="/nonexistent", extra_flags=["--full-sort"], add_sql_packages=[SqlPackage(str(self.dir / "own"), "p")])
+        with open(SCHED, "rb") as f, TraceProcessor(trace=f, config=config) as tp:
+            row = next(tp.query("INCLUDE PERFETTO MODULE p.two; SELECT x FROM two"))
+            self.assertEqual((vars(row), row.__dict__, isinstance(row, type(tp.query("select 1")).Row)), ({"x": 2}, {"x": 2}, True))
+            self.assertEqual(tp.query_dict("select 1 as a"), [{"a": 1}])
+        with self.assertRaises(TraceError):
+            tp.query("select 1")
+        tp.close()
+        with self.assertWarnsRegex(UserWarning, "--unheard-of"):
+            TraceProcessor(config=TraceProcessorConfig(extra_flags=["--unheard-of"])).close()
+
+    def test_many_traces(self):
+        paths = [str(SCHED), str(harness.DATA / "linux-deflate.pftrace"), str(SCHED)]
+        want = [next(Trace(p).query("select count(*) as n from sched")).n for p in paths]
+        with BatchTraceProcessor(paths) as b:
+            self.assertEqual(b.query_single_result("select count(*) as n from sched"), want)
+            self.assertEqual([r[0]["n"] for r in b.query_dict("select count(*) as n from sched")], want)
+            with self.assertRaisesRegex(ValueError, "one row of one column"):
+                b.query_single_result("select 1, 2")
+        with self.assertRaisesRegex(TraceError, "/nonexistent"):
+            BatchTraceProcessor(paths + ["/nonexistent"])
+
+    def test_a_program_for_perfettos_package_runs_unchanged(self):
+        """With data frames: of pandas where it is installed, else of a stand-in that takes what pandas takes."""
+        program = self.dir / "notebook.py"
+        program.write_text("import sys\nfrom perfetto.trace_processor import TraceProcessor, TraceProcessorConfig\n"
+                           "from perfetto.batch_trace_processor.api import BatchTraceProcessor\n"
+                           "with TraceProcessor(trace=sys.argv[1], config=TraceProcessorConfig(verbose=True)) as tp:\n"
+                           "    frame = tp.query('select ts, dur, null as empty from sched order by ts limit 3').as_pandas_dataframe()\n"
+                           "    print(list(frame.columns), len(frame))\n")
+        (self.dir / "stub").mkdir()
+        (self.dir / "stub" / "pandas.py").write_text("class DataFrame:\n    def __init__(self, data):\n        self.columns = data\n"
+                                                     "    def __len__(self):\n        return len(next(iter(self.columns.values())))\n")
+        p = subprocess.run([sys.executable, "-m", "meridian.as_perfetto", program, SCHED], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           env={**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{self.dir / 'stub'}"})
+        self.assertEqual((p.returncode, p.stdout), (0, "['ts', 'dur', 'empty'] 3\n"), p.stdout)
+
+    def serve(self):
+        """host:port of a server that has the trace."""
         server = subprocess.Popen([harness.SHELL, "server", "http", "--port", "0", str(SCHED)], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True)
         self.addCleanup(server.stderr.close)
@@ -136,7 +216,19 @@ class Python(harness.Case):
             line = server.stderr.readline()
             self.assertTrue(line, "the server has ended: " + said)
             said += line
-        port = m.group(1)
+        return m.group(1)
+
+    def test_a_server(self):
+        port = self.serve()
+        for addr in (port, f"http://{port}"):
+            with TraceProcessor(addr=addr) as tp:
+                self.assertGreater(next(tp.query("select count(*) as n from sched")).n, 1000)
+                self.assertEqual(tp.trace_summary([SPEC]).metric_bundles[0].bundle_id, "cpu")
+        (self.dir / "cpu.textproto").write_text(SPEC)
+        (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "summaries.md").read_text(), re.S)
+        p = subprocess.run([sys.executable, "-"], input="import meridian.as_perfetto\n" + block.replace("localhost:9001", port), cwd=self.dir,
+                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        self.assertEqual((p.returncode, "metric_bundles" in p.stdout), (0, True), p.stdout)
         with Trace.connect(port) as t:
             self.assertEqual(next(t.query("select count(*) as n from sched")).n,
                              next(Trace(SCHED).query("select count(*) as n from sched")).n)
