@@ -23,6 +23,26 @@ SELECT
 FROM thread_slice
 WHERE name GLOB 'sendMessage(*' OR name GLOB 'receiveMessage(*';
 
+-- Those that were sent …
+CREATE PERFETTO TABLE _input_message_sent AS
+SELECT event_channel, event_seq, event_type, id, parent_id, tid, thread_name, upid, pid, process_name, ts, dur, track_id
+FROM _input_messages
+WHERE sent;
+
+-- … and those that were received.
+CREATE PERFETTO TABLE _input_message_received AS
+SELECT event_channel, event_seq, event_type, id, parent_id, tid, thread_name, upid, pid, process_name, ts, dur, track_id
+FROM _input_messages
+WHERE NOT sent;
+
+-- The name that both ends of a channel have in common.
+CREATE PERFETTO FUNCTION _normalize_event_channel(
+  -- Name of the channel, as one end has it.
+  event_channel STRING
+)
+RETURNS STRING AS
+SELECT regexp_replace_simple($event_channel, ' \((client|server)\)$', '');
+
 -- When an event was read from its device.
 CREATE PERFETTO TABLE _input_read_time AS
 SELECT
@@ -41,23 +61,96 @@ JOIN ancestor_slice(m.id) AS a
 WHERE m.sent AND m.thread_name = 'InputDispatcher' AND a.name GLOB '*id=0x*'
 GROUP BY m.id;
 
--- The first frame that an application began after it took an event.
-CREATE PERFETTO TABLE _input_event_frames AS
-WITH
-  delivered AS (
-    SELECT
-      regexp_extract(d.name, 'id=(0x[0-9a-f]+)') AS input_event_id,
-      regexp_extract(p.name, '_([A-Za-z]+)') AS event_action,
-      d.upid,
-      d.ts
-    FROM thread_slice AS d
-    JOIN slice AS p ON p.id = d.parent_id
-    WHERE d.name GLOB 'deliverInputEvent src=*'
-  )
+-- Deliveries of events to the view that they are for.
+CREATE PERFETTO TABLE _clean_deliver_events AS
 SELECT
-  d.*,
-  (SELECT f.frame_id FROM android_frames AS f WHERE f.upid = d.upid AND f.ts > d.ts ORDER BY f.ts LIMIT 1) AS frame_id
-FROM delivered AS d;
+  d.id,
+  regexp_extract(d.name, 'id=(0x[0-9a-f]+)') AS input_event_id,
+  regexp_extract(p.name, '_([A-Za-z]+)') AS event_action,
+  d.utid,
+  d.upid,
+  d.ts,
+  max(d.dur, 0) AS dur,
+  d.track_id
+FROM thread_slice AS d
+JOIN slice AS p ON p.id = d.parent_id
+WHERE d.name GLOB 'deliverInputEvent src=*';
+
+-- Turns of the user interface's thread, by the number of the frame.
+CREATE PERFETTO TABLE _frame_choreographer_lookup AS
+SELECT f.frame_id, f.upid, f.ui_thread_utid AS utid, s.id, s.track_id, s.ts, s.dur
+FROM android_frames_choreographer_do_frame AS f
+JOIN slice AS s USING (id);
+
+-- Frames with that turn: (frame_id, upid, utid, ts, dur).
+CREATE PERFETTO TABLE _clean_android_frames AS
+SELECT c.frame_id, c.upid, c.utid, c.ts, iif(c.dur < 0, trace_end() - c.ts, c.dur) AS dur
+FROM android_frames AS f
+JOIN _frame_choreographer_lookup AS c ON c.id = f.do_frame_id;
+
+-- The turn in which an event was delivered, if it was in one: that is its frame …
+CREATE PERFETTO TABLE _input_event_frame_intersections AS
+SELECT d.id, min(f.frame_id) AS frame_id
+FROM _clean_deliver_events AS d
+JOIN _clean_android_frames AS f USING (utid)
+WHERE f.ts < d.ts + d.dur AND f.ts + f.dur > d.ts
+GROUP BY d.id;
+
+-- … events that were delivered outside of one …
+CREATE PERFETTO TABLE _input_events_pending_frame_match AS
+SELECT * FROM _clean_deliver_events WHERE id NOT IN (SELECT id FROM _input_event_frame_intersections);
+
+-- … likely show up in the next frame of the process …
+CREATE PERFETTO TABLE _input_event_frame_speculative_matches AS
+SELECT id, frame_id
+FROM (
+  SELECT
+    d.id,
+    (SELECT f.frame_id FROM _clean_android_frames AS f WHERE f.upid = d.upid AND f.ts > d.ts ORDER BY f.ts LIMIT 1) AS frame_id
+  FROM _input_events_pending_frame_match AS d
+)
+WHERE frame_id IS NOT NULL;
+
+-- … and both together.
+CREATE PERFETTO TABLE _input_event_frame_association AS
+SELECT id, frame_id, 0 AS is_speculative_frame FROM _input_event_frame_intersections
+UNION ALL
+SELECT id, frame_id, 1 FROM _input_event_frame_speculative_matches;
+
+-- Deliveries with the frame of each; NULL: none followed.
+CREATE PERFETTO TABLE _input_event_id_to_android_frame AS
+SELECT d.input_event_id, d.event_action, d.upid, d.ts, a.frame_id, a.is_speculative_frame
+FROM _clean_deliver_events AS d
+LEFT JOIN _input_event_frame_association AS a USING (id);
+
+-- Frames of applications with the frame of the display that showed them, and when that was on the screen.
+CREATE PERFETTO TABLE _app_frame_to_surface_flinger_frame AS
+SELECT
+  surface_frame_token AS app_frame_id,
+  upid AS app_upid,
+  display_frame_token AS surface_flinger_frame_id,
+  max(ts + dur) AS present_ts,
+  max(present_type != 'Dropped Frame') AS is_shown
+FROM actual_frame_timeline_slice
+WHERE surface_frame_token > 0 AND dur >= 0
+GROUP BY surface_frame_token, upid;
+
+-- What an event's frame, or the first one behind it that was not dropped, shows of it, and when.
+CREATE PERFETTO TABLE _first_non_dropped_frame_after_input AS
+SELECT
+  i.input_event_id,
+  i.upid,
+  i.ts,
+  i.frame_id,
+  (
+    SELECT s.present_ts
+    FROM _app_frame_to_surface_flinger_frame AS s
+    WHERE s.app_upid = i.upid AND s.app_frame_id >= i.frame_id AND s.is_shown
+    ORDER BY s.app_frame_id
+    LIMIT 1
+  ) AS present_ts
+FROM _input_event_id_to_android_frame AS i
+WHERE i.frame_id IS NOT NULL;
 
 -- Every event that was sent, received, answered, and the answer received.
 CREATE PERFETTO TABLE android_input_events(
@@ -117,7 +210,7 @@ CREATE PERFETTO TABLE android_input_events(
 WITH
   -- one row a message, channels by the name that both ends share
   messages AS (
-    SELECT *, replace(replace(event_channel, ' (client)', ''), ' (server)', '') AS channel
+    SELECT *, _normalize_event_channel(event_channel) AS channel
     FROM _input_messages
   ),
   acknowledged AS (SELECT * FROM messages WHERE NOT sent AND event_type IN ('0x2', 'FINISHED'))
@@ -126,8 +219,11 @@ SELECT
   f.ts - r.ts AS handling_latency_dur,
   a.ts - f.ts AS ack_latency_dur,
   a.ts - d.ts AS total_latency_dur,
-  (SELECT max(l.ts + l.dur) FROM actual_frame_timeline_slice AS l WHERE l.surface_frame_token = e.frame_id) - t.read_time
-    AS end_to_end_latency_dur,
+  (
+    SELECT p.present_ts
+    FROM _first_non_dropped_frame_after_input AS p
+    WHERE p.input_event_id = e.input_event_id AND p.upid = e.upid AND p.ts = e.ts
+  ) - t.read_time AS end_to_end_latency_dur,
   f.tid,
   f.thread_name,
   f.upid,
@@ -147,7 +243,7 @@ SELECT
   r.ts AS receive_ts,
   r.dur AS receive_dur,
   e.frame_id,
-  0 AS is_speculative_frame,
+  e.is_speculative_frame,
   t.event_time
 FROM messages AS d
 JOIN messages AS r
@@ -157,9 +253,15 @@ JOIN messages AS f
 JOIN acknowledged AS a ON a.channel = d.channel AND a.event_seq = d.event_seq
 LEFT JOIN _event_seq_to_input_event_id AS i ON i.event_seq = d.event_seq AND i.event_channel = d.event_channel
 LEFT JOIN _input_read_time AS t USING (input_event_id)
-LEFT JOIN _input_event_frames AS e ON e.input_event_id = i.input_event_id AND e.ts >= r.ts AND e.ts <= f.ts
+LEFT JOIN _input_event_id_to_android_frame AS e ON e.input_event_id = i.input_event_id AND e.ts >= r.ts AND e.ts <= f.ts
 WHERE d.sent AND d.thread_name = 'InputDispatcher'
 ORDER BY d.ts;
+
+-- The first delivery of each event in a process.
+CREATE PERFETTO TABLE _input_consumers_lookup AS
+SELECT input_event_id, upid, min(ts) AS ts, id, track_id, dur
+FROM _clean_deliver_events
+GROUP BY input_event_id, upid;
 
 -- The stages of every event: reading, sending, receipt, and the delivery to the application's view.
 CREATE PERFETTO TABLE _input_lifecycles AS
@@ -169,12 +271,6 @@ WITH
     FROM slice
     WHERE name GLOB 'UnwantedInteractionBlocker::notifyMotion*'
     GROUP BY 1
-  ),
-  consumers AS (
-    SELECT regexp_extract(name, 'id=(0x[0-9a-f]+)') AS input_event_id, upid, min(ts) AS ts, id, track_id, dur
-    FROM thread_slice
-    WHERE name GLOB 'deliverInputEvent src=*'
-    GROUP BY 1, 2
   )
 SELECT
   e.input_event_id AS input_id,
@@ -203,7 +299,7 @@ JOIN _input_messages AS d
 JOIN _input_messages AS r
   ON r.track_id = e.receive_track_id AND r.ts = e.receive_ts AND r.event_seq = e.event_seq AND NOT r.sent
 LEFT JOIN readers AS a ON a.input_event_id = e.input_event_id
-LEFT JOIN consumers AS c ON c.input_event_id = e.input_event_id AND c.upid = e.upid;
+LEFT JOIN _input_consumers_lookup AS c ON c.input_event_id = e.input_event_id AND c.upid = e.upid;
 
 -- The whole way of the input event that a slice is a stage of.
 CREATE PERFETTO FUNCTION _android_input_lifecycle_by_slice_id(
