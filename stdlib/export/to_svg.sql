@@ -484,3 +484,365 @@ FROM _svg_timeline!(
   1600,
   0
 );
+
+-- The steps of such pictures one by one, for pictures that are put together in another way: rows become positions, positions tracks,
+-- tracks a picture.
+
+-- How many pixels a nanosecond has.
+CREATE PERFETTO FUNCTION _pixels_per_ns(
+  -- Width of the timeline in pixels.
+  total_width LONG,
+  -- Its start.
+  ts_min LONG,
+  -- Its end.
+  ts_max LONG
+)
+RETURNS DOUBLE AS
+SELECT CAST($total_width AS REAL) / nullif($ts_max - $ts_min, 0);
+
+-- Rows with their place in a picture, in pixels from the upper left corner of their track: the three columns, kind, x_pixel, y_pixel,
+-- width_pixel, height_pixel, what the row says, and min_value and max_value of the scale of counters.
+CREATE PERFETTO MACRO _intervals_to_positions(
+  -- The three columns below, kind (1: states, 2: slices, 3: counters), and ts, dur, depth, name, href, state, io_wait,
+  -- blocked_function, value.
+  intervals_table TableOrSubquery,
+  -- Column: which picture.
+  svg_group_key_col ColumnName,
+  -- Column: which track of it.
+  track_group_key_col ColumnName,
+  -- Column: order of the tracks.
+  track_group_order_col ColumnName,
+  -- Width of the timeline in pixels.
+  max_width Expr,
+  -- Rows that are narrower are left out, in pixels.
+  min_width Expr,
+  -- Whether all counters of a picture have the same scale.
+  use_shared_counter_scale Expr
+)
+RETURNS Expr AS
+(
+  SELECT
+    i.$svg_group_key_col,
+    i.$track_group_key_col,
+    i.$track_group_order_col,
+    i.kind,
+    (i.ts - s._ts_min) * s._px AS x_pixel,
+    CAST(iif(i.kind = 2, i.depth * _row_height($max_width), 0) AS REAL) AS y_pixel,
+    i.dur * s._px AS width_pixel,
+    CAST(iif(i.kind = 3, _counter_height($max_width), _row_height($max_width)) AS REAL) AS height_pixel,
+    i.ts,
+    i.dur,
+    i.depth,
+    i.name,
+    i.href,
+    i.state,
+    i.io_wait,
+    i.blocked_function,
+    CAST(i.value AS REAL) AS value,
+    CAST(iif($use_shared_counter_scale, s._min_value, t._min_value) AS REAL) AS min_value,
+    CAST(iif($use_shared_counter_scale, s._max_value, t._max_value) AS REAL) AS max_value
+  FROM $intervals_table AS i
+  JOIN (
+    SELECT
+      $svg_group_key_col AS _grp,
+      min(ts) AS _ts_min,
+      _pixels_per_ns($max_width, min(ts), max(ts + dur)) AS _px,
+      min(value) AS _min_value,
+      max(value) AS _max_value
+    FROM $intervals_table
+    GROUP BY 1
+  ) AS s ON s._grp IS i.$svg_group_key_col
+  JOIN (
+    SELECT
+      $svg_group_key_col AS _grp, $track_group_key_col AS _track, min(value) AS _min_value, max(value) AS _max_value
+    FROM $intervals_table
+    GROUP BY 1, 2
+  ) AS t ON t._grp IS i.$svg_group_key_col AND t._track IS i.$track_group_key_col
+  WHERE i.dur * s._px >= $min_width
+);
+
+-- The same of slices.
+CREATE PERFETTO MACRO _slice_intervals_to_positions(
+  -- The three columns below, and ts, dur, depth, name, href.
+  slice_table TableOrSubquery,
+  -- Column: which picture.
+  svg_group_key_col ColumnName,
+  -- Column: which track of it.
+  track_group_key_col ColumnName,
+  -- Column: order of the tracks.
+  track_group_order_col ColumnName,
+  -- Width of the timeline in pixels.
+  max_width Expr,
+  -- Rows that are narrower are left out, in pixels.
+  min_width Expr
+)
+RETURNS Expr AS
+(
+  SELECT *
+  FROM _intervals_to_positions!(
+    (
+      SELECT
+        $svg_group_key_col, $track_group_key_col, $track_group_order_col, 2 AS kind,
+        ts, dur, coalesce(depth, 0) AS depth, name, href, NULL AS state, NULL AS io_wait,
+        NULL AS blocked_function, NULL AS value
+      FROM $slice_table
+      WHERE dur > 0
+    ),
+    $svg_group_key_col,
+    $track_group_key_col,
+    $track_group_order_col,
+    $max_width,
+    $min_width,
+    0
+  )
+);
+
+-- The same of states of threads.
+CREATE PERFETTO MACRO _thread_state_intervals_to_positions(
+  -- The three columns below, and ts, dur, state, io_wait, blocked_function, href.
+  thread_state_table TableOrSubquery,
+  -- Column: which picture.
+  svg_group_key_col ColumnName,
+  -- Column: which track of it.
+  track_group_key_col ColumnName,
+  -- Column: order of the tracks.
+  track_group_order_col ColumnName,
+  -- Width of the timeline in pixels.
+  max_width Expr,
+  -- Rows that are narrower are left out, in pixels.
+  min_width Expr
+)
+RETURNS Expr AS
+(
+  SELECT *
+  FROM _intervals_to_positions!(
+    (
+      SELECT
+        $svg_group_key_col, $track_group_key_col, $track_group_order_col, 1 AS kind,
+        ts, dur, 0 AS depth, NULL AS name, href, state, io_wait, blocked_function,
+        NULL AS value
+      FROM $thread_state_table
+      WHERE dur > 0
+    ),
+    $svg_group_key_col,
+    $track_group_key_col,
+    $track_group_order_col,
+    $max_width,
+    $min_width,
+    0
+  )
+);
+
+-- The same of counters.
+CREATE PERFETTO MACRO _counter_intervals_to_positions(
+  -- The three columns below, and ts, dur, name, value, href.
+  counter_table TableOrSubquery,
+  -- Column: which picture.
+  svg_group_key_col ColumnName,
+  -- Column: which track of it.
+  track_group_key_col ColumnName,
+  -- Column: order of the tracks.
+  track_group_order_col ColumnName,
+  -- Width of the timeline in pixels.
+  max_width Expr,
+  -- Rows that are narrower are left out, in pixels.
+  min_width Expr,
+  -- Whether all counters of a picture have the same scale.
+  use_shared_counter_scale Expr
+)
+RETURNS Expr AS
+(
+  SELECT *
+  FROM _intervals_to_positions!(
+    (
+      SELECT
+        $svg_group_key_col, $track_group_key_col, $track_group_order_col, 3 AS kind,
+        ts, dur, 0 AS depth, name, href, NULL AS state, NULL AS io_wait,
+        NULL AS blocked_function, value
+      FROM $counter_table
+      WHERE dur > 0
+    ),
+    $svg_group_key_col,
+    $track_group_key_col,
+    $track_group_order_col,
+    $max_width,
+    $min_width,
+    $use_shared_counter_scale
+  )
+);
+
+-- A position as SVG, so many pixels further down.
+CREATE PERFETTO MACRO _position_to_svg(
+  -- The position.
+  p ColumnName,
+  -- How far.
+  down Expr
+)
+RETURNS Expr AS (
+  CASE $p.kind
+    WHEN 1 THEN
+      _thread_state_to_svg(
+        $p.x_pixel, $p.y_pixel + $down, $p.width_pixel, $p.height_pixel, $p.state, $p.io_wait, $p.blocked_function, $p.dur, $p.href
+      )
+    WHEN 2 THEN _slice_to_svg($p.x_pixel, $p.y_pixel + $down, $p.width_pixel, $p.height_pixel, $p.name, $p.dur, $p.href)
+    ELSE
+      _counter_to_svg(
+        $p.x_pixel, $p.y_pixel + $down, $p.width_pixel, $p.height_pixel, $p.value, $p.max_value, $p.min_value, $p.name, $p.href
+      )
+  END
+);
+
+-- Tracks without labels: the two columns, svg and height, one row a track.
+CREATE PERFETTO MACRO _svg_from_positions(
+  -- What _intervals_to_positions! gives.
+  positions_table TableOrSubquery,
+  -- Column: which picture.
+  svg_group_key_col ColumnName,
+  -- Column: which track of it.
+  track_group_key_col ColumnName,
+  -- Room above, in pixels.
+  top_margin Expr
+)
+RETURNS Expr AS
+(
+  SELECT
+    $svg_group_key_col,
+    $track_group_key_col,
+    group_concat(_position_to_svg!(p, CAST($top_margin AS REAL)), '') AS svg,
+    $top_margin + max(p.y_pixel + p.height_pixel) AS height
+  FROM (SELECT * FROM $positions_table ORDER BY ts, depth) AS p
+  GROUP BY $svg_group_key_col, $track_group_key_col
+);
+
+-- The same with a label above each.
+CREATE PERFETTO MACRO _svg_from_positions_with_label(
+  -- What _intervals_to_positions! gives.
+  positions_table TableOrSubquery,
+  -- Column: which picture.
+  svg_group_key_col ColumnName,
+  -- Column: which track of it.
+  track_group_key_col ColumnName,
+  -- Column with the label.
+  label_text ColumnName,
+  -- Room above the label, in pixels.
+  label_top_margin Expr,
+  -- Room from there to the track.
+  label_gap Expr
+)
+RETURNS Expr AS
+(
+  SELECT
+    $svg_group_key_col,
+    $track_group_key_col,
+    printf('<text x="5" y="%d" font-size="11">', $label_top_margin)
+    || _escape_xml(CAST(coalesce(max($label_text), '') AS TEXT)) || '</text>'
+    || group_concat(_position_to_svg!(p, CAST($label_top_margin + $label_gap AS REAL)), '') AS svg,
+    $label_top_margin + $label_gap + max(p.y_pixel + p.height_pixel) AS height
+  FROM (SELECT * FROM $positions_table ORDER BY ts, depth) AS p
+  GROUP BY $svg_group_key_col, $track_group_key_col
+);
+
+-- Tracks in the order of their column: those of _svg_from_positions!, and track_order.
+CREATE PERFETTO MACRO _generate_tracks_by_group(
+  -- What _intervals_to_positions! gives.
+  positions_table TableOrSubquery,
+  -- Column: which picture.
+  svg_group_key_col ColumnName,
+  -- Column: which track of it.
+  track_group_key_col ColumnName,
+  -- Column: order of the tracks.
+  track_group_order_col ColumnName,
+  -- The first track_order.
+  start_order Expr,
+  -- From each to the next.
+  order_step Expr,
+  -- Room above, in pixels.
+  top_margin Expr
+)
+RETURNS Expr AS
+(
+  SELECT
+    t.*,
+    $start_order + $order_step * (row_number() OVER (PARTITION BY t.$svg_group_key_col ORDER BY o._ord, t.$track_group_key_col) - 1)
+      AS track_order
+  FROM _svg_from_positions!($positions_table, $svg_group_key_col, $track_group_key_col, $top_margin) AS t
+  JOIN (
+    SELECT $svg_group_key_col AS _grp, $track_group_key_col AS _track, min($track_group_order_col) AS _ord
+    FROM $positions_table
+    GROUP BY 1, 2
+  ) AS o ON o._grp IS t.$svg_group_key_col AND o._track IS t.$track_group_key_col
+);
+
+-- The same with labels.
+CREATE PERFETTO MACRO _generate_tracks_by_group_with_label(
+  -- What _intervals_to_positions! gives.
+  positions_table TableOrSubquery,
+  -- Column: which picture.
+  svg_group_key_col ColumnName,
+  -- Column: which track of it.
+  track_group_key_col ColumnName,
+  -- Column: order of the tracks.
+  track_group_order_col ColumnName,
+  -- The first track_order.
+  start_order Expr,
+  -- From each to the next.
+  order_step Expr,
+  -- Room above the label, in pixels.
+  top_margin Expr,
+  -- Column with the label.
+  label_text ColumnName,
+  -- Room from there to the track.
+  label_gap Expr
+)
+RETURNS Expr AS
+(
+  SELECT
+    t.*,
+    $start_order + $order_step * (row_number() OVER (PARTITION BY t.$svg_group_key_col ORDER BY o._ord, t.$track_group_key_col) - 1)
+      AS track_order
+  FROM _svg_from_positions_with_label!(
+    $positions_table, $svg_group_key_col, $track_group_key_col, $label_text, $top_margin, $label_gap
+  ) AS t
+  JOIN (
+    SELECT $svg_group_key_col AS _grp, $track_group_key_col AS _track, min($track_group_order_col) AS _ord
+    FROM $positions_table
+    GROUP BY 1, 2
+  ) AS o ON o._grp IS t.$svg_group_key_col AND o._track IS t.$track_group_key_col
+);
+
+-- Pictures of tracks one below the other: (svg_group_key, svg).
+CREATE PERFETTO MACRO _combine_track_svgs(
+  -- Tracks: the column below, svg, height, track_order.
+  track_svgs_table TableOrSubquery,
+  -- Column: which picture.
+  svg_group_key_col ColumnName,
+  -- Width of the timeline in pixels.
+  total_width Expr,
+  -- Room in front of it.
+  left_margin Expr
+)
+RETURNS Expr AS
+(
+  SELECT
+    $svg_group_key_col AS svg_group_key,
+    printf(
+      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d">%s<g transform="translate(%d,5)">',
+      $total_width + $left_margin + 10,
+      sum(height) + 10,
+      _svg_styles(),
+      $left_margin
+    ) || group_concat(printf('<g transform="translate(0,%g)">', above) || svg || '</g>', '') || '</g></svg>' AS svg
+  FROM (
+    SELECT
+      *,
+      coalesce(
+        sum(height) OVER (
+          PARTITION BY $svg_group_key_col ORDER BY track_order ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ),
+        0.0
+      ) AS above
+    FROM $track_svgs_table
+    ORDER BY track_order
+  )
+  GROUP BY $svg_group_key_col
+);
