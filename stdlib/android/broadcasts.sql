@@ -13,6 +13,8 @@ SELECT regexp_extract($name, '^[^ ]* ?[0-9]+:([^/ ]+)');
 
 -- One row for each broadcast and process.
 CREATE PERFETTO TABLE _android_broadcasts_minsdk_u(
+  -- Number of the broadcast's record, where the slice tells it: "#5 ACTION scheduled".
+  record_id STRING,
   -- What the broadcast tells.
   intent_action STRING,
   -- The process that got it.
@@ -21,6 +23,8 @@ CREATE PERFETTO TABLE _android_broadcasts_minsdk_u(
   pid LONG,
   -- The process, where the recording has it.
   upid JOINID(process.id),
+  -- The queue of the process, where the slice around tells it: "#5 PID:PROCESS/USER running".
+  process_queue_id STRING,
   -- The queue it came from.
   queue_id LONG,
   -- The slice of handing it over.
@@ -44,6 +48,7 @@ WITH
       s.id,
       q.queue_id,
       q.machine_id,
+      regexp_extract(s.name, '^#?([0-9a-f]+) ') AS process_queue_id,
       _extract_broadcast_process_name(s.name) AS process_name,
       cast_int!(regexp_extract(s.name, '([0-9]+):')) AS pid
     FROM slice AS s
@@ -51,6 +56,7 @@ WITH
     WHERE s.name GLOB '* running'
   )
 SELECT
+  regexp_extract(s.name, '^#?([0-9a-f]+) ') AS record_id,
   regexp_extract(s.name, '([^ /]+)(?:/[^ ]*)? scheduled$') AS intent_action,
   r.process_name,
   r.pid,
@@ -64,6 +70,7 @@ SELECT
     ORDER BY p.upid DESC
     LIMIT 1
   ) AS upid,
+  r.process_queue_id,
   r.queue_id,
   s.id,
   s.ts,

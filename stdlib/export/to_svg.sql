@@ -143,12 +143,14 @@ CREATE PERFETTO FUNCTION _slice_to_svg(
   -- How long it took.
   dur DURATION,
   -- The link.
-  href STRING
+  href STRING,
+  -- It is drawn at least so wide, in pixels.
+  min_pixel_width LONG
 )
 RETURNS STRING AS
 SELECT
   _svg_rect(
-    $x_pixel, $y_pixel, $width_pixel, $height_pixel, _slice_color($name),
+    $x_pixel, $y_pixel, max($width_pixel, $min_pixel_width), $height_pixel, _slice_color($name),
     coalesce($name, '?') || ' (' || _format_duration($dur) || ')', $href,
     iif(
       $width_pixel >= 15,
@@ -179,12 +181,14 @@ CREATE PERFETTO FUNCTION _thread_state_to_svg(
   -- How long it lasted.
   dur DURATION,
   -- The link.
-  href STRING
+  href STRING,
+  -- It is drawn at least so wide, in pixels.
+  min_pixel_width LONG
 )
 RETURNS STRING AS
 SELECT
   _svg_rect(
-    $x_pixel, $y_pixel, $width_pixel, $height_pixel, _state_color($state, $io_wait),
+    $x_pixel, $y_pixel, max($width_pixel, $min_pixel_width), $height_pixel, _state_color($state, $io_wait),
     'Thread State: ' || coalesce($state, '?') || ' (' || _format_duration($dur) || ')'
     || coalesce(', blocked by ' || $blocked_function, ''),
     $href, NULL
@@ -209,7 +213,9 @@ CREATE PERFETTO FUNCTION _counter_to_svg(
   -- Name of the counter.
   name STRING,
   -- The link.
-  href STRING
+  href STRING,
+  -- It is drawn at least so wide, in pixels.
+  min_pixel_width LONG
 )
 RETURNS STRING AS
 WITH
@@ -223,7 +229,7 @@ SELECT
   _svg_rect(
     $x_pixel,
     $y_pixel + ($max_value - max($value, base)) * px,
-    $width_pixel,
+    max($width_pixel, $min_pixel_width),
     abs($value - base) * px,
     iif($value >= 0, 'steelblue', 'coral'),
     coalesce($name, '?') || ': ' || printf('%.1f', $value),
@@ -323,18 +329,18 @@ RETURNS TableOrSubquery AS
           WHEN 1 THEN
             _thread_state_to_svg(
               (r.ts - s.ts_min) * s.px, CAST(b.y AS REAL), r.dur * s.px, CAST(b.height AS REAL), r.state, r.io_wait,
-              r.blocked_function, r.dur, r.href
+              r.blocked_function, r.dur, r.href, 0
             )
           WHEN 2 THEN
             _slice_to_svg(
               (r.ts - s.ts_min) * s.px, CAST(b.y + r.depth * _row_height($max_width) AS REAL), r.dur * s.px,
-              CAST(_row_height($max_width) AS REAL), r.name, r.dur, r.href
+              CAST(_row_height($max_width) AS REAL), r.name, r.dur, r.href, 0
             )
           ELSE
             _counter_to_svg(
               (r.ts - s.ts_min) * s.px, CAST(b.y AS REAL), r.dur * s.px, CAST(_counter_height($max_width) AS REAL), r.value,
               iif($use_shared_counter_scale, s.value_max, b.value_max),
-              iif($use_shared_counter_scale, s.value_min, b.value_min), r.name, r.href
+              iif($use_shared_counter_scale, s.value_min, b.value_min), r.name, r.href, 0
             )
         END AS svg
       FROM _svg_rows AS r
@@ -682,12 +688,12 @@ RETURNS Expr AS (
   CASE $p.kind
     WHEN 1 THEN
       _thread_state_to_svg(
-        $p.x_pixel, $p.y_pixel + $down, $p.width_pixel, $p.height_pixel, $p.state, $p.io_wait, $p.blocked_function, $p.dur, $p.href
+        $p.x_pixel, $p.y_pixel + $down, $p.width_pixel, $p.height_pixel, $p.state, $p.io_wait, $p.blocked_function, $p.dur, $p.href, 0
       )
-    WHEN 2 THEN _slice_to_svg($p.x_pixel, $p.y_pixel + $down, $p.width_pixel, $p.height_pixel, $p.name, $p.dur, $p.href)
+    WHEN 2 THEN _slice_to_svg($p.x_pixel, $p.y_pixel + $down, $p.width_pixel, $p.height_pixel, $p.name, $p.dur, $p.href, 0)
     ELSE
       _counter_to_svg(
-        $p.x_pixel, $p.y_pixel + $down, $p.width_pixel, $p.height_pixel, $p.value, $p.max_value, $p.min_value, $p.name, $p.href
+        $p.x_pixel, $p.y_pixel + $down, $p.width_pixel, $p.height_pixel, $p.value, $p.max_value, $p.min_value, $p.name, $p.href, 0
       )
   END
 );

@@ -50,44 +50,55 @@ RETURNS TableOrSubQuery AS
   GROUP BY $_partition_column
 );
 
--- Spans cut into buckets that begin where they do: (id, ts, dur, group_id), group_id being the id of the span. The last one of a
--- span ends with it.
+-- Each group cut into buckets of equal length, from where its rows begin: (id, ts, dur, the group). The last one reaches behind the
+-- rows.
 CREATE PERFETTO MACRO _mipmap_buckets_table(
-  -- Spans: id, ts, dur.
-  intervals TableOrSubquery,
-  -- Length of a bucket.
-  bucket_dur Expr
+  -- Spans: ts, dur, the group.
+  _source_table TableOrSubQuery,
+  -- Column whose values make a group.
+  _partition_column ColumnName,
+  -- Length of a bucket in nanoseconds.
+  _bucket_duration_ns Expr
 )
-RETURNS TableOrSubquery AS
+RETURNS TableOrSubQuery AS
 (
   WITH RECURSIVE
-    _mm_buckets(group_id, ts, ts_end) AS (
-      SELECT id, ts, ts + dur FROM $intervals WHERE dur > 0
+    _mm_groups AS MATERIALIZED (
+      SELECT * FROM _mipmap_bucket_metadata!($_source_table, $_partition_column, $_bucket_duration_ns)
+    ),
+    _mm_buckets($_partition_column, ts, n) AS (
+      SELECT $_partition_column, min_ts, bucket_count - 1 FROM _mm_groups WHERE bucket_count > 0
       UNION ALL
-      SELECT group_id, ts + $bucket_dur, ts_end FROM _mm_buckets WHERE ts + $bucket_dur < ts_end
+      SELECT $_partition_column, ts + $_bucket_duration_ns, n - 1 FROM _mm_buckets WHERE n > 0
     )
-  SELECT row_number() OVER (ORDER BY group_id, ts) AS id, ts, min($bucket_dur, ts_end - ts) AS dur, group_id FROM _mm_buckets
+  SELECT
+    row_number() OVER (ORDER BY $_partition_column, ts) AS id, ts, $_bucket_duration_ns AS dur, $_partition_column
+  FROM _mm_buckets
 );
 
--- What fills most of each bucket, buckets that follow each other with the same in one row: (ts, dur, group_id, id), id being that of
+-- What fills most of each bucket, buckets that follow each other with the same in one row: (ts, dur, the group, id), id being that of
 -- one of the spans.
 CREATE PERFETTO MACRO _mipmap_merged(
-  -- Spans: id, ts, dur, group_id, group_hash; those with the same group_hash are the same.
-  spans TableOrSubquery,
-  -- Buckets: id, ts, dur, group_id.
-  buckets TableOrSubquery
+  -- Spans: id, ts, dur, the group, group_hash; those with the same group_hash are the same.
+  _source_slices_with_ids TableOrSubQuery,
+  -- Buckets: id, ts, dur, the group.
+  _buckets TableOrSubQuery,
+  -- Column whose values make a group.
+  _partition_column ColumnName,
+  -- Length of a bucket in nanoseconds.
+  _bucket_duration_ns Expr
 )
-RETURNS TableOrSubquery AS
+RETURNS TableOrSubQuery AS
 (
   WITH
     _mm_parts AS (
       SELECT b.id AS bucket, min(s.id) AS id, s.group_hash, sum(ii.dur) AS dur
       FROM _interval_intersect!(
-        ((SELECT id, ts, dur, group_id FROM $buckets), (SELECT id, ts, dur, group_id FROM $spans WHERE dur > 0)),
-        (group_id)
+        ((SELECT id, ts, dur, $_partition_column FROM $_buckets), (SELECT id, ts, dur, $_partition_column FROM $_source_slices_with_ids WHERE dur > 0)),
+        ($_partition_column)
       ) AS ii
-      JOIN $buckets AS b ON b.id = ii.id_0
-      JOIN $spans AS s ON s.id = ii.id_1
+      JOIN $_buckets AS b ON b.id = ii.id_0
+      JOIN $_source_slices_with_ids AS s ON s.id = ii.id_1
       GROUP BY b.id, s.group_hash
     ),
     _mm_most AS (
@@ -100,15 +111,15 @@ RETURNS TableOrSubquery AS
         b.*,
         m.id AS span,
         m.group_hash IS NOT lag(m.group_hash) OVER _mm_order
-        OR b.ts IS NOT lag(b.ts + b.dur) OVER _mm_order AS is_new
-      FROM $buckets AS b
+        OR b.ts IS NOT lag(b.ts) OVER _mm_order + $_bucket_duration_ns AS is_new
+      FROM $_buckets AS b
       JOIN _mm_most AS m ON m.bucket = b.id
-      WINDOW _mm_order AS (PARTITION BY b.group_id ORDER BY b.ts)
+      WINDOW _mm_order AS (PARTITION BY b.$_partition_column ORDER BY b.ts)
     ),
     _mm_numbered AS (
-      SELECT *, sum(is_new) OVER (PARTITION BY group_id ORDER BY ts) AS run FROM _mm_marked
+      SELECT *, sum(is_new) OVER (PARTITION BY $_partition_column ORDER BY ts) AS run FROM _mm_marked
     )
-  SELECT min(ts) AS ts, max(ts + dur) - min(ts) AS dur, group_id, min(span) AS id
+  SELECT min(ts) AS ts, max(ts) + $_bucket_duration_ns - min(ts) AS dur, $_partition_column, min(span) AS id
   FROM _mm_numbered
-  GROUP BY group_id, run
+  GROUP BY $_partition_column, run
 );

@@ -2,7 +2,31 @@
 
 INCLUDE PERFETTO MODULE slices.with_context;
 
-CREATE PERFETTO TABLE _frames_maxsdk_28 AS
+-- The frames, numbered from 0.
+CREATE PERFETTO TABLE _frames_maxsdk_28(
+  -- Number of the frame.
+  frame_id LONG,
+  -- When the turn began.
+  ts TIMESTAMP,
+  -- From there to the end of the last drawing.
+  dur DURATION,
+  -- The turn: row of slice.
+  do_frame_id JOINID(slice.id),
+  -- The first drawing: row of slice.
+  draw_frame_id JOINID(slice.id),
+  -- How many drawings.
+  draw_frame_count LONG,
+  -- The thread that draws.
+  render_thread_utid JOINID(thread.id),
+  -- The thread of the user interface.
+  ui_thread_utid JOINID(thread.id),
+  -- Which releases mark frames so: always "maxsdk28".
+  sdk STRING,
+  -- The process.
+  upid JOINID(process.id),
+  -- Name of the process.
+  process_name STRING
+) AS
 WITH
   turns AS (
     SELECT
@@ -11,12 +35,13 @@ WITH
       dur,
       utid,
       upid,
+      process_name,
       lead(ts, 1, trace_end()) OVER (PARTITION BY upid ORDER BY ts) AS next_ts
     FROM thread_slice
     WHERE is_main_thread AND name = 'Choreographer#doFrame'
   )
 SELECT
-  row_number() OVER (ORDER BY t.ts) AS frame_id,
+  row_number() OVER (ORDER BY t.ts) - 1 AS frame_id,
   t.ts,
   max(d.ts + d.dur) - t.ts AS dur,
   t.id AS do_frame_id,
@@ -24,7 +49,9 @@ SELECT
   count() AS draw_frame_count,
   d.utid AS render_thread_utid,
   t.utid AS ui_thread_utid,
-  t.upid
+  'maxsdk28' AS sdk,
+  t.upid,
+  t.process_name
 FROM turns AS t
 JOIN thread_slice AS d ON d.upid = t.upid AND d.name = 'DrawFrame' AND d.ts >= t.ts AND d.ts < t.next_ts
 GROUP BY t.id;

@@ -52,7 +52,8 @@ WHERE ii.dur > 0;
 
 -- Each start in steps of 1 ms: (id, ts, dur, group_id).
 CREATE PERFETTO TABLE _mipmap_startup_buckets_1ms AS
-SELECT id, ts, dur, group_id FROM _mipmap_buckets_table!(_mipmap_startup, 1000000);
+SELECT id, ts, dur, group_id
+FROM _mipmap_buckets_table!((SELECT id AS group_id, ts, dur FROM _mipmap_startup WHERE dur > 0), group_id, 1000000);
 
 -- What they did by number; equal group_hash: the same: (id, ts, dur, group_id, group_hash).
 CREATE PERFETTO TABLE _mipmap_startup_slices_with_ids AS
@@ -106,7 +107,7 @@ SELECT
   s.depth,
   s.io_wait,
   s.blocked_function
-FROM _mipmap_merged!(_mipmap_startup_slices_with_ids, _mipmap_startup_buckets_1ms) AS m
+FROM _mipmap_merged!(_mipmap_startup_slices_with_ids, _mipmap_startup_buckets_1ms, group_id, 1000000) AS m
 JOIN _mipmap_startup AS p ON p.id = m.group_id
 JOIN _mipmap_startup_slice AS s ON s._auto_id = m.id
 ORDER BY m.ts;

@@ -68,6 +68,8 @@ RETURNS TABLE(
   utid JOINID(thread.id),
   -- Its process.
   upid JOINID(process.id),
+  -- The user id of its application.
+  uid LONG,
   -- The CPU.
   cpu LONG
 ) AS
@@ -77,12 +79,15 @@ WITH
     FROM _interval_intersect_single!($ts, $dur, _ii_subquery!(_idle_transition_cost)) AS w
     JOIN _idle_transition_cost AS c ON c._auto_id = w.id
   )
-SELECT mws AS idle_cost_mws, utid, upid, cpu FROM costs
+SELECT c.mws AS idle_cost_mws, c.utid, c.upid, p.uid, c.cpu
+FROM costs AS c
+LEFT JOIN process AS p USING (upid)
 UNION ALL
 SELECT
   -sum(mws) AS idle_cost_mws,
   (SELECT min(utid) FROM thread WHERE is_idle AND machine_id = 0) AS utid,
   (SELECT min(upid) FROM thread WHERE is_idle AND machine_id = 0) AS upid,
+  NULL AS uid,
   cpu
 FROM costs
 GROUP BY cpu;
