@@ -1,6 +1,7 @@
 -- Touches and keys on their way: sent by the system, received by an application, answered, and the frame that shows them.
 
 INCLUDE PERFETTO MODULE android.frames.timeline;
+INCLUDE PERFETTO MODULE intervals.intersect;
 INCLUDE PERFETTO MODULE slices.with_context;
 
 -- Messages of the channels: "sendMessage(inputChannel=name (server), seq=0x1, type=0x1)" and the same with receiveMessage.
@@ -82,19 +83,18 @@ SELECT f.frame_id, f.upid, f.ui_thread_utid AS utid, s.id, s.track_id, s.ts, s.d
 FROM android_frames_choreographer_do_frame AS f
 JOIN slice AS s USING (id);
 
--- Frames with that turn: (frame_id, upid, utid, ts, dur).
+-- Frames with that turn: (id, frame_id, upid, utid, ts, dur), id being that of the turn.
 CREATE PERFETTO TABLE _clean_android_frames AS
-SELECT c.frame_id, c.upid, c.utid, c.ts, iif(c.dur < 0, trace_end() - c.ts, c.dur) AS dur
+SELECT c.id, c.frame_id, c.upid, c.utid, c.ts, iif(c.dur < 0, trace_end() - c.ts, c.dur) AS dur
 FROM android_frames AS f
 JOIN _frame_choreographer_lookup AS c ON c.id = f.do_frame_id;
 
 -- The turn in which an event was delivered, if it was in one: that is its frame …
 CREATE PERFETTO TABLE _input_event_frame_intersections AS
-SELECT d.id, min(f.frame_id) AS frame_id
-FROM _clean_deliver_events AS d
-JOIN _clean_android_frames AS f USING (utid)
-WHERE f.ts < d.ts + d.dur AND f.ts + f.dur > d.ts
-GROUP BY d.id;
+SELECT i.id_0 AS id, min(f.frame_id) AS frame_id
+FROM _interval_intersect!((_clean_deliver_events, _clean_android_frames), (utid)) AS i
+JOIN _clean_android_frames AS f ON f.id = i.id_1
+GROUP BY i.id_0;
 
 -- … events that were delivered outside of one …
 CREATE PERFETTO TABLE _input_events_pending_frame_match AS
@@ -134,6 +134,9 @@ SELECT
 FROM actual_frame_timeline_slice
 WHERE surface_frame_token > 0 AND dur >= 0
 GROUP BY surface_frame_token, upid;
+
+CREATE PERFETTO INDEX _app_frame_to_surface_flinger_frame_by_app
+ON _app_frame_to_surface_flinger_frame(app_upid, app_frame_id);
 
 -- What an event's frame, or the first one behind it that was not dropped, shows of it, and when.
 CREATE PERFETTO TABLE _first_non_dropped_frame_after_input AS

@@ -23,7 +23,7 @@ JOIN track AS t ON t.id = s.track_id
 WHERE t.type = 'android_dma_heap_change';
 
 -- Answers of the allocator of graphics buffers to calls from other processes: it allocates for those who call it.
-CREATE PERFETTO TABLE _gralloc_binders AS
+CREATE PERFETTO VIEW _gralloc_binders AS
 SELECT r.id AS reply_id, r.ts, r.dur, rt.utid AS gralloc_utid, ct.utid AS client_utid
 FROM slice AS r
 JOIN thread_track AS rt ON rt.id = r.track_id
@@ -35,7 +35,7 @@ JOIN thread_track AS ct ON ct.id = c.track_id
 WHERE r.name = 'binder reply' AND r.dur >= 0 AND p.name GLOB '*graphics.allocator*';
 
 -- The events with the thread that they are for: the caller, where the allocator worked for one.
-CREATE PERFETTO TABLE _attributed_dmabufs AS
+CREATE PERFETTO VIEW _attributed_dmabufs AS
 SELECT
   e.ts,
   e.inode,
