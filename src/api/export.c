@@ -121,7 +121,7 @@ static int write_all(struct export *x)
     if (rc == 0) /* tables that queries made */
         rc = for_rows(x,
                       "SELECT name, sql FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND "
-                      "name NOT IN (SELECT name FROM perfetto_export.sqlite_master)",
+                      "name != 'perfetto_tables' AND name NOT IN (SELECT name FROM perfetto_export.sqlite_master)",
                       copy_runtime_table);
     if (rc == 0)
         rc = for_rows(x, "SELECT name, sql FROM main.sqlite_master WHERE type = 'view' ORDER BY rowid", make_view);

@@ -72,8 +72,11 @@ static int open_sqlite(struct engine *e, struct error *err)
     sqlite3_db_config(e->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 200);
     /* without a journal the halves of a statement that fails would stay */
     rc = sqlite3_exec(
-        e->db, "PRAGMA temp_store=1; PRAGMA cache_size=-1500; PRAGMA journal_mode=memory; PRAGMA synchronous=off", NULL,
-        NULL, NULL);
+        e->db,
+        "PRAGMA temp_store=1; PRAGMA cache_size=-1500; PRAGMA journal_mode=memory; PRAGMA synchronous=off; "
+        /* always empty: old queries of Perfetto look for the names of tables here */
+        "CREATE TABLE perfetto_tables(name STRING)",
+        NULL, NULL, NULL);
     return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
 }
 
