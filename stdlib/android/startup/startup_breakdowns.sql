@@ -145,7 +145,8 @@ SELECT root_id, ts, dur, startup_id, thread_state_id, state, io_wait, irq_contex
 CREATE VIRTUAL TABLE _startup_states_and_slices
 USING SPAN_LEFT_JOIN(_startup_thread_states_of_roots PARTITIONED root_id, _startup_flat_slices_of_roots PARTITIONED root_id);
 
--- Each moment with one reason.
+-- Each moment of a start with one reason: what its main thread waited for, or else the nearest slice that stands for one, or else the
+-- state of the thread.
 CREATE PERFETTO TABLE android_startup_opinionated_breakdown(
   -- The start of the application: startup_id of android_startups.
   startup_id JOINID(android_startups.startup_id),
