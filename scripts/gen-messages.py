@@ -17,7 +17,7 @@ HEADS = {
     "winscope": "The messages that tell of Android's windows, layers, input and views: all fields become args.",
 }
 # Fields of TrackEvent that become args; extensions all do.
-REFLECTED = {24, 25, 26, 27, 28, 29, 32, 35, 38, 39, 40, 41, 43, 49}
+REFLECTED = {24, 25, 26, 27, 28, 29, 32, 35, 38, 39, 40, 41, 43, 49, 50}
 WINSCOPE_ROOTS = """LayersSnapshotProto TransactionTraceEntry ShellTransition ShellHandlerMappings ViewCapture
 InputMethodClientsTraceProto InputMethodServiceTraceProto InputMethodManagerServiceTraceProto AndroidInputEvent
 WindowManagerTraceEntry""".split()

@@ -22,20 +22,19 @@ CREATE PERFETTO VIEW android_aflags(
   value_picked_from STRING,
   -- Where the value is kept.
   storage_backend STRING,
-  -- Always "aflag".
+  -- Kind of value, for example boolean.
   type STRING
 ) AS
 SELECT
   ts,
-  extract_arg(arg_set_id, 'package') AS package,
-  extract_arg(arg_set_id, 'name') AS name,
-  extract_arg(arg_set_id, 'flag_namespace') AS flag_namespace,
-  extract_arg(arg_set_id, 'container') AS container,
-  extract_arg(arg_set_id, 'value') AS value,
-  extract_arg(arg_set_id, 'staged_value') AS staged_value,
-  extract_arg(arg_set_id, 'permission') AS permission,
-  extract_arg(arg_set_id, 'value_picked_from') AS value_picked_from,
-  extract_arg(arg_set_id, 'storage_backend') AS storage_backend,
-  'aflag' AS type
-FROM slice
-WHERE track_id IN (SELECT id FROM track WHERE type = 'android_aflags');
+  package,
+  name,
+  flag_namespace,
+  container,
+  value,
+  staged_value,
+  permission,
+  value_picked_from,
+  storage_backend,
+  type
+FROM __intrinsic_android_aflags;

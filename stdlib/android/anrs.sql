@@ -8,6 +8,7 @@ CREATE PERFETTO FUNCTION _extract_anr_type(
 RETURNS STRING AS
 SELECT
   CASE
+    WHEN $subject IS NULL THEN NULL
     WHEN $subject GLOB 'Broadcast of*' THEN 'BROADCAST_OF_INTENT'
     WHEN $subject GLOB 'Input dispatching timed out*No focused window*' OR $subject GLOB '*does not have a focused window*'
       THEN 'INPUT_DISPATCHING_TIMEOUT_NO_FOCUSED_WINDOW'
@@ -17,8 +18,12 @@ SELECT
     WHEN $subject GLOB 'ContentProvider not responding*' THEN 'CONTENT_PROVIDER_NOT_RESPONDING'
     WHEN $subject GLOB '*onStartJob*' THEN 'JOB_SERVICE_START'
     WHEN $subject GLOB '*onStopJob*' THEN 'JOB_SERVICE_STOP'
-    WHEN $subject GLOB '*onBind*' THEN 'JOB_SERVICE_BIND'
+    WHEN $subject GLOB '*onBind*' OR $subject GLOB '*Timed out while trying to bind*' THEN 'JOB_SERVICE_BIND'
     WHEN $subject GLOB '*App requested*' THEN 'APP_TRIGGERED'
+    WHEN $subject GLOB 'GPU hang*' THEN 'GPU_HANG'
+    WHEN $subject GLOB '*FOREGROUND_SERVICE_TYPE_SHORT_SERVICE*' THEN 'FOREGROUND_SHORT_SERVICE_TIMEOUT'
+    WHEN $subject GLOB '*failed to complete startup*' THEN 'BIND_APPLICATION'
+    WHEN $process_name = 'system_server' THEN 'SYSTEM_SERVER_WATCHDOG_TIMEOUT'
     ELSE 'UNKNOWN_ANR_TYPE'
   END;
 
@@ -34,7 +39,7 @@ CREATE PERFETTO FUNCTION _extract_anr_duration_from_subject(
   subject STRING
 )
 RETURNS LONG AS
-SELECT CAST(regexp_extract($subject, '([0-9]+)ms') AS INT);
+SELECT CAST(regexp_extract($subject, 'Blocked in .* for ([0-9]+)s') AS INT) * 1000;
 
 -- How long the system waits for this kind, in milliseconds.
 CREATE PERFETTO FUNCTION _default_anr_dur(
@@ -47,13 +52,15 @@ SELECT
     WHEN 'INPUT_DISPATCHING_TIMEOUT' THEN 5000
     WHEN 'INPUT_DISPATCHING_TIMEOUT_NO_FOCUSED_WINDOW' THEN 5000
     -- a broadcast sent to the foreground (FLAG_RECEIVER_FOREGROUND) has less time
-    WHEN 'BROADCAST_OF_INTENT' THEN iif(_get_broadcast_flag($subject) & 0x10000000, 10000, 60000)
+    WHEN 'BROADCAST_OF_INTENT' THEN iif(coalesce(_get_broadcast_flag($subject) & 0x10000000, 1), 10000, 60000)
     WHEN 'EXECUTING_SERVICE' THEN 20000
     WHEN 'START_FOREGROUND_SERVICE' THEN 30000
     WHEN 'CONTENT_PROVIDER_NOT_RESPONDING' THEN 10000
     WHEN 'JOB_SERVICE_START' THEN 8000
     WHEN 'JOB_SERVICE_STOP' THEN 8000
-    WHEN 'JOB_SERVICE_BIND' THEN 18000
+    WHEN 'JOB_SERVICE_BIND' THEN 8000
+    WHEN 'BIND_APPLICATION' THEN 15000
+    WHEN 'FOREGROUND_SHORT_SERVICE_TIMEOUT' THEN 180000
   END;
 
 -- The intent that a broadcast or service was about.
@@ -70,7 +77,14 @@ CREATE PERFETTO FUNCTION _get_component(
   subject STRING
 )
 RETURNS STRING AS
-SELECT regexp_extract($subject, 'cmp=([^ }]+)');
+SELECT
+  CASE $anr_type
+    WHEN 'BROADCAST_OF_INTENT' THEN regexp_extract($subject, 'cmp=([^ }]+)')
+    WHEN 'INPUT_DISPATCHING_TIMEOUT' THEN regexp_extract($subject, '\([^ ]+ ([^ )]+)')
+    WHEN 'INPUT_DISPATCHING_TIMEOUT_NO_FOCUSED_WINDOW' THEN regexp_extract($subject, '\([^ ]+ ([^ )]+)')
+    WHEN 'EXECUTING_SERVICE' THEN regexp_extract($subject, 'executing service ([^ ,]+)')
+    WHEN 'START_FOREGROUND_SERVICE' THEN regexp_extract($subject, ' u[0-9]+ ([^ }]+)')
+  END;
 
 -- One row for each application that did not respond.
 CREATE PERFETTO TABLE android_anrs(
@@ -122,7 +136,7 @@ WITH
       m.error_id,
       m.machine_id,
       CAST(regexp_extract(m.name, 'ErrorId:[^ ]+ ([0-9]+)#') AS INT) AS pid,
-      regexp_extract(m.name, 'ErrorId:([^ ]+) ') AS process_name,
+      regexp_extract(m.name, 'ErrorId:([^ #]+)') AS process_name,
       regexp_extract(s.name, '\):(.*)$') AS subject
     FROM marks AS m
     LEFT JOIN subjects AS s ON s.machine_id = m.machine_id AND s.name GLOB 'Subject(for ErrorId ' || m.error_id || ')*'
@@ -148,7 +162,17 @@ SELECT
   _get_component(a.anr_type, a.subject) AS component,
   NULL AS timer_delay,
   a.anr_type,
-  _extract_anr_duration_from_subject(a.subject) AS anr_dur_ms,
+  coalesce(
+    (
+      SELECT CAST(regexp_extract(s.name, '^expired\([^,]*,[^,]*,[^,]*,[^,]*,([0-9]+)') AS INT)
+      FROM slice AS s
+      WHERE s.name GLOB 'expired(*,' || a.pid || ',*' AND s.ts <= a.ts
+        AND CAST(regexp_extract(s.name, '^expired\([^,]*,([0-9]+),') AS INT) = a.pid
+      ORDER BY s.ts DESC
+      LIMIT 1
+    ),
+    _extract_anr_duration_from_subject(a.subject)
+  ) AS anr_dur_ms,
   _default_anr_dur(a.anr_type, a.subject) AS default_anr_dur_ms
 FROM typed AS a;
 

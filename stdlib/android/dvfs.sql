@@ -18,7 +18,8 @@ FROM counter_leading_intervals!((
   SELECT c.id, c.ts, c.track_id, c.value
   FROM counter AS c
   JOIN counter_track AS t ON t.id = c.track_id
-  WHERE t.name GLOB '* Frequency' AND t.type NOT IN ('cpu_frequency', 'gpu_frequency')
+  WHERE t.name GLOB 'domain@* Frequency' OR t.name GLOB '1700*devfreq_* Frequency' OR t.name GLOB 'cpu[0-9]dsu Frequency'
+    OR t.name GLOB 'dsu_throughput*' OR t.name GLOB 'bus_throughput*' OR t.name GLOB 'gs_memlat_devfreq:*'
 )) AS i
 JOIN counter_track AS t ON t.id = i.track_id;
 

@@ -27,8 +27,8 @@ SELECT
   c.id,
   c.ts,
   lead(c.ts) OVER one - c.ts AS dur,
-  extract_arg(t.dimension_arg_set_id, 'entity') AS entity_name,
-  extract_arg(t.dimension_arg_set_id, 'state') AS state_name,
+  extract_arg(t.dimension_arg_set_id, 'entity_name') AS entity_name,
+  extract_arg(t.dimension_arg_set_id, 'state_name') AS state_name,
   t.name AS raw_name,
   -- counted in milliseconds
   CAST(c.value * 1000000 AS INT) AS state_time_since_boot,

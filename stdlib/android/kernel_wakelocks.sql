@@ -1,5 +1,6 @@
 -- Locks that keep a phone awake, as the kernel counts them.
 
+INCLUDE PERFETTO MODULE android.suspend;
 INCLUDE PERFETTO MODULE counters.intervals;
 
 -- Tracks of wake locks.
@@ -18,7 +19,7 @@ SELECT
   lead(c.ts) OVER one - c.ts AS dur,
   t.name,
   t.type,
-  CAST((lead(c.value) OVER one - c.value) * 1000000 AS INT) AS held_dur
+  CAST(lead(c.value) OVER one - c.value AS INT) AS held_dur
 FROM counter AS c
 JOIN _kernel_wakelock_track AS t ON t.id = c.track_id
 WINDOW one AS (PARTITION BY c.track_id ORDER BY c.ts);
@@ -29,7 +30,7 @@ CREATE PERFETTO TABLE android_kernel_wakelocks(
   ts TIMESTAMP,
   -- Duration of the span between the samples in nanoseconds.
   dur DURATION,
-  -- The same as dur.
+  -- The part of it in which the machine was not suspended.
   awake_dur DURATION,
   -- Name of the lock.
   name STRING,
@@ -40,13 +41,9 @@ CREATE PERFETTO TABLE android_kernel_wakelocks(
   -- Part of the time awake that it was held: 0 to 1.
   held_ratio DOUBLE
 ) AS
-SELECT
-  ts,
-  dur,
-  dur AS awake_dur,
-  name,
-  type,
-  held_dur,
-  max(min(held_dur * 1.0 / dur, 1.0), 0.0) AS held_ratio
-FROM _android_kernel_wakelocks_base
-WHERE dur IS NOT NULL;
+SELECT ts, dur, awake_dur, name, type, held_dur, max(min(held_dur * 1.0 / awake_dur, 1.0), 0.0) AS held_ratio
+FROM (
+  SELECT ts, dur, _extract_duration_without_suspend(ts, dur) AS awake_dur, name, type, held_dur
+  FROM _android_kernel_wakelocks_base
+  WHERE dur IS NOT NULL
+);

@@ -96,8 +96,8 @@ RETURNS TableOrSubquery AS
   )
 );
 
--- The spans in which a network was up, if it goes down when nothing has come for a time: (the columns, group_id, ts,
--- dur, packet_count, packet_length).
+-- The spans in which a network was up, if it goes down when nothing has come for a time: (the columns, ts, dur,
+-- packet_count, packet_length).
 CREATE PERFETTO MACRO android_network_uptime_spans(
   -- Packets: ts, dur, packet_count, packet_length and the columns.
   src TableOrSubquery,
@@ -109,28 +109,29 @@ CREATE PERFETTO MACRO android_network_uptime_spans(
 RETURNS TableOrSubquery AS
 (
   SELECT
-    group_id,
+    __intrinsic_token_apply!(_network_column, $partition_columns),
     min(ts) AS ts,
     max(ts + dur) - min(ts) AS dur,
     sum(packet_count) AS packet_count,
     sum(packet_length) AS packet_length
-    __intrinsic_token_apply_prefix!(_network_column, $partition_columns)
   FROM _add_overlap_group_id!(
     (
       SELECT
-        ts, dur + $timeout AS dur, packet_count, packet_length
+        min(ts) AS ts, max(ts + dur) - min(ts) + $timeout AS dur, sum(packet_count) AS packet_count,
+        sum(packet_length) AS packet_length
         __intrinsic_token_apply_prefix!(_network_column, $partition_columns)
       FROM $src
+      GROUP BY __intrinsic_token_apply!(_network_column, $partition_columns), ts / $timeout
     ),
     $partition_columns
   )
   GROUP BY __intrinsic_token_apply!(_network_column, $partition_columns), group_id
 );
 
--- What each packet costs of that time: (the columns of the packets, cost). What brings the network up pays for the time that
--- follows; within a span the time passes to who sent last.
+-- What packets cost of that time: (id, uptime_cost). Each pays for the time that the network would have been down without it,
+-- and those at one time share the time they take by their number of packets.
 CREATE PERFETTO MACRO android_network_uptime_cost(
-  -- Packets: ts, dur and the columns.
+  -- Packets: id, ts, dur, packet_count and the columns.
   src TableOrSubquery,
   -- What tells networks apart, in parentheses.
   partition_columns ColumnNameList,
@@ -140,13 +141,14 @@ CREATE PERFETTO MACRO android_network_uptime_cost(
 RETURNS TableOrSubquery AS
 (
   SELECT
-    *,
-    dur + min(
-      $timeout,
-      coalesce(
-        lead(ts) OVER (PARTITION BY __intrinsic_token_apply!(_network_column, $partition_columns) ORDER BY ts) - ts - dur,
-        $timeout
-      )
-    ) AS cost
-  FROM $src
+    id,
+    coalesce(max(0, min($timeout, ts - max_end_so_far)), $timeout) + group_dur * packet_count / group_packets AS uptime_cost
+  FROM (
+    SELECT
+      *,
+      max(ts + dur) OVER in_group - min(ts) OVER in_group AS group_dur,
+      sum(packet_count) OVER in_group AS group_packets
+    FROM _add_overlap_group_id!($src, $partition_columns)
+    WINDOW in_group AS (PARTITION BY __intrinsic_token_apply!(_network_column, $partition_columns), group_id)
+  )
 );

@@ -17,8 +17,8 @@ CREATE PERFETTO TABLE android_power_rails_metadata(
 ) AS
 SELECT
   t.name AS power_rail_name,
-  extract_arg(t.dimension_arg_set_id, 'power_rail') AS raw_power_rail_name,
-  substr(t.name, 7) AS friendly_name,
+  extract_arg(t.source_arg_set_id, 'raw_name') AS raw_power_rail_name,
+  iif(t.name GLOB 'power.rails.*', substr(t.name, length('power.rails.') + 1), NULL) AS friendly_name,
   t.id AS track_id,
   extract_arg(t.source_arg_set_id, 'subsystem_name') AS subsystem_name,
   t.machine_id

@@ -11,4 +11,6 @@ CREATE PERFETTO TABLE android_screenshots(
   -- Name of the slice.
   name STRING
 ) AS
-SELECT id, ts, dur, name FROM slice WHERE track_id IN (SELECT id FROM track WHERE type = 'android_screenshots');
+SELECT id, ts, dur, name
+FROM slice
+WHERE name = 'Screenshot' AND extract_arg(arg_set_id, 'screenshot.jpg_image') IS NOT NULL;

@@ -19,6 +19,8 @@ WITH
       ('OpenDexFilesFromOat*', 'OpenDexFilesFromOat'),
       ('Open oat file*', 'Open oat file'),
       ('GC: Wait For*', 'Garbage Collector'),
+      ('JIT compiling*', 'JIT compiling'),
+      ('InputConsumer processing on ClientState*', 'InputConsumer processing on ClientState<...>'),
       ('Lock contention on thread list lock *', 'Lock contention on thread list lock <...>'),
       ('Lock contention on thread suspend count lock *', 'Lock contention on thread suspend count lock <...>'),
       ('Lock contention on a monitor lock *', 'Lock contention on a monitor lock <...>')
@@ -56,6 +58,12 @@ RETURNS STRING AS
 SELECT
   coalesce(
     (SELECT standard FROM _android_slice_name_rules WHERE $name GLOB pattern LIMIT 1),
-    iif($name GLOB '*Handler: *$*', _remove_lambda_name($name), NULL),
+    iif(
+      $name GLOB '*Handler: *$*',
+      'Handler: ' || _remove_lambda_name(substr($name, instr($name, 'Handler: ') + length('Handler: '))),
+      NULL
+    ),
+    iif($name GLOB '*$*: #[0-9]*', 'Handler: ' || _remove_lambda_name($name), NULL),
+    iif($name GLOB 'Transaction (*, *)', substr($name, 1, instr($name, ',')) || ' <...>)', NULL),
     __intrinsic_strip_hex($name, 2)
   );

@@ -12,19 +12,31 @@ CREATE PERFETTO TABLE android_suspend_state(
   machine_id JOINID(machine.id)
 ) AS
 WITH
-  sleeps AS (
-    SELECT s.ts, s.dur, t.machine_id
+  all_sleeps AS (
+    SELECT s.ts, s.dur, t.machine_id, t.name = 'Suspend/Resume Minimal' OR t.type = 'suspend_resume_minimal' AS is_minimal
     FROM slice AS s
     JOIN track AS t ON t.id = s.track_id
-    WHERE s.name GLOB 'syscore_resume(0)' OR s.name = 'timekeeping_freeze(0)' OR t.type = 'suspend_resume_minimal' OR
-      t.name = 'Suspend/Resume Minimal'
+    WHERE s.name IN ('syscore_resume(0)', 'timekeeping_freeze(0)') OR t.type = 'suspend_resume_minimal'
+      OR t.name = 'Suspend/Resume Minimal'
+  ),
+  -- The detailed ones count where there are no others, those that overlap not.
+  sleeps AS (
+    SELECT ts, dur, machine_id
+    FROM (
+      SELECT a.*, lag(a.ts + a.dur) OVER (PARTITION BY a.machine_id ORDER BY a.ts) AS last_end
+      FROM all_sleeps AS a
+      WHERE a.is_minimal OR a.machine_id NOT IN (SELECT m.machine_id FROM all_sleeps AS m WHERE m.is_minimal)
+    )
+    WHERE dur > 0 AND ts >= coalesce(last_end, ts)
   ),
   edges AS (
-    SELECT trace_start() AS ts, 'awake' AS power_state, id AS machine_id FROM machine
+    SELECT trace_start() AS ts, 'awake' AS power_state, id AS machine_id
+    FROM machine
+    WHERE id = 0 OR id IN (SELECT machine_id FROM sleeps)
     UNION ALL
-    SELECT ts, 'suspended', machine_id FROM sleeps WHERE dur > 0
+    SELECT ts, 'suspended', machine_id FROM sleeps
     UNION ALL
-    SELECT ts + dur, 'awake', machine_id FROM sleeps WHERE dur > 0
+    SELECT ts + dur, 'awake', machine_id FROM sleeps
   )
 SELECT ts, dur, power_state, machine_id
 FROM (

@@ -15,7 +15,8 @@ SELECT d.idx AS buffer_id, d.value - s.value AS duration_ns, d.machine_id, d.tra
 FROM stats AS d
 JOIN stats AS s
   ON s.name = 'traced_clone_started_timestamp_ns' AND s.machine_id IS d.machine_id AND s.trace_id IS d.trace_id
-WHERE d.name = 'traced_buf_clone_done_timestamp_ns' AND d.value > 0 AND s.value > 0;
+WHERE d.name = 'traced_buf_clone_done_timestamp_ns' AND s.value != 0
+ORDER BY d.machine_id, d.trace_id, d.idx;
 
 -- The same from the moment that the trigger came.
 CREATE PERFETTO TABLE traced_trigger_clone_flush_latency(
@@ -32,4 +33,5 @@ SELECT d.idx AS buffer_id, d.value - s.value AS duration_ns, d.machine_id, d.tra
 FROM stats AS d
 JOIN stats AS s
   ON s.name = 'traced_clone_trigger_timestamp_ns' AND s.machine_id IS d.machine_id AND s.trace_id IS d.trace_id
-WHERE d.name = 'traced_buf_clone_done_timestamp_ns' AND d.value > 0 AND s.value > 0;
+WHERE d.name = 'traced_buf_clone_done_timestamp_ns' AND s.value != 0
+ORDER BY d.machine_id, d.trace_id, d.idx;

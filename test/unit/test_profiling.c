@@ -272,11 +272,11 @@ END_TEST
 
 START_TEST(stack_samples_bring_tasks_and_counters)
 {
-    put(w, "1{8:1 10:1 13:1 59{100{1'my.profiler' 2{2'cycles' 3:2}}} 12{"
+    put(w, "1{8:1 10:1 13:1 59{100{1'my.profiler' 2{2'cycles' 3:2 7:2}}} 12{"
            "  51{1:1 2'request' 3'http'} 51{1:2 2'query' 4:1} 48{1:1 2:30 3:31 4:2} 49{1:1 2:3 3:1}"
            "  50{1:7 2'bytes' 4'KiB' 5:1024 6'sent'}}}");
     put(w, "1{8:10 10:1 135{2:1 4:1 5{1{1'main' 2'm.c' 3:3} 1{1'leaf'}} 11:500 13:7 14:2}}");
-    put(w, "1{8:20 10:1 135{1{2:30}}}");
+    put(w, "1{8:20 10:1 135{1{2:30} 11:9}}"); /* a counter of a cpu that is not told */
     trace_fixture_load(&f);
     ck_assert_uint_eq(ROWS(profiler_sample), 2);
     ck_assert_str_eq(TEXT(profiler_sample, source, 0), "my.profiler");
@@ -290,8 +290,14 @@ START_TEST(stack_samples_bring_tasks_and_counters)
     ck_assert_str_eq(TEXT(profiler_async_context, kind, (uint32_t)GET(profiler_async_context, parent_id, async)),
                      "http");
     ck_assert_double_eq(last_value(&f, "cycles"), 500);
-    ck_assert_double_eq(last_value(&f, "bytes"), 2048);
+    ck_assert_double_eq(last_value(&f, "bytes"), 2);
     ck_assert_uint_eq(ROWS(profiler_counter_set), 2);
+    ck_assert_str_eq(TEXT(track, type, 0), "stack_sample_cpu_counter");
+    ck_assert_str_eq(fixture_args(&f, ROW_ARGS(&f.st, track, dimension_arg_set_id, 0)),
+                     "cpu=3 session_id=0 source=my.profiler counter_name=cycles");
+    ck_assert_str_eq(TEXT(track, type, 1), "stack_sample_session_counter");
+    ck_assert_str_eq(fixture_args(&f, ROW_ARGS(&f.st, track, source_arg_set_id, 1)),
+                     "is_timebase=0 unit_multiplier=1024 description=sent");
     ck_assert_int_eq(GET(profiler_sample, callsite_id, 1), COL_NULL);
     ck_assert_int_eq(GET(profiler_sample, execution_context_id, 1), COL_NULL);
 }

@@ -282,6 +282,29 @@ static const struct {
      "SELECT android_standardize_slice_name('Choreographer#doFrame 7'), android_standardize_slice_name('inflate'), "
      "android_standardize_slice_name('GC: Wait For Completion Alloc')",
      "Choreographer#doFrame,inflate,Garbage Collector"},
+    {"android.slices",
+     "SELECT android_standardize_slice_name('android.os.Handler: com.a.B$1'), "
+     "android_standardize_slice_name('a.b.C$Inner: #12'), android_standardize_slice_name('Transaction (x-y, 474)'), "
+     "android_standardize_slice_name('InputConsumer processing on ClientState{e1 mPid=1} (0xb4)'), "
+     "android_standardize_slice_name('JIT compiling int a.b()')",
+     "Handler: com.a.B,Handler: a.b.C,Transaction (x-y, <...>),InputConsumer processing on ClientState<...>,JIT "
+     "compiling"},
+    {"android.package_lookup",
+     "SELECT android_package_lookup(0), android_package_lookup(101001), android_package_lookup(1093), "
+     "android_package_lookup(2002), android_package_lookup(9999), android_package_lookup(51234), "
+     "android_package_lookup(99001), android_package_lookup(1000555), android_package_lookup(NULL)",
+     "AID_ROOT,AID_RADIO,AID_UPROBESTATS,AID_DIAG,AID_NOBODY,SHARED_GID,ISOLATED_UID,uid=1000555,-"},
+    {"android.anrs",
+     "SELECT _extract_anr_type(NULL, 'a'), _extract_anr_type('x', 'a'), _extract_anr_type('x', 'system_server'), "
+     "_extract_anr_type('GPU hang', 'a'), _default_anr_dur('BROADCAST_OF_INTENT', 'Broadcast of Intent { act=x }'), "
+     "_default_anr_dur('BROADCAST_OF_INTENT', 'flg=0x10'), _default_anr_dur('JOB_SERVICE_BIND', ''), "
+     "_get_component('EXECUTING_SERVICE', 'executing service com.a/.S, 1'), "
+     "_get_component('START_FOREGROUND_SERVICE', 'Context.x ServiceRecord{12 u0 com.a/.F}'), "
+     "_get_component('INPUT_DISPATCHING_TIMEOUT', 'Input dispatching timed out (1a com.a/com.a.M is not responding)'), "
+     "_extract_anr_duration_from_subject('Blocked in handler for 12s'), "
+     "_extract_anr_duration_from_subject('Waited 5001ms')",
+     "-,UNKNOWN_ANR_TYPE,SYSTEM_SERVER_WATCHDOG_TIMEOUT,GPU_HANG,10000,60000,8000,com.a/.S,com.a/.F,com.a/"
+     "com.a.M,12000,-"},
     {"android.battery_stats",
      "SELECT android_battery_stats_counter_to_string('battery_stats.wifi', 1), "
      "android_battery_stats_counter_to_string('battery_stats.audio', 7), "
@@ -293,9 +316,9 @@ static const struct {
      "android_network_uptime_spans!(p, (iface), 10) ORDER BY iface, ts",
      "a,0,15,2,30;a,30,12,3,30;b,4,10,1,40"},
     {"android.network_packets",
-     "WITH p(iface, ts, dur) AS (VALUES ('a', 0, 0), ('a', 5, 0), ('a', 30, 2)) SELECT ts, cost FROM "
-     "android_network_uptime_cost!(p, (iface), 10) ORDER BY ts",
-     "0,5;5,10;30,12"},
+     "WITH p(id, iface, ts, dur, packet_count) AS (VALUES (1, 'a', 0, 0, 1), (2, 'a', 5, 8, 1), (3, 'a', 10, 6, 3), "
+     "(4, 'a', 30, 2, 1)) SELECT id, uptime_cost FROM android_network_uptime_cost!(p, (iface), 10) ORDER BY id",
+     "1,10;2,7;3,8;4,12"},
     {"android.memory.heap_graph.dominator_tree",
      "SELECT id, idom_id, dominated_obj_count, dominated_size_bytes, depth FROM heap_graph_dominator_tree",
      "0,-,3,124,1;1,0,1,16,2;2,0,1,100,2"},

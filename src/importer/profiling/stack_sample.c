@@ -8,7 +8,6 @@
 enum {
     MAX_FOLLOWERS = 32,
     MAX_PARENTS = 64, /* of an async context; more is a loop */
-    SCOPE_GLOBAL = 1,
 };
 
 /* StackSample.Mode and StackSample.Unit. */
@@ -99,7 +98,8 @@ static void read_parts(struct packet *p, struct parts *x)
     struct followers *w = &x->followers;
     struct pb_numbers iids = pb_numbers(p->field, STACK_SAMPLE_FOLLOWER_DESCRIPTOR_IIDS),
                       weights = pb_numbers(p->field, STACK_SAMPLE_FOLLOWER_WEIGHTS);
-    for (uint64_t iid; pb_next_number(&iids, &iid);)
+    bool own = w->n_descriptors > 0;
+    for (uint64_t iid; !own && pb_next_number(&iids, &iid);)
         add_descriptor(w, interned_part(p, INTERNED_DATA_STACK_SAMPLE_COUNTER_DESCRIPTORS, iid));
     while (w->n_weights < MAX_FOLLOWERS && pb_next_number(&weights, &w->weights[w->n_weights]))
         w->n_weights++;
@@ -279,13 +279,13 @@ static void read_execution(struct machine_ctx *m, struct slice message, void *in
 
 struct counter {
     strid name, unit, description;
-    uint64_t multiplier, scope;
+    uint64_t multiplier /* 0: not told */, scope;
 };
 
 static void read_counter(struct machine_ctx *m, struct slice message, void *into)
 {
     struct counter *k = into;
-    *k = (struct counter){.multiplier = 1};
+    *k = (struct counter){0};
     struct pb_cursor c = pb_cursor(message);
     struct pb_field f;
     while (pb_next(&c, &f)) {
@@ -301,7 +301,7 @@ static void read_counter(struct machine_ctx *m, struct slice message, void *into
             k->unit = import_slice(m->im, pb_bytes(&f));
             break;
         case STACK_SAMPLE_COUNTER_DESCRIPTOR_UNIT_MULTIPLIER:
-            k->multiplier = pb_u64(&f) ? pb_u64(&f) : 1;
+            k->multiplier = pb_u64(&f);
             break;
         case STACK_SAMPLE_COUNTER_DESCRIPTOR_DESCRIPTION:
             k->description = import_slice(m->im, pb_bytes(&f));
@@ -321,24 +321,30 @@ static const struct counter *counter_of(struct packet *p, struct part part, stru
 static void add_counter(struct packet *p, struct sample *x, const struct counter *k, double weight, bool is_timebase)
 {
     struct machine_ctx *m = p->m;
-    bool of_cpu = x->cpu != COL_NULL && k->scope != SCOPE_GLOBAL;
-    struct track_dim dims[] = {
-        {"perf_session_id", DIM_INT, x->session}, {"name", DIM_STR, k->name}, {"cpu", DIM_INT, x->cpu}};
+    struct args *st_args = &m->st->args;
+    bool of_cpu = k->scope == STACK_SAMPLE_COUNTER_DESCRIPTOR_SCOPE_CPU;
+    if (of_cpu && x->cpu == COL_NULL) /* nobody knows whose it is */
+        return;
+    struct track_dim dims[] = {{"cpu", DIM_INT, x->cpu},
+                               {"session_id", DIM_INT, x->session},
+                               {"source", DIM_STR, import_str(m->im, x->source)},
+                               {"counter_name", DIM_STR, k->name}};
     struct arg_list args = {0};
-    arg_list_bool(&m->st->args, &args, "is_timebase", is_timebase);
+    arg_list_bool(st_args, &args, "is_timebase", is_timebase);
+    if (k->multiplier)
+        arg_list_uint(st_args, &args, "unit_multiplier", k->multiplier);
     if (k->description)
-        arg_list_str(&m->st->args, &args, "description", k->description);
-    struct track_spec spec = {.type = of_cpu ? "perf_cpu_counter" : "perf_global_counter",
+        arg_list_str(st_args, &args, "description", k->description);
+    struct track_spec spec = {.type = of_cpu ? "stack_sample_cpu_counter" : "stack_sample_session_counter",
                               .event_type = TRACK_COUNTER,
                               .name = k->name,
                               .unit = k->unit,
                               .parent = UINT32_MAX,
-                              .source_args = args_intern(&m->st->args, args.p, args.n),
-                              .dims = dims,
-                              .n_dims = of_cpu ? 3 : 2};
+                              .source_args = args_intern(st_args, args.p, args.n),
+                              .dims = of_cpu ? dims : dims + 1,
+                              .n_dims = of_cpu ? 4 : 3};
     arg_list_free(&args);
-    sample_counter(m->profiling, &x->counter_set, p->ts, track_intern(m->im->tracks, m->id, &spec),
-                   weight * (double)k->multiplier);
+    sample_counter(m->profiling, &x->counter_set, p->ts, track_intern(m->im->tracks, m->id, &spec), weight);
 }
 
 void stack_sample_parse(struct packet *p)

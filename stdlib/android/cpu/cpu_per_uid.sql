@@ -1,5 +1,7 @@
 -- CPU time of users (uids).
 
+INCLUDE PERFETTO MODULE android.package_lookup;
+
 -- Counters of CPU time, one row for each uid and cluster.
 CREATE PERFETTO TABLE android_cpu_per_uid_track(
   -- Row of track.
@@ -10,22 +12,11 @@ CREATE PERFETTO TABLE android_cpu_per_uid_track(
   cluster LONG,
   -- CPU time over the trace, in milliseconds.
   total_cpu_millis LONG,
-  -- The application's package.
+  -- The application's package, or what else the number stands for.
   package_name STRING
 ) AS
-SELECT
-  t.id,
-  extract_arg(t.dimension_arg_set_id, 'uid') AS uid,
-  extract_arg(t.dimension_arg_set_id, 'cluster') AS cluster,
-  CAST((SELECT max(c.value) - min(c.value) FROM counter AS c WHERE c.track_id = t.id) AS INT) AS total_cpu_millis,
-  (
-    SELECT p.package_name
-    FROM package_list AS p
-    WHERE p.uid = extract_arg(t.dimension_arg_set_id, 'uid') % 100000
-    LIMIT 1
-  ) AS package_name
-FROM track AS t
-WHERE t.type = 'android_cpu_per_uid';
+SELECT track_id AS id, uid, cluster, total_cpu_millis, android_package_lookup(uid) AS package_name
+FROM __intrinsic_android_cpu_per_uid_track;
 
 -- CPU time between samples.
 CREATE PERFETTO VIEW android_cpu_per_uid_counter(

@@ -16,5 +16,5 @@ FROM counter_leading_intervals!((
   SELECT c.id, c.ts, c.track_id, c.value
   FROM counter AS c
   JOIN track AS t ON t.id = c.track_id
-  WHERE t.type = 'android_mali_gpu_power_state' OR t.type = 'mali_gpu_power_state'
+  WHERE t.type = 'mali_gpu_power_state' OR t.type = 'android_mali_gpu_power_state'
 )) AS i;

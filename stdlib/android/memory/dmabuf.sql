@@ -93,14 +93,21 @@ SELECT
   e.ts,
   e.buf_size,
   e.inode,
-  e.utid,
+  t.utid,
   t.tid,
   t.thread_name,
   t.upid,
   t.pid,
   t.process_name
-FROM _raw_dmabuf_events AS e
-LEFT JOIN _thread_with_process AS t USING (utid);
+FROM (
+  SELECT
+    a.ts,
+    a.buf_size,
+    a.inode,
+    iif(a.buf_size > 0, a.utid, coalesce(_alloc_source(FALSE, a.inode, a.ts), a.utid)) AS utid
+  FROM _attributed_dmabufs AS a
+) AS e
+LEFT JOIN _thread_with_process AS t ON t.utid = e.utid;
 
 -- Memory that each process holds, over time.
 CREATE PERFETTO TABLE android_memory_cumulative_dmabuf(

@@ -6,7 +6,8 @@ INCLUDE PERFETTO MODULE counters.intervals;
 CREATE PERFETTO TABLE _process_memory_tracks AS
 SELECT id AS track_id, upid, iif(name = 'Heap size (KB)', 'mem.heap', name) AS memory_track_name
 FROM process_counter_track
-WHERE name IN ('mem.rss.anon', 'mem.rss.file', 'mem.rss.shmem', 'mem.swap', 'Heap size (KB)', 'GPU Memory', 'mem.dmabuf_rss');
+WHERE name IN ('mem.rss.anon', 'mem.rss.file', 'mem.rss.shmem', 'mem.swap', 'Heap size (KB)', 'GPU Memory', 'mem.dmabuf_rss',
+  'mem.locked');
 
 -- Spans in which a counter of a process stayed the same, within the process's life. Every application begins as a copy of
 -- the zygote: its average of a kind is taken off.
@@ -54,11 +55,11 @@ WITH
     JOIN process AS p USING (upid)
   ),
   zygote AS (
-    SELECT memory_track_name, CAST(avg(value) AS INT) AS value
+    SELECT upid, memory_track_name, CAST(avg(value) AS INT) AS value
     FROM spans
-    WHERE process_name IN ('zygote', 'zygote64', 'webview_zygote')
+    WHERE process_name IN ('zygote', 'zygote64')
       AND memory_track_name IN ('mem.rss.anon', 'mem.swap', 'mem.rss.file', 'mem.heap')
-    GROUP BY memory_track_name
+    GROUP BY upid, memory_track_name
   )
 SELECT
   s.id,
@@ -70,10 +71,12 @@ SELECT
   s.memory_track_name,
   s.track_id,
   s.value,
-  max(s.value - coalesce(z.value, 0), 0) AS zygote_adjusted_value,
+  iif(z.value IS NULL, s.value, max(s.value - z.value, 0)) AS zygote_adjusted_value,
   coalesce(max(s.spike) OVER (PARTITION BY s.track_id), 0) AS track_has_spike_gt_100mib
 FROM spans AS s
-LEFT JOIN zygote AS z USING (memory_track_name)
+JOIN process AS own ON own.upid = s.upid
+LEFT JOIN zygote AS z
+  ON z.upid = own.parent_upid AND z.memory_track_name = s.memory_track_name AND s.process_name NOT IN ('zygote', 'zygote64')
 WHERE s.ts_end > s.ts;
 
 CREATE PERFETTO VIEW _process_memory_by_track AS

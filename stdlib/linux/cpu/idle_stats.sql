@@ -17,14 +17,17 @@ CREATE PERFETTO TABLE cpu_idle_stats(
   -- Its part of the CPU's time, in per cent.
   idle_percent DOUBLE
 ) AS
-SELECT
-  _ucpu!(t.machine_id, c.cpu) AS cpu,
-  c.idle AS state,
-  count() AS count,
-  sum(c.dur) AS dur,
-  sum(c.dur) / count() AS avg_dur,
-  sum(c.dur) * 100.0 / sum(sum(c.dur)) OVER (PARTITION BY t.machine_id, c.cpu) AS idle_percent
-FROM cpu_idle_counters AS c
-JOIN track AS t ON t.id = c.track_id
-GROUP BY t.machine_id, c.cpu, c.idle
+SELECT cpu, idle + 1 AS state, count, dur, dur / count AS avg_dur, dur * 100.0 / cpu_dur AS idle_percent
+FROM (
+  SELECT
+    _ucpu!(t.machine_id, c.cpu) AS cpu,
+    c.idle,
+    count() AS count,
+    sum(c.dur) AS dur,
+    sum(sum(c.dur)) OVER (PARTITION BY t.machine_id, c.cpu) AS cpu_dur
+  FROM cpu_idle_counters AS c
+  JOIN track AS t ON t.id = c.track_id
+  GROUP BY t.machine_id, c.cpu, c.idle
+)
+WHERE idle >= 0
 ORDER BY 1, 2;

@@ -10,9 +10,11 @@ CREATE PERFETTO FUNCTION linux_perf_counter_for_sample(
 -- The value.
 RETURNS DOUBLE AS
 SELECT c.value
-FROM stack_sample_counter AS c
-JOIN stack_sample_counter_track AS t ON t.id = c.track_id
-WHERE c.stack_sample_id = $sample_id AND t.name = $counter_name
+FROM __intrinsic_profiler_sample AS s
+JOIN __intrinsic_profiler_counter_set AS k ON k.counter_set_id = s.counter_set_id
+JOIN __intrinsic_counter AS c ON c.id = k.counter_id
+JOIN __intrinsic_track AS t ON t.id = c.track_id
+WHERE s.id = $sample_id AND t.name = $counter_name
 LIMIT 1;
 
 -- Samples with all counters that were read with them, one row a counter.
@@ -53,4 +55,6 @@ SELECT
   c.track_id,
   c.value AS counter_value
 FROM perf_sample AS s
-JOIN stack_sample_counter AS c ON c.stack_sample_id = s.id;
+JOIN __intrinsic_profiler_sample AS p ON p.id = s.id
+JOIN __intrinsic_profiler_counter_set AS k ON k.counter_set_id = p.counter_set_id
+JOIN __intrinsic_counter AS c ON c.id = k.counter_id;

@@ -1,4 +1,4 @@
--- Stack samples of any profiler.
+-- Stack samples of any profiler: those with a call stack, and what they refer to.
 
 -- Recordings of stack samples.
 CREATE PERFETTO TABLE stack_sample_session(
@@ -13,7 +13,8 @@ CREATE PERFETTO TABLE stack_sample_session(
 )
 AS
 SELECT id, source, timebase_unit, cmdline
-FROM __intrinsic_profiler_session;
+FROM __intrinsic_profiler_session
+WHERE id IN (SELECT session_id FROM __intrinsic_profiler_sample WHERE callsite_id IS NOT NULL);
 
 -- Asynchronous tasks that stack samples were taken in.
 CREATE PERFETTO TABLE stack_sample_async_context(
@@ -27,8 +28,20 @@ CREATE PERFETTO TABLE stack_sample_async_context(
   parent_id JOINID(stack_sample_async_context.id)
 )
 AS
+WITH RECURSIVE used(id) AS (
+  SELECT t.async_context_id
+  FROM __intrinsic_profiler_sample AS s
+  JOIN __intrinsic_profiler_task_context AS t ON t.id = s.task_context_id
+  WHERE s.callsite_id IS NOT NULL AND t.async_context_id IS NOT NULL
+  UNION
+  SELECT c.parent_id
+  FROM used
+  JOIN __intrinsic_profiler_async_context AS c ON c.id = used.id
+  WHERE c.parent_id IS NOT NULL
+)
 SELECT id, name, kind, parent_id
-FROM __intrinsic_profiler_async_context;
+FROM __intrinsic_profiler_async_context
+WHERE id IN (SELECT id FROM used);
 
 -- Threads or tasks that stack samples were taken in.
 CREATE PERFETTO TABLE stack_sample_task_context(
@@ -43,7 +56,8 @@ CREATE PERFETTO TABLE stack_sample_task_context(
 )
 AS
 SELECT id, upid, utid, async_context_id
-FROM __intrinsic_profiler_task_context;
+FROM __intrinsic_profiler_task_context
+WHERE id IN (SELECT task_context_id FROM __intrinsic_profiler_sample WHERE callsite_id IS NOT NULL);
 
 -- CPUs and modes that stack samples were taken in.
 CREATE PERFETTO TABLE stack_sample_execution_context(
@@ -56,7 +70,8 @@ CREATE PERFETTO TABLE stack_sample_execution_context(
 )
 AS
 SELECT id, ucpu, cpu_mode
-FROM __intrinsic_profiler_execution_context;
+FROM __intrinsic_profiler_execution_context
+WHERE id IN (SELECT execution_context_id FROM __intrinsic_profiler_sample WHERE callsite_id IS NOT NULL);
 
 -- Stacks that a profiler sampled, whichever it was.
 CREATE PERFETTO VIEW stack_sample(
@@ -70,14 +85,15 @@ CREATE PERFETTO VIEW stack_sample(
   task_context_id JOINID(stack_sample_task_context.id),
   -- Where it was running; NULL: not known.
   execution_context_id JOINID(stack_sample_execution_context.id),
-  -- The innermost frame of its call stack; NULL: none.
+  -- The innermost frame of its call stack.
   callsite_id JOINID(stack_profile_callsite.id),
   -- The recording session it belongs to.
   session_id JOINID(stack_sample_session.id)
 )
 AS
 SELECT id, ts, source, task_context_id, execution_context_id, callsite_id, session_id
-FROM __intrinsic_profiler_sample;
+FROM __intrinsic_profiler_sample
+WHERE callsite_id IS NOT NULL;
 
 -- Counters that were read with each stack sample.
 CREATE PERFETTO TABLE stack_sample_counter_track(
@@ -107,10 +123,17 @@ CREATE PERFETTO TABLE stack_sample_counter_track(
 AS
 SELECT id, name, type, parent_id, source_arg_set_id, machine_id, counter_unit AS unit,
   extract_arg(source_arg_set_id, 'description') AS description,
-  extract_arg(dimension_arg_set_id, 'perf_session_id') AS session_id,
+  coalesce(extract_arg(dimension_arg_set_id, 'session_id'), extract_arg(dimension_arg_set_id, 'perf_session_id'))
+    AS session_id,
   extract_arg(dimension_arg_set_id, 'cpu') AS cpu, extract_arg(source_arg_set_id, 'is_timebase') AS is_timebase
 FROM __intrinsic_track
-WHERE event_type = 'counter' AND type IN ('perf_cpu_counter', 'perf_global_counter');
+WHERE id IN (
+  SELECT c.track_id
+  FROM __intrinsic_profiler_sample AS s
+  JOIN __intrinsic_profiler_counter_set AS k ON k.counter_set_id = s.counter_set_id
+  JOIN __intrinsic_counter AS c ON c.id = k.counter_id
+  WHERE s.callsite_id IS NOT NULL
+);
 
 -- What the counters showed at each stack sample.
 CREATE PERFETTO VIEW stack_sample_counter(
@@ -127,4 +150,5 @@ AS
 SELECT c.id, s.id AS stack_sample_id, c.track_id, c.value
 FROM __intrinsic_profiler_sample AS s
 JOIN __intrinsic_profiler_counter_set AS k ON k.counter_set_id = s.counter_set_id
-JOIN __intrinsic_counter AS c ON c.id = k.counter_id;
+JOIN __intrinsic_counter AS c ON c.id = k.counter_id
+WHERE s.callsite_id IS NOT NULL;

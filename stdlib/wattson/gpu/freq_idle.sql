@@ -17,7 +17,12 @@ FROM counter_leading_intervals!((
   FROM counter AS c
   JOIN track AS t ON t.id = c.track_id
   WHERE t.type = 'pixel_gpu_power_state' OR t.name = 'powervr_gpu_power_state'
-)) AS i;
+)) AS i
+UNION ALL
+SELECT s.ts, s.dur, CASE s.name WHEN 'OFF' THEN 0 WHEN 'PG' THEN 1 WHEN 'ON' THEN 2 END AS power_state
+FROM slice AS s
+JOIN track AS t ON t.id = s.track_id
+WHERE t.type = 'powervr_gpu_power_state';
 
 CREATE PERFETTO VIEW _gpu_power_state AS
 SELECT ts, dur, power_state FROM android_mali_gpu_power_state
