@@ -14,12 +14,13 @@
 
 #include "base/saturate.h"
 #include "sql/dialect/pointer.h"
+#include "sql/plan/plan.h"
 
 /* A side while it is read. */
 struct side {
     const struct span_input *in;
     sqlite3_stmt *stmt;         /* rows as they come, or ... */
-    struct runtime_table *kept; /* ... kept rows, of a side that is read once a partition */
+    struct runtime_table *kept; /* ... kept rows, of a plan or of a side that is read once a partition */
     uint32_t kept_row;
     bool eof;                                             /* no row stands ready */
     int64_t row_partition, row_ts, row_end, row_adjusted; /* of the row that stands ready */
@@ -54,7 +55,10 @@ static int side_error(struct span_join_cursor *c)
 static int64_t kept_word(const struct side *s, int column)
 {
     int64_t w = table_get(&s->kept->table, (uint32_t)column, s->kept_row);
-    return s->kept->columns[column].type == COL_F64 ? (int64_t)column_f64(w) : w;
+    enum col_type type = (enum col_type)s->kept->columns[column].type;
+    if (w == column_null(type))
+        return 0;
+    return type == COL_F64 ? (int64_t)column_f64(w) : w;
 }
 
 /* Loads what stands ready: partition, ts, end. */
@@ -66,6 +70,7 @@ static int load_row(struct span_join_cursor *c, struct side *s)
     if (s->kept) {
         s->row_ts = kept_word(s, in->ts);
         dur = in->dur >= 0 ? kept_word(s, in->dur) : 0;
+        s->row_partition = in->part >= 0 ? kept_word(s, in->part) : 0;
     } else {
         if (sqlite3_column_type(s->stmt, in->ts) == SQLITE_NULL)
             return operator_error(&t->base, "SPAN_JOIN: table %s has a row whose ts is NULL", in->table);
@@ -91,8 +96,12 @@ static int load_row(struct span_join_cursor *c, struct side *s)
 static int next_row(struct span_join_cursor *c, struct side *s)
 {
     if (s->kept) {
-        s->kept_row++;
-        s->eof = s->kept_row >= s->kept->table.n_rows;
+        const struct table *t = &s->kept->table;
+        int part = s->in->part;
+        do
+            s->kept_row++;
+        while (s->kept_row < t->n_rows && part >= 0 && table_get(t, (uint32_t)part, s->kept_row) == COL_NULL);
+        s->eof = s->kept_row >= t->n_rows;
         return s->eof ? SQLITE_OK : load_row(c, s);
     }
     for (;;) {
@@ -320,6 +329,24 @@ static char *side_sql(const struct span_join_table *t, int side, const char *pla
     return sqlite3_str_finish(s);
 }
 
+/* Rows of a plan, when they are what the statement would have given: times and partitions that are integers. */
+static bool keep_planned(struct span_join_table *t, struct side *s, const char *sql)
+{
+    const struct span_input *in = s->in;
+    if (!plan_rows(t->e, sql, &s->kept))
+        return false;
+    int columns[] = {in->ts, in->dur, in->part};
+    bool suits = s->kept->table.n_rows && !s->kept->table.columns[in->ts].has_null;
+    for (int i = 0; i < 3; i++)
+        suits &= columns[i] < 0 || s->kept->columns[columns[i]].type == COL_I64;
+    if (!suits) {
+        runtime_table_unref(s->kept);
+        s->kept = NULL;
+    }
+    s->kept_row = UINT32_MAX;
+    return suits;
+}
+
 static int side_open(struct span_join_cursor *c, int side, const char *plan, int argc, sqlite3_value **argv)
 {
     struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
@@ -328,6 +355,10 @@ static int side_open(struct span_join_cursor *c, int side, const char *plan, int
     s->in = &t->in[side];
     s->shadows = t->shadows & (side ? SHADOW_RIGHT : SHADOW_LEFT);
     char *sql = side_sql(t, side, plan);
+    if (sql && keep_planned(t, s, sql)) {
+        sqlite3_free(sql);
+        return t->partitioned && !s->in->partition ? SQLITE_OK : next_row(c, s);
+    }
     int rc = sql ? sqlite3_prepare_v2(engine_db(t->e), sql, -1, &s->stmt, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
     if (rc)

@@ -2,6 +2,8 @@
  * goes through SQLite. */
 #include "sql/plan/plan_private.h"
 
+#include <string.h>
+
 static enum runtime_type kind_of(const struct column *c)
 {
     if (c->min > c->max) /* all NULL: the table does not know more */
@@ -73,4 +75,22 @@ int plan_materialise(struct engine *e, sqlite3_stmt *select, const struct runtim
         rc = rc ? 0 : hand_over(e, select, schema, t, out, err);
     stage_free(t);
     return rc;
+}
+
+int plan_rows(struct engine *e, const char *sql, struct runtime_table **out)
+{
+    struct sql_tokens tokens = {0};
+    struct arena arena = {0};
+    struct error err = {0};
+    sqlite3_stmt *stmt = NULL;
+    int rc = 0;
+    *out = NULL;
+    if (sql_tokens_scan_text(&tokens, sql, strlen(sql)))
+        stmt = plan_prepare_table(e, &arena, tokens.p, tokens.n);
+    if (stmt)
+        rc = plan_materialise(e, stmt, NULL, out, &err);
+    sqlite3_finalize(stmt);
+    sql_tokens_free(&tokens);
+    arena_free(&arena);
+    return rc == 1;
 }

@@ -20,4 +20,8 @@ sqlite3_stmt *plan_prepare_table(struct engine *e, struct arena *arena, const st
 int plan_materialise(struct engine *e, sqlite3_stmt *select, const struct runtime_schema *schema,
                      struct runtime_table **out, struct error *err);
 
+/* The rows of a query's text at once, for operators that read tables. 1: *out is there, with a reference; 0: no plan,
+ * let SQLite run it. */
+int plan_rows(struct engine *e, const char *sql, struct runtime_table **out);
+
 #endif
