@@ -212,21 +212,49 @@ static uint32_t find_partners(const struct key_index *h, const int64_t *keys, ui
     return n_found;
 }
 
+/* The pairs of the rows found, as many at a time as the batch has room for. */
+static void put_found(struct join *j, uint32_t at, const struct batch *b, const uint32_t *found, uint32_t n,
+                      const int64_t *keys)
+{
+    struct step_state *st = &j->steps[at];
+    const struct plan_step *steps = j->r->plan->steps;
+    for (uint32_t done = 0; done < n && !j->r->rc && !j->enough;) {
+        uint32_t room = BATCH - st->n_out, take = n - done < room ? n - done : room;
+        for (uint32_t k = 0; k < at; k++) {
+            const uint32_t *from = b->rows[steps[k].source];
+            uint32_t *to = st->out[steps[k].source] + st->n_out;
+            for (uint32_t i = 0; i < take; i++)
+                to[i] = from[found[done + i]];
+        }
+        uint32_t *to = st->out[steps[at].source] + st->n_out;
+        for (uint32_t i = 0; i < take; i++)
+            to[i] = (uint32_t)keys[found[done + i]];
+        st->n_out += take;
+        done += take;
+        if (st->n_out == BATCH)
+            flush(j, at);
+    }
+}
+
 static void join_by_row(struct join *j, uint32_t at, const struct batch *b)
 {
     const struct plan_step *s = &j->r->plan->steps[at];
-    const struct plan_source *source = &j->r->plan->sources[s->source];
+    bool left = j->r->plan->sources[s->source].left;
     const struct key_index *h = &j->steps[at].index;
     uint32_t n_rows = j->r->tables[s->source]->n_rows, *found = j->steps[at].found;
     int64_t *keys = j->steps[at].keys; /* what follows evaluates, too */
     memcpy(keys, eval(j->r, s->keys[0], b), b->n * sizeof *keys);
     uint32_t n = find_partners(h, keys, b->n, n_rows, found);
-    for (uint32_t i = 0, next = 0; i < (source->left ? b->n : n) && !j->r->rc && !j->enough; i++) {
-        uint32_t row = source->left ? i : found[i];
-        bool there = !source->left || (next < n && found[next] == i);
-        next += source->left && there;
+    if (!s->n_after && (!left || n == b->n)) {
+        put_found(j, at, b, found, n, keys);
+        return;
+    }
+    for (uint32_t i = 0, next = 0; i < (left ? b->n : n) && !j->r->rc && !j->enough; i++) {
+        uint32_t row = left ? i : found[i];
+        bool there = !left || (next < n && found[next] == i);
+        next += left && there;
         there = there && pair_passes(j, at, b, row, (uint32_t)keys[row]);
-        if (there || source->left)
+        if (there || left)
             put(j, at, b, row, there ? (uint32_t)keys[row] : (uint32_t)NO_ROW);
     }
 }

@@ -2,32 +2,116 @@
  * for those that are left. Where the rows come in order, the first are enough. */
 #include "sql/plan/plan_private.h"
 
+enum { PIECE = 256, MANY = 1 << 16 };
+
+/* Rows that may be among the first: when there are many of them, all but the first are let go, and what comes is
+ * measured by the last of those. */
 struct collector {
     struct sink base;
     struct run *r;
-    struct table *t; /* row numbers by source, then the terms of ORDER BY */
+    struct table *t;   /* row numbers by source, then the terms of ORDER BY */
+    uint32_t prune_at; /* rows */
+    bool bounded;      /* rows beyond `bound` in the first term are not among the first */
+    int64_t bound;
+    uint32_t keep[BATCH];
 };
+
+static bool comes_after(const struct plan_expr *x, bool desc, int64_t word, int64_t bound)
+{
+    if (x->type == PLAN_REAL) {
+        double a = column_f64(word), b = column_f64(bound);
+        return desc ? a < b : a > b;
+    }
+    return desc ? word < bound : word > bound;
+}
+
+/* Rows of the batch that are not known to come too late. NULLs are looked at again. */
+static uint32_t filter(struct collector *c, const int64_t *first, uint32_t n)
+{
+    const struct query_plan *p = c->r->plan;
+    const struct plan_expr *x = p->orders[0];
+    int64_t null = plan_null((enum plan_type)x->type), bound = c->bound;
+    bool desc = p->orders_desc[0];
+    uint32_t kept = 0;
+    if (!c->bounded || x->type != PLAN_INT) {
+        for (uint32_t i = 0; i < n; i++) {
+            c->keep[kept] = i;
+            kept += !c->bounded || first[i] == null || !comes_after(x, desc, first[i], bound);
+        }
+        return kept;
+    }
+    for (uint32_t i = 0; i < n; i++) { /* NULL is the least integer, and the first of all */
+        c->keep[kept] = i;
+        kept += desc ? first[i] >= bound : first[i] <= bound;
+    }
+    return kept;
+}
+
+static struct table *table_of(struct run *r, bool items)
+{
+    const struct query_plan *p = r->plan;
+    enum plan_type types[PLAN_MAX_ITEMS + PLAN_MAX_SOURCES + PLAN_MAX_ORDER];
+    uint32_t n = 0;
+    for (uint32_t k = 0; items && k < p->n_items; k++)
+        types[n++] = (enum plan_type)p->items[k].expr->type;
+    for (uint32_t k = 0; !items && k < p->n_sources; k++)
+        types[n++] = PLAN_INT;
+    for (uint32_t k = 0; !items && k < p->n_orders; k++)
+        types[n++] = (enum plan_type)p->orders[k]->type;
+    return stage_new(r, types, n);
+}
+
+/* Keeps the rows that are the first so far, as they came: equal ones stay in that order. */
+static void prune(struct collector *c)
+{
+    const struct query_plan *p = c->r->plan;
+    struct plan_answer top = {0};
+    int64_t words[PLAN_MAX_SOURCES + PLAN_MAX_ORDER];
+    const int64_t *columns[PLAN_MAX_SOURCES + PLAN_MAX_ORDER];
+    struct table *t = table_of(c->r, false);
+    table_finalize(c->t);
+    if (t && run_order(c->r, &top, c->t, p->n_sources) && top.rows) {
+        uint32_t n = top.first + top.n, last = top.rows[n - 1];
+        const struct plan_expr *x = p->orders[0];
+        c->bound = table_get(c->t, p->n_sources, last);
+        c->bounded = x->type != PLAN_TEXT && c->bound != plan_null((enum plan_type)x->type);
+        if (!order_ascending(top.rows, n, engine_stop(c->r->e)))
+            c->r->rc = engine_gave_up(c->r->e);
+        for (uint32_t k = 0; k < t->def->n_columns; k++)
+            columns[k] = &words[k];
+        for (uint32_t i = 0; i < n && !c->r->rc; i++) {
+            for (uint32_t k = 0; k < t->def->n_columns; k++)
+                words[k] = table_get(c->t, k, top.rows[i]);
+            stage_append(c->r, t, columns, 1);
+        }
+        struct table *swap = c->t;
+        c->t = t;
+        t = swap;
+    }
+    mem_free(top.rows);
+    stage_free(t);
+}
 
 static bool collect(struct sink *s, const struct batch *b)
 {
-    enum { PIECE = 256 };
     struct collector *c = (struct collector *)s;
     const struct query_plan *p = c->r->plan;
     const int64_t *terms[PLAN_MAX_ORDER], *columns[PLAN_MAX_SOURCES + PLAN_MAX_ORDER];
-    int64_t words[PLAN_MAX_SOURCES][PIECE];
+    int64_t words[PLAN_MAX_SOURCES + PLAN_MAX_ORDER][PIECE];
     for (uint32_t k = 0; k < p->n_orders; k++)
         terms[k] = eval(c->r, p->orders[k], b);
-    for (uint32_t at = 0; at < b->n && !c->r->rc; at += PIECE) {
-        uint32_t n = b->n - at < PIECE ? b->n - at : PIECE;
-        for (uint32_t k = 0; k < p->n_sources; k++) {
+    uint32_t n_kept = c->r->rc ? 0 : filter(c, terms[0], b->n);
+    for (uint32_t at = 0; at < n_kept && !c->r->rc; at += PIECE) {
+        uint32_t n = n_kept - at < PIECE ? n_kept - at : PIECE;
+        for (uint32_t k = 0; k < p->n_sources + p->n_orders; k++) {
             for (uint32_t i = 0; i < n; i++)
-                words[k][i] = b->rows[k][at + i];
+                words[k][i] = k < p->n_sources ? b->rows[k][c->keep[at + i]] : terms[k - p->n_sources][c->keep[at + i]];
             columns[k] = words[k];
         }
-        for (uint32_t k = 0; k < p->n_orders; k++)
-            columns[p->n_sources + k] = terms[k] + at;
         stage_append(c->r, c->t, columns, n);
     }
+    if (!c->r->rc && c->t->n_rows >= c->prune_at)
+        prune(c);
     return !c->r->rc;
 }
 
@@ -63,25 +147,14 @@ bool top_comes_in_order(const struct run *r)
     return !c || (c->sorted && c->type != COL_STR);
 }
 
-static struct table *table_of(struct run *r, bool items)
-{
-    const struct query_plan *p = r->plan;
-    enum plan_type types[PLAN_MAX_ITEMS + PLAN_MAX_SOURCES + PLAN_MAX_ORDER];
-    uint32_t n = 0;
-    for (uint32_t k = 0; items && k < p->n_items; k++)
-        types[n++] = (enum plan_type)p->items[k].expr->type;
-    for (uint32_t k = 0; !items && k < p->n_sources; k++)
-        types[n++] = PLAN_INT;
-    for (uint32_t k = 0; !items && k < p->n_orders; k++)
-        types[n++] = (enum plan_type)p->orders[k]->type;
-    return stage_new(r, types, n);
-}
-
 void top_run(struct run *r, struct plan_answer *out)
 {
     const struct query_plan *p = r->plan;
     struct plan_answer top = {0};
-    struct collector c = {{collect}, r, table_of(r, false)};
+    uint64_t wanted = (uint64_t)p->limit + (uint64_t)p->offset;
+    struct collector c = {.base = {collect}, .r = r, .t = table_of(r, false), .prune_at = UINT32_MAX};
+    if (wanted && wanted < MANY) /* texts have no bound: what comes is sorted again and again */
+        c.prune_at = p->orders[0]->type == PLAN_TEXT ? 2 * MANY : 8 * (uint32_t)wanted + 1024;
     struct lister l = {{list}, r, NULL};
     if (c.t && p->limit)
         run_sources(r, &c.base);
