@@ -27,6 +27,20 @@ struct engine_runtime { /* a table that CREATE PERFETTO TABLE made, from then un
     struct vtab_source *source;
 };
 
+/* A table that an operator computes, which plans may read as columns instead of row by row. */
+struct engine_batches {
+    const char *name; /* while it is connected */
+    uint64_t serial;  /* given by engine_add_batches() */
+    void *ctx;
+    uint32_t n_columns;
+    /* Name and type of a column; false: it has no type that is known. */
+    bool (*column)(void *ctx, uint32_t i, const char **name, enum col_type *type);
+    /* All rows in the order of the table, `n` at a time, words by column; those not wanted are NULL. 1: done; 0: not
+     * understood, or a push has said false. Nothing is said of errors: the table will, when SQLite reads it. */
+    int (*rows)(void *ctx, const bool *wanted, bool (*push)(void *to, const int64_t *const *words, uint32_t n),
+                void *to);
+};
+
 struct engine {
     sqlite3 *db;
     struct storage *storage;
@@ -34,6 +48,9 @@ struct engine {
     struct engine_pending pending;
     VEC(struct engine_known_table)
     known;
+    VEC(struct engine_batches)
+    batches;
+    uint64_t last_serial;
     VEC(struct engine_runtime)
     runtime;
     VEC(const struct engine_function *)
@@ -64,6 +81,11 @@ struct engine {
 const struct engine_known_table *engine_find_known(struct engine *e, const char *name);
 bool engine_know(struct engine *e, const char *name, const struct table *t, struct vtab *v);
 void engine_forget(struct engine *e, const struct vtab *v);
+
+bool engine_add_batches(struct engine *e, struct engine_batches *b);
+void engine_remove_batches(struct engine *e, uint64_t serial);
+/* By name (serial 0) or by serial; NULL: none. */
+const struct engine_batches *engine_find_batches(const struct engine *e, const char *name, uint64_t serial);
 
 void extract_cache_free(struct engine *e);
 

@@ -650,6 +650,42 @@ START_TEST(tables_are_the_same)
 }
 END_TEST
 
+/* Joins of spans, as columns and row by row; with tables that SQLite must refuse. */
+START_TEST(span_joins_are_read_as_columns)
+{
+    static const char make[] =
+        "CREATE PERFETTO TABLE spans AS SELECT id * 10 AS ts, 7 AS dur, depth AS p, name, dur AS d FROM v_slice;"
+        "CREATE PERFETTO TABLE windows AS SELECT id * 95 AS ts, 40 AS dur, id AS w FROM v_slice WHERE id < 250;"
+        "CREATE PERFETTO TABLE nested AS SELECT id AS ts, 100 AS dur, 1 AS p, id AS x FROM v_slice;"
+        "CREATE VIRTUAL TABLE j USING span_join(spans PARTITIONED p, windows);"
+        "CREATE VIRTUAL TABLE jl USING span_left_join(spans, windows);"
+        "CREATE VIRTUAL TABLE jo USING span_outer_join(windows, spans PARTITIONED p);"
+        "CREATE VIRTUAL TABLE bad USING span_join(nested PARTITIONED p, spans PARTITIONED p);";
+    static const char *const queries[] = {
+        "SELECT count(*), sum(dur), min(ts), max(ts) FROM j",
+        "SELECT p, w, count(*), sum(dur) FROM j GROUP BY p, w",
+        "SELECT name, count(*), sum(d), avg(w) FROM jl GROUP BY name",
+        "SELECT w, name, ts, dur, p FROM jo",
+        "SELECT p, count(w), count(name), group_concat(w) FROM jo GROUP BY p",
+        "SELECT * FROM j ORDER BY dur DESC, ts, p LIMIT 20",
+        "SELECT t.name, count(*), sum(j.dur) FROM j JOIN v_thread t ON t.id = j.p GROUP BY 1",
+        "SELECT w, sum(dur) FROM j WHERE name IS NOT NULL GROUP BY w HAVING count(*) > 2",
+        "SELECT p, ts, lag(ts) OVER (PARTITION BY p ORDER BY ts) FROM jl",
+        "SELECT p, sum(dur) FROM jo WHERE ts > 5000 GROUP BY p",
+        "SELECT count(*) FROM bad",
+        "SELECT count(*) FROM v_thread t WHERE t.id IN (SELECT p FROM j)"};
+    struct mirror m;
+    struct error err = {0};
+    int planned = 0;
+    mirror_open(&m, 77, ROWS);
+    ck_assert_msg(engine_run(m.e, "test", make, &err) == 0, "%s", err.text);
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        planned += mirror_compare_planner(&m, queries[i]);
+    ck_assert_int_ge(planned, 7);
+    mirror_close(&m);
+}
+END_TEST
+
 struct interrupter {
     struct engine *e;
     atomic_bool done;
@@ -701,6 +737,7 @@ Suite *sql_plan_suite(void)
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, plans_change_no_answer, 0, 2);
     tcase_add_test(t, tables_are_the_same);
+    tcase_add_test(t, span_joins_are_read_as_columns);
     tcase_add_test(t, a_plan_is_interrupted);
     suite_add_tcase(s, t);
     return s;

@@ -282,3 +282,30 @@ void engine_drop_index(struct engine *e, const char *name, const char *table)
     if (k)
         named_index_drop(k->vtab->source, name);
 }
+
+/* ---- tables that operators compute ---- */
+
+bool engine_add_batches(struct engine *e, struct engine_batches *b)
+{
+    b->serial = ++e->last_serial;
+    return vec_push(&e->batches, *b);
+}
+
+void engine_remove_batches(struct engine *e, uint64_t serial)
+{
+    for (size_t i = 0; i < e->batches.n; i++)
+        if (e->batches.p[i].serial == serial) {
+            e->batches.p[i] = e->batches.p[--e->batches.n];
+            return;
+        }
+}
+
+const struct engine_batches *engine_find_batches(const struct engine *e, const char *name, uint64_t serial)
+{
+    for (size_t i = 0; i < e->batches.n; i++) {
+        const struct engine_batches *b = &e->batches.p[i];
+        if (serial ? b->serial == serial : sqlite3_stricmp(b->name, name) == 0)
+            return b;
+    }
+    return NULL;
+}

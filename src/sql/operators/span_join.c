@@ -16,29 +16,6 @@
 #include "sql/dialect/pointer.h"
 #include "sql/plan/plan.h"
 
-/* A side while it is read. */
-struct side {
-    const struct span_input *in;
-    sqlite3_stmt *stmt;         /* rows as they come, or ... */
-    struct runtime_table *kept; /* ... kept rows, of a plan or of a side that is read once a partition */
-    uint32_t kept_row;
-    bool eof;                                             /* no row stands ready */
-    int64_t row_partition, row_ts, row_end, row_adjusted; /* of the row that stands ready */
-    /* the segment */
-    bool real, done; /* done: nothing more in this partition */
-    int64_t start, end, adjusted;
-    int64_t last_end; /* of the span before, to find overlaps */
-    bool has_last;
-    bool shadows;
-};
-
-struct span_join_cursor {
-    sqlite3_vtab_cursor base;
-    struct side side[2];
-    int64_t partition;
-    bool eof;
-};
-
 #define NO_PARTITION INT64_MIN
 #define FOREVER      INT64_MAX
 
@@ -285,7 +262,7 @@ static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
     return operator_open_cursor(sizeof(struct span_join_cursor), out);
 }
 
-static void sides_close(struct span_join_cursor *c)
+void span_join_close(struct span_join_cursor *c)
 {
     for (int i = 0; i < 2; i++) {
         sqlite3_finalize(c->side[i].stmt);
@@ -296,7 +273,7 @@ static void sides_close(struct span_join_cursor *c)
 
 static int cursor_close(sqlite3_vtab_cursor *base)
 {
-    sides_close((struct span_join_cursor *)base);
+    span_join_close((struct span_join_cursor *)base);
     sqlite3_free(base);
     return SQLITE_OK;
 }
@@ -329,16 +306,22 @@ static char *side_sql(const struct span_join_table *t, int side, const char *pla
     return sqlite3_str_finish(s);
 }
 
-/* Rows of a plan, when they are what the statement would have given: times and partitions that are integers. */
-static bool keep_planned(struct span_join_table *t, struct side *s, const char *sql)
+/* Are kept rows what the statement would have given: times and partitions that are integers? */
+static bool kept_suits(const struct side *s)
 {
-    const struct span_input *in = s->in;
-    if (!plan_rows(t->e, sql, &s->kept))
-        return false;
-    int columns[] = {in->ts, in->dur, in->part};
-    bool suits = s->kept->table.n_rows && !s->kept->table.columns[in->ts].has_null;
+    int columns[] = {s->in->ts, s->in->dur, s->in->part};
+    bool suits = s->kept->table.n_rows && !s->kept->table.columns[s->in->ts].has_null;
     for (int i = 0; i < 3; i++)
         suits &= columns[i] < 0 || s->kept->columns[columns[i]].type == COL_I64;
+    return suits;
+}
+
+/* Rows of a plan. */
+static bool keep_planned(struct span_join_table *t, struct side *s, const char *sql)
+{
+    if (!plan_rows(t->e, sql, &s->kept))
+        return false;
+    bool suits = kept_suits(s);
     if (!suits) {
         runtime_table_unref(s->kept);
         s->kept = NULL;
@@ -366,7 +349,7 @@ static int side_open(struct span_join_cursor *c, int side, const char *plan, int
     for (int i = 0; i < argc; i++)
         if (i < sqlite3_bind_parameter_count(s->stmt))
             sqlite3_bind_value(s->stmt, i + 1, argv[i]);
-    if (t->partitioned && !s->in->partition) {
+    if (c->keep_all || (t->partitioned && !s->in->partition)) {
         if (engine_materialise(t->e, s->stmt, NULL, &s->kept, &err))
             return err.code == -MRD_ECANCELLED || stop_asked(engine_stop(t->e))
                        ? SQLITE_INTERRUPT
@@ -375,7 +358,10 @@ static int side_open(struct span_join_cursor *c, int side, const char *plan, int
         s->stmt = NULL;
         if (s->kept->table.n_rows && s->kept->table.columns[s->in->ts].has_null)
             return operator_error(&t->base, "SPAN_JOIN: table %s has a row whose ts is NULL", s->in->table);
-        return SQLITE_OK;
+        s->kept_row = UINT32_MAX;
+        if (c->keep_all && s->kept->table.n_rows && !kept_suits(s))
+            return SQLITE_ERROR; /* row by row tells why */
+        return t->partitioned && !s->in->partition ? SQLITE_OK : next_row(c, s);
     }
     return next_row(c, s);
 }
@@ -402,7 +388,7 @@ static int leave(const struct span_join_cursor *c, int rc)
 static int filter(struct span_join_cursor *c, const char *plan, int argc, sqlite3_value **argv)
 {
     struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
-    sides_close(c);
+    span_join_close(c);
     c->eof = false;
     c->partition = NO_PARTITION;
     int rc = side_open(c, 0, plan, argc, argv);
@@ -420,23 +406,32 @@ static int filter(struct span_join_cursor *c, const char *plan, int argc, sqlite
     return rc ? rc : settle(c);
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
+int span_join_filter(struct span_join_cursor *c, const char *plan, int argc, sqlite3_value **argv)
 {
-    struct span_join_cursor *c = (struct span_join_cursor *)base;
-    (void)number;
     int rc = enter(c);
     return rc ? rc : leave(c, filter(c, plan, argc, argv));
+}
+
+int span_join_next(struct span_join_cursor *c)
+{
+    int rc = next_segment(c, earliest(c));
+    return rc ? rc : settle(c);
+}
+
+static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
+{
+    (void)number;
+    return span_join_filter((struct span_join_cursor *)base, plan, argc, argv);
 }
 
 static int cursor_next(sqlite3_vtab_cursor *base)
 {
     struct span_join_cursor *c = (struct span_join_cursor *)base;
     int rc = enter(c);
-    if (rc)
-        return rc;
-    rc = next_segment(c, earliest(c));
-    return leave(c, rc ? rc : settle(c));
+    return rc ? rc : leave(c, span_join_next(c));
 }
+
+/* ---- row by row ---- */
 
 static int cursor_eof(sqlite3_vtab_cursor *base)
 {

@@ -26,7 +26,38 @@ struct span_join_table {
     int *source[2]; /* [column of the side's part] -> column of the input */
     int n_source[2];
     bool partitioned; /* at least one side is */
+    char *name;
+    uint64_t serial; /* as a source of plans; 0: it is none */
 };
+
+/* A side while it is read. */
+struct side {
+    const struct span_input *in;
+    sqlite3_stmt *stmt;         /* rows as they come, or ... */
+    struct runtime_table *kept; /* ... kept rows, of a plan or of a side that is read once a partition */
+    uint32_t kept_row;
+    bool eof;                                             /* no row stands ready */
+    int64_t row_partition, row_ts, row_end, row_adjusted; /* of the row that stands ready */
+    /* the segment */
+    bool real, done; /* done: nothing more in this partition */
+    int64_t start, end, adjusted;
+    int64_t last_end; /* of the span before, to find overlaps */
+    bool has_last;
+    bool shadows;
+};
+
+struct span_join_cursor {
+    sqlite3_vtab_cursor base;
+    struct side side[2];
+    int64_t partition;
+    bool eof;
+    bool keep_all; /* both sides become columns */
+};
+
+int span_join_filter(struct span_join_cursor *c, const char *plan, int argc, sqlite3_value **argv);
+/* Goes to the next overlap. Within a statement that reads the table only: it does not watch how deep joins nest. */
+int span_join_next(struct span_join_cursor *c);
+void span_join_close(struct span_join_cursor *c);
 
 /* Operators that constraints are pushed with; idxStr has their letters. */
 enum { SPAN_JOIN_SOURCE_GEQ = SQLITE_INDEX_CONSTRAINT_FUNCTION };
@@ -40,6 +71,8 @@ extern const int span_join_n_ops;
 
 int span_join_connect(sqlite3 *db, struct engine *e, int argc, const char *const *argv, unsigned shadows,
                       sqlite3_vtab **out, char **err);
+/* Makes the table a source of plans, where it can be; taken down by span_join_disconnect(). */
+void span_join_offer(struct span_join_table *t);
 int span_join_disconnect(sqlite3_vtab *base);
 int span_join_best_index(sqlite3_vtab *base, sqlite3_index_info *info);
 int span_join_find_function(sqlite3_vtab *base, int argc, const char *name,

@@ -1,5 +1,6 @@
 /* The definition of span joins: their arguments, their columns, and which constraints their inputs can take. */
 #include "base/sql_token.h"
+#include "sql/engine_private.h"
 #include "sql/operators/span_join.h"
 
 #include <strings.h>
@@ -149,6 +150,8 @@ static char *declare(struct span_join_table *t)
 int span_join_disconnect(sqlite3_vtab *base)
 {
     struct span_join_table *t = (struct span_join_table *)base;
+    engine_remove_batches(t->e, t->serial);
+    sqlite3_free(t->name);
     for (int i = 0; i < 2; i++) {
         input_free(&t->in[i]);
         sqlite3_free(t->source[i]);
@@ -198,6 +201,8 @@ int span_join_connect(sqlite3 *db, struct engine *e, int argc, const char *const
         span_join_disconnect(&t->base);
         return rc;
     }
+    t->name = sqlite3_mprintf("%s", argv[2]);
+    span_join_offer(t);
     *out = &t->base;
     return SQLITE_OK;
 }

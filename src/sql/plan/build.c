@@ -175,15 +175,27 @@ static bool read_limit(struct reader *r, const struct sql_query *q)
 
 /* ---- a core ---- */
 
+/* Conditions on a table that an operator computes are better handed to the operator. */
+static bool narrows_batches(const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_where; i++)
+        for (uint32_t s = 0; s < p->n_sources; s++)
+            if (p->sources[s].batches && p->where[i]->op == X_COMPARE && p->where[i]->sources == 1u << s)
+                return true;
+    return false;
+}
+
 static bool is_worth_it(const struct query_plan *p, bool inner)
 {
     bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
+    if (narrows_batches(p))
+        return false;
     if (inner)
         return true;
     if (first_rows && ((p->n_windows && p->n_window_partition) || (p->restore_order && !p->n_windows)))
         return false;
     for (uint32_t i = 0; i < p->n_sources; i++)
-        if (p->sources[i].sub)
+        if (p->sources[i].sub || p->sources[i].batches)
             return true;
     return p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders ||
            (p->n_lookups && p->limit < 0);
@@ -194,7 +206,7 @@ static bool is_small(const struct reader *r)
 {
     bool derived = false;
     for (uint32_t i = 0; i < r->plan->n_sources; i++)
-        derived |= r->plan->sources[i].sub != NULL;
+        derived |= r->plan->sources[i].sub || r->plan->sources[i].batches;
     return !derived && !r->loop_arm && r->depth == 1 && *r->rows < PLANNER_MIN_ROWS;
 }
 

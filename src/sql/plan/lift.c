@@ -74,3 +74,39 @@ bool plan_lift(struct query_plan *p)
     }
     return !p->n_windows || lift_results(p, &p->window_rows, PLAN_WINDOWS);
 }
+
+/* ---- which columns are read ---- */
+
+static bool reads(const struct plan_expr *x, uint8_t source, int16_t column)
+{
+    if (x && x->op == X_COLUMN && x->source == source && x->column == column)
+        return true;
+    for (uint32_t i = 0; x && i < x->n_args; i++)
+        if (reads(x->args[i], source, column))
+            return true;
+    return false;
+}
+
+static bool any_reads(struct plan_expr *const *list, uint32_t n, uint8_t source, int16_t column)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (reads(list[i], source, column))
+            return true;
+    return false;
+}
+
+bool plan_uses(const struct query_plan *p, uint8_t source, int16_t column)
+{
+    bool used = any_reads(p->where, p->n_where, source, column) || any_reads(p->keys, p->n_keys, source, column) ||
+                any_reads(p->orders, p->n_orders, source, column) ||
+                any_reads(p->groups.columns, p->groups.n_columns, source, column) ||
+                any_reads(p->window_rows.columns, p->window_rows.n_columns, source, column) ||
+                reads(p->having, source, column);
+    for (uint32_t i = 0; i < p->n_items; i++)
+        used |= reads(p->items[i].expr, source, column);
+    for (uint32_t i = 0; i < p->n_aggregates; i++)
+        used |= reads(p->aggregates[i].arg, source, column) || reads(p->aggregates[i].filter, source, column);
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        used |= any_reads(p->sources[i].on, p->sources[i].n_on, source, column);
+    return used;
+}

@@ -137,6 +137,29 @@ static bool add_table(struct reader *r, const struct schema_table *t, struct sql
     return true;
 }
 
+/* A table that an operator computes. */
+static bool add_batches(struct reader *r, const struct engine_batches *b, struct sql_name alias, bool left)
+{
+    struct query_plan *p = r->plan;
+    struct plan_source *s = add_source(r, alias, left);
+    struct scope_entry *e = s ? add_entry(r, alias, b->n_columns) : NULL;
+    if (!e || b->n_columns > PLAN_MAX_ITEMS)
+        return false;
+    for (uint32_t i = 0; i < b->n_columns; i++) {
+        const char *name;
+        enum col_type type;
+        struct plan_expr *x = NULL;
+        if (b->column(b->ctx, i, &name, &type))
+            x = plan_column(p, (uint8_t)p->n_sources, (int16_t)i, plan_type_of(type));
+        e->columns[e->n_columns++] = (struct scope_column){.name = copy_name(r, name), .expr = x};
+    }
+    s->batches = b->serial;
+    s->n_columns = b->n_columns;
+    p->n_sources++;
+    *r->rows = *r->rows < PLANNER_MIN_ROWS ? PLANNER_MIN_ROWS : *r->rows; /* nobody knows how many */
+    return true;
+}
+
 /* ---- queries ---- */
 
 static bool has_call(struct reader *r, const struct sql_expr *x)
@@ -349,6 +372,14 @@ static bool add_name(struct reader *r, const struct sql_from *f, bool left)
     const struct sql_tree *tree = view_tree(r, f->name);
     if (tree)
         return !tree->n_parameters && add_query(r, tree->query, tree, NULL, alias, left);
+    char name[64];
+    if (f->name.len && f->name.len < sizeof name) {
+        memcpy(name, f->name.p, f->name.len);
+        name[f->name.len] = 0;
+        const struct engine_batches *b = engine_find_batches(r->planner->e, name, 0);
+        if (b)
+            return add_batches(r, b, alias, left);
+    }
     const struct schema_table *t = schema_find(r->planner->e, f->name);
     return t && sql_name_is(f->name, t->table) && add_table(r, t, alias, left);
 }

@@ -93,7 +93,9 @@ struct plan_expr {
 /* A source of rows: a table, or a plan whose answer is one. */
 struct plan_source {
     struct plan_table table;    /* name NULL: `sub` or a stage */
-    struct query_plan *sub;     /* or a compound's: arms by next_arm */
+    struct query_plan *sub; /* or a compound's: arms by next_arm */
+    uint64_t batches;       /* of an operator: its serial; 0: another source */
+    uint32_t n_columns;     /* of that one */
     struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
     uint32_t n_printed;
     bool left; /* of a left join: rows before it stay without one of it */
@@ -326,6 +328,8 @@ struct keyed {
     const struct sql_expr *value; /* NULL: none */
 };
 struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query *q, struct keyed *k);
+/* Do expressions of the plan read that column? run.c asks before it has operators compute it. */
+bool plan_uses(const struct query_plan *p, uint8_t source, int16_t column);
 /* Chooses the steps from the sources and conditions. */
 bool plan_steps(struct query_plan *p);
 /* Each expression to the part that computes it: lift.c. */

@@ -17,7 +17,9 @@ static void describe(sqlite3_str *out, const struct query_plan *p)
             describe(out, arm);
             sqlite3_str_appendall(out, ")");
         }
-        if (!source->sub)
+        if (source->batches)
+            sqlite3_str_appendf(out, "%.*s as columns", (int)source->printed[0].len, source->printed[0].p);
+        else if (!source->sub)
             sqlite3_str_appendall(out, source->table.name);
         if (s->n_tests + s->n_where)
             sqlite3_str_appendall(out, " filtered");

@@ -59,8 +59,8 @@ static bool may_be_reversed(const struct query_plan *p, const struct plan_expr *
         bool computed = false;
         for (const struct query_plan *arm = s->sub; arm; arm = arm->next_arm)
             computed |= arm->grouped || arm->n_windows || arm->limit >= 0;
-        if (s->sub)
-            return !computed;
+        if (s->sub || s->batches)
+            return s->sub && !computed;
         return s->table.table->columns[x->column].sorted;
     }
     return false;
@@ -138,7 +138,7 @@ void plan_settle_distinct(const struct reader *r)
 {
     struct query_plan *p = r->plan;
     bool open = r->any_order && p->limit < 0 && !p->offset,
-         columns = p->n_sources == 1 && !p->sources[0].sub && !p->n_orders;
+         columns = p->n_sources == 1 && !p->sources[0].sub && !p->sources[0].batches && !p->n_orders;
     if (!p->distinct || p->grouped || p->n_windows || p->n_items > PLAN_MAX_KEYS)
         return;
     for (uint32_t i = 0; i < p->n_items; i++) {
