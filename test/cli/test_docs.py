@@ -1,4 +1,5 @@
-"""Every query in the documentation is run, and its answer makes sense. A new one needs a row below: it fails without."""
+"""Every query in the documentation is run, and its answer makes sense. A new one needs a row below: it fails without.
+The other blocks of the pages: test_doc_blocks.py."""
 import csv
 import io
 import os
@@ -15,6 +16,7 @@ SCHED = harness.DATA / "linux-sched.pftrace"
 SYSCALLS = harness.DATA / "linux-syscalls.pftrace.gz"
 SDK = harness.DATA / "sdk.pftrace"
 TWO = harness.DATA / "mm-two-machines.pftrace.gz"
+CALLS = harness.DATA / "mm-calls.pftrace.gz"
 RING = harness.DATA / "linux-ring-overwritten.pftrace"
 
 
@@ -25,7 +27,7 @@ def blocks():
         if path.name in ("sql-tables.md", "stdlib.md"):  # made from the sources
             continue
         for kind, body in re.findall(r"^```(\w*)\n(.*?)^```", path.read_text(), re.M | re.S):
-            sql = [body] if kind == "sql" or (kind == "" and body.startswith("select")) else []
+            sql = [body] if kind == "sql" else []
             if kind == "sh":
                 sql = [q for _, q in re.findall(r"""tp_shell query .*?(['"])(select .*?)\1""", body)]
             for q in sql:
@@ -47,17 +49,23 @@ CASES = {
         (SDK, lambda rows: sum(number(r, "count(*)") for r in rows) == 103 and all(r["name"] for r in rows)),
     ("recording.md", "select key, title, remediation from __intrinsic_trace_diagnostics"): (SCHED, lambda rows: rows == []),
     ("tutorials.md", "select thread.name, state, count(*) as times, round(sum(dur) / 1e6, 1) as ms, round(max(dur) / 1e6, 1) as longest_ms"):
-        (SCHED, lambda rows: {"S", "R", "Running"} <= {r["state"] for r in rows}),
+        (SYSCALLS, lambda rows: {"S", "R", "Running"} <= {r["state"] for r in rows}),
     ("tutorials.md", "select slice.name, count(*) as calls, round(sum(slice.dur) / 1e6, 1) as ms, round(max(slice.dur) / 1e6, 1) as longest_ms"):
         (SYSCALLS, lambda rows: rows[0]["name"] == "sys_read" and number(rows[0], "calls") > 100),
     ("tutorials.md", "select thread.name, round(sum(dur) / 1e6, 1) as ms"):
-        (SCHED, lambda rows: len(rows) == 5 and number(rows[0], "ms") > 100),
+        (SYSCALLS, lambda rows: len(rows) == 5 and number(rows[0], "ms") > 100),
     ("tutorials.md", "include perfetto module sched.latency;"):
-        (SCHED, lambda rows: len(rows) == 5 and number(rows[0], "worst_us") >= number(rows[0], "average_us") > 0),
+        (SYSCALLS, lambda rows: len(rows) == 5 and number(rows[0], "worst_us") >= number(rows[0], "average_us") > 0),
     ("tutorials.md", "select waker.name as waker, thread_state.irq_context, count(*) as times,"):
         (SCHED, lambda rows: rows[0]["waker"] == "ponger" and rows[0]["irq_context"] == "0"),
-    ("tutorials.md", "select machine.id as machine, thread.name, round(sum(sched.dur) / 1e6, 1) as ms"):
-        (TWO, lambda rows: {r["machine"] for r in rows} == {"0", "1"}),
+    ("tutorials.md", "create perfetto table call_steps as"):
+        (CALLS, lambda rows: len(rows) == 5 and all(number(r, "there_ms") > 0 < number(r, "back_ms") for r in rows)),
+    ("tutorials.md", "select machine.name, round(max(clock_error_ns(sched.ts, machine.id)) / 1e3, 1) as off_by_us_at_most"):
+        (CALLS, lambda rows: len(rows) == 2 and all(0 < number(r, "off_by_us_at_most") < 1000 for r in rows)),
+    ("tutorials.md", "with slowest as (select asked, answered from call_steps order by answered - asked desc limit 1)"):
+        (CALLS, lambda rows: {r["machine"] for r in rows} == {"guest-client", "guest-server"}),
+    ("tutorials.md", "select machine.name as machine, thread.name, round(sum(sched.dur) / 1e6, 1) as ms"):
+        (CALLS, lambda rows: {r["machine"] for r in rows} == {"guest-client", "guest-server"}),
     ("tutorials.md", "select name, dur from slice where dur > 3e9"):
         (SCHED, lambda rows: rows == []),
     ("ctf.md", "select name, count(*) from ftrace_event group by name"):
@@ -103,10 +111,11 @@ class Docs(harness.Case):
 
     def test_answers(self):
         every = blocks()
+        before = {**BEFORE, "with slowest as": every[("tutorials.md", "create perfetto table call_steps as")]}
         for key, (trace, sense) in CASES.items():
             with self.subTest(key):
                 sql = every[key]
-                text = extra(BEFORE, sql, "") + sql.rstrip().rstrip(";") + ";\n" + extra(AFTER, sql, "")
+                text = extra(before, sql, "") + sql.rstrip().rstrip(";") + ";\n" + extra(AFTER, sql, "")
                 out = self.query(text, *extra(FLAGS, sql, []), trace=trace, cwd=self.dir)
                 last = re.split(r"\n\s*\n", out.strip())[-1]
                 self.assertTrue(sense(list(csv.DictReader(io.StringIO(last)))), out)
@@ -128,38 +137,6 @@ class Docs(harness.Case):
             for answer, module in zip(answers[::2], answers[1::2]):
                 rows = [line for line in answer.splitlines() if line and line != '"mark"'][1:]
                 self.assertTrue(rows or module not in trace_of, f"{module}: no rows on {trace}")
-
-    def test_commands_of_tp_shell(self):
-        """Blocks of shell that only read: as they stand, in a folder with what they name. The others are run by the tests of what
-        they start: test/e2e (recording, machines, producers), cli.embedding, cli.python, server."""
-        work = self.dir / "commands"
-        (work / "bin").mkdir(parents=True)
-        (work / "lttng-traces").mkdir()
-        (work / "metrics").mkdir()
-        for name, to in (("bin/tp_shell", pathlib.Path(harness.SHELL).resolve()), ("test", ROOT / "test"), ("trace.pftrace", SCHED),
-                         ("run.pftrace", SCHED), ("hostA.pftrace", harness.DATA / "apart-a.pftrace"), ("hostB.pftrace", harness.DATA / "apart-b.pftrace"),
-                         ("hostC.pftrace", SCHED), ("hostA", harness.DATA / "ctf2" / "lttng-kernel"), ("hostB", harness.DATA / "ctf2" / "lttng-ust"),
-                         ("lttng-traces/session-20260101", harness.DATA / "ctf2" / "lttng-kernel"), ("ticks.pftrace", SDK)):
-            (work / name).symlink_to(to)
-        spec = re.search(r"^```textproto\n(.*?)^```", (ROOT / "docs" / "summaries.md").read_text(), re.M | re.S).group(1)
-        for name in ("cpu.textproto", "metrics/cpu.textproto"):
-            (work / name).write_text(spec)
-        self.run_shell("summarize", work / "run.pftrace", work / "cpu.textproto", "--metrics-v2", "all")
-        ran = 0
-        env = {**os.environ, "PATH": f"{work / 'bin'}:{os.environ['PATH']}", "HOME": str(self.dir), "XDG_CONFIG_HOME": ""}
-        (work / "baseline.textproto").write_bytes(subprocess.run(
-            ["tp_shell", "summarize", "run.pftrace", "metrics/cpu.textproto", "--metrics-v2", "all"], cwd=work, env=env, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, check=True).stdout)
-        for page in sorted((ROOT / "docs").glob("*.md")):
-            for body in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.M | re.S):
-                words = {line.split()[0] for line in body.splitlines() if line.strip()}
-                if not words <= {"tp_shell", "diff"} and "$(tp_shell" not in body or "server http" in body or "--remote" in body:
-                    continue
-                with self.subTest(page=page.name, body=body):
-                    p = subprocess.run(["sh", "-e"], input=body.encode(), cwd=work, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100)
-                    self.assertEqual(p.returncode, 0, p.stdout.decode()[-500:] + p.stderr.decode()[-1500:])
-                    ran += 1
-        self.assertGreaterEqual(ran, 8)
 
     def test_links_and_pictures(self):
         wrong, shown = [], set()
@@ -196,7 +173,7 @@ class Docs(harness.Case):
                            timeout=60)
         said = [line.rstrip() for line in p.stdout.splitlines()]
         self.assertEqual((p.returncode, p.stderr), (0, ""))
-        shown = re.search(r"^```\n(== .*?)^```", (ROOT / "README.md").read_text(), re.M | re.S).group(1).splitlines()
+        shown = re.search(r"^```text\n(== .*?)^```", (ROOT / "README.md").read_text(), re.M | re.S).group(1).splitlines()
         self.assertGreater(len(shown), 8)
         self.assertEqual([line for line in shown if line not in said], [])
         self.assertIn("ok: nothing was lost", p.stdout)

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pathlib
+import subprocess
 
 import harness
 
@@ -285,6 +286,44 @@ class Errors(harness.Case):
             p = subprocess.run([harness.SHELL, "query", self.empty, "select 1"], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(p.returncode, 1)
         self.assertIn(b"cannot write", p.stderr)
+
+
+class ForScripts(harness.Case):
+    """The exit status, and every byte of standard output. What goes wrong is on standard error."""
+
+    def test_exit_status(self):
+        sched = harness.DATA / "linux-sched.pftrace"
+        cut, lossy = self.dir / "cut.pftrace", harness.DATA / "linux-kernel-overrun.pftrace"
+        cut.write_bytes(sched.read_bytes()[:300000])
+        for trace, sql, code, out, says in (
+                (self.empty, "select 1 as a", 0, '"a"\n1\n', ""),
+                (self.empty, "select * from nope", 1, "", "no such table: nope"),
+                (sched, "select nope from sched", 1, "", "no such column: nope"),
+                (sched, "selec 1", 1, "", "syntax error"),
+                (sched, "", 1, "", "No valid SQL to run"),
+                (sched, "-- a comment only", 1, "", "No valid SQL to run"),
+                (sched, "create table t(x)", 0, "", ""),
+                (sched, "select ts from sched where 0", 0, '"ts"\n', ""),
+                (sched, "select 1 as a; select nope", 1, '"a"\n1\n', "no such column: nope"),
+                (sched, "select abs(-9223372036854775807 - 1) as a", 1, "", "overflow"),
+                (cut, "select 1 as a", 0, '"a"\n1\n', "trace_cut_bytes"),
+                (lossy, "select 1 as a", 0, '"a"\n1\n', "Trace health issues"),
+                (self.dir / "missing", "select 1", 1, "", "No such file or directory"),
+                (self.dir, "select 1", 1, "", "is a directory")):
+            with self.subTest(trace=trace, sql=sql):
+                p = self.run_shell("query", trace, "-f", "-", stdin=sql.encode(), code=code)
+                self.assertEqual(p.stdout.decode(), out)
+                self.assertIn(says, p.stderr.decode())
+
+    def test_readers_that_leave(self):
+        """The signal ends it, as it ends cat; where it is ignored (as Python and some services do), the exit status is 1."""
+        command = f"'{harness.SHELL}' query '{harness.DATA / 'linux-sched.pftrace'}' 'select * from sched' | head -n 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
+        for before, status, says in (("", "141", b""), ("trap '' PIPE; ", "1", b"cannot write the answer: write: Broken pipe")):
+            p = subprocess.run(["bash", "-c", before + command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100)
+            self.assertEqual(p.stdout.decode().strip(), status)
+            self.assertIn(says, p.stderr)
+        p = subprocess.run(["bash", "-c", f"'{harness.SHELL}' query '{self.empty}' 'select 1' >&-"], stderr=subprocess.PIPE, timeout=100)
+        self.assertEqual((p.returncode, b"cannot write the answer" in p.stderr), (1, True))
 
 
 if __name__ == "__main__":
