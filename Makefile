@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service deb tarball docs install format tidy clean
+.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service deb tarball docs site install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -90,6 +90,10 @@ tarball: release
 # Pages made from the sources.
 docs: release
 	@$(CMAKE) --build build/release --target docs
+
+# The pages as static files, in build/site. Needs python3-markdown.
+site:
+	@scripts/make-site.py
 
 format:
 	@git ls-files 'src/*.[ch]' 'test/*.[ch]' 'include/*.h' | xargs clang-format -i

@@ -1,12 +1,13 @@
 """Every query in the documentation is run, and its answer makes sense. A new one needs a row below: it fails without.
 The other blocks of the pages: test_doc_blocks.py."""
 import csv
+import html
 import io
-import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 import harness
@@ -158,6 +159,32 @@ class Docs(harness.Case):
         self.assertEqual(wrong, [])
         self.assertEqual(shown, set((ROOT / "docs" / "images").iterdir()))
         self.assertTrue(all(p.stat().st_size < 100_000 for p in shown))
+
+    def test_the_site_can_be_made(self):
+        """Each page is there, and each link of the site leads to a file and a heading of it."""
+        python = next((p for p in (sys.executable, "/usr/bin/python3")
+                       if subprocess.run([p, "-c", "import markdown"], stderr=subprocess.DEVNULL, check=False).returncode == 0), None)
+        if not python:
+            self.skipTest("no python3-markdown")
+        site = self.dir / "site"
+        subprocess.run([python, "-B", ROOT / "scripts" / "make-site.py", site], check=True, stdout=subprocess.DEVNULL, timeout=100)
+        pages = {p: p.read_text() for p in site.rglob("*.html")}
+        self.assertLessEqual({site / "index.html"} | {site / "docs" / f"{p.stem}.html" for p in (ROOT / "docs").glob("*.md")}, set(pages))
+        ids = {p: set(re.findall(r' id="([^"]+)"', text)) for p, text in pages.items()}
+        wrong, checked = [], 0
+        for page, text in pages.items():
+            for link in re.findall(r' (?:href|src)="([^"]*)"', text):
+                path, _, anchor = html.unescape(link).partition("#")
+                if re.match(r"[a-z]+:", link):
+                    continue
+                target = (page.parent / path).resolve() if path else page
+                checked += 1
+                if not target.is_file() or (anchor and anchor not in ids.get(target, ())):
+                    wrong.append((page.name, link))
+            self.assertRegex(text, r"<h1[ >](.|\n)*<(p|table|li)>", page)
+            self.assertIsNone(re.search(r"<p>[^<]*```|<p>\||\n- ", re.sub(r"<pre>(.|\n)*?</pre>", "", text)), page)  # a block or table that was not taken for one
+        self.assertEqual(wrong, [])
+        self.assertGreater(checked, 200)
 
     def test_the_pictures_can_be_made(self):
         if not shutil.which("chromium"):
