@@ -19,6 +19,15 @@ static void put_phone(struct pb_writer *w)
     put(w, "1{8:10 10:1 91{1{1:1 2:2 3'Modem' 4'sleep'} 2{1:1 2:2 3:500 4:6 5:7}}}");
     put(w, "1{8:11 10:1 88{1:2 2'wlan0' 3:100 4:10005 6:6 7:18 8:443 9:555}}");
     put(w, "1{8:12 10:1 60{1:7 4{1:200 2:200}}} 1{8:13 10:1 11{9:3 11:7 23'Screenshot' 50{1'jpg'}}}");
+    /* Frame 40 of com.app: expected for 100 ns, came 30 ns late, with two layers; frame 41 has no timeline. */
+    put(w,
+        "1{8:100 10:1 76{3{1:1 2:40 3:50 4:200 5'a#7'}}} 1{8:110 10:1 76{4{1:2 2:40 3:50 4:200 5'a#7' 6:1 8:1 10:1}}}"
+        "1{8:110 10:1 76{4{1:3 2:40 3:50 4:200 5'b#8' 6:1 8:1 10:1}}}");
+    put(w, "1{8:120 10:1 11{9:1 11:7 23'Choreographer#doFrame 40'}} 1{8:130 10:1 11{9:2 11:7}}"
+           "1{8:131 10:1 11{9:1 11:7 23'DrawFrames 40'}} 1{8:140 10:1 11{9:2 11:7}}");
+    put(w, "1{8:200 10:1 76{5{1:1}}} 1{8:230 10:1 76{5{1:2}}} 1{8:240 10:1 76{5{1:3}}}"
+           "1{8:300 10:1 11{9:1 11:7 23'Choreographer#doFrame 41'}} 1{8:310 10:1 11{9:2 11:7}}"
+           "1{8:311 10:1 11{9:1 11:7 23'DrawFrames 41'}} 1{8:320 10:1 11{9:2 11:7}}");
     put(w, "1{8:14 10:1 135{1{2:200 3:200} 3{2:1} 9{2'cycles' 3:2} 11:7}}"
            "1{8:15 10:1 135{1{2:200 3:200} 3{2:2} 5{1{1'main'}} 9{2'cycles' 3:2} 11:9}}");
 }
@@ -46,6 +55,16 @@ static const struct {
      "SELECT process_name, uid, shared_uid, user_type, package_name, is_kernel_task FROM android_process_metadata "
      "WHERE pid IN (5, 100, 200) ORDER BY pid",
      "kworker/1,-,-,-,-,1;system_server,1000,-,full,-,0;com.app,10005,1,full,com.app,0"},
+    {"android.frames.timeline",
+     "SELECT frame_id, ts, dur, actual_frame_timeline_count, expected_frame_timeline_count, draw_frame_count FROM "
+     "android_frames",
+     "40,110,130,2,1,1;41,300,20,0,1,1"},
+    {"android.frames.timeline", "SELECT frame_id, ts, dur, layer_id FROM android_frames_layers ORDER BY 1, 4",
+     "40,110,120,7;40,110,130,8;41,300,20,-"},
+    {"android.frames.per_frame_metrics",
+     "SELECT s.frame_id, s.overrun, c.app_vsync_delay, c.do_frame_dur, c.draw_frame_dur, c.cpu_time, s.was_jank, "
+     "s.was_big_jank FROM android_frame_stats AS s JOIN android_cpu_time_per_frame AS c USING (frame_id)",
+     "40,30,10,10,9,29,1,-"},
     {"stacks.cpu_profiling", "SELECT tid, cpu, source FROM cpu_profiling_samples", "200,2,stack_sample"},
     {"prelude.after_eof.stack_samples",
      "SELECT (SELECT count() FROM stack_sample), (SELECT count() FROM stack_sample_execution_context), (SELECT count() "

@@ -268,6 +268,19 @@ START_TEST(short_names_mean_what_their_package_says)
 }
 END_TEST
 
+START_TEST(programs_without_a_name_for_symbols_are_counted)
+{
+    put(w, "1{8:1 10:1 13:1 12{5{1:1 2'main'} 16{1:1 2'\xab'} 17{1:1 2'data'} 17{1:2 2'local'} 17{1:3 2'tmp'} 17{1:4 "
+           "2'x'}"
+           "  19{1:1 7:1 7:2 7:3 7:4} 19{1:2 2:1 7:1 7:2 7:3 7:4} 19{1:3 7:1 7:4}"
+           "  6{1:1 2:1 3:1} 6{1:2 2:1 3:2} 6{1:3 2:1 3:3} 7{1:1 2:1 2:2 2:3}}}");
+    put(w, "1{8:10 10:1 66{1:0 2:30 3:31 4:1}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(stack_profile_mapping), 3);
+    ck_assert_int_eq(STAT(symbolization_tmp_build_id_not_found), 1);
+}
+END_TEST
+
 /* --- samples of any profiler -------------------------------------------------------------------------------------- */
 
 START_TEST(stack_samples_bring_tasks_and_counters)
@@ -524,6 +537,7 @@ Suite *profiling_suite(void)
     tcase_add_test(c, class_objects_tell_superclasses);
     tcase_add_test(c, breakpad_ids_are_text_already);
     tcase_add_test(c, short_names_mean_what_their_package_says);
+    tcase_add_test(c, programs_without_a_name_for_symbols_are_counted);
     tcase_add_test(c, stack_samples_bring_tasks_and_counters);
     tcase_add_test(c, streamed_samples_have_times_of_their_own);
     tcase_add_test(c, slices_know_where_they_began_and_ended);

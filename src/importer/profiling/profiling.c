@@ -33,8 +33,24 @@ struct profiling_machine *profiling_machine_open(struct machine_ctx *m)
     return s;
 }
 
+/* Programs that developers push to a phone lie in one folder; without a build id nothing finds their symbols. Mappings
+ * are those of all machines: counted with the host. */
+static void count_unnamed_programs(struct profiling_machine *s)
+{
+    const struct storage *st = s->m->st;
+    int64_t n = 0;
+    for (uint32_t i = 0; s->m->id == 0 && i < st->t[T_stack_profile_mapping].n_rows; i++) {
+        const char *path = strpool_cstr(&st->strings, (strid)ROW_GET(st, stack_profile_mapping, name, i));
+        const char *build_id = strpool_cstr(&st->strings, (strid)ROW_GET(st, stack_profile_mapping, build_id, i));
+        n += path && strncmp(path, "/data/local/tmp/", strlen("/data/local/tmp/")) == 0 && !(build_id && build_id[0]);
+    }
+    if (n)
+        stats_add(&s->m->st->stats, s->m->id, STAT_symbolization_tmp_build_id_not_found, n);
+}
+
 void profiling_machine_finish(struct profiling_machine *s)
 {
+    count_unnamed_programs(s);
     heap_profile_finish(s);
     heap_graph_finish(s);
     memory_snapshots_finish(s);

@@ -2,6 +2,19 @@
 
 INCLUDE PERFETTO MODULE android.frames.timeline;
 
+-- The first slice of each frame, whichever process it is of: (frame_id, ts, dur).
+CREATE PERFETTO TABLE _first_actual_of_frame AS
+SELECT cast_int!(name) AS frame_id, ts, dur
+FROM actual_frame_timeline_slice
+WHERE id IN (SELECT min(id) FROM actual_frame_timeline_slice GROUP BY name);
+
+-- The same of when frames were expected.
+CREATE PERFETTO TABLE _first_expected_of_frame AS
+SELECT cast_int!(name) AS frame_id, ts, dur
+FROM expected_frame_timeline_slice
+WHERE id IN (SELECT min(id) FROM expected_frame_timeline_slice GROUP BY name);
+
+
 -- By how much a frame ended after its deadline; negative when it was in time.
 CREATE PERFETTO TABLE android_frames_overrun(
   -- Number of the frame, as the frame timeline counts them.
@@ -9,9 +22,9 @@ CREATE PERFETTO TABLE android_frames_overrun(
   -- By how much it ended after its deadline, in nanoseconds; negative when in time.
   overrun LONG
 ) AS
-SELECT a.frame_id, a.ts_end - e.ts_end AS overrun
-FROM _distinct_from_actual_timeline_slice AS a
-JOIN _distinct_from_expected_timeline_slice AS e USING (frame_id, upid);
+SELECT a.frame_id, a.ts + a.dur - e.ts - e.dur AS overrun
+FROM _first_actual_of_frame AS a
+JOIN _first_expected_of_frame AS e USING (frame_id);
 
 -- Time of the user interface's thread.
 CREATE PERFETTO TABLE android_frames_ui_time(
@@ -32,9 +45,9 @@ CREATE PERFETTO TABLE android_app_vsync_delay_per_frame(
   app_vsync_delay LONG
 ) AS
 SELECT a.frame_id, a.ts - e.ts AS app_vsync_delay
-FROM _distinct_from_actual_timeline_slice AS a
-JOIN _distinct_from_expected_timeline_slice AS e USING (frame_id, upid)
-WHERE EXISTS (SELECT 1 FROM android_frames AS f WHERE f.frame_id = a.frame_id AND f.upid = a.upid);
+FROM _first_actual_of_frame AS a
+JOIN _first_expected_of_frame AS e USING (frame_id)
+WHERE a.frame_id IN (SELECT frame_id FROM android_frames);
 
 -- The delay, the turn and all drawing of a frame together.
 CREATE PERFETTO TABLE android_cpu_time_per_frame(

@@ -84,30 +84,29 @@ CREATE PERFETTO TABLE android_frames_layers(
   process_name STRING
 ) AS
 SELECT
-  a.surface_frame_token AS frame_id,
-  a.ts,
-  a.dur,
-  a.ts + a.dur AS ts_end,
+  c.frame_id,
+  coalesce(a.ts, c.ts) AS ts,
+  coalesce(a.dur, s.ts + s.dur - c.ts) AS dur,
+  coalesce(a.ts + a.dur, s.ts + s.dur) AS ts_end,
   c.id AS do_frame_id,
   d.id AS draw_frame_id,
   a.id AS actual_frame_timeline_id,
   (
     SELECT min(e.id)
     FROM expected_frame_timeline_slice AS e
-    WHERE e.surface_frame_token = a.surface_frame_token AND e.upid = a.upid
+    WHERE e.surface_frame_token = c.frame_id AND e.upid = c.upid
   ) AS expected_frame_timeline_id,
   d.render_thread_utid,
   c.ui_thread_utid,
   cast_int!(regexp_extract(a.layer_name, '#([0-9]+)$')) AS layer_id,
   a.layer_name,
-  a.upid,
+  c.upid,
   p.name AS process_name
-FROM actual_frame_timeline_slice AS a
-LEFT JOIN android_frames_choreographer_do_frame AS c ON c.frame_id = a.surface_frame_token AND c.upid = a.upid
-LEFT JOIN android_frames_draw_frame AS d
-  ON d.id = (SELECT min(x.id) FROM android_frames_draw_frame AS x WHERE x.frame_id = a.surface_frame_token AND x.upid = a.upid)
-LEFT JOIN process AS p ON p.upid = a.upid
-WHERE a.surface_frame_token > 0;
+FROM android_frames_choreographer_do_frame AS c
+JOIN android_frames_draw_frame AS d USING (frame_id, upid)
+JOIN slice AS s ON s.id = d.id
+LEFT JOIN actual_frame_timeline_slice AS a ON a.surface_frame_token = c.frame_id AND a.upid = c.upid
+LEFT JOIN process AS p ON p.upid = c.upid;
 
 -- Frames that a callback came too late for: "J<NAME>#FT#MissedSFCallback#7", "…HWUICallback#7".
 CREATE PERFETTO TABLE _vsync_missed_callback AS
@@ -215,8 +214,8 @@ WITH
       e.id AS expected_frame_timeline_id,
       d.render_thread_utid,
       d.ui_thread_utid,
-      a.count AS actual_frame_timeline_count,
-      e.count AS expected_frame_timeline_count,
+      coalesce(a.count, 0) AS actual_frame_timeline_count,
+      1 AS expected_frame_timeline_count,
       d.draw_frame_count,
       d.upid
     FROM drawn AS d
