@@ -17,6 +17,7 @@
 #include "importer/merge/merge.h"
 #include "importer/merge/relate.h"
 #include "importer/merge/write_merged.h"
+#include "importer/otlp/otlp.h"
 #include "importer/perf/perf_import.h"
 #include "importer/profiling/profiling.h"
 #include "importer/proto/diagnostics.h"
@@ -47,6 +48,8 @@ static const struct format_reader *const format_readers[] = {
     &gecko_reader,
     &trace_dat_reader,
     &perf_reader,
+    &otlp_json_reader,
+    &otlp_proto_reader,
     &systrace_format_reader,
     &strace_format_reader,
     &perf_text_format_reader,
@@ -208,7 +211,9 @@ int importer_finish(struct importer *im, struct error *err)
     proto_reader_finish_file(im->proto);
     int ctf_rc = ctf_import_finish(im, rc ? NULL : err);
     rc = rc ? rc : ctf_rc;
+    otlp_place(im);
     sorter_drain(im->sorter);
+    otlp_finish(im);
     reader_note_shrunk(im->reader);
     ctf_import_note_shrunk(im);
     for (size_t i = 0; i < im->machines.n; i++)
@@ -266,6 +271,7 @@ void importer_close(struct importer *im)
     if (im->tracks)
         track_tracker_close(im->tracks);
     ctf_import_close(im);
+    otlp_close(im);
     trace_dat_close(im->trace_dat);
     recordings_close(im);
     sorter_close(im->sorter);

@@ -9,7 +9,7 @@
 #include "importer/core/context.h"
 #include "importer/ctf/ctf_trace.h"
 
-enum { CTF_ARGS_KIND = 7 /* number of our args decoder; ftrace has those from 1 on */ };
+enum { CTF_ARGS_KIND = 10 /* number of our args decoder; ftrace has those from 1 on */ };
 
 /* Adds every trace at or below a directory. */
 int ctf_import_add(struct importer *im, const char *path, struct error *err);

@@ -1,6 +1,7 @@
 /* Detects the format of a trace: one table, the first match wins. */
 #include "importer/input/format.h"
 
+#include "importer/input/format_otlp.h"
 #include "importer/input/format_text.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
@@ -116,6 +117,8 @@ static enum trace_format detect_text(struct slice head)
         squeeze(slice_of(head.p, head.len < JSON_LOOKAHEAD ? head.len : JSON_LOOKAHEAD), squeezed, sizeof squeezed);
     if (starts(squeezed, n, "{\"perfetto_manifest\""))
         return FORMAT_MANIFEST;
+    if (is_otlp_json(head))
+        return FORMAT_OTLP_JSON;
     if (starts(squeezed, n, "{\"meta\"") || starts(squeezed, n, "{\"libs\""))
         return FORMAT_GECKO;
     if (starts(squeezed, n, "{\"") || starts(squeezed, n, "[{\""))
@@ -150,6 +153,8 @@ enum trace_format format_detect(struct slice head)
     enum trace_format art = art_method_format(head);
     if (art != FORMAT_UNKNOWN)
         return art;
+    if (otlp_framing_of(head) != OTLP_NOT)
+        return FORMAT_OTLP;
     bool bom = slice_starts(head, "\xef\xbb\xbf"); /* some editors put it in front of text */
     enum trace_format text = detect_text(bom ? slice_of(head.p + 3, head.len - 3) : head);
     if (text != FORMAT_UNKNOWN)

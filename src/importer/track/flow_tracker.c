@@ -94,6 +94,11 @@ void flow_between(struct flow_tracker *t, uint32_t out, uint32_t in)
     insert_row(t, (struct flow_row){.slice_out = out, .slice_in = in, .trace_id = COL_NULL});
 }
 
+void flow_between_named(struct flow_tracker *t, uint32_t out, uint32_t in, argset args)
+{
+    insert_row(t, (struct flow_row){.slice_out = out, .slice_in = in, .trace_id = COL_NULL, .arg_set_id = args});
+}
+
 void flow_begin_at(struct flow_tracker *t, uint32_t machine, uint32_t slice, uint64_t id)
 {
     bool added;

@@ -21,6 +21,8 @@ bool flow_active(const struct flow_tracker *t, uint64_t id);
 
 /* An arrow between two slices at hand, without a number. */
 void flow_between(struct flow_tracker *t, uint32_t out, uint32_t in);
+/* As above, with args. */
+void flow_between_named(struct flow_tracker *t, uint32_t out, uint32_t in, argset args);
 
 /* The flow of a legacy event: known by its id, category and name (args of the flow's rows). */
 uint64_t flow_legacy_id(struct flow_tracker *t, uint64_t source_id, strid category, strid name);

@@ -162,7 +162,7 @@ uint32_t process_tracker_find_process(const struct process_tracker *t, int64_t p
     return v ? (uint32_t)*v : UPID_NONE;
 }
 
-static uint32_t start_process_row(struct process_tracker *t, int64_t pid)
+static uint32_t add_process_row(struct process_tracker *t, int64_t pid)
 {
     struct storage *st = t->m->st;
     uint32_t upid = process_insert(st, &(struct process_row){.pid = pid,
@@ -173,8 +173,7 @@ static uint32_t start_process_row(struct process_tracker *t, int64_t pid)
                                                              .android_appid = COL_NULL,
                                                              .android_user_id = COL_NULL,
                                                              .machine_id = t->m->id});
-    if (upid == UINT32_MAX || !vec_reserve(&t->processes, (size_t)upid + 1) ||
-        !u64map_set(&t->by_pid, (uint64_t)pid, upid)) {
+    if (upid == UINT32_MAX || !vec_reserve(&t->processes, (size_t)upid + 1)) {
         out_of_memory(t);
         return UPID_NONE;
     }
@@ -184,6 +183,21 @@ static uint32_t start_process_row(struct process_tracker *t, int64_t pid)
     }
     t->processes.p[upid] = (struct process_info){.pid = pid, .current = true};
     return upid;
+}
+
+static uint32_t start_process_row(struct process_tracker *t, int64_t pid)
+{
+    uint32_t upid = add_process_row(t, pid);
+    if (upid != UPID_NONE && !u64map_set(&t->by_pid, (uint64_t)pid, upid)) {
+        out_of_memory(t);
+        return UPID_NONE;
+    }
+    return upid;
+}
+
+uint32_t process_tracker_process_without_pid(struct process_tracker *t)
+{
+    return add_process_row(t, COL_NULL);
 }
 
 /* The process of a pid, made without a main thread when new. */

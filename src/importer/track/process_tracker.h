@@ -41,6 +41,9 @@ uint32_t process_tracker_find_thread(const struct process_tracker *t, int64_t ti
 uint32_t process_tracker_process(struct process_tracker *t, int64_t pid);
 uint32_t process_tracker_find_process(const struct process_tracker *t, int64_t pid);
 
+/* A new process whose pid nobody knows. UPID_NONE when out of memory. */
+uint32_t process_tracker_process_without_pid(struct process_tracker *t);
+
 /* The thread `tid` of process `pid` (both made when new); associates them. */
 uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, int64_t pid);
 
