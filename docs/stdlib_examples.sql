@@ -118,3 +118,10 @@ SELECT * FROM chrome_select_scroll_jank_cause_thread(1, 'Renderer', 'CrRendererM
 SELECT chrome_get_v3_jank_cause_id(1, 2);
 -- @ android.memory.heap_graph.class_relationship
 SELECT * FROM android_heap_graph_class_find_descendants!((SELECT id FROM heap_graph_class WHERE name = 'java.lang.Object')) LIMIT 5;
+-- @ otel.spans otlp/basket.jsonl
+SELECT name, service, span_count, service_count, error_count, dur / 1e6 AS ms FROM otel_request ORDER BY dur DESC LIMIT 5;
+-- @ otel.span_states
+SELECT service, name, state, dur / 1e6 AS ms, part FROM otel_span_states ORDER BY dur DESC LIMIT 5;
+-- @ otel.critical_path otlp/basket.jsonl
+SELECT path.service, path.name, sum(path.dur) / 1e6 AS ms FROM otel_critical_path((SELECT id FROM otel_span ORDER BY dur DESC LIMIT 1)) AS path
+GROUP BY path.span_id ORDER BY ms DESC LIMIT 5;

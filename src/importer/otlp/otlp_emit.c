@@ -19,6 +19,8 @@ void otlp_place(struct importer *im)
     struct otlp *o = im->otlp;
     if (!o || im->failed)
         return;
+    for (size_t i = 0; i < o->spans.n; i++)
+        o->resources.p[o->scopes.p[o->spans.p[i].scope].resource].used = true;
     otlp_find_machines(o);
     otlp_find_services(o);
     if (!im->failed)

@@ -51,6 +51,7 @@ struct otlp_resource {
     int64_t pid;        /* 0: not known */
     uint32_t file;
     uint32_t same_hash; /* the next one, OTLP_NONE */
+    bool used;          /* a span is of it */
     /* Once placed: */
     struct machine_ctx *m;
     uint32_t clock;   /* index in clocks */

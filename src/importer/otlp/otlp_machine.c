@@ -76,6 +76,8 @@ static void note_others(struct machines *w)
     for (size_t i = 0; i < w->o->resources.n; i++) {
         const struct otlp_resource *res = &w->o->resources.p[i];
         strid this_name = short_name(im, name_of(res)), this_id = res->facts[FACT_HOST_ID];
+        if (!res->used)
+            continue;
         unnamed |= !this_name && !this_id;
         several |= (name && this_name && name != this_name) || (id && this_id && id != this_id);
         name = name ? name : this_name;
@@ -255,6 +257,8 @@ void otlp_find_machines(struct otlp *o)
         const struct otlp_file *f = &o->files.p[res->file];
         struct machine_ctx *base = o->im->machines.p[f->input.base_machine];
         bool named = res->facts[FACT_HOST_ID] || name_of(res);
+        if (!res->used)
+            continue;
         if (f->declared)
             res->m = base;
         else if (named)
@@ -268,7 +272,8 @@ void otlp_find_machines(struct otlp *o)
     }
     /* Clocks once all machines are there: making one may move what the clocks' owner holds. */
     for (size_t i = 0; i < o->resources.n && !o->im->failed; i++)
-        o->resources.p[i].clock = clock_of(o, &clocks, o->resources.p[i].file, o->resources.p[i].m, some_time);
+        if (o->resources.p[i].used)
+            o->resources.p[i].clock = clock_of(o, &clocks, o->resources.p[i].file, o->resources.p[i].m, some_time);
     u64map_free(&clocks);
     u64map_free(&w.by_id);
     u64map_free(&w.ids);

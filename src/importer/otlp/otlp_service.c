@@ -54,6 +54,8 @@ void otlp_find_services(struct otlp *o)
     for (size_t i = 0; i < o->resources.n && !o->im->failed; i++) {
         struct otlp_resource *res = &o->resources.p[i];
         bool added;
+        if (!res->used)
+            continue;
         if (is_namespaced(o, res, res->m->id == 0 ? !o->only_otlp : res->m->id < o->machines_before)) {
             res->pid = 0;
             stats_add_idx(&o->im->st->stats, res->m->id, STAT_otlp_namespaced_pid,

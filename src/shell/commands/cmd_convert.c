@@ -14,8 +14,9 @@ static const struct {
     {"ctrace", convert_ctrace},       {"text", NULL},
     {"profile", convert_profile},     {"firefox", convert_firefox},
     {"collapsed", convert_collapsed}, {"flamegraph", convert_flamegraph},
+    {"otlp", convert_otlp},
 };
-#define FORMATS "json, systrace, ctrace, text, profile, firefox, collapsed, flamegraph"
+#define FORMATS "json, systrace, ctrace, text, profile, firefox, collapsed, flamegraph, otlp"
 
 int convert_rows(struct shell *sh, const char *sql, int (*each)(void *ctx, struct tp_result *r), void *ctx,
                  struct error *err)

@@ -14,6 +14,9 @@ int convert_ctrace(struct shell *sh, struct out_file *out, struct error *err);
 int convert_collapsed(struct shell *sh, struct out_file *out, struct error *err);
 int convert_flamegraph(struct shell *sh, struct out_file *out, struct error *err);
 
+/* Slices as spans of OpenTelemetry: lines of JSON, or one document when the file's name ends in .json. */
+int convert_otlp(struct shell *sh, struct out_file *out, struct error *err);
+
 int convert_firefox(struct shell *sh, struct out_file *out, struct error *err);
 
 /* Writes files of its own into --output-dir and prints their names; `out` is NULL. */
