@@ -41,6 +41,7 @@ FILES = {
     "node.cpuprofile": DATA / "json" / "node.cpuprofile", "perf.data": DATA / "perf" / "cpu-clock-g.data",
     "trace.dat": DATA / "trace-cmd" / "sched-v7-zstd.dat", "host.dat": DATA / "trace-cmd" / "guests-host.dat",
     "guest1.dat": DATA / "trace-cmd" / "guests-guest1.dat", "guest2.dat": DATA / "trace-cmd" / "guests-guest2.dat",
+    "spans.jsonl": DATA / "otlp" / "basket.jsonl",
     "bin/tp_shell": pathlib.Path(harness.SHELL).resolve(), "test": ROOT / "test",
     "bin/clang": pathlib.Path("/bin/true"), "bin/perf": pathlib.Path("/bin/true"),  # programs of others: their output is there
 }
