@@ -112,21 +112,20 @@ END_TEST
 
 START_TEST(what_cannot_be_a_span)
 {
-    load_text(RESOURCE(
-        TEXT("host.name", "h")) "{\"traceId\":\"00\",\"spanId\":\"0000000000000001\",\"name\":\"short\","
-                                "\"startTimeUnixNano\":\"5\",\"endTimeUnixNano\":\"6\"},"
-                                "{\"traceId\":\"00000000000000000000000000000000\",\"spanId\":\"0000000000000001\","
-                                "\"name\":\"zero\",\"startTimeUnixNano\":\"5\"},"
-                                "{" TRACE
-                                ",\"spanId\":\"000000000000000g\",\"name\":\"no hex\",\"startTimeUnixNano\":\"5\"},"
-                                "{" TRACE ",\"name\":\"no id\",\"startTimeUnixNano\":\"5\"}," SPAN(
-                                    "1", "", "no start", 0,
-                                    6, "") "," SPAN("2", "", "far", 99999999999999999999, 6,
-                                                    "") "," SPAN("3", "", "good", 10, 0,
-                                                                 ",\"droppedEventsCount\":2,\"droppedLinksCount\":"
-                                                                 "\"3\"") "," SPAN("4", PARENT("3"), "back", 20, 15,
-                                                                                   ",\"events\":[{\"name\":\"when\"}]")
-                                    END "{\"resourceLogs\":[]}\n{\"resourceMetrics\":[]}\n");
+    load_text(RESOURCE(TEXT(
+        "host.name",
+        "h")) "{\"traceId\":\"00\",\"spanId\":\"0000000000000001\",\"name\":\"short\","
+              "\"startTimeUnixNano\":\"5\",\"endTimeUnixNano\":\"6\"},"
+              "{\"traceId\":\"00000000000000000000000000000000\",\"spanId\":\"0000000000000001\","
+              "\"name\":\"zero\",\"startTimeUnixNano\":\"5\"},"
+              "{" TRACE ",\"spanId\":\"000000000000000g\",\"name\":\"no hex\",\"startTimeUnixNano\":\"5\"},"
+              "{" TRACE
+              ",\"name\":\"no id\",\"startTimeUnixNano\":\"5\"}," SPAN("1", "", "no start", 0, 6, "") "," SPAN(
+                  "2", "", "far", 99999999999999999999, 6,
+                  "") "," SPAN("3", "", "good", 10, 0,
+                               ",\"droppedEventsCount\":2,\"droppedLinksCount\":"
+                               "\"3\"") "," SPAN("4", PARENT("3"), "back", 20, 15, ",\"events\":[{\"name\":\"when\"}]")
+                  END "{\"resourceLogs\":[]}\n{\"resourceMetrics\":[]}\n");
     expect("SELECT name, ts, dur FROM slice ORDER BY id", "good,10,-1;back,20,0");
     expect(STATS, "otlp_dropped_items,5;otlp_negative_duration,1;otlp_spans_skipped,6;otlp_unfinished_span,1;"
                   "otlp_unknown_signal,2;otlp_unplaced_events,1");
@@ -333,7 +332,8 @@ START_TEST(cut_at_every_byte)
     for (size_t cut = 1; cut < ends[0]; cut++) /* nothing is there; it must end */
         (void)load(file, cut);
     load(file, len);
-    expect("SELECT ts, dur, slice.name, machine.name FROM slice JOIN track ON track.id = track_id JOIN machine ON machine.id "
+    expect("SELECT ts, dur, slice.name, machine.name FROM slice JOIN track ON track.id = track_id JOIN machine ON "
+           "machine.id "
            "= track.machine_id ORDER BY ts",
            "1000,500,op,h;2000,500,op,h;3000,500,op,h");
     expect("SELECT trace_type FROM __intrinsic_trace_file", _i == JSON_LINES ? "otlp_json" : "otlp_proto");
@@ -359,6 +359,27 @@ START_TEST(many_that_overlap)
 }
 END_TEST
 
+/* More spans around each other than a track may hold slices: none is lost. */
+START_TEST(nested_without_end)
+{
+    enum { N = 2000, LINE = 256 };
+    char *text = mem_alloc((size_t)N * LINE);
+    ck_assert_ptr_nonnull(text);
+    size_t n = (size_t)sprintf(text, "%s", RESOURCE(TEXT("host.name", "h") "," INT("process.pid", 7)));
+    for (int i = 0; i < N; i++)
+        n +=
+            (size_t)sprintf(text + n,
+                            "%s{" TRACE ",\"spanId\":\"%016x\",\"parentSpanId\":\"%016x\",\"startTimeUnixNano\":\"%d\","
+                            "\"endTimeUnixNano\":\"%d\"%s}",
+                            i ? "," : "", i + 1, i, 1000 + i, 9 * N - i, i % 2 ? T : "");
+    n += (size_t)sprintf(text + n, "%s", END);
+    ck_assert_int_eq(load(text, n), 0);
+    mem_free(text);
+    expect("SELECT count(*), max(depth) < 512 FROM slice", "2000,1");
+    expect("SELECT count(*) FROM stats WHERE name = 'slice_max_depth_exceeded' AND value > 0", "0");
+}
+END_TEST
+
 Suite *otlp_suite(void);
 Suite *otlp_suite(void)
 {
@@ -376,6 +397,7 @@ Suite *otlp_suite(void)
     tcase_add_test(c, calls_the_wrong_way_round);
     tcase_add_test(c, damaged_lines);
     tcase_add_test(c, many_that_overlap);
+    tcase_add_test(c, nested_without_end);
     tcase_add_loop_test(c, cut_at_every_byte, 0, FORMS);
     suite_add_tcase(s, c);
     return s;

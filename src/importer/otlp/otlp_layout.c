@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+enum { DEEPEST = 256 /* spans around each other on one track: a slice has a limit, and their events lie inside */ };
+
 static const struct otlp_resource *resource_of(const struct otlp *o, const struct otlp_span *s)
 {
     return &o->resources.p[o->scopes.p[s->scope].resource];
@@ -121,8 +123,9 @@ static uint32_t lane_of_parent(const struct otlp *o, struct otlp_service *s, con
         return OTLP_NONE;
     otlp_stack *open = &s->lanes.p[parent->lane].open;
     close_until(open, span->ts, span->end);
-    return open->n && vec_last(open)->span == span->parent_span && span->end <= vec_last(open)->end ? parent->lane
-                                                                                                    : OTLP_NONE;
+    return open->n && open->n < DEEPEST && vec_last(open)->span == span->parent_span && span->end <= vec_last(open)->end
+               ? parent->lane
+               : OTLP_NONE;
 }
 
 static void place(struct otlp *o, uint32_t index)
@@ -133,7 +136,7 @@ static void place(struct otlp *o, uint32_t index)
     if (span->thread != OTLP_NONE) {
         otlp_stack *open = &o->threads.p[span->thread].open;
         close_until(open, i.ts, i.end);
-        if (!open->n || i.end <= vec_last(open)->end) {
+        if (open->n < DEEPEST && (!open->n || i.end <= vec_last(open)->end)) {
             push(o, open, i);
             return;
         }
