@@ -47,17 +47,17 @@ class Message:
 
 
 class TraceSummary(Message):
-    """The whole; str() is its text form, SerializeToString() the message."""
+    """The whole; str() is its text form. SerializeToString() is the message: it is computed then, while the trace is open."""
 
-    def __init__(self, text, data):
+    def __init__(self, text, serialize):
         super().__init__()
-        self._text, self._data = text, data
+        self._text, self._serialize = text, serialize
         at = _parse(self, text, 0)
         if at != len(text.rstrip()):
             raise ValueError("the summary's text form has more than fields at %d" % at)
 
     def SerializeToString(self):
-        return self._data
+        return self._serialize()
 
     def __str__(self):
         return self._text

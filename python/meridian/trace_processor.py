@@ -81,7 +81,7 @@ class TraceProcessor:
     def trace_summary(self, specs, metric_ids=None, metadata_query_id=None):
         """The metrics of specs (texts, or messages as bytes); all of them unless `metric_ids` names some."""
         given = list(specs), metric_ids, metadata_query_id
-        return TraceSummary(self._trace.summarize(*given, text=True), self._trace.summarize(*given))
+        return TraceSummary(self._trace.summarize(*given, text=True), lambda: self._trace.summarize(*given))
 
     def enable_metatrace(self):
         """Records what the library itself does."""

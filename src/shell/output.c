@@ -22,6 +22,11 @@ int output_format_find(const char *name)
     return -1;
 }
 
+int output_next(const struct output *o, struct tp_result *r)
+{
+    return o->out->error ? 0 : tp_step(r);
+}
+
 void output_double(struct text_out *o, double v)
 {
     char text[40];

@@ -42,7 +42,7 @@ int64_t output_classic(struct output *o, struct tp_result *r)
         out_char(o->out, '"');
     }
     out_char(o->out, '\n');
-    for (; (rc = tp_step(r)) == 1; rows++) {
+    for (; (rc = output_next(o, r)) == 1; rows++) {
         for (int c = 0; c < n; c++) {
             if (c)
                 out_char(o->out, ',');
@@ -112,7 +112,7 @@ int64_t output_csv(struct output *o, struct tp_result *r)
         csv_text(o->out, tp_column_name(r, c), strlen(tp_column_name(r, c)));
     }
     out_char(o->out, '\n');
-    for (; (rc = tp_step(r)) == 1; rows++) {
+    for (; (rc = output_next(o, r)) == 1; rows++) {
         for (int c = 0; c < n; c++) {
             if (c)
                 out_char(o->out, ',');

@@ -90,7 +90,7 @@ int64_t output_json(struct output *o, struct tp_result *r)
         return TP_NOMEM;
     if (array)
         out_char(o->out, '[');
-    for (; (rc = tp_step(r)) == 1; rows++) {
+    for (; (rc = output_next(o, r)) == 1; rows++) {
         if (array)
             out_text(o->out, rows ? ",\n " : "\n ");
         out_char(o->out, '{');

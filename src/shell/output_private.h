@@ -10,6 +10,10 @@ int64_t output_json(struct output *o, struct tp_result *r);
 int64_t output_table(struct output *o, struct tp_result *r);
 int64_t output_line(struct output *o, struct tp_result *r);
 
+/* As tp_step(), but there are no more rows when they cannot be written any more: the disk is full, the reader has left.
+ */
+int output_next(const struct output *o, struct tp_result *r);
+
 /* The fewest digits that read back as the same number. */
 void output_double(struct text_out *o, double v);
 

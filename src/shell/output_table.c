@@ -195,8 +195,8 @@ static int64_t show_pages(struct output *o, struct page *page, struct tp_result 
         for (int i = 0; i < n; i++)
             mem_free(page->cells[i]);
         rows += go_on ? n : 0;
-        if (!go_on)
-            rc = 0;
+        if (!go_on || o->out->error)
+            rc = rc < 0 ? rc : 0;
     }
     if (rows)
         put_line(o->out, page, page->style->bottom, page->style->rule);
@@ -235,7 +235,7 @@ int64_t output_line(struct output *o, struct tp_result *r)
     for (int c = 0; c < n; c++)
         if (text_width(output_name(r, c, name)) > widest)
             widest = text_width(name);
-    for (; (rc = tp_step(r)) == 1; rows++) {
+    for (; (rc = output_next(o, r)) == 1; rows++) {
         if (rows && rows % ROWS_PER_PAGE == 0 && o->more && !o->more(o->more_ctx))
             return rows;
         if (rows)

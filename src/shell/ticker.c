@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,7 +40,8 @@ static void show(struct ticker *t)
     int len = snprintf(line, sizeof line, "\r%.30s: %lld s%s (Ctrl-C ends it)\r", t->what,
                        (long long)((shell_now_ns() - t->start_ns) / NS_PER_S), written);
     put(line, len < (int)sizeof line ? len : 0);
-    t->shown = true;
+    if (len - 2 > t->width)
+        t->width = len - 2;
 }
 
 static void *tick(void *ctx)
@@ -87,6 +89,12 @@ void ticker_start(struct ticker *t, const char *what, bool writes)
     t->running = start_thread(t);
 }
 
+bool ticker_shares(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) != 0 || !S_ISREG(st.st_mode);
+}
+
 void ticker_stop(struct ticker *t)
 {
     if (!t || !t->running)
@@ -99,8 +107,7 @@ void ticker_stop(struct ticker *t)
     pthread_cond_destroy(&t->changed);
     pthread_mutex_destroy(&t->lock);
     t->running = false;
-    if (t->shown) {
-        char line[LINE_MAX_BYTES];
-        put(line, snprintf(line, sizeof line, "\r%78s\r", ""));
-    }
+    char line[LINE_MAX_BYTES];
+    if (t->width && t->width < LINE_MAX_BYTES - 2)
+        put(line, snprintf(line, sizeof line, "\r%*s\r", t->width, ""));
 }

@@ -15,12 +15,17 @@ struct ticker {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool running, over, shown;
+    bool running, over;
+    int width; /* of the longest line that was shown */
 };
 
 /* A line "WHAT: 3 s, 12.5 MB written (Ctrl-C ends it)" on standard error while that is a terminal, by a thread of its
  * own that takes no signals. `writes`: a file is made, so that the bytes this program writes say how far it is. */
 void ticker_start(struct ticker *t, const char *what, bool writes);
+
+/* Do others show on the terminal what is written to `fd` (the terminal itself, a pager)? Then the line has to go first.
+ */
+bool ticker_shares(int fd);
 
 /* Ends it and clears the line; before anything else is written to the terminal. Fine when it does not run, or NULL. */
 void ticker_stop(struct ticker *t);

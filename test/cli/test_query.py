@@ -322,6 +322,12 @@ class ForScripts(harness.Case):
             p = subprocess.run(["bash", "-c", before + command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100)
             self.assertEqual(p.stdout.decode().strip(), status)
             self.assertIn(says, p.stderr)
+        forever = "with recursive n(v) as (select 1 union all select v + 1 from n) select v from n"
+        for name in ("classic", "csv", "table", "box", "markdown", "line", "json", "jsonl"):  # nor does one wait for the last row
+            with open("/dev/full", "wb") as full:
+                p = subprocess.run([harness.SHELL, "query", "--format", name, self.empty, forever], stdout=full, stderr=subprocess.PIPE, timeout=100)
+            self.assertEqual(p.returncode, 1)
+            self.assertIn(b"cannot write the answer: write: No space left on device", p.stderr)
         p = subprocess.run(["bash", "-c", f"'{harness.SHELL}' query '{self.empty}' 'select 1' >&-"], stderr=subprocess.PIPE, timeout=100)
         self.assertEqual((p.returncode, b"cannot write the answer" in p.stderr), (1, True))
 

@@ -388,6 +388,21 @@ class Progress(harness.Case):
         t.send("\x03")
         self.assertEqual(t.wait(), -signal.SIGINT)
 
+    def test_the_screen_is_the_readers_once_it_has_rows(self):
+        """A pager shows what it reads on the same terminal."""
+        pid, fd = pty.fork()
+        if pid == 0:
+            try:
+                forever = "with recursive n(v) as (select 1 union all select v + 1 from n) select v from n"
+                command = f"'{harness.SHELL}' query '{self.empty}' '{forever}' | {{ head -c 1 >/dev/null; sleep 2.2; echo ov''er; }}"
+                os.execv("/bin/sh", ["sh", "-c", command])
+            finally:
+                os._exit(127)
+        t = Terminal.__new__(Terminal)
+        t.pid, t.fd, t.seen = pid, fd, ""
+        self.assertNotIn("Running", t.expect("over", timeout=60))
+        t.wait()
+
 
 class PipedTrace(harness.Case):
     def test_trace_from_a_pipe_and_questions_from_the_terminal(self):

@@ -120,7 +120,7 @@ int shell_run_sql(struct shell *sh, const char *origin, const char *sql, size_t 
     struct ticker ticker;
     out_init(out, STDOUT_FILENO);
     ticker_start(&ticker, "Running", false);
-    out->ticker = isatty(STDOUT_FILENO) ? &ticker : NULL; /* rows are a sign of life */
+    out->ticker = ticker_shares(STDOUT_FILENO) ? &ticker : NULL; /* rows are a sign of life */
     struct output output = {.out = out, .format = (enum output_format)format, .width = width};
     struct tp_result *r;
     size_t at = 0, statements = 0;

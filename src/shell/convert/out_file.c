@@ -19,7 +19,7 @@ struct out_file {
     const char *path;        /* as messages name it */
     struct output_file file; /* not for standard output */
     bool is_file;
-    bool to_terminal;
+    bool shared;
     struct ticker ticker; /* until bytes show there */
     struct error error;   /* the first failure */
     bool packing;
@@ -38,7 +38,7 @@ struct out_file *out_file_open(const char *path, struct tp *tp, struct error *er
     }
     memset(o, 0, offsetof(struct out_file, buf));
     if (!path || strcmp(path, "-") == 0) {
-        o->to_terminal = isatty(STDOUT_FILENO);
+        o->shared = ticker_shares(STDOUT_FILENO);
         ticker_start(&o->ticker, "Converting", true);
         o->path = "standard output";
         return o; /* nothing is left behind: Ctrl-C may end the program */
@@ -56,7 +56,7 @@ struct out_file *out_file_open(const char *path, struct tp *tp, struct error *er
 
 static int put(struct out_file *o, const void *bytes, size_t len)
 {
-    if (o->to_terminal)
+    if (o->shared)
         ticker_stop(&o->ticker);
     if (o->is_file && interrupt_taken())
         error_set(&o->error, -MRD_ECANCELLED, "interrupted");
