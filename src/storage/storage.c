@@ -48,6 +48,7 @@ void storage_free(struct storage *st)
     for (int i = 0; i < T_COUNT; i++)
         if (st->t[i].def)
             table_free(&st->t[i]);
+    vec_free(&st->video_data);
     args_free(&st->args);
     stats_free(&st->stats);
     strpool_free(&st->strings);

@@ -13,6 +13,7 @@
 #define MERIDIAN_STORAGE_STORAGE_H
 
 #include "base/error.h"
+#include "base/vec.h"
 #include "storage/args.h"
 #include "storage/stats.h"
 #include "storage/table.h"
@@ -32,6 +33,7 @@ struct storage {
     struct args args;
     struct stats stats;
     struct table t[T_COUNT];
+    VEC(strid) video_data;  /* by row of video_frames: the picture, or the setup of the decoder */
     int64_t trace_start_ns; /* trace_bounds, set by storage_finalize() */
     int64_t trace_end_ns;
 };

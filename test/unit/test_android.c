@@ -1,5 +1,6 @@
 /* Tests Android's own packets: lines of its log, and frames with their times and their jank. */
 #include "unit/pb_text.h"
+#include "unit/sql_fixture.h"
 #include "unit/trace_fixture.h"
 
 static struct trace_fixture f;
@@ -353,6 +354,17 @@ START_TEST(videos_of_displays)
     ck_assert_int_eq(GET(video_frames, is_key_frame, 1), 1);
     ck_assert_int_eq(GET(video_frames, is_config, 1), COL_NULL);
     ck_assert_int_eq(STAT(android_video_no_encoder), 1);
+    ck_assert_uint_eq(f.st.video_data.n, 2);
+    struct sql_fixture sql = {.e = NULL};
+    struct error err = {0};
+    ck_assert_msg(engine_open(&sql.e, &f.st, &err) == 0 && engine_loaded(sql.e, &err) == 0, "%s", err.text);
+    char *rows =
+        sql_rows(&sql, "SELECT id, typeof(__intrinsic_video_frame_au_data(id)), "
+                       "CAST(__intrinsic_video_frame_au_data(id) AS TEXT) FROM __intrinsic_video_frames UNION ALL "
+                       "SELECT 2, __intrinsic_video_frame_au_data(2), __intrinsic_video_frame_au_data(NULL)");
+    ck_assert_str_eq(rows, "0,blob,config;1,blob,data;2,-,-");
+    sqlite3_free(rows);
+    engine_close(sql.e);
     ck_assert_str_eq(ARGS(trace_import_logs, arg_set_id, 0), "display_id=3");
 }
 END_TEST

@@ -1,12 +1,21 @@
-/* Imports frames of videos of the display, and why recording one failed. The pictures stay in the file. */
+/* Imports frames of videos of the display, with their pictures, and why recording one failed. */
 #include "importer/android/android_internal.h"
 
 #include "importer/clock/clock_graph.h"
 
-enum { NS_IN_US = 1000 };
+enum {
+    NS_IN_US = 1000,
+    MAX_STREAM_BYTES = 1 << 28, /* of the pictures of one display */
+};
 
 struct video_stream { /* of a display: what its last packets said */
     strid name, codec;
+    uint64_t bytes;
+};
+
+struct video_frame {
+    struct video_frames_row row;
+    strid data;
 };
 
 struct videos {
@@ -15,7 +24,7 @@ struct videos {
     struct u64map displays; /* display -> index of streams */
     VEC(struct video_stream)
     streams;
-    VEC(struct video_frames_row)
+    VEC(struct video_frame)
     frames;
 };
 
@@ -33,9 +42,10 @@ static void parse_frames(void *owner, const struct sort_event *events, size_t n)
 {
     struct videos *v = owner;
     for (size_t i = 0; i < n; i++) {
-        struct video_frames_row row = v->frames.p[events[i].a];
-        row.ts = events[i].ts;
-        video_frames_insert(v->m->st, &row);
+        struct video_frame *frame = &v->frames.p[events[i].a];
+        frame->row.ts = events[i].ts;
+        if (video_frames_insert(v->m->st, &frame->row) != UINT32_MAX && !vec_push(&v->m->st->video_data, frame->data))
+            v->m->im->failed = true;
     }
 }
 
@@ -70,6 +80,17 @@ static struct video_stream *stream_of(struct videos *v, uint32_t display)
     return *at < v->streams.n ? &v->streams.p[*at] : NULL;
 }
 
+/* The bytes of a frame; none for those of a stream that has more than the limit. */
+static strid keep_data(struct packet *p, struct video_stream *s, struct slice data)
+{
+    if (data.len > MAX_STREAM_BYTES - s->bytes) {
+        import_log(p->m, STAT_android_video_parse_size_cap_hit, p->ts, p->byte_offset, ARGSET_NONE);
+        return 0;
+    }
+    s->bytes += data.len;
+    return import_slice(p->m->im, data);
+}
+
 /* Long: one case a field. */
 enum tokenize_result video_frame_tokenize(struct packet *p)
 {
@@ -87,6 +108,7 @@ enum tokenize_result video_frame_tokenize(struct packet *p)
                                    .pts_us = COL_NULL,
                                    .is_config = COL_NULL};
     bool has_data = false;
+    struct slice data = {0};
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
     while (pb_next(&c, &f)) {
@@ -99,9 +121,12 @@ enum tokenize_result video_frame_tokenize(struct packet *p)
             break;
         case VIDEO_FRAME_CODEC_CONFIG:
             row.is_config = 1;
+            if (!has_data)
+                data = pb_bytes(&f);
             has_data = true;
             break;
         case VIDEO_FRAME_AU_DATA:
+            data = pb_bytes(&f);
             has_data = true;
             break;
         case VIDEO_FRAME_IS_KEY_FRAME:
@@ -127,7 +152,8 @@ enum tokenize_result video_frame_tokenize(struct packet *p)
         ts = p->ts;
     if (!has_data)
         return TOKENIZE_DONE;
-    if (!vec_push(&v->frames, row))
+    struct video_frame frame = {.row = row, .data = keep_data(p, s, data)};
+    if (!vec_push(&v->frames, frame))
         m->im->failed = true;
     else
         sorter_push(m->im->sorter, v->queue, (struct sort_event){.ts = ts, .a = v->frames.n - 1});

@@ -17,6 +17,7 @@ struct function_rows {
 #define FUNCTION_FILES(X)                                                                                              \
     X(aggregate)                                                                                                       \
     X(args)                                                                                                            \
+    X(blobs)                                                                                                           \
     X(clock)                                                                                                           \
     X(encoding)                                                                                                        \
     X(export_json)                                                                                                     \

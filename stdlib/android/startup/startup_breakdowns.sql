@@ -47,7 +47,7 @@ CREATE PERFETTO FUNCTION _startup_breakdown_reason(
   state STRING,
   -- Does it wait for a device?
   io_wait LONG,
-  -- Was it woken by an interrupt?
+  -- Was it woken by an interrupt? A wait for a processor is one, whoever woke the thread.
   irq_context LONG
 )
 RETURNS STRING AS
@@ -55,7 +55,6 @@ SELECT
   CASE
     WHEN $name = 'kernel_memory_reclaim' THEN $name
     WHEN $state = 'D' AND $io_wait THEN 'io'
-    WHEN $state IN ('R', 'R+') AND $irq_context THEN 'irq'
     WHEN $state IN ('R', 'R+') THEN $state
     ELSE coalesce($name, $state)
   END;
