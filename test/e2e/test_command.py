@@ -42,7 +42,7 @@ class Command(Case):
         x = self.dir / "x"
         usage = "Usage: perfetto"
         for code, args, says in (
-                (1, [], usage), (1, ["--nonsense"], usage), (1, ["-h"], usage), (1, ["--help"], "Example"),
+                (1, [], usage), (1, ["--nonsense"], usage),
                 (0, ["--version"], ""), (0, ["--reset-guardrails"], ""),
                 (1, ["--upload"], "Android"), (1, ["--dropbox", "x"], "Android"),
                 (1, ["-o", x], "a config is needed"), (1, ["--txt", "-c", text], "--out"),
@@ -64,6 +64,8 @@ class Command(Case):
                 self.expect(code, *args, says=says)
                 self.assertFalse(x.exists())
         self.assertEqual(there.read_text(), "keep me")
+        for flag in ("-h", "--help"):
+            self.assertIn(b"Usage: perfetto", self.expect(0, flag)[0])
         self.assertRegex(self.expect(0, "--version")[0], rb"^Meridian v\d")
 
     # ---- configs ----

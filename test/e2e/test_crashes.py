@@ -144,8 +144,7 @@ class Crashes(LinkCase):
         time.sleep(1)
         ended = self.now()
         self.stop(p)
-        missing, absences = self.check_ledger(trace, m, began, ended)
-        self.assertTrue(missing)
+        _, absences = self.check_ledger(trace, m, began, ended)  # it may have handed over everything just before
         self.assertEqual(len(absences), 1)
         self.check_bound(absences, killed)
         self.assertTrue(absences[0][1])

@@ -82,12 +82,23 @@ static const struct source {
      {"k", "n", "m", "t.tid", "t.id"},
      {0},
      {"t.name"}},
+    {"j", {"ts", "dur", "p", "w", "d"}, {0}, {"name"}},
+    {"jo", {"ts", "dur", "p", "w", "d"}, {0}, {"name"}},
     {"v_thread t JOIN v_slice s USING (id)", {"id", "s.ts", "tid", "upid", "dur"}, {0}, {"s.name", "t.name"}},
     {"v_machine m, v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > 100000",
      {"m.id", "m.raw_id", "t.tid", "s.dur", "s.ts"},
      {0},
      {"m.name", "s.name"}},
 };
+static const char spans[] =
+    "CREATE PERFETTO TABLE spans AS SELECT id * 10 AS ts, 7 AS dur, depth AS p, name, dur AS d FROM v_slice;"
+    "CREATE PERFETTO TABLE windows AS SELECT id * 95 AS ts, 40 AS dur, id AS w FROM v_slice WHERE id < 250;"
+    "CREATE PERFETTO TABLE nested AS SELECT id AS ts, 100 AS dur, 1 AS p, id AS x FROM v_slice;"
+    "CREATE VIRTUAL TABLE j USING span_join(spans PARTITIONED p, windows);"
+    "CREATE VIRTUAL TABLE jl USING span_left_join(spans, windows);"
+    "CREATE VIRTUAL TABLE jo USING span_outer_join(windows, spans PARTITIONED p);"
+    "CREATE VIRTUAL TABLE bad USING span_join(nested PARTITIONED p, spans PARTITIONED p);";
+
 enum { SOURCES = sizeof sources / sizeof *sources };
 
 static const struct source *at;
@@ -592,7 +603,9 @@ START_TEST(plans_change_no_answer)
 {
     struct mirror m;
     int n = from_environment("MERIDIAN_PLAN_STATEMENTS", 400), planned = 0;
+    struct error err = {0};
     mirror_open(&m, (uint64_t)from_environment("MERIDIAN_PLAN_SEED", 2027) + (uint64_t)_i, ROWS);
+    ck_assert_msg(engine_run(m.e, "test", spans, &err) == 0, "%s", err.text);
     for (int i = 0; i < n; i++) {
         struct text query;
         make_statement(&query);
@@ -626,6 +639,7 @@ START_TEST(tables_are_the_same)
     struct mirror m;
     struct error err = {0};
     mirror_open(&m, 31, ROWS);
+    ck_assert_msg(engine_run(m.e, "test", spans, &err) == 0, "%s", err.text);
     for (int i = 0; i < 60; i++) {
         struct text q = {.n = 0}, a = {.n = 0}, b = {.n = 0};
         at = &sources[pick(SOURCES)];
@@ -653,14 +667,6 @@ END_TEST
 /* Joins of spans, as columns and row by row; with tables that SQLite must refuse. */
 START_TEST(span_joins_are_read_as_columns)
 {
-    static const char make[] =
-        "CREATE PERFETTO TABLE spans AS SELECT id * 10 AS ts, 7 AS dur, depth AS p, name, dur AS d FROM v_slice;"
-        "CREATE PERFETTO TABLE windows AS SELECT id * 95 AS ts, 40 AS dur, id AS w FROM v_slice WHERE id < 250;"
-        "CREATE PERFETTO TABLE nested AS SELECT id AS ts, 100 AS dur, 1 AS p, id AS x FROM v_slice;"
-        "CREATE VIRTUAL TABLE j USING span_join(spans PARTITIONED p, windows);"
-        "CREATE VIRTUAL TABLE jl USING span_left_join(spans, windows);"
-        "CREATE VIRTUAL TABLE jo USING span_outer_join(windows, spans PARTITIONED p);"
-        "CREATE VIRTUAL TABLE bad USING span_join(nested PARTITIONED p, spans PARTITIONED p);";
     static const char *const queries[] = {
         "SELECT count(*), sum(dur), min(ts), max(ts) FROM j",
         "SELECT p, w, count(*), sum(dur) FROM j GROUP BY p, w",
@@ -672,13 +678,19 @@ START_TEST(span_joins_are_read_as_columns)
         "SELECT w, sum(dur) FROM j WHERE name IS NOT NULL GROUP BY w HAVING count(*) > 2",
         "SELECT p, ts, lag(ts) OVER (PARTITION BY p ORDER BY ts) FROM jl",
         "SELECT p, sum(dur) FROM jo WHERE ts > 5000 GROUP BY p",
+        "SELECT ts, dur, w FROM j WHERE w IN (200, 3, 17)",
+        "SELECT ts, dur, w FROM j WHERE w = 200 OR w = 3",
+        "SELECT ts, name, w FROM j WHERE p IN (SELECT 9 - id FROM v_thread WHERE id < 9)",
+        "SELECT group_concat(w) FROM j WHERE w IN (SELECT 200 - id FROM v_thread)",
+        "SELECT w, count(*) FROM j WHERE w IN (SELECT id FROM v_thread) GROUP BY w",
+        "SELECT t.id, j.ts FROM v_thread t JOIN j ON j.w = t.id AND j.p IN (3, 1, 2)",
         "SELECT count(*) FROM bad",
         "SELECT count(*) FROM v_thread t WHERE t.id IN (SELECT p FROM j)"};
     struct mirror m;
     struct error err = {0};
     int planned = 0;
     mirror_open(&m, 77, ROWS);
-    ck_assert_msg(engine_run(m.e, "test", make, &err) == 0, "%s", err.text);
+    ck_assert_msg(engine_run(m.e, "test", spans, &err) == 0, "%s", err.text);
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
         planned += mirror_compare_planner(&m, queries[i]);
     ck_assert_int_ge(planned, 7);

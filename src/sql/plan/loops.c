@@ -217,9 +217,22 @@ static bool may_look_up_twice(struct loops *l, const struct query_plan *p)
     return l->n == 0;
 }
 
+/* Of a table that an operator computes SQLite reads the rows of each value of a list one after the other. */
+static bool may_read_by_list(const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_where; i++)
+        for (uint32_t s = 0; s < p->n_sources; s++)
+            if (p->sources[s].batches && (p->where[i]->sources & 1u << s) &&
+                (p->where[i]->op == X_IN || p->where[i]->op == X_LOOKUP || p->where[i]->op == X_OR))
+                return true;
+    return false;
+}
+
 bool loops_order(struct loops *l, int parent, struct query_plan *p)
 {
     p->n_loops = 0;
+    if (may_read_by_list(p))
+        return false;
     if (p->n_sources == 1) {
         if (may_look_up_twice(l, p))
             return false;
