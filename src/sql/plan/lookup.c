@@ -40,6 +40,7 @@ static struct reader inside(const struct reader *r, bool any_order)
     in.loops = NULL;
     in.loop_arm = 0;
     in.any_order = any_order;
+    in.aggregates_allowed = in.windows_allowed = false; /* those of this query are none of the other's */
     return in;
 }
 
