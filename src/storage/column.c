@@ -186,19 +186,39 @@ static bool pack(int64_t *v, enum col_type type, struct col_chunk *c)
     return true;
 }
 
+static bool reserve_chunk(struct column *c)
+{
+    if (c->n_chunks < c->cap_chunks)
+        return true;
+    uint32_t cap = c->cap_chunks ? c->cap_chunks * 2 : 4;
+    struct col_chunk *grown = mem_realloc(c->chunks, cap * sizeof *grown);
+    if (!grown)
+        return false;
+    c->chunks = grown;
+    c->cap_chunks = cap;
+    return true;
+}
+
 bool column_seal(struct column *c)
 {
-    if (c->n_chunks == c->cap_chunks) {
-        uint32_t cap = c->cap_chunks ? c->cap_chunks * 2 : 4;
-        struct col_chunk *grown = mem_realloc(c->chunks, cap * sizeof *grown);
-        if (!grown)
-            return false;
-        c->chunks = grown;
-        c->cap_chunks = cap;
-    }
-    if (!pack(c->tail, c->type, &c->chunks[c->n_chunks]))
+    if (!reserve_chunk(c) || !pack(c->tail, c->type, &c->chunks[c->n_chunks]))
         return false;
     c->n_chunks++;
+    return true;
+}
+
+bool column_append_chunk(struct column *c, int64_t word)
+{
+    if (!reserve_chunk(c))
+        return false;
+    bool is_null = word == column_null(c->type);
+    int64_t order = c->type == COL_F64 ? column_f64_order(word) : word;
+    c->chunks[c->n_chunks++] = (struct col_chunk){.kind = CHUNK_CONST,
+                                                  .base = word,
+                                                  .min = is_null ? INT64_MAX : order,
+                                                  .max = is_null ? INT64_MIN : order,
+                                                  .has_null = is_null,
+                                                  .sorted = !is_null};
     return true;
 }
 
@@ -389,6 +409,12 @@ bool column_set_sealed(struct column *c, uint32_t row, int64_t word)
     mem_free(k->data);
     *k = wider;
     return true;
+}
+
+void column_init(struct column *c, enum col_type type)
+{
+    *c = (struct column){.type = (uint8_t)type, .sorted = true, .min = INT64_MAX, .max = INT64_MIN};
+    c->summary = (struct col_chunk){.min = INT64_MAX, .max = INT64_MIN, .sorted = true};
 }
 
 void column_summarize(struct column *c, uint32_t tail_n)

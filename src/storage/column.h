@@ -151,6 +151,12 @@ void column_gather(const struct column *c, const uint32_t *rows, uint32_t n, int
 /* Packs the full tail into a new chunk. False when out of memory. The tail's memory is kept for the next rows. */
 bool column_seal(struct column *c);
 
+/* A chunk more, of COL_CHUNK_ROWS times `word`; the tail must be empty. False when out of memory. */
+bool column_append_chunk(struct column *c, int64_t word);
+
+/* An empty column, with the summary of one. */
+void column_init(struct column *c, enum col_type type);
+
 /* Fills summary, has_null and sorted; `tail_n` rows stand in the tail. */
 void column_summarize(struct column *c, uint32_t tail_n);
 

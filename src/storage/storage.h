@@ -5,6 +5,7 @@
  *                                double, sets of args as argset
  *     enum { slice_c_ts, ... }   column numbers
  *     slice_insert(st, &row)     appends; the row number (= id), or UINT32_MAX when out of memory (latched)
+ *     slice_insert_chunk(st, &row)  COL_CHUNK_ROWS rows that are the same (table_append_chunk())
  *     T_slice                    the table's number: st->t[T_slice]
  * ROW_GET(st, slice, ts, row) and ROW_SET(st, slice, dur, row, word) read and change words, ROW_ARGS(st, slice,
  * arg_set_id, row) and ROW_SET_ARGS(…, set) those of sets of args. A nullable double is given as
@@ -54,6 +55,7 @@ struct storage {
 #define C_ENUM(T, column, type, flags, doc)  T##_c_##column,
 #define C_FIELD(T, column, type, flags, doc) ROW_FIELD_##type column;
 #define C_STORE(T, column, type, flags, doc) t->columns[T##_c_##column].tail[at] = ROW_WORD_##type(row->column);
+#define C_WORD(T, column, type, flags, doc)  words[T##_c_##column] = ROW_WORD_##type(row->column);
 #define X(T, name, COLUMNS, doc)                                                                                       \
     enum T##_column{COLUMNS(C_ENUM, T) T##_n_columns};                                                                 \
     struct T##_row {                                                                                                   \
@@ -67,12 +69,19 @@ struct storage {
         uint32_t at = t->n_rows & COL_CHUNK_MASK;                                                                      \
         COLUMNS(C_STORE, T)                                                                                            \
         return t->n_rows++;                                                                                            \
+    }                                                                                                                  \
+    static inline bool T##_insert_chunk(struct storage *st, const struct T##_row *row)                                 \
+    {                                                                                                                  \
+        int64_t words[T##_n_columns];                                                                                  \
+        COLUMNS(C_WORD, T)                                                                                             \
+        return table_append_chunk(&st->t[T_##T], words);                                                               \
     }
 TABLES(X)
 #undef X
 #undef C_ENUM
 #undef C_FIELD
 #undef C_STORE
+#undef C_WORD
 
 #define ROW_GET(st, T, column, row)           table_get(&(st)->t[T_##T], T##_c_##column, (row))
 #define ROW_SET(st, T, column, row, word)     table_set(&(st)->t[T_##T], T##_c_##column, (row), (word))

@@ -11,7 +11,7 @@ int table_init(struct table *t, const struct table_def *def)
     if (!t->columns)
         return -MRD_ENOMEM;
     for (uint32_t i = 0; i < def->n_columns; i++)
-        t->columns[i].type = def->columns[i].type;
+        column_init(&t->columns[i], def->columns[i].type);
     return 0;
 }
 
@@ -72,11 +72,31 @@ uint32_t table_append(struct table *t, const int64_t *words)
     return t->n_rows++;
 }
 
+bool table_append_chunk(struct table *t, const int64_t *words)
+{
+    uint32_t chunks = t->n_rows >> COL_CHUNK_SHIFT, n = t->def->n_columns, i = 0;
+    bool ok = (t->n_rows & COL_CHUNK_MASK) == 0 && t->n_rows < UINT32_MAX - 1 - COL_CHUNK_ROWS;
+    for (; ok && i < n; i++) /* rows before may still be in the tail */
+        ok = t->columns[i].n_chunks == chunks || column_seal(&t->columns[i]);
+    for (i = 0; ok && i < n; i++)
+        ok = column_append_chunk(&t->columns[i], words[i]);
+    if (!ok) {
+        for (uint32_t k = 0; k + 1 < i; k++) /* those that have it already: columns are of one length */
+            t->columns[k].n_chunks = chunks;
+        t->failed = true;
+        return false;
+    }
+    t->n_rows += COL_CHUNK_ROWS;
+    t->final = false;
+    return true;
+}
+
 void table_finalize(struct table *t)
 {
     if (t->final)
         return;
-    for (uint32_t i = 0; i < t->def->n_columns; i++)
+    bool untouched = !t->n_rows && !t->tail_cap; /* as column_init() left it */
+    for (uint32_t i = 0; !untouched && i < t->def->n_columns; i++)
         column_summarize(&t->columns[i], t->n_rows - (t->columns[i].n_chunks << COL_CHUNK_SHIFT));
     t->final = true;
 }
@@ -108,4 +128,3 @@ uint32_t table_lower_bound(const struct table *t, uint32_t col, int64_t word, bo
     }
     return first;
 }
-

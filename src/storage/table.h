@@ -58,6 +58,10 @@ static inline bool table_room(struct table *t)
 /* Appends a row of def->n_columns words; the row number, or UINT32_MAX when out of memory. */
 uint32_t table_append(struct table *t, const int64_t *words);
 
+/* Appends COL_CHUNK_ROWS rows that are the same, without a pass over them; rows so far must be a multiple of that.
+ * False (and `failed` latched) when out of memory, or when there is no room for them. */
+bool table_append_chunk(struct table *t, const int64_t *words);
+
 static inline int64_t table_get(const struct table *t, uint32_t col, uint32_t row)
 {
     return column_get(&t->columns[col], row);

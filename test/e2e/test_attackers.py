@@ -5,6 +5,7 @@ import fcntl
 import mmap
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -38,7 +39,8 @@ class Attack(Case):
         self.assertLess(time.monotonic() - begin, seconds)
 
     def memory_mb(self):
-        return int(open(f"/proc/{self.traced.pid}/statm").read().split()[1]) * 4096 >> 20
+        with open(f"/proc/{self.traced.pid}/statm") as f:
+            return int(f.read().split()[1]) * 4096 >> 20
 
     def full_session(self, extra=b"", fds=()):
         """A raw consumer with a session of 2 MB of packets in an 8 MB buffer."""
@@ -217,7 +219,8 @@ class HostileProducer(Attack):
     """Whoever reaches the producers' socket; test_hostile.py has the lies about chunks, patches, buffers and memory.
 
     - so many writers that TraceStats does not fit a message: the consumer's status line must not cost its recording
-    - messages that begin and never end, on many connections: memory that they hold, now and afterwards
+    - messages that begin and never end, on many connections: memory that they hold, now and afterwards; more of them than
+      may be held
     - writers without end, by reconnecting (unit.trace_buffer has the bound)
     """
 
@@ -258,6 +261,47 @@ class HostileProducer(Attack):
         self.assertIn("timed out in the middle of a message", self.log())
         whole.send(bind("ProducerPort", 2))
         self.assertIsNotNone(whole.recv())
+        self.served()
+
+
+    def test_a_crowd_of_half_messages(self):
+        """Together they hold no more than 64 MiB: the oldest go. What large messages left is given back. Others are served."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and hard < 2500:
+            self.skipTest("too few file descriptors")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2500), hard))
+        self.start_traced()
+        before = self.memory_mb()
+        half = struct.pack("<I", 130000) + b"\x10\x01" + b"x" * 126000
+        peers = []
+        for i in range(1200):  # 151 MB
+            p = self.connect()
+            p.sock.settimeout(20)
+            try:
+                p.send(half)
+            except OSError:
+                pass
+            peers.append(p)
+            if i % 300 == 299:
+                self.served()
+        wait_for(lambda: "too many messages have begun" in self.log(), what=self.log())
+        self.assertTrue(peers[0].closed())
+        for p in peers[-50:]:  # the last ones are still there, and finish what they began
+            p.send(b"x" * (130000 - 126002))
+            p.send(bind("ProducerPort", 2))
+            self.assertIsNotNone(p.recv())
+        self.assertLess(self.memory_mb(), before + 64 + 25)
+        for p in peers:
+            p.close()
+            self.peers.remove(p)
+        wait_for(lambda: self.memory_mb() < before + 20, what="memory given back")
+        large = [self.connect() for _ in range(600)]  # 75 MB that are whole
+        for p in large:
+            p.send(frame(field(900, b"x" * 126000)) + bind("ProducerPort"))
+        for p in large:
+            self.assertIn(b"unknown request", p.recv())
+            self.assertIsNotNone(first(p.recv(), 4))
+        self.assertLess(self.memory_mb(), before + 40)
         self.served()
 
 

@@ -228,6 +228,41 @@ END_TEST
 
 /* ---- memory runs out ---- */
 
+/* A chunk of one value is as that many rows: before others, between them, and when one of its rows changes. */
+START_TEST(a_chunk_of_one_value_is_as_many_rows)
+{
+    static const int64_t values[] = {7, COL_NULL, -3};
+    struct table_def def;
+    struct column_def column;
+    struct table t;
+    make_table(&t, &def, &column, COL_I64);
+    ck_assert(table_append_chunk(&t, &values[_i]));
+    for (int64_t i = 0; i < COL_CHUNK_ROWS; i++)
+        ck_assert_uint_eq(table_append(&t, &i), COL_CHUNK_ROWS + i);
+    ck_assert(table_append_chunk(&t, &values[_i])); /* the rows before it are all in the tail */
+    ck_assert_uint_eq(t.n_rows, 3 * COL_CHUNK_ROWS);
+    table_finalize(&t);
+    const struct column *c = &t.columns[0];
+    ck_assert(!c->sorted);
+    ck_assert_int_eq(c->has_null, values[_i] == COL_NULL);
+    ck_assert_int_eq(c->min, values[_i] == -3 ? -3 : 0);
+    ck_assert_int_eq(c->max, COL_CHUNK_ROWS - 1);
+    table_set(&t, 0, 5, 70000);
+    int64_t last = 9;
+    ck_assert_uint_eq(table_append(&t, &last), 3 * COL_CHUNK_ROWS);
+    ck_assert(!table_append_chunk(&t, &values[_i])); /* not in the middle of one */
+    ck_assert(t.failed);
+    for (uint32_t row = 0; row < t.n_rows; row++)
+        ck_assert_int_eq(table_get(&t, 0, row), row == 5                    ? 70000
+                                                : row == 3 * COL_CHUNK_ROWS ? 9
+                                                : row / COL_CHUNK_ROWS == 1 ? row - COL_CHUNK_ROWS
+                                                                            : values[_i]);
+    table_finalize(&t);
+    ck_assert_int_eq(c->max, 70000);
+    table_free(&t);
+}
+END_TEST
+
 static size_t calls_left;
 
 static bool gate(void *ctx, size_t size)
@@ -444,6 +479,7 @@ Suite *column_suite(void)
     tcase_add_loop_test(t, packed_values_come_back, 0, KINDS);
     tcase_add_loop_test(t, changed_values_come_back, 0, KINDS);
     tcase_add_loop_test(t, lower_bound_finds_the_first, 0, 2);
+    tcase_add_loop_test(t, a_chunk_of_one_value_is_as_many_rows, 0, 3);
     tcase_add_test(t, failing_allocations_lose_no_memory_and_are_told);
     tcase_add_test(t, opening_storage_survives_failing_allocations);
     tcase_add_test(t, equal_argument_sets_share_an_id);

@@ -2,6 +2,7 @@
 #include "capture/ipc/addr.h"
 #include "capture/ipc/client.h"
 #include "capture/ipc/frame.h"
+#include "capture/ipc/halves.h"
 #include "capture/ipc/host.h"
 #include "wire/pb_cursor.h"
 
@@ -185,8 +186,11 @@ static void open_world(struct world *w, const char *address, const struct ipc_se
     *w = (struct world){.fd = -1, .address = address};
     uv_loop_init(&w->loop);
     struct ipc_service s = {&ipc_producer_port, w, on_invoke, on_peer_gone};
-    struct ipc_host_options o = {
-        .services = &s, .n_services = 1, .limits = {1000, 1 << 20}, .log_name = "test socket", .max_peers = 2};
+    struct ipc_host_options o = {.services = &s,
+                                 .n_services = 1,
+                                 .limits = {.send_timeout_ms = 1000, .queue_max_bytes = 1 << 20},
+                                 .log_name = "test socket",
+                                 .max_peers = 2};
     ck_assert_msg(ipc_host_open(&w->host, &w->loop, address, &o, &err) == 0, "%s", err.text);
     ck_assert_int_eq(ipc_client_open(&w->client, &w->loop, address, ask, NULL, &client_ops, w, &err), 0);
     uv_run(&w->loop, UV_RUN_DEFAULT);
@@ -299,6 +303,52 @@ START_TEST(there_is_a_limit_of_peers)
 }
 END_TEST
 
+struct holder {
+    struct ipc_half half;
+    struct ipc_halves *all;
+    unsigned dropped;
+};
+
+static void on_drop(struct ipc_half *v)
+{
+    struct holder *o = (struct holder *)v;
+    o->dropped++;
+    ck_assert(ipc_half_hold(o->all, v, 0, false)); /* as closing a connection does */
+}
+
+/* Of a crowd of one user the oldest go, each once; whoever is another user, or has begun anew, stays. */
+START_TEST(messages_that_have_begun_are_bounded)
+{
+    enum { CROWD = 1000, ROOM = 100, PIECE = 10 };
+    static struct holder crowd[CROWD], honest, late;
+    struct ipc_halves all = {.max = ROOM * PIECE};
+    honest = (struct holder){{.drop = on_drop, .user_id = 7}, &all, 0};
+    ck_assert(ipc_half_hold(&all, &honest.half, 3 * PIECE, true)); /* before all the others */
+    for (unsigned i = 0; i < CROWD; i++) {
+        crowd[i] = (struct holder){{.drop = on_drop, .user_id = 1}, &all, 0};
+        ck_assert(ipc_half_hold(&all, &crowd[i].half, PIECE, true));
+        ck_assert(i % 50 || ipc_half_hold(&all, &crowd[0].half, PIECE, true)); /* a message each time */
+        ck_assert_uint_le(all.bytes, all.max);
+    }
+    ck_assert_uint_eq(honest.dropped + crowd[0].dropped, 0);
+    for (unsigned i = 1; i < CROWD; i++)
+        ck_assert_uint_eq(crowd[i].dropped, i + ROOM - 4 < CROWD);
+    ck_assert_uint_eq(all.bytes, all.max);
+    /* Who alone asks for more than there is goes itself, when the others have less. */
+    late = (struct holder){{.drop = on_drop, .user_id = 9}, &all, 0};
+    ck_assert(!ipc_half_hold(&all, &late.half, 2 * ROOM * PIECE, true));
+    ck_assert_uint_eq(late.dropped, 0);
+    ck_assert_uint_eq(late.half.bytes, 0);
+    ck_assert_uint_eq(honest.dropped, 0);
+    for (unsigned i = 0; i < CROWD; i++)
+        ipc_half_hold(&all, &crowd[i].half, 0, false);
+    ck_assert(ipc_half_hold(&all, &honest.half, PIECE, false)); /* it may shrink, too */
+    ck_assert_uint_eq(all.bytes, PIECE);
+    ck_assert(ipc_half_hold(&all, &honest.half, 0, false));
+    ck_assert(!all.users && !all.oldest && !all.newest && !all.bytes);
+}
+END_TEST
+
 Suite *ipc_suite(void);
 Suite *ipc_suite(void)
 {
@@ -307,6 +357,7 @@ Suite *ipc_suite(void)
     tcase_add_test(t, the_form_of_an_address_decides);
     tcase_add_test(t, a_file_is_not_a_stale_socket);
     tcase_add_test(t, frames_read_back);
+    tcase_add_test(t, messages_that_have_begun_are_bounded);
     suite_add_tcase(s, t);
     TCase *r = tcase_create("rpc");
     tcase_set_timeout(r, 20);

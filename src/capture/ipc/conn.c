@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -16,6 +17,8 @@
 
 #define BLOCK_SIZE    (64u * 1024)
 #define HALF_FRAME_MS 30000 /* without a byte of a message that has begun: its memory is not held for ever */
+#define PAGE          4096u
+#define INPUT_KEPT    (16u * 1024) /* of the input, between messages */
 
 /* A piece of the send queue. A frame with a descriptor starts a block of its own, so that the descriptor travels with
  * its first byte. */
@@ -44,6 +47,9 @@ struct ipc_conn {
     struct timespec received_at; /* CLOCK_REALTIME of the kernel; 0: unknown */
     uint8_t *in;                 /* IPC_FRAME_MAX bytes */
     size_t in_n;
+    size_t in_touched; /* so many of them may have memory behind them */
+    bool reading;      /* frames are handed out that stand in `in` */
+    struct ipc_half half_held;
     struct block *head, *tail;
     size_t queued;
 };
@@ -63,6 +69,22 @@ static void free_input(struct ipc_conn *c)
 {
     if (c->in)
         munmap(c->in, IPC_FRAME_MAX);
+    c->in = NULL;
+}
+
+/* What large messages have left behind goes back to the system, so that idle connections hold little. What has begun
+ * counts among those of all; false when it has to go. */
+static bool settle_input(struct ipc_conn *c, bool anew)
+{
+    struct ipc_halves *h = c->limits.halves;
+    size_t held = (c->in_n + PAGE - 1) & ~(size_t)(PAGE - 1);
+    bool tight = h && h->bytes > h->max / 2;
+    size_t keep = held > INPUT_KEPT ? held : INPUT_KEPT;
+    if (c->in_touched > keep && (!c->in_n || tight)) {
+        madvise(c->in + keep, IPC_FRAME_MAX - keep, MADV_DONTNEED);
+        c->in_touched = keep;
+    }
+    return !h || ipc_half_hold(h, &c->half_held, c->in_n ? c->in_touched : 0, anew);
 }
 
 static void on_handle_closed(uv_handle_t *h)
@@ -89,6 +111,10 @@ void ipc_conn_close(struct ipc_conn *c)
     if (!c || c->closing)
         return;
     c->closing = true;
+    if (c->limits.halves)
+        ipc_half_hold(c->limits.halves, &c->half_held, 0, false);
+    if (!c->reading) /* at once: memory may be short */
+        free_input(c);
     shutdown(c->fd, SHUT_RDWR); /* the peer learns at once, also when the loop does not run again */
     uv_close((uv_handle_t *)&c->poll, on_handle_closed);
     uv_close((uv_handle_t *)&c->stall, on_handle_closed);
@@ -101,6 +127,12 @@ static void fail(struct ipc_conn *c, const char *why)
         return;
     ipc_conn_close(c);
     c->ops->closed(c->ctx, why);
+}
+
+static void on_dropped(struct ipc_half *v)
+{
+    fail((struct ipc_conn *)((char *)v - offsetof(struct ipc_conn, half_held)),
+         "too many messages have begun, and this one is the oldest of the user with most");
 }
 
 static void watch(struct ipc_conn *c)
@@ -150,6 +182,7 @@ struct ipc_conn *ipc_conn_new(uv_loop_t *loop, int fd, bool connecting, const st
     if (!c->limits.half_frame_ms)
         c->limits.half_frame_ms = HALF_FRAME_MS;
     c->ctx = ctx;
+    c->half_held = (struct ipc_half){.drop = on_dropped, .user_id = limits->user};
     c->connecting = connecting;
     c->received_fd = -1;
     uv_poll_start(&c->poll, UV_READABLE, on_poll);
@@ -371,7 +404,32 @@ static void on_half(uv_timer_t *t)
         fail(c, "timed out in the middle of a message");
 }
 
-/* Reads once and hands out the frames that are whole; returns NULL or why the connection must end. */
+/* Hands out the frames that are whole, and moves what is left to the front; NULL, or why the connection must end. */
+static const char *hand_out(struct ipc_conn *c)
+{
+    size_t at = 0;
+    c->reading = true;
+    while (c->in_n - at >= IPC_HEADER_SIZE) {
+        const uint8_t *h = c->in + at;
+        size_t len = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
+        if (len + IPC_HEADER_SIZE > IPC_FRAME_MAX)
+            return "frame too large";
+        if (c->in_n - at - IPC_HEADER_SIZE < len)
+            break;
+        at += IPC_HEADER_SIZE + len;
+        if (len)
+            c->ops->frame(c->ctx, slice_of(h + IPC_HEADER_SIZE, len));
+        if (c->closing)
+            return NULL;
+    }
+    c->reading = false;
+    c->in_n -= at;
+    if (at && c->in_n)
+        memmove(c->in, c->in + at, c->in_n);
+    return settle_input(c, at > 0) ? NULL : "too many messages have begun";
+}
+
+/* Reads once; returns NULL or why the connection must end. */
 static const char *read_frames(struct ipc_conn *c)
 {
     union {
@@ -394,23 +452,11 @@ static const char *read_frames(struct ipc_conn *c)
     if (r == 0)
         return "closed by the peer";
     c->in_n += (size_t)r;
-    size_t at = 0;
-    while (c->in_n - at >= IPC_HEADER_SIZE) {
-        const uint8_t *h = c->in + at;
-        size_t len = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
-        if (len + IPC_HEADER_SIZE > IPC_FRAME_MAX)
-            return "frame too large";
-        if (c->in_n - at - IPC_HEADER_SIZE < len)
-            break;
-        at += IPC_HEADER_SIZE + len;
-        if (len)
-            c->ops->frame(c->ctx, slice_of(h + IPC_HEADER_SIZE, len));
-        if (c->closing)
-            return NULL;
-    }
-    c->in_n -= at;
-    if (at && c->in_n)
-        memmove(c->in, c->in + at, c->in_n);
+    if (c->in_n > c->in_touched)
+        c->in_touched = c->in_n;
+    const char *why = hand_out(c);
+    if (why || c->closing)
+        return why;
     if (c->in_n) /* begun anew with every piece */
         uv_timer_start(&c->half, on_half, c->limits.half_frame_ms, 0);
     else if (uv_is_active((uv_handle_t *)&c->half))

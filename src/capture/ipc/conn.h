@@ -10,6 +10,7 @@
 #define MERIDIAN_CAPTURE_IPC_CONN_H
 
 #include "base/slice.h"
+#include "capture/ipc/halves.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +29,9 @@ struct ipc_conn_limits {
     unsigned send_timeout_ms;
     size_t queue_max_bytes;
     unsigned half_frame_ms; /* without a byte of a frame that has begun; 0: 30 s */
+    struct ipc_halves
+        *halves;   /* what frames that have begun may hold, of many connections; NULL: no bound but their own */
+    uint64_t user; /* whose share of that it is */
 };
 
 /* Takes `fd` over (also on failure). `connecting`: a non-blocking connect is under way. NULL when out of memory. */

@@ -2,6 +2,7 @@
 #include "capture/ipc/host.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "capture/common/machine.h"
 #include "capture/ipc/addr.h"
@@ -37,7 +38,7 @@ struct ipc_peer {
     struct ipc_guarded_conn guarded; /* of another machine */
 };
 
-enum { ADDRESS_BYTES = 16 };
+enum { ADDRESS_BYTES = 16, HALVES_MAX = 64 << 20 }; /* of all messages that have begun */
 
 /* A connection whose TLS handshake is under way, or that TLS carries. */
 struct tls_peer {
@@ -58,6 +59,7 @@ struct ipc_host {
     struct ipc_service services[IPC_HOST_MAX_SERVICES];
     unsigned n_services;
     struct ipc_conn_limits limits;
+    struct ipc_halves halves;
     const char *log_name;
     unsigned max_peers, n_peers;
     struct ipc_peer *peers;
@@ -266,6 +268,34 @@ static void pause_conn(struct ipc_guarded_conn *v, bool paused)
     ipc_conn_pause(p->conn, paused);
 }
 
+static void address_of(int fd, uint8_t from[ADDRESS_BYTES])
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_vm vm;
+    } a = {0};
+    socklen_t len = sizeof a;
+    memset(from, 0, ADDRESS_BYTES);
+    if (getpeername(fd, &a.any, &len) != 0)
+        return;
+    if (a.any.sa_family == AF_INET6)
+        memcpy(from, &a.v6.sin6_addr, ADDRESS_BYTES);
+    else if (a.any.sa_family == AF_INET)
+        memcpy(from, &a.v4.sin_addr, sizeof a.v4.sin_addr);
+    else if (a.any.sa_family == AF_VSOCK)
+        memcpy(from, &a.vm.svm_cid, sizeof a.vm.svm_cid);
+}
+
+/* Who has to answer for what a connection holds: the user, or the address; whoever has one of IPv6 has 2^64. */
+static uint64_t user_of(const struct ipc_identity *id, const uint8_t from[ADDRESS_BYTES])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}; /* of IPv4 */
+    bool is_v6 = memcmp(from + 8, (uint8_t[8]){0}, 8) != 0 && memcmp(from, mapped, sizeof mapped) != 0;
+    return id->local ? id->uid : hash_bytes(from, is_v6 ? 8 : ADDRESS_BYTES);
+}
+
 static void add_peer(struct ipc_host *h, int fd, const struct tls_peer *tls, const char *certified)
 {
     unsigned dropped;
@@ -294,7 +324,12 @@ static void add_peer(struct ipc_host *h, int fd, const struct tls_peer *tls, con
             p->id.pid = cred.pid;
         }
     }
-    p->conn = ipc_conn_new(h->loop, fd, false, &conn_ops, &h->limits, p);
+    uint8_t from[ADDRESS_BYTES];
+    address_of(fd, from);
+    struct ipc_conn_limits limits = h->limits;
+    limits.halves = &h->halves;
+    limits.user = user_of(&p->id, tls ? tls->from : from);
+    p->conn = ipc_conn_new(h->loop, fd, false, &conn_ops, &limits, p);
     if (!p->conn) {
         mem_free(p);
         return;
@@ -341,26 +376,6 @@ static void on_tls_closed(void *ctx, struct tls_link *l, const char *why)
     if (why && log_allowed(&t->host->log_limit, 20, &dropped))
         log_line("traced: %s: refused %s: TLS: %s", t->host->log_name, t->name, why);
     free_tls_peer(t);
-}
-
-static void address_of(int fd, uint8_t from[ADDRESS_BYTES])
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-        struct sockaddr_vm vm;
-    } a = {0};
-    socklen_t len = sizeof a;
-    memset(from, 0, ADDRESS_BYTES);
-    if (getpeername(fd, &a.any, &len) != 0)
-        return;
-    if (a.any.sa_family == AF_INET6)
-        memcpy(from, &a.v6.sin6_addr, ADDRESS_BYTES);
-    else if (a.any.sa_family == AF_INET)
-        memcpy(from, &a.v4.sin_addr, sizeof a.v4.sin_addr);
-    else if (a.any.sa_family == AF_VSOCK)
-        memcpy(from, &a.vm.svm_cid, sizeof a.vm.svm_cid);
 }
 
 /* Whoever only connects must not keep others out: the oldest handshake of the address with the most of them goes. */
@@ -457,6 +472,7 @@ int ipc_host_open(struct ipc_host **out, uv_loop_t *loop, const char *address, c
     memcpy(h->services, o->services, o->n_services * sizeof *o->services);
     h->n_services = o->n_services;
     h->limits = o->limits;
+    h->halves.max = HALVES_MAX;
     h->log_name = o->log_name;
     h->max_peers = o->max_peers;
     h->tls = o->tls;

@@ -64,7 +64,9 @@ static int open_producer_socket(struct service *svc, unsigned i, const struct ip
     const char *address = o->producer_sockets[i];
     struct ipc_host_options po = {.services = services,
                                   .n_services = o->relay_endpoint[i] ? 2 : 1,
-                                  .limits = {SEND_TIMEOUT_MS, PRODUCER_QUEUE_MAX, o->half_message_ms},
+                                  .limits = {.send_timeout_ms = SEND_TIMEOUT_MS,
+                                             .queue_max_bytes = PRODUCER_QUEUE_MAX,
+                                             .half_frame_ms = o->half_message_ms},
                                   .log_name = "producer socket",
                                   .max_peers = UINT16_MAX,
                                   .silent_ms = o->silent_ms};
@@ -112,7 +114,9 @@ int service_open(struct service **out, uv_loop_t *loop, const struct service_opt
                                    .disconnected = consumer_port_disconnected};
     struct ipc_host_options co = {.services = &consumer,
                                   .n_services = 1,
-                                  .limits = {SEND_TIMEOUT_MS, CONSUMER_QUEUE_MAX, o->half_message_ms},
+                                  .limits = {.send_timeout_ms = SEND_TIMEOUT_MS,
+                                             .queue_max_bytes = CONSUMER_QUEUE_MAX,
+                                             .half_frame_ms = o->half_message_ms},
                                   .log_name = "consumer socket",
                                   .max_peers = 4096};
     if (!rc)

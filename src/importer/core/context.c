@@ -68,9 +68,8 @@ static bool insert_rows(struct machine_ctx *m)
                                                             .system_ram_bytes = COL_NULL,
                                                             .system_ram_gb = COL_NULL});
     struct cpu_row cpu = {.cpu = COL_NULL, .machine_id = row, .capacity = COL_NULL};
-    for (int i = 0; i < CPUS_PER_MACHINE; i++)
-        cpu_insert(st, &cpu);
-    return row == m->id && !st->t[T_cpu].failed;
+    _Static_assert((int)CPUS_PER_MACHINE == (int)COL_CHUNK_ROWS, "the rows of a machine's cpus are one chunk");
+    return cpu_insert_chunk(st, &cpu) && row == m->id;
 }
 
 static struct machine_ctx *add_machine(struct importer *im, uint64_t raw_id, uint32_t boot)

@@ -27,7 +27,7 @@ static uint32_t row_of(struct track_event_machine *t, uint32_t upid)
 /* The name of an enum's value in AndroidProcessStartEvent; the number when it has none. */
 static strid enum_text(struct track_event_machine *t, const struct pb_field *f)
 {
-    const struct schema *s = track_event_schema(t->m->im);
+    struct schema *s = track_event_schema(t->m->im);
     const struct schema_field *d =
         schema_field(s, import_str(t->m->im, "perfetto.protos.AndroidProcessStartEvent"), f->id);
     strid name = d ? schema_enum_name(s, d->type_name, pb_i32(f)) : 0;

@@ -19,6 +19,8 @@ struct schema {
     struct u64map by_number;   /* message strid << 32 | number -> index of field */
     struct u64map enum_values; /* enum strid << 32 | value -> strid */
     struct u64map enum_first;  /* enum strid -> strid of the value that stands first: what holds when none is set */
+    struct u64map unread;      /* strid of a built-in message or enum -> its row << 32 | set */
+    size_t n_unread;           /* fields of those */
     uint32_t loaded;           /* bits: enum schema_set */
     bool failed;
 };
@@ -84,33 +86,61 @@ static strid in_package(struct schema *s, const char *name)
     return strpool_printf(s->strings, "%s%s", package, name);
 }
 
-static void add_builtins(struct schema *s, const struct builtin *rows, size_t n)
+/* What a row of `in_track_events` or `of_winscope` starts, as a word of `unread`. */
+static const struct builtin *builtin_at(uint64_t word, const struct builtin **end)
 {
-    strid scope = 0;
-    uint64_t first = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct builtin *b = &rows[i];
-        switch (b->row) {
-        case ROW_MESSAGE:
-            scope = in_package(s, b->name);
-            first = s->fields.n;
-            s->failed |= !u64map_set(&s->messages, scope, first << 32 | 1);
-            break;
-        case ROW_ENUM:
-            scope = in_package(s, b->name);
-            break;
-        case ROW_FIELD:
-            add_field(s, scope,
-                      (struct schema_field){strpool_intern_str(s->strings, b->name),
-                                            b->type_name[0] ? in_package(s, b->type_name) : 0, (uint32_t)b->number,
-                                            b->type, b->repeated});
-            if (!u64map_set(&s->messages, scope, first << 32 | (s->fields.n - first + 1)))
-                s->failed = true;
-            break;
-        default:
-            add_enum_value(s, scope, b->number, strpool_intern_str(s->strings, b->name));
+    bool winscope = word & SCHEMA_WINSCOPE;
+    const struct builtin *rows = winscope ? of_winscope : in_track_events;
+    *end =
+        rows + (winscope ? sizeof of_winscope / sizeof *of_winscope : sizeof in_track_events / sizeof *in_track_events);
+    return rows + (word >> 32);
+}
+
+/* Few traces use more than some of the built-in messages and enums: each is read when it is first asked for. */
+static void read_builtin(struct schema *s, strid scope)
+{
+    uint64_t *word = s->unread.n && !s->failed ? u64map_get(&s->unread, scope) : NULL;
+    if (!word)
+        return;
+    const struct builtin *end, *b = builtin_at(*word, &end);
+    u64map_del(&s->unread, scope);
+    uint64_t first = s->fields.n;
+    if (b->row == ROW_MESSAGE && !u64map_set(&s->messages, scope, first << 32 | 1))
+        s->failed = true;
+    for (b++; b < end && b->row != ROW_MESSAGE && b->row != ROW_ENUM; b++) {
+        strid name = strpool_intern_str(s->strings, b->name);
+        if (b->row == ROW_VALUE) {
+            add_enum_value(s, scope, b->number, name);
+            continue;
         }
+        s->n_unread--; /* there is room for it: see reserve() */
+        strid type = b->type_name[0] ? in_package(s, b->type_name) : 0;
+        add_field(s, scope, (struct schema_field){name, type, (uint32_t)b->number, b->type, b->repeated});
+        if (!u64map_set(&s->messages, scope, first << 32 | (s->fields.n - first + 1)))
+            s->failed = true;
     }
+}
+
+/* Reading what is built in must not move the fields that callers look at. */
+static void reserve(struct schema *s)
+{
+    if (!vec_reserve(&s->fields, s->fields.n + s->n_unread))
+        s->failed = true;
+}
+
+static void note_builtins(struct schema *s, enum schema_set set, const struct builtin *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        s->n_unread += rows[i].row == ROW_FIELD;
+        if (rows[i].row != ROW_MESSAGE && rows[i].row != ROW_ENUM)
+            continue;
+        strid scope = in_package(s, rows[i].name);
+        read_builtin(s, scope); /* of the other set */
+        s->failed |= !u64map_set(&s->unread, scope, (uint64_t)i << 32 | set);
+        if (rows[i].row == ROW_MESSAGE && !u64map_get(&s->messages, scope))
+            s->failed |= !u64map_set(&s->messages, scope, 1);
+    }
+    reserve(s);
 }
 
 bool schema_load(struct schema *s, enum schema_set set)
@@ -119,9 +149,9 @@ bool schema_load(struct schema *s, enum schema_set set)
         return true;
     s->loaded |= set;
     if (set == SCHEMA_TRACK_EVENT)
-        add_builtins(s, in_track_events, sizeof in_track_events / sizeof *in_track_events);
+        note_builtins(s, set, in_track_events, sizeof in_track_events / sizeof *in_track_events);
     else
-        add_builtins(s, of_winscope, sizeof of_winscope / sizeof *of_winscope);
+        note_builtins(s, set, of_winscope, sizeof of_winscope / sizeof *of_winscope);
     return !s->failed && !s->strings->failed;
 }
 
@@ -139,6 +169,7 @@ void schema_close(struct schema *s)
         return;
     vec_free(&s->fields);
     u64map_free(&s->messages);
+    u64map_free(&s->unread);
     u64map_free(&s->by_number);
     u64map_free(&s->enum_values);
     u64map_free(&s->enum_first);
@@ -199,8 +230,10 @@ static bool read_field(struct schema *s, strid message, struct slice bytes)
             break;
         }
     }
-    if (message && field.number && field.name && field.type)
+    if (message && field.number && field.name && field.type) {
+        read_builtin(s, message); /* what is built in comes first */
         add_field(s, message, field);
+    }
     return !c.bad;
 }
 
@@ -208,6 +241,7 @@ static bool read_enum(struct schema *s, strid scope, struct slice bytes)
 {
     struct pb_field f, name, number;
     strid full = pb_find(bytes, ENUM_DESCRIPTOR_PROTO_NAME, &f) ? qualified(s, scope, pb_bytes(&f)) : 0;
+    read_builtin(s, full);
     struct pb_cursor c = pb_cursor(bytes);
     while (full && pb_next(&c, &f)) {
         if (f.id != ENUM_DESCRIPTOR_PROTO_VALUE || !pb_find(pb_bytes(&f), ENUM_VALUE_DESCRIPTOR_PROTO_NAME, &name))
@@ -268,6 +302,7 @@ bool schema_add(struct schema *s, struct slice file_descriptor_set)
     while (pb_next(&c, &f))
         if (f.id == FILE_DESCRIPTOR_SET_FILE)
             ok &= read_file(s, pb_bytes(&f));
+    reserve(s);
     return ok && !c.bad && !s->failed;
 }
 
@@ -276,26 +311,30 @@ bool schema_has_message(const struct schema *s, strid message)
     return u64map_get(&s->messages, message) != NULL;
 }
 
-const struct schema_field *schema_field(const struct schema *s, strid message, uint32_t number)
+const struct schema_field *schema_field(struct schema *s, strid message, uint32_t number)
 {
+    read_builtin(s, message);
     const uint64_t *at = u64map_get(&s->by_number, (uint64_t)message << 32 | number);
     return at && *at < s->fields.n ? &s->fields.p[*at] : NULL;
 }
 
-strid schema_enum_name(const struct schema *s, strid enumeration, int32_t value)
+strid schema_enum_name(struct schema *s, strid enumeration, int32_t value)
 {
+    read_builtin(s, enumeration);
     const uint64_t *at = u64map_get(&s->enum_values, (uint64_t)enumeration << 32 | (uint32_t)value);
     return at ? (strid)*at : 0;
 }
 
-strid schema_enum_first(const struct schema *s, strid enumeration)
+strid schema_enum_first(struct schema *s, strid enumeration)
 {
+    read_builtin(s, enumeration);
     const uint64_t *at = u64map_get(&s->enum_first, enumeration);
     return at ? (strid)*at : 0;
 }
 
-const struct schema_field *schema_fields(const struct schema *s, strid message, uint32_t *n)
+const struct schema_field *schema_fields(struct schema *s, strid message, uint32_t *n)
 {
+    read_builtin(s, message);
     const uint64_t *at = u64map_get(&s->messages, message);
     *n = at ? (uint32_t)*at - 1 : 0;
     return *n ? &s->fields.p[*at >> 32] : NULL;

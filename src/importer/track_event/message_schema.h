@@ -56,15 +56,15 @@ bool schema_add(struct schema *s, struct slice file_descriptor_set);
 
 /* A message's full name ("perfetto.protos.TrackEvent") and whether it is known. */
 bool schema_has_message(const struct schema *s, strid message);
-/* The field `number` of a message, NULL when unknown. Lasts until the next schema_add(). */
-const struct schema_field *schema_field(const struct schema *s, strid message, uint32_t number);
+/* The field `number` of a message, NULL when unknown. Lasts until the next schema_add() or _load(). */
+const struct schema_field *schema_field(struct schema *s, strid message, uint32_t number);
 /* The name of an enum's value, 0 when unknown. */
-strid schema_enum_name(const struct schema *s, strid enumeration, int32_t value);
+strid schema_enum_name(struct schema *s, strid enumeration, int32_t value);
 
 /* The name of the value that stands first in an enum, 0 when unknown. */
-strid schema_enum_first(const struct schema *s, strid enumeration);
+strid schema_enum_first(struct schema *s, strid enumeration);
 /* All fields of a message that is built in, by number; *n is 0 for others. Last until the next schema_add() or _load().
  */
-const struct schema_field *schema_fields(const struct schema *s, strid message, uint32_t *n);
+const struct schema_field *schema_fields(struct schema *s, strid message, uint32_t *n);
 
 #endif

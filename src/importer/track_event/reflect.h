@@ -18,7 +18,7 @@ struct reflect_part {
 };
 
 struct reflect {
-    const struct schema *schema;
+    struct schema *schema;
     const struct reflect_part *skip; /* may be NULL */
     size_t n_skip;
     bool defaults;     /* fields that are not set are written, too: what they are then, NULL for messages and lists */

@@ -33,7 +33,7 @@ static void move_columns(struct table *from, struct table *to)
         enum col_type type = (enum col_type)to->columns[i].type;
         column_free(&to->columns[i]);
         to->columns[i] = from->columns[i];
-        from->columns[i] = (struct column){.type = from->columns[i].type};
+        column_init(&from->columns[i], (enum col_type)from->columns[i].type);
         if (to->columns[i].type != type)
             column_retype(&to->columns[i], type, tail);
     }
