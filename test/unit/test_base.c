@@ -1,6 +1,7 @@
 /* Tests the containers and helpers of base: arena, string pool, map, vector, UTF-8, files, suggestions, settings. */
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/by_id.h"
 #include "base/dev_flags.h"
 #include "base/file.h"
 #include "base/range_map.h"
@@ -200,6 +201,52 @@ START_TEST(a_vector_grows_or_stays_as_it_is)
         ck_assert_uint_eq(v.p[i], i);
     vec_free(&v);
     ck_assert_uint_eq(v.n, 0);
+}
+END_TEST
+
+START_TEST(values_by_id_stand_where_they_were_made)
+{
+    static const uint32_t ids[] = {0, 15, 16, 1023, 1024, 70000, UINT32_MAX - 16};
+    BY_ID(uint64_t) v = {0};
+    uint64_t *at[7];
+    unsigned n = 0, seen = 0;
+    ck_assert_ptr_null(by_id_find(&v, 0));
+    for (unsigned i = 0; i < 7; i++) {
+        ck_assert_ptr_nonnull(at[i] = by_id_make(&v, ids[i]));
+        ck_assert_uint_eq(*at[i], 0);
+        *at[i] = ids[i] + 1ull;
+    }
+    for (unsigned i = 0; i < 7; i++) {
+        ck_assert_ptr_eq(by_id_find(&v, ids[i]), at[i]);
+        ck_assert_uint_eq(*at[i], ids[i] + 1ull);
+    }
+    ck_assert_ptr_null(by_id_find(&v, 32));
+    ck_assert_ptr_null(by_id_find(&v, 71000));
+    by_id_each(&v, id)
+    {
+        seen++;
+        n += *by_id_find(&v, id) == id + 1ull;
+    }
+    ck_assert_uint_eq(n, 7);
+    ck_assert_uint_eq(seen, 6 * 16); /* 0 and 15 share a page */
+    by_id_free(&v);
+    ck_assert_ptr_null(by_id_find(&v, 0));
+}
+END_TEST
+
+START_TEST(values_by_id_without_memory_stay)
+{
+    BY_ID(uint32_t) v = {0};
+    *by_id_make(&v, 5) = 7;
+    for (size_t k = 0; k < 3; k++) { /* the top, a directory, a page */
+        allocations_left = k;
+        alloc_set_gate(gate, NULL);
+        ck_assert_ptr_null(by_id_make(&v, (uint32_t)(k + 1) * 5000));
+        alloc_set_gate(NULL, NULL);
+    }
+    ck_assert_uint_eq(*by_id_find(&v, 5), 7);
+    ck_assert_ptr_nonnull(by_id_make(&v, 15000));
+    by_id_free(&v);
 }
 END_TEST
 
@@ -423,6 +470,8 @@ Suite *base_suite(void)
     tcase_add_test(t, a_map_holds_what_was_put);
     tcase_add_test(t, a_map_without_memory_keeps_what_it_has);
     tcase_add_test(t, a_vector_grows_or_stays_as_it_is);
+    tcase_add_test(t, values_by_id_stand_where_they_were_made);
+    tcase_add_test(t, values_by_id_without_memory_stay);
     tcase_add_loop_test(t, ranges_are_found_and_taken, 0, 4);
     tcase_add_test(t, ranges_in_order_do_not_make_a_list);
     tcase_add_test(t, ranges_without_memory_stay);

@@ -4,7 +4,7 @@
 enum {
     MAX_MACHINES = UINT16_MAX, /* as many as stats can tell apart */
     MACHINES_AT_ONCE = 512,    /* these are taken whatever the input's size */
-    BYTES_OF_A_MACHINE = 128,  /* the least that each further one brings: ids of six bytes would fill the memory */
+    BYTES_OF_A_MACHINE = 1024, /* the least that each further one brings: ids of six bytes would fill the memory */
 };
 
 /* A machine costs some 100 kB, of trackers and rows: so there are at most as many as the input can be about. */

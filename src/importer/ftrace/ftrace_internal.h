@@ -2,6 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_FTRACE_FTRACE_INTERNAL_H
 #define MERIDIAN_IMPORTER_FTRACE_FTRACE_INTERNAL_H
 
+#include "base/by_id.h"
 #include "importer/clock/clock_graph.h"
 #include "importer/core/packet.h"
 #include "importer/ftrace/ftrace.h"
@@ -108,11 +109,13 @@ struct ftrace_retimed {
 struct ftrace_machine {
     struct machine_ctx *m;
     struct importer *im;
-    VEC(struct ftrace_cpu *)
-    cpus; /* by number; grown to the highest seen */
-    VEC(uint32_t)
-    thread_tracks; /* by utid: track + 1 of the thread's own slices; 0: not made yet */
-    struct u64map file_tracks; /* serial of a file of text and utid -> its track of that thread */
+    VEC(struct ftrace_cpu_slot {
+        struct ftrace_cpu *cpu; /* NULL: not met yet */
+        uint32_t queues;        /* the first of its three */
+    })
+    cpus;                          /* by number; grown to the highest seen */
+    BY_ID(uint32_t) thread_tracks; /* by utid: track + 1 of the thread's own slices; 0: not made yet */
+    struct u64map file_tracks;     /* serial of a file of text and utid -> its track of that thread */
     struct ftrace_kind kinds[FTRACE_MAX_EVENT];
     struct arena arena;
 

@@ -67,14 +67,12 @@ uint32_t ftrace_thread_track(const struct ftrace_event *e, uint32_t utid)
     struct ftrace_machine *f = e->f;
     if (e->line_file)
         return file_thread_track(e, utid);
-    if (utid < f->thread_tracks.n && f->thread_tracks.p[utid])
-        return f->thread_tracks.p[utid] - 1;
+    uint32_t *known = by_id_find(&f->thread_tracks, utid);
+    if (known && *known)
+        return *known - 1;
     uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0);
-    if (track == UINT32_MAX || !vec_reserve(&f->thread_tracks, (size_t)utid + 1))
-        return track;
-    memset(f->thread_tracks.p + f->thread_tracks.n, 0, (f->thread_tracks.cap - f->thread_tracks.n) * sizeof(uint32_t));
-    f->thread_tracks.n = f->thread_tracks.cap;
-    f->thread_tracks.p[utid] = track + 1;
+    if (track != UINT32_MAX && (known = by_id_make(&f->thread_tracks, utid)))
+        *known = track + 1;
     return track;
 }
 

@@ -15,17 +15,17 @@ static uint32_t kept_track(const struct ftrace_event *e, uint32_t *kept, enum ir
 
 static uint32_t hard_track(const struct ftrace_event *e)
 {
-    return kept_track(e, &e->f->cpus.p[e->cpu]->track_irq, IRQ_TRACK);
+    return kept_track(e, &e->f->cpus.p[e->cpu].cpu->track_irq, IRQ_TRACK);
 }
 
 static uint32_t soft_track(const struct ftrace_event *e)
 {
-    return kept_track(e, &e->f->cpus.p[e->cpu]->track_softirq, SOFTIRQ_TRACK);
+    return kept_track(e, &e->f->cpus.p[e->cpu].cpu->track_softirq, SOFTIRQ_TRACK);
 }
 
 static uint32_t hrtimer_track(const struct ftrace_event *e)
 {
-    return kept_track(e, &e->f->cpus.p[e->cpu]->track_hrtimer, HRTIMER_TRACK);
+    return kept_track(e, &e->f->cpus.p[e->cpu].cpu->track_hrtimer, HRTIMER_TRACK);
 }
 
 static void irq_handler_entry(const struct ftrace_event *e)

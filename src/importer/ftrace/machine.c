@@ -92,9 +92,9 @@ void ftrace_machine_close(struct ftrace_machine *f)
     if (!f)
         return;
     for (size_t i = 0; i < f->cpus.n; i++)
-        mem_free(f->cpus.p[i]);
+        mem_free(f->cpus.p[i].cpu);
     vec_free(&f->cpus);
-    vec_free(&f->thread_tracks);
+    by_id_free(&f->thread_tracks);
     u64map_free(&f->file_tracks);
     vec_free(&f->comms);
     vec_free(&f->retimed);
@@ -129,27 +129,40 @@ void *ftrace_family_state(struct ftrace_machine *f, enum ftrace_family which, si
     return f->family[which];
 }
 
-/* Queues of all cpus up to this one are made in the order of cpus, so that ties between cpus do not depend on which
- * one's bundle came first. */
+/* The ranks of the queues of all cpus up to this one are taken in the order of cpus, so that ties between cpus do not
+ * depend on which one's bundle came first; the queues themselves are made for cpus that are met. */
+static bool take_ranks(struct ftrace_machine *f, uint32_t cpu)
+{
+    while (f->cpus.n <= cpu) {
+        uint32_t queues = sorter_reserve_queues(f->im->sorter, 3);
+        if (queues == UINT32_MAX || !vec_push(&f->cpus, (struct ftrace_cpu_slot){.queues = queues}))
+            return false;
+    }
+    return true;
+}
+
+static struct ftrace_cpu *make_cpu(struct ftrace_machine *f, uint32_t cpu)
+{
+    struct ftrace_cpu *c = take_ranks(f, cpu) ? mem_zalloc(sizeof *c) : NULL;
+    uint32_t queues = c ? f->cpus.p[cpu].queues : 0;
+    if (!c || !sorter_open_queue(f->im->sorter, queues, ftrace_parse_events, c) ||
+        !sorter_open_queue(f->im->sorter, queues + 1, ftrace_parse_switches, c) ||
+        !sorter_open_queue(f->im->sorter, queues + 2, ftrace_parse_wakings, c)) {
+        mem_free(c); /* no event reaches queues that nothing is pushed to */
+        f->im->failed = true;
+        return NULL;
+    }
+    *c = (struct ftrace_cpu){
+        .f = f, .cpu = cpu, .queue_events = queues, .queue_switch = queues + 1, .queue_waking = queues + 2, .ucpu = -1};
+    f->cpus.p[cpu].cpu = c;
+    return c;
+}
+
 struct ftrace_cpu *ftrace_cpu(struct ftrace_machine *f, uint32_t cpu)
 {
-    if (__builtin_expect(cpu < f->cpus.n, 1))
-        return f->cpus.p[cpu];
-    if (cpu >= FTRACE_MAX_CPUS)
-        return NULL;
-    while (f->cpus.n <= cpu) {
-        struct ftrace_cpu *c = mem_zalloc(sizeof *c);
-        if (!c || !vec_push(&f->cpus, c)) {
-            mem_free(c);
-            f->im->failed = true;
-            return NULL;
-        }
-        *c = (struct ftrace_cpu){.f = f, .cpu = (uint32_t)f->cpus.n - 1, .ucpu = -1};
-        c->queue_events = sorter_add_queue(f->im->sorter, ftrace_parse_events, c);
-        c->queue_switch = sorter_add_queue(f->im->sorter, ftrace_parse_switches, c);
-        c->queue_waking = sorter_add_queue(f->im->sorter, ftrace_parse_wakings, c);
-    }
-    return f->cpus.p[cpu];
+    if (__builtin_expect(cpu < f->cpus.n && f->cpus.p[cpu].cpu, 1))
+        return f->cpus.p[cpu].cpu;
+    return cpu < FTRACE_MAX_CPUS ? make_cpu(f, cpu) : NULL;
 }
 
 void fields_read(struct slice message, struct fields *f)

@@ -52,7 +52,7 @@ static void adreno_sync(struct packet *p, int64_t ts, const struct fields *f)
     uint64_t *waiting = u64map_get(&m->gpu_pending, key);
     if (waiting) { /* it was retired before we saw this */
         struct gpu_retired *r = &m->gpu_retired.p[*waiting];
-        struct ftrace_cpu *c = m->cpus.p[r->cpu];
+        struct ftrace_cpu *c = m->cpus.p[r->cpu].cpu;
         push_row(c, r->at.raw_ts, r->at.bytes, r->at.len, r->at.gen);
         push_at(c, ts + adreno_ns((int64_t)(r->start - field_u64(f, FTRACE_KGSL_ADRENO_CMDBATCH_SYNC_TICKS))), &r->at);
         u64map_del(&m->gpu_pending, key);

@@ -22,9 +22,8 @@ struct syscalls {
     const char *const *table;
     strid names[SYSCALL_LIMIT + 1]; /* 0: not made yet */
     strid sys_write;
-    struct ftrace_kind sharing; /* how often equal args come */
-    VEC(struct open_call)
-    calls; /* by utid */
+    struct ftrace_kind sharing;    /* how often equal args come */
+    BY_ID(struct open_call) calls; /* by utid */
 };
 
 static void decode_args(void *ctx, uint32_t aux, struct slice payload, struct arg_list *out);
@@ -44,7 +43,7 @@ void syscalls_close(struct syscalls *s)
 {
     if (!s)
         return;
-    vec_free(&s->calls);
+    by_id_free(&s->calls);
     mem_free(s);
 }
 
@@ -72,15 +71,9 @@ static strid call_name(struct syscalls *s, uint32_t number)
 
 static struct open_call *open_call(struct syscalls *s, uint32_t utid)
 {
-    if (__builtin_expect(utid < s->calls.n, 1))
-        return &s->calls.p[utid];
-    if (!vec_reserve(&s->calls, (size_t)utid + 1)) {
-        s->f->im->failed = true;
-        return NULL;
-    }
-    memset(s->calls.p + s->calls.n, 0, (s->calls.cap - s->calls.n) * sizeof *s->calls.p);
-    s->calls.n = s->calls.cap;
-    return &s->calls.p[utid];
+    struct open_call *c = by_id_make(&s->calls, utid);
+    s->f->im->failed |= !c;
+    return c;
 }
 
 static void decode_args(void *ctx, uint32_t aux, struct slice payload, struct arg_list *out)
@@ -184,9 +177,9 @@ void syscalls_exit(const struct ftrace_event *e)
 void syscalls_truncate_write(const struct ftrace_event *e, uint32_t utid)
 {
     struct syscalls *s = e->f->syscalls;
-    if (utid >= s->calls.n || !s->calls.p[utid].writes)
+    struct open_call *c = by_id_find(&s->calls, utid);
+    if (!c || !c->writes)
         return;
-    struct open_call *c = &s->calls.p[utid];
     c->writes = false;
     stats_add(&e->m->st->stats, e->m->id, STAT_truncated_sys_write_duration, 1);
     set_args(s, c, c->len);
@@ -195,6 +188,9 @@ void syscalls_truncate_write(const struct ftrace_event *e, uint32_t utid)
 
 void syscalls_finish(struct syscalls *s)
 {
-    for (size_t i = 0; i < s->calls.n; i++)
-        set_args(s, &s->calls.p[i], s->calls.p[i].len);
+    by_id_each(&s->calls, utid)
+    {
+        struct open_call *c = by_id_find(&s->calls, utid);
+        set_args(s, c, c->len);
+    }
 }

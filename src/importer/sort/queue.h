@@ -36,6 +36,8 @@ struct sort_queue {
     struct sort_event *front; /* the first block, unpacked; NULL when it is not */
     sort_parse_fn parse;
     void *owner;
+    uint32_t number;
+    bool listed;      /* among those that hold events */
     bool tied;        /* events of one time go by b… */
     int64_t tie_from; /* …from this time on */
 };

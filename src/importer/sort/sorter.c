@@ -4,6 +4,8 @@
 #include "importer/sort/queue.h"
 #include "storage/stats.h"
 
+#include <stdlib.h>
+
 enum { RELEASE_EVERY = 256 /* blocks emptied between two looks for the oldest epoch, at least */ };
 
 /* A queue in the merge. Leaves are in order of queue number. */
@@ -17,7 +19,9 @@ struct leaf {
 struct sorter {
     struct stats *stats;
     VEC(struct sort_queue *)
-    queues;
+    queues; /* by rank; NULL: reserved and not opened */
+    VEC(struct sort_queue *)
+    busy; /* those that hold events, and some that did */
     VEC(struct leaf)
     leaves;
     VEC(uint32_t)
@@ -47,17 +51,70 @@ struct sorter *sorter_open(struct stats *stats, bool full_sort)
     return s;
 }
 
-uint32_t sorter_add_queue(struct sorter *s, sort_parse_fn parse, void *owner)
+uint32_t sorter_reserve_queues(struct sorter *s, uint32_t n)
 {
-    struct sort_queue *q = mem_zalloc(sizeof *q);
-    if (!q || s->queues.n >= UINT32_MAX - 1 || !vec_push(&s->queues, q)) {
-        mem_free(q);
+    size_t first = s->queues.n;
+    if (first + n >= UINT32_MAX - 1 || !vec_reserve(&s->queues, first + n)) {
         s->failed = true;
         return UINT32_MAX;
     }
+    memset(s->queues.p + first, 0, n * sizeof *s->queues.p);
+    s->queues.n += n;
+    return (uint32_t)first;
+}
+
+bool sorter_open_queue(struct sorter *s, uint32_t queue, sort_parse_fn parse, void *owner)
+{
+    struct sort_queue *q = s->queues.p[queue];
+    if (!q)
+        q = s->queues.p[queue] = mem_zalloc(sizeof *q);
+    if (!q) {
+        s->failed = true;
+        return false;
+    }
+    q->number = queue;
     q->parse = parse;
     q->owner = owner;
-    return (uint32_t)(s->queues.n - 1);
+    return true;
+}
+
+uint32_t sorter_add_queue(struct sorter *s, sort_parse_fn parse, void *owner)
+{
+    uint32_t queue = sorter_reserve_queues(s, 1);
+    return queue != UINT32_MAX && sorter_open_queue(s, queue, parse, owner) ? queue : UINT32_MAX;
+}
+
+/* Queues that hold events are listed: there may be very many that hold none. */
+static bool list_queue(struct sorter *s, struct sort_queue *q)
+{
+    return q->listed || (q->listed = vec_push(&s->busy, q));
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct sort_queue *const *x = a, *const *y = b;
+    return (*x)->number < (*y)->number ? -1 : (*x)->number > (*y)->number;
+}
+
+/* In the order of their ranks. */
+static void order_busy(struct sorter *s)
+{
+    for (size_t i = 1; i < s->busy.n; i++)
+        if (s->busy.p[i - 1]->number > s->busy.p[i]->number) {
+            qsort(s->busy.p, s->busy.n, sizeof *s->busy.p, by_number);
+            return;
+        }
+}
+
+static void forget_idle(struct sorter *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->busy.n; i++)
+        if (!sort_queue_empty(s->busy.p[i]))
+            s->busy.p[n++] = s->busy.p[i];
+        else
+            s->busy.p[i]->listed = false;
+    s->busy.n = n;
 }
 
 uint32_t sorter_add_tied_queue(struct sorter *s, sort_parse_fn parse, void *owner)
@@ -82,7 +139,8 @@ void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e)
         stats_add(s->stats, 0, STAT_trace_sorter_negative_timestamp_dropped, 1);
         return;
     }
-    if (queue >= s->queues.n || !sort_queue_push(s->queues.p[queue], e, s->epoch, &s->bytes)) {
+    struct sort_queue *q = queue < s->queues.n ? s->queues.p[queue] : NULL;
+    if (!q || !sort_queue_push(q, e, s->epoch, &s->bytes) || !list_queue(s, q)) {
         s->failed = true;
         return;
     }
@@ -122,11 +180,11 @@ void sorter_on_released(struct sorter *s, void (*released)(void *ctx, uint64_t o
 static void tell_released(struct sorter *s)
 {
     uint64_t oldest = s->epoch;
-    size_t visited = s->queues.n;
+    size_t visited = s->busy.n;
     if (!s->released)
         return;
-    for (size_t i = 0; i < s->queues.n; i++) {
-        const struct sort_queue *q = s->queues.p[i];
+    for (size_t i = 0; i < s->busy.n; i++) {
+        const struct sort_queue *q = s->busy.p[i];
         for (size_t k = q->first_block; k < q->blocks.n; k++)
             if (q->blocks.p[k].epoch < oldest)
                 oldest = q->blocks.p[k].epoch;
@@ -245,8 +303,9 @@ static int64_t leaf_ts(const struct leaf *l)
 static void extract(struct sorter *s)
 {
     vec_clear(&s->leaves);
-    for (size_t i = 0; i < s->queues.n; i++) {
-        struct sort_queue *q = s->queues.p[i];
+    order_busy(s);
+    for (size_t i = 0; i < s->busy.n; i++) {
+        struct sort_queue *q = s->busy.p[i];
         struct leaf l = {.q = q, .live = true};
         if (sort_queue_empty(q))
             continue;
@@ -301,18 +360,19 @@ void sorter_on_read_buffers(struct sorter *s)
     if (s->full_sort || s->flushes < 2)
         return;
     extract(s);
-    for (size_t i = 0; i < s->queues.n; i++) { /* a window ends where a block ends */
-        if (!sort_queue_seal(s->queues.p[i], &s->bytes))
+    for (size_t i = 0; i < s->busy.n; i++) { /* a window ends where a block ends */
+        if (!sort_queue_seal(s->busy.p[i], &s->bytes))
             s->failed = true;
-        s->queues.p[i]->limit = s->queues.p[i]->pushed;
+        s->busy.p[i]->limit = s->busy.p[i]->pushed;
     }
+    forget_idle(s);
     s->flushes = 0;
 }
 
 void sorter_drain(struct sorter *s)
 {
-    for (size_t i = 0; i < s->queues.n; i++)
-        s->queues.p[i]->limit = s->queues.p[i]->pushed;
+    for (size_t i = 0; i < s->busy.n; i++)
+        s->busy.p[i]->limit = s->busy.p[i]->pushed;
     extract(s);
 }
 
@@ -331,10 +391,12 @@ void sorter_close(struct sorter *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->queues.n; i++) {
-        sort_queue_free(s->queues.p[i]);
+        if (s->queues.p[i])
+            sort_queue_free(s->queues.p[i]);
         mem_free(s->queues.p[i]);
     }
     vec_free(&s->queues);
+    vec_free(&s->busy);
     vec_free(&s->leaves);
     vec_free(&s->tree);
     mem_free(s);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,11 @@ struct sorter *sorter_open(struct stats *stats, bool full_sort);
 
 /* A new queue; the number is its rank among equals. UINT32_MAX when out of memory. */
 uint32_t sorter_add_queue(struct sorter *s, sort_parse_fn parse, void *owner);
+
+/* Ranks for `n` queues that are made later, or never: the first number; UINT32_MAX when out of memory. Nothing may be
+ * pushed to one before it is opened; false when out of memory. */
+uint32_t sorter_reserve_queues(struct sorter *s, uint32_t n);
+bool sorter_open_queue(struct sorter *s, uint32_t queue, sort_parse_fn parse, void *owner);
 
 /* As above for a queue whose events of one time go by b, then by arrival: of times from sorter_set_tie_from() on, none
  * until that is called. */

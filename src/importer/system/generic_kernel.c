@@ -1,6 +1,7 @@
 /* The packets of kernels that are not Linux: task states, renames, the process tree, cpu frequencies. */
 #include "importer/system/system_internal.h"
 
+#include "base/by_id.h"
 #include "base/saturate.h"
 
 #include "wire/fields.h"
@@ -35,18 +36,16 @@ struct task {           /* by utid */
 };
 
 struct generic_kernel {
-    VEC(struct running)
-    cpus;
-    VEC(struct task)
-    tasks;
+    BY_ID(struct running) cpus;
+    BY_ID(struct task) tasks; /* by utid */
 };
 
 void generic_kernel_close(struct generic_kernel *g)
 {
     if (!g)
         return;
-    vec_free(&g->cpus);
-    vec_free(&g->tasks);
+    by_id_free(&g->cpus);
+    by_id_free(&g->tasks);
     mem_free(g);
 }
 
@@ -57,22 +56,6 @@ static struct generic_kernel *state_of(struct machine_ctx *m)
     if (!m->system->generic)
         m->im->failed = true;
     return m->system->generic;
-}
-
-static struct running *running_at(struct generic_kernel *g, uint32_t cpu)
-{
-    while (g->cpus.n <= cpu)
-        if (!vec_add(&g->cpus))
-            return NULL;
-    return &g->cpus.p[cpu];
-}
-
-static struct task *task_of(struct generic_kernel *g, uint32_t utid)
-{
-    while (g->tasks.n <= utid)
-        if (!vec_add(&g->tasks))
-            return NULL;
-    return &g->tasks.p[utid];
 }
 
 static void open_state(struct machine_ctx *m, struct task *t, int64_t ts, uint32_t utid, strid state, int64_t ucpu)
@@ -100,7 +83,7 @@ static void stop(struct machine_ctx *m, struct generic_kernel *g, struct running
     r->slice = 0;
     ROW_SET(m->st, sched_slice, dur, row, saturating_sub(ts, ROW_GET(m->st, sched_slice, ts, row)));
     ROW_SET(m->st, sched_slice, end_state, row, state);
-    struct task *t = &g->tasks.p[utid];
+    struct task *t = by_id_make(&g->tasks, utid);
     open_state(m, t, ts, utid, state, COL_NULL);
     t->slice_row = row + 1;
     t->preempted = !state;
@@ -110,8 +93,8 @@ static void stop(struct machine_ctx *m, struct generic_kernel *g, struct running
 
 static void run(struct machine_ctx *m, struct generic_kernel *g, int64_t ts, uint32_t utid, uint32_t cpu, int32_t prio)
 {
-    struct running *r = running_at(g, cpu);
-    struct task *t = task_of(g, utid);
+    struct running *r = by_id_make(&g->cpus, cpu);
+    struct task *t = by_id_make(&g->tasks, utid);
     if (!r || !t) {
         m->im->failed = true;
         return;
@@ -173,7 +156,8 @@ static bool out_of_order(struct machine_ctx *m, struct generic_kernel *g, const 
         return false;
     if (e->state == TASK_CREATED)
         return ROW_GET(m->st, thread, end_ts, utid) == COL_NULL;
-    uint8_t last = utid < g->tasks.n ? g->tasks.p[utid].state : TASK_UNKNOWN;
+    const struct task *t = by_id_find(&g->tasks, utid);
+    uint8_t last = t ? t->state : TASK_UNKNOWN;
     return (last == TASK_DEAD && e->state != TASK_DESTROYED) || (last == TASK_RUNNING && e->state == TASK_RUNNING);
 }
 
@@ -202,14 +186,14 @@ void generic_task_state_parse(struct packet *p)
             stats_add(&m->st->stats, m->id, STAT_task_state_invalid, 1);
         return;
     }
-    struct task *t = task_of(g, utid);
+    struct task *t = by_id_make(&g->tasks, utid);
     if (!t) {
         m->im->failed = true;
         return;
     }
     strid name = import_str(m->im, state_names[e.state]);
     if (t->cpu) { /* it ran until now */
-        stop(m, g, &g->cpus.p[t->cpu - 1], p->ts, name);
+        stop(m, g, by_id_make(&g->cpus, t->cpu - 1), p->ts, name);
     } else if (t->preempted && t->ts == p->ts) { /* why it lost its cpu comes after who took it */
         ROW_SET(m->st, thread_state, state, t->state_row - 1, name);
         ROW_SET(m->st, sched_slice, end_state, t->slice_row - 1, name);

@@ -1,10 +1,11 @@
 /* Which utid and upid a tid and a pid mean at a time, and what is known of threads and processes. */
 #include "importer/track/process_tracker.h"
 
+#include "base/by_id.h"
 #include "base/hash.h"
 #include "base/u64map.h"
 
-/* Tids below this are looked up in a plain array: every event of a kernel trace asks for one. */
+/* Tids below this are looked up without a hash: every event of a kernel trace asks for one. */
 enum {
     DIRECT_TIDS = 1 << 16,
     MAX_OLDER =
@@ -25,6 +26,14 @@ struct process_info {
     bool ended;
     bool current; /* the pid still means this process */
     uint8_t name_priority;
+    bool has_threads; /* for end_by_exits(), with: */
+    int64_t last_end; /* of its threads; INT64_MAX: one is alive */
+};
+
+/* In place of what was never made: nothing is learned from it, and what is noted there is gone. */
+struct nobody {
+    struct thread_info thread;
+    struct process_info process;
 };
 
 /* What waits for a thread's process to be known: another thread of it, or a process that it is the parent of. */
@@ -36,12 +45,10 @@ struct pending {
 
 struct process_tracker {
     struct machine_ctx *m;
-    VEC(struct thread_info)
-    threads; /* by utid; rows of other machines are unused */
-    VEC(struct process_info)
-    processes; /* by upid */
-    VEC(uint32_t)
-    direct;                /* newest utid + 1 of low tids; 0: none */
+    BY_ID(struct thread_info) threads;    /* by utid, which count over all machines */
+    BY_ID(struct process_info) processes; /* by upid */
+    BY_ID(uint32_t) direct;               /* newest utid + 1 of low tids; 0: none */
+    struct nobody *nobody;
     struct u64map by_tid;  /* the same for other tids */
     struct u64map by_pid;  /* upid */
     struct u64map by_both; /* hash of tid and upid -> latest utid; collisions hide what only a longer look would find */
@@ -60,10 +67,31 @@ static void out_of_memory(struct process_tracker *t)
     t->m->im->failed = true;
 }
 
+static struct nobody *nobody(const struct process_tracker *t)
+{
+    *t->nobody =
+        (struct nobody){.thread = {.older = UTID_NONE, .upid = UPID_NONE, .ended = true}, .process = {.ended = true}};
+    return t->nobody;
+}
+
+static struct thread_info *thread_of(const struct process_tracker *t, uint32_t utid)
+{
+    struct thread_info *i = by_id_find(&t->threads, utid);
+    return __builtin_expect(i != NULL, 1) ? i : &nobody(t)->thread;
+}
+
+static struct process_info *process_of(const struct process_tracker *t, uint32_t upid)
+{
+    struct process_info *i = by_id_find(&t->processes, upid);
+    return __builtin_expect(i != NULL, 1) ? i : &nobody(t)->process;
+}
+
 static uint32_t newest_utid(const struct process_tracker *t, int64_t tid)
 {
-    if (tid >= 0 && tid < DIRECT_TIDS)
-        return (size_t)tid < t->direct.n ? t->direct.p[tid] - 1 : UTID_NONE;
+    if (tid >= 0 && tid < DIRECT_TIDS) {
+        const uint32_t *newest = by_id_find(&t->direct, (uint32_t)tid);
+        return newest ? *newest - 1 : UTID_NONE;
+    }
     const uint64_t *v = u64map_get(&t->by_tid, (uint64_t)tid);
     return v ? (uint32_t)*v : UTID_NONE;
 }
@@ -72,16 +100,10 @@ static bool set_newest_utid(struct process_tracker *t, int64_t tid, uint32_t uti
 {
     if (tid < 0 || tid >= DIRECT_TIDS)
         return u64map_set(&t->by_tid, (uint64_t)tid, utid);
-    if ((size_t)tid >= t->direct.n) {
-        size_t n = t->direct.n ? t->direct.n : 1024;
-        while (n <= (size_t)tid)
-            n *= 2;
-        if (!vec_reserve(&t->direct, n))
-            return false;
-        memset(t->direct.p + t->direct.n, 0, (n - t->direct.n) * sizeof *t->direct.p);
-        t->direct.n = n;
-    }
-    t->direct.p[tid] = utid + 1;
+    uint32_t *newest = by_id_make(&t->direct, (uint32_t)tid);
+    if (!newest)
+        return false;
+    *newest = utid + 1;
     return true;
 }
 
@@ -91,7 +113,7 @@ static bool thread_alive(const struct process_tracker *t, const struct thread_in
         return false;
     if (i->upid == UPID_NONE)
         return true;
-    const struct process_info *p = &t->processes.p[i->upid];
+    const struct process_info *p = process_of(t, i->upid);
     return !p->ended && p->current;
 }
 
@@ -100,7 +122,7 @@ static uint32_t find_far(const struct process_tracker *t, int64_t tid, int64_t p
 {
     const uint64_t *upid = u64map_get(&t->by_pid, (uint64_t)pid);
     const uint64_t *utid = upid ? u64map_get(&t->by_both, hash_combine((uint64_t)tid, *upid)) : NULL;
-    const struct thread_info *i = utid ? &t->threads.p[*utid] : NULL;
+    const struct thread_info *i = utid ? thread_of(t, *utid) : NULL;
     return i && i->tid == tid && i->upid == *upid && thread_alive(t, i) ? (uint32_t)*utid : UTID_NONE;
 }
 
@@ -108,11 +130,11 @@ static uint32_t find_far(const struct process_tracker *t, int64_t tid, int64_t p
 static uint32_t find_alive(const struct process_tracker *t, int64_t tid, int64_t pid)
 {
     uint32_t utid = newest_utid(t, tid);
-    for (int n = 0; utid != UTID_NONE && n < MAX_OLDER; n++, utid = t->threads.p[utid].older) {
-        const struct thread_info *i = &t->threads.p[utid];
+    for (int n = 0; utid != UTID_NONE && n < MAX_OLDER; n++, utid = thread_of(t, utid)->older) {
+        const struct thread_info *i = thread_of(t, utid);
         if (!thread_alive(t, i))
             continue;
-        if (i->upid == UPID_NONE || pid < 0 || t->processes.p[i->upid].pid == pid)
+        if (i->upid == UPID_NONE || pid < 0 || process_of(t, i->upid)->pid == pid)
             return utid;
     }
     return utid == UTID_NONE ? UTID_NONE : find_far(t, tid, pid);
@@ -133,18 +155,15 @@ uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int
                                                            .is_main_thread = COL_NULL,
                                                            .is_idle = 0,
                                                            .machine_id = t->m->id});
-    if (utid == UINT32_MAX || !vec_reserve(&t->threads, (size_t)utid + 1)) {
+    struct thread_info *info = utid == UINT32_MAX ? NULL : by_id_make(&t->threads, utid);
+    if (!info) {
         out_of_memory(t);
         return t->idle_utid;
     }
-    if (t->threads.n <= utid) {
-        memset(t->threads.p + t->threads.n, 0, (utid + 1 - t->threads.n) * sizeof *t->threads.p);
-        t->threads.n = utid + 1;
-    }
     uint32_t older = newest_utid(t, tid);
-    while (older != UTID_NONE && !thread_alive(t, &t->threads.p[older])) /* the dead stay dead: look-ups stay short */
-        older = t->threads.p[older].older;
-    t->threads.p[utid] = (struct thread_info){.tid = tid, .older = older, .upid = UPID_NONE, .exit_ts = COL_NULL};
+    while (older != UTID_NONE && !thread_alive(t, thread_of(t, older))) /* the dead stay dead: look-ups stay short */
+        older = thread_of(t, older)->older;
+    *info = (struct thread_info){.tid = tid, .older = older, .upid = UPID_NONE, .exit_ts = COL_NULL};
     if (!set_newest_utid(t, tid, utid))
         out_of_memory(t);
     return utid;
@@ -173,15 +192,12 @@ static uint32_t add_process_row(struct process_tracker *t, int64_t pid)
                                                              .android_appid = COL_NULL,
                                                              .android_user_id = COL_NULL,
                                                              .machine_id = t->m->id});
-    if (upid == UINT32_MAX || !vec_reserve(&t->processes, (size_t)upid + 1)) {
+    struct process_info *info = upid == UINT32_MAX ? NULL : by_id_make(&t->processes, upid);
+    if (!info) {
         out_of_memory(t);
         return UPID_NONE;
     }
-    if (t->processes.n <= upid) {
-        memset(t->processes.p + t->processes.n, 0, (upid + 1 - t->processes.n) * sizeof *t->processes.p);
-        t->processes.n = upid + 1;
-    }
-    t->processes.p[upid] = (struct process_info){.pid = pid, .current = true};
+    *info = (struct process_info){.pid = pid, .current = true};
     return upid;
 }
 
@@ -211,11 +227,11 @@ static void put_in_process(struct process_tracker *t, uint32_t utid, uint32_t up
 {
     if (upid == UPID_NONE)
         return;
-    t->threads.p[utid].upid = upid;
-    if (!u64map_set(&t->by_both, hash_combine((uint64_t)t->threads.p[utid].tid, upid), utid))
+    thread_of(t, utid)->upid = upid;
+    if (!u64map_set(&t->by_both, hash_combine((uint64_t)thread_of(t, utid)->tid, upid), utid))
         out_of_memory(t);
     ROW_SET(t->m->st, thread, upid, utid, upid);
-    ROW_SET(t->m->st, thread, is_main_thread, utid, t->threads.p[utid].tid == t->processes.p[upid].pid);
+    ROW_SET(t->m->st, thread, is_main_thread, utid, thread_of(t, utid)->tid == process_of(t, upid)->pid);
 }
 
 static void wait_for(struct process_tracker *t, uint32_t utid, bool is_child, uint32_t id)
@@ -245,7 +261,7 @@ static void resolve_pending(struct process_tracker *t, uint32_t first, uint32_t 
             const struct pending *p = &t->pending.p[at - 1];
             if (p->is_child) {
                 ROW_SET(t->m->st, process, parent_upid, p->id, upid);
-            } else if (t->threads.p[p->id].upid == UPID_NONE) { /* else it is where this came from */
+            } else if (thread_of(t, p->id)->upid == UPID_NONE) { /* else it is where this came from */
                 put_in_process(t, p->id, upid);
                 if (!vec_push(&work, p->id))
                     out_of_memory(t);
@@ -262,9 +278,9 @@ uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, i
     uint32_t utid = find_alive(t, tid, pid);
     if (utid == UTID_NONE)
         utid = process_tracker_start_thread(t, COL_NULL, tid);
-    if (t->threads.p[utid].upid == UPID_NONE)
+    if (thread_of(t, utid)->upid == UPID_NONE)
         put_in_process(t, utid, process_alone(t, pid));
-    resolve_pending(t, utid, t->threads.p[utid].upid);
+    resolve_pending(t, utid, thread_of(t, utid)->upid);
     return utid;
 }
 
@@ -275,7 +291,7 @@ uint32_t process_tracker_process(struct process_tracker *t, int64_t pid)
         return upid;
     upid = start_process_row(t, pid);
     if (upid == UPID_NONE)
-        return t->threads.p[t->idle_utid].upid;
+        return thread_of(t, t->idle_utid)->upid;
     process_tracker_update_thread(t, pid, pid);
     return upid;
 }
@@ -297,7 +313,7 @@ uint32_t process_tracker_zero_thread(struct process_tracker *t, int64_t tid)
         return (uint32_t)*known;
     const uint64_t *main_thread = u64map_get(&t->zero_threads, 0);
     if (main_thread)
-        return start_zero_thread(t, tid, t->threads.p[*main_thread].upid);
+        return start_zero_thread(t, tid, thread_of(t, *main_thread)->upid);
     uint32_t idle = process_tracker_find_process(t, 0), upid = start_process_row(t, 0);
     if (upid == UPID_NONE)
         return t->idle_utid;
@@ -309,7 +325,7 @@ uint32_t process_tracker_zero_thread(struct process_tracker *t, int64_t tid)
 
 uint32_t process_tracker_thread_process(const struct process_tracker *t, uint32_t utid)
 {
-    return t->threads.p[utid].upid;
+    return thread_of(t, utid)->upid;
 }
 
 static void forget_pid(struct process_tracker *t, int64_t pid)
@@ -317,7 +333,7 @@ static void forget_pid(struct process_tracker *t, int64_t pid)
     uint32_t upid = process_tracker_find_process(t, pid);
     if (upid == UPID_NONE)
         return;
-    t->processes.p[upid].current = false;
+    process_of(t, upid)->current = false;
     u64map_del(&t->by_pid, (uint64_t)pid);
 }
 
@@ -334,7 +350,7 @@ static uint32_t restart_process(struct process_tracker *t, int64_t ts, int64_t p
 
 static void set_parent_thread(struct process_tracker *t, uint32_t upid, uint32_t parent_utid)
 {
-    uint32_t parent = t->threads.p[parent_utid].upid;
+    uint32_t parent = thread_of(t, parent_utid)->upid;
     if (parent != UPID_NONE)
         ROW_SET(t->m->st, process, parent_upid, upid, parent);
     else
@@ -364,13 +380,13 @@ void process_tracker_end_thread(struct process_tracker *t, int64_t ts, int64_t t
     uint32_t utid = find_alive(t, tid, -1);
     if (tid == 0 || utid == UTID_NONE) /* not worth making a thread only to end it */
         return;
-    struct thread_info *i = &t->threads.p[utid];
+    struct thread_info *i = thread_of(t, utid);
     ROW_SET(t->m->st, thread, end_ts, utid, ts);
     i->ended = true;
-    if (i->upid == UPID_NONE || t->processes.p[i->upid].pid != tid)
+    if (i->upid == UPID_NONE || process_of(t, i->upid)->pid != tid)
         return;
     ROW_SET(t->m->st, process, end_ts, i->upid, ts);
-    t->processes.p[i->upid].ended = true;
+    process_of(t, i->upid)->ended = true;
     u64map_del(&t->by_pid, (uint64_t)tid);
 }
 
@@ -384,46 +400,41 @@ void process_tracker_exit_thread(struct process_tracker *t, int64_t ts, int64_t 
 {
     uint32_t utid = find_alive(t, tid, -1);
     if (tid != 0 && utid != UTID_NONE)
-        t->threads.p[utid].exit_ts = ts;
+        thread_of(t, utid)->exit_ts = ts;
 }
 
 /* Takes the exits for the ends. A process has ended when all its threads have. */
 static void end_by_exits(struct process_tracker *t)
 {
     struct storage *st = t->m->st;
-    for (uint32_t utid = 0; utid < t->threads.n; utid++) {
-        const struct thread_info *i = &t->threads.p[utid];
-        if (i->tid && !i->ended && i->exit_ts != COL_NULL) /* rows of other machines have no tid here */
-            ROW_SET(st, thread, end_ts, utid, i->exit_ts);
-    }
-    VEC(int64_t)
-    last = {0}; /* by upid: the latest end, COL_NULL before the first thread, INT64_MAX when one is alive */
-    for (uint32_t upid = 0; upid < t->processes.n; upid++)
-        if (!vec_push(&last, COL_NULL)) {
-            vec_free(&last);
-            out_of_memory(t);
-            return;
-        }
-    for (uint32_t utid = 0; utid < t->threads.n; utid++) {
-        const struct thread_info *i = &t->threads.p[utid];
-        if (!i->tid || i->upid == UPID_NONE)
+    by_id_each(&t->threads, utid)
+    {
+        const struct thread_info *i = thread_of(t, utid);
+        if (!i->tid) /* nobody's, or the idle thread */
             continue;
+        if (!i->ended && i->exit_ts != COL_NULL)
+            ROW_SET(st, thread, end_ts, utid, i->exit_ts);
+        if (i->upid == UPID_NONE)
+            continue;
+        struct process_info *process = process_of(t, i->upid);
         int64_t end = ROW_GET(st, thread, end_ts, utid);
         if (end == COL_NULL)
             end = INT64_MAX;
-        if (last.p[i->upid] == COL_NULL || end > last.p[i->upid])
-            last.p[i->upid] = end;
+        if (!process->has_threads || end > process->last_end)
+            process->last_end = end;
+        process->has_threads = true;
     }
-    for (uint32_t upid = 0; upid < t->processes.n; upid++)
-        if (t->processes.p[upid].pid && !t->processes.p[upid].ended && last.p[upid] != COL_NULL &&
-            last.p[upid] != INT64_MAX)
-            ROW_SET(st, process, end_ts, upid, last.p[upid]);
-    vec_free(&last);
+    by_id_each(&t->processes, upid)
+    {
+        const struct process_info *i = process_of(t, upid);
+        if (i->pid && !i->ended && i->has_threads && i->last_end != INT64_MAX)
+            ROW_SET(st, process, end_ts, upid, i->last_end);
+    }
 }
 
 void process_tracker_associate_threads(struct process_tracker *t, uint32_t utid, uint32_t other_utid)
 {
-    uint32_t a = t->threads.p[utid].upid, b = t->threads.p[other_utid].upid;
+    uint32_t a = thread_of(t, utid)->upid, b = thread_of(t, other_utid)->upid;
     if (a != UPID_NONE && b == UPID_NONE) {
         put_in_process(t, other_utid, a);
         resolve_pending(t, other_utid, a);
@@ -441,7 +452,7 @@ void process_tracker_associate_threads(struct process_tracker *t, uint32_t utid,
 void process_tracker_thread_name(struct process_tracker *t, uint32_t utid, strid name,
                                  enum thread_name_priority priority)
 {
-    struct thread_info *i = &t->threads.p[utid];
+    struct thread_info *i = thread_of(t, utid);
     if (!name || priority < i->name_priority)
         return;
     i->name_priority = (uint8_t)priority;
@@ -453,7 +464,7 @@ void process_tracker_thread_name(struct process_tracker *t, uint32_t utid, strid
 void process_tracker_process_name(struct process_tracker *t, uint32_t upid, strid name,
                                   enum process_name_priority priority)
 {
-    struct process_info *i = &t->processes.p[upid];
+    struct process_info *i = process_of(t, upid);
     if (!name || priority < i->name_priority)
         return;
     i->name_priority = (uint8_t)priority;
@@ -462,8 +473,8 @@ void process_tracker_process_name(struct process_tracker *t, uint32_t upid, stri
 
 void process_tracker_main_thread_name(struct process_tracker *t, uint32_t utid, strid name)
 {
-    const struct thread_info *i = &t->threads.p[utid];
-    if (name && i->upid != UPID_NONE && t->processes.p[i->upid].pid == i->tid)
+    const struct thread_info *i = thread_of(t, utid);
+    if (name && i->upid != UPID_NONE && process_of(t, i->upid)->pid == i->tid)
         process_tracker_process_name(t, i->upid, name, PROCESS_NAME_SYSTEM);
 }
 
@@ -471,7 +482,7 @@ static uint32_t set_metadata(struct process_tracker *t, uint32_t upid, uint32_t 
 {
     struct storage *st = t->m->st;
     if (upid == UPID_NONE || parent == UPID_NONE)
-        return t->threads.p[t->idle_utid].upid;
+        return thread_of(t, t->idle_utid)->upid;
     int64_t before = ROW_GET(st, process, parent_upid, upid);
     if (before != COL_NULL && before != parent)
         stats_add(&st->stats, t->m->id, STAT_process_tracker_parent_pid_changed, 1);
@@ -556,10 +567,11 @@ struct process_tracker *process_tracker_open(struct machine_ctx *m)
         return NULL;
     t->m = m;
     t->idle_utid = UTID_NONE;
-    uint32_t upid = start_process_row(t, 0);
+    t->nobody = mem_zalloc(sizeof *t->nobody);
+    uint32_t upid = !t->nobody ? UPID_NONE : start_process_row(t, 0);
     uint32_t utid = upid == UPID_NONE ? UTID_NONE : process_tracker_start_thread(t, COL_NULL, 0);
     strid swapper = strpool_intern_str(&m->st->strings, "swapper");
-    if (utid == UTID_NONE || utid >= t->threads.n || !swapper) {
+    if (utid == UTID_NONE || !by_id_find(&t->threads, utid) || !swapper) {
         process_tracker_close(t);
         return NULL;
     }
@@ -586,9 +598,10 @@ void process_tracker_close(struct process_tracker *t)
 {
     if (!t)
         return;
-    vec_free(&t->threads);
-    vec_free(&t->processes);
-    vec_free(&t->direct);
+    by_id_free(&t->threads);
+    by_id_free(&t->processes);
+    by_id_free(&t->direct);
+    mem_free(t->nobody);
     u64map_free(&t->by_tid);
     u64map_free(&t->by_pid);
     u64map_free(&t->by_both);

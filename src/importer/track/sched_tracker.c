@@ -1,6 +1,7 @@
 /* Sched slices and what runs where on one machine; thread states are in thread_state.c. */
 #include "importer/track/sched_tracker.h"
 
+#include "base/by_id.h"
 #include "base/saturate.h"
 
 #include "importer/track/process_tracker.h"
@@ -13,6 +14,7 @@
 enum { STATE_CACHE = 8192 };
 
 struct cpu_run {
+    bool met;
     int64_t start_ts;   /* of the open slice */
     uint32_t slice_row; /* NO_ROW: none open */
     uint32_t utid;      /* UTID_NONE before the first switch */
@@ -29,8 +31,7 @@ struct state_cache {
 struct sched_tracker {
     struct machine_ctx *m;
     struct thread_states states;
-    VEC(struct cpu_run)
-    cpus;
+    BY_ID(struct cpu_run) cpus;
     uint32_t version;                /* kernel version that the cache below is for: major << 16 | minor */
     struct state_cache *states_seen; /* made by the first state: many machines may have none */
 };
@@ -54,7 +55,7 @@ void sched_tracker_close(struct sched_tracker *t)
 {
     if (!t)
         return;
-    vec_free(&t->cpus);
+    by_id_free(&t->cpus);
     mem_free(t->states_seen);
     thread_states_free(&t->states);
     mem_free(t);
@@ -62,15 +63,17 @@ void sched_tracker_close(struct sched_tracker *t)
 
 static struct cpu_run *cpu_run(struct sched_tracker *t, uint32_t cpu)
 {
-    if (__builtin_expect(cpu < t->cpus.n, 1))
-        return &t->cpus.p[cpu];
-    if (cpu >= CPUS_PER_MACHINE || !vec_reserve(&t->cpus, cpu + 1)) {
-        t->m->im->failed |= cpu < CPUS_PER_MACHINE;
+    struct cpu_run *c = by_id_find(&t->cpus, cpu);
+    if (__builtin_expect(c && c->met, 1))
+        return c;
+    if (cpu >= CPUS_PER_MACHINE)
         return NULL;
-    }
-    while (t->cpus.n <= cpu)
-        t->cpus.p[t->cpus.n++] = (struct cpu_run){.slice_row = NO_ROW, .utid = UTID_NONE, .ucpu = -1};
-    return &t->cpus.p[cpu];
+    c = by_id_make(&t->cpus, cpu);
+    if (c)
+        *c = (struct cpu_run){.met = true, .slice_row = NO_ROW, .utid = UTID_NONE, .ucpu = -1};
+    else
+        t->m->im->failed = true;
+    return c;
 }
 
 /* --- the text of a raw state ------------------------------------------------------------------------------------- */
@@ -258,5 +261,6 @@ void sched_tracker_set_state(struct sched_tracker *t, int64_t ts, uint32_t utid,
 
 uint32_t sched_tracker_running(const struct sched_tracker *t, uint32_t cpu)
 {
-    return cpu < t->cpus.n ? t->cpus.p[cpu].utid : UTID_NONE;
+    const struct cpu_run *c = by_id_find(&t->cpus, cpu);
+    return c && c->met ? c->utid : UTID_NONE;
 }

@@ -19,21 +19,18 @@ void thread_states_init(struct thread_states *s, struct machine_ctx *m)
 
 void thread_states_free(struct thread_states *s)
 {
-    vec_free(&s->last);
+    by_id_free(&s->last);
 }
 
 /* NULL when out of memory. */
 static struct thread_last *last_of(struct thread_states *s, uint32_t utid)
 {
-    if (__builtin_expect(utid < s->last.n, 1))
-        return &s->last.p[utid];
-    if (utid == UTID_NONE || !vec_reserve(&s->last, utid + 1)) {
-        s->m->im->failed = true;
-        return NULL;
-    }
-    memset(s->last.p + s->last.n, 0, (s->last.cap - s->last.n) * sizeof *s->last.p);
-    s->last.n = s->last.cap;
-    return &s->last.p[utid];
+    struct thread_last *l = by_id_find(&s->last, utid);
+    if (__builtin_expect(l != NULL, 1))
+        return l;
+    l = utid == UTID_NONE ? NULL : by_id_make(&s->last, utid);
+    s->m->im->failed |= !l;
+    return l;
 }
 
 static bool is_idle(struct thread_states *s, uint32_t utid)
@@ -94,8 +91,9 @@ static int64_t irq_context(uint32_t common_flags)
 static struct waker waker_of(struct thread_states *s, uint32_t utid, uint32_t common_flags)
 {
     struct waker w = {utid, COL_NULL, irq_context(common_flags)};
-    if (utid < s->last.n && s->last.p[utid].row && s->last.p[utid].state == s->running)
-        w.row = s->last.p[utid].row - 1;
+    const struct thread_last *l = by_id_find(&s->last, utid);
+    if (l && l->row && l->state == s->running)
+        w.row = l->row - 1;
     return w;
 }
 
@@ -146,9 +144,10 @@ void thread_states_new_task(struct thread_states *s, int64_t ts, uint32_t utid, 
 
 void thread_states_blocked_reason(struct thread_states *s, uint32_t utid, bool io_wait, strid function)
 {
-    if (utid >= s->last.n || !s->last.p[utid].blocked)
+    const struct thread_last *l = by_id_find(&s->last, utid);
+    if (!l || !l->blocked)
         return;
-    uint32_t row = s->last.p[utid].blocked - 1;
+    uint32_t row = l->blocked - 1;
     ROW_SET(s->m->st, thread_state, io_wait, row, io_wait);
     if (function)
         ROW_SET(s->m->st, thread_state, blocked_function, row, (int64_t)function);

@@ -2,6 +2,7 @@
 #ifndef MERIDIAN_IMPORTER_TRACK_THREAD_STATE_H
 #define MERIDIAN_IMPORTER_TRACK_THREAD_STATE_H
 
+#include "base/by_id.h"
 #include "importer/core/context.h"
 
 struct thread_last {
@@ -13,11 +14,10 @@ struct thread_last {
 
 struct thread_states {
     struct machine_ctx *m;
-    strid running;  /* "Running" */
-    strid runnable; /* "R" */
-    uint32_t idle;  /* the idle thread has no states */
-    VEC(struct thread_last)
-    last; /* by utid */
+    strid running;                  /* "Running" */
+    strid runnable;                 /* "R" */
+    uint32_t idle;                  /* the idle thread has no states */
+    BY_ID(struct thread_last) last; /* by utid */
 };
 
 void thread_states_init(struct thread_states *s, struct machine_ctx *m);
