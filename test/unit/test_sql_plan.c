@@ -541,6 +541,40 @@ static uint32_t put_windows(struct text *t)
     return n + 1;
 }
 
+/* Statements that no plan knows as a whole: strftime() is SQLite's. Queries within them may have plans. */
+static const char *const around[] = {
+    "SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM (",
+    ")",
+    "SELECT count(*), group_concat(DISTINCT strftime('%Y', 0, 'unixepoch')) FROM (",
+    ")",
+    "SELECT (SELECT count(*) FROM (",
+    ")) AS n, strftime('%Y', 0, 'unixepoch') AS y",
+    "WITH w AS (",
+    ") SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM w",
+    "WITH w AS (",
+    ") SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM w, (SELECT id AS other FROM v_thread LIMIT 3)",
+    "WITH w AS (",
+    ") SELECT strftime('%Y', 0, 'unixepoch') AS y, a.*, b.* FROM (SELECT count(*) FROM (SELECT * FROM w)) AS a, "
+    "(SELECT * FROM w LIMIT 2) AS b",
+    "SELECT id, strftime('%Y', id, 'unixepoch') AS y FROM v_thread WHERE id IN (SELECT count(*) FROM (",
+    "))",
+    "SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM (",
+    ") WHERE strftime('%Y', 0, 'unixepoch') = '1970'",
+    "SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM (",
+    ") ORDER BY 1 DESC LIMIT 30",
+    "SELECT * FROM (",
+    ") EXCEPT SELECT * FROM v_thread WHERE strftime('%Y', 0, 'unixepoch') = '1971'",
+    "SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM (SELECT * FROM (",
+    ")) GROUP BY 1"};
+
+static void put_around(struct text *t)
+{
+    struct text within = *t;
+    uint32_t which = pick(sizeof around / sizeof *around / 2);
+    t->n = 0;
+    put(t, "%s%s%s", around[2 * which], within.p, around[2 * which + 1]);
+}
+
 static void make_statement(struct text *t)
 {
     t->n = 0;
@@ -591,6 +625,8 @@ static void make_statement(struct text *t)
         break;
     }
     put_tail(t, n);
+    if (pick(6) == 0)
+        put_around(t);
 }
 
 static int from_environment(const char *name, int otherwise)

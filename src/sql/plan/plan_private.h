@@ -341,6 +341,13 @@ bool plan_settle_order(struct reader *r);
 /* Which min() or max() gives bare columns their row; false when SQLite has rules of its own. */
 bool plan_settle_extreme(struct query_plan *p);
 
+/* ---- prepare.c and subtree.c ---- */
+
+/* SELECT i0 AS "utid", … FROM __intrinsic_plan(?number) AS "native plan: …" */
+void plan_put_select(sqlite3_str *out, const struct query_plan *p, int number);
+/* The statement with plans for queries within it; NULL: there is none to be planned. */
+sqlite3_stmt *subtrees_prepare(struct planner *planner, bool show);
+
 /* ---- loops.c: the order of SQLite's loops, from EXPLAIN QUERY PLAN ---- */
 
 struct loops *loops_new(struct planner *planner, const char *text);

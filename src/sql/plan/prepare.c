@@ -38,8 +38,7 @@ static void describe(sqlite3_str *out, const struct query_plan *p)
         sqlite3_str_appendall(out, "; limit");
 }
 
-/* SELECT i0 AS "utid", … FROM __intrinsic_plan(?1) AS "native plan: …" */
-static void put_select(sqlite3_str *out, const struct query_plan *p, int number)
+void plan_put_select(sqlite3_str *out, const struct query_plan *p, int number)
 {
     for (uint32_t i = 0; i < p->n_items; i++)
         sqlite3_str_appendf(out, "%s%c%u AS \"%w\"", i ? ", " : "SELECT ", p->items[i].expr->letter, i,
@@ -59,7 +58,7 @@ static sqlite3_stmt *prepare_plan(struct planner *planner, struct query_plan *p,
     sqlite3_str *out = sqlite3_str_new(NULL);
     if (purpose == FOR_SHOW)
         sqlite3_str_appendall(out, "EXPLAIN QUERY PLAN ");
-    put_select(out, p, 1);
+    plan_put_select(out, p, 1);
     char *text = sqlite3_str_finish(out);
     bool ok = text && sqlite3_prepare_v2(planner->e->db, text, -1, &stmt, NULL) == SQLITE_OK;
     sqlite3_free(text);
@@ -131,8 +130,8 @@ static sqlite3_stmt *prepare(struct engine *e, struct arena *arena, const struct
     sqlite3_stmt *stmt = tree.n_windows || purpose != FOR_ROWS ? NULL : aggregate_prepare(&planner);
     if (!stmt && !(e->functions_made & FUNCTION_OTHER))
         stmt = prepare_whole(&planner, purpose);
-    if (!stmt && tree.n_windows && purpose != FOR_SHOW)
-        stmt = neighbours_prepare(&planner);
+    if (!stmt && !(e->functions_made & FUNCTION_OTHER))
+        stmt = subtrees_prepare(&planner, purpose == FOR_SHOW);
     return stmt;
 }
 

@@ -156,6 +156,5 @@ void planner_result(const struct engine *e, sqlite3_context *ctx, enum col_type 
 
 int planner_attach(struct engine *e, struct error *err)
 {
-    int rc = engine_register_module(e, "__intrinsic_aggregate", &aggregate_module, err);
-    return rc ? rc : engine_register_module(e, "__intrinsic_neighbours", &neighbours_module, err);
+    return engine_register_module(e, "__intrinsic_aggregate", &aggregate_module, err);
 }

@@ -1,18 +1,14 @@
 /* Statements that are answered from our columns, without SQLite's loops.
  *
- * SQLite hands each row through its virtual machine, some 20 ns a column and aggregate, and keeps each row of a window
- * in a b-tree, some 400 ns a row. Two shapes of SELECT are rewritten onto table functions that work on packed columns:
+ * SQLite hands each row through its virtual machine, some 20 ns a column and aggregate. The oldest shape of SELECT that
+ * is answered otherwise has a shorter way than the plans of sql/plan:
  *
  *   aggregate_plan.c    SELECT {column | count(*) | count(column) | sum | min | max} … FROM table
  *                       [WHERE column OP literal AND …] [GROUP BY column, …] [ORDER BY …] [LIMIT n [OFFSET n]]
  *                       onto __intrinsic_aggregate (aggregate.c)
- *   neighbours_plan.c   SELECT {expression over columns, lag(column) and lead(column) OVER ([PARTITION BY columns]
- *                       ORDER BY columns)} … FROM table, wherever it stands in a statement
- *                       onto __intrinsic_neighbours (neighbours.c)
  *
- * Both look at the tree of the statement (frontend/select.h) and at what its names mean (schema.h). Whatever does not
- * fit exactly, or could come out differently, stays with SQLite. Answers, names and order are those of SQLite (tested
- * side by side). */
+ * It looks at the tree of the statement (frontend/select.h) and at what its names mean (schema.h). Whatever does not fit
+ * exactly, or could come out differently, is left. Answers, names and order are those of SQLite (tested side by side). */
 #ifndef MERIDIAN_SQL_PLANNER_H
 #define MERIDIAN_SQL_PLANNER_H
 

@@ -8,7 +8,6 @@
 
 enum { AGGREGATE_MAX_GROUPED = 4, AGGREGATE_MAX_COLUMNS = 16, AGGREGATE_MAX_TESTS = 12 };
 enum { AGGREGATE_MAX_GROUPS = 1 << 18 }; /* that are kept in a plain array */
-enum { NEIGHBOURS_MAX_COLUMNS = 16 };
 
 /* The table of a plan. Statements outlive tables: a runtime table is kept, any other is looked for again. */
 struct plan_table {
@@ -26,8 +25,7 @@ const struct table *plan_table_rows(const struct plan_table *t, struct engine *e
 bool plan_column_is_valid(const struct table *t, int at);
 
 /* Plans go to their table functions as pointers, which no SQL text can make up. */
-#define AGGREGATE_PLAN  "meridian-aggregate"
-#define NEIGHBOURS_PLAN "meridian-neighbours"
+#define AGGREGATE_PLAN "meridian-aggregate"
 
 struct aggregate_plan {
     struct plan_table table;
@@ -46,23 +44,6 @@ struct aggregate_plan {
 };
 void aggregate_plan_free(void *plan);
 
-struct neighbours_plan {
-    struct plan_table table;
-    struct plan_order order[NEIGHBOURS_MAX_COLUMNS]; /* columns of PARTITION BY, then those of ORDER BY */
-    uint32_t n_order, n_partition;
-    struct {
-        int16_t at;
-        int8_t step; /* 0: the row itself, 1: the one behind it, -1: the one before it */
-    } outputs[NEIGHBOURS_MAX_COLUMNS];
-    uint32_t n_outputs;
-};
-void neighbours_plan_free(void *plan);
-
-/* The columns of __intrinsic_neighbours: each output under a name for each type a column may be declared with, since
- * SQLite compares columns by it. */
-enum { NEIGHBOURS_PLAIN, NEIGHBOURS_INTEGER, NEIGHBOURS_DOUBLE, NEIGHBOURS_TEXT, NEIGHBOURS_TYPES };
-extern const char neighbours_letters[]; /* "c", "i", "d", "t" and the number of the output */
-
 /* A tree being planned. */
 struct planner {
     struct engine *e;
@@ -72,7 +53,6 @@ struct planner {
 
 /* A statement that gives what the tree says, to be sqlite3_finalize()d; NULL: not of the shape. */
 sqlite3_stmt *aggregate_prepare(struct planner *p);
-sqlite3_stmt *neighbours_prepare(struct planner *p);
 
 /* Does the word still mean SQLite's own function? */
 enum {
@@ -89,6 +69,6 @@ unsigned planner_function(const struct planner *p, struct sql_name name); /* one
 /* A word of a column as the result of a column. */
 void planner_result(const struct engine *e, sqlite3_context *ctx, enum col_type type, int64_t word);
 
-extern const sqlite3_module aggregate_module, neighbours_module;
+extern const sqlite3_module aggregate_module;
 
 #endif

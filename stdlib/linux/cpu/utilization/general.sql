@@ -111,11 +111,14 @@ RETURNS TableOrSubquery AS
 (
   SELECT
     p.ts,
-    coalesce(sum(i.dur), 0) * 1.0 / ($interval * (SELECT max(count(DISTINCT ucpu), 1) FROM sched)) AS utilization,
-    coalesce(sum(i.dur), 0) * 1.0 / $interval AS unnormalized_utilization
+    coalesce(i.dur, 0) * 1.0 / ($interval * (SELECT max(count(DISTINCT ucpu), 1) FROM sched)) AS utilization,
+    coalesce(i.dur, 0) * 1.0 / $interval AS unnormalized_utilization
   FROM _partitions($interval) AS p
-  LEFT JOIN _interval_partitions!(_partitions($interval), $sched_table) AS i ON i.partition_ts = p.ts
-  GROUP BY p.ts
+  LEFT JOIN (
+    SELECT partition_ts, sum(dur) AS dur
+    FROM _interval_partitions!(_partitions($interval), $sched_table)
+    GROUP BY partition_ts
+  ) AS i ON i.partition_ts = p.ts
   ORDER BY p.ts
 );
 

@@ -1,0 +1,253 @@
+/* Queries within a statement that is not planned in whole: each that can be planned becomes a table of its own, and
+ * SQLite runs what stands around it.
+ *
+ * A query is only taken where its place does not change the order of SQLite's loops: it stands alone behind FROM, or is
+ * a list of IN, or gives one row. Where SQLite could pull its tables up into the query around it, that one must not ask
+ * for an order of its own. */
+#include "sql/plan/plan_private.h"
+
+#include <string.h>
+
+enum { MAX_TAKEN = 16, MAX_TRIED = 48 };
+
+struct subtrees {
+    struct planner *planner;
+    const struct sql_tree *tree;
+    struct {
+        struct sql_span at;
+        struct query_plan *plan;
+    } taken[MAX_TAKEN]; /* in the order of the text */
+    uint32_t n_taken, n_tried;
+};
+
+/* A query on the way: whether those that it reads may be taken, since nobody looks at how many rows it may have. */
+struct place {
+    const struct cte_scope *up;
+    int depth;
+    bool rows;
+};
+
+static void walk_query(struct subtrees *t, const struct sql_query *q, struct place at);
+
+/* The queries around that have tables of WITH: at most one may, since its text goes before that of the query. */
+static const struct sql_query *with_around(const struct cte_scope *s, bool *one)
+{
+    const struct sql_query *with = NULL;
+    *one = true;
+    for (; s; s = s->up) {
+        if (s->query->ctes && with)
+            *one = false;
+        with = s->query->ctes ? s->query : with;
+    }
+    return with;
+}
+
+/* The text of a query by itself. */
+static const char *text_of(struct subtrees *t, const struct sql_query *q, const struct sql_query *with)
+{
+    struct arena *arena = t->planner->arena;
+    size_t len, n_head = 0;
+    const char *text = sql_tree_text(t->tree, arena, q->at, &len);
+    if (!with || !text)
+        return text;
+    struct sql_span head = {with->at.first, with->selects->at.first};
+    const char *before = sql_tree_text(t->tree, arena, head, &n_head);
+    return before ? arena_printf(arena, "%.*s %.*s", (int)n_head, before, (int)len, text) : NULL;
+}
+
+static struct query_plan *plan_of(struct subtrees *t, const struct sql_query *q, const struct cte_scope *up)
+{
+    bool one;
+    const struct sql_query *with = with_around(up, &one);
+    if (!one || (with && q->ctes) || t->n_tried++ >= MAX_TRIED)
+        return NULL;
+    const char *text = text_of(t, q, with);
+    struct loops *loops = text ? loops_new(t->planner, text) : NULL;
+    uint32_t largest = 0;
+    struct reader r = {.planner = t->planner, .tree = t->tree, .loops = loops, .rows = &largest};
+    struct query_plan *p = loops ? plan_build(&r, q, t->tree, up) : NULL;
+    if (!p)
+        return NULL;
+    p->text = arena_strndup(&p->arena, text, strlen(text));
+    if (largest >= PLANNER_MIN_ROWS && p->text)
+        return p;
+    plan_free(p);
+    return NULL;
+}
+
+static bool take(struct subtrees *t, const struct sql_query *q, struct query_plan *p)
+{
+    uint32_t at = t->n_taken;
+    if (!p)
+        return false;
+    if (at == MAX_TAKEN) {
+        plan_free(p);
+        return false;
+    }
+    for (; at && t->taken[at - 1].at.first > q->at.first; at--)
+        t->taken[at] = t->taken[at - 1];
+    t->taken[at].at = q->at;
+    t->taken[at].plan = p;
+    t->n_taken++;
+    return true;
+}
+
+/* ---- where a query may be taken ---- */
+
+static bool is_one_row(const struct query_plan *p)
+{
+    return p->grouped && !p->n_keys;
+}
+
+/* Does SQLite compute it by itself, whatever stands around? */
+static bool is_apart(const struct sql_query *q, const struct query_plan *p)
+{
+    return p->grouped || p->n_windows || p->distinct || p->limit >= 0 || q->selects->next;
+}
+
+/* May the rows of `q`, which a core reads alone, come from a plan? */
+static bool keeps_order(const struct subtrees *t, const struct sql_select *outer, const struct sql_query *q,
+                        const struct query_plan *p)
+{
+    const struct sql_query *around = outer->query;
+    if (around->order && p->n_orders && p->limit < 0)
+        return false;   /* SQLite may leave out the order within */
+    if (is_apart(q, p)) /* a condition may be handed down into it, where it could turn its loops around */
+        return !outer->where || (p->grouped && !p->n_windows) || (p->n_sources == 1 && !p->sources[0].sub);
+    return !outer->where && !outer->group && !outer->distinct && !around->order && !around->limit &&
+           !around->selects->next && !t->tree->n_windows;
+}
+
+/* Do all that read a table of WITH belong to the query of the clause, and read nothing else? */
+static bool uses_keep_order(const struct subtrees *t, const struct sql_query *with, const struct sql_cte *cte,
+                            const struct query_plan *p)
+{
+    uint32_t uses = 0;
+    for (const struct sql_select *s = t->tree->cores; s; s = s->next_core)
+        for (const struct sql_from *f = s->from; f; f = f->next) {
+            if (f->form == SOURCE_GROUP)
+                return false;
+            if (f->form != SOURCE_TABLE || f->schema.len || !sql_name_equal(f->name, cte->name))
+                continue;
+            uses++;
+            if (s->query != with || s->from->next || !keeps_order(t, s, cte->query, p))
+                return false;
+        }
+    return uses > 0;
+}
+
+/* ---- the walk ---- */
+
+/* The queries in an expression. */
+static void walk_expr(struct subtrees *t, const struct sql_expr *x, struct place at)
+{
+    struct place within = {at.up, at.depth + 1, true};
+    for (; x; x = x->next) {
+        walk_expr(t, x->args, at);
+        if (x->filter)
+            walk_expr(t, x->filter, at);
+        if (!x->query)
+            continue;
+        struct query_plan *p = x->kind == EXPR_SELECT || x->kind == EXPR_IN ? plan_of(t, x->query, at.up) : NULL;
+        if (p && x->kind == EXPR_SELECT && !is_one_row(p)) {
+            plan_free(p);
+            p = NULL;
+        }
+        if (!take(t, x->query, p))
+            walk_query(t, x->query, within);
+    }
+}
+
+static void walk_from(struct subtrees *t, const struct sql_select *s, struct place at)
+{
+    bool alone = s->from && !s->from->next;
+    struct place within = {at.up, at.depth + 1, at.rows && alone};
+    for (const struct sql_from *f = s->from; f; f = f->next) {
+        walk_expr(t, f->args, at);
+        if (f->form != SOURCE_QUERY)
+            continue;
+        struct query_plan *p = at.rows ? plan_of(t, f->query, at.up) : NULL;
+        if (p && !is_one_row(p) && (!alone || !keeps_order(t, s, f->query, p))) {
+            plan_free(p);
+            p = NULL;
+        }
+        if (!take(t, f->query, p))
+            walk_query(t, f->query, within);
+    }
+}
+
+static void walk_query(struct subtrees *t, const struct sql_query *q, struct place at)
+{
+    struct cte_scope own = {q, t->tree, at.up};
+    if (at.depth > PLAN_MAX_DEPTH)
+        return;
+    at.up = &own;
+    for (const struct sql_cte *c = q->ctes; c; c = c->next) {
+        struct query_plan *p = c->columns || q->recursive || !at.rows ? NULL : plan_of(t, c->query, &own);
+        if (p && !uses_keep_order(t, q, c, p)) {
+            plan_free(p);
+            p = NULL;
+        }
+        take(t, c->query, p);
+    }
+    for (const struct sql_select *s = q->selects; s; s = s->next) {
+        walk_from(t, s, at);
+        for (const struct sql_item *i = s->items; i; i = i->next)
+            if (i->alias.len) /* else its text is the name of a column */
+                walk_expr(t, i->expr, at);
+        walk_expr(t, s->where, at);
+        walk_expr(t, s->having, at);
+    }
+}
+
+/* ---- the statement ---- */
+
+static bool put_rest(struct subtrees *t, sqlite3_str *out)
+{
+    uint32_t from = 0;
+    for (uint32_t i = 0; i <= t->n_taken; i++) {
+        struct sql_span gap = {from, i < t->n_taken ? t->taken[i].at.first : t->tree->n_tokens};
+        size_t len = 0;
+        const char *text = gap.end > gap.first ? sql_tree_text(t->tree, t->planner->arena, gap, &len) : "";
+        if (!text)
+            return false;
+        sqlite3_str_append(out, text, (int)len);
+        if (i == t->n_taken)
+            return true;
+        sqlite3_str_appendchar(out, 1, ' ');
+        plan_put_select(out, t->taken[i].plan, (int)i + 1);
+        sqlite3_str_appendchar(out, 1, ' ');
+        from = t->taken[i].at.end;
+    }
+    return true;
+}
+
+static sqlite3_stmt *prepare_rest(struct subtrees *t, bool show)
+{
+    sqlite3_stmt *stmt = NULL;
+    sqlite3_str *out = sqlite3_str_new(NULL);
+    if (show)
+        sqlite3_str_appendall(out, "EXPLAIN QUERY PLAN ");
+    bool ok = put_rest(t, out);
+    char *text = sqlite3_str_finish(out);
+    ok = ok && text && sqlite3_prepare_v2(t->planner->e->db, text, -1, &stmt, NULL) == SQLITE_OK;
+    sqlite3_free(text);
+    uint32_t bound = 0;
+    while (ok && bound < t->n_taken) { /* a plan that cannot be bound is freed, too */
+        ok = sqlite3_bind_pointer(stmt, (int)bound + 1, t->taken[bound].plan, PLAN_POINTER, plan_free) == SQLITE_OK;
+        bound++;
+    }
+    for (uint32_t i = bound; i < t->n_taken; i++)
+        plan_free(t->taken[i].plan);
+    if (ok)
+        return stmt;
+    sqlite3_finalize(stmt);
+    return NULL;
+}
+
+sqlite3_stmt *subtrees_prepare(struct planner *planner, bool show)
+{
+    struct subtrees t = {.planner = planner, .tree = planner->tree};
+    walk_query(&t, planner->tree->query, (struct place){NULL, 0, true});
+    return t.n_taken ? prepare_rest(&t, show) : NULL;
+}
