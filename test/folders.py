@@ -41,10 +41,10 @@ LAYERS = [
     "summary/query",
     "summary/run",
     "api",
-    "server",
+    "server compare",
     # the program
     "shell",
-    "shell/repl shell/convert",
+    "shell/repl shell/convert shell/compare",
     "shell/commands",
 ]
 

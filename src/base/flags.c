@@ -175,9 +175,10 @@ int flags_parse(const struct flag_table *t, void *values, int where, int n, char
         const char *arg = argv[i];
         if (flags_end || arg[0] != '-' || !arg[1])
             rc = list_add(positionals(t, values), arg);
-        else if (strcmp(arg, "--") == 0)
+        else if (strcmp(arg, "--") == 0) {
             flags_end = true;
-        else if (arg[1] == '-')
+            positionals(t, values)->dashes = positionals(t, values)->n + 1;
+        } else if (arg[1] == '-')
             rc = parse_long(&r, &i, err);
         else
             rc = parse_letters(&r, &i, err);

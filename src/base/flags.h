@@ -30,6 +30,7 @@ struct text_list {
     const char **p;
     size_t n;
     size_t cap;
+    size_t dashes; /* of positional arguments: 1 + how many of them stand before "--"; 0: there is none */
 };
 
 struct given_number {

@@ -22,7 +22,10 @@ enum flag_where {
     IN_SERVER = 512,
     IN_UTIL = 1024,
     IN_CONVERT = 2048,
-    IN_ALL = 4095,
+    IN_DIFF = 8192,
+    IN_GATE = 16384,
+    IN_REPORT = 32768,
+    IN_ALL = 65535,
 };
 
 /* Texts are views of argv. */

@@ -78,6 +78,8 @@ static int run_help(int n, char **argv, struct error *err)
 static int run_parsed(struct shell *sh, const struct command *cmd, int parsed, struct error *err)
 {
     const struct error refusal = *err;
+    if (cmd->where & (IN_DIFF | IN_GATE))
+        sh->failure_status = 2;
     if (sh->opt.help) {
         help_command(cmd);
         return 0;
@@ -184,6 +186,6 @@ int shell_main(int argc, char **argv)
     tp_close(sh.tp);
     flags_free(&shell_flags, &sh.opt);
     if (fflush(stdout) != 0)
-        rc = 1;
-    return rc ? 1 : 0;
+        rc = -1;
+    return rc < 0 && sh.failure_status ? sh.failure_status : rc != 0;
 }

@@ -1,7 +1,7 @@
 /* tp_shell: finds the command of a command line, and what all commands share.
  *
  * Results go to standard output; everything else (progress, logs, the report on the trace's health, errors) to standard
- * error. The exit code is 0 or 1. */
+ * error. The exit code is 0 or 1; commands that compare end with 2 when they could not. */
 #ifndef MERIDIAN_SHELL_SHELL_H
 #define MERIDIAN_SHELL_SHELL_H
 
@@ -15,13 +15,15 @@ struct shell {
     struct tp *tp;
     int64_t load_ns;       /* time the load took */
     bool no_health_report; /* the command has a report of its own */
+    int failure_status;    /* the exit status of an error; 0: 1 */
     const char *program;
 };
 
 struct command {
     struct command_text text;
     int where; /* whose flags it takes: one of IN_* */
-    /* 0: exit 0; 1: exit 1, everything has been said; negative: exit 1 with the error's text. NULL: see `later`. */
+    /* 0: exit 0; 1: exit 1, everything has been said; negative: exit 1 (commands that compare: 2) with the error's text.
+     * NULL: see `later`. */
     int (*run)(struct shell *sh, struct error *err);
     const char *later;
 };
@@ -50,6 +52,7 @@ int traceconv_words(int n, char **argv, int at, char **out);
 int cmd_query(struct shell *sh, struct error *err);
 int cmd_interactive(struct shell *sh, struct error *err);
 int cmd_check(struct shell *sh, struct error *err);
+int cmd_diff(struct shell *sh, struct error *err);
 int cmd_export(struct shell *sh, struct error *err);
 int cmd_sync(struct shell *sh, struct error *err);
 int cmd_summarize(struct shell *sh, struct error *err);

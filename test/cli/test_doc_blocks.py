@@ -41,6 +41,9 @@ FILES = {
     "node.cpuprofile": DATA / "json" / "node.cpuprofile", "perf.data": DATA / "perf" / "cpu-clock-g.data",
     "trace.dat": DATA / "trace-cmd" / "sched-v7-zstd.dat", "host.dat": DATA / "trace-cmd" / "guests-host.dat",
     "guest1.dat": DATA / "trace-cmd" / "guests-guest1.dat", "guest2.dat": DATA / "trace-cmd" / "guests-guest2.dat",
+    "before.pftrace": DATA / "linux-sched.pftrace", "after.pftrace": DATA / "linux-sched.pftrace",
+    "base/1.pftrace": DATA / "linux-zstd.pftrace", "base/2.pftrace": DATA / "linux-zstd.pftrace",
+    "new/1.pftrace": DATA / "linux-zstd.pftrace", "new/2.pftrace": DATA / "linux-zstd.pftrace",
     "spans.jsonl": DATA / "otlp" / "basket.jsonl",
     "bin/tp_shell": pathlib.Path(harness.SHELL).resolve(), "test": ROOT / "test",
     "bin/clang": pathlib.Path("/bin/true"), "bin/perf": pathlib.Path("/bin/true"),  # programs of others: their output is there

@@ -1,0 +1,11 @@
+/* Names without the numbers that differ from run to run: worker-1 and worker-2 are worker-*. */
+#ifndef MERIDIAN_COMPARE_GROUP_NAME_H
+#define MERIDIAN_COMPARE_GROUP_NAME_H
+
+#include <stddef.h>
+
+/* Writes `name` (NULL: "") to `to`, cut where `room` ends: digits behind one of -:/_#. or a blank, or behind such a
+ * separator and the letter u (kworker/u8:1), become one '*'; controls become '?'. Returns `to`. */
+const char *group_name(const char *name, char *to, size_t room);
+
+#endif
