@@ -490,7 +490,11 @@ static void put_over(struct text *t, const char *over)
                                          " ROWS BETWEEN 3 PRECEDING AND CURRENT ROW",
                                          " ROWS BETWEEN 2 PRECEDING AND 4 FOLLOWING",
                                          " RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
-                                         " ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING"};
+                                         " ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING",
+                                         " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+                                         " ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING",
+                                         " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+                                         " ROWS BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING"};
     static const char *const alone[] = {"row_number()", "rank()",   "dense_rank()", "percent_rank()",
                                         "cume_dist()",  "ntile(3)", "count(*)"};
     static const char *const of[] = {"lag", "lead", "first_value", "last_value"};
@@ -510,7 +514,7 @@ static void put_over(struct text *t, const char *over)
         put(t, ")");
         break;
     }
-    put(t, " OVER (%s%s)", over, frames[pick(7)]);
+    put(t, " OVER (%s%s)", over, frames[pick(11)]);
 }
 
 static uint32_t put_windows(struct text *t)

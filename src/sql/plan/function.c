@@ -383,8 +383,10 @@ static bool read_frame(struct reader *r, const struct sql_window *w, struct plan
     if (!rows)
         return false;
     out->frame = FRAME_SLIDING;
-    return read_bound(r, &w->from, &out->from) && (w->to.kind == BOUND_NONE || read_bound(r, &w->to, &out->to)) &&
-           out->from <= out->to;
+    out->from = -FRAME_FAR;
+    out->to = is_unbounded(&w->to, FRAME_FOLLOWING) ? FRAME_FAR : 0;
+    return (from_start || read_bound(r, &w->from, &out->from)) &&
+           (w->to.kind == BOUND_NONE || out->to || read_bound(r, &w->to, &out->to)) && out->from <= out->to;
 }
 
 static const struct sql_window *named_window(const struct reader *r, const struct sql_window *w)

@@ -228,13 +228,46 @@ static bool may_read_by_list(const struct query_plan *p)
     return false;
 }
 
+static bool flatten(struct query_plan *p, struct plan_expr *x)
+{
+    if (x->op == X_OR)
+        return flatten(p, x->args[0]) && flatten(p, x->args[1]);
+    if (p->n_arms == PLAN_MAX_LOOKED_UP)
+        return false;
+    p->arms[p->n_arms++] = x;
+    return true;
+}
+
+/* The lookups of the one OR of a statement of one table. */
+static bool read_arms(struct loops *l, struct query_plan *p)
+{
+    struct plan_expr *or_term = NULL;
+    int lookups = 0, multi = -1;
+    if (p->sources[0].sub || p->sources[0].batches || l->planner->tree->cores->next_core)
+        return false;
+    for (uint32_t i = 0; i < p->n_where; i++) {
+        if (p->where[i]->op == X_OR && or_term)
+            return false;
+        or_term = p->where[i]->op == X_OR ? p->where[i] : or_term;
+    }
+    for (int i = 0; i < l->n; i++) {
+        bool found = strncmp(l->lines[i].text, "MULTI-INDEX OR", 14) == 0;
+        if (found && multi >= 0)
+            return false;
+        multi = found ? l->lines[i].id : multi;
+        lookups += multi >= 0 && l->lines[i].parent == multi;
+    }
+    p->n_arms = 0;
+    return multi >= 0 && or_term && flatten(p, or_term) && lookups == (int)p->n_arms;
+}
+
 bool loops_order(struct loops *l, int parent, struct query_plan *p)
 {
     p->n_loops = 0;
     if (may_read_by_list(p))
         return false;
     if (p->n_sources == 1) {
-        if (may_look_up_twice(l, p))
+        if (may_look_up_twice(l, p) && (!l || !read_arms(l, p)))
             return false;
         p->loops[p->n_loops++] = 0;
         return true;

@@ -13,6 +13,7 @@ enum {
     PLAN_MAX_SOURCES = 16,
     PLAN_MAX_ITEMS = 64,
     PLAN_MAX_TESTS = 24,
+    PLAN_MAX_LOOKED_UP = 16,
     PLAN_MAX_KEYS = 8,
     PLAN_MAX_AGGREGATES = 40,
     PLAN_MAX_LOOKUPS = 12,
@@ -93,9 +94,9 @@ struct plan_expr {
 /* A source of rows: a table, or a plan whose answer is one. */
 struct plan_source {
     struct plan_table table;    /* name NULL: `sub` or a stage */
-    struct query_plan *sub; /* or a compound's: arms by next_arm */
-    uint64_t batches;       /* of an operator: its serial; 0: another source */
-    uint32_t n_columns;     /* of that one */
+    struct query_plan *sub;     /* or a compound's: arms by next_arm */
+    uint64_t batches;           /* of an operator: its serial; 0: another source */
+    uint32_t n_columns;         /* of that one */
     struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
     uint32_t n_printed;
     bool left; /* of a left join: rows before it stay without one of it */
@@ -173,14 +174,16 @@ enum window_frame {
     FRAME_PEERS,  /* from the first row of the partition to the last equal one */
     FRAME_ROWS,   /* to the row itself */
     FRAME_WHOLE,  /* the partition */
-    FRAME_SLIDING /* ROWS BETWEEN n PRECEDING AND m FOLLOWING */
+    FRAME_SLIDING /* ROWS BETWEEN n PRECEDING AND m FOLLOWING; either may be unbounded */
 };
+
+#define FRAME_FAR (1ll << 40)
 
 struct plan_window {
     uint8_t kind, frame, type;
     int16_t arg, fallback; /* columns of the stage; -1: none */
     int64_t offset;        /* of lag, lead, ntile, nth_value */
-    int64_t from, to;      /* FRAME_SLIDING: relative to the row */
+    int64_t from, to;      /* FRAME_SLIDING: relative to the row; FRAME_FAR: unbounded */
 };
 
 struct plan_item {
@@ -203,6 +206,9 @@ struct query_plan {
     bool restore_order;              /* rows are to be sorted by the rows of `loops` */
     uint8_t loops[PLAN_MAX_SOURCES]; /* sources from the outermost loop of SQLite to the innermost */
     uint32_t n_loops;
+    struct plan_expr
+        *arms[PLAN_MAX_LOOKED_UP]; /* of an OR that SQLite looks up one by one; rows come by the first that holds */
+    uint32_t n_arms;
     bool order_unknown;
     bool unordered; /* the order of rows is not known, and must not matter */
 

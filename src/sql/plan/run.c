@@ -185,21 +185,37 @@ static struct table *answer_table(struct run *r)
 struct collector {
     struct sink base;
     struct run *r;
-    struct table *t; /* row numbers, a column for each source */
+    struct table *t; /* row numbers, a column for each source; then the lookup that finds the row first */
 };
+
+/* Of each row, which of the lookups of an OR finds it first. */
+static void find_arms(struct run *r, const struct batch *b, uint8_t *arms)
+{
+    uint32_t keep[BATCH];
+    memset(arms, 0, b->n);
+    for (uint32_t k = r->plan->n_arms; k-- > 0;)
+        for (uint32_t i = 0, n = eval_filter(r, &r->plan->arms[k], 1, b, keep); i < n; i++)
+            arms[keep[i]] = (uint8_t)k;
+}
 
 static bool collect(struct sink *s, const struct batch *b)
 {
     struct collector *c = (struct collector *)s;
-    int64_t words[PLAN_MAX_SOURCES][BATCH / 16];
-    const int64_t *columns[PLAN_MAX_SOURCES];
+    int64_t words[PLAN_MAX_SOURCES + 1][BATCH / 16];
+    const int64_t *columns[PLAN_MAX_SOURCES + 1];
+    uint32_t n_sources = c->r->plan->n_sources;
+    uint8_t arms[BATCH];
+    find_arms(c->r, b, arms);
     for (uint32_t at = 0; at < b->n; at += BATCH / 16) {
         uint32_t n = b->n - at < BATCH / 16 ? b->n - at : BATCH / 16;
-        for (uint32_t k = 0; k < c->r->plan->n_sources; k++) {
+        for (uint32_t k = 0; k < n_sources; k++) {
             for (uint32_t i = 0; i < n; i++)
                 words[k][i] = b->rows[k][at + i];
             columns[k] = words[k];
         }
+        for (uint32_t i = 0; i < n; i++)
+            words[n_sources][i] = arms[at + i];
+        columns[n_sources] = words[n_sources];
         if (!stage_append(c->r, c->t, columns, n))
             return false;
     }
@@ -234,13 +250,14 @@ void run_replay(struct run *r, const struct table *t, const uint32_t *order, uin
 static void run_in_order(struct run *r, struct sink *to)
 {
     const struct query_plan *p = r->plan;
-    enum plan_type types[PLAN_MAX_SOURCES];
-    struct plan_order terms[PLAN_MAX_SOURCES];
-    for (uint32_t k = 0; k < p->n_sources; k++)
+    enum plan_type types[PLAN_MAX_SOURCES + 1];
+    struct plan_order terms[PLAN_MAX_SOURCES + 1];
+    uint32_t n_terms = 0;
+    for (uint32_t k = 0; k <= p->n_sources; k++)
         types[k] = PLAN_INT;
-    struct collector c = {{collect}, r, stage_new(r, types, p->n_sources)};
+    struct collector c = {{collect}, r, stage_new(r, types, p->n_sources + 1)};
     uint32_t *order = NULL;
-    if (!c.t || p->n_loops > PLAN_MAX_ORDER) {
+    if (!c.t || p->n_loops + 1 > PLAN_MAX_ORDER) {
         r->rc = r->rc ? r->rc : RUN_GAVE_UP;
     } else if (join_run(r, &c.base) == 0) {
         uint32_t n = c.t->n_rows;
@@ -250,10 +267,11 @@ static void run_in_order(struct run *r, struct sink *to)
             r->rc = r->rc ? r->rc : SQLITE_NOMEM;
         for (uint32_t i = 0; order && i < n; i++)
             order[i] = i;
+        if (p->n_arms)
+            terms[n_terms++] = (struct plan_order){(int16_t)p->n_sources, false};
         for (uint32_t k = 0; k < p->n_loops; k++)
-            terms[k] = (struct plan_order){p->loops[k], false};
-        if (order &&
-            !order_rows(c.t, &r->e->storage->strings, terms, p->n_loops, false, 0, order, n, engine_stop(r->e)))
+            terms[n_terms++] = (struct plan_order){p->loops[k], false};
+        if (order && !order_rows(c.t, &r->e->storage->strings, terms, n_terms, false, 0, order, n, engine_stop(r->e)))
             r->rc = engine_gave_up(r->e);
         if (order && !r->rc)
             run_replay(r, c.t, order, n, to);

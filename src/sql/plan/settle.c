@@ -107,7 +107,7 @@ bool plan_settle_order(struct reader *r)
     }
     if (p->order_unknown || !order_of_loops(r))
         return false;
-    p->restore_order = !loops_agree(p);
+    p->restore_order = p->n_arms || !loops_agree(p);
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* The steps of a plan: which source is scanned, how the others are joined to its rows, and where each condition is
- * checked. The largest table is scanned; a table whose row number is asked for comes before those that need a hash. */
+ * checked. That table is scanned from which most equalities are keys of the others, the largest of such; a table whose
+ * row number is asked for comes before those that need a hash. */
 #include "sql/plan/plan_private.h"
 
 static uint32_t rows_of(const struct plan_source *s)
@@ -109,18 +110,14 @@ static bool add_step(struct query_plan *p, uint8_t source, uint32_t *placed, str
     return ok;
 }
 
-bool plan_steps(struct query_plan *p)
+static bool steps_from(struct query_plan *p, uint8_t first)
 {
     struct plan_expr *where[PLAN_MAX_TESTS];
     uint32_t placed = 0;
-    int first = -1;
     p->n_steps = 0;
     for (uint32_t i = 0; i < p->n_where; i++)
         where[i] = p->where[i];
-    for (uint32_t i = 0; i < p->n_sources; i++)
-        if (!p->sources[i].left && (first < 0 || rows_of(&p->sources[i]) > rows_of(&p->sources[first])))
-            first = (int)i;
-    if (first < 0 || !add_step(p, (uint8_t)first, &placed, where))
+    if (!add_step(p, first, &placed, where))
         return false;
     while (p->n_steps < p->n_sources) {
         int next = -1;
@@ -142,4 +139,38 @@ bool plan_steps(struct query_plan *p)
         if (where[i] && !take(p->steps[0].where, &p->steps[0].n_where, where[i]))
             return false;
     return true;
+}
+
+static uint32_t equalities(struct plan_expr *const *terms, uint32_t n)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++)
+        found += terms[i]->op == X_COMPARE && terms[i]->sql == SQL_EQ && terms[i]->args[0]->sources &&
+                 terms[i]->args[1]->sources && !(terms[i]->args[0]->sources & terms[i]->args[1]->sources);
+    return found;
+}
+
+/* Equalities between sources that are checked pair by pair: `a.x + a.y = b.z` is a key of b only. */
+static uint32_t lost_keys(const struct query_plan *p)
+{
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        lost += equalities(p->steps[i].where, p->steps[i].n_where) + equalities(p->steps[i].after, p->steps[i].n_after);
+    return lost;
+}
+
+bool plan_steps(struct query_plan *p)
+{
+    int first = -1;
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < p->n_sources; i++) {
+        if (p->sources[i].left || !steps_from(p, (uint8_t)i))
+            continue;
+        uint32_t lost = lost_keys(p);
+        if (first < 0 || lost < least || (lost == least && rows_of(&p->sources[i]) > rows_of(&p->sources[first]))) {
+            first = (int)i;
+            least = lost;
+        }
+    }
+    return first >= 0 && steps_from(p, (uint8_t)first);
 }

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { MAX_SLIDING_EXTREME = 1024 };
-
 struct windows {
     struct sink base;
     struct run *r;
@@ -201,29 +199,34 @@ static bool less(const struct partition *p, int64_t a, int64_t b)
     return p->of->type == PLAN_REAL ? column_f64(a) < column_f64(b) : a < b;
 }
 
+/* The rows that may still be the extreme stand in line, the best first: one that is worse than a later one goes. */
 static void keep_extremes(const struct partition *p)
 {
-    int64_t best = p->null, done = p->from;
-    bool sliding = p->of->frame == FRAME_SLIDING, largest = p->of->kind == WIN_MAX;
-    uint32_t end = p->from;
-    if (sliding && p->of->to - p->of->from > MAX_SLIDING_EXTREME) {
-        fail(p->w->r, RUN_GAVE_UP);
+    bool largest = p->of->kind == WIN_MAX;
+    uint32_t end = p->from, first = 0, n = 0, *line = NULL;
+    int64_t done = p->from;
+    if (run_alloc(p->w->r, (p->to - p->from) * 4ull))
+        line = mem_alloc(((size_t)(p->to - p->from) + 1) * sizeof *line);
+    if (!line) {
+        fail(p->w->r, SQLITE_NOMEM);
         return;
     }
     for (uint32_t i = p->from; i < p->to; i++) {
         int64_t lo, hi;
         frame_of(p, i, &end, &lo, &hi);
-        if (sliding) {
-            best = p->null;
-            done = lo;
-        }
         for (; done < hi; done++) {
             int64_t v = p->args[done];
-            if (v != p->null && (best == p->null || (largest ? less(p, best, v) : less(p, v, best))))
-                best = v;
+            if (v == p->null)
+                continue;
+            while (n > first && (largest ? less(p, p->args[line[n - 1]], v) : less(p, v, p->args[line[n - 1]])))
+                n--;
+            line[n++] = (uint32_t)done;
         }
-        p->out[i] = best;
+        while (first < n && line[first] < lo)
+            first++;
+        p->out[i] = first < n ? p->args[line[first]] : p->null;
     }
+    mem_free(line);
 }
 
 struct running {
@@ -274,7 +277,7 @@ static void sum_up(const struct partition *p, bool real)
     int64_t in = p->from, out = p->from;
     uint32_t end = p->from;
     bool counts = p->of->kind == WIN_COUNT || p->of->kind == WIN_COUNT_ROWS, sliding = p->of->frame == FRAME_SLIDING;
-    if (sliding && real && !counts) { /* the order of additions shows */
+    if (sliding && real && !counts && p->of->from != -FRAME_FAR) { /* the order of additions shows */
         fail(p->w->r, RUN_GAVE_UP);
         return;
     }
