@@ -10,7 +10,7 @@ CREATE PERFETTO VIEW pkvm_hypervisor_events(
   ts TIMESTAMP,
   -- Duration of the stay in the hypervisor in nanoseconds.
   dur DURATION,
-  -- Why the hypervisor was entered.
+  -- Why the hypervisor was entered; NULL when no event told.
   reason STRING
 ) AS
 SELECT
@@ -18,7 +18,7 @@ SELECT
   extract_arg(t.dimension_arg_set_id, 'cpu') AS cpu,
   s.ts,
   s.dur,
-  coalesce(extract_arg(s.arg_set_id, 'hyp_enter_reason'), s.name) AS reason
+  extract_arg(s.arg_set_id, 'hyp_enter_reason') AS reason
 FROM slice AS s
 JOIN track AS t ON t.id = s.track_id
 WHERE t.type = 'pkvm_hypervisor';

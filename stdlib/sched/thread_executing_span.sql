@@ -243,7 +243,11 @@ JOIN _sleep_state AS s ON s.utid = r.utid AND s.ts + s.dur = r.ts;
 
 -- From a state in which a thread ran to the wait for a CPU in front of it.
 CREATE PERFETTO VIEW _wakeup_map AS
-SELECT r.id, w.id AS wakeup_id
-FROM thread_state AS r
-JOIN thread_state AS w ON w.utid = r.utid AND w.ts + w.dur = r.ts
-WHERE r.state = 'Running' AND _is_runnable_state!(w.state);
+WITH
+  -- the states of a thread stand one behind the other
+  pairs AS (
+    SELECT id, ts, state, lag(id) OVER one AS wakeup_id, lag(state) OVER one AS was, lag(ts + dur) OVER one AS ended
+    FROM thread_state
+    WINDOW one AS (PARTITION BY utid ORDER BY ts, id)
+  )
+SELECT id, wakeup_id FROM pairs WHERE state = 'Running' AND _is_runnable_state!(was) AND ended = ts;

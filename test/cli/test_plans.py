@@ -6,8 +6,8 @@ import unittest
 import harness
 
 STDLIB = harness.DATA.parents[1] / "stdlib"
-# How long this program took, and a view that takes seconds to read.
-LEFT_OUT = {"stats", "_wakeup_map", "sqlstats"}
+# How long this program took.
+LEFT_OUT = {"stats", "sqlstats"}
 ROWS = 300
 
 

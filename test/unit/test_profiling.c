@@ -114,7 +114,7 @@ START_TEST(dumps_of_a_heap_tell_what_changed)
     put_stacks();
     put(w, "1{8:10 10:1 37{7:0 5{1:30 9:910 11'libc' 12:4096 13:1024 10:1 2{1:1 2:100 5:1}}}}");
     put(w, "1{8:20 10:1 37{7:1 6:1 5{1:30 9:920 15:910 11'libc' 2{1:1 2:300 5:2 3:40 6:1}}}}");
-    put(w, "1{8:30 10:1 37{7:2 5{1:30 9:920 11'libc' 2{1:2 8:77 9:7}}}}"); /* as it was at its largest */
+    put(w, "1{8:30 10:1 37{7:2 5{1:30 9:920 11'libc' 12:4096 13:1024 2{1:2 8:77 9:7}}}}"); /* as it was at its largest */
     put(w, "1{8:40 10:1 37{7:4 6:1 5{1:30 9:930 11'libc' 2{1:1 2:10 5:1}}}}");
     trace_fixture_load(&f);
     static const struct {

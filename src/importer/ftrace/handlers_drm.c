@@ -3,9 +3,15 @@
 #include "importer/ftrace/ftrace_internal.h"
 #include "wire/fields.h"
 
+struct job {
+    uint64_t id; /* its number, or the seqno of its fence */
+    uint64_t fence_context;
+    bool has_fence;
+};
+
 /* Jobs (or fences) that wait in order; the first has the open slice. */
 struct line {
-    VEC(uint64_t)
+    VEC(struct job)
     waiting;
     size_t head; /* waiting[0 .. head) are done */
     uint32_t track;
@@ -40,7 +46,13 @@ static struct drm *drm_state(const struct ftrace_event *e)
 
 static uint64_t first_waiting(const struct line *l)
 {
-    return l->waiting.p[l->head];
+    return l->waiting.p[l->head].id;
+}
+
+/* One number for a job, among those of its ring. */
+static uint64_t job_key(const struct job *job)
+{
+    return job->has_fence ? hash_combine(hash_u64(job->fence_context), job->id) : job->id;
 }
 
 static bool is_empty(const struct line *l)
@@ -113,12 +125,24 @@ static struct line *ring_of(const struct ftrace_event *e, struct slice ring)
              : NULL;
 }
 
+/* What tells a job from others: its number, or since 6.16 its fence. */
+static void add_job_args(const struct ftrace_event *e, struct small_args *args, const struct job *job)
+{
+    if (!job->has_fence) {
+        small_args_add(e, args, "gpu sched job", ARG_UINT, (int64_t)job->id);
+        return;
+    }
+    small_args_add(e, args, "fence context", ARG_UINT, (int64_t)job->fence_context);
+    small_args_add(e, args, "fence seqno", ARG_UINT, (int64_t)job->id);
+}
+
 static void begin_job(const struct ftrace_event *e, struct line *l)
 {
     struct drm *d = drm_state(e);
     struct small_args args = {0};
-    uint64_t job = first_waiting(l);
-    small_args_add(e, &args, "gpu sched job", ARG_UINT, (int64_t)job);
+    struct job told = l->waiting.p[l->head];
+    uint64_t job = job_key(&told);
+    add_job_args(e, &args, &told);
     uint32_t slice = ftrace_begin(e, l->track, 0, ftrace_text(e, "job"), small_args_set(e, &args));
     const uint64_t *from = slice == SLICE_NONE ? NULL : u64map_get(&d->schedules, schedule_key(d, l, job));
     if (!from)
@@ -127,21 +151,20 @@ static void begin_job(const struct ftrace_event *e, struct line *l)
     u64map_del(&d->schedules, schedule_key(d, l, job));
 }
 
-/* `job` and `fence` are told by number (older kernels) or by context and seqno of the fence (drm_sched_job_queue). */
-static void schedule_job(const struct ftrace_event *e, struct slice ring, uint64_t job)
+static void schedule_job(const struct ftrace_event *e, struct slice ring, struct job job)
 {
     struct drm *d = drm_state(e);
-    struct line *l = ring_of(e, ring);
     struct small_args args = {0};
     small_args_add(e, &args, "gpu sched ring", ARG_STRING, import_slice(e->m->im, ring));
-    small_args_add(e, &args, "gpu sched job", ARG_UINT, (int64_t)job);
-    uint32_t slice = ftrace_instant(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "drm_sched_job"),
+    add_job_args(e, &args, &job);
+    uint32_t slice = ftrace_instant(e, ftrace_thread_track(e, event_utid(e)), 0, ftrace_text(e, "drm_sched_job_queue"),
                                     small_args_set(e, &args));
-    if (l && slice != SLICE_NONE && !u64map_set(&d->schedules, schedule_key(d, l, job), slice))
+    struct line *l = ring_of(e, ring);
+    if (l && slice != SLICE_NONE && !u64map_set(&d->schedules, schedule_key(d, l, job_key(&job)), slice))
         e->m->im->failed = true;
 }
 
-static void run_job(const struct ftrace_event *e, struct slice ring, uint64_t job, uint64_t fence)
+static void run_job(const struct ftrace_event *e, struct slice ring, struct job job, uint64_t fence)
 {
     struct drm *d = drm_state(e);
     struct line *l = ring_of(e, ring);
@@ -173,14 +196,15 @@ static void drm_sched_job(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    schedule_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_NAME), field_u64(&f, FTRACE_DRM_SCHED_JOB_ID));
+    schedule_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_NAME),
+                 (struct job){.id = field_u64(&f, FTRACE_DRM_SCHED_JOB_ID)});
 }
 
 static void drm_run_job(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    run_job(e, field_bytes(&f, FTRACE_DRM_RUN_JOB_NAME), field_u64(&f, FTRACE_DRM_RUN_JOB_ID),
+    run_job(e, field_bytes(&f, FTRACE_DRM_RUN_JOB_NAME), (struct job){.id = field_u64(&f, FTRACE_DRM_RUN_JOB_ID)},
             field_u64(&f, FTRACE_DRM_RUN_JOB_FENCE));
 }
 
@@ -191,10 +215,10 @@ static void drm_sched_process_job(const struct ftrace_event *e)
     job_done(e, field_u64(&f, FTRACE_DRM_SCHED_PROCESS_JOB_FENCE));
 }
 
-/* Kernels since 6.16 name jobs by their fence; its seqno is the job's number. */
-static uint64_t fence_key(const struct fields *f, unsigned context, unsigned seqno)
+/* Kernels since 6.16 name jobs by their fence. */
+static struct job fenced_job(const struct fields *f, unsigned context, unsigned seqno)
 {
-    return hash_combine(hash_u64(field_u64(f, context)), field_u64(f, seqno));
+    return (struct job){.id = field_u64(f, seqno), .fence_context = field_u64(f, context), .has_fence = true};
 }
 
 static void drm_sched_job_queue(const struct ftrace_event *e)
@@ -202,22 +226,23 @@ static void drm_sched_job_queue(const struct ftrace_event *e)
     struct fields f;
     fields_read(e->payload, &f);
     schedule_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_QUEUE_NAME),
-                 field_u64(&f, FTRACE_DRM_SCHED_JOB_QUEUE_FENCE_SEQNO));
+                 fenced_job(&f, FTRACE_DRM_SCHED_JOB_QUEUE_FENCE_CONTEXT, FTRACE_DRM_SCHED_JOB_QUEUE_FENCE_SEQNO));
 }
 
 static void drm_sched_job_run(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    run_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_RUN_NAME), field_u64(&f, FTRACE_DRM_SCHED_JOB_RUN_FENCE_SEQNO),
-            fence_key(&f, FTRACE_DRM_SCHED_JOB_RUN_FENCE_CONTEXT, FTRACE_DRM_SCHED_JOB_RUN_FENCE_SEQNO));
+    struct job job = fenced_job(&f, FTRACE_DRM_SCHED_JOB_RUN_FENCE_CONTEXT, FTRACE_DRM_SCHED_JOB_RUN_FENCE_SEQNO);
+    run_job(e, field_bytes(&f, FTRACE_DRM_SCHED_JOB_RUN_NAME), job, job_key(&job));
 }
 
 static void drm_sched_job_done(const struct ftrace_event *e)
 {
     struct fields f;
     fields_read(e->payload, &f);
-    job_done(e, fence_key(&f, FTRACE_DRM_SCHED_JOB_DONE_FENCE_CONTEXT, FTRACE_DRM_SCHED_JOB_DONE_FENCE_SEQNO));
+    struct job job = fenced_job(&f, FTRACE_DRM_SCHED_JOB_DONE_FENCE_CONTEXT, FTRACE_DRM_SCHED_JOB_DONE_FENCE_SEQNO);
+    job_done(e, job_key(&job));
 }
 
 /* --- fences ------------------------------------------------------------------------------------------------------ */
@@ -244,7 +269,7 @@ static void begin_fence(const struct ftrace_event *e, struct line *l)
 
 static void add_fence(const struct ftrace_event *e, struct line *l, uint32_t seqno)
 {
-    if (!vec_push(&l->waiting, seqno))
+    if (!vec_push(&l->waiting, (struct job){.id = seqno}))
         e->m->im->failed = true;
     else if (l->waiting.n - l->head == 1)
         begin_fence(e, l);

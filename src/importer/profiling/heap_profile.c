@@ -8,6 +8,8 @@
 #include "importer/clock/clock_graph.h"
 #include "wire/fields.h"
 
+enum { CLIENT_ERROR_HIT_TIMEOUT = 1 /* of ProcessHeapSamples.ClientError: it waited too long for room */ };
+
 struct totals {
     int64_t alloc_size, alloc_count, free_size, free_count;
 };
@@ -86,7 +88,7 @@ static const struct {
 } dump_stats[] = {
     {4, STAT_heapprofd_rejected_concurrent}, {6, STAT_heapprofd_client_disconnected},
     {7, STAT_heapprofd_buffer_overran},      {8, STAT_heapprofd_buffer_corrupted},
-    {10, STAT_heapprofd_hit_guardrail},      {14, STAT_heapprofd_client_error},
+    {10, STAT_heapprofd_hit_guardrail},
 };
 /* The same of ProcessHeapSamples.stats. */
 static const struct {
@@ -113,6 +115,11 @@ static void count_dump(struct packet *p, const struct dump *d)
     for (size_t i = 0; i < sizeof dump_stats / sizeof *dump_stats; i++)
         if (d->flags[dump_stats[i].field])
             stats_add_idx(stats, p->m->id, dump_stats[i].stat, pid, (int64_t)d->flags[dump_stats[i].field]);
+    uint64_t error = d->flags[PROFILE_PACKET_PROCESS_HEAP_SAMPLES_CLIENT_ERROR];
+    if (error)
+        stats_set_idx(stats, p->m->id, STAT_heapprofd_client_error, pid, (int64_t)error);
+    if (error == CLIENT_ERROR_HIT_TIMEOUT && !d->flags[PROFILE_PACKET_PROCESS_HEAP_SAMPLES_BUFFER_OVERRAN])
+        stats_add_idx(stats, p->m->id, STAT_heapprofd_buffer_overran, pid, 1);
     if (d->wanted_interval && d->interval != d->wanted_interval)
         stats_set_idx(stats, p->m->id, STAT_heapprofd_sampling_interval_adjusted, pid,
                       (int64_t)(d->interval - d->wanted_interval));
@@ -141,8 +148,8 @@ static void add_heap_sample(struct packet *p, struct heap_sequence *h, const str
         return;
     }
     *a = (struct pending){.g = p->gen, .ts = d->ts, .pid = d->pid, .heap = d->heap, .callstack = v[1]};
-    if (at_max) /* what was held when the heap was largest */
-        a->totals = (struct totals){.alloc_size = (int64_t)v[8], .alloc_count = (int64_t)v[9]};
+    if (at_max) /* what was held when the heap was largest; recorders that did not tell the interval did not count */
+        a->totals = (struct totals){.alloc_size = (int64_t)v[8], .alloc_count = d->wanted_interval ? (int64_t)v[9] : 0};
     else
         a->totals = (struct totals){(int64_t)v[2], (int64_t)v[5], (int64_t)v[3], (int64_t)v[6]};
 }
@@ -231,6 +238,12 @@ static void insert_change(struct machine_ctx *m, const struct pending *a, uint32
                                                                                     .size = size});
 }
 
+/* Heaps whose garbage is collected tell nothing true about when memory was freed. */
+static bool is_collected(const struct machine_ctx *m, strid heap)
+{
+    return strcmp(strpool_cstr(&m->st->strings, heap), "com.android.art") == 0;
+}
+
 /* Adds what changed since the dump before. */
 static void commit(struct profiling_machine *s, const struct sequence *seq, struct own_messages *own,
                    const struct pending *a)
@@ -259,7 +272,8 @@ static void commit(struct profiling_machine *s, const struct sequence *seq, stru
         return;
     }
     insert_change(m, a, upid, callsite, now->alloc_count - before->alloc_count, now->alloc_size - before->alloc_size);
-    insert_change(m, a, upid, callsite, before->free_count - now->free_count, before->free_size - now->free_size);
+    if (!is_collected(m, a->heap))
+        insert_change(m, a, upid, callsite, before->free_count - now->free_count, before->free_size - now->free_size);
     *before = *now;
 }
 

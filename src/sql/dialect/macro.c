@@ -220,9 +220,13 @@ static int call_stringify(struct expander *x, const struct sql_token *name, cons
     size_t to = 0;
     text[to++] = '\'';
     for (size_t i = 0; i < len; i++) {
-        if (joined[i] == '\'')
+        if (joined[i] == '\'') { /* a doubled quote stands for one, as it would in the text */
             text[to++] = '\'';
-        text[to++] = joined[i];
+            i += joined[i + 1 < len ? i + 1 : i] == '\'' && i + 1 < len;
+            text[to++] = '\'';
+        } else {
+            text[to++] = joined[i];
+        }
     }
     text[to++] = '\'';
     text[to] = 0;

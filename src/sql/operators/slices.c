@@ -6,6 +6,10 @@
 #include "sql/operators/rows.h"
 #include "sql/operators/table_functions.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 int start_row(sqlite3_value *v, uint32_t n_rows, uint32_t *row, struct error *err)
 {
     *row = UINT32_MAX;
@@ -104,37 +108,50 @@ int slice_descendants(const struct table *t, uint32_t row, struct row_list *out,
 
 /* ---- stacks of names ---- */
 
-/* For each slice a hash of the names from the top down to it, and that of its parent (0 at the top). 52 bits, so that
- * it survives a double. */
+static uint64_t hash_number(uint64_t h, int64_t v)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%" PRId64, v);
+    return fnv1a(h, digits, (size_t)n);
+}
+
+/* For each slice a hash of the names from it up to the top, and that of its parent (0 at the top). Both are those that
+ * HASH() of SQL has for the text: the slice and each one above it as hash(category|name), joined by '|'. */
 static int slice_stacks(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
 {
     const struct storage *st = engine_storage(e);
     const struct table *t = &st->t[T_slice];
-    int64_t *hash = mem_alloc((t->n_rows + 1) * sizeof *hash);
-    int rc = hash ? 0 : -MRD_ENOMEM;
+    size_t n = t->n_rows;
+    int64_t *own = mem_alloc((2 * n + 1) * sizeof *own), *stack = own + n;
+    int rc = own ? 0 : -MRD_ENOMEM;
     (void)args, (void)err;
-    for (uint32_t r = 0; r < t->n_rows && rc == 0; r++) {
-        if (stop_asked(engine_stop(e))) {
-            rc = -MRD_ECANCELLED;
-            break;
-        }
-        int64_t parent = table_get(t, slice_c_parent_id, r);
+    for (uint32_t r = 0; r < n && rc == 0; r++) {
         struct slice category = strpool_view(&st->strings, (strid)table_get(t, slice_c_category, r));
         struct slice name = strpool_view(&st->strings, (strid)table_get(t, slice_c_name, r));
-        int64_t above = parent != COL_NULL && parent < r ? hash[parent] : 0;
-        uint64_t h = fnv1a(FNV1A_BASIS, &above, sizeof above);
-        h = fnv1a(fnv1a(h, category.p, category.len), "|", 1);
-        hash[r] = (int64_t)(fnv1a(h, name.p, name.len) >> 12);
-        int64_t words[] = {r, hash[r], above};
-        rc = table_append(out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
+        uint64_t h = fnv1a(fnv1a(FNV1A_BASIS, category.p, category.len), "|", 1);
+        own[r] = (int64_t)fnv1a(h, name.p, name.len);
+        h = hash_number(FNV1A_BASIS, own[r]);
+        int64_t parent = table_get(t, slice_c_parent_id, r);
+        for (int64_t at = r, up = parent; rc == 0 && up != COL_NULL && up < at;) {
+            h = hash_number(fnv1a(h, "|", 1), own[up]);
+            at = up;
+            up = table_get(t, slice_c_parent_id, (uint32_t)at);
+            rc = stop_asked(engine_stop(e)) ? -MRD_ECANCELLED : 0;
+        }
+        stack[r] = (int64_t)h;
+        int64_t words[] = {r, stack[r], parent != COL_NULL && parent < r ? stack[parent] : 0};
+        if (rc == 0 && stop_asked(engine_stop(e)))
+            rc = -MRD_ECANCELLED;
+        if (rc == 0 && table_append(out, words) == UINT32_MAX)
+            rc = -MRD_ENOMEM;
     }
-    mem_free(hash);
+    mem_free(own);
     return rc;
 }
 
 static const struct column_def stack_columns[] = {
     {"id", COL_U32, 0, "Row of slice."},
-    {"stack_id", COL_I64, 0, "Hash of the names from the top down to here."},
+    {"stack_id", COL_I64, 0, "Hash of the names from here up to the top."},
     {"parent_stack_id", COL_I64, 0, "The same of the parent."},
 };
 
@@ -163,11 +180,88 @@ static int ancestor_callsite(struct engine *e, sqlite3_value **args, struct tabl
     return rc;
 }
 
-/* The stack from its root to the callsite; the frame's type is the annotation. */
+/* What the file of a frame holds. */
+enum code { CODE_NATIVE, CODE_LIBART, CODE_INTERP, CODE_JIT, CODE_AOT };
+
+static bool ends_in(struct slice s, const char *end)
+{
+    size_t n = strlen(end);
+    return s.len >= n && memcmp(s.p + s.len - n, end, n) == 0;
+}
+
+static bool begins_with(struct slice s, const char *begin)
+{
+    size_t n = strlen(begin);
+    return s.len >= n && memcmp(s.p, begin, n) == 0;
+}
+
+static enum code code_of(struct slice path)
+{
+    static const struct {
+        const char *end;
+        enum code code;
+    } ends[] = {{".dex", CODE_INTERP},       {".vdex", CODE_INTERP},      {".jar", CODE_INTERP},
+                {".apk", CODE_INTERP},       {".oat", CODE_AOT},          {".odex", CODE_AOT},
+                {"/libart.so", CODE_LIBART}, {"/libartd.so", CODE_LIBART}};
+    if (begins_with(path, "/memfd:jit-cache") || begins_with(path, "/memfd:jit-zygote-cache"))
+        return CODE_JIT;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_in(path, ends[i].end))
+            return ends[i].code;
+    return slice_eq_str(path, "libart.so") || slice_eq_str(path, "libartd.so") ? CODE_LIBART : CODE_NATIVE;
+}
+
+static bool is_interpreter(struct slice function)
+{
+    static const char *const begins[] = {"nterp_", "Nterp", "ExecuteNterp", "ExecuteSwitchImpl",
+                                         "_ZN3art11interpreter"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (begins_with(function, begins[i]))
+            return true;
+    return false;
+}
+
+/* What is known of the runtime's frames on the way down a stack: those behind managed code are of no interest, but for
+ * the one that a trampoline leads to. */
+enum runtime_frames { RUNTIME_SHOWN, RUNTIME_COMMON, RUNTIME_NEXT_SHOWN };
+
+/* The annotation of a frame, NULL for none. */
+static const char *annotation_of(const struct storage *st, int64_t frame, enum runtime_frames *state)
+{
+    static const char *const managed[] = {[CODE_INTERP] = "interp", [CODE_JIT] = "jit", [CODE_AOT] = "aot"};
+    const struct table *frames = &st->t[T_stack_profile_frame], *mappings = &st->t[T_stack_profile_mapping];
+    if (frame >= frames->n_rows)
+        return NULL;
+    struct slice name =
+        strpool_view(&st->strings, (strid)table_get(frames, stack_profile_frame_c_name, (uint32_t)frame));
+    int64_t mapping = table_get(frames, stack_profile_frame_c_mapping, (uint32_t)frame);
+    struct slice path = {0};
+    if (mapping < mappings->n_rows)
+        path = strpool_view(&st->strings, (strid)table_get(mappings, stack_profile_mapping_c_name, (uint32_t)mapping));
+    if (*state == RUNTIME_NEXT_SHOWN) {
+        *state = RUNTIME_COMMON;
+        return NULL;
+    }
+    if (slice_eq_str(name, "art_jni_trampoline")) {
+        *state = RUNTIME_NEXT_SHOWN;
+        return "common-frame";
+    }
+    enum code code = code_of(path);
+    if (code >= CODE_INTERP) {
+        *state = RUNTIME_COMMON;
+        return managed[code];
+    }
+    if (code == CODE_LIBART && *state == RUNTIME_COMMON)
+        return is_interpreter(name) ? "common-frame-interp" : "common-frame";
+    return NULL;
+}
+
+/* The stack from its root to the callsite, and what kind of code each frame is. */
 static int annotated_callstack(struct engine *e, sqlite3_value **args, struct table *out, struct error *err)
 {
-    const struct storage *st = engine_storage(e);
-    const struct table *t = &st->t[T_stack_profile_callsite], *frames = &st->t[T_stack_profile_frame];
+    struct storage *st = engine_storage(e);
+    const struct table *t = &st->t[T_stack_profile_callsite];
+    enum runtime_frames state = RUNTIME_SHOWN;
     struct row_list rows = {0};
     uint32_t row;
     int rc = start_row(args[0], t->n_rows, &row, err);
@@ -181,9 +275,10 @@ static int annotated_callstack(struct engine *e, sqlite3_value **args, struct ta
     while (rows.n && rc == 0) {
         uint32_t r = rows.p[--rows.n];
         int64_t frame = table_get(t, stack_profile_callsite_c_frame_id, r);
+        const char *annotation = annotation_of(st, frame, &state);
         int64_t words[] = {r, table_get(t, stack_profile_callsite_c_depth, r),
                            table_get(t, stack_profile_callsite_c_parent_id, r), frame,
-                           frame < frames->n_rows ? table_get(frames, stack_profile_frame_c_type, (uint32_t)frame) : 0};
+                           annotation ? strpool_intern_str(&st->strings, annotation) : 0};
         rc = table_append(out, words) == UINT32_MAX ? -MRD_ENOMEM : 0;
     }
     vec_free(&rows);

@@ -9,6 +9,7 @@
 #define TABLE_FUNCTION_FILES(X)                                                                                        \
     X(flow)                                                                                                            \
     X(layout)                                                                                                          \
+    X(profile_tree)                                                                                                    \
     X(slice)                                                                                                           \
     X(weighted)                                                                                                        \
     X(winscope)
