@@ -187,5 +187,7 @@ int shell_main(int argc, char **argv)
     flags_free(&shell_flags, &sh.opt);
     if (fflush(stdout) != 0)
         rc = -1;
-    return rc < 0 && sh.failure_status ? sh.failure_status : rc != 0;
+    if (rc < 0)
+        return sh.failure_status ? sh.failure_status : 1;
+    return rc > 1 ? 2 : rc;
 }

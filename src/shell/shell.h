@@ -22,7 +22,7 @@ struct shell {
 struct command {
     struct command_text text;
     int where; /* whose flags it takes: one of IN_* */
-    /* 0: exit 0; 1: exit 1, everything has been said; negative: exit 1 (commands that compare: 2) with the error's text.
+    /* 0: exit 0; 1, 2: exit with that, everything has been said; negative: exit 1 (commands that compare: 2) with the error's text.
      * NULL: see `later`. */
     int (*run)(struct shell *sh, struct error *err);
     const char *later;
@@ -53,6 +53,7 @@ int cmd_query(struct shell *sh, struct error *err);
 int cmd_interactive(struct shell *sh, struct error *err);
 int cmd_check(struct shell *sh, struct error *err);
 int cmd_diff(struct shell *sh, struct error *err);
+int cmd_gate(struct shell *sh, struct error *err);
 int cmd_export(struct shell *sh, struct error *err);
 int cmd_sync(struct shell *sh, struct error *err);
 int cmd_summarize(struct shell *sh, struct error *err);

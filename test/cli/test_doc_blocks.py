@@ -41,6 +41,7 @@ FILES = {
     "node.cpuprofile": DATA / "json" / "node.cpuprofile", "perf.data": DATA / "perf" / "cpu-clock-g.data",
     "trace.dat": DATA / "trace-cmd" / "sched-v7-zstd.dat", "host.dat": DATA / "trace-cmd" / "guests-host.dat",
     "guest1.dat": DATA / "trace-cmd" / "guests-guest1.dat", "guest2.dat": DATA / "trace-cmd" / "guests-guest2.dat",
+    "good.pftrace": DATA / "linux-sched.pftrace", "new.pftrace": DATA / "linux-sched.pftrace",
     "before.pftrace": DATA / "linux-sched.pftrace", "after.pftrace": DATA / "linux-sched.pftrace",
     "base/1.pftrace": DATA / "linux-zstd.pftrace", "base/2.pftrace": DATA / "linux-zstd.pftrace",
     "new/1.pftrace": DATA / "linux-zstd.pftrace", "new/2.pftrace": DATA / "linux-zstd.pftrace",
@@ -75,7 +76,8 @@ class Blocks(harness.Case):
                "XDG_RUNTIME_DIR": str(self.dir)}
         texts = {page: [text for p, kind, text in blocks() if (p, kind) == (page, "textproto")] for page in ("summaries.md", "structured-queries.md")}
         (work / "metrics").mkdir()
-        for name, text in (("cpu.textproto", texts["summaries.md"][0]), ("metrics/cpu.textproto", texts["summaries.md"][0]),
+        rules = next(text for page, kind, text in blocks() if page == "compare.md" and text.startswith("# ci.rules"))
+        for name, text in (("ci.rules", rules), ("cpu.textproto", texts["summaries.md"][0]), ("metrics/cpu.textproto", texts["summaries.md"][0]),
                            ("draws.textproto", texts["structured-queries.md"][0])):
             (work / name).write_text(text)
         out = self.run_shell("summarize", work / "run.pftrace", work / "metrics/cpu.textproto", "--metrics-v2", "all").stdout

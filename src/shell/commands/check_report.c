@@ -1,6 +1,7 @@
 /* The check's report as text, JSON, JUnit XML and GitHub workflow commands. */
 #include "base/json_writer.h"
 #include "shell/commands/check.h"
+#include "shell/report_text.h"
 
 #include <string.h>
 
@@ -123,26 +124,13 @@ static void print_json(struct text_out *o, const struct check_result *results, s
     out_text(o, "\n");
 }
 
-static void xml_text(struct text_out *o, const char *s)
-{
-    static const char *const named[256] = {
-        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&apos;"};
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (named[c])
-            out_text(o, named[c]);
-        else
-            out_char(o, c < 0x20 && c != '\n' && c != '\t' ? '?' : (char)c);
-    }
-}
-
 /* What the recorder said about the trace, in its first test case. */
 static void junit_diagnostics(struct text_out *o, const struct check_result *r)
 {
     if (!r->diagnostics)
         return;
     out_text(o, "    <system-out>The recorder said:\n");
-    put_diagnostics(o, r, "", "\n", xml_text);
+    put_diagnostics(o, r, "", "\n", report_xml);
     out_text(o, "</system-out>\n");
 }
 
@@ -162,11 +150,11 @@ static void print_junit(struct text_out *o, const struct check_result *results, 
         const struct check_result *r = &results[t];
         if (r->problems.n == 0) {
             out_text(o, "  <testcase classname=\"");
-            xml_text(o, r->path);
+            report_xml(o, r->path);
             out_text(o, "\" name=\"health\"");
             if (r->failure) {
                 out_text(o, ">\n    <error message=\"");
-                xml_text(o, r->failure);
+                report_xml(o, r->failure);
                 out_text(o, "\"/>\n  </testcase>\n");
             } else {
                 out_text(o, ">\n");
@@ -177,13 +165,13 @@ static void print_junit(struct text_out *o, const struct check_result *results, 
         for (size_t i = 0; i < r->problems.n; i++) {
             const struct problem *p = &r->problems.p[i];
             out_text(o, "  <testcase classname=\"");
-            xml_text(o, r->path);
+            report_xml(o, r->path);
             out_printf(o, "\" name=\"%s (", p->stat.name);
-            xml_text(o, p->where);
+            report_xml(o, p->where);
             out_text(o, ")\">\n");
             if (!p->allowed) {
                 out_printf(o, "    <failure type=\"%s\" message=\"%lld\">", p->severity, (long long)p->stat.value);
-                xml_text(o, p->cure);
+                report_xml(o, p->cure);
                 out_text(o, "</failure>\n");
             }
             if (i == 0)
@@ -194,25 +182,14 @@ static void print_junit(struct text_out *o, const struct check_result *results, 
     out_text(o, "</testsuite>\n");
 }
 
-/* Values and properties of a workflow command may not hold line ends or, in properties, its separators. */
-static void github_text(struct text_out *o, const char *s, bool property)
-{
-    for (; *s; s++) {
-        if (*s == '%' || *s == '\n' || *s == '\r' || (property && (*s == ':' || *s == ',')))
-            out_printf(o, "%%%02X", (unsigned char)*s);
-        else
-            out_char(o, *s);
-    }
-}
-
 static void github_diagnostics(struct text_out *o, const struct check_result *r)
 {
     const char *lines = r->diagnostics;
     for (char *line; check_next_diagnostic(&lines, &line); mem_free(line)) {
         out_text(o, r->problems.failing ? "::error file=" : "::notice file=");
-        github_text(o, r->path, true);
+        report_github(o, r->path, true);
         out_text(o, ",title=the recorder said::");
-        github_text(o, line, false);
+        report_github(o, line, false);
         out_char(o, '\n');
     }
 }
@@ -223,21 +200,21 @@ static void print_github(struct text_out *o, const struct check_result *results,
         const struct check_result *r = &results[t];
         if (r->failure) {
             out_text(o, "::error file=");
-            github_text(o, r->path, true);
+            report_github(o, r->path, true);
             out_text(o, ",title=trace cannot be loaded::");
-            github_text(o, r->failure, false);
+            report_github(o, r->failure, false);
             out_char(o, '\n');
         }
         for (size_t i = 0; i < r->problems.n; i++) {
             const struct problem *p = &r->problems.p[i];
             out_text(o, p->allowed ? "::notice file=" : "::error file=");
-            github_text(o, r->path, true);
+            report_github(o, r->path, true);
             out_text(o, ",title=");
-            github_text(o, p->severity, true);
+            report_github(o, p->severity, true);
             out_printf(o, "::%s (", p->stat.name);
-            github_text(o, p->where, false);
+            report_github(o, p->where, false);
             out_printf(o, "): %lld. ", (long long)p->stat.value);
-            github_text(o, p->cure, false);
+            report_github(o, p->cure, false);
             out_char(o, '\n');
         }
         github_diagnostics(o, r);
