@@ -2,6 +2,7 @@
  * EXPLAIN QUERY PLAN. Rows are ordered by the rows of the outermost loop, then by those of the next. */
 #include "sql/plan/plan_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_LINES = 120 };
@@ -117,17 +118,21 @@ int loops_child(struct loops *l, int parent, struct sql_name name)
     return found;
 }
 
+static bool has_name(const struct plan_source *s, struct sql_name name)
+{
+    for (uint32_t k = 0; k < s->n_printed; k++)
+        if (s->printed[k].len ? sql_name_equal(s->printed[k], name) : is_unnamed(name))
+            return true;
+    return false;
+}
+
 /* The source that SQLite prints by this name; -1: none, -2: several. */
 static int source_named(const struct query_plan *p, struct sql_name name)
 {
     int found = -1;
-    for (uint32_t i = 0; i < p->n_sources; i++) {
-        bool is = false;
-        for (uint32_t k = 0; k < p->sources[i].n_printed; k++)
-            is |= p->sources[i].printed[k].len ? sql_name_equal(p->sources[i].printed[k], name) : is_unnamed(name);
-        if (is)
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        if (has_name(&p->sources[i], name))
             found = found == -1 ? (int)i : -2;
-    }
     return found;
 }
 
@@ -173,6 +178,52 @@ static bool is_determined(const struct query_plan *p, uint8_t source, uint32_t p
     return n && p->sources[source].sub && are_keys(p->sources[source].sub, columns, n);
 }
 
+/* Is a column of the source equal to a constant, or to something of the sources before it? */
+static bool is_equal_to(const struct query_plan *p, uint8_t source, uint32_t placed, int column)
+{
+    const struct plan_source *s = &p->sources[source];
+    struct plan_expr *const *terms = s->left ? s->on : p->where;
+    for (uint32_t i = 0, n = s->left ? s->n_on : p->n_where; i < n; i++)
+        for (int side = 0; side < 2 && terms[i]->op == X_COMPARE && terms[i]->sql == SQL_EQ; side++) {
+            const struct plan_expr *own = terms[i]->args[side], *other = terms[i]->args[1 - side];
+            if (own->op == X_COLUMN && own->source == source && own->column == column && !(other->sources & ~placed))
+                return true;
+        }
+    return false;
+}
+
+/* Could SQLite look the source up by the columns that the line tells (`VIRTUAL TABLE INDEX 0:-1= 3in`)? */
+static bool may_be_looked_up(const struct query_plan *p, uint8_t source, uint32_t placed, const char *line)
+{
+    const char *at = strstr(line, " INDEX 0:");
+    for (at = at ? at + 9 : NULL; at && *at;) {
+        char *end;
+        long column = strtol(at, &end, 10);
+        if (end > at && *end == '=' && !is_equal_to(p, source, placed, (int)column))
+            return false;
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    return true;
+}
+
+/* Which of several sources of one name a line means, by its lookups; -2: it cannot be told. Of those that have one row
+ * at most for each row before them it does not matter which comes first. */
+static int source_meant(const struct query_plan *p, struct sql_name name, uint32_t placed, const char *line)
+{
+    int found = -1;
+    bool all_determined = true;
+    for (uint32_t i = 0; i < p->n_sources; i++) {
+        if (placed >> i & 1 || !has_name(&p->sources[i], name) || !may_be_looked_up(p, (uint8_t)i, placed, line))
+            continue;
+        all_determined &= is_determined(p, (uint8_t)i, placed);
+        if (found >= 0 && !all_determined)
+            return -2;
+        found = found >= 0 ? found : (int)i;
+    }
+    return found >= 0 ? found : -2;
+}
+
 static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
 {
     for (int i = 0; i < l->n; i++) {
@@ -184,11 +235,13 @@ static bool walk(struct loops *l, int parent, struct query_plan *p, int depth)
         if (!name_behind(l->lines[i].text, "SCAN ", &name) && !name_behind(l->lines[i].text, "SEARCH ", &name))
             continue;
         int source = source_named(p, name);
+        uint32_t placed = 0;
+        for (uint32_t k = 0; k < p->n_loops; k++)
+            placed |= 1u << p->loops[k];
+        if (source == -2)
+            source = source_meant(p, name, placed, l->lines[i].text);
         if (source >= 0) {
             /* an index that SQLite makes is sorted by all its columns; of one row at most that shows nothing */
-            uint32_t placed = 0;
-            for (uint32_t k = 0; k < p->n_loops; k++)
-                placed |= 1u << p->loops[k];
             if (p->n_loops == PLAN_MAX_SOURCES ||
                 (strstr(l->lines[i].text, " USING AUTOMATIC ") && !is_determined(p, (uint8_t)source, placed)))
                 return false;
@@ -238,12 +291,32 @@ static bool flatten(struct query_plan *p, struct plan_expr *x)
     return true;
 }
 
-/* The lookups of the one OR of a statement of one table. */
+static bool has_or(const struct sql_expr *x)
+{
+    for (; x; x = x->next)
+        if ((x->kind == EXPR_BINARY && x->op == SQL_OR) || has_or(x->args))
+            return true;
+    return false;
+}
+
+/* Has but one core of the statement a condition with OR? */
+static bool one_core_has_or(const struct sql_tree *t)
+{
+    int n = 0;
+    for (const struct sql_select *s = t->cores; s; s = s->next_core) {
+        n += has_or(s->where);
+        for (const struct sql_from *f = s->from; f; f = f->next)
+            n += has_or(f->on);
+    }
+    return n <= 1;
+}
+
+/* The lookups of an OR, in a core of one table: the only one of the statement. */
 static bool read_arms(struct loops *l, struct query_plan *p)
 {
     struct plan_expr *or_term = NULL;
     int lookups = 0, multi = -1;
-    if (p->sources[0].sub || p->sources[0].batches || l->planner->tree->cores->next_core)
+    if (p->sources[0].sub || p->sources[0].batches || !one_core_has_or(l->planner->tree))
         return false;
     for (uint32_t i = 0; i < p->n_where; i++) {
         if (p->where[i]->op == X_OR && or_term)
@@ -256,6 +329,11 @@ static bool read_arms(struct loops *l, struct query_plan *p)
             return false;
         multi = found ? l->lines[i].id : multi;
         lookups += multi >= 0 && l->lines[i].parent == multi;
+        struct sql_name name = {0};
+        bool within =
+            multi >= 0 && i > 0 && l->lines[i - 1].parent == multi && l->lines[i].parent == l->lines[i - 1].id;
+        if (within && (!name_behind(l->lines[i].text, "SCAN ", &name) || source_named(p, name) != 0))
+            return false;
     }
     p->n_arms = 0;
     return multi >= 0 && or_term && flatten(p, or_term) && lookups == (int)p->n_arms;

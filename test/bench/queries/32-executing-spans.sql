@@ -1,0 +1,1 @@
+include perfetto module sched.thread_executing_span; select count(*) from _wakeup_graph;

@@ -1,0 +1,1 @@
+include perfetto module slices.flat_slices; select count(*) from _slice_flattened;

@@ -1,0 +1,1 @@
+include perfetto module linux.cpu.utilization.system; select count(*) from cpu_utilization_per_second;

@@ -1,0 +1,1 @@
+include perfetto module machines.utilization; select count(*) from machine_cpu_utilization;
