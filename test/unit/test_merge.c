@@ -193,40 +193,46 @@ static const struct {
     const char *error;
 } mistakes[] = {
     {M(""), "missing required field: version"},
+    {M("\"version\": \"1\""), "version must be an integer"},
     {M("\"version\": 2"), "unsupported version: 2. Only version 1 is supported"},
     {M("\"version\": 1, \"trace_time\": {\"clock\": \"TAI\"}"),
-     "unknown clock name: TAI. Use one of REALTIME, REALTIME_COARSE, MONOTONIC, MONOTONIC_COARSE, MONOTONIC_RAW, "
+     "trace_time: unknown clock name: TAI. Use one of REALTIME, REALTIME_COARSE, MONOTONIC, MONOTONIC_COARSE, "
+     "MONOTONIC_RAW, "
      "BOOTTIME"},
     {M("\"version\": 1, \"files\": [{}]"), "missing required field: path"},
     {F(", \"machine\": {\"name\": \"x\"}, \"machines\": []"), "machine and machines are mutually exclusive"},
     {F(", \"machine\": {\"name\": \"\"}"), "machine: name must be non-empty"},
+    {F(", \"machines\": [{\"id\": 0, \"name\": \"\"}]"), "machines: name must be non-empty"},
+    {F(", \"machines\": [{\"id\": 0, \"name\": \"h\"}, {\"id\": 7, \"name\": \"g\"}], \"clocks\": "
+       "{\"clock\": \"BOOTTIME\", \"sync_to\": {\"file\": \"b\"}}"),
+     "clocks: file 'a' is a multi-machine trace; name which machine the clock is on with clocks: machine"},
     {F(", \"machines\": [{\"id\": -1, \"name\": \"x\"}]"), "machines: id must be in [0, 4294967295]"},
     {F(", \"machines\": [{\"id\": 4294967296, \"name\": \"x\"}]"), "machines: id must be in [0, 4294967295]"},
-    {F(", \"machines\": [{\"id\": 0, \"name\": \"x\"}]"), "undeclared machine id 7"},
+    {F(", \"machines\": [{\"id\": 0, \"name\": \"x\"}]"), "machines: trace has a packet from undeclared machine id 7"},
     {F(", \"clocks\": {\"clock\": \"BOOTTIME\"}"), "clocks: a sync_to block is required"},
     {F(", \"clocks\": {\"clock\": \"BOOTTIME\", \"sync_to\": {}}"), "clocks: sync_to.file is required"},
-    {F(", \"clocks\": {\"sync_to\": {\"machine\": \"x\"}}"), "clocks: sync_to.machine is ambiguous, name the file too"},
+    {F(", \"clocks\": {\"sync_to\": {\"machine\": \"x\"}}"), "clocks: sync_to.file is required"},
     {F(", \"clocks\": {\"sync_to\": {\"file\": \"z\"}}"),
-     "sync_to.file names unknown file 'z'. It must match the path of an entry in the files array"},
-    {F(", \"clocks\": {\"sync_to\": {\"file\": \"b\"}, \"offset_ns\": 1.5}"), "offset_ns must be an integer"},
+     "clocks: sync_to.file names unknown file 'z'. It must match the path of an entry in the files array"},
+    {F(", \"clocks\": {\"sync_to\": {\"file\": \"b\"}, \"offset_ns\": 1.5}"), "clocks: offset_ns must be an integer"},
     {F(", \"clocks\": {\"sync_to\": {\"file\": \"b\"}, \"offset_ns\": 9223372036854775808}"),
-     "offset_ns is out of range"},
+     "clocks: offset_ns is out of range"},
     {F(", \"clocks\": {\"clock\": \"BOOTTIME\", \"sync_to\": {\"file\": \"b\"}}"),
-     "file 'a' is a multi-machine trace; name which machine the clock is on"},
+     "a `clocks` override applies only to a single-machine file"},
     {F(", \"machines\": [{\"id\": 0, \"name\": \"h\"}, {\"id\": 7, \"name\": \"g\"}], \"clocks\": {\"machine\": \"q\", "
        "\"clock\": \"BOOTTIME\", \"sync_to\": {\"file\": \"b\"}}"),
-     "'q' is not a machine declared by file 'a'"},
+     "clocks: machine 'q' is not a machine declared by file 'a'"},
     {M("\"version\": 1, \"files\": [{\"path\": \"a\"}, {\"path\": \"b\", \"clocks\": {\"clock\": \"BOOTTIME\", "
        "\"sync_to\": {\"file\": \"a\", \"clock\": \"BOOTTIME\"}}}]"),
-     "'a' is a multi-machine trace; also name the machine"},
+     "clocks: sync_to.file 'a' is a multi-machine trace; also name the machine with clocks: sync_to.machine"},
     {M("\"version\": 1, \"files\": [{\"path\": \"a\"}, {\"path\": \"b\", \"clocks\": {\"sync_to\": {\"file\": "
        "\"a\"}}}]"),
-     "clock overrides require the trace to use a single clock"},
+     "clocks: sync_to.file 'a' is a multi-machine trace; also name the machine with clocks: sync_to.machine"},
     {M("\"version\": 1, \"attributes\": []"), "attributes must be an object of string or integer values"},
     {M("\"version\": 1, \"attributes\": {\"k\": 1.5}"), "attributes: 'k' must be a string or an integer"},
     {M("\"version\": 1, \"attributes\": {\"\": 1}"), "attributes: keys must be non-empty"},
     {M("\"version\": 1, \"files\": [{\"path\": \"m.json\", \"machine\": {\"name\": \"x\"}}]"),
-     "'m.json' is an archive or a manifest; its settings cannot be overridden"},
+     "overrides are not supported for trace files which are themselves archives or perfetto_manifest files"},
 };
 
 START_TEST(mistakes_in_the_manifest_are_told)
@@ -257,17 +263,19 @@ START_TEST(traces_that_are_not_as_the_manifest_says_are_told)
     static const struct {
         const char *manifest, *error;
     } rows[] = {
-        {F(", \"machine\": {\"name\": \"x\"}"), "'a' is a multi-machine trace; use machines"},
+        {F(", \"machine\": {\"name\": \"x\"}"),
+         "machine: 'a' is a multi-machine trace. Replace `machine` with a `machines` block that names each machine id"},
         {M("\"version\": 1, \"files\": [{\"path\": \"a\"}, {\"path\": \"b\", \"clocks\": {\"sync_to\": "
            "{\"file\": \"b\", \"clock\": \"BOOTTIME\"}}}]"),
          "clock overrides require the trace to use a single clock"},
-        {M("\"version\": 1, \"trace_time\": {}"), "missing required field: trace_time.clock"},
+        {M("\"version\": 1, \"trace_time\": {}"), "trace_time: missing required field: clock"},
         {M("\"version\": 1, \"trace_time\": {\"clock\": \"BOOTTIME\", \"file\": \"z\"}"),
-         "trace_time.file names unknown file 'z'. It must match the path of an entry in the files array"},
+         "trace_time: file names unknown file 'z'. It must match the path of an entry in the files array"},
         {M("\"version\": 1, \"trace_time\": {\"clock\": \"BOOTTIME\", \"machine\": \"z\"}"),
-         "trace_time.machine is ambiguous, name the file too"},
+         "trace_time: machine is ambiguous, name the file too"},
         {F(", \"clocks\": {\"clock\": \"TAI\", \"sync_to\": {\"file\": \"b\"}}"),
-         "unknown clock name: TAI. Use one of REALTIME, REALTIME_COARSE, MONOTONIC, MONOTONIC_COARSE, MONOTONIC_RAW, "
+         "clocks: unknown clock name: TAI. Use one of REALTIME, REALTIME_COARSE, MONOTONIC, MONOTONIC_COARSE, "
+         "MONOTONIC_RAW, "
          "BOOTTIME"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -284,6 +292,48 @@ START_TEST(traces_that_are_not_as_the_manifest_says_are_told)
         load_members(&l, members, 3, false);
         snprintf(want, sizeof want, "perfetto_manifest: %s", rows[i].error);
         ck_assert_str_eq(l.err.text, want);
+        unload(&l);
+        pb_writer_free(&a);
+        pb_writer_free(&b);
+    }
+}
+END_TEST
+
+/* Machines have rows in the order in which the manifest names them; the host has one only when something is of it. */
+START_TEST(machines_stand_in_the_order_of_the_manifest)
+{
+    static const struct {
+        const char *manifest;
+        const char *names[4];
+        int64_t raw[4];
+    } rows[] = {
+        {M("\"version\": 1, \"files\": [{\"path\": \"b\", \"machine\": {\"name\": \"x\"}}, {\"path\": \"a\", "
+           "\"machines\": [{\"id\": 0, \"name\": \"y\"}, {\"id\": 7, \"name\": \"x\"}]}]"),
+         {"x", "y"},
+         {INT64_C(1) << 32, (INT64_C(1) << 32) + 1}},
+        {M("\"version\": 1, \"files\": [{\"path\": \"b\", \"machine\": {\"name\": \"x\"}}]"),
+         {"x", "Linux", "Linux"},
+         {INT64_C(1) << 32, 0, 7}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pb_writer a = {0}, b = {0};
+        make_trace(&a, "host", 0, 100, 0, 110);
+        make_trace(&a, "guest", 7, 0, 0, 120);
+        struct member members[] = {
+            {"a", pb_written(&a)},
+            {"b", make_trace(&b, "two", 0, 500, 0, 510)},
+            {"m.json", slice_str(rows[i].manifest)},
+        };
+        struct load l;
+        load_members(&l, members, 3, false);
+        ck_assert_msg(l.rc == 0, "%s", l.err.text);
+        uint32_t n = 0;
+        for (; n < 4 && rows[i].names[n]; n++) {
+            int64_t name = ROW_GET(&l.st, machine, name, n);
+            ck_assert_str_eq(name ? strpool_cstr(&l.st.strings, (strid)name) : "(null)", rows[i].names[n]);
+            ck_assert_int_eq(ROW_GET(&l.st, machine, raw_id, n), rows[i].raw[n]);
+        }
+        ck_assert_uint_eq(l.st.t[T_machine].n_rows, n);
         unload(&l);
         pb_writer_free(&a);
         pb_writer_free(&b);
@@ -520,6 +570,7 @@ Suite *merge_suite(void)
     tcase_add_loop_test(t, the_manifest_places_traces, 0, 2);
     tcase_add_loop_test(t, mistakes_in_the_manifest_are_told, 0, sizeof mistakes / sizeof *mistakes);
     tcase_add_test(t, traces_that_are_not_as_the_manifest_says_are_told);
+    tcase_add_test(t, machines_stand_in_the_order_of_the_manifest);
     tcase_add_test(t, a_manifest_alone_comes_first);
     tcase_add_test(t, a_damaged_member_costs_itself_only);
     tcase_add_test(t, an_archive_that_breaks_off_keeps_what_it_has);

@@ -134,6 +134,27 @@ static const struct rule {
     {"columns of tables that are built in", "",
      "SELECT name, col_type, nullable, sorted FROM perfetto_table_info('__intrinsic_counter')",
      "id,id,0,0;ts,int64,0,2;track_id,uint32,0,3;value,double,0,3;arg_set_id,uint32,4,3;_auto_id,id,0,0"},
+    {"what modules define: the module, tables and views, functions, macros", "",
+     "SELECT object_type, qualified_name, exposed FROM __intrinsic_stdlib_objects WHERE module = "
+     "'android.package_lookup'",
+     "MODULE,android.package_lookup,1;TABLE,android.package_lookup._android_system_uids,0;FUNCTION,"
+     "android.package_lookup.android_package_lookup,1"},
+    {"what modules define: no group comes twice", "",
+     "SELECT count() FROM (SELECT object_type IN ('FUNCTION', 'TABLE_FUNCTION') AS f, object_type = 'MACRO' AS m, "
+     "lag(object_type = 'MACRO') OVER (PARTITION BY module ORDER BY rowid) AS was_m, lag(object_type IN ('FUNCTION', "
+     "'TABLE_FUNCTION')) OVER (PARTITION BY module ORDER BY rowid) AS was_f FROM __intrinsic_stdlib_objects) WHERE "
+     "(was_m "
+     "AND NOT m) OR (was_f AND NOT f AND NOT m)",
+     "0"},
+    {"what modules define: a summary of all, a description of little", "",
+     "SELECT summary, (SELECT max(length(short_description)) <= 160 FROM __intrinsic_stdlib_objects) FROM "
+     "__intrinsic_stdlib_objects WHERE name = 'android_package_lookup'",
+     "Package: android\nModule: android.package_lookup\nName: android_package_lookup\nQualified name: "
+     "android.package_lookup.android_package_lookup\nSearch aliases: android, android package lookup, android package "
+     "lookup\nKind: public FUNCTION\nDescription: The package of a uid. Of several the one that its processes are best "
+     "known by; one of the system's own users by its name there.\nArguments:\n- uid (LONG): A user id.\nReturns: "
+     "STRING: "
+     "Name of the package or user; uid=N for one that nothing has described. NULL for no uid.,1"},
     {"tokens as text", "", "SELECT __intrinsic_stringify!(a''), __intrinsic_stringify!(x + 'q')", "a',x + 'q'"},
     {"waits in front of what ran",
      PROCESSES "1{10:2 13:1 1{1:0 2{1:90 2:0 4{1'idle' 2:0 5'wrk' 6:101}} 2{1:100 2:101 4{1'wrk' 2:101 4:1 5'app' "

@@ -505,7 +505,7 @@ void remote_sync_finish(struct remote_sync *s)
             write_snapshots(s, r);
         } else if (r->synced)
             write_constant(s, r);
-        else if ((r->raw_id <= UINT32_MAX || r->packets) && !s->im->machines.p[machine]->clock_related)
+        else if (r->raw_id && (r->raw_id <= UINT32_MAX || r->packets) && !s->im->machines.p[machine]->clock_related)
             stats_set_idx(st, machine, STAT_clock_sync_missing, (int32_t)machine, 1);
         if (r->line.rejected)
             stats_set_idx(st, machine, STAT_clock_sync_rounds_rejected, (int32_t)machine, r->line.rejected);

@@ -110,10 +110,15 @@ struct machine_ctx *importer_machine(struct importer *im, uint32_t raw_id)
         if (t->machines[i].id == raw_id)
             return importer_named_machine(im, t->machines[i].name);
     if (t->n_machines && raw_id)
-        importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: undeclared machine id %u", raw_id);
+        importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: machines: trace has a packet from undeclared machine id %u",
+                      raw_id);
     else if (t->machine && raw_id)
-        importer_fail(im, -MRD_EFORMAT, "perfetto_manifest: '%s' is a multi-machine trace; use machines", t->path);
-    if (!raw_id && im->input.base_machine)
+        importer_fail(im, -MRD_EFORMAT,
+                      "perfetto_manifest: machine: '%s' is a multi-machine trace. Replace `machine` with a `machines` "
+                      "block that names each machine id",
+                      t->path);
+    bool first_is_named = im->machines.n && im->machines.p[0]->raw_id > UINT32_MAX;
+    if (!raw_id && (im->input.base_machine || first_is_named))
         return im->machines.p[im->input.base_machine];
     uint64_t *row = u64map_get(&im->machine_rows, raw_id);
     if (row)
@@ -146,6 +151,32 @@ struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ct
     return next;
 }
 
+struct machine_ctx *importer_host(struct importer *im)
+{
+    const uint64_t *row = u64map_get(&im->machine_rows, 0);
+    return row ? im->machines.p[*row] : im->failed ? NULL : add_machine(im, 0, 0);
+}
+
+static struct machine_ctx *name_machine(struct importer *im, struct machine_ctx *m, strid name)
+{
+    if (m) {
+        ROW_SET(im->st, machine, name, m->id, name);
+        m->keeps_name = true;
+    }
+    return m;
+}
+
+struct machine_ctx *importer_first_named_machine(struct importer *im, const char *name)
+{
+    struct machine_ctx *first = im->machines.p[0];
+    if (im->machines.n > 1 || first->raw_id || im->host_seen)
+        return importer_named_machine(im, name);
+    u64map_del(&im->machine_rows, 0);
+    first->raw_id = (uint64_t)UINT32_MAX + 1;
+    ROW_SET(im->st, machine, raw_id, 0, (int64_t)first->raw_id);
+    return name_machine(im, first, import_str(im, name));
+}
+
 struct machine_ctx *importer_named_machine(struct importer *im, const char *name)
 {
     strid id = import_str(im, name);
@@ -156,10 +187,5 @@ struct machine_ctx *importer_named_machine(struct importer *im, const char *name
             return m;
         next = m->raw_id >= next ? m->raw_id + 1 : next;
     }
-    struct machine_ctx *m = im->failed ? NULL : add_machine(im, next, 0);
-    if (m) {
-        ROW_SET(im->st, machine, name, m->id, id);
-        m->keeps_name = true;
-    }
-    return m;
+    return name_machine(im, im->failed ? NULL : add_machine(im, next, 0), id);
 }

@@ -145,6 +145,10 @@ struct machine_ctx *importer_machine_boot(struct importer *im, struct machine_ct
 
 /* The machine that a manifest calls `name`, made when new. */
 struct machine_ctx *importer_named_machine(struct importer *im, const char *name);
+/* The same before anything is read: the first one takes row 0, and the host a row behind those that are named. */
+struct machine_ctx *importer_first_named_machine(struct importer *im, const char *name);
+/* The machine of what names none, made when it was pushed from row 0. */
+struct machine_ctx *importer_host(struct importer *im);
 
 /* For importer_close(). */
 void machine_close(struct machine_ctx *m);

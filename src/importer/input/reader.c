@@ -294,6 +294,13 @@ static int read_fd(struct reader *r, int fd, struct error *err)
     return rc ? rc : rc_end;
 }
 
+/* The machine of what names none: behind those of a manifest, when there was one. */
+static uint32_t host_row(struct reader *r)
+{
+    const struct machine_ctx *host = importer_host(r->im);
+    return host ? host->id : 0;
+}
+
 /* The traces that wait, in their order. */
 void reader_read_pending(struct reader *r)
 {
@@ -301,7 +308,7 @@ void reader_read_pending(struct reader *r)
         const struct pending_trace *t = &r->pending.p[r->n_read];
         reader_begin_input(r, (struct trace_input){.serial = t->serial,
                                                    .clock_file = t->clock_file,
-                                                   .base_machine = t->machine,
+                                                   .base_machine = t->machine ? t->machine : host_row(r),
                                                    .still_written = t->still_written});
         reader_note_bytes(r, t->bytes);
         r->taken_bytes += t->bytes.len;
@@ -342,7 +349,7 @@ static int add_mapped(struct reader *r, struct mapped_file m, const char *path, 
     reader_read_pending(r);
     r->taken_bytes += format == FORMAT_GZIP || format == FORMAT_ZSTD ? 0 : m.bytes.len;
     if (format != FORMAT_ZIP && format != FORMAT_TAR && format != FORMAT_MANIFEST)
-        reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
+        reader_begin_input(r, (struct trace_input){.serial = r->inputs++, .base_machine = host_row(r)});
     reader_note_bytes(r, m.bytes);
     const struct format_reader *other = format_reader_find(r->formats, format);
     if (other) {
@@ -395,7 +402,7 @@ int reader_feed(struct reader *r, const void *bytes, size_t len, struct error *e
         stream_close(&r->fed);
         stream_open(&r->fed, r->im, &r->blocks, 0, UINT32_MAX, 0);
         r->feeding = true;
-        reader_begin_input(r, (struct trace_input){.serial = r->inputs++});
+        reader_begin_input(r, (struct trace_input){.serial = r->inputs++, .base_machine = host_row(r)});
     }
     r->packed_bytes += len;
     r->im->input_bytes = r->packed_bytes;

@@ -23,12 +23,13 @@ static const char *text_of(const struct json *j)
     return j && j->type == JSON_STRING ? j->text : NULL;
 }
 
-static int clock_of(const struct json *j, uint32_t *clock, struct error *err)
+static int clock_of(const struct json *j, const char *section, uint32_t *clock, struct error *err)
 {
     const char *name = text_of(j);
     *clock = name ? clock_by_name(name) : 0;
     if (!*clock || *clock > 6) /* only the clocks of the kernel have names here */
-        return wrong(err, "unknown clock name: %s. Use one of " CLOCK_NAMES, name ? name : "(not a string)");
+        return wrong(err, "%s: unknown clock name: %s. Use one of " CLOCK_NAMES, section,
+                     name ? name : "(not a string)");
     return 0;
 }
 
@@ -51,7 +52,7 @@ static int read_machines(struct manifest *m, struct manifest_file *f, const stru
         if (!id || id->type != JSON_INT || id->too_large || id->number < 0 || id->number > UINT32_MAX)
             return wrong(err, "machines: id must be in [0, 4294967295]");
         if (!name || !*name)
-            return wrong(err, "machine: name must be non-empty");
+            return wrong(err, "machines: name must be non-empty");
         f->machines[f->n_machines++] = (struct declared_machine){(uint32_t)id->number, name};
     }
     return 0;
@@ -61,7 +62,7 @@ static int read_clocks(struct manifest *m, struct manifest_file *f, const struct
 {
     const struct json *clock = json_get(clocks, "clock"), *sync = json_get(clocks, "sync_to");
     const struct json *sync_clock = json_get(sync, "clock"), *offset = json_get(clocks, "offset_ns");
-    int rc = clock ? clock_of(clock, &f->clock, err) : 0;
+    int rc = clock ? clock_of(clock, "clocks", &f->clock, err) : 0;
     if (rc)
         return rc;
     if (!sync || sync->type != JSON_OBJECT)
@@ -70,20 +71,20 @@ static int read_clocks(struct manifest *m, struct manifest_file *f, const struct
     f->has_clocks = true;
     f->clock_machine = text_of(json_get(clocks, "machine"));
     f->sync_machine = text_of(json_get(sync, "machine"));
-    if (!file && f->sync_machine)
-        return wrong(err, "clocks: sync_to.machine is ambiguous, name the file too");
     if (!file)
         return wrong(err, "clocks: sync_to.file is required");
     f->sync_file = manifest_find(m, file);
     if (!f->sync_file)
-        return wrong(err, "sync_to.file names unknown file '%s'. It must match the path of an entry in the files array",
+        return wrong(err,
+                     "clocks: sync_to.file names unknown file '%s'. It must match the path of an entry in the files "
+                     "array",
                      file);
-    if (sync_clock && (rc = clock_of(sync_clock, &f->sync_clock, err)))
+    if (sync_clock && (rc = clock_of(sync_clock, "clocks", &f->sync_clock, err)))
         return rc;
     if (offset && offset->type != JSON_INT)
-        return wrong(err, "offset_ns must be an integer");
+        return wrong(err, "clocks: offset_ns must be an integer");
     if (offset && offset->too_large)
-        return wrong(err, "offset_ns is out of range");
+        return wrong(err, "clocks: offset_ns is out of range");
     f->offset_ns = offset ? offset->number : 0;
     return 0;
 }
@@ -130,18 +131,18 @@ static int read_files(struct manifest *m, const struct json *list, struct error 
 static int read_trace_time(struct manifest *m, const struct json *j, struct error *err)
 {
     if (!json_get(j, "clock"))
-        return wrong(err, "missing required field: trace_time.clock");
-    int rc = clock_of(json_get(j, "clock"), &m->trace_clock, err);
+        return wrong(err, "trace_time: missing required field: clock");
+    int rc = clock_of(json_get(j, "clock"), "trace_time", &m->trace_clock, err);
     if (rc)
         return rc;
     const char *file = text_of(json_get(j, "file"));
     m->trace_machine = text_of(json_get(j, "machine"));
     if (m->trace_machine && !file)
-        return wrong(err, "trace_time.machine is ambiguous, name the file too");
+        return wrong(err, "trace_time: machine is ambiguous, name the file too");
     m->trace_file = file ? manifest_find(m, file) : NULL;
     if (file && !m->trace_file)
         return wrong(err,
-                     "trace_time.file names unknown file '%s'. It must match the path of an entry in the files array",
+                     "trace_time: file names unknown file '%s'. It must match the path of an entry in the files array",
                      file);
     return 0;
 }
@@ -171,7 +172,9 @@ static int read_document(struct manifest *m, struct slice text, struct error *er
     const struct json *j = json_get(root, "perfetto_manifest"), *version = json_get(j, "version");
     if (!version)
         return wrong(err, "missing required field: version");
-    if (version->type != JSON_INT || version->number != 1)
+    if (version->type != JSON_INT)
+        return wrong(err, "version must be an integer");
+    if (version->number != 1)
         return wrong(err, "unsupported version: %s. Only version 1 is supported",
                      version->text ? version->text : "(none)");
     int rc = read_files(m, json_get(j, "files"), err);

@@ -227,20 +227,32 @@ static int take_ctf(struct merge *m, uint32_t row, struct error *err)
     return 0;
 }
 
+static bool is_container(const struct entry *e)
+{
+    return e->format == FORMAT_ZIP || e->format == FORMAT_TAR || e->format == FORMAT_MANIFEST;
+}
+
 static int find_manifest(struct merge *m, struct error *err)
 {
+    size_t n = 0;
     for (size_t i = 0; i < m->entries.n; i++) {
         struct entry *e = &m->entries.p[i];
-        if (e->format != FORMAT_MANIFEST)
+        if (e->format != FORMAT_MANIFEST || n++)
             continue;
-        if (m->has_manifest)
-            return fail(err, "multiple perfetto_manifest files in archive");
         int rc = manifest_parse(&m->manifest, e->bytes, err);
         if (rc)
             return rc;
         m->has_manifest = true;
     }
-    return 0;
+    for (size_t i = 0; i < m->entries.n && m->has_manifest; i++) {
+        const struct manifest_file *f = is_container(&m->entries.p[i]) //
+                                            ? manifest_find(&m->manifest, m->entries.p[i].name)
+                                            : NULL;
+        if (f && (f->has_clocks || f->machine || f->n_machines))
+            return fail(err, "overrides are not supported for trace files which are themselves archives or "
+                             "perfetto_manifest files");
+    }
+    return n > 1 ? fail(err, "multiple perfetto_manifest files in archive") : 0;
 }
 
 static struct entry *entry_of(const struct merge *m, const struct manifest_file *f)
@@ -256,14 +268,15 @@ static bool is_multi_machine(const struct entry *e)
     return e->manifest->n_machines > 1 || (!e->manifest->machine && e->outline.several_machines);
 }
 
-/* The row of a machine that a file names, or of the file's base machine. */
-static int machine_row(struct merge *m, const struct entry *e, const char *name, uint32_t *row, struct error *err)
+/* The row of a machine that a file names, or of the file's base machine. `where`: the member that says so. */
+static int machine_row(struct merge *m, const struct entry *e, const char *where, const char *name, uint32_t *row,
+                       struct error *err)
 {
     *row = e->machine;
     if (!name)
         return 0;
     if (!manifest_declares(e->manifest, name))
-        return fail(err, "'%s' is not a machine declared by file '%s'", name, e->name);
+        return fail(err, "%s '%s' is not a machine declared by file '%s'", where, name, e->name);
     const struct machine_ctx *machine = importer_named_machine(m->im, name);
     if (!machine)
         return error_set(err, -MRD_ENOMEM, "out of memory");
@@ -271,15 +284,49 @@ static int machine_row(struct merge *m, const struct entry *e, const char *name,
     return 0;
 }
 
+/* The machines of all files have the first rows, in the order in which the manifest first names them. */
+static int make_machines(struct merge *m, struct error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; i < m->manifest.n_files && ok; i++) {
+        const struct manifest_file *f = &m->manifest.files[i];
+        bool first = !m->r->inputs && !m->r->pending.n;
+        if (f->machine)
+            ok = first ? importer_first_named_machine(m->im, f->machine) : importer_named_machine(m->im, f->machine);
+        for (size_t k = 0; k < f->n_machines && ok; k++)
+            ok = first ? importer_first_named_machine(m->im, f->machines[k].name)
+                       : importer_named_machine(m->im, f->machines[k].name);
+    }
+    return ok ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+}
+
+/* The machine of a trace's packets that name none: that of the manifest, else the host. */
+static int find_base_machine(struct merge *m, struct entry *e, bool packets, struct error *err)
+{
+    const struct manifest_file *f = e->manifest;
+    const char *base = f ? f->machine : NULL;
+    for (size_t k = 0; f && k < f->n_machines; k++)
+        if (f->machines[k].id == 0)
+            base = f->machines[k].name;
+    bool is_bare = !base && (!packets || e->outline.has_host);
+    if (!base && !is_bare)
+        return 0;
+    const struct machine_ctx *machine = base ? importer_named_machine(m->im, base) : importer_host(m->im);
+    if (!machine)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    e->machine = machine->id;
+    return 0;
+}
+
 /* Numbers the traces, and decides whose clocks stand apart. */
 static int place(struct merge *m, struct error *err)
 {
+    int rc = m->has_manifest ? make_machines(m, err) : 0;
+    if (rc)
+        return rc;
     for (size_t i = 0; i < m->entries.n; i++) {
         struct entry *e = &m->entries.p[i];
         e->manifest = m->has_manifest ? manifest_find(&m->manifest, e->name) : NULL;
-        bool container = e->format == FORMAT_ZIP || e->format == FORMAT_TAR || e->format == FORMAT_MANIFEST;
-        if (container && e->manifest && (e->manifest->has_clocks || e->manifest->machine || e->manifest->n_machines))
-            return fail(err, "'%s' is an archive or a manifest; its settings cannot be overridden", e->name);
         bool other = format_reader_find(m->r->formats, e->format) != NULL;
         if (e->format != FORMAT_PROTO && !other)
             continue;
@@ -288,17 +335,9 @@ static int place(struct merge *m, struct error *err)
         e->serial = m->r->inputs++;
         e->clock_file =
             e->serial && (e->outline.has_snapshots || (e->manifest && e->manifest->has_clocks)) ? e->serial : 0;
-        if (!e->manifest)
-            continue;
-        const char *base = e->manifest->machine;
-        for (size_t k = 0; k < e->manifest->n_machines; k++)
-            if (e->manifest->machines[k].id == 0)
-                base = e->manifest->machines[k].name;
-        const struct machine_ctx *machine = base ? importer_named_machine(m->im, base) : NULL;
-        if (base && !machine)
-            return error_set(err, -MRD_ENOMEM, "out of memory");
-        e->machine = machine ? machine->id : 0;
-        e->private_clock = e->manifest->has_clocks && !e->manifest->clock;
+        if (m->has_manifest && (rc = find_base_machine(m, e, !other, err)))
+            return rc;
+        e->private_clock = e->manifest && e->manifest->has_clocks && !e->manifest->clock;
     }
     return 0;
 }
@@ -318,13 +357,21 @@ static int relate(struct merge *m, struct entry *e, struct error *err)
     uint32_t from_machine, to_machine;
     if (!to)
         return 0; /* it is not in this archive */
-    if (!f->clock_machine && f->clock && is_multi_machine(e))
-        return fail(err, "file '%s' is a multi-machine trace; name which machine the clock is on", e->name);
-    if (!f->sync_machine && f->sync_clock && is_multi_machine(to))
-        return fail(err, "'%s' is a multi-machine trace; also name the machine", to->name);
-    int rc = machine_row(m, e, f->clock_machine, &from_machine, err);
+    if (!f->clock_machine && f->n_machines > 1)
+        return fail(err,
+                    "clocks: file '%s' is a multi-machine trace; name which machine the clock is on with clocks: "
+                    "machine",
+                    e->name);
+    if (!f->clock_machine && is_multi_machine(e))
+        return fail(err, "a `clocks` override applies only to a single-machine file");
+    if (!f->sync_machine && is_multi_machine(to))
+        return fail(err,
+                    "clocks: sync_to.file '%s' is a multi-machine trace; also name the machine with clocks: "
+                    "sync_to.machine",
+                    to->name);
+    int rc = machine_row(m, e, "clocks: machine", f->clock_machine, &from_machine, err);
     if (!rc)
-        rc = machine_row(m, to, f->sync_machine, &to_machine, err);
+        rc = machine_row(m, to, "clocks: sync_to.machine", f->sync_machine, &to_machine, err);
     if (rc)
         return rc;
     if (!f->sync_clock)
@@ -344,12 +391,16 @@ static int apply_manifest(struct merge *m, struct error *err)
     const struct manifest *mf = &m->manifest;
     struct strpool *strings = &m->im->st->strings;
     if (mf->trace_clock) {
-        struct clock_id clock = {.id = mf->trace_clock};
+        const uint64_t *host = u64map_get(&m->im->machine_rows, 0);
+        struct clock_id clock = {.id = mf->trace_clock, .machine = host ? (uint32_t)*host : 0};
         const struct entry *e = mf->trace_file ? entry_of(m, mf->trace_file) : NULL;
         if (e) {
             if (!mf->trace_machine && is_multi_machine(e))
-                return fail(err, "'%s' is a multi-machine trace; also name the machine", e->name);
-            int rc = machine_row(m, e, mf->trace_machine, &clock.machine, err);
+                return fail(err,
+                            "trace_time: file '%s' is a multi-machine trace; also name the machine with trace_time: "
+                            "machine",
+                            e->name);
+            int rc = machine_row(m, e, "trace_time: machine", mf->trace_machine, &clock.machine, err);
             if (rc)
                 return rc;
             clock.file = e->clock_file;

@@ -36,10 +36,14 @@ static int add_bytes(void *message, const void *bytes, size_t len)
     return 0;
 }
 
-/* [{"name":…,"type":…,"description":…}, …] */
-static void fields_json(const struct sql_token *p, size_t n, const struct parsed_fields *f, struct sql_message *out)
+/* Arguments or columns: as [{"name":…,"type":…,"description":…}, …], and a line each, "- name (type): description". */
+struct fields_told {
+    struct sql_message json, lines;
+};
+
+static void tell_fields(const struct sql_token *p, size_t n, const struct parsed_fields *f, struct fields_told *out)
 {
-    struct json_writer w = {.put = add_bytes, .ctx = out};
+    struct json_writer w = {.put = add_bytes, .ctx = &out->json};
     json_put_open(&w, '[');
     for (size_t i = 0; i < f->n; i++) {
         const struct sql_token *name = f->p[i].name, *end = f->p[i].type + 1;
@@ -48,11 +52,14 @@ static void fields_json(const struct sql_token *p, size_t n, const struct parsed
         if (end < p + n && end->kind == TOKEN_LP) /* JOINID(thread.id) */
             while (end < p + n && (end++)->kind != TOKEN_RP)
                 ;
+        size_t type_len = (size_t)(end[-1].text + end[-1].len - f->p[i].type->text);
+        sql_message_add(&out->lines, "\n- %.*s (%.*s): %s", (int)name->len, name->text, (int)type_len,
+                        f->p[i].type->text, doc.p ? doc.p : "");
         json_put_open(&w, '{');
         json_put_key(&w, "name");
         json_put_bytes(&w, name->text, name->len);
         json_put_key(&w, "type");
-        json_put_bytes(&w, f->p[i].type->text, (size_t)(end[-1].text + end[-1].len - f->p[i].type->text));
+        json_put_bytes(&w, f->p[i].type->text, type_len);
         json_put_key(&w, "description");
         json_put_bytes(&w, doc.p ? doc.p : "", doc.n);
         json_put_close(&w, '}');
@@ -84,29 +91,90 @@ struct docs {
     const char *package, *module;
 };
 
-static int add(struct docs *d, const char *name, size_t len, const char *type, const struct sql_message *doc,
-               const struct sql_token *returns, const struct sql_message *return_doc, const struct sql_message *args,
-               const struct sql_message *cols)
+enum { SHORT_BYTES = 160 };
+
+struct object_told {
+    struct slice name;
+    const char *type;
+    bool is_module;
+    struct sql_message doc, return_doc;
+    const struct sql_token *returns; /* NULL: nothing, or a table */
+    struct fields_told args, cols;
+};
+
+static void object_free(struct object_told *o)
+{
+    vec_free(&o->doc);
+    vec_free(&o->return_doc);
+    vec_free(&o->args.json);
+    vec_free(&o->args.lines);
+    vec_free(&o->cols.json);
+    vec_free(&o->cols.lines);
+}
+
+static void add_words(struct sql_message *out, const char *before, struct slice name)
+{
+    sql_message_add(out, "%s", before);
+    for (size_t i = 0; i < name.len; i++)
+        sql_message_add(out, "%c", name.p[i] == '.' || name.p[i] == '_' ? ' ' : name.p[i]);
+}
+
+/* All that is known of an object as one text, for searches. */
+static strid summary_of(const struct docs *d, const struct object_told *o, strid qualified)
+{
+    struct sql_message s = {0};
+    sql_message_add(&s, "Package: %s\nModule: %s\n", d->package, d->module);
+    if (!o->is_module)
+        sql_message_add(&s, "Name: %.*s\n", (int)o->name.len, (const char *)o->name.p);
+    sql_message_add(&s, "Qualified name: %s\n", strpool_cstr(d->strings, qualified));
+    add_words(&s, "Search aliases: ", slice_str(d->package));
+    add_words(&s, ", ", slice_str(d->module));
+    if (!o->is_module)
+        add_words(&s, ", ", o->name);
+    sql_message_add(&s, "\nKind: %s %s\nDescription: %s", o->name.p[0] == '_' ? "internal" : "public", o->type,
+                    o->doc.p ? o->doc.p : "");
+    if (o->args.lines.n)
+        sql_message_add(&s, "\nArguments:%s", o->args.lines.p);
+    if (o->returns)
+        sql_message_add(&s, "\nReturns: %.*s: %s", (int)o->returns->len, o->returns->text,
+                        o->return_doc.p ? o->return_doc.p : "");
+    if (o->cols.lines.n)
+        sql_message_add(&s, "\nColumns:%s", o->cols.lines.p);
+    strid text = strpool_intern(d->strings, s.p ? s.p : "", s.n);
+    vec_free(&s);
+    return text;
+}
+
+/* What may be shown where there is little room: whole characters. */
+static size_t short_length(const struct sql_message *doc)
+{
+    size_t n = doc->n < SHORT_BYTES ? doc->n : SHORT_BYTES;
+    while (n > 0 && n < doc->n && ((unsigned char)doc->p[n] & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
+static int add(struct docs *d, const struct object_told *o)
 {
     int64_t w[N_COLUMNS];
-    const char *text = doc->p ? doc->p : "";
-    size_t first = 0; /* the first sentence */
-    while (first < doc->n && !(text[first] == '.' && (first + 1 == doc->n || text[first + 1] == ' ')))
-        first++;
-    first += first < doc->n;
+    const char *text = o->doc.p ? o->doc.p : "";
+    strid qualified = o->is_module
+                          ? strpool_intern_str(d->strings, d->module)
+                          : strpool_printf(d->strings, "%s.%.*s", d->module, (int)o->name.len, (const char *)o->name.p);
     w[C_PACKAGE] = strpool_intern_str(d->strings, d->package);
     w[C_MODULE] = strpool_intern_str(d->strings, d->module);
-    w[C_NAME] = strpool_intern(d->strings, name, len);
-    w[C_QUALIFIED] = strpool_printf(d->strings, "%s.%.*s", d->module, (int)len, name);
-    w[C_TYPE] = strpool_intern_str(d->strings, type);
-    w[C_EXPOSED] = name[0] != '_';
-    w[C_SHORT] = strpool_intern(d->strings, text, first);
-    w[C_SUMMARY] = w[C_SHORT];
-    w[C_DESCRIPTION] = strpool_intern(d->strings, text, doc->n);
-    w[C_RETURN] = returns ? strpool_intern(d->strings, returns->text, returns->len) : strpool_intern(d->strings, "", 0);
-    w[C_RETURN_DOC] = strpool_intern_str(d->strings, return_doc && return_doc->p ? return_doc->p : "");
-    w[C_ARGS] = strpool_intern_str(d->strings, args && args->p ? args->p : "[]");
-    w[C_COLS] = strpool_intern_str(d->strings, cols && cols->p ? cols->p : "[]");
+    w[C_NAME] = strpool_intern(d->strings, o->name.p, o->name.len);
+    w[C_QUALIFIED] = qualified;
+    w[C_TYPE] = strpool_intern_str(d->strings, o->type);
+    w[C_EXPOSED] = o->name.p[0] != '_';
+    w[C_SHORT] = strpool_intern(d->strings, text, short_length(&o->doc));
+    w[C_SUMMARY] = summary_of(d, o, qualified);
+    w[C_DESCRIPTION] = strpool_intern(d->strings, text, o->doc.n);
+    w[C_RETURN] =
+        o->returns ? strpool_intern(d->strings, o->returns->text, o->returns->len) : strpool_intern(d->strings, "", 0);
+    w[C_RETURN_DOC] = strpool_intern_str(d->strings, o->return_doc.p ? o->return_doc.p : "");
+    w[C_ARGS] = strpool_intern_str(d->strings, o->args.json.p ? o->args.json.p : "[]");
+    w[C_COLS] = strpool_intern_str(d->strings, o->cols.json.p ? o->cols.json.p : "[]");
     return table_append(d->out, w) == UINT32_MAX ? -MRD_ENOMEM : 0;
 }
 
@@ -125,23 +193,53 @@ static int add_object(struct docs *d, const struct sql_token *p, size_t n, const
                                         [STATEMENT_VIEW] = "VIEW",
                                         [STATEMENT_FUNCTION] = "FUNCTION",
                                         [STATEMENT_MACRO] = "MACRO"};
-    struct sql_message doc = {0}, return_doc = {0}, args = {0}, cols = {0};
+    struct object_told o = {.name = slice_of(s->name->text, s->name->len), .returns = s->returns};
     size_t first = 0;
-    if (s->kind < STATEMENT_TABLE || s->kind > STATEMENT_MACRO)
-        return 0;
     while (token_is_blank(p[first].kind))
         first++;
-    comment_before(p, first, &doc);
-    fields_json(p, n, &s->args, &args);
-    fields_json(p, n, &s->columns, &cols);
+    o.type = s->returns_table ? "TABLE_FUNCTION" : types[s->kind];
+    comment_before(p, first, &o.doc);
+    tell_fields(p, n, &s->args, &o.args);
+    tell_fields(p, n, &s->columns, &o.cols);
     if (s->returns && !s->returns_table)
-        comment_before(p, returns_word(p, (size_t)(s->returns - p)), &return_doc);
-    int rc = add(d, s->name->text, s->name->len, s->returns_table ? "TABLE_FUNCTION" : types[s->kind], &doc, s->returns,
-                 &return_doc, &args, &cols);
-    vec_free(&doc);
-    vec_free(&return_doc);
-    vec_free(&args);
-    vec_free(&cols);
+        comment_before(p, returns_word(p, (size_t)(s->returns - p)), &o.return_doc);
+    int rc = add(d, &o);
+    object_free(&o);
+    return rc;
+}
+
+/* Tables and views stand first, then functions, then macros; -1: no object. */
+enum { OBJECT_GROUPS = 3 };
+static int group_of(const struct parsed *s)
+{
+    switch (s->kind) {
+    case STATEMENT_TABLE:
+    case STATEMENT_VIEW:
+        return 0;
+    case STATEMENT_FUNCTION:
+        return 1;
+    case STATEMENT_MACRO:
+        return 2;
+    default:
+        return -1;
+    }
+}
+
+static int add_group(struct docs *d, const struct sql_tokens *t, int group)
+{
+    int rc = 0;
+    for (size_t at = 0; rc == 0 && at < t->n;) {
+        size_t end = at;
+        struct parsed s;
+        struct parse_problem problem;
+        while (end < t->n && t->p[end].kind != TOKEN_SEMI)
+            end++;
+        if (statement_parse(t->p + at, end - at, &s, &problem) == 0) {
+            rc = group_of(&s) == group ? add_object(d, t->p + at, end - at, &s) : 0;
+            parsed_free(&s);
+        }
+        at = end + 1;
+    }
     return rc;
 }
 
@@ -160,25 +258,15 @@ static int add_module(struct docs *d, const struct sql_module *m)
     struct sql_source *source = sql_source_new(SOURCE_MODULE, m->name, slice_of(m->text, m->len));
     struct sql_frame frame = {.source = source};
     struct sql_tokens t = {0};
-    struct sql_message doc = {0};
+    struct object_told o = {.name = slice_str(m->name), .type = "MODULE", .is_module = true};
     int rc = source && sql_tokens_scan(&t, &frame) ? 0 : -MRD_ENOMEM;
     if (rc == 0) {
-        module_comment(t.p, t.n, &doc);
-        rc = add(d, m->name, strlen(m->name), "MODULE", &doc, NULL, NULL, NULL, NULL);
-        vec_free(&doc);
+        module_comment(t.p, t.n, &o.doc);
+        rc = add(d, &o);
+        object_free(&o);
     }
-    for (size_t at = 0; rc == 0 && at < t.n;) {
-        size_t end = at;
-        struct parsed s;
-        struct parse_problem problem;
-        while (end < t.n && t.p[end].kind != TOKEN_SEMI)
-            end++;
-        if (statement_parse(t.p + at, end - at, &s, &problem) == 0) {
-            rc = add_object(d, t.p + at, end - at, &s);
-            parsed_free(&s);
-        }
-        at = end + 1;
-    }
+    for (int group = 0; group < OBJECT_GROUPS && rc == 0; group++)
+        rc = add_group(d, &t, group);
     sql_tokens_free(&t);
     sql_source_unref(source);
     return rc;
