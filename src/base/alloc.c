@@ -13,24 +13,24 @@ void alloc_set_gate(alloc_gate gate, void *ctx)
     gate_ctx = ctx;
 }
 
-static bool allowed(size_t size)
+bool alloc_allowed(size_t size)
 {
     return __builtin_expect(!gate_fn, 1) || gate_fn(gate_ctx, size);
 }
 
 void *mem_alloc(size_t size)
 {
-    return allowed(size) ? malloc(size) : NULL;
+    return alloc_allowed(size) ? malloc(size) : NULL;
 }
 
 void *mem_zalloc(size_t size)
 {
-    return allowed(size) ? calloc(1, size) : NULL;
+    return alloc_allowed(size) ? calloc(1, size) : NULL;
 }
 
 void *mem_realloc(void *p, size_t size)
 {
-    return allowed(size) ? realloc(p, size) : NULL;
+    return alloc_allowed(size) ? realloc(p, size) : NULL;
 }
 
 void mem_free(void *p)

@@ -13,6 +13,9 @@ typedef bool (*alloc_gate)(void *ctx, size_t size);
 /* Installs a gate for tests; NULL removes it. */
 void alloc_set_gate(alloc_gate gate, void *ctx);
 
+/* What the gate says: for allocators of others that a test wants to fail, too. */
+bool alloc_allowed(size_t size);
+
 /* As malloc/calloc/realloc/free. mem_realloc(p, 0) is not used. mem_free(NULL) is fine. */
 void *mem_alloc(size_t size) __attribute__((malloc, alloc_size(1)));
 void *mem_zalloc(size_t size) __attribute__((malloc, alloc_size(1)));

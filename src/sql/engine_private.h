@@ -64,6 +64,7 @@ struct engine {
     char refused[160];  /* why the authorizer refused the statement last */
     int operator_depth; /* operators that run statements, within each other */
     char *error_text;
+    bool error_text_lost;  /* there was no memory for it */
     struct table all_args; /* every argument set, decoded; rows appear on first use */
     bool all_args_ready;
     struct extract_cache *extract; /* functions/storage.c */

@@ -1,10 +1,13 @@
 /* Calls every function, table function, virtual table and macro with 0 to 8 arguments of every type:
  *
- *     fnfuzz CALLS [SEED]
+ *     fnfuzz CALLS [SEED [memory]]
+ *
+ * With `memory` it runs out in each call, at one allocation or from there on, ours or SQLite's.
  *
  * Calls are made up from the seed, round all names in turn. Each must give rows or an error within its time; a call
  * that does not end after it was interrupted is a hang, and fails the run. When the program dies, the statement is
  * printed. */
+#include "base/alloc.h"
 #include "meridian/tp.h"
 #include "sql/engine/heap.h"
 
@@ -310,6 +313,32 @@ static void put_macro(size_t at)
     put(")");
 }
 
+/* ---- memory ---- */
+
+static struct {
+    uint32_t fail_at, calls; /* 0: never */
+    bool for_good;
+} memory;
+
+static bool gate(void *ctx, size_t size)
+{
+    (void)ctx, (void)size;
+    memory.calls++;
+    return memory.calls < memory.fail_at || (!memory.for_good && memory.calls > memory.fail_at);
+}
+
+/* Half of the failures are early: where something is opened. */
+static void let_memory_fail(bool on)
+{
+    if (on) {
+        memory.fail_at = 1 + below(below(2) ? 40 : 1500);
+        memory.for_good = below(2);
+    }
+    memory.calls = 0;
+    sql_heap_set_gated(on);
+    alloc_set_gate(on ? gate : NULL, NULL);
+}
+
 /* ---- the run ---- */
 
 static void ask(const char *sql)
@@ -371,6 +400,7 @@ int main(int argc, char **argv)
         read_names((enum kind)k);
     sql_heap_limit(sql_heap_held() + HEAP_BYTES);
     catch_death();
+    bool short_of_memory = argc > 3;
     size_t next[KINDS] = {0};
     long failed = 0, interrupted = 0;
     for (long i = 0; i < calls; i++) {
@@ -378,7 +408,11 @@ int main(int argc, char **argv)
         length = 0;
         put_statement[kind](next[kind]++ % n_names[kind]);
         set_alarm(true);
+        if (short_of_memory)
+            let_memory_fail(true);
         ask(statement);
+        if (short_of_memory)
+            let_memory_fail(false);
         interrupted += late != 0;
         set_alarm(false);
         tp_interrupt_clear(tp);

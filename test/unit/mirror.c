@@ -1,8 +1,10 @@
 /* Random rows in our tables and in SQLite's own, and the comparison of answers. */
 #include "mirror.h"
 
+#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "sql/engine/heap.h"
 #include "sql/planner/planner.h"
 
 #include <check.h>
@@ -236,20 +238,51 @@ void mirror_compare(struct mirror *m, const char *query, uint32_t ordered)
     vec_free(&theirs.rows);
 }
 
+/* Memory that runs out while the engine works. */
+static struct {
+    unsigned calls, fail_at; /* 0: never */
+    bool for_good;
+} memory;
+
+static bool gate(void *ctx, size_t size)
+{
+    (void)ctx, (void)size;
+    memory.calls++;
+    return memory.calls < memory.fail_at || (!memory.for_good && memory.calls > memory.fail_at);
+}
+
+static void set_gate(bool on)
+{
+    if (!memory.fail_at)
+        return;
+    sql_heap_set_gated(on);
+    alloc_set_gate(on ? gate : NULL, NULL);
+}
+
+static int next_row(struct engine_result *r, struct error *err)
+{
+    set_gate(true);
+    int rc = engine_result_next(r, err);
+    set_gate(false);
+    return rc;
+}
+
 /* Names, rows and the error of a query, one after the other; *planned: not by SQLite alone. */
 static uint64_t ask_all(struct engine *e, const char *query, bool *planned, struct text *shown)
 {
     struct engine_result r = {0};
     struct error err = {0};
     uint64_t all = 0;
+    set_gate(true);
     int rc = engine_query(e, "test", slice_str(query), &r, NULL, &err);
+    set_gate(false);
     *planned = r.stmt && strstr(sqlite3_sql(r.stmt), "__intrinsic_");
     for (int i = 0; r.stmt && i < r.n_columns; i++) {
         const char *name = sqlite3_column_name(r.stmt, i);
         all = hash_combine(all, hash_bytes(name, strlen(name)));
         put(shown, "%s|", name);
     }
-    for (uint32_t rows = 0; rc == 0 && (rc = engine_result_next(&r, &err)) == 1; rc = 0, rows++)
+    for (uint32_t rows = 0; rc == 0 && (rc = next_row(&r, &err)) == 1; rc = 0, rows++)
         for (int i = 0; i < r.n_columns; i++) {
             int type = sqlite3_column_type(r.stmt, i);
             const char *text = (const char *)sqlite3_column_text(r.stmt, i);
@@ -260,7 +293,30 @@ static uint64_t ask_all(struct engine *e, const char *query, bool *planned, stru
     if (rc < 0)
         put(shown, "\n%s", err.text);
     engine_result_close(&r);
+    ck_assert(rc >= 0 || err.text[0]);
     return rc < 0 ? hash_bytes(err.text, strlen(err.text)) : all;
+}
+
+/* Is the answer that was shown an error for want of memory? */
+static bool is_out_of_memory(const struct text *shown)
+{
+    return strstr(shown->p, "out of memory") || strstr(shown->p, "not enough memory");
+}
+
+void mirror_check_memory(struct mirror *m, const char *query, unsigned fail_at, bool for_good)
+{
+    struct text whole = {.n = 0}, shown = {.n = 0}, after = {.n = 0};
+    bool planned;
+    uint64_t a = ask_all(m->e, query, &planned, &whole);
+    memory.calls = 0;
+    memory.fail_at = fail_at;
+    memory.for_good = for_good;
+    uint64_t b = ask_all(m->e, query, &planned, &shown);
+    memory.fail_at = 0;
+    ck_assert_msg(a == b || is_out_of_memory(&shown), "%s\nwithout allocation %u%s: %.900s\nwith it: %.900s", query,
+                  fail_at, for_good ? " and all that follow" : "", shown.p, whole.p);
+    ck_assert_msg(a == ask_all(m->e, query, &planned, &after), "%s\nafter a failure: %.900s\nbefore: %.900s", query,
+                  after.p, whole.p);
 }
 
 bool mirror_compare_planner(struct mirror *m, const char *query)

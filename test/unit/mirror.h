@@ -41,7 +41,11 @@ void mirror_compare(struct mirror *m, const char *query, uint32_t ordered);
  * error. True when it had a plan. */
 bool mirror_compare_planner(struct mirror *m, const char *query);
 
-/* The same for n queries that `make` writes; it returns how many columns are ordered. */
+/* Fails unless the query gives the right rows or says that memory ran out, when an allocation of it fails (or all from
+ * there on), ours or SQLite's; and the right rows afterwards. */
+void mirror_check_memory(struct mirror *m, const char *query, unsigned fail_at, bool for_good);
+
+/* mirror_compare() of n queries that `make` writes; it returns how many columns are ordered. */
 void mirror_compare_made(struct mirror *m, uint32_t (*make)(struct text *t), int n);
 
 #endif

@@ -1,7 +1,9 @@
 /* Tests the operators against slow and simple ones on random input: span joins, intervals, graphs. */
 #include "sql_fixture.h"
 
+#include "base/alloc.h"
 #include "base/vec.h"
+#include "sql/engine/heap.h"
 
 static struct sql_fixture f;
 static uint64_t seed;
@@ -663,6 +665,100 @@ END_TEST
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 
 /* A text that becomes longer than values may be is an error, not the empty text. */
+/* ---- memory runs out ---- */
+
+static struct {
+    unsigned calls, fail_at;
+    bool for_good;
+} memory;
+
+static bool gate(void *ctx, size_t size)
+{
+    (void)ctx, (void)size;
+    memory.calls++;
+    return memory.calls < memory.fail_at || (!memory.for_good && memory.calls > memory.fail_at);
+}
+
+static void set_gate(bool on)
+{
+    sql_heap_set_gated(on);
+    alloc_set_gate(on ? gate : NULL, NULL);
+}
+
+static void open_with_modules(void)
+{
+    sql_open(&f);
+    sql_run(
+        &f,
+        "INCLUDE PERFETTO MODULE graphs.*; INCLUDE PERFETTO MODULE intervals.*; INCLUDE PERFETTO MODULE counters.*");
+}
+
+/* As sql_rows(), with the gate while the engine works. */
+static char *rows_at_gate(const char *sql)
+{
+    struct engine_result r;
+    struct error err = {0};
+    set_gate(true);
+    int rc = engine_query(f.e, "test", slice_str(sql), &r, NULL, &err);
+    set_gate(false);
+    if (rc) {
+        ck_assert_msg(err.text[0] || engine_error_text(f.e)[0], "%s: error %d without allocation %u, no text", sql, rc,
+                      memory.fail_at);
+        return NULL;
+    }
+    sqlite3_str *s = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(s, "");
+    for (int row = 0;; row++) {
+        set_gate(true);
+        rc = engine_result_next(&r, &err);
+        set_gate(false);
+        if (rc != 1)
+            break;
+        if (row)
+            sqlite3_str_appendchar(s, 1, ';');
+        for (int i = 0; i < sqlite3_column_count(r.stmt); i++) {
+            const char *text = (const char *)sqlite3_column_text(r.stmt, i);
+            sqlite3_str_appendf(s, "%s%s", i ? "," : "", text ? text : "-");
+        }
+    }
+    if (r.stmt)
+        engine_result_close(&r);
+    char *out = sqlite3_str_finish(s);
+    if (rc == 0)
+        return out ? out : sqlite3_mprintf("");
+    sqlite3_free(out);
+    return NULL;
+}
+
+/* Each allocation of a statement fails, ours and SQLite's, alone or with all that follow: an error or the right rows;
+ * and the right rows from the same engine afterwards. */
+START_TEST(operators_without_memory)
+{
+    const char *sql = cases[_i].sql, *rows = cases[_i].rows, *longer = getenv("MERIDIAN_LONG");
+    bool creates = strstr(sql, "CREATE ") || strstr(sql, "INCLUDE "), reached = true;
+    set_gate(false);
+    sql_close(&f);
+    open_with_modules();
+    for (unsigned k = 1; reached; k += longer ? 1 : 1 + k / 8) {
+        memory.calls = 0;
+        memory.fail_at = k;
+        memory.for_good = k % 2;
+        char *answer = rows_at_gate(sql);
+        reached = memory.calls >= k;
+        ck_assert_msg(answer || reached, "%s\nfails with all the memory that it wants: %s", sql,
+                      engine_error_text(f.e));
+        ck_assert_msg(!answer || strcmp(answer, rows) == 0, "%s\nwithout allocation %u %s\nexpected %s", sql, k, answer,
+                      rows);
+        sqlite3_free(answer);
+        if (creates) {
+            sql_close(&f);
+            open_with_modules();
+        }
+    }
+    sql_expect(&f, sql, rows);
+}
+END_TEST
+
 START_TEST(texts_that_grow_too_long_are_errors)
 {
     static const char *const queries[] = {
@@ -703,6 +799,7 @@ Suite *operators_suite(void)
     tcase_add_loop_test(t, a_critical_path_covers_its_thread, 0, 20);
     tcase_add_loop_test(t, cpu_time_of_the_library_adds_up, 0, 5);
     tcase_add_loop_test(t, operators_and_functions, 0, COUNT(cases));
+    tcase_add_loop_test(t, operators_without_memory, 0, COUNT(cases));
     suite_add_tcase(s, t);
     return s;
 }

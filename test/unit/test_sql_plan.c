@@ -658,6 +658,23 @@ START_TEST(plans_change_no_answer)
 }
 END_TEST
 
+/* Memory runs out somewhere in each statement. */
+START_TEST(plans_without_memory)
+{
+    struct mirror m;
+    int n = from_environment("MERIDIAN_PLAN_STATEMENTS", 150);
+    struct error err = {0};
+    mirror_open(&m, (uint64_t)from_environment("MERIDIAN_PLAN_SEED", 2030), ROWS / 4);
+    ck_assert_msg(engine_run(m.e, "test", spans, &err) == 0, "%s", err.text);
+    for (int i = 0; i < n; i++) {
+        struct text query;
+        make_statement(&query);
+        mirror_check_memory(&m, query.p, 1 + pick(pick(2) ? 1000 : 200), pick(2));
+    }
+    mirror_close(&m);
+}
+END_TEST
+
 static int64_t ask_number(struct engine *e, const char *sql)
 {
     struct engine_result r;
@@ -788,6 +805,7 @@ Suite *sql_plan_suite(void)
     TCase *t = tcase_create("plans");
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, plans_change_no_answer, 0, 2);
+    tcase_add_test(t, plans_without_memory);
     tcase_add_test(t, tables_are_the_same);
     tcase_add_test(t, span_joins_are_read_as_columns);
     tcase_add_test(t, a_plan_is_interrupted);

@@ -29,14 +29,15 @@ int engine_sqlite_error(struct engine *e, int sqlite_rc, struct error *err)
 
 const char *engine_error_text(const struct engine *e)
 {
-    return e->error_text ? e->error_text : "";
+    return e->error_text ? e->error_text : e->error_text_lost ? error_code_text(-MRD_ENOMEM) : "";
 }
 
 void engine_set_error_text(struct engine *e, const char *text)
 {
-    char *copy = mem_strdup(text);
+    char *copy = *text ? mem_strdup(text) : NULL;
     mem_free(e->error_text);
     e->error_text = copy;
+    e->error_text_lost = *text && !copy;
 }
 
 int engine_error_offset(const struct engine *e)
@@ -269,7 +270,7 @@ static bool counts_as_output(const struct engine_result *r)
         return false;
     if (r->n_columns > 1)
         return true;
-    return strcmp(sqlite3_column_name(r->stmt, 0), "suppress_query_output") != 0 &&
+    return strcmp(engine_result_column_name(r, 0), "suppress_query_output") != 0 &&
            !sqlite3_value_pointer(sqlite3_column_value(r->stmt, 0), "VOID");
 }
 
@@ -288,6 +289,8 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
                  ? e->dialect.next(e->dialect.ctx, e, s->origin ? s->origin : "stdin", s->text, &s->at, &next, err)
                  : plain_next(e, s->text, &s->at, &next, err);
     if (rc < 0) {
+        if (!err->text[0])
+            error_set(err, rc, "%s", error_code_text(rc));
         if (!*engine_error_text(e))
             engine_set_error_text(e, err->text);
         return rc;

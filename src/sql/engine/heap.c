@@ -5,6 +5,8 @@
  * goes on. */
 #include "sql/engine/heap.h"
 
+#include "base/alloc.h"
+
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -12,9 +14,12 @@
 static sqlite3_mem_methods inner; /* SQLite's own; set once, before SQLite starts */
 static atomic_llong held;
 static atomic_llong limit;
+static atomic_bool gated;
 
 static bool take(int bytes)
 {
+    if (__builtin_expect(atomic_load_explicit(&gated, memory_order_relaxed), 0) && !alloc_allowed((size_t)bytes))
+        return false;
     long long now = atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed) + bytes;
     if (now <= atomic_load_explicit(&limit, memory_order_relaxed))
         return true;
@@ -53,6 +58,11 @@ static void *heap_realloc(void *p, int bytes)
 void sql_heap_limit(int64_t bytes)
 {
     atomic_store_explicit(&limit, bytes, memory_order_relaxed);
+}
+
+void sql_heap_set_gated(bool on)
+{
+    atomic_store_explicit(&gated, on, memory_order_relaxed);
 }
 
 int64_t sql_heap_held(void)

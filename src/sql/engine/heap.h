@@ -12,6 +12,9 @@ void sql_heap_install(void);
 /* Another limit, of all engines of the process together. */
 void sql_heap_limit(int64_t bytes);
 
+/* For tests: what SQLite wants goes through the gate of base/alloc.h, like our own. */
+void sql_heap_set_gated(bool gated);
+
 /* Bytes that SQLite holds now. */
 int64_t sql_heap_held(void);
 

@@ -96,6 +96,8 @@ static void at_max_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     m->ts = ts;
     sqlite3_value_free(m->value);
     m->value = type == SQLITE_NULL ? NULL : sqlite3_value_dup(argv[1]); /* a pointer value is of type NULL as well */
+    if (type != SQLITE_NULL && !m->value)
+        sqlite3_result_error_nomem(ctx);
 }
 
 static void at_max_final(sqlite3_context *ctx)
@@ -128,6 +130,8 @@ static void last_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_value_free(l->value);
     l->value = sqlite3_value_dup(argv[0]);
     l->row = row;
+    if (!l->value)
+        sqlite3_result_error_nomem(ctx);
 }
 
 static void last_inverse(sqlite3_context *ctx, int argc, sqlite3_value **argv)

@@ -177,8 +177,7 @@ static void arg_set_to_json(sqlite3_context *ctx, int argc, sqlite3_value **argv
         sqlite3_str *s = sqlite3_str_new(sqlite3_context_db_handle(ctx));
         struct json_writer w = function_json_writer(s);
         ok = json_items(&w, st, items.p, items.n, 0);
-        int len = sqlite3_str_length(s);
-        sqlite3_result_text(ctx, sqlite3_str_finish(s), len, sqlite3_free);
+        function_result_built(ctx, s);
     }
     if (!ok)
         sqlite3_result_error_nomem(ctx);

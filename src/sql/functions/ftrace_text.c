@@ -308,8 +308,7 @@ static void line_of_row(sqlite3_context *ctx, sqlite3_value *arg, bool kernel)
     args_values(&l.st->args, args_of_cell(&l.st->args, ROW_GET(l.st, ftrace_event, arg_set_id, row)), &l.args);
     append_head(&l, row);
     append_args(&l, strpool_cstr(&l.st->strings, (strid)table_get(t, ftrace_event_c_name, row)));
-    int len = sqlite3_str_length(l.s);
-    sqlite3_result_text(ctx, sqlite3_str_finish(l.s), len, sqlite3_free);
+    function_result_built(ctx, l.s);
     arg_list_free(&l.args);
 }
 

@@ -304,13 +304,21 @@ static void group_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 static void group_final(sqlite3_context *ctx, const char *brackets)
 {
     struct group *g = sqlite3_aggregate_context(ctx, 0);
+    sqlite3_str *all = sqlite3_str_new(sqlite3_context_db_handle(ctx));
+    int rc = g && g->s ? sqlite3_str_errcode(g->s) : SQLITE_OK, len = g && g->s ? sqlite3_str_length(g->s) : 0;
     char *inside = g && g->s ? sqlite3_str_finish(g->s) : NULL;
-    char *all = sqlite3_mprintf("%c%s%c", brackets[0], inside ? inside : "", brackets[1]);
+    sqlite3_str_append(all, brackets, 1);
+    if (inside)
+        sqlite3_str_append(all, inside, len);
+    sqlite3_str_append(all, brackets + 1, 1);
     sqlite3_free(inside);
     if (g)
         g->s = NULL;
-    sqlite3_result_text(ctx, all, -1, sqlite3_free);
-    sqlite3_result_subtype(ctx, 'J');
+    function_result_built(ctx, all);
+    if (rc)
+        sqlite3_result_error_code(ctx, rc);
+    else
+        sqlite3_result_subtype(ctx, 'J');
 }
 
 static void array_final(sqlite3_context *ctx)

@@ -144,6 +144,18 @@ static void json(sqlite3_context *ctx, const struct ordered *o, const char *brac
     sqlite3_result_subtype(ctx, 'J');
 }
 
+/* Numbers become texts with memory of their own, and what cannot is not to be taken for an empty text. */
+static bool texts_are_there(const struct ordered *o)
+{
+    for (size_t i = 0; i < o->rows.n; i++)
+        for (int a = 0; a < o->n_args; a++) {
+            int type = sqlite3_value_type(o->rows.p[i].values[a]);
+            if ((type == SQLITE_INTEGER || type == SQLITE_FLOAT) && !sqlite3_value_text(o->rows.p[i].values[a]))
+                return false;
+        }
+    return true;
+}
+
 static void final(sqlite3_context *ctx)
 {
     struct ordered *o = sqlite3_aggregate_context(ctx, 0);
@@ -154,6 +166,8 @@ static void final(sqlite3_context *ctx)
         ;
     else if (!stop_sort(o->rows.p, o->rows.n, sizeof *o->rows.p, compare_rows, engine_stop(e)))
         sqlite3_result_error_code(ctx, engine_gave_up(e));
+    else if (!texts_are_there(o))
+        sqlite3_result_error_nomem(ctx);
     else if (strstr(o->name, "_array") || strstr(o->name, "_ARRAY"))
         json(ctx, o, "[]");
     else if (strstr(o->name, "_object") || strstr(o->name, "_OBJECT"))

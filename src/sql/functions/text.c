@@ -247,16 +247,9 @@ static void unistr(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         append_utf8(s, code);
         i = start + digits - 1;
     }
-    int len = sqlite3_str_length(s);
-    char *out = sqlite3_str_finish(s);
-    if (bad) {
-        sqlite3_free(out);
+    function_result_built(ctx, s);
+    if (bad)
         function_error(ctx, "invalid Unicode escape");
-    } else if (out) {
-        sqlite3_result_text(ctx, out, len, sqlite3_free);
-    } else {
-        sqlite3_result_text(ctx, "", 0, SQLITE_STATIC);
-    }
 }
 
 /* As quote(), but a text with control characters becomes a call of unistr(). */
@@ -297,8 +290,7 @@ static void unistr_quote(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     default:
         sqlite3_str_append(s, (const char *)in.p, (int)in.len);
     }
-    int len = sqlite3_str_length(s);
-    sqlite3_result_text(ctx, sqlite3_str_finish(s), len, sqlite3_free);
+    function_result_built(ctx, s);
 }
 
 /* A message without content is not a message. */

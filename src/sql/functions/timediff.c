@@ -8,19 +8,24 @@ struct date {
     int64_t ms;               /* of the day */
 };
 
-/* A time in any form that SQLite's date functions take. False when it is none. */
+/* A time in any form that SQLite's date functions take. False when it is none, or (an error of the call) without
+ * memory. */
 static bool parse(sqlite3_context *ctx, sqlite3_value *v, struct date *out)
 {
     sqlite3_stmt *stmt = NULL;
-    bool ok = sqlite3_prepare_v2(sqlite3_context_db_handle(ctx), "SELECT strftime('%Y %m %d %H %M %f', ?1)", -1, &stmt,
-                                 NULL) == SQLITE_OK;
+    int rc =
+        sqlite3_prepare_v2(sqlite3_context_db_handle(ctx), "SELECT strftime('%Y %m %d %H %M %f', ?1)", -1, &stmt, NULL);
     double seconds;
     int year, month, day, hour, minute;
-    if (ok)
-        sqlite3_bind_value(stmt, 1, v);
-    ok = ok && sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) == SQLITE_TEXT &&
-         sscanf((const char *)sqlite3_column_text(stmt, 0), "%d %d %d %d %d %lf", &year, &month, &day, &hour, &minute,
-                &seconds) == 6;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_value(stmt, 1, v);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    if (rc != SQLITE_ROW)
+        sqlite3_result_error_code(ctx, rc);
+    bool ok = rc == SQLITE_ROW && sqlite3_column_type(stmt, 0) == SQLITE_TEXT && sqlite3_column_text(stmt, 0) &&
+              sscanf((const char *)sqlite3_column_text(stmt, 0), "%d %d %d %d %d %lf", &year, &month, &day, &hour,
+                     &minute, &seconds) == 6;
     if (ok)
         *out =
             (struct date){year, month, day, (int64_t)((hour * 60 + minute) * 60000) + (int64_t)(seconds * 1000 + 0.5)};

@@ -99,10 +99,17 @@ struct kept_rows {
     uint32_t *first, *last; /* [layer] row + 1, in the order they came */
 };
 
-static bool keep(struct kept_rows *k, struct kept_row r)
+/* Copies the columns of the row that `stmt` is on, but for the first. */
+static bool keep(struct kept_rows *k, struct kept_row r, sqlite3_stmt *stmt, uint32_t n_columns)
 {
-    if (!vec_push(k, r))
+    bool whole = true;
+    for (uint32_t c = 1; c < n_columns; c++)
+        whole &= (r.values[c - 1] = sqlite3_value_dup(sqlite3_column_value(stmt, (int)c))) != NULL;
+    if (!whole || !vec_push(k, r)) {
+        for (uint32_t c = 1; c < n_columns; c++)
+            sqlite3_value_free(r.values[c - 1]);
         return false;
+    }
     uint32_t *link = k->last[r.layer] ? &k->p[k->last[r.layer] - 1].next : &k->first[r.layer];
     *link = k->last[r.layer] = (uint32_t)k->n;
     return true;
@@ -136,9 +143,7 @@ static int load_start(struct scan *s, sqlite3_value *start, struct kept_rows *ro
     while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct kept_row r = {.id = sqlite3_column_int64(stmt, 0)};
         r.layer = layer_of(s, r.id);
-        for (uint32_t i = 1; i < s->n; i++)
-            r.values[i - 1] = sqlite3_value_dup(sqlite3_column_value(stmt, (int)i));
-        rc = keep(rows, r) ? SQLITE_OK : SQLITE_NOMEM;
+        rc = keep(rows, r, stmt, s->n) ? SQLITE_OK : SQLITE_NOMEM;
     }
     int code = rc == SQLITE_OK || rc == SQLITE_DONE ? 0 : engine_sqlite_error(s->e, rc, s->err);
     sqlite3_finalize(stmt);
@@ -201,9 +206,7 @@ static int run_layer(struct scan *s, sqlite3_stmt *stmt, struct runtime_table *t
             struct kept_row r = {.id = s->g->ids[s->g->edges[e]], .layer = s->layer[s->g->edges[e]]};
             if (r.layer <= layer)
                 continue; /* on a cycle */
-            for (uint32_t c = 1; c < s->n; c++)
-                r.values[c - 1] = sqlite3_value_dup(sqlite3_column_value(stmt, (int)c));
-            if (!keep(rows, r))
+            if (!keep(rows, r, stmt, s->n))
                 rc = -MRD_ENOMEM;
         }
     }

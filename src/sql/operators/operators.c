@@ -14,6 +14,14 @@ int operator_error(sqlite3_vtab *t, const char *fmt, ...)
     return SQLITE_ERROR;
 }
 
+int operator_set_plan(sqlite3_index_info *info, sqlite3_str *plan)
+{
+    int rc = sqlite3_str_errcode(plan);
+    info->idxStr = sqlite3_str_finish(plan);
+    info->needToFreeIdxStr = 1;
+    return rc;
+}
+
 int operator_open_cursor(size_t size, sqlite3_vtab_cursor **out)
 {
     *out = sqlite3_malloc64(size);

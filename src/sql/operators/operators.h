@@ -18,6 +18,10 @@ extern const sqlite3_module flamegraph_module;
 /* Sets the text of a virtual table's error and returns SQLITE_ERROR. */
 int operator_error(sqlite3_vtab *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The plan that `plan` has built becomes info->idxStr (NULL when it is empty), and frees it. SQLITE_NOMEM when memory
+ * ran out on the way: a plan that lacks letters would be read behind its end. */
+int operator_set_plan(sqlite3_index_info *info, sqlite3_str *plan);
+
 /* xOpen: a zeroed struct of `size` bytes, which begins with a sqlite3_vtab_cursor. */
 int operator_open_cursor(size_t size, sqlite3_vtab_cursor **out);
 

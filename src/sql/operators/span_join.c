@@ -345,7 +345,7 @@ static int side_open(struct span_join_cursor *c, int side, const char *plan, int
     int rc = sql ? sqlite3_prepare_v2(engine_db(t->e), sql, -1, &s->stmt, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
     if (rc)
-        return side_error(c);
+        return rc == SQLITE_NOMEM ? rc : side_error(c);
     for (int i = 0; i < argc; i++)
         if (i < sqlite3_bind_parameter_count(s->stmt))
             sqlite3_bind_value(s->stmt, i + 1, argv[i]);

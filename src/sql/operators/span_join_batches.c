@@ -101,6 +101,8 @@ static int batch_rows(void *ctx, const bool *wanted, bool (*push)(void *to, cons
     }
     ok = ok && (!at || push(to, words, at));
     span_join_close(&c);
+    sqlite3_free(t->base.zErrMsg); /* SQLite takes it from calls of its own only */
+    t->base.zErrMsg = NULL;
     mem_free(columns);
     mem_free(words);
     return ok;

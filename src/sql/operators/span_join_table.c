@@ -270,8 +270,7 @@ int span_join_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         info->aConstraintUsage[i].omit = c->op == SPAN_JOIN_SOURCE_GEQ;
         rows /= c->op == SQLITE_INDEX_CONSTRAINT_EQ ? 10 : 2;
     }
-    info->idxStr = used ? sqlite3_str_finish(plan) : (sqlite3_free(sqlite3_str_finish(plan)), NULL);
-    info->needToFreeIdxStr = used != 0;
+    int rc = operator_set_plan(info, plan);
     info->estimatedCost = rows;
     info->estimatedRows = (sqlite3_int64)rows;
     int lead = t->partitioned ? 2 : 0; /* rows come by (partition, ts), or by ts */
@@ -279,7 +278,7 @@ int span_join_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     for (int i = 0; i < info->nOrderBy && ordered; i++)
         ordered = !info->aOrderBy[i].desc && info->aOrderBy[i].iColumn == (i == 0 ? lead : 0);
     info->orderByConsumed = ordered;
-    return SQLITE_OK;
+    return rc;
 }
 
 static void source_geq(sqlite3_context *ctx, int argc, sqlite3_value **argv)

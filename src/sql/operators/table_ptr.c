@@ -62,10 +62,11 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
             sqlite3_str_appendchar(plan, 1, (char)(FIRST_LETTER + c->iColumn));
         }
     }
-    info->idxStr = sqlite3_str_finish(plan);
-    info->needToFreeIdxStr = 1;
+    int rc = operator_set_plan(info, plan);
     info->estimatedCost = 10000;
     info->estimatedRows = 1000;
+    if (rc)
+        return rc;
     if (later)
         return SQLITE_CONSTRAINT;
     return tab ? SQLITE_OK : operator_error(base, "__intrinsic_table_ptr: the table is missing");

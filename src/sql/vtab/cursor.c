@@ -120,8 +120,10 @@ static int remember_call(struct cursor *c, sqlite3_value **argv)
         return SQLITE_NOMEM;
     forget_call(c);
     for (int i = 0; i < n; i++)
-        if (!(c->call[i] = sqlite3_value_dup(argv[i])))
+        if (!(c->call[i] = sqlite3_value_dup(argv[i]))) {
+            forget_call(c);
             return SQLITE_NOMEM;
+        }
     return SQLITE_OK;
 }
 

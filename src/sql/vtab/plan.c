@@ -368,6 +368,8 @@ int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
             info->estimatedCost = 1e99;
         info->idxNum = c.missing;
     }
+    if (rc == SQLITE_OK)
+        rc = sqlite3_str_errcode(c.text);
     char *text = sqlite3_str_finish(c.text);
     if (rc == SQLITE_OK && text) {
         info->idxStr = text;

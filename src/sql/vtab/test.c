@@ -9,8 +9,10 @@
 #include <string.h>
 
 /* A value as a numeric column sees it. */
+enum { NO_MEMORY = -1 };
 struct number {
-    int type; /* SQLITE_NULL, SQLITE_INTEGER, SQLITE_FLOAT, or SQLITE_TEXT for what is greater than every number */
+    int type; /* NO_MEMORY; SQLITE_NULL, SQLITE_INTEGER, SQLITE_FLOAT, or SQLITE_TEXT for what is greater than every
+                 number */
     int64_t i;
     double d;
 };
@@ -21,10 +23,10 @@ static struct number number_of(sqlite3_value *v)
     sqlite3_value *copy = NULL;
     if (out.type == SQLITE_TEXT) { /* the conversion would change the value that others read */
         copy = sqlite3_value_dup(v);
-        if (copy) {
-            out.type = sqlite3_value_numeric_type(copy);
-            v = copy;
-        }
+        if (!copy)
+            return (struct number){.type = NO_MEMORY};
+        out.type = sqlite3_value_numeric_type(copy);
+        v = copy;
     }
     if (out.type == SQLITE_INTEGER)
         out.i = sqlite3_value_int64(v);
@@ -199,6 +201,7 @@ static int make_in(struct test *out, enum col_type type, sqlite3_value *list, co
         }
         struct number n = number_of(v);
         struct place p = {1, 0};
+        ok &= n.type != NO_MEMORY;
         if (n.type == SQLITE_INTEGER || (n.type == SQLITE_FLOAT && (type == COL_F64 || fabs(n.d) < 9.3e18)))
             p = type == COL_F64 ? place_in_doubles(n) : place_in_ints(n);
         if (p.first <= p.last && p.last - p.first <= 1)
@@ -270,6 +273,8 @@ int test_make(struct test *out, int16_t column, enum col_type type, enum plan_op
     if (type == COL_STR)
         return make_string(out, op, v, strings);
     struct number n = number_of(v);
+    if (n.type == NO_MEMORY)
+        return -MRD_ENOMEM;
     if (n.type != SQLITE_NULL)
         return make_number(out, type, op, n);
     out->kind = op == PLAN_IS ? TEST_NULL : TEST_NOT_NULL;
