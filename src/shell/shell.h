@@ -53,6 +53,7 @@ int cmd_query(struct shell *sh, struct error *err);
 int cmd_interactive(struct shell *sh, struct error *err);
 int cmd_check(struct shell *sh, struct error *err);
 int cmd_diff(struct shell *sh, struct error *err);
+int cmd_report(struct shell *sh, struct error *err);
 int cmd_gate(struct shell *sh, struct error *err);
 int cmd_export(struct shell *sh, struct error *err);
 int cmd_sync(struct shell *sh, struct error *err);
