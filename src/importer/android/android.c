@@ -14,6 +14,8 @@ const struct packet_handler android_packet_handlers[] = {
     {TRACE_PACKET_NETWORK_PACKET_BUNDLE, "network_packet_bundle", network_bundle_tokenize, NULL},
     {TRACE_PACKET_BLUETOOTH_TRACE_EVENT, "bluetooth_trace_event", NULL, bluetooth_parse},
     {TRACE_PACKET_STATSD_ATOM, "statsd_atom", statsd_tokenize, NULL},
+    {TRACE_PACKET_PIXEL_MODEM_EVENTS, "pixel_modem_events", modem_events_tokenize, NULL},
+    {TRACE_PACKET_PIXEL_MODEM_TOKEN_DATABASE, "pixel_modem_token_database", modem_database_tokenize, NULL},
     {TRACE_PACKET_VIDEO_FRAME, "video_frame", video_frame_tokenize, NULL},
     {TRACE_PACKET_VIDEO_FRAME_ERROR, "video_frame_error", NULL, video_frame_error_parse},
     {0, NULL, NULL, NULL},
@@ -43,6 +45,7 @@ void android_machine_close(struct android_machine *a)
     graphics_buffers_close(a->buffers);
     network_bundles_close(a->bundles);
     statsd_close(a->atoms);
+    modem_close(a->modem);
     videos_close(a->videos);
     mem_free(a);
 }

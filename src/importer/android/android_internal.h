@@ -22,6 +22,7 @@ struct android_machine { /* what is behind a pointer is NULL until needed */
     struct graphics_buffers *buffers;
     struct network_bundles *bundles;
     struct statsd_atoms *atoms;
+    struct modem *modem;
     struct videos *videos;
 };
 
@@ -63,6 +64,9 @@ void network_bundles_close(struct network_bundles *b);
 void bluetooth_parse(struct packet *p);
 enum tokenize_result statsd_tokenize(struct packet *p);
 void statsd_close(struct statsd_atoms *s);
+enum tokenize_result modem_events_tokenize(struct packet *p);
+enum tokenize_result modem_database_tokenize(struct packet *p);
+void modem_close(struct modem *s);
 enum tokenize_result video_frame_tokenize(struct packet *p);
 void video_frame_error_parse(struct packet *p);
 void videos_close(struct videos *v);
