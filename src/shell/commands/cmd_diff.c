@@ -1,6 +1,8 @@
 /* tp_shell diff: what changed between two recordings, or two sets of them. */
 #include "base/suggest.h"
 #include "shell/commands/compare_load.h"
+#include "shell/commands/diff_flame.h"
+#include "shell/commands/diff_sql.h"
 #include "shell/compare/diff_output.h"
 
 #include <errno.h>
@@ -64,23 +66,33 @@ static int split_sides(const struct shell *sh, size_t *n_a, struct error *err)
                      "new/*.pftrace");
 }
 
+static int read_flame(void *ctx, struct shell *sh, const char *path, int side, struct error *err)
+{
+    return diff_flame_add(ctx, sh, path, side, err);
+}
+
 static int compare(struct shell *sh, size_t n_a, const struct diff_options *options, struct printed *p,
                    struct error *err)
 {
     const struct text_list *args = &sh->opt.positionals;
     struct run_set set = {0};
     struct diff diff = {0};
+    struct diff_flame flame = {0};
+    const struct compare_hook hook = {read_flame, &flame};
     int rc = 0;
     for (size_t i = 0; i < args->n && rc == 0; i++)
-        rc = compare_add(sh, &set, args->p[i], i >= n_a, err);
+        rc = compare_add(sh, &set, args->p[i], i >= n_a, sh->opt.flamegraph ? &hook : NULL, err);
     if (rc == 0)
         rc = diff_compute(&set, options, &diff, err);
     if (rc == 0) {
         p->report = (struct diff_report){&set, &diff, options->alpha, sh->opt.all_lines};
-        rc = compare_write(sh, print, p, err);
+        rc = compare_write(sh->opt.output, print, p, err);
     }
+    if (rc == 0 && sh->opt.flamegraph)
+        rc = diff_flame_write(&flame, sh->opt.flamegraph, err);
     if (rc == 0)
         rc = diff.findings > 0;
+    diff_flame_free(&flame);
     diff_free(&diff);
     run_set_free(&set);
     return rc;
@@ -98,5 +110,11 @@ int cmd_diff(struct shell *sh, struct error *err)
         rc = parse_part("--min-change", sh->opt.min_change, 1e6, &options.min_change, err);
     if (rc == 0)
         rc = split_sides(sh, &n_a, err);
+    if (rc == 0 && sh->opt.sql && sh->opt.positionals.n != 2)
+        rc = error_set(err, -MRD_EINVALID, "--sql compares two traces, not sets of them");
+    if (rc == 0 && sh->opt.sql)
+        return diff_sql(sh, (const char *const[]){sh->opt.positionals.p[0], sh->opt.positionals.p[1]}, err);
+    if (rc == 0 && sh->opt.key)
+        rc = error_set(err, -MRD_EINVALID, "--key belongs to --sql");
     return rc < 0 ? rc : compare(sh, n_a, &options, &p, err);
 }

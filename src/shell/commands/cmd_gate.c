@@ -216,7 +216,7 @@ int cmd_gate(struct shell *sh, struct error *err)
         rc = write_baseline(&g, sh->opt.baseline, err);
     } else if (rc == 0) {
         struct printed p = {format, {g.rules_path, g.results.p, g.results.n}};
-        rc = compare_write(sh, print, &p, err);
+        rc = compare_write(sh->opt.output, print, &p, err);
         rc = rc < 0 ? rc : verdict(&g);
     }
     for (size_t i = 0; i < g.results.n; i++)

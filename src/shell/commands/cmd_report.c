@@ -75,7 +75,7 @@ static int write_report(struct shell *sh, const char *path, struct report_table 
     if (rc == 0 && !sh->opt.markdown)
         rc = flame_graph(sh, &text, &r.flame_graph, &r.no_flame_graph, err);
     if (rc == 0)
-        rc = compare_write(sh, sh->opt.markdown ? report_markdown : report_html, &r, err);
+        rc = compare_write(sh->opt.output, sh->opt.markdown ? report_markdown : report_html, &r, err);
     mem_free(text);
     return rc;
 }

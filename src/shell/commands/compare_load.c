@@ -61,7 +61,8 @@ void compare_close(struct shell *sh)
     sh->tp = NULL;
 }
 
-int compare_add(struct shell *sh, struct run_set *set, const char *path, int side, struct error *err)
+int compare_add(struct shell *sh, struct run_set *set, const char *path, int side, const struct compare_hook *also,
+                struct error *err)
 {
     char lost[256];
     int rc = compare_open(sh, path, err);
@@ -69,15 +70,17 @@ int compare_add(struct shell *sh, struct run_set *set, const char *path, int sid
         bool lossy = compare_losses(sh, lost, sizeof lost) > 0;
         rc = run_set_add(set, sh->tp, path, side, lossy ? lost : NULL, err);
     }
+    if (rc == 0 && also)
+        rc = also->call(also->ctx, sh, path, side, err);
     compare_close(sh);
     return rc;
 }
 
-int compare_write(const struct shell *sh, void (*print)(struct text_out *o, const void *what), const void *what,
+int compare_write(const char *path, void (*print)(struct text_out *o, const void *what), const void *what,
                   struct error *err)
 {
     struct output_file file = {.fd = STDOUT_FILENO};
-    int rc = sh->opt.output ? output_file_open(&file, sh->opt.output, err) : 0;
+    int rc = path ? output_file_open(&file, path, err) : 0;
     if (rc < 0)
         return rc;
     struct text_out *out = mem_alloc(sizeof *out);
@@ -89,5 +92,5 @@ int compare_write(const struct shell *sh, void (*print)(struct text_out *o, cons
         rc = error_set(err, -MRD_ENOMEM, "out of memory");
     }
     mem_free(out);
-    return sh->opt.output ? output_file_close(&file, rc, err) : rc;
+    return path ? output_file_close(&file, rc, err) : rc;
 }
