@@ -155,6 +155,11 @@ static const struct rule {
      "known by; one of the system's own users by its name there.\nArguments:\n- uid (LONG): A user id.\nReturns: "
      "STRING: "
      "Name of the package or user; uid=N for one that nothing has described. NULL for no uid.,1"},
+    {"kernel events as text: bytes, and names where there were numbers",
+     PROCESSES
+     "1{10:2 13:1 1{1:3 2{1:1001 2:101 28{1:1 2:2 3:80 4:1 5:2 7'ab'}} 2{1:1002 2:101 59{1:255 4:1 5:2 6'wq'}}}}",
+     "SELECT substr(to_ftrace(id), 53) FROM ftrace_event",
+     "i2c_write: i2c-1 #2 a=050 f=0001 l=2 [61-62];workqueue_queue_work: work struct=ff function= workqueue=wq12"},
     {"tokens as text", "", "SELECT __intrinsic_stringify!(a''), __intrinsic_stringify!(x + 'q')", "a',x + 'q'"},
     {"waits in front of what ran",
      PROCESSES "1{10:2 13:1 1{1:0 2{1:90 2:0 4{1'idle' 2:0 5'wrk' 6:101}} 2{1:100 2:101 4{1'wrk' 2:101 4:1 5'app' "

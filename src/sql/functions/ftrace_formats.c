@@ -64,8 +64,8 @@ static const struct ftrace_format viewer_formats[] = {
     {"panel_write_generic", NULL, "{type:char}|{pid}|{name}|{value}"},
     {"hrtimer_expire_entry", NULL, " function={function}"},
     {"i2c_read", NULL, I2C},
-    {"i2c_write", NULL, I2C " [{buf:hex}]"},
-    {"i2c_reply", NULL, I2C " [{buf:hex}]"},
+    {"i2c_write", NULL, I2C " [{buf:bytes}]"},
+    {"i2c_reply", NULL, I2C " [{buf:bytes}]"},
     {"i2c_result", NULL, " i2c-{adapter_nr} n={nr_msgs} ret={ret}"},
 };
 

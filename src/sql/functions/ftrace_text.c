@@ -107,7 +107,18 @@ static void append_cpu(struct line *l, const struct arg *a)
 
 static void append_hex(struct line *l, const struct arg *a)
 {
-    sqlite3_str_appendf(l->s, "%llx", (unsigned long long)a->word);
+    if (a->type == ARG_STRING) /* newer kernels have a name there */
+        append_value(l, a);
+    else
+        sqlite3_str_appendf(l->s, "%llx", (unsigned long long)a->word);
+}
+
+/* "6f-00-1a" */
+static void append_bytes(struct line *l, const struct arg *a)
+{
+    struct slice bytes = a->type == ARG_STRING ? strpool_view(&l->st->strings, (strid)a->word) : slice_of(NULL, 0);
+    for (size_t i = 0; i < bytes.len; i++)
+        sqlite3_str_appendf(l->s, "%s%02x", i ? "-" : "", bytes.p[i]);
 }
 
 static void append_handled(struct line *l, const struct arg *a)
@@ -189,19 +200,11 @@ static void append_gfp_flags(struct line *l, const struct arg *a)
 static const struct {
     const char *name;
     void (*append)(struct line *l, const struct arg *a);
-} hows[] = {{"state", append_state},
-            {"vector", append_vector},
-            {"cpu", append_cpu},
-            {"handled", append_handled},
-            {"hex", append_hex},
-            {"line", append_line},
-            {"caller", append_caller},
-            {"begin", append_begin},
-            {"char", append_char},
-            {"device", append_device},
-            {"offset", append_page_offset},
-            {"hex3", append_hex3},
-            {"hex4", append_hex4}};
+} hows[] = {{"state", append_state},     {"vector", append_vector}, {"cpu", append_cpu},
+            {"handled", append_handled}, {"hex", append_hex},       {"bytes", append_bytes},
+            {"line", append_line},       {"caller", append_caller}, {"begin", append_begin},
+            {"char", append_char},       {"device", append_device}, {"offset", append_page_offset},
+            {"hex3", append_hex3},       {"hex4", append_hex4}};
 
 static void append_format(struct line *l, const char *f)
 {
