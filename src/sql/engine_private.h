@@ -65,6 +65,8 @@ struct engine {
     int operator_depth; /* operators that run statements, within each other */
     char *error_text;
     bool error_text_lost;  /* there was no memory for it */
+    VEC(const char *)
+    lazy;                  /* names of tables of the prelude that are made when a query names them; their modules' */
     struct table all_args; /* every argument set, decoded; rows appear on first use */
     bool all_args_ready;
     struct extract_cache *extract; /* functions/storage.c */

@@ -129,6 +129,7 @@ void engine_close(struct engine *e)
     extract_cache_free(e);
     query_log_free(e);
     vec_free(&e->known);
+    vec_free(&e->lazy);
     vec_free(&e->batches);
     vec_free(&e->functions);
     mem_free(e->error_text);

@@ -168,10 +168,28 @@ static struct plan_expr *read_iif(struct reader *r, const struct sql_expr *x)
     return out;
 }
 
+/* trace_start() and its like, which do not change once a trace is loaded. */
+static struct plan_expr *read_bound_of_trace(struct reader *r, const struct sql_expr *x)
+{
+    const struct storage *st = r->planner->e->storage;
+    int64_t start = st->trace_start_ns, end = st->trace_end_ns;
+    const struct {
+        const char *name;
+        int64_t ns;
+    } bounds[] = {
+        {"trace_start", start}, {"trace_end", end}, {"trace_dur", (int64_t)((uint64_t)end - (uint64_t)start)}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        if (sql_name_is(x->name, bounds[i].name) && bounds[i].ns != COL_NULL)
+            return plan_const(r->plan, PLAN_INT, bounds[i].ns);
+    return NULL;
+}
+
 static struct plan_expr *read_scalar(struct reader *r, const struct sql_expr *x)
 {
     if (x->distinct || x->filter || x->star)
         return NULL;
+    if (x->n_args == 0)
+        return read_bound_of_trace(r, x);
     if (x->n_args >= 2 && (sql_name_is(x->name, "coalesce") || (sql_name_is(x->name, "ifnull") && x->n_args == 2)))
         return read_alike(r, x, X_COALESCE);
     if (x->n_args == 3 && sql_name_is(x->name, "iif"))

@@ -71,7 +71,10 @@ void planner_function_made(struct engine *e, const char *name)
                                          "log2",
                                          "pow",
                                          "power",
-                                         "sqrt"};
+                                         "sqrt",
+                                         "trace_dur",
+                                         "trace_end",
+                                         "trace_start"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcasecmp(name, others[i]) == 0)
             e->functions_made |= FUNCTION_OTHER;

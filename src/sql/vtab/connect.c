@@ -358,6 +358,19 @@ int vtab_register_lazy(struct engine *e, const char *name, const char *select, s
         lazy_free(lazy);
         return error_set(err, -MRD_ENOMEM, "table %s: out of memory", name);
     }
+    bool room = vec_reserve(&e->lazy, e->lazy.n + 1);
     int rc = sqlite3_create_module_v2(e->db, name, &lazy_module, lazy, lazy_free);
-    return rc == SQLITE_OK ? 0 : engine_sqlite_error(e, rc, err);
+    if (rc != SQLITE_OK)
+        return engine_sqlite_error(e, rc, err);
+    if (room)
+        (void)vec_push(&e->lazy, lazy->name);
+    return 0;
+}
+
+bool vtab_is_lazy(const struct engine *e, const char *name)
+{
+    for (size_t i = 0; i < e->lazy.n; i++)
+        if (sqlite3_stricmp(e->lazy.p[i], name) == 0)
+            return true;
+    return false;
 }
