@@ -34,7 +34,7 @@ static int64_t common_block(const struct run_set *set)
     int64_t shortest = INT64_MAX, block = 1;
     for (size_t i = 0; i < set->runs.n; i++)
         shortest = set->runs.p[i].dur_ns < shortest ? set->runs.p[i].dur_ns : shortest;
-    while (block * 2 * BLOCKS_WANTED <= shortest)
+    while (block <= shortest / BLOCKS_WANTED / 2)
         block *= 2;
     for (size_t i = 0; i < set->runs.n; i++)
         block = set->runs.p[i].block_ns > block ? set->runs.p[i].block_ns : block;
@@ -138,6 +138,14 @@ static bool is_tiny(const struct diff_line *d)
     return d->line->measure->kind == MEASURE_RATE && larger < LEAST_RATE;
 }
 
+/* A sleep may last as long as the recording, and a thread that sleeps throughout is not seen at all: fewer rows than
+ * blocks are fewer draws than the blocks look like. */
+static bool is_seldom_seen(const struct diff_line *d)
+{
+    return d->line->measure->lasting &&
+           (d->side[0].count < d->side[0].n_blocks || d->side[1].count < d->side[1].n_blocks);
+}
+
 static int measure_line(struct compare *c, struct diff_line *d)
 {
     double sums[2] = {0};
@@ -166,7 +174,8 @@ static int measure_line(struct compare *c, struct diff_line *d)
         d->verdict = DIFF_ABSENT;
         return 0;
     }
-    if (c->out->few_blocks || is_tiny(d) || d->side[0].n_blocks < BLOCKS_NEEDED || d->side[1].n_blocks < BLOCKS_NEEDED)
+    if (c->out->few_blocks || is_tiny(d) || is_seldom_seen(d) || d->side[0].n_blocks < BLOCKS_NEEDED ||
+        d->side[1].n_blocks < BLOCKS_NEEDED)
         return 0;
     struct rank_result r;
     int rc = rank_test(c->runs, c->set->runs.n, d->line->measure->steady, &r);

@@ -18,7 +18,8 @@ struct measure {
     const char *name;
     const char *unit;
     enum measure_kind kind;
-    bool steady; /* a value that stays the same is set so, not drawn: see rank_test() */
+    bool steady;  /* a value that stays the same is set so, not drawn: see rank_test() */
+    bool lasting; /* a row may last as long as the recording */
     /* How likely such a change is the cause of others, for the order of findings: what the value gets more or less, and
      * the weight of each millisecond a second that it concerns. */
     double cause_up, cause_down;

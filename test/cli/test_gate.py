@@ -17,16 +17,17 @@ class Gate(harness.Case):
     def gate(self, text, *args, code, trace=SCHED):
         return self.run_shell("gate", "--rules", self.rules(text), *args, trace, code=code).stdout.decode()
 
-    def left(self, text):
-        """The left side of one rule."""
-        return json.loads(self.gate(f"{text} != 0.125", "--format", "json", code=0))[0]["left"]
+    def lefts(self, rules):
+        """The left sides of rules."""
+        doc = json.loads(self.gate("".join(f"{rule} != 0.125\n" for rule in rules), "--format", "json", code=0))
+        return [result["left"] for result in doc]
 
     def number(self, sql):
         return float(self.query(sql, "--format", "csv", trace=SCHED).split("\n")[-2])
 
     def test_values_are_those_of_the_tables(self):
         latency = "from thread_state join thread using (utid) join process p using (upid) where state = 'R' and dur >= 0 and p.name = 'load'"
-        for rule, sql in (("count(sched_latency where process = 'load')", f"select count(*) {latency}"),
+        rules = (("count(sched_latency where process = 'load')", f"select count(*) {latency}"),
                           ("sum(sched_latency where process = 'load')", f"select sum(dur) {latency}"),
                           ("max(sched_latency where process = 'load')", f"select max(dur) {latency}"),
                           ("min(sched_latency where process = 'load')", f"select min(dur) {latency}"),
@@ -39,22 +40,26 @@ class Gate(harness.Case):
                           ("max(counter where name = 'mem.rss' and process = 'load')",
                            "select max(c.value) from counter c join process_counter_track t on t.id = c.track_id join process p using (upid) "
                            "where t.name = 'mem.rss' and p.name = 'load'"),
-                          ("count(slice)", "select count(*) from slice where dur >= 0 and name not glob 'sys_*'")):
+                          ("count(slice)", "select count(*) from slice where dur >= 0 and name not glob 'sys_*'"))
+        self.assertEqual(len(rules), 12)
+        for (rule, sql), left in zip(rules, self.lefts([rule for rule, _ in rules])):
             with self.subTest(rule=rule):
                 want = self.number(sql)
-                self.assertAlmostEqual(self.left(rule), want, delta=abs(want) * 1e-9)
+                self.assertAlmostEqual(left, want, delta=abs(want) * 1e-9)
 
     def test_arithmetic(self):
-        for rule, value in (("1 + 2 * 3", 7), ("(1 + 2) * 3", 9), ("10 - 4 - 3", 3), ("8 / 4 / 2", 1), ("-2 * -3", 6), ("5%", 0.05),
-                            ("1us + 1ns", 1001), ("2ms / 1s", 0.002), ("loss", 0), ("clock_error", 0), ("- (1 +\n 1)", -2)):
+        rules = (("1 + 2 * 3", 7), ("(1 + 2) * 3", 9), ("10 - 4 - 3", 3), ("8 / 4 / 2", 1), ("-2 * -3", 6), ("5%", 0.05),
+                            ("1us + 1ns", 1001), ("2ms / 1s", 0.002), ("loss", 0), ("clock_error", 0), ("- (1 +\n 1)", -2))
+        for (rule, value), left in zip(rules, self.lefts([rule for rule, _ in rules])):
             with self.subTest(rule=rule):
-                self.assertAlmostEqual(self.left(rule), value)
+                self.assertAlmostEqual(left, value)
 
     def test_verdicts(self):
         self.assertIn("ok", self.gate("loss = 0", code=0))
         self.assertIn("FAILED      loss = 0: is ", self.gate("loss = 0", code=1, trace=OVERRUN))
-        for compare, holds in (("<=", True), ("<", False), (">=", True), (">", False), ("=", True), ("!=", False), ("==", True)):
-            self.gate(f"1 {compare} 1", code=0 if holds else 1)
+        compares = (("<=", True), ("<", False), (">=", True), (">", False), ("=", True), ("!=", False), ("==", True))
+        doc = json.loads(self.gate("".join(f"1 {c} 1\n" for c, _ in compares), "--format", "json", code=1))
+        self.assertEqual([r["status"] for r in doc], ["passed" if holds else "failed" for _, holds in compares])
         out = self.gate("1 < 2 # so it is\n\n# nothing\n3 < 2\n", code=1)
         self.assertEqual([line.split()[0] for line in out.splitlines()[1:]], ["ok", "FAILED"])
 

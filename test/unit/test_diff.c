@@ -182,6 +182,57 @@ START_TEST(what_cannot_be_compared)
 }
 END_TEST
 
+/* A recording of sixty years: the length of its blocks does not overflow, nor does looking for it take for ever. */
+START_TEST(very_long_recordings)
+{
+    struct run_set set = {0};
+    struct diff d;
+    struct error err = {0};
+    for (int side = 0; side < 2; side++) {
+        struct tp *tp;
+        static const char json[] =
+            "{\"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": 0, \"dur\": 1, \"name\": "
+            "\"a\"}, {\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": 1900000000000000, \"dur\": 1, "
+            "\"name\": \"b\"}]}";
+        ck_assert_int_eq(tp_open(&tp, NULL), 0);
+        ck_assert_int_eq(tp_feed(tp, json, sizeof json - 1), 0);
+        ck_assert_int_eq(tp_finish(tp), 0);
+        ck_assert_msg(run_set_add(&set, tp, "long", side, NULL, &err) == 0, "%s", err.text);
+        tp_close(tp);
+    }
+    ck_assert_int_gt(set.runs.p[0].dur_ns, 1800000000000000000);
+    compute(&set, &d);
+    ck_assert_uint_eq(d.findings, 0);
+    ck_assert_int_gt(d.block_ns, 1000000000000000);
+    diff_free(&d);
+    run_set_free(&set);
+}
+END_TEST
+
+/* A thread that sleeps from beginning to end on one side, and is not seen on the other. */
+START_TEST(who_sleeps_throughout_is_no_finding)
+{
+    struct run_set set = {0};
+    struct diff d;
+    add_simulated(&set, 1, UNDISTURBED, 0, 1200000000);
+    add_simulated(&set, 1, UNDISTURBED, 1, 1200000000);
+    for (size_t i = 0; i < set.lines.n; i++) {
+        struct run_line *l = &set.lines.p[i];
+        if (strcmp(l->measure->name, "sleep") != 0 || strcmp(l->process, "batch") != 0)
+            continue;
+        ck_assert_uint_eq(l->series.n, 2);
+        l->series.n = 1;
+        l->series.p[0].count = 1;
+        for (size_t b = 0; b < set.runs.p[0].n_blocks; b++)
+            l->series.p[0].sums[b] = (double)set.runs.p[0].block_ns;
+    }
+    compute(&set, &d);
+    ck_assert_uint_eq(d.findings, 0);
+    diff_free(&d);
+    run_set_free(&set);
+}
+END_TEST
+
 START_TEST(students_distribution)
 {
     static const struct {
@@ -313,6 +364,8 @@ Suite *diff_suite(void)
     tcase_add_test(pairs, a_loss_forbids_claims);
     tcase_add_test(pairs, what_cannot_be_compared);
     tcase_add_test(pairs, sets_of_recordings);
+    tcase_add_test(pairs, very_long_recordings);
+    tcase_add_test(pairs, who_sleeps_throughout_is_no_finding);
     tcase_add_loop_test(pairs, the_disturbance_is_named_first, 0, DISTURBANCES - 1);
     tcase_add_test(pairs, without_a_disturbance_next_to_nothing_is_found);
     tcase_set_timeout(pairs, 300);
