@@ -224,22 +224,43 @@ GROUP BY utid;
 -- Wake-ups: a sleep, and the wait for a CPU that a thread ended it with. dur reaches to the next sleep, or to the end of the
 -- thread; prev_id is the sleep, idle_dur its duration.
 CREATE PERFETTO VIEW _wakeup AS
+WITH
+  -- the states of a thread stand one behind the other
+  states AS (
+    SELECT
+      *,
+      lag(id) OVER one AS prev_id,
+      lag(state) OVER one AS prev_state,
+      lag(blocked_function) OVER one AS prev_blocked_function,
+      lag(dur) OVER one AS idle_dur,
+      lag(ts + dur) OVER one AS prev_end,
+      sum(state IN ('S', 'D', 'I')) OVER (PARTITION BY utid ORDER BY ts, id ROWS UNBOUNDED PRECEDING) AS sleeps
+    FROM thread_state
+    WINDOW one AS (PARTITION BY utid ORDER BY ts, id)
+  ),
+  sleeps AS MATERIALIZED (
+    SELECT utid, sleeps, ts FROM states WHERE state IN ('S', 'D', 'I')
+  )
 SELECT
   r.id,
   r.utid,
   r.ts,
-  coalesce(
-    (SELECT min(n.ts) FROM _sleep_state AS n WHERE n.utid = r.utid AND n.ts > r.ts),
-    (SELECT end_ts FROM _thread_end_ts AS e WHERE e.utid = r.utid)
-  ) - r.ts AS dur,
-  s.id AS prev_id,
-  s.state AS prev_state,
-  s.blocked_function,
-  s.dur AS idle_dur,
+  coalesce(n.ts, e.end_ts) - r.ts AS dur,
+  r.prev_id,
+  r.prev_state,
+  r.prev_blocked_function AS blocked_function,
+  r.idle_dur,
   r.waker_id,
   r.waker_utid
-FROM _runnable_state AS r
-JOIN _sleep_state AS s ON s.utid = r.utid AND s.ts + s.dur = r.ts;
+FROM states AS r
+LEFT JOIN sleeps AS n ON n.utid = r.utid AND n.sleeps = r.sleeps + 1
+LEFT JOIN _thread_end_ts AS e ON e.utid = r.utid
+WHERE
+  _is_runnable_state!(r.state)
+  AND r.waker_utid IS NOT NULL
+  AND NOT coalesce(r.irq_context, 0)
+  AND r.prev_state IN ('S', 'D', 'I')
+  AND r.prev_end = r.ts;
 
 -- From a state in which a thread ran to the wait for a CPU in front of it.
 CREATE PERFETTO VIEW _wakeup_map AS

@@ -56,7 +56,7 @@ SELECT
 FROM slice AS s
 JOIN _slice_stack AS k USING (id);
 
--- All slices above those with the stack id.
+-- The slices with the stack id and all above them.
 CREATE PERFETTO FUNCTION ancestor_slice_by_stack(
   -- Stack id.
   stack_hash LONG
@@ -85,14 +85,16 @@ RETURNS TABLE(
   -- Length on the thread's own clock.
   thread_dur LONG
 ) AS
-SELECT DISTINCT
-  a.id, a.ts, a.dur, a.track_id, a.category, a.name, a.depth, a.parent_id, a.arg_set_id, a.thread_ts, a.thread_dur
-FROM _slice_stack AS k
-JOIN ancestor_slice(k.id) AS a
-WHERE k.stack_id = $stack_hash
-ORDER BY a.id;
+SELECT id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id, thread_ts, thread_dur
+FROM slice
+WHERE id IN (
+  SELECT id FROM _slice_stack WHERE stack_id = $stack_hash
+  UNION
+  SELECT a.id FROM _slice_stack AS k JOIN ancestor_slice(k.id) AS a WHERE k.stack_id = $stack_hash
+)
+ORDER BY ts, id;
 
--- All slices inside those with the stack id.
+-- The slices with the stack id and all inside them.
 CREATE PERFETTO FUNCTION descendant_slice_by_stack(
   -- Stack id.
   stack_hash LONG
@@ -121,9 +123,11 @@ RETURNS TABLE(
   -- Length on the thread's own clock.
   thread_dur LONG
 ) AS
-SELECT DISTINCT
-  d.id, d.ts, d.dur, d.track_id, d.category, d.name, d.depth, d.parent_id, d.arg_set_id, d.thread_ts, d.thread_dur
-FROM _slice_stack AS k
-JOIN descendant_slice(k.id) AS d
-WHERE k.stack_id = $stack_hash
-ORDER BY d.id;
+SELECT id, ts, dur, track_id, category, name, depth, parent_id, arg_set_id, thread_ts, thread_dur
+FROM slice
+WHERE id IN (
+  SELECT id FROM _slice_stack WHERE stack_id = $stack_hash
+  UNION
+  SELECT d.id FROM _slice_stack AS k JOIN descendant_slice(k.id) AS d WHERE k.stack_id = $stack_hash
+)
+ORDER BY ts, id;

@@ -121,6 +121,13 @@ static const struct rule {
      "hash(hash('|b') || '|' || hash('c|a')) END, parent_stack_id = iif(name = 'a', 0, hash('' || hash('c|a'))) FROM "
      "slice_with_stack_id",
      "a,1,1;b,1,1"},
+    {"slices of a stack, with what is above and inside",
+     "1{8:1 10:1 13:1 60{1:7 2't'}} 1{8:2 10:1 11{9:1 11:7 23'a'}} 1{8:3 10:1 11{9:1 11:7 23'b'}} 1{8:4 10:1 11{9:3 "
+     "11:7 "
+     "23'c'}} 1{8:5 10:1 11{9:2 11:7}} 1{8:6 10:1 11{9:2 11:7}} 1{8:7 10:1 11{9:1 11:7 23'b'}}",
+     "INCLUDE PERFETTO MODULE slices.stack; SELECT (SELECT group_concat(id) FROM ancestor_slice_by_stack(stack_id)), "
+     "(SELECT group_concat(id) FROM descendant_slice_by_stack(stack_id)) FROM slice_with_stack_id WHERE id IN (1, 3)",
+     "0,1,1,2;3,3"},
     {"columns of tables that SQL made", "",
      "CREATE PERFETTO TABLE t AS SELECT 0 AS i, 3 AS k, 'b' AS s, 5 AS c, NULL AS n, 0 AS d, -1 AS m, 1.5 AS r, 1 AS o "
      "UNION ALL SELECT 1, 5, 'a', 5, 7, 0, 2, 2.5, 1 UNION ALL SELECT 2, 1, 'c', 5, 8, 2, 4294967295, 2.5, 2; "
