@@ -126,6 +126,9 @@ int engine_error_offset(const struct engine *e);
 
 /* How deep operators that run statements are within each other; `change` is added first. */
 int engine_operator_depth(struct engine *e, int change);
+/* Has one been refused since the outermost began? Then no other way is tried: each level has two, and 16 levels 65,536.
+ */
+bool engine_operators_too_deep(struct engine *e, bool found);
 
 /* sqlite3_step: 1 row, 0 done, negative error. */
 int engine_step(struct engine *e, sqlite3_stmt *stmt, struct error *err);

@@ -63,6 +63,7 @@ struct engine {
     bool files_allowed; /* engine_allow_files() */
     char refused[160];  /* why the authorizer refused the statement last */
     int operator_depth; /* operators that run statements, within each other */
+    bool operators_too_deep;
     char *error_text;
     bool error_text_lost;  /* there was no memory for it */
     VEC(const char *)

@@ -1,4 +1,5 @@
 """Clients that break the rules, stop half-way, do not read, or come in crowds: memory stays bounded, others are served."""
+import pathlib
 import random
 import resource
 import socket
@@ -239,6 +240,102 @@ class Hostile(unittest.TestCase):
             got = read_all(s, 1 << 28)
         self.assertEqual((got.count(b"HTTP/1.1 200 OK"), got.count(b"HTTP/1.1 404")), (2000, 1))
         self.assertEqual(got.count(b"serves a trace here"), 2000 // 7 + 1)
+
+
+UNLIMITED = "with recursive n(v) as (select 1 union all select v + 0 from n where v < 300) "
+CALLS = [  # each once took the program down, or took what is not a page's to take
+    "select hex(fts3_tokenizer('simple'))", "select fts3_tokenizer('x', x'4141414141414141')", "create virtual table f using fts3(a)",
+    "create perfetto table t as select 9223372036854775807 as a union all select -9223372036854775807; "
+    "select c0, c1 from __intrinsic_aggregate('t g:0 *:-1')",
+    "select __intrinsic_ordered_agg('group_concat', n, 'a', 'b', 'c', 'd', 1, 0) from (select 4 as n union all select 2)",
+    "select __intrinsic_row_dataframe_agg(null, null)", "select __intrinsic_tree_from_table(null, null)",
+    "select * from __intrinsic_table_ptr((select __intrinsic_row_dataframe_agg('id', 1))) where __intrinsic_table_ptr_bind(c31, 'id')",
+    "select regexp(printf('%.*c', 900000, '('), 'a')", "select regexp(printf('%.*c', 900000, 'a'), 'a')",
+    "create view sv as select ts, dur from slice; create virtual table sj using span_join(sv, sched); drop view sv; "
+    "create view sv as select ts, dur from sj; select count(*) from sj",
+    "select create_function('foo(x INT)', 'INT', 'select nosuchcolumn')", "select foo(1)",
+    "select internal_layout(ts, dur) over (order by ts rows between unbounded preceding and current row) from "
+    "(select 9223372036854775807 as ts, 9223372036854775807 as dur union all select -9223372036854775808, 9223372036854775807)",
+    "select * from __intrinsic_window(9223372036854775807, 9223372036854775807, 1) limit 3",
+    "select * from __intrinsic_window(-9223372036854775808, 9223372036854775807, 9223372036854775807) limit 3",
+    "include perfetto module counters.intervals; select * from counter_leading_intervals!((select 1 as id, "
+    "-9223372036854775808 as ts, 1 as track_id, 1.0 as value union all select 2, 9223372036854775807, 1, 2.0))",
+    "attach '/tmp/x' as x", "pragma writable_schema = on", "pragma writable_schema = reset", "pragma data_store_directory = '/tmp'",
+    "vacuum into '/tmp/meridian-page'", "select load_extension('libc.so.6')", "delete from sqlite_master",
+    "select __intrinsic_file_write('/tmp/meridian-page', x'00')", "select readfile('/etc/passwd')",
+    "select zeroblob(2000000000)", "select printf('%.*c', 20000000, 'x')", "select " + "(" * 5000 + "1" + ")" * 5000,
+]
+
+
+class HostilePage(unittest.TestCase):
+    """A web page that somebody opens while the server runs.
+
+    - requests with its own origin, a null one, an empty one, one that looks like an allowed one: POST, GET, preflight, WebSocket
+    - requests that browsers send without an origin: links, images, forms; of another site, the same site, typed in
+    - under a name that was made to point here (DNS rebinding), with two names, with an address in a name
+    - from a page that may ask: all SQL that ever took the program down, over /query and a WebSocket; files; tables of others
+    - requests that acted on GET
+    """
+
+    def setUp(self):
+        self.server = Server(TRACE, "--dev-flag=blocked-ms=2000")
+        self.victim = WebSocket(self.server)
+        self.assertFalse(self.victim.ask("create perfetto table kept as select 7 as a").error)
+
+    def tearDown(self):
+        self.assertEqual(self.victim.ask("select a from kept").cells, [7])
+        self.victim.close()
+        self.assertEqual(self.server.stop(), 0, self.server.log[-3000:])
+
+    def ask_raw(self, head, body=b""):
+        with self.server.connect() as s:
+            s.sendall(head.replace("\n", "\r\n").encode() + b"\r\n" + body)
+            return s.recv(12)
+
+    def test_other_origins(self):
+        body = field(1, "drop table kept")
+        origins = ["https://evil.example", "null", "", "https://ui.perfetto.dev.evil.example", "https://evil.example/https://ui.perfetto.dev",
+                   "http://ui.perfetto.dev", "https://ui.perfetto.dev:444", "https://UI.perfetto.dev.", "https://xui.perfetto.dev",
+                   "http://localhost", "http://localhost:10001", "http://127.0.0.1:9001", "file://", "https://ui.perfetto.dev https://evil"]
+        for origin in origins:
+            for path in "/query", "/rpc", "/restore_initial_tables", "/status", "/trace_summary":
+                for method in "POST", "GET", "OPTIONS":
+                    status, headers, _ = self.server.request(method, path, body if method == "POST" else None, {"Origin": origin})
+                    self.assertEqual(status, 403, (origin, method, path))
+                    self.assertNotIn("access-control-allow-origin", headers)
+            got = self.ask_raw(f"GET /websocket HTTP/1.1\nHost: localhost\nOrigin: {origin}\nUpgrade: websocket\nConnection: Upgrade\n"
+                               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\nSec-WebSocket-Version: 13\n")
+            self.assertEqual(got, b"HTTP/1.1 403", origin)
+
+    def test_without_an_origin(self):
+        browsers = [{"Sec-Fetch-Site": site} for site in ("cross-site", "same-site", "nonsense")] + \
+                   [{"Referer": "https://evil.example/"}, {"Sec-Fetch-Site": "none"}, {"User-Agent": "Mozilla/5.0"}]
+        for headers in browsers:
+            for path in "/restore_initial_tables", "/notify_eof", "/enable_metatrace", "/disable_and_read_metatrace", "/query", "/export":
+                self.assertIn(self.server.request("GET", path, headers=headers)[0], (403, 405), (headers, path))
+        for site in "cross-site", "same-site":  # a form
+            status = self.server.request("POST", "/query", field(1, "drop table kept"),
+                                         {"Sec-Fetch-Site": site, "Content-Type": "text/plain"})[0]
+            self.assertEqual(status, 403)
+
+    def test_names_that_point_here(self):
+        for host in "evil.example", "evil.example:9001", "127.0.0.1.evil.example", "localhost.evil.example", "evil.example#localhost":
+            for head in f"POST /query HTTP/1.1\nHost: {host}\n", f"GET /status HTTP/1.1\nHost: {host}\nOrigin: https://ui.perfetto.dev\n":
+                self.assertIn(self.ask_raw(head), (b"HTTP/1.1 403", b"HTTP/1.1 400"), head)
+        self.assertEqual(self.ask_raw("GET /status HTTP/1.1\nHost: localhost\nHost: evil.example\n"), b"HTTP/1.1 400")
+
+    def test_sql_of_a_page_that_may_ask(self):
+        page = WebSocket(self.server)
+        for sql in CALLS:
+            got = page.ask(sql)
+            self.assertTrue(got.done, sql[:100])
+            status, _, body = self.server.request("POST", "/query", field(1, sql), {"Origin": UI}, timeout=60)
+            self.assertEqual(status, 200, sql[:100])
+            self.assertEqual(self.victim.ask("select 5").cells, [5])
+        page.send(query(UNLIMITED + "select v, lead(v) over (order by v) from n"))  # without end, in time and memory
+        self.assertEqual(self.victim.ask("select 6").cells, [6])
+        page.close()
+        self.assertFalse(pathlib.Path("/tmp/meridian-page").exists())
 
 
 if __name__ == "__main__":

@@ -83,7 +83,15 @@ static int open_sqlite(struct engine *e, struct error *err)
 
 int engine_operator_depth(struct engine *e, int change)
 {
-    return e->operator_depth += change;
+    e->operator_depth += change;
+    if (e->operator_depth == 0)
+        e->operators_too_deep = false;
+    return e->operator_depth;
+}
+
+bool engine_operators_too_deep(struct engine *e, bool found)
+{
+    return e->operators_too_deep |= found;
 }
 
 int engine_open(struct engine **out, struct storage *st, struct error *err)

@@ -372,7 +372,8 @@ enum { DEEPEST_JOIN = 16 };
 static int enter(struct span_join_cursor *c)
 {
     struct span_join_table *t = (struct span_join_table *)c->base.pVtab;
-    if (engine_operator_depth(t->e, 1) <= DEEPEST_JOIN)
+    bool deep = engine_operator_depth(t->e, 1) > DEEPEST_JOIN;
+    if (!engine_operators_too_deep(t->e, deep))
         return SQLITE_OK;
     engine_operator_depth(t->e, -1);
     return operator_error(&t->base, "SPAN_JOIN: %s and %s are joins of joins, or of themselves, more than %d deep",
