@@ -40,6 +40,7 @@ LAYERS = [
     "sql/engine",
     "summary/query",
     "summary/run",
+    "cut",
     "api",
     "server compare",
     # the program

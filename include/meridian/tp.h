@@ -323,6 +323,26 @@ int tp_export_json(struct tp *tp, int (*write)(void *ctx, const void *bytes, siz
  * is replaced: a machine each, with what is known of their clocks. */
 int tp_write_merged(struct tp *tp, const char *path);
 
+struct tp_cut {
+    const char *input;  /* the file that was loaded, and nothing beside it */
+    const char *output; /* is replaced */
+    int64_t from, to;   /* trace time, [from, to) */
+    const uint32_t *machines; /* ids whose events stay */
+    size_t n_machines;        /* 0: all */
+};
+
+struct tp_cut_counts {
+    uint64_t packets_in, packets_out;
+    uint64_t events_in, events_out; /* kernel events */
+    uint64_t timeless;              /* packets whose time cannot be told; they are written as they are */
+    uint64_t damaged;               /* packets that cannot be read; they are written as they are */
+    uint64_t tail;                  /* bytes at the end that are no packet; they are left out */
+};
+
+/* Writes the packets that a window of the trace needs, so that it answers the same within. Proto traces in one file
+ * only: TP_FORMAT otherwise. */
+int tp_cut(struct tp *tp, const struct tp_cut *what, struct tp_cut_counts *counts);
+
 #ifdef __cplusplus
 }
 #endif

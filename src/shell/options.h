@@ -22,6 +22,7 @@ enum flag_where {
     IN_SERVER = 512,
     IN_UTIL = 1024,
     IN_CONVERT = 2048,
+    IN_CUT = 4096,
     IN_DIFF = 8192,
     IN_GATE = 16384,
     IN_REPORT = 32768,

@@ -52,6 +52,7 @@ int traceconv_words(int n, char **argv, int at, char **out);
 int cmd_query(struct shell *sh, struct error *err);
 int cmd_interactive(struct shell *sh, struct error *err);
 int cmd_check(struct shell *sh, struct error *err);
+int cmd_cut(struct shell *sh, struct error *err);
 int cmd_diff(struct shell *sh, struct error *err);
 int cmd_report(struct shell *sh, struct error *err);
 int cmd_gate(struct shell *sh, struct error *err);

@@ -1,0 +1,195 @@
+"""tp_shell cut: random windows of recordings answer the same before and after; sizes; what it refuses."""
+import random
+
+import harness
+
+IN = "ts >= {a} and ts < {b}"
+OVER = "ts < {b} and (dur < 0 or ts + dur > {a})"
+WITHIN = "ts >= {a} and dur >= 0 and ts + dur <= {b}"
+
+# Rows name what they are about by name: ids are given anew by each import. What has not ended has its length from the
+# recording's end, which is another: dur is -1 or such then, and asked for where rows end.
+QUERIES = [
+    f"select ts, dur, cpu, end_state, priority, tid, t.name from sched join thread t using (utid) where {OVER} "
+    "and ts + dur < {e} and dur >= 0 order by 1, 3, 6",
+    f"select cpu, count(*), sum(dur) from sched where {WITHIN} group by 1 order by 1",
+    f"select t.name, count(*), sum(dur), max(dur) from sched join thread t using (utid) where {WITHIN} group by 1 order by 1",
+    f"select priority, end_state, count(*) from sched where {WITHIN} group by 1, 2 order by 1, 2",
+    f"select ts, dur, state, io_wait, blocked_function, cpu, tid, t.name from thread_state s join thread t using (utid) where {OVER} "
+    "and dur >= 0 and ts + dur < {e} order by 1, 7, 3",
+    f"select state, count(*), sum(dur), max(dur) from thread_state where {WITHIN} group by 1 order by 1",
+    f"select s.ts, s.state, t.tid, w.tid, w.name, irq_context from thread_state s join thread t using (utid) join thread w on w.utid "
+    "= waker_utid where s.ts >= {a} and s.ts < {b} order by 1, 3, 2",
+    f"select t.name, s.state, count(*), sum(s.dur) from thread_state s join thread t using (utid) where {WITHIN} group by 1, 2 "
+    "order by 1, 2",
+    f"select ts, dur, s.name, category, depth, t.name, t.type from slice s join track t on t.id = s.track_id where {OVER} order by "
+    "1, 2, 3, 5, 6, 7",
+    f"select name, count(*), sum(dur), max(depth) from slice where {WITHIN} group by 1 order by 1",
+    f"select s.ts, s.name, p.name, p.ts from slice s join slice p on p.id = s.parent_id where s.ts >= {{a}} and s.ts < {{b}} "
+    "order by 1, 2, 3, 4",
+    f"select s.ts, s.name, a.flat_key, a.string_value, a.int_value from slice s join args a using (arg_set_id) where s.ts >= {{a}} "
+    "and s.ts < {b} and a.flat_key not glob '*utid*' order by 1, 2, 3, 4, 5",
+    f"select ts, name, tid, pid from _ts where {IN} order by 1, 2, 3",
+    f"select c.ts, t.name, t.type, value from counter c join track t on t.id = c.track_id where {IN} order by 1, 2, 3, 4",
+    f"select t.name, count(*), min(value), max(value), sum(value) from counter c join track t on t.id = c.track_id where {IN} "
+    "group by 1 order by 1",
+    "select t.name, t.type, (select value from counter c where c.track_id = t.id and c.ts < {a} order by ts desc limit 1) v from "
+    "track t where v is not null order by 1, 2, 3",
+    f"select ts, name, cpu from ftrace_event where {IN} order by 1, 2, 3",
+    f"select name, cpu, count(*) from ftrace_event where {IN} group by 1, 2 order by 1, 2",
+    f"select e.ts, e.name, t.tid, t.name from ftrace_event e join thread t using (utid) where {IN} order by 1, 2, 3",
+    f"select e.ts, e.name, a.flat_key, a.string_value, a.int_value from ftrace_event e join args a using (arg_set_id) where {IN} "
+    "order by 1, 2, 3, 4, 5",
+    f"select e.name, count(*), count(distinct a.flat_key) from ftrace_event e join args a using (arg_set_id) where {IN} group by 1 "
+    "order by 1",
+    f"select o.ts, o.name, i.ts, i.name from flow f join slice o on o.id = slice_out join slice i on i.id = slice_in where o.ts >= "
+    "{a} and o.ts < {b} or i.ts >= {a} and i.ts < {b} order by 1, 2, 3, 4",
+    f"select ts, callsite_id is null, t.tid from perf_sample join thread t using (utid) where {IN} order by 1, 3",
+    "select distinct t.tid, t.name, p.pid, p.name, t.is_main_thread from sched s join thread t using (utid) left join process p "
+    "using (upid) where s.ts >= {a} and s.ts < {b} order by 1, 2, 3",
+    "select distinct p.pid, p.name, p.cmdline, p.uid, p.start_ts from slice s join thread_track k on k.id = s.track_id join thread "
+    "using (utid) join process p using (upid) where s.ts >= {a} and s.ts < {b} order by 1, 2",
+    "select distinct t.tid, t.start_ts, t.end_ts from sched s join thread t using (utid) where s.ts >= {a} and s.ts < {b} order by 1, 2",
+    "select m.name, m.raw_id, count(*) from machine m join cpu c on c.machine_id = m.id join sched s on s.ucpu = c.ucpu where s.ts "
+    ">= {a} and s.ts < {b} group by 1, 2 order by 1, 2",
+    "select clock_name, clock_value, ts from clock_snapshot where ts >= {a} and ts < {b} order by 1, 2, 3",
+    f"select ts, msg, prio, tag from android_logs where {IN} order by 1, 2",
+    "select name, str_value, int_value from metadata where name not in ('trace_size_bytes', 'trace_uuid', 'all_data_source_started_ns') and name "
+    "not glob 'tracing_*' order by 1, 2, 3",
+]
+SETUP = ("create view _ts as select s.ts, s.name, t.tid, p.pid from slice s join thread_track k on k.id = s.track_id join thread t "
+         "using (utid) left join process p using (upid);")
+
+
+def fields(data):
+    """Fields of a message: (number, value); raises where the bytes are no message. Each packet must be whole."""
+    at, out = 0, []
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        tag = varint()
+        if tag & 7 == 0:
+            out.append((tag >> 3, varint()))
+        elif tag & 7 == 1:
+            at += 8
+        elif tag & 7 == 5:
+            at += 4
+        else:
+            assert tag & 7 == 2, f"wire type {tag & 7} at {at}"
+            n = varint()
+            assert at + n <= len(data), "a field is longer than its message"
+            out.append((tag >> 3, data[at:at + n]))
+            at += n
+    assert at == len(data)
+    return out
+
+
+class Cut(harness.Case):
+    def bounds(self, trace):
+        out = self.query("select start_ts, end_ts from trace_bounds", "--format", "csv", trace=trace).splitlines()
+        return [int(x) for x in out[-1].split(",")]
+
+    def answers(self, trace, sql):
+        """The rows of each query: {query: [rows]}."""
+        path = self.dir / "queries.sql"
+        path.write_text(SETUP + "".join(f"select '---{i}' q;\n{q};\n" for i, q in enumerate(sql)))
+        text = self.run_shell("query", "--format", "csv", "-f", path, trace).stdout.decode(errors="replace")
+        return [part.split("\n", 1)[1] for part in text.split("---")[1:]]
+
+    def same(self, trace, a, b, *more):
+        out = self.dir / "cut.pftrace"
+        self.run_shell("cut", "--from", a, "--to", b, *more, "-o", out, trace)
+        end = self.bounds(trace)[1]
+        sql = [q.format(a=a, b=b, e=end) for q in QUERIES]
+        for query, before, after in zip(sql, self.answers(trace, sql), self.answers(out, sql)):
+            self.assertEqual(before, after, f"{trace.name} [{a}, {b}): {query}")
+        for number, packet in fields(out.read_bytes()):
+            self.assertEqual(number, 1)
+            fields(packet)
+        return out
+
+    def windows(self, traces, n):
+        rng = random.Random(25)
+        for i in range(n):
+            trace = traces[i % len(traces)]
+            start, end = self.bounds(trace)
+            if end <= start:
+                continue
+            length = max(1, int((end - start) * rng.choice((0.003, 0.03, 0.2, 0.7))))
+            a = rng.randrange(start, end)
+            self.same(trace, a, min(a + length, end + 1))
+
+    def test_random_windows(self):
+        self.windows(sorted(harness.DATA.glob("*.pftrace*")), 16)
+
+    def test_sizes_are_in_proportion(self):
+        trace = harness.DATA / "linux-sched.pftrace"
+        start, end = self.bounds(trace)
+        middle, sizes = (start + end) // 2, []
+        for part in (100, 10, 2):
+            out = self.same(trace, middle, middle + (end - start) // part)
+            sizes.append(out.stat().st_size)
+        self.assertLess(sizes[0], trace.stat().st_size / 10)
+        self.assertEqual(sizes, sorted(sizes))
+
+    def test_around_is_the_time_of_the_rows(self):
+        trace = harness.DATA / "track-events.pftrace"
+        out = self.dir / "around.pftrace"
+        sql = "select ts, dur from slice where dur > 0 order by ts limit 1 offset 50"
+        self.run_shell("cut", "--around", sql, "-o", out, trace)
+        again = "select ts, dur, name from slice where dur > 0 and ts >= {0} and ts + dur <= {1} order by 1, 2, 3"
+        ts, dur = (int(x) for x in self.query(sql, "--format", "csv", trace=trace).splitlines()[-1].split(","))
+        again = again.format(ts, ts + dur)
+        self.assertEqual(self.query(again, "--format", "csv", trace=trace), self.query(again, "--format", "csv", trace=out))
+        self.assertLess(out.stat().st_size, trace.stat().st_size)
+
+    def test_one_machine(self):
+        trace, out = harness.DATA / "mm-calls.pftrace.gz", self.dir / "machine.pftrace"
+        count = "select c.machine_id, count(*) from ftrace_event f join cpu c using (ucpu) group by 1 order by 1"
+        before = self.query(count, "--format", "csv", trace=trace).splitlines()[1:]
+        self.assertEqual(len(before), 2)
+        self.run_shell("cut", "--machine", before[1].split(",")[0], "-o", out, trace)
+        self.assertEqual(self.query(count, "--format", "csv", trace=out).splitlines()[1:], before[1:])
+
+    def test_what_is_refused(self):
+        trace, out = harness.DATA / "linux-sched.pftrace", self.dir / "none.pftrace"
+        for args, text in (
+                ((), "say what to keep"),
+                (("--from", "soon"), "invalid time 'soon'"),
+                (("--from", "1s", "--to", "500ms"), "the window is empty"),
+                (("--from", "900s"), "lies outside of the recording"),
+                (("--around", "select 1"), "no column ts"),
+                (("--around", "select ts from slice where 0"), "has no rows"),
+                (("--machine", "nobody", "--from", "1s"), "no machine 'nobody'"),
+                (("--around", "select ts from slice", "--to", "1s"), "leave out")):
+            self.fails("cut", *args, "-o", out, trace, text=text)
+            self.assertFalse(out.exists())
+        self.fails("cut", "--from", "1s", trace, text="-o FILE is needed")
+        self.fails("cut", "--from", "0s", "-o", out, harness.DATA / "json" / "clang-time-trace.json", text="not a Perfetto trace")
+        self.assertFalse(out.exists())
+
+    def test_damage_is_told(self):
+        trace, out = self.dir / "damaged.pftrace", self.dir / "out.pftrace"
+        whole = (harness.DATA / "linux-sched.pftrace").read_bytes()
+        trace.write_bytes(whole + b"\x0a\x7f\x01")
+        p = self.run_shell("cut", "--from", "10ms", "-o", out, trace)
+        self.assertIn("3 bytes at the end", p.stderr.decode())
+        fields(out.read_bytes())
+        trace.write_bytes(whole + b"\x0a\x03\x0a\x7f\x01")
+        out.unlink()
+        self.fails("cut", "--from", "10ms", "-o", out, trace, text="malformed")
+        self.assertFalse(out.exists())
+
+
+if __name__ == "__main__":
+    harness.main()
