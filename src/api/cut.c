@@ -37,7 +37,9 @@ static int by_value(const void *a, const void *b)
 
 static void sort_times(struct times *t)
 {
-    size_t n = t->at.n ? 1 : 0;
+    size_t n = 1;
+    if (!t->at.n)
+        return;
     qsort(t->at.p, t->at.n, sizeof *t->at.p, by_value);
     for (size_t i = 1; i < t->at.n; i++)
         if (t->at.p[i] != t->at.p[n - 1])

@@ -5,7 +5,7 @@ import harness
 
 IN = "ts >= {a} and ts < {b}"
 OVER = "ts < {b} and (dur < 0 or ts + dur > {a})"
-WITHIN = "ts >= {a} and dur >= 0 and ts + dur <= {b}"
+WITHIN = "ts >= {a} and ts < {b} and dur >= 0 and ts + dur <= {b}"
 
 # Rows name what they are about by name: ids are given anew by each import. What has not ended has its length from the
 # recording's end, which is another: dur is -1 or such then, and asked for where rows end.
