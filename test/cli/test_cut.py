@@ -1,5 +1,7 @@
 """tp_shell cut: random windows of recordings answer the same before and after; sizes; what it refuses."""
+import os
 import random
+import unittest
 
 import harness
 
@@ -57,6 +59,8 @@ QUERIES = [
     "select name, str_value, int_value from metadata where name not in ('trace_size_bytes', 'trace_uuid', 'all_data_source_started_ns') and name "
     "not glob 'tracing_*' order by 1, 2, 3",
 ]
+# Nothing but markers outside of the window tell which process a thread belongs to.
+TOLD_BY_MARKERS = {"synth-parser-atrace-instant_atrace_instant_with_thread.pftrace"}
 SETUP = ("create view _ts as select s.ts, s.name, t.tid, p.pid from slice s join thread_track k on k.id = s.track_id join thread t "
          "using (utid) left join process p using (upid);")
 
@@ -130,7 +134,13 @@ class Cut(harness.Case):
             self.same(trace, a, min(a + length, end + 1))
 
     def test_random_windows(self):
-        self.windows(sorted(harness.DATA.glob("*.pftrace*")), 16)
+        self.windows(sorted(harness.DATA.glob("*.pftrace*")), 8)
+
+    @unittest.skipUnless(os.environ.get("MERIDIAN_LONG"), "MERIDIAN_LONG=1 runs 200 windows over all recordings")
+    def test_many_windows(self):
+        elsewhere = harness.DATA.parents[2] / "shared" / "conformance" / "traces"
+        traces = sorted(harness.DATA.glob("*.pftrace*")) + sorted(elsewhere.glob("*.pftrace*"))
+        self.windows([t for t in traces if t.name not in TOLD_BY_MARKERS], 200)
 
     def test_sizes_are_in_proportion(self):
         trace = harness.DATA / "linux-sched.pftrace"
