@@ -80,7 +80,9 @@ bool cut_keeps_event(struct cut *c, const struct cut_event *e)
     case FTRACE_EVENT_NETIF_RECEIVE_SKB:
     case FTRACE_EVENT_KFREE_SKB:
     case FTRACE_EVENT_INET_SOCK_SET_STATE:
-    /* they tell times other than their own */
+    /* they tell times other than their own, and names of those that follow */
+    case FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_QUEUED:
+    case FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_SUBMITTED:
     case FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_SYNC:
     case FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_RETIRED:
         return true;
