@@ -755,6 +755,36 @@ START_TEST(span_joins_are_read_as_columns)
 }
 END_TEST
 
+/* What a plan may hold is bounded: where groups, windows, lists or joins need more, SQLite answers, and says the same.
+ */
+START_TEST(memory_of_a_plan_is_bounded)
+{
+    static const char *const queries[] = {
+        "SELECT ts, name, count(*), sum(dur) FROM v_slice GROUP BY ts, name HAVING count(*) > 0",
+        "SELECT DISTINCT ts, dur FROM v_slice ORDER BY 1, 2",
+        "SELECT ts, lag(dur) OVER (PARTITION BY track_id ORDER BY ts, id) FROM v_slice",
+        "SELECT count(*), sum(b.dur) FROM v_slice a JOIN v_slice b ON a.track_id = b.depth AND a.depth = b.track_id",
+        "SELECT group_concat(ts) FROM v_slice GROUP BY track_id",
+        "SELECT count(*) FROM v_slice WHERE ts IN (SELECT ts FROM v_slice WHERE depth > 1)"};
+    struct mirror m;
+    bool gave_up;
+    mirror_open(&m, 9, 4 * ROWS);
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        planner_limit(m.e, 0);
+        ck_assert_msg(mirror_compare_planner(&m, queries[i]), "%s", queries[i]);
+        uint64_t whole = planner_last_bytes(m.e, &gave_up);
+        ck_assert_msg(!gave_up && whole > 4096, "%s", queries[i]);
+        for (int part = 1; part < 8; part++) {
+            planner_limit(m.e, whole * (uint64_t)part / 8);
+            mirror_compare_planner(&m, queries[i]);
+            planner_last_bytes(m.e, &gave_up);
+            ck_assert_msg(gave_up, "%s within %d/8 of %llu bytes", queries[i], part, (unsigned long long)whole);
+        }
+    }
+    mirror_close(&m);
+}
+END_TEST
+
 struct interrupter {
     struct engine *e;
     atomic_bool done;
@@ -808,6 +838,7 @@ Suite *sql_plan_suite(void)
     tcase_add_test(t, plans_without_memory);
     tcase_add_test(t, tables_are_the_same);
     tcase_add_test(t, span_joins_are_read_as_columns);
+    tcase_add_test(t, memory_of_a_plan_is_bounded);
     tcase_add_test(t, a_plan_is_interrupted);
     suite_add_tcase(s, t);
     return s;

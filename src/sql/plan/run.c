@@ -10,8 +10,9 @@ enum { AHEAD = 1024 };
 
 bool run_alloc(struct run *r, uint64_t bytes)
 {
+    uint64_t most = r->e->plan_max_bytes ? r->e->plan_max_bytes : PLAN_MAX_BYTES;
     r->bytes += bytes;
-    if (r->bytes > PLAN_MAX_BYTES && !r->rc)
+    if (r->bytes > most && !r->rc)
         r->rc = RUN_GAVE_UP;
     return !r->rc;
 }
@@ -597,6 +598,8 @@ int plan_run(const struct query_plan *p, struct plan_answer *out)
         top_run(&r, out);
     else if (!r.rc)
         run_to_answer(&r, out);
+    p->e->plan_bytes = r.bytes;
+    p->e->plan_gave_up = r.rc == RUN_GAVE_UP;
     run_close(&r);
     if (r.rc)
         plan_answer_free(out);
