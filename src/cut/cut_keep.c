@@ -81,6 +81,11 @@ bool cut_keeps_event(struct cut *c, const struct cut_event *e)
     case FTRACE_EVENT_KFREE_SKB:
     case FTRACE_EVENT_INET_SOCK_SET_STATE:
     /* they tell times other than their own, and names of those that follow */
+    case FTRACE_EVENT_GPU_WORK_PERIOD:
+    case FTRACE_EVENT_THERMAL_EXYNOS_ACPM_BULK:
+    case FTRACE_EVENT_PARAM_SET_VALUE_CPM:
+    case FTRACE_EVENT_FWTP_PERFETTO_COUNTER:
+    case FTRACE_EVENT_FWTP_PERFETTO_SLICE:
     case FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_QUEUED:
     case FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_SUBMITTED:
     case FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_SYNC:
