@@ -12,8 +12,8 @@ RETURNS TableOrSubquery AS
     _fs_changes AS (
       SELECT track_id, ts, id AS slice_id, depth, 0 AS is_end FROM $slices WHERE dur != 0
       UNION ALL
-      -- behind a child its parent goes on
-      SELECT track_id, ts + dur AS ts, parent_id AS slice_id, depth - 1 AS depth, 1 AS is_end FROM $slices WHERE dur > 0
+      -- behind a child its parent goes on; what ends beyond the last time there is ends with it
+      SELECT track_id, ts + min(dur, 9223372036854775807 - max(ts, 0)) AS ts, parent_id AS slice_id, depth - 1 AS depth, 1 AS is_end FROM $slices WHERE dur > 0
     )
   SELECT slice_id, ts, dur, track_id
   FROM (

@@ -33,6 +33,19 @@ static void range_of(const struct column *c, uint32_t chunk, uint32_t n, int64_t
     }
 }
 
+/* The latest end of rows [first, first + n). What ends beyond the last time there is tells nothing about the end of the
+ * trace. */
+static void add_ends(struct bounds *b, const struct table *t, const struct column *ts, uint32_t dur_col, uint32_t first,
+                     uint32_t n)
+{
+    for (uint32_t row = first; row < first + n; row++) {
+        int64_t start = column_get(ts, row), dur = table_get(t, dur_col, row), end = start;
+        if (start == COL_NULL || (dur != COL_NULL && __builtin_add_overflow(start, dur, &end)))
+            continue;
+        widen(b, start, start > end ? start : end);
+    }
+}
+
 /* Rows last from ts to ts + dur; `dur_col` < 0: they are moments. */
 static void add_table(struct bounds *b, const struct table *t, uint32_t ts_col, int dur_col)
 {
@@ -40,21 +53,16 @@ static void add_table(struct bounds *b, const struct table *t, uint32_t ts_col, 
     for (uint32_t first = 0; first < t->n_rows; first += COL_CHUNK_ROWS) {
         uint32_t chunk = first >> COL_CHUNK_SHIFT;
         uint32_t n = t->n_rows - first < COL_CHUNK_ROWS ? t->n_rows - first : COL_CHUNK_ROWS;
-        int64_t min, max, dur_min, dur_max, latest;
+        int64_t min, max, dur_min = INT64_MAX, dur_max = INT64_MIN, latest;
         range_of(ts, chunk, n, &min, &max);
         if (min > max)
             continue; /* no row has a time */
-        widen(b, min, max);
-        if (dur_col < 0)
-            continue;
-        range_of(&t->columns[dur_col], chunk, n, &dur_min, &dur_max);
-        if (dur_min > dur_max || (!__builtin_add_overflow(max, dur_max, &latest) && latest <= b->end))
-            continue; /* no row of this chunk can end later than what is known */
-        for (uint32_t row = first; row < first + n; row++) {
-            int64_t dur = table_get(t, (uint32_t)dur_col, row);
-            if (dur != COL_NULL && !__builtin_add_overflow(column_get(ts, row), dur, &latest) && latest > b->end)
-                b->end = latest;
-        }
+        if (dur_col >= 0)
+            range_of(&t->columns[dur_col], chunk, n, &dur_min, &dur_max);
+        bool lasts = dur_min <= dur_max && dur_max > 0, beyond = lasts && __builtin_add_overflow(max, dur_max, &latest);
+        widen(b, min, beyond ? min : max);
+        if (lasts && (beyond || latest > b->end)) /* else no row of this chunk can end later than what is known */
+            add_ends(b, t, ts, (uint32_t)dur_col, first, n);
     }
 }
 

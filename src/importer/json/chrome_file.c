@@ -133,12 +133,26 @@ static bool not_an_event(struct chrome *c, struct json_reader *r)
         r->p = start;
         return false;
     }
+    const uint8_t *behind = r->p + comma;
+    while (!ok && behind < r->end && !(*behind && strchr(",{]", *behind))) /* words that JSON does not know */
+        behind++;
+    if (behind == r->end && !ok && !c->final) {
+        r->p = start;
+        return false;
+    }
     chrome_text_error(c, start, start, "an event is expected: {\"ph\": …}");
     c->any_error = true;
-    r->p += comma;
-    if (!ok)
-        c->at = PLACE_DONE;
-    return ok;
+    *r = json_reader(slice_of(behind, (size_t)(r->end - behind)));
+    return true;
+}
+
+/* Whether an event was begun in what is left at the end. */
+static bool event_is_cut(struct slice rest)
+{
+    for (size_t i = 0; i < rest.len; i++)
+        if (!strchr(", \t\r\n", rest.p[i]) || !rest.p[i])
+            return true;
+    return false;
 }
 
 /* One event of an array, with the comma in front of it; or the array's end. False when more bytes are needed, or
@@ -401,11 +415,12 @@ static int chrome_end(void *self, struct error *err)
         leave_buffer(c, used);
         rest = slice_of(rest.p + used, rest.len - used);
     }
-    if (c->at != PLACE_DONE && c->in_object) {
+    if (c->at != PLACE_DONE && (c->in_object || event_is_cut(rest))) { /* an array may lack its end */
         if (!c->stable)
             c->buffer = c->placed = rest.p;
-        c->any_error = true;
-        chrome_text_error(c, rest.p, rest.p ? rest.p + rest.len : rest.p, "the text ends inside of an object");
+        c->any_error |= c->in_object;
+        chrome_text_error(c, rest.p, rest.p ? rest.p + rest.len : rest.p,
+                          c->in_object ? "the text ends inside of an object" : "the text ends inside of an event");
     }
     if (!c->n_events && c->profile[V8_NODES].len)
         v8_profile_document(c, c->profile);

@@ -54,7 +54,7 @@ static bool read_job(struct ninja *n, struct slice line, struct job *job)
         !each_field(&line, &name) || !each_field(&line, &hash))
         return false;
     if (!number_decimal(trim_blanks(start), &job->start) || !number_decimal(trim_blanks(end), &job->end) ||
-        !number_hex(trim_blanks(hash), &job->hash))
+        !number_hex(trim_space(hash), &job->hash))
         return false;
     const int64_t most = INT64_MAX / NS_PER_MS;
     if (job->start > most || job->start < -most || job->end > most || job->end < -most)

@@ -10,6 +10,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Samples of call stacks, whoever took them. */
+#define SAMPLES                                                                                                        \
+    "(select c.utid, s.callsite_id from __intrinsic_profiler_sample s join __intrinsic_profiler_task_context c on "    \
+    "c.id = s.task_context_id)"
+
 /* What is in the trace, and how one of them becomes a profile. `list` gives: upid (-1: none), machine, pid, a row's id,
  * time, label. `profile` takes of these $1 upid, $2 machine, $3 the id, $4 the time, $5: annotate frames? */
 static const struct {
@@ -19,11 +24,11 @@ static const struct {
     const char *profile;
 } kinds[] = {
     {"perf", offsetof(struct options, perf),
-     "select coalesce(t.upid, -1), coalesce(t.machine_id, 0), coalesce(p.pid, 0), 0, 0, '' from perf_sample join "
+     "select coalesce(t.upid, -1), coalesce(t.machine_id, 0), coalesce(p.pid, 0), 0, 0, '' from " SAMPLES " join "
      "thread t "
      "using (utid) left join process p using (upid) where callsite_id is not null group by 1, 2 order by 2, 3, 1",
      "select experimental_profile(cat_stacks(t.name, stack_from_stack_profile_callsite(callsite_id, $5)), 'samples', "
-     "'count', 1) from perf_sample join thread t using (utid) where callsite_id is not null and "
+     "'count', 1) from " SAMPLES " join thread t using (utid) where callsite_id is not null and "
      "coalesce(t.upid, -1) = $1 and coalesce(t.machine_id, 0) = $2"},
     {"heap", offsetof(struct options, alloc),
      "select a.upid, coalesce(p.machine_id, 0), coalesce(p.pid, 0), min(a.id), a.ts, a.heap_name from "
