@@ -4,6 +4,7 @@
  * MERIDIAN_PLAN_STATEMENTS in the environment makes that many; MERIDIAN_PLAN_SEED begins elsewhere. */
 #include "mirror.h"
 
+#include "sql/engine_private.h"
 #include "sql/planner/planner.h"
 
 #include <check.h>
@@ -767,18 +768,17 @@ START_TEST(memory_of_a_plan_is_bounded)
         "SELECT group_concat(ts) FROM v_slice GROUP BY track_id",
         "SELECT count(*) FROM v_slice WHERE ts IN (SELECT ts FROM v_slice WHERE depth > 1)"};
     struct mirror m;
-    bool gave_up;
     mirror_open(&m, 9, 4 * ROWS);
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
-        planner_limit(m.e, 0);
+        m.e->plan_max_bytes = 0;
         ck_assert_msg(mirror_compare_planner(&m, queries[i]), "%s", queries[i]);
-        uint64_t whole = planner_last_bytes(m.e, &gave_up);
-        ck_assert_msg(!gave_up && whole > 4096, "%s", queries[i]);
+        uint64_t whole = m.e->plan_bytes;
+        ck_assert_msg(!m.e->plan_gave_up && whole > 4096, "%s", queries[i]);
         for (int part = 1; part < 8; part++) {
-            planner_limit(m.e, whole * (uint64_t)part / 8);
+            m.e->plan_max_bytes = whole * (uint64_t)part / 8;
             mirror_compare_planner(&m, queries[i]);
-            planner_last_bytes(m.e, &gave_up);
-            ck_assert_msg(gave_up, "%s within %d/8 of %llu bytes", queries[i], part, (unsigned long long)whole);
+            ck_assert_msg(m.e->plan_gave_up, "%s within %d/8 of %llu bytes", queries[i], part,
+                          (unsigned long long)whole);
         }
     }
     mirror_close(&m);

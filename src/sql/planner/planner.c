@@ -85,17 +85,6 @@ void planner_function_made(struct engine *e, const char *name)
             e->functions_made |= functions[i].bit | FUNCTION_OTHER;
 }
 
-void planner_limit(struct engine *e, uint64_t max_bytes)
-{
-    e->plan_max_bytes = max_bytes;
-}
-
-uint64_t planner_last_bytes(const struct engine *e, bool *gave_up)
-{
-    *gave_up = e->plan_gave_up;
-    return e->plan_bytes;
-}
-
 void planner_switch(struct engine *e, bool on)
 {
     e->planner_off = !on;

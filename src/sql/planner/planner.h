@@ -26,10 +26,6 @@ void planner_function_made(struct engine *e, const char *name);
 /* From now on (or no longer) every statement goes to SQLite: for comparisons. */
 void planner_switch(struct engine *e, bool on);
 
-/* Of tests: how much a plan may hold before it hands the statement to SQLite (0: as ever), and what became of the last. */
-void planner_limit(struct engine *e, uint64_t max_bytes);
-uint64_t planner_last_bytes(const struct engine *e, bool *gave_up);
-
 void planner_free(struct engine *e); /* before SQLite is closed */
 
 #endif
