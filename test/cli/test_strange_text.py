@@ -61,6 +61,13 @@ class Strange(Case):
             self.assertEqual(self.rows("select name from slice", self.file("o.json", text)), ['"first"'])
             self.assertIn("json_tokenizer_failure: 1", self.run_shell("query", self.dir / "o.json", "select 1").stderr.decode())
 
+    def test_json_of_noise(self):
+        """Each mistake is counted; the first 10,000 are noted in rows."""
+        trace = self.json(",".join("1" * 30_000))
+        self.assertEqual(self.rows("select (select sum(value) from stats where name = 'json_tokenizer_failure'), "
+                                   "(select count(*) from _trace_import_logs), (select count(*) from slice)", trace),
+                         ["30000,10000,2"])
+
     def test_json_cut(self):
         """Events that are whole are there wherever the file ends."""
         text = "[\n" + ",\n".join(EVENT % (i, f"e{i}") for i in range(3)) + "\n]\n"

@@ -14,7 +14,7 @@ SHELL = os.environ["TP_SHELL"]
 HERE = os.path.join(os.environ["MERIDIAN_DATA"], "trace-cmd")
 SHARED = os.path.join(os.environ["MERIDIAN_DATA"], "..", "..", "..", "shared", "data", "trace-cmd")
 
-LINE = re.compile(r"^ *(?:(?P<where>\S+): +)?(?P<comm>\S.*?)-(?P<tid>\d+) +\[(?P<cpu>\d+)\] \S* +(?:(?P<s>\d+)\.)?(?P<ns>\d+): (?P<name>\w+): *(?P<text>.*)$")
+LINE = re.compile(r"^ *(?:(?P<where>\S+): +)?(?P<comm>\S.*?)-(?P<tid>\d+) +\[(?P<cpu>\d+)\](?: \S*)? +(?:(?P<s>\d+)\.)?(?P<ns>\d+): (?P<name>\w+): *(?P<text>.*)$")
 SWITCH = re.compile(r"^(?P<prev_comm>.*):(?P<prev_pid>\d+) \[(?P<prev_prio>\d+)\] \S+ ==> (?P<next_comm>.*):(?P<next_pid>\d+) \[(?P<next_prio>\d+)\]$")
 PAIR = re.compile(r"\b(\w+)=(-?(?:0x[0-9a-f]+|\d+))(?=[ ,\]]|$)")
 

@@ -115,7 +115,7 @@ static const struct {
 } broken[] = {
     {"[" GOOD("1") "," GOOD("2"), 2, 0, NULL},
     {"[" GOOD("1") "," GOOD("2") ",", 2, 0, NULL},
-    {"[" GOOD("1") ",{\"ph\":\"X\",\"ts\":2,\"du", 1, 0, NULL},
+    {"[" GOOD("1") ",{\"ph\":\"X\",\"ts\":2,\"du", 1, 1, "line 1, column 78: the text ends inside of an event"},
     {"{\"traceEvents\":[" GOOD("1") "," GOOD("2"), 2, 1, "line 1, column"},
     {"{\"traceEvents\":[" GOOD("1") ",\n{\"ph\":\"X\",\"ts\":2,\"nam", 1, 1, "line 2, column 22:"},
     {"{\"traceEvents\":[" GOOD("1") "]", 1, 1, "the text ends inside of an object"},

@@ -24,7 +24,10 @@ enum { STRIDE = 1 };
 static const struct {
     const char *name;
     size_t skip; /* bytes that are the fuzz target's */
-} corpora[] = {{"text", 1}, {"json", 0}};
+} corpora[] = {{"json", 0},        {"text_art", 1},        {"text_art_v2", 1}, {"text_collapsed", 1},
+               {"text_ctrace", 1}, {"text_dumpstate", 1},  {"text_gecko", 1},  {"text_instruments", 1},
+               {"text_logcat", 1}, {"text_ninja", 1},      {"text_perf", 1},   {"text_pprof", 1},
+               {"text_primes", 1}, {"text_simpleperf", 1}, {"text_strace", 1}, {"text_systrace", 1}};
 
 struct outcome {
     int rc;
@@ -92,7 +95,7 @@ START_TEST(a_file_may_end_anywhere)
         mem_free(text);
     }
     closedir(d);
-    ck_assert_int_ge(files, 5);
+    ck_assert_int_ge(files, 1);
 }
 END_TEST
 

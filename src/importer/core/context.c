@@ -37,12 +37,20 @@ uint32_t machine_ucpu(struct machine_ctx *m, uint32_t cpu)
     return ucpu;
 }
 
+bool import_log_has_room(const struct machine_ctx *m, enum stat_key stat)
+{
+    return m->im->logged[stat] < IMPORT_LOGS_OF_STAT;
+}
+
 void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, argset args)
 {
     if (stat_defs[stat].type == STAT_INDEXED)
         stats_add_idx(&m->st->stats, m->id, stat, (int32_t)m->im->trace_file, 1);
     else
         stats_add(&m->st->stats, m->id, stat, 1);
+    if (!import_log_has_room(m, stat))
+        return;
+    m->im->logged[stat]++;
     trace_import_logs_insert(m->st,
                              &(struct trace_import_logs_row){.trace_id = m->im->trace_file,
                                                              .ts = ts,

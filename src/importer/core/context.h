@@ -79,6 +79,7 @@ struct machine_parts {
 
 struct importer {
     struct storage *st;
+    uint16_t logged[STAT_COUNT]; /* rows of trace_import_logs */
     const struct machine_parts *parts;
     struct trace_input input;
     struct import_options opt;
@@ -154,7 +155,10 @@ struct machine_ctx *importer_host(struct importer *im);
 void machine_close(struct machine_ctx *m);
 
 /* Notes an import problem: adds 1 to the stat (an indexed one: that of the trace) and a row to trace_import_logs (ts
- * may be COL_NULL, byte_offset -1). */
+ * may be COL_NULL, byte_offset -1). Of one stat the first IMPORT_LOGS_OF_STAT are noted in rows, all are counted:
+ * import_log_has_room() tells whether args are worth making. */
+enum { IMPORT_LOGS_OF_STAT = 10000 };
+bool import_log_has_room(const struct machine_ctx *m, enum stat_key stat);
 void import_log(struct machine_ctx *m, enum stat_key stat, int64_t ts, int64_t byte_offset, argset args);
 
 static inline strid import_str(struct importer *im, const char *text)

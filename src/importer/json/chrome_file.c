@@ -73,9 +73,10 @@ void chrome_text_log(struct chrome *c, enum stat_key stat, const uint8_t *from, 
         json_place_advance(&c->place, slice_of(c->placed, (size_t)(to - c->placed)));
         c->placed = to;
     }
-    if (n)
+    bool room = import_log_has_room(c->m, stat) || (problem && !*c->problem);
+    if (n && room)
         arg_list_str(args, &list, "raw_event", import_slice(c->im, slice_of(from, n < RAW_BYTES ? n : RAW_BYTES)));
-    if (problem) {
+    if (problem && room) {
         char text[sizeof c->problem];
         snprintf(text, sizeof text, "line %llu, column %llu: %s", (unsigned long long)c->place.line,
                  (unsigned long long)c->place.column, problem);

@@ -1,7 +1,7 @@
 /* Finds the pages of a file. */
 #include "importer/trace_dat/dat_pages.h"
 
-enum { MAX_CHUNK = 256 << 20, MAX_RATIO = 1000 };
+enum { MAX_CHUNK = 256 << 20, MAX_RATIO = 1000, CHUNK_COUNT = 4 };
 
 void dat_pages_open(struct dat_pages *p, const struct dat_file *f, const struct dat_buffer *b,
                     const struct dat_cpu *cpu)
@@ -13,8 +13,11 @@ void dat_pages_open(struct dat_pages *p, const struct dat_file *f, const struct 
         p->truncated = true;
         return;
     }
+    /* of compressed data the table does not count the number of chunks at their head */
     uint64_t left = f->bytes.len - cpu->offset, size = cpu->size < left ? cpu->size : left;
     p->truncated = size < cpu->size;
+    if (b->compressed)
+        size = left - size < CHUNK_COUNT ? left : size + CHUNK_COUNT;
     struct slice data = slice_of(f->bytes.p + cpu->offset, (size_t)size);
     if (!b->compressed) {
         p->rest = data;
