@@ -16,7 +16,7 @@ import unittest
 import test_perf
 import test_trace_dat
 
-LOAD = ["sh", "-c", "for i in $(seq 20); do true | cat; sleep 0.001; done"]
+LOAD = ["sh", "-c", "for i in $(seq 60); do true | cat; sleep 0.001; done"]
 FIELDS = "comm,pid,tid,cpu,time,period,event,trace"
 INSTANCE = "meridian_anew"
 WITHOUT_FUNCTIONS = f"""
