@@ -138,6 +138,13 @@ int engine_sqlite_error(struct engine *e, int sqlite_rc, struct error *err);
 
 /* ---- registration ---- */
 
+/* The arguments of an aggregate over all of its rows. */
+struct engine_columns {
+    const struct table *table; /* those that vary, in their order */
+    uint32_t n_args;
+    const char *const *constants; /* [n_args]: a text; NULL: the next column */
+};
+
 /* What a function takes is looked at before it is called: see function_check.h for how `takes` is written. */
 struct engine_function {
     const char *name;
@@ -150,6 +157,11 @@ struct engine_function {
     void (*final)(sqlite3_context *);
     void (*value)(sqlite3_context *); /* windows only */
     void (*inverse)(sqlite3_context *, int, sqlite3_value **);
+    /* Of an aggregate whose result is a pointer of that type: the same over columns. NULL with SQLITE_OK: as of no
+     * rows; SQLITE_ERROR: let it be computed row by row, which tells what is wrong. */
+    void *(*of_columns)(struct engine *e, const struct engine_columns *c, int *rc);
+    const char *pointer;
+    void (*destroy)(void *);
 };
 struct engine *function_engine(sqlite3_context *ctx);
 void *function_data(sqlite3_context *ctx);

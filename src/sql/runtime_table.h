@@ -18,6 +18,9 @@ struct runtime_table {
     int refs;
 };
 
+/* The type of pointers to them among SQL's values. */
+#define RUNTIME_TABLE_POINTER "TABLE"
+
 enum runtime_type { RUNTIME_ANY, RUNTIME_LONG, RUNTIME_DOUBLE, RUNTIME_STRING };
 
 /* Declared columns: name and type in the order of the table. */

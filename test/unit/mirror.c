@@ -276,7 +276,8 @@ static uint64_t ask_all(struct engine *e, const char *query, bool *planned, stru
     set_gate(true);
     int rc = engine_query(e, "test", slice_str(query), &r, NULL, &err);
     set_gate(false);
-    *planned = r.stmt && strstr(sqlite3_sql(r.stmt), "__intrinsic_");
+    const char *sql = r.stmt ? sqlite3_sql(r.stmt) : "";
+    *planned = strstr(sql, "FROM __intrinsic_plan(") || strstr(sql, "FROM __intrinsic_aggregate(");
     for (int i = 0; r.stmt && i < r.n_columns; i++) {
         const char *name = sqlite3_column_name(r.stmt, i);
         all = hash_combine(all, hash_bytes(name, strlen(name)));

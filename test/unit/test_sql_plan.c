@@ -388,9 +388,14 @@ static void put_from(struct text *t)
 static void put_aggregate(struct text *t)
 {
     static const char *const of_numbers[] = {"sum", "avg", "total", "min", "max", "count", "median"};
-    switch (pick(9)) {
+    switch (pick(10)) {
     case 0:
         put(t, "count(*)");
+        break;
+    case 9:
+        put(t, "group_concat(DISTINCT ");
+        put_any(t, 0);
+        put(t, ")");
         break;
     case 1:
         put(t, "%s(DISTINCT ", of_numbers[pick(6)]);
@@ -472,10 +477,12 @@ static uint32_t put_groups(struct text *t)
 static uint32_t put_rows(struct text *t)
 {
     uint32_t n = 1 + pick(4);
-    put(t, "SELECT %s", pick(4) ? "" : "DISTINCT ");
+    bool distinct = pick(3) == 0, columns = distinct && pick(2);
+    put(t, "SELECT %s", distinct ? "DISTINCT " : "");
     for (uint32_t i = 0; i < n; i++) {
         put(t, i ? ", " : "");
-        put_any(t, 2);
+        columns ? (void)put(t, "%s", pick(2) && at->texts[0] ? one_of(at->texts, 4) : one_of(at->ints, 8))
+                : put_any(t, 2);
         if (pick(2))
             put(t, " AS r%u", i);
     }
@@ -483,7 +490,7 @@ static uint32_t put_rows(struct text *t)
     return n;
 }
 
-static void put_over(struct text *t, const char *over)
+static void put_over(struct text *t, const char *over, bool one_term)
 {
     static const char *const frames[] = {"",
                                          "",
@@ -495,7 +502,11 @@ static void put_over(struct text *t, const char *over)
                                          " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
                                          " ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING",
                                          " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
-                                         " ROWS BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING"};
+                                         " ROWS BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING",
+                                         " RANGE BETWEEN 5 PRECEDING AND CURRENT ROW",
+                                         " RANGE BETWEEN 100 PRECEDING AND 20 FOLLOWING",
+                                         " RANGE BETWEEN 3 FOLLOWING AND UNBOUNDED FOLLOWING",
+                                         " RANGE BETWEEN UNBOUNDED PRECEDING AND 10 PRECEDING"};
     static const char *const alone[] = {"row_number()", "rank()",   "dense_rank()", "percent_rank()",
                                         "cume_dist()",  "ntile(3)", "count(*)"};
     static const char *const of[] = {"lag", "lead", "first_value", "last_value"};
@@ -515,26 +526,28 @@ static void put_over(struct text *t, const char *over)
         put(t, ")");
         break;
     }
-    put(t, " OVER (%s%s)", over, frames[pick(11)]);
+    put(t, " OVER (%s%s)", over, frames[pick(one_term ? 15 : 11)]);
 }
 
 static uint32_t put_windows(struct text *t)
 {
     struct text over = {.n = 0};
     uint32_t n = 1 + pick(3);
+    bool one_term = false;
     if (pick(3))
         put(&over, "PARTITION BY %s", pick(2) && at->texts[0] ? one_of(at->texts, 4) : one_of(at->ints, 8));
     if (pick(5)) {
         put(&over, " ORDER BY ");
         put_any(&over, 0);
         put(&over, "%s", pick(3) ? "" : " DESC");
-        if (pick(2))
+        one_term = pick(2) == 0;
+        if (!one_term)
             put(&over, ", %s", one_of(at->ints, 8));
     }
     put(t, "SELECT ");
     for (uint32_t i = 0; i < n; i++) {
         put(t, i ? ", " : "");
-        put_over(t, over.n ? over.p : "");
+        put_over(t, over.n ? over.p : "", one_term);
         if (pick(3) == 0) {
             put(t, " - ");
             put_int(t, 1);
@@ -615,8 +628,11 @@ static void make_statement(struct text *t)
         break;
     case 5:
         n = 1 + pick(2);
-        for (uint32_t i = 0, arms = 2 + pick(2), all = pick(3); i < arms; i++) {
-            put(t, i ? (all ? " UNION ALL SELECT " : " UNION SELECT ") : "SELECT ");
+        for (uint32_t i = 0, arms = 2 + pick(2), kind = pick(6); i < arms; i++) {
+            static const char *const kinds[] = {"UNION ALL", "UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT"};
+            if (i)
+                put(t, " %s ", kinds[kind]);
+            put(t, "SELECT ");
             for (uint32_t k = 0; k < n; k++) {
                 put(t, k ? ", " : "");
                 k ? put_text(t, 1) : put_int(t, 1);

@@ -139,7 +139,7 @@ static int load_start(struct scan *s, sqlite3_value *start, struct kept_rows *ro
     sqlite3_free(sql);
     struct runtime_table *t = value_table(start);
     if (rc == SQLITE_OK && t)
-        sqlite3_bind_pointer(stmt, 1, t, "TABLE", NULL);
+        sqlite3_bind_pointer(stmt, 1, t, RUNTIME_TABLE_POINTER, NULL);
     while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct kept_row r = {.id = sqlite3_column_int64(stmt, 0)};
         r.layer = layer_of(s, r.id);
@@ -191,7 +191,7 @@ static int run_layer(struct scan *s, sqlite3_stmt *stmt, struct runtime_table *t
 {
     int rc = 0, got;
     sqlite3_reset(stmt);
-    sqlite3_bind_pointer(stmt, 1, t, "TABLE", NULL);
+    sqlite3_bind_pointer(stmt, 1, t, RUNTIME_TABLE_POINTER, NULL);
     while (rc == 0 && (got = engine_step(s->e, stmt, s->err)) != 0) {
         if (got < 0)
             return got;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 enum { MAX_INPUTS = 15, MAX_PARTITIONS = 4 };
+#define INTERVAL_SET "INTERVAL_TREE_PARTITIONS"
 
 struct interval {
     int64_t ts, end;
@@ -68,7 +69,10 @@ static uint64_t hash_keys(const int64_t *keys, const uint8_t *types, int n)
 
 static bool same_keys(const struct group *g, const int64_t *keys, const uint8_t *types, int n)
 {
-    return memcmp(g->keys, keys, (size_t)n * sizeof *keys) == 0 && memcmp(g->types, types, (size_t)n) == 0;
+    for (int i = 0; i < n; i++)
+        if (g->keys[i] != keys[i] || g->types[i] != types[i])
+            return false;
+    return true;
 }
 
 static struct group *find_group(const struct interval_set *s, const int64_t *keys, const uint8_t *types)
@@ -172,11 +176,95 @@ static void agg_step(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         sqlite3_result_error_nomem(ctx);
 }
 
+/* The keys of a row, from words; false: one is NULL. */
+static bool keys_of(struct group *g, const struct interval_set *s, const struct table *t, int64_t *const *words,
+                    uint32_t i)
+{
+    static const uint8_t types[] = {
+        [COL_I64] = SQLITE_INTEGER, [COL_U32] = SQLITE_INTEGER, [COL_STR] = SQLITE_TEXT, [COL_F64] = SQLITE_FLOAT};
+    for (int k = 0; k < s->n_names; k++) {
+        uint8_t type = t->columns[3 + k].type;
+        g->keys[k] = words[3 + k][i];
+        g->types[k] = types[type];
+        if (g->keys[k] == column_null((enum col_type)type))
+            return false;
+    }
+    return true;
+}
+
+/* Adds rows that lie in `words` by column; false: what is wrong is told row by row. */
+static int add_rows(struct interval_set *s, const struct table *t, int64_t *const *words, uint32_t n)
+{
+    struct group key = {0}, *g = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t id = words[0][i], ts = words[1][i], dur = words[2][i];
+        if (id == COL_NULL || ts == COL_NULL || dur < 0 || (s->any && ts < s->last_ts))
+            return SQLITE_ERROR;
+        s->any = true;
+        s->last_ts = ts;
+        if (!keys_of(&key, s, t, words, i))
+            continue;
+        if (!g || !same_keys(g, key.keys, key.types, s->n_names))
+            g = add_group(s, key.keys, key.types);
+        if (!g || !vec_push(&g->list, (struct interval){ts, ts > INT64_MAX - dur ? INT64_MAX : ts + dur, id}))
+            return SQLITE_NOMEM;
+    }
+    return SQLITE_OK;
+}
+
+/* id, ts, dur, then pairs of a name and a column. */
+static bool suits(const struct engine_columns *c, const struct table *t)
+{
+    if (c->n_args < 3 || c->n_args % 2 == 0 || c->n_args > 3 + 2 * MAX_PARTITIONS)
+        return false;
+    for (uint32_t i = 0; i < c->n_args; i++) {
+        bool constant = i >= 3 && i % 2 == 1;
+        if ((c->constants[i] != NULL) != constant)
+            return false;
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        if (t->columns[i].type == COL_STR || t->columns[i].type == COL_F64)
+            return false;
+    return true;
+}
+
+static void *set_of_columns(struct engine *e, const struct engine_columns *c, int *rc)
+{
+    enum { BLOCK = 1024, MAX_COLUMNS = 3 + MAX_PARTITIONS };
+    const struct table *t = c->table;
+    int64_t *words[MAX_COLUMNS], *block;
+    uint32_t rows[BLOCK];
+    *rc = suits(c, t) ? SQLITE_OK : SQLITE_ERROR;
+    if (*rc || !t->n_rows)
+        return NULL;
+    struct interval_set *s = mem_zalloc(sizeof *s);
+    block = mem_alloc(MAX_COLUMNS * BLOCK * sizeof *block);
+    if (!s || !block)
+        *rc = SQLITE_NOMEM;
+    for (uint32_t i = 3; s && i < c->n_args; i += 2)
+        snprintf(s->names[s->n_names++], sizeof s->names[0], "%s", c->constants[i]);
+    for (int k = 0; k < MAX_COLUMNS; k++)
+        words[k] = block + k * BLOCK;
+    for (uint32_t at = 0; !*rc && at < t->n_rows; at += BLOCK) {
+        uint32_t n = t->n_rows - at < BLOCK ? t->n_rows - at : BLOCK;
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = at + i;
+        for (int k = 0; k < 3 + s->n_names; k++)
+            column_gather(&t->columns[k], rows, n, words[k]);
+        *rc = stop_asked(engine_stop(e)) ? SQLITE_INTERRUPT : add_rows(s, t, words, n);
+    }
+    mem_free(block);
+    if (!*rc)
+        return s;
+    set_free(s);
+    return NULL;
+}
+
 static void agg_final(sqlite3_context *ctx)
 {
     struct agg_state *state = sqlite3_aggregate_context(ctx, 0);
     if (state && state->s)
-        sqlite3_result_pointer(ctx, state->s, "INTERVAL_TREE_PARTITIONS", set_free);
+        sqlite3_result_pointer(ctx, state->s, INTERVAL_SET, set_free);
     if (state)
         state->s = NULL;
 }
@@ -338,7 +426,7 @@ static void intersect(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         return;
     }
     for (int i = 0; i < x.n_inputs; i++) {
-        sets[i] = sqlite3_value_pointer(argv[i], "INTERVAL_TREE_PARTITIONS");
+        sets[i] = sqlite3_value_pointer(argv[i], INTERVAL_SET);
         empty |= !sets[i]; /* an aggregate over no rows */
         if (sets[i])
             any = sets[i];
@@ -405,7 +493,10 @@ static const struct engine_function rows[] = {
      .n_args = -1,
      .takes = "vvv*vv",
      .step = agg_step,
-     .final = agg_final},
+     .final = agg_final,
+     .of_columns = set_of_columns,
+     .pointer = INTERVAL_SET,
+     .destroy = set_free},
     {.name = "__intrinsic_interval_intersect", .n_args = -1, .takes = "pp*v", .scalar = intersect},
     {.name = "__intrinsic_interval_create", .n_args = 2, .takes = "pp", .scalar = create},
 };

@@ -8,12 +8,12 @@ static void unref_table(void *t)
 
 void value_result_table(sqlite3_context *ctx, struct runtime_table *t)
 {
-    sqlite3_result_pointer(ctx, t, "TABLE", unref_table);
+    sqlite3_result_pointer(ctx, t, RUNTIME_TABLE_POINTER, unref_table);
 }
 
 struct runtime_table *value_table(sqlite3_value *v)
 {
-    struct runtime_table *t = sqlite3_value_pointer(v, "TABLE");
+    struct runtime_table *t = sqlite3_value_pointer(v, RUNTIME_TABLE_POINTER);
     return t ? t : sqlite3_value_pointer(v, "ROW_DATAFRAME");
 }
 

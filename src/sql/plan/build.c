@@ -10,6 +10,7 @@ void plan_free(void *plan)
     if (!p)
         return;
     for (uint32_t i = 0; i < p->n_sources; i++) {
+        pointer_free(p->sources[i].pointer);
         if (p->sources[i].sub)
             plan_free(p->sources[i].sub);
         else
@@ -185,6 +186,11 @@ static bool narrows_batches(const struct query_plan *p)
     return false;
 }
 
+static bool is_computed(const struct plan_source *s)
+{
+    return s->sub || s->batches || s->pointer;
+}
+
 static bool is_worth_it(const struct query_plan *p, bool inner)
 {
     bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
@@ -195,7 +201,7 @@ static bool is_worth_it(const struct query_plan *p, bool inner)
     if (first_rows && ((p->n_windows && p->n_window_partition) || (p->restore_order && !p->n_windows)))
         return false;
     for (uint32_t i = 0; i < p->n_sources; i++)
-        if (p->sources[i].sub || p->sources[i].batches)
+        if (is_computed(&p->sources[i]))
             return true;
     return p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders ||
            (p->n_lookups && p->limit < 0);
@@ -206,13 +212,34 @@ static bool is_small(const struct reader *r)
 {
     bool derived = false;
     for (uint32_t i = 0; i < r->plan->n_sources; i++)
-        derived |= r->plan->sources[i].sub || r->plan->sources[i].batches;
+        derived |= is_computed(&r->plan->sources[i]);
     return !derived && !r->loop_arm && r->depth == 1 && *r->rows < PLANNER_MIN_ROWS;
+}
+
+enum { FEW_VALUES = 1 << 16 };
+
+/* Is it cheap to find equal rows by the values of their columns? */
+static bool has_few_values(const struct query_plan *p)
+{
+    uint64_t product = 1;
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        const struct plan_expr *x = p->items[i].expr;
+        if (x->op != X_COLUMN || x->type == PLAN_REAL || x->column < 0 || !p->sources[x->source].table.name)
+            return false;
+        const struct column *c = &p->sources[x->source].table.table->columns[x->column];
+        uint64_t width = c->min > c->max ? 0 : (uint64_t)c->max - (uint64_t)c->min;
+        product = width < FEW_VALUES ? product * (width + 2) : FEW_VALUES;
+        if (product >= FEW_VALUES)
+            return false;
+    }
+    return true;
 }
 
 static bool read_core(struct reader *r, const struct sql_select *s)
 {
     struct query_plan *p = r->plan;
+    bool once = r->once;
+    r->once = false;
     r->core = s;
     r->aliases_allowed = false;
     if (!read_from(r, s->from) || is_small(r))
@@ -238,7 +265,7 @@ static bool read_core(struct reader *r, const struct sql_select *s)
         if (p->where[i]->sources & (1u << PLAN_GROUPS | 1u << PLAN_WINDOWS))
             return false;
     turn_groups(p);
-    p->distinct = s->distinct;
+    p->distinct = s->distinct || (once && !p->grouped && !p->n_windows && has_few_values(p));
     if (p->distinct && (p->grouped || p->n_windows))
         return false;
     plan_settle_distinct(r);
@@ -336,6 +363,23 @@ static bool read_keyed_core(struct reader *r, struct reader *outer, const struct
     return plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
 }
 
+/* ---- a list ---- */
+
+/* The columns of a list over the rows of a core, whatever stands behind its SELECT. */
+static bool read_list_core(struct reader *r, const struct sql_select *s, const struct list *list)
+{
+    struct query_plan *p = r->plan;
+    r->core = s;
+    r->aliases_allowed = false;
+    if (!read_from(r, s->from) || (s->where && !read_conjunction(r, s->where, p->where, &p->n_where)))
+        return false;
+    for (uint32_t i = 0; i < list->n; i++)
+        if (!add_item(r, read_expr(r, list->items[i]), "value", 5))
+            return false;
+    p->limit = -1;
+    return plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
+}
+
 /* ---- compounds ---- */
 
 /* A column that is NULL in one arm has the type of the others. */
@@ -357,7 +401,8 @@ static bool agree_on_types(struct query_plan *arms)
 }
 
 static struct query_plan *build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
-                                     const struct sql_tree *tree, const struct cte_scope *ctes, struct keyed *k);
+                                     const struct sql_tree *tree, const struct cte_scope *ctes, struct keyed *k,
+                                     const struct list *list);
 
 struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
                                    const struct cte_scope *ctes, enum compound kind)
@@ -365,9 +410,11 @@ struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query 
     struct query_plan *arms = NULL, **end = &arms;
     struct reader r = *outer;
     bool ok = true;
+    r.once = kind != COMPOUND_UNION_ALL;
+    r.any_order |= r.once;
     for (const struct sql_select *s = q->selects; ok && s; s = s->next) {
         ok = (s == q->selects || s->compound == kind) && ++r.loop_arm <= PLAN_MAX_ARMS;
-        *end = ok ? build_core(&r, q, s, tree, ctes, NULL) : NULL;
+        *end = ok ? build_core(&r, q, s, tree, ctes, NULL, NULL) : NULL;
         ok = *end && (*end)->n_items == arms->n_items;
         end = *end ? &(*end)->next_arm : end;
     }
@@ -394,10 +441,9 @@ static struct plan_expr *read_column_order(struct reader *r, const struct sql_ex
     return NULL;
 }
 
-/* UNION gives each row once, in the order of all columns, those of ORDER BY first. */
-static bool make_union(struct query_plan *p)
+/* UNION, EXCEPT and INTERSECT give rows in the order of all columns, those of ORDER BY first. */
+static bool order_by_all(struct query_plan *p)
 {
-    p->distinct = true;
     for (uint32_t i = 0; i < p->n_items; i++) {
         bool ordered = false;
         for (uint32_t k = 0; k < p->n_orders; k++)
@@ -412,13 +458,59 @@ static bool make_union(struct query_plan *p)
     return true;
 }
 
+/* A last column that tells the arms apart. */
+static bool number_arms(struct query_plan *arms)
+{
+    int64_t number = 0;
+    for (struct query_plan *arm = arms; arm; arm = arm->next_arm) {
+        if (arm->n_items == PLAN_MAX_ITEMS)
+            return false;
+        struct plan_item *i = &arm->items[arm->n_items++];
+        *i = (struct plan_item){plan_const(arm, PLAN_INT, ++number), arena_strndup(&arm->arena, "arm", 3)};
+        if (!i->expr || !i->name)
+            return false;
+    }
+    return true;
+}
+
+/* EXCEPT and INTERSECT: equal rows of all arms are a group, which stays when the last of its arms is the first one, or
+ * when it has rows of all. */
+static bool make_groups_of_arms(struct reader *r, const struct query_plan *arms, bool all)
+{
+    struct query_plan *p = r->plan;
+    int64_t n_arms = 0;
+    for (const struct query_plan *arm = arms; arm; arm = arm->next_arm)
+        n_arms++;
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        struct plan_expr *x = p->items[i].expr;
+        if (x->type == PLAN_REAL || x->type == PLAN_NULL || p->n_keys == PLAN_MAX_KEYS)
+            return false;
+        p->keys[p->n_keys++] = x;
+    }
+    p->grouped = true;
+    p->aggregates[p->n_aggregates++] =
+        (struct plan_aggregate){.kind = all ? AGG_COUNT : AGG_MAX,
+                                .distinct = all,
+                                .arg = plan_column(p, 0, (int16_t)(arms->n_items - 1), PLAN_INT)};
+    struct plan_expr *found = plan_column(p, PLAN_GROUPS, PLAN_MAX_ITEMS, PLAN_INT);
+    struct plan_expr *wanted = plan_const(p, PLAN_INT, all ? n_arms : 1);
+    p->having = found && wanted && p->aggregates[0].arg ? read_compare(r, SQL_EQ, found, wanted) : NULL;
+    return p->having && plan_lift(p);
+}
+
 static bool read_compound(struct reader *r, struct query_plan *arms, const struct sql_query *q, enum compound kind)
 {
     struct query_plan *p = r->plan;
     struct sql_name none = {"", 0, 0};
+    bool sets = kind == COMPOUND_EXCEPT || kind == COMPOUND_INTERSECT;
+    if (sets && !number_arms(arms)) {
+        plan_free(arms);
+        return false;
+    }
     if (!read_from_plan(r, arms, none, false))
         return false;
-    const struct scope_entry *e = &r->scope->entries[0];
+    struct scope_entry *e = &r->scope->entries[0];
+    e->n_columns -= sets;
     for (uint32_t i = 0; i < e->n_columns; i++)
         if (!add_item(r, e->columns[i].expr, arms->items[i].name, strlen(arms->items[i].name)))
             return false;
@@ -429,15 +521,17 @@ static bool read_compound(struct reader *r, struct query_plan *arms, const struc
         p->orders[p->n_orders] = x;
         p->orders_desc[p->n_orders++] = o->desc;
     }
-    if (kind == COMPOUND_UNION && !make_union(p))
+    p->distinct = kind == COMPOUND_UNION;
+    if (kind != COMPOUND_UNION_ALL && !order_by_all(p))
         return false;
-    return read_limit(r, q) && plan_steps(p) && plan_settle_order(r);
+    if (sets && !make_groups_of_arms(r, arms, kind == COMPOUND_INTERSECT))
+        return false;
+    return read_limit(r, q) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
 }
 
 /* ---- all of it ---- */
 
-/* A plan without anything in it, and a reader for it. */
-static struct query_plan *begin(struct reader *r, const struct reader *outer, const struct sql_tree *tree)
+struct query_plan *plan_begin(struct reader *r, const struct reader *outer, const struct sql_tree *tree)
 {
     struct query_plan *p = mem_zalloc(sizeof *p);
     struct scope *scope = arena_zalloc(outer->planner->arena, sizeof *scope);
@@ -456,17 +550,18 @@ static struct query_plan *begin(struct reader *r, const struct reader *outer, co
 }
 
 static struct query_plan *build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
-                                     const struct sql_tree *tree, const struct cte_scope *ctes, struct keyed *k)
+                                     const struct sql_tree *tree, const struct cte_scope *ctes, struct keyed *k,
+                                     const struct list *list)
 {
     struct cte_scope own = {q, tree, ctes};
     struct reader r;
     if (s->rows || !s->from || outer->depth >= PLAN_MAX_DEPTH)
         return NULL;
-    struct query_plan *p = begin(&r, outer, tree);
+    struct query_plan *p = plan_begin(&r, outer, tree);
     if (!p)
         return NULL;
     r.ctes = &own;
-    bool ok = k ? read_keyed_core(&r, outer, s, k) : read_core(&r, s);
+    bool ok = k ? read_keyed_core(&r, outer, s, k) : list ? read_list_core(&r, s, list) : read_core(&r, s);
     if (ok && !p->arena.failed && is_worth_it(p, outer->plan || outer->always || outer->loop_arm))
         return p;
     plan_free(p);
@@ -478,11 +573,10 @@ struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, c
 {
     struct reader r;
     if (!q->selects->next)
-        return build_core(outer, q, q->selects, tree, ctes, NULL);
+        return build_core(outer, q, q->selects, tree, ctes, NULL, NULL);
     enum compound kind = (enum compound)q->selects->next->compound;
-    bool known = kind == COMPOUND_UNION || kind == COMPOUND_UNION_ALL;
-    struct query_plan *arms = known ? plan_build_arms(outer, q, tree, ctes, kind) : NULL;
-    struct query_plan *p = arms ? begin(&r, outer, tree) : NULL;
+    struct query_plan *arms = plan_build_arms(outer, q, tree, ctes, kind);
+    struct query_plan *p = arms ? plan_begin(&r, outer, tree) : NULL;
     if (!p) {
         plan_free(arms);
         return NULL;
@@ -499,5 +593,13 @@ struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query
     const struct sql_select *s = q->selects;
     return s->next || s->group || s->having || s->windows || s->distinct
                ? NULL
-               : build_core(outer, q, s, outer->tree, outer->ctes, k);
+               : build_core(outer, q, s, outer->tree, outer->ctes, k, NULL);
+}
+
+struct query_plan *plan_build_list(struct reader *outer, const struct sql_query *q, const struct list *list)
+{
+    const struct sql_select *s = q->selects;
+    return s->next || s->group || s->having || s->windows || s->distinct || q->order || q->limit
+               ? NULL
+               : build_core(outer, q, s, outer->tree, outer->ctes, NULL, list);
 }

@@ -561,6 +561,8 @@ bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_ex
         terms[(*n)++] = b;
         return true;
     }
+    if (pointer_is_bound(r, x))
+        return true;
     struct plan_expr *term = read_expr(r, x);
     if (!term || !is_number(term) || *n == PLAN_MAX_TESTS)
         return false;

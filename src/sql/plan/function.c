@@ -36,7 +36,7 @@ static const struct {
     {"sqrt", PLAN_REAL, 1, 1, 'n', 0},    {"ln", PLAN_REAL, 1, 1, 'n', 0},        {"log", PLAN_REAL, 1, 2, 'n', 'n'},
     {"log2", PLAN_REAL, 1, 1, 'n', 0},    {"log10", PLAN_REAL, 1, 1, 'n', 0},     {"exp", PLAN_REAL, 1, 1, 'n', 0},
     {"pow", PLAN_REAL, 2, 2, 'n', 'n'},   {"power", PLAN_REAL, 2, 2, 'n', 'n'},   {"printf", PLAN_TEXT, 1, 6, 'f', 0},
-    {"format", PLAN_TEXT, 1, 6, 'f', 0}};
+    {"format", PLAN_TEXT, 1, 6, 'f', 0},  {"hash", PLAN_INT, 1, 6, 0, 0}};
 
 static bool fits(const struct plan_expr *x, char what)
 {
@@ -297,6 +297,12 @@ static struct plan_expr *add_aggregate(struct reader *r, const struct plan_aggre
     return out;
 }
 
+/* Does SQLite list the values as it finds them? */
+static bool finds_first_of_list(const struct reader *r)
+{
+    return loops_say(r->loops, loops_parent(r), "USE TEMP B-TREE FOR group_concat(DISTINCT)");
+}
+
 static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr *x, size_t at)
 {
     struct plan_aggregate a = {.kind = at == SIZE_MAX ? AGG_COUNT_ROWS : aggregates[at].kind};
@@ -319,8 +325,10 @@ static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr 
     bool numeric = a.kind == AGG_SUM || a.kind == AGG_TOTAL || a.kind == AGG_AVG || a.kind >= AGG_PERCENTILE;
     if (a.arg && (of == PLAN_NULL || (numeric && of == PLAN_TEXT)))
         return NULL;
+    bool extreme = a.kind == AGG_MIN || a.kind == AGG_MAX;
     /* for one aggregate with DISTINCT SQLite may sort the rows by its values: lists and sums of reals would show it */
-    if (x->distinct && (a.kind >= AGG_MIN || (numeric && of == PLAN_REAL)))
+    if (x->distinct && !extreme && !(a.kind == AGG_CONCAT && finds_first_of_list(r)) &&
+        (a.kind >= AGG_MIN || (numeric && of == PLAN_REAL)))
         return NULL;
     a.distinct = x->distinct;
     return add_aggregate(r, &a, aggregate_type(a.kind, of));
@@ -398,9 +406,9 @@ static bool read_frame(struct reader *r, const struct sql_window *w, struct plan
             out->frame = FRAME_ROWS;
         return true;
     }
-    if (!rows)
+    if (!rows && (!sql_name_is(w->frame, "range") || !w->order || w->order->next))
         return false;
-    out->frame = FRAME_SLIDING;
+    out->frame = rows ? FRAME_SLIDING : FRAME_RANGE;
     out->from = -FRAME_FAR;
     out->to = is_unbounded(&w->to, FRAME_FOLLOWING) ? FRAME_FAR : 0;
     return (from_start || read_bound(r, &w->from, &out->from)) &&
@@ -513,6 +521,9 @@ struct plan_expr *read_window(struct reader *r, const struct sql_expr *x)
     bool ok = read_window_args(r, x, &w, &of) && read_window_order(r, over) && read_frame(r, over, &w);
     r->windows_allowed = true;
     if (!ok)
+        return NULL;
+    if (w.frame == FRAME_RANGE &&
+        p->window_rows.columns[p->window_order[p->n_window_partition].column]->type != PLAN_INT)
         return NULL;
     w.type = (uint8_t)window_type(w.kind, of);
     struct plan_expr *out = plan_expr_new(p, X_RESULT, (enum plan_type)w.type, 0);

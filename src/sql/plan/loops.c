@@ -80,6 +80,17 @@ int loops_parent(const struct reader *r)
     return r->loop_arm && parent >= 0 ? arm_of(r->loops, parent, r->loop_arm) : parent;
 }
 
+bool loops_say(struct loops *l, int parent, const char *text)
+{
+    if (!l || parent < 0)
+        return false;
+    load(l);
+    for (int i = 0; i < l->n; i++)
+        if (l->lines[i].parent == parent && strcmp(l->lines[i].text, text) == 0)
+            return true;
+    return false;
+}
+
 /* The name behind a verb, when the line begins with it. */
 static bool name_behind(const char *text, const char *verb, struct sql_name *out)
 {
@@ -89,6 +100,39 @@ static bool name_behind(const char *text, const char *verb, struct sql_name *out
     out->p = text + n;
     out->len = (uint32_t)strcspn(out->p, " ");
     return true;
+}
+
+/* The terms of an order in what our tables say of a scan (` o5 o3- g d`); false: it is not just a grouping. */
+static bool read_codes(const char *at, int16_t *columns, uint32_t *n)
+{
+    bool grouped = strstr(at, " g") != NULL;
+    if (strstr(at, " d")) /* one row of each kind, as they lie */
+        return grouped;
+    for (; (at = strstr(at, " o")); at += 2) {
+        char *end;
+        long column = strtol(at + 2, &end, 10);
+        if (!grouped || end == at + 2 || *end == '-' || *n == PLAN_MAX_ORDER)
+            return false;
+        columns[(*n)++] = (int16_t)column;
+    }
+    return true;
+}
+
+bool loops_order_of_codes(struct loops *l, int parent, int16_t columns[PLAN_MAX_ORDER], uint32_t *n)
+{
+    bool outermost = true, ok = l && parent >= 0;
+    *n = 0;
+    for (int i = 0; ok && i < l->n; i++) {
+        struct sql_name name;
+        const char *index = strstr(l->lines[i].text, " INDEX 0:");
+        if (l->lines[i].parent != parent ||
+            (!name_behind(l->lines[i].text, "SCAN ", &name) && !name_behind(l->lines[i].text, "SEARCH ", &name)))
+            continue;
+        if (index)
+            ok = outermost ? read_codes(index + 9, columns, n) : !strstr(index, " o");
+        outermost = false;
+    }
+    return ok;
 }
 
 /* SQLite numbers the queries that have no name. */
@@ -316,7 +360,7 @@ static bool read_arms(struct loops *l, struct query_plan *p)
 {
     struct plan_expr *or_term = NULL;
     int lookups = 0, multi = -1;
-    if (p->sources[0].sub || p->sources[0].batches || !one_core_has_or(l->planner->tree))
+    if (!p->sources[0].table.name || !one_core_has_or(l->planner->tree))
         return false;
     for (uint32_t i = 0; i < p->n_where; i++) {
         if (p->where[i]->op == X_OR && or_term)

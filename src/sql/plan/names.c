@@ -160,6 +160,34 @@ static bool add_batches(struct reader *r, const struct engine_batches *b, struct
     return true;
 }
 
+/* A table that a function gives. */
+static bool add_pointer(struct reader *r, const struct sql_from *f, bool left)
+{
+    enum { N_COLUMNS = 32 };
+    struct query_plan *p = r->plan;
+    struct plan_pointer *pointer = pointer_read(r, f);
+    struct sql_name alias = f->alias.len ? f->alias : f->name;
+    struct plan_source *s = pointer ? add_source(r, alias, left) : NULL;
+    struct scope_entry *e = s ? add_entry(r, alias, N_COLUMNS) : NULL;
+    for (uint32_t i = 0; e && i < N_COLUMNS; i++) {
+        const char *name = arena_printf(r->planner->arena, "c%u", i);
+        enum plan_type type;
+        uint32_t at = pointer_column(pointer, i, &type);
+        struct plan_expr *x = type == PLAN_NULL ? NULL : plan_column(p, (uint8_t)p->n_sources, (int16_t)at, type);
+        if (!name)
+            return false;
+        if (x)
+            x->letter = 'c';
+        e->columns[e->n_columns++] = (struct scope_column){.name = copy_name(r, name), .expr = x};
+    }
+    if (!e)
+        return false;
+    s->pointer = pointer;
+    p->n_sources++;
+    *r->rows = *r->rows < PLANNER_MIN_ROWS ? PLANNER_MIN_ROWS : *r->rows; /* nobody knows how many */
+    return true;
+}
+
 /* ---- queries ---- */
 
 static bool has_call(struct reader *r, const struct sql_expr *x)
@@ -438,6 +466,8 @@ bool read_from(struct reader *r, const struct sql_from *from)
         bool ok = !(f->join & (JOIN_RIGHT | JOIN_NATURAL)) && !f->indexed && !f->schema.len;
         if (ok && f->form == SOURCE_TABLE)
             ok = add_name(r, f, left);
+        else if (ok && f->form == SOURCE_FUNCTION)
+            ok = add_pointer(r, f, left);
         else if (ok && f->form == SOURCE_QUERY)
             ok = add_query(r, f->query, r->tree, r->ctes, f->alias, left);
         else

@@ -93,11 +93,12 @@ struct plan_expr {
 
 /* A source of rows: a table, or a plan whose answer is one. */
 struct plan_source {
-    struct plan_table table;    /* name NULL: `sub` or a stage */
-    struct query_plan *sub;     /* or a compound's: arms by next_arm */
-    uint64_t batches;           /* of an operator: its serial; 0: another source */
-    uint32_t n_columns;         /* of that one */
-    struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
+    struct plan_table table;      /* name NULL: `sub` or a stage */
+    struct query_plan *sub;       /* or a compound's: arms by next_arm */
+    uint64_t batches;             /* of an operator: its serial; 0: another source */
+    struct plan_pointer *pointer; /* a table that a function gives */
+    uint32_t n_columns;           /* of that one */
+    struct sql_name printed[4];   /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
     uint32_t n_printed;
     bool left; /* of a left join: rows before it stay without one of it */
     struct plan_expr *on[PLAN_MAX_TESTS];
@@ -171,10 +172,11 @@ enum window_kind {
 };
 
 enum window_frame {
-    FRAME_PEERS,  /* from the first row of the partition to the last equal one */
-    FRAME_ROWS,   /* to the row itself */
-    FRAME_WHOLE,  /* the partition */
-    FRAME_SLIDING /* ROWS BETWEEN n PRECEDING AND m FOLLOWING; either may be unbounded */
+    FRAME_PEERS,   /* from the first row of the partition to the last equal one */
+    FRAME_ROWS,    /* to the row itself */
+    FRAME_WHOLE,   /* the partition */
+    FRAME_SLIDING, /* ROWS BETWEEN n PRECEDING AND m FOLLOWING; either may be unbounded */
+    FRAME_RANGE    /* RANGE BETWEEN n PRECEDING AND m FOLLOWING, over one term of integers */
 };
 
 #define FRAME_FAR (1ll << 40)
@@ -183,7 +185,13 @@ struct plan_window {
     uint8_t kind, frame, type;
     int16_t arg, fallback; /* columns of the stage; -1: none */
     int64_t offset;        /* of lag, lead, ntile, nth_value */
-    int64_t from, to;      /* FRAME_SLIDING: relative to the row; FRAME_FAR: unbounded */
+    int64_t from, to;      /* FRAME_SLIDING and FRAME_RANGE: relative to the row; FRAME_FAR: unbounded */
+};
+
+enum group_order {
+    GROUPS_SORTED,  /* by their keys */
+    GROUPS_BY_CODE, /* by the words of their keys: texts by their numbers */
+    GROUPS_AS_FOUND /* as their first rows come */
 };
 
 struct plan_item {
@@ -216,6 +224,7 @@ struct query_plan {
     struct plan_expr *keys[PLAN_MAX_KEYS];
     bool keys_desc[PLAN_MAX_KEYS];
     uint32_t n_keys;
+    uint8_t group_order; /* enum group_order */
     struct plan_aggregate aggregates[PLAN_MAX_AGGREGATES];
     uint32_t n_aggregates;
     int extreme;              /* the min() or max() whose row gives bare columns, or -1 */
@@ -280,6 +289,7 @@ struct reader {
     bool always; /* worth it, however simple */
     bool in_aggregate, aggregates_allowed, windows_allowed, aliases_allowed;
     bool any_order;               /* of the rows will do */
+    bool once;                    /* so will one of equal rows */
     struct loops *loops;          /* what SQLite would do; NULL: not known */
     const struct reader *loop_up; /* the query around this one; NULL: none */
     struct sql_name loop_name;    /* how that one calls it */
@@ -309,6 +319,13 @@ struct plan_expr *plan_make_call(struct query_plan *p, enum plan_type type, cons
 struct plan_expr *read_constant(struct reader *r, const struct sql_expr *x);
 
 bool read_from(struct reader *r, const struct sql_from *from);
+/* pointer.c: __intrinsic_table_ptr(f(…)); NULL: not understood. */
+struct plan_pointer *pointer_read(struct reader *r, const struct sql_from *from);
+void pointer_free(struct plan_pointer *p);
+/* The column of the source that c0, c1, … by its number is; its type is PLAN_NULL when there is none. */
+uint32_t pointer_column(const struct plan_pointer *p, uint32_t place, enum plan_type *type);
+/* Is the condition one that names a column of such a table? It has been read. */
+bool pointer_is_bound(const struct reader *r, const struct sql_expr *x);
 const struct scope_column *scope_column_of(const struct reader *r, const struct sql_expr *x);
 /* The column that a name means: 1, 0 (none), -1 (not clear). */
 int scope_find(const struct reader *r, const struct sql_expr *x, struct plan_expr **out);
@@ -319,6 +336,8 @@ bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_ex
 
 /* ---- build.c ---- */
 
+/* A plan without anything in it, and a reader for it; NULL: out of memory. */
+struct query_plan *plan_begin(struct reader *r, const struct reader *outer, const struct sql_tree *tree);
 /* The plan of a query; NULL: not understood. */
 struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
                               const struct cte_scope *ctes);
@@ -334,6 +353,12 @@ struct keyed {
     const struct sql_expr *value; /* NULL: none */
 };
 struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query *q, struct keyed *k);
+/* A core's rows with these as their columns, in the place of its own list. */
+struct list {
+    const struct sql_expr *items[PLAN_MAX_KEYS];
+    uint32_t n;
+};
+struct query_plan *plan_build_list(struct reader *outer, const struct sql_query *q, const struct list *list);
 /* Do expressions of the plan read that column? run.c asks before it has operators compute it. */
 bool plan_uses(const struct query_plan *p, uint8_t source, int16_t column);
 /* Chooses the steps from the sources and conditions. */
@@ -363,6 +388,11 @@ int loops_parent(const struct reader *r);
 int loops_child(struct loops *l, int parent, struct sql_name name);
 /* Fills p->loops; false when SQLite's order cannot be told. */
 bool loops_order(struct loops *l, int parent, struct query_plan *p);
+/* Does SQLite say so of the query in that step? */
+bool loops_say(struct loops *l, int parent, const char *text);
+/* The columns by whose words the rows of the outermost loop come, before those are looked through for the first of each
+ * kind (*n 0: as they lie); false: not known. */
+bool loops_order_of_codes(struct loops *l, int parent, int16_t columns[PLAN_MAX_ORDER], uint32_t *n);
 /* True when the rows that the steps give are in that order. */
 bool loops_agree(const struct query_plan *p);
 
@@ -383,11 +413,12 @@ struct run {
     int rc; /* 0, RUN_GAVE_UP or an SQLite code; once set, nothing more is done */
     const struct table *tables[PLAN_ALL_SOURCES];
     struct table *made[PLAN_ALL_SOURCES]; /* of those: ours */
-    int64_t **values;                     /* by slot: BATCH words */
-    uint64_t *serials;                    /* by slot: of which batch */
-    struct call_memo **memos;             /* by slot */
-    struct lookup_rows **lookups;         /* by place in the plan */
-    int64_t **results;                    /* by window */
+    struct pointer_rows *pointers[PLAN_MAX_SOURCES];
+    int64_t **values;             /* by slot: BATCH words */
+    uint64_t *serials;            /* by slot: of which batch */
+    struct call_memo **memos;     /* by slot */
+    struct lookup_rows **lookups; /* by place in the plan */
+    int64_t **results;            /* by window */
     uint64_t serial, bytes;
 };
 
@@ -420,6 +451,10 @@ bool top_comes_in_order(const struct run *r);
 void run_sources(struct run *r, struct sink *to);
 /* The part of `n` rows in `rows` that LIMIT and OFFSET leave, sorted by the columns of `t` from `first_order` on. */
 bool run_order(struct run *r, struct plan_answer *out, const struct table *t, uint32_t first_order);
+
+/* The rows of a table that a function gives; NULL: r->rc. */
+struct table *pointer_run(struct run *r, uint8_t source);
+void pointer_rows_free(struct pointer_rows *rows);
 
 /* A table whose columns have these types. */
 struct table *stage_new(struct run *r, const enum plan_type *types, uint32_t n);

@@ -19,6 +19,8 @@ static void describe(sqlite3_str *out, const struct query_plan *p)
         }
         if (source->batches)
             sqlite3_str_appendf(out, "%.*s as columns", (int)source->printed[0].len, source->printed[0].p);
+        else if (source->pointer)
+            sqlite3_str_appendall(out, "table of a function");
         else if (!source->sub)
             sqlite3_str_appendall(out, source->table.name);
         if (s->n_tests + s->n_where)

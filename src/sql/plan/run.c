@@ -332,8 +332,9 @@ static void run_groups(struct run *r, struct sink *to)
         rows[i] = i;
     for (uint32_t k = 0; k < p->n_keys; k++)
         terms[k] = (struct plan_order){(int16_t)k, p->keys_desc[k]};
-    if (rows && p->n_keys &&
-        !order_rows(t, &r->e->storage->strings, terms, p->n_keys, false, 0, rows, n, engine_stop(r->e)))
+    if (rows && p->n_keys && p->group_order != GROUPS_AS_FOUND &&
+        !order_rows(t, &r->e->storage->strings, terms, p->n_keys, p->group_order == GROUPS_BY_CODE, 0, rows, n,
+                    engine_stop(r->e)))
         r->rc = engine_gave_up(r->e);
     if (rows && !r->rc)
         hand_on(r, PLAN_GROUPS, rows, n, p->having, to);
@@ -523,6 +524,10 @@ static void open_sources(struct run *r)
             r->tables[i] = r->made[i] = run_batches(r, (uint8_t)i);
             continue;
         }
+        if (s->pointer) {
+            r->tables[i] = pointer_run(r, (uint8_t)i);
+            continue;
+        }
         if (!s->sub) {
             r->tables[i] = plan_table_rows(&s->table, r->e);
             if (!r->tables[i])
@@ -562,6 +567,8 @@ static void run_close(struct run *r)
         mem_free(r->results[i]);
     for (uint32_t i = 0; i < PLAN_ALL_SOURCES; i++)
         stage_free(r->made[i]);
+    for (uint32_t i = 0; i < PLAN_MAX_SOURCES; i++)
+        pointer_rows_free(r->pointers[i]);
     mem_free(r->values);
     mem_free(r->serials);
     mem_free(r->memos);

@@ -59,7 +59,7 @@ static bool may_be_reversed(const struct query_plan *p, const struct plan_expr *
         bool computed = false;
         for (const struct query_plan *arm = s->sub; arm; arm = arm->next_arm)
             computed |= arm->grouped || arm->n_windows || arm->limit >= 0;
-        if (s->sub || s->batches)
+        if (!s->table.name)
             return s->sub && !computed;
         return s->table.table->columns[x->column].sorted;
     }
@@ -89,7 +89,7 @@ bool plan_settle_order(struct reader *r)
 {
     struct query_plan *p = r->plan;
     bool open = r->any_order && p->limit < 0 && !p->offset && !p->n_windows;
-    bool shows = p->grouped ? groups_show_order(p) || has_real_key(p) : !open;
+    bool shows = p->grouped ? groups_show_order(p) || has_real_key(p) || p->group_order == GROUPS_AS_FOUND : !open;
     if (p->distinct && !open && !orders_all(p))
         return false;
     if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
@@ -125,30 +125,71 @@ bool plan_settle_extreme(struct query_plan *p)
     bool bare = false; /* a column that its group does not determine */
     for (uint32_t i = p->n_keys; i < p->groups.n_columns; i++)
         bare |= (p->groups.columns[i]->sources & ~known) != 0;
-    if (bare && (n > 1 || (n == 1 && (p->n_keys == 0 || p->aggregates[p->extreme].filter))))
+    const struct plan_aggregate *only = n ? &p->aggregates[p->extreme] : NULL;
+    if (bare && (n > 1 || (n == 1 && (p->n_keys == 0 || only->filter || only->distinct))))
         return false;
+    for (uint32_t i = 0; i < p->n_aggregates; i++) /* else it is all the same to them */
+        if (p->aggregates[i].kind == AGG_MIN || p->aggregates[i].kind == AGG_MAX)
+            p->aggregates[i].distinct = false;
     if (!bare)
         p->extreme = -1;
     return true;
 }
 
-/* DISTINCT as groups without aggregates, where rows come in the order of groups or in any. Of one table's columns
- * SQLite has the equal ones together, by their numbers. */
+/* Are these columns of one source the whole list? Then the keys take their order. */
+static bool take_codes(struct query_plan *p, const int16_t *columns, uint32_t n)
+{
+    struct plan_expr *keys[PLAN_MAX_KEYS];
+    uint8_t source = p->items[0].expr->source;
+    if (n != p->n_items)
+        return false;
+    for (uint32_t k = 0; k < n; k++) {
+        keys[k] = NULL;
+        for (uint32_t i = 0; i < n; i++) {
+            struct plan_expr *x = p->items[i].expr;
+            if (x->op == X_COLUMN && x->source == source && x->column == columns[k])
+                keys[k] = x;
+        }
+        if (!keys[k])
+            return false;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        p->keys[k] = keys[k];
+    return true;
+}
+
+/* Without ORDER BY rows come as SQLite finds the first of each kind. */
+static bool settle_as_found(const struct reader *r)
+{
+    struct query_plan *p = r->plan;
+    int16_t columns[PLAN_MAX_ORDER];
+    uint32_t n;
+    int parent = loops_parent(r);
+    if (!loops_say(r->loops, parent, "USE TEMP B-TREE FOR DISTINCT") ||
+        !loops_order_of_codes(r->loops, parent, columns, &n))
+        return false;
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        if (p->sources[i].batches)
+            return false;
+    p->group_order = n ? GROUPS_BY_CODE : GROUPS_AS_FOUND;
+    return n == 0 || take_codes(p, columns, n);
+}
+
+/* DISTINCT as groups without aggregates, where rows come in the order of groups, in any, or as they are found. */
 void plan_settle_distinct(const struct reader *r)
 {
     struct query_plan *p = r->plan;
-    bool open = r->any_order && p->limit < 0 && !p->offset,
-         columns = p->n_sources == 1 && !p->sources[0].sub && !p->sources[0].batches && !p->n_orders;
+    bool open = r->any_order && p->limit < 0 && !p->offset;
     if (!p->distinct || p->grouped || p->n_windows || p->n_items > PLAN_MAX_KEYS)
         return;
     for (uint32_t i = 0; i < p->n_items; i++) {
         const struct plan_expr *x = p->items[i].expr;
-        columns &= x->op == X_COLUMN && x->type == PLAN_INT;
         if (!x->sources || x->type == PLAN_REAL || x->type == PLAN_NULL)
             return;
         for (uint32_t k = 0; k < i; k++)
             if (plan_expr_equal(x, p->items[k].expr))
                 return;
+        p->keys[i] = p->items[i].expr;
     }
     for (uint32_t k = 0; k < p->n_orders; k++) {
         bool listed = false;
@@ -157,10 +198,9 @@ void plan_settle_distinct(const struct reader *r)
         if (!listed)
             return;
     }
-    if (!open && !columns && !(p->n_orders && orders_all(p)))
+    if (!open && !(p->n_orders && orders_all(p)) && (p->n_orders || p->limit >= 0 || !settle_as_found(r)))
         return;
-    for (uint32_t i = 0; i < p->n_items; i++)
-        p->keys[p->n_keys++] = p->items[i].expr;
+    p->n_keys = p->n_items;
     p->grouped = true;
     p->distinct = false;
 }

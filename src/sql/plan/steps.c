@@ -5,7 +5,7 @@
 
 static uint32_t rows_of(const struct plan_source *s)
 {
-    return s->sub || s->batches ? 100000 : s->table.table->n_rows;
+    return s->sub || s->batches || s->pointer ? 100000 : s->table.table->n_rows;
 }
 
 /* A condition `column of source = expression over the placed ones`. */

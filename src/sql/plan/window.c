@@ -105,8 +105,15 @@ struct partition {
     struct windows *w;
     const struct plan_window *of;
     const int64_t *args, *fallbacks;
+    const int64_t *keys; /* FRAME_RANGE: what orders the rows, ascending */
     int64_t null, *out;
     uint32_t from, to; /* rows [from, to) */
+};
+
+/* How far the frames have come; they only go forward. */
+struct walk {
+    uint32_t peers_end;
+    int64_t lo, hi;
 };
 
 static uint32_t peers_end(const struct partition *p, uint32_t at)
@@ -159,16 +166,36 @@ static void look_aside(const struct partition *p)
     }
 }
 
+static int64_t add_saturated(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
+static void find_range(const struct partition *p, uint32_t i, struct walk *w, int64_t *lo, int64_t *hi)
+{
+    int64_t from = add_saturated(p->keys[i], p->of->from), to = add_saturated(p->keys[i], p->of->to);
+    w->lo = w->lo < p->from ? p->from : w->lo;
+    w->hi = w->hi < p->from ? p->from : w->hi;
+    if (p->of->from != -FRAME_FAR)
+        while (w->lo < p->to && p->keys[w->lo] < from)
+            w->lo++;
+    while (w->hi < p->to && (p->of->to == FRAME_FAR || p->keys[w->hi] <= to))
+        w->hi++;
+    *lo = w->lo;
+    *hi = w->hi < w->lo ? w->lo : w->hi;
+}
+
 /* The frame of a row, [*lo, *hi). */
-static void frame_of(const struct partition *p, uint32_t i, uint32_t *end, int64_t *lo, int64_t *hi)
+static void frame_of(const struct partition *p, uint32_t i, struct walk *w, int64_t *lo, int64_t *hi)
 {
     *lo = p->from;
     *hi = p->to;
     switch (p->of->frame) {
     case FRAME_PEERS:
-        if (i >= *end)
-            *end = peers_end(p, i);
-        *hi = *end;
+        if (i >= w->peers_end)
+            w->peers_end = peers_end(p, i);
+        *hi = w->peers_end;
         break;
     case FRAME_ROWS:
         *hi = (int64_t)i + 1;
@@ -178,6 +205,9 @@ static void frame_of(const struct partition *p, uint32_t i, uint32_t *end, int64
         *hi = (int64_t)i + p->of->to + 1 < *hi ? (int64_t)i + p->of->to + 1 : *hi;
         *hi = *hi < *lo ? *lo : *hi;
         break;
+    case FRAME_RANGE:
+        find_range(p, i, w, lo, hi);
+        break;
     default:
         break;
     }
@@ -185,10 +215,10 @@ static void frame_of(const struct partition *p, uint32_t i, uint32_t *end, int64
 
 static void pick_rows(const struct partition *p)
 {
-    uint32_t end = p->from;
+    struct walk walk = {.peers_end = p->from};
     for (uint32_t i = p->from; i < p->to; i++) {
         int64_t lo, hi, at;
-        frame_of(p, i, &end, &lo, &hi);
+        frame_of(p, i, &walk, &lo, &hi);
         at = p->of->kind == WIN_FIRST ? lo : p->of->kind == WIN_LAST ? hi - 1 : lo + p->of->offset - 1;
         p->out[i] = at >= lo && at < hi ? p->args[at] : p->null;
     }
@@ -203,7 +233,8 @@ static bool less(const struct partition *p, int64_t a, int64_t b)
 static void keep_extremes(const struct partition *p)
 {
     bool largest = p->of->kind == WIN_MAX;
-    uint32_t end = p->from, first = 0, n = 0, *line = NULL;
+    struct walk walk = {.peers_end = p->from};
+    uint32_t first = 0, n = 0, *line = NULL;
     int64_t done = p->from;
     if (run_alloc(p->w->r, (p->to - p->from) * 4ull))
         line = mem_alloc(((size_t)(p->to - p->from) + 1) * sizeof *line);
@@ -213,7 +244,7 @@ static void keep_extremes(const struct partition *p)
     }
     for (uint32_t i = p->from; i < p->to; i++) {
         int64_t lo, hi;
-        frame_of(p, i, &end, &lo, &hi);
+        frame_of(p, i, &walk, &lo, &hi);
         for (; done < hi; done++) {
             int64_t v = p->args[done];
             if (v == p->null)
@@ -275,15 +306,15 @@ static void sum_up(const struct partition *p, bool real)
 {
     struct running s = {0};
     int64_t in = p->from, out = p->from;
-    uint32_t end = p->from;
-    bool counts = p->of->kind == WIN_COUNT || p->of->kind == WIN_COUNT_ROWS, sliding = p->of->frame == FRAME_SLIDING;
+    struct walk walk = {.peers_end = p->from};
+    bool counts = p->of->kind == WIN_COUNT || p->of->kind == WIN_COUNT_ROWS, sliding = p->of->frame >= FRAME_SLIDING;
     if (sliding && real && !counts && p->of->from != -FRAME_FAR) { /* the order of additions shows */
         fail(p->w->r, RUN_GAVE_UP);
         return;
     }
     for (uint32_t i = p->from; i < p->to && !p->w->r->rc; i++) {
         int64_t lo, hi;
-        frame_of(p, i, &end, &lo, &hi);
+        frame_of(p, i, &walk, &lo, &hi);
         for (; in < hi; in++)
             add(&s, p, real, p->args ? p->args[in] : 0, 1);
         for (; out < lo && out < in; out++)
@@ -328,10 +359,24 @@ static void run_partition(const struct partition *p, enum plan_type arg)
     }
 }
 
+/* The words of ORDER BY, so that they ascend. NULL in them has frames of its own. */
+static int64_t *range_keys(struct windows *w)
+{
+    const struct plan_order *o = &w->r->plan->window_order[w->r->plan->n_window_partition];
+    int64_t *keys = sorted_words(w, o->column);
+    for (uint32_t i = 0; keys && i < w->n; i++) {
+        if (keys[i] == COL_NULL)
+            fail(w->r, RUN_GAVE_UP);
+        else
+            keys[i] = o->desc ? -keys[i] : keys[i];
+    }
+    return keys;
+}
+
 static bool run_window(struct windows *w, uint32_t at)
 {
     const struct plan_window *of = &w->r->plan->windows[at];
-    int64_t *args = NULL, *fallbacks = NULL;
+    int64_t *args = NULL, *fallbacks = NULL, *keys = of->frame == FRAME_RANGE ? range_keys(w) : NULL;
     enum plan_type arg = PLAN_INT;
     if (of->arg >= 0) {
         arg = plan_type_of((enum col_type)w->t->columns[of->arg].type);
@@ -341,8 +386,13 @@ static bool run_window(struct windows *w, uint32_t at)
         fallbacks = sorted_words(w, of->fallback);
     if (run_alloc(w->r, w->n * 8ull) && !(w->r->results[at] = mem_alloc(((size_t)w->n + 1) * sizeof(int64_t))))
         fail(w->r, SQLITE_NOMEM);
-    struct partition p = {
-        .w = w, .of = of, .args = args, .fallbacks = fallbacks, .null = plan_null(arg), .out = w->r->results[at]};
+    struct partition p = {.w = w,
+                          .of = of,
+                          .args = args,
+                          .fallbacks = fallbacks,
+                          .keys = keys,
+                          .null = plan_null(arg),
+                          .out = w->r->results[at]};
     for (uint32_t from = 0; from < w->n && !run_stopped(w->r); from = p.to) {
         p.from = from;
         p.to = from + 1;
@@ -352,6 +402,7 @@ static bool run_window(struct windows *w, uint32_t at)
     }
     mem_free(args);
     mem_free(fallbacks);
+    mem_free(keys);
     return !w->r->rc;
 }
 
