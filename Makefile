@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-operators bench-probes bench-relay bench-server bench-service deb tarball docs site install format tidy clean
+.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-recordings bench-operators bench-probes bench-relay bench-server bench-service deb tarball docs site install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -69,6 +69,10 @@ bench-relay: release
 bench-json: release
 	@$(CMAKE) --build build/release -j $(JOBS) --target json_trace
 	@python3 test/bench/bench_json.py build/release $(BENCH_ARGS)
+
+# Importing what trace-cmd, perf and LTTng record beside the programs that print it, and beside a recording of our own.
+bench-recordings: release
+	@python3 test/bench/bench_recordings.py build/release $(BENCH_ARGS)
 
 # A long answer over WebSocket, and the Perfetto UI's load.
 bench-server: release

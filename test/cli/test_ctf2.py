@@ -237,6 +237,37 @@ class Ctf2(harness.Case):
         args = {r["key"]: r["int_value"] for r in self.rows(d, "select key, int_value from args join slice using (arg_set_id) where name = 'app:work'")}
         self.assertEqual(args, {"n": "5", "ret": "1"})
 
+    def test_calls_that_end_without_an_address(self):
+        """lttng_ust_cyg_profile_fast says which function begins, and only that one ends."""
+        n = lambda v: v.to_bytes(8, "little")
+        d = self.make("fast", [("lttng_ust_cyg_profile_fast:func_entry", [("addr", int)]), ("lttng_ust_cyg_profile_fast:func_exit", [])],
+                      [(0, 100, 8, n(0xa)), (0, 110, 8, n(0xb)), (1, 120, 8, b""), (0, 130, 8, n(0xc)), (1, 140, 8, b""), (1, 150, 8, b"")])
+        got = [(r["name"], r["ts"], r["dur"], r["depth"]) for r in self.rows(d, "select name, ts, dur, depth from slice order by ts")]
+        self.assertEqual(got, [("0xa", "100", "50", "0"), ("0xb", "110", "10", "1"), ("0xc", "130", "10", "1")])
+
+    def test_woken_once(self):
+        """A wakeup follows its waking: the thread is runnable from the first on. Where only wakeups were recorded, from those."""
+        n = lambda v: v.to_bytes(8, "little")
+        woken = lambda tid: b"w\0" + n(tid) + n(20) + n(0)
+        switch = lambda prev, state, to: b"a\0" + n(prev) + n(20) + n(state) + b"b\0" + n(to) + n(20)
+        wake = [("comm", str), ("tid", int), ("prio", int), ("target_cpu", int)]
+        kinds = [("sched_switch", [("prev_comm", str), ("prev_tid", int), ("prev_prio", int), ("prev_state", int), ("next_comm", str),
+                                   ("next_tid", int), ("next_prio", int)]), ("sched_wakeup", wake), ("sched_wakeup_new", wake)]
+        events = [(0, 100, 8, switch(8, 1, 9)), (1, 160, 9, woken(8)), (0, 200, 9, switch(9, 1, 8)), (2, 210, 8, woken(20)),
+                  (0, 220, 8, switch(8, 0, 20))]
+        states = ("select s.ts, s.state from thread_state s join thread using (utid) where tid = {} order by s.ts").format
+        fork = [("parent_comm", str), ("parent_tid", int), ("parent_pid", int), ("child_comm", str), ("child_tid", int), ("child_pid", int)]
+        forked = b"a\0" + n(8) + n(8) + b"w\0" + n(20) + n(20)
+        for name, more, at, since, new in (("wakeups", [], [], "160", "210"), ("both", [("sched_waking", wake)], [(3, 150, 9, woken(8))], "150", "210"),
+                                           ("forks", [("sched_process_fork", fork)], [(3, 205, 8, forked)], "160", "205")):
+            with self.subTest(name):
+                d = self.make(name, kinds + more, sorted(events + at, key=lambda e: e[1]), domain="kernel")
+                self.assertEqual([(r["ts"], r["state"]) for r in self.rows(d, states(8))],
+                                 [("100", "S"), (since, "R"), ("200", "Running"), ("220", "R")])
+                self.assertEqual([(r["ts"], r["state"]) for r in self.rows(d, states(20))], [(new, "R"), ("220", "Running")])
+                self.assertEqual(self.rows(d, "select count(*) as n from spurious_sched_wakeup")[0]["n"], "0")
+                self.assertEqual(self.rows(d, "select count(*) as n from ftrace_event")[0]["n"], str(len(events) + len(at)))
+
     def test_kernel_cpus_and_block_io(self):
         """Frequencies, idle states and block io are where those of ftrace are."""
         events = [("power_cpu_frequency", [("state", int), ("cpu_id", int)]), ("power_cpu_idle", [("state", int), ("cpu_id", int)]),

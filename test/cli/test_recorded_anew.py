@@ -15,20 +15,10 @@ import unittest
 
 import test_perf
 import test_trace_dat
+from trace_cmd import INSTANCE, WITHOUT_FUNCTIONS
 
 LOAD = ["sh", "-c", "for i in $(seq 60); do true | cat; sleep 0.001; done"]
 FIELDS = "comm,pid,tid,cpu,time,period,event,trace"
-INSTANCE = "meridian_anew"
-WITHOUT_FUNCTIONS = f"""
-i=/sys/kernel/tracing/instances/{INSTANCE}
-mkdir -p $i && e=$(mktemp) || exit 1
-for f in /sys/kernel/tracing/set_*trace* $i/set_*trace* /proc/sys/kernel/ftrace_enabled; do
-  [ ! -f $f ] || mount --bind $e $f || exit 1
-done
-trace-cmd "$@"
-s=$?
-rm -f $e
-exit $s"""
 
 
 def run(*command):

@@ -154,10 +154,19 @@ static void push_arg(struct args *a, struct arg_list *out, const char *key, cons
     }
 }
 
-static size_t append(char *key, size_t len, const char *fmt, const char *name, uint32_t index)
+/* Appends a name, behind a dot where something stands before it, or an index. The length. */
+static size_t append(char *key, size_t len, const char *name, uint32_t index)
 {
-    int n = name ? snprintf(key + len, KEY_MAX - len, fmt, name) : snprintf(key + len, KEY_MAX - len, "[%u]", index);
-    return n < 0 || len + (size_t)n >= KEY_MAX ? KEY_MAX - 1 : len + (size_t)n;
+    if (!name) {
+        int n = snprintf(key + len, KEY_MAX - len, "[%u]", index);
+        return n < 0 || len + (size_t)n >= KEY_MAX ? KEY_MAX - 1 : len + (size_t)n;
+    }
+    if (len && len < KEY_MAX - 1)
+        key[len++] = '.';
+    size_t n = strnlen(name, KEY_MAX - 1 - len);
+    memcpy(key + len, name, n);
+    key[len + n] = 0;
+    return len + n;
 }
 
 void ctf_items_to_args(struct args *a, const ctf_items *items, struct arg_list *out)
@@ -176,10 +185,10 @@ void ctf_items_to_args(struct args *a, const ctf_items *items, struct arg_list *
         size_t len = in->len, flat_len = in->flat_len;
         key[len] = flat[flat_len] = 0;
         if (in->is_list) {
-            len = append(key, len, NULL, NULL, in->index++);
+            len = append(key, len, NULL, in->index++);
         } else if (item->name) {
-            len = append(key, len, len ? ".%s" : "%s", item->name, 0);
-            flat_len = append(flat, flat_len, flat_len ? ".%s" : "%s", item->name, 0);
+            len = append(key, len, item->name, 0);
+            flat_len = append(flat, flat_len, item->name, 0);
         }
         if (item->kind != CTF_ITEM_OPEN) {
             push_arg(a, out, key, flat, item);
@@ -209,7 +218,7 @@ argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice pay
 {
     struct args *a = &im->st->args;
     const struct ctf_event_class *class = use->class;
-    if (!fields->n && !class->log_level && !class->emf_uri)
+    if (!fields->n && !payload.len && !class->log_level && !class->emf_uri)
         return ARGSET_NONE;
     if (!use->on_demand || !payload.p) {
         struct arg_list list = {0};

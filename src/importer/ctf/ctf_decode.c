@@ -56,10 +56,32 @@ static bool has_bits(struct ctf_reader *r, uint64_t bits)
     return !r->bad;
 }
 
-static void put(struct ctf_reader *r, ctf_items *out, struct ctf_item item)
+/* The item to be filled in, in its place: one that is built apart and copied costs as much as reading it. NULL: there
+ * is none. */
+static struct ctf_item *add(struct ctf_reader *r, ctf_items *out, const char *name, const struct ctf_type *t,
+                            enum ctf_item_kind kind, uint8_t role)
 {
-    if (out && !vec_push(out, item))
+    if (!out)
+        return NULL;
+    if (!vec_reserve(out, out->n + 1)) {
         r->bad = true;
+        return NULL;
+    }
+    struct ctf_item *item = &out->p[out->n++];
+    item->name = name;
+    item->type = t;
+    item->kind = kind;
+    item->role = role;
+    item->bits = 0;
+    return item;
+}
+
+static void put_text(struct ctf_reader *r, ctf_items *out, const char *name, const struct ctf_type *t, uint8_t role,
+                     struct slice text)
+{
+    struct ctf_item *item = add(r, out, name, t, t->kind == CTF_BLOB ? CTF_ITEM_BLOB : CTF_ITEM_TEXT, role);
+    if (item)
+        item->text = text;
 }
 
 static uint64_t reverse(uint64_t v, unsigned bits)
@@ -204,13 +226,13 @@ static void read_list(struct ctf_reader *r, const struct ctf_type *t, const char
         const uint8_t *p = r->packet + r->pos / 8;
         r->pos += n * 8;
         size_t len = n ? strnlen((const char *)p, (size_t)n) : 0;
-        put(r, out, (struct ctf_item){.name = name, .type = t, .kind = CTF_ITEM_TEXT, .text = slice_of(p, len)});
+        put_text(r, out, name, t, CTF_ROLE_NONE, slice_of(p, len));
         return;
     }
-    put(r, out, (struct ctf_item){.name = name, .type = t, .kind = CTF_ITEM_OPEN});
+    add(r, out, name, t, CTF_ITEM_OPEN, CTF_ROLE_NONE);
     for (uint64_t i = 0; i < n && !r->bad; i++)
         read_value(r, e, NULL, NULL, out);
-    put(r, out, (struct ctf_item){.name = name, .type = t, .kind = CTF_ITEM_CLOSE});
+    add(r, out, name, t, CTF_ITEM_CLOSE, CTF_ROLE_NONE);
 }
 
 /* The choice that the value of a tag makes; NULL: none. */
@@ -239,57 +261,60 @@ static void read_number(struct ctf_reader *r, const struct ctf_type *t, const ch
     int64_t v = t->kind == CTF_VARIABLE ? read_variable(r, t, &bits) : read_integer(r, t);
     if (f && f->slot != CTF_NO_SLOT)
         r->slots[f->slot] = v;
-    put(r, out,
-        (struct ctf_item){.name = name,
-                          .type = t,
-                          .kind = t->integer.is_signed ? CTF_ITEM_INT : CTF_ITEM_UINT,
-                          .role = f ? f->role : (uint8_t)CTF_ROLE_NONE,
-                          .bits = bits,
-                          .i = v});
+    struct ctf_item *item =
+        add(r, out, name, t, t->integer.is_signed ? CTF_ITEM_INT : CTF_ITEM_UINT, f ? f->role : (uint8_t)CTF_ROLE_NONE);
+    if (item) {
+        item->bits = bits;
+        item->i = v;
+    }
+}
+
+static void read_real_item(struct ctf_reader *r, const struct ctf_type *t, const char *name, uint8_t role,
+                           ctf_items *out)
+{
+    double d = read_real(r, t);
+    struct ctf_item *item = add(r, out, name, t, CTF_ITEM_REAL, role);
+    if (item)
+        item->d = d;
 }
 
 static void read_value(struct ctf_reader *r, const struct ctf_type *t, const char *name, const struct ctf_field *f,
                        ctf_items *out)
 {
-    struct ctf_item item = {.name = name, .type = t, .role = f ? f->role : (uint8_t)CTF_ROLE_NONE};
+    uint8_t role = f ? f->role : (uint8_t)CTF_ROLE_NONE;
     switch (t->kind) {
     case CTF_INTEGER:
     case CTF_ENUM:
     case CTF_VARIABLE:
         read_number(r, t, name, f, out);
-        return;
+        break;
     case CTF_FLOAT:
-        item.kind = CTF_ITEM_REAL;
-        item.d = read_real(r, t);
+        read_real_item(r, t, name, role, out);
         break;
     case CTF_STRING:
-        item.kind = CTF_ITEM_TEXT;
-        item.text = read_string(r, t);
+        put_text(r, out, name, t, role, read_string(r, t));
         break;
     case CTF_TEXT:
     case CTF_BLOB:
-        item.kind = t->kind == CTF_TEXT ? CTF_ITEM_TEXT : CTF_ITEM_BLOB;
-        item.text = read_bytes(r, t);
+        put_text(r, out, name, t, role, read_bytes(r, t));
         break;
     case CTF_STRUCT:
-        item.kind = CTF_ITEM_OPEN;
-        put(r, out, item);
+        add(r, out, name, t, CTF_ITEM_OPEN, role);
         read_struct(r, t, out);
-        item.kind = CTF_ITEM_CLOSE;
+        add(r, out, name, t, CTF_ITEM_CLOSE, role);
         break;
     case CTF_VARIANT:
         read_variant(r, t, name, out);
-        return;
+        break;
     case CTF_ARRAY:
     case CTF_SEQUENCE:
         read_list(r, t, name, out);
-        return;
+        break;
     case CTF_OPTIONAL:
         if (choice_of(r, t))
             read_value(r, t->list.element, name, f, out);
-        return;
+        break;
     }
-    put(r, out, item);
 }
 
 void ctf_read(struct ctf_reader *r, const struct ctf_type *type, ctf_items *out)
@@ -300,6 +325,57 @@ void ctf_read(struct ctf_reader *r, const struct ctf_type *type, ctf_items *out)
         read_struct(r, type, out);
     else
         read_value(r, type, NULL, NULL, out);
+}
+
+static uint64_t aligned(uint64_t pos, uint32_t align)
+{
+    return (pos + align - 1) & ~(uint64_t)(align - 1);
+}
+
+/* Moves *pos, counted from where the outermost type is aligned, over a value. False when values differ in size. */
+static bool fixed_size(const struct ctf_type *t, uint64_t *pos)
+{
+    uint64_t element = 0;
+    switch (t->kind) {
+    case CTF_INTEGER:
+    case CTF_ENUM:
+        *pos = aligned(*pos, t->align) + t->integer.bits;
+        return true;
+    case CTF_FLOAT:
+        *pos = aligned(*pos, t->align) + t->real.bits;
+        return true;
+    case CTF_STRUCT:
+        *pos = aligned(*pos, t->align);
+        for (uint32_t i = 0; i < t->compound.n; i++)
+            if (!fixed_size(t->compound.fields[i].type, pos))
+                return false;
+        return true;
+    case CTF_ARRAY:
+        if (!fixed_size(t->list.element, &element) || !element || element % t->list.element->align)
+            return false;
+        *pos = aligned(*pos, t->align > t->list.element->align ? t->align : t->list.element->align);
+        *pos += element * t->list.length;
+        return true;
+    default:
+        return false;
+    }
+}
+
+uint64_t ctf_fixed_bits(const struct ctf_type *type)
+{
+    enum { MAX_BITS = 1 << 16 }; /* types share parts: one of many bits may have more of them than can be walked */
+    uint64_t bits = 0;
+    return type && type->min_bits <= MAX_BITS && fixed_size(type, &bits) ? bits : 0;
+}
+
+void ctf_skip(struct ctf_reader *r, const struct ctf_type *type, uint64_t fixed)
+{
+    if (!fixed) {
+        ctf_read(r, type, NULL);
+        return;
+    }
+    if (align_to(r, type->align) && has_bits(r, fixed))
+        r->pos += fixed;
 }
 
 const struct ctf_item *ctf_item_find(const ctf_items *items, const char *name)

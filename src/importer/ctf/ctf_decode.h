@@ -44,6 +44,11 @@ typedef VEC(struct ctf_item) ctf_items;
  * is set; out of memory is damage too. The outermost struct gives no OPEN and CLOSE. */
 void ctf_read(struct ctf_reader *r, const struct ctf_type *type, ctf_items *out);
 
+/* How many bits every value of a type takes from where it is aligned; 0: none, or not always as many. */
+uint64_t ctf_fixed_bits(const struct ctf_type *type);
+/* Passes over a value: `fixed` is what ctf_fixed_bits() says. */
+void ctf_skip(struct ctf_reader *r, const struct ctf_type *type, uint64_t fixed);
+
 /* The first integer item of a name; false when there is none. */
 bool ctf_item_int(const ctf_items *items, const char *name, int64_t *value);
 

@@ -7,7 +7,9 @@
 #include "importer/sort/sorter.h"
 #include "importer/track/process_tracker.h"
 #include "importer/track/sched_tracker.h"
+#include "importer/track/track_tracker.h"
 
+#include "base/by_id.h"
 #include "base/hash.h"
 
 #include <inttypes.h>
@@ -41,10 +43,14 @@ struct ctf_import {
     hosts;
     VEC(struct ctf_class_use)
     classes;
+    VEC(uint64_t)
+    payload_bits; /* per class: what its fields take, 0: that differs */
     VEC(uint32_t)
     first_class; /* per trace */
     VEC(struct ctf_queue *)
     queues;
+    BY_ID(uint32_t)
+    thread_tracks;  /* utid -> track of its slices + 1 */
     int64_t *slots; /* for parsing, as many as any trace needs */
     bool prepared;
 };
@@ -128,6 +134,30 @@ static int by_clock(const void *pa, const void *pb)
     return order ? order : strcmp(a->path, b->path);
 }
 
+/* Was an event of this name recorded of the host of a trace? */
+static bool host_has_event(const struct ctf_import *c, size_t trace, const char *name)
+{
+    for (size_t i = 0; i < c->traces.n; i++) {
+        const struct ctf_metadata *meta = &c->traces.p[i]->metadata;
+        for (size_t k = 0; c->host_of.p[i] == c->host_of.p[trace] && k < meta->events.n; k++)
+            if (strcmp(meta->events.p[k]->name, name) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* What the events of a class mean to the kernel's tables and the thread's slices. */
+static void choose_handler(struct ctf_import *c, size_t trace, struct ctf_class_use *use)
+{
+    const struct lttng_handler *h = lttng_handler_of(use->class->name);
+    if (!h || (h->unless && host_has_event(c, trace, h->unless)))
+        return;
+    use->handler = h;
+    use->thread_slices = h->of_thread;
+    if (h->of_thread)
+        use->slice_name = lttng_slice_name(c->im, h, use->class->name);
+}
+
 static bool find_classes(struct ctf_import *c)
 {
     for (size_t i = 0; i < c->traces.n; i++) {
@@ -139,13 +169,16 @@ static bool find_classes(struct ctf_import *c)
             struct ctf_class_use use = {.class = class,
                                         .trace = t,
                                         .packet = ctf_packet_layout_of(class),
-                                        .handler = lttng_handler_of(class->name),
                                         .name = import_str(c->im, class->name),
                                         .id = (uint32_t)c->classes.n,
                                         .on_demand = ctf_fields_position_free(&c->traces.p[i]->metadata, class),
                                         .share = true};
+            choose_handler(c, i, &use);
             ust_choose(c->im, &use);
-            if (!vec_push(&c->classes, use))
+            uint64_t bits = ctf_fixed_bits(class->fields);
+            use.reads_fields =
+                !bits || !use.on_demand || use.ust != UST_NONE || (use.handler && !use.handler->args_only);
+            if (!vec_push(&c->classes, use) || !vec_push(&c->payload_bits, bits))
                 return false;
         }
     }
@@ -310,6 +343,7 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
         return -MRD_ENOMEM;
     const struct ctf_event *e;
     struct clock_id clock = c->hosts.p[c->host_of.p[trace]].clock;
+    s.payload_bits = c->payload_bits.p + c->first_class.p[trace];
     while ((e = ctf_stream_next(&s))) {
         int64_t ts;
         if (clock_graph_to_trace_time(c->im->clocks, clock, e->ts_ns, &ts) != 0) {
@@ -328,7 +362,7 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
 static argset insert_event(struct ctf_queue *q, const struct ctf_row *row, struct ctf_class_use *use,
                            uint64_t fields_at)
 {
-    if (q->c->im->opt.no_ftrace_raw && use->ust == UST_NONE)
+    if (q->c->im->opt.no_ftrace_raw && !use->thread_slices)
         return ARGSET_NONE;
     struct slice payload = {0};
     if (fields_at % 8 == 0)
@@ -342,6 +376,17 @@ static argset insert_event(struct ctf_queue *q, const struct ctf_row *row, struc
                                                                  .common_flags = 0,
                                                                  .ucpu = machine_ucpu(q->m, row->cpu)});
     return args;
+}
+
+static uint32_t thread_track(struct ctf_queue *q, uint32_t utid)
+{
+    uint32_t *known = by_id_find(&q->c->thread_tracks, utid);
+    if (known && *known)
+        return *known - 1;
+    uint32_t track = track_intern_int(q->c->im->tracks, q->m->id, "thread_execution", TRACK_SLICE, "utid", utid, 0);
+    if (track != UINT32_MAX && (known = by_id_make(&q->c->thread_tracks, utid)))
+        *known = track + 1;
+    return track;
 }
 
 static void parse_one(struct ctf_queue *q, const struct sort_event *e)
@@ -365,8 +410,10 @@ static void parse_one(struct ctf_queue *q, const struct sort_event *e)
     if (use->class->fields)
         q->r.pos = (q->r.pos + use->class->fields->align - 1) & ~(uint64_t)(use->class->fields->align - 1);
     uint64_t fields_at = q->r.pos;
-    if (readable)
+    if (readable && (use->reads_fields || fields_at % 8))
         ctf_read(&q->r, use->class->fields, &q->fields);
+    else if (readable)
+        ctf_skip(&q->r, use->class->fields, q->c->payload_bits.p[use->id]);
     struct ctf_row row = {
         .m = q->m, .ts = e->ts, .cpu = (uint32_t)(e->a >> ADDRESS_BITS), .fields = &q->fields, .context = &q->context};
     int64_t tid;
@@ -377,11 +424,13 @@ static void parse_one(struct ctf_queue *q, const struct sort_event *e)
                : has_tid                  ? process_tracker_thread(q->m->processes, tid)
                : running != UTID_NONE     ? running
                                           : process_tracker_idle_utid(q->m->processes);
-    argset args = insert_event(q, &row, use, fields_at);
+    row.args = insert_event(q, &row, use, fields_at);
+    row.slice = use->slice_name;
+    row.track = use->thread_slices && readable ? thread_track(q, row.utid) : UINT32_MAX;
     if (use->ust != UST_NONE && readable && has_tid)
-        ust_handle(&row, use, args);
+        ust_handle(&row, use);
     if (use->handler && readable)
-        lttng_handle(use->handler, &row, use->class->name);
+        use->handler->handle(&row);
 }
 
 static void parse_run(void *owner, const struct sort_event *events, size_t n)
@@ -436,7 +485,9 @@ void ctf_import_close(struct importer *im)
     vec_free(&c->host_of);
     vec_free(&c->hosts);
     vec_free(&c->classes);
+    vec_free(&c->payload_bits);
     vec_free(&c->first_class);
+    by_id_free(&c->thread_tracks);
     mem_free(c->slots);
     mem_free(c);
     im->ctf = NULL;

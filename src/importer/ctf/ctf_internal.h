@@ -14,12 +14,24 @@ struct ctf_row {
     uint32_t utid; /* whose event it is */
     const ctf_items *fields;
     const ctf_items *context;
+    uint32_t track; /* of the slices of its thread; UINT32_MAX: it makes none */
+    strid slice;    /* what they are called */
+    argset args;    /* of the event */
 };
 
-/* A row of the table of LTTng events that mean more than a row of ftrace_event; NULL for others. */
-struct lttng_handler;
+/* A row of the table of LTTng events that mean more than a row of ftrace_event. */
+struct lttng_handler {
+    const char *event; /* a name, or the beginning of names when `prefix` */
+    void (*handle)(const struct ctf_row *e);
+    bool prefix;
+    bool of_thread;     /* slices of the thread, called by what follows the prefix */
+    bool args_only;     /* it takes the args as they are, and looks into no field */
+    const char *unless; /* nothing to do where this event was recorded as well, which tells the same */
+};
+/* NULL for other events. */
 const struct lttng_handler *lttng_handler_of(const char *event_name);
-void lttng_handle(const struct lttng_handler *h, const struct ctf_row *e, const char *event_name);
+/* What the thread's slices are called; 0: nothing says. */
+strid lttng_slice_name(struct importer *im, const struct lttng_handler *h, const char *event_name);
 
 /* What an event of user space becomes beside a row of ftrace_event. Events whose names pair are slices of their thread
  * (`x_entry` and `x_exit`, `x_begin` and `x_end`, calls of -finstrument-functions), others instants; what the tracer
@@ -29,7 +41,7 @@ enum ust_kind { UST_NONE, UST_BEGIN, UST_END, UST_INSTANT };
 struct ctf_class_use;
 /* Finds out for a class of a trace; sets use->ust and use->slice_name. */
 void ust_choose(struct importer *im, struct ctf_class_use *use);
-void ust_handle(const struct ctf_row *e, const struct ctf_class_use *use, argset args);
+void ust_handle(const struct ctf_row *e, const struct ctf_class_use *use);
 /* The thread of an event by its contexts vtid, vpid and procname; UTID_NONE without them. */
 uint32_t ust_thread(const struct ctf_row *e);
 
@@ -40,8 +52,10 @@ struct ctf_class_use {
     const struct ctf_packet_layout *packet;
     const struct lttng_handler *handler;
     strid name;
-    strid slice_name; /* of user space */
-    uint8_t ust;      /* enum ust_kind */
+    strid slice_name;   /* of its thread; 0: it makes none, or nothing names them */
+    bool thread_slices; /* it begins or ends some */
+    uint8_t ust;        /* enum ust_kind */
+    bool reads_fields;  /* when it is parsed; else their bytes become args, and that is all */
     bool user_space;
     uint32_t id;    /* in ctf_import.classes: aux of the args decoder */
     bool on_demand; /* fields can be decoded later from their bytes alone */

@@ -204,9 +204,13 @@ static bool read_event(struct ctf_stream *s)
     vec_clear(&e->context);
     vec_clear(&e->fields);
     s->contents_at = s->r.pos;
-    ctf_read(&s->r, s->class->event_context, &e->context);
-    ctf_read(&s->r, e->class->context, &e->context);
-    ctf_read(&s->r, e->class->fields, &e->fields);
+    bool pass = s->payload_bits != NULL;
+    ctf_read(&s->r, s->class->event_context, pass ? NULL : &e->context);
+    ctf_read(&s->r, e->class->context, pass ? NULL : &e->context);
+    if (pass)
+        ctf_skip(&s->r, e->class->fields, s->payload_bits[e->class->index]);
+    else
+        ctf_read(&s->r, e->class->fields, &e->fields);
     return !s->r.bad && s->r.pos > begin; /* an event that takes no space would never end */
 }
 

@@ -35,6 +35,9 @@ struct ctf_stream {
     bool has_seq, has_discarded;
     uint64_t last_seq, last_discarded;
     ctf_items scratch;
+    /* NULL: contexts and fields are read. Else they are passed over, and this says by the class's index how many bits
+     * the fields take; 0: that differs. */
+    const uint64_t *payload_bits;
     struct ctf_event event; /* reused for every event */
     struct ctf_losses losses;
 };

@@ -10,12 +10,6 @@
 
 #include <string.h>
 
-struct lttng_handler {
-    const char *event; /* a name, or the beginning of names when `prefix` */
-    void (*handle)(const struct ctf_row *e, const char *rest);
-    bool prefix;
-};
-
 static int64_t integer(const struct ctf_row *e, const char *name)
 {
     int64_t v = 0;
@@ -29,25 +23,22 @@ static strid text(const struct ctf_row *e, const char *name)
     return item && item->kind == CTF_ITEM_TEXT ? import_slice(e->m->im, item->text) : 0;
 }
 
-static void sched_switch(const struct ctf_row *e, const char *rest)
+static void sched_switch(const struct ctf_row *e)
 {
-    (void)rest;
     sched_tracker_switch(e->m->sched, e->cpu, e->ts, (int32_t)integer(e, "prev_tid"), text(e, "prev_comm"),
                          integer(e, "prev_state"), (int32_t)integer(e, "next_tid"), text(e, "next_comm"),
                          (int32_t)integer(e, "next_prio"));
 }
 
-static void sched_waking(const struct ctf_row *e, const char *rest)
+static void sched_waking(const struct ctf_row *e)
 {
-    (void)rest;
     uint32_t wakee = process_tracker_thread(e->m->processes, integer(e, "tid"));
     process_tracker_thread_name(e->m->processes, wakee, text(e, "comm"), THREAD_NAME_FTRACE);
     sched_tracker_waking(e->m->sched, e->ts, wakee, e->utid, SCHED_FLAGS_UNKNOWN);
 }
 
-static void sched_process_fork(const struct ctf_row *e, const char *rest)
+static void sched_process_fork(const struct ctf_row *e)
 {
-    (void)rest;
     struct process_tracker *t = e->m->processes;
     int64_t tid = integer(e, "child_tid"), tgid = integer(e, "child_pid"), parent = integer(e, "parent_tid");
     uint32_t parent_utid = process_tracker_thread(t, parent), utid;
@@ -61,22 +52,19 @@ static void sched_process_fork(const struct ctf_row *e, const char *rest)
     sched_tracker_new_task(e->m->sched, e->ts, utid, parent_utid);
 }
 
-static void sched_process_free(const struct ctf_row *e, const char *rest)
+static void sched_process_free(const struct ctf_row *e)
 {
-    (void)rest;
     process_tracker_free_thread(e->m->processes, e->ts, integer(e, "tid"));
 }
 
-static void sched_process_exit(const struct ctf_row *e, const char *rest)
+static void sched_process_exit(const struct ctf_row *e)
 {
-    (void)rest;
     process_tracker_exit_thread(e->m->processes, e->ts, integer(e, "tid"));
 }
 
 /* The state dump at the start: one event a thread. */
-static void statedump_process(const struct ctf_row *e, const char *rest)
+static void statedump_process(const struct ctf_row *e)
 {
-    (void)rest;
     struct process_tracker *t = e->m->processes;
     int64_t tid = integer(e, "tid"), pid = integer(e, "pid");
     strid name = text(e, "name");
@@ -97,16 +85,14 @@ static void irq_end(const struct ctf_row *e, enum irq_track_kind kind, const str
     slice_end(e->m->im->slices, e->m->id, e->ts, irq_track(e->m, kind, e->cpu), import_str(e->m->im, "irq"), 0, args);
 }
 
-static void irq_entry(const struct ctf_row *e, const char *rest)
+static void irq_entry(const struct ctf_row *e)
 {
-    (void)rest;
     const struct ctf_item *name = ctf_item_find(e->fields, "name");
     irq_begin(e, IRQ_TRACK, irq_slice_name(e->m, name && name->kind == CTF_ITEM_TEXT ? name->text : slice_of("", 0)));
 }
 
-static void irq_exit(const struct ctf_row *e, const char *rest)
+static void irq_exit(const struct ctf_row *e)
 {
-    (void)rest;
     struct args *a = &e->m->st->args;
     struct arg_list args = {0};
     strid key = strpool_intern_str(a->strings, "ret");
@@ -116,46 +102,33 @@ static void irq_exit(const struct ctf_row *e, const char *rest)
     arg_list_free(&args);
 }
 
-static void softirq_entry(const struct ctf_row *e, const char *rest)
+static void softirq_entry(const struct ctf_row *e)
 {
-    (void)rest;
     const char *name = softirq_name((uint64_t)integer(e, "vec"));
     if (name)
         irq_begin(e, SOFTIRQ_TRACK, import_str(e->m->im, name));
 }
 
-static void softirq_exit(const struct ctf_row *e, const char *rest)
+static void softirq_exit(const struct ctf_row *e)
 {
-    (void)rest;
     struct arg_list args = {0};
     arg_list_int(&e->m->st->args, &args, "vec", integer(e, "vec"));
     irq_end(e, SOFTIRQ_TRACK, &args);
     arg_list_free(&args);
 }
 
-static uint32_t thread_track(const struct ctf_row *e)
+static void syscall_entry(const struct ctf_row *e)
 {
-    return track_intern_int(e->m->im->tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", e->utid, 0);
+    slice_begin(e->m->im->slices, e->m->id, e->ts, e->track, 0, e->slice, e->args);
 }
 
-static void syscall_entry(const struct ctf_row *e, const char *rest)
-{
-    strid name = strpool_printf(&e->m->st->strings, "sys_%s", rest);
-    struct arg_list args = {0};
-    ctf_items_to_args(&e->m->st->args, e->fields, &args);
-    slice_begin(e->m->im->slices, e->m->id, e->ts, thread_track(e), 0, name,
-                args_intern(&e->m->st->args, args.p, args.n));
-    arg_list_free(&args);
-}
-
-static void syscall_exit(const struct ctf_row *e, const char *rest)
+static void syscall_exit(const struct ctf_row *e)
 {
     struct arg_list args = {0};
     int64_t ret;
-    strid name = *rest ? strpool_printf(&e->m->st->strings, "sys_%s", rest) : 0;
     if (ctf_item_int(e->fields, "ret", &ret))
         arg_list_int(&e->m->st->args, &args, "ret", ret);
-    slice_end(e->m->im->slices, e->m->id, e->ts, thread_track(e), 0, name, &args);
+    slice_end(e->m->im->slices, e->m->id, e->ts, e->track, 0, e->slice, &args);
     arg_list_free(&args);
 }
 
@@ -171,16 +144,14 @@ static void cpu_counter(const struct ctf_row *e, const char *type, const char *n
     counter_push(e->m->im, e->ts, track, (double)(uint32_t)state);
 }
 
-static void power_cpu_frequency(const struct ctf_row *e, const char *rest)
+static void power_cpu_frequency(const struct ctf_row *e)
 {
-    (void)rest;
     cpu_counter(e, "cpu_frequency", "cpufreq");
 }
 
 /* The state 4294967295 says that the cpu has left its idle state. */
-static void power_cpu_idle(const struct ctf_row *e, const char *rest)
+static void power_cpu_idle(const struct ctf_row *e)
 {
-    (void)rest;
     cpu_counter(e, "cpu_idle", "cpuidle");
 }
 
@@ -196,9 +167,8 @@ static bool block_io(const struct ctf_row *e, uint32_t *track, struct arg_list *
     return true;
 }
 
-static void block_io_start(const struct ctf_row *e, const char *rest)
+static void block_io_start(const struct ctf_row *e)
 {
-    (void)rest;
     struct arg_list args = {0};
     uint32_t track;
     if (block_io(e, &track, &args))
@@ -207,9 +177,8 @@ static void block_io_start(const struct ctf_row *e, const char *rest)
     arg_list_free(&args);
 }
 
-static void block_io_done(const struct ctf_row *e, const char *rest)
+static void block_io_done(const struct ctf_row *e)
 {
-    (void)rest;
     struct arg_list args = {0};
     uint32_t track;
     if (block_io(e, &track, &args))
@@ -218,32 +187,32 @@ static void block_io_done(const struct ctf_row *e, const char *rest)
 }
 
 /* In order: the first row that fits. LTTng 2.1 called system calls sys_* and exit_syscall, later ones syscall_entry_*.
- */
+ * A wakeup follows its waking; that of a new task follows its fork, and has no waking. */
 static const struct lttng_handler handlers[] = {
-    {"sched_switch", sched_switch, false},
-    {"sched_waking", sched_waking, false},
-    {"sched_wakeup", sched_waking, false},
-    {"sched_wakeup_new", sched_waking, false},
-    {"sched_process_fork", sched_process_fork, false},
-    {"sched_process_exit", sched_process_exit, false},
-    {"sched_process_free", sched_process_free, false},
-    {"lttng_statedump_process_state", statedump_process, false},
-    {"irq_handler_entry", irq_entry, false},
-    {"irq_handler_exit", irq_exit, false},
-    {"irq_softirq_entry", softirq_entry, false},
-    {"irq_softirq_exit", softirq_exit, false},
-    {"softirq_entry", softirq_entry, false},
-    {"softirq_exit", softirq_exit, false},
-    {"power_cpu_frequency", power_cpu_frequency, false},
-    {"power_cpu_idle", power_cpu_idle, false},
-    {"block_io_start", block_io_start, false},
-    {"block_io_done", block_io_done, false},
-    {"exit_syscall", syscall_exit, false},
-    {"syscall_entry_", syscall_entry, true},
-    {"syscall_exit_", syscall_exit, true},
-    {"compat_syscall_entry_", syscall_entry, true},
-    {"compat_syscall_exit_", syscall_exit, true},
-    {"sys_", syscall_entry, true},
+    {.event = "sched_switch", .handle = sched_switch},
+    {.event = "sched_waking", .handle = sched_waking},
+    {.event = "sched_wakeup", .handle = sched_waking, .unless = "sched_waking"},
+    {.event = "sched_wakeup_new", .handle = sched_waking, .unless = "sched_process_fork"},
+    {.event = "sched_process_fork", .handle = sched_process_fork},
+    {.event = "sched_process_exit", .handle = sched_process_exit},
+    {.event = "sched_process_free", .handle = sched_process_free},
+    {.event = "lttng_statedump_process_state", .handle = statedump_process},
+    {.event = "irq_handler_entry", .handle = irq_entry},
+    {.event = "irq_handler_exit", .handle = irq_exit},
+    {.event = "irq_softirq_entry", .handle = softirq_entry},
+    {.event = "irq_softirq_exit", .handle = softirq_exit},
+    {.event = "softirq_entry", .handle = softirq_entry},
+    {.event = "softirq_exit", .handle = softirq_exit},
+    {.event = "power_cpu_frequency", .handle = power_cpu_frequency},
+    {.event = "power_cpu_idle", .handle = power_cpu_idle},
+    {.event = "block_io_start", .handle = block_io_start},
+    {.event = "block_io_done", .handle = block_io_done},
+    {.event = "exit_syscall", .handle = syscall_exit, .of_thread = true},
+    {.event = "syscall_entry_", .handle = syscall_entry, .args_only = true, .prefix = true, .of_thread = true},
+    {.event = "syscall_exit_", .handle = syscall_exit, .prefix = true, .of_thread = true},
+    {.event = "compat_syscall_entry_", .handle = syscall_entry, .args_only = true, .prefix = true, .of_thread = true},
+    {.event = "compat_syscall_exit_", .handle = syscall_exit, .prefix = true, .of_thread = true},
+    {.event = "sys_", .handle = syscall_entry, .args_only = true, .prefix = true, .of_thread = true},
 };
 
 const struct lttng_handler *lttng_handler_of(const char *event_name)
@@ -256,7 +225,8 @@ const struct lttng_handler *lttng_handler_of(const char *event_name)
     return NULL;
 }
 
-void lttng_handle(const struct lttng_handler *h, const struct ctf_row *e, const char *event_name)
+strid lttng_slice_name(struct importer *im, const struct lttng_handler *h, const char *event_name)
 {
-    h->handle(e, h->prefix ? event_name + strlen(h->event) : "");
+    const char *rest = h->prefix ? event_name + strlen(h->event) : "";
+    return *rest ? strpool_printf(&im->st->strings, "sys_%s", rest) : 0;
 }

@@ -3,7 +3,6 @@
 
 #include "importer/track/process_tracker.h"
 #include "importer/track/slice_tracker.h"
-#include "importer/track/track_tracker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +43,7 @@ void ust_choose(struct importer *im, struct ctf_class_use *use)
         if (strncmp(name, own_providers[i], strlen(own_providers[i])) == 0)
             return;
     use->ust = UST_INSTANT;
+    use->thread_slices = true;
     use->slice_name = use->name;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         bool begin = ends_with(name, pairs[i].begin) && has_other(use->trace, name, pairs[i].begin, pairs[i].end);
@@ -70,34 +70,36 @@ uint32_t ust_thread(const struct ctf_row *e)
     return utid;
 }
 
-/* A call of -finstrument-functions has the function's address in place of a name. */
+/* A call of -finstrument-functions has the function's address in place of a name. The fast variant does not tell it
+ * again at the end: 0, the innermost call ends. */
 static strid slice_name(const struct ctf_row *e, const struct ctf_class_use *use)
 {
     char text[24];
     int64_t address;
-    if (strncmp(use->class->name, "lttng_ust_cyg_profile", 21) != 0 || !ctf_item_int(e->fields, "addr", &address))
+    if (strncmp(use->class->name, "lttng_ust_cyg_profile", 21) != 0)
         return use->slice_name;
+    if (!ctf_item_int(e->fields, "addr", &address))
+        return use->ust == UST_END ? 0 : use->slice_name;
     snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);
     return import_str(e->m->im, text);
 }
 
-void ust_handle(const struct ctf_row *e, const struct ctf_class_use *use, argset args)
+void ust_handle(const struct ctf_row *e, const struct ctf_class_use *use)
 {
     struct slice_tracker *slices = e->m->im->slices;
-    uint32_t track = track_intern_int(e->m->im->tracks, e->m->id, "thread_execution", TRACK_SLICE, "utid", e->utid, 0);
     switch (use->ust) {
     case UST_BEGIN:
-        slice_begin(slices, e->m->id, e->ts, track, 0, slice_name(e, use), args);
+        slice_begin(slices, e->m->id, e->ts, e->track, 0, slice_name(e, use), e->args);
         break;
     case UST_END: {
         struct arg_list list = {0};
         ctf_items_to_args(&e->m->st->args, e->fields, &list);
-        slice_end(slices, e->m->id, e->ts, track, 0, slice_name(e, use), &list);
+        slice_end(slices, e->m->id, e->ts, e->track, 0, slice_name(e, use), &list);
         arg_list_free(&list);
         break;
     }
     case UST_INSTANT:
-        slice_scoped(slices, e->m->id, e->ts, track, 0, use->slice_name, 0, args);
+        slice_scoped(slices, e->m->id, e->ts, e->track, 0, use->slice_name, 0, e->args);
         break;
     default:
         break;

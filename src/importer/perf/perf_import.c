@@ -31,7 +31,8 @@ static void close_reader(void *self)
     struct perf_import *p = self;
     perf_tracepoints_close(p->tracepoints);
     perf_spaces_free(&p->spaces);
-    u64map_free(&p->sums);
+    u64map_free(&p->counter_of);
+    vec_free(&p->counters);
     perf_file_close(&p->file);
     mem_free(p->copy);
     mem_free(p);
@@ -289,6 +290,7 @@ static int read_records(struct perf_import *p, waiting_list *list)
             relate_to_wall_clock(p);
             describe_machine(p);
             add_sessions(p);
+            perf_samples_open(p);
             rc = perf_tracepoints_open(p);
         }
         for (size_t i = 0; i < records.n && !rc && p->m; i++)

@@ -8,6 +8,8 @@
 #include "importer/perf/perf_maps.h"
 #include "kernel/bundle.h"
 
+enum { PERF_MODES = 6, PERF_KNOWN_FRAMES = 1024 };
+
 /* What a sample or the trailer of another record says of where and when. */
 struct perf_where {
     uint32_t pid, tid;
@@ -26,6 +28,20 @@ struct perf_sample_record {
     struct slice raw;
 };
 
+/* What an event has counted on a CPU. */
+struct perf_counter {
+    double total;
+    uint32_t track;
+};
+
+/* A frame that was looked for. Stale when other files lie there since (`version`). */
+struct perf_known_frame {
+    uint64_t ip;
+    uint32_t pid, version, frame;
+    uint8_t mode;
+    bool dummy; /* in no known file */
+};
+
 struct perf_import {
     struct importer *im;
     struct machine_ctx *m;
@@ -33,9 +49,13 @@ struct perf_import {
     uint8_t *copy; /* of a file whose bytes do not stay */
     struct file_clock clock;
     uint32_t queue;
-    struct u64map sums;     /* attr, cpu -> bits of the double: what its samples counted so far */
-    uint32_t first_session; /* row of profiler_session of the first attr */
+    struct u64map counter_of; /* attr, cpu -> one of `counters` */
+    VEC(struct perf_counter)
+    counters;
+    strid source, nothing, modes[PERF_MODES]; /* texts that samples have in common */
+    uint32_t first_session;                   /* row of profiler_session of the first attr */
     struct perf_spaces spaces;
+    struct perf_known_frame known_frames[PERF_KNOWN_FRAMES]; /* by a hash of their address */
     bool has_kernel_map;
     bool has_switches;                    /* a tracepoint tells them */
     struct perf_tracepoints *tracepoints; /* NULL: none in the file */
@@ -51,6 +71,7 @@ void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, con
 const struct perf_attr *perf_attr_of(const struct perf_file *f, const struct perf_record *r);
 
 /* perf_sample.c: in time order. */
+void perf_samples_open(struct perf_import *p);
 void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
 /* perf_tasks.c: the others; false when this type is not one of them. */
 bool perf_parse_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);

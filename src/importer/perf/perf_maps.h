@@ -20,6 +20,7 @@ struct perf_space {
 
 struct perf_spaces {
     struct perf_space kernel;
+    uint32_t version;     /* grows whenever a file is mapped */
     struct u64map by_pid; /* pid -> one of `list` */
     VEC(struct perf_space)
     list;

@@ -9,8 +9,6 @@
 
 enum { MODE_MASK = 7, MODE_KERNEL = 1, MODE_USER = 2, MODE_HYPERVISOR = 3, MODE_GUEST_KERNEL = 4, MODE_GUEST_USER = 5 };
 
-static const char *const modes[] = {"unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user"};
-
 /* Marks in a call chain: the mode of what follows. */
 #define FIRST_MARK         ((uint64_t)-4095)
 #define MARK_USER_DEFERRED ((uint64_t)-640)
@@ -32,7 +30,6 @@ static unsigned mode_of_mark(uint64_t mark, unsigned mode)
 static uint32_t dummy_mapping(struct perf_import *p, uint32_t pid)
 {
     struct perf_space *space = perf_space_of(&p->spaces, pid);
-    strid nothing = import_str(p->im, "");
     stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, 1);
     if (!space) {
         p->im->failed = true;
@@ -40,19 +37,42 @@ static uint32_t dummy_mapping(struct perf_import *p, uint32_t pid)
     }
     if (space->dummy == UINT32_MAX)
         space->dummy = stack_profile_mapping_insert(
-            p->im->st, &(struct stack_profile_mapping_row){.build_id = nothing, .end = -1, .name = nothing});
+            p->im->st, &(struct stack_profile_mapping_row){.build_id = p->nothing, .end = -1, .name = p->nothing});
     return space->dummy;
+}
+
+void perf_samples_open(struct perf_import *p)
+{
+    static const char *const modes[PERF_MODES] = {"unknown",    "kernel",       "user",
+                                                  "hypervisor", "guest_kernel", "guest_user"};
+    p->source = import_str(p->im, "linux.perf");
+    p->nothing = import_str(p->im, "");
+    for (size_t i = 0; i < PERF_MODES; i++)
+        p->modes[i] = import_str(p->im, modes[i]);
+    p->spaces.version = 1; /* 0 is of no frame */
 }
 
 static uint32_t frame(struct perf_import *p, uint32_t pid, unsigned mode, uint64_t ip)
 {
+    struct perf_known_frame *known = &p->known_frames[hash_combine(ip, pid) % PERF_KNOWN_FRAMES];
+    if (known->version == p->spaces.version && known->ip == ip && known->pid == pid && known->mode == mode) {
+        if (known->dummy)
+            stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, 1);
+        return known->frame;
+    }
     bool kernel = mode == MODE_KERNEL || mode == MODE_GUEST_KERNEL;
     const struct perf_space *space = kernel ? &p->spaces.kernel : perf_space_of(&p->spaces, pid);
     const struct perf_map *map = space ? perf_space_find(space, ip) : NULL;
-    struct stack_profile_frame_row row = {.name = import_str(p->im, ""), .symbol_set_id = COL_NULL};
+    struct stack_profile_frame_row row = {.name = p->nothing, .symbol_set_id = COL_NULL};
     row.mapping = map ? map->mapping : dummy_mapping(p, pid);
     row.rel_pc = (int64_t)(ip + (uint64_t)(map ? map->pc_offset : 0));
-    return stack_profile_frame(p->m, &row, NULL);
+    *known = (struct perf_known_frame){.ip = ip,
+                                       .pid = pid,
+                                       .version = p->spaces.version,
+                                       .frame = stack_profile_frame(p->m, &row, NULL),
+                                       .mode = (uint8_t)mode,
+                                       .dummy = !map};
+    return known->frame;
 }
 
 /* The callsite of a chain, which has its leaf first. Addresses of callers are where they go on: one less lies in the
@@ -110,6 +130,21 @@ static uint32_t counter_track(struct perf_import *p, const struct perf_attr *a, 
     return track_intern(p->im->tracks, m->id, &spec);
 }
 
+/* The counter of an event on the CPU of a sample; NULL when out of memory. */
+static struct perf_counter *counter_of(struct perf_import *p, const struct perf_attr *a, const struct perf_where *w)
+{
+    bool added;
+    uint64_t cpu = w->has_cpu ? w->cpu + 1ull : 0;
+    uint64_t *at = u64map_put(&p->counter_of, (uint64_t)(a - p->file.attrs.p) << 33 | cpu, &added);
+    if (at && added) {
+        *at = p->counters.n;
+        if (!vec_push(&p->counters, (struct perf_counter){.track = counter_track(p, a, w)}))
+            at = NULL;
+    }
+    p->im->failed |= !at;
+    return at ? &p->counters.p[*at] : NULL;
+}
+
 /* The values of READ, each of the event with its id. */
 static void read_counters(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
                           int64_t ts, int64_t *set)
@@ -130,8 +165,9 @@ static void read_counters(struct perf_import *p, const struct perf_attr *a, cons
             (void)dat_u64(&c);
         const uint64_t *attr = format & PERF_READ_ID ? u64map_get(&p->file.ids, id) : NULL;
         const struct perf_attr *of = attr ? &p->file.attrs.p[*attr] : a;
-        if (!c.bad)
-            sample_counter(p->m->profiling, set, ts, counter_track(p, of, &s->where), (double)value);
+        const struct perf_counter *counter = c.bad ? NULL : counter_of(p, of, &s->where);
+        if (counter)
+            sample_counter(p->m->profiling, set, ts, counter->track, (double)value);
     }
 }
 
@@ -139,26 +175,17 @@ static void read_counters(struct perf_import *p, const struct perf_attr *a, cons
 static bool count(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s, int64_t ts,
                   int64_t *set)
 {
-    uint64_t period = s->has_period ? s->period : a->period, *sum;
-    double total = 0;
-    bool added;
     if (s->read.len) {
         read_counters(p, a, s, ts, set);
         return true;
     }
     if (!s->has_period && perf_flag(a, PERF_FLAG_FREQ))
         return false;
-    uint64_t cpu = s->where.has_cpu ? s->where.cpu + 1ull : 0;
-    sum = u64map_put(&p->sums, (uint64_t)(a - p->file.attrs.p) << 33 | cpu, &added);
-    if (!sum) {
-        p->im->failed = true;
+    struct perf_counter *counter = counter_of(p, a, &s->where);
+    if (!counter)
         return true;
-    }
-    if (!added)
-        memcpy(&total, sum, sizeof total);
-    total += (double)period;
-    memcpy(sum, &total, sizeof total);
-    sample_counter(p->m->profiling, set, ts, counter_track(p, a, &s->where), total);
+    counter->total += (double)(s->has_period ? s->period : a->period);
+    sample_counter(p->m->profiling, set, ts, counter->track, counter->total);
     return true;
 }
 
@@ -189,12 +216,12 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
     }
     struct sample sample = {
         .ts = ts,
-        .source = "linux.perf",
+        .source = p->source,
         .upid = process_tracker_thread_process(t, utid),
         .utid = utid,
         .async_context = COL_NULL,
         .cpu = s.where.has_cpu ? (int64_t)s.where.cpu : COL_NULL,
-        .mode = modes[mode],
+        .mode = p->modes[mode],
         .callsite = callsite(p, &s, mode),
         .session = p->first_session + (uint32_t)(a - p->file.attrs.p),
         .counter_set = set,

@@ -39,8 +39,7 @@ static void comm(struct perf_import *p, const struct perf_attr *a, const struct 
 static void fork_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
 {
     struct dat_cursor c = perf_body(&p->file, r);
-    int64_t pid = dat_u32(&c), ppid = dat_u32(&c), tid = dat_u32(&c),
-            ptid = dat_u32(&c);
+    int64_t pid = dat_u32(&c), ppid = dat_u32(&c), tid = dat_u32(&c), ptid = dat_u32(&c);
     struct process_tracker *t = p->m->processes;
     struct perf_where w;
     if (c.bad)
@@ -128,6 +127,7 @@ static void mmap_record(struct perf_import *p, const struct perf_attr *a, const 
     if (mapping == UINT32_MAX || mmap_record_insert(p->im->st, &m) == UINT32_MAX || !space ||
         !perf_space_map(space, map))
         p->im->failed = true;
+    p->spaces.version++;
 }
 
 static void lost(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)

@@ -311,12 +311,12 @@ void perf_sample_parse(struct packet *p)
     uint32_t upid = process_tracker_thread_process(m->processes, utid);
     struct sample sample = {
         .ts = p->ts,
-        .source = source,
+        .source = import_str(m->im, source),
         .upid = upid,
         .utid = utid,
         .async_context = COL_NULL,
         .cpu = x.cpu,
-        .mode = x.mode < sizeof modes / sizeof *modes ? modes[x.mode] : NULL,
+        .mode = x.mode < sizeof modes / sizeof *modes && modes[x.mode] ? import_str(m->im, modes[x.mode]) : 0,
         .callsite = x.has_callstack ? stack_profile_interned(m, p->gen, upid, x.callstack) : CALLSITE_NONE,
         .unwind_error = unwind_error(m, &x),
         .session = session,

@@ -38,7 +38,7 @@ uint32_t profile_file_sample(struct machine_ctx *m, int64_t ts, const char *sour
                              int64_t cpu, uint32_t callsite)
 {
     uint32_t row = sample_insert(m->profiling, &(struct sample){.ts = ts,
-                                                                .source = source,
+                                                                .source = import_str(m->im, source),
                                                                 .upid = upid,
                                                                 .utid = utid,
                                                                 .async_context = COL_NULL,

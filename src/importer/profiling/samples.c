@@ -49,14 +49,13 @@ static int64_t execution_context(struct profiling_machine *s, const struct sampl
 {
     bool added;
     struct machine_ctx *m = s->m;
-    strid mode = x->mode ? import_str(m->im, x->mode) : 0;
     int64_t ucpu = x->cpu == COL_NULL ? COL_NULL : (int64_t)machine_ucpu(m, (uint32_t)x->cpu);
-    if (ucpu == COL_NULL && !mode)
+    if (ucpu == COL_NULL && !x->mode)
         return COL_NULL;
-    uint64_t *row = context_slot(s, &s->executions, hash_combine(hash_u64((uint64_t)ucpu), mode), &added);
+    uint64_t *row = context_slot(s, &s->executions, hash_combine(hash_u64((uint64_t)ucpu), x->mode), &added);
     if (row && added)
         *row = profiler_execution_context_insert(
-            m->st, &(struct profiler_execution_context_row){.ucpu = ucpu, .cpu_mode = mode});
+            m->st, &(struct profiler_execution_context_row){.ucpu = ucpu, .cpu_mode = x->mode});
     return row ? (int64_t)*row : COL_NULL;
 }
 
@@ -65,7 +64,7 @@ uint32_t sample_insert(struct profiling_machine *s, const struct sample *x)
     bool nobody = x->utid == UTID_NONE && x->upid == UPID_NONE && x->async_context == COL_NULL;
     return profiler_sample_insert(s->m->st, &(struct profiler_sample_row){
                                                 .ts = x->ts,
-                                                .source = import_str(s->m->im, x->source),
+                                                .source = x->source,
                                                 .task_context_id = nobody ? COL_NULL : task_context(s, x),
                                                 .execution_context_id = execution_context(s, x),
                                                 .callsite_id = known(x->callsite),

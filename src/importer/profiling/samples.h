@@ -9,11 +9,11 @@ struct profiling_machine;
 
 struct sample {
     int64_t ts;
-    const char *source;
+    strid source;
     uint32_t upid, utid;   /* UPID_NONE, UTID_NONE: not known */
     int64_t async_context; /* row of profiler_async_context, COL_NULL: none */
     int64_t cpu;           /* COL_NULL: not known */
-    const char *mode;      /* NULL: not known */
+    strid mode;            /* 0: not known */
     uint32_t callsite;     /* CALLSITE_NONE: none */
     strid unwind_error;
     int64_t session;

@@ -327,7 +327,7 @@ static void add_counter(struct packet *p, struct sample *x, const struct counter
         return;
     struct track_dim dims[] = {{"cpu", DIM_INT, x->cpu},
                                {"session_id", DIM_INT, x->session},
-                               {"source", DIM_STR, import_str(m->im, x->source)},
+                               {"source", DIM_STR, x->source},
                                {"counter_name", DIM_STR, k->name}};
     struct arg_list args = {0};
     arg_list_bool(st_args, &args, "is_timebase", is_timebase);
@@ -364,12 +364,12 @@ void stack_sample_parse(struct packet *p)
     if (!source || !task || !execution || !primary)
         return;
     struct sample x = {.ts = p->ts,
-                       .source = source,
+                       .source = import_str(m->im, source),
                        .upid = UPID_NONE,
                        .utid = UTID_NONE,
                        .async_context = COL_NULL,
                        .cpu = execution->cpu,
-                       .mode = execution->mode,
+                       .mode = execution->mode ? import_str(m->im, execution->mode) : 0,
                        .callsite = CALLSITE_NONE,
                        .counter_set = COL_NULL};
     x.session = sample_session(s, p->gen->seq, source, primary->unit, NULL);

@@ -16,7 +16,7 @@ static void add_sample(struct profiling_machine *s, int64_t ts, uint64_t callsta
         return;
     uint32_t utid = has_thread ? process_tracker_update_thread(m->processes, g->seq->tid, g->seq->pid) : UTID_NONE;
     struct sample sample = {.ts = ts,
-                            .source = source,
+                            .source = import_str(m->im, source),
                             .upid = has_thread ? process_tracker_thread_process(m->processes, utid) : UPID_NONE,
                             .utid = utid,
                             .async_context = COL_NULL,

@@ -1,36 +1,6 @@
 /* Reads numbers in the byte order of a file. */
 #include "importer/trace_dat/dat_file.h"
 
-static bool take(struct dat_cursor *c, void *to, unsigned size)
-{
-    if ((size_t)(c->end - c->p) < size) {
-        c->bad = true;
-        c->p = c->end;
-        return false;
-    }
-    memcpy(to, c->p, size);
-    c->p += size;
-    return true;
-}
-
-uint16_t dat_u16(struct dat_cursor *c)
-{
-    uint16_t v;
-    return !take(c, &v, sizeof v) ? 0 : c->big ? __builtin_bswap16(v) : v;
-}
-
-uint32_t dat_u32(struct dat_cursor *c)
-{
-    uint32_t v;
-    return !take(c, &v, sizeof v) ? 0 : c->big ? __builtin_bswap32(v) : v;
-}
-
-uint64_t dat_u64(struct dat_cursor *c)
-{
-    uint64_t v;
-    return !take(c, &v, sizeof v) ? 0 : c->big ? __builtin_bswap64(v) : v;
-}
-
 struct slice dat_bytes(struct dat_cursor *c, uint64_t n)
 {
     if (n > (size_t)(c->end - c->p)) {

@@ -14,6 +14,8 @@
 #include "base/slice.h"
 #include "base/vec.h"
 
+#include <string.h>
+
 enum {
     DAT_MAX_CPUS = 4096,
     DAT_MAX_BUFFERS = 1024,
@@ -27,9 +29,36 @@ struct dat_cursor {
     bool bad;
 };
 
-uint16_t dat_u16(struct dat_cursor *c);
-uint32_t dat_u32(struct dat_cursor *c);
-uint64_t dat_u64(struct dat_cursor *c);
+static inline bool dat_take(struct dat_cursor *c, void *to, unsigned size)
+{
+    if ((size_t)(c->end - c->p) < size) {
+        c->bad = true;
+        c->p = c->end;
+        return false;
+    }
+    memcpy(to, c->p, size);
+    c->p += size;
+    return true;
+}
+
+static inline uint16_t dat_u16(struct dat_cursor *c)
+{
+    uint16_t v;
+    return !dat_take(c, &v, sizeof v) ? 0 : c->big ? __builtin_bswap16(v) : v;
+}
+
+static inline uint32_t dat_u32(struct dat_cursor *c)
+{
+    uint32_t v;
+    return !dat_take(c, &v, sizeof v) ? 0 : c->big ? __builtin_bswap32(v) : v;
+}
+
+static inline uint64_t dat_u64(struct dat_cursor *c)
+{
+    uint64_t v;
+    return !dat_take(c, &v, sizeof v) ? 0 : c->big ? __builtin_bswap64(v) : v;
+}
+
 struct slice dat_bytes(struct dat_cursor *c, uint64_t n);
 /* A text with a NUL behind it, without the NUL. */
 struct slice dat_text(struct dat_cursor *c);
