@@ -18,6 +18,7 @@ SAMPLE = re.compile(r"^ *(?P<comm>\S.*?) +(?P<pid>-?\d+)/(?P<tid>-?\d+) +(?:\[(?
 SWITCH = re.compile(r"prev_comm=(?P<prev_comm>.*) prev_pid=(?P<prev_pid>\d+) prev_prio=(?P<prev_prio>\d+) prev_state=\S+ ==> next_comm=(?P<next_comm>.*) next_pid=(?P<next_pid>\d+) next_prio=(?P<next_prio>\d+)(?: |$)")
 # Perfetto loses side-band records that come last; ours keep them.
 ITS_OWN = {"overwrite"}
+ENOUGH = 500  # samples compared with perf script
 
 
 def query(sql, path):
@@ -105,7 +106,7 @@ class Perf(unittest.TestCase):
                     self.assertEqual(sorted((int(r["ts"]), int(r["tid"]), int(r["pid"])) for r in got),
                                      sorted((int(m["s"]) * 10**9 + int(m["ns"]), int(m["tid"]) % 2**32, int(m["pid"]) % 2**32) for m in want))
                 checked += len(got)
-        self.assertGreater(checked, 500)
+        self.assertGreater(checked, ENOUGH)
 
     def test_tracepoints_are_kernel_events(self):
         checked = 0

@@ -38,6 +38,25 @@ class Anew(unittest.TestCase):
         if p.returncode or not path.exists():
             self.skipTest("cannot record here: " + p.stderr.decode()[-300:])
 
+    def beside_trace_cmd(self, name):
+        """Compares NAME.dat with trace-cmd's report; returns how many values are the same."""
+        with gzip.open(self.dir / f"{name}.report.gz", "wb") as f:
+            f.write(run("trace-cmd", "report", "-t", self.dir / f"{name}.dat").stdout)
+        test_trace_dat.HERE = test_trace_dat.SHARED = str(self.dir)
+        return test_trace_dat.TraceDat("test_samples").check(name)
+
+    def beside_perf(self, name, *tests):
+        """Runs tests of test_perf over the folder, and fails as they fail."""
+        with gzip.open(self.dir / f"{name}.script.gz", "wb") as f:
+            f.write(run("perf", "script", "--ns", "-F", FIELDS, "-i", self.dir / f"{name}.data").stdout)
+        test_perf.HERE = test_perf.SHARED = str(self.dir)
+        for test in tests:
+            result = unittest.TestResult()
+            test_perf.Perf(test).run(result)
+            for _, text in result.failures + result.errors:
+                self.fail(text)
+            self.assertEqual(result.testsRun, 1)
+
 
 class TraceCmd(Anew):
     def check(self, name, *flags):
@@ -47,10 +66,7 @@ class TraceCmd(Anew):
                 "sched:sched_wak*", "-e", "sched:sched_process*", "-e", "irq", "-b", "8192", *flags, "-o", path, *LOAD)
         run("rmdir", f"/sys/kernel/tracing/instances/{INSTANCE}")
         self.recorded(p, path)
-        with gzip.open(self.dir / f"{name}.report.gz", "wb") as f:
-            f.write(run("trace-cmd", "report", "-t", path).stdout)
-        test_trace_dat.HERE = test_trace_dat.SHARED = str(self.dir)
-        self.assertGreater(test_trace_dat.TraceDat("test_samples").check(name), 1000)  # values that are as the report says
+        self.assertGreater(self.beside_trace_cmd(name), 1000)
 
     def test_compressed(self):
         self.check("compressed", "--compression", "any")
@@ -60,24 +76,12 @@ class TraceCmd(Anew):
 
 
 class Perf(Anew):
-    def check_of(self, test):
-        """Runs a test of test_perf over the folder, and fails as it fails."""
-        test_perf.HERE = test_perf.SHARED = str(self.dir)
-        result = unittest.TestResult()
-        test_perf.Perf(test).run(result)
-        for _, text in result.failures + result.errors:
-            self.fail(text)
-        self.assertEqual(result.testsRun, 1)
-
     def check(self, name, tests, *flags):
         self.need("perf", "linux-perf")
         path = self.dir / f"{name}.data"
         p = run("perf", "record", "-a", "-k", "CLOCK_MONOTONIC", *flags, "-o", path, "--", *LOAD)
         self.recorded(p, path)
-        with gzip.open(self.dir / f"{name}.script.gz", "wb") as f:
-            f.write(run("perf", "script", "--ns", "-F", FIELDS, "-i", path).stdout)
-        for test in tests:
-            self.check_of(test)
+        self.beside_perf(name, *tests)
 
     def test_tracepoints(self):
         self.check("tracepoints", ("test_tracepoints_are_kernel_events", "test_every_sample_of_perf_script"),

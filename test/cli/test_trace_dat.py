@@ -100,7 +100,7 @@ class TraceDat(unittest.TestCase):
             want = {"id": ret.group(1), "ret": ret.group(2)}
         elif not switch:
             for key, value in PAIR.findall(e.text):  # addresses have numbers of their own, clone_flags are hex without a word
-                if key in args and key != "clone_flags" and not re.match("0x[f]{4}|0x[0-9a-f]{16}", value):
+                if key in args and key not in ("clone_flags", "sa_flags") and not re.match("0x[f]{4}|0x[0-9a-f]{16}", value):
                     want[key] = str(int(value, 16 if value.startswith("0x") else 10))
         for key, value in want.items():
             self.assertIn(value, [str(int(v) & (1 << 64) - 1) if re.match(r"-\d+$", v) and not value.startswith("-") else v for v in args[key]],
