@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* The tables that files of these formats fill with events. */
-static const int tables[] = {T_slice,       T_counter,          T_profiler_sample,  T_logs,
-                             T_sched_slice, T_aggregate_sample, T_android_dumpstate};
+static const int tables[] = {T_slice,       T_counter,          T_profiler_sample,   T_logs,
+                             T_sched_slice, T_aggregate_sample, T_android_dumpstate, T_ftrace_event};
 enum { TABLES = sizeof tables / sizeof *tables, SMALL = 2500, SHORT = 450, MAX_FILES = 256 };
 
 /* With sanitizers a cut takes ten times as long. */
@@ -31,8 +31,20 @@ static const struct {
 
 struct outcome {
     int rc;
+    bool told; /* that something is missing */
     uint32_t rows[TABLES];
 };
+
+/* What says so of recordings that have an end. */
+static bool tells(const struct storage *st)
+{
+    static const enum stat_key keys[] = {STAT_trace_dat_truncated, STAT_trace_dat_bad_section, STAT_trace_dat_bad_page,
+                                         STAT_perf_data_truncated};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (stats_get_idx(&st->stats, 0, keys[i], 0))
+            return true;
+    return false;
+}
 
 /* Imports bytes that come in one piece, or in several. */
 static struct outcome import(const uint8_t *bytes, size_t len, size_t piece)
@@ -48,6 +60,7 @@ static struct outcome import(const uint8_t *bytes, size_t len, size_t piece)
         o.rc = importer_feed(im, bytes + at, len - at < piece ? len - at : piece, &err);
     int rc = importer_finish(im, o.rc ? NULL : &err);
     o.rc = o.rc ? o.rc : rc;
+    o.told = tells(&st);
     ck_assert_msg(o.rc == 0 || (o.rc < 0 && err.text[0]), "a failure without a text");
     for (int i = 0; i < TABLES; i++)
         o.rows[i] = st.t[tables[i]].n_rows;
@@ -99,6 +112,49 @@ START_TEST(a_file_may_end_anywhere)
 }
 END_TEST
 
+/* Recordings of trace-cmd and perf, with ten events and five: a file that is whole but for its end fails, or says what
+ * it is, and has every row that a shorter piece of it had. A stream says nothing where it ends between two records. */
+static const struct {
+    const char *path;
+    uint32_t events;
+    bool stream;
+} recordings[] = {{"trace_dat/small-v6", 14, false},      {"trace_dat/small-be32-v7", 14, false},
+                  {"trace_dat/small-v7-zlib", 14, false}, {"perf/small-file", 5, false},
+                  {"perf/small-stream", 5, true},         {"perf/small-zstd", 5, false}};
+
+START_TEST(a_recording_may_end_anywhere)
+{
+    enum { FTRACE_EVENT = TABLES - 1 };
+    char path[512], *text;
+    size_t len, ends_of_records = 0;
+    struct error err;
+    snprintf(path, sizeof path, MERIDIAN_SOURCE_DIR "/test/fuzz/corpus/%s", recordings[_i].path);
+    ck_assert_msg(file_read_all(path, 1 << 24, &text, &len, &err) == 0, "%s", err.text);
+    struct outcome whole = import((uint8_t *)text, len, len), last = {0};
+    ck_assert_int_eq(whole.rc, 0);
+    ck_assert(!whole.told);
+    ck_assert_uint_eq(whole.rows[FTRACE_EVENT], recordings[_i].events);
+    for (size_t end = 1; end < len; end += STRIDE) {
+        struct outcome o = import((uint8_t *)text, end, end % 3 ? end : 7);
+        bool all = true;
+        for (int i = 0; i < TABLES && !o.rc; i++) {
+            ck_assert_msg(o.rows[i] <= whole.rows[i] && o.rows[i] >= last.rows[i],
+                          "%s cut at %zu: %u rows of table %d; %u when it is whole, %u when cut before", path, end,
+                          o.rows[i], i, whole.rows[i], last.rows[i]);
+            all &= o.rows[i] == whole.rows[i];
+        }
+        ck_assert_msg(!last.rows[FTRACE_EVENT] || !o.rc, "%s cut at %zu: what was read before is refused", path, end);
+        ends_of_records += !o.rc && !o.told && !all;
+        ck_assert_msg(o.rc || o.told || all || recordings[_i].stream, "%s cut at %zu: no word of it", path, end);
+        if (!o.rc)
+            last = o;
+    }
+    enum { RECORDS = 10 };
+    ck_assert_uint_le(ends_of_records, recordings[_i].stream ? RECORDS : 0);
+    mem_free(text);
+}
+END_TEST
+
 /* A string of 100 MB, lists in lists, keys that come twice, text that is no UTF-8: the events beside them are read. */
 static const struct {
     const char *before, *fill, *after;
@@ -143,6 +199,7 @@ Suite *cuts_suite(void)
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, a_file_may_end_anywhere, 0, sizeof corpora / sizeof *corpora);
+    tcase_add_loop_test(t, a_recording_may_end_anywhere, 0, sizeof recordings / sizeof *recordings);
     tcase_add_loop_test(t, odd_json_leaves_the_rest, 0, sizeof odd / sizeof *odd);
     suite_add_tcase(s, t);
     return s;

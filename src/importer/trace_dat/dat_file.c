@@ -54,11 +54,18 @@ static int add_format(struct dat_file *f, struct slice group, struct slice text)
     return vec_push(&f->formats, (struct dat_format){group, text}) ? 0 : -MRD_ENOMEM;
 }
 
+/* One that is cut off would put fields in wrong places: it is not taken. */
+static int read_format(struct dat_file *f, struct slice group, struct dat_cursor *c)
+{
+    struct slice text = dat_bytes(c, dat_u64(c));
+    return c->bad ? 0 : add_format(f, group, text);
+}
+
 int dat_read_ftrace_formats(struct dat_file *f, struct dat_cursor *c)
 {
     int rc = 0;
     for (uint32_t n = dat_u32(c); n && !c->bad && !rc; n--)
-        rc = add_format(f, slice_str("ftrace"), dat_bytes(c, dat_u64(c)));
+        rc = read_format(f, slice_str("ftrace"), c);
     return rc;
 }
 
@@ -68,7 +75,7 @@ int dat_read_event_formats(struct dat_file *f, struct dat_cursor *c)
     for (uint32_t systems = dat_u32(c); systems && !c->bad && !rc; systems--) {
         struct slice group = dat_text(c);
         for (uint32_t n = dat_u32(c); n && !c->bad && !rc; n--)
-            rc = add_format(f, group, dat_bytes(c, dat_u64(c)));
+            rc = read_format(f, group, c);
     }
     return rc;
 }
