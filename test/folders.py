@@ -27,7 +27,7 @@ LAYERS = [
     "importer/proto importer/profiling importer/system importer/android importer/ctf",
     "importer/ftrace importer/track_event importer/input",
     "importer/merge importer/text importer/trace_dat importer/winscope",
-    "importer/json importer/otlp importer/perf",
+    "importer/fuchsia importer/hprof importer/json importer/otlp importer/perf",
     "importer",
     # SQL to rows
     "sql sql/frontend",

@@ -2,6 +2,7 @@
 #include "base/json_reader.h"
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 
@@ -26,26 +27,6 @@ static int32_t hex4(const uint8_t *p, const uint8_t *end)
         v = v << 4 | d;
     }
     return v;
-}
-
-static char *put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        *out++ = (char)c;
-    } else if (c < 0x800) {
-        *out++ = (char)(0xc0 | c >> 6);
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        *out++ = (char)(0xe0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else {
-        *out++ = (char)(0xf0 | c >> 18);
-        *out++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
-    }
-    return out;
 }
 
 /* A \u escape whose digits are at p: the character, and where it ends. NULL when the digits are missing. */
@@ -88,7 +69,7 @@ size_t json_unescape(struct json_text text, enum json_unescape_mode mode, char *
             *out++ = to[known - from];
             p++;
         } else if (*p == 'u' && (behind = unicode(p + 1, end, &c))) {
-            out = put_utf8(out, c);
+            out += utf8_put(out, c);
             p = behind;
         } else if (mode != JSON_TOLERANT) {
             return SIZE_MAX;

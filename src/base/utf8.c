@@ -34,3 +34,24 @@ size_t utf8_prefix(const char *s, size_t len)
     }
     return at;
 }
+
+size_t utf8_put(char *out, uint32_t c)
+{
+    char *begin = out;
+    if (c < 0x80) {
+        *out++ = (char)c;
+    } else if (c < 0x800) {
+        *out++ = (char)(0xc0 | c >> 6);
+        *out++ = (char)(0x80 | (c & 0x3f));
+    } else if (c < 0x10000) {
+        *out++ = (char)(0xe0 | c >> 12);
+        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
+        *out++ = (char)(0x80 | (c & 0x3f));
+    } else {
+        *out++ = (char)(0xf0 | c >> 18);
+        *out++ = (char)(0x80 | (c >> 12 & 0x3f));
+        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
+        *out++ = (char)(0x80 | (c & 0x3f));
+    }
+    return (size_t)(out - begin);
+}

@@ -11,6 +11,8 @@
 #include "importer/core/sequence.h"
 #include "importer/ctf/ctf_import.h"
 #include "importer/ftrace/ftrace.h"
+#include "importer/fuchsia/fuchsia.h"
+#include "importer/hprof/hprof.h"
 #include "importer/input/format_reader.h"
 #include "importer/input/reader.h"
 #include "importer/json/json_import.h"
@@ -62,6 +64,8 @@ static const struct format_reader *const format_readers[] = {
     &logcat_format_reader,
     &instruments_format_reader,
     &dumpstate_format_reader,
+    &fuchsia_format_reader,
+    &hprof_format_reader,
     NULL,
 };
 

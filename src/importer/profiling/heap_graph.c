@@ -217,7 +217,7 @@ static void check_index(struct packet *p, struct heap_graph *g, uint64_t index)
     g->has_index = true;
 }
 
-static void forget(struct heap_graph *g)
+void heap_graph_free(struct heap_graph *g)
 {
     vec_free(&g->objects);
     vec_free(&g->types);
@@ -287,7 +287,15 @@ void heap_graph_parse(struct packet *p)
         return;
     if (g->begun)
         heap_graph_tables(m->profiling, m->profiling->graphs, g);
-    forget(g);
+    heap_graph_free(g);
+}
+
+void heap_graph_of_file(struct profiling_machine *s, struct heap_graph *g)
+{
+    struct heap_graphs *all = graphs_of(s);
+    g->of_file = true;
+    if (all)
+        heap_graph_tables(s, all, g);
 }
 
 uint32_t heap_graph_row(struct profiling_machine *s, int64_t ts, uint32_t upid)
@@ -312,7 +320,7 @@ void heap_graph_finish(struct profiling_machine *s)
             continue;
         stats_add(&s->m->st->stats, s->m->id, STAT_heap_graph_non_finalized_graph, 1);
         heap_graph_tables(s, s->graphs, g);
-        forget(g);
+        heap_graph_free(g);
     }
 }
 
@@ -321,7 +329,7 @@ void heap_graph_close(struct heap_graphs *all)
     if (!all)
         return;
     for (size_t i = 0; i < all->graphs.n; i++)
-        forget(&all->graphs.p[i]);
+        heap_graph_free(&all->graphs.p[i]);
     u64map_free(&all->by_sequence);
     vec_free(&all->graphs);
     u64map_free(&all->rows);

@@ -13,6 +13,7 @@ struct graph_object {
     uint64_t id, type_id, self_size;
     int64_t registry_size;    /* of a NativeAllocationRegistry; COL_NULL: it is none */
     uint32_t bitmap;          /* in `bitmaps` + 1; 0: it is none */
+    uint32_t data;            /* row of heap_graph_object_data + 1; 0: it has none yet */
     size_t first_ref, n_refs; /* in `refs` */
     size_t first_internal;    /* in `refs`, from here on: held by the runtime, by no field */
     size_t first_field, n_fields;
@@ -47,6 +48,7 @@ struct graph_root {
 /* What the packets of one sequence have told since the last finished dump. */
 struct heap_graph {
     bool begun;                /* ts and upid are known */
+    bool of_file;              /* types tell superclasses; referents of references do not count, ways from roots do */
     bool has_index, truncated; /* packets are missing */
     uint64_t last_index, last_object_id;
     uint8_t last_heap_type;
@@ -84,6 +86,10 @@ struct heap_graphs {
     VEC(uint32_t)
     class_uses;
 };
+
+/* Makes the rows of a dump that a file holds as a whole; heap_graph_free() forgets what made them. */
+void heap_graph_of_file(struct profiling_machine *s, struct heap_graph *g);
+void heap_graph_free(struct heap_graph *g);
 
 /* Makes the rows of a dump. */
 void heap_graph_tables(struct profiling_machine *s, struct heap_graphs *all, struct heap_graph *g);

@@ -14,6 +14,8 @@ enum {
     VM_INTERNAL = 13,
     HEAP_ZYGOTE = 2,
     HEAP_BOOT_IMAGE = 3,
+    KIND_SOFT = 8, /* … */
+    KIND_PHANTOM = 11,
     MAX_FIELDS = 1024, /* of an object, to find one by name; those looked for have a handful */
 };
 
@@ -53,9 +55,23 @@ static uint64_t class_meant(const struct graph_build *b, const struct graph_obje
     return id ? (uint64_t)id << 32 | (uint64_t)ROW_GET(b->st, heap_graph_class, location, t->class_row) : 0;
 }
 
+/* As the types tell. */
+static void set_superclasses(struct graph_build *b)
+{
+    for (size_t i = 0; i < b->g->types.n; i++) {
+        const struct graph_type *t = &b->g->types.p[i], *super = graph_type_of(b, t->superclass_id);
+        if (super)
+            ROW_SET(b->st, heap_graph_class, superclass_id, t->class_row, (int64_t)super->class_row);
+    }
+}
+
 void graph_superclasses(struct graph_build *b)
 {
     struct heap_graph *g = b->g;
+    if (g->of_file) {
+        set_superclasses(b);
+        return;
+    }
     struct u64map rows = {0}, supers = {0}; /* name << 32 | location -> the first class of it; -> its superclass */
     strid field = find_name(b, "java.lang.Class.superClass");
     for (size_t i = 0; field && i < g->types.n; i++) {
@@ -106,6 +122,13 @@ static void add_image_roots(struct graph_build *b)
             b->s->m->im->failed = true;
 }
 
+/* The field whose object a reference of that kind does not hold; 0: it holds all. */
+static strid weak_field(const struct graph_build *b, const struct graph_object *o)
+{
+    const struct graph_type *t = b->g->of_file && o ? graph_type_of(b, o->type_id) : NULL;
+    return t && t->kind >= KIND_SOFT && t->kind <= KIND_PHANTOM ? find_name(b, "java.lang.ref.Reference.referent") : 0;
+}
+
 void graph_reachable(struct graph_build *b)
 {
     struct heap_graph *g = b->g;
@@ -114,7 +137,8 @@ void graph_reachable(struct graph_build *b)
     uint8_t *root = mem_alloc(b->told.n + 1);
     uint32_t *queue = mem_alloc((b->told.n + 1) * sizeof *queue); /* each row is in it once */
     size_t n_queue = 0;
-    add_image_roots(b);
+    if (!g->of_file)
+        add_image_roots(b);
     if (!root || !queue)
         b->s->m->im->failed = true;
     else
@@ -131,14 +155,21 @@ void graph_reachable(struct graph_build *b)
         *type = g->roots.p[i].type;
         ROW_SET(b->st, heap_graph_object, root_type, row, import_str(b->s->m->im, root_types[*type]));
         ROW_SET(b->st, heap_graph_object, reachable, row, 1);
+        if (g->of_file)
+            ROW_SET(b->st, heap_graph_object, root_distance, row, 0);
     }
     for (size_t at = 0; at < n_queue; at++) {
         const struct graph_object *o = graph_object_at(b, queue[at]);
+        strid weak = weak_field(b, o);
         for (size_t r = o ? o->first_ref : 0; o && r < o->first_ref + o->n_refs; r++) {
             uint32_t owned = graph_row_of(b, g->refs.p[r]);
-            if (owned == UINT32_MAX || ROW_GET(b->st, heap_graph_object, reachable, owned))
+            if (owned == UINT32_MAX || ROW_GET(b->st, heap_graph_object, reachable, owned) ||
+                (weak && g->field_ids.p[o->first_field + (r - o->first_ref)] == weak))
                 continue;
             ROW_SET(b->st, heap_graph_object, reachable, owned, 1);
+            if (g->of_file)
+                ROW_SET(b->st, heap_graph_object, root_distance, owned,
+                        ROW_GET(b->st, heap_graph_object, root_distance, queue[at]) + 1);
             queue[n_queue++] = owned;
         }
     }

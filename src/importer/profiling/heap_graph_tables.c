@@ -120,7 +120,9 @@ static void make_object(struct graph_build *b, const struct graph_object *o)
         row.type_id = t ? t->class_row : class_row(b, import_str(im, ""), 0, COL_NULL, 0);
         row.self_size = (int64_t)(o->self_size || !t ? o->self_size : t->object_size);
         row.heap_type = heap_types[o->heap_type] ? import_str(im, heap_types[o->heap_type]) : 0;
-        if (o->bitmap)
+        if (o->data)
+            row.object_data_id = o->data - 1;
+        else if (o->bitmap)
             row.object_data_id = bitmap_data(b, &b->g->bitmaps.p[o->bitmap - 1]);
     }
     heap_graph_object_insert(b->st, &row);

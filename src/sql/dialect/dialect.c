@@ -32,7 +32,7 @@ static void run_unref(struct text_run *r)
 
 int dialect_report(struct dialect *d, struct sql_message *m, int code, struct error *err)
 {
-    const char *text = m->p ? m->p : "out of memory";
+    const char *text = m->p && !m->failed ? m->p : "out of memory";
     error_set(err, code, "%s", text);
     engine_set_error_text(d->e, text);
     vec_free(m);

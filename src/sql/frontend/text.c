@@ -141,8 +141,9 @@ void sql_message_add(struct sql_message *m, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    if (n < 0 || !vec_reserve(m, m->n + (size_t)n + 1))
-        return; /* a message cut short is still a message */
+    m->failed |= n < 0 || !vec_reserve(m, m->n + (size_t)n + 1);
+    if (m->failed)
+        return;
     va_start(ap, fmt);
     vsnprintf(m->p + m->n, (size_t)n + 1, fmt, ap);
     va_end(ap);

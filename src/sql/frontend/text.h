@@ -74,6 +74,7 @@ struct sql_message {
     char *p;
     size_t n;
     size_t cap;
+    bool failed; /* out of memory: a part is missing */
 };
 
 void sql_message_add(struct sql_message *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
