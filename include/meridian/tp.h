@@ -329,14 +329,18 @@ struct tp_cut {
     int64_t from, to;   /* trace time, [from, to) */
     const uint32_t *machines; /* ids whose events stay */
     size_t n_machines;        /* 0: all */
+    const char *redact;       /* rules (docs/cutting.md) of names to replace; NULL: none */
 };
 
 struct tp_cut_counts {
     uint64_t packets_in, packets_out;
     uint64_t events_in, events_out; /* kernel events */
     uint64_t timeless;              /* packets whose time cannot be told; they are written as they are */
-    uint64_t damaged;               /* packets that cannot be read; they are written as they are */
+    uint64_t damaged;               /* packets that cannot be read; they are written as they are (redact: left out) */
     uint64_t tail;                  /* bytes at the end that are no packet; they are left out */
+    uint64_t strings, replaced;     /* of redact: what rules match, and the places */
+    uint64_t unmatched;             /* rules that replaced nothing */
+    uint32_t unmatched_at;          /* line of the first of them */
 };
 
 /* Writes the packets that a window of the trace needs, so that it answers the same within. Proto traces in one file

@@ -1,6 +1,7 @@
 /* Cuts a piece out of a recording: asks the tables which times matter, and writes the packets that tell of them. */
 #include "cut/cut.h"
 #include "base/output_file.h"
+#include "cut/redact.h"
 #include "tp_internal.h"
 
 #include <inttypes.h>
@@ -56,7 +57,7 @@ static int close_pairs(struct tp *tp, const struct tp_cut *what, struct times *t
     int64_t end;
     int rc = tp_query(tp, "select ts, dur from slice where dur > 0", &r);
     while (rc == 0 && (rc = tp_step(r)) == 1) {
-        const struct cut_window w = {what->from, what->to, t->at.p, before, NULL, 0};
+        const struct cut_window w = {what->from, what->to, t->at.p, before, NULL, 0, NULL};
         int64_t ts = tp_int64(r, 0);
         rc = 0;
         if (__builtin_add_overflow(ts, tp_int64(r, 1), &end))
@@ -94,12 +95,13 @@ static int read_times(struct tp *tp, const struct tp_cut *what, struct times *t)
     return rc;
 }
 
-static int write_cut(struct tp *tp, const struct tp_cut *what, const struct times *t, struct cut_counts *counts)
+static int write_cut(struct tp *tp, const struct tp_cut *what, const struct times *t, struct redactor *redactor,
+                     struct cut_counts *counts)
 {
     struct packet_file in;
     struct output_file out;
     struct error *err = &tp->err;
-    struct cut_window w = {what->from, what->to, t->at.p, t->at.n, what->machines, what->n_machines};
+    struct cut_window w = {what->from, what->to, t->at.p, t->at.n, what->machines, what->n_machines, redactor};
     int rc = packet_file_open(&in, what->input, err);
     if (rc < 0)
         return rc;
@@ -124,11 +126,20 @@ int tp_cut(struct tp *tp, const struct tp_cut *what, struct tp_cut_counts *count
         return tp_done(tp, error_set(&tp->err, -MRD_EUNSUPPORTED, "%s: the trace is on a server", what->output));
     if (!tp->finished)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: call tp_finish() first", what->output));
-    int rc = read_times(tp, what, &t);
+    struct redactor *redactor = NULL;
+    struct redact_counts m = {0};
+    *counts = (struct tp_cut_counts){0};
+    int rc = what->redact ? redactor_open(&redactor, what->redact, &tp->err) : 0;
+    if (rc < 0)
+        return tp_done(tp, error_prefix(&tp->err, "rules of redaction"));
+    rc = read_times(tp, what, &t);
     if (rc == TP_NOMEM)
         error_set(&tp->err, -MRD_ENOMEM, "out of memory");
     if (rc == 0)
-        rc = tp_done(tp, write_cut(tp, what, &t, &n));
+        rc = tp_done(tp, write_cut(tp, what, &t, redactor, &n));
+    if (redactor)
+        m = redactor_counts(redactor);
+    redactor_close(redactor);
     vec_free(&t.at);
     *counts = (struct tp_cut_counts){.packets_in = n.packets_in,
                                      .packets_out = n.packets_out,
@@ -136,6 +147,10 @@ int tp_cut(struct tp *tp, const struct tp_cut *what, struct tp_cut_counts *count
                                      .events_out = n.events_out,
                                      .timeless = n.timeless,
                                      .damaged = n.damaged,
-                                     .tail = n.tail};
+                                     .tail = n.tail,
+                                     .strings = m.strings,
+                                     .replaced = m.replaced,
+                                     .unmatched = m.unmatched,
+                                     .unmatched_at = m.unmatched_at};
     return rc;
 }

@@ -1,6 +1,7 @@
 /* Goes over the packets of a recording and writes what stays. */
 #include "cut/cut_internal.h"
 
+#include "cut/redact.h"
 #include "wire/fields.h"
 
 enum { FLUSH_BYTES = 1 << 20, NESTED_MAX = (1 << 28) - (1 << 16) };
@@ -159,6 +160,29 @@ static void cut_packet(struct cut *c, const struct cut_head *h, const struct ver
         v->steps->carry = 0;
 }
 
+/* Gives the packet that begins at `before` its pseudonyms. */
+static void redact(struct cut *c, size_t before)
+{
+    struct pb_cursor cursor = pb_cursor(slice_of(c->out.p + before, c->out.n - before));
+    struct pb_field f;
+    if (c->out.failed || !pb_next(&cursor, &f))
+        return;
+    pb_writer_clear(&c->redacted);
+    redactor_write(c->w->redactor, pb_bytes(&f), &c->redacted);
+    c->out.n = before;
+    pb_put_bytes(&c->out, TRACE_PACKET, c->redacted.p, c->redacted.n);
+    c->out.failed |= c->redacted.failed;
+}
+
+static int gather(void *ctx, struct slice field)
+{
+    struct pb_cursor cursor = pb_cursor(field);
+    struct pb_field f;
+    if (pb_next(&cursor, &f) && f.id == TRACE_PACKET && f.wire == PB_BYTES)
+        redactor_gather(ctx, pb_bytes(&f));
+    return 0;
+}
+
 static void note_descriptor(struct cut *c, struct slice descriptor)
 {
     struct pb_field counter, f;
@@ -180,6 +204,8 @@ static int each(void *ctx, struct slice field)
     struct cut_head h = read_head(packet);
     if (h.bad || packet.len > NESTED_MAX) {
         c->counts->damaged++;
+        if (c->w->redactor)
+            return 0;
         c->counts->packets_out++;
         pb_put_raw(&c->out, field.p, field.len);
         return flush(c);
@@ -194,7 +220,10 @@ static int each(void *ctx, struct slice field)
     v.selected = !v.known || is_selected(c, v.machine);
     v.outside = timed && !cut_wants(c->w, ts);
     c->counts->timeless += !timed && h.droppable;
+    const size_t before = c->out.n;
     cut_packet(c, &h, &v, packet);
+    if (c->w->redactor && c->out.n > before)
+        redact(c, before);
     return c->out.n >= FLUSH_BYTES || c->out.failed ? flush(c) : 0;
 }
 
@@ -204,7 +233,13 @@ int cut_write(struct importer *im, const struct packet_file *in, const struct cu
     struct cut c = {.im = im, .w = window, .counts = counts, .file = out, .err = err};
     struct packet_counts walked = {0};
     *counts = (struct cut_counts){0};
-    int rc = packet_file_walk(in, each, &c, &walked, err);
+    int rc = 0;
+    if (window->redactor) {
+        rc = packet_file_walk(in, gather, window->redactor, &walked, err);
+        rc = rc ? rc : redactor_ready(window->redactor, err);
+        walked = (struct packet_counts){0};
+    }
+    rc = rc ? rc : packet_file_walk(in, each, &c, &walked, err);
     rc = rc ? rc : flush(&c);
     counts->damaged += walked.damaged;
     counts->tail = walked.tail;
@@ -217,5 +252,6 @@ int cut_write(struct importer *im, const struct packet_file *in, const struct cu
     u64map_free(&c.cpus);
     vec_free(&c.runs);
     pb_writer_free(&c.out);
+    pb_writer_free(&c.redacted);
     return rc;
 }

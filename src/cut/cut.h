@@ -11,6 +11,7 @@
 #include "wire/packet_file.h"
 
 struct importer;
+struct redactor;
 
 struct cut_window {
     int64_t from, to;    /* trace time, [from, to) */
@@ -18,6 +19,7 @@ struct cut_window {
     size_t n_kept;
     const uint32_t *machines; /* rows of `machine` whose events stay; n 0: all */
     size_t n_machines;
+    struct redactor *redactor; /* as it was opened; NULL: names stay */
 };
 
 /* Whether what happens at `ts` stays. */
@@ -27,7 +29,7 @@ struct cut_counts {
     uint64_t packets_in, packets_out;
     uint64_t events_in, events_out; /* kernel events */
     uint64_t timeless;              /* packets with events whose time cannot be told: they stay */
-    uint64_t damaged;               /* packets that cannot be read: they stay as they are */
+    uint64_t damaged;               /* packets that cannot be read: they stay as they are, or go (redactor) */
     size_t tail;                    /* bytes at the end that are no packet: they go */
 };
 

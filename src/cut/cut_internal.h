@@ -52,7 +52,8 @@ struct cut {
     struct output_file *file;
     struct error *err;
     struct pb_writer out;
-    struct u64map by_id; /* machine_id, sequence_id -> index in sequences */
+    struct pb_writer redacted; /* scratch: a packet with pseudonyms */
+    struct u64map by_id;       /* machine_id, sequence_id -> index in sequences */
     VEC(struct cut_sequence) sequences;
     struct u64map comms; /* machine, cpu, pid -> hash of the name seen last */
     struct u64map mms;   /* machine, cpu, mm_id -> pid that said it was its own */

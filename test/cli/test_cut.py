@@ -171,6 +171,55 @@ class Cut(harness.Case):
         self.run_shell("cut", "--machine", before[1].split(",")[0], "-o", out, trace)
         self.assertEqual(self.query(count, "--format", "csv", trace=out).splitlines()[1:], before[1:])
 
+    def redacted(self, trace, rules):
+        path, out = self.dir / "rules.txt", self.dir / "redacted.pftrace"
+        path.write_text(rules)
+        p = self.run_shell("cut", "--redact", path, "-o", out, trace)
+        return out, p.stderr.decode()
+
+    def test_redacted_names_are_nowhere_in_the_bytes(self):
+        numbers = ("select ts, dur, cpu, priority from sched order by 1, 3; select ts, dur, depth from slice order by 1, 2, 3; "
+                   "select ts, value from counter order by 1, 2; select count(distinct name), count(*) from thread; "
+                   "select count(*), count(distinct name) from slice; select cpu, count(*) from ftrace_event group by 1 order by 1")
+        for name in ("linux-sched.pftrace", "linux-sched-nocompact.pftrace.gz", "mm-calls.pftrace.gz", "track-events.pftrace",
+                     "linux-zstd.pftrace"):
+            trace = harness.DATA / name
+            names = self.query("select distinct name from thread where length(name) > 4 and name not glob '*kworker*' union select distinct "
+                               "name from slice where length(name) > 5", "--format", "csv", trace=trace)
+            secrets = [s.strip('"') for s in names.splitlines()[1:]]
+            secrets = [s for s in secrets if "*" not in s and "?" not in s and s != "[NULL]"][::3]
+            self.assertGreater(len(secrets), 1)
+            out, told = self.redacted(trace, "key 25\n" + "".join(f"name {s}\n" for s in secrets))
+            data = out.read_bytes()
+            for s in secrets:
+                self.assertNotIn(s.encode(), data, name)
+            for number, packet in fields(data):
+                fields(packet)
+            self.assertIn("strings replaced in", told)
+            for sql in numbers.split("; "):
+                self.assertEqual(self.query(sql, "--format", "csv", trace=trace), self.query(sql, "--format", "csv", trace=out), name)
+
+    def test_pseudonyms_are_the_same_with_the_same_key(self):
+        trace = harness.DATA / "linux-sched.pftrace"
+        names = "select distinct name from thread where tid in (select tid from thread order by tid limit 12) order by tid"
+        rules = "key some key\nname *\n"
+        one = self.query(names, trace=self.redacted(trace, rules)[0])
+        self.assertEqual(one, self.query(names, trace=self.redacted(trace, rules)[0]))
+        self.assertNotEqual(one, self.query(names, trace=self.redacted(trace, "name *")[0]))
+        self.assertNotIn("kthreadd", one)
+
+    def test_rules_that_match_nothing(self):
+        told = self.redacted(harness.DATA / "linux-sched.pftrace", "name busybox\n\nname nobody-has-it")[1]
+        self.assertIn("1 rules of", told)
+        self.assertIn("the first is line 3", told)
+        rules = self.dir / "bad.txt"
+        rules.write_text("names *\n")
+        self.fails("cut", "--redact", rules, "-o", self.dir / "none2.pftrace", harness.DATA / "linux-sched.pftrace",
+                   text="line 1: unknown kind 'names'")
+        rules.write_bytes(b"name a\0b")
+        self.fails("cut", "--redact", rules, "-o", self.dir / "none2.pftrace", harness.DATA / "linux-sched.pftrace", text="byte 6 is 0")
+        self.assertFalse((self.dir / "none2.pftrace").exists())
+
     def test_what_is_refused(self):
         trace, out = harness.DATA / "linux-sched.pftrace", self.dir / "none.pftrace"
         for args, text in (
@@ -181,6 +230,7 @@ class Cut(harness.Case):
                 (("--around", "select 1"), "no column ts"),
                 (("--around", "select ts from slice where 0"), "has no rows"),
                 (("--machine", "nobody", "--from", "1s"), "no machine 'nobody'"),
+                (("--redact", self.dir / "no-rules.txt"), "no-rules.txt"),
                 (("--around", "select ts from slice", "--to", "1s"), "leave out")):
             self.fails("cut", *args, "-o", out, trace, text=text)
             self.assertFalse(out.exists())

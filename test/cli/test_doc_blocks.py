@@ -77,7 +77,8 @@ class Blocks(harness.Case):
         texts = {page: [text for p, kind, text in blocks() if (p, kind) == (page, "textproto")] for page in ("summaries.md", "structured-queries.md")}
         (work / "metrics").mkdir()
         rules = next(text for page, kind, text in blocks() if page == "compare.md" and text.startswith("# ci.rules"))
-        for name, text in (("ci.rules", rules), ("cpu.textproto", texts["summaries.md"][0]), ("metrics/cpu.textproto", texts["summaries.md"][0]),
+        secrets = next(text for page, kind, text in blocks() if page == "cutting.md" and text.startswith("# rules.txt"))
+        for name, text in (("ci.rules", rules), ("rules.txt", secrets), ("cpu.textproto", texts["summaries.md"][0]), ("metrics/cpu.textproto", texts["summaries.md"][0]),
                            ("draws.textproto", texts["structured-queries.md"][0])):
             (work / name).write_text(text)
         out = self.run_shell("summarize", work / "run.pftrace", work / "metrics/cpu.textproto", "--metrics-v2", "all").stdout

@@ -1,4 +1,5 @@
 /* tp_shell cut: a piece of a recording as a recording of its own. */
+#include "base/file.h"
 #include "shell/commands/compare_load.h"
 #include "shell/ticker.h"
 
@@ -138,17 +139,37 @@ static int read_window(struct shell *sh, struct bounds *b, struct error *err)
     return 0;
 }
 
-static void tell(const struct tp_cut_counts *n, const char *output)
+static void tell(const struct tp_cut_counts *n, const struct options *o)
 {
+    const char *output = o->output;
     fprintf(stderr, "%s: %" PRIu64 " of %" PRIu64 " packets, %" PRIu64 " of %" PRIu64 " kernel events\n", output,
             n->packets_out, n->packets_in, n->events_out, n->events_in);
     if (n->timeless)
         fprintf(stderr, "note: the time of %" PRIu64 " packets cannot be told; they are written as they are\n",
                 n->timeless);
     if (n->damaged)
-        fprintf(stderr, "note: %" PRIu64 " packets cannot be read; they are written as they are\n", n->damaged);
+        fprintf(stderr, "note: %" PRIu64 " packets cannot be read; they are %s\n", n->damaged,
+                o->redact ? "left out" : "written as they are");
     if (n->tail)
         fprintf(stderr, "note: %" PRIu64 " bytes at the end are not a whole packet; they are left out\n", n->tail);
+    if (o->redact)
+        fprintf(stderr, "%s: %" PRIu64 " strings replaced in %" PRIu64 " places\n", output, n->strings, n->replaced);
+    if (n->unmatched)
+        fprintf(stderr, "note: %" PRIu64 " rules of %s replaced nothing, the first is line %u\n", n->unmatched,
+                o->redact, n->unmatched_at);
+}
+
+enum { RULES_BYTES_MAX = 1 << 20 };
+
+static int read_rules(const char *path, char **text, struct error *err)
+{
+    size_t len = 0;
+    if (!path)
+        return 0;
+    int rc = file_read_all(path, RULES_BYTES_MAX, text, &len, err);
+    if (rc == 0 && strlen(*text) != len)
+        return error_set(err, -MRD_EINVALID, "%s: byte %zu is 0: rules are text", path, strlen(*text));
+    return rc;
 }
 
 int cmd_cut(struct shell *sh, struct error *err)
@@ -162,14 +183,18 @@ int cmd_cut(struct shell *sh, struct error *err)
                          "piece.pftrace trace.pftrace");
     if (!o->output)
         return error_set(err, -MRD_EINVALID, "cut: -o FILE is needed");
-    if (!o->from && !o->to && !o->around && o->only_machine.n == 0)
-        return error_set(err, -MRD_EINVALID, "cut: say what to keep: --from T, --to T, --around SQL or --machine NAME");
+    if (!o->from && !o->to && !o->around && o->only_machine.n == 0 && !o->redact)
+        return error_set(err, -MRD_EINVALID,
+                         "cut: say what to keep: --from T, --to T, --around SQL or --machine NAME; or what to replace: "
+                         "--redact FILE");
     if (o->around && (o->from || o->to))
         return error_set(err, -MRD_EINVALID, "cut: --around tells the window; leave out --from and --to");
-    int rc = compare_open(sh, o->positionals.p[0], err);
+    char *rules = NULL;
+    int rc = read_rules(o->redact, &rules, err);
+    rc = rc ? rc : compare_open(sh, o->positionals.p[0], err);
     rc = rc ? rc : read_window(sh, &b, err);
     if (rc == 0) {
-        struct tp_cut what = {o->positionals.p[0], o->output, b.from, b.to, b.machines.p, b.machines.n};
+        struct tp_cut what = {o->positionals.p[0], o->output, b.from, b.to, b.machines.p, b.machines.n, rules};
         struct ticker ticker;
         ticker_start(&ticker, "Cutting", true);
         rc = tp_cut(sh->tp, &what, &counts);
@@ -177,7 +202,8 @@ int cmd_cut(struct shell *sh, struct error *err)
         rc = rc < 0 ? session_error(sh, rc, err) : 0;
     }
     if (rc == 0)
-        tell(&counts, o->output);
+        tell(&counts, o);
+    mem_free(rules);
     vec_free(&b.machines);
     compare_close(sh);
     return rc;
