@@ -226,6 +226,46 @@ class Formats(Case):
                             ("pprof=REALTIME", "no format of that name"), ("x=REALTIME", "no format of that name")):
             self.fails("query", "--clock", wrong, plain, "select 1", text=text)
 
+    def test_trace_cmd_report(self):
+        """Every line is an event of its thread, with the threads of scheduling in the form that trace-cmd gives them."""
+        report = TEXT / "trace-cmd-report.txt"
+        names, switches = collections.Counter(), []
+        for line in report.read_text().splitlines():
+            m = re.match(r" *(.+)-(\d+) +\[(\d+)\] +([\d.]+): (\w+): +(.*)", line)
+            if not m:
+                continue
+            names[m[5]] += 1
+            if m[5] == "sched_switch":
+                pair = re.match(r"(.+):(\d+) \[(\d+)\] (\S+) ==> (.+):(\d+) \[(\d+)\]", m[6])
+                switches.append([str(round(float(m[4]) * 1e9)), str(int(m[3])), pair[6], pair[7]])
+        got = self.rows("select name, count(*) from ftrace_event group by 1", report, "--all-text-events")
+        self.assertEqual({k: int(n) for k, n in got}, dict(names))
+        self.assertGreater(names["sched_switch"], 40)
+        begun = self.rows("select ts, cpu, tid, priority from sched join thread using (utid) order by ts", report)
+        self.assertEqual([r for r in begun if r in switches], switches)
+
+    def test_cprofile(self):
+        """Pairs of Python functions with the time of the inner one, as a script made them of cProfile's statistics."""
+        text = TEXT / "cprofile-collapsed.txt"
+        want = sorted(line.rsplit(" ", 1)[::-1] for line in text.read_text().splitlines())
+        got = self.rows("select cast(s.value as int), p.name || ';' || f.name from __intrinsic_aggregate_sample s join "
+                        "stack_profile_callsite c on c.id = s.callsite_id join stack_profile_frame f on f.id = c.frame_id join "
+                        "stack_profile_callsite u on u.id = c.parent_id join stack_profile_frame p on p.id = u.frame_id", text)
+        self.assertEqual(sorted(got), want)
+        self.assertGreater(len(got), 200)
+
+    def test_anchors(self):
+        """A kernel's text that says what time of day it was: files with times of day beside it are on its timeline."""
+        mark = "    atrace-10    [000] ...1  100.250000: tracing_mark_write: trace_event_clock_sync: %s\n"
+        kernel = self.file("k.txt", "# tracer: nop\n#\n" + mark % "parent_ts=100.25" + mark % "realtime_ts=1700000000000" +
+                           SWITCH.format(comm="a", pid=1, cpu=0, at=101, next="b", npid=2))
+        calls = self.file("s.txt", "7 1700000002.000001 write(1) = 1\n")
+        apart = "select s.ts - c.ts from slice s, sched c where s.name = 'write'"
+        for files in (kernel, calls), (calls, kernel), (kernel, calls, "--clock", "systrace=BOOTTIME"):
+            self.assertEqual(self.rows(apart, *files), [["1250001000"]], files)
+        silent = self.file("k2.txt", kernel.read_text().replace("realtime_ts=1700000000000", "realtime_ts=x"))
+        self.assertEqual(self.rows(apart, silent, calls), [])
+
     def test_archive(self):
         """Text beside a recording: one timeline, each with its own row of trace_file."""
         path = self.dir / "all.zip"

@@ -53,3 +53,15 @@ bool file_clock_convert(struct file_clock *c, int64_t ns, int64_t byte_offset, i
     clock_graph_record_failure(g, c->clock, ns, byte_offset);
     return false;
 }
+
+void file_clock_anchor(struct file_clock *c, int64_t ns, uint32_t id, int64_t there)
+{
+    struct clock_graph *g = c->im->clocks;
+    struct clock_id clock = {.id = id, .machine = c->im->input.base_machine, .file = c->im->input.clock_file};
+    struct clock_reading both[] = {{.clock = c->clock, .value = ns}, {.clock = clock, .value = there}};
+    int64_t known;
+    if (!c->clock.id || same_clock(c->clock, clock) || clock_graph_convert(g, c->clock, ns, clock, &known) == 0)
+        return;
+    clock_graph_write_rows(g, both, 2, clock_graph_add_snapshot(g, both, 2));
+    c->ready = false;
+}

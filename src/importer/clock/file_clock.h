@@ -22,6 +22,10 @@ struct file_clock {
  * 0: times of the file stand as they are. Call it when the file begins. */
 void file_clock_open(struct file_clock *c, struct importer *im, uint32_t id);
 
+/* The file says that it was `there` on a clock of the system (CLOCK_ID_REALTIME …) at its own time `ns`. What snapshots
+ * of other traces say comes before that. */
+void file_clock_anchor(struct file_clock *c, int64_t ns, uint32_t id, int64_t there);
+
 /* Slow path of file_clock_to_trace_time(). */
 bool file_clock_convert(struct file_clock *c, int64_t ns, int64_t byte_offset, int64_t *ts);
 

@@ -73,7 +73,7 @@ static bool to_trace_time(void *ctx, int64_t ns, int64_t *trace_ns)
 void chrome_system_trace(struct chrome *c, struct json_text text)
 {
     char *plain = mem_alloc(text.raw.len ? text.raw.len : 1);
-    if (!plain || (!c->system && !(c->system = systrace_open(c->im, to_trace_time, c, true)))) {
+    if (!plain || (!c->system && !(c->system = systrace_open(c->im, to_trace_time, NULL, c, true)))) {
         mem_free(plain);
         c->im->failed = true;
         return;

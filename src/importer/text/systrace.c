@@ -22,6 +22,7 @@ struct systrace {
     struct importer *im;
     struct machine_ctx *m;
     systrace_clock_fn to_ns;
+    systrace_anchor_fn anchor;
     void *ctx;
     uint32_t queue;
     uint32_t file; /* serial */
@@ -61,7 +62,8 @@ static void parse_lines(void *owner, const struct sort_event *events, size_t n)
     }
 }
 
-struct systrace *systrace_open(struct importer *im, systrace_clock_fn to_ns, void *ctx, bool tid0_is_thread)
+struct systrace *systrace_open(struct importer *im, systrace_clock_fn to_ns, systrace_anchor_fn anchor, void *ctx,
+                               bool tid0_is_thread)
 {
     struct systrace *s = mem_zalloc(sizeof *s);
     if (!s)
@@ -69,6 +71,7 @@ struct systrace *systrace_open(struct importer *im, systrace_clock_fn to_ns, voi
     *s = (struct systrace){.im = im,
                            .m = text_machine(im),
                            .to_ns = to_ns,
+                           .anchor = anchor,
                            .ctx = ctx,
                            .file = im->input.serial,
                            .tid0_is_thread = tid0_is_thread};
@@ -84,6 +87,26 @@ void systrace_close(struct systrace *s)
     mem_free(s);
 }
 
+/* What recorders write when they begin, so that a trace can be placed beside others. */
+static void read_anchor(struct systrace *s, const struct systrace_line *p)
+{
+    enum { NS_PER_MS = 1000000 };
+    const double max_seconds = 9e9;
+    static const char mark[] = "trace_event_clock_sync: ", real[] = "realtime_ts=", parent[] = "parent_ts=";
+    struct slice said = slice_from(p->args, sizeof mark - 1);
+    int64_t there;
+    double seconds;
+    if (slice_starts(said, real)) {
+        if (number_decimal(trim_space(slice_from(said, sizeof real - 1)), &there) && there > 0 &&
+            there < INT64_MAX / NS_PER_MS)
+            s->anchor(s->ctx, p->ts, CLOCK_ID_REALTIME, there * NS_PER_MS);
+    } else if (slice_starts(said, parent)) { /* seconds; 0 where nobody knew */
+        if (number_real(trim_space(slice_from(said, sizeof parent - 1)), &seconds) && seconds > 0 &&
+            seconds < max_seconds)
+            s->anchor(s->ctx, p->ts, CLOCK_ID_MONOTONIC, (int64_t)(seconds * 1e9 + 0.5));
+    }
+}
+
 bool systrace_add_line(struct systrace *s, struct slice line)
 {
     struct systrace_line p;
@@ -94,6 +117,8 @@ bool systrace_add_line(struct systrace *s, struct slice line)
         stats_add(&s->im->st->stats, 0, STAT_trace_sorter_negative_timestamp_dropped, 1);
         return true;
     }
+    if (s->anchor && slice_starts(p.args, "trace_event_clock_sync: "))
+        read_anchor(s, &p);
     if (!s->to_ns(s->ctx, p.ts, &ts))
         return true;
     struct line_event *l = arena_alloc(&s->arena, sizeof *l);

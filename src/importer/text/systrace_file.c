@@ -34,6 +34,12 @@ static bool to_ns(void *ctx, int64_t value, int64_t *ns)
     return file_clock_to_trace_time(&f->clock, value, f->reader.at, ns);
 }
 
+static void anchor(void *ctx, int64_t ns, uint32_t clock, int64_t there)
+{
+    struct systrace_file *f = ctx;
+    file_clock_anchor(&f->clock, ns, clock, there);
+}
+
 static bool has_text(struct slice line, const char *text)
 {
     return line.len && memmem(line.p, line.len, text, strlen(text));
@@ -84,7 +90,7 @@ static void *open_file(struct importer *im)
         return NULL;
     f->im = im;
     f->reader = (struct line_reader){.each = each_line, .ctx = f};
-    f->lines = systrace_open(im, to_ns, f, false);
+    f->lines = systrace_open(im, to_ns, anchor, f, false);
     f->m = text_machine(im);
     file_clock_open(&f->clock, im, CLOCK_ID_MONOTONIC);
     if (!f->lines) {
