@@ -20,6 +20,7 @@
 #include "importer/merge/relate.h"
 #include "importer/merge/write_merged.h"
 #include "importer/otlp/otlp.h"
+#include "importer/perf/perf_folder.h"
 #include "importer/perf/perf_import.h"
 #include "importer/profiling/profiling.h"
 #include "importer/proto/diagnostics.h"
@@ -185,8 +186,14 @@ static void note_duration(struct importer *im, int64_t start)
 int importer_add_file(struct importer *im, const char *path, struct error *err)
 {
     int64_t start = clock_now_ns(CLOCK_MONOTONIC);
-    int rc = strcmp(path, "-") != 0 && ctf_is_trace(path) ? ctf_import_add(im, path, err)
-                                                          : reader_add_file(im->reader, path, err);
+    bool is_name = strcmp(path, "-") != 0;
+    char *of_folder = is_name ? perf_folder_data(path) : NULL;
+    int rc = of_folder ? perf_folder_open(im, path, err) : 0;
+    if (!rc && !of_folder && is_name && ctf_is_trace(path))
+        rc = ctf_import_add(im, path, err);
+    else if (!rc)
+        rc = reader_add_file(im->reader, of_folder ? of_folder : path, err);
+    mem_free(of_folder);
     im->directory_bytes = ctf_import_bytes(im);
     proto_reader_finish_file(im->proto);
     note_duration(im, start);
@@ -276,6 +283,7 @@ void importer_close(struct importer *im)
         track_tracker_close(im->tracks);
     ctf_import_close(im);
     otlp_close(im);
+    perf_folder_close(im);
     trace_dat_close(im->trace_dat);
     recordings_close(im);
     sorter_close(im->sorter);

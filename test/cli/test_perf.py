@@ -126,6 +126,28 @@ class Perf(unittest.TestCase):
                 checked += len(want)
         self.assertGreater(checked, 100)
 
+    def test_folder_of_recording_threads(self):
+        """perf record --threads: records in a file a thread. A folder that is cut says so."""
+        path = os.path.join(SHARED, "threads.data")
+        if not os.path.isdir(path):
+            self.skipTest("the sample is not here")
+        samples = "SELECT s.ts, t.tid, p.pid, s.cpu FROM perf_sample s JOIN thread t USING (utid) LEFT JOIN process p USING (upid)"
+        want = sorted((int(m["s"]) * 10**9 + int(m["ns"]), int(m["tid"]) % 2**32) for m in script(path))
+        self.assertGreater(len(want), 10)
+        self.assertEqual(sorted((int(r["ts"]), int(r["tid"])) for r in query(samples, path)), want)
+        with tempfile.TemporaryDirectory() as d:
+            for name in ("data", "data.0", "data.1"):
+                with open(os.path.join(path, name), "rb") as f, open(os.path.join(d, name), "wb") as out:
+                    out.write(f.read())
+            told = "SELECT value FROM stats WHERE name = 'perf_data_truncated'"
+            self.assertEqual(query(told, d), [])
+            os.truncate(os.path.join(d, "data.0"), os.path.getsize(os.path.join(d, "data.0")) - 3)
+            self.assertEqual(query(told, d), [{"value": "1"}])
+            fewer = sorted((int(r["ts"]), int(r["tid"])) for r in query(samples, d))
+            self.assertLess(set(fewer), set(want))
+            os.unlink(os.path.join(d, "data.1"))
+            self.assertLess(len(query(samples, d)), len(fewer))
+
     def test_wall_clock(self):
         path = samples()["clockid"]  # recorded with -k CLOCK_MONOTONIC: the file relates it to the wall clock
         with open(path, "rb") as f:

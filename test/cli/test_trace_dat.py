@@ -167,6 +167,30 @@ class TraceDat(unittest.TestCase):
                 else:
                     self.assertRegex(done.stderr, r"trace\.dat|format that is known")
 
+    def test_memory_maps(self):
+        """--proc-map: what processes had mapped, as the file's text has it."""
+        with open(data("date"), "rb") as f:
+            texts = re.findall(rb"([0-9a-f]+) ([0-9a-f]+) /[^\n]*\n((?:[0-9a-f]+ [0-9a-f]+ [^\n\0]+\n)+)", f.read())
+        want = sorted((str(int(pid, 16)), str(int(line.split()[0], 16)), str(int(line.split()[1], 16)), line.split(b" ", 2)[2].decode())
+                      for pid, n, lines in texts for line in lines.splitlines() if not line.startswith(b"ffffffff"))
+        self.assertGreater(len(want), 10)
+        rows = query("SELECT p.pid, m.start, m.end, m.name FROM stack_profile_mapping m JOIN __intrinsic_mmap_record r ON r.mapping_id = m.id "
+                     "JOIN process p USING (upid) WHERE m.start > 0", data("date"))
+        self.assertEqual(sorted((r["pid"], r["start"], r["end"], r["name"]) for r in rows), want)
+
+    def test_large_pages(self):
+        """Sub-buffers of 256 KiB; an event of 100,000 bytes in one of them is counted, those around it are there."""
+        path = os.path.join(HERE, "large-pages.dat.gz")
+        self.assertEqual(query("SELECT name, count(*) AS n FROM ftrace_event GROUP BY name", path), [{"name": "sched_switch", "n": "8"}])
+        self.assertEqual(query("SELECT name, value FROM stats WHERE name GLOB 'trace_dat_*' AND value > 0", path),
+                         [{"name": "trace_dat_unknown_event", "value": "1"}])
+
+    def test_hooks_are_metadata(self):
+        if "k612-hook" not in samples():
+            self.skipTest("the sample is not here")
+        self.assertEqual(query("SELECT str_value AS v FROM metadata WHERE name = 'trace_dat_hook'", data("k612-hook"))[0]["v"],
+                         "sched_waking,pid/sched_switch,next_pid")
+
     def test_latency_text_is_told(self):
         got = query("SELECT value FROM stats WHERE name = 'trace_dat_latency_text'", data("synthetic-latency-v6"))
         self.assertEqual(got[0]["value"], "1")

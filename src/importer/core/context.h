@@ -96,6 +96,7 @@ struct importer {
     struct reader *reader;             /* importer/input: formats, archives, blobs */
     struct trace_dat_files *trace_dat; /* importer/trace_dat: files of trace-cmd, hosts and guests */
     struct otlp *otlp;                 /* importer/otlp: spans collected so far; NULL when there are none */
+    struct perf_folder *perf_folder;   /* importer/perf: files beside a perf.data; NULL when there are none */
     struct ctf_import *ctf;            /* importer/ctf: CTF traces collected so far; NULL when there are none */
     VEC(struct machine_ctx *)
     machines;                        /* by machine row */

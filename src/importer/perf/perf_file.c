@@ -150,5 +150,6 @@ void perf_file_close(struct perf_file *f)
     u64map_free(&f->ids);
     vec_free(&f->build_ids);
     vec_free(&f->plain);
+    vec_free(&f->plain_ends);
     inflater_close(f->inflater);
 }

@@ -99,7 +99,11 @@ struct perf_file {
     VEC(uint8_t)
     plain; /* what came out of them */
     bool in_plain;
-    uint64_t packed; /* bytes that went in */
+    uint64_t packed;           /* bytes that went in */
+    const struct slice *parts; /* files of bare records beside this one; they stay, too */
+    size_t n_parts, part;      /* the next to be read, or the next piece of `plain` */
+    VEC(size_t)
+    plain_ends; /* where what came out of each part ends */
 };
 
 enum perf_feature {

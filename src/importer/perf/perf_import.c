@@ -3,6 +3,7 @@
 
 #include "importer/clock/clock_graph.h"
 #include "importer/core/metadata.h"
+#include "importer/perf/perf_folder.h"
 #include "importer/sort/sorter.h"
 #include "importer/track/process_tracker.h"
 #include "wire/fields.h"
@@ -317,6 +318,7 @@ static int write_file(void *self, struct slice bytes, struct error *err)
     int rc = perf_file_open(&p->file, bytes, err);
     if (rc)
         return rc;
+    perf_folder_parts(p->im, &p->file);
     p->queue = sorter_add_queue(p->im->sorter, parse, p);
     rc = read_records(p, &list);
     if (!rc)

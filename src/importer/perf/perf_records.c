@@ -109,14 +109,36 @@ static int take_in(struct perf_file *f, struct slice *rest, const struct perf_re
     }
 }
 
+/* What is read when `rest` is at its end: first the parts as they stand, each with compressed records of its own, then
+ * what came out of those. 0: nothing; 1: there is something; -MRD_ENOMEM. */
+static int next_rest(struct perf_file *f)
+{
+    if (!f->in_plain) {
+        if (!vec_push(&f->plain_ends, f->plain.n))
+            return -MRD_ENOMEM;
+        inflater_close(f->inflater);
+        f->inflater = NULL;
+        if (f->part < f->n_parts) {
+            f->rest = f->parts[f->part++];
+            return 1;
+        }
+        f->in_plain = true;
+        f->part = 0;
+    }
+    if (f->part == f->plain_ends.n)
+        return 0;
+    size_t start = f->part ? f->plain_ends.p[f->part - 1] : 0, end = f->plain_ends.p[f->part++];
+    f->rest = slice_of(f->plain.p + start, end - start);
+    return 1;
+}
+
 int perf_records_next(struct perf_file *f, struct perf_record *r)
 {
     for (;;) {
         while (!cut(f, &f->rest, r)) {
-            if (f->in_plain)
-                return 0;
-            f->in_plain = true;
-            f->rest = slice_of(f->plain.p, f->plain.n);
+            int more = next_rest(f);
+            if (more != 1)
+                return more;
         }
         int rc = take_in(f, &f->rest, r);
         if (rc)

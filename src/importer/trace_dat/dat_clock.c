@@ -22,7 +22,8 @@ static int read_cpu(struct dat_shifts *s, struct dat_cursor *c)
     }
     if (!vec_reserve(&s->list, n))
         return -MRD_ENOMEM;
-    memset(s->list.p, 0, n * sizeof *s->list.p);
+    if (n)
+        memset(s->list.p, 0, n * sizeof *s->list.p);
     s->list.n = n;
     for (uint32_t i = 0; i < n; i++)
         s->list.p[i].time = dat_u64(c);

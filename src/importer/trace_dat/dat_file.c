@@ -10,6 +10,7 @@ enum {
     OPTION_BUFFER = 3,
     OPTION_TRACECLOCK = 4,
     OPTION_UNAME = 5,
+    OPTION_HOOK = 6,
     OPTION_OFFSET = 7,
     OPTION_CPUCOUNT = 8,
     OPTION_VERSION = 9,
@@ -127,6 +128,9 @@ int dat_read_option(struct dat_file *f, unsigned id, struct slice data)
         return 0;
     case OPTION_UNAME:
         f->uname = without_nul(data);
+        return 0;
+    case OPTION_HOOK:
+        f->hook = without_nul(data);
         return 0;
     case OPTION_OFFSET:
         f->offset_ns = number_of(data);

@@ -19,7 +19,7 @@
 enum {
     DAT_MAX_CPUS = 4096,
     DAT_MAX_BUFFERS = 1024,
-    DAT_MAX_PAGE = 64 << 10, /* the kernel's limit of a sub-buffer */
+    DAT_MAX_PAGE = 1 << 20, /* the kernel counts the bytes of a sub-buffer in 20 bits */
 };
 
 /* Reads numbers in the order of bytes of a file. Beyond the end everything is 0, and `bad` is set. */
@@ -109,7 +109,7 @@ struct dat_file {
     buffers;
 
     /* Options. */
-    struct slice uname, clocks, writer;
+    struct slice uname, clocks, writer, hook;
     VEC(struct dat_cpustat)
     cpustats;
     VEC(struct slice)

@@ -6,6 +6,7 @@
 #include "importer/trace_dat/dat_clock.h"
 #include "importer/trace_dat/dat_events.h"
 #include "importer/trace_dat/dat_files.h"
+#include "importer/trace_dat/dat_maps.h"
 #include "importer/trace_dat/dat_pages.h"
 #include "importer/trace_dat/dat_stats.h"
 #include "importer/track/process_tracker.h"
@@ -223,6 +224,8 @@ static void write_metadata(struct trace_dat *t)
                      import_str(im, compressions[f->compression]));
     if (f->writer.len)
         metadata_dynamic(im, NULL, import_str(im, "trace_dat_writer"), COL_NULL, import_slice(im, f->writer));
+    if (f->hook.len)
+        metadata_dynamic(im, NULL, import_str(im, "trace_dat_hook"), COL_NULL, import_slice(im, f->hook));
 }
 
 static bool prepare(struct trace_dat *t, struct error *err)
@@ -372,6 +375,7 @@ static int write_file(void *self, struct slice bytes, struct error *err)
         return error_set(err, -MRD_EFORMAT, "trace.dat does not describe its pages (header_page)");
     }
     set_clock(t);
+    dat_maps_import(t->m, &t->file, t->trace_clock, first_time(t));
     if (!prepare(t, err))
         return -MRD_ENOMEM;
     return read_buffers(t) ? error_set(err, -MRD_ENOMEM, "out of memory for trace.dat") : 0;
