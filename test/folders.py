@@ -40,7 +40,7 @@ LAYERS = [
     "sql/engine",
     "summary/query",
     "summary/run",
-    "cut",
+    "cut export",
     "api",
     "server compare",
     # the program

@@ -319,6 +319,25 @@ int tp_export_sqlite(struct tp *tp, const char *path);
  * Pids and tids of other machines are moved up by 10,000,000 for each row of the table machine. */
 int tp_export_json(struct tp *tp, int (*write)(void *ctx, const void *bytes, size_t len), void *ctx);
 
+/* What tp_export_columns() writes. */
+struct tp_export {
+    const char *format;    /* "native", "rowbinary", "csv" or "jsonl" (docs/export.md) */
+    const char *directory; /* gets a file for each table and query; made when it is not there */
+    const char *tables;    /* names separated by commas; NULL: all that have rows, unless there are queries */
+    const char *const *queries; /* "name=SELECT ..." each */
+    size_t n_queries;
+    const char *const *files; /* what was loaded: a trace without a UUID is named by a hash of their bytes */
+    size_t n_files;
+};
+
+struct tp_export_counts {
+    uint64_t files, rows, bytes;
+};
+
+/* Writes tables and results of SQL column by column, with the trace's name, machines, threads, processes, tracks and args
+ * as text in each row. Each file is there whole or not at all; those written before a failure stay. */
+int tp_export_columns(struct tp *tp, const struct tp_export *what, struct tp_export_counts *counts);
+
 /* Writes separate recordings that packets have related (see docs/clock-sync.md) as one proto trace at `path`, which
  * is replaced: a machine each, with what is known of their clocks. */
 int tp_write_merged(struct tp *tp, const char *path);

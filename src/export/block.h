@@ -23,6 +23,7 @@ struct export_column {
     const char *name;
     enum export_kind kind;
     bool nullable; /* false: no block of this table holds a NULL in it */
+    bool distinct; /* of text: hardly two rows have the same, so that a dictionary gains nothing */
 };
 
 /* A table's columns; the same for all its blocks. */

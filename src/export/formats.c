@@ -1,0 +1,74 @@
+/* The table of formats, and numbers as text. */
+#include "export/formats.h"
+
+#include "export/native.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const struct export_format export_formats[] = {
+    {"native", "native", "Native", NULL, export_native_block, NULL, NULL},
+    {"rowbinary", "rowbinary", "RowBinary", NULL, export_rowbinary_block, NULL, NULL},
+    {"csv", "csv", NULL, export_csv_begin, export_csv_block, NULL, NULL},
+    {"jsonl", "jsonl", NULL, NULL, export_jsonl_block, NULL, NULL},
+};
+const size_t n_export_formats = sizeof export_formats / sizeof *export_formats;
+
+const struct export_format *export_format_find(const char *name)
+{
+    for (size_t i = 0; i < n_export_formats; i++)
+        if (strcmp(export_formats[i].name, name) == 0)
+            return &export_formats[i];
+    return NULL;
+}
+
+static int forward(void *self, const void *bytes, size_t n, struct error *err)
+{
+    struct export_buffer *b = self;
+    (void)err;
+    export_put(b, bytes, n);
+    return 0;
+}
+
+int export_native_block(struct export_writer *w, const struct export_block *block, struct error *err)
+{
+    const struct export_sink sink = {forward, w->out};
+    return native_write_block(&sink, w->schema, block, true, err);
+}
+
+size_t export_int_text(int64_t v, char out[EXPORT_DOUBLE_SIZE])
+{
+    char digits[24];
+    size_t n = 0, at = 0;
+    uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
+    do
+        digits[n++] = (char)('0' + u % 10);
+    while (u /= 10);
+    if (v < 0)
+        out[at++] = '-';
+    while (n)
+        out[at++] = digits[--n];
+    return at;
+}
+
+size_t export_double_text(double d, char out[EXPORT_DOUBLE_SIZE])
+{
+    if (fabs(d) < 1e15 && d == (double)(int64_t)d && !(d == 0 && signbit(d))) { /* most counters */
+        size_t n = export_int_text((int64_t)d, out);
+        out[n++] = '.';
+        out[n++] = '0';
+        return n;
+    }
+    int n = 0;
+    for (int digits = 15; digits <= 17; digits++) {
+        n = snprintf(out, EXPORT_DOUBLE_SIZE, "%.*g", digits, d);
+        if (strtod(out, NULL) == d)
+            break;
+    }
+    if (isfinite(d) && !strpbrk(out, ".e")) {
+        out[n++] = '.';
+        out[n++] = '0';
+    }
+    return (size_t)n;
+}
