@@ -126,6 +126,46 @@ class Perf(unittest.TestCase):
                 checked += len(want)
         self.assertGreater(checked, 100)
 
+    def test_fields_of_tracepoints(self):
+        """Every name=number in what perf script prints of a tracepoint is an arg of the event."""
+        checked = 0
+        for name, path in sorted(samples().items()):
+            want = [m for m in script(path) if ":" in m["event"] and m["cpu"] and "sched_switch" not in m["event"]]
+            if not want:
+                continue
+            with self.subTest(name):
+                ours = {}
+                for r in query("SELECT e.ts, c.cpu, e.name, a.key, a.display_value AS v FROM ftrace_event e JOIN cpu c USING (ucpu) "
+                               "LEFT JOIN args a USING (arg_set_id)", path):
+                    ours.setdefault((int(r["ts"]), int(r["cpu"]), r["name"]), {}).setdefault(r["key"], set()).add(r["v"])
+                for m in want:
+                    args = ours[(int(m["s"]) * 10**9 + int(m["ns"]), int(m["cpu"]), m["event"].split(":")[1])]
+                    for key, value in re.findall(r"(?<![\w.])([a-z_]\w*)=(-?\d+)(?=[ ,\]]|$)", m["text"]):
+                        if key in args:
+                            self.assertIn(str(int(value)), args[key], f"{key} in {m.string}")
+                            checked += 1
+        self.assertGreater(checked, 20)
+
+    def test_comms(self):
+        """The last name that the recording gives a thread, by a record or a sample, is its name."""
+        comm = re.compile(r" PERF_RECORD_COMM(?: exec)?: (.*):-?\d+/(\d+)$")
+        checked = 0
+        for name, path in sorted(samples().items()):
+            if name in ITS_OWN or not os.path.exists(path[:-5] + ".script.gz"):
+                continue
+            want = {}
+            with gzip.open(path[:-5] + ".script.gz", "rt", errors="replace") as f:
+                for line in f.read().splitlines():
+                    if (m := comm.search(line)) and not m[1].startswith("kworker/"):  # /proc adds what one works at
+                        want[m[2]] = m[1]
+            with self.subTest(name):
+                got = {}
+                for r in query("SELECT tid, name FROM thread", path):
+                    got.setdefault(r["tid"], set()).add(r["name"])
+                self.assertEqual({tid: c for tid, c in want.items() if c not in got.get(tid, ())}, {})
+            checked += len(want)
+        self.assertGreater(checked, 20)
+
     def test_folder_of_recording_threads(self):
         """perf record --threads: records in a file a thread. A folder that is cut says so."""
         path = os.path.join(SHARED, "threads.data")

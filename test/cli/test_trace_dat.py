@@ -29,7 +29,7 @@ def query(sql, *files):
 
 class Event:
     def __init__(self, m):
-        self.where, self.cpu, self.tid, self.name, self.text = m["where"], int(m["cpu"]), int(m["tid"]), m["name"], m["text"]
+        self.where, self.comm, self.cpu, self.tid, self.name, self.text = m["where"], m["comm"], int(m["cpu"]), int(m["tid"]), m["name"], m["text"]
         self.ts = int(m["s"] or 0) * 10**9 + int(m["ns"])
 
     def key(self):
@@ -81,6 +81,10 @@ class TraceDat(unittest.TestCase):
             key = (int(r["ts"]), int(r["cpu"]), int(r["tid"]), r["name"])
             got[r["id"]] = key
             ours.setdefault(key, {}).setdefault(r["key"], []).append(r["v"])
+        names = {int(r["tid"]): r["name"] for r in query("SELECT tid, name FROM thread", data(name))}
+        for e in events:
+            if e.tid and e.comm != "<...>":
+                self.assertEqual(names[e.tid], e.comm)
         got, want = sorted(got.values()), sorted(e.key() for e in events)
         if "graph" in name:  # the report makes a call that calls nothing, and its return, one line
             self.assertLessEqual({w for w in want if w[3] == "funcgraph_exit"}, set(got))

@@ -26,13 +26,15 @@ static void comm(struct perf_import *p, const struct perf_attr *a, const struct 
     struct dat_cursor c = perf_body(&p->file, r);
     int64_t pid = dat_u32(&c), tid = dat_u32(&c);
     struct process_tracker *t = p->m->processes;
-    (void)a;
+    struct perf_where w;
     (void)ts;
     if (c.bad)
         return;
+    perf_trailer_read(&p->file, a, r, &w);
     uint32_t utid = process_tracker_update_thread(t, tid, pid);
     strid name = import_slice(p->im, rest_text(&c));
-    process_tracker_thread_name(t, utid, name, THREAD_NAME_OTHER);
+    /* A rename while recording is as good as the names in switches; one without a time is how it was called before. */
+    process_tracker_thread_name(t, utid, name, w.time ? THREAD_NAME_FTRACE : THREAD_NAME_OTHER);
     process_tracker_main_thread_name(t, utid, name);
 }
 
