@@ -348,6 +348,8 @@ struct tp_cut {
     int64_t from, to;   /* trace time, [from, to) */
     const uint32_t *machines; /* ids whose events stay */
     size_t n_machines;        /* 0: all */
+    const uint32_t *processes; /* ids (upid) of those whose events stay */
+    size_t n_processes;        /* 0: all */
     const char *redact;       /* rules (docs/cutting.md) of names to replace; NULL: none */
 };
 

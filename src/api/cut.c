@@ -28,6 +28,7 @@ static const char times_sql[] =
 
 struct times {
     VEC(int64_t) at;
+    VEC(uint64_t) threads; /* cut_thread_key()s */
 };
 
 static int by_value(const void *a, const void *b)
@@ -57,7 +58,7 @@ static int close_pairs(struct tp *tp, const struct tp_cut *what, struct times *t
     int64_t end;
     int rc = tp_query(tp, "select ts, dur from slice where dur > 0", &r);
     while (rc == 0 && (rc = tp_step(r)) == 1) {
-        const struct cut_window w = {what->from, what->to, t->at.p, before, NULL, 0, NULL};
+        const struct cut_window w = {.from = what->from, .to = what->to, .kept = t->at.p, .n_kept = before};
         int64_t ts = tp_int64(r, 0);
         rc = 0;
         if (__builtin_add_overflow(ts, tp_int64(r, 1), &end))
@@ -95,13 +96,51 @@ static int read_times(struct tp *tp, const struct tp_cut *what, struct times *t)
     return rc;
 }
 
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The threads of the processes; the pid stands for what is of a process alone. */
+static int read_threads(struct tp *tp, const struct tp_cut *what, struct times *t)
+{
+    struct tp_result *r = NULL;
+    int rc = what->n_processes ? tp_query(tp,
+                                          "select upid, ifnull(machine_id, 0), tid from thread where upid is not null "
+                                          "union select upid, ifnull(machine_id, 0), pid from process",
+                                          &r)
+                               : 0;
+    while (r && rc == 0 && (rc = tp_step(r)) == 1) {
+        rc = 0;
+        for (size_t i = 0; i < what->n_processes; i++)
+            if (tp_int64(r, 0) == what->processes[i] &&
+                !vec_push(&t->threads, cut_thread_key((uint32_t)tp_int64(r, 1), tp_int64(r, 2))))
+                rc = TP_NOMEM;
+    }
+    tp_result_close(r);
+    if (t->threads.n)
+        qsort(t->threads.p, t->threads.n, sizeof *t->threads.p, by_key);
+    if (rc == 0 && what->n_processes && !t->threads.n)
+        return tp_done(tp, error_set(&tp->err, -MRD_ENOTFOUND, "%s: no such process", what->output));
+    return rc;
+}
+
 static int write_cut(struct tp *tp, const struct tp_cut *what, const struct times *t, struct redactor *redactor,
                      struct cut_counts *counts)
 {
     struct packet_file in;
     struct output_file out;
     struct error *err = &tp->err;
-    struct cut_window w = {what->from, what->to, t->at.p, t->at.n, what->machines, what->n_machines, redactor};
+    struct cut_window w = {.from = what->from,
+                           .to = what->to,
+                           .kept = t->at.p,
+                           .n_kept = t->at.n,
+                           .machines = what->machines,
+                           .n_machines = what->n_machines,
+                           .threads = t->threads.p,
+                           .n_threads = t->threads.n,
+                           .redactor = redactor};
     int rc = packet_file_open(&in, what->input, err);
     if (rc < 0)
         return rc;
@@ -133,6 +172,7 @@ int tp_cut(struct tp *tp, const struct tp_cut *what, struct tp_cut_counts *count
     if (rc < 0)
         return tp_done(tp, error_prefix(&tp->err, "rules of redaction"));
     rc = read_times(tp, what, &t);
+    rc = rc ? rc : read_threads(tp, what, &t);
     if (rc == TP_NOMEM)
         error_set(&tp->err, -MRD_ENOMEM, "out of memory");
     if (rc == 0)
@@ -141,6 +181,7 @@ int tp_cut(struct tp *tp, const struct tp_cut *what, struct tp_cut_counts *count
         m = redactor_counts(redactor);
     redactor_close(redactor);
     vec_free(&t.at);
+    vec_free(&t.threads);
     *counts = (struct tp_cut_counts){.packets_in = n.packets_in,
                                      .packets_out = n.packets_out,
                                      .events_in = n.events_in,

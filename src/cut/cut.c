@@ -82,6 +82,9 @@ static struct cut_head read_head(struct slice packet)
         case TRACE_PACKET_TRACK_DESCRIPTOR:
             h.descriptor = pb_bytes(&f);
             break;
+        case TRACE_PACKET_THREAD_DESCRIPTOR:
+            h.thread = pb_bytes(&f);
+            break;
         case TRACE_PACKET_FTRACE_EVENTS:
             h.ftrace = pb_bytes(&f);
             break;
@@ -117,12 +120,15 @@ struct verdict {
     bool selected;
     bool outside;
     struct cut_clock *steps;
+    const struct cut_sequence *sequence;
 };
 
 static bool field_stays(const struct cut *c, const struct verdict *v, const struct pb_field *f)
 {
     if (!v->selected)
         return !goes_with_machine(f->id);
+    if (v->known && cut_goes_with_process(c, v->sequence, v->machine, f))
+        return f->id == TRACE_PACKET_TRACK_EVENT && cut_is_step(c, pb_bytes(f));
     return !v->outside || !is_event(f->id) || (f->id == TRACE_PACKET_TRACK_EVENT && cut_is_step(c, pb_bytes(f)));
 }
 
@@ -141,6 +147,8 @@ static void cut_packet(struct cut *c, const struct cut_head *h, const struct ver
                 content = true;
             else
                 c->out.n = at;
+        } else if (f.id == TRACE_PACKET_PROCESS_STATS && c->w->n_threads && v->known && field_stays(c, v, &f)) {
+            content |= cut_process_stats(c, v->machine, pb_bytes(&f));
         } else if (f.id == TRACE_PACKET_TIMESTAMP && v->steps) {
             pb_put_varint(&c->out, TRACE_PACKET_TIMESTAMP, f.u + v->steps->carry);
         } else if (field_stays(c, v, &f)) {
@@ -183,6 +191,18 @@ static int gather(void *ctx, struct slice field)
     return 0;
 }
 
+/* Descriptors may come behind what they describe. */
+static int note_tracks(void *ctx, struct slice field)
+{
+    struct cut *c = ctx;
+    struct pb_cursor cursor = pb_cursor(field);
+    struct pb_field f, g;
+    if (pb_next(&cursor, &f) && f.id == TRACE_PACKET && f.wire == PB_BYTES &&
+        pb_find(pb_bytes(&f), TRACE_PACKET_TRACK_DESCRIPTOR, &g) && !cut_note_track(c, pb_bytes(&g)))
+        return error_set(c->err, -MRD_ENOMEM, "out of memory");
+    return 0;
+}
+
 static void note_descriptor(struct cut *c, struct slice descriptor)
 {
     struct pb_field counter, f;
@@ -214,7 +234,8 @@ static int each(void *ctx, struct slice field)
     if (!s || !cut_sequence_update(c, s, &h))
         return error_set(c->err, -MRD_ENOMEM, "out of memory");
     note_descriptor(c, h.descriptor);
-    struct verdict v = {.selected = true};
+    cut_sequence_owner(s, &h);
+    struct verdict v = {.selected = true, .sequence = s};
     bool timed = cut_packet_time(c, s, &h, &ts, &v.steps);
     v.known = cut_machine(c, h.machine_id, &v.machine);
     v.selected = !v.known || is_selected(c, v.machine);
@@ -239,6 +260,10 @@ int cut_write(struct importer *im, const struct packet_file *in, const struct cu
         rc = rc ? rc : redactor_ready(window->redactor, err);
         walked = (struct packet_counts){0};
     }
+    if (rc == 0 && window->n_threads) {
+        rc = packet_file_walk(in, note_tracks, &c, &walked, err);
+        walked = (struct packet_counts){0};
+    }
     rc = rc ? rc : packet_file_walk(in, each, &c, &walked, err);
     rc = rc ? rc : flush(&c);
     counts->damaged += walked.damaged;
@@ -251,6 +276,8 @@ int cut_write(struct importer *im, const struct packet_file *in, const struct cu
     u64map_free(&c.mms);
     u64map_free(&c.cpus);
     vec_free(&c.runs);
+    u64map_free(&c.track_of);
+    vec_free(&c.tracks);
     pb_writer_free(&c.out);
     pb_writer_free(&c.redacted);
     return rc;

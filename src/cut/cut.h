@@ -19,8 +19,15 @@ struct cut_window {
     size_t n_kept;
     const uint32_t *machines; /* rows of `machine` whose events stay; n 0: all */
     size_t n_machines;
+    const uint64_t *threads; /* sorted cut_thread_key()s of those whose events stay, pids among them; n 0: all */
+    size_t n_threads;
     struct redactor *redactor; /* as it was opened; NULL: names stay */
 };
+
+static inline uint64_t cut_thread_key(uint32_t machine, int64_t tid)
+{
+    return (uint64_t)machine << 32 | (uint32_t)tid;
+}
 
 /* Whether what happens at `ts` stays. */
 bool cut_wants(const struct cut_window *w, int64_t ts);

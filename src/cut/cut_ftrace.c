@@ -83,8 +83,9 @@ static bool cut_event(struct cut *c, const struct bundle *b, struct slice event)
             own = pb_bytes(&f);
         }
     }
-    bool kept = cut_keeps_event(c, &(struct cut_event){b->machine, b->cpu, id, pid, own}); /* also notes names */
-    kept |= !has_ts || cut_wants(c->w, ts);
+    const struct cut_event e = {b->machine, b->cpu, id, pid, own};
+    bool kept = cut_keeps_event(c, &e); /* also notes names */
+    kept |= (!has_ts || cut_wants(c->w, ts)) && cut_is_about(c, &e);
     c->counts->events_out += kept;
     if (id == FTRACE_EVENT_SCHED_SWITCH)
         return cut_plain_switch(c, b->run, &(struct cut_switch){event, own, b->cpu}, kept);
@@ -211,10 +212,16 @@ static bool cut_rows(struct cut *c, const struct bundle *b, struct compact *k, s
         if (v[cols->comm] >= k->comms.n)
             return false;
         c->counts->events_in++;
-        bool stays = cut_comm_changed(c, b->machine, b->cpu, (int32_t)v[cols->pid], k->comms.p[v[cols->comm]]) ||
-                     !event_time(c, b, raw, &ts) || cut_wants(c->w, ts);
-        if (cols == &switches)
+        const int32_t pid = (int32_t)v[cols->pid];
+        bool about = cut_wants_thread(c->w, b->machine, pid) ||
+                     (cols == &switches && b->run->known && cut_wants_thread(c->w, b->machine, b->run->runs));
+        bool stays = cut_comm_changed(c, b->machine, b->cpu, pid, k->comms.p[v[cols->comm]]) ||
+                     (about && (!event_time(c, b, raw, &ts) || cut_wants(c->w, ts)));
+        if (cols == &switches) {
             chain(b, k, r, raw, v, stays);
+            b->run->known = true;
+            b->run->runs = pid;
+        }
         if (stays)
             put_row(r, raw, v, use_comm(k, v[cols->comm]));
     }

@@ -23,6 +23,9 @@ struct cut_clock {
 struct cut_sequence {
     uint32_t default_clock; /* 0: the machine's */
     VEC(struct cut_clock) clocks;
+    uint64_t default_track; /* of its track events; 0: none */
+    bool has_pid;           /* it is of one thread, of this process */
+    int32_t pid;
 };
 
 /* What is read of a packet before its content. */
@@ -31,7 +34,7 @@ struct cut_head {
     bool has_timestamp, cleared, bad;
     bool droppable; /* holds an event, or counters of its time */
     uint64_t timestamp;
-    struct slice snapshot, defaults, descriptor, ftrace;
+    struct slice snapshot, defaults, descriptor, thread, ftrace;
 };
 
 /* Who runs on a cpu, in the file that is written and in truth. A reader takes the thread that a switch left to be the
@@ -40,9 +43,18 @@ struct cut_head {
 struct cut_cpu {
     bool written; /* a switch was */
     bool gap;     /* switches went since then */
+    bool known;   /* who runs in truth */
+    int32_t runs;
     int32_t pid, prio;
     uint8_t comm_len;
     char comm[64]; /* who ran when the last one went */
+};
+
+/* A track that a descriptor tells of. */
+struct cut_track {
+    bool has_pid;
+    int32_t pid;
+    uint64_t parent; /* 0: none */
 };
 
 struct cut {
@@ -59,6 +71,8 @@ struct cut {
     struct u64map mms;   /* machine, cpu, mm_id -> pid that said it was its own */
     struct u64map cpus;  /* machine, cpu -> index in runs */
     VEC(struct cut_cpu) runs;
+    struct u64map track_of; /* uuid -> index in tracks; filled when threads are chosen */
+    VEC(struct cut_track) tracks;
     bool counter_steps; /* a track with counters that are given as steps was seen */
 };
 
@@ -94,6 +108,26 @@ bool cut_comm_changed(struct cut *c, uint32_t machine, uint32_t cpu, int32_t pid
 
 /* Whether a track event is given as steps from the one before. */
 bool cut_is_step(const struct cut *c, struct slice track_event);
+
+/* ---- cut_process.c ---- */
+
+bool cut_wants_thread(const struct cut_window *w, uint32_t machine, int64_t tid);
+
+/* Whether a kernel event is one of the threads that are kept, or about one of them. */
+bool cut_is_about(const struct cut *c, const struct cut_event *e);
+
+/* Notes whose a track is. False when out of memory. */
+bool cut_note_track(struct cut *c, struct slice descriptor);
+
+/* Notes whose the sequence is from here on. */
+void cut_sequence_owner(struct cut_sequence *s, const struct cut_head *h);
+
+/* Whether the field is an event of a process that goes. */
+bool cut_goes_with_process(const struct cut *c, const struct cut_sequence *s, uint32_t machine,
+                           const struct pb_field *f);
+
+/* Appends field `process_stats` with the processes that are kept; false: none is in it. */
+bool cut_process_stats(struct cut *c, uint32_t machine, struct slice stats);
 
 /* ---- cut_ftrace.c ---- */
 

@@ -171,6 +171,82 @@ class Cut(harness.Case):
         self.run_shell("cut", "--machine", before[1].split(",")[0], "-o", out, trace)
         self.assertEqual(self.query(count, "--format", "csv", trace=out).splitlines()[1:], before[1:])
 
+    def test_one_process(self):
+        mine = "p.name glob '*{name}*'"
+        asked = (
+            "select s.ts, s.dur, s.cpu, s.end_state, tid from sched s join thread t using (utid) join process p using (upid) where {mine} and "
+            "s.ts >= {a} and s.ts + s.dur < {b} and s.dur >= 0 order by 1, 3, 5",
+            "select s.ts, s.dur, s.state, tid from thread_state s join thread t using (utid) join process p using (upid) where {mine} and "
+            "s.ts >= {a} and s.ts + s.dur < {b} and s.dur >= 0 order by 1, 3, 4",
+            "select s.ts, s.dur, s.name from slice s join thread_track k on k.id = s.track_id join thread t using (utid) join process p using "
+            "(upid) where {mine} and s.ts >= {a} and s.ts < {b} and s.dur >= 0 and s.ts + s.dur < {b} order by 1, 2, 3",
+            "select s.ts, s.dur, s.name from slice s join process_track k on k.id = s.track_id join process p using (upid) where {mine} and "
+            "s.ts >= {a} and s.ts < {b} and s.dur >= 0 and s.ts + s.dur < {b} order by 1, 2, 3",
+            "select c.ts, k.name, c.value from counter c join process_counter_track k on k.id = c.track_id join process p using (upid) where "
+            "{mine} and c.ts >= {a} and c.ts < {b} order by 1, 2, 3",
+            "select e.ts, e.name, e.cpu from ftrace_event e join thread t using (utid) join process p using (upid) where {mine} and "
+            "e.ts >= {a} and e.ts < {b} and e.name not in ('sched_waking', 'sched_switch') order by 1, 2, 3",
+        )
+        others = "select count(*) from sched s join thread t using (utid) left join process p using (upid) where not ifnull({mine}, 0) and tid != 0"
+        for trace, name in (("linux-sched.pftrace", "busybox"), ("linux-sched-nocompact.pftrace.gz", "tracebox"), ("mm-calls.pftrace.gz", "calls"),
+                            ("sdk.pftrace", "application")):
+            trace, out = harness.DATA / trace, self.dir / "process.pftrace"
+            start, end = self.bounds(trace)
+            rows = 0
+            for a, b in ((start, end + 1), (start + (end - start) // 3, end - (end - start) // 3)):
+                self.run_shell("cut", "--process", f"*{name}*", "--from", a, "--to", b, "-o", out, trace)
+                sql = [q.format(a=a, b=b, mine=mine.format(name=name)) for q in (*asked, others)]
+                answers = list(zip(sql, self.answers(trace, sql), self.answers(out, sql)))
+                for query, before, after in answers[:-1]:
+                    self.assertEqual(before, after, f"{trace.name} {name}: {query}")
+                    rows += len(before.splitlines()) - 1
+                for _, packet in fields(out.read_bytes()):
+                    fields(packet)
+                before, after = (int(n.splitlines()[1]) for n in answers[-1][1:])
+                self.assertLessEqual(after, before / 2, f"{trace.name} {name}: others")
+            self.assertGreater(rows, 20, trace.name)
+
+    def test_track_events_of_one_process(self):
+        """Two processes: tracks below each, one that is the default of its sequence, an old sequence of one thread, none at all."""
+        def varint(v):
+            return bytes([v & 127 | 128]) + varint(v >> 7) if v > 127 else bytes([v])
+
+        def field(number, value):
+            if isinstance(value, int):
+                return varint(number << 3) + varint(value)
+            value = value.encode() if isinstance(value, str) else value
+            return varint(number << 3 | 2) + varint(len(value)) + value
+
+        def packet(sequence, *parts):
+            return field(1, field(10, sequence) + b"".join(parts))
+
+        def instant(sequence, ts, name, track=None):
+            event = field(9, 3) + field(23, name) + (field(11, track) if track is not None else b"")
+            return packet(sequence, field(8, ts), field(11, event))
+
+        data = b""
+        for n, pid in ((1, 100), (2, 200)):
+            process = field(60, field(1, n) + field(3, field(1, pid) + field(6, f"process{n}")))
+            thread = field(60, field(1, 10 + n) + field(5, n) + field(4, field(1, pid) + field(2, pid + 1)))
+            child = field(60, field(1, 20 + n) + field(5, 10 + n) + field(2, "child"))
+            defaults = field(59, field(11, field(11, 20 + n)))
+            data += packet(n, field(41, 1), process) + packet(n, thread) + packet(n, child)
+            data += instant(n, 1000 + n, f"on process {n}", n) + instant(n, 2000 + n, f"on thread {n}", 10 + n)
+            data += instant(n, 3000 + n, f"on child {n}", 20 + n)
+            data += packet(n + 4, field(41, 1), defaults) + instant(n + 4, 4000 + n, f"by default {n}")
+            data += packet(n + 8, field(41, 1), field(44, field(1, pid) + field(2, pid + 1))) + instant(n + 8, 5000 + n, f"of old {n}")
+        data += packet(20, field(60, field(1, 99) + field(2, "of nobody"))) + instant(20, 6000, "of nobody", 99)
+        trace, out = self.dir / "two.pftrace", self.dir / "two-cut.pftrace"
+        trace.write_bytes(data)
+        names = "select name from slice order by ts"
+        self.assertEqual(len(self.query(names, "--format", "csv", trace=trace).splitlines()), 12)
+        for n in (1, 2):
+            self.run_shell("cut", "--process", f"process{n}", "-o", out, trace)
+            self.assertEqual(self.query(names, "--format", "csv", trace=out).replace('"', "").splitlines()[1:],
+                             [f"{what} {n}" for what in ("on process", "on thread", "on child", "by default", "of old")] + ["of nobody"])
+        self.run_shell("cut", "--process", "100", "--process", "process2", "-o", out, trace)
+        self.assertEqual(self.query(names, trace=trace), self.query(names, trace=out))
+
     def redacted(self, trace, rules):
         path, out = self.dir / "rules.txt", self.dir / "redacted.pftrace"
         path.write_text(rules)
@@ -178,9 +254,9 @@ class Cut(harness.Case):
         return out, p.stderr.decode()
 
     def test_redacted_names_are_nowhere_in_the_bytes(self):
-        numbers = ("select ts, dur, cpu, priority from sched order by 1, 3; select ts, dur, depth from slice order by 1, 2, 3; "
-                   "select ts, value from counter order by 1, 2; select count(distinct name), count(*) from thread; "
-                   "select count(*), count(distinct name) from slice; select cpu, count(*) from ftrace_event group by 1 order by 1")
+        numbers = ("select ts, dur, cpu, priority from sched order by 1, 3", "select ts, dur, depth from slice order by 1, 2, 3",
+                   "select ts, value from counter order by 1, 2", "select count(distinct name), count(*) from thread",
+                   "select count(*), count(distinct name) from slice", "select cpu, count(*) from ftrace_event group by 1 order by 1")
         for name in ("linux-sched.pftrace", "linux-sched-nocompact.pftrace.gz", "mm-calls.pftrace.gz", "track-events.pftrace",
                      "linux-zstd.pftrace"):
             trace = harness.DATA / name
@@ -196,8 +272,8 @@ class Cut(harness.Case):
             for number, packet in fields(data):
                 fields(packet)
             self.assertIn("strings replaced in", told)
-            for sql in numbers.split("; "):
-                self.assertEqual(self.query(sql, "--format", "csv", trace=trace), self.query(sql, "--format", "csv", trace=out), name)
+            for sql, before, after in zip(numbers, self.answers(trace, numbers), self.answers(out, numbers)):
+                self.assertEqual(before, after, f"{name}: {sql}")
 
     def test_pseudonyms_are_the_same_with_the_same_key(self):
         trace = harness.DATA / "linux-sched.pftrace"
@@ -230,6 +306,7 @@ class Cut(harness.Case):
                 (("--around", "select 1"), "no column ts"),
                 (("--around", "select ts from slice where 0"), "has no rows"),
                 (("--machine", "nobody", "--from", "1s"), "no machine 'nobody'"),
+                (("--process", "nobody-*"), "no process 'nobody-*'"),
                 (("--redact", self.dir / "no-rules.txt"), "no-rules.txt"),
                 (("--around", "select ts from slice", "--to", "1s"), "leave out")):
             self.fails("cut", *args, "-o", out, trace, text=text)

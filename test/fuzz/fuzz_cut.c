@@ -44,6 +44,9 @@ static void cut(struct importer *im, struct slice trace, uint8_t choice, const c
     if (choice & 128 && redactor_open(&redactor, rules, &err) < 0)
         abort();
     w.redactor = redactor;
+    const uint64_t threads[] = {cut_thread_key(0, 1), cut_thread_key(0, 100), cut_thread_key(0, 4735)};
+    w.threads = threads;
+    w.n_threads = choice & 8 ? sizeof threads / sizeof *threads : 0;
     if (output_file_open(&out, path, &err) == 0) {
         int rc = cut_write(im, &in, &w, &out, &counts, &err);
         rc = output_file_close(&out, rc, &err);

@@ -4,6 +4,7 @@
 #include "shell/ticker.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@ struct bounds {
     int64_t from, to;   /* the window */
     int64_t begin, end; /* the recording */
     VEC(uint32_t) machines;
+    VEC(uint32_t) processes;
 };
 
 /* "1.5s", "-20ms": from the recording's begin, or its end; a number alone is a trace time. */
@@ -113,6 +115,34 @@ static int add_machine(struct shell *sh, const char *name, struct bounds *b, str
                                               name);
 }
 
+static bool is_process(const char *pattern, struct tp_result *r)
+{
+    char pid[24];
+    const char *name = tp_text(r, 1, NULL), *base = strrchr(name, '/');
+    snprintf(pid, sizeof pid, "%" PRId64, tp_int64(r, 2));
+    return fnmatch(pattern, name, 0) == 0 || (base && fnmatch(pattern, base + 1, 0) == 0) || strcmp(pattern, pid) == 0;
+}
+
+static int add_process(struct shell *sh, const char *pattern, struct bounds *b, struct error *err)
+{
+    struct tp_result *r = NULL;
+    size_t before = b->processes.n;
+    int rc = tp_query(sh->tp, "select upid, ifnull(name, ''), pid from process", &r);
+    while (rc == 0 && (rc = tp_step(r)) == 1) {
+        rc = 0;
+        if (is_process(pattern, r) && !vec_push(&b->processes, (uint32_t)tp_int64(r, 0)))
+            rc = TP_NOMEM;
+    }
+    tp_result_close(r);
+    if (rc < 0)
+        return session_error(sh, rc, err);
+    if (b->processes.n == before)
+        return error_set(err, -MRD_ENOTFOUND,
+                         "--process: no process '%.100s'; 'select pid, name from process' lists them, * and ? match",
+                         pattern);
+    return 0;
+}
+
 static int read_window(struct shell *sh, struct bounds *b, struct error *err)
 {
     const struct options *o = &sh->opt;
@@ -127,6 +157,8 @@ static int read_window(struct shell *sh, struct bounds *b, struct error *err)
         rc = read_time("--to", o->to, b, &b->to, err);
     for (size_t i = 0; rc == 0 && i < o->only_machine.n; i++)
         rc = add_machine(sh, o->only_machine.p[i], b, err);
+    for (size_t i = 0; rc == 0 && i < o->only_process.n; i++)
+        rc = add_process(sh, o->only_process.p[i], b, err);
     if (rc < 0)
         return rc;
     if (b->to <= b->begin || b->from > b->end)
@@ -183,9 +215,10 @@ int cmd_cut(struct shell *sh, struct error *err)
                          "piece.pftrace trace.pftrace");
     if (!o->output)
         return error_set(err, -MRD_EINVALID, "cut: -o FILE is needed");
-    if (!o->from && !o->to && !o->around && o->only_machine.n == 0 && !o->redact)
+    if (!o->from && !o->to && !o->around && o->only_machine.n == 0 && o->only_process.n == 0 && !o->redact)
         return error_set(err, -MRD_EINVALID,
-                         "cut: say what to keep: --from T, --to T, --around SQL or --machine NAME; or what to replace: "
+                         "cut: say what to keep: --from T, --to T, --around SQL, --machine NAME or --process NAME; or "
+                         "what to replace: "
                          "--redact FILE");
     if (o->around && (o->from || o->to))
         return error_set(err, -MRD_EINVALID, "cut: --around tells the window; leave out --from and --to");
@@ -194,7 +227,8 @@ int cmd_cut(struct shell *sh, struct error *err)
     rc = rc ? rc : compare_open(sh, o->positionals.p[0], err);
     rc = rc ? rc : read_window(sh, &b, err);
     if (rc == 0) {
-        struct tp_cut what = {o->positionals.p[0], o->output, b.from, b.to, b.machines.p, b.machines.n, rules};
+        struct tp_cut what = {o->positionals.p[0], o->output,     b.from,        b.to, b.machines.p,
+                              b.machines.n,        b.processes.p, b.processes.n, rules};
         struct ticker ticker;
         ticker_start(&ticker, "Cutting", true);
         rc = tp_cut(sh->tp, &what, &counts);
@@ -205,6 +239,7 @@ int cmd_cut(struct shell *sh, struct error *err)
         tell(&counts, o);
     mem_free(rules);
     vec_free(&b.machines);
+    vec_free(&b.processes);
     compare_close(sh);
     return rc;
 }
