@@ -62,6 +62,7 @@ void file_clock_anchor(struct file_clock *c, int64_t ns, uint32_t id, int64_t th
     int64_t known;
     if (!c->clock.id || same_clock(c->clock, clock) || clock_graph_convert(g, c->clock, ns, clock, &known) == 0)
         return;
+    clock_graph_own_domain(g, c->clock);
     clock_graph_write_rows(g, both, 2, clock_graph_add_snapshot(g, both, 2));
     c->ready = false;
 }

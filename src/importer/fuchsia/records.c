@@ -350,24 +350,29 @@ static void push(struct fxt *f, int64_t ts, const struct fxt_event *e)
     sorter_push(f->im->sorter, f->queue, (struct sort_event){.ts = ts, .a = f->events.n - 1});
 }
 
-/* A counter has a track for each of its numbers: name:argument, and the counter's id where it has one. */
+/* name:argument, and the counter's id where it has one. Beyond this length names are cut: each event could make another
+ * long text of them. */
+static strid counter_name(struct fxt *f, strid name, strid arg, uint64_t id)
+{
+    enum { MAX_NAME = 250 };
+    struct strpool *strings = &f->im->st->strings;
+    struct slice first = strpool_view(strings, name), second = strpool_view(strings, arg);
+    first = slice_to(first, first.len > MAX_NAME ? MAX_NAME : first.len);
+    second = slice_to(second, second.len > MAX_NAME ? MAX_NAME : second.len);
+    return strpool_printf(strings, id ? "%.*s:%.*s:%llu" : "%.*s:%.*s", (int)first.len, (const char *)first.p,
+                          (int)second.len, (const char *)second.p, (unsigned long long)id);
+}
+
+/* A counter has a track for each of its numbers. */
 static void push_counters(struct fxt *f, int64_t ts, struct fxt_event *e, const struct values *args, uint64_t id)
 {
-    struct strpool *strings = &f->im->st->strings;
     strid name = e->name;
     for (uint32_t i = 0; i < args->n; i++) {
-        double value;
-        if (!number_of(&args->p[i], &value)) {
+        if (!number_of(&args->p[i], &e->value)) {
             count(f, STAT_fuchsia_non_numeric_counters);
             continue;
         }
-        struct slice first = strpool_view(strings, name), second = strpool_view(strings, args->p[i].name);
-        const char *format = id ? "%.*s:%.*s:%llu" : "%.*s:%.*s";
-        if (first.len > STRING_LENGTH || second.len > STRING_LENGTH)
-            continue;
-        e->name = strpool_printf(strings, format, (int)first.len, (const char *)first.p, (int)second.len,
-                                 (const char *)second.p, (unsigned long long)id);
-        e->value = value;
+        e->name = counter_name(f, name, args->p[i].name, id);
         push(f, ts, e);
     }
 }

@@ -158,13 +158,14 @@ static void read_load_class(struct hprof *h, struct hprof_bytes b)
     c->name = class_name(h, name);
 }
 
-/* Class.field */
+/* Class.field; names so long that each field of a few bytes would make a long text stand alone. */
 static strid field_name(struct hprof *h, const struct hprof_class *c, uint64_t id)
 {
+    enum { MAX_NAME = 512 };
     struct strpool *strings = &h->im->st->strings;
     struct slice class = strpool_view(strings, c->name), name = text_of(h, id);
-    if (class.len + name.len > UINT16_MAX)
-        return import_slice(h->im, slice_to(name, name.len > UINT16_MAX ? UINT16_MAX : name.len));
+    if (class.len + name.len > MAX_NAME)
+        return import_slice(h->im, name);
     return strpool_printf(strings, "%.*s.%.*s", (int)class.len, (const char *)class.p, (int)name.len,
                           (const char *)name.p);
 }
