@@ -13,7 +13,7 @@ import sys
 LAYERS = [
     "base",
     "wire storage",
-    "kernel rpc",
+    "kernel rpc symbols",
     # capture
     "capture/common capture/probes/common",
     "capture/ipc",

@@ -45,6 +45,7 @@ FILES = {
     "before.pftrace": DATA / "linux-sched.pftrace", "after.pftrace": DATA / "linux-sched.pftrace",
     "base/1.pftrace": DATA / "linux-zstd.pftrace", "base/2.pftrace": DATA / "linux-zstd.pftrace",
     "new/1.pftrace": DATA / "linux-zstd.pftrace", "new/2.pftrace": DATA / "linux-zstd.pftrace",
+    "mapping.txt": ROOT / "test" / "fuzz" / "corpus" / "proguard" / "map",
     "spans.jsonl": DATA / "otlp" / "basket.jsonl",
     "bin/tp_shell": pathlib.Path(harness.SHELL).resolve(), "test": ROOT / "test",
     "bin/clang": pathlib.Path("/bin/true"), "bin/perf": pathlib.Path("/bin/true"),  # programs of others: their output is there

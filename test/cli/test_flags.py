@@ -110,7 +110,7 @@ class Flags(unittest.TestCase):
                 self.assertTrue(p != program or f"\n  {command}" in overview, command)
 
     # What a command line can begin with: each command, and the modes below it; `""`: the program alone.
-    MODES = {"tp_shell": ["", "help", "util merge", "util text_to_binary", "util decompress_packets", "util symbolize", "server http",
+    MODES = {"tp_shell": ["", "help", "util merge", "util text_to_binary", "util decompress_packets", "util symbolize", "util deobfuscate", "server http",
                           "server unix", "server stdio", "server kill", "convert json", "convert profile", "export sqlite"],
              "tracebox": [""]}
 

@@ -11,7 +11,7 @@ static const struct {
 } modes[] = {
     {"merge", util_merge},
     {"symbolize", NULL},
-    {"deobfuscate", NULL},
+    {"deobfuscate", util_deobfuscate},
     {"decompress_packets", packets_decompress},
     {"text_to_binary", packets_from_text},
 };
@@ -19,8 +19,9 @@ static const struct {
 int cmd_util(struct shell *sh, struct error *err)
 {
     if (sh->opt.positionals.n == 0)
-        return error_set(err, -MRD_EINVALID,
-                         "util: a mode is needed: merge, text_to_binary, decompress_packets (tp_shell help util)");
+        return error_set(
+            err, -MRD_EINVALID,
+            "util: a mode is needed: merge, text_to_binary, decompress_packets, deobfuscate (tp_shell help util)");
     const char *name = sh->opt.positionals.p[0];
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         if (strcmp(modes[i].name, name) != 0)
@@ -35,6 +36,7 @@ int cmd_util(struct shell *sh, struct error *err)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (modes[i].run)
             suggest_among(&s, modes[i].name);
-    return error_set(err, -MRD_EINVALID, "util: unknown mode '%s' (merge, text_to_binary, decompress_packets)%s", name,
+    return error_set(err, -MRD_EINVALID,
+                     "util: unknown mode '%s' (merge, text_to_binary, decompress_packets, deobfuscate)%s", name,
                      suggest_text(&s, "", text, sizeof text));
 }

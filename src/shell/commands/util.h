@@ -6,5 +6,6 @@
 
 /* Each is given the whole command line; positional 0 is the mode's name. Results as those of a command. */
 int util_merge(struct shell *sh, struct error *err);
+int util_deobfuscate(struct shell *sh, struct error *err);
 
 #endif
