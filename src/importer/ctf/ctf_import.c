@@ -343,7 +343,7 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
         return -MRD_ENOMEM;
     const struct ctf_event *e;
     struct clock_id clock = c->hosts.p[c->host_of.p[trace]].clock;
-    s.payload_bits = c->payload_bits.p + c->first_class.p[trace];
+    s.payload_bits = c->payload_bits.n ? c->payload_bits.p + c->first_class.p[trace] : NULL;
     while ((e = ctf_stream_next(&s))) {
         int64_t ts;
         if (clock_graph_to_trace_time(c->im->clocks, clock, e->ts_ns, &ts) != 0) {

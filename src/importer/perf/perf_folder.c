@@ -67,8 +67,11 @@ static int open_part(struct perf_folder *f, const char *folder, const char *name
 {
     char path[4096];
     struct part part = {.number = number};
+    struct stat st;
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
         return error_set(err, -MRD_EINVALID, "%s: the name of the folder is too long", folder);
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) /* a pipe would wait for somebody to write */
+        return 0;
     int rc = mapped_file_open(&part.file, path, err);
     if (rc)
         return rc;

@@ -134,12 +134,14 @@ static uint32_t counter_track(struct perf_import *p, const struct perf_attr *a, 
 static struct perf_counter *counter_of(struct perf_import *p, const struct perf_attr *a, const struct perf_where *w)
 {
     bool added;
-    uint64_t cpu = w->has_cpu ? w->cpu + 1ull : 0;
-    uint64_t *at = u64map_put(&p->counter_of, (uint64_t)(a - p->file.attrs.p) << 33 | cpu, &added);
+    uint64_t cpu = w->has_cpu ? w->cpu + 1ull : 0, key = (uint64_t)(a - p->file.attrs.p) << 33 | cpu;
+    uint64_t *at = u64map_put(&p->counter_of, key, &added);
     if (at && added) {
         *at = p->counters.n;
-        if (!vec_push(&p->counters, (struct perf_counter){.track = counter_track(p, a, w)}))
+        if (!vec_push(&p->counters, (struct perf_counter){.track = counter_track(p, a, w)})) {
+            u64map_del(&p->counter_of, key);
             at = NULL;
+        }
     }
     p->im->failed |= !at;
     return at ? &p->counters.p[*at] : NULL;
