@@ -75,11 +75,27 @@ static void add_secret(struct redactor *r, struct slice text, uint32_t rule, enu
     redact_search_add(&r->search, text, (uint32_t)(r->secrets.n - 1), where);
 }
 
+static bool is_number(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return true;
+}
+
+/* A short secret is a word by itself; digits alone are pids and values in longer strings. */
+static enum redact_where where_of(struct slice text, uint32_t kinds)
+{
+    if (!(kinds & REDACT_TEXT) && is_number(text))
+        return REDACT_WHOLE;
+    return text.len < REDACT_SHORT ? REDACT_WORD : REDACT_ANYWHERE;
+}
+
 static void add_match(struct redactor *r, struct slice text, uint32_t kinds, uint32_t rule)
 {
     if (!text.len)
         return;
-    add_secret(r, text, rule, text.len < REDACT_SHORT ? REDACT_WORD : REDACT_ANYWHERE, text);
+    add_secret(r, text, rule, where_of(text, kinds), text);
     if ((kinds & REDACT_NAME) && text.len > COMM_MAX) /* the kernel knows so much of it */
         add_secret(r, slice_of(text.p, COMM_MAX), rule, REDACT_WHOLE, text);
     r->counts.strings++;
@@ -113,7 +129,9 @@ static void ask_marker(struct redactor *r, struct slice s)
     const uint8_t *end = s.p + s.len;
     for (const uint8_t *from = ++p; p <= end; p++)
         if (p == end || *p == '|' || *p == '\n') {
-            ask(r, slice_of(from, (size_t)(p - from)), REDACT_NAME | REDACT_STRING);
+            struct slice part = slice_of(from, (size_t)(p - from));
+            if (!is_number(part))
+                ask(r, part, REDACT_NAME | REDACT_STRING);
             from = p + 1;
         }
 }

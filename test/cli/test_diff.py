@@ -74,6 +74,10 @@ class Diff(harness.Case):
         self.assertIn("ftrace_cpu_overrun_delta", out)
         self.assertIn("0 findings", out)
 
+    def test_different_clocks_are_told(self):
+        perf = harness.DATA / "perf"
+        self.assertIn("The recordings are on different clocks", self.diff(perf / "clockid.data", perf / "clockid-realtime.data", code=0))
+
     def test_sets_and_files(self):
         out = self.dir / "out.csv"
         self.diff("--format", "csv", "-o", out, SCHED, SCHED, "--", SCHED, SCHED, code=0)

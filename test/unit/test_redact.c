@@ -78,7 +78,7 @@ static const struct {
     {"name nginx*", {.comm = "nginx", .name = "run nginx now"}, {"nginx"}, {"run x", " now"}},
     {"name nginx", {.comm = "nginx", .print = "B|7|from nginx.service\n"}, {"nginx"}, {"B|7|from x", ".service\n"}},
     {"name work*", {.print = "B|7|worker one\n", .name = "worker one"}, {"worker one"}, {"B|7|x"}},
-    {"name *", {.print = "C|7|memory|12345\n"}, {"memory"}, {"C|7|x"}},
+    {"name *", {.print = "C|7|memory|12345\n", .comm = "7"}, {"memory"}, {"C|7|x", "|12345\n"}},
     {"name nginx", {.comm = "nginx2", .name = "nginxx"}, {NULL}, {"nginx2", "nginxx"}}, /* matches none as a whole */
     {"arg *@*", {.arg_value = "ann@example.com", .name = "mail to ann@example.com"}, {"ann@"}, {"mail to x"}},
     {"arg *@*", {.name = "ann@example.com"}, {NULL}, {"ann@example.com"}},
