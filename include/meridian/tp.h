@@ -321,7 +321,7 @@ int tp_export_json(struct tp *tp, int (*write)(void *ctx, const void *bytes, siz
 
 /* What tp_export_columns() writes. */
 struct tp_export {
-    const char *format;    /* "native", "rowbinary", "csv" or "jsonl" (docs/export.md) */
+    const char *format;    /* "native", "rowbinary", "arrow", "arrow_stream", "parquet", "csv" or "jsonl" (docs/export.md) */
     const char *directory; /* gets a file for each table and query; made when it is not there */
     const char *tables;    /* names separated by commas; NULL: all that have rows, unless there are queries */
     const char *const *queries; /* "name=SELECT ..." each */

@@ -1,7 +1,9 @@
 /* The table of formats, and numbers as text. */
 #include "export/formats.h"
 
+#include "export/arrow.h"
 #include "export/native.h"
+#include "export/parquet.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +12,10 @@
 const struct export_format export_formats[] = {
     {"native", "native", "Native", NULL, export_native_block, NULL, NULL},
     {"rowbinary", "rowbinary", "RowBinary", NULL, export_rowbinary_block, NULL, NULL},
+    {"arrow", "arrow", NULL, export_arrow_begin, export_arrow_block, export_arrow_end, export_arrow_free},
+    {"arrow_stream", "arrows", NULL, export_arrow_stream_begin, export_arrow_block, export_arrow_end,
+     export_arrow_free},
+    {"parquet", "parquet", NULL, export_parquet_begin, export_parquet_block, export_parquet_end, export_parquet_free},
     {"csv", "csv", NULL, export_csv_begin, export_csv_block, NULL, NULL},
     {"jsonl", "jsonl", NULL, NULL, export_jsonl_block, NULL, NULL},
 };

@@ -47,7 +47,7 @@ def readable(own, machines):
     return {name: sql for name, sql in made.items() if name not in own}
 
 
-class Export(harness.Case):
+class Base(harness.Case):
     def lines(self, trace, sql):
         return [json.loads(line) for line in self.query(sql, "--format", "jsonl", trace=trace).splitlines() if line]
 
@@ -95,23 +95,28 @@ class Export(harness.Case):
             got = int(got) if re.fullmatch(r"-?[0-9]+", got) else float(got)
         return got == wanted and (got is None) == (wanted is None)
 
+    def compare(self, form, found, wanted, of):
+        """Every cell of every table."""
+        self.assertEqual(set(found), set(wanted), (of, form))
+        for table, (names, rows) in wanted.items():
+            got_names, got_rows = found[table]
+            at = (of, form, table)
+            self.assertEqual(got_names, ["trace"] + names, at)
+            self.assertEqual(len(got_rows), len(rows), at)
+            self.assertEqual(len({r[0] for r in got_rows}), 1, at)
+            for got, row in zip(got_rows, rows):
+                got, row = self.steady(got_names, got), self.steady(names, row)
+                if not all(self.same(form, g, w) for g, w in zip(got[1:], row)):
+                    self.assertEqual(got[1:], row, at)
+
+
+class Export(Base):
     def test_cells(self):
         for trace in TRACES:
             wanted = self.expected(harness.DATA / trace)
             self.assertGreater(len(wanted), 5)
             for form in FORMATS:
-                found = self.read(form, self.export(form, harness.DATA / trace))
-                self.assertEqual(set(found), set(wanted), (trace, form))
-                for table, (names, rows) in wanted.items():
-                    got_names, got_rows = found[table]
-                    at = (trace, form, table)
-                    self.assertEqual(got_names, ["trace"] + names, at)
-                    self.assertEqual(len(got_rows), len(rows), at)
-                    self.assertEqual(len({r[0] for r in got_rows}), 1, at)
-                    for got, row in zip(got_rows, rows):
-                        got, row = self.steady(got_names, got), self.steady(names, row)
-                        if not all(self.same(form, g, w) for g, w in zip(got[1:], row)):
-                            self.assertEqual(got[1:], row, at)
+                self.compare(form, self.read(form, self.export(form, harness.DATA / trace)), wanted, trace)
 
     def test_query(self):
         """Types, names that occur twice, NULL beside the empty text, what must be quoted, numbers at the ends."""

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const column_formats[] = {"native", "rowbinary", "csv", "jsonl"};
+static const char *const column_formats[] = {"native", "rowbinary", "arrow", "arrow_stream", "parquet", "csv", "jsonl"};
 enum { N_COLUMN_FORMATS = sizeof column_formats / sizeof *column_formats };
 
 static bool writes_columns(const char *format)
@@ -26,8 +26,10 @@ static int unknown_format(const char *format, struct error *err)
     suggest_among(&s, "sqlite");
     for (size_t i = 0; i < N_COLUMN_FORMATS; i++)
         suggest_among(&s, column_formats[i]);
-    return error_set(err, -MRD_EINVALID, "export: unknown format '%s' (sqlite, native, rowbinary, csv, jsonl)%s",
-                     format, suggest_text(&s, "", text, sizeof text));
+    return error_set(
+        err, -MRD_EINVALID,
+        "export: unknown format '%s' (sqlite, native, rowbinary, arrow, arrow_stream, parquet, csv, jsonl)%s", format,
+        suggest_text(&s, "", text, sizeof text));
 }
 
 static int check(const struct options *o, struct error *err)
