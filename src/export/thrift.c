@@ -64,11 +64,6 @@ void thrift_i64(struct thrift *t, int number, int64_t v)
     thrift_varint(t, zigzag(v));
 }
 
-void thrift_bool(struct thrift *t, int number, bool v)
-{
-    field(t, number, v ? THRIFT_TRUE : THRIFT_FALSE);
-}
-
 void thrift_binary(struct thrift *t, int number, const void *bytes, size_t n)
 {
     field(t, number, THRIFT_BINARY);

@@ -32,7 +32,6 @@ void thrift_begin(struct thrift *t);
 void thrift_end(struct thrift *t);
 void thrift_i32(struct thrift *t, int field, int32_t v);
 void thrift_i64(struct thrift *t, int field, int64_t v);
-void thrift_bool(struct thrift *t, int field, bool v);
 void thrift_binary(struct thrift *t, int field, const void *bytes, size_t n);
 void thrift_struct(struct thrift *t, int field); /* to be ended */
 /* `n` elements follow: structs, thrift_element_i32(), thrift_element_text(). */

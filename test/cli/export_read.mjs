@@ -26,7 +26,7 @@ const engines = {
           .find((line) => line.startsWith("CREATE TABLE `" + table + "` (")).match(/ \((.*)\) ENGINE/)[1] : "";
     const format = { ".native": "Native", ".rowbinary": "RowBinary", ".arrow": "Arrow", ".arrows": "ArrowStream", ".parquet": "Parquet" }[kind];
     const structure = kind === ".rowbinary" ? `, '${types.replace(/'/g, "\\'")}'` : "";
-    const answer = require("chdb").query(`SELECT * FROM file('${file}', ${format}${structure}) SETTINGS max_threads = 1,
+    const answer = require("chdb").query(`SELECT * FROM file('${file}', ${format}${structure}) SETTINGS max_threads = 1, input_format_parquet_preserve_order = 1,
       output_format_json_quote_64bit_integers = 0`, "JSONCompactEachRowWithNames").trim().split("\n");
     console.log(`{"table":${JSON.stringify(table)},"names":${answer[0]},"rows":[${answer.slice(1).join(",")}]}`);
   },
