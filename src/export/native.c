@@ -56,16 +56,24 @@ static void put_texts(struct export_buffer *b, const struct export_vector *v, si
 static void put_codes(struct export_buffer *b, const struct export_vector *v, size_t rows, unsigned shift,
                       unsigned width)
 {
-    for (size_t i = 0; i < rows; i++) {
-        uint32_t code = v->null && v->null[i] ? 0 : v->codes[i] + shift;
-        uint8_t one = (uint8_t)code;
-        uint16_t two = (uint16_t)code;
-        if (width == 0)
-            export_put(b, &one, sizeof one);
-        else if (width == 1)
-            export_put(b, &two, sizeof two);
-        else
-            export_put(b, &code, sizeof code);
+    union {
+        uint8_t one[1024];
+        uint16_t two[1024];
+        uint32_t four[1024];
+    } part;
+    for (size_t done = 0; done < rows;) {
+        const size_t n = rows - done < 1024 ? rows - done : 1024;
+        for (size_t i = 0; i < n; i++) {
+            uint32_t code = v->null && v->null[done + i] ? 0 : v->codes[done + i] + shift;
+            if (width == 0)
+                part.one[i] = (uint8_t)code;
+            else if (width == 1)
+                part.two[i] = (uint16_t)code;
+            else
+                part.four[i] = code;
+        }
+        export_put(b, &part, n << width);
+        done += n;
     }
 }
 

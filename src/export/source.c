@@ -55,7 +55,9 @@ static bool make_room(const struct export_source *s, struct source_column *c, en
 bool source_add(struct export_source *s, const char *name, enum export_kind kind, bool nullable, bool distinct,
                 struct source_column how)
 {
-    const char *copy = arena_strndup(&s->names, name, strlen(name));
+    struct export_text text; /* a query may name its columns with any bytes */
+    const char *copy =
+        text_valid(&s->names, name, strlen(name), &text) ? arena_strndup(&s->names, text.bytes, text.size) : NULL;
     return copy && vec_push(&s->columns, (struct export_column){copy, kind, nullable, distinct}) &&
            vec_push(&s->vectors, (struct export_vector){0}) && vec_push(&s->made, how) &&
            make_room(s, vec_last(&s->made), kind);

@@ -6,15 +6,7 @@
 
 #include <stdint.h>
 
-enum thrift_type {
-    THRIFT_TRUE = 1,
-    THRIFT_FALSE,
-    THRIFT_I32 = 5,
-    THRIFT_I64,
-    THRIFT_BINARY = 8,
-    THRIFT_LIST,
-    THRIFT_STRUCT = 12
-};
+enum thrift_type { THRIFT_I32 = 5, THRIFT_I64, THRIFT_BINARY = 8, THRIFT_LIST, THRIFT_STRUCT = 12 };
 enum { THRIFT_DEPTH = 8 };
 
 struct thrift {
