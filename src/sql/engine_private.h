@@ -75,7 +75,7 @@ struct engine {
     struct schema *schema;         /* planner/schema.c */
     unsigned functions_made;       /* of those the planner knows: made anew by a statement */
     bool planner_off;
-    uint64_t plan_max_bytes; /* 0: PLAN_MAX_BYTES; tests set it */
+    uint64_t plan_max_bytes; /* 0: as the machine has; tests set it */
     uint64_t plan_bytes;     /* that the plan which ran last has asked for, and when it gave up */
     bool plan_gave_up;
     struct query_plan *plan; /* of plan_statement, the one made last: borrowed while it lives */

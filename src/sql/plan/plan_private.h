@@ -28,7 +28,9 @@ enum {
     NO_ROW = -1 /* in a batch, as uint32_t: the row of a left join that found none */
 };
 
-#define PLAN_MAX_BYTES (768ull << 20) /* that one run may hold; SQLite answers beyond */
+/* What one run may ask for, all in all: a quarter of the machine's memory, within these. SQLite answers beyond. */
+#define PLAN_LEAST_BYTES (768ull << 20)
+#define PLAN_MOST_BYTES  (3072ull << 20)
 
 /* A type is known before a row is seen; each value is a word as in a column of that type. */
 enum plan_type { PLAN_NULL, PLAN_INT, PLAN_REAL, PLAN_TEXT };
@@ -419,7 +421,7 @@ struct run {
     struct call_memo **memos;     /* by slot */
     struct lookup_rows **lookups; /* by place in the plan */
     int64_t **results;            /* by window */
-    uint64_t serial, bytes;
+    uint64_t serial, bytes, most;
 };
 
 bool run_alloc(struct run *r, uint64_t bytes); /* counts memory; false when it is too much */
