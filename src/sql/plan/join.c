@@ -93,7 +93,7 @@ static bool index_build(struct join *j, const struct plan_step *step, struct key
                 column_gather(&t->columns[step->columns[k]], rows, n, column);
             keys[k] = column;
         }
-        if (step->n_keys)
+        if (step->n_keys && n)
             zip_keys(keys, step->n_keys, n, zipped);
         for (uint32_t i = 0; i < n; i++) {
             const int64_t *key = zipped + (size_t)i * step->n_keys;
@@ -287,6 +287,8 @@ static void join_by_keys(struct join *j, uint32_t at, const struct batch *b)
     int64_t *keys = j->steps[at].keys; /* what follows evaluates, too */
     for (uint32_t k = 0; k < s->n_keys; k++)
         columns[k] = eval(j->r, s->keys[k], b);
+    if (j->r->rc)
+        return;
     if (s->n_keys)
         zip_keys(columns, s->n_keys, b->n, keys);
     key_index_adapt(j->r, s, h);
