@@ -69,6 +69,19 @@ static const struct source {
      {"k", "n", "t.tid"},
      {0},
      {"w", "t.name"}},
+    {"(SELECT s.ts AS a, s.dur AS b, t.name AS w, s.depth AS d FROM v_slice s JOIN v_thread t ON t.id = s.depth UNION "
+     "ALL "
+     "SELECT s.ts + s.dur, -s.dur, t.name, s.track_id FROM v_slice s JOIN v_thread t ON t.id = s.track_id WHERE dur > "
+     "5) u",
+     {"u.a", "b", "u.d"},
+     {0},
+     {"w", "u.w"}},
+    {"(SELECT s.depth AS k, t.name AS w, avg(s.dur) AS r, s.ts AS x FROM v_slice s JOIN v_thread t ON t.id = "
+     "s.track_id GROUP "
+     "BY s.depth, s.ts) q JOIN v_thread t ON t.id = q.k",
+     {"k", "x", "t.tid"},
+     {"q.r"},
+     {"q.w", "t.name"}},
     {"(SELECT ts AS a, name AS b FROM v_slice UNION SELECT tid, name FROM v_thread WHERE upid > 3) u",
      {"a", "u.a"},
      {0},

@@ -53,6 +53,13 @@ START_TEST(tables_of_functions_are_read_as_columns)
                                                SET(", 'r', input.value", "(SELECT id, 7 AS ts, 1 AS dur, value FROM "
                                                                          "v_counter WHERE id > 200)"),
                                                "(r)") ")",
+        "SELECT count(*), sum(dur), min(id_0) FROM " MEET("", SET("", "(SELECT 1 AS id, 0 AS ts, 9000 AS dur)"),
+                                                          SET("", SPANS("id > 7")), "()") ")",
+        "SELECT count(*), sum(dur), min(id_1) FROM " MEET(
+            "", SET("", SPANS("id > 7")),
+            SET("", "(SELECT id, ts, dur FROM (VALUES (1, 5, 700)) v, (SELECT 2 AS id, "
+                    "7 AS ts, 90 AS dur))"),
+            "()") ")",
         "SELECT c0 FROM __intrinsic_table_ptr(__intrinsic_interval_intersect(" SET(
             "", SPANS("id < 90")) ", '()')) WHERE "
                                   "__intrinsic_table_ptr_bind(c0, 'nothing')",

@@ -400,9 +400,16 @@ static bool agree_on_types(struct query_plan *arms)
     return true;
 }
 
+/* What a core is asked for: its own list, or one of them. */
+struct asked {
+    struct keyed *keyed;
+    const struct list *list;
+};
+static const struct asked whole = {0};
+
 static struct query_plan *build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
-                                     const struct sql_tree *tree, const struct cte_scope *ctes, struct keyed *k,
-                                     const struct list *list);
+                                     const struct sql_tree *tree, const struct cte_scope *ctes,
+                                     const struct asked *asked);
 
 struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
                                    const struct cte_scope *ctes, enum compound kind)
@@ -414,7 +421,7 @@ struct query_plan *plan_build_arms(struct reader *outer, const struct sql_query 
     r.any_order |= r.once;
     for (const struct sql_select *s = q->selects; ok && s; s = s->next) {
         ok = (s == q->selects || s->compound == kind) && ++r.loop_arm <= PLAN_MAX_ARMS;
-        *end = ok ? build_core(&r, q, s, tree, ctes, NULL, NULL) : NULL;
+        *end = ok ? build_core(&r, q, s, tree, ctes, &whole) : NULL;
         ok = *end && (*end)->n_items == arms->n_items;
         end = *end ? &(*end)->next_arm : end;
     }
@@ -545,27 +552,56 @@ struct query_plan *plan_begin(struct reader *r, const struct reader *outer, cons
     r->tree = tree;
     r->scope = scope;
     r->depth++;
-    r->in_aggregate = r->aggregates_allowed = r->windows_allowed = false;
+    r->in_aggregate = r->aggregates_allowed = r->windows_allowed = r->below_any = false;
     return p;
 }
 
-static struct query_plan *build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
-                                     const struct sql_tree *tree, const struct cte_scope *ctes, struct keyed *k,
-                                     const struct list *list)
+/* GROUP BY, or calls that may be aggregates. */
+static bool may_have_groups(const struct sql_select *s)
+{
+    bool found = s->group != NULL;
+    for (const struct sql_item *i = s->items; i && !found; i = i->next)
+        found = !i->star && i->expr->kind == EXPR_FUNCTION && !i->expr->over;
+    return found && !s->windows;
+}
+
+/* Reads a core; `below_any`: for groups that do not show in which order rows come. */
+static struct query_plan *try_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
+                                   const struct sql_tree *tree, const struct cte_scope *ctes, const struct asked *asked,
+                                   bool below_any)
 {
     struct cte_scope own = {q, tree, ctes};
     struct reader r;
-    if (s->rows || !s->from || outer->depth >= PLAN_MAX_DEPTH)
-        return NULL;
     struct query_plan *p = plan_begin(&r, outer, tree);
     if (!p)
         return NULL;
     r.ctes = &own;
-    bool ok = k ? read_keyed_core(&r, outer, s, k) : list ? read_list_core(&r, s, list) : read_core(&r, s);
+    r.below_any = below_any;
+    bool ok = asked->keyed  ? read_keyed_core(&r, outer, s, asked->keyed)
+              : asked->list ? read_list_core(&r, s, asked->list)
+                            : read_core(&r, s);
     if (ok && !p->arena.failed && is_worth_it(p, outer->plan || outer->always || outer->loop_arm))
         return p;
     plan_free(p);
     return NULL;
+}
+
+enum { MAX_RETRIES = 12 /* in a statement */ };
+
+static struct query_plan *build_core(struct reader *outer, const struct sql_query *q, const struct sql_select *s,
+                                     const struct sql_tree *tree, const struct cte_scope *ctes,
+                                     const struct asked *asked)
+{
+    if (s->rows || !s->from || outer->depth >= PLAN_MAX_DEPTH)
+        return NULL;
+    struct query_plan *p = try_core(outer, q, s, tree, ctes, asked, false);
+    bool queries = false;
+    for (const struct sql_from *f = s->from; f; f = f->next)
+        queries |= f->form != SOURCE_FUNCTION;
+    if (p || !queries || asked->keyed || asked->list || !may_have_groups(s) ||
+        outer->planner->n_retries++ >= MAX_RETRIES)
+        return p;
+    return try_core(outer, q, s, tree, ctes, asked, true);
 }
 
 struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, const struct sql_tree *tree,
@@ -573,7 +609,7 @@ struct query_plan *plan_build(struct reader *outer, const struct sql_query *q, c
 {
     struct reader r;
     if (!q->selects->next)
-        return build_core(outer, q, q->selects, tree, ctes, NULL, NULL);
+        return build_core(outer, q, q->selects, tree, ctes, &whole);
     enum compound kind = (enum compound)q->selects->next->compound;
     struct query_plan *arms = plan_build_arms(outer, q, tree, ctes, kind);
     struct query_plan *p = arms ? plan_begin(&r, outer, tree) : NULL;
@@ -593,7 +629,7 @@ struct query_plan *plan_build_keyed(struct reader *outer, const struct sql_query
     const struct sql_select *s = q->selects;
     return s->next || s->group || s->having || s->windows || s->distinct
                ? NULL
-               : build_core(outer, q, s, outer->tree, outer->ctes, k, NULL);
+               : build_core(outer, q, s, outer->tree, outer->ctes, &(struct asked){.keyed = k});
 }
 
 struct query_plan *plan_build_list(struct reader *outer, const struct sql_query *q, const struct list *list)
@@ -601,5 +637,5 @@ struct query_plan *plan_build_list(struct reader *outer, const struct sql_query 
     const struct sql_select *s = q->selects;
     return s->next || s->group || s->having || s->windows || s->distinct || q->order || q->limit
                ? NULL
-               : build_core(outer, q, s, outer->tree, outer->ctes, NULL, list);
+               : build_core(outer, q, s, outer->tree, outer->ctes, &(struct asked){.list = list});
 }

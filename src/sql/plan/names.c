@@ -351,7 +351,8 @@ static bool add_query(struct reader *r, const struct sql_query *q, const struct 
     struct reader inner = *r;
     inner.loop_up = r;
     inner.loop_name = alias;
-    inner.loop_flat = inner.any_order = false;
+    inner.loop_flat = false;
+    inner.any_order = r->below_any;
     inner.loop_arm = 0;
     const struct sql_select *second = q->selects->next;
     bool plain = second && second->compound == COMPOUND_UNION_ALL && !q->order && !q->limit;

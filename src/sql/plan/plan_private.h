@@ -292,6 +292,7 @@ struct reader {
     bool in_aggregate, aggregates_allowed, windows_allowed, aliases_allowed;
     bool any_order;               /* of the rows will do */
     bool once;                    /* so will one of equal rows */
+    bool below_any;               /* the order of what it reads is not to show: settle.c sees to that */
     struct loops *loops;          /* what SQLite would do; NULL: not known */
     const struct reader *loop_up; /* the query around this one; NULL: none */
     struct sql_name loop_name;    /* how that one calls it */

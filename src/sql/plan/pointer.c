@@ -26,6 +26,7 @@ struct plan_pointer {
     const char *text; /* SELECT f(…); with sets: SELECT f(?1, ?2, …) */
     struct set sets[MAX_SETS];
     uint32_t n_sets, n;
+    bool has_first; /* sets[0] is the first argument */
     struct {
         char name[MAX_TEXT]; /* in the table */
         int16_t place;       /* c0, c1, … */
@@ -56,12 +57,12 @@ static bool unquote(const struct reader *r, const struct sql_expr *x, char *out)
     return true;
 }
 
-/* The type of a partition column, as the first set has it. */
+/* The type of a partition column, as the first set has it: rows are of its partitions. */
 static enum plan_type type_of_partition(const struct plan_pointer *p, const char *name)
 {
     const struct set *s = &p->sets[0];
     uint32_t column = 0;
-    for (uint32_t i = 0; p->n_sets && i + 1 < s->n_args; i++) {
+    for (uint32_t i = 0; p->has_first && i + 1 < s->n_args; i++) {
         if (!s->constants[i])
             column++;
         else if (strcasecmp(s->constants[i], name) == 0)
@@ -194,11 +195,14 @@ static bool read_set(struct reader *r, struct plan_pointer *p, const struct sql_
 {
     const struct sql_select *core = x->kind == EXPR_SELECT ? x->query->selects : NULL;
     const struct sql_expr *f = core && core->items && !core->items->star ? core->items->expr : NULL;
-    struct set *s = &p->sets[p->n_sets];
     struct list columns = {.n = 0};
     char name[MAX_TEXT];
+    if (p->n_sets == MAX_SETS)
+        return false;
+    struct set *s = &p->sets[p->n_sets];
+    *s = (struct set){0};
     if (!f || core->items->next || x->query->ctes || f->kind != EXPR_FUNCTION || f->distinct || f->star || f->filter ||
-        f->over || f->name.len >= sizeof name || p->n_sets == MAX_SETS)
+        f->over || f->name.len >= sizeof name)
         return false;
     memcpy(name, f->name.p, f->name.len);
     name[f->name.len] = 0;
@@ -216,22 +220,22 @@ static bool read_set(struct reader *r, struct plan_pointer *p, const struct sql_
     return s->sub != NULL;
 }
 
-/* f(?1, ?2, …, 'text'), when all queries in it are such sets. */
+/* f(?1, (SELECT …), …, 'text'): ?1 stands for a set. NULL: there is none. */
 static const char *read_sets(struct reader *r, struct plan_pointer *p, const struct sql_expr *f, const char *head)
 {
     const char *out = arena_printf(&r->plan->arena, "SELECT %.*s(", (int)f->name.len, f->name.p);
     for (const struct sql_expr *a = f->args; out && a; a = a->next) {
         const char *arg = "";
-        if (a->kind == EXPR_STRING)
+        if (a->kind == EXPR_STRING || !read_set(r, p, a, head))
             arg = text_at(r, a->at);
-        else if (!read_set(r, p, a, head))
-            return NULL;
+        else
+            p->has_first |= a == f->args;
         const char *comma = a->next ? ", " : ")";
         if (arg)
             out = *arg ? arena_printf(&r->plan->arena, "%s%s%s", out, arg, comma)
                        : arena_printf(&r->plan->arena, "%s?%u%s", out, p->n_sets, comma);
     }
-    return out;
+    return p->n_sets ? out : NULL;
 }
 
 void pointer_free(struct plan_pointer *p)
@@ -246,12 +250,14 @@ static bool read_call(struct reader *r, struct plan_pointer *p, const struct sql
     const char *head, *text;
     if (r->tree->n_parameters || !read_with(r, &head))
         return false;
-    if ((p->text = read_sets(r, p, f, head)))
-        return true;
-    pointer_free(p);
-    p->n_sets = 0;
+    const char *sets = read_sets(r, p, f, head);
     text = text_at(r, f->at);
-    p->text = text ? arena_printf(&r->plan->arena, "%sSELECT %s", head, text) : NULL;
+    if (sets)
+        p->text = arena_printf(&r->plan->arena, "%s%s", head, sets);
+    else
+        p->text = text ? arena_printf(&r->plan->arena, "%sSELECT %s", head, text) : NULL;
+    if (!p->text)
+        pointer_free(p);
     return p->text != NULL;
 }
 

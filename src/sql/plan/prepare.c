@@ -118,7 +118,7 @@ static sqlite3_stmt *prepare(struct engine *e, struct arena *arena, const struct
                              enum purpose purpose)
 {
     struct sql_tree tree;
-    struct planner planner = {e, arena, &tree};
+    struct planner planner = {.e = e, .arena = arena, .tree = &tree};
     const struct sql_token *body = p;
     size_t n_body = n;
     if (purpose == FOR_ROWS && skip_explain(&body, &n_body)) {

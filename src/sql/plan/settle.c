@@ -90,6 +90,8 @@ bool plan_settle_order(struct reader *r)
     struct query_plan *p = r->plan;
     bool open = r->any_order && p->limit < 0 && !p->offset && !p->n_windows;
     bool shows = p->grouped ? groups_show_order(p) || has_real_key(p) || p->group_order == GROUPS_AS_FOUND : !open;
+    if (r->below_any && (!p->grouped || shows))
+        return false;
     if (p->distinct && !open && !orders_all(p))
         return false;
     if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
@@ -102,7 +104,7 @@ bool plan_settle_order(struct reader *r)
         if (p->keys_desc[i] && may_be_reversed(p, p->keys[i]))
             return false;
     if (!shows) {
-        p->unordered = p->n_sources > 1;
+        p->unordered = p->n_sources > 1 || r->below_any;
         return true;
     }
     if (p->order_unknown || !order_of_loops(r))

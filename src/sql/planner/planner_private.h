@@ -49,6 +49,7 @@ struct planner {
     struct engine *e;
     struct arena *arena;
     const struct sql_tree *tree;
+    uint32_t n_retries; /* cores that were read once more */
 };
 
 /* A statement that gives what the tree says, to be sqlite3_finalize()d; NULL: not of the shape. */
