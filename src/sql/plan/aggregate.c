@@ -34,11 +34,11 @@ enum plan_type accumulator_type(const struct accumulator *a)
     }
 }
 
-/* Do averages depend on the order in which SQLite adds? */
+/* Do averages, or whether a sum overflows on its way, depend on the order in which SQLite adds? */
 static bool watches_sizes(const struct accumulator *a, const struct run *r)
 {
     return (r->plan->unordered || a->of->distinct) && a->of->arg && a->of->arg->type == PLAN_INT &&
-           (a->of->kind == AGG_AVG || a->of->kind == AGG_TOTAL);
+           (a->of->kind == AGG_AVG || a->of->kind == AGG_TOTAL || a->of->kind == AGG_SUM);
 }
 
 static bool resize(struct run *r, void **p, size_t size, uint32_t from, uint32_t to)
@@ -399,7 +399,8 @@ static int64_t result_of(struct accumulator *a, struct run *r, uint32_t g)
 {
     const struct sum *s = &a->sums[g];
     enum plan_type type = accumulator_type(a);
-    if (a->sizes && a->sizes[g] >= 1ull << 51) /* beyond the integers that doubles hold, the order shows */
+    /* beyond the integers that doubles hold, or those of 64 bits, the order shows */
+    if (a->sizes && a->sizes[g] >= (a->of->kind == AGG_SUM ? 1ull << 61 : 1ull << 51))
         fail(r, RUN_GAVE_UP);
     switch (a->of->kind) {
     case AGG_COUNT_ROWS:

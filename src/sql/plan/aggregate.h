@@ -19,7 +19,7 @@ struct growing_text {
 struct accumulator {
     const struct plan_aggregate *of;
     struct sum *sums;
-    uint64_t *sizes;            /* avg and total of integers: sum of their sizes */
+    uint64_t *sizes;            /* sums of integers: that of their sizes, halved, where the order may show */
     struct growing_text *texts; /* group_concat */
     uint32_t n_texts;
     struct pair *set; /* DISTINCT: groups and words seen */
