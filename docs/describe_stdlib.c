@@ -21,6 +21,7 @@ static const char head[] =
     "| What do interrupts cost? | linux.irqs |\n"
     "| How fast do the CPUs run, how deep do they sleep? | linux.cpu.frequency, linux.cpu.idle, linux.cpu.idle_stats "
     "|\n"
+    "| Which containers and units of systemd take the CPUs? | linux.containers |\n"
     "| Memory, disks | linux.memory.process, linux.memory.high_watermark, linux.block_io |\n"
     "| Where do samples fall? | linux.perf.samples, linux.perf.counters, stacks.cpu_profiling |\n"
     "| Slices: their own time, CPU time, waits inside | slices.self_dur, slices.cpu_time, slices.time_in_state, "

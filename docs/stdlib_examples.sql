@@ -14,6 +14,8 @@ SELECT thread_name, name, count(*) AS slices FROM cpu_cycles_per_thread_slice GR
 -- @ linux.irqs linux-sched.pftrace
 SELECT name, count(*) AS times, sum(dur) / 1e3 AS us, max(dur) / 1e3 AS longest_us FROM linux_irqs
 GROUP BY name ORDER BY us DESC LIMIT 5;
+-- @ linux.containers
+SELECT group_name, cpu_dur / 1e6 AS cpu_ms, process_count FROM linux_cgroup_cpu LIMIT 5;
 -- @ linux.threads linux-sched.pftrace
 SELECT thread_name, tid FROM linux_kernel_threads ORDER BY tid LIMIT 5;
 -- @ linux.memory.process

@@ -8,4 +8,8 @@
  * separator and the letter u (kworker/u8:1), become one '*'; controls become '?'. Returns `to`. */
 const char *group_name(const char *name, char *to, size_t room);
 
+/* The same of the path of a control group, where twelve hexadecimal digits and more (a container's id) are one '*',
+ * too, and a UUID, with dashes or as systemd has it with '_'. */
+const char *cgroup_group_name(const char *path, char *to, size_t room);
+
 #endif

@@ -32,7 +32,8 @@ struct reader {
         int64_t track, ts;
         double value;
     } last;
-    bool failed; /* out of memory */
+    bool any_cgroup; /* of a process */
+    bool failed;     /* out of memory */
 };
 
 static struct run *current(struct reader *r)
@@ -82,6 +83,16 @@ static const char *kept_group(struct reader *r, const char *name)
 
 /* ---- who is who ---- */
 
+/* What a line calls a process: its name, or the control group where that is asked for and known. */
+static const char *kept_process(struct reader *r, const char *name, const char *cgroup)
+{
+    char room[NAME_ROOM];
+    if (!r->set->by_cgroup || !cgroup || !*cgroup)
+        return kept_group(r, name);
+    r->any_cgroup = true;
+    return kept(r, cgroup_group_name(cgroup, room, sizeof room));
+}
+
 static struct who *who_at(struct reader *r, struct whos *w, int64_t id)
 {
     if (id < 0 || id >= 1 << 28) {
@@ -124,7 +135,8 @@ static void add_process(struct reader *r, struct tp_result *row)
     struct who *w = who_at(r, &r->processes, tp_int64(row, 0));
     if (!w)
         return;
-    *w = (struct who){machine_of(r, tp_int64(row, 2)), kept_group(r, tp_text(row, 1, NULL)), "", false};
+    *w = (struct who){machine_of(r, tp_int64(row, 2)), kept_process(r, tp_text(row, 1, NULL), tp_text(row, 3, NULL)),
+                      "", false};
     if (*w->process && !vec_push(&current(r)->processes, w->process))
         r->failed = true;
 }
@@ -135,7 +147,8 @@ static void add_thread(struct reader *r, struct tp_result *row)
     if (!w)
         return;
     const char *process = tp_text(row, 2, NULL), *thread = tp_text(row, 1, NULL);
-    *w = (struct who){machine_of(r, tp_int64(row, 4)), kept_group(r, process && *process ? process : thread),
+    *w = (struct who){machine_of(r, tp_int64(row, 4)),
+                      kept_process(r, process && *process ? process : thread, tp_text(row, 5, NULL)),
                       kept_group(r, thread), tp_int64(row, 3) != 0};
     if (*w->process && !w->idle && !vec_push(&current(r)->processes, w->process))
         r->failed = true;
@@ -408,8 +421,9 @@ int run_set_add(struct run_set *set, struct tp *tp, const char *path, int side, 
             void (*each)(struct reader *r, struct tp_result *row);
         } steps[] = {
             {"select id from machine order by id", add_machine},
-            {"select upid, name, machine_id from process", add_process},
-            {"select t.utid, t.name, p.name, t.is_idle, t.machine_id from thread t left join process p using (upid)",
+            {"select upid, name, machine_id, extract_arg(arg_set_id, 'process.cgroup') from process", add_process},
+            {"select t.utid, t.name, p.name, t.is_idle, t.machine_id, extract_arg(p.arg_set_id, 'process.cgroup') "
+             "from thread t left join process p using (upid)",
              add_thread},
             {"select coalesce((select clock_name from clock_snapshot where clock_id = int_value limit 1), int_value) "
              "from metadata where name = 'trace_time_clock_id' limit 1",
@@ -419,6 +433,11 @@ int run_set_add(struct run_set *set, struct tp *tp, const char *path, int side, 
         for (size_t i = 0; i < sizeof steps / sizeof *steps && rc == 0; i++)
             rc = each_row(&r, steps[i].sql, steps[i].each, err);
     }
+    if (rc == 0 && set->by_cgroup && !r.any_cgroup)
+        rc = error_set(err, -MRD_EINVALID,
+                       "%s: no control groups were recorded: Meridian's data source linux.process_stats records them; "
+                       "or compare by process",
+                       path);
     if (rc == 0)
         rc = measure_all(&r, err);
     if (rc == 0)

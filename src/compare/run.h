@@ -50,6 +50,7 @@ struct run {
 
 struct run_set {
     struct arena arena;
+    bool by_cgroup; /* set before the first recording: what stands for a process's name is the control group's path */
     struct u64map by_key; /* hash -> line */
     VEC(struct run_line) lines;
     VEC(struct run) runs;

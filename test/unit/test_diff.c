@@ -338,6 +338,25 @@ START_TEST(corrections_and_quantiles)
 }
 END_TEST
 
+START_TEST(control_groups_without_ids)
+{
+#define ID64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+    static const char *const cases[][2] = {
+        {"/system.slice/docker-" ID64 ".scope", "/system.slice/docker-*.scope"},
+        {"/docker/" ID64, "/docker/*"},
+        {"/kubepods/burstable/pod8f0a7c9e-1b2d-4e3f-a0b1-c2d3e4f50617/" ID64, "/kubepods/burstable/pod*/*"},
+        {"/kubepods-pod8f0a7c9e_1b2d_4e3f_a0b1_c2d3e4f50617.slice/crio-" ID64 ".scope", "/kubepods-pod*.slice/crio-*.scope"},
+        {"/user.slice/user-1000.slice/session-3.scope", "/user.slice/user-*.slice/session-*.scope"},
+        {"/system.slice/facade.service", "/system.slice/facade.service"},
+        {"/system.slice/deadbeef-8f0a-1b2d.service", "/system.slice/deadbeef-*f0a-*b2d.service"},
+        {"", ""}};
+    char room[128], small[8];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_str_eq(cgroup_group_name(cases[i][0], room, sizeof room), cases[i][1]);
+    ck_assert_str_eq(cgroup_group_name("/docker/" ID64 "/x", small, sizeof small), "/docker");
+}
+END_TEST
+
 START_TEST(names_without_numbers)
 {
     static const char *const cases[][2] = {{"worker-12", "worker-*"},
@@ -365,6 +384,7 @@ Suite *diff_suite(void)
     tcase_add_test(quick, ranks);
     tcase_add_test(quick, corrections_and_quantiles);
     tcase_add_test(quick, names_without_numbers);
+    tcase_add_test(quick, control_groups_without_ids);
     tcase_add_loop_test(quick, likeness_in_time_makes_no_findings, 0, 4);
     tcase_set_timeout(quick, 120);
     suite_add_tcase(s, quick);

@@ -5,6 +5,7 @@
 
 #include "capture/probes/proc_status.h"
 #include "capture/probes/watchdog.h"
+#include "wire/fields.h"
 
 #include <sys/prctl.h>
 #include <sys/times.h>
@@ -80,6 +81,27 @@ START_TEST(status_files_are_read)
 }
 END_TEST
 
+START_TEST(control_groups_are_read)
+{
+    static const char *const cases[][2] = {
+        {"0::/system.slice/ssh.service\n", "/system.slice/ssh.service"},
+        {"0::/\n", "/"},
+        {"12:pids:/docker/a\n1:name=systemd:/docker/ab\n0::/\n", "/docker/ab"},
+        {"12:pids:/docker/a\n2:cpu,cpuacct:/\n", "/docker/a"},
+        {"1:name=systemd:/x\n0::/a:b\n", "/a:b"},
+        {"1:name=systemd:/\n3:memory:/long/er\n", "/long/er"},
+        {"0::/../../elsewhere\n", "/../../elsewhere"},
+        {"", ""},
+        {"nonsense\n0:\n0::\n:::\n", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "%s", cases[i][0]);
+        ck_assert_str_eq(proc_cgroup_parse(text), cases[i][1]);
+    }
+}
+END_TEST
+
 /* The process message of `pid` in any packet. */
 static struct slice find_process(const struct memory_sink *m, int32_t pid, unsigned *times)
 {
@@ -129,6 +151,8 @@ START_TEST(the_scan_finds_this_process)
     ck_assert_uint_eq(message_u64(p, 5), getuid());
     ck_assert_uint_gt(count(p, 3), 0);
     ck_assert_uint_gt(message_u64(p, 7), 0);
+    struct slice cgroup = message_bytes(p, PROCESS_TREE_PROCESS_CGROUP);
+    ck_assert(access("/proc/self/cgroup", R_OK) != 0 || slice_starts(cgroup, "/"));
     ck_assert_uint_lt(message_u64(p, 7), probes_boot_ns());
     ck_assert(has_thread(&s.sink, getpid(), getpid(), "mrd-test-name"));
     ck_assert(message_has(memory_sink_field(&s.sink, 0, 2), 3));
@@ -655,6 +679,7 @@ Suite *probes_system_suite(void)
     TCase *c = tcase_create("system");
     tcase_set_timeout(c, 30);
     tcase_add_test(c, status_files_are_read);
+    tcase_add_test(c, control_groups_are_read);
     tcase_add_test(c, the_scan_finds_this_process);
     tcase_add_test(c, quirks_switch_parts_off);
     tcase_add_loop_test(c, each_setting_of_process_stats, 0, (int)(sizeof process_settings / sizeof *process_settings));

@@ -124,6 +124,24 @@ bool proc_times_read(int32_t pid, struct proc_times *t)
     return text_read_once(path, text, sizeof text) > 0 && proc_times_parse(text, (uint64_t)sysconf(_SC_CLK_TCK), t);
 }
 
+const char *proc_cgroup_parse(char *text)
+{
+    const char *best = "", *named = NULL;
+    for (char *line; (line = text_line(&text));) { /* number:controllers:path; the path may hold colons */
+        char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path || path[1] != '/')
+            continue;
+        *path++ = 0;
+        if (strcmp(line, "0:") == 0 && path[1])
+            return path;
+        if (strcmp(controllers, ":name=systemd") == 0 && path[1])
+            named = path;
+        if (strlen(path) > strlen(best))
+            best = path;
+    }
+    return named ? named : best;
+}
+
 bool proc_oom_score_adj(int32_t pid, int64_t *value)
 {
     char path[64], text[32], *end;

@@ -59,6 +59,11 @@ struct proc_times {
 bool proc_times_read(int32_t pid, struct proc_times *t);
 bool proc_times_parse(char *text, uint64_t ticks_per_second, struct proc_times *t);
 
+/* The control group of a process, of the text of /proc/PID/cgroup (changed by this): the path of the one hierarchy of
+ * version 2, or where that says nothing (`/`) the path of version 1 that systemd keeps, or else the longest. "" when
+ * the text names none; a view of the text. */
+const char *proc_cgroup_parse(char *text);
+
 /* /proc/PID/oom_score_adj. */
 bool proc_oom_score_adj(int32_t pid, int64_t *value);
 

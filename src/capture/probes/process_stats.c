@@ -116,6 +116,17 @@ static void put_cmdline(struct process_stats *s, const struct proc_status *p)
     }
 }
 
+static void put_cgroup(struct process_stats *s, int32_t pid)
+{
+    char path[64], text[8192];
+    snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
+    if (text_read_once(path, text, sizeof text) <= 0)
+        return;
+    const char *cgroup = proc_cgroup_parse(text);
+    if (*cgroup)
+        pb_put_str(&s->w, PROCESS_TREE_PROCESS_CGROUP, cgroup);
+}
+
 static void put_process(struct process_stats *s, const struct proc_status *p)
 {
     struct proc_times times;
@@ -131,6 +142,8 @@ static void put_process(struct process_stats *s, const struct proc_status *p)
         pb_put_varint(&s->w, PROCESS_TREE_PROCESS_PROCESS_START_FROM_BOOT, times.start_from_boot_ns);
     if (p->kthread >= 0)
         pb_put_varint(&s->w, PROCESS_TREE_PROCESS_IS_KTHREAD, (uint64_t)p->kthread);
+    if (p->kthread != 1)
+        put_cgroup(s, p->tgid);
     pb_end(&s->w, message);
 }
 

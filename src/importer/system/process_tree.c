@@ -2,6 +2,7 @@
 #include "importer/system/system_internal.h"
 
 #include "importer/clock/clock_graph.h"
+#include "importer/system/container.h"
 #include "wire/fields.h"
 
 static size_t find_byte(struct slice s, char c)
@@ -16,7 +17,7 @@ struct process_message {
     bool has_cmdline, has_uid, has_start, is_kthread, has_kthread, has_ns;
     bool is_comm;      /* there was no command line: the name is the main thread's */
     uint64_t start_ns; /* BOOTTIME */
-    struct slice argv0;
+    struct slice argv0, cgroup;
     strid cmdline;
 };
 
@@ -80,10 +81,54 @@ static void read_process(struct machine_ctx *m, struct slice bytes, struct proce
         case PROCESS_TREE_PROCESS_CMDLINE_IS_COMM:
             p->is_comm = pb_bool(&f);
             break;
+        case PROCESS_TREE_PROCESS_CGROUP:
+            p->cgroup = pb_bytes(&f);
+            break;
         }
     }
     if (p->has_cmdline)
         p->cmdline = join_cmdline(m, bytes);
+}
+
+static void add_text(struct machine_ctx *m, struct arg_list *args, const char *key, struct slice text)
+{
+    if (text.len)
+        arg_list_str(&m->st->args, args, key, import_slice(m->im, text));
+}
+
+/* What only our recorder tells, as args: names are those of OpenTelemetry where it has one. */
+static void add_cgroup(struct machine_ctx *m, const struct process_message *p, struct arg_list *args)
+{
+    struct container c;
+    container_of_cgroup(p->cgroup, &c);
+    add_text(m, args, "process.cgroup", p->cgroup);
+    if (p->has_ns)
+        arg_list_int(&m->st->args, args, "process.vpid", p->inner_pid);
+    add_text(m, args, "container.id", c.id);
+    add_text(m, args, "container.runtime", c.runtime);
+    add_text(m, args, "k8s.pod.uid", c.pod);
+    add_text(m, args, "systemd.unit", c.unit);
+}
+
+/* A process is told anew when its incremental state begins again: what is told last holds. */
+static void set_args(struct machine_ctx *m, const struct process_message *p, uint32_t upid)
+{
+    struct args *args = &m->st->args;
+    argset have = ROW_ARGS(m->st, process, arg_set_id, upid);
+    struct arg_list all = {0}, add = {0};
+    if (p->has_kthread && argset_is_none(have))
+        arg_list_bool(args, &add, "is_kthread", p->is_kthread);
+    if (p->cgroup.len)
+        add_cgroup(m, p, &add);
+    if (add.n) {
+        args_values(args, have, &all);
+        arg_list_merge(&all, &add);
+        argset set = args_intern(args, all.p, all.n);
+        if (!argset_is_none(set))
+            ROW_SET_ARGS(m->st, process, arg_set_id, upid, set);
+    }
+    arg_list_free(&all);
+    arg_list_free(&add);
 }
 
 static void add_process(struct machine_ctx *m, struct slice bytes)
@@ -118,14 +163,7 @@ static void add_process(struct machine_ctx *m, struct slice bytes)
         clock_graph_to_trace_time(m->im->clocks, (struct clock_id){.id = CLOCK_ID_BOOTTIME, .machine = m->id},
                                   (int64_t)p.start_ns, &start) == 0)
         process_tracker_set_start_ts(m->processes, upid, start);
-    if (p.has_kthread) {
-        struct arg_list args = {0};
-        arg_list_bool(&m->st->args, &args, "is_kthread", p.is_kthread);
-        argset set = args_intern(&m->st->args, args.p, args.n);
-        arg_list_free(&args);
-        if (!argset_is_none(set) && argset_is_none(ROW_ARGS(m->st, process, arg_set_id, upid)))
-            ROW_SET_ARGS(m->st, process, arg_set_id, upid, set);
-    }
+    set_args(m, &p, upid);
 }
 
 static void add_thread(struct machine_ctx *m, struct slice bytes)

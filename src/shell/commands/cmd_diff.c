@@ -52,6 +52,17 @@ static const struct diff_format *format_of(const struct shell *sh, struct error 
     return NULL;
 }
 
+/* --by: whether lines are of control groups. */
+static int parse_by(const struct shell *sh, bool *by_cgroup, struct error *err)
+{
+    static const char *const names[] = {"process", "cgroup"};
+    const char *by = sh->opt.by ? sh->opt.by : names[0];
+    *by_cgroup = strcmp(by, names[1]) == 0;
+    if (!*by_cgroup && strcmp(by, names[0]) != 0)
+        return suggest_refuse(err, "--by", by, names, 2);
+    return *by_cgroup && sh->opt.sql ? error_set(err, -MRD_EINVALID, "--by does not belong to --sql") : 0;
+}
+
 /* How many of the traces are side A: those before "--", or the first of two. */
 static int split_sides(const struct shell *sh, size_t *n_a, struct error *err)
 {
@@ -71,11 +82,11 @@ static int read_flame(void *ctx, struct shell *sh, const char *path, int side, s
     return diff_flame_add(ctx, sh, path, side, err);
 }
 
-static int compare(struct shell *sh, size_t n_a, const struct diff_options *options, struct printed *p,
+static int compare(struct shell *sh, size_t n_a, bool by_cgroup, const struct diff_options *options, struct printed *p,
                    struct error *err)
 {
     const struct text_list *args = &sh->opt.positionals;
-    struct run_set set = {0};
+    struct run_set set = {.by_cgroup = by_cgroup};
     struct diff diff = {0};
     struct diff_flame flame = {0};
     const struct compare_hook hook = {read_flame, &flame};
@@ -103,6 +114,7 @@ int cmd_diff(struct shell *sh, struct error *err)
     struct diff_options options = {0.05, 0.05};
     struct printed p = {.format = format_of(sh, err)};
     size_t n_a = 0;
+    bool by_cgroup = false;
     if (!p.format)
         return -MRD_EINVALID;
     int rc = parse_part("--alpha", sh->opt.alpha, 0.5, &options.alpha, err);
@@ -110,11 +122,13 @@ int cmd_diff(struct shell *sh, struct error *err)
         rc = parse_part("--min-change", sh->opt.min_change, 1e6, &options.min_change, err);
     if (rc == 0)
         rc = split_sides(sh, &n_a, err);
+    if (rc == 0)
+        rc = parse_by(sh, &by_cgroup, err);
     if (rc == 0 && sh->opt.sql && sh->opt.positionals.n != 2)
         rc = error_set(err, -MRD_EINVALID, "--sql compares two traces, not sets of them");
     if (rc == 0 && sh->opt.sql)
         return diff_sql(sh, (const char *const[]){sh->opt.positionals.p[0], sh->opt.positionals.p[1]}, err);
     if (rc == 0 && sh->opt.key)
         rc = error_set(err, -MRD_EINVALID, "--key belongs to --sql");
-    return rc < 0 ? rc : compare(sh, n_a, &options, &p, err);
+    return rc < 0 ? rc : compare(sh, n_a, by_cgroup, &options, &p, err);
 }

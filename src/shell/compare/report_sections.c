@@ -42,6 +42,15 @@ const struct report_section report_sections[] = {
      "as "
      "d, count(*) as n from sched group by 1) " OF_THREAD " where not t.is_idle group by 1 order by 2 desc limit 25",
      PICTURE_BARS, 1, "ms", NULL, 0},
+    {"CPU time by control group",
+     "Containers and units of systemd: how long their processes ran, and waited for a CPU. Percent are of one CPU.",
+     "The control groups of processes were not recorded (Meridian's linux.process_stats).",
+     "include perfetto module linux.containers; select coalesce(m.name, iif(c.machine_id > 0, 'machine ' || "
+     "c.machine_id, 'host')) as machine, c.group_name as \"group\", c.cgroup as path, c.cpu_dur / 1e6 as \"CPU ms\", "
+     "c.cpu_dur * 100.0 / (select max(1, end_ts - start_ts) from trace_bounds) as \"%\", c.runnable_dur / 1e6 as "
+     "\"waited ms\", c.process_count as processes from linux_cgroup_cpu c left join machine m on m.id = c.machine_id "
+     "order by 4 desc, 3 limit 25",
+     PICTURE_NONE, 0, NULL, NULL, 0},
     {"How long threads wait for a CPU", "From the wakeup until the thread runs.", "No wakeup was recorded.",
      "select printf('%d to %d us', iif(step = 0, 0, 1 << (step - 1)), 1 << step) as latency, n as wakeups from (select "
      "iif(dur < 1000, 0, cast(log2(dur / 1000) as int) + 1) as step, count(*) as n from thread_state where state = 'R' "
