@@ -22,6 +22,9 @@ static const struct flag relay_keys_rows[] = {
 static const struct flag traced_rows[] = {
 #include "capture/service/traced_flags.def"
 };
+static const struct flag traced_perf_rows[] = {
+#include "capture/perf/perf_flags.def"
+};
 static const struct flag traced_probes_rows[] = {
 #include "capture/probes/probes_flags.def"
 };

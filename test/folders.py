@@ -20,6 +20,7 @@ LAYERS = [
     "capture/shm",
     "capture/probes/ftrace capture/service capture/relay capture/client",
     "capture/probes capture/record",
+    "capture/perf",
     "capture",
     # file to storage
     "importer/core importer/lines importer/sort importer/sync",

@@ -117,7 +117,13 @@ static const int refused[] = {
 #ifdef OUR_ARCH
 enum { N_REFUSED = sizeof refused / sizeof *refused, AROUND = 7 };
 
-static int filter_calls(struct error *err)
+/* A daemon that keeps CAP_PERFMON opens perf events. */
+static bool needed(int call, uint64_t keep)
+{
+    return call == SYS_perf_event_open && (keep & SANDBOX_CAP(CAP_PERFMON));
+}
+
+static int filter_calls(uint64_t keep, struct error *err)
 {
     struct sock_filter code[N_REFUSED + AROUND];
     unsigned short n = 0;
@@ -126,9 +132,10 @@ static int filter_calls(struct error *err)
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS); /* other numbers than below */
     code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, N_REFUSED + 1, 0);
-    for (unsigned i = 0; i < N_REFUSED; i++)
-        code[n++] =
-            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)refused[i], (uint8_t)(N_REFUSED - i), 0);
+    for (unsigned i = 0; i < N_REFUSED; i++) {
+        uint8_t refuse = needed(refused[i], keep) ? 0 : (uint8_t)(N_REFUSED - i);
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)refused[i], refuse, 0);
+    }
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
     struct sock_fprog program = {.len = n, .filter = code};
@@ -138,8 +145,9 @@ static int filter_calls(struct error *err)
     return 0;
 }
 #else
-static int filter_calls(struct error *err)
+static int filter_calls(uint64_t keep, struct error *err)
 {
+    (void)keep;
     (void)err;
     (void)refused;
     return 0;
@@ -151,5 +159,5 @@ int sandbox_enter(uint64_t keep, struct error *err)
     int rc = drop_capabilities(keep, err);
     if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         rc = error_set_errno(err, errno, "giving up new privileges");
-    return rc ? rc : filter_calls(err);
+    return rc ? rc : filter_calls(keep, err);
 }

@@ -15,8 +15,9 @@
 #define SANDBOX_CAP(n) (UINT64_C(1) << (n))
 
 /* For the whole process; before it has more than one thread, and behind everything that needs more (binding sockets,
- * their owners, going to the background). `keep`: capabilities that stay, as far as they are there. It fails with an
- * error where the kernel refuses; kernels without seccomp and other architectures have the rest alone. */
+ * their owners, going to the background). `keep`: capabilities that stay, as far as they are there; with CAP_PERFMON
+ * perf_event_open() stays as well. It fails with an error where the kernel refuses; kernels without seccomp and other
+ * architectures have the rest alone. */
 int sandbox_enter(uint64_t keep, struct error *err);
 
 #endif

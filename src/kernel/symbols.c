@@ -53,7 +53,9 @@ static uint32_t add_text(void *vec, struct slice s)
 static int by_address(const void *a, const void *b)
 {
     const struct kernel_symbol *x = a, *y = b;
-    return x->address < y->address ? -1 : x->address > y->address;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return x->name < y->name ? -1 : x->name > y->name; /* as in the text */
 }
 
 int kernel_symbols_parse(struct kernel_symbols *s, struct slice text, struct error *err)
@@ -63,12 +65,13 @@ int kernel_symbols_parse(struct kernel_symbols *s, struct slice text, struct err
         uint64_t address;
         if (!cut_hex(&line, &address) || !address || line.len < 4 || line.p[0] != ' ' || !strchr("tTwW", line.p[1]))
             continue;
+        uint8_t type = line.p[1];
         struct slice name = slice_of(line.p + 3, line.len - 3);
         const uint8_t *end = memchr(name.p, '\t', name.len); /* "\t[module]" follows */
         if (end)
             name.len = (size_t)(end - name.p);
         uint32_t at = add_text(&s->text, name);
-        if (at == UINT32_MAX || !vec_push(&s->list, (struct kernel_symbol){address, at}))
+        if (at == UINT32_MAX || !vec_push(&s->list, (struct kernel_symbol){address, at, (type | 0x20) == 'w'}))
             return error_set(err, -MRD_ENOMEM, "out of memory for kernel symbols");
     }
     if (s->list.n)

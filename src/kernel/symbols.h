@@ -16,6 +16,7 @@
 struct kernel_symbol {
     uint64_t address;
     uint32_t name; /* offset into text */
+    bool weak;     /* of type w or W */
 };
 
 typedef VEC(char) text_pool; /* strings behind each other, each with a NUL */

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     pb_end(&config, mark);
 
     struct totals *totals = calloc(1, sizeof *totals);
-    struct packet_sink sink = {take, totals};
+    struct packet_sink sink = {.write = take, .ctx = totals};
     struct ftrace_source_options options = {NULL, mkdtemp(run), mode};
     struct probes_host host = {.loop = uv_default_loop(), .log = say, .ftrace = ftrace_source_create(&options)};
     struct data_source_config dsc = {.session_id = 1, .specific = pb_written(&config)};

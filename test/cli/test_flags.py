@@ -44,7 +44,7 @@ class Flags(unittest.TestCase):
         shell = {c for p, c in flags() if p == "tp_shell"}
         self.assertGreater(shell, {"query", "check", "server", "util", ""})
         self.assertGreaterEqual({c for p, c in flags() if p == "tracebox"},
-                                {"perfetto", "record", "relay-keys", "traced", "traced_probes", "traced_relay"})
+                                {"perfetto", "record", "relay-keys", "traced", "traced_perf", "traced_probes", "traced_relay"})
         self.assertGreater(sum(map(len, flags().values())), 300)
 
     def test_the_parser_knows_each(self):
@@ -83,7 +83,7 @@ class Flags(unittest.TestCase):
         self.assertIn(b"no applet is called 'prefetto' (did you mean 'perfetto'?)", run(TRACEBOX, "prefetto").stdout)
 
     def test_applets_without_arguments_refuse_some(self):
-        for applet in ("traced", "traced_probes", "traced_relay"):
+        for applet in ("traced", "traced_perf", "traced_probes", "traced_relay"):
             p = run(TRACEBOX, applet, "surplus")
             self.assertEqual((p.returncode, b"unexpected argument 'surplus'" in p.stdout), (1, True), p.stdout)
         for args, says in ((["perfetto", "--alert-id", "x"], b"--alert-id: 'x' is not a number"),
@@ -177,7 +177,7 @@ class Completions(unittest.TestCase):
             offered = self.bash(program, *([command] if command else []), "--")
             self.assertEqual(offered, {f"--{f.name}" for f in all_flags}, (program, command))
         self.assertEqual(self.bash("tp_shell", "qu"), {"query"})
-        self.assertEqual(self.bash("tracebox", "tr"), {"traced", "traced_probes", "traced_relay"})
+        self.assertEqual(self.bash("tracebox", "tr"), {"traced", "traced_perf", "traced_probes", "traced_relay"})
         self.assertEqual(self.bash("tp_shell", "query", "--clock-model", ""), {"auto", "compatible", "linear"})
         self.assertEqual(self.bash("tp_shell", "server", "u"), {"unix"})
         self.assertEqual(self.bash("tp_shell", "server", "--idle-timeout", ""), {"auto"})
@@ -208,7 +208,7 @@ class Completions(unittest.TestCase):
         if shutil.which("fish"):
             for line, words in (("tp_shell qu", {"query"}), ("tp_shell query --clock-model ", {"auto", "compatible", "linear"}),
                                 ("tp_shell query --full-s", {"--full-sort"}), ("tp_shell --full-s", {"--full-sort"}),
-                                ("tp_shell server u", {"unix"}), ("tracebox traced_p", {"traced_probes"}),
+                                ("tp_shell server u", {"unix"}), ("tracebox traced_p", {"traced_perf", "traced_probes"}),
                                 ("tracebox traced_probes --ring ", {"read", "map"})):
                 p = run("fish", "--no-config", "-c", f"source {PAGES}/{line.split()[0]}.fish; complete -C '{line}'")
                 self.assertEqual({x.split("\t")[0] for x in p.stdout.decode().splitlines()}, words, line)

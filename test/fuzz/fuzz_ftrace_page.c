@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_events *e = calloc(1, sizeof *e);
     struct symbol_output symbols = {0};
-    struct packet_sink sink = {check_packet, NULL};
+    struct packet_sink sink = {.write = check_packet};
     struct page_format format = {8, 16};
     struct page_view view;
     uint64_t previous = 0;

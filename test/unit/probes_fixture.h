@@ -46,7 +46,7 @@ static inline void memory_sink_write(void *ctx, const struct slice *pieces, size
 
 static inline struct packet_sink memory_sink(struct memory_sink *m)
 {
-    return (struct packet_sink){memory_sink_write, m};
+    return (struct packet_sink){.write = memory_sink_write, .ctx = m};
 }
 
 static inline size_t memory_sink_count(const struct memory_sink *m)

@@ -114,7 +114,8 @@ START_TEST(dumps_of_a_heap_tell_what_changed)
     put_stacks();
     put(w, "1{8:10 10:1 37{7:0 5{1:30 9:910 11'libc' 12:4096 13:1024 10:1 2{1:1 2:100 5:1}}}}");
     put(w, "1{8:20 10:1 37{7:1 6:1 5{1:30 9:920 15:910 11'libc' 2{1:1 2:300 5:2 3:40 6:1}}}}");
-    put(w, "1{8:30 10:1 37{7:2 5{1:30 9:920 11'libc' 12:4096 13:1024 2{1:2 8:77 9:7}}}}"); /* as it was at its largest */
+    put(w,
+        "1{8:30 10:1 37{7:2 5{1:30 9:920 11'libc' 12:4096 13:1024 2{1:2 8:77 9:7}}}}"); /* as it was at its largest */
     put(w, "1{8:40 10:1 37{7:4 6:1 5{1:30 9:930 11'libc' 2{1:1 2:10 5:1}}}}");
     trace_fixture_load(&f);
     static const struct {
@@ -215,6 +216,25 @@ START_TEST(a_timebase_has_the_name_and_unit_of_what_it_counts)
         ck_assert_str_eq(TEXT(profiler_session, timebase_unit, 0), timebases[_i].unit);
     else
         ck_assert_int_eq(GET(profiler_session, timebase_unit, 0), 0);
+}
+END_TEST
+
+/* 1 READ_STAGE, 2 UNWIND_STAGE, 3 UNWIND_ENQUEUE, 4 NOT_IN_SCOPE: rows without a stack; a loss is no row. */
+START_TEST(samples_that_were_skipped_keep_their_counts)
+{
+    put_stacks();
+    for (int reason = 1; reason <= 4; reason++)
+        put(w, "1{8:%d 10:1 66{1:0 2:30 3:31 6:%d 18:%d}}", 10 + reason, reason, reason);
+    put(w, "1{8:20 10:1 66{1:7 17:55}} 1{8:21 10:1 66{1:6 19{1:1}}}");
+    trace_fixture_load(&f);
+    ck_assert_uint_eq(ROWS(profiler_sample), 4);
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_int_eq(GET(profiler_sample, callsite_id, i), COL_NULL);
+    ck_assert_int_eq(STAT(perf_samples_skipped), 2);
+    ck_assert_int_eq(STAT(perf_samples_skipped_dataloss), 1);
+    ck_assert_int_eq(STAT_AT(perf_cpu_lost_records, 7), 55);
+    ck_assert_int_eq(STAT_AT(perf_guardrail_stop_ts, 0), 21);
+    ck_assert(last_value(&f, "cpu-clock") == 4);
 }
 END_TEST
 
@@ -544,6 +564,7 @@ Suite *profiling_suite(void)
     tcase_add_test(c, a_managed_heap_is_a_graph);
     tcase_add_test(c, a_heap_without_its_end_is_kept_as_far_as_it_goes);
     tcase_add_test(c, a_class_keeps_its_brackets_when_it_gets_its_name);
+    tcase_add_test(c, samples_that_were_skipped_keep_their_counts);
     tcase_add_test(c, a_process_that_ran_out_of_memory_says_where);
     tcase_add_test(c, mappings_come_one_by_one_or_in_columns);
     tcase_add_test(c, memory_may_run_out_anywhere);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "capture/common/daemon.h"
 #include "capture/probes/common/data_source.h"
 #include "capture/probes/common/metatrace.h"
 #include "capture/probes/ftrace/ftrace_source.h"
@@ -33,6 +34,8 @@ struct probes {
     struct producer *producer;
     struct probes_host host;
     struct metatrace metatrace;
+    const struct data_source_type *const *sources;
+    const char *name, *notify_env;
     bool waited; /* for a service, and said so */
     VEC(struct probe_instance *)
     instances;
@@ -40,8 +43,8 @@ struct probes {
 
 static void log_line(void *ctx, const char *text)
 {
-    (void)ctx;
-    fprintf(stderr, "traced_probes: %s\n", text);
+    const struct probes *p = ctx;
+    fprintf(stderr, "%s: %s\n", p->name, text);
 }
 
 /* Remembers why the instance cannot record. */
@@ -49,7 +52,7 @@ static void fail(struct probe_instance *i, const char *what, const struct error 
 {
     char line[700];
     snprintf(line, sizeof line, "%s: %s: %s", i->type->name, what, err->text);
-    log_line(NULL, line);
+    log_line(i->probes, line);
     i->failure = *err;
 }
 
@@ -62,6 +65,12 @@ static void sink_write(void *ctx, const struct slice *pieces, size_t n)
     for (size_t k = 0; k < n; k++)
         trace_writer_raw(i->writer, pieces[k].p, pieces[k].len);
     trace_writer_end_packet(i->writer);
+}
+
+static uint64_t sink_lost(void *ctx)
+{
+    const struct probe_instance *i = ctx;
+    return i->writer ? trace_writer_get_stats(i->writer)->dropped : 0;
 }
 
 /* ---- instances ---- */
@@ -97,9 +106,9 @@ static void end_instance(struct probes *p, struct probe_instance *i)
     remove_instance(p, i);
 }
 
-static const struct data_source_type *find_type(const char *name)
+static const struct data_source_type *find_type(const struct probes *p, const char *name)
 {
-    for (const struct data_source_type *const *t = data_source_types; *t; t++)
+    for (const struct data_source_type *const *t = p->sources; *t; t++)
         if (strcmp((*t)->name, name) == 0)
             return *t;
     return NULL;
@@ -123,7 +132,7 @@ static void set_up_state(struct probes *p, struct probe_instance *i, const Mrd__
                                    .bytes = slice_of(bytes, len)};
     if (i->type->config_field && pb_find(c.bytes, i->type->config_field, &f))
         c.specific = pb_bytes(&f);
-    struct packet_sink sink = {sink_write, i};
+    struct packet_sink sink = {sink_write, i, sink_lost};
     i->session_id = c.session_id;
     if (i->type->setup(&p->host, &c, &sink, &i->state, &err)) {
         i->state = NULL;
@@ -135,7 +144,7 @@ static void set_up_state(struct probes *p, struct probe_instance *i, const Mrd__
 static void on_setup(void *ctx, uint64_t id, const Mrd__DataSourceConfig *config)
 {
     struct probes *p = ctx;
-    const struct data_source_type *type = config->name ? find_type(config->name) : NULL;
+    const struct data_source_type *type = config->name ? find_type(p, config->name) : NULL;
     if (!type || find(p, id))
         return;
     struct probe_instance *i = mem_zalloc(sizeof *i);
@@ -254,15 +263,25 @@ static void on_unreachable(void *ctx, const char *socket, const char *why)
     char line[700];
     p->waited = true;
     snprintf(line, sizeof line, "no tracing service at %s (%s): waiting. Start one with: tracebox traced", socket, why);
-    log_line(NULL, line);
+    log_line(p, line);
+}
+
+/* The service has seen all data sources. */
+static void on_registered(void *ctx)
+{
+    struct probes *p = ctx;
+    daemon_notify(p->notify_env);
+    p->notify_env = NULL; /* once: the descriptor is closed */
 }
 
 static void on_connected(void *ctx)
 {
     struct probes *p = ctx;
     if (p->waited)
-        log_line(NULL, "connected to the tracing service");
+        log_line(p, "connected to the tracing service");
     p->waited = false;
+    if (p->notify_env)
+        producer_sync(p->producer, on_registered, p);
 }
 
 static void on_disconnected(void *ctx, const char *why)
@@ -271,7 +290,7 @@ static void on_disconnected(void *ctx, const char *why)
     if (p->instances.n) {
         char line[300];
         snprintf(line, sizeof line, "lost the connection to the service (%s); all data sources stopped", why);
-        log_line(NULL, line);
+        log_line(p, line);
     }
     end_all(p);
 }
@@ -313,7 +332,7 @@ static void on_new_inodes(void *ctx, uint64_t session_id, const struct inode_key
 static int register_all(struct probes *p, struct error *err)
 {
     int rc = 0;
-    for (const struct data_source_type *const *t = data_source_types; *t && !rc; t++) {
+    for (const struct data_source_type *const *t = p->sources; *t && !rc; t++) {
         struct producer_data_source ds = {.name = (*t)->name,
                                           .will_notify_on_start = true,
                                           .will_notify_on_stop = true,
@@ -334,7 +353,8 @@ int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_option
                                             .flush = on_flush,
                                             .clear_incremental_state = on_clear,
                                             .hand_over = on_hand_over};
-    struct producer_options po = {.name = "perfetto.traced_probes",
+    struct producer_options po = {.name = options->producer_name,
+                                  .scraping_enabled = options->scraping,
                                   .socket = options->socket,
                                   .check_service = true,
                                   .reads_more = true,
@@ -345,6 +365,9 @@ int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_option
     struct probes *p = mem_zalloc(sizeof *p);
     if (!p)
         return error_set(err, -MRD_ENOMEM, "out of memory");
+    p->sources = options->sources;
+    p->name = options->name;
+    p->notify_env = options->notify_env;
     p->host = (struct probes_host){.loop = loop,
                                    .log = log_line,
                                    .new_tids = on_new_tids,
@@ -353,9 +376,10 @@ int probes_open(struct probes **out, uv_loop_t *loop, const struct probes_option
                                    .ctx = p,
                                    .metatrace = &p->metatrace,
                                    .sysroot = options->sysroot,
-                                   .ftrace = ftrace_source_create(&fo)};
-    int rc = p->host.ftrace ? producer_open(&p->producer, loop, &po, &ops, p, err)
-                            : error_set(err, -MRD_ENOMEM, "out of memory");
+                                   .perf = options->perf,
+                                   .ftrace = options->run_directory ? ftrace_source_create(&fo) : NULL};
+    int rc = p->host.ftrace || !options->run_directory ? producer_open(&p->producer, loop, &po, &ops, p, err)
+                                                       : error_set(err, -MRD_ENOMEM, "out of memory");
     if (!rc)
         rc = register_all(p, err);
     if (rc) {

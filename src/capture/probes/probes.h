@@ -1,4 +1,4 @@
-/* The producer of the system's data sources: `tracebox traced_probes`.
+/* A producer of data sources of the system: `tracebox traced_probes`, `tracebox traced_perf`.
  *
  * One producer connection, one instance of a data source for each session that asks for it. A lost connection ends all
  * instances, so that nothing stays set up; the connection comes back by itself. */
@@ -8,15 +8,24 @@
 #include "base/error.h"
 #include "capture/probes/ftrace/ring_reader.h"
 
+#include <stdbool.h>
 #include <uv.h>
 
 struct probes;
+struct data_source_type;
+struct perf_shared;
 
 struct probes_options {
+    const char *name;                              /* of the program, in front of what it logs */
+    const char *producer_name;                     /* what the service calls it */
+    const struct data_source_type *const *sources; /* NULL-terminated */
+    struct perf_shared *perf;                      /* of linux.perf */
+    bool scraping;                                 /* the service may read what was not handed over */
+    const char *notify_env;    /* names a descriptor that gets a "1" when the data sources are registered; NULL: none */
     const char *socket;        /* NULL: the environment's */
     uint32_t service_uid;      /* the service may run as this user, besides root and us */
     const char *tracefs_root;  /* NULL: where tracefs is mounted */
-    const char *run_directory; /* of undo logs */
+    const char *run_directory; /* of undo logs of ftrace; NULL: no data source is of ftrace */
     const char *sysroot;       /* in front of /proc and /sys, see probes_host; NULL: nothing */
     enum ring_mode mode;       /* how kernel pages are read */
 };

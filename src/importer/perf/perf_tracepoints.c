@@ -41,7 +41,7 @@ int perf_tracepoints_open(struct perf_import *p)
     if (rc == -MRD_ENOMEM)
         return rc;
     p->file.truncated |= rc != 0 || t->descriptions.truncated;
-    struct packet_sink sink = {write_packet, t};
+    struct packet_sink sink = {.write = write_packet, .ctx = t};
     (void)kernel_symbols_parse(&t->kernel, t->descriptions.kallsyms, NULL);
     (void)printk_formats_parse(&t->printk, t->descriptions.printk, NULL);
     t->symbols.kernel = &t->kernel;

@@ -8,9 +8,6 @@ enum { MAX_FOLLOWERS = 32 };
 
 static const char source[] = "linux.perf";
 
-/* PerfSample.SampleSkipReason: those up to here lost the sample; not in scope means that only its counts are wanted. */
-enum { SKIP_NONE = 0, LAST_LOSS = 3 };
-
 /* PerfEvents.Counter: how perf calls it, and the unit of its counts. */
 static const struct {
     const char *name, *unit;
@@ -276,6 +273,16 @@ static strid unwind_error(struct machine_ctx *m, const struct perf_sample *x)
     return import_str(m->im, unwind_errors[known ? x->unwind_error : 0]);
 }
 
+/* Samples without their stack keep their row and their counts; not in scope means that nothing else is wanted. */
+static void count_skipped(struct machine_ctx *m, uint64_t reason)
+{
+    if (reason == PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_READ_STAGE ||
+        reason == PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_UNWIND_STAGE)
+        stats_add(&m->st->stats, m->id, STAT_perf_samples_skipped, 1);
+    else if (reason == PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_UNWIND_ENQUEUE)
+        stats_add(&m->st->stats, m->id, STAT_perf_samples_skipped_dataloss, 1);
+}
+
 void perf_sample_parse(struct packet *p)
 {
     struct machine_ctx *m = p->m;
@@ -284,21 +291,24 @@ void perf_sample_parse(struct packet *p)
     read_sample(p->field, &x);
     if (x.cpu >= CPUS_PER_MACHINE)
         return;
-    if (x.lost)
-        stats_add_idx(stats, m->id, STAT_perf_cpu_lost_records, (int32_t)x.cpu, (int64_t)x.lost);
     const struct sampling *s = sampling_of(p);
     if (!s)
         return;
     uint32_t session = session_of(p, s);
+    if (x.has_event || x.lost) { /* no sample, but the cpu is one of the session's from now on */
+        counter_track(m, session, x.cpu, s->timebase, true);
+        for (uint32_t i = 0; i < s->n_followers; i++)
+            counter_track(m, session, x.cpu, s->followers[i], false);
+    }
+    if (x.lost) {
+        stats_add_idx(stats, m->id, STAT_perf_cpu_lost_records, (int32_t)x.cpu, (int64_t)x.lost);
+        return;
+    }
     if (x.has_event) { /* the recorder stopped to protect the system */
         stats_set_idx(stats, m->id, STAT_perf_guardrail_stop_ts, (int32_t)session, p->ts);
         return;
     }
-    if (x.skipped != SKIP_NONE && x.skipped <= LAST_LOSS) {
-        stats_add(stats, m->id, STAT_perf_samples_skipped_dataloss, 1);
-        stats_add(stats, m->id, STAT_perf_samples_skipped, 1);
-        return;
-    }
+    count_skipped(m, x.skipped);
     process_tracker_process(m->processes, x.pid);
     uint32_t utid = process_tracker_update_thread(m->processes, x.tid, x.pid);
     int64_t set = COL_NULL;

@@ -230,7 +230,7 @@ static void write_metadata(struct trace_dat *t)
 
 static bool prepare(struct trace_dat *t, struct error *err)
 {
-    struct packet_sink sink = {write_packet, t};
+    struct packet_sink sink = {.write = write_packet, .ctx = t};
     (void)kernel_symbols_parse(&t->kernel, t->file.kallsyms, NULL);
     (void)printk_formats_parse(&t->printk, t->file.printk, NULL);
     t->symbols.kernel = &t->kernel;

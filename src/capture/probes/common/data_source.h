@@ -14,6 +14,7 @@
 
 struct ftrace_source;
 struct metatrace;
+struct perf_shared;
 
 struct probes_host {
     uv_loop_t *loop;
@@ -26,6 +27,7 @@ struct probes_host {
     void (*new_inodes)(void *ctx, uint64_t session_id, const struct inode_key *inodes, size_t n);
     void *ctx;
     struct ftrace_source *ftrace; /* what all ftrace sessions share */
+    struct perf_shared *perf;     /* what all sessions of linux.perf share */
     struct metatrace *metatrace;  /* may be NULL */
     const char *sysroot;          /* in front of /proc and /sys in sys_stats, system_info and sysfs_power; NULL: "" */
 };
@@ -59,7 +61,7 @@ struct data_source_type {
     void (*new_inodes)(void *state, const struct inode_key *inodes, size_t n); /* may be NULL */
 };
 
-/* The data source types of this producer, NULL-terminated. */
+/* The data source types of traced_probes, NULL-terminated. */
 extern const struct data_source_type *const data_source_types[];
 
 extern const struct data_source_type ftrace_data_source;

@@ -1,0 +1,245 @@
+/* Keeps the maps of processes, and opens the files behind them. */
+#include "capture/perf/perf_process.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/hash.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* A process that maps code all the time (a JIT compiler) does not make us grow without end. */
+enum { MAX_MAPS = 16384, MAX_MAPS_BYTES = 64 << 20 };
+
+struct perf_process *perf_process_get(struct perf_processes *ps, int32_t pid)
+{
+    uint64_t *slot = u64map_put(&ps->index, (uint32_t)pid, NULL);
+    if (!slot)
+        return NULL;
+    if (!*slot) {
+        struct perf_process *p = mem_zalloc(sizeof *p);
+        if (!p)
+            return NULL;
+        p->pid = pid;
+        *slot = (uint64_t)(uintptr_t)p;
+    }
+    return (struct perf_process *)(uintptr_t)*slot;
+}
+
+/* ---- maps ---- */
+
+/* The first map that ends behind `address`. */
+static size_t first_behind(const struct perf_process *p, uint64_t address)
+{
+    size_t low = 0, high = p->maps.n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (p->maps.p[mid].end > address)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+struct perf_map *perf_process_find(struct perf_process *p, uint64_t address)
+{
+    size_t i = first_behind(p, address);
+    return i < p->maps.n && p->maps.p[i].start <= address ? &p->maps.p[i] : NULL;
+}
+
+static bool same_map(const struct perf_map *a, const struct perf_map *b)
+{
+    return a->start == b->start && a->end == b->end && a->offset == b->offset && a->inode == b->inode &&
+           a->path == b->path;
+}
+
+/* Puts a map in its place; those that it overlaps are gone. */
+static void add_map(struct perf_process *p, const struct perf_map *m)
+{
+    size_t at = first_behind(p, m->start), end = at;
+    if (m->end <= m->start)
+        return;
+    if (at < p->maps.n && same_map(&p->maps.p[at], m))
+        return;
+    while (end < p->maps.n && p->maps.p[end].start < m->end)
+        end++;
+    if (p->maps.n >= MAX_MAPS && at == end) {
+        vec_clear(&p->maps);
+        p->read = false;
+        at = end = 0;
+    }
+    if (!vec_reserve(&p->maps, p->maps.n + 1))
+        return;
+    memmove(p->maps.p + at + 1, p->maps.p + end, (p->maps.n - end) * sizeof *p->maps.p);
+    p->maps.n = p->maps.n - (end - at) + 1;
+    p->maps.p[at] = *m;
+}
+
+/* One line: start-end perms offset major:minor inode path. */
+static bool parse_line(struct perf_processes *ps, char *line, struct perf_map *m)
+{
+    unsigned long start, end, offset, inode;
+    unsigned major, minor;
+    char perms[5];
+    int path = 0;
+    if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, perms, &offset, &major, &minor, &inode, &path) < 7 ||
+        !path || !strchr(perms, 'x'))
+        return false;
+    *m =
+        (struct perf_map){.start = start, .end = end, .offset = offset, .inode = inode, .major = major, .minor = minor};
+    if (line[path])
+        m->path = strpool_intern_str(&ps->paths, line + path);
+    return true;
+}
+
+void perf_process_parse(struct perf_processes *ps, struct perf_process *p, struct slice text)
+{
+    char line[4352]; /* a path has up to 4096 bytes */
+    while (text.len) {
+        const uint8_t *nl = memchr(text.p, '\n', text.len);
+        size_t len = nl ? (size_t)(nl - text.p) : text.len;
+        struct perf_map m;
+        if (len < sizeof line) {
+            memcpy(line, text.p, len);
+            line[len] = 0;
+            if (parse_line(ps, line, &m))
+                add_map(p, &m);
+        }
+        len += nl != NULL;
+        text = slice_of(text.p + len, text.len - len);
+    }
+}
+
+bool perf_process_read(struct perf_processes *ps, struct perf_process *p, uint64_t now_ms)
+{
+    char path[48], *text;
+    size_t len;
+    p->read_ms = now_ms;
+    snprintf(path, sizeof path, "/proc/%d/maps", p->pid);
+    if (p->pid <= 0 || file_read_all(path, MAX_MAPS_BYTES, &text, &len, NULL))
+        return false;
+    perf_process_parse(ps, p, slice_of(text, len));
+    mem_free(text);
+    p->read |= len > 0; /* a process that ends has none */
+    return p->read;
+}
+
+void perf_process_record(struct perf_processes *ps, const struct perf_record *r)
+{
+    struct perf_process *p = perf_process_get(ps, r->pid);
+    if (!p)
+        return;
+    if (r->kind == PERF_KIND_FORK) {
+        if (r->pid == r->parent)
+            return; /* a thread */
+        p->parent = r->parent;
+        vec_clear(&p->maps); /* of a process of that number before */
+        p->read = false;
+        return;
+    }
+    struct perf_map m = {.start = r->map_start,
+                         .end = r->map_end,
+                         .offset = r->map_offset,
+                         .inode = r->map_inode,
+                         .major = r->map_major,
+                         .minor = r->map_minor};
+    if (r->path.len && !(r->path.len == 6 && memcmp(r->path.p, "//anon", 6) == 0))
+        m.path = strpool_intern(&ps->paths, r->path.p, r->path.len);
+    add_map(p, &m);
+}
+
+bool perf_process_inherit(struct perf_processes *ps, struct perf_process *p, uint64_t now_ms)
+{
+    struct perf_process *parent = p->maps.n || p->parent <= 0 ? NULL : perf_process_get(ps, p->parent);
+    if (parent && parent != p) {
+        if (!parent->maps.n)
+            perf_process_read(ps, parent, now_ms);
+        for (size_t i = 0; i < parent->maps.n; i++)
+            add_map(p, &parent->maps.p[i]);
+    }
+    return p->maps.n > 0;
+}
+
+/* ---- files ---- */
+
+/* Opens a path when it is the file that is mapped; nothing else is opened for reading. */
+static int open_same(const char *path, const struct perf_map *m)
+{
+    char again[40];
+    struct stat st;
+    int fd = -1, at = open(path, O_PATH | O_CLOEXEC);
+    if (at < 0)
+        return -1;
+    if (fstat(at, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == m->inode) {
+        snprintf(again, sizeof again, "/proc/self/fd/%d", at);
+        fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    }
+    close(at);
+    return fd;
+}
+
+static int open_file(const struct perf_processes *ps, const struct perf_process *p, const struct perf_map *m)
+{
+    char path[4224];
+    const char *name = strpool_cstr(&ps->paths, m->path);
+    snprintf(path, sizeof path, "/proc/%d/map_files/%lx-%lx", p->pid, (unsigned long)m->start, (unsigned long)m->end);
+    int fd = open_same(path, m);
+    if (fd < 0 && snprintf(path, sizeof path, "/proc/%d/root%s", p->pid, name) < (int)sizeof path)
+        fd = open_same(path, m);
+    return fd < 0 ? open_same(name, m) : fd;
+}
+
+const struct perf_elf *perf_process_elf(struct perf_processes *ps, const struct perf_process *p,
+                                        const struct perf_map *m)
+{
+    const char *name = strpool_cstr(&ps->paths, m->path);
+    if (!name || name[0] != '/' || !m->inode)
+        return NULL;
+    uint64_t *slot = u64map_put(&ps->files, hash_combine(makedev(m->major, m->minor), m->inode), NULL);
+    if (!slot)
+        return NULL;
+    if (!*slot) {
+        struct perf_elf e = {0};
+        int fd = open_file(ps, p, m);
+        if (fd < 0)
+            return NULL; /* perhaps another process can name it */
+        perf_elf_read(&e, fd);
+        close(fd);
+        if (!vec_push(&ps->elfs, e))
+            return NULL;
+        *slot = ps->elfs.n;
+    }
+    return &ps->elfs.p[*slot - 1];
+}
+
+/* ---- life ---- */
+
+void perf_processes_forget(struct perf_processes *ps)
+{
+    size_t it = 0;
+    for (struct u64map_slot *s; (s = u64map_next(&ps->index, &it)) != NULL;) {
+        struct perf_process *p = (struct perf_process *)(uintptr_t)s->value;
+        vec_free(&p->maps);
+        p->read = false;
+    }
+    strpool_free(&ps->paths);
+    ps->paths = (struct strpool){0};
+    u64map_clear(&ps->files);
+    vec_clear(&ps->elfs);
+}
+
+void perf_processes_free(struct perf_processes *ps)
+{
+    size_t it = 0;
+    perf_processes_forget(ps);
+    for (struct u64map_slot *s; (s = u64map_next(&ps->index, &it)) != NULL;)
+        mem_free((struct perf_process *)(uintptr_t)s->value);
+    u64map_free(&ps->index);
+    u64map_free(&ps->files);
+    vec_free(&ps->elfs);
+}

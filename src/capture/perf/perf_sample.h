@@ -1,0 +1,48 @@
+/* One data source linux.perf: its state, and what it makes of each sample. */
+#ifndef MERIDIAN_CAPTURE_PERF_PERF_SAMPLE_H
+#define MERIDIAN_CAPTURE_PERF_PERF_SAMPLE_H
+
+#include "capture/perf/perf_cpu.h"
+#include "capture/perf/perf_kernel.h"
+#include "capture/perf/perf_packets.h"
+#include "capture/perf/perf_process.h"
+#include "capture/perf/perf_queue.h"
+#include "capture/perf/perf_scope.h"
+#include "capture/probes/common/data_source.h"
+
+enum { PERF_MAX_FRAMES = PERF_RECORD_MAX_BYTES / 8 };
+
+/* What turns samples into packets; without the events and timers, so that a test can give it any record. */
+struct perf_sampler {
+    const struct perf_config *config;
+    struct perf_layout layout;
+    struct perf_shared *shared;
+    struct perf_packets packets;
+    struct perf_processes processes;
+    struct perf_scope scope;
+    struct perf_queue queue;
+    uint32_t generation; /* of the numbers of mappings */
+    uint32_t frames[PERF_MAX_FRAMES];
+};
+
+/* Takes one record of `cpu`; maps and forks are not looked at, see perf_sampler_look_ahead(). `now_ms`: a clock that
+ * never goes back. */
+void perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms);
+
+/* Takes in maps and forks ahead of the samples, which may be of another cpu's ring. */
+void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record);
+
+/* Looks again at the samples that wait; `last`: nothing waits any longer. */
+void perf_sampler_retry(struct perf_sampler *s, uint64_t now_ms, bool last);
+
+/* Begins the sequence (again): what was interned is forgotten. */
+void perf_sampler_begin(struct perf_sampler *s);
+
+void perf_sampler_free(struct perf_sampler *s);
+
+/* perf_stack.c: the frames of a sample into s->frames, innermost first, and the reason why they end early. The packet
+ * is open. */
+size_t perf_stack_frames(struct perf_sampler *s, struct perf_process *p, const struct perf_record *r, bool user,
+                         uint64_t now_ms, uint32_t *error);
+
+#endif

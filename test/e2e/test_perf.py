@@ -1,0 +1,143 @@
+"""tracebox traced_perf samples a program whose profile is known: its functions, their shares and callers are found."""
+import os
+import pathlib
+import subprocess
+import sys
+
+from harness import TP_SHELL, TRACEBOX, Case, main
+
+BUSY = os.environ.get("BUSY", "build/dev/busy")
+
+CONFIG = """
+buffers { size_kb: 32768 }
+duration_ms: %d
+data_sources { config { name: "linux.perf" perf_event_config {
+  timebase { %s }
+  callstack_sampling { kernel_frames: true user_frames: UNWIND_KERNEL_FRAME_POINTER %s } %s } } }
+"""
+
+
+def elf_build_id(path):
+    """The bytes behind the note's name, in hex."""
+    data = pathlib.Path(path).read_bytes()
+    at = data.find(b"\x14\0\0\0\x03\0\0\0GNU\0")
+    return data[at + 12:at + 32].hex()
+
+
+class Perf(Case):
+    def setUp(self):
+        super().setUp()
+        self.start_traced()
+        self.start_perf()
+
+    def start_perf(self):
+        r, w = os.pipe()
+        with open(self.dir / "perf.log", "ab") as log:
+            p = subprocess.Popen([TRACEBOX, "traced_perf"], env={**self.env, "TRACED_PERF_NOTIFY_FD": str(w)},
+                                 stderr=log, pass_fds=[w])
+        os.close(w)
+        self.procs.append(p)
+        self.assertEqual(os.read(r, 1), b"1", (self.dir / "perf.log").read_text())
+        os.close(r)
+        return p
+
+    def record(self, text, code=0):
+        trace = self.dir / "trace.pftrace"
+        _, self.err = self.finish(self.perfetto("--txt", "-c", self.config(text), "-o", trace), code)
+        return trace
+
+    def frames(self, trace, pid):
+        """Samples of a process: lists of (mapping, build id, rel_pc), the innermost first."""
+        rows = self.query(trace, f"""
+            with recursive walk(sample, depth, callsite) as (
+              select s.id, 0, s.callsite_id from perf_sample s join thread using (utid) join process using (upid)
+              where process.pid = {pid} and s.callsite_id is not null
+              union all select sample, walk.depth + 1, parent_id from walk join stack_profile_callsite c on c.id = callsite
+              where parent_id is not null)
+            select sample, m.name, m.build_id, f.rel_pc, f.name from walk join stack_profile_callsite c on c.id = callsite
+            join stack_profile_frame f on f.id = c.frame_id join stack_profile_mapping m on m.id = f.mapping
+            order by sample, walk.depth""")
+        stacks = {}
+        for sample, mapping, build_id, pc, name in rows:
+            stacks.setdefault(sample, []).append((mapping, build_id, int(pc), name))
+        return list(stacks.values())
+
+    def test_the_functions_of_a_program_have_their_shares(self):
+        busy = self.spawn(BUSY, "2")
+        trace = self.record(CONFIG % (2500, "frequency: 499 counter: SW_CPU_CLOCK", "", ""))
+        out, _ = self.finish(busy)
+        truth = {w[0]: (int(w[1]), float(w[2])) for w in map(str.split, out.splitlines())}
+        stacks = self.frames(trace, busy.pid)
+        self.assertGreater(len(stacks), 100)
+        path = str(pathlib.Path(BUSY).resolve())
+
+        def function(frame):
+            inside = [(start, name) for name, (start, _) in truth.items() if start <= frame[2] < start + 4096]
+            return max(inside)[1] if frame[0] == path and inside else frame[3]
+
+        counts, called = {}, 0
+        for stack in stacks:
+            user = [f for f in stack if f[0] == path]
+            if not user or function(user[0]) not in ("hot", "warm", "cold"):
+                continue
+            self.assertEqual(user[0][1], elf_build_id(path))
+            counts[function(user[0])] = counts.get(function(user[0]), 0) + 1
+            # the first instructions of a function are before its frame: such samples miss the caller
+            called += len(user) > 1 and function(user[1]) == "take_turns"
+        all_of_them = sum(counts.values())
+        self.assertGreater(all_of_them, 0.8 * len(stacks))
+        self.assertGreater(called, 0.95 * all_of_them)
+        for name in ("hot", "warm", "cold"):  # some hundred samples: two points each way, three times
+            self.assertAlmostEqual(100 * counts.get(name, 0) / all_of_them, truth[name][1], delta=7, msg=str(counts))
+        self.assertEqual(self.query(trace, "select name from stats where value > 0 and (name glob 'stackprofile_*' or "
+                                           "name glob 'perf_samples_*' or name = 'interned_data_tokenizer_errors')"), [])
+        # kernel frames have names, and threads that are no process of ours were sampled as well
+        self.assertGreater(int(self.query(trace, "select count(*) from stack_profile_frame f join stack_profile_mapping "
+                                                 "m on m.id = f.mapping where m.name = '/kernel' and f.name != ''")[0][0]), 5)
+
+    def test_other_processes_are_out_of_scope(self):
+        pid = self.spawn(BUSY, "60").pid
+        trace = self.record(CONFIG % (600, "frequency: 199", 'scope { exclude_cmdline: "busy" }', ""))
+        self.assertEqual(self.frames(trace, pid), [])
+        rows = self.query(trace, "select count(*) from perf_sample join thread using (utid) join process using (upid) "
+                                 f"where process.pid = {pid}")
+        self.assertGreater(int(rows[0][0]), 20)
+
+    def test_switches_have_stacks(self):
+        """A tracepoint as timebase, with a filter and a follower."""
+        trace = self.record(CONFIG % (
+            600, 'period: 1 tracepoint { name: "sched/sched_switch" filter: "prev_pid != 0" } '
+            'timestamp_clock: PERF_CLOCK_MONOTONIC', "", "followers { counter: SW_PAGE_FAULTS }"))
+        rows = self.query(trace, "select count(*), count(callsite_id), sum(tid = 0) from perf_sample join thread using (utid)")
+        n, stacks, idle = map(int, rows[0])
+        self.assertGreater(n, 10)
+        self.assertEqual((stacks, idle), (n, 0))
+        names = {r[0] for r in self.query(trace, "select distinct name from perf_counter_track")}
+        self.assertEqual(names, {"sched/sched_switch", "page-faults"})
+
+    def test_counters_are_polled(self):
+        trace = self.record("buffers { size_kb: 1024 } duration_ms: 600 data_sources { config { name: \"linux.perf\" "
+                                  "perf_event_config { timebase { poll_period_ms: 50 counter: SW_CONTEXT_SWITCHES } } } }")
+        rows = self.query(trace, "select count(*), min(d) from (select value - lag(value) over (partition by track_id "
+                                 "order by ts) d from counter join perf_counter_track t on t.id = track_id)")
+        self.assertGreater(int(rows[0][0]), 5)
+        self.assertGreaterEqual(float(rows[0][1]), 0)
+
+    def test_what_cannot_start_says_why(self):
+        for event, why in (('tracepoint { name: "sched/nothing" }', "no tracepoint sched/nothing"),
+                           ("counter: 77", "counter 77")):
+            self.record(CONFIG % (100, event, "", ""), code=3)
+            self.assertIn(why, self.err)
+
+    def test_memory_is_guarded(self):
+        trace = self.record(CONFIG % (1500, "frequency: 99", "", "max_daemon_memory_kb: 1"))
+        self.assertNotEqual(self.query(trace, "select value from stats where name = 'perf_guardrail_stop_ts'"), [])
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("skipped: needs root")
+        sys.exit(77)
+    probe = subprocess.run([TRACEBOX, "traced_perf", "--version"], stdout=subprocess.DEVNULL)
+    assert probe.returncode == 0 and TP_SHELL
+    main()

@@ -1,0 +1,604 @@
+/* Tests the sampler of linux.perf: its config, records of rings, scope, and what becomes of each sample. */
+#include "ck_slice.h"
+#include "probes_fixture.h"
+
+#include "capture/perf/perf_sample.h"
+#include "wire/fields.h"
+
+enum { NOBODY = 0x3fffff00 }; /* no process has this number: pid_max is 2^22 */
+
+/* ---- config ---- */
+
+START_TEST(defaults_are_filled_in)
+{
+    struct perf_config c;
+    struct error err = {0};
+    ck_assert_int_eq(perf_config_parse(&c, slice_of(NULL, 0), &err), 0);
+    ck_assert_uint_eq(c.frequency, 10);
+    ck_assert_uint_eq(c.ring_pages, 256);
+    ck_assert_uint_eq(c.read_period_ms, 100);
+    ck_assert_uint_eq(c.timeout_ms, 100);
+    ck_assert_uint_eq(c.clear_ms, 300000);
+    ck_assert_int_eq(c.clock, CLOCK_MONOTONIC_RAW);
+    ck_assert_uint_eq(c.timebase.counter, PERF_EVENTS_COUNTER_SW_CPU_CLOCK);
+    ck_assert(!c.stacks);
+    perf_config_free(&c);
+}
+END_TEST
+
+/* Writes one wrong config; what the error must say. */
+static const char *wrong_config(struct pb_writer *w, int which)
+{
+    size_t timebase, inner;
+    switch (which) {
+    case 0:
+        pb_put_varint(w, PERF_EVENT_CONFIG_RING_BUFFER_PAGES, 3);
+        return "power of two";
+    case 1:
+        timebase = pb_begin(w, PERF_EVENT_CONFIG_TIMEBASE);
+        pb_put_varint(w, PERF_EVENTS_TIMEBASE_COUNTER, 77);
+        pb_end(w, timebase);
+        return "counter 77";
+    case 2:
+        timebase = pb_begin(w, PERF_EVENT_CONFIG_TIMEBASE);
+        inner = pb_begin(w, PERF_EVENTS_TIMEBASE_TRACEPOINT);
+        pb_put_str(w, PERF_EVENTS_TRACEPOINT_NAME, "../../etc/passwd");
+        pb_end(w, inner);
+        pb_end(w, timebase);
+        return "GROUP/NAME";
+    case 3:
+        timebase = pb_begin(w, PERF_EVENT_CONFIG_TIMEBASE);
+        inner = pb_begin(w, PERF_EVENTS_TIMEBASE_RAW_EVENT);
+        pb_put_varint(w, PERF_EVENTS_RAW_EVENT_TYPE, 4);
+        pb_put_str(w, PERF_EVENTS_RAW_EVENT_PMU_NAME, "cpu");
+        pb_end(w, inner);
+        pb_end(w, timebase);
+        return "not both";
+    case 4:
+        timebase = pb_begin(w, PERF_EVENT_CONFIG_TIMEBASE);
+        pb_put_varint(w, PERF_EVENTS_TIMEBASE_POLL_PERIOD_MS, 10);
+        pb_end(w, timebase);
+        pb_end(w, pb_begin(w, PERF_EVENT_CONFIG_CALLSTACK_SAMPLING));
+        return "poll_period_ms";
+    case 5:
+        inner = pb_begin(w, PERF_EVENT_CONFIG_CALLSTACK_SAMPLING);
+        pb_put_varint(w, PERF_EVENT_CONFIG_CALLSTACK_SAMPLING_USER_FRAMES, 9);
+        pb_end(w, inner);
+        return "user_frames 9";
+    default:
+        for (int i = 0; i <= PERF_MAX_FOLLOWERS; i++)
+            pb_end(w, pb_begin(w, PERF_EVENT_CONFIG_FOLLOWERS));
+        return "followers";
+    }
+}
+
+START_TEST(wrong_configs_are_refused)
+{
+    struct pb_writer w = {0};
+    struct perf_config c;
+    struct error err = {0};
+    const char *text = wrong_config(&w, _i);
+    ck_assert_int_lt(perf_config_parse(&c, pb_written(&w), &err), 0);
+    ck_assert_msg(strstr(err.text, text) != NULL, "%s", err.text);
+    perf_config_free(&c);
+    pb_writer_free(&w);
+}
+END_TEST
+
+START_TEST(the_last_of_a_oneof_counts)
+{
+    struct pb_writer w = {0};
+    struct perf_config c;
+    struct error err = {0};
+    size_t timebase = pb_begin(&w, PERF_EVENT_CONFIG_TIMEBASE);
+    pb_put_varint(&w, PERF_EVENTS_TIMEBASE_FREQUENCY, 99);
+    pb_put_varint(&w, PERF_EVENTS_TIMEBASE_PERIOD, 7);
+    pb_put_varint(&w, PERF_EVENTS_TIMEBASE_COUNTER, PERF_EVENTS_COUNTER_HW_CPU_CYCLES);
+    size_t point = pb_begin(&w, PERF_EVENTS_TIMEBASE_TRACEPOINT);
+    pb_put_str(&w, PERF_EVENTS_TRACEPOINT_NAME, "sched:sched_switch");
+    pb_end(&w, point);
+    pb_put_varint(&w, PERF_EVENTS_TIMEBASE_TIMESTAMP_CLOCK, PERF_EVENTS_PERF_CLOCK_BOOTTIME);
+    pb_end(&w, timebase);
+    ck_assert_msg(perf_config_parse(&c, pb_written(&w), &err) == 0, "%s", err.text);
+    ck_assert_uint_eq(c.period, 7);
+    ck_assert_uint_eq(c.frequency, 0);
+    ck_assert_int_eq(c.timebase.kind, PERF_EVENT_TRACEPOINT);
+    ck_assert_slice_eq(c.timebase.group, "sched");
+    ck_assert_slice_eq(c.timebase.point, "sched_switch");
+    ck_assert_int_eq(c.clock, CLOCK_BOOTTIME);
+    perf_config_free(&c);
+    pb_writer_free(&w);
+}
+END_TEST
+
+/* ---- scope ---- */
+
+struct scope_case {
+    const char *target, *exclude;
+    int32_t target_pid, exclude_pid;
+    uint32_t additional, shards;
+    const char *cmdline;
+    bool kernel_thread, accepted;
+};
+static const struct scope_case scope_cases[] = {
+    {.cmdline = "/bin/cat", .accepted = true},
+    {.target = "cat", .cmdline = "/bin/cat", .accepted = true},
+    {.target = "c*", .cmdline = "cat", .accepted = true},
+    {.target = "/bin/c*", .cmdline = "/bin/cat", .accepted = true},
+    {.target = "/bin/dog", .cmdline = "/bin/cat"},
+    {.target = "bin", .cmdline = "/bin/cat"},
+    {.target = "*", .exclude = "cat", .cmdline = "/bin/cat"},
+    {.target_pid = 101, .exclude = "cat", .cmdline = "/bin/cat"},
+    {.target_pid = 101, .exclude_pid = 101, .cmdline = "/bin/cat"},
+    {.target_pid = 101, .cmdline = "/bin/cat", .accepted = true},
+    {.target_pid = 102, .cmdline = "/bin/cat"},
+    {.additional = 1, .cmdline = "/bin/cat", .accepted = true},
+    {.additional = 1, .cmdline = "/bin/cat", .kernel_thread = true},
+    {.shards = 4, .cmdline = "/bin/cat", .accepted = true}, /* 101 % 4 = 1, which is the shard */
+    {.shards = 5, .cmdline = "/bin/cat", .accepted = true},
+    {.shards = 3, .additional = 7, .cmdline = "/bin/cat"},
+    {.target = "cat", .cmdline = ""},
+};
+
+START_TEST(scopes_accept_by_the_rules)
+{
+    const struct scope_case *x = &scope_cases[_i];
+    struct perf_scope_config c = {.additional_cmdlines = x->additional, .shard_count = x->shards};
+    struct perf_scope s = {.config = &c, .shard = 1};
+    if (x->target)
+        vec_push(&c.target_cmdlines, slice_str(x->target));
+    if (x->exclude)
+        vec_push(&c.exclude_cmdlines, slice_str(x->exclude));
+    if (x->target_pid)
+        vec_push(&c.target_pids, x->target_pid);
+    if (x->exclude_pid)
+        vec_push(&c.exclude_pids, x->exclude_pid);
+    ck_assert_int_eq(perf_scope_accepts(&s, 101, slice_str(x->cmdline), x->kernel_thread), x->accepted);
+    if (x->additional && x->accepted) { /* the same again, but no other */
+        ck_assert(perf_scope_accepts(&s, 102, slice_str(x->cmdline), false));
+        ck_assert(!perf_scope_accepts(&s, 103, slice_str("another"), false));
+    }
+    perf_scope_free(&s);
+    vec_free(&c.target_cmdlines);
+    vec_free(&c.exclude_cmdlines);
+    vec_free(&c.target_pids);
+    vec_free(&c.exclude_pids);
+}
+END_TEST
+
+/* ---- records ---- */
+
+/* Types and marks of linux/perf_event.h, whose names clash with those of wire/fields.h. */
+enum { RECORD_LOST = 2, RECORD_FORK = 7, RECORD_SAMPLE = 9, RECORD_MMAP2 = 10, MISC_KERNEL = 1, MISC_USER = 2 };
+#define CONTEXT_KERNEL ((uint64_t)-128)
+#define CONTEXT_USER   ((uint64_t)-512)
+
+struct made_record {
+    uint8_t bytes[70000];
+    size_t n;
+};
+
+static void put(struct made_record *m, const void *p, size_t n)
+{
+    memcpy(m->bytes + m->n, p, n);
+    m->n += n;
+}
+static void put_u32(struct made_record *m, uint32_t v)
+{
+    put(m, &v, 4);
+}
+static void put_u64(struct made_record *m, uint64_t v)
+{
+    put(m, &v, 8);
+}
+static void begin(struct made_record *m, uint32_t type, uint16_t misc)
+{
+    m->n = 0;
+    put_u32(m, type);
+    put(m, &misc, 2);
+    put(m, &misc, 2); /* its size follows */
+}
+static struct slice made(struct made_record *m)
+{
+    uint16_t size = (uint16_t)m->n;
+    memcpy(m->bytes + 6, &size, 2);
+    return slice_of(m->bytes, m->n);
+}
+
+static struct slice made_sample(struct made_record *m, int32_t pid, uint16_t misc, const uint64_t *chain, size_t n)
+{
+    begin(m, RECORD_SAMPLE, misc);
+    put_u32(m, (uint32_t)pid);
+    put_u32(m, (uint32_t)pid);
+    put_u64(m, 1000);
+    put_u64(m, 42); /* the count */
+    put_u64(m, n);
+    put(m, chain, n * 8);
+    return made(m);
+}
+
+static struct slice made_map(struct made_record *m, int32_t pid, uint64_t start, uint64_t len, const char *path)
+{
+    char name[64] = "";
+    snprintf(name, sizeof name, "%s", path);
+    begin(m, RECORD_MMAP2, MISC_USER);
+    put_u32(m, (uint32_t)pid);
+    put_u32(m, (uint32_t)pid);
+    put_u64(m, start);
+    put_u64(m, len);
+    put_u64(m, 0x1000);
+    put_u64(m, 0); /* device */
+    put_u64(m, 77);
+    put_u64(m, 0);
+    put_u64(m, 5); /* protection and flags */
+    put(m, name, sizeof name);
+    return made(m);
+}
+
+START_TEST(a_ring_is_read_round_its_end)
+{
+    enum { SIZE = 4096 };
+    static uint8_t data[SIZE], scratch[PERF_RECORD_MAX_BYTES];
+    struct perf_ring ring = {data, SIZE};
+    struct made_record m;
+    uint64_t chain[] = {CONTEXT_USER, 0x1234}, tail = SIZE - 24, head = tail;
+    struct slice r = made_sample(&m, 7, MISC_USER, chain, 2), got;
+    bool broken;
+    for (int k = 0; k < 2; k++, head += r.len)
+        for (size_t i = 0; i < r.len; i++)
+            data[(head + i) % SIZE] = r.p[i];
+    for (int k = 0; k < 2; k++) {
+        struct perf_record x;
+        ck_assert(perf_ring_next(&ring, &tail, head, scratch, &got, &broken));
+        perf_record_read(&x, got, &(struct perf_layout){.callchain = true});
+        ck_assert_int_eq(x.kind, PERF_KIND_SAMPLE);
+        ck_assert_int_eq(x.pid, 7);
+        ck_assert_uint_eq(x.time, 1000);
+        ck_assert_uint_eq(perf_record_u64(x.counts, 0), 42);
+        ck_assert_uint_eq(x.n_chain, 2);
+        ck_assert_uint_eq(perf_record_u64(x.chain, 1), 0x1234);
+    }
+    ck_assert(!perf_ring_next(&ring, &tail, head, scratch, &got, &broken));
+    ck_assert(!broken);
+    memset(data + head % SIZE, 0, 8); /* a record of no bytes */
+    ck_assert(!perf_ring_next(&ring, &tail, head + 8, scratch, &got, &broken));
+    ck_assert(broken);
+    ck_assert_uint_eq(tail, head + 8);
+}
+END_TEST
+
+START_TEST(records_that_are_cut_are_broken)
+{
+    struct made_record m;
+    uint64_t chain[] = {CONTEXT_KERNEL, 1, CONTEXT_USER, 2};
+    struct slice r = made_sample(&m, 7, MISC_USER, chain, 4);
+    for (size_t n = 0; n < r.len; n++) {
+        struct perf_record x;
+        perf_record_read(&x, slice_of(r.p, n), &(struct perf_layout){.callchain = true});
+        ck_assert_int_eq(x.kind, PERF_KIND_BROKEN);
+    }
+    r = made_map(&m, 7, UINT64_MAX - 5, 4096, "/x");
+    struct perf_record x;
+    perf_record_read(&x, r, &(struct perf_layout){0});
+    ck_assert_int_eq(x.kind, PERF_KIND_BROKEN); /* it would end behind the last address */
+}
+END_TEST
+
+/* ---- samples ---- */
+
+struct bench {
+    struct perf_config config;
+    struct perf_shared shared;
+    struct memory_sink sink;
+    struct perf_sampler s;
+    struct made_record m;
+};
+
+static struct bench *bench_new(void)
+{
+    struct bench *b = calloc(1, sizeof *b);
+    b->shared.kallsyms = -1;
+    b->config = (struct perf_config){.stacks = true,
+                                     .kernel_frames = true,
+                                     .user_frames = PERF_USER_KERNEL_FRAME_POINTER,
+                                     .frequency = 99,
+                                     .timeout_ms = 100,
+                                     .clock = CLOCK_MONOTONIC_RAW};
+    b->config.timebase.counter = PERF_EVENTS_COUNTER_SW_CPU_CLOCK;
+    b->s.config = &b->config;
+    b->s.shared = &b->shared;
+    b->s.layout.callchain = true;
+    b->s.packets.config = &b->config;
+    b->s.packets.sink = memory_sink(&b->sink);
+    b->s.scope.config = &b->config.scope;
+    perf_sampler_begin(&b->s);
+    return b;
+}
+
+static void bench_free(struct bench *b)
+{
+    perf_sampler_free(&b->s);
+    ck_assert_uint_eq(b->shared.queued_bytes, 0);
+    perf_shared_free(&b->shared);
+    memory_sink_free(&b->sink);
+    free(b);
+}
+
+static struct slice last_sample(const struct bench *b)
+{
+    ck_assert_uint_gt(b->sink.ends.n, 0);
+    return memory_sink_field(&b->sink, b->sink.ends.n - 1, TRACE_PACKET_PERF_SAMPLE);
+}
+
+static uint64_t last_reason(const struct bench *b)
+{
+    return message_u64(last_sample(b), PERF_SAMPLE_SAMPLE_SKIPPED_REASON);
+}
+
+static void take_user(struct bench *b, int32_t pid, uint64_t pc, uint64_t now_ms)
+{
+    uint64_t chain[] = {CONTEXT_USER, pc};
+    perf_sampler_take(&b->s, 3, made_sample(&b->m, pid, MISC_USER, chain, 2), now_ms);
+}
+
+START_TEST(a_sequence_begins_with_its_defaults)
+{
+    struct bench *b = bench_new();
+    ck_assert_uint_eq(b->sink.ends.n, 2);
+    struct slice first = memory_sink_packet(&b->sink, 0);
+    ck_assert_uint_eq(message_u64(first, TRACE_PACKET_SEQUENCE_FLAGS), 1);
+    ck_assert_uint_eq(message_u64(first, TRACE_PACKET_TIMESTAMP_CLOCK_ID), BUILTIN_CLOCK_BOOTTIME);
+    struct slice defaults = message_bytes(first, TRACE_PACKET_TRACE_PACKET_DEFAULTS);
+    ck_assert_uint_eq(message_u64(defaults, TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID), BUILTIN_CLOCK_MONOTONIC_RAW);
+    struct slice perf = message_bytes(defaults, TRACE_PACKET_DEFAULTS_PERF_SAMPLE_DEFAULTS);
+    struct slice timebase = message_bytes(perf, PERF_SAMPLE_DEFAULTS_TIMEBASE);
+    ck_assert_uint_eq(message_u64(timebase, PERF_EVENTS_TIMEBASE_FREQUENCY), 99);
+    ck_assert_uint_eq(message_u64(timebase, PERF_EVENTS_TIMEBASE_COUNTER), PERF_EVENTS_COUNTER_SW_CPU_CLOCK);
+    ck_assert_uint_eq(message_u64(memory_sink_packet(&b->sink, 1), TRACE_PACKET_SEQUENCE_FLAGS), 2);
+    bench_free(b);
+}
+END_TEST
+
+START_TEST(a_stack_of_this_process_has_its_file)
+{
+    struct bench *b = bench_new();
+    uint64_t pc = (uint64_t)(uintptr_t)take_user;
+    take_user(b, getpid(), pc, 1000);
+    struct slice packet = memory_sink_packet(&b->sink, b->sink.ends.n - 1), sample = last_sample(b);
+    struct slice interned = message_bytes(packet, TRACE_PACKET_INTERNED_DATA);
+    struct slice mapping = message_bytes(interned, INTERNED_DATA_MAPPINGS);
+    struct slice frame = message_bytes(interned, INTERNED_DATA_FRAMES);
+    ck_assert_uint_le(message_u64(mapping, MAPPING_START), pc);
+    ck_assert_uint_gt(message_u64(mapping, MAPPING_END), pc);
+    uint64_t rel = pc - message_u64(mapping, MAPPING_START) + message_u64(mapping, MAPPING_EXACT_OFFSET) +
+                   message_u64(mapping, MAPPING_LOAD_BIAS);
+    uint64_t step = rel - message_u64(frame, FRAME_REL_PC);
+    ck_assert(step == 1 || step == 4); /* a step back from the return address */
+    ck_assert_uint_ge(message_bytes(message_bytes(interned, INTERNED_DATA_BUILD_IDS), INTERNED_STRING_STR).len, 8);
+    ck_assert_uint_eq(message_u64(sample, PERF_SAMPLE_CPU), 3);
+    ck_assert_uint_eq(message_u64(sample, PERF_SAMPLE_PID), (uint64_t)getpid());
+    ck_assert_uint_eq(message_u64(sample, PERF_SAMPLE_CPU_MODE), PROFILING_CPU_MODE_USER);
+    ck_assert_uint_eq(message_u64(sample, PERF_SAMPLE_TIMEBASE_COUNT), 42);
+    uint64_t stack = message_u64(sample, PERF_SAMPLE_CALLSTACK_IID);
+    ck_assert_uint_ne(stack, 0);
+    take_user(b, getpid(), pc, 1001); /* again: nothing is new */
+    packet = memory_sink_packet(&b->sink, b->sink.ends.n - 1);
+    ck_assert(!message_has(packet, TRACE_PACKET_INTERNED_DATA));
+    ck_assert_uint_eq(message_u64(last_sample(b), PERF_SAMPLE_CALLSTACK_IID), stack);
+    perf_sampler_begin(&b->s); /* all anew, and under another number */
+    take_user(b, getpid(), pc, 1002);
+    packet = memory_sink_packet(&b->sink, b->sink.ends.n - 1);
+    ck_assert(message_has(message_bytes(packet, TRACE_PACKET_INTERNED_DATA), INTERNED_DATA_MAPPINGS));
+    ck_assert_uint_gt(message_u64(last_sample(b), PERF_SAMPLE_CALLSTACK_IID), stack);
+    bench_free(b);
+}
+END_TEST
+
+START_TEST(kernel_frames_have_names)
+{
+    struct bench *b = bench_new();
+    struct error err = {0};
+    const char text[] = "ffffffff81000000 T alias_one\nffffffff81000000 t alias_two.cfi\nffffffff81000000 W weak\n"
+                        "ffffffff81000100 t plain\t[module]\n0000000000000000 t hidden\n";
+    ck_assert_int_eq(kernel_symbols_parse(&b->shared.symbols, slice_str(text), &err), 0);
+    uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000110, 0xffffffff81000010, 0xffffffff91000000};
+    perf_sampler_take(&b->s, 0, made_sample(&b->m, 2, MISC_KERNEL, chain, 4), 1000);
+    struct slice interned = message_bytes(memory_sink_packet(&b->sink, b->sink.ends.n - 1), TRACE_PACKET_INTERNED_DATA);
+    struct pb_cursor c = pb_cursor(interned);
+    struct pb_field f;
+    char names[100] = "";
+    while (pb_next(&c, &f))
+        if (f.id == INTERNED_DATA_FUNCTION_NAMES) {
+            struct slice name = message_bytes(pb_bytes(&f), INTERNED_STRING_STR);
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%.*s ", (int)name.len, (const char *)name.p);
+        }
+    ck_assert_str_eq(names, "plain alias_one_alias_two ");
+    ck_assert_uint_eq(last_reason(b), 0);
+    bench_free(b);
+}
+END_TEST
+
+START_TEST(samples_out_of_scope_keep_their_counts)
+{
+    struct bench *b = bench_new();
+    vec_push(&b->config.scope.exclude_pids, getpid());
+    take_user(b, getpid(), 1, 1000);
+    ck_assert_uint_eq(last_reason(b), PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_NOT_IN_SCOPE);
+    ck_assert_uint_eq(message_u64(last_sample(b), PERF_SAMPLE_TIMEBASE_COUNT), 42);
+    ck_assert(!message_has(last_sample(b), PERF_SAMPLE_CALLSTACK_IID));
+    vec_free(&b->config.scope.exclude_pids);
+    bench_free(b);
+}
+END_TEST
+
+START_TEST(samples_of_a_process_that_is_gone_are_told)
+{
+    struct bench *b = bench_new();
+    size_t before = b->sink.ends.n;
+    take_user(b, NOBODY, 1, 1000);
+    perf_sampler_retry(&b->s, 1050, false);
+    ck_assert_uint_eq(b->sink.ends.n, before); /* it may still come */
+    perf_sampler_retry(&b->s, 1100, false);
+    ck_assert_uint_eq(b->sink.ends.n, before + 1);
+    ck_assert_uint_eq(last_reason(b), PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_UNWIND_STAGE);
+    take_user(b, NOBODY, 1, 1200);
+    ck_assert_uint_eq(last_reason(b), PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_READ_STAGE);
+    take_user(b, NOBODY + 1, 1, 1300);
+    perf_sampler_retry(&b->s, 1300, true); /* the session ends */
+    ck_assert_uint_eq(last_reason(b), PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_UNWIND_STAGE);
+    bench_free(b);
+}
+END_TEST
+
+START_TEST(a_full_queue_is_told)
+{
+    struct bench *b = bench_new();
+    size_t before = b->sink.ends.n;
+    for (int i = 0; i < PERF_QUEUE_MAX; i++)
+        take_user(b, NOBODY, 1, 1000);
+    ck_assert_uint_eq(b->sink.ends.n, before);
+    take_user(b, NOBODY, 1, 1000);
+    ck_assert_uint_eq(last_reason(b), PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_UNWIND_ENQUEUE);
+    bench_free(b);
+}
+END_TEST
+
+/* A copy of registers and stack: `frames` of them lie in it, each 32 bytes behind the one before. */
+static struct slice made_stack_sample(struct bench *b, int32_t pid, uint64_t pc, unsigned frames)
+{
+    enum { BYTES = 4096, SP = 0x7000 };
+    uint64_t regs = (uint64_t)__builtin_popcountll(perf_arch_regs.mask);
+    uint64_t mask = perf_arch_regs.mask;
+    begin(&b->m, RECORD_SAMPLE, MISC_USER);
+    put_u32(&b->m, (uint32_t)pid);
+    put_u32(&b->m, (uint32_t)pid);
+    put_u64(&b->m, 1000);
+    put_u64(&b->m, 42);
+    put_u64(&b->m, 2); /* 64 bits */
+    for (unsigned i = 0; regs && i < 64; i++) {
+        if (mask >> i & 1)
+            put_u64(&b->m, i == perf_arch_regs.fp   ? SP + 32
+                           : i == perf_arch_regs.sp ? SP
+                           : i == perf_arch_regs.pc ? pc
+                                                    : 0);
+    }
+    put_u64(&b->m, BYTES);
+    for (unsigned i = 0; i < BYTES / 8; i++) {
+        unsigned frame = i / 4;
+        bool linked = frame >= 1 && frame <= frames;
+        put_u64(&b->m, i % 4 == 0 && linked && frame < frames ? SP + 32 * (frame + 1)
+                       : i % 4 == 1 && linked                 ? pc + frame
+                                                              : 0);
+    }
+    put_u64(&b->m, BYTES);
+    return made(&b->m);
+}
+
+static struct bench *stack_bench(uint32_t user_frames)
+{
+    struct bench *b = bench_new();
+    b->config.user_frames = user_frames;
+    b->config.kernel_frames = false;
+    b->s.layout = (struct perf_layout){.stack = true, .regs_mask = perf_arch_regs.mask};
+    return b;
+}
+
+static unsigned count_frames(const struct bench *b)
+{
+    struct slice interned = message_bytes(memory_sink_packet(&b->sink, b->sink.ends.n - 1), TRACE_PACKET_INTERNED_DATA);
+    struct pb_numbers n = pb_numbers(message_bytes(interned, INTERNED_DATA_CALLSTACKS), CALLSTACK_FRAME_IDS);
+    unsigned count = 0;
+    for (uint64_t v; pb_next_number(&n, &v);)
+        count++;
+    return count;
+}
+
+START_TEST(frame_pointers_lead_through_a_copied_stack)
+{
+    struct bench *b = stack_bench(PERF_USER_FRAME_POINTER);
+    uint64_t pc = (uint64_t)(uintptr_t)take_user;
+    perf_sampler_take(&b->s, 0, made_stack_sample(b, getpid(), pc, 5), 1000);
+    ck_assert_uint_eq(count_frames(b), 5);
+    ck_assert(!message_has(last_sample(b), PERF_SAMPLE_UNWIND_ERROR));
+    bench_free(b);
+}
+END_TEST
+
+START_TEST(stacks_beyond_the_footprint_are_told)
+{
+    struct bench *b = stack_bench(PERF_USER_FRAME_POINTER);
+    b->config.max_queued_kb = 4;
+    perf_sampler_take(&b->s, 0, made_stack_sample(b, getpid(), 1, 2), 1000);
+    ck_assert_uint_eq(last_reason(b), PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_UNWIND_ENQUEUE);
+    b->config.max_queued_kb = 5;
+    perf_sampler_take(&b->s, 0, made_stack_sample(b, getpid(), 1, 2), 1000);
+    ck_assert_uint_eq(last_reason(b), 0);
+    perf_sampler_take(&b->s, 0, made_stack_sample(b, NOBODY, 1, 2), 1000); /* waits, and fills the queue */
+    perf_sampler_take(&b->s, 0, made_stack_sample(b, NOBODY, 1, 2), 1000);
+    ck_assert_uint_eq(last_reason(b), PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_UNWIND_ENQUEUE);
+    bench_free(b);
+}
+END_TEST
+
+START_TEST(records_of_maps_name_what_proc_cannot)
+{
+    struct bench *b = bench_new();
+    perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY, 0x400000, 0x10000, "/gone/program"));
+    take_user(b, NOBODY, 0x400123, 1000);
+    struct slice interned = message_bytes(memory_sink_packet(&b->sink, b->sink.ends.n - 1), TRACE_PACKET_INTERNED_DATA);
+    struct slice frame = message_bytes(interned, INTERNED_DATA_FRAMES);
+    uint64_t step = 0x1123 - message_u64(frame, FRAME_REL_PC);
+    ck_assert(step == 1 || step == 4);
+    ck_assert_uint_eq(last_reason(b), 0);
+    begin(&b->m, RECORD_FORK, 0); /* a child has what its parent has */
+    put_u32(&b->m, NOBODY + 9);
+    put_u32(&b->m, NOBODY);
+    put_u32(&b->m, NOBODY + 9);
+    put_u32(&b->m, NOBODY);
+    put_u64(&b->m, 1000);
+    perf_sampler_look_ahead(&b->s, made(&b->m));
+    take_user(b, NOBODY + 9, 0x400123, 1000);
+    ck_assert_uint_eq(last_reason(b), 0);
+    ck_assert_uint_eq(message_u64(last_sample(b), PERF_SAMPLE_PID), NOBODY + 9);
+    bench_free(b);
+}
+END_TEST
+
+START_TEST(losses_of_the_kernel_are_told)
+{
+    struct bench *b = bench_new();
+    begin(&b->m, RECORD_LOST, 0);
+    put_u64(&b->m, 1);
+    put_u64(&b->m, 55);
+    perf_sampler_take(&b->s, 3, made(&b->m), 1000);
+    ck_assert_uint_eq(message_u64(last_sample(b), PERF_SAMPLE_KERNEL_RECORDS_LOST), 55);
+    ck_assert_uint_eq(message_u64(last_sample(b), PERF_SAMPLE_CPU), 3);
+    ck_assert(!message_has(last_sample(b), PERF_SAMPLE_PID));
+    bench_free(b);
+}
+END_TEST
+
+Suite *perf_sampling_suite(void);
+Suite *perf_sampling_suite(void)
+{
+    Suite *s = suite_create("perf_sampling");
+    TCase *t = tcase_create("perf_sampling");
+    tcase_add_test(t, defaults_are_filled_in);
+    tcase_add_loop_test(t, wrong_configs_are_refused, 0, 7);
+    tcase_add_test(t, the_last_of_a_oneof_counts);
+    tcase_add_loop_test(t, scopes_accept_by_the_rules, 0, sizeof scope_cases / sizeof *scope_cases);
+    tcase_add_test(t, a_ring_is_read_round_its_end);
+    tcase_add_test(t, records_that_are_cut_are_broken);
+    tcase_add_test(t, a_sequence_begins_with_its_defaults);
+    tcase_add_test(t, a_stack_of_this_process_has_its_file);
+    tcase_add_test(t, kernel_frames_have_names);
+    tcase_add_test(t, samples_out_of_scope_keep_their_counts);
+    tcase_add_test(t, samples_of_a_process_that_is_gone_are_told);
+    tcase_add_test(t, a_full_queue_is_told);
+    tcase_add_test(t, frame_pointers_lead_through_a_copied_stack);
+    tcase_add_test(t, stacks_beyond_the_footprint_are_told);
+    tcase_add_test(t, records_of_maps_name_what_proc_cannot);
+    tcase_add_test(t, losses_of_the_kernel_are_told);
+    suite_add_tcase(s, t);
+    return s;
+}
