@@ -62,6 +62,14 @@ class Perf(Case):
             stacks.setdefault(sample, []).append((mapping, build_id, int(pc), name))
         return list(stacks.values())
 
+    def check_skipped(self, trace):
+        """Samples without a stack are of processes that began before the recording and ended before anybody could look;
+        what this test started is none of those."""
+        self.assertEqual(self.query(trace, "select distinct process.name from perf_sample join thread using (utid) join "
+                                           "process using (upid) where callsite_id is null and process.pid in "
+                                           f"({','.join(str(p.pid) for p in self.procs)})"), [])
+        return int(self.query(trace, "select value from stats where name = 'perf_samples_skipped'")[0][0])
+
     def test_the_functions_of_a_program_have_their_shares(self):
         busy = self.spawn(BUSY, "2")
         trace = self.record(CONFIG % (2500, "frequency: 499 counter: SW_CPU_CLOCK", "", ""))
@@ -90,7 +98,8 @@ class Perf(Case):
         for name in ("hot", "warm", "cold"):  # some hundred samples: two points each way, three times
             self.assertAlmostEqual(100 * counts.get(name, 0) / all_of_them, truth[name][1], delta=7, msg=str(counts))
         self.assertEqual(self.query(trace, "select name from stats where value > 0 and (name glob 'stackprofile_*' or "
-                                           "name glob 'perf_samples_*' or name = 'interned_data_tokenizer_errors')"), [])
+                                           "name = 'interned_data_tokenizer_errors')"), [])
+        self.check_skipped(trace)
         # kernel frames have names, and threads that are no process of ours were sampled as well
         self.assertGreater(int(self.query(trace, "select count(*) from stack_profile_frame f join stack_profile_mapping "
                                                  "m on m.id = f.mapping where m.name = '/kernel' and f.name != ''")[0][0]), 5)
@@ -110,8 +119,9 @@ class Perf(Case):
             'timestamp_clock: PERF_CLOCK_MONOTONIC', "", "followers { counter: SW_PAGE_FAULTS }"))
         rows = self.query(trace, "select count(*), count(callsite_id), sum(tid = 0) from perf_sample join thread using (utid)")
         n, stacks, idle = map(int, rows[0])
-        self.assertGreater(n, 10)
-        self.assertEqual((stacks, idle), (n, 0))
+        self.assertGreater(stacks, 10)
+        self.assertEqual(stacks + self.check_skipped(trace), n)
+        self.assertEqual(idle, 0)
         names = {r[0] for r in self.query(trace, "select distinct name from perf_counter_track")}
         self.assertEqual(names, {"sched/sched_switch", "page-faults"})
 

@@ -35,8 +35,10 @@ static void read_ring(struct perf_sampler *s, const uint8_t *data, size_t size)
     for (uint64_t i = 0; i < n; i++)
         ring_bytes[(begin + i) % RING_BYTES] = data[i];
     uint64_t tail = begin;
-    while (perf_ring_next(&ring, &tail, begin + n, scratch, &record, &broken))
-        perf_sampler_look_ahead(s, record);
+    while (perf_ring_next(&ring, &tail, begin + n, scratch, &record, &broken)) {
+        perf_sampler_look_ahead(s, record, PERF_KIND_FORK);
+        perf_sampler_look_ahead(s, record, PERF_KIND_MAP);
+    }
     tail = begin;
     while (perf_ring_next(&ring, &tail, begin + n, scratch, &record, &broken)) {
         struct perf_record r;

@@ -543,7 +543,7 @@ END_TEST
 START_TEST(records_of_maps_name_what_proc_cannot)
 {
     struct bench *b = bench_new();
-    perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY, 0x400000, 0x10000, "/gone/program"));
+    perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY, 0x400000, 0x10000, "/gone/program"), PERF_KIND_MAP);
     take_user(b, NOBODY, 0x400123, 1000);
     struct slice interned = message_bytes(memory_sink_packet(&b->sink, b->sink.ends.n - 1), TRACE_PACKET_INTERNED_DATA);
     struct slice frame = message_bytes(interned, INTERNED_DATA_FRAMES);
@@ -556,10 +556,32 @@ START_TEST(records_of_maps_name_what_proc_cannot)
     put_u32(&b->m, NOBODY + 9);
     put_u32(&b->m, NOBODY);
     put_u64(&b->m, 1000);
-    perf_sampler_look_ahead(&b->s, made(&b->m));
+    perf_sampler_look_ahead(&b->s, made(&b->m), PERF_KIND_FORK);
     take_user(b, NOBODY + 9, 0x400123, 1000);
     ck_assert_uint_eq(last_reason(b), 0);
     ck_assert_uint_eq(message_u64(last_sample(b), PERF_SAMPLE_PID), NOBODY + 9);
+    bench_free(b);
+}
+END_TEST
+
+START_TEST(a_thread_that_ends_has_a_stack_of_the_kernel)
+{
+    struct bench *b = bench_new();
+    uint64_t chain[] = {CONTEXT_KERNEL, 0xffffffff81000110};
+    take_user(b, getpid(), (uint64_t)(uintptr_t)take_user, 1000);
+    perf_sampler_take(&b->s, 0, made_sample(&b->m, getpid(), MISC_KERNEL, chain, 2), 1000);
+    ck_assert_uint_eq(last_reason(b), 0);
+    ck_assert_uint_eq(count_frames(b), 1);
+    bench_free(b);
+    b = stack_bench(PERF_USER_FRAME_POINTER); /* without registers there is nothing to unwind */
+    perf_sampler_take(&b->s, 0, made_stack_sample(b, getpid(), 1, 2), 1000);
+    struct slice r = made_stack_sample(b, getpid(), 1, 2);
+    size_t regs = (size_t)__builtin_popcountll(perf_arch_regs.mask) * 8, abi = 8 + 8 + 8 + 8;
+    memset(b->m.bytes + abi, 0, 8);
+    memmove(b->m.bytes + abi + 8, b->m.bytes + abi + 8 + regs, r.len - abi - 8 - regs);
+    b->m.n -= regs;
+    perf_sampler_take(&b->s, 0, made(&b->m), 1000);
+    ck_assert_uint_eq(last_reason(b), PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_UNWIND_STAGE);
     bench_free(b);
 }
 END_TEST
@@ -598,6 +620,7 @@ Suite *perf_sampling_suite(void)
     tcase_add_test(t, frame_pointers_lead_through_a_copied_stack);
     tcase_add_test(t, stacks_beyond_the_footprint_are_told);
     tcase_add_test(t, records_of_maps_name_what_proc_cannot);
+    tcase_add_test(t, a_thread_that_ends_has_a_stack_of_the_kernel);
     tcase_add_test(t, losses_of_the_kernel_are_told);
     suite_add_tcase(s, t);
     return s;

@@ -14,6 +14,7 @@ struct perf_cpu {
     struct perf_event_mmap_page *map; /* NULL when polling */
     size_t map_bytes;
     struct perf_ring ring;
+    uint64_t head;   /* at the beginning of the tick */
     uint64_t looked; /* position up to which the records of maps and forks were read ahead */
 };
 

@@ -65,9 +65,13 @@ static void write_sample(struct perf_sampler *s, uint32_t cpu, struct perf_proce
         perf_packets_counts(&s->packets, cpu, r, 0); /* user space, whose stacks nobody asked for */
         return;
     }
-    if (user && !has_user_state(s, r)) { /* a thread of the kernel has got the number */
-        perf_packets_counts(&s->packets, cpu, r, SKIP_UNWIND);
-        return;
+    if (user && !has_user_state(s, r)) {
+        /* a thread that ends has a stack of the kernel alone; so has a thread of the kernel that has got the number */
+        if (s->layout.stack || !s->config->kernel_frames) {
+            perf_packets_counts(&s->packets, cpu, r, SKIP_UNWIND);
+            return;
+        }
+        user = false;
     }
     perf_packets_open(&s->packets, r);
     size_t n = perf_stack_frames(s, p, r, user, now_ms, &error);
@@ -126,13 +130,13 @@ void perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record
         perf_packets_lost(&s->packets, cpu, probes_boot_ns(), 1); /* it may have been a sample */
 }
 
-void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record)
+void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record, enum perf_record_kind kind)
 {
     struct perf_record r;
     if (!perf_record_is_of_process(record))
         return;
     perf_record_read(&r, record, &s->layout);
-    if (r.kind == PERF_KIND_MAP || r.kind == PERF_KIND_FORK)
+    if (r.kind == kind)
         perf_process_record(&s->processes, &r);
 }
 

@@ -29,8 +29,9 @@ struct perf_sampler {
  * never goes back. */
 void perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms);
 
-/* Takes in maps and forks ahead of the samples, which may be of another cpu's ring. */
-void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record);
+/* Takes in forks, or maps, ahead of the samples, which may be of another cpu's ring; the forks of all rings first, as a
+ * child's maps may be in another ring than its birth. */
+void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record, enum perf_record_kind kind);
 
 /* Looks again at the samples that wait; `last`: nothing waits any longer. */
 void perf_sampler_retry(struct perf_sampler *s, uint64_t now_ms, bool last);

@@ -54,19 +54,27 @@ static void say_broken(struct perf_source *s, uint32_t cpu)
     s->host->log(s->host->ctx, line);
 }
 
-/* Maps and forks up to what every cpu has written by now. */
+/* The records of one kind up to what the cpu had written at the beginning of the tick. */
+static void look_ahead_in(struct perf_source *s, const struct perf_cpu *p, uint64_t head, enum perf_record_kind kind)
+{
+    uint64_t at = perf_cpu_tail(p);
+    struct slice record;
+    bool broken;
+    if (p->looked - at <= head - at)
+        at = p->looked;
+    while (perf_ring_next(&p->ring, &at, head, s->scratch, &record, &broken))
+        perf_sampler_look_ahead(&s->sampler, record, kind);
+}
+
 static void look_ahead(struct perf_source *s)
 {
+    for (size_t i = 0; i < s->cpus.n; i++)
+        s->cpus.p[i].head = perf_cpu_head(&s->cpus.p[i]);
+    for (size_t i = 0; i < s->cpus.n; i++)
+        look_ahead_in(s, &s->cpus.p[i], s->cpus.p[i].head, PERF_KIND_FORK);
     for (size_t i = 0; i < s->cpus.n; i++) {
-        struct perf_cpu *p = &s->cpus.p[i];
-        uint64_t head = perf_cpu_head(p), at = perf_cpu_tail(p);
-        struct slice record;
-        bool broken;
-        if (p->looked - at <= head - at)
-            at = p->looked;
-        while (perf_ring_next(&p->ring, &at, head, s->scratch, &record, &broken))
-            perf_sampler_look_ahead(&s->sampler, record);
-        p->looked = head;
+        look_ahead_in(s, &s->cpus.p[i], s->cpus.p[i].head, PERF_KIND_MAP);
+        s->cpus.p[i].looked = s->cpus.p[i].head;
     }
 }
 
