@@ -25,6 +25,7 @@ LAYERS = [
     # file to storage
     "importer/core importer/lines importer/sort importer/sync",
     "importer/clock importer/track",
+    "importer/network",
     "importer/proto importer/profiling importer/system importer/android importer/ctf",
     "importer/ftrace importer/track_event importer/input",
     "importer/merge importer/text importer/trace_dat importer/winscope",

@@ -19,6 +19,7 @@
 #include "importer/merge/merge.h"
 #include "importer/merge/relate.h"
 #include "importer/merge/write_merged.h"
+#include "importer/network/packets.h"
 #include "importer/otlp/otlp.h"
 #include "importer/perf/perf_folder.h"
 #include "importer/perf/perf_import.h"
@@ -233,6 +234,7 @@ int importer_finish(struct importer *im, struct error *err)
     remote_sync_finish(im->remote);
     recordings_name_machines(im);
     slice_tracker_finish(im->slices);
+    network_packets_match(im);
     flow_tracker_finish(im->flows);
     reader_metadata(im->reader);
     trace_bounds_compute(im->st);

@@ -3,9 +3,37 @@
 INCLUDE PERFETTO MODULE machines.network;
 INCLUDE PERFETTO MODULE sched.thread_executing_span;
 
+-- Spans as _wakeup_graph has them, with messages between machines as spans of their own: who was woken by a message waited for
+-- it, and it for the one that sent it. Their ids are negative: - 1 - the message's.
+CREATE PERFETTO TABLE _machine_wakeup_graph AS
+WITH
+  hops AS (
+    SELECT
+      - 1 - a.id AS id,
+      min(a.send_ts, r.wake_ts) AS ts,
+      max(r.wake_ts - a.send_ts, 0) AS dur,
+      r.state_id,
+      (
+        SELECT s.id
+        FROM _executing_span AS s
+        WHERE s.utid = a.sender_utid AND s.ts <= a.send_ts
+        ORDER BY s.ts DESC
+        LIMIT 1
+      ) AS sender_id
+    FROM _machine_network_arrivals AS a
+    JOIN _machine_network_readers AS r USING (id)
+  )
+SELECT id, NULL AS utid, ts, dur, 0 AS idle_dur, sender_id AS waker_id, NULL AS prev_id
+FROM hops
+UNION ALL
+SELECT g.id, g.utid, g.ts, g.dur, g.idle_dur, coalesce(h.id, g.waker_id) AS waker_id, g.prev_id
+FROM _wakeup_graph AS g
+LEFT JOIN hops AS h ON h.state_id = g.id
+ORDER BY 1;
+
 -- The critical path of a thread in a window: at each moment the thread that the root waited for, itself where it ran or was
--- about to. Where the one that woke is an interrupt right behind a packet of another machine, the path goes on there with
--- the thread that sent it.
+-- about to, or the packet on its way from another machine. Where a packet woke a thread, the path goes on there with the thread
+-- that sent it.
 CREATE PERFETTO FUNCTION machine_critical_path(
   -- Row of thread.
   root_utid JOINID(thread.id),
@@ -19,7 +47,7 @@ RETURNS TABLE(
   ts TIMESTAMP,
   -- Duration of the stretch in nanoseconds.
   dur DURATION,
-  -- The thread waited for.
+  -- The thread waited for; NULL: a packet between machines.
   utid JOINID(thread.id),
   -- Its name.
   thread_name STRING,
@@ -27,49 +55,20 @@ RETURNS TABLE(
   process_name STRING,
   -- Its machine.
   machine_id JOINID(machine.id),
-  -- The packet that led to it; NULL when the path stayed on the machine.
+  -- The packet on its way: row of machine_network_messages, or of ftrace_event where headers were not recorded. NULL: the
+  -- path stands on a thread.
   packet_id LONG
 ) AS
-WITH
-  path AS (
-    SELECT p.ts, p.dur, p.utid
-    FROM _thread_executing_span_critical_path($root_utid, $ts, $dur) AS p
-  ),
-  -- a packet that came in while the path stood on a thread: before it was sent, the sender was what counted
-  remote AS (
-    SELECT
-      p.ts,
-      min(n.ts, p.ts + p.dur) - p.ts AS dur,
-      s.utid,
-      n.receive_id AS packet_id
-    FROM path AS p
-    JOIN machine_network_one_way AS n ON n.ts + n.one_way_dur BETWEEN p.ts AND p.ts + p.dur AND n.ts > p.ts
-    JOIN machine_network_packets AS s ON s.id = n.send_id
-    JOIN thread AS t ON t.utid = p.utid
-    WHERE n.to_machine_id = t.machine_id
-    GROUP BY p.ts
-  ),
-  both AS (
-    SELECT ts, dur, utid, packet_id FROM remote
-    UNION ALL
-    SELECT
-      p.ts + coalesce(r.dur, 0) AS ts,
-      p.dur - coalesce(r.dur, 0) AS dur,
-      p.utid,
-      NULL AS packet_id
-    FROM path AS p
-    LEFT JOIN remote AS r ON r.ts = p.ts
-    WHERE p.dur > coalesce(r.dur, 0)
-  )
 SELECT
-  b.ts,
-  b.dur,
-  b.utid,
+  c.ts,
+  c.dur,
+  c.utid,
   t.name AS thread_name,
   p.name AS process_name,
   t.machine_id,
-  b.packet_id
-FROM both AS b
-JOIN thread AS t USING (utid)
+  iif(c.id < 0, - 1 - c.id, NULL) AS packet_id
+FROM _critical_path_by_intervals!((SELECT $ts AS ts, $dur AS dur, $root_utid AS utid), _machine_wakeup_graph) AS c
+LEFT JOIN thread AS t USING (utid)
 LEFT JOIN process AS p USING (upid)
-ORDER BY b.ts;
+WHERE c.dur > 0
+ORDER BY c.ts;

@@ -77,6 +77,7 @@ CASES = {
         (RING, lambda rows: any(r["name"] == "traced_buf_chunks_overwritten" and number(r, "value") > 0 for r in rows)),
     ("multi-machine.md", "SELECT id, raw_id, sysname, release, arch, num_cpus FROM machine;   -- two rows; id 0 is the host"):
         (TWO, lambda rows: len(rows) == 2 and all(number(r, "num_events") > 1000 for r in rows)),
+    ("multi-machine.md", "INCLUDE PERFETTO MODULE machines.network;"): (TWO, lambda rows: rows == []),  # no headers: e2e.cross_calls has them
     ("trace-cmd.md", "SELECT s.ts, s.dur, s.state   -- the guest's CPU had to wait for one of the host"):  # without the guests' files: cli.trace_dat has them
         (harness.DATA / "trace-cmd" / "guests-host.dat", lambda rows: rows == []),
     ("profiles.md", "SELECT f.name, sum(a.size) AS bytes"): (SCHED, lambda rows: rows == []),

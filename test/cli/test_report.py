@@ -151,7 +151,8 @@ class Report(harness.Case):
     def test_the_critical_path_goes_over_machines(self):
         _, page = self.page(TWO)
         rows = page.sections["Critical path of the longest slices"]["rows"]
-        self.assertEqual({row[2] for row in rows[1:]}, {"host", "machine 1"})
+        self.assertEqual({row[2] for row in rows[1:]}, {"host", "machine 1", ""})
+        self.assertEqual({row[3] for row in rows[1:] if not row[2]}, {"packets on their way"})
 
     def test_names_are_text(self):
         """A slice's name that is HTML and JavaScript: shown as it is, in the page and in Markdown."""

@@ -176,8 +176,8 @@ static bool find_classes(struct ctf_import *c)
             choose_handler(c, i, &use);
             ust_choose(c->im, &use);
             uint64_t bits = ctf_fixed_bits(class->fields);
-            use.reads_fields =
-                !bits || !use.on_demand || use.ust != UST_NONE || (use.handler && !use.handler->args_only);
+            use.reads_fields = !bits || !use.on_demand || use.packet || use.ust != UST_NONE ||
+                               (use.handler && !use.handler->args_only);
             if (!vec_push(&c->classes, use) || !vec_push(&c->payload_bits, bits))
                 return false;
         }
@@ -389,6 +389,14 @@ static uint32_t thread_track(struct ctf_queue *q, uint32_t utid)
     return track;
 }
 
+static void parse_packet(const struct ctf_row *row, const struct ctf_class_use *use)
+{
+    struct packet_seen seen = {.m = row->m, .ts = row->ts, .utid = row->utid, .ucpu = machine_ucpu(row->m, row->cpu)};
+    struct ctf_packet_room room;
+    if (ctf_packet_tcp(use->packet, row->fields, &seen, &room))
+        network_packet_seen(&seen);
+}
+
 static void parse_one(struct ctf_queue *q, const struct sort_event *e)
 {
     struct ctf_class_use *use = &q->c->classes.p[q->first_class + (uint32_t)e->b];
@@ -429,6 +437,8 @@ static void parse_one(struct ctf_queue *q, const struct sort_event *e)
     row.track = use->thread_slices && readable ? thread_track(q, row.utid) : UINT32_MAX;
     if (use->ust != UST_NONE && readable && has_tid)
         ust_handle(&row, use);
+    if (use->packet && readable)
+        parse_packet(&row, use);
     if (use->handler && readable)
         use->handler->handle(&row);
 }

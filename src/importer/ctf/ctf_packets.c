@@ -60,3 +60,44 @@ bool ctf_packet_of(const struct ctf_packet_layout *layout, const struct ctf_even
         key->ip_id = (uint16_t)id;
     return true;
 }
+
+/* Bytes behind the headers: what the network header counts, less the headers. */
+static uint32_t payload_bytes(const ctf_items *fields)
+{
+    int64_t total, words = 0, offset;
+    if (!ctf_item_int(fields, "data_offset", &offset))
+        return 0;
+    if (ctf_item_int(fields, "tot_len", &total)) /* IPv4 counts its own header, too */
+        ctf_item_int(fields, "ihl", &words);
+    else if (!ctf_item_int(fields, "payload_len", &total))
+        return 0;
+    int64_t n = (uint16_t)total - ((words & 15) + (offset & 15)) * 4;
+    return n > 0 ? (uint32_t)n : 0;
+}
+
+bool ctf_packet_tcp(const struct ctf_packet_layout *layout, const ctf_items *fields, struct packet_seen *out,
+                    struct ctf_packet_room *room)
+{
+    int64_t seq, ack, flags, source = 0, destination = 0, frame = 0;
+    if (layout->family != PACKET_TCP || !ctf_item_int(fields, "seq", &seq) || !ctf_item_int(fields, "ack_seq", &ack) ||
+        !ctf_item_int(fields, "flags", &flags))
+        return false;
+    size_t n_source = list_bytes(fields, "saddr", room->source, sizeof room->source),
+           n_destination = list_bytes(fields, "daddr", room->destination, sizeof room->destination);
+    if (!n_source || !n_destination)
+        return false;
+    ctf_item_int(fields, "source_port", &source);
+    ctf_item_int(fields, "dest_port", &destination);
+    out->direction = layout->direction;
+    ctf_item_int(fields, "len", &frame);
+    out->tcp = (struct tcp_packet){.source = slice_of(room->source, n_source),
+                                   .destination = slice_of(room->destination, n_destination),
+                                   .source_port = (uint16_t)source,
+                                   .destination_port = (uint16_t)destination,
+                                   .seq = (uint32_t)seq,
+                                   .ack = (uint32_t)ack,
+                                   .flags = (uint16_t)packet_tcp_flags((uint32_t)flags),
+                                   .length = payload_bytes(fields),
+                                   .frame = (uint32_t)frame};
+    return true;
+}

@@ -1,6 +1,7 @@
 /* Events that the program does not know: described in the trace itself, or carrying their names
  * (GenericEventDescriptor, GenericFtraceEvent); and the kernel track events among them. */
 #include "importer/ftrace/ftrace_internal.h"
+#include "importer/ftrace/packet_headers.h"
 
 #include "wire/fields.h"
 
@@ -25,6 +26,7 @@ struct descriptor {
 struct generic_events {
     struct ftrace_machine *f;
     struct u64map rows; /* field number in FtraceEvent -> index in descriptors */
+    struct packet_headers packets;
     VEC(struct descriptor)
     descriptors;
 };
@@ -111,6 +113,7 @@ void generic_events_add_descriptor(struct generic_events *g, uint32_t id, struct
         return;
     }
     find_shape(g->f->im, &d);
+    packet_headers_describe(&g->packets, id, descriptor);
     if (!vec_push(&g->descriptors, d) || !u64map_set(&g->rows, id, g->descriptors.n - 1))
         g->f->im->failed = true;
 }
@@ -308,6 +311,20 @@ static void check_fields(struct generic_events *g, const struct descriptor *d, s
             bad_descriptor(g);
 }
 
+/* A packet whose headers our recorder wrote down. */
+static void parse_packet(const struct ftrace_event *e, struct ftrace_cpu *c, const struct packet_event *event,
+                         enum packet_direction direction)
+{
+    struct packet_bytes bytes;
+    struct packet_seen seen = {.m = e->m, .ts = e->ts, .direction = direction};
+    packet_headers_read(event, e->payload, &bytes);
+    if (!packet_headers_tcp(&bytes, &seen.tcp))
+        return;
+    seen.utid = event_utid(e);
+    seen.ucpu = (uint32_t)ftrace_ucpu(c);
+    network_packet_seen(&seen);
+}
+
 void generic_events_parse(struct generic_events *g, const struct ftrace_event *e, struct ftrace_cpu *c, bool row,
                           bool parse, uint32_t common_flags)
 {
@@ -315,6 +332,9 @@ void generic_events_parse(struct generic_events *g, const struct ftrace_event *e
     const struct descriptor *d = at ? &g->descriptors.p[*at] : NULL;
     if (d && parse && (d->shape.slice || d->shape.counter))
         parse_shape(e, d);
+    enum packet_direction direction;
+    if (d && parse && packet_headers_know(&g->packets, e->id, &direction))
+        parse_packet(e, c, &g->packets.events[direction], direction);
     if (!row)
         return;
     if (!d) {

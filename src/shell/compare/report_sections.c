@@ -107,8 +107,9 @@ const struct report_section report_sections[] = {
      "There is no slice of a thread, or nothing of the scheduler.",
      "include perfetto module machines.critical_path; with longest as (select s.id, s.name, s.ts, s.dur, k.utid from "
      "slice s join thread_track k on k.id = s.track_id where s.dur > 0 order by s.dur desc limit 3) select l.name as "
-     "slice, l.dur / 1e3 as \"slice us\", coalesce(m.name, iif(c.machine_id > 0, 'machine ' || c.machine_id, 'host')) "
-     "as machine, coalesce(c.process_name, c.thread_name) as process, c.thread_name as thread, sum(c.dur) / 1e3 as "
+     "slice, l.dur / 1e3 as \"slice us\", coalesce(m.name, iif(c.machine_id > 0, 'machine ' || c.machine_id, "
+     "iif(c.utid is null, '', 'host'))) as machine, coalesce(c.process_name, c.thread_name, 'packets on their way') as "
+     "process, c.thread_name as thread, sum(c.dur) / 1e3 as "
      "\"on the path us\", count(*) as stretches from longest l join machine_critical_path(l.utid, l.ts, l.dur) c left "
      "join machine m on m.id = c.machine_id group by l.id, c.machine_id, c.utid order by l.dur desc, l.id, 6 desc "
      "limit "

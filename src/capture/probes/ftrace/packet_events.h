@@ -3,7 +3,7 @@
  *
  * The kernel's own network events carry no headers. Two event probes read them through the events' pointer to the
  * packet: the first bytes from skb->data on, and where skb->head, skb->data and the network header lie (the lower 16
- * bits: enough for the distance, and no address of the kernel gets out). The reader is importer/ftrace/packets.c. */
+ * bits: enough for the distance, and no address of the kernel gets out). The reader is importer/ftrace/packet_headers.c. */
 #ifndef MERIDIAN_CAPTURE_PROBES_FTRACE_PACKET_EVENTS_H
 #define MERIDIAN_CAPTURE_PROBES_FTRACE_PACKET_EVENTS_H
 
