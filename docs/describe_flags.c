@@ -13,6 +13,9 @@ static const struct flag shell_rows[] = {
 static const struct flag perfetto_rows[] = {
 #include "capture/client/perfetto_flags.def"
 };
+static const struct flag profile_rows[] = {
+#include "capture/record/profile_flags.def"
+};
 static const struct flag record_rows[] = {
 #include "capture/record/record_flags.def"
 };

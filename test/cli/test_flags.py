@@ -44,7 +44,7 @@ class Flags(unittest.TestCase):
         shell = {c for p, c in flags() if p == "tp_shell"}
         self.assertGreater(shell, {"query", "check", "server", "util", ""})
         self.assertGreaterEqual({c for p, c in flags() if p == "tracebox"},
-                                {"perfetto", "record", "relay-keys", "traced", "traced_perf", "traced_probes", "traced_relay"})
+                                {"perfetto", "profile", "record", "relay-keys", "traced", "traced_perf", "traced_probes", "traced_relay"})
         self.assertGreater(sum(map(len, flags().values())), 300)
 
     def test_the_parser_knows_each(self):

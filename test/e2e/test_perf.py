@@ -1,6 +1,7 @@
 """tracebox traced_perf samples a program whose profile is known: its functions, their shares and callers are found."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -138,6 +139,38 @@ class Perf(Case):
                            ("counter: 77", "counter 77")):
             self.record(CONFIG % (100, event, "", ""), code=3)
             self.assertIn(why, self.err)
+
+    def run_profile(self, *args, code=0):
+        p = subprocess.run([TRACEBOX, "profile", *map(str, args)], env=self.env, capture_output=True, text=True, timeout=60)
+        self.assertEqual(p.returncode, code, p.stderr)
+        return p.stdout, p.stderr
+
+    def test_profile_shows_the_top(self):
+        """The service of this test is used, as it offers linux.perf."""
+        trace = self.dir / "profile.pftrace"
+        out, err = self.run_profile("-F", 499, "-g", "-t", "2s", "-o", trace, "--rows", 500, "--", BUSY, 1)
+        self.assertIn("using the tracing service", err)
+        self.assertRegex(err, r"\d+ samples of running threads")
+        rows = {m[3]: (float(m[1]), float(m[2])) for m in
+                re.finditer(r"^ *([0-9.]+)% *([0-9.]+)%  (\w+)  \[busy\]$", out, re.M)}
+        truth = {w[0]: float(w[2]) for w in map(str.split, out.splitlines()) if len(w) == 3 and w[1].isdigit()}
+        self.assertEqual(set(truth), {"hot", "warm", "cold", "take_turns"})
+        busy = sum(rows[f][0] for f in ("hot", "warm", "cold"))
+        for f in ("hot", "warm", "cold"):
+            self.assertAlmostEqual(100 * rows[f][0] / busy, truth[f], delta=10, msg=out)
+        self.assertGreater(rows["main"][1], 0.9 * busy)  # with what it calls
+
+    def test_profile_without_daemons(self):
+        """It starts its own; off-cpu samples are no time, and not in the table."""
+        self.env = {**self.env, "PERFETTO_CONSUMER_SOCK_NAME": str(self.dir / "nobody")}
+        trace = self.dir / "profile.pftrace"
+        out, err = self.run_profile("--off-cpu", "-F", 199, "-o", trace, "--", BUSY, 1)
+        self.assertRegex(err, r"overhead: traced_perf used \d+ ms")
+        self.assertNotIn("__traceiter_sched_switch", out)
+        self.assertEqual({r[0] for r in self.query(trace, "select distinct name from perf_counter_track")},
+                         {"cpu-clock", "sched/sched_switch", "sched/sched_waking"})
+        for args, why in ((["-p", "x"], "--pid"), (["-F", "0"], "--frequency"), (["--rows", "0"], "--rows"), (["x"], "unexpected")):
+            self.assertIn(why, self.run_profile(*args, code=1)[1])
 
     def test_memory_is_guarded(self):
         trace = self.record(CONFIG % (1500, "frequency: 99", "", "max_daemon_memory_kb: 1"))

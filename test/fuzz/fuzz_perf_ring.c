@@ -1,6 +1,8 @@
-/* Fuzzes the ring of perf events, the sampler that its records go through, and the headers of ELF files. The first byte
+/* Fuzzes the ring of perf events, the sampler that its records go through, and the headers and symbols of ELF
+ * files. The first byte
  * says how samples look. */
 #include "capture/perf/perf_sample.h"
+#include "capture/record/elf_names.h"
 
 #include "base/alloc.h"
 #include "fuzz.h"
@@ -53,7 +55,12 @@ static void read_ring(struct perf_sampler *s, const uint8_t *data, size_t size)
 
 static void read_elf(const uint8_t *data, size_t size)
 {
-    struct perf_elf e;
+    struct perf_elf e = {0};
+    struct elf_names names;
+    if (elf_names_read(&names, slice_of(data, size)))
+        for (uint64_t at = 0; at < 1 << 16; at += 509)
+            elf_names_find(&names, at);
+    elf_names_free(&names);
     int fd = memfd_create("elf", MFD_CLOEXEC);
     if (fd < 0)
         return;

@@ -6,7 +6,7 @@
 #include "base/strpool.h"
 #include "base/u64map.h"
 #include "base/vec.h"
-#include "capture/perf/perf_elf.h"
+#include "capture/common/perf_elf.h"
 #include "capture/perf/perf_record.h"
 
 enum perf_verdict {

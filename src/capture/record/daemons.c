@@ -69,16 +69,45 @@ int daemons_start_service(struct daemons *d, const char *relay_addresses, struct
     return rc;
 }
 
-int daemons_start_probes(struct daemons *d, struct error *err)
+/* Starts a producer, which logs to dir/LOG. */
+static int start_producer(struct daemons *d, struct child *c, char *applet, const char *log_name, struct error *err)
 {
     char producer[128], log[96];
     snprintf(producer, sizeof producer, "PERFETTO_PRODUCER_SOCK_NAME=%s/producer", d->dir);
-    snprintf(log, sizeof log, "%s/probes.log", d->dir);
-    return child_start(&d->probes,
-                       &(struct child_options){.argv = (char *[]){d->self, (char[]){"traced_probes"}, NULL},
+    snprintf(log, sizeof log, "%s/%s", d->dir, log_name);
+    return child_start(c,
+                       &(struct child_options){.argv = (char *[]){d->self, applet, NULL},
                                                .env = (const char *[]){producer, NULL},
                                                .log = log},
                        err);
+}
+
+int daemons_start_probes(struct daemons *d, struct error *err)
+{
+    return start_producer(d, &d->probes, (char[]){"traced_probes"}, "probes.log", err);
+}
+
+int daemons_start_perf(struct daemons *d, struct error *err)
+{
+    return start_producer(d, &d->perf, (char[]){"traced_perf"}, "perf.log", err);
+}
+
+uint64_t daemons_perf_ms(const struct daemons *d)
+{
+    char path[48], text[1024];
+    unsigned long user = 0, system = 0;
+    if (!d->perf.pid)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)d->perf.pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *at = strrchr(text, ')'); /* the name may hold anything */
+    if (at)
+        sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
+    return (uint64_t)(user + system) * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 /* The state of the service, a TracingServiceState; empty when nobody answers. */
@@ -158,6 +187,7 @@ void daemons_stop(struct daemons *d, bool tell)
 {
     if (!d->dir[0])
         return;
+    child_stop(&d->perf, SIGTERM, 5000);
     child_stop(&d->probes, SIGTERM, 5000);
     child_stop(&d->traced, SIGTERM, 5000);
     remove_file(d->dir, "producer");
@@ -166,6 +196,7 @@ void daemons_stop(struct daemons *d, bool tell)
         show_log(d);
     remove_file(d->dir, "traced.log");
     remove_file(d->dir, "probes.log");
+    remove_file(d->dir, "perf.log");
     rmdir(d->dir);
     d->dir[0] = 0;
 }

@@ -5,11 +5,12 @@
 #include "capture/record/child.h"
 
 #include <limits.h>
+#include <stdint.h>
 
 struct daemons {
     char self[PATH_MAX]; /* this program */
     char dir[64];        /* their sockets and logs; empty: none */
-    struct child traced, probes;
+    struct child traced, probes, perf;
 };
 
 /* Finds this program. */
@@ -22,6 +23,10 @@ bool daemons_offered(const struct daemons *d, const char *data_source);
  * PERFETTO_CONSUMER_SOCK_NAME to it. It is ready on return. */
 int daemons_start_service(struct daemons *d, const char *relay_addresses, struct error *err);
 int daemons_start_probes(struct daemons *d, struct error *err);
+int daemons_start_perf(struct daemons *d, struct error *err);
+
+/* Processor time that traced_perf has taken so far, in milliseconds; 0 when it is none of ours. */
+uint64_t daemons_perf_ms(const struct daemons *d);
 
 /* Producers that are connected to the service. */
 unsigned daemons_count_producers(const struct daemons *d);

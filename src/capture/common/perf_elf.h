@@ -1,6 +1,6 @@
 /* What the trace says of an ELF file that code ran in: its build id, and how its addresses lie. */
-#ifndef MERIDIAN_CAPTURE_PERF_PERF_ELF_H
-#define MERIDIAN_CAPTURE_PERF_PERF_ELF_H
+#ifndef MERIDIAN_CAPTURE_COMMON_PERF_ELF_H
+#define MERIDIAN_CAPTURE_COMMON_PERF_ELF_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Reads the headers of ELF files, a few KiB of each, and believes no size in them. */
-#include "capture/perf/perf_elf.h"
+#include "capture/common/perf_elf.h"
 
 #include "base/slice.h"
 

@@ -1,0 +1,162 @@
+/* The profile applet: samples what the processors run, and shows the functions that they ran most. */
+#include "capture/common/applet.h"
+#include "capture/record/profile_top.h"
+#include "capture/record/record_run.h"
+#include "wire/pb_writer.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { DEFAULT_HZ = 99, MAX_HZ = 100000, DEFAULT_ROWS = 20 };
+
+struct profile_flags {
+#define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
+#include "capture/record/profile_flags.def"
+#undef FLAG
+    struct text_list none;
+};
+
+static const struct flag flag_rows[] = {
+#define FLAG(...) FLAG_ROW(struct profile_flags, __VA_ARGS__),
+#include "capture/record/profile_flags.def"
+#undef FLAG
+};
+static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *flag_rows,
+                                        offsetof(struct profile_flags, none)};
+
+/* A row of pids as `target_pid` of a scope; "" when all processes are wanted. */
+static void put_scope(struct pb_writer *w, const struct text_list *pids)
+{
+    pb_put_raw(w, " scope {", 8);
+    for (size_t i = 0; i < pids->n; i++) {
+        char text[48];
+        int n = snprintf(text, sizeof text, " target_pid: %d", atoi(pids->p[i]));
+        pb_put_raw(w, text, (size_t)n);
+    }
+    pb_put_raw(w, " }", 2);
+}
+
+static void put_source(struct pb_writer *w, const struct profile_flags *f, const char *timebase)
+{
+    static const char head[] = "data_sources { config { name: \"linux.perf\" perf_event_config { timebase { ",
+                      stacks[] = " timestamp_clock: PERF_CLOCK_MONOTONIC } ring_buffer_read_period_ms: 50 "
+                                 "callstack_sampling { kernel_frames: true user_frames: UNWIND_KERNEL_FRAME_POINTER",
+                      end[] = " } } } }\n";
+    pb_put_raw(w, head, sizeof head - 1);
+    pb_put_raw(w, timebase, strlen(timebase));
+    pb_put_raw(w, stacks, sizeof stacks - 1);
+    put_scope(w, &f->pids);
+    pb_put_raw(w, end, sizeof end - 1);
+}
+
+/* The data sources as text: the samples, and what names the processes. */
+static int choose(struct record *r, const void *flag_values, struct error *err)
+{
+    static const char *const switches[] = {"sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup_new",
+                                           "task/task_newtask", "task/task_rename"};
+    const struct profile_flags *f = flag_values;
+    struct pb_writer w = {0};
+    char timebase[80];
+    if (geteuid() != 0 && !r->shared)
+        return error_set(err, -MRD_EDENIED, "sampling needs root: run it with sudo");
+    snprintf(timebase, sizeof timebase, "counter: SW_CPU_CLOCK frequency: %lld",
+             f->frequency.given ? (long long)f->frequency.value : DEFAULT_HZ);
+    put_source(&w, f, timebase);
+    if (f->off_cpu) {
+        put_source(&w, f, "period: 1 tracepoint { name: \"sched/sched_switch\" filter: \"prev_pid != 0\" }");
+        put_source(&w, f, "period: 1 tracepoint { name: \"sched/sched_waking\" }");
+        r->perfetto.categories =
+            (struct text_list){.p = (const char **)(uintptr_t)switches, .n = sizeof switches / sizeof *switches};
+    }
+    pb_put_raw(&w, "", 1);
+    if (w.failed) {
+        pb_writer_free(&w);
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    }
+    r->own_sources = (char *)w.p;
+    r->perfetto.sources = r->own_sources;
+    r->perfetto.standard_sources = true;
+    return 0;
+}
+
+/* What is wrong with the command line, NULL: nothing. */
+static const char *check_flags(const struct profile_flags *f)
+{
+    for (size_t i = 0; i < f->pids.n; i++) {
+        char *end;
+        long pid = strtol(f->pids.p[i], &end, 10);
+        if (end == f->pids.p[i] || *end || pid <= 0 || pid > INT32_MAX)
+            return "--pid: use the number of a process";
+    }
+    return f->frequency.given && (f->frequency.value < 1 || f->frequency.value > MAX_HZ)
+               ? "--frequency: use a number from 1 to 100000"
+           : f->rows.given && (f->rows.value < 1 || f->rows.value > 100000) ? "--rows: use a number from 1 to 100000"
+                                                                            : NULL;
+}
+
+static void show(const struct record *r, const struct profile_flags *f)
+{
+    struct profile_counts n = {0};
+    struct error err = {0};
+    if (profile_top(r->perfetto.out, f->rows.given ? (unsigned)f->rows.value : DEFAULT_ROWS, f->callers, stdout, &n,
+                    &err)) {
+        fprintf(stderr, "profile: %s\n", err.text);
+        return;
+    }
+    fflush(stdout);
+    fprintf(stderr,
+            "profile: %llu samples of running threads, %llu of idle processors; %llu without a stack, %llu lost\n",
+            (unsigned long long)n.samples, (unsigned long long)n.idle, (unsigned long long)n.skipped,
+            (unsigned long long)n.lost);
+    if (r->perf)
+        fprintf(stderr, "profile: overhead: traced_perf used %llu ms of processor time\n",
+                (unsigned long long)r->perf_ms);
+    fprintf(stderr, "profile: the trace is in %s: tp_shell %s\n", r->perfetto.out, r->perfetto.out);
+}
+
+static int run_flags(const struct profile_flags *f, char *const *command)
+{
+    static struct record r; /* large: not for the stack */
+    r.name = "profile";
+    r.needs = "linux.perf";
+    r.perfetto = (struct perfetto_options){.notify_fd = -1,
+                                           .until_fd = -1,
+                                           .out = f->out ? f->out : "profile.pftrace",
+                                           .time = f->time   ? f->time
+                                                   : command ? "0"
+                                                             : NULL,
+                                           .buffer = f->buffer,
+                                           .light = true};
+    r.timed = f->time != NULL;
+    r.command = command;
+    int rc = record_run(&r, choose, f);
+    if (r.recorded)
+        show(&r, f);
+    record_free(&r);
+    return rc;
+}
+
+int profile_main(int argc, char **argv)
+{
+    struct profile_flags f = {0};
+    int rc = 1, n = 1;
+    while (n < argc && strcmp(argv[n], "--") != 0) /* behind it: the command */
+        n++;
+    char *const *command = n + 1 < argc ? argv + n + 1 : NULL;
+    bool good = applet_flags_only("profile", &flags, &f, n, argv);
+    const char *wrong = good ? check_flags(&f) : NULL;
+    if (good && f.help) {
+        applet_help(stdout, "profile", &flags);
+        rc = 0;
+    } else if (good && f.version) {
+        printf("Meridian v%s\n", MERIDIAN_VERSION);
+        rc = 0;
+    } else if (wrong) {
+        fprintf(stderr, "profile: %s\n", wrong);
+        applet_usage("profile");
+    } else if (good) {
+        rc = run_flags(&f, command);
+    }
+    flags_free(&flags, &f);
+    return rc;
+}
