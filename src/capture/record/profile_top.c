@@ -309,7 +309,7 @@ static void print(struct top *t, unsigned rows, bool callers, FILE *to)
     if (t->functions.n)
         qsort(t->functions.p, t->functions.n, sizeof *t->functions.p, by_self);
     fprintf(to, callers ? "   self   total  function\n" : "   self  function\n");
-    for (size_t i = 0; i < t->functions.n && i < rows && t->functions.p[i].self; i++) {
+    for (size_t i = 0; i < t->functions.n && i < rows && (callers || t->functions.p[i].self); i++) {
         const struct function *f = &t->functions.p[i];
         const char *text = strpool_cstr(&t->strings, f->text), *tab = strrchr(text, '\t');
         fprintf(to, " %5.1f%%", 100 * (double)f->self / all);
