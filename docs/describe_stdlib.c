@@ -23,6 +23,7 @@ static const char head[] =
     "|\n"
     "| Which containers and units of systemd take the CPUs? | linux.containers |\n"
     "| Memory, disks | linux.memory.process, linux.memory.high_watermark, linux.block_io |\n"
+    "| Why do threads wait, where, and who wakes them? | linux.off_cpu |\n"
     "| Where do samples fall? | linux.perf.samples, linux.perf.counters, stacks.cpu_profiling |\n"
     "| Slices: their own time, CPU time, waits inside | slices.self_dur, slices.cpu_time, slices.time_in_state, "
     "slices.with_context |\n"

@@ -16,6 +16,8 @@ SELECT name, count(*) AS times, sum(dur) / 1e3 AS us, max(dur) / 1e3 AS longest_
 GROUP BY name ORDER BY us DESC LIMIT 5;
 -- @ linux.containers
 SELECT group_name, cpu_dur / 1e6 AS cpu_ms, process_count FROM linux_cgroup_cpu LIMIT 5;
+-- @ linux.off_cpu
+SELECT thread_name, wait_kind, wait_function, dur / 1e6 AS ms FROM linux_off_cpu_by_wait ORDER BY dur DESC LIMIT 10;
 -- @ linux.threads linux-sched.pftrace
 SELECT thread_name, tid FROM linux_kernel_threads ORDER BY tid LIMIT 5;
 -- @ linux.memory.process

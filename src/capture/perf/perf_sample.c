@@ -118,7 +118,7 @@ static void take_sample(struct perf_sampler *s, uint32_t cpu, const struct perf_
         write_sample(s, cpu, p, r, now_ms);
 }
 
-void perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms)
+bool perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms)
 {
     struct perf_record r;
     perf_record_read(&r, record, &s->layout);
@@ -128,6 +128,7 @@ void perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record
         perf_packets_lost(&s->packets, cpu, probes_boot_ns(), r.lost);
     else if (r.kind == PERF_KIND_BROKEN)
         perf_packets_lost(&s->packets, cpu, probes_boot_ns(), 1); /* it may have been a sample */
+    return r.kind == PERF_KIND_SAMPLE;
 }
 
 void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record, enum perf_record_kind kind)

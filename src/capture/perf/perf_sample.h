@@ -26,8 +26,8 @@ struct perf_sampler {
 };
 
 /* Takes one record of `cpu`; maps and forks are not looked at, see perf_sampler_look_ahead(). `now_ms`: a clock that
- * never goes back. */
-void perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms);
+ * never goes back. True: it was a sample. */
+bool perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms);
 
 /* Takes in forks, or maps, ahead of the samples, which may be of another cpu's ring; the forks of all rings first, as a
  * child's maps may be in another ring than its birth. */

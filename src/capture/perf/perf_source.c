@@ -78,15 +78,15 @@ static void look_ahead(struct perf_source *s)
     }
 }
 
-/* Takes up to `limit` records of a cpu, of those that look_ahead() has seen; true when that was all. */
+/* Takes up to `limit` samples of a cpu, and the other records between them, of those that look_ahead() has seen; true
+ * when that was all. */
 static bool read_cpu(struct perf_source *s, struct perf_cpu *p, uint64_t limit, uint64_t now)
 {
     uint64_t tail = perf_cpu_tail(p);
     struct slice record;
     bool broken = false;
     while (limit && perf_ring_next(&p->ring, &tail, p->looked, s->scratch, &record, &broken)) {
-        perf_sampler_take(&s->sampler, p->cpu, record, now);
-        limit--;
+        limit -= perf_sampler_take(&s->sampler, p->cpu, record, now);
     }
     if (broken) {
         say_broken(s, p->cpu);

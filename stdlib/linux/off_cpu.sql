@@ -1,0 +1,287 @@
+-- Why threads wait: the time that each was blocked, with its own call stack, and with the stack of the thread that woke it.
+--
+-- Needs samples of linux.perf with the tracepoints sched/sched_switch and sched/sched_waking as timebases, and the same
+-- events from linux.ftrace: tracebox profile --off-cpu records both.
+
+INCLUDE PERFETTO MODULE callstacks.stack_profile;
+
+-- Samples of a tracepoint, by its name with a slash or a colon.
+CREATE PERFETTO MACRO _off_cpu_samples(
+  -- The name with a slash.
+  slash Expr,
+  -- The name with a colon.
+  colon Expr
+)
+RETURNS TableOrSubquery AS
+(
+  SELECT s.id, s.ts, s.utid, s.callsite_id
+  FROM perf_sample AS s
+  WHERE s.callsite_id IS NOT NULL AND s.perf_session_id IN (
+    SELECT t.perf_session_id FROM perf_counter_track AS t WHERE t.is_timebase AND t.name IN ($slash, $colon)
+  )
+);
+
+-- For each event (id, utid, ts) the call stack of the thread's sample that is nearest in time, up to a millisecond away:
+-- a tracepoint is told twice, to ftrace and to perf, one a moment after the other.
+CREATE PERFETTO MACRO _off_cpu_nearest(
+  -- Events: id, utid, ts.
+  events TableOrSubquery,
+  -- Samples: utid, ts, callsite_id.
+  samples TableOrSubquery
+)
+RETURNS TableOrSubquery AS
+(
+  WITH
+    _oc_all AS (
+      SELECT utid, ts, id, NULL AS callsite_id FROM $events
+      UNION ALL
+      SELECT utid, ts, NULL AS id, callsite_id FROM $samples
+    ),
+    _oc_around AS (
+      SELECT
+        id, utid, ts, callsite_id,
+        max(iif(callsite_id IS NULL, NULL, ts)) OVER (
+          PARTITION BY utid ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS before,
+        min(iif(callsite_id IS NULL, NULL, ts)) OVER (
+          PARTITION BY utid ORDER BY ts ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+        ) AS after
+      FROM _oc_all
+    ),
+    _oc_place AS (
+      SELECT
+        id, utid, ts,
+        iif(after IS NULL OR ts - before <= after - ts, before, after) AS sample_ts
+      FROM _oc_around
+      WHERE id IS NOT NULL
+    )
+  SELECT p.id, min(s.callsite_id) AS callsite_id
+  FROM _oc_place AS p
+  JOIN $samples AS s ON s.utid = p.utid AND s.ts = p.sample_ts
+  WHERE abs(p.ts - p.sample_ts) <= 1000000
+  GROUP BY p.id
+);
+
+-- What functions of the kernel say about the wait that they are part of. The first row that fits counts.
+CREATE PERFETTO TABLE _off_cpu_kinds AS
+WITH kinds(rank, pattern, kind) AS (
+  VALUES
+    (1, '*futex_*wait*', 'futex'),
+    (2, '*pipe_read*', 'pipe'), (2, '*pipe_write*', 'pipe'),
+    (3, '*nanosleep*', 'sleep'),
+    (4, '*epoll_wait*', 'epoll'), (4, 'ep_poll*', 'epoll'),
+    (5, '*do_sys_poll*', 'poll'), (5, 'do_select*', 'poll'), (5, 'do_poll*', 'poll'),
+    (6, 'do_wait*', 'child'), (6, 'kernel_wait4*', 'child'),
+    (7, '*recvmsg*', 'socket'), (7, '*sendmsg*', 'socket'), (7, '*_accept*', 'socket'), (7, '*_connect*', 'socket'),
+    (7, 'unix_stream_*', 'socket'), (7, 'sk_wait_*', 'socket'),
+    (8, 'io_schedule*', 'io'), (8, '*wait_on_page*', 'io'), (8, 'folio_wait_*', 'io'), (8, '*wait_on_buffer*', 'io'),
+    (9, '*mutex_lock*', 'kernel lock'), (9, 'rwsem_*', 'kernel lock'), (9, '__down*', 'kernel lock'),
+    (10, '*sigtimedwait*', 'signal'), (10, '*sigsuspend*', 'signal'), (10, '*_pause*', 'signal'),
+    (11, 'worker_thread*', 'idle worker'), (11, 'kthread*', 'kernel thread'), (12, 'smpboot_thread*', 'kernel thread')
+)
+SELECT * FROM kinds;
+
+-- Callsites of waits with what the kernel's frames tell: the innermost function that is not the scheduler's, and what kind
+-- of wait that is.
+CREATE PERFETTO TABLE _off_cpu_waits AS
+WITH RECURSIVE
+  leaves AS (
+    SELECT DISTINCT callsite_id AS leaf FROM _off_cpu_samples!('sched/sched_switch', 'sched:sched_switch')
+  ),
+  walk(leaf, at, depth) AS (
+    SELECT leaf, leaf, 0 FROM leaves
+    UNION ALL
+    SELECT w.leaf, c.parent_id, w.depth + 1
+    FROM walk AS w
+    JOIN stack_profile_callsite AS c ON c.id = w.at
+    WHERE c.parent_id IS NOT NULL AND w.depth < 200
+  ),
+  kernel AS (
+    SELECT w.leaf, w.depth, f.name
+    FROM walk AS w
+    JOIN stack_profile_callsite AS c ON c.id = w.at
+    JOIN stack_profile_frame AS f ON f.id = c.frame_id
+    JOIN stack_profile_mapping AS m ON m.id = f.mapping
+    WHERE m.name IN ('/kernel', '[kernel.kallsyms]') AND f.name != ''
+  ),
+  first AS (
+    SELECT leaf, name, min(depth) AS depth
+    FROM kernel
+    WHERE name NOT GLOB '*schedule*' AND name NOT GLOB '__traceiter_*' AND name NOT GLOB 'perf_*'
+    GROUP BY leaf
+  ),
+  named AS (
+    SELECT DISTINCT name FROM kernel
+  ),
+  kind_of AS (
+    SELECT n.name, k.kind, min(k.rank) AS rank
+    FROM named AS n
+    JOIN _off_cpu_kinds AS k ON n.name GLOB k.pattern
+    GROUP BY n.name
+  ),
+  kinds AS (
+    SELECT k.leaf, o.kind, min(o.rank) AS rank FROM kernel AS k JOIN kind_of AS o USING (name) GROUP BY k.leaf
+  )
+SELECT l.leaf AS callsite_id, f.name AS wait_function, k.kind AS wait_kind
+FROM leaves AS l
+LEFT JOIN first AS f USING (leaf)
+LEFT JOIN kinds AS k USING (leaf);
+
+-- Stretches of time in which a thread was blocked, and why, as far as samples tell.
+CREATE PERFETTO TABLE linux_off_cpu(
+  -- Row of thread_state: the stretch.
+  thread_state_id JOINID(thread_state.id),
+  -- When the thread stopped.
+  ts TIMESTAMP,
+  -- Until somebody woke it; -1 when it was still blocked at the end.
+  dur DURATION,
+  -- The thread.
+  utid JOINID(thread.id),
+  -- Its process.
+  upid JOINID(process.id),
+  -- Name of the thread.
+  thread_name STRING,
+  -- Name of the process.
+  process_name STRING,
+  -- Its state: S (can be interrupted), D (cannot), I (idle), and others of thread_state.
+  state STRING,
+  -- Where it stopped: its own call stack; NULL without a sample.
+  callsite_id JOINID(stack_profile_callsite.id),
+  -- What it waited for, by the kernel's functions: futex, pipe, sleep, epoll, poll, child, socket, io, kernel lock, signal;
+  -- NULL when they do not tell.
+  wait_kind STRING,
+  -- The innermost function of the kernel that is not the scheduler's, or the wait channel that the kernel gave.
+  wait_function STRING,
+  -- The thread that woke it; NULL when nobody did.
+  waker_utid JOINID(thread.id),
+  -- Where that one did it; NULL without a sample.
+  waker_callsite_id JOINID(stack_profile_callsite.id),
+  -- How long it was ready to run before it ran; NULL when it was not woken.
+  runnable_dur DURATION
+) AS
+WITH
+  states AS (
+    SELECT
+      *,
+      lead(state) OVER w AS next_state,
+      lead(ts) OVER w AS next_ts,
+      lead(dur) OVER w AS next_dur,
+      lead(waker_utid) OVER w AS next_waker
+    FROM thread_state
+    WINDOW w AS (PARTITION BY utid ORDER BY ts)
+  ),
+  blocked AS (
+    SELECT * FROM states WHERE state NOT IN ('Running', 'R', 'R+', 'Created', 'X', 'Z', 'x')
+  ),
+  stopped AS (
+    SELECT *
+    FROM _off_cpu_nearest!(
+      (SELECT id, utid, ts FROM blocked),
+      _off_cpu_samples!('sched/sched_switch', 'sched:sched_switch')
+    )
+  ),
+  woken AS (
+    SELECT *
+    FROM _off_cpu_nearest!(
+      (SELECT id, next_waker AS utid, next_ts AS ts FROM blocked WHERE next_waker IS NOT NULL),
+      _off_cpu_samples!('sched/sched_waking', 'sched:sched_waking')
+    )
+  )
+SELECT
+  b.id AS thread_state_id,
+  b.ts,
+  b.dur,
+  b.utid,
+  t.upid,
+  t.name AS thread_name,
+  p.name AS process_name,
+  b.state,
+  s.callsite_id,
+  w.wait_kind,
+  coalesce(w.wait_function, b.blocked_function) AS wait_function,
+  b.next_waker AS waker_utid,
+  k.callsite_id AS waker_callsite_id,
+  iif(b.next_state IN ('R', 'R+'), b.next_dur, NULL) AS runnable_dur
+FROM blocked AS b
+JOIN thread AS t USING (utid)
+LEFT JOIN process AS p USING (upid)
+LEFT JOIN stopped AS s ON s.id = b.id
+LEFT JOIN _off_cpu_waits AS w ON w.callsite_id = s.callsite_id
+LEFT JOIN woken AS k ON k.id = b.id
+ORDER BY b.ts;
+
+-- What each thread waited for, and how long.
+CREATE PERFETTO TABLE linux_off_cpu_by_wait(
+  -- The thread.
+  utid JOINID(thread.id),
+  -- Name of the thread.
+  thread_name STRING,
+  -- Name of the process.
+  process_name STRING,
+  -- What it waited for; see linux_off_cpu.
+  wait_kind STRING,
+  -- Function of the kernel that waited.
+  wait_function STRING,
+  -- How often.
+  wait_count LONG,
+  -- How long in all; waits that did not end are not in it.
+  dur DURATION,
+  -- The longest of them.
+  max_dur DURATION
+) AS
+SELECT
+  utid, min(thread_name) AS thread_name, min(process_name) AS process_name, wait_kind, wait_function,
+  count() AS wait_count, sum(max(dur, 0)) AS dur, max(dur) AS max_dur
+FROM linux_off_cpu
+GROUP BY utid, wait_kind, wait_function
+ORDER BY dur DESC;
+
+CREATE PERFETTO TABLE _off_cpu_stacks AS
+SELECT *
+FROM _callstacks_for_callsites_weighted!((SELECT callsite_id, dur AS value FROM linux_off_cpu WHERE dur > 0));
+
+-- Call tree of the time blocked, by the stacks of those who waited: a flame graph.
+CREATE PERFETTO TABLE linux_off_cpu_tree(
+  -- Id of the node.
+  id LONG,
+  -- The node that called it.
+  parent_id LONG,
+  -- Name of the function.
+  name STRING,
+  -- File that it lies in.
+  mapping_name STRING,
+  -- Time blocked right there.
+  self_dur DURATION,
+  -- Time blocked there and in what it called.
+  cumulative_dur DURATION
+) AS
+SELECT r.id, r.parent_id, r.name, r.mapping_name, r.self_value AS self_dur, a.cumulative_count AS cumulative_dur
+FROM _callstacks_self_to_cumulative!((SELECT id, parent_id, self_value AS self_count FROM _off_cpu_stacks)) AS a
+JOIN _off_cpu_stacks AS r USING (id)
+ORDER BY r.id;
+
+CREATE PERFETTO TABLE _off_cpu_waker_stacks AS
+SELECT *
+FROM _callstacks_for_callsites_weighted!(
+  (SELECT waker_callsite_id AS callsite_id, dur AS value FROM linux_off_cpu WHERE dur > 0)
+);
+
+-- Call tree of the time blocked, by the stacks of those who ended the waits.
+CREATE PERFETTO TABLE linux_off_cpu_waker_tree(
+  -- Id of the node.
+  id LONG,
+  -- The node that called it.
+  parent_id LONG,
+  -- Name of the function.
+  name STRING,
+  -- File that it lies in.
+  mapping_name STRING,
+  -- Time of others that ended right there.
+  self_dur DURATION,
+  -- Time of others that ended there and in what it called.
+  cumulative_dur DURATION
+) AS
+SELECT r.id, r.parent_id, r.name, r.mapping_name, r.self_value AS self_dur, a.cumulative_count AS cumulative_dur
+FROM _callstacks_self_to_cumulative!((SELECT id, parent_id, self_value AS self_count FROM _off_cpu_waker_stacks)) AS a
+JOIN _off_cpu_waker_stacks AS r USING (id)
+ORDER BY r.id;
