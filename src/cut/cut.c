@@ -223,6 +223,8 @@ static int each(void *ctx, struct slice field)
     struct slice packet = pb_bytes(&f);
     struct cut_head h = read_head(packet);
     if (h.bad || packet.len > NESTED_MAX) {
+        if (c->looking)
+            return 0;
         c->counts->damaged++;
         if (c->w->redactor)
             return 0;
@@ -243,9 +245,34 @@ static int each(void *ctx, struct slice field)
     c->counts->timeless += !timed && h.droppable;
     const size_t before = c->out.n;
     cut_packet(c, &h, &v, packet);
+    if (c->looking) {
+        cut_interned_use(c, s, before);
+        pb_writer_clear(&c->out);
+        return c->out.failed ? flush(c) : 0;
+    }
+    if (c->out.n > before)
+        cut_interned_prune(c, s, before);
     if (c->w->redactor && c->out.n > before)
         redact(c, before);
     return c->out.n >= FLUSH_BYTES || c->out.failed ? flush(c) : 0;
+}
+
+/* Goes over all packets once, from nothing but the tracks and the names that are known. */
+static int walk(struct cut *c, const struct packet_file *in, struct packet_counts *walked)
+{
+    *walked = (struct packet_counts){0};
+    *c->counts = (struct cut_counts){0};
+    int rc = packet_file_walk(in, each, c, walked, c->err);
+    for (size_t i = 0; i < c->sequences.n; i++)
+        vec_free(&c->sequences.p[i].clocks);
+    vec_free(&c->sequences);
+    vec_free(&c->runs);
+    u64map_free(&c->by_id);
+    u64map_free(&c->comms);
+    u64map_free(&c->mms);
+    u64map_free(&c->cpus);
+    c->counter_steps = false;
+    return rc;
 }
 
 int cut_write(struct importer *im, const struct packet_file *in, const struct cut_window *window,
@@ -253,7 +280,6 @@ int cut_write(struct importer *im, const struct packet_file *in, const struct cu
 {
     struct cut c = {.im = im, .w = window, .counts = counts, .file = out, .err = err};
     struct packet_counts walked = {0};
-    *counts = (struct cut_counts){0};
     int rc = 0;
     if (window->redactor) {
         rc = packet_file_walk(in, gather, window->redactor, &walked, err);
@@ -264,20 +290,16 @@ int cut_write(struct importer *im, const struct packet_file *in, const struct cu
         rc = packet_file_walk(in, note_tracks, &c, &walked, err);
         walked = (struct packet_counts){0};
     }
-    rc = rc ? rc : packet_file_walk(in, each, &c, &walked, err);
+    c.looking = true;
+    rc = rc ? rc : walk(&c, in, &walked);
+    c.looking = false;
+    rc = rc ? rc : walk(&c, in, &walked);
     rc = rc ? rc : flush(&c);
     counts->damaged += walked.damaged;
     counts->tail = walked.tail;
-    for (size_t i = 0; i < c.sequences.n; i++)
-        vec_free(&c.sequences.p[i].clocks);
-    vec_free(&c.sequences);
-    u64map_free(&c.by_id);
-    u64map_free(&c.comms);
-    u64map_free(&c.mms);
-    u64map_free(&c.cpus);
-    vec_free(&c.runs);
     u64map_free(&c.track_of);
     vec_free(&c.tracks);
+    u64map_free(&c.used);
     pb_writer_free(&c.out);
     pb_writer_free(&c.redacted);
     return rc;

@@ -15,6 +15,7 @@ struct cut_sequence *cut_sequence_of(struct cut *c, const struct cut_head *h)
         *index = c->sequences.n;
         if (!vec_add(&c->sequences))
             return NULL;
+        c->sequences.p[*index].number = (uint32_t)*index;
     }
     return &c->sequences.p[*index];
 }
@@ -94,8 +95,10 @@ bool cut_sequence_update(struct cut *c, struct cut_sequence *s, const struct cut
     enum { FLAG_CLEARED = 1 };
     struct pb_field f;
     (void)c;
-    if (h->cleared || h->flags & FLAG_CLEARED)
+    if (h->cleared || h->flags & FLAG_CLEARED) {
         s->default_clock = 0;
+        s->generation++;
+    }
     if (h->defaults.p && h->sequence_id)
         s->default_clock = pb_find(h->defaults, TRACE_PACKET_DEFAULTS_TIMESTAMP_CLOCK_ID, &f) ? pb_u32(&f) : 0;
     return !h->snapshot.p || note_snapshot(s, h->snapshot);

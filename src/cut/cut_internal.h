@@ -26,6 +26,8 @@ struct cut_sequence {
     uint64_t default_track; /* of its track events; 0: none */
     bool has_pid;           /* it is of one thread, of this process */
     int32_t pid;
+    uint32_t number;     /* counts the sequences */
+    uint32_t generation; /* how often its state was cleared */
 };
 
 /* What is read of a packet before its content. */
@@ -73,6 +75,8 @@ struct cut {
     VEC(struct cut_cpu) runs;
     struct u64map track_of; /* uuid -> index in tracks; filled when threads are chosen */
     VEC(struct cut_track) tracks;
+    struct u64map used; /* numbers of interned names that what stays uses */
+    bool looking;       /* the first time over the file: nothing is written */
     bool counter_steps; /* a track with counters that are given as steps was seen */
 };
 
@@ -128,6 +132,14 @@ bool cut_goes_with_process(const struct cut *c, const struct cut_sequence *s, ui
 
 /* Appends field `process_stats` with the processes that are kept; false: none is in it. */
 bool cut_process_stats(struct cut *c, uint32_t machine, struct slice stats);
+
+/* ---- cut_interned.c ---- */
+
+/* Notes the names that the packet uses which begins at `before` in c->out. */
+void cut_interned_use(struct cut *c, const struct cut_sequence *s, size_t before);
+
+/* Takes the names out of it that nothing uses. */
+void cut_interned_prune(struct cut *c, const struct cut_sequence *s, size_t before);
 
 /* ---- cut_ftrace.c ---- */
 

@@ -152,6 +152,37 @@ class Cut(harness.Case):
         self.assertLess(sizes[0], trace.stat().st_size / 10)
         self.assertEqual(sizes, sorted(sizes))
 
+    def test_names_that_nothing_uses_are_gone(self):
+        """Interned in one packet, used by later events: those outside of the window take their names with them."""
+        names = {"event_categories": "cat", "event_names": "event", "debug_annotation_names": "key", "debug_annotation_string_values": "value",
+                 "log_message_body": "body"}
+        interned = " ".join(f'{field} {{ iid: {i} {"str" if field[-6:] == "values" else "body" if field[-4:] == "body" else "name"}: "{word}-{stretch}-{i}" }}'
+                            for field, word in names.items() for i in (1, 2, 3) for stretch in ("STRETCH",))
+
+        def event(ts, i, more=""):
+            return (f"packet {{ trusted_packet_sequence_id: 1 timestamp: {ts} {more} track_event {{ type: TYPE_INSTANT track_uuid: 9 category_iids: {i} name_iid: {i} "
+                    f"log_message {{ body_iid: {i} }} debug_annotations {{ name_iid: {i} dict_entries {{ name_iid: {i} string_value_iid: {i} }} }} }} }}\n")
+
+        def state(stretch):
+            return f"sequence_flags: 1 interned_data {{ {interned.replace('STRETCH', stretch)} }}"
+        text = ("packet { trusted_packet_sequence_id: 1 timestamp: 1000 track_descriptor { uuid: 9 name: \"t\" } }\n"
+                + event(1000, 1, state("first")) + event(5000, 2) + event(6000, 3)
+                + event(10000, 3, state("second")) + event(15000, 1) + event(20000, 2))
+        source, trace, piece = (self.dir / n for n in ("names.txt", "names.pftrace", "piece.pftrace"))
+        source.write_text(text)
+        self.run_shell("util", "text_to_binary", source, trace, code=0)
+        self.run_shell("cut", trace, "-o", piece, "--from", "4000", "--to", "11000", code=0)
+        whole, rest = trace.read_bytes(), piece.read_bytes()
+        for word in names.values():
+            for stretch, used in (("first", (2, 3)), ("second", (3,))):
+                for i in (1, 2, 3):
+                    name = f"{word}-{stretch}-{i}".encode()
+                    self.assertIn(name, whole)
+                    self.assertEqual(name in rest, i in used, name)
+        sql = "select ts, name, category, flat_key, a.string_value from slice join args a using (arg_set_id) where ts between 4000 and 10999 order by 1, 4"
+        self.assertEqual(self.query(sql, "--format", "csv", trace=piece), self.query(sql, "--format", "csv", trace=trace))
+        self.assertGreater(self.query(sql, "--format", "csv", trace=piece).count("value-"), 2)
+
     def test_around_is_the_time_of_the_rows(self):
         trace = harness.DATA / "track-events.pftrace"
         out = self.dir / "around.pftrace"
