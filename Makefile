@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-recordings bench-operators bench-probes bench-relay bench-server bench-service deb tarball docs site install format tidy clean
+.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-recordings bench-operators bench-perf bench-probes bench-relay bench-server bench-service deb tarball docs site install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -50,6 +50,11 @@ bench: release
 bench-operators: release
 	@$(CMAKE) --build build/release -j $(JOBS) --target bench_operators
 	@build/release/bench_operators
+
+# What sampling costs on this machine, beside perf record; needs root.
+bench-perf: release
+	@$(CMAKE) --build build/release -j $(JOBS) --target busy
+	@python3 test/bench/bench_perf.py build/release
 
 # What recording costs on this machine; needs root and tracefs.
 bench-probes: release

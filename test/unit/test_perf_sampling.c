@@ -586,6 +586,28 @@ START_TEST(a_thread_that_ends_has_a_stack_of_the_kernel)
 }
 END_TEST
 
+static uint64_t packets_lost;
+static uint64_t count_lost(void *ctx)
+{
+    (void)ctx;
+    return packets_lost;
+}
+
+START_TEST(after_lost_packets_the_sequence_begins_again)
+{
+    struct bench *b = bench_new();
+    b->s.packets.sink.lost = count_lost;
+    packets_lost = 5;
+    perf_sampler_begin(&b->s);
+    ck_assert(!perf_packets_have_gap(&b->s.packets));
+    packets_lost = 6; /* perhaps the one that had the names */
+    ck_assert(perf_packets_have_gap(&b->s.packets));
+    perf_sampler_begin(&b->s);
+    ck_assert(!perf_packets_have_gap(&b->s.packets));
+    bench_free(b);
+}
+END_TEST
+
 START_TEST(losses_of_the_kernel_are_told)
 {
     struct bench *b = bench_new();
@@ -621,6 +643,7 @@ Suite *perf_sampling_suite(void)
     tcase_add_test(t, stacks_beyond_the_footprint_are_told);
     tcase_add_test(t, records_of_maps_name_what_proc_cannot);
     tcase_add_test(t, a_thread_that_ends_has_a_stack_of_the_kernel);
+    tcase_add_test(t, after_lost_packets_the_sequence_begins_again);
     tcase_add_test(t, losses_of_the_kernel_are_told);
     suite_add_tcase(s, t);
     return s;

@@ -108,7 +108,7 @@ static void show(const struct record *r, const struct profile_flags *f)
             "profile: %llu samples of running threads, %llu of idle processors; %llu without a stack, %llu lost\n",
             (unsigned long long)n.samples, (unsigned long long)n.idle, (unsigned long long)n.skipped,
             (unsigned long long)n.lost);
-    if (r->perf)
+    if (!r->shared)
         fprintf(stderr, "profile: overhead: traced_perf used %llu ms of processor time\n",
                 (unsigned long long)r->perf_ms);
     fprintf(stderr, "profile: the trace is in %s: tp_shell %s\n", r->perfetto.out, r->perfetto.out);

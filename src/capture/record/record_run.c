@@ -227,7 +227,7 @@ static int find_binary(struct record *r, struct error *err)
 
 static void find_perf(struct record *r)
 {
-    for (size_t i = 0; i < r->config->n_data_sources; i++) {
+    for (size_t i = 0; i < r->config->n_data_sources && !r->no_host; i++) {
         const Mrd__DataSourceConfig *c = r->config->data_sources[i]->config;
         r->perf |= c && c->name && strcmp(c->name, "linux.perf") == 0;
     }
