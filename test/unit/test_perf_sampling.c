@@ -520,6 +520,10 @@ START_TEST(frame_pointers_lead_through_a_copied_stack)
     perf_sampler_take(&b->s, 0, made_stack_sample(b, getpid(), pc, 5), 1000);
     ck_assert_uint_eq(count_frames(b), 5);
     ck_assert(!message_has(last_sample(b), PERF_SAMPLE_UNWIND_ERROR));
+    struct slice narrow = made_stack_sample(b, getpid(), pc, 5);
+    b->m.bytes[32] = 1; /* a program of 32 bits */
+    perf_sampler_take(&b->s, 0, narrow, 1000);
+    ck_assert_uint_eq(message_u64(last_sample(b), PERF_SAMPLE_UNWIND_ERROR), PROFILING_STACK_UNWIND_ERROR_UNSUPPORTED);
     bench_free(b);
 }
 END_TEST

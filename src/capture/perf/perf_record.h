@@ -29,6 +29,8 @@ enum perf_mode {
 enum perf_chain { PERF_CHAIN_ADDRESS, PERF_CHAIN_KERNEL, PERF_CHAIN_USER, PERF_CHAIN_OTHER };
 enum perf_chain perf_chain_kind(uint64_t address);
 
+enum { PERF_ABI_64 = 2 }; /* PERF_SAMPLE_REGS_ABI_64 */
+
 enum perf_record_kind {
     PERF_KIND_SAMPLE,
     PERF_KIND_LOST,   /* `lost` */

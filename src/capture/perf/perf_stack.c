@@ -125,9 +125,10 @@ size_t perf_stack_frames(struct perf_sampler *s, struct perf_process *p, const s
     push_chain(&k, r, user && !s->layout.stack);
     if (!user || !perf_config_copies_stacks(s->config))
         return k.n;
-    if (r->regs)
+    bool wide = r->regs && r->abi == PERF_ABI_64; /* stacks of 32 bits have other frames */
+    if (wide)
         push_frame_pointers(&k, r);
-    if (!r->regs || s->config->user_frames == PERF_USER_DWARF) {
+    if (!wide || s->config->user_frames == PERF_USER_DWARF) {
         /* without unwind tables a stack may end before its outermost frame */
         push_error(&k, "ERROR UNSUPPORTED");
         *error = PROFILING_STACK_UNWIND_ERROR_UNSUPPORTED;
