@@ -36,7 +36,7 @@ class Recorder:
         self.env = {**os.environ, **(env or {}), "MERIDIAN_RUN_DIR": str(self.dir / "run"),
                     "PERFETTO_PRODUCER_SOCK_NAME": producer or str(self.dir / "p.sock"),
                     "PERFETTO_CONSUMER_SOCK_NAME": str(self.dir / "c.sock")}
-        self.traced = self.probes = None
+        self.traced = self.probes = self.other = None
 
     def __enter__(self):
         if self.start:
@@ -45,7 +45,7 @@ class Recorder:
         return self
 
     def __exit__(self, *_):
-        for p in (self.probes, self.traced):
+        for p in (self.other, self.probes, self.traced):
             if p and p.poll() is None:
                 p.terminate()
                 p.wait(20)
@@ -76,6 +76,11 @@ class Recorder:
         self.wait_for("traced_probes connecting",
                       lambda: self.log("traced.log").count('"perfetto.traced_probes" connected') > before)
         time.sleep(0.1)
+
+    def start_other(self, daemon):
+        """A daemon beside traced_probes, until the end."""
+        self.other = self.spawn(daemon, log=f"{daemon}.log")
+        self.wait_for(f"{daemon} connecting", lambda: f'"perfetto.{daemon}" connected' in self.log("traced.log"))
 
     def text(self, config):
         """A config whose ftrace parts use our own instance."""
