@@ -28,6 +28,8 @@ BY_OTHERS = {
     ("multi-machine.md", "tracebox relay-keys keys --machine web1"): ("test/e2e/test_tls.py", "--relay-tls"),
     ("recording.md", "tracebox record -o trace.pftrace -t 5s"): ("test/e2e/test_one_command.py", '"-p", "sched", "-p", "syscalls", "--"'),
     ("recording.md", "tracebox traced &"): ("test/e2e/recorder.py", "--txt"),
+    ("profiling.md", "sudo tracebox profile -F 99 -g -t 10s"): ("test/e2e/test_perf.py", '"profile", *map'),
+    ("profiling.md", "sudo tracebox traced &"): ("test/e2e/test_perf.py", '"traced_perf"'),
     ("tutorials.md", "tracebox record -o slow.pftrace"): ("test/e2e/test_one_command.py", '"-p", "sched", "-p", "syscalls", "--"'),
     ("tutorials.md", "tracebox record -m root@server"): ("test/e2e/test_ssh.py", "--machine"),
 }

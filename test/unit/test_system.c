@@ -491,20 +491,31 @@ START_TEST(perf_samples_bring_counters)
     pb_put_varint(w, 5, 1);
     pb_put_varint(w, 6, 1000);
     pb_put_varint(w, 7, 5);
-    pb_put_varint(w, 17, 3);
     pb_end(w, s);
     packet_end(&f);
     packet_begin(&f, 20);
-    s = pb_begin(w, 66);
-    pb_put_varint(w, 18, 1); /* lost at the first stage */
+    s = pb_begin(w, 66); /* the kernel's ring was full: no sample */
+    pb_put_varint(w, 1, 2);
+    pb_put_varint(w, 17, 3);
     pb_end(w, s);
     packet_end(&f);
+    for (unsigned reason = 1; reason <= 4; reason++) { /* READ_STAGE, UNWIND_STAGE, UNWIND_ENQUEUE, NOT_IN_SCOPE */
+        packet_begin(&f, 20 + reason);
+        s = pb_begin(w, 66);
+        pb_put_varint(w, 1, 2);
+        pb_put_varint(w, 6, 1000 * (reason + 1));
+        pb_put_varint(w, 7, 5);
+        pb_put_varint(w, 18, reason);
+        pb_end(w, s);
+        packet_end(&f);
+    }
     trace_fixture_load(&f);
-    ck_assert_double_eq(last_value(&f, "cpu-cycles"), 1000);
+    ck_assert_double_eq(last_value(&f, "cpu-cycles"), 5000);
     ck_assert_double_eq(last_value(&f, "misses"), 5);
-    ck_assert_uint_eq(ROWS(profiler_sample), 1);
-    ck_assert_uint_eq(ROWS(profiler_counter_set), 2);
+    ck_assert_uint_eq(ROWS(profiler_sample), 5);
+    ck_assert_uint_eq(ROWS(profiler_counter_set), 10);
     ck_assert_str_eq(TEXT(profiler_execution_context, cpu_mode, 0), "kernel");
+    ck_assert_int_eq(STAT(perf_samples_skipped), 2);
     ck_assert_int_eq(STAT(perf_samples_skipped_dataloss), 1);
     ck_assert_int_eq(*stats_get_idx(&f.st.stats, 0, STAT_perf_cpu_lost_records, 2), 3);
 }
