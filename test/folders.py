@@ -13,7 +13,7 @@ import sys
 LAYERS = [
     "base",
     "wire storage",
-    "kernel rpc symbols",
+    "kernel rpc symbols unwind",
     # capture
     "capture/common capture/probes/common",
     "capture/ipc",
