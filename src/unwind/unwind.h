@@ -41,11 +41,11 @@ enum unwind_arch { UNWIND_NO_ARCH, UNWIND_X86_64, UNWIND_AARCH64 };
 
 /* Of the machine that this was built for. */
 #if defined(__x86_64__)
-enum { UNWIND_THIS_ARCH = UNWIND_X86_64 };
+#define UNWIND_THIS_ARCH UNWIND_X86_64
 #elif defined(__aarch64__)
-enum { UNWIND_THIS_ARCH = UNWIND_AARCH64 };
+#define UNWIND_THIS_ARCH UNWIND_AARCH64
 #else
-enum { UNWIND_THIS_ARCH = UNWIND_NO_ARCH };
+#define UNWIND_THIS_ARCH UNWIND_NO_ARCH
 #endif
 
 enum {

@@ -194,6 +194,16 @@ static void go_to(struct walk *w, uint64_t pc, uint64_t sp, uint64_t fp)
     w->t->regs[w->arch->fp] = fp;
 }
 
+/* The stack is as the kernel gives it to a new program: a count of arguments, pointers to them, zero. What runs there
+ * was called by nobody; the code at the entry of a program has no tables in many. */
+static bool is_first_stack(const struct walk *w)
+{
+    uint64_t sp = w->t->regs[w->arch->sp], count, argument, end;
+    return sp % 16 == 0 && unwind_word(w->t, w->stack_at, sp, &count) && count > 0 && count < w->t->stack.len / 8 &&
+           unwind_word(w->t, w->stack_at, sp + 8, &argument) && argument > sp &&
+           unwind_word(w->t, w->stack_at, sp + 8 * (count + 1), &end) && end == 0;
+}
+
 /* Code without tables: of a JIT compiler, of an assembler. A frame pointer is believed when what it points to looks
  * like one and a return address; at the very top also the return address alone. */
 static enum unwind_end by_pointer(struct walk *w, bool innermost)
@@ -205,6 +215,8 @@ static enum unwind_end by_pointer(struct walk *w, bool innermost)
         go_to(w, pc, fp + 16, next);
         return UNWIND_ENDS;
     }
+    if (is_first_stack(w))
+        return UNWIND_WHOLE;
     if (!innermost)
         return UNWIND_NO_TABLES;
     if (w->arch->link != NO_LINK && is_known(t, w->arch->link) && is_code(w, t->regs[w->arch->link])) {

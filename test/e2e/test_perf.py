@@ -116,7 +116,7 @@ class Perf(Case):
 
     def test_other_processes_are_out_of_scope(self):
         pid = self.spawn(BUSY, "60").pid
-        trace = self.record(CONFIG % (600, "frequency: 199", 'scope { exclude_cmdline: "busy" }', ""))
+        trace = self.record(CONFIG % (1500, "frequency: 499", 'scope { exclude_cmdline: "busy" }', ""))
         self.assertEqual(self.frames(trace, pid), [])
         rows = self.query(trace, "select count(*) from perf_sample join thread using (utid) join process using (upid) "
                                  f"where process.pid = {pid}")
@@ -159,9 +159,9 @@ class Perf(Case):
             self.assertIn(why, self.err)
 
     def test_a_killed_recorder_is_told(self):
-        p = self.perfetto("--txt", "-c", self.config(CONFIG % (1200, "frequency: 199", "", "")), "-o", self.dir / "k.pftrace")
+        p = self.perfetto("--txt", "-c", self.config(CONFIG % (4000, "frequency: 199", "", "")), "-o", self.dir / "k.pftrace")
         wait_for(lambda: "session 1" in self.log(), what="the session")
-        time.sleep(0.5)  # some ticks; any number of samples will do
+        time.sleep(1.5)  # some ticks; any number of samples will do
         self.perf.kill()
         self.finish(p)
         self.assertGreater(int(self.query(self.dir / "k.pftrace", "select count(*) from perf_sample")[0][0]), 0)
@@ -176,7 +176,7 @@ class Perf(Case):
     def test_profile_shows_the_top(self):
         """The service of this test is used, as it offers linux.perf."""
         trace = self.dir / "profile.pftrace"
-        out, err = self.run_profile("-F", 499, "-g", "-t", "2s", "-o", trace, "--rows", 500, "--", BUSY, 1)
+        out, err = self.run_profile("-F", 499, "-g", "-t", "2s", "-o", trace, "--rows", 100000, "--", BUSY, 1)
         self.assertIn("using the tracing service", err)
         self.assertRegex(err, r"\d+ samples of running threads")
         rows = {m[3]: (float(m[1]), float(m[2])) for m in

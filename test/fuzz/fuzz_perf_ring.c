@@ -99,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             __builtin_trap();
     vec_free(&p.maps);
     perf_sampler_free(s);
+    perf_shared_free(&shared);
 out:
     mem_free(s);
     return 0;

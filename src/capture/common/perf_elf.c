@@ -37,7 +37,7 @@ static void read_notes(struct perf_elf *e, int fd, const struct segment *s)
     while (!e->build_id_len && n - at >= NOTE_HEAD_BYTES) {
         uint32_t head[3]; /* sizes of name and description, type */
         memcpy(head, bytes + at, sizeof head);
-        uint64_t name = at + NOTE_HEAD_BYTES, text = name + aligned(head[0], align), end = text + head[1];
+        uint64_t name = at + NOTE_HEAD_BYTES, text = aligned(name + head[0], align), end = text + head[1];
         if (end > n)
             return;
         if (head[2] == NT_GNU_BUILD_ID && head[0] == 4 && memcmp(bytes + name, "GNU", 4) == 0 &&

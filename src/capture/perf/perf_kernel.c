@@ -63,7 +63,7 @@ static bool write_restrict(int value)
 
 void perf_shared_init(struct perf_shared *s)
 {
-    *s = (struct perf_shared){.kallsyms = open_kallsyms()};
+    *s = (struct perf_shared){.kallsyms = open_kallsyms(), .files.threads = true};
     int was = s->kallsyms < 0 ? read_restrict() : 0;
     bool written = false;
     for (int value = was - 1; value >= 0 && s->kallsyms < 0 && write_restrict(value); value--) {
@@ -79,6 +79,7 @@ void perf_shared_free(struct perf_shared *s)
     if (s->kallsyms >= 0)
         close(s->kallsyms);
     kernel_symbols_free(&s->symbols);
+    perf_files_free(&s->files);
     vec_free(&s->shards);
 }
 

@@ -1,7 +1,9 @@
-/* What all data sources of traced_perf share: the names of the kernel's functions, shards, the size of queues. */
+/* What all data sources of traced_perf share: the names of the kernel's functions, files, shards, the size of queues.
+ */
 #ifndef MERIDIAN_CAPTURE_PERF_PERF_KERNEL_H
 #define MERIDIAN_CAPTURE_PERF_PERF_KERNEL_H
 
+#include "capture/perf/perf_files.h"
 #include "kernel/symbols.h"
 
 struct perf_shard {
@@ -16,6 +18,7 @@ struct perf_shared {
     unsigned symbol_users; /* sources with kernel frames; without any the symbols are dropped */
     VEC(struct perf_shard)
     shards;
+    struct perf_files files;
     uint64_t queued_bytes; /* of copied stacks in the queues of all sources */
 };
 

@@ -1,16 +1,11 @@
-/* Keeps the maps of processes, and opens the files behind them. */
+/* Keeps the maps of processes. */
 #include "capture/perf/perf_process.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/hash.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 /* A process that maps code all the time (a JIT compiler) does not make us grow without end. */
 enum { MAX_MAPS = 16384, MAX_MAPS_BYTES = 64 << 20 };
@@ -146,6 +141,7 @@ void perf_process_record(struct perf_processes *ps, const struct perf_record *r)
                          .end = r->map_end,
                          .offset = r->map_offset,
                          .inode = r->map_inode,
+                         .inode_generation = r->map_generation,
                          .major = r->map_major,
                          .minor = r->map_minor};
     if (r->path.len && !(r->path.len == 6 && memcmp(r->path.p, "//anon", 6) == 0))
@@ -165,56 +161,13 @@ bool perf_process_inherit(struct perf_processes *ps, struct perf_process *p, uin
     return p->maps.n > 0;
 }
 
-/* ---- files ---- */
-
-/* Opens a path when it is the file that is mapped; nothing else is opened for reading. */
-static int open_same(const char *path, const struct perf_map *m)
+struct perf_map *perf_process_find_in_parent(struct perf_processes *ps, const struct perf_process *p, uint64_t address,
+                                             uint64_t now_ms)
 {
-    char again[40];
-    struct stat st;
-    int fd = -1, at = open(path, O_PATH | O_CLOEXEC);
-    if (at < 0)
-        return -1;
-    if (fstat(at, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == m->inode) {
-        snprintf(again, sizeof again, "/proc/self/fd/%d", at);
-        fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    }
-    close(at);
-    return fd;
-}
-
-static int open_file(const struct perf_processes *ps, const struct perf_process *p, const struct perf_map *m)
-{
-    char path[4224];
-    const char *name = strpool_cstr(&ps->paths, m->path);
-    snprintf(path, sizeof path, "/proc/%d/map_files/%lx-%lx", p->pid, (unsigned long)m->start, (unsigned long)m->end);
-    int fd = open_same(path, m);
-    if (fd < 0 && snprintf(path, sizeof path, "/proc/%d/root%s", p->pid, name) < (int)sizeof path)
-        fd = open_same(path, m);
-    return fd < 0 ? open_same(name, m) : fd;
-}
-
-const struct perf_elf *perf_process_elf(struct perf_processes *ps, const struct perf_process *p,
-                                        const struct perf_map *m)
-{
-    const char *name = strpool_cstr(&ps->paths, m->path);
-    if (!name || name[0] != '/' || !m->inode)
-        return NULL;
-    uint64_t *slot = u64map_put(&ps->files, hash_combine(makedev(m->major, m->minor), m->inode), NULL);
-    if (!slot)
-        return NULL;
-    if (!*slot) {
-        struct perf_elf e = {0};
-        int fd = open_file(ps, p, m);
-        if (fd < 0)
-            return NULL; /* perhaps another process can name it */
-        perf_elf_read(&e, fd);
-        close(fd);
-        if (!vec_push(&ps->elfs, e))
-            return NULL;
-        *slot = ps->elfs.n;
-    }
-    return &ps->elfs.p[*slot - 1];
+    struct perf_process *parent = p->parent > 0 && p->parent != p->pid ? perf_process_get(ps, p->parent) : NULL;
+    if (parent && !parent->maps.n && parent->read_ms != now_ms)
+        perf_process_read(ps, parent, now_ms);
+    return parent ? perf_process_find(parent, address) : NULL;
 }
 
 /* ---- life ---- */
@@ -229,8 +182,6 @@ void perf_processes_forget(struct perf_processes *ps)
     }
     strpool_free(&ps->paths);
     ps->paths = (struct strpool){0};
-    u64map_clear(&ps->files);
-    vec_clear(&ps->elfs);
 }
 
 void perf_processes_free(struct perf_processes *ps)
@@ -240,6 +191,4 @@ void perf_processes_free(struct perf_processes *ps)
     for (struct u64map_slot *s; (s = u64map_next(&ps->index, &it)) != NULL;)
         mem_free((struct perf_process *)(uintptr_t)s->value);
     u64map_free(&ps->index);
-    u64map_free(&ps->files);
-    vec_free(&ps->elfs);
 }

@@ -6,7 +6,6 @@
 #include "base/strpool.h"
 #include "base/u64map.h"
 #include "base/vec.h"
-#include "capture/common/perf_elf.h"
 #include "capture/perf/perf_record.h"
 
 enum perf_verdict {
@@ -21,10 +20,12 @@ enum perf_verdict {
 struct perf_map {
     uint64_t start, end, offset, inode;
     uint32_t major, minor;
-    strid path;       /* 0: memory without a name */
-    uint32_t mapping; /* its number in the trace, in generation `generation` */
+    uint64_t inode_generation; /* 0: unknown */
+    strid path;                /* 0: memory without a name */
+    uint32_t mapping;          /* its number in the trace, in generation `generation` */
     uint32_t generation;
-    uint64_t load_bias; /* of its file, with `mapping` */
+    uint32_t file, file_epoch; /* 1 + its place in perf_files, when the epoch is the same; 0: none yet */
+    uint64_t load_bias;        /* of its file, with `mapping` */
 };
 
 struct perf_process {
@@ -41,9 +42,6 @@ struct perf_process {
 struct perf_processes {
     struct u64map index; /* pid → struct perf_process * */
     struct strpool paths;
-    struct u64map files; /* hash of device and inode → 1 + index into elfs */
-    VEC(struct perf_elf)
-    elfs;
 };
 
 /* The process, made when it is new; NULL: out of memory. */
@@ -61,15 +59,14 @@ void perf_process_record(struct perf_processes *ps, const struct perf_record *r)
 /* A process that cannot be read takes over what its parent has mapped, unless something is known. False: nothing is. */
 bool perf_process_inherit(struct perf_processes *ps, struct perf_process *p, uint64_t now_ms);
 
+/* The map of its parent that an address lies in, or NULL: between its birth and its program a process runs there. */
+struct perf_map *perf_process_find_in_parent(struct perf_processes *ps, const struct perf_process *p, uint64_t address,
+                                             uint64_t now_ms);
+
 /* The map that an address lies in, or NULL. */
 struct perf_map *perf_process_find(struct perf_process *p, uint64_t address);
 
-/* The file behind a map, or NULL when it is none. Only the very file that is mapped is read: what lies at its path may
- * be another by now. */
-const struct perf_elf *perf_process_elf(struct perf_processes *ps, const struct perf_process *p,
-                                        const struct perf_map *m);
-
-/* Forgets maps and files, not the verdicts. */
+/* Forgets maps, not the verdicts. */
 void perf_processes_forget(struct perf_processes *ps);
 void perf_processes_free(struct perf_processes *ps);
 

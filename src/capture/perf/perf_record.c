@@ -90,7 +90,7 @@ static void read_map(struct perf_record *o, struct reader *r, bool build_id)
         o->map_major = u32(r);
         o->map_minor = u32(r);
         o->map_inode = u64(r);
-        u64(r); /* generation of the inode */
+        o->map_generation = u64(r);
     }
     take(r, MAP_FLAGS_BYTES);
     if (!r->bad && len > UINT64_MAX - o->map_start)

@@ -55,7 +55,7 @@ struct perf_record {
     struct slice stack; /* what of the copy is valid */
     bool stack_cut;     /* the copy is as large as it may be: there was more */
     uint64_t lost;
-    uint64_t map_start, map_end, map_offset, map_inode;
+    uint64_t map_start, map_end, map_offset, map_inode, map_generation;
     uint32_t map_major, map_minor;
     struct slice path;
 };

@@ -55,27 +55,30 @@ static void judge(struct perf_sampler *s, struct perf_process *p, const struct p
     }
 }
 
-/* Writes a sample of a process that is in scope and known. */
-static void write_sample(struct perf_sampler *s, uint32_t cpu, struct perf_process *p, const struct perf_record *r,
-                         uint64_t now_ms)
+/* Writes a sample of a process that is in scope and known. False: it has to wait for a file; with `last` it does not.
+ */
+static bool write_sample(struct perf_sampler *s, uint32_t cpu, struct perf_process *p, const struct perf_record *r,
+                         uint64_t now_ms, bool last)
 {
     bool user = has_user_frames(s) && !p->kernel_thread;
-    uint32_t error = 0;
     if (!user && r->mode == PERF_MODE_USER) {
         perf_packets_counts(&s->packets, cpu, r, 0); /* user space, whose stacks nobody asked for */
-        return;
+        return true;
     }
     if (user && !has_user_state(s, r)) {
         /* a thread that ends has a stack of the kernel alone; so has a thread of the kernel that has got the number */
         if (s->layout.stack || !s->config->kernel_frames) {
             perf_packets_counts(&s->packets, cpu, r, SKIP_UNWIND);
-            return;
+            return true;
         }
         user = false;
     }
+    if (user && !perf_stack_collect(s, p, r, now_ms) && !last)
+        return false;
     perf_packets_open(&s->packets, r);
-    size_t n = perf_stack_frames(s, p, r, user, now_ms, &error);
-    perf_packets_stack(&s->packets, cpu, r, s->frames, n, error);
+    size_t n = perf_stack_frames(s, p, r, user, now_ms);
+    perf_packets_stack(&s->packets, cpu, r, s->frames, n, user ? s->user.error_code : 0);
+    return true;
 }
 
 /* The stacks in queues are bounded, and a stack that is larger than the bound alone is dropped as well. */
@@ -85,7 +88,7 @@ static bool fits(const struct perf_sampler *s, const struct perf_record *r)
            s->shared->queued_bytes + r->stack.len < s->config->max_queued_kb * 1024;
 }
 
-static void wait_for_maps(struct perf_sampler *s, uint32_t cpu, const struct perf_record *r, struct slice record)
+static void wait_for(struct perf_sampler *s, uint32_t cpu, const struct perf_record *r, struct slice record)
 {
     if (perf_queue_push(&s->queue, cpu, r->pid, r->stack.len, record))
         s->shared->queued_bytes += r->stack.len;
@@ -112,10 +115,8 @@ static void take_sample(struct perf_sampler *s, uint32_t cpu, const struct perf_
         perf_packets_counts(&s->packets, cpu, r, SKIP_READ);
     else if (!fits(s, r))
         perf_packets_counts(&s->packets, cpu, r, SKIP_ENQUEUE);
-    else if (p->verdict == PERF_WAITING)
-        wait_for_maps(s, cpu, r, record);
-    else
-        write_sample(s, cpu, p, r, now_ms);
+    else if (p->verdict == PERF_WAITING || !write_sample(s, cpu, p, r, now_ms, false))
+        wait_for(s, cpu, r, record);
 }
 
 bool perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms)
@@ -160,15 +161,15 @@ static bool try_again(void *ctx, const struct perf_queued *e)
         return false;
     perf_record_read(&r, slice_of(e->bytes, e->len), &t->s->layout);
     if (p && p->verdict == PERF_IN)
-        write_sample(t->s, e->cpu, p, &r, t->now_ms);
-    else
-        perf_packets_counts(&t->s->packets, e->cpu, &r, SKIP_UNWIND);
+        return write_sample(t->s, e->cpu, p, &r, t->now_ms, t->last);
+    perf_packets_counts(&t->s->packets, e->cpu, &r, SKIP_UNWIND);
     return true;
 }
 
 void perf_sampler_retry(struct perf_sampler *s, uint64_t now_ms, bool last)
 {
     struct retry t = {s, now_ms, last};
+    perf_files_collect(&s->shared->files, now_ms, last && s->queue.list.n ? PERF_LOAD_WAIT_MS : 0);
     s->shared->queued_bytes -= perf_queue_walk(&s->queue, try_again, &t);
 }
 

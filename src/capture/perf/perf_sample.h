@@ -12,6 +12,14 @@
 
 enum { PERF_MAX_FRAMES = PERF_RECORD_MAX_BYTES / 8 };
 
+/* The user's part of a stack, before its frames have numbers. */
+struct perf_user_stack {
+    struct unwind_frame frames[PERF_MAX_FRAMES];
+    size_t n;
+    const char *error;   /* NULL: it is whole, as far as anybody can tell */
+    uint32_t error_code; /* Profiling.StackUnwindError */
+};
+
 /* What turns samples into packets; without the events and timers, so that a test can give it any record. */
 struct perf_sampler {
     const struct perf_config *config;
@@ -22,6 +30,7 @@ struct perf_sampler {
     struct perf_scope scope;
     struct perf_queue queue;
     uint32_t generation; /* of the numbers of mappings */
+    struct perf_user_stack user;
     uint32_t frames[PERF_MAX_FRAMES];
 };
 
@@ -41,9 +50,11 @@ void perf_sampler_begin(struct perf_sampler *s);
 
 void perf_sampler_free(struct perf_sampler *s);
 
-/* perf_stack.c: the frames of a sample into s->frames, innermost first, and the reason why they end early. The packet
- * is open. */
+/* perf_stack.c: the user's part of a stack into s->user. False: a file that it needs is still being read. */
+bool perf_stack_collect(struct perf_sampler *s, struct perf_process *p, const struct perf_record *r, uint64_t now_ms);
+
+/* The frames of a sample into s->frames, innermost first; `user`: with those of s->user. The packet is open. */
 size_t perf_stack_frames(struct perf_sampler *s, struct perf_process *p, const struct perf_record *r, bool user,
-                         uint64_t now_ms, uint32_t *error);
+                         uint64_t now_ms);
 
 #endif

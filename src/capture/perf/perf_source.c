@@ -112,6 +112,7 @@ static void read_rings(struct perf_source *s, uint64_t limit, bool last)
     bool all = true;
     if (now - s->forgot_ms >= s->config.clear_ms) {
         perf_processes_forget(&s->sampler.processes);
+        perf_files_forget(&s->host->perf->files);
         s->forgot_ms = now;
     }
     look_ahead(s);

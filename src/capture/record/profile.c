@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 enum { DEFAULT_HZ = 99, MAX_HZ = 100000, DEFAULT_ROWS = 20 };
+enum { READ_MS = 50, DWARF_READ_MS = 20, LEAST_PAGES = 256, MOST_PAGES = 4096, RING_TURNS = 8 };
 
 struct profile_flags {
 #define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
@@ -36,17 +37,40 @@ static void put_scope(struct pb_writer *w, const struct text_list *pids)
     pb_put_raw(w, " }", 2);
 }
 
-static void put_source(struct pb_writer *w, const struct profile_flags *f, const char *timebase)
+static void put_text(struct pb_writer *w, const char *text)
 {
-    static const char head[] = "data_sources { config { name: \"linux.perf\" perf_event_config { timebase { ",
-                      stacks[] = " timestamp_clock: PERF_CLOCK_MONOTONIC } ring_buffer_read_period_ms: 50 "
-                                 "callstack_sampling { kernel_frames: true user_frames: UNWIND_KERNEL_FRAME_POINTER",
-                      end[] = " } } } }\n";
-    pb_put_raw(w, head, sizeof head - 1);
-    pb_put_raw(w, timebase, strlen(timebase));
-    pb_put_raw(w, stacks, sizeof stacks - 1);
+    pb_put_raw(w, text, strlen(text));
+}
+
+static long long frequency_of(const struct profile_flags *f)
+{
+    return f->frequency.given ? (long long)f->frequency.value : DEFAULT_HZ;
+}
+
+/* Copied stacks take 64 KiB of a ring each. It has room for the samples of several turns of reading, as far as memory
+ * may be locked for it: a turn that comes late loses none then. */
+static unsigned ring_pages(const struct profile_flags *f)
+{
+    unsigned pages = LEAST_PAGES;
+    if (f->dwarf)
+        while (pages < MOST_PAGES && pages * 4096ll < frequency_of(f) * (1 << 16) * DWARF_READ_MS / 1000 * RING_TURNS)
+            pages *= 2;
+    return pages;
+}
+
+static void put_source(struct pb_writer *w, const struct profile_flags *f, const char *timebase, unsigned pages)
+{
+    char text[160];
+    put_text(w, "data_sources { config { name: \"linux.perf\" perf_event_config { timebase { ");
+    put_text(w, timebase);
+    snprintf(text, sizeof text,
+             " timestamp_clock: PERF_CLOCK_MONOTONIC } ring_buffer_read_period_ms: %d "
+             "ring_buffer_pages: %u callstack_sampling { kernel_frames: true user_frames: ",
+             f->dwarf ? DWARF_READ_MS : READ_MS, pages);
+    put_text(w, text);
+    put_text(w, f->dwarf ? "UNWIND_DWARF" : "UNWIND_KERNEL_FRAME_POINTER");
     put_scope(w, &f->pids);
-    pb_put_raw(w, end, sizeof end - 1);
+    put_text(w, " } } } }\n");
 }
 
 /* The data sources as text: the samples, and what names the processes. */
@@ -59,12 +83,12 @@ static int choose(struct record *r, const void *flag_values, struct error *err)
     char timebase[80];
     if (geteuid() != 0 && !r->shared)
         return error_set(err, -MRD_EDENIED, "sampling needs root: run it with sudo");
-    snprintf(timebase, sizeof timebase, "counter: SW_CPU_CLOCK frequency: %lld",
-             f->frequency.given ? (long long)f->frequency.value : DEFAULT_HZ);
-    put_source(&w, f, timebase);
+    snprintf(timebase, sizeof timebase, "counter: SW_CPU_CLOCK frequency: %lld", frequency_of(f));
+    put_source(&w, f, timebase, ring_pages(f));
     if (f->off_cpu) {
-        put_source(&w, f, "period: 1 tracepoint { name: \"sched/sched_switch\" filter: \"prev_pid != 0\" }");
-        put_source(&w, f, "period: 1 tracepoint { name: \"sched/sched_waking\" }");
+        put_source(&w, f, "period: 1 tracepoint { name: \"sched/sched_switch\" filter: \"prev_pid != 0\" }",
+                   f->dwarf ? MOST_PAGES : LEAST_PAGES);
+        put_source(&w, f, "period: 1 tracepoint { name: \"sched/sched_waking\" }", f->dwarf ? MOST_PAGES : LEAST_PAGES);
         r->perfetto.categories =
             (struct text_list){.p = (const char **)(uintptr_t)switches, .n = sizeof switches / sizeof *switches};
     }

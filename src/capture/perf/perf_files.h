@@ -1,0 +1,70 @@
+/* The files behind maps, for all data sources: their build ids, and their unwind tables. */
+#ifndef MERIDIAN_CAPTURE_PERF_PERF_FILES_H
+#define MERIDIAN_CAPTURE_PERF_PERF_FILES_H
+
+#include "base/u64map.h"
+#include "base/vec.h"
+#include "capture/perf/perf_loader.h"
+
+enum {
+    PERF_TABLES_BYTES = 192 << 20, /* of all files: beyond it those that were not used for longest are forgotten */
+    PERF_LOAD_WAIT_MS = 1000       /* after which samples do without a file that is still being read */
+};
+
+struct perf_file {
+    uint64_t key;
+    bool loading;
+    bool known;        /* it was opened: elf and is */
+    bool tables_tried; /* tables, or NULL: it has none that can be read */
+    uint8_t failures;  /* in a row: of processes that could not name it */
+    int32_t failed_pid;
+    uint64_t asked_ms, used_ms, checked_ms;
+    struct perf_file_identity is;
+    struct perf_elf elf;
+    struct unwind_file *tables;
+};
+
+/* A zeroed struct reads files at once, for tests. */
+struct perf_files {
+    bool threads;
+    struct perf_loader *loader; /* NULL: not needed yet */
+    VEC(struct perf_file)
+    list;
+    struct u64map index; /* key → 1 + place in the list */
+    uint32_t epoch;      /* of places: after another one they are forgotten */
+    size_t memory;       /* of tables */
+    struct unwind_cache *cache;
+    struct unwind_file *vdso;
+    uint64_t failed; /* loads that found tables which cannot be read */
+};
+
+/* A map of a process, as far as its file is concerned. */
+struct perf_file_map {
+    int32_t pid;
+    uint64_t start, end, inode;
+    uint32_t major, minor;
+    uint64_t generation; /* of the inode; 0: unknown */
+    const char *path;
+};
+
+/* The place in the list of the file behind a map, -1: out of memory. It lasts while `epoch` is the same. It begins to
+ * be read when it is new, when it has no tables and the caller wants them, or when it may be another by now. */
+int32_t perf_files_find(struct perf_files *f, const struct perf_file_map *m, bool wants_tables, uint64_t now_ms);
+
+/* It is still being read, and a sample had better wait. */
+bool perf_file_is_late(const struct perf_file *x, uint64_t now_ms);
+
+/* Takes in what has been read; waits up to `wait_ms` until nothing is on its way any more. */
+void perf_files_collect(struct perf_files *f, uint64_t now_ms, uint32_t wait_ms);
+
+/* The cache of rows, made when it is needed; NULL: out of memory. */
+struct unwind_cache *perf_files_cache(struct perf_files *f);
+
+/* The tables of the vdso, which is this process's own as well; NULL: it has none. */
+const struct unwind_file *perf_files_vdso(struct perf_files *f);
+
+/* Forgets all that is not being read. */
+void perf_files_forget(struct perf_files *f);
+void perf_files_free(struct perf_files *f);
+
+#endif
