@@ -171,26 +171,29 @@ static void note_start(struct packet *p, struct ftrace_cpu *c, const struct bund
         metadata_int(p->m->im, p->m, METADATA_ftrace_latest_data_start_ns, ts);
 }
 
-static void add_descriptors(struct packet *p)
+void ftrace_describe_event(struct machine_ctx *m, struct slice bytes)
 {
     enum { FIELD_ID = 1, EVENT_DESCRIPTOR = 2 };
+    struct pb_cursor c = pb_cursor(bytes);
+    struct pb_field f;
+    uint32_t id = 0;
+    struct slice descriptor = {0};
+    while (pb_next(&c, &f)) {
+        if (f.id == FIELD_ID)
+            id = pb_u32(&f);
+        else if (f.id == EVENT_DESCRIPTOR)
+            descriptor = pb_bytes(&f);
+    }
+    generic_events_add_descriptor(m->ftrace->generic, id, descriptor);
+}
+
+static void add_descriptors(struct packet *p)
+{
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
-    while (pb_next(&c, &f)) {
-        if (f.id != FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS)
-            continue;
-        struct pb_cursor d = pb_sub(&f);
-        struct pb_field g;
-        uint32_t id = 0;
-        struct slice descriptor = {0};
-        while (pb_next(&d, &g)) {
-            if (g.id == FIELD_ID)
-                id = pb_u32(&g);
-            else if (g.id == EVENT_DESCRIPTOR)
-                descriptor = pb_bytes(&g);
-        }
-        generic_events_add_descriptor(p->m->ftrace->generic, id, descriptor);
-    }
+    while (pb_next(&c, &f))
+        if (f.id == FTRACE_EVENT_BUNDLE_GENERIC_EVENT_DESCRIPTORS)
+            ftrace_describe_event(p->m, pb_bytes(&f));
 }
 
 enum tokenize_result ftrace_tokenize_bundle(struct packet *p)

@@ -86,26 +86,39 @@ static void adreno_retired(struct packet *p, struct ftrace_cpu *c, int64_t ts, c
         m->im->failed = true;
 }
 
+/* Which field holds the time, and in which clock it is (0: trace time). */
+static const struct {
+    uint32_t id;
+    uint8_t field;
+    uint8_t clock;
+} kinds[] = {
+    {FTRACE_EVENT_GPU_WORK_PERIOD, FTRACE_GPU_WORK_PERIOD_START_TIME_NS, CLOCK_ID_MONOTONIC_RAW},
+    {FTRACE_EVENT_THERMAL_EXYNOS_ACPM_BULK, FTRACE_THERMAL_EXYNOS_ACPM_BULK_TIMESTAMP, 0},
+    {FTRACE_EVENT_PARAM_SET_VALUE_CPM, FTRACE_PARAM_SET_VALUE_CPM_TIMESTAMP, 0},
+    {FTRACE_EVENT_FWTP_PERFETTO_COUNTER, FTRACE_FWTP_PERFETTO_COUNTER_TIMESTAMP, 0},
+    {FTRACE_EVENT_FWTP_PERFETTO_SLICE, FTRACE_FWTP_PERFETTO_SLICE_TIMESTAMP, 0},
+    {FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_SYNC, 0, 0},
+    {FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_RETIRED, 0, 0},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static size_t kind_of(uint32_t id)
+{
+    size_t k = 0;
+    while (k < KINDS && kinds[k].id != id)
+        k++;
+    return k;
+}
+
+bool ftrace_event_waits(uint32_t id)
+{
+    return kind_of(id) < KINDS;
+}
+
 bool ftrace_retime(struct packet *p, struct ftrace_cpu *c, int64_t ts, uint32_t id, struct slice event)
 {
-    /* Which field holds the time, and in which clock it is (0: trace time). */
-    static const struct {
-        uint32_t id;
-        uint8_t field;
-        uint8_t clock;
-    } kinds[] = {
-        {FTRACE_EVENT_GPU_WORK_PERIOD, FTRACE_GPU_WORK_PERIOD_START_TIME_NS, CLOCK_ID_MONOTONIC_RAW},
-        {FTRACE_EVENT_THERMAL_EXYNOS_ACPM_BULK, FTRACE_THERMAL_EXYNOS_ACPM_BULK_TIMESTAMP, 0},
-        {FTRACE_EVENT_PARAM_SET_VALUE_CPM, FTRACE_PARAM_SET_VALUE_CPM_TIMESTAMP, 0},
-        {FTRACE_EVENT_FWTP_PERFETTO_COUNTER, FTRACE_FWTP_PERFETTO_COUNTER_TIMESTAMP, 0},
-        {FTRACE_EVENT_FWTP_PERFETTO_SLICE, FTRACE_FWTP_PERFETTO_SLICE_TIMESTAMP, 0},
-        {FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_SYNC, 0, 0},
-        {FTRACE_EVENT_KGSL_ADRENO_CMDBATCH_RETIRED, 0, 0},
-    };
-    size_t k = 0;
-    while (k < sizeof kinds / sizeof *kinds && kinds[k].id != id)
-        k++;
-    if (k == sizeof kinds / sizeof *kinds)
+    size_t k = kind_of(id);
+    if (k == KINDS)
         return false;
     struct pb_field own;
     struct fields f;

@@ -1,117 +1,190 @@
-/* The layout of samples and trailers, which the attr decides. */
+/* Reads samples and trailers by the layout that the attr decides. */
 #include "importer/perf/perf_internal.h"
 
-enum { HEADER = 8 };
+enum { HEADER = 8, WORD = 8 };
 
-static size_t read_size(const struct perf_file *f, uint64_t format, struct dat_cursor c)
+void perf_layout_of(struct perf_attr *a)
+{
+    struct perf_layout *l = &a->layout;
+    const struct {
+        uint64_t bit;
+        uint16_t *at;
+    } sample[] = {{PERF_IDENTIFIER, &l->sample.id}, {PERF_IP, &l->sample.ip},   {PERF_TID, &l->sample.tid},
+                  {PERF_TIME, &l->sample.time},     {PERF_ADDR, NULL},          {PERF_ID, &l->sample.id},
+                  {PERF_STREAM_ID, NULL},           {PERF_CPU, &l->sample.cpu}, {PERF_PERIOD, &l->sample.period}},
+      trailer[] = {{PERF_IDENTIFIER, &l->trailer.id}, {PERF_CPU, &l->trailer.cpu},   {PERF_STREAM_ID, NULL},
+                   {PERF_ID, &l->trailer.id},         {PERF_TIME, &l->trailer.time}, {PERF_TID, &l->trailer.tid}};
+    *l = (struct perf_layout){.sample.size = HEADER};
+    for (size_t i = 0; i < sizeof sample / sizeof *sample; i++) {
+        if (!(a->sample_type & sample[i].bit))
+            continue;
+        if (sample[i].at && !*sample[i].at) /* of IDENTIFIER and ID, which are equal, the first */
+            *sample[i].at = l->sample.size;
+        l->sample.size += WORD;
+    }
+    for (size_t i = 0; i < sizeof trailer / sizeof *trailer && perf_flag(a, PERF_FLAG_SAMPLE_ID_ALL); i++) {
+        if (!(a->sample_type & trailer[i].bit))
+            continue;
+        l->trailer.size += WORD;
+        if (trailer[i].at && !*trailer[i].at)
+            *trailer[i].at = l->trailer.size;
+    }
+}
+
+static inline uint32_t load32(const struct perf_file *f, const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return f->big ? __builtin_bswap32(v) : v;
+}
+
+static inline uint64_t load64(const struct perf_file *f, const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return f->big ? __builtin_bswap64(v) : v;
+}
+
+static size_t read_size(uint64_t format, struct dat_cursor c)
 {
     unsigned times = ((format & PERF_READ_ENABLED) != 0) + ((format & PERF_READ_RUNNING) != 0);
     unsigned each = 1 + ((format & PERF_READ_ID) != 0) + ((format & PERF_READ_LOST) != 0);
-    (void)f;
     if (!(format & PERF_READ_GROUP))
         return 8 * (times + each);
     uint64_t n = dat_u64(&c);
     return n > (uint64_t)(c.end - c.p) / 8 ? SIZE_MAX : 8 * (1 + times + (size_t)n * each);
 }
 
+/* So many things of `size` bytes; more than there can be are as many as there cannot be. */
+static struct slice many(struct dat_cursor *c, uint64_t n, unsigned size)
+{
+    return dat_bytes(c, n <= UINT16_MAX ? n * size : UINT64_MAX);
+}
+
+/* The registers of a mask: their ABI, and a word for each, unless there are none. */
+static struct slice registers(struct dat_cursor *c, uint64_t mask, uint64_t *abi)
+{
+    *abi = dat_u64(c);
+    return *abi ? many(c, (uint64_t)__builtin_popcountll(mask), WORD) : slice_of(NULL, 0);
+}
+
+static void branch_stack(struct dat_cursor *c, uint64_t type)
+{
+    enum { HW_INDEX = 1 << 17, COUNTERS = 1 << 19, ENTRY = 24 };
+    uint64_t n = dat_u64(c);
+    if (type & HW_INDEX)
+        (void)dat_u64(c);
+    (void)many(c, n, ENTRY);
+    if (type & COUNTERS)
+        (void)many(c, n, WORD);
+}
+
+/* What follows RAW: mostly nothing. */
+static void read_rest(const struct perf_attr *a, struct dat_cursor *c, struct perf_sample_record *s)
+{
+    uint64_t t = a->sample_type, abi;
+    if (t & PERF_BRANCH_STACK)
+        branch_stack(c, a->branch_type);
+    if (t & PERF_REGS_USER)
+        s->regs = registers(c, a->regs_user, &s->regs_abi);
+    if (t & PERF_STACK_USER) {
+        s->stack = dat_bytes(c, dat_u64(c));
+        uint64_t filled = s->stack.len ? dat_u64(c) : 0;
+        s->stack.len = filled < s->stack.len ? (size_t)filled : s->stack.len;
+    }
+    if (t & (PERF_WEIGHT | PERF_WEIGHT_STRUCT))
+        (void)dat_u64(c);
+    if (t & PERF_DATA_SRC)
+        (void)dat_u64(c);
+    if (t & PERF_TRANSACTION)
+        (void)dat_u64(c);
+    if (t & PERF_REGS_INTR)
+        (void)registers(c, a->regs_intr, &abi);
+    if (t & PERF_PHYS_ADDR)
+        (void)dat_u64(c);
+    if ((s->has_cgroup = t & PERF_CGROUP))
+        s->cgroup = dat_u64(c);
+}
+
+bool perf_sample_time(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r, uint64_t *time)
+{
+    const struct perf_layout *l = &a->layout;
+    if (r->bytes.len < l->sample.size || !l->sample.time)
+        return false;
+    *time = load64(f, r->bytes.p + l->sample.time);
+    return true;
+}
+
 bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                       struct perf_sample_record *s)
 {
-    struct dat_cursor c = perf_body(f, r);
+    const uint64_t rest = PERF_BRANCH_STACK | PERF_REGS_USER | PERF_STACK_USER | PERF_CGROUP;
+    const struct perf_layout *l = &a->layout;
+    const uint8_t *p = r->bytes.p;
     uint64_t t = a->sample_type;
-    *s = (struct perf_sample_record){0};
     struct perf_where *w = &s->where;
-    if (t & PERF_IDENTIFIER)
-        w->id = dat_u64(&c);
-    if ((s->has_ip = t & PERF_IP))
-        s->ip = dat_u64(&c);
-    if ((w->has_tid = t & PERF_TID)) {
-        w->pid = dat_u32(&c);
-        w->tid = dat_u32(&c);
-    }
-    if ((w->has_time = t & PERF_TIME))
-        w->time = dat_u64(&c);
-    if (t & PERF_ADDR)
-        (void)dat_u64(&c);
-    if (t & PERF_ID)
-        w->id = dat_u64(&c);
-    w->has_id = t & (PERF_ID | PERF_IDENTIFIER);
-    if (t & PERF_STREAM_ID)
-        (void)dat_u64(&c);
-    if ((w->has_cpu = t & PERF_CPU)) {
-        w->cpu = dat_u32(&c);
-        (void)dat_u32(&c);
-    }
-    if ((s->has_period = t & PERF_PERIOD))
-        s->period = dat_u64(&c);
+    if (r->bytes.len < l->sample.size)
+        return false;
+    w->has_id = l->sample.id;
+    w->id = w->has_id ? load64(f, p + l->sample.id) : 0;
+    s->has_ip = l->sample.ip;
+    s->ip = s->has_ip ? load64(f, p + l->sample.ip) : 0;
+    w->has_tid = l->sample.tid;
+    w->pid = w->has_tid ? load32(f, p + l->sample.tid) : 0;
+    w->tid = w->has_tid ? load32(f, p + l->sample.tid + 4) : 0;
+    w->has_time = l->sample.time;
+    w->time = w->has_time ? load64(f, p + l->sample.time) : 0;
+    w->has_cpu = l->sample.cpu;
+    w->cpu = w->has_cpu ? load32(f, p + l->sample.cpu) : 0;
+    s->has_period = l->sample.period;
+    s->period = s->has_period ? load64(f, p + l->sample.period) : 0;
+    s->has_cgroup = false;
+    s->read = s->callchain = s->raw = s->regs = s->stack = slice_of(NULL, 0);
+    struct dat_cursor c = perf_cursor(f, slice_of(p + l->sample.size, r->bytes.len - l->sample.size));
     if (t & PERF_READ)
-        s->read = dat_bytes(&c, read_size(f, a->read_format, c));
-    if (t & PERF_CALLCHAIN) {
-        uint64_t n = dat_u64(&c);
-        s->callchain = dat_bytes(&c, n <= UINT16_MAX ? n * 8 : UINT64_MAX);
-    }
+        s->read = dat_bytes(&c, read_size(a->read_format, c));
+    if (t & PERF_CALLCHAIN)
+        s->callchain = many(&c, dat_u64(&c), WORD);
     if (t & PERF_RAW)
         s->raw = dat_bytes(&c, dat_u32(&c));
+    if (__builtin_expect((t & rest) != 0, 0))
+        read_rest(a, &c, s);
     return !c.bad;
 }
 
 void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                        struct perf_where *w)
 {
-    static const uint64_t parts[] = {PERF_TID, PERF_TIME, PERF_ID, PERF_STREAM_ID, PERF_CPU, PERF_IDENTIFIER};
+    const struct perf_layout *l = &a->layout;
+    const uint8_t *end = r->bytes.p + r->bytes.len;
     *w = (struct perf_where){0};
-    size_t size = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        size += a->sample_type & parts[i] ? 8 : 0;
-    if (!perf_flag(a, PERF_FLAG_SAMPLE_ID_ALL) || r->type > PERF_RECORD_LAST_KERNEL || size > r->bytes.len - HEADER)
+    if (!l->trailer.size || r->type > PERF_RECORD_LAST_KERNEL || l->trailer.size > r->bytes.len - HEADER)
         return;
-    struct dat_cursor c = perf_cursor(f, slice_of(r->bytes.p + r->bytes.len - size, size));
-    if ((w->has_tid = a->sample_type & PERF_TID)) {
-        w->pid = dat_u32(&c);
-        w->tid = dat_u32(&c);
+    if ((w->has_tid = l->trailer.tid)) {
+        w->pid = load32(f, end - l->trailer.tid);
+        w->tid = load32(f, end - l->trailer.tid + 4);
     }
-    if ((w->has_time = a->sample_type & PERF_TIME))
-        w->time = dat_u64(&c);
-    if ((w->has_id = a->sample_type & (PERF_ID | PERF_IDENTIFIER)) && (a->sample_type & PERF_ID))
-        w->id = dat_u64(&c);
-    if (a->sample_type & PERF_STREAM_ID)
-        (void)dat_u64(&c);
-    if ((w->has_cpu = a->sample_type & PERF_CPU)) {
-        w->cpu = dat_u32(&c);
-        (void)dat_u32(&c);
-    }
-    if (a->sample_type & PERF_IDENTIFIER)
-        w->id = dat_u64(&c);
+    if ((w->has_time = l->trailer.time))
+        w->time = load64(f, end - l->trailer.time);
+    if ((w->has_id = l->trailer.id))
+        w->id = load64(f, end - l->trailer.id);
+    if ((w->has_cpu = l->trailer.cpu))
+        w->cpu = load32(f, end - l->trailer.cpu);
 }
 
 /* Where a record keeps the id of its event: all attrs agree on it. */
 static bool id_of(const struct perf_file *f, const struct perf_record *r, uint64_t *id)
 {
-    const struct perf_attr *a = f->attrs.p;
-    size_t at = HEADER, n = r->bytes.len;
+    const struct perf_layout *l = &f->attrs.p->layout;
     bool sample = r->type == PERF_RECORD_SAMPLE;
-    if (a->sample_type & PERF_IDENTIFIER) {
-        at = sample ? at : n - 8;
-    } else if (a->sample_type & PERF_ID) {
-        static const uint64_t before[] = {PERF_IP, PERF_TID, PERF_TIME, PERF_ADDR},
-                              behind[] = {PERF_STREAM_ID, PERF_CPU};
-        for (size_t i = 0; sample && i < sizeof before / sizeof *before; i++)
-            at += a->sample_type & before[i] ? 8 : 0;
-        if (!sample)
-            at = n - 8;
-        for (size_t i = 0; !sample && i < sizeof behind / sizeof *behind; i++)
-            at -= a->sample_type & behind[i] ? 8 : 0;
-    } else {
+    size_t n = r->bytes.len, at = sample ? l->sample.id : l->trailer.id && l->trailer.id <= n ? n - l->trailer.id : 0;
+    if (at < HEADER || n < WORD || at > n - WORD)
         return false;
-    }
-    if (at < HEADER || at > n || n - at < 8)
-        return false;
-    struct dat_cursor c = perf_cursor(f, slice_of(r->bytes.p + at, 8));
-    *id = dat_u64(&c);
+    *id = load64(f, r->bytes.p + at);
     return true;
 }
 
-const struct perf_attr *perf_attr_of(const struct perf_file *f, const struct perf_record *r)
+const struct perf_attr *perf_attr_of(struct perf_file *f, const struct perf_record *r)
 {
     uint64_t id;
     if (!f->attrs.n)
@@ -122,8 +195,12 @@ const struct perf_attr *perf_attr_of(const struct perf_file *f, const struct per
         return f->attrs.p;
     if (!id_of(f, r, &id))
         return NULL;
+    size_t slot = id % PERF_KNOWN_IDS;
+    if (f->known_ids[slot].attr && f->known_ids[slot].id == id)
+        return f->known_ids[slot].attr;
     const uint64_t *attr = u64map_get(&f->ids, id);
-    if (attr)
-        return &f->attrs.p[*attr];
-    return id == 0 ? f->attrs.p : NULL; /* perf made the record before recording began */
+    if (!attr)
+        return id == 0 ? f->attrs.p : NULL; /* perf made the record before recording began */
+    f->known_ids[slot].id = id;
+    return f->known_ids[slot].attr = &f->attrs.p[*attr];
 }

@@ -54,12 +54,18 @@ int perf_add_attr(struct perf_file *f, struct slice bytes, struct slice ids)
         a.flags = reversed(a.flags);
     if (c.bad)
         return -MRD_EFORMAT;
-    enum { CLOCKID_OFFSET = 92, SO_FAR = 48 };
-    (void)dat_bytes(&c, CLOCKID_OFFSET - SO_FAR);
-    a.clockid = (int32_t)dat_u32(&c); /* 0 where the attr is older */
+    enum { BRANCH_TYPE_OFFSET = 72, SO_FAR = 48 };
+    (void)dat_bytes(&c, BRANCH_TYPE_OFFSET - SO_FAR); /* from here on 0 where the attr is older */
+    a.branch_type = dat_u64(&c);
+    a.regs_user = dat_u64(&c);
+    (void)dat_u32(&c); /* how much of the stack was asked for */
+    a.clockid = (int32_t)dat_u32(&c);
+    a.regs_intr = dat_u64(&c);
     a.has_ids = ids.len >= 8;
+    perf_layout_of(&a);
     if (!vec_push(&f->attrs, a))
         return -MRD_ENOMEM;
+    memset(f->known_ids, 0, sizeof f->known_ids); /* attrs have moved */
     struct dat_cursor i = perf_cursor(f, ids);
     while (i.end - i.p >= 8)
         if (!u64map_set(&f->ids, dat_u64(&i), f->attrs.n - 1))

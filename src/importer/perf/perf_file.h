@@ -22,7 +22,18 @@ enum {
     PERF_PERIOD = 0x100,
     PERF_STREAM_ID = 0x200,
     PERF_RAW = 0x400,
+    PERF_BRANCH_STACK = 0x800,
+    PERF_REGS_USER = 0x1000,
+    PERF_STACK_USER = 0x2000,
+    PERF_WEIGHT = 0x4000,
+    PERF_DATA_SRC = 0x8000,
     PERF_IDENTIFIER = 0x10000,
+    PERF_TRANSACTION = 0x20000,
+    PERF_REGS_INTR = 0x40000,
+    PERF_PHYS_ADDR = 0x80000,
+    PERF_AUX = 0x100000,
+    PERF_CGROUP = 0x200000,
+    PERF_WEIGHT_STRUCT = 0x1000000,
 };
 /* Bits of perf_event_attr.read_format. */
 enum { PERF_READ_ENABLED = 1, PERF_READ_RUNNING = 2, PERF_READ_ID = 4, PERF_READ_GROUP = 8, PERF_READ_LOST = 16 };
@@ -56,12 +67,27 @@ enum perf_record_type {
     PERF_RECORD_COMPRESSED2 = 83,
 };
 
+/* Where the parts of a sample and of a trailer lie that take 8 bytes each: in bytes from the record's begin, in a
+ * trailer from the record's end. 0: it is not there. */
+struct perf_layout {
+    struct {
+        uint16_t id, ip, tid, time, cpu, period;
+        uint16_t size; /* where the parts of other lengths begin, header included */
+    } sample;
+    struct {
+        uint16_t id, tid, time, cpu;
+        uint16_t size;
+    } trailer; /* size 0: records have none */
+};
+
 struct perf_attr {
     uint32_t type;
     uint64_t config, period, sample_type, read_format, flags;
+    uint64_t branch_type, regs_user, regs_intr;
     int32_t clockid;
     struct slice name; /* empty: nothing says */
     bool has_ids;
+    struct perf_layout layout;
 };
 
 /* What perf knew of the file at a path: feature BUILD_ID. */
@@ -69,6 +95,8 @@ struct perf_build_id {
     int32_t pid; /* -1: any */
     struct slice name, id;
 };
+
+enum { PERF_KNOWN_IDS = 256 };
 
 struct perf_record {
     struct slice bytes; /* with the header */
@@ -86,6 +114,10 @@ struct perf_file {
     VEC(struct perf_attr)
     attrs;
     struct u64map ids; /* event id -> attr */
+    struct {
+        uint64_t id;
+        const struct perf_attr *attr; /* NULL: none yet */
+    } known_ids[PERF_KNOWN_IDS];      /* those looked up lately, by their low bits */
     struct slice features[256];
     bool has_feature[256];
     struct slice tracing_data; /* formats of tracepoints; empty: none */
@@ -127,8 +159,8 @@ int perf_file_open(struct perf_file *f, struct slice bytes, struct error *err);
 void perf_file_close(struct perf_file *f);
 
 /* The next record. 0: none is left; 1: there is one; -MRD_ENOMEM. What describes the recording in a stream is taken in
- * on the way and not yielded. The bytes of records stay until perf_file_close(), but for those out of compressed
- * records, which may move until the last of them has been yielded. */
+ * on the way and not yielded. The bytes of records stay until perf_file_close(): those of compressed ones are yielded
+ * when all of them have been plain before. */
 int perf_records_next(struct perf_file *f, struct perf_record *r);
 
 /* A cursor over the body of a record. */
@@ -147,5 +179,6 @@ struct slice perf_feature_text(const struct perf_file *f, enum perf_feature feat
 int perf_add_attr(struct perf_file *f, struct slice attr, struct slice ids);
 int perf_read_feature(struct perf_file *f, unsigned bit, struct slice bytes);
 struct slice perf_text(struct dat_cursor *c);
+void perf_layout_of(struct perf_attr *a); /* perf_decode.c */
 
 #endif

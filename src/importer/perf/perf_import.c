@@ -1,29 +1,18 @@
-/* Imports a perf.data: its machine, clock, sessions, and the order of its records. */
+/* Imports a perf.data: its machine, clock and sessions, and walks its records. */
 #include "importer/perf/perf_internal.h"
 
 #include "importer/clock/clock_graph.h"
 #include "importer/core/metadata.h"
 #include "importer/perf/perf_folder.h"
-#include "importer/sort/sorter.h"
 #include "importer/track/process_tracker.h"
 #include "wire/fields.h"
 #include "wire/pb_writer.h"
 
-/* A record that waits: its time as the file has it. */
-struct waiting {
-    const uint8_t *record;
-    uint32_t attr;
-    uint64_t time;
-};
-typedef VEC(struct waiting) waiting_list;
-
 static void *open_reader(struct importer *im)
 {
     struct perf_import *p = mem_zalloc(sizeof *p);
-    if (p) {
+    if (p)
         p->im = im;
-        p->queue = UINT32_MAX;
-    }
     return p;
 }
 
@@ -34,32 +23,10 @@ static void close_reader(void *self)
     perf_spaces_free(&p->spaces);
     u64map_free(&p->counter_of);
     vec_free(&p->counters);
+    vec_free(&p->early);
     perf_file_close(&p->file);
     mem_free(p->copy);
     mem_free(p);
-}
-
-/* The record at an address that was one before. */
-static struct perf_record record_at(const struct perf_file *f, const uint8_t *at)
-{
-    struct dat_cursor c = perf_cursor(f, slice_of(at, 8));
-    struct perf_record r = {.type = dat_u32(&c)};
-    r.misc = dat_u16(&c);
-    r.bytes = slice_of(at, dat_u16(&c));
-    return r;
-}
-
-static void parse(void *owner, const struct sort_event *events, size_t n)
-{
-    struct perf_import *p = owner;
-    for (size_t i = 0; i < n; i++) {
-        struct perf_record r = record_at(&p->file, (const uint8_t *)(uintptr_t)events[i].a);
-        const struct perf_attr *a = &p->file.attrs.p[events[i].b];
-        if (r.type == PERF_RECORD_SAMPLE)
-            perf_parse_sample(p, a, &r, events[i].ts);
-        else
-            (void)perf_parse_record(p, a, &r, events[i].ts);
-    }
 }
 
 static uint32_t clock_of(const struct perf_attr *a)
@@ -200,68 +167,6 @@ static void add_sessions(struct perf_import *p)
     }
 }
 
-/* Records that mean nothing to a reader who sorts everything: ID_INDEX, THREAD_MAP, CPU_MAP, EVENT_UPDATE … */
-static bool means_nothing(uint32_t type)
-{
-    enum { NAMESPACES = 16, CGROUP = 19 };
-    static const uint8_t types[] = {NAMESPACES, CGROUP, 65, 68, 69, 73, 74, 78, 79, 82, 84, 85, 86};
-    for (size_t i = 0; i < sizeof types; i++)
-        if (types[i] == type)
-            return true;
-    return false;
-}
-
-/* Decides what becomes of a record: it waits for its turn, or is counted. */
-static void take(struct perf_import *p, waiting_list *list, const struct perf_record *r)
-{
-    struct stats *stats = &p->im->st->stats;
-    if (means_nothing(r->type))
-        return;
-    if (r->type != PERF_RECORD_SAMPLE && !perf_parse_record(NULL, NULL, r, 0)) {
-        stats_add_idx(stats, p->m->id, STAT_perf_unknown_record_type, (int32_t)r->type, 1);
-        return;
-    }
-    const struct perf_attr *a = perf_attr_of(&p->file, r);
-    struct perf_where w = {0};
-    if (a && r->type == PERF_RECORD_SAMPLE) {
-        struct perf_sample_record s;
-        if (!perf_sample_read(&p->file, a, r, &s) || !s.where.has_time) {
-            a = NULL;
-        } else {
-            w = s.where;
-            perf_tracepoints_add(p, a, &s);
-        }
-    } else if (a) {
-        perf_trailer_read(&p->file, a, r, &w);
-    }
-    if (!a)
-        stats_add_idx(stats, p->m->id, STAT_perf_record_skipped, (int32_t)r->type, 1);
-    else if (!vec_push(list, (struct waiting){r->bytes.p, (uint32_t)(a - p->file.attrs.p), w.time}))
-        p->im->failed = true;
-}
-
-/* Hands the records to the sorter. Those without a time say what was there when recording began. */
-static void push_all(struct perf_import *p, const waiting_list *list)
-{
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < list->n; i++)
-        if (list->p[i].time && list->p[i].time < first)
-            first = list->p[i].time;
-    for (int timed = 0; timed < 2; timed++)
-        for (size_t i = 0; i < list->n; i++) {
-            const struct waiting *w = &list->p[i];
-            int64_t ts;
-            if ((w->time != 0) != timed || !file_clock_to_trace_time(&p->clock,
-                                                                     (int64_t)(timed                 ? w->time
-                                                                               : first == UINT64_MAX ? 0
-                                                                                                     : first),
-                                                                     -1, &ts))
-                continue;
-            sorter_push(p->im->sorter, p->queue,
-                        (struct sort_event){.ts = ts, .a = (uintptr_t)w->record, .b = w->attr});
-        }
-}
-
 static bool is_used(unsigned feature)
 {
     static const uint8_t used[] = {PERF_FEATURE_TRACING_DATA, PERF_FEATURE_BUILD_ID, PERF_FEATURE_HOSTNAME,
@@ -274,39 +179,49 @@ static bool is_used(unsigned feature)
     return false;
 }
 
-static int read_records(struct perf_import *p, waiting_list *list)
+/* What is known before the first record of an event is looked at. */
+static int prepare(struct perf_import *p)
+{
+    p->m = find_machine(p);
+    if (!p->m)
+        return -MRD_ENOMEM;
+    file_clock_open(&p->clock, p->im, clock_of(p->file.attrs.p));
+    relate_to_wall_clock(p);
+    describe_machine(p);
+    add_sessions(p);
+    perf_samples_open(p);
+    perf_queue_open(p);
+    return perf_tracepoints_open(p);
+}
+
+/* The records of a stream say what events there are: all are walked before the first is looked at. */
+static int read_records(struct perf_import *p)
 {
     struct perf_record r;
-    int rc;
-    /* The records of a stream say what events there are: all of them are walked before the first is looked at. */
     VEC(struct perf_record)
     records = {0};
-    while ((rc = perf_records_next(&p->file, &r)) == 1 && !p->im->failed)
-        if (!vec_push(&records, r))
+    bool at_once = !p->file.stream && p->file.attrs.n;
+    int rc = at_once ? prepare(p) : 0, more = 0;
+    while (!rc && !p->im->failed && (more = perf_records_next(&p->file, &r)) == 1) {
+        if (at_once)
+            perf_queue_take(p, &r);
+        else if (!vec_push(&records, r))
             rc = -MRD_ENOMEM;
-    if (!rc && p->file.attrs.n) {
-        p->m = find_machine(p);
-        if (p->m) {
-            file_clock_open(&p->clock, p->im, clock_of(p->file.attrs.p));
-            relate_to_wall_clock(p);
-            describe_machine(p);
-            add_sessions(p);
-            perf_samples_open(p);
-            rc = perf_tracepoints_open(p);
-        }
-        for (size_t i = 0; i < records.n && !rc && p->m; i++)
-            take(p, list, &records.p[i]);
-        if (!rc)
-            perf_tracepoints_end(p);
     }
+    rc = rc ? rc : more < 0 ? more : 0;
+    if (!rc && !at_once && p->file.attrs.n)
+        rc = prepare(p);
+    for (size_t i = 0; i < records.n && !rc && p->file.attrs.n; i++)
+        perf_queue_take(p, &records.p[i]);
+    if (!rc && p->file.attrs.n)
+        perf_queue_end(p);
     vec_free(&records);
-    return rc < 0 || !p->m ? -MRD_ENOMEM : 0;
+    return rc;
 }
 
 static int write_file(void *self, struct slice bytes, struct error *err)
 {
     struct perf_import *p = self;
-    waiting_list list = {0};
     p->m = p->im->machines.p[p->im->input.base_machine];
     if (!importer_bytes_stable(p->im, bytes.p)) {
         p->copy = mem_alloc(bytes.len + 1);
@@ -319,11 +234,7 @@ static int write_file(void *self, struct slice bytes, struct error *err)
     if (rc)
         return rc;
     perf_folder_parts(p->im, &p->file);
-    p->queue = sorter_add_queue(p->im->sorter, parse, p);
-    rc = read_records(p, &list);
-    if (!rc)
-        push_all(p, &list);
-    vec_free(&list);
+    rc = read_records(p);
     if (rc)
         return error_set(err, rc, "out of memory for perf.data");
     if (!p->file.attrs.n)

@@ -8,7 +8,13 @@
 #include "importer/perf/perf_maps.h"
 #include "kernel/bundle.h"
 
-enum { PERF_MODES = 6, PERF_KNOWN_FRAMES = 1024 };
+enum {
+    PERF_MODES = 6,
+    PERF_KNOWN_FRAMES = 4096,
+    PERF_KNOWN_SITES = 4096,
+    PERF_KNOWN_STACKS = 1024,
+    PERF_KNOWN_COUNTERS = 256
+};
 
 /* What a sample or the trailer of another record says of where and when. */
 struct perf_where {
@@ -26,12 +32,35 @@ struct perf_sample_record {
     struct slice read;      /* of READ, whole */
     struct slice callchain; /* n × u64 */
     struct slice raw;
+    struct slice regs; /* of user space, n × u64 */
+    uint64_t regs_abi; /* 0: there are none */
+    struct slice stack;
+    uint64_t cgroup;
+    bool has_cgroup;
 };
 
 /* What an event has counted on a CPU. */
 struct perf_counter {
     double total;
     uint32_t track;
+};
+
+/* A counter that was looked for: its place in `counters` + 1, 0: none yet. */
+struct perf_known_counter {
+    uint64_t key;
+    uint32_t counter;
+};
+
+/* A call chain that was looked for: its bytes stay. Stale as frames are. */
+struct perf_known_stack {
+    struct slice chain;
+    uint32_t pid, version, callsite, dummies; /* dummies: frames in no known file */
+    uint8_t mode;
+};
+
+/* A callsite that was looked for: `site` + 1, 0: none yet. */
+struct perf_known_site {
+    uint32_t parent, frame, site;
 };
 
 /* A frame that was looked for. Stale when other files lie there since (`version`). */
@@ -42,20 +71,32 @@ struct perf_known_frame {
     bool dummy; /* in no known file */
 };
 
+/* A record that waits for the first time of the file. */
+struct perf_waiting {
+    const uint8_t *record;
+    uint32_t attr;
+};
+
 struct perf_import {
     struct importer *im;
     struct machine_ctx *m;
     struct perf_file file;
     uint8_t *copy; /* of a file whose bytes do not stay */
     struct file_clock clock;
-    uint32_t queue;
-    struct u64map counter_of; /* attr, cpu -> one of `counters` */
+    uint32_t queue, early_queue; /* early: records that say what was there when recording began */
+    VEC(struct perf_waiting)
+    early; /* those, until the first time is known */
+    uint64_t first_time;
+    struct u64map counter_of;                                      /* attr, cpu -> one of `counters` */
+    struct perf_known_counter known_counters[PERF_KNOWN_COUNTERS]; /* by a hash of attr and cpu */
     VEC(struct perf_counter)
     counters;
     strid source, nothing, modes[PERF_MODES]; /* texts that samples have in common */
     uint32_t first_session;                   /* row of profiler_session of the first attr */
     struct perf_spaces spaces;
     struct perf_known_frame known_frames[PERF_KNOWN_FRAMES]; /* by a hash of their address */
+    struct perf_known_site known_sites[PERF_KNOWN_SITES];    /* by a hash of parent and frame */
+    struct perf_known_stack known_stacks[PERF_KNOWN_STACKS]; /* by a hash of the chain */
     bool has_kernel_map;
     bool has_switches;                    /* a tracepoint tells them */
     struct perf_tracepoints *tracepoints; /* NULL: none in the file */
@@ -67,8 +108,17 @@ bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, cons
 /* The trailer of another record; nothing where the attr has none. */
 void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
                        struct perf_where *w);
+/* The time of a sample. False when it has none. */
+bool perf_sample_time(const struct perf_file *f, const struct perf_attr *a, const struct perf_record *r,
+                      uint64_t *time);
 /* The attr of a record, NULL when there is no such. */
-const struct perf_attr *perf_attr_of(const struct perf_file *f, const struct perf_record *r);
+const struct perf_attr *perf_attr_of(struct perf_file *f, const struct perf_record *r);
+
+/* perf_queue.c: brings records into the order of time. perf_queue_take() is called once for each record in the order of
+ * the file, perf_queue_end() when there are no more. */
+void perf_queue_open(struct perf_import *p);
+void perf_queue_take(struct perf_import *p, const struct perf_record *r);
+void perf_queue_end(struct perf_import *p);
 
 /* perf_sample.c: in time order. */
 void perf_samples_open(struct perf_import *p);
@@ -76,10 +126,14 @@ void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const s
 /* perf_tasks.c: the others; false when this type is not one of them. */
 bool perf_parse_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
 
-/* perf_tracepoints.c: kernel events in the samples, as bundles. */
+/* perf_tracepoints.c: kernel events in the samples. Most go into their tables when their sample does; some kinds go
+ * through packets, which they have to in the order of the file. */
 int perf_tracepoints_open(struct perf_import *p);
-void perf_tracepoints_add(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s);
+void perf_tracepoints_take(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r);
 void perf_tracepoints_end(struct perf_import *p);
+/* `utid`: the sample's thread. */
+void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                            int64_t ts, uint32_t utid);
 void perf_tracepoints_close(struct perf_tracepoints *t);
 
 #endif

@@ -1,9 +1,12 @@
-/* Kernel events in samples: the raw bytes of a tracepoint are the kernel's event as in its trace buffers, so they
- * go the same way: programs make them fields of FtraceEventBundles. */
+/* Kernel events in samples: the raw bytes of a tracepoint are the kernel's event as in its trace buffers, so programs
+ * make them fields of FtraceEvents. */
 #include "importer/perf/perf_internal.h"
 
+#include "importer/ftrace/ftrace.h"
 #include "importer/trace_dat/dat_events.h"
 #include "importer/trace_dat/dat_files.h"
+#include "importer/track/process_tracker.h"
+#include "kernel/encode.h"
 #include "kernel/foreign.h"
 
 enum { SEQUENCE = 1 };
@@ -20,6 +23,13 @@ struct perf_tracepoints {
     uint64_t previous_end;
     uint32_t cpu;
     bool begun;
+    struct program_context context;
+    struct {
+        bool in_packets; /* a function's name or another time is told by packets only */
+        bool described;  /* generic: its descriptor was told */
+    } * kinds;           /* [DAT_EVENT_IDS] */
+    uint8_t *made;       /* an event as a program writes it */
+    size_t made_cap;
     uint8_t event[UINT16_MAX]; /* turned round */
 };
 
@@ -27,6 +37,15 @@ static void write_packet(void *ctx, const struct slice *pieces, size_t n)
 {
     struct perf_tracepoints *t = ctx;
     format_reader_packet(t->im, SEQUENCE, pieces, n);
+}
+
+/* Programs whose events have to go through packets: see ftrace_event_now(). */
+static bool needs_packets(const struct event_program *program)
+{
+    bool needs = program->kind == PROGRAM_GENERIC_LEGACY || ftrace_event_waits(program->proto_id);
+    for (uint32_t i = 0; i < program->n_steps; i++)
+        needs |= program->steps[i].code == STEP_ADDRESS;
+    return needs;
 }
 
 int perf_tracepoints_open(struct perf_import *p)
@@ -47,36 +66,94 @@ int perf_tracepoints_open(struct perf_import *p)
     t->symbols.kernel = &t->kernel;
     t->events = dat_events_open(&t->descriptions, &p->im->trace_dat->next_dynamic_id);
     t->bundle = ftrace_bundle_create(&sink, &t->printk, &t->symbols, NULL);
+    t->kinds = mem_zalloc(DAT_EVENT_IDS * sizeof *t->kinds);
+    t->context = (struct program_context){.printk = &t->printk};
+    if (!t->events || !t->bundle || !t->kinds)
+        return -MRD_ENOMEM;
+    for (size_t id = 0; id < DAT_EVENT_IDS; id++)
+        t->kinds[id].in_packets = t->events->programs[id] && needs_packets(t->events->programs[id]);
     p->im->input.ftrace_clock = p->clock.clock;
     p->im->input.has_ftrace_clock = true;
-    return t->events && t->bundle ? 0 : -MRD_ENOMEM;
+    return 0;
 }
 
-void perf_tracepoints_add(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s)
+/* The event in a sample and the program that reads it, NULL when there is none. Bytes of the other order are turned
+ * round, and stay until the next one. */
+static const struct event_program *event_of(struct perf_import *p, const struct perf_sample_record *s,
+                                            const uint8_t **event)
 {
     struct perf_tracepoints *t = p->tracepoints;
     enum { LEAST = 8 }; /* the fields that all events begin with */
-    if (!t || a->type != PERF_TYPE_TRACEPOINT || s->raw.len < LEAST || s->raw.len > sizeof t->event ||
-        !s->where.has_cpu || s->where.cpu >= CPUS_PER_MACHINE)
-        return;
+    if (s->raw.len < LEAST || s->raw.len > sizeof t->event || !s->where.has_cpu || s->where.cpu >= CPUS_PER_MACHINE)
+        return NULL;
     struct dat_cursor c = perf_cursor(&p->file, s->raw);
     uint16_t id = dat_u16(&c);
-    const struct event_program *program = t->events->programs[id];
+    *event = s->raw.p;
+    if (p->file.big && t->events->swaps[id]) {
+        memcpy(t->event, s->raw.p, s->raw.len);
+        swap_program_run(t->events->swaps[id], t->event, (uint32_t)s->raw.len);
+        *event = t->event;
+    }
+    return t->events->programs[id];
+}
+
+void perf_tracepoints_take(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r)
+{
+    struct perf_tracepoints *t = p->tracepoints;
+    const struct event_program *program = a->config < DAT_EVENT_IDS ? t->events->programs[a->config] : NULL;
+    struct perf_sample_record s;
+    const uint8_t *event;
     if (!program)
         return;
-    if (t->begun && t->cpu != s->where.cpu)
+    p->has_switches |= program->proto_id == FTRACE_EVENT_SCHED_SWITCH && (a->sample_type & PERF_RAW);
+    if (!t->kinds[a->config].in_packets || !perf_sample_read(&p->file, a, r, &s) || event_of(p, &s, &event) != program)
+        return;
+    if (t->begun && t->cpu != s.where.cpu)
         ftrace_bundle_end(t->bundle);
-    if (!t->begun || t->cpu != s->where.cpu)
-        ftrace_bundle_begin(t->bundle, t->cpu = s->where.cpu, &t->previous_end);
+    if (!t->begun || t->cpu != s.where.cpu)
+        ftrace_bundle_begin(t->bundle, t->cpu = s.where.cpu, &t->previous_end);
     t->begun = true;
-    const uint8_t *event = s->raw.p;
-    if (p->file.big && t->events->swaps[id]) {
-        memcpy(t->event, event, s->raw.len);
-        swap_program_run(t->events->swaps[id], t->event, (uint32_t)s->raw.len);
-        event = t->event;
+    ftrace_bundle_event(t->bundle, program, event, (uint32_t)s.raw.len, s.where.time);
+}
+
+static bool make_room(struct perf_tracepoints *t, size_t bound)
+{
+    if (bound <= t->made_cap)
+        return true;
+    uint8_t *grown = mem_realloc(t->made, bound);
+    if (!grown) {
+        t->im->failed = true;
+        return false;
     }
-    p->has_switches |= program->proto_id == FTRACE_EVENT_SCHED_SWITCH;
-    ftrace_bundle_event(t->bundle, program, event, (uint32_t)s->raw.len, s->where.time);
+    t->made = grown;
+    t->made_cap = bound;
+    return true;
+}
+
+void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                            int64_t ts, uint32_t utid)
+{
+    struct perf_tracepoints *t = p->tracepoints;
+    const uint8_t *event;
+    const struct event_program *program = a->type == PERF_TYPE_TRACEPOINT ? event_of(p, s, &event) : NULL;
+    if (!program || t->kinds[program->kernel_id].in_packets)
+        return;
+    if (program->descriptor.len && !t->kinds[program->kernel_id].described) {
+        t->kinds[program->kernel_id].described = true;
+        ftrace_describe_event(p->m, program->descriptor);
+    }
+    if (!make_room(t, event_program_bound(program, s->raw.len) + ENCODE_SLACK))
+        return;
+    uint8_t *end = event_program_run(program, &t->context, event, (uint32_t)s->raw.len, s->where.time, t->made);
+    if (!end) {
+        stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
+        return;
+    }
+    int32_t pid;
+    memcpy(&pid, event + program->pid_offset, sizeof pid);
+    if ((uint32_t)pid != s->where.tid) /* of a switch: the one that went */
+        utid = process_tracker_thread(p->m->processes, pid);
+    ftrace_event_now(p->m, s->where.cpu, ts, slice_of(t->made, (size_t)(end - t->made)), utid);
 }
 
 void perf_tracepoints_end(struct perf_import *p)
@@ -95,5 +172,7 @@ void perf_tracepoints_close(struct perf_tracepoints *t)
     address_table_free(&t->symbols.addresses);
     kernel_symbols_free(&t->kernel);
     printk_formats_free(&t->printk);
+    mem_free(t->kinds);
+    mem_free(t->made);
     mem_free(t);
 }

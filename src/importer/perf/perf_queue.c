@@ -1,0 +1,107 @@
+/* Brings the records of a perf.data into the order of time. */
+#include "importer/perf/perf_internal.h"
+
+#include "importer/sort/sorter.h"
+
+/* The record at an address that was one before. */
+static struct perf_record record_at(const struct perf_file *f, const uint8_t *at)
+{
+    struct dat_cursor c = perf_cursor(f, slice_of(at, 8));
+    struct perf_record r = {.type = dat_u32(&c)};
+    r.misc = dat_u16(&c);
+    r.bytes = slice_of(at, dat_u16(&c));
+    return r;
+}
+
+static void parse(void *owner, const struct sort_event *events, size_t n)
+{
+    struct perf_import *p = owner;
+    for (size_t i = 0; i < n; i++) {
+        struct perf_record r = record_at(&p->file, (const uint8_t *)(uintptr_t)events[i].a);
+        const struct perf_attr *a = &p->file.attrs.p[events[i].b];
+        if (r.type == PERF_RECORD_SAMPLE)
+            perf_parse_sample(p, a, &r, events[i].ts);
+        else
+            (void)perf_parse_record(p, a, &r, events[i].ts);
+    }
+}
+
+void perf_queue_open(struct perf_import *p)
+{
+    p->first_time = UINT64_MAX;
+    p->early_queue = sorter_add_queue(p->im->sorter, parse, p); /* of equal times those of the queue made first */
+    p->queue = sorter_add_queue(p->im->sorter, parse, p);
+}
+
+static void push(struct perf_import *p, uint32_t queue, const uint8_t *record, uint32_t attr, uint64_t time)
+{
+    int64_t ts;
+    if (file_clock_to_trace_time(&p->clock, (int64_t)time, -1, &ts))
+        sorter_push(p->im->sorter, queue, (struct sort_event){.ts = ts, .a = (uintptr_t)record, .b = attr});
+}
+
+static void wait_or_push(struct perf_import *p, const uint8_t *record, uint32_t attr, uint64_t time)
+{
+    if (!time) {
+        p->im->failed |= !vec_push(&p->early, ((struct perf_waiting){record, attr}));
+        return;
+    }
+    p->first_time = time < p->first_time ? time : p->first_time;
+    push(p, p->queue, record, attr, time);
+}
+
+/* Records that mean nothing to a reader who sorts everything: ID_INDEX, THREAD_MAP, CPU_MAP, EVENT_UPDATE … */
+static bool means_nothing(uint32_t type)
+{
+    enum { NAMESPACES = 16, CGROUP = 19 };
+    static const uint8_t types[] = {NAMESPACES, CGROUP, 65, 68, 69, 73, 74, 78, 79, 82, 84, 85, 86};
+    for (size_t i = 0; i < sizeof types; i++)
+        if (types[i] == type)
+            return true;
+    return false;
+}
+
+static void take_sample(struct perf_import *p, const struct perf_record *r)
+{
+    const struct perf_attr *a = perf_attr_of(&p->file, r);
+    uint64_t time;
+    if (!a || !perf_sample_time(&p->file, a, r, &time)) {
+        stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
+        return;
+    }
+    if (p->tracepoints && a->type == PERF_TYPE_TRACEPOINT)
+        perf_tracepoints_take(p, a, r);
+    wait_or_push(p, r->bytes.p, (uint32_t)(a - p->file.attrs.p), time);
+}
+
+void perf_queue_take(struct perf_import *p, const struct perf_record *r)
+{
+    struct stats *stats = &p->im->st->stats;
+    struct perf_where w;
+    if (r->type == PERF_RECORD_SAMPLE) {
+        take_sample(p, r);
+        return;
+    }
+    if (means_nothing(r->type))
+        return;
+    if (!perf_parse_record(NULL, NULL, r, 0)) {
+        stats_add_idx(stats, p->m->id, STAT_perf_unknown_record_type, (int32_t)r->type, 1);
+        return;
+    }
+    const struct perf_attr *a = perf_attr_of(&p->file, r);
+    if (!a) {
+        stats_add_idx(stats, p->m->id, STAT_perf_record_skipped, (int32_t)r->type, 1);
+        return;
+    }
+    perf_trailer_read(&p->file, a, r, &w);
+    wait_or_push(p, r->bytes.p, (uint32_t)(a - p->file.attrs.p), w.time);
+}
+
+void perf_queue_end(struct perf_import *p)
+{
+    uint64_t first = p->first_time == UINT64_MAX ? 0 : p->first_time;
+    perf_tracepoints_end(p);
+    for (size_t i = 0; i < p->early.n; i++)
+        push(p, p->early_queue, p->early.p[i].record, p->early.p[i].attr, first);
+    vec_free(&p->early);
+}
