@@ -214,6 +214,17 @@ static void push_class_args(struct args *a, const struct ctf_event_class *class,
 /* After this many payloads of a class, sharing goes on only if one in eight was there already. */
 enum { SHARE_TRIAL = 4096, SHARE_ONE_IN = 8 };
 
+argset ctf_keep_args(struct importer *im, struct ctf_sharing *s, unsigned kind, uint32_t aux, struct slice bytes,
+                     bool stable)
+{
+    bool was_new;
+    argset set = args_intern_bytes(&im->st->args, kind, aux, bytes, stable, !s->off, &was_new);
+    s->found += !was_new;
+    if (++s->asked == SHARE_TRIAL)
+        s->off = s->found * SHARE_ONE_IN < SHARE_TRIAL;
+    return set;
+}
+
 argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields)
 {
     struct args *a = &im->st->args;
@@ -228,12 +239,7 @@ argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice pay
         arg_list_free(&list);
         return set;
     }
-    bool was_new;
-    argset set = args_intern_bytes(a, CTF_ARGS_KIND, use->id, payload, true, use->share, &was_new);
-    use->shared += !was_new;
-    if (++use->asked == SHARE_TRIAL)
-        use->share = use->shared * SHARE_ONE_IN >= SHARE_TRIAL;
-    return set;
+    return ctf_keep_args(im, &use->sharing, CTF_ARGS_KIND, use->id, payload, true);
 }
 
 void ctf_decode_args(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out)

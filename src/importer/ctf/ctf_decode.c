@@ -235,8 +235,7 @@ static void read_list(struct ctf_reader *r, const struct ctf_type *t, const char
     add(r, out, name, t, CTF_ITEM_CLOSE, CTF_ROLE_NONE);
 }
 
-/* The choice that the value of a tag makes; NULL: none. */
-static const struct ctf_choice *choice_of(const struct ctf_reader *r, const struct ctf_type *t)
+const struct ctf_choice *ctf_choice_of(const struct ctf_reader *r, const struct ctf_type *t)
 {
     int64_t v = r->slots[t->path_slot];
     for (uint32_t i = 0; i < t->n_choices; i++)
@@ -247,7 +246,7 @@ static const struct ctf_choice *choice_of(const struct ctf_reader *r, const stru
 
 static void read_variant(struct ctf_reader *r, const struct ctf_type *t, const char *name, ctf_items *out)
 {
-    const struct ctf_choice *c = choice_of(r, t);
+    const struct ctf_choice *c = ctf_choice_of(r, t);
     if (c && c->option < t->compound.n)
         read_value(r, t->compound.fields[c->option].type, name, &t->compound.fields[c->option], out);
     else
@@ -311,7 +310,7 @@ static void read_value(struct ctf_reader *r, const struct ctf_type *t, const cha
         read_list(r, t, name, out);
         break;
     case CTF_OPTIONAL:
-        if (choice_of(r, t))
+        if (ctf_choice_of(r, t))
             read_value(r, t->list.element, name, f, out);
         break;
     }
@@ -327,7 +326,7 @@ void ctf_read(struct ctf_reader *r, const struct ctf_type *type, ctf_items *out)
         read_value(r, type, NULL, NULL, out);
 }
 
-static uint64_t aligned(uint64_t pos, uint32_t align)
+static inline uint64_t aligned(uint64_t pos, uint32_t align)
 {
     return (pos + align - 1) & ~(uint64_t)(align - 1);
 }
@@ -356,16 +355,38 @@ static bool fixed_size(const struct ctf_type *t, uint64_t *pos)
         *pos = aligned(*pos, t->align > t->list.element->align ? t->align : t->list.element->align);
         *pos += element * t->list.length;
         return true;
+    case CTF_TEXT:
+    case CTF_BLOB:
+        *pos = aligned(*pos, 8) + (uint64_t)t->text.length * 8;
+        return !t->location;
     default:
         return false;
     }
 }
 
+enum { MAX_BITS = 1 << 16 }; /* types share parts: one of many bits may have more of them than can be walked */
+
 uint64_t ctf_fixed_bits(const struct ctf_type *type)
 {
-    enum { MAX_BITS = 1 << 16 }; /* types share parts: one of many bits may have more of them than can be walked */
     uint64_t bits = 0;
     return type && type->min_bits <= MAX_BITS && fixed_size(type, &bits) ? bits : 0;
+}
+
+const struct ctf_type *ctf_fixed_place(const struct ctf_type *type, const char *name, uint64_t *bit)
+{
+    uint64_t pos = 0;
+    if (!type || type->kind != CTF_STRUCT || type->min_bits > MAX_BITS)
+        return NULL;
+    for (uint32_t i = 0; i < type->compound.n; i++) {
+        const struct ctf_field *f = &type->compound.fields[i];
+        if (strcmp(f->name, name) == 0) {
+            *bit = aligned(pos, f->type->align);
+            return f->type;
+        }
+        if (!fixed_size(f->type, &pos))
+            return NULL;
+    }
+    return NULL;
 }
 
 void ctf_skip(struct ctf_reader *r, const struct ctf_type *type, uint64_t fixed)

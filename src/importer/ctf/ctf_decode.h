@@ -49,6 +49,13 @@ uint64_t ctf_fixed_bits(const struct ctf_type *type);
 /* Passes over a value: `fixed` is what ctf_fixed_bits() says. */
 void ctf_skip(struct ctf_reader *r, const struct ctf_type *type, uint64_t fixed);
 
+/* The type of the first field of a name in a struct, and its first bit, counted from where the struct is aligned; NULL
+ * when there is none, or it does not always lie there. */
+const struct ctf_type *ctf_fixed_place(const struct ctf_type *type, const char *name, uint64_t *bit);
+
+/* The choice that the value of a tag makes; NULL: none. */
+const struct ctf_choice *ctf_choice_of(const struct ctf_reader *r, const struct ctf_type *variant);
+
 /* The first integer item of a name; false when there is none. */
 bool ctf_item_int(const ctf_items *items, const char *name, int64_t *value);
 

@@ -25,6 +25,8 @@ struct ctf_queue {
     uint32_t first_class; /* of the trace, in ctf_import.classes */
     struct ctf_reader r;
     ctf_items context, fields;
+    uint32_t cpu;
+    int64_t ucpu; /* of `cpu`; -1: not looked up */
 };
 
 struct ctf_host {
@@ -33,6 +35,8 @@ struct ctf_host {
     uint32_t recording;    /* its number, when there are several */
     struct clock_id clock; /* that its events show */
 };
+
+enum { KNOWN_TEXTS = 256 };
 
 struct ctf_import {
     struct importer *im;
@@ -50,7 +54,10 @@ struct ctf_import {
     VEC(struct ctf_queue *)
     queues;
     BY_ID(uint32_t)
-    thread_tracks;  /* utid -> track of its slices + 1 */
+    thread_tracks; /* utid -> track of its slices + 1 */
+    BY_ID(struct ctf_call)
+    calls; /* by utid */
+    struct ctf_known_text known_texts[KNOWN_TEXTS];
     int64_t *slots; /* for parsing, as many as any trace needs */
     bool prepared;
 };
@@ -65,6 +72,18 @@ struct importer *ctf_importer(struct ctf_import *c)
     return c->im;
 }
 
+struct ctf_known_text *ctf_known_text(struct ctf_import *c, const uint64_t words[2])
+{
+    return &c->known_texts[hash_combine(words[0], words[1]) % KNOWN_TEXTS];
+}
+
+struct ctf_call *ctf_call_of(struct ctf_import *c, uint32_t utid)
+{
+    struct ctf_call *call = by_id_make(&c->calls, utid);
+    c->im->failed |= !call;
+    return call;
+}
+
 static struct ctf_import *get_import(struct importer *im, struct error *err)
 {
     if (im->ctf)
@@ -76,6 +95,7 @@ static struct ctf_import *get_import(struct importer *im, struct error *err)
     }
     im->ctf->im = im;
     args_set_decoder(&im->st->args, CTF_ARGS_KIND, ctf_decode_args, im->ctf);
+    args_set_decoder(&im->st->args, CTF_CALL_ARGS_KIND, lttng_decode_call, im->ctf);
     return im->ctf;
 }
 
@@ -171,13 +191,13 @@ static bool find_classes(struct ctf_import *c)
                                         .packet = ctf_packet_layout_of(class),
                                         .name = import_str(c->im, class->name),
                                         .id = (uint32_t)c->classes.n,
-                                        .on_demand = ctf_fields_position_free(&c->traces.p[i]->metadata, class),
-                                        .share = true};
+                                        .on_demand = ctf_fields_position_free(&c->traces.p[i]->metadata, class)};
             choose_handler(c, i, &use);
             ust_choose(c->im, &use);
+            ctf_place_fields(&use);
             uint64_t bits = ctf_fixed_bits(class->fields);
-            use.reads_fields = !bits || !use.on_demand || use.packet || use.ust != UST_NONE ||
-                               (use.handler && !use.handler->args_only);
+            use.reads_fields = !use.on_demand || use.packet || use.ust != UST_NONE ||
+                               (use.handler && (use.handler->items || !use.placed));
             if (!vec_push(&c->classes, use) || !vec_push(&c->payload_bits, bits))
                 return false;
         }
@@ -312,6 +332,7 @@ static struct ctf_queue *open_queue(struct ctf_import *c, size_t trace, size_t s
     q->file = q->trace->streams.p[stream].bytes;
     q->first_class = c->first_class.p[trace];
     q->r.slots = c->slots;
+    q->ucpu = -1;
     return q;
 }
 
@@ -359,22 +380,27 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
     return 0;
 }
 
-static argset insert_event(struct ctf_queue *q, const struct ctf_row *row, struct ctf_class_use *use,
-                           uint64_t fields_at)
+static int64_t ctf_queue_ucpu(struct ctf_queue *q, uint32_t cpu)
 {
-    if (q->c->im->opt.no_ftrace_raw && !use->thread_slices)
+    if (__builtin_expect(q->ucpu < 0 || q->cpu != cpu, 0)) {
+        q->cpu = cpu;
+        q->ucpu = machine_ucpu(q->m, cpu);
+    }
+    return q->ucpu;
+}
+
+static argset insert_event(struct ctf_queue *q, const struct ctf_row *row)
+{
+    if (q->c->im->opt.no_ftrace_raw && !row->use->thread_slices)
         return ARGSET_NONE;
-    struct slice payload = {0};
-    if (fields_at % 8 == 0)
-        payload = slice_of(q->r.packet + fields_at / 8, (size_t)((q->r.pos + 7) / 8 - fields_at / 8));
-    argset args = ctf_args(q->c->im, use, payload, row->fields);
+    argset args = ctf_args(q->c->im, row->use, row->payload, row->fields);
     if (!q->c->im->opt.no_ftrace_raw)
         ftrace_event_insert(q->m->st, &(struct ftrace_event_row){.ts = row->ts,
-                                                                 .name = use->name,
+                                                                 .name = row->use->name,
                                                                  .utid = row->utid,
                                                                  .arg_set_id = args,
                                                                  .common_flags = 0,
-                                                                 .ucpu = machine_ucpu(q->m, row->cpu)});
+                                                                 .ucpu = ctf_queue_ucpu(q, row->cpu)});
     return args;
 }
 
@@ -397,6 +423,44 @@ static void parse_packet(const struct ctf_row *row, const struct ctf_class_use *
         network_packet_seen(&seen);
 }
 
+static void read_context(struct ctf_queue *q, const struct ctf_class_use *use)
+{
+    ctf_read(&q->r, use->class->stream->event_context, &q->context);
+    ctf_read(&q->r, use->class->context, &q->context);
+}
+
+/* The fields: as items where something looks among them, else only where they lie. */
+static void read_fields(struct ctf_queue *q, struct ctf_row *row)
+{
+    const struct ctf_type *fields = row->use->class->fields;
+    if (fields)
+        q->r.pos = (q->r.pos + fields->align - 1) & ~(uint64_t)(fields->align - 1);
+    row->fields_at = q->r.pos;
+    if (row->use->reads_fields || row->fields_at % 8)
+        ctf_read(&q->r, fields, &q->fields);
+    else
+        ctf_skip(&q->r, fields, q->c->payload_bits.p[row->use->id]);
+    if (!q->r.bad)
+        row->packet = q->r.packet;
+    if (row->fields_at % 8 == 0)
+        row->payload = slice_of(q->r.packet + row->fields_at / 8, (size_t)((q->r.pos + 7) / 8 - row->fields_at / 8));
+}
+
+/* The thread of an event: of its context, or who runs on the cpu. True when the context says. */
+static bool find_thread(struct ctf_queue *q, struct ctf_row *row)
+{
+    int64_t tid = 0;
+    bool has_tid = q->context.n && (ctf_item_int(&q->context, "tid", &tid) || ctf_item_int(&q->context, "vtid", &tid));
+    row->utid = row->use->user_space ? ust_thread(row) : UTID_NONE;
+    if (row->utid == UTID_NONE && has_tid)
+        row->utid = process_tracker_thread(q->m->processes, tid);
+    if (row->utid == UTID_NONE)
+        row->utid = sched_tracker_running(q->m->sched, row->cpu);
+    if (row->utid == UTID_NONE)
+        row->utid = process_tracker_idle_utid(q->m->processes);
+    return has_tid;
+}
+
 static void parse_one(struct ctf_queue *q, const struct sort_event *e)
 {
     struct ctf_class_use *use = &q->c->classes.p[q->first_class + (uint32_t)e->b];
@@ -409,30 +473,21 @@ static void parse_one(struct ctf_queue *q, const struct sort_event *e)
     vec_clear(&q->context);
     vec_clear(&q->fields);
     bool readable = !use->class->needs_headers && !stream->needs_headers;
-    if (readable) {
-        ctf_read(&q->r, stream->event_context, &q->context);
-        ctf_read(&q->r, use->class->context, &q->context);
-    } else {
+    if (!readable)
         stats_add_idx(&q->m->st->stats, q->m->id, STAT_ctf_events_without_args, (int32_t)use->class->index, 1);
-    }
-    if (use->class->fields)
-        q->r.pos = (q->r.pos + use->class->fields->align - 1) & ~(uint64_t)(use->class->fields->align - 1);
-    uint64_t fields_at = q->r.pos;
-    if (readable && (use->reads_fields || fields_at % 8))
-        ctf_read(&q->r, use->class->fields, &q->fields);
-    else if (readable)
-        ctf_skip(&q->r, use->class->fields, q->c->payload_bits.p[use->id]);
-    struct ctf_row row = {
-        .m = q->m, .ts = e->ts, .cpu = (uint32_t)(e->a >> ADDRESS_BITS), .fields = &q->fields, .context = &q->context};
-    int64_t tid;
-    bool has_tid = ctf_item_int(&q->context, "tid", &tid) || ctf_item_int(&q->context, "vtid", &tid);
-    uint32_t running = sched_tracker_running(q->m->sched, row.cpu);
-    uint32_t of_user_space = use->user_space ? ust_thread(&row) : UTID_NONE;
-    row.utid = of_user_space != UTID_NONE ? of_user_space
-               : has_tid                  ? process_tracker_thread(q->m->processes, tid)
-               : running != UTID_NONE     ? running
-                                          : process_tracker_idle_utid(q->m->processes);
-    row.args = insert_event(q, &row, use, fields_at);
+    else if (stream->event_context || use->class->context)
+        read_context(q, use);
+    struct ctf_row row = {.import = q->c,
+                          .m = q->m,
+                          .use = use,
+                          .ts = e->ts,
+                          .cpu = (uint32_t)(e->a >> ADDRESS_BITS),
+                          .fields = &q->fields,
+                          .context = &q->context};
+    if (readable)
+        read_fields(q, &row);
+    bool has_tid = find_thread(q, &row);
+    row.args = insert_event(q, &row);
     row.slice = use->slice_name;
     row.track = use->thread_slices && readable ? thread_track(q, row.utid) : UINT32_MAX;
     if (use->ust != UST_NONE && readable && has_tid)
@@ -498,6 +553,7 @@ void ctf_import_close(struct importer *im)
     vec_free(&c->payload_bits);
     vec_free(&c->first_class);
     by_id_free(&c->thread_tracks);
+    by_id_free(&c->calls);
     mem_free(c->slots);
     mem_free(c);
     im->ctf = NULL;

@@ -9,7 +9,10 @@
 #include "importer/core/context.h"
 #include "importer/ctf/ctf_trace.h"
 
-enum { CTF_ARGS_KIND = 10 /* number of our args decoder; ftrace has those from 1 on */ };
+enum { /* numbers of our args decoders; ftrace has those from 1 on */
+       CTF_ARGS_KIND = 10,
+       CTF_CALL_ARGS_KIND = 11, /* of the slice of a system call: lttng_calls.c */
+};
 
 /* Adds every trace at or below a directory. */
 int ctf_import_add(struct importer *im, const char *path, struct error *err);

@@ -6,12 +6,19 @@
 
 struct ctf_import;
 
+struct ctf_class_use;
+
 /* A parsed event on its way into tables. */
 struct ctf_row {
+    struct ctf_import *import;
     struct machine_ctx *m;
+    struct ctf_class_use *use;
     int64_t ts; /* trace time */
     uint32_t cpu;
     uint32_t utid; /* whose event it is */
+    const uint8_t *packet;
+    uint64_t fields_at;   /* bits from there; packet is NULL when the event is not all there */
+    struct slice payload; /* bytes of the fields; empty when they do not begin at a byte */
     const ctf_items *fields;
     const ctf_items *context;
     uint32_t track; /* of the slices of its thread; UINT32_MAX: it makes none */
@@ -19,13 +26,16 @@ struct ctf_row {
     argset args;    /* of the event */
 };
 
+enum { CTF_HANDLER_FIELDS = 10, CTF_SHORT_TEXT = 16 };
+
 /* A row of the table of LTTng events that mean more than a row of ftrace_event. */
 struct lttng_handler {
     const char *event; /* a name, or the beginning of names when `prefix` */
     void (*handle)(const struct ctf_row *e);
+    const char *fields[CTF_HANDLER_FIELDS]; /* that it asks for, by their place here: ctf_row_int(), ctf_row_text() */
     bool prefix;
     bool of_thread;     /* slices of the thread, called by what follows the prefix */
-    bool args_only;     /* it takes the args as they are, and looks into no field */
+    bool items;         /* it looks among the event's items for itself */
     const char *unless; /* nothing to do where this event was recorded as well, which tells the same */
 };
 /* NULL for other events. */
@@ -38,12 +48,23 @@ strid lttng_slice_name(struct importer *im, const struct lttng_handler *h, const
  * says of itself is neither. */
 enum ust_kind { UST_NONE, UST_BEGIN, UST_END, UST_INSTANT };
 
-struct ctf_class_use;
 /* Finds out for a class of a trace; sets use->ust and use->slice_name. */
 void ust_choose(struct importer *im, struct ctf_class_use *use);
 void ust_handle(const struct ctf_row *e, const struct ctf_class_use *use);
 /* The thread of an event by its contexts vtid, vpid and procname; UTID_NONE without them. */
 uint32_t ust_thread(const struct ctf_row *e);
+
+/* Where a field lies in all payloads of a class: `type` NULL: there is none. */
+struct ctf_place {
+    const struct ctf_type *type;
+    uint32_t bit; /* from where the payload is aligned */
+};
+
+/* How often equal args come. */
+struct ctf_sharing {
+    bool off;
+    uint32_t asked, found;
+};
 
 /* Per event class of a trace. */
 struct ctf_class_use {
@@ -59,9 +80,35 @@ struct ctf_class_use {
     bool user_space;
     uint32_t id;    /* in ctf_import.classes: aux of the args decoder */
     bool on_demand; /* fields can be decoded later from their bytes alone */
-    bool share;     /* equal payloads are worth looking for */
-    uint32_t asked, shared;
+    bool placed;    /* the handler's fields lie at `places`; else they are among the items */
+    struct ctf_place places[CTF_HANDLER_FIELDS];
+    struct ctf_sharing sharing, call_sharing; /* of the events' args, and of the slices' */
 };
+
+/* Finds the fields that use->handler asks for. */
+void ctf_place_fields(struct ctf_class_use *use);
+/* A field of the handler, by its place in the handler's list: false and 0 when there is no such. */
+bool ctf_row_int(const struct ctf_row *e, unsigned field, int64_t *value);
+strid ctf_row_text(const struct ctf_row *e, unsigned field);
+
+/* A text of 16 bytes that was seen lately; id 0: none yet. */
+struct ctf_known_text {
+    uint64_t words[2];
+    strid id;
+};
+struct ctf_known_text *ctf_known_text(struct ctf_import *c, const uint64_t words[2]);
+
+/* A system call that has not returned. */
+struct ctf_call {
+    uint32_t slice; /* row + 1; 0: none */
+    uint32_t class_id;
+    struct slice payload; /* of its entry */
+};
+/* The call of a thread; NULL when out of memory. */
+struct ctf_call *ctf_call_of(struct ctf_import *c, uint32_t utid);
+void lttng_call_begin(const struct ctf_row *e);
+void lttng_call_end(const struct ctf_row *e);
+void lttng_decode_call(void *ctx, uint32_t aux, struct slice bytes, struct arg_list *out);
 
 /* True when the fields of a class mean the same wherever they stand: byte-aligned, and nothing in them refers outside.
  */
@@ -69,6 +116,10 @@ bool ctf_fields_position_free(struct ctf_metadata *m, const struct ctf_event_cla
 
 /* The arg set of an event: `payload` are the bytes of its fields; empty when they do not begin at a byte. */
 argset ctf_args(struct importer *im, struct ctf_class_use *use, struct slice payload, const ctf_items *fields);
+
+/* args_intern_bytes(), which looks for equal bytes as long as they are often found. */
+argset ctf_keep_args(struct importer *im, struct ctf_sharing *s, unsigned kind, uint32_t aux, struct slice bytes,
+                     bool stable);
 
 /* Appends items as args: structs and lists by dotted and indexed keys. */
 void ctf_items_to_args(struct args *a, const ctf_items *items, struct arg_list *out);

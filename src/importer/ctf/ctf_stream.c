@@ -6,6 +6,11 @@ enum { PACKET_MAGIC = 0xC1FC1FC1 };
 
 int64_t ctf_clock_ns(const struct ctf_clock *c, uint64_t cycles)
 {
+    int64_t simple;
+    if (c->freq == 1000000000 && cycles <= INT64_MAX && !__builtin_add_overflow(c->offset, (int64_t)cycles, &simple) &&
+        c->offset_s < INT32_MAX && c->offset_s > -INT32_MAX &&
+        !__builtin_add_overflow(simple, c->offset_s * 1000000000, &simple))
+        return simple;
     __int128 total = (__int128)c->offset + cycles;
     __int128 ns = c->freq == 1000000000 ? total : total * 1000000000 / c->freq;
     ns += (__int128)c->offset_s * 1000000000;
@@ -167,10 +172,34 @@ static bool open_packet(struct ctf_stream *s)
     return true;
 }
 
+/* The same for a header of integers only. */
+static void read_integers(struct ctf_stream *s, uint64_t *id)
+{
+    struct ctf_header_value values[CTF_HEADER_VALUES];
+    unsigned n = ctf_header_read(&s->header, &s->r, values);
+    *id = 0;
+    for (unsigned i = 0; i < n; i++) {
+        const struct ctf_header_step *step = values[i].step;
+        if (step->role == CTF_ROLE_EVENT_ID)
+            *id = values[i].value;
+        if (step->role != CTF_ROLE_CLOCK)
+            continue;
+        if (step->clock >= 0)
+            s->clock = &s->m->clocks.p[step->clock];
+        advance(s, values[i].value, step->bits);
+    }
+}
+
 /* The event header: the last id counts (the extended form follows the compact one), the last integer that maps a
  * clock. */
 static bool read_header(struct ctf_stream *s, uint64_t *id)
 {
+    if (__builtin_expect(s->header.type != s->class->event_header, 0))
+        ctf_header_compile(&s->header, s->class->event_header);
+    if (__builtin_expect(s->header.usable, 1)) {
+        read_integers(s, id);
+        return !s->r.bad;
+    }
     vec_clear(&s->scratch);
     ctf_read(&s->r, s->class->event_header, &s->scratch);
     *id = 0;
@@ -205,8 +234,10 @@ static bool read_event(struct ctf_stream *s)
     vec_clear(&e->fields);
     s->contents_at = s->r.pos;
     bool pass = s->payload_bits != NULL;
-    ctf_read(&s->r, s->class->event_context, pass ? NULL : &e->context);
-    ctf_read(&s->r, e->class->context, pass ? NULL : &e->context);
+    if (s->class->event_context)
+        ctf_read(&s->r, s->class->event_context, pass ? NULL : &e->context);
+    if (e->class->context)
+        ctf_read(&s->r, e->class->context, pass ? NULL : &e->context);
     if (pass)
         ctf_skip(&s->r, e->class->fields, s->payload_bits[e->class->index]);
     else

@@ -3,6 +3,7 @@
 #define MERIDIAN_IMPORTER_CTF_CTF_STREAM_H
 
 #include "importer/ctf/ctf_decode.h"
+#include "importer/ctf/ctf_header.h"
 
 struct ctf_event {
     const struct ctf_event_class *class;
@@ -35,6 +36,7 @@ struct ctf_stream {
     bool has_seq, has_discarded;
     uint64_t last_seq, last_discarded;
     ctf_items scratch;
+    struct ctf_header header; /* of `class` */
     /* NULL: contexts and fields are read. Else they are passed over, and this says by the class's index how many bits
      * the fields take; 0: that differs. */
     const uint64_t *payload_bits;

@@ -10,43 +10,55 @@
 
 #include <string.h>
 
-static int64_t integer(const struct ctf_row *e, const char *name)
+static int64_t integer(const struct ctf_row *e, unsigned field)
 {
     int64_t v = 0;
-    ctf_item_int(e->fields, name, &v);
+    ctf_row_int(e, field, &v);
     return v;
 }
 
-static strid text(const struct ctf_row *e, const char *name)
-{
-    const struct ctf_item *item = ctf_item_find(e->fields, name);
-    return item && item->kind == CTF_ITEM_TEXT ? import_slice(e->m->im, item->text) : 0;
-}
+enum { PREV_COMM, PREV_TID, PREV_STATE, NEXT_COMM, NEXT_TID, NEXT_PRIO };
+#define SWITCH_FIELDS                                                                                                  \
+    {                                                                                                                  \
+        "prev_comm", "prev_tid", "prev_state", "next_comm", "next_tid", "next_prio"                                    \
+    }
 
 static void sched_switch(const struct ctf_row *e)
 {
-    sched_tracker_switch(e->m->sched, e->cpu, e->ts, (int32_t)integer(e, "prev_tid"), text(e, "prev_comm"),
-                         integer(e, "prev_state"), (int32_t)integer(e, "next_tid"), text(e, "next_comm"),
-                         (int32_t)integer(e, "next_prio"));
+    sched_tracker_switch(e->m->sched, e->cpu, e->ts, (int32_t)integer(e, PREV_TID), ctf_row_text(e, PREV_COMM),
+                         integer(e, PREV_STATE), (int32_t)integer(e, NEXT_TID), ctf_row_text(e, NEXT_COMM),
+                         (int32_t)integer(e, NEXT_PRIO));
 }
+
+enum { COMM, TID, PID, PPID };
+#define TASK_FIELDS                                                                                                    \
+    {                                                                                                                  \
+        "comm", "tid"                                                                                                  \
+    }
 
 static void sched_waking(const struct ctf_row *e)
 {
-    uint32_t wakee = process_tracker_thread(e->m->processes, integer(e, "tid"));
-    process_tracker_thread_name(e->m->processes, wakee, text(e, "comm"), THREAD_NAME_FTRACE);
+    uint32_t wakee = process_tracker_thread(e->m->processes, integer(e, TID));
+    process_tracker_thread_name(e->m->processes, wakee, ctf_row_text(e, COMM), THREAD_NAME_FTRACE);
     sched_tracker_waking(e->m->sched, e->ts, wakee, e->utid, SCHED_FLAGS_UNKNOWN);
 }
+
+enum { CHILD_COMM, CHILD_TID, CHILD_PID, PARENT_TID };
+#define FORK_FIELDS                                                                                                    \
+    {                                                                                                                  \
+        "child_comm", "child_tid", "child_pid", "parent_tid"                                                           \
+    }
 
 static void sched_process_fork(const struct ctf_row *e)
 {
     struct process_tracker *t = e->m->processes;
-    int64_t tid = integer(e, "child_tid"), tgid = integer(e, "child_pid"), parent = integer(e, "parent_tid");
+    int64_t tid = integer(e, CHILD_TID), tgid = integer(e, CHILD_PID), parent = integer(e, PARENT_TID);
     uint32_t parent_utid = process_tracker_thread(t, parent), utid;
     if (tid == tgid) {
-        utid = process_tracker_start_process(t, e->ts, parent, tid, text(e, "child_comm"), THREAD_NAME_FTRACE);
+        utid = process_tracker_start_process(t, e->ts, parent, tid, ctf_row_text(e, CHILD_COMM), THREAD_NAME_FTRACE);
     } else {
         utid = process_tracker_start_thread(t, e->ts, tid);
-        process_tracker_thread_name(t, utid, text(e, "child_comm"), THREAD_NAME_FTRACE);
+        process_tracker_thread_name(t, utid, ctf_row_text(e, CHILD_COMM), THREAD_NAME_FTRACE);
         process_tracker_associate_threads(t, utid, parent_utid);
     }
     sched_tracker_new_task(e->m->sched, e->ts, utid, parent_utid);
@@ -54,22 +66,27 @@ static void sched_process_fork(const struct ctf_row *e)
 
 static void sched_process_free(const struct ctf_row *e)
 {
-    process_tracker_free_thread(e->m->processes, e->ts, integer(e, "tid"));
+    process_tracker_free_thread(e->m->processes, e->ts, integer(e, TID));
 }
 
 static void sched_process_exit(const struct ctf_row *e)
 {
-    process_tracker_exit_thread(e->m->processes, e->ts, integer(e, "tid"));
+    process_tracker_exit_thread(e->m->processes, e->ts, integer(e, TID));
 }
+
+#define STATEDUMP_FIELDS                                                                                               \
+    {                                                                                                                  \
+        "name", "tid", "pid", "ppid"                                                                                   \
+    }
 
 /* The state dump at the start: one event a thread. */
 static void statedump_process(const struct ctf_row *e)
 {
     struct process_tracker *t = e->m->processes;
-    int64_t tid = integer(e, "tid"), pid = integer(e, "pid");
-    strid name = text(e, "name");
+    int64_t tid = integer(e, TID), pid = integer(e, PID);
+    strid name = ctf_row_text(e, COMM);
     if (tid == pid)
-        process_tracker_set_metadata(t, pid, integer(e, "ppid"), name, 0);
+        process_tracker_set_metadata(t, pid, integer(e, PPID), name, 0);
     uint32_t utid = process_tracker_update_thread(t, tid, pid);
     process_tracker_thread_name(t, utid, name, THREAD_NAME_PROCESS_TREE);
 }
@@ -91,20 +108,22 @@ static void irq_entry(const struct ctf_row *e)
     irq_begin(e, IRQ_TRACK, irq_slice_name(e->m, name && name->kind == CTF_ITEM_TEXT ? name->text : slice_of("", 0)));
 }
 
+enum { FIRST }; /* of handlers with one field */
+
 static void irq_exit(const struct ctf_row *e)
 {
     struct args *a = &e->m->st->args;
     struct arg_list args = {0};
     strid key = strpool_intern_str(a->strings, "ret");
     arg_list_add(a, &args, key, key, ARG_STRING,
-                 strpool_intern_str(a->strings, integer(e, "ret") == 1 ? "handled" : "unhandled"));
+                 strpool_intern_str(a->strings, integer(e, FIRST) == 1 ? "handled" : "unhandled"));
     irq_end(e, IRQ_TRACK, &args);
     arg_list_free(&args);
 }
 
 static void softirq_entry(const struct ctf_row *e)
 {
-    const char *name = softirq_name((uint64_t)integer(e, "vec"));
+    const char *name = softirq_name((uint64_t)integer(e, FIRST));
     if (name)
         irq_begin(e, SOFTIRQ_TRACK, import_str(e->m->im, name));
 }
@@ -112,31 +131,21 @@ static void softirq_entry(const struct ctf_row *e)
 static void softirq_exit(const struct ctf_row *e)
 {
     struct arg_list args = {0};
-    arg_list_int(&e->m->st->args, &args, "vec", integer(e, "vec"));
+    arg_list_int(&e->m->st->args, &args, "vec", integer(e, FIRST));
     irq_end(e, SOFTIRQ_TRACK, &args);
     arg_list_free(&args);
 }
 
-static void syscall_entry(const struct ctf_row *e)
-{
-    slice_begin(e->m->im->slices, e->m->id, e->ts, e->track, 0, e->slice, e->args);
-}
-
-static void syscall_exit(const struct ctf_row *e)
-{
-    struct arg_list args = {0};
-    int64_t ret;
-    if (ctf_item_int(e->fields, "ret", &ret))
-        arg_list_int(&e->m->st->args, &args, "ret", ret);
-    slice_end(e->m->im->slices, e->m->id, e->ts, e->track, 0, e->slice, &args);
-    arg_list_free(&args);
-}
+enum { STATE, CPU_ID };
+#define CPU_FIELDS                                                                                                     \
+    {                                                                                                                  \
+        "state", "cpu_id"                                                                                              \
+    }
 
 static void cpu_counter(const struct ctf_row *e, const char *type, const char *name)
 {
     int64_t cpu, state;
-    if (!ctf_item_int(e->fields, "cpu_id", &cpu) || !ctf_item_int(e->fields, "state", &state) || cpu < 0 ||
-        cpu >= CPUS_PER_MACHINE)
+    if (!ctf_row_int(e, CPU_ID, &cpu) || !ctf_row_int(e, STATE, &state) || cpu < 0 || cpu >= CPUS_PER_MACHINE)
         return;
     machine_ucpu(e->m, (uint32_t)cpu);
     uint32_t track =
@@ -155,14 +164,20 @@ static void power_cpu_idle(const struct ctf_row *e)
     cpu_counter(e, "cpu_idle", "cpuidle");
 }
 
+enum { DEV, SECTOR };
+#define BLOCK_FIELDS                                                                                                   \
+    {                                                                                                                  \
+        "dev", "sector"                                                                                                \
+    }
+
 /* The slices of ftrace's block_io_start and block_io_done, on the same track. False when the event has no device. */
 static bool block_io(const struct ctf_row *e, uint32_t *track, struct arg_list *args)
 {
     int64_t dev, sector;
-    if (!ctf_item_int(e->fields, "dev", &dev))
+    if (!ctf_row_int(e, DEV, &dev))
         return false;
     *track = track_intern_int(e->m->im->tracks, e->m->id, "block_io", TRACK_COUNTER, "block_device", dev, 0);
-    if (ctf_item_int(e->fields, "sector", &sector))
+    if (ctf_row_int(e, SECTOR, &sector))
         arg_list_int(&e->m->st->args, args, "sector", sector);
     return true;
 }
@@ -189,30 +204,30 @@ static void block_io_done(const struct ctf_row *e)
 /* In order: the first row that fits. LTTng 2.1 called system calls sys_* and exit_syscall, later ones syscall_entry_*.
  * A wakeup follows its waking; that of a new task follows its fork, and has no waking. */
 static const struct lttng_handler handlers[] = {
-    {.event = "sched_switch", .handle = sched_switch},
-    {.event = "sched_waking", .handle = sched_waking},
-    {.event = "sched_wakeup", .handle = sched_waking, .unless = "sched_waking"},
-    {.event = "sched_wakeup_new", .handle = sched_waking, .unless = "sched_process_fork"},
-    {.event = "sched_process_fork", .handle = sched_process_fork},
-    {.event = "sched_process_exit", .handle = sched_process_exit},
-    {.event = "sched_process_free", .handle = sched_process_free},
-    {.event = "lttng_statedump_process_state", .handle = statedump_process},
-    {.event = "irq_handler_entry", .handle = irq_entry},
-    {.event = "irq_handler_exit", .handle = irq_exit},
-    {.event = "irq_softirq_entry", .handle = softirq_entry},
-    {.event = "irq_softirq_exit", .handle = softirq_exit},
-    {.event = "softirq_entry", .handle = softirq_entry},
-    {.event = "softirq_exit", .handle = softirq_exit},
-    {.event = "power_cpu_frequency", .handle = power_cpu_frequency},
-    {.event = "power_cpu_idle", .handle = power_cpu_idle},
-    {.event = "block_io_start", .handle = block_io_start},
-    {.event = "block_io_done", .handle = block_io_done},
-    {.event = "exit_syscall", .handle = syscall_exit, .of_thread = true},
-    {.event = "syscall_entry_", .handle = syscall_entry, .args_only = true, .prefix = true, .of_thread = true},
-    {.event = "syscall_exit_", .handle = syscall_exit, .prefix = true, .of_thread = true},
-    {.event = "compat_syscall_entry_", .handle = syscall_entry, .args_only = true, .prefix = true, .of_thread = true},
-    {.event = "compat_syscall_exit_", .handle = syscall_exit, .prefix = true, .of_thread = true},
-    {.event = "sys_", .handle = syscall_entry, .args_only = true, .prefix = true, .of_thread = true},
+    {.event = "sched_switch", .handle = sched_switch, .fields = SWITCH_FIELDS},
+    {.event = "sched_waking", .handle = sched_waking, .fields = TASK_FIELDS},
+    {.event = "sched_wakeup", .handle = sched_waking, .fields = TASK_FIELDS, .unless = "sched_waking"},
+    {.event = "sched_wakeup_new", .handle = sched_waking, .fields = TASK_FIELDS, .unless = "sched_process_fork"},
+    {.event = "sched_process_fork", .handle = sched_process_fork, .fields = FORK_FIELDS},
+    {.event = "sched_process_exit", .handle = sched_process_exit, .fields = TASK_FIELDS},
+    {.event = "sched_process_free", .handle = sched_process_free, .fields = TASK_FIELDS},
+    {.event = "lttng_statedump_process_state", .handle = statedump_process, .fields = STATEDUMP_FIELDS},
+    {.event = "irq_handler_entry", .handle = irq_entry, .items = true},
+    {.event = "irq_handler_exit", .handle = irq_exit, .fields = {"ret"}},
+    {.event = "irq_softirq_entry", .handle = softirq_entry, .fields = {"vec"}},
+    {.event = "irq_softirq_exit", .handle = softirq_exit, .fields = {"vec"}},
+    {.event = "softirq_entry", .handle = softirq_entry, .fields = {"vec"}},
+    {.event = "softirq_exit", .handle = softirq_exit, .fields = {"vec"}},
+    {.event = "power_cpu_frequency", .handle = power_cpu_frequency, .fields = CPU_FIELDS},
+    {.event = "power_cpu_idle", .handle = power_cpu_idle, .fields = CPU_FIELDS},
+    {.event = "block_io_start", .handle = block_io_start, .fields = BLOCK_FIELDS},
+    {.event = "block_io_done", .handle = block_io_done, .fields = BLOCK_FIELDS},
+    {.event = "exit_syscall", .handle = lttng_call_end, .fields = {"ret"}, .of_thread = true},
+    {.event = "syscall_entry_", .handle = lttng_call_begin, .prefix = true, .of_thread = true},
+    {.event = "syscall_exit_", .handle = lttng_call_end, .fields = {"ret"}, .prefix = true, .of_thread = true},
+    {.event = "compat_syscall_entry_", .handle = lttng_call_begin, .prefix = true, .of_thread = true},
+    {.event = "compat_syscall_exit_", .handle = lttng_call_end, .fields = {"ret"}, .prefix = true, .of_thread = true},
+    {.event = "sys_", .handle = lttng_call_begin, .prefix = true, .of_thread = true},
 };
 
 const struct lttng_handler *lttng_handler_of(const char *event_name)

@@ -360,6 +360,8 @@ const struct ctf_stream_class *ctf_stream_class(const struct ctf_metadata *m, ui
 const struct ctf_event_class *ctf_event_class(const struct ctf_stream_class *s, uint64_t id)
 {
     size_t lo = 0, hi = s->events.n;
+    if (id < hi && s->events.p[id]->id == id) /* most often they are numbered from 0 on */
+        return s->events.p[id];
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
         if (s->events.p[mid]->id < id)

@@ -1,0 +1,95 @@
+/* Headers of events that are plain integers. */
+#include "importer/ctf/ctf_header.h"
+
+/* A struct of integers as steps. */
+static bool compile_part(struct ctf_header_part *p, const struct ctf_type *t, uint32_t n)
+{
+    uint32_t align = t->align; /* of the struct, in front of its first field */
+    if (n > CTF_HEADER_STEPS || n == 0)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ctf_field *f = &t->compound.fields[i];
+        const struct ctf_type *v = f->type;
+        if ((v->kind != CTF_INTEGER && v->kind != CTF_ENUM) || v->integer.reversed || v->integer.is_bool)
+            return false;
+        p->steps[i] = (struct ctf_header_step){.align = v->align > align ? v->align : align,
+                                               .bits = v->integer.bits,
+                                               .big_endian = v->integer.big_endian,
+                                               .is_signed = v->integer.is_signed,
+                                               .role = f->role,
+                                               .clock = v->integer.clock,
+                                               .slot = f->slot};
+        align = 1;
+    }
+    p->n = n;
+    return true;
+}
+
+void ctf_header_compile(struct ctf_header *h, const struct ctf_type *type)
+{
+    *h = (struct ctf_header){.type = type};
+    if (!type || type->kind != CTF_STRUCT || !type->compound.n)
+        return;
+    uint32_t n = type->compound.n;
+    const struct ctf_type *last = type->compound.fields[n - 1].type;
+    if (last->kind == CTF_VARIANT) {
+        h->variant = last;
+        n--;
+        if (last->compound.n > CTF_HEADER_OPTIONS || last->align != 1)
+            return;
+        for (uint32_t i = 0; i < last->compound.n; i++) {
+            const struct ctf_type *option = last->compound.fields[i].type;
+            if (option->kind != CTF_STRUCT || !compile_part(&h->options[i], option, option->compound.n))
+                return;
+        }
+    }
+    h->usable = compile_part(&h->first, type, n);
+}
+
+/* Eight bytes at once where that many are there; numbers in the host's order, which nearly all are. */
+static inline uint64_t bits_at(const struct ctf_reader *r, const struct ctf_header_step *s)
+{
+    unsigned shift = r->pos & 7;
+    if (__builtin_expect(!s->big_endian && shift + s->bits <= 64 && (r->pos | 7) + 57 <= r->end, 1)) {
+        uint64_t v;
+        memcpy(&v, r->packet + r->pos / 8, sizeof v);
+        return v >> shift & (UINT64_MAX >> (64 - s->bits));
+    }
+    return ctf_bits(r->packet, r->pos, s->bits, s->big_endian);
+}
+
+static unsigned read_part(const struct ctf_header_part *p, struct ctf_reader *r, struct ctf_header_value *values)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct ctf_header_step *s = &p->steps[i];
+        uint64_t pos = (r->pos + s->align - 1) & ~(uint64_t)(s->align - 1);
+        if (pos > r->end || r->end - pos < s->bits) {
+            r->bad = true;
+            return 0;
+        }
+        r->pos = pos;
+        uint64_t v = bits_at(r, s);
+        if (s->is_signed)
+            v = (uint64_t)((int64_t)(v << (64 - s->bits)) >> (64 - s->bits));
+        r->pos += s->bits;
+        if (s->slot != CTF_NO_SLOT)
+            r->slots[s->slot] = (int64_t)v;
+        values[i] = (struct ctf_header_value){s, v};
+    }
+    return p->n;
+}
+
+unsigned ctf_header_read(const struct ctf_header *h, struct ctf_reader *r,
+                         struct ctf_header_value values[CTF_HEADER_VALUES])
+{
+    unsigned n = read_part(&h->first, r, values);
+    if (!h->variant || r->bad)
+        return r->bad ? 0 : n;
+    const struct ctf_choice *c = ctf_choice_of(r, h->variant);
+    if (!c || c->option >= h->variant->compound.n) {
+        r->bad = true;
+        return 0;
+    }
+    n += read_part(&h->options[c->option], r, values + n);
+    return r->bad ? 0 : n;
+}
