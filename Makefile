@@ -17,11 +17,15 @@ deps-tests:
 # Each fuzz target (or TARGETS, by name) for MINUTES: docs/security.md has the table of what came of it.
 MINUTES ?= 10
 fuzz-all: fuzz
-	@scripts/fuzz-all.sh build/fuzz $(MINUTES) $(TARGETS)
+	@scripts/fuzz_all.py build/fuzz --minutes $(MINUTES) --jobs $(JOBS) $(TARGETS)
 
-release debug asan tsan fuzz coverage: deps
+release debug asan tsan coverage: deps
 	@[ -f build/$@/build.ninja ] || $(CMAKE) --preset $@ $(CACHE)
 	@$(CMAKE) --build build/$@ -j $(JOBS)
+
+fuzz: deps
+	@[ -f build/$@/build.ninja ] || $(CMAKE) --preset $@ $(CACHE)
+	@$(CMAKE) --build build/$@ -j $(JOBS) --target fuzzers
 
 # Builds the release and answers a few questions about a bundled recording of two machines.
 demo: release

@@ -6,11 +6,13 @@ target_compile_options(meridian_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-
   -Wpointer-arith -Wwrite-strings -Wvla -fno-common -ffunction-sections -fdata-sections)
 target_link_options(meridian_flags INTERFACE -Wl,--gc-sections)
 # Pointers to what is gone are errors in every build: at -O3 their memory gets other uses.
-target_compile_options(meridian_flags INTERFACE -Werror=return-local-addr)
-if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
-  target_compile_options(meridian_flags INTERFACE -Wdangling-pointer=2 -Werror=dangling-pointer -Werror=use-after-free)
-elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
-  target_compile_options(meridian_flags INTERFACE -Werror=dangling)
+if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+  target_compile_options(meridian_flags INTERFACE -Werror=return-stack-address -Werror=dangling)
+else()
+  target_compile_options(meridian_flags INTERFACE -Werror=return-local-addr)
+  if(CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
+    target_compile_options(meridian_flags INTERFACE -Wdangling-pointer=2 -Werror=dangling-pointer -Werror=use-after-free)
+  endif()
 endif()
 # What makes a hole harder to use: checks of the C library's copies, canaries, programs and their tables at addresses that
 # nobody knows and nobody may write to, and indirect jumps that land where they should. Sanitizers see more than the first.

@@ -110,9 +110,10 @@ int cfi_list_functions(struct unwind_file *file, bool debug, size_t max, struct 
 /* cfi_row.c: the row of an address. `work` is lowered by the bytes that it took, at 0 the row is damaged. */
 void cfi_row_find(struct cfi_row *row, const struct unwind_file *file, uint64_t address, int64_t *work);
 
-/* cfi_expression.c: the value of the expression at `at` of the section, whose stack begins with `first`. */
+/* cfi_expression.c: the value of the expression at `at` of the section, whose stack begins with `first`. `work` is
+ * lowered by its steps, at 0 it has no value. */
 bool cfi_expression(const struct unwind_task *t, uint64_t stack_at, const struct cfi_section *s, int32_t at,
-                    const uint64_t *first, uint64_t *value);
+                    const uint64_t *first, int64_t *work, uint64_t *value);
 
 /* unwind_stack.c: a word of the copy of the stack, which begins at `stack_at`. */
 bool unwind_word(const struct unwind_task *t, uint64_t stack_at, uint64_t at, uint64_t *value);

@@ -222,7 +222,7 @@ static bool consume(struct machine *m, uint8_t op)
 }
 
 bool cfi_expression(const struct unwind_task *t, uint64_t stack_at, const struct cfi_section *s, int32_t at,
-                    const uint64_t *first, uint64_t *value)
+                    const uint64_t *first, int64_t *work, uint64_t *value)
 {
     struct machine m = {.t = t, .stack_at = stack_at, .r = {s->bytes + at, s->bytes + s->len, false}};
     uint64_t len = cfi_uleb(&m.r);
@@ -237,7 +237,7 @@ bool cfi_expression(const struct unwind_task *t, uint64_t stack_at, const struct
         bool known, good = produce(&m, op, &known);
         if (!known)
             good = m.n > 0 && consume(&m, op);
-        if (!good || m.r.bad || steps == STEPS_MAX)
+        if (!good || m.r.bad || steps == STEPS_MAX || --*work <= 0)
             return false;
     }
     *value = m.n ? m.stack[m.n - 1] : 0;

@@ -21,7 +21,7 @@ enum {
     PE_OMITTED = 0xff,
 };
 
-enum { AUGMENTATION_MAX = 16, SEARCH_ROW = 8 };
+enum { AUGMENTATION_MAX = 16, SEARCH_ROW = 8, LEB_BYTES = 16 };
 
 /* ---- numbers ---- */
 
@@ -43,7 +43,8 @@ int64_t cfi_sint(struct cfi_reader *r, unsigned bytes)
     return (int64_t)(cfi_uint(r, bytes) << shift) >> shift;
 }
 
-/* A LEB128 number; *last has its last byte, *shift the bits in front of the sign. */
+/* A LEB128 number; *last has its last byte, *shift the bits in front of the sign. Longer ones than LEB_BYTES have no
+ * value: megabytes of them would be read again for each address. */
 static uint64_t leb(struct cfi_reader *r, uint8_t *last, unsigned *shift)
 {
     uint64_t v = 0;
@@ -53,6 +54,7 @@ static uint64_t leb(struct cfi_reader *r, uint8_t *last, unsigned *shift)
         if (*shift < 64)
             v |= (uint64_t)(*last & 0x7f) << *shift;
         *shift += 7;
+        r->bad |= *last & 0x80 && *shift >= 7 * LEB_BYTES;
     } while (*last & 0x80 && !r->bad);
     return v;
 }

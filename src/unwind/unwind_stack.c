@@ -2,7 +2,9 @@
 #include "unwind/cfi.h"
 
 enum { CACHE_ROWS = 8192 };
-enum { WORK_MAX = 1 << 20 }; /* bytes of instructions that one stack may take; a function has some dozen */
+enum {
+    WORK_MAX = 1 << 20
+}; /* bytes of instructions and steps of expressions for one stack; a function has some dozen */
 
 /* DWARF's numbers. */
 struct arch {
@@ -114,7 +116,7 @@ static bool is_known(const struct unwind_task *t, unsigned column)
 }
 
 /* A value of the caller; false: nobody knows it. */
-static bool column_value(const struct walk *w, const struct cfi_row *row, const struct cfi_section *s, uint64_t cfa,
+static bool column_value(struct walk *w, const struct cfi_row *row, const struct cfi_section *s, uint64_t cfa,
                          unsigned i, uint64_t *v)
 {
     const struct unwind_task *t = w->t;
@@ -133,10 +135,10 @@ static bool column_value(const struct walk *w, const struct cfi_row *row, const 
         return is_known(t, (unsigned)c->value);
     case CFI_EXPRESSION: {
         uint64_t at;
-        return cfi_expression(t, w->stack_at, s, c->value, &cfa, &at) && unwind_word(t, w->stack_at, at, v);
+        return cfi_expression(t, w->stack_at, s, c->value, &cfa, &w->work, &at) && unwind_word(t, w->stack_at, at, v);
     }
     case CFI_VALUE:
-        return cfi_expression(t, w->stack_at, s, c->value, &cfa, v);
+        return cfi_expression(t, w->stack_at, s, c->value, &cfa, &w->work, v);
     default:
         return false;
     }
@@ -153,7 +155,7 @@ static enum unwind_end by_row(struct walk *w, const struct cfi_row *row, const s
         cfa = t->regs[row->cfa_register] + (uint64_t)(int64_t)row->cfa_offset;
         if (!is_known(t, row->cfa_register))
             return UNWIND_OUTSIDE;
-    } else if (!cfi_expression(t, w->stack_at, s, row->cfa_offset, NULL, &cfa)) {
+    } else if (!cfi_expression(t, w->stack_at, s, row->cfa_offset, NULL, &w->work, &cfa)) {
         return UNWIND_BAD_TABLES;
     }
     if (row->columns[link].rule == CFI_UNDEFINED)

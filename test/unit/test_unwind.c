@@ -507,6 +507,41 @@ START_TEST(work_is_bounded)
 }
 END_TEST
 
+/* Numbers of megabytes, which each look-up would read again. */
+START_TEST(long_numbers_have_no_value)
+{
+    uint8_t bytes[64];
+    memset(bytes, 0x80, sizeof bytes);
+    struct cfi_reader r = {bytes, bytes + sizeof bytes, false};
+    cfi_uleb(&r);
+    ck_assert(r.bad);
+    ck_assert_int_le(r.p - bytes, 16);
+    bytes[12] = 0; /* padded by compilers and linkers */
+    r = (struct cfi_reader){bytes, bytes + sizeof bytes, false};
+    ck_assert_uint_eq(cfi_uleb(&r), 0);
+    ck_assert(!r.bad);
+}
+END_TEST
+
+/* An expression that goes back and back: all of a stack have one end of their work. */
+START_TEST(expressions_are_work)
+{
+    static const uint8_t loop[] = {5, 0x31, 0x12, 0x28, 0xfc, 0xff}; /* lit1; dup; bra -4 */
+    uint8_t bytes[sizeof loop];
+    memcpy(bytes, loop, sizeof loop);
+    struct cfi_section s = {.bytes = bytes, .len = sizeof bytes};
+    struct unwind_task t = {.arch = UNWIND_X86_64};
+    uint64_t v;
+    int64_t work = 1 << 20;
+    ck_assert(!cfi_expression(&t, 0, &s, 0, NULL, &work, &v));
+    ck_assert_int_lt(work, 1 << 20);
+    int64_t each = (1 << 20) - work;
+    work = each / 2;
+    ck_assert(!cfi_expression(&t, 0, &s, 0, NULL, &work, &v));
+    ck_assert_int_eq(work, 0);
+}
+END_TEST
+
 /* ---- files that are cut ---- */
 
 START_TEST(cut_files_are_told)
@@ -549,6 +584,8 @@ Suite *unwind_suite(void)
     tcase_add_loop_test(t, programs_do_what_they_say, 0, sizeof program_cases / sizeof *program_cases);
     tcase_add_test(t, a_frame_that_repeats_ends);
     tcase_add_test(t, work_is_bounded);
+    tcase_add_test(t, long_numbers_have_no_value);
+    tcase_add_test(t, expressions_are_work);
     tcase_add_test(t, cut_files_are_told);
     suite_add_tcase(s, t);
     return s;
