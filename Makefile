@@ -57,7 +57,8 @@ bench-operators: release
 
 # What sampling costs on this machine, beside perf record; needs root.
 bench-perf: release
-	@$(CMAKE) --build build/release -j $(JOBS) --target busy
+	@$(CMAKE) --build build/release -j $(JOBS) --target busy bench_unwind
+	@build/release/bench_unwind
 	@python3 test/bench/bench_perf.py build/release
 
 # What recording costs on this machine; needs root and tracefs.

@@ -11,6 +11,9 @@
 /* A number of an inode without its generation may be another file's by now: looked at again after so long. */
 enum { CHECK_AGAIN_MS = 1000, MAX_FAILURES = 3, MAX_FILES = 1 << 16 };
 
+/* Names of code that has just been made are looked for so soon; when a process writes none, so late. */
+enum { NAMES_AGAIN_MS = 100, NO_NAMES_AGAIN_MS = 1000, MAX_NAMES_BYTES = 128 << 20 };
+
 static bool in_flight(const struct perf_files *f)
 {
     for (size_t i = 0; i < f->list.n; i++)
@@ -50,6 +53,11 @@ static void make_room(struct perf_files *f, const struct perf_file *last)
 /* Takes in what a load has found. */
 static void apply(struct perf_files *f, struct perf_load *l, uint64_t now_ms)
 {
+    if (l->jit) {
+        l->jit->loading = false;
+        perf_load_free(l);
+        return;
+    }
     struct perf_file *x = &f->list.p[l->file];
     x->loading = false;
     x->checked_ms = now_ms;
@@ -65,12 +73,22 @@ static void apply(struct perf_files *f, struct perf_load *l, uint64_t now_ms)
         x->tables = l->tables;
         l->tables = NULL;
         x->tables_tried = l->wants_tables;
-        f->failed += l->wants_tables && !x->tables;
         if (x->tables)
             f->memory += unwind_file_memory(x->tables);
         make_room(f, x);
     }
     perf_load_free(l);
+}
+
+/* In a thread when there are any. */
+static void run(struct perf_files *f, struct perf_load *l, uint64_t now_ms)
+{
+    if (f->threads && !f->loader)
+        f->loader = perf_loader_new();
+    if (f->loader && perf_loader_add(f->loader, l))
+        return;
+    perf_load_run(l);
+    apply(f, l, now_ms);
 }
 
 static void start(struct perf_files *f, size_t place, const struct perf_file_map *m, bool tables, uint64_t now_ms)
@@ -95,12 +113,7 @@ static void start(struct perf_files *f, size_t place, const struct perf_file_map
     }
     x->loading = true;
     x->asked_ms = now_ms;
-    if (f->threads && !f->loader)
-        f->loader = perf_loader_new();
-    if (f->loader && perf_loader_add(f->loader, l))
-        return;
-    perf_load_run(l);
-    apply(f, l, now_ms);
+    run(f, l, now_ms);
 }
 
 int32_t perf_files_find(struct perf_files *f, const struct perf_file_map *m, bool wants_tables, uint64_t now_ms)
@@ -142,6 +155,82 @@ void perf_files_collect(struct perf_files *f, uint64_t now_ms, uint32_t wait_ms)
         apply(f, l, now_ms);
 }
 
+/* ---- names of code without a file ---- */
+
+static void drop_jit(struct perf_jit *j)
+{
+    perf_jit_free(j);
+    mem_free(j);
+}
+
+/* Forgets the names of all processes but those that are being read. */
+static void drop_jits(struct perf_files *f)
+{
+    size_t it = 0;
+    struct u64map kept = {0};
+    for (struct u64map_slot *s; (s = u64map_next(&f->jits, &it)) != NULL;) {
+        struct perf_jit *j = (struct perf_jit *)(uintptr_t)s->value;
+        if (!j->loading || !u64map_set(&kept, s->key, s->value))
+            drop_jit(j);
+    }
+    u64map_free(&f->jits);
+    f->jits = kept;
+}
+
+static struct perf_jit *jit_of(struct perf_files *f, int32_t pid)
+{
+    size_t it = 0, bytes = 0;
+    uint64_t *slot = u64map_get(&f->jits, (uint32_t)pid);
+    if (slot)
+        return (struct perf_jit *)(uintptr_t)*slot;
+    for (struct u64map_slot *s; (s = u64map_next(&f->jits, &it)) != NULL;) {
+        const struct perf_jit *j = (struct perf_jit *)(uintptr_t)s->value;
+        bytes += j->loading ? 0 : perf_jit_memory(j);
+    }
+    if (bytes > MAX_NAMES_BYTES)
+        drop_jits(f);
+    struct perf_jit *j = mem_zalloc(sizeof *j);
+    if (!j)
+        return NULL;
+    j->pid = pid;
+    if (!u64map_set(&f->jits, (uint32_t)pid, (uint64_t)(uintptr_t)j)) {
+        mem_free(j);
+        return NULL;
+    }
+    return j;
+}
+
+const struct perf_jit *perf_files_jit(struct perf_files *f, int32_t pid, const char *dump, uint64_t dump_inode,
+                                      uint64_t address, uint64_t now_ms)
+{
+    struct perf_jit *j = jit_of(f, pid);
+    if (!j || j->loading)
+        return j;
+    uint64_t again_ms = j->map.inode || j->dump.inode ? NAMES_AGAIN_MS : NO_NAMES_AGAIN_MS;
+    bool new_dump = dump && !j->dump_path;
+    if (new_dump) {
+        j->dump_path = mem_strdup(dump);
+        j->dump_inode = dump_inode;
+    }
+    if (!new_dump && j->asked_ms && (now_ms - j->asked_ms < again_ms || perf_jit_name(j, address).len))
+        return j;
+    struct perf_load *l = mem_zalloc(sizeof *l);
+    if (!l)
+        return j;
+    l->jit = j;
+    j->loading = true;
+    j->asked_ms = now_ms;
+    run(f, l, now_ms);
+    return j;
+}
+
+bool perf_jit_is_late(const struct perf_jit *j, uint64_t now_ms)
+{
+    return j->loading && now_ms - j->asked_ms < PERF_LOAD_WAIT_MS;
+}
+
+/* ---- life ---- */
+
 struct unwind_cache *perf_files_cache(struct perf_files *f)
 {
     if (!f->cache)
@@ -164,6 +253,7 @@ const struct unwind_file *perf_files_vdso(struct perf_files *f)
 void perf_files_forget(struct perf_files *f)
 {
     bool busy = in_flight(f);
+    drop_jits(f);
     for (size_t i = 0; i < f->list.n; i++) {
         drop_tables(f, &f->list.p[i]);
         f->list.p[i].known = false;
@@ -179,8 +269,15 @@ void perf_files_forget(struct perf_files *f)
 
 void perf_files_free(struct perf_files *f)
 {
-    perf_loader_free(f->loader);
+    size_t it = 0;
+    bool all = perf_loader_free(f->loader);
     f->loader = NULL;
+    for (struct u64map_slot *s; (s = u64map_next(&f->jits, &it)) != NULL;) {
+        struct perf_jit *j = (struct perf_jit *)(uintptr_t)s->value;
+        if (all || !j->loading) /* else a thread still has it */
+            drop_jit(j);
+    }
+    u64map_free(&f->jits);
     for (size_t i = 0; i < f->list.n; i++)
         drop_tables(f, &f->list.p[i]);
     vec_free(&f->list);

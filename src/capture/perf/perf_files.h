@@ -1,4 +1,4 @@
-/* The files behind maps, for all data sources: their build ids, and their unwind tables. */
+/* The files behind maps, for all data sources: their build ids, their unwind tables, names of code without a file. */
 #ifndef MERIDIAN_CAPTURE_PERF_PERF_FILES_H
 #define MERIDIAN_CAPTURE_PERF_PERF_FILES_H
 
@@ -35,7 +35,7 @@ struct perf_files {
     size_t memory;       /* of tables */
     struct unwind_cache *cache;
     struct unwind_file *vdso;
-    uint64_t failed; /* loads that found tables which cannot be read */
+    struct u64map jits; /* pid → struct perf_jit * */
 };
 
 /* A map of a process, as far as its file is concerned. */
@@ -56,6 +56,14 @@ bool perf_file_is_late(const struct perf_file *x, uint64_t now_ms);
 
 /* Takes in what has been read; waits up to `wait_ms` until nothing is on its way any more. */
 void perf_files_collect(struct perf_files *f, uint64_t now_ms, uint32_t wait_ms);
+
+/* The names of a process's code that has no file; NULL: out of memory. They are read at first, and again when the
+ * caller has not found a name and the last time is a while ago. `dump`: a jitdump file that is mapped, or NULL. */
+const struct perf_jit *perf_files_jit(struct perf_files *f, int32_t pid, const char *dump, uint64_t dump_inode,
+                                      uint64_t address, uint64_t now_ms);
+
+/* They are being read, and a sample had better wait. */
+bool perf_jit_is_late(const struct perf_jit *j, uint64_t now_ms);
 
 /* The cache of rows, made when it is needed; NULL: out of memory. */
 struct unwind_cache *perf_files_cache(struct perf_files *f);

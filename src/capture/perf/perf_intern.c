@@ -102,7 +102,7 @@ uint32_t perf_intern_mapping(struct perf_intern *in, struct pb_writer *w, const 
 }
 
 uint32_t perf_intern_frame(struct perf_intern *in, struct pb_writer *w, struct slice function, uint32_t mapping,
-                           uint64_t rel_pc)
+                           uint64_t rel_pc, uint32_t kind)
 {
     struct frame_key key = {.mapping = mapping, .rel_pc = rel_pc};
     key.function = perf_intern_string(in, w, PERF_STRINGS_FUNCTIONS, function);
@@ -114,6 +114,8 @@ uint32_t perf_intern_frame(struct perf_intern *in, struct pb_writer *w, struct s
     pb_put_varint(w, FRAME_FUNCTION_NAME_ID, key.function);
     pb_put_varint(w, FRAME_MAPPING_ID, mapping);
     pb_put_varint(w, FRAME_REL_PC, rel_pc);
+    if (kind)
+        pb_put_varint(w, FRAME_KIND, kind);
     pb_end(w, message);
     return iid;
 }

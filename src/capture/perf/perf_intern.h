@@ -28,8 +28,9 @@ struct perf_intern {
 /* The messages go into `w`, where InternedData is open. */
 uint32_t perf_intern_string(struct perf_intern *in, struct pb_writer *w, enum perf_strings list, struct slice text);
 uint32_t perf_intern_mapping(struct perf_intern *in, struct pb_writer *w, const struct perf_mapping *m);
+/* `kind`: Frame.Kind; 0: it goes without saying. */
 uint32_t perf_intern_frame(struct perf_intern *in, struct pb_writer *w, struct slice function, uint32_t mapping,
-                           uint64_t rel_pc);
+                           uint64_t rel_pc, uint32_t kind);
 /* `frames`: the innermost first. */
 uint64_t perf_intern_callstack(struct perf_intern *in, struct pb_writer *w, const uint32_t *frames, size_t n);
 

@@ -62,6 +62,10 @@ static bool same_identity(const struct perf_file_identity *a, const struct perf_
 
 void perf_load_run(struct perf_load *l)
 {
+    if (l->jit) {
+        perf_jit_read(l->jit);
+        return;
+    }
     int fd = open_mapped(l);
     l->opened = fd >= 0;
     if (fd < 0)
@@ -163,10 +167,10 @@ static struct timespec in_ms(uint32_t ms)
     return t;
 }
 
-void perf_loader_free(struct perf_loader *l)
+bool perf_loader_free(struct perf_loader *l)
 {
     if (!l)
-        return;
+        return true;
     struct timespec until = in_ms(LEAVE_MS);
     pthread_mutex_lock(&l->lock);
     l->quit = true;
@@ -177,6 +181,7 @@ void perf_loader_free(struct perf_loader *l)
     pthread_mutex_unlock(&l->lock);
     if (!left)
         free_all(l);
+    return !left;
 }
 
 /* With the lock held. Signals are for the loop's thread. */

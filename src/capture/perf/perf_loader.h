@@ -4,6 +4,7 @@
 #define MERIDIAN_CAPTURE_PERF_PERF_LOADER_H
 
 #include "capture/common/perf_elf.h"
+#include "capture/perf/perf_jit.h"
 #include "unwind/unwind.h"
 
 /* Which bytes were read: another time or size is another file, whatever its number. */
@@ -14,6 +15,8 @@ struct perf_file_identity {
 
 /* What to read, and what was found. */
 struct perf_load {
+    struct perf_jit *jit; /* names to be read on; NULL: a file, as follows */
+
     uint32_t file;                 /* whose load it is: a number of the caller */
     int32_t pid;                   /* a process that has it mapped */
     uint64_t map_start, map_end;   /* there */
@@ -34,8 +37,8 @@ struct perf_load {
 struct perf_loader;
 struct perf_loader *perf_loader_new(void); /* NULL: out of memory */
 
-/* Waits a moment for threads that are reading; one that does not come back is left behind. */
-void perf_loader_free(struct perf_loader *l);
+/* Waits a moment for threads that are reading. False: one does not come back, and is left behind with its load. */
+bool perf_loader_free(struct perf_loader *l);
 
 /* Takes over the load. False: no thread could be started, it was not taken. */
 bool perf_loader_add(struct perf_loader *l, struct perf_load *load);

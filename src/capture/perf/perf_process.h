@@ -16,6 +16,9 @@ enum perf_verdict {
     PERF_TIMED_OUT, /* … and could not within the time that the config gives */
 };
 
+/* What is in executable memory: that of a file, or what the process has made itself. */
+enum perf_map_code { PERF_CODE_UNKNOWN, PERF_CODE_OF_FILE, PERF_CODE_MADE };
+
 /* Executable memory. */
 struct perf_map {
     uint64_t start, end, offset, inode;
@@ -26,6 +29,7 @@ struct perf_map {
     uint32_t generation;
     uint32_t file, file_epoch; /* 1 + its place in perf_files, when the epoch is the same; 0: none yet */
     uint64_t load_bias;        /* of its file, with `mapping` */
+    uint8_t code;              /* enum perf_map_code */
 };
 
 struct perf_process {

@@ -33,6 +33,12 @@ static struct perf_map *map_of(struct stack *k, uint64_t pc)
     return m ? m : perf_process_find_in_parent(&k->s->processes, k->p, pc, k->now_ms);
 }
 
+/* An address inside of the instruction that a frame is in. */
+static uint64_t code_of(const struct unwind_frame *f)
+{
+    return f->exact || f->pc < PC_STEP ? f->pc : f->pc - PC_STEP;
+}
+
 /* The map of a frame: that of its call, when the call is the last instruction of the map. */
 static struct perf_map *map_of_frame(struct stack *k, const struct unwind_frame *f)
 {
@@ -73,7 +79,7 @@ static struct perf_file *file_of(struct stack *k, struct perf_map *m)
 static bool is_device(const char *path)
 {
     return strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/ashmem/", 12) != 0 &&
-           strncmp(path, "/dev/shm/", 9) != 0;
+           strncmp(path, "/dev/shm/", 9) != 0 && strncmp(path, "/dev/zero", 9) != 0;
 }
 
 static bool find_code(void *ctx, uint64_t pc, struct unwind_place *place)
@@ -94,6 +100,21 @@ static bool find_code(void *ctx, uint64_t pc, struct unwind_place *place)
                                                                              : NULL;
     *place = unwind_place_of(tables, m->start, m->offset);
     return true;
+}
+
+/* The names of code that the process has made itself; NULL: `m` is not of that. */
+static const struct perf_jit *jit_of(struct stack *k, struct perf_map *m, uint64_t pc)
+{
+    const char *path = strpool_cstr(&k->s->processes.paths, m->path);
+    if (m->code == PERF_CODE_UNKNOWN)
+        m->code = perf_jit_is_code(path) ? PERF_CODE_MADE : PERF_CODE_OF_FILE;
+    if (m->code != PERF_CODE_MADE)
+        return NULL;
+    bool dump = path && perf_jit_is_dump(path);
+    const struct perf_jit *j =
+        perf_files_jit(&k->s->shared->files, k->p->pid, dump ? path : NULL, m->inode, pc, k->now_ms);
+    k->late |= j && perf_jit_is_late(j, k->now_ms);
+    return j && !j->loading ? j : NULL;
 }
 
 /* ---- the user's part ---- */
@@ -172,13 +193,15 @@ static void collect_by_tables(struct stack *k, const struct perf_record *r)
         set_error(&k->s->user, ends[end].name, ends[end].code);
 }
 
-/* Files of frames whose mapping has no number yet are asked for. */
+/* Files of frames whose mapping has no number yet are asked for, and names of code that has no file. */
 static void ask_for_files(struct stack *k)
 {
     for (size_t i = 0; i < k->s->user.n; i++) {
         struct perf_map *m = map_of_frame(k, &k->s->user.frames[i]);
         if (m && !(m->mapping && m->generation == k->s->generation))
             file_of(k, m);
+        if (m)
+            jit_of(k, m, code_of(&k->s->user.frames[i]));
     }
 }
 
@@ -214,7 +237,7 @@ static void push_kernel(struct stack *k, uint64_t address)
     struct perf_mapping kernel = {.path = slice_str("kernel")};
     struct slice function = perf_kernel_name(k->s->shared, address, name);
     uint32_t mapping = perf_intern_mapping(&o->in, &o->w, &kernel);
-    push(k, perf_intern_frame(&o->in, &o->w, function, mapping, 0));
+    push(k, perf_intern_frame(&o->in, &o->w, function, mapping, 0, 0));
 }
 
 /* The kernel's part of a chain comes first, behind its marker. */
@@ -260,7 +283,9 @@ static void push_user(struct stack *k, const struct unwind_frame *f)
     uint64_t rel_pc = m ? f->pc - m->start + m->offset + m->load_bias : f->pc;
     if (m && !f->exact)
         rel_pc -= rel_pc < PC_STEP ? 0 : PC_STEP;
-    push(k, perf_intern_frame(&o->in, &o->w, slice_of(NULL, 0), mapping, rel_pc));
+    const struct perf_jit *jit = m ? jit_of(k, m, code_of(f)) : NULL;
+    struct slice name = jit ? perf_jit_name(jit, code_of(f)) : slice_of(NULL, 0);
+    push(k, perf_intern_frame(&o->in, &o->w, name, mapping, rel_pc, name.len ? FRAME_KIND_JIT : 0));
 }
 
 /* The frame that says why the stack ends. */
@@ -269,7 +294,7 @@ static void push_error(struct stack *k, const char *name)
     struct perf_packets *o = &k->s->packets;
     struct perf_mapping none = {0};
     uint32_t mapping = perf_intern_mapping(&o->in, &o->w, &none);
-    push(k, perf_intern_frame(&o->in, &o->w, slice_str(name), mapping, 0));
+    push(k, perf_intern_frame(&o->in, &o->w, slice_str(name), mapping, 0, 0));
 }
 
 size_t perf_stack_frames(struct perf_sampler *s, struct perf_process *p, const struct perf_record *r, bool user,
