@@ -1,16 +1,14 @@
 """tracebox traced_perf samples a program whose profile is known: its functions, their shares and callers are found."""
-import ctypes
 import os
 import pathlib
-import platform
 import re
-import struct
 import subprocess
 import sys
 import time
 import unittest
 
 from harness import TRACEBOX, Case, main, wait_for
+from sampling import can_sample
 
 BUSY = os.environ.get("BUSY", "build/dev/busy")
 WAITS = os.environ.get("WAITS", "build/dev/waits")
@@ -240,18 +238,6 @@ class Perf(Case):
     def test_memory_is_guarded(self):
         trace = self.record(CONFIG % (1500, "frequency: 99", "", "max_daemon_memory_kb: 1"))
         self.assertNotEqual(self.query(trace, "select value from stats where name = 'perf_guardrail_stop_ts'"), [])
-
-
-def can_sample():
-    """Opens cpu-clock for all tasks of cpu 0, as traced_perf does."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    number = {"x86_64": 298, "aarch64": 241}.get(platform.machine())
-    attr = bytearray(112)
-    struct.pack_into("<IIQQ", attr, 0, 1, len(attr), 0, 10000000)  # software, cpu-clock
-    fd = libc.syscall(number, (ctypes.c_char * len(attr)).from_buffer(attr), -1, 0, -1, 0) if number else -1
-    if fd >= 0:
-        os.close(fd)
-    return fd >= 0
 
 
 if __name__ == "__main__":

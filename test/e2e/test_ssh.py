@@ -11,6 +11,7 @@ import unittest
 
 from harness import TRACEBOX, Case, first, main, packets, wait_for
 from links import Forwarder, Machine, enter_namespace
+from sampling import can_sample
 
 STATIC = pathlib.Path(TRACEBOX).parent / "tracebox-static"
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
@@ -56,7 +57,7 @@ class Ssh(Case):
         def left():
             out = [f"{m.name}: {line}" for m in machines for line in subprocess.run(
                 ["ps", "-ww", "-eo", "pid,args"], stdout=subprocess.PIPE).stdout.decode().splitlines()
-                if ("traced_probes" in line or "traced_relay" in line) and "tracebox" in line and self.is_ours(line)]
+                if any(d in line for d in ("traced_probes", "traced_perf", "traced_relay")) and "tracebox" in line and self.is_ours(line)]
             return out + [f for f in glob.glob("/tmp/tracebox-record[-.]*") if not ours or ours not in f] + ([] if EVENT.read_text().strip() == "0" else ["ftrace"])
         try:
             wait_for(lambda: not left(), seconds, "cleaning up")
@@ -100,6 +101,22 @@ class Ssh(Case):
         config = next(first(p, 33) for p in packets(trace.read_bytes()) if first(p, 33))
         self.assertEqual(first(first(config, 1), 1000), first(first(config, 1), 1), "a ring of its own for each machine")
         self.clean([a, b])
+
+    @unittest.skipUnless(can_sample(), "needs a kernel that lets it sample (perf_event_open)")
+    def test_profile_of_another_machine(self):
+        m, trace = self.machine(1, True), self.dir / "trace"
+        p = self.spawn(TRACEBOX, "profile", "--ssh", f"ssh -F {self.dir}/ssh_config", "-o", trace, "--machine", self.address(m),
+                       "--no-host", "-F", "199", "--dwarf", "-g", "-t", "2s")
+        out, err = self.finish(p, seconds=60)
+        self.assertIn("self   total  function", out)
+        self.assertRegex(err, r"\d+ samples of running threads")
+        rows = {int(r[0]): (int(r[1]), int(r[2])) for r in self.query(
+            trace, "select m.raw_id, count(*), count(s.callsite_id) from perf_sample s join thread using (utid) join machine m on "
+                   "m.id = thread.machine_id group by 1")}
+        self.assertEqual(set(rows), {m.id})
+        self.assertGreater(rows[m.id][0], 20)
+        self.assertGreater(rows[m.id][1], 10)
+        self.clean([m])
 
     def test_direct(self):
         m = self.machine(1, True)

@@ -76,15 +76,21 @@ static void put_source(struct pb_writer *w, const struct profile_flags *f, const
 /* The data sources as text: the samples, and what names the processes. */
 static int choose(struct record *r, const void *flag_values, struct error *err)
 {
-    static const char *const switches[] = {"sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup_new",
-                                           "task/task_newtask", "task/task_rename"};
+    static const char *const names[] = {"task/task_newtask", "task/task_rename"}, *const switches[] = {
+                                                                                      "sched/sched_switch",
+                                                                                      "sched/sched_waking",
+                                                                                      "sched/sched_wakeup_new",
+                                                                                      "task/task_newtask",
+                                                                                      "task/task_rename"};
     const struct profile_flags *f = flag_values;
     struct pb_writer w = {0};
     char timebase[80];
-    if (geteuid() != 0 && !r->shared)
+    if (geteuid() != 0 && !r->shared && !r->no_host)
         return error_set(err, -MRD_EDENIED, "sampling needs root: run it with sudo");
     snprintf(timebase, sizeof timebase, "counter: SW_CPU_CLOCK frequency: %lld", frequency_of(f));
     put_source(&w, f, timebase, ring_pages(f));
+    r->perfetto.categories =
+        (struct text_list){.p = (const char **)(uintptr_t)names, .n = sizeof names / sizeof *names};
     if (f->off_cpu) {
         put_source(&w, f, "period: 1 tracepoint { name: \"sched/sched_switch\" filter: \"prev_pid != 0\" }",
                    f->dwarf ? MOST_PAGES : LEAST_PAGES);
@@ -112,7 +118,9 @@ static const char *check_flags(const struct profile_flags *f)
         if (end == f->pids.p[i] || *end || pid <= 0 || pid > INT32_MAX)
             return "--pid: use the number of a process";
     }
-    return f->frequency.given && (f->frequency.value < 1 || f->frequency.value > MAX_HZ)
+    const char *machines = record_check_machines(&f->machines, f->no_host);
+    return machines ? machines
+           : f->frequency.given && (f->frequency.value < 1 || f->frequency.value > MAX_HZ)
                ? "--frequency: use a number from 1 to 100000"
            : f->rows.given && (f->rows.value < 1 || f->rows.value > 100000) ? "--rows: use a number from 1 to 100000"
                                                                             : NULL;
@@ -132,7 +140,7 @@ static void show(const struct record *r, const struct profile_flags *f)
             "profile: %llu samples of running threads, %llu of idle processors; %llu without a stack, %llu lost\n",
             (unsigned long long)n.samples, (unsigned long long)n.idle, (unsigned long long)n.skipped,
             (unsigned long long)n.lost);
-    if (!r->shared)
+    if (!r->shared && !r->no_host)
         fprintf(stderr, "profile: overhead: traced_perf used %llu ms of processor time\n",
                 (unsigned long long)r->perf_ms);
     fprintf(stderr, "profile: the trace is in %s: tp_shell %s\n", r->perfetto.out, r->perfetto.out);
@@ -153,6 +161,13 @@ static int run_flags(const struct profile_flags *f, char *const *command)
                                            .light = true};
     r.timed = f->time != NULL;
     r.command = command;
+    r.targets = f->machines.p;
+    r.n = (unsigned)f->machines.n;
+    r.no_host = f->no_host;
+    r.direct = f->direct;
+    r.remote.binary = f->binary;
+    r.remote.always_copy = f->always_copy;
+    r.remote.ssh = f->ssh;
     int rc = record_run(&r, choose, f);
     if (r.recorded)
         show(&r, f);

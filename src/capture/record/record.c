@@ -49,11 +49,8 @@ static int choose_events(struct record *r, const void *flag_values, struct error
 /* What is wrong with the command line, NULL: nothing. */
 static const char *check_flags(const struct record_flags *f)
 {
-    for (size_t i = 0; i < f->machines.n; i++)
-        if (!*f->machines.p[i] || *f->machines.p[i] == '-') /* ssh would take -… for an option */
-            return "--machine: the name of a machine is empty or begins with '-'";
-    return f->machines.n > REMOTES_MAX      ? "too many machines"
-           : f->no_host && !f->machines.n   ? "--no-host needs --machine"
+    const char *wrong = record_check_machines(&f->machines, f->no_host);
+    return wrong                            ? wrong
            : !f->out                        ? "--out is needed: the trace goes there"
            : f->config_path && f->events.n  ? "--config and events exclude each other"
            : f->config_path && f->presets.n ? "--config and --preset exclude each other"

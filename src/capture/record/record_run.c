@@ -118,7 +118,7 @@ static int start_machines(struct record *r, struct error *err)
 
 static void wait_for_producers(struct record *r)
 {
-    unsigned want = r->n + !r->no_host + r->perf;
+    unsigned each = 1 + r->remote.perf, want = r->n * each + !r->no_host + r->perf;
     for (int64_t until = now_ms() + PRODUCERS_TIMEOUT_MS; now_ms() < until && !interrupted;) {
         if (daemons_count_producers(&r->daemons) >= want)
             return;
@@ -227,10 +227,11 @@ static int find_binary(struct record *r, struct error *err)
 
 static void find_perf(struct record *r)
 {
-    for (size_t i = 0; i < r->config->n_data_sources && !r->no_host; i++) {
+    for (size_t i = 0; i < r->config->n_data_sources; i++) {
         const Mrd__DataSourceConfig *c = r->config->data_sources[i]->config;
-        r->perf |= c && c->name && strcmp(c->name, "linux.perf") == 0;
+        r->remote.perf |= c && c->name && strcmp(c->name, "linux.perf") == 0;
     }
+    r->perf = r->remote.perf && !r->no_host;
 }
 
 static int prepare(struct record *r, int (*choose)(struct record *r, const void *flags, struct error *err),
@@ -309,4 +310,14 @@ void record_free(struct record *r)
     mem_free(r->own_sources);
     r->own_sources = NULL;
     presets_free(&r->presets);
+}
+
+const char *record_check_machines(const struct text_list *machines, bool no_host)
+{
+    for (size_t i = 0; i < machines->n; i++)
+        if (!*machines->p[i] || *machines->p[i] == '-') /* ssh would take -… for an option */
+            return "--machine: the name of a machine is empty or begins with '-'";
+    return machines->n > REMOTES_MAX ? "too many machines"
+           : no_host && !machines->n ? "--no-host needs --machine"
+                                     : NULL;
 }

@@ -43,4 +43,7 @@ int record_run(struct record *r, int (*choose)(struct record *r, const void *fla
                const void *flags);
 void record_free(struct record *r);
 
+/* What is wrong with the machines of a command line; NULL: nothing. */
+const char *record_check_machines(const struct text_list *machines, bool no_host);
+
 #endif

@@ -16,9 +16,9 @@
 
 enum { STOP_PATIENCE_MS = 10000 }; /* for all of them together */
 
-/* POSIX shell, also that of busybox. Set before it: d (a directory of its own), name, copy (1: always), size (of the
- * binary, 0: none), and relay (where the relay connects to; ":PORT": to where the ssh connection comes from). It says
- * "copy" and expects `size` bytes, "ready", or "failed WHY". */
+/* POSIX shell, also that of busybox. Set before it: d (a directory of its own), name, copy (1: always), perf (1: with
+ * traced_perf), size (of the binary, 0: none), and relay (where the relay connects to; ":PORT": to where the ssh
+ * connection comes from). It says "copy" and expects `size` bytes, "ready", or "failed WHY". */
 static const char script[] =
     "umask 077\n"
     "pids=\n"
@@ -44,6 +44,7 @@ static const char script[] =
     "  sleep 0.1\n"
     "done\n"
     "\"$t\" traced_probes >>\"$d/log\" 2>&1 & pids=\"$pids $!\"\n"
+    "[ \"$perf\" != 1 ] || { \"$t\" traced_perf >>\"$d/log\" 2>&1 & pids=\"$pids $!\"; }\n"
     "echo ready\n"
     "cat >/dev/null\n";
 
@@ -86,8 +87,8 @@ int remote_start(struct remote *r, const char *target, const struct remote_optio
         argv[n++] = forward;
     }
     /* The login shell sees one word in single quotes, with newlines in it: any but csh takes that. */
-    int len = snprintf(command, sizeof command, "exec sh -c 'd=%s name=%s copy=%d size=%lld relay=", dir, r->name,
-                       o->always_copy, (long long)st.st_size);
+    int len = snprintf(command, sizeof command, "exec sh -c 'd=%s name=%s copy=%d perf=%d size=%lld relay=", dir,
+                       r->name, o->always_copy, o->perf, (long long)st.st_size);
     len += o->relay_to ? snprintf(command + len, sizeof command - (size_t)len, "%s.sock\n", dir)
                        : snprintf(command + len, sizeof command - (size_t)len, ":%u\n", o->direct_port);
     for (const char *p = script; *p; p++)

@@ -37,6 +37,7 @@ struct remote_options {
     bool always_copy;     /* also to machines that have one */
     const char *relay_to; /* HOST:PORT here, to forward relays to through ssh; NULL: they connect directly */
     unsigned direct_port; /* … to this port, at the address that the ssh connection comes from */
+    bool perf;            /* traced_perf is needed there as well */
     const char *scratch;  /* a name for files on the machine that nobody else has */
 };
 

@@ -1,0 +1,132 @@
+"""Stacks of programs without frame pointers: the shares of their functions, and their callers, beside what they measure
+themselves and beside perf record."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+from harness import TRACEBOX, Case, main
+from sampling import can_sample
+
+TRUTH = os.environ.get("TRUTH", "build/dev/truth")
+TRUTH_LIBRARY = os.environ.get("TRUTH_LIBRARY", "build/dev/libtruth_library.so")
+WAITS = os.environ.get("WAITS", "build/dev/waits")
+LONG = bool(os.environ.get("MERIDIAN_LONG"))
+SECONDS = 10 if LONG else 3  # of processor time
+POINTS = 3 if LONG else 5  # a third of the samples: their error is larger
+
+# What each function must have above it, the nearest first.
+CALLERS = {"plain": ["take_turns"], "deep": ["recurse"] * 41 + ["run_deep"], "truth_in_library": ["take_turns"], "outer": ["take_turns"],
+           "called_back": ["truth_through_library", "run_called_back"], "sorted": ["compare"], "aligned": ["run_aligned"],
+           "varying": ["run_varying"], "handled": ["on_signal"]}
+
+
+def functions_of(path):
+    """[(address, size, name)] of a file, by nm."""
+    out = subprocess.run(["nm", "-S", "--defined-only", path], stdout=subprocess.PIPE, text=True, check=True).stdout
+    rows = [line.split() for line in out.splitlines()]
+    return sorted((int(r[0], 16), int(r[1], 16), r[3]) for r in rows if len(r) == 4 and r[2] in "tT")
+
+
+class Unwind(Case):
+    def setUp(self):
+        super().setUp()
+        self.env = {**self.env, "PERFETTO_CONSUMER_SOCK_NAME": str(self.dir / "nobody")}
+
+    def profile(self, *args):
+        trace = self.dir / "profile.pftrace"
+        p = subprocess.run([TRACEBOX, "profile", "-o", trace, *map(str, args)], env=self.env, capture_output=True, text=True,
+                           timeout=500)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        return trace, p.stdout, p.stderr
+
+    def stacks(self, trace, name):
+        """Samples of the processes that run a file: lists of function names, the innermost first, and the error."""
+        known = {str(pathlib.Path(p).resolve()): functions_of(p) for p in (TRUTH, TRUTH_LIBRARY)}
+        known[str(pathlib.Path(TRUTH + "_stripped").resolve())] = functions_of(TRUTH)
+
+        def function(mapping, pc):
+            for start, size, text in known.get(mapping, []):
+                if start <= pc < start + size:
+                    return text
+            return pathlib.Path(mapping).name
+
+        rows = self.query(trace, "select s.id, coalesce(s.unwind_error, ''), s.callsite_id from perf_sample s join thread using "
+                                 f"(utid) where thread.name = '{pathlib.Path(name).name[:15]}' and s.callsite_id is not null and "
+                                 "s.cpu_mode = 'user'")
+        sites = {int(r[0]): (int(r[1]) if r[1] != "[NULL]" else None, r[2], int(r[3]), r[4]) for r in self.query(
+            trace, "select c.id, c.parent_id, m.name, f.rel_pc, f.name from stack_profile_callsite c join stack_profile_frame f "
+                   "on f.id = c.frame_id join stack_profile_mapping m on m.id = f.mapping")}
+        out = []
+        for _, error, site in rows:
+            stack, at = [], int(site)
+            while at is not None:
+                at, mapping, pc, text = sites[at]
+                if not text.startswith("ERROR "):
+                    stack.append(function(mapping, pc))
+            out.append((stack, error))
+        return out
+
+    def shares(self, stacks, names):
+        counts = {n: sum(s[0] == n for s, _ in stacks) for n in names}
+        return {n: 100 * c / max(1, sum(counts.values())) for n, c in counts.items()}
+
+    def check(self, program):
+        trace, out, err = self.profile("-F", 999, "-g", "--dwarf", "--", program, SECONDS)
+        truth = {w[0]: float(w[1]) for w in map(str.split, out.splitlines()) if len(w) == 2 and re.fullmatch(r"[\d.]+", w[1])}
+        self.assertEqual(len(truth), 12, out)
+        stacks = self.stacks(trace, program)
+        self.assertGreater(len(stacks), 999 * SECONDS * 0.5, err)
+        found = self.shares(stacks, truth)
+        print({n: (round(found[n], 1), truth[n]) for n in truth})
+        for n, share in truth.items():
+            self.assertAlmostEqual(found[n], share, delta=POINTS, msg=f"{n}: {found} {truth}")
+        whole = [s for s, error in stacks if "main" in s]
+        print(f"{len(stacks)} samples, {100 * len(whole) / len(stacks):.2f} % reach main")
+        self.assertGreater(len(whole), 0.99 * len(stacks))
+        for n, callers in CALLERS.items():
+            of_it = [s for s, _ in stacks if s[0] == n]
+            right = [s for s in of_it if s[1:1 + len(callers)] == callers and "main" in s]
+            self.assertGreater(len(right), 0.98 * len(of_it), f"{n}: {next((s for s in of_it if s not in right), None)}")
+        return trace, truth, found, len(whole) / len(stacks)
+
+    def test_shares_and_callers_are_right(self):
+        trace, *_ = self.check(TRUTH)
+        self.assertEqual(self.query(trace, "select name from stats where value > 0 and (name glob 'stackprofile_*' or "
+                                           "name = 'interned_data_tokenizer_errors')"), [])
+
+    def test_a_stripped_program_is_unwound_as_well(self):
+        self.check(TRUTH + "_stripped")
+
+    @unittest.skipUnless(shutil.which("perf"), "needs perf (linux-perf)")
+    def test_perf_record_finds_the_same(self):
+        _, truth, found, whole = self.check(TRUTH)
+        data = self.dir / "perf.data"
+        # 8 KiB of the stack, its default; a recording of all processors at this rate would lose half of it
+        subprocess.run(["perf", "record", "-q", "-F", "999", "-e", "cpu-clock:u", "--call-graph", "dwarf", "-o", data, "--", TRUTH,
+                        str(SECONDS)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        text = subprocess.run(["perf", "script", "--no-inline", "-F", "ip,sym", "-i", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True, check=True).stdout
+        theirs = [([line.split(None, 1)[1] if " " in line.strip() else "?" for line in block.splitlines()
+                    if line.strip()], "")
+                  for block in text.split("\n\n") if block.strip()]
+        shares = self.shares(theirs, truth)
+        reached = sum("main" in s for s, _ in theirs) / len(theirs)
+        print(f"perf: {len(theirs)} samples, {100 * reached:.2f} % reach main")
+        self.assertGreaterEqual(whole, reached - 0.003)
+        top = sorted(found, key=found.get, reverse=True)[:10]
+        top_of_perf = sorted(shares, key=shares.get, reverse=True)[:10]
+        # functions whose true shares are a point apart may change places in either
+        for mine, other in zip(top, top_of_perf):
+            self.assertLess(abs(truth[mine] - truth[other]), 2, f"{top} {top_of_perf}")
+        self.assertEqual(set(top[:9]), set(top_of_perf[:9]))
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0 or not can_sample():
+        print("skipped: needs root and a kernel that lets it sample (perf_event_open)")
+        sys.exit(77)
+    main()
