@@ -111,15 +111,21 @@ static void close_machine(struct machine_ctx *m)
 
 static const struct machine_parts machine_parts = {open_machine, close_machine};
 
+/* Events: a thread costs as much as parsing a few hundred. Threads that were asked for are used for fewer, too. */
+enum { WORTH_A_THREAD = 32 * 1024 };
+
 static bool open_parts(struct importer *im)
 {
-    return (im->clocks = clock_graph_open(im->st)) && (im->remote = remote_sync_open(im)) &&
-           (im->sorter = sorter_open(&im->st->stats, im->opt.full_sort)) && (im->tracks = track_tracker_open(im)) &&
-           (im->slices = slice_tracker_open(im)) && (im->flows = flow_tracker_open(im)) &&
-           (im->proto =
-                proto_reader_open(im, handlers, sizeof handlers / sizeof *handlers, track_event_early_handlers)) &&
-           (im->trace_dat = trace_dat_open()) && (im->reader = reader_open(im, &merge_archives, format_readers)) &&
-           importer_machine(im, 0);
+    bool ok =
+        (im->clocks = clock_graph_open(im->st)) && (im->remote = remote_sync_open(im)) &&
+        (im->sorter = sorter_open(&im->st->stats, im->opt.full_sort)) && (im->tracks = track_tracker_open(im)) &&
+        (im->slices = slice_tracker_open(im)) && (im->flows = flow_tracker_open(im)) &&
+        (im->proto = proto_reader_open(im, handlers, sizeof handlers / sizeof *handlers, track_event_early_handlers)) &&
+        (im->trace_dat = trace_dat_open()) && (im->reader = reader_open(im, &merge_archives, format_readers)) &&
+        importer_machine(im, 0);
+    if (ok && importer_threads(im) > 1)
+        sorter_use_thread(im->sorter, im->opt.threads ? 1 : WORTH_A_THREAD);
+    return ok;
 }
 
 /* --clock FORMAT=CLOCK: files that have no packets, whose clock nothing else tells. */

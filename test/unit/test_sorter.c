@@ -14,6 +14,8 @@ static uint64_t next_random(uint64_t *state)
     return x ^ x >> 31;
 }
 
+enum { MAX_RUN = 50 }; /* events pushed at once */
+
 struct sink {
     struct record {
         int64_t ts;
@@ -75,10 +77,12 @@ START_TEST(the_merge_of_random_queues_is_that_of_qsort)
     uint64_t step = 1 + next_random(&seed) % 5;
     struct stats stats = {0};
     struct sorter *s = sorter_open(&stats, _i % 2);
+    sorter_use_thread(s, _i % 3);
     struct sink sink = {malloc(MAX_EVENTS * sizeof *sink.p), 0};
     struct source sources[MAX_QUEUES];
     struct record *queues[MAX_QUEUES];
-    size_t n[MAX_QUEUES] = {0};
+    size_t n[MAX_QUEUES] = {0}, n_run[MAX_QUEUES] = {0};
+    struct sort_event run[MAX_QUEUES][MAX_RUN];
     for (uint32_t q = 0; q < n_queues; q++) {
         sources[q] = (struct source){&sink, q};
         queues[q] = malloc((n_events + 1) * sizeof *queues[q]);
@@ -90,9 +94,18 @@ START_TEST(the_merge_of_random_queues_is_that_of_qsort)
         now += (int64_t)(next_random(&seed) % step);
         int64_t ts = now - (disorder ? (int64_t)(next_random(&seed) % disorder) : 0);
         queues[q][n[q]] = (struct record){ts, (uint32_t)q, n[q]};
-        sorter_push(s, (uint32_t)q, (struct sort_event){ts, n[q], 0});
+        run[q][n_run[q]++] = (struct sort_event){ts, n[q], 0};
         n[q]++;
+        if (n_run[q] == 1 + q % MAX_RUN) {
+            if (n_run[q] == 1)
+                sorter_push(s, (uint32_t)q, run[q][0]);
+            else
+                sorter_push_run(s, (uint32_t)q, run[q], n_run[q]);
+            n_run[q] = 0;
+        }
     }
+    for (uint32_t q = 0; q < n_queues; q++)
+        sorter_push_run(s, q, run[q], n_run[q]);
     sorter_drain(s);
     for (size_t q = 0; q < n_queues; q++)
         qsort(queues[q], n[q], sizeof *queues[q], by_ts_then_arrival);
@@ -163,6 +176,7 @@ START_TEST(windows_emit_what_their_definition_says)
     uint64_t disorder = next_random(&seed) % 3 ? next_random(&seed) % 400 : 0;
     struct stats stats = {0};
     struct sorter *s = sorter_open(&stats, false);
+    sorter_use_thread(s, _i % 3);
     struct sink sink = {malloc((n_events + 1) * sizeof *sink.p), 0};
     struct source sources[MAX_QUEUES];
     struct model m = {.out = malloc((n_events + 1) * sizeof *m.out), .emitted = INT64_MIN};

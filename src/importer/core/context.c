@@ -1,6 +1,8 @@
 /* Machines: their rows, their cpus, and the life of the trackers of each. */
 #include "importer/core/context.h"
 
+#include <sched.h>
+
 enum {
     MAX_MACHINES = UINT16_MAX, /* as many as stats can tell apart */
     MACHINES_AT_ONCE = 512,    /* these are taken whatever the input's size */
@@ -12,6 +14,16 @@ static size_t machines_allowed(const struct importer *im)
 {
     uint64_t n = MACHINES_AT_ONCE + (im->input_bytes + im->directory_bytes) / BYTES_OF_A_MACHINE;
     return n < MAX_MACHINES ? (size_t)n : MAX_MACHINES;
+}
+
+unsigned importer_threads(const struct importer *im)
+{
+    enum { USEFUL = 4 };
+    cpu_set_t allowed;
+    if (im->opt.threads)
+        return im->opt.threads;
+    int cpus = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    return cpus > USEFUL ? USEFUL : cpus > 1 ? (unsigned)cpus : 1;
 }
 
 void importer_fail(struct importer *im, int code, const char *fmt, ...)

@@ -133,6 +133,9 @@ static inline bool importer_bytes_stable(const struct importer *im, const void *
     return (uintptr_t)p - im->stable_first < im->stable_len;
 }
 
+/* How many threads the import may use, this one among them: --threads, or up to 4 of the processors it may run on. */
+unsigned importer_threads(const struct importer *im);
+
 /* Notes an error that makes the import fail at its end (the first one is kept); what was imported stays. */
 void importer_fail(struct importer *im, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

@@ -110,8 +110,20 @@ bool ftrace_clock_is_trace_time(const struct packet *p, struct clock_id clock)
            trace.file == clock.file && clock_graph_to_trace_time(p->m->im->clocks, clock, 1, &ns) == 0 && ns == 1;
 }
 
+/* Events of a bundle on their way to the queue: many at once cost less. */
+struct gathered {
+    struct sort_event events[128];
+    size_t n;
+};
+
+static void flush(struct packet *p, struct ftrace_cpu *c, struct gathered *g)
+{
+    sorter_push_run(p->m->im->sorter, c->queue_events, g->events, g->n);
+    g->n = 0;
+}
+
 static void push_event(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, bool is_trace_ns, uint32_t gen,
-                       struct slice event)
+                       struct slice event, struct gathered *g)
 {
     const uint8_t *q = event.p, *end = event.p + event.len;
     uint64_t raw = 0, pid, tag;
@@ -148,8 +160,10 @@ static void push_event(struct packet *p, struct ftrace_cpu *c, struct clock_id c
         q = event.p;
     if (__builtin_expect(p->m->im->input.ftrace_rows_only, 0))
         flags |= EVENT_ROW_ONLY;
-    sorter_push(p->m->im->sorter, c->queue_events,
-                (struct sort_event){.ts = ts, .a = (uintptr_t)q, .b = (uint64_t)(end - q) << 32 | gen << 8 | flags});
+    if (g->n == sizeof g->events / sizeof *g->events)
+        flush(p, c, g);
+    g->events[g->n++] =
+        (struct sort_event){.ts = ts, .a = (uintptr_t)q, .b = (uint64_t)(end - q) << 32 | gen << 8 | flags};
 }
 
 /* Ring buffers of different cpus reach back to different times. What all of them cover begins at the latest of the
@@ -225,9 +239,12 @@ enum tokenize_result ftrace_tokenize_bundle(struct packet *p)
     bool is_trace_ns = ftrace_clock_is_trace_time(p, clock);
     struct pb_cursor cursor = pb_cursor(p->field);
     struct pb_field field;
+    struct gathered g;
+    g.n = 0;
     while (pb_next(&cursor, &field))
         if (field.id == FTRACE_EVENT_BUNDLE_EVENT && field.wire == PB_BYTES)
-            push_event(p, c, clock, is_trace_ns, gen, pb_bytes(&field));
+            push_event(p, c, clock, is_trace_ns, gen, pb_bytes(&field), &g);
+    flush(p, c, &g);
     if (cursor.bad)
         stats_add(stats, p->m->id, STAT_ftrace_bundle_tokenizer_errors, 1);
     if (b.has_descriptors)

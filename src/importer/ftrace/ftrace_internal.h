@@ -85,7 +85,11 @@ enum { FTRACE_RECENT_BITS = 7, FTRACE_RECENT_BYTES = 32 };
 struct ftrace_recent {
     uint8_t payload[FTRACE_RECENT_BYTES];
     argset args;
+    uint32_t aux; /* of recent_events: what the decoder is given, */
+    uint32_t len; /* and how many bytes of the payload count; 0: none yet */
 };
+/* More kinds of events share this one. */
+enum { FTRACE_RECENT_EVENT_BITS = 11 };
 
 struct ftrace_cpu {
     struct ftrace_machine *f;
@@ -150,6 +154,7 @@ struct ftrace_machine {
     struct u64map formatted;  /* what was formatted to a name -> that name (see ftrace_formatted()) */
 
     struct ftrace_recent recent_switches[1 << FTRACE_RECENT_BITS], recent_wakings[1 << FTRACE_RECENT_BITS];
+    struct ftrace_recent *recent_events; /* 1 << FTRACE_RECENT_EVENT_BITS; NULL until an event has args */
 
     struct generic_events *generic;   /* generic.c */
     struct syscalls *syscalls;        /* syscalls.c */

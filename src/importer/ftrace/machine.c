@@ -96,6 +96,7 @@ void ftrace_machine_close(struct ftrace_machine *f)
     vec_free(&f->cpus);
     by_id_free(&f->thread_tracks);
     u64map_free(&f->file_tracks);
+    mem_free(f->recent_events);
     vec_free(&f->comms);
     vec_free(&f->retimed);
     vec_free(&f->gpu_sync_points);
@@ -152,6 +153,7 @@ static struct ftrace_cpu *make_cpu(struct ftrace_machine *f, uint32_t cpu)
         f->im->failed = true;
         return NULL;
     }
+    sorter_points_to_bytes(f->im->sorter, queues);
     *c = (struct ftrace_cpu){
         .f = f, .cpu = cpu, .queue_events = queues, .queue_switch = queues + 1, .queue_waking = queues + 2, .ucpu = -1};
     f->cpus.p[cpu].cpu = c;

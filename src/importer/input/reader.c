@@ -93,12 +93,8 @@ static bool inflated_ahead(struct reader *r, struct slice payload)
 /* Starts workers when the trace has compressed packets at its beginning, where services put the first of them. */
 static void start_pool(struct reader *r, struct slice file)
 {
-    enum { LOOK = 64 /* packets */, USEFUL = 3 };
-    unsigned threads = r->im->opt.threads;
-    if (!threads) {
-        long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-        threads = cpus > USEFUL ? USEFUL + 1 : cpus > 1 ? (unsigned)cpus : 1;
-    }
+    enum { LOOK = 64 /* packets */ };
+    unsigned threads = importer_threads(r->im);
     struct pb_cursor c = pb_cursor(file);
     struct pb_field f, g;
     bool compressed = false;

@@ -64,6 +64,24 @@ bool sort_queue_grow(struct sort_queue *q, uint64_t epoch, size_t *bytes)
     return true;
 }
 
+bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_t n, uint64_t epoch, size_t *bytes)
+{
+    while (n) {
+        if (q->n_fresh == q->cap_fresh && !sort_queue_grow(q, epoch, bytes))
+            return false;
+        if (q->n_fresh == 0 || epoch < q->fresh_epoch)
+            q->fresh_epoch = epoch;
+        size_t some = q->cap_fresh - q->n_fresh;
+        some = n < some ? n : some;
+        memcpy(q->fresh + q->n_fresh, e, some * sizeof *e);
+        q->n_fresh += (uint32_t)some;
+        q->pushed += some;
+        e += some;
+        n -= some;
+    }
+    return true;
+}
+
 /* Whether x comes after y, which arrived later. `tie_from`: see sort_queue; INT64_MAX for none. */
 static inline bool comes_after(const struct sort_event *x, const struct sort_event *y, int64_t tie_from)
 {
@@ -122,7 +140,6 @@ static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, size_t *by
         done += q->blocks.p[k].events->n;
         epoch = q->blocks.p[k].epoch < epoch ? q->blocks.p[k].epoch : epoch;
     }
-    sort_queue_rest(q);
     merge_sort(all + skip, n - skip, tmp, q->tied ? q->tie_from : INT64_MAX);
     mem_free(tmp);
     /* The new blocks take the places of the old ones: as many events in each as before. */
@@ -180,36 +197,45 @@ bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes)
 const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n)
 {
     const struct sort_block *b = &q->blocks.p[q->first_block];
-    if (!q->front) {
-        q->front = mem_alloc(b->events->n * sizeof *q->front);
+    uint32_t all = b->events->n, gone = (uint32_t)(q->head - b->first);
+    if (all > q->front_cap) {
+        mem_free(q->front);
+        q->front = mem_alloc(all * sizeof *q->front);
+        q->front_cap = q->front ? all : 0;
         if (!q->front)
             return NULL;
-        packed_events_unpack(b->events, q->front);
     }
-    uint32_t gone = (uint32_t)(q->head - b->first);
-    *n = b->events->n - gone;
+    packed_events_unpack(b->events, q->front);
+    *n = all - gone;
     return q->front + gone;
 }
 
-void sort_queue_rest(struct sort_queue *q)
+static void free_front(struct sort_queue *q)
 {
     mem_free(q->front);
     q->front = NULL;
+    q->front_cap = 0;
 }
 
-void sort_queue_consume(struct sort_queue *q, uint32_t n, size_t *bytes)
+void sort_queue_rest(struct sort_queue *q, uint32_t left)
+{
+    if (left) { /* the block begins later now */
+        struct sort_block *b = &q->blocks.p[q->first_block];
+        q->head = b->first + b->events->n - left;
+        b->first_ts = b->min_ts = q->front[b->events->n - left].ts;
+    }
+    free_front(q);
+}
+
+void sort_queue_drop_front(struct sort_queue *q, size_t *bytes)
 {
     struct sort_block *b = &q->blocks.p[q->first_block];
-    q->head += n;
-    if (q->head < b->first + b->events->n) {
-        b->first_ts = q->front[q->head - b->first].ts;
-        b->min_ts = b->first_ts;
-        return;
-    }
+    q->head = b->first + b->events->n;
     *bytes -= packed_events_size(b->events);
     mem_free(b->events);
-    sort_queue_rest(q);
     q->first_block++;
+    if (q->first_block == q->blocks.n)
+        free_front(q);
     if (q->first_block >= 64 && q->first_block * 2 >= q->blocks.n) { /* keep the list short: amortised */
         q->blocks.n -= q->first_block;
         memmove(q->blocks.p, q->blocks.p + q->first_block, q->blocks.n * sizeof *q->blocks.p);
@@ -223,6 +249,6 @@ void sort_queue_free(struct sort_queue *q)
         mem_free(q->blocks.p[i].events);
     vec_free(&q->blocks);
     mem_free(q->fresh);
-    sort_queue_rest(q);
+    free_front(q);
     *q = (struct sort_queue){0};
 }

@@ -33,10 +33,12 @@ struct sort_queue {
     uint32_t cap_fresh;
     uint64_t fresh_epoch;
 
-    struct sort_event *front; /* the first block, unpacked; NULL when it is not */
+    struct sort_event *front; /* room for the first block, unpacked: `front_cap` events */
+    uint32_t front_cap;
     sort_parse_fn parse;
     void *owner;
     uint32_t number;
+    bool points_to_bytes;
     bool listed;      /* among those that hold events */
     bool tied;        /* events of one time go by b… */
     int64_t tie_from; /* …from this time on */
@@ -68,14 +70,18 @@ bool sort_queue_seal(struct sort_queue *q, size_t *bytes);
  * of [limit, pushed), INT64_MAX when that is empty. False when out of memory. */
 bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes);
 
-/* The events of the front block from head on (all sealed): *n of them. NULL when out of memory. */
+/* Appends n events, as sort_queue_push() does one. */
+bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_t n, uint64_t epoch, size_t *bytes);
+
+/* The events of the front block from head on, unpacked (all sealed; there are some): *n of them. NULL when out of
+ * memory. They stay until sort_queue_drop_front() or sort_queue_rest(). */
 const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n);
 
-/* Gives up the first n events, which must lie in the front block. *bytes shrinks by the memory freed. */
-void sort_queue_consume(struct sort_queue *q, uint32_t n, size_t *bytes);
+/* Gives up the front block, which is used up. *bytes shrinks by the memory freed. */
+void sort_queue_drop_front(struct sort_queue *q, size_t *bytes);
 
-/* Forgets the unpacked front block: it is unpacked again when needed. */
-void sort_queue_rest(struct sort_queue *q);
+/* Of the front block, `left` events are left: the last ones. Forgets it unpacked, and frees the room for it. */
+void sort_queue_rest(struct sort_queue *q, uint32_t left);
 
 void sort_queue_free(struct sort_queue *q);
 

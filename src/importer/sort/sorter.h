@@ -1,4 +1,4 @@
-/* Brings events of all sources into time order: one queue per source, merged by a loser tree.
+/* Brings events of all sources into time order: one queue per source, merged by a loser tree (extract.c).
  *
  * A queue belongs to a stream (ftrace of one cpu, compact switches of one cpu, generic packets, …) and keeps 24-byte
  * events in arrival order; while timestamps do not fall it costs nothing to sort, else the tail from the first
@@ -46,6 +46,16 @@ void sorter_set_tie_from(struct sorter *s, uint32_t queue, int64_t ts);
 /* Appends an event. Negative timestamps and events older than what was already emitted are counted and dropped (stats
  * trace_sorter_negative_timestamp_dropped, sorter_push_event_out_of_order). */
 void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e);
+
+/* As sorter_push() of each event, in their order. */
+void sorter_push_run(struct sorter *s, uint32_t queue, const struct sort_event *events, size_t n);
+
+/* `a` of this queue's events is where their bytes are: they are fetched into the cache before they are parsed. */
+void sorter_points_to_bytes(struct sorter *s, uint32_t queue);
+
+/* Merging runs in a thread of its own, ahead of the parse functions (which are called in the caller's, as ever), where
+ * there are `from_events` events or more; 0: never, which is what a sorter begins with. */
+void sorter_use_thread(struct sorter *s, uint64_t from_events);
 
 /* The largest timestamp pushed so far (0 when none). */
 int64_t sorter_max_ts(const struct sorter *s);

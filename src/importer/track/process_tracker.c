@@ -36,6 +36,14 @@ struct nobody {
     struct process_info process;
 };
 
+/* Who a tid was found to mean, as long as no thread or process begins, ends or is told which it belongs to. */
+struct recent_thread {
+    int64_t tid;
+    uint32_t utid;
+    uint32_t epoch; /* of the tracker when it was found; 0: never */
+};
+enum { RECENT_THREADS = 256 };
+
 /* What waits for a thread's process to be known: another thread of it, or a process that it is the parent of. */
 struct pending {
     bool is_child;
@@ -58,6 +66,8 @@ struct process_tracker {
     struct u64map namespace_levels; /* pid -> levels of pid namespaces below the root */
     struct u64map by_inner_tid;     /* hash of (pid, level, tid inside) -> tid */
     struct u64map zero_threads;     /* tid -> utid, of the ordinary process 0 */
+    struct recent_thread *recent;   /* RECENT_THREADS by the tid's low bits; NULL until an event asks */
+    uint32_t epoch;                 /* what is older in `recent` may mean another thread now */
     uint32_t idle_utid;
     bool seen_end; /* the trace tells when threads are gone, not only when they exit */
 };
@@ -96,8 +106,18 @@ static uint32_t newest_utid(const struct process_tracker *t, int64_t tid)
     return v ? (uint32_t)*v : UTID_NONE;
 }
 
+/* What a tid means may have changed. */
+static void forget_recent(struct process_tracker *t)
+{
+    if (t->recent && ++t->epoch == 0) {
+        memset(t->recent, 0, RECENT_THREADS * sizeof *t->recent);
+        t->epoch = 1;
+    }
+}
+
 static bool set_newest_utid(struct process_tracker *t, int64_t tid, uint32_t utid)
 {
+    forget_recent(t);
     if (tid < 0 || tid >= DIRECT_TIDS)
         return u64map_set(&t->by_tid, (uint64_t)tid, utid);
     uint32_t *newest = by_id_make(&t->direct, (uint32_t)tid);
@@ -171,8 +191,17 @@ uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int
 
 uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid)
 {
+    struct recent_thread *r = t->recent ? &t->recent[(uint64_t)tid % RECENT_THREADS] : NULL;
+    if (r && r->tid == tid && r->epoch == t->epoch)
+        return r->utid;
     uint32_t utid = find_alive(t, tid, -1);
-    return utid != UTID_NONE ? utid : process_tracker_start_thread(t, COL_NULL, tid);
+    if (utid == UTID_NONE)
+        return process_tracker_start_thread(t, COL_NULL, tid);
+    if (r)
+        *r = (struct recent_thread){tid, utid, t->epoch};
+    else if ((t->recent = mem_zalloc(RECENT_THREADS * sizeof *t->recent)))
+        t->epoch = 1;
+    return utid;
 }
 
 uint32_t process_tracker_find_process(const struct process_tracker *t, int64_t pid)
@@ -227,6 +256,7 @@ static void put_in_process(struct process_tracker *t, uint32_t utid, uint32_t up
 {
     if (upid == UPID_NONE)
         return;
+    forget_recent(t);
     thread_of(t, utid)->upid = upid;
     if (!u64map_set(&t->by_both, hash_combine((uint64_t)thread_of(t, utid)->tid, upid), utid))
         out_of_memory(t);
@@ -333,6 +363,7 @@ static void forget_pid(struct process_tracker *t, int64_t pid)
     uint32_t upid = process_tracker_find_process(t, pid);
     if (upid == UPID_NONE)
         return;
+    forget_recent(t);
     process_of(t, upid)->current = false;
     u64map_del(&t->by_pid, (uint64_t)pid);
 }
@@ -382,6 +413,7 @@ void process_tracker_end_thread(struct process_tracker *t, int64_t ts, int64_t t
         return;
     struct thread_info *i = thread_of(t, utid);
     ROW_SET(t->m->st, thread, end_ts, utid, ts);
+    forget_recent(t);
     i->ended = true;
     if (i->upid == UPID_NONE || process_of(t, i->upid)->pid != tid)
         return;
@@ -602,6 +634,7 @@ void process_tracker_close(struct process_tracker *t)
     by_id_free(&t->processes);
     by_id_free(&t->direct);
     mem_free(t->nobody);
+    mem_free(t->recent);
     u64map_free(&t->by_tid);
     u64map_free(&t->by_pid);
     u64map_free(&t->by_both);

@@ -19,6 +19,7 @@ struct stack { /* of one track */
     struct open_slice *p;
     uint32_t n;
     uint32_t cap;
+    uint32_t complete; /* of them, those whose end is known */
 };
 
 struct slice_tracker {
@@ -76,14 +77,22 @@ static bool stack_room(struct stack *s)
     return true;
 }
 
+static uint32_t count_complete(const struct stack *s)
+{
+    uint32_t complete = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        complete += s->p[i].dur >= 0;
+    return complete;
+}
+
 /* Takes what is over by `ts` off the stack. An open slice inside a complete one that is over ends with it (its own end
  * would cross its parent's: counted as misplaced). `dur` is that of the event that comes. The innermost complete slice
  * that the event would outlast, SLICE_NONE when it fits. */
 static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct stack *s, int64_t ts, int64_t dur)
 {
     bool open_child = false;
-    uint32_t outlasted = SLICE_NONE;
-    for (uint32_t i = s->n; i-- > 0;) {
+    uint32_t outlasted = SLICE_NONE, n = s->n;
+    for (uint32_t i = s->complete ? n : 0; i-- > 0;) { /* open ones only: nothing can be over */
         struct open_slice *o = &s->p[i];
         if (o->dur < 0) {
             open_child = true;
@@ -110,6 +119,8 @@ static uint32_t close_stack(struct slice_tracker *t, uint32_t machine, struct st
         if (dur >= 0 && (__builtin_add_overflow(ts, dur, &new_end) || new_end > end))
             outlasted = outlasted == SLICE_NONE ? o->row : outlasted;
     }
+    if (s->n != n)
+        s->complete = count_complete(s);
     return outlasted;
 }
 
@@ -148,6 +159,7 @@ uint32_t slice_push_fitting(struct slice_tracker *t, uint32_t machine, struct sl
         return SLICE_NONE;
     }
     s->p[s->n++] = (struct open_slice){row->ts, row->dur, id, row->category, row->name};
+    s->complete += row->dur >= 0;
     if (t->im->flows)
         flow_tracker_slice_begun(t->im->flows, machine, (uint32_t)row->track_id, id);
     return id;
@@ -211,6 +223,8 @@ uint32_t slice_end(struct slice_tracker *t, uint32_t machine, int64_t ts, uint32
             slice_add_args(t, row, add);
         if (i == s->n - 1)
             s->n--;
+        else
+            s->complete++;
         return row;
     }
     return SLICE_NONE;
