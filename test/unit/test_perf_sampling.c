@@ -1,5 +1,6 @@
 /* Tests the sampler of linux.perf: its config, records of rings, scope, and what becomes of each sample. */
 #include "ck_slice.h"
+#include "perf_records.h"
 #include "probes_fixture.h"
 
 #include "capture/perf/perf_sample.h"
@@ -153,10 +154,15 @@ START_TEST(scopes_accept_by_the_rules)
         vec_push(&c.target_pids, x->target_pid);
     if (x->exclude_pid)
         vec_push(&c.exclude_pids, x->exclude_pid);
-    ck_assert_int_eq(perf_scope_accepts(&s, 101, slice_str(x->cmdline), x->kernel_thread), x->accepted);
-    if (x->additional && x->accepted) { /* the same again, but no other */
-        ck_assert(perf_scope_accepts(&s, 102, slice_str(x->cmdline), false));
-        ck_assert(!perf_scope_accepts(&s, 103, slice_str("another"), false));
+    struct perf_who who = {.pid = 101, .kernel_thread = x->kernel_thread, .cmdline = slice_str(x->cmdline)};
+    ck_assert_int_eq(perf_scope_accepts(&s, &who), x->accepted);
+    if (x->additional && x->accepted) { /* the same again, but no other, nor with other arguments */
+        who.pid = 102;
+        ck_assert(perf_scope_accepts(&s, &who));
+        who.cmdline = slice_of("/bin/cat\0a", 11);
+        ck_assert(!perf_scope_accepts(&s, &who));
+        who.cmdline = slice_str("another");
+        ck_assert(!perf_scope_accepts(&s, &who));
     }
     perf_scope_free(&s);
     vec_free(&c.target_cmdlines);
@@ -167,43 +173,6 @@ START_TEST(scopes_accept_by_the_rules)
 END_TEST
 
 /* ---- records ---- */
-
-/* Types and marks of linux/perf_event.h, whose names clash with those of wire/fields.h. */
-enum { RECORD_LOST = 2, RECORD_FORK = 7, RECORD_SAMPLE = 9, RECORD_MMAP2 = 10, MISC_KERNEL = 1, MISC_USER = 2 };
-#define CONTEXT_KERNEL ((uint64_t)-128)
-#define CONTEXT_USER   ((uint64_t)-512)
-
-struct made_record {
-    uint8_t bytes[70000];
-    size_t n;
-};
-
-static void put(struct made_record *m, const void *p, size_t n)
-{
-    memcpy(m->bytes + m->n, p, n);
-    m->n += n;
-}
-static void put_u32(struct made_record *m, uint32_t v)
-{
-    put(m, &v, 4);
-}
-static void put_u64(struct made_record *m, uint64_t v)
-{
-    put(m, &v, 8);
-}
-static void begin(struct made_record *m, uint32_t type, uint16_t misc)
-{
-    m->n = 0;
-    put_u32(m, type);
-    put(m, &misc, 2);
-    put(m, &misc, 2); /* its size follows */
-}
-static struct slice made(struct made_record *m)
-{
-    uint16_t size = (uint16_t)m->n;
-    memcpy(m->bytes + 6, &size, 2);
-    return slice_of(m->bytes, m->n);
-}
 
 static struct slice made_sample(struct made_record *m, int32_t pid, uint16_t misc, const uint64_t *chain, size_t n)
 {
@@ -285,50 +254,6 @@ START_TEST(records_that_are_cut_are_broken)
 END_TEST
 
 /* ---- samples ---- */
-
-struct bench {
-    struct perf_config config;
-    struct perf_shared shared;
-    struct memory_sink sink;
-    struct perf_sampler s;
-    struct made_record m;
-};
-
-static struct bench *bench_new(void)
-{
-    struct bench *b = calloc(1, sizeof *b);
-    b->shared.kallsyms = -1;
-    b->config = (struct perf_config){.stacks = true,
-                                     .kernel_frames = true,
-                                     .user_frames = PERF_USER_KERNEL_FRAME_POINTER,
-                                     .frequency = 99,
-                                     .timeout_ms = 100,
-                                     .clock = CLOCK_MONOTONIC_RAW};
-    b->config.timebase.counter = PERF_EVENTS_COUNTER_SW_CPU_CLOCK;
-    b->s.config = &b->config;
-    b->s.shared = &b->shared;
-    b->s.layout.callchain = true;
-    b->s.packets.config = &b->config;
-    b->s.packets.sink = memory_sink(&b->sink);
-    b->s.scope.config = &b->config.scope;
-    perf_sampler_begin(&b->s);
-    return b;
-}
-
-static void bench_free(struct bench *b)
-{
-    perf_sampler_free(&b->s);
-    ck_assert_uint_eq(b->shared.queued_bytes, 0);
-    perf_shared_free(&b->shared);
-    memory_sink_free(&b->sink);
-    free(b);
-}
-
-static struct slice last_sample(const struct bench *b)
-{
-    ck_assert_uint_gt(b->sink.ends.n, 0);
-    return memory_sink_field(&b->sink, b->sink.ends.n - 1, TRACE_PACKET_PERF_SAMPLE);
-}
 
 static uint64_t last_reason(const struct bench *b)
 {
@@ -492,25 +417,6 @@ static struct slice made_stack_sample(struct bench *b, int32_t pid, uint64_t pc,
     }
     put_u64(&b->m, BYTES);
     return made(&b->m);
-}
-
-static struct bench *stack_bench(uint32_t user_frames)
-{
-    struct bench *b = bench_new();
-    b->config.user_frames = user_frames;
-    b->config.kernel_frames = false;
-    b->s.layout = (struct perf_layout){.stack = true, .regs_mask = perf_arch_regs.mask};
-    return b;
-}
-
-static unsigned count_frames(const struct bench *b)
-{
-    struct slice interned = message_bytes(memory_sink_packet(&b->sink, b->sink.ends.n - 1), TRACE_PACKET_INTERNED_DATA);
-    struct pb_numbers n = pb_numbers(message_bytes(interned, INTERNED_DATA_CALLSTACKS), CALLSTACK_FRAME_IDS);
-    unsigned count = 0;
-    for (uint64_t v; pb_next_number(&n, &v);)
-        count++;
-    return count;
 }
 
 START_TEST(frame_pointers_lead_through_a_copied_stack)

@@ -14,12 +14,21 @@ enum { CHECK_AGAIN_MS = 1000, MAX_FAILURES = 3, MAX_FILES = 1 << 16 };
 /* Names of code that has just been made are looked for so soon; when a process writes none, so late. */
 enum { NAMES_AGAIN_MS = 100, NO_NAMES_AGAIN_MS = 1000, MAX_NAMES_BYTES = 128 << 20 };
 
-static bool in_flight(const struct perf_files *f)
+static bool files_in_flight(const struct perf_files *f)
 {
     for (size_t i = 0; i < f->list.n; i++)
         if (f->list.p[i].loading)
             return true;
     return false;
+}
+
+bool perf_files_are_loading(const struct perf_files *f)
+{
+    size_t it = 0;
+    for (struct u64map_slot *s; (s = u64map_next(&f->jits, &it)) != NULL;)
+        if (((const struct perf_jit *)(uintptr_t)s->value)->loading)
+            return true;
+    return files_in_flight(f);
 }
 
 static void drop_tables(struct perf_files *f, struct perf_file *x)
@@ -252,7 +261,7 @@ const struct unwind_file *perf_files_vdso(struct perf_files *f)
 
 void perf_files_forget(struct perf_files *f)
 {
-    bool busy = in_flight(f);
+    bool busy = files_in_flight(f);
     drop_jits(f);
     for (size_t i = 0; i < f->list.n; i++) {
         drop_tables(f, &f->list.p[i]);

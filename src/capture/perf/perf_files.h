@@ -54,7 +54,10 @@ int32_t perf_files_find(struct perf_files *f, const struct perf_file_map *m, boo
 /* It is still being read, and a sample had better wait. */
 bool perf_file_is_late(const struct perf_file *x, uint64_t now_ms);
 
-/* Takes in what has been read; waits up to `wait_ms` until nothing is on its way any more. */
+/* Something is being read. */
+bool perf_files_are_loading(const struct perf_files *f);
+
+/* Takes in what has been read; waits up to `wait_ms` for each that is on its way. */
 void perf_files_collect(struct perf_files *f, uint64_t now_ms, uint32_t wait_ms);
 
 /* The names of a process's code that has no file; NULL: out of memory. They are read at first, and again when the

@@ -1,7 +1,10 @@
 /* Decides about each sample: in scope or not, with a stack or without, now, later or never. */
 #include "capture/perf/perf_sample.h"
 
+#include "base/clock.h"
 #include "wire/fields.h"
+
+enum { LAST_WAIT_MS = 20 };
 
 enum {
     SKIP_READ = PERF_SAMPLE_SAMPLE_SKIP_REASON_PROFILER_SKIP_READ_STAGE,
@@ -40,11 +43,10 @@ static void find_maps(struct perf_sampler *s, struct perf_process *p, uint64_t n
 /* At a process's first sample. */
 static void judge(struct perf_sampler *s, struct perf_process *p, const struct perf_record *r, uint64_t now_ms)
 {
-    char cmdline[PERF_CMDLINE_BYTES];
+    struct perf_who who;
     p->kernel_thread = !has_user_state(s, r);
-    struct slice text = p->kernel_thread ? slice_of(NULL, 0) : perf_read_cmdline(p->pid, cmdline);
-    if ((p->kernel_thread && !s->config->kernel_frames) ||
-        !perf_scope_accepts(&s->scope, p->pid, text, p->kernel_thread)) {
+    perf_scope_look(&who, p->pid, p->kernel_thread);
+    if ((p->kernel_thread && !s->config->kernel_frames) || !perf_scope_accepts(&s->scope, &who)) {
         p->verdict = PERF_OUT;
     } else if (!has_user_frames(s) || p->kernel_thread) {
         p->verdict = PERF_IN;
@@ -168,9 +170,19 @@ static bool try_again(void *ctx, const struct perf_queued *e)
 
 void perf_sampler_retry(struct perf_sampler *s, uint64_t now_ms, bool last)
 {
-    struct retry t = {s, now_ms, last};
-    perf_files_collect(&s->shared->files, now_ms, last && s->queue.list.n ? PERF_LOAD_WAIT_MS : 0);
+    struct retry t = {s, now_ms, false};
+    int64_t until = clock_now_ns(CLOCK_MONOTONIC) + PERF_LOAD_WAIT_MS * INT64_C(1000000);
+    perf_files_collect(&s->shared->files, now_ms, 0);
     s->shared->queued_bytes -= perf_queue_walk(&s->queue, try_again, &t);
+    /* a file that has come leads to the next frame, whose file may be another */
+    while (last && s->queue.list.n && perf_files_are_loading(&s->shared->files) &&
+           clock_now_ns(CLOCK_MONOTONIC) < until) {
+        perf_files_collect(&s->shared->files, now_ms, LAST_WAIT_MS);
+        s->shared->queued_bytes -= perf_queue_walk(&s->queue, try_again, &t);
+    }
+    t.last = last;
+    if (last)
+        s->shared->queued_bytes -= perf_queue_walk(&s->queue, try_again, &t);
 }
 
 /* ---- life ---- */

@@ -6,17 +6,25 @@
 
 struct perf_scope {
     const struct perf_scope_config *config;
-    uint32_t shard;   /* of config->shard_count, chosen for the session */
-    VEC(char *) seen; /* command lines that additional_cmdlines has let in */
+    uint32_t shard; /* of config->shard_count, chosen for the session */
+    VEC(struct slice)
+    seen; /* command lines that additional_cmdlines has let in; owned */
 };
 
 enum { PERF_CMDLINE_BYTES = 512 };
 
-/* `cmdline`: argv, each with a NUL, as /proc has it; empty: it could not be read, or a thread of the kernel. */
-bool perf_scope_accepts(struct perf_scope *s, int32_t pid, struct slice cmdline, bool kernel_thread);
+/* A process as the scope sees it. */
+struct perf_who {
+    int32_t pid;
+    bool kernel_thread;
+    struct slice cmdline; /* the start of /proc/PID/cmdline: argv, each with a NUL; empty: it could not be read */
+    char cmdline_bytes[PERF_CMDLINE_BYTES];
+};
+
+bool perf_scope_accepts(struct perf_scope *s, const struct perf_who *who);
 void perf_scope_free(struct perf_scope *s);
 
-/* Reads the start of /proc/PID/cmdline. */
-struct slice perf_read_cmdline(int32_t pid, char text[PERF_CMDLINE_BYTES]);
+/* Looks into /proc for what a scope needs to know. */
+void perf_scope_look(struct perf_who *who, int32_t pid, bool kernel_thread);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MEMORY_PERIOD_MS = 1000, LEAST_SAMPLE_BYTES = 8 };
+enum { MEMORY_PERIOD_MS = 1000, LEAST_SAMPLE_BYTES = 8, CATCH_UP_MS = 1 };
 
 struct perf_source {
     const struct probes_host *host;
@@ -106,7 +106,8 @@ static void read_counts(struct perf_source *s)
     }
 }
 
-static void read_rings(struct perf_source *s, uint64_t limit, bool last)
+/* True: nothing was left in the rings. */
+static bool read_rings(struct perf_source *s, uint64_t limit, bool last)
 {
     uint64_t now = now_ms(), boot = probes_boot_ns();
     bool all = true;
@@ -123,18 +124,23 @@ static void read_rings(struct perf_source *s, uint64_t limit, bool last)
         perf_sampler_begin(&s->sampler);
     if (all)
         s->whole_until = boot;
+    return all;
 }
 
 static void on_tick(uv_timer_t *timer)
 {
     struct perf_source *s = timer->data;
     struct metatrace_span span = metatrace_begin(s->host->metatrace);
+    bool all = true;
     if (s->config.poll_ms)
         read_counts(s);
     else
-        read_rings(s, tick_limit(s), false);
+        all = read_rings(s, tick_limit(s), false);
     metatrace_end(s->host->metatrace, span, "perf_read");
-    probes_arm_tick(timer, on_tick, s->config.poll_ms ? s->config.poll_ms : s->config.read_period_ms);
+    if (all)
+        probes_arm_tick(timer, on_tick, s->config.poll_ms ? s->config.poll_ms : s->config.read_period_ms);
+    else /* it was late: what has piled up would overrun the ring before the next tick */
+        uv_timer_start(timer, on_tick, CATCH_UP_MS, 0);
 }
 
 static void flush(void *state)
