@@ -142,6 +142,22 @@ class Perf(Case):
         names = {r[0] for r in self.query(trace, "select distinct name from perf_counter_track")}
         self.assertEqual(names, {"sched/sched_switch", "page-faults"})
 
+    @unittest.skipUnless(TRACEPOINTS, "needs a mounted tracefs")
+    def test_what_an_overload_loses_is_counted(self):
+        """Each switch is a sample of 64 KiB, into rings of 128: the counts in those that are left say how many there were."""
+        load = [self.spawn("sh", "-c", "while :; do /bin/true; done") for _ in range(2)]
+        trace = self.record((CONFIG % (1500, 'period: 1 tracepoint { name: "sched/sched_switch" }', "",
+                                       "ring_buffer_pages: 32 ring_buffer_read_period_ms: 200")).replace(
+                                           "UNWIND_KERNEL_FRAME_POINTER", "UNWIND_DWARF"))
+        for p in load:
+            p.kill()
+        lost = dict(self.query(trace, "select idx, value from stats where name = 'perf_cpu_lost_records'"))
+        rows = self.query(trace, "select t.cpu, count(*), max(value) - min(value) + 1 from counter c join perf_counter_track t on "
+                                 "t.id = c.track_id group by 1")
+        self.assertGreater(sum(map(int, lost.values())), 0)
+        for cpu, samples, hits in rows:
+            self.assertLessEqual(float(hits) - int(samples), int(lost.get(cpu, 0)), f"cpu {cpu}: {rows} {lost}")
+
     def test_counters_are_polled(self):
         trace = self.record("buffers { size_kb: 1024 } duration_ms: 600 data_sources { config { name: \"linux.perf\" "
                                   "perf_event_config { timebase { poll_period_ms: 50 counter: SW_CONTEXT_SWITCHES } } } }")
