@@ -24,6 +24,11 @@ static void close_reader(void *self)
     u64map_free(&p->counter_of);
     vec_free(&p->counters);
     vec_free(&p->early);
+    vec_free(&p->symbols);
+    vec_free(&p->deferred);
+    u64map_free(&p->cgroups);
+    u64map_free(&p->cgroup_of);
+    u64map_free(&p->by_cookie);
     perf_file_close(&p->file);
     mem_free(p->copy);
     mem_free(p);

@@ -58,6 +58,22 @@ struct perf_known_stack {
     uint8_t mode;
 };
 
+/* Code that the kernel made (of BPF programs, trampolines). Its mapping is made when a stack goes through it. */
+struct perf_symbol {
+    strid name;
+    uint64_t start, end;
+    uint32_t mapping; /* UINT32_MAX: none yet */
+};
+
+/* A sample whose stack in user space is told later. */
+struct perf_deferred {
+    uint32_t sample; /* row of profiler_sample */
+    uint32_t pid;
+    struct slice chain;
+    uint8_t mode;
+    uint32_t next; /* with the same cookie and thread, index + 1; 0: last */
+};
+
 /* A callsite that was looked for: `site` + 1, 0: none yet. */
 struct perf_known_site {
     uint32_t parent, frame, site;
@@ -97,6 +113,13 @@ struct perf_import {
     struct perf_known_frame known_frames[PERF_KNOWN_FRAMES]; /* by a hash of their address */
     struct perf_known_site known_sites[PERF_KNOWN_SITES];    /* by a hash of parent and frame */
     struct perf_known_stack known_stacks[PERF_KNOWN_STACKS]; /* by a hash of the chain */
+    VEC(struct perf_symbol)
+    symbols;
+    struct u64map cgroups;   /* id -> strid of its path */
+    struct u64map cgroup_of; /* pid -> id of the group that its process was last seen in */
+    struct u64map by_cookie; /* hash of thread and cookie -> first of `deferred` that waits, + 1 */
+    VEC(struct perf_deferred)
+    deferred;
     bool has_kernel_map;
     bool has_switches;                    /* a tracepoint tells them */
     struct perf_tracepoints *tracepoints; /* NULL: none in the file */
@@ -122,6 +145,11 @@ void perf_queue_end(struct perf_import *p);
 
 /* perf_sample.c: in time order. */
 void perf_samples_open(struct perf_import *p);
+/* perf_stack.c: the callsite of a sample, and of those whose stack in user space came later. */
+uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                       const uint8_t *record, unsigned mode);
+void perf_defer(struct perf_import *p, const struct perf_sample_record *s, unsigned mode, uint32_t sample);
+void perf_deferred_chain(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
 void perf_parse_sample(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
 /* perf_tasks.c: the others; false when this type is not one of them. */
 bool perf_parse_record(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts);
@@ -135,5 +163,7 @@ void perf_tracepoints_end(struct perf_import *p);
 void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
                             int64_t ts, uint32_t utid);
 void perf_tracepoints_close(struct perf_tracepoints *t);
+/* The function that lies at an address of the kernel, NULL when the file does not tell. */
+const char *perf_kernel_symbol(const struct perf_import *p, uint64_t address);
 
 #endif

@@ -10,6 +10,7 @@ struct perf_map {
     uint64_t start, end; /* [start, end) */
     int64_t pc_offset;   /* of an address there to its rel_pc, less the address */
     uint32_t mapping;    /* row of stack_profile_mapping */
+    uint32_t symbol;     /* code that the kernel made, in perf_import.symbols, + 1; 0: a file */
 };
 
 struct perf_space {

@@ -50,15 +50,41 @@ static void wait_or_push(struct perf_import *p, const uint8_t *record, uint32_t 
     push(p, p->queue, record, attr, time);
 }
 
-/* Records that mean nothing to a reader who sorts everything: ID_INDEX, THREAD_MAP, CPU_MAP, EVENT_UPDATE … */
+/* Records that mean nothing to a reader who sorts everything. */
 static bool means_nothing(uint32_t type)
 {
-    enum { NAMESPACES = 16, CGROUP = 19 };
-    static const uint8_t types[] = {NAMESPACES, CGROUP, 65, 68, 69, 73, 74, 78, 79, 82, 84, 85, 86};
+    static const uint8_t types[] = {
+        PERF_RECORD_NAMESPACES,       PERF_RECORD_BPF_EVENT,         PERF_RECORD_TEXT_POKE,
+        PERF_RECORD_AUX_OUTPUT_HW_ID, PERF_RECORD_HEADER_EVENT_TYPE, PERF_RECORD_FINISHED_ROUND,
+        PERF_RECORD_ID_INDEX,         PERF_RECORD_AUXTRACE_INFO,     PERF_RECORD_THREAD_MAP,
+        PERF_RECORD_CPU_MAP,          PERF_RECORD_EVENT_UPDATE,      PERF_RECORD_TIME_CONV,
+        PERF_RECORD_FINISHED_INIT,    PERF_RECORD_BPF_METADATA,      PERF_RECORD_SCHEDSTAT_CPU,
+        PERF_RECORD_SCHEDSTAT_DOMAIN};
     for (size_t i = 0; i < sizeof types; i++)
         if (types[i] == type)
             return true;
     return false;
+}
+
+/* AUX areas are not read: how many pieces there are is counted, and what the kernel lost of them. */
+static bool take_aux(struct perf_import *p, const struct perf_record *r)
+{
+    static const struct {
+        uint64_t flag;
+        enum stat_key stat;
+    } losses[] = {{1, STAT_perf_aux_truncated}, {4, STAT_perf_aux_partial}, {8, STAT_perf_aux_collision}};
+    struct stats *stats = &p->im->st->stats;
+    if (r->type != PERF_RECORD_AUX && r->type != PERF_RECORD_AUXTRACE && r->type != PERF_RECORD_AUXTRACE_ERROR)
+        return false;
+    struct dat_cursor c = perf_body(&p->file, r);
+    (void)dat_bytes(&c, 16); /* offset, size */
+    uint64_t flags = r->type == PERF_RECORD_AUX ? dat_u64(&c) : 0;
+    for (size_t i = 0; i < sizeof losses / sizeof *losses && !c.bad; i++)
+        if (flags & losses[i].flag)
+            stats_add(stats, p->m->id, losses[i].stat, 1);
+    if (r->type == PERF_RECORD_AUXTRACE)
+        stats_add(stats, p->m->id, STAT_perf_aux_ignored, 1);
+    return true;
 }
 
 static void take_sample(struct perf_import *p, const struct perf_record *r)
@@ -82,7 +108,7 @@ void perf_queue_take(struct perf_import *p, const struct perf_record *r)
         take_sample(p, r);
         return;
     }
-    if (means_nothing(r->type))
+    if (means_nothing(r->type) || take_aux(p, r))
         return;
     if (!perf_parse_record(NULL, NULL, r, 0)) {
         stats_add_idx(stats, p->m->id, STAT_perf_unknown_record_type, (int32_t)r->type, 1);

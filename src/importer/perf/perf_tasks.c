@@ -125,11 +125,43 @@ static void mmap_record(struct perf_import *p, const struct perf_attr *a, const 
     struct mmap_record_row m = {
         .ts = ts, .upid = kernel ? COL_NULL : (int64_t)upid, .mapping_id = mapping, .file_id = COL_NULL};
     struct perf_space *space = kernel ? &p->spaces.kernel : perf_space_of(&p->spaces, pid);
-    struct perf_map map = {start, start + len < start ? UINT64_MAX : start + len, (int64_t)(offset - start), mapping};
+    struct perf_map map = {start, start + len < start ? UINT64_MAX : start + len, (int64_t)(offset - start), mapping,
+                           0};
     if (mapping == UINT32_MAX || mmap_record_insert(p->im->st, &m) == UINT32_MAX || !space ||
         !perf_space_map(space, map))
         p->im->failed = true;
     p->spaces.version++;
+}
+
+/* Code that the kernel has made. That it is gone needs no word: what comes next to its place takes it. */
+static void ksymbol(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    enum { UNREGISTER = 1 };
+    struct dat_cursor c = perf_body(&p->file, r);
+    uint64_t start = dat_u64(&c);
+    uint32_t len = dat_u32(&c);
+    (void)a;
+    (void)ts;
+    (void)dat_u16(&c); /* its type */
+    if ((dat_u16(&c) & UNREGISTER) || c.bad)
+        return;
+    struct perf_symbol s = {import_slice(p->im, rest_text(&c)), start, start + len, UINT32_MAX};
+    struct perf_map map = {
+        .start = start, .end = s.end < start ? UINT64_MAX : s.end, .pc_offset = (int64_t)(0 - start)};
+    map.symbol = (uint32_t)p->symbols.n + 1;
+    if (!vec_push(&p->symbols, s) || !perf_space_map(&p->spaces.kernel, map))
+        p->im->failed = true;
+    p->spaces.version++;
+}
+
+static void cgroup(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    uint64_t id = dat_u64(&c);
+    (void)a;
+    (void)ts;
+    if (!c.bad && !u64map_set(&p->cgroups, id, import_slice(p->im, rest_text(&c))))
+        p->im->failed = true;
 }
 
 static void lost(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
@@ -209,6 +241,9 @@ bool perf_parse_record(struct perf_import *p, const struct perf_attr *a, const s
         {PERF_RECORD_LOST_SAMPLES, lost},
         {PERF_RECORD_SWITCH, switch_record},
         {PERF_RECORD_SWITCH_CPU_WIDE, switch_record},
+        {PERF_RECORD_KSYMBOL, ksymbol},
+        {PERF_RECORD_CGROUP, cgroup},
+        {PERF_RECORD_CALLCHAIN_DEFERRED, perf_deferred_chain},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (types[i].type != r->type)

@@ -162,6 +162,11 @@ void perf_tracepoints_end(struct perf_import *p)
         ftrace_bundle_end(p->tracepoints->bundle);
 }
 
+const char *perf_kernel_symbol(const struct perf_import *p, uint64_t address)
+{
+    return p->tracepoints ? kernel_symbols_find(&p->tracepoints->kernel, address) : NULL;
+}
+
 void perf_tracepoints_close(struct perf_tracepoints *t)
 {
     if (!t)

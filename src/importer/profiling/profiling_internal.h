@@ -27,6 +27,13 @@ struct jit;
 struct v8;
 struct memory_snapshots;
 
+/* Contexts that samples stood in lately, by the low bits of their key. */
+enum { RECENT_CONTEXTS = 256 };
+struct recent_context {
+    uint64_t key;
+    uint32_t row_plus_one; /* 0: none yet */
+};
+
 struct profiling_machine {
     struct machine_ctx *m;
     struct arena arena; /* copies of bytes that do not stay */
@@ -40,7 +47,8 @@ struct profiling_machine {
     struct u64map sessions;   /* sequence -> row of profiler_session */
     struct u64map tasks;      /* upid, utid, async context -> row of profiler_task_context */
     struct u64map executions; /* cpu, mode -> row of profiler_execution_context */
-    struct u64map async;      /* interned table, iid -> row of profiler_async_context */
+    struct recent_context recent_tasks[RECENT_CONTEXTS], recent_executions[RECENT_CONTEXTS];
+    struct u64map async; /* interned table, iid -> row of profiler_async_context */
 
     /* What samples have in common, read once: nothing bounds how many name it, or how long it is. */
     struct u64map sampling;                    /* perf_sample.c: generation -> struct sampling * */

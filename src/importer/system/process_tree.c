@@ -97,13 +97,11 @@ static void add_text(struct machine_ctx *m, struct arg_list *args, const char *k
 }
 
 /* What only our recorder tells, as args: names are those of OpenTelemetry where it has one. */
-static void add_cgroup(struct machine_ctx *m, const struct process_message *p, struct arg_list *args)
+static void add_cgroup(struct machine_ctx *m, struct slice path, struct arg_list *args)
 {
     struct container c;
-    container_of_cgroup(p->cgroup, &c);
-    add_text(m, args, "process.cgroup", p->cgroup);
-    if (p->has_ns)
-        arg_list_int(&m->st->args, args, "process.vpid", p->inner_pid);
+    container_of_cgroup(path, &c);
+    add_text(m, args, "process.cgroup", path);
     add_text(m, args, "container.id", c.id);
     add_text(m, args, "container.runtime", c.runtime);
     add_text(m, args, "k8s.pod.uid", c.pod);
@@ -111,23 +109,39 @@ static void add_cgroup(struct machine_ctx *m, const struct process_message *p, s
 }
 
 /* A process is told anew when its incremental state begins again: what is told last holds. */
+static void merge_args(struct machine_ctx *m, uint32_t upid, const struct arg_list *add)
+{
+    struct args *args = &m->st->args;
+    struct arg_list all = {0};
+    if (!add->n)
+        return;
+    args_values(args, ROW_ARGS(m->st, process, arg_set_id, upid), &all);
+    arg_list_merge(&all, add);
+    argset set = args_intern(args, all.p, all.n);
+    if (!argset_is_none(set))
+        ROW_SET_ARGS(m->st, process, arg_set_id, upid, set);
+    arg_list_free(&all);
+}
+
 static void set_args(struct machine_ctx *m, const struct process_message *p, uint32_t upid)
 {
     struct args *args = &m->st->args;
-    argset have = ROW_ARGS(m->st, process, arg_set_id, upid);
-    struct arg_list all = {0}, add = {0};
-    if (p->has_kthread && argset_is_none(have))
+    struct arg_list add = {0};
+    if (p->has_kthread && argset_is_none(ROW_ARGS(m->st, process, arg_set_id, upid)))
         arg_list_bool(args, &add, "is_kthread", p->is_kthread);
     if (p->cgroup.len)
-        add_cgroup(m, p, &add);
-    if (add.n) {
-        args_values(args, have, &all);
-        arg_list_merge(&all, &add);
-        argset set = args_intern(args, all.p, all.n);
-        if (!argset_is_none(set))
-            ROW_SET_ARGS(m->st, process, arg_set_id, upid, set);
-    }
-    arg_list_free(&all);
+        add_cgroup(m, p->cgroup, &add);
+    if (p->cgroup.len && p->has_ns)
+        arg_list_int(args, &add, "process.vpid", p->inner_pid);
+    merge_args(m, upid, &add);
+    arg_list_free(&add);
+}
+
+void process_set_cgroup(struct machine_ctx *m, uint32_t upid, struct slice path)
+{
+    struct arg_list add = {0};
+    add_cgroup(m, path, &add);
+    merge_args(m, upid, &add);
     arg_list_free(&add);
 }
 

@@ -13,6 +13,9 @@ void system_machine_close(struct system_machine *s);
 /* The gpu's row in `gpu` (its ugpu), made when new. */
 uint32_t system_gpu(struct machine_ctx *m, uint32_t gpu);
 
+/* The process is in this control group: args of it, and of the container and unit that the path names. */
+void process_set_cgroup(struct machine_ctx *m, uint32_t upid, struct slice path);
+
 extern const struct packet_handler system_packet_handlers[];
 
 #endif

@@ -1,0 +1,220 @@
+/* Call stacks of samples: frames in the files that are mapped, callsites, and parts of stacks that come later. */
+#include "importer/perf/perf_internal.h"
+
+#include "base/hash.h"
+#include "importer/profiling/stack_profile.h"
+
+enum { MODE_KERNEL = 1, MODE_USER = 2, MODE_HYPERVISOR = 3, MODE_GUEST_KERNEL = 4, MODE_GUEST_USER = 5 };
+
+/* Marks in a call chain: the mode of what follows. */
+#define FIRST_MARK         ((uint64_t)-4095)
+#define MARK_USER_DEFERRED ((uint64_t)-640)
+
+static unsigned mode_of_mark(uint64_t mark, unsigned mode)
+{
+    static const struct {
+        int16_t mark;
+        uint8_t mode;
+    } marks[] = {{-32, MODE_HYPERVISOR},   {-128, MODE_KERNEL},        {-512, MODE_USER},       {-640, MODE_USER},
+                 {-2048, MODE_GUEST_USER}, {-2176, MODE_GUEST_KERNEL}, {-2560, MODE_GUEST_USER}};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if ((uint64_t)(int64_t)marks[i].mark == mark)
+            return marks[i].mode;
+    return mode;
+}
+
+/* The mapping of addresses that lie in no known file, one a process. */
+static uint32_t dummy_mapping(struct perf_import *p, uint32_t pid)
+{
+    struct perf_space *space = perf_space_of(&p->spaces, pid);
+    if (!space) {
+        p->im->failed = true;
+        return 0;
+    }
+    if (space->dummy == UINT32_MAX)
+        space->dummy = stack_profile_mapping_insert(
+            p->im->st, &(struct stack_profile_mapping_row){.build_id = p->nothing, .end = -1, .name = p->nothing});
+    return space->dummy;
+}
+
+/* The mapping of code that the kernel made, whose name is that of its frames. */
+static uint32_t symbol_mapping(struct perf_import *p, uint32_t symbol, struct stack_profile_frame_row *frame_row)
+{
+    struct perf_symbol *s = &p->symbols.p[symbol];
+    if (s->mapping == UINT32_MAX)
+        s->mapping = stack_profile_mapping_insert(
+            p->im->st, &(struct stack_profile_mapping_row){.build_id = p->nothing,
+                                                           .start = (int64_t)s->start,
+                                                           .end = (int64_t)s->end,
+                                                           .name = import_str(p->im, "[bpf]")});
+    frame_row->name = s->name;
+    return s->mapping;
+}
+
+static uint32_t frame(struct perf_import *p, uint32_t pid, unsigned mode, uint64_t ip, uint32_t *dummies)
+{
+    struct perf_known_frame *known = &p->known_frames[hash_combine(ip, pid) % PERF_KNOWN_FRAMES];
+    if (known->version == p->spaces.version && known->ip == ip && known->pid == pid && known->mode == mode) {
+        *dummies += known->dummy;
+        return known->frame;
+    }
+    bool kernel = mode == MODE_KERNEL || mode == MODE_GUEST_KERNEL;
+    const struct perf_space *space = kernel ? &p->spaces.kernel : perf_space_of(&p->spaces, pid);
+    const struct perf_map *map = space ? perf_space_find(space, ip) : NULL;
+    struct stack_profile_frame_row row = {.name = p->nothing, .symbol_set_id = COL_NULL};
+    row.mapping = !map ? dummy_mapping(p, pid) : map->symbol ? symbol_mapping(p, map->symbol - 1, &row) : map->mapping;
+    row.rel_pc = (int64_t)(ip + (uint64_t)(map ? map->pc_offset : 0));
+    const char *function = kernel && map && !map->symbol ? perf_kernel_symbol(p, ip) : NULL;
+    struct source_line source = {.function = function ? import_str(p->im, function) : 0, .line = COL_NULL};
+    *known = (struct perf_known_frame){.ip = ip,
+                                       .pid = pid,
+                                       .version = p->spaces.version,
+                                       .frame = stack_profile_frame(p->m, &row, function ? &source : NULL),
+                                       .mode = (uint8_t)mode,
+                                       .dummy = !map};
+    *dummies += known->dummy;
+    return known->frame;
+}
+
+/* Stacks begin alike: most callsites were there a moment ago. (Measured: half of the time of call stacks was spent in
+ * the table that knows all of them.) */
+static uint32_t call(struct perf_import *p, uint32_t parent, uint32_t frame_row)
+{
+    uint64_t hash = hash_u64((uint64_t)parent << 32 | frame_row);
+    struct perf_known_site *known = &p->known_sites[hash % PERF_KNOWN_SITES];
+    if (!known->site || known->parent != parent || known->frame != frame_row) {
+        uint32_t site = stack_profile_callsite(p->m, parent, frame_row);
+        *known = (struct perf_known_site){parent, frame_row, site + 1};
+    }
+    return known->site - 1;
+}
+
+enum { MAX_FRAMES = 1024 };
+
+struct chain {
+    size_t n;
+    struct {
+        uint64_t ip;
+        unsigned mode;
+    } at[MAX_FRAMES]; /* the leaf first */
+    bool deferred;    /* its part in user space is told later, by the cookie */
+    uint64_t cookie;
+};
+
+static void read_chain(const struct perf_import *p, struct slice bytes, unsigned mode, struct chain *out)
+{
+    struct dat_cursor c = perf_cursor(&p->file, bytes);
+    out->deferred = false;
+    while (c.end - c.p >= 8 && out->n < MAX_FRAMES) {
+        uint64_t ip = dat_u64(&c);
+        if (ip < FIRST_MARK) {
+            out->at[out->n].ip = ip;
+            out->at[out->n++].mode = mode;
+            continue;
+        }
+        mode = mode_of_mark(ip, mode);
+        if (ip == MARK_USER_DEFERRED) {
+            out->cookie = dat_u64(&c);
+            out->deferred = !c.bad;
+        }
+    }
+}
+
+/* Addresses of callers are where they go on: one less lies in the call. */
+static uint32_t callsite_of(struct perf_import *p, const struct chain *chain, uint32_t pid, uint32_t *dummies)
+{
+    uint32_t site = CALLSITE_NONE;
+    for (size_t i = chain->n; i-- > 0;) {
+        uint64_t ip = chain->at[i].ip;
+        site = call(p, site, frame(p, pid, chain->at[i].mode, i && ip ? ip - 1 : ip, dummies));
+    }
+    return site;
+}
+
+/* The chain of a sample; the address where there is none, or one of marks only, which say its mode. */
+static struct slice chain_of(const struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                             const uint8_t *record, unsigned *mode)
+{
+    enum { MAX_MARKS = 4 * 8 };
+    unsigned of_marks = *mode;
+    struct dat_cursor c = perf_cursor(&p->file, s->callchain);
+    if (s->callchain.len > MAX_MARKS || !s->has_ip)
+        return s->callchain;
+    while (c.end - c.p >= 8) {
+        uint64_t ip = dat_u64(&c);
+        if (ip < FIRST_MARK)
+            return s->callchain;
+        of_marks = mode_of_mark(ip, of_marks);
+    }
+    *mode = of_marks;
+    return slice_of(record + a->layout.sample.ip, 8);
+}
+
+/* Samples of one place have the same chain, byte by byte, as long as no file was mapped since. */
+uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const struct perf_sample_record *s,
+                       const uint8_t *record, unsigned mode)
+{
+    struct slice chain = chain_of(p, a, s, record, &mode);
+    if (!chain.len)
+        return CALLSITE_NONE;
+    uint64_t hash = hash_combine(hash_bytes(chain.p, chain.len), (uint64_t)s->where.pid << 8 | mode);
+    struct perf_known_stack *known = &p->known_stacks[hash % PERF_KNOWN_STACKS];
+    bool same = known->version == p->spaces.version && known->pid == s->where.pid && known->mode == mode &&
+                slice_eq(known->chain, chain);
+    if (!same) {
+        *known = (struct perf_known_stack){
+            .chain = chain, .pid = s->where.pid, .version = p->spaces.version, .mode = (uint8_t)mode};
+        struct chain all;
+        all.n = 0;
+        read_chain(p, chain, mode, &all);
+        known->callsite = callsite_of(p, &all, s->where.pid, &known->dummies);
+    }
+    if (known->dummies)
+        stats_add(&p->im->st->stats, p->m->id, STAT_perf_dummy_mapping_used, known->dummies);
+    return known->callsite;
+}
+
+static uint64_t cookie_key(uint32_t tid, uint64_t cookie)
+{
+    return hash_combine(hash_u64(tid), cookie);
+}
+
+void perf_defer(struct perf_import *p, const struct perf_sample_record *s, unsigned mode, uint32_t sample)
+{
+    enum { WORD = 8, COOKIE = 2 * WORD }; /* at the end: the mark, and the cookie */
+    if (s->callchain.len < COOKIE)
+        return;
+    struct dat_cursor c = perf_cursor(&p->file, slice_of(s->callchain.p + s->callchain.len - COOKIE, COOKIE));
+    if (dat_u64(&c) != MARK_USER_DEFERRED)
+        return;
+    uint64_t *first = u64map_put(&p->by_cookie, cookie_key(s->where.tid, dat_u64(&c)), NULL);
+    struct perf_deferred d = {.sample = sample, .pid = s->where.pid, .chain = s->callchain, .mode = (uint8_t)mode};
+    d.next = first ? (uint32_t)*first : 0;
+    if (first && vec_push(&p->deferred, d))
+        *first = p->deferred.n;
+    else
+        p->im->failed = true;
+}
+
+void perf_deferred_chain(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
+{
+    struct dat_cursor c = perf_body(&p->file, r);
+    uint64_t cookie = dat_u64(&c), n = dat_u64(&c);
+    struct slice ips = dat_bytes(&c, n <= UINT16_MAX ? n * 8 : UINT64_MAX);
+    struct perf_where w;
+    (void)ts;
+    perf_trailer_read(&p->file, a, r, &w);
+    uint64_t key = cookie_key(w.tid, cookie), *first = c.bad || !w.has_tid ? NULL : u64map_get(&p->by_cookie, key);
+    for (uint32_t at = first ? (uint32_t)*first : 0; at; at = p->deferred.p[at - 1].next) {
+        const struct perf_deferred *d = &p->deferred.p[at - 1];
+        struct chain chain;
+        uint32_t dummies = 0;
+        chain.n = 0;
+        read_chain(p, d->chain, d->mode, &chain);
+        read_chain(p, ips, MODE_USER, &chain);
+        uint32_t site = callsite_of(p, &chain, d->pid, &dummies);
+        if (site != CALLSITE_NONE)
+            ROW_SET(p->im->st, profiler_sample, callsite_id, d->sample, site);
+    }
+    u64map_del(&p->by_cookie, key);
+}
