@@ -283,6 +283,45 @@ class Ctf2(harness.Case):
             d, "select name, ts, dur, extract_arg(arg_set_id, 'sector') as sector from slice order by ts")]
         self.assertEqual(got, [("block_io", "110", "20", "64"), ("block_io", "125", "-1", "72")])
 
+    def test_events_that_ftrace_has_by_other_names(self):
+        """Timers, interrupts of the local timer, work, packets and signals make what ftrace's make."""
+        n = lambda *v: b"".join(x.to_bytes(8, "little") for x in v)
+        timer, work = [("hrtimer", int), ("now", int), ("function", int)], [("work", int), ("function", int)]
+        signal = [("sig", int), ("errno", int), ("code", int), ("comm", str), ("tid", int), ("group", int), ("result", int)]
+        events = [("timer_hrtimer_expire_entry", timer), ("timer_hrtimer_expire_exit", [("hrtimer", int)]), ("x86_irq_vectors_local_timer_entry", [("vector", int)]),
+                  ("x86_irq_vectors_local_timer_exit", [("vector", int)]), ("workqueue_execute_start", work), ("workqueue_execute_end", [("work", int)]),
+                  ("net_if_receive_skb", [("skbaddr", int), ("len", int), ("name", str)]), ("signal_generate", signal),
+                  ("sched_process_exec", [("filename", str), ("tid", int), ("old_tid", int)]),
+                  ("lttng_statedump_interrupt", [("irq", int), ("name", str), ("action", str)]),
+                  ("lttng_statedump_cpu_topology", [("architecture", str), ("cpu_id", int), ("model_name", str)])]
+        d = self.make("others", events, [(9, 90, 8, n(24) + b"IO-APIC\0eth0\0"), (10, 91, 8, b"x86\0" + n(0) + b"A processor\0"),
+                                         (0, 100, 8, n(1, 2, 0xabc)), (1, 130, 8, n(1)), (2, 200, 8, n(236)), (3, 210, 8, n(236)),
+                                         (4, 300, 8, n(5, 0xdef)), (5, 340, 8, n(5)), (6, 400, 8, n(1, 1500) + b"eth0\0"),
+                                         (7, 500, 8, n(9, 0, 0) + b"victim\0" + n(77, 1, 0)), (8, 600, 8, b"/usr/bin/a-program-of-a-long-name\0" + n(8, 8))],
+                      domain="kernel")
+        got = {(r["type"], r["name"], r["ts"], r["dur"]) for r in self.rows(d, "select t.type, s.name, s.ts, s.dur from slice s join track t on s.track_id = t.id")}
+        of = {(ts, dur): (kind, name) for kind, name, ts, dur in got}
+        self.assertEqual(sorted(k for k in of if k[1] != "0"), [("100", "30"), ("200", "10"), ("300", "40")])
+        self.assertIn("0xabc", of["100", "30"][1])
+        self.assertIn("0xdef", of["300", "40"][1])
+        counters = self.rows(d, "select t.name, cast(c.value as int) as v from counter c join counter_track t on c.track_id = t.id")
+        self.assertEqual([(r["name"], r["v"]) for r in counters], [("eth0 Received KB", "1")])
+        self.assertEqual(self.rows(d, "select name from thread where tid = 8")[0]["name"], "a-program-of-a-")
+        self.assertEqual([list(r.values()) for r in self.rows(d, "select irq_id, name from _linux_interrupt_mapping")], [["24", "eth0"]])
+        self.assertEqual(self.rows(d, "select processor from cpu where cpu = 0")[0]["processor"], "A processor")
+        self.assertEqual(self.rows(d, "select count(*) as n from ftrace_event")[0]["n"], "11")
+
+    def test_calls_have_the_args_of_entry_and_return(self):
+        """A call around another one that was never seen to end, one that returns nothing, and one whose entry was lost."""
+        n = lambda *v: b"".join(x.to_bytes(8, "little") for x in v)
+        events = [("syscall_entry_read", [("fd", int), ("path", str)]), ("syscall_exit_read", [("ret", int)]), ("syscall_entry_exit", []), ("syscall_exit_exit", [])]
+        d = self.make("calls", events, [(1, 90, 8, n(1)), (0, 100, 8, n(3) + b"a\0"), (1, 110, 8, n(5)), (0, 120, 8, n(4) + b"b\0"), (0, 130, 8, n(5) + b"c\0"),
+                                        (1, 140, 8, n(6)), (2, 150, 8, b""), (3, 160, 8, b"")], domain="kernel")
+        rows = self.rows(d, "select name, ts, dur, extract_arg(arg_set_id, 'fd') as fd, extract_arg(arg_set_id, 'path') as path, extract_arg(arg_set_id, 'ret') as ret "
+                            "from slice order by ts")
+        self.assertEqual([list(r.values()) for r in rows], [["sys_read", "100", "10", "3", "a", "5"], ["sys_read", "120", "-1", "4", "b", ""],
+                                                            ["sys_read", "130", "10", "5", "c", "6"], ["sys_exit", "150", "10", "", "", ""]])
+
     def test_cut_everywhere(self):
         """Cut at any byte: what came before is there, and the loss is told."""
         d = self.make("whole", [("app:a", [("s", str)])], [(0, 100 + i, 8, b"t\0") for i in range(2)])

@@ -179,6 +179,13 @@ class Formats(Case):
                               ("t.adb", "capturing trace... done\nTRACE:\n" + text)):
             self.assertEqual(self.rows(same, self.file(name, content)), want, name)
 
+    def test_functions_without_packets(self):
+        """A timer's function is told by its address: a text has no packets that its name could be in."""
+        path = self.dir / "timers.txt"
+        path.write_text("# tracer: nop\n#\n" + "".join(f" swapper-0 [000] d..1 1.00000{i}: hrtimer_expire_{what}: hrtimer=0x12 function=0xabc now=5\n"
+                                                      for i, what in enumerate(("entry", "exit"))))
+        self.assertEqual(self.rows("select name from slice where dur > 0", path, "--all-text-events"), [["0xabc"]])
+
     def test_damaged(self):
         """What comes before the damage is there, and the loss is counted."""
         text = self.ftrace()

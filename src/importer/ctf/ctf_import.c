@@ -11,6 +11,7 @@
 
 #include "base/by_id.h"
 #include "base/hash.h"
+#include "wire/pb_writer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,7 +59,8 @@ struct ctf_import {
     BY_ID(struct ctf_call)
     calls; /* by utid */
     struct ctf_known_text known_texts[KNOWN_TEXTS];
-    int64_t *slots; /* for parsing, as many as any trace needs */
+    struct pb_writer message; /* for ftrace's handlers */
+    int64_t *slots;           /* for parsing, as many as any trace needs */
     bool prepared;
 };
 
@@ -75,6 +77,11 @@ struct importer *ctf_importer(struct ctf_import *c)
 struct ctf_known_text *ctf_known_text(struct ctf_import *c, const uint64_t words[2])
 {
     return &c->known_texts[hash_combine(words[0], words[1]) % KNOWN_TEXTS];
+}
+
+struct pb_writer *ctf_message(struct ctf_import *c)
+{
+    return &c->message;
 }
 
 struct ctf_call *ctf_call_of(struct ctf_import *c, uint32_t utid)
@@ -194,9 +201,10 @@ static bool find_classes(struct ctf_import *c)
                                         .on_demand = ctf_fields_position_free(&c->traces.p[i]->metadata, class)};
             choose_handler(c, i, &use);
             ust_choose(c->im, &use);
+            lttng_choose_ftrace(&use);
             ctf_place_fields(&use);
             uint64_t bits = ctf_fixed_bits(class->fields);
-            use.reads_fields = !use.on_demand || use.packet || use.ust != UST_NONE ||
+            use.reads_fields = !use.on_demand || use.packet || use.ust != UST_NONE || use.ftrace ||
                                (use.handler && (use.handler->items || !use.placed));
             if (!vec_push(&c->classes, use) || !vec_push(&c->payload_bits, bits))
                 return false;
@@ -496,6 +504,8 @@ static void parse_one(struct ctf_queue *q, const struct sort_event *e)
         parse_packet(&row, use);
     if (use->handler && readable)
         use->handler->handle(&row);
+    if (use->ftrace && readable)
+        lttng_handle_as_ftrace(&row);
 }
 
 static void parse_run(void *owner, const struct sort_event *events, size_t n)
@@ -554,6 +564,7 @@ void ctf_import_close(struct importer *im)
     vec_free(&c->first_class);
     by_id_free(&c->thread_tracks);
     by_id_free(&c->calls);
+    pb_writer_free(&c->message);
     mem_free(c->slots);
     mem_free(c);
     im->ctf = NULL;

@@ -72,6 +72,7 @@ struct ctf_class_use {
     const struct ctf_trace *trace;
     const struct ctf_packet_layout *packet;
     const struct lttng_handler *handler;
+    const struct ftrace_event_desc *ftrace; /* means the same; NULL: `handler`, or nothing, does */
     strid name;
     strid slice_name;   /* of its thread; 0: it makes none, or nothing names them */
     bool thread_slices; /* it begins or ends some */
@@ -97,6 +98,13 @@ struct ctf_known_text {
     strid id;
 };
 struct ctf_known_text *ctf_known_text(struct ctf_import *c, const uint64_t words[2]);
+
+/* lttng_ftrace.c: events that ftrace's handlers understand. */
+struct ftrace_event_desc;
+void lttng_choose_ftrace(struct ctf_class_use *use);
+void lttng_handle_as_ftrace(const struct ctf_row *e);
+struct pb_writer;
+struct pb_writer *ctf_message(struct ctf_import *c); /* to be cleared before it is used */
 
 /* A system call that has not returned. */
 struct ctf_call {

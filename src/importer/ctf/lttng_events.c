@@ -91,6 +91,41 @@ static void statedump_process(const struct ctf_row *e)
     process_tracker_thread_name(t, utid, name, THREAD_NAME_PROCESS_TREE);
 }
 
+enum { FILENAME, EXEC_TID };
+
+/* The kernel names a task by the last part of what it executes, up to 15 bytes. */
+static void sched_process_exec(const struct ctf_row *e)
+{
+    enum { COMM_MAX = 15 };
+    struct slice path = strpool_view(&e->m->st->strings, ctf_row_text(e, FILENAME));
+    const uint8_t *slash = path.len ? memrchr(path.p, '/', path.len) : NULL;
+    struct slice name = slash ? slice_of(slash + 1, (size_t)(path.p + path.len - slash - 1)) : path;
+    name.len = name.len < COMM_MAX ? name.len : COMM_MAX;
+    if (name.len)
+        process_tracker_thread_name(e->m->processes, process_tracker_thread(e->m->processes, integer(e, EXEC_TID)),
+                                    import_slice(e->m->im, name), THREAD_NAME_FTRACE);
+}
+
+enum { IRQ, ACTION };
+
+/* What the handlers of an interrupt are called, as /proc/interrupts has it. */
+static void statedump_interrupt(const struct ctf_row *e)
+{
+    linux_interrupt_mapping_insert(e->m->st, &(struct linux_interrupt_mapping_row){.irq_id = (uint32_t)integer(e, IRQ),
+                                                                                   .name = ctf_row_text(e, ACTION),
+                                                                                   .machine_id = e->m->id});
+}
+
+enum { TOPOLOGY_CPU, MODEL_NAME };
+
+static void statedump_cpu(const struct ctf_row *e)
+{
+    int64_t cpu = integer(e, TOPOLOGY_CPU);
+    strid model = ctf_row_text(e, MODEL_NAME);
+    if (cpu >= 0 && cpu < CPUS_PER_MACHINE && model)
+        ROW_SET(e->m->st, cpu, processor, machine_ucpu(e->m, (uint32_t)cpu), model);
+}
+
 static void irq_begin(const struct ctf_row *e, enum irq_track_kind kind, strid name)
 {
     slice_begin(e->m->im->slices, e->m->id, e->ts, irq_track(e->m, kind, e->cpu), import_str(e->m->im, "irq"), name,
@@ -211,6 +246,9 @@ static const struct lttng_handler handlers[] = {
     {.event = "sched_process_fork", .handle = sched_process_fork, .fields = FORK_FIELDS},
     {.event = "sched_process_exit", .handle = sched_process_exit, .fields = TASK_FIELDS},
     {.event = "sched_process_free", .handle = sched_process_free, .fields = TASK_FIELDS},
+    {.event = "sched_process_exec", .handle = sched_process_exec, .fields = {"filename", "tid"}},
+    {.event = "lttng_statedump_interrupt", .handle = statedump_interrupt, .fields = {"irq", "action"}},
+    {.event = "lttng_statedump_cpu_topology", .handle = statedump_cpu, .fields = {"cpu_id", "model_name"}},
     {.event = "lttng_statedump_process_state", .handle = statedump_process, .fields = STATEDUMP_FIELDS},
     {.event = "irq_handler_entry", .handle = irq_entry, .items = true},
     {.event = "irq_handler_exit", .handle = irq_exit, .fields = {"ret"}},

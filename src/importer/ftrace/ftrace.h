@@ -36,6 +36,18 @@ bool ftrace_event_waits(uint32_t id);
 /* GenericEventDescriptor of a bundle: of generic events that come after it. */
 void ftrace_describe_event(struct machine_ctx *m, struct slice descriptor);
 
+/* An event of another recorder that means the same as a kind of ftrace's. */
+struct ftrace_other_event {
+    uint32_t id; /* field of FtraceEvent */
+    uint32_t cpu;
+    int64_t ts;
+    uint32_t utid; /* whose event it is */
+};
+/* Does a kind make more than a row of ftrace_event, and no row of its own? */
+bool ftrace_has_handler(uint32_t id);
+/* Makes what such an event means, in order of time, out of a message of its fields. No row of ftrace_event. */
+void ftrace_handle_event(struct machine_ctx *m, const struct ftrace_other_event *event, struct slice message);
+
 extern const struct packet_handler ftrace_packet_handlers[];
 
 #endif

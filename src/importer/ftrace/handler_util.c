@@ -8,6 +8,8 @@
 
 strid ftrace_symbol_of(const struct importer *im, uint32_t generation, uint64_t iid)
 {
+    if (generation == UINT32_MAX) /* the event is not out of a packet */
+        return 0;
     struct seq_generation *gen = generation_at(im, generation);
     return gen ? interned_string(gen, INTERNED_DATA_KERNEL_SYMBOLS, iid, INTERNED_STRING_STR) : 0;
 }

@@ -31,6 +31,30 @@ const struct ftrace_handler *const ftrace_families[] = {
     NULL,
 };
 
+static void (*handler_of(uint32_t id))(const struct ftrace_event *)
+{
+    for (size_t i = 0; ftrace_families[i]; i++)
+        for (const struct ftrace_handler *h = ftrace_families[i]; h->fn; h++)
+            if (h->id == id)
+                return h->fn;
+    return NULL;
+}
+
+bool ftrace_has_handler(uint32_t id)
+{
+    return handler_of(id) != NULL;
+}
+
+void ftrace_handle_event(struct machine_ctx *m, const struct ftrace_other_event *o, struct slice message)
+{
+    struct ftrace_machine *f = m->ftrace;
+    struct ftrace_event e = {.f = f, .m = m, .ts = o->ts, .payload = message, .id = o->id, .cpu = o->cpu};
+    e.gen = UINT32_MAX; /* no interned symbols */
+    e.line_thread = o->utid + 1;
+    if (o->id < FTRACE_MAX_EVENT && f->kinds[o->id].handler && ftrace_cpu(f, o->cpu))
+        f->kinds[o->id].handler(&e);
+}
+
 /* Recorded by the hypervisor, which knows no threads. */
 static const uint16_t of_hypervisor[] = {
     FTRACE_EVENT_HYP_ENTER,      FTRACE_EVENT_HYP_EXIT,      FTRACE_EVENT_HOST_HCALL, FTRACE_EVENT_HOST_SMC,
