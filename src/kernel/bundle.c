@@ -79,6 +79,11 @@ void ftrace_bundle_set_clock(struct ftrace_bundle *b, enum ftrace_clock clock, i
     b->boot_now = boot_now;
 }
 
+void ftrace_bundle_set_address_shift(struct ftrace_bundle *b, uint64_t shift)
+{
+    b->program.address_shift = shift;
+}
+
 void ftrace_bundle_set_tids(struct ftrace_bundle *b, struct tid_tracker *tids)
 {
     b->tids = tids;

@@ -67,6 +67,9 @@ void ftrace_bundle_set_tids(struct ftrace_bundle *b, struct tid_tracker *tids);
 /* The same for files. */
 void ftrace_bundle_set_inodes(struct ftrace_bundle *b, struct inode_tracker *inodes);
 
+/* Kernel addresses in the events that follow are so much below those of the symbols. */
+void ftrace_bundle_set_address_shift(struct ftrace_bundle *b, uint64_t shift);
+
 /* How to translate the events' clock, sent with every bundle unless it is the boot clock. */
 void ftrace_bundle_set_clock(struct ftrace_bundle *b, enum ftrace_clock clock, int64_t ftrace_now, int64_t boot_now);
 

@@ -42,7 +42,8 @@ static inline uint64_t integer(const struct program_step *s, const struct progra
     case STEP_DEV:
         return event_program_device(load_u32(p));
     case STEP_ADDRESS:
-        return ctx->addresses ? address_table_number(ctx->addresses, load_u64(p)) : 0;
+        return ctx->addresses && load_u64(p) ? address_table_number(ctx->addresses, load_u64(p) + ctx->address_shift)
+                                             : 0;
     default:
         return load_u64(p);
     }

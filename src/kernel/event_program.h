@@ -123,6 +123,7 @@ bool event_program_throttle_rss(struct event_program *p, const struct format_fil
 struct program_context {
     struct address_table *addresses;     /* may be NULL: pointers become 0 */
     const struct printk_formats *printk; /* may be NULL: such strings are left out */
+    uint64_t address_shift; /* is added to pointers: what the kernel has moved by since it wrote the events */
 };
 
 /* Most bytes that event_program_run() writes for an event of `size` bytes. */

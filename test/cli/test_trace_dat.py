@@ -137,6 +137,28 @@ class TraceDat(unittest.TestCase):
                 self.assertEqual(len(vcpus), 4)
                 self.assertEqual({int(r["host"]) for r in vcpus}, {order.index(0)})
 
+    def test_no_wakeup_of_a_guest_is_inverted(self):
+        """On the host's time, too, a thread of a guest runs after it was woken, and each CPU's events keep their order."""
+        names = ["guests-host", "guests-guest1", "guests-guest2"]
+        sql = ("SELECT e.id AS id, e.ts AS ts, c.cpu AS cpu, c.machine_id AS m, e.name AS name, coalesce(extract_arg(e.arg_set_id, 'pid'), extract_arg(e.arg_set_id, 'next_pid')) "
+               "AS tid FROM ftrace_event e JOIN cpu c USING (ucpu) ORDER BY e.ts, e.id")
+        together, woken, checked = query(sql, *[data(n) for n in names]), {}, 0
+        for machine, name in enumerate(names):
+            alone = [r for r in query(sql, data(name))]
+            of_machine = [r for r in together if int(r["m"]) == machine]
+            for cpu in {r["cpu"] for r in alone}:
+                self.assertEqual([r["name"] for r in of_machine if r["cpu"] == cpu], [r["name"] for r in alone if r["cpu"] == cpu])
+            for r in of_machine:
+                if r["name"] in ("sched_waking", "sched_wakeup"):
+                    woken[machine, r["tid"]] = int(r["ts"])
+                elif r["name"] == "sched_switch" and (machine, r["tid"]) in woken:
+                    self.assertLessEqual(woken.pop((machine, r["tid"])), int(r["ts"]))
+                    checked += 1
+        rows = query("SELECT count(*) AS n FROM thread_state WHERE dur < -1 OR (state = 'R' AND waker_id IS NOT NULL AND ts < (SELECT ts FROM thread_state w "
+                     "WHERE w.id = thread_state.waker_id))", *[data(n) for n in names])
+        self.assertEqual(rows[0]["n"], "0")
+        self.assertGreater(checked + len(together), 30)
+
     def test_compressed_and_in_archives(self):
         import tarfile
         with tempfile.TemporaryDirectory() as d:

@@ -19,6 +19,7 @@ enum {
     OPTION_TIME_SHIFT = 12,
     OPTION_GUEST = 13,
     OPTION_TSC2NSEC = 14,
+    OPTION_LAST_BOOT_INFO = 24,
     KIND_BYTES = 10, /* "options  \0", "flyrecord\0" */
 };
 
@@ -146,6 +147,8 @@ int dat_read_option(struct dat_file *f, unsigned id, struct slice data)
         return 0;
     case OPTION_PROCMAPS:
         return vec_push(&f->procmaps, without_nul(data)) ? 0 : -MRD_ENOMEM;
+    case OPTION_LAST_BOOT_INFO:
+        return vec_push(&f->last_boots, without_nul(data)) ? 0 : -MRD_ENOMEM;
     case OPTION_TRACEID:
         f->trace_id = dat_u64(&c);
         f->has_trace_id = !c.bad;
@@ -338,6 +341,7 @@ void dat_file_close(struct dat_file *f)
     vec_free(&f->cpustats);
     vec_free(&f->guests);
     vec_free(&f->procmaps);
+    vec_free(&f->last_boots);
     for (size_t i = 0; i < f->inflated.n; i++)
         mem_free(f->inflated.p[i]);
     vec_free(&f->inflated);

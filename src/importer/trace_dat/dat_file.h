@@ -116,6 +116,8 @@ struct dat_file {
     guests; /* data of options GUEST */
     VEC(struct slice)
     procmaps;
+    VEC(struct slice)
+    last_boots; /* texts of options LAST_BOOT_INFO: NAME:text */
     struct slice time_shift;
     bool has_date, has_tsc, has_trace_id;
     int64_t date_ns, offset_ns;

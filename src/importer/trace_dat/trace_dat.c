@@ -3,6 +3,7 @@
 
 #include "importer/clock/clock_graph.h"
 #include "importer/core/metadata.h"
+#include "importer/trace_dat/dat_boot.h"
 #include "importer/trace_dat/dat_clock.h"
 #include "importer/trace_dat/dat_events.h"
 #include "importer/trace_dat/dat_files.h"
@@ -288,6 +289,7 @@ static void read_buffer(struct trace_dat *t, const struct dat_buffer *b, bool co
         stat(t, STAT_trace_dat_bad_section, count);
         return;
     }
+    ftrace_bundle_set_address_shift(t->bundle, dat_boot_shift(&t->file, b->name));
     for (size_t i = 0; i < b->cpus.n && !t->im->failed; i++) {
         if (b->cpus.p[i].cpu < DAT_MAX_CPUS)
             read_cpu(t, b, &b->cpus.p[i], count);
