@@ -49,6 +49,7 @@ struct hprof_class {
     strid name;
     size_t first_field, n_fields;   /* in `fields`: of its own; those of its superclasses follow in an object */
     size_t first_static, n_statics; /* in `statics` */
+    size_t more_fields;             /* the next superclass that has fields, in `classes`, + 1; 0: none */
     uint8_t kind, heap;             /* kind: as in heap_graph_class */
     bool dumped;                    /* else it was only named */
 };

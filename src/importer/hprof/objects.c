@@ -64,6 +64,16 @@ static uint64_t type_of_class(const struct hprof *h, const struct hprof_class *c
     return (uint64_t)(c - h->classes.p) + 1;
 }
 
+/* Objects of a class without fields, below hundreds that have none either, are read as fast as others. */
+static size_t next_with_fields(const struct hprof *h, const struct hprof_class *c)
+{
+    const struct hprof_class *super = hprof_class_of(h, c->super);
+    for (int depth = 0; super && depth < MAX_SUPERCLASSES; depth++, super = hprof_class_of(h, super->super))
+        if (super->n_fields)
+            return (size_t)(super - h->classes.p) + 1;
+    return 0;
+}
+
 static void add_type(struct hprof *h, const struct graph_type *t)
 {
     if (!vec_push(&h->graph.types, *t) || !u64map_set(&h->graph.type_of, t->id, h->graph.types.n))
@@ -77,6 +87,7 @@ static void make_types(struct hprof *h)
         struct hprof_class *c = &h->classes.p[i];
         const struct hprof_class *super = c->super ? hprof_class_of(h, c->super) : NULL;
         c->kind = kind_of(h, c);
+        c->more_fields = next_with_fields(h, c);
         add_type(h, &(struct graph_type){.id = i + 1,
                                          .superclass_id = super ? type_of_class(h, super) : 0,
                                          .object_size = c->instance_size,
@@ -328,7 +339,8 @@ static void make_instance(struct hprof *h, struct hprof_bytes b, uint8_t heap)
     struct hprof_bytes fields = {p, p + len, h->id_size, false};
     const struct hprof_class *of = class;
     o.self_size = class->instance_size ? class->instance_size : len;
-    for (int depth = 0; of && depth < MAX_SUPERCLASSES && !fields.cut; depth++, of = hprof_class_of(h, of->super))
+    for (int depth = 0; of && depth < MAX_SUPERCLASSES && !fields.cut;
+         depth++, of = of->more_fields ? &h->classes.p[of->more_fields - 1] : NULL)
         for (size_t i = 0; i < of->n_fields && !fields.cut; i++)
             read_field(h, &o, &c, class->kind == KIND_STRING ? &s : NULL, &h->fields.p[of->first_field + i], &fields);
     if (fields.cut)
