@@ -425,8 +425,12 @@ int run_set_add(struct run_set *set, struct tp *tp, const char *path, int side, 
             {"select t.utid, t.name, p.name, t.is_idle, t.machine_id, extract_arg(p.arg_set_id, 'process.cgroup') "
              "from thread t left join process p using (upid)",
              add_thread},
-            {"select coalesce((select clock_name from clock_snapshot where clock_id = int_value limit 1), int_value) "
-             "from metadata where name = 'trace_time_clock_id' limit 1",
+            {"select coalesce((select clock_name from clock_snapshot where clock_id = int_value limit 1), case "
+             "int_value "
+             "when 1 then 'REALTIME' when 2 then 'REALTIME_COARSE' when 3 then 'MONOTONIC' when 4 then "
+             "'MONOTONIC_COARSE' "
+             "when 5 then 'MONOTONIC_RAW' when 6 then 'BOOTTIME' when 10 then 'PERF' end, int_value) from metadata "
+             "where name = 'trace_time_clock_id' limit 1",
              add_clock},
             {clock_error_sql, add_clock_error},
         };

@@ -4,7 +4,7 @@
     test/bench/bench_recordings.py BUILD [SECONDS]
 
 A load (pairs of processes that pass bytes through pipes) is recorded for SECONDS (5) by trace-cmd, perf and tracebox at once,
-the same events by each; then call stacks by perf. Where a recorder is missing, or the kernel does not let it, its lines are left
+the same events by each; then call stacks by perf, for three times as long. Where a recorder is missing, or the kernel does not let it, its lines are left
 out. LTTng's trace is written by this script: the same events, a million of them. Processor seconds of all threads, best of
 three, taken in turns. Exit code 1 when a bar is missed: BAR_OTHER times faster than the program beside it, BAR_OWN times the
 cost of an event in a recording of our own.
@@ -26,6 +26,7 @@ from ctf_writer import Int, Letters, Struct, Trace  # noqa: E402
 from trace_cmd import INSTANCE, WITHOUT_FUNCTIONS  # noqa: E402
 
 BAR_OTHER, BAR_OWN, ROUNDS, PAIRS = 10, 1.5, 3, 4
+STACKS_LONGER = 3  # samples are fewer than events: the start of the programs would be most of their time
 EVENTS = ["sched/sched_switch", "sched/sched_waking", "raw_syscalls/sys_enter", "raw_syscalls/sys_exit"]
 PACKETS, SWITCHES, CONTEXT_AT = 200, 208, 24  # of the CTF trace; its packet context begins there
 
@@ -80,7 +81,7 @@ def record(build, there, seconds):
     if "perf.data" in running:
         with Load():
             subprocess.run(["perf", "record", "-a", "-g", "-F", "10000", "-e", "cpu-clock", "-o", there / "stacks.data", "--",
-                            "sleep", str(seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                            "sleep", str(STACKS_LONGER * seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return {k: there / k for k in (*commands, "stacks.data") if (there / k).exists()}
 
 
