@@ -1,8 +1,5 @@
 /* Rules of packets, functions and modules: each over a small trace of its own, with the answer that follows from it. */
-#include "unit/pb_text.h"
-#include "unit/trace_fixture.h"
-
-#include "sql_fixture.h"
+#include "unit/rules.h"
 
 #define CLOCKS    "1{8:1 10:1 13:1 6{1{1:6 2:1000} 1{1:3 2:1000} 1{1:4 2:1000}}}"
 #define PROCESSES "1{8:1 10:1 13:1 2{1{1:100 3'app' 5:10005} 2{1:101 2'wrk' 3:100}}}"
@@ -23,9 +20,7 @@
         "  2{1:1 2:1 4:1 4:1 4:1 5:2 5:3 5:6} 2{1:2 2:2} 2{1:3 2:3 4:2 5:4} 2{1:4 2:2} 2{1:5 2:1} 2{1:6 2:1}"          \
         "  7{1:1 1:5 2:1}}}"
 
-static const struct rule {
-    const char *name, *trace, *query, *rows;
-} rules[] = {
+static const struct rule rules[] = {
     {"jobs of GPU schedulers, told by number",
      PROCESSES "1{10:2 13:1 1{1:0 2{1:200 2:100 411{2:9 4:7 6'gfx'}} 2{1:210 2:101 412{2:9 4:7 6'gfx'}} 2{1:240 2:101 "
                "413{1:9}}}}",
@@ -182,21 +177,7 @@ static const struct rule {
 
 START_TEST(a_rule_holds)
 {
-    const struct rule *rule = &rules[_i];
-    struct trace_fixture t;
-    struct sql_fixture f = {0};
-    struct error err = {0};
-    trace_fixture_open(&t);
-    put(&t.w, "%s", rule->trace);
-    trace_fixture_load(&t);
-    ck_assert_msg(engine_open(&f.e, &t.st, &err) == 0, "%s", err.text);
-    ck_assert_msg(engine_loaded(f.e, &err) == 0, "%s", err.text);
-    char *rows = sql_rows(&f, rule->query);
-    ck_assert_msg(rows, "%s: %s", rule->name, engine_error_text(f.e));
-    ck_assert_msg(strcmp(rows, rule->rows) == 0, "%s:\n%s\nshould be\n%s", rule->name, rows, rule->rows);
-    sqlite3_free(rows);
-    engine_close(f.e);
-    trace_fixture_close(&t);
+    check_rule(&rules[_i]);
 }
 END_TEST
 

@@ -31,6 +31,7 @@ struct sequence {
     uint32_t id;                /* trusted_packet_sequence_id */
     bool seen;                  /* a packet has come */
     bool valid;                 /* incremental state is valid */
+    bool begun;                 /* its first packet has come */
     uint32_t clears;            /* of the incremental state so far */
     struct seq_generation *gen; /* current */
     void *track_event;          /* module state that lives across generations */

@@ -38,6 +38,7 @@ struct scan {
     bool trusted_uid_given;
     bool has_timestamp;
     bool cleared;
+    bool first_on_sequence;
     bool sync_marker;
     bool bad;
     uint8_t n_handled;
@@ -156,6 +157,9 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
             break;
         case TRACE_PACKET_INCREMENTAL_STATE_CLEARED:
             s->cleared = pb_bool(&f);
+            break;
+        case TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE:
+            s->first_on_sequence = pb_bool(&f);
             break;
         case TRACE_PACKET_PREVIOUS_PACKET_DROPPED:
             s->dropped = pb_u32(&f);
@@ -306,6 +310,7 @@ static bool update_sequence(struct proto_reader *r, struct packet *p, struct seq
     struct sequences *seqs = p->m->sequences;
     bool first = !seq->seen;
     seq->seen = true;
+    seq->begun |= s->first_on_sequence;
     if (s->dropped && seq->id && !first) {
         seq->losses++;
         for (unsigned bit = 0; bit < PACKET_LOSS_CAUSES; bit++)

@@ -291,21 +291,60 @@ static void write_number(struct arg_writer *w, const char *key, enum arg_type ty
     arg_writer_pop(w, m);
 }
 
-/* Nothing for a location that is not known. The line is 0 when it is not told. */
-static void write_source_location(struct arg_writer *w, const char *prefix, struct slice location)
+/* Where a source location is told; what it lacks is told in another way in each place. */
+enum location_place {
+    LOCATION_INLINE,   /* in the event: only what is there, but a line (0) always */
+    LOCATION_OF_EVENT, /* by number: an empty file, no function, line 0 */
+    LOCATION_OF_LOG,   /* the same, but no file; the file as it is */
+    LOCATION_OF_FIELD, /* of a message: a line only when there is one */
+};
+
+/* The name of a file, written as on other systems than Windows. */
+static void write_file(struct arg_writer *w, struct slice file)
+{
+    char text[1024];
+    size_t n = file.len < sizeof text ? file.len : sizeof text;
+    for (size_t i = 0; i < n; i++)
+        text[i] = file.p[i] == '\\' ? '/' : (char)file.p[i];
+    write_text(w, "file_name", slice_of(text, n));
+}
+
+static void write_null(struct arg_writer *w, const char *key)
+{
+    struct arg_mark m = arg_writer_push(w, key, strlen(key));
+    arg_writer_add(w, ARG_STRING, 0);
+    arg_writer_pop(w, m);
+}
+
+static void write_location_parts(struct arg_writer *w, struct slice location, enum location_place place)
 {
     struct pb_field f;
-    uint64_t line = 0;
+    if (pb_find(location, SOURCE_LOCATION_FILE_NAME, &f) && place == LOCATION_OF_LOG)
+        write_text(w, "file_name", pb_bytes(&f));
+    else if (pb_find(location, SOURCE_LOCATION_FILE_NAME, &f))
+        write_file(w, pb_bytes(&f));
+    else if (place == LOCATION_OF_LOG)
+        write_null(w, "file_name");
+    else if (place != LOCATION_INLINE)
+        write_text(w, "file_name", slice_of("", 0));
+    if (pb_find(location, SOURCE_LOCATION_FUNCTION_NAME, &f))
+        write_text(w, "function_name", pb_bytes(&f));
+    else if (place != LOCATION_INLINE)
+        write_null(w, "function_name");
+    bool has_line = pb_find(location, SOURCE_LOCATION_LINE_NUMBER, &f);
+    if (has_line || place != LOCATION_OF_FIELD)
+        write_number(w, "line_number", place == LOCATION_OF_LOG || place == LOCATION_OF_FIELD ? ARG_INT : ARG_UINT,
+                     has_line ? pb_u32(&f) : 0);
+}
+
+/* Nothing for a location that is not known. */
+static void write_source_location(struct arg_writer *w, const char *prefix, struct slice location,
+                                  enum location_place place)
+{
     if (!location.p)
         return;
     struct arg_mark m = arg_writer_push(w, prefix, strlen(prefix));
-    if (pb_find(location, SOURCE_LOCATION_FILE_NAME, &f))
-        write_text(w, "file_name", pb_bytes(&f));
-    if (pb_find(location, SOURCE_LOCATION_FUNCTION_NAME, &f))
-        write_text(w, "function_name", pb_bytes(&f));
-    if (pb_find(location, SOURCE_LOCATION_LINE_NUMBER, &f))
-        line = pb_u32(&f);
-    write_number(w, "line_number", ARG_UINT, line);
+    write_location_parts(w, location, place);
     arg_writer_pop(w, m);
 }
 
@@ -314,17 +353,24 @@ static struct slice location_of(struct seq_generation *g, uint64_t iid)
     return interned_find(g, INTERNED_DATA_SOURCE_LOCATIONS, iid);
 }
 
+enum { LOG_PRIORITY_FATAL = 7 };
+
 static void write_log_message(struct arg_writer *w, struct seq_generation *g, struct slice bytes)
 {
-    static const char *const priorities[] = {"UNSPECIFIED", "UNUSED", "VERBOSE", "DEBUG",
-                                             "INFO",        "WARN",   "ERROR",   "FATAL"};
     struct pb_field f;
-    if (pb_find(bytes, LOG_MESSAGE_BODY_IID, &f))
+    if (pb_find(bytes, LOG_MESSAGE_BODY_IID, &f)) {
+        if (!interned_find(g, INTERNED_DATA_LOG_MESSAGE_BODY, pb_u64(&f)).p)
+            return;
         write_text(w, "track_event.log_message.message", interned_text(g, INTERNED_DATA_LOG_MESSAGE_BODY, pb_u64(&f)));
-    if (pb_find(bytes, LOG_MESSAGE_SOURCE_LOCATION_IID, &f))
-        write_source_location(w, "track_event.log_message", location_of(g, pb_u64(&f)));
-    if (pb_find(bytes, LOG_MESSAGE_PRIO, &f) && pb_u64(&f) < sizeof priorities / sizeof *priorities)
-        write_text(w, "track_event.priority", slice_str(priorities[pb_u64(&f)]));
+    }
+    if (pb_find(bytes, LOG_MESSAGE_SOURCE_LOCATION_IID, &f)) {
+        struct slice location = location_of(g, pb_u64(&f));
+        if (!location.p)
+            return;
+        write_source_location(w, "track_event.log_message", location, LOCATION_OF_LOG);
+    }
+    if (pb_find(bytes, LOG_MESSAGE_PRIO, &f))
+        write_number(w, "track_event.priority", ARG_INT, pb_u32(&f) <= LOG_PRIORITY_FATAL ? pb_u32(&f) : 0);
 }
 
 struct hook_ctx {
@@ -363,22 +409,16 @@ static void write_mojo_method(struct arg_writer *w, struct slice function)
     write_text(w, "mojo_interface_tag", slice_of(tag, n));
 }
 
-/* A field "x_location_iid" becomes the parts of the location, under its own message. */
+/* Numbers of locations become the parts of the location, as fields of their message. */
 static bool write_location_field(struct arg_writer *w, struct seq_generation *g, struct slice field,
                                  const struct pb_field *value)
 {
-    static const char ending[] = "location_iid";
-    size_t n = sizeof ending - 1;
-    if (field.len < n || memcmp(field.p + field.len - n, ending, n) != 0)
+    if (!slice_eq_str(field, "source_location_iid") && !slice_eq_str(field, "creation_location_iid"))
         return false;
     struct slice location = location_of(g, pb_u64(value));
-    char name[ARG_KEY_MAX];
-    size_t len = field.len - 4; /* "_iid" */
-    if (!location.p || len >= sizeof name)
+    if (!location.p)
         return false;
-    memcpy(name, field.p, len);
-    name[len] = 0;
-    write_source_location(w, name, location);
+    write_location_parts(w, location, LOCATION_OF_FIELD);
     return true;
 }
 
@@ -460,17 +500,16 @@ static void write_field(struct annotations *a, strid track_event, const struct p
         break;
     case TRACK_EVENT_TASK_EXECUTION:
         if (pb_find(pb_bytes(f), TASK_EXECUTION_POSTED_FROM_IID, &iid))
-            write_source_location(w, "task.posted_from", location_of(g, pb_u64(&iid)));
+            write_source_location(w, "task.posted_from", location_of(g, pb_u64(&iid)), LOCATION_OF_EVENT);
         break;
     case TRACK_EVENT_LOG_MESSAGE:
         write_log_message(w, g, pb_bytes(f));
         break;
     case TRACK_EVENT_SOURCE_LOCATION:
-        write_source_location(w, "source", pb_bytes(f));
+        write_source_location(w, "source", pb_bytes(f), LOCATION_INLINE);
         break;
     case TRACK_EVENT_SOURCE_LOCATION_IID:
-        write_source_location(w, "source", location_of(g, pb_u64(f)));
-        write_number(w, "source_location_iid", ARG_UINT, pb_u64(f));
+        write_source_location(w, "source", location_of(g, pb_u64(f)), LOCATION_OF_EVENT);
         break;
     case TRACK_EVENT_CORRELATION_ID:
         snprintf(text, sizeof text, "tp:#%" PRIu64, pb_u64(f));
@@ -491,8 +530,6 @@ static void append_source_id(struct args *args, const struct track_event_marks *
 {
     if (m->has_source)
         arg_list_int(args, list, "legacy_trace_source_id", m->source_id);
-    if (m->source_local)
-        arg_list_bool(args, list, "legacy_trace_source_id_is_process_scoped", true);
 }
 
 static void append_marks(struct args *args, const struct track_event_marks *m, struct arg_list *list)
@@ -517,13 +554,15 @@ static void append_event(struct importer *im, struct seq_generation *g, struct s
     struct pb_field f;
     uint32_t classes = marks ? 1u << FROM_CORRELATION : 0;
     while (pb_next(&c, &f))
-        classes |= 1u << class_of(f.id);
+        classes |= 1u << class_of(f.id) | (f.id == TRACK_EVENT_SOURCE_LOCATION_IID ? 1u << FROM_TYPED : 0);
     for (enum arg_class k = 0; k < ARG_CLASSES; k++) {
         if (!(classes >> k & 1))
             continue;
         for (c = pb_cursor(event); pb_next(&c, &f);)
             if (class_of(f.id) == k)
                 write_field(&a, track_event, &f);
+            else if (k == FROM_TYPED && f.id == TRACK_EVENT_SOURCE_LOCATION_IID)
+                write_number(&w, "source_location_iid", ARG_UINT, pb_u64(&f)); /* beside what it stands for */
         if (k == FROM_CORRELATION && marks)
             append_source_id(&im->st->args, marks, list);
     }

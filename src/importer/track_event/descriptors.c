@@ -205,14 +205,12 @@ static void keep(struct packet *p, const struct parsed *d)
         if (n->child_ordering)
             k->child_ordering = n->child_ordering;
     }
-    k->sequence = p->gen->seq->id;
     k->trusted_pid = p->trusted_pid;
 }
 
 enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
 {
     struct parsed d;
-    struct pb_field f;
     read_descriptor(p, p->field, &d);
     if (!d.has_uuid) {
         count(p, STAT_track_descriptor_missing_uuid);
@@ -237,7 +235,6 @@ enum tokenize_result track_event_tokenize_descriptor(struct packet *p)
         count(p, STAT_track_descriptor_process_missing_pid);
         return TOKENIZE_DONE;
     }
-    d.k.first_packet = pb_find(p->bytes, TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE, &f) && pb_bool(&f);
     keep(p, &d);
     return TOKENIZE_PUSH;
 }

@@ -164,9 +164,14 @@ static bool read_event(struct event *e, struct slice bytes)
     return !c.bad;
 }
 
+static strid known_category(struct event *e, uint64_t iid)
+{
+    return interned_string(e->g, INTERNED_DATA_EVENT_CATEGORIES, iid, EVENT_CATEGORY_NAME);
+}
+
 strid event_category(struct event *e, uint64_t iid)
 {
-    strid s = interned_string(e->g, INTERNED_DATA_EVENT_CATEGORIES, iid, EVENT_CATEGORY_NAME);
+    strid s = known_category(e, iid);
     return s ? s : strpool_printf(&e->m->st->strings, "unknown(%u)", (unsigned)iid);
 }
 
@@ -176,7 +181,9 @@ strid event_joined_categories(struct event *e, struct slice bytes)
     size_t n = 0;
     struct strpool *strings = &e->m->st->strings;
     /* Numbered categories first, then those in full. */
-    for (uint32_t field = 3; field <= 22; field += 19) {
+    static const uint32_t fields[] = {TRACK_EVENT_CATEGORY_IIDS, TRACK_EVENT_CATEGORIES};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t field = fields[i];
         struct pb_cursor c = pb_cursor(bytes);
         struct pb_field f;
         while (pb_next(&c, &f)) {
@@ -186,8 +193,11 @@ strid event_joined_categories(struct event *e, struct slice bytes)
             uint64_t iid = f.u;
             bool is_packed = field == TRACK_EVENT_CATEGORY_IIDS && f.wire == PB_BYTES;
             while (!is_packed || pb_next_packed(&packed, &iid)) {
-                struct slice s = field == 22 ? pb_bytes(&f) : strpool_view(strings, event_category(e, iid));
-                if (n && n < sizeof text)
+                strid known = field == TRACK_EVENT_CATEGORIES ? 0 : known_category(e, iid);
+                struct slice s = field == TRACK_EVENT_CATEGORIES ? pb_bytes(&f) : strpool_view(strings, known);
+                if (field == TRACK_EVENT_CATEGORY_IIDS && !known)
+                    s.len = 0; /* one that nothing has named is left out */
+                else if (n && n < sizeof text)
                     text[n++] = ',';
                 size_t take = s.len < sizeof text - n ? s.len : sizeof text - n;
                 if (take)
@@ -232,14 +242,15 @@ static void on_described_track(struct event *e, uint64_t uuid)
     }
 }
 
-static void associate(struct event *e)
+/* False for events of thread or process 0, which is idle. */
+static bool associate(struct event *e)
 {
     const struct track_event_defaults *d = track_event_defaults(e->t, e->g);
     const struct track_event_sequence *s = e->sequence;
     uint64_t uuid = e->has_track ? e->track_uuid : d->has_track ? d->track_uuid : 0;
     if (uuid) {
         on_described_track(e, uuid);
-        return;
+        return true;
     }
     /* Events without a track fall back to the sequence's thread, if they are of the older kind or do not insist. */
     bool has_thread = s && s->has_thread;
@@ -248,16 +259,19 @@ static void associate(struct event *e)
                      (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE) && has_thread);
     if (!fall_back) {
         on_described_track(e, 0);
-        return;
+        return true;
     }
     int64_t pid = has_thread ? s->pid : 0, tid = has_thread ? s->tid : 0;
     if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_PID_OVERRIDE)) {
         pid = e->legacy.pid_override;
-        tid = -1;
+        tid = (int64_t)((uint64_t)pid << 32 | UINT32_MAX); /* no thread of another process */
     }
     if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_TID_OVERRIDE))
         tid = e->legacy.tid_override;
+    if (!pid || !tid)
+        return false;
     on_thread(e, pid, tid);
+    return true;
 }
 
 uint32_t event_track_row(struct event *e, enum track_event_moment moment)
@@ -283,8 +297,10 @@ uint32_t event_track_row(struct event *e, enum track_event_moment moment)
 static void one_flow(struct event *e, uint32_t slice, uint64_t id, bool terminating)
 {
     struct flow_tracker *flows = e->m->im->flows;
-    if (terminating)
+    if (terminating && flow_active(flows, id))
         flow_end_at(flows, e->m->id, slice, id, true);
+    else if (terminating) /* nothing that began is ended */
+        return;
     else if (flow_active(flows, id))
         flow_step_at(flows, e->m->id, slice, id);
     else
@@ -360,7 +376,8 @@ static void slice_extras(struct event *e, uint32_t slice, enum track_event_momen
 {
     if (slice == SLICE_NONE)
         return;
-    event_flows(e, slice);
+    if (e->legacy.phase != 'T' && e->legacy.phase != 'p')
+        event_flows(e, slice);
     if (e->has_gpu)
         gpu_flows(e, slice);
     if (e->has_callstack)
@@ -375,8 +392,10 @@ static void log_message(struct event *e)
     enum { DEFAULT_PRIO = 4 /* info */ };
     struct machine_ctx *m = e->m;
     struct pb_field f, file, line;
-    if (e->utid == UTID_NONE)
+    if (e->utid == UTID_NONE) {
+        event_error(e);
         return;
+    }
     struct logs_row row = {
         .ts = e->ts, .utid = e->utid, .log_source = import_str(m->im, "android_logcat"), .prio = DEFAULT_PRIO};
     bool has_location = pb_find(e->log_message, LOG_MESSAGE_SOURCE_LOCATION_IID, &f);
@@ -401,7 +420,7 @@ static void log_message(struct event *e)
 static struct slice_row row_of(struct event *e, int64_t dur, uint32_t track)
 {
     argset set = track_event_event_args(e->t, e->g, e->bytes, e->has_args, &e->marks);
-    bool timed = !e->is_async || e->legacy.use_async_tts;
+    bool timed = e->utid != UTID_NONE && !e->is_async;
     return (struct slice_row){.ts = e->ts,
                               .dur = dur,
                               .track_id = track,
@@ -436,15 +455,14 @@ void event_complete(struct event *e)
 {
     int64_t dur;
     if (__builtin_mul_overflow(e->legacy.duration_us, 1000, &dur) || dur < 0) {
-        count(e, STAT_slice_negative_duration);
+        event_error(e);
         return;
     }
     uint32_t track = event_track_row(e, AT_INSTANT);
     struct slice_row row = row_of(e, dur, track);
-    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_THREAD_DURATION_US) &&
-        __builtin_mul_overflow(e->legacy.thread_duration_us, 1000, &row.thread_dur))
+    if (row.thread_ts != COL_NULL && __builtin_mul_overflow(e->legacy.thread_duration_us, 1000, &row.thread_dur))
         row.thread_dur = COL_NULL;
-    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_THREAD_INSTRUCTION_DELTA))
+    if (row.thread_instruction_count != COL_NULL)
         row.thread_instruction_delta = e->legacy.instruction_delta;
     slice_extras(e, slice_push(e->m->im->slices, e->m->id, &row), AT_INSTANT);
 }
@@ -479,7 +497,7 @@ void event_end(struct event *e)
     }
     if (e->thread_ts != COL_NULL) {
         int64_t begin = ROW_GET(m->st, slice, thread_ts, slice);
-        if (begin != COL_NULL)
+        if (begin != COL_NULL && begin != e->thread_ts)
             ROW_SET(m->st, slice, thread_dur, slice, gained(e, begin, e->thread_ts));
     }
     if (e->thread_instructions != COL_NULL) {
@@ -493,14 +511,14 @@ void event_end(struct event *e)
 static void counter_event(struct event *e)
 {
     struct track_event_track *k = e->track;
-    double value = e->extra && k && k->incremental && !e->has_real ? e->extra->counter_value
-                   : e->has_real                                   ? e->counter_real
-                                                                   : (double)e->counter;
+    double value = e->extra && k && k->incremental ? e->extra->counter_value
+                   : e->has_real                   ? e->counter_real
+                                                   : (double)e->counter;
     if (!k || k->use != USE_COUNTER) {
         count(e, STAT_track_event_counter_invalid_track_uuid);
         return;
     }
-    if (k->multiplier > 0 && !k->incremental && !e->has_real)
+    if (k->multiplier > 0 && !k->incremental)
         value *= (double)k->multiplier;
     counter_insert(e->m->st, &(struct counter_row){
                                  .ts = e->ts,
@@ -608,6 +626,7 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
     if (!own)
         return;
     e.sequence = own->sequence;
+    t->from_first_packet = g->seq->begun;
     if (!read_event(&e, bytes) || (!e.type && !LEGACY_HAS(&e, TRACK_EVENT_LEGACY_EVENT_PHASE))) {
         event_error(&e);
         return;
@@ -616,8 +635,7 @@ static void parse_event(struct track_event_machine *t, int64_t ts, struct slice 
         count(&e, STAT_track_event_dropped_packets_outside_of_range_of_interest);
         return;
     }
-    associate(&e);
-    if (LEGACY_HAS(&e, TRACK_EVENT_LEGACY_EVENT_PHASE) && !legacy_associate(&e)) {
+    if (!associate(&e) || (LEGACY_HAS(&e, TRACK_EVENT_LEGACY_EVENT_PHASE) && !legacy_associate(&e))) {
         event_error(&e);
         return;
     }

@@ -5,6 +5,33 @@
 
 enum { INSTANT_GLOBAL = 1, INSTANT_PROCESS = 2 };
 
+/* What the track of an asynchronous event says of where it comes from. */
+static argset async_source(struct event *e, bool local, strid scope)
+{
+    struct args *args = &e->m->st->args;
+    struct arg_list *l = &e->t->args;
+    l->n = 0;
+    arg_list_str(args, l, "source", import_str(e->m->im, "chrome"));
+    arg_list_bool(args, l, "trace_id_is_process_scoped", local);
+    arg_list_uint(args, l, "upid", e->upid == UPID_NONE ? 0 : e->upid);
+    arg_list_str(args, l, "source_scope", scope);
+    return args_intern(args, l->p, l->n);
+}
+
+/* The name of the first event of an id: an end need not repeat the name. False when out of memory. */
+static bool first_name(struct event *e, bool local, strid *name)
+{
+    uint64_t key = hash_combine(hash_u64(e->legacy.id), local ? e->upid : UPID_NONE);
+    bool added;
+    uint64_t *first = u64map_put(&e->t->legacy_names, key, &added);
+    if (!first)
+        return false;
+    if (added)
+        *first = e->name;
+    *name = (strid)*first;
+    return true;
+}
+
 /* Asynchronous slices are found again by category, id and scope. */
 static bool on_async_track(struct event *e)
 {
@@ -14,13 +41,14 @@ static bool on_async_track(struct event *e)
     bool local = e->legacy.id_field == TRACK_EVENT_LEGACY_EVENT_LOCAL_ID;
     if (local && e->upid == UPID_NONE)
         return false;
+    if (e->track) /* the track that it names exists, too */
+        track_event_track_own_row(e->t, e->track);
     bool nestable = e->legacy.phase == 'b' || e->legacy.phase == 'e' || e->legacy.phase == 'n';
     strid scope = nestable ? e->category : e->name;
     if (e->legacy.id_scope.len)
         scope = strpool_printf(&m->st->strings, "%s:%.*s", scope ? strpool_cstr(&m->st->strings, scope) : "",
                                (int)(e->legacy.id_scope.len < 256 ? e->legacy.id_scope.len : 256),
                                (const char *)e->legacy.id_scope.p);
-    /* The first event of an id names its track: an end need not repeat the name. */
     uint64_t key = hash_combine(hash_combine(hash_u64(e->legacy.id), scope), local ? e->upid : UPID_NONE);
     uint64_t *set = u64map_put(&e->t->legacy_async, key, NULL);
     if (!set) {
@@ -33,17 +61,22 @@ static bool on_async_track(struct event *e)
                                   .event_type = TRACK_SLICE,
                                   .name = e->name,
                                   .parent = UINT32_MAX,
+                                  .source_args = async_source(e, local, scope),
                                   .dims = dims};
+        strid name;
+        if (!first_name(e, local, &name)) {
+            m->im->failed = true;
+            return false;
+        }
         if (local)
             dims[spec.n_dims++] = (struct track_dim){"upid", DIM_INT, e->upid};
         dims[spec.n_dims++] = (struct track_dim){"scope", DIM_STR, scope};
-        dims[spec.n_dims++] = (struct track_dim){"name", DIM_STR, e->name};
+        dims[spec.n_dims++] = (struct track_dim){"name", DIM_STR, name};
         *set = (uint64_t)track_set_intern(m->im->tracks, m->id, &spec) + 1;
     }
     e->set = (uint32_t)(*set - 1);
     e->cookie = (int64_t)e->legacy.id;
-    e->marks = (struct track_event_marks){
-        .utid = e->utid, .has_source = true, .source_local = local, .source_id = (int64_t)e->legacy.id};
+    e->marks = (struct track_event_marks){.utid = e->utid, .has_source = true, .source_id = (int64_t)e->legacy.id};
     e->is_async = true;
     return true;
 }
@@ -51,7 +84,14 @@ static bool on_async_track(struct event *e)
 static bool on_instant_track(struct event *e)
 {
     struct machine_ctx *m = e->m;
-    struct track_spec spec = {.type = "legacy_chrome_global_instants", .event_type = TRACK_SLICE, .parent = UINT32_MAX};
+    strid source = import_str(m->im, "source");
+    struct arg chrome = {source, source, import_str(m->im, "chrome"), ARG_STRING};
+    struct track_dim upid = {"upid", DIM_INT, e->upid};
+    struct track_spec spec = {.type = "legacy_chrome_global_instants",
+                              .event_type = TRACK_SLICE,
+                              .source_args = args_intern(&m->st->args, &chrome, 1),
+                              .dims = &upid,
+                              .parent = UINT32_MAX};
     switch (e->legacy.instant_scope) {
     case INSTANT_GLOBAL:
         e->row = track_intern(m->im->tracks, m->id, &spec);
@@ -59,7 +99,9 @@ static bool on_instant_track(struct event *e)
     case INSTANT_PROCESS:
         if (e->upid == UPID_NONE)
             return false;
-        e->row = track_intern_int(m->im->tracks, m->id, "chrome_process_instant", TRACK_SLICE, "upid", e->upid, 0);
+        spec.type = "chrome_process_instant";
+        spec.n_dims = 1;
+        e->row = track_intern(m->im->tracks, m->id, &spec);
         break;
     default:
         return e->utid != UTID_NONE;
@@ -93,13 +135,12 @@ static void flow(struct event *e)
 {
     struct flow_tracker *flows = e->m->im->flows;
     uint32_t track = event_track_row(e, AT_INSTANT);
-    if (!e->legacy.id_field) {
+    if (e->legacy.id_field != TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID) {
         stats_add(&e->m->st->stats, e->m->id, STAT_flow_invalid_id, 1);
+        event_error(e);
         return;
     }
-    uint64_t source =
-        e->legacy.id_field == TRACK_EVENT_LEGACY_EVENT_LOCAL_ID ? e->legacy.id ^ (uint64_t)e->upid << 32 : e->legacy.id;
-    uint64_t id = flow_legacy_id(flows, source, e->category, e->name);
+    uint64_t id = flow_legacy_id(flows, e->legacy.id, e->category, e->name);
     if (e->legacy.phase == 's')
         flow_begin(flows, e->m->id, track, id);
     else if (e->legacy.phase == 't')
@@ -108,30 +149,39 @@ static void flow(struct event *e)
         flow_end(flows, e->m->id, track, id, e->legacy.bind_to_enclosing, false);
 }
 
-/* The string of the debug annotation "name", 0 when there is none. */
-static strid name_annotation(struct event *e)
+/* Times, counts and the id of an event that is kept as it is. */
+static void raw_numbers(struct event *e, struct arg_list *l)
 {
-    struct strpool *strings = &e->m->st->strings;
-    struct arg_list list = {0};
-    strid found = 0, key = strpool_intern_str(strings, "debug.name");
-    track_event_append_args(e->m->im, e->g, e->bytes, &list);
-    for (size_t i = 0; i < list.n; i++)
-        if (list.p[i].key == key && list.p[i].type == ARG_STRING)
-            found = (strid)list.p[i].word;
-    arg_list_free(&list);
-    return found;
-}
-
-static void metadata_event(struct event *e)
-{
-    struct slice name = strpool_view(&e->m->st->strings, e->name);
-    strid value = name_annotation(e);
-    if (slice_eq_str(name, "thread_name") && e->utid != UTID_NONE)
-        process_tracker_thread_name(e->m->processes, e->utid, value, THREAD_NAME_TRACK_DESCRIPTOR);
-    else if (slice_eq_str(name, "process_name") && e->upid != UPID_NONE)
-        process_tracker_process_name(e->m->processes, e->upid, value, PROCESS_NAME_TRACK_DESCRIPTOR);
-    else
-        event_error(e);
+    static const struct {
+        uint8_t field;
+        const char *key;
+    } ids[] = {{TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID, "legacy_event.unscoped_id"},
+               {TRACK_EVENT_LEGACY_EVENT_GLOBAL_ID, "legacy_event.global_id"},
+               {TRACK_EVENT_LEGACY_EVENT_LOCAL_ID, "legacy_event.local_id"}};
+    struct args *args = &e->m->st->args;
+    const struct legacy_event *legacy = &e->legacy;
+    int64_t thread_ts = e->extra ? e->extra->thread_ts : COL_NULL;
+    int64_t instructions = e->extra ? e->extra->thread_instructions : COL_NULL;
+    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_DURATION_US))
+        arg_list_int(args, l, "legacy_event.duration_ns", (int64_t)((uint64_t)legacy->duration_us * 1000));
+    if (thread_ts != COL_NULL) {
+        arg_list_int(args, l, "legacy_event.thread_timestamp_ns", thread_ts);
+        if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_THREAD_DURATION_US))
+            arg_list_int(args, l, "legacy_event.thread_duration_ns",
+                         (int64_t)((uint64_t)legacy->thread_duration_us * 1000));
+    }
+    if (instructions != COL_NULL) {
+        arg_list_int(args, l, "legacy_event.thread_instruction_count", instructions);
+        if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_THREAD_INSTRUCTION_DELTA))
+            arg_list_int(args, l, "legacy_event.thread_instruction_delta", legacy->instruction_delta);
+    }
+    if (legacy->use_async_tts)
+        arg_list_bool(args, l, "legacy_event.use_async_tts", true);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (legacy->id_field == ids[i].field)
+            arg_list_uint(args, l, ids[i].key, legacy->id);
+    if (legacy->id_field && legacy->id_scope.len)
+        arg_list_str(args, l, "legacy_event.id_scope", import_slice(e->m->im, legacy->id_scope));
 }
 
 /* Phases without a place of their own are kept as they are, for export. */
@@ -147,8 +197,7 @@ static void raw_event(struct event *e)
     arg_list_str(&st->args, &list, "legacy_event.category", e->category);
     arg_list_str(&st->args, &list, "legacy_event.name", e->name);
     arg_list_str(&st->args, &list, "legacy_event.phase", import_str(e->m->im, phase));
-    if (LEGACY_HAS(e, TRACK_EVENT_LEGACY_EVENT_DURATION_US))
-        arg_list_int(&st->args, &list, "legacy_event.duration_ns", (int64_t)((uint64_t)e->legacy.duration_us * 1000));
+    raw_numbers(e, &list);
     track_event_append_args(e->m->im, e->g, e->bytes, &list);
     chrome_raw_insert(st, &(struct chrome_raw_row){.ts = e->ts,
                                                    .name = import_str(e->m->im, "track_event.legacy_event"),
@@ -157,8 +206,53 @@ static void raw_event(struct event *e)
     arg_list_free(&list);
 }
 
+static bool first_field(struct slice message, uint32_t field, struct pb_field *f)
+{
+    struct pb_cursor c = pb_cursor(message);
+    while (pb_next(&c, f))
+        if (f->id == field)
+            return true;
+    return false;
+}
+
+/* The string that the first debug annotation holds, *there telling whether there is one. */
+static strid first_annotation(struct event *e, bool *there)
+{
+    struct pb_field f, text;
+    *there = first_field(e->bytes, TRACK_EVENT_DEBUG_ANNOTATIONS, &f);
+    return *there && pb_find(pb_bytes(&f), DEBUG_ANNOTATION_STRING_VALUE, &text) && pb_bytes(&text).len
+               ? import_slice(e->m->im, pb_bytes(&text))
+               : 0;
+}
+
+/* Names of threads and processes; what else there is to tell is kept as it is. */
+static void metadata_event(struct event *e)
+{
+    struct slice name = strpool_view(&e->m->st->strings, e->name);
+    bool thread = slice_eq_str(name, "thread_name"), process = slice_eq_str(name, "process_name"), there;
+    strid value = first_annotation(e, &there);
+    if (e->name && !thread && !process)
+        raw_event(e);
+    else if (!e->name || !there || (thread ? e->utid == UTID_NONE : e->upid == UPID_NONE))
+        event_error(e);
+    else if (value && thread)
+        process_tracker_thread_name(e->m->processes, e->utid, value, THREAD_NAME_TRACK_DESCRIPTOR_THREAD_TYPE);
+    else if (value)
+        process_tracker_process_name(e->m->processes, e->upid, value, PROCESS_NAME_TRACK_DESCRIPTOR);
+}
+
+/* Phases of slices on threads. */
+static bool needs_thread(int32_t phase)
+{
+    return phase == 'B' || phase == 'E' || phase == 'X';
+}
+
 void legacy_event(struct event *e)
 {
+    if (needs_thread(e->legacy.phase) && e->utid == UTID_NONE) {
+        event_error(e);
+        return;
+    }
     switch (e->legacy.phase) {
     case 'B':
     case 'b':

@@ -21,6 +21,7 @@ struct track_event_generation *track_event_generation(struct track_event_machine
         struct track_event_sequence *next = arena_zalloc(&t->arena, sizeof *next);
         if (next) {
             next->epoch = g->seq->clears;
+            next->serial = t->n_sequences++;
             if (s) {
                 next->has_thread = s->has_thread;
                 next->pid = s->pid;

@@ -1,5 +1,6 @@
 /* Makes the first pass over a track event, in file order: its timestamp, running times, and counter values that depend
  * on those before; then it goes to the sorter. */
+#include "base/hash.h"
 #include "importer/profiling/stack_profile.h"
 #include "importer/track_event/track_event_internal.h"
 #include "wire/fields.h"
@@ -163,13 +164,18 @@ static bool absolute_value(struct packet *p, struct track_event_track *k, double
     if (k->multiplier > 0)
         value *= (double)k->multiplier;
     if (k->incremental) {
-        if (k->sequence != p->gen->seq->id)
+        /* Each sequence has a sum of its own, which begins anew when its state is cleared. */
+        struct track_event_machine *t = p->m->track_event;
+        struct track_event_sequence *s = track_event_sequence(p);
+        uint64_t *bits = s ? u64map_put(&t->running, hash_combine(hash_u64(s->serial), k->uuid), NULL) : NULL;
+        double sum;
+        if (!bits) {
+            t->m->im->failed = true;
             return false;
-        if (k->clears != p->gen->seq->clears)
-            k->latest = 0;
-        k->clears = p->gen->seq->clears;
-        k->latest += value;
-        value = k->latest;
+        }
+        memcpy(&sum, bits, sizeof sum);
+        value += sum;
+        memcpy(bits, &value, sizeof value);
     }
     *out = value;
     return true;
@@ -281,13 +287,11 @@ static bool extra_of(struct packet *p, const struct first_look *l, struct track_
             }
             struct track_event_track *k =
                 track_event_track_find(t, HAS(l, TRACK_EVENT_TRACK_UUID) ? l->track_uuid : d->track_uuid);
-            if (l->has_real && k && k->use == USE_COUNTER) {
-                counter_value = l->counter_real;
-            } else if (!absolute_value(p, k, (double)l->counter, &counter_value)) {
+            if (!absolute_value(p, k, l->has_real ? l->counter_real : (double)l->counter, &counter_value)) {
                 count(p, STAT_track_event_counter_invalid_track_uuid);
                 return false;
             }
-            keep_value = k->incremental && !l->has_real;
+            keep_value = k->incremental;
         }
     }
     enum { THREAD_FIELDS = 1 << 2 | 1 << 8 | 1 << 17 | 1 << 20 };

@@ -59,9 +59,11 @@ void track_event_machine_close(struct track_event_machine *t)
         return;
     arena_free(&t->arena);
     u64map_free(&t->tracks);
+    u64map_free(&t->running);
     u64map_free(&t->uuid_of_utid);
     u64map_free(&t->uuid_of_upid);
     u64map_free(&t->legacy_async);
+    u64map_free(&t->legacy_names);
     schema_close(t->schema);
     track_event_translations_close(t->translations);
     arg_list_free(&t->args);

@@ -47,12 +47,8 @@ struct track_event_track {
     /* counters */
     uint8_t counter; /* enum counter_kind */
     bool incremental;
-    bool first_packet;
     int64_t multiplier;
     strid unit, category, share_key;
-    uint32_t sequence; /* id of the sequence that described it */
-    uint32_t clears;   /* of that sequence when `latest` was valid */
-    double latest;     /* of an incremental counter, as told so far */
     /* resolved on first use */
     bool resolved;
     uint8_t scope; /* enum track_scope */
@@ -81,6 +77,7 @@ struct track_event_sequence {
     bool times_valid; /* since the thread descriptor, unless `losses` moved on */
     bool broken;      /* a time ran over: the deltas after it mean nothing */
     uint32_t epoch;   /* clears of the sequence's state before this: each has its own track_event_sequence */
+    uint32_t serial;  /* unique on its machine */
     uint32_t losses;
     int64_t pid, tid;
     int64_t ts_ns, thread_ts_ns, thread_instructions;
@@ -124,6 +121,9 @@ struct track_event_machine {
     struct u64map tracks;           /* uuid -> struct track_event_track * */
     struct track_event_track *last; /* looked up last */
     struct track_event_extra *free_extras;
+    uint32_t n_sequences;       /* that got a serial */
+    struct u64map running;      /* (serial of a sequence, uuid) -> bits of an incremental counter's latest value */
+    bool from_first_packet;     /* the event that is parsed comes from a sequence whose beginning was recorded */
     struct u64map uuid_of_utid; /* the descriptor that claimed a thread or a process: a second one means reuse */
     struct u64map uuid_of_upid;
     struct schema *schema;                         /* of the host's machine; NULL on others */
@@ -131,6 +131,7 @@ struct track_event_machine {
     bool has_range;                                /* events before range_start may be cropped */
     int64_t range_start;
     struct u64map legacy_async;                /* (id, scope, process) -> set of tracks + 1 */
+    struct u64map legacy_names;                /* (id, process) -> name of the first event */
     strid message;                             /* "perfetto.protos.TrackEvent" */
     bool process_ordering, thread_ordering;    /* ranks of processes and threads count */
     struct chrome_processes *chrome_processes; /* chrome_processes.c; NULL until needed */
@@ -196,10 +197,9 @@ void track_event_processes_close(struct chrome_processes *c);
 /* --- args.c --- */
 /* What an event has beside its bytes that becomes args. */
 struct track_event_marks {
-    uint32_t utid;     /* of the thread that the event was written on when its track is not that thread's; UTID_NONE */
-    char phase;        /* legacy_event.phase, 0: not told */
-    bool has_source;   /* of a legacy asynchronous event */
-    bool source_local; /* the id belongs to the process */
+    uint32_t utid;   /* of the thread that the event was written on when its track is not that thread's; UTID_NONE */
+    char phase;      /* legacy_event.phase, 0: not told */
+    bool has_source; /* of a legacy asynchronous event */
     int64_t source_id;
 };
 /* The arg set of an event, 0 when it has none. `has_args`: its bytes hold any. */

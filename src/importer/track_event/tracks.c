@@ -147,7 +147,7 @@ static argset source_args(struct track_event_machine *t, const struct track_even
         arg_list_str(args, l, "category", k->category);
     if (k->counter)
         arg_list_str(args, l, "builtin_counter_type", import_str(t->m->im, builtin[k->counter]));
-    if (k->first_packet)
+    if (t->from_first_packet && k->uuid)
         arg_list_bool(args, l, "has_first_packet_on_sequence", true);
     if (k->child_ordering && k->child_ordering < sizeof orders / sizeof *orders)
         arg_list_str(args, l, "child_ordering", import_str(t->m->im, orders[k->child_ordering]));
@@ -176,7 +176,8 @@ static void make_row(struct track_event_machine *t, struct track_event_track *k)
     if (k->parent_track) {
         struct track_event_track *parent = k->parent_track;
         k->parent_track = NULL; /* a circle of parents was cut where it was found: never walk it here */
-        spec.parent = track_event_track_own_row(t, parent);
+        if (!is_root(parent))   /* a thread or process is told by utid or upid */
+            spec.parent = track_event_track_own_row(t, parent);
     }
     k->named = translated(t, k);
     if (is_root(k) && k->has_tid && !k->own_track) {

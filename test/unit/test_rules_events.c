@@ -1,0 +1,121 @@
+/* Rules of track events: each over a small trace of its own, with the answer that follows from it. */
+#include "unit/rules.h"
+
+#define SOURCE_ARGS                                                                                                    \
+    "(SELECT group_concat(key || '=' || coalesce(display_value, '-')) FROM args AS a WHERE a.arg_set_id = "            \
+    "t.source_arg_set_id)"
+#define SLICE_ARGS                                                                                                     \
+    "(SELECT group_concat(key || '=' || coalesce(display_value, '-')) FROM args AS a WHERE a.arg_set_id = "            \
+    "s.arg_set_id)"
+#define DIMENSIONS                                                                                                     \
+    "(SELECT group_concat(key || '=' || display_value) FROM args AS a WHERE a.arg_set_id = t.dimension_arg_set_id)"
+
+/* Thread 6 of process 5 is track 2; the sequence has a thread of its own. */
+#define THREAD  "1{8:1 10:1 13:1 60{1:2 4{1:5 2:6 5't'}}}"
+#define EARLIER "1{8:1 10:1 13:1 44{1:5 2:6}}"
+
+static const struct rule rules[] = {
+    {"each sequence adds up a counter's deltas by itself",
+     "1{8:1 10:1 13:1 60{1:5 2'c' 8{5:1}}} 1{8:1 10:2 13:1 60{1:5 2'c' 8{5:1}}} "
+     "1{8:10 10:1 11{9:4 11:5 30:3}} 1{8:11 10:2 11{9:4 11:5 30:10}} "
+     "1{8:12 10:1 11{9:4 11:5 30:4}} 1{8:13 10:1 13:1} "
+     "1{8:14 10:1 11{9:4 11:5 30:1}}",
+     "SELECT ts, CAST(value AS INT) FROM counter", "10,3;11,10;12,7;14,1"},
+    {"threads and processes are no parents of tracks",
+     "1{8:1 10:1 13:1 60{1:1 3{1:5}}} 1{8:1 10:1 60{1:3 5:1 2'a'}} 1{8:1 10:1 60{1:4 5:3 2'b'}} 1{8:1 10:1 60{1:6 5:3 "
+     "2'c' 8{}}} 1{8:2 10:1 11{9:3 11:4}} 1{8:3 10:1 11{9:4 11:6 30:1}}",
+     "SELECT t.name, p.name FROM track AS t LEFT JOIN track AS p ON p.id = t.parent_id", "a,-;b,a;c,a"},
+    {"tracks tell whether the beginning of the sequence that used them first was recorded",
+     "1{8:1 10:1 13:1 87:1} 1{8:1 10:2 13:1 60{1:3 2'a'}} 1{8:1 10:2 60{1:4 2'b'}} 1{8:1 10:1 11{9:3 11:3}} 1{8:2 10:2 "
+     "11{9:3 11:4}} 1{8:3 10:2 11{9:3 11:3}}",
+     "SELECT name, extract_arg(source_arg_set_id, 'has_first_packet_on_sequence') FROM track", "a,1;b,-"},
+    {"log messages without a text are errors, and no args",
+     THREAD "1{8:6 10:1 11{9:3 11:2 21{1:7 2:8}}} 1{8:7 10:1 11{9:3 21{2:8}}}",
+     "SELECT (SELECT count() FROM args WHERE key GLOB 'track_event.*'), (SELECT count() FROM android_logs), (SELECT "
+     "value FROM stats WHERE name = 'track_event_parser_errors')",
+     "0,0,2"},
+    {"places in the source, by number: what is not told is empty",
+     "1{8:1 10:1 13:1 12{4{1:1 2'a\\b.cc'} 4{1:2 3'fn' 4:7} 20{1:3 2'text'}} 60{1:2 4{1:5 2:6}}} 1{8:6 10:1 11{9:3 "
+     "11:2 "
+     "34:1 5{1:2} 21{1:2 2:3 3:5}}}",
+     "SELECT key || '=' || coalesce(display_value, '-') || ':' || value_type FROM slice JOIN args USING (arg_set_id)",
+     "source.file_name=a/"
+     "b.cc:string;source.function_name=-:string;source.line_number=0:uint;task.posted_from.file_name="
+     ":string;task.posted_from.function_name=fn:string;task.posted_from.line_number=7:uint;track_event.log_message."
+     "message=text:string;track_event.log_message.file_name=-:string;track_event.log_message.function_name=fn:string;"
+     "track_event.log_message.line_number=7:int;track_event.priority=5:int;source_location_iid=1:uint"},
+    {"asynchronous events: an id keeps the name it was first told by",
+     EARLIER
+     "1{8:6 10:1 11{6{2:83 6:7} 22'c' 23'x'}} 1{8:7 10:1 11{6{2:84 6:7} 22'c' 23'y'}} 1{8:8 10:1 11{6{2:98 10:7 "
+     "7's'} 22'c' 23'z'}}",
+     "SELECT t.name, " DIMENSIONS ", " SOURCE_ARGS " FROM track AS t WHERE type GLOB 'legacy*'",
+     "x,scope=x,name=x,track_compressor_idx=0,source=chrome,trace_id_is_process_scoped=false,upid=1,source_scope=x;y,"
+     "scope=y,name=x,track_compressor_idx=0,source=chrome,trace_id_is_process_scoped=false,upid=1,source_scope=y;z,"
+     "upid="
+     "1,scope=c:s,name=z,track_compressor_idx=0,source=chrome,trace_id_is_process_scoped=true,upid=1,source_scope=c:s"},
+    {"asynchronous events: the track that one names is made first",
+     THREAD "1{8:6 10:1 11{6{2:98 6:7} 11:2 22'c' 23'x'}}", "SELECT type FROM track",
+     "thread_execution;legacy_async_global_slice"},
+    {"asynchronous events: args", EARLIER "1{8:6 10:1 11{6{2:98 10:7} 4{10'd' 4:1} 22'c' 23'x'}}",
+     "SELECT " SLICE_ARGS " FROM slice AS s", "legacy_trace_source_id=7,debug.d=1,legacy_event.passthrough_utid=1"},
+    {"instants that belong to no thread",
+     EARLIER "1{8:6 10:1 11{6{2:73 14:1} 23'g'}} 1{8:6 10:1 11{6{2:73 14:2} 23'p'}}",
+     "SELECT t.type, " SOURCE_ARGS " FROM slice JOIN track AS t ON t.id = track_id",
+     "legacy_chrome_global_instants,source=chrome;chrome_process_instant,source=chrome"},
+    {"arrows of the first kind have an id without a scope",
+     EARLIER "1{8:6 10:1 11{6{2:66} 23'a'}} 1{8:7 10:1 11{6{2:115 11:3} 23'f'}} 1{8:8 10:1 11{6{2:115} 23'f'}}",
+     "SELECT name, value FROM stats WHERE name IN ('flow_invalid_id', 'track_event_parser_errors') ORDER BY 1",
+     "flow_invalid_id,2;track_event_parser_errors,2"},
+    {"an arrow that did not begin does not end", THREAD "1{8:6 10:1 11{9:3 11:2 42:9}}",
+     "SELECT (SELECT count() FROM flow), (SELECT sum(value) FROM stats WHERE name GLOB 'flow*')", "0,0"},
+    {"steps have no arrows", EARLIER "1{8:6 10:1 11{6{2:84 6:7} 23'a' 36:1}} 1{8:7 10:1 11{6{2:105} 23'b' 36:1}}",
+     "SELECT count() FROM flow", "0"},
+    {"the time of a thread in a whole event counts with the time at its beginning",
+     EARLIER "1{8:6 10:1 11{6{2:88 3:5 4:4} 23'a'}} 1{8:9000 10:1 11{6{2:88 3:5 4:4} 17:7 23'b'}} 1{8:18000 10:1 "
+             "11{6{2:88 3:5} 17:8 23'c'}}",
+     "SELECT name, thread_ts, thread_dur FROM slice", "a,-,-;b,7000,4000;c,8000,0"},
+    {"the time of a thread in what is not on a thread", EARLIER "1{8:6 10:1 11{6{2:98 6:3 9:1} 17:7 23'b'}}",
+     "SELECT thread_ts FROM slice", "-"},
+    {"a thread that ran for no time at all", EARLIER "1{8:6 10:1 11{6{2:66} 17:7 23'b'}} 1{8:9 10:1 11{6{2:69} 17:7}}",
+     "SELECT dur, thread_ts, thread_dur FROM slice", "3,7000,-"},
+    {"slices of threads need one", "1{8:6 10:1 13:1 11{6{2:66} 23'b'}}",
+     "SELECT (SELECT count() FROM slice), (SELECT value FROM stats WHERE name = 'track_event_parser_errors')", "0,1"},
+    {"nothing happens on the idle thread", EARLIER "1{8:6 10:1 11{6{2:66 19:0} 23'b'}}",
+     "SELECT (SELECT count() FROM slice), (SELECT value FROM stats WHERE name = 'track_event_parser_errors')", "0,1"},
+    {"a thread of another process, which has no number", EARLIER "1{8:6 10:1 11{6{2:66 18:9} 23'b'}}",
+     "SELECT tid, pid FROM slice JOIN thread_track AS t ON t.id = track_id JOIN thread USING (utid) JOIN process USING "
+     "(upid)",
+     "42949672959,9"},
+    {"names of threads and processes, and what else there is to tell",
+     EARLIER "1{8:6 10:1 11{6{2:77} 23'thread_name' 4{10'x' 6'new'}}} 1{8:6 10:1 11{6{2:77} 23'process_name' 4{10'y' "
+             "6'app'}}} 1{8:7 10:1 11{6{2:77} 23'other' 4{10'z' 6'q'}}} 1{8:7 10:1 11{6{2:77} 23'thread_name'}}",
+     "SELECT (SELECT name FROM thread WHERE tid = 6), (SELECT name FROM process WHERE pid = 5), (SELECT value FROM "
+     "stats WHERE name = 'track_event_parser_errors'), (SELECT group_concat(key || '=' || display_value) FROM "
+     "__intrinsic_chrome_raw JOIN args USING (arg_set_id))",
+     "new,app,1,legacy_event.name=other,legacy_event.phase=M,debug.z=q"},
+    {"events that are kept as they are",
+     EARLIER "1{8:6 10:1 11{6{2:78 3:2 4:3 11:4 7's' 9:1 15:6} 17:7 20:8 22'c' 23'o' 4{10'z' 6'q'}}}",
+     "SELECT group_concat(key || '=' || display_value) FROM __intrinsic_chrome_raw JOIN args USING (arg_set_id)",
+     "legacy_event.category=c,legacy_event.name=o,legacy_event.phase=N,legacy_event.duration_ns=2000,legacy_event."
+     "thread_timestamp_ns=7000,legacy_event.thread_duration_ns=3000,legacy_event.thread_instruction_count=8,legacy_"
+     "event.thread_instruction_delta=6,legacy_event.use_async_tts=true,legacy_event.global_id=4,legacy_event.id_scope="
+     "s,"
+     "debug.z=q"},
+};
+
+START_TEST(a_rule_holds)
+{
+    check_rule(&rules[_i]);
+}
+END_TEST
+
+Suite *rules_events_suite(void);
+
+Suite *rules_events_suite(void)
+{
+    Suite *s = suite_create("rules_events");
+    TCase *c = tcase_create("rules");
+    tcase_add_loop_test(c, a_rule_holds, 0, sizeof rules / sizeof *rules);
+    suite_add_tcase(s, c);
+    return s;
+}
