@@ -58,6 +58,7 @@ struct tp_config {
     bool full_sort;                  /* sort the whole trace instead of windows between flushes */
     bool no_ftrace_raw;              /* leave the table ftrace_event empty: less memory */
     bool all_text_events;            /* events of ftrace's text fill all tables that binary ones do */
+    bool analyze_proto_content;      /* fill experimental_proto_path and experimental_proto_content */
     bool crop_track_events;          /* drop track events before the range of interest */
     bool ignore_ftrace_parse_errors; /* count them, do not fail the load */
     bool no_native_plans;            /* SQLite runs every statement: for comparisons */

@@ -92,6 +92,7 @@ int tp_open(struct tp **out, const struct tp_config *config)
         .n_file_clocks = tp->config.n_file_clocks,
         .ignore_ftrace_parse_errors = tp->config.ignore_ftrace_parse_errors,
         .crop_track_events = tp->config.crop_track_events,
+        .analyze_proto_content = tp->config.analyze_proto_content,
         .clock_model = tp->config.clock_model == TP_CLOCKS_LINEAR       ? CLOCK_MODEL_LINEAR
                        : tp->config.clock_model == TP_CLOCKS_COMPATIBLE ? CLOCK_MODEL_COMPATIBLE
                                                                         : CLOCK_MODEL_AUTO,

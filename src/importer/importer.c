@@ -24,6 +24,7 @@
 #include "importer/perf/perf_folder.h"
 #include "importer/perf/perf_import.h"
 #include "importer/profiling/profiling.h"
+#include "importer/proto/content_analysis.h"
 #include "importer/proto/diagnostics.h"
 #include "importer/proto/machine_losses.h"
 #include "importer/proto/trace_reader.h"
@@ -237,6 +238,7 @@ int importer_finish(struct importer *im, struct error *err)
     for (size_t i = 0; i < im->machines.n; i++)
         finish_machine(im->machines.p[i]);
     diagnostics_finish(im);
+    content_analysis_finish(im->content);
     remote_sync_finish(im->remote);
     recordings_name_machines(im);
     slice_tracker_finish(im->slices);
@@ -281,6 +283,7 @@ void importer_close(struct importer *im)
     reader_close(im->reader);
     proto_reader_close(im->proto);
     diagnostics_close(im);
+    content_analysis_close(im->content);
     machine_losses_free(im->losses);
     if (im->flows)
         flow_tracker_close(im->flows);

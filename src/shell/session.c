@@ -58,6 +58,7 @@ static int make_config(const struct shell *sh, struct tp_config *config, struct 
         .no_ftrace_raw = o->no_ftrace_raw,
         .all_text_events = o->all_text_events,
         .crop_track_events = o->crop_track_events,
+        .analyze_proto_content = o->analyze_trace_proto_content,
         .allow_sql_file_access = o->allow_sql_file_access,
         .ignore_ftrace_parse_errors = sh->dev.ignore_ftrace_parse_errors,
         .no_native_plans = !sh->dev.native_plan,

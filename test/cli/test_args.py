@@ -60,7 +60,7 @@ class Flags(harness.Case):
             self.assertEqual(self.run_shell(*args).stdout, self.ANSWER, args)
 
     def test_flags_whose_feature_comes_later_say_so(self):
-        for flags in (["--metric-extension", "a@b"], ["--register-files-dir", "."], ["--analyze-trace-proto-content"]):
+        for flags in (["--metric-extension", "a@b"], ["--register-files-dir", "."]):
             self.fails("query", *flags, self.empty, self.SQL, text="not")
 
     def test_bad_flags(self):

@@ -11,12 +11,12 @@ struct rule {
     const char *name, *trace, *query, *rows;
 };
 
-static inline void check_rule(const struct rule *rule)
+static inline void check_rule_with(const struct rule *rule, const struct import_options *options)
 {
     struct trace_fixture t;
     struct sql_fixture f = {0};
     struct error err = {0};
-    trace_fixture_open(&t);
+    trace_fixture_open_with(&t, options);
     put(&t.w, "%s", rule->trace);
     trace_fixture_load(&t);
     ck_assert_msg(engine_open(&f.e, &t.st, &err) == 0, "%s", err.text);
@@ -27,6 +27,12 @@ static inline void check_rule(const struct rule *rule)
     sqlite3_free(rows);
     engine_close(f.e);
     trace_fixture_close(&t);
+}
+
+static inline void check_rule(const struct rule *rule)
+{
+    struct import_options options = {0};
+    check_rule_with(rule, &options);
 }
 
 #endif

@@ -163,6 +163,28 @@ static const struct rule rules[] = {
      "SELECT substr(to_ftrace(id), 53) FROM ftrace_event",
      "i2c_write: i2c-1 #2 a=050 f=0001 l=2 [61-62];workqueue_queue_work: work struct=ff function= workqueue=wq12"},
     {"tokens as text", "", "SELECT __intrinsic_stringify!(a''), __intrinsic_stringify!(x + 'q')", "a',x + 'q'"},
+    {"kernel workers go without the queue they served, their threads too",
+     "1{8:1 10:1 13:1 2{1{1:50 2:2 3'kworker/0:1-mm'} 2{1:50 3:50 2'kworker/0:1+mm'} 2{1:51 3:51 2'kworker/u:2-x'}}}",
+     "SELECT p.name, cmdline, t.name FROM thread AS t LEFT JOIN process AS p USING (upid) WHERE tid >= 50",
+     "kworker/0:1,kworker/0:1,kworker/0:1;-,-,kworker/u:2-x"},
+    {"who began a process stays its parent", "1{8:1 10:1 13:1 2{1{1:60 2:50 3'a'}}} 1{8:2 10:1 2{1{1:60 2:1 3'a'}}}",
+     "SELECT p.pid, (SELECT count() FROM _trace_import_logs WHERE name = 'process_tracker_parent_pid_changed') FROM "
+     "process "
+     "AS c JOIN process AS p ON p.upid = c.parent_upid WHERE c.pid = 60",
+     "50,1"},
+    {"a package is told once, as it was first",
+     "1{8:1 10:1 13:1 47{1{1'a' 2:10001} 1{1'b' 2:10001}}} 1{8:2 10:1 47{1{1'a' 2:10002 3:1}}}",
+     "SELECT package_name, uid, debuggable FROM package_list", "a,10001,0;b,10001,0"},
+    {"disks: what changed since the sample before",
+     "1{8:5 10:1 13:1 7{13{1'sda' 2:2048 3:10 8:3}}} 1{8:9 10:1 7{13{1'sda' 2:6144 3:30 4:1024 8:5 9:2}}}",
+     "SELECT name, unit, CAST(value * 10 AS INT) FROM counter JOIN counter_track AS t ON t.id = track_id",
+     "diskstat.[sda].read_amount,MB,20;diskstat.[sda].read_throughput,MB/s,1000;diskstat.[sda].write_amount,MB,5;"
+     "diskstat.[sda].write_throughput,MB/s,0;diskstat.[sda].discard_amount,MB,0;diskstat.[sda].discard_throughput,MB/"
+     "s,0;"
+     "diskstat.[sda].flush_amount,count,20;diskstat.[sda].flush_time,ms,20"},
+    {"samplers have all tracks of a cpu from its first packet on",
+     "1{8:10 10:3 13:1 59{12{4{1:8}}}} 1{8:100 10:3 66{1:1 2:100 3:101}}", "SELECT name, cpu FROM perf_counter_track",
+     "cpu-clock,1;alignment-faults,1"},
     {"waits in front of what ran",
      PROCESSES "1{10:2 13:1 1{1:0 2{1:90 2:0 4{1'idle' 2:0 5'wrk' 6:101}} 2{1:100 2:101 4{1'wrk' 2:101 4:1 5'app' "
                "6:100}} 2{1:110 "

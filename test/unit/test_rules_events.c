@@ -24,7 +24,8 @@ static const struct rule rules[] = {
     {"threads and processes are no parents of tracks",
      "1{8:1 10:1 13:1 60{1:1 3{1:5}}} 1{8:1 10:1 60{1:3 5:1 2'a'}} 1{8:1 10:1 60{1:4 5:3 2'b'}} 1{8:1 10:1 60{1:6 5:3 "
      "2'c' 8{}}} 1{8:2 10:1 11{9:3 11:4}} 1{8:3 10:1 11{9:4 11:6 30:1}}",
-     "SELECT t.name, p.name FROM track AS t LEFT JOIN track AS p ON p.id = t.parent_id", "a,-;b,a;c,a"},
+     "SELECT t.name, p.name FROM track AS t LEFT JOIN track AS p ON p.id = t.parent_id WHERE t.name IS NOT NULL",
+     "a,-;b,a;c,a"},
     {"tracks tell whether the beginning of the sequence that used them first was recorded",
      "1{8:1 10:1 13:1 87:1} 1{8:1 10:2 13:1 60{1:3 2'a'}} 1{8:1 10:2 60{1:4 2'b'}} 1{8:1 10:1 11{9:3 11:3}} 1{8:2 10:2 "
      "11{9:3 11:4}} 1{8:3 10:2 11{9:3 11:3}}",
@@ -101,11 +102,85 @@ static const struct rule rules[] = {
      "event.thread_instruction_delta=6,legacy_event.use_async_tts=true,legacy_event.global_id=4,legacy_event.id_scope="
      "s,"
      "debug.z=q"},
+    {"histograms: a name by number stands first; the trace's table tells those of hashes",
+     "1{8:1 10:1 13:1 12{25{1:1 2'H'}} 60{1:2 4{1:5 2:6}}} 1{8:6 10:1 11{9:3 11:2 28{1:10 3:5 4:1}}} 1{8:7 10:1 11{9:3 "
+     "11:2 28{1:11 2'x' 3:5}}} 1{8:8 10:1 82{1{1{1:11 2'known'}}}}",
+     "SELECT " SLICE_ARGS " FROM slice AS s",
+     "chrome_histogram_sample.name=H,chrome_histogram_sample.name_hash=10,chrome_histogram_sample.sample=5,chrome_"
+     "histogram_sample.name_iid=1;chrome_histogram_sample.name_hash=11,chrome_histogram_sample.name=x,chrome_histogram_"
+     "sample.sample=5"},
+    {"histograms: names that are told twice or not at all",
+     THREAD "1{8:6 10:1 11{9:3 11:2 28{2'x' 4:1}}} 1{8:6 10:1 "
+            "11{9:3 11:2 28{4:9}}}",
+     "SELECT value FROM stats WHERE name = 'track_event_parser_errors'", "2"},
+    {"marks of web pages, by the trace's table",
+     THREAD "1{8:6 10:1 11{9:3 11:2 1011{1:5 3:6}}} 1{8:8 10:1 82{3{1{1:5 2'site'} 2{1:6 2'mark'}}}}",
+     "SELECT " SLICE_ARGS " FROM slice AS s",
+     "chrome_hashed_performance_mark.site_hash=5,chrome_hashed_performance_mark.site=site,chrome_hashed_performance_"
+     "mark."
+     "mark_hash=6,chrome_hashed_performance_mark.mark=mark"},
+    {"a value that is told again stands where it stood",
+     THREAD "1{8:6 10:1 11{9:3 11:2 4{10'a' 4:1} 4{10'b' 4:2} 4{10'a' 6'x'}}}", "SELECT " SLICE_ARGS " FROM slice AS s",
+     "debug.a=x,debug.b=2"},
+    {"what Chrome tells of itself",
+     "1{8:1 10:1 51{2:101 4{1:1 2:2} 4{1:3 2:4} 4{1:5 2:6} 1{}}} 1{8:1 10:1 51{5'com.c'}}",
+     "SELECT name, int_value, str_value FROM metadata WHERE name GLOB 'cr-*'",
+     "cr-a-playstore_version_code,101,-;cr-background_tracing_metadata,-,;cr-a-field_trial_hashes,-,{ name: 1, group: "
+     "2 "
+     "} { name: 3, group: 4 } \n{ name: 5, group: 6 } ;cr-b-package-name,-,com.c"},
+    {"fields that nothing describes are counted", THREAD "1{8:6 10:1 11{9:3 11:2 9999:3 9998{1:1}}}",
+     "SELECT value FROM stats WHERE name = 'unknown_extension_fields'", "2"},
 };
 
 START_TEST(a_rule_holds)
 {
     check_rule(&rules[_i]);
+}
+END_TEST
+
+/* What the bytes of packets are spent on: events apart by what they are, the rest together. Lengths of messages take
+ * four bytes here. */
+static const struct rule analyses[] = {
+    {"the size of a field is that of its values, of a message what is in none of its fields",
+     "1{8:1 10:1 13:1 60{1:300 2'tt'}} 1{8:2 10:1 60{1:7}}",
+     "SELECT path, size, count, parent_id FROM experimental_proto_content AS c JOIN experimental_proto_path AS p ON "
+     "p.id "
+     "= c.path_id",
+     "TracePacket,17,2,-;TracePacket.#timestamp.uint64,2,2,0;TracePacket.#trusted_packet_sequence_id.uint32,2,2,0;"
+     "TracePacket.#sequence_flags.uint32,1,1,0;TracePacket.#track_descriptor.TrackDescriptor,4,2,0;TracePacket.#track_"
+     "descriptor.TrackDescriptor.#uuid.uint64,3,2,4;TracePacket.#track_descriptor.TrackDescriptor.#name.string,2,1,4"},
+    {"events of one name are one kind",
+     "1{8:1 10:1 13:1 11{9:3 11:1 22'c' 23'a'}} 1{8:2 10:1 11{9:3 11:1 23'b'}} "
+     "1{8:3 10:1 11{9:3 11:1 22'c' 23'a'}}",
+     "SELECT p.id, group_concat(key || '=' || coalesce(string_value, '-')), (SELECT count FROM "
+     "experimental_proto_content WHERE path_id = p.id) FROM experimental_proto_path AS p JOIN args USING (arg_set_id) "
+     "GROUP BY 1",
+     "0,event.category=c,event.name=a,2;9,event.category=-,event.name=b,1"},
+    {"extensions have names, and what has none is summed up",
+     "1{8:1 10:1 13:1 11{9:3 11:1 1002{1:5} 9999:1} 9997'abc'}",
+     "SELECT path, size FROM experimental_proto_content WHERE path GLOB '*annotator*' OR path GLOB '*unknown*'",
+     "TracePacket.#track_event.TrackEvent.#chrome_task_annotator.ChromeTaskAnnotator,1;TracePacket.#track_event."
+     "TrackEvent.#chrome_task_annotator.ChromeTaskAnnotator.#ipc_hash.uint32,1;TracePacket.#track_event.TrackEvent.#"
+     "unknown.,1;TracePacket.#unknown.,3"},
+    {"packets that come too early", "1{8:1 10:1 13:2 60{1:7}}",
+     "SELECT key, string_value FROM experimental_proto_path JOIN args USING (arg_set_id)",
+     "skipped_packet,invalid_incremental_state"},
+};
+
+START_TEST(bytes_are_summed_up)
+{
+    struct import_options options = {.analyze_proto_content = true};
+    check_rule_with(&analyses[_i], &options);
+}
+END_TEST
+
+START_TEST(bytes_are_not_looked_at_unasked)
+{
+    static const struct rule rule = {
+        "", THREAD,
+        "SELECT (SELECT count() FROM experimental_proto_path), (SELECT count() FROM experimental_proto_content)",
+        "0,0"};
+    check_rule(&rule);
 }
 END_TEST
 
@@ -116,6 +191,8 @@ Suite *rules_events_suite(void)
     Suite *s = suite_create("rules_events");
     TCase *c = tcase_create("rules");
     tcase_add_loop_test(c, a_rule_holds, 0, sizeof rules / sizeof *rules);
+    tcase_add_loop_test(c, bytes_are_summed_up, 0, sizeof analyses / sizeof *analyses);
+    tcase_add_test(c, bytes_are_not_looked_at_unasked);
     suite_add_tcase(s, c);
     return s;
 }

@@ -15,13 +15,18 @@ struct trace_fixture {
     size_t packet;
 };
 
-static inline void trace_fixture_open(struct trace_fixture *f)
+static inline void trace_fixture_open_with(struct trace_fixture *f, const struct import_options *options)
 {
-    struct import_options options = {0};
     struct error err;
     *f = (struct trace_fixture){0};
     ck_assert_int_eq(storage_init(&f->st), 0);
-    ck_assert_int_eq(importer_open(&f->im, &f->st, &options, &err), 0);
+    ck_assert_int_eq(importer_open(&f->im, &f->st, options, &err), 0);
+}
+
+static inline void trace_fixture_open(struct trace_fixture *f)
+{
+    struct import_options options = {0};
+    trace_fixture_open_with(f, &options);
 }
 
 static inline void trace_fixture_close(struct trace_fixture *f)

@@ -17,6 +17,7 @@ struct import_options {
     bool no_ftrace_raw;              /* --no-ftrace-raw: ftrace_event stays empty */
     bool ignore_ftrace_parse_errors; /* dev flag: ftrace_parse_errors are counted, not fatal */
     bool all_text_events;            /* --all-text-events: kernel events as text fill what binary ones do */
+    bool analyze_proto_content;      /* --analyze-trace-proto-content: fill experimental_proto_path and _content */
     bool crop_track_events;          /* drop track events before the range of interest */
     enum import_clock_model clock_model;
     int sync_method;            /* enum sync_method: how recordings without a relay are brought onto one clock */

@@ -6,14 +6,18 @@
 void package_add(struct profiling_machine *s, strid name, int64_t uid, bool debuggable, bool profileable,
                  int64_t version)
 {
-    bool added;
+    bool added, is_new;
+    if (!u64map_put(&s->packages, name, &is_new)) {
+        s->m->im->failed = true;
+        return;
+    }
+    if (!is_new) /* packets tell of all packages again and again */
+        return;
     uint64_t *package = u64map_put(&s->uid_package, (uint64_t)uid, &added);
     if (!package) {
         s->m->im->failed = true;
         return;
     }
-    if (!added && *package == name)
-        return;
     *package = added ? name : 0; /* several share the uid: it does not tell which */
     package_list_insert(s->m->st, &(struct package_list_row){.package_name = name,
                                                              .uid = uid,

@@ -210,6 +210,16 @@ static uint32_t counter_track(struct machine_ctx *m, uint32_t session, uint32_t 
     return track_intern(m->im->tracks, m->id, &spec);
 }
 
+/* The track of the timebase on a cpu; with the first packet of a cpu it gets all its tracks. */
+static uint32_t tracks_of_cpu(struct machine_ctx *m, uint32_t session, uint32_t cpu, const struct sampling *s)
+{
+    uint32_t before = m->st->t[T_track].n_rows, track = counter_track(m, session, cpu, s->timebase, true);
+    if (m->st->t[T_track].n_rows != before)
+        for (uint32_t i = 0; i < s->n_followers; i++)
+            counter_track(m, session, cpu, s->followers[i], false);
+    return track;
+}
+
 /* The fields of a PerfSample. */
 struct perf_sample {
     uint32_t cpu;
@@ -295,11 +305,7 @@ void perf_sample_parse(struct packet *p)
     if (!s)
         return;
     uint32_t session = session_of(p, s);
-    if (x.has_event || x.lost) { /* no sample, but the cpu is one of the session's from now on */
-        counter_track(m, session, x.cpu, s->timebase, true);
-        for (uint32_t i = 0; i < s->n_followers; i++)
-            counter_track(m, session, x.cpu, s->followers[i], false);
-    }
+    uint32_t track = tracks_of_cpu(m, session, x.cpu, s);
     if (x.lost) {
         stats_add_idx(stats, m->id, STAT_perf_cpu_lost_records, (int32_t)x.cpu, (int64_t)x.lost);
         return;
@@ -312,7 +318,6 @@ void perf_sample_parse(struct packet *p)
     process_tracker_process(m->processes, x.pid);
     uint32_t utid = process_tracker_update_thread(m->processes, x.tid, x.pid);
     int64_t set = COL_NULL;
-    uint32_t track = counter_track(m, session, x.cpu, s->timebase, true);
     if (x.has_timebase)
         sample_counter(m->profiling, &set, p->ts, track, (double)x.timebase_count);
     for (uint32_t i = 0; i < x.n_counts && i < s->n_followers; i++)

@@ -76,6 +76,7 @@ void profiling_machine_close(struct profiling_machine *s)
     u64map_free(&s->tasks_read);
     u64map_free(&s->executions_read);
     u64map_free(&s->counters_read);
+    u64map_free(&s->packages);
     u64map_free(&s->uid_package);
     vec_free(&s->obfuscation_maps);
     heap_profile_close(s->dumps);

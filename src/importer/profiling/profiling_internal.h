@@ -67,6 +67,7 @@ struct profiling_machine {
     /* deobfuscation.c */
     VEC(struct slice)
     obfuscation_maps;          /* DeobfuscationMapping messages */
+    struct u64map packages;    /* strid of a name -> nothing */
     struct u64map uid_package; /* uid -> strid; 0 when several packages share it */
 };
 

@@ -5,6 +5,7 @@
 #include "importer/clock/clock_graph.h"
 #include "importer/clock/remote_sync.h"
 #include "importer/core/sequence.h"
+#include "importer/proto/content_analysis.h"
 #include "importer/proto/machine_losses.h"
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_end.h"
@@ -40,6 +41,7 @@ struct scan {
     bool cleared;
     bool first_on_sequence;
     bool sync_marker;
+    bool track_event;
     bool bad;
     uint8_t n_handled;
     struct slice clock_snapshot, trace_stats, remote_clock_sync, service_event, defaults, interned, attributes;
@@ -200,6 +202,7 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
             s->zstd = f.id == TRACE_PACKET_ZSTD_COMPRESSED_PACKETS;
             break;
         default:
+            s->track_event |= f.id == TRACE_PACKET_TRACK_EVENT;
             if (f.id >= DIRECT_FIELDS || !r->by_field[f.id])
                 break;
             if (r->by_field[f.id] >= r->first_early)
@@ -459,8 +462,16 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
         r->handlers[r->by_field[p.field_id]]->tokenize(&p);
         return;
     }
-    if (!state_is_there(r, &p, seq, &s))
+    struct content_analysis *content = content_analysis_of(r->im);
+    if (!state_is_there(r, &p, seq, &s)) {
+        static const char *const key = "skipped_packet";
+        if (content)
+            content_analysis_packet(
+                content, bytes, &(struct content_annotation){{key}, {import_str(r->im, "invalid_incremental_state")}});
         return;
+    }
+    if (content && !s.track_event)
+        content_analysis_packet(content, bytes, NULL);
     dispatch(r, &p, &s);
 }
 

@@ -1,6 +1,7 @@
 /* Imports ProcessTree packets: which processes and threads there are, as procfs told. */
 #include "importer/system/system_internal.h"
 
+#include "base/u64map.h"
 #include "importer/clock/clock_graph.h"
 #include "importer/system/container.h"
 #include "wire/fields.h"
@@ -145,7 +146,16 @@ void process_set_cgroup(struct machine_ctx *m, uint32_t upid, struct slice path)
     arg_list_free(&add);
 }
 
-static void add_process(struct machine_ctx *m, struct slice bytes)
+/* A worker's name ends in the work queue that it last served, which says nothing about the thread. */
+static struct slice worker_name(struct slice name)
+{
+    struct slice tail = slice_of(name.p + 8, name.len - 8);
+    size_t plus = find_byte(tail, '+'), minus = find_byte(tail, '-');
+    return slice_of(name.p, 8 + (plus < minus ? plus : minus));
+}
+
+/* workers: pids of kernel workers, for the entries of their threads. */
+static void add_process(struct machine_ctx *m, struct slice bytes, struct u64map *workers)
 {
     struct process_message p;
     read_process(m, bytes, &p);
@@ -155,14 +165,11 @@ static void add_process(struct machine_ctx *m, struct slice bytes)
         process_tracker_set_namespaced_process(m->processes, p.pid, p.inner_pid, p.ns_level);
     struct slice name = p.argv0;
     if (p.ppid == 2 && slice_starts(name, "kworker/")) {
-        /* A worker's name ends in the work queue it last served, which says nothing about the thread. */
-        struct slice tail = slice_of(name.p + 8, name.len - 8);
-        size_t plus = find_byte(tail, '+'), minus = find_byte(tail, '-');
-        size_t cut = plus < minus ? plus : minus;
-        if (cut < tail.len) {
-            name.len = 8 + cut;
-            p.cmdline = import_slice(m->im, name);
-        }
+        struct slice cut = worker_name(name);
+        if (cut.len < name.len)
+            p.cmdline = import_slice(m->im, cut);
+        name = cut;
+        m->im->failed |= !u64map_set(workers, (uint64_t)p.pid, 1);
     }
     if (p.n_cmdline == 1) /* some programs write their whole command line over argv[0] */
         name.len = find_byte(name, ' ');
@@ -180,7 +187,7 @@ static void add_process(struct machine_ctx *m, struct slice bytes)
     set_args(m, &p, upid);
 }
 
-static void add_thread(struct machine_ctx *m, struct slice bytes)
+static void add_thread(struct machine_ctx *m, struct slice bytes, const struct u64map *workers)
 {
     int32_t tid = 0, tgid = 0, inner = 0;
     uint32_t level = 0;
@@ -208,6 +215,8 @@ static void add_thread(struct machine_ctx *m, struct slice bytes)
         }
     }
     uint32_t utid = process_tracker_update_thread(m->processes, tid, tgid);
+    if (tid == tgid && slice_starts(name, "kworker/") && u64map_get(workers, (uint64_t)tid))
+        name = worker_name(name);
     if (has_name)
         process_tracker_thread_name(m->processes, utid, import_slice(m->im, name), THREAD_NAME_PROCESS_TREE);
     if (has_ns && !process_tracker_set_namespaced_thread(m->processes, tgid, tid, inner, level))
@@ -218,11 +227,13 @@ void process_tree_parse(struct packet *p)
 {
     struct pb_cursor c = pb_cursor(p->field);
     struct pb_field f;
+    struct u64map workers = {0};
     while (pb_next(&c, &f))
         if (f.id == PROCESS_TREE_PROCESSES)
-            add_process(p->m, pb_bytes(&f));
+            add_process(p->m, pb_bytes(&f), &workers);
     c = pb_cursor(p->field);
     while (pb_next(&c, &f))
         if (f.id == PROCESS_TREE_THREADS)
-            add_thread(p->m, pb_bytes(&f));
+            add_thread(p->m, pb_bytes(&f), &workers);
+    u64map_free(&workers);
 }

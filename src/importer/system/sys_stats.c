@@ -102,8 +102,9 @@ static void irq_count(struct packet *p, const char *type, struct slice bytes)
 {
     struct sample s = read_sample(bytes);
     push(p,
-         track_intern_int(p->m->im->tracks, p->m->id, type, TRACK_COUNTER, "irq",
-                          (int32_t)s.v[SYS_STATS_INTERRUPT_COUNT_IRQ], import_str(p->m->im, type)),
+         track_intern_int(
+             p->m->im->tracks, p->m->id, type, TRACK_COUNTER, "irq", (int32_t)s.v[SYS_STATS_INTERRUPT_COUNT_IRQ],
+             strpool_printf(&p->m->st->strings, "%s (id: %u)", type, (unsigned)s.v[SYS_STATS_INTERRUPT_COUNT_IRQ])),
          (double)s.v[SYS_STATS_INTERRUPT_COUNT_COUNT]);
 }
 
@@ -125,6 +126,9 @@ static void buddy_info(struct packet *p, struct slice bytes)
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     unsigned order = 0;
+    struct strpool *strings = &p->m->st->strings;
+    strid node = import_slice(p->m->im, s.s[SYS_STATS_BUDDY_INFO_NODE]);
+    strid zone = import_slice(p->m->im, s.s[SYS_STATS_BUDDY_INFO_ZONE]);
     while (pb_next(&c, &f)) {
         if (f.id != SYS_STATS_BUDDY_INFO_ORDER_PAGES)
             continue;
@@ -132,48 +136,16 @@ static void buddy_info(struct packet *p, struct slice bytes)
         uint64_t pages = f.u;
         while (order < 32 && (f.wire != PB_BYTES || pb_next_packed(&packed, &pages))) {
             uint64_t kib = ((uint64_t)p->m->system->page_size << order) / 1024;
-            char key[160], name[192];
-            snprintf(key, sizeof key, "[%.*s][%.*s][%llu kB]",
-                     (int)(s.s[SYS_STATS_BUDDY_INFO_NODE].len < 60 ? s.s[SYS_STATS_BUDDY_INFO_NODE].len : 60),
-                     s.s[SYS_STATS_BUDDY_INFO_NODE].len ? (const char *)s.s[SYS_STATS_BUDDY_INFO_NODE].p : "",
-                     (int)(s.s[SYS_STATS_BUDDY_INFO_ZONE].len < 60 ? s.s[SYS_STATS_BUDDY_INFO_ZONE].len : 60),
-                     s.s[SYS_STATS_BUDDY_INFO_ZONE].len ? (const char *)s.s[SYS_STATS_BUDDY_INFO_ZONE].p : "",
-                     (unsigned long long)kib);
-            snprintf(name, sizeof name, "mem.buddyinfo%s", key);
-            push_keyed(p, "buddyinfo", name, NULL, "buddyinfo_key", key, (double)pages);
+            struct track_dim dims[] = {{"buddyinfo_node", DIM_STR, node},
+                                       {"buddyinfo_zone", DIM_STR, zone},
+                                       {"buddyinfo_chunk_size_kb", DIM_INT, (int64_t)kib}};
+            strid name = strpool_printf(strings, "mem.buddyinfo[%s][%s][%llu kB]", strpool_cstr(strings, node),
+                                        strpool_cstr(strings, zone), (unsigned long long)kib);
+            push(p, system_counter_track(p->m, "buddyinfo", name, NULL, dims, 3), (double)pages);
             order++;
             if (f.wire != PB_BYTES)
                 break;
         }
-    }
-}
-
-static void disk_stat(struct packet *p, struct slice bytes)
-{
-    static const struct {
-        const char *name;
-        double factor; /* sectors are of 512 bytes */
-    } values[] = {
-        [SYS_STATS_DISK_STAT_READ_SECTORS] = {"read_amount", 512},
-        [SYS_STATS_DISK_STAT_READ_TIME_MS] = {"read_time_ms", 1},
-        [SYS_STATS_DISK_STAT_WRITE_SECTORS] = {"write_amount", 512},
-        [SYS_STATS_DISK_STAT_WRITE_TIME_MS] = {"write_time_ms", 1},
-        [SYS_STATS_DISK_STAT_DISCARD_SECTORS] = {"discard_amount", 512},
-        [SYS_STATS_DISK_STAT_DISCARD_TIME_MS] = {"discard_time_ms", 1},
-        [SYS_STATS_DISK_STAT_FLUSH_COUNT] = {"flush_count", 1},
-        [SYS_STATS_DISK_STAT_FLUSH_TIME_MS] = {"flush_time_ms", 1},
-    };
-    struct sample s = read_sample(bytes);
-    for (uint32_t i = 2; i < sizeof values / sizeof *values; i++) {
-        if (!(s.has >> i & 1))
-            continue;
-        char key[160], name[192];
-        snprintf(key, sizeof key, "%.*s.%s",
-                 (int)(s.s[SYS_STATS_DISK_STAT_DEVICE_NAME].len < 100 ? s.s[SYS_STATS_DISK_STAT_DEVICE_NAME].len : 100),
-                 s.s[SYS_STATS_DISK_STAT_DEVICE_NAME].len ? (const char *)s.s[SYS_STATS_DISK_STAT_DEVICE_NAME].p : "",
-                 values[i].name);
-        snprintf(name, sizeof name, "diskstat.%s", key);
-        push_keyed(p, "diskstat", name, NULL, "diskstat_key", key, (double)s.v[i] * values[i].factor);
     }
 }
 
@@ -312,7 +284,7 @@ void sys_stats_parse(struct packet *p)
             buddy_info(p, pb_bytes(&f));
             break;
         case SYS_STATS_DISK_STAT:
-            disk_stat(p, pb_bytes(&f));
+            disk_stats_parse(p, pb_bytes(&f));
             break;
         case SYS_STATS_PSI:
             psi(p, pb_bytes(&f));

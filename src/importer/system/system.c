@@ -63,6 +63,7 @@ void system_machine_close(struct system_machine *s)
 {
     if (!s)
         return;
+    disk_stats_close(s);
     u64map_free(&s->rails);
     u64map_free(&s->energy_consumers);
     vec_free(&s->energy);

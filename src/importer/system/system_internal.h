@@ -22,6 +22,7 @@ struct system_machine {
     uint32_t page_size; /* 4096 until system_info says otherwise */
 
     uint32_t counter_queue; /* in the sorter: counter samples with timestamps of their own; UINT32_MAX until needed */
+    struct u64map disks;    /* strid of the name -> struct disk (disk_stats.c) */
     struct u64map rails;    /* hash of (session, index) -> track */
     struct u64map energy_consumers; /* id -> index of energy */
     VEC(struct energy_consumer)
@@ -42,6 +43,10 @@ struct system_machine {
     struct gpu_work *gpu_work;       /* gpu_render_stages.c; likewise */
     struct etw *etw;                 /* etw.c; likewise */
 };
+
+/* disk_stats.c: a SysStats.DiskStat. */
+void disk_stats_parse(struct packet *p, struct slice bytes);
+void disk_stats_close(struct system_machine *s);
 
 /* A counter track of a machine with up to two dimensions more than its name: a shorthand. */
 uint32_t system_counter_track(struct machine_ctx *m, const char *type, strid name, const char *unit,

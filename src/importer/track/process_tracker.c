@@ -516,9 +516,10 @@ static uint32_t set_metadata(struct process_tracker *t, uint32_t upid, uint32_t 
     if (upid == UPID_NONE || parent == UPID_NONE)
         return thread_of(t, t->idle_utid)->upid;
     int64_t before = ROW_GET(st, process, parent_upid, upid);
-    if (before != COL_NULL && before != parent)
-        stats_add(&st->stats, t->m->id, STAT_process_tracker_parent_pid_changed, 1);
-    ROW_SET(st, process, parent_upid, upid, parent);
+    if (before == COL_NULL)
+        ROW_SET(st, process, parent_upid, upid, parent);
+    else if (before != parent) /* a process whose parent has ended is given another: who began it stays */
+        import_log(t->m, STAT_process_tracker_parent_pid_changed, COL_NULL, -1, ARGSET_NONE);
     process_tracker_process_name(t, upid, name, PROCESS_NAME_SYSTEM);
     ROW_SET(st, process, cmdline, upid, cmdline);
     return upid;

@@ -4,21 +4,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_MERGED = 4096 };
+/* A list of fewer values is looked through for a key; a longer one has an index. */
+enum { SCANNED = 16 };
 
 void arg_writer_init(struct arg_writer *w, struct args *args, struct arg_list *out)
 {
     w->args = args;
     w->out = out;
     w->had = out->n;
-    w->merge = out->n != 0 && out->n <= MAX_MERGED; /* each new value looks through all of them */
     w->key_len = w->flat_len = w->depth = 0;
     w->next_index = (struct u64map){0};
+    w->places = (struct u64map){0};
+    w->n_placed = 0;
 }
 
 void arg_writer_free(struct arg_writer *w)
 {
     u64map_free(&w->next_index);
+    u64map_free(&w->places);
 }
 
 static void append(char *buffer, uint32_t *len, const void *text, size_t n)
@@ -80,15 +83,38 @@ void arg_writer_array_set(struct arg_writer *w, uint64_t next)
         w->args->failed = true;
 }
 
+/* The value of a key that was written before: it is replaced, not written twice. */
+static struct arg *find(struct arg_writer *w, strid key)
+{
+    struct arg_list *out = w->out;
+    if (out->n < SCANNED) {
+        for (size_t i = 0; i < out->n; i++)
+            if (out->p[i].key == key)
+                return &out->p[i];
+        return NULL;
+    }
+    for (; w->n_placed < out->n; w->n_placed++) {
+        bool added;
+        uint64_t *place = u64map_put(&w->places, out->p[w->n_placed].key, &added);
+        if (!place) {
+            w->args->failed = true;
+            return NULL;
+        }
+        if (added)
+            *place = w->n_placed;
+    }
+    const uint64_t *place = u64map_get(&w->places, key);
+    return place ? &out->p[*place] : NULL;
+}
+
 void arg_writer_add(struct arg_writer *w, enum arg_type type, int64_t word)
 {
     strid key = strpool_intern(w->args->strings, w->key, w->key_len);
     strid flat = w->key_len == w->flat_len ? key : strpool_intern(w->args->strings, w->flat, w->flat_len);
-    for (size_t i = 0; w->merge && i < w->had; i++) {
-        if (w->out->p[i].key == key) {
-            w->out->p[i] = (struct arg){flat, key, word, (uint8_t)type};
-            return;
-        }
+    struct arg *known = find(w, key);
+    if (known) {
+        *known = (struct arg){flat, key, word, (uint8_t)type};
+        return;
     }
     arg_list_add(w->args, w->out, flat, key, type, word);
 }

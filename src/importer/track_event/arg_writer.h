@@ -11,10 +11,11 @@ struct arg_writer {
     struct args *args;
     struct arg_list *out;
     size_t had;       /* values that were in the list before: arrays go on behind theirs */
-    bool merge;       /* a value replaces one of those with the same key */
     uint32_t key_len; /* of the key so far; keys past ARG_KEY_MAX are cut */
     uint32_t flat_len;
     uint32_t depth;
+    struct u64map places; /* key -> index of its value, of the first n_placed values of a long list */
+    size_t n_placed;
     struct u64map next_index; /* key strid of an array -> index of its next entry */
     char key[ARG_KEY_MAX];
     char flat[ARG_KEY_MAX];

@@ -440,29 +440,35 @@ static bool translate(void *ctx, struct arg_writer *w, strid message, strid fiel
             write_text(w, "class_name", strpool_view(strings, name));
         return name != 0 || write_location_field(w, h->g, f, value);
     }
-    bool histogram = slice_eq_str(m, "perfetto.protos.ChromeHistogramSample");
     if (slice_eq_str(f, "action_hash") && slice_eq_str(m, "perfetto.protos.ChromeUserEvent")) {
         name = track_event_hash_name(h->im, HASH_USER_EVENT, pb_u64(value));
         if (name)
             write_text(w, "action", strpool_view(strings, name));
-    } else if (histogram && slice_eq_str(f, "name_hash")) {
+    } else if (slice_eq_str(f, "name_hash") && slice_eq_str(m, "perfetto.protos.ChromeHistogramSample")) {
         name = track_event_hash_name(h->im, HASH_HISTOGRAM, pb_u64(value));
         if (name)
             write_text(w, "name", strpool_view(strings, name));
-    } else if (histogram && slice_eq_str(f, "name_iid")) {
-        struct slice interned = interned_text(h->g, INTERNED_DATA_HISTOGRAM_NAMES, pb_u64(value));
-        bool has_name = false;
-        strid key = strpool_intern_str(strings, "chrome_histogram_sample.name");
-        for (size_t i = 0; i < w->out->n; i++)
-            has_name |= w->out->p[i].key == key;
-        if (interned.len && !has_name)
-            write_text(w, "name", interned);
+    } else if (slice_eq_str(m, "perfetto.protos.ChromeHashedPerformanceMark")) {
+        bool site = slice_eq_str(f, "site_hash");
+        if (site || slice_eq_str(f, "mark_hash"))
+            name = track_event_hash_name(h->im, site ? HASH_MARK_SITE : HASH_MARK, pb_u64(value));
+        if (name)
+            write_text(w, site ? "site" : "mark", strpool_view(strings, name));
     }
     return false;
 }
 
 /* Args come in this order, whatever that of the fields is. */
-enum arg_class { FROM_SOURCE, FROM_TASK, FROM_LOG, FROM_CORRELATION, FROM_TYPED, FROM_DEBUG, ARG_CLASSES };
+enum arg_class {
+    FROM_SOURCE,
+    FROM_TASK,
+    FROM_LOG,
+    FROM_HISTOGRAM,
+    FROM_CORRELATION,
+    FROM_TYPED,
+    FROM_DEBUG,
+    ARG_CLASSES
+};
 
 static enum arg_class class_of(uint32_t field)
 {
@@ -541,6 +547,17 @@ static void append_marks(struct args *args, const struct track_event_marks *m, s
         arg_list_str(args, list, "legacy_event.phase", strpool_intern_str(args->strings, phase));
 }
 
+/* The name of a histogram that is told by number. */
+static void write_histogram_name(struct arg_writer *w, struct seq_generation *g, struct slice sample)
+{
+    struct pb_field iid, name;
+    if (!pb_find(sample, CHROME_HISTOGRAM_SAMPLE_NAME_IID, &iid) ||
+        pb_find(sample, CHROME_HISTOGRAM_SAMPLE_NAME, &name))
+        return;
+    if (interned_find(g, INTERNED_DATA_HISTOGRAM_NAMES, pb_u64(&iid)).p)
+        write_text(w, "chrome_histogram_sample.name", interned_text(g, INTERNED_DATA_HISTOGRAM_NAMES, pb_u64(&iid)));
+}
+
 /* `marks` (may be NULL): whose source id comes between what the event's fields say. */
 static void append_event(struct importer *im, struct seq_generation *g, struct slice event,
                          const struct track_event_marks *marks, struct arg_list *list)
@@ -554,13 +571,16 @@ static void append_event(struct importer *im, struct seq_generation *g, struct s
     struct pb_field f;
     uint32_t classes = marks ? 1u << FROM_CORRELATION : 0;
     while (pb_next(&c, &f))
-        classes |= 1u << class_of(f.id) | (f.id == TRACK_EVENT_SOURCE_LOCATION_IID ? 1u << FROM_TYPED : 0);
+        classes |= 1u << class_of(f.id) | (f.id == TRACK_EVENT_SOURCE_LOCATION_IID ? 1u << FROM_TYPED : 0) |
+                   (f.id == TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE ? 1u << FROM_HISTOGRAM : 0);
     for (enum arg_class k = 0; k < ARG_CLASSES; k++) {
         if (!(classes >> k & 1))
             continue;
         for (c = pb_cursor(event); pb_next(&c, &f);)
             if (class_of(f.id) == k)
                 write_field(&a, track_event, &f);
+            else if (k == FROM_HISTOGRAM && f.id == TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE)
+                write_histogram_name(&w, g, pb_bytes(&f));
             else if (k == FROM_TYPED && f.id == TRACK_EVENT_SOURCE_LOCATION_IID)
                 write_number(&w, "source_location_iid", ARG_UINT, pb_u64(&f)); /* beside what it stands for */
         if (k == FROM_CORRELATION && marks)

@@ -3,6 +3,7 @@
 
 #include "base/saturate.h"
 #include "importer/profiling/stack_profile.h"
+#include "importer/proto/content_analysis.h"
 #include "importer/track/gpu_flows.h"
 
 #include "wire/fields.h"
@@ -75,6 +76,18 @@ static void read_legacy(struct event *e, struct slice bytes)
     }
 }
 
+/* The name of a histogram is told once, and by a number that stands for one. */
+static void check_histogram(struct event *e, struct slice sample)
+{
+    struct pb_field iid, name;
+    if (pb_find(sample, CHROME_HISTOGRAM_SAMPLE_NAME_IID, &iid) &&
+        (pb_find(sample, CHROME_HISTOGRAM_SAMPLE_NAME, &name) ||
+         !interned_find(e->g, INTERNED_DATA_HISTOGRAM_NAMES, pb_u64(&iid)).p))
+        event_error(e);
+}
+
+enum { FIRST_EXTENSION = 60 };
+
 /* Reads the event's fields. False when its bytes are damaged. Long: one case a field. */
 static bool read_event(struct event *e, struct slice bytes)
 {
@@ -134,6 +147,11 @@ static bool read_event(struct event *e, struct slice bytes)
         case TRACK_EVENT_TERMINATING_FLOW_IDS:
             e->has_flows = true;
             break;
+        case TRACK_EVENT_CHROME_HISTOGRAM_SAMPLE:
+            e->has_args = true;
+            if (!e->quiet)
+                check_histogram(e, pb_bytes(&f));
+            break;
         case TRACK_EVENT_CALLSTACK:
         case TRACK_EVENT_CALLSTACK_IID:
             e->has_callstack = true;
@@ -141,8 +159,10 @@ static bool read_event(struct event *e, struct slice bytes)
         default:
             if (track_event_field_has_args(f.id))
                 e->has_args = true;
-            else if (f.id >= 60 && schema_field(track_event_schema(e->m->im), e->t->message, f.id))
+            else if (f.id >= FIRST_EXTENSION && schema_field(track_event_schema(e->m->im), e->t->message, f.id))
                 e->has_args = true;
+            else if (f.id >= FIRST_EXTENSION && !e->quiet)
+                count(e, STAT_unknown_extension_fields);
             e->has_gpu |= f.id == TRACK_EVENT_GPU_CORRELATION;
             e->lists_processes |= f.id == TRACK_EVENT_CHROME_ACTIVE_PROCESSES || f.id == TRACK_EVENT_ACTIVE_PROCESSES;
             e->has_process |= f.id == TRACK_EVENT_PROCESS_START_EVENT || f.id == TRACK_EVENT_BINDER_DIED_EVENT;
@@ -604,6 +624,17 @@ static void tell_of_processes(struct event *e)
         mojo_mapping(e);
     if (e->has_process && (e->type == TYPE_BEGIN || e->type == TYPE_INSTANT))
         track_event_android_process(e->t, e->ts, e->bytes);
+}
+
+void track_event_analyze(struct packet *p)
+{
+    struct content_analysis *content = content_analysis_of(p->m->im);
+    if (!content)
+        return;
+    struct event e = {.t = p->m->track_event, .m = p->m, .g = p->gen, .bytes = p->field, .quiet = true};
+    if (read_event(&e, p->field))
+        content_analysis_packet(content, p->bytes,
+                                &(struct content_annotation){{"event.category", "event.name"}, {e.category, e.name}});
 }
 
 static void parse_event(struct track_event_machine *t, int64_t ts, struct slice bytes, struct seq_generation *g,

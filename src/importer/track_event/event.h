@@ -28,6 +28,7 @@ struct event {
     uint32_t type;
     bool has_type, has_track, has_real, has_args, has_flows, has_name_text, has_callstack, has_gpu, has_mojo,
         has_process, lists_processes;
+    bool quiet;    /* what is wrong with it is not counted: it is read once more than it is parsed */
     bool is_async; /* a legacy asynchronous event */
     uint64_t track_uuid, name_iid;
     uint32_t n_categories;

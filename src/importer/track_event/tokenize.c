@@ -330,6 +330,7 @@ enum tokenize_result track_event_tokenize_event(struct packet *p)
     struct track_event_extra *e = NULL;
     if (!extra_of(p, &l, &e))
         return TOKENIZE_DONE;
+    track_event_analyze(p);
     if (t->queue == UINT32_MAX)
         t->queue = sorter_add_queue(p->m->im->sorter, track_event_parse_events, t);
     if (t->queue == UINT32_MAX) {

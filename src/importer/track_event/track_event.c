@@ -1,6 +1,7 @@
 /* The table of packets about track events, and the state of a machine. */
 #include "importer/track_event/track_event_internal.h"
 
+#include "importer/proto/content_analysis.h"
 #include "wire/fields.h"
 
 #include <zlib.h>
@@ -28,6 +29,35 @@ const struct packet_handler track_event_early_handlers[] = {
     {0, NULL, NULL, NULL},
 };
 
+/* Fields of messages inside TrackEvent, for the analysis of a trace's bytes. */
+static bool content_extension(struct importer *im, strid message, uint32_t number, struct content_field *out)
+{
+    static const char *const types[] = {
+        [SCHEMA_DOUBLE] = "double",     [SCHEMA_FLOAT] = "float",     [SCHEMA_INT64] = "int64",
+        [SCHEMA_UINT64] = "uint64",     [SCHEMA_INT32] = "int32",     [SCHEMA_FIXED64] = "fixed64",
+        [SCHEMA_FIXED32] = "fixed32",   [SCHEMA_BOOL] = "bool",       [SCHEMA_STRING] = "string",
+        [SCHEMA_GROUP] = "group",       [SCHEMA_MESSAGE] = "message", [SCHEMA_BYTES] = "bytes",
+        [SCHEMA_UINT32] = "uint32",     [SCHEMA_ENUM] = "enum",       [SCHEMA_SFIXED32] = "sfixed32",
+        [SCHEMA_SFIXED64] = "sfixed64", [SCHEMA_SINT32] = "sint32",   [SCHEMA_SINT64] = "sint64",
+    };
+    struct strpool *strings = &im->st->strings;
+    const struct schema_field *f = schema_field(track_event_schema(im), message, number);
+    if (!f || f->type >= sizeof types / sizeof *types || !types[f->type])
+        return false;
+    out->name = f->name;
+    if (f->type != SCHEMA_MESSAGE) {
+        out->type = import_str(im, types[f->type]);
+        return true;
+    }
+    struct slice full = strpool_view(strings, f->type_name);
+    size_t last = full.len;
+    while (last && full.p[last - 1] != '.')
+        last--;
+    out->type = strpool_intern(strings, full.p + last, full.len - last);
+    out->message = f->type_name;
+    return true;
+}
+
 struct track_event_machine *track_event_machine_open(struct machine_ctx *m)
 {
     struct track_event_machine *t = mem_zalloc(sizeof *t);
@@ -44,6 +74,8 @@ struct track_event_machine *track_event_machine_open(struct machine_ctx *m)
             return NULL;
         }
         track_event_args_open(m->im);
+        if (content_analysis_of(m->im))
+            content_analysis_extensions(m->im->content, content_extension);
     }
     return t;
 }

@@ -179,6 +179,8 @@ const char *track_event_chrome_process_name(int32_t type);
 /* --- tokenize.c, event.c --- */
 enum tokenize_result track_event_tokenize_event(struct packet *p);
 enum tokenize_result track_event_tokenize_streaming_profile(struct packet *p);
+/* Adds the event's packet to the analysis of the trace's bytes, when there is one. */
+void track_event_analyze(struct packet *p);
 void track_event_parse_events(void *owner, const struct sort_event *events, size_t n);
 
 /* --- android_processes.c --- */

@@ -176,8 +176,9 @@ static void make_row(struct track_event_machine *t, struct track_event_track *k)
     if (k->parent_track) {
         struct track_event_track *parent = k->parent_track;
         k->parent_track = NULL; /* a circle of parents was cut where it was found: never walk it here */
-        if (!is_root(parent))   /* a thread or process is told by utid or upid */
-            spec.parent = track_event_track_own_row(t, parent);
+        uint32_t row = track_event_track_own_row(t, parent);
+        if (!is_root(parent)) /* a thread or process is told by utid or upid */
+            spec.parent = row;
     }
     k->named = translated(t, k);
     if (is_root(k) && k->has_tid && !k->own_track) {
