@@ -12,7 +12,7 @@ import sys
 # what it wants as long as that makes no circle.
 LAYERS = [
     "base",
-    "wire storage",
+    "wire storage demangle",
     "kernel rpc symbols unwind",
     # capture
     "capture/common capture/probes/common",

@@ -109,6 +109,10 @@ int tp_feed(struct tp *tp, const void *bytes, size_t len);
 /* No more data comes: makes the tables complete. Queries are answered after this. */
 int tp_finish(struct tp *tp);
 
+/* After tp_finish(): names frames of call stacks by packets of symbols, as `tp_shell util symbolize` writes them;
+ * *named (may be NULL) is how many frames. What queries have made is dropped, as by tp_restore_initial_tables(). */
+int tp_add_symbols(struct tp *tp, const void *packets, size_t len, uint64_t *named);
+
 /* Bytes loaded so far. */
 uint64_t tp_loaded_bytes(const struct tp *tp);
 
@@ -322,9 +326,10 @@ int tp_export_json(struct tp *tp, int (*write)(void *ctx, const void *bytes, siz
 
 /* What tp_export_columns() writes. */
 struct tp_export {
-    const char *format;    /* "native", "rowbinary", "arrow", "arrow_stream", "parquet", "csv" or "jsonl" (docs/export.md) */
-    const char *directory; /* gets a file for each table and query; made when it is not there */
-    const char *tables;    /* names separated by commas; NULL: all that have rows, unless there are queries */
+    const char
+        *format; /* "native", "rowbinary", "arrow", "arrow_stream", "parquet", "csv" or "jsonl" (docs/export.md) */
+    const char *directory;      /* gets a file for each table and query; made when it is not there */
+    const char *tables;         /* names separated by commas; NULL: all that have rows, unless there are queries */
     const char *const *queries; /* "name=SELECT ..." each */
     size_t n_queries;
     const char *const *files; /* what was loaded: a trace without a UUID is named by a hash of their bytes */
@@ -335,8 +340,8 @@ struct tp_export_counts {
     uint64_t files, rows, bytes;
 };
 
-/* Writes tables and results of SQL column by column, with the trace's name, machines, threads, processes, tracks and args
- * as text in each row. Each file is there whole or not at all; those written before a failure stay. */
+/* Writes tables and results of SQL column by column, with the trace's name, machines, threads, processes, tracks and
+ * args as text in each row. Each file is there whole or not at all; those written before a failure stay. */
 int tp_export_columns(struct tp *tp, const struct tp_export *what, struct tp_export_counts *counts);
 
 /* Writes separate recordings that packets have related (see docs/clock-sync.md) as one proto trace at `path`, which
@@ -344,14 +349,14 @@ int tp_export_columns(struct tp *tp, const struct tp_export *what, struct tp_exp
 int tp_write_merged(struct tp *tp, const char *path);
 
 struct tp_cut {
-    const char *input;  /* the file that was loaded, and nothing beside it */
-    const char *output; /* is replaced */
-    int64_t from, to;   /* trace time, [from, to) */
-    const uint32_t *machines; /* ids whose events stay */
-    size_t n_machines;        /* 0: all */
+    const char *input;         /* the file that was loaded, and nothing beside it */
+    const char *output;        /* is replaced */
+    int64_t from, to;          /* trace time, [from, to) */
+    const uint32_t *machines;  /* ids whose events stay */
+    size_t n_machines;         /* 0: all */
     const uint32_t *processes; /* ids (upid) of those whose events stay */
     size_t n_processes;        /* 0: all */
-    const char *redact;       /* rules (docs/cutting.md) of names to replace; NULL: none */
+    const char *redact;        /* rules (docs/cutting.md) of names to replace; NULL: none */
 };
 
 struct tp_cut_counts {

@@ -256,6 +256,19 @@ int tp_finish(struct tp *tp)
     return tp_done(tp, rc < 0 ? rc : opened);
 }
 
+int tp_add_symbols(struct tp *tp, const void *packets, size_t len, uint64_t *named)
+{
+    begin(tp);
+    if (named)
+        *named = 0;
+    if (tp->remote)
+        return tp_done(tp, error_set(&tp->err, -MRD_EUNSUPPORTED, "the trace is on a server"));
+    if (!tp->finished)
+        return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "call tp_finish() first"));
+    int rc = importer_add_symbols(tp->importer, slice_of(packets, len), named, &tp->err);
+    return tp_done(tp, rc < 0 ? rc : open_engine(tp));
+}
+
 uint64_t tp_loaded_bytes(const struct tp *tp)
 {
     return tp->bytes + (tp->importer ? importer_directory_bytes(tp->importer) : 0);

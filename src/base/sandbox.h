@@ -20,4 +20,8 @@
  * architectures have the rest alone. */
 int sandbox_enter(uint64_t keep, struct error *err);
 
+/* For a process that works on files which are open already, and may be anybody's: it can read and write those, take
+ * memory, and end. Everything else answers EPERM. Before it has more than one thread. */
+int sandbox_only_compute(struct error *err);
+
 #endif

@@ -270,6 +270,17 @@ int importer_write_merged(struct importer *im, const char *path, struct error *e
     return reader_write_merged(im->reader, path, err);
 }
 
+int importer_add_symbols(struct importer *im, struct slice packets, uint64_t *named, struct error *err)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < im->machines.n; i++)
+        n += module_symbols_apply(im->machines.p[i], packets);
+    storage_finalize(im->st);
+    if (named)
+        *named = n;
+    return im->failed || storage_failed(im->st) ? error_set(err, -MRD_ENOMEM, "out of memory") : 0;
+}
+
 void importer_close(struct importer *im)
 {
     if (!im)

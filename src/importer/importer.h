@@ -41,6 +41,10 @@ uint64_t importer_directory_bytes(const struct importer *im);
  * -MRD_EUNSUPPORTED otherwise; -MRD_ENOTFOUND when nothing relates one of them. */
 int importer_write_merged(struct importer *im, const char *path, struct error *err);
 
+/* After importer_finish(): names frames of call stacks by ModuleSymbols packets that were made for what is there;
+ * *named (may be NULL): how many frames. */
+int importer_add_symbols(struct importer *im, struct slice packets, uint64_t *named, struct error *err);
+
 void importer_close(struct importer *im);
 
 #endif

@@ -17,7 +17,7 @@ enum flag_where {
     IN_SUMMARIZE = 16,
     IN_METRICS = 32,
     IN_CLASSIC = 64, /* the form without a command */
-    IN_OTHER = 128,  /* commands that take only the flags of all */
+    IN_BUNDLE = 128,
     IN_SYNC = 256,
     IN_SERVER = 512,
     IN_UTIL = 1024,

@@ -4,6 +4,7 @@
 #include "shell/server_name.h"
 #include "shell/shell.h"
 #include "shell/text_width.h"
+#include "shell/trace_symbols.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -195,6 +196,41 @@ static int connect_server(struct shell *sh, struct error *err)
     return 0;
 }
 
+/* Where --symbols says to look; else, for what is used to Perfetto, its variables do. */
+static int places_of(const struct shell *sh, struct symbol_places *places, struct error *err)
+{
+    const char *where = sh->opt.symbols;
+    if (!where)
+        return symbol_places_of_environment(places, err);
+    if (strcmp(where, "off") == 0)
+        return 0;
+    places->sources.this_machine = strcmp(where, "auto") == 0;
+    return places->sources.this_machine ? 0 : symbol_places_add(places, where, ',', err);
+}
+
+/* Names the functions of the trace. That none are found does not fail the load. */
+static int name_functions(struct shell *sh, struct error *err)
+{
+    struct symbol_places places = {0};
+    struct symbol_report report = {0};
+    struct pb_writer packets = {0};
+    uint64_t frames = 0;
+    int rc = places_of(sh, &places, err);
+    bool asked = places.sources.this_machine || places.sources.n_paths;
+    if (rc == 0 && asked)
+        rc = trace_symbols_find(sh->tp, &places.sources, &packets, &report, err);
+    if (rc == 0 && packets.n && tp_add_symbols(sh->tp, packets.p, packets.n, &frames) < 0)
+        rc = session_error(sh, TP_FAILED, err);
+    if (rc == 0 && asked && report.n_asked) {
+        fprintf(stderr, "Symbols: %" PRIu64 " frames named\n", frames);
+        symbol_report_print(&report, false);
+    }
+    symbol_report_free(&report);
+    symbol_places_free(&places);
+    pb_writer_free(&packets);
+    return rc;
+}
+
 int session_load(struct shell *sh, const char *const *paths, size_t n, struct error *err)
 {
     if (sh->opt.remote)
@@ -246,7 +282,7 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
     fprintf(stderr, "Trace loaded: %.2f MB in %.2fs (%.1f MB/s)\n", mb, s, s > 0 ? mb / s : 0);
     if (!sh->no_health_report)
         session_report_health(sh->tp);
-    return 0;
+    return sh->names_functions_itself ? 0 : name_functions(sh, err);
 }
 
 int session_config(const struct shell *sh, struct tp_config *config, struct error *err)

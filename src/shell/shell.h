@@ -13,17 +13,18 @@ struct shell {
     struct options opt;
     struct dev_settings dev;
     struct tp *tp;
-    int64_t load_ns;       /* time the load took */
-    bool no_health_report; /* the command has a report of its own */
-    int failure_status;    /* the exit status of an error; 0: 1 */
+    int64_t load_ns;             /* time the load took */
+    bool no_health_report;       /* the command has a report of its own */
+    bool names_functions_itself; /* the command looks for symbols, whatever the environment says about loading */
+    int failure_status;          /* the exit status of an error; 0: 1 */
     const char *program;
 };
 
 struct command {
     struct command_text text;
     int where; /* whose flags it takes: one of IN_* */
-    /* 0: exit 0; 1, 2: exit with that, everything has been said; negative: exit 1 (commands that compare: 2) with the error's text.
-     * NULL: see `later`. */
+    /* 0: exit 0; 1, 2: exit with that, everything has been said; negative: exit 1 (commands that compare: 2) with the
+     * error's text. NULL: see `later`. */
     int (*run)(struct shell *sh, struct error *err);
     const char *later;
 };
@@ -62,6 +63,7 @@ int cmd_summarize(struct shell *sh, struct error *err);
 int cmd_server(struct shell *sh, struct error *err);
 int cmd_convert(struct shell *sh, struct error *err);
 int cmd_util(struct shell *sh, struct error *err);
+int cmd_bundle(struct shell *sh, struct error *err);
 
 /* Runs every statement of a text and shows each result on standard output in `format` (an enum output_format); `width`
  * as in struct output. *first_row_ns (may be NULL) gets the time to the first row. */

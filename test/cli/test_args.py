@@ -107,8 +107,7 @@ class Flags(harness.Case):
         self.assertIn(b"unknown command .nonsense\n", p.stderr)
 
     def test_commands_to_come(self):
-        for cmd in ("bundle", "metrics"):
-            self.fails(cmd, self.empty, text="not available yet")
+        self.fails("metrics", self.empty, text="not available yet")
         for args in (["metrics", self.empty], ["--run-metrics", "a", self.empty],
                      ["--metric-extension", "a@b", "-Q", "select 1", self.empty]):
             self.fails(*args, text="tp_shell summarize")

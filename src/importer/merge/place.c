@@ -116,7 +116,7 @@ int merge_place(struct merge *m, struct error *err)
         struct entry *e = &m->entries.p[i];
         e->manifest = m->has_manifest ? manifest_find(&m->manifest, e->name) : NULL;
         bool other = format_reader_find(m->r->formats, e->format) != NULL;
-        if (e->format != FORMAT_PROTO && !other)
+        if (e->format != FORMAT_PROTO && e->format != FORMAT_SYMBOLS && !other)
             continue;
         if (!other)
             e->outline = proto_outline(e->bytes);

@@ -13,6 +13,9 @@ struct profiling_machine *profiling_machine_open(struct machine_ctx *m); /* NULL
 void profiling_machine_finish(struct profiling_machine *s);
 void profiling_machine_close(struct profiling_machine *s);
 
+/* Names frames of a machine by ModuleSymbols packets, after the import; how many. */
+uint64_t module_symbols_apply(struct machine_ctx *m, struct slice packets);
+
 extern const struct packet_handler profiling_packet_handlers[];
 
 #endif

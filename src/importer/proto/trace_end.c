@@ -17,8 +17,17 @@ static void service_event(struct trace_end *t, struct slice event)
     }
 }
 
+/* What others append to a trace that is complete: names for what is in it. */
+static bool is_appended(struct slice packet)
+{
+    struct pb_field f;
+    return pb_find(packet, TRACE_PACKET_MODULE_SYMBOLS, &f) || pb_find(packet, TRACE_PACKET_DEOBFUSCATION_MAPPING, &f);
+}
+
 void trace_end_packet(struct trace_end *t, struct slice packet, uint32_t sequence_id, bool trusted)
 {
+    if (t->stats_last && is_appended(packet))
+        return;
     t->stats_last = false;
     if (sequence_id != SERVICE_SEQUENCE || !trusted)
         return;

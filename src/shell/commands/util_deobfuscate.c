@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,9 +37,9 @@ static int add_name(struct map_names *names, struct slice entry, bool needs_pack
     return vec_push(&names->list, name) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
 }
 
-static int find_names(const struct shell *sh, struct map_names *names, struct error *err)
+static int find_names(const struct shell *sh, bool environment, struct map_names *names, struct error *err)
 {
-    const char *env = getenv("PERFETTO_PROGUARD_MAP");
+    const char *env = environment ? getenv("PERFETTO_PROGUARD_MAP") : NULL;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sh->opt.proguard_map.n; i++)
         rc = add_name(names, slice_str(sh->opt.proguard_map.p[i]), false, err);
@@ -51,10 +52,6 @@ static int find_names(const struct shell *sh, struct map_names *names, struct er
         if (entry.len)
             rc = add_name(names, entry, true, err);
     }
-    if (rc == 0 && !names->list.n)
-        rc = error_set(err, -MRD_EINVALID,
-                       "deobfuscate: no ProGuard map is given: use --proguard-map [PACKAGE=]FILE, or set "
-                       "PERFETTO_PROGUARD_MAP to PACKAGE=FILE[:PACKAGE=FILE...]");
     return rc;
 }
 
@@ -78,10 +75,10 @@ static int check_trace(const char *trace, const char *out, struct error *err)
     return 0;
 }
 
-static int write_map(const struct map_name *name, struct out_file *out, struct error *err)
+static int add_map(const struct map_name *name, struct pb_writer *packets, struct error *err)
 {
     struct proguard_map map = {0};
-    struct pb_writer packet = {0};
+    size_t before = packets->n;
     char *path = mem_alloc(name->path.len + 1), *text = NULL;
     size_t len = 0;
     if (!path)
@@ -92,16 +89,33 @@ static int write_map(const struct map_name *name, struct out_file *out, struct e
     if (rc == 0) {
         rc = proguard_parse(&map, slice_of(text, len), err);
         if (rc == 0)
-            rc = proguard_write(&map, name->package, &packet, err);
+            rc = proguard_write(&map, name->package, packets, err);
         if (rc < 0)
             error_prefix(err, "failed to parse ProGuard map %s", path);
     }
-    if (rc == 0)
-        rc = out_file_write(out, packet.p, packet.n);
-    pb_writer_free(&packet);
+    if (rc < 0)
+        packets->n = before;
     proguard_free(&map);
     mem_free(text);
     mem_free(path);
+    return rc;
+}
+
+int util_proguard_packets(const struct shell *sh, bool environment, bool may_fail, struct pb_writer *w, size_t *n,
+                          struct error *err)
+{
+    struct map_names names = {0};
+    int rc = find_names(sh, environment, &names, err);
+    *n = 0;
+    for (size_t i = 0; rc == 0 && i < names.list.n; i++) {
+        rc = add_map(&names.list.p[i], w, err);
+        *n += rc == 0;
+        if (rc < 0 && rc != -MRD_ENOMEM && may_fail && i >= sh->opt.proguard_map.n) {
+            fprintf(stderr, "%s\n", err->text);
+            rc = 0;
+        }
+    }
+    vec_free(&names.list);
     return rc;
 }
 
@@ -109,18 +123,21 @@ int util_deobfuscate(struct shell *sh, struct error *err)
 {
     const struct text_list *args = &sh->opt.positionals;
     const char *trace = args->n > 1 ? args->p[1] : NULL, *path = args->n > 2 ? args->p[2] : sh->opt.output;
-    struct map_names names = {0};
+    struct pb_writer packets = {0};
+    size_t n = 0;
     if (args->n > 3 || (args->n > 2 && sh->opt.output))
         return error_set(err, -MRD_EINVALID, "deobfuscate: give one trace and one file to write");
-    int rc = find_names(sh, &names, err);
+    int rc = check_trace(trace, path, err);
     if (rc == 0)
-        rc = check_trace(trace, path, err);
+        rc = util_proguard_packets(sh, true, false, &packets, &n, err);
+    if (rc == 0 && !n)
+        rc = error_set(err, -MRD_EINVALID,
+                       "deobfuscate: no ProGuard map is given: use --proguard-map [PACKAGE=]FILE, or set "
+                       "PERFETTO_PROGUARD_MAP to PACKAGE=FILE[:PACKAGE=FILE...]");
     struct out_file *out = rc == 0 ? out_file_open(path, NULL, err) : NULL;
-    if (rc == 0 && !out)
-        rc = err->code;
-    for (size_t i = 0; rc == 0 && i < names.list.n; i++)
-        rc = write_map(&names.list.p[i], out, err);
+    if (rc == 0)
+        rc = out ? out_file_write(out, packets.p, packets.n) : err->code;
     rc = out_file_finish(out, rc, err);
-    vec_free(&names.list);
+    pb_writer_free(&packets);
     return rc;
 }

@@ -8,13 +8,20 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Functions that are inlined at one address, each with its place from the outermost one, which is 1; at most 64. */
+#define INLINED                                                                                                        \
+    "select symbol_set_id, name, row_number() over (partition by symbol_set_id order by id desc) as place, "           \
+    "count(*) over (partition by symbol_set_id) as places from stack_profile_symbol"
+
 /* Rows: id, parent (NULL: none), name, value of the node itself, what the root stands under (NULL: nothing). Callsites
  * have lower numbers than those that they call; slices begin before those in them. */
 #define STACKS(values)                                                                                                 \
-    "select c.id, c.parent_id, coalesce(y.name, f.deobfuscated_name, f.name, printf('0x%x', f.rel_pc)), "              \
-    "coalesce(v.n, 0), null from stack_profile_callsite c join stack_profile_frame f on f.id = c.frame_id left join "  \
-    "(select symbol_set_id, max(id), name from stack_profile_symbol group by 1) y on y.symbol_set_id = "               \
-    "f.symbol_set_id left join (" values ") v on v.callsite_id = c.id order by c.id"
+    "select iif(coalesce(y.place = y.places, 1), c.id, -1 - (c.id * 64 + y.place)), "                                  \
+    "iif(coalesce(y.place = 1, 1), c.parent_id, -(c.id * 64 + y.place)), "                                             \
+    "coalesce(y.name, f.deobfuscated_name, demangle(f.name), f.name, printf('0x%x', f.rel_pc)), "                      \
+    "iif(coalesce(y.place = y.places, 1), coalesce(v.n, 0), 0), null "                                                 \
+    "from stack_profile_callsite c join stack_profile_frame f on f.id = c.frame_id left join (" INLINED ") y on "      \
+    "y.symbol_set_id = f.symbol_set_id left join (" values ") v on v.callsite_id = c.id order by c.id, y.place"
 
 static const struct {
     const char *unit, *any, *nodes;

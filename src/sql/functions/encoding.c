@@ -1,9 +1,9 @@
 /* BASE64, UNHEX, ZSTD_COMPRESS, DEMANGLE, FILE_WRITE: bytes to text and back. */
 #include "base/output_file.h"
+#include "demangle/demangle.h"
 #include "sql/functions/functions.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <nettle/base64.h>
 #include <stdlib.h>
 #include <zstd.h>
@@ -132,11 +132,7 @@ static void zstd_compress(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_result_blob64(ctx, out, n, sqlite3_free);
 }
 
-typedef char *(*demangle_fn)(const char *, char *, size_t *, int *);
-
-/* The C++ runtime knows how; it is used when the machine has it, and not linked. Rust's older names look like C++ ones
- * and end in "::h" and 16 hex digits. */
-static void demangle(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+static void demangle_text(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     (void)argc;
     if (function_is_null(argv[0]))
@@ -145,22 +141,13 @@ static void demangle(sqlite3_context *ctx, int argc, sqlite3_value **argv)
         function_error(ctx, "Unsupported type of arg passed to DEMANGLE");
         return;
     }
-    const char *name = (const char *)sqlite3_value_text(argv[0]);
-    if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "___Z", 4) != 0)
-        return;
-    void *lib = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-    demangle_fn f = lib ? (demangle_fn)(uintptr_t)dlsym(lib, "__cxa_demangle") : NULL;
-    int status = -1;
-    char *out = f ? f(name, NULL, NULL, &status) : NULL;
-    if (out && status == 0) {
-        size_t n = strlen(out);
-        if (n > 19 && strncmp(out + n - 19, "::h", 3) == 0 && strspn(out + n - 16, "0123456789abcdef") == 16)
-            n -= 19;
-        sqlite3_result_text(ctx, out, (int)n, SQLITE_TRANSIENT);
-    }
-    free(out);
-    if (lib)
-        dlclose(lib);
+    char *out = sqlite3_malloc64(DEMANGLE_MAX_TEXT);
+    size_t n = out ? demangle(function_bytes(argv[0]), false, out, DEMANGLE_MAX_TEXT) : 0;
+    if (!out)
+        sqlite3_result_error_nomem(ctx);
+    else if (n)
+        sqlite3_result_text64(ctx, out, n, SQLITE_TRANSIENT, SQLITE_UTF8);
+    sqlite3_free(out);
 }
 
 /* Writes a blob to a new file. Direct use only: not from views of a foreign library. */
@@ -195,8 +182,8 @@ static const struct engine_function rows[] = {
     {.name = "__intrinsic_unhex", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = unhex},
     {.name = "unhex", .n_args = 2, .flags = SQLITE_DETERMINISTIC, .scalar = unhex_bytes},
     {.name = "__intrinsic_zstd_compress", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = zstd_compress},
-    {.name = "demangle", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = demangle},
-    {.name = "__intrinsic_demangle", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = demangle},
+    {.name = "demangle", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = demangle_text},
+    {.name = "__intrinsic_demangle", .n_args = 1, .flags = SQLITE_DETERMINISTIC, .scalar = demangle_text},
     {.name = "__intrinsic_file_write", .n_args = 2, .flags = SQLITE_DIRECTONLY, .scalar = file_write},
 };
 

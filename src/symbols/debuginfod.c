@@ -1,0 +1,69 @@
+/* Loads libdebuginfod when it is asked for: it brings a client of HTTP and a library for TLS. */
+#include "symbols/debuginfod.h"
+
+#include "base/alloc.h"
+
+#include <dlfcn.h>
+#include <elfutils/debuginfod.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FUNCTIONS(X)                                                                                                   \
+    X(debuginfod_begin)                                                                                                \
+    X(debuginfod_end)                                                                                                  \
+    X(debuginfod_find_debuginfo)
+
+struct debuginfod {
+    void *handle;
+    debuginfod_client *client;
+#define X(name) __typeof__(name) *name;
+    FUNCTIONS(X)
+#undef X
+};
+
+int debuginfod_open(struct debuginfod **out, struct error *err)
+{
+    const char *servers = getenv("DEBUGINFOD_URLS");
+    *out = NULL;
+    if (!servers || !servers[0])
+        return error_set(err, -MRD_ENOTFOUND, "--debuginfod: no server is named: set DEBUGINFOD_URLS");
+    struct debuginfod *d = mem_zalloc(sizeof *d);
+    if (!d)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    d->handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+    bool whole = d->handle;
+    void *found = NULL;
+#define X(name)                                                                                                        \
+    found = whole ? dlsym(d->handle, #name) : NULL;                                                                    \
+    whole = found != NULL;                                                                                             \
+    memcpy(&d->name, &found, sizeof found);
+    FUNCTIONS(X)
+#undef X
+    d->client = whole ? d->debuginfod_begin() : NULL;
+    if (!d->client) {
+        debuginfod_close(d);
+        return error_set(err, -MRD_ENOTFOUND,
+                         "--debuginfod: libdebuginfod.so.1 is not installed (package libdebuginfod1, or "
+                         "elfutils-debuginfod-client)");
+    }
+    *out = d;
+    return 0;
+}
+
+int debuginfod_fetch(struct debuginfod *d, struct slice build_id, char **path)
+{
+    *path = NULL;
+    int fd = d->debuginfod_find_debuginfo(d->client, build_id.p, (int)build_id.len, path);
+    return fd >= 0 ? fd : -1;
+}
+
+void debuginfod_close(struct debuginfod *d)
+{
+    if (!d)
+        return;
+    if (d->client)
+        d->debuginfod_end(d->client);
+    if (d->handle)
+        dlclose(d->handle);
+    mem_free(d);
+}
