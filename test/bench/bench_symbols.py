@@ -19,7 +19,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
 import frame_trace  # noqa: E402
 
-FILES, FUNCTIONS, TYPES, ROUNDS = 40, 1200, 6000, 3
+FILES, COPIES, FUNCTIONS, TYPES, ROUNDS = 8, 8, 1200, 6000, 3
 
 
 def source(i):
@@ -36,9 +36,9 @@ def source(i):
 
 
 def make_program(directory):
+    """Objects are compiled once, and linked several times under other names."""
     program = directory / "large"
-    objects = []
-    running = []
+    objects, running = [], []
     for i in range(FILES):
         c, o = directory / f"part_{i}.c", directory / f"part_{i}.o"
         c.write_text(source(i))
@@ -48,8 +48,12 @@ def make_program(directory):
             running.pop(0).wait()
     for p in running:
         p.wait()
+    for o in list(objects):
+        for copy in range(1, COPIES):
+            objects.append(o.with_suffix(f".{copy}.o"))
+            subprocess.run(["objcopy", f"--prefix-symbols=copy_{copy}_", o, objects[-1]], check=True)
     (directory / "main.c").write_text("int main(void)\n{\n    return 0;\n}\n")
-    subprocess.run(["gcc", "-Wl,--build-id", "-g", directory / "main.c", *objects, "-o", program], check=True)
+    subprocess.run(["gcc", "-Wl,--build-id=sha1", "-g", directory / "main.c", *objects, "-o", program], check=True)
     for o in objects:
         o.unlink()
     return program

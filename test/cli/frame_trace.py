@@ -1,4 +1,5 @@
 """Writes traces of call stacks whose frames have files, build ids and addresses, as linux.perf records them."""
+import pathlib
 import struct
 
 
@@ -122,7 +123,7 @@ class Elf:
 
     def __init__(self, path):
         self.path, self.build_id, self.load_bias, self.offset = str(path), b"", 0, 0
-        data = open(path, "rb").read()
+        data = pathlib.Path(path).read_bytes()
         table = struct.unpack_from("<Q", data, 32)[0]
         size, n = struct.unpack_from("<HH", data, 54)
         loads = False
