@@ -11,6 +11,9 @@ if [ "${1:-}" = --tests ]; then
     if [ "$(uname -m)" = x86_64 ]; then
         packages="$packages qemu-system-x86 busybox-static cpio xz-utils"
     fi
+    if apt-cache show clickhouse-server >/dev/null 2>&1; then # Debian 12 has it, Ubuntu 24.04 has not
+        packages="$packages clickhouse-server"
+    fi
 fi
 
 if ! command -v dpkg-query >/dev/null 2>&1; then

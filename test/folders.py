@@ -46,7 +46,7 @@ LAYERS = [
     "summary/run",
     "cut export",
     "api",
-    "server compare",
+    "server compare fleet",
     # the program
     "shell",
     "shell/repl shell/convert shell/compare",

@@ -1,4 +1,5 @@
 /* Writes tables and results of SQL as files of columns. */
+#include "api/export_source.h"
 #include "api/tp_internal.h"
 #include "export/directory.h"
 
@@ -23,4 +24,23 @@ int tp_export_columns(struct tp *tp, const struct tp_export *what, struct tp_exp
     if (rc == -MRD_ECANCELLED)
         engine_interrupt_clear(tp->engine);
     return tp_done(tp, rc);
+}
+
+int tp_export_table(struct tp *tp, const char *name, const char *trace, struct export_source **out)
+{
+    *out = NULL;
+    int rc = tp_need_engine(tp);
+    return tp_done(tp, rc < 0 ? rc : export_open_table(out, tp->engine, name, trace, &tp->err));
+}
+
+int tp_export_query(struct tp *tp, const char *name, const char *sql, const char *trace, struct export_source **out)
+{
+    *out = NULL;
+    int rc = tp_need_engine(tp);
+    return tp_done(tp, rc < 0 ? rc : export_open_query(out, tp->engine, name, sql, trace, &tp->err));
+}
+
+uint32_t tp_export_rows(const struct tp *tp, size_t table)
+{
+    return export_table_rows(tp->engine, table);
 }

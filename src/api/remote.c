@@ -126,7 +126,7 @@ int exchange_next(struct exchange *x, struct rpc_message *message, struct error 
         int rc = link_read(x->link, &x->in, err);
         wait_on(x->remote, NULL);
         if (rc != 1)
-            return failed(x->remote, rc, err);
+            return failed(x->remote, rc == -MRD_ECLOSED ? 0 : rc, err);
     }
 }
 

@@ -6,6 +6,7 @@
 #ifndef MERIDIAN_API_REMOTE_H
 #define MERIDIAN_API_REMOTE_H
 
+#include "api/row_source.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "meridian/tp.h"
@@ -37,16 +38,10 @@ int remote_ask(struct remote *r, int method, struct slice args, uint32_t result,
 /* Remembers the text of a failure that the server told; returns its code. */
 int remote_failed(struct remote *r, struct slice text, struct error *err);
 
-/* ---- rows: as the tp_ functions of the same names ---- */
-
-int remote_columns(const struct remote_rows *rows);
-const char *remote_column_name(const struct remote_rows *rows, int column);
 void remote_statements(const struct remote_rows *rows, struct tp_statements *out);
-int remote_step(struct remote_rows *rows, struct error *err);
-enum tp_type remote_type(const struct remote_rows *rows, int column);
-int64_t remote_int64(const struct remote_rows *rows, int column);
-double remote_double(const struct remote_rows *rows, int column);
-const char *remote_bytes(struct remote_rows *rows, int column, size_t *len);
-void remote_rows_close(struct remote_rows *rows);
+void remote_rows_close(struct remote_rows *rows); /* NULL is fine */
+
+/* What reads them. */
+extern const struct row_source remote_source;
 
 #endif

@@ -180,8 +180,9 @@ static bool take_cell(struct remote_rows *w, struct remote_cell *c, uint8_t kind
     return false;
 }
 
-int remote_step(struct remote_rows *w, struct error *err)
+static int step(void *rows, struct error *err)
 {
+    struct remote_rows *w = rows;
     size_t n = w->names.n;
     while (n == 0 || w->kinds.len < n) {
         if (w->error.p)
@@ -254,13 +255,15 @@ int remote_query(struct remote *r, struct slice sql, size_t *at, struct remote_r
 
 /* ---- values ---- */
 
-int remote_columns(const struct remote_rows *w)
+static int columns(const void *rows)
 {
+    const struct remote_rows *w = rows;
     return (int)w->names.n;
 }
 
-const char *remote_column_name(const struct remote_rows *w, int column)
+static const char *column_name(const void *rows, int column)
 {
+    const struct remote_rows *w = rows;
     return w->names.p[column];
 }
 
@@ -269,8 +272,9 @@ void remote_statements(const struct remote_rows *w, struct tp_statements *out)
     *out = w->statements;
 }
 
-enum tp_type remote_type(const struct remote_rows *w, int column)
+static enum tp_type type(const void *rows, int column)
 {
+    const struct remote_rows *w = rows;
     return w->row[column].type;
 }
 
@@ -285,20 +289,23 @@ static int64_t saturate(double d)
     return d == d ? (int64_t)d : 0;
 }
 
-int64_t remote_int64(const struct remote_rows *w, int column)
+static int64_t int64(const void *rows, int column)
 {
+    const struct remote_rows *w = rows;
     const struct remote_cell *c = &w->row[column];
     return c->type == TP_INT64 ? c->i : c->type == TP_DOUBLE ? saturate(c->d) : 0;
 }
 
-double remote_double(const struct remote_rows *w, int column)
+static double dbl(const void *rows, int column)
 {
+    const struct remote_rows *w = rows;
     const struct remote_cell *c = &w->row[column];
     return c->type == TP_DOUBLE ? c->d : c->type == TP_INT64 ? (double)c->i : 0;
 }
 
-const char *remote_bytes(struct remote_rows *w, int column, size_t *len)
+static const char *bytes(void *rows, int column, size_t *len)
 {
+    struct remote_rows *w = rows;
     struct remote_cell *c = &w->row[column];
     const char *p = NULL;
     size_t n = 0;
@@ -328,3 +335,10 @@ void remote_rows_close(struct remote_rows *w)
     mem_free(w->message.p);
     mem_free(w);
 }
+
+static void close_rows(void *rows)
+{
+    remote_rows_close(rows);
+}
+
+const struct row_source remote_source = {columns, column_name, step, type, int64, dbl, bytes, close_rows};

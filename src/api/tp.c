@@ -1,5 +1,6 @@
 /* libmeridian's handle: opens, loads, asks; maps the errors of the parts to the public codes. */
 #include "api/remote.h"
+#include "api/row_source.h"
 #include "api/tp_internal.h"
 
 #include "base/clock.h"
@@ -17,11 +18,12 @@
 struct tp_result {
     struct tp *tp;
     struct engine_result r;
-    struct remote_rows *remote; /* instead of `r`, when a server has the trace */
-    int64_t started_ns;         /* for the metatrace */
-    char *sql;                  /* likewise; may be NULL */
-    uint64_t logged;            /* its number in the log of queries */
-    bool hidden;                /* a void function, a result that asks not to be shown */
+    const struct row_source *source; /* NULL: `r`; else the rows are elsewhere */
+    void *rows;                      /* the source's */
+    int64_t started_ns;              /* for the metatrace */
+    char *sql;                       /* likewise; may be NULL */
+    uint64_t logged;                 /* its number in the log of queries */
+    bool hidden;                     /* a void function, a result that asks not to be shown */
     struct tp_statements statements;
 };
 
@@ -310,14 +312,27 @@ static int query_remote(struct tp *tp, struct slice sql, size_t *at, struct tp_r
     if (!res)
         return tp_done(tp, -MRD_ENOMEM);
     res->tp = tp;
-    int rc = remote_query(tp->remote, sql, at, &res->remote, &tp->err);
-    if (!res->remote) {
+    struct remote_rows *rows;
+    int rc = remote_query(tp->remote, sql, at, &rows, &tp->err);
+    if (!rows) {
         mem_free(res);
         return tp_engine_done(tp, rc);
     }
-    remote_statements(res->remote, &res->statements);
+    res->source = &remote_source;
+    res->rows = rows;
+    remote_statements(rows, &res->statements);
     *out = res;
     return rc;
+}
+
+int tp_result_of(struct tp *tp, const struct row_source *source, void *rows, struct tp_result **out)
+{
+    struct tp_result *res = *out = mem_zalloc(sizeof *res);
+    begin(tp);
+    if (!res)
+        return tp_done(tp, -MRD_ENOMEM);
+    *res = (struct tp_result){.tp = tp, .source = source, .rows = rows};
+    return 0;
 }
 
 static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at, struct tp_result **out)
@@ -378,27 +393,27 @@ void tp_result_statements(const struct tp_result *r, struct tp_statements *out)
 
 int tp_columns(const struct tp_result *r)
 {
-    return r->remote ? remote_columns(r->remote) : r->hidden ? 0 : r->r.n_columns;
+    return r->source ? r->source->columns(r->rows) : r->hidden ? 0 : r->r.n_columns;
 }
 
 const char *tp_column_name(const struct tp_result *r, int column)
 {
-    if (r->remote)
-        return remote_column_name(r->remote, column);
+    if (r->source)
+        return r->source->column_name(r->rows, column);
     const char *name = engine_result_column_name(&r->r, column);
     return name ? name : "";
 }
 
 int tp_step(struct tp_result *r)
 {
-    int rc = r->remote ? remote_step(r->remote, &r->tp->err) : engine_result_next(&r->r, &r->tp->err);
+    int rc = r->source ? r->source->step(r->rows, &r->tp->err) : engine_result_next(&r->r, &r->tp->err);
     return rc < 0 ? tp_engine_done(r->tp, rc) : rc;
 }
 
 enum tp_type tp_column_type(const struct tp_result *r, int column)
 {
-    if (r->remote)
-        return remote_type(r->remote, column);
+    if (r->source)
+        return r->source->type(r->rows, column);
     switch (sqlite3_column_type(r->r.stmt, column)) {
     case SQLITE_INTEGER:
         return TP_INT64;
@@ -415,18 +430,18 @@ enum tp_type tp_column_type(const struct tp_result *r, int column)
 
 int64_t tp_int64(const struct tp_result *r, int column)
 {
-    return r->remote ? remote_int64(r->remote, column) : sqlite3_column_int64(r->r.stmt, column);
+    return r->source ? r->source->int64(r->rows, column) : sqlite3_column_int64(r->r.stmt, column);
 }
 
 double tp_double(const struct tp_result *r, int column)
 {
-    return r->remote ? remote_double(r->remote, column) : sqlite3_column_double(r->r.stmt, column);
+    return r->source ? r->source->dbl(r->rows, column) : sqlite3_column_double(r->r.stmt, column);
 }
 
 const char *tp_text(const struct tp_result *r, int column, size_t *len)
 {
-    if (r->remote)
-        return remote_bytes(r->remote, column, len);
+    if (r->source)
+        return r->source->bytes(r->rows, column, len);
     const char *text = (const char *)sqlite3_column_text(r->r.stmt, column);
     if (len)
         *len = text ? (size_t)sqlite3_column_bytes(r->r.stmt, column) : 0;
@@ -435,8 +450,8 @@ const char *tp_text(const struct tp_result *r, int column, size_t *len)
 
 const void *tp_blob(const struct tp_result *r, int column, size_t *len)
 {
-    if (r->remote)
-        return remote_bytes(r->remote, column, len);
+    if (r->source)
+        return r->source->bytes(r->rows, column, len);
     const void *bytes = sqlite3_column_blob(r->r.stmt, column);
     if (len)
         *len = bytes ? (size_t)sqlite3_column_bytes(r->r.stmt, column) : 0;
@@ -447,9 +462,10 @@ void tp_result_close(struct tp_result *r)
 {
     if (!r)
         return;
-    remote_rows_close(r->remote);
+    if (r->source)
+        r->source->close(r->rows);
     engine_result_close(&r->r);
-    if (!r->remote && r->tp->engine)
+    if (!r->source && r->tp->engine)
         query_log_end(r->tp->engine, r->logged);
     tp_meta_record(r->tp, TP_META_QUERY, "query", r->started_ns, "sql", r->sql, r->sql ? strlen(r->sql) : 0);
     mem_free(r->sql);

@@ -49,7 +49,7 @@ struct flag {
     const char *name;
     char letter;
     uint8_t kind; /* enum flag_kind */
-    uint16_t where;
+    int where;
     const char *value, *group, *help, *later;
     size_t offset; /* of the field, in the struct of values */
 };

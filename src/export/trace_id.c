@@ -68,29 +68,44 @@ static bool is_file(const char *path)
     return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* RFC 9562: version 8, made as its maker likes. */
+static void finish_id(struct sha256_ctx *h, char id[EXPORT_TRACE_ID_SIZE])
+{
+    uint8_t d[16];
+    sha256_digest(h, sizeof d, d);
+    d[6] = (uint8_t)((d[6] & 0x0f) | 0x80);
+    d[8] = (uint8_t)((d[8] & 0x3f) | 0x80);
+    snprintf(id, EXPORT_TRACE_ID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", d[0],
+             d[1], d[2], d[3], d[4], d[5], d[6], d[7], d[8], d[9], d[10], d[11], d[12], d[13], d[14], d[15]);
+}
+
+int export_files_id(const char *const *files, size_t n, char id[EXPORT_TRACE_ID_SIZE], struct error *err)
+{
+    struct sha256_ctx h;
+    sha256_init(&h);
+    for (size_t i = 0; i < n; i++) {
+        int rc = hash_file(&h, files[i], err);
+        if (rc < 0)
+            return rc;
+    }
+    finish_id(&h, id);
+    return 0;
+}
+
 int export_trace_id(struct engine *e, const char *const *files, size_t n, char id[EXPORT_TRACE_ID_SIZE],
                     struct error *err)
 {
     const struct storage *st = engine_storage(e);
     if (find_uuid(st, id))
         return 0;
-    struct sha256_ctx h;
-    uint8_t d[16];
     bool files_only = n > 0;
-    sha256_init(&h);
     for (size_t i = 0; i < n; i++)
         files_only = files_only && is_file(files[i]);
-    for (size_t i = 0; i < n && files_only; i++) {
-        int rc = hash_file(&h, files[i], err);
-        if (rc < 0)
-            return rc;
-    }
-    if (!files_only)
-        hash_tables(&h, st);
-    sha256_digest(&h, sizeof d, d);
-    d[6] = (uint8_t)((d[6] & 0x0f) | 0x80); /* RFC 9562: version 8, made as its maker likes */
-    d[8] = (uint8_t)((d[8] & 0x3f) | 0x80);
-    snprintf(id, EXPORT_TRACE_ID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", d[0],
-             d[1], d[2], d[3], d[4], d[5], d[6], d[7], d[8], d[9], d[10], d[11], d[12], d[13], d[14], d[15]);
+    if (files_only)
+        return export_files_id(files, n, id, err);
+    struct sha256_ctx h;
+    sha256_init(&h);
+    hash_tables(&h, st);
+    finish_id(&h, id);
     return 0;
 }

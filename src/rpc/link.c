@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -28,6 +29,22 @@ static int connect_unix(struct link *l, const char *path, struct error *err)
     return 0;
 }
 
+static int failed_io(const struct link *l, int failure, struct error *err)
+{
+    if (failure == EAGAIN || failure == EINPROGRESS)
+        return error_set(err, -MRD_ETIMEOUT, "the server has not answered for %u s", l->timeout_ms / 1000);
+    return error_set_errno(err, failure, "the server");
+}
+
+static void limit_waits(const struct link *l)
+{
+    const struct timeval t = {l->timeout_ms / 1000, (l->timeout_ms % 1000) * 1000};
+    if (l->timeout_ms) {
+        setsockopt(l->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t); /* of connect(), too */
+        setsockopt(l->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+    }
+}
+
 static int connect_tcp(struct link *l, const char *host, const char *port, struct error *err)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
@@ -36,9 +53,11 @@ static int connect_tcp(struct link *l, const char *host, const char *port, struc
         return error_set(err, -MRD_ENOTFOUND, "%s:%s: %s", host, port, gai_strerror(gai));
     for (struct addrinfo *a = found; a && l->fd < 0; a = a->ai_next) {
         l->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (l->fd >= 0)
+            limit_waits(l);
         if (l->fd >= 0 && connect(l->fd, a->ai_addr, a->ai_addrlen) == 0)
             break;
-        failed = errno;
+        failed = errno == EINPROGRESS ? ETIMEDOUT : errno;
         link_close(l);
     }
     freeaddrinfo(found);
@@ -90,7 +109,7 @@ static int send_all(struct link *l, struct slice bytes, struct error *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return error_set_errno(err, errno, "the server");
+            return failed_io(l, errno, err);
         bytes.p += n;
         bytes.len -= (size_t)n;
     }
@@ -102,7 +121,7 @@ static int fill(struct link *l, struct error *err)
 {
     ssize_t n = file_read(l->fd, l->buf, sizeof l->buf);
     if (n < 0)
-        return error_set_errno(err, errno, "the server");
+        return failed_io(l, errno, err);
     l->in = slice_of(l->buf, (size_t)n);
     return n > 0;
 }
@@ -118,7 +137,7 @@ static struct slice header(const char *head, const char *name)
     return slice_of(at, strcspn(at, "\r\n"));
 }
 
-/* Reads the head of the answer to a POST. */
+/* Reads the head of an answer. */
 static int read_head(struct link *l, struct error *err)
 {
     char head[HTTP_MAX_HEAD + 1];
@@ -134,9 +153,8 @@ static int read_head(struct link *l, struct error *err)
         head[n] = '\0';
         l->in.len--;
     }
-    int status = strncmp(head, "HTTP/1.", 7) == 0 ? atoi(head + 8) : 0;
-    if (status != 200)
-        return error_set(err, -MRD_EIO, "the server replied %.*s", (int)strcspn(head, "\r\n"), head);
+    l->status = strncmp(head, "HTTP/1.", 7) == 0 ? atoi(head + 8) : 0;
+    snprintf(l->reason, sizeof l->reason, "%.*s", (int)strcspn(head, "\r\n"), head);
     struct slice coding = header(head, "\ntransfer-encoding:"), length = header(head, "\ncontent-length:");
     l->chunked = coding.len == 7 && strncasecmp((const char *)coding.p, "chunked", 7) == 0;
     l->until_close = !l->chunked && !length.p;
@@ -145,21 +163,34 @@ static int read_head(struct link *l, struct error *err)
     return 0;
 }
 
+int link_request(struct link *l, const char *head, struct slice body, struct error *err)
+{
+    char rest[256];
+    struct error ignored;
+    int n = snprintf(rest, sizeof rest, "Host: %s\r\nContent-Length: %zu\r\n\r\n", l->host, body.len);
+    int rc = send_all(l, slice_str(head), err);
+    if (rc == 0)
+        rc = send_all(l, slice_of(rest, (size_t)n), err);
+    if (rc == 0)
+        rc = send_all(l, body, err);
+    /* A server that refuses answers before it has read all, and closes: what it said counts for more. */
+    if (rc == 0)
+        rc = read_head(l, err);
+    else if (rc != -MRD_ETIMEOUT && read_head(l, &ignored) == 0)
+        rc = 0;
+    l->answering = rc == 0;
+    return rc;
+}
+
 int link_send(struct link *l, struct slice request, struct error *err)
 {
     if (!l->http)
         return send_all(l, request, err);
-    char head[512];
-    int n = snprintf(
-        head, sizeof head,
-        "POST /rpc HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n\r\n",
-        l->host, request.len);
-    int rc = send_all(l, slice_of(head, (size_t)n), err);
-    if (rc == 0)
-        rc = send_all(l, request, err);
-    if (rc == 0)
-        rc = read_head(l, err);
-    l->answering = rc == 0;
+    int rc = link_request(l, "POST /rpc HTTP/1.1\r\nContent-Type: application/x-protobuf\r\n", request, err);
+    if (rc == 0 && l->status != 200) {
+        l->answering = false;
+        return error_set(err, -MRD_EIO, "the server replied %s", l->reason);
+    }
     return rc;
 }
 
@@ -190,6 +221,15 @@ static int take_body(struct link *l, struct slice *bytes, struct error *err)
     return 1;
 }
 
+/* More of an answer: 1; 0: its end. An answer that says how long it is and ends before that has broken off. */
+static int more(struct link *l, struct error *err)
+{
+    int rc = fill(l, err);
+    if (rc == 0 && !l->until_close)
+        return error_set(err, -MRD_ECLOSED, "the server has closed the connection in the middle of its answer");
+    return rc;
+}
+
 int link_read(struct link *l, struct slice *bytes, struct error *err)
 {
     *bytes = slice_of(NULL, 0);
@@ -203,7 +243,9 @@ int link_read(struct link *l, struct slice *bytes, struct error *err)
         if (rc == 1 || rc < 0)
             return rc;
         if (rc == 2)
-            rc = fill(l, err) == 1 ? 1 : 0;
+            rc = more(l, err);
+        if (rc < 0)
+            return rc;
         if (rc == 0)
             l->answering = false;
     }

@@ -6,9 +6,12 @@
 #include "rpc/http.h"
 
 struct link {
-    int fd;         /* -1: not connected */
-    bool http;      /* each request is a POST; its answer comes in chunks */
-    char host[128]; /* for the Host header */
+    int fd;              /* -1: not connected */
+    bool http;           /* each request is a POST; its answer comes in chunks */
+    char host[128];      /* for the Host header */
+    unsigned timeout_ms; /* how long connecting, sending and waiting for bytes may take each; 0: as long as they do */
+    int status;          /* of the last answer */
+    char reason[64];     /* its first line */
     struct http_chunks chunks;
     bool answering; /* HTTP: the answer is not at its end */
     bool chunked;
@@ -24,6 +27,10 @@ void link_close(struct link *l);
 
 /* Sends messages of the stream; the whole of an answer must have been read before. */
 int link_send(struct link *l, struct slice request, struct error *err);
+
+/* One request over HTTP: `head` is its first line and its headers, each with CR LF, without Host, Content-Length and
+ * the empty line. l->status is the answer's, and link_read() gives its body, whatever the status. */
+int link_request(struct link *l, const char *head, struct slice body, struct error *err);
 
 /* The next bytes of the answer, a view until the next call: 1; 0: it is at its end (HTTP), or the server has gone. */
 int link_read(struct link *l, struct slice *bytes, struct error *err);

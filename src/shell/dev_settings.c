@@ -21,6 +21,10 @@ static const struct dev_flag of_servers[] = {
     {"max-views", DEV_NUMBER, AT(max_views)},
 };
 
+static const struct dev_flag of_fleets[] = {
+    {"fleet-batch", DEV_NUMBER, AT(fleet_batch)},
+};
+
 int dev_settings_read(struct dev_settings *d, const struct text_list *given, int where, struct error *err)
 {
     *d = (struct dev_settings){.native_plan = true};
@@ -29,6 +33,8 @@ int dev_settings_read(struct dev_settings *d, const struct text_list *given, int
         int rc = dev_flag_set(everywhere, sizeof everywhere / sizeof *everywhere, d, text, err);
         if (rc == 0 && where == IN_SERVER)
             rc = dev_flag_set(of_servers, sizeof of_servers / sizeof *of_servers, d, text, err);
+        if (rc == 0 && where == IN_FLEET)
+            rc = dev_flag_set(of_fleets, sizeof of_fleets / sizeof *of_fleets, d, text, err);
         if (rc < 0)
             return rc;
         if (rc == 0)

@@ -15,6 +15,7 @@ struct dev_settings {
     int64_t stalled_write_ms;
     int64_t blocked_ms;
     int64_t max_views;
+    int64_t fleet_batch; /* struct fleet_add's */
 };
 
 /* Reads every --dev-flag. One that the command (`where`: one of IN_*) has no use for gets a note on standard error. */

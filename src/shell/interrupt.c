@@ -32,6 +32,11 @@ bool interrupt_taken(void)
     return was;
 }
 
+bool interrupt_came(void)
+{
+    return pressed != 0;
+}
+
 void interrupt_command(struct tp *tp)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};

@@ -16,6 +16,8 @@ void interrupt_command(struct tp *tp);
 void interrupt_end_command(void);
 /* Was it pressed since the last call? */
 bool interrupt_taken(void);
+/* Did one come that interrupt_command() catches? */
+bool interrupt_came(void);
 /* Waiting for input without missing a Ctrl-C that comes just before: it is held, and let in by the wait alone. `before`
  * keeps the signals as they were. False: it was pressed. */
 void interrupt_hold(sigset_t *before);

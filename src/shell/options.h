@@ -26,7 +26,8 @@ enum flag_where {
     IN_DIFF = 8192,
     IN_GATE = 16384,
     IN_REPORT = 32768,
-    IN_ALL = 65535,
+    IN_FLEET = 65536,
+    IN_ALL = 131071,
 };
 
 /* Texts are views of argv. */

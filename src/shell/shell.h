@@ -56,6 +56,7 @@ int cmd_check(struct shell *sh, struct error *err);
 int cmd_cut(struct shell *sh, struct error *err);
 int cmd_diff(struct shell *sh, struct error *err);
 int cmd_report(struct shell *sh, struct error *err);
+int cmd_fleet(struct shell *sh, struct error *err);
 int cmd_gate(struct shell *sh, struct error *err);
 int cmd_export(struct shell *sh, struct error *err);
 int cmd_sync(struct shell *sh, struct error *err);

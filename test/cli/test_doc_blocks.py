@@ -13,7 +13,7 @@ DATA = harness.DATA
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 
 # Blocks of these languages: the test that takes them from the pages. `text` is what programs print, and drawings.
-BY_LANGUAGE = {"sql": "test/cli/test_docs.py", "c": "test/cli/embedding.sh", "diff": "docs/check_diff.py", "text": None,
+BY_LANGUAGE = {"sql": "test/cli/test_docs.py", "c": "test/cli/embedding.sh", "diff": "docs/check_diff.py", "clickhouse": "test/cli/test_fleet_views.py", "text": None,
                "python": "test/cli/test_python.py"}
 # Commands that start services, record, or need another machine, by their first line: the test that does it, and words of it.
 BY_OTHERS = {
@@ -30,6 +30,11 @@ BY_OTHERS = {
     ("recording.md", "tracebox traced &"): ("test/e2e/recorder.py", "--txt"),
     ("profiling.md", "sudo tracebox profile -F 99 -g -t 10s"): ("test/e2e/test_perf.py", '"profile", *map'),
     ("profiling.md", "sudo tracebox traced &"): ("test/e2e/test_perf.py", '"traced_perf"'),
+    ("fleet.md", "sudo apt-get install -y clickhouse-server"): ("test/cli/test_fleet.py", 'cls().fleet("init")'),
+    ("fleet.md", "tp_shell fleet add recordings/"): ("test/cli/test_fleet.py", 'str(copy / "*.pftrace")'),
+    ("fleet.md", 'tp_shell fleet query --format jsonl "select path'): ("test/cli/test_fleet.py", '"--format", "jsonl", sql'),
+    ("fleet.md", "tp_shell fleet status"): ("test/cli/test_fleet_views.py", '"--older-than", "0s", "--where"'),
+    ("fleet.md", "tp_shell fleet init --cluster prod"): ("test/cli/test_fleet_killed.py", '"init", "--cluster", "fleet"'),
     ("tutorials.md", "tracebox record -o slow.pftrace"): ("test/e2e/test_one_command.py", '"-p", "sched", "-p", "syscalls", "--"'),
     ("tutorials.md", "tracebox record -m root@server"): ("test/e2e/test_ssh.py", "--machine"),
 }

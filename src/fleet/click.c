@@ -1,0 +1,460 @@
+/* Asks a ClickHouse server over HTTP. */
+#include "fleet/click.h"
+
+#include "rpc/link.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_PORT = 8123 };
+
+int click_parse(struct click_server *s, const char *address, struct error *err)
+{
+    static const char scheme[] = "http://";
+    const char *host = strncmp(address, scheme, sizeof scheme - 1) == 0 ? address + sizeof scheme - 1 : address;
+    size_t n = strcspn(host, "/?# ");
+    if (strncmp(address, "https://", 8) == 0)
+        return error_set(err, -MRD_EUNSUPPORTED,
+                         "%s: https is not supported; forward a port: ssh -L 8123:localhost:8123 HOST", address);
+    if (n == 0 || n > 128 || (host[n] && strcmp(host + n, "/") != 0))
+        return error_set(err, -MRD_EINVALID, "invalid server '%.150s': use http://HOST:PORT", address);
+    const char *colon = memrchr(host, ':', n), *bracket = memrchr(host, ']', n);
+    bool has_port = colon && (!bracket || colon > bracket);
+    if (has_port)
+        snprintf(s->url, sizeof s->url, "http://%.*s", (int)n, host);
+    else
+        snprintf(s->url, sizeof s->url, "http://%.*s:%d", (int)n, host, DEFAULT_PORT);
+    s->timeout_ms = CLICK_TIMEOUT_MS;
+    return 0;
+}
+
+/* ---- texts ---- */
+
+static void put_bytes(struct click_text *t, const char *p, size_t n)
+{
+    if (t->bad || !vec_reserve(&t->bytes, t->bytes.n + n + 1)) {
+        t->bad = true;
+        return;
+    }
+    if (n)
+        memcpy(t->bytes.p + t->bytes.n, p, n);
+    t->bytes.n += n;
+    t->bytes.p[t->bytes.n] = '\0';
+}
+
+void click_put(struct click_text *t, const char *text)
+{
+    put_bytes(t, text, strlen(text));
+}
+
+void click_putf(struct click_text *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (t->bad || n < 0 || !vec_reserve(&t->bytes, t->bytes.n + (size_t)n + 1)) {
+        t->bad = true;
+        return;
+    }
+    va_start(ap, fmt);
+    vsnprintf(t->bytes.p + t->bytes.n, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    t->bytes.n += (size_t)n;
+}
+
+void click_put_quoted(struct click_text *t, const char *text, size_t n)
+{
+    put_bytes(t, "'", 1);
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '\'' || text[i] == '\\')
+            put_bytes(t, "\\", 1);
+        put_bytes(t, text + i, 1);
+    }
+    put_bytes(t, "'", 1);
+}
+
+const char *click_string(struct click_text *t)
+{
+    return t->bad || !t->bytes.p ? "" : t->bytes.p;
+}
+
+void click_text_free(struct click_text *t)
+{
+    vec_free(&t->bytes);
+}
+
+/* ---- requests ---- */
+
+static void put_escaped(struct click_text *t, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-')
+            put_bytes(t, text, 1);
+        else
+            click_putf(t, "%%%02X", c);
+    }
+}
+
+/* Header values are lines: what would end one is left out. */
+static void put_header(struct click_text *t, const char *name, const char *value)
+{
+    click_putf(t, "%s: ", name);
+    for (; *value; value++)
+        if ((unsigned char)*value >= 0x20)
+            put_bytes(t, value, 1);
+    click_put(t, "\r\n");
+}
+
+static void put_head(struct click_text *t, const struct click_server *s, const char *sql, const char *settings,
+                     bool in_address)
+{
+    click_put(t, "POST /?wait_end_of_query=1");
+    click_put(t, settings ? settings : "");
+    if (in_address) {
+        click_put(t, "&query=");
+        put_escaped(t, sql);
+    }
+    click_put(t, " HTTP/1.1\r\nConnection: close\r\n");
+    if (s->user)
+        put_header(t, "X-ClickHouse-User", s->user);
+    if (s->password)
+        put_header(t, "X-ClickHouse-Key", s->password);
+}
+
+/* "Code: 60, e.displayText() = DB::Exception: Table x does not exist., e.what() = DB::Exception": the middle of it. */
+static int refused(const struct click_server *s, struct link *l, struct error *err)
+{
+    struct click_text text = {0};
+    struct slice piece;
+    while (text.bytes.n < 4096 && link_read(l, &piece, NULL) == 1)
+        put_bytes(&text, (const char *)piece.p, piece.len);
+    const char *whole = click_string(&text), *at = strstr(whole, "DB::Exception: ");
+    at = at ? at + strlen("DB::Exception: ") : whole;
+    const char *end = strstr(at, ", e.what()");
+    size_t n = end ? (size_t)(end - at) : strcspn(at, "\n");
+    int rc = n ? error_set(err, -MRD_ESQL, "%s: %.*s", s->url, (int)(n < 400 ? n : 400), at)
+               : error_set(err, -MRD_ESQL, "%s: %s", s->url, l->reason);
+    click_text_free(&text);
+    return rc;
+}
+
+/* Sends the statement; the answer's body is to be read when it went well. */
+static int request(struct link *l, const struct click_server *s, const char *sql, const char *settings,
+                   struct slice data, struct error *err)
+{
+    struct click_text head = {0};
+    l->timeout_ms = s->timeout_ms;
+    put_head(&head, s, sql, settings, data.p != NULL);
+    int rc = head.bad ? error_set(err, -MRD_ENOMEM, "out of memory") : link_open(l, s->url, err);
+    if (rc == 0)
+        rc = link_request(l, click_string(&head), data.p ? data : slice_str(sql), err);
+    click_text_free(&head);
+    if (rc < 0)
+        return error_prefix(err, "%s", s->url);
+    return l->status == 200 ? 0 : refused(s, l, err);
+}
+
+/* The answer goes to `out`, or nowhere. */
+static int exchange(const struct click_server *s, const char *sql, const char *settings, struct slice data,
+                    struct click_text *out, struct error *err)
+{
+    struct link *l = mem_zalloc(sizeof *l);
+    if (!l)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    l->fd = -1;
+    int rc = request(l, s, sql, settings, data, err), more = 1;
+    struct slice piece;
+    while (rc == 0 && (more = link_read(l, &piece, err)) == 1)
+        if (out)
+            put_bytes(out, (const char *)piece.p, piece.len);
+    if (rc == 0 && more < 0)
+        rc = error_prefix(err, "%s", s->url);
+    if (rc == 0 && out && out->bad)
+        rc = error_set(err, -MRD_ENOMEM, "out of memory");
+    link_close(l);
+    mem_free(l);
+    return rc;
+}
+
+int click_run(const struct click_server *s, const char *sql, const char *settings, struct slice data, struct error *err)
+{
+    return exchange(s, sql, settings, data, NULL, err);
+}
+
+int click_fetch(const struct click_server *s, const char *sql, struct click_text *out, struct error *err)
+{
+    return exchange(s, sql, NULL, slice_of(NULL, 0), out, err);
+}
+
+/* ---- rows ---- */
+
+enum cell_kind { CELL_TEXT, CELL_INTEGER, CELL_DOUBLE };
+
+struct click_rows {
+    struct link link;
+    const char *url;
+    bool over;
+    struct slice in;
+    VEC(char) line;     /* of the answer, unescaped; cells end with NUL */
+    VEC(size_t) starts; /* of each cell */
+    VEC(size_t) sizes;
+    VEC(bool) nulls;
+    VEC(char *) names;
+    VEC(uint8_t) kinds; /* enum cell_kind */
+    char number[40];
+};
+
+/* The next byte of the answer, or -1 at its end, or a negative code below that. */
+static int next_byte(struct click_rows *r, struct error *err)
+{
+    while (r->in.len == 0) {
+        int rc = r->over ? 0 : link_read(&r->link, &r->in, err);
+        if (rc <= 0) {
+            r->over = true;
+            return rc < 0 ? error_prefix(err, "%s", r->url) - 1 : -1;
+        }
+    }
+    r->in.len--;
+    return *r->in.p++;
+}
+
+static bool begin_cell(struct click_rows *r)
+{
+    return vec_push(&r->starts, r->line.n) && vec_push(&r->sizes, 0) && vec_push(&r->nulls, false);
+}
+
+static bool end_cell(struct click_rows *r)
+{
+    *vec_last(&r->sizes) = r->line.n - *vec_last(&r->starts);
+    return vec_push(&r->line, '\0');
+}
+
+/* What stands behind a backslash; -1: the cell is NULL. */
+static int unescape(int c)
+{
+    static const char from[] = "btnfr0", to[] = "\b\t\n\f\r\0";
+    const char *at = c ? strchr(from, c) : NULL;
+    return c == 'N' ? -1 : at ? to[at - from] : c;
+}
+
+/* Reads a line into cells: 1; 0: there is none. */
+static int read_line(struct click_rows *r, struct error *err)
+{
+    vec_clear(&r->line);
+    vec_clear(&r->starts);
+    vec_clear(&r->sizes);
+    vec_clear(&r->nulls);
+    int c = next_byte(r, err);
+    if (c < 0)
+        return c + 1;
+    bool ok = begin_cell(r);
+    for (; ok && c >= 0 && c != '\n'; c = next_byte(r, err)) {
+        if (c == '\t') {
+            ok = end_cell(r) && begin_cell(r);
+            continue;
+        }
+        if (c == '\\' && (c = next_byte(r, err)) >= 0 && (c = unescape(c)) < 0) {
+            *vec_last(&r->nulls) = true;
+            continue;
+        }
+        if (c < 0)
+            break;
+        ok = vec_push(&r->line, (char)c);
+    }
+    if (!ok || !end_cell(r))
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    if (c < -1)
+        return c + 1;
+    return c == -1 ? error_set(err, -MRD_EFORMAT, "%s: the answer ends in the middle of a row", r->url) : 1;
+}
+
+static const char *cell_text(const struct click_rows *r, size_t i)
+{
+    return r->line.p + r->starts.p[i];
+}
+
+static enum cell_kind kind_of(const char *type)
+{
+    static const char nullable[] = "Nullable(", low[] = "LowCardinality(";
+    if (strncmp(type, low, sizeof low - 1) == 0)
+        type += sizeof low - 1;
+    if (strncmp(type, nullable, sizeof nullable - 1) == 0)
+        type += sizeof nullable - 1;
+    if (strncmp(type, "Int", 3) == 0 || strncmp(type, "UInt", 4) == 0)
+        return strtol(type + (*type == 'U') + 3, NULL, 10) > 64 || strncmp(type, "Interval", 8) == 0 ? CELL_TEXT
+                                                                                                     : CELL_INTEGER;
+    return strncmp(type, "Float", 5) == 0 ? CELL_DOUBLE : CELL_TEXT;
+}
+
+/* The lines of names and types; a statement without rows has neither. */
+static int read_names(struct click_rows *r, struct error *err)
+{
+    int rc = read_line(r, err);
+    for (size_t i = 0; rc == 1 && i < r->starts.n; i++) {
+        char *name = mem_strdup(cell_text(r, i));
+        if (!name || !vec_push(&r->names, name)) {
+            mem_free(name);
+            return error_set(err, -MRD_ENOMEM, "out of memory");
+        }
+    }
+    if (rc == 1)
+        rc = read_line(r, err);
+    if (rc == 1 && r->starts.n != r->names.n)
+        return error_set(err, -MRD_EFORMAT, "%s: the answer has %zu names and %zu types", r->url, r->names.n,
+                         r->starts.n);
+    for (size_t i = 0; rc == 1 && i < r->starts.n; i++)
+        if (!vec_push(&r->kinds, (uint8_t)kind_of(cell_text(r, i))))
+            return error_set(err, -MRD_ENOMEM, "out of memory");
+    return rc < 0 ? rc : 0;
+}
+
+int click_query(const struct click_server *s, const char *sql, const char *settings, struct click_rows **out,
+                struct error *err)
+{
+    struct click_text with = {0};
+    struct click_rows *r = *out = mem_zalloc(sizeof *r);
+    click_put(&with, "&default_format=TabSeparatedWithNamesAndTypes");
+    click_put(&with, settings ? settings : "");
+    if (r)
+        r->link.fd = -1;
+    int rc = r && !with.bad ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
+    if (rc == 0) {
+        r->url = s->url;
+        rc = request(&r->link, s, sql, click_string(&with), slice_of(NULL, 0), err);
+    }
+    if (rc == 0)
+        rc = read_names(r, err);
+    click_text_free(&with);
+    if (rc < 0) {
+        click_close(r);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int click_step(struct click_rows *r, struct error *err)
+{
+    int rc = r->names.n ? read_line(r, err) : 0;
+    if (rc == 1 && r->starts.n != r->names.n)
+        return error_set(err, -MRD_EFORMAT, "%s: a row has %zu cells, not %zu", r->url, r->starts.n, r->names.n);
+    return rc;
+}
+
+int click_columns(const struct click_rows *r)
+{
+    return (int)r->names.n;
+}
+
+const char *click_cell(const struct click_rows *r, int column)
+{
+    return r->nulls.p[column] ? NULL : cell_text(r, (size_t)column);
+}
+
+uint64_t click_u64(const struct click_rows *r, int column)
+{
+    const char *text = click_cell(r, column);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+void click_close(struct click_rows *r)
+{
+    if (!r)
+        return;
+    link_close(&r->link);
+    for (size_t i = 0; i < r->names.n; i++)
+        mem_free(r->names.p[i]);
+    vec_free(&r->names);
+    vec_free(&r->kinds);
+    vec_free(&r->line);
+    vec_free(&r->starts);
+    vec_free(&r->sizes);
+    vec_free(&r->nulls);
+    mem_free(r);
+}
+
+int click_one(const struct click_server *s, const char *sql, char *out, size_t room, struct error *err)
+{
+    struct click_rows *r;
+    out[0] = '\0';
+    int rc = click_query(s, sql, NULL, &r, err);
+    if (rc == 0 && (rc = click_step(r, err)) == 1) {
+        const char *cell = click_cell(r, 0);
+        snprintf(out, room, "%s", cell ? cell : "");
+    }
+    click_close(r);
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- as a result of the public API ---- */
+
+static int source_columns(const void *rows)
+{
+    return click_columns(rows);
+}
+
+static const char *source_name(const void *rows, int column)
+{
+    return ((const struct click_rows *)rows)->names.p[column];
+}
+
+static int source_step(void *rows, struct error *err)
+{
+    return click_step(rows, err);
+}
+
+/* Numbers of UInt64 that no int64 holds stay texts. */
+static bool is_integer(const char *text, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    *out = v;
+    return *text && !*end && errno == 0;
+}
+
+static enum tp_type source_type(const void *rows, int column)
+{
+    const struct click_rows *r = rows;
+    const char *text = click_cell(r, column);
+    int64_t v;
+    if (!text)
+        return TP_NULL;
+    if (r->kinds.p[column] == CELL_INTEGER)
+        return is_integer(text, &v) ? TP_INT64 : TP_TEXT;
+    return r->kinds.p[column] == CELL_DOUBLE ? TP_DOUBLE : TP_TEXT;
+}
+
+static int64_t source_int64(const void *rows, int column)
+{
+    const char *text = click_cell(rows, column);
+    int64_t v = 0;
+    return text && is_integer(text, &v) ? v : 0;
+}
+
+static double source_double(const void *rows, int column)
+{
+    const char *text = click_cell(rows, column);
+    return text ? strtod(text, NULL) : 0;
+}
+
+static const char *source_bytes(void *rows, int column, size_t *len)
+{
+    const struct click_rows *r = rows;
+    const char *text = click_cell(r, column);
+    if (len)
+        *len = text ? r->sizes.p[column] : 0;
+    return text;
+}
+
+static void source_close(void *rows)
+{
+    click_close(rows);
+}
+
+const struct row_source click_source = {source_columns, source_name,   source_step,  source_type,
+                                        source_int64,   source_double, source_bytes, source_close};

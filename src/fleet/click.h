@@ -1,0 +1,62 @@
+/* Asks a ClickHouse server over HTTP: a statement out, its rows or its error back.
+ *
+ * Each request has a connection of its own, so that it is known whether the server got it: what is sent again on a
+ * connection that the server was about to close may have been done already. The server is told to hold its answer until
+ * the statement has ended (wait_end_of_query): a failure is then a status, never the end of a result. Rows come as
+ * TabSeparated text with names and types, which every version has. */
+#ifndef MERIDIAN_FLEET_CLICK_H
+#define MERIDIAN_FLEET_CLICK_H
+
+#include "api/row_source.h"
+#include "base/slice.h"
+#include "base/vec.h"
+
+struct click_server {
+    char url[200];               /* "http://host:port" */
+    const char *user, *password; /* NULL: the server's default */
+    unsigned timeout_ms;
+};
+
+enum { CLICK_TIMEOUT_MS = 300 * 1000 };
+
+/* Reads "http://host:port", "host:port" or "host" (port 8123). -MRD_EINVALID for anything else. */
+int click_parse(struct click_server *s, const char *address, struct error *err);
+
+/* A text being made. `bad`: there was no memory. */
+struct click_text {
+    VEC(char)
+    bytes;
+    bool bad;
+};
+void click_put(struct click_text *t, const char *text);
+void click_putf(struct click_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void click_put_quoted(struct click_text *t, const char *text, size_t n); /* 'text' as SQL has it */
+const char *click_string(struct click_text *t);                          /* NUL-terminated; "" when bad */
+void click_text_free(struct click_text *t);
+
+/* Runs a statement that gives no rows. `settings`: "&name=value…" for the address, or NULL. `data`: what an INSERT
+ * takes, p NULL: none. The error's text begins with the server's address. -MRD_ESQL: the server refused the statement
+ * and says why; other codes: it could not be asked. */
+int click_run(const struct click_server *s, const char *sql, const char *settings, struct slice data,
+              struct error *err);
+
+/* Runs a statement and appends its answer as it comes, in the format that the statement names. */
+int click_fetch(const struct click_server *s, const char *sql, struct click_text *out, struct error *err);
+
+/* Runs a statement and reads its rows. *out is NULL on failure. */
+struct click_rows;
+int click_query(const struct click_server *s, const char *sql, const char *settings, struct click_rows **out,
+                struct error *err);
+int click_step(struct click_rows *r, struct error *err); /* 1, 0, negative */
+int click_columns(const struct click_rows *r);
+const char *click_cell(const struct click_rows *r, int column); /* NULL for NULL */
+uint64_t click_u64(const struct click_rows *r, int column);
+void click_close(struct click_rows *r); /* NULL is fine */
+
+/* The first cell of the first row, into `out`; "" when there is none. */
+int click_one(const struct click_server *s, const char *sql, char *out, size_t room, struct error *err);
+
+/* The rows as those of a result of the public API: whole numbers that fit, doubles, texts. */
+extern const struct row_source click_source;
+
+#endif
