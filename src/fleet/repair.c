@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <time.h>
 
+/* A DateTime is further back than a number of seconds. Differences of DateTimes wrap where they would be below 1970. */
+#define OLDER(column, than) "toInt64(toUInt32(" column ")) " than " toInt64(toUInt32(now())) - %" PRId64
+
 /* What one server has. */
 struct holding {
     const struct fleet_node *node;
@@ -350,8 +353,7 @@ static int remove_abandoned(struct shard *s, int64_t older_s, struct fleet_repai
         const struct click_server *server = &s->nodes[i].node->server;
         struct loads begun = {0}, gone = {0};
         char sql[320];
-        snprintf(sql, sizeof sql, "SELECT load FROM %s_local.begun WHERE at <= now() - %" PRId64, s->f->database,
-                 older_s);
+        snprintf(sql, sizeof sql, "SELECT load FROM %s_local.begun WHERE " OLDER("at", "<="), s->f->database, older_s);
         rc = loads_read(&begun, server, sql, err);
         if (rc == 0)
             rc = loads_without(&gone, &begun, &s->commits, err);
@@ -415,12 +417,11 @@ static int choose_drops(struct shard *s, int64_t older_s, const char *condition,
 {
     struct click_text t = {0};
     struct loads chosen = {0};
-    click_putf(
-        &t,
-        "SELECT load FROM %s_local.commits WHERE load IN (SELECT load FROM %s_local.loads) AND recorded < now() - "
-        "%" PRId64 "%s%s%s",
-        s->f->database, s->f->database, older_s, condition ? " AND (" : "", condition ? condition : "",
-        condition ? ")" : "");
+    click_putf(&t,
+               "SELECT load FROM %s_local.commits WHERE load IN (SELECT load FROM %s_local.loads) AND " OLDER(
+                   "recorded", "<") "%s%s%s",
+               s->f->database, s->f->database, older_s, condition ? " AND (" : "", condition ? condition : "",
+               condition ? ")" : "");
     int rc = t.bad ? fleet_no_memory(err) : loads_read(&chosen, &s->nodes[0].node->server, click_string(&t), err);
     if (rc == 0)
         rc = loads_add(&s->drops, &chosen, err);
