@@ -543,6 +543,8 @@ class Stacks(Case):
 
     def test_nothing(self):
         self.fails("convert", "flamegraph", self.empty, text="neither call stacks nor slices")
+        for form in ("flamegraph-off-cpu", "collapsed-off-cpu"):
+            self.fails("convert", form, self.folded, text="no stacks of blocked threads")
 
 
 if __name__ == "__main__":

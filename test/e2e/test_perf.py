@@ -6,8 +6,9 @@ import subprocess
 import sys
 import time
 import unittest
+import xml.etree.ElementTree
 
-from harness import TRACEBOX, Case, main, wait_for
+from harness import TP_SHELL, TRACEBOX, Case, main, wait_for
 from sampling import can_sample
 
 BUSY = os.environ.get("BUSY", "build/dev/busy")
@@ -250,6 +251,36 @@ class Perf(Case):
         own, all_of_it, dur, wakers = map(int, rows[0])
         self.assertEqual((own, all_of_it), (dur, dur))
         self.assertGreater(wakers, 5)
+
+    @unittest.skipUnless(TRACEPOINTS, "needs a mounted tracefs")
+    def test_waits_have_their_shares(self):
+        """Of the time that a thread was off the processor, by what it waited for; and as flame graphs."""
+        self.env = {**self.env, "PERFETTO_CONSUMER_SOCK_NAME": str(self.dir / "nobody")}
+        trace = self.dir / "waits.pftrace"
+        out, _ = self.run_profile("--off-cpu", "-F", 99, "-o", trace, "--", WAITS, 10 if os.environ.get("MERIDIAN_LONG") else 3)
+        truth = {w[0]: float(w[1]) for w in map(str.split, out.splitlines()) if len(w) == 2 and w[0] in ("sleep", "pipe", "futex")}
+        module = "include perfetto module linux.off_cpu; "
+        # the program's clock goes on while it is ready to run
+        rows = self.query(trace, module + "select wait_kind, sum(w.dur + coalesce(runnable_dur, 0)) from linux_off_cpu w join thread t "
+                          "using (utid) where process_name glob '*waits*' and t.is_main_thread and wait_kind in ('sleep', 'pipe', "
+                          "'futex') and w.dur > 0 group by 1")
+        found = {kind: int(ns) for kind, ns in rows}
+        shares = {k: (100 * found.get(k, 0) / sum(found.values()), 100 * truth[k] / sum(truth.values())) for k in truth}
+        print({k: (round(a, 1), round(b, 1)) for k, (a, b) in shares.items()})
+        for kind, (share, true_share) in shares.items():
+            self.assertAlmostEqual(share, true_share, delta=3, msg=f"{kind}: {shares}")
+
+        def total(form):
+            text = subprocess.run([TP_SHELL, "convert", form, trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+            return sum(int(line.rsplit(b" ", 1)[1]) for line in text.stdout.splitlines())
+        blocked, on_cpu = self.query(trace, module + "select (select sum(dur) from linux_off_cpu where dur > 0 and callsite_id is not "
+                                     "null), (select count(*) from perf_sample where callsite_id is not null and perf_session_id in "
+                                     "(select perf_session_id from perf_counter_track where is_timebase and name = 'cpu-clock'))")[0]
+        self.assertEqual(total("collapsed-off-cpu"), int(blocked))
+        self.assertEqual(total("collapsed"), int(on_cpu))
+        for form in ("flamegraph", "flamegraph-off-cpu"):
+            xml.etree.ElementTree.fromstring(subprocess.run([TP_SHELL, "convert", form, trace], stdout=subprocess.PIPE,
+                                                            stderr=subprocess.DEVNULL, check=True).stdout)
 
     def test_memory_is_guarded(self):
         trace = self.record(CONFIG % (1500, "frequency: 99", "", "max_daemon_memory_kb: 1"))

@@ -10,13 +10,21 @@ static const struct {
     int (*convert)(struct shell *sh, struct out_file *out,
                    struct error *err); /* NULL: text, of the packets as they are */
 } formats[] = {
-    {"json", convert_json},           {"systrace", convert_systrace},
-    {"ctrace", convert_ctrace},       {"text", NULL},
-    {"profile", convert_profile},     {"firefox", convert_firefox},
-    {"collapsed", convert_collapsed}, {"flamegraph", convert_flamegraph},
+    {"json", convert_json},
+    {"systrace", convert_systrace},
+    {"ctrace", convert_ctrace},
+    {"text", NULL},
+    {"profile", convert_profile},
+    {"firefox", convert_firefox},
+    {"collapsed", convert_collapsed},
+    {"flamegraph", convert_flamegraph},
+    {"collapsed-off-cpu", convert_collapsed_off_cpu},
+    {"flamegraph-off-cpu", convert_flamegraph_off_cpu},
     {"otlp", convert_otlp},
 };
-#define FORMATS "json, systrace, ctrace, text, profile, firefox, collapsed, flamegraph, otlp"
+#define FORMATS                                                                                                        \
+    "json, systrace, ctrace, text, profile, firefox, collapsed, flamegraph, collapsed-off-cpu, flamegraph-off-cpu, "   \
+    "otlp"
 
 int convert_rows(struct shell *sh, const char *sql, int (*each)(void *ctx, struct tp_result *r), void *ctx,
                  struct error *err)

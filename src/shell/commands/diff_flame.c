@@ -20,7 +20,7 @@ struct both {
 int diff_flame_add(struct diff_flame *f, struct shell *sh, const char *path, int side, struct error *err)
 {
     const char *unit = "";
-    int rc = stack_forest_read(sh, &f->side[side], &unit, err);
+    int rc = stack_forest_read(sh, &f->side[side], STACKS_ANY, &unit, err);
     if (rc < 0)
         return error_prefix(err, "--flamegraph: %s", path);
     for (int s = 0; s < 2; s++)

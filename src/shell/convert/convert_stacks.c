@@ -29,11 +29,11 @@ static int put_stack(struct out_file *out, const struct stack_forest *f, uint32_
     return rc ? rc : out_file_text(out, value);
 }
 
-int convert_collapsed(struct shell *sh, struct out_file *out, struct error *err)
+static int write_collapsed(struct shell *sh, enum stack_values what, struct out_file *out, struct error *err)
 {
     struct stack_forest f = {0};
     const char *unit;
-    int rc = stack_forest_read(sh, &f, &unit, err);
+    int rc = stack_forest_read(sh, &f, what, &unit, err);
     for (uint32_t i = 1; i < f.nodes.n && !rc; i++)
         if (f.nodes.p[i].self)
             rc = put_stack(out, &f, i);
@@ -121,11 +121,11 @@ static int put_boxes(struct out_file *out, const struct stack_forest *f, const c
     return rc;
 }
 
-int convert_flamegraph(struct shell *sh, struct out_file *out, struct error *err)
+static int write_flamegraph(struct shell *sh, enum stack_values what, struct out_file *out, struct error *err)
 {
     struct stack_forest f = {0};
     const char *unit = "";
-    int rc = stack_forest_read(sh, &f, &unit, err);
+    int rc = stack_forest_read(sh, &f, what, &unit, err);
     uint32_t depth = 0;
     char head[1024];
     for (size_t i = 0; i < f.nodes.n; i++)
@@ -145,4 +145,26 @@ int convert_flamegraph(struct shell *sh, struct out_file *out, struct error *err
         error_set(err, rc, "out of memory");
     stack_forest_free(&f);
     return rc ? rc : out_file_text(out, "</svg>\n");
+}
+
+/* --- formats ----------------------------------------------------------------------------------------------------- */
+
+int convert_collapsed(struct shell *sh, struct out_file *out, struct error *err)
+{
+    return write_collapsed(sh, STACKS_ANY, out, err);
+}
+
+int convert_collapsed_off_cpu(struct shell *sh, struct out_file *out, struct error *err)
+{
+    return write_collapsed(sh, STACKS_OFF_CPU, out, err);
+}
+
+int convert_flamegraph(struct shell *sh, struct out_file *out, struct error *err)
+{
+    return write_flamegraph(sh, STACKS_ANY, out, err);
+}
+
+int convert_flamegraph_off_cpu(struct shell *sh, struct out_file *out, struct error *err)
+{
+    return write_flamegraph(sh, STACKS_OFF_CPU, out, err);
 }

@@ -23,11 +23,27 @@
     "from stack_profile_callsite c join stack_profile_frame f on f.id = c.frame_id left join (" INLINED ") y on "      \
     "y.symbol_set_id = f.symbol_set_id left join (" values ") v on v.callsite_id = c.id order by c.id, y.place"
 
-static const struct {
+/* Samples of switches and wakeups, which linux.off_cpu is about, are no processor time: beside others they do not
+ * count. */
+#define SWITCHES "('sched/sched_switch', 'sched:sched_switch', 'sched/sched_waking', 'sched:sched_waking')"
+#define SAMPLES_OF_TIME                                                                                                \
+    "(session_id is null or session_id not in (select perf_session_id from perf_counter_track where is_timebase and "  \
+    "name in " SWITCHES                                                                                                \
+    ") or not exists (select 1 from perf_counter_track where is_timebase and name not in " SWITCHES "))"
+
+struct source {
     const char *unit, *any, *nodes;
-} sources[] = {
+};
+
+static const struct source off_cpu = {
+    "ns blocked",
+    "INCLUDE PERFETTO MODULE linux.off_cpu; select 1 from linux_off_cpu where callsite_id is not null and dur > 0 "
+    "limit 1",
+    "select id, parent_id, coalesce(name, '[no name]'), self_dur, null from linux_off_cpu_tree order by id"};
+
+static const struct source sources[] = {
     {"samples", "select 1 from stack_sample where callsite_id is not null limit 1",
-     STACKS("select callsite_id, count(*) as n from stack_sample group by 1")},
+     STACKS("select callsite_id, count(*) as n from stack_sample where " SAMPLES_OF_TIME " group by 1")},
     {"bytes", "select 1 from heap_profile_allocation limit 1",
      STACKS("select callsite_id, max(sum(size), 0) as n from heap_profile_allocation group by 1")},
     {"", "select 1 from __intrinsic_aggregate_sample limit 1",
@@ -134,21 +150,27 @@ void stack_forest_sum(struct stack_forest *f)
     }
 }
 
-int stack_forest_read(struct shell *sh, struct stack_forest *f, const char **unit, struct error *err)
+int stack_forest_read(struct shell *sh, struct stack_forest *f, enum stack_values what, const char **unit,
+                      struct error *err)
 {
+    const struct source *from = what == STACKS_OFF_CPU ? &off_cpu : sources;
     bool any = false;
     int rc = 0;
-    size_t i = 0, n = sizeof sources / sizeof *sources;
+    size_t i = 0, n = what == STACKS_OFF_CPU ? 1 : sizeof sources / sizeof *sources;
     u64map_clear(&f->by_id); /* of the trace before */
     stack_node(f, STACK_NO_NODE, "all");
     for (; i < n && !any && !rc; i++)
-        rc = convert_rows(sh, sources[i].any, found, &any, err);
+        rc = convert_rows(sh, from[i].any, found, &any, err);
     if (!rc && !any)
-        return error_set(err, -MRD_ENOTFOUND, "convert: the trace has neither call stacks nor slices");
+        return error_set(
+            err, -MRD_ENOTFOUND,
+            what == STACKS_OFF_CPU
+                ? "convert: the trace has no stacks of blocked threads; tracebox profile --off-cpu records them"
+                : "convert: the trace has neither call stacks nor slices");
     if (rc)
         return rc;
-    *unit = sources[i - 1].unit;
-    rc = convert_rows(sh, sources[i - 1].nodes, add_row, f, err);
+    *unit = from[i - 1].unit;
+    rc = convert_rows(sh, from[i - 1].nodes, add_row, f, err);
     if (f->failed)
         return error_set(err, -MRD_ENOMEM, "out of memory");
     stack_forest_sum(f);

@@ -28,8 +28,12 @@ struct stack_forest {
     bool failed;
 };
 
-/* Reads what the trace has, and adds it to what is there. *unit: of its values. -MRD_ENOTFOUND: it has no stacks. */
-int stack_forest_read(struct shell *sh, struct stack_forest *f, const char **unit, struct error *err);
+/* What is to be read: the first that the trace has of samples, heaps, profiles and slices; or time blocked. */
+enum stack_values { STACKS_ANY, STACKS_OFF_CPU };
+
+/* Reads it, and adds it to what is there. *unit: of its values. -MRD_ENOTFOUND: it has no stacks. */
+int stack_forest_read(struct shell *sh, struct stack_forest *f, enum stack_values what, const char **unit,
+                      struct error *err);
 void stack_forest_free(struct stack_forest *f);
 
 /* The node of a name under a parent (STACK_NO_NODE: the root itself), made when new; what separates frames and lines,
