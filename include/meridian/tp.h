@@ -64,6 +64,11 @@ struct tp_config {
     bool no_native_plans;            /* SQLite runs every statement: for comparisons */
     bool allow_sql_file_access;      /* SQL may open files (ATTACH) */
     bool no_mmap;                    /* read files in pieces instead of mapping them */
+    uint64_t memory_limit;           /* bytes that the process should take: what is loaded goes to a file beyond; 0: as
+                                        the machine or the control group allows */
+    const char *cache_dir;           /* keep snapshots of what is loaded there, and open those; "": the user's cache;
+                                        NULL: none */
+    uint64_t cache_bytes;            /* that they may take; 0: 20 GB */
     unsigned threads;                /* workers of the import; 0: as many as useful */
     enum tp_clock_model clock_model;
     enum tp_sync_method sync_method;
@@ -347,6 +352,10 @@ int tp_export_columns(struct tp *tp, const struct tp_export *what, struct tp_exp
 /* Writes separate recordings that packets have related (see docs/clock-sync.md) as one proto trace at `path`, which
  * is replaced: a machine each, with what is known of their clocks. */
 int tp_write_merged(struct tp *tp, const char *path);
+
+/* Writes the loaded trace as a snapshot at `path`, which is replaced: a file that opens in milliseconds and answers the
+ * same (docs/snapshots.md). `source` (may be NULL) is the trace that was loaded: the snapshot names it, and its hash. */
+int tp_write_snapshot(struct tp *tp, const char *path, const char *source);
 
 struct tp_cut {
     const char *input;         /* the file that was loaded, and nothing beside it */

@@ -1,8 +1,8 @@
 /* Cuts a piece out of a recording: asks the tables which times matter, and writes the packets that tell of them. */
 #include "cut/cut.h"
+#include "api/tp_snapshot.h"
 #include "base/output_file.h"
 #include "cut/redact.h"
-#include "tp_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -165,6 +165,8 @@ int tp_cut(struct tp *tp, const struct tp_cut *what, struct tp_cut_counts *count
         return tp_done(tp, error_set(&tp->err, -MRD_EUNSUPPORTED, "%s: the trace is on a server", what->output));
     if (!tp->finished)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: call tp_finish() first", what->output));
+    if (tp_need_packets(tp, what->input) < 0)
+        return tp_done(tp, tp->err.code);
     struct redactor *redactor = NULL;
     struct redact_counts m = {0};
     *counts = (struct tp_cut_counts){0};

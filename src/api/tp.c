@@ -1,10 +1,13 @@
 /* libmeridian's handle: opens, loads, asks; maps the errors of the parts to the public codes. */
+#include "api/cache.h"
 #include "api/remote.h"
 #include "api/row_source.h"
 #include "api/tp_internal.h"
+#include "api/tp_snapshot.h"
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/spill.h"
 #include "rpc/wire.h"
 #include "sql/planner/planner.h"
 #include "sql/query_log.h"
@@ -76,14 +79,15 @@ int tp_connect(struct tp **out, const char *address)
     return tp_done(tp, rc < 0 ? rc : remote_open(&tp->remote, address, &tp->err));
 }
 
-int tp_open(struct tp **out, const struct tp_config *config)
+/* What columns may take of the memory that the process may: the rest is for strings, args and queries. */
+static uint64_t spill_budget(const struct tp *tp)
 {
-    struct tp *tp = *out = mem_zalloc(sizeof *tp);
-    if (!tp)
-        return TP_NOMEM;
-    tp->view = &tp->first;
-    if (config)
-        tp->config = *config;
+    return tp->config.memory_limit ? tp->config.memory_limit / 4 : memory_of_machine() / 2;
+}
+
+/* An empty storage, and an importer that fills it. */
+static int open_importer(struct tp *tp)
+{
     struct import_options opt = {
         .full_sort = tp->config.full_sort,
         .no_ftrace_raw = tp->config.no_ftrace_raw,
@@ -103,8 +107,23 @@ int tp_open(struct tp **out, const struct tp_config *config)
         .progress_ctx = tp->config.progress_ctx,
     };
     int rc = storage_init(&tp->storage);
-    if (rc == 0)
-        rc = importer_open(&tp->importer, &tp->storage, &opt, &tp->err);
+    struct spill *spill = rc ? NULL : spill_open(spill_budget(tp));
+    if (spill)
+        storage_spill(&tp->storage, spill);
+    return rc ? rc : importer_open(&tp->importer, &tp->storage, &opt, &tp->err);
+}
+
+int tp_open(struct tp **out, const struct tp_config *config)
+{
+    struct tp *tp = *out = mem_zalloc(sizeof *tp);
+    if (!tp)
+        return TP_NOMEM;
+    tp->view = &tp->first;
+    if (config)
+        tp->config = *config;
+    int rc = open_importer(tp);
+    if (rc == 0 && tp->config.cache_dir)
+        rc = cache_open(&tp->cache, tp->config.cache_dir, tp->config.cache_bytes, &tp->err);
     return tp_done(tp, rc);
 }
 
@@ -118,9 +137,12 @@ void tp_close(struct tp *tp)
     while (tp->first.next)
         tp_view_close(tp, tp->first.next);
     engine_close(tp->engine);
+    if (tp->cache && storage_damage(&tp->storage)) /* it was the cache's: the next load makes it anew */
+        cache_drop(tp->cache);
     if (tp->importer)
         importer_close(tp->importer);
     storage_free(&tp->storage);
+    cache_close(tp->cache);
     vec_free(&tp->stats);
     tp_metatrace_start(tp, 0, 0);
     tp_free_packages(tp);
@@ -181,22 +203,47 @@ static int load_pieces(struct tp *tp, const char *path)
     return rc;
 }
 
+static int import_file(struct tp *tp, const char *path)
+{
+    struct stat st;
+    bool regular = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    if (tp->config.no_mmap && regular)
+        return load_pieces(tp, path);
+    uint64_t before = importer_bytes(tp->importer);
+    int rc = importer_add_file(tp->importer, path, &tp->err);
+    tp->bytes += importer_bytes(tp->importer) - before;
+    return rc;
+}
+
+/* What was kept back for the cache is imported after all. */
+static int import_kept(struct tp *tp)
+{
+    int rc = 0;
+    const char *path;
+    for (size_t i = 0; rc == 0 && tp->cache && (path = cache_trace(tp->cache, i)); i++)
+        rc = import_file(tp, path);
+    return rc;
+}
+
+/* The load is none for the cache. */
+static int leave_cache(struct tp *tp)
+{
+    int rc = import_kept(tp);
+    cache_close(tp->cache);
+    tp->cache = NULL;
+    return rc;
+}
+
 int tp_load(struct tp *tp, const char *path)
 {
     begin(tp);
     if (tp->finished)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: loading has already finished", path));
-    struct stat st;
-    bool regular = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
     int64_t start = tp_meta_now(tp, TP_META_API);
-    int rc;
-    if (tp->config.no_mmap && regular) {
-        rc = load_pieces(tp, path);
-    } else {
-        uint64_t before = importer_bytes(tp->importer);
-        rc = importer_add_file(tp->importer, path, &tp->err);
-        tp->bytes += importer_bytes(tp->importer) - before;
-    }
+    if (tp->cache && cache_add_trace(tp->cache, path))
+        return tp_done(tp, 0);
+    int rc = tp->cache ? leave_cache(tp) : 0;
+    rc = rc ? rc : import_file(tp, path);
     tp_meta_record(tp, TP_META_API, "load", start, "path", path, strlen(path));
     return tp_done(tp, rc);
 }
@@ -206,8 +253,9 @@ int tp_feed(struct tp *tp, const void *bytes, size_t len)
     begin(tp);
     if (tp->finished)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "loading has already finished"));
+    int rc = tp->cache ? leave_cache(tp) : 0;
     tp->bytes += len;
-    return tp_done(tp, importer_feed(tp->importer, bytes, len, &tp->err));
+    return tp_done(tp, rc ? rc : importer_feed(tp->importer, bytes, len, &tp->err));
 }
 
 /* A new engine in place of tp->engine, which is closed; on failure all stays as it was. Opening takes some milliseconds
@@ -224,6 +272,8 @@ static int open_engine(struct tp *tp)
     if (rc == 0)
         rc = engine_loaded(tp->engine, &tp->err);
     if (rc == 0) {
+        if (tp->config.memory_limit)
+            engine_limit_memory(tp->engine, tp->config.memory_limit / 4);
         engine_allow_files(tp->engine, tp->config.allow_sql_file_access);
         planner_switch(tp->engine, !tp->config.no_native_plans);
         tp_interrupt_clear(tp); /* it was for what ran before */
@@ -240,15 +290,53 @@ static int open_engine(struct tp *tp)
     return rc < 0 ? rc : packages;
 }
 
+/* Opens the entry of the cache for the traces; false when there is none that is good. */
+static bool open_cached(struct tp *tp)
+{
+    const char *path = cache_find(tp->cache, tp_options_sum(&tp->config));
+    if (!path)
+        return false;
+    if (importer_add_file(tp->importer, path, NULL) == 0 && importer_finish(tp->importer, NULL) == 0 &&
+        tp->storage.snapshot) {
+        tp->bytes = cache_trace_bytes(tp->cache);
+        return true;
+    }
+    if (access(path, F_OK) == 0)
+        cache_drop(tp->cache);
+    importer_close(tp->importer);
+    tp->importer = NULL;
+    storage_free(&tp->storage);
+    open_importer(tp); /* NULL when memory has run out */
+    return false;
+}
+
+static int write_entry(void *ctx, const struct snapshot_info *info, const struct snapshot_sink *sink, struct error *err)
+{
+    return tp_snapshot_to(ctx, *info, sink, err);
+}
+
 int tp_finish(struct tp *tp)
 {
     begin(tp);
     if (tp->finished)
         return 0;
     int64_t start = tp_meta_now(tp, TP_META_API);
-    int rc = importer_finish(tp->importer, &tp->err);
-    if (!storage_failed(&tp->storage))
-        storage_number_args(&tp->storage);
+    int rc = 0;
+    if (!tp->cache || !open_cached(tp)) {
+        if (!tp->importer) {
+            tp->finished = true;
+            return tp_done(tp, error_set(&tp->err, -MRD_ENOMEM, "out of memory"));
+        }
+        rc = tp->cache ? import_kept(tp) : 0;
+        int finished = importer_finish(tp->importer, rc ? NULL : &tp->err);
+        rc = rc ? rc : finished;
+        if (!storage_failed(&tp->storage))
+            storage_number_args(&tp->storage);
+        if (rc == 0)
+            rc = tp_snapshot_check_options(tp);
+        if (rc == 0 && tp->cache && !tp->storage.snapshot)
+            cache_store(tp->cache, write_entry, tp);
+    }
     tp->finished = true;
     tp_meta_record(tp, TP_META_API, "finish", start, NULL, NULL, 0);
     struct error first = tp->err;
@@ -283,7 +371,8 @@ int tp_write_merged(struct tp *tp, const char *path)
         return tp_done(tp, error_set(&tp->err, -MRD_EUNSUPPORTED, "%s: the trace is on a server", path));
     if (!tp->finished)
         return tp_done(tp, error_set(&tp->err, -MRD_EINVALID, "%s: call tp_finish() first", path));
-    return tp_done(tp, importer_write_merged(tp->importer, path, &tp->err));
+    int rc = tp_need_packets(tp, path);
+    return tp_done(tp, rc ? rc : importer_write_merged(tp->importer, path, &tp->err));
 }
 
 /* ---- asking ---- */

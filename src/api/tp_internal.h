@@ -48,6 +48,7 @@ struct tp_view {
 struct tp {
     struct tp_config config;
     struct storage storage;
+    struct cache *cache;       /* of snapshots; NULL: none, or this load is not for it */
     struct importer *importer; /* open as long as the handle: it decodes args on demand */
     struct engine *engine;     /* of the view in use */
     struct engine_function clock_functions[3];

@@ -107,6 +107,7 @@ static int store(const struct reader *r, const struct flag *f, const char *value
     int64_t v;
     switch (f->kind) {
     case FLAG_TEXT:
+    case FLAG_OPTIONAL:
         *(const char **)field = value;
         return 0;
     case FLAG_LIST:
@@ -135,6 +136,8 @@ static int parse_long(const struct reader *r, int *i, struct error *err)
         return unknown_name(r->t, r->where, arg, len, err);
     if (f->kind == FLAG_BOOL)
         return value ? error_set(err, -MRD_EINVALID, "--%s takes no value", f->name) : store_bool(r, f, err);
+    if (!value && f->kind == FLAG_OPTIONAL)
+        return store(r, f, "", err);
     if (!value && ++*i >= r->n)
         return error_set(err, -MRD_EINVALID, "--%s needs a value (%s)", f->name, f->value);
     return store(r, f, value ? value + 1 : r->argv[*i], err);
@@ -207,7 +210,7 @@ int flags_find_positional(const struct flag_table *t, int n, char **argv, bool (
         }
         const struct flag *f = find_argument(t, ~0, arg);
         bool attached = arg[1] == '-' ? strchr(arg, '=') != NULL : arg[2] != '\0';
-        if (f && f->kind != FLAG_BOOL && !attached)
+        if (f && f->kind != FLAG_BOOL && f->kind != FLAG_OPTIONAL && !attached)
             i++;
     }
     return -1;

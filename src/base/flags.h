@@ -19,11 +19,12 @@
 #include <stdio.h>
 
 enum flag_kind {
-    FLAG_BOOL,   /* given or not */
-    FLAG_TEXT,   /* the last one counts; NULL: not given */
-    FLAG_LIST,   /* repeatable */
-    FLAG_COUNT,  /* not negative */
-    FLAG_NUMBER, /* any, and whether it was given */
+    FLAG_BOOL,     /* given or not */
+    FLAG_TEXT,     /* the last one counts; NULL: not given */
+    FLAG_OPTIONAL, /* --name or --name=TEXT; "" without a text, NULL: not given */
+    FLAG_LIST,     /* repeatable */
+    FLAG_COUNT,    /* not negative */
+    FLAG_NUMBER,   /* any, and whether it was given */
 };
 
 struct text_list {
@@ -39,17 +40,18 @@ struct given_number {
 };
 
 /* Texts are views of argv. */
-#define FLAG_TYPE_BOOL   bool
-#define FLAG_TYPE_TEXT   const char *
-#define FLAG_TYPE_LIST   struct text_list
-#define FLAG_TYPE_COUNT  int64_t
-#define FLAG_TYPE_NUMBER struct given_number
+#define FLAG_TYPE_BOOL     bool
+#define FLAG_TYPE_TEXT     const char *
+#define FLAG_TYPE_OPTIONAL const char *
+#define FLAG_TYPE_LIST     struct text_list
+#define FLAG_TYPE_COUNT    int64_t
+#define FLAG_TYPE_NUMBER   struct given_number
 
 struct flag {
     const char *name;
     char letter;
     uint8_t kind; /* enum flag_kind */
-    int where;
+    uint32_t where;
     const char *value, *group, *help, *later;
     size_t offset; /* of the field, in the struct of values */
 };

@@ -8,6 +8,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+uint32_t strpool_hash(const void *text, size_t len)
+{
+    return (uint32_t)hash_bytes(text, len);
+}
+
 static uint32_t *find_slot(const struct strpool *s, const void *text, size_t len, uint32_t hash)
 {
     uint32_t at;
@@ -37,33 +42,54 @@ static bool grow(struct strpool *s)
     s->slots = slots;
     s->slot_cap = slot_cap;
     s->cap = cap;
-    for (uint32_t id = 1; id <= s->n; id++) {
+    for (uint32_t i = 1; i <= s->n - s->n_base; i++) {
         uint32_t at;
-        probe_free(at, s->entries[id].hash, slot_cap, slots[at]);
-        slots[at] = id;
+        probe_free(at, s->entries[i].hash, slot_cap, slots[at]);
+        slots[at] = i;
     }
     return true;
 }
 
+void strpool_set_base(struct strpool *s, struct strpool_base base, uint32_t n, bool has_nul)
+{
+    s->base = base;
+    s->n_base = s->n = n;
+    s->has_nul = has_nul;
+}
+
+struct slice strpool_base_view(const struct strpool *s, strid id)
+{
+    return id && id <= s->n_base ? s->base.view(s->base.ctx, id) : slice_of("", 0);
+}
+
+static strid find_in_base(const struct strpool *s, const void *text, size_t len, uint32_t hash)
+{
+    return s->n_base ? s->base.find(s->base.ctx, text, len, hash) : 0;
+}
+
 strid strpool_intern(struct strpool *s, const void *text, size_t len)
 {
-    if (s->n + 1 >= s->cap && !grow(s)) {
+    if (s->n - s->n_base + 1 >= s->cap && (s->n >= UINT32_MAX / 4 || !grow(s))) {
         s->failed = true;
         return 0;
     }
-    uint32_t hash = (uint32_t)hash_bytes(text, len);
+    uint32_t hash = strpool_hash(text, len);
+    strid of_base = find_in_base(s, text, len, hash);
+    if (of_base)
+        return of_base;
     uint32_t *slot = find_slot(s, text, len, hash);
     if (*slot)
-        return *slot;
+        return s->n_base + *slot;
     char *copy = len < UINT32_MAX ? arena_strndup(&s->bytes, text, len) : NULL;
     if (!copy) {
         s->failed = true;
         return 0;
     }
     strid id = ++s->n;
+    uint32_t at = id - s->n_base;
     s->has_nul = s->has_nul || (len && memchr(text, 0, len));
-    s->entries[id] = (struct strpool_entry){copy, (uint32_t)len, hash};
-    *slot = id;
+    s->entries[at] = (struct strpool_entry){copy, (uint32_t)len, hash};
+    *slot = at;
     return id;
 }
 
@@ -101,7 +127,10 @@ strid strpool_find(const struct strpool *s, const void *text, size_t len)
 {
     if (!s->n)
         return 0;
-    return *find_slot(s, text, len, (uint32_t)hash_bytes(text, len));
+    uint32_t hash = strpool_hash(text, len);
+    strid of_base = find_in_base(s, text, len, hash);
+    uint32_t at = of_base || s->n == s->n_base ? 0 : *find_slot(s, text, len, hash);
+    return of_base ? of_base : at ? s->n_base + at : 0;
 }
 
 void strpool_free(struct strpool *s)

@@ -5,6 +5,7 @@
 #include "importer/android/android.h"
 #include "importer/clock/clock_graph.h"
 #include "importer/clock/clock_queries.h"
+#include "importer/clock/clock_state.h"
 #include "importer/clock/recordings.h"
 #include "importer/clock/remote_sync.h"
 #include "importer/core/bounds.h"
@@ -15,6 +16,7 @@
 #include "importer/hprof/hprof.h"
 #include "importer/input/format_reader.h"
 #include "importer/input/reader.h"
+#include "importer/input/snapshot_reader.h"
 #include "importer/json/json_import.h"
 #include "importer/merge/merge.h"
 #include "importer/merge/relate.h"
@@ -41,6 +43,7 @@
 #include "importer/track/track_tracker.h"
 #include "importer/track_event/track_event.h"
 #include "importer/winscope/winscope.h"
+#include "storage/snapshot.h"
 
 static const struct packet_handler *const handlers[] = {
     ftrace_packet_handlers,  track_event_packet_handlers, system_packet_handlers, profiling_packet_handlers,
@@ -49,6 +52,7 @@ static const struct packet_handler *const handlers[] = {
 
 /* What reads other formats than packets. */
 static const struct format_reader *const format_readers[] = {
+    &snapshot_format_reader,
     &chrome_json_reader,
     &gecko_reader,
     &trace_dat_reader,
@@ -230,6 +234,9 @@ int importer_finish(struct importer *im, struct error *err)
     proto_reader_finish_file(im->proto);
     int ctf_rc = ctf_import_finish(im, rc ? NULL : err);
     rc = rc ? rc : ctf_rc;
+    int attached = rc ? 0 : snapshot_reader_attach(im, err);
+    if (attached)
+        return attached < 0 ? attached : clock_state_load(im, snapshot_info_of(im->st).clocks, err);
     otlp_place(im);
     sorter_drain(im->sorter);
     otlp_finish(im);
@@ -265,6 +272,15 @@ uint64_t importer_directory_bytes(const struct importer *im)
     return im->directory_bytes;
 }
 
+int importer_clock_state(struct importer *im, uint8_t **bytes, size_t *len, struct error *err)
+{
+    clock_state_bytes out = {0};
+    int rc = clock_state_save(im, &out, err);
+    *bytes = out.p;
+    *len = out.n;
+    return rc;
+}
+
 int importer_write_merged(struct importer *im, const char *path, struct error *err)
 {
     return reader_write_merged(im->reader, path, err);
@@ -288,6 +304,7 @@ void importer_close(struct importer *im)
     for (size_t i = im->machines.n; i-- > 0;)
         machine_close(im->machines.p[i]);
     vec_free(&im->machines);
+    vec_free(&im->clock_files);
     vec_free(&im->generations);
     u64map_free(&im->machine_rows);
     u64map_free(&im->metadata_rows);

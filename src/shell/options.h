@@ -27,7 +27,8 @@ enum flag_where {
     IN_GATE = 16384,
     IN_REPORT = 32768,
     IN_FLEET = 65536,
-    IN_ALL = 131071,
+    IN_SNAPSHOT = 131072,
+    IN_ALL = 262143,
 };
 
 /* Texts are views of argv. */

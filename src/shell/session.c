@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 #include "shell/server_name.h"
 #include "shell/shell.h"
+#include "shell/size_text.h"
 #include "shell/text_width.h"
 #include "shell/trace_symbols.h"
 
@@ -50,6 +51,13 @@ static int choose_sync(const struct options *o, struct tp_config *config, struct
     return suggest_refuse(err, "--method", o->method, names, 2);
 }
 
+/* What needs the packets of a trace is not served by a snapshot of it. */
+static const char *cache_dir(const struct shell *sh)
+{
+    const char *dir = sh->opt.cache ? sh->opt.cache : getenv("MERIDIAN_CACHE");
+    return sh->needs_packets || (!sh->opt.cache && dir && !dir[0]) ? NULL : dir;
+}
+
 static int make_config(const struct shell *sh, struct tp_config *config, struct error *err)
 {
     const struct options *o = &sh->opt;
@@ -65,9 +73,16 @@ static int make_config(const struct shell *sh, struct tp_config *config, struct 
         .no_native_plans = !sh->dev.native_plan,
         .no_mmap = no_mmap && no_mmap[0] == '1',
         .threads = (unsigned)o->threads,
+        .cache_dir = cache_dir(sh),
         .file_clocks = o->format_clock.p,
         .n_file_clocks = o->format_clock.n,
     };
+    const char *cache_size = getenv("MERIDIAN_CACHE_SIZE");
+    int rc = o->memory ? size_parse("--memory", o->memory, &config->memory_limit, err) : 0;
+    if (rc == 0 && cache_size && cache_size[0])
+        rc = size_parse("MERIDIAN_CACHE_SIZE", cache_size, &config->cache_bytes, err);
+    if (rc < 0)
+        return rc;
     if (o->override_stdlib && !o->dev)
         return error_set(err, -MRD_EINVALID, "--override-stdlib needs --dev");
     size_t n = sizeof clock_models / sizeof *clock_models, i = 0;
@@ -268,8 +283,11 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
         if (rc == TP_FORMAT && strstr(tp_error(sh->tp), UNKNOWN_TYPE))
             unknown = paths[i];
     }
-    if (rc == 0)
+    if (rc == 0) {
         rc = tp_finish(sh->tp);
+        if (n == 1 && rc == TP_FORMAT && strstr(tp_error(sh->tp), UNKNOWN_TYPE)) /* the cache had it wait until now */
+            unknown = paths[0];
+    }
     sh->load_ns = shell_now_ns() - start;
     if (progress.shown)
         fprintf(stderr, "\r%60s\r", "");

@@ -14,6 +14,7 @@ struct shell {
     struct dev_settings dev;
     struct tp *tp;
     int64_t load_ns;             /* time the load took */
+    bool needs_packets;          /* the command reads more of a trace than its tables: no snapshot will do */
     bool no_health_report;       /* the command has a report of its own */
     bool names_functions_itself; /* the command looks for symbols, whatever the environment says about loading */
     int failure_status;          /* the exit status of an error; 0: 1 */
@@ -59,6 +60,7 @@ int cmd_report(struct shell *sh, struct error *err);
 int cmd_fleet(struct shell *sh, struct error *err);
 int cmd_gate(struct shell *sh, struct error *err);
 int cmd_export(struct shell *sh, struct error *err);
+int cmd_snapshot(struct shell *sh, struct error *err);
 int cmd_sync(struct shell *sh, struct error *err);
 int cmd_summarize(struct shell *sh, struct error *err);
 int cmd_server(struct shell *sh, struct error *err);

@@ -47,6 +47,9 @@ void engine_share_interrupt(struct engine *e, atomic_bool *interrupted);
 sqlite3 *engine_db(struct engine *e);
 struct storage *engine_storage(struct engine *e);
 
+/* What plans may ask for, each of them, and SQLite in this process. */
+void engine_limit_memory(struct engine *e, uint64_t bytes);
+
 /* May statements name files (ATTACH, __intrinsic_file_write)? Not unless somebody says so. */
 void engine_allow_files(struct engine *e, bool allowed);
 bool engine_files_allowed(const struct engine *e);

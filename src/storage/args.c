@@ -170,8 +170,18 @@ failed:
     return ARGSET_NONE;
 }
 
+static void values_of_base(const struct args *a, argset set, bool with_defaults, struct arg_list *out)
+{
+    if (!argset_is_none(set) && set.plus_one <= a->base.n)
+        a->base.values(a->base.ctx, set.plus_one - 1, with_defaults, out);
+}
+
 void args_values(const struct args *a, argset set, struct arg_list *out)
 {
+    if (a->base.values) {
+        values_of_base(a, set, false, out);
+        return;
+    }
     const struct arg_set *s = set_at(a, set);
     if (!s)
         return;
@@ -190,6 +200,10 @@ void args_values(const struct args *a, argset set, struct arg_list *out)
 
 void args_values_by(const struct args *a, unsigned decoder, argset set, struct arg_list *out)
 {
+    if (a->base.values) {
+        values_of_base(a, set, decoder == ARGS_WITH_DEFAULTS, out);
+        return;
+    }
     const struct arg_set *s = set_at(a, set);
     if (s && s->kind_aux >> ARGS_AUX_BITS != ARGS_READY && a->decoders[decoder].decode)
         a->decoders[decoder].decode(a->decoders[decoder].ctx, s->kind_aux & ((1u << ARGS_AUX_BITS) - 1),
@@ -199,7 +213,7 @@ void args_values_by(const struct args *a, unsigned decoder, argset set, struct a
 bool args_number(struct args *a)
 {
     uint32_t n = args_count(a);
-    if (!n || n > ARGS_MAX_NUMBERED || a->numbers)
+    if (!n || n > ARGS_MAX_NUMBERED || a->numbers || a->base.values)
         return false;
     uint32_t *numbers = mem_alloc(((size_t)n + 1) * sizeof *numbers);
     struct arg_list list = {0};

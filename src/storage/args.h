@@ -82,6 +82,7 @@ typedef void (*args_decode_fn)(void *ctx, uint32_t aux, struct slice bytes, stru
 
 enum {
     ARGS_READY = 0,
+    ARGS_HAVE_DEFAULTS = 12, /* the kind of sets that the next one gives more of */
     ARGS_WITH_DEFAULTS = 15, /* messages of Android's window system, with the fields that are not set */
     ARGS_MAX_DECODERS = 16,
     ARGS_AUX_BITS = 28,
@@ -96,9 +97,19 @@ struct arg_set {
     uint32_t kind_aux; /* decoder number << 28 | aux; 0: ready values */
 };
 
+/* Sets that are somewhere else, in a mapped file for instance; none are added to those. */
+struct args_base {
+    /* Appends the values of set `index`; with_defaults: those that ARGS_WITH_DEFAULTS gives, nothing if it gives none.
+     */
+    void (*values)(void *ctx, uint32_t index, bool with_defaults, struct arg_list *out);
+    void *ctx;
+    uint32_t n;
+};
+
 struct args {
     struct strpool *strings;
-    struct arena bytes; /* copies of payloads that do not outlive the import */
+    struct args_base base; /* values NULL: there is none */
+    struct arena bytes;    /* copies of payloads that do not outlive the import */
     VEC(struct arg_set)
     sets; /* [cell] */
     VEC(struct arg)
@@ -113,6 +124,7 @@ struct args {
         void *ctx;
     } decoders[ARGS_MAX_DECODERS];
     bool failed;
+    struct spill *spill; /* where large arrays go when memory is scarce; NULL: nowhere */
 };
 
 /* Announces decoder `kind` (1 .. ARGS_MAX_DECODERS - 1). ctx must outlive the storage's queries. */
@@ -136,7 +148,7 @@ void args_values_by(const struct args *a, unsigned decoder, argset set, struct a
 /* How many sets there are; their cells are 0 .. count - 1. */
 static inline uint32_t args_count(const struct args *a)
 {
-    return (uint32_t)a->sets.n;
+    return a->base.values ? a->base.n : (uint32_t)a->sets.n;
 }
 
 /* Gives each set the number of its first value in the list of all of them, as other importers do, so that numbers that

@@ -2,6 +2,7 @@
 #include "storage/column.h"
 
 #include "base/alloc.h"
+#include "base/spill.h"
 #include "base/vectorised.h"
 
 struct span {
@@ -125,17 +126,31 @@ PACK_NULLS(pack_u8n, uint8_t)
 PACK_NULLS(pack_u16n, uint16_t)
 PACK_NULLS(pack_u32n, uint32_t)
 
-static uint32_t kind_width(uint8_t kind)
+uint32_t col_chunk_width(uint8_t kind)
 {
-    static const uint8_t widths[] = {
+    static const uint8_t widths[CHUNK_KINDS] = {
         [CHUNK_CONST] = 0, [CHUNK_U8] = 1,   [CHUNK_U16] = 2, [CHUNK_U32] = 4,  [CHUNK_RAW] = 8, [CHUNK_U8N] = 1,
         [CHUNK_U16N] = 2,  [CHUNK_U32N] = 4, [CHUNK_U8F] = 1, [CHUNK_U16F] = 2, [CHUNK_U32F] = 4};
     return widths[kind];
 }
 
+static void *alloc_codes(struct spill *spill, unsigned width)
+{
+    size_t bytes = (size_t)width * COL_CHUNK_ROWS;
+    return spill ? spill_alloc(spill, bytes) : mem_alloc(bytes);
+}
+
+static void free_codes(struct spill *spill, const struct col_chunk *k)
+{
+    if (spill)
+        spill_free(spill, k->data, (size_t)col_chunk_width(k->kind) * COL_CHUNK_ROWS);
+    else
+        mem_free(k->data);
+}
+
 /* Packs COL_CHUNK_ROWS words into *c (whose old data is not touched). `v` is scratch: doubles may be rewritten in it.
  */
-static bool pack(int64_t *v, enum col_type type, struct col_chunk *c)
+static bool pack(int64_t *v, enum col_type type, struct col_chunk *c, struct spill *spill)
 {
     struct span s;
     bool uniform = is_uniform(v);
@@ -165,7 +180,7 @@ static bool pack(int64_t *v, enum col_type type, struct col_chunk *c)
                      : range > UINT16_MAX                                         ? 4
                      : range > UINT8_MAX                                          ? 2
                                                                                   : 1;
-    c->data = mem_alloc((size_t)width * COL_CHUNK_ROWS);
+    c->data = alloc_codes(spill, width);
     if (!c->data)
         return false;
     if (width == 8) {
@@ -186,6 +201,13 @@ static bool pack(int64_t *v, enum col_type type, struct col_chunk *c)
     return true;
 }
 
+bool column_pack(int64_t *v, uint32_t n, enum col_type type, struct col_chunk *k)
+{
+    for (uint32_t i = n; i < COL_CHUNK_ROWS; i++) /* repeating a value changes neither range nor order */
+        v[i] = v[n - 1];
+    return pack(v, type, k, NULL);
+}
+
 static bool reserve_chunk(struct column *c)
 {
     if (c->n_chunks < c->cap_chunks)
@@ -201,7 +223,7 @@ static bool reserve_chunk(struct column *c)
 
 bool column_seal(struct column *c)
 {
-    if (!reserve_chunk(c) || !pack(c->tail, c->type, &c->chunks[c->n_chunks]))
+    if (!reserve_chunk(c) || !pack(c->tail, c->type, &c->chunks[c->n_chunks], c->spill))
         return false;
     c->n_chunks++;
     return true;
@@ -242,43 +264,53 @@ UNPACK_NULLS(unpack_u8n, uint8_t)
 UNPACK_NULLS(unpack_u16n, uint16_t)
 UNPACK_NULLS(unpack_u32n, uint32_t)
 
-static void unpack_chunk(const struct col_chunk *k, uint32_t at, uint32_t n, int64_t *out)
+static void unpack_chunk(const struct col_chunk *k, const void *data, uint32_t at, uint32_t n, int64_t *out)
 {
     switch (k->kind) {
     case CHUNK_U8:
-        unpack_u8((const uint8_t *)k->data + at, n, k->base, out);
+        unpack_u8((const uint8_t *)data + at, n, k->base, out);
         break;
     case CHUNK_U16:
-        unpack_u16((const uint16_t *)k->data + at, n, k->base, out);
+        unpack_u16((const uint16_t *)data + at, n, k->base, out);
         break;
     case CHUNK_U32:
-        unpack_u32((const uint32_t *)k->data + at, n, k->base, out);
+        unpack_u32((const uint32_t *)data + at, n, k->base, out);
         break;
     case CHUNK_U8N:
-        unpack_u8n((const uint8_t *)k->data + at, n, k->base, out);
+        unpack_u8n((const uint8_t *)data + at, n, k->base, out);
         break;
     case CHUNK_U16N:
-        unpack_u16n((const uint16_t *)k->data + at, n, k->base, out);
+        unpack_u16n((const uint16_t *)data + at, n, k->base, out);
         break;
     case CHUNK_U32N:
-        unpack_u32n((const uint32_t *)k->data + at, n, k->base, out);
+        unpack_u32n((const uint32_t *)data + at, n, k->base, out);
         break;
     case CHUNK_RAW:
-        memcpy(out, (const int64_t *)k->data + at, n * sizeof *out);
+        memcpy(out, (const int64_t *)data + at, n * sizeof *out);
+        break;
+    case CHUNK_BLOCKS:
+        col_blocks_unpack(data, k->base, k->zero_null ? 0 : COL_NULL, at, n, out);
         break;
     default:
         for (uint32_t i = 0; i < n; i++)
-            out[i] = col_chunk_get(k, at + i);
+            out[i] = col_chunk_get(k, data, at + i);
     }
+}
+
+void col_chunk_unpack(const struct col_chunk *k, const void *codes, uint32_t n, int64_t *out)
+{
+    unpack_chunk(k, codes, 0, n, out);
 }
 
 void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *out)
 {
     uint32_t chunk = first >> COL_CHUNK_SHIFT, at = first & COL_CHUNK_MASK;
-    if (chunk >= c->n_chunks)
+    if (chunk >= c->n_chunks) {
         memcpy(out, c->tail + at, n * sizeof *out);
-    else
-        unpack_chunk(&c->chunks[chunk], at, n, out);
+        return;
+    }
+    const struct col_chunk *k = column_chunk(c, chunk);
+    unpack_chunk(k, column_codes(c, k), at, n, out);
 }
 
 VECTORISED static bool is_run(const uint32_t *rows, uint32_t n)
@@ -312,8 +344,8 @@ void column_gather(const struct column *c, const uint32_t *rows, uint32_t n, int
             GATHER_RUN(c->tail[at]);
             continue;
         }
-        const struct col_chunk *k = &c->chunks[chunk];
-        const void *data = k->data;
+        const struct col_chunk *k = column_chunk(c, chunk);
+        const void *data = column_codes(c, k);
         int64_t base = k->base;
         switch (k->kind) {
         case CHUNK_U8:
@@ -338,7 +370,7 @@ void column_gather(const struct column *c, const uint32_t *rows, uint32_t n, int
             GATHER_RUN(((const uint32_t *)data)[at] == UINT32_MAX ? COL_NULL : base + ((const uint32_t *)data)[at]);
             break;
         default:
-            GATHER_RUN(col_chunk_get(k, at));
+            GATHER_RUN(col_chunk_get(k, data, at));
         }
     }
 }
@@ -358,7 +390,7 @@ static bool set_in_place(struct col_chunk *k, uint32_t i, int64_t word, int64_t 
         word = (int64_t)column_f64(word);
     }
     bool nullable = k->kind >= CHUNK_U8N && k->kind <= CHUNK_U32N;
-    uint32_t width = kind_width(k->kind);
+    uint32_t width = col_chunk_width(k->kind);
     uint64_t highest = (1ull << (8 * width)) - 1;
     uint64_t code = (uint64_t)word - (uint64_t)k->base;
     if (nullable && word == null)
@@ -402,11 +434,11 @@ bool column_set_sealed(struct column *c, uint32_t row, int64_t word)
         return false;
     column_unpack(c, chunk << COL_CHUNK_SHIFT, COL_CHUNK_ROWS, v);
     v[i] = word;
-    bool ok = pack(v, c->type, &wider);
+    bool ok = pack(v, c->type, &wider, c->spill);
     mem_free(v);
     if (!ok)
         return false;
-    mem_free(k->data);
+    free_codes(c->spill, k);
     *k = wider;
     return true;
 }
@@ -450,8 +482,8 @@ void column_retype(struct column *c, enum col_type type, uint32_t tail_n)
 
 void column_clear(struct column *c)
 {
-    for (uint32_t i = 0; i < c->n_chunks; i++)
-        mem_free(c->chunks[i].data);
+    for (uint32_t i = 0; !c->map && i < c->n_chunks; i++)
+        free_codes(c->spill, &c->chunks[i]);
     c->n_chunks = 0;
 }
 
@@ -459,14 +491,16 @@ size_t column_memory(const struct column *c)
 {
     size_t bytes = c->cap_chunks * sizeof *c->chunks;
     for (uint32_t i = 0; i < c->n_chunks; i++)
-        bytes += (size_t)kind_width(c->chunks[i].kind) * COL_CHUNK_ROWS;
+        bytes += (size_t)col_chunk_width(c->chunks[i].kind) * COL_CHUNK_ROWS;
     return bytes;
 }
 
 void column_free(struct column *c)
 {
     column_clear(c);
-    mem_free(c->chunks);
-    mem_free(c->tail);
+    if (!c->map) {
+        mem_free(c->chunks);
+        mem_free(c->tail);
+    }
     *c = (struct column){.type = c->type};
 }

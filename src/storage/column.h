@@ -12,6 +12,7 @@
 #define MERIDIAN_STORAGE_COLUMN_H
 
 #include "base/strpool.h"
+#include "storage/column_blocks.h"
 
 enum { COL_CHUNK_SHIFT = 12, COL_CHUNK_ROWS = 1 << COL_CHUNK_SHIFT, COL_CHUNK_MASK = COL_CHUNK_ROWS - 1 };
 
@@ -39,18 +40,36 @@ enum col_chunk_kind {
     CHUNK_U8F,
     CHUNK_U16F,
     CHUNK_U32F,
+    CHUNK_BLOCKS, /* column_blocks.h; of `bytes` bytes, only in mapped columns */
+    CHUNK_KINDS,
 };
 
 struct col_chunk {
-    void *data;   /* COL_CHUNK_ROWS codes; NULL for CHUNK_CONST */
+    union {
+        void *data;   /* COL_CHUNK_ROWS codes; NULL for CHUNK_CONST */
+        uintptr_t at; /* of a mapped column: where they are, counted from column.map */
+    };
     int64_t base; /* what code 0 stands for */
     int64_t min;  /* smallest and largest value that is not NULL, by numeric order (strings: by id); min > max when */
     int64_t max;  /* all are NULL. For doubles: words that order as the doubles do (column_f64_order()). */
     uint8_t kind; /* enum col_chunk_kind */
     bool has_null;
-    bool sorted; /* non-decreasing and without NULL, by the order of min/max */
+    bool sorted;    /* non-decreasing and without NULL, by the order of min/max */
+    bool zero_null; /* NULL is 0 (strings), not COL_NULL; of CHUNK_BLOCKS, and the next one, too */
+    uint32_t bytes; /* of the codes */
 };
 
+struct column;
+
+/* What a mapped column's chunks are checked by before they are read. */
+struct column_source {
+    /* Checks the codes of a chunk and notes that in column.checked. What cannot be trusted reads as other values of the
+     * column from then on, and the source knows that. */
+    void (*check)(struct column_source *s, const struct column *c, uint32_t chunk);
+};
+
+/* A column whose chunks are part of a mapped file: `map` is added to their `at`, nothing is ever added or changed, and
+ * the last chunk holds all rows there are (chunks may be more than n_rows / COL_CHUNK_ROWS). */
 struct column {
     struct col_chunk *chunks; /* sealed */
     uint32_t n_chunks;
@@ -61,6 +80,10 @@ struct column {
     bool has_null;            /* anywhere; valid after table_finalize() */
     bool sorted;              /* whole column is non-decreasing without NULL; valid after table_finalize() */
     int64_t min, max;         /* of the whole column, as in col_chunk; valid after table_finalize() */
+    uintptr_t map;            /* where the mapped file begins; 0: chunks are in memory of their own */
+    uint8_t *checked;         /* of a mapped column, by chunk: it may be read. NULL: all may */
+    struct column_source *source;
+    struct spill *spill; /* where chunks go when memory is scarce; NULL: nowhere */
 };
 
 static inline int64_t column_null(enum col_type type)
@@ -89,37 +112,54 @@ static inline int64_t column_f64_order(int64_t word)
     return word < 0 ? word ^ INT64_MAX : word;
 }
 
-static inline int64_t col_chunk_get(const struct col_chunk *c, uint32_t i)
+/* A sealed chunk that is going to be read. */
+static inline const struct col_chunk *column_chunk(const struct column *c, uint32_t chunk)
+{
+    if (__builtin_expect(c->checked && !__atomic_load_n(&c->checked[chunk], __ATOMIC_ACQUIRE), 0))
+        c->source->check(c->source, c, chunk);
+    return &c->chunks[chunk];
+}
+
+/* Its codes. */
+static inline const void *column_codes(const struct column *c, const struct col_chunk *k)
+{
+    return (const void *)(c->map + k->at);
+}
+
+/* The word of row i of a chunk with these codes. */
+static inline int64_t col_chunk_get(const struct col_chunk *c, const void *data, uint32_t i)
 {
     switch (c->kind) {
     case CHUNK_CONST:
         return c->base;
     case CHUNK_U8:
-        return c->base + ((const uint8_t *)c->data)[i];
+        return c->base + ((const uint8_t *)data)[i];
     case CHUNK_U16:
-        return c->base + ((const uint16_t *)c->data)[i];
+        return c->base + ((const uint16_t *)data)[i];
     case CHUNK_U32:
-        return c->base + ((const uint32_t *)c->data)[i];
+        return c->base + ((const uint32_t *)data)[i];
     case CHUNK_U8N: {
-        uint8_t v = ((const uint8_t *)c->data)[i];
+        uint8_t v = ((const uint8_t *)data)[i];
         return v == UINT8_MAX ? COL_NULL : c->base + v;
     }
     case CHUNK_U16N: {
-        uint16_t v = ((const uint16_t *)c->data)[i];
+        uint16_t v = ((const uint16_t *)data)[i];
         return v == UINT16_MAX ? COL_NULL : c->base + v;
     }
     case CHUNK_U32N: {
-        uint32_t v = ((const uint32_t *)c->data)[i];
+        uint32_t v = ((const uint32_t *)data)[i];
         return v == UINT32_MAX ? COL_NULL : c->base + v;
     }
     case CHUNK_U8F:
-        return column_f64_word((double)(c->base + ((const uint8_t *)c->data)[i]));
+        return column_f64_word((double)(c->base + ((const uint8_t *)data)[i]));
     case CHUNK_U16F:
-        return column_f64_word((double)(c->base + ((const uint16_t *)c->data)[i]));
+        return column_f64_word((double)(c->base + ((const uint16_t *)data)[i]));
     case CHUNK_U32F:
-        return column_f64_word((double)(c->base + ((const uint32_t *)c->data)[i]));
+        return column_f64_word((double)(c->base + ((const uint32_t *)data)[i]));
+    case CHUNK_BLOCKS:
+        return col_block_get(data, c->base, i, c->zero_null ? 0 : COL_NULL);
     default:
-        return ((const int64_t *)c->data)[i];
+        return ((const int64_t *)data)[i];
     }
 }
 
@@ -127,7 +167,10 @@ static inline int64_t col_chunk_get(const struct col_chunk *c, uint32_t i)
 static inline int64_t column_get(const struct column *c, uint32_t row)
 {
     uint32_t chunk = row >> COL_CHUNK_SHIFT;
-    return chunk < c->n_chunks ? col_chunk_get(&c->chunks[chunk], row & COL_CHUNK_MASK) : c->tail[row & COL_CHUNK_MASK];
+    if (chunk >= c->n_chunks)
+        return c->tail[row & COL_CHUNK_MASK];
+    const struct col_chunk *k = column_chunk(c, chunk);
+    return col_chunk_get(k, column_codes(c, k), row & COL_CHUNK_MASK);
 }
 
 /* As column_set() for a row of a sealed chunk. */
@@ -147,6 +190,22 @@ void column_unpack(const struct column *c, uint32_t first, uint32_t n, int64_t *
 
 /* The words of any rows, in the order given. Rows that follow each other in one chunk are the cheap case. */
 void column_gather(const struct column *c, const uint32_t *rows, uint32_t n, int64_t *out);
+
+/* Packs `n` words (1 .. COL_CHUNK_ROWS) as the chunk they would make, into memory of its own (*k is not freed). The
+ * words from n on are written over, and doubles may be: `v` has room for COL_CHUNK_ROWS. False when out of memory. */
+bool column_pack(int64_t *v, uint32_t n, enum col_type type, struct col_chunk *k);
+
+/* Bytes of a code of a kind of chunk; 0 for CHUNK_CONST and CHUNK_BLOCKS. The kinds are 0 .. CHUNK_KINDS - 1. */
+uint32_t col_chunk_width(uint8_t kind);
+
+/* Bytes of the codes of a chunk of n rows. */
+static inline size_t col_chunk_bytes(const struct col_chunk *k, uint32_t n)
+{
+    return k->kind == CHUNK_BLOCKS ? k->bytes : (size_t)col_chunk_width(k->kind) * n;
+}
+
+/* The first n words of a chunk with these codes. */
+void col_chunk_unpack(const struct col_chunk *k, const void *codes, uint32_t n, int64_t *out);
 
 /* Packs the full tail into a new chunk. False when out of memory. The tail's memory is kept for the next rows. */
 bool column_seal(struct column *c);

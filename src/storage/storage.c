@@ -1,6 +1,9 @@
 /* The set of all tables of a trace, and their descriptions. */
 #include "storage/storage.h"
 
+#include "base/spill.h"
+#include "storage/snapshot.h"
+
 #define COL_ARGS COL_U32 /* numbers as any, once they are in a column */
 
 #define FLAG_U32  0
@@ -52,7 +55,17 @@ void storage_free(struct storage *st)
     args_free(&st->args);
     stats_free(&st->stats);
     strpool_free(&st->strings);
+    snapshot_close(st->snapshot);
+    spill_close(st->spill);
     *st = (struct storage){0};
+}
+
+void storage_spill(struct storage *st, struct spill *spill)
+{
+    st->spill = spill;
+    for (int i = 0; i < T_COUNT; i++)
+        for (uint32_t c = 0; c < st->t[i].def->n_columns; c++)
+            st->t[i].columns[c].spill = spill;
 }
 
 bool storage_failed(const struct storage *st)
@@ -61,6 +74,12 @@ bool storage_failed(const struct storage *st)
         if (st->t[i].failed)
             return true;
     return st->strings.failed || st->args.failed || st->stats.failed;
+}
+
+const char *storage_damage(const struct storage *st)
+{
+    const char *what;
+    return st->snapshot && snapshot_damaged(st->snapshot, &what) ? what : NULL;
 }
 
 void storage_finalize(struct storage *st)

@@ -37,6 +37,8 @@ struct storage {
     VEC(strid) video_data;  /* by row of video_frames: the picture, or the setup of the decoder */
     int64_t trace_start_ns; /* trace_bounds, set by storage_finalize() */
     int64_t trace_end_ns;
+    struct spill *spill;       /* where what is large goes when memory is scarce; NULL: nowhere */
+    struct snapshot *snapshot; /* all that is in a mapped file (snapshot.h); else NULL */
 };
 
 #define ROW_FIELD_U32    int64_t
@@ -91,6 +93,10 @@ TABLES(X)
 int storage_init(struct storage *st); /* -MRD_ENOMEM */
 void storage_free(struct storage *st);
 
+/* Lets columns, strings and args go to a file when they take more memory than `spill` allows; it is freed with the
+ * storage. Call it before anything is inserted. */
+void storage_spill(struct storage *st, struct spill *spill);
+
 /* True when any part has lost something for want of memory: the load is to fail with -MRD_ENOMEM. */
 bool storage_failed(const struct storage *st);
 
@@ -100,6 +106,11 @@ void storage_finalize(struct storage *st);
 /* After that: gives sets of args the numbers that others give them (args_number()), in all tables, unless those are
  * large. Nothing may be inserted from here on. */
 void storage_number_args(struct storage *st);
+
+/* Tables that are in a snapshot turned out to be damaged, and answers are not to be trusted: what is damaged; else
+ * NULL.
+ */
+const char *storage_damage(const struct storage *st);
 
 /* The number of a built-in table by its SQL name, or -1. */
 int storage_find_table(const char *name);

@@ -115,7 +115,7 @@ uint32_t table_lower_bound(const struct table *t, uint32_t col, int64_t word, bo
             hi = mid;
     }
     uint32_t first = lo << COL_CHUNK_SHIFT;
-    uint32_t last = lo < c->n_chunks ? first + COL_CHUNK_ROWS : t->n_rows;
+    uint32_t last = lo < c->n_chunks && t->n_rows - first > COL_CHUNK_ROWS ? first + COL_CHUNK_ROWS : t->n_rows;
     while (first < last) {
         uint32_t mid = first + (last - first) / 2;
         int64_t v = column_get(c, mid);

@@ -1,6 +1,7 @@
 /* Tests columns and tables: packing and changing against a plain array, summaries, binary search, failing allocations.
  */
 #include "base/alloc.h"
+#include "base/spill.h"
 #include "storage/storage.h"
 
 #include <check.h>
@@ -470,6 +471,102 @@ START_TEST(every_table_is_well_formed)
 }
 END_TEST
 
+/* ---- blocks of bits ---- */
+
+/* Values of `bits` bits above a base of either sign, rising or not, with NULLs of both kinds or none. */
+START_TEST(blocks_of_bits_come_back)
+{
+    static const int64_t nulls[] = {COL_NULL, 0, INT64_MIN + 1};
+    static int64_t v[COL_CHUNK_ROWS], back[COL_CHUNK_ROWS];
+    static uint8_t codes[COL_BLOCKS_MAX_BYTES + COL_BLOCKS_SLACK] __attribute__((aligned(8)));
+    unsigned bits = (unsigned)_i;
+    seed_state = 77 + bits;
+    for (int kind = 0; kind < 12; kind++) {
+        int64_t base = kind & 1 ? 1 : -(INT64_C(1) << 40), null = nulls[kind % 3], least = INT64_MAX;
+        uint64_t mask = (1ull << bits) - 1;
+        for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++) {
+            uint64_t x = kind & 4 ? (mask * i) >> 12 : draw() & mask;
+            v[i] = kind >= 8 && draw() % 5 == 0 ? null : base + (int64_t)x;
+            least = v[i] != null && v[i] < least ? v[i] : least;
+        }
+        if (least == INT64_MAX)
+            continue;
+        size_t len = col_blocks_pack(v, least, null, codes);
+        bool has_null;
+        ck_assert_uint_le(len, COL_BLOCKS_MAX_BYTES);
+        ck_assert(col_blocks_check(codes, len, COL_CHUNK_ROWS, mask + (uint64_t)(base - least), &has_null));
+        col_blocks_unpack(codes, least, null, 0, COL_CHUNK_ROWS, back);
+        for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++) {
+            ck_assert_int_eq(back[i], v[i]);
+            ck_assert_int_eq(col_block_get(codes, least, i, null), v[i]);
+        }
+        uint32_t first = (uint32_t)(draw() % COL_CHUNK_ROWS), n = (uint32_t)(draw() % (COL_CHUNK_ROWS - first));
+        col_blocks_unpack(codes, least, null, first, n, back);
+        ck_assert_int_eq(memcmp(back, v + first, n * sizeof *v), 0);
+    }
+}
+END_TEST
+
+/* What a header may not say is found: places outside, too many bits, values above the span. */
+START_TEST(bad_blocks_are_found)
+{
+    static int64_t v[COL_CHUNK_ROWS];
+    static uint8_t codes[COL_BLOCKS_MAX_BYTES + COL_BLOCKS_SLACK] __attribute__((aligned(8)));
+    bool nulls;
+    for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++)
+        v[i] = 1000 + (i * 7) % 200;
+    size_t len = col_blocks_pack(v, 1000, COL_NULL, codes);
+    struct col_block *blocks = (struct col_block *)codes, before = blocks[3];
+    ck_assert(col_blocks_check(codes, len, COL_CHUNK_ROWS, 199, &nulls) && !nulls);
+    ck_assert(!col_blocks_check(codes, len, COL_CHUNK_ROWS, 198, &nulls));
+    ck_assert(!col_blocks_check(codes, len - COL_BLOCK_UNIT, COL_CHUNK_ROWS, 199, &nulls));
+    ck_assert(!col_blocks_check(codes, 8, COL_CHUNK_ROWS, 199, &nulls));
+    blocks[3].at = 60000;
+    ck_assert(!col_blocks_check(codes, len, COL_CHUNK_ROWS, 199, &nulls));
+    blocks[3] = before;
+    blocks[3].bits = 33;
+    ck_assert(!col_blocks_check(codes, len, COL_CHUNK_ROWS, 199, &nulls));
+    blocks[3] = before;
+    blocks[3].base = UINT32_MAX;
+    ck_assert(!col_blocks_check(codes, len, COL_CHUNK_ROWS, 199, &nulls));
+}
+END_TEST
+
+/* ---- spilling ---- */
+
+/* Columns whose chunks are in a file hold the same as others, can be changed, and are given back. */
+START_TEST(spilled_columns_hold_the_same)
+{
+    struct storage st, plain;
+    ck_assert_int_eq(storage_init(&st), 0);
+    ck_assert_int_eq(storage_init(&plain), 0);
+    struct spill *spill = spill_open(100000);
+    ck_assert_ptr_nonnull(spill);
+    storage_spill(&st, spill);
+    seed_state = 5;
+    enum { ROWS = 40 * COL_CHUNK_ROWS + 5 };
+    for (uint32_t i = 0; i < ROWS; i++) {
+        struct sched_slice_row row = {.ts = (int64_t)i * 1000, .dur = (int64_t)(draw() % 100000), .utid = draw() % 300};
+        ck_assert_uint_eq(sched_slice_insert(&st, &row), i);
+        sched_slice_insert(&plain, &row);
+    }
+    for (int k = 0; k < 5000; k++) {
+        uint32_t row = (uint32_t)(draw() % ROWS);
+        int64_t dur = draw() % 8 ? (int64_t)(draw() % 1000) : INT64_C(1) << 40; /* some chunks get wider */
+        ROW_SET(&st, sched_slice, dur, row, dur);
+        ROW_SET(&plain, sched_slice, dur, row, dur);
+    }
+    for (uint32_t i = 0; i < ROWS; i++) {
+        ck_assert_int_eq(ROW_GET(&st, sched_slice, ts, i), ROW_GET(&plain, sched_slice, ts, i));
+        ck_assert_int_eq(ROW_GET(&st, sched_slice, dur, i), ROW_GET(&plain, sched_slice, dur, i));
+        ck_assert_int_eq(ROW_GET(&st, sched_slice, utid, i), ROW_GET(&plain, sched_slice, utid, i));
+    }
+    ck_assert(!storage_failed(&st));
+    storage_free(&st);
+    storage_free(&plain);
+}
+END_TEST
+
 Suite *column_suite(void);
 Suite *column_suite(void)
 {
@@ -480,6 +577,9 @@ Suite *column_suite(void)
     tcase_add_loop_test(t, changed_values_come_back, 0, KINDS);
     tcase_add_loop_test(t, lower_bound_finds_the_first, 0, 2);
     tcase_add_loop_test(t, a_chunk_of_one_value_is_as_many_rows, 0, 3);
+    tcase_add_loop_test(t, blocks_of_bits_come_back, 0, COL_BLOCK_BITS_MAX);
+    tcase_add_test(t, bad_blocks_are_found);
+    tcase_add_test(t, spilled_columns_hold_the_same);
     tcase_add_test(t, failing_allocations_lose_no_memory_and_are_told);
     tcase_add_test(t, opening_storage_survives_failing_allocations);
     tcase_add_test(t, equal_argument_sets_share_an_id);

@@ -23,10 +23,8 @@ struct clock_graph *clock_graph_open(struct storage *st)
     return g;
 }
 
-void clock_graph_close(struct clock_graph *g)
+void clock_graph_clear(struct clock_graph *g)
 {
-    if (!g)
-        return;
     for (size_t i = 0; i < g->nodes.n; i++) {
         struct node *n = &g->nodes.p[i];
         for (size_t k = 0; k < n->series.n; k++) {
@@ -46,6 +44,15 @@ void clock_graph_close(struct clock_graph *g)
     u64map_free(&g->types);
     u64map_free(&g->series);
     vec_free(&g->steps);
+    *g = (struct clock_graph){
+        .st = g->st, .version = 1, .last_node = NO_NODE, .trace_clock = {.id = CLOCK_ID_TRACE_FILE}};
+}
+
+void clock_graph_close(struct clock_graph *g)
+{
+    if (!g)
+        return;
+    clock_graph_clear(g);
     mem_free(g);
 }
 
@@ -77,22 +84,27 @@ int clock_graph_find_node(struct clock_graph *g, struct clock_id c)
     return NO_NODE;
 }
 
+bool clock_graph_index_node(struct clock_graph *g, uint32_t node)
+{
+    uint64_t h = hash_clock(g->nodes.p[node].clock);
+    while (u64map_get(&g->by_clock, h))
+        h++;
+    return u64map_set(&g->by_clock, h, node);
+}
+
 static int add_node(struct clock_graph *g, struct clock_id c)
 {
     int found = clock_graph_find_node(g, c);
     if (found != NO_NODE)
         return found;
-    uint64_t h = hash_clock(c);
-    while (u64map_get(&g->by_clock, h))
-        h++;
     struct node *n = g->nodes.n < INT32_MAX ? vec_add(&g->nodes) : NULL;
-    if (!n || !u64map_set(&g->by_clock, h, g->nodes.n - 1)) {
+    if (n)
+        *n = (struct node){.clock = c, .multiplier = 1};
+    if (!n || !clock_graph_index_node(g, (uint32_t)g->nodes.n - 1)) {
         g->nodes.n -= n != NULL;
         g->failed = true;
         return NO_NODE;
     }
-    n->clock = c;
-    n->multiplier = 1;
     return (int)(g->nodes.n - 1);
 }
 

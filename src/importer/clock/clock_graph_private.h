@@ -1,4 +1,4 @@
-/* The inside of the clock graph; for clock_graph.c and clock_convert.c only. */
+/* The inside of the clock graph; for clock_graph.c, clock_convert.c and clock_state.c only. */
 #ifndef MERIDIAN_IMPORTER_CLOCK_CLOCK_GRAPH_PRIVATE_H
 #define MERIDIAN_IMPORTER_CLOCK_CLOCK_GRAPH_PRIVATE_H
 
@@ -101,6 +101,12 @@ static inline bool same_clock(struct clock_id a, struct clock_id b)
 {
     return a.id == b.id && a.sequence == b.sequence && a.machine == b.machine && a.file == b.file;
 }
+
+/* As it was when it was opened. */
+void clock_graph_clear(struct clock_graph *g);
+
+/* Makes a node known by its clock. False when out of memory. */
+bool clock_graph_index_node(struct clock_graph *g, uint32_t node);
 
 /* The node of a clock, or NO_NODE. */
 int clock_graph_find_node(struct clock_graph *g, struct clock_id c);

@@ -27,11 +27,17 @@ uint32_t clock_by_name(const char *name)
     return 0;
 }
 
+/* A snapshot brings clocks, and no contexts of machines. */
+static size_t machine_count(const struct importer *im)
+{
+    return im->clocks_restored ? im->clock_files.n : im->machines.n;
+}
+
 /* The error of the host that a machine was compared with comes on top of its own. */
 bool clock_query_error(struct importer *im, uint32_t machine, int64_t trace_ns, int64_t *error_ns)
 {
     int64_t host_error = 0;
-    if (machine >= im->machines.n)
+    if (machine >= machine_count(im))
         return false;
     int rc = recordings_error(im, machine, trace_ns, error_ns);
     if (rc != -MRD_ENOTFOUND)
@@ -45,17 +51,20 @@ bool clock_query_error(struct importer *im, uint32_t machine, int64_t trace_ns, 
 
 static struct clock_id clock_of(const struct importer *im, uint32_t machine, uint32_t clock)
 {
-    return (struct clock_id){.id = clock, .machine = machine, .file = im->machines.p[machine]->clock_file};
+    return (struct clock_id){.id = clock,
+                             .machine = machine,
+                             .file = im->clocks_restored ? im->clock_files.p[machine]
+                                                         : im->machines.p[machine]->clock_file};
 }
 
 bool clock_query_to_machine(struct importer *im, int64_t trace_ns, uint32_t machine, uint32_t clock, int64_t *value)
 {
-    return machine < im->machines.n &&
+    return machine < machine_count(im) &&
            clock_graph_from_trace_time(im->clocks, trace_ns, clock_of(im, machine, clock), value) == 0;
 }
 
 bool clock_query_from_machine(struct importer *im, int64_t value, uint32_t machine, uint32_t clock, int64_t *trace_ns)
 {
-    return machine < im->machines.n && clock_graph_convert(im->clocks, clock_of(im, machine, clock), value,
-                                                           clock_graph_trace_clock(im->clocks), trace_ns) == 0;
+    return machine < machine_count(im) && clock_graph_convert(im->clocks, clock_of(im, machine, clock), value,
+                                                              clock_graph_trace_clock(im->clocks), trace_ns) == 0;
 }

@@ -1,4 +1,4 @@
-/* Shared by the parts of remote clocks (models, boots); for remote_*.c only. */
+/* Shared by the parts of remote clocks (models, boots); for remote_*.c and clock_state.c only. */
 #ifndef MERIDIAN_IMPORTER_CLOCK_REMOTE_PRIVATE_H
 #define MERIDIAN_IMPORTER_CLOCK_REMOTE_PRIVATE_H
 
@@ -40,6 +40,9 @@ struct remote_sync {
 
 /* A new boot of a machine, or its first. NULL when out of memory. */
 struct remote_machine *remote_add_boot(struct remote_sync *s, uint64_t raw_id, struct remote_machine *before);
+
+/* The map of its line. */
+struct clock_map remote_line_map(const struct remote_machine *r);
 
 /* Deals the rounds of a packet out to the boots of the machine `first`; `each` is called for each run of rounds of one
  * boot. A round begins a new boot when `split` and its clock has started anew. */

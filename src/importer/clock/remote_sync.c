@@ -197,6 +197,11 @@ static const struct sync_transform *line_piece(const void *line, int64_t remote,
 
 static const struct clock_map_ops line_ops = {line_to_host, line_to_remote, line_piece};
 
+struct clock_map remote_line_map(const struct remote_machine *r)
+{
+    return (struct clock_map){&line_ops, &r->line};
+}
+
 /* Chooses the model, once all rounds are known and the machine has a row; installs the line. */
 static void decide(struct remote_sync *s, struct remote_machine *r)
 {
@@ -210,7 +215,7 @@ static void decide(struct remote_sync *s, struct remote_machine *r)
     set_machine(r, &r->rounds);
     struct clock_id remote = {.id = CLOCK_ID_BOOTTIME, .machine = machine, .file = r->clock_file};
     struct clock_id host = {.id = CLOCK_ID_BOOTTIME, .machine = r->host, .file = r->clock_file};
-    if (!clock_graph_add_map(s->im->clocks, remote, host, (struct clock_map){&line_ops, &r->line}))
+    if (!clock_graph_add_map(s->im->clocks, remote, host, remote_line_map(r)))
         s->im->failed = true;
     for (size_t i = 0; i < r->rounds.n; i++) /* they relate the machine's other clocks to its BOOTTIME */
         clock_graph_add_snapshot(s->im->clocks, r->rounds.p[i].client, r->rounds.p[i].n_client);
@@ -528,7 +533,7 @@ bool remote_sync_error(const struct remote_sync *s, uint32_t machine, int64_t tr
 {
     *error_ns = 0;
     if (!machine)
-        return machine < s->im->machines.n;
+        return machine < (s->im->clocks_restored ? s->im->clock_files.n : s->im->machines.n);
     for (size_t i = 0; i < s->machines.n; i++) {
         const struct remote_machine *r = s->machines.p[i];
         int64_t host;

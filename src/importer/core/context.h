@@ -119,8 +119,13 @@ struct importer {
     bool host_seen;              /* the host has sent a packet: machine ids are not adopted any more */
     uint32_t idle_files;         /* files in which thread 0 is the idle one; */
     uint32_t other_files;        /* and in which it is not */
-    uint32_t trace_file;         /* row of `trace_file` being read */
-    uintptr_t stable_first;      /* where the mapped file lies: see importer_bytes_stable() */
+    struct slice snapshot;       /* importer/input: the bytes of a snapshot */
+    unsigned n_snapshots;        /* … and how many came */
+    bool clocks_restored;        /* clocks are those of a snapshot, and so are */
+    VEC(uint32_t)
+    clock_files;            /* machine_ctx.clock_file, by machine */
+    uint32_t trace_file;    /* row of `trace_file` being read */
+    uintptr_t stable_first; /* where the mapped file lies: see importer_bytes_stable() */
     size_t stable_len;
     bool failed; /* memory ran out somewhere; importer_* return -MRD_ENOMEM */
     struct error

@@ -18,6 +18,7 @@ struct magic {
 };
 
 static const struct magic magics[] = {
+    {FORMAT_SNAPSHOT, 0, 8, "MRDNSNAP"}, /* before what may stand at byte 257 of it */
     {FORMAT_TAR, 257, 6, "ustar\0"},
     {FORMAT_TAR, 257, 8, "ustar  \0"},
     {FORMAT_FUCHSIA, 0, 8, "\x10\x00\x04\x46\x78\x54\x16\x00"},

@@ -6,6 +6,7 @@
 
 /* X(id, name as in trace_file.trace_type). The order is the order of detection. */
 #define TRACE_FORMATS(X)                                                                                               \
+    X(SNAPSHOT, "snapshot")                                                                                            \
     X(TAR, "tar")                                                                                                      \
     X(FUCHSIA, "fuchsia")                                                                                              \
     X(PERF, "perf")                                                                                                    \

@@ -3,7 +3,7 @@
 #include "importer/track_event/track_event.h"
 #include "importer/winscope/winscope_internal.h"
 
-enum { ARGS_KIND_WINSCOPE = 12 };
+enum { ARGS_KIND_WINSCOPE = ARGS_HAVE_DEFAULTS };
 
 struct payload {
     const uint8_t *bytes;

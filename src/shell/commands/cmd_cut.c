@@ -223,6 +223,7 @@ int cmd_cut(struct shell *sh, struct error *err)
     if (o->around && (o->from || o->to))
         return error_set(err, -MRD_EINVALID, "cut: --around tells the window; leave out --from and --to");
     char *rules = NULL;
+    sh->needs_packets = true;
     int rc = read_rules(o->redact, &rules, err);
     rc = rc ? rc : compare_open(sh, o->positionals.p[0], err);
     rc = rc ? rc : read_window(sh, &b, err);

@@ -225,11 +225,20 @@ int engine_prepare(struct engine *e, struct slice sql, sqlite3_stmt **stmt, size
     return engine_sqlite_error(e, rc, err);
 }
 
+void engine_limit_memory(struct engine *e, uint64_t bytes)
+{
+    e->plan_max_bytes = bytes;
+    sql_heap_limit(bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX);
+}
+
 int engine_step(struct engine *e, sqlite3_stmt *stmt, struct error *err)
 {
     int rc = sqlite3_step(stmt);
     if (rc == SQLITE_INTERRUPT)
         engine_interrupt_clear(e);
+    const char *damage = storage_damage(e->storage);
+    if (damage)
+        return error_set(err, -MRD_EFORMAT, "the snapshot is damaged (%s); write it anew from its trace", damage);
     return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : engine_sqlite_error(e, rc, err);
 }
 

@@ -57,13 +57,14 @@ static enum verdict judge(const struct test *t, const struct col_chunk *k)
 }
 
 /* TEST_RANGE on packed integer codes; false when the chunk is kept otherwise. */
-static bool range_packed(const struct test *t, const struct col_chunk *k, uint32_t at, uint32_t n, uint8_t *mask)
+static bool range_packed(const struct test *t, const struct col_chunk *k, const void *data, uint32_t at, uint32_t n,
+                         uint8_t *mask)
 {
     static const uint32_t highest_of[] = {
         [CHUNK_U8] = UINT8_MAX,      [CHUNK_U16] = UINT16_MAX,      [CHUNK_U32] = UINT32_MAX,
         [CHUNK_U8N] = UINT8_MAX - 1, [CHUNK_U16N] = UINT16_MAX - 1, [CHUNK_U32N] = UINT32_MAX - 1};
     if (k->kind == CHUNK_RAW && t->type != COL_F64) {
-        range_words((const int64_t *)k->data + at, n, t->lo, t->hi, mask);
+        range_words((const int64_t *)data + at, n, t->lo, t->hi, mask);
         return true;
     }
     if (k->kind < CHUNK_U8 || k->kind > CHUNK_U32N || k->kind == CHUNK_RAW)
@@ -87,14 +88,14 @@ static bool range_packed(const struct test *t, const struct col_chunk *k, uint32
     switch (k->kind) {
     case CHUNK_U8:
     case CHUNK_U8N:
-        range_u8((const uint8_t *)k->data + at, n, (uint8_t)lo, (uint8_t)(hi - lo), mask);
+        range_u8((const uint8_t *)data + at, n, (uint8_t)lo, (uint8_t)(hi - lo), mask);
         return true;
     case CHUNK_U16:
     case CHUNK_U16N:
-        range_u16((const uint16_t *)k->data + at, n, (uint16_t)lo, (uint16_t)(hi - lo), mask);
+        range_u16((const uint16_t *)data + at, n, (uint16_t)lo, (uint16_t)(hi - lo), mask);
         return true;
     default:
-        range_u32((const uint32_t *)k->data + at, n, (uint32_t)lo, (uint32_t)(hi - lo), mask);
+        range_u32((const uint32_t *)data + at, n, (uint32_t)lo, (uint32_t)(hi - lo), mask);
         return true;
     }
 }
@@ -122,8 +123,11 @@ static bool apply(const struct table *table, struct test *t, uint32_t lo, uint32
             return v == ALL;
         if (k->kind == CHUNK_CONST)
             return test_word(t, k->base);
-        if (t->kind == TEST_RANGE && range_packed(t, k, lo & COL_CHUNK_MASK, n, mask))
-            return true;
+        if (t->kind == TEST_RANGE) {
+            k = column_chunk(c, chunk);
+            if (range_packed(t, k, column_codes(c, k), lo & COL_CHUNK_MASK, n, mask))
+                return true;
+        }
     }
     column_unpack(c, lo, n, words);
     if (t->kind == TEST_RANGE && t->type != COL_F64 && t->type != COL_STR) {

@@ -1,0 +1,63 @@
+/* Opens snapshots as traces. */
+#include "importer/input/snapshot_reader.h"
+
+#include "importer/input/reader_private.h"
+#include "storage/snapshot.h"
+
+static void *open_snapshot(struct importer *im)
+{
+    return im;
+}
+
+/* The bytes stay as long as the importer: of a file, of an archive, or of what a pipe brought. */
+static int keep(void *self, struct slice bytes, struct error *err)
+{
+    struct importer *im = self;
+    (void)err;
+    im->snapshot = bytes;
+    im->n_snapshots++;
+    return 0;
+}
+
+static int end(void *self, struct error *err)
+{
+    (void)self;
+    (void)err;
+    return 0;
+}
+
+static void close_snapshot(void *self)
+{
+    (void)self;
+}
+
+const struct format_reader snapshot_format_reader = {.format = FORMAT_SNAPSHOT,
+                                                     .fixed_clock = true,
+                                                     .whole = true,
+                                                     .open = open_snapshot,
+                                                     .write = keep,
+                                                     .end = end,
+                                                     .close = close_snapshot};
+
+static uint32_t traces_in(const struct storage *st)
+{
+    uint32_t n = 0;
+    for (uint32_t row = 0; row < st->t[T_trace_file].n_rows; row++)
+        n += ROW_GET(st, trace_file, is_container, row) == 0;
+    return n;
+}
+
+int snapshot_reader_attach(struct importer *im, struct error *err)
+{
+    struct map_guard *guard = NULL;
+    if (!im->n_snapshots)
+        return 0;
+    if (im->n_snapshots > 1 || traces_in(im->st) > 1 || im->directory_bytes)
+        return error_set(err, -MRD_EUNSUPPORTED,
+                         "a snapshot cannot be loaded together with other traces: load the traces that it was made of");
+    for (size_t i = 0; i < im->reader->maps.n; i++)
+        if (im->reader->maps.p[i].bytes.p == im->snapshot.p)
+            guard = im->reader->maps.p[i].guard;
+    int rc = snapshot_attach(im->st, im->snapshot, guard, err);
+    return rc ? rc : 1;
+}
