@@ -1,0 +1,218 @@
+/* Puts pieces of memory into a mapped file. */
+#include "base/spill.h"
+
+#include "base/alloc.h"
+#include "base/vec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum {
+    SEGMENT_BYTES = 16 << 20,
+    ALIGN = 64,
+    TMPFS_KIND = 0x01021994,
+    RAMFS_KIND = (int)0x858458f6,
+};
+
+struct segment {
+    char *map;
+    size_t len;
+};
+
+struct spill {
+    pthread_mutex_t lock;
+    uint64_t budget;
+    uint64_t held; /* ordinary memory */
+    int fd;        /* -1 until there is a file */
+    uint64_t file_bytes;
+    VEC(struct segment) segments; /* the last one is being filled */
+    size_t used;                  /* of it */
+};
+
+struct spill *spill_open(uint64_t budget_bytes)
+{
+    struct spill *s = mem_zalloc(sizeof *s);
+    if (s) {
+        s->budget = budget_bytes;
+        s->fd = -1;
+        pthread_mutex_init(&s->lock, NULL);
+    }
+    return s;
+}
+
+/* A file without a name in a directory that is on a disk; -1 when that is none. */
+static int open_in(const char *dir)
+{
+    struct statfs fs;
+    char name[4096];
+    if (!dir || !dir[0] || statfs(dir, &fs) != 0 || (int)fs.f_type == TMPFS_KIND || (int)fs.f_type == RAMFS_KIND)
+        return -1;
+    int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC | O_EXCL, 0600);
+    if (fd >= 0 || snprintf(name, sizeof name, "%s/meridian-XXXXXX", dir) >= (int)sizeof name)
+        return fd;
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(name);
+    return fd;
+}
+
+static bool open_file(struct spill *s)
+{
+    const char *dirs[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs && s->fd < 0; i++)
+        s->fd = open_in(dirs[i]);
+    return s->fd >= 0;
+}
+
+/* Segments before the last are complete: they are on their way to the disk, and count as the process's no more. The one
+ * before that is waited for, so that pages that wait to be written are few. */
+static void release(struct spill *s)
+{
+    size_t n = s->segments.n;
+    uint64_t at = s->file_bytes;
+    if (n >= 1) {
+        struct segment *last = &s->segments.p[n - 1];
+        at -= last->len;
+        sync_file_range(s->fd, (off_t)at, (off_t)last->len, SYNC_FILE_RANGE_WRITE);
+        madvise(last->map, last->len, MADV_DONTNEED); /* shared and of a file: nothing is lost */
+    }
+    if (n >= 2)
+        sync_file_range(s->fd, (off_t)(at - s->segments.p[n - 2].len), (off_t)s->segments.p[n - 2].len,
+                        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+}
+
+static bool add_segment(struct spill *s, size_t size)
+{
+    size_t len = size > SEGMENT_BYTES ? (size + 4095) & ~(size_t)4095 : SEGMENT_BYTES;
+    if ((s->fd < 0 && !open_file(s)) || !vec_reserve(&s->segments, s->segments.n + 1))
+        return false;
+    release(s);
+    if (posix_fallocate(s->fd, (off_t)s->file_bytes, (off_t)len) != 0)
+        return false;
+    char *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)s->file_bytes);
+    if (map == MAP_FAILED)
+        return false;
+    s->segments.p[s->segments.n++] = (struct segment){map, len};
+    s->file_bytes += len;
+    s->used = 0;
+    return true;
+}
+
+static void *alloc(struct spill *s, size_t size)
+{
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (s->held + size <= s->budget) {
+        void *p = mem_alloc(size);
+        s->held += p ? size : 0;
+        if (p)
+            return p;
+    }
+    if (!alloc_allowed(size))
+        return NULL;
+    if ((!s->segments.n || vec_last(&s->segments)->len - s->used < size) && !add_segment(s, size))
+        return NULL;
+    void *p = vec_last(&s->segments)->map + s->used;
+    s->used += size;
+    return p;
+}
+
+void *spill_alloc(struct spill *s, size_t size)
+{
+    pthread_mutex_lock(&s->lock);
+    void *p = alloc(s, size);
+    pthread_mutex_unlock(&s->lock);
+    return p;
+}
+
+static bool is_in_file(const struct spill *s, const void *p)
+{
+    for (size_t i = 0; i < s->segments.n; i++)
+        if ((uintptr_t)p - (uintptr_t)s->segments.p[i].map < s->segments.p[i].len)
+            return true;
+    return false;
+}
+
+void spill_free(struct spill *s, void *p, size_t size)
+{
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    pthread_mutex_lock(&s->lock);
+    bool in_file = is_in_file(s, p);
+    if (p && !in_file)
+        s->held -= size < s->held ? size : s->held;
+    pthread_mutex_unlock(&s->lock);
+    if (!in_file)
+        mem_free(p);
+}
+
+void spill_close(struct spill *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->segments.n; i++)
+        munmap(s->segments.p[i].map, s->segments.p[i].len);
+    vec_free(&s->segments);
+    if (s->fd >= 0)
+        close(s->fd);
+    pthread_mutex_destroy(&s->lock);
+    mem_free(s);
+}
+
+/* ---- limits ---- */
+
+static uint64_t number_in(const char *path)
+{
+    uint64_t v = UINT64_MAX;
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%" SCNu64, &v) != 1) /* "max" */
+        v = UINT64_MAX;
+    if (f)
+        fclose(f);
+    return v;
+}
+
+/* The limits of a group and all above it. */
+static uint64_t group_limit(const char *root, char *group, const char *file)
+{
+    uint64_t least = UINT64_MAX;
+    for (;;) {
+        char path[4096];
+        if (snprintf(path, sizeof path, "%s%s/%s", root, group, file) < (int)sizeof path) {
+            uint64_t v = number_in(path);
+            least = v < least ? v : least;
+        }
+        char *slash = strrchr(group, '/');
+        if (!slash)
+            return least;
+        *slash = 0;
+    }
+}
+
+uint64_t memory_of_machine(void)
+{
+    uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    char line[4096];
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group)
+            continue;
+        *group++ = 0;
+        uint64_t v = UINT64_MAX;
+        if (!controllers[1])
+            v = group_limit("/sys/fs/cgroup", group, "memory.max");
+        else if (strstr(controllers, "memory"))
+            v = group_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+        least = v < least ? v : least;
+    }
+    if (f)
+        fclose(f);
+    return least;
+}
