@@ -47,7 +47,8 @@ class Stat:
 
 class Trace:
     """Traces on one timeline. `paths` are files or directories; bytes and file objects are read to their end. Options
-    are those of struct tp_config: full_sort, no_ftrace_raw, crop_track_events, threads."""
+    are those of struct tp_config: full_sort, no_ftrace_raw, crop_track_events, threads; cache_dir="DIR" keeps snapshots
+    there and opens those ("": the user's cache)."""
 
     OPTIONS = {name for name, _ in lib.Config._fields_} - {"progress", "progress_ctx", "sync_reference", "file_clocks", "n_file_clocks"}
 
@@ -55,6 +56,8 @@ class Trace:
         unknown = set(options) - self.OPTIONS
         if unknown:
             raise TypeError("Trace has no option '%s', but %s" % (sorted(unknown)[0], ", ".join(sorted(self.OPTIONS))))
+        if options.get("cache_dir") is not None:
+            options["cache_dir"] = os.fsencode(options["cache_dir"])
         self._library = lib.load()
         self._handle = ctypes.c_void_p()
         self._results = weakref.WeakSet()

@@ -12,6 +12,7 @@ class Config(ctypes.Structure):
     _fields_ = [("full_sort", ctypes.c_bool), ("no_ftrace_raw", ctypes.c_bool), ("all_text_events", ctypes.c_bool),
                 ("crop_track_events", ctypes.c_bool), ("ignore_ftrace_parse_errors", ctypes.c_bool),
                 ("no_native_plans", ctypes.c_bool), ("allow_sql_file_access", ctypes.c_bool), ("no_mmap", ctypes.c_bool),
+                ("memory_limit", ctypes.c_uint64), ("cache_dir", ctypes.c_char_p), ("cache_bytes", ctypes.c_uint64),
                 ("threads", ctypes.c_uint), ("clock_model", ctypes.c_int), ("sync_method", ctypes.c_int),
                 ("file_clocks", ctypes.POINTER(ctypes.c_char_p)), ("n_file_clocks", ctypes.c_size_t),
                 ("sync_reference", ctypes.c_char_p),

@@ -85,6 +85,14 @@ static uint64_t spill_budget(const struct tp *tp)
     return tp->config.memory_limit ? tp->config.memory_limit / 4 : memory_of_machine() / 2;
 }
 
+/* … and what a plan may, and SQLite: with less than this hardly anything can be asked. */
+static uint64_t query_budget(const struct tp *tp)
+{
+    enum { LEAST_BYTES = 64 << 20 };
+    uint64_t part = tp->config.memory_limit / 4;
+    return part < LEAST_BYTES ? LEAST_BYTES : part;
+}
+
 /* An empty storage, and an importer that fills it. */
 static int open_importer(struct tp *tp)
 {
@@ -273,7 +281,7 @@ static int open_engine(struct tp *tp)
         rc = engine_loaded(tp->engine, &tp->err);
     if (rc == 0) {
         if (tp->config.memory_limit)
-            engine_limit_memory(tp->engine, tp->config.memory_limit / 4);
+            engine_limit_memory(tp->engine, query_budget(tp));
         engine_allow_files(tp->engine, tp->config.allow_sql_file_access);
         planner_switch(tp->engine, !tp->config.no_native_plans);
         tp_interrupt_clear(tp); /* it was for what ran before */

@@ -102,6 +102,19 @@ class Snapshot(harness.Case):
         self.assertIn(b"No space left", p.stderr)
 
 
+class Memory(harness.Case):
+    def test_spilled_columns_answer_the_same(self):
+        """All columns in a file, after the first few kB."""
+        trace = DATA / "linux-sched.pftrace"
+        for sql in ("select * from sched", "select * from thread_state", "select * from ftrace_event", "select * from args"):
+            self.assertEqual(self.query(sql, trace=trace), self.query(sql, "--memory", "40k", trace=trace))
+        self.assertEqual(self.query("select 1", "--memory", "1G", trace=trace).split(), ['"1"', "1"])
+
+    def test_sizes(self):
+        for text in ("", "x", "-1", "0", "1X", "99999999999T", "1.5G"):
+            self.fails("query", f"--memory={text}", self.empty, "select 1", text="--memory: invalid size")
+
+
 class Damage(harness.Case):
     ASK = ("select count(*), sum(ts), sum(dur), max(utid) from sched; select count(*), max(name), sum(length(name)) from thread; "
            "select sum(length(key) + length(flat_key) + ifnull(length(display_value), 0)) from args; "
