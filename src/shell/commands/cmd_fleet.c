@@ -178,11 +178,11 @@ static int add_config(struct shell *sh, struct fleet_add *what, struct tp_config
     int rc = session_config(sh, config, err);
     if (rc == 0 && o->wait)
         rc = read_time("--wait", o->wait, &wait, err);
-    if (rc == 0 && o->memory)
-        rc = read_quantity("--memory", o->memory, sizes, sizeof sizes / sizeof *sizes, "use a number with K, M or G",
+    if (rc == 0 && o->fleet_memory)
+        rc = read_quantity("--memory", o->fleet_memory, sizes, sizeof sizes / sizeof *sizes, "use a number with K, M or G",
                            &memory, err);
-    if (rc == 0 && o->memory && memory < 64 << 20)
-        rc = error_set(err, -MRD_EINVALID, "--memory: %s is too little; 64M is the least", o->memory);
+    if (rc == 0 && o->fleet_memory && memory < 64 << 20)
+        rc = error_set(err, -MRD_EINVALID, "--memory: %s is too little; 64M is the least", o->fleet_memory);
     if (!o->threads) /* there is a process for each CPU already */
         config->threads = 1;
     what->config = config;
