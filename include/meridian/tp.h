@@ -77,6 +77,9 @@ struct tp_config {
     const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
     void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* while loading; total 0: unknown */
     void *progress_ctx;
+    /* The same for all of loading: what is being done ("reading" bytes, "sorting" events into rows, "indexing"), how
+     * much of it is done, and how much there is (0: unknown). */
+    void (*progress_step)(void *ctx, const char *step, uint64_t done, uint64_t total);
 };
 
 /* ---- a handle ---- */

@@ -16,7 +16,8 @@ class Config(ctypes.Structure):
                 ("threads", ctypes.c_uint), ("clock_model", ctypes.c_int), ("sync_method", ctypes.c_int),
                 ("file_clocks", ctypes.POINTER(ctypes.c_char_p)), ("n_file_clocks", ctypes.c_size_t),
                 ("sync_reference", ctypes.c_char_p),
-                ("progress", ctypes.c_void_p), ("progress_ctx", ctypes.c_void_p)]
+                ("progress", ctypes.c_void_p), ("progress_ctx", ctypes.c_void_p),
+                ("progress_step", ctypes.c_void_p)]
 
 
 class Cells(ctypes.Structure):

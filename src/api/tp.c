@@ -113,6 +113,7 @@ static int open_importer(struct tp *tp)
         .threads = tp->config.threads,
         .progress = tp->config.progress,
         .progress_ctx = tp->config.progress_ctx,
+        .progress_step = tp->config.progress_step,
     };
     int rc = storage_init(&tp->storage);
     struct spill *spill = rc ? NULL : spill_open(spill_budget(tp));

@@ -225,6 +225,12 @@ uint64_t importer_bytes(const struct importer *im)
     return reader_bytes(im->reader);
 }
 
+static void tell_sorted(void *ctx, uint64_t done, uint64_t total)
+{
+    const struct importer *im = ctx;
+    im->opt.progress_step(im->opt.progress_ctx, "sorting", done, total);
+}
+
 int importer_finish(struct importer *im, struct error *err)
 {
     int64_t start = clock_now_ns(CLOCK_MONOTONIC);
@@ -238,7 +244,9 @@ int importer_finish(struct importer *im, struct error *err)
     if (attached)
         return attached < 0 ? attached : clock_state_load(im, snapshot_info_of(im->st).clocks, err);
     otlp_place(im);
-    sorter_drain(im->sorter);
+    sorter_drain(im->sorter, im->opt.progress_step ? tell_sorted : NULL, im);
+    if (im->opt.progress_step)
+        im->opt.progress_step(im->opt.progress_ctx, "indexing", 0, 0);
     otlp_finish(im);
     reader_note_shrunk(im->reader);
     ctf_import_note_shrunk(im);

@@ -1,6 +1,7 @@
 /* Loads traces by the global flags, and says how it went. */
 #include "base/output_file.h"
 #include "base/suggest.h"
+#include "shell/progress.h"
 #include "shell/server_name.h"
 #include "shell/shell.h"
 #include "shell/size_text.h"
@@ -170,26 +171,6 @@ int session_write_metatrace(struct shell *sh, struct error *err)
 /* What the importer says of it, in the words that clients know. */
 #define UNKNOWN_TYPE "Unknown trace type"
 
-/* Called often while loading: a line a tenth of a second is enough. */
-struct progress {
-    int64_t last_ns;
-    bool shown;
-};
-
-static void show_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    struct progress *p = ctx;
-    int64_t now = shell_now_ns();
-    if (now - p->last_ns < 100000000)
-        return;
-    p->last_ns = now;
-    p->shown = true;
-    if (total)
-        fprintf(stderr, "\rLoading trace: %.2f of %.2f MB\r", (double)done / 1e6, (double)total / 1e6);
-    else
-        fprintf(stderr, "\rLoading trace: %.2f MB\r", (double)done / 1e6);
-}
-
 static bool is_remote(const char *path)
 {
     return strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0;
@@ -254,12 +235,13 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
                                   "--remote: the trace is on the server; only query [SQL], interactive and "
                                   "summarize [SPEC...] work");
     struct tp_config config;
-    struct progress progress = {.last_ns = shell_now_ns()};
+    struct progress progress;
     int rc = make_config(sh, &config, err);
     if (rc < 0)
         return rc;
+    progress_begin(&progress, sh->dev.progress_ms ? sh->dev.progress_ms : 100);
     if (isatty(STDERR_FILENO)) {
-        config.progress = show_progress;
+        config.progress_step = progress_step;
         config.progress_ctx = &progress;
     }
     for (size_t i = 0; i < n; i++)
@@ -289,8 +271,7 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
             unknown = paths[0];
     }
     sh->load_ns = shell_now_ns() - start;
-    if (progress.shown)
-        fprintf(stderr, "\r%60s\r", "");
+    progress_end(&progress);
     if (unknown)
         return error_set(err, -MRD_EFORMAT, "%s: not a trace in a format that is known (docs/formats.md lists them)",
                          unknown);

@@ -64,7 +64,7 @@ static double ns_per_event(uint32_t n_queues)
         seed = seed * 6364136223846793005 + 1442695040888963407;
         sorter_push(s, (uint32_t)((seed >> 33) % n_queues), (struct sort_event){(int64_t)i, i, 0});
     }
-    sorter_drain(s);
+    sorter_drain(s, NULL, NULL);
     double seconds = cpu_seconds() - begin;
     must(total == MERGED_EVENTS && !sorter_failed(s), "events are missing");
     sorter_close(s);

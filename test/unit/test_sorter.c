@@ -106,7 +106,7 @@ START_TEST(the_merge_of_random_queues_is_that_of_qsort)
     }
     for (uint32_t q = 0; q < n_queues; q++)
         sorter_push_run(s, q, run[q], n_run[q]);
-    sorter_drain(s);
+    sorter_drain(s, NULL, NULL);
     for (size_t q = 0; q < n_queues; q++)
         qsort(queues[q], n[q], sizeof *queues[q], by_ts_then_arrival);
     struct record *want = malloc((n_events + 1) * sizeof *want);
@@ -207,7 +207,7 @@ START_TEST(windows_emit_what_their_definition_says)
         }
     }
     model_extract(&m, n_queues, UINT64_MAX);
-    sorter_drain(s);
+    sorter_drain(s, NULL, NULL);
     ck_assert_uint_eq(sink.n, m.n_out);
     for (size_t i = 0; i < sink.n; i++)
         ck_assert_msg(sink.p[i].ts == m.out[i].ts && sink.p[i].queue == m.out[i].queue &&
@@ -235,7 +235,7 @@ START_TEST(negative_times_are_counted_and_dropped)
     sorter_push(s, q, (struct sort_event){INT64_MIN, 1, 0});
     sorter_push(s, q, (struct sort_event){INT64_MAX, 2, 0});
     sorter_push(s, q, (struct sort_event){0, 3, 0});
-    sorter_drain(s);
+    sorter_drain(s, NULL, NULL);
     ck_assert_uint_eq(sink.n, 2);
     ck_assert_uint_eq(room[0].arrival, 3);
     ck_assert_int_eq(stats_get(&stats, 0, STAT_trace_sorter_negative_timestamp_dropped), 2);
@@ -263,7 +263,7 @@ START_TEST(memory_is_bounded_by_the_window)
                 sorter_on_read_buffers(s);
             }
         }
-        sorter_drain(s);
+        sorter_drain(s, NULL, NULL);
         ck_assert_uint_eq(sink.n, 400000);
         peak[full] = sorter_peak_bytes(s);
         free(room);
@@ -302,7 +302,7 @@ static double seconds_for(uint32_t n_queues, size_t n_events)
         sorter_set_epoch(s, i / 1000);
         sorter_push(s, (uint32_t)(next_random(&seed) % n_queues), (struct sort_event){(int64_t)i, 0, 0});
     }
-    sorter_drain(s);
+    sorter_drain(s, NULL, NULL);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     ck_assert_uint_eq(total, n_events);
     sorter_close(s);

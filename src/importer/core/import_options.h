@@ -27,6 +27,8 @@ struct import_options {
     unsigned threads;           /* workers for decompression and tokenizing; 0: as many as useful */
     void (*progress)(void *ctx, uint64_t bytes_done, uint64_t bytes_total); /* may be NULL; total 0 when unknown */
     void *progress_ctx;
+    /* What is being done: "reading" (bytes), "sorting" (events), "indexing" (0 of 0). May be NULL. */
+    void (*progress_step)(void *ctx, const char *step, uint64_t done, uint64_t total);
 };
 
 #endif

@@ -13,13 +13,25 @@ struct bundle {
     struct slice compact;
 };
 
+/* Passes over the events that come next: nearly all that a bundle holds. */
+static inline void pass_events(struct pb_cursor *c)
+{
+    uint64_t len;
+    while (c->p < c->end && *c->p == (FTRACE_EVENT_BUNDLE_EVENT << 3 | PB_BYTES)) {
+        const uint8_t *p = c->p + 1;
+        if (!pb_varint(&p, c->end, &len) || len > (uint64_t)(c->end - p))
+            return; /* pb_next() says what is wrong with it */
+        c->p = p + len;
+    }
+}
+
 static void read_head(struct slice bytes, struct bundle *b)
 {
     struct pb_cursor c = pb_cursor(bytes);
     struct pb_field f;
     bool has_previous_end = false;
     *b = (struct bundle){0};
-    while (pb_next(&c, &f)) {
+    while (pass_events(&c), pb_next(&c, &f)) {
         switch (f.id) {
         case FTRACE_EVENT_BUNDLE_CPU:
             b->has_cpu = true;
@@ -110,20 +122,8 @@ bool ftrace_clock_is_trace_time(const struct packet *p, struct clock_id clock)
            trace.file == clock.file && clock_graph_to_trace_time(p->m->im->clocks, clock, 1, &ns) == 0 && ns == 1;
 }
 
-/* Events of a bundle on their way to the queue: many at once cost less. */
-struct gathered {
-    struct sort_event events[128];
-    size_t n;
-};
-
-static void flush(struct packet *p, struct ftrace_cpu *c, struct gathered *g)
-{
-    sorter_push_run(p->m->im->sorter, c->queue_events, g->events, g->n);
-    g->n = 0;
-}
-
 static void push_event(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, bool is_trace_ns, uint32_t gen,
-                       struct slice event, struct gathered *g)
+                       struct slice event, struct ftrace_gather *g)
 {
     const uint8_t *q = event.p, *end = event.p + event.len;
     uint64_t raw = 0, pid, tag;
@@ -154,16 +154,17 @@ static void push_event(struct packet *p, struct ftrace_cpu *c, struct clock_id c
         clock_graph_record_failure(p->m->im->clocks, clock, (int64_t)raw, p->byte_offset);
         return;
     }
-    if (__builtin_expect(id > 480, 0) && ftrace_retime(p, c, ts, id, event))
-        return;
+    if (__builtin_expect(id > 480, 0)) {
+        ftrace_gather_flush(g); /* what is re-timed goes to the same queue, and keeps its place among equal times */
+        if (ftrace_retime(p, c, ts, id, event))
+            return;
+    }
     if (flags)
         q = event.p;
     if (__builtin_expect(p->m->im->input.ftrace_rows_only, 0))
         flags |= EVENT_ROW_ONLY;
-    if (g->n == sizeof g->events / sizeof *g->events)
-        flush(p, c, g);
-    g->events[g->n++] =
-        (struct sort_event){.ts = ts, .a = (uintptr_t)q, .b = (uint64_t)(end - q) << 32 | gen << 8 | flags};
+    ftrace_gather(g,
+                  (struct sort_event){.ts = ts, .a = (uintptr_t)q, .b = (uint64_t)(end - q) << 32 | gen << 8 | flags});
 }
 
 /* Ring buffers of different cpus reach back to different times. What all of them cover begins at the latest of the
@@ -239,12 +240,12 @@ enum tokenize_result ftrace_tokenize_bundle(struct packet *p)
     bool is_trace_ns = ftrace_clock_is_trace_time(p, clock);
     struct pb_cursor cursor = pb_cursor(p->field);
     struct pb_field field;
-    struct gathered g;
-    g.n = 0;
+    struct ftrace_gather g;
+    ftrace_gather_begin(&g, p->m->im->sorter, c->queue_events);
     while (pb_next(&cursor, &field))
         if (field.id == FTRACE_EVENT_BUNDLE_EVENT && field.wire == PB_BYTES)
             push_event(p, c, clock, is_trace_ns, gen, pb_bytes(&field), &g);
-    flush(p, c, &g);
+    ftrace_gather_flush(&g);
     if (cursor.bad)
         stats_add(stats, p->m->id, STAT_ftrace_bundle_tokenizer_errors, 1);
     if (b.has_descriptors)

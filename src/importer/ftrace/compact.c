@@ -52,8 +52,9 @@ static inline bool next_row(struct packet *p, struct clock_id clock, uint32_t co
     return false;
 }
 
-static void finish(struct packet *p, const struct rows *r)
+static void finish(struct packet *p, const struct rows *r, struct ftrace_gather *g)
 {
+    ftrace_gather_flush(g);
     if (r->damaged)
         stats_add(&p->m->st->stats, p->m->id, STAT_compact_sched_has_parse_errors, 1);
 }
@@ -69,13 +70,13 @@ static void push_switches(struct packet *p, struct ftrace_cpu *c, struct clock_i
                                 columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_SWITCH_NEXT_COMM_INDEX]},
                      .is_trace_ns = is_trace_ns};
     const strid *comms = c->f->comms.p;
-    struct sorter *sorter = c->f->im->sorter;
+    struct ftrace_gather g;
+    ftrace_gather_begin(&g, c->f->im->sorter, c->queue_switch);
     while (next_row(p, clock, COMM, &r))
-        sorter_push(sorter, c->queue_switch,
-                    (struct sort_event){.ts = r.ts,
-                                        .a = (uint64_t)comms[r.value[COMM]] << 32 | (uint32_t)r.value[PID],
-                                        .b = r.value[STATE] << 16 | (uint16_t)r.value[PRIO]});
-    finish(p, &r);
+        ftrace_gather(&g, (struct sort_event){.ts = r.ts,
+                                              .a = (uint64_t)comms[r.value[COMM]] << 32 | (uint32_t)r.value[PID],
+                                              .b = r.value[STATE] << 16 | (uint16_t)r.value[PRIO]});
+    finish(p, &r, &g);
 }
 
 static void push_wakings(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, bool is_trace_ns,
@@ -90,18 +91,18 @@ static void push_wakings(struct packet *p, struct ftrace_cpu *c, struct clock_id
                      .is_trace_ns = is_trace_ns};
     struct pb_cursor *flag_column = &columns[FTRACE_EVENT_BUNDLE_COMPACT_SCHED_WAKING_COMMON_FLAGS];
     const strid *comms = c->f->comms.p;
-    struct sorter *sorter = c->f->im->sorter;
+    struct ftrace_gather g;
+    ftrace_gather_begin(&g, c->f->im->sorter, c->queue_waking);
     while (next_row(p, clock, COMM, &r)) {
         uint64_t flags;
         if (!pb_varint(&flag_column->p, flag_column->end, &flags)) /* older recorders did not write them */
             flags = 0;
-        sorter_push(sorter, c->queue_waking,
-                    (struct sort_event){.ts = r.ts,
-                                        .a = (uint64_t)comms[r.value[COMM]] << 32 | (uint32_t)r.value[PID],
-                                        .b = (uint64_t)(uint16_t)r.value[TARGET_CPU] << 32 |
-                                             (uint64_t)(uint16_t)r.value[PRIO] << 16 | (uint16_t)flags});
+        ftrace_gather(&g, (struct sort_event){.ts = r.ts,
+                                              .a = (uint64_t)comms[r.value[COMM]] << 32 | (uint32_t)r.value[PID],
+                                              .b = (uint64_t)(uint16_t)r.value[TARGET_CPU] << 32 |
+                                                   (uint64_t)(uint16_t)r.value[PRIO] << 16 | (uint16_t)flags});
     }
-    finish(p, &r);
+    finish(p, &r, &g);
 }
 
 void ftrace_tokenize_compact(struct packet *p, struct ftrace_cpu *c, struct clock_id clock, struct slice compact)

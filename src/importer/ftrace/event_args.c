@@ -80,36 +80,17 @@ argset ftrace_keep_args(struct ftrace_machine *f, struct ftrace_kind *k, unsigne
     return keep(f, k, kind, aux, payload, importer_bytes_stable(f->im, payload.p));
 }
 
-/* The first and the last 8 of 1 to FTRACE_RECENT_BYTES bytes; of fewer than 8, all of them in both. */
-static inline void ends_of(const uint8_t *p, uint32_t len, uint64_t *first, uint64_t *last)
-{
-    if (len >= 8) {
-        memcpy(first, p, 8);
-        memcpy(last, p + len - 8, 8);
-        return;
-    }
-    uint32_t lo = 0, hi = 0;
-    if (len >= 4) {
-        memcpy(&lo, p, 4);
-        memcpy(&hi, p + len - 4, 4);
-    } else {
-        lo = p[0];
-        hi = (uint32_t)p[len / 2] << 8 | p[len - 1];
-    }
-    *first = *last = (uint64_t)hi << 32 | lo;
-}
-
 /* As ftrace_keep_args() of a short payload. The set's own bytes are where it was met first, on a page of the file for
  * each: comparing with a copy beside its neighbours halves what a look costs. */
 static argset keep_recent_event(struct ftrace_machine *f, struct ftrace_kind *k, uint32_t aux, struct slice payload)
 {
     uint32_t len = (uint32_t)payload.len;
     uint64_t first, last, first_known, last_known;
-    ends_of(payload.p, len, &first, &last);
+    ftrace_ends(payload.p, len, &first, &last);
     struct ftrace_recent *r =
         &f->recent_events[hash_fold(first ^ aux, (last ^ len) * 2 + 1) >> 7 & ((1 << FTRACE_RECENT_EVENT_BITS) - 1)];
     if (r->aux == aux && r->len == len && k->tries + 1 < SHARE_WINDOW) {
-        ends_of(r->payload, len, &first_known, &last_known);
+        ftrace_ends(r->payload, len, &first_known, &last_known);
         if (first == first_known && last == last_known && (len <= 16 || memcmp(r->payload, payload.p, len) == 0)) {
             k->tries++;
             k->hits++;
@@ -134,7 +115,8 @@ argset ftrace_event_args(const struct ftrace_event *e)
     if (k->has_symbols && e->gen + 1 < AUX_GENERATIONS)
         aux |= (e->gen + 1) << AUX_EVENT_BITS;
     if (!k->unshared && e->payload.len && e->payload.len <= FTRACE_RECENT_BYTES) {
-        if (!f->recent_events)
+        enum { WORTH_ITS_MEMORY = 1024 /* events: a machine of a few costs little */ };
+        if (!f->recent_events && f->n_kept++ >= WORTH_ITS_MEMORY)
             f->recent_events = mem_zalloc(sizeof *f->recent_events << FTRACE_RECENT_EVENT_BITS);
         if (f->recent_events)
             return keep_recent_event(f, k, aux, e->payload);

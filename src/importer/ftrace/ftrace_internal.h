@@ -88,6 +88,34 @@ struct ftrace_recent {
     uint32_t aux; /* of recent_events: what the decoder is given, */
     uint32_t len; /* and how many bytes of the payload count; 0: none yet */
 };
+/* The first and the last 8 of at least 1 byte; of fewer than 8, all of them in both. With the length they are all there
+ * is to know of up to 16 bytes. */
+static inline void ftrace_ends(const uint8_t *p, size_t len, uint64_t *first, uint64_t *last)
+{
+    if (len >= 8) {
+        memcpy(first, p, 8);
+        memcpy(last, p + len - 8, 8);
+        return;
+    }
+    uint32_t lo = 0, hi = 0;
+    if (len >= 4) {
+        memcpy(&lo, p, 4);
+        memcpy(&hi, p + len - 4, 4);
+    } else {
+        lo = p[0];
+        hi = (uint32_t)p[len / 2] << 8 | p[len - 1];
+    }
+    *first = *last = (uint64_t)hi << 32 | lo;
+}
+
+/* A thread's name that was met not long ago: by ftrace_ends(). */
+enum { FTRACE_COMM_BITS = 7, FTRACE_COMM_BYTES = 16 };
+struct ftrace_comm {
+    uint64_t first, last;
+    uint32_t len; /* 0: none yet */
+    strid id;
+};
+
 /* More kinds of events share this one. */
 enum { FTRACE_RECENT_EVENT_BITS = 11 };
 
@@ -154,7 +182,9 @@ struct ftrace_machine {
     struct u64map formatted;  /* what was formatted to a name -> that name (see ftrace_formatted()) */
 
     struct ftrace_recent recent_switches[1 << FTRACE_RECENT_BITS], recent_wakings[1 << FTRACE_RECENT_BITS];
-    struct ftrace_recent *recent_events; /* 1 << FTRACE_RECENT_EVENT_BITS; NULL until an event has args */
+    struct ftrace_comm recent_comms[1 << FTRACE_COMM_BITS];
+    struct ftrace_recent *recent_events; /* 1 << FTRACE_RECENT_EVENT_BITS; NULL until that is worth its memory */
+    uint32_t n_kept;                     /* events whose args were kept until then */
 
     struct generic_events *generic;   /* generic.c */
     struct syscalls *syscalls;        /* syscalls.c */
@@ -193,6 +223,34 @@ enum {
     EVENT_ROW_ONLY = 2,   /* becomes a row, nothing else */
     EVENT_RETIMED = 4,    /* a is an index in `retimed`; no row */
 };
+
+/* Events of a bundle on their way to a queue: many at once cost less than each by itself. */
+struct ftrace_gather {
+    struct sorter *sorter;
+    uint32_t queue;
+    uint32_t n;
+    struct sort_event events[128];
+};
+
+static inline void ftrace_gather_begin(struct ftrace_gather *g, struct sorter *s, uint32_t queue)
+{
+    g->sorter = s;
+    g->queue = queue;
+    g->n = 0;
+}
+
+static inline void ftrace_gather_flush(struct ftrace_gather *g)
+{
+    sorter_push_run(g->sorter, g->queue, g->events, g->n);
+    g->n = 0;
+}
+
+static inline void ftrace_gather(struct ftrace_gather *g, struct sort_event e)
+{
+    if (g->n == sizeof g->events / sizeof *g->events)
+        ftrace_gather_flush(g);
+    g->events[g->n++] = e;
+}
 
 struct ftrace_cpu *ftrace_cpu(struct ftrace_machine *f, uint32_t cpu);
 /* True when timestamps of `clock` are trace time as they are, for all of a bundle. */

@@ -1,9 +1,24 @@
 /* Events of tasks: switching, waking, birth, renaming, death, signals, probes. */
+#include "base/hash.h"
 #include "importer/ftrace/ftrace_internal.h"
 
 #include "wire/fields.h"
 
 enum { CLONE_THREAD = 0x00010000 /* linux/sched.h */ };
+
+/* Switches and wakings name the same few threads again and again. */
+static strid comm_of(const struct ftrace_event *e, struct slice comm)
+{
+    uint64_t first, last;
+    if (!comm.len || comm.len > FTRACE_COMM_BYTES)
+        return import_slice(e->m->im, comm);
+    ftrace_ends(comm.p, comm.len, &first, &last);
+    struct ftrace_comm *c =
+        &e->f->recent_comms[hash_fold(first ^ comm.len, last * 2 + 1) >> 7 & ((1 << FTRACE_COMM_BITS) - 1)];
+    if (c->first != first || c->last != last || c->len != comm.len)
+        *c = (struct ftrace_comm){first, last, (uint32_t)comm.len, import_slice(e->m->im, comm)};
+    return c->id;
+}
 
 /* One loop over the fields, without the detour of fields_read(): most of all events are these. */
 void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c)
@@ -35,8 +50,8 @@ void ftrace_sched_switch(const struct ftrace_event *e, struct ftrace_cpu *c)
             break;
         }
     }
-    uint32_t prev = sched_tracker_switch(e->m->sched, e->cpu, e->ts, prev_pid, import_slice(e->m->im, prev_comm),
-                                         prev_state, next_pid, import_slice(e->m->im, next_comm), next_prio);
+    uint32_t prev = sched_tracker_switch(e->m->sched, e->cpu, e->ts, prev_pid, comm_of(e, prev_comm), prev_state,
+                                         next_pid, comm_of(e, next_comm), next_prio);
     if (!e->m->im->opt.no_ftrace_raw)
         ftrace_add_row(e, c, prev, 0);
 }
@@ -54,7 +69,7 @@ static void sched_waking(const struct ftrace_event *e)
             pid = pb_i32(&f);
     }
     uint32_t wakee = process_tracker_thread(e->m->processes, pid);
-    process_tracker_thread_name(e->m->processes, wakee, import_slice(e->m->im, comm), THREAD_NAME_FTRACE);
+    process_tracker_thread_name(e->m->processes, wakee, comm_of(e, comm), THREAD_NAME_FTRACE);
     sched_tracker_waking(e->m->sched, e->ts, wakee, event_utid(e), SCHED_FLAGS_UNKNOWN);
 }
 

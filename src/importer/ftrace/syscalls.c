@@ -121,14 +121,22 @@ void syscalls_enter(const struct ftrace_event *e)
     if (!c)
         return;
     set_args(s, c, c->len);
+    const uint8_t *from = cursor.p, *to = from; /* args that stand beside each other, not copied yet */
     for (const uint8_t *at = cursor.p; pb_next(&cursor, &f); at = cursor.p) {
         if (f.id == FTRACE_SYS_ENTER_ID)
             number = pb_u32(&f);
-        else if (f.id == FTRACE_SYS_ENTER_ARGS && len + (size_t)(cursor.p - at) <= KEPT_BYTES - RET_BYTES) {
-            memcpy(c->bytes + len, at, (size_t)(cursor.p - at));
-            len += (uint32_t)(cursor.p - at);
+        else if (f.id == FTRACE_SYS_ENTER_ARGS &&
+                 len + (size_t)(to - from) + (size_t)(cursor.p - at) <= KEPT_BYTES - RET_BYTES) {
+            if (at != to) {
+                memcpy(c->bytes + len, from, (size_t)(to - from));
+                len += (uint32_t)(to - from);
+                from = at;
+            }
+            to = cursor.p;
         }
     }
+    memcpy(c->bytes + len, from, (size_t)(to - from));
+    len += (uint32_t)(to - from);
     c->len = (uint8_t)len;
     strid name = call_name(s, number);
     if (!name)

@@ -196,6 +196,8 @@ static void progress(const struct reader *r, uint64_t done, uint64_t total)
 {
     if (r->im->opt.progress)
         r->im->opt.progress(r->im->opt.progress_ctx, done, total);
+    if (r->im->opt.progress_step)
+        r->im->opt.progress_step(r->im->opt.progress_ctx, "reading", done, total);
 }
 
 void format_reader_used(struct importer *im, struct slice bytes)

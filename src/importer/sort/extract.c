@@ -201,7 +201,7 @@ static void ask_for_bytes(const struct run *run, const struct sort_event *e)
         __builtin_prefetch((const void *)(uintptr_t)e[i].a);
 }
 
-static void parse_batch(const struct sorter *s, const struct batch *b)
+static void parse_batch(struct sorter *s, const struct batch *b)
 {
     uint32_t at = 0, asked = 0, asked_runs = 0;
     for (uint32_t r = 0; r < b->n_runs; r++) {
@@ -211,6 +211,9 @@ static void parse_batch(const struct sorter *s, const struct batch *b)
         run->q->parse(run->q->owner, &b->events[at], run->n);
         at += run->n;
     }
+    s->n_parsed += b->n_events;
+    if (s->progress)
+        s->progress(s->progress_ctx, s->n_parsed, s->n_events);
     if (b->releases)
         s->released(s->released_ctx, b->oldest);
 }
@@ -305,6 +308,8 @@ void sorter_extract(struct sorter *s)
     uint64_t events;
     if (!begin(s, &events))
         return;
+    s->n_events = events;
+    s->n_parsed = 0;
     if (!s->thread_from || events < s->thread_from || !run_with_thread(s)) {
         struct batch *b = mem_alloc(sizeof *b);
         if (b)

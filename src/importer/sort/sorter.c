@@ -205,11 +205,14 @@ void sorter_on_read_buffers(struct sorter *s)
     s->flushes = 0;
 }
 
-void sorter_drain(struct sorter *s)
+void sorter_drain(struct sorter *s, sort_progress_fn progress, void *ctx)
 {
+    s->progress = progress;
+    s->progress_ctx = ctx;
     for (size_t i = 0; i < s->busy.n; i++)
         s->busy.p[i]->limit = s->busy.p[i]->pushed;
     extract(s);
+    s->progress = NULL;
 }
 
 size_t sorter_peak_bytes(const struct sorter *s)

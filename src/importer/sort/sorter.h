@@ -68,8 +68,10 @@ void sorter_force_full_sort(struct sorter *s);
 void sorter_on_flush(struct sorter *s);
 void sorter_on_read_buffers(struct sorter *s);
 
-/* Emits everything that is left. */
-void sorter_drain(struct sorter *s);
+/* Emits everything that is left. `progress` (may be NULL) is told now and then how many events of how many are parsed.
+ */
+typedef void (*sort_progress_fn)(void *ctx, uint64_t done, uint64_t total);
+void sorter_drain(struct sorter *s, sort_progress_fn progress, void *ctx);
 
 /* Blocks of input that events point into are numbered in the order they are read: "events pushed from now on point into
  * block `epoch` or later ones". `released` is called now and then, during extraction, with the oldest number that is

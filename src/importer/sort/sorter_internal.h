@@ -34,6 +34,11 @@ struct sorter {
     void (*released)(void *ctx, uint64_t oldest);
     void *released_ctx;
 
+    sort_progress_fn progress; /* while it drains; NULL: nobody asks */
+    void *progress_ctx;
+    uint64_t n_parsed; /* of the `n_events` that are extracted; for the parsing side */
+    uint64_t n_events;
+
     /* While events are merged; all of this, the queues and `bytes` belong to whoever merges. */
     struct leaf *in_run;  /* its run goes on where the last batch was full: */
     int64_t until;        /* up to here */
