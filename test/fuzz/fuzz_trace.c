@@ -21,7 +21,8 @@ static void ask(struct tp *tp, const char *sql)
 /* The import alone, and all that it has stored: tens of times as fast as with an engine. */
 static void import(const uint8_t *data, size_t size, bool full_sort)
 {
-    struct import_options options = {.full_sort = full_sort, .ignore_ftrace_parse_errors = true};
+    struct import_options options = {
+        .full_sort = full_sort, .ignore_ftrace_parse_errors = true, .analyze_proto_content = full_sort};
     struct storage st;
     struct importer *im;
     struct error err = {0};

@@ -163,6 +163,16 @@ static const struct rule rules[] = {
      "SELECT substr(to_ftrace(id), 53) FROM ftrace_event",
      "i2c_write: i2c-1 #2 a=050 f=0001 l=2 [61-62];workqueue_queue_work: work struct=ff function= workqueue=wq12"},
     {"tokens as text", "", "SELECT __intrinsic_stringify!(a''), __intrinsic_stringify!(x + 'q')", "a',x + 'q'"},
+    {"times on other clocks do not pass what the next snapshot shows",
+     "1{8:1 10:1 13:1 6{1{1:6 2:1000} 1{1:1 2:5000} 1{1:3 2:900}}} 1{8:1 10:1 6{1{1:6 2:2000} 1{1:1 2:6500} 1{1:3 "
+     "2:1800}}}",
+     "SELECT to_realtime(500), to_realtime(1000), to_realtime(1999), to_realtime(2600), to_monotonic(1950), "
+     "to_monotonic(0), abs_time_str(500)",
+     "5000,5000,5999,7100,1800,900,1970-01-01T00:00:00.000005000"},
+    {"kernel events as text: control groups by the name of viewers",
+     PROCESSES "1{10:2 13:1 1{1:3 2{1:1001 2:101 67{1:1 2:2 3:3 4'c' 5'cg' 6:6}}}}",
+     "SELECT substr(to_ftrace(id), 53) FROM ftrace_event",
+     "cgroup_attach_task: dst_root=1 dst_id=2 cgroup=cg dst_level=6 pid=3 comm=c"},
     {"kernel workers go without the queue they served, their threads too",
      "1{8:1 10:1 13:1 2{1{1:50 2:2 3'kworker/0:1-mm'} 2{1:50 3:50 2'kworker/0:1+mm'} 2{1:51 3:51 2'kworker/u:2-x'}}}",
      "SELECT p.name, cmdline, t.name FROM thread AS t LEFT JOIN process AS p USING (upid) WHERE tid >= 50",

@@ -84,6 +84,8 @@ static bool on_async_track(struct event *e)
 static bool on_instant_track(struct event *e)
 {
     struct machine_ctx *m = e->m;
+    if (e->legacy.instant_scope != INSTANT_GLOBAL && e->legacy.instant_scope != INSTANT_PROCESS)
+        return e->utid != UTID_NONE;
     strid source = import_str(m->im, "source");
     struct arg chrome = {source, source, import_str(m->im, "chrome"), ARG_STRING};
     struct track_dim upid = {"upid", DIM_INT, e->upid};
@@ -92,20 +94,13 @@ static bool on_instant_track(struct event *e)
                               .source_args = args_intern(&m->st->args, &chrome, 1),
                               .dims = &upid,
                               .parent = UINT32_MAX};
-    switch (e->legacy.instant_scope) {
-    case INSTANT_GLOBAL:
-        e->row = track_intern(m->im->tracks, m->id, &spec);
-        break;
-    case INSTANT_PROCESS:
+    if (e->legacy.instant_scope == INSTANT_PROCESS) {
         if (e->upid == UPID_NONE)
             return false;
         spec.type = "chrome_process_instant";
         spec.n_dims = 1;
-        e->row = track_intern(m->im->tracks, m->id, &spec);
-        break;
-    default:
-        return e->utid != UTID_NONE;
     }
+    e->row = track_intern(m->im->tracks, m->id, &spec);
     e->marks.utid = e->utid;
     e->utid = UTID_NONE;
     return true;
@@ -134,12 +129,12 @@ bool legacy_associate(struct event *e)
 static void flow(struct event *e)
 {
     struct flow_tracker *flows = e->m->im->flows;
-    uint32_t track = event_track_row(e, AT_INSTANT);
     if (e->legacy.id_field != TRACK_EVENT_LEGACY_EVENT_UNSCOPED_ID) {
         stats_add(&e->m->st->stats, e->m->id, STAT_flow_invalid_id, 1);
         event_error(e);
         return;
     }
+    uint32_t track = event_track_row(e, AT_INSTANT);
     uint64_t id = flow_legacy_id(flows, e->legacy.id, e->category, e->name);
     if (e->legacy.phase == 's')
         flow_begin(flows, e->m->id, track, id);

@@ -1,7 +1,8 @@
 /* ABS_TIME_STR, TO_REALTIME, TO_MONOTONIC: trace time on another clock of the host.
  *
- * The last clock snapshot at or before the time decides (the first one for times before it), and the clocks are taken
- * to run alike from there. */
+ * The clocks are taken to run alike from the last snapshot at or before the time on, but not past what the next
+ * snapshot shows: a clock that was set back does not show the same time twice. Before the first snapshot nothing is
+ * known, and its value is the answer. */
 #include "sql/functions/functions.h"
 
 #include "base/saturate.h"
@@ -11,23 +12,35 @@
 
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3 };
 
+/* What a snapshot shows: the trace time it was taken at, and a clock's value. */
+struct reading {
+    bool there;
+    int64_t ts, value;
+};
+
 /* False when no snapshot has the clock. */
 static bool convert(const struct storage *st, int64_t ts, int64_t clock_id, int64_t *out)
 {
     const struct table *t = &st->t[T_clock_snapshot];
-    bool found = false;
-    int64_t best_ts = 0;
+    struct reading before = {0}, after = {0};
     for (uint32_t r = 0; r < t->n_rows; r++) {
         if (table_get(t, clock_snapshot_c_clock_id, r) != clock_id || table_get(t, clock_snapshot_c_machine_id, r) != 0)
             continue;
-        int64_t at = table_get(t, clock_snapshot_c_ts, r);
-        if (found && (at > ts || at < best_ts) && !(best_ts > ts && at < best_ts))
-            continue;
-        found = true;
-        best_ts = at;
-        *out = saturating_add(table_get(t, clock_snapshot_c_clock_value, r), saturating_sub(ts, at));
+        struct reading here = {true, table_get(t, clock_snapshot_c_ts, r),
+                               table_get(t, clock_snapshot_c_clock_value, r)};
+        if (here.ts <= ts && (!before.there || here.ts >= before.ts))
+            before = here;
+        else if (here.ts > ts && (!after.there || here.ts < after.ts))
+            after = here;
     }
-    return found;
+    if (before.there) {
+        *out = saturating_add(before.value, saturating_sub(ts, before.ts));
+        if (after.there && *out > after.value)
+            *out = after.value;
+    } else {
+        *out = after.value;
+    }
+    return before.there || after.there;
 }
 
 /* The argument as trace time on a clock; false: the result (NULL or an error) is set. */

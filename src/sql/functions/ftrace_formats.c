@@ -57,6 +57,8 @@ static const struct ftrace_format viewer_formats[] = {
     {"irq_handler_exit", NULL, " irq={irq} ret={ret:handled}"},
     {"softirq_entry", NULL, " vec={vec:vector}"},
     {"softirq_exit", NULL, " vec={vec:vector}"},
+    {"cgroup_attach_task", NULL,
+     "{dst_root:arg}{dst_id:arg}{cname:cgroup}{dst_level:arg}{dst_path:arg}{pid:arg}{comm:arg}"},
     {"tracing_mark_write", NULL, "{trace_begin:begin}|{pid}|{trace_name}"},
     {"dpu_tracing_mark_write", "tracing_mark_write", "{type:char}|{pid}|{name}|{value}"},
     {"g2d_tracing_mark_write", "tracing_mark_write", "{type:char}|{pid}|{name}|{value}"},

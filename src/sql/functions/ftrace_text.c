@@ -144,6 +144,19 @@ static void append_caller(struct line *l, const struct arg *a)
         append_hex(l, a);
 }
 
+/* " key=value", of an arg that is left out where there is none. */
+static void append_pair(struct line *l, const struct arg *a)
+{
+    sqlite3_str_appendf(l->s, " %s=", strpool_cstr(&l->st->strings, a->key));
+    append_value(l, a);
+}
+
+static void append_cgroup(struct line *l, const struct arg *a)
+{
+    sqlite3_str_appendall(l->s, " cgroup=");
+    append_value(l, a);
+}
+
 /* The letter of a mark, which begins a slice unless the arg says that it does not. */
 static void append_begin(struct line *l, const struct arg *a)
 {
@@ -200,11 +213,11 @@ static void append_gfp_flags(struct line *l, const struct arg *a)
 static const struct {
     const char *name;
     void (*append)(struct line *l, const struct arg *a);
-} hows[] = {{"state", append_state},     {"vector", append_vector}, {"cpu", append_cpu},
-            {"handled", append_handled}, {"hex", append_hex},       {"bytes", append_bytes},
-            {"line", append_line},       {"caller", append_caller}, {"begin", append_begin},
-            {"char", append_char},       {"device", append_device}, {"offset", append_page_offset},
-            {"hex3", append_hex3},       {"hex4", append_hex4}};
+} hows[] = {
+    {"state", append_state}, {"vector", append_vector}, {"cpu", append_cpu},       {"handled", append_handled},
+    {"hex", append_hex},     {"bytes", append_bytes},   {"line", append_line},     {"caller", append_caller},
+    {"begin", append_begin}, {"char", append_char},     {"device", append_device}, {"offset", append_page_offset},
+    {"arg", append_pair},    {"cgroup", append_cgroup}, {"hex3", append_hex3},     {"hex4", append_hex4}};
 
 static void append_format(struct line *l, const char *f)
 {
