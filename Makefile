@@ -3,7 +3,7 @@ CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 CACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-json bench-recordings bench-operators bench-perf bench-probes bench-relay bench-server bench-service bench-snapshot deb tarball docs site install format tidy clean
+.PHONY: all release debug asan tsan fuzz fuzz-all coverage deps deps-tests demo check tested-release check-threads bench bench-fleet bench-json bench-recordings bench-operators bench-perf bench-probes bench-relay bench-server bench-service bench-snapshot deb tarball docs site install format tidy clean
 all: release
 
 # What the build needs, installed when it is missing.
@@ -75,11 +75,16 @@ bench-relay: release
 	@$(CMAKE) --build build/release -j $(JOBS) --target tracebox bench_producer
 	@python3 test/bench/bench_relay.py --build build/release $(BENCH_ARGS)
 
-# Reading 1 GB of JSON as Chrome and as PyTorch write it: MB a second of CPU, peak memory.
+# Adding to a fleet beside importing alone, bytes a row, queries over 1,000 recordings; needs clickhouse-server.
+bench-fleet: release
+	@python3 test/bench/bench_fleet.py build/release $(BENCH_ARGS)
+
+# Opening snapshots: time, private memory, size, beside importing.
 bench-snapshot: release
 	@$(CMAKE) --build build/release -j $(JOBS) --target amplify
 	@python3 test/bench/bench_snapshot.py build/release $(BENCH_ARGS)
 
+# Reading 1 GB of JSON as Chrome and as PyTorch write it: MB a second of CPU, peak memory.
 bench-json: release
 	@$(CMAKE) --build build/release -j $(JOBS) --target json_trace
 	@python3 test/bench/bench_json.py build/release $(BENCH_ARGS)

@@ -2,13 +2,9 @@
 counts twice. Skipped (77) where there is no ClickHouse."""
 import concurrent.futures
 import gzip
-import json
 import os
-import pathlib
 import random
-import signal
 import subprocess
-import threading
 import time
 
 import clickhouse
@@ -20,7 +16,8 @@ SOURCES = ["linux-sched.pftrace", "linux-mono.pftrace", "linux-deflate.pftrace",
            "apart-a.pftrace", "apart-b.pftrace", "mm-guest-only.pftrace", "linux-syscalls.pftrace.gz", "mm-two-machines.pftrace.gz"]
 
 
-class Killed(harness.Case):
+class Cluster(harness.Case):
+    """Two shards; the first has two replicas."""
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -89,6 +86,8 @@ class Killed(harness.Case):
                 n += int(s.ask(f"SELECT count() FROM {database}_local.`{table}` WHERE load NOT IN (SELECT load FROM {database}_local.loads)"))
         return n
 
+
+class Killed(Cluster):
     def start_add(self, folder, *flags):
         return subprocess.Popen([harness.SHELL, "fleet", "add", folder, "--jobs", "2", "--wait", "100s", "--dev-flag", "fleet-batch=12", *flags],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env())
