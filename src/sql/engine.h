@@ -106,6 +106,18 @@ struct engine_statement {
     bool none;          /* nothing but blanks and comments stood from `at` to the end */
 };
 
+enum { ENGINE_MAX_PARAMETERS = 8, ENGINE_MAX_RETURNED = 48 };
+
+/* A function that SQL has made. All texts are borrowed: they last until the next statement that makes one. */
+struct engine_sql_function {
+    const char *sql; /* the body, with $names in it */
+    struct {
+        const char *name;
+        char type;                                                 /* 'i', 'd', 't'; 'b' bytes, 'a' any */
+    } params[ENGINE_MAX_PARAMETERS], columns[ENGINE_MAX_RETURNED]; /* columns: of a table */
+    uint32_t n_params, n_columns;
+};
+
 struct engine_dialect {
     void *ctx;
     /* Takes the statement of `text` that starts at *at and moves *at behind it (and its semicolon): either prepares it
@@ -115,6 +127,8 @@ struct engine_dialect {
     /* Explains a failure of stepping `stmt` (may be NULL: plain message). */
     void (*explain)(void *ctx, struct engine *e, sqlite3_stmt *stmt, struct error *err);
     void (*destroy)(void *ctx);
+    /* The function of that name and number of arguments, scalar or a table. */
+    bool (*find_function)(void *ctx, const char *name, int n_args, bool table, struct engine_sql_function *out);
 };
 
 /* Takes over `d->ctx`. */

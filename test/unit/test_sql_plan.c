@@ -103,11 +103,37 @@ static const struct source {
      {"m.id", "m.raw_id", "t.tid", "s.dur", "s.ts"},
      {0},
      {"m.name", "s.name"}},
+    {"v_slice s JOIN v_counter c ON c.track_id = s.track_id AND c.ts >= s.ts AND c.ts < s.ts + s.dur",
+     {"s.ts", "c.ts", "s.dur", "s.depth", "c.id"},
+     {"c.value"},
+     {"s.name"}},
+    {"v_slice a JOIN v_slice b ON a.depth = b.depth AND b.ts > a.ts AND b.ts - 3 <= a.ts + a.track_id",
+     {"a.ts", "b.ts", "a.dur", "b.dur", "b.id"},
+     {0},
+     {"a.name", "b.name"}},
+    {"v_thread t JOIN v_slice s ON s.ts BETWEEN t.tid AND t.tid + 20",
+     {"t.tid", "s.ts", "s.dur", "t.upid"},
+     {0},
+     {"t.name", "s.name"}},
+    {"v_thread t LEFT JOIN v_slice s ON s.depth = t.tid AND s.dur > t.start_ts AND s.id > t.upid",
+     {"t.tid", "s.ts", "s.dur", "s.id", "t.start_ts"},
+     {0},
+     {"t.name", "s.name"}},
+    {"below(3) b JOIN v_thread t ON t.id = b.d", {"b.ts", "b.dur", "d", "t.tid"}, {0}, {"b.name", "t.name"}},
 };
 static const char spans[] =
     "CREATE PERFETTO TABLE spans AS SELECT id * 10 AS ts, 7 AS dur, depth AS p, name, dur AS d FROM v_slice;"
     "CREATE PERFETTO TABLE windows AS SELECT id * 95 AS ts, 40 AS dur, id AS w FROM v_slice WHERE id < 250;"
     "CREATE PERFETTO TABLE nested AS SELECT id AS ts, 100 AS dur, 1 AS p, id AS x FROM v_slice;"
+    "CREATE PERFETTO FUNCTION twice(a LONG) RETURNS LONG AS SELECT $a * 2 + 1;"
+    "CREATE PERFETTO FUNCTION nested(a LONG, b LONG) RETURNS LONG AS SELECT CASE WHEN $a > $b THEN twice($a) ELSE $b "
+    "END;"
+    "CREATE PERFETTO FUNCTION label(t STRING, n LONG) RETURNS STRING AS SELECT coalesce($t, 'none') || ':' || $n;"
+    "CREATE PERFETTO FUNCTION name_of(i LONG) RETURNS STRING AS SELECT name FROM v_thread WHERE id = $i;"
+    "CREATE PERFETTO FUNCTION most(d LONG) RETURNS LONG AS SELECT max(dur) FROM v_slice WHERE depth = $d;"
+    "CREATE PERFETTO FUNCTION some(d LONG) RETURNS LONG AS SELECT dur FROM v_slice WHERE id = $d AND dur > 5;"
+    "CREATE PERFETTO FUNCTION below(n LONG) RETURNS TABLE(ts LONG, dur LONG, name STRING, d LONG) AS "
+    "SELECT ts, dur, name, depth AS d FROM v_slice WHERE depth < $n;"
     "CREATE VIRTUAL TABLE j USING span_join(spans PARTITIONED p, windows);"
     "CREATE VIRTUAL TABLE jl USING span_left_join(spans, windows);"
     "CREATE VIRTUAL TABLE jo USING span_outer_join(windows, spans PARTITIONED p);"
@@ -130,7 +156,21 @@ static void put_int(struct text *t, int depth);
 static void put_text(struct text *t, int depth)
 {
     const char *column = one_of(at->texts, 4);
-    uint32_t kind = depth > 0 ? pick(11) : 0;
+    uint32_t kind = depth > 0 ? pick(14) : 0;
+    if (kind == 11) {
+        put(t, "name_of(%s)", one_of(at->ints, 8));
+        return;
+    }
+    if (kind == 13) {
+        static const char *const dates[] = {"date(%s, 'unixepoch')", "strftime('%%H:%%M:%%f', %s / 3.0)",
+                                            "datetime(%s)"};
+        put(t, dates[pick(3)], one_of(at->ints, 8));
+        return;
+    }
+    if (kind == 12) {
+        put(t, "label(%s, %s)", column ? column : "NULL", one_of(at->ints, 8));
+        return;
+    }
     if (kind == 9) {
         put(t, "printf('%s', %s, %s)", pick(2) ? "%d:%s" : "%s%5.1f", one_of(at->ints, 8),
             column ? column : one_of(at->ints, 8));
@@ -216,9 +256,16 @@ static void put_query_int(struct text *t);
 static void put_int(struct text *t, int depth)
 {
     static const char *const operators[] = {"+", "-", "*", "/", "%", "&", "|", "<<", ">>"};
-    switch (depth > 0 ? pick(16) : pick(3)) {
+    static const char *const functions[] = {"twice", "most", "some"};
+    switch (depth > 0 ? pick(18) : pick(3)) {
     case 0:
         put(t, "%u", pick(500));
+        break;
+    case 16:
+        put(t, "%s(%s)", functions[pick(3)], one_of(at->ints, 8));
+        break;
+    case 17:
+        put(t, "nested(%s, %s)", one_of(at->ints, 8), one_of(at->ints, 8));
         break;
     case 13:
         put_query_int(t);
@@ -316,14 +363,15 @@ static void put_query_int(struct text *t)
 
 static void put_condition(struct text *t, int depth)
 {
-    static const char *const compare[] = {"=", "!=", "<", "<=", ">", ">=", "IS", "IS NOT"};
+    static const char *const compare[] = {
+        "=", "!=", "<", "<=", ">", ">=", "IS", "IS NOT", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"};
     switch (pick(depth > 0 ? 12 : 5)) {
     case 11:
         put_query_condition(t);
         break;
     case 0:
         put_text(t, 1);
-        put(t, " %s ", compare[pick(8)]);
+        put(t, " %s ", compare[pick(10)]);
         put_text(t, 0);
         break;
     case 1:
@@ -331,7 +379,7 @@ static void put_condition(struct text *t, int depth)
         break;
     case 2:
         put_real(t, 1);
-        put(t, " %s ", compare[pick(8)]);
+        put(t, " %s ", compare[pick(10)]);
         put_int(t, 1);
         break;
     case 5:
@@ -350,7 +398,7 @@ static void put_condition(struct text *t, int depth)
         if (pick(2))
             put(t, " %sBETWEEN %u AND %u", pick(3) ? "" : "NOT ", pick(100), pick(2000));
         else
-            put(t, " %s (SELECT %s(%s) FROM v_slice WHERE depth < %u)", compare[pick(8)], one_of(aggregates, 6),
+            put(t, " %s (SELECT %s(%s) FROM v_slice WHERE depth < %u)", compare[pick(10)], one_of(aggregates, 6),
                 one_of(summed, 4), pick(4));
         break;
     case 8:
@@ -363,7 +411,7 @@ static void put_condition(struct text *t, int depth)
         break;
     default:
         put_int(t, depth > 0 ? 1 : 0);
-        put(t, " %s ", compare[pick(8)]);
+        put(t, " %s ", compare[pick(10)]);
         put_int(t, 0);
         break;
     }
@@ -453,7 +501,10 @@ static void put_tail(struct text *t, uint32_t n_items)
 {
     uint32_t n = pick(4);
     for (uint32_t i = 0; i < n; i++)
-        put(t, "%s%u%s", i ? ", " : " ORDER BY ", 1 + pick(n_items), pick(3) ? "" : " DESC");
+        put(t, "%s%u%s%s", i ? ", " : " ORDER BY ", 1 + pick(n_items), pick(3) ? "" : " DESC",
+            pick(8)   ? ""
+            : pick(2) ? " NULLS FIRST"
+                      : " NULLS LAST");
     if (pick(3) == 0)
         put(t, " LIMIT %u", pick(40));
     else if (pick(8) == 0)
@@ -473,6 +524,10 @@ static uint32_t put_groups(struct text *t)
     for (uint32_t i = 0; i < 1 + pick(4); i++, n++) {
         put(t, n ? ", " : "");
         put_aggregate(t);
+    }
+    if (pick(5) == 0) {
+        put(t, ", max(%s), min(%s), %s", one_of(at->ints, 8), one_of(at->ints, 8), one_of(at->ints, 8));
+        n += 3;
     }
     if (pick(5) == 0) {
         put(t, ", ");
@@ -503,7 +558,7 @@ static uint32_t put_rows(struct text *t)
     return n;
 }
 
-static void put_over(struct text *t, const char *over, bool one_term)
+static void put_over(struct text *t, const char *over, bool ordered, bool one_term)
 {
     static const char *const frames[] = {"",
                                          "",
@@ -516,6 +571,10 @@ static void put_over(struct text *t, const char *over, bool one_term)
                                          " ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING",
                                          " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
                                          " ROWS BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING",
+                                         " GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW",
+                                         " GROUPS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
+                                         " GROUPS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
+                                         " RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
                                          " RANGE BETWEEN 5 PRECEDING AND CURRENT ROW",
                                          " RANGE BETWEEN 100 PRECEDING AND 20 FOLLOWING",
                                          " RANGE BETWEEN 3 FOLLOWING AND UNBOUNDED FOLLOWING",
@@ -537,30 +596,46 @@ static void put_over(struct text *t, const char *over, bool one_term)
         put(t, "%s(", sums[pick(6)]);
         pick(4) ? put_int(t, 1) : put_real(t, 1);
         put(t, ")");
+        if (pick(5) == 0) {
+            put(t, " FILTER (WHERE ");
+            put_condition(t, 0);
+            put(t, ")");
+        }
         break;
     }
-    put(t, " OVER (%s%s)", over, frames[pick(one_term ? 15 : 11)]);
+    put(t, " OVER (%s%s)", over, frames[pick(one_term ? 19 : ordered ? 15 : 11)]);
+}
+
+/* What stands in OVER (). True when it orders rows. */
+static bool put_window_order(struct text *over, bool *one_term)
+{
+    over->n = 0;
+    over->p[0] = 0;
+    *one_term = false;
+    if (pick(3))
+        put(over, "PARTITION BY %s", pick(2) && at->texts[0] ? one_of(at->texts, 4) : one_of(at->ints, 8));
+    if (pick(5) == 0)
+        return false;
+    put(over, " ORDER BY ");
+    put_any(over, 0);
+    put(over, "%s", pick(3) ? "" : " DESC");
+    *one_term = pick(2) == 0;
+    if (!*one_term)
+        put(over, "%s, %s", pick(6) ? "" : pick(2) ? " NULLS FIRST" : " NULLS LAST", one_of(at->ints, 8));
+    return true;
 }
 
 static uint32_t put_windows(struct text *t)
 {
-    struct text over = {.n = 0};
+    struct text over;
     uint32_t n = 1 + pick(3);
-    bool one_term = false;
-    if (pick(3))
-        put(&over, "PARTITION BY %s", pick(2) && at->texts[0] ? one_of(at->texts, 4) : one_of(at->ints, 8));
-    if (pick(5)) {
-        put(&over, " ORDER BY ");
-        put_any(&over, 0);
-        put(&over, "%s", pick(3) ? "" : " DESC");
-        one_term = pick(2) == 0;
-        if (!one_term)
-            put(&over, ", %s", one_of(at->ints, 8));
-    }
+    bool one_term, ordered = put_window_order(&over, &one_term), several = pick(3) == 0;
     put(t, "SELECT ");
     for (uint32_t i = 0; i < n; i++) {
         put(t, i ? ", " : "");
-        put_over(t, over.n ? over.p : "", one_term);
+        if (several && i)
+            ordered = put_window_order(&over, &one_term);
+        put_over(t, over.p, ordered, one_term);
         if (pick(3) == 0) {
             put(t, " - ");
             put_int(t, 1);
@@ -572,30 +647,30 @@ static uint32_t put_windows(struct text *t)
     return n + 1;
 }
 
-/* Statements that no plan knows as a whole: strftime() is SQLite's. Queries within them may have plans. */
+/* Statements that no plan knows as a whole: strftime() of a text is SQLite's. Queries within them may have plans. */
 static const char *const around[] = {
-    "SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM (",
+    "SELECT *, strftime('%Y', '1970-01-01') AS y FROM (",
     ")",
-    "SELECT count(*), group_concat(DISTINCT strftime('%Y', 0, 'unixepoch')) FROM (",
+    "SELECT count(*), group_concat(DISTINCT strftime('%Y', '1970-01-01')) FROM (",
     ")",
     "SELECT (SELECT count(*) FROM (",
-    ")) AS n, strftime('%Y', 0, 'unixepoch') AS y",
+    ")) AS n, strftime('%Y', '1970-01-01') AS y",
     "WITH w AS (",
-    ") SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM w",
+    ") SELECT *, strftime('%Y', '1970-01-01') AS y FROM w",
     "WITH w AS (",
-    ") SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM w, (SELECT id AS other FROM v_thread LIMIT 3)",
+    ") SELECT *, strftime('%Y', '1970-01-01') AS y FROM w, (SELECT id AS other FROM v_thread LIMIT 3)",
     "WITH w AS (",
-    ") SELECT strftime('%Y', 0, 'unixepoch') AS y, a.*, b.* FROM (SELECT count(*) FROM (SELECT * FROM w)) AS a, "
+    ") SELECT strftime('%Y', '1970-01-01') AS y, a.*, b.* FROM (SELECT count(*) FROM (SELECT * FROM w)) AS a, "
     "(SELECT * FROM w LIMIT 2) AS b",
-    "SELECT id, strftime('%Y', id, 'unixepoch') AS y FROM v_thread WHERE id IN (SELECT count(*) FROM (",
+    "SELECT id, strftime('%Y', '1970-01-01') AS y FROM v_thread WHERE id IN (SELECT count(*) FROM (",
     "))",
-    "SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM (",
-    ") WHERE strftime('%Y', 0, 'unixepoch') = '1970'",
-    "SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM (",
+    "SELECT *, strftime('%Y', '1970-01-01') AS y FROM (",
+    ") WHERE strftime('%Y', '1970-01-01') = '1970'",
+    "SELECT *, strftime('%Y', '1970-01-01') AS y FROM (",
     ") ORDER BY 1 DESC LIMIT 30",
     "SELECT * FROM (",
-    ") EXCEPT SELECT * FROM v_thread WHERE strftime('%Y', 0, 'unixepoch') = '1971'",
-    "SELECT *, strftime('%Y', 0, 'unixepoch') AS y FROM (SELECT * FROM (",
+    ") EXCEPT SELECT * FROM v_thread WHERE strftime('%Y', '1970-01-01') = '1971'",
+    "SELECT *, strftime('%Y', '1970-01-01') AS y FROM (SELECT * FROM (",
     ")) GROUP BY 1"};
 
 static void put_around(struct text *t)
@@ -692,7 +767,7 @@ END_TEST
 START_TEST(plans_without_memory)
 {
     struct mirror m;
-    int n = from_environment("MERIDIAN_PLAN_STATEMENTS", 150);
+    int n = from_environment("MERIDIAN_PLAN_WITHOUT_MEMORY", 150);
     struct error err = {0};
     mirror_open(&m, (uint64_t)from_environment("MERIDIAN_PLAN_SEED", 2030), ROWS / 4);
     ck_assert_msg(engine_run(m.e, "test", spans, &err) == 0, "%s", err.text);

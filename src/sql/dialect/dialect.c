@@ -326,6 +326,39 @@ static void dialect_destroy(void *ctx)
     mem_free(d);
 }
 
+static bool copy_fields(const struct param *p, size_t n, struct engine_sql_function *out, bool params)
+{
+    static const char types[VALUE_TYPE_COUNT] = {'i', 'i', 'd', 't', 'b', 'a'};
+    if (n > (params ? ENGINE_MAX_PARAMETERS : ENGINE_MAX_RETURNED))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i].variadic)
+            return false;
+        if (params) {
+            out->params[i].name = p[i].name;
+            out->params[i].type = types[p[i].type];
+        } else {
+            out->columns[i].name = p[i].name;
+            out->columns[i].type = types[p[i].type];
+        }
+    }
+    *(params ? &out->n_params : &out->n_columns) = (uint32_t)n;
+    return true;
+}
+
+static bool dialect_find_function(void *ctx, const char *name, int n_args, bool table, struct engine_sql_function *out)
+{
+    const struct dialect *d = ctx;
+    for (size_t i = 0; i < (table ? d->tables.n : d->scalars.n); i++) {
+        const struct sql_function *f = table ? d->tables.p[i] : d->scalars.p[i];
+        if (strcasecmp(f->name, name) != 0 || f->params.n != (size_t)n_args || f->memoize || !f->sql)
+            continue;
+        out->sql = f->sql;
+        return copy_fields(f->params.p, f->params.n, out, true) && copy_fields(f->columns.p, f->columns.n, out, false);
+    }
+    return false;
+}
+
 int dialect_attach(struct engine *e, struct error *err)
 {
     struct dialect *d = mem_zalloc(sizeof *d);
@@ -337,7 +370,8 @@ int dialect_attach(struct engine *e, struct error *err)
         dialect_destroy(d);
         return rc;
     }
-    engine_set_dialect(e, &(struct engine_dialect){d, dialect_next, dialect_explain, dialect_destroy});
+    engine_set_dialect(
+        e, &(struct engine_dialect){d, dialect_next, dialect_explain, dialect_destroy, dialect_find_function});
     rc = engine_register_module(e, "runtime_table_function", &table_function_module, err);
     return rc ? rc : legacy_functions_register(e, err);
 }

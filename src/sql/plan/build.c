@@ -2,6 +2,7 @@
  * expression to the part that can compute it (rows of the sources, groups, or rows with their windows). */
 #include "sql/plan/plan_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void plan_free(void *plan)
@@ -140,26 +141,51 @@ static bool read_groups(struct reader *r, const struct sql_select *s)
     return true;
 }
 
-static bool read_orders(struct reader *r, const struct sql_select *s)
+static bool add_order(struct reader *r, const struct sql_order *o, struct plan_expr *x)
 {
     struct query_plan *p = r->plan;
-    for (const struct sql_order *o = s->query->order; o; o = o->next) {
-        struct plan_expr *x = p->n_orders < PLAN_MAX_ORDER ? read_term(r, s, o->expr, true) : NULL;
-        if (!x || o->nulls_first || o->nulls_last)
-            return false;
-        p->orders[p->n_orders] = x;
+    struct plan_expr *nulls = read_null_order(r, o, x);
+    if (p->n_orders + 2 > PLAN_MAX_ORDER)
+        return false;
+    if (nulls) {
+        p->orders[p->n_orders] = nulls;
         p->orders_desc[p->n_orders++] = o->desc;
+    }
+    p->orders[p->n_orders] = x;
+    p->orders_desc[p->n_orders++] = o->desc;
+    return true;
+}
+
+static bool read_orders(struct reader *r, const struct sql_select *s)
+{
+    for (const struct sql_order *o = s->query->order; o; o = o->next) {
+        struct plan_expr *x = read_term(r, s, o->expr, true);
+        if (!x || !add_order(r, o, x))
+            return false;
     }
     return true;
 }
 
+/* Windows that order the answer SQLite computes once more, beneath the others: rows then come to several levels of them
+ * in an order that is not known here. */
+static bool orders_levels(const struct query_plan *p)
+{
+    for (uint32_t k = 0; k < p->n_orders && p->n_levels > 1; k++)
+        if (p->orders[k]->sources >> PLAN_WINDOWS & 1)
+            return true;
+    return false;
+}
+
 /* SQLite turns the groups round when as many terms order the answer, or the rows for windows: the order of ties shows
  * it. */
-static void turn_groups(struct query_plan *p)
+static void turn_groups(struct query_plan *p, const struct sql_order *order)
 {
-    uint32_t n = p->n_windows ? p->n_window_order : p->n_orders;
-    for (uint32_t i = 0; i < p->n_keys && p->n_keys == n; i++)
-        p->keys_desc[i] = p->n_windows ? p->window_order[i].desc : p->orders_desc[i];
+    const struct plan_level *l = p->n_windows ? &p->levels[p->n_levels - 1] : NULL;
+    uint32_t n = l ? l->n : 0;
+    for (const struct sql_order *o = order; !l && o; o = o->next)
+        n++;
+    for (uint32_t i = 0; i < p->n_keys && p->n_keys == n; i++, order = order ? order->next : NULL)
+        p->keys_desc[i] = l ? l->order[i].desc : order->desc;
 }
 
 static bool read_limit(struct reader *r, const struct sql_query *q)
@@ -176,19 +202,27 @@ static bool read_limit(struct reader *r, const struct sql_query *q)
 
 /* ---- a core ---- */
 
-/* Conditions on a table that an operator computes are better handed to the operator. */
+/* Is a side of the comparison the first column of its source: ts, of a span join? */
+static bool looks_at_first(const struct plan_expr *x)
+{
+    return (x->args[0]->op == X_COLUMN && x->args[0]->column == 0) ||
+           (x->args[1]->op == X_COLUMN && x->args[1]->column == 0);
+}
+
+/* Equalities with a table that an operator computes are better handed to the operator, and so are times. */
 static bool narrows_batches(const struct query_plan *p)
 {
     for (uint32_t i = 0; i < p->n_where; i++)
         for (uint32_t s = 0; s < p->n_sources; s++)
-            if (p->sources[s].batches && p->where[i]->op == X_COMPARE && p->where[i]->sources == 1u << s)
+            if (p->sources[s].batches && p->where[i]->op == X_COMPARE && p->where[i]->sources == 1u << s &&
+                (p->where[i]->sql == SQL_EQ || p->where[i]->sql == SQL_IS || looks_at_first(p->where[i])))
                 return true;
     return false;
 }
 
 static bool is_computed(const struct plan_source *s)
 {
-    return s->sub || s->batches || s->pointer;
+    return s->sub || s->batches || s->pointer || s->values;
 }
 
 static bool is_worth_it(const struct query_plan *p, bool inner)
@@ -198,7 +232,10 @@ static bool is_worth_it(const struct query_plan *p, bool inner)
         return false;
     if (inner)
         return true;
-    if (first_rows && ((p->n_windows && p->n_window_partition) || (p->restore_order && !p->n_windows)))
+    for (uint32_t i = 0; i < p->n_levels; i++)
+        if (first_rows && p->levels[i].n_partition)
+            return false;
+    if (first_rows && p->restore_order && !p->n_windows)
         return false;
     for (uint32_t i = 0; i < p->n_sources; i++)
         if (is_computed(&p->sources[i]))
@@ -214,6 +251,23 @@ static bool is_small(const struct reader *r)
     for (uint32_t i = 0; i < r->plan->n_sources; i++)
         derived |= is_computed(&r->plan->sources[i]);
     return !derived && !r->loop_arm && r->depth == 1 && *r->rows < PLANNER_MIN_ROWS;
+}
+
+/* Queries within expressions, whose tables may be larger. */
+static bool has_query(const struct sql_expr *x)
+{
+    for (; x; x = x->next)
+        if (x->query || has_query(x->args))
+            return true;
+    return false;
+}
+
+static bool has_queries(const struct sql_select *s)
+{
+    bool found = has_query(s->where) || has_query(s->having);
+    for (const struct sql_item *i = s->items; i && !found; i = i->next)
+        found = !i->star && has_query(i->expr);
+    return found;
 }
 
 enum { FEW_VALUES = 1 << 16 };
@@ -235,6 +289,23 @@ static bool has_few_values(const struct query_plan *p)
     return true;
 }
 
+/* The columns of VALUES: column1, column2, … */
+static bool add_value_items(struct reader *r)
+{
+    const struct plan_values *v = r->plan->sources[0].values;
+    for (uint32_t k = 0; k < v->n_columns; k++) {
+        char name[24];
+        struct plan_expr *x = v->types[k] == PLAN_NULL ? plan_const(r->plan, PLAN_NULL, COL_NULL)
+                                                       : plan_column(r->plan, 0, (int16_t)k, v->types[k]);
+        int n = snprintf(name, sizeof name, "column%u", k + 1);
+        if (x)
+            x->letter = 'c';
+        if (!add_item(r, x, name, (size_t)n))
+            return false;
+    }
+    return true;
+}
+
 static bool read_core(struct reader *r, const struct sql_select *s)
 {
     struct query_plan *p = r->plan;
@@ -242,7 +313,10 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     r->once = false;
     r->core = s;
     r->aliases_allowed = false;
-    if (!read_from(r, s->from) || is_small(r))
+    bool queries = has_queries(s);
+    if (!s->from && !read_values(r, s->rows))
+        return false;
+    if ((s->from && !read_from(r, s->from)) || (!queries && is_small(r)))
         return false;
     r->aliases_allowed = true; /* not in the list itself */
     if (s->where && !read_conjunction(r, s->where, p->where, &p->n_where))
@@ -251,8 +325,9 @@ static bool read_core(struct reader *r, const struct sql_select *s)
         return false;
     r->aggregates_allowed = r->windows_allowed = true;
     r->aliases_allowed = false;
-    if (!read_items(r, s))
+    if (s->rows ? !add_value_items(r) : !read_items(r, s))
         return false;
+    p->n_listed = p->n_aggregates;
     r->aliases_allowed = true;
     r->windows_allowed = false;
     if (s->having && (!(p->having = read_expr(r, s->having)) || p->having->type == PLAN_TEXT || !s->group))
@@ -264,11 +339,15 @@ static bool read_core(struct reader *r, const struct sql_select *s)
     for (uint32_t i = 0; i < p->n_where; i++)
         if (p->where[i]->sources & (1u << PLAN_GROUPS | 1u << PLAN_WINDOWS))
             return false;
-    turn_groups(p);
+    if (orders_levels(p))
+        return false;
+    turn_groups(p, r->loop_arm ? NULL : s->query->order);
     p->distinct = s->distinct || (once && !p->grouped && !p->n_windows && has_few_values(p));
     if (p->distinct && (p->grouped || p->n_windows))
         return false;
     plan_settle_distinct(r);
+    if (queries && is_small(r))
+        return false;
     return plan_lift(p) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
 }
 
@@ -522,11 +601,9 @@ static bool read_compound(struct reader *r, struct query_plan *arms, const struc
         if (!add_item(r, e->columns[i].expr, arms->items[i].name, strlen(arms->items[i].name)))
             return false;
     for (const struct sql_order *o = q->order; o; o = o->next) {
-        struct plan_expr *x = p->n_orders < PLAN_MAX_ORDER ? read_column_order(r, o->expr) : NULL;
-        if (!x || o->nulls_first || o->nulls_last)
+        struct plan_expr *x = read_column_order(r, o->expr);
+        if (!x || !add_order(r, o, x))
             return false;
-        p->orders[p->n_orders] = x;
-        p->orders_desc[p->n_orders++] = o->desc;
     }
     p->distinct = kind == COMPOUND_UNION;
     if (kind != COMPOUND_UNION_ALL && !order_by_all(p))
@@ -592,7 +669,8 @@ static struct query_plan *build_core(struct reader *outer, const struct sql_quer
                                      const struct sql_tree *tree, const struct cte_scope *ctes,
                                      const struct asked *asked)
 {
-    if (s->rows || !s->from || outer->depth >= PLAN_MAX_DEPTH)
+    bool constants = !s->from && !asked->keyed && !asked->list; /* of use within another query only */
+    if ((!s->from && !(constants && (outer->plan || outer->loop_arm))) || outer->depth >= PLAN_MAX_DEPTH)
         return NULL;
     struct query_plan *p = try_core(outer, q, s, tree, ctes, asked, false);
     bool queries = false;

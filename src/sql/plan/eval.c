@@ -494,6 +494,8 @@ const int64_t *eval(struct run *r, const struct plan_expr *x, const struct batch
         return r->values[x->slot] ? r->values[x->slot] : nothing;
     r->serials[x->slot] = constant ? UINT64_MAX : b->serial;
     compute(r, x, b, r->values[x->slot]);
+    if (r->rc) /* it may have ended half way: what looks at these words must find texts that exist */
+        memset(r->values[x->slot], 0, BATCH * sizeof(int64_t));
     return r->values[x->slot];
 }
 

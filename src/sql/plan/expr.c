@@ -252,6 +252,11 @@ struct plan_expr *read_compare(struct reader *r, uint8_t op, struct plan_expr *a
     return binary(r, X_COMPARE, PLAN_INT, op, a, b);
 }
 
+struct plan_expr *read_null_order(struct reader *r, const struct sql_order *o, struct plan_expr *x)
+{
+    return (o->desc ? o->nulls_first : o->nulls_last) ? unary(r, X_IS_NULL, PLAN_INT, x) : NULL;
+}
+
 static bool is_truth_word(const struct sql_expr *x)
 {
     return x->kind == EXPR_COLUMN && !x->table.len && (sql_name_is(x->name, "true") || sql_name_is(x->name, "false"));
@@ -288,13 +293,9 @@ static struct plan_expr *read_binary(struct reader *r, const struct sql_expr *x)
         return is_integer(a) && is_integer(b) ? binary(r, X_ARITHMETIC, PLAN_INT, x->op, a, b) : NULL;
     case SQL_CONCAT:
         return call_text(r, PLAN_TEXT, "SELECT ?1 || ?2", a, b);
-    case SQL_IS:
-    case SQL_ISNOT: {
-        uint8_t op = x->op;
-        if (x->distinct) /* IS DISTINCT FROM is IS NOT */
-            op = op == SQL_IS ? SQL_ISNOT : SQL_IS;
-        return read_compare(r, op, a, b);
-    }
+    case SQL_IS: /* the parser has turned DISTINCT FROM into these */
+    case SQL_ISNOT:
+        return read_compare(r, x->op, a, b);
     default:
         return x->op <= SQL_GE ? read_compare(r, x->op, a, b) : NULL;
     }
@@ -521,6 +522,8 @@ struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)
     switch (x->kind) {
     case EXPR_COLUMN:
         return read_column(r, x);
+    case EXPR_PARAMETER:
+        return read_argument(r, x);
     case EXPR_UNARY:
         return read_unary(r, x);
     case EXPR_BINARY:

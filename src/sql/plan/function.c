@@ -1,4 +1,4 @@
-/* Calls of functions: aggregates, windows, those computed here, and those that SQLite computes once for each text. */
+/* Calls of functions: aggregates, those computed here, and those that SQLite computes once for each text. */
 #include "sql/plan/plan_private.h"
 
 #include <string.h>
@@ -38,6 +38,14 @@ static const struct {
     {"pow", PLAN_REAL, 2, 2, 'n', 'n'},   {"power", PLAN_REAL, 2, 2, 'n', 'n'},   {"printf", PLAN_TEXT, 1, 6, 'f', 0},
     {"format", PLAN_TEXT, 1, 6, 'f', 0},  {"hash", PLAN_INT, 1, 6, 0, 0}};
 
+/* The same of times, whose first argument (`at`) is a number: a text may be 'now'. */
+static const struct {
+    const char *name;
+    enum plan_type type;
+    uint8_t at, most;
+} dates[] = {{"date", PLAN_TEXT, 0, 4},      {"time", PLAN_TEXT, 0, 4},     {"datetime", PLAN_TEXT, 0, 4},
+             {"julianday", PLAN_REAL, 0, 4}, {"unixepoch", PLAN_INT, 0, 4}, {"strftime", PLAN_TEXT, 1, 5}};
+
 static bool fits(const struct plan_expr *x, char what)
 {
     switch (what) {
@@ -52,6 +60,16 @@ static bool fits(const struct plan_expr *x, char what)
     }
 }
 
+static struct plan_expr *make_call(struct reader *r, const char *name, enum plan_type type, struct plan_expr **args,
+                                   uint32_t n)
+{
+    const char *text = "?1";
+    for (uint32_t i = 1; i < n && text; i++)
+        text = arena_printf(&r->plan->arena, "%s, ?%u", text, i + 1);
+    text = text ? arena_printf(&r->plan->arena, "SELECT %s(%s)", name, text) : NULL;
+    return text ? plan_make_call(r->plan, type, text, args, n) : NULL;
+}
+
 static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, size_t at)
 {
     struct plan_expr *args[PLAN_MAX_CALL_ARGS] = {NULL};
@@ -62,11 +80,19 @@ static struct plan_expr *read_call(struct reader *r, const struct sql_expr *x, s
         if (!(args[n] = read_expr(r, a)) || !fits(args[n], n ? calls[at].others : calls[at].first))
             return NULL;
     enum plan_type type = calls[at].type == PLAN_NULL ? (enum plan_type)args[0]->type : calls[at].type;
-    const char *text = "?1";
-    for (uint32_t i = 1; i < n && text; i++)
-        text = arena_printf(&r->plan->arena, "%s, ?%u", text, i + 1);
-    text = text ? arena_printf(&r->plan->arena, "SELECT %s(%s)", calls[at].name, text) : NULL;
-    return text ? plan_make_call(r->plan, type, text, args, n) : NULL;
+    return make_call(r, calls[at].name, type, args, n);
+}
+
+static struct plan_expr *read_date(struct reader *r, const struct sql_expr *x, size_t which)
+{
+    struct plan_expr *args[PLAN_MAX_CALL_ARGS] = {NULL};
+    uint32_t n = 0, at = dates[which].at;
+    if (x->n_args <= at || x->n_args > dates[which].most)
+        return NULL;
+    for (const struct sql_expr *a = x->args; a; a = a->next, n++)
+        if (!(args[n] = read_expr(r, a)) || !fits(args[n], n == at ? 'n' : 'f')) /* modifiers are constants */
+            return NULL;
+    return make_call(r, dates[which].name, dates[which].type, args, n);
 }
 
 /* nullif(a, b): CASE WHEN a = b THEN NULL ELSE a END */
@@ -97,7 +123,7 @@ static enum plan_type type_of_arg(struct engine *e, strid key)
         if (found > FOUND_NOTHING)
             return types[found];
     }
-    return PLAN_NULL;
+    return PLAN_INT; /* most likely nobody has it */
 }
 
 static struct plan_expr *read_extract_arg(struct reader *r, const struct sql_expr *x)
@@ -188,8 +214,10 @@ static struct plan_expr *read_scalar(struct reader *r, const struct sql_expr *x)
 {
     if (x->distinct || x->filter || x->star)
         return NULL;
-    if (x->n_args == 0)
-        return read_bound_of_trace(r, x);
+    if (x->n_args == 0) {
+        struct plan_expr *bound = read_bound_of_trace(r, x);
+        return bound ? bound : read_sql_function(r, x);
+    }
     if (x->n_args >= 2 && (sql_name_is(x->name, "coalesce") || (sql_name_is(x->name, "ifnull") && x->n_args == 2)))
         return read_alike(r, x, X_COALESCE);
     if (x->n_args == 3 && sql_name_is(x->name, "iif"))
@@ -207,7 +235,10 @@ static struct plan_expr *read_scalar(struct reader *r, const struct sql_expr *x)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (sql_name_is(x->name, calls[i].name))
             return read_call(r, x, i);
-    return NULL;
+    for (size_t i = 0; i < sizeof dates / sizeof *dates; i++)
+        if (sql_name_is(x->name, dates[i].name))
+            return read_date(r, x, i);
+    return read_sql_function(r, x);
 }
 
 /* ---- of groups ---- */
@@ -342,195 +373,4 @@ struct plan_expr *read_function(struct reader *r, const struct sql_expr *x)
         if (x->n_args == aggregates[i].n_args && sql_name_is(x->name, aggregates[i].name))
             return x->star ? NULL : read_aggregate(r, x, i);
     return read_scalar(r, x);
-}
-
-/* ---- of windows ---- */
-
-static const struct {
-    const char *name;
-    uint8_t kind;
-    uint8_t least, most; /* arguments */
-} windows[] = {{"row_number", WIN_ROW_NUMBER, 0, 0},
-               {"rank", WIN_RANK, 0, 0},
-               {"dense_rank", WIN_DENSE_RANK, 0, 0},
-               {"percent_rank", WIN_PERCENT_RANK, 0, 0},
-               {"cume_dist", WIN_CUME_DIST, 0, 0},
-               {"ntile", WIN_NTILE, 1, 1},
-               {"lag", WIN_LAG, 1, 3},
-               {"lead", WIN_LEAD, 1, 3},
-               {"first_value", WIN_FIRST, 1, 1},
-               {"last_value", WIN_LAST, 1, 1},
-               {"nth_value", WIN_NTH, 2, 2},
-               {"count", WIN_COUNT, 1, 1},
-               {"sum", WIN_SUM, 1, 1},
-               {"total", WIN_TOTAL, 1, 1},
-               {"avg", WIN_AVG, 1, 1},
-               {"min", WIN_MIN, 1, 1},
-               {"max", WIN_MAX, 1, 1}};
-
-/* n of `n PRECEDING`, as a distance from the row; false when it is no plain number. */
-static bool read_bound(struct reader *r, const struct sql_bound *b, int64_t *out)
-{
-    *out = 0;
-    if (b->kind == BOUND_CURRENT)
-        return true;
-    if (b->kind != BOUND_PRECEDING && b->kind != BOUND_FOLLOWING)
-        return false;
-    struct plan_expr *n = read_constant(r, b->offset);
-    if (!n || n->type != PLAN_INT || n->word < 0 || n->word > UINT32_MAX)
-        return false;
-    *out = b->kind == BOUND_PRECEDING ? -n->word : n->word;
-    return true;
-}
-
-static bool is_unbounded(const struct sql_bound *b, enum frame_end side)
-{
-    return b->kind == BOUND_UNBOUNDED && b->side == side;
-}
-
-static bool read_frame(struct reader *r, const struct sql_window *w, struct plan_window *out)
-{
-    out->frame = w->order ? FRAME_PEERS : FRAME_WHOLE;
-    if (!w->frame.len)
-        return true;
-    if (w->exclude.len && !sql_name_is(w->exclude, "no"))
-        return false;
-    bool rows = sql_name_is(w->frame, "rows"), from_start = is_unbounded(&w->from, FRAME_PRECEDING);
-    bool to_row = w->to.kind == BOUND_CURRENT || w->to.kind == BOUND_NONE;
-    if (from_start && is_unbounded(&w->to, FRAME_FOLLOWING)) {
-        out->frame = FRAME_WHOLE;
-        return true;
-    }
-    if (from_start && to_row) {
-        if (rows)
-            out->frame = FRAME_ROWS;
-        return true;
-    }
-    if (!rows && (!sql_name_is(w->frame, "range") || !w->order || w->order->next))
-        return false;
-    out->frame = rows ? FRAME_SLIDING : FRAME_RANGE;
-    out->from = -FRAME_FAR;
-    out->to = is_unbounded(&w->to, FRAME_FOLLOWING) ? FRAME_FAR : 0;
-    return (from_start || read_bound(r, &w->from, &out->from)) &&
-           (w->to.kind == BOUND_NONE || out->to || read_bound(r, &w->to, &out->to)) && out->from <= out->to;
-}
-
-static const struct sql_window *named_window(const struct reader *r, const struct sql_window *w)
-{
-    if (!w->name.len)
-        return w;
-    for (const struct sql_window *n = r->core ? r->core->windows : NULL; n; n = n->next)
-        if (sql_name_equal(n->name, w->name))
-            return n->base.len ? NULL : n;
-    return NULL;
-}
-
-/* PARTITION BY and ORDER BY as columns of the stage; of a second window they must be the same. */
-static bool read_window_order(struct reader *r, const struct sql_window *w)
-{
-    struct query_plan *p = r->plan;
-    struct plan_order order[PLAN_MAX_ORDER];
-    uint32_t n = 0, n_partition;
-    for (const struct sql_expr *x = w->partition; x; x = x->next) {
-        struct plan_expr *v = read_expr(r, x);
-        int at = v && n < PLAN_MAX_ORDER ? plan_stage_column(p, &p->window_rows, v) : -1;
-        if (at < 0)
-            return false;
-        order[n++] = (struct plan_order){(int16_t)at, false};
-    }
-    n_partition = n;
-    for (const struct sql_order *o = w->order; o; o = o->next) {
-        struct plan_expr *v = read_expr(r, o->expr);
-        int at = v && n < PLAN_MAX_ORDER && !o->nulls_first && !o->nulls_last ? plan_stage_column(p, &p->window_rows, v)
-                                                                              : -1;
-        if (at < 0)
-            return false;
-        order[n++] = (struct plan_order){(int16_t)at, o->desc};
-    }
-    if (p->n_windows == 0) {
-        memcpy(p->window_order, order, n * sizeof *order);
-        p->n_window_order = n;
-        p->n_window_partition = n_partition;
-        return true;
-    }
-    bool same = p->n_window_order == n && p->n_window_partition == n_partition;
-    for (uint32_t i = 0; same && i < n; i++)
-        same = p->window_order[i].column == order[i].column && p->window_order[i].desc == order[i].desc;
-    return same;
-}
-
-static enum plan_type window_type(uint8_t kind, enum plan_type of)
-{
-    if (kind == WIN_PERCENT_RANK || kind == WIN_CUME_DIST || kind == WIN_TOTAL || kind == WIN_AVG)
-        return PLAN_REAL;
-    if (kind <= WIN_NTILE || kind == WIN_COUNT || kind == WIN_COUNT_ROWS)
-        return PLAN_INT;
-    return of;
-}
-
-/* The other arguments: how many rows away, and what stands where there is none. */
-static bool read_window_args(struct reader *r, const struct sql_expr *x, struct plan_window *w, enum plan_type *of)
-{
-    struct query_plan *p = r->plan;
-    const struct sql_expr *arg = x->args;
-    bool neighbour = w->kind == WIN_LAG || w->kind == WIN_LEAD;
-    if (w->kind != WIN_NTILE && arg) {
-        struct plan_expr *v = read_expr(r, arg);
-        int at = v && v->type != PLAN_NULL ? plan_stage_column(p, &p->window_rows, v) : -1;
-        if (at < 0 || (v->type == PLAN_TEXT && w->kind >= WIN_SUM))
-            return false;
-        *of = (enum plan_type)v->type;
-        w->arg = (int16_t)at;
-        arg = arg->next;
-    }
-    if (arg) {
-        struct plan_expr *n = read_constant(r, arg);
-        if (!n || n->type != PLAN_INT || n->word < !neighbour || n->word > UINT32_MAX)
-            return false;
-        w->offset = n->word;
-        arg = arg->next;
-    }
-    if (arg) {
-        struct plan_expr *v = read_expr(r, arg);
-        int at = v && v->type == *of ? plan_stage_column(p, &p->window_rows, v) : -1;
-        if (at < 0)
-            return false;
-        w->fallback = (int16_t)at;
-    }
-    return true;
-}
-
-struct plan_expr *read_window(struct reader *r, const struct sql_expr *x)
-{
-    struct query_plan *p = r->plan;
-    const struct sql_window *over = named_window(r, x->over);
-    struct plan_window w = {.arg = -1, .fallback = -1, .offset = 1};
-    enum plan_type of = PLAN_NULL;
-    size_t at = 0;
-    if (!r->windows_allowed || !over || over->base.len || x->distinct || x->filter ||
-        p->n_windows == PLAN_MAX_AGGREGATES)
-        return NULL;
-    bool star = sql_name_is(x->name, "count") && (x->star || x->n_args == 0);
-    while (at < sizeof windows / sizeof *windows && !sql_name_is(x->name, windows[at].name))
-        at++;
-    if (at == sizeof windows / sizeof *windows || (!star && (x->star || x->n_args < windows[at].least)) ||
-        x->n_args > windows[at].most)
-        return NULL;
-    w.kind = star ? WIN_COUNT_ROWS : windows[at].kind;
-    r->windows_allowed = false;
-    bool ok = read_window_args(r, x, &w, &of) && read_window_order(r, over) && read_frame(r, over, &w);
-    r->windows_allowed = true;
-    if (!ok)
-        return NULL;
-    if (w.frame == FRAME_RANGE &&
-        p->window_rows.columns[p->window_order[p->n_window_partition].column]->type != PLAN_INT)
-        return NULL;
-    w.type = (uint8_t)window_type(w.kind, of);
-    struct plan_expr *out = plan_expr_new(p, X_RESULT, (enum plan_type)w.type, 0);
-    if (out) {
-        out->column = (int16_t)p->n_windows;
-        out->sources = 1u << PLAN_WINDOWS;
-        p->windows[p->n_windows++] = w;
-    }
-    return out;
 }

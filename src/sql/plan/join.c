@@ -6,10 +6,11 @@
 
 struct step_state {
     struct key_index index;
+    struct range_index ranges;
     uint32_t *out[PLAN_ALL_SOURCES]; /* rows of the batch being made */
     uint32_t n_out;
     uint32_t *filtered[PLAN_ALL_SOURCES]; /* rows of it that pass `where` */
-    int64_t *keys;                        /* of the batch being joined */
+    int64_t *keys;                        /* of the batch being joined; behind them what ranges compare */
     uint32_t *keep;
     uint32_t *found; /* of the batch being joined by row */
 };
@@ -104,7 +105,7 @@ static bool index_build(struct join *j, const struct plan_step *step, struct key
         }
     }
     mem_free(words);
-    if (!step->n_keys && h->n > 64) /* every row with every row: SQLite may know better */
+    if (!step->n_keys && !step->n_ranges && h->n > 64) /* every row with every row: SQLite may know better */
         r->rc = RUN_GAVE_UP;
     return !r->rc && key_index_finish(r, step, h);
 }
@@ -279,6 +280,25 @@ static void join_row(struct join *j, uint32_t at, const struct batch *b, uint32_
         put(j, at, b, i, (uint32_t)NO_ROW);
 }
 
+/* Joins a batch to rows that one key finds by its number, of which there is one at most. False: not so here. */
+static bool join_by_number(struct join *j, uint32_t at, const struct batch *b, int64_t *keys)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    const struct key_index *h = &j->steps[at].index;
+    uint32_t n = 0, *found = j->steps[at].found;
+    if (!h->direct || !h->unique || s->n_after || j->r->plan->sources[s->source].left)
+        return false;
+    for (uint32_t i = 0; i < b->n; i++) { /* NULL lies outside, too */
+        uint64_t number = (uint64_t)keys[i] - (uint64_t)h->base;
+        uint32_t place = number < h->width ? h->direct[number] : 0;
+        found[n] = i;
+        n += place != 0;
+        keys[i] = place ? h->rows[place - 1] : 0;
+    }
+    put_found(j, at, b, found, n, keys);
+    return true;
+}
+
 static void join_by_keys(struct join *j, uint32_t at, const struct batch *b)
 {
     const struct plan_step *s = &j->r->plan->steps[at];
@@ -291,11 +311,70 @@ static void join_by_keys(struct join *j, uint32_t at, const struct batch *b)
         return;
     if (s->n_keys)
         zip_keys(columns, s->n_keys, b->n, keys);
+    if (join_by_number(j, at, b, keys))
+        return;
     key_index_adapt(j->r, s, h);
     for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
-        if (s->n_keys && h->sorted_by < 0)
+        if (s->n_keys && h->sorted_by < 0 && !h->direct)
             key_index_fetch(h, s->n_keys, keys, i, b->n);
         join_row(j, at, b, i, keys + (size_t)i * s->n_keys);
+    }
+}
+
+/* The pairs of one row with rows [0, n) of a list. */
+static bool put_rows(struct join *j, uint32_t at, const struct batch *b, uint32_t i, const uint32_t *rows, uint32_t lo,
+                     uint32_t n)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < n && !j->r->rc && !j->enough; k++) {
+        uint32_t row = rows ? rows[k] : lo + k;
+        if (++j->pairs % BATCH == 0 && run_stopped(j->r))
+            break;
+        if (pair_passes(j, at, b, i, row)) {
+            any = true;
+            put(j, at, b, i, row);
+        }
+    }
+    return any;
+}
+
+/* The list of rows in [lo, hi) of the index, ascending. */
+static const uint32_t *rows_between(struct join *j, struct range_index *x, uint32_t lo, uint32_t hi)
+{
+    if (!x->turned || hi - lo < 2)
+        return x->rows + lo;
+    memcpy(x->sorted, x->rows + lo, (hi - lo) * sizeof *x->sorted);
+    if (!order_ascending(x->sorted, hi - lo, engine_stop(j->r->e)))
+        j->r->rc = engine_gave_up(j->r->e);
+    return x->sorted;
+}
+
+static void join_by_ranges(struct join *j, uint32_t at, const struct batch *b)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    struct step_state *st = &j->steps[at];
+    const int64_t *columns[PLAN_MAX_KEYS], *others[PLAN_MAX_RANGES];
+    bool left = j->r->plan->sources[s->source].left;
+    for (uint32_t k = 0; k < s->n_keys; k++)
+        columns[k] = eval(j->r, s->keys[k], b);
+    if (s->n_keys && !j->r->rc)
+        zip_keys(columns, s->n_keys, b->n, st->keys);
+    for (uint32_t k = 0; k < s->n_ranges && !j->r->rc; k++)
+        others[k] = memcpy(st->keys + (size_t)(s->n_keys + k) * BATCH, eval(j->r, s->ranges[k].other, b),
+                           b->n * sizeof(int64_t));
+    for (uint32_t i = 0; i < b->n && !j->r->rc && !j->enough; i++) {
+        const int64_t *key = st->keys + (size_t)i * s->n_keys;
+        uint32_t lo = 0, hi = 0;
+        bool any = false;
+        if (s->by_sorted) {
+            range_index_find_rows(j->r, s, others, i, &lo, &hi);
+            any = put_rows(j, at, b, i, NULL, lo, hi - lo);
+        } else if (!is_null_key(s, key)) {
+            range_index_find(s, &st->ranges, key_index_first(&st->index, s->n_keys, key), others, i, &lo, &hi);
+            any = put_rows(j, at, b, i, rows_between(j, &st->ranges, lo, hi), 0, hi - lo);
+        }
+        if (!any && left && !j->r->rc)
+            put(j, at, b, i, (uint32_t)NO_ROW);
     }
 }
 
@@ -308,6 +387,8 @@ static void run_step(struct join *j, uint32_t at, const struct batch *b)
     }
     if (p->steps[at].by_row)
         join_by_row(j, at, b);
+    else if (p->steps[at].n_ranges)
+        join_by_ranges(j, at, b);
     else
         join_by_keys(j, at, b);
     /* Rows wait for a full batch here; the batch above is about to be overwritten, but they have been copied. */
@@ -325,16 +406,21 @@ static bool open_steps(struct join *j)
                 run_alloc_rows(j->r, &st->out[source], BATCH + 8) && run_alloc_rows(j->r, &st->filtered[source], BATCH);
         }
         ok = ok && run_alloc_rows(j->r, &st->keep, BATCH) && run_alloc_rows(j->r, &st->found, BATCH);
-        if (ok && !(st->keys = mem_alloc((p->steps[at].n_keys + 1) * (size_t)BATCH * sizeof *st->keys))) {
+        if (ok && !(st->keys = mem_alloc((p->steps[at].n_keys + p->steps[at].n_ranges + 1) * (size_t)BATCH *
+                                         sizeof *st->keys))) {
             j->r->rc = SQLITE_NOMEM;
             ok = false;
         }
         if (ok && at && p->steps[at].by_row)
             ok = pass_build(j->r, &p->steps[at], &st->index);
     }
-    for (uint32_t at = 1; ok && at < p->n_steps; at++)
-        if (!p->steps[at].by_row)
-            ok = index_build(j, &p->steps[at], &j->steps[at].index);
+    for (uint32_t at = 1; ok && at < p->n_steps; at++) {
+        const struct plan_step *s = &p->steps[at];
+        if (!s->by_row && !s->by_sorted)
+            ok = index_build(j, s, &j->steps[at].index);
+        if (ok && s->n_ranges && !s->by_sorted)
+            ok = range_index_finish(j->r, s, &j->steps[at].index, &j->steps[at].ranges);
+    }
     return ok;
 }
 
@@ -342,6 +428,7 @@ static void close_steps(struct join *j)
 {
     for (uint32_t at = 0; at < j->r->plan->n_steps; at++) {
         key_index_free(&j->steps[at].index);
+        range_index_free(&j->steps[at].ranges);
         mem_free(j->steps[at].keep);
         mem_free(j->steps[at].found);
         mem_free(j->steps[at].keys);
@@ -352,6 +439,15 @@ static void close_steps(struct join *j)
     }
 }
 
+/* Is there a source without rows, where none would do? */
+static bool is_empty(const struct run *r)
+{
+    for (uint32_t i = 0; i < r->plan->n_sources; i++)
+        if (!r->plan->sources[i].left && r->tables[i]->n_rows == 0)
+            return true;
+    return false;
+}
+
 int join_run(struct run *r, struct sink *sink)
 {
     struct join *j = mem_zalloc(sizeof *j);
@@ -359,6 +455,10 @@ int join_run(struct run *r, struct sink *sink)
     const struct plan_step *first = &r->plan->steps[0];
     if (!j)
         return r->rc = SQLITE_NOMEM;
+    if (is_empty(r)) {
+        mem_free(j);
+        return r->rc;
+    }
     j->r = r;
     j->sink = sink;
     if (open_steps(j)) {

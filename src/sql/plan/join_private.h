@@ -25,6 +25,10 @@ struct key_index {
     uint32_t *rows;
     int64_t *keys; /* by place, n_keys each */
     uint32_t n, cap, mask;
+    uint32_t *direct; /* of one key with few values: the first place by key, + 1; NULL: there are too many */
+    int64_t base;     /* the least key */
+    uint64_t width;
+    bool unique;     /* with `direct`: no key has two rows */
     uint8_t *passes; /* by row number: for joins by row with tests; NULL: all do */
     int sorted_by;   /* the key by which the places ascend; -1: none, or looking by hash is quicker */
     uint32_t at;     /* where the last one was found in that order */
@@ -34,7 +38,7 @@ struct key_index {
 void key_index_free(struct key_index *h);
 /* Room for n more rows with their keys, which the caller puts behind the others. False: r->rc. */
 bool key_index_room(struct run *r, const struct plan_step *step, struct key_index *h, uint32_t n);
-/* Makes the rows findable. */
+/* Makes the rows findable; by hash, when the step has ranges. */
 bool key_index_finish(struct run *r, const struct plan_step *step, struct key_index *h);
 /* Between batches: goes over to hashes when rows do not come in the order of the index. */
 void key_index_adapt(struct run *r, const struct plan_step *step, struct key_index *h);
@@ -44,6 +48,27 @@ void key_index_fetch(const struct key_index *h, uint32_t n_keys, const int64_t *
 uint32_t key_index_first(struct key_index *h, uint32_t n_keys, const int64_t *key);
 /* The next one behind that place. */
 uint32_t key_index_next(const struct key_index *h, uint32_t n_keys, const int64_t *key, uint32_t place);
+
+/* The rows of a source by key and, within a key, by what a range compares. */
+struct range_index {
+    uint32_t *rows; /* by place */
+    uint32_t n, longest;
+    uint32_t *starts, *ends;          /* by the first place of a key in the key index */
+    int64_t *bounds[PLAN_MAX_RANGES]; /* by place: what ascends; NULL: the first of them */
+    bool turned;                      /* rows of a key do not ascend */
+    uint32_t *sorted;                 /* then: room for some of them */
+};
+
+void range_index_free(struct range_index *x);
+/* From an index that has the rows by hash. False: r->rc. */
+bool range_index_finish(struct run *r, const struct plan_step *s, struct key_index *h, struct range_index *x);
+/* The places that may pass for row i of a batch, whose words for the ranges are `others`; `first`: the first place of
+ * its key, + 1. */
+void range_index_find(const struct plan_step *s, const struct range_index *x, uint32_t first,
+                      const int64_t *const *others, uint32_t i, uint32_t *lo, uint32_t *hi);
+/* The same for a step by_sorted, which has no index: row numbers. */
+void range_index_find_rows(const struct run *r, const struct plan_step *s, const int64_t *const *others, uint32_t i,
+                           uint32_t *lo, uint32_t *hi);
 
 bool run_alloc_rows(struct run *r, uint32_t **out, uint64_t n);
 

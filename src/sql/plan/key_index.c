@@ -1,4 +1,5 @@
-/* The rows of a source by their keys: in order where they have one, by hash else. */
+/* The rows of a source by their keys: by number where those lie close together, in order where they have one, by hash
+ * else. */
 #include "sql/plan/join_private.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@ enum { FAR = 16 }; /* rows ahead, to fetch memory for */
 void key_index_free(struct key_index *h)
 {
     mem_free(h->slots);
+    mem_free(h->direct);
     mem_free(h->next);
     mem_free(h->rows);
     mem_free(h->passes);
@@ -174,11 +176,51 @@ static uint32_t seek(struct key_index *h, uint32_t n_keys, int64_t word)
     return h->at = lo;
 }
 
+/* ---- by number ---- */
+
+enum { DIRECT_LEAST = 4096, DIRECT_PER_ROW = 4 };
+
+/* Makes h->direct where the keys lie close together. False: r->rc. */
+static bool number_keys(struct run *r, struct key_index *h)
+{
+    int64_t min = INT64_MAX, max = INT64_MIN;
+    for (uint32_t i = 0; i < h->n; i++) {
+        min = h->keys[i] < min ? h->keys[i] : min;
+        max = h->keys[i] > max ? h->keys[i] : max;
+    }
+    uint64_t width = h->n ? (uint64_t)max - (uint64_t)min : 0;
+    if (width >= DIRECT_LEAST + (uint64_t)h->n * DIRECT_PER_ROW)
+        return true;
+    if (!run_alloc_rows(r, &h->next, h->n) || !run_alloc(r, (width + 2) * sizeof *h->direct))
+        return false;
+    h->direct = mem_zalloc((width + 2) * sizeof *h->direct);
+    if (!h->direct) {
+        r->rc = SQLITE_NOMEM;
+        return false;
+    }
+    h->base = h->n ? min : 0;
+    h->width = h->n ? width + 1 : 0;
+    h->unique = true;
+    for (uint32_t i = h->n; i-- > 0;) { /* each in front of those of its key */
+        uint32_t *first = &h->direct[(uint64_t)h->keys[i] - (uint64_t)h->base];
+        h->unique &= *first == 0;
+        h->next[i] = *first;
+        *first = i + 1;
+    }
+    return true;
+}
+
 /* ---- any ---- */
 
 bool key_index_finish(struct run *r, const struct plan_step *step, struct key_index *h)
 {
-    h->sorted_by = find_order(h, step->n_keys);
+    if (step->n_keys == 1 && !number_keys(r, h))
+        return false;
+    if (h->direct) {
+        h->sorted_by = -1;
+        return true;
+    }
+    h->sorted_by = step->n_ranges ? -1 : find_order(h, step->n_keys);
     if (h->sorted_by < 0 && reserve_slots(r, h))
         link_rows(r, step, h);
     return !r->rc;
@@ -200,6 +242,10 @@ static uint32_t first_place(struct key_index *h, uint32_t n_keys, const int64_t 
 {
     if (!n_keys)
         return (uint32_t)h->slots[0];
+    if (h->direct) {
+        uint64_t at = (uint64_t)key[0] - (uint64_t)h->base;
+        return at < h->width ? h->direct[at] : 0;
+    }
     if (h->sorted_by < 0)
         return (uint32_t)*hash_find(h, n_keys, key, hash_key(key, n_keys));
     uint32_t at = seek(h, n_keys, key[h->sorted_by]);

@@ -150,6 +150,17 @@ static struct plan_expr *read_value(struct reader *r, const struct sql_expr *x)
     return out;
 }
 
+struct plan_expr *read_lookup_of_one(struct reader *r, const struct sql_expr *x)
+{
+    uint32_t before = r->plan->n_lookups;
+    struct plan_expr *out = read_value(r, x);
+    if (!out || before == r->plan->n_lookups)
+        return NULL;
+    struct plan_lookup *l = &r->plan->lookups[r->plan->n_lookups - 1]; /* of the body; those within it are of `sub` */
+    l->one = !l->sub->grouped && !x->query->limit;
+    return out;
+}
+
 struct plan_expr *read_lookup(struct reader *r, const struct sql_expr *x)
 {
     switch (x->kind) {

@@ -50,9 +50,11 @@ static void *alloc(struct run *r, uint64_t n, size_t size)
 }
 
 /* Adds rows [at, at + n); of those with one key the first stays. */
-static bool add_rows(struct run *r, struct lookup_rows *l, const struct query_plan *sub, uint32_t n_keys, uint32_t at,
-                     uint32_t n)
+static bool add_rows(struct run *r, struct lookup_rows *l, const struct plan_lookup *of, uint32_t at, uint32_t n)
 {
+    const struct query_plan *sub = of->sub;
+    uint32_t n_keys = of->n_keys;
+    bool one = of->one;
     int64_t *words[PLAN_MAX_KEYS + 1] = {NULL}, key[PLAN_MAX_KEYS] = {0};
     uint32_t rows[BATCH], n_words = n_keys + (l->values != NULL);
     bool ok = true;
@@ -71,6 +73,11 @@ static bool add_rows(struct run *r, struct lookup_rows *l, const struct query_pl
         }
         l->any_null |= null;
         uint32_t *place = null ? NULL : find(l, key, n_keys);
+        if (one && place && *place) {
+            ok = false;
+            r->rc = RUN_GAVE_UP;
+            break;
+        }
         if (null || *place)
             continue;
         memcpy(l->keys + (uint64_t)l->n * n_keys, key, n_keys * sizeof *key);
@@ -80,7 +87,7 @@ static bool add_rows(struct run *r, struct lookup_rows *l, const struct query_pl
     }
     for (uint32_t k = 0; k < n_words; k++)
         mem_free(words[k]);
-    if (!ok)
+    if (!ok && !r->rc)
         r->rc = SQLITE_NOMEM;
     return ok && !run_stopped(r);
 }
@@ -108,7 +115,7 @@ static struct lookup_rows *rows_of(struct run *r, const struct plan_lookup *of)
     l->values = of->kind == LOOKUP_VALUE ? alloc(r, n, sizeof *l->values) : NULL;
     l->slots = alloc(r, slots, sizeof *l->slots);
     for (uint32_t i = 0; !r->rc && i < n; i += BATCH)
-        add_rows(r, l, of->sub, of->n_keys, i, n - i < BATCH ? n - i : BATCH);
+        add_rows(r, l, of, i, n - i < BATCH ? n - i : BATCH);
     stage_free(l->t);
     l->t = NULL;
     return r->rc ? NULL : l;

@@ -374,21 +374,31 @@ static const struct sql_cte *find_cte(const struct cte_scope *s, struct sql_name
     return NULL;
 }
 
-/* A view's text as a tree whose tokens lie in the statement's arena. */
-static struct sql_tree *view_tree(struct reader *r, struct sql_name name)
+static const struct sql_tree *parse(const struct reader *r, const char *sql, bool view)
 {
     struct arena *arena = r->planner->arena;
-    const char *sql = schema_view(r->planner->e, arena, name);
     struct sql_tree *tree = sql ? arena_zalloc(arena, sizeof *tree) : NULL;
     struct sql_tokens tokens = {0};
     size_t body = 0;
-    bool ok = tree && sql_tokens_scan_text(&tokens, sql, strlen(sql)) && (body = schema_view_body(&tokens)) != 0;
+    bool ok =
+        tree && sql_tokens_scan_text(&tokens, sql, strlen(sql)) && (!view || (body = schema_view_body(&tokens)) != 0);
     struct sql_token *kept = ok ? arena_alloc(arena, tokens.n * sizeof *kept) : NULL;
     if (kept)
         memcpy(kept, tokens.p, tokens.n * sizeof *kept);
     ok = kept && sql_tree_parse(tree, arena, kept + body, tokens.n - body);
     sql_tokens_free(&tokens);
     return ok ? tree : NULL;
+}
+
+const struct sql_tree *plan_parse_text(const struct reader *r, const char *sql)
+{
+    return parse(r, arena_strndup(r->planner->arena, sql, strlen(sql)), false);
+}
+
+/* A view's text as a tree whose tokens lie in the statement's arena. */
+static const struct sql_tree *view_tree(struct reader *r, struct sql_name name)
+{
+    return parse(r, schema_view(r->planner->e, r->planner->arena, name), true);
 }
 
 static bool add_name(struct reader *r, const struct sql_from *f, bool left)
@@ -468,7 +478,7 @@ bool read_from(struct reader *r, const struct sql_from *from)
         if (ok && f->form == SOURCE_TABLE)
             ok = add_name(r, f, left);
         else if (ok && f->form == SOURCE_FUNCTION)
-            ok = add_pointer(r, f, left);
+            ok = read_sql_table(r, f, f->alias.len ? f->alias : f->name, left) || add_pointer(r, f, left);
         else if (ok && f->form == SOURCE_QUERY)
             ok = add_query(r, f->query, r->tree, r->ctes, f->alias, left);
         else

@@ -16,6 +16,9 @@ enum {
     PLAN_MAX_LOOKED_UP = 16,
     PLAN_MAX_KEYS = 8,
     PLAN_MAX_AGGREGATES = 40,
+    PLAN_MAX_LEVELS = 8,
+    PLAN_MAX_RANGES = 4,
+    PLAN_MAX_PARAMETERS = ENGINE_MAX_PARAMETERS,
     PLAN_MAX_LOOKUPS = 12,
     PLAN_MAX_CALL_ARGS = 6,
     PLAN_MAX_VARYING = 4,           /* of those, that are no constants */
@@ -71,6 +74,7 @@ struct plan_lookup {
     uint8_t kind; /* enum lookup_kind */
     struct query_plan *sub;
     uint32_t n_keys;
+    bool one;        /* a second row of a key is an error */
     int64_t missing; /* the value where no row has the keys */
 };
 
@@ -93,18 +97,32 @@ struct plan_expr {
     const struct plan_lookup *lookup;
 };
 
+/* Rows of constants: VALUES, or the one row of a SELECT without FROM. */
+struct plan_values {
+    uint32_t n_rows, n_columns; /* at least one of each */
+    enum plan_type *types;
+    int64_t *words; /* row by row */
+};
+
 /* A source of rows: a table, or a plan whose answer is one. */
 struct plan_source {
     struct plan_table table;      /* name NULL: `sub` or a stage */
     struct query_plan *sub;       /* or a compound's: arms by next_arm */
     uint64_t batches;             /* of an operator: its serial; 0: another source */
     struct plan_pointer *pointer; /* a table that a function gives */
-    uint32_t n_columns;           /* of that one */
-    struct sql_name printed[4];   /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
+    struct plan_values *values;
+    uint32_t n_columns;         /* of that one */
+    struct sql_name printed[4]; /* as EXPLAIN QUERY PLAN may call it: by its name, or that of a view around it */
     uint32_t n_printed;
     bool left; /* of a left join: rows before it stay without one of it */
     struct plan_expr *on[PLAN_MAX_TESTS];
     uint32_t n_on;
+};
+
+/* A condition `own op other`: what the step's source has, and what those before it have. */
+struct plan_range {
+    struct plan_expr *own, *other;
+    uint8_t op; /* SQL_LT … SQL_GE */
 };
 
 /* One step that adds a source to the rows: the first scans, the others join. */
@@ -120,6 +138,9 @@ struct plan_step {
     uint32_t n_after;
     struct plan_expr *where[PLAN_MAX_TESTS]; /* what can be checked from here on */
     uint32_t n_where;
+    struct plan_range ranges[PLAN_MAX_RANGES]; /* of `where` and `after`: they leave out what need not be tested */
+    uint32_t n_ranges;
+    bool by_sorted; /* the ranges are of one column, by which the table is sorted */
 };
 
 enum aggregate_kind {
@@ -178,16 +199,25 @@ enum window_frame {
     FRAME_ROWS,    /* to the row itself */
     FRAME_WHOLE,   /* the partition */
     FRAME_SLIDING, /* ROWS BETWEEN n PRECEDING AND m FOLLOWING; either may be unbounded */
-    FRAME_RANGE    /* RANGE BETWEEN n PRECEDING AND m FOLLOWING, over one term of integers */
+    FRAME_RANGE,   /* RANGE BETWEEN n PRECEDING AND m FOLLOWING, over one term of integers */
+    FRAME_GROUPS   /* GROUPS BETWEEN n PRECEDING AND m FOLLOWING: of equal rows */
 };
 
 #define FRAME_FAR (1ll << 40)
 
 struct plan_window {
     uint8_t kind, frame, type;
-    int16_t arg, fallback; /* columns of the stage; -1: none */
-    int64_t offset;        /* of lag, lead, ntile, nth_value */
-    int64_t from, to;      /* FRAME_SLIDING and FRAME_RANGE: relative to the row; FRAME_FAR: unbounded */
+    uint8_t level;
+    int16_t arg, fallback, filter; /* columns of the stage; -1: none */
+    int64_t offset;                /* of lag, lead, ntile, nth_value */
+    int64_t from, to;              /* from FRAME_SLIDING on: relative to the row; FRAME_FAR: unbounded */
+};
+
+/* What windows that are computed together have in common. */
+struct plan_level {
+    struct plan_order order[PLAN_MAX_ORDER];
+    uint32_t n, n_partition;
+    int64_t frame[5]; /* as SQLite tells levels apart */
 };
 
 enum group_order {
@@ -228,16 +258,16 @@ struct query_plan {
     uint32_t n_keys;
     uint8_t group_order; /* enum group_order */
     struct plan_aggregate aggregates[PLAN_MAX_AGGREGATES];
-    uint32_t n_aggregates;
-    int extreme;              /* the min() or max() whose row gives bare columns, or -1 */
-    struct plan_stage groups; /* keys, bare columns; aggregates behind them */
+    uint32_t n_aggregates, n_listed; /* of those, in the list behind SELECT */
+    int extreme;                     /* the min() or max() whose row gives bare columns, or -1 */
+    struct plan_stage groups;        /* keys, bare columns; aggregates behind them */
     struct plan_expr *having;
 
     struct plan_window windows[PLAN_MAX_AGGREGATES];
     uint32_t n_windows;
     struct plan_stage window_rows;
-    struct plan_order window_order[PLAN_MAX_ORDER];
-    uint32_t n_window_order, n_window_partition;
+    struct plan_level levels[PLAN_MAX_LEVELS]; /* computed from the last to the first */
+    uint32_t n_levels;
 
     struct plan_item items[PLAN_MAX_ITEMS];
     uint32_t n_items;
@@ -280,6 +310,15 @@ struct cte_scope {
     const struct cte_scope *up;
 };
 
+/* What the arguments of a function's call are, while its body is read. */
+struct parameters {
+    const struct query_plan *plan; /* in which the values are */
+    const char *names[PLAN_MAX_PARAMETERS];
+    struct plan_expr *values[PLAN_MAX_PARAMETERS];
+    uint32_t n;
+    int depth; /* calls within calls */
+};
+
 struct reader {
     struct query_plan *plan;
     struct planner *planner; /* its engine, and the arena of the statement */
@@ -287,6 +326,7 @@ struct reader {
     const struct cte_scope *ctes;
     struct scope *scope;
     const struct sql_select *core;
+    const struct parameters *parameters; /* in the body of a function; else NULL */
     int depth;
     bool always; /* worth it, however simple */
     bool in_aggregate, aggregates_allowed, windows_allowed, aliases_allowed;
@@ -301,6 +341,7 @@ struct reader {
     uint32_t *rows;               /* of the largest table; for all plans */
 };
 
+struct run;
 struct plan_expr *plan_expr_new(struct query_plan *p, enum expr_op op, enum plan_type type, uint32_t n_args);
 struct plan_expr *plan_const(struct query_plan *p, enum plan_type type, int64_t word);
 struct plan_expr *plan_column(struct query_plan *p, uint8_t source, int16_t column, enum plan_type type);
@@ -314,14 +355,28 @@ struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_function(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_window(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_compare(struct reader *r, uint8_t op, struct plan_expr *a, struct plan_expr *b);
+/* What is to order rows before `x` does, where NULLS FIRST or LAST says otherwise than usual; NULL: nothing. */
+struct plan_expr *read_null_order(struct reader *r, const struct sql_order *o, struct plan_expr *x);
 /* x IN (SELECT …), EXISTS (SELECT …), (SELECT …): lookup.c. */
 struct plan_expr *read_lookup(struct reader *r, const struct sql_expr *x);
+/* The same of a function's body: its value, of one row at most, or the run gives up. */
+struct plan_expr *read_lookup_of_one(struct reader *r, const struct sql_expr *x);
+/* Functions made by SQL: inline.c. A call; `$name` in a body, or a constant; a table. */
+struct plan_expr *read_sql_function(struct reader *r, const struct sql_expr *x);
+struct plan_expr *read_argument(struct reader *r, const struct sql_expr *x);
+bool read_sql_table(struct reader *r, const struct sql_from *from, struct sql_name alias, bool left);
+/* A text as a tree whose tokens lie in the statement's arena; NULL: not understood. */
+const struct sql_tree *plan_parse_text(const struct reader *r, const char *sql);
 struct plan_expr *plan_make_call(struct query_plan *p, enum plan_type type, const char *text, struct plan_expr **args,
                                  uint32_t n);
 /* A literal or a text of SQL without columns as a constant. */
 struct plan_expr *read_constant(struct reader *r, const struct sql_expr *x);
 
 bool read_from(struct reader *r, const struct sql_from *from);
+/* The rows of VALUES; `rows` NULL: one row without columns. values.c */
+bool read_values(struct reader *r, const struct sql_expr *rows);
+/* The table of a source; NULL: r->rc. */
+struct table *values_run(struct run *r, const struct plan_values *v);
 /* pointer.c: __intrinsic_table_ptr(f(…)); NULL: not understood. */
 struct plan_pointer *pointer_read(struct reader *r, const struct sql_from *from);
 void pointer_free(struct plan_pointer *p);

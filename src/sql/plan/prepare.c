@@ -10,7 +10,11 @@ static void describe(sqlite3_str *out, const struct query_plan *p)
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
         const struct plan_source *source = &p->sources[s->source];
-        const char *how = i == 0 ? "scan" : s->by_row ? "join by row" : s->n_keys ? "join by hash" : "cross join";
+        const char *how = i == 0        ? "scan"
+                          : s->by_row   ? "join by row"
+                          : s->n_ranges ? "join by range"
+                          : s->n_keys   ? "join by hash"
+                                        : "cross join";
         sqlite3_str_appendf(out, "%s%s ", i ? "; " : "", how);
         for (const struct query_plan *arm = source->sub; arm; arm = arm->next_arm) {
             sqlite3_str_appendall(out, arm == source->sub ? "(" : " + (");
@@ -19,6 +23,8 @@ static void describe(sqlite3_str *out, const struct query_plan *p)
         }
         if (source->batches)
             sqlite3_str_appendf(out, "%.*s as columns", (int)source->printed[0].len, source->printed[0].p);
+        else if (source->values)
+            sqlite3_str_appendall(out, "constants");
         else if (source->pointer)
             sqlite3_str_appendall(out, "table of a function");
         else if (!source->sub)

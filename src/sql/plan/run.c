@@ -533,6 +533,10 @@ static void open_sources(struct run *r)
             r->tables[i] = r->made[i] = run_batches(r, (uint8_t)i);
             continue;
         }
+        if (s->values) {
+            r->tables[i] = r->made[i] = values_run(r, s->values);
+            continue;
+        }
         if (s->pointer) {
             r->tables[i] = pointer_run(r, (uint8_t)i);
             continue;

@@ -97,8 +97,9 @@ bool plan_settle_order(struct reader *r)
     if (!p->grouped && !p->n_windows && !open && p->n_orders == 1 && p->orders_desc[0] &&
         may_be_reversed(p, p->orders[0]))
         return false;
-    if (!p->grouped && p->n_windows && p->n_window_order == 1 && p->window_order[0].desc &&
-        may_be_reversed(p, p->window_rows.columns[p->window_order[0].column]))
+    const struct plan_level *l = p->n_levels ? &p->levels[p->n_levels - 1] : NULL;
+    if (!p->grouped && l && l->n == 1 && l->order[0].desc &&
+        may_be_reversed(p, p->window_rows.columns[l->order[0].column]))
         return false;
     for (uint32_t i = 0; shows && i < p->n_keys; i++)
         if (p->keys_desc[i] && may_be_reversed(p, p->keys[i]))
@@ -113,7 +114,7 @@ bool plan_settle_order(struct reader *r)
     return true;
 }
 
-/* With one min() or max() bare columns come from its row; with several SQLite has rules of its own. */
+/* With one min() or max() bare columns come from its row; with several, from that of the last. */
 bool plan_settle_extreme(struct query_plan *p)
 {
     int n = 0;
@@ -128,8 +129,12 @@ bool plan_settle_extreme(struct query_plan *p)
     for (uint32_t i = p->n_keys; i < p->groups.n_columns; i++)
         bare |= (p->groups.columns[i]->sources & ~known) != 0;
     const struct plan_aggregate *only = n ? &p->aggregates[p->extreme] : NULL;
-    if (bare && (n > 1 || (n == 1 && (p->n_keys == 0 || only->filter || only->distinct))))
+    if (bare && n && (p->n_keys == 0 || only->filter || only->distinct))
         return false;
+    for (uint32_t i = 0; bare && n > 1 && i < p->n_aggregates; i++) /* SQLite looks at the list first, then the order */
+        if ((p->aggregates[i].kind == AGG_MIN || p->aggregates[i].kind == AGG_MAX) &&
+            (i >= p->n_listed || p->aggregates[i].filter || p->aggregates[i].distinct))
+            return false;
     for (uint32_t i = 0; i < p->n_aggregates; i++) /* else it is all the same to them */
         if (p->aggregates[i].kind == AGG_MIN || p->aggregates[i].kind == AGG_MAX)
             p->aggregates[i].distinct = false;

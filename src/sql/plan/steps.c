@@ -1,10 +1,12 @@
 /* The steps of a plan: which source is scanned, how the others are joined to its rows, and where each condition is
- * checked. That table is scanned from which most equalities are keys of the others, the largest of such; a table whose
- * row number is asked for comes before those that need a hash. */
+ * checked. That table is scanned from which most equalities are keys of the others, and with least to be indexed of
+ * such; a table whose row number is asked for comes before those that need a hash, those before ones with a range. */
 #include "sql/plan/plan_private.h"
 
 static uint32_t rows_of(const struct plan_source *s)
 {
+    if (s->values)
+        return s->values->n_rows;
     return s->sub || s->batches || s->pointer ? 100000 : s->table.table->n_rows;
 }
 
@@ -25,7 +27,24 @@ static bool is_key(const struct plan_expr *x, uint8_t source, uint32_t placed, i
     return false;
 }
 
-enum fit { FIT_NONE, FIT_CROSS, FIT_HASH, FIT_ROW };
+/* A condition `expression of source < expression over the placed ones`, or >, or with =. */
+static bool is_range(const struct plan_expr *x, uint8_t source, uint32_t placed, struct plan_range *out)
+{
+    static const uint8_t turned[] = {[SQL_LT] = SQL_GT, [SQL_LE] = SQL_GE, [SQL_GT] = SQL_LT, [SQL_GE] = SQL_LE};
+    if (x->op != X_COMPARE || (x->sql != SQL_LT && x->sql != SQL_LE && x->sql != SQL_GT && x->sql != SQL_GE))
+        return false;
+    for (int side = 0; side < 2; side++) {
+        struct plan_expr *own = x->args[side], *other = x->args[1 - side];
+        if (own->sources != 1u << source || !other->sources || (other->sources & ~placed) || own->type != PLAN_INT ||
+            other->type != PLAN_INT)
+            continue;
+        *out = (struct plan_range){own, other, side ? turned[x->sql] : x->sql};
+        return true;
+    }
+    return false;
+}
+
+enum fit { FIT_NONE, FIT_CROSS, FIT_RANGE, FIT_HASH, FIT_ROW };
 
 /* How well a source can come next. */
 static enum fit fit_of(const struct query_plan *p, uint8_t source, uint32_t placed)
@@ -40,6 +59,9 @@ static enum fit fit_of(const struct query_plan *p, uint8_t source, uint32_t plac
     for (uint32_t i = 0; i < n; i++) {
         int16_t column;
         struct plan_expr *key;
+        struct plan_range range;
+        if (is_range(terms[i], source, placed, &range))
+            best = FIT_RANGE > best ? FIT_RANGE : best;
         if (!is_key(terms[i], source, placed, &column, &key))
             continue;
         enum fit fit = column == VTAB_ROW ? FIT_ROW : FIT_HASH;
@@ -110,6 +132,55 @@ static bool add_step(struct query_plan *p, uint8_t source, uint32_t *placed, str
     return ok;
 }
 
+/* ---- ranges ---- */
+
+/* The column by which the table is sorted that a range compares. */
+static bool is_sorted_range(const struct query_plan *p, const struct plan_range *r)
+{
+    const struct plan_expr *x = r->own;
+    if (x->op != X_COLUMN || x->column < 0 || !p->sources[x->source].table.name)
+        return false;
+    const struct column *c = &p->sources[x->source].table.table->columns[x->column];
+    return c->sorted && c->type != COL_STR && c->type != COL_F64;
+}
+
+static void add_ranges(struct plan_step *s, struct plan_expr *const *terms, uint32_t n, uint32_t placed)
+{
+    for (uint32_t i = 0; i < n && s->n_ranges < PLAN_MAX_RANGES; i++)
+        s->n_ranges += is_range(terms[i], s->source, placed, &s->ranges[s->n_ranges]);
+}
+
+/* Which ranges lead to the rows of a step, the one of the best order first. Keys that are times tell more. */
+static void find_ranges(const struct query_plan *p, struct plan_step *s, uint32_t placed)
+{
+    s->n_ranges = 0;
+    s->by_sorted = false;
+    if (s->by_row)
+        return;
+    for (uint32_t k = 0; k < s->n_keys; k++) {
+        struct plan_expr column = {.op = X_COLUMN, .source = s->source, .column = s->columns[k]};
+        if (is_sorted_range(p, &(struct plan_range){.own = &column}))
+            return;
+    }
+    if (p->sources[s->source].left)
+        add_ranges(s, s->after, s->n_after, placed);
+    else
+        add_ranges(s, s->where, s->n_where, placed);
+    bool all = s->n_ranges && !s->n_keys && !s->n_tests;
+    for (uint32_t i = s->n_ranges; i-- > 0;) {
+        struct plan_range swap = s->ranges[0];
+        bool column = s->ranges[i].own->op == X_COLUMN, sorted = is_sorted_range(p, &s->ranges[i]);
+        all &= sorted && s->ranges[i].own->column == s->ranges[s->n_ranges - 1].own->column;
+        if (sorted || (column && !is_sorted_range(p, &swap))) {
+            s->ranges[0] = s->ranges[i];
+            s->ranges[i] = swap;
+        }
+    }
+    s->by_sorted = all;
+}
+
+/* ---- from step to step ---- */
+
 static bool steps_from(struct query_plan *p, uint8_t first)
 {
     struct plan_expr *where[PLAN_MAX_TESTS];
@@ -135,6 +206,12 @@ static bool steps_from(struct query_plan *p, uint8_t first)
         if (next < 0 || !add_step(p, (uint8_t)next, &placed, where))
             return false;
     }
+    placed = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        if (i)
+            find_ranges(p, &p->steps[i], placed);
+        placed |= 1u << p->steps[i].source;
+    }
     for (uint32_t i = 0; i < p->n_where; i++) /* of no source at all */
         if (where[i] && !take(p->steps[0].where, &p->steps[0].n_where, where[i]))
             return false;
@@ -159,17 +236,31 @@ static uint32_t lost_keys(const struct query_plan *p)
     return lost;
 }
 
+/* What it costs to go that way: rows to be scanned, twice that for those to be found by keys. */
+static uint64_t cost(const struct query_plan *p)
+{
+    uint64_t sum = rows_of(&p->sources[p->steps[0].source]);
+    for (uint32_t i = 1; i < p->n_steps; i++) {
+        const struct plan_step *s = &p->steps[i];
+        sum += s->by_row || s->by_sorted ? 0 : 2ull * rows_of(&p->sources[s->source]);
+    }
+    return sum;
+}
+
 bool plan_steps(struct query_plan *p)
 {
     int first = -1;
     uint32_t least = UINT32_MAX;
+    uint64_t cheapest = UINT64_MAX;
     for (uint32_t i = 0; i < p->n_sources; i++) {
         if (p->sources[i].left || !steps_from(p, (uint8_t)i))
             continue;
         uint32_t lost = lost_keys(p);
-        if (first < 0 || lost < least || (lost == least && rows_of(&p->sources[i]) > rows_of(&p->sources[first]))) {
+        uint64_t costs = cost(p);
+        if (first < 0 || lost < least || (lost == least && costs < cheapest)) {
             first = (int)i;
             least = lost;
+            cheapest = costs;
         }
     }
     return first >= 0 && steps_from(p, (uint8_t)first);

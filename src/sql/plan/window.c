@@ -1,5 +1,5 @@
 /* Window functions: the rows are kept as a table and sorted by partition and order; each function then goes over the
- * partitions once. */
+ * partitions once. Functions over other partitions or orders are computed before, level by level. */
 #include "sql/plan/plan_private.h"
 
 #include <string.h>
@@ -10,6 +10,7 @@ struct windows {
     struct table *t;
     uint32_t *rows, n;
     uint8_t *starts; /* by place: 1 a partition begins, 2 rows that are no equals of those before */
+    const struct plan_level *level;
 };
 
 static bool fail(struct run *r, int rc)
@@ -78,16 +79,18 @@ static int64_t *sorted_words(struct windows *w, int column)
 
 static bool find_starts(struct windows *w)
 {
-    const struct query_plan *p = w->r->plan;
-    w->starts = run_alloc(w->r, w->n) ? mem_zalloc((size_t)w->n + 1) : NULL;
+    const struct plan_level *l = w->level;
+    if (!w->starts)
+        w->starts = run_alloc(w->r, w->n) ? mem_alloc((size_t)w->n + 1) : NULL;
     if (!w->starts)
         return fail(w->r, SQLITE_NOMEM);
-    for (uint32_t k = 0; k < p->n_window_order; k++) {
-        int64_t *words = sorted_words(w, p->window_order[k].column);
-        uint8_t mark = k < p->n_window_partition ? 3 : 2;
+    memset(w->starts, 0, (size_t)w->n + 1);
+    for (uint32_t k = 0; k < l->n; k++) {
+        int64_t *words = sorted_words(w, l->order[k].column);
+        uint8_t mark = k < l->n_partition ? 3 : 2;
         if (!words)
             return false;
-        if (w->t->columns[p->window_order[k].column].type == COL_F64)
+        if (w->t->columns[l->order[k].column].type == COL_F64)
             for (uint32_t i = 0; i < w->n; i++)
                 words[i] = words[i] == column_f64_word(-0.0) ? 0 : words[i];
         for (uint32_t i = 1; i < w->n; i++)
@@ -104,8 +107,10 @@ static bool find_starts(struct windows *w)
 struct partition {
     struct windows *w;
     const struct plan_window *of;
-    const int64_t *args, *fallbacks;
+    const int64_t *args, *fallbacks, *filter;
     const int64_t *keys; /* FRAME_RANGE: what orders the rows, ascending */
+    uint32_t *groups;    /* FRAME_GROUPS: where they begin in the partition; then its end */
+    uint32_t n_groups;
     int64_t null, *out;
     uint32_t from, to; /* rows [from, to) */
 };
@@ -113,7 +118,7 @@ struct partition {
 /* How far the frames have come; they only go forward. */
 struct walk {
     uint32_t peers_end;
-    int64_t lo, hi;
+    int64_t lo, hi, group;
 };
 
 static uint32_t peers_end(const struct partition *p, uint32_t at)
@@ -186,6 +191,17 @@ static void find_range(const struct partition *p, uint32_t i, struct walk *w, in
     *hi = w->hi < w->lo ? w->lo : w->hi;
 }
 
+static void find_groups(const struct partition *p, uint32_t i, struct walk *w, int64_t *lo, int64_t *hi)
+{
+    int64_t n = p->n_groups;
+    while (w->group + 1 < n && p->groups[w->group + 1] <= i)
+        w->group++;
+    int64_t from = w->group + p->of->from, to = w->group + p->of->to + 1;
+    *lo = p->groups[from < 0 ? 0 : from > n ? n : from];
+    *hi = p->groups[to < 0 ? 0 : to > n ? n : to];
+    *hi = *hi < *lo ? *lo : *hi;
+}
+
 /* The frame of a row, [*lo, *hi). */
 static void frame_of(const struct partition *p, uint32_t i, struct walk *w, int64_t *lo, int64_t *hi)
 {
@@ -207,6 +223,9 @@ static void frame_of(const struct partition *p, uint32_t i, struct walk *w, int6
         break;
     case FRAME_RANGE:
         find_range(p, i, w, lo, hi);
+        break;
+    case FRAME_GROUPS:
+        find_groups(p, i, w, lo, hi);
         break;
     default:
         break;
@@ -247,7 +266,7 @@ static void keep_extremes(const struct partition *p)
         frame_of(p, i, &walk, &lo, &hi);
         for (; done < hi; done++) {
             int64_t v = p->args[done];
-            if (v == p->null)
+            if (v == p->null || (p->filter && p->filter[done] != 1))
                 continue;
             while (n > first && (largest ? less(p, p->args[line[n - 1]], v) : less(p, v, p->args[line[n - 1]])))
                 n--;
@@ -266,8 +285,11 @@ struct running {
     int64_t n;
 };
 
-static void add(struct running *s, const struct partition *p, bool real, int64_t word, int sign)
+static void add(struct running *s, const struct partition *p, bool real, int64_t at, int sign)
 {
+    int64_t word = p->args ? p->args[at] : 0;
+    if (p->filter && p->filter[at] != 1)
+        return;
     if (p->args && word == (real ? COL_NULL_F64 : p->of->kind == WIN_COUNT ? p->null : COL_NULL))
         return;
     s->n += sign;
@@ -316,9 +338,9 @@ static void sum_up(const struct partition *p, bool real)
         int64_t lo, hi;
         frame_of(p, i, &walk, &lo, &hi);
         for (; in < hi; in++)
-            add(&s, p, real, p->args ? p->args[in] : 0, 1);
+            add(&s, p, real, in, 1);
         for (; out < lo && out < in; out++)
-            add(&s, p, real, p->args ? p->args[out] : 0, -1);
+            add(&s, p, real, out, -1);
         if (in < lo) /* the frame lies behind all rows so far */
             in = out = lo;
         p->out[i] = running_result(&s, p, real);
@@ -362,7 +384,7 @@ static void run_partition(const struct partition *p, enum plan_type arg)
 /* The words of ORDER BY, so that they ascend. NULL in them has frames of its own. */
 static int64_t *range_keys(struct windows *w)
 {
-    const struct plan_order *o = &w->r->plan->window_order[w->r->plan->n_window_partition];
+    const struct plan_order *o = &w->level->order[w->level->n_partition];
     int64_t *keys = sorted_words(w, o->column);
     for (uint32_t i = 0; keys && i < w->n; i++) {
         if (keys[i] == COL_NULL)
@@ -373,37 +395,104 @@ static int64_t *range_keys(struct windows *w)
     return keys;
 }
 
+/* Where the equal rows of a partition begin. */
+static void list_groups(struct partition *p)
+{
+    p->n_groups = 0;
+    for (uint32_t i = p->from; i < p->to; i++)
+        if (i == p->from || p->w->starts[i] & 2)
+            p->groups[p->n_groups++] = i;
+    p->groups[p->n_groups] = p->to;
+}
+
+static void run_partitions(struct windows *w, struct partition *p, enum plan_type arg)
+{
+    for (uint32_t from = 0; from < w->n && !run_stopped(w->r); from = p->to) {
+        p->from = from;
+        p->to = from + 1;
+        while (p->to < w->n && !(w->starts[p->to] & 1))
+            p->to++;
+        if (p->groups)
+            list_groups(p);
+        run_partition(p, arg);
+    }
+}
+
+/* By place. */
 static bool run_window(struct windows *w, uint32_t at)
 {
     const struct plan_window *of = &w->r->plan->windows[at];
-    int64_t *args = NULL, *fallbacks = NULL, *keys = of->frame == FRAME_RANGE ? range_keys(w) : NULL;
+    struct partition p = {.w = w, .of = of};
+    int64_t *args = NULL, *fallbacks = NULL, *filter = NULL, *keys = of->frame == FRAME_RANGE ? range_keys(w) : NULL;
     enum plan_type arg = PLAN_INT;
+    if (of->frame == FRAME_GROUPS && run_alloc(w->r, w->n * 4ull) &&
+        !(p.groups = mem_alloc(((size_t)w->n + 1) * sizeof *p.groups)))
+        fail(w->r, SQLITE_NOMEM);
     if (of->arg >= 0) {
         arg = plan_type_of((enum col_type)w->t->columns[of->arg].type);
         args = sorted_words(w, of->arg);
     }
     if (of->fallback >= 0)
         fallbacks = sorted_words(w, of->fallback);
+    if (of->filter >= 0)
+        filter = sorted_words(w, of->filter);
     if (run_alloc(w->r, w->n * 8ull) && !(w->r->results[at] = mem_alloc(((size_t)w->n + 1) * sizeof(int64_t))))
         fail(w->r, SQLITE_NOMEM);
-    struct partition p = {.w = w,
-                          .of = of,
-                          .args = args,
-                          .fallbacks = fallbacks,
-                          .keys = keys,
-                          .null = plan_null(arg),
-                          .out = w->r->results[at]};
-    for (uint32_t from = 0; from < w->n && !run_stopped(w->r); from = p.to) {
-        p.from = from;
-        p.to = from + 1;
-        while (p.to < w->n && !(w->starts[p.to] & 1))
-            p.to++;
-        run_partition(&p, arg);
-    }
+    p.args = args;
+    p.fallbacks = fallbacks;
+    p.filter = filter;
+    p.keys = keys;
+    p.null = plan_null(arg);
+    p.out = w->r->results[at];
+    run_partitions(w, &p, arg);
     mem_free(args);
     mem_free(fallbacks);
+    mem_free(filter);
     mem_free(keys);
+    mem_free(p.groups);
     return !w->r->rc;
+}
+
+/* Results of a level by place become results by row, before rows are sorted anew; or those of all other levels results
+ * by place. */
+static bool turn_results(struct windows *w, uint8_t level, bool to_rows)
+{
+    struct run *r = w->r;
+    for (uint32_t at = 0; at < r->plan->n_windows; at++) {
+        uint8_t of = r->plan->windows[at].level;
+        if (to_rows ? of != level : of == level)
+            continue;
+        int64_t *turned = run_stopped(r) ? NULL : mem_alloc(((size_t)w->n + 1) * sizeof *turned);
+        if (!turned)
+            return fail(r, SQLITE_NOMEM);
+        for (uint32_t i = 0; i < w->n; i++)
+            turned[to_rows ? w->rows[i] : i] = r->results[at][to_rows ? i : w->rows[i]];
+        mem_free(r->results[at]);
+        r->results[at] = turned;
+    }
+    return true;
+}
+
+static bool sort_by(struct windows *w, const struct plan_level *l, bool first)
+{
+    struct run *r = w->r;
+    const struct strpool *strings = &r->e->storage->strings;
+    if (first ? !order_rows(w->t, strings, l->order, l->n, false, 0, w->rows, w->n, engine_stop(r->e))
+              : !order_rows_anew(w->t, strings, l->order, l->n, w->rows, w->n, engine_stop(r->e)))
+        fail(r, engine_gave_up(r->e));
+    return !r->rc;
+}
+
+static bool run_level(struct windows *w, uint8_t at)
+{
+    struct run *r = w->r;
+    bool first = at + 1u == r->plan->n_levels;
+    w->level = &r->plan->levels[at];
+    bool ok = sort_by(w, w->level, first) && find_starts(w);
+    for (uint32_t i = 0; ok && i < r->plan->n_windows; i++)
+        if (r->plan->windows[i].level == at)
+            ok = run_window(w, i);
+    return ok && (at == 0 || turn_results(w, at, true));
 }
 
 uint32_t *window_finish(struct sink *s, uint32_t *n)
@@ -419,12 +508,10 @@ uint32_t *window_finish(struct sink *s, uint32_t *n)
     }
     for (uint32_t i = 0; i < w->n; i++)
         w->rows[i] = i;
-    if (r->plan->n_window_order && !order_rows(w->t, &r->e->storage->strings, r->plan->window_order,
-                                               r->plan->n_window_order, false, 0, w->rows, w->n, engine_stop(r->e)))
-        fail(r, engine_gave_up(r->e));
-    bool ok = !r->rc && find_starts(w);
-    for (uint32_t at = 0; ok && at < r->plan->n_windows; at++)
-        ok = run_window(w, at);
+    bool ok = true;
+    for (uint32_t at = r->plan->n_levels; ok && at-- > 0;)
+        ok = run_level(w, (uint8_t)at);
+    ok = ok && turn_results(w, 0, false);
     r->tables[PLAN_WINDOWS] = w->t;
     return ok ? w->rows : NULL;
 }

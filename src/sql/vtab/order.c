@@ -337,11 +337,9 @@ static bool follows_rows(const struct table *t, struct plan_order term, bool gro
     return !term.desc && is_sorted(t, term.column, grouped);
 }
 
-bool order_rows(const struct table *t, const struct strpool *strings, const struct plan_order *terms, uint32_t n_terms,
-                bool grouped, uint32_t limit, uint32_t *rows, uint32_t n, stop_flag *stop)
+static bool sort_rows(const struct table *t, const struct strpool *strings, const struct plan_order *terms,
+                      uint32_t n_terms, bool grouped, uint32_t limit, uint32_t *rows, uint32_t n, stop_flag *stop)
 {
-    while (n_terms && follows_rows(t, terms[n_terms - 1], grouped))
-        n_terms--; /* stable sorts keep them */
     struct coder coders[PLAN_MAX_ORDER] = {{0}};
     bool ok = n > 1;
     for (uint32_t i = 0; ok && i < n_terms; i++)
@@ -365,6 +363,20 @@ bool order_rows(const struct table *t, const struct strpool *strings, const stru
     for (uint32_t i = 0; i < n_terms; i++)
         coder_free(&coders[i]);
     return ok || n <= 1;
+}
+
+bool order_rows(const struct table *t, const struct strpool *strings, const struct plan_order *terms, uint32_t n_terms,
+                bool grouped, uint32_t limit, uint32_t *rows, uint32_t n, stop_flag *stop)
+{
+    while (n_terms && follows_rows(t, terms[n_terms - 1], grouped))
+        n_terms--; /* stable sorts keep them */
+    return sort_rows(t, strings, terms, n_terms, grouped, limit, rows, n, stop);
+}
+
+bool order_rows_anew(const struct table *t, const struct strpool *strings, const struct plan_order *terms,
+                     uint32_t n_terms, uint32_t *rows, uint32_t n, stop_flag *stop)
+{
+    return sort_rows(t, strings, terms, n_terms, false, 0, rows, n, stop);
 }
 
 bool order_ascending(uint32_t *rows, uint32_t n, stop_flag *stop)

@@ -187,10 +187,13 @@ bool named_index_find(struct vtab *v, const struct table *t, const struct test *
 
 /* ---- order ---- */
 
-/* Sorts rows by the terms (stable). `grouped`: equal ones together is enough. `limit`: only the first so many need to
- * be right. False when out of memory, or stopped: engine_gave_up() tells. */
+/* Sorts ascending rows by the terms (stable). `grouped`: equal ones together is enough. `limit`: only the first so many
+ * need to be right. False when out of memory, or stopped: engine_gave_up() tells. */
 bool order_rows(const struct table *t, const struct strpool *strings, const struct plan_order *terms, uint32_t n_terms,
                 bool grouped, uint32_t limit, uint32_t *rows, uint32_t n, stop_flag *stop);
+/* The same for rows in any order. */
+bool order_rows_anew(const struct table *t, const struct strpool *strings, const struct plan_order *terms,
+                     uint32_t n_terms, uint32_t *rows, uint32_t n, stop_flag *stop);
 /* Sorts row numbers. False as above. */
 bool order_ascending(uint32_t *rows, uint32_t n, stop_flag *stop);
 /* Drops rows equal to the one before in all terms; the count left. */

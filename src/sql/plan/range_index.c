@@ -1,0 +1,197 @@
+/* The rows of a source between bounds that each row of the sources before it sets: `c.ts >= s.ts AND c.ts < s.ts +
+ * s.dur` with or without equal keys.
+ *
+ * Rows of one key lie side by side, ascending by what the first condition compares. What another condition compares is
+ * kept as its greatest so far, or its least from there on: those ascend, too, so that each condition cuts the places at
+ * one end by a search. Spans that do not overlap are so found at once by their begin and their end. The conditions are
+ * tested again behind the join; here they only leave out what cannot pass. */
+#include "sql/plan/join_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void range_index_free(struct range_index *x)
+{
+    mem_free(x->rows);
+    mem_free(x->starts);
+    mem_free(x->ends);
+    mem_free(x->sorted);
+    for (uint32_t k = 0; k < PLAN_MAX_RANGES; k++)
+        mem_free(x->bounds[k]);
+    *x = (struct range_index){0};
+}
+
+/* Rows of one key, chained by the index, side by side. */
+static bool lay_out(struct run *r, const struct plan_step *s, struct key_index *h, struct range_index *x)
+{
+    uint32_t place = 0;
+    if (!run_alloc_rows(r, &x->rows, h->n) || !run_alloc_rows(r, &x->starts, h->n) ||
+        !run_alloc_rows(r, &x->ends, h->n))
+        return false;
+    for (uint32_t i = 0; i < h->n && !(i % BATCH == 0 && run_stopped(r)); i++) {
+        x->starts[i] = x->ends[i] = 0; /* of places that are no first ones */
+        if (key_index_first(h, s->n_keys, h->keys + (size_t)i * s->n_keys) != i + 1)
+            continue;
+        x->starts[i] = place;
+        for (uint32_t at = i + 1; at; at = h->next[at - 1])
+            x->rows[place++] = h->rows[at - 1];
+        x->ends[i] = place;
+        uint32_t n = place - x->starts[i];
+        x->longest = n > x->longest ? n : x->longest;
+    }
+    x->n = place;
+    return !r->rc;
+}
+
+/* The words of an expression by place. */
+static int64_t *words_of(struct run *r, const struct plan_step *s, const struct range_index *x,
+                         const struct plan_expr *own)
+{
+    int64_t *out = run_alloc(r, x->n * 8ull) ? mem_alloc(((size_t)x->n + 1) * sizeof *out) : NULL;
+    if (!out && !r->rc)
+        r->rc = SQLITE_NOMEM;
+    for (uint32_t at = 0; out && at < x->n && !run_stopped(r); at += BATCH) {
+        struct batch b = {.n = x->n - at < BATCH ? x->n - at : BATCH, .serial = ++r->serial};
+        b.rows[s->source] = x->rows + at;
+        memcpy(out + at, eval(r, own, &b), b.n * sizeof *out);
+    }
+    return out;
+}
+
+struct pair {
+    int64_t word;
+    uint32_t row;
+};
+
+static int by_word(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    if (x->word != y->word)
+        return x->word < y->word ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Sorts the rows of a key by the words of the first condition. */
+static bool sort_places(struct run *r, struct range_index *x, uint32_t from, uint32_t to, struct pair *pairs)
+{
+    bool sorted = true;
+    int64_t *words = x->bounds[0];
+    for (uint32_t i = from + 1; i < to && sorted; i++)
+        sorted = words[i - 1] <= words[i];
+    if (sorted)
+        return true;
+    x->turned = true;
+    for (uint32_t i = from; i < to; i++)
+        pairs[i - from] = (struct pair){words[i], x->rows[i]};
+    if (!stop_sort(pairs, to - from, sizeof *pairs, by_word, engine_stop(r->e))) {
+        r->rc = engine_gave_up(r->e);
+        return false;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        words[i] = pairs[i - from].word;
+        x->rows[i] = pairs[i - from].row;
+    }
+    return true;
+}
+
+/* Makes the words of a further condition ascend within a key. */
+static void make_ascend(int64_t *words, uint32_t from, uint32_t to, bool lower)
+{
+    for (uint32_t i = from + 1; lower && i < to; i++)
+        words[i] = words[i] < words[i - 1] ? words[i - 1] : words[i];
+    for (uint32_t i = from; !lower && i < to; i++)
+        words[i] = words[i] == COL_NULL ? INT64_MAX : words[i];
+    for (uint32_t i = to; !lower && i-- > from + 1;)
+        words[i - 1] = words[i] < words[i - 1] ? words[i] : words[i - 1];
+}
+
+static bool is_lower(const struct plan_range *range)
+{
+    return range->op == SQL_GT || range->op == SQL_GE;
+}
+
+bool range_index_finish(struct run *r, const struct plan_step *s, struct key_index *h, struct range_index *x)
+{
+    if (!lay_out(r, s, h, x) || !(x->bounds[0] = words_of(r, s, x, s->ranges[0].own)) || r->rc)
+        return false;
+    struct pair *pairs = run_alloc(r, x->longest * 16ull) ? mem_alloc(((size_t)x->longest + 1) * sizeof *pairs) : NULL;
+    bool ok = pairs != NULL;
+    for (uint32_t i = 0; ok && i < h->n; i++)
+        if (x->ends[i] > x->starts[i])
+            ok = sort_places(r, x, x->starts[i], x->ends[i], pairs);
+    mem_free(pairs);
+    if (ok && x->turned)
+        ok = run_alloc_rows(r, &x->sorted, x->longest);
+    for (uint32_t k = 1; ok && k < s->n_ranges; k++) {
+        if (plan_expr_equal(s->ranges[k].own, s->ranges[0].own))
+            continue;
+        ok = (x->bounds[k] = words_of(r, s, x, s->ranges[k].own)) != NULL && !r->rc;
+        for (uint32_t i = 0; ok && i < h->n; i++)
+            if (x->ends[i] > x->starts[i])
+                make_ascend(x->bounds[k], x->starts[i], x->ends[i], is_lower(&s->ranges[k]));
+    }
+    if (!ok && !r->rc)
+        r->rc = SQLITE_NOMEM;
+    return ok;
+}
+
+/* ---- looking ---- */
+
+/* The first place in [lo, hi) whose word is not below `word`; `beyond`: that is above it. */
+static uint32_t search(const int64_t *words, uint32_t lo, uint32_t hi, int64_t word, bool beyond)
+{
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (beyond ? words[mid] <= word : words[mid] < word)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+void range_index_find(const struct plan_step *s, const struct range_index *x, uint32_t first,
+                      const int64_t *const *others, uint32_t i, uint32_t *lo, uint32_t *hi)
+{
+    *lo = *hi = 0;
+    if (!first)
+        return;
+    uint32_t from = x->starts[first - 1], to = x->ends[first - 1];
+    for (uint32_t k = 0; k < s->n_ranges && from < to; k++) {
+        const int64_t *words = x->bounds[k] ? x->bounds[k] : x->bounds[0];
+        int64_t word = others[k][i];
+        if (word == COL_NULL)
+            return;
+        bool lower = is_lower(&s->ranges[k]);
+        uint32_t at = search(words, from, to, word, s->ranges[k].op == SQL_GT || s->ranges[k].op == SQL_LE);
+        if (lower)
+            from = at;
+        else
+            to = at;
+    }
+    *lo = from;
+    *hi = to;
+}
+
+/* ---- by the rows of a sorted column ---- */
+
+void range_index_find_rows(const struct run *r, const struct plan_step *s, const int64_t *const *others, uint32_t i,
+                           uint32_t *lo, uint32_t *hi)
+{
+    const struct table *t = r->tables[s->source];
+    uint32_t from = 0, to = t->n_rows;
+    *lo = *hi = 0;
+    for (uint32_t k = 0; k < s->n_ranges && from < to; k++) {
+        int64_t word = others[k][i];
+        if (word == COL_NULL)
+            return;
+        bool beyond = s->ranges[k].op == SQL_GT || s->ranges[k].op == SQL_LE;
+        uint32_t at = (uint32_t)table_lower_bound(t, (uint32_t)s->ranges[k].own->column, word, beyond);
+        if (is_lower(&s->ranges[k]))
+            from = at > from ? at : from;
+        else
+            to = at < to ? at : to;
+    }
+    *lo = from;
+    *hi = to < from ? from : to;
+}
