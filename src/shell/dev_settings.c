@@ -10,7 +10,7 @@
 static const struct dev_flag everywhere[] = {
     {"ignore-ftrace-parse-errors", DEV_BOOL, AT(ignore_ftrace_parse_errors)},
     {"native-plan", DEV_BOOL, AT(native_plan)},
-    {"progress-ms", DEV_NUMBER, AT(progress_ms)},
+    {"all-progress", DEV_BOOL, AT(all_progress)},
 };
 
 static const struct dev_flag of_servers[] = {

@@ -8,7 +8,7 @@
 struct dev_settings {
     bool ignore_ftrace_parse_errors;
     bool native_plan;
-    int64_t progress_ms; /* 0: 100 */
+    bool all_progress;
     /* of a server: see struct server_config */
     int64_t max_connections;
     int64_t max_request_bytes;

@@ -7,11 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE = 78, LEFT_AFTER_NS = 300000000 /* of a step: before that nothing is known of its speed */ };
+enum {
+    LINE = 78,
+    EVERY_NS = 100000000,      /* a line a tenth of a second is enough */
+    LEFT_AFTER_NS = 300000000, /* of a step: before that nothing is known of its speed */
+};
 
-void progress_begin(struct progress *p, int64_t every_ms)
+void progress_begin(struct progress *p, bool all)
 {
-    *p = (struct progress){.every_ns = every_ms * 1000000, .told_ns = shell_now_ns()};
+    *p = (struct progress){.all = all, .told_ns = shell_now_ns()};
 }
 
 /* What the numbers of a step count, and how many of them a shown unit has. */
@@ -43,7 +47,7 @@ void progress_step(void *ctx, const char *step, uint64_t done, uint64_t total)
         p->step = step;
         p->step_ns = now;
     }
-    if (p->every_ns >= 0 && now - p->told_ns < p->every_ns)
+    if (!p->all && now - p->told_ns < EVERY_NS)
         return;
     p->told_ns = now;
     p->shown = true;
@@ -51,7 +55,7 @@ void progress_step(void *ctx, const char *step, uint64_t done, uint64_t total)
     char text[LINE + 1];
     int n = snprintf(text, sizeof text, "Loading trace: %s", step);
     double seconds = (double)(now - p->step_ns) / 1e9;
-    bool known = s && now - p->step_ns >= (p->every_ns < 0 ? 1 : LEFT_AFTER_NS) && done;
+    bool known = s && now - p->step_ns >= (p->all ? 1 : LEFT_AFTER_NS) && done;
     if (s && total)
         n += snprintf(text + n, sizeof text - (size_t)n, " %.2f of %.2f %s", (double)done / s->per_unit,
                       (double)total / s->per_unit, s->unit);

@@ -6,15 +6,15 @@
 #include <stdint.h>
 
 struct progress {
-    int64_t every_ns; /* between two lines */
+    bool all;         /* every line is shown */
     int64_t told_ns;  /* when the last one was shown */
     const char *step; /* what is being done; NULL before the first */
     int64_t step_ns;  /* since when */
     bool shown;
 };
 
-/* Begins; a line is shown every `every_ms` milliseconds, and none before that (a negative number: all of them). */
-void progress_begin(struct progress *p, int64_t every_ms);
+/* Begins; a line is shown every tenth of a second, and none before that; or every line, when `all`. */
+void progress_begin(struct progress *p, bool all);
 
 /* tp_config.progress_step: `ctx` is the struct progress. */
 void progress_step(void *ctx, const char *step, uint64_t done, uint64_t total);

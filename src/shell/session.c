@@ -239,7 +239,7 @@ int session_load(struct shell *sh, const char *const *paths, size_t n, struct er
     int rc = make_config(sh, &config, err);
     if (rc < 0)
         return rc;
-    progress_begin(&progress, sh->dev.progress_ms ? sh->dev.progress_ms : 100);
+    progress_begin(&progress, sh->dev.all_progress);
     if (isatty(STDERR_FILENO)) {
         config.progress_step = progress_step;
         config.progress_ctx = &progress;
