@@ -240,11 +240,8 @@ static struct worker_message answer_hash(struct adding *a, struct child *c, cons
     memcpy(s->trace, m->trace, sizeof s->trace);
     const unsigned shard = fleet_shard_of(a->f, s->trace);
     if (!is_listed(a, shard)) {
-        size_t n;
-        char text[300];
-        snprintf(text, sizeof text, "%s does not answer", fleet_shard_nodes(a->f, shard, &n)->server.url);
         c->file = NO_FILE;
-        try_later(a, m->file, text, true);
+        try_later(a, m->file, a->known.why.text, true);
         return skip;
     }
     bool known = known_has(&a->known, s->trace), held = !known && is_held(a, m->file);

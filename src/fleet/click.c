@@ -1,5 +1,6 @@
 /* Asks a ClickHouse server over HTTP. */
 #include "fleet/click.h"
+#include "fleet/separated.h"
 
 #include "rpc/link.h"
 
@@ -113,7 +114,7 @@ static void put_header(struct click_text *t, const char *name, const char *value
 static void put_head(struct click_text *t, const struct click_server *s, const char *sql, const char *settings,
                      bool in_address)
 {
-    click_put(t, "POST /?wait_end_of_query=1");
+    click_put(t, "POST /?wait_end_of_query=1&buffer_size=4194304"); /* in memory: its disk may be full */
     click_put(t, settings ? settings : "");
     if (in_address) {
         click_put(t, "&query=");
@@ -193,124 +194,14 @@ int click_fetch(const struct click_server *s, const char *sql, struct click_text
 
 /* ---- rows ---- */
 
-enum cell_kind { CELL_TEXT, CELL_INTEGER, CELL_DOUBLE };
-
 struct click_rows {
     struct link link;
-    const char *url;
-    bool over;
-    struct slice in;
-    VEC(char) line;     /* of the answer, unescaped; cells end with NUL */
-    VEC(size_t) starts; /* of each cell */
-    VEC(size_t) sizes;
-    VEC(bool) nulls;
-    VEC(char *) names;
-    VEC(uint8_t) kinds; /* enum cell_kind */
-    char number[40];
+    struct separated rows;
 };
 
-/* The next byte of the answer, or -1 at its end, or a negative code below that. */
-static int next_byte(struct click_rows *r, struct error *err)
+static int more_of_link(void *ctx, struct slice *piece, struct error *err)
 {
-    while (r->in.len == 0) {
-        int rc = r->over ? 0 : link_read(&r->link, &r->in, err);
-        if (rc <= 0) {
-            r->over = true;
-            return rc < 0 ? error_prefix(err, "%s", r->url) - 1 : -1;
-        }
-    }
-    r->in.len--;
-    return *r->in.p++;
-}
-
-static bool begin_cell(struct click_rows *r)
-{
-    return vec_push(&r->starts, r->line.n) && vec_push(&r->sizes, 0) && vec_push(&r->nulls, false);
-}
-
-static bool end_cell(struct click_rows *r)
-{
-    *vec_last(&r->sizes) = r->line.n - *vec_last(&r->starts);
-    return vec_push(&r->line, '\0');
-}
-
-/* What stands behind a backslash; -1: the cell is NULL. */
-static int unescape(int c)
-{
-    static const char from[] = "btnfr0", to[] = "\b\t\n\f\r\0";
-    const char *at = c ? strchr(from, c) : NULL;
-    return c == 'N' ? -1 : at ? to[at - from] : c;
-}
-
-/* Reads a line into cells: 1; 0: there is none. */
-static int read_line(struct click_rows *r, struct error *err)
-{
-    vec_clear(&r->line);
-    vec_clear(&r->starts);
-    vec_clear(&r->sizes);
-    vec_clear(&r->nulls);
-    int c = next_byte(r, err);
-    if (c < 0)
-        return c + 1;
-    bool ok = begin_cell(r);
-    for (; ok && c >= 0 && c != '\n'; c = next_byte(r, err)) {
-        if (c == '\t') {
-            ok = end_cell(r) && begin_cell(r);
-            continue;
-        }
-        if (c == '\\' && (c = next_byte(r, err)) >= 0 && (c = unescape(c)) < 0) {
-            *vec_last(&r->nulls) = true;
-            continue;
-        }
-        if (c < 0)
-            break;
-        ok = vec_push(&r->line, (char)c);
-    }
-    if (!ok || !end_cell(r))
-        return error_set(err, -MRD_ENOMEM, "out of memory");
-    if (c < -1)
-        return c + 1;
-    return c == -1 ? error_set(err, -MRD_EFORMAT, "%s: the answer ends in the middle of a row", r->url) : 1;
-}
-
-static const char *cell_text(const struct click_rows *r, size_t i)
-{
-    return r->line.p + r->starts.p[i];
-}
-
-static enum cell_kind kind_of(const char *type)
-{
-    static const char nullable[] = "Nullable(", low[] = "LowCardinality(";
-    if (strncmp(type, low, sizeof low - 1) == 0)
-        type += sizeof low - 1;
-    if (strncmp(type, nullable, sizeof nullable - 1) == 0)
-        type += sizeof nullable - 1;
-    if (strncmp(type, "Int", 3) == 0 || strncmp(type, "UInt", 4) == 0)
-        return strtol(type + (*type == 'U') + 3, NULL, 10) > 64 || strncmp(type, "Interval", 8) == 0 ? CELL_TEXT
-                                                                                                     : CELL_INTEGER;
-    return strncmp(type, "Float", 5) == 0 ? CELL_DOUBLE : CELL_TEXT;
-}
-
-/* The lines of names and types; a statement without rows has neither. */
-static int read_names(struct click_rows *r, struct error *err)
-{
-    int rc = read_line(r, err);
-    for (size_t i = 0; rc == 1 && i < r->starts.n; i++) {
-        char *name = mem_strdup(cell_text(r, i));
-        if (!name || !vec_push(&r->names, name)) {
-            mem_free(name);
-            return error_set(err, -MRD_ENOMEM, "out of memory");
-        }
-    }
-    if (rc == 1)
-        rc = read_line(r, err);
-    if (rc == 1 && r->starts.n != r->names.n)
-        return error_set(err, -MRD_EFORMAT, "%s: the answer has %zu names and %zu types", r->url, r->names.n,
-                         r->starts.n);
-    for (size_t i = 0; rc == 1 && i < r->starts.n; i++)
-        if (!vec_push(&r->kinds, (uint8_t)kind_of(cell_text(r, i))))
-            return error_set(err, -MRD_ENOMEM, "out of memory");
-    return rc < 0 ? rc : 0;
+    return link_read(ctx, piece, err);
 }
 
 int click_query(const struct click_server *s, const char *sql, const char *settings, struct click_rows **out,
@@ -324,11 +215,11 @@ int click_query(const struct click_server *s, const char *sql, const char *setti
         r->link.fd = -1;
     int rc = r && !with.bad ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
     if (rc == 0) {
-        r->url = s->url;
+        r->rows = (struct separated){.more = more_of_link, .ctx = &r->link, .from = s->url};
         rc = request(&r->link, s, sql, click_string(&with), slice_of(NULL, 0), err);
     }
     if (rc == 0)
-        rc = read_names(r, err);
+        rc = separated_begin(&r->rows, err);
     click_text_free(&with);
     if (rc < 0) {
         click_close(r);
@@ -339,20 +230,17 @@ int click_query(const struct click_server *s, const char *sql, const char *setti
 
 int click_step(struct click_rows *r, struct error *err)
 {
-    int rc = r->names.n ? read_line(r, err) : 0;
-    if (rc == 1 && r->starts.n != r->names.n)
-        return error_set(err, -MRD_EFORMAT, "%s: a row has %zu cells, not %zu", r->url, r->starts.n, r->names.n);
-    return rc;
+    return separated_next(&r->rows, err);
 }
 
 int click_columns(const struct click_rows *r)
 {
-    return (int)r->names.n;
+    return (int)r->rows.names.n;
 }
 
 const char *click_cell(const struct click_rows *r, int column)
 {
-    return r->nulls.p[column] ? NULL : cell_text(r, (size_t)column);
+    return separated_cell(&r->rows, column);
 }
 
 uint64_t click_u64(const struct click_rows *r, int column)
@@ -366,14 +254,7 @@ void click_close(struct click_rows *r)
     if (!r)
         return;
     link_close(&r->link);
-    for (size_t i = 0; i < r->names.n; i++)
-        mem_free(r->names.p[i]);
-    vec_free(&r->names);
-    vec_free(&r->kinds);
-    vec_free(&r->line);
-    vec_free(&r->starts);
-    vec_free(&r->sizes);
-    vec_free(&r->nulls);
+    separated_free(&r->rows);
     mem_free(r);
 }
 
@@ -399,7 +280,7 @@ static int source_columns(const void *rows)
 
 static const char *source_name(const void *rows, int column)
 {
-    return ((const struct click_rows *)rows)->names.p[column];
+    return ((const struct click_rows *)rows)->rows.names.p[column];
 }
 
 static int source_step(void *rows, struct error *err)
@@ -424,9 +305,9 @@ static enum tp_type source_type(const void *rows, int column)
     int64_t v;
     if (!text)
         return TP_NULL;
-    if (r->kinds.p[column] == CELL_INTEGER)
+    if (r->rows.kinds.p[column] == CELL_INTEGER)
         return is_integer(text, &v) ? TP_INT64 : TP_TEXT;
-    return r->kinds.p[column] == CELL_DOUBLE ? TP_DOUBLE : TP_TEXT;
+    return r->rows.kinds.p[column] == CELL_DOUBLE ? TP_DOUBLE : TP_TEXT;
 }
 
 static int64_t source_int64(const void *rows, int column)
@@ -447,7 +328,7 @@ static const char *source_bytes(void *rows, int column, size_t *len)
     const struct click_rows *r = rows;
     const char *text = click_cell(r, column);
     if (len)
-        *len = text ? r->sizes.p[column] : 0;
+        *len = text ? r->rows.sizes.p[column] : 0;
     return text;
 }
 

@@ -54,9 +54,9 @@ int known_read(struct known *k, const struct fleet *f, struct error *err)
         const struct fleet_node *nodes = fleet_shard_nodes(f, shard, &n);
         bool listed = false;
         for (size_t i = 0; i < n; i++) {
-            int rc = read_node(k, f, &nodes[i].server, err);
-            if (rc == -MRD_ENOMEM || rc == -MRD_ESQL)
-                return rc;
+            int rc = read_node(k, f, &nodes[i].server, &k->why);
+            if (rc == -MRD_ENOMEM)
+                return fleet_no_memory(err);
             listed |= rc == 0;
         }
         if (!vec_push(&k->unlisted, !listed))

@@ -13,6 +13,7 @@ struct known {
     size_t sorted;
     VEC(uint32_t) by_uuid; /* of the sorted ones */
     VEC(bool) unlisted;    /* by shard: no replica of it has answered */
+    struct error why;      /* of the last one that has not */
 };
 
 /* Reads all shards anew, each from all of its replicas that answer. A shard that does not answer is no failure. */

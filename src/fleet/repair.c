@@ -103,12 +103,15 @@ static int delete_from(const struct fleet *f, const struct click_server *s, cons
 
 int fleet_remove_rows(struct fleet *f, const struct click_server *s, const char *loads, struct error *err)
 {
-    char table[160];
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < f->schema.tables.n; i++) {
-        snprintf(table, sizeof table, "%s_rows", f->schema.tables.p[i].name);
-        rc = delete_from(f, s, table, loads, err);
-    }
+    struct click_rows *tables; /* that have rows: most have none */
+    int rc = fleet_ask(s, &tables, err,
+                       "SELECT DISTINCT table FROM system.parts WHERE active AND database = '%s_local' AND table LIKE "
+                       "'%%\\_rows'",
+                       f->database);
+    while (rc >= 0 && tables && (rc = click_step(tables, err)) == 1)
+        if ((rc = delete_from(f, s, click_cell(tables, 0), loads, err)) < 0)
+            break;
+    click_close(tables);
     return rc < 0 ? rc : wait_for_deletes(f, s, err);
 }
 
@@ -254,12 +257,8 @@ static int copy_table(const struct fleet *f, const struct click_server *from, co
 static int copy_rows(struct fleet *f, const struct click_server *from, const struct click_server *to, int64_t load,
                      struct error *err)
 {
-    char list[24];
-    struct click_rows *rows = NULL;
-    snprintf(list, sizeof list, "%" PRId64, load);
-    int rc = fleet_remove_rows(f, to, list, err); /* what an earlier run left half-way */
-    if (rc == 0)
-        rc = fleet_ask(from, &rows, err,
+    struct click_rows *rows;
+    int rc = fleet_ask(from, &rows, err,
                        "SELECT t, n FROM %s_local.commits ARRAY JOIN tables AS t, rows AS n WHERE load = %" PRId64
                        " LIMIT 1 BY t",
                        f->database, load);
@@ -278,42 +277,66 @@ static const struct holding *who_has(const struct shard *s, int64_t load)
     return NULL;
 }
 
-/* Gives `to` the commit of a load; with `copy`, the rows before it when they are not there. */
-static int give_commit(struct shard *s, struct holding *to, int64_t load, struct fleet_repaired *done, bool copy,
-                       struct error *err)
+/* Gives `to` the commits of loads whose rows it has; the others go to `incomplete`. */
+static int give_commits(struct shard *s, struct holding *to, const struct loads *loads, struct loads *incomplete,
+                        struct fleet_repaired *done, struct error *err)
 {
-    const struct click_server *from = &who_has(s, load)->node->server, *there = &to->node->server;
-    bool all;
-    int rc = has_rows(s->f, from, there, load, &all, err);
-    if (rc < 0 || (!all && !copy))
-        return rc;
-    bool copied = !all;
-    if (copied)
-        rc = copy_rows(s->f, from, there, load, err);
-    if (rc == 0 && copied)
-        rc = has_rows(s->f, from, there, load, &all, err);
-    if (rc == 0 && !all)
-        rc = error_set(err, -MRD_EIO, "%s: the rows that %s has of load %" PRId64 " did not arrive whole; run it again",
-                       there->url, from->url, load);
-    if (rc == 0)
-        rc = copy_commit(s->f, from, there, load, err);
-    done->copied += rc == 0 && copied;
-    done->settled += rc == 0 && !copied;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < loads->list.n; i++) {
+        const int64_t load = loads->list.p[i];
+        const struct click_server *from = &who_has(s, load)->node->server;
+        bool all;
+        rc = has_rows(s->f, from, &to->node->server, load, &all, err);
+        if (rc == 0 && all)
+            rc = copy_commit(s->f, from, &to->node->server, load, err);
+        else if (rc == 0 && !vec_push(&incomplete->list, load))
+            rc = fleet_no_memory(err);
+        done->settled += rc == 0 && all;
+    }
     return rc;
 }
 
+/* Gives `to` the rows and then the commits of loads of which it has nothing, or what an earlier run left half-way. */
+static int copy_loads(struct shard *s, struct holding *to, const struct loads *loads, struct fleet_repaired *done,
+                      struct error *err)
+{
+    const struct click_server *there = &to->node->server;
+    int rc = in_pieces(s->f, there, loads, fleet_remove_rows, err);
+    for (size_t i = 0; rc == 0 && i < loads->list.n; i++) {
+        const int64_t load = loads->list.p[i];
+        const struct click_server *from = &who_has(s, load)->node->server;
+        bool all = false;
+        rc = copy_rows(s->f, from, there, load, err);
+        if (rc == 0)
+            rc = has_rows(s->f, from, there, load, &all, err);
+        if (rc == 0 && !all)
+            rc = error_set(err, -MRD_EIO,
+                           "%s: the rows that %s has of load %" PRId64 " did not arrive whole; run it again",
+                           there->url, from->url, load);
+        if (rc == 0)
+            rc = copy_commit(s->f, from, there, load, err);
+        done->copied += rc == 0;
+    }
+    return rc;
+}
+
+/* Every server of the shard gets the commits that it has not; with `copy`, the rows before them when they are not
+ * there. */
 static int spread_commits(struct shard *s, struct fleet_repaired *done, bool copy, struct error *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n; i++) {
-        struct loads missing = {0}, wanted = {0};
+        struct loads missing = {0}, wanted = {0}, incomplete = {0};
         rc = loads_without(&missing, &s->commits, &s->nodes[i].commits, err);
         if (rc == 0)
             rc = loads_without(&wanted, &missing, &s->drops, err);
-        for (size_t k = 0; rc == 0 && k < wanted.list.n; k++)
-            rc = give_commit(s, &s->nodes[i], wanted.list.p[k], done, copy, err);
+        if (rc == 0)
+            rc = give_commits(s, &s->nodes[i], &wanted, &incomplete, done, err);
+        if (rc == 0 && copy && incomplete.list.n)
+            rc = copy_loads(s, &s->nodes[i], &incomplete, done, err);
         loads_free(&missing);
         loads_free(&wanted);
+        loads_free(&incomplete);
     }
     return rc;
 }
@@ -422,7 +445,14 @@ static int choose_drops(struct shard *s, int64_t older_s, const char *condition,
                    "recorded", "<") "%s%s%s",
                s->f->database, s->f->database, older_s, condition ? " AND (" : "", condition ? condition : "",
                condition ? ")" : "");
-    int rc = t.bad ? fleet_no_memory(err) : loads_read(&chosen, &s->nodes[0].node->server, click_string(&t), err);
+    int rc = t.bad ? fleet_no_memory(err) : 0;
+    for (size_t i = 0; rc == 0 && i < s->n; i++) { /* one of them may have less than the others */
+        struct loads there = {0};
+        rc = loads_read(&there, &s->nodes[i].node->server, click_string(&t), err);
+        if (rc == 0)
+            rc = loads_add(&chosen, &there, err);
+        loads_free(&there);
+    }
     if (rc == 0)
         rc = loads_add(&s->drops, &chosen, err);
     if (rc == 0)
