@@ -159,6 +159,9 @@ class Perf(Case):
         for cpu, samples, hits in rows:
             self.assertLessEqual(float(hits) - int(samples), int(lost.get(cpu, 0)), f"cpu {cpu}: {rows} {lost}")
 
+    def test_the_daemon_goes_before_what_it_samples(self):
+        self.assertEqual(os.getpriority(os.PRIO_PROCESS, self.perf.pid), -10)
+
     def test_counters_are_polled(self):
         trace = self.record("buffers { size_kb: 1024 } duration_ms: 600 data_sources { config { name: \"linux.perf\" "
                                   "perf_event_config { timebase { poll_period_ms: 50 counter: SW_CONTEXT_SWITCHES } } } }")

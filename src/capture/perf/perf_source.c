@@ -20,6 +20,7 @@ struct perf_source {
     uint64_t session_id;
     perf_cpu_list cpus;
     uv_timer_t *tick, *memory;
+    uint64_t ticked_ms;   /* when the last tick was */
     uint64_t forgot_ms;   /* when maps were forgotten last */
     uint64_t whole_until; /* BOOTTIME of the last tick */
     bool uses_symbols, uses_shard, broken;
@@ -35,12 +36,17 @@ static uint64_t now_ms(void)
 
 /* ---- reading ---- */
 
-/* Samples that a tick takes of each cpu at most: twice what the frequency gives, or what the ring can hold. */
-static uint64_t tick_limit(const struct perf_source *s)
+/* Samples that a tick takes of each cpu at most: twice what the frequency gives in the time since the last one, which
+ * is longer than the period when this process had to wait for a processor; or what the ring can hold. */
+static uint64_t tick_limit(struct perf_source *s)
 {
     const struct perf_config *c = &s->config;
+    uint64_t now = now_ms(), since = now - s->ticked_ms;
+    s->ticked_ms = now;
+    if (since < c->read_period_ms)
+        since = c->read_period_ms;
     if (c->frequency)
-        return 2 * (1 + c->frequency * c->read_period_ms / 1000);
+        return 2 * (1 + c->frequency * since / 1000);
     return s->cpus.n ? s->cpus.p[0].ring.size / LEAST_SAMPLE_BYTES : 0;
 }
 
@@ -259,7 +265,7 @@ static int start(void *state, struct error *err)
         rc = perf_cpu_enable(&s->cpus.p[i], err);
     if (rc)
         return rc;
-    s->forgot_ms = now_ms();
+    s->forgot_ms = s->ticked_ms = now_ms();
     s->whole_until = probes_boot_ns();
     perf_sampler_begin(&s->sampler);
     probes_arm_tick(s->tick, on_tick, s->config.poll_ms ? s->config.poll_ms : s->config.read_period_ms);
