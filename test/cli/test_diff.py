@@ -76,7 +76,10 @@ class Diff(harness.Case):
 
     def test_different_clocks_are_told(self):
         perf = harness.DATA / "perf"
-        self.assertIn("The recordings are on different clocks", self.diff(perf / "clockid.data", perf / "clockid-realtime.data", code=0))
+        said = self.diff(perf / "clockid.data", perf / "clockid-realtime.data", code=0)
+        self.assertIn("The recordings are on different clocks", said)
+        self.assertIn("MONOTONIC", said)
+        self.assertIn("REALTIME", said)  # that recording knows one clock only
 
     def test_sets_and_files(self):
         out = self.dir / "out.csv"

@@ -35,6 +35,7 @@ static size_t first_behind(const struct perf_space *s, uint64_t address)
 
 bool perf_space_map(struct perf_space *s, struct perf_map map)
 {
+    s->version++;
     if (map.end <= map.start)
         return true;
     size_t from = first_behind(s, map.start), to = from;

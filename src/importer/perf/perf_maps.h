@@ -15,13 +15,13 @@ struct perf_map {
 
 struct perf_space {
     VEC(struct perf_map)
-    maps;           /* by start; they do not overlap */
-    uint32_t dummy; /* row of the mapping of addresses that nothing is known of, UINT32_MAX until needed */
+    maps;             /* by start; they do not overlap */
+    uint32_t dummy;   /* row of the mapping of addresses that nothing is known of, UINT32_MAX until needed */
+    uint32_t version; /* grows whenever a file is mapped */
 };
 
 struct perf_spaces {
     struct perf_space kernel;
-    uint32_t version;     /* grows whenever a file is mapped */
     struct u64map by_pid; /* pid -> one of `list` */
     VEC(struct perf_space)
     list;

@@ -16,7 +16,6 @@ void perf_samples_open(struct perf_import *p)
     p->nothing = import_str(p->im, "");
     for (size_t i = 0; i < PERF_MODES; i++)
         p->modes[i] = import_str(p->im, modes[i]);
-    p->spaces.version = 1; /* 0 is of no frame */
 }
 
 static uint32_t counter_track(struct perf_import *p, const struct perf_attr *a, const struct perf_where *w)

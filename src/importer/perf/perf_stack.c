@@ -37,6 +37,14 @@ static uint32_t dummy_mapping(struct perf_import *p, uint32_t pid)
     return space->dummy;
 }
 
+/* How often a file was mapped where the stacks of a process lead: what was found before that may lie elsewhere now. 0
+ * is of no frame. Other processes map files all the time, which says nothing about this one. */
+static uint32_t version_of(struct perf_import *p, uint32_t pid)
+{
+    const struct perf_space *space = perf_space_of(&p->spaces, pid);
+    return p->spaces.kernel.version + (space ? space->version : 0) + 1;
+}
+
 /* The mapping of code that the kernel made, whose name is that of its frames. */
 static uint32_t symbol_mapping(struct perf_import *p, uint32_t symbol, struct stack_profile_frame_row *frame_row)
 {
@@ -51,10 +59,11 @@ static uint32_t symbol_mapping(struct perf_import *p, uint32_t symbol, struct st
     return s->mapping;
 }
 
-static uint32_t frame(struct perf_import *p, uint32_t pid, unsigned mode, uint64_t ip, uint32_t *dummies)
+static uint32_t frame(struct perf_import *p, uint32_t pid, uint32_t version, unsigned mode, uint64_t ip,
+                      uint32_t *dummies)
 {
     struct perf_known_frame *known = &p->known_frames[hash_combine(ip, pid) % PERF_KNOWN_FRAMES];
-    if (known->version == p->spaces.version && known->ip == ip && known->pid == pid && known->mode == mode) {
+    if (known->version == version && known->ip == ip && known->pid == pid && known->mode == mode) {
         *dummies += known->dummy;
         return known->frame;
     }
@@ -68,7 +77,7 @@ static uint32_t frame(struct perf_import *p, uint32_t pid, unsigned mode, uint64
     struct source_line source = {.function = function ? import_str(p->im, function) : 0, .line = COL_NULL};
     *known = (struct perf_known_frame){.ip = ip,
                                        .pid = pid,
-                                       .version = p->spaces.version,
+                                       .version = version,
                                        .frame = stack_profile_frame(p->m, &row, function ? &source : NULL),
                                        .mode = (uint8_t)mode,
                                        .dummy = !map};
@@ -123,10 +132,10 @@ static void read_chain(const struct perf_import *p, struct slice bytes, unsigned
 /* Addresses of callers are where they go on: one less lies in the call. */
 static uint32_t callsite_of(struct perf_import *p, const struct chain *chain, uint32_t pid, uint32_t *dummies)
 {
-    uint32_t site = CALLSITE_NONE;
+    uint32_t site = CALLSITE_NONE, version = version_of(p, pid);
     for (size_t i = chain->n; i-- > 0;) {
         uint64_t ip = chain->at[i].ip;
-        site = call(p, site, frame(p, pid, chain->at[i].mode, i && ip ? ip - 1 : ip, dummies));
+        site = call(p, site, frame(p, pid, version, chain->at[i].mode, i && ip ? ip - 1 : ip, dummies));
     }
     return site;
 }
@@ -159,11 +168,12 @@ uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const s
         return CALLSITE_NONE;
     uint64_t hash = hash_combine(hash_bytes(chain.p, chain.len), (uint64_t)s->where.pid << 8 | mode);
     struct perf_known_stack *known = &p->known_stacks[hash % PERF_KNOWN_STACKS];
-    bool same = known->version == p->spaces.version && known->pid == s->where.pid && known->mode == mode &&
-                slice_eq(known->chain, chain);
+    uint32_t version = version_of(p, s->where.pid);
+    bool same =
+        known->version == version && known->pid == s->where.pid && known->mode == mode && slice_eq(known->chain, chain);
     if (!same) {
-        *known = (struct perf_known_stack){
-            .chain = chain, .pid = s->where.pid, .version = p->spaces.version, .mode = (uint8_t)mode};
+        *known =
+            (struct perf_known_stack){.chain = chain, .pid = s->where.pid, .version = version, .mode = (uint8_t)mode};
         struct chain all;
         all.n = 0;
         read_chain(p, chain, mode, &all);

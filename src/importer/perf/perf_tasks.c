@@ -130,7 +130,6 @@ static void mmap_record(struct perf_import *p, const struct perf_attr *a, const 
     if (mapping == UINT32_MAX || mmap_record_insert(p->im->st, &m) == UINT32_MAX || !space ||
         !perf_space_map(space, map))
         p->im->failed = true;
-    p->spaces.version++;
 }
 
 /* Code that the kernel has made. That it is gone needs no word: what comes next to its place takes it. */
@@ -151,7 +150,6 @@ static void ksymbol(struct perf_import *p, const struct perf_attr *a, const stru
     map.symbol = (uint32_t)p->symbols.n + 1;
     if (!vec_push(&p->symbols, s) || !perf_space_map(&p->spaces.kernel, map))
         p->im->failed = true;
-    p->spaces.version++;
 }
 
 static void cgroup(struct perf_import *p, const struct perf_attr *a, const struct perf_record *r, int64_t ts)
