@@ -223,11 +223,13 @@ static int take_over(const struct run *r, struct pb_writer *w, struct symbol_job
     struct pb_cursor c = pb_cursor(slice_of(r->said, r->n));
     struct pb_field f, a;
     uint64_t last = 0;
-    while (pb_next(&c, &f)) {
-        if (f.id != MODULE_SYMBOLS_ADDRESS_SYMBOLS || !pb_find(pb_bytes(&f), ADDRESS_SYMBOLS_ADDRESS, &a))
+    bool wrong = false, any = false;
+    while (!wrong && pb_next(&c, &f)) {
+        wrong = f.id != MODULE_SYMBOLS_ADDRESS_SYMBOLS || !pb_find(pb_bytes(&f), ADDRESS_SYMBOLS_ADDRESS, &a) ||
+                (any && a.u <= last) || !bsearch(&a.u, j->addresses, j->n, sizeof *j->addresses, compare);
+        if (wrong)
             break;
-        if ((result->named && a.u <= last) || !bsearch(&a.u, j->addresses, j->n, sizeof *j->addresses, compare))
-            break;
+        any = true;
         last = a.u;
         size_t before = w->n, mark = pb_begin(w, MODULE_SYMBOLS_ADDRESS_SYMBOLS);
         pb_put_varint(w, ADDRESS_SYMBOLS_ADDRESS, last - j->shift);
@@ -240,7 +242,7 @@ static int take_over(const struct run *r, struct pb_writer *w, struct symbol_job
     }
     if (w->failed)
         return error_set(err, -MRD_ENOMEM, "out of memory");
-    return c.bad || c.p != c.end ? error_set(err, -MRD_EFORMAT, "failed to parse (the worker's answer is damaged)") : 0;
+    return wrong || c.bad ? error_set(err, -MRD_EFORMAT, "failed to parse (the worker's answer is damaged)") : 0;
 }
 
 int symbol_job_run(const struct symbol_job *job, struct pb_writer *w, struct symbol_job_result *result,
