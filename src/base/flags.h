@@ -51,7 +51,7 @@ struct flag {
     const char *name;
     char letter;
     uint8_t kind; /* enum flag_kind */
-    uint32_t where;
+    int where;
     const char *value, *group, *help, *later;
     size_t offset; /* of the field, in the struct of values */
 };

@@ -54,6 +54,7 @@ START_TEST(addresses_are_moved)
 }
 END_TEST
 
+Suite *last_boot_suite(void);
 Suite *last_boot_suite(void)
 {
     Suite *s = suite_create("last_boot");
