@@ -10,6 +10,7 @@ NOTFOUND, SQL, INTERRUPTED = -6, -7, -8
 
 class Config(ctypes.Structure):
     _fields_ = [("full_sort", ctypes.c_bool), ("no_ftrace_raw", ctypes.c_bool), ("all_text_events", ctypes.c_bool),
+                ("analyze_proto_content", ctypes.c_bool),
                 ("crop_track_events", ctypes.c_bool), ("ignore_ftrace_parse_errors", ctypes.c_bool),
                 ("no_native_plans", ctypes.c_bool), ("allow_sql_file_access", ctypes.c_bool), ("no_mmap", ctypes.c_bool),
                 ("memory_limit", ctypes.c_uint64), ("cache_dir", ctypes.c_char_p), ("cache_bytes", ctypes.c_uint64),
