@@ -28,7 +28,7 @@ SPEC = re.search(r"^```textproto\n(.*?)^```", (ROOT / "docs" / "summaries.md").r
 
 
 HEADER = (pathlib.Path(__file__).resolve().parents[2] / "include" / "meridian" / "tp.h").read_text()
-SIZES = {"bool": 1, "unsigned": 4, "enum": 4, "uint32_t": 4, "size_t": 8, "int64_t": 8}
+SIZES = {"bool": 1, "unsigned": 4, "enum": 4, "uint32_t": 4, "size_t": 8, "int64_t": 8, "uint64_t": 8}
 
 
 def members(name):
