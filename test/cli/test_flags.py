@@ -13,7 +13,7 @@ import harness
 TRACEBOX = os.environ.get("TRACEBOX", "build/release/tracebox")
 PAGES = pathlib.Path(os.environ.get("MERIDIAN_PAGES", "build/release/pages"))
 PROGRAMS = {"tp_shell": harness.SHELL, "tracebox": TRACEBOX}
-BOOL, TEXT, LIST, COUNT, NUMBER = range(5)
+BOOL, TEXT, OPTIONAL, LIST, COUNT, NUMBER = range(6)  # enum flag_kind
 
 Flag = collections.namedtuple("Flag", "program command name letter value kind when")
 
@@ -63,7 +63,7 @@ class Flags(unittest.TestCase):
                         continue
                     value = "1" if f.kind in (COUNT, NUMBER) else "a=b"
                     if spelt == "long":
-                        line += [f"--{f.name}"] if f.kind == BOOL else [f"--{f.name}", value]
+                        line += [f"--{f.name}"] if f.kind == BOOL else [f"--{f.name}=a"] if f.kind == OPTIONAL else [f"--{f.name}", value]
                     else:
                         line += [f"-{f.letter}"] if f.kind == BOOL else [f"-{f.letter}{value}"]
                 last = "--help" if command else "--help-classic"
