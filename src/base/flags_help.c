@@ -37,7 +37,7 @@ static void print_flag(FILE *to, const struct flag *f)
 /* Is it a flag of `where`, and one that all of `common` know, or not all? */
 static bool is_wanted(const struct flag *f, int where, int common, bool want_common)
 {
-    bool is_common = common && (f->where & common) == (uint32_t)common;
+    bool is_common = common && (f->where & common) == common;
     return f->help && f->where & where && is_common == want_common;
 }
 
