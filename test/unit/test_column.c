@@ -544,19 +544,19 @@ START_TEST(spilled_columns_hold_the_same)
     ck_assert_ptr_nonnull(spill);
     storage_spill(&st, spill);
     seed_state = 5;
-    enum { ROWS = 40 * COL_CHUNK_ROWS + 5 };
-    for (uint32_t i = 0; i < ROWS; i++) {
+    enum { SPILLED = 40 * COL_CHUNK_ROWS + 5 };
+    for (uint32_t i = 0; i < SPILLED; i++) {
         struct sched_slice_row row = {.ts = (int64_t)i * 1000, .dur = (int64_t)(draw() % 100000), .utid = draw() % 300};
         ck_assert_uint_eq(sched_slice_insert(&st, &row), i);
         sched_slice_insert(&plain, &row);
     }
     for (int k = 0; k < 5000; k++) {
-        uint32_t row = (uint32_t)(draw() % ROWS);
+        uint32_t row = (uint32_t)(draw() % SPILLED);
         int64_t dur = draw() % 8 ? (int64_t)(draw() % 1000) : INT64_C(1) << 40; /* some chunks get wider */
         ROW_SET(&st, sched_slice, dur, row, dur);
         ROW_SET(&plain, sched_slice, dur, row, dur);
     }
-    for (uint32_t i = 0; i < ROWS; i++) {
+    for (uint32_t i = 0; i < SPILLED; i++) {
         ck_assert_int_eq(ROW_GET(&st, sched_slice, ts, i), ROW_GET(&plain, sched_slice, ts, i));
         ck_assert_int_eq(ROW_GET(&st, sched_slice, dur, i), ROW_GET(&plain, sched_slice, dur, i));
         ck_assert_int_eq(ROW_GET(&st, sched_slice, utid, i), ROW_GET(&plain, sched_slice, utid, i));
