@@ -174,14 +174,18 @@ static bool add_pointer(struct reader *r, const struct sql_from *f, bool left)
         enum plan_type type;
         uint32_t at = pointer_column(pointer, i, &type);
         struct plan_expr *x = type == PLAN_NULL ? NULL : plan_column(p, (uint8_t)p->n_sources, (int16_t)at, type);
-        if (!name)
+        if (!name) {
+            pointer_free(pointer);
             return false;
+        }
         if (x)
             x->letter = 'c';
         e->columns[e->n_columns++] = (struct scope_column){.name = copy_name(r, name), .expr = x};
     }
-    if (!e)
+    if (!e) {
+        pointer_free(pointer);
         return false;
+    }
     s->pointer = pointer;
     p->n_sources++;
     *r->rows = *r->rows < PLANNER_MIN_ROWS ? PLANNER_MIN_ROWS : *r->rows; /* nobody knows how many */
