@@ -73,6 +73,8 @@ CASES = {
         (harness.DATA / "ctf2" / "lttng-kernel", lambda rows: {r["name"]: r["count(*)"] for r in rows}["sched_switch"] > "1"),
     ("recording.md", "select * from sched limit 10"): (SCHED, lambda rows: len(rows) == 10 and all(r["utid"] for r in rows)),
     ("server.md", "select count(*) from sched"): (SCHED, lambda rows: number(rows[0], "count(*)") > 10000),
+    ("snapshots.md", "select count(*) from sched"): (SCHED, lambda rows: number(rows[0], "count(*)") > 10000),
+    ("snapshots.md", "select sum(dur) from sched"): (SCHED, lambda rows: number(rows[0], "sum(dur)") > 0),
     ("buffers.md", "select name, idx, value, severity from stats where name glob 'traced_*' and value != 0"):
         (RING, lambda rows: any(r["name"] == "traced_buf_chunks_overwritten" and number(r, "value") > 0 for r in rows)),
     ("multi-machine.md", "SELECT id, raw_id, sysname, release, arch, num_cpus FROM machine;   -- two rows; id 0 is the host"):
