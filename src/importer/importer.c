@@ -317,6 +317,7 @@ void importer_close(struct importer *im)
     u64map_free(&im->machine_rows);
     u64map_free(&im->metadata_rows);
     reader_close(im->reader);
+    mem_free(im->snapshot_copy);
     proto_reader_close(im->proto);
     diagnostics_close(im);
     content_analysis_close(im->content);

@@ -99,11 +99,11 @@ struct importer {
     struct perf_folder *perf_folder;   /* importer/perf: files beside a perf.data; NULL when there are none */
     struct ctf_import *ctf;            /* importer/ctf: CTF traces collected so far; NULL when there are none */
     VEC(struct machine_ctx *)
-    machines;                        /* by machine row */
-    struct proto_reader *proto;      /* importer/proto: the trace being read */
+    machines;                         /* by machine row */
+    struct proto_reader *proto;       /* importer/proto: the trace being read */
     struct content_analysis *content; /* importer/proto: what the bytes are spent on; NULL until asked for */
-    struct diagnostics *diagnostics; /* importer/proto: configs; NULL when there are none */
-    struct machine_losses *losses;   /* importer/proto: what its service said about its machines; NULL: nothing */
+    struct diagnostics *diagnostics;  /* importer/proto: configs; NULL when there are none */
+    struct machine_losses *losses;    /* importer/proto: what its service said about its machines; NULL: nothing */
     VEC(struct seq_generation *)
     generations;                 /* of all sequences: events in the sorter refer to theirs by index */
     struct u64map machine_rows;  /* TracePacket.machine_id -> machine row */
@@ -120,6 +120,7 @@ struct importer {
     uint32_t idle_files;         /* files in which thread 0 is the idle one; */
     uint32_t other_files;        /* and in which it is not */
     struct slice snapshot;       /* importer/input: the bytes of a snapshot */
+    uint8_t *snapshot_copy;      /* of a snapshot that was not mapped; NULL: none */
     unsigned n_snapshots;        /* … and how many came */
     bool clocks_restored;        /* clocks are those of a snapshot, and so are */
     VEC(uint32_t)

@@ -9,13 +9,28 @@ static void *open_snapshot(struct importer *im)
     return im;
 }
 
-/* The bytes stay as long as the importer: of a file, of an archive, or of what a pipe brought. */
+static struct map_guard *guard_of(const struct importer *im, struct slice bytes)
+{
+    for (size_t i = 0; i < im->reader->maps.n; i++)
+        if (im->reader->maps.p[i].bytes.p == bytes.p)
+            return im->reader->maps.p[i].guard;
+    return NULL;
+}
+
+/* A mapped file stays as long as the importer. What was unpacked, or came through a pipe, does not. */
 static int keep(void *self, struct slice bytes, struct error *err)
 {
     struct importer *im = self;
-    (void)err;
-    im->snapshot = bytes;
     im->n_snapshots++;
+    if (guard_of(im, bytes) || im->n_snapshots > 1) { /* more than one are refused at the end */
+        im->snapshot = bytes;
+        return 0;
+    }
+    im->snapshot_copy = mem_alloc(bytes.len + 1);
+    if (!im->snapshot_copy)
+        return error_set(err, -MRD_ENOMEM, "out of memory for a snapshot");
+    memcpy(im->snapshot_copy, bytes.p, bytes.len);
+    im->snapshot = slice_of(im->snapshot_copy, bytes.len);
     return 0;
 }
 
@@ -49,15 +64,11 @@ static uint32_t traces_in(const struct storage *st)
 
 int snapshot_reader_attach(struct importer *im, struct error *err)
 {
-    struct map_guard *guard = NULL;
     if (!im->n_snapshots)
         return 0;
     if (im->n_snapshots > 1 || traces_in(im->st) > 1 || im->directory_bytes)
         return error_set(err, -MRD_EUNSUPPORTED,
                          "a snapshot cannot be loaded together with other traces: load the traces that it was made of");
-    for (size_t i = 0; i < im->reader->maps.n; i++)
-        if (im->reader->maps.p[i].bytes.p == im->snapshot.p)
-            guard = im->reader->maps.p[i].guard;
-    int rc = snapshot_attach(im->st, im->snapshot, guard, err);
+    int rc = snapshot_attach(im->st, im->snapshot, guard_of(im, im->snapshot), err);
     return rc ? rc : 1;
 }
