@@ -357,7 +357,8 @@ int tp_export_columns(struct tp *tp, const struct tp_export *what, struct tp_exp
 int tp_write_merged(struct tp *tp, const char *path);
 
 /* Writes the loaded trace as a snapshot at `path`, which is replaced: a file that opens in milliseconds and answers the
- * same (docs/snapshots.md). `source` (may be NULL) is the trace that was loaded: the snapshot names it, and its hash. */
+ * same (docs/snapshots.md). `source` (may be NULL) is the trace that was loaded: the snapshot names it, and its hash.
+ */
 int tp_write_snapshot(struct tp *tp, const char *path, const char *source);
 
 struct tp_cut {

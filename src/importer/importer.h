@@ -36,8 +36,8 @@ int importer_finish(struct importer *im, struct error *err);
 /* Bytes of the directories that were imported. */
 uint64_t importer_directory_bytes(const struct importer *im);
 
-/* After importer_finish(): what queries ask about clocks, as bytes for a snapshot (mem_free them, also after a failure).
- * -MRD_EUNSUPPORTED: it cannot be kept in one. */
+/* After importer_finish(): what queries ask about clocks, as bytes for a snapshot (mem_free them, also after a
+ * failure). -MRD_EUNSUPPORTED: it cannot be kept in one. */
 int importer_clock_state(struct importer *im, uint8_t **bytes, size_t *len, struct error *err);
 
 /* After importer_finish(): writes separate recordings, which packets have related, as one proto trace at `path`: each

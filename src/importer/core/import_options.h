@@ -20,7 +20,7 @@ struct import_options {
     bool analyze_proto_content;      /* --analyze-trace-proto-content: fill experimental_proto_path and _content */
     bool crop_track_events;          /* drop track events before the range of interest */
     enum import_clock_model clock_model;
-    int sync_method;            /* enum sync_method: how recordings without a relay are brought onto one clock */
+    int sync_method;                /* enum sync_method: how recordings without a relay are brought onto one clock */
     const char *const *file_clocks; /* --clock: "FORMAT=CLOCK" each; files of a format are on that clock */
     size_t n_file_clocks;
     const char *sync_reference; /* name of the host whose clock is kept; NULL: the one with the least total error */
