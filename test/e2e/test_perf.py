@@ -171,7 +171,8 @@ class Perf(Case):
         self.assertGreaterEqual(float(rows[0][1]), 0)
 
     def test_what_cannot_start_says_why(self):
-        for event, why in (('tracepoint { name: "sched/nothing" }', "no tracepoint sched/nothing"),
+        for event, why in (('tracepoint { name: "sched/nothing" }',
+                            "no tracepoint sched/nothing" if TRACEPOINTS else "tracefs is not mounted"),
                            ("counter: 77", "counter 77")):
             self.record(CONFIG % (100, event, "", ""), code=3)
             self.assertIn(why, self.err)
@@ -219,24 +220,40 @@ class Perf(Case):
         for args, why in ((["-p", "x"], "--pid"), (["-F", "0"], "--frequency"), (["--rows", "0"], "--rows"), (["x"], "unexpected")):
             self.assertIn(why, self.run_profile(*args, code=1)[1])
 
+    def matched_waits(self, trace, out):
+        """By kind, for each wait that the program tells of: how long it took, and for how long the trace has the thread off
+        the processor for that reason, both in ns.
+
+        Kernels of virtual machines leave out switches at times (see test_probes.py). Then one stretch of the trace holds
+        several waits, and those say nothing about our reasons: they are left out here, as long as enough others are there."""
+        truth = [(w[1], int(w[2]), int(w[3])) for w in map(str.split, out.splitlines()) if len(w) == 4 and w[0] == "wait"]
+        self.assertGreater(len(truth), 20, out)
+        # the program's clock goes on while it is ready to run
+        rows = self.query(trace, "include perfetto module linux.off_cpu; select coalesce(wait_kind, ''), w.ts, w.ts + w.dur + "
+                          "coalesce(runnable_dur, 0) from linux_off_cpu w join thread t using (utid) where process_name glob "
+                          "'*waits*' and t.is_main_thread and w.dur > 0")
+        stretches = [(kind, int(begin), int(end)) for kind, begin, end in rows]
+        slack = 500000  # ns, for the program's own steps between its clock and the kernel
+        matched = {"sleep": [], "pipe": [], "futex": []}
+        for kind, begin, end in truth:
+            during = [s for s in stretches if s[1] < end - slack and s[2] > begin + slack]
+            if during and all(s[1] >= begin - slack and s[2] <= end + slack for s in during):
+                matched[kind].append((end - begin, sum(s[2] - s[1] for s in during if s[0] == kind)))
+        print({k: f"{len(w)} of {sum(t[0] == k for t in truth)}" for k, w in matched.items()})
+        for kind, waits in matched.items():
+            self.assertGreater(5 * len(waits), sum(t[0] == kind for t in truth), f"{kind}: {rows} {truth}")
+        return matched
+
     @unittest.skipUnless(TRACEPOINTS, "needs a mounted tracefs")
     def test_waits_have_their_reasons(self):
         """How long a thread is blocked, by what it waits for, is what the program measures; its waker is known."""
         self.env = {**self.env, "PERFETTO_CONSUMER_SOCK_NAME": str(self.dir / "nobody")}
         trace = self.dir / "waits.pftrace"
         out, _ = self.run_profile("--off-cpu", "-F", 49, "-o", trace, "--", WAITS, 1)
-        truth = {w[0]: float(w[1]) for w in map(str.split, out.splitlines())
-                 if len(w) == 2 and w[0] in ("sleep", "pipe", "futex")}
-        self.assertEqual(len(truth), 3, out)
+        for kind, waits in self.matched_waits(trace, out).items():
+            true_ms, found_ms = (sum(w) / len(waits) / 1e6 for w in zip(*waits))
+            self.assertAlmostEqual(found_ms, true_ms, delta=0.2 * true_ms + 1, msg=f"{kind}: {waits}")
         module = "include perfetto module linux.off_cpu; "
-        # on average: some kernels leave out switches (see test_probes.py), and with them waits
-        rows = self.query(trace, module + "select wait_kind, avg(w.dur + coalesce(runnable_dur, 0)) / 1e6, count(*) from linux_off_cpu w join thread t "
-                          "using (utid) where process_name glob '*waits*' and t.is_main_thread and wait_kind is not null "
-                          "and w.dur > 2000000 group by 1")
-        found = {kind: float(ms) for kind, ms, _ in rows}
-        self.assertEqual(set(found), set(truth), rows)
-        for kind, ms in truth.items():
-            self.assertAlmostEqual(found[kind], ms, delta=0.2 * ms + 1, msg=f"{rows} {truth}")
         # whoever ends waits for the pipe and the lock is the partner, and was seen to do so
         rows = self.query(trace, module + "select w.wait_kind, count(*), sum(k.upid = w.upid), sum(waker_callsite_id is not null) "
                           "from linux_off_cpu w join thread t using (utid) left join thread k on k.utid = waker_utid where "
@@ -261,15 +278,11 @@ class Perf(Case):
         self.env = {**self.env, "PERFETTO_CONSUMER_SOCK_NAME": str(self.dir / "nobody")}
         trace = self.dir / "waits.pftrace"
         out, _ = self.run_profile("--off-cpu", "-F", 99, "-o", trace, "--", WAITS, 10 if os.environ.get("MERIDIAN_LONG") else 3)
-        truth = {w[0]: float(w[1]) for w in map(str.split, out.splitlines()) if len(w) == 2 and w[0] in ("sleep", "pipe", "futex")}
-        module = "include perfetto module linux.off_cpu; "
-        # the program's clock goes on while it is ready to run
-        rows = self.query(trace, module + "select wait_kind, sum(w.dur + coalesce(runnable_dur, 0)) from linux_off_cpu w join thread t "
-                          "using (utid) where process_name glob '*waits*' and t.is_main_thread and wait_kind in ('sleep', 'pipe', "
-                          "'futex') and w.dur > 0 group by 1")
-        found = {kind: int(ns) for kind, ns in rows}
-        shares = {k: (100 * found.get(k, 0) / sum(found.values()), 100 * truth[k] / sum(truth.values())) for k in truth}
+        waits = self.matched_waits(trace, out)
+        true_all, found_all = (sum(w[i] for ws in waits.values() for w in ws) for i in (0, 1))
+        shares = {k: (100 * sum(w[1] for w in ws) / found_all, 100 * sum(w[0] for w in ws) / true_all) for k, ws in waits.items()}
         print({k: (round(a, 1), round(b, 1)) for k, (a, b) in shares.items()})
+        module = "include perfetto module linux.off_cpu; "
         for kind, (share, true_share) in shares.items():
             self.assertAlmostEqual(share, true_share, delta=3, msg=f"{kind}: {shares}")
 

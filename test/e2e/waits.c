@@ -3,8 +3,8 @@
  *
  *   waits SECONDS
  *
- * At the end it prints a line for each kind of wait: its name as linux.off_cpu calls it, and how long one took on
- * average, in ms. */
+ * At the end it prints a line for each wait: its kind as linux.off_cpu calls it, when it began and when it was over, in
+ * ns of the boot clock. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,13 +12,21 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { MAX_WAITS = 4096 };
+
+static struct wait {
+    const char *kind;
+    int64_t begin, end;
+} waits[MAX_WAITS];
+static int n_waits;
+
 static int question[2], answer[2];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int64_t now_ns(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_BOOTTIME, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
@@ -52,28 +60,31 @@ static void ask(char c)
         exit(1);
 }
 
+static int64_t note(const char *kind, int64_t begin)
+{
+    int64_t end = now_ns();
+    if (n_waits < MAX_WAITS)
+        waits[n_waits++] = (struct wait){kind, begin, end};
+    return end;
+}
+
 int main(int argc, char **argv)
 {
-    int64_t slept = 0, piped = 0, locked = 0, rounds = 0,
-            end = now_ns() + (argc > 1 ? atoi(argv[1]) : 1) * INT64_C(1000000000);
+    int64_t at = now_ns(), end = at + (argc > 1 ? atoi(argv[1]) : 1) * INT64_C(1000000000);
     pthread_t thread;
     if (pipe(question) || pipe(answer) || pthread_create(&thread, NULL, partner, NULL))
         return 1;
-    while (now_ns() < end) {
-        int64_t a = now_ns();
+    while ((at = now_ns()) < end) {
         rest(25);
-        int64_t b = now_ns();
+        at = note("sleep", at);
         ask('p');
         ask('l');
-        int64_t c = now_ns();
+        at = note("pipe", at);
         pthread_mutex_lock(&lock);
         pthread_mutex_unlock(&lock);
-        slept += b - a;
-        piped += c - b;
-        locked += now_ns() - c;
-        rounds++;
+        note("futex", at);
     }
-    printf("sleep %.3f\npipe %.3f\nfutex %.3f\n", (double)slept / (double)rounds / 1e6,
-           (double)piped / (double)rounds / 1e6, (double)locked / (double)rounds / 1e6);
+    for (const struct wait *w = waits; w < waits + n_waits; w++)
+        printf("wait %s %lld %lld\n", w->kind, (long long)w->begin, (long long)w->end);
     return 0;
 }

@@ -83,6 +83,11 @@ static void put_ftrace(const struct perfetto_options *o, struct pb_writer *w, bo
     for (size_t i = 0; i < o->apps.n && !hypervisor; i++, n++)
         pb_put_str(&x, FTRACE_CONFIG_ATRACE_APPS, o->apps.p[i]);
     pb_put_varint(&x, FTRACE_CONFIG_SYMBOLIZE_KSYMS, 1);
+    if (o->full_switches) {
+        size_t compact = pb_begin(&x, FTRACE_CONFIG_COMPACT_SCHED);
+        pb_put_varint(&x, FTRACE_CONFIG_COMPACT_SCHED_CONFIG_ENABLED, 0);
+        pb_end(&x, compact);
+    }
     if (hypervisor)
         pb_put_str(&x, FTRACE_CONFIG_INSTANCE_NAME, "hyp");
     pb_end(&x, m);

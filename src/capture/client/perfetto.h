@@ -21,6 +21,7 @@ struct perfetto_options {
     struct text_list categories; /* the other arguments: atrace categories, events as GROUP/EVENT */
     bool light;                  /* no config is given, but what to record */
     const char *sources;         /* more data sources of the short form: a TraceConfig in text form; NULL: none */
+    bool full_switches;          /* the short form has sched events with all fields, not compact ones */
     bool standard_sources;       /* the short form has those that always come along, too */
     int notify_fd;               /* -1: none */
     int until_fd;                /* the recording ends when it can be read; -1: none */

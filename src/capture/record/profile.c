@@ -92,6 +92,8 @@ static int choose(struct record *r, const void *flag_values, struct error *err)
     r->perfetto.categories =
         (struct text_list){.p = (const char **)(uintptr_t)names, .n = sizeof names / sizeof *names};
     if (f->off_cpu) {
+        /* the compact form does not say who stops, and kernels of virtual machines leave out switches */
+        r->perfetto.full_switches = true;
         put_source(&w, f, "period: 1 tracepoint { name: \"sched/sched_switch\" filter: \"prev_pid != 0\" }",
                    f->dwarf ? MOST_PAGES : LEAST_PAGES);
         put_source(&w, f, "period: 1 tracepoint { name: \"sched/sched_waking\" }", f->dwarf ? MOST_PAGES : LEAST_PAGES);
