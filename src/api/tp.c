@@ -448,7 +448,8 @@ static int query(struct tp *tp, const char *origin, struct slice sql, size_t *at
     int64_t started = clock_now_ns(CLOCK_BOOTTIME);
     if (!at)
         res->logged = query_log_begin(tp->engine, sql, started);
-    struct engine_script script = {.engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = from};
+    struct engine_script script = {
+        .engine = tp->engine, .origin = origin ? origin : "stdin", .text = sql, .at = from, .direct = true};
     if (at) {
         rc = engine_script_next(&script, &res->r, &tp->err);
         *at = script.at;
@@ -512,7 +513,7 @@ enum tp_type tp_column_type(const struct tp_result *r, int column)
 {
     if (r->source)
         return r->source->type(r->rows, column);
-    switch (sqlite3_column_type(r->r.stmt, column)) {
+    switch (engine_value_type(&r->r, column)) {
     case SQLITE_INTEGER:
         return TP_INT64;
     case SQLITE_FLOAT:
@@ -528,32 +529,26 @@ enum tp_type tp_column_type(const struct tp_result *r, int column)
 
 int64_t tp_int64(const struct tp_result *r, int column)
 {
-    return r->source ? r->source->int64(r->rows, column) : sqlite3_column_int64(r->r.stmt, column);
+    return r->source ? r->source->int64(r->rows, column) : engine_value_int64(&r->r, column);
 }
 
 double tp_double(const struct tp_result *r, int column)
 {
-    return r->source ? r->source->dbl(r->rows, column) : sqlite3_column_double(r->r.stmt, column);
+    return r->source ? r->source->dbl(r->rows, column) : engine_value_double(&r->r, column);
 }
 
 const char *tp_text(const struct tp_result *r, int column, size_t *len)
 {
     if (r->source)
         return r->source->bytes(r->rows, column, len);
-    const char *text = (const char *)sqlite3_column_text(r->r.stmt, column);
-    if (len)
-        *len = text ? (size_t)sqlite3_column_bytes(r->r.stmt, column) : 0;
-    return text;
+    return engine_value_text(&r->r, column, len);
 }
 
 const void *tp_blob(const struct tp_result *r, int column, size_t *len)
 {
     if (r->source)
         return r->source->bytes(r->rows, column, len);
-    const void *bytes = sqlite3_column_blob(r->r.stmt, column);
-    if (len)
-        *len = bytes ? (size_t)sqlite3_column_bytes(r->r.stmt, column) : 0;
-    return bytes;
+    return engine_value_blob(&r->r, column, len);
 }
 
 void tp_result_close(struct tp_result *r)

@@ -56,10 +56,14 @@ bool engine_files_allowed(const struct engine *e);
 
 /* ---- running text ---- */
 
-/* One statement being stepped. Values are read with sqlite3_column_*(r.stmt, i). */
+struct plan_output;
+
+/* One statement being stepped. Values are read with sqlite3_column_*(r.stmt, i), or engine_value_*(r, i) by those who
+ * have asked for direct rows. */
 struct engine_result {
     struct engine *engine;
-    sqlite3_stmt *stmt; /* NULL: a statement without output (CREATE PERFETTO ..., INCLUDE), already executed */
+    sqlite3_stmt *stmt;         /* NULL: a statement without output (CREATE PERFETTO ..., INCLUDE), already executed */
+    struct plan_output *direct; /* its rows, which are not SQLite's; NULL: they are */
     int n_columns;
     bool row;  /* the first row has been fetched and not handed out yet */
     bool done; /* no more rows */
@@ -74,6 +78,7 @@ struct engine_script {
     uint32_t n_statements;             /* executed so far */
     uint32_t n_statements_with_output; /* of those: with a row that is not VOID, or columns not to be suppressed */
     size_t last_at;                    /* where the statement run last begins */
+    bool direct;                       /* rows may come from a plan: values are read with engine_value_*() */
 };
 
 /* Prepares the next statement and steps it to its first row (or its end). 1: *r is open, to be closed; 0: no statement
@@ -88,6 +93,12 @@ int engine_query(struct engine *e, const char *origin, struct slice sql, struct 
 /* 1: a row is there; 0: the end; negative: error. */
 int engine_result_next(struct engine_result *r, struct error *err);
 const char *engine_result_column_name(const struct engine_result *r, int column);
+/* Values of the row at hand, as sqlite3_column_*() gives them. *len may be NULL. */
+int engine_value_type(const struct engine_result *r, int column); /* SQLITE_INTEGER … */
+int64_t engine_value_int64(const struct engine_result *r, int column);
+double engine_value_double(const struct engine_result *r, int column);
+const char *engine_value_text(const struct engine_result *r, int column, size_t *len);
+const void *engine_value_blob(const struct engine_result *r, int column, size_t *len);
 void engine_result_close(struct engine_result *r); /* a closed or zeroed one is fine */
 
 /* Runs text to its end; rows are thrown away. */

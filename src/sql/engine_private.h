@@ -75,6 +75,7 @@ struct engine {
     struct schema *schema;         /* planner/schema.c */
     unsigned functions_made;       /* of those the planner knows: made anew by a statement */
     bool planner_off;
+    bool direct;             /* the rows of the statement that is being prepared may come from its plan */
     uint64_t plan_max_bytes; /* 0: as the machine has; tests set it */
     uint64_t plan_bytes;     /* that the plan which ran last has asked for, and when it gave up */
     bool plan_gave_up;

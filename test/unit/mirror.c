@@ -205,13 +205,14 @@ static void ask(struct engine *e, const char *query, const char *prefix, uint32_
     vec_clear(&out->rows);
     out->order = 0;
     out->text[0] = 0;
-    int rc = engine_query(e, "test", slice_str(sql.p), &r, NULL, &err);
+    struct engine_script script = {.direct = true};
+    int rc = engine_query(e, "test", slice_str(sql.p), &r, &script, &err);
     ck_assert_msg(rc == 0, "%s: %s", sql.p, err.text);
     while ((rc = engine_result_next(&r, &err)) == 1) {
         uint64_t row = 1;
         for (int i = 0; i < r.n_columns; i++) {
-            const char *text = (const char *)sqlite3_column_text(r.stmt, i);
-            size_t len = (size_t)sqlite3_column_bytes(r.stmt, i), at = strlen(out->text);
+            size_t len, at = strlen(out->text);
+            const char *text = engine_value_text(&r, i, &len);
             row = hash_combine(row, text ? hash_bytes(text, len) + 1 : 0);
             if ((uint32_t)i + 1 == ordered)
                 out->order = hash_combine(out->order, row);
@@ -267,14 +268,16 @@ static int next_row(struct engine_result *r, struct error *err)
     return rc;
 }
 
-/* Names, rows and the error of a query, one after the other; *planned: not by SQLite alone. */
-static uint64_t ask_all(struct engine *e, const char *query, bool *planned, struct text *shown)
+/* Names, rows and the error of a query, one after the other; *planned: not by SQLite alone. `direct`: as rows of the
+ * plan, where there is one. */
+static uint64_t ask_all(struct engine *e, const char *query, bool direct, bool *planned, struct text *shown)
 {
+    struct engine_script script = {.direct = direct};
     struct engine_result r = {0};
     struct error err = {0};
     uint64_t all = 0;
     set_gate(true);
-    int rc = engine_query(e, "test", slice_str(query), &r, NULL, &err);
+    int rc = engine_query(e, "test", slice_str(query), &r, &script, &err);
     set_gate(false);
     const char *sql = r.stmt ? sqlite3_sql(r.stmt) : "";
     *planned = strstr(sql, "FROM __intrinsic_plan(") || strstr(sql, "FROM __intrinsic_aggregate(");
@@ -285,9 +288,11 @@ static uint64_t ask_all(struct engine *e, const char *query, bool *planned, stru
     }
     for (uint32_t rows = 0; rc == 0 && (rc = next_row(&r, &err)) == 1; rc = 0, rows++)
         for (int i = 0; i < r.n_columns; i++) {
-            int type = sqlite3_column_type(r.stmt, i);
-            const char *text = (const char *)sqlite3_column_text(r.stmt, i);
-            all = hash_combine(all, hash_bytes(text, (size_t)sqlite3_column_bytes(r.stmt, i)) + (unsigned)type);
+            size_t len;
+            int type = engine_value_type(&r, i);
+            int64_t number = type == SQLITE_TEXT ? engine_value_int64(&r, i) : 0;
+            const char *text = engine_value_text(&r, i, &len);
+            all = hash_combine(all, hash_bytes(text, len) + (unsigned)type + (uint64_t)number);
             if (rows < 10)
                 put(shown, "%s%s", i ? "," : "\n", text ? text : "NULL");
         }
@@ -308,27 +313,29 @@ void mirror_check_memory(struct mirror *m, const char *query, unsigned fail_at, 
 {
     struct text whole = {.n = 0}, shown = {.n = 0}, after = {.n = 0};
     bool planned;
-    uint64_t a = ask_all(m->e, query, &planned, &whole);
+    uint64_t a = ask_all(m->e, query, true, &planned, &whole);
     memory.calls = 0;
     memory.fail_at = fail_at;
     memory.for_good = for_good;
-    uint64_t b = ask_all(m->e, query, &planned, &shown);
+    uint64_t b = ask_all(m->e, query, true, &planned, &shown);
     memory.fail_at = 0;
     ck_assert_msg(a == b || is_out_of_memory(&shown), "%s\nwithout allocation %u%s: %.900s\nwith it: %.900s", query,
                   fail_at, for_good ? " and all that follow" : "", shown.p, whole.p);
-    ck_assert_msg(a == ask_all(m->e, query, &planned, &after), "%s\nafter a failure: %.900s\nbefore: %.900s", query,
-                  after.p, whole.p);
+    ck_assert_msg(a == ask_all(m->e, query, true, &planned, &after), "%s\nafter a failure: %.900s\nbefore: %.900s",
+                  query, after.p, whole.p);
 }
 
 bool mirror_compare_planner(struct mirror *m, const char *query)
 {
-    struct text ours = {.n = 0}, theirs = {.n = 0};
-    bool planned, unplanned;
-    uint64_t a = ask_all(m->e, query, &planned, &ours);
+    struct text ours = {.n = 0}, stepped = {.n = 0}, theirs = {.n = 0};
+    bool planned, unplanned, by_sqlite;
+    uint64_t a = ask_all(m->e, query, true, &planned, &ours);
+    uint64_t c = ask_all(m->e, query, false, &by_sqlite, &stepped);
     planner_switch(m->e, false);
-    uint64_t b = ask_all(m->e, query, &unplanned, &theirs);
+    uint64_t b = ask_all(m->e, query, true, &unplanned, &theirs);
     planner_switch(m->e, true);
     ck_assert_msg(a == b, "%s\nplanned: %.900s\nSQLite: %.900s", query, ours.p, theirs.p);
+    ck_assert_msg(c == b, "%s\nplanned, rows by SQLite: %.900s\nSQLite: %.900s", query, stepped.p, theirs.p);
     return planned && !unplanned;
 }
 

@@ -7,6 +7,7 @@
 #include "sql/engine/prelude.h"
 #include "sql/engine_private.h"
 #include "sql/extensions.h"
+#include "sql/plan/plan.h"
 #include "sql/planner/planner.h"
 #include "sql/vfs.h"
 #include "sql/vtab/vtab.h"
@@ -231,6 +232,11 @@ void engine_limit_memory(struct engine *e, uint64_t bytes)
     sql_heap_limit(bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX);
 }
 
+static int snapshot_damaged(const char *where, struct error *err)
+{
+    return error_set(err, -MRD_EFORMAT, "the snapshot is damaged (%s); write it anew from its trace", where);
+}
+
 int engine_step(struct engine *e, sqlite3_stmt *stmt, struct error *err)
 {
     int rc = sqlite3_step(stmt);
@@ -238,7 +244,7 @@ int engine_step(struct engine *e, sqlite3_stmt *stmt, struct error *err)
         engine_interrupt_clear(e);
     const char *damage = storage_damage(e->storage);
     if (damage)
-        return error_set(err, -MRD_EFORMAT, "the snapshot is damaged (%s); write it anew from its trace", damage);
+        return snapshot_damaged(damage, err);
     return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : engine_sqlite_error(e, rc, err);
 }
 
@@ -289,7 +295,7 @@ static bool counts_as_output(const struct engine_result *r)
     if (r->n_columns > 1)
         return true;
     return strcmp(engine_result_column_name(r, 0), "suppress_query_output") != 0 &&
-           !sqlite3_value_pointer(sqlite3_column_value(r->stmt, 0), "VOID");
+           (r->direct || !sqlite3_value_pointer(sqlite3_column_value(r->stmt, 0), "VOID"));
 }
 
 int engine_script_next(struct engine_script *s, struct engine_result *r, struct error *err)
@@ -303,9 +309,12 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
     engine_interrupt_clear(e);
     engine_set_error_text(e, "");
     size_t from = skip_blank(s->text, s->at);
+    bool direct = e->direct;
+    e->direct = s->direct;
     int rc = e->dialect.next
                  ? e->dialect.next(e->dialect.ctx, e, s->origin ? s->origin : "stdin", s->text, &s->at, &next, err)
                  : plain_next(e, s->text, &s->at, &next, err);
+    e->direct = direct;
     if (rc < 0) {
         if (!err->text[0])
             error_set(err, rc, "%s", error_code_text(rc));
@@ -319,10 +328,19 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
     s->last_at = from;
     if (!next.stmt)
         return 1;
-    rc = engine_step(e, next.stmt, err);
+    rc = s->direct ? plan_output_open(e, next.stmt, &r->direct, err) : 0;
+    if (rc == 1)
+        rc = plan_output_next(r->direct, err);
+    else if (rc == 0)
+        rc = engine_step(e, next.stmt, err);
+    const char *damage = r->direct ? storage_damage(e->storage) : NULL;
+    if (rc >= 0 && damage)
+        rc = snapshot_damaged(damage, err);
     if (rc < 0) {
         explain(e, next.stmt, err);
+        plan_output_close(r->direct);
         sqlite3_finalize(next.stmt);
+        *r = (struct engine_result){.engine = e, .done = true};
         return rc;
     }
     r->stmt = next.stmt;
@@ -342,7 +360,8 @@ int engine_result_next(struct engine_result *r, struct error *err)
     if (r->done || !r->stmt)
         return 0;
     struct error local = {0};
-    int rc = engine_step(r->engine, r->stmt, err ? err : &local);
+    int rc = r->direct ? plan_output_next(r->direct, err ? err : &local)
+                       : engine_step(r->engine, r->stmt, err ? err : &local);
     r->done = rc != 1;
     if (rc < 0)
         explain(r->engine, r->stmt, err ? err : &local);
@@ -355,8 +374,51 @@ const char *engine_result_column_name(const struct engine_result *r, int column)
     return name ? name : "";
 }
 
+int engine_value_type(const struct engine_result *r, int column)
+{
+    return r->direct ? plan_output_type(r->direct, column) : sqlite3_column_type(r->stmt, column);
+}
+
+int64_t engine_value_int64(const struct engine_result *r, int column)
+{
+    return r->direct ? plan_output_int64(r->direct, column) : sqlite3_column_int64(r->stmt, column);
+}
+
+double engine_value_double(const struct engine_result *r, int column)
+{
+    return r->direct ? plan_output_double(r->direct, column) : sqlite3_column_double(r->stmt, column);
+}
+
+const char *engine_value_text(const struct engine_result *r, int column, size_t *len)
+{
+    size_t unused;
+    len = len ? len : &unused;
+    if (r->direct)
+        return plan_output_text(r->direct, column, len);
+    const char *text = (const char *)sqlite3_column_text(r->stmt, column);
+    *len = text ? (size_t)sqlite3_column_bytes(r->stmt, column) : 0;
+    return text;
+}
+
+const void *engine_value_blob(const struct engine_result *r, int column, size_t *len)
+{
+    size_t n;
+    const void *bytes;
+    if (r->direct) {
+        bytes = plan_output_text(r->direct, column, &n);
+        bytes = n ? bytes : NULL;
+    } else {
+        bytes = sqlite3_column_blob(r->stmt, column);
+        n = bytes ? (size_t)sqlite3_column_bytes(r->stmt, column) : 0;
+    }
+    if (len)
+        *len = n;
+    return bytes;
+}
+
 void engine_result_close(struct engine_result *r)
 {
+    plan_output_close(r->direct);
     sqlite3_finalize(r->stmt);
     *r = (struct engine_result){.done = true};
 }
@@ -365,7 +427,7 @@ int engine_query(struct engine *e, const char *origin, struct slice sql, struct 
                  struct engine_script *script, struct error *err)
 {
     struct engine_script local, *s = script ? script : &local;
-    *s = (struct engine_script){.engine = e, .origin = origin, .text = sql};
+    *s = (struct engine_script){.engine = e, .origin = origin, .text = sql, .direct = script && script->direct};
     for (;;) {
         int rc = engine_script_next(s, r, err);
         if (rc < 0)

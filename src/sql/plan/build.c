@@ -1,6 +1,7 @@
 /* From a query of the tree to its plan: reads the clauses in the order in which they are computed, then moves each
  * expression to the part that can compute it (rows of the sources, groups, or rows with their windows). */
 #include "sql/plan/plan_private.h"
+#include "sql/vtab/vtab.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -225,7 +226,37 @@ static bool is_computed(const struct plan_source *s)
     return s->sub || s->batches || s->pointer || s->values;
 }
 
-static bool is_worth_it(const struct query_plan *p, bool inner)
+/* Conditions for which an index of the table is there, or is to be made by SQLite's way to the rows; so are those on
+ * what is sorted. */
+static bool has_lookups(const struct query_plan *p)
+{
+    const struct plan_source *s = &p->sources[p->steps[0].source];
+    const struct engine_known_table *known = engine_find_known(p->e, s->table.name);
+    if (!known || !known->vtab || known->vtab->source->named.n)
+        return true;
+    for (uint32_t i = 0; i < p->steps[0].n_tests; i++) {
+        const struct plan_expr *x = p->steps[0].tests[i], *c = NULL;
+        if (x->op == X_IN || (x->op == X_COMPARE && (x->sql == SQL_EQ || x->sql == SQL_IS)))
+            c = x->args[0]->op == X_COLUMN                    ? x->args[0]
+                : x->n_args > 1 && x->args[1]->op == X_COLUMN ? x->args[1]
+                                                              : NULL;
+        if (!c)
+            continue;
+        if (c->column == VTAB_ROW || s->table.table->columns[c->column].sorted ||
+            index_peek(known->vtab, s->table.table, (uint32_t)c->column) ||
+            index_is_due(known->vtab, s->table.table, (uint32_t)c->column, s->table.table->n_rows))
+            return true;
+    }
+    return false;
+}
+
+bool plan_is_scan(const struct query_plan *p)
+{
+    return p->n_sources == 1 && !is_computed(&p->sources[p->steps[0].source]) && !p->grouped && !p->n_windows &&
+           !p->distinct && !p->n_orders && p->limit < 0 && !p->offset && !p->restore_order && !p->n_arms;
+}
+
+static bool is_worth_it(const struct query_plan *p, bool inner, bool direct)
 {
     bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
     if (narrows_batches(p))
@@ -241,7 +272,7 @@ static bool is_worth_it(const struct query_plan *p, bool inner)
         if (is_computed(&p->sources[i]))
             return true;
     return p->grouped || p->n_windows || p->n_sources > 1 || p->distinct || p->n_orders ||
-           (p->n_lookups && p->limit < 0);
+           (p->n_lookups && p->limit < 0) || (direct && plan_is_scan(p) && !has_lookups(p));
 }
 
 /* Small tables are not worth it, unless a larger one is there. */
@@ -657,7 +688,7 @@ static struct query_plan *try_core(struct reader *outer, const struct sql_query 
     bool ok = asked->keyed  ? read_keyed_core(&r, outer, s, asked->keyed)
               : asked->list ? read_list_core(&r, s, asked->list)
                             : read_core(&r, s);
-    if (ok && !p->arena.failed && is_worth_it(p, outer->plan || outer->always || outer->loop_arm))
+    if (ok && !p->arena.failed && is_worth_it(p, outer->plan || outer->always || outer->loop_arm, outer->direct))
         return p;
     plan_free(p);
     return NULL;

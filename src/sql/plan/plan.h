@@ -20,6 +20,21 @@ sqlite3_stmt *plan_prepare_table(struct engine *e, struct arena *arena, const st
 int plan_materialise(struct engine *e, sqlite3_stmt *select, const struct runtime_schema *schema,
                      struct runtime_table **out, struct error *err);
 
+/* The answer of a statement that is a plan as a whole, read without SQLite between the columns and the caller. */
+struct plan_output;
+/* Computes it. 1: *out is there, before its first row; 0: the statement is to be stepped; negative: error. The
+ * statement must live as long, and not be stepped meanwhile. */
+int plan_output_open(struct engine *e, sqlite3_stmt *stmt, struct plan_output **out, struct error *err);
+void plan_output_close(struct plan_output *o); /* NULL is fine */
+/* 1: a row is there; 0: no more; negative: error. */
+int plan_output_next(struct plan_output *o, struct error *err);
+/* Values of the row: what sqlite3_column_*() would give. Texts live until the next row or the next plan_output_text()
+ * of the same column. */
+int plan_output_type(const struct plan_output *o, int column);
+int64_t plan_output_int64(struct plan_output *o, int column);
+double plan_output_double(struct plan_output *o, int column);
+const char *plan_output_text(struct plan_output *o, int column, size_t *len);
+
 /* The rows of a query's text at once, for operators that read tables. 1: *out is there, with a reference; 0: no plan,
  * let SQLite run it. */
 int plan_rows(struct engine *e, const char *sql, struct runtime_table **out);

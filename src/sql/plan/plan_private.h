@@ -250,6 +250,7 @@ struct query_plan {
         *arms[PLAN_MAX_LOOKED_UP]; /* of an OR that SQLite looks up one by one; rows come by the first that holds */
     uint32_t n_arms;
     bool order_unknown;
+    bool gave_up;   /* it has been run, and SQLite's own rows are wanted */
     bool unordered; /* the order of rows is not known, and must not matter */
 
     bool grouped; /* aggregates or GROUP BY */
@@ -282,6 +283,8 @@ struct query_plan {
 };
 
 void plan_free(void *plan);
+/* Rows of one table, as they come. */
+bool plan_is_scan(const struct query_plan *p);
 
 /* ---- names.c, expr.c: from the tree ---- */
 
@@ -329,6 +332,7 @@ struct reader {
     const struct parameters *parameters; /* in the body of a function; else NULL */
     int depth;
     bool always; /* worth it, however simple */
+    bool direct; /* rows go to the caller without SQLite in between */
     bool in_aggregate, aggregates_allowed, windows_allowed, aliases_allowed;
     bool any_order;               /* of the rows will do */
     bool once;                    /* so will one of equal rows */
@@ -536,6 +540,10 @@ struct plan_answer {
 
 /* The rows in their order, as a table with only the items; to be stage_free()d. */
 int plan_run_to_table(const struct query_plan *p, struct table **out);
+/* A run by hand: the memory, then the tables of the sources; r->rc tells of failures. */
+bool run_open(struct run *r, const struct query_plan *p); /* false: no memory */
+void run_close(struct run *r);
+void run_open_sources(struct run *r);
 /* 0, RUN_GAVE_UP, or an SQLite code. */
 int plan_run(const struct query_plan *p, struct plan_answer *out);
 void plan_answer_free(struct plan_answer *a);

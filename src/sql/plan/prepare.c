@@ -75,8 +75,8 @@ static sqlite3_stmt *prepare_plan(struct planner *planner, struct query_plan *p,
         return NULL;
     }
     if (sqlite3_bind_pointer(stmt, 1, p, PLAN_POINTER, plan_free) == SQLITE_OK) { /* frees it when it fails */
-        planner->e->plan = p;
-        planner->e->plan_statement = stmt;
+        planner->e->plan = purpose == FOR_SHOW ? NULL : p;
+        planner->e->plan_statement = purpose == FOR_SHOW ? NULL : stmt;
         return stmt;
     }
     sqlite3_finalize(stmt);
@@ -90,8 +90,12 @@ static sqlite3_stmt *prepare_whole(struct planner *planner, enum purpose purpose
     size_t len;
     const char *text = sql_tree_text(tree, planner->arena, tree->query->at, &len);
     struct loops *loops = text ? loops_new(planner, text) : NULL;
-    struct reader r = {
-        .planner = planner, .tree = tree, .loops = loops, .rows = &largest, .always = purpose == FOR_TABLE};
+    struct reader r = {.planner = planner,
+                       .tree = tree,
+                       .loops = loops,
+                       .rows = &largest,
+                       .always = purpose == FOR_TABLE,
+                       .direct = planner->e->direct};
     struct query_plan *p = loops ? plan_build(&r, tree->query, tree, NULL) : NULL;
     if (!p)
         return NULL;

@@ -524,7 +524,7 @@ static struct table *run_batches(struct run *r, uint8_t source)
     return sink.t;
 }
 
-static void open_sources(struct run *r)
+void run_open_sources(struct run *r)
 {
     const struct query_plan *p = r->plan;
     for (uint32_t i = 0; i < p->n_sources && !r->rc; i++) {
@@ -555,7 +555,7 @@ static void open_sources(struct run *r)
 
 /* ---- all of it ---- */
 
-static bool run_open(struct run *r, const struct query_plan *p)
+bool run_open(struct run *r, const struct query_plan *p)
 {
     *r = (struct run){.e = p->e, .plan = p};
     r->values = mem_zalloc((p->n_slots + 1) * sizeof *r->values);
@@ -566,7 +566,7 @@ static bool run_open(struct run *r, const struct query_plan *p)
     return r->values && r->serials && r->memos && r->lookups && r->results;
 }
 
-static void run_close(struct run *r)
+void run_close(struct run *r)
 {
     for (uint32_t i = 0; i < r->plan->n_slots; i++) {
         if (r->values)
@@ -613,7 +613,7 @@ int plan_run(const struct query_plan *p, struct plan_answer *out)
     if (!run_open(&r, p))
         r.rc = SQLITE_NOMEM;
     if (!r.rc)
-        open_sources(&r);
+        run_open_sources(&r);
     if (!r.rc && top_suits(p) && !top_comes_in_order(&r))
         top_run(&r, out);
     else if (!r.rc)

@@ -142,7 +142,7 @@ static int x_filter(sqlite3_vtab_cursor *base, int number, const char *text, int
     c->plan = argc > 0 ? sqlite3_value_pointer(argv[0], PLAN_POINTER) : NULL;
     if (!c->plan)
         return fail(c, "__intrinsic_plan: no plan; this function is for the engine's own use");
-    int rc = plan_run(c->plan, &c->answer);
+    int rc = c->plan->gave_up ? RUN_GAVE_UP : plan_run(c->plan, &c->answer);
     if (rc == RUN_GAVE_UP)
         return ask_sqlite(c);
     c->more = rc == SQLITE_OK && c->answer.n > 0;

@@ -115,6 +115,16 @@ const struct column_index *index_peek(struct vtab *v, const struct table *t, uin
     return v->indexes[column];
 }
 
+bool index_is_due(struct vtab *v, const struct table *t, uint32_t column, uint32_t n_rows)
+{
+    enum {
+        AFTER = 4,     /* when the rows passed over are this many times the table */
+        MIN_ROWS = 256 /* smaller ranges are not worth one */
+    };
+    v->scanned[column] += n_rows;
+    return n_rows >= MIN_ROWS && v->scanned[column] >= (uint64_t)AFTER * t->n_rows;
+}
+
 const struct column_index *index_get(struct vtab *v, const struct table *t, uint32_t column)
 {
     if (!index_peek(v, t, column))

@@ -161,6 +161,8 @@ const struct column_index *index_get(struct vtab *v, const struct table *t, uint
 void index_refresh(struct vtab *v, const struct table *t);
 /* The same if it is there already. */
 const struct column_index *index_peek(struct vtab *v, const struct table *t, uint32_t column);
+/* Takes note that so many rows are about to be passed over; true: an index is to be made instead. */
+bool index_is_due(struct vtab *v, const struct table *t, uint32_t column, uint32_t n_rows);
 /* The rows of value `word`, ascending: *rows, and how many. */
 uint32_t index_find(const struct column_index *x, const struct table *t, uint32_t column, int64_t word,
                     const uint32_t **rows);

@@ -90,7 +90,7 @@ static int include(struct query_runner *r, const char *module, struct error *err
 static int run_preamble(struct query_runner *r, const char *origin, const char *text, struct error *err)
 {
     struct engine_result rows;
-    struct engine_script script;
+    struct engine_script script = {0};
     if (preambles_hold(&r->preambles, text))
         return 0;
     int rc = engine_query(r->engine, origin, slice_str(text), &rows, &script, err);

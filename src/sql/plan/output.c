@@ -1,0 +1,292 @@
+/* Rows of a statement that is a plan as a whole, handed out without SQLite in between: those of the answer, or of a
+ * scan, which goes on as they are asked for. A scan that meets what it has not foreseen leaves the rest to SQLite. */
+#include "base/alloc.h"
+#include "sql/plan/join_private.h"
+
+#include <string.h>
+
+enum { AHEAD = 256 }; /* rows of an answer that are unpacked at a time */
+
+/* A text that is not there as such: a number's, or one of a snapshot. */
+struct copy {
+    char *p;
+    size_t cap;
+};
+
+struct plan_output {
+    struct engine *e;
+    sqlite3_stmt *stmt;      /* borrowed */
+    struct query_plan *plan; /* of the statement */
+    uint32_t n_columns;
+    uint8_t kinds[PLAN_MAX_ITEMS]; /* enum col_type */
+    const int64_t *words[PLAN_MAX_ITEMS];
+    uint32_t at, n; /* the row at hand in `words`, and how many there are */
+    uint64_t given; /* rows, with the one at hand */
+
+    struct plan_answer answer; /* of a plan that is no scan */
+    uint32_t next;             /* its first row behind `words` */
+    int64_t *ahead;            /* [n_columns][AHEAD] */
+
+    struct run run; /* of a scan: run.plan is NULL for others */
+    struct scan scan;
+    bool by_sqlite; /* the rest comes from `stmt` */
+    uint32_t rows[BATCH + AHEAD];
+
+    struct copy copies[PLAN_MAX_ITEMS];
+    bool no_memory;        /* for a value; told instead of the next row */
+    sqlite3_stmt *convert; /* SELECT ?1: a number out of a text, as SQLite reads it */
+};
+
+void plan_output_close(struct plan_output *o)
+{
+    if (!o)
+        return;
+    for (uint32_t i = 0; i < o->n_columns; i++)
+        mem_free(o->copies[i].p);
+    if (o->run.plan)
+        run_close(&o->run);
+    plan_answer_free(&o->answer);
+    mem_free(o->ahead);
+    sqlite3_finalize(o->convert);
+    mem_free(o);
+}
+
+/* ---- rows ---- */
+
+static int error_of(struct plan_output *o, int rc, struct error *err)
+{
+    if (rc == SQLITE_NOMEM)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    engine_interrupt_clear(o->e);
+    engine_set_error_text(o->e, "interrupted");
+    return error_set(err, -MRD_ECANCELLED, "interrupted");
+}
+
+/* The next chunk of a scan in which a row passes; false: the end, or run.rc. */
+static bool scan_on(struct plan_output *o)
+{
+    const struct plan_step *s = &o->run.plan->steps[0];
+    uint32_t keep[BATCH];
+    o->at = o->n = 0;
+    while (!o->n && scan_next(&o->run, &o->scan, s->source, o->rows, &o->n)) {
+        struct batch b = {.n = o->n, .serial = ++o->run.serial};
+        b.rows[s->source] = o->rows;
+        if (s->n_where && o->n) {
+            o->n = b.n = eval_filter(&o->run, s->where, s->n_where, &b, keep);
+            for (uint32_t i = 0; i < b.n; i++)
+                o->rows[i] = o->rows[keep[i]];
+            b.serial = ++o->run.serial;
+        }
+        for (uint32_t i = 0; i < o->n_columns && o->n && !o->run.rc; i++)
+            o->words[i] = eval(&o->run, o->run.plan->items[i].expr, &b);
+    }
+    o->n = o->run.rc ? 0 : o->n;
+    return o->n;
+}
+
+static bool unpack(struct plan_output *o)
+{
+    const struct plan_answer *a = &o->answer;
+    o->at = 0;
+    for (o->n = 0; o->n < AHEAD && o->next < a->n; o->n++, o->next++)
+        o->rows[o->n] = a->rows ? a->rows[a->first + o->next] : a->first + o->next;
+    for (uint32_t i = 0; i < o->n_columns; i++) {
+        int64_t *out = o->ahead + (size_t)i * AHEAD;
+        column_gather(&a->table->columns[i], o->rows, o->n, out);
+        o->words[i] = out;
+    }
+    return o->n;
+}
+
+/* SQLite gives all rows; those that are known are passed over. */
+static int let_sqlite(struct plan_output *o, struct error *err)
+{
+    int rc = 1;
+    o->by_sqlite = o->plan->gave_up = true;
+    for (uint64_t i = 0; i <= o->given && rc == 1; i++)
+        rc = engine_step(o->e, o->stmt, err);
+    return rc;
+}
+
+int plan_output_next(struct plan_output *o, struct error *err)
+{
+    if (o->no_memory)
+        return error_of(o, SQLITE_NOMEM, err);
+    if (o->by_sqlite)
+        return engine_step(o->e, o->stmt, err);
+    if (o->n && ++o->at < o->n) {
+        o->given++;
+        return 1;
+    }
+    if (engine_is_interrupted(o->e))
+        return error_of(o, SQLITE_INTERRUPT, err);
+    bool more = o->run.plan ? scan_on(o) : unpack(o);
+    o->given += more;
+    if (!more && o->run.rc == RUN_GAVE_UP)
+        return let_sqlite(o, err);
+    return more ? 1 : o->run.rc ? error_of(o, o->run.rc, err) : 0;
+}
+
+/* ---- the beginning ---- */
+
+/* 0, RUN_GAVE_UP or an SQLite code. */
+static int open_scan(struct plan_output *o, const struct query_plan *p)
+{
+    for (uint32_t i = 0; i < o->n_columns; i++)
+        o->kinds[i] = (uint8_t)plan_col_type((enum plan_type)p->items[i].expr->type);
+    if (!run_open(&o->run, p))
+        o->run.rc = SQLITE_NOMEM;
+    if (!o->run.rc)
+        run_open_sources(&o->run);
+    if (!o->run.rc)
+        scan_open(&o->run, &p->steps[0], &o->scan);
+    return o->run.rc;
+}
+
+static int open_answer(struct plan_output *o, const struct query_plan *p)
+{
+    o->ahead = mem_alloc((size_t)o->n_columns * AHEAD * sizeof *o->ahead);
+    int rc = o->ahead ? plan_run(p, &o->answer) : SQLITE_NOMEM;
+    for (uint32_t i = 0; i < o->n_columns && !rc; i++)
+        o->kinds[i] = o->answer.table->columns[i].type;
+    return rc;
+}
+
+int plan_output_open(struct engine *e, sqlite3_stmt *stmt, struct plan_output **out, struct error *err)
+{
+    *out = NULL;
+    if (!stmt || e->plan_statement != stmt)
+        return 0;
+    struct query_plan *p = e->plan;
+    struct plan_output *o = mem_zalloc(sizeof *o);
+    if (!o)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    o->e = e;
+    o->stmt = stmt;
+    o->plan = p;
+    o->n_columns = p->n_items;
+    int rc = plan_is_scan(p) ? open_scan(o, p) : open_answer(o, p);
+    if (rc == 0) {
+        *out = o;
+        return 1;
+    }
+    plan_output_close(o);
+    p->gave_up = rc == RUN_GAVE_UP;
+    if (rc == SQLITE_NOMEM)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    return 0; /* whoever steps it is told of an interrupt, too */
+}
+
+/* ---- values ---- */
+
+static enum col_type kind_of(const struct plan_output *o, int column)
+{
+    return (enum col_type)o->kinds[column];
+}
+
+static int64_t word_of(const struct plan_output *o, int column)
+{
+    return o->words[column][o->at];
+}
+
+static bool has(const struct plan_output *o, int column)
+{
+    return column >= 0 && (uint32_t)column < o->n_columns && o->at < o->n &&
+           word_of(o, column) != column_null(kind_of(o, column));
+}
+
+int plan_output_type(const struct plan_output *o, int column)
+{
+    if (o->by_sqlite)
+        return sqlite3_column_type(o->stmt, column);
+    if (!has(o, column))
+        return SQLITE_NULL;
+    enum col_type kind = kind_of(o, column);
+    return kind == COL_STR ? SQLITE_TEXT : kind == COL_F64 ? SQLITE_FLOAT : SQLITE_INTEGER;
+}
+
+/* The value in a statement of its own, to be read by SQLite's rules; NULL: no memory. */
+static sqlite3_stmt *to_sqlite(struct plan_output *o, int column)
+{
+    bool ok = o->convert || sqlite3_prepare_v2(o->e->db, "SELECT ?1", -1, &o->convert, NULL) == SQLITE_OK;
+    sqlite3_reset(o->convert);
+    if (ok && kind_of(o, column) == COL_STR) {
+        struct slice s = strpool_view(&o->e->storage->strings, (strid)word_of(o, column));
+        ok = sqlite3_bind_text(o->convert, 1, (const char *)s.p, (int)s.len, SQLITE_TRANSIENT) == SQLITE_OK;
+    } else if (ok) {
+        ok = sqlite3_bind_double(o->convert, 1, column_f64(word_of(o, column))) == SQLITE_OK;
+    }
+    ok = ok && sqlite3_step(o->convert) == SQLITE_ROW;
+    o->no_memory |= !ok;
+    return ok ? o->convert : NULL;
+}
+
+int64_t plan_output_int64(struct plan_output *o, int column)
+{
+    if (o->by_sqlite)
+        return sqlite3_column_int64(o->stmt, column);
+    if (!has(o, column))
+        return 0;
+    if (kind_of(o, column) != COL_STR && kind_of(o, column) != COL_F64)
+        return word_of(o, column);
+    sqlite3_stmt *s = to_sqlite(o, column);
+    return s ? sqlite3_column_int64(s, 0) : 0;
+}
+
+double plan_output_double(struct plan_output *o, int column)
+{
+    if (o->by_sqlite)
+        return sqlite3_column_double(o->stmt, column);
+    if (!has(o, column))
+        return 0;
+    if (kind_of(o, column) == COL_F64)
+        return column_f64(word_of(o, column));
+    if (kind_of(o, column) != COL_STR)
+        return (double)word_of(o, column);
+    sqlite3_stmt *s = to_sqlite(o, column);
+    return s ? sqlite3_column_double(s, 0) : 0;
+}
+
+static const char *copied(struct plan_output *o, int column, const void *text, size_t len)
+{
+    struct copy *c = &o->copies[column];
+    if (c->cap <= len) {
+        char *p = mem_realloc(c->p, len + 32);
+        if (!p) {
+            o->no_memory = true;
+            return NULL;
+        }
+        c->p = p;
+        c->cap = len + 32;
+    }
+    memcpy(c->p, text, len);
+    c->p[len] = '\0';
+    return c->p;
+}
+
+const char *plan_output_text(struct plan_output *o, int column, size_t *len)
+{
+    char number[64];
+    *len = 0;
+    if (o->by_sqlite) {
+        const char *text = (const char *)sqlite3_column_text(o->stmt, column);
+        *len = text ? (size_t)sqlite3_column_bytes(o->stmt, column) : 0;
+        return text;
+    }
+    if (!has(o, column))
+        return NULL;
+    int64_t word = word_of(o, column);
+    if (kind_of(o, column) == COL_STR) {
+        const struct strpool *strings = &o->e->storage->strings;
+        struct slice s = strpool_view(strings, (strid)word);
+        *len = s.len;
+        /* those of a snapshot stand behind each other */
+        return (strid)word <= strings->n_base ? copied(o, column, s.p, s.len) : (const char *)s.p;
+    }
+    if (kind_of(o, column) == COL_F64)
+        sqlite3_snprintf(sizeof number, number, "%!.15g", column_f64(word));
+    else
+        sqlite3_snprintf(sizeof number, number, "%lld", (long long)word);
+    *len = strlen(number);
+    return copied(o, column, number, *len);
+}
