@@ -85,7 +85,8 @@ static bool take_terms(struct query_plan *p, struct plan_step *s, struct plan_ex
     uint32_t own = 1u << s->source;
     int16_t column;
     struct plan_expr *key;
-    for (uint32_t i = 0; i < n; i++) /* by row number: the other keys are checked behind it */
+    bool finds = left || !p->sources[s->source].left; /* WHERE leaves out rows of a left join, and finds none */
+    for (uint32_t i = 0; finds && i < n; i++)         /* by row number: the other keys are checked behind it */
         if (terms[i] && !s->by_row && is_key(terms[i], s->source, placed, &column, &key) && column == VTAB_ROW) {
             s->by_row = true;
             s->keys[0] = key;
@@ -97,9 +98,9 @@ static bool take_terms(struct query_plan *p, struct plan_step *s, struct plan_ex
         if (!terms[i] || (terms[i]->sources & ~(placed | own)))
             continue;
         bool ok = true;
-        if (terms[i]->sources == own && (left || !p->sources[s->source].left))
+        if (terms[i]->sources == own && finds)
             ok = take(s->tests, &s->n_tests, terms[i]);
-        else if (!s->by_row && s->n_keys < PLAN_MAX_KEYS && placed && (left || !p->sources[s->source].left) &&
+        else if (!s->by_row && s->n_keys < PLAN_MAX_KEYS && placed && finds &&
                  is_key(terms[i], s->source, placed, &column, &key)) {
             s->keys[s->n_keys] = key;
             s->columns[s->n_keys++] = column;
