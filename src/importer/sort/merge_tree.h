@@ -57,9 +57,9 @@ static inline void merge_tree_set(struct merge_tree *t, uint32_t leaf, int64_t t
 static inline void merge_tree_build(struct merge_tree *t)
 {
     uint32_t n = t->n;
-    merge_head *tree = t->nodes.p, *winner = tree + n, *leaf = tree + 2 * (size_t)n;
     if (n <= MERGE_FEW)
         return;
+    merge_head *tree = t->nodes.p, *winner = tree + n, *leaf = tree + 2 * (size_t)n;
     for (uint32_t k = n - 1; k >= 1; k--) {
         merge_head l = 2 * k >= n ? leaf[2 * k - n] : winner[2 * k];
         merge_head r = 2 * k + 1 >= n ? leaf[2 * k + 1 - n] : winner[2 * k + 1];
