@@ -250,10 +250,19 @@ static bool has_lookups(const struct query_plan *p)
     return false;
 }
 
+/* Do the rows of its only table come in the order that is asked for? */
+static bool is_in_order(const struct query_plan *p)
+{
+    const struct plan_expr *x = p->orders[0];
+    const struct table *t = p->sources[p->steps[0].source].table.table;
+    return p->n_orders == 1 && !p->orders_desc[0] && x->op == X_COLUMN && x->source == p->steps[0].source &&
+           (x->column == VTAB_ROW || (t->columns[x->column].sorted && t->columns[x->column].type != COL_STR));
+}
+
 bool plan_is_scan(const struct query_plan *p)
 {
     return p->n_sources == 1 && !is_computed(&p->sources[p->steps[0].source]) && !p->grouped && !p->n_windows &&
-           !p->distinct && !p->n_orders && p->limit < 0 && !p->offset && !p->restore_order && !p->n_arms;
+           !p->distinct && !p->restore_order && !p->n_arms && (p->n_orders ? is_in_order(p) : p->limit < 0);
 }
 
 static bool is_worth_it(const struct query_plan *p, bool inner, bool direct)

@@ -29,7 +29,8 @@ struct plan_output {
 
     struct run run; /* of a scan: run.plan is NULL for others */
     struct scan scan;
-    bool by_sqlite; /* the rest comes from `stmt` */
+    uint64_t skip, left; /* rows that OFFSET leaves out, and that LIMIT still allows */
+    bool by_sqlite;      /* the rest comes from `stmt` */
     uint32_t rows[BATCH + AHEAD];
 
     struct copy copies[PLAN_MAX_ITEMS];
@@ -68,15 +69,22 @@ static bool scan_on(struct plan_output *o)
     const struct plan_step *s = &o->run.plan->steps[0];
     uint32_t keep[BATCH];
     o->at = o->n = 0;
-    while (!o->n && scan_next(&o->run, &o->scan, s->source, o->rows, &o->n)) {
+    while (!o->n && o->left && scan_next(&o->run, &o->scan, s->source, o->rows, &o->n)) {
         struct batch b = {.n = o->n, .serial = ++o->run.serial};
         b.rows[s->source] = o->rows;
         if (s->n_where && o->n) {
-            o->n = b.n = eval_filter(&o->run, s->where, s->n_where, &b, keep);
-            for (uint32_t i = 0; i < b.n; i++)
+            o->n = eval_filter(&o->run, s->where, s->n_where, &b, keep);
+            for (uint32_t i = 0; i < o->n; i++)
                 o->rows[i] = o->rows[keep[i]];
-            b.serial = ++o->run.serial;
         }
+        uint32_t skipped = o->n < o->skip ? o->n : (uint32_t)o->skip;
+        o->skip -= skipped;
+        o->n = o->n - skipped < o->left ? o->n - skipped : (uint32_t)o->left;
+        o->left -= o->n;
+        if (skipped)
+            memmove(o->rows, o->rows + skipped, o->n * sizeof *o->rows);
+        b.n = o->n;
+        b.serial = ++o->run.serial;
         for (uint32_t i = 0; i < o->n_columns && o->n && !o->run.rc; i++)
             o->words[i] = eval(&o->run, o->run.plan->items[i].expr, &b);
     }
@@ -138,6 +146,8 @@ static int open_scan(struct plan_output *o, const struct query_plan *p)
         o->run.rc = SQLITE_NOMEM;
     if (!o->run.rc)
         run_open_sources(&o->run);
+    o->skip = p->offset > 0 ? (uint64_t)p->offset : 0;
+    o->left = p->limit < 0 ? UINT64_MAX : (uint64_t)p->limit;
     if (!o->run.rc)
         scan_open(&o->run, &p->steps[0], &o->scan);
     return o->run.rc;

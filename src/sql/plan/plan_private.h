@@ -283,7 +283,7 @@ struct query_plan {
 };
 
 void plan_free(void *plan);
-/* Rows of one table, as they come. */
+/* Rows of one table, as they come; or the first of them, where they are asked for in that order. */
 bool plan_is_scan(const struct query_plan *p);
 
 /* ---- names.c, expr.c: from the tree ---- */

@@ -228,12 +228,16 @@ static uint32_t equalities(struct plan_expr *const *terms, uint32_t n)
     return found;
 }
 
-/* Equalities between sources that are checked pair by pair: `a.x + a.y = b.z` is a key of b only. */
+/* Equalities between sources that are checked pair by pair: `a.x + a.y = b.z` is a key of b only. Where a row number
+ * finds the row, there is one pair at most. */
 static uint32_t lost_keys(const struct query_plan *p)
 {
     uint32_t lost = 0;
-    for (uint32_t i = 0; i < p->n_steps; i++)
-        lost += equalities(p->steps[i].where, p->steps[i].n_where) + equalities(p->steps[i].after, p->steps[i].n_after);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const struct plan_step *s = &p->steps[i];
+        if (!s->by_row)
+            lost += equalities(s->where, s->n_where) + equalities(s->after, s->n_after);
+    }
     return lost;
 }
 

@@ -2,7 +2,9 @@
  * for those that are left. Where the rows come in order, the first are enough. */
 #include "sql/plan/plan_private.h"
 
-enum { PIECE = 256, MANY = 1 << 16 };
+#include <string.h>
+
+enum { PIECE = 256, MANY = 1 << 16, TEXTS = 256 };
 
 /* Rows that may be among the first: when there are many of them, all but the first are let go, and what comes is
  * measured by the last of those. */
@@ -13,6 +15,10 @@ struct collector {
     uint32_t prune_at; /* rows */
     bool bounded;      /* rows beyond `bound` in the first term are not among the first */
     int64_t bound;
+    struct {
+        strid text;
+        bool kept;
+    } texts[TEXTS]; /* how those compared last fell out, by the last bits of their number */
     uint32_t keep[BATCH];
 };
 
@@ -25,6 +31,22 @@ static bool comes_after(const struct plan_expr *x, bool desc, int64_t word, int6
     return desc ? word < bound : word > bound;
 }
 
+/* Does a text come before the bound, or is it the same? NULL, 0, is the first of all. */
+static bool text_is_kept(struct collector *c, strid text)
+{
+    size_t at = text % TEXTS;
+    if (text == (strid)c->bound || !text)
+        return !c->r->plan->orders_desc[0] || text;
+    if (c->texts[at].text != text) {
+        struct slice a = strpool_view(&c->r->e->storage->strings, text),
+                     b = strpool_view(&c->r->e->storage->strings, (strid)c->bound);
+        int order = slice_cmp(a, b);
+        c->texts[at].text = text;
+        c->texts[at].kept = c->r->plan->orders_desc[0] ? order > 0 : order < 0;
+    }
+    return c->texts[at].kept;
+}
+
 /* Rows of the batch that are not known to come too late. NULLs are looked at again. */
 static uint32_t filter(struct collector *c, const int64_t *first, uint32_t n)
 {
@@ -33,6 +55,13 @@ static uint32_t filter(struct collector *c, const int64_t *first, uint32_t n)
     int64_t null = plan_null((enum plan_type)x->type), bound = c->bound;
     bool desc = p->orders_desc[0];
     uint32_t kept = 0;
+    if (c->bounded && x->type == PLAN_TEXT) {
+        for (uint32_t i = 0; i < n; i++) {
+            c->keep[kept] = i;
+            kept += text_is_kept(c, (strid)first[i]);
+        }
+        return kept;
+    }
     if (!c->bounded || x->type != PLAN_INT) {
         for (uint32_t i = 0; i < n; i++) {
             c->keep[kept] = i;
@@ -74,7 +103,8 @@ static void prune(struct collector *c)
         uint32_t n = top.first + top.n, last = top.rows[n - 1];
         const struct plan_expr *x = p->orders[0];
         c->bound = table_get(c->t, p->n_sources, last);
-        c->bounded = x->type != PLAN_TEXT && c->bound != plan_null((enum plan_type)x->type);
+        c->bounded = c->bound != plan_null((enum plan_type)x->type);
+        memset(c->texts, 0, sizeof c->texts);
         if (!order_ascending(top.rows, n, engine_stop(c->r->e)))
             c->r->rc = engine_gave_up(c->r->e);
         for (uint32_t k = 0; k < t->def->n_columns; k++)
@@ -153,8 +183,8 @@ void top_run(struct run *r, struct plan_answer *out)
     struct plan_answer top = {0};
     uint64_t wanted = (uint64_t)p->limit + (uint64_t)p->offset;
     struct collector c = {.base = {collect}, .r = r, .t = table_of(r, false), .prune_at = UINT32_MAX};
-    if (wanted && wanted < MANY) /* texts have no bound: what comes is sorted again and again */
-        c.prune_at = p->orders[0]->type == PLAN_TEXT ? 2 * MANY : 8 * (uint32_t)wanted + 1024;
+    if (wanted && wanted < MANY)
+        c.prune_at = 8 * (uint32_t)wanted + 1024;
     struct lister l = {{list}, r, NULL};
     if (c.t && p->limit)
         run_sources(r, &c.base);
