@@ -779,6 +779,33 @@ START_TEST(answers_that_were_wrong)
 }
 END_TEST
 
+/* What has no plan as a whole (json_quote) may have plans for the sides of a left join. */
+START_TEST(sides_of_a_left_join)
+{
+    static const char *const statements[] = {
+        "SELECT json_quote(t.name), g.n, g.w FROM v_thread t LEFT JOIN (SELECT depth AS k, count(*) AS n, min(name) AS "
+        "w "
+        "FROM v_slice GROUP BY depth) g ON g.k = t.tid",
+        "SELECT json_quote(g.w), t.tid FROM (SELECT depth AS k, max(dur) AS w FROM v_slice GROUP BY 1) g LEFT JOIN "
+        "v_thread t ON t.tid = g.k",
+        "SELECT json_quote(t.name), g.id FROM v_thread t LEFT JOIN (SELECT id, depth FROM v_slice ORDER BY dur, id "
+        "LIMIT "
+        "300) g ON g.depth = t.tid",
+        "SELECT json_quote(t.tid), g.id FROM v_thread t LEFT JOIN (SELECT DISTINCT depth AS id FROM v_slice) g ON g.id "
+        "> "
+        "t.tid ORDER BY t.upid",
+        "SELECT json_quote(t.tid), count(g.r) FROM v_thread t LEFT JOIN (SELECT depth, rank() OVER (ORDER BY dur) AS r "
+        "FROM "
+        "v_slice) g ON g.depth = t.tid GROUP BY t.name",
+    };
+    struct mirror m;
+    mirror_open(&m, 9, ROWS);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        ck_assert_msg(mirror_compare_planner(&m, statements[i]), "no plan: %s", statements[i]);
+    mirror_close(&m);
+}
+END_TEST
+
 /* A scan hands out its rows while it goes on. What it has not foreseen comes late here: behind some thousand rows, in
  * the list or the conditions; the rest is SQLite's. */
 START_TEST(scans_that_give_up_late)
@@ -988,6 +1015,7 @@ Suite *sql_plan_suite(void)
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, plans_change_no_answer, 0, 2);
     tcase_add_test(t, answers_that_were_wrong);
+    tcase_add_test(t, sides_of_a_left_join);
     tcase_add_test(t, scans_that_give_up_late);
     tcase_add_test(t, plans_without_memory);
     tcase_add_test(t, tables_are_the_same);

@@ -1,9 +1,9 @@
 /* Queries within a statement that is not planned in whole: each that can be planned becomes a table of its own, and
  * SQLite runs what stands around it.
  *
- * A query is only taken where its place does not change the order of SQLite's loops: it stands alone behind FROM, or is
- * a list of IN, or gives one row. Where SQLite could pull its tables up into the query around it, that one must not ask
- * for an order of its own. */
+ * A query is only taken where its place does not change the order of SQLite's loops: it stands alone behind FROM, or on
+ * a side of the only join, which is a left one; or is a list of IN, or gives one row. Where SQLite could pull its
+ * tables up into the query around it, that one must not ask for an order of its own. */
 #include "sql/plan/plan_private.h"
 
 #include <string.h>
@@ -16,6 +16,7 @@ struct subtrees {
     struct {
         struct sql_span at;
         struct query_plan *plan;
+        bool apart;     /* SQLite shall ask for its rows once, and keep them */
     } taken[MAX_TAKEN]; /* in the order of the text */
     uint32_t n_taken, n_tried;
 };
@@ -75,7 +76,7 @@ static struct query_plan *plan_of(struct subtrees *t, const struct sql_query *q,
     return NULL;
 }
 
-static bool take(struct subtrees *t, const struct sql_query *q, struct query_plan *p)
+static bool take(struct subtrees *t, const struct sql_query *q, struct query_plan *p, bool apart)
 {
     uint32_t at = t->n_taken;
     if (!p)
@@ -88,6 +89,7 @@ static bool take(struct subtrees *t, const struct sql_query *q, struct query_pla
         t->taken[at] = t->taken[at - 1];
     t->taken[at].at = q->at;
     t->taken[at].plan = p;
+    t->taken[at].apart = apart;
     t->n_taken++;
     return true;
 }
@@ -116,6 +118,19 @@ static bool keeps_order(const struct subtrees *t, const struct sql_select *outer
         return !outer->where || (p->grouped && !p->n_windows) || (p->n_sources == 1 && !p->sources[0].sub);
     return !outer->where && !outer->group && !outer->distinct && !around->order && !around->limit &&
            !around->selects->next && !t->tree->n_windows;
+}
+
+/* Two sources whose loops have one order, since the second is joined to the left. */
+static bool is_left_pair(const struct sql_select *s)
+{
+    const struct sql_from *second = s->from ? s->from->next : NULL;
+    return second && !second->next && second->join == JOIN_LEFT && !s->where;
+}
+
+/* May rows of `q`, a side of such a pair, come from a plan? */
+static bool keeps_order_in_pair(const struct sql_query *q, const struct query_plan *p)
+{
+    return is_apart(q, p) && (!p->n_orders || p->limit >= 0); /* else SQLite may leave out the order within */
 }
 
 /* Do all that read a table of WITH belong to the query of the clause, and read nothing else? */
@@ -153,25 +168,26 @@ static void walk_expr(struct subtrees *t, const struct sql_expr *x, struct place
             plan_free(p);
             p = NULL;
         }
-        if (!take(t, x->query, p))
+        if (!take(t, x->query, p, false))
             walk_query(t, x->query, within);
     }
 }
 
 static void walk_from(struct subtrees *t, const struct sql_select *s, struct place at)
 {
-    bool alone = s->from && !s->from->next;
-    struct place within = {at.up, at.depth + 1, at.rows && alone};
+    bool alone = s->from && !s->from->next, pair = is_left_pair(s);
+    struct place within = {at.up, at.depth + 1, at.rows && (alone || pair)};
     for (const struct sql_from *f = s->from; f; f = f->next) {
         walk_expr(t, f->args, at);
         if (f->form != SOURCE_QUERY)
             continue;
         struct query_plan *p = at.rows ? plan_of(t, f->query, at.up) : NULL;
-        if (p && !is_one_row(p) && (!alone || !keeps_order(t, s, f->query, p))) {
+        if (p && !is_one_row(p) &&
+            !(alone ? keeps_order(t, s, f->query, p) : pair && keeps_order_in_pair(f->query, p))) {
             plan_free(p);
             p = NULL;
         }
-        if (!take(t, f->query, p))
+        if (!take(t, f->query, p, pair))
             walk_query(t, f->query, within);
     }
 }
@@ -188,7 +204,7 @@ static void walk_query(struct subtrees *t, const struct sql_query *q, struct pla
             plan_free(p);
             p = NULL;
         }
-        take(t, c->query, p);
+        take(t, c->query, p, false);
     }
     for (const struct sql_select *s = q->selects; s; s = s->next) {
         walk_from(t, s, at);
@@ -216,7 +232,7 @@ static bool put_rest(struct subtrees *t, sqlite3_str *out)
             return true;
         sqlite3_str_appendchar(out, 1, ' ');
         plan_put_select(out, t->taken[i].plan, (int)i + 1);
-        sqlite3_str_appendchar(out, 1, ' ');
+        sqlite3_str_appendall(out, t->taken[i].apart ? " LIMIT -1 " : " ");
         from = t->taken[i].at.end;
     }
     return true;
