@@ -72,9 +72,9 @@ static uint32_t load32(const uint8_t *p)
 bool packet_headers_tcp(const struct packet_bytes *b, struct tcp_packet *out)
 {
     unsigned at = b->network_header, tcp, address, address_bytes, end;
-    const uint8_t *ip = b->bytes + at;
     if (at + IPV4_BYTES > BYTES)
         return false;
+    const uint8_t *ip = b->bytes + at;
     *out = (struct tcp_packet){0};
     if (ip[0] >> 4 == 4) {
         if ((ip[0] & 15) < 5 || ip[9] != PROTOCOL_TCP || load16(ip + 6) & 0x1fff)

@@ -298,6 +298,13 @@ static bool counts_as_output(const struct engine_result *r)
            (r->direct || !sqlite3_value_pointer(sqlite3_column_value(r->stmt, 0), "VOID"));
 }
 
+static int next_direct(struct engine_result *r, struct error *err)
+{
+    int rc = plan_output_next(r->direct, err);
+    const char *damage = storage_damage(r->engine->storage);
+    return rc >= 0 && damage ? snapshot_damaged(damage, err) : rc;
+}
+
 int engine_script_next(struct engine_script *s, struct engine_result *r, struct error *err)
 {
     struct engine *e = s->engine;
@@ -329,13 +336,8 @@ int engine_script_next(struct engine_script *s, struct engine_result *r, struct 
     if (!next.stmt)
         return 1;
     rc = s->direct ? plan_output_open(e, next.stmt, &r->direct, err) : 0;
-    if (rc == 1)
-        rc = plan_output_next(r->direct, err);
-    else if (rc == 0)
-        rc = engine_step(e, next.stmt, err);
-    const char *damage = r->direct ? storage_damage(e->storage) : NULL;
-    if (rc >= 0 && damage)
-        rc = snapshot_damaged(damage, err);
+    if (rc >= 0)
+        rc = r->direct ? next_direct(r, err) : engine_step(e, next.stmt, err);
     if (rc < 0) {
         explain(e, next.stmt, err);
         plan_output_close(r->direct);
@@ -360,8 +362,7 @@ int engine_result_next(struct engine_result *r, struct error *err)
     if (r->done || !r->stmt)
         return 0;
     struct error local = {0};
-    int rc = r->direct ? plan_output_next(r->direct, err ? err : &local)
-                       : engine_step(r->engine, r->stmt, err ? err : &local);
+    int rc = r->direct ? next_direct(r, err ? err : &local) : engine_step(r->engine, r->stmt, err ? err : &local);
     r->done = rc != 1;
     if (rc < 0)
         explain(r->engine, r->stmt, err ? err : &local);
