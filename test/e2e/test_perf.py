@@ -33,6 +33,14 @@ def elf_build_id(path):
     return data[at + 12:at + 32].hex()
 
 
+def try_mkdir(path):
+    try:
+        path.mkdir()
+    except OSError:
+        return False
+    return (path / "cgroup.procs").exists() or path.rmdir()
+
+
 class Perf(Case):
     def setUp(self):
         super().setUp()
@@ -120,6 +128,33 @@ class Perf(Case):
         rows = self.query(trace, "select count(*) from perf_sample join thread using (utid) join process using (upid) "
                                  f"where process.pid = {pid}")
         self.assertGreater(int(rows[0][0]), 5)
+
+    def test_one_cgroup_is_in_scope(self):
+        """A process and its children are, in a cgroup of this test; the same program outside of it is not."""
+        group = next((p for p in (pathlib.Path("/sys/fs/cgroup", d, f"meridian-test-{os.getpid()}") for d in ("pids", "freezer", ""))
+                      if try_mkdir(p)), None)
+        if not group:
+            self.skipTest("cannot make a cgroup")
+        try:
+            outside = self.spawn(BUSY, "60").pid
+            inside = self.spawn("sh", "-c", f'echo $$ > {group}/cgroup.procs; "{BUSY}" 60 & wait')
+            wait_for(lambda: len((group / "cgroup.procs").read_text().split()) == 2, what="the program in its cgroup")
+            pids = set(map(int, (group / "cgroup.procs").read_text().split())) - {inside.pid}
+            trace = self.record(CONFIG % (1500, "frequency: 499", f'scope {{ target_cgroup: "{group.name}" }}', ""))
+            pid = pids.pop()
+            self.assertGreater(len(self.frames(trace, pid)), 20)
+            self.assertEqual(self.frames(trace, outside), [])
+            # profile has a flag for it, in which no character of a name means anything to the config
+            self.env = {**self.env, "PERFETTO_CONSUMER_SOCK_NAME": str(self.dir / "nobody")}
+            self.run_profile("--cgroup", f"/{group.name}", "--cgroup", 'no\\x2d"such', "-F", 199, "-t", "1s", "-o", trace)
+            sampled = self.query(trace, "select distinct process.pid from perf_sample join thread using (utid) join process using "
+                                        "(upid) where callsite_id is not null")
+            self.assertEqual({int(r[0]) for r in sampled} - {inside.pid}, {pid})
+        finally:
+            for pid in (group / "cgroup.procs").read_text().split():
+                os.kill(int(pid), 9)
+            wait_for(lambda: not (group / "cgroup.procs").read_text(), what="an empty cgroup")
+            group.rmdir()
 
     def test_many_short_processes_lose_no_samples(self):
         """Their maps are records as well, of which a tick takes as many as there are: 10 samples are its limit here."""

@@ -120,6 +120,7 @@ struct scope_case {
     uint32_t additional, shards;
     const char *cmdline;
     bool kernel_thread, accepted;
+    const char *target_cgroup, *exclude_cgroup;
 };
 static const struct scope_case scope_cases[] = {
     {.cmdline = "/bin/cat", .accepted = true},
@@ -139,7 +140,26 @@ static const struct scope_case scope_cases[] = {
     {.shards = 5, .cmdline = "/bin/cat", .accepted = true},
     {.shards = 3, .additional = 7, .cmdline = "/bin/cat"},
     {.target = "cat", .cmdline = ""},
+    {.target_cgroup = "/system.slice/ssh*", .cmdline = "/bin/cat", .accepted = true},
+    {.target_cgroup = "/system.slice", .cmdline = "/bin/cat", .accepted = true}, /* and what is beneath it */
+    {.target_cgroup = "/system.slice/", .cmdline = "/bin/cat", .accepted = true},
+    {.target_cgroup = "/system", .cmdline = "/bin/cat"},
+    {.target_cgroup = "/*.service", .cmdline = "/bin/cat"}, /* a star is within a name */
+    {.target_cgroup = "ssh.service", .cmdline = "/bin/cat", .accepted = true},
+    {.target_cgroup = "system.slice", .cmdline = "/bin/cat", .accepted = true},
+    {.target_cgroup = "ssh", .cmdline = "/bin/cat"},
+    {.target_cgroup = "cpu", .cmdline = "/bin/cat"}, /* the name of a controller, not of a group */
+    {.target_cgroup = "b?x", .cmdline = "/bin/cat", .accepted = true},
+    {.target_cgroup = "cut", .cmdline = "/bin/cat"}, /* the end of what could be read */
+    {.target_cgroup = "ssh.service", .cmdline = "", .kernel_thread = true, .accepted = true},
+    {.target_cgroup = "ssh.service", .exclude = "cat", .cmdline = "/bin/cat"},
+    {.exclude_cgroup = "ssh.service", .cmdline = "/bin/cat"},
+    {.exclude_cgroup = "other.service", .cmdline = "/bin/cat", .accepted = true},
+    {.exclude_cgroup = "ssh.service", .target_pid = 101, .cmdline = "/bin/cat"},
+    {.target_cgroup = "other.service", .target_pid = 101, .cmdline = "/bin/cat", .accepted = true},
 };
+
+static const char some_cgroups[] = "4:cpu,cpuacct:/box\n0::/system.slice/ssh.service\nno line\n3:memory:/cut";
 
 START_TEST(scopes_accept_by_the_rules)
 {
@@ -154,7 +174,14 @@ START_TEST(scopes_accept_by_the_rules)
         vec_push(&c.target_pids, x->target_pid);
     if (x->exclude_pid)
         vec_push(&c.exclude_pids, x->exclude_pid);
-    struct perf_who who = {.pid = 101, .kernel_thread = x->kernel_thread, .cmdline = slice_str(x->cmdline)};
+    if (x->target_cgroup)
+        vec_push(&c.target_cgroups, slice_str(x->target_cgroup));
+    if (x->exclude_cgroup)
+        vec_push(&c.exclude_cgroups, slice_str(x->exclude_cgroup));
+    struct perf_who who = {.pid = 101,
+                           .kernel_thread = x->kernel_thread,
+                           .cmdline = slice_str(x->cmdline),
+                           .cgroups = slice_str(some_cgroups)};
     ck_assert_int_eq(perf_scope_accepts(&s, &who), x->accepted);
     if (x->additional && x->accepted) { /* the same again, but no other, nor with other arguments */
         who.pid = 102;
@@ -167,6 +194,8 @@ START_TEST(scopes_accept_by_the_rules)
     perf_scope_free(&s);
     vec_free(&c.target_cmdlines);
     vec_free(&c.exclude_cmdlines);
+    vec_free(&c.target_cgroups);
+    vec_free(&c.exclude_cgroups);
     vec_free(&c.target_pids);
     vec_free(&c.exclude_pids);
 }

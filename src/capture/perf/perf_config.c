@@ -194,6 +194,21 @@ static const struct scope_fields scope_legacy = {PERF_EVENT_CONFIG_TARGET_PID, P
                                                  PERF_EVENT_CONFIG_EXCLUDE_PID, PERF_EVENT_CONFIG_EXCLUDE_CMDLINE,
                                                  PERF_EVENT_CONFIG_ADDITIONAL_CMDLINE_COUNT};
 
+/* What a scope has that had no place at the top. */
+static bool read_new_scope(struct perf_scope_config *s, const struct pb_field *f)
+{
+    switch (f->id) {
+    case PERF_EVENT_CONFIG_SCOPE_PROCESS_SHARD_COUNT:
+        s->shard_count = pb_u32(f);
+        return true;
+    case PERF_EVENT_CONFIG_SCOPE_TARGET_CGROUP:
+        return vec_push(&s->target_cgroups, pb_bytes(f));
+    case PERF_EVENT_CONFIG_SCOPE_EXCLUDE_CGROUP:
+        return vec_push(&s->exclude_cgroups, pb_bytes(f));
+    }
+    return true;
+}
+
 static bool read_scope(struct perf_scope_config *s, struct slice message, const struct scope_fields *fields)
 {
     struct pb_numbers targets = pb_numbers(message, fields->target_pid);
@@ -213,8 +228,8 @@ static bool read_scope(struct perf_scope_config *s, struct slice message, const 
             good = vec_push(&s->exclude_cmdlines, pb_bytes(&f));
         else if (f.id == fields->additional)
             s->additional_cmdlines = pb_u32(&f);
-        else if (fields == &scope_now && f.id == PERF_EVENT_CONFIG_SCOPE_PROCESS_SHARD_COUNT)
-            s->shard_count = pb_u32(&f);
+        else if (fields == &scope_now)
+            good = read_new_scope(s, &f);
     }
     return good;
 }
@@ -355,6 +370,8 @@ void perf_config_free(struct perf_config *c)
     vec_free(&c->scope.exclude_pids);
     vec_free(&c->scope.target_cmdlines);
     vec_free(&c->scope.exclude_cmdlines);
+    vec_free(&c->scope.target_cgroups);
+    vec_free(&c->scope.exclude_cgroups);
     vec_free(&c->target_cpus);
     vec_free(&c->cpuids);
     mem_free(c->bytes);

@@ -51,6 +51,10 @@ struct perf_scope_config {
     target_cmdlines;
     VEC(struct slice)
     exclude_cmdlines;
+    VEC(struct slice)
+    target_cgroups;
+    VEC(struct slice)
+    exclude_cgroups;
     uint32_t additional_cmdlines;
     uint32_t shard_count;
 };

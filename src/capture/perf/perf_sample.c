@@ -45,7 +45,7 @@ static void judge(struct perf_sampler *s, struct perf_process *p, const struct p
 {
     struct perf_who who;
     p->kernel_thread = !has_user_state(s, r);
-    perf_scope_look(&who, p->pid, p->kernel_thread);
+    perf_scope_look(&s->scope, &who, p->pid, p->parent, p->kernel_thread);
     if ((p->kernel_thread && !s->config->kernel_frames) || !perf_scope_accepts(&s->scope, &who)) {
         p->verdict = PERF_OUT;
     } else if (!has_user_frames(s) || p->kernel_thread) {

@@ -51,6 +51,71 @@ static bool additional(struct perf_scope *s, struct slice cmdline)
     return false;
 }
 
+/* A path of a cgroup. A pattern that begins with '/' is for it or for a group above it, others for one name in it. */
+static bool matches_cgroup(char *pattern, char *path)
+{
+    if (pattern[0] == '/')
+        return fnmatch(pattern, path, FNM_NOESCAPE | FNM_PATHNAME | FNM_LEADING_DIR) == 0;
+    for (char *rest = path, *name; (name = strsep(&rest, "/")) != NULL;)
+        if (*name && fnmatch(pattern, name, FNM_NOESCAPE) == 0)
+            return true;
+    return false;
+}
+
+/* One line of /proc/PID/cgroup: HIERARCHY:CONTROLLERS:PATH. */
+static bool line_matches(const struct slice *patterns, size_t n, struct slice line)
+{
+    char path[PERF_CGROUP_BYTES], pattern[PERF_CMDLINE_BYTES];
+    for (int colons = 0; colons < 2; colons++) {
+        const uint8_t *colon = line.len ? memchr(line.p, ':', line.len) : NULL;
+        if (!colon)
+            return false;
+        line = slice_of(colon + 1, line.len - (size_t)(colon + 1 - line.p));
+    }
+    for (size_t i = 0; i < n && line.len < sizeof path; i++) {
+        size_t len = patterns[i].len;
+        if (!len || len >= sizeof pattern)
+            continue;
+        memcpy(pattern, patterns[i].p, len);
+        while (len > 1 && pattern[len - 1] == '/')
+            len--;
+        pattern[len] = 0;
+        memcpy(path, line.p, line.len);
+        path[line.len] = 0;
+        if (matches_cgroup(pattern, path))
+            return true;
+    }
+    return false;
+}
+
+static bool in_cgroup(const struct slice *patterns, size_t n, struct slice lines)
+{
+    while (n && lines.len) {
+        const uint8_t *end = memchr(lines.p, '\n', lines.len);
+        if (!end) /* cut */
+            return false;
+        struct slice line = slice_of(lines.p, (size_t)(end - lines.p));
+        if (line_matches(patterns, n, line))
+            return true;
+        lines = slice_of(end + 1, lines.len - line.len - 1);
+    }
+    return false;
+}
+
+static bool excluded(const struct perf_scope_config *c, const struct perf_who *who, const char *argv0)
+{
+    return (argv0 && matches(c->exclude_cmdlines.p, c->exclude_cmdlines.n, argv0)) ||
+           has_pid(c->exclude_pids.p, c->exclude_pids.n, who->pid) ||
+           in_cgroup(c->exclude_cgroups.p, c->exclude_cgroups.n, who->cgroups);
+}
+
+static bool targeted(const struct perf_scope_config *c, const struct perf_who *who, const char *argv0)
+{
+    return (argv0 && matches(c->target_cmdlines.p, c->target_cmdlines.n, argv0)) ||
+           has_pid(c->target_pids.p, c->target_pids.n, who->pid) ||
+           in_cgroup(c->target_cgroups.p, c->target_cgroups.n, who->cgroups);
+}
+
 bool perf_scope_accepts(struct perf_scope *s, const struct perf_who *who)
 {
     const struct perf_scope_config *c = s->config;
@@ -60,15 +125,12 @@ bool perf_scope_accepts(struct perf_scope *s, const struct perf_who *who)
     if (len)
         memcpy(argv0, who->cmdline.p, len);
     argv0[len] = 0;
-    if (readable && matches(c->exclude_cmdlines.p, c->exclude_cmdlines.n, argv0))
+    if (excluded(c, who, readable ? argv0 : NULL))
         return false;
-    if (has_pid(c->exclude_pids.p, c->exclude_pids.n, who->pid))
-        return false;
-    if (readable && matches(c->target_cmdlines.p, c->target_cmdlines.n, argv0))
+    if (targeted(c, who, readable ? argv0 : NULL))
         return true;
-    if (has_pid(c->target_pids.p, c->target_pids.n, who->pid))
-        return true;
-    if (!c->target_cmdlines.n && !c->target_pids.n && !c->additional_cmdlines && !c->shard_count)
+    if (!c->target_cmdlines.n && !c->target_pids.n && !c->target_cgroups.n && !c->additional_cmdlines &&
+        !c->shard_count)
         return true;
     if (c->shard_count)
         return (uint32_t)who->pid % c->shard_count == s->shard;
@@ -93,11 +155,16 @@ static struct slice read_start(int32_t pid, const char *name, char *text, size_t
     return slice_of(text, n > 0 ? (size_t)n : 0);
 }
 
-void perf_scope_look(struct perf_who *who, int32_t pid, bool kernel_thread)
+void perf_scope_look(const struct perf_scope *s, struct perf_who *who, int32_t pid, int32_t parent, bool kernel_thread)
 {
     who->pid = pid;
     who->kernel_thread = kernel_thread;
-    who->cmdline = slice_of(NULL, 0);
+    who->cmdline = who->cgroups = slice_of(NULL, 0);
     if (!kernel_thread)
         who->cmdline = read_start(pid, "cmdline", who->cmdline_bytes, sizeof who->cmdline_bytes);
+    if (s->config->target_cgroups.n || s->config->exclude_cgroups.n) {
+        who->cgroups = read_start(pid, "cgroup", who->cgroup_bytes, sizeof who->cgroup_bytes);
+        if (!who->cgroups.len && parent > 0)
+            who->cgroups = read_start(parent, "cgroup", who->cgroup_bytes, sizeof who->cgroup_bytes);
+    }
 }

@@ -25,21 +25,30 @@ static const struct flag flag_rows[] = {
 static const struct flag_table flags = {flag_rows, sizeof flag_rows / sizeof *flag_rows,
                                         offsetof(struct profile_flags, none)};
 
-/* A row of pids as `target_pid` of a scope; "" when all processes are wanted. */
-static void put_scope(struct pb_writer *w, const struct text_list *pids)
+static void put_text(struct pb_writer *w, const char *text)
 {
-    pb_put_raw(w, " scope {", 8);
+    pb_put_raw(w, text, strlen(text));
+}
+
+/* A scope of these processes and control groups; without any it is that of all processes. */
+static void put_scope(struct pb_writer *w, const struct text_list *pids, const struct text_list *cgroups)
+{
+    put_text(w, " scope {");
     for (size_t i = 0; i < pids->n; i++) {
         char text[48];
         int n = snprintf(text, sizeof text, " target_pid: %d", atoi(pids->p[i]));
         pb_put_raw(w, text, (size_t)n);
     }
-    pb_put_raw(w, " }", 2);
-}
-
-static void put_text(struct pb_writer *w, const char *text)
-{
-    pb_put_raw(w, text, strlen(text));
+    for (size_t i = 0; i < cgroups->n; i++) {
+        put_text(w, " target_cgroup: \"");
+        for (const char *c = cgroups->p[i]; *c; c++) { /* systemd has backslashes in names of units */
+            if (*c == '"' || *c == '\\')
+                put_text(w, "\\");
+            pb_put_raw(w, c, 1);
+        }
+        put_text(w, "\"");
+    }
+    put_text(w, " }");
 }
 
 static long long frequency_of(const struct profile_flags *f)
@@ -69,7 +78,7 @@ static void put_source(struct pb_writer *w, const struct profile_flags *f, const
              f->dwarf ? DWARF_READ_MS : READ_MS, pages);
     put_text(w, text);
     put_text(w, f->dwarf ? "UNWIND_DWARF" : "UNWIND_KERNEL_FRAME_POINTER");
-    put_scope(w, &f->pids);
+    put_scope(w, &f->pids, &f->cgroups);
     put_text(w, " } } } }\n");
 }
 
