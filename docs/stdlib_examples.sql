@@ -18,6 +18,7 @@ GROUP BY name ORDER BY us DESC LIMIT 5;
 SELECT group_name, cpu_dur / 1e6 AS cpu_ms, process_count FROM linux_cgroup_cpu LIMIT 5;
 -- @ linux.off_cpu
 SELECT thread_name, wait_kind, wait_function, dur / 1e6 AS ms FROM linux_off_cpu_by_wait ORDER BY dur DESC LIMIT 10;
+SELECT printf('0x%x', lock_address) AS lock, thread_count, wait_count, dur / 1e6 AS ms FROM linux_off_cpu_by_lock LIMIT 10;
 -- @ linux.threads linux-sched.pftrace
 SELECT thread_name, tid FROM linux_kernel_threads ORDER BY tid LIMIT 5;
 -- @ linux.memory.process

@@ -1,7 +1,8 @@
 -- Why threads wait: the time that each was blocked, with its own call stack, and with the stack of the thread that woke it.
 --
 -- Needs samples of linux.perf with the tracepoints sched/sched_switch and sched/sched_waking as timebases, and the same
--- events from linux.ftrace: tracebox profile --off-cpu records both.
+-- events from linux.ftrace: tracebox profile --off-cpu records both. Locks are told apart where syscalls/sys_enter_futex is
+-- there as well (or raw_syscalls/sys_enter).
 
 INCLUDE PERFETTO MODULE callstacks.stack_profile;
 
@@ -127,6 +128,96 @@ FROM leaves AS l
 LEFT JOIN first AS f USING (leaf)
 LEFT JOIN kinds AS k USING (leaf);
 
+-- What the wait channel alone tells about waits, where the kernel gives one (sched_blocked_reason).
+CREATE PERFETTO TABLE _off_cpu_channels AS
+WITH
+  channels AS (
+    SELECT DISTINCT blocked_function AS name FROM thread_state WHERE blocked_function IS NOT NULL
+  )
+SELECT c.name, k.kind, min(k.rank) AS rank
+FROM channels AS c
+JOIN _off_cpu_kinds AS k ON c.name GLOB k.pattern
+GROUP BY c.name;
+
+CREATE PERFETTO TABLE _off_cpu_stretches AS
+WITH
+  states AS (
+    SELECT
+      *,
+      lead(state) OVER w AS next_state,
+      lead(ts) OVER w AS next_ts,
+      lead(dur) OVER w AS next_dur,
+      lead(waker_utid) OVER w AS next_waker
+    FROM thread_state
+    WINDOW w AS (PARTITION BY utid ORDER BY ts)
+  ),
+  blocked AS (
+    SELECT * FROM states WHERE state NOT IN ('Running', 'R', 'R+', 'Created', 'X', 'Z', 'x')
+  ),
+  stopped AS (
+    SELECT *
+    FROM _off_cpu_nearest!(
+      (SELECT id, utid, ts FROM blocked),
+      _off_cpu_samples!('sched/sched_switch', 'sched:sched_switch')
+    )
+  ),
+  woken AS (
+    SELECT *
+    FROM _off_cpu_nearest!(
+      (SELECT id, next_waker AS utid, next_ts AS ts FROM blocked WHERE next_waker IS NOT NULL),
+      _off_cpu_samples!('sched/sched_waking', 'sched:sched_waking')
+    )
+  )
+SELECT
+  b.id,
+  b.ts,
+  b.dur,
+  b.utid,
+  b.state,
+  s.callsite_id,
+  coalesce(w.wait_kind, c.kind) AS wait_kind,
+  coalesce(w.wait_function, b.blocked_function) AS wait_function,
+  b.next_waker AS waker_utid,
+  k.callsite_id AS waker_callsite_id,
+  iif(b.next_state IN ('R', 'R+'), b.next_dur, NULL) AS runnable_dur
+FROM blocked AS b
+LEFT JOIN stopped AS s ON s.id = b.id
+LEFT JOIN _off_cpu_waits AS w ON w.callsite_id = s.callsite_id
+LEFT JOIN _off_cpu_channels AS c ON c.name = b.blocked_function
+LEFT JOIN woken AS k ON k.id = b.id;
+
+-- Calls of futex(), in order of time: as an event of their own, or as the slices that raw_syscalls make.
+CREATE PERFETTO TABLE _off_cpu_futex_calls AS
+WITH
+  calls AS (
+    SELECT utid, ts, arg_set_id FROM ftrace_event WHERE name = 'sys_enter_futex'
+    UNION ALL
+    SELECT t.utid, s.ts, s.arg_set_id FROM slice AS s JOIN thread_track AS t ON t.id = s.track_id WHERE s.name = 'sys_futex'
+  )
+SELECT row_number() OVER (ORDER BY ts) AS call, utid, ts, arg_set_id FROM calls;
+
+-- For each stretch in futex() the address that the thread's last call named.
+CREATE PERFETTO TABLE _off_cpu_futexes AS
+WITH
+  all_of_them AS (
+    SELECT utid, ts, call, NULL AS id FROM _off_cpu_futex_calls
+    UNION ALL
+    SELECT utid, ts, NULL AS call, id FROM _off_cpu_stretches WHERE wait_kind = 'futex'
+  ),
+  last_calls AS (
+    SELECT
+      id,
+      max(call) OVER (
+        PARTITION BY utid ORDER BY ts, id IS NOT NULL ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS call
+    FROM all_of_them
+  )
+SELECT
+  l.id, coalesce(extract_arg(c.arg_set_id, 'uaddr'), extract_arg(c.arg_set_id, 'args[0]')) AS lock_address
+FROM last_calls AS l
+JOIN _off_cpu_futex_calls AS c USING (call)
+WHERE l.id IS NOT NULL;
+
 -- Stretches of time in which a thread was blocked, and why, as far as samples tell.
 CREATE PERFETTO TABLE linux_off_cpu(
   -- Row of thread_state: the stretch.
@@ -157,58 +248,32 @@ CREATE PERFETTO TABLE linux_off_cpu(
   -- Where that one did it; NULL without a sample.
   waker_callsite_id JOINID(stack_profile_callsite.id),
   -- How long it was ready to run before it ran; NULL when it was not woken.
-  runnable_dur DURATION
+  runnable_dur DURATION,
+  -- Address of the lock or condition that it waited for, in the memory of its process; NULL when it was no futex or the
+  -- call was not recorded.
+  lock_address LONG
 ) AS
-WITH
-  states AS (
-    SELECT
-      *,
-      lead(state) OVER w AS next_state,
-      lead(ts) OVER w AS next_ts,
-      lead(dur) OVER w AS next_dur,
-      lead(waker_utid) OVER w AS next_waker
-    FROM thread_state
-    WINDOW w AS (PARTITION BY utid ORDER BY ts)
-  ),
-  blocked AS (
-    SELECT * FROM states WHERE state NOT IN ('Running', 'R', 'R+', 'Created', 'X', 'Z', 'x')
-  ),
-  stopped AS (
-    SELECT *
-    FROM _off_cpu_nearest!(
-      (SELECT id, utid, ts FROM blocked),
-      _off_cpu_samples!('sched/sched_switch', 'sched:sched_switch')
-    )
-  ),
-  woken AS (
-    SELECT *
-    FROM _off_cpu_nearest!(
-      (SELECT id, next_waker AS utid, next_ts AS ts FROM blocked WHERE next_waker IS NOT NULL),
-      _off_cpu_samples!('sched/sched_waking', 'sched:sched_waking')
-    )
-  )
 SELECT
-  b.id AS thread_state_id,
-  b.ts,
-  b.dur,
-  b.utid,
+  s.id AS thread_state_id,
+  s.ts,
+  s.dur,
+  s.utid,
   t.upid,
   t.name AS thread_name,
   p.name AS process_name,
-  b.state,
+  s.state,
   s.callsite_id,
-  w.wait_kind,
-  coalesce(w.wait_function, b.blocked_function) AS wait_function,
-  b.next_waker AS waker_utid,
-  k.callsite_id AS waker_callsite_id,
-  iif(b.next_state IN ('R', 'R+'), b.next_dur, NULL) AS runnable_dur
-FROM blocked AS b
+  s.wait_kind,
+  s.wait_function,
+  s.waker_utid,
+  s.waker_callsite_id,
+  s.runnable_dur,
+  f.lock_address
+FROM _off_cpu_stretches AS s
 JOIN thread AS t USING (utid)
 LEFT JOIN process AS p USING (upid)
-LEFT JOIN stopped AS s ON s.id = b.id
-LEFT JOIN _off_cpu_waits AS w ON w.callsite_id = s.callsite_id
-LEFT JOIN woken AS k ON k.id = b.id
-ORDER BY b.ts;
+LEFT JOIN _off_cpu_futexes AS f ON f.id = s.id
+ORDER BY s.ts;
 
 -- What each thread waited for, and how long.
 CREATE PERFETTO TABLE linux_off_cpu_by_wait(
@@ -235,6 +300,78 @@ SELECT
 FROM linux_off_cpu
 GROUP BY utid, wait_kind, wait_function
 ORDER BY dur DESC;
+
+-- Waits for locks: those in memory (futex) have an address, those of the kernel the function that waits for them.
+CREATE PERFETTO TABLE _off_cpu_lock_waits AS
+SELECT
+  upid, process_name, utid, wait_kind, lock_address, iif(lock_address IS NULL, wait_function, NULL) AS wait_function,
+  max(dur, 0) AS dur, callsite_id, waker_utid
+FROM linux_off_cpu
+WHERE wait_kind IN ('futex', 'kernel lock');
+
+-- For which locks threads were blocked, and how long.
+CREATE PERFETTO TABLE linux_off_cpu_by_lock(
+  -- The process whose threads waited.
+  upid JOINID(process.id),
+  -- Its name.
+  process_name STRING,
+  -- futex: a lock, a condition or the end of a thread; kernel lock: one of the kernel's own.
+  wait_kind STRING,
+  -- Address of the futex in the memory of the process; NULL when it is not known.
+  lock_address LONG,
+  -- Function of the kernel that waited, when there is no address.
+  wait_function STRING,
+  -- How often.
+  wait_count LONG,
+  -- How many threads.
+  thread_count LONG,
+  -- How long in all; waits that did not end are not in it.
+  dur DURATION,
+  -- The longest of them.
+  max_dur DURATION,
+  -- The call stack in which most of that time was spent; NULL without samples.
+  callsite_id JOINID(stack_profile_callsite.id),
+  -- The thread that ended most of that time: for a lock, the one that held it.
+  waker_utid JOINID(thread.id)
+) AS
+WITH
+  by_stack AS (
+    SELECT upid, wait_kind, lock_address, wait_function, callsite_id, sum(dur) AS dur
+    FROM _off_cpu_lock_waits
+    GROUP BY upid, wait_kind, lock_address, wait_function, callsite_id
+  ),
+  stacks AS (
+    SELECT upid, wait_kind, lock_address, wait_function, callsite_id, max(dur) AS dur
+    FROM by_stack
+    GROUP BY upid, wait_kind, lock_address, wait_function
+  ),
+  by_waker AS (
+    SELECT upid, wait_kind, lock_address, wait_function, waker_utid, sum(dur) AS dur
+    FROM _off_cpu_lock_waits
+    WHERE waker_utid IS NOT NULL
+    GROUP BY upid, wait_kind, lock_address, wait_function, waker_utid
+  ),
+  wakers AS (
+    SELECT upid, wait_kind, lock_address, wait_function, waker_utid, max(dur) AS dur
+    FROM by_waker
+    GROUP BY upid, wait_kind, lock_address, wait_function
+  ),
+  locks AS (
+    SELECT
+      upid, min(process_name) AS process_name, wait_kind, lock_address, wait_function, count() AS wait_count,
+      count(DISTINCT utid) AS thread_count, sum(dur) AS dur, max(dur) AS max_dur
+    FROM _off_cpu_lock_waits
+    GROUP BY upid, wait_kind, lock_address, wait_function
+  )
+SELECT l.*, s.callsite_id, w.waker_utid
+FROM locks AS l
+JOIN stacks AS s
+  ON s.upid IS l.upid AND s.wait_kind = l.wait_kind AND s.lock_address IS l.lock_address
+  AND s.wait_function IS l.wait_function
+LEFT JOIN wakers AS w
+  ON w.upid IS l.upid AND w.wait_kind = l.wait_kind AND w.lock_address IS l.lock_address
+  AND w.wait_function IS l.wait_function
+ORDER BY l.dur DESC;
 
 CREATE PERFETTO TABLE _off_cpu_stacks AS
 SELECT *

@@ -543,7 +543,7 @@ class Stacks(Case):
 
     def test_nothing(self):
         self.fails("convert", "flamegraph", self.empty, text="neither call stacks nor slices")
-        for form in ("flamegraph-off-cpu", "collapsed-off-cpu"):
+        for form in ("flamegraph-off-cpu", "collapsed-off-cpu", "flamegraph-wakers", "collapsed-wakers"):
             self.fails("convert", form, self.folded, text="no stacks of blocked threads")
 
 

@@ -1,10 +1,10 @@
-/* A program whose waits are known: its main thread sleeps, waits for a pipe and for a lock, for times that it
+/* A program whose waits are known: its main thread sleeps, waits for a pipe and for two locks, for times that it
  * measures.
  *
  *   waits SECONDS
  *
  * At the end it prints a line for each wait: its kind as linux.off_cpu calls it, when it began and when it was over, in
- * ns of the boot clock. */
+ * ns of the boot clock; and for each lock its address, and how many ns were spent on it. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,12 @@ static struct wait {
 static int n_waits;
 
 static int question[2], answer[2];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock {
+    pthread_mutex_t mutex;
+    int held_ms;
+    int64_t waited;
+} locks[] = {{PTHREAD_MUTEX_INITIALIZER, 9, 0}, {PTHREAD_MUTEX_INITIALIZER, 4, 0}};
+enum { LOCKS = sizeof locks / sizeof *locks };
 
 static int64_t now_ns(void)
 {
@@ -35,20 +40,21 @@ static void rest(int ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
 }
 
-/* 'p': answers after a while. 'l': answers at once, with the lock, which it keeps for a while. */
+/* 'p': answers after a while. The number of a lock: answers at once, with the lock, which it keeps for a while. */
 static void *partner(void *unused)
 {
     char c;
     while (read(question[0], &c, 1) == 1) {
-        if (c == 'l')
-            pthread_mutex_lock(&lock);
+        struct lock *l = c < LOCKS ? &locks[(int)c] : NULL;
+        if (l)
+            pthread_mutex_lock(&l->mutex);
         else
             rest(14);
         if (write(answer[1], &c, 1) != 1)
             break;
-        if (c == 'l') {
-            rest(8);
-            pthread_mutex_unlock(&lock);
+        if (l) {
+            rest(l->held_ms);
+            pthread_mutex_unlock(&l->mutex);
         }
     }
     return unused;
@@ -71,6 +77,7 @@ static int64_t note(const char *kind, int64_t begin)
 int main(int argc, char **argv)
 {
     int64_t at = now_ns(), end = at + (argc > 1 ? atoi(argv[1]) : 1) * INT64_C(1000000000);
+    int turn = 0;
     pthread_t thread;
     if (pipe(question) || pipe(answer) || pthread_create(&thread, NULL, partner, NULL))
         return 1;
@@ -78,13 +85,16 @@ int main(int argc, char **argv)
         rest(25);
         at = note("sleep", at);
         ask('p');
-        ask('l');
+        ask((char)turn);
         at = note("pipe", at);
-        pthread_mutex_lock(&lock);
-        pthread_mutex_unlock(&lock);
-        note("futex", at);
+        pthread_mutex_lock(&locks[turn].mutex);
+        pthread_mutex_unlock(&locks[turn].mutex);
+        locks[turn].waited += note("futex", at) - at;
+        turn = (turn + 1) % LOCKS;
     }
     for (const struct wait *w = waits; w < waits + n_waits; w++)
         printf("wait %s %lld %lld\n", w->kind, (long long)w->begin, (long long)w->end);
+    for (const struct lock *l = locks; l < locks + LOCKS; l++)
+        printf("lock %p %lld\n", (const void *)l, (long long)l->waited);
     return 0;
 }

@@ -90,7 +90,8 @@ static int choose(struct record *r, const void *flag_values, struct error *err)
                                                                                       "sched/sched_waking",
                                                                                       "sched/sched_wakeup_new",
                                                                                       "task/task_newtask",
-                                                                                      "task/task_rename"};
+                                                                                      "task/task_rename",
+                                                                                      "syscalls/sys_enter_futex"};
     const struct profile_flags *f = flag_values;
     struct pb_writer w = {0};
     char timebase[80];

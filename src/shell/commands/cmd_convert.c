@@ -20,11 +20,13 @@ static const struct {
     {"flamegraph", convert_flamegraph},
     {"collapsed-off-cpu", convert_collapsed_off_cpu},
     {"flamegraph-off-cpu", convert_flamegraph_off_cpu},
+    {"collapsed-wakers", convert_collapsed_wakers},
+    {"flamegraph-wakers", convert_flamegraph_wakers},
     {"otlp", convert_otlp},
 };
 #define FORMATS                                                                                                        \
     "json, systrace, ctrace, text, profile, firefox, collapsed, flamegraph, collapsed-off-cpu, flamegraph-off-cpu, "   \
-    "otlp"
+    "collapsed-wakers, flamegraph-wakers, otlp"
 
 int convert_rows(struct shell *sh, const char *sql, int (*each)(void *ctx, struct tp_result *r), void *ctx,
                  struct error *err)

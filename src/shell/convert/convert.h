@@ -14,6 +14,8 @@ int convert_ctrace(struct shell *sh, struct out_file *out, struct error *err);
 int convert_collapsed(struct shell *sh, struct out_file *out, struct error *err);
 int convert_collapsed_off_cpu(struct shell *sh, struct out_file *out, struct error *err);
 int convert_flamegraph_off_cpu(struct shell *sh, struct out_file *out, struct error *err);
+int convert_collapsed_wakers(struct shell *sh, struct out_file *out, struct error *err);
+int convert_flamegraph_wakers(struct shell *sh, struct out_file *out, struct error *err);
 int convert_flamegraph(struct shell *sh, struct out_file *out, struct error *err);
 
 /* Slices as spans of OpenTelemetry: lines of JSON, or one document when the file's name ends in .json. */

@@ -168,3 +168,13 @@ int convert_flamegraph_off_cpu(struct shell *sh, struct out_file *out, struct er
 {
     return write_flamegraph(sh, STACKS_OFF_CPU, out, err);
 }
+
+int convert_collapsed_wakers(struct shell *sh, struct out_file *out, struct error *err)
+{
+    return write_collapsed(sh, STACKS_WAKERS, out, err);
+}
+
+int convert_flamegraph_wakers(struct shell *sh, struct out_file *out, struct error *err)
+{
+    return write_flamegraph(sh, STACKS_WAKERS, out, err);
+}

@@ -35,11 +35,17 @@ struct source {
     const char *unit, *any, *nodes;
 };
 
-static const struct source off_cpu = {
-    "ns blocked",
-    "INCLUDE PERFETTO MODULE linux.off_cpu; select 1 from linux_off_cpu where callsite_id is not null and dur > 0 "
-    "limit 1",
-    "select id, parent_id, coalesce(name, '[no name]'), self_dur, null from linux_off_cpu_tree order by id"};
+#define BLOCKED(callsite, tree)                                                                                        \
+    {                                                                                                                  \
+        "ns blocked",                                                                                                  \
+            "INCLUDE PERFETTO MODULE linux.off_cpu; select 1 from linux_off_cpu where " callsite                       \
+            " is not null and dur > 0 limit 1",                                                                        \
+            "select id, parent_id, coalesce(name, '[no name]'), self_dur, null from " tree " order by id"              \
+    }
+static const struct source off_cpu[] = {
+    [STACKS_OFF_CPU] = BLOCKED("callsite_id", "linux_off_cpu_tree"),
+    [STACKS_WAKERS] = BLOCKED("waker_callsite_id", "linux_off_cpu_waker_tree"),
+};
 
 static const struct source sources[] = {
     {"samples", "select 1 from stack_sample where callsite_id is not null limit 1",
@@ -153,10 +159,10 @@ void stack_forest_sum(struct stack_forest *f)
 int stack_forest_read(struct shell *sh, struct stack_forest *f, enum stack_values what, const char **unit,
                       struct error *err)
 {
-    const struct source *from = what == STACKS_OFF_CPU ? &off_cpu : sources;
+    const struct source *from = what == STACKS_ANY ? sources : &off_cpu[what];
     bool any = false;
     int rc = 0;
-    size_t i = 0, n = what == STACKS_OFF_CPU ? 1 : sizeof sources / sizeof *sources;
+    size_t i = 0, n = what == STACKS_ANY ? sizeof sources / sizeof *sources : 1;
     u64map_clear(&f->by_id); /* of the trace before */
     stack_node(f, STACK_NO_NODE, "all");
     for (; i < n && !any && !rc; i++)
@@ -164,9 +170,9 @@ int stack_forest_read(struct shell *sh, struct stack_forest *f, enum stack_value
     if (!rc && !any)
         return error_set(
             err, -MRD_ENOTFOUND,
-            what == STACKS_OFF_CPU
-                ? "convert: the trace has no stacks of blocked threads; tracebox profile --off-cpu records them"
-                : "convert: the trace has neither call stacks nor slices");
+            what == STACKS_ANY
+                ? "convert: the trace has neither call stacks nor slices"
+                : "convert: the trace has no stacks of blocked threads; tracebox profile --off-cpu records them");
     if (rc)
         return rc;
     *unit = from[i - 1].unit;

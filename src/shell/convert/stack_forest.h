@@ -28,8 +28,9 @@ struct stack_forest {
     bool failed;
 };
 
-/* What is to be read: the first that the trace has of samples, heaps, profiles and slices; or time blocked. */
-enum stack_values { STACKS_ANY, STACKS_OFF_CPU };
+/* What is to be read: the first that the trace has of samples, heaps, profiles and slices; or time blocked, by the
+ * stacks of those who waited or of those who woke them. */
+enum stack_values { STACKS_ANY, STACKS_OFF_CPU, STACKS_WAKERS };
 
 /* Reads it, and adds it to what is there. *unit: of its values. -MRD_ENOTFOUND: it has no stacks. */
 int stack_forest_read(struct shell *sh, struct stack_forest *f, enum stack_values what, const char **unit,

@@ -1,0 +1,87 @@
+"""linux.off_cpu on a recording without samples: kinds of waits by the wait channel, and locks by the calls of futex()."""
+import csv
+import io
+
+import harness
+
+MS = 1000000
+APP, HOLDER, READER = 101, 102, 103
+LOCK, OTHER = 0x7f0000001000, 0x7f0000002000
+CHANNELS = {1: "futex_wait_queue", 2: "rwsem_down_read_slowpath", 3: "pipe_read"}
+
+
+class Events:
+    def __init__(self):
+        self.out = []
+
+    def add(self, at, pid, text):
+        self.out.append(f"event {{ timestamp: {at * MS} pid: {pid} {text} }}")
+
+    def switch(self, at, prev, state, then):
+        self.add(at, prev, f'sched_switch {{ prev_comm: "p{prev}" prev_pid: {prev} prev_prio: 120 prev_state: {state} next_comm: "p{then}" '
+                           f"next_pid: {then} next_prio: 120 }}")
+
+    def wait(self, at, dur, pid, channel, waker, enter=""):
+        """One that takes `dur` ms, of a thread that ran before and runs after."""
+        if enter:
+            self.add(at, pid, enter)
+        self.switch(at, pid, 1, waker)
+        self.add(at + dur, waker, f'sched_waking {{ comm: "p{pid}" pid: {pid} prio: 120 success: 1 target_cpu: 0 }}')
+        self.add(at + dur, waker, f"sched_blocked_reason {{ pid: {pid} caller: {channel} io_wait: 0 }}")
+        self.switch(at + dur, waker, 0, pid)
+
+
+def generic(address):
+    return ('generic { event_name: "sys_enter_futex" field { name: "op" int_value: 128 } '
+            f'field {{ name: "uaddr" uint_value: {address} }} }}')
+
+
+def raw(address):
+    return f"sys_enter {{ id: 202 args: {address} args: 128 args: 2 }}"
+
+
+class OffCpu(harness.Case):
+    def rows(self, sql, enter):
+        e = Events()
+        e.switch(1, 0, 0, APP)
+        e.wait(10, 5, APP, 1, HOLDER, enter(LOCK))
+        e.wait(20, 7, APP, 1, HOLDER, enter(LOCK))
+        e.wait(30, 2, APP, 3, HOLDER)
+        e.wait(40, 1, APP, 1, READER, enter(LOCK))
+        e.wait(50, 4, APP, 1, READER, enter(OTHER))
+        e.wait(60, 3, APP, 2, READER)
+        e.switch(70, APP, 0, READER)
+        e.wait(80, 20, READER, 1, HOLDER)  # its call was not recorded
+        symbols = " ".join(f'kernel_symbols {{ iid: {i} str: "{name}" }}' for i, name in CHANNELS.items())
+        threads = " ".join(f"threads {{ tid: {t} tgid: {APP} }}" for t in (HOLDER, READER))
+        text = (f'packet {{ timestamp: 1 trusted_packet_sequence_id: 1 system_info {{ utsname {{ sysname: "Linux" machine: "x86_64" }} }} }}\n'
+                f'packet {{ timestamp: 2 trusted_packet_sequence_id: 1 process_tree {{ processes {{ pid: {APP} ppid: 1 cmdline: "app" }} '
+                f"{threads} }} }}\n"
+                f"packet {{ trusted_packet_sequence_id: 2 sequence_flags: 1 interned_data {{ {symbols} }} }}\n"
+                f"packet {{ trusted_packet_sequence_id: 2 sequence_flags: 2 ftrace_events {{ cpu: 0 {' '.join(e.out)} }} }}")
+        (self.dir / "t.txt").write_text(text)
+        trace = self.dir / "t.pftrace"
+        self.run_shell("util", "text_to_binary", self.dir / "t.txt", trace, code=0)
+        out = self.query("include perfetto module linux.off_cpu; " + sql, "--format", "csv", trace=trace)
+        return [list(r.values()) for r in csv.DictReader(io.StringIO(out))]
+
+    def test_locks(self):
+        for enter in (generic, raw):
+            rows = self.rows("select wait_kind, lock_address, wait_function, wait_count, thread_count, l.dur / 1000000 as ms, max_dur / "
+                             "1000000 as longest, w.tid from linux_off_cpu_by_lock l left join thread w on w.utid = waker_utid", enter)
+            self.assertEqual(rows, [
+                ["futex", "", CHANNELS[1], "1", "1", "20", "20", str(HOLDER)],
+                ["futex", str(LOCK), "", "3", "1", "13", "7", str(HOLDER)],  # the other one ended 1 ms of it
+                ["futex", str(OTHER), "", "1", "1", "4", "4", str(READER)],
+                ["kernel lock", "", CHANNELS[2], "1", "1", "3", "3", str(READER)],
+            ], enter)
+
+    def test_kinds_by_the_wait_channel(self):
+        rows = self.rows("select tid, wait_kind, sum(wait_count), sum(w.dur) / 1000000 from linux_off_cpu_by_wait w join thread using (utid) "
+                         "where w.dur > 0 group by 1, 2 order by 1, 2", generic)
+        self.assertEqual(rows, [[str(APP), "futex", "4", "17"], [str(APP), "kernel lock", "1", "3"], [str(APP), "pipe", "1", "2"],
+                                [str(READER), "futex", "1", "20"]])
+
+
+if __name__ == "__main__":
+    harness.main()
