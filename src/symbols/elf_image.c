@@ -41,6 +41,10 @@ static int read_at(const struct elf_image *e, void *to, size_t n, uint64_t at, s
     if (at > e->file_bytes || n > e->file_bytes - at)
         return error_set(err, -MRD_EFORMAT, "the file is cut: its headers speak of %zu bytes at %llu", n,
                          (unsigned long long)at);
+    if (e->fd < 0) {
+        memcpy(to, e->memory.p + at, n);
+        return 0;
+    }
     while (got < n) {
         ssize_t r = pread(e->fd, (uint8_t *)to + got, n - got, (off_t)(at + got));
         if (r < 0 && errno == EINTR)
@@ -129,14 +133,9 @@ static void read_segments(struct elf_image *e)
     mem_free(table);
 }
 
-int elf_image_open(struct elf_image *e, int fd, struct error *err)
+static int read_head(struct elf_image *e, struct error *err)
 {
     uint8_t h[sizeof(Elf64_Ehdr)] = {0};
-    struct stat st;
-    *e = (struct elf_image){.fd = fd};
-    if (fstat(fd, &st) != 0)
-        return error_set_errno(err, errno, "reading");
-    e->file_bytes = st.st_size > 0 ? (uint64_t)st.st_size : 0;
     if (e->file_bytes < sizeof(Elf32_Ehdr) || read_at(e, h, sizeof(Elf32_Ehdr), 0, err) < 0 ||
         memcmp(h, ELFMAG, SELFMAG) != 0 || (h[EI_CLASS] != ELFCLASS32 && h[EI_CLASS] != ELFCLASS64) ||
         (h[EI_DATA] != ELFDATA2LSB && h[EI_DATA] != ELFDATA2MSB))
@@ -154,6 +153,22 @@ int elf_image_open(struct elf_image *e, int fd, struct error *err)
     e->name_section = (uint32_t)NUMBER(e, h, Ehdr, e_shstrndx);
     read_segments(e);
     return 0;
+}
+
+int elf_image_open(struct elf_image *e, int fd, struct error *err)
+{
+    struct stat st;
+    *e = (struct elf_image){.fd = fd};
+    if (fstat(fd, &st) != 0)
+        return error_set_errno(err, errno, "reading");
+    e->file_bytes = st.st_size > 0 ? (uint64_t)st.st_size : 0;
+    return read_head(e, err);
+}
+
+int elf_image_open_memory(struct elf_image *e, struct slice memory, struct error *err)
+{
+    *e = (struct elf_image){.fd = -1, .memory = memory, .file_bytes = memory.len};
+    return read_head(e, err);
 }
 
 /* --- sections ----------------------------------------------------------------------------------------------------- */
@@ -239,6 +254,12 @@ static void enrich(struct elf_image *e, enum elf_wealth with)
         e->wealth = with;
 }
 
+static void read_packed(struct elf_image *e, const struct elf_section *s)
+{
+    e->packed = *s;
+    enrich(e, ELF_HAS_PACKED);
+}
+
 static void look_at(struct elf_image *e, const struct elf_section *s, const char *name)
 {
     if (s->type == SHT_NOBITS) /* what a separate file has instead */
@@ -251,6 +272,8 @@ static void look_at(struct elf_image *e, const struct elf_section *s, const char
         enrich(e, ELF_HAS_DYNAMIC);
     else if (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0)
         enrich(e, ELF_HAS_LINES);
+    else if (strcmp(name, ".gnu_debugdata") == 0 && s->size)
+        read_packed(e, s);
     else if (strcmp(name, ".gnu_debuglink") == 0)
         read_debuglink(e, s);
     else if (strcmp(name, ".gnu_debugaltlink") == 0)

@@ -16,6 +16,7 @@ enum { ELF_MAX_BUILD_ID = 64, ELF_MAX_NAME = 256 };
 enum elf_wealth {
     ELF_HAS_NOTHING,
     ELF_HAS_DYNAMIC, /* names of what others may call */
+    ELF_HAS_PACKED,  /* and of the other functions, in .gnu_debugdata */
     ELF_HAS_SYMBOLS, /* names of all functions */
     ELF_HAS_LINES,   /* and lines of source code, and what is inlined */
 };
@@ -26,7 +27,8 @@ struct elf_section {
 };
 
 struct elf_image {
-    int fd; /* the caller's */
+    int fd;              /* the caller's; -1: the file is in memory */
+    struct slice memory; /* the caller's */
     uint64_t file_bytes;
     bool wide, swapped; /* 64 bits; not of this machine's byte order */
     uint8_t build_id[ELF_MAX_BUILD_ID];
@@ -41,6 +43,7 @@ struct elf_image {
     VEC(struct elf_section)
     sections;
     enum elf_wealth wealth;
+    struct elf_section packed;    /* .gnu_debugdata: an ELF file with symbols, packed by xz; size 0: none */
     char debuglink[ELF_MAX_NAME]; /* name of a file that has what this one lacks; "" */
     uint32_t debuglink_crc;
     char altlink[ELF_MAX_NAME]; /* of a file that it shares debugging information with; "" */
@@ -51,6 +54,9 @@ struct elf_image {
 /* Headers, segments and build id. -MRD_EFORMAT when it is no ELF file, -MRD_EIO when it cannot be read. The image is
  * closed in any case. */
 int elf_image_open(struct elf_image *e, int fd, struct error *err);
+
+/* The same of a file in memory, which must outlive the image. */
+int elf_image_open_memory(struct elf_image *e, struct slice memory, struct error *err);
 
 /* The sections, and what they tell. */
 int elf_image_sections(struct elf_image *e, struct error *err);

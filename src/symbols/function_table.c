@@ -2,6 +2,7 @@
 #include "symbols/function_table.h"
 
 #include "base/alloc.h"
+#include "symbols/mini_debug.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -69,6 +70,7 @@ void function_table_free(struct function_table *t)
     vec_free(&t->list);
     mem_free(t->ends);
     mem_free(t->names);
+    mem_free(t->more);
     *t = (struct function_table){0};
 }
 
@@ -85,7 +87,7 @@ static uint8_t rank_of(unsigned type, unsigned binding, uint64_t size, const cha
                      (lines < 7 ? 7 - lines : 0));
 }
 
-static int add_symbol(struct function_table *t, const struct elf_image *e, const uint8_t *p, size_t n_names,
+static int add_symbol(struct function_table *t, const struct elf_image *e, const uint8_t *p, struct slice names,
                       struct error *err)
 {
     Elf64_Sym s;
@@ -104,36 +106,66 @@ static int add_symbol(struct function_table *t, const struct elf_image *e, const
     }
     unsigned type = ELF64_ST_TYPE(s.st_info), binding = ELF64_ST_BIND(s.st_info);
     bool code = type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && binding != STB_LOCAL);
-    if (!code || s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS || !s.st_name || s.st_name >= n_names)
+    if (!code || s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS || !s.st_name || s.st_name >= names.len)
         return 0;
     if (s.st_shndx < e->sections.n && !(e->sections.p[s.st_shndx].flags & SHF_EXECINSTR))
         return 0;
-    const char *name = t->names + s.st_name;
+    const char *name = (const char *)names.p + s.st_name;
     if (!name[0] || name[0] == '$') /* $x and $d mark kinds of bytes on Arm */
         return 0;
     struct function f = {s.st_value, s.st_size, name, rank_of(type, binding, s.st_size, name)};
     return vec_push(&t->list, f) ? 0 : error_set(err, -MRD_ENOMEM, "out of memory");
 }
 
-int function_table_read_elf(struct function_table *t, const struct elf_image *e, struct error *err)
+/* One table of symbols, whose names are kept in *names. */
+static int read_symbols(struct function_table *t, const struct elf_image *e, uint32_t type, char **kept,
+                        struct error *err)
 {
-    *t = (struct function_table){0};
-    const struct elf_section *s = elf_image_section(e, SHT_SYMTAB);
-    s = s ? s : elf_image_section(e, SHT_DYNSYM);
+    const struct elf_section *s = elf_image_section(e, type);
     if (!s || s->link >= e->sections.n || e->sections.p[s->link].type != SHT_STRTAB)
-        return finish(t, err);
+        return 0;
     const struct elf_section *names = &e->sections.p[s->link];
     size_t entry = e->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym), n_names = (size_t)names->size;
     uint8_t *table = NULL, *bytes = NULL;
     int rc = elf_image_read(e, s, &table, err);
     if (rc == 0)
         rc = elf_image_read(e, names, &bytes, err);
-    t->names = (char *)bytes;
+    *kept = (char *)bytes;
     if (rc == 0 && n_names)
-        t->names[n_names - 1] = 0;
+        (*kept)[n_names - 1] = 0;
     for (uint64_t at = 0; rc == 0 && at + entry <= s->size; at += entry)
-        rc = add_symbol(t, e, table + at, n_names, err);
+        rc = add_symbol(t, e, table + at, slice_of(*kept, n_names), err);
     mem_free(table);
+    return rc;
+}
+
+/* The symbols of the file that is packed in .gnu_debugdata. False: it cannot be used, and nothing of it was. */
+static bool read_packed(struct function_table *t, const struct elf_image *e, struct error *err)
+{
+    uint8_t *bytes;
+    size_t len, before = t->list.n;
+    struct elf_image mini = {.fd = -1};
+    if (mini_debug_unpack(e, &bytes, &len, err) < 0)
+        return false;
+    bool good = elf_image_open_memory(&mini, slice_of(bytes, len), err) == 0 && elf_image_sections(&mini, err) == 0 &&
+                read_symbols(t, &mini, SHT_SYMTAB, &t->more, err) == 0;
+    elf_image_close(&mini);
+    mem_free(bytes);
+    if (!good)
+        t->list.n = before;
+    return good;
+}
+
+int function_table_read_elf(struct function_table *t, const struct elf_image *e, bool *passed_over, struct error *err)
+{
+    struct error why = {0};
+    bool whole = elf_image_section(e, SHT_SYMTAB) != NULL, unpacked = true;
+    *t = (struct function_table){0};
+    int rc = read_symbols(t, e, whole ? SHT_SYMTAB : SHT_DYNSYM, &t->names, err);
+    if (rc == 0 && !whole && e->packed.size)
+        unpacked = read_packed(t, e, &why);
+    if (passed_over)
+        *passed_over = !unpacked;
     return rc < 0 ? rc : finish(t, err);
 }
 

@@ -17,10 +17,13 @@ struct function_table {
     list;           /* by address, once each */
     uint64_t *ends; /* for each, the end of the longest up to it */
     char *names;    /* what they are views of */
+    char *more;     /* likewise; NULL: nothing */
 };
 
-/* Reads .symtab, or .dynsym where that is not there: functions that are defined in the file. */
-int function_table_read_elf(struct function_table *t, const struct elf_image *e, struct error *err);
+/* Reads .symtab, or where that is not there .dynsym and what .gnu_debugdata has beside it: functions that are defined
+ * in the file. A .gnu_debugdata that is damaged or too large is passed over; *passed_over (NULL: not wanted) says so.
+ */
+int function_table_read_elf(struct function_table *t, const struct elf_image *e, bool *passed_over, struct error *err);
 
 /* Reads the text of /proc/kallsyms, which it takes over: functions of the kernel and of its modules. -MRD_EFORMAT when
  * there is none, -MRD_EDENIED when all addresses are hidden. */

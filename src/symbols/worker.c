@@ -97,14 +97,15 @@ static bool open_image(struct elf_image *e, int fd)
 static int open_files(struct worker *w)
 {
     struct error err = {0};
+    bool passed_over;
     if (!open_image(&w->file, WORKER_FILE_FD) || (w->job.has_debug && !open_image(&w->debug, WORKER_DEBUG_FD)))
         return WORKER_BAD_FILE;
     const struct elf_image *rich = w->debug.wealth >= ELF_HAS_SYMBOLS ? &w->debug : &w->file;
-    if (function_table_read_elf(&w->functions, rich, &err) < 0)
+    if (function_table_read_elf(&w->functions, rich, &passed_over, &err) < 0)
         return err.code == -MRD_ENOMEM ? WORKER_NO_MEMORY : WORKER_BAD_FILE;
     const struct elf_image *dwarf = w->debug.wealth == ELF_HAS_LINES ? &w->debug : &w->file;
     if (dwarf->wealth != ELF_HAS_LINES)
-        return WORKER_OK;
+        return passed_over ? WORKER_NO_PACKED : WORKER_OK;
     if (!w->has_libdw)
         return WORKER_NO_LIBDW;
     if (dwarf_lines_open(&w->lines, &w->libdw, dwarf->fd, w->job.has_alt ? WORKER_ALT_FD : -1, lowest_address(dwarf),

@@ -17,6 +17,7 @@ enum { WORKER_MAX_ADDRESSES = 16 << 20 };
 /* Exit statuses. */
 #define WORKER_STATUSES(X)                                                                                             \
     X(OK, 0, "")                                                                                                       \
+    X(NO_PACKED, 9, "its .gnu_debugdata cannot be unpacked: exported functions alone")                                 \
     X(NO_LIBDW, 10, "libdw.so.1 is not installed (package libdw1 or elfutils-libs): functions alone, without lines")   \
     X(NO_DWARF, 11, "its debugging information cannot be read: functions alone, without lines")                        \
     X(BAD_JOB, 12, "the worker was given no job")                                                                      \

@@ -2,6 +2,7 @@
 their files are found, and what is refused."""
 import csv
 import io
+import lzma
 import os
 import pathlib
 import re
@@ -239,6 +240,57 @@ class Symbols(harness.Case):
         stripped, _ = self.strip(program, keep_symbols=True)
         found, _ = self.symbolize(self.trace_of(elf, marks, path=str(stripped)))
         self.check(found, marks, lines=False)
+
+    def packed(self, program):
+        """The program as Fedora ships it: without .symtab, which is packed in .gnu_debugdata as far as .dynsym has it not."""
+        stripped, _ = self.strip(program)
+        mini = self.work / "mini"
+        run("objcopy", "-S", "--keep-symbol=outer", "--keep-symbol=recursive", "--keep-symbol=hidden", program, mini)
+        return stripped, mini
+
+    def add_section(self, file, data):
+        (self.work / "section").write_bytes(data)
+        run("objcopy", "--remove-section", ".gnu_debugdata", file)
+        run("objcopy", "--add-section", f".gnu_debugdata={self.work / 'section'}", file)
+
+    def test_names_packed_in_the_program(self):
+        library = self.build(shared=True, name="libtruth.so")
+        marks, elf = self.marks(library), Elf(library)
+        stripped, mini = self.packed(library)
+        library.unlink()
+        t = self.trace_of(elf, marks, path=str(stripped))
+        found, _ = self.symbolize(t)
+        self.assertEqual([found.get(a) for a in marks["hidden"]], [None] * len(marks["hidden"]))  # it is no name of .dynsym
+        self.add_section(stripped, lzma.compress(mini.read_bytes()))
+        found, _ = self.symbolize(t)
+        self.check(found, marks, lines=False)
+        # a file with lines says more
+        debug = self.below_build_id(self.work / "root", elf.build_id, self.work / "program.debug")
+        found, said = self.symbolize(t, "--symbol-paths", self.work / "root", "--verbose")
+        self.check(found, marks)
+        self.assertIn(f"{debug} (used)", said)
+
+    def test_packed_names_that_are_damaged(self):
+        """What is exported has its name all the same; nothing crashes, hangs, or takes memory without end."""
+        library = self.build(shared=True, name="libtruth.so")
+        marks, elf = self.marks(library), Elf(library)
+        stripped, mini = self.packed(library)
+        library.unlink()
+        t = self.trace_of(elf, marks, path=str(stripped))
+        whole = lzma.compress(mini.read_bytes())
+        bomb = lzma.compress(bytes(300 << 20), preset=0)
+        greedy = lzma.compress(b"x" * 4096, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30}])
+        inner = bytearray(mini.read_bytes())
+        inner[40:48] = b"\xff" * 8  # where the sections are
+        for what, data in {"cut": whole[:len(whole) // 2], "no xz": b"\x7fELF" * 100, "no ELF": lzma.compress(b"nothing" * 100), "bomb": bomb,
+                           "greedy": greedy, "sections outside": lzma.compress(bytes(inner)),
+                           "flipped": whole[:200] + bytes([whole[200] ^ 0x55]) + whole[201:]}.items():
+            with self.subTest(what):
+                self.add_section(stripped, data)
+                found, said = self.symbolize(t)
+                self.assertEqual([found[a] for a in marks["outer"]], [[("outer", "", 0)]] * len(marks["outer"]))
+                self.assertEqual([found.get(a) for a in marks["hidden"]], [None] * len(marks["hidden"]))
+                self.assertIn("its .gnu_debugdata cannot be unpacked: exported functions alone", said)
 
     @unittest.skipUnless(shutil.which("dwz"), "no dwz")
     def test_shared_debugging_information(self):

@@ -37,7 +37,7 @@ static void try_elf(const uint8_t *data, size_t size)
             if (strlen(e.debuglink) >= sizeof e.debuglink || strchr(e.debuglink, '/') ||
                 strlen(e.altlink) >= sizeof e.altlink || e.alt_id_len > sizeof e.alt_id)
                 abort();
-            if (function_table_read_elf(&t, &e, &err) == 0)
+            if (function_table_read_elf(&t, &e, NULL, &err) == 0)
                 check_functions(&t);
             function_table_free(&t);
         }

@@ -151,7 +151,7 @@ START_TEST(this_program)
     ck_assert_int_eq(elf_image_open(&e, fd, &err), 0);
     ck_assert_int_eq(elf_image_sections(&e, &err), 0);
     ck_assert_int_ge(e.wealth, ELF_HAS_SYMBOLS);
-    ck_assert_int_eq(function_table_read_elf(&t, &e, &err), 0);
+    ck_assert_int_eq(function_table_read_elf(&t, &e, NULL, &err), 0);
     size_t main_at = 0;
     while (main_at < t.list.n && strcmp(t.list.p[main_at].name, "main") != 0)
         main_at++;
