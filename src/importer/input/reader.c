@@ -108,9 +108,8 @@ static void start_pool(struct reader *r, struct slice file)
     feed_pool(r);
 }
 
-static void inflate_packets(void *ctx, struct slice payload, bool zstd)
+static void inflate_here(struct reader *r, struct slice payload, bool zstd)
 {
-    struct reader *r = ctx;
     struct importer *im = r->im;
     r->payload_bytes += payload.len;
     if (!unpacked(r, 0) || inflated_ahead(r, payload))
@@ -143,6 +142,15 @@ static void inflate_packets(void *ctx, struct slice payload, bool zstd)
     else if (rc)
         importer_fail(im, rc, "compressed packet: %s", err.text);
     proto_stream_end(&r->inner);
+}
+
+/* The packets that follow lie in the block of the compressed one, which is older than those that it is unpacked to. */
+static void inflate_packets(void *ctx, struct slice payload, bool zstd)
+{
+    struct reader *r = ctx;
+    uint64_t epoch = sorter_epoch(r->im->sorter);
+    inflate_here(r, payload, zstd);
+    sorter_set_epoch(r->im->sorter, epoch);
 }
 
 struct reader *reader_open(struct importer *im, const struct reader_merging *merging,

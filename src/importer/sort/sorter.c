@@ -173,6 +173,11 @@ void sorter_set_epoch(struct sorter *s, uint64_t epoch)
     s->epoch = epoch;
 }
 
+uint64_t sorter_epoch(const struct sorter *s)
+{
+    return s->epoch;
+}
+
 void sorter_on_released(struct sorter *s, void (*released)(void *ctx, uint64_t oldest), void *ctx)
 {
     s->released = released;

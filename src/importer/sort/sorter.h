@@ -77,6 +77,7 @@ void sorter_drain(struct sorter *s, sort_progress_fn progress, void *ctx);
  * block `epoch` or later ones". `released` is called now and then, during extraction, with the oldest number that is
  * still needed: older blocks may be freed. */
 void sorter_set_epoch(struct sorter *s, uint64_t epoch);
+uint64_t sorter_epoch(const struct sorter *s);
 void sorter_on_released(struct sorter *s, void (*released)(void *ctx, uint64_t oldest), void *ctx);
 
 /* Largest number of bytes held in queues at any time. */
