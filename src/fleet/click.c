@@ -78,7 +78,18 @@ void click_put_quoted(struct click_text *t, const char *text, size_t n)
     put_bytes(t, "'", 1);
 }
 
-const char *click_string(struct click_text *t)
+void click_put_encoded(struct click_text *t, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-')
+            put_bytes(t, text, 1);
+        else
+            click_putf(t, "%%%02X", c);
+    }
+}
+
+const char *click_string(const struct click_text *t)
 {
     return t->bad || !t->bytes.p ? "" : t->bytes.p;
 }
@@ -89,17 +100,6 @@ void click_text_free(struct click_text *t)
 }
 
 /* ---- requests ---- */
-
-static void put_escaped(struct click_text *t, const char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-')
-            put_bytes(t, text, 1);
-        else
-            click_putf(t, "%%%02X", c);
-    }
-}
 
 /* Header values are lines: what would end one is left out. */
 static void put_header(struct click_text *t, const char *name, const char *value)
@@ -118,7 +118,7 @@ static void put_head(struct click_text *t, const struct click_server *s, const c
     click_put(t, settings ? settings : "");
     if (in_address) {
         click_put(t, "&query=");
-        put_escaped(t, sql);
+        click_put_encoded(t, sql);
     }
     click_put(t, " HTTP/1.1\r\nConnection: close\r\n");
     if (s->user)

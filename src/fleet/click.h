@@ -31,7 +31,8 @@ struct click_text {
 void click_put(struct click_text *t, const char *text);
 void click_putf(struct click_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void click_put_quoted(struct click_text *t, const char *text, size_t n); /* 'text' as SQL has it */
-const char *click_string(struct click_text *t);                          /* NUL-terminated; "" when bad */
+void click_put_encoded(struct click_text *t, const char *text);          /* as an argument in an address */
+const char *click_string(const struct click_text *t);                    /* NUL-terminated; "" when bad */
 void click_text_free(struct click_text *t);
 
 /* Runs a statement that gives no rows. `settings`: "&name=value…" for the address, or NULL. `data`: what an INSERT

@@ -16,9 +16,23 @@ static int no_memory(struct error *err)
     return error_set(err, -MRD_ENOMEM, "out of memory");
 }
 
+/* A path that means the same to a server of this machine. */
+static char *whole_path(const char *path)
+{
+    char here[4096], *whole;
+    if (path[0] == '/' || !getcwd(here, sizeof here))
+        return mem_strdup(path);
+    size_t n = strlen(here), room = n + strlen(path) + 2;
+    while (strncmp(path, "./", 2) == 0)
+        path += 2;
+    if ((whole = mem_alloc(room)))
+        snprintf(whole, room, "%s%s%s", here, n > 1 ? "/" : "", path);
+    return whole;
+}
+
 static int add_file(struct fleet_files *out, const char *path, const struct stat *st, struct error *err)
 {
-    struct fleet_file f = {mem_strdup(path), (uint64_t)st->st_size, st->st_mtime, S_ISDIR(st->st_mode)};
+    struct fleet_file f = {whole_path(path), (uint64_t)st->st_size, st->st_mtime, S_ISDIR(st->st_mode)};
     if (f.path && vec_push(&out->list, f))
         return 0;
     mem_free(f.path);

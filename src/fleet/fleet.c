@@ -35,6 +35,10 @@ int fleet_prepare(struct fleet **out, const struct fleet_where *where, struct er
         return error_set(err, -MRD_EINVALID, "--database: invalid name '%.60s': use letters, digits and underscores",
                          database);
     copy_text(f->database, sizeof f->database, database);
+    /* A trace is on one shard whole, so that joins and IN between tables may stay within each. */
+    snprintf(f->settings, sizeof f->settings,
+             "&database=%s&readonly=2&distributed_product_mode=local&enable_optimize_predicate_expression=1",
+             f->database);
     if (!copy_text(f->user, sizeof f->user, where->user) ||
         !copy_text(f->password, sizeof f->password, where->password))
         return error_set(err, -MRD_EINVALID, "the user's name or password is too long");
@@ -237,14 +241,9 @@ const struct fleet_node *fleet_shard_nodes(const struct fleet *f, unsigned shard
 
 int fleet_query(struct fleet *f, struct tp *tp, const char *sql, struct tp_result **out, struct error *err)
 {
-    char settings[200];
     struct click_rows *rows;
     *out = NULL;
-    /* A trace is on one shard whole, so that joins and IN between tables may stay within each. */
-    snprintf(settings, sizeof settings,
-             "&database=%s&readonly=2&distributed_product_mode=local&enable_optimize_predicate_expression=1",
-             f->database);
-    int rc = click_query(&f->nodes.p[f->entry].server, sql, settings, &rows, err);
+    int rc = click_query(&f->nodes.p[f->entry].server, sql, f->settings, &rows, err);
     if (rc < 0)
         return rc;
     if (tp_result_of(tp, &click_source, rows, out) < 0) {

@@ -75,6 +75,23 @@ int fleet_add(struct fleet *f, const struct fleet_add *what, struct fleet_added 
 /* Runs a statement that reads; the result's errors are with `tp`. */
 int fleet_query(struct fleet *f, struct tp *tp, const char *sql, struct tp_result **out, struct error *err);
 
+/* PerfettoSQL over each of many recordings alone, on the machines that have their files: tp_shell server (--traces)
+ * runs there, and ClickHouse asks it by its table function url(). */
+struct fleet_perfetto {
+    const char *sql;       /* PerfettoSQL; every recording must give the same columns */
+    const char *condition; /* of ClickHouse, over fleet_traces: which recordings; NULL: all */
+    const char *then;      /* SQL of ClickHouse over the table `perfetto` (trace, row, the columns); NULL: all of it */
+    const char *const *files; /* "HOST=URL": the server that has the files of a host; several share the work. Without:
+                                 port 9001 on the loopback of a fleet's server that is on the host */
+    size_t n_files;
+    void (*tell)(void *ctx, const char *text); /* a line about a recording that has no answer; may be NULL */
+    void *ctx;
+};
+
+/* The result as by fleet_query(). *failed: recordings that did not answer; their rows are left out. */
+int fleet_perfetto(struct fleet *f, struct tp *tp, const struct fleet_perfetto *what, struct tp_result **out,
+                   size_t *failed, struct error *err);
+
 struct fleet_server_state {
     const char *url;
     unsigned shard, replica;

@@ -17,6 +17,7 @@ struct fleet {
     char database[64];
     char cluster[64]; /* "": one server */
     char user[64], password[128];
+    char settings[200]; /* of statements of users, which only read */
     struct fleet_schema schema;
     VEC(struct fleet_node)
     nodes; /* by shard, then replica */

@@ -228,8 +228,11 @@ static int take_request_line(struct http_request *r, struct slice line)
     r->keep_alive = !r->http_1_0;
     r->path = slice_of(target.p, (size_t)(space - target.p));
     const uint8_t *query = memchr(r->path.p, '?', r->path.len);
-    if (query)
-        r->path.len = (size_t)(query - r->path.p);
+    if (query) {
+        size_t n = (size_t)(query - r->path.p);
+        r->query = slice_of(query + 1, r->path.len - n - 1);
+        r->path.len = n;
+    }
     return 0;
 }
 

@@ -12,7 +12,8 @@ enum http_method { HTTP_GET, HTTP_POST, HTTP_OPTIONS, HTTP_OTHER };
 /* Texts are views of the bytes parsed. A header that was not sent has p == NULL. */
 struct http_request {
     enum http_method method;
-    struct slice path; /* without a query */
+    struct slice path;  /* without a query */
+    struct slice query; /* behind the '?', as it came (rpc/form.h); empty when there is none */
     bool keep_alive;
     bool http_1_0; /* knows no chunks */
     bool chunked;

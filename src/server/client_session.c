@@ -121,7 +121,7 @@ void session_leave(struct session *s)
     if (s->ready)
         forget_ready(w, s);
     if (w->current == s)
-        tp_interrupt(w->trace->tp);
+        worker_interrupt_current(w);
     s->blocked = false;
     if (!s->running)
         worker_queue(w, s); /* to be freed */
@@ -191,7 +191,7 @@ void client_session_free(struct session *s)
         next = r->next;
         reply_free(r);
     }
-    rpc_free(&s->rpc);
+    rpc_free(w, &s->rpc);
     summarizers_leave(&w->trace->summarizers, s);
     trace_close_view(w->trace, s->view);
     mem_free(s);

@@ -299,7 +299,7 @@ static void take_head(struct conn *c, const struct http_request *r)
         h->stage = STAGE_BODY;
         if (r->expects_continue && body)
             conn_write(c, slice_str("HTTP/1.1 100 Continue\r\n\r\n"), NULL, slice_of(NULL, 0));
-        if (!body)
+        if (!body && (!h->route->forms || take_body(c, r->query)))
             run_request(c);
     }
 }

@@ -94,6 +94,7 @@ struct server {
     size_t n_listeners;
     struct trace trace;
     struct worker worker;
+    struct recordings recordings;
     struct conn *conns;
     size_t n_conns, max_conns;
     char own_name[256];   /* of this machine */

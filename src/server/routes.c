@@ -4,6 +4,7 @@
 #include "rpc/http.h"
 #include "rpc/wire.h"
 #include "server/client_session.h"
+#include "server/recording_rows.h"
 #include "server/rpc_summary.h"
 #include "server/worker.h"
 #include "wire/pb_cursor.h"
@@ -22,7 +23,7 @@ static void begin_query(struct worker *w, struct session *s, struct slice body)
     rpc_begin_query(w, s, body, ANSWER_HTTP_QUERY);
 }
 
-static void reply_text(struct session *s, int status, const char *text)
+void route_reply_text(struct session *s, int status, const char *text)
 {
     struct pb_writer out = {0};
     pb_put_raw(&out, text, strlen(text));
@@ -36,7 +37,7 @@ static void begin_export(struct worker *w, struct session *s, struct slice body)
     struct pb_field f;
     char error[512];
     if (!pb_find(body, EXPORT_ARGS_FORMAT, &f)) {
-        reply_text(s, 400, "ExportArgs.format is missing\n");
+        route_reply_text(s, 400, "ExportArgs.format is missing\n");
         return;
     }
     session_reply_head(s, 200, "application/octet-stream", HTTP_CHUNKED);
@@ -48,19 +49,22 @@ static void begin_export(struct worker *w, struct session *s, struct slice body)
 }
 
 const struct route routes[] = {
-    {"/", ROUTE_HELP, "this page", false, NULL, NULL},
-    {"/status", ROUTE_STATUS, "StatusResult: what is loaded", false, NULL, NULL},
-    {"/websocket", ROUTE_WEBSOCKET, "a stream of TraceProcessorRpc, both ways", false, NULL, NULL},
-    {"/rpc", ROUTE_RPC, "the same stream: the requests as body, the answers in chunks", true, NULL, NULL},
-    {"/parse", ROUTE_CALL, "bytes of a trace -> AppendTraceDataResult", true, rpc_append, NULL},
-    {"/notify_eof", ROUTE_CALL, "the trace is complete", true, notify_eof, NULL},
-    {"/restore_initial_tables", ROUTE_CALL, "forget what queries have created", true, rpc_restore, NULL},
-    {"/query", ROUTE_STREAM, "QueryArgs -> QueryResult, in batches", true, NULL, begin_query},
-    {"/export", ROUTE_STREAM, "ExportArgs -> a file", true, NULL, begin_export},
-    {"/compute_metric", ROUTE_CALL, "ComputeMetricArgs -> ComputeMetricResult", true, rpc_metric, NULL},
-    {"/trace_summary", ROUTE_CALL, "TraceSummaryArgs -> TraceSummaryResult", true, rpc_summary, NULL},
-    {"/enable_metatrace", ROUTE_CALL, "record what the server does", true, rpc_metatrace_start, NULL},
-    {"/disable_and_read_metatrace", ROUTE_CALL, "-> DisableAndReadMetatraceResult", true, rpc_metatrace_stop, NULL},
+    {"/", ROUTE_HELP, "this page", false, false, NULL, NULL},
+    {"/status", ROUTE_STATUS, "StatusResult: what is loaded", false, false, NULL, NULL},
+    {"/websocket", ROUTE_WEBSOCKET, "a stream of TraceProcessorRpc, both ways", false, false, NULL, NULL},
+    {"/rpc", ROUTE_RPC, "the same stream: the requests as body, the answers in chunks", true, false, NULL, NULL},
+    {"/parse", ROUTE_CALL, "bytes of a trace -> AppendTraceDataResult", true, false, rpc_append, NULL},
+    {"/notify_eof", ROUTE_CALL, "the trace is complete", true, false, notify_eof, NULL},
+    {"/restore_initial_tables", ROUTE_CALL, "forget what queries have created", true, false, rpc_restore, NULL},
+    {"/query", ROUTE_STREAM, "QueryArgs -> QueryResult, in batches", true, false, NULL, begin_query},
+    {"/export", ROUTE_STREAM, "ExportArgs -> a file", true, false, NULL, begin_export},
+    {"/recordings", ROUTE_STREAM, "sql=, trace=, path= -> rows of recordings as text (--traces)", true, true, NULL,
+     rows_begin},
+    {"/compute_metric", ROUTE_CALL, "ComputeMetricArgs -> ComputeMetricResult", true, false, rpc_metric, NULL},
+    {"/trace_summary", ROUTE_CALL, "TraceSummaryArgs -> TraceSummaryResult", true, false, rpc_summary, NULL},
+    {"/enable_metatrace", ROUTE_CALL, "record what the server does", true, false, rpc_metatrace_start, NULL},
+    {"/disable_and_read_metatrace", ROUTE_CALL, "-> DisableAndReadMetatraceResult", true, false, rpc_metatrace_stop,
+     NULL},
 };
 const size_t n_routes = sizeof routes / sizeof *routes;
 
@@ -82,7 +86,7 @@ void route_run(struct worker *w, struct session *s, const struct route *r, struc
     r->call(w, s, body, &out);
     if (out.failed) {
         pb_writer_free(&out);
-        reply_text(s, 500, "out of memory\n");
+        route_reply_text(s, 500, "out of memory\n");
         return;
     }
     session_reply_head(s, 200, TYPE_PROTOBUF, (int64_t)out.n);

@@ -23,7 +23,8 @@ struct route {
     const char *path;
     enum route_kind kind;
     const char *help;
-    bool acts; /* changes what the server has, or costs: browsers are to POST it */
+    bool acts;  /* changes what the server has, or costs: browsers are to POST it */
+    bool forms; /* a GET has the arguments in the address, as the body of a POST has them */
     /* ROUTE_CALL: writes the result; nothing written: an empty answer */
     void (*call)(struct worker *w, struct session *s, struct slice body, struct pb_writer *out);
     /* ROUTE_STREAM: begins the answer */
@@ -38,6 +39,9 @@ const struct route *route_find(struct slice path);
 
 /* Runs a request on the worker's thread. */
 void route_run(struct worker *w, struct session *s, const struct route *r, struct slice body);
+
+/* Answers with a line of text. On the worker's thread. */
+void route_reply_text(struct session *s, int status, const char *text);
 
 #define TYPE_PROTOBUF "application/x-protobuf"
 #define TYPE_TEXT     "text/plain"

@@ -5,6 +5,7 @@
 #include "rpc/http.h"
 #include "rpc/wire.h"
 #include "server/client_session.h"
+#include "server/recording_rows.h"
 #include "server/rpc_summary.h"
 #include "server/worker.h"
 #include "wire/pb_cursor.h"
@@ -403,9 +404,10 @@ bool rpc_is_query(const struct rpc *r)
     return r->active == ANSWER_RPC_QUERY || r->active == ANSWER_RPC_STATEMENT || r->active == ANSWER_HTTP_QUERY;
 }
 
-void rpc_free(struct rpc *r)
+void rpc_free(struct worker *w, struct rpc *r)
 {
     answer_free(&r->answer);
+    rows_free(w, r->rows);
     if (r->file >= 0)
         close(r->file);
 }
@@ -491,6 +493,8 @@ void rpc_continue(struct worker *w, struct session *s)
 {
     if (s->rpc.active == ANSWER_RPC_FILE || s->rpc.active == ANSWER_HTTP_FILE)
         continue_file(s);
+    else if (s->rpc.active == ANSWER_ROWS)
+        rows_continue(w, s);
     else
         continue_query(w, s);
 }

@@ -5,6 +5,7 @@
 #include "server/batches.h"
 
 struct session;
+struct rows_answer;
 struct worker;
 
 /* The answer that is on its way. */
@@ -15,6 +16,7 @@ enum answer_kind {
     ANSWER_RPC_FILE,
     ANSWER_HTTP_QUERY,
     ANSWER_HTTP_FILE,
+    ANSWER_ROWS,
 };
 
 /* What a session has going: the counts of both directions, and the answer that is on its way. */
@@ -23,14 +25,15 @@ struct rpc {
     int64_t next_reply_seq;
     struct answer answer;
     enum answer_kind active;
-    int file; /* being sent, ANSWER_*_FILE */
+    int file;                 /* being sent, ANSWER_*_FILE */
+    struct rows_answer *rows; /* ANSWER_ROWS */
     size_t statement_tail;
     bool statement_executed;
 };
 
 /* Is a query's answer on its way? */
 bool rpc_is_query(const struct rpc *r);
-void rpc_free(struct rpc *r);
+void rpc_free(struct worker *w, struct rpc *r);
 
 /* Handles one message: answers it, or leaves rpc.active set. */
 void rpc_handle(struct worker *w, struct session *s, struct slice message);

@@ -208,6 +208,7 @@ static int start(struct server *s)
     rc = open_handles(s);
     if (rc == 0) {
         worker_init(&s->worker, &s->trace, max_bytes, notify, &s->notify);
+        s->worker.recordings = &s->recordings;
         s->worker.blocked_ns = (config->blocked_ms ? config->blocked_ms : DEFAULT_BLOCKED_MS) * 1000000;
         if (gethostname(s->own_name, sizeof s->own_name - 1) < 0)
             s->own_name[0] = '\0';
@@ -231,6 +232,13 @@ static void finish(struct server *s)
     close_loop(s);
 }
 
+static void free_server(struct server *s)
+{
+    trace_free(&s->trace);
+    recordings_free(&s->recordings);
+    mem_free(s);
+}
+
 int server_run(const struct server_config *config, struct error *err)
 {
     struct server *s = mem_zalloc(sizeof *s);
@@ -247,11 +255,11 @@ int server_run(const struct server_config *config, struct error *err)
     s->trace.prepare_ctx = config->prepare_ctx;
     signal(SIGPIPE, SIG_IGN);
     raise_descriptors(s);
-    int rc = start(s);
-    if (rc < 0) {
-        trace_free(&s->trace);
-        mem_free(s);
-        return error_set(err, -MRD_EIO, "cannot start the server: %s", uv_strerror(rc));
+    int rc = recordings_init(&s->recordings, config->recordings, config->n_recordings, err);
+    int started = rc == 0 ? start(s) : rc;
+    if (started < 0) {
+        free_server(s);
+        return rc < 0 ? rc : error_set(err, -MRD_EIO, "cannot start the server: %s", uv_strerror(started));
     }
     rc = open_transport(s, &output, err);
     if (rc == 0) {
@@ -264,7 +272,6 @@ int server_run(const struct server_config *config, struct error *err)
     finish(s);
     if (rc == 0 && config->transport == SERVER_STDIO)
         pthread_join(output, NULL);
-    trace_free(&s->trace);
-    mem_free(s);
+    free_server(s);
     return rc;
 }

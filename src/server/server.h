@@ -29,6 +29,9 @@ struct server_config {
     int (*prepare)(void *ctx, struct tp *tp);
     void *prepare_ctx;
 
+    const char *const *recordings; /* directories whose files clients may ask by name; with links resolved once */
+    size_t n_recordings;
+
     const char *host;           /* http: address to listen on; NULL: localhost, both IPv4 and IPv6 */
     int port;                   /* http: 0 chooses a free one */
     const char *const *origins; /* http: allowed beside the built-in ones */

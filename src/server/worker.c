@@ -79,7 +79,7 @@ void worker_interrupt(struct worker *w)
     if (s && w->first_run && clock_now_ns(CLOCK_MONOTONIC) - w->waiting_since_ns > w->blocked_ns)
         w->overdue = true;
     if (s && (s->gone || w->overdue))
-        tp_interrupt(w->trace->tp);
+        worker_interrupt_current(w);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -93,23 +93,36 @@ int64_t worker_idle_ms(struct worker *w)
 
 /* ---- the thread ---- */
 
-bool worker_begin_query(struct worker *w, struct session *s)
+bool worker_begin_query_on(struct worker *w, struct session *s, struct tp *tp)
 {
     pthread_mutex_lock(&w->lock);
     bool stays = !s->gone;
     w->current = stays ? s : NULL;
+    w->running = tp;
     w->overdue = false;
     pthread_mutex_unlock(&w->lock);
     return stays;
 }
 
+bool worker_begin_query(struct worker *w, struct session *s)
+{
+    return worker_begin_query_on(w, s, NULL);
+}
+
+void worker_interrupt_current(struct worker *w)
+{
+    tp_interrupt(w->running ? w->running : w->trace->tp);
+}
+
 void worker_end_query(struct worker *w)
 {
     pthread_mutex_lock(&w->lock);
+    struct tp *tp = w->running ? w->running : w->trace->tp;
     w->current = NULL;
+    w->running = NULL;
     w->overdue = false;
-    if (w->trace->tp)
-        tp_interrupt_clear(w->trace->tp); /* it may have come too late for its own query */
+    if (tp)
+        tp_interrupt_clear(tp); /* it may have come too late for its own query */
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -4,6 +4,7 @@
 
 #include "server/batches.h"
 #include "server/client_session.h"
+#include "server/recording_files.h"
 #include "server/trace.h"
 
 #include <stdatomic.h>
@@ -18,6 +19,7 @@ struct worker {
     struct session *first_run, *last_run; /* sessions that can go on */
     struct session *first_ready;          /* sessions with something for the loop */
     struct session *current;              /* the one whose query may be interrupted */
+    struct tp *running;                   /* and the handle that it runs on; NULL: the trace's */
     size_t held_bytes, max_held_bytes;    /* of requests, all sessions together */
     void (*notify)(void *ctx);            /* sessions have become ready; from the worker's thread */
     void *notify_ctx;
@@ -28,6 +30,7 @@ struct worker {
 
     /* the thread's own */
     struct trace *trace;
+    const struct recordings *recordings; /* those that clients may name */
     struct batch_pools pools;
 };
 
@@ -54,6 +57,8 @@ void worker_interrupt(struct worker *w);
 /* Time since the last request was answered; 0 while one runs. */
 int64_t worker_idle_ms(struct worker *w);
 
+/* For the session's side: ends the query that runs; the lock is held. */
+void worker_interrupt_current(struct worker *w);
 /* For the session's side: puts it into the queue of those that can go on; the lock is held. */
 void worker_queue(struct worker *w, struct session *s);
 /* Tells the loop that the session has something for it; the lock is held. */
@@ -72,6 +77,8 @@ bool worker_has_other_pages(struct worker *w, const struct session *than);
 
 /* Around a query: from here on the client's leaving interrupts it. False: it has left already. */
 bool worker_begin_query(struct worker *w, struct session *s);
+/* The same of a query on another handle than the trace's; worker_end_query() comes before it is closed. */
+bool worker_begin_query_on(struct worker *w, struct session *s, struct tp *tp);
 void worker_end_query(struct worker *w);
 
 #endif

@@ -70,6 +70,7 @@ class Server:
         self.http, self.tcp, self.inter = free_ports(3)
         self.password = password
         self.process = None
+        self.inside = []  # a command that runs it
         self.url = f"http://127.0.0.1:{self.http}"
 
     def configure(self, clusters):
@@ -86,7 +87,7 @@ class Server:
     def start(self, seconds=60):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("ASAN", "LSAN", "UBSAN", "TSAN"))}
         with open(self.dir / "out", "ab") as out:
-            self.process = subprocess.Popen([BINARY, f"--config-file={self.dir}/config.xml"], stdin=subprocess.DEVNULL, stdout=out,
+            self.process = subprocess.Popen([*self.inside, BINARY, f"--config-file={self.dir}/config.xml"], stdin=subprocess.DEVNULL, stdout=out,
                                             stderr=out, cwd=self.dir, env=env)
         end = time.monotonic() + seconds
         while time.monotonic() < end:

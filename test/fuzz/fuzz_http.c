@@ -1,4 +1,5 @@
 /* HTTP: any bytes parse as a head or are refused, alike in one piece and in pieces; what was read stays inside them. */
+#include "rpc/form.h"
 #include "rpc/http.h"
 
 #include "fuzz.h"
@@ -39,6 +40,19 @@ static long take_chunks(struct slice in, size_t step)
     return body;
 }
 
+static void read_arguments(struct slice query)
+{
+    struct slice name, value;
+    while (form_next(&query, &name, &value)) {
+        char *text = malloc(value.len + 1);
+        int64_t n = text ? form_decode(value, text) : -1;
+        touch(name);
+        if (n > (int64_t)value.len || (n >= 0 && strlen(text) != (size_t)n))
+            abort();
+        free(text);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct http_request r, again;
@@ -46,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int len = http_parse_head(bytes, &r);
     if (len > 0) {
         touch(r.path);
+        read_arguments(r.query);
         touch(r.origin);
         touch(r.websocket_key);
         touch(r.websocket_version);

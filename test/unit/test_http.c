@@ -1,5 +1,6 @@
 /* Tests HTTP as the server reads and writes it: heads, chunked bodies, responses; whole, cut anywhere, and broken. */
 #include "ck_slice.h"
+#include "rpc/form.h"
 #include "rpc/http.h"
 
 #include <check.h>
@@ -16,6 +17,7 @@ START_TEST(a_head_is_read)
     ck_assert_int_eq(http_parse_head(slice_str(text), &r), (int)(sizeof text - 1 - strlen("body")));
     ck_assert_int_eq(r.method, HTTP_POST);
     ck_assert_slice_eq(r.path, "/query");
+    ck_assert_slice_eq(r.query, "x=1");
     ck_assert_slice_eq(r.origin, "https://ui.perfetto.dev");
     ck_assert_uint_eq(r.content_length, 12);
     ck_assert(r.keep_alive);
@@ -155,6 +157,43 @@ START_TEST(chunks_make_a_body)
 }
 END_TEST
 
+/* ---- arguments ---- */
+
+static const struct {
+    const char *text, *read; /* each as name(value), the value decoded; or ! when it cannot be */
+} forms[] = {
+    {"", ""},
+    {"a=1", "a(1)"},
+    {"a=1&b=2", "a(1)b(2)"},
+    {"a", "a()"},
+    {"a=", "a()"},
+    {"=x", "(x)"},
+    {"&&a=1&", "()()a(1)"},
+    {"a=b=c", "a(b=c)"},
+    {"sql=select+%27x%27%2b1", "sql(select 'x'+1)"},
+    {"a=%C3%bC", "a(\xc3\xbc)"},
+    {"a=%", "a!"},
+    {"a=%4", "a!"},
+    {"a=%4x", "a!"},
+    {"a=%x4", "a!"},
+    {"a=x%00y", "a!"},
+    {"a=%26b=1", "a(&b=1)"},
+};
+
+START_TEST(arguments_are_read)
+{
+    struct slice rest = slice_str(forms[_i].text), name, value;
+    char all[200] = "", one[100];
+    while (form_next(&rest, &name, &value)) {
+        int64_t n = form_decode(value, one);
+        ck_assert_int_le(n, (int64_t)value.len);
+        snprintf(all + strlen(all), sizeof all - strlen(all), n < 0 ? "%.*s!" : "%.*s(%s)", (int)name.len,
+                 (const char *)name.p, one);
+    }
+    ck_assert_str_eq(all, forms[_i].read);
+}
+END_TEST
+
 /* ---- responses ---- */
 
 START_TEST(a_response_says_what_was_asked)
@@ -191,6 +230,7 @@ Suite *http_suite(void)
     tcase_add_loop_test(t, a_bad_head_is_refused_with_a_status, 0, sizeof bad_heads / sizeof *bad_heads);
     tcase_add_test(t, a_head_without_end_is_refused);
     tcase_add_loop_test(t, chunks_make_a_body, 0, sizeof bodies / sizeof *bodies);
+    tcase_add_loop_test(t, arguments_are_read, 0, sizeof forms / sizeof *forms);
     tcase_add_test(t, a_response_says_what_was_asked);
     suite_add_tcase(s, t);
     return s;

@@ -179,8 +179,8 @@ static int add_config(struct shell *sh, struct fleet_add *what, struct tp_config
     if (rc == 0 && o->wait)
         rc = read_time("--wait", o->wait, &wait, err);
     if (rc == 0 && o->fleet_memory)
-        rc = read_quantity("--memory", o->fleet_memory, sizes, sizeof sizes / sizeof *sizes, "use a number with K, M or G",
-                           &memory, err);
+        rc = read_quantity("--memory", o->fleet_memory, sizes, sizeof sizes / sizeof *sizes,
+                           "use a number with K, M or G", &memory, err);
     if (rc == 0 && o->fleet_memory && memory < 64 << 20)
         rc = error_set(err, -MRD_EINVALID, "--memory: %s is too little; 64M is the least", o->fleet_memory);
     if (!o->threads) /* there is a process for each CPU already */
@@ -245,7 +245,20 @@ static int read_sql(const struct options *o, char **owned, const char **sql, str
     return rc;
 }
 
-static int print_rows(struct shell *sh, struct fleet *f, const char *sql, int format, struct error *err)
+/* What is asked: SQL of ClickHouse, or PerfettoSQL with or without it. */
+struct question {
+    const char *sql;
+    const struct fleet_perfetto *perfetto;
+    size_t failed;
+};
+
+static int ask(struct shell *sh, struct fleet *f, struct question *q, struct tp_result **r, struct error *err)
+{
+    return q->perfetto ? fleet_perfetto(f, sh->tp, q->perfetto, r, &q->failed, err)
+                       : fleet_query(f, sh->tp, q->sql, r, err);
+}
+
+static int print_rows(struct shell *sh, struct fleet *f, struct question *q, int format, struct error *err)
 {
     struct text_out *out = mem_alloc(sizeof *out);
     struct tp_result *r = NULL;
@@ -255,7 +268,7 @@ static int print_rows(struct shell *sh, struct fleet *f, const char *sql, int fo
         rc = error_set(err, -MRD_ENOMEM, "out of memory");
     ticker_start(&ticker, "Running", false);
     if (rc == 0)
-        rc = fleet_query(f, sh->tp, sql, &r, err);
+        rc = ask(sh, f, q, &r, err);
     if (rc == 0) {
         out_init(out, STDOUT_FILENO);
         out->ticker = ticker_shares(STDOUT_FILENO) ? &ticker : NULL;
@@ -279,23 +292,51 @@ static void warn_of_server(void *ctx, const struct fleet_server_state *s)
                 s->url, s->missing);
 }
 
+static void tell_failed(void *ctx, const char *text)
+{
+    (void)ctx;
+    fprintf(stderr, "%s\n", text);
+}
+
+/* The statement; with --perfetto it may be left out. */
+static int read_question(const struct options *o, struct question *q, struct fleet_perfetto *per, char **owned,
+                         struct error *err)
+{
+    *per = (struct fleet_perfetto){.sql = o->perfetto,
+                                   .condition = o->condition,
+                                   .files = o->files_at.p,
+                                   .n_files = o->files_at.n,
+                                   .tell = tell_failed};
+    if (!o->perfetto && (o->condition || o->files_at.n))
+        return error_set(err, -MRD_EINVALID, "fleet query: %s belongs to --perfetto",
+                         o->condition ? "--where" : "--files");
+    int rc = o->perfetto && o->positionals.n == 1 && !o->query_file ? 0 : read_sql(o, owned, &q->sql, err);
+    q->perfetto = o->perfetto ? per : NULL;
+    per->then = q->sql;
+    return rc;
+}
+
 static int run_query(struct shell *sh, struct fleet *f, struct error *err)
 {
-    const char *name = sh->opt.format ? sh->opt.format : "classic", *sql = NULL;
+    const char *name = sh->opt.format ? sh->opt.format : "classic";
     int format = output_format_find(name);
+    struct question q = {0};
+    struct fleet_perfetto per;
     char *owned = NULL;
     if (format < 0)
         return suggest_refuse(err, "--format", name, output_format_names, OUTPUT_FORMATS);
-    int rc = read_sql(&sh->opt, &owned, &sql, err);
+    int rc = read_question(&sh->opt, &q, &per, &owned, err);
     if (rc == 0)
         rc = fleet_compare_replicas(f, warn_of_server, NULL, err);
     int64_t start = shell_now_ns();
     if (rc == 0)
-        rc = print_rows(sh, f, sql, format, err);
+        rc = print_rows(sh, f, &q, format, err);
     if (rc == 0)
         fprintf(stderr, "Query execution time: %lld ms\n", (long long)((shell_now_ns() - start) / 1000000));
+    if (q.failed)
+        fprintf(stderr, "%zu recordings did not answer\n", q.failed);
     mem_free(owned);
-    return rc;
+    return rc < 0 ? rc : q.failed > 0;
 }
 
 /* ---- status, drop, repair ---- */
@@ -340,8 +381,9 @@ static int run_status(struct shell *sh, struct fleet *f, struct error *err)
         rc = fleet_states(f, print_server, &bad, err);
     printf("\n");
     fflush(stdout);
+    struct question q = {.sql = tables_sql};
     if (rc == 0)
-        rc = print_rows(sh, f, tables_sql, sh->opt.format ? output_format_find(sh->opt.format) : OUTPUT_TABLE, err);
+        rc = print_rows(sh, f, &q, sh->opt.format ? output_format_find(sh->opt.format) : OUTPUT_TABLE, err);
     return rc < 0 ? rc : bad;
 }
 

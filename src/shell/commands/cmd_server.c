@@ -99,6 +99,8 @@ static int parse_flags(struct serving *sv, struct error *err)
     const struct dev_settings *dev = &sv->sh->dev;
     bool unix_socket = c->transport == SERVER_UNIX;
     c->host = o->ip_address;
+    c->recordings = o->traces.p;
+    c->n_recordings = o->traces.n;
     c->max_connections = (size_t)dev->max_connections;
     c->max_request_bytes = (size_t)dev->max_request_bytes;
     c->request_timeout_ms = dev->request_timeout_ms;
