@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import time
 import unittest
 
 import harness
@@ -350,6 +351,49 @@ class Symbols(harness.Case):
                     damaged[start + pick.randrange(size)] = pick.choice((0, 1, 0x7f, 0x80, 0xff, pick.randrange(256)))
                 program.write_bytes(damaged)
                 self.symbolize(t)
+
+    def test_debugging_information_that_goes_round(self):
+        """Functions that are inlined copies of each other in a circle, sibling links that lead back, and inlined functions as deep as
+        nobody writes: the symbol's name stays, in a bounded time."""
+        deep = 5000
+        inlined = """.uleb128 3; .quad outer; .quad 16; .long loop_a - info
+                     .uleb128 5; .quad outer; .quad 16; .asciz "turn"\n""" * deep
+        source = self.work / "loop.s"
+        source.write_text(f"""
+            .text; .globl outer; .type outer, @function
+            outer: .fill 16, 1, 0x90
+            .size outer, . - outer
+            .globl _start; _start: ret
+            .section .debug_abbrev, "", @progbits
+            .uleb128 1; .uleb128 0x11; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .byte 0, 0
+            .uleb128 2; .uleb128 0x2e; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0x31; .uleb128 0x13; .byte 0, 0
+            .uleb128 3; .uleb128 0x1d; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0x31; .uleb128 0x13; .byte 0, 0
+            .uleb128 4; .uleb128 0x2e; .byte 0; .uleb128 0x31; .uleb128 0x13; .uleb128 0x01; .uleb128 0x13; .byte 0, 0
+            .uleb128 5; .uleb128 0x1d; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 3; .uleb128 8; .byte 0, 0
+            .byte 0
+            .section .debug_info, "", @progbits
+            info: .long end - begin
+            begin: .short 4; .long .debug_abbrev; .byte 8
+            .uleb128 1; .quad outer; .quad 16
+            .uleb128 2; .quad outer; .quad 16; .long loop_b - info
+            {inlined}
+            .fill {2 * deep + 1}, 1, 0
+            loop_a: .uleb128 4; .long loop_b - info; .long loop_b - info
+            loop_b: .uleb128 4; .long loop_a - info; .long loop_a - info
+            .byte 0
+            end:
+            """.replace("; ", "\n"))
+        program = self.work / "loop"
+        run(CC, "-nostdlib", "-static", "-Wl,--build-id=sha1", source, "-o", program)
+        symbol = next(line.split() for line in run("readelf", "-sW", program).splitlines() if line.endswith(" outer"))
+        address = int(symbol[1], 16)
+        began = time.monotonic()
+        found, said = self.symbolize(self.trace_of(Elf(program), {"outer": [address, address + 5]}))
+        self.assertLess(time.monotonic() - began, 20)
+        for at in (address, address + 5):
+            self.assertEqual(found[at][-1][0], "outer", said)
+            self.assertIn("turn", [line[0] for line in found[at]])  # it was looked at
+            self.assertLess(len(found[at]), 100)
 
     def test_pipes_and_devices(self):
         program = self.build()

@@ -503,6 +503,56 @@ START_TEST(records_of_maps_name_what_proc_cannot)
 }
 END_TEST
 
+/* The path of the mapping of the last sample's frame. */
+static bool last_path_is(const struct bench *b, const char *name)
+{
+    struct slice interned = message_bytes(memory_sink_packet(&b->sink, b->sink.ends.n - 1), TRACE_PACKET_INTERNED_DATA);
+    struct pb_cursor c = pb_cursor(interned);
+    struct pb_field f;
+    bool found = false;
+    while (pb_next(&c, &f))
+        if (f.id == INTERNED_DATA_MAPPING_PATHS)
+            found |= slice_eq_str(message_bytes(pb_bytes(&f), INTERNED_STRING_STR), name);
+    return found;
+}
+
+/* What is mapped now counts: over a map, over its middle, and over many. */
+START_TEST(maps_that_change_are_followed)
+{
+    struct bench *b = bench_new();
+    static const struct {
+        uint64_t start, bytes;
+        const char *path;
+    } maps[] = {{0x400000, 0x30000, "/gone/whole"},
+                {0x410000, 0x10000, "/gone/middle"},
+                {0x400000, 0x30000, "/gone/again"},
+                {0x3f0000, 0x50000, "/gone/larger"},
+                {0x43f000, UINT64_MAX - 0x1000, "/gone/endless"}, /* its end is beyond the last address */
+                {0x410000, 0, "/gone/empty"}};
+    static const char *const names[] = {"whole", "middle", "again", "larger", NULL, NULL};
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY, maps[i].start, maps[i].bytes, maps[i].path),
+                                PERF_KIND_MAP);
+        take_user(b, NOBODY, 0x410123, 1000 + i);
+        ck_assert_uint_eq(last_reason(b), 0);
+        ck_assert(message_has(last_sample(b), PERF_SAMPLE_CALLSTACK_IID));
+        if (names[i])
+            ck_assert_msg(last_path_is(b, names[i]), "%s", maps[i].path);
+        else /* nothing has changed */
+            ck_assert(!last_path_is(b, "endless") && !last_path_is(b, "empty"));
+    }
+    /* more than anybody has: they are bounded, and the last is known */
+    for (uint64_t i = 0; i < 40000; i++)
+        perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY + 1, 0x10000000 + i * 0x2000, 0x1000, "/gone/many"),
+                                PERF_KIND_MAP);
+    take_user(b, NOBODY + 1, 0x10000000 + 39999 * UINT64_C(0x2000) + 0x123, 1000);
+    ck_assert_uint_eq(last_reason(b), 0);
+    ck_assert(last_path_is(b, "many"));
+    ck_assert_uint_le(perf_process_get(&b->s.processes, NOBODY + 1)->maps.n, 16384);
+    bench_free(b);
+}
+END_TEST
+
 START_TEST(a_thread_that_ends_has_a_stack_of_the_kernel)
 {
     struct bench *b = bench_new();
@@ -581,6 +631,7 @@ Suite *perf_sampling_suite(void)
     tcase_add_test(t, frame_pointers_lead_through_a_copied_stack);
     tcase_add_test(t, stacks_beyond_the_footprint_are_told);
     tcase_add_test(t, records_of_maps_name_what_proc_cannot);
+    tcase_add_test(t, maps_that_change_are_followed);
     tcase_add_test(t, a_thread_that_ends_has_a_stack_of_the_kernel);
     tcase_add_test(t, after_lost_packets_the_sequence_begins_again);
     tcase_add_test(t, losses_of_the_kernel_are_told);
