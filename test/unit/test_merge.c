@@ -341,9 +341,18 @@ START_TEST(machines_stand_in_the_order_of_the_manifest)
 }
 END_TEST
 
+/* The clock that metadata says times are of; -1: nothing is said. */
+static int64_t clock_id_told(struct storage *st)
+{
+    for (uint32_t i = 0; i < st->t[T_metadata].n_rows; i++)
+        if (strcmp(strpool_cstr(&st->strings, (strid)ROW_GET(st, metadata, name, i)), "trace_time_clock_id") == 0)
+            return ROW_GET(st, metadata, int_value, i);
+    return -1;
+}
+
 START_TEST(a_manifest_alone_comes_first)
 {
-    const char *m = M("\"version\": 1");
+    const char *m = M("\"version\": 1, \"trace_time\": {\"clock\": \"MONOTONIC\"}");
     char path[] = "/tmp/meridian-manifest-XXXXXX";
     int fd = mkstemp(path);
     ck_assert_int_eq(write(fd, m, strlen(m)), (ssize_t)strlen(m));
@@ -352,6 +361,7 @@ START_TEST(a_manifest_alone_comes_first)
     storage_init(&l.st);
     ck_assert_int_eq(importer_open(&l.im, &l.st, NULL, &l.err), 0);
     ck_assert_int_eq(importer_add_file(l.im, path, &l.err), 0);
+    ck_assert_int_eq(clock_id_told(&l.st), 3);
     ck_assert_int_eq(importer_add_file(l.im, path, &l.err), -MRD_EFORMAT);
     ck_assert_ptr_nonnull(
         strstr(l.err.text, "perfetto_manifest: perfetto_manifest file must be the first trace file in the input"));

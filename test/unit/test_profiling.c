@@ -238,7 +238,7 @@ START_TEST(samples_that_were_skipped_keep_their_counts)
 }
 END_TEST
 
-/* Line 4 of a.b holds what was two methods; without a line both may be meant; nothing is known of line 9. */
+/* Line 4 of a.b holds what was two methods; without a line, or on one that none holds, any may be meant. */
 START_TEST(a_line_tells_which_methods_were_merged)
 {
     put(w, "1{64{1'com.one' 3{1'a' 2'One' 4{1'b' 2'In.inner' 3:4 4:4 5:20 6:20} 4{1'b' 2'outer' 3:4 4:6 5:30 6:32}"
@@ -246,7 +246,8 @@ START_TEST(a_line_tells_which_methods_were_merged)
     put(w, "1{8:1 131{1:30 2:10001 3'com.one' 4'com.one' 5:1 8{1{1'a.b' 2'X.java' 3:4} 1{1'a.b' 2'X.java' 3:5}"
            " 1{1'a.b' 2'X.java' 3:9} 1{1'a.b'}}}}");
     trace_fixture_load(&f);
-    static const char *const names[] = {"One.outer", "One.after", "(null)", "In.inner | One.after | One.outer"};
+    static const char *const names[] = {"One.outer", "One.after", "In.inner | One.after | One.outer",
+                                        "In.inner | One.after | One.outer"};
     ck_assert_uint_eq(ROWS(stack_profile_frame), 4);
     for (uint32_t i = 0; i < 4; i++)
         ck_assert_str_eq(TEXT(stack_profile_frame, deobfuscated_name, i), names[i]);

@@ -20,6 +20,13 @@
         "  2{1:1 2:1 4:1 4:1 4:1 5:2 5:3 5:6} 2{1:2 2:2} 2{1:3 2:3 4:2 5:4} 2{1:4 2:2} 2{1:5 2:1} 2{1:6 2:1}"          \
         "  7{1:1 1:5 2:1}}}"
 
+/* A sampled stack of one frame for each of the files that the mappings 1 to 4 are made of. */
+#define SHORT_NAMES(files)                                                                                             \
+    CLOCKS PROCESSES "1{8:10 10:3 13:1 12{" files " 5{1:1 2'a.b.c'} 6{1:1 2:1 3:1 4:1} 6{1:2 2:1 3:2 4:2} 6{1:3 2:1 "  \
+                     "3:3 4:3} 6{1:4 2:1 3:4 4:4} 7{1:1 2:1 2:2 2:3 2:4}}} 1{8:100 10:3 66{1:0 2:100 3:101 4:1}}"
+#define LONG_NAME(package, name) "1{10:1 64{" package " 3{1'a.b' 2'" name "' 4{1'c' 2'm'}}}}"
+#define LONG_NAMES               "SELECT deobfuscated_name FROM stack_profile_frame"
+
 static const struct rule rules[] = {
     {"jobs of GPU schedulers, told by number",
      PROCESSES "1{10:2 13:1 1{1:0 2{1:200 2:100 411{2:9 4:7 6'gfx'}} 2{1:210 2:101 412{2:9 4:7 6'gfx'}} 2{1:240 2:101 "
@@ -205,6 +212,30 @@ static const struct rule rules[] = {
      "thread_state "
      "AS r USING (id) JOIN thread_state AS w ON w.id = wakeup_id ORDER BY 1",
      "120,110,R;130,120,R"},
+    {"files of the system's own packages",
+     SHORT_NAMES("17{1:1 2'product'} 17{1:2 2'priv-app'} 17{1:3 2'PrebuiltGmsCore'} 17{1:4 2'PrebuiltGmsCoreSc.apk'} "
+                 "17{1:5 2'x.MatchMaker'} 17{1:6 2'app'} 17{1:7 2'Maps'} 17{1:8 2'Maps.apk'} 19{1:1 7:1 7:2 7:3 7:4} "
+                 "19{1:2 7:5} 19{1:3 7:1 7:6 7:7 7:8} 19{1:4 7:6 7:1 7:6 7:7 7:8}")
+         LONG_NAME("1'com.google.android.gms'", "Gms") LONG_NAME("1'com.google.android.as'", "As")
+             LONG_NAME("1'com.google.android.apps.maps'", "Maps"),
+     LONG_NAMES, "Gms.m;As.m;Maps.m;-"},
+    {"code that was unpacked into memory tells the file it comes from",
+     SHORT_NAMES("17{1:1 2'[anon:dalvik-classes2.dex extracted in memory from /data/app/~~q==/com.a-x==/base.apk]'} "
+                 "17{1:2 2'classes.dex extracted in memory from /data/local/com.a-x/base.apk'} 19{1:1 7:1} 19{1:2 7:2} "
+                 "19{1:3 7:2} 19{1:4 7:2}") LONG_NAME("1'com.a'", "A"),
+     LONG_NAMES, "A.m;-;-;-"},
+    {"code in memory is anybody's, as the last packet that has a package tells",
+     SHORT_NAMES("17{1:1 2'memfd:jit'} 17{1:2 2'x'} 19{1:1 7:1} 19{1:2 7:2} 19{1:3 7:2} 19{1:4 7:2}")
+         LONG_NAME("1'com.a'", "A") LONG_NAME("1'com.b'", "B") LONG_NAME("", "C"),
+     LONG_NAMES, "B.m;-;-;-"},
+    {"several packages of a uid: the first",
+     "1{8:1 10:1 13:1 47{1{1'com.a' 2:10005} 1{1'com.b' 2:10005}}}" SHORT_NAMES(
+         "17{1:1 2'x'} 19{1:1 7:1} 19{1:2 7:1} 19{1:3 7:1} 19{1:4 7:1}") LONG_NAME("1'com.a'", "A")
+         LONG_NAME("1'app'", "B"),
+     LONG_NAMES, "A.m;A.m;A.m;A.m"},
+    {"the name of a process tells no package",
+     SHORT_NAMES("17{1:1 2'x'} 19{1:1 7:1} 19{1:2 7:1} 19{1:3 7:1} 19{1:4 7:1}") LONG_NAME("1'app'", "B"), LONG_NAMES,
+     "-;-;-;-"},
 };
 
 START_TEST(a_rule_holds)

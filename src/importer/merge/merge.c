@@ -295,6 +295,8 @@ static int merge_manifest_alone(struct reader *r, struct slice text, struct erro
         return merge_fail(err, "perfetto_manifest file must be the first trace file in the input");
     r->has_manifest = true;
     int rc = manifest_parse(&manifest, text, err);
+    if (!rc && manifest.trace_clock)
+        metadata_int(r->im, NULL, METADATA_trace_time_clock_id, manifest.trace_clock);
     manifest_free(&manifest);
     return rc;
 }

@@ -11,14 +11,14 @@
 enum {
     MAX_NAME = 4096,
     ROOM_PER_BYTE = 64, /* of a mapping, whose members stand below a class named once */
-    UIDS_PER_USER = 100000,
 };
 
 struct method {
     strid name;
-    uint32_t next;               /* index + 1; 0: the last */
-    int64_t first, last;         /* lines of the shortened file, COL_NULL: any */
-    int64_t source, source_last; /* the lines they come from */
+    uint32_t next;       /* index + 1; 0: the last */
+    uint32_t packet;     /* that told of it: a later one takes the place of an earlier one */
+    int64_t first, last; /* lines of the shortened file, COL_NULL: any */
+    int64_t source;      /* where it begins in the file that it comes from */
 };
 
 /* package << 32 | short name -> long name; classes and fields are there without a package (0), too */
@@ -33,7 +33,8 @@ struct deobfuscation {
     struct profiling_machine *s;
     struct machine_ctx *m;
     struct strpool *strings;
-    size_t room; /* bytes of names that may yet be put together */
+    size_t room;     /* bytes of names that may yet be put together */
+    uint32_t packet; /* number of the mapping that is read */
     struct names names;
     struct u64map frame_package; /* frame -> package of a process that runs it */
     struct u64map visited;       /* callsites: their frames, and those of their callers, have a package */
@@ -106,12 +107,15 @@ static void add_method(struct deobfuscation *d, uint64_t key, const struct metho
         return;
     }
     uint32_t at = (uint32_t)d->names.all_methods.n;
-    if (*list)
-        d->names.all_methods.p[(uint32_t)*list - 1].next = at;
-    *list = (*list ? *list >> 32 : at) << 32 | at;
+    struct method *before = *list ? &d->names.all_methods.p[(uint32_t)*list - 1] : NULL;
+    bool same = before && before->packet == method->packet;
+    if (same)
+        before->next = at;
+    *list = (same ? *list >> 32 : at) << 32 | at;
 }
 
-/* Both are also found without their package: fields whatever their class, methods in memory that no file names. */
+/* Both are also found without their package: fields whatever their class, methods in memory that no file names. Methods
+ * of no package are nobody's. */
 static void read_member(struct deobfuscation *d, bool is_method, strid package, struct slice class_message,
                         struct slice member)
 {
@@ -121,13 +125,12 @@ static void read_member(struct deobfuscation *d, bool is_method, strid package, 
                             .first = line_field(member, OBFUSCATED_MEMBER_OBFUSCATED_LINE_START),
                             .last = line_field(member, OBFUSCATED_MEMBER_OBFUSCATED_LINE_END),
                             .source = line_field(member, OBFUSCATED_MEMBER_SOURCE_LINE_START),
-                            .source_last = line_field(member, OBFUSCATED_MEMBER_SOURCE_LINE_END)};
-    if (!from || !method.name)
+                            .packet = d->packet};
+    if (!from || !method.name || (is_method && !package))
         return;
     if (is_method) {
         add_method(d, name_key(package, from), &method);
-        if (package)
-            add_method(d, name_key(0, from), &method);
+        add_method(d, name_key(0, from), &method);
         return;
     }
     set(d, &d->names.members, name_key(package, from), method.name);
@@ -137,9 +140,10 @@ static void read_member(struct deobfuscation *d, bool is_method, strid package, 
 static void read_mapping(struct deobfuscation *d, struct slice mapping)
 {
     struct slice package_name = text_field(mapping, DEOBFUSCATION_MAPPING_PACKAGE_NAME);
-    strid package = strpool_intern(d->strings, package_name.p, package_name.len);
+    strid package = package_name.len ? strpool_intern(d->strings, package_name.p, package_name.len) : 0;
     struct pb_cursor c = pb_cursor(mapping);
     struct pb_field f, g;
+    d->packet++;
     d->room += ROOM_PER_BYTE * mapping.len;
     while (pb_next(&c, &f)) {
         if (f.id != DEOBFUSCATION_MAPPING_OBFUSCATED_CLASSES)
@@ -161,19 +165,11 @@ static void read_mapping(struct deobfuscation *d, struct slice mapping)
 
 /* --- which package ------------------------------------------------------------------------------------------------ */
 
-/* The package of a process: of its uid, when only one has it; else what its name says. */
+/* The package of a process: the first that runs under its uid. */
 static strid package_of_process(const struct deobfuscation *d, uint32_t upid)
 {
-    struct storage *st = d->m->st;
-    int64_t uid = ROW_GET(st, process, uid, upid);
-    strid package = 0;
-    if (uid != COL_NULL && !(package = get(&d->s->uid_package, (uint64_t)uid)))
-        package = get(&d->s->uid_package, (uint64_t)(uid % UIDS_PER_USER));
-    if (package)
-        return package;
-    struct slice name = strpool_view(d->strings, (strid)ROW_GET(st, process, name, upid));
-    const uint8_t *colon = name.len ? memchr(name.p, ':', name.len) : NULL; /* "package:service" */
-    return strpool_find(d->strings, name.p, colon ? (size_t)(colon - name.p) : name.len);
+    int64_t app = ROW_GET(d->m->st, process, android_appid, upid);
+    return app == COL_NULL ? 0 : get(&d->s->uid_package, (uint64_t)app);
 }
 
 static strid package_of_file(const struct deobfuscation *d, strid path)
@@ -208,18 +204,19 @@ static void note_stack(struct deobfuscation *d, int64_t upid, int64_t callsite)
     }
 }
 
+/* A frame of several packages is that of the first that tells: allocations do before samples. */
 static void note_stacks(struct deobfuscation *d)
 {
     struct storage *st = d->m->st;
+    for (uint32_t i = 0; i < st->t[T_heap_profile_allocation].n_rows; i++)
+        note_stack(d, ROW_GET(st, heap_profile_allocation, upid, i),
+                   ROW_GET(st, heap_profile_allocation, callsite_id, i));
     for (uint32_t i = 0; i < st->t[T_profiler_sample].n_rows; i++) {
         int64_t task = ROW_GET(st, profiler_sample, task_context_id, i);
         if (task != COL_NULL)
             note_stack(d, ROW_GET(st, profiler_task_context, upid, (uint32_t)task),
                        ROW_GET(st, profiler_sample, callsite_id, i));
     }
-    for (uint32_t i = 0; i < st->t[T_heap_profile_allocation].n_rows; i++)
-        note_stack(d, ROW_GET(st, heap_profile_allocation, upid, i),
-                   ROW_GET(st, heap_profile_allocation, callsite_id, i));
     for (uint32_t i = 0; i < st->t[T_heap_graph_thread_callsite].n_rows; i++)
         note_stack(d,
                    ROW_GET(st, heap_graph, upid, (uint32_t)ROW_GET(st, heap_graph_thread_callsite, heap_graph_id, i)),
@@ -269,32 +266,45 @@ static strid any_of(struct deobfuscation *d, const struct methods *found)
     return all;
 }
 
-static int64_t source_line(const struct method *m, int64_t line)
-{
-    bool parallel = m->source != COL_NULL && m->first != COL_NULL && m->last != COL_NULL && m->last > m->first &&
-                    m->source_last != COL_NULL && m->source_last - m->source == m->last - m->first;
-    return parallel ? m->source + line - m->first : m->source;
-}
-
 /* With a line they are what has been put into one another there, the innermost first. */
-static strid chain_of(struct deobfuscation *d, uint32_t frame, const struct methods *found, int64_t line)
+static strid chain_of(struct deobfuscation *d, uint32_t frame, const struct methods *found)
 {
     struct storage *st = d->m->st;
     uint32_t set = st->t[T_stack_profile_symbol].n_rows;
     for (size_t i = 0; i < found->n; i++)
-        stack_profile_symbol_insert(st,
-                                    &(struct stack_profile_symbol_row){.symbol_set_id = set,
-                                                                       .name = found->p[i]->name,
-                                                                       .line_number = source_line(found->p[i], line),
-                                                                       .inlined = i + 1 < found->n});
+        stack_profile_symbol_insert(st, &(struct stack_profile_symbol_row){.symbol_set_id = set,
+                                                                           .name = found->p[i]->name,
+                                                                           .line_number = found->p[i]->source,
+                                                                           .inlined = i + 1 < found->n});
     ROW_SET(st, stack_profile_frame, symbol_set_id, frame, set);
     return found->p[found->n - 1]->name;
 }
 
+/* The first line that the symbols of a frame tell. */
 static int64_t line_of(const struct deobfuscation *d, uint32_t frame)
 {
-    int64_t set = ROW_GET(d->m->st, stack_profile_frame, symbol_set_id, frame);
-    return set == COL_NULL ? COL_NULL : ROW_GET(d->m->st, stack_profile_symbol, line_number, (uint32_t)set);
+    struct storage *st = d->m->st;
+    int64_t set = ROW_GET(st, stack_profile_frame, symbol_set_id, frame), line = COL_NULL;
+    if (set == COL_NULL)
+        return COL_NULL;
+    for (uint32_t i = (uint32_t)set; line == COL_NULL && i < st->t[T_stack_profile_symbol].n_rows &&
+                                     ROW_GET(st, stack_profile_symbol, symbol_set_id, i) == set;
+         i++)
+        line = ROW_GET(st, stack_profile_symbol, line_number, i);
+    return line;
+}
+
+/* A line that no method holds tells nothing. */
+static strid name_of_frame(struct deobfuscation *d, uint32_t frame, uint64_t key)
+{
+    int64_t line = line_of(d, frame);
+    struct methods found = {0};
+    if (line != COL_NULL)
+        find_methods(d, key, line, &found);
+    if (found.n)
+        return chain_of(d, frame, &found);
+    find_methods(d, key, COL_NULL, &found);
+    return any_of(d, &found);
 }
 
 static void name_frames(struct deobfuscation *d)
@@ -312,12 +322,9 @@ static void name_frames(struct deobfuscation *d)
         bool in_memory = slice_starts(strpool_view(d->strings, path), "/memfd:");
         if (!name || (!package && !in_memory))
             continue;
-        int64_t line = line_of(d, frame);
-        struct methods found;
-        find_methods(d, name_key(in_memory ? 0 : package, name), line, &found);
-        if (found.n)
-            ROW_SET(st, stack_profile_frame, deobfuscated_name, frame,
-                    line == COL_NULL ? any_of(d, &found) : chain_of(d, frame, &found, line));
+        strid to = name_of_frame(d, frame, name_key(in_memory ? 0 : package, name));
+        if (to)
+            ROW_SET(st, stack_profile_frame, deobfuscated_name, frame, to);
     }
 }
 

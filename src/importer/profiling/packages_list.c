@@ -18,7 +18,8 @@ void package_add(struct profiling_machine *s, strid name, int64_t uid, bool debu
         s->m->im->failed = true;
         return;
     }
-    *package = added ? name : 0; /* several share the uid: it does not tell which */
+    if (added) /* of those that share the uid, the first stands for it */
+        *package = name;
     package_list_insert(s->m->st, &(struct package_list_row){.package_name = name,
                                                              .uid = uid,
                                                              .debuggable = debuggable,

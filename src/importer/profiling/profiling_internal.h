@@ -68,7 +68,7 @@ struct profiling_machine {
     VEC(struct slice)
     obfuscation_maps;          /* DeobfuscationMapping messages */
     struct u64map packages;    /* strid of a name -> nothing */
-    struct u64map uid_package; /* uid -> strid; 0 when several packages share it */
+    struct u64map uid_package; /* uid -> strid of the first package told */
 };
 
 /* Bytes of a packet that may be looked at until the end of the import. Empty when out of memory (im->failed). */
