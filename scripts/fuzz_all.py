@@ -139,7 +139,8 @@ class Campaign:
         """Keeps the inputs of earlier campaigns that reach what no other does."""
         smaller = corpus + ".next"
         os.makedirs(smaller, exist_ok=True)
-        subprocess.run(["chrt", "--idle", "0", self.programs[target], "-merge=1", "-timeout=20", smaller, corpus, seeds],
+        subprocess.run(["chrt", "--idle", "0", self.programs[target], "-merge=1", "-timeout=20",
+                        "-artifact_prefix=" + os.path.join(self.build, "slow-"), smaller, corpus, seeds],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=False)
         shutil.rmtree(corpus)
         os.rename(smaller, corpus)

@@ -26,6 +26,7 @@ LAYERS = [
     "importer/core importer/lines importer/sort importer/sync",
     "importer/clock importer/track",
     "importer/network",
+    "importer/protovm",
     "importer/proto importer/profiling importer/system importer/android",
     "importer/ftrace importer/track_event",
     "importer/ctf",

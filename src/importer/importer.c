@@ -30,6 +30,7 @@
 #include "importer/proto/diagnostics.h"
 #include "importer/proto/machine_losses.h"
 #include "importer/proto/trace_reader.h"
+#include "importer/protovm/protovm.h"
 #include "importer/sort/sorter.h"
 #include "importer/system/system.h"
 #include "importer/text/systrace.h"
@@ -49,6 +50,8 @@ static const struct packet_handler *const handlers[] = {
     ftrace_packet_handlers,  track_event_packet_handlers, system_packet_handlers, profiling_packet_handlers,
     android_packet_handlers, winscope_packet_handlers,    proto_packet_handlers,
 };
+
+static const struct packet_handler *const early_handlers[] = {track_event_early_handlers, protovm_early_handlers};
 
 /* What reads other formats than packets. */
 static const struct format_reader *const format_readers[] = {
@@ -121,13 +124,13 @@ enum { WORTH_A_THREAD = 32 * 1024 };
 
 static bool open_parts(struct importer *im)
 {
-    bool ok =
-        (im->clocks = clock_graph_open(im->st)) && (im->remote = remote_sync_open(im)) &&
-        (im->sorter = sorter_open(&im->st->stats, im->opt.full_sort)) && (im->tracks = track_tracker_open(im)) &&
-        (im->slices = slice_tracker_open(im)) && (im->flows = flow_tracker_open(im)) &&
-        (im->proto = proto_reader_open(im, handlers, sizeof handlers / sizeof *handlers, track_event_early_handlers)) &&
-        (im->trace_dat = trace_dat_open()) && (im->reader = reader_open(im, &merge_archives, format_readers)) &&
-        importer_machine(im, 0);
+    bool ok = (im->clocks = clock_graph_open(im->st)) && (im->remote = remote_sync_open(im)) &&
+              (im->sorter = sorter_open(&im->st->stats, im->opt.full_sort)) && (im->tracks = track_tracker_open(im)) &&
+              (im->slices = slice_tracker_open(im)) && (im->flows = flow_tracker_open(im)) &&
+              (im->proto = proto_reader_open(im, handlers, sizeof handlers / sizeof *handlers, early_handlers,
+                                             sizeof early_handlers / sizeof *early_handlers)) &&
+              (im->trace_dat = trace_dat_open()) && (im->reader = reader_open(im, &merge_archives, format_readers)) &&
+              importer_machine(im, 0);
     if (ok && importer_threads(im) > 1)
         sorter_use_thread(im->sorter, im->opt.threads ? 1 : WORTH_A_THREAD);
     return ok;
@@ -316,6 +319,7 @@ void importer_close(struct importer *im)
     vec_free(&im->generations);
     u64map_free(&im->machine_rows);
     u64map_free(&im->metadata_rows);
+    protovms_close(im->protovms);
     reader_close(im->reader);
     mem_free(im->snapshot_copy);
     proto_reader_close(im->proto);

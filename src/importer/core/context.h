@@ -101,6 +101,7 @@ struct importer {
     VEC(struct machine_ctx *)
     machines;                         /* by machine row */
     struct proto_reader *proto;       /* importer/proto: the trace being read */
+    struct protovms *protovms;        /* importer/protovm: programs of the trace being read; NULL when there are none */
     struct content_analysis *content; /* importer/proto: what the bytes are spent on; NULL until asked for */
     struct diagnostics *diagnostics;  /* importer/proto: configs; NULL when there are none */
     struct machine_losses *losses;    /* importer/proto: what its service said about its machines; NULL: nothing */

@@ -153,6 +153,28 @@ static void inflate_packets(void *ctx, struct slice payload, bool zstd)
     sorter_set_epoch(r->im->sorter, epoch);
 }
 
+/* Copies packets that are made out of others into blocks of their own. */
+static const uint8_t *keep_made(void *ctx, struct slice bytes)
+{
+    enum { BLOCK_BYTES = 1 << 20 };
+    struct reader *r = ctx;
+    struct block *b = r->kept;
+    if (!b || b->cap - b->n < bytes.len) {
+        if (b)
+            b->in_use = false;
+        r->kept = b = blocks_add(&r->blocks, bytes.len > BLOCK_BYTES ? bytes.len : BLOCK_BYTES);
+        if (!b) {
+            r->im->failed = true;
+            return NULL;
+        }
+    }
+    uint8_t *copy = b->bytes + b->n;
+    memcpy(copy, bytes.p, bytes.len);
+    b->n += bytes.len;
+    sorter_set_epoch(r->im->sorter, b->epoch);
+    return copy;
+}
+
 struct reader *reader_open(struct importer *im, const struct reader_merging *merging,
                            const struct format_reader *const *formats)
 {
@@ -167,6 +189,7 @@ struct reader *reader_open(struct importer *im, const struct reader_merging *mer
     r->blocks.next_epoch = 1;
     sorter_on_released(im->sorter, released, r);
     proto_reader_on_compressed(im->proto, inflate_packets, r);
+    proto_reader_on_made(im->proto, keep_made, r);
     return r;
 }
 

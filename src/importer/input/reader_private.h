@@ -53,6 +53,7 @@ struct reader {
     VEC(struct mapped_file)
     maps;
     struct blocks blocks;
+    struct block *kept;        /* being filled with packets that are made out of others; NULL: none yet */
     struct proto_stream made;  /* packets that readers of other formats make */
     struct proto_stream inner; /* where compressed packets come out */
     struct inflater *inflaters[2];

@@ -10,6 +10,7 @@
 #include "importer/proto/special_packets.h"
 #include "importer/proto/trace_end.h"
 #include "importer/proto/trace_outline.h"
+#include "importer/protovm/protovm.h"
 #include "wire/fields.h"
 
 enum {
@@ -73,6 +74,8 @@ struct proto_reader {
     deferred;
     proto_inflate_fn inflate;
     void *inflate_ctx;
+    proto_keep_fn keep;
+    void *keep_ctx;
     bool in_compressed;
     struct trace_end end;
     bool at_end; /* clocks that are unknown now stay unknown */
@@ -95,7 +98,7 @@ static void add_handlers(struct proto_reader *r, const struct packet_handler *ta
 }
 
 struct proto_reader *proto_reader_open(struct importer *im, const struct packet_handler *const *tables, size_t n,
-                                       const struct packet_handler *early)
+                                       const struct packet_handler *const *early, size_t n_early)
 {
     struct proto_reader *r = mem_zalloc(sizeof *r);
     if (!r)
@@ -104,7 +107,8 @@ struct proto_reader *proto_reader_open(struct importer *im, const struct packet_
     for (size_t i = 0; i < n; i++)
         add_handlers(r, tables[i]);
     r->first_early = r->n_handlers + 1;
-    add_handlers(r, early);
+    for (size_t i = 0; i < n_early; i++)
+        add_handlers(r, early[i]);
     return r;
 }
 
@@ -120,6 +124,12 @@ void proto_reader_on_compressed(struct proto_reader *r, proto_inflate_fn inflate
 {
     r->inflate = inflate;
     r->inflate_ctx = ctx;
+}
+
+void proto_reader_on_made(struct proto_reader *r, proto_keep_fn keep, void *ctx)
+{
+    r->keep = keep;
+    r->keep_ctx = ctx;
 }
 
 bool proto_reader_damaged(const struct proto_reader *r)
@@ -385,7 +395,89 @@ void proto_reader_begin_file(struct proto_reader *r, struct slice file)
         look_ahead(r); /* packets without a machine id are a remote machine's */
 }
 
-/* Long: the order in which the fields of a packet take effect stands in one place. */
+/* The order in which the fields of a packet take effect. */
+static void read_on_sequence(struct proto_reader *r, struct machine_ctx *m, struct slice bytes, const struct scan *s,
+                             int64_t byte_offset)
+{
+    struct sequences *seqs = machine_sequences(m);
+    struct sequence *seq = seqs ? sequences_get(seqs, s->sequence_id) : NULL;
+    if (!seq)
+        return;
+    if (bytes.len >= QUEUED_WHOLE) {
+        stats_add(&r->im->st->stats, m->id, STAT_tokenizer_skipped_packets, 1);
+        return;
+    }
+    struct packet p = {.m = m,
+                       .gen = seq->gen,
+                       .bytes = bytes,
+                       .byte_offset = byte_offset,
+                       .trusted_pid = s->trusted_pid,
+                       .trusted_uid = s->trusted_uid};
+    if (!update_sequence(r, &p, seq, s))
+        return;
+    if (s->clock_snapshot.p) {
+        p.field = s->clock_snapshot;
+        clock_snapshot_packet(&p);
+        return;
+    }
+    if (s->trace_stats.p) {
+        p.field = s->trace_stats;
+        trace_stats_packet(&p);
+    }
+    if (s->remote_clock_sync.p) {
+        p.field = s->remote_clock_sync;
+        remote_clock_sync_packet(&p);
+        return;
+    }
+    if (s->service_event.p) {
+        p.field = s->service_event;
+        p.ts = (int64_t)s->timestamp;
+        p.has_ts = s->has_timestamp;
+        service_event_packet(&p, s->clock_id);
+        return;
+    }
+    if (s->early.p) {
+        p.field_id = s->early.id;
+        p.field = pb_bytes(&s->early);
+        r->handlers[r->by_field[p.field_id]]->tokenize(&p);
+        return;
+    }
+    struct content_analysis *content = content_analysis_of(r->im);
+    if (!state_is_there(r, &p, seq, s)) {
+        static const char *const key = "skipped_packet";
+        if (content)
+            content_analysis_packet(
+                content, bytes, &(struct content_annotation){{key}, {import_str(r->im, "invalid_incremental_state")}});
+        return;
+    }
+    if (content && !s->track_event)
+        content_analysis_packet(content, bytes, NULL);
+    dispatch(r, &p, s);
+}
+
+/* A patch of a producer's state: the state is read in its place, and what the patch says of losses stays. */
+static bool read_patched(struct proto_reader *r, struct machine_ctx *m, struct slice patch, const struct scan *s,
+                         int64_t byte_offset)
+{
+    struct slice state = protovms_apply(r->im->protovms, m, patch, s->sequence_id, byte_offset);
+    if (!state.len || !r->keep)
+        return false;
+    uint64_t epoch = sorter_epoch(r->im->sorter);
+    const uint8_t *kept = r->keep(r->keep_ctx, state);
+    if (kept) {
+        struct scan made;
+        state = slice_of(kept, state.len);
+        scan_packet(r, state, &made);
+        made.dropped |= s->dropped;
+        made.first_on_sequence |= s->first_on_sequence;
+        made.early = (struct pb_field){0}; /* programs and descriptors come from the recorder alone */
+        if (!made.bad)
+            read_on_sequence(r, m, state, &made, byte_offset);
+    }
+    sorter_set_epoch(r->im->sorter, epoch);
+    return true;
+}
+
 static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte_offset)
 {
     struct scan s;
@@ -419,60 +511,9 @@ static void read_packet(struct proto_reader *r, struct slice bytes, int64_t byte
         stats_add(&r->im->st->stats, m->id, STAT_tokenizer_skipped_packets, 1);
         return;
     }
-    struct sequences *seqs = machine_sequences(m);
-    struct sequence *seq = seqs ? sequences_get(seqs, s.sequence_id) : NULL;
-    if (!seq)
+    if (r->im->protovms && s.sequence_id && read_patched(r, m, bytes, &s, byte_offset))
         return;
-    if (bytes.len >= QUEUED_WHOLE) {
-        stats_add(&r->im->st->stats, m->id, STAT_tokenizer_skipped_packets, 1);
-        return;
-    }
-    struct packet p = {.m = m,
-                       .gen = seq->gen,
-                       .bytes = bytes,
-                       .byte_offset = byte_offset,
-                       .trusted_pid = s.trusted_pid,
-                       .trusted_uid = s.trusted_uid};
-    if (!update_sequence(r, &p, seq, &s))
-        return;
-    if (s.clock_snapshot.p) {
-        p.field = s.clock_snapshot;
-        clock_snapshot_packet(&p);
-        return;
-    }
-    if (s.trace_stats.p) {
-        p.field = s.trace_stats;
-        trace_stats_packet(&p);
-    }
-    if (s.remote_clock_sync.p) {
-        p.field = s.remote_clock_sync;
-        remote_clock_sync_packet(&p);
-        return;
-    }
-    if (s.service_event.p) {
-        p.field = s.service_event;
-        p.ts = (int64_t)s.timestamp;
-        p.has_ts = s.has_timestamp;
-        service_event_packet(&p, s.clock_id);
-        return;
-    }
-    if (s.early.p) {
-        p.field_id = s.early.id;
-        p.field = pb_bytes(&s.early);
-        r->handlers[r->by_field[p.field_id]]->tokenize(&p);
-        return;
-    }
-    struct content_analysis *content = content_analysis_of(r->im);
-    if (!state_is_there(r, &p, seq, &s)) {
-        static const char *const key = "skipped_packet";
-        if (content)
-            content_analysis_packet(
-                content, bytes, &(struct content_annotation){{key}, {import_str(r->im, "invalid_incremental_state")}});
-        return;
-    }
-    if (content && !s.track_event)
-        content_analysis_packet(content, bytes, NULL);
-    dispatch(r, &p, &s);
+    read_on_sequence(r, m, bytes, &s, byte_offset);
 }
 
 /* The length of the field at p, tag and length included; 0 when it is not there as a whole; SIZE_MAX when it is
@@ -554,6 +595,8 @@ void proto_reader_finish_file(struct proto_reader *r)
     }
     vec_clear(&r->deferred);
     machine_losses_end_file(r->im);
+    protovms_close(r->im->protovms);
+    r->im->protovms = NULL;
     r->file = slice_of(NULL, 0);
     r->at_end = false;
     r->damaged = false; /* what comes next is another file */

@@ -7,16 +7,21 @@
 
 struct proto_reader;
 
-/* `n` tables of handlers, each ended by field_id 0. Handlers of `early` are called before the packet's time is known
- * and its sequence's state is looked at, and end the packet. NULL when out of memory. */
+/* `n` tables of handlers, each ended by field_id 0. Handlers of the `n_early` early ones are called before the packet's
+ * time is known and its sequence's state is looked at, and end the packet. NULL when out of memory. */
 struct proto_reader *proto_reader_open(struct importer *im, const struct packet_handler *const *tables, size_t n,
-                                       const struct packet_handler *early);
+                                       const struct packet_handler *const *early, size_t n_early);
 void proto_reader_close(struct proto_reader *r);
 
 /* Called for compressed packets: decompresses `payload` and hands what comes out to proto_reader_packets() with
  * byte_offset -1. Owned by importer/input. */
 typedef void (*proto_inflate_fn)(void *ctx, struct slice payload, bool zstd);
 void proto_reader_on_compressed(struct proto_reader *r, proto_inflate_fn inflate, void *ctx);
+
+/* Called for packets that are made out of others (states of ProtoVM): a copy of `bytes` that lives until what is pushed
+ * while the sorter's epoch is that of the copy has been parsed. The epoch is set. NULL when out of memory. */
+typedef const uint8_t *(*proto_keep_fn)(void *ctx, struct slice bytes);
+void proto_reader_on_made(struct proto_reader *r, proto_keep_fn keep, void *ctx);
 
 /* Reads the whole packets in `bytes`, which is at `byte_offset` of the file (-1: not in the file itself). Returns how
  * many bytes were used up: an incomplete field at the end stays. Damaged framing is an import error; what follows it is
