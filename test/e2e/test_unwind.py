@@ -1,5 +1,6 @@
 """Stacks of programs without frame pointers: the shares of their functions, and their callers, beside what they measure
 themselves and beside perf record."""
+import csv
 import os
 import pathlib
 import re
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import TRACEBOX, Case, main
+from harness import TP_SHELL, TRACEBOX, Case, main
 from sampling import can_sample
 
 TRUTH = os.environ.get("TRUTH", "build/dev/truth")
@@ -100,6 +101,69 @@ class Unwind(Case):
 
     def test_a_stripped_program_is_unwound_as_well(self):
         self.check(TRUTH + "_stripped")
+
+    def named(self, trace):
+        """{(function, innermost function, its line, the line in the function): samples} of where the program ran, by the names that
+        --symbols auto finds."""
+        sql = ("select s.id, y.name, y.source_file, y.line_number from perf_sample s join thread using (utid) join stack_profile_callsite c on "
+               "c.id = s.callsite_id join stack_profile_frame f on f.id = c.frame_id join stack_profile_symbol y using (symbol_set_id) "
+               "where thread.name = 'truth' and s.cpu_mode = 'user' order by s.id, y.id")
+        p = subprocess.run([TP_SHELL, "query", "--symbols", "auto", "--format", "csv", trace, sql], stdout=subprocess.PIPE, text=True, check=True)
+        samples, counts = {}, {}
+        for sample, *line in csv.reader(p.stdout.splitlines()[1:]):
+            samples.setdefault(sample, []).append(line)
+        for lines in samples.values():
+            inner, outer = lines[0], lines[-1]
+            key = outer[0], inner[0], int(inner[2] or 0), int(outer[2] or 0)
+            counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    def test_names_lines_and_inlining(self):
+        """The program's own symbols, looked for as the trace is loaded: each function in its line, what is inlined inside of its caller."""
+        trace, truth, *_ = self.check(TRUTH)
+        source = (pathlib.Path(__file__).parent / "truth.c").read_text().splitlines()
+
+        def line_with(text):
+            return 1 + next(i for i, line in enumerate(source) if text in line)
+        counts = self.named(trace)
+        whole = sum(counts.values())
+        for name, share in truth.items():
+            found = {k: n for k, n in counts.items() if k[0] == name}
+            self.assertAlmostEqual(100 * sum(found.values()) / whole, share, delta=POINTS, msg=str(counts))
+            (_, inner, line, call), n = max(found.items(), key=lambda kv: kv[1])
+            self.assertGreater(n, 0.45 * sum(found.values()), name)
+            if name == "outer":
+                self.assertEqual((inner, call), ("inlined", line_with("    inlined(rounds);")))
+                self.assertIn(line, range(line_with(" void inlined("), line_with("static void outer(")))
+            elif name != "truth_in_library":
+                self.assertEqual((inner, source[line - 1]), (name, f"SPIN({name})"))
+        if shutil.which("perf"):
+            self.compare_lines(counts)
+        else:
+            print("perf (linux-perf) is not there: its lines are not compared")
+
+    def compare_lines(self, counts):
+        """The line of each function that has most samples, by perf."""
+        data = self.dir / "perf.data"
+        subprocess.run(["perf", "record", "-q", "-F", "499", "-e", "cpu-clock:u", "-o", data, "--", TRUTH, "1"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        text = subprocess.run(["perf", "script", "--no-inline", "-F", "ip,sym,srcline", "-i", data], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, check=True).stdout
+        theirs = {}
+        for name, line in re.findall(r"^ +[0-9a-f]+ (\w+)\n +truth\.c:(\d+)", text, re.M):
+            theirs.setdefault(name, {}).setdefault(int(line), 0)
+            theirs[name][int(line)] += 1
+        compared = 0
+        for name, lines in theirs.items():
+            ours = {}
+            for (outer, _, line, _), n in counts.items():
+                if outer == name:
+                    ours[line] = ours.get(line, 0) + n
+            if sum(lines.values()) >= 20 and ours:
+                most = max(lines, key=lines.get)
+                self.assertGreater(ours.get(most, 0), 0.3 * sum(ours.values()), f"{name}: {ours} {lines}")
+                compared += 1
+        self.assertGreaterEqual(compared, 5, f"{theirs} {text[:500]}")
 
     @unittest.skipUnless(shutil.which("perf"), "needs perf (linux-perf)")
     def test_perf_record_finds_the_same(self):
