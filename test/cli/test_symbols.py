@@ -1,6 +1,7 @@
 """tp_shell util symbolize, bundle and --symbols: names, lines and inlined functions of programs whose truth is known, where
 their files are found, and what is refused."""
 import csv
+import http.server
 import io
 import lzma
 import os
@@ -9,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import threading
 import time
 import unittest
 
@@ -452,6 +454,71 @@ class Symbols(harness.Case):
         self.fails("util", "symbolize", t, "-o", t, text="would be lost")
         self.fails("util", "symbolize", text="one trace")
         self.fails("util", "symbolize", "--debuginfod", t, text="DEBUGINFOD_URLS", env={"DEBUGINFOD_URLS": ""})
+
+    # --- servers
+
+    def serve(self, files):
+        """A server of debuginfod's protocol on this machine: {build id in hex: bytes}. Its address, and what it was asked for."""
+        asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                data = files.get(self.path.split("/")[2]) if self.path.endswith("/debuginfo") else None
+                self.send_response(404 if data is None else 200)
+                self.send_header("Content-Length", str(len(data or b"")))
+                self.end_headers()
+                self.wfile.write(data or b"")
+
+            def log_message(self, *args):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(lambda: (server.shutdown(), thread.join(), server.server_close()))
+        return f"http://127.0.0.1:{server.server_port}", asked
+
+    def test_servers_are_asked_when_that_is_wanted(self):
+        program = self.build()
+        marks, elf = self.marks(program), Elf(program)
+        stripped, debug = self.strip(program)
+        os.remove(program)
+        t = self.trace_of(elf, marks, path=str(stripped))
+        url, asked = self.serve({elf.build_id.hex(): debug.read_bytes()})
+        env = {"DEBUGINFOD_URLS": url, "DEBUGINFOD_CACHE_PATH": str(self.work / "cache"), "no_proxy": "127.0.0.1"}
+        for args in (("util", "symbolize", t, "-o", self.work / "s.pb"), ("bundle", t, self.work / "b.tar"),
+                     ("query", "--symbols", "auto", t, "SELECT 1"), ("convert", "--symbols", "auto", "json", t, self.work / "j")):
+            self.run_shell(*args, env=env, code=0)
+        self.assertEqual(asked, [])  # a server learns what one runs: it is off unless asked for
+        p = self.run_shell("util", "symbolize", "--debuginfod", t, env=env, code=None)
+        if b"is not installed" in p.stderr:
+            self.skipTest("no libdebuginfod")
+        found, said = self.symbolize(t, "--debuginfod", env=env)
+        self.check(found, marks)
+        self.assertEqual(set(asked), {f"/buildid/{elf.build_id.hex()}/debuginfo"})
+
+    def test_what_servers_send_is_not_trusted(self):
+        """Another file's debugging information, half of it, and nothing."""
+        program = self.build()
+        marks, elf = self.marks(program), Elf(program)
+        stripped, debug = self.strip(program)
+        other = self.build("-O1", name="other")
+        os.remove(program)
+        t, whole = self.trace_of(elf, marks, path=str(stripped)), debug.read_bytes()
+        for kind, files, text in (("other", {elf.build_id.hex(): other.read_bytes()}, "build ID mismatch"),
+                                  ("cut", {elf.build_id.hex(): whole[:len(whole) // 2]}, "failed to parse"), ("none", {}, "debuginfod: not there")):
+            with self.subTest(kind):
+                url, asked = self.serve(files)
+                env = {"DEBUGINFOD_URLS": url, "DEBUGINFOD_CACHE_PATH": str(self.work / f"cache-{kind}"), "no_proxy": "127.0.0.1"}
+                p = self.run_shell("util", "symbolize", "--debuginfod", "--verbose", t, "-o", self.work / "s.pb", env=env, code=None)
+                said = p.stderr.decode()
+                if "is not installed" in said:
+                    self.skipTest("no libdebuginfod")
+                self.assertEqual(p.returncode, 0, said)
+                self.assertTrue(asked)
+                self.assertIn(text, said)
+                self.assertFalse([a for m in module_symbols((self.work / "s.pb").read_bytes()).values() for a in m.values() if a[0][1]], "lines of it")
 
     # --- the tables
 
