@@ -178,9 +178,10 @@ START_TEST(metadata_of_older_recordings)
     metadata_text("benchmark_had_failures", &number);
     ck_assert_int_eq(number, 1);
     ck_assert_uint_eq(ROWS(chrome_raw), 4);
-    ck_assert_str_eq(TEXT(chrome_raw, name, 0), "chrome_event.legacy_user_trace");
-    ck_assert_str_eq(ARGS(chrome_raw, arg_set_id, 1), "os=Linux cpus=8");
-    ck_assert_str_eq(ARGS(chrome_raw, arg_set_id, 2), "data=one,two");
+    ck_assert_str_eq(ARGS(chrome_raw, arg_set_id, 0), "os=Linux cpus=8");
+    ck_assert_str_eq(ARGS(chrome_raw, arg_set_id, 1), "data=one,two");
+    ck_assert_str_eq(TEXT(chrome_raw, name, 2), "chrome_event.legacy_user_trace");
+    ck_assert_str_eq(ARGS(chrome_raw, arg_set_id, 2), "data=[]");
 }
 END_TEST
 

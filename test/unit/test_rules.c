@@ -236,6 +236,11 @@ static const struct rule rules[] = {
     {"the name of a process tells no package",
      SHORT_NAMES("17{1:1 2'x'} 19{1:1 7:1} 19{1:2 7:1} 19{1:3 7:1} 19{1:4 7:1}") LONG_NAME("1'app'", "B"), LONG_NAMES,
      "-;-;-;-"},
+    {"tracks of GPUs are told by their types; counters of GPUs are none",
+     CLOCKS "1{8:10 10:1 63{1:1 2'tag'}} 1{8:11 10:1 57{1{1:7 2:1 3'layer' 5:5}}} 1{8:12 10:1 71{1:2 2:0 3:5}}",
+     "SELECT name, type, scope FROM gpu_track",
+     "GPU Log,gpu_log,gpu_log;Buffer: 5 layer,graphics_frame_event,graphics_frame_event;APP_5 "
+     "layer,graphics_frame_event,graphics_frame_event"},
 };
 
 START_TEST(a_rule_holds)

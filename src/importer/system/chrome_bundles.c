@@ -71,16 +71,23 @@ static void add_system_trace(struct packet *p)
     vec_free(&text);
 }
 
-static void add_user_trace(struct packet *p, struct slice bytes)
+/* The events that Chrome's user made, each as the JSON that they were written in. */
+static void add_user_traces(struct packet *p)
 {
-    struct pb_field type, data;
-    if ((pb_find(bytes, CHROME_LEGACY_JSON_TRACE_TYPE, &type) && pb_u64(&type) != 0) ||
-        !pb_find(bytes, CHROME_LEGACY_JSON_TRACE_DATA, &data))
-        return;
-    struct arg_list list = {0};
-    arg_list_str(&p->m->st->args, &list, "data", import_slice(p->m->im, pb_bytes(&data)));
-    raw_event(p, "chrome_event.legacy_user_trace", &list);
-    arg_list_free(&list);
+    struct pb_cursor c = pb_cursor(p->field);
+    struct pb_field f, type, data;
+    while (pb_next(&c, &f)) {
+        if (f.id != CHROME_EVENT_BUNDLE_LEGACY_JSON_TRACE)
+            continue;
+        struct slice bytes = pb_bytes(&f);
+        if (pb_find(bytes, CHROME_LEGACY_JSON_TRACE_TYPE, &type) && pb_u64(&type) != 0)
+            continue;
+        struct slice text = pb_find(bytes, CHROME_LEGACY_JSON_TRACE_DATA, &data) ? pb_bytes(&data) : slice_of("", 0);
+        struct arg_list list = {0};
+        arg_list_str(&p->m->st->args, &list, "data", import_slice(p->m->im, text));
+        raw_event(p, "chrome_event.legacy_user_trace", &list);
+        arg_list_free(&list);
+    }
 }
 
 void chrome_events_parse(struct packet *p)
@@ -90,8 +97,6 @@ void chrome_events_parse(struct packet *p)
     struct pb_field f;
     bool counted = false;
     while (pb_next(&c, &f)) {
-        if (f.id == CHROME_EVENT_BUNDLE_LEGACY_JSON_TRACE)
-            add_user_trace(p, pb_bytes(&f));
         if (f.id != CHROME_EVENT_BUNDLE_METADATA)
             continue;
         p->m->system->metadata_bundles += !counted;
@@ -102,6 +107,7 @@ void chrome_events_parse(struct packet *p)
         raw_event(p, "chrome_event.metadata", &list);
     arg_list_free(&list);
     add_system_trace(p);
+    add_user_traces(p);
 }
 
 enum tokenize_result chrome_benchmark_tokenize(struct packet *p)

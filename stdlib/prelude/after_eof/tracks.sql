@@ -109,7 +109,7 @@ CREATE PERFETTO TABLE gpu_track(
   dimension_arg_set_id ARGSETID,
   -- The machine it was recorded on.
   machine_id JOINID(machine.id),
-  -- What it belongs to.
+  -- Its type again.
   scope STRING,
   -- What the recorder says of it.
   description STRING,
@@ -118,7 +118,10 @@ CREATE PERFETTO TABLE gpu_track(
 )
 AS
 SELECT id, name, type, parent_id, source_arg_set_id, dimension_arg_set_id, machine_id,
-  extract_arg(source_arg_set_id, 'scope') AS scope, extract_arg(source_arg_set_id, 'description') AS description,
+  type AS scope, extract_arg(source_arg_set_id, 'description') AS description,
   extract_arg(dimension_arg_set_id, 'context_id') AS context_id
 FROM __intrinsic_track
-WHERE type GLOB '*gpu*' AND event_type = 'slice';
+WHERE type IN (
+  'drm_vblank', 'drm_sched_ring', 'drm_fence', 'mali_mcu_state', 'gpu_render_stage', 'vulkan_events', 'gpu_log',
+  'graphics_frame_event'
+);
