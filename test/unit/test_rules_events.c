@@ -130,6 +130,15 @@ static const struct rule rules[] = {
      "} { name: 3, group: 4 } \n{ name: 5, group: 6 } ;cr-b-package-name,-,com.c"},
     {"fields that nothing describes are counted", THREAD "1{8:6 10:1 11{9:3 11:2 9999:3 9998{1:1}}}",
      "SELECT value FROM stats WHERE name = 'unknown_extension_fields'", "2"},
+    {"Chrome's bundles are of the clock MONOTONIC, whether they say so or not",
+     "1{8:1 10:1 13:1 6{1{1:6 2:1000} 1{1:3 2:500}}} 1{8:510 10:1 5{2{1'a' 4:1}}} 1{8:520 10:1 58:3 5{2{1'b' 4:1}}} "
+     "1{8:530 10:1 58:6 5{2{1'c' 4:1}}}",
+     "SELECT ts FROM __intrinsic_chrome_raw ORDER BY id", "530;1010;1020"},
+    {"Chrome's bundles whose clock nothing relates are kept as they stand, and counted",
+     "1{8:510 10:1 5{2{1'a' 4:1}}} 1{8:511 10:1 58:3 5{2{1'b' 4:1}}} 1{8:512 10:1 58:3 45{3:1}}",
+     "SELECT ts, (SELECT value FROM stats WHERE name = 'clock_sync_failure_unknown_source_clock') FROM "
+     "__intrinsic_chrome_raw",
+     "510,3;511,3"},
 };
 
 START_TEST(a_rule_holds)

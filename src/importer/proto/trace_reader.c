@@ -43,6 +43,7 @@ struct scan {
     bool first_on_sequence;
     bool sync_marker;
     bool track_event;
+    bool chrome; /* a packet of Chrome's first recorders */
     bool bad;
     uint8_t n_handled;
     struct slice clock_snapshot, trace_stats, remote_clock_sync, service_event, defaults, interned, attributes;
@@ -213,6 +214,7 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
             break;
         default:
             s->track_event |= f.id == TRACE_PACKET_TRACK_EVENT;
+            s->chrome |= f.id == TRACE_PACKET_CHROME_EVENTS || f.id == TRACE_PACKET_CHROME_METADATA;
             if (f.id >= DIRECT_FIELDS || !r->by_field[f.id])
                 break;
             if (r->by_field[f.id] >= r->first_early)
@@ -226,11 +228,13 @@ static void scan_packet(const struct proto_reader *r, struct slice bytes, struct
     s->bad = c.bad;
 }
 
-/* The clock that a number in the packet means: 0 is the sequence's or the trace's default. 0: trace time itself. */
-static uint32_t effective_clock(const struct packet *p, uint32_t clock)
+/* The clock that the packet's time is of: its own, else the sequence's, else the trace's default. 0: trace time itself.
+ * Chrome's first recorders did not say that theirs was MONOTONIC. */
+static uint32_t effective_clock(const struct packet *p, const struct scan *s)
 {
-    if (!clock)
-        clock = p->gen->default_clock;
+    uint32_t clock = s->clock_id ? s->clock_id : p->gen->default_clock;
+    if (!clock && s->chrome)
+        clock = CLOCK_ID_MONOTONIC;
     return clock ? clock : p->m->sequences->default_clock;
 }
 
@@ -252,7 +256,7 @@ static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p,
     }
     p->has_ts = true;
     p->ts = (int64_t)s->timestamp;
-    uint32_t clock = effective_clock(p, s->clock_id);
+    uint32_t clock = effective_clock(p, s);
     if (clock) {
         struct clock_id c = packet_clock(p, clock);
         if (clock >= CLOCK_ID_FIRST_SEQUENCE && clock <= CLOCK_ID_LAST_SEQUENCE && p->gen->seq->id == 0) {
@@ -265,11 +269,13 @@ static enum resolved resolve_timestamp(struct proto_reader *r, struct packet *p,
         if (clock_graph_to_trace_time(r->im->clocks, c, p->ts, &p->ts) != 0) {
             if (!r->at_end && sorter_can_full_sort(r->im->sorter))
                 return DEFER;
-            if (r->at_end)
+            bool kept = s->chrome && clock == CLOCK_ID_MONOTONIC; /* as it stands: it is better than nothing */
+            if (r->at_end || kept)
                 clock_graph_record_failure(r->im->clocks, c, p->ts, p->byte_offset);
             else
                 skip(p, STAT_clock_sync_failure_undeferrable_packet_loss);
-            return DROP;
+            if (!kept)
+                return DROP;
         }
     }
     if (p->ts > seqs->latest_ts)
