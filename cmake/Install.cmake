@@ -49,7 +49,7 @@ if(NOT MERIDIAN_SANITIZE AND NOT MERIDIAN_FUZZ)
       ${PROTOBUF_C_LINK_LIBRARIES} -lm -ldl -lpthread
     COMMAND ${CMAKE_COMMAND} -E create_symlink libmeridian.so.${PROJECT_VERSION} ${CMAKE_BINARY_DIR}/${soname}
     COMMAND ${CMAKE_COMMAND} -E create_symlink ${soname} ${CMAKE_BINARY_DIR}/libmeridian.so
-    DEPENDS meridian ${map} VERBATIM COMMENT "${soname}")
+    DEPENDS meridian ${CMAKE_BINARY_DIR}/libmeridian.a ${map} VERBATIM COMMENT "${soname}")
   add_custom_target(meridian-shared ALL DEPENDS ${shared})
   add_dependencies(meridian-shared meridian)
   install(FILES ${shared} ${CMAKE_BINARY_DIR}/${soname} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)

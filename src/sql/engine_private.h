@@ -65,7 +65,7 @@ struct engine {
     int operator_depth; /* operators that run statements, within each other */
     bool operators_too_deep;
     char *error_text;
-    bool error_text_lost;  /* there was no memory for it */
+    bool error_text_lost; /* there was no memory for it */
     VEC(const char *)
     lazy;                  /* names of tables of the prelude that are made when a query names them; their modules' */
     struct table all_args; /* every argument set, decoded; rows appear on first use */
@@ -74,6 +74,7 @@ struct engine {
     struct query_log *queries;     /* tables/query_log.c; NULL before the first */
     struct schema *schema;         /* planner/schema.c */
     unsigned functions_made;       /* of those the planner knows: made anew by a statement */
+    uint64_t n_functions_made;     /* all that statements made, or made anew */
     bool planner_off;
     bool direct;             /* the rows of the statement that is being prepared may come from its plan */
     uint64_t plan_max_bytes; /* 0: as the machine has; tests set it */

@@ -76,8 +76,11 @@ static bool set_cfa_register(struct run *u, uint64_t column)
     return true;
 }
 
+/* Of a register: where the CFA is an expression the number is the expression's place. */
 static bool set_cfa_offset(struct run *u, int64_t offset)
 {
+    if (u->row->cfa_rule != CFI_REGISTER)
+        return false;
     u->row->cfa_offset = (int32_t)offset;
     return offset == (int32_t)offset;
 }
@@ -88,6 +91,13 @@ static int64_t expression(struct run *u, struct cfi_reader *r)
     int64_t at = r->p - u->f->section->bytes;
     cfi_skip(r, cfi_uleb(r));
     return at;
+}
+
+static bool set_cfa_expression(struct run *u, int64_t at)
+{
+    u->row->cfa_rule = CFI_VALUE;
+    u->row->cfa_offset = (int32_t)at;
+    return at == (int32_t)at;
 }
 
 static int64_t scaled(const struct run *u, int64_t n)
@@ -167,8 +177,7 @@ static bool step(struct run *u, struct cfi_reader *r, uint8_t op)
     case DEF_CFA_OFFSET_SF:
         return set_cfa_offset(u, scaled(u, cfi_sleb(r)));
     case DEF_CFA_EXPRESSION:
-        u->row->cfa_rule = CFI_VALUE;
-        return set_cfa_offset(u, expression(u, r));
+        return set_cfa_expression(u, expression(u, r));
     case EXPRESSION:
         column = cfi_uleb(r);
         return set(u, column, CFI_EXPRESSION, expression(u, r));

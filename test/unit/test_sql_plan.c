@@ -838,6 +838,50 @@ START_TEST(scans_that_give_up_late)
 }
 END_TEST
 
+static void open_direct(struct mirror *m, const char *sql, struct engine_result *r, struct error *err)
+{
+    struct engine_script script = {.direct = true};
+    ck_assert_msg(engine_query(m->e, "test", slice_str(sql), r, &script, err) == 0, "%s", err->text);
+    ck_assert_msg(r->direct != NULL, "%s", sql);
+    ck_assert_int_eq(engine_result_next(r, err), 1);
+}
+
+/* No statement of SQLite's holds the table of a scan. The scan does; when it gives up, SQLite must not go on in another
+ * table of that name. */
+START_TEST(tables_change_under_a_scan)
+{
+    static const char make[] = "CREATE OR REPLACE PERFETTO TABLE kept AS SELECT id AS i, name FROM v_slice";
+    static const char late[] = "SELECT i, (i / 9000) * 9223372036854775807, name FROM kept";
+    static const char *const changes[] = {
+        "DROP TABLE kept",
+        "CREATE OR REPLACE PERFETTO TABLE kept AS SELECT id + 100000 AS i, 'other' AS name FROM v_slice",
+        "CREATE TEMP VIEW kept AS SELECT 7 AS i, 'view' AS name",
+    };
+    struct mirror m;
+    struct engine_result r;
+    struct error err = {0};
+    mirror_open(&m, 78, 20000);
+    for (size_t i = 0; i < 2 * sizeof changes / sizeof *changes; i++) {
+        bool gives_up = i % 2;
+        int64_t n = 1;
+        int rc;
+        ck_assert_msg(engine_run(m.e, "test", make, &err) == 0, "%s", err.text);
+        open_direct(&m, gives_up ? late : "SELECT i, name FROM kept", &r, &err);
+        ck_assert_msg(engine_run(m.e, "test", changes[i / 2], &err) == 0, "%s", err.text);
+        for (; (rc = engine_result_next(&r, &err)) == 1; n++)
+            ck_assert_int_eq(engine_value_int64(&r, 0), n);
+        ck_assert_int_eq(rc, gives_up ? -MRD_ESQL : 0);
+        if (gives_up)
+            ck_assert_msg(strstr(err.text, "was replaced"), "%s", err.text);
+        else
+            ck_assert_int_eq(n, 20000);
+        engine_result_close(&r);
+        engine_run(m.e, "test", "DROP VIEW temp.kept", NULL);
+    }
+    mirror_close(&m);
+}
+END_TEST
+
 /* Memory runs out somewhere in each statement. */
 START_TEST(plans_without_memory)
 {
@@ -1017,6 +1061,7 @@ Suite *sql_plan_suite(void)
     tcase_add_test(t, answers_that_were_wrong);
     tcase_add_test(t, sides_of_a_left_join);
     tcase_add_test(t, scans_that_give_up_late);
+    tcase_add_test(t, tables_change_under_a_scan);
     tcase_add_test(t, plans_without_memory);
     tcase_add_test(t, tables_are_the_same);
     tcase_add_test(t, span_joins_are_read_as_columns);

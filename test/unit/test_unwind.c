@@ -439,6 +439,9 @@ static const struct program_case {
     {"an expression that takes from nothing", PROGRAM("\x0f\x01\x22"), UNWIND_BAD_TABLES, 0, 0},
     {"a division by zero", PROGRAM("\x0f\x03\x31\x30\x1b"), UNWIND_BAD_TABLES, 0, 0},
     {"an expression longer than the table", PROGRAM("\x0f\xff\x7f\x30"), UNWIND_BAD_TABLES, 0, 0},
+    {"an offset behind a CFA by an expression", PROGRAM("\x0f\x02\x77\x10\x0e\xff\xff\xff\xff\x03"), UNWIND_BAD_TABLES,
+     0, 0},
+    {"an offset in front of it", PROGRAM("\x0f\x02\x77\x10\x13\xff\xff\xff\x1f"), UNWIND_BAD_TABLES, 0, 0},
     {"the return address by an expression", PROGRAM("\x10\x10\x02\x77\x18"), UNWIND_TOO_DEEP, 0x7018, 0x7008},
     {"the return address in a register", PROGRAM("\x09\x10\x03"), UNWIND_WHOLE, 0, 0}, /* rbx is 0 */
     {"the stack where it was", PROGRAM("\x0e\x00\x14\x10\x01\x14\x07\x00"), UNWIND_TOO_DEEP, 0x7000 - 8, 0x7000},

@@ -2,6 +2,7 @@
  * scan, which goes on as they are asked for. A scan that meets what it has not foreseen leaves the rest to SQLite. */
 #include "base/alloc.h"
 #include "sql/plan/join_private.h"
+#include "sql/planner/schema.h"
 
 #include <string.h>
 
@@ -29,8 +30,9 @@ struct plan_output {
 
     struct run run; /* of a scan: run.plan is NULL for others */
     struct scan scan;
-    uint64_t skip, left; /* rows that OFFSET leaves out, and that LIMIT still allows */
-    bool by_sqlite;      /* the rest comes from `stmt` */
+    uint64_t skip, left;       /* rows that OFFSET leaves out, and that LIMIT still allows */
+    struct schema_stamp stamp; /* when it was opened */
+    bool by_sqlite;            /* the rest comes from `stmt` */
     uint32_t rows[BATCH + AHEAD];
 
     struct copy copies[PLAN_MAX_ITEMS];
@@ -106,10 +108,20 @@ static bool unpack(struct plan_output *o)
     return o->n;
 }
 
-/* SQLite gives all rows; those that are known are passed over. */
+/* SQLite gives all rows; those that are known are passed over. The scan holds its table, but SQLite looks for the names
+ * again, and would go on in another table when that was replaced meanwhile. */
 static int let_sqlite(struct plan_output *o, struct error *err)
 {
+    static const char changed[] =
+        "a table, view or function was replaced while the rows of the statement were read; run it again";
+    struct schema_stamp now;
     int rc = 1;
+    if (!schema_stamp(o->e, &now))
+        return error_of(o, SQLITE_NOMEM, err);
+    if (!schema_stamp_is_equal(&o->stamp, &now)) {
+        engine_set_error_text(o->e, changed);
+        return error_set(err, -MRD_ESQL, "%s", changed);
+    }
     o->by_sqlite = o->plan->gave_up = true;
     for (uint64_t i = 0; i <= o->given && rc == 1; i++)
         rc = engine_step(o->e, o->stmt, err);
@@ -142,7 +154,7 @@ static int open_scan(struct plan_output *o, const struct query_plan *p)
 {
     for (uint32_t i = 0; i < o->n_columns; i++)
         o->kinds[i] = (uint8_t)plan_col_type((enum plan_type)p->items[i].expr->type);
-    if (!run_open(&o->run, p))
+    if (!run_open(&o->run, p) || !schema_stamp(o->e, &o->stamp))
         o->run.rc = SQLITE_NOMEM;
     if (!o->run.rc)
         run_open_sources(&o->run);

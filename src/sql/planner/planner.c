@@ -83,6 +83,7 @@ static const char *const others[] = {"abs",
 
 void planner_function_made(struct engine *e, const char *name)
 {
+    e->n_functions_made++;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcasecmp(name, others[i]) == 0)
             e->functions_made |= FUNCTION_OTHER;

@@ -71,6 +71,19 @@ static bool bring_up_to_date(struct engine *e)
     return s != NULL;
 }
 
+bool schema_stamp(struct engine *e, struct schema_stamp *out)
+{
+    if (!bring_up_to_date(e))
+        return false;
+    *out = (struct schema_stamp){{e->schema->seen[0], e->schema->seen[1]}, e->n_functions_made};
+    return true;
+}
+
+bool schema_stamp_is_equal(const struct schema_stamp *a, const struct schema_stamp *b)
+{
+    return a->versions[0] == b->versions[0] && a->versions[1] == b->versions[1] && a->functions == b->functions;
+}
+
 /* ---- what a view gives ---- */
 
 /* Functions of SQLite that look at their row only. */

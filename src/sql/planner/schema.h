@@ -42,6 +42,15 @@ bool schema_is_rowwise(struct engine *e, const struct sql_expr *expr);
 /* The same of a call alone, whatever its arguments are. */
 bool schema_is_rowwise_call(struct engine *e, const struct sql_expr *call);
 
+/* What tables, views and functions are now: equal stamps, and nothing was made or dropped between them. False: memory
+ * is short. */
+struct schema_stamp {
+    int64_t versions[2]; /* of the main and of the temporary schema */
+    uint64_t functions;  /* that were made */
+};
+bool schema_stamp(struct engine *e, struct schema_stamp *out);
+bool schema_stamp_is_equal(const struct schema_stamp *a, const struct schema_stamp *b);
+
 void schema_free(struct engine *e); /* before SQLite is closed */
 
 #endif
