@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import subprocess
+import threading
 import time
 import unittest
 
@@ -218,6 +219,23 @@ class FtraceConfig(unittest.TestCase):
             self.assertEqual(self.setup_errors(r, trace),
                              ["Atrace failures: gfx: not a category of kernel events; atrace_apps: apps are traced on "
                               "Android only; use track_event here"])
+
+    def test_what_tells_why_threads_wait(self):
+        """Kernels lack one or the other of these events, which is no error."""
+        def wait():
+            lock = threading.Lock()
+            with lock:
+                thread = threading.Thread(target=lock.acquire)
+                thread.start()
+                time.sleep(0.05)
+            thread.join()
+
+        with recorder.Recorder() as r:
+            trace = r.record(config('atrace_categories: "waits"', 500), wait)
+            self.assertEqual(self.setup_errors(r, trace), [])
+            calls = any(os.path.exists(f"{root}/events/syscalls/sys_enter_futex") for root in
+                        ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"))
+            self.assertEqual(r.one(trace, "select count(*) > 0 from ftrace_event where name = 'sys_enter_futex'"), str(int(calls)))
 
     def test_no_tracefs_is_told_in_the_trace(self):
         with recorder.Recorder(probes=["--tracefs", "/nowhere"]) as r:

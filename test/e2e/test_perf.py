@@ -20,6 +20,7 @@ TRACEPOINTS = any(os.path.exists(f"{root}/events/sched/sched_switch/id") for roo
 FUTEX_CALLS = any(os.path.exists(f"{root}/events/syscalls/sys_enter_futex/id") for root in
                   ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"))
 
+
 def elf_build_id(path):
     """The bytes behind the note's name, in hex."""
     data = pathlib.Path(path).read_bytes()

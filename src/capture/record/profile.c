@@ -85,13 +85,9 @@ static void put_source(struct pb_writer *w, const struct profile_flags *f, const
 /* The data sources as text: the samples, and what names the processes. */
 static int choose(struct record *r, const void *flag_values, struct error *err)
 {
-    static const char *const names[] = {"task/task_newtask", "task/task_rename"}, *const switches[] = {
-                                                                                      "sched/sched_switch",
-                                                                                      "sched/sched_waking",
-                                                                                      "sched/sched_wakeup_new",
-                                                                                      "task/task_newtask",
-                                                                                      "task/task_rename",
-                                                                                      "syscalls/sys_enter_futex"};
+    static const char *const names[] = {"task/task_newtask", "task/task_rename"},
+                             *const switches[] = {"sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup_new",
+                                                  "task/task_newtask",  "task/task_rename",   "waits"};
     const struct profile_flags *f = flag_values;
     struct pb_writer w = {0};
     char timebase[80];

@@ -42,6 +42,7 @@ const char *const *atrace_category_events(const char *category)
         {"regulators", {"regulator/*"}},
         {"mmc", {"mmc/*"}},
         {"load", {"cpufreq_interactive/*"}},
+        {"waits", {"sched/sched_blocked_reason", "syscalls/sys_enter_futex"}}, /* ours alone: why threads wait */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, category) == 0)
