@@ -233,6 +233,16 @@ int click_step(struct click_rows *r, struct error *err)
     return separated_next(&r->rows, err);
 }
 
+int click_step_whole(struct click_rows *r, int cells, struct error *err)
+{
+    int rc = click_step(r, err);
+    for (int i = 0; rc == 1 && i < cells; i++)
+        if (i >= click_columns(r) || !click_cell(r, i))
+            rc = error_set(err, -MRD_EFORMAT, "%s: an answer lacks its cell %d; is this a ClickHouse server?",
+                           r->rows.from, i + 1);
+    return rc;
+}
+
 int click_columns(const struct click_rows *r)
 {
     return (int)r->rows.names.n;

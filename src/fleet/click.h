@@ -49,6 +49,9 @@ struct click_rows;
 int click_query(const struct click_server *s, const char *sql, const char *settings, struct click_rows **out,
                 struct error *err);
 int click_step(struct click_rows *r, struct error *err); /* 1, 0, negative */
+/* The same of a statement of ours, whose rows have at least so many cells, none of them NULL: -MRD_EFORMAT where the
+ * server says something else. */
+int click_step_whole(struct click_rows *r, int cells, struct error *err);
 int click_columns(const struct click_rows *r);
 const char *click_cell(const struct click_rows *r, int column); /* NULL for NULL */
 uint64_t click_u64(const struct click_rows *r, int column);

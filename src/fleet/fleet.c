@@ -131,7 +131,7 @@ int fleet_check_version(struct fleet *f, const struct click_server *s, bool *fou
         return rc;
     rc = fleet_ask(s, &rows, err, "SELECT key, value FROM %s_local.meta WHERE key IN ('schema', 'columns')",
                    f->database);
-    while (rc >= 0 && rows && (rc = click_step(rows, err)) == 1) {
+    while (rc >= 0 && rows && (rc = click_step_whole(rows, 2, err)) == 1) {
         const char *key = click_cell(rows, 0), *value = click_cell(rows, 1);
         *(strcmp(key, "schema") == 0 ? &schema : &hash) = strtoull(value, NULL, 16);
     }
@@ -155,7 +155,7 @@ static int read_nodes(struct fleet *f, const struct click_server *s, struct erro
     int rc = fleet_ask(s, &rows, err,
                        "SELECT key, value FROM %s_local.meta WHERE key LIKE 'node %%' OR key = 'cluster' ORDER BY key",
                        f->database);
-    while (rc >= 0 && rows && (rc = click_step(rows, err)) == 1) {
+    while (rc >= 0 && rows && (rc = click_step_whole(rows, 2, err)) == 1) {
         unsigned shard, replica;
         const char *key = click_cell(rows, 0), *value = click_cell(rows, 1);
         if (strcmp(key, "cluster") == 0)

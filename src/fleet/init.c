@@ -55,7 +55,7 @@ static int read_cluster(struct fleet *f, const struct click_server *s, struct re
                   "SELECT shard_num, replica_num, port, host_name FROM system.clusters WHERE cluster = '%s' ORDER BY "
                   "shard_num, replica_num",
                   f->cluster);
-    while (rc >= 0 && rows && (rc = click_step(rows, err)) == 1) {
+    while (rc >= 0 && rows && (rc = click_step_whole(rows, 4, err)) == 1) {
         if (*n == room) {
             rc =
                 error_set(err, -MRD_ELIMIT, "%s: the cluster '%s' has more than %zu servers", s->url, f->cluster, room);

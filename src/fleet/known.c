@@ -36,7 +36,7 @@ static int read_node(struct known *k, const struct fleet *f, const struct click_
     int rc = fleet_ask(s, &rows, err,
                        "SELECT trace, uuid FROM %s_local.commits WHERE load IN (SELECT load FROM %s_local.loads)",
                        f->database, f->database);
-    while (rc >= 0 && rows && (rc = click_step(rows, err)) == 1)
+    while (rc >= 0 && rows && (rc = click_step_whole(rows, 2, err)) == 1)
         if (!known_add(k, click_cell(rows, 0), click_cell(rows, 1))) {
             rc = fleet_no_memory(err);
             break;

@@ -36,7 +36,7 @@ int loads_read(struct loads *out, const struct click_server *s, const char *sql,
     struct click_rows *rows;
     vec_clear(&out->list);
     int rc = click_query(s, sql, NULL, &rows, err);
-    while (rc >= 0 && rows && (rc = click_step(rows, err)) == 1)
+    while (rc >= 0 && rows && (rc = click_step_whole(rows, 1, err)) == 1)
         if (!vec_push(&out->list, (int64_t)click_u64(rows, 0))) {
             rc = fleet_no_memory(err);
             break;

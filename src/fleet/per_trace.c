@@ -48,7 +48,7 @@ static int read_traces(struct perfetto *p, struct error *err)
     click_put(&sql, " ORDER BY host, trace");
     int rc = sql.bad ? fleet_no_memory(err)
                      : click_query(&p->f->nodes.p[p->f->entry].server, click_string(&sql), p->f->settings, &rows, err);
-    while (rc >= 0 && rows && (rc = click_step(rows, err)) == 1)
+    while (rc >= 0 && rows && (rc = click_step_whole(rows, 4, err)) == 1)
         if ((rc = take_trace(p, rows, err)) < 0)
             break;
     click_close(rows);
@@ -72,7 +72,9 @@ static int put_request(struct perfetto *p, const char *sql, size_t *at, struct c
     while (*at < p->asked.n && p->asked.p[*at].place == place && *at - first < MAX_TRACES) {
         const struct asked *a = &p->asked.p[*at];
         const size_t before = out->bytes.n;
-        click_putf(out, "&trace=%s&path=", a->trace);
+        click_put(out, "&trace=");
+        click_put_encoded(out, a->trace); /* what stands in the fleet anybody may have written */
+        click_put(out, "&path=");
         click_put_encoded(out, a->path);
         bytes += a->size;
         if (*at > first && (out->bytes.n > MAX_ADDRESS || bytes > MAX_BYTES)) {

@@ -95,7 +95,7 @@ int perfetto_judge(struct perfetto *p, struct error *err)
                          "SELECT trace, ended, kinds, arrayStringConcat(arrayMap(c -> assumeNotNull(c), cells), "
                          "'\\x01') AS names FROM perfetto_arrived WHERE isNotNull(ended) ORDER BY trace",
                          p->session, &rows, err);
-    while (rc >= 0 && rows && (rc = click_step(rows, err)) == 1)
+    while (rc >= 0 && rows && (rc = click_step_whole(rows, 4, err)) == 1)
         if ((rc = take_end(p, rows, err)) < 0)
             break;
     click_close(rows);

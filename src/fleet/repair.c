@@ -108,7 +108,7 @@ int fleet_remove_rows(struct fleet *f, const struct click_server *s, const char 
                        "SELECT DISTINCT table FROM system.parts WHERE active AND database = '%s_local' AND table LIKE "
                        "'%%\\_rows'",
                        f->database);
-    while (rc >= 0 && tables && (rc = click_step(tables, err)) == 1)
+    while (rc >= 0 && tables && (rc = click_step_whole(tables, 1, err)) == 1)
         if ((rc = delete_from(f, s, click_cell(tables, 0), loads, err)) < 0)
             break;
     click_close(tables);
@@ -200,7 +200,7 @@ static int has_rows(const struct fleet *f, const struct click_server *with_commi
                        " LIMIT 1 BY t",
                        f->database, load);
     bool same = true;
-    while (rc >= 0 && rows && same && (rc = click_step(rows, err)) == 1) {
+    while (rc >= 0 && rows && same && (rc = click_step_whole(rows, 2, err)) == 1) {
         uint64_t n;
         rc = fleet_number(s, &n, err, "SELECT count() FROM %s_local.`%s_rows` WHERE load = %" PRId64, f->database,
                           click_cell(rows, 0), load);
@@ -262,7 +262,7 @@ static int copy_rows(struct fleet *f, const struct click_server *from, const str
                        "SELECT t, n FROM %s_local.commits ARRAY JOIN tables AS t, rows AS n WHERE load = %" PRId64
                        " LIMIT 1 BY t",
                        f->database, load);
-    while (rc >= 0 && rows && (rc = click_step(rows, err)) == 1)
+    while (rc >= 0 && rows && (rc = click_step_whole(rows, 2, err)) == 1)
         if ((rc = copy_table(f, from, to, click_cell(rows, 0), load, click_u64(rows, 1), err)) < 0)
             break;
     click_close(rows);

@@ -1,0 +1,103 @@
+"""Servers that are no ClickHouse, or a damaged one: each answer in turn has too few cells, NULLs, no rows, garbage. That is told."""
+import http.server
+import re
+import threading
+
+import harness
+
+MANGLED = {
+    "too few columns": b"key\nString\nschema\n",
+    "NULLs": b"a\tb\tc\td\nString\tString\tString\tString\n\\N\t\\N\t\\N\t\\N\n",
+    "types without names": b"\n\n\n",
+    "cells without a row's end": b"a\tb\nString\tString\nx\ty",
+    "garbage": bytes(range(256)) * 16,
+    "long cells": b"a\tb\tc\td\nString\tString\tString\tString\n" + b"\t".join([b"x" * 70000] * 4) + b"\n",
+}
+
+
+class Server:
+    """Answers as a fleet of one server would, but for `where`: the first statement with this text gets `mangled`."""
+
+    def __init__(self, version):
+        self.version, self.where, self.mangled, self.met, self.sql = version, None, None, False, []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                sql = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode("latin1") + self.path
+                body = outer.answer(sql)
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def answer(self, sql):
+        self.sql.append(sql)
+        if self.where and self.where in sql:
+            self.met = True
+            return self.mangled
+        if "EXISTS TABLE" in sql:
+            return b"result\nUInt8\n1\n"
+        if "'schema', 'columns'" in sql:
+            return b"key\tvalue\nString\tString\nschema\t%s\ncolumns\t%s\n" % self.version
+        if "LIKE 'node" in sql:
+            return b"key\tvalue\nString\tString\ncluster\tdefault\nnode 0 0\t%s\n" % self.url.encode()
+        if "FROM fleet_traces" in sql:
+            return b"trace\thost\tpath\tsize\nString\tString\tString\tUInt64\n" + b"ab'c\there\t/a.pftrace\t7\n"
+        if "hostName()" in sql:
+            return b"name\nString\nhere\n"
+        return b"n\nUInt64\n0\n" if "SELECT count" in sql else b""
+
+
+class FalseServer(harness.Case):
+    def fleet(self, server, *args):
+        return self.run_shell("fleet", args[0], "--server", server.url, *args[1:], code=None)
+
+    def setUp(self):
+        server = Server((b"1", b"0"))
+        self.addCleanup(server.http.shutdown)
+        text = self.fleet(server, "query", "select 1").stderr.decode()
+        self.server = server
+        server.version = tuple(x.encode() for x in re.search(r"this tp_shell writes (\d+)\.([0-9a-f]{16})", text).groups())
+
+    def test_answers(self):
+        statements = {  # what is asked, and by which command
+            "EXISTS TABLE": ("query", "select 1"),
+            "'schema', 'columns'": ("query", "select 1"),
+            "LIKE 'node": ("status",),
+            "fleet_local.commits": ("add", "--wait", "1s", self.empty),
+            "FROM fleet_traces": ("query", "--perfetto", "select 1 as x"),
+            "hostName()": ("query", "--perfetto", "select 1 as x"),
+            "isNotNull(ended)": ("query", "--perfetto", "select 1 as x"),
+            "fleet_local.loads": ("repair",),
+        }
+        for where, command in statements.items():
+            for what, mangled in MANGLED.items():
+                with self.subTest(where=where, what=what):
+                    self.server.where, self.server.mangled, self.server.met = where, mangled, False
+                    self.fleet(self.server, *command)
+                    self.assertTrue(self.server.met)
+
+    def test_cells_that_are_missing_are_told(self):
+        for where, what in (("'schema', 'columns'", "NULLs"), ("LIKE 'node", "too few columns")):
+            self.server.where, self.server.mangled = where, MANGLED[what]
+            p = self.fleet(self.server, "query", "select 1")
+            self.assertEqual(p.returncode, 1)
+            self.assertRegex(p.stderr.decode(), "an answer lacks its cell [12]; is this a ClickHouse server")
+
+    def test_names_of_traces_are_no_sql(self):
+        """Whoever may add recordings chooses what stands in fleet_traces; another's statements must not be made of it."""
+        self.fleet(self.server, "query", "--perfetto", "select 1 as x")
+        asked = [s for s in self.server.sql if "INSERT INTO perfetto_arrived" in s]
+        self.assertEqual(len(asked), 1)
+        self.assertIn("&trace=ab%27c&path=", asked[0])
+
+
+if __name__ == "__main__":
+    harness.main()
