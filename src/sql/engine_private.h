@@ -78,6 +78,7 @@ struct engine {
     bool planner_off;
     bool direct;             /* the rows of the statement that is being prepared may come from its plan */
     uint64_t plan_max_bytes; /* 0: as the machine has; tests set it */
+    bool plan_every_call;    /* of a table function, however long that takes; tests set it */
     uint64_t plan_bytes;     /* that the plan which ran last has asked for, and when it gave up */
     bool plan_gave_up;
     struct query_plan *plan; /* of plan_statement, the one made last: borrowed while it lives */

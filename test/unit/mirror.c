@@ -26,7 +26,7 @@ uint32_t pick(uint32_t n)
 /* ---- rows ---- */
 
 static const char *const words[] = {
-    "", "a", "ab", "abc", "b", "sched_switch", "12", "1.5", "-3", "zz", "\xc3\xa9t\xc3\xa9"};
+    "", "a", "aB", "abc", "B", "Sched_switch", "12", "1.5", "-3", "zz", "\xc3\xa9t\xc3\xa9"};
 enum { WORDS = sizeof words / sizeof *words };
 
 const char *pick_word(void)

@@ -8,9 +8,12 @@
 #include "sql/dialect/pointer.h"
 #include "sql/dialect/replace.h"
 #include "sql/dialect/undo.h"
+#include "sql/plan/plan.h"
+#include "sql/planner/planner.h"
 
 #include <stdio.h>
 #include <strings.h>
+#include <time.h>
 
 enum { MAX_PARAMS = 100 }; /* plan letters stay within a byte */
 
@@ -22,16 +25,26 @@ static struct sql_function *find_table(struct dialect *d, const char *name)
     return NULL;
 }
 
+/* Calls that were planned, and calls that SQLite ran: what the last of each took, from its start to its last row. */
+enum { CALL_SQLITE, CALL_PLANNED, CALL_WAYS };
+
 struct function_table {
     sqlite3_vtab base;
     struct sql_function *f;
+    uint64_t calls;
+    int64_t took_ns[CALL_WAYS]; /* 0: not known */
+    uint32_t without_plan;      /* calls in a row for which there was none */
 };
 
 struct function_cursor {
     sqlite3_vtab_cursor base;
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt;    /* of the call at hand: `own`, or `planned` */
+    sqlite3_stmt *own;     /* the body as it is */
+    sqlite3_stmt *planned; /* the body with plans, for the arguments `of` */
+    sqlite3_value **of;    /* [n_of] */
+    size_t n_of;
     uint64_t generation;
-    int64_t row;
+    int64_t row, start_ns;
     bool eof;
 };
 
@@ -138,12 +151,24 @@ static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
     return SQLITE_OK;
 }
 
+static void drop_plan(struct function_cursor *c)
+{
+    for (size_t i = 0; i < c->n_of; i++)
+        sqlite3_value_free(c->of[i]);
+    mem_free(c->of);
+    sqlite3_finalize(c->planned);
+    c->of = NULL;
+    c->n_of = 0;
+    c->planned = NULL;
+}
+
 static int cursor_close(sqlite3_vtab_cursor *base)
 {
     struct function_cursor *c = (struct function_cursor *)base;
     struct sql_function *f = ((struct function_table *)base->pVtab)->f;
-    if (c->stmt)
-        sql_function_give(f, c->stmt, c->generation);
+    drop_plan(c);
+    if (c->own)
+        sql_function_give(f, c->own, c->generation);
     sqlite3_free(c);
     return SQLITE_OK;
 }
@@ -159,10 +184,97 @@ static int fail(sqlite3_vtab_cursor *base, const char *name, const char *text)
     return SQLITE_ERROR;
 }
 
+/* ---- plans for bodies ---- */
+
+enum { FIRST_PLANS = 4, MAX_PLANNED_DEPTH = 3 };
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Shall this call have plans? The first do; later ones go the way that was the faster last time. Each power of two goes
+ * the other way, since tables grow and arguments differ. */
+static bool wants_plan(const struct function_table *t)
+{
+    const struct engine *e = t->f->d->e;
+    bool again = (t->calls & (t->calls - 1)) == 0;
+    if (t->f->d->function_depth >= MAX_PLANNED_DEPTH || !planner_is_on(e))
+        return false;
+    if (t->calls < FIRST_PLANS || plan_wants_every_call(e))
+        return true;
+    if (t->without_plan >= FIRST_PLANS)
+        return again;
+    bool faster = t->took_ns[CALL_SQLITE] && t->took_ns[CALL_PLANNED] < t->took_ns[CALL_SQLITE];
+    return again && t->took_ns[CALL_SQLITE] ? !faster : faster;
+}
+
+static bool same_value(sqlite3_value *a, sqlite3_value *b)
+{
+    int type = sqlite3_value_type(a);
+    if (type != sqlite3_value_type(b))
+        return false;
+    switch (type) {
+    case SQLITE_INTEGER:
+        return sqlite3_value_int64(a) == sqlite3_value_int64(b);
+    case SQLITE_FLOAT: {
+        double x = sqlite3_value_double(a), y = sqlite3_value_double(b);
+        return memcmp(&x, &y, sizeof x) == 0;
+    }
+    case SQLITE_TEXT: {
+        const void *x = sqlite3_value_text(a), *y = sqlite3_value_text(b);
+        int n = sqlite3_value_bytes(a);
+        return x && y && n == sqlite3_value_bytes(b) && memcmp(x, y, (size_t)n) == 0;
+    }
+    default:
+        return type == SQLITE_NULL;
+    }
+}
+
+/* The body with plans for the arguments, args[i] that of parameter i; false: there is none. */
+static bool plan_call(struct function_cursor *c, struct function_table *t, sqlite3_value *const *args)
+{
+    struct sql_function *f = t->f;
+    size_t n = f->params.n, same = 0;
+    const char *names[MAX_PARAMS];
+    while (c->planned && same < n && same_value(c->of[same], args[same]))
+        same++;
+    if (c->planned && same == n) {
+        sqlite3_reset(c->planned);
+        return true;
+    }
+    drop_plan(c);
+    if (!f->sql) /* dropped */
+        return false;
+    for (size_t i = 0; i < n; i++)
+        names[i] = f->params.p[i].name;
+    c->of = mem_zalloc((n + 1) * sizeof *c->of);
+    bool ok = c->of != NULL;
+    for (; ok && c->n_of < n; c->n_of++)
+        ok = (c->of[c->n_of] = sqlite3_value_dup(args[c->n_of])) != NULL;
+    if (ok)
+        c->planned = plan_prepare_body(f->d->e, &(struct plan_body){f->sql, names, args, (uint32_t)n});
+    t->without_plan = c->planned ? 0 : t->without_plan + 1;
+    return c->planned != NULL;
+}
+
+/* ---- a call ---- */
+
+/* The call has given its last row. One that was disturbed counts as twice the one before. */
+static void note_time(struct function_cursor *c, struct function_table *t)
+{
+    int64_t took = now_ns() - c->start_ns, *last = &t->took_ns[c->stmt == c->own ? CALL_SQLITE : CALL_PLANNED];
+    took = took < 1 ? 1 : took;
+    *last = *last && took / 2 > *last ? *last * 2 : took;
+}
+
 static int cursor_next(sqlite3_vtab_cursor *base)
 {
     struct function_cursor *c = (struct function_cursor *)base;
-    struct sql_function *f = ((struct function_table *)base->pVtab)->f;
+    struct function_table *t = (struct function_table *)base->pVtab;
+    struct sql_function *f = t->f;
     if (f->d->function_depth >= DIALECT_MAX_FUNCTION_DEPTH)
         return fail(base, f->name, "function calls are nested too deeply; check for endless recursion");
     f->d->function_depth++;
@@ -170,39 +282,55 @@ static int cursor_next(sqlite3_vtab_cursor *base)
     f->d->function_depth--;
     c->row++;
     c->eof = rc != SQLITE_ROW;
+    if (rc == SQLITE_DONE && c->start_ns)
+        note_time(c, t);
     if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return SQLITE_OK;
     return fail(base, f->name, sqlite3_errmsg(engine_db(f->d->e)));
 }
 
+static int take_body(struct function_cursor *c, struct sql_function *f)
+{
+    struct error err = {0};
+    if (c->own) {
+        sqlite3_reset(c->own);
+        return SQLITE_OK;
+    }
+    if (sql_function_take(f, &c->own, &err))
+        return fail(&c->base, f->name, err.text);
+    c->generation = f->generation;
+    return SQLITE_OK;
+}
+
 static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
 {
     struct function_cursor *c = (struct function_cursor *)base;
-    struct sql_function *f = ((struct function_table *)base->pVtab)->f;
-    struct error err = {0};
+    struct function_table *t = (struct function_table *)base->pVtab;
+    struct sql_function *f = t->f;
+    sqlite3_value *args[MAX_PARAMS] = {NULL};
     c->eof = true;
     c->row = -1;
     if (number)
         return fail(base, f->name, "an argument is missing");
-    if (c->stmt) {
-        sqlite3_reset(c->stmt);
-    } else {
-        if (sql_function_take(f, &c->stmt, &err))
-            return fail(base, f->name, err.text);
-        c->generation = f->generation;
-    }
+    int rc = take_body(c, f);
+    if (rc)
+        return rc;
     for (int i = 0; i < argc; i++) {
         const struct param *p = &f->params.p[plan[i] - 'a'];
+        args[plan[i] - 'a'] = argv[i];
         if (!value_fits(argv[i], (enum value_type)p->type)) {
             char text[160];
             snprintf(text, sizeof text, "argument %d (%s) has the wrong type, %s is expected", plan[i] - 'a' + 1,
                      p->name, value_type_name((enum value_type)p->type));
             return fail(base, f->name, text);
         }
-        for (int k = sqlite3_bind_parameter_count(c->stmt); k > 0; k--)
-            if (sql_function_param(f, sqlite3_bind_parameter_name(c->stmt, k)) == plan[i] - 'a')
-                sqlite3_bind_value(c->stmt, k, argv[i]);
+        for (int k = sqlite3_bind_parameter_count(c->own); k > 0; k--)
+            if (sql_function_param(f, sqlite3_bind_parameter_name(c->own, k)) == plan[i] - 'a')
+                sqlite3_bind_value(c->own, k, argv[i]);
     }
+    c->start_ns = t->without_plan >= FIRST_PLANS ? 0 : now_ns();
+    c->stmt = wants_plan(t) && plan_call(c, t, args) ? c->planned : c->own;
+    t->calls++;
     return cursor_next(base);
 }
 

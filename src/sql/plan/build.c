@@ -58,6 +58,16 @@ static bool add_star(struct reader *r, const struct sql_item *item)
     return any;
 }
 
+/* How it compares shows where the rows are only those of the answer, each for itself. */
+static struct plan_expr *read_item(struct reader *r, const struct sql_select *s, const struct sql_expr *x)
+{
+    enum collation c = collate_take(&x);
+    if (c != COLLATE_NONE && (c == COLLATE_UNKNOWN || !r->whole || r->depth != 1 || r->loop_arm || s->distinct))
+        return NULL;
+    struct plan_expr *json = read_json_item(r, x);
+    return json ? json : read_expr(r, x);
+}
+
 static bool read_items(struct reader *r, const struct sql_select *s)
 {
     for (const struct sql_item *i = s->items; i; i = i->next) {
@@ -75,55 +85,10 @@ static bool read_items(struct reader *r, const struct sql_select *s)
         }
         if (!len)
             name = sql_tree_text(r->tree, r->planner->arena, i->at, &len);
-        if (!name || !add_item(r, read_expr(r, i->expr), name, len))
+        if (!name || !add_item(r, read_item(r, s, i->expr), name, len))
             return false;
     }
     return true;
-}
-
-/* The item that a number names, or an alias in ORDER BY; -1: none. */
-static int item_of(const struct reader *r, const struct sql_select *s, const struct sql_expr *x, bool aliases)
-{
-    int at = 0, found = -1;
-    for (const struct sql_item *i = s->items; i; i = i->next, at++) {
-        if (i->star)
-            return -2;
-        if (aliases && x->kind == EXPR_COLUMN && !x->table.len && i->alias.len && sql_name_equal(i->alias, x->name) &&
-            found < 0)
-            found = at;
-    }
-    if (x->kind != EXPR_INTEGER)
-        return found;
-    const struct sql_token *t = &r->tree->tokens[x->at.first];
-    int place = 0;
-    for (uint32_t i = 0; i < t->len && place < 1000; i++)
-        place = place * 10 + (t->text[i] - '0');
-    return place >= 1 && place <= at ? place - 1 : -2;
-}
-
-static bool has_star(const struct sql_select *s)
-{
-    for (const struct sql_item *i = s->items; i; i = i->next)
-        if (i->star)
-            return true;
-    return false;
-}
-
-/* An expression of GROUP BY or ORDER BY. A literal in it would mean a place. */
-static struct plan_expr *read_term(struct reader *r, const struct sql_select *s, const struct sql_expr *x, bool order)
-{
-    int item = x->kind == EXPR_INTEGER || !has_star(s) ? item_of(r, s, x, order) : -1;
-    for (const struct sql_item *i = s->items; order && i && x->kind == EXPR_COLUMN && has_star(s); i = i->next)
-        if (i->alias.len && sql_name_equal(i->alias, x->name)) /* which it means, whatever * has */
-            return NULL;
-    if (item == -2)
-        return NULL;
-    if (item < 0)
-        return read_expr(r, x);
-    const struct sql_item *i = s->items;
-    for (int k = 0; k < item; k++)
-        i = i->next;
-    return read_expr(r, i->expr);
 }
 
 static bool read_groups(struct reader *r, const struct sql_select *s)
@@ -192,8 +157,10 @@ static void turn_groups(struct query_plan *p, const struct sql_order *order)
 static bool read_limit(struct reader *r, const struct sql_query *q)
 {
     struct query_plan *p = r->plan;
-    struct plan_expr *limit = q->limit ? read_constant(r, q->limit) : NULL;
-    struct plan_expr *offset = q->offset ? read_constant(r, q->offset) : NULL;
+    struct plan_expr *limit = q->limit ? read_argument(r, q->limit) : NULL;
+    struct plan_expr *offset = q->offset ? read_argument(r, q->offset) : NULL;
+    if ((limit && limit->op != X_CONST) || (offset && offset->op != X_CONST))
+        return false;
     if ((q->limit && (!limit || limit->type != PLAN_INT)) || (q->offset && (!offset || offset->type != PLAN_INT)))
         return false;
     p->limit = limit && limit->word >= 0 ? limit->word : -1;
@@ -265,10 +232,19 @@ bool plan_is_scan(const struct query_plan *p)
            !p->distinct && !p->restore_order && !p->n_arms && (p->n_orders ? is_in_order(p) : p->limit < 0);
 }
 
+/* JSON of each row takes the time that it takes, and its texts would fill the string pool. */
+static bool makes_json_of_rows(const struct query_plan *p)
+{
+    bool json = false;
+    for (uint32_t i = 0; i < p->n_items; i++)
+        json |= is_json_call(p->items[i].expr);
+    return json && !p->grouped && p->limit < 0;
+}
+
 static bool is_worth_it(const struct query_plan *p, bool inner, bool direct)
 {
     bool first_rows = p->limit >= 0 && !p->n_orders && !p->grouped; /* SQLite stops when it has them */
-    if (narrows_batches(p))
+    if (narrows_batches(p) || makes_json_of_rows(p))
         return false;
     if (inner)
         return true;
@@ -624,6 +600,22 @@ static bool make_groups_of_arms(struct reader *r, const struct query_plan *arms,
     return p->having && plan_lift(p);
 }
 
+/* Would SQLite stop soon? Arms whose rows come in the order of the first term it merges, and reads no more of them than
+ * LIMIT asks for. */
+static bool is_merged(const struct query_plan *p, const struct query_plan *arms, enum compound kind)
+{
+    const struct plan_expr *first = p->n_orders ? p->orders[0] : NULL;
+    bool sorted = kind == COMPOUND_UNION_ALL && p->limit >= 0 && first && first->op == X_COLUMN && first->column >= 0;
+    for (const struct query_plan *arm = arms; sorted && arm; arm = arm->next_arm) {
+        const struct plan_expr *x = (uint32_t)first->column < arm->n_items ? arm->items[first->column].expr : NULL;
+        const struct plan_source *s =
+            x && x->op == X_COLUMN && x->column >= 0 && arm->n_sources == 1 ? arm->sources : NULL;
+        sorted = s && s->table.name && !arm->grouped && !arm->n_windows && !arm->distinct &&
+                 s->table.table->columns[x->column].sorted && p->limit < (int64_t)s->table.table->n_rows / 16;
+    }
+    return sorted;
+}
+
 static bool read_compound(struct reader *r, struct query_plan *arms, const struct sql_query *q, enum compound kind)
 {
     struct query_plan *p = r->plan;
@@ -650,7 +642,8 @@ static bool read_compound(struct reader *r, struct query_plan *arms, const struc
         return false;
     if (sets && !make_groups_of_arms(r, arms, kind == COMPOUND_INTERSECT))
         return false;
-    return read_limit(r, q) && plan_steps(p) && plan_settle_extreme(p) && plan_settle_order(r);
+    return read_limit(r, q) && !is_merged(p, arms, kind) && plan_steps(p) && plan_settle_extreme(p) &&
+           plan_settle_order(r);
 }
 
 /* ---- all of it ---- */

@@ -43,6 +43,7 @@ static struct call_memo *memo_of(struct run *r, const struct plan_expr *x)
         r->rc = RUN_GAVE_UP;
         return NULL;
     }
+    plan_bind_arguments(r->e, m->stmt, x->arguments);
     return m;
 }
 
@@ -76,12 +77,12 @@ static bool grow(struct run *r, struct call_memo *m)
     return true;
 }
 
-static void bind(struct run *r, sqlite3_stmt *stmt, int at, enum plan_type type, int64_t word)
+void plan_bind_word(struct engine *e, sqlite3_stmt *stmt, int at, enum plan_type type, int64_t word)
 {
     if (word == plan_null(type)) {
         sqlite3_bind_null(stmt, at);
     } else if (type == PLAN_TEXT) {
-        struct slice s = strpool_view(&r->e->storage->strings, (strid)word);
+        struct slice s = strpool_view(&e->storage->strings, (strid)word);
         sqlite3_bind_text(stmt, at, (const char *)s.p, (int)s.len, SQLITE_STATIC);
     } else if (type == PLAN_REAL) {
         sqlite3_bind_double(stmt, at, column_f64(word));
@@ -117,7 +118,7 @@ static int64_t call(struct run *r, const struct plan_expr *x, struct call_memo *
                     uint32_t i)
 {
     for (uint32_t k = 0; k < x->n_args; k++)
-        bind(r, m->stmt, (int)k + 1, (enum plan_type)x->args[k]->type, args[k][i]);
+        plan_bind_word(r->e, m->stmt, (int)k + 1, (enum plan_type)x->args[k]->type, args[k][i]);
     int rc = sqlite3_step(m->stmt);
     int64_t word = plan_null((enum plan_type)x->type);
     if (rc == SQLITE_ROW)
@@ -136,15 +137,30 @@ static bool is_full(struct run *r, const struct plan_expr *x, const struct call_
     return m->n == MAX_CALLS;
 }
 
+/* Of too many arguments to be kept. */
+static void call_each(struct run *r, const struct plan_expr *x, struct call_memo *m, const int64_t *const *args,
+                      uint32_t n, int64_t *out)
+{
+    for (uint32_t i = 0; i < n && !r->rc && !run_stopped(r); i++) {
+        m->n += !is_full(r, x, m);
+        if (!r->rc)
+            out[i] = call(r, x, m, args, i);
+    }
+}
+
 void eval_call(struct run *r, const struct plan_expr *x, const struct batch *b, int64_t *out)
 {
-    const int64_t *args[PLAN_MAX_CALL_ARGS] = {NULL}, *varying[PLAN_MAX_VARYING] = {NULL};
+    const int64_t *args[PLAN_MAX_CALL_ARGS] = {NULL}, *varying[PLAN_MAX_CALL_ARGS] = {NULL};
     uint32_t n_varying = 0;
     struct call_memo *m = memo_of(r, x);
     for (uint32_t k = 0; k < x->n_args; k++) {
         args[k] = eval(r, x->args[k], b);
         if (x->args[k]->op != X_CONST)
             varying[n_varying++] = args[k];
+    }
+    if (n_varying > PLAN_MAX_VARYING) {
+        call_each(r, x, m, args, b->n, out);
+        return;
     }
     for (uint32_t i = 0; i < b->n && !r->rc; i++) {
         int64_t key[PLAN_MAX_VARYING] = {0};

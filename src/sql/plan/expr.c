@@ -63,8 +63,8 @@ bool plan_expr_equal(const struct plan_expr *a, const struct plan_expr *b)
         return true;
     if (a->op != b->op || a->type != b->type || a->sql != b->sql || a->negated != b->negated ||
         a->source != b->source || a->column != b->column || a->n_args != b->n_args || a->word != b->word ||
-        a->n_list != b->n_list || a->lookup != b->lookup || a->list_has_null != b->list_has_null ||
-        !a->text != !b->text || (a->text && strcmp(a->text, b->text) != 0))
+        a->n_list != b->n_list || a->lookup != b->lookup || a->arguments != b->arguments ||
+        a->list_has_null != b->list_has_null || !a->text != !b->text || (a->text && strcmp(a->text, b->text) != 0))
         return false;
     if (a->n_list && memcmp(a->list, b->list, a->n_list * sizeof *a->list) != 0)
         return false;
@@ -215,6 +215,23 @@ static struct plan_expr *read_column(struct reader *r, const struct sql_expr *x)
 
 /* ---- operators ---- */
 
+/* Of constants the value, where it is an integer that does not overflow; NULL: it is to be computed. What arguments of
+ * functions make can then bound a scan. */
+static struct plan_expr *fold(struct reader *r, uint8_t op, const struct plan_expr *a, const struct plan_expr *b)
+{
+    int64_t v;
+    bool over = a->op != X_CONST || b->op != X_CONST || a->word == COL_NULL || b->word == COL_NULL;
+    if (over)
+        return NULL;
+    if (op == SQL_ADD)
+        over = __builtin_add_overflow(a->word, b->word, &v);
+    else if (op == SQL_SUBTRACT)
+        over = __builtin_sub_overflow(a->word, b->word, &v);
+    else
+        over = op != SQL_MULTIPLY || __builtin_mul_overflow(a->word, b->word, &v);
+    return over || v == COL_NULL ? NULL : plan_const(r->plan, PLAN_INT, v);
+}
+
 static struct plan_expr *read_arithmetic(struct reader *r, uint8_t op, struct plan_expr *a, struct plan_expr *b)
 {
     bool both = is_integer(a) && is_integer(b);
@@ -222,8 +239,9 @@ static struct plan_expr *read_arithmetic(struct reader *r, uint8_t op, struct pl
         return NULL;
     if (a->type == PLAN_NULL || b->type == PLAN_NULL)
         return plan_const(r->plan, PLAN_NULL, COL_NULL);
+    struct plan_expr *folded = both ? fold(r, op, a, b) : NULL;
     if (both)
-        return binary(r, X_ARITHMETIC, PLAN_INT, op, a, b);
+        return folded ? folded : binary(r, X_ARITHMETIC, PLAN_INT, op, a, b);
     a = a->type == PLAN_INT ? unary(r, X_TO_REAL, PLAN_REAL, a) : a;
     b = b->type == PLAN_INT ? unary(r, X_TO_REAL, PLAN_REAL, b) : b;
     return binary(r, X_ARITHMETIC, PLAN_REAL, op, a, b);
@@ -273,9 +291,14 @@ static struct plan_expr *read_binary(struct reader *r, const struct sql_expr *x)
 {
     if ((x->op == SQL_IS || x->op == SQL_ISNOT) && is_truth_word(x->args->next))
         return NULL; /* IS TRUE asks for more than equality */
-    struct plan_expr *a = read_expr(r, x->args), *b = a ? read_expr(r, x->args->next) : NULL;
-    if (!a || !b)
+    struct plan_expr *a, *b;
+    bool compares = x->op <= SQL_GE || x->op == SQL_IS || x->op == SQL_ISNOT;
+    if (compares) {
+        if (!collate_pair(r, x->args, x->args->next, &a, &b))
+            return NULL;
+    } else if (!(a = read_expr(r, x->args)) || !(b = read_expr(r, x->args->next))) {
         return NULL;
+    }
     switch (x->op) {
     case SQL_AND:
     case SQL_OR:
@@ -348,15 +371,17 @@ static struct plan_expr *read_in(struct reader *r, const struct sql_expr *x)
         return read_lookup(r, x);
     if (x->in_table || x->n_args < 2)
         return NULL;
-    struct plan_expr *v = read_expr(r, x->args);
+    const struct sql_expr *left = x->args;
+    enum collation collation = collate_take(&left);
+    struct plan_expr *v = collation == COLLATE_UNKNOWN ? NULL : collate_value(r, collation, read_expr(r, left));
     struct plan_expr *out = v && v->type != PLAN_REAL && v->type != PLAN_NULL ? unary(r, X_IN, PLAN_INT, v) : NULL;
     if (!out)
         return NULL;
     out->list = arena_alloc(&r->plan->arena, x->n_args * sizeof *out->list);
     out->negated = x->negated;
     for (const struct sql_expr *a = x->args->next; out->list && a; a = a->next) {
-        struct plan_expr *c = read_constant(r, a);
-        if (!c || (c->type != PLAN_NULL && c->type != v->type))
+        struct plan_expr *c = collate_value(r, collation, read_argument(r, a));
+        if (!c || c->op != X_CONST || (c->type != PLAN_NULL && c->type != v->type))
             return NULL;
         if (c->type == PLAN_NULL)
             out->list_has_null = true;
@@ -464,6 +489,14 @@ static bool has_quoted(const struct reader *r, struct sql_span at)
     return false;
 }
 
+static bool has_parameter(const struct reader *r, struct sql_span at)
+{
+    for (uint32_t i = at.first; i < at.end; i++)
+        if (r->tree->tokens[i].kind == TOKEN_VARIABLE)
+            return true;
+    return false;
+}
+
 /* What an aggregate gives as a rule. Where it gives something else (max() of a text), the plan gives up when it runs.
  */
 static enum plan_type usual_type(const struct sql_query *q)
@@ -493,7 +526,9 @@ static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
     for (const struct cte_scope *s = r->ctes; s; s = s->up)
         if (s->query->ctes)
             return NULL;
-    if (x->query->ctes || r->tree->ctes || has_quoted(r, x->at))
+    bool asks = has_parameter(r, x->at);
+    const struct plan_arguments *arguments = asks ? read_arguments(r, &r->plan->arena) : NULL;
+    if (x->query->ctes || r->tree->ctes || has_quoted(r, x->at) || (asks && !arguments))
         return NULL;
     const char *query = sql_tree_text(r->tree, r->planner->arena, x->at, &len);
     char *text = query ? arena_printf(&r->plan->arena, "SELECT * FROM %s LIMIT 1", query) : NULL;
@@ -511,7 +546,10 @@ static struct plan_expr *read_query(struct reader *r, const struct sql_expr *x)
     }
     sqlite3_finalize(stmt);
     text = type != PLAN_NULL ? arena_printf(&r->plan->arena, "SELECT %s", query) : NULL;
-    return text ? plan_make_call(r->plan, type, text, NULL, 0) : NULL;
+    struct plan_expr *out = text ? plan_make_call(r->plan, type, text, NULL, 0) : NULL;
+    if (out)
+        out->arguments = arguments;
+    return out;
 }
 
 struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x)

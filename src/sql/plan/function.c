@@ -9,15 +9,12 @@ struct plan_expr *plan_make_call(struct query_plan *p, enum plan_type type, cons
                                  uint32_t n)
 {
     struct plan_expr *x = plan_expr_new(p, X_CALL, type, n);
-    uint32_t varying = 0;
     for (uint32_t i = 0; x && i < n; i++) {
         x->args[i] = args[i];
         x->sources |= args[i]->sources;
-        varying += args[i]->op != X_CONST;
     }
-    if (!x || varying > PLAN_MAX_VARYING)
-        return NULL;
-    x->text = text;
+    if (x)
+        x->text = text;
     return x;
 }
 
@@ -363,6 +360,21 @@ static struct plan_expr *read_aggregate(struct reader *r, const struct sql_expr 
         return NULL;
     a.distinct = x->distinct;
     return add_aggregate(r, &a, aggregate_type(a.kind, of));
+}
+
+struct plan_expr *read_concat(struct reader *r, const struct sql_expr *x,
+                              struct plan_expr *(*read)(struct reader *r, const struct sql_expr *x))
+{
+    struct plan_aggregate a = {.kind = AGG_CONCAT, .separator = slice_of(",", 1)};
+    if (!r->aggregates_allowed || r->in_aggregate)
+        return NULL;
+    r->in_aggregate = true;
+    a.arg = read(r, x->args);
+    a.filter = a.arg && x->filter ? read_expr(r, x->filter) : NULL;
+    r->in_aggregate = false;
+    if (!a.arg || (x->filter && (!a.filter || a.filter->type == PLAN_TEXT)))
+        return NULL;
+    return add_aggregate(r, &a, PLAN_TEXT);
 }
 
 struct plan_expr *read_function(struct reader *r, const struct sql_expr *x)

@@ -19,8 +19,8 @@ struct join {
     struct run *r;
     struct sink *sink;
     struct step_state steps[PLAN_MAX_SOURCES];
-    bool enough;
-    uint64_t pairs; /* looked at */
+    bool enough, nothing; /* nothing: a source has no row that could be joined */
+    uint64_t pairs;       /* looked at */
 };
 
 /* ---- the rows of a source by key ---- */
@@ -122,9 +122,11 @@ static bool pass_build(struct run *r, const struct plan_step *step, struct key_i
         return false;
     }
     scan_open(r, step, &scan);
-    while (scan_next(r, &scan, step->source, rows, &n))
+    while (scan_next(r, &scan, step->source, rows, &n)) {
+        h->n += n;
         for (uint32_t i = 0; i < n; i++)
             h->passes[rows[i]] = 1;
+    }
     return !r->rc;
 }
 
@@ -394,11 +396,45 @@ static void run_step(struct join *j, uint32_t at, const struct batch *b)
     /* Rows wait for a full batch here; the batch above is about to be overwritten, but they have been copied. */
 }
 
-static bool open_steps(struct join *j)
+/* What the step finds rows by. */
+static bool build_step(struct join *j, uint32_t at)
+{
+    const struct plan_step *s = &j->r->plan->steps[at];
+    struct step_state *st = &j->steps[at];
+    bool ok = true;
+    if (s->by_row)
+        ok = pass_build(j->r, s, &st->index);
+    else if (!s->by_sorted)
+        ok = index_build(j, s, &st->index);
+    bool none = s->by_row ? st->index.passes && !st->index.n : !s->by_sorted && !st->index.n;
+    j->nothing |= ok && none && !j->r->plan->sources[s->source].left;
+    if (ok && s->n_ranges && !s->by_sorted && !j->nothing)
+        ok = range_index_finish(j->r, s, &st->index, &st->ranges);
+    return ok;
+}
+
+enum { FEW_ROWS = 1 << 16 };
+
+/* Builds what is cheap before the rest, which is not built where that leaves nothing; rows that are joined by their
+ * numbers tell the others which keys they need. */
+static bool build_steps(struct join *j)
 {
     const struct query_plan *p = j->r->plan;
     bool ok = true;
-    for (uint32_t at = 0; ok && at < p->n_steps; at++) {
+    for (int turn = 0; turn < 3; turn++)
+        for (uint32_t at = 1; ok && !j->nothing && at < p->n_steps; at++) {
+            bool few = j->r->tables[p->steps[at].source]->n_rows < FEW_ROWS;
+            if (turn == (p->steps[at].by_row ? 0 : few ? 1 : 2))
+                ok = build_step(j, at);
+        }
+    return ok;
+}
+
+static bool open_steps(struct join *j)
+{
+    const struct query_plan *p = j->r->plan;
+    bool ok = build_steps(j);
+    for (uint32_t at = 0; ok && !j->nothing && at < p->n_steps; at++) {
         struct step_state *st = &j->steps[at];
         for (uint32_t k = 0; ok && k <= at; k++) {
             uint8_t source = p->steps[k].source;
@@ -411,17 +447,8 @@ static bool open_steps(struct join *j)
             j->r->rc = SQLITE_NOMEM;
             ok = false;
         }
-        if (ok && at && p->steps[at].by_row)
-            ok = pass_build(j->r, &p->steps[at], &st->index);
     }
-    for (uint32_t at = 1; ok && at < p->n_steps; at++) {
-        const struct plan_step *s = &p->steps[at];
-        if (!s->by_row && !s->by_sorted)
-            ok = index_build(j, s, &j->steps[at].index);
-        if (ok && s->n_ranges && !s->by_sorted)
-            ok = range_index_finish(j->r, s, &j->steps[at].index, &j->steps[at].ranges);
-    }
-    return ok;
+    return ok && !j->nothing;
 }
 
 static void close_steps(struct join *j)

@@ -8,7 +8,7 @@ struct lookup_rows {
     struct table *t; /* keys, then the value */
     int64_t *keys;   /* n_keys words a row; rows with a NULL among them are left out */
     int64_t *values; /* NULL: there are none */
-    uint32_t *slots; /* row + 1 */
+    uint64_t *slots; /* the upper half of the hash, then row + 1 */
     uint32_t n, mask;
     bool any, any_null; /* rows; rows with a NULL */
 };
@@ -27,18 +27,37 @@ void lookup_rows_free(struct lookup_rows *l)
 static uint64_t hash_of(const int64_t *key, uint32_t n)
 {
     uint64_t h = 0;
-    for (uint32_t k = 0; k < n; k++)
-        h = (h ^ (h >> 29) ^ (uint64_t)key[k]) * 0x9e3779b97f4a7c15ull;
-    return h ^ h >> 32;
+    for (uint32_t k = 0; k < n; k++) {
+        h = (h ^ (uint64_t)key[k]) * 0x9e3779b97f4a7c15ull;
+        h ^= h >> 32;
+        h *= 0xd6e8feb86659fd93ull;
+        h ^= h >> 29;
+    }
+    return h;
 }
 
 /* The place of a key: of the row that has it, or a free one. */
-static uint32_t *find(const struct lookup_rows *l, const int64_t *key, uint32_t n)
+static uint64_t *find(const struct lookup_rows *l, const int64_t *key, uint32_t n)
 {
-    uint32_t at = (uint32_t)hash_of(key, n) & l->mask;
-    while (l->slots[at] && memcmp(l->keys + (uint64_t)(l->slots[at] - 1) * n, key, n * sizeof *key) != 0)
+    uint64_t hash = hash_of(key, n);
+    uint32_t at = (uint32_t)hash & l->mask;
+    while (l->slots[at] && (l->slots[at] >> 32 != hash >> 32 ||
+                            memcmp(l->keys + (uint64_t)((uint32_t)l->slots[at] - 1) * n, key, n * sizeof *key) != 0))
         at = (at + 1) & l->mask;
     return &l->slots[at];
+}
+
+enum { AHEAD = 16 }; /* keys whose slots are being fetched while one is looked at */
+
+/* Fetches the slot of the key behind the one at hand, of words[k][i]. */
+static void fetch(const struct lookup_rows *l, const int64_t *const *words, uint32_t n_keys, uint32_t i, uint32_t n)
+{
+    int64_t key[PLAN_MAX_KEYS];
+    if (i + AHEAD >= n || !l->slots)
+        return;
+    for (uint32_t k = 0; k < n_keys; k++)
+        key[k] = words[k][i + AHEAD];
+    __builtin_prefetch(&l->slots[(uint32_t)hash_of(key, n_keys) & l->mask], 1);
 }
 
 static void *alloc(struct run *r, uint64_t n, size_t size)
@@ -67,12 +86,13 @@ static bool add_rows(struct run *r, struct lookup_rows *l, const struct plan_loo
     }
     for (uint32_t i = 0; ok && i < n; i++) {
         bool null = false;
+        fetch(l, (const int64_t *const *)words, n_keys, i, n);
         for (uint32_t k = 0; k < n_keys; k++) {
             key[k] = words[k][i];
             null |= key[k] == plan_null((enum plan_type)sub->items[k].expr->type);
         }
         l->any_null |= null;
-        uint32_t *place = null ? NULL : find(l, key, n_keys);
+        uint64_t *place = null ? NULL : find(l, key, n_keys);
         if (one && place && *place) {
             ok = false;
             r->rc = RUN_GAVE_UP;
@@ -83,7 +103,7 @@ static bool add_rows(struct run *r, struct lookup_rows *l, const struct plan_loo
         memcpy(l->keys + (uint64_t)l->n * n_keys, key, n_keys * sizeof *key);
         if (l->values)
             l->values[l->n] = words[n_keys][i];
-        *place = ++l->n;
+        *place = (hash_of(key, n_keys) >> 32 << 32) | ++l->n;
     }
     for (uint32_t k = 0; k < n_words; k++)
         mem_free(words[k]);
@@ -146,6 +166,7 @@ void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b
         args[k] = eval(r, x->args[k], b);
     for (uint32_t i = 0; l && !r->rc && i < b->n; i++) {
         bool null = false;
+        fetch(l, args, x->n_args, i, b->n);
         for (uint32_t k = 0; k < x->n_args; k++) {
             key[k] = args[k][i];
             null |= key[k] == plan_null((enum plan_type)x->args[k]->type);
@@ -154,7 +175,7 @@ void eval_lookup(struct run *r, const struct plan_expr *x, const struct batch *b
             out[i] = is_in(r, x, l, key, null);
             continue;
         }
-        uint32_t place = null ? 0 : *find(l, key, x->n_args);
+        uint32_t place = null ? 0 : (uint32_t)*find(l, key, x->n_args);
         if (of->kind == LOOKUP_EXISTS)
             out[i] = place != 0;
         else

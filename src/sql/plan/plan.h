@@ -13,6 +13,18 @@
 /* A statement that gives what p[0, n) gives, to be sqlite3_finalize()d; NULL: SQLite shall have the text. */
 sqlite3_stmt *plan_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n);
 
+/* The body of a table function, which has been prepared before, for one set of arguments: what its $names stand for.
+ * The arguments are bound. NULL: SQLite shall have the text. */
+struct plan_body {
+    const char *sql;
+    const char *const *names; /* without $ */
+    sqlite3_value *const *values;
+    uint32_t n;
+};
+sqlite3_stmt *plan_prepare_body(struct engine *e, const struct plan_body *body);
+/* Is every call of a table function to be planned, however long that takes: for comparisons. */
+bool plan_wants_every_call(const struct engine *e);
+
 /* The same for a statement whose rows become a table. */
 sqlite3_stmt *plan_prepare_table(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n);
 /* The rows of a statement that plan_prepare_table() has just made, as a table. 1: *out is there; 0: the statement is to
@@ -38,5 +50,9 @@ const char *plan_output_text(struct plan_output *o, int column, size_t *len);
 /* The rows of a query's text at once, for operators that read tables. 1: *out is there, with a reference; 0: no plan,
  * let SQLite run it. */
 int plan_rows(struct engine *e, const char *sql, struct runtime_table **out);
+
+/* Reads the views that most statements name, so that the first one need not: of large traces, whose load takes much
+ * longer. */
+void plan_warm(struct engine *e);
 
 #endif

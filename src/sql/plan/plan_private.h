@@ -20,8 +20,8 @@ enum {
     PLAN_MAX_RANGES = 4,
     PLAN_MAX_PARAMETERS = ENGINE_MAX_PARAMETERS,
     PLAN_MAX_LOOKUPS = 12,
-    PLAN_MAX_CALL_ARGS = 6,
-    PLAN_MAX_VARYING = 4,           /* of those, that are no constants */
+    PLAN_MAX_CALL_ARGS = 24,
+    PLAN_MAX_VARYING = 4,           /* of those, that are no constants: results are kept by them */
     PLAN_MAX_ARMS = 40,             /* of a compound */
     PLAN_MAX_DEPTH = 12,            /* queries within queries */
     PLAN_GROUPS = PLAN_MAX_SOURCES, /* sources that are stages of the plan itself */
@@ -34,6 +34,16 @@ enum {
 /* What one run may ask for, all in all: a quarter of the machine's memory, within these. SQLite answers beyond. */
 #define PLAN_LEAST_BYTES (768ull << 20)
 #define PLAN_MOST_BYTES  (3072ull << 20)
+
+/* The values of the $names in a text that SQLite runs. Texts are of the string pool. */
+struct plan_arguments {
+    uint32_t n;
+    struct {
+        const char *name;
+        uint8_t type; /* enum plan_type */
+        int64_t word;
+    } of[PLAN_MAX_PARAMETERS];
+};
 
 /* A type is known before a row is seen; each value is a word as in a column of that type. */
 enum plan_type { PLAN_NULL, PLAN_INT, PLAN_REAL, PLAN_TEXT };
@@ -92,8 +102,9 @@ struct plan_expr {
     uint32_t slot;    /* of its values while running */
     int64_t word;
     struct plan_expr **args;
-    int64_t *list;    /* sorted */
-    const char *text; /* X_CALL: SELECT f(?1, …) */
+    int64_t *list;                          /* sorted */
+    const char *text;                       /* X_CALL: SELECT f(?1, …) */
+    const struct plan_arguments *arguments; /* of the $names in it; NULL: there are none */
     const struct plan_lookup *lookup;
 };
 
@@ -280,6 +291,7 @@ struct query_plan {
     uint32_t n_slots;
 
     const char *text; /* the statement SQLite answers when the plan gives up */
+    const struct plan_arguments *arguments;
 };
 
 void plan_free(void *plan);
@@ -331,6 +343,7 @@ struct reader {
     const struct sql_select *core;
     const struct parameters *parameters; /* in the body of a function; else NULL */
     int depth;
+    bool whole;  /* the plan is that of a statement, not of a query in one */
     bool always; /* worth it, however simple */
     bool direct; /* rows go to the caller without SQLite in between */
     bool in_aggregate, aggregates_allowed, windows_allowed, aliases_allowed;
@@ -359,8 +372,26 @@ struct plan_expr *read_expr(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_function(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_window(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_compare(struct reader *r, uint8_t op, struct plan_expr *a, struct plan_expr *b);
+/* collate.c: how values are compared. */
+enum collation { COLLATE_NONE, COLLATE_BINARY, COLLATE_NOCASE, COLLATE_UNKNOWN };
+/* Takes COLLATE off the outside of an expression. */
+enum collation collate_take(const struct sql_expr **x);
+/* What is to be compared in the place of x; NULL: not understood. */
+struct plan_expr *collate_value(struct reader *r, enum collation c, struct plan_expr *x);
+/* Both sides of a comparison: a COLLATE on the left counts before one on the right. */
+bool collate_pair(struct reader *r, const struct sql_expr *x, const struct sql_expr *y, struct plan_expr **a,
+                  struct plan_expr **b);
 /* What is to order rows before `x` does, where NULLS FIRST or LAST says otherwise than usual; NULL: nothing. */
 struct plan_expr *read_null_order(struct reader *r, const struct sql_order *o, struct plan_expr *x);
+/* json_object(), json_array(); json_group_array(): json.c. What they give is JSON to a function that takes it, and mere
+ * text once it has been a value of a plan: they are read where nobody else sees it. */
+struct plan_expr *read_json_item(struct reader *r, const struct sql_expr *x);
+bool is_json_call(const struct plan_expr *x);
+/* What json_group_array() lists of a row, as it stands in the list; NULL: not understood. */
+struct plan_expr *read_json_value(struct reader *r, const struct sql_expr *x);
+/* group_concat(value, ',') over the rows of a group, of values that `read` reads: function.c. */
+struct plan_expr *read_concat(struct reader *r, const struct sql_expr *x,
+                              struct plan_expr *(*read)(struct reader *r, const struct sql_expr *x));
 /* x IN (SELECT …), EXISTS (SELECT …), (SELECT …): lookup.c. */
 struct plan_expr *read_lookup(struct reader *r, const struct sql_expr *x);
 /* The same of a function's body: its value, of one row at most, or the run gives up. */
@@ -368,6 +399,11 @@ struct plan_expr *read_lookup_of_one(struct reader *r, const struct sql_expr *x)
 /* Functions made by SQL: inline.c. A call; `$name` in a body, or a constant; a table. */
 struct plan_expr *read_sql_function(struct reader *r, const struct sql_expr *x);
 struct plan_expr *read_argument(struct reader *r, const struct sql_expr *x);
+/* What the $names around mean, for texts that SQLite is to run; NULL: one is no constant, or no memory. */
+const struct plan_arguments *read_arguments(const struct reader *r, struct arena *arena);
+/* Binds all $names of a statement that are known. */
+void plan_bind_arguments(struct engine *e, sqlite3_stmt *stmt, const struct plan_arguments *a);
+void plan_bind_word(struct engine *e, sqlite3_stmt *stmt, int at, enum plan_type type, int64_t word);
 bool read_sql_table(struct reader *r, const struct sql_from *from, struct sql_name alias, bool left);
 /* A text as a tree whose tokens lie in the statement's arena; NULL: not understood. */
 const struct sql_tree *plan_parse_text(const struct reader *r, const char *sql);
@@ -398,6 +434,8 @@ bool read_conjunction(struct reader *r, const struct sql_expr *x, struct plan_ex
 
 /* ---- build.c ---- */
 
+/* An expression of GROUP BY or ORDER BY (`order`), as it is compared: terms.c. A literal in it would mean a place. */
+struct plan_expr *read_term(struct reader *r, const struct sql_select *s, const struct sql_expr *x, bool order);
 /* A plan without anything in it, and a reader for it; NULL: out of memory. */
 struct query_plan *plan_begin(struct reader *r, const struct reader *outer, const struct sql_tree *tree);
 /* The plan of a query; NULL: not understood. */
@@ -436,8 +474,16 @@ bool plan_settle_extreme(struct query_plan *p);
 
 /* ---- prepare.c and subtree.c ---- */
 
-/* SELECT i0 AS "utid", … FROM __intrinsic_plan(?number) AS "native plan: …" */
+/* SELECT i0 AS "utid", … FROM __intrinsic_plan(@plan<number>) AS "native plan: …" */
 void plan_put_select(sqlite3_str *out, const struct query_plan *p, int number);
+/* Gives the statement the plan, which is freed when that fails. */
+int plan_bind(sqlite3_stmt *stmt, struct query_plan *p, int number);
+/* plan_prepare() of a text whose $names have those values (NULL: there are none). They are to be bound, too. What the
+ * engine knows of the statement around stays. */
+sqlite3_stmt *plan_prepare_text(struct engine *e, struct arena *arena, const char *sql,
+                                const struct parameters *parameters);
+sqlite3_stmt *plan_prepare_arguments(struct engine *e, struct arena *arena, const char *sql,
+                                     const struct plan_arguments *a);
 /* The statement with plans for queries within it; NULL: there is none to be planned. */
 sqlite3_stmt *subtrees_prepare(struct planner *planner, bool show);
 

@@ -23,7 +23,8 @@ struct set {
 };
 
 struct plan_pointer {
-    const char *text; /* SELECT f(…); with sets: SELECT f(?1, ?2, …) */
+    const char *text;                       /* SELECT f(…); with sets: SELECT f(@set1, @set2, …) */
+    const struct plan_arguments *arguments; /* of the $names in it; NULL: there are none */
     struct set sets[MAX_SETS];
     uint32_t n_sets, n;
     bool has_first; /* sets[0] is the first argument */
@@ -220,7 +221,7 @@ static bool read_set(struct reader *r, struct plan_pointer *p, const struct sql_
     return s->sub != NULL;
 }
 
-/* f(?1, (SELECT …), …, 'text'): ?1 stands for a set. NULL: there is none. */
+/* f(@set1, (SELECT …), …, 'text'): @set1 stands for a set. NULL: there is none. */
 static const char *read_sets(struct reader *r, struct plan_pointer *p, const struct sql_expr *f, const char *head)
 {
     const char *out = arena_printf(&r->plan->arena, "SELECT %.*s(", (int)f->name.len, f->name.p);
@@ -233,7 +234,7 @@ static const char *read_sets(struct reader *r, struct plan_pointer *p, const str
         const char *comma = a->next ? ", " : ")";
         if (arg)
             out = *arg ? arena_printf(&r->plan->arena, "%s%s%s", out, arg, comma)
-                       : arena_printf(&r->plan->arena, "%s?%u%s", out, p->n_sets, comma);
+                       : arena_printf(&r->plan->arena, "%s@set%u%s", out, p->n_sets, comma);
     }
     return p->n_sets ? out : NULL;
 }
@@ -248,7 +249,8 @@ void pointer_free(struct plan_pointer *p)
 static bool read_call(struct reader *r, struct plan_pointer *p, const struct sql_expr *f)
 {
     const char *head, *text;
-    if (r->tree->n_parameters || !read_with(r, &head))
+    p->arguments = r->tree->n_parameters ? read_arguments(r, &r->plan->arena) : NULL;
+    if ((r->tree->n_parameters && !p->arguments) || !read_with(r, &head))
         return false;
     const char *sets = read_sets(r, p, f, head);
     text = text_at(r, f->at);
@@ -316,8 +318,11 @@ static int step(struct engine *e, sqlite3_stmt *stmt, struct runtime_table **out
                                                         : RUN_GAVE_UP;
 }
 
-static int bind_set(struct engine *e, const struct set *s, sqlite3_stmt *stmt, uint32_t place)
+static int bind_set(struct engine *e, const struct set *s, sqlite3_stmt *stmt, uint32_t number)
 {
+    char name[24];
+    sqlite3_snprintf(sizeof name, name, "@set%u", number);
+    int place = sqlite3_bind_parameter_index(stmt, name);
     struct table *t = NULL;
     int rc = plan_run_to_table(s->sub, &t);
     if (rc)
@@ -327,22 +332,22 @@ static int bind_set(struct engine *e, const struct set *s, sqlite3_stmt *stmt, u
     stage_free(t);
     if (rc)
         return rc == SQLITE_ERROR ? RUN_GAVE_UP : rc;
-    return value ? sqlite3_bind_pointer(stmt, (int)place, value, s->f->pointer, s->f->destroy) : SQLITE_OK;
+    return value ? sqlite3_bind_pointer(stmt, place, value, s->f->pointer, s->f->destroy) : SQLITE_OK;
 }
 
 /* The table; NULL with 0: there is none, as of no rows. */
 static int call(struct engine *e, const struct plan_pointer *p, struct runtime_table **out)
 {
-    struct sql_tokens tokens = {0};
     struct arena arena = {0};
-    sqlite3_stmt *stmt = NULL, *outer = e->plan_statement;
-    struct query_plan *plan = e->plan;
+    sqlite3_stmt *stmt = NULL;
     int rc = SQLITE_OK;
     *out = NULL;
-    if (!p->n_sets && sql_tokens_scan_text(&tokens, p->text, strlen(p->text)))
-        stmt = plan_prepare(e, &arena, tokens.p, tokens.n);
+    if (!p->n_sets)
+        stmt = plan_prepare_arguments(e, &arena, p->text, p->arguments);
     if (!stmt)
         rc = sqlite3_prepare_v2(e->db, p->text, -1, &stmt, NULL);
+    if (stmt)
+        plan_bind_arguments(e, stmt, p->arguments);
     for (uint32_t i = 0; i < p->n_sets && rc == SQLITE_OK; i++)
         rc = bind_set(e, &p->sets[i], stmt, i + 1);
     rc = rc == RUN_GAVE_UP || rc == SQLITE_INTERRUPT ? rc
@@ -350,10 +355,7 @@ static int call(struct engine *e, const struct plan_pointer *p, struct runtime_t
          : rc == SQLITE_NOMEM                        ? rc
                                                      : RUN_GAVE_UP;
     sqlite3_finalize(stmt);
-    sql_tokens_free(&tokens);
     arena_free(&arena);
-    e->plan_statement = outer;
-    e->plan = plan;
     return rc;
 }
 

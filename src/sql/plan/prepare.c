@@ -54,8 +54,15 @@ void plan_put_select(sqlite3_str *out, const struct query_plan *p, int number)
     sqlite3_str *shown = sqlite3_str_new(NULL);
     describe(shown, p);
     char *text = sqlite3_str_finish(shown);
-    sqlite3_str_appendf(out, " FROM __intrinsic_plan(?%d) AS \"native plan: %w\"", number, text ? text : "");
+    sqlite3_str_appendf(out, " FROM __intrinsic_plan(@plan%d) AS \"native plan: %w\"", number, text ? text : "");
     sqlite3_free(text);
+}
+
+int plan_bind(sqlite3_stmt *stmt, struct query_plan *p, int number)
+{
+    char name[24];
+    sqlite3_snprintf(sizeof name, name, "@plan%d", number);
+    return sqlite3_bind_pointer(stmt, sqlite3_bind_parameter_index(stmt, name), p, PLAN_POINTER, plan_free);
 }
 
 enum purpose { FOR_ROWS, FOR_TABLE, FOR_SHOW };
@@ -74,7 +81,7 @@ static sqlite3_stmt *prepare_plan(struct planner *planner, struct query_plan *p,
         plan_free(p);
         return NULL;
     }
-    if (sqlite3_bind_pointer(stmt, 1, p, PLAN_POINTER, plan_free) == SQLITE_OK) { /* frees it when it fails */
+    if (plan_bind(stmt, p, 1) == SQLITE_OK) { /* frees it when it fails */
         planner->e->plan = purpose == FOR_SHOW ? NULL : p;
         planner->e->plan_statement = purpose == FOR_SHOW ? NULL : stmt;
         return stmt;
@@ -94,13 +101,16 @@ static sqlite3_stmt *prepare_whole(struct planner *planner, enum purpose purpose
                        .tree = tree,
                        .loops = loops,
                        .rows = &largest,
+                       .parameters = planner->parameters,
+                       .whole = true,
                        .always = purpose == FOR_TABLE,
                        .direct = planner->e->direct};
     struct query_plan *p = loops ? plan_build(&r, tree->query, tree, NULL) : NULL;
     if (!p)
         return NULL;
     p->text = arena_strndup(&p->arena, text, len);
-    if (largest < PLANNER_MIN_ROWS || !p->text) {
+    p->arguments = read_arguments(&r, &p->arena);
+    if (largest < PLANNER_MIN_ROWS || !p->text || !p->arguments) {
         plan_free(p);
         return NULL;
     }
@@ -125,10 +135,10 @@ static bool skip_explain(const struct sql_token **p, size_t *n)
 }
 
 static sqlite3_stmt *prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n,
-                             enum purpose purpose)
+                             const struct parameters *parameters, enum purpose purpose)
 {
     struct sql_tree tree;
-    struct planner planner = {.e = e, .arena = arena, .tree = &tree};
+    struct planner planner = {.e = e, .parameters = parameters, .arena = arena, .tree = &tree};
     const struct sql_token *body = p;
     size_t n_body = n;
     if (purpose == FOR_ROWS && skip_explain(&body, &n_body)) {
@@ -137,9 +147,10 @@ static sqlite3_stmt *prepare(struct engine *e, struct arena *arena, const struct
         body = p;
         n_body = n;
     }
-    if (!planner_parse(e, arena, body, n_body, &tree))
+    if (!planner_parse(e, arena, body, n_body, &tree) || (tree.n_parameters && !parameters))
         return NULL;
-    sqlite3_stmt *stmt = tree.n_windows || purpose != FOR_ROWS ? NULL : aggregate_prepare(&planner);
+    bool plain = !tree.n_windows && !tree.n_parameters && purpose == FOR_ROWS;
+    sqlite3_stmt *stmt = plain ? aggregate_prepare(&planner) : NULL;
     if (!stmt && !(e->functions_made & FUNCTION_OTHER))
         stmt = prepare_whole(&planner, purpose);
     if (!stmt && !(e->functions_made & FUNCTION_OTHER))
@@ -149,10 +160,46 @@ static sqlite3_stmt *prepare(struct engine *e, struct arena *arena, const struct
 
 sqlite3_stmt *plan_prepare(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n)
 {
-    return prepare(e, arena, p, n, FOR_ROWS);
+    return prepare(e, arena, p, n, NULL, FOR_ROWS);
+}
+
+sqlite3_stmt *plan_prepare_text(struct engine *e, struct arena *arena, const char *sql,
+                                const struct parameters *parameters)
+{
+    struct sql_tokens tokens = {0};
+    struct query_plan *plan = e->plan;
+    sqlite3_stmt *stmt = NULL, *outer = e->plan_statement;
+    bool direct = e->direct;
+    e->direct = false;
+    if (sql_tokens_scan_text(&tokens, sql, strlen(sql)))
+        stmt = prepare(e, arena, tokens.p, tokens.n, parameters, FOR_ROWS);
+    sql_tokens_free(&tokens);
+    e->direct = direct;
+    e->plan_statement = outer;
+    e->plan = plan;
+    return stmt;
 }
 
 sqlite3_stmt *plan_prepare_table(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n)
 {
-    return prepare(e, arena, p, n, FOR_TABLE);
+    return prepare(e, arena, p, n, NULL, FOR_TABLE);
+}
+
+enum { WARM_ROWS = 100000 };
+
+void plan_warm(struct engine *e)
+{
+    static const char *const tables[] = {"__intrinsic_sched_slice", "__intrinsic_slice", "__intrinsic_ftrace_event"};
+    static const char often[] =
+        "SELECT count(*) FROM sched JOIN thread USING (utid) LEFT JOIN process USING (upid) JOIN thread_state USING "
+        "(utid), slice, track, thread_track, counter, args, ftrace_event";
+    struct arena arena = {0};
+    bool large = false;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const struct table *t = engine_find_table(e, tables[i]);
+        large |= t && t->n_rows >= WARM_ROWS;
+    }
+    if (large && !e->planner_off)
+        sqlite3_finalize(plan_prepare_text(e, &arena, often, NULL));
+    arena_free(&arena);
 }

@@ -26,12 +26,12 @@ static bool push_down(struct run *r, struct scan *s, const struct table *t, cons
         if (c->op != X_COLUMN || v->op != X_CONST || c->type != v->type || c->type == PLAN_REAL)
             return false;
         int64_t w = v->word;
-        if (c->type == PLAN_TEXT && op != SQL_EQ && op != SQL_NE)
+        if ((c->type == PLAN_TEXT && op != SQL_EQ && op != SQL_NE) || (op == SQL_GT && w == INT64_MAX))
             return false;
         test->kind = op == SQL_NE ? TEST_NE : TEST_RANGE;
         test->lo = op == SQL_EQ || op == SQL_GE || op == SQL_NE ? w : op == SQL_GT ? w + 1 : INT64_MIN + 1;
         test->hi = op == SQL_EQ || op == SQL_LE || op == SQL_NE ? w : op == SQL_LT ? w - 1 : INT64_MAX;
-        if (op > SQL_GE || (op == SQL_GT && w == INT64_MAX) || test->hi < test->lo)
+        if (op > SQL_GE || test->hi < test->lo)
             return false;
     }
     test->column = c->column;

@@ -65,12 +65,14 @@ static struct query_plan *plan_of(struct subtrees *t, const struct sql_query *q,
     const char *text = text_of(t, q, with);
     struct loops *loops = text ? loops_new(t->planner, text) : NULL;
     uint32_t largest = 0;
-    struct reader r = {.planner = t->planner, .tree = t->tree, .loops = loops, .rows = &largest};
+    struct reader r = {
+        .planner = t->planner, .tree = t->tree, .parameters = t->planner->parameters, .loops = loops, .rows = &largest};
     struct query_plan *p = loops ? plan_build(&r, q, t->tree, up) : NULL;
     if (!p)
         return NULL;
     p->text = arena_strndup(&p->arena, text, strlen(text));
-    if (largest >= PLANNER_MIN_ROWS && p->text)
+    p->arguments = read_arguments(&r, &p->arena);
+    if (largest >= PLANNER_MIN_ROWS && p->text && p->arguments)
         return p;
     plan_free(p);
     return NULL;
@@ -250,7 +252,7 @@ static sqlite3_stmt *prepare_rest(struct subtrees *t, bool show)
     sqlite3_free(text);
     uint32_t bound = 0;
     while (ok && bound < t->n_taken) { /* a plan that cannot be bound is freed, too */
-        ok = sqlite3_bind_pointer(stmt, (int)bound + 1, t->taken[bound].plan, PLAN_POINTER, plan_free) == SQLITE_OK;
+        ok = plan_bind(stmt, t->taken[bound].plan, (int)bound + 1) == SQLITE_OK;
         bound++;
     }
     for (uint32_t i = bound; i < t->n_taken; i++)

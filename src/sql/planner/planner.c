@@ -40,6 +40,10 @@ static const char *const others[] = {"abs",
                                      "ifnull",
                                      "iif",
                                      "instr",
+                                     "json_array",
+                                     "json_group_array",
+                                     "json_object",
+                                     "json_quote",
                                      "julianday",
                                      "last_value",
                                      "length",
@@ -97,6 +101,11 @@ void planner_switch(struct engine *e, bool on)
     e->planner_off = !on;
 }
 
+bool planner_is_on(const struct engine *e)
+{
+    return !e->planner_off;
+}
+
 void planner_free(struct engine *e)
 {
     schema_free(e);
@@ -113,7 +122,7 @@ static bool is_query(const struct sql_token *p, size_t n)
 
 bool planner_parse(struct engine *e, struct arena *arena, const struct sql_token *p, size_t n, struct sql_tree *tree)
 {
-    return !e->planner_off && is_query(p, n) && sql_tree_parse(tree, arena, p, n) && !tree->n_parameters;
+    return !e->planner_off && is_query(p, n) && sql_tree_parse(tree, arena, p, n);
 }
 
 /* ---- tables of plans ---- */

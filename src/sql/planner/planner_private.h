@@ -44,9 +44,12 @@ struct aggregate_plan {
 };
 void aggregate_plan_free(void *plan);
 
+struct parameters; /* of a body, in sql/plan */
+
 /* A tree being planned. */
 struct planner {
     struct engine *e;
+    const struct parameters *parameters; /* what its $names mean; NULL: it has none */
     struct arena *arena;
     const struct sql_tree *tree;
     uint32_t n_retries; /* cores that were read once more */

@@ -7,9 +7,16 @@
 
 enum { MAX_VIEWS_DEEP = 20 };
 
+/* What schema_view() has found. */
+struct view_text {
+    struct sql_name name;
+    const char *sql; /* NULL: no view */
+};
+
 struct schema {
     struct arena arena;
     VEC(struct schema_table *) known;
+    VEC(struct view_text) views;
     sqlite3_stmt *version[2]; /* of the main and of the temporary schema */
     sqlite3_stmt *find;
     int64_t seen[2]; /* versions that `known` is true for */
@@ -17,7 +24,7 @@ struct schema {
 
 static void forget(struct schema *s)
 {
-    s->known.n = 0;
+    s->known.n = s->views.n = 0;
     arena_free(&s->arena);
 }
 
@@ -27,6 +34,7 @@ void schema_free(struct engine *e)
         return;
     forget(e->schema);
     vec_free(&e->schema->known);
+    vec_free(&e->schema->views);
     for (int i = 0; i < 2; i++)
         sqlite3_finalize(e->schema->version[i]);
     sqlite3_finalize(e->schema->find);
@@ -307,18 +315,30 @@ const struct schema_column *schema_column(const struct schema_table *t, struct s
     return NULL;
 }
 
+/* SQLite goes through its whole schema for a name: once for each. */
+static const struct view_text *find_view(struct schema *s, struct sql_name name)
+{
+    for (size_t i = 0; i < s->views.n; i++)
+        if (sql_name_equal(s->views.p[i].name, name))
+            return &s->views.p[i];
+    struct view_text v = {.name = name};
+    v.name.p = arena_strndup(&s->arena, name.p, name.len);
+    sqlite3_bind_text(s->find, 1, name.p, (int)name.len, SQLITE_STATIC);
+    int rc = sqlite3_step(s->find);
+    bool ok = v.name.p && (rc == SQLITE_ROW || rc == SQLITE_DONE);
+    if (rc == SQLITE_ROW) {
+        const char *type = (const char *)sqlite3_column_text(s->find, 0);
+        const char *text = (const char *)sqlite3_column_text(s->find, 1);
+        bool view = type && *type == 'v' && text;
+        v.sql = view ? arena_strndup(&s->arena, text, strlen(text)) : NULL;
+        ok = ok && type && (!view || v.sql);
+    }
+    sqlite3_reset(s->find);
+    return ok && vec_push(&s->views, v) ? vec_last(&s->views) : NULL;
+}
+
 const char *schema_view(struct engine *e, struct arena *arena, struct sql_name name)
 {
-    if (!bring_up_to_date(e))
-        return NULL;
-    sqlite3_stmt *find = e->schema->find;
-    const char *out = NULL;
-    sqlite3_bind_text(find, 1, name.p, (int)name.len, SQLITE_STATIC);
-    if (sqlite3_step(find) == SQLITE_ROW) {
-        const char *type = (const char *)sqlite3_column_text(find, 0);
-        const char *text = (const char *)sqlite3_column_text(find, 1);
-        out = type && *type == 'v' && text ? arena_strndup(arena, text, strlen(text)) : NULL;
-    }
-    sqlite3_reset(find);
-    return out;
+    const struct view_text *v = bring_up_to_date(e) ? find_view(e->schema, name) : NULL;
+    return v && v->sql ? arena_strndup(arena, v->sql, strlen(v->sql)) : NULL;
 }
