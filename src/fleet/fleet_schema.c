@@ -198,13 +198,29 @@ static int run_text(const struct maker *m, struct click_text *t, struct error *e
     return rc;
 }
 
-static void put_columns(struct click_text *t, const struct fleet_table *table, size_t from, bool types)
+static void put_columns(struct click_text *t, const struct fleet_table *table, size_t from)
 {
-    for (size_t i = from; i < table->columns.n; i++) {
+    for (size_t i = from; i < table->columns.n; i++)
+        click_putf(t, "%s`%s`", i > from ? ", " : "", table->columns.p[i].name);
+}
+
+static void put_types(struct click_text *t, const struct fleet_table *table, bool low_cardinality)
+{
+    for (size_t i = 0; i < table->columns.n; i++)
+        click_putf(t, "%s`%s` %s", i ? ", " : "", table->columns.p[i].name,
+                   native_type(&table->columns.p[i], low_cardinality));
+}
+
+/* Texts as they lie in the table, of texts as they are sent. */
+static void put_casts(struct click_text *t, const struct fleet_table *table)
+{
+    for (size_t i = 0; i < table->columns.n; i++) {
         const struct export_column *c = &table->columns.p[i];
-        click_putf(t, "%s`%s`", i > from ? ", " : "", c->name);
-        if (types)
-            click_putf(t, " %s", native_type(c, false));
+        const char *sent = native_type(c, true), *kept = native_type(c, false);
+        if (strcmp(sent, kept) == 0)
+            click_putf(t, "%s`%s`", i ? ", " : "", c->name);
+        else
+            click_putf(t, "%sCAST(`%s` AS %s) AS `%s`", i ? ", " : "", c->name, kept, c->name);
     }
 }
 
@@ -226,20 +242,39 @@ static int make_view(const struct maker *m, const char *name, const char *select
     return rc < 0 || !m->cluster ? rc : make_whole(m, name, err);
 }
 
+/* Where rows are sent to (fleet_schema.h). */
+static int make_inlet(const struct maker *m, const struct fleet_table *table, struct error *err)
+{
+    struct click_text t = {0};
+    click_putf(&t, "CREATE TABLE IF NOT EXISTS %s_local.`%s_in` (", m->database, table->name);
+    put_types(&t, table, true);
+    click_put(&t, ") ENGINE = Null");
+    int rc = run_text(m, &t, err);
+    if (rc < 0)
+        return rc;
+    click_putf(&t, "CREATE MATERIALIZED VIEW IF NOT EXISTS %s_local.`%s_pass` TO %s_local.`%s_rows` AS SELECT ",
+               m->database, table->name, m->database, table->name);
+    put_casts(&t, table);
+    click_putf(&t, " FROM %s_local.`%s_in`", m->database, table->name);
+    return run_text(m, &t, err);
+}
+
 static int make_table(const struct maker *m, const struct fleet_table *table, struct error *err)
 {
     struct click_text t = {0};
     click_putf(&t, "CREATE TABLE IF NOT EXISTS %s_local.`%s_rows` (", m->database, table->name);
-    put_columns(&t, table, 0, true);
+    put_types(&t, table, false);
     click_putf(&t, ") ENGINE = MergeTree PARTITION BY month ORDER BY (machine, trace%s)",
                table->by_time            ? ", ts"
                : has_column(table, "id") ? ", id"
                                          : "");
     int rc = run_text(m, &t, err);
+    if (rc == 0)
+        rc = make_inlet(m, table, err);
     if (rc < 0)
         return rc;
     click_put(&t, "SELECT ");
-    put_columns(&t, table, FLEET_MACHINE, false);
+    put_columns(&t, table, FLEET_MACHINE);
     click_putf(&t, " FROM %s_local.`%s_rows` WHERE load IN (SELECT load FROM %s_local.loads)", m->database, table->name,
                m->database);
     rc = t.bad ? no_memory(err) : make_view(m, table->name, click_string(&t), err);

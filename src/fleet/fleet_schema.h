@@ -10,6 +10,9 @@
  *                          trace   String
  *                          …               as export writes them (docs/export.md)
  *
+ * Rows are sent to NAME_local.T_in, whose texts are dictionaries, and which keeps nothing: the view T_pass makes texts
+ * of them and writes into T_rows. Sent as texts they would be three times the bytes, for both ends to copy.
+ *
  * A load is one trace's way into one shard. Its rows count from the moment that its line is in NAME_local.commits,
  * which is one row and thus is there whole or not at all. Of two loads of one trace the lower number counts, on every
  * replica alike. A line in NAME_local.drops takes a load away again. */
@@ -28,7 +31,7 @@ struct export_source;
 
 /* Of databases and what is written into them. Another number: another way of committing, or other columns of the
  * tables that are not export's. (What columns export has is compared by a hash.) */
-enum { FLEET_SCHEMA = 1 };
+enum { FLEET_SCHEMA = 2 };
 
 struct fleet_table {
     char *name;

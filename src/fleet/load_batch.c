@@ -106,7 +106,7 @@ static int send_table(struct batch *b, size_t table)
     struct click_text sql = {0};
     if (t->bytes.n == 0)
         return 0;
-    click_putf(&sql, "INSERT INTO %s_local.`%s_rows` FORMAT Native", b->fleet->database,
+    click_putf(&sql, "INSERT INTO %s_local.`%s_in` FORMAT Native", b->fleet->database,
                b->fleet->schema.tables.p[table].name);
     int rc = sql.bad ? fail(b, error_set(&b->why, -MRD_ENOMEM, "out of memory")) : announce(b);
     if (rc == 0)
@@ -258,7 +258,7 @@ int batch_put(struct batch *b, size_t table, int64_t month, const struct export_
     if (rc < 0)
         return rc;
     const struct export_block fitted = {block->rows, b->vectors.p};
-    rc = native_write_block(&sink, &schema, &fitted, false, err);
+    rc = native_write_block(&sink, &schema, &fitted, true, err);
     if (rc < 0) { /* half a block is none */
         to->bytes.n = before;
         return rc;
