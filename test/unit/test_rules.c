@@ -241,6 +241,11 @@ static const struct rule rules[] = {
      "SELECT name, type, scope FROM gpu_track",
      "GPU Log,gpu_log,gpu_log;Buffer: 5 layer,graphics_frame_event,graphics_frame_event;APP_5 "
      "layer,graphics_frame_event,graphics_frame_event"},
+    {"columns of the prelude's tables keep their types when they have no value", "",
+     "SELECT name, col_type, nullable, sorted FROM perfetto_table_info('gpu_track') WHERE name IN ('id', 'name', "
+     "'scope', 'context_id') UNION ALL SELECT name, type, 0, 0 FROM pragma_table_xinfo('actual_frame_timeline_slice') "
+     "WHERE name IN ('layer_name', 'jank_score')",
+     "id,id,0,0;name,string,0,2;scope,string,0,2;context_id,id,0,0;layer_name,TEXT,0,0;jank_score,DOUBLE,0,0"},
 };
 
 START_TEST(a_rule_holds)

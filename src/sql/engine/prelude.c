@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { MAX_COLUMNS = 64 /* of a table; one with more has no types */ };
+
 /* Behind what may hold any character: a comment, a text in quotes; else behind p[0]. */
 static const char *next_char(const char *p, const char *end)
 {
@@ -38,9 +40,9 @@ static const char *skip_blanks(const char *p, const char *end)
     return p;
 }
 
-/* "CREATE PERFETTO <kind> name(columns) AS body": the columns are there for the documentation only. */
+/* "CREATE PERFETTO <kind> name(columns) AS body" */
 struct statement {
-    struct slice kind, name, body;
+    struct slice kind, name, columns, body;
 };
 
 static struct slice take_word(const char **p, const char *end)
@@ -58,20 +60,43 @@ static bool parse(const char *p, const char *end, struct statement *s)
         return false;
     s->kind = take_word(&p, end);
     s->name = take_word(&p, end);
-    if (p < end && *p == '(')
-        p = find(p + 1, end, ')') + 1;
+    if (p < end && *p == '(') {
+        const char *close = find(p + 1, end, ')');
+        s->columns = slice_of(p + 1, (size_t)(close - p - 1));
+        p = close + 1;
+    }
     if (!slice_eq_str(take_word(&p, end), "AS"))
         return false;
     s->body = slice_of(p, (size_t)(end - p));
     return true;
 }
 
+/* The types of "name TYPE, name TYPE": texts and real numbers stay what they are in columns without a value. */
+static uint32_t column_types(struct slice columns, uint8_t types[MAX_COLUMNS])
+{
+    const char *p = (const char *)columns.p, *end = p + columns.len;
+    uint32_t n = 0;
+    while (n < MAX_COLUMNS && columns.len && (p = skip_blanks(p, end)) < end) {
+        const char *stop = find(p, end, ',');
+        take_word(&p, stop);
+        struct slice type = take_word(&p, stop);
+        types[n++] = slice_starts(type, "STRING")   ? RUNTIME_STRING
+                     : slice_starts(type, "DOUBLE") ? RUNTIME_DOUBLE
+                                                    : RUNTIME_ANY;
+        p = stop < end ? stop + 1 : end;
+    }
+    return n;
+}
+
 /* Kept for later. The names and texts are copied. */
 static int lazy_table(struct engine *e, const struct statement *s, struct error *err)
 {
+    uint8_t types[MAX_COLUMNS];
+    uint32_t n_types = column_types(s->columns, types);
     char *name = mem_strndup((const char *)s->name.p, s->name.len);
     char *select = mem_strndup((const char *)s->body.p, s->body.len);
-    int rc = name && select ? vtab_register_lazy(e, name, select, err) : error_set(err, -MRD_ENOMEM, "out of memory");
+    int rc = name && select ? vtab_register_lazy(e, name, select, types, n_types, err)
+                            : error_set(err, -MRD_ENOMEM, "out of memory");
     mem_free(name);
     mem_free(select);
     return rc;
@@ -88,7 +113,7 @@ static int view(struct engine *e, const struct statement *s, struct error *err)
 static int run_statement(struct engine *e, const char *p, const char *end, struct error *err)
 {
     static const char function[] = "CREATE PERFETTO FUNCTION ", macro[] = "CREATE PERFETTO MACRO ";
-    struct statement s;
+    struct statement s = {0};
     if (strncmp(p, function, sizeof function - 1) == 0)
         return 0; /* built in; declared for the documentation */
     if (strncmp(p, macro, sizeof macro - 1) == 0) {

@@ -303,6 +303,8 @@ int vtab_register_runtime(struct engine *e, struct error *err)
 struct lazy_table {
     struct engine *engine;
     char *name, *select;
+    uint8_t *types; /* of the columns */
+    uint32_t n_types;
 };
 
 static void lazy_free(void *p)
@@ -312,7 +314,23 @@ static void lazy_free(void *p)
         return;
     mem_free(lazy->name);
     mem_free(lazy->select);
+    mem_free(lazy->types);
     mem_free(lazy);
+}
+
+static int materialise_lazy(const struct lazy_table *lazy, sqlite3_stmt *select, struct runtime_table **out,
+                            struct error *err)
+{
+    const char **names = mem_zalloc((lazy->n_types + 1) * sizeof *names);
+    if (!names)
+        return error_set(err, -MRD_ENOMEM, "out of memory");
+    bool fits = (uint32_t)sqlite3_column_count(select) == lazy->n_types;
+    for (uint32_t i = 0; fits && i < lazy->n_types; i++)
+        names[i] = sqlite3_column_name(select, (int)i);
+    struct runtime_schema schema = {lazy->n_types, names, lazy->types};
+    int rc = engine_materialise(lazy->engine, select, fits ? &schema : NULL, out, err);
+    mem_free(names);
+    return rc;
 }
 
 static int connect_lazy(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **out,
@@ -327,7 +345,7 @@ static int connect_lazy(sqlite3 *db, void *client, int argc, const char *const *
     (void)argv;
     int rc = engine_prepare(e, slice_str(lazy->select), &select, NULL, &err);
     if (rc == 0)
-        rc = engine_materialise(e, select, NULL, &t, &err);
+        rc = materialise_lazy(lazy, select, &t, &err);
     sqlite3_finalize(select);
     if (rc < 0) {
         *message = sqlite3_mprintf("%s: %s", lazy->name, err.text);
@@ -348,16 +366,19 @@ static int connect_lazy(sqlite3 *db, void *client, int argc, const char *const *
 
 static const sqlite3_module lazy_module = {.iVersion = 0, .xConnect = connect_lazy, GENERIC_METHODS};
 
-int vtab_register_lazy(struct engine *e, const char *name, const char *select, struct error *err)
+int vtab_register_lazy(struct engine *e, const char *name, const char *select, const uint8_t *types, uint32_t n_types,
+                       struct error *err)
 {
     struct lazy_table *lazy = mem_zalloc(sizeof *lazy);
     if (!lazy)
         return error_set(err, -MRD_ENOMEM, "table %s: out of memory", name);
-    *lazy = (struct lazy_table){e, mem_strdup(name), mem_strdup(select)};
-    if (!lazy->name || !lazy->select) {
+    *lazy = (struct lazy_table){e, mem_strdup(name), mem_strdup(select), mem_zalloc(n_types + 1), n_types};
+    if (!lazy->name || !lazy->select || !lazy->types) {
         lazy_free(lazy);
         return error_set(err, -MRD_ENOMEM, "table %s: out of memory", name);
     }
+    for (uint32_t i = 0; i < n_types; i++)
+        lazy->types[i] = types[i];
     bool room = vec_reserve(&e->lazy, e->lazy.n + 1);
     int rc = sqlite3_create_module_v2(e->db, name, &lazy_module, lazy, lazy_free);
     if (rc != SQLITE_OK)

@@ -225,8 +225,10 @@ bool vtab_is_runtime(const struct engine *e, const char *name);
 void vtab_free_runtime(struct engine *e); /* after SQLite has closed */
 /* Table functions, as eponymous modules. */
 int vtab_register_function(struct engine *e, const struct engine_table_function *fn, struct error *err);
-/* A table made from `select` when its name is used for the first time. */
-int vtab_register_lazy(struct engine *e, const char *name, const char *select, struct error *err);
+/* A table made from `select` when its name is used for the first time. `types`: those of its n_types columns (enum
+ * runtime_type), in their order. All is copied. */
+int vtab_register_lazy(struct engine *e, const char *name, const char *select, const uint8_t *types, uint32_t n_types,
+                       struct error *err);
 bool vtab_is_lazy(const struct engine *e, const char *name);
 
 /* Decoding argument sets into a table of T_args' shape: appends one set to `out`, or fills engine.all_args unless that
