@@ -153,6 +153,24 @@ static uint8_t *run_legacy(const struct event_program *p, const struct program_c
     return q;
 }
 
+static inline uint8_t *payload(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
+                               uint32_t size, uint8_t *q)
+{
+    if (p->constant_len) {
+        memcpy(q, p->constant, p->constant_len);
+        q += p->constant_len;
+    }
+    if (__builtin_expect(p->kind == PROGRAM_GENERIC_LEGACY, 0))
+        return run_legacy(p, ctx, event, size, q);
+    return run_steps(p, ctx, event, size, q);
+}
+
+uint8_t *event_program_payload(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
+                               uint32_t size, uint8_t *q)
+{
+    return size < p->min_size ? NULL : payload(p, ctx, event, size, q);
+}
+
 uint8_t *event_program_run(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
                            uint32_t size, uint64_t timestamp, uint8_t *q)
 {
@@ -167,14 +185,7 @@ uint8_t *event_program_run(const struct event_program *p, const struct program_c
     memcpy(q, p->tag, 4);
     q += p->tag_len;
     uint8_t *inner = q++;
-    if (p->constant_len) {
-        memcpy(q, p->constant, p->constant_len);
-        q += p->constant_len;
-    }
-    if (__builtin_expect(p->kind == PROGRAM_GENERIC_LEGACY, 0))
-        q = run_legacy(p, ctx, event, size, q);
-    else
-        q = run_steps(p, ctx, event, size, q);
+    q = payload(p, ctx, event, size, q);
     if (!q)
         return NULL;
     /* both lengths were given one byte: when the inner message needs more, everything behind it moves once */

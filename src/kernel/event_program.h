@@ -138,4 +138,8 @@ static inline size_t event_program_bound(const struct event_program *p, size_t s
 uint8_t *event_program_run(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
                            uint32_t size, uint64_t timestamp, uint8_t *q);
 
+/* As above, but only the message of the event itself, which is the field `proto_id` of FtraceEvent. */
+uint8_t *event_program_payload(const struct event_program *p, const struct program_context *ctx, const uint8_t *event,
+                               uint32_t size, uint8_t *q);
+
 #endif

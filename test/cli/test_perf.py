@@ -309,6 +309,17 @@ class Perf(unittest.TestCase):
         write_perf(path, *args, **kw)
         return path
 
+    def test_rounds(self):
+        """What each CPU's buffer held, one after the other: the order is that of time, of equal times that of the file. A record that
+        comes later than perf's rounds allow is put into its place as well."""
+        rounds = [[(2000, 1), (2010, 1), (2020, 1)], [(2005, 2), (2010, 2), (2030, 2)], None, [(2030, 1), (2040, 1)], [(2030, 3), (2035, 2)], None,
+                  [(2100, 1)], [(2050, 2), (2200, 2)], None, [(2001, 9)], None, None, [(2060, 9)]]
+        records = [r for part in rounds for r in ([record(68, 0, b"")] if part is None else [sample(ts, 0x40, [], tid=tid) for ts, tid in part])]
+        want = sorted((t for part in rounds if part for t in part), key=lambda t: t[0])
+        got = query("SELECT ts, tid FROM perf_sample JOIN thread USING (utid) ORDER BY perf_sample.id",
+                    self.made(IP | TID | TIME | CPU | PERIOD | CALLCHAIN, records))
+        self.assertEqual([(int(r["ts"]), int(r["tid"])) for r in got], want)
+
     def test_control_groups(self):
         """The group of a sample is that of its process; it lies behind registers and stack."""
         container = "0123456789abcdef" * 4

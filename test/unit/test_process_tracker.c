@@ -201,6 +201,35 @@ START_TEST(a_tid_of_many_processes_is_a_thread_of_each)
 }
 END_TEST
 
+/* Look-ups are remembered: what ends or begins in between is seen by the next one. */
+START_TEST(a_look_up_does_not_outlive_its_thread)
+{
+    uint32_t first = process_tracker_update_thread(t, 11, 10);
+    ck_assert_uint_eq(process_tracker_update_thread(t, 11, 10), first);
+    ck_assert_uint_eq(process_tracker_thread(t, 11), first);
+    uint32_t second = process_tracker_update_thread(t, 11, 20);
+    ck_assert_uint_ne(second, first);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_eq(process_tracker_update_thread(t, 11, 10), first);
+        ck_assert_uint_eq(process_tracker_update_thread(t, 11, 20), second);
+        ck_assert_uint_eq(process_tracker_thread(t, 11), second);
+    }
+    process_tracker_end_thread(t, 50, 11);
+    uint32_t third = process_tracker_update_thread(t, 11, 20);
+    ck_assert_uint_ne(third, second);
+    ck_assert_uint_ne(third, first);
+    ck_assert_uint_eq(process_tracker_thread(t, 11), third);
+    ck_assert_uint_eq(process_tracker_update_thread(t, 11, 10), first);
+    /* A thread that waits to be told its process follows one that was looked up lately. */
+    uint32_t waits = process_tracker_thread(t, 12);
+    ck_assert_uint_eq(process_tracker_update_thread(t, 11, 20), third);
+    process_tracker_associate_threads(t, waits, process_tracker_thread(t, 13));
+    process_tracker_update_thread(t, 13, 30);
+    process_tracker_update_thread(t, 13, 30);
+    ck_assert_int_eq(THREAD(upid, waits), process_tracker_process(t, 30));
+}
+END_TEST
+
 Suite *process_tracker_suite(void);
 
 Suite *process_tracker_suite(void)
@@ -211,6 +240,7 @@ Suite *process_tracker_suite(void)
     tcase_add_test(c, the_idle_thread_is_row_zero);
     tcase_add_test(c, a_tid_is_reused);
     tcase_add_test(c, a_tid_of_many_processes_is_a_thread_of_each);
+    tcase_add_test(c, a_look_up_does_not_outlive_its_thread);
     tcase_add_test(c, ending_a_thread_nobody_knows_makes_none);
     tcase_add_test(c, a_process_dies_with_its_main_thread);
     tcase_add_test(c, exits_are_ends_when_nothing_else_tells);

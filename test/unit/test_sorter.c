@@ -1,9 +1,10 @@
 /* Tests the sorter against qsort on random inputs, whole and by windows. */
-#include "importer/sort/sorter.h"
+#include "importer/sort/merge_sort.h"
 #include "storage/stats.h"
 
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static uint64_t next_random(uint64_t *state)
@@ -319,6 +320,67 @@ START_TEST(many_queues_are_not_quadratic)
 }
 END_TEST
 
+/* By time, then by b from TIE_FROM on, then by arrival, which is a. */
+enum { TIE_FROM = 500 };
+static int as_events_sort(const void *a, const void *b)
+{
+    const struct sort_event *x = a, *y = b;
+    if (x->ts != y->ts)
+        return x->ts < y->ts ? -1 : 1;
+    if (x->ts >= TIE_FROM && x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    return x->a < y->a ? -1 : x->a > y->a;
+}
+
+/* Runs that overlap a little, much or not at all, with many equal times. */
+START_TEST(events_in_memory_are_sorted_as_qsort_does)
+{
+    enum { N = 5000 };
+    static struct sort_event e[N], want[N], room[N / 2 + 1];
+    uint64_t seed = (uint64_t)_i * 31 + 5;
+    size_t n = next_random(&seed) % N, run = 1 + next_random(&seed) % 400;
+    int64_t back = (int64_t)(next_random(&seed) % 300), ts = back;
+    for (size_t i = 0; i < n; i++) {
+        ts += i % run ? (int64_t)(next_random(&seed) % 2) : -(back < ts ? back : 0);
+        e[i] = (struct sort_event){ts, i, next_random(&seed) % 3};
+    }
+    memcpy(want, e, n * sizeof *e);
+    qsort(want, n, sizeof *want, as_events_sort);
+    merge_sort_events(e, n, room, TIE_FROM);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(e[i].ts == want[i].ts && e[i].a == want[i].a, "event %zu", i);
+}
+END_TEST
+
+/* A queue whose events are out of order at a few places, within a block and over its ends. */
+START_TEST(disorder_here_and_there_is_found)
+{
+    enum { N = 20000 };
+    struct stats stats = {0};
+    struct sorter *s = sorter_open(&stats, true);
+    struct sink sink = {.p = calloc(N, sizeof *sink.p)};
+    struct source source = {&sink, 0};
+    uint64_t seed = (uint64_t)_i + 77;
+    static int64_t ts[N];
+    sorter_add_queue(s, take, &source);
+    for (size_t i = 0; i < N; i++)
+        ts[i] = (int64_t)i / 2 * 10;
+    for (int k = 0; k < _i; k++) {
+        size_t at = next_random(&seed) % N, far = next_random(&seed) % (k % 2 ? 3 : 3000);
+        ts[at] -= ts[at] < (int64_t)far ? 0 : (int64_t)far;
+    }
+    for (size_t i = 0; i < N; i++)
+        sorter_push(s, 0, (struct sort_event){ts[i], i, 0});
+    sorter_drain(s, NULL, NULL);
+    ck_assert_uint_eq(sink.n, N);
+    for (size_t i = 1; i < N; i++)
+        ck_assert_msg(by_ts_then_arrival(&sink.p[i - 1], &sink.p[i]) < 0, "event %zu", i);
+    free(sink.p);
+    sorter_close(s);
+    stats_free(&stats);
+}
+END_TEST
+
 Suite *sorter_suite(void);
 Suite *sorter_suite(void)
 {
@@ -327,6 +389,8 @@ Suite *sorter_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, the_merge_of_random_queues_is_that_of_qsort, 0, 60);
     tcase_add_loop_test(t, windows_emit_what_their_definition_says, 0, 80);
+    tcase_add_loop_test(t, events_in_memory_are_sorted_as_qsort_does, 0, 200);
+    tcase_add_loop_test(t, disorder_here_and_there_is_found, 0, 40);
     tcase_add_test(t, negative_times_are_counted_and_dropped);
     tcase_add_test(t, many_queues_are_not_quadratic);
     tcase_add_test(t, memory_is_bounded_by_the_window);

@@ -27,9 +27,16 @@ void ftrace_machine_finish(struct ftrace_machine *f);
 void ftrace_machine_close(struct ftrace_machine *f);
 
 /* For readers of other formats, which have events in their hands in order of time. ftrace_event_now() is for events
- * whose kind ftrace_event_waits() says nothing of: `event` is an entry of FtraceEventBundle.event as
- * event_program_run() writes it, of no function's name; its bytes need not stay. `utid`: the thread of its pid. */
-void ftrace_event_now(struct machine_ctx *m, uint32_t cpu, int64_t ts, struct slice event, uint32_t utid);
+ * whose kind ftrace_event_waits() says nothing of: `payload` is the field `id` of FtraceEvent, as
+ * event_program_payload() writes it, of no function's name; its bytes need not stay. `utid`: the thread of the event's
+ * pid. */
+struct ftrace_now {
+    int64_t ts;
+    uint32_t cpu, utid, id;
+    int32_t pid;
+    struct slice payload;
+};
+void ftrace_event_now(struct machine_ctx *m, const struct ftrace_now *now);
 /* Do events of a kind (a field of FtraceEvent) happen at another time than theirs? Then they are to go through packets.
  */
 bool ftrace_event_waits(uint32_t id);

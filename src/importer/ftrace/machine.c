@@ -177,7 +177,7 @@ static struct ftrace_cpu *make_cpu(struct ftrace_machine *f, uint32_t cpu)
         f->im->failed = true;
         return NULL;
     }
-    sorter_points_to_bytes(f->im->sorter, queues);
+    sorter_points_to_bytes(f->im->sorter, queues, 1);
     *c = (struct ftrace_cpu){
         .f = f, .cpu = cpu, .queue_events = queues, .queue_switch = queues + 1, .queue_waking = queues + 2, .ucpu = -1};
     f->cpus.p[cpu].cpu = c;

@@ -116,18 +116,21 @@ void ftrace_parse_events(void *owner, const struct sort_event *events, size_t n)
     }
 }
 
-void ftrace_event_now(struct machine_ctx *m, uint32_t cpu, int64_t ts, struct slice event, uint32_t utid)
+void ftrace_event_now(struct machine_ctx *m, const struct ftrace_now *now)
 {
     struct ftrace_machine *f = m->ftrace;
-    struct ftrace_cpu *c = ftrace_cpu(f, cpu);
-    struct ftrace_event e = {.f = f, .m = m, .ts = ts, .cpu = cpu, .gen = UINT32_MAX};
-    const uint8_t *p = event.p, *end = p + event.len;
-    uint64_t tag, len, time;
-    if (!c || dropped(f, ts) || !pb_varint(&p, end, &tag) || !pb_varint(&p, end, &len) || !pb_varint(&p, end, &tag) ||
-        !pb_varint(&p, end, &time) || !read_fast(&e, p, end))
-        return;
-    e.line_thread = utid + 1;
-    parse_one(&e, c, 0, ts, 0);
+    struct ftrace_cpu *c = ftrace_cpu(f, now->cpu);
+    struct ftrace_event e = {.f = f,
+                             .m = m,
+                             .ts = now->ts,
+                             .cpu = now->cpu,
+                             .pid = (uint32_t)now->pid,
+                             .id = now->id,
+                             .payload = now->payload,
+                             .gen = UINT32_MAX,
+                             .line_thread = now->utid + 1};
+    if (c && !dropped(f, now->ts))
+        parse_one(&e, c, 0, now->ts, 0);
 }
 
 void ftrace_parse_switches(void *owner, const struct sort_event *events, size_t n)

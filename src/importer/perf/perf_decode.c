@@ -31,20 +31,6 @@ void perf_layout_of(struct perf_attr *a)
     }
 }
 
-static inline uint32_t load32(const struct perf_file *f, const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return f->big ? __builtin_bswap32(v) : v;
-}
-
-static inline uint64_t load64(const struct perf_file *f, const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return f->big ? __builtin_bswap64(v) : v;
-}
-
 static size_t read_size(uint64_t format, struct dat_cursor c)
 {
     unsigned times = ((format & PERF_READ_ENABLED) != 0) + ((format & PERF_READ_RUNNING) != 0);
@@ -111,7 +97,7 @@ bool perf_sample_time(const struct perf_file *f, const struct perf_attr *a, cons
     const struct perf_layout *l = &a->layout;
     if (r->bytes.len < l->sample.size || !l->sample.time)
         return false;
-    *time = load64(f, r->bytes.p + l->sample.time);
+    *time = perf_load64(f, r->bytes.p + l->sample.time);
     return true;
 }
 
@@ -126,18 +112,18 @@ bool perf_sample_read(const struct perf_file *f, const struct perf_attr *a, cons
     if (r->bytes.len < l->sample.size)
         return false;
     w->has_id = l->sample.id;
-    w->id = w->has_id ? load64(f, p + l->sample.id) : 0;
+    w->id = w->has_id ? perf_load64(f, p + l->sample.id) : 0;
     s->has_ip = l->sample.ip;
-    s->ip = s->has_ip ? load64(f, p + l->sample.ip) : 0;
+    s->ip = s->has_ip ? perf_load64(f, p + l->sample.ip) : 0;
     w->has_tid = l->sample.tid;
-    w->pid = w->has_tid ? load32(f, p + l->sample.tid) : 0;
-    w->tid = w->has_tid ? load32(f, p + l->sample.tid + 4) : 0;
+    w->pid = w->has_tid ? perf_load32(f, p + l->sample.tid) : 0;
+    w->tid = w->has_tid ? perf_load32(f, p + l->sample.tid + 4) : 0;
     w->has_time = l->sample.time;
-    w->time = w->has_time ? load64(f, p + l->sample.time) : 0;
+    w->time = w->has_time ? perf_load64(f, p + l->sample.time) : 0;
     w->has_cpu = l->sample.cpu;
-    w->cpu = w->has_cpu ? load32(f, p + l->sample.cpu) : 0;
+    w->cpu = w->has_cpu ? perf_load32(f, p + l->sample.cpu) : 0;
     s->has_period = l->sample.period;
-    s->period = s->has_period ? load64(f, p + l->sample.period) : 0;
+    s->period = s->has_period ? perf_load64(f, p + l->sample.period) : 0;
     s->has_cgroup = false;
     s->read = s->callchain = s->raw = s->regs = s->stack = slice_of(NULL, 0);
     struct dat_cursor c = perf_cursor(f, slice_of(p + l->sample.size, r->bytes.len - l->sample.size));
@@ -161,15 +147,15 @@ void perf_trailer_read(const struct perf_file *f, const struct perf_attr *a, con
     if (!l->trailer.size || r->type > PERF_RECORD_LAST_KERNEL || l->trailer.size > r->bytes.len - HEADER)
         return;
     if ((w->has_tid = l->trailer.tid)) {
-        w->pid = load32(f, end - l->trailer.tid);
-        w->tid = load32(f, end - l->trailer.tid + 4);
+        w->pid = perf_load32(f, end - l->trailer.tid);
+        w->tid = perf_load32(f, end - l->trailer.tid + 4);
     }
     if ((w->has_time = l->trailer.time))
-        w->time = load64(f, end - l->trailer.time);
+        w->time = perf_load64(f, end - l->trailer.time);
     if ((w->has_id = l->trailer.id))
-        w->id = load64(f, end - l->trailer.id);
+        w->id = perf_load64(f, end - l->trailer.id);
     if ((w->has_cpu = l->trailer.cpu))
-        w->cpu = load32(f, end - l->trailer.cpu);
+        w->cpu = perf_load32(f, end - l->trailer.cpu);
 }
 
 /* Where a record keeps the id of its event: all attrs agree on it. */
@@ -180,7 +166,7 @@ static bool id_of(const struct perf_file *f, const struct perf_record *r, uint64
     size_t n = r->bytes.len, at = sample ? l->sample.id : l->trailer.id && l->trailer.id <= n ? n - l->trailer.id : 0;
     if (at < HEADER || n < WORD || at > n - WORD)
         return false;
-    *id = load64(f, r->bytes.p + at);
+    *id = perf_load64(f, r->bytes.p + at);
     return true;
 }
 

@@ -183,6 +183,28 @@ void perf_file_close(struct perf_file *f);
  * when all of them have been plain before. */
 int perf_records_next(struct perf_file *f, struct perf_record *r);
 
+/* Numbers in the byte order of the file; the caller knows that they are there. */
+static inline uint16_t perf_load16(const struct perf_file *f, const uint8_t *p)
+{
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return f->big ? __builtin_bswap16(v) : v;
+}
+
+static inline uint32_t perf_load32(const struct perf_file *f, const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return f->big ? __builtin_bswap32(v) : v;
+}
+
+static inline uint64_t perf_load64(const struct perf_file *f, const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return f->big ? __builtin_bswap64(v) : v;
+}
+
 /* A cursor over the body of a record. */
 struct dat_cursor perf_body(const struct perf_file *f, const struct perf_record *r);
 struct dat_cursor perf_cursor(const struct perf_file *f, struct slice bytes);

@@ -23,7 +23,7 @@ static void close_reader(void *self)
     perf_spaces_free(&p->spaces);
     u64map_free(&p->counter_of);
     vec_free(&p->counters);
-    vec_free(&p->early);
+    perf_queue_close(p);
     vec_free(&p->symbols);
     vec_free(&p->deferred);
     u64map_free(&p->cgroups);

@@ -6,6 +6,7 @@
 #include "importer/perf/perf_file.h"
 #include "importer/perf/perf_import.h"
 #include "importer/perf/perf_maps.h"
+#include "importer/sort/sorter.h"
 #include "kernel/bundle.h"
 
 enum {
@@ -93,6 +94,15 @@ struct perf_waiting {
     uint32_t attr;
 };
 
+/* Events on their way to the sorter: those of the last rounds. */
+struct perf_window {
+    VEC(struct sort_event)
+    events;
+    VEC(struct sort_event)
+    room;                   /* for sorting */
+    int64_t max, round_max; /* the latest so far, and up to the end of the round before */
+};
+
 struct perf_import {
     struct importer *im;
     struct machine_ctx *m;
@@ -100,6 +110,7 @@ struct perf_import {
     uint8_t *copy; /* of a file whose bytes do not stay */
     struct file_clock clock;
     uint32_t queue, early_queue; /* early: records that say what was there when recording began */
+    struct perf_window window;
     VEC(struct perf_waiting)
     early; /* those, until the first time is known */
     uint64_t first_time;
@@ -142,6 +153,7 @@ const struct perf_attr *perf_attr_of(struct perf_file *f, const struct perf_reco
 void perf_queue_open(struct perf_import *p);
 void perf_queue_take(struct perf_import *p, const struct perf_record *r);
 void perf_queue_end(struct perf_import *p);
+void perf_queue_close(struct perf_import *p); /* also where reading has failed; twice is fine */
 
 /* perf_sample.c: in time order. */
 void perf_samples_open(struct perf_import *p);

@@ -4,6 +4,9 @@
 struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid)
 {
     bool added;
+    size_t near = pid % PERF_RECENT_SPACES;
+    if (s->recent[near].at && s->recent[near].pid == pid)
+        return &s->list.p[s->recent[near].at - 1];
     uint64_t *slot = u64map_put(&s->by_pid, pid, &added);
     if (!slot)
         return NULL;
@@ -16,6 +19,8 @@ struct perf_space *perf_space_of(struct perf_spaces *s, uint32_t pid)
         }
         fresh->dummy = UINT32_MAX;
     }
+    s->recent[near].pid = pid;
+    s->recent[near].at = (uint32_t)*slot + 1;
     return &s->list.p[*slot];
 }
 

@@ -20,11 +20,16 @@ struct perf_space {
     uint32_t version; /* grows whenever a file is mapped */
 };
 
+enum { PERF_RECENT_SPACES = 64 /* those looked up lately, by the low bits of the pid */ };
+
 struct perf_spaces {
     struct perf_space kernel;
     struct u64map by_pid; /* pid -> one of `list` */
     VEC(struct perf_space)
     list;
+    struct {
+        uint32_t pid, at; /* its place in `list` + 1, 0: none yet */
+    } recent[PERF_RECENT_SPACES];
 };
 
 /* The space of a process; NULL when out of memory. Lasts until the next call. */

@@ -1,16 +1,18 @@
 /* Brings the records of a perf.data into the order of time. */
 #include "importer/perf/perf_internal.h"
 
-#include "importer/sort/sorter.h"
+#include "importer/sort/merge_sort.h"
+
+enum {
+    USUAL_BYTES = 128, /* of a sample with a tracepoint's fields */
+    WINDOW_EVENTS = 1 << 20,
+};
 
 /* The record at an address that was one before. */
 static struct perf_record record_at(const struct perf_file *f, const uint8_t *at)
 {
-    struct dat_cursor c = perf_cursor(f, slice_of(at, 8));
-    struct perf_record r = {.type = dat_u32(&c)};
-    r.misc = dat_u16(&c);
-    r.bytes = slice_of(at, dat_u16(&c));
-    return r;
+    return (struct perf_record){
+        .type = perf_load32(f, at), .misc = perf_load16(f, at + 4), .bytes = slice_of(at, perf_load16(f, at + 6))};
 }
 
 static void parse(void *owner, const struct sort_event *events, size_t n)
@@ -29,15 +31,58 @@ static void parse(void *owner, const struct sort_event *events, size_t n)
 void perf_queue_open(struct perf_import *p)
 {
     p->first_time = UINT64_MAX;
+    p->window.max = p->window.round_max = INT64_MIN;
     p->early_queue = sorter_add_queue(p->im->sorter, parse, p); /* of equal times those of the queue made first */
     p->queue = sorter_add_queue(p->im->sorter, parse, p);
+    sorter_points_to_bytes(p->im->sorter, p->queue, USUAL_BYTES);
 }
 
-static void push(struct perf_import *p, uint32_t queue, const uint8_t *record, uint32_t attr, uint64_t time)
+/* Hands on the events of the window that are not later than `until`, in the order of time.
+ *
+ * A round has what each CPU's buffer held, one after the other. Sorting a few rounds in the cache costs a fraction of
+ * what the sorter needs for all of a file; what is still out of order it finds. */
+static void hand_on(struct perf_import *p, int64_t until)
 {
-    int64_t ts;
-    if (file_clock_to_trace_time(&p->clock, (int64_t)time, -1, &ts))
-        sorter_push(p->im->sorter, queue, (struct sort_event){.ts = ts, .a = (uintptr_t)record, .b = attr});
+    struct perf_window *w = &p->window;
+    size_t n = w->events.n, first = 0;
+    if (!n)
+        return;
+    if (!vec_reserve(&w->room, n / 2 + 1)) {
+        p->im->failed = true;
+        return;
+    }
+    merge_sort_events(w->events.p, n, w->room.p, INT64_MAX);
+    while (first < n) {
+        size_t mid = first + (n - first) / 2;
+        if (w->events.p[mid].ts <= until)
+            first = mid + 1;
+        else
+            n = mid;
+    }
+    sorter_push_run(p->im->sorter, p->queue, w->events.p, first);
+    w->events.n -= first;
+    memmove(w->events.p, w->events.p + first, w->events.n * sizeof *w->events.p);
+}
+
+/* perf has emptied each CPU's buffer once: what was there before the round before this is complete. */
+static void end_round(struct perf_import *p)
+{
+    hand_on(p, p->window.round_max);
+    p->window.round_max = p->window.max;
+}
+
+static void push(struct perf_import *p, const uint8_t *record, uint32_t attr, uint64_t time)
+{
+    struct perf_window *w = &p->window;
+    struct sort_event e = {.a = (uintptr_t)record, .b = attr};
+    if (!file_clock_to_trace_time(&p->clock, (int64_t)time, -1, &e.ts))
+        return;
+    w->max = e.ts > w->max ? e.ts : w->max;
+    if (w->events.n == WINDOW_EVENTS)
+        hand_on(p, w->events.p[WINDOW_EVENTS / 2].ts);
+    if (w->events.n == WINDOW_EVENTS) /* the later half came first */
+        hand_on(p, INT64_MAX);
+    p->im->failed |= !vec_push(&w->events, e);
 }
 
 static void wait_or_push(struct perf_import *p, const uint8_t *record, uint32_t attr, uint64_t time)
@@ -47,7 +92,7 @@ static void wait_or_push(struct perf_import *p, const uint8_t *record, uint32_t 
         return;
     }
     p->first_time = time < p->first_time ? time : p->first_time;
-    push(p, p->queue, record, attr, time);
+    push(p, record, attr, time);
 }
 
 /* Records that mean nothing to a reader who sorts everything. */
@@ -108,6 +153,8 @@ void perf_queue_take(struct perf_import *p, const struct perf_record *r)
         take_sample(p, r);
         return;
     }
+    if (r->type == PERF_RECORD_FINISHED_ROUND)
+        end_round(p);
     if (means_nothing(r->type) || take_aux(p, r))
         return;
     if (!perf_parse_record(NULL, NULL, r, 0)) {
@@ -127,7 +174,18 @@ void perf_queue_end(struct perf_import *p)
 {
     uint64_t first = p->first_time == UINT64_MAX ? 0 : p->first_time;
     perf_tracepoints_end(p);
-    for (size_t i = 0; i < p->early.n; i++)
-        push(p, p->early_queue, p->early.p[i].record, p->early.p[i].attr, first);
+    hand_on(p, INT64_MAX);
+    for (size_t i = 0; i < p->early.n; i++) {
+        struct sort_event e = {.a = (uintptr_t)p->early.p[i].record, .b = p->early.p[i].attr};
+        if (file_clock_to_trace_time(&p->clock, (int64_t)first, -1, &e.ts))
+            sorter_push(p->im->sorter, p->early_queue, e);
+    }
+    perf_queue_close(p);
+}
+
+void perf_queue_close(struct perf_import *p)
+{
     vec_free(&p->early);
+    vec_free(&p->window.events);
+    vec_free(&p->window.room);
 }

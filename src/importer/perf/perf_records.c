@@ -13,16 +13,17 @@ struct dat_cursor perf_body(const struct perf_file *f, const struct perf_record 
 /* Cuts a record off `rest`; false when no whole one is left. */
 static bool cut(struct perf_file *f, struct slice *rest, struct perf_record *r)
 {
-    struct dat_cursor c = perf_cursor(f, *rest);
-    r->type = dat_u32(&c);
-    r->misc = dat_u16(&c);
-    uint64_t size = dat_u16(&c);
-    if (!c.bad && r->type == PERF_RECORD_COMPRESSED2 && c.end - c.p >= 8) { /* its size may not fit into 16 bits */
-        struct dat_cursor d = c;
-        uint64_t data = dat_u64(&d);
+    uint64_t size = 0;
+    if (rest->len >= HEADER) {
+        r->type = perf_load32(f, rest->p);
+        r->misc = perf_load16(f, rest->p + 4);
+        size = perf_load16(f, rest->p + 6);
+    }
+    if (rest->len >= HEADER + 8 && r->type == PERF_RECORD_COMPRESSED2) { /* its size may not fit into 16 bits */
+        uint64_t data = perf_load64(f, rest->p + HEADER);
         size = data <= rest->len ? (HEADER + 8 + data + 7) & ~7ull : UINT64_MAX;
     }
-    if (c.bad || size < HEADER || size > rest->len) {
+    if (size < HEADER || size > rest->len) {
         f->truncated |= rest->len != 0;
         rest->len = 0;
         return false;
@@ -140,7 +141,7 @@ int perf_records_next(struct perf_file *f, struct perf_record *r)
             if (more != 1)
                 return more;
         }
-        int rc = take_in(f, &f->rest, r);
+        int rc = r->type == PERF_RECORD_SAMPLE ? 1 : take_in(f, &f->rest, r);
         if (rc)
             return rc;
     }

@@ -166,11 +166,13 @@ uint32_t perf_callsite(struct perf_import *p, const struct perf_attr *a, const s
     struct slice chain = chain_of(p, a, s, record, &mode);
     if (!chain.len)
         return CALLSITE_NONE;
-    uint64_t hash = hash_combine(hash_bytes(chain.p, chain.len), (uint64_t)s->where.pid << 8 | mode);
-    struct perf_known_stack *known = &p->known_stacks[hash % PERF_KNOWN_STACKS];
+    uint64_t first = perf_load64(&p->file, chain.p), hash = chain.len == 8 ? first : hash_bytes(chain.p, chain.len);
+    struct perf_known_stack *known =
+        &p->known_stacks[hash_combine(hash, (uint64_t)s->where.pid << 8 | mode) % PERF_KNOWN_STACKS];
     uint32_t version = version_of(p, s->where.pid);
-    bool same =
-        known->version == version && known->pid == s->where.pid && known->mode == mode && slice_eq(known->chain, chain);
+    bool same = known->version == version && known->pid == s->where.pid && known->mode == mode &&
+                known->chain.len == chain.len && perf_load64(&p->file, known->chain.p) == first &&
+                (chain.len == 8 || memcmp(known->chain.p, chain.p, chain.len) == 0);
     if (!same) {
         *known =
             (struct perf_known_stack){.chain = chain, .pid = s->where.pid, .version = version, .mode = (uint8_t)mode};

@@ -144,7 +144,7 @@ void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, co
     }
     if (!make_room(t, event_program_bound(program, s->raw.len) + ENCODE_SLACK))
         return;
-    uint8_t *end = event_program_run(program, &t->context, event, (uint32_t)s->raw.len, s->where.time, t->made);
+    uint8_t *end = event_program_payload(program, &t->context, event, (uint32_t)s->raw.len, t->made);
     if (!end) {
         stats_add_idx(&p->im->st->stats, p->m->id, STAT_perf_record_skipped, PERF_RECORD_SAMPLE, 1);
         return;
@@ -153,7 +153,12 @@ void perf_tracepoints_parse(struct perf_import *p, const struct perf_attr *a, co
     memcpy(&pid, event + program->pid_offset, sizeof pid);
     if ((uint32_t)pid != s->where.tid) /* of a switch: the one that went */
         utid = process_tracker_thread(p->m->processes, pid);
-    ftrace_event_now(p->m, s->where.cpu, ts, slice_of(t->made, (size_t)(end - t->made)), utid);
+    ftrace_event_now(p->m, &(struct ftrace_now){.ts = ts,
+                                                .cpu = s->where.cpu,
+                                                .utid = utid,
+                                                .id = program->proto_id,
+                                                .pid = pid,
+                                                .payload = slice_of(t->made, (size_t)(end - t->made))});
 }
 
 void perf_tracepoints_end(struct perf_import *p)

@@ -27,11 +27,17 @@ struct jit;
 struct v8;
 struct memory_snapshots;
 
-/* Contexts that samples stood in lately, by the low bits of their key. */
+/* Contexts that samples stood in lately. */
 enum { RECENT_CONTEXTS = 256 };
-struct recent_context {
-    uint64_t key;
+struct recent_task {
+    int64_t async_context;
+    uint32_t utid, upid;
     uint32_t row_plus_one; /* 0: none yet */
+};
+struct recent_execution {
+    int64_t ucpu;
+    strid mode;
+    uint32_t row_plus_one;
 };
 
 struct profiling_machine {
@@ -47,7 +53,8 @@ struct profiling_machine {
     struct u64map sessions;   /* sequence -> row of profiler_session */
     struct u64map tasks;      /* upid, utid, async context -> row of profiler_task_context */
     struct u64map executions; /* cpu, mode -> row of profiler_execution_context */
-    struct recent_context recent_tasks[RECENT_CONTEXTS], recent_executions[RECENT_CONTEXTS];
+    struct recent_task recent_tasks[RECENT_CONTEXTS];
+    struct recent_execution recent_executions[RECENT_CONTEXTS];
     struct u64map async; /* interned table, iid -> row of profiler_async_context */
 
     /* What samples have in common, read once: nothing bounds how many name it, or how long it is. */

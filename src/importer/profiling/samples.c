@@ -33,25 +33,20 @@ uint32_t sample_session(struct profiling_machine *s, const struct sequence *seq,
     return (uint32_t)*row;
 }
 
-static struct recent_context *recent(struct recent_context *contexts, uint64_t key)
-{
-    return &contexts[key % RECENT_CONTEXTS];
-}
-
 static int64_t task_context(struct profiling_machine *s, const struct sample *x)
 {
     bool added;
-    uint64_t key = hash_combine(hash_combine(hash_u64(x->upid), x->utid), (uint64_t)x->async_context);
-    struct recent_context *r = recent(s->recent_tasks, key);
-    if (r->row_plus_one && r->key == key)
+    struct recent_task *r = &s->recent_tasks[x->utid % RECENT_CONTEXTS];
+    if (r->row_plus_one && r->utid == x->utid && r->upid == x->upid && r->async_context == x->async_context)
         return r->row_plus_one - 1;
+    uint64_t key = hash_combine(hash_combine(hash_u64(x->upid), x->utid), (uint64_t)x->async_context);
     uint64_t *row = context_slot(s, &s->tasks, key, &added);
     if (row && added)
         *row = profiler_task_context_insert(
             s->m->st, &(struct profiler_task_context_row){
                           .upid = known(x->upid), .utid = known(x->utid), .async_context_id = x->async_context});
     if (row)
-        *r = (struct recent_context){key, (uint32_t)*row + 1};
+        *r = (struct recent_task){x->async_context, x->utid, x->upid, (uint32_t)*row + 1};
     return row ? (int64_t)*row : COL_NULL;
 }
 
@@ -62,16 +57,16 @@ static int64_t execution_context(struct profiling_machine *s, const struct sampl
     int64_t ucpu = x->cpu == COL_NULL ? COL_NULL : (int64_t)machine_ucpu(m, (uint32_t)x->cpu);
     if (ucpu == COL_NULL && !x->mode)
         return COL_NULL;
-    uint64_t key = hash_combine(hash_u64((uint64_t)ucpu), x->mode);
-    struct recent_context *r = recent(s->recent_executions, key);
-    if (r->row_plus_one && r->key == key)
+    struct recent_execution *r = &s->recent_executions[((uint64_t)ucpu * 8 + x->mode) % RECENT_CONTEXTS];
+    if (r->row_plus_one && r->ucpu == ucpu && r->mode == x->mode)
         return r->row_plus_one - 1;
+    uint64_t key = hash_combine(hash_u64((uint64_t)ucpu), x->mode);
     uint64_t *row = context_slot(s, &s->executions, key, &added);
     if (row && added)
         *row = profiler_execution_context_insert(
             m->st, &(struct profiler_execution_context_row){.ucpu = ucpu, .cpu_mode = x->mode});
     if (row)
-        *r = (struct recent_context){key, (uint32_t)*row + 1};
+        *r = (struct recent_execution){ucpu, x->mode, (uint32_t)*row + 1};
     return row ? (int64_t)*row : COL_NULL;
 }
 

@@ -197,8 +197,10 @@ static bool begin(struct sorter *s, uint64_t *events)
  * and asked for early they come while others are parsed. */
 static void ask_for_bytes(const struct run *run, const struct sort_event *e)
 {
+    enum { CACHE_LINE = 64 };
     for (uint32_t i = 0; run->q->points_to_bytes && i < run->n; i++)
-        __builtin_prefetch((const void *)(uintptr_t)e[i].a);
+        for (uint32_t at = 0; at < run->q->points_to_bytes; at += CACHE_LINE)
+            __builtin_prefetch((const void *)(uintptr_t)(e[i].a + at));
 }
 
 static void parse_batch(struct sorter *s, const struct batch *b)

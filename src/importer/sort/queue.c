@@ -3,20 +3,26 @@
 #include "importer/sort/queue.h"
 
 #include "base/alloc.h"
+#include "importer/sort/merge_sort.h"
 
 enum {
     FIRST_FRESH = 32,
     BLOCK_EVENTS = 1024, /* 24 KiB unpacked: stays in the cache while it is merged */
-    INSERTION_RUN = 24,
 };
 
 static struct sort_block describe(const struct sort_event *e, uint32_t n, uint64_t first, uint64_t epoch, bool tied)
 {
-    struct sort_block b = {
-        .first = first, .epoch = epoch, .min_ts = e[0].ts, .first_ts = e[0].ts, .last_ts = e[n - 1].ts, .sorted = true};
+    struct sort_block b = {.first = first,
+                           .epoch = epoch,
+                           .min_ts = e[0].ts,
+                           .max_ts = e[0].ts,
+                           .first_ts = e[0].ts,
+                           .last_ts = e[n - 1].ts,
+                           .sorted = true};
     for (uint32_t i = 1; i < n; i++) {
         b.sorted &= e[i].ts >= e[i - 1].ts;
         b.min_ts = e[i].ts < b.min_ts ? e[i].ts : b.min_ts;
+        b.max_ts = e[i].ts > b.max_ts ? e[i].ts : b.max_ts;
     }
     b.ties_sorted = true;
     for (uint32_t i = 1; tied && i < n; i++)
@@ -82,37 +88,6 @@ bool sort_queue_push_run(struct sort_queue *q, const struct sort_event *e, size_
     return true;
 }
 
-/* Whether x comes after y, which arrived later. `tie_from`: see sort_queue; INT64_MAX for none. */
-static inline bool comes_after(const struct sort_event *x, const struct sort_event *y, int64_t tie_from)
-{
-    return x->ts > y->ts || (x->ts == y->ts && x->ts >= tie_from && x->b > y->b);
-}
-
-/* Stable merge sort; `tmp` has room for n / 2 + 1. Parts that are in order already cost one comparison. */
-static void merge_sort(struct sort_event *e, size_t n, struct sort_event *tmp, int64_t tie_from)
-{
-    if (n <= INSERTION_RUN) {
-        for (size_t i = 1; i < n; i++) {
-            struct sort_event x = e[i];
-            size_t j = i;
-            for (; j > 0 && comes_after(&e[j - 1], &x, tie_from); j--)
-                e[j] = e[j - 1];
-            e[j] = x;
-        }
-        return;
-    }
-    size_t half = n / 2;
-    merge_sort(e, half, tmp, tie_from);
-    merge_sort(e + half, n - half, tmp, tie_from);
-    if (!comes_after(&e[half - 1], &e[half], tie_from))
-        return;
-    memcpy(tmp, e, half * sizeof *e);
-    size_t a = 0, b = half, out = 0;
-    while (a < half && b < n)
-        e[out++] = comes_after(&tmp[a], &e[b], tie_from) ? e[b++] : tmp[a++];
-    memcpy(e + out, tmp + a, (half - a) * sizeof *e);
-}
-
 /* The first event of block k that is still held. */
 static uint32_t skip_in(const struct sort_queue *q, size_t k)
 {
@@ -140,7 +115,7 @@ static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, size_t *by
         done += q->blocks.p[k].events->n;
         epoch = q->blocks.p[k].epoch < epoch ? q->blocks.p[k].epoch : epoch;
     }
-    merge_sort(all + skip, n - skip, tmp, q->tied ? q->tie_from : INT64_MAX);
+    merge_sort_events(all + skip, n - skip, tmp, q->tied ? q->tie_from : INT64_MAX);
     mem_free(tmp);
     /* The new blocks take the places of the old ones: as many events in each as before. */
     bool ok = true;
@@ -162,36 +137,51 @@ static bool sort_blocks(struct sort_queue *q, size_t from, size_t to, size_t *by
     return ok;
 }
 
-/* Whether events of one time in block k, or there and in the block before, may be in another order than theirs. */
-static bool ties_out_of_order(const struct sort_queue *q, size_t k)
+/* Whether the events of block k are in order as they stand. */
+static bool in_order(const struct sort_queue *q, size_t k)
 {
     const struct sort_block *b = &q->blocks.p[k];
-    if (!q->tied || b->last_ts < q->tie_from)
-        return false;
-    return !b->ties_sorted || (k > q->first_block && b->first_ts == b[-1].last_ts && b->first_ts >= q->tie_from);
+    return b->sorted && (!q->tied || b->ties_sorted || b->last_ts < q->tie_from);
 }
 
+/* Whether all events of what ends at `max` come before all of what begins at `min`, which arrived later. */
+static bool comes_before(const struct sort_queue *q, int64_t max, int64_t min)
+{
+    return max < min || (max == min && (!q->tied || max < q->tie_from));
+}
+
+/* Where the blocks that have to be sorted together with block `from` end: none before `end` is earlier than one of
+ * them. */
+static size_t piece_end(const struct sort_queue *q, size_t from, size_t end)
+{
+    const struct sort_block *b = q->blocks.p;
+    int64_t max = b[from].max_ts;
+    size_t last = from;
+    for (size_t k = from + 1; k < end && !comes_before(q, max, b[k].rest_min); k++) {
+        last = k;
+        max = b[k].max_ts > max ? b[k].max_ts : max;
+    }
+    return last + 1;
+}
+
+/* Events are out of order here and there, as when an interrupt has come between the stamp and the place of one: what is
+ * sorted is those blocks, not all that follows. */
 bool sort_queue_sort(struct sort_queue *q, int64_t *suffix_min, size_t *bytes)
 {
     struct sort_block *b = q->blocks.p;
-    size_t end = q->first_block, bad = SIZE_MAX;
-    int64_t min = INT64_MAX; /* of the blocks from the first bad one on */
-    for (; end < q->blocks.n && b[end].first < q->limit; end++) {
-        if (bad == SIZE_MAX && (!b[end].sorted || (end > q->first_block && b[end].first_ts < b[end - 1].last_ts) ||
-                                ties_out_of_order(q, end)))
-            bad = end;
-        if (bad != SIZE_MAX && b[end].min_ts < min)
-            min = b[end].min_ts;
-    }
+    size_t end = q->blocks.n, piece;
     *suffix_min = INT64_MAX;
-    for (size_t k = end; k < q->blocks.n; k++)
-        *suffix_min = b[k].min_ts < *suffix_min ? b[k].min_ts : *suffix_min;
-    if (bad == SIZE_MAX)
-        return true;
-    size_t from = bad; /* blocks before that are not later than any of these stay */
-    while (from > q->first_block && (b[from - 1].last_ts > min || (q->tied && b[from - 1].last_ts == min)))
-        from--;
-    return sort_blocks(q, from, end, bytes);
+    for (; end > q->first_block && b[end - 1].first >= q->limit; end--)
+        *suffix_min = b[end - 1].min_ts < *suffix_min ? b[end - 1].min_ts : *suffix_min;
+    int64_t min = INT64_MAX;
+    for (size_t k = end; k-- > q->first_block;)
+        b[k].rest_min = min = b[k].min_ts < min ? b[k].min_ts : min;
+    for (size_t k = q->first_block; k < end; k = piece) {
+        piece = piece_end(q, k, end);
+        if ((piece > k + 1 || !in_order(q, k)) && !sort_blocks(q, k, piece, bytes))
+            return false;
+    }
+    return true;
 }
 
 const struct sort_event *sort_queue_front(struct sort_queue *q, uint32_t *n)

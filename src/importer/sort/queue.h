@@ -13,9 +13,10 @@ struct sort_block {
     struct packed_events *events;
     uint64_t first; /* number of the first event */
     uint64_t epoch; /* of the oldest event inside: see sorter_set_epoch() */
-    int64_t min_ts;
+    int64_t min_ts, max_ts;
     int64_t first_ts;
     int64_t last_ts;
+    int64_t rest_min; /* while sorting: the least of this block and all behind it */
     bool sorted;
     bool ties_sorted; /* events of one time by b, too; known in tied queues only */
 };
@@ -38,10 +39,10 @@ struct sort_queue {
     sort_parse_fn parse;
     void *owner;
     uint32_t number;
-    bool points_to_bytes;
-    bool listed;      /* among those that hold events */
-    bool tied;        /* events of one time go by b… */
-    int64_t tie_from; /* …from this time on */
+    uint32_t points_to_bytes; /* so many lie where `a` of an event says; 0: none do */
+    bool listed;              /* among those that hold events */
+    bool tied;                /* events of one time go by b… */
+    int64_t tie_from;         /* …from this time on */
 };
 
 static inline bool sort_queue_empty(const struct sort_queue *q)

@@ -141,10 +141,10 @@ void sorter_push_run(struct sorter *s, uint32_t queue, const struct sort_event *
         s->peak_bytes = s->bytes;
 }
 
-void sorter_points_to_bytes(struct sorter *s, uint32_t queue)
+void sorter_points_to_bytes(struct sorter *s, uint32_t queue, uint32_t bytes)
 {
     if (queue < s->queues.n && s->queues.p[queue])
-        s->queues.p[queue]->points_to_bytes = true;
+        s->queues.p[queue]->points_to_bytes = bytes;
 }
 
 void sorter_use_thread(struct sorter *s, uint64_t from_events)

@@ -50,8 +50,9 @@ void sorter_push(struct sorter *s, uint32_t queue, struct sort_event e);
 /* As sorter_push() of each event, in their order. */
 void sorter_push_run(struct sorter *s, uint32_t queue, const struct sort_event *events, size_t n);
 
-/* `a` of this queue's events is where their bytes are: they are fetched into the cache before they are parsed. */
-void sorter_points_to_bytes(struct sorter *s, uint32_t queue);
+/* `a` of this queue's events is where their bytes are, most often so many or fewer: they are fetched into the cache
+ * before they are parsed. */
+void sorter_points_to_bytes(struct sorter *s, uint32_t queue, uint32_t bytes);
 
 /* Merging runs in a thread of its own, ahead of the parse functions (which are called in the caller's, as ever), where
  * there are `from_events` events or more; 0: never, which is what a sorter begins with. */

@@ -39,10 +39,11 @@ struct nobody {
 /* Who a tid was found to mean, as long as no thread or process begins, ends or is told which it belongs to. */
 struct recent_thread {
     int64_t tid;
+    int64_t pid; /* of its process, where it was found by that, too; else NO_PID */
     uint32_t utid;
     uint32_t epoch; /* of the tracker when it was found; 0: never */
 };
-enum { RECENT_THREADS = 256 };
+enum { RECENT_THREADS = 256, NO_PID = -1 };
 
 /* What waits for a thread's process to be known: another thread of it, or a process that it is the parent of. */
 struct pending {
@@ -189,18 +190,38 @@ uint32_t process_tracker_start_thread(struct process_tracker *t, int64_t ts, int
     return utid;
 }
 
-uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid)
+/* The thread that a tid was found to mean, UTID_NONE when it may mean another one since. */
+static inline uint32_t recent_thread(const struct process_tracker *t, int64_t tid)
 {
-    struct recent_thread *r = t->recent ? &t->recent[(uint64_t)tid % RECENT_THREADS] : NULL;
-    if (r && r->tid == tid && r->epoch == t->epoch)
-        return r->utid;
-    uint32_t utid = find_alive(t, tid, -1);
-    if (utid == UTID_NONE)
-        return process_tracker_start_thread(t, COL_NULL, tid);
-    if (r)
-        *r = (struct recent_thread){tid, utid, t->epoch};
+    const struct recent_thread *r = t->recent ? &t->recent[(uint64_t)tid % RECENT_THREADS] : NULL;
+    return r && r->tid == tid && r->epoch == t->epoch ? r->utid : UTID_NONE;
+}
+
+/* The same, where it is of the process `pid` and nothing waits for that to be known. */
+static inline uint32_t recent_of_process(const struct process_tracker *t, int64_t tid, int64_t pid)
+{
+    const struct recent_thread *r = t->recent ? &t->recent[(uint64_t)tid % RECENT_THREADS] : NULL;
+    return r && r->tid == tid && r->epoch == t->epoch && r->pid == pid && pid != NO_PID && !t->pending_on.n ? r->utid
+                                                                                                            : UTID_NONE;
+}
+
+static void note_recent(struct process_tracker *t, int64_t tid, int64_t pid, uint32_t utid)
+{
+    if (t->recent)
+        t->recent[(uint64_t)tid % RECENT_THREADS] = (struct recent_thread){tid, pid, utid, t->epoch};
     else if ((t->recent = mem_zalloc(RECENT_THREADS * sizeof *t->recent)))
         t->epoch = 1;
+}
+
+uint32_t process_tracker_thread(struct process_tracker *t, int64_t tid)
+{
+    uint32_t utid = recent_thread(t, tid);
+    if (utid != UTID_NONE)
+        return utid;
+    utid = find_alive(t, tid, -1);
+    if (utid == UTID_NONE)
+        return process_tracker_start_thread(t, COL_NULL, tid);
+    note_recent(t, tid, NO_PID, utid);
     return utid;
 }
 
@@ -305,12 +326,17 @@ static void resolve_pending(struct process_tracker *t, uint32_t first, uint32_t 
 
 uint32_t process_tracker_update_thread(struct process_tracker *t, int64_t tid, int64_t pid)
 {
-    uint32_t utid = find_alive(t, tid, pid);
+    uint32_t utid = recent_of_process(t, tid, pid);
+    if (utid != UTID_NONE)
+        return utid;
+    utid = find_alive(t, tid, pid);
     if (utid == UTID_NONE)
         utid = process_tracker_start_thread(t, COL_NULL, tid);
     if (thread_of(t, utid)->upid == UPID_NONE)
         put_in_process(t, utid, process_alone(t, pid));
     resolve_pending(t, utid, thread_of(t, utid)->upid);
+    if (utid == newest_utid(t, tid)) /* what another process is asked for may be an older one */
+        note_recent(t, tid, pid, utid);
     return utid;
 }
 
