@@ -78,13 +78,21 @@ def record(kind, misc, body):
     return struct.pack("<IHH", kind, misc, len(body) + 8) + body
 
 
-def write_perf(path, sample_type, records, regs=0):
-    """A file of one event (cpu-clock), whose records have the trailer TID, TIME, CPU."""
+def write_perf(path, sample_type, records, regs=0, features={}):
+    """A file of one event (cpu-clock), whose records have the trailer TID, TIME, CPU. features: {bit: bytes}."""
     attr = struct.pack("<IIQQQQQ", 1, 112, 0, 1000, sample_type, 0, 1 << 18).ljust(80, b"\0") + u64(regs)
     attr = attr.ljust(112, b"\0")
     head, records = 104 + len(attr) + 16, b"".join(records)
+    bits, sections, behind = sum(1 << b for b in features).to_bytes(32, "little"), b"", b""
+    for _, part in sorted(features.items()):
+        sections += u64(head + len(records) + 16 * len(features) + len(behind), len(part))
+        behind += part
     with open(path, "wb") as f:
-        f.write(b"PERFILE2" + u64(104, len(attr) + 16, 104, len(attr) + 16, head, len(records), 0, 0) + bytes(32) + attr + u64(0, 0) + records)
+        f.write(b"PERFILE2" + u64(104, len(attr) + 16, 104, len(attr) + 16, head, len(records), 0, 0) + bits + attr + u64(0, 0) + records + sections + behind)
+
+
+def text_feature(text):
+    return struct.pack("<I", 64) + text.encode().ljust(64, b"\0")
 
 
 def trailer(time, pid=7, tid=8):
@@ -260,6 +268,7 @@ class Perf(unittest.TestCase):
         self.assertEqual(clock, 1)
         rows = query(f"SELECT to_realtime({own}) AS r, to_monotonic({own}) AS m", path)
         self.assertEqual(rows[0], {"r": str(wall), "m": str(own)})
+        self.assertEqual(query("SELECT name FROM stats WHERE name = 'clock_sync_unrelatable_clock_domains' AND value > 0", path), [])
 
     def test_machine(self):
         rows = query("SELECT m.name, m.release, m.arch, m.num_cpus, m.system_ram_bytes FROM machine m", samples()["cpu-clock-g"])
@@ -319,6 +328,57 @@ class Perf(unittest.TestCase):
         got = query("SELECT ts, tid FROM perf_sample JOIN thread USING (utid) ORDER BY perf_sample.id",
                     self.made(IP | TID | TIME | CPU | PERIOD | CALLCHAIN, records))
         self.assertEqual([(int(r["ts"]), int(r["tid"])) for r in got], want)
+
+    def test_switches(self):
+        """--switch-events. Of a whole CPU: who goes names who comes, and who came first is known by its switch in. Of single threads:
+        with the CPU slices of those, without it only their states."""
+        OUT, PREEMPTED = 1 << 13, 1 << 14
+        wide = lambda ts, tid, other, misc: record(15, misc, struct.pack("<II", 7, other) + trailer(ts, tid=tid))
+        single = lambda ts, tid, misc: record(14, misc, trailer(ts, tid=tid))
+        kind = IP | TID | TIME | CPU | PERIOD | CALLCHAIN
+        slices = ("SELECT ts, dur, tid, end_state FROM sched_slice JOIN thread USING (utid) ORDER BY ts",
+                  "SELECT ts, dur, tid, state FROM thread_state JOIN thread USING (utid) ORDER BY ts, tid")
+        rows = lambda path: [[tuple(r.values()) for r in query(sql, path)] for sql in slices]
+        told = "SELECT name FROM stats WHERE name GLOB '*sched*' AND value > 0"
+        path = self.made(kind, [wide(1000, 8, 0, 0), wide(1010, 8, 9, OUT | PREEMPTED), wide(1010, 9, 8, 0), wide(1050, 9, 8, OUT), wide(1050, 8, 9, 0)])
+        got, states = rows(path)
+        self.assertEqual(got, [("1000", "10", "8", "R+"), ("1010", "40", "9", "[NULL]"), ("1050", "-1", "8", "[NULL]")])
+        self.assertEqual(states[:3], [("1000", "10", "8", "Running"), ("1010", "40", "8", "R+"), ("1010", "40", "9", "Running")])
+        self.assertEqual(query(told, path), [])
+        path = self.made(kind, [single(1000, 8, 0), single(1010, 8, OUT | PREEMPTED), single(1020, 9, 0), single(1025, 9, OUT), single(1030, 8, 0)])
+        got, states = rows(path)
+        self.assertEqual(got, [("1000", "10", "8", "R+"), ("1020", "5", "9", "[NULL]"), ("1030", "-1", "8", "[NULL]")])
+        self.assertEqual([s for s in states if s[2] == "8"], [("1000", "10", "8", "Running"), ("1010", "20", "8", "R+"), ("1030", "-1", "8", "Running")])
+        self.assertEqual(query(told, path), [])
+        without = lambda ts, tid, misc: record(14, misc, struct.pack("<IIQ", 7, tid, ts))
+        path = self.made(IP | TID | TIME | PERIOD, [without(1000, 8, 0), without(1010, 8, OUT), without(1030, 8, 0)])
+        got, states = rows(path)
+        self.assertEqual(got, [])
+        self.assertEqual(states, [("1000", "10", "8", "Running"), ("1010", "20", "8", "[NULL]"), ("1030", "-1", "8", "Running")])
+
+    def test_model_of_the_cpus(self):
+        """The features of the machine, also where neither release nor architecture is there."""
+        path = self.made(IP | TID | TIME | CPU | PERIOD | CALLCHAIN, [sample(2000, 0x40, [])],
+                         features={7: struct.pack("<II", 4, 3), 8: text_feature("A fast one"), 10: u64(1000)})
+        self.assertEqual([list(r.values()) for r in query("SELECT cpu, processor FROM cpu", path)], [["1", "A fast one"]])
+        self.assertEqual([list(r.values()) for r in query("SELECT num_cpus, system_ram_bytes FROM machine", path)], [["4", "1024000"]])
+        self.assertEqual(query("SELECT name FROM stats WHERE name = 'perf_features_skipped' AND value > 0", path), [])
+
+    def test_simpleperf_addresses(self):
+        """Android's recorder has return addresses point into the calls already."""
+        frames = "SELECT rel_pc FROM stack_profile_frame ORDER BY 1"
+        records = [sample(2000, 0x400100, [USER_MARK, 0x400100, 0x400204])]
+        for features, want in (({}, 0x400203), ({129: b"\0"}, 0x400204)):
+            path = self.made(IP | TID | TIME | CPU | PERIOD | CALLCHAIN, records, features=features)
+            self.assertEqual([int(r["rel_pc"]) for r in query(frames, path)], [0x400100, want])
+
+    def test_the_old_format_is_told(self):
+        path = self.made(IP, [])
+        with open(path, "r+b") as f:
+            f.write(b"PERFFILE")
+        done = subprocess.run([SHELL, "query", path, "SELECT 1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("version 1", done.stderr)
 
     def test_control_groups(self):
         """The group of a sample is that of its process; it lies behind registers and stack."""

@@ -24,6 +24,7 @@ static const struct magic magics[] = {
     {FORMAT_FUCHSIA, 0, 8, "\x10\x00\x04\x46\x78\x54\x16\x00"},
     {FORMAT_PERF, 0, 8, "PERFILE2"},
     {FORMAT_PERF, 0, 8, "2ELIFREP"},
+    {FORMAT_PERF, 0, 8, "PERFFILE"}, /* version 1: told, not read */
     {FORMAT_TRACE_DAT, 0, 10, "\x17\x08\x44tracing"},
     {FORMAT_SIMPLEPERF, 0, 10, "SIMPLEPERF"},
     {FORMAT_ZIP, 0, 4, "PK\3\4"},

@@ -134,6 +134,8 @@ int perf_file_open(struct perf_file *f, struct slice bytes, struct error *err)
     struct dat_cursor c = perf_cursor(f, bytes);
     struct slice magic = dat_bytes(&c, 8);
     uint64_t size = dat_u64(&c);
+    if (slice_eq_str(magic, "PERFFILE"))
+        return error_set(err, -MRD_EFORMAT, "perf.data of version 1, which perf wrote until 2010, is not supported");
     if (c.bad || (!slice_eq_str(magic, "PERFILE2") && !slice_eq_str(magic, "2ELIFREP")))
         return error_set(err, -MRD_EFORMAT, "not a perf.data file of version 2");
     int rc = 0;

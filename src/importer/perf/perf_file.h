@@ -171,6 +171,7 @@ enum perf_feature {
     PERF_FEATURE_CMDLINE = 11,
     PERF_FEATURE_EVENT_DESC = 12,
     PERF_FEATURE_CLOCK_DATA = 29,
+    PERF_FEATURE_SIMPLEPERF_META = 129, /* of Android's recorder */
 };
 
 /* The bytes stay where they are. -MRD_EFORMAT when it is not a perf.data that can be read, -MRD_ENOMEM. To be closed in

@@ -57,6 +57,9 @@ static void relate_to_wall_clock(struct perf_import *p)
         return;
     struct clock_id realtime = {
         .id = CLOCK_ID_REALTIME, .machine = p->clock.clock.machine, .file = p->im->input.clock_file};
+    struct clock_id trace = clock_graph_trace_clock(clocks);
+    if (trace.id == p->clock.clock.id && trace.machine == p->clock.clock.machine && trace.file == p->clock.clock.file)
+        clock_graph_own_domain(clocks, trace); /* it is what others are related to */
     struct clock_reading pair[] = {{.clock = p->clock.clock, .value = (int64_t)own},
                                    {.clock = realtime, .value = (int64_t)wall}};
     clock_graph_write_rows(clocks, pair, 2, clock_graph_add_snapshot(clocks, pair, 2));
@@ -110,7 +113,7 @@ static void describe_machine(struct perf_import *p)
     struct slice packet = pb_written(&w);
     if (w.failed)
         p->im->failed = true;
-    else if (release.len || arch.len)
+    else if (release.len || arch.len || !cpus.bad || !ram.bad)
         format_reader_packet(p->im, 1, &packet, 1);
     pb_writer_free(&w);
 }
@@ -177,7 +180,7 @@ static bool is_used(unsigned feature)
     static const uint8_t used[] = {PERF_FEATURE_TRACING_DATA, PERF_FEATURE_BUILD_ID, PERF_FEATURE_HOSTNAME,
                                    PERF_FEATURE_OSRELEASE,    PERF_FEATURE_ARCH,     PERF_FEATURE_NRCPUS,
                                    PERF_FEATURE_TOTAL_MEM,    PERF_FEATURE_CMDLINE,  PERF_FEATURE_EVENT_DESC,
-                                   PERF_FEATURE_CLOCK_DATA};
+                                   PERF_FEATURE_CLOCK_DATA,   PERF_FEATURE_CPUDESC};
     for (size_t i = 0; i < sizeof used; i++)
         if (used[i] == feature)
             return true;

@@ -119,6 +119,7 @@ struct perf_import {
     VEC(struct perf_counter)
     counters;
     strid source, nothing, modes[PERF_MODES]; /* texts that samples have in common */
+    strid cpu_model;                          /* 0: not told */
     uint32_t first_session;                   /* row of profiler_session of the first attr */
     struct perf_spaces spaces;
     struct perf_known_frame known_frames[PERF_KNOWN_FRAMES]; /* by a hash of their address */

@@ -14,6 +14,8 @@ void perf_samples_open(struct perf_import *p)
                                                   "hypervisor", "guest_kernel", "guest_user"};
     p->source = import_str(p->im, "linux.perf");
     p->nothing = import_str(p->im, "");
+    struct slice model = perf_feature_text(&p->file, PERF_FEATURE_CPUDESC);
+    p->cpu_model = model.len ? import_slice(p->im, model) : 0;
     for (size_t i = 0; i < PERF_MODES; i++)
         p->modes[i] = import_str(p->im, modes[i]);
 }
@@ -39,6 +41,14 @@ static uint32_t counter_track(struct perf_import *p, const struct perf_attr *a, 
     return track_intern(p->im->tracks, m->id, &spec);
 }
 
+/* perf says once for all of which model the CPUs are. */
+static void describe_cpu(struct perf_import *p, uint32_t cpu)
+{
+    uint32_t ucpu = machine_ucpu(p->m, cpu);
+    if (p->cpu_model && !ROW_GET(p->im->st, cpu, processor, ucpu))
+        ROW_SET(p->im->st, cpu, processor, ucpu, p->cpu_model);
+}
+
 /* The counter of an event on the CPU of a sample; NULL when out of memory. */
 static struct perf_counter *counter_of(struct perf_import *p, const struct perf_attr *a, const struct perf_where *w)
 {
@@ -50,6 +60,8 @@ static struct perf_counter *counter_of(struct perf_import *p, const struct perf_
     uint64_t *at = u64map_put(&p->counter_of, key, &added);
     if (at && added) {
         *at = p->counters.n;
+        if (w->has_cpu)
+            describe_cpu(p, w->cpu);
         if (!vec_push(&p->counters, (struct perf_counter){.track = counter_track(p, a, w)})) {
             u64map_del(&p->counter_of, key);
             at = NULL;

@@ -129,13 +129,14 @@ static void read_chain(const struct perf_import *p, struct slice bytes, unsigned
     }
 }
 
-/* Addresses of callers are where they go on: one less lies in the call. */
+/* Addresses of callers are where they go on: one less lies in the call. simpleperf has done that itself. */
 static uint32_t callsite_of(struct perf_import *p, const struct chain *chain, uint32_t pid, uint32_t *dummies)
 {
     uint32_t site = CALLSITE_NONE, version = version_of(p, pid);
+    uint64_t back = !p->file.has_feature[PERF_FEATURE_SIMPLEPERF_META];
     for (size_t i = chain->n; i-- > 0;) {
         uint64_t ip = chain->at[i].ip;
-        site = call(p, site, frame(p, pid, version, chain->at[i].mode, i && ip ? ip - 1 : ip, dummies));
+        site = call(p, site, frame(p, pid, version, chain->at[i].mode, i && ip ? ip - back : ip, dummies));
     }
     return site;
 }

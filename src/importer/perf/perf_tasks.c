@@ -194,20 +194,25 @@ static void switch_record(struct perf_import *p, const struct perf_attr *a, cons
 {
     struct dat_cursor c = perf_body(&p->file, r);
     struct process_tracker *t = p->m->processes;
+    struct sched_tracker *sched = p->m->sched;
     struct perf_where w;
     perf_trailer_read(&p->file, a, r, &w);
-    bool out = r->misc & MISC_SWITCH_OUT;
-    if (p->has_switches || !w.has_tid || !w.has_cpu || w.cpu >= CPUS_PER_MACHINE)
+    bool out = r->misc & MISC_SWITCH_OUT, has_cpu = w.has_cpu && w.cpu < CPUS_PER_MACHINE;
+    if (p->has_switches || !w.has_tid)
         return;
     strid state = r->misc & MISC_PREEMPTED ? import_str(p->im, "R+") : 0;
     uint32_t utid = process_tracker_update_thread(t, w.tid, w.pid);
-    if (r->type == PERF_RECORD_SWITCH_CPU_WIDE && out) {
+    if (!has_cpu) { /* of single threads, wherever they run */
+        sched_tracker_set_state(sched, ts, utid, out ? state : import_str(p->im, "Running"), COL_NULL);
+    } else if (!out) { /* else its switch out told it already */
+        if (sched_tracker_running(sched, w.cpu) != utid)
+            sched_tracker_run(sched, w.cpu, ts, utid);
+    } else if (r->type == PERF_RECORD_SWITCH_CPU_WIDE) {
         int64_t pid = dat_u32(&c), tid = dat_u32(&c);
         uint32_t next = process_tracker_update_thread(t, tid, pid);
-        sched_tracker_switch_threads(p->m->sched, w.cpu, ts, utid, state, next, 0);
-    } else if (r->type == PERF_RECORD_SWITCH) {
-        sched_tracker_set_state(p->m->sched, ts, utid, out ? state : import_str(p->im, "Running"),
-                                out ? COL_NULL : (int64_t)machine_ucpu(p->m, w.cpu));
+        sched_tracker_switch_threads(sched, w.cpu, ts, utid, state, next, 0);
+    } else {
+        sched_tracker_leave(sched, w.cpu, ts, utid, state);
     }
 }
 

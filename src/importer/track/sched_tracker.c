@@ -236,6 +236,31 @@ void sched_tracker_switch_threads(struct sched_tracker *t, uint32_t cpu, int64_t
     thread_states_switch(&t->states, ts, c->ucpu, prev_utid, end_state, next_utid);
 }
 
+void sched_tracker_run(struct sched_tracker *t, uint32_t cpu, int64_t ts, uint32_t utid)
+{
+    struct cpu_run *c = cpu_run(t, cpu);
+    if (!c)
+        return;
+    if (c->slice_row != NO_ROW)
+        stats_add(&t->m->st->stats, t->m->id, STAT_mismatched_sched_switch_tids, 1);
+    open_slice(t, c, cpu, ts, utid, 0);
+    thread_states_set(&t->states, ts, utid, t->states.running, c->ucpu);
+}
+
+void sched_tracker_leave(struct sched_tracker *t, uint32_t cpu, int64_t ts, uint32_t utid, strid end_state)
+{
+    struct cpu_run *c = cpu_run(t, cpu);
+    if (!c)
+        return;
+    if (c->utid == utid)
+        close_slice(t, c, ts, end_state);
+    else if (c->slice_row != NO_ROW)
+        stats_add(&t->m->st->stats, t->m->id, STAT_mismatched_sched_switch_tids, 1);
+    c->slice_row = NO_ROW;
+    c->utid = UTID_NONE;
+    thread_states_set(&t->states, ts, utid, end_state, COL_NULL);
+}
+
 /* --- states ------------------------------------------------------------------------------------------------------ */
 
 void sched_tracker_waking(struct sched_tracker *t, int64_t ts, uint32_t wakee_utid, uint32_t waker_utid,

@@ -32,6 +32,11 @@ bool sched_tracker_switch_compact(struct sched_tracker *t, uint32_t cpu, int64_t
 void sched_tracker_switch_threads(struct sched_tracker *t, uint32_t cpu, int64_t ts, uint32_t prev_utid,
                                   strid end_state, uint32_t next_utid, int32_t next_prio);
 
+/* Sources that tell of single threads only: `utid` begins to run on a cpu, and leaves it; what runs there in between is
+ * not known. */
+void sched_tracker_run(struct sched_tracker *t, uint32_t cpu, int64_t ts, uint32_t utid);
+void sched_tracker_leave(struct sched_tracker *t, uint32_t cpu, int64_t ts, uint32_t utid, strid end_state);
+
 #define SCHED_FLAGS_UNKNOWN UINT32_MAX /* irq_context is NULL then */
 void sched_tracker_waking(struct sched_tracker *t, int64_t ts, uint32_t wakee_utid, uint32_t waker_utid,
                           uint32_t common_flags);
