@@ -24,6 +24,12 @@ static bool is_float_kind(uint8_t kind)
     return kind >= CHUNK_U8F && kind <= CHUNK_U32F;
 }
 
+/* Where a whole double stands among all. */
+static int64_t order_of_whole(int64_t v)
+{
+    return column_f64_order(column_f64_word((double)v));
+}
+
 /* Words of their own width: each within the range that the header names, or NULL where it says that there are. */
 static bool raw_is_good(const struct col_chunk *k, const int64_t *v, uint32_t n, enum col_type type)
 {
@@ -58,7 +64,7 @@ static bool codes_are_good(const struct col_chunk *k, const void *codes, uint32_
     else
         range_u32(codes, n, &least, &most);
     if (is_float_kind(k->kind))
-        return true;
+        return order_of_whole(k->base + (int64_t)least) >= k->min && order_of_whole(k->base + (int64_t)most) <= k->max;
     bool nullable = k->kind >= CHUNK_U8N && k->kind <= CHUNK_U32N;
     uint64_t highest = (1ull << (8 * col_chunk_width(k->kind))) - 1;
     if (nullable && most == highest) {
@@ -136,13 +142,14 @@ static bool header_is_good(const struct snapshot *s, const struct col_chunk *k, 
     uint64_t len = col_chunk_bytes(k, rows), end = data->offset + data->len - SNAPSHOT_SPARE;
     if (k->at % 8 || k->at < data->offset || k->at > end || len > end - k->at)
         return false;
-    if (k->kind == CHUNK_RAW)
-        return true;
+    if (k->kind == CHUNK_RAW) /* integers that codes would hold have codes: 0 need not be among these */
+        return !empty && (type == COL_F64 || (uint64_t)k->max - (uint64_t)k->min >= UINT32_MAX);
     if (k->kind == CHUNK_BLOCKS)
         return !empty && type != COL_F64 && k->zero_null == (type == COL_STR) && k->base == k->min &&
                (uint64_t)k->max - (uint64_t)k->min < UINT32_MAX;
     if (type == COL_F64)
-        return is_float_kind(k->kind) && k->base >= -(INT64_C(1) << WHOLE_BITS) && k->base <= INT64_C(1) << WHOLE_BITS;
+        return is_float_kind(k->kind) && k->base >= -(INT64_C(1) << WHOLE_BITS) &&
+               k->base <= INT64_C(1) << WHOLE_BITS && order_of_whole(k->base) == k->min;
     if (type == COL_STR && k->has_null && k->base == 0)
         return true;
     return empty ? k->base == 0 : k->base == k->min;

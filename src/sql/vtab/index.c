@@ -37,6 +37,13 @@ static uint32_t unpack_block(const struct column *c, uint32_t n_rows, uint32_t b
     return n;
 }
 
+/* A snapshot whose damage shows while it is read changes its words: they need not be those of the header, nor the same
+ * the second time. Such an index is not used (index_get()). */
+static bool is_key(const struct column_index *x, int64_t word)
+{
+    return (uint64_t)word - (uint64_t)x->min < x->n_keys;
+}
+
 static bool build_dense(struct column_index *x, const struct column *c, uint32_t n_rows, stop_flag *stop)
 {
     int64_t words[COL_CHUNK_ROWS], null = column_null(c->type), word;
@@ -47,7 +54,7 @@ static bool build_dense(struct column_index *x, const struct column *c, uint32_t
     if (!x->starts)
         return false;
     FOR_WORDS(c, n_rows, row, word)
-    if (word != null)
+    if (word != null && is_key(x, word))
         x->starts[word - x->min]++;
     uint32_t total = 0;
     for (uint32_t k = 0; k <= x->n_keys; k++) {
@@ -60,7 +67,7 @@ static bool build_dense(struct column_index *x, const struct column *c, uint32_t
     if (!x->rows)
         return false;
     FOR_WORDS(c, n_rows, row, word)
-    if (word != null)
+    if (word != null && is_key(x, word) && x->starts[word - x->min] < total)
         x->rows[x->starts[word - x->min]++] = row;
     if (stop_asked(stop))
         return false;
@@ -92,8 +99,8 @@ static struct column_index *build(const struct table *t, uint32_t column, stop_f
     struct column_index *x = mem_zalloc(sizeof *x);
     if (!x)
         return NULL;
-    bool dense =
-        c->type != COL_F64 && c->min <= c->max && (uint64_t)c->max - (uint64_t)c->min < 2ull * t->n_rows + 65536;
+    uint64_t span = (uint64_t)c->max - (uint64_t)c->min;
+    bool dense = c->type != COL_F64 && c->min <= c->max && span < UINT32_MAX && span < 2ull * t->n_rows + 65536;
     if (dense ? build_dense(x, c, t->n_rows, stop) : build_sparse(x, t, column, stop))
         return x;
     index_free(x);
@@ -129,6 +136,10 @@ const struct column_index *index_get(struct vtab *v, const struct table *t, uint
 {
     if (!index_peek(v, t, column))
         v->indexes[column] = build(t, column, engine_stop(v->engine));
+    if (v->indexes[column] && storage_damage(v->engine->storage)) {
+        index_free(v->indexes[column]);
+        v->indexes[column] = NULL;
+    }
     return v->indexes[column];
 }
 

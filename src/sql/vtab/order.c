@@ -62,10 +62,12 @@ static void codes_of(const struct coder *c, const uint32_t *rows, uint32_t n, ui
         for (uint32_t i = 0; i < n; i++)
             out[i] = words[i] ? rank_of(c, (uint32_t)words[i]) : 0;
     } else if (c->type == COL_F64) {
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; i < n; i++) {
             out[i] = c->nullable && words[i] == null
                          ? 0
                          : (uint64_t)one_zero(column_f64_order(words[i])) - c->base + c->nullable;
+            out[i] = out[i] < c->highest ? out[i] : c->highest; /* what is damaged reads as 0, in no range */
+        }
     } else if (c->nullable) {
         for (uint32_t i = 0; i < n; i++)
             out[i] = words[i] == null ? 0 : (uint64_t)words[i] - c->base + 1;
