@@ -129,11 +129,13 @@ class Ctf2(harness.Case):
         for row in self.rows(trace, "select arg_set_id, key, int_value, string_value, real_value from args"):
             args.setdefault(row["arg_set_id"], {})[row["key"]] = row
         self.assertEqual(len(events), len(lines))
+        timed = [re.match(r"\[(\d+)\.(\d{9})\]", line) for line in lines]
+        first = min(int(m[1]) * 10**9 + int(m[2]) for m in timed if m)
         wanted = []
         for line in lines:
             m = re.match(r"(?:\[(\d+)\.(\d{9})\] )?(.*?): \{ (.*)$", line)
             parts = dict(Reading(m[4]).struct())
-            ts = int(m[1] or 0) * 10**9 + int(m[2] or 0)
+            ts = int(m[1]) * 10**9 + int(m[2]) if m[1] else first  # without a clock: where the timeline begins
             payload = args_of(parts.get("event-payload", ("struct", [])), "", {})
             wanted.append((ts, m[3], payload))
         left = {}
@@ -158,6 +160,8 @@ class Ctf2(harness.Case):
 
     def test_every_field_class(self):
         self.assertGreater(self.check("fields"), 90)
+        told = self.rows(self.folder("fields"), "select sum(value) as n from stats where name = 'ctf_no_clock_records'")
+        self.assertEqual(told, [{"n": "1"}])
 
     def test_metadata_in_packets(self):
         self.assertGreater(self.check("kernel-packetized"), 1000)

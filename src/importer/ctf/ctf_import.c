@@ -62,6 +62,8 @@ struct ctf_import {
     struct pb_writer message; /* for ftrace's handlers */
     int64_t *slots;           /* for parsing, as many as any trace needs */
     bool prepared;
+    bool has_first_ts;
+    int64_t first_ts; /* the earliest of the events with a time */
 };
 
 struct ctf_class_use *ctf_class_by_id(struct ctf_import *c, uint32_t id)
@@ -358,6 +360,37 @@ static void count_losses(const struct ctf_queue *q, const struct ctf_losses *l, 
             stats_add_idx(&q->m->st->stats, q->m->id, counts[i].key, stream, (int64_t)counts[i].value);
 }
 
+/* The first event of a stream that has none of a clock: nothing says when its events were. */
+static bool is_timeless(const struct ctf_import *c, size_t trace, size_t stream)
+{
+    const struct ctf_trace *t = c->traces.p[trace];
+    struct ctf_stream s;
+    bool timeless = false;
+    if (ctf_stream_open(&s, &t->metadata, t->streams.p[stream].bytes) == 0) {
+        const struct ctf_event *e = ctf_stream_next(&s);
+        timeless = e && e->stream->no_clock;
+        ctf_stream_close(&s);
+    }
+    return timeless;
+}
+
+/* The time of an event on the timeline; that of an event without one does not change from the event before. */
+static bool time_of(struct ctf_import *c, const struct ctf_event *e, struct clock_id clock, int64_t *last)
+{
+    int64_t ts;
+    if (e->stream->no_clock)
+        return true;
+    if (clock_graph_to_trace_time(c->im->clocks, clock, e->ts_ns, &ts) != 0) {
+        clock_graph_record_failure(c->im->clocks, clock, e->ts_ns, -1);
+        return false;
+    }
+    if (ts < c->first_ts || !c->has_first_ts)
+        c->first_ts = ts;
+    c->has_first_ts = true;
+    *last = ts;
+    return true;
+}
+
 /* Where an event's contents begin travels in 64 bits: the packet's address and cpu in a, bit position and class in b.
  */
 enum { ADDRESS_BITS = 48 };
@@ -373,17 +406,18 @@ static int push_stream(struct ctf_import *c, size_t trace, size_t stream)
     const struct ctf_event *e;
     struct clock_id clock = c->hosts.p[c->host_of.p[trace]].clock;
     s.payload_bits = c->payload_bits.n ? c->payload_bits.p + c->first_class.p[trace] : NULL;
+    int64_t ts = c->first_ts, n_timeless = 0;
     while ((e = ctf_stream_next(&s))) {
-        int64_t ts;
-        if (clock_graph_to_trace_time(c->im->clocks, clock, e->ts_ns, &ts) != 0) {
-            clock_graph_record_failure(c->im->clocks, clock, e->ts_ns, -1);
+        if (!time_of(c, e, clock, &ts))
             continue;
-        }
+        n_timeless += e->stream->no_clock;
         sorter_push(c->im->sorter, queue,
                     (struct sort_event){ts, (uint64_t)(uintptr_t)s.r.packet | (uint64_t)e->cpu << ADDRESS_BITS,
                                         s.contents_at << 32 | (uint32_t)e->class->index});
     }
     count_losses(q, &s.losses, (int32_t)stream);
+    if (n_timeless)
+        stats_add_idx(&q->m->st->stats, q->m->id, STAT_ctf_no_clock_records, (int32_t)stream, n_timeless);
     ctf_stream_close(&s);
     return 0;
 }
@@ -528,9 +562,11 @@ int ctf_import_finish(struct importer *im, struct error *err)
     c->slots = mem_zalloc((size_t)(n_slots + 1) * sizeof *c->slots);
     if (!c->slots)
         rc = -MRD_ENOMEM;
-    for (size_t i = 0; !rc && i < c->traces.n; i++)
-        for (size_t k = 0; !rc && k < c->traces.p[i]->streams.n; k++)
-            rc = push_stream(c, i, k);
+    for (int timeless = 0; timeless < 2; timeless++) /* those last: the others say where the timeline begins */
+        for (size_t i = 0; i < c->traces.n; i++)
+            for (size_t k = 0; !rc && k < c->traces.p[i]->streams.n; k++)
+                if (is_timeless(c, i, k) == timeless)
+                    rc = push_stream(c, i, k);
     return rc ? error_set(err, rc, "%s", error_code_text(rc)) : 0;
 }
 
