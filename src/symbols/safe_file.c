@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,17 +55,26 @@ static bool is_ours(const char *path, int fd)
            opened.st_ino == there.st_ino;
 }
 
+/* Names come out of recordings and of other files. To open a device may do something (a watchdog, a tape), and so may a
+ * FIFO: what stands there is looked at first, and only that is opened. */
 enum safe_file safe_file_open(const char *path, bool trusted, int *fd)
 {
+    char again[40];
     struct stat st;
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (*fd < 0)
+    *fd = -1;
+    int place = open(path, O_PATH | O_CLOEXEC);
+    if (place < 0)
         return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? SAFE_FILE_MISSING : SAFE_FILE_UNREADABLE;
-    enum safe_file result = fstat(*fd, &st) != 0             ? SAFE_FILE_UNREADABLE
-                            : !S_ISREG(st.st_mode)           ? SAFE_FILE_NOT_REGULAR
-                            : trusted && !is_ours(path, *fd) ? SAFE_FILE_UNTRUSTED
-                                                             : SAFE_FILE_OPEN;
-    if (result != SAFE_FILE_OPEN) {
+    enum safe_file result = fstat(place, &st) != 0 ? SAFE_FILE_UNREADABLE
+                            : !S_ISREG(st.st_mode) ? SAFE_FILE_NOT_REGULAR
+                                                   : SAFE_FILE_OPEN;
+    snprintf(again, sizeof again, "/proc/self/fd/%d", place);
+    if (result == SAFE_FILE_OPEN && (*fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0)
+        result = SAFE_FILE_UNREADABLE;
+    if (result == SAFE_FILE_OPEN && trusted && !is_ours(path, *fd))
+        result = SAFE_FILE_UNTRUSTED;
+    close(place);
+    if (result != SAFE_FILE_OPEN && *fd >= 0) {
         close(*fd);
         *fd = -1;
     }

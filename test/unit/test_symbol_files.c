@@ -5,11 +5,15 @@
 #include "symbols/elf_image.h"
 #include "symbols/function_table.h"
 #include "symbols/range_list.h"
+#include "symbols/safe_file.h"
 #include "symbols/symbol_worker.h"
 
 #include <check.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -294,6 +298,48 @@ START_TEST(answers_are_checked)
 }
 END_TEST
 
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+static atomic_bool fifo_was_opened;
+
+static void *wait_for_a_reader(void *path)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    atomic_store(&fifo_was_opened, true);
+    close(fd);
+    return NULL;
+}
+
+/* A name may be that of a device, for which it matters that it is opened: a writer that waits at a FIFO sees it. */
+START_TEST(only_files_are_opened)
+{
+    char dir[] = "/tmp/unit-safe-XXXXXX", path[sizeof dir + 8];
+    pthread_t writer;
+    int fd;
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/x", dir);
+    ck_assert_int_eq(safe_file_open(path, false, &fd), SAFE_FILE_MISSING);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(pthread_create(&writer, NULL, wait_for_a_reader, path), 0);
+    usleep(50000); /* until it waits */
+    ck_assert_int_eq(safe_file_open(path, false, &fd), SAFE_FILE_NOT_REGULAR);
+    ck_assert_int_eq(fd, -1);
+    usleep(50000);
+    ck_assert(!atomic_load(&fifo_was_opened));
+    int reader = open(path, O_RDONLY | O_CLOEXEC);
+    pthread_join(writer, NULL);
+    close(reader);
+    unlink(path);
+    fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    close(fd);
+    ck_assert_int_eq(safe_file_open(path, true, &fd), SAFE_FILE_OPEN);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    unlink(path);
+    rmdir(dir);
+}
+END_TEST
+
 Suite *symbol_files_suite(void);
 Suite *symbol_files_suite(void)
 {
@@ -302,6 +348,7 @@ Suite *symbol_files_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, readable_names, 0, sizeof names / sizeof *names);
     tcase_add_test(t, names_that_explode);
+    tcase_add_test(t, only_files_are_opened);
     tcase_add_test(t, headers);
     tcase_add_test(t, headers_damaged);
     tcase_add_test(t, this_program);
