@@ -1,8 +1,7 @@
 /* Packs columns: sealed chunks, changes of packed values, summaries. */
-#include "storage/column.h"
+#include "storage/column_codes.h"
 
 #include "base/alloc.h"
-#include "base/spill.h"
 #include "base/vectorised.h"
 
 struct span {
@@ -134,20 +133,6 @@ uint32_t col_chunk_width(uint8_t kind)
     return widths[kind];
 }
 
-static void *alloc_codes(struct spill *spill, unsigned width)
-{
-    size_t bytes = (size_t)width * COL_CHUNK_ROWS;
-    return spill ? spill_alloc(spill, bytes) : mem_alloc(bytes);
-}
-
-static void free_codes(struct spill *spill, const struct col_chunk *k)
-{
-    if (spill)
-        spill_free(spill, k->data, (size_t)col_chunk_width(k->kind) * COL_CHUNK_ROWS);
-    else
-        mem_free(k->data);
-}
-
 /* Packs COL_CHUNK_ROWS words into *c (whose old data is not touched). `v` is scratch: doubles may be rewritten in it.
  */
 static bool pack(int64_t *v, enum col_type type, struct col_chunk *c, struct spill *spill)
@@ -180,7 +165,7 @@ static bool pack(int64_t *v, enum col_type type, struct col_chunk *c, struct spi
                      : range > UINT16_MAX                                         ? 4
                      : range > UINT8_MAX                                          ? 2
                                                                                   : 1;
-    c->data = alloc_codes(spill, width);
+    c->data = column_codes_alloc(spill, (size_t)width * COL_CHUNK_ROWS);
     if (!c->data)
         return false;
     if (width == 8) {
@@ -226,6 +211,8 @@ bool column_seal(struct column *c)
     if (!reserve_chunk(c) || !pack(c->tail, c->type, &c->chunks[c->n_chunks], c->spill))
         return false;
     c->n_chunks++;
+    if (c->settles)
+        column_settle(c);
     return true;
 }
 
@@ -369,6 +356,11 @@ void column_gather(const struct column *c, const uint32_t *rows, uint32_t n, int
         case CHUNK_U32N:
             GATHER_RUN(((const uint32_t *)data)[at] == UINT32_MAX ? COL_NULL : base + ((const uint32_t *)data)[at]);
             break;
+        case CHUNK_BLOCKS: {
+            int64_t null = k->zero_null ? 0 : COL_NULL;
+            GATHER_RUN(col_block_get(data, base, at, null));
+            break;
+        }
         default:
             GATHER_RUN(col_chunk_get(k, data, at));
         }
@@ -384,6 +376,8 @@ static bool set_in_place(struct col_chunk *k, uint32_t i, int64_t word, int64_t 
         ((int64_t *)k->data)[i] = word;
         return true;
     }
+    if (k->kind == CHUNK_BLOCKS)
+        return false;
     if (k->kind >= CHUNK_U8F) {
         if (!is_whole(word))
             return false;
@@ -438,7 +432,7 @@ bool column_set_sealed(struct column *c, uint32_t row, int64_t word)
     mem_free(v);
     if (!ok)
         return false;
-    free_codes(c->spill, k);
+    column_codes_free(c->spill, k);
     *k = wider;
     return true;
 }
@@ -483,16 +477,9 @@ void column_retype(struct column *c, enum col_type type, uint32_t tail_n)
 void column_clear(struct column *c)
 {
     for (uint32_t i = 0; !c->map && i < c->n_chunks; i++)
-        free_codes(c->spill, &c->chunks[i]);
+        column_codes_free(c->spill, &c->chunks[i]);
     c->n_chunks = 0;
-}
-
-size_t column_memory(const struct column *c)
-{
-    size_t bytes = c->cap_chunks * sizeof *c->chunks;
-    for (uint32_t i = 0; i < c->n_chunks; i++)
-        bytes += (size_t)col_chunk_width(c->chunks[i].kind) * COL_CHUNK_ROWS;
-    return bytes;
+    c->settled = 0;
 }
 
 void column_free(struct column *c)

@@ -40,7 +40,7 @@ enum col_chunk_kind {
     CHUNK_U8F,
     CHUNK_U16F,
     CHUNK_U32F,
-    CHUNK_BLOCKS, /* column_blocks.h; of `bytes` bytes, only in mapped columns */
+    CHUNK_BLOCKS, /* column_blocks.h; of `bytes` bytes, in mapped columns and in those that settle */
     CHUNK_KINDS,
 };
 
@@ -78,6 +78,8 @@ struct column {
     struct col_chunk summary; /* of the tail (min, max, has_null, sorted), valid after table_finalize() */
     uint8_t type;             /* enum col_type */
     bool has_null;            /* anywhere; valid after table_finalize() */
+    bool settles;             /* the tables of a trace: chunks that new rows have left behind become CHUNK_BLOCKS */
+    uint32_t settled;         /* chunks that were looked at for that */
     bool sorted;              /* whole column is non-decreasing without NULL; valid after table_finalize() */
     int64_t min, max;         /* of the whole column, as in col_chunk; valid after table_finalize() */
     uintptr_t map;            /* where the mapped file begins; 0: chunks are in memory of their own */

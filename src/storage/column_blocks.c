@@ -47,10 +47,170 @@ size_t col_blocks_pack(const int64_t *v, int64_t base, int64_t null, uint8_t *ou
     return COL_BLOCKS * sizeof *blocks + units * COL_BLOCK_UNIT;
 }
 
+/* Least and greatest code of a block that is not NULL; least > most: all are NULL. */
+struct code_span {
+    uint32_t least, most;
+    bool nulls;
+};
+
+/* NULL is the highest code, which one more makes 0. */
+#define SPANS(name, type)                                                                                              \
+    VECTORISED static void name(const type *v, bool nullable, struct code_span *out)                                   \
+    {                                                                                                                  \
+        type more = nullable;                                                                                          \
+        for (uint32_t b = 0; b < COL_BLOCKS; b++, v += COL_BLOCK_ROWS) {                                               \
+            type least = (type)-1, most = 0, highest = 0;                                                              \
+            for (uint32_t i = 0; i < COL_BLOCK_ROWS; i++) {                                                            \
+                type next = (type)(v[i] + more);                                                                       \
+                least = v[i] < least ? v[i] : least;                                                                   \
+                most = next > most ? next : most;                                                                      \
+                highest = v[i] > highest ? v[i] : highest;                                                             \
+            }                                                                                                          \
+            bool empty = nullable && most == 0;                                                                        \
+            out[b] = (struct code_span){empty ? 1 : least, empty ? 0 : (uint32_t)most - more,                          \
+                                        nullable && highest == (type)-1};                                              \
+        }                                                                                                              \
+    }
+SPANS(spans_u8, uint8_t)
+SPANS(spans_u16, uint16_t)
+SPANS(spans_u32, uint32_t)
+
+/* Codes of a chunk as codes of a block: counted from its least, NULL as `null`. */
+#define MOVE_CODES(name, type)                                                                                         \
+    VECTORISED static void name(const type *v, type least, bool nullable, type null, type *out)                        \
+    {                                                                                                                  \
+        for (uint32_t i = 0; i < COL_BLOCK_ROWS; i++)                                                                  \
+            out[i] = nullable && v[i] == (type)-1 ? null : (type)(v[i] - least);                                       \
+    }
+MOVE_CODES(move_u8, uint8_t)
+MOVE_CODES(move_u16, uint16_t)
+MOVE_CODES(move_u32, uint32_t)
+
+/* Every other lane of a word of 8, or 4, codes. */
+#define LANES_8  0x00ff00ff00ff00ffull
+#define LANES_16 0x0000ffff0000ffffull
+
+/* Codes in bytes, 8 a turn: neighbours move together, then pairs, then fours. Writes up to 8 bytes too many, as do the
+ * next two. */
+static void pack_bytes(const uint8_t *c, unsigned bits, uint8_t *out)
+{
+    for (uint32_t i = 0; i < COL_BLOCK_ROWS; i += 8, out += bits) {
+        uint64_t x;
+        memcpy(&x, c + i, 8);
+        x = (x & LANES_8) | (x >> 8 & LANES_8) << bits;
+        x = (x & LANES_16) | (x >> 16 & LANES_16) << 2 * bits;
+        x = (x & UINT32_MAX) | x >> 32 << 4 * bits;
+        memcpy(out, &x, 8);
+    }
+}
+
+static uint64_t join_4(const uint16_t *c, unsigned bits)
+{
+    uint64_t x;
+    memcpy(&x, c, 8);
+    x = (x & LANES_16) | (x >> 16 & LANES_16) << bits;
+    return (x & UINT32_MAX) | x >> 32 << 2 * bits;
+}
+
+static void pack_halves(const uint16_t *c, unsigned bits, uint8_t *out)
+{
+    unsigned shift = 4 * bits; /* 4 .. 64 */
+    for (uint32_t i = 0; i < COL_BLOCK_ROWS; i += 8, out += bits) {
+        uint64_t low = join_4(c + i, bits), high = join_4(c + i + 4, bits);
+        uint64_t words[2] = {shift < 64 ? low | high << shift : low, high >> (64 - shift)};
+        memcpy(out, words, 16);
+    }
+}
+
+static void pack_words(const uint32_t *c, unsigned bits, uint8_t *out)
+{
+    uint64_t held = 0;
+    unsigned n = 0, step = bits <= 28 ? 2 : 1; /* codes a turn: with up to 7 bits that are held they fit in a word */
+    for (uint32_t i = 0; i < COL_BLOCK_ROWS; i += step) {
+        uint64_t codes = step == 2 ? c[i] | (uint64_t)c[i + 1] << bits : c[i];
+        held |= codes << n;
+        memcpy(out, &held, 8);
+        n += step * bits;
+        out += n >> 3;
+        held >>= n & ~7u;
+        n &= 7;
+    }
+}
+
+static void pack_block_codes(const void *codes, unsigned width, uint32_t at, const struct code_span *s, unsigned bits,
+                             uint8_t *out)
+{
+    uint32_t null = (uint32_t)((1ull << bits) - 1);
+    union {
+        uint8_t bytes[COL_BLOCK_ROWS];
+        uint16_t halves[COL_BLOCK_ROWS];
+        uint32_t words[COL_BLOCK_ROWS];
+    } moved;
+    uint32_t least = s->least > s->most ? 0 : s->least;
+    switch (width) {
+    case sizeof(uint8_t):
+        move_u8((const uint8_t *)codes + at, (uint8_t)least, s->nulls, (uint8_t)null, moved.bytes);
+        pack_bytes(moved.bytes, bits, out);
+        break;
+    case sizeof(uint16_t):
+        move_u16((const uint16_t *)codes + at, (uint16_t)least, s->nulls, (uint16_t)null, moved.halves);
+        pack_halves(moved.halves, bits, out);
+        break;
+    default:
+        move_u32((const uint32_t *)codes + at, least, s->nulls, null, moved.words);
+        pack_words(moved.words, bits, out);
+    }
+}
+
+size_t col_blocks_pack_codes(const void *codes, unsigned width, bool nullable, size_t limit, uint8_t *out)
+{
+    struct code_span spans[COL_BLOCKS];
+    struct col_block *blocks = (struct col_block *)out;
+    uint8_t *at = out + COL_BLOCKS * sizeof *blocks;
+    size_t units = 0;
+    if (width == 1)
+        spans_u8(codes, nullable, spans);
+    else if (width == 2)
+        spans_u16(codes, nullable, spans);
+    else
+        spans_u32(codes, nullable, spans);
+    for (uint32_t b = 0; b < COL_BLOCKS; b++) {
+        const struct code_span *s = &spans[b];
+        bool empty = s->least > s->most;
+        unsigned bits = empty ? 0 : bits_of((uint64_t)s->most - s->least + s->nulls);
+        blocks[b] = (struct col_block){empty ? 0 : s->least, (uint16_t)units, (uint8_t)bits, s->nulls};
+        units += bits;
+    }
+    size_t bytes = COL_BLOCKS * sizeof *blocks + units * COL_BLOCK_UNIT;
+    if (bytes > limit)
+        return 0;
+    for (uint32_t b = 0; b < COL_BLOCKS; b++)
+        if (blocks[b].bits)
+            pack_block_codes(codes, width, b * COL_BLOCK_ROWS, &spans[b], blocks[b].bits,
+                             at + (size_t)blocks[b].at * COL_BLOCK_UNIT);
+    return bytes;
+}
+
 VECTORISED static void unpack_u8(const uint8_t *v, uint32_t n, int64_t base, int64_t *out)
 {
     for (uint32_t i = 0; i < n; i++)
         out[i] = base + v[i];
+}
+
+/* As pack_bytes(), the other way: n codes (a multiple of 8) of up to 8 bits. */
+static void spread_bytes(const uint8_t *p, unsigned bits, uint32_t n, uint8_t *out)
+{
+    uint64_t four = (1ull << 4 * bits) - 1;
+    uint64_t two = ((1ull << 2 * bits) - 1) * 0x0000000100000001ull;
+    uint64_t one = ((1ull << bits) - 1) * 0x0001000100010001ull;
+    for (uint32_t i = 0; i < n; i += 8, p += bits) {
+        uint64_t x;
+        memcpy(&x, p, 8);
+        x = (x & four) | (x >> 4 * bits & four) << 32;
+        x = (x & two) | (x >> 2 * bits & two) << 16;
+        x = (x & one) | (x >> bits & one) << 8;
+        memcpy(out + i, &x, 8);
+    }
 }
 
 /* Two codes a turn: both lie in the 8 bytes from the first one's on when a code has at most 28 bits. */
@@ -70,6 +230,23 @@ static void unpack_bits(const uint8_t *p, unsigned bits, uint32_t at, uint32_t n
     }
 }
 
+/* n codes of a block from code `at` on. */
+static void unpack_block(const uint8_t *p, unsigned bits, uint32_t at, uint32_t n, int64_t base, int64_t *out)
+{
+    uint8_t codes[COL_BLOCK_ROWS];
+    uint32_t whole = at & 7 || bits > 8 ? 0 : n & ~7u; /* codes that come in eights */
+    if (bits == 8) {
+        unpack_u8(p + at, n, base, out);
+        return;
+    }
+    if (whole) {
+        spread_bytes(p + (size_t)(at >> 3) * bits, bits, whole, codes);
+        unpack_u8(codes, whole, base, out);
+    }
+    if (whole < n)
+        unpack_bits(p, bits, at + whole, n - whole, base, out + whole);
+}
+
 VECTORISED static void put_nulls(int64_t *out, uint32_t n, int64_t is, int64_t null)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -83,10 +260,7 @@ void col_blocks_unpack(const void *codes, int64_t base, int64_t null, uint32_t a
         const uint8_t *p = (const uint8_t *)codes + COL_BLOCKS * sizeof *b + (size_t)b->at * COL_BLOCK_UNIT;
         uint32_t first = at & (COL_BLOCK_ROWS - 1), take = COL_BLOCK_ROWS - first < n ? COL_BLOCK_ROWS - first : n;
         int64_t from = base + (int64_t)b->base;
-        if (b->bits == 8)
-            unpack_u8(p + first, take, from, out);
-        else
-            unpack_bits(p, b->bits, first, take, from, out);
+        unpack_block(p, b->bits, first, take, from, out);
         if (b->nulls)
             put_nulls(out, take, from + (int64_t)((1ull << b->bits) - 1), null);
         at += take;

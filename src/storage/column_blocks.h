@@ -1,8 +1,9 @@
-/* Chunks packed more tightly than import does it: blocks of 128 rows, each with its own least value and number of bits.
+/* Chunks packed more tightly than by whole bytes: blocks of 128 rows, each with its own least value and number of bits.
  *
  * A trace's times rise and its numbers repeat, so that what lies close together differs little. Snapshots keep chunks
- * so: measured 1.5 times smaller than codes of whole bytes; reading one row costs a shift and a mask more. The codes of
- * a chunk are COL_BLOCKS headers, then the bits of the blocks. Nothing changes such a chunk. */
+ * so, and the import those that it hardly changes any more (column_settle()): measured 1.5 times smaller than codes of
+ * whole bytes; reading one row costs a shift and a mask more. The codes of a chunk are COL_BLOCKS headers, then the
+ * bits of the blocks. Nothing changes such a chunk in place. */
 #ifndef MERIDIAN_STORAGE_COLUMN_BLOCKS_H
 #define MERIDIAN_STORAGE_COLUMN_BLOCKS_H
 
@@ -43,6 +44,11 @@ static inline int64_t col_block_get(const void *codes, int64_t base, uint32_t i,
 /* Packs a chunk's words, the least of which that is not `null` is `base`; all lie within 2^32 - 1 of it. `out` has room
  * for COL_BLOCKS_MAX_BYTES. The bytes used. */
 size_t col_blocks_pack(const int64_t *v, int64_t base, int64_t null, uint8_t *out);
+
+/* Packs COL_CHUNK_ROWS codes of 1, 2 or 4 bytes; nullable: the highest one is NULL. 0 when that takes more than `limit`
+ * bytes, else the bytes used. `out` has room for COL_BLOCKS_MAX_BYTES and COL_BLOCKS_SLACK more. What comes of it is
+ * what col_blocks_pack() makes of the values, when the least of them has code 0. */
+size_t col_blocks_pack_codes(const void *codes, unsigned width, bool nullable, size_t limit, uint8_t *out);
 
 /* Rows [at, at + n) of a chunk. */
 void col_blocks_unpack(const void *codes, int64_t base, int64_t null, uint32_t at, uint32_t n, int64_t *out);

@@ -42,6 +42,8 @@ int storage_init(struct storage *st)
             storage_free(st);
             return rc;
         }
+        for (uint32_t c = 0; c < table_defs[i].n_columns; c++)
+            st->t[i].columns[c].settles = true;
     }
     return 0;
 }

@@ -471,6 +471,79 @@ START_TEST(every_table_is_well_formed)
 }
 END_TEST
 
+/* ---- chunks that settle ---- */
+
+enum { SETTLED_ROWS = 40 * COL_CHUNK_ROWS };
+
+/* What row i of `column` of a slice is, of few bits or many, NULL or not. */
+static int64_t settled_word(uint32_t column, uint32_t i)
+{
+    uint64_t x = (uint64_t)i * 2654435761u >> 13;
+    switch (column) {
+    case slice_c_ts:
+        return (int64_t)i * 1000 + (int64_t)(x % 900);
+    case slice_c_dur:
+        return (int64_t)(x % 100000) - 1;
+    case slice_c_track_id:
+        return (int64_t)(x % 4);
+    case slice_c_category:
+        return (int64_t)(x % 3);
+    case slice_c_name:
+        return 70 + (int64_t)(x % 5);
+    case slice_c_parent_id:
+        return x % 11 ? (int64_t)(i + x % 300) : COL_NULL;
+    case slice_c_arg_set_id:
+        return i / 1000 % 3 ? (int64_t)(x % 6) : COL_NULL;
+    default:
+        return slice_c_depth == column ? (int64_t)(x % 2 * 200) : column_null(table_defs[T_slice].columns[column].type);
+    }
+}
+
+/* Chunks left behind take less memory, read as before, can be changed, and are made anew after a clear; in memory and
+ * in a file. */
+START_TEST(settled_chunks_keep_their_values)
+{
+    struct storage st;
+    struct table *t = &st.t[T_slice];
+    ck_assert_int_eq(storage_init(&st), 0);
+    if (_i)
+        storage_spill(&st, spill_open(1 << 16));
+    for (int turn = 0; turn < 2; turn++) {
+        size_t blocks = 0;
+        for (uint32_t i = 0; i < SETTLED_ROWS; i++) {
+            int64_t words[slice_n_columns];
+            for (uint32_t c = 0; c < slice_n_columns; c++)
+                words[c] = settled_word(c, i);
+            ck_assert_uint_eq(table_append(t, words), i);
+        }
+        for (uint32_t c = 0; c < slice_n_columns; c++)
+            for (uint32_t k = 0; k < t->columns[c].n_chunks; k++)
+                blocks += t->columns[c].chunks[k].kind == CHUNK_BLOCKS;
+        ck_assert_uint_gt(blocks, 5 * 20);
+        ck_assert_uint_lt(column_memory(&t->columns[slice_c_track_id]), SETTLED_ROWS * 3 / 4);
+        table_set(t, slice_c_dur, 5000, INT64_C(1) << 40); /* wider than its chunk was */
+        table_set(t, slice_c_arg_set_id, 100, 3);          /* NULL before */
+        table_set(t, slice_c_track_id, 4095, 1);
+        ck_assert_uint_ne(t->columns[slice_c_track_id].chunks[0].kind, CHUNK_BLOCKS);
+        table_finalize(t);
+        for (uint32_t c = 0; c < slice_n_columns; c++) {
+            for (uint32_t i = 0; i < SETTLED_ROWS; i++) {
+                int64_t want = settled_word(c, i);
+                want = c == slice_c_dur && i == 5000         ? INT64_C(1) << 40
+                       : c == slice_c_arg_set_id && i == 100 ? 3
+                       : c == slice_c_track_id && i == 4095  ? 1
+                                                             : want;
+                ck_assert_int_eq(table_get(t, c, i), want);
+            }
+        }
+        ck_assert_int_eq(t->columns[slice_c_dur].max, INT64_C(1) << 40);
+        table_clear(t);
+    }
+    ck_assert(!storage_failed(&st));
+    storage_free(&st);
+}
+END_TEST
+
 /* ---- blocks of bits ---- */
 
 /* Values of `bits` bits above a base of either sign, rising or not, with NULLs of both kinds or none. */
@@ -503,6 +576,39 @@ START_TEST(blocks_of_bits_come_back)
         uint32_t first = (uint32_t)(draw() % COL_CHUNK_ROWS), n = (uint32_t)(draw() % (COL_CHUNK_ROWS - first));
         col_blocks_unpack(codes, least, null, first, n, back);
         ck_assert_int_eq(memcmp(back, v + first, n * sizeof *v), 0);
+    }
+}
+END_TEST
+
+/* Codes of whole bytes become the blocks that their values become, whatever their width and wherever NULLs are. */
+START_TEST(codes_become_blocks)
+{
+    static int64_t v[COL_CHUNK_ROWS];
+    static uint8_t plain[4 * COL_CHUNK_ROWS] __attribute__((aligned(8)));
+    static uint8_t codes[COL_BLOCKS_MAX_BYTES + COL_BLOCKS_SLACK] __attribute__((aligned(8)));
+    static uint8_t want[COL_BLOCKS_MAX_BYTES + COL_BLOCKS_SLACK] __attribute__((aligned(8)));
+    unsigned bits = (unsigned)_i;
+    seed_state = 99 + bits;
+    for (int kind = 0; kind < 12; kind++) {
+        unsigned width = 1u << kind % 3;
+        bool nullable = kind >= 6;
+        uint64_t highest = (1ull << 8 * width) - 1, mask = (1ull << bits) - 1;
+        if (mask > highest)
+            continue;
+        for (uint32_t i = 0; i < COL_CHUNK_ROWS; i++) {
+            uint64_t far = i / COL_BLOCK_ROWS * (highest - mask) / COL_BLOCKS, code = far + (draw() & mask);
+            bool null = nullable && (draw() % 7 == 0 || i / COL_BLOCK_ROWS == 9 || code == highest);
+            code = null ? highest : i ? code : 0;
+            v[i] = null ? COL_NULL : 1000 + (int64_t)code;
+            memcpy(plain + (size_t)i * width, &code, width);
+        }
+        if (v[0] == COL_NULL)
+            continue;
+        size_t len = col_blocks_pack(v, 1000, COL_NULL, want);
+        memset(codes, 0xee, sizeof codes);
+        ck_assert_uint_eq(col_blocks_pack_codes(plain, width, nullable, len, codes), len);
+        ck_assert_int_eq(memcmp(codes, want, len), 0);
+        ck_assert_uint_eq(col_blocks_pack_codes(plain, width, nullable, len - 1, codes), 0);
     }
 }
 END_TEST
@@ -578,7 +684,9 @@ Suite *column_suite(void)
     tcase_add_loop_test(t, lower_bound_finds_the_first, 0, 2);
     tcase_add_loop_test(t, a_chunk_of_one_value_is_as_many_rows, 0, 3);
     tcase_add_loop_test(t, blocks_of_bits_come_back, 0, COL_BLOCK_BITS_MAX);
+    tcase_add_loop_test(t, codes_become_blocks, 0, COL_BLOCK_BITS_MAX + 1);
     tcase_add_test(t, bad_blocks_are_found);
+    tcase_add_loop_test(t, settled_chunks_keep_their_values, 0, 2);
     tcase_add_test(t, spilled_columns_hold_the_same);
     tcase_add_test(t, failing_allocations_lose_no_memory_and_are_told);
     tcase_add_test(t, opening_storage_survives_failing_allocations);

@@ -1,0 +1,16 @@
+/* Memory of the codes of sealed chunks. For column*.c only. */
+#ifndef MERIDIAN_STORAGE_COLUMN_CODES_H
+#define MERIDIAN_STORAGE_COLUMN_CODES_H
+
+#include "storage/column.h"
+
+/* NULL when out of memory. */
+void *column_codes_alloc(struct spill *spill, size_t bytes);
+
+/* Gives back the codes of a chunk, which stays as it is otherwise. */
+void column_codes_free(struct spill *spill, const struct col_chunk *k);
+
+/* Packs chunks that are old enough into blocks, where that saves memory. */
+void column_settle(struct column *c);
+
+#endif
