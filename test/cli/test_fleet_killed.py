@@ -12,6 +12,7 @@ import fleet_oracle
 import harness
 
 RECORDINGS = 200
+VARIANTS = 4  # of each piece: the same events behind a padding of their own, so that the piece is cut and asked once for all
 SOURCES = ["linux-sched.pftrace", "linux-mono.pftrace", "linux-deflate.pftrace", "linux-zstd.pftrace", "linux-discarded.pftrace",
            "apart-a.pftrace", "apart-b.pftrace", "mm-guest-only.pftrace", "linux-syscalls.pftrace.gz", "mm-two-machines.pftrace.gz"]
 
@@ -24,6 +25,7 @@ class Cluster(harness.Case):
         cls.shards = clickhouse.cluster(cls.dir, [2, 1])
         cls.servers = [s for shard in cls.shards for s in shard]
         cls.answers = {}  # of each trace asked alone
+        cls.piece_of = {}  # of a variant: the recording that it is made of
 
     @classmethod
     def tearDownClass(cls):
@@ -63,13 +65,29 @@ class Cluster(harness.Case):
         self.assertEqual(len({p.read_bytes() for p in folder.iterdir()}), n)
         return sorted(folder.iterdir())
 
+    def cut_variants(self, n, folder):
+        """`n` recordings with bytes of their own, VARIANTS of each piece."""
+        pieces = self.cut_recordings(-(-n // VARIANTS), folder)
+        for piece in pieces:
+            data = piece.read_bytes()
+            for k in range(VARIANTS): # the piece, too: all are of one size
+                padding = bytes([0x82, 0x7d, 8]) + f"{k:08}".encode()  # field 2000 of a packet is nobody's
+                variant = piece.with_name(f"{piece.stem}-{k}.pftrace") if k else piece
+                variant.write_bytes(data + bytes([0x0a, len(padding)]) + padding)
+                self.piece_of[str(variant)] = piece
+        paths = sorted(folder.iterdir())
+        for path in paths[n:]:
+            path.unlink()
+        return paths[:n]
+
     def check(self, paths, database="fleet"):
         """Each trace, of each table, as the trace asked alone; on each replica the same."""
         oracle = fleet_oracle.Oracle(fleet_oracle.columns_of(self.servers[0], database + "_local"))
-        new = [p for p in paths if str(p) not in self.answers]
+        pieces = {p: self.piece_of.get(str(p), p) for p in paths}
+        new = [p for p in dict.fromkeys(pieces.values()) if str(p) not in self.answers]
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             self.answers.update(zip(map(str, new), pool.map(oracle.of_trace, new)))
-        wanted = {str(p): self.answers[str(p)] for p in paths}
+        wanted = {str(p): self.answers[str(pieces[p])] for p in paths}
         found = oracle.of_fleet(self.servers[-1], database)
         traces = dict(line for line in self.servers[0].rows(f"SELECT path, trace FROM {database}.fleet_traces"))
         self.assertEqual(set(traces), set(wanted))
@@ -112,7 +130,7 @@ class Killed(Cluster):
     def test_killed(self):
         random.seed(21)
         folder = self.dir / "recordings"
-        paths = self.cut_recordings(RECORDINGS, folder)
+        paths = self.cut_variants(RECORDINGS, folder)
         self.init("fleet")
         killed = []
         for i in range(5): # fleet add, at any point of its work
