@@ -155,8 +155,6 @@ int engine_loaded(struct engine *e, struct error *err)
         return 0;
     int rc = prelude_run(e, "prelude.after_eof.", err);
     e->loaded = rc == 0;
-    if (e->loaded)
-        plan_warm(e);
     return rc;
 }
 

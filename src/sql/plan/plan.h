@@ -51,8 +51,4 @@ const char *plan_output_text(struct plan_output *o, int column, size_t *len);
  * let SQLite run it. */
 int plan_rows(struct engine *e, const char *sql, struct runtime_table **out);
 
-/* Reads the views that most statements name, so that the first one need not: of large traces, whose load takes much
- * longer. */
-void plan_warm(struct engine *e);
-
 #endif

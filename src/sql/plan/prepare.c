@@ -184,22 +184,3 @@ sqlite3_stmt *plan_prepare_table(struct engine *e, struct arena *arena, const st
 {
     return prepare(e, arena, p, n, NULL, FOR_TABLE);
 }
-
-enum { WARM_ROWS = 100000 };
-
-void plan_warm(struct engine *e)
-{
-    static const char *const tables[] = {"__intrinsic_sched_slice", "__intrinsic_slice", "__intrinsic_ftrace_event"};
-    static const char often[] =
-        "SELECT count(*) FROM sched JOIN thread USING (utid) LEFT JOIN process USING (upid) JOIN thread_state USING "
-        "(utid), slice, track, thread_track, counter, args, ftrace_event";
-    struct arena arena = {0};
-    bool large = false;
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        const struct table *t = engine_find_table(e, tables[i]);
-        large |= t && t->n_rows >= WARM_ROWS;
-    }
-    if (large && !e->planner_off)
-        sqlite3_finalize(plan_prepare_text(e, &arena, often, NULL));
-    arena_free(&arena);
-}
