@@ -63,7 +63,5 @@ void debuginfod_close(struct debuginfod *d)
         return;
     if (d->client)
         d->debuginfod_end(d->client);
-    if (d->handle)
-        dlclose(d->handle);
-    mem_free(d);
+    mem_free(d); /* the library stays: what it uses (curl, TLS) keeps memory of its own until the program ends */
 }

@@ -83,13 +83,14 @@ class Deobfuscate(harness.Case):
                 obfuscated_methods { obfuscated_name: "o" deobfuscated_name: "com.example.Zoo.plain" } } } }""".split()))
 
     def test_a_trace_gets_its_names(self):
-        """Frames of a process whose name is the package; the inlined chain of a line."""
+        """Frames of a process that runs as the user of the package; the inlined chain of a line."""
         def sample(iid, name):
             return field(1, field(13, 1) + field(10, 1) + field(8, 1000 + iid) + field(12, field(5, field(1, iid) + field(2, name)) +
                    field(19, field(1, 1) + field(5, 1)) + field(6, field(1, iid) + field(2, iid) + field(3, 1) + field(4, 16 * iid)) +
                    field(7, field(1, iid) + field(2, iid))) +
                    field(66, field(1, 0) + field(2, 5) + field(3, 5) + field(4, iid)))
-        tree = field(1, field(8, 1) + field(2, field(1, field(1, 5) + field(2, 1) + field(3, "com.example"))))
+        tree = field(1, field(8, 1) + field(2, field(1, field(1, 5) + field(2, 1) + field(3, "zoo") + field(5, 10001))))
+        tree += field(1, field(8, 1) + field(47, field(1, field(1, "com.example") + field(2, 10001))))
         trace = tree + sample(1, "b.b.o") + sample(2, "a.<init>") + sample(3, "c.c.c")
         names = self.run_map("--proguard-map", f"com.example={self.map}")
         both = self.write("both.pftrace", trace + names)
