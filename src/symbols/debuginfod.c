@@ -14,7 +14,6 @@
     X(debuginfod_find_debuginfo)
 
 struct debuginfod {
-    void *handle;
     debuginfod_client *client;
 #define X(name) __typeof__(name) *name;
     FUNCTIONS(X)
@@ -30,11 +29,11 @@ int debuginfod_open(struct debuginfod **out, struct error *err)
     struct debuginfod *d = mem_zalloc(sizeof *d);
     if (!d)
         return error_set(err, -MRD_ENOMEM, "out of memory");
-    d->handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-    bool whole = d->handle;
-    void *found = NULL;
+    /* It stays loaded: what it uses (curl, TLS) keeps memory of its own until the program ends. */
+    void *library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL), *found = NULL;
+    bool whole = library;
 #define X(name)                                                                                                        \
-    found = whole ? dlsym(d->handle, #name) : NULL;                                                                    \
+    found = whole ? dlsym(library, #name) : NULL;                                                                      \
     whole = found != NULL;                                                                                             \
     memcpy(&d->name, &found, sizeof found);
     FUNCTIONS(X)
@@ -63,5 +62,5 @@ void debuginfod_close(struct debuginfod *d)
         return;
     if (d->client)
         d->debuginfod_end(d->client);
-    mem_free(d); /* the library stays: what it uses (curl, TLS) keeps memory of its own until the program ends */
+    mem_free(d);
 }

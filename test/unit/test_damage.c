@@ -2,10 +2,11 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "importer/importer.h"
-#include "meridian/tp.h"
 #include "wire/fields.h"
 #include "wire/pb_cursor.h"
 #include "wire/pb_writer.h"
+
+#include "tp_ask.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -30,16 +31,6 @@ static void free_recording(void)
 struct counts {
     int64_t events, slices, states, threads, stats;
 };
-
-static int64_t ask(struct tp *tp, const char *sql)
-{
-    struct tp_result *r;
-    ck_assert_msg(tp_query(tp, sql, &r) == 0, "%s: %s", sql, tp_error(tp));
-    ck_assert_int_eq(tp_step(r), 1);
-    int64_t value = tp_int64(r, 0);
-    tp_result_close(r);
-    return value;
-}
 
 /* Loads bytes in pieces of `piece`; *loaded tells whether that went without an error. What was read can be asked. */
 static struct counts load(const void *bytes, size_t len, size_t piece, bool *loaded)

@@ -1,23 +1,13 @@
 /* Traces that come in pieces: bytes stay until what points into them has been parsed. */
-#include "meridian/tp.h"
 #include "wire/fields.h"
 #include "wire/pb_writer.h"
 
 #include "pb_text.h"
+#include "tp_ask.h"
 
 #include <zlib.h>
 
 enum { PIECE = 64 << 10, WINDOWS = 6, ROUNDS = 120, FOR_TESTING = 900 /* a field of TracePacket that nobody reads */ };
-
-static int64_t ask(struct tp *tp, const char *sql)
-{
-    struct tp_result *r;
-    ck_assert_msg(tp_query(tp, sql, &r) == 0, "%s: %s", sql, tp_error(tp));
-    ck_assert_int_eq(tp_step(r), 1);
-    int64_t value = tp_int64(r, 0);
-    tp_result_close(r);
-    return value;
-}
 
 static void put_instant(struct pb_writer *w, int64_t ts, const char *kind, int number)
 {
