@@ -38,8 +38,8 @@ static void read_ring(struct perf_sampler *s, const uint8_t *data, size_t size)
         ring_bytes[(begin + i) % RING_BYTES] = data[i];
     uint64_t tail = begin;
     while (perf_ring_next(&ring, &tail, begin + n, scratch, &record, &broken)) {
-        perf_sampler_look_ahead(s, record, PERF_KIND_FORK);
-        perf_sampler_look_ahead(s, record, PERF_KIND_MAP);
+        perf_sampler_look_ahead(s, record, true);
+        perf_sampler_look_ahead(s, record, false);
     }
     tail = begin;
     while (perf_ring_next(&ring, &tail, begin + n, scratch, &record, &broken)) {

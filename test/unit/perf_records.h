@@ -8,7 +8,15 @@
 #include "wire/fields.h"
 
 /* Types and marks of linux/perf_event.h, whose names clash with those of wire/fields.h. */
-enum { RECORD_LOST = 2, RECORD_FORK = 7, RECORD_SAMPLE = 9, RECORD_MMAP2 = 10, MISC_KERNEL = 1, MISC_USER = 2 };
+enum {
+    RECORD_LOST = 2,
+    RECORD_COMM = 3,
+    RECORD_FORK = 7,
+    RECORD_SAMPLE = 9,
+    RECORD_MMAP2 = 10,
+    MISC_KERNEL = 1,
+    MISC_USER = 2
+};
 #define CONTEXT_KERNEL ((uint64_t)-128)
 #define CONTEXT_USER   ((uint64_t)-512)
 

@@ -482,7 +482,7 @@ END_TEST
 START_TEST(records_of_maps_name_what_proc_cannot)
 {
     struct bench *b = bench_new();
-    perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY, 0x400000, 0x10000, "/gone/program"), PERF_KIND_MAP);
+    perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY, 0x400000, 0x10000, "/gone/program"), false);
     take_user(b, NOBODY, 0x400123, 1000);
     struct slice interned = message_bytes(memory_sink_packet(&b->sink, b->sink.ends.n - 1), TRACE_PACKET_INTERNED_DATA);
     struct slice frame = message_bytes(interned, INTERNED_DATA_FRAMES);
@@ -495,10 +495,72 @@ START_TEST(records_of_maps_name_what_proc_cannot)
     put_u32(&b->m, NOBODY + 9);
     put_u32(&b->m, NOBODY);
     put_u64(&b->m, 1000);
-    perf_sampler_look_ahead(&b->s, made(&b->m), PERF_KIND_FORK);
+    perf_sampler_look_ahead(&b->s, made(&b->m), true);
     take_user(b, NOBODY + 9, 0x400123, 1000);
     ck_assert_uint_eq(last_reason(b), 0);
     ck_assert_uint_eq(message_u64(last_sample(b), PERF_SAMPLE_PID), NOBODY + 9);
+    bench_free(b);
+}
+END_TEST
+
+static void take_name(struct bench *b, int32_t pid, const char *name)
+{
+    char text[16] = {0};
+    strncpy(text, name, sizeof text - 1);
+    begin(&b->m, RECORD_COMM, 0);
+    put_u32(&b->m, (uint32_t)pid);
+    put_u32(&b->m, (uint32_t)pid);
+    put(&b->m, text, sizeof text);
+    perf_sampler_look_ahead(&b->s, made(&b->m), false);
+}
+
+/* The name that the packet before the last one tells of a thread; empty: it tells none. */
+static struct slice told_name(const struct bench *b, int32_t tid)
+{
+    struct slice tree = message_bytes(memory_sink_packet(&b->sink, b->sink.ends.n - 2), TRACE_PACKET_PROCESS_TREE);
+    struct slice thread = message_bytes(tree, PROCESS_TREE_THREADS);
+    if (thread.len)
+        ck_assert_uint_eq(message_u64(thread, PROCESS_TREE_THREAD_TID), (uint64_t)tid);
+    return message_bytes(thread, PROCESS_TREE_THREAD_NAME);
+}
+
+/* A program that starts and ends within the recording is named by the records alone, each name once. */
+START_TEST(records_name_threads_that_have_ended)
+{
+    struct bench *b = bench_new();
+    perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY, 0x400000, 0x10000, "/gone/program"), false);
+    take_name(b, NOBODY, "program");
+    take_user(b, NOBODY, 0x400123, 1000);
+    ck_assert_slice_eq(told_name(b, NOBODY), "program");
+    take_user(b, NOBODY, 0x400123, 1001);
+    ck_assert_slice_eq(told_name(b, NOBODY), "");
+    begin(&b->m, RECORD_FORK, 0); /* a child is called what its parent is called */
+    put_u32(&b->m, NOBODY + 9);
+    put_u32(&b->m, NOBODY);
+    put_u32(&b->m, NOBODY + 9);
+    put_u32(&b->m, NOBODY);
+    put_u64(&b->m, 1000);
+    perf_sampler_look_ahead(&b->s, made(&b->m), true);
+    take_user(b, NOBODY + 9, 0x400123, 1002);
+    ck_assert_slice_eq(told_name(b, NOBODY + 9), "program");
+    take_name(b, NOBODY + 9, "another");
+    take_user(b, NOBODY + 9, 0x400123, 1003);
+    ck_assert_slice_eq(told_name(b, NOBODY + 9), "another");
+    take_user(b, NOBODY, 0x400123, 1004);
+    ck_assert_slice_eq(told_name(b, NOBODY), "");
+    for (int32_t i = 0; i < 70000; i++) /* more than are kept */
+        take_name(b, 100 + i, "many");
+    take_name(b, NOBODY, "last");
+    take_user(b, NOBODY, 0x400123, 1005);
+    ck_assert_slice_eq(told_name(b, NOBODY), "last");
+    ck_assert_uint_le(b->s.names.list.n, 65536);
+    begin(&b->m, RECORD_COMM, 0); /* no NUL: no name */
+    put_u32(&b->m, NOBODY);
+    put_u32(&b->m, NOBODY);
+    put_u64(&b->m, 0x4141414141414141);
+    perf_sampler_look_ahead(&b->s, made(&b->m), false);
+    take_user(b, NOBODY, 0x400123, 1006);
+    ck_assert_slice_eq(told_name(b, NOBODY), "");
     bench_free(b);
 }
 END_TEST
@@ -531,8 +593,7 @@ START_TEST(maps_that_change_are_followed)
                 {0x410000, 0, "/gone/empty"}};
     static const char *const names[] = {"whole", "middle", "again", "larger", NULL, NULL};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
-        perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY, maps[i].start, maps[i].bytes, maps[i].path),
-                                PERF_KIND_MAP);
+        perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY, maps[i].start, maps[i].bytes, maps[i].path), false);
         take_user(b, NOBODY, 0x410123, 1000 + i);
         ck_assert_uint_eq(last_reason(b), 0);
         ck_assert(message_has(last_sample(b), PERF_SAMPLE_CALLSTACK_IID));
@@ -544,7 +605,7 @@ START_TEST(maps_that_change_are_followed)
     /* more than anybody has: they are bounded, and the last is known */
     for (uint64_t i = 0; i < 40000; i++)
         perf_sampler_look_ahead(&b->s, made_map(&b->m, NOBODY + 1, 0x10000000 + i * 0x2000, 0x1000, "/gone/many"),
-                                PERF_KIND_MAP);
+                                false);
     take_user(b, NOBODY + 1, 0x10000000 + 39999 * UINT64_C(0x2000) + 0x123, 1000);
     ck_assert_uint_eq(last_reason(b), 0);
     ck_assert(last_path_is(b, "many"));
@@ -631,6 +692,7 @@ Suite *perf_sampling_suite(void)
     tcase_add_test(t, frame_pointers_lead_through_a_copied_stack);
     tcase_add_test(t, stacks_beyond_the_footprint_are_told);
     tcase_add_test(t, records_of_maps_name_what_proc_cannot);
+    tcase_add_test(t, records_name_threads_that_have_ended);
     tcase_add_test(t, maps_that_change_are_followed);
     tcase_add_test(t, a_thread_that_ends_has_a_stack_of_the_kernel);
     tcase_add_test(t, after_lost_packets_the_sequence_begins_again);

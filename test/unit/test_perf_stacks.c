@@ -129,7 +129,7 @@ START_TEST(a_process_that_has_ended_keeps_its_stack)
     put_u32(&b->m, (uint32_t)child);
     put_u32(&b->m, (uint32_t)getpid());
     put_u64(&b->m, 1000);
-    perf_sampler_look_ahead(&b->s, made(&b->m), PERF_KIND_FORK);
+    perf_sampler_look_ahead(&b->s, made(&b->m), true);
     waitpid(child, NULL, 0);
     perf_sampler_take(&b->s, 0, made_shot(b, child, 2, shot.len), 1000);
     ck_assert_uint_eq(message_u64(last_sample(b), PERF_SAMPLE_SAMPLE_SKIPPED_REASON), 0);

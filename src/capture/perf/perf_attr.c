@@ -96,8 +96,8 @@ static int set_event(struct perf_event_attr *a, struct perf_event_spec *e, struc
     return rc;
 }
 
-/* What a sample says beside who and when. Maps and forks are recorded as well, so that the stacks of processes that
- * have ended by the time the ring is read still have their files. */
+/* What a sample says beside who and when. Maps, forks and names are recorded as well, so that the stacks of processes
+ * that have ended by the time the ring is read still have their files, and their threads a name. */
 static void set_stacks(struct perf_event_attr *a, const struct perf_config *c)
 {
     bool chain = c->user_frames == PERF_USER_KERNEL_FRAME_POINTER;
@@ -112,7 +112,7 @@ static void set_stacks(struct perf_event_attr *a, const struct perf_config *c)
         a->exclude_callchain_user = !chain;
     }
     if (c->user_frames != PERF_USER_SKIP)
-        a->mmap = a->mmap2 = a->task = 1;
+        a->mmap = a->mmap2 = a->task = a->comm = 1;
 }
 
 int perf_attr_make(struct perf_event_attr *a, const struct perf_config *c, struct perf_event_spec *e, bool leader,

@@ -2,7 +2,10 @@
 #include "capture/perf/perf_packets.h"
 
 #include "capture/probes/common/data_source.h"
+#include "capture/probes/proc_text.h"
 #include "wire/fields.h"
+
+#include <stdio.h>
 
 _Static_assert(PERF_MODE_GUEST_USER == (int)PROFILING_CPU_MODE_GUEST_USER, "the numbers of Profiling.CpuMode");
 
@@ -199,6 +202,41 @@ void perf_packets_polled(struct perf_packets *p, uint32_t cpu, uint64_t now, con
     for (unsigned i = 0; i < n; i++)
         pb_put_varint(w, i ? PERF_SAMPLE_FOLLOWER_COUNTS : PERF_SAMPLE_TIMEBASE_COUNT, counts[i]);
     pb_end(w, sample);
+    send_packet(p);
+}
+
+/* The process, unless /proc says nothing of its command line, as it has ended. */
+static void put_process(struct pb_writer *w, int32_t pid)
+{
+    char path[64], text[8192];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    int len = text_read_once(path, text, sizeof text);
+    if (len <= 0)
+        return;
+    size_t process = pb_begin(w, PROCESS_TREE_PROCESSES);
+    pb_put_i64(w, PROCESS_TREE_PROCESS_PID, pid);
+    for (int at = 0; at < len;) { /* arguments end with NUL */
+        size_t n = strnlen(text + at, (size_t)(len - at));
+        pb_put_bytes(w, PROCESS_TREE_PROCESS_CMDLINE, text + at, n);
+        at += (int)n + 1;
+    }
+    pb_end(w, process);
+}
+
+void perf_packets_name(struct perf_packets *p, const struct perf_record *r, const char *name)
+{
+    struct pb_writer *w = &p->w;
+    pb_writer_clear(w);
+    pb_put_varint(w, TRACE_PACKET_TIMESTAMP, r->time);
+    pb_put_varint(w, TRACE_PACKET_SEQUENCE_FLAGS, STATE_NEEDED);
+    size_t tree = pb_begin(w, TRACE_PACKET_PROCESS_TREE);
+    put_process(w, r->pid);
+    size_t thread = pb_begin(w, PROCESS_TREE_THREADS);
+    pb_put_i64(w, PROCESS_TREE_THREAD_TID, r->tid);
+    pb_put_str(w, PROCESS_TREE_THREAD_NAME, name);
+    pb_put_i64(w, PROCESS_TREE_THREAD_TGID, r->pid);
+    pb_end(w, thread);
+    pb_end(w, tree);
     send_packet(p);
 }
 

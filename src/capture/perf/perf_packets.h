@@ -36,6 +36,9 @@ void perf_packets_counts(struct perf_packets *p, uint32_t cpu, const struct perf
 /* Counts that were read at `now` (BOOTTIME). */
 void perf_packets_polled(struct perf_packets *p, uint32_t cpu, uint64_t now, const uint64_t *counts, unsigned n);
 
+/* What the thread of a sample is called, and its process while /proc knows its command line. */
+void perf_packets_name(struct perf_packets *p, const struct perf_record *r, const char *name);
+
 /* The kernel has lost `n` records. */
 void perf_packets_lost(struct perf_packets *p, uint32_t cpu, uint64_t now, uint64_t n);
 

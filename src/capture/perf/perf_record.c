@@ -45,6 +45,14 @@ static const uint8_t *numbers(struct reader *r, uint64_t n)
     return r->bad ? NULL : take(r, n * 8);
 }
 
+/* What is left, up to its NUL. */
+static struct slice text(struct reader *r)
+{
+    const uint8_t *nul = r->bad || r->p == r->end ? NULL : memchr(r->p, 0, (size_t)(r->end - r->p));
+    r->bad |= !nul;
+    return nul ? slice_of(r->p, (size_t)(nul - r->p)) : slice_of(NULL, 0);
+}
+
 static void read_stack(struct perf_record *o, struct reader *r, const struct perf_layout *layout)
 {
     o->abi = u64(r);
@@ -96,11 +104,7 @@ static void read_map(struct perf_record *o, struct reader *r, bool build_id)
     if (!r->bad && len > UINT64_MAX - o->map_start)
         r->bad = true;
     o->map_end = o->map_start + (r->bad ? 0 : len);
-    const uint8_t *nul = r->bad || r->p == r->end ? NULL : memchr(r->p, 0, (size_t)(r->end - r->p));
-    if (!nul)
-        r->bad = true;
-    else
-        o->path = slice_of(r->p, (size_t)(nul - r->p));
+    o->path = text(r);
 }
 
 static enum perf_mode mode_of(uint16_t misc)
@@ -135,7 +139,7 @@ bool perf_record_is_of_process(struct slice bytes)
     if (bytes.len < sizeof h)
         return false;
     memcpy(&h, bytes.p, sizeof h);
-    return h.type == PERF_RECORD_MMAP2 || h.type == PERF_RECORD_FORK;
+    return h.type == PERF_RECORD_MMAP2 || h.type == PERF_RECORD_FORK || h.type == PERF_RECORD_COMM;
 }
 
 void perf_record_read(struct perf_record *o, struct slice bytes, const struct perf_layout *layout)
@@ -164,6 +168,14 @@ void perf_record_read(struct perf_record *o, struct slice bytes, const struct pe
         o->kind = PERF_KIND_FORK;
         o->pid = (int32_t)u32(&r);
         o->parent = (int32_t)u32(&r);
+        o->tid = (int32_t)u32(&r);
+        o->parent_tid = (int32_t)u32(&r);
+        break;
+    case PERF_RECORD_COMM:
+        o->kind = PERF_KIND_COMM;
+        o->pid = (int32_t)u32(&r);
+        o->tid = (int32_t)u32(&r);
+        o->path = text(&r);
         break;
     default:
         o->kind = PERF_KIND_OTHER;

@@ -35,7 +35,8 @@ enum perf_record_kind {
     PERF_KIND_SAMPLE,
     PERF_KIND_LOST,   /* `lost` */
     PERF_KIND_MAP,    /* pid has mapped executable memory: map_…, path */
-    PERF_KIND_FORK,   /* pid, parent */
+    PERF_KIND_FORK,   /* pid, tid, parent, parent_tid */
+    PERF_KIND_COMM,   /* a thread has a new name: pid, tid, path */
     PERF_KIND_OTHER,  /* nothing for us */
     PERF_KIND_BROKEN, /* the bytes are not what their type says */
 };
@@ -44,7 +45,7 @@ enum perf_record_kind {
 struct perf_record {
     enum perf_record_kind kind;
     enum perf_mode mode;
-    int32_t pid, tid, parent;
+    int32_t pid, tid, parent, parent_tid;
     uint64_t time;
     const uint8_t *counts; /* the leader's, then the followers' */
     uint32_t n_counts;
@@ -68,7 +69,7 @@ static inline uint64_t perf_record_u64(const uint8_t *p, uint64_t i)
     return v;
 }
 
-/* A quick look: the record is one of a map or a fork. */
+/* A quick look: the record is one of a map, a fork or a name. */
 bool perf_record_is_of_process(struct slice bytes);
 
 /* Reads one record with its header. */

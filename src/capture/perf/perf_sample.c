@@ -63,6 +63,9 @@ static bool write_sample(struct perf_sampler *s, uint32_t cpu, struct perf_proce
                          uint64_t now_ms, bool last)
 {
     bool user = has_user_frames(s) && !p->kernel_thread;
+    const char *name = perf_names_tell(&s->names, r->pid, r->tid);
+    if (name)
+        perf_packets_name(&s->packets, r, name);
     if (!user && r->mode == PERF_MODE_USER) {
         perf_packets_counts(&s->packets, cpu, r, 0); /* user space, whose stacks nobody asked for */
         return true;
@@ -134,14 +137,18 @@ bool perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record
     return r.kind == PERF_KIND_SAMPLE;
 }
 
-void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record, enum perf_record_kind kind)
+void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record, bool forks)
 {
     struct perf_record r;
     if (!perf_record_is_of_process(record))
         return;
     perf_record_read(&r, record, &s->layout);
-    if (r.kind == kind)
+    if (r.kind == PERF_KIND_BROKEN || (r.kind == PERF_KIND_FORK) != forks)
+        return;
+    if (r.kind != PERF_KIND_COMM)
         perf_process_record(&s->processes, &r);
+    if (r.kind != PERF_KIND_MAP)
+        perf_names_record(&s->names, &r);
 }
 
 /* ---- samples that wait ---- */
@@ -207,5 +214,6 @@ void perf_sampler_free(struct perf_sampler *s)
     perf_queue_free(&s->queue);
     perf_packets_free(&s->packets);
     perf_processes_free(&s->processes);
+    perf_names_free(&s->names);
     perf_scope_free(&s->scope);
 }

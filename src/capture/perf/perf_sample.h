@@ -4,6 +4,7 @@
 
 #include "capture/perf/perf_cpu.h"
 #include "capture/perf/perf_kernel.h"
+#include "capture/perf/perf_names.h"
 #include "capture/perf/perf_packets.h"
 #include "capture/perf/perf_process.h"
 #include "capture/perf/perf_queue.h"
@@ -27,6 +28,7 @@ struct perf_sampler {
     struct perf_shared *shared;
     struct perf_packets packets;
     struct perf_processes processes;
+    struct perf_names names;
     struct perf_scope scope;
     struct perf_queue queue;
     uint32_t generation; /* of the numbers of mappings */
@@ -34,13 +36,13 @@ struct perf_sampler {
     uint32_t frames[PERF_MAX_FRAMES];
 };
 
-/* Takes one record of `cpu`; maps and forks are not looked at, see perf_sampler_look_ahead(). `now_ms`: a clock that
- * never goes back. True: it was a sample. */
+/* Takes one record of `cpu`; those of processes are not looked at, see perf_sampler_look_ahead(). `now_ms`: a clock
+ * that never goes back. True: it was a sample. */
 bool perf_sampler_take(struct perf_sampler *s, uint32_t cpu, struct slice record, uint64_t now_ms);
 
-/* Takes in forks, or maps, ahead of the samples, which may be of another cpu's ring; the forks of all rings first, as a
- * child's maps may be in another ring than its birth. */
-void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record, enum perf_record_kind kind);
+/* Takes in forks, or maps and names, ahead of the samples, which may be of another cpu's ring; the forks of all rings
+ * first, as a child's maps may be in another ring than its birth. */
+void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record, bool forks);
 
 /* Looks again at the samples that wait; `last`: nothing waits any longer. */
 void perf_sampler_retry(struct perf_sampler *s, uint64_t now_ms, bool last);

@@ -60,8 +60,8 @@ static void say_broken(struct perf_source *s, uint32_t cpu)
     s->host->log(s->host->ctx, line);
 }
 
-/* The records of one kind up to what the cpu had written at the beginning of the tick. */
-static void look_ahead_in(struct perf_source *s, const struct perf_cpu *p, uint64_t head, enum perf_record_kind kind)
+/* The records of forks, or of maps and names, up to what the cpu had written at the beginning of the tick. */
+static void look_ahead_in(struct perf_source *s, const struct perf_cpu *p, uint64_t head, bool forks)
 {
     uint64_t at = perf_cpu_tail(p);
     struct slice record;
@@ -69,7 +69,7 @@ static void look_ahead_in(struct perf_source *s, const struct perf_cpu *p, uint6
     if (p->looked - at <= head - at)
         at = p->looked;
     while (perf_ring_next(&p->ring, &at, head, s->scratch, &record, &broken))
-        perf_sampler_look_ahead(&s->sampler, record, kind);
+        perf_sampler_look_ahead(&s->sampler, record, forks);
 }
 
 static void look_ahead(struct perf_source *s)
@@ -77,9 +77,9 @@ static void look_ahead(struct perf_source *s)
     for (size_t i = 0; i < s->cpus.n; i++)
         s->cpus.p[i].head = perf_cpu_head(&s->cpus.p[i]);
     for (size_t i = 0; i < s->cpus.n; i++)
-        look_ahead_in(s, &s->cpus.p[i], s->cpus.p[i].head, PERF_KIND_FORK);
+        look_ahead_in(s, &s->cpus.p[i], s->cpus.p[i].head, true);
     for (size_t i = 0; i < s->cpus.n; i++) {
-        look_ahead_in(s, &s->cpus.p[i], s->cpus.p[i].head, PERF_KIND_MAP);
+        look_ahead_in(s, &s->cpus.p[i], s->cpus.p[i].head, false);
         s->cpus.p[i].looked = s->cpus.p[i].head;
     }
 }
