@@ -74,9 +74,11 @@ static bool parse(const char *p, const char *end, struct statement *s)
 /* The types of "name TYPE, name TYPE": texts and real numbers stay what they are in columns without a value. */
 static uint32_t column_types(struct slice columns, uint8_t types[MAX_COLUMNS])
 {
-    const char *p = (const char *)columns.p, *end = p + columns.len;
     uint32_t n = 0;
-    while (n < MAX_COLUMNS && columns.len && (p = skip_blanks(p, end)) < end) {
+    if (!columns.len)
+        return 0;
+    const char *p = (const char *)columns.p, *end = p + columns.len;
+    while (n < MAX_COLUMNS && (p = skip_blanks(p, end)) < end) {
         const char *stop = find(p, end, ',');
         take_word(&p, stop);
         struct slice type = take_word(&p, stop);
