@@ -27,7 +27,7 @@ static bool goes_with_machine(uint32_t field)
 {
     return is_event(field) || field == TRACE_PACKET_PROCESS_TREE || field == TRACE_PACKET_TRACK_DESCRIPTOR ||
            field == TRACE_PACKET_INTERNED_DATA || field == TRACE_PACKET_PROCESS_DESCRIPTOR ||
-           field == TRACE_PACKET_THREAD_DESCRIPTOR;
+           field == TRACE_PACKET_THREAD_DESCRIPTOR || field == TRACE_PACKET_PERF_PROGRESS;
 }
 
 /* What frames a packet: alone it says nothing. */

@@ -404,6 +404,23 @@ START_TEST(samples_of_a_process_that_is_gone_are_told)
 }
 END_TEST
 
+/* Samples are whole up to the reading that the first one that waits came with. */
+START_TEST(waiting_samples_hold_progress_back)
+{
+    struct bench *b = bench_new();
+    b->s.read_until = 100;
+    ck_assert_uint_eq(perf_sampler_whole_until(&b->s), 100);
+    take_user(b, NOBODY, 1, 1000);
+    b->s.read_until = 200;
+    take_user(b, NOBODY, 1, 1001);
+    b->s.read_until = 300;
+    ck_assert_uint_eq(perf_sampler_whole_until(&b->s), 100);
+    perf_sampler_retry(&b->s, 1100, false); /* nobody waits any longer */
+    ck_assert_uint_eq(perf_sampler_whole_until(&b->s), 300);
+    bench_free(b);
+}
+END_TEST
+
 START_TEST(a_full_queue_is_told)
 {
     struct bench *b = bench_new();
@@ -688,6 +705,7 @@ Suite *perf_sampling_suite(void)
     tcase_add_test(t, kernel_frames_have_names);
     tcase_add_test(t, samples_out_of_scope_keep_their_counts);
     tcase_add_test(t, samples_of_a_process_that_is_gone_are_told);
+    tcase_add_test(t, waiting_samples_hold_progress_back);
     tcase_add_test(t, a_full_queue_is_told);
     tcase_add_test(t, frame_pointers_lead_through_a_copied_stack);
     tcase_add_test(t, stacks_beyond_the_footprint_are_told);

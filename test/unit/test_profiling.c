@@ -238,6 +238,31 @@ START_TEST(samples_that_were_skipped_keep_their_counts)
 }
 END_TEST
 
+/* Sequences 10 and 11 are killed, 11 comes back as 13; 12 ends by itself. The recording ends at 100. */
+START_TEST(samples_of_killed_recorders_are_missing_from_then_on)
+{
+    for (int seq = 10; seq <= 12; seq++)
+        put(w, "1{8:1 10:%d 13:1 59{12{1{2:99}}}} 1{8:20 10:%d 13:2 992{}} 1{8:20 10:%d 13:2 66{1:0 2:1 3:1}}", seq,
+            seq, seq);
+    put(w, "1{8:90 10:10 13:2 992{}} 1{8:60 10:11 13:2 992{}} 1{8:30 10:12 13:2 992{1:1}}");
+    if (_i)
+        put(w, "1{3:0 8:100 10:1 69{5:1}}");
+    put(w, "1{8:75 10:13 13:1 59{12{1{2:99}}}} 1{8:75 10:13 13:2 992{}} 1{8:99 10:13 13:2 992{1:1}}");
+    trace_fixture_load(&f);
+    ck_assert_int_eq(STAT_AT(perf_whole_until_ts, 0), 90);
+    ck_assert_int_eq(STAT_AT(perf_whole_until_ts, 1), 60);
+    ck_assert(!stats_get_idx(&f.st.stats, 0, STAT_perf_whole_until_ts, 2));
+    ck_assert(!stats_get_idx(&f.st.stats, 0, STAT_perf_whole_until_ts, 3));
+    ck_assert(!stats_get_idx(&f.st.stats, 0, STAT_perf_cut_ns, 2));
+    if (_i) {
+        ck_assert_int_eq(STAT_AT(perf_cut_ns, 0), 10);
+        ck_assert_int_eq(STAT_AT(perf_cut_ns, 1), 15); /* until 75 */
+    } else {
+        ck_assert(!stats_get_idx(&f.st.stats, 0, STAT_perf_cut_ns, 0)); /* nobody knows when it was to end */
+    }
+}
+END_TEST
+
 /* Line 4 of a.b holds what was two methods; without a line, or on one that none holds, any may be meant. */
 START_TEST(a_line_tells_which_methods_were_merged)
 {
@@ -566,6 +591,7 @@ Suite *profiling_suite(void)
     tcase_add_test(c, a_heap_without_its_end_is_kept_as_far_as_it_goes);
     tcase_add_test(c, a_class_keeps_its_brackets_when_it_gets_its_name);
     tcase_add_test(c, samples_that_were_skipped_keep_their_counts);
+    tcase_add_loop_test(c, samples_of_killed_recorders_are_missing_from_then_on, 0, 2);
     tcase_add_test(c, a_process_that_ran_out_of_memory_says_where);
     tcase_add_test(c, mappings_come_one_by_one_or_in_columns);
     tcase_add_test(c, memory_may_run_out_anywhere);

@@ -250,6 +250,16 @@ void perf_packets_lost(struct perf_packets *p, uint32_t cpu, uint64_t now, uint6
     send_packet(p);
 }
 
+void perf_packets_progress(struct perf_packets *p, uint64_t whole_until, bool ended)
+{
+    struct pb_writer *w = open_boot(p, whole_until, STATE_NEEDED);
+    size_t m = pb_begin(w, TRACE_PACKET_PERF_PROGRESS);
+    if (ended)
+        pb_put_varint(w, PERF_PROGRESS_ENDED, 1);
+    pb_end(w, m);
+    send_packet(p);
+}
+
 void perf_packets_guardrail(struct perf_packets *p, uint64_t now)
 {
     struct pb_writer *w = open_boot(p, now, STATE_NEEDED);

@@ -42,6 +42,11 @@ void perf_packets_name(struct perf_packets *p, const struct perf_record *r, cons
 /* The kernel has lost `n` records. */
 void perf_packets_lost(struct perf_packets *p, uint32_t cpu, uint64_t now, uint64_t n);
 
+/* Every sample that was taken before `whole_until` (BOOTTIME) is in the packets so far; `ended`: no later ones were
+ * taken. A packet of our own, which other readers skip: where it is missing at the end, it says what a killed recorder
+ * lost. */
+void perf_packets_progress(struct perf_packets *p, uint64_t whole_until, bool ended);
+
 /* The source ends, because it uses too much. */
 void perf_packets_guardrail(struct perf_packets *p, uint64_t now);
 

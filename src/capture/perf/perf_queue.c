@@ -3,7 +3,8 @@
 
 #include "base/alloc.h"
 
-bool perf_queue_push(struct perf_queue *q, uint32_t cpu, int32_t pid, uint64_t stack_bytes, struct slice record)
+bool perf_queue_push(struct perf_queue *q, uint32_t cpu, int32_t pid, uint64_t stack_bytes, struct slice record,
+                     uint64_t whole_until)
 {
     if (q->list.n >= PERF_QUEUE_MAX)
         return false;
@@ -11,7 +12,7 @@ bool perf_queue_push(struct perf_queue *q, uint32_t cpu, int32_t pid, uint64_t s
     if (!copy)
         return false;
     memcpy(copy, record.p, record.len);
-    if (vec_push(&q->list, (struct perf_queued){cpu, pid, stack_bytes, copy, record.len}))
+    if (vec_push(&q->list, (struct perf_queued){cpu, pid, stack_bytes, copy, record.len, whole_until}))
         return true;
     mem_free(copy);
     return false;

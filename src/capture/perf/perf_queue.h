@@ -13,6 +13,7 @@ struct perf_queued {
     uint64_t stack_bytes;
     uint8_t *bytes; /* the record */
     size_t len;
+    uint64_t whole_until; /* BOOTTIME: what was written before came in before it */
 };
 
 struct perf_queue {
@@ -21,7 +22,8 @@ struct perf_queue {
 };
 
 /* False: it is full, or there is no memory. */
-bool perf_queue_push(struct perf_queue *q, uint32_t cpu, int32_t pid, uint64_t stack_bytes, struct slice record);
+bool perf_queue_push(struct perf_queue *q, uint32_t cpu, int32_t pid, uint64_t stack_bytes, struct slice record,
+                     uint64_t whole_until);
 
 /* Calls `fn` with each; those for which it returns true are taken out. Returns the stack bytes that went with them. */
 uint64_t perf_queue_walk(struct perf_queue *q, bool (*fn)(void *ctx, const struct perf_queued *entry), void *ctx);

@@ -95,7 +95,7 @@ static bool fits(const struct perf_sampler *s, const struct perf_record *r)
 
 static void wait_for(struct perf_sampler *s, uint32_t cpu, const struct perf_record *r, struct slice record)
 {
-    if (perf_queue_push(&s->queue, cpu, r->pid, r->stack.len, record))
+    if (perf_queue_push(&s->queue, cpu, r->pid, r->stack.len, record, s->read_until))
         s->shared->queued_bytes += r->stack.len;
     else
         perf_packets_counts(&s->packets, cpu, r, SKIP_ENQUEUE);
@@ -190,6 +190,11 @@ void perf_sampler_retry(struct perf_sampler *s, uint64_t now_ms, bool last)
     t.last = last;
     if (last)
         s->shared->queued_bytes -= perf_queue_walk(&s->queue, try_again, &t);
+}
+
+uint64_t perf_sampler_whole_until(const struct perf_sampler *s)
+{
+    return s->queue.list.n ? s->queue.list.p[0].whole_until : s->read_until;
 }
 
 /* ---- life ---- */

@@ -31,6 +31,7 @@ struct perf_sampler {
     struct perf_names names;
     struct perf_scope scope;
     struct perf_queue queue;
+    uint64_t read_until; /* BOOTTIME: what was taken before has been read out of the rings */
     uint32_t generation; /* of the numbers of mappings */
     struct perf_user_stack user;
     uint32_t frames[PERF_MAX_FRAMES];
@@ -46,6 +47,9 @@ void perf_sampler_look_ahead(struct perf_sampler *s, struct slice record, bool f
 
 /* Looks again at the samples that wait; `last`: nothing waits any longer. */
 void perf_sampler_retry(struct perf_sampler *s, uint64_t now_ms, bool last);
+
+/* BOOTTIME: every sample that was taken before is written. */
+uint64_t perf_sampler_whole_until(const struct perf_sampler *s);
 
 /* Begins the sequence (again): what was interned is forgotten. */
 void perf_sampler_begin(struct perf_sampler *s);

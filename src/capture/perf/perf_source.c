@@ -22,7 +22,7 @@ struct perf_source {
     uv_timer_t *tick, *memory;
     uint64_t ticked_ms;   /* when the last tick was */
     uint64_t forgot_ms;   /* when maps were forgotten last */
-    uint64_t whole_until; /* BOOTTIME of the last tick */
+    uint64_t told_until;  /* what the last packet of progress says */
     bool uses_symbols, uses_shard, broken;
     bool purged; /* it used too much memory, and has ended itself */
     struct error no_symbols, cpu_left_out;
@@ -102,7 +102,16 @@ static bool read_cpu(struct perf_source *s, struct perf_cpu *p, uint64_t limit, 
     return tail == p->looked;
 }
 
-static void read_counts(struct perf_source *s)
+/* With `ended`, once all events are off. */
+static void tell_progress(struct perf_source *s, bool ended)
+{
+    uint64_t until = perf_sampler_whole_until(&s->sampler);
+    if (until > s->told_until || ended)
+        perf_packets_progress(&s->sampler.packets, until, ended);
+    s->told_until = until;
+}
+
+static void read_counts(struct perf_source *s, bool last)
 {
     uint64_t counts[PERF_MAX_FOLLOWERS + 1];
     for (size_t i = 0; i < s->cpus.n; i++) {
@@ -110,6 +119,8 @@ static void read_counts(struct perf_source *s)
         if (n)
             perf_packets_polled(&s->sampler.packets, s->cpus.p[i].cpu, probes_boot_ns(), counts, n);
     }
+    s->sampler.read_until = probes_boot_ns();
+    tell_progress(s, last);
 }
 
 /* True: nothing was left in the rings. */
@@ -129,7 +140,8 @@ static bool read_rings(struct perf_source *s, uint64_t limit, bool last)
     if (perf_packets_have_gap(&s->sampler.packets))
         perf_sampler_begin(&s->sampler);
     if (all)
-        s->whole_until = boot;
+        s->sampler.read_until = boot;
+    tell_progress(s, last);
     return all;
 }
 
@@ -139,7 +151,7 @@ static void on_tick(uv_timer_t *timer)
     struct metatrace_span span = metatrace_begin(s->host->metatrace);
     bool all = true;
     if (s->config.poll_ms)
-        read_counts(s);
+        read_counts(s, false);
     else
         all = read_rings(s, tick_limit(s), false);
     metatrace_end(s->host->metatrace, span, "perf_read");
@@ -159,7 +171,7 @@ static void flush(void *state)
 static uint64_t whole_until(void *state)
 {
     struct perf_source *s = state;
-    return s->config.poll_ms ? probes_boot_ns() : s->whole_until;
+    return s->config.poll_ms ? probes_boot_ns() : perf_sampler_whole_until(&s->sampler);
 }
 
 /* ---- memory ---- */
@@ -193,6 +205,7 @@ static void on_memory(uv_timer_t *timer)
     uv_timer_stop(s->tick);
     uv_timer_stop(timer);
     perf_packets_guardrail(&s->sampler.packets, probes_boot_ns());
+    tell_progress(s, true); /* the guardrail says the rest */
     perf_cpus_close(&s->cpus);
     perf_processes_forget(&s->sampler.processes);
     perf_packets_forget(&s->sampler.packets);
@@ -266,7 +279,7 @@ static int start(void *state, struct error *err)
     if (rc)
         return rc;
     s->forgot_ms = s->ticked_ms = now_ms();
-    s->whole_until = probes_boot_ns();
+    s->sampler.read_until = s->told_until = probes_boot_ns();
     perf_sampler_begin(&s->sampler);
     probes_arm_tick(s->tick, on_tick, s->config.poll_ms ? s->config.poll_ms : s->config.read_period_ms);
     if (s->config.max_memory_kb)
@@ -293,8 +306,8 @@ static void stop(void *state)
     for (size_t i = 0; i < s->cpus.n; i++)
         perf_cpu_disable(&s->cpus.p[i]);
     if (s->config.poll_ms)
-        read_counts(s);
-    else if (s->cpus.n)
+        read_counts(s, true);
+    else if (!s->purged)
         read_rings(s, UINT64_MAX, true);
     perf_cpus_close(&s->cpus);
 }

@@ -194,6 +194,12 @@ static uint32_t session_of(struct packet *p, const struct sampling *s)
     return row;
 }
 
+int64_t perf_sample_session(struct packet *p)
+{
+    const struct sampling *s = sampling_of(p);
+    return s ? (int64_t)session_of(p, s) : -1;
+}
+
 static uint32_t counter_track(struct machine_ctx *m, uint32_t session, uint32_t cpu, strid name, bool is_timebase)
 {
     struct track_dim dims[] = {{"cpu", DIM_INT, cpu}, {"perf_session_id", DIM_INT, session}, {"name", DIM_STR, name}};

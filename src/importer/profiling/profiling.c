@@ -11,6 +11,7 @@ const struct packet_handler profiling_packet_handlers[] = {
     {TRACE_PACKET_MODULE_SYMBOLS, "module_symbols", NULL, module_symbols_parse},
     {TRACE_PACKET_DEOBFUSCATION_MAPPING, "deobfuscation_mapping", deobfuscation_tokenize, NULL},
     {TRACE_PACKET_PERF_SAMPLE, "perf_sample", NULL, perf_sample_parse},
+    {TRACE_PACKET_PERF_PROGRESS, "perf_progress", NULL, perf_progress_parse}, /* ours */
     {TRACE_PACKET_SMAPS_PACKET, "smaps_packet", NULL, smaps_parse},
     {TRACE_PACKET_ART_PROCESS_METADATA, "art_process_metadata", NULL, art_process_metadata_parse},
     {TRACE_PACKET_STACK_SAMPLE, "stack_sample", NULL, stack_sample_parse},
@@ -51,6 +52,7 @@ static void count_unnamed_programs(struct profiling_machine *s)
 void profiling_machine_finish(struct profiling_machine *s)
 {
     count_unnamed_programs(s);
+    perf_progress_finish(s);
     heap_profile_finish(s);
     heap_graph_finish(s);
     memory_snapshots_finish(s);
@@ -79,6 +81,7 @@ void profiling_machine_close(struct profiling_machine *s)
     u64map_free(&s->packages);
     u64map_free(&s->uid_package);
     vec_free(&s->obfuscation_maps);
+    vec_free(&s->perf_runs);
     heap_profile_close(s->dumps);
     heap_graph_close(s->graphs);
     memory_snapshots_close(s->memory);

@@ -40,6 +40,13 @@ struct recent_execution {
     uint32_t row_plus_one;
 };
 
+/* A sequence of samples whose writer says how far it is. */
+struct perf_run {
+    uint32_t session; /* row of profiler_session */
+    int64_t began, whole_until;
+    bool ended;
+};
+
 struct profiling_machine {
     struct machine_ctx *m;
     struct arena arena; /* copies of bytes that do not stay */
@@ -70,6 +77,10 @@ struct profiling_machine {
     struct jit *jit;                 /* jit.c; NULL while no process is known to make code as it runs */
     struct v8 *v8;                   /* v8_interned.c; NULL until needed */
     struct memory_snapshots *memory; /* memory_snapshot.c; NULL until needed */
+
+    /* perf_progress.c */
+    VEC(struct perf_run)
+    perf_runs;
 
     /* deobfuscation.c */
     VEC(struct slice)
@@ -131,6 +142,10 @@ void heap_graph_finish(struct profiling_machine *s);
 void heap_graph_close(struct heap_graphs *all);
 uint32_t heap_graph_row(struct profiling_machine *s, int64_t ts, uint32_t upid);
 void perf_sample_parse(struct packet *p);
+/* The session that a packet of linux.perf belongs to: its row. -1: out of memory. */
+int64_t perf_sample_session(struct packet *p);
+void perf_progress_parse(struct packet *p);
+void perf_progress_finish(struct profiling_machine *s);
 void stack_sample_parse(struct packet *p);
 void smaps_parse(struct packet *p);
 void packages_list_parse(struct packet *p);
