@@ -2,11 +2,16 @@
 #include "ck_slice.h"
 
 #include "capture/perf/perf_files.h"
+#include "capture/perf/perf_process.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- lines ---- */
@@ -250,17 +255,75 @@ END_TEST
 START_TEST(names_are_looked_for_again)
 {
     struct perf_files f = {0};
-    ck_assert_ptr_nonnull(perf_files_jit(&f, getpid(), NULL, 0, 0x1000, 1000));
+    ck_assert_ptr_nonnull(perf_files_jit(&f, getpid(), perf_process_began(getpid()), NULL, 0, 0x1000, 1000));
     write_map("1000 10 a\n");
-    const struct perf_jit *j = perf_files_jit(&f, getpid(), NULL, 0, 0x1000, 1500);
+    const struct perf_jit *j = perf_files_jit(&f, getpid(), perf_process_began(getpid()), NULL, 0, 0x1000, 1500);
     ck_assert_slice_eq(perf_jit_name(j, 0x1000), ""); /* so soon nobody looks where there was none */
-    j = perf_files_jit(&f, getpid(), NULL, 0, 0x1000, 2100);
+    j = perf_files_jit(&f, getpid(), perf_process_began(getpid()), NULL, 0, 0x1000, 2100);
     ck_assert_slice_eq(perf_jit_name(j, 0x1000), "a");
     write_map("1000 10 a\n2000 10 b\n");
-    j = perf_files_jit(&f, getpid(), NULL, 0, 0x2000, 2210);
+    j = perf_files_jit(&f, getpid(), perf_process_began(getpid()), NULL, 0, 0x2000, 2210);
     ck_assert_slice_eq(perf_jit_name(j, 0x2000), "b");
     unlink(map_path);
     perf_files_free(&f);
+}
+END_TEST
+
+/* A number that has been another process's: each has its own names, and those of one that is gone are not read. */
+START_TEST(names_are_of_one_process)
+{
+    struct perf_files f = {0};
+    uint64_t began = perf_process_began(getpid());
+    ck_assert_uint_ne(began, UINT64_MAX);
+    write_map("1000 10 a\n");
+    ck_assert_slice_eq(perf_jit_name(perf_files_jit(&f, getpid(), began, NULL, 0, 0x1000, 1000), 0x1000), "a");
+    ck_assert_slice_eq(perf_jit_name(perf_files_jit(&f, getpid(), began - 1, NULL, 0, 0x1000, 1000), 0x1000), "");
+    ck_assert_slice_eq(perf_jit_name(perf_files_jit(&f, getpid(), UINT64_MAX, NULL, 0, 0x1000, 1000), 0x1000), "");
+    unlink(map_path);
+    perf_files_free(&f);
+}
+END_TEST
+
+/* A child with this number; -1: this machine does not let one choose. */
+static pid_t child_of_number(pid_t pid)
+{
+    struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&pid, .set_tid_size = 1};
+    long got = syscall(SYS_clone3, &args, sizeof args);
+    while (got == 0)
+        pause();
+    return (pid_t)got;
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+START_TEST(names_that_an_earlier_process_left_are_not_read)
+{
+    enum { STALE_US = 1300000 };
+    char path[64];
+    pid_t number = fork();
+    if (number == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(number, NULL, 0), number);
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", number);
+    write_text(path, "1000 10 old\n");
+    usleep(STALE_US);
+    pid_t child = child_of_number(number);
+    if (child == number) {
+        struct perf_jit j = {.pid = child, .began = perf_process_began(child)};
+        ck_assert(finds(&j, 0x1000, ""));
+        write_text(path, "1000 10 new\n");
+        ck_assert(finds(&j, 0x1000, "new"));
+        perf_jit_free(&j);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+    unlink(path);
 }
 END_TEST
 
@@ -290,6 +353,8 @@ Suite *perf_jit_suite(void)
     tcase_add_test(t, links_pipes_and_files_of_others_are_not_read);
     tcase_add_test(t, large_files_are_read_up_to_a_bound);
     tcase_add_test(t, names_are_looked_for_again);
+    tcase_add_test(t, names_are_of_one_process);
+    tcase_add_test(t, names_that_an_earlier_process_left_are_not_read);
     tcase_add_test(t, maps_of_made_code_are_known);
     suite_add_tcase(s, t);
     return s;

@@ -186,10 +186,10 @@ static void drop_jits(struct perf_files *f)
     f->jits = kept;
 }
 
-static struct perf_jit *jit_of(struct perf_files *f, int32_t pid)
+static struct perf_jit *jit_of(struct perf_files *f, int32_t pid, uint64_t began)
 {
     size_t it = 0, bytes = 0;
-    uint64_t *slot = u64map_get(&f->jits, (uint32_t)pid);
+    uint64_t key = hash_combine((uint32_t)pid, began), *slot = u64map_get(&f->jits, key);
     if (slot)
         return (struct perf_jit *)(uintptr_t)*slot;
     for (struct u64map_slot *s; (s = u64map_next(&f->jits, &it)) != NULL;) {
@@ -202,17 +202,18 @@ static struct perf_jit *jit_of(struct perf_files *f, int32_t pid)
     if (!j)
         return NULL;
     j->pid = pid;
-    if (!u64map_set(&f->jits, (uint32_t)pid, (uint64_t)(uintptr_t)j)) {
+    j->began = began;
+    if (!u64map_set(&f->jits, key, (uint64_t)(uintptr_t)j)) {
         mem_free(j);
         return NULL;
     }
     return j;
 }
 
-const struct perf_jit *perf_files_jit(struct perf_files *f, int32_t pid, const char *dump, uint64_t dump_inode,
-                                      uint64_t address, uint64_t now_ms)
+const struct perf_jit *perf_files_jit(struct perf_files *f, int32_t pid, uint64_t began, const char *dump,
+                                      uint64_t dump_inode, uint64_t address, uint64_t now_ms)
 {
-    struct perf_jit *j = jit_of(f, pid);
+    struct perf_jit *j = jit_of(f, pid, began);
     if (!j || j->loading)
         return j;
     uint64_t again_ms = j->map.inode || j->dump.inode ? NAMES_AGAIN_MS : NO_NAMES_AGAIN_MS;

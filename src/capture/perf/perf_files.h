@@ -60,10 +60,11 @@ bool perf_files_are_loading(const struct perf_files *f);
 /* Takes in what has been read; waits up to `wait_ms` for each that is on its way. */
 void perf_files_collect(struct perf_files *f, uint64_t now_ms, uint32_t wait_ms);
 
-/* The names of a process's code that has no file; NULL: out of memory. They are read at first, and again when the
- * caller has not found a name and the last time is a while ago. `dump`: a jitdump file that is mapped, or NULL. */
-const struct perf_jit *perf_files_jit(struct perf_files *f, int32_t pid, const char *dump, uint64_t dump_inode,
-                                      uint64_t address, uint64_t now_ms);
+/* The names of a process's code that has no file; NULL: out of memory. `began`: perf_process_began(), as its number may
+ * have been another's. They are read at first, and again when the caller has not found a name and the last time is a
+ * while ago. `dump`: a jitdump file that is mapped, or NULL. */
+const struct perf_jit *perf_files_jit(struct perf_files *f, int32_t pid, uint64_t began, const char *dump,
+                                      uint64_t dump_inode, uint64_t address, uint64_t now_ms);
 
 /* They are being read, and a sample had better wait. */
 bool perf_jit_is_late(const struct perf_jit *j, uint64_t now_ms);

@@ -29,6 +29,7 @@ struct perf_jit_file {
 /* A zeroed struct with a pid is empty. */
 struct perf_jit {
     int32_t pid;
+    uint64_t began;    /* perf_process_began() of it; 0: nobody asked */
     bool loading;      /* a thread has it: nothing else may look into it */
     uint64_t asked_ms; /* when it was read last */
     char *dump_path;   /* of a jitdump file that is mapped; NULL: none */

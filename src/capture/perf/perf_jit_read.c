@@ -2,7 +2,9 @@
 #include "capture/perf/perf_jit.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "capture/perf/perf_process.h"
 #include "capture/probes/proc_text.h"
 
 #include <fcntl.h>
@@ -12,6 +14,8 @@
 #include <unistd.h>
 
 enum { PIECE = 1 << 20 };
+
+enum { STALE_MS = 1000 }; /* a file that was left alone so long before a process began is not its own */
 
 /* What /proc says of the process: whose it is, and its number in its own namespace, which its files are named by. */
 static bool read_status(int32_t pid, uid_t *uid, int32_t *inner_pid)
@@ -76,6 +80,21 @@ static int open_dump(const struct perf_jit *j, uid_t uid, struct stat *st)
     return open_plain(AT_FDCWD, path, uid, j->dump_inode, st);
 }
 
+/* The process that was sampled still has its number, so that what was opened is its own. */
+static bool is_still_there(const struct perf_jit *j)
+{
+    return !j->began || (j->began != UINT64_MAX && perf_process_began(j->pid) == j->began);
+}
+
+/* Nobody removes these files: a process of that number and user may have left it before this one began. */
+static bool is_stale(const struct perf_jit *j, const struct stat *st)
+{
+    int64_t boot = clock_now_ns(CLOCK_BOOTTIME), real = clock_now_ns(CLOCK_REALTIME);
+    int64_t began = (int64_t)(j->began * 1000 / (uint64_t)sysconf(_SC_CLK_TCK));
+    int64_t changed = (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
+    return j->began && changed + STALE_MS < (real - boot) / 1000000 + began;
+}
+
 static void forget(struct perf_jit *j)
 {
     vec_clear(&j->functions);
@@ -122,11 +141,13 @@ void perf_jit_read(struct perf_jit *j)
     if (!read_status(j->pid, &uid, &inner_pid))
         return;
     if ((fd = open_map(j->pid, inner_pid, uid, &st)) >= 0) {
-        read_on(j, &j->map, fd, &st, false);
+        if (is_still_there(j) && !is_stale(j, &st))
+            read_on(j, &j->map, fd, &st, false);
         close(fd);
     }
     if (j->dump_path && (fd = open_dump(j, uid, &st)) >= 0) {
-        read_on(j, &j->dump, fd, &st, true);
+        if (is_still_there(j))
+            read_on(j, &j->dump, fd, &st, true);
         close(fd);
     }
     perf_jit_sort(j);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "capture/probes/proc_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,18 @@ bool perf_process_read(struct perf_processes *ps, struct perf_process *p, uint64
     return p->read;
 }
 
+uint64_t perf_process_began(int32_t pid)
+{
+    enum { AFTER_NAME = 20 }; /* proc(5): starttime is field 22, the name is field 2 and may hold anything */
+    char path[48], text[4096], *at;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (text_read_once(path, text, sizeof text) <= 0 || (at = strrchr(text, ')')) == NULL)
+        return UINT64_MAX;
+    for (int i = 0; at && i < AFTER_NAME; i++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : UINT64_MAX;
+}
+
 void perf_process_record(struct perf_processes *ps, const struct perf_record *r)
 {
     struct perf_process *p = perf_process_get(ps, r->pid);
@@ -135,6 +148,7 @@ void perf_process_record(struct perf_processes *ps, const struct perf_record *r)
         p->parent = r->parent;
         vec_clear(&p->maps); /* of a process of that number before */
         p->read = false;
+        p->began = 0;
         return;
     }
     struct perf_map m = {.start = r->map_start,
@@ -179,6 +193,7 @@ void perf_processes_forget(struct perf_processes *ps)
         struct perf_process *p = (struct perf_process *)(uintptr_t)s->value;
         vec_free(&p->maps);
         p->read = false;
+        p->began = 0;
     }
     strpool_free(&ps->paths);
     ps->paths = (struct strpool){0};

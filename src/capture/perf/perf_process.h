@@ -39,6 +39,7 @@ struct perf_process {
     bool read;         /* its maps were read from /proc */
     uint64_t asked_ms; /* PERF_WAITING: since when */
     uint64_t read_ms;  /* when /proc was looked at last */
+    uint64_t began;    /* as perf_process_began() says; 0: not asked yet */
     VEC(struct perf_map)
     maps; /* in order of their addresses */
 };
@@ -69,6 +70,10 @@ struct perf_map *perf_process_find_in_parent(struct perf_processes *ps, const st
 
 /* The map that an address lies in, or NULL. */
 struct perf_map *perf_process_find(struct perf_process *p, uint64_t address);
+
+/* When the process of that number began, in ticks since the machine did: tells it from others that have had the number.
+ * UINT64_MAX: there is none. */
+uint64_t perf_process_began(int32_t pid);
 
 /* Forgets maps, not the verdicts. */
 void perf_processes_forget(struct perf_processes *ps);

@@ -111,8 +111,10 @@ static const struct perf_jit *jit_of(struct stack *k, struct perf_map *m, uint64
     if (m->code != PERF_CODE_MADE)
         return NULL;
     bool dump = path && perf_jit_is_dump(path);
+    if (!k->p->began)
+        k->p->began = perf_process_began(k->p->pid);
     const struct perf_jit *j =
-        perf_files_jit(&k->s->shared->files, k->p->pid, dump ? path : NULL, m->inode, pc, k->now_ms);
+        perf_files_jit(&k->s->shared->files, k->p->pid, k->p->began, dump ? path : NULL, m->inode, pc, k->now_ms);
     k->late |= j && perf_jit_is_late(j, k->now_ms);
     return j && !j->loading ? j : NULL;
 }
