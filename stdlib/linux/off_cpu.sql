@@ -2,7 +2,7 @@
 --
 -- Needs samples of linux.perf with the tracepoints sched/sched_switch and sched/sched_waking as timebases, and the same
 -- events from linux.ftrace: tracebox profile --off-cpu records both. Locks are told apart where syscalls/sys_enter_futex is
--- there as well (or raw_syscalls/sys_enter).
+-- there as well (or raw_syscalls/sys_enter), those of the kernel where lock/contention_begin is.
 
 INCLUDE PERFETTO MODULE callstacks.stack_profile;
 
@@ -186,36 +186,47 @@ LEFT JOIN _off_cpu_waits AS w ON w.callsite_id = s.callsite_id
 LEFT JOIN _off_cpu_channels AS c ON c.name = b.blocked_function
 LEFT JOIN woken AS k ON k.id = b.id;
 
--- Calls of futex(), in order of time: as an event of their own, or as the slices that raw_syscalls make.
-CREATE PERFETTO TABLE _off_cpu_futex_calls AS
+-- Where threads begin to wait for locks, in order of time. Calls of futex() are events of their own, or the slices that
+-- raw_syscalls make; for the kernel's locks there is lock/contention_begin (flag 1: it spins, and stays on its CPU).
+CREATE PERFETTO TABLE _off_cpu_lock_calls AS
 WITH
   calls AS (
-    SELECT utid, ts, arg_set_id FROM ftrace_event WHERE name = 'sys_enter_futex'
+    SELECT 'futex' AS kind, utid, ts, arg_set_id FROM ftrace_event WHERE name = 'sys_enter_futex'
     UNION ALL
-    SELECT t.utid, s.ts, s.arg_set_id FROM slice AS s JOIN thread_track AS t ON t.id = s.track_id WHERE s.name = 'sys_futex'
+    SELECT 'futex', t.utid, s.ts, s.arg_set_id
+    FROM slice AS s
+    JOIN thread_track AS t ON t.id = s.track_id
+    WHERE s.name = 'sys_futex'
+    UNION ALL
+    SELECT 'kernel lock', utid, ts, arg_set_id
+    FROM ftrace_event
+    WHERE name = 'contention_begin' AND coalesce(extract_arg(arg_set_id, 'flags'), 0) & 1 = 0
   )
-SELECT row_number() OVER (ORDER BY ts) AS call, utid, ts, arg_set_id FROM calls;
+SELECT row_number() OVER (ORDER BY ts) AS call, kind, utid, ts, arg_set_id FROM calls;
 
--- For each stretch in futex() the address that the thread's last call named.
-CREATE PERFETTO TABLE _off_cpu_futexes AS
+-- For each stretch in futex(), or for a lock of the kernel, the address that the thread's last call named.
+CREATE PERFETTO TABLE _off_cpu_lock_addresses AS
 WITH
   all_of_them AS (
-    SELECT utid, ts, call, NULL AS id FROM _off_cpu_futex_calls
+    SELECT kind, utid, ts, call, NULL AS id FROM _off_cpu_lock_calls
     UNION ALL
-    SELECT utid, ts, NULL AS call, id FROM _off_cpu_stretches WHERE wait_kind = 'futex'
+    SELECT wait_kind AS kind, utid, ts, NULL AS call, id FROM _off_cpu_stretches WHERE wait_kind IN ('futex', 'kernel lock')
   ),
   last_calls AS (
     SELECT
       id,
       max(call) OVER (
-        PARTITION BY utid ORDER BY ts, id IS NOT NULL ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        PARTITION BY utid, kind ORDER BY ts, id IS NOT NULL ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS call
     FROM all_of_them
   )
 SELECT
-  l.id, coalesce(extract_arg(c.arg_set_id, 'uaddr'), extract_arg(c.arg_set_id, 'args[0]')) AS lock_address
+  l.id,
+  coalesce(
+    extract_arg(c.arg_set_id, 'uaddr'), extract_arg(c.arg_set_id, 'lock_addr'), extract_arg(c.arg_set_id, 'args[0]')
+  ) AS lock_address
 FROM last_calls AS l
-JOIN _off_cpu_futex_calls AS c USING (call)
+JOIN _off_cpu_lock_calls AS c USING (call)
 WHERE l.id IS NOT NULL;
 
 -- Stretches of time in which a thread was blocked, and why, as far as samples tell.
@@ -249,8 +260,8 @@ CREATE PERFETTO TABLE linux_off_cpu(
   waker_callsite_id JOINID(stack_profile_callsite.id),
   -- How long it was ready to run before it ran; NULL when it was not woken.
   runnable_dur DURATION,
-  -- Address of the lock or condition that it waited for, in the memory of its process; NULL when it was no futex or the
-  -- call was not recorded.
+  -- Address of the lock or condition that it waited for: of a futex in the memory of its process; for a lock of the kernel
+  -- the number that tracebox gives each address of the kernel in a recording. NULL when it was neither or was not recorded.
   lock_address LONG
 ) AS
 SELECT
@@ -272,7 +283,7 @@ SELECT
 FROM _off_cpu_stretches AS s
 JOIN thread AS t USING (utid)
 LEFT JOIN process AS p USING (upid)
-LEFT JOIN _off_cpu_futexes AS f ON f.id = s.id
+LEFT JOIN _off_cpu_lock_addresses AS f ON f.id = s.id
 ORDER BY s.ts;
 
 -- What each thread waited for, and how long.
@@ -301,7 +312,7 @@ FROM linux_off_cpu
 GROUP BY utid, wait_kind, wait_function
 ORDER BY dur DESC;
 
--- Waits for locks: those in memory (futex) have an address, those of the kernel the function that waits for them.
+-- Waits for locks; those whose address was not recorded have the function that waits for them.
 CREATE PERFETTO TABLE _off_cpu_lock_waits AS
 SELECT
   upid, process_name, utid, wait_kind, lock_address, iif(lock_address IS NULL, wait_function, NULL) AS wait_function,
@@ -317,7 +328,7 @@ CREATE PERFETTO TABLE linux_off_cpu_by_lock(
   process_name STRING,
   -- futex: a lock, a condition or the end of a thread; kernel lock: one of the kernel's own.
   wait_kind STRING,
-  -- Address of the futex in the memory of the process; NULL when it is not known.
+  -- Address of the futex in the memory of the process, or number of the lock of the kernel; NULL when it is not known.
   lock_address LONG,
   -- Function of the kernel that waited, when there is no address.
   wait_function STRING,

@@ -7,6 +7,7 @@ import harness
 MS = 1000000
 APP, HOLDER, READER = 101, 102, 103
 LOCK, OTHER = 0x7f0000001000, 0x7f0000002000
+KERNEL_LOCK = 0xffff888012345678
 CHANNELS = {1: "futex_wait_queue", 2: "rwsem_down_read_slowpath", 3: "pipe_read"}
 
 
@@ -40,8 +41,13 @@ def raw(address):
     return f"sys_enter {{ id: 202 args: {address} args: 128 args: 2 }}"
 
 
+def contention(address, flags):
+    return (f'generic {{ event_name: "contention_begin" field {{ name: "lock_addr" uint_value: {address} }} '
+            f'field {{ name: "flags" uint_value: {flags} }} }}')
+
+
 class OffCpu(harness.Case):
-    def rows(self, sql, enter):
+    def rows(self, sql, enter, contentions=()):
         e = Events()
         e.switch(1, 0, 0, APP)
         e.wait(10, 5, APP, 1, HOLDER, enter(LOCK))
@@ -49,6 +55,8 @@ class OffCpu(harness.Case):
         e.wait(30, 2, APP, 3, HOLDER)
         e.wait(40, 1, APP, 1, READER, enter(LOCK))
         e.wait(50, 4, APP, 1, READER, enter(OTHER))
+        for at, pid, address, flags in contentions:
+            e.add(at, pid, contention(address, flags))
         e.wait(60, 3, APP, 2, READER)
         e.switch(70, APP, 0, READER)
         e.wait(80, 20, READER, 1, HOLDER)  # its call was not recorded
@@ -75,6 +83,13 @@ class OffCpu(harness.Case):
                 ["futex", str(OTHER), "", "1", "1", "4", "4", str(READER)],
                 ["kernel lock", "", CHANNELS[2], "1", "1", "3", "3", str(READER)],
             ], enter)
+
+    def test_locks_of_the_kernel(self):
+        """They have the address of the thread's last contention_begin that did not spin; another thread's is none of theirs."""
+        calls = ((57, APP, KERNEL_LOCK, 2), (58, APP, 0xffff888000000001, 1), (59, HOLDER, 0xffff888000000002, 2))
+        rows = self.rows("select wait_kind, printf('%x', lock_address), wait_function, dur / 1000000 from linux_off_cpu_by_lock where "
+                         "wait_kind = 'kernel lock'", generic, calls)
+        self.assertEqual(rows, [["kernel lock", f"{KERNEL_LOCK:x}", "", "3"]])
 
     def test_kinds_by_the_wait_channel(self):
         rows = self.rows("select tid, wait_kind, sum(wait_count), sum(w.dur) / 1000000 from linux_off_cpu_by_wait w join thread using (utid) "

@@ -42,7 +42,8 @@ const char *const *atrace_category_events(const char *category)
         {"regulators", {"regulator/*"}},
         {"mmc", {"mmc/*"}},
         {"load", {"cpufreq_interactive/*"}},
-        {"waits", {"sched/sched_blocked_reason", "syscalls/sys_enter_futex"}}, /* ours alone: why threads wait */
+        /* ours alone: why threads wait */
+        {"waits", {"sched/sched_blocked_reason", "syscalls/sys_enter_futex", "lock/contention_begin"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, category) == 0)
